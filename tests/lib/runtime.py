@@ -1,0 +1,205 @@
+"""Runs .pte files on the real ExecuTorch runtime without letting it take the test run down.
+
+A bad program can make the runtime abort, jump through a null pointer or loop for ever. Importing torch and
+executorch takes seconds, so a fresh process per program is too slow. Each `Runtime` therefore owns one server
+process that imports everything once and forks a child for every request: isolation costs some 20 ms, and a crash
+is an ordinary answer. The server itself never runs a program, so no thread exists in it when it forks.
+
+The runtime's own log goes to stderr; its last lines usually hold the real reason and are returned with a failure.
+"""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+LOG_TAIL = 4000
+
+
+class Runtime:
+    """Client side. `run` returns a dict: stage (ok, load, run, mismatch, crash, timeout) and message, and on
+    success seconds (one call) and outputs (if asked for)."""
+
+    def __init__(self):
+        self.server = None
+
+    def run(self, request, timeout=60.0):
+        if self.server is None or self.server.poll() is not None:
+            self.start()
+        request = dict(request, timeout=timeout)
+        self.server.stdin.write(json.dumps(request).encode() + b"\n")
+        self.server.stdin.flush()
+        line = self.server.stdout.readline()
+        if not line:
+            code = self.server.wait()
+            self.server = None
+            return {"stage": "crash", "message": f"the runtime server died with status {code}"}
+        return json.loads(line)
+
+    def start(self):
+        self.server = subprocess.Popen(
+            [sys.executable, os.path.abspath(__file__)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL)
+        hello = self.server.stdout.readline()
+        if not hello:
+            self.server.wait()
+            probe = subprocess.run([sys.executable, "-c", "import executorch.runtime"], capture_output=True, text=True)
+            raise RuntimeError("executorch cannot be imported (tools/setup --runtime installs it):\n" + probe.stderr)
+
+    def close(self):
+        if self.server is not None:
+            self.server.stdin.close()
+            self.server.wait()
+            self.server = None
+
+
+def execute(request, tell):
+    """In the forked child. `tell(stage)` records how far it got, for the case that it dies."""
+    import numpy as np
+    import torch
+    from executorch.runtime import Runtime as ExecuTorch
+
+    import arrays
+
+    torch.set_num_threads(1)
+    inputs, expected = arrays.load_bundle(request["bundle"])
+    tensors = [arrays.to_torch(x) for x in inputs]
+    before = [x.clone() for x in tensors]
+    stage = "load"
+    try:
+        tell(stage)
+        program = ExecuTorch.get().load_program(request["pte"])
+        method = program.load_method(request.get("method", "forward"))
+        stage = "run"
+        tell(stage)
+        results, times = [], []
+        for _ in range(max(2, request.get("repeat", 2))):
+            begin = time.perf_counter()
+            out = method.execute(tensors)
+            times.append(time.perf_counter() - begin)
+            if len(results) < 2:
+                results.append([own_output(x) for x in out])
+            if sum(times) > 20.0:
+                break
+    except Exception as e:  # whatever the binding raises is the answer
+        return {"stage": stage, "message": f"{type(e).__name__}: {e}"}
+    tell("compare")
+    first, second = results[0], results[-1]
+    message = arrays.compare_all(first, expected, request["rtol"], request["atol"])
+    if message is None:
+        for i, (a, b) in enumerate(zip(before, tensors)):
+            # Through bytes, since NaN is not equal to itself.
+            if not arrays.same_bits(arrays.from_torch(a), arrays.from_torch(b)):
+                message = f"input {i} was written to"
+        again = arrays.compare_all(second, expected, request["rtol"], request["atol"])
+        if again is not None:
+            message = f"right in the first run, wrong in the second: {again}"
+    if request.get("save"):
+        for i, array in enumerate(first):
+            np.save(os.path.join(request["save"], f"got_{i}.npy"), array)
+    if message is not None:
+        return {"stage": "mismatch", "message": message}
+    return {"stage": "ok", "message": "", "seconds": min(times)}
+
+
+def own_output(value):
+    import torch
+
+    import arrays
+
+    if not isinstance(value, torch.Tensor):
+        raise TypeError(f"the program returned {type(value).__name__}, not a tensor")
+    return arrays.own(arrays.from_torch(value))
+
+
+def child(request, write_fd, log):
+    os.dup2(log.fileno(), 1)
+    os.dup2(log.fileno(), 2)
+
+    def tell(stage):
+        os.write(write_fd, json.dumps({"at": stage}).encode() + b"\n")
+
+    try:
+        answer = execute(request, tell)
+    except BaseException as e:
+        answer = {"stage": "crash", "message": f"harness: {type(e).__name__}: {e}"}
+    data = json.dumps(answer).encode() + b"\n"
+    while data:
+        data = data[os.write(write_fd, data):]
+    os._exit(0)
+
+
+def read_answers(read_fd, deadline):
+    """All lines the child wrote, and whether it ended before the deadline."""
+    data = b""
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([read_fd], [], [], left)[0]:
+            return data, False
+        block = os.read(read_fd, 65536)
+        if not block:
+            return data, True
+        data += block
+
+
+def log_tail(log):
+    """The runtime's own words, one line, without its time stamps."""
+    size = log.seek(0, os.SEEK_END)
+    log.seek(max(0, size - LOG_TAIL))
+    lines = [x.strip() for x in log.read().decode(errors="replace").splitlines()]
+    lines = [x[x.index("] ") + 2:] if x.startswith("[") and "] " in x else x for x in lines]
+    return [x for x in lines if x and "op_table" not in x]
+
+
+def serve_one(request):
+    log = tempfile.TemporaryFile()
+    read_fd, write_fd = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read_fd)
+        child(request, write_fd, log)
+    os.close(write_fd)
+    data, ended = read_answers(read_fd, time.monotonic() + request["timeout"])
+    os.close(read_fd)
+    if not ended:
+        os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    lines = [json.loads(x) for x in data.splitlines() if x.endswith(b"}")]
+    at = next((x["at"] for x in reversed(lines) if "at" in x), "start")
+    if lines and "stage" in lines[-1]:
+        answer = lines[-1]
+    elif not ended:
+        answer = {"stage": "timeout", "message": f"in {at} after {request['timeout']:.0f} s"}
+    elif os.WIFSIGNALED(status):
+        answer = {"stage": "crash", "message": f"{signal.Signals(os.WTERMSIG(status)).name} in {at}"}
+    else:
+        answer = {"stage": "crash", "message": f"exit {os.WEXITSTATUS(status)} in {at}"}
+    if answer["stage"] not in ("ok", "mismatch"):
+        answer["message"] = " | ".join([answer["message"], *log_tail(log)[-4:]])
+    log.close()
+    return answer
+
+
+def serve():
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    import torch  # noqa: F401  imported here so that the children inherit it
+    from executorch.runtime import Runtime as ExecuTorch
+
+    import arrays  # noqa: F401
+
+    ExecuTorch.get()
+    out.write(b"{}\n")
+    out.flush()
+    for line in sys.stdin.buffer:
+        out.write(json.dumps(serve_one(json.loads(line))).encode() + b"\n")
+        out.flush()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the client decides; its end closes our stdin
+    serve()
