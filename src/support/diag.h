@@ -1,0 +1,80 @@
+/* The one diagnostics path. A diagnostic has a severity, a code (a row of schema/diags.def), a place, a message, notes
+ * and a hint; it goes to the sink of the context, which renders it as text or as one JSON object a line, and counts it.
+ *
+ * Usage:
+ *   Diag *d = diag_begin(sink, DIAG_DIM_UNBOUND, place);     // severity and hint come from the row
+ *   diag_message(d, "dimension '" SV_FMT "' has no bound", SV_ARG(name));
+ *   diag_note(d, "first used by node '%s'", node);
+ *   diag_hint(d, "add --dim %s=N or --dim %s=LO..HI", name, name);   // replaces the row's hint
+ *   return diag_end(d);                                          // returns the row's Status
+ * or in one line: return diag_report(sink, DIAG_X, place, "message", ...);
+ *
+ * Messages say the error first, lower case, no full stop, subjects in single quotes. All text from files is escaped. */
+#ifndef ETC_SUPPORT_DIAG_H
+#define ETC_SUPPORT_DIAG_H
+
+#include "support/arena.h"
+#include "support/strbuf.h"
+
+typedef enum DiagSeverity { DIAG_ERROR, DIAG_WARNING, DIAG_INFO } DiagSeverity;
+
+typedef enum DiagCode {
+#define DIAG(id, code, severity, status, summary, explanation, hint) DIAG_##id,
+#include "diags.def"
+#undef DIAG
+  DIAG_CODE_COUNT
+} DiagCode;
+
+/* Static text of a code. */
+typedef struct DiagRow {
+  const char *id;          /* DIM_UNBOUND */
+  const char *code;        /* E0123 */
+  DiagSeverity severity;
+  Status status;           /* what diag_end returns */
+  const char *summary;     /* one line */
+  const char *explanation; /* `etc explain`: several sentences */
+  const char *hint;        /* default hint or "" */
+} DiagRow;
+const DiagRow *diag_row(DiagCode code);
+
+/* Where: any part may be empty/0. file: model or .etir path. node: ONNX node name; op: its type; index: position in the graph
+ * (-1 unknown). line/column: textual IR. option: command-line option. */
+typedef struct DiagPlace {
+  StrView file;
+  StrView node;
+  StrView op;
+  StrView graph; /* function call chain or subgraph path, empty for the main graph */
+  int64_t index;
+  uint32_t line, column;
+  StrView option;
+} DiagPlace;
+#define DIAG_NOWHERE ((DiagPlace){.index = -1})
+
+typedef enum DiagFormat { DIAG_TEXT, DIAG_JSON } DiagFormat;
+typedef void DiagWrite(void *user, const char *text, size_t size);
+
+typedef struct DiagSink {
+  Arena arena;
+  DiagFormat format;
+  bool color;           /* ANSI colours in text */
+  bool verbose;         /* DIAG_INFO is shown only then */
+  uint32_t errors, warnings;
+  uint32_t max_errors;  /* later errors are counted, not shown; 0 = 64 */
+  DiagWrite *write;     /* NULL: stderr */
+  void *write_user;
+  DiagCode first_error; /* code of the first error, valid when errors > 0 */
+} DiagSink;
+
+typedef struct Diag Diag;
+
+void diag_sink_init(DiagSink *sink);
+void diag_sink_release(DiagSink *sink);
+Diag *diag_begin(DiagSink *sink, DiagCode code, DiagPlace place);
+void diag_message(Diag *d, const char *format, ...) ETC_PRINTF(2, 3);
+void diag_note(Diag *d, const char *format, ...) ETC_PRINTF(2, 3); /* may be called again: one note a call */
+void diag_hint(Diag *d, const char *format, ...) ETC_PRINTF(2, 3);
+/* Emits it; returns the Status of the code's row (STATUS_OK for warnings and infos). */
+Status diag_end(Diag *d);
+Status diag_report(DiagSink *sink, DiagCode code, DiagPlace place, const char *format, ...) ETC_PRINTF(4, 5);
+
+#endif

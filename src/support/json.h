@@ -1,0 +1,26 @@
+/* A streaming JSON writer: the caller opens and closes objects and arrays, commas and indentation are its business. */
+#ifndef ETC_SUPPORT_JSON_H
+#define ETC_SUPPORT_JSON_H
+
+#include "support/strbuf.h"
+
+typedef struct JsonWriter {
+  StrBuf *out;
+  unsigned depth;
+  bool need_comma, after_key, pretty;
+} JsonWriter;
+
+void json_init(JsonWriter *w, StrBuf *out, bool pretty);
+void json_open_object(JsonWriter *w);
+void json_close_object(JsonWriter *w);
+void json_open_array(JsonWriter *w);
+void json_close_array(JsonWriter *w);
+void json_key(JsonWriter *w, const char *key);
+void json_string(JsonWriter *w, StrView value); /* any bytes; invalid UTF-8 becomes U+FFFD */
+void json_int(JsonWriter *w, int64_t value);
+void json_uint(JsonWriter *w, uint64_t value);
+void json_double(JsonWriter *w, double value); /* NaN and infinities as strings */
+void json_bool(JsonWriter *w, bool value);
+void json_null(JsonWriter *w);
+
+#endif
