@@ -14,6 +14,7 @@ import collections
 import concurrent.futures
 import hashlib
 import importlib.util
+import inspect
 import json
 import os
 import pathlib
@@ -65,7 +66,9 @@ def export(spec, model, inputs, path):
     if spec.dynamo:
         if spec.dynamic:
             shapes = tuple(spec.dynamic.get(name, {}) for name in spec.inputs)
-            options["dynamic_shapes"] = shapes
+            takes = inspect.signature(model.forward).parameters.values()
+            variadic = any(p.kind is p.VAR_POSITIONAL for p in takes)
+            options["dynamic_shapes"] = (shapes,) if variadic else shapes
         options.update(external_data=False, verbose=False)
     elif spec.dynamic:
         options["dynamic_axes"] = spec.dynamic
