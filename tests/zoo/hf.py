@@ -152,6 +152,8 @@ SPECS = [
     text("bert", "BertForSequenceClassification", "BertConfig", opset=13),
     text("bert_op11", "BertModel", "BertConfig", outputs=("last_hidden_state", "pooler_output"), opset=11),
     text("bert_dynamo", "BertForMaskedLM", "BertConfig", cases=((2, 9), (3, 14)), dynamo=True, opset=18),
+    text("bert_unoptimised", "BertModel", "BertConfig", outputs=("last_hidden_state", "pooler_output"), dynamo=True,
+         opset=18, options={"optimize": False}),
     text("bert_sdpa_fp16", "BertForSequenceClassification", "BertConfig", attention="sdpa", half=True, dynamo=True,
          opset=18),
     text("distilbert", "DistilBertForSequenceClassification", "DistilBertConfig", settings=DISTIL, opset=13),

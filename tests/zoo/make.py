@@ -53,7 +53,7 @@ def load_specs():
 def cache_key(path):
     import importlib.metadata
     digest = hashlib.sha256()
-    for source in (HERE / "make.py", HERE / "common.py", path):
+    for source in (HERE / "make.py", HERE / "common.py", HERE / "vision.py", path):  # vision has shared blocks
         digest.update(source.read_bytes())
     for library in LIBRARIES:
         digest.update(f"{library} {importlib.metadata.version(library) if installed(library) else None}".encode())

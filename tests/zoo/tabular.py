@@ -214,10 +214,10 @@ class Actor(nn.Module):
 
     def forward(self, state, noise):
         h = self.body(state)
-        mean, std = self.mean(h), self.log_std(h).clamp(-5, 2).exp()
-        action = torch.tanh(mean + std * noise)
-        log_prob = -0.5 * noise ** 2 - std.log() - torch.log(1 - action ** 2 + 1e-6)
-        return action, log_prob.sum(-1)
+        mean, log_std = self.mean(h), self.log_std(h).clamp(-5, 2)
+        raw = mean + log_std.exp() * noise
+        log_prob = -0.5 * noise ** 2 - log_std - 2 * (math.log(2) - raw - F.softplus(-2 * raw))
+        return torch.tanh(raw), log_prob.sum(-1)
 
 
 class MixtureOfExperts(nn.Module):
@@ -260,6 +260,8 @@ SPECS = [
     Spec("mlp", lambda: mlp(784, 128, 64, 10), [[unit(1, 784)], [unit(7, 784)]], dynamic=BATCH, opset=9),
     Spec("mlp_dynamo", lambda: mlp(64, 128, 10, act=nn.GELU), [[floats(2, 64)], [floats(7, 64)]],
          dynamic={"input": {0: "batch"}}, dynamo=True, opset=20),
+    Spec("mlp_external_data", lambda: mlp(64, 128, 10), [[floats(2, 64)]], dynamo=True, opset=18,
+         options={"external_data": True}),
     Spec("mlp_fp16", lambda: mlp(64, 128, 10, act=nn.Tanh), [[floats(2, 64)]], half=True, opset=13),
     Spec("tabular_mlp", TabularMlp, [[ids(5, 3, 3), floats(3, 8)], [ids(5, 9, 3), floats(9, 8)]],
          inputs=["categories", "numbers"], dynamic={"categories": {0: "batch"}, "numbers": {0: "batch"}}, opset=13),

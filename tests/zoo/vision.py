@@ -515,6 +515,7 @@ SPECS = [
     Spec("convnext_dynamo", convnext, [[image(64, 2)], [image(64, 5)]], dynamic=BATCH_IN, dynamo=True, opset=20),
     Spec("vit", ViT, [[image(48)]], opset=13),
     Spec("vit_dynamo", ViT, [[image(48)]], opset=18, dynamo=True),
+    Spec("vit_sdpa_unoptimised", SdpaViT, [[image(48)]], opset=18, dynamo=True, options={"optimize": False}),
     Spec("vit_sdpa", SdpaViT, [[image(48)]], opset=17),
     Spec("vit_fp16", ViT, [[image(48)]], opset=18, dynamo=True, half=True),
     Spec("swin", Swin, [[image(64)]], opset=17),
