@@ -42,7 +42,7 @@ def parse_arguments():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0], epilog=__doc__.split("\n", 2)[2],
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--models", default=os.path.join(ROOT, "build", "zoo"), help="folder of model folders")
-    p.add_argument("--etc", default=os.path.join(ROOT, "build", "release", "etc"), help="the command under test")
+    p.add_argument("--etc", default=etc_command.default_command(ROOT), help="the command under test")
     p.add_argument("-k", metavar="PATTERN,...", action="append", default=[], help="only these models (shell patterns)")
     p.add_argument("-j", "--jobs", type=int, default=min(os.cpu_count() or 1, 8), help="models at a time")
     p.add_argument("--dynamic", action="store_true", help="bound the symbolic dims instead of fixing them")
@@ -257,7 +257,7 @@ def main():
     if not chosen:
         print(f"models.py: no model in {args.models}" + (" fits -k" if folders else ""), file=sys.stderr)
         return 2
-    if not os.access(args.etc, os.X_OK):
+    if not os.path.isfile(args.etc):
         print(f"models.py: no executable at {args.etc}; build it or give --etc", file=sys.stderr)
         return 2
     args.etc = os.path.abspath(args.etc)

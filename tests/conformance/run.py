@@ -45,7 +45,7 @@ FLOOR = os.path.join(HERE, "floor.txt")
 def parse_arguments():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0], epilog=__doc__.split("\n", 2)[2],
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--etc", default=os.path.join(ROOT, "build", "release", "etc"), help="the command under test")
+    p.add_argument("--etc", default=etc_command.default_command(ROOT), help="the command under test")
     p.add_argument("-k", metavar="PATTERN,...", action="append", default=[],
                    help="only cases whose name or op fits one of these (shell patterns; repeat)")
     p.add_argument("-v", "--verbose", action="store_true", help="one line per case, messages in full")
@@ -77,9 +77,9 @@ def wanted(case, patterns):
 class Runner:
     """Takes cases from a queue in `jobs` threads; each thread has a runtime server of its own."""
 
-    def __init__(self, args, bundles):
+    def __init__(self, args, data):
         self.args = args
-        self.bundles = bundles  # case name -> path of inputs and expected outputs
+        self.data = data  # case name -> {"bundle": path of inputs and expected outputs, "atol": ...}
         self.rows = {}
         self.lock = threading.Lock()
         self.work = tempfile.mkdtemp(prefix="run-", dir=args.work)
@@ -144,7 +144,7 @@ class Runner:
             self.args.timeout)
         if stage != "ok":
             return stage, code, message
-        request = {"pte": pte, "bundle": self.bundles[case["name"]], "rtol": case["rtol"], "atol": case["atol"]}
+        request = {"pte": pte, "rtol": case["rtol"], **self.data[case["name"]]}
         if self.args.keep:
             request["save"] = os.path.abspath(folder)
         answer = server.run(request, self.args.timeout)
@@ -155,7 +155,7 @@ class Runner:
 
     def interpret(self, case, pte, folder):
         """The .pte on etc's own interpreter; None if it gives the expected outputs."""
-        inputs, expected = arrays.load_bundle(self.bundles[case["name"]])
+        inputs, expected = arrays.load_bundle(self.data[case["name"]]["bundle"])
         feeds = {}
         for i, (name, array) in enumerate(zip(case["inputs"], inputs)):
             feeds[name] = os.path.join(folder, f"interp_in_{i}.npy")
@@ -171,11 +171,11 @@ class Runner:
             if not os.path.exists(path):
                 return f"no file output_{i}.npy"
             got.append(arrays.load_npy(path, want.dtype))
-        return arrays.compare_all(got, expected, case["rtol"], case["atol"])
+        return arrays.compare_all(got, expected, case["rtol"], self.data[case["name"]]["atol"])
 
     def keep(self, case, folder):
         shutil.copy(os.path.join(case["dir"], "model.onnx"), folder)
-        inputs, outputs = arrays.load_bundle(self.bundles[case["name"]])
+        inputs, outputs = arrays.load_bundle(self.data[case["name"]]["bundle"])
         for stem, group in (("input", inputs), ("output", outputs)):
             for i, array in enumerate(group):
                 arrays.save_npy(os.path.join(folder, f"{stem}_{i}.npy"), array)
@@ -205,13 +205,6 @@ def update_floor(args, rows):
         print(f"  no longer on the floor: {name}")
 
 
-def second_values(args, cases):
-    """Bundles with fresh values; cases for which no reference can give the outputs come back with the reason."""
-    import values
-
-    return values.prepare(cases, args.cache, args.jobs)
-
-
 def main():
     args = parse_arguments()
     patterns = [p for group in args.k for p in group.split(",")]
@@ -222,31 +215,33 @@ def main():
             if fnmatch.fnmatchcase(case["class"], args.list) and wanted(case, patterns):
                 print(f"{case['name']}\t{case['op']}\t{case['class']}\t{case['reason']}")
         return 0
-    if not os.access(args.etc, os.X_OK):
+    if not os.path.isfile(args.etc):
         print(f"run.py: no executable at {args.etc}; build it or give --etc", file=sys.stderr)
         return 2
     args.etc = os.path.abspath(args.etc)
     selected = [c for c in everything if wanted(c, patterns)]
     cases = [c for c in selected if c["class"] == "runnable"]
     skipped = collections.Counter(f"{c['class']}: {c['reason']}" for c in selected if c["class"] != "runnable")
-    bundles = {c["name"]: os.path.join(c["dir"], "data.pkl") for c in cases}
+    data = {c["name"]: {"bundle": os.path.join(c["dir"], "data.pkl"), "atol": c["atol"]} for c in cases}
     if args.values == 2:
-        bundles, unknown = second_values(args, cases)
-        cases = [c for c in cases if c["name"] in bundles]
+        import values
+
+        data, unknown = values.prepare(cases, args.cache, args.jobs)
+        cases = [c for c in cases if c["name"] in data]
         skipped.update(f"second values: {reason}" for reason in unknown.values())
     if not cases:
         print("run.py: no runnable case selected", file=sys.stderr)
         report.skips(skipped)
         return 2
     begin = time.perf_counter()
-    rows = Runner(args, bundles).run(cases)
+    rows = Runner(args, data).run(cases)
     seconds = time.perf_counter() - begin
     table = os.path.join(args.work, ("table-values2" if args.values == 2 else "table") +
                          ("-selected" if patterns else "") + ".tsv")
     report.write_table(table, rows)
     if args.update_floor:
         update_floor(args, rows)
-    floor = read_floor(args.floor) & bundles.keys()
+    floor = read_floor(args.floor) & data.keys()
     return report.finish(rows, floor, skipped, table, seconds, args.verbose)
 
 

@@ -36,6 +36,12 @@ class Result:
                         lines[-1] if lines else "no message")
 
 
+def default_command(root):
+    """The Release build's command, wherever CMake put it."""
+    places = [os.path.join(root, "build", "release", *x) for x in (("etc",), ("bin", "etc"), ("tools", "etc", "etc"))]
+    return next((p for p in places if os.path.isfile(p)), places[0])
+
+
 def run(command, timeout):
     begin = time.perf_counter()
     try:
