@@ -6,6 +6,8 @@
 #ifndef ETC_SUPPORT_ARENA_H
 #define ETC_SUPPORT_ARENA_H
 
+#include <stdarg.h>
+
 #include "support/base.h"
 
 typedef struct ArenaBlock ArenaBlock;
@@ -28,6 +30,7 @@ void *arena_grow(Arena *arena, void *old, size_t old_size, size_t new_size);
 /* A terminated copy of the view. */
 char *arena_strdup(Arena *arena, StrView text);
 char *arena_printf(Arena *arena, const char *format, ...) ETC_PRINTF(2, 3);
+char *arena_vprintf(Arena *arena, const char *format, va_list args) ETC_PRINTF(2, 0);
 
 /* ARENA_NEW(a, T) one zeroed T, ARENA_ARRAY(a, T, n) n zeroed T. */
 #define ARENA_NEW(arena, type) ((type *)arena_calloc((arena), 1, sizeof(type)))

@@ -8,10 +8,11 @@
 
 typedef struct Intern {
   Arena arena;      /* owns the text */
-  StrView *strings; /* by id; [0] is empty */
+  StrView *strings; /* by id, 1..count; [0] is empty */
   uint32_t count, capacity;
-  uint32_t *slots; /* open addressing, power of two */
-  uint32_t slot_count;
+  uint64_t *slots; /* hash << 32 | id, 0 = free */
+  uint32_t slot_count; /* 0 or a power of two */
+  uint64_t seed;
 } Intern;
 
 void intern_init(Intern *table);

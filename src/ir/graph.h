@@ -1,0 +1,268 @@
+/* The graph: SSA nodes and values in flat pools, addressed by 32-bit handles; handle 0 means "none".
+ *
+ * Invariants
+ * - A node is an op of the table (op.h) with one argument per schema argument, in schema order.
+ * - A value is a graph input, a constant, or a result of one node. The results of a node are consecutive values.
+ * - An operand *is* a use record; all uses of a value are chained through it.
+ * - Nodes are ordered by prev/next; every operand is defined before its user. Node 1 is the output node: not in the order list, its
+ *   uses are the graph's outputs.
+ * - Pointers into pools (node_get, …) die at the next append: fetch again, never store.
+ * - Types and argument lists are immutable once made. */
+#ifndef ETC_IR_GRAPH_H
+#define ETC_IR_GRAPH_H
+
+#include "ir/dtype.h"
+#include "ir/sym.h"
+#include "support/diag.h"
+#include "support/files.h"
+#include "support/intern.h"
+
+#define MAX_RANK 16 /* the runtime's limit (pte-format: tensor rank <= 16) */
+
+typedef uint32_t NodeId, ValueId, UseId, TypeId, ConstId, NameId, LocId;
+typedef uint16_t OpId; /* enum Op of op.h */
+
+typedef enum Level { LEVEL_ATEN, LEVEL_CORE, LEVEL_EDGE, LEVEL_EXECUTORCH, LEVEL_COUNT } Level;
+
+/* What all graphs of a session share. */
+typedef struct Context {
+  Intern names;
+  DiagSink *sink;
+  Arena arena;        /* session-long */
+  StrView model_path; /* for diagnostics */
+} Context;
+void context_init(Context *ctx, DiagSink *sink);
+void context_release(Context *ctx);
+
+/* TENSOR, or a scalar that lives in a value slot of the program while it runs (sym_size, prim ops, _local_scalar_dense).
+ * An INT scalar carries the expression it is equal to in dims[0] when rank is 1 (rank 0: unknown). */
+typedef enum TypeKind { TYPE_TENSOR, TYPE_INT, TYPE_FLOAT, TYPE_BOOL, TYPE_NONE } TypeKind;
+typedef enum DimOrder { ORDER_CONTIGUOUS, ORDER_CHANNELS_LAST } DimOrder;
+
+typedef struct Type {
+  uint8_t kind;  /* TypeKind */
+  uint8_t dtype; /* DType, TENSOR only */
+  uint8_t order; /* DimOrder */
+  uint8_t rank;
+  const SymInt *dims; /* rank of them, owned by the graph */
+} Type;
+
+typedef enum ValueKind { VALUE_UNUSED, VALUE_INPUT, VALUE_CONST, VALUE_RESULT } ValueKind;
+
+typedef struct Value {
+  TypeId type;
+  uint32_t def; /* RESULT: NodeId; CONST: ConstId; INPUT: position */
+  UseId first_use;
+  uint32_t use_count;
+  NameId name;      /* the ONNX value name, 0 when made by a pass */
+  uint32_t storage; /* index of a Storage, 0 = not planned */
+  uint16_t kind;    /* ValueKind */
+  uint16_t result;  /* RESULT: which */
+} Value;
+
+typedef struct Use {
+  ValueId value; /* 0: an absent element of a Tensor?[] list */
+  NodeId node;
+  UseId next, prev; /* other uses of the same value */
+} Use;
+
+/* Argument kinds. *S are lists. A Scalar argument is INT, FLOAT or BOOL. */
+typedef enum ArgKind {
+  ARG_NONE,   /* absent optional */
+  ARG_VALUE,  /* at: UseId */
+  ARG_VALUES, /* at: first UseId, count */
+  ARG_INT,    /* i: SymInt */
+  ARG_INTS,   /* at: index into ints, count */
+  ARG_FLOAT,  /* f */
+  ARG_FLOATS, /* at: index into floats, count */
+  ARG_BOOL,   /* i */
+  ARG_BOOLS,  /* at: index into ints, count */
+  ARG_STR,    /* i: NameId */
+  ARG_DTYPE,  /* i: DType */
+  ARG_GRAPH   /* i: index into subgraphs */
+} ArgKind;
+
+typedef struct Arg {
+  uint8_t kind;
+  uint32_t count;
+  union {
+    uint32_t at;
+    int64_t i;
+    double f;
+  };
+} Arg;
+
+typedef struct Node {
+  OpId op;
+  uint16_t arg_count, result_count, flags;
+  uint32_t first_arg;
+  ValueId first_result;
+  NodeId prev, next;
+  LocId loc;
+  uint32_t tag; /* delegate partition; 0 = none */
+} Node;
+
+/* Where a node comes from. from: the location it was decomposed or fused from, 0 = none. */
+typedef struct Loc {
+  NameId name, op_type, scope; /* ONNX node name, op type, function call chain or subgraph path */
+  int32_t index;               /* position in its ONNX graph, -1 unknown */
+  LocId from;
+} Loc;
+
+/* Bytes of a constant: a span of a mapped file until a pass had to write them. data may be unaligned when in a file. */
+typedef struct Constant {
+  const uint8_t *data;
+  uint64_t size;
+  const MappedFile *file; /* NULL: data lives in an arena */
+  uint64_t file_offset;
+} Constant;
+
+/* A place in the planned memory. Values that share one (views, in-place results, bitcasts) name the same base storage
+ * with the same offset. */
+typedef struct Storage {
+  uint32_t arena;  /* memory_id, 1-based */
+  uint64_t offset; /* bytes */
+  uint64_t size;   /* bytes (upper bound for dynamic shapes) */
+} Storage;
+
+/* An assumption about symbols that import or a pass made: lhs == rhs, or lhs >= rhs, or lhs % rhs == 0. */
+typedef enum ConstraintKind { CONSTRAINT_EQ, CONSTRAINT_GE, CONSTRAINT_DIVISIBLE } ConstraintKind;
+typedef struct Constraint {
+  ConstraintKind kind;
+  SymInt lhs, rhs;
+  LocId loc;
+} Constraint;
+
+typedef struct Graph {
+  Context *ctx;
+  NameId name; /* method name */
+  Level level;
+  SymTable syms;
+  Arena arena; /* dims, data of computed constants */
+  Node *nodes;
+  Value *values;
+  Use *uses;
+  Arg *args;
+  int64_t *ints; /* SymInts */
+  double *floats;
+  Type *types;
+  Constant *constants;
+  Loc *locs;
+  Storage *storages;
+  Constraint *constraints;
+  struct Graph **subgraphs;
+  uint32_t node_count, node_capacity, value_count, value_capacity, use_count, use_capacity, arg_count, arg_capacity;
+  uint32_t int_count, int_capacity, float_count, float_capacity, type_count, type_capacity;
+  uint32_t constant_count, constant_capacity, loc_count, loc_capacity, storage_count, storage_capacity;
+  uint32_t constraint_count, constraint_capacity, subgraph_count, subgraph_capacity;
+  uint32_t *type_slots, type_slot_count; /* hash-consing of types */
+  NodeId first, last;                    /* order list */
+  uint32_t live_nodes;
+  ValueId *inputs;
+  uint32_t input_count, input_capacity;
+  uint64_t *arena_sizes; /* by memory_id, [0] unused; set by memory planning */
+  uint32_t arena_size_count;
+} Graph;
+
+#define NODE_OUTPUT ((NodeId)1)
+
+Graph *graph_new(Context *ctx, StrView name);
+void graph_free(Graph *g);
+
+/* Types: equal types have equal ids. dims are copied. */
+TypeId graph_tensor_type(Graph *g, DType dtype, uint32_t rank, const SymInt *dims, DimOrder order);
+TypeId graph_scalar_type(Graph *g, TypeKind kind, SymInt value, bool known);
+static inline const Type *type_get(const Graph *g, TypeId t) { return &g->types[t]; }
+/* Upper bound of the bytes of a tensor type, UINT64_MAX on overflow or without a bound. */
+uint64_t type_bytes_upper(const Graph *g, const Type *t);
+bool type_is_static(const Type *t);
+
+/* Values. */
+static inline Node *node_get(Graph *g, NodeId n) { return &g->nodes[n]; }
+static inline const Node *node_cget(const Graph *g, NodeId n) { return &g->nodes[n]; }
+static inline Value *value_get(Graph *g, ValueId v) { return &g->values[v]; }
+static inline const Value *value_cget(const Graph *g, ValueId v) { return &g->values[v]; }
+static inline const Type *value_type(const Graph *g, ValueId v) { return &g->types[g->values[v].type]; }
+static inline DType value_dtype(const Graph *g, ValueId v) { return (DType)value_type(g, v)->dtype; }
+static inline uint32_t value_rank(const Graph *g, ValueId v) { return value_type(g, v)->rank; }
+static inline SymInt value_dim(const Graph *g, ValueId v, uint32_t i) { return value_type(g, v)->dims[i]; }
+static inline bool value_is_const(const Graph *g, ValueId v) { return g->values[v].kind == VALUE_CONST; }
+static inline NodeId value_def(const Graph *g, ValueId v) { /* 0 for inputs and constants */
+  return g->values[v].kind == VALUE_RESULT ? g->values[v].def : 0;
+}
+static inline const Constant *value_constant(const Graph *g, ValueId v) { /* NULL unless a constant */
+  return value_is_const(g, v) ? &g->constants[g->values[v].def] : NULL;
+}
+ValueId graph_add_input(Graph *g, TypeId type, NameId name);
+/* A constant whose bytes are borrowed (they must outlive the graph: arena of the graph, mapped file). */
+ValueId graph_add_constant(Graph *g, TypeId type, Constant bytes, NameId name);
+/* A constant whose bytes are copied into the graph's arena. */
+ValueId graph_add_constant_copy(Graph *g, TypeId type, const void *data, uint64_t size);
+void graph_set_outputs(Graph *g, const ValueId *values, uint32_t count, const NameId *names);
+uint32_t graph_output_count(const Graph *g);
+ValueId graph_output(const Graph *g, uint32_t i);
+NameId graph_output_name(const Graph *g, uint32_t i); /* the ONNX output name */
+void graph_replace_uses(Graph *g, ValueId from, ValueId to); /* all of them, outputs included */
+void value_set_type(Graph *g, ValueId v, TypeId type);
+
+/* Arguments as given to graph_add_node; see the A_* makers below. */
+typedef struct ArgIn {
+  ArgKind kind;
+  uint32_t count;
+  union {
+    int64_t i;
+    double f;
+    const ValueId *values;
+    const SymInt *ints;
+    const double *floats;
+    const bool *bools;
+    StrView str;
+  };
+} ArgIn;
+#define A_NONE ((ArgIn){.kind = ARG_NONE})
+#define A_VAL(v) ((ArgIn){.kind = ARG_VALUE, .i = (v)})
+#define A_OPT(v) ((ArgIn){.kind = (v) ? ARG_VALUE : ARG_NONE, .i = (v)}) /* Tensor? */
+#define A_VALS(p, n) ((ArgIn){.kind = ARG_VALUES, .count = (n), .values = (p)})
+#define A_INT(x) ((ArgIn){.kind = ARG_INT, .i = (x)})
+#define A_INTS(p, n) ((ArgIn){.kind = ARG_INTS, .count = (n), .ints = (p)})
+#define A_FLOAT(x) ((ArgIn){.kind = ARG_FLOAT, .f = (x)})
+#define A_FLOATS(p, n) ((ArgIn){.kind = ARG_FLOATS, .count = (n), .floats = (p)})
+#define A_BOOL(x) ((ArgIn){.kind = ARG_BOOL, .i = (x) ? 1 : 0})
+#define A_STR(s) ((ArgIn){.kind = ARG_STR, .str = sv_from(s)})
+#define A_DTYPE(t) ((ArgIn){.kind = ARG_DTYPE, .i = (t)})
+
+/* Inserts a node before `before` (0 = at the end). Missing trailing arguments get the schema's defaults. result_count results are
+ * made with type 0; for the ops of the table use the builder (builder.h), which runs the shape rule. */
+NodeId graph_add_node(Graph *g, NodeId before, OpId op, const ArgIn *args, uint32_t arg_count, uint32_t result_count, LocId loc);
+/* Removes a node without users; its operands lose the uses. */
+void graph_remove_node(Graph *g, NodeId n);
+void graph_move_before(Graph *g, NodeId n, NodeId before); /* before 0: to the end */
+/* Replaces one argument. Lists may change their length. */
+void node_set_arg(Graph *g, NodeId n, uint32_t index, ArgIn arg);
+/* The argument as an ArgIn, lists in arena. */
+ArgIn node_arg_in(const Graph *g, NodeId n, uint32_t index, Arena *arena);
+
+static inline const Arg *node_arg(const Graph *g, NodeId n, uint32_t i) { return &g->args[g->nodes[n].first_arg + i]; }
+/* Readers of one argument; the kind must be right (the verifier checks it against the schema). */
+ValueId node_value(const Graph *g, NodeId n, uint32_t i);                 /* 0 when absent */
+uint32_t node_list_count(const Graph *g, NodeId n, uint32_t i);           /* of VALUES, INTS, FLOATS, BOOLS; 0 when absent */
+ValueId node_list_value(const Graph *g, NodeId n, uint32_t i, uint32_t k);
+SymInt node_int(const Graph *g, NodeId n, uint32_t i);
+const SymInt *node_ints(const Graph *g, NodeId n, uint32_t i);            /* node_list_count of them; dies at the next append */
+double node_scalar(const Graph *g, NodeId n, uint32_t i);                 /* INT, FLOAT or BOOL as a double */
+bool node_bool(const Graph *g, NodeId n, uint32_t i);
+StrView node_str(const Graph *g, NodeId n, uint32_t i);
+static inline bool node_absent(const Graph *g, NodeId n, uint32_t i) { return node_arg(g, n, i)->kind == ARG_NONE; }
+static inline ValueId node_result(const Graph *g, NodeId n, uint32_t i) { return g->nodes[n].first_result + i; }
+
+/* Walks of the uses: for (UseId u = first_use(g, v); u; u = g->uses[u].next) … g->uses[u].node */
+static inline UseId first_use(const Graph *g, ValueId v) { return g->values[v].first_use; }
+/* for (FOR_NODES(g, n)): order list, n may be removed by the body only if next was fetched before. */
+#define FOR_NODES(g, n) NodeId n = (g)->first; n; n = (g)->nodes[n].next
+
+LocId graph_add_loc(Graph *g, Loc loc);
+DiagPlace graph_place(const Graph *g, LocId loc);      /* for diagnostics; texts live as long as the context */
+DiagPlace node_place(const Graph *g, NodeId n);
+void graph_add_constraint(Graph *g, Constraint c);
+
+#endif

@@ -1,0 +1,145 @@
+/* A pool of threads that lives as long as the process, made on the first loop that can use it.
+ *
+ * The chunks of a loop follow from its count and grain alone, never from the number of threads: a body that sums over its
+ * chunk gives the same bits on every machine. Threads take chunks from one counter, so uneven chunks even out.
+ * The pool is the one state here: threads are a property of the process. Workers block all signals, so that handlers run
+ * on the program's own threads; after fork the child starts with an empty pool. */
+#include "support/parallel.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+enum { THREADS_MAX = 256, CHUNKS_MAX = 256 };
+
+typedef struct Pool {
+  pthread_mutex_t mutex;
+  pthread_cond_t work, done;
+  unsigned workers;    /* threads started */
+  unsigned wanted;     /* workers that may join the loop at hand */
+  unsigned inside;     /* workers in the loop at hand */
+  uint64_t generation; /* number of loops so far */
+  /* The loop at hand; written under the mutex while no worker is inside. */
+  ParallelBody *body;
+  void *user;
+  size_t count, chunk;
+  atomic_size_t next;
+} Pool;
+
+#define POOL_EMPTY                                                                                 \
+  {.mutex = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER}
+
+static Pool pool = POOL_EMPTY;
+static pthread_mutex_t loop_mutex = PTHREAD_MUTEX_INITIALIZER; /* held by the caller of the running loop */
+static atomic_uint chosen_threads;                             /* 0 = online cores */
+static _Thread_local bool inside_loop;
+
+void parallel_set_threads(unsigned threads) {
+  atomic_store(&chosen_threads, threads < THREADS_MAX ? threads : THREADS_MAX);
+}
+
+unsigned parallel_threads(void) {
+  unsigned threads = atomic_load(&chosen_threads);
+  if (threads)
+    return threads;
+  long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online < 1 ? 1 : online > THREADS_MAX ? THREADS_MAX : (unsigned)online;
+}
+
+/* Runs chunks of [0, count) till none is left. */
+static void run_chunks(ParallelBody *body, void *user, size_t count, size_t chunk, atomic_size_t *next) {
+  bool before = inside_loop;
+  inside_loop = true;
+  for (size_t begin; (begin = atomic_fetch_add(next, chunk)) < count;)
+    body(user, begin, count - begin < chunk ? count : begin + chunk);
+  inside_loop = before;
+}
+
+static void *worker(void *unused) {
+  (void)unused;
+  uint64_t seen = 0;
+  pthread_mutex_lock(&pool.mutex);
+  for (;;) {
+    while (pool.generation == seen || pool.wanted == 0) {
+      seen = pool.generation;
+      pthread_cond_wait(&pool.work, &pool.mutex);
+    }
+    seen = pool.generation;
+    pool.wanted--;
+    pool.inside++;
+    pthread_mutex_unlock(&pool.mutex);
+    run_chunks(pool.body, pool.user, pool.count, pool.chunk, &pool.next);
+    pthread_mutex_lock(&pool.mutex);
+    if (--pool.inside == 0)
+      pthread_cond_signal(&pool.done);
+  }
+  return NULL;
+}
+
+static void forget_pool(void) {
+  pool = (Pool)POOL_EMPTY;
+  loop_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+  inside_loop = false;
+}
+
+static void watch_fork(void) { (void)pthread_atfork(NULL, NULL, forget_pool); }
+
+/* Starts threads till there are wanted; with fewer the loop is slower, not wrong. The mutex is held. */
+static void start_workers(unsigned wanted) {
+  static pthread_once_t fork_watched = PTHREAD_ONCE_INIT;
+  pthread_once(&fork_watched, watch_fork);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  for (pthread_t thread; pool.workers < wanted; pool.workers++)
+    if (pthread_create(&thread, &attributes, worker, NULL) != 0)
+      break;
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void run_on_pool(size_t count, size_t chunk, unsigned helpers, ParallelBody *body, void *user) {
+  pthread_mutex_lock(&pool.mutex);
+  start_workers(helpers);
+  pool.body = body;
+  pool.user = user;
+  pool.count = count;
+  pool.chunk = chunk;
+  atomic_store(&pool.next, 0);
+  pool.wanted = helpers;
+  pool.generation++;
+  pthread_cond_broadcast(&pool.work);
+  pthread_mutex_unlock(&pool.mutex);
+
+  run_chunks(body, user, count, chunk, &pool.next);
+
+  pthread_mutex_lock(&pool.mutex);
+  pool.wanted = 0; /* who comes now would find nothing */
+  while (pool.inside > 0)
+    pthread_cond_wait(&pool.done, &pool.mutex);
+  pthread_mutex_unlock(&pool.mutex);
+}
+
+void parallel_for(size_t count, size_t grain, ParallelBody *body, void *user) {
+  if (count == 0)
+    return;
+  size_t chunk = (count - 1) / CHUNKS_MAX + 1;
+  if (chunk < grain)
+    chunk = grain;
+  size_t chunks = (count - 1) / chunk + 1;
+  unsigned threads = parallel_threads();
+  if (threads > chunks)
+    threads = (unsigned)chunks;
+  /* A second program thread that comes while a loop runs works alone rather than wait. */
+  if (threads > 1 && !inside_loop && pthread_mutex_trylock(&loop_mutex) == 0) {
+    run_on_pool(count, chunk, threads - 1, body, user);
+    pthread_mutex_unlock(&loop_mutex);
+    return;
+  }
+  atomic_size_t next = 0;
+  run_chunks(body, user, count, chunk, &next);
+}

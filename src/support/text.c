@@ -1,0 +1,137 @@
+/* Nearest spelling by optimal string alignment distance (Damerau-Levenshtein without substring edits after a
+ * transposition), and number parsing that takes the whole text or nothing, in the C locale whatever the program set. */
+#include "support/text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <locale.h>
+#include <stdlib.h>
+
+enum { TEXT_MAX = 64, NUMBER_MAX = 512 };
+
+static unsigned min_unsigned(unsigned a, unsigned b) { return a < b ? a : b; }
+
+unsigned text_distance(StrView a, StrView b, unsigned limit) {
+  unsigned before[TEXT_MAX + 1], last[TEXT_MAX + 1], row[TEXT_MAX + 1];
+  size_t na = a.size < TEXT_MAX ? a.size : TEXT_MAX, nb = b.size < TEXT_MAX ? b.size : TEXT_MAX;
+  unsigned best_before = 0;
+  for (size_t j = 0; j <= nb; j++)
+    before[j] = last[j] = (unsigned)j;
+  for (size_t i = 1; i <= na; i++) {
+    row[0] = (unsigned)i;
+    unsigned best = row[0];
+    for (size_t j = 1; j <= nb; j++) {
+      bool same = a.data[i - 1] == b.data[j - 1];
+      row[j] = min_unsigned(last[j - 1] + !same, min_unsigned(last[j], row[j - 1]) + 1);
+      if (i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] && a.data[i - 2] == b.data[j - 1])
+        row[j] = min_unsigned(row[j], before[j - 2] + 1);
+      best = min_unsigned(best, row[j]);
+    }
+    if (best > limit && best_before > limit) /* every later row builds on these two */
+      return limit + 1;
+    best_before = best;
+    memcpy(before, last, sizeof before);
+    memcpy(last, row, sizeof last);
+  }
+  return last[nb] > limit ? limit + 1 : last[nb];
+}
+
+static StrView lower(StrView text, char buffer[TEXT_MAX]) {
+  size_t size = text.size < TEXT_MAX ? text.size : TEXT_MAX;
+  for (size_t i = 0; i < size; i++)
+    buffer[i] = (char)tolower((unsigned char)text.data[i]);
+  return (StrView){buffer, size};
+}
+
+int text_nearest(StrView word, const char *const *candidates, size_t count) {
+  char word_buffer[TEXT_MAX], candidate_buffer[TEXT_MAX];
+  unsigned limit = word.size > 8 ? 3 : 2, best = limit + 1;
+  StrView wanted = lower(word, word_buffer);
+  int nearest = -1;
+  for (size_t i = 0; i < count && best > 0; i++) {
+    StrView candidate = lower(sv_from(candidates[i]), candidate_buffer);
+    unsigned distance = text_distance(wanted, candidate, limit);
+    /* A word of one or two letters is within 2 of every other: something of it must be kept. */
+    if (distance < best && distance < wanted.size && distance < candidate.size) {
+      best = distance;
+      nearest = (int)i;
+    }
+  }
+  return nearest;
+}
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool text_parse_u64(StrView text, uint64_t *out) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < text.size; i++) {
+    if (!is_digit(text.data[i]) || !mul_u64(value, 10, &value) ||
+        !add_u64(value, (uint64_t)(text.data[i] - '0'), &value))
+      return false;
+  }
+  if (text.size == 0)
+    return false;
+  *out = value;
+  return true;
+}
+
+bool text_parse_i64(StrView text, int64_t *out) {
+  bool negative = text.size > 0 && text.data[0] == '-';
+  uint64_t magnitude;
+  if (!text_parse_u64((StrView){text.data + negative, text.size - negative}, &magnitude))
+    return false;
+  if (magnitude > (uint64_t)INT64_MAX + negative)
+    return false;
+  *out = negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
+  return true;
+}
+
+static size_t skip_digits(StrView text, size_t at) {
+  while (at < text.size && is_digit(text.data[at]))
+    at++;
+  return at;
+}
+
+/* -?(inf|nan|(D+.?D*|.D+)([eE][+-]?D+)?) */
+static bool is_number(StrView text) {
+  size_t at = text.size > 0 && text.data[0] == '-';
+  StrView rest = {text.data + at, text.size - at};
+  if (sv_eq(rest, SV("inf")) || sv_eq(rest, SV("nan")))
+    return true;
+  size_t begin = at, digits;
+  at = skip_digits(text, at);
+  digits = at - begin;
+  if (at < text.size && text.data[at] == '.') {
+    begin = at + 1;
+    at = skip_digits(text, begin);
+    digits += at - begin;
+  }
+  if (digits == 0)
+    return false;
+  if (at < text.size && (text.data[at] == 'e' || text.data[at] == 'E')) {
+    at++;
+    at += at < text.size && (text.data[at] == '+' || text.data[at] == '-');
+    begin = at;
+    at = skip_digits(text, at);
+    if (at == begin)
+      return false;
+  }
+  return at == text.size;
+}
+
+bool text_parse_double(StrView text, double *out) {
+  char buffer[NUMBER_MAX];
+  if (text.size >= sizeof buffer || !is_number(text))
+    return false;
+  memcpy(buffer, text.data, text.size);
+  buffer[text.size] = '\0';
+  /* For "C" the C library hands out a constant object; nothing is to be freed. */
+  locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  errno = 0;
+  double value = strtod_l(buffer, NULL, c_locale);
+  bool overflow = errno == ERANGE && (value > 1 || value < -1);
+  if (overflow)
+    return false;
+  *out = value;
+  return true;
+}
