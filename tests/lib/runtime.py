@@ -36,6 +36,8 @@ class Runtime:
         line = self.server.stdout.readline()
         if not line:
             code = self.server.wait()
+            self.server.stdin.close()
+            self.server.stdout.close()
             self.server = None
             return {"stage": "crash", "message": f"the runtime server died with status {code}"}
         return json.loads(line)
@@ -54,6 +56,7 @@ class Runtime:
         if self.server is not None:
             self.server.stdin.close()
             self.server.wait()
+            self.server.stdout.close()
             self.server = None
 
 
