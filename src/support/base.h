@@ -12,9 +12,15 @@
 
 #define ETC_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define ETC_NORETURN __attribute__((noreturn))
+/* On a type only clang knows the attribute; an ignored Status is an error there. Say (void) where it is meant. */
+#if defined(__clang__)
+#define ETC_MUST_USE __attribute__((warn_unused_result))
+#else
+#define ETC_MUST_USE
+#endif
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-typedef enum __attribute__((warn_unused_result)) Status {
+typedef enum ETC_MUST_USE Status {
   STATUS_OK = 0,
   STATUS_INVALID,     /* the input is wrong; a diagnostic says where */
   STATUS_UNSUPPORTED, /* the input is right but cannot be lowered; a diagnostic says why */
