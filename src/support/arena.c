@@ -1,8 +1,10 @@
-/* Bump allocation in blocks. A block starts at 64 KiB and doubles up to 1 MiB; a request over a quarter of that gets a
- * block of its own, put behind the newest one so that the free space there is not lost.
+/* Bump allocation in blocks. A block starts at 64 KiB and doubles up to 1 MiB; a request over a
+ * quarter of that gets a block of its own, put behind the newest one so that the free space there
+ * is not lost.
  *
- * In builds with AddressSanitizer the free part of a block is poisoned, so that a read or write past an allocation is
- * seen as with malloc. Builds with ETC_TEST_ALLOC count the requests to the system and can make the n-th one fail. */
+ * In builds with AddressSanitizer the free part of a block is poisoned, so that a read or write
+ * past an allocation is seen as with malloc. Builds with ETC_TEST_ALLOC count the requests to the
+ * system and can make the n-th one fail. */
 #include "support/arena.h"
 
 #include <stdarg.h>
@@ -47,7 +49,8 @@ ETC_NORETURN static void out_of_memory(size_t size) {
 static bool must_fail(void) {
   static uint64_t requests; /* tests with failing requests run on one thread */
   const char *text = getenv("ETC_FAIL_ALLOC");
-  return __atomic_add_fetch(&requests, 1, __ATOMIC_RELAXED) == (text ? strtoull(text, NULL, 10) : 0);
+  return __atomic_add_fetch(&requests, 1, __ATOMIC_RELAXED) ==
+         (text ? strtoull(text, NULL, 10) : 0);
 }
 #else
 static bool must_fail(void) { return false; }
@@ -132,7 +135,8 @@ static void add_block(Arena *arena) {
   ASAN_POISON_MEMORY_REGION(arena->next, size);
 }
 
-/* What an allocation of size bytes takes in a block: at least one slot, so that pointers are unique. */
+/* What an allocation of size bytes takes in a block: at least one slot, so that pointers are
+ * unique. */
 static size_t slot_size(size_t size) {
   if (size > PTRDIFF_MAX - HEADER - ALIGNMENT)
     out_of_memory(size);

@@ -1,8 +1,10 @@
-/* Memory. Everything that lives as long as a context, a graph or a pass comes from an arena and is freed at once.
+/* Memory. Everything that lives as long as a context, a graph or a pass comes from an arena and is
+ * freed at once.
  *
- * An allocation never returns NULL: when the system is out of memory (or ETC_FAIL_ALLOC=n asked for the n-th request to
- * fail, see HACKING.md) the arena prints one line and exits with 1; the output file is only renamed when whole, so
- * nothing is lost. Sizes that come from a file must be checked against what the file can hold before they get here. */
+ * An allocation never returns NULL: when the system is out of memory (or ETC_FAIL_ALLOC=n asked for
+ * the n-th request to fail, see HACKING.md) the arena prints one line and exits with 1; the output
+ * file is only renamed when whole, so nothing is lost. Sizes that come from a file must be checked
+ * against what the file can hold before they get here. */
 #ifndef ETC_SUPPORT_ARENA_H
 #define ETC_SUPPORT_ARENA_H
 
@@ -25,7 +27,8 @@ void arena_reset(Arena *arena);   /* forgets all allocations, may keep one block
 void *arena_alloc(Arena *arena, size_t size);
 /* count * size bytes of zeros; exits as for lack of memory when the product overflows. */
 void *arena_calloc(Arena *arena, size_t count, size_t size);
-/* The bytes of old (old_size of them) in a block of new_size bytes; grows in place when old was the last allocation. */
+/* The bytes of old (old_size of them) in a block of new_size bytes; grows in place when old was the
+ * last allocation. */
 void *arena_grow(Arena *arena, void *old, size_t old_size, size_t new_size);
 /* A terminated copy of the view. */
 char *arena_strdup(Arena *arena, StrView text);
@@ -36,11 +39,13 @@ char *arena_vprintf(Arena *arena, const char *format, va_list args) ETC_PRINTF(2
 #define ARENA_NEW(arena, type) ((type *)arena_calloc((arena), 1, sizeof(type)))
 #define ARENA_ARRAY(arena, type, n) ((type *)arena_calloc((arena), (n), sizeof(type)))
 
-/* malloc/realloc with the same behaviour on failure as the arena, for pools that must survive growth. */
+/* malloc/realloc with the same behaviour on failure as the arena, for pools that must survive
+ * growth. */
 void *xrealloc(void *old, size_t size);
 void xfree(void *p);
 
-/* Makes room for one more element in a growing array kept by xrealloc: *items has *capacity elements of elem_size. */
+/* Makes room for one more element in a growing array kept by xrealloc: *items has *capacity
+ * elements of elem_size. */
 void *pool_reserve(void *items, uint32_t *capacity, uint64_t needed, size_t elem_size);
 
 #endif

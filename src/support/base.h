@@ -1,7 +1,7 @@
 /* The words every other file uses: status, checked sizes, string views, bug reports.
  *
- * A Status only says whether to go on. The message, its place and its hint go to the diagnostic sink at the
- * point that knows them (diag.h). Nothing here allocates. */
+ * A Status only says whether to go on. The message, its place and its hint go to the diagnostic
+ * sink at the point that knows them (diag.h). Nothing here allocates. */
 #ifndef ETC_SUPPORT_BASE_H
 #define ETC_SUPPORT_BASE_H
 
@@ -12,7 +12,8 @@
 
 #define ETC_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define ETC_NORETURN __attribute__((noreturn))
-/* On a type only clang knows the attribute; an ignored Status is an error there. Say (void) where it is meant. */
+/* On a type only clang knows the attribute; an ignored Status is an error there. Say (void) where
+ * it is meant. */
 #if defined(__clang__)
 #define ETC_MUST_USE __attribute__((warn_unused_result))
 #else
@@ -30,14 +31,15 @@ typedef enum ETC_MUST_USE Status {
 } Status;
 
 /* Returns early with the status of expr unless it is STATUS_OK. */
-#define TRY(expr)                                                                                                      \
-  do {                                                                                                                 \
-    Status try_status_ = (expr);                                                                                       \
-    if (try_status_ != STATUS_OK)                                                                                      \
-      return try_status_;                                                                                              \
+#define TRY(expr)                                                                                  \
+  do {                                                                                             \
+    Status try_status_ = (expr);                                                                   \
+    if (try_status_ != STATUS_OK)                                                                  \
+      return try_status_;                                                                          \
   } while (0)
 
-/* Our own fault: prints the place and the message to stderr and exits with 70 (EX_SOFTWARE). Never for input. */
+/* Our own fault: prints the place and the message to stderr and exits with 70 (EX_SOFTWARE). Never
+ * for input. */
 ETC_NORETURN void bug_at(const char *file, int line, const char *format, ...) ETC_PRINTF(3, 4);
 #define BUG(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
 
@@ -84,10 +86,14 @@ typedef struct StrView {
 } StrView;
 
 #define SV(literal) ((StrView){"" literal, sizeof(literal) - 1})
+/* For printf: at most a mebibyte is printed, since a precision is an int. */
 #define SV_FMT "%.*s"
-#define SV_ARG(v) (int)(v).size, (v).data
+#define SV_ARG(v) sv_precision(v), (v).data
 
-static inline StrView sv_from(const char *terminated) { return (StrView){terminated, strlen(terminated)}; }
+static inline int sv_precision(StrView v) { return v.size < 1 << 20 ? (int)v.size : 1 << 20; }
+static inline StrView sv_from(const char *terminated) {
+  return (StrView){terminated, strlen(terminated)};
+}
 static inline bool sv_eq(StrView a, StrView b) {
   return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }

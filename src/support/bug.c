@@ -1,7 +1,7 @@
 /* BUG(): the end of a process that has found a fault of its own.
  *
- * exit rather than abort, so that scripts see the documented code 70 (EX_SOFTWARE of sysexits.h) and fuzzers, which
- * watch for exit, see a finding. Temporary output files are removed first. */
+ * exit rather than abort, so that scripts see the documented code 70 (EX_SOFTWARE of sysexits.h)
+ * and fuzzers, which watch for exit, see a finding. Temporary output files are removed first. */
 #include "support/files.h"
 
 #include <stdarg.h>

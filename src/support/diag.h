@@ -1,5 +1,6 @@
-/* The one diagnostics path. A diagnostic has a severity, a code (a row of schema/diags.def), a place, a message, notes
- * and a hint; it goes to the sink of the context, which renders it as text or as one JSON object a line, and counts it.
+/* The one diagnostics path. A diagnostic has a severity, a code (a row of schema/diags.def), a
+ * place, a message, notes and a hint; it goes to the sink of the context, which renders it as text
+ * or as one JSON object a line, and counts it.
  *
  * Usage:
  *   Diag *d = diag_begin(sink, DIAG_DIM_UNBOUND, place);     // severity and hint come from the row
@@ -9,7 +10,10 @@
  *   return diag_end(d);                                          // returns the row's Status
  * or in one line: return diag_report(sink, DIAG_X, place, "message", ...);
  *
- * Messages say the error first, lower case, no full stop, subjects in single quotes. All text from files is escaped. */
+ * Messages say the error first, lower case, no full stop, subjects in single quotes, one line (a
+ * list is one note an item). Control characters and invalid UTF-8 are escaped and long text is cut
+ * when it is printed, so names from files go in as they are. A diagnostic that is begun must be
+ * ended. Not for use from the bodies of parallel loops. */
 #ifndef ETC_SUPPORT_DIAG_H
 #define ETC_SUPPORT_DIAG_H
 
@@ -27,8 +31,8 @@ typedef enum DiagCode {
 
 /* Static text of a code. */
 typedef struct DiagRow {
-  const char *id;          /* DIM_UNBOUND */
-  const char *code;        /* E0123 */
+  const char *id;   /* DIM_UNBOUND */
+  const char *code; /* E0123 */
   DiagSeverity severity;
   Status status;           /* what diag_end returns */
   const char *summary;     /* one line */
@@ -36,8 +40,11 @@ typedef struct DiagRow {
   const char *hint;        /* default hint or "" */
 } DiagRow;
 const DiagRow *diag_row(DiagCode code);
+/* The code of "E0123" or "DIM_UNBOUND"; false when there is none. */
+bool diag_find(StrView name, DiagCode *code);
 
-/* Where: any part may be empty/0. file: model or .etir path. node: ONNX node name; op: its type; index: position in the graph
+/* Where: any part may be empty/0. file: model or .etir path. node: ONNX node name; op: its type;
+ * index: position in the graph
  * (-1 unknown). line/column: textual IR. option: command-line option. */
 typedef struct DiagPlace {
   StrView file;
@@ -56,13 +63,14 @@ typedef void DiagWrite(void *user, const char *text, size_t size);
 typedef struct DiagSink {
   Arena arena;
   DiagFormat format;
-  bool color;           /* ANSI colours in text */
-  bool verbose;         /* DIAG_INFO is shown only then */
+  bool color;   /* ANSI colours in text */
+  bool verbose; /* DIAG_INFO is shown only then */
   uint32_t errors, warnings;
-  uint32_t max_errors;  /* later errors are counted, not shown; 0 = 64 */
-  DiagWrite *write;     /* NULL: stderr */
+  uint32_t max_errors; /* later errors are counted, not shown, and so are warnings; 0 = 64 */
+  DiagWrite *write;    /* NULL: stderr */
   void *write_user;
   DiagCode first_error; /* code of the first error, valid when errors > 0 */
+  uint32_t open;        /* diagnostics begun and not ended; the arena is reset when none is */
 } DiagSink;
 
 typedef struct Diag Diag;
@@ -71,10 +79,12 @@ void diag_sink_init(DiagSink *sink);
 void diag_sink_release(DiagSink *sink);
 Diag *diag_begin(DiagSink *sink, DiagCode code, DiagPlace place);
 void diag_message(Diag *d, const char *format, ...) ETC_PRINTF(2, 3);
-void diag_note(Diag *d, const char *format, ...) ETC_PRINTF(2, 3); /* may be called again: one note a call */
+void diag_note(Diag *d, const char *format, ...)
+    ETC_PRINTF(2, 3); /* may be called again: one note a call */
 void diag_hint(Diag *d, const char *format, ...) ETC_PRINTF(2, 3);
 /* Emits it; returns the Status of the code's row (STATUS_OK for warnings and infos). */
 Status diag_end(Diag *d);
-Status diag_report(DiagSink *sink, DiagCode code, DiagPlace place, const char *format, ...) ETC_PRINTF(4, 5);
+Status diag_report(DiagSink *sink, DiagCode code, DiagPlace place, const char *format, ...)
+    ETC_PRINTF(4, 5);
 
 #endif

@@ -4,39 +4,57 @@
 
 #include "support/diag.h"
 
-/* A read-only mapping of a whole regular file. An empty file has size 0 and data pointing at nothing. */
+/* A read-only mapping of a whole regular file. An empty file has size 0 and data pointing at
+ * nothing. */
 typedef struct MappedFile {
   const uint8_t *data;
   uint64_t size;
-  int fd;      /* kept open so that ranges can be copied by the kernel; -1 when closed */
-  char *path;  /* as given, owned by the arena passed to map */
+  int fd;             /* kept open so that ranges can be copied by the kernel; -1 when closed */
+  char *path;         /* as given, owned by the arena passed to map */
+  int64_t changed_ns; /* time of last change when it was opened */
 } MappedFile;
 
-/* Maps path. Errors (reported): missing, directory, unreadable, not a regular file (FIFO, device). */
+/* Maps path. Errors (reported): missing, directory, unreadable, not a regular file (FIFO, device).
+ */
 Status file_map(MappedFile *file, Arena *arena, DiagSink *sink, const char *path);
-/* As file_map, but relative is looked up below the folder of base_path and may not leave it: no absolute path, no "..",
- * no NUL, no symbolic link in any component, regular files with one link only. For ONNX external data. */
-Status file_map_beneath(MappedFile *file, Arena *arena, DiagSink *sink, const char *base_path, StrView relative, DiagPlace place);
+/* As file_map, but relative is looked up below the folder of base_path and may not leave it: no
+ * absolute path, no "..", no NUL, no symbolic link in any component, regular files with one link
+ * only. For ONNX external data. */
+Status file_map_beneath(MappedFile *file, Arena *arena, DiagSink *sink, const char *base_path,
+                        StrView relative, DiagPlace place);
+/* Whether the file still has the size and time of last change that it had when mapped; else
+ * FILE_CHANGED is reported. Reading a mapping beyond an end that has moved raises SIGBUS, which the
+ * command turns into the same message. */
+Status file_check_unchanged(const MappedFile *file, DiagSink *sink);
 void file_unmap(MappedFile *file);
 
-/* A file that appears under its name only when commit succeeds; until then it is PATH.tmp-PID-N in the same folder and is removed by
- * abandon, and by the signal handler of the command (atomic_file_remove_pending is async-signal-safe). */
+/* A file that appears under its name only when commit succeeds; until then it is PATH.tmp-PID-N in
+ * the same folder and is removed by abandon, and by the signal handler of the command
+ * (atomic_file_remove_pending is async-signal-safe). A symbolic link at path is followed and stays.
+ * An existing file keeps its permissions. A device or pipe (/dev/null, /dev/stdout) is written to
+ * directly. */
 typedef struct AtomicFile {
   int fd;
   uint64_t offset; /* bytes written so far */
-  char *path, *temporary;
+  char *path, *target,
+      *temporary;  /* target: path without symbolic links; temporary: NULL for a device or pipe */
+  int slot;        /* in the list of pending files; -1 = none */
+  unsigned mode;   /* permissions of the file to be replaced; 0 = new file */
   uint8_t *buffer; /* small writes are gathered */
   size_t buffered;
   DiagSink *sink;
-  bool failed; /* a write failed and was reported; later writes do nothing, commit returns STATUS_IO */
+  bool failed; /* a write failed and was reported; later writes do nothing, commit returns STATUS_IO
+                */
 } AtomicFile;
 
 Status atomic_file_open(AtomicFile *file, Arena *arena, DiagSink *sink, const char *path);
 void atomic_file_write(AtomicFile *file, const void *data, uint64_t size);
 void atomic_file_pad(AtomicFile *file, uint64_t to_offset); /* zeros up to an absolute offset */
-/* size bytes of from at offset, by copy_file_range where possible (no trip through user space), else by write from the mapping. */
+/* size bytes of from at offset, by copy_file_range where possible (no trip through user space),
+ * else by write from the mapping. */
 void atomic_file_copy(AtomicFile *file, const MappedFile *from, uint64_t offset, uint64_t size);
-/* Flushes, optionally fsyncs file and folder, renames. On any failure the temporary file is gone and the error reported. */
+/* Flushes, optionally fsyncs file and folder, renames. On any failure the temporary file is gone
+ * and the error reported. */
 Status atomic_file_commit(AtomicFile *file, bool sync);
 void atomic_file_abandon(AtomicFile *file);
 void atomic_file_remove_pending(void);

@@ -1,5 +1,6 @@
-/* Bit-level conversions (IEEE 754-2019, binary16; bfloat16 is the upper half of binary32). Done on integers, so that
- * the result depends neither on the rounding mode nor on the compiler's _Float16. */
+/* Bit-level conversions (IEEE 754-2019, binary16; bfloat16 is the upper half of binary32). Done on
+ * integers, so that the result depends neither on the rounding mode nor on the compiler's _Float16.
+ */
 #include "support/half.h"
 
 #include <string.h>
@@ -17,7 +18,8 @@ static float float_of(uint32_t bits) {
 }
 
 float half_to_float(uint16_t bits) {
-  uint32_t sign = (uint32_t)(bits & 0x8000) << 16, exponent = bits >> 10 & 0x1f, fraction = bits & 0x3ff;
+  uint32_t sign = (uint32_t)(bits & 0x8000) << 16, exponent = bits >> 10 & 0x1f,
+           fraction = bits & 0x3ff;
   if (exponent == 0x1f)
     return float_of(sign | 0x7f800000 | fraction << 13);
   if (exponent)

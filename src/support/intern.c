@@ -1,5 +1,6 @@
-/* Open addressing with linear probing over XXH3 (https://xxhash.com). A slot holds 32 bits of the hash beside the id:
- * most misses are seen without touching the text, and growing needs no second hashing. */
+/* Open addressing with linear probing over XXH3 (https://xxhash.com). A slot holds 32 bits of the
+ * hash beside the id: most misses are seen without touching the text, and growing needs no second
+ * hashing. */
 #include "support/intern.h"
 
 #include <sys/random.h>

@@ -1,4 +1,5 @@
-/* JSON as in RFC 8259. The only state is the depth and whether a comma is due, so that documents of any size stream. */
+/* JSON as in RFC 8259. The only state is the depth and whether a comma is due, so that documents of
+ * any size stream. */
 #include "support/json.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
-/* A streaming JSON writer: the caller opens and closes objects and arrays, commas and indentation are its business. */
+/* A streaming JSON writer: the caller opens and closes objects and arrays, commas and indentation
+ * are its business. */
 #ifndef ETC_SUPPORT_JSON_H
 #define ETC_SUPPORT_JSON_H
 

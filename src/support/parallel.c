@@ -1,9 +1,10 @@
 /* A pool of threads that lives as long as the process, made on the first loop that can use it.
  *
- * The chunks of a loop follow from its count and grain alone, never from the number of threads: a body that sums over its
- * chunk gives the same bits on every machine. Threads take chunks from one counter, so uneven chunks even out.
- * The pool is the one state here: threads are a property of the process. Workers block all signals, so that handlers run
- * on the program's own threads; after fork the child starts with an empty pool. */
+ * The chunks of a loop follow from its count and grain alone, never from the number of threads: a
+ * body that sums over its chunk gives the same bits on every machine. Threads take chunks from one
+ * counter, so uneven chunks even out. The pool is the one state here: threads are a property of the
+ * process. Workers block all signals, so that handlers run on the program's own threads; after fork
+ * the child starts with an empty pool. */
 #include "support/parallel.h"
 
 #include <pthread.h>
@@ -28,11 +29,15 @@ typedef struct Pool {
 } Pool;
 
 #define POOL_EMPTY                                                                                 \
-  {.mutex = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER}
+  {                                                                                                \
+    .mutex = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER,                          \
+    .done = PTHREAD_COND_INITIALIZER                                                               \
+  }
 
 static Pool pool = POOL_EMPTY;
-static pthread_mutex_t loop_mutex = PTHREAD_MUTEX_INITIALIZER; /* held by the caller of the running loop */
-static atomic_uint chosen_threads;                             /* 0 = online cores */
+static pthread_mutex_t loop_mutex =
+    PTHREAD_MUTEX_INITIALIZER;     /* held by the caller of the running loop */
+static atomic_uint chosen_threads; /* 0 = online cores */
 static _Thread_local bool inside_loop;
 
 void parallel_set_threads(unsigned threads) {
@@ -48,7 +53,8 @@ unsigned parallel_threads(void) {
 }
 
 /* Runs chunks of [0, count) till none is left. */
-static void run_chunks(ParallelBody *body, void *user, size_t count, size_t chunk, atomic_size_t *next) {
+static void run_chunks(ParallelBody *body, void *user, size_t count, size_t chunk,
+                       atomic_size_t *next) {
   bool before = inside_loop;
   inside_loop = true;
   for (size_t begin; (begin = atomic_fetch_add(next, chunk)) < count;)
@@ -85,7 +91,8 @@ static void forget_pool(void) {
 
 static void watch_fork(void) { (void)pthread_atfork(NULL, NULL, forget_pool); }
 
-/* Starts threads till there are wanted; with fewer the loop is slower, not wrong. The mutex is held. */
+/* Starts threads till there are wanted; with fewer the loop is slower, not wrong. The mutex is
+ * held. */
 static void start_workers(unsigned wanted) {
   static pthread_once_t fork_watched = PTHREAD_ONCE_INIT;
   pthread_once(&fork_watched, watch_fork);
@@ -102,7 +109,8 @@ static void start_workers(unsigned wanted) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static void run_on_pool(size_t count, size_t chunk, unsigned helpers, ParallelBody *body, void *user) {
+static void run_on_pool(size_t count, size_t chunk, unsigned helpers, ParallelBody *body,
+                        void *user) {
   pthread_mutex_lock(&pool.mutex);
   start_workers(helpers);
   pool.body = body;

@@ -1,4 +1,5 @@
-/* A small thread pool: one parallel loop at a time, results joined by index, so that they do not depend on the number of threads. */
+/* A small thread pool: one parallel loop at a time, results joined by index, so that they do not
+ * depend on the number of threads. */
 #ifndef ETC_SUPPORT_PARALLEL_H
 #define ETC_SUPPORT_PARALLEL_H
 
@@ -9,8 +10,8 @@ typedef void ParallelBody(void *user, size_t begin, size_t end);
 /* 0 = number of online cores. Takes effect for later loops. */
 void parallel_set_threads(unsigned threads);
 unsigned parallel_threads(void);
-/* Runs body over [0, count) in chunks of at least grain elements, on up to parallel_threads() threads; returns when all are done.
- * Nested calls run serially. */
+/* Runs body over [0, count) in chunks of at least grain elements, on up to parallel_threads()
+ * threads; returns when all are done. Nested calls run serially. */
 void parallel_for(size_t count, size_t grain, ParallelBody *body, void *user);
 
 #endif

@@ -1,4 +1,5 @@
-/* Growing strings, escaping of text that came from a file, and exact printing of floating-point numbers. */
+/* Growing strings, escaping of text that came from a file, and exact printing of floating-point
+ * numbers. */
 #include "support/strbuf.h"
 
 #include <float.h>
@@ -24,7 +25,8 @@ void strbuf_clear(StrBuf *buf) {
 
 const char *strbuf_cstr(const StrBuf *buf) { return buf->data ? buf->data : ""; }
 
-/* Room for extra more bytes and the terminator. xrealloc ends the process when there is none, overflow included. */
+/* Room for extra more bytes and the terminator. xrealloc ends the process when there is none,
+ * overflow included. */
 static void reserve(StrBuf *buf, size_t extra) {
   size_t needed = extra < SIZE_MAX - buf->size ? buf->size + extra + 1 : SIZE_MAX;
   if (needed <= buf->capacity)
@@ -75,7 +77,12 @@ void strbuf_printf(StrBuf *buf, const char *format, ...) {
 unsigned utf8_decode(StrView text, size_t at, uint32_t *code_point) {
   static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
   unsigned char first = (unsigned char)text.data[at];
-  unsigned size = first < 0x80 ? 1 : first < 0xc0 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf8 ? 4 : 0;
+  unsigned size = first < 0x80   ? 1
+                  : first < 0xc0 ? 0
+                  : first < 0xe0 ? 2
+                  : first < 0xf0 ? 3
+                  : first < 0xf8 ? 4
+                                 : 0;
   if (size == 0 || size > text.size - at)
     return 0;
   uint32_t value = size == 1 ? first : first & (0x7fu >> size);
@@ -184,7 +191,8 @@ void strbuf_append_double(StrBuf *buf, double value) {
     strbuf_append(buf, isnan(value) ? SV("nan") : value < 0 ? SV("-inf") : SV("inf"));
     return;
   }
-  /* 15 digits always survive the way there and back for normal numbers, so fewer are tried for subnormals only. */
+  /* 15 digits always survive the way there and back for normal numbers, so fewer are tried for
+   * subnormals only. */
   int digits = value != 0 && fabs(value) < DBL_MIN ? 1 : 15;
   char text[40];
   /* For "C" the C library hands out a constant object; nothing is to be freed. */

@@ -18,20 +18,25 @@ void strbuf_append(StrBuf *buf, StrView text);
 void strbuf_append_char(StrBuf *buf, char c);
 void strbuf_printf(StrBuf *buf, const char *format, ...) ETC_PRINTF(2, 3);
 void strbuf_vprintf(StrBuf *buf, const char *format, va_list args) ETC_PRINTF(2, 0);
-/* The text with double quotes, backslashes, control and direction-changing characters and invalid UTF-8 escaped
- * (\" \\ \n \r \t, all else \xNN a byte), without outer quotes. Safe to print on a terminal. Not for JSON: see json_string. */
+/* The text with double quotes, backslashes, control and direction-changing characters and invalid
+ * UTF-8 escaped
+ * (\" \\ \n \r \t, all else \xNN a byte), without outer quotes. Safe to print on a terminal. Not
+ * for JSON: see json_string. */
 void strbuf_append_escaped(StrBuf *buf, StrView text);
-/* The exact inverse: takes \" \\ \n \r \t and \xNN back. False on any other escape; what was appended till then stays. */
+/* The exact inverse: takes \" \\ \n \r \t and \xNN back. False on any other escape; what was
+ * appended till then stays. */
 bool strbuf_append_unescaped(StrBuf *buf, StrView text);
-/* As strbuf_append_escaped, but quotes and backslashes stay as they are: for messages, which are read by people only. */
+/* As strbuf_append_escaped, but quotes and backslashes stay as they are: for messages, which are
+ * read by people only. */
 void strbuf_append_printable(StrBuf *buf, StrView text);
-/* The bytes of the well-formed UTF-8 character at text[at] (1 to 4) and its code point, or 0 when there is none. */
+/* The bytes of the well-formed UTF-8 character at text[at] (1 to 4) and its code point, or 0 when
+ * there is none. */
 unsigned utf8_decode(StrView text, size_t at, uint32_t *code_point);
-/* Whether a terminal or a viewer may act on the character instead of showing it: C0, DEL, C1, line separators, and the
- * direction controls behind CVE-2021-42574. */
+/* Whether a terminal or a viewer may act on the character instead of showing it: C0, DEL, C1, line
+ * separators, and the direction controls behind CVE-2021-42574. */
 bool utf8_is_control(uint32_t code_point);
-/* The shortest decimal form that reads back to exactly the same double ("0.1", "1e-05", "inf", "nan", "2.0"). All NaNs
- * print as "nan". The same in every locale. */
+/* The shortest decimal form that reads back to exactly the same double ("0.1", "1e-05", "inf",
+ * "nan", "2.0"). All NaNs print as "nan". The same in every locale. */
 void strbuf_append_double(StrBuf *buf, double value);
 const char *strbuf_cstr(const StrBuf *buf);
 

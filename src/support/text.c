@@ -1,5 +1,6 @@
-/* Nearest spelling by optimal string alignment distance (Damerau-Levenshtein without substring edits after a
- * transposition), and number parsing that takes the whole text or nothing, in the C locale whatever the program set. */
+/* Nearest spelling by optimal string alignment distance (Damerau-Levenshtein without substring
+ * edits after a transposition), and number parsing that takes the whole text or nothing, in the C
+ * locale whatever the program set. */
 #include "support/text.h"
 
 #include <ctype.h>

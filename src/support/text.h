@@ -4,12 +4,14 @@
 
 #include "support/base.h"
 
-/* Damerau-Levenshtein distance (adjacent transpositions cost one), cut off: returns limit + 1 when larger than limit. Texts
- * over 64 bytes are compared by their first 64. */
+/* Damerau-Levenshtein distance (adjacent transpositions cost one), cut off: returns limit + 1 when
+ * larger than limit. Texts over 64 bytes are compared by their first 64. */
 unsigned text_distance(StrView a, StrView b, unsigned limit);
-/* Index of the candidate nearest to word within distance 2 (3 for words over 8 bytes; case ignored), or -1. First of equals. */
+/* Index of the candidate nearest to word within distance 2 (3 for words over 8 bytes; case
+ * ignored), or -1. First of equals. */
 int text_nearest(StrView word, const char *const *candidates, size_t count);
-/* The whole view as a decimal integer / floating number; false on anything else, overflow included. */
+/* The whole view as a decimal integer / floating number; false on anything else, overflow included.
+ */
 bool text_parse_i64(StrView text, int64_t *out);
 bool text_parse_u64(StrView text, uint64_t *out);
 bool text_parse_double(StrView text, double *out);

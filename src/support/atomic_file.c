@@ -1,0 +1,275 @@
+/* Output that is there whole or not at all: a temporary file in the folder of the target, renamed
+ * at the end (rename(2) replaces in one step). The list of pending temporaries is a fixed array of
+ * path buffers whose state is one atomic word each, so that a signal handler, BUG() and the
+ * out-of-memory exit can remove the files without a lock. */
+#include "support/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUFFER_SIZE = 1 << 18, PENDING_MAX = 16, COPY_MIN = 1 << 16, WRITE_MAX = 1 << 30 };
+
+typedef enum SlotState { SLOT_FREE, SLOT_FILLING, SLOT_LIVE } SlotState;
+
+/* State of the process, because a signal handler gets no argument. */
+static struct {
+  atomic_int state; /* SlotState */
+  char path[PATH_MAX];
+} pending[PENDING_MAX];
+
+static int pending_add(const char *path) {
+  size_t size = strlen(path) + 1;
+  for (int i = 0; i < PENDING_MAX && size <= PATH_MAX; i++) {
+    int expected = SLOT_FREE;
+    if (!atomic_compare_exchange_strong(&pending[i].state, &expected, SLOT_FILLING))
+      continue;
+    memcpy(pending[i].path, path, size);
+    atomic_store(&pending[i].state, SLOT_LIVE);
+    return i;
+  }
+  return -1;
+}
+
+static void pending_drop(int slot) {
+  if (slot >= 0)
+    atomic_store(&pending[slot].state, SLOT_FREE);
+}
+
+void atomic_file_remove_pending(void) {
+  int error = errno;
+  for (int i = 0; i < PENDING_MAX; i++)
+    if (atomic_load(&pending[i].state) == SLOT_LIVE)
+      (void)unlink(pending[i].path);
+  errno = error;
+}
+
+static DiagPlace place_of(const AtomicFile *file) {
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = sv_from(file->path);
+  return place;
+}
+
+/* Reports a failure once; later writes do nothing. */
+static void fail(AtomicFile *file, DiagCode code, const char *what, int error) {
+  if (!file->failed)
+    (void)diag_report(file->sink, code, place_of(file), "cannot %s '%s': %s", what, file->path,
+                      strerror(error));
+  file->failed = true;
+}
+
+static void close_and_remove(AtomicFile *file) {
+  if (file->fd >= 0)
+    close(file->fd);
+  file->fd = -1;
+  if (file->temporary)
+    (void)unlink(file->temporary);
+  file->temporary = NULL;
+  pending_drop(file->slot);
+  file->slot = -1;
+  xfree(file->buffer);
+  file->buffer = NULL;
+  file->buffered = 0;
+}
+
+/* Where the output goes and what is there now. */
+static Status look_at_target(AtomicFile *file, Arena *arena, bool *direct) {
+  char resolved[PATH_MAX];
+  struct stat st;
+  *direct = false;
+  file->target =
+      realpath(file->path, resolved) ? arena_strdup(arena, sv_from(resolved)) : file->path;
+  if (stat(file->target, &st) != 0)
+    return STATUS_OK; /* a new file, or a fault that opening will report */
+  if (S_ISDIR(st.st_mode))
+    return diag_report(file->sink, DIAG_FILE_IS_DIRECTORY, place_of(file),
+                       "the output '%s' is a folder", file->path);
+  *direct = !S_ISREG(st.st_mode);
+  file->mode = st.st_mode & 07777;
+  if (!*direct && access(file->target, W_OK) != 0)
+    return diag_report(file->sink, DIAG_FILE_WRITE, place_of(file), "cannot replace '%s': %s",
+                       file->path, strerror(errno));
+  return STATUS_OK;
+}
+
+/* "folder/name.tmp-PID-N"; a name too long for the additions is shortened, since it may be as long
+ * as a name can be. */
+static char *temporary_name(const AtomicFile *file, Arena *arena, unsigned n) {
+  const char *slash = strrchr(file->target, '/');
+  size_t folder = slash ? (size_t)(slash + 1 - file->target) : 0,
+         name = strlen(file->target + folder);
+  StrView kept = {file->target, folder + (name < 200 ? name : 200)};
+  return arena_printf(arena, SV_FMT ".tmp-%ld-%u", SV_ARG(kept), (long)getpid(), n);
+}
+
+static int open_temporary(AtomicFile *file, Arena *arena) {
+  for (unsigned n = 0; n < 1000; n++) {
+    char *name = temporary_name(file, arena, n);
+    int slot = pending_add(name);
+    if (slot < 0) {
+      errno = strlen(name) < PATH_MAX ? EMFILE : ENAMETOOLONG;
+      return -1;
+    }
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0) {
+      file->temporary = name;
+      file->slot = slot;
+      return fd;
+    }
+    int error = errno;
+    pending_drop(slot);
+    errno = error;
+    if (error != EEXIST)
+      return -1;
+  }
+  return -1;
+}
+
+Status atomic_file_open(AtomicFile *file, Arena *arena, DiagSink *sink, const char *path) {
+  bool direct;
+  *file = (AtomicFile){.fd = -1, .slot = -1, .sink = sink, .failed = true};
+  file->path = arena_strdup(arena, sv_from(path));
+  TRY(look_at_target(file, arena, &direct));
+  file->fd =
+      direct ? open(file->target, O_WRONLY | O_CLOEXEC | O_NOCTTY) : open_temporary(file, arena);
+  if (file->fd < 0)
+    return diag_report(sink, DIAG_FILE_WRITE, place_of(file), "cannot make the output '%s': %s",
+                       path, strerror(errno));
+  file->buffer = xrealloc(NULL, BUFFER_SIZE);
+  file->failed = false;
+  return STATUS_OK;
+}
+
+static void write_through(AtomicFile *file, const uint8_t *data, uint64_t size) {
+  while (size > 0 && !file->failed) {
+    ssize_t written = write(file->fd, data, size < WRITE_MAX ? size : WRITE_MAX);
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written <= 0) {
+      fail(file, DIAG_FILE_WRITE, "write", written < 0 ? errno : EIO);
+      return;
+    }
+    data += written;
+    size -= (uint64_t)written;
+  }
+}
+
+static void flush_buffer(AtomicFile *file) {
+  write_through(file, file->buffer, file->buffered);
+  file->buffered = 0;
+}
+
+void atomic_file_write(AtomicFile *file, const void *data, uint64_t size) {
+  if (file->failed || size == 0)
+    return;
+  file->offset += size;
+  if (size > BUFFER_SIZE - file->buffered)
+    flush_buffer(file);
+  if (size >= BUFFER_SIZE) {
+    write_through(file, data, size);
+    return;
+  }
+  memcpy(file->buffer + file->buffered, data, size);
+  file->buffered += size;
+}
+
+void atomic_file_pad(AtomicFile *file, uint64_t to_offset) {
+  static const uint8_t zeros[4096];
+  if (!file->failed && to_offset < file->offset)
+    BUG("padding to %llu, behind %llu", (unsigned long long)to_offset,
+        (unsigned long long)file->offset);
+  while (!file->failed && file->offset < to_offset) {
+    uint64_t rest = to_offset - file->offset;
+    atomic_file_write(file, zeros, rest < sizeof zeros ? rest : sizeof zeros);
+  }
+}
+
+/* Lets the kernel copy; returns how many bytes it did before it could or would not go on. */
+static uint64_t copy_in_kernel(AtomicFile *file, const MappedFile *from, uint64_t offset,
+                               uint64_t size) {
+  off_t at = (off_t)offset;
+  uint64_t done = 0;
+  while (done < size) {
+    uint64_t rest = size - done;
+    ssize_t copied =
+        copy_file_range(from->fd, &at, file->fd, NULL, rest < WRITE_MAX ? rest : WRITE_MAX, 0);
+    if (copied < 0 && errno == EINTR)
+      continue;
+    if (copied <= 0)
+      break;
+    done += (uint64_t)copied;
+  }
+  return done;
+}
+
+void atomic_file_copy(AtomicFile *file, const MappedFile *from, uint64_t offset, uint64_t size) {
+  if (offset > from->size || size > from->size - offset)
+    BUG("copying %llu bytes at %llu of %llu", (unsigned long long)size, (unsigned long long)offset,
+        (unsigned long long)from->size);
+  uint64_t done = 0;
+  if (size >= COPY_MIN && from->fd >= 0 && !file->failed) {
+    flush_buffer(file);
+    if (!file->failed)
+      done = copy_in_kernel(file, from, offset, size);
+    file->offset += done;
+  }
+  /* Other file system, a pipe, or an end that has moved: the rest, if any, goes by write. */
+  if (done < size && !file->failed && file_check_unchanged(from, file->sink) != STATUS_OK)
+    file->failed = true;
+  atomic_file_write(file, from->data + offset + done, size - done);
+}
+
+/* Makes the rename itself durable. Failure is no fault of the file, which is whole. */
+static void sync_folder(const AtomicFile *file) {
+  char folder[PATH_MAX];
+  const char *slash = strrchr(file->target, '/');
+  size_t size = slash ? (size_t)(slash + 1 - file->target) : 2;
+  if (size >= sizeof folder)
+    return;
+  memcpy(folder, slash ? file->target : "./", size);
+  folder[size] = '\0';
+  int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd >= 0) {
+    (void)fsync(fd);
+    close(fd);
+  }
+}
+
+/* Closing can report a write that failed late (quota, network). */
+static void finish_descriptor(AtomicFile *file, bool sync) {
+  if (!file->failed && file->temporary && file->mode && fchmod(file->fd, file->mode) != 0)
+    fail(file, DIAG_FILE_WRITE, "set the permissions of", errno);
+  if (!file->failed && file->temporary && sync && fsync(file->fd) != 0)
+    fail(file, DIAG_FILE_WRITE, "sync", errno);
+  if (close(file->fd) != 0 && !file->failed)
+    fail(file, DIAG_FILE_WRITE, "write", errno);
+  file->fd = -1;
+}
+
+Status atomic_file_commit(AtomicFile *file, bool sync) {
+  if (file->fd < 0)
+    return STATUS_IO;
+  if (!file->failed)
+    flush_buffer(file);
+  finish_descriptor(file, sync);
+  if (!file->failed && file->temporary) {
+    if (rename(file->temporary, file->target) == 0)
+      file->temporary = NULL;
+    else
+      fail(file, DIAG_FILE_RENAME, "give the finished output its name", errno);
+  }
+  if (!file->failed && sync)
+    sync_folder(file);
+  close_and_remove(file);
+  return file->failed ? STATUS_IO : STATUS_OK;
+}
+
+void atomic_file_abandon(AtomicFile *file) {
+  close_and_remove(file);
+  file->failed = true;
+}

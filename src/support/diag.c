@@ -1,0 +1,271 @@
+/* Diagnostics: rows of schema/diags.def, and the two ways to print them.
+ *
+ * A diagnostic is gathered whole and written with one call, so that lines of two processes on one
+ * terminal do not mix. Everything that may come from a file is escaped where it is printed and cut
+ * to a length that a reader can take. */
+#include "support/diag.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "support/json.h"
+
+enum { DEFAULT_MAX_ERRORS = 64, MESSAGE_MAX = 4000, NAME_MAX_SHOWN = 200 };
+
+static const DiagRow rows[] = {
+#define DIAG(id, code, severity, status, summary, explanation, hint)                               \
+  {#id, code, DIAG_##severity, status, summary, explanation, hint},
+#include "diags.def"
+#undef DIAG
+};
+
+typedef struct Note {
+  struct Note *next;
+  const char *text;
+} Note;
+
+struct Diag {
+  DiagSink *sink;
+  DiagCode code;
+  DiagPlace place;
+  bool shown; /* else only counted: nothing is formatted */
+  const char *message, *hint;
+  Note *notes, **notes_end;
+};
+
+const DiagRow *diag_row(DiagCode code) {
+  if ((unsigned)code >= DIAG_CODE_COUNT)
+    BUG("diagnostic %d", (int)code);
+  return &rows[code];
+}
+
+bool diag_find(StrView name, DiagCode *code) {
+  for (unsigned i = 0; i < DIAG_CODE_COUNT; i++) {
+    if (sv_eq_str(name, rows[i].code) || sv_eq_str(name, rows[i].id)) {
+      *code = (DiagCode)i;
+      return true;
+    }
+  }
+  return false;
+}
+
+void diag_sink_init(DiagSink *sink) { *sink = (DiagSink){0}; }
+
+void diag_sink_release(DiagSink *sink) { arena_release(&sink->arena); }
+
+static void write_out(DiagSink *sink, const StrBuf *out) {
+  if (sink->write)
+    sink->write(sink->write_user, strbuf_cstr(out), out->size);
+  else
+    fwrite(strbuf_cstr(out), 1, out->size, stderr);
+}
+
+/* Counts the diagnostic; whether it is to be shown. */
+static bool count(DiagSink *sink, DiagCode code) {
+  uint32_t limit = sink->max_errors ? sink->max_errors : DEFAULT_MAX_ERRORS;
+  switch (rows[code].severity) {
+  case DIAG_ERROR:
+    if (sink->errors == 0)
+      sink->first_error = code;
+    sink->errors += sink->errors < UINT32_MAX;
+    return sink->errors <= limit;
+  case DIAG_WARNING:
+    sink->warnings += sink->warnings < UINT32_MAX;
+    return sink->warnings <= limit;
+  case DIAG_INFO:
+    break;
+  }
+  return sink->verbose;
+}
+
+Diag *diag_begin(DiagSink *sink, DiagCode code, DiagPlace place) {
+  const DiagRow *row = diag_row(code);
+  Diag *d = ARENA_NEW(&sink->arena, Diag);
+  *d = (Diag){
+      .sink = sink, .code = code, .place = place, .message = row->summary, .hint = row->hint};
+  d->notes_end = &d->notes;
+  d->shown = count(sink, code);
+  sink->open++;
+  return d;
+}
+
+void diag_message(Diag *d, const char *format, ...) {
+  if (!d->shown)
+    return;
+  va_list args;
+  va_start(args, format);
+  d->message = arena_vprintf(&d->sink->arena, format, args);
+  va_end(args);
+}
+
+void diag_note(Diag *d, const char *format, ...) {
+  if (!d->shown)
+    return;
+  va_list args;
+  va_start(args, format);
+  Note *note = ARENA_NEW(&d->sink->arena, Note);
+  note->text = arena_vprintf(&d->sink->arena, format, args);
+  *d->notes_end = note;
+  d->notes_end = &note->next;
+  va_end(args);
+}
+
+void diag_hint(Diag *d, const char *format, ...) {
+  if (!d->shown)
+    return;
+  va_list args;
+  va_start(args, format);
+  d->hint = arena_vprintf(&d->sink->arena, format, args);
+  va_end(args);
+}
+
+/* Escaped and, when over limit bytes, cut in the middle of nothing: before the character that does
+ * not fit. */
+static void append_cut(StrBuf *out, StrView text, size_t limit) {
+  bool cut = text.size > limit;
+  if (cut) {
+    text.size = limit;
+    while (text.size > 0 && ((unsigned char)text.data[text.size] & 0xc0) == 0x80)
+      text.size--;
+  }
+  strbuf_append_printable(out, text);
+  if (cut)
+    strbuf_append(out, SV("..."));
+}
+
+static void append_name(StrBuf *out, const char *before, StrView name, const char *after) {
+  strbuf_append(out, sv_from(before));
+  append_cut(out, name, NAME_MAX_SHOWN);
+  strbuf_append(out, sv_from(after));
+}
+
+static const char *severity_name(DiagSeverity severity) {
+  static const char *const names[] = {"error", "warning", "info"};
+  return names[severity];
+}
+
+/* "file:line:column: " or "etc: ". */
+static void text_origin(StrBuf *out, const DiagPlace *place) {
+  if (place->file.size == 0) {
+    strbuf_append(out, SV("etc: "));
+    return;
+  }
+  append_cut(out, place->file, MESSAGE_MAX);
+  if (place->line)
+    strbuf_printf(out, ":%" PRIu32, place->line);
+  if (place->line && place->column)
+    strbuf_printf(out, ":%" PRIu32, place->column);
+  strbuf_append(out, SV(": "));
+}
+
+/* "  at node 'conv1' (Conv, node 12) in 'body'". */
+static void text_place(StrBuf *out, const DiagPlace *place) {
+  bool has_node = place->node.size || place->op.size || place->index >= 0;
+  if (has_node) {
+    strbuf_append(out, SV("  at "));
+    if (place->node.size)
+      append_name(out, "node '", place->node, "'");
+    else
+      strbuf_append(out, SV("an unnamed node"));
+    if (place->op.size || place->index >= 0)
+      strbuf_append(out, SV(" ("));
+    append_name(out, "", place->op, "");
+    if (place->index >= 0)
+      strbuf_printf(out, "%snode %" PRId64, place->op.size ? ", " : "", place->index);
+    if (place->op.size || place->index >= 0)
+      strbuf_append(out, SV(")"));
+  }
+  if (place->graph.size)
+    append_name(out, has_node ? " in '" : "  in '", place->graph, "'");
+  if (has_node || place->graph.size)
+    strbuf_append_char(out, '\n');
+  if (place->option.size)
+    append_name(out, "  at option ", place->option, "\n");
+}
+
+static void text_line(StrBuf *out, const char *label, const char *text) {
+  strbuf_append(out, sv_from(label));
+  append_cut(out, sv_from(text), MESSAGE_MAX);
+  strbuf_append_char(out, '\n');
+}
+
+static void render_text(const Diag *d, StrBuf *out) {
+  static const char *const colors[] = {"\033[1;31m", "\033[1;35m", "\033[1;36m"};
+  const DiagRow *row = &rows[d->code];
+  bool color = d->sink->color;
+  text_origin(out, &d->place);
+  strbuf_append(out, sv_from(color ? colors[row->severity] : ""));
+  strbuf_printf(out, "%s[%s]:%s ", severity_name(row->severity), row->code, color ? "\033[0m" : "");
+  text_line(out, "", d->message);
+  text_place(out, &d->place);
+  for (const Note *note = d->notes; note; note = note->next)
+    text_line(out, "  note: ", note->text);
+  if (d->hint[0])
+    text_line(out, "  hint: ", d->hint);
+}
+
+static void json_member(JsonWriter *w, const char *key, StrView value) {
+  json_key(w, key);
+  json_string(w, value);
+}
+
+static void render_json(const Diag *d, StrBuf *out) {
+  const DiagRow *row = &rows[d->code];
+  const DiagPlace *place = &d->place;
+  JsonWriter w;
+  json_init(&w, out, false);
+  json_open_object(&w);
+  json_member(&w, "severity", sv_from(severity_name(row->severity)));
+  json_member(&w, "code", sv_from(row->code));
+  json_member(&w, "id", sv_from(row->id));
+  json_member(&w, "message", sv_from(d->message));
+  json_member(&w, "file", place->file);
+  json_member(&w, "node", place->node);
+  json_member(&w, "op", place->op);
+  json_member(&w, "graph", place->graph);
+  json_key(&w, "index");
+  json_int(&w, place->index);
+  json_key(&w, "line");
+  json_uint(&w, place->line);
+  json_key(&w, "column");
+  json_uint(&w, place->column);
+  json_member(&w, "option", place->option);
+  json_key(&w, "notes");
+  json_open_array(&w);
+  for (const Note *note = d->notes; note; note = note->next)
+    json_string(&w, sv_from(note->text));
+  json_close_array(&w);
+  json_member(&w, "hint", sv_from(d->hint));
+  json_close_object(&w);
+  strbuf_append_char(out, '\n');
+}
+
+Status diag_end(Diag *d) {
+  DiagSink *sink = d->sink;
+  Status status = rows[d->code].status;
+  if (d->shown) {
+    StrBuf out;
+    strbuf_init(&out);
+    if (sink->format == DIAG_JSON)
+      render_json(d, &out);
+    else
+      render_text(d, &out);
+    write_out(sink, &out);
+    strbuf_release(&out);
+  }
+  if (--sink->open == 0)
+    arena_reset(&sink->arena);
+  return status;
+}
+
+Status diag_report(DiagSink *sink, DiagCode code, DiagPlace place, const char *format, ...) {
+  Diag *d = diag_begin(sink, code, place);
+  if (d->shown) {
+    va_list args;
+    va_start(args, format);
+    d->message = arena_vprintf(&sink->arena, format, args);
+    va_end(args);
+  }
+  return diag_end(d);
+}
