@@ -1,14 +1,15 @@
 /* Building nodes of the table: defaults are filled in, the shape rule gives the result types.
  *
- * The builder fails once: after the first error (reported to the sink) every further call returns 0 and does nothing, so a
- * translator is straight code that looks at builder_status at its end. */
+ * The builder fails once: after the first error (reported to the sink) every further call returns 0
+ * and does nothing, so a translator is straight code that looks at builder_status at its end. */
 #ifndef ETC_IR_BUILDER_H
 #define ETC_IR_BUILDER_H
 
 #include "ir/op.h"
 
-/* Called for each new node whose shape is known; may replace it: returns the first of result_count values equal to the node's results
- * (the node is then removed), or 0 to keep the node. Constant folding at import is such a hook (interp/fold.h). */
+/* Called for each new node whose shape is known; may replace it: returns the first of result_count
+ * values equal to the node's results (the node is then removed), or 0 to keep the node. Constant
+ * folding at import is such a hook (interp/fold.h). */
 typedef struct Builder Builder;
 typedef ValueId BuilderFold(Builder *b, NodeId n);
 
@@ -21,34 +22,44 @@ struct Builder {
   void *fold_data;
 };
 
-static inline Builder builder_make(Graph *g, NodeId before, LocId loc) { return (Builder){.g = g, .before = before, .loc = loc}; }
+static inline Builder builder_make(Graph *g, NodeId before, LocId loc) {
+  return (Builder){.g = g, .before = before, .loc = loc};
+}
 
-/* The first result of a new node, 0 after a failure. A required operand of value 0 without failure is a BUG. */
+/* The first result of a new node, 0 after a failure. A required operand of value 0 without failure
+ * is a BUG. */
 ValueId build_args(Builder *b, OpId op, const ArgIn *args, uint32_t count);
-#define build(b, op, ...)                                                                                              \
-  build_args((b), (op), (const ArgIn[]){__VA_ARGS__}, (uint32_t)(sizeof((const ArgIn[]){__VA_ARGS__}) / sizeof(ArgIn)))
+#define build(b, op, ...)                                                                          \
+  build_args((b), (op), (const ArgIn[]){__VA_ARGS__},                                              \
+             (uint32_t)(sizeof((const ArgIn[]){__VA_ARGS__}) / sizeof(ArgIn)))
 
 /* Constants. */
-ValueId build_const(Builder *b, DType dtype, uint32_t rank, const int64_t *dims, const void *data); /* data copied, host order */
-ValueId build_const_ints(Builder *b, const int64_t *values, uint32_t count);                        /* i64 [count] */
-ValueId build_scalar(Builder *b, DType dtype, double value);                                        /* 0-d, value converted */
-ValueId build_scalar_int(Builder *b, DType dtype, int64_t value);                                   /* 0-d, exact for 64 bits */
+ValueId build_const(Builder *b, DType dtype, uint32_t rank, const int64_t *dims,
+                    const void *data); /* data copied, host order */
+ValueId build_const_ints(Builder *b, const int64_t *values, uint32_t count); /* i64 [count] */
+ValueId build_scalar(Builder *b, DType dtype, double value);      /* 0-d, value converted */
+ValueId build_scalar_int(Builder *b, DType dtype, int64_t value); /* 0-d, exact for 64 bits */
 
 /* Short forms that many callers need. Each returns x itself when nothing is to be done. */
-ValueId build_cast(Builder *b, ValueId x, DType to);                                  /* aten::_to_copy */
-ValueId build_view(Builder *b, ValueId x, const SymInt *dims, uint32_t rank);         /* aten::view_copy */
-ValueId build_permute(Builder *b, ValueId x, const int64_t *perm);                    /* rank of x entries */
+ValueId build_cast(Builder *b, ValueId x, DType to);                          /* aten::_to_copy */
+ValueId build_view(Builder *b, ValueId x, const SymInt *dims, uint32_t rank); /* aten::view_copy */
+ValueId build_permute(Builder *b, ValueId x, const int64_t *perm); /* rank of x entries */
 ValueId build_expand(Builder *b, ValueId x, const SymInt *dims, uint32_t rank);
-ValueId build_unsqueeze(Builder *b, ValueId x, int64_t dim);                          /* as a view_copy */
-ValueId build_slice(Builder *b, ValueId x, int64_t dim, SymInt start, SymInt end, int64_t step); /* start/end already clamped, step >= 1 */
+ValueId build_unsqueeze(Builder *b, ValueId x, int64_t dim); /* as a view_copy */
+ValueId build_slice(Builder *b, ValueId x, int64_t dim, SymInt start, SymInt end,
+                    int64_t step); /* start/end already clamped, step >= 1 */
 /* Reports code at the builder's location and makes the builder fail; returns 0. */
 ValueId build_fail(Builder *b, DiagCode code, const char *format, ...) ETC_PRINTF(3, 4);
 
 /* In shape rules: set the type of result i of node n. */
 void result_tensor(Graph *g, NodeId n, uint32_t i, DType dtype, uint32_t rank, const SymInt *dims);
 void result_type(Graph *g, NodeId n, uint32_t i, TypeId type);
-void result_list_size(Graph *g, NodeId n, uint32_t count); /* for Tensor[] results, before result_tensor; only while the node is being built */
-/* Reports at the node's place, with the op and operand types as a note; returns the row's status. */
-Status shape_error(const Graph *g, NodeId n, DiagCode code, const char *format, ...) ETC_PRINTF(4, 5);
+void result_list_size(Graph *g, NodeId n,
+                      uint32_t count); /* for Tensor[] results, before result_tensor; only while the
+                                          node is being built */
+/* Reports at the node's place, with the op and operand types as a note; returns the row's status.
+ */
+Status shape_error(const Graph *g, NodeId n, DiagCode code, const char *format, ...)
+    ETC_PRINTF(4, 5);
 
 #endif

@@ -1,11 +1,13 @@
-/* The graph: SSA nodes and values in flat pools, addressed by 32-bit handles; handle 0 means "none".
+/* The graph: SSA nodes and values in flat pools, addressed by 32-bit handles; handle 0 means
+ * "none".
  *
  * Invariants
  * - A node is an op of the table (op.h) with one argument per schema argument, in schema order.
- * - A value is a graph input, a constant, or a result of one node. The results of a node are consecutive values.
+ * - A value is a graph input, a constant, or a result of one node. The results of a node are
+ * consecutive values.
  * - An operand *is* a use record; all uses of a value are chained through it.
- * - Nodes are ordered by prev/next; every operand is defined before its user. Node 1 is the output node: not in the order list, its
- *   uses are the graph's outputs.
+ * - Nodes are ordered by prev/next; every operand is defined before its user. Node 1 is the output
+ * node: not in the order list, its uses are the graph's outputs.
  * - Pointers into pools (node_get, …) die at the next append: fetch again, never store.
  * - Types and argument lists are immutable once made. */
 #ifndef ETC_IR_GRAPH_H
@@ -34,8 +36,9 @@ typedef struct Context {
 void context_init(Context *ctx, DiagSink *sink);
 void context_release(Context *ctx);
 
-/* TENSOR, or a scalar that lives in a value slot of the program while it runs (sym_size, prim ops, _local_scalar_dense).
- * An INT scalar carries the expression it is equal to in dims[0] when rank is 1 (rank 0: unknown). */
+/* TENSOR, or a scalar that lives in a value slot of the program while it runs (sym_size, prim ops,
+ * _local_scalar_dense). An INT scalar carries the expression it is equal to in dims[0] when rank is
+ * 1 (rank 0: unknown). */
 typedef enum TypeKind { TYPE_TENSOR, TYPE_INT, TYPE_FLOAT, TYPE_BOOL, TYPE_NONE } TypeKind;
 typedef enum DimOrder { ORDER_CONTIGUOUS, ORDER_CHANNELS_LAST } DimOrder;
 
@@ -109,7 +112,8 @@ typedef struct Loc {
   LocId from;
 } Loc;
 
-/* Bytes of a constant: a span of a mapped file until a pass had to write them. data may be unaligned when in a file. */
+/* Bytes of a constant: a span of a mapped file until a pass had to write them. data may be
+ * unaligned when in a file. */
 typedef struct Constant {
   const uint8_t *data;
   uint64_t size;
@@ -117,15 +121,16 @@ typedef struct Constant {
   uint64_t file_offset;
 } Constant;
 
-/* A place in the planned memory. Values that share one (views, in-place results, bitcasts) name the same base storage
- * with the same offset. */
+/* A place in the planned memory. Values that share one (views, in-place results, bitcasts) name the
+ * same base storage with the same offset. */
 typedef struct Storage {
   uint32_t arena;  /* memory_id, 1-based */
   uint64_t offset; /* bytes */
   uint64_t size;   /* bytes (upper bound for dynamic shapes) */
 } Storage;
 
-/* An assumption about symbols that import or a pass made: lhs == rhs, or lhs >= rhs, or lhs % rhs == 0. */
+/* An assumption about symbols that import or a pass made: lhs == rhs, or lhs >= rhs, or lhs % rhs
+ * == 0. */
 typedef enum ConstraintKind { CONSTRAINT_EQ, CONSTRAINT_GE, CONSTRAINT_DIVISIBLE } ConstraintKind;
 typedef struct Constraint {
   ConstraintKind kind;
@@ -151,9 +156,11 @@ typedef struct Graph {
   Storage *storages;
   Constraint *constraints;
   struct Graph **subgraphs;
-  uint32_t node_count, node_capacity, value_count, value_capacity, use_count, use_capacity, arg_count, arg_capacity;
+  uint32_t node_count, node_capacity, value_count, value_capacity, use_count, use_capacity,
+      arg_count, arg_capacity;
   uint32_t int_count, int_capacity, float_count, float_capacity, type_count, type_capacity;
-  uint32_t constant_count, constant_capacity, loc_count, loc_capacity, storage_count, storage_capacity;
+  uint32_t constant_count, constant_capacity, loc_count, loc_capacity, storage_count,
+      storage_capacity;
   uint32_t constraint_count, constraint_capacity, subgraph_count, subgraph_capacity;
   uint32_t *type_slots, type_slot_count; /* hash-consing of types */
   NodeId first, last;                    /* order list */
@@ -182,26 +189,36 @@ static inline Node *node_get(Graph *g, NodeId n) { return &g->nodes[n]; }
 static inline const Node *node_cget(const Graph *g, NodeId n) { return &g->nodes[n]; }
 static inline Value *value_get(Graph *g, ValueId v) { return &g->values[v]; }
 static inline const Value *value_cget(const Graph *g, ValueId v) { return &g->values[v]; }
-static inline const Type *value_type(const Graph *g, ValueId v) { return &g->types[g->values[v].type]; }
-static inline DType value_dtype(const Graph *g, ValueId v) { return (DType)value_type(g, v)->dtype; }
+static inline const Type *value_type(const Graph *g, ValueId v) {
+  return &g->types[g->values[v].type];
+}
+static inline DType value_dtype(const Graph *g, ValueId v) {
+  return (DType)value_type(g, v)->dtype;
+}
 static inline uint32_t value_rank(const Graph *g, ValueId v) { return value_type(g, v)->rank; }
-static inline SymInt value_dim(const Graph *g, ValueId v, uint32_t i) { return value_type(g, v)->dims[i]; }
-static inline bool value_is_const(const Graph *g, ValueId v) { return g->values[v].kind == VALUE_CONST; }
+static inline SymInt value_dim(const Graph *g, ValueId v, uint32_t i) {
+  return value_type(g, v)->dims[i];
+}
+static inline bool value_is_const(const Graph *g, ValueId v) {
+  return g->values[v].kind == VALUE_CONST;
+}
 static inline NodeId value_def(const Graph *g, ValueId v) { /* 0 for inputs and constants */
   return g->values[v].kind == VALUE_RESULT ? g->values[v].def : 0;
 }
-static inline const Constant *value_constant(const Graph *g, ValueId v) { /* NULL unless a constant */
+static inline const Constant *value_constant(const Graph *g,
+                                             ValueId v) { /* NULL unless a constant */
   return value_is_const(g, v) ? &g->constants[g->values[v].def] : NULL;
 }
 ValueId graph_add_input(Graph *g, TypeId type, NameId name);
-/* A constant whose bytes are borrowed (they must outlive the graph: arena of the graph, mapped file). */
+/* A constant whose bytes are borrowed (they must outlive the graph: arena of the graph, mapped
+ * file). */
 ValueId graph_add_constant(Graph *g, TypeId type, Constant bytes, NameId name);
 /* A constant whose bytes are copied into the graph's arena. */
 ValueId graph_add_constant_copy(Graph *g, TypeId type, const void *data, uint64_t size);
 void graph_set_outputs(Graph *g, const ValueId *values, uint32_t count, const NameId *names);
 uint32_t graph_output_count(const Graph *g);
 ValueId graph_output(const Graph *g, uint32_t i);
-NameId graph_output_name(const Graph *g, uint32_t i); /* the ONNX output name */
+NameId graph_output_name(const Graph *g, uint32_t i);        /* the ONNX output name */
 void graph_replace_uses(Graph *g, ValueId from, ValueId to); /* all of them, outputs included */
 void value_set_type(Graph *g, ValueId v, TypeId type);
 
@@ -231,9 +248,11 @@ typedef struct ArgIn {
 #define A_STR(s) ((ArgIn){.kind = ARG_STR, .str = sv_from(s)})
 #define A_DTYPE(t) ((ArgIn){.kind = ARG_DTYPE, .i = (t)})
 
-/* Inserts a node before `before` (0 = at the end). Missing trailing arguments get the schema's defaults. result_count results are
- * made with type 0; for the ops of the table use the builder (builder.h), which runs the shape rule. */
-NodeId graph_add_node(Graph *g, NodeId before, OpId op, const ArgIn *args, uint32_t arg_count, uint32_t result_count, LocId loc);
+/* Inserts a node before `before` (0 = at the end). Missing trailing arguments get the schema's
+ * defaults. result_count results are made with type 0; for the ops of the table use the builder
+ * (builder.h), which runs the shape rule. */
+NodeId graph_add_node(Graph *g, NodeId before, OpId op, const ArgIn *args, uint32_t arg_count,
+                      uint32_t result_count, LocId loc);
 /* Removes a node without users; its operands lose the uses. */
 void graph_remove_node(Graph *g, NodeId n);
 void graph_move_before(Graph *g, NodeId n, NodeId before); /* before 0: to the end */
@@ -242,26 +261,39 @@ void node_set_arg(Graph *g, NodeId n, uint32_t index, ArgIn arg);
 /* The argument as an ArgIn, lists in arena. */
 ArgIn node_arg_in(const Graph *g, NodeId n, uint32_t index, Arena *arena);
 
-static inline const Arg *node_arg(const Graph *g, NodeId n, uint32_t i) { return &g->args[g->nodes[n].first_arg + i]; }
+static inline const Arg *node_arg(const Graph *g, NodeId n, uint32_t i) {
+  return &g->args[g->nodes[n].first_arg + i];
+}
 /* Readers of one argument; the kind must be right (the verifier checks it against the schema). */
-ValueId node_value(const Graph *g, NodeId n, uint32_t i);                 /* 0 when absent */
-uint32_t node_list_count(const Graph *g, NodeId n, uint32_t i);           /* of VALUES, INTS, FLOATS, BOOLS; 0 when absent */
+ValueId node_value(const Graph *g, NodeId n, uint32_t i); /* 0 when absent */
+uint32_t node_list_count(const Graph *g, NodeId n,
+                         uint32_t i); /* of VALUES, INTS, FLOATS, BOOLS; 0 when absent */
 ValueId node_list_value(const Graph *g, NodeId n, uint32_t i, uint32_t k);
 SymInt node_int(const Graph *g, NodeId n, uint32_t i);
-const SymInt *node_ints(const Graph *g, NodeId n, uint32_t i);            /* node_list_count of them; dies at the next append */
-double node_scalar(const Graph *g, NodeId n, uint32_t i);                 /* INT, FLOAT or BOOL as a double */
+const SymInt *node_ints(const Graph *g, NodeId n,
+                        uint32_t i); /* node_list_count of them; dies at the next append */
+double node_scalar(const Graph *g, NodeId n, uint32_t i); /* INT, FLOAT or BOOL as a double */
 bool node_bool(const Graph *g, NodeId n, uint32_t i);
 StrView node_str(const Graph *g, NodeId n, uint32_t i);
-static inline bool node_absent(const Graph *g, NodeId n, uint32_t i) { return node_arg(g, n, i)->kind == ARG_NONE; }
-static inline ValueId node_result(const Graph *g, NodeId n, uint32_t i) { return g->nodes[n].first_result + i; }
+static inline bool node_absent(const Graph *g, NodeId n, uint32_t i) {
+  return node_arg(g, n, i)->kind == ARG_NONE;
+}
+static inline ValueId node_result(const Graph *g, NodeId n, uint32_t i) {
+  return g->nodes[n].first_result + i;
+}
 
 /* Walks of the uses: for (UseId u = first_use(g, v); u; u = g->uses[u].next) … g->uses[u].node */
 static inline UseId first_use(const Graph *g, ValueId v) { return g->values[v].first_use; }
-/* for (FOR_NODES(g, n)): order list, n may be removed by the body only if next was fetched before. */
-#define FOR_NODES(g, n) NodeId n = (g)->first; n; n = (g)->nodes[n].next
+/* for (FOR_NODES(g, n)): order list, n may be removed by the body only if next was fetched before.
+ */
+#define FOR_NODES(g, n)                                                                            \
+  NodeId n = (g)->first;                                                                           \
+  n;                                                                                               \
+  n = (g)->nodes[n].next
 
 LocId graph_add_loc(Graph *g, Loc loc);
-DiagPlace graph_place(const Graph *g, LocId loc);      /* for diagnostics; texts live as long as the context */
+DiagPlace graph_place(const Graph *g,
+                      LocId loc); /* for diagnostics; texts live as long as the context */
 DiagPlace node_place(const Graph *g, NodeId n);
 void graph_add_constraint(Graph *g, Constraint c);
 

@@ -1,4 +1,5 @@
-/* The op table: schema/ops.def compiled. Everything that knows an op by more than its meaning asks here. */
+/* The op table: schema/ops.def compiled. Everything that knows an op by more than its meaning asks
+ * here. */
 #ifndef ETC_IR_OP_H
 #define ETC_IR_OP_H
 
@@ -16,37 +17,57 @@ typedef enum Op {
 /* Traits. */
 enum {
   OP_ELEMENTWISE = 1 << 0, /* result element i depends on (broadcast) operand elements i only */
-  OP_VIEW = 1 << 1,        /* the result holds the operand's bytes unchanged in the same order: may share its memory */
-  OP_RANDOM = 1 << 2,      /* never folded, never merged */
-  OP_EFFECT = 1 << 3,      /* writes an operand or has another effect: never removed, never merged, keeps its place */
-  OP_PRIM = 1 << 4,        /* works on scalars in value slots: no duplicate out argument when called (executorch_prim and sym ops) */
+  OP_VIEW = 1 << 1,   /* the result holds the operand's bytes unchanged in the same order: may share
+                         its memory */
+  OP_RANDOM = 1 << 2, /* never folded, never merged */
+  OP_EFFECT = 1 << 3, /* writes an operand or has another effect: never removed, never merged, keeps
+                         its place */
+  OP_PRIM = 1 << 4,   /* works on scalars in value slots: no duplicate out argument when called
+                         (executorch_prim and sym ops) */
   OP_COMMUTATIVE = 1 << 5, /* the first two operands may be swapped */
-  OP_DATA_SHAPE = 1 << 6   /* result shape depends on data (nonzero): result types hold unbacked symbols */
+  OP_DATA_SHAPE =
+      1 << 6 /* result shape depends on data (nonzero): result types hold unbacked symbols */
 };
 
 typedef struct Kernel Kernel; /* ops/kernel.h */
 typedef Status ShapeFn(Graph *g, NodeId n);
 typedef Status KernelFn(Kernel *k);
-/* NULL when the runtime's kernel takes this call; else why not (static text or text from the arena). Runs at LEVEL_EDGE and later. */
+/* NULL when the runtime's kernel takes this call; else why not (static text or text from the
+ * arena). Runs at LEVEL_EDGE and later. */
 typedef const char *KernelCheckFn(const Graph *g, NodeId n, Arena *arena);
 
 typedef struct OpRow {
   const char *id;
   const char *schema; /* functional ATen schema */
-  const char *out;    /* the runtime's registered kernel, "aten::add.out"; NULL: must be gone before LEVEL_EXECUTORCH */
-  ShapeFn *shape;     /* sets the types of all results from the arguments; reports what does not fit */
-  KernelFn *kernel;   /* reference kernel */
-  DTypeSet dtypes;    /* tensor dtypes the runtime's kernel takes; 0 = any */
+  const char *out;    /* the runtime's registered kernel, "aten::add.out"; NULL: must be gone before
+                         LEVEL_EXECUTORCH */
+  ShapeFn *shape; /* sets the types of all results from the arguments; reports what does not fit */
+  KernelFn *kernel; /* reference kernel */
+  DTypeSet dtypes;  /* tensor dtypes the runtime's kernel takes; 0 = any */
   uint32_t traits;
-  uint8_t alias;      /* bit i: the runtime's kernel may write its result over tensor argument i (i counts tensor arguments) */
-  uint32_t levels;    /* bit of each Level at which it may stand; 0 = all when out is set, ATEN|CORE otherwise */
+  uint8_t alias;   /* bit i: the runtime's kernel may write its result over tensor argument i (i
+                      counts tensor arguments) */
+  uint32_t levels; /* bit of each Level at which it may stand; 0 = all when out is set, ATEN only
+                      otherwise */
   KernelCheckFn *check; /* what dtypes cannot say; may be NULL */
   const char *doc;
 } OpRow;
 extern const OpRow op_table[OP_COUNT];
 
 /* Types of schema arguments. */
-typedef enum SchemaType { ST_TENSOR, ST_INT, ST_FLOAT, ST_BOOL, ST_SCALAR, ST_STR, ST_DTYPE, ST_MEMORY_FORMAT, ST_LAYOUT, ST_DEVICE, ST_GRAPH } SchemaType;
+typedef enum SchemaType {
+  ST_TENSOR,
+  ST_INT,
+  ST_FLOAT,
+  ST_BOOL,
+  ST_SCALAR,
+  ST_STR,
+  ST_DTYPE,
+  ST_MEMORY_FORMAT,
+  ST_LAYOUT,
+  ST_DEVICE,
+  ST_GRAPH
+} SchemaType;
 typedef struct SchemaArg {
   StrView name;
   SchemaType type;
@@ -72,7 +93,9 @@ typedef struct OpSchema {
 /* Parsed once on first use (thread-safe); a schema that does not parse is a BUG. */
 const OpSchema *op_schema(OpId op);
 static inline const OpRow *op_row(OpId op) { return &op_table[op]; }
-static inline bool op_has_trait(OpId op, uint32_t trait) { return (op_table[op].traits & trait) != 0; }
+static inline bool op_has_trait(OpId op, uint32_t trait) {
+  return (op_table[op].traits & trait) != 0;
+}
 /* "aten::add.Tensor" -> op, OP_NONE when unknown. By kernel name: "aten::add.out". */
 OpId op_find(StrView full_name);
 OpId op_find_out(StrView kernel_name);

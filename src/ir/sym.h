@@ -1,12 +1,14 @@
 /* Integers that may be symbolic.
  *
- * A SymInt is an int64: a plain number, or the handle of an expression over symbols s0, s1, … with known ranges. Handles
- * live in a band of numbers that no shape arithmetic can reach ([SYM_BAND, SYM_BAND + 2^32)); sym_const() moves a
- * number from a file that falls into the band to its edge. Expressions are kept in canonical form (sums of products of atoms with
- * integer coefficients), so two SymInts are equal as expressions exactly when they are equal as numbers, for everything
- * that + - * can tell; floordiv, mod, min, max are atoms with canonical operands.
+ * A SymInt is an int64: a plain number, or the handle of an expression over symbols s0, s1, … with
+ * known ranges. Handles live in a band of numbers that no shape arithmetic can reach ([SYM_BAND,
+ * SYM_BAND + 2^32)); sym_const() moves a number from a file that falls into the band to its edge.
+ * Expressions are kept in canonical form (sums of products of atoms with integer coefficients), so
+ * two SymInts are equal as expressions exactly when they are equal as numbers, for everything that
+ * + - * can tell; floordiv, mod, min, max are atoms with canonical operands.
  *
- * A symbol stands for an input dimension (--dim batch=1..8) or for a size known only while running ("unbacked", NonZero). */
+ * A symbol stands for an input dimension (--dim batch=1..8) or for a size known only while running
+ * ("unbacked", NonZero). */
 #ifndef ETC_IR_SYM_H
 #define ETC_IR_SYM_H
 
@@ -16,10 +18,19 @@
 typedef int64_t SymInt;
 #define SYM_BAND (INT64_MIN + ((int64_t)1 << 40))
 
-typedef enum SymKind { SYM_SYMBOL, SYM_SUM, SYM_PRODUCT, SYM_FLOORDIV, SYM_MOD, SYM_MIN, SYM_MAX } SymKind;
+typedef enum SymKind {
+  SYM_SYMBOL,
+  SYM_SUM,
+  SYM_PRODUCT,
+  SYM_FLOORDIV,
+  SYM_MOD,
+  SYM_MIN,
+  SYM_MAX
+} SymKind;
 
-/* One expression. SUM: constant + Σ coefficient[i] * term[i] (terms are symbols, products or atoms, ordered by handle);
- * PRODUCT: term[0] * term[1] * … (ordered, repeated for powers); others: two operands. */
+/* One expression. SUM: constant + Σ coefficient[i] * term[i] (terms are symbols, products or atoms,
+ * ordered by handle); PRODUCT: term[0] * term[1] * … (ordered, repeated for powers); others: two
+ * operands. */
 typedef struct SymExpr {
   SymKind kind;
   uint32_t count;
@@ -29,9 +40,9 @@ typedef struct SymExpr {
   int64_t lo, hi;        /* every kind: proven range */
   uint32_t hash;
   /* SYMBOL only */
-  uint32_t index;  /* n of "sn" */
-  char *name;      /* ONNX dim_param or "" */
-  bool unbacked;   /* size known only while running */
+  uint32_t index; /* n of "sn" */
+  char *name;     /* ONNX dim_param or "" */
+  bool unbacked;  /* size known only while running */
 } SymExpr;
 
 typedef struct SymTable {
@@ -46,16 +57,19 @@ typedef struct SymTable {
 void sym_init(SymTable *t);
 void sym_release(SymTable *t);
 
-static inline bool sym_is_const(SymInt v) { return v < SYM_BAND || v >= SYM_BAND + ((int64_t)1 << 32); }
+static inline bool sym_is_const(SymInt v) {
+  return v < SYM_BAND || v >= SYM_BAND + ((int64_t)1 << 32);
+}
 /* A number from a file as a constant SymInt (see above). */
 SymInt sym_const(int64_t value);
 /* A new symbol with an inclusive range, 0 <= lo <= hi. */
 SymInt sym_symbol(SymTable *t, StrView name, int64_t lo, int64_t hi, bool unbacked);
-const SymExpr *sym_expr(const SymTable *t, SymInt v); /* v must not be constant and must be of this table */
+const SymExpr *sym_expr(const SymTable *t,
+                        SymInt v); /* v must not be constant and must be of this table */
 SymInt sym_symbol_by_index(const SymTable *t, uint32_t index);
 
-/* Arithmetic; constants fold, overflow saturates the proven range and, for constants, gives INT64_MAX/MIN.
- * Division by a constant zero gives 0. floordiv rounds to minus infinity. */
+/* Arithmetic; constants fold, overflow saturates the proven range and, for constants, gives
+ * INT64_MAX/MIN. Division by a constant zero gives 0. floordiv rounds to minus infinity. */
 SymInt sym_add(SymTable *t, SymInt a, SymInt b);
 SymInt sym_sub(SymTable *t, SymInt a, SymInt b);
 SymInt sym_mul(SymTable *t, SymInt a, SymInt b);
@@ -76,7 +90,8 @@ bool sym_eval(const SymTable *t, SymInt v, const int64_t *values, int64_t *out);
 
 /* "s0*4 + 3", "floordiv(s0, 2)", "-1". */
 void sym_print(const SymTable *t, SymInt v, StrBuf *out);
-/* Parses what sym_print prints, from *cursor up to end; moves the cursor. Depth-bounded. false on a syntax error or unknown symbol. */
+/* Parses what sym_print prints, from *cursor up to end; moves the cursor. Depth-bounded. false on a
+ * syntax error or unknown symbol. */
 bool sym_parse(SymTable *t, const char **cursor, const char *end, SymInt *out);
 
 #endif

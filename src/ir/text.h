@@ -5,7 +5,8 @@
 #include "ir/op.h"
 
 typedef struct PrintOptions {
-  bool full_constants; /* large computed constants in full (hex); otherwise by hash, which only parses with a source of constants */
+  bool full_constants; /* large computed constants in full (hex); otherwise by hash, which only
+                          parses with a source of constants */
   bool locations;      /* print loc(...) */
 } PrintOptions;
 
@@ -14,11 +15,15 @@ void graph_print(const Graph *g, PrintOptions options, StrBuf *out);
 void node_print(const Graph *g, NodeId n, StrBuf *out);
 void type_print(const Graph *g, const Type *t, StrBuf *out);
 
-/* Parses a whole file of one or more graphs (methods). constants_from may be NULL; otherwise constants printed by hash are looked up there
- * (round-trip check). file names the text in diagnostics. On success *graphs is an arena array of *count graphs that the caller frees.
- * Large constants in files are mapped again below the folder of `file`, or at the absolute path printed, and checked by size and hash. */
-Status graph_parse(Context *ctx, StrView text, StrView file, const Graph *constants_from, Graph ***graphs, uint32_t *count);
-/* First difference of two graphs as text, or false when equal (ids may differ). For the round-trip check. */
+/* Parses a whole file of one or more graphs (methods). constants_from may be NULL; otherwise
+ * constants printed by hash are looked up there (round-trip check). file names the text in
+ * diagnostics. On success *graphs is an arena array of *count graphs that the caller frees. Large
+ * constants in files are mapped again below the folder of `file`, or at the absolute path printed,
+ * and checked by size and hash. */
+Status graph_parse(Context *ctx, StrView text, StrView file, const Graph *constants_from,
+                   Graph ***graphs, uint32_t *count);
+/* First difference of two graphs as text, or false when equal (ids may differ). For the round-trip
+ * check. */
 bool graph_differs(const Graph *a, const Graph *b, StrBuf *where);
 
 #endif

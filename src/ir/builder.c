@@ -1,0 +1,234 @@
+/* Building typed nodes; see builder.h. */
+#include "ir/builder.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "support/half.h"
+
+/* Values of the first list or operand that are missing although the schema requires them. */
+static bool operands_present(const OpSchema *schema, const ArgIn *args, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (args[i].kind == ARG_VALUE && args[i].i == 0)
+      return false;
+    for (uint32_t k = 0;
+         args[i].kind == ARG_VALUES && !schema->args[i].element_optional && k < args[i].count; k++)
+      if (!args[i].values[k])
+        return false;
+  }
+  return true;
+}
+
+ValueId build_args(Builder *b, OpId op, const ArgIn *args, uint32_t count) {
+  if (b->status != STATUS_OK)
+    return 0;
+  const OpSchema *schema = op_schema(op);
+  if (!operands_present(schema, args, count))
+    BUG("%s built with an absent operand", op_row(op)->id);
+  Graph *g = b->g;
+  NodeId n = graph_add_node(g, b->before, op, args, count,
+                            schema->result_list ? 0 : schema->result_count, b->loc);
+  b->status = op_row(op)->shape(g, n);
+  if (b->status != STATUS_OK) {
+    graph_remove_node(g, n);
+    return 0;
+  }
+  if (b->fold) {
+    ValueId folded = b->fold(b, n);
+    if (b->status != STATUS_OK)
+      return 0;
+    if (folded) {
+      graph_remove_node(g, n);
+      return folded;
+    }
+  }
+  return node_result(g, n, 0);
+}
+
+/* --- constants --- */
+
+ValueId build_const(Builder *b, DType dtype, uint32_t rank, const int64_t *dims, const void *data) {
+  if (b->status != STATUS_OK)
+    return 0;
+  TypeId type = graph_tensor_type(b->g, dtype, rank, dims, ORDER_CONTIGUOUS);
+  return graph_add_constant_copy(b->g, type, data, type_bytes_upper(b->g, type_get(b->g, type)));
+}
+
+ValueId build_const_ints(Builder *b, const int64_t *values, uint32_t count) {
+  return build_const(b, DTYPE_I64, 1, (int64_t[]){count}, values);
+}
+
+ValueId build_scalar_int(Builder *b, DType dtype, int64_t value) {
+  uint64_t bits = (uint64_t)value;
+  switch (dtype_size(dtype)) {
+  case 1:
+    return build_const(b, dtype, 0, NULL,
+                       &(uint8_t){dtype == DTYPE_BOOL ? value != 0 : (uint8_t)bits});
+  case 2:
+    if (dtype_is_int(dtype))
+      return build_const(b, dtype, 0, NULL, &(uint16_t){(uint16_t)bits});
+    break;
+  case 4:
+    if (dtype_is_int(dtype))
+      return build_const(b, dtype, 0, NULL, &(uint32_t){(uint32_t)bits});
+    break;
+  default:
+    if (dtype_is_int(dtype))
+      return build_const(b, dtype, 0, NULL, &bits);
+    break;
+  }
+  return build_scalar(b, dtype, (double)value);
+}
+
+ValueId build_scalar(Builder *b, DType dtype, double value) {
+  switch (dtype) {
+  case DTYPE_F32:
+    return build_const(b, dtype, 0, NULL, &(float){(float)value});
+  case DTYPE_F64:
+    return build_const(b, dtype, 0, NULL, &value);
+  case DTYPE_F16:
+    return build_const(b, dtype, 0, NULL, &(uint16_t){half_from_double(value)});
+  case DTYPE_BF16:
+    return build_const(b, dtype, 0, NULL, &(uint16_t){bfloat_from_float((float)value)});
+  default:
+    if (!(value >= -9.2e18 && value <= 9.2e18))
+      return build_fail(b, DIAG_ARG_RANGE, "constant %g does not fit %s", value, dtype_name(dtype));
+    return build_scalar_int(b, dtype, (int64_t)value);
+  }
+}
+
+/* --- short forms --- */
+
+ValueId build_cast(Builder *b, ValueId x, DType to) {
+  if (b->status != STATUS_OK || value_dtype(b->g, x) == to)
+    return x;
+  return build(b, OP_TO_COPY, A_VAL(x), A_DTYPE(to));
+}
+
+static bool has_dims(const Graph *g, ValueId x, const SymInt *dims, uint32_t rank) {
+  const Type *t = value_type(g, x);
+  return t->rank == rank && (rank == 0 || memcmp(t->dims, dims, rank * sizeof *dims) == 0);
+}
+
+ValueId build_view(Builder *b, ValueId x, const SymInt *dims, uint32_t rank) {
+  if (b->status != STATUS_OK || has_dims(b->g, x, dims, rank))
+    return x;
+  return build(b, OP_VIEW_COPY, A_VAL(x), A_INTS(dims, rank));
+}
+
+ValueId build_expand(Builder *b, ValueId x, const SymInt *dims, uint32_t rank) {
+  if (b->status != STATUS_OK || has_dims(b->g, x, dims, rank))
+    return x;
+  return build(b, OP_EXPAND_COPY, A_VAL(x), A_INTS(dims, rank));
+}
+
+ValueId build_permute(Builder *b, ValueId x, const int64_t *perm) {
+  if (b->status != STATUS_OK)
+    return 0;
+  uint32_t rank = value_rank(b->g, x);
+  bool identity = true;
+  for (uint32_t i = 0; i < rank; i++)
+    identity &= perm[i] == i;
+  return identity ? x : build(b, OP_PERMUTE_COPY, A_VAL(x), A_INTS(perm, rank));
+}
+
+ValueId build_unsqueeze(Builder *b, ValueId x, int64_t dim) {
+  if (b->status != STATUS_OK)
+    return 0;
+  uint32_t rank = value_rank(b->g, x);
+  if (dim < 0)
+    dim += rank + 1;
+  if (dim < 0 || dim > rank || rank + 1 > MAX_RANK)
+    return build_fail(b, DIAG_AXIS_RANGE, "cannot insert dimension %lld into a tensor of rank %u",
+                      (long long)dim, rank);
+  SymInt dims[MAX_RANK];
+  for (uint32_t i = 0, k = 0; i <= rank; i++)
+    dims[i] = i == dim ? 1 : value_dim(b->g, x, k++);
+  return build(b, OP_VIEW_COPY, A_VAL(x), A_INTS(dims, rank + 1));
+}
+
+ValueId build_slice(Builder *b, ValueId x, int64_t dim, SymInt start, SymInt end, int64_t step) {
+  if (b->status != STATUS_OK)
+    return 0;
+  if (start == 0 && step == 1 && end == value_dim(b->g, x, (uint32_t)dim))
+    return x;
+  return build(b, OP_SLICE_COPY_TENSOR, A_VAL(x), A_INT(dim), A_INT(start), A_INT(end),
+               A_INT(step));
+}
+
+ValueId build_fail(Builder *b, DiagCode code, const char *format, ...) {
+  if (b->status != STATUS_OK)
+    return 0;
+  char text[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  b->status = diag_report(b->g->ctx->sink, code, graph_place(b->g, b->loc), "%s", text);
+  if (b->status == STATUS_OK)
+    b->status = STATUS_INTERNAL;
+  return 0;
+}
+
+/* --- shape rules --- */
+
+void result_type(Graph *g, NodeId n, uint32_t i, TypeId type) {
+  if (i >= g->nodes[n].result_count)
+    BUG("%s has no result %u", op_row(g->nodes[n].op)->id, i);
+  value_set_type(g, node_result(g, n, i), type);
+}
+
+void result_tensor(Graph *g, NodeId n, uint32_t i, DType dtype, uint32_t rank, const SymInt *dims) {
+  result_type(g, n, i, graph_tensor_type(g, dtype, rank, dims, ORDER_CONTIGUOUS));
+}
+
+void result_list_size(Graph *g, NodeId n, uint32_t count) {
+  if (g->nodes[n].result_count == count)
+    return;
+  if (g->nodes[n].result_count)
+    BUG("%s already has %u results", op_row(g->nodes[n].op)->id, g->nodes[n].result_count);
+  ValueId first = g->value_count;
+  g->values =
+      pool_reserve(g->values, &g->value_capacity, (uint64_t)first + count, sizeof *g->values);
+  for (uint32_t i = 0; i < count; i++)
+    g->values[first + i] = (Value){.kind = VALUE_RESULT, .def = n, .result = (uint16_t)i};
+  g->value_count += count;
+  g->nodes[n].first_result = first;
+  g->nodes[n].result_count = (uint16_t)count;
+}
+
+static void note_operands(const Graph *g, NodeId n, Diag *d) {
+  StrBuf text;
+  strbuf_init(&text);
+  const OpSchema *schema = op_schema(g->nodes[n].op);
+  strbuf_printf(&text, SV_FMT "(", SV_ARG(schema->full));
+  for (uint32_t i = 0, shown = 0; i < g->nodes[n].arg_count; i++) {
+    const Arg *arg = node_arg(g, n, i);
+    if (arg->kind != ARG_VALUE || !g->uses[arg->at].value)
+      continue;
+    const Type *t = value_type(g, g->uses[arg->at].value);
+    strbuf_printf(&text, "%s" SV_FMT ": %s[", shown++ ? ", " : "", SV_ARG(schema->args[i].name),
+                  dtype_name((DType)t->dtype));
+    for (uint32_t k = 0; k < t->rank; k++) {
+      strbuf_append(&text, k ? SV(", ") : SV(""));
+      sym_print(&g->syms, t->dims[k], &text);
+    }
+    strbuf_append_char(&text, ']');
+  }
+  strbuf_append_char(&text, ')');
+  diag_note(d, "in %s", strbuf_cstr(&text));
+  strbuf_release(&text);
+}
+
+Status shape_error(const Graph *g, NodeId n, DiagCode code, const char *format, ...) {
+  char text[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  Diag *d = diag_begin(g->ctx->sink, code, node_place(g, n));
+  diag_message(d, "%s", text);
+  note_operands(g, n, d);
+  Status status = diag_end(d);
+  return status == STATUS_OK ? STATUS_INTERNAL : status;
+}

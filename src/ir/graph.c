@@ -1,0 +1,498 @@
+/* The pools of a graph: nodes, values, uses, arguments. See graph.h for the invariants. */
+#include "ir/graph.h"
+
+#include "ir/op.h"
+
+void context_init(Context *ctx, DiagSink *sink) {
+  *ctx = (Context){.sink = sink};
+  intern_init(&ctx->names);
+  arena_init(&ctx->arena);
+}
+
+void context_release(Context *ctx) {
+  intern_release(&ctx->names);
+  arena_release(&ctx->arena);
+}
+
+/* Appends one zeroed element to a pool and gives its index. */
+#define POOL_ADD(g, items, count, capacity)                                                        \
+  ((g)->items =                                                                                    \
+       pool_reserve((g)->items, &(g)->capacity, (uint64_t)(g)->count + 1, sizeof *(g)->items),     \
+   memset(&(g)->items[(g)->count], 0, sizeof *(g)->items), (g)->count++)
+
+Graph *graph_new(Context *ctx, StrView name) {
+  Graph *g = xrealloc(NULL, sizeof *g);
+  *g = (Graph){.ctx = ctx, .name = intern_add(&ctx->names, name)};
+  sym_init(&g->syms);
+  arena_init(&g->arena);
+  POOL_ADD(g, nodes, node_count, node_capacity); /* handle 0 of each pool means none */
+  POOL_ADD(g, values, value_count, value_capacity);
+  POOL_ADD(g, uses, use_count, use_capacity);
+  POOL_ADD(g, types, type_count, type_capacity);
+  POOL_ADD(g, constants, constant_count, constant_capacity);
+  POOL_ADD(g, locs, loc_count, loc_capacity);
+  POOL_ADD(g, storages, storage_count, storage_capacity);
+  POOL_ADD(g, args, arg_count, arg_capacity);
+  g->types[0].kind = TYPE_NONE;
+  g->locs[0].index = -1;
+  NodeId output = POOL_ADD(g, nodes, node_count, node_capacity);
+  g->nodes[output].op = OP_OUTPUT;
+  g->nodes[output].first_arg = POOL_ADD(g, args, arg_count, arg_capacity);
+  g->nodes[output].arg_count = 2; /* values, then names as ints */
+  POOL_ADD(g, args, arg_count, arg_capacity);
+  return g;
+}
+
+void graph_free(Graph *g) {
+  if (!g)
+    return;
+  for (uint32_t i = 0; i < g->subgraph_count; i++)
+    graph_free(g->subgraphs[i]);
+  void *pools[] = {g->nodes,     g->values, g->uses,       g->args,       g->ints,
+                   g->floats,    g->types,  g->constants,  g->locs,       g->storages,
+                   g->subgraphs, g->inputs, g->type_slots, g->constraints};
+  for (size_t i = 0; i < COUNT_OF(pools); i++)
+    xfree(pools[i]);
+  sym_release(&g->syms);
+  arena_release(&g->arena);
+  xfree(g);
+}
+
+/* --- types --- */
+
+static uint32_t type_hash(const Type *t) {
+  uint64_t h =
+      ((uint64_t)t->kind << 24 | (uint64_t)t->dtype << 16 | (uint64_t)t->order << 8 | t->rank) +
+      0x9e3779b97f4a7c15u;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    h = (h ^ (uint64_t)t->dims[i]) * 0xff51afd7ed558ccdu;
+    h ^= h >> 32;
+  }
+  return (uint32_t)(h ^ h >> 29);
+}
+
+static bool type_equal(const Type *a, const Type *b) {
+  return a->kind == b->kind && a->dtype == b->dtype && a->order == b->order && a->rank == b->rank &&
+         (a->rank == 0 || memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0);
+}
+
+static void type_slots_grow(Graph *g) {
+  uint32_t count = g->type_slot_count ? g->type_slot_count * 2 : 256;
+  uint32_t *slots = xrealloc(NULL, count * sizeof *slots);
+  memset(slots, 0, count * sizeof *slots);
+  for (TypeId t = 1; t < g->type_count; t++) {
+    uint32_t slot = type_hash(&g->types[t]) & (count - 1);
+    while (slots[slot])
+      slot = (slot + 1) & (count - 1);
+    slots[slot] = t;
+  }
+  xfree(g->type_slots);
+  g->type_slots = slots;
+  g->type_slot_count = count;
+}
+
+static TypeId type_intern(Graph *g, Type wanted) {
+  if (g->type_count * 2 >= g->type_slot_count)
+    type_slots_grow(g);
+  uint32_t mask = g->type_slot_count - 1, slot = type_hash(&wanted) & mask;
+  for (; g->type_slots[slot]; slot = (slot + 1) & mask)
+    if (type_equal(&g->types[g->type_slots[slot]], &wanted))
+      return g->type_slots[slot];
+  SymInt *dims = ARENA_ARRAY(&g->arena, SymInt, wanted.rank);
+  if (wanted.rank)
+    memcpy(dims, wanted.dims, wanted.rank * sizeof *dims);
+  TypeId id = POOL_ADD(g, types, type_count, type_capacity);
+  g->types[id] = wanted;
+  g->types[id].dims = dims;
+  g->type_slots[slot] = id;
+  return id;
+}
+
+TypeId graph_tensor_type(Graph *g, DType dtype, uint32_t rank, const SymInt *dims, DimOrder order) {
+  if (rank > MAX_RANK)
+    BUG("tensor of rank %u", rank);
+  return type_intern(g, (Type){.kind = TYPE_TENSOR,
+                               .dtype = (uint8_t)dtype,
+                               .order = (uint8_t)order,
+                               .rank = (uint8_t)rank,
+                               .dims = dims});
+}
+
+TypeId graph_scalar_type(Graph *g, TypeKind kind, SymInt value, bool known) {
+  return type_intern(
+      g, (Type){.kind = (uint8_t)kind, .dtype = DTYPE_NONE, .rank = known ? 1 : 0, .dims = &value});
+}
+
+uint64_t type_bytes_upper(const Graph *g, const Type *t) {
+  if (t->kind != TYPE_TENSOR)
+    return 0;
+  uint64_t bytes = dtype_size((DType)t->dtype);
+  bool overflow = false;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    int64_t dim = sym_upper(&g->syms, t->dims[i]);
+    if (dim <= 0)
+      return 0;
+    if (dim == INT64_MAX || !mul_u64(bytes, (uint64_t)dim, &bytes))
+      overflow = true;
+  }
+  return overflow || bytes > INT64_MAX ? UINT64_MAX : bytes;
+}
+
+bool type_is_static(const Type *t) {
+  for (uint32_t i = 0; i < t->rank; i++)
+    if (!sym_is_const(t->dims[i]))
+      return false;
+  return true;
+}
+
+/* --- uses --- */
+
+static void use_link(Graph *g, UseId u, ValueId v, NodeId n) {
+  Use *use = &g->uses[u];
+  *use = (Use){.value = v, .node = n};
+  if (!v)
+    return;
+  Value *value = &g->values[v];
+  use->next = value->first_use;
+  if (use->next)
+    g->uses[use->next].prev = u;
+  value->first_use = u;
+  value->use_count++;
+}
+
+static void use_unlink(Graph *g, UseId u) {
+  Use *use = &g->uses[u];
+  if (use->value) {
+    if (use->prev)
+      g->uses[use->prev].next = use->next;
+    else
+      g->values[use->value].first_use = use->next;
+    if (use->next)
+      g->uses[use->next].prev = use->prev;
+    g->values[use->value].use_count--;
+  }
+  *use = (Use){0};
+}
+
+void graph_replace_uses(Graph *g, ValueId from, ValueId to) {
+  if (from == to)
+    return;
+  UseId last = 0;
+  for (UseId u = g->values[from].first_use; u; u = g->uses[u].next) {
+    g->uses[u].value = to;
+    last = u;
+  }
+  if (!last)
+    return;
+  Value *old = &g->values[from], *new = &g->values[to];
+  g->uses[last].next = new->first_use;
+  if (new->first_use)
+    g->uses[new->first_use].prev = last;
+  new->first_use = old->first_use;
+  new->use_count += old->use_count;
+  old->first_use = 0;
+  old->use_count = 0;
+}
+
+void value_set_type(Graph *g, ValueId v, TypeId type) { g->values[v].type = type; }
+
+/* --- values --- */
+
+ValueId graph_add_input(Graph *g, TypeId type, NameId name) {
+  ValueId v = POOL_ADD(g, values, value_count, value_capacity);
+  g->values[v] = (Value){.type = type, .kind = VALUE_INPUT, .name = name, .def = g->input_count};
+  g->inputs =
+      pool_reserve(g->inputs, &g->input_capacity, (uint64_t)g->input_count + 1, sizeof *g->inputs);
+  g->inputs[g->input_count++] = v;
+  return v;
+}
+
+ValueId graph_add_constant(Graph *g, TypeId type, Constant bytes, NameId name) {
+  ConstId c = POOL_ADD(g, constants, constant_count, constant_capacity);
+  g->constants[c] = bytes;
+  ValueId v = POOL_ADD(g, values, value_count, value_capacity);
+  g->values[v] = (Value){.type = type, .kind = VALUE_CONST, .name = name, .def = c};
+  return v;
+}
+
+ValueId graph_add_constant_copy(Graph *g, TypeId type, const void *data, uint64_t size) {
+  uint8_t *copy = arena_alloc(&g->arena, size);
+  if (size)
+    memcpy(copy, data, size);
+  return graph_add_constant(g, type, (Constant){.data = copy, .size = size}, 0);
+}
+
+/* --- arguments --- */
+
+static uint32_t ints_add(Graph *g, const int64_t *values, uint32_t count) {
+  g->ints =
+      pool_reserve(g->ints, &g->int_capacity, (uint64_t)g->int_count + count, sizeof *g->ints);
+  if (count)
+    memcpy(g->ints + g->int_count, values, count * sizeof *values);
+  g->int_count += count;
+  return g->int_count - count;
+}
+
+static UseId uses_add(Graph *g, const ValueId *values, uint32_t count, NodeId n) {
+  g->uses =
+      pool_reserve(g->uses, &g->use_capacity, (uint64_t)g->use_count + count, sizeof *g->uses);
+  UseId first = g->use_count;
+  g->use_count += count;
+  for (uint32_t i = 0; i < count; i++)
+    use_link(g, first + i, values[i], n);
+  return first;
+}
+
+static Arg arg_store(Graph *g, NodeId n, ArgIn in) {
+  Arg arg = {.kind = (uint8_t)in.kind, .count = in.count};
+  switch (in.kind) {
+  case ARG_NONE:
+    break;
+  case ARG_VALUE:
+    arg.at = uses_add(g, &(ValueId){(ValueId)in.i}, 1, n);
+    break;
+  case ARG_VALUES:
+    arg.at = uses_add(g, in.values, in.count, n);
+    break;
+  case ARG_INTS:
+    arg.at = ints_add(g, in.ints, in.count);
+    break;
+  case ARG_BOOLS:
+    arg.at = g->int_count;
+    for (uint32_t i = 0; i < in.count; i++)
+      ints_add(g, &(int64_t){in.bools[i]}, 1);
+    break;
+  case ARG_FLOATS:
+    g->floats = pool_reserve(g->floats, &g->float_capacity, (uint64_t)g->float_count + in.count,
+                             sizeof *g->floats);
+    if (in.count)
+      memcpy(g->floats + g->float_count, in.floats, in.count * sizeof *in.floats);
+    arg.at = g->float_count;
+    g->float_count += in.count;
+    break;
+  case ARG_STR:
+    arg.i = intern_add(&g->ctx->names, in.str);
+    break;
+  case ARG_FLOAT:
+    arg.f = in.f;
+    break;
+  case ARG_INT:
+  case ARG_BOOL:
+  case ARG_DTYPE:
+  case ARG_GRAPH:
+    arg.i = in.i;
+    break;
+  }
+  return arg;
+}
+
+static void arg_drop(Graph *g, const Arg *arg) {
+  if (arg->kind == ARG_VALUE)
+    use_unlink(g, arg->at);
+  for (uint32_t i = 0; arg->kind == ARG_VALUES && i < arg->count; i++)
+    use_unlink(g, arg->at + i);
+}
+
+void node_set_arg(Graph *g, NodeId n, uint32_t index, ArgIn in) {
+  uint32_t at = g->nodes[n].first_arg + index;
+  Arg old = g->args[at];
+  arg_drop(g, &old);
+  Arg arg = arg_store(g, n, in);
+  g->args[at] = arg;
+}
+
+ArgIn node_arg_in(const Graph *g, NodeId n, uint32_t index, Arena *arena) {
+  const Arg *arg = node_arg(g, n, index);
+  ArgIn in = {.kind = (ArgKind)arg->kind, .count = arg->count};
+  switch (in.kind) {
+  case ARG_VALUE:
+    in.i = g->uses[arg->at].value;
+    break;
+  case ARG_VALUES: {
+    ValueId *values = ARENA_ARRAY(arena, ValueId, arg->count);
+    for (uint32_t i = 0; i < arg->count; i++)
+      values[i] = g->uses[arg->at + i].value;
+    in.values = values;
+    break;
+  }
+  case ARG_INTS: {
+    SymInt *ints = ARENA_ARRAY(arena, SymInt, arg->count);
+    if (arg->count)
+      memcpy(ints, g->ints + arg->at, arg->count * sizeof *ints);
+    in.ints = ints;
+    break;
+  }
+  case ARG_BOOLS: {
+    bool *bools = ARENA_ARRAY(arena, bool, arg->count);
+    for (uint32_t i = 0; i < arg->count; i++)
+      bools[i] = g->ints[arg->at + i] != 0;
+    in.bools = bools;
+    break;
+  }
+  case ARG_FLOATS: {
+    double *floats = ARENA_ARRAY(arena, double, arg->count);
+    if (arg->count)
+      memcpy(floats, g->floats + arg->at, arg->count * sizeof *floats);
+    in.floats = floats;
+    break;
+  }
+  case ARG_STR:
+    in.str = intern_get(&g->ctx->names, (NameId)arg->i);
+    break;
+  case ARG_FLOAT:
+    in.f = arg->f;
+    break;
+  case ARG_NONE:
+  case ARG_INT:
+  case ARG_BOOL:
+  case ARG_DTYPE:
+  case ARG_GRAPH:
+    in.i = arg->i;
+    break;
+  }
+  return in;
+}
+
+/* --- nodes --- */
+
+static void node_link(Graph *g, NodeId n, NodeId before) {
+  Node *node = &g->nodes[n];
+  node->next = before;
+  node->prev = before ? g->nodes[before].prev : g->last;
+  *(node->prev ? &g->nodes[node->prev].next : &g->first) = n;
+  *(before ? &g->nodes[before].prev : &g->last) = n;
+}
+
+static void node_unlink(Graph *g, NodeId n) {
+  Node *node = &g->nodes[n];
+  *(node->prev ? &g->nodes[node->prev].next : &g->first) = node->next;
+  *(node->next ? &g->nodes[node->next].prev : &g->last) = node->prev;
+  node->prev = node->next = 0;
+}
+
+NodeId graph_add_node(Graph *g, NodeId before, OpId op, const ArgIn *args, uint32_t arg_count,
+                      uint32_t result_count, LocId loc) {
+  const OpSchema *schema = op_schema(op);
+  if (arg_count > schema->arg_count)
+    BUG("%u arguments for %s", arg_count, op_row(op)->schema);
+  NodeId n = POOL_ADD(g, nodes, node_count, node_capacity);
+  uint32_t first_arg = g->arg_count;
+  g->args = pool_reserve(g->args, &g->arg_capacity, (uint64_t)first_arg + schema->arg_count,
+                         sizeof *g->args);
+  g->arg_count += schema->arg_count;
+  g->nodes[n] = (Node){.op = op,
+                       .arg_count = (uint16_t)schema->arg_count,
+                       .result_count = (uint16_t)result_count,
+                       .first_arg = first_arg,
+                       .loc = loc};
+  for (uint32_t i = 0; i < schema->arg_count; i++) {
+    Arg arg = arg_store(g, n, i < arg_count ? args[i] : schema->args[i].default_value);
+    g->args[first_arg + i] = arg;
+  }
+  g->nodes[n].first_result = g->value_count;
+  for (uint32_t i = 0; i < result_count; i++) {
+    ValueId v = POOL_ADD(g, values, value_count, value_capacity);
+    g->values[v] = (Value){.kind = VALUE_RESULT, .def = n, .result = (uint16_t)i};
+  }
+  node_link(g, n, before);
+  g->live_nodes++;
+  return n;
+}
+
+void graph_remove_node(Graph *g, NodeId n) {
+  Node *node = &g->nodes[n];
+  for (uint32_t i = 0; i < node->result_count; i++) {
+    if (g->values[node->first_result + i].use_count)
+      BUG("removing node %u whose result %u is still used", n, i);
+    g->values[node->first_result + i].kind = VALUE_UNUSED;
+  }
+  for (uint32_t i = 0; i < node->arg_count; i++)
+    arg_drop(g, &g->args[node->first_arg + i]);
+  node_unlink(g, n);
+  *node = (Node){0};
+  g->live_nodes--;
+}
+
+void graph_move_before(Graph *g, NodeId n, NodeId before) {
+  if (n == before)
+    return;
+  node_unlink(g, n);
+  node_link(g, n, before);
+}
+
+void graph_set_outputs(Graph *g, const ValueId *values, uint32_t count, const NameId *names) {
+  int64_t *wide = ARENA_ARRAY(&g->arena, int64_t, count);
+  for (uint32_t i = 0; i < count; i++)
+    wide[i] = names ? names[i] : 0;
+  node_set_arg(g, NODE_OUTPUT, 0, A_VALS(values, count));
+  node_set_arg(g, NODE_OUTPUT, 1, A_INTS(wide, count));
+}
+
+uint32_t graph_output_count(const Graph *g) { return node_list_count(g, NODE_OUTPUT, 0); }
+ValueId graph_output(const Graph *g, uint32_t i) { return node_list_value(g, NODE_OUTPUT, 0, i); }
+NameId graph_output_name(const Graph *g, uint32_t i) {
+  return (NameId)node_ints(g, NODE_OUTPUT, 1)[i];
+}
+
+/* --- readers --- */
+
+static const Arg *arg_of_kind(const Graph *g, NodeId n, uint32_t i, ArgKind kind) {
+  const Arg *arg = node_arg(g, n, i);
+  if (arg->kind != kind)
+    BUG("argument %u of %s has kind %d, wanted %d", i, op_row(g->nodes[n].op)->id, arg->kind,
+        (int)kind);
+  return arg;
+}
+
+ValueId node_value(const Graph *g, NodeId n, uint32_t i) {
+  return node_absent(g, n, i) ? 0 : g->uses[arg_of_kind(g, n, i, ARG_VALUE)->at].value;
+}
+uint32_t node_list_count(const Graph *g, NodeId n, uint32_t i) { return node_arg(g, n, i)->count; }
+ValueId node_list_value(const Graph *g, NodeId n, uint32_t i, uint32_t k) {
+  return g->uses[arg_of_kind(g, n, i, ARG_VALUES)->at + k].value;
+}
+SymInt node_int(const Graph *g, NodeId n, uint32_t i) { return arg_of_kind(g, n, i, ARG_INT)->i; }
+const SymInt *node_ints(const Graph *g, NodeId n, uint32_t i) {
+  const Arg *arg = node_arg(g, n, i);
+  return arg->kind == ARG_BOOLS || arg->kind == ARG_INTS ? g->ints + arg->at : NULL;
+}
+double node_scalar(const Graph *g, NodeId n, uint32_t i) {
+  const Arg *arg = node_arg(g, n, i);
+  return arg->kind == ARG_FLOAT ? arg->f : (double)arg->i;
+}
+bool node_bool(const Graph *g, NodeId n, uint32_t i) {
+  return arg_of_kind(g, n, i, ARG_BOOL)->i != 0;
+}
+StrView node_str(const Graph *g, NodeId n, uint32_t i) {
+  return intern_get(&g->ctx->names, (NameId)arg_of_kind(g, n, i, ARG_STR)->i);
+}
+
+/* --- places and constraints --- */
+
+LocId graph_add_loc(Graph *g, Loc loc) {
+  LocId id = POOL_ADD(g, locs, loc_count, loc_capacity);
+  g->locs[id] = loc;
+  return id;
+}
+
+DiagPlace graph_place(const Graph *g, LocId id) {
+  const Loc *loc = &g->locs[id];
+  const Intern *names = &g->ctx->names;
+  return (DiagPlace){.file = g->ctx->model_path,
+                     .node = intern_get(names, loc->name),
+                     .op = intern_get(names, loc->op_type),
+                     .graph = intern_get(names, loc->scope),
+                     .index = loc->index};
+}
+
+DiagPlace node_place(const Graph *g, NodeId n) { return graph_place(g, g->nodes[n].loc); }
+
+void graph_add_constraint(Graph *g, Constraint c) {
+  for (uint32_t i = 0; i < g->constraint_count; i++) {
+    const Constraint *old = &g->constraints[i];
+    if (old->kind == c.kind && old->lhs == c.lhs && old->rhs == c.rhs)
+      return;
+  }
+  uint32_t at = POOL_ADD(g, constraints, constraint_count, constraint_capacity);
+  g->constraints[at] = c;
+}

@@ -1,0 +1,556 @@
+/* Symbolic integers in canonical form; see sym.h. Expressions are hash-consed: equal expressions
+ * have equal handles. */
+#include "ir/sym.h"
+
+#define MAX_TERMS 64 /* a sum that would grow beyond this stays a product of its factors */
+
+static uint32_t index_of(SymInt v) { return (uint32_t)(v - SYM_BAND); }
+static SymInt handle_of(uint32_t index) { return SYM_BAND + (int64_t)index; }
+
+void sym_init(SymTable *t) {
+  *t = (SymTable){0};
+  arena_init(&t->arena);
+}
+
+void sym_release(SymTable *t) {
+  arena_release(&t->arena);
+  xfree(t->exprs);
+  xfree(t->slots);
+  xfree(t->symbols);
+  *t = (SymTable){0};
+}
+
+SymInt sym_const(int64_t value) { return sym_is_const(value) ? value : SYM_BAND - 1; }
+
+const SymExpr *sym_expr(const SymTable *t, SymInt v) {
+  if (sym_is_const(v) || index_of(v) >= t->count)
+    BUG("not an expression of this table: %lld", (long long)v);
+  return &t->exprs[index_of(v)];
+}
+
+/* --- saturating arithmetic: INT64_MIN and INT64_MAX stand for "no bound" --- */
+
+static int64_t sat_add(int64_t a, int64_t b) {
+  int64_t r;
+  if (add_i64(a, b, &r))
+    return sym_const(r);
+  return a > 0 ? INT64_MAX : INT64_MIN;
+}
+
+static int64_t sat_mul(int64_t a, int64_t b) {
+  int64_t r;
+  if (mul_i64(a, b, &r))
+    return sym_const(r);
+  return (a > 0) == (b > 0) ? INT64_MAX : INT64_MIN;
+}
+
+/* Rounds to minus infinity; 0 for a zero divisor; INT64_MIN / -1 saturates. */
+static int64_t const_floordiv(int64_t a, int64_t b) {
+  if (b == 0)
+    return 0;
+  if (b == -1)
+    return a == INT64_MIN ? INT64_MAX : -a;
+  int64_t q = a / b;
+  return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+int64_t sym_lower(const SymTable *t, SymInt v) { return sym_is_const(v) ? v : sym_expr(t, v)->lo; }
+int64_t sym_upper(const SymTable *t, SymInt v) { return sym_is_const(v) ? v : sym_expr(t, v)->hi; }
+
+/* Range of a * b from the ranges of the factors. */
+static void range_mul(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi, int64_t *lo,
+                      int64_t *hi) {
+  int64_t corners[4] = {sat_mul(alo, blo), sat_mul(alo, bhi), sat_mul(ahi, blo), sat_mul(ahi, bhi)};
+  *lo = *hi = corners[0];
+  for (int i = 1; i < 4; i++) {
+    *lo = min_i64(*lo, corners[i]);
+    *hi = max_i64(*hi, corners[i]);
+  }
+}
+
+static void range_floordiv(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi, int64_t *lo,
+                           int64_t *hi) {
+  *lo = INT64_MIN;
+  *hi = INT64_MAX;
+  if (blo <= 0)
+    return;
+  *lo = alo >= 0 ? const_floordiv(alo, bhi) : const_floordiv(alo, blo);
+  *hi = ahi >= 0 ? const_floordiv(ahi, blo) : const_floordiv(ahi, bhi);
+  if (alo == INT64_MIN)
+    *lo = INT64_MIN;
+  if (ahi == INT64_MAX)
+    *hi = INT64_MAX;
+}
+
+static void compute_range(const SymTable *t, SymExpr *e) {
+  int64_t lo, hi, l0 = 0, h0 = 0, l1 = 0, h1 = 0;
+  if (e->kind > SYM_PRODUCT) {
+    l0 = sym_lower(t, e->terms[0]), h0 = sym_upper(t, e->terms[0]);
+    l1 = sym_lower(t, e->terms[1]), h1 = sym_upper(t, e->terms[1]);
+  }
+  switch (e->kind) {
+  case SYM_SYMBOL:
+    return;
+  case SYM_SUM:
+    e->lo = e->hi = e->constant;
+    for (uint32_t i = 0; i < e->count; i++) {
+      range_mul(sym_lower(t, e->terms[i]), sym_upper(t, e->terms[i]), e->coefficients[i],
+                e->coefficients[i], &lo, &hi);
+      e->lo = lo == INT64_MIN ? INT64_MIN : sat_add(e->lo, lo);
+      e->hi = hi == INT64_MAX ? INT64_MAX : sat_add(e->hi, hi);
+    }
+    return;
+  case SYM_PRODUCT:
+    e->lo = e->hi = 1;
+    for (uint32_t i = 0; i < e->count; i++) {
+      range_mul(e->lo, e->hi, sym_lower(t, e->terms[i]), sym_upper(t, e->terms[i]), &lo, &hi);
+      e->lo = lo;
+      e->hi = hi;
+    }
+    return;
+  case SYM_FLOORDIV:
+    range_floordiv(l0, h0, l1, h1, &e->lo, &e->hi);
+    return;
+  case SYM_MOD:
+    e->lo = l1 > 0 ? 0 : INT64_MIN;
+    e->hi = l1 > 0 ? (h1 == INT64_MAX ? h1 : h1 - 1) : INT64_MAX;
+    return;
+  case SYM_MIN:
+    e->lo = min_i64(l0, l1);
+    e->hi = min_i64(h0, h1);
+    return;
+  case SYM_MAX:
+    e->lo = max_i64(l0, l1);
+    e->hi = max_i64(h0, h1);
+    return;
+  }
+}
+
+/* --- hash-consing --- */
+
+static uint32_t expr_hash(const SymExpr *e) {
+  uint64_t h = (uint64_t)e->kind * 0x9e3779b97f4a7c15u + (uint64_t)e->constant;
+  for (uint32_t i = 0; i < e->count; i++) {
+    h = (h ^ (uint64_t)e->terms[i]) * 0xff51afd7ed558ccdu;
+    h ^= h >> 33;
+    if (e->coefficients)
+      h = (h ^ (uint64_t)e->coefficients[i]) * 0xc4ceb9fe1a85ec53u;
+  }
+  return (uint32_t)(h ^ h >> 32);
+}
+
+static bool expr_equal(const SymExpr *a, const SymExpr *b) {
+  return a->hash == b->hash && a->kind == b->kind && a->count == b->count &&
+         a->constant == b->constant &&
+         memcmp(a->terms, b->terms, a->count * sizeof *a->terms) == 0 &&
+         (!a->coefficients ||
+          memcmp(a->coefficients, b->coefficients, a->count * sizeof *a->coefficients) == 0);
+}
+
+static void slots_grow(SymTable *t) {
+  uint32_t count = t->slot_count ? t->slot_count * 2 : 64;
+  t->slots = xrealloc(t->slots, count * sizeof *t->slots);
+  memset(t->slots, 0, count * sizeof *t->slots);
+  t->slot_count = count;
+  for (uint32_t i = 0; i < t->count; i++) {
+    uint32_t slot = t->exprs[i].hash & (count - 1);
+    while (t->slots[slot])
+      slot = (slot + 1) & (count - 1);
+    t->slots[slot] = i + 1;
+  }
+}
+
+static SymInt expr_add(SymTable *t, SymExpr e) {
+  SymInt *terms = ARENA_ARRAY(&t->arena, SymInt, e.count);
+  if (e.count)
+    memcpy(terms, e.terms, e.count * sizeof *terms);
+  e.terms = terms;
+  if (e.coefficients) {
+    int64_t *coefficients = ARENA_ARRAY(&t->arena, int64_t, e.count);
+    memcpy(coefficients, e.coefficients, e.count * sizeof *coefficients);
+    e.coefficients = coefficients;
+  }
+  compute_range(t, &e);
+  t->exprs = pool_reserve(t->exprs, &t->capacity, (uint64_t)t->count + 1, sizeof *t->exprs);
+  t->exprs[t->count] = e;
+  return handle_of(t->count++);
+}
+
+static SymInt expr_intern(SymTable *t, SymExpr e) {
+  if ((t->count + 1) * 2 > t->slot_count)
+    slots_grow(t);
+  e.hash = expr_hash(&e);
+  uint32_t slot = e.hash & (t->slot_count - 1);
+  for (; t->slots[slot]; slot = (slot + 1) & (t->slot_count - 1)) {
+    const SymExpr *old = &t->exprs[t->slots[slot] - 1];
+    if (old->kind != SYM_SYMBOL && expr_equal(old, &e))
+      return handle_of(t->slots[slot] - 1);
+  }
+  SymInt v = expr_add(t, e);
+  t->slots[slot] = t->count;
+  return v;
+}
+
+SymInt sym_symbol(SymTable *t, StrView name, int64_t lo, int64_t hi, bool unbacked) {
+  if ((t->count + 1) * 2 > t->slot_count)
+    slots_grow(t);
+  t->symbols = pool_reserve(t->symbols, &t->symbol_capacity, (uint64_t)t->symbol_count + 1,
+                            sizeof *t->symbols);
+  SymInt v = expr_add(t, (SymExpr){.kind = SYM_SYMBOL,
+                                   .lo = lo,
+                                   .hi = hi,
+                                   .index = t->symbol_count,
+                                   .name = arena_strdup(&t->arena, name),
+                                   .unbacked = unbacked,
+                                   .hash = t->symbol_count * 2654435761u});
+  t->symbols[t->symbol_count++] = index_of(v);
+  uint32_t slot = t->exprs[index_of(v)].hash & (t->slot_count - 1);
+  while (t->slots[slot])
+    slot = (slot + 1) & (t->slot_count - 1);
+  t->slots[slot] = t->count;
+  return v;
+}
+
+SymInt sym_symbol_by_index(const SymTable *t, uint32_t index) {
+  return handle_of(t->symbols[index]);
+}
+
+/* --- sums --- */
+
+typedef struct Sum {
+  int64_t constant;
+  uint32_t count;
+  SymInt terms[MAX_TERMS];
+  int64_t coefficients[MAX_TERMS];
+} Sum;
+
+static void sum_of(const SymTable *t, SymInt v, Sum *s) {
+  *s = (Sum){0};
+  if (sym_is_const(v)) {
+    s->constant = v;
+    return;
+  }
+  const SymExpr *e = sym_expr(t, v);
+  if (e->kind != SYM_SUM) {
+    s->count = 1;
+    s->terms[0] = v;
+    s->coefficients[0] = 1;
+    return;
+  }
+  s->constant = e->constant;
+  s->count = e->count;
+  memcpy(s->terms, e->terms, e->count * sizeof *e->terms);
+  memcpy(s->coefficients, e->coefficients, e->count * sizeof *e->coefficients);
+}
+
+/* s += coefficient * term, terms kept sorted. false when there is no room or a coefficient
+ * overflows. */
+static bool sum_add_term(Sum *s, SymInt term, int64_t coefficient) {
+  uint32_t i = 0;
+  while (i < s->count && s->terms[i] < term)
+    i++;
+  if (i < s->count && s->terms[i] == term) {
+    if (!add_i64(s->coefficients[i], coefficient, &s->coefficients[i]))
+      return false;
+    if (s->coefficients[i] == 0) {
+      s->count--;
+      memmove(s->terms + i, s->terms + i + 1, (s->count - i) * sizeof *s->terms);
+      memmove(s->coefficients + i, s->coefficients + i + 1,
+              (s->count - i) * sizeof *s->coefficients);
+    }
+    return true;
+  }
+  if (s->count == MAX_TERMS)
+    return false;
+  memmove(s->terms + i + 1, s->terms + i, (s->count - i) * sizeof *s->terms);
+  memmove(s->coefficients + i + 1, s->coefficients + i, (s->count - i) * sizeof *s->coefficients);
+  s->terms[i] = term;
+  s->coefficients[i] = coefficient;
+  s->count++;
+  return true;
+}
+
+static SymInt sum_value(SymTable *t, Sum *s) {
+  if (s->count == 0)
+    return sym_const(s->constant);
+  if (s->count == 1 && s->coefficients[0] == 1 && s->constant == 0)
+    return s->terms[0];
+  return expr_intern(t, (SymExpr){.kind = SYM_SUM,
+                                  .count = s->count,
+                                  .terms = s->terms,
+                                  .coefficients = s->coefficients,
+                                  .constant = s->constant});
+}
+
+/* a + factor * b */
+static SymInt add_scaled(SymTable *t, SymInt a, SymInt b, int64_t factor) {
+  if (sym_is_const(a) && sym_is_const(b))
+    return sat_add(a, sat_mul(b, factor));
+  Sum s, other;
+  sum_of(t, a, &s);
+  sum_of(t, b, &other);
+  s.constant = sat_add(s.constant, sat_mul(other.constant, factor));
+  bool fits = true;
+  for (uint32_t i = 0; i < other.count && fits; i++)
+    fits = sum_add_term(&s, other.terms[i], sat_mul(other.coefficients[i], factor));
+  if (fits)
+    return sum_value(t, &s);
+  /* Too many terms: an opaque sum of two. */
+  return expr_intern(
+      t, (SymExpr){.kind = SYM_SUM,
+                   .count = 2,
+                   .terms = (SymInt[]){min_i64(a, b), max_i64(a, b)},
+                   .coefficients = a < b ? (int64_t[]){1, factor} : (int64_t[]){factor, 1}});
+}
+
+SymInt sym_add(SymTable *t, SymInt a, SymInt b) { return add_scaled(t, a, b, 1); }
+SymInt sym_sub(SymTable *t, SymInt a, SymInt b) { return add_scaled(t, a, b, -1); }
+
+/* --- products --- */
+
+/* The factors of a monomial (never a constant), sorted. */
+static uint32_t factors_of(const SymTable *t, SymInt v, SymInt *factors) {
+  const SymExpr *e = sym_expr(t, v);
+  if (e->kind != SYM_PRODUCT) {
+    factors[0] = v;
+    return 1;
+  }
+  memcpy(factors, e->terms, e->count * sizeof *factors);
+  return e->count;
+}
+
+static SymInt monomial(SymTable *t, SymInt *factors, uint32_t count) {
+  for (uint32_t i = 1; i < count; i++) /* insertion sort: a handful of factors */
+    for (uint32_t k = i; k > 0 && factors[k] < factors[k - 1]; k--) {
+      SymInt swap = factors[k];
+      factors[k] = factors[k - 1];
+      factors[k - 1] = swap;
+    }
+  return count == 1
+             ? factors[0]
+             : expr_intern(t, (SymExpr){.kind = SYM_PRODUCT, .count = count, .terms = factors});
+}
+
+static bool monomial_mul(SymTable *t, SymInt a, SymInt b, SymInt *out) {
+  SymInt factors[2 * MAX_TERMS];
+  uint32_t count = factors_of(t, a, factors);
+  count += factors_of(t, b, factors + count);
+  if (count > MAX_TERMS)
+    return false;
+  *out = monomial(t, factors, count);
+  return true;
+}
+
+static bool sum_add_product(SymTable *t, Sum *out, const Sum *a, const Sum *b) {
+  bool ok = true;
+  for (uint32_t i = 0; i < a->count && ok; i++)
+    for (uint32_t k = 0; k < b->count && ok; k++) {
+      SymInt term;
+      ok = monomial_mul(t, a->terms[i], b->terms[k], &term) &&
+           sum_add_term(out, term, sat_mul(a->coefficients[i], b->coefficients[k]));
+    }
+  for (uint32_t i = 0; i < a->count && ok && b->constant; i++)
+    ok = sum_add_term(out, a->terms[i], sat_mul(a->coefficients[i], b->constant));
+  for (uint32_t i = 0; i < b->count && ok && a->constant; i++)
+    ok = sum_add_term(out, b->terms[i], sat_mul(b->coefficients[i], a->constant));
+  return ok;
+}
+
+SymInt sym_mul(SymTable *t, SymInt a, SymInt b) {
+  if (sym_is_const(a) && sym_is_const(b))
+    return sat_mul(a, b);
+  Sum x, y, product = {0};
+  sum_of(t, a, &x);
+  sum_of(t, b, &y);
+  product.constant = sat_mul(x.constant, y.constant);
+  if (sum_add_product(t, &product, &x, &y))
+    return sum_value(t, &product);
+  SymInt pair[2] = {a, b};
+  return monomial(t, pair, 2);
+}
+
+/* --- division --- */
+
+/* v / divisor when every term and the constant divide exactly. */
+static bool exact_div(SymTable *t, SymInt v, SymInt divisor, SymInt *out) {
+  Sum s, q = {0};
+  SymInt d[MAX_TERMS];
+  uint32_t dcount = factors_of(t, divisor, d);
+  sum_of(t, v, &s);
+  if (s.constant || sym_expr(t, divisor)->kind == SYM_SUM)
+    return false;
+  for (uint32_t i = 0; i < s.count; i++) {
+    SymInt f[MAX_TERMS];
+    uint32_t count = factors_of(t, s.terms[i], f), found = 0;
+    for (uint32_t k = 0; k < dcount; k++)
+      for (uint32_t j = 0; j < count; j++)
+        if (f[j] == d[k]) {
+          memmove(f + j, f + j + 1, (count - j - 1) * sizeof *f);
+          count--;
+          found++;
+          break;
+        }
+    if (found != dcount)
+      return false;
+    if (count == 0)
+      q.constant = sat_add(q.constant, s.coefficients[i]);
+    else if (!sum_add_term(&q, monomial(t, f, count), s.coefficients[i]))
+      return false;
+  }
+  *out = sum_value(t, &q);
+  return true;
+}
+
+/* Splits v = divisor * quotient + rest with every coefficient of rest in [0, divisor). divisor > 0.
+ */
+static void split_by_const(SymTable *t, SymInt v, int64_t divisor, SymInt *quotient, SymInt *rest) {
+  Sum s, q = {0}, r = {0};
+  sum_of(t, v, &s);
+  q.constant = const_floordiv(s.constant, divisor);
+  r.constant = s.constant - q.constant * divisor;
+  for (uint32_t i = 0; i < s.count; i++) {
+    int64_t whole = const_floordiv(s.coefficients[i], divisor),
+            left = s.coefficients[i] - whole * divisor;
+    if (whole)
+      (void)sum_add_term(&q, s.terms[i], whole);
+    if (left)
+      (void)sum_add_term(&r, s.terms[i], left);
+  }
+  *quotient = sum_value(t, &q);
+  *rest = sum_value(t, &r);
+}
+
+SymInt sym_floordiv(SymTable *t, SymInt a, SymInt b) {
+  if (sym_is_const(a) && sym_is_const(b))
+    return sym_const(const_floordiv(a, b));
+  if (sym_is_const(b) && b <= 0)
+    return b == 0 ? 0 : sym_floordiv(t, sym_sub(t, 0, a), b == INT64_MIN ? INT64_MAX : -b);
+  if (sym_is_const(b)) {
+    SymInt quotient, rest;
+    split_by_const(t, a, b, &quotient, &rest);
+    if (sym_lower(t, rest) >= 0 && sym_upper(t, rest) < b)
+      return quotient;
+    return sym_add(
+        t, quotient,
+        expr_intern(t, (SymExpr){.kind = SYM_FLOORDIV, .count = 2, .terms = (SymInt[]){rest, b}}));
+  }
+  if (a == b && sym_lower(t, b) > 0)
+    return 1;
+  if (a == 0)
+    return 0;
+  SymInt q;
+  if (!sym_is_const(a) && sym_lower(t, b) > 0 && exact_div(t, a, b, &q))
+    return q;
+  return expr_intern(t, (SymExpr){.kind = SYM_FLOORDIV, .count = 2, .terms = (SymInt[]){a, b}});
+}
+
+SymInt sym_ceildiv(SymTable *t, SymInt a, SymInt b) {
+  return sym_sub(t, 0, sym_floordiv(t, sym_sub(t, 0, a), b));
+}
+
+SymInt sym_mod(SymTable *t, SymInt a, SymInt b) {
+  if (sym_is_const(a) && sym_is_const(b))
+    return b == 0 || b == -1 ? 0 : sym_const(a - const_floordiv(a, b) * b);
+  if (sym_is_const(b) && b > 0) {
+    SymInt quotient, rest;
+    split_by_const(t, a, b, &quotient, &rest);
+    if (sym_lower(t, rest) >= 0 && sym_upper(t, rest) < b)
+      return rest;
+    return expr_intern(t, (SymExpr){.kind = SYM_MOD, .count = 2, .terms = (SymInt[]){rest, b}});
+  }
+  SymInt q;
+  if (a == b || (!sym_is_const(a) && !sym_is_const(b) && exact_div(t, a, b, &q)))
+    return 0;
+  return expr_intern(t, (SymExpr){.kind = SYM_MOD, .count = 2, .terms = (SymInt[]){a, b}});
+}
+
+/* --- comparison, min, max --- */
+
+int sym_known_eq(SymTable *t, SymInt a, SymInt b) {
+  if (a == b)
+    return 1;
+  SymInt d = sym_sub(t, a, b);
+  int64_t lo = sym_lower(t, d), hi = sym_upper(t, d);
+  return lo == 0 && hi == 0 ? 1 : lo > 0 || hi < 0 ? 0 : -1;
+}
+
+int sym_known_lt(SymTable *t, SymInt a, SymInt b) {
+  SymInt d = sym_sub(t, a, b);
+  return sym_upper(t, d) < 0 ? 1 : sym_lower(t, d) >= 0 ? 0 : -1;
+}
+
+int sym_known_le(SymTable *t, SymInt a, SymInt b) {
+  SymInt d = sym_sub(t, a, b);
+  return sym_upper(t, d) <= 0 ? 1 : sym_lower(t, d) > 0 ? 0 : -1;
+}
+
+static SymInt min_max(SymTable *t, SymInt a, SymInt b, SymKind kind) {
+  if (a == b)
+    return a;
+  int le = sym_known_le(t, a, b);
+  if (le >= 0)
+    return (le == 1) == (kind == SYM_MIN) ? a : b;
+  if (sym_known_le(t, b, a) == 1)
+    return kind == SYM_MIN ? b : a;
+  return expr_intern(
+      t, (SymExpr){.kind = kind, .count = 2, .terms = (SymInt[]){min_i64(a, b), max_i64(a, b)}});
+}
+
+SymInt sym_min(SymTable *t, SymInt a, SymInt b) { return min_max(t, a, b, SYM_MIN); }
+SymInt sym_max(SymTable *t, SymInt a, SymInt b) { return min_max(t, a, b, SYM_MAX); }
+
+/* --- evaluation --- */
+
+static bool eval_pair(SymKind kind, int64_t a, int64_t b, int64_t *out) {
+  if ((kind == SYM_FLOORDIV || kind == SYM_MOD) && b == 0)
+    return false;
+  switch (kind) {
+  case SYM_FLOORDIV:
+    *out = const_floordiv(a, b);
+    return true;
+  case SYM_MOD:
+    *out = b == -1 ? 0 : a - const_floordiv(a, b) * b;
+    return true;
+  case SYM_MIN:
+    *out = min_i64(a, b);
+    return true;
+  case SYM_MAX:
+    *out = max_i64(a, b);
+    return true;
+  case SYM_SYMBOL:
+  case SYM_SUM:
+  case SYM_PRODUCT:
+    break;
+  }
+  return false;
+}
+
+/* Operands of an expression were made before it, so the recursion ends; its depth is bounded by how
+ * the expression was built. */
+bool sym_eval(const SymTable *t, SymInt v, const int64_t *values, int64_t *out) {
+  if (sym_is_const(v)) {
+    *out = v;
+    return true;
+  }
+  const SymExpr *e = sym_expr(t, v);
+  if (e->kind == SYM_SYMBOL) {
+    *out = values[e->index];
+    return true;
+  }
+  int64_t sum = e->kind == SYM_SUM ? e->constant : 1, first = 0;
+  for (uint32_t i = 0; i < e->count; i++) {
+    int64_t term;
+    if (!sym_eval(t, e->terms[i], values, &term))
+      return false;
+    if (e->kind == SYM_SUM &&
+        (!mul_i64(term, e->coefficients[i], &term) || !add_i64(sum, term, &sum)))
+      return false;
+    if (e->kind == SYM_PRODUCT && !mul_i64(sum, term, &sum))
+      return false;
+    if (e->kind > SYM_PRODUCT && i == 1)
+      return eval_pair(e->kind, first, term, out);
+    first = term;
+  }
+  *out = sum;
+  return true;
+}
