@@ -18,19 +18,17 @@ class Result:
     diagnostics: list = field(default_factory=list)
 
     def errors(self):
-        return [d for d in self.diagnostics if d.get("severity", "error") in ("error", "fatal")]
+        return [d for d in self.diagnostics if d.get("severity") == "error"]
 
     def summary(self):
         """(diagnostic code or '', one line)."""
         errors = self.errors()
         if errors:
             first = errors[0]
-            where = first.get("where") or first.get("location") or ""
-            if isinstance(where, dict):
-                where = where.get("node") or where.get("name") or where.get("op") or ""
+            where = first.get("node") or first.get("op") or ""
             text = first.get("message", "")
             more = f" (+{len(errors) - 1} more)" if len(errors) > 1 else ""
-            return str(first.get("code", "")), f"{where}: {text}{more}" if where else text + more
+            return str(first.get("code", "")), f"'{where}': {text}{more}" if where else text + more
         lines = [x.strip() for x in self.stderr.splitlines() if x.strip()]
         return "", next((x for x in lines if "ERROR" in x or "runtime error" in x or "error:" in x),
                         lines[-1] if lines else "no message")
