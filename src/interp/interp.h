@@ -1,0 +1,40 @@
+/* The reference interpreter: runs a graph of any level with the reference kernels of the op table.
+ *
+ * A graph whose values have storages (after memory planning, or read back from a .pte) runs on the
+ * planned arenas: every planned tensor lives at its offset in memory that was filled with 0xFF
+ * (NaN, -1) first, so that a plan which lets two live tensors overlap shows as wrong numbers. */
+#ifndef ETC_INTERP_INTERP_H
+#define ETC_INTERP_INTERP_H
+
+#include "ops/kernel.h"
+
+/* Runs g once.
+ * inputs: one tensor for each input of the graph, in graph order; data is only read and must be
+ * aligned to 16 bytes. Their dtypes and ranks must be those of the graph; dims are checked against
+ * the graph's, which binds its symbols.
+ * outputs: one for each output of the graph, in order, filled in; the data live in arena. A scalar
+ * output becomes a 0-d tensor of i64, f64 or bool.
+ * Errors, reported to the sink of g's context: an input that does not fit, a symbol out of its
+ * range, a constraint that does not hold, a node that cannot be run, a kernel's own errors, lack
+ * of memory. */
+Status interp_run(Graph *g, const Tensor *inputs, uint32_t input_count, Arena *arena,
+                  Tensor *outputs);
+
+/* Runs one node whose operands are all constants: for constant folding.
+ * results: as many as the node has results; data are allocated in arena, 16-byte aligned. A scalar
+ * result becomes a 0-d tensor of i64, f64 or bool.
+ * STATUS_UNSUPPORTED without a diagnostic: an operand is not constant, a result type or argument is
+ * symbolic, the op is random or has an effect, or has no kernel. What the kernel itself refuses is
+ * reported to sink, at the node. The caller limits the size of the results before it calls. */
+Status interp_eval_const_node(Graph *g, NodeId n, Arena *arena, Tensor *results, DiagSink *sink);
+
+/* The bytes of a constant value as a tensor; data is the constant's own memory where that is
+ * aligned to 16 bytes, else a copy in arena. The type must be a static tensor type. */
+Tensor interp_constant(const Graph *g, ValueId v, Arena *arena);
+
+/* dtype, rank and dims of a static tensor type; no data. */
+Tensor interp_static_tensor(const Type *type);
+/* A run-time scalar as a 0-d tensor of i64, f64 or bool; data in arena. */
+Tensor interp_scalar_tensor(const KernelArg *scalar, Arena *arena);
+
+#endif

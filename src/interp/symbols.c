@@ -1,0 +1,255 @@
+/* Binding of symbols: dims of the inputs are equations, expression = number.
+ *
+ * An equation with exactly one unbound symbol, in a sum, solves for it (s0*4 + 3 = 11 gives 2);
+ * the others wait for a later round. Two inputs that share a symbol are thereby checked against
+ * each other. */
+#include "interp/symbols.h"
+
+enum {
+  MAX_EXPR_DEPTH = 256
+}; /* deeper ones count as unknown: no input can make the walk recurse further */
+
+Symbols symbols_make(const Graph *g, Arena *arena) {
+  Symbols s = {.g = g, .sink = g->ctx->sink};
+  s.values = ARENA_ARRAY(arena, int64_t, (size_t)g->syms.symbol_count + 1);
+  s.bound = ARENA_ARRAY(arena, bool, (size_t)g->syms.symbol_count + 1);
+  s.checked = ARENA_ARRAY(arena, bool, (size_t)g->constraint_count + 1);
+  return s;
+}
+
+static bool known_to_depth(const Symbols *s, SymInt expr, unsigned depth) {
+  if (sym_is_const(expr))
+    return true;
+  if (depth == 0)
+    return false;
+  const SymExpr *e = sym_expr(&s->g->syms, expr);
+  if (e->kind == SYM_SYMBOL)
+    return s->bound[e->index];
+  for (uint32_t i = 0; i < e->count; i++)
+    if (!known_to_depth(s, e->terms[i], depth - 1))
+      return false;
+  return true;
+}
+
+bool symbols_known(const Symbols *s, SymInt expr) {
+  return known_to_depth(s, expr, MAX_EXPR_DEPTH);
+}
+
+bool symbols_eval(const Symbols *s, SymInt expr, int64_t *out) {
+  if (sym_is_const(expr)) {
+    *out = expr;
+    return true;
+  }
+  return symbols_known(s, expr) && sym_eval(&s->g->syms, expr, s->values, out);
+}
+
+/* "s0 ('batch')", "s0*4 + 3". */
+static const char *expr_text(const Symbols *s, SymInt expr, StrBuf *buf) {
+  strbuf_clear(buf);
+  sym_print(&s->g->syms, expr, buf);
+  if (!sym_is_const(expr)) {
+    const SymExpr *e = sym_expr(&s->g->syms, expr);
+    if (e->kind == SYM_SYMBOL && e->name && e->name[0]) {
+      strbuf_append(buf, SV(" ('"));
+      strbuf_append_printable(buf, sv_from(e->name));
+      strbuf_append(buf, SV("')"));
+    }
+  }
+  return strbuf_cstr(buf);
+}
+
+typedef enum Solved { SOLVED, SOLVED_LATER, SOLVED_NEVER, SOLVED_RANGE } Solved;
+
+/* Binds one symbol of expr = value. LATER: more than one unknown; NEVER: no integer solves it;
+ * RANGE: the solution is outside the symbol's range, *culprit is the symbol. */
+static Solved solve(Symbols *s, SymInt expr, int64_t value, SymInt *culprit, int64_t *solution) {
+  const SymExpr *e = sym_expr(&s->g->syms, expr);
+  SymInt unknown = expr;
+  if (e->kind == SYM_SUM) {
+    int64_t coefficient = 0;
+    unsigned unknowns = 0;
+    if (__builtin_sub_overflow(value, e->constant, &value))
+      return SOLVED_NEVER;
+    for (uint32_t i = 0; i < e->count; i++) {
+      int64_t term, product;
+      if (!symbols_known(s, e->terms[i])) {
+        unknowns++;
+        unknown = e->terms[i];
+        coefficient = e->coefficients[i];
+      } else if (!symbols_eval(s, e->terms[i], &term) ||
+                 !mul_i64(term, e->coefficients[i], &product) ||
+                 __builtin_sub_overflow(value, product, &value)) {
+        return SOLVED_NEVER;
+      }
+    }
+    if (unknowns != 1)
+      return SOLVED_LATER;
+    if (coefficient == 0 || (coefficient == -1 && value == INT64_MIN) || value % coefficient != 0)
+      return SOLVED_NEVER;
+    value /= coefficient;
+    e = sym_expr(&s->g->syms, unknown);
+  }
+  if (e->kind != SYM_SYMBOL)
+    return SOLVED_LATER;
+  *culprit = unknown;
+  *solution = value;
+  if (value < e->lo || value > e->hi)
+    return SOLVED_RANGE;
+  s->values[e->index] = value;
+  s->bound[e->index] = true;
+  return SOLVED;
+}
+
+static bool constraint_holds(const Symbols *s, const Constraint *c, int64_t *lhs, int64_t *rhs) {
+  if (!symbols_eval(s, c->lhs, lhs) || !symbols_eval(s, c->rhs, rhs))
+    return false;
+  switch (c->kind) {
+  case CONSTRAINT_EQ:
+    return *lhs == *rhs;
+  case CONSTRAINT_GE:
+    return *lhs >= *rhs;
+  case CONSTRAINT_DIVISIBLE:
+    return *rhs != 0 && !(*rhs == -1) && *lhs % *rhs == 0;
+  }
+  return false;
+}
+
+static Status constraint_failed(const Symbols *s, const Constraint *c, int64_t lhs, int64_t rhs) {
+  static const char *const words[] = {"must equal", "must be at least", "must be a multiple of"};
+  StrBuf left, right;
+  strbuf_init(&left);
+  strbuf_init(&right);
+  Diag *d = diag_begin(s->sink, DIAG_RUN_CONSTRAINT, graph_place(s->g, c->loc));
+  diag_message(d, "%s %s %s, but they are %lld and %lld", expr_text(s, c->lhs, &left),
+               words[c->kind], expr_text(s, c->rhs, &right), (long long)lhs, (long long)rhs);
+  diag_note(d, "the model was lowered under this assumption, made at this node");
+  strbuf_release(&left);
+  strbuf_release(&right);
+  return diag_end(d);
+}
+
+/* Those whose symbols are all bound and that were not checked before. */
+static Status check_constraints(Symbols *s) {
+  for (uint32_t i = 0; i < s->g->constraint_count; i++) {
+    const Constraint *c = &s->g->constraints[i];
+    if (s->checked[i] || !symbols_known(s, c->lhs) || !symbols_known(s, c->rhs))
+      continue;
+    int64_t lhs = 0, rhs = 0;
+    if (!constraint_holds(s, c, &lhs, &rhs))
+      return constraint_failed(s, c, lhs, rhs);
+    s->checked[i] = true;
+  }
+  return STATUS_OK;
+}
+
+static DiagPlace input_place(const Graph *g, uint32_t i) {
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = g->ctx->model_path;
+  place.node = intern_get(&g->ctx->names, value_cget(g, g->inputs[i])->name);
+  return place;
+}
+
+static Status input_dim_error(Symbols *s, uint32_t input, uint32_t dim, int64_t value) {
+  const Type *type = value_type(s->g, s->g->inputs[input]);
+  StrBuf text;
+  strbuf_init(&text);
+  Diag *d = diag_begin(s->sink, DIAG_RUN_INPUT_SHAPE, input_place(s->g, input));
+  int64_t expected;
+  if (symbols_eval(s, type->dims[dim], &expected))
+    diag_message(d, "dim %u of input %u is %lld, the graph wants %lld", dim, input,
+                 (long long)value, (long long)expected);
+  else
+    diag_message(d, "dim %u of input %u is %lld, which nothing that %s stands for gives", dim,
+                 input, (long long)value, expr_text(s, type->dims[dim], &text));
+  if (!sym_is_const(type->dims[dim]))
+    diag_note(d, "the graph says %s", expr_text(s, type->dims[dim], &text));
+  strbuf_release(&text);
+  return diag_end(d);
+}
+
+static Status range_error(Symbols *s, DiagPlace place, SymInt symbol, int64_t value) {
+  const SymExpr *e = sym_expr(&s->g->syms, symbol);
+  StrBuf text;
+  strbuf_init(&text);
+  Diag *d = diag_begin(s->sink, DIAG_RUN_INPUT_SHAPE, place);
+  diag_message(d, "%s is %lld, outside its range %lld..%lld", expr_text(s, symbol, &text),
+               (long long)value, (long long)e->lo, (long long)e->hi);
+  if (e->name && e->name[0])
+    diag_hint(d, "lower the model with a wider --dim %s=LO..HI", e->name);
+  strbuf_release(&text);
+  return diag_end(d);
+}
+
+/* One round over all dims of all inputs. */
+static Status bind_round(Symbols *s, const Tensor *inputs, bool last, bool *progress,
+                         bool *waiting) {
+  const Graph *g = s->g;
+  *progress = *waiting = false;
+  for (uint32_t i = 0; i < g->input_count; i++) {
+    const Type *type = value_type(g, g->inputs[i]);
+    for (uint32_t d = 0; d < type->rank; d++) {
+      int64_t value = inputs[i].dims[d], known, solution = 0;
+      SymInt culprit = 0;
+      if (symbols_known(s, type->dims[d])) {
+        if (!symbols_eval(s, type->dims[d], &known) || known != value)
+          return input_dim_error(s, i, d, value);
+        continue;
+      }
+      Solved solved = solve(s, type->dims[d], value, &culprit, &solution);
+      if (solved == SOLVED_RANGE)
+        return range_error(s, input_place(g, i), culprit, solution);
+      if (solved == SOLVED_NEVER || (solved == SOLVED_LATER && last))
+        return input_dim_error(s, i, d, value);
+      *progress |= solved == SOLVED;
+      *waiting |= solved == SOLVED_LATER;
+    }
+  }
+  return STATUS_OK;
+}
+
+static Status check_input(const Symbols *s, uint32_t i, const Tensor *input) {
+  const Type *type = value_type(s->g, s->g->inputs[i]);
+  if (type->kind != TYPE_TENSOR)
+    return diag_report(s->sink, DIAG_NOT_IMPLEMENTED, input_place(s->g, i),
+                       "input %u is a scalar, not a tensor", i);
+  if (type->dtype != input->dtype)
+    return diag_report(s->sink, DIAG_RUN_INPUT_TYPE, input_place(s->g, i),
+                       "input %u is %s, the graph wants %s", i, dtype_name(input->dtype),
+                       dtype_name((DType)type->dtype));
+  if (type->rank != input->rank)
+    return diag_report(s->sink, DIAG_RUN_INPUT_SHAPE, input_place(s->g, i),
+                       "input %u has rank %u, the graph wants rank %u", i, input->rank, type->rank);
+  return STATUS_OK;
+}
+
+Status symbols_bind_inputs(Symbols *s, const Tensor *inputs, uint32_t count) {
+  if (count != s->g->input_count)
+    return diag_report(s->sink, DIAG_RUN_INPUT_MISSING, DIAG_NOWHERE,
+                       "the graph has %u inputs, %u were given", s->g->input_count, count);
+  for (uint32_t i = 0; i < count; i++)
+    TRY(check_input(s, i, &inputs[i]));
+  bool progress = true, waiting = true;
+  while (progress && waiting)
+    TRY(bind_round(s, inputs, false, &progress, &waiting));
+  TRY(bind_round(s, inputs, true, &progress, &waiting));
+  return check_constraints(s);
+}
+
+Status symbols_bind_result(Symbols *s, NodeId n, SymInt expr, int64_t value) {
+  int64_t known, solution = 0;
+  SymInt culprit = 0;
+  if (!symbols_known(s, expr)) {
+    if (solve(s, expr, value, &culprit, &solution) == SOLVED_RANGE)
+      return range_error(s, node_place(s->g, n), culprit, solution);
+    return check_constraints(s);
+  }
+  if (symbols_eval(s, expr, &known) && known == value)
+    return STATUS_OK;
+  StrBuf text;
+  strbuf_init(&text);
+  Status status = diag_report(s->sink, DIAG_RUN_CONSTRAINT, node_place(s->g, n),
+                              "a size of the result is %lld, the graph says %s", (long long)value,
+                              expr_text(s, expr, &text));
+  strbuf_release(&text);
+  return status;
+}
