@@ -1,8 +1,9 @@
-/* What the shape rules share: reading arguments that nobody has checked yet, dims that may be symbolic, result types.
+/* What the shape rules share: reading arguments that nobody has checked yet, dims that may be
+ * symbolic, result types.
  *
- * A rule must hold against anything the parser or an importer hands it, so each reader here checks the kind of the
- * argument and reports what is wrong with it. Dims that can neither be proven equal nor different are taken as equal,
- * and the assumption is kept as a constraint of the graph. */
+ * A rule must hold against anything the parser or an importer hands it, so each reader here checks
+ * the kind of the argument and reports what is wrong with it. Dims that can neither be proven equal
+ * nor different are taken as equal, and the assumption is kept as a constraint of the graph. */
 #ifndef ETC_OPS_SHAPE_UTIL_H
 #define ETC_OPS_SHAPE_UTIL_H
 
@@ -20,8 +21,11 @@ typedef struct IntList {
   SymInt v[2 * MAX_RANK];
 } IntList;
 
-/* Reports that the arguments of n do not fit; the message says which and why. Returns the Status to hand on. */
-#define shape_bad(g, n, ...) shape_error((g), (n), DIAG_SHAPE, __VA_ARGS__)
+/* Reports what does not fit at node n; the value is the Status to hand on. Shapes, element types,
+ * other arguments. */
+#define bad_shape(g, n, ...) shape_error((g), (n), DIAG_SHAPE_MISMATCH, __VA_ARGS__)
+#define bad_dtype(g, n, ...) shape_error((g), (n), DIAG_DTYPE_MISMATCH, __VA_ARGS__)
+#define bad_arg(g, n, ...) shape_error((g), (n), DIAG_ARG_RANGE, __VA_ARGS__)
 
 /* Name of argument i in the schema, for messages. */
 StrView arg_name(const Graph *g, NodeId n, uint32_t i);
@@ -32,7 +36,8 @@ const char *dim_text(Graph *g, SymInt v);
 Status arg_tensor(Graph *g, NodeId n, uint32_t i, ValueId *out);
 /* The same, with *out = 0 when the argument is absent. */
 Status arg_tensor_or_none(Graph *g, NodeId n, uint32_t i, ValueId *out);
-/* Element k of a Tensor[] or Tensor?[] argument; *out = 0 for an absent element (optional lists only). */
+/* Element k of a Tensor[] or Tensor?[] argument; *out = 0 for an absent element (optional lists
+ * only). */
 Status arg_list_tensor(Graph *g, NodeId n, uint32_t i, uint32_t k, bool optional, ValueId *out);
 /* A whole number: a literal, or a run-time scalar whose expression is known. */
 Status arg_int(Graph *g, NodeId n, uint32_t i, SymInt *out);
@@ -40,10 +45,12 @@ Status arg_int(Graph *g, NodeId n, uint32_t i, SymInt *out);
 Status arg_const_int(Graph *g, NodeId n, uint32_t i, int64_t *out);
 /* A list of at most 2 * MAX_RANK whole numbers; absent gives an empty list. */
 Status arg_int_list(Graph *g, NodeId n, uint32_t i, IntList *out);
-/* A list given once for all or once a dim: empty is filled with `fill` (an error when fill is negative), one entry is repeated. */
+/* A list given once for all or once a dim: empty is filled with `fill` (an error when fill is
+ * negative), one entry is repeated. */
 Status arg_spatial(Graph *g, NodeId n, uint32_t i, uint32_t count, int64_t fill, SymInt *out);
 bool arg_flag(const Graph *g, NodeId n, uint32_t i); /* BOOL argument; absent is false */
-/* Category of a Scalar argument, as a dtype: BOOL, I64 or F32 (a run-time scalar has that of its type). */
+/* Category of a Scalar argument, as a dtype: BOOL, I64 or F32 (a run-time scalar has that of its
+ * type). */
 Status arg_scalar_kind(Graph *g, NodeId n, uint32_t i, DType *out);
 /* The dtype argument when given, else `natural`. */
 Status arg_dtype(Graph *g, NodeId n, uint32_t i, DType natural, DType *out);
@@ -51,11 +58,15 @@ Status arg_dtype(Graph *g, NodeId n, uint32_t i, DType natural, DType *out);
 /* Dims. */
 Dims dims_of(const Graph *g, ValueId v);
 Dims dims_make(const SymInt *d, uint32_t rank); /* rank <= MAX_RANK */
-/* A dim argument, negative counted from the end, to 0..rank-1. A 0-d tensor takes 0 and -1 and gives 0. */
+/* A dim argument, negative counted from the end, to 0..rank-1. A 0-d tensor takes 0 and -1 and
+ * gives 0. */
 Status shape_axis(Graph *g, NodeId n, int64_t dim, uint32_t rank, uint32_t *out);
-/* An int or int[] argument of dims as a bit set; absent or empty gives all dims when `empty_is_all`. Repeated dims are an error. */
-Status shape_axes(Graph *g, NodeId n, uint32_t arg, uint32_t rank, bool empty_is_all, uint32_t *set);
-/* Checks that a == b; when that cannot be known, assumes it. `what` names the pair: "rows of mat2 and columns of self". */
+/* An int or int[] argument of dims as a bit set; absent or empty gives all dims when
+ * `empty_is_all`. Repeated dims are an error. */
+Status shape_axes(Graph *g, NodeId n, uint32_t arg, uint32_t rank, bool empty_is_all,
+                  uint32_t *set);
+/* Checks that a == b; when that cannot be known, assumes it. `what` names the pair: "rows of mat2
+ * and columns of self". */
 Status shape_equal(Graph *g, NodeId n, SymInt a, SymInt b, const char *what);
 /* Checks that a >= b; when that cannot be known, assumes it. */
 Status shape_at_least(Graph *g, NodeId n, SymInt a, SymInt b, const char *what);
@@ -70,9 +81,10 @@ Dims dims_reduce(const Dims *in, uint32_t set, bool keepdim);
 /* Number of elements, as an expression. */
 SymInt dims_numel(Graph *g, const Dims *d);
 
-/* One spatial dim of a convolution or pool. Constants among the arguments are checked by the caller (stride >= 1 …).
- * size = floor((in + pad_begin + pad_end - dilation * (kernel - 1) - 1) / stride) + 1; with ceil_mode as torch pools have
- * it (the last window must start inside the input or its left padding). Reports a window that does not fit. */
+/* One spatial dim of a convolution or pool. Constants among the arguments are checked by the caller
+ * (stride >= 1 …). size = floor((in + pad_begin + pad_end - dilation * (kernel - 1) - 1) / stride)
+ * + 1; with ceil_mode as torch pools have it (the last window must start inside the input or its
+ * left padding). Reports a window that does not fit. */
 typedef struct Window {
   SymInt in, kernel;
   int64_t stride, dilation;
@@ -85,9 +97,11 @@ Status shape_window(Graph *g, NodeId n, const Window *w, SymInt *out);
 Status shape_result(Graph *g, NodeId n, uint32_t i, DType dtype, const Dims *d);
 /* The promoted dtype of two operands; reports when they have none. */
 Status shape_promote(Graph *g, NodeId n, DType a, DType b, DType *out);
-/* torch's rule for a tensor and a Scalar of category `scalar` (BOOL, I64, F32): only a higher category promotes. */
+/* torch's rule for a tensor and a Scalar of category `scalar` (BOOL, I64, F32): only a higher
+ * category promotes. */
 DType dtype_with_scalar(DType tensor, DType scalar);
-/* Result of float functions on this dtype (ints and bool -> f32), and of sums (ints and bool -> i64). */
+/* Result of float functions on this dtype (ints and bool -> f32), and of sums (ints and bool ->
+ * i64). */
 DType dtype_to_float(DType t);
 DType dtype_to_sum(DType t);
 

@@ -1,0 +1,346 @@
+/* Shared parts of the shape rules (shape_util.h). Result dtypes follow torch's type promotion
+ * (torch.result_type) with the one difference of the ExecuTorch kernels that 0-d tensors take full
+ * part in it. */
+#include "ops/shape_util.h"
+
+/* Dims above this are taken for overflow: no tensor of the runtime has them, and sums of two still
+ * fit. */
+#define DIM_MAX ((int64_t)1 << 48)
+#define BYTES_MAX ((uint64_t)1 << 50)
+
+StrView arg_name(const Graph *g, NodeId n, uint32_t i) {
+  return op_schema(node_cget(g, n)->op)->args[i].name;
+}
+
+const char *dim_text(Graph *g, SymInt v) {
+  StrBuf text;
+  strbuf_init(&text);
+  sym_print(&g->syms, v, &text);
+  const char *copy = arena_strdup(&g->arena, sv_from(strbuf_cstr(&text)));
+  strbuf_release(&text);
+  return copy;
+}
+
+/* --- arguments --- */
+
+static Status bad_kind(Graph *g, NodeId n, uint32_t i, const char *wanted) {
+  StrView name = arg_name(g, n, i);
+  return bad_arg(g, n, "argument '" SV_FMT "' must be %s", SV_ARG(name), wanted);
+}
+
+static bool is_tensor(const Graph *g, ValueId v) {
+  return v && v < g->value_count && value_type(g, v)->kind == TYPE_TENSOR;
+}
+
+Status arg_tensor_or_none(Graph *g, NodeId n, uint32_t i, ValueId *out) {
+  const Arg *arg = node_arg(g, n, i);
+  *out = 0;
+  if (arg->kind == ARG_NONE)
+    return STATUS_OK;
+  if (arg->kind != ARG_VALUE)
+    return bad_kind(g, n, i, "a tensor");
+  ValueId v = g->uses[arg->at].value;
+  if (v && !is_tensor(g, v))
+    return bad_kind(g, n, i, "a tensor");
+  *out = v;
+  return STATUS_OK;
+}
+
+Status arg_tensor(Graph *g, NodeId n, uint32_t i, ValueId *out) {
+  TRY(arg_tensor_or_none(g, n, i, out));
+  return *out ? STATUS_OK : bad_kind(g, n, i, "given: it is a required tensor");
+}
+
+Status arg_list_tensor(Graph *g, NodeId n, uint32_t i, uint32_t k, bool optional, ValueId *out) {
+  const Arg *arg = node_arg(g, n, i);
+  *out = 0;
+  if (arg->kind != ARG_VALUES || k >= arg->count)
+    return bad_kind(g, n, i, "a list of tensors");
+  ValueId v = g->uses[arg->at + k].value;
+  if (!v && optional)
+    return STATUS_OK;
+  if (!is_tensor(g, v))
+    return bad_kind(g, n, i, "a list of tensors without gaps");
+  *out = v;
+  return STATUS_OK;
+}
+
+/* The run-time scalar given as an argument, NULL when it is something else. */
+static const Type *scalar_type_of(const Graph *g, const Arg *arg) {
+  if (arg->kind != ARG_VALUE)
+    return NULL;
+  ValueId v = g->uses[arg->at].value;
+  if (!v || v >= g->value_count)
+    return NULL;
+  const Type *t = value_type(g, v);
+  return t->kind == TYPE_INT || t->kind == TYPE_FLOAT || t->kind == TYPE_BOOL ? t : NULL;
+}
+
+Status arg_int(Graph *g, NodeId n, uint32_t i, SymInt *out) {
+  const Arg *arg = node_arg(g, n, i);
+  const Type *t = scalar_type_of(g, arg);
+  if (arg->kind == ARG_INT || arg->kind == ARG_BOOL)
+    *out = arg->i;
+  else if (t && t->kind == TYPE_INT && t->rank == 1)
+    *out = t->dims[0];
+  else
+    return bad_kind(g, n, i, t ? "a number that is known before running" : "a whole number");
+  return STATUS_OK;
+}
+
+Status arg_const_int(Graph *g, NodeId n, uint32_t i, int64_t *out) {
+  TRY(arg_int(g, n, i, out));
+  return sym_is_const(*out) ? STATUS_OK : bad_kind(g, n, i, "a constant");
+}
+
+Status arg_int_list(Graph *g, NodeId n, uint32_t i, IntList *out) {
+  const Arg *arg = node_arg(g, n, i);
+  out->count = 0;
+  if (arg->kind == ARG_NONE)
+    return STATUS_OK;
+  if (arg->kind == ARG_INT) {
+    out->count = 1;
+    out->v[0] = arg->i;
+    return STATUS_OK;
+  }
+  if (arg->kind != ARG_INTS && arg->kind != ARG_VALUES)
+    return bad_kind(g, n, i, "a list of whole numbers");
+  if (arg->count > COUNT_OF(out->v))
+    return bad_kind(g, n, i, "a list of at most 32 numbers");
+  for (uint32_t k = 0; k < arg->count; k++) {
+    if (arg->kind == ARG_INTS) {
+      out->v[k] = g->ints[arg->at + k];
+      continue;
+    }
+    ValueId v = g->uses[arg->at + k].value;
+    const Type *t = v && v < g->value_count ? value_type(g, v) : NULL;
+    if (!t || t->kind != TYPE_INT || t->rank != 1)
+      return bad_kind(g, n, i, "a list of whole numbers known before running");
+    out->v[k] = t->dims[0];
+  }
+  out->count = arg->count;
+  return STATUS_OK;
+}
+
+Status arg_spatial(Graph *g, NodeId n, uint32_t i, uint32_t count, int64_t fill, SymInt *out) {
+  IntList list;
+  TRY(arg_int_list(g, n, i, &list));
+  if (list.count != count && list.count != 1 && !(list.count == 0 && fill >= 0)) {
+    StrView name = arg_name(g, n, i);
+    return bad_arg(g, n, "argument '" SV_FMT "' has %u entries, expected 1 or %u", SV_ARG(name),
+                   list.count, count);
+  }
+  for (uint32_t k = 0; k < count; k++)
+    out[k] = list.count == 0 ? fill : list.v[list.count == 1 ? 0 : k];
+  return STATUS_OK;
+}
+
+bool arg_flag(const Graph *g, NodeId n, uint32_t i) {
+  const Arg *arg = node_arg(g, n, i);
+  return (arg->kind == ARG_BOOL || arg->kind == ARG_INT) && arg->i != 0;
+}
+
+Status arg_scalar_kind(Graph *g, NodeId n, uint32_t i, DType *out) {
+  const Arg *arg = node_arg(g, n, i);
+  const Type *t = scalar_type_of(g, arg);
+  if (arg->kind == ARG_BOOL || (t && t->kind == TYPE_BOOL))
+    *out = DTYPE_BOOL;
+  else if (arg->kind == ARG_INT || (t && t->kind == TYPE_INT))
+    *out = DTYPE_I64;
+  else if (arg->kind == ARG_FLOAT || t)
+    *out = DTYPE_F32;
+  else
+    return bad_kind(g, n, i, "a number");
+  return STATUS_OK;
+}
+
+Status arg_dtype(Graph *g, NodeId n, uint32_t i, DType natural, DType *out) {
+  const Arg *arg = node_arg(g, n, i);
+  *out = natural;
+  if (arg->kind == ARG_NONE)
+    return STATUS_OK;
+  if ((arg->kind != ARG_DTYPE && arg->kind != ARG_INT) || arg->i < 0 || arg->i >= DTYPE_NONE ||
+      !dtype_size((DType)arg->i))
+    return bad_kind(g, n, i, "an element type");
+  *out = (DType)arg->i;
+  return STATUS_OK;
+}
+
+/* --- dims --- */
+
+Dims dims_make(const SymInt *d, uint32_t rank) {
+  Dims dims = {.rank = rank};
+  if (rank)
+    memcpy(dims.d, d, rank * sizeof *d);
+  return dims;
+}
+
+Dims dims_of(const Graph *g, ValueId v) {
+  const Type *t = value_type(g, v);
+  return dims_make(t->dims, t->rank);
+}
+
+Status shape_axis(Graph *g, NodeId n, int64_t dim, uint32_t rank, uint32_t *out) {
+  int64_t limit = rank ? (int64_t)rank : 1;
+  if (!sym_is_const(dim) || dim < -limit || dim >= limit) {
+    const char *text = dim_text(g, dim);
+    return shape_error(g, n, DIAG_AXIS_RANGE,
+                       "dimension %s is out of range for a tensor of rank %u", text, rank);
+  }
+  *out = (uint32_t)(dim < 0 ? dim + limit : dim);
+  return STATUS_OK;
+}
+
+Status shape_axes(Graph *g, NodeId n, uint32_t arg, uint32_t rank, bool empty_is_all,
+                  uint32_t *set) {
+  IntList list;
+  TRY(arg_int_list(g, n, arg, &list));
+  *set = 0;
+  if (list.count == 0 && empty_is_all)
+    *set = ((uint32_t)1 << rank) - 1;
+  for (uint32_t k = 0; k < list.count; k++) {
+    uint32_t axis;
+    TRY(shape_axis(g, n, list.v[k], rank, &axis));
+    if (*set >> axis & 1)
+      return shape_error(g, n, DIAG_AXIS_RANGE, "dimension %u is listed twice", axis);
+    *set |= (uint32_t)1 << axis;
+  }
+  return STATUS_OK;
+}
+
+void shape_assume(Graph *g, NodeId n, ConstraintKind kind, SymInt lhs, SymInt rhs) {
+  for (uint32_t i = 0; i < g->constraint_count; i++) {
+    const Constraint *c = &g->constraints[i];
+    if (c->kind == kind && c->lhs == lhs && c->rhs == rhs)
+      return;
+  }
+  graph_add_constraint(
+      g, (Constraint){.kind = kind, .lhs = lhs, .rhs = rhs, .loc = node_cget(g, n)->loc});
+}
+
+Status shape_equal(Graph *g, NodeId n, SymInt a, SymInt b, const char *what) {
+  if (a == b)
+    return STATUS_OK;
+  int known = sym_known_eq(&g->syms, a, b);
+  if (known == 0) {
+    const char *left = dim_text(g, a), *right = dim_text(g, b);
+    return bad_shape(g, n, "%s differ: %s and %s", what, left, right);
+  }
+  if (known < 0)
+    shape_assume(g, n, CONSTRAINT_EQ, a, b);
+  return STATUS_OK;
+}
+
+Status shape_at_least(Graph *g, NodeId n, SymInt a, SymInt b, const char *what) {
+  int known = sym_known_le(&g->syms, b, a);
+  if (known == 0) {
+    const char *left = dim_text(g, a), *right = dim_text(g, b);
+    return bad_shape(g, n, "%s is %s, must be at least %s", what, left, right);
+  }
+  if (known < 0)
+    shape_assume(g, n, CONSTRAINT_GE, a, b);
+  return STATUS_OK;
+}
+
+Status shape_broadcast(Graph *g, NodeId n, Dims *acc, const Dims *b) {
+  Dims wide = acc->rank >= b->rank ? *acc : *b;
+  const Dims *slim = acc->rank >= b->rank ? b : acc;
+  uint32_t shift = wide.rank - slim->rank;
+  for (uint32_t i = 0; i < slim->rank; i++) {
+    SymInt x = wide.d[shift + i], y = slim->d[i];
+    if (y == 1 || x == y)
+      continue;
+    if (x != 1)
+      TRY(shape_equal(g, n, x, y, "dimensions to broadcast"));
+    if (x == 1 || sym_is_const(y))
+      wide.d[shift + i] = y;
+  }
+  *acc = wide;
+  return STATUS_OK;
+}
+
+Status shape_broadcasts_to(Graph *g, NodeId n, const Dims *from, const Dims *to, const char *what) {
+  if (from->rank > to->rank)
+    return bad_shape(g, n, "%s has rank %u, more than the result's %u", what, from->rank, to->rank);
+  for (uint32_t i = 0; i < from->rank; i++)
+    if (from->d[i] != 1)
+      TRY(shape_equal(g, n, from->d[i], to->d[to->rank - from->rank + i], what));
+  return STATUS_OK;
+}
+
+Dims dims_reduce(const Dims *in, uint32_t set, bool keepdim) {
+  Dims out = {0};
+  for (uint32_t i = 0; i < in->rank; i++) {
+    if (!(set >> i & 1))
+      out.d[out.rank++] = in->d[i];
+    else if (keepdim)
+      out.d[out.rank++] = 1;
+  }
+  return out;
+}
+
+SymInt dims_numel(Graph *g, const Dims *d) {
+  SymInt numel = 1;
+  for (uint32_t i = 0; i < d->rank; i++)
+    numel = sym_mul(&g->syms, numel, d->d[i]);
+  return numel;
+}
+
+Status shape_window(Graph *g, NodeId n, const Window *w, SymInt *out) {
+  SymTable *t = &g->syms;
+  SymInt span = sym_add(t, sym_mul(t, w->dilation, sym_sub(t, w->kernel, 1)), 1);
+  SymInt padded = sym_add(t, w->in, sym_add(t, w->pad_begin, w->pad_end));
+  TRY(shape_at_least(g, n, padded, span, "the padded size under the kernel's window"));
+  SymInt room = sym_sub(t, padded, span);
+  if (!w->ceil_mode) {
+    *out = sym_add(t, sym_floordiv(t, room, w->stride), 1);
+    return STATUS_OK;
+  }
+  SymInt size = sym_add(t, sym_ceildiv(t, room, w->stride), 1);
+  /* drop the last window when it would start behind input and left padding: size - 1 <= (in + begin
+   * - 1) / stride */
+  SymInt last = sym_sub(t, sym_add(t, w->in, w->pad_begin), 1);
+  *out = sym_min(t, size, sym_add(t, sym_floordiv(t, last, w->stride), 1));
+  return STATUS_OK;
+}
+
+/* --- results --- */
+
+Status shape_result(Graph *g, NodeId n, uint32_t i, DType dtype, const Dims *d) {
+  uint64_t bytes = dtype_size(dtype);
+  if (!bytes)
+    return bad_dtype(g, n, "the result has no element type");
+  for (uint32_t k = 0; k < d->rank; k++) {
+    SymInt dim = d->d[k];
+    if (sym_upper(&g->syms, dim) < 0)
+      return bad_shape(g, n, "dimension %u of the result would be negative", k);
+    if (sym_lower(&g->syms, dim) > DIM_MAX)
+      return shape_error(g, n, DIAG_SHAPE_OVERFLOW, "dimension %u of the result is too large", k);
+  }
+  for (uint32_t k = 0; k < d->rank; k++)
+    if (d->d[k] == 0)
+      bytes = 0;
+  for (uint32_t k = 0; k < d->rank; k++)
+    if (sym_is_const(d->d[k]) && (!mul_u64(bytes, (uint64_t)d->d[k], &bytes) || bytes > BYTES_MAX))
+      return shape_error(g, n, DIAG_SHAPE_OVERFLOW, "the result has too many elements");
+  result_tensor(g, n, i, dtype, d->rank, d->d);
+  return STATUS_OK;
+}
+
+Status shape_promote(Graph *g, NodeId n, DType a, DType b, DType *out) {
+  *out = dtype_promote(a, b);
+  if (*out == DTYPE_NONE)
+    return bad_dtype(g, n, "%s and %s have no common element type", dtype_name(a), dtype_name(b));
+  return STATUS_OK;
+}
+
+DType dtype_with_scalar(DType tensor, DType scalar) {
+  if (scalar == DTYPE_F32)
+    return dtype_to_float(tensor);
+  if (scalar == DTYPE_I64 && tensor == DTYPE_BOOL)
+    return DTYPE_I64;
+  return tensor;
+}
+
+DType dtype_to_float(DType t) { return t == DTYPE_BOOL || dtype_is_int(t) ? DTYPE_F32 : t; }
+DType dtype_to_sum(DType t) { return t == DTYPE_BOOL || dtype_is_int(t) ? DTYPE_I64 : t; }
