@@ -19,6 +19,7 @@
 #include "support/intern.h"
 
 enum {
+  ONNX_IR_VERSION_OLDEST = 3,  /* the first with opset imports */
   ONNX_IR_VERSION_NEWEST = 14, /* ONNX 1.23 */
   ONNX_OPSET_OLDEST = 7,
   ONNX_OPSET_NEWEST = 28 /* ONNX 1.23 */
@@ -36,21 +37,21 @@ typedef struct OnnxModel {
   Arena arena;             /* owns proto and everything below */
   MappedFile file;         /* fd -1 when opened from bytes */
   Onnx__ModelProto *proto; /* graph is not NULL */
-  int64_t ir_version;      /* 1 .. ONNX_IR_VERSION_NEWEST */
+  int64_t ir_version;      /* ONNX_IR_VERSION_OLDEST .. _NEWEST */
   int64_t
       opset; /* version of ai.onnx that the model imports; 0 when it imports other domains only */
   OnnxTensorSpan *spans; /* by TensorProto.span */
   uint32_t span_count;
-  Intern locations;            /* external files opened so far; ids index external */
-  const MappedFile **external; /* [id]; [0] unused */
+  Intern locations;      /* external files opened so far; ids index external */
+  MappedFile **external; /* [id of location]; [0] unused */
   uint32_t external_capacity;
-  bool external_allowed; /* false when opened from bytes */
+  bool from_file; /* false when opened from bytes: external data has no folder then */
 } OnnxModel;
 
 /* Reads the model at path. Errors, all reported: what file_map reports; bytes that are no protobuf
- * message of this type (with the offset); missing graph or ir_version, ir_version newer than known;
- * opset imports missing, doubled or outside ONNX_OPSET_OLDEST .. ONNX_OPSET_NEWEST. After an error
- * there is nothing to close, but closing is harmless. */
+ * message of this type (with the offset); missing graph; ir_version missing or outside
+ * ONNX_IR_VERSION_OLDEST .. _NEWEST; opset imports missing, doubled or outside ONNX_OPSET_OLDEST ..
+ * ONNX_OPSET_NEWEST. After an error there is nothing to close, but closing is harmless. */
 Status onnx_model_open(OnnxModel *m, DiagSink *sink, const char *path);
 /* The same from memory, which must outlive the model; name stands for the path in diagnostics.
  * External data is refused. */
