@@ -178,6 +178,8 @@ SPECS = [
     text("gpt_neox", "GPTNeoXForCausalLM", "GPTNeoXConfig", settings=TEXT, dynamo=True, opset=18),
     text("llama", "LlamaForCausalLM", "LlamaConfig", settings=decoder(WORDS), cases=((1, 8), (2, 12)), dynamo=True,
          opset=18),
+    text("llama_op23", "LlamaForCausalLM", "LlamaConfig", settings=decoder(WORDS), attention="sdpa", dynamo=True,
+         opset=23),
     text("llama_script", "LlamaForCausalLM", "LlamaConfig", settings=decoder(WORDS), opset=17),
     cached("llama_kv", "LlamaForCausalLM", "LlamaConfig", decoder(WORDS), 2, 12),
     cached("llama_kv_fixed", "LlamaForCausalLM", "LlamaConfig", decoder(WORDS), 2, 12, dynamic=False),

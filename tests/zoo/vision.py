@@ -277,8 +277,16 @@ class Inception(nn.Module):
 
 
 def inception():
-    return classifier([conv_bn(3, 24, 3, 2), nn.LocalResponseNorm(5), Inception(24), nn.MaxPool2d(3, 2),
-                       Inception(64)], 64, 20)
+    return classifier([conv_bn(3, 24, 3, 2), Inception(24), nn.MaxPool2d(3, 2), Inception(64)], 64, 20)
+
+
+def alexnet():
+    """Krizhevsky et al. 2012, with its response norms (the script exporter writes an If for each)."""
+    return nn.Sequential(
+        nn.Conv2d(3, 24, 7, 4), nn.ReLU(), nn.LocalResponseNorm(5, 1e-2, 0.75, 2.0), nn.MaxPool2d(3, 2),
+        nn.Conv2d(24, 32, 5, padding=2, groups=2), nn.ReLU(), nn.LocalResponseNorm(4), nn.MaxPool2d(3, 2),
+        nn.Conv2d(32, 48, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Dropout(), nn.Linear(432, 64), nn.ReLU(),
+        nn.Linear(64, 20))
 
 
 class LayerNorm2d(nn.LayerNorm):
@@ -511,11 +519,13 @@ SPECS = [
     Spec("shufflenet_v2_dynamic", shufflenet_v2, [[image(64)], [image(64, 3)]], dynamic=BATCH, opset=11),
     Spec("ghostnet", ghostnet, [[image(64)]], opset=13),
     Spec("inception", inception, [[image(64)]], opset=11),
+    Spec("alexnet", alexnet, [[image(67)]], opset=11),
     Spec("convnext", convnext, [[image(64)]], opset=17),
     Spec("convnext_dynamo", convnext, [[image(64, 2)], [image(64, 5)]], dynamic=BATCH_IN, dynamo=True, opset=20),
     Spec("vit", ViT, [[image(48)]], opset=13),
     Spec("vit_dynamo", ViT, [[image(48)]], opset=18, dynamo=True),
     Spec("vit_sdpa_unoptimised", SdpaViT, [[image(48)]], opset=18, dynamo=True, options={"optimize": False}),
+    Spec("vit_sdpa_op23", SdpaViT, [[image(48)]], opset=23, dynamo=True),
     Spec("vit_sdpa", SdpaViT, [[image(48)]], opset=17),
     Spec("vit_fp16", ViT, [[image(48)]], opset=18, dynamo=True, half=True),
     Spec("swin", Swin, [[image(64)]], opset=17),
