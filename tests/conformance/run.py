@@ -166,10 +166,11 @@ class Runner:
         if result.code != 0:
             return f"exit {result.code}: {result.summary()[1]}"
         got = []
-        for i, want in enumerate(expected):
-            path = os.path.join(out, f"output_{i}.npy")
-            if not os.path.exists(path):
-                return f"no file output_{i}.npy"
+        for i, (name, want) in enumerate(zip(case["outputs"], expected)):
+            places = [os.path.join(out, x + ".npy") for x in (name, name.replace("/", "_"), f"output_{i}")]
+            path = next((x for x in places if os.path.isfile(x)), None)
+            if path is None:
+                return f"no file for output {i} '{name}' among {sorted(os.listdir(out))}"
             got.append(arrays.load_npy(path, want.dtype))
         return arrays.compare_all(got, expected, case["rtol"], self.data[case["name"]]["atol"])
 
