@@ -1,0 +1,42 @@
+/* What every unit test includes: cmocka with the headers that it wants before it, and a sink that
+ * keeps what it shows. */
+#ifndef ETC_TESTS_UNIT_H
+#define ETC_TESTS_UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/diag.h"
+
+/* A sink whose output is in text. Usage: Capture c; capture_init(&c); f(&c.sink); ...
+ * capture_release(&c); */
+typedef struct Capture {
+  DiagSink sink;
+  StrBuf text;
+} Capture;
+
+static inline void capture_write(void *user, const char *text, size_t size) {
+  strbuf_append(user, (StrView){text, size});
+}
+static inline void capture_init(Capture *capture) {
+  diag_sink_init(&capture->sink);
+  strbuf_init(&capture->text);
+  capture->sink.write = capture_write;
+  capture->sink.write_user = &capture->text;
+}
+static inline void capture_release(Capture *capture) {
+  diag_sink_release(&capture->sink);
+  strbuf_release(&capture->text);
+}
+
+#define assert_contains(text, part)                                                                \
+  do {                                                                                             \
+    if (!strstr((text), (part)))                                                                   \
+      fail_msg("'%s' is not in:\n%s", (part), (text));                                             \
+  } while (0)
+
+#endif
