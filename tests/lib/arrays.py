@@ -29,9 +29,12 @@ def to_torch(array):
     import torch
 
     array = own(array)
-    if array.dtype == BF16:
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(array)
+    half = array.dtype == BF16
+    tensor = torch.from_numpy(array.view(np.int16) if half else array)
+    if array.size == 0:
+        # numpy gives empty arrays strides of 0, at which the runtime's Python binding aborts the process.
+        tensor = torch.empty(array.shape, dtype=tensor.dtype)
+    return tensor.view(torch.bfloat16) if half else tensor
 
 
 def from_torch(tensor):

@@ -63,7 +63,9 @@ class Differences(unittest.TestCase):
             array = np.arange(6).reshape(2, 3).astype(arrays.BF16 if dtype == "bfloat16" else dtype)
             for shaped in (array, array[:0], array[1, 2]):
                 shaped = np.asarray(shaped)
-                self.assertTrue(arrays.same_bits(shaped, arrays.from_torch(arrays.to_torch(shaped))), dtype)
+                tensor = arrays.to_torch(shaped)
+                self.assertTrue(arrays.same_bits(shaped, arrays.from_torch(tensor)), dtype)
+                self.assertEqual(tensor.stride(), tensor.new_empty(tensor.shape).stride())
 
 
 class Lowering(unittest.TestCase):
