@@ -1,0 +1,73 @@
+/* What a pass sees, and the list of passes.
+ *
+ * A pass is one function in passes/<stage>/<name>.c, `Status pass_<name>(PassContext *p, Graph
+ * *g)`, and one row of passes.def. It neither allocates (but in p->scratch and in the graph) nor
+ * keeps anything from one run to the next; the pass manager (src/pipeline/manager.h) checks levels,
+ * verifies, prints, times and bisects. */
+#ifndef ETC_PASSES_PASS_H
+#define ETC_PASSES_PASS_H
+
+#include "ir/op.h"
+
+/* The stages of the pipeline, in order. Passes belong to one of those between import and emit. */
+typedef enum StageId {
+  STAGE_IMPORT,
+  STAGE_SOURCE,
+  STAGE_QUANTIZE,
+  STAGE_CORE,
+  STAGE_EDGE,
+  STAGE_TO_BACKEND,
+  STAGE_TO_EXECUTORCH,
+  STAGE_EMIT,
+  STAGE_COUNT
+} StageId;
+
+/* What the user may choose. */
+typedef struct PassOptions {
+  uint64_t fold_limit; /* bytes: no constant larger than this (and than its operands) is computed */
+  const char *plan;    /* memory planner, one of plan_names */
+} PassOptions;
+#define PASS_OPTIONS_DEFAULT ((PassOptions){.fold_limit = (uint64_t)16 << 20, .plan = "greedy"})
+extern const char *const plan_names[]; /* terminated by NULL */
+
+enum { PASS_MAX_STATS = 8 };
+typedef struct PassStat {
+  const char *name; /* static text: "linears" */
+  uint64_t count;
+} PassStat;
+
+typedef struct PassContext {
+  DiagSink *sink;
+  Arena *scratch; /* forgotten after the pass */
+  const PassOptions *options;
+  bool changed; /* set by the pass when it changed the graph */
+  PassStat stats[PASS_MAX_STATS];
+  uint32_t stat_count;
+} PassContext;
+
+/* Adds count to the statistic of that name; sets p->changed when count is not 0. */
+void pass_count(PassContext *p, const char *name, uint64_t count);
+
+typedef Status PassFn(PassContext *p, Graph *g);
+
+#define PASS(name, stage, in, out, skippable, summary) PassFn pass_##name;
+#include "passes/passes.def"
+#undef PASS
+
+typedef struct PassRow {
+  const char *name;
+  PassFn *run;
+  StageId stage;
+  Level level_in;  /* the graph must be at this level */
+  Level level_out; /* and is at this one afterwards */
+  bool skippable;  /* the pipeline still gives a right program without it */
+  const char *summary;
+} PassRow;
+extern const PassRow pass_table[];
+extern const uint32_t pass_table_size;
+/* The first row of that name, NULL when there is none. */
+const PassRow *pass_find(StrView name);
+/* The nearest name for a message "did you mean", or NULL. */
+const char *pass_nearest(StrView name);
+
+#endif

@@ -1,0 +1,244 @@
+/* Passes know nothing of levels, verification, printing or timing: it is all here, once.
+ *
+ * Passes are deterministic, so that a crash needs no snapshot: the number of the pass run, which
+ * --bisect-limit takes as well, is enough to stop right before it. */
+#include "pipeline/manager.h"
+
+#include <time.h>
+
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "support/json.h"
+
+void manager_init(Manager *m, DiagSink *sink) {
+  *m = (Manager){.sink = sink};
+  m->options.pass = PASS_OPTIONS_DEFAULT;
+  m->options.bisect_limit = -1;
+#ifndef NDEBUG
+  m->options.verify_each = true;
+#endif
+  arena_init(&m->scratch);
+}
+
+void manager_release(Manager *m) {
+  arena_release(&m->scratch);
+  xfree(m->runs);
+  m->runs = NULL;
+}
+
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static bool named(const PassNames *list, const char *name) {
+  for (uint32_t i = 0; i < list->count; i++)
+    if (strcmp(list->names[i], name) == 0 || strcmp(list->names[i], "all") == 0)
+      return true;
+  return false;
+}
+
+static void print_text(const Manager *m, StrBuf *text) {
+  if (m->options.print && text->size)
+    m->options.print(m->options.print_user, text->data, text->size);
+  strbuf_release(text);
+}
+
+static void print_graph(const Manager *m, const Graph *g, const char *when, const PassRow *row) {
+  StrBuf text;
+  strbuf_init(&text);
+  strbuf_printf(&text, "// %s %s (%s)\n", when, row->name, stage_name(row->stage));
+  graph_print(g, (PrintOptions){.full_constants = m->options.full_constants, .locations = true},
+              &text);
+  print_text(m, &text);
+}
+
+static void print_bisect(const Manager *m, const PassRun *run) {
+  StrBuf text;
+  strbuf_init(&text);
+  strbuf_printf(&text, "bisect: %s pass (%u) %s on method '",
+                run->skipped ? "NOT running" : "running", m->run_count, run->row->name);
+  strbuf_append_escaped(&text, run->method);
+  strbuf_append(&text, SV("'\n"));
+  print_text(m, &text);
+}
+
+/* Our own fault, found by a check after a pass. */
+static Status pass_fault(const Manager *m, const PassRow *row, const char *fault, StrView detail) {
+  Diag *d = diag_begin(m->sink, DIAG_INTERNAL, DIAG_NOWHERE);
+  diag_message(d, "pass '%s' (run %u) left a graph that %s", row->name, m->run_count, fault);
+  if (detail.size)
+    diag_note(d, SV_FMT, SV_ARG(detail));
+  return diag_end(d);
+}
+
+static Status check_roundtrip(const Manager *m, Graph *g, const PassRow *row) {
+  StrBuf text, where;
+  Graph **graphs = NULL;
+  uint32_t count = 0;
+  strbuf_init(&text);
+  strbuf_init(&where);
+  graph_print(g, (PrintOptions){.locations = true}, &text);
+  StrView view = {strbuf_cstr(&text), text.size};
+  Status status = graph_parse(g->ctx, view, SV("<round trip>"), g, &graphs, &count);
+  if (status != STATUS_OK)
+    status = pass_fault(m, row, "cannot be parsed from its own text", (StrView){0});
+  else if (count != 1 || graph_differs(g, graphs[0], &where))
+    status = pass_fault(m, row, "is not the same after a round trip through text",
+                        (StrView){strbuf_cstr(&where), where.size});
+  for (uint32_t i = 0; i < count; i++)
+    graph_free(graphs[i]);
+  strbuf_release(&text);
+  strbuf_release(&where);
+  return status;
+}
+
+bool manager_accepts(const PassRow *row, Level level) {
+  if (row->level_in == level)
+    return true;
+  return row->level_in == row->level_out && level > row->level_in && level <= LEVEL_EDGE;
+}
+
+static Status check_level(const Manager *m, const Graph *g, const PassRow *row) {
+  if (manager_accepts(row, g->level))
+    return STATUS_OK;
+  return diag_report(m->sink, DIAG_IR_VERIFY, DIAG_NOWHERE,
+                     "pass '%s' takes a graph of level %s, this one is at level %s", row->name,
+                     level_name(row->level_in), level_name(g->level));
+}
+
+static PassRun *add_run(Manager *m, const PassRow *row, const Graph *g) {
+  m->runs = pool_reserve(m->runs, &m->run_capacity, (uint64_t)m->run_count + 1, sizeof *m->runs);
+  PassRun *run = &m->runs[m->run_count++];
+  *run = (PassRun){
+      .row = row, .method = intern_get(&g->ctx->names, g->name), .nodes_before = g->live_nodes};
+  run->nodes_after = g->live_nodes;
+  const ManagerOptions *o = &m->options;
+  run->skipped =
+      row->skippable && (named(&o->skip, row->name) ||
+                         (o->bisect && o->bisect_limit >= 0 && m->run_count > o->bisect_limit));
+  if (o->bisect && row->skippable)
+    print_bisect(m, run);
+  return run;
+}
+
+static Status execute(Manager *m, Graph *g, PassRun *run) {
+  PassContext context = {.sink = m->sink, .scratch = &m->scratch, .options = &m->options.pass};
+  PassProgress *progress = m->options.progress;
+  if (progress) {
+    progress->stage = stage_name(run->row->stage);
+    progress->number = m->run_count;
+    progress->pass = run->row->name;
+  }
+  double begin = seconds_now();
+  Status status = run->row->run(&context, g);
+  run->seconds = seconds_now() - begin;
+  arena_reset(&m->scratch);
+  if (progress)
+    progress->pass = NULL;
+  run->changed = context.changed;
+  run->nodes_after = g->live_nodes;
+  memcpy(run->stats, context.stats, sizeof run->stats);
+  run->stat_count = context.stat_count;
+  if (status == STATUS_OK && run->row->level_out > g->level)
+    g->level = run->row->level_out;
+  return status;
+}
+
+Status manager_run_pass(Manager *m, Graph *g, const PassRow *row) {
+  const ManagerOptions *o = &m->options;
+  if (m->stopped)
+    return STATUS_OK;
+  TRY(check_level(m, g, row));
+  PassRun *run = add_run(m, row, g);
+  if (!run->skipped) {
+    if (named(&o->print_before, row->name))
+      print_graph(m, g, "before", row);
+    TRY(execute(m, g, run));
+    if (named(&o->print_after, row->name) || (o->print_changed && run->changed))
+      print_graph(m, g, "after", row);
+    if (o->verify_each && !o->verify_never && graph_verify(g, row->name) != STATUS_OK)
+      return pass_fault(m, row, "breaks the rules of its level", (StrView){0});
+    if (o->roundtrip)
+      TRY(check_roundtrip(m, g, row));
+  }
+  if (o->stop_after && strcmp(o->stop_after, row->name) == 0)
+    m->stopped = true;
+  return STATUS_OK;
+}
+
+Status manager_run_stage(Manager *m, Graph *g, StageId stage, const PassRow *const *extra,
+                         uint32_t extra_count) {
+  for (uint32_t i = 0; i < pass_table_size; i++)
+    if (pass_table[i].stage == stage)
+      TRY(manager_run_pass(m, g, &pass_table[i]));
+  for (uint32_t i = 0; i < extra_count; i++)
+    TRY(manager_run_pass(m, g, extra[i]));
+  if (m->stopped)
+    return STATUS_OK;
+  if (g->level < stage_level(stage))
+    g->level = stage_level(stage);
+  if (m->options.verify_never)
+    return STATUS_OK;
+  return graph_verify(g, stage_name(stage));
+}
+
+static void print_times_json(const Manager *m, StrBuf *out) {
+  JsonWriter w;
+  json_init(&w, out, true);
+  json_open_array(&w);
+  for (uint32_t i = 0; i < m->run_count; i++) {
+    const PassRun *run = &m->runs[i];
+    json_open_object(&w);
+    json_key(&w, "number");
+    json_uint(&w, i + 1);
+    json_key(&w, "pass");
+    json_string(&w, sv_from(run->row->name));
+    json_key(&w, "stage");
+    json_string(&w, sv_from(stage_name(run->row->stage)));
+    json_key(&w, "method");
+    json_string(&w, run->method);
+    json_key(&w, "seconds");
+    json_double(&w, run->seconds);
+    json_key(&w, "nodes_before");
+    json_uint(&w, run->nodes_before);
+    json_key(&w, "nodes_after");
+    json_uint(&w, run->nodes_after);
+    json_key(&w, "changed");
+    json_bool(&w, run->changed);
+    json_key(&w, "skipped");
+    json_bool(&w, run->skipped);
+    json_key(&w, "statistics");
+    json_open_object(&w);
+    for (uint32_t k = 0; k < run->stat_count; k++) {
+      json_key(&w, run->stats[k].name);
+      json_uint(&w, run->stats[k].count);
+    }
+    json_close_object(&w);
+    json_close_object(&w);
+  }
+  json_close_array(&w);
+  strbuf_append_char(out, '\n');
+}
+
+void manager_print_times(const Manager *m, bool json, StrBuf *out) {
+  if (json) {
+    print_times_json(m, out);
+    return;
+  }
+  double total = 0;
+  strbuf_append(out, SV("  no  stage          pass                       ms    nodes\n"));
+  for (uint32_t i = 0; i < m->run_count; i++) {
+    const PassRun *run = &m->runs[i];
+    total += run->seconds;
+    strbuf_printf(out, "%4u  %-13s  %-20s %8.3f  %7u -> %u%s", i + 1, stage_name(run->row->stage),
+                  run->row->name, run->seconds * 1e3, run->nodes_before, run->nodes_after,
+                  run->skipped ? "  skipped" : "");
+    for (uint32_t k = 0; k < run->stat_count; k++)
+      strbuf_printf(out, "%s%llu %s", k ? ", " : "  ", (unsigned long long)run->stats[k].count,
+                    run->stats[k].name);
+    strbuf_append_char(out, '\n');
+  }
+  strbuf_printf(out, "      total                               %8.3f\n", total * 1e3);
+}

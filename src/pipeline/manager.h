@@ -1,0 +1,82 @@
+/* The pass manager: everything that is the same for all passes. It checks the level, runs,
+ * verifies, prints, checks the round trip through text, counts and times. */
+#ifndef ETC_PIPELINE_MANAGER_H
+#define ETC_PIPELINE_MANAGER_H
+
+#include "passes/pass.h"
+
+/* Where the pipeline is: for whoever has to report a crash. Written before each pass. */
+typedef struct PassProgress {
+  const char *volatile stage;
+  const char *volatile pass; /* NULL between passes */
+  volatile uint32_t number;  /* of the pass run, from 1 */
+} PassProgress;
+
+/* Names of passes; "all" stands for every one. */
+typedef struct PassNames {
+  const char **names;
+  uint32_t count;
+} PassNames;
+
+typedef struct ManagerOptions {
+  PassOptions pass;
+  PassNames print_before, print_after, skip;
+  const char *stop_after; /* no pass runs after this one; NULL: all run */
+  bool print_changed;     /* after every pass that changed the graph */
+  bool full_constants;    /* printed graphs hold all values of their constants */
+  bool verify_each;       /* after every pass, not only after every stage */
+  bool verify_never;
+  bool roundtrip; /* after every pass: print, parse, compare */
+  bool bisect;
+  int64_t bisect_limit; /* skippable passes with a higher number do not run; -1 runs all and lists
+                           them */
+  DiagWrite *print;     /* takes what the print_ and bisect options ask for */
+  void *print_user;
+  PassProgress *progress; /* may be NULL */
+} ManagerOptions;
+
+/* One run of one pass on one method. */
+typedef struct PassRun {
+  const PassRow *row;
+  StrView method;
+  double seconds; /* wall */
+  uint32_t nodes_before, nodes_after;
+  bool changed, skipped;
+  PassStat stats[PASS_MAX_STATS];
+  uint32_t stat_count;
+} PassRun;
+
+typedef struct Manager {
+  ManagerOptions options;
+  DiagSink *sink;
+  Arena scratch;
+  PassRun *runs; /* all so far, in order */
+  uint32_t run_count, run_capacity;
+  bool stopped; /* stop_after was reached */
+} Manager;
+
+void manager_init(Manager *m, DiagSink *sink);
+void manager_release(Manager *m);
+
+/* Whether the pass may run on a graph of that level. */
+bool manager_accepts(const PassRow *row, Level level);
+/* Runs one pass on g and sees to all that the options ask for. Errors: the pass's own; the level
+ * does not fit; the verifier or the round trip finds a fault (our own). */
+Status manager_run_pass(Manager *m, Graph *g, const PassRow *row);
+/* The passes of the table that belong to the stage, then those in extra (rows, in order). The graph
+ * has the stage's level afterwards and is verified. */
+Status manager_run_stage(Manager *m, Graph *g, StageId stage, const PassRow *const *extra,
+                         uint32_t extra_count);
+
+/* The level that graphs have after a stage. */
+Level stage_level(StageId stage);
+const char *stage_name(StageId stage);
+const char *stage_summary(StageId stage);
+/* STAGE_COUNT when there is none of that name. */
+StageId stage_find(StrView name);
+const char *stage_nearest(StrView name); /* NULL when nothing is near */
+
+/* Wall time and node counts of all runs: a table, or a JSON array. */
+void manager_print_times(const Manager *m, bool json, StrBuf *out);
+
+#endif
