@@ -168,7 +168,8 @@ Status onnx_model_open(OnnxModel *m, DiagSink *sink, const char *path) {
 Status onnx_model_open_bytes(OnnxModel *m, DiagSink *sink, const char *name, const uint8_t *data,
                              uint64_t size) {
   model_init(m);
-  m->file = (MappedFile){data, size, -1, arena_strdup(&m->arena, sv_from(name))};
+  m->file = (MappedFile){
+      .data = data, .size = size, .fd = -1, .path = arena_strdup(&m->arena, sv_from(name))};
   return read_model(m, sink);
 }
 

@@ -1,0 +1,39 @@
+/* ONNX -> ATen-style IR. */
+#ifndef ETC_ONNX_IMPORT_H
+#define ETC_ONNX_IMPORT_H
+
+#include "ir/graph.h"
+#include "onnx/model.h"
+
+/* --dim NAME=N (lo == hi) or NAME=LO..HI. NAME is an ONNX dim_param, or INPUT:AXIS for an unnamed
+ * dimension. */
+typedef struct DimFlag {
+  StrView name;
+  int64_t lo, hi;
+} DimFlag;
+
+typedef struct ImportOptions {
+  StrView method; /* name of the graph; "forward" by default */
+  const DimFlag *dims;
+  uint32_t dim_count;
+  uint64_t fold_limit; /* bytes a folded result may have beyond its operands; 0 = the default of
+                          fold.h */
+} ImportOptions;
+
+/* Translates the model's graph into a new graph at LEVEL_ATEN. The model must stay open as long as
+ * the graph lives: constants are spans of its files. Functions are inlined, constants and shape
+ * arithmetic folded. On failure *out is NULL and everything wrong that could be found at once is
+ * reported (all unsupported ops, all unbounded dimensions). */
+Status onnx_import(Context *ctx, OnnxModel *model, const ImportOptions *options, Graph **out);
+
+/* All supported operators, for messages, `etc ops` and docs/OPS.md. */
+typedef struct OnnxOpRow {
+  const char *domain; /* "" is ai.onnx */
+  const char *name;
+  int since, until;           /* opset versions of its domain, inclusive; until 0 = newest */
+  int min_inputs, max_inputs; /* max -1: any number */
+  const char *lowering;       /* what it becomes, for the documentation */
+} OnnxOpRow;
+const OnnxOpRow *onnx_op_row(uint32_t i); /* NULL past the end; in the order of translators.def */
+
+#endif

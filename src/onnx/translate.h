@@ -1,0 +1,123 @@
+/* What a translator of one ONNX operator sees.
+ *
+ * A translator is `void translate_x(Import *im)`: it reads inputs and attributes of the current
+ * node, builds ATen nodes with im->b (ir/builder.h), and binds each output with out(). It is
+ * straight code: after the first failure (import_fail or a shape rule) every builder call and
+ * reader returns 0 / defaults and does nothing. The driver checks the status afterwards, and that
+ * every output the graph uses was bound.
+ *
+ * im->opset is the version of the node's domain in the model (or function): the op has its meaning
+ * at that version. Folding happens while building (interp/fold.h): an op over constants is a
+ * constant at once; integer tensors made of shapes have known (maybe symbolic) elements, see
+ * in_ints. */
+#ifndef ETC_ONNX_TRANSLATE_H
+#define ETC_ONNX_TRANSLATE_H
+
+#include "ir/builder.h"
+#include "onnx/import.h"
+#include "onnx/tensor.h"
+
+/* What a name stands for. */
+typedef enum BindingKind {
+  BIND_NONE,     /* undefined */
+  BIND_VALUE,    /* a tensor */
+  BIND_SEQUENCE, /* a list of tensors known at compile time */
+  BIND_ABSENT,   /* an empty optional */
+  BIND_POISON    /* result of a node that failed; users are skipped silently */
+} BindingKind;
+typedef struct Binding {
+  BindingKind kind;
+  ValueId value;
+  const ValueId *items; /* SEQUENCE */
+  uint32_t count;
+} Binding;
+
+typedef struct Frame Frame; /* one graph or function body being translated; import.c */
+
+typedef struct Import {
+  Builder b;
+  Graph *g;
+  Context *ctx;
+  OnnxModel *model;
+  const ImportOptions *options;
+  const Onnx__NodeProto *node;
+  int64_t opset;
+  Frame *frame;
+  Arena scratch; /* reset after each node of the main graph */
+  struct ImportState *state;
+} Import;
+
+/* --- inputs --- */
+uint32_t in_count(const Import *im);
+/* Input i as a tensor; 0 when absent (name empty or beyond the end) or after a failure. A sequence
+ * or empty optional where a tensor is wanted is a failure. The driver has checked the row's minimum
+ * of inputs, but an optional-looking empty name can still be there: use in_required for inputs that
+ * must be present. */
+ValueId in(Import *im, uint32_t i);
+ValueId in_required(Import *im, uint32_t i);
+Binding in_binding(Import *im, uint32_t i); /* sequences and optionals */
+/* The elements of integer or bool input i when they are known (constant or shape arithmetic):
+ * *values lives in scratch. 0-d gives count 1. */
+bool in_ints(Import *im, uint32_t i, const SymInt **values, uint32_t *count);
+/* The same of any value. */
+bool value_ints(Import *im, ValueId v, const SymInt **values, uint32_t *count);
+/* As in_ints, but all elements must be plain numbers; else false. */
+bool in_consts(Import *im, uint32_t i, const int64_t **values, uint32_t *count);
+/* Elements of a constant float (any real dtype) input as doubles; false when not constant. */
+bool in_doubles(Import *im, uint32_t i, const double **values, uint32_t *count);
+bool value_doubles(Import *im, ValueId v, const double **values, uint32_t *count);
+
+/* --- outputs --- */
+uint32_t out_count(const Import *im);
+bool out_wanted(const Import *im, uint32_t i); /* named, hence possibly used */
+void out(Import *im, uint32_t i, ValueId v);
+void out_sequence(Import *im, uint32_t i, const ValueId *items, uint32_t count); /* copied */
+void out_absent(Import *im, uint32_t i);
+/* The type the model declares for output i (graph output or value_info): false when there is none
+ * or a dim is unknown. Symbolic dims by name are the symbols of the inputs. The declared shape is
+ * the contract when a shape-like input arrives only at run time. */
+bool out_declared_dims(Import *im, uint32_t i, SymInt dims[MAX_RANK], uint32_t *rank);
+bool out_declared_dtype(Import *im, uint32_t i, DType *dtype);
+
+/* --- attributes: a wrong type is a failure (ATTR_TYPE); references inside functions are resolved
+ * --- */
+bool attr_has(Import *im, const char *name);
+int64_t attr_int(Import *im, const char *name, int64_t otherwise);
+int64_t attr_int_required(Import *im, const char *name);
+double attr_float(Import *im, const char *name, double otherwise);
+StrView attr_str(Import *im, const char *name, const char *otherwise);
+/* false when absent; *values lives as long as the model. */
+bool attr_ints(Import *im, const char *name, const int64_t **values, uint32_t *count);
+bool attr_floats(Import *im, const char *name, const float **values, uint32_t *count);
+bool attr_strs(Import *im, const char *name, StrView **values, uint32_t *count); /* in scratch */
+const Onnx__TensorProto *attr_tensor(Import *im, const char *name); /* NULL when absent */
+const Onnx__GraphProto *attr_graph(Import *im, const char *name);
+
+/* --- helpers --- */
+/* Reports at the current node and fails; returns 0. */
+ValueId import_fail(Import *im, DiagCode code, const char *format, ...) ETC_PRINTF(3, 4);
+bool import_ok(const Import *im);
+/* DTYPE_NONE for what the runtime cannot hold (strings, complex, sub-byte). */
+DType dtype_from_onnx(int32_t onnx_dtype);
+ValueId import_tensor(Import *im, const Onnx__TensorProto *t,
+                      NameId name); /* a constant that borrows the file's bytes */
+/* axis in [-rank, rank) -> [0, rank); fails otherwise. */
+uint32_t import_axis(Import *im, int64_t axis, uint32_t rank);
+/* An i64 tensor with these elements: a constant when all are numbers; otherwise built so that
+ * in_ints of it gives them back. scalar: 0-d. */
+ValueId build_syms(Import *im, const SymInt *values, uint32_t count, bool scalar);
+/* Translates a subgraph in place: its inputs bound to `inputs`, outer names visible; outputs to
+ * *outputs (scratch). For If with a known condition and for unrolled Loop and Scan. */
+bool import_inline(Import *im, const Onnx__GraphProto *graph, const Binding *inputs,
+                   uint32_t input_count, Binding *outputs, uint32_t output_count);
+/* numpy/ONNX broadcast of dims; fails when they do not fit. out has MAX_RANK room. */
+uint32_t import_broadcast(Import *im, const SymInt *a, uint32_t a_rank, const SymInt *b,
+                          uint32_t b_rank, SymInt *out);
+static inline const Type *vt(const Import *im, ValueId v) { return value_type(im->g, v); }
+
+#define ONNX(domain, name, since, until, min_inputs, max_inputs, function, lowering)               \
+  void function(Import *im);
+#include "onnx/translators.def"
+#undef ONNX
+
+#endif
