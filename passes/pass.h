@@ -24,10 +24,10 @@ typedef enum StageId {
 
 /* What the user may choose. */
 typedef struct PassOptions {
-  uint64_t fold_limit; /* bytes: no constant larger than this (and than its operands) is computed */
+  uint64_t fold_limit; /* bytes a computed constant may have beyond its operands; 0: default of interp/fold.h */
   const char *plan;    /* memory planner, one of plan_names */
 } PassOptions;
-#define PASS_OPTIONS_DEFAULT ((PassOptions){.fold_limit = (uint64_t)16 << 20, .plan = "greedy"})
+#define PASS_OPTIONS_DEFAULT ((PassOptions){.plan = "greedy"})
 extern const char *const plan_names[]; /* terminated by NULL */
 
 enum { PASS_MAX_STATS = 8 };

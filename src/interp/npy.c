@@ -1,0 +1,313 @@
+/* The .npy format: magic, version, length of a header that is a Python dictionary, the numbers.
+ * Facts: numpy/lib/format.py of NumPy 1.26 (its "Format Version 1.0" to "3.0"). The header is
+ * parsed strictly: the three keys, each once, and nothing else. */
+#include "interp/npy.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "support/text.h"
+
+typedef struct NpyHeader {
+  StrView descr;
+  bool fortran, have_descr, have_order, have_shape;
+  uint32_t rank;
+  int64_t dims[MAX_RANK];
+} NpyHeader;
+
+typedef struct Cursor {
+  const char *at, *end;
+} Cursor;
+
+static void skip_space(Cursor *c) {
+  while (c->at < c->end && (*c->at == ' ' || *c->at == '\n' || *c->at == '\t'))
+    c->at++;
+}
+
+static bool take(Cursor *c, char expected) {
+  skip_space(c);
+  if (c->at == c->end || *c->at != expected)
+    return false;
+  c->at++;
+  return true;
+}
+
+static bool take_word(Cursor *c, StrView word) {
+  skip_space(c);
+  if (!sv_starts_with((StrView){c->at, (size_t)(c->end - c->at)}, word))
+    return false;
+  c->at += word.size;
+  return true;
+}
+
+static bool take_string(Cursor *c, StrView *out) {
+  skip_space(c);
+  if (c->at == c->end || (*c->at != '\'' && *c->at != '"'))
+    return false;
+  char quote = *c->at++;
+  const char *begin = c->at;
+  while (c->at < c->end && *c->at != quote && *c->at != '\\')
+    c->at++;
+  *out = (StrView){begin, (size_t)(c->at - begin)};
+  return take(c, quote);
+}
+
+static bool take_shape(Cursor *c, NpyHeader *h) {
+  if (!take(c, '('))
+    return false;
+  while (!take(c, ')')) {
+    skip_space(c);
+    const char *begin = c->at;
+    while (c->at < c->end && *c->at >= '0' && *c->at <= '9')
+      c->at++;
+    StrView digits = {begin, (size_t)(c->at - begin)};
+    if (h->rank == MAX_RANK || !text_parse_i64(digits, &h->dims[h->rank]))
+      return false;
+    h->rank++;
+    skip_space(c);
+    if (c->at < c->end && *c->at != ')' && !take(c, ','))
+      return false;
+  }
+  return true;
+}
+
+static bool take_field(Cursor *c, NpyHeader *h) {
+  StrView key;
+  if (!take_string(c, &key) || !take(c, ':'))
+    return false;
+  if (sv_eq(key, SV("descr")) && !h->have_descr) {
+    h->have_descr = true;
+    return take_string(c, &h->descr);
+  }
+  if (sv_eq(key, SV("fortran_order")) && !h->have_order) {
+    h->have_order = true;
+    h->fortran = take_word(c, SV("True"));
+    return h->fortran || take_word(c, SV("False"));
+  }
+  if (sv_eq(key, SV("shape")) && !h->have_shape) {
+    h->have_shape = true;
+    return take_shape(c, h);
+  }
+  return false;
+}
+
+static bool parse_header(StrView text, NpyHeader *h) {
+  Cursor c = {text.data, text.data + text.size};
+  *h = (NpyHeader){0};
+  if (!take(&c, '{'))
+    return false;
+  while (!take(&c, '}')) {
+    if (!take_field(&c, h))
+      return false;
+    skip_space(&c);
+    if (c.at < c.end && *c.at != '}' && !take(&c, ','))
+      return false;
+  }
+  skip_space(&c);
+  return c.at == c.end && h->have_descr && h->have_order && h->have_shape;
+}
+
+/* numpy's names. The first row of a dtype is the one that is written. */
+typedef struct NpyType {
+  const char *descr; /* without the byte order */
+  DType dtype;
+} NpyType;
+static const NpyType npy_types[] = {
+    {"b1", DTYPE_BOOL},       {"i1", DTYPE_I8},        {"u1", DTYPE_U8},     {"i2", DTYPE_I16},
+    {"u2", DTYPE_U16},        {"i4", DTYPE_I32},       {"u4", DTYPE_U32},    {"i8", DTYPE_I64},
+    {"u8", DTYPE_U64},        {"f2", DTYPE_F16},       {"f4", DTYPE_F32},    {"f8", DTYPE_F64},
+    {"c8", DTYPE_C64},        {"V2", DTYPE_BF16},      {"V1", DTYPE_F8E5M2}, {"V1", DTYPE_F8E4M3FN},
+    {"V1", DTYPE_F8E5M2FNUZ}, {"V1", DTYPE_F8E4M3FNUZ}};
+
+static bool is_raw(DType t) { return t == DTYPE_BF16 || dtype_in(t, DTS_FLOAT8); }
+
+static bool type_of(StrView descr, DType expected, DType *out, bool *big_endian) {
+  *big_endian = false;
+  if (sv_eq(descr, SV("bfloat16"))) {
+    *out = DTYPE_BF16;
+    return true;
+  }
+  if (descr.size && strchr("<>=|", descr.data[0])) {
+    *big_endian = descr.data[0] == '>';
+    descr = (StrView){descr.data + 1, descr.size - 1};
+  }
+  for (size_t i = 0; i < COUNT_OF(npy_types); i++) {
+    if (!sv_eq_str(descr, npy_types[i].descr))
+      continue;
+    *out = npy_types[i].dtype;
+    bool bytes = is_raw(*out) || *out == DTYPE_U16 || *out == DTYPE_U8;
+    if (bytes && is_raw(expected) && dtype_size(expected) == dtype_size(*out))
+      *out = expected;
+    return true;
+  }
+  return false;
+}
+
+static Status npy_error(DiagSink *sink, const char *path, const char *format, ...) ETC_PRINTF(3, 4);
+static Status npy_error(DiagSink *sink, const char *path, const char *format, ...) {
+  char text[256];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = sv_from(path);
+  return diag_report(sink, DIAG_NPY_FORMAT, place, "%s", text);
+}
+
+/* Finds the header; *data_at is where the numbers begin. */
+static Status read_header(NpyArray *a, DiagSink *sink, const char *path, NpyHeader *h,
+                          uint64_t *data_at) {
+  const uint8_t *bytes = a->file.data;
+  uint64_t size = a->file.size, length;
+  if (size < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0)
+    return npy_error(sink, path, "this is not a .npy file");
+  if (bytes[6] < 1 || bytes[6] > 3)
+    return npy_error(sink, path, ".npy version %u is not known", bytes[6]);
+  length = bytes[8] | (uint64_t)bytes[9] << 8;
+  uint64_t begin = 10;
+  if (bytes[6] > 1) {
+    if (size < 12)
+      return npy_error(sink, path, "the file ends in its header");
+    length |= (uint64_t)bytes[10] << 16 | (uint64_t)bytes[11] << 24;
+    begin = 12;
+  }
+  if (length > size - begin)
+    return npy_error(sink, path, "the file ends in its header");
+  if (!parse_header((StrView){(const char *)bytes + begin, (size_t)length}, h))
+    return npy_error(sink, path,
+                     "the header is not understood, or the array has more than %d dimensions",
+                     MAX_RANK);
+  *data_at = begin + length;
+  return STATUS_OK;
+}
+
+/* Reverses the bytes of each of count elements. */
+static void swap_bytes(uint8_t *data, uint64_t count, unsigned size) {
+  for (uint64_t i = 0; i < count; i++)
+    for (unsigned k = 0; k < size / 2; k++) {
+      uint8_t byte = data[i * size + k];
+      data[i * size + k] = data[i * size + size - 1 - k];
+      data[i * size + size - 1 - k] = byte;
+    }
+}
+
+/* Column-major from to row-major to. */
+static void reorder(const Tensor *t, const uint8_t *from, uint8_t *to) {
+  unsigned size = dtype_size(t->dtype);
+  int64_t count = tensor_numel(t), index[MAX_RANK] = {0}, strides[MAX_RANK], stride = 1;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    strides[i] = stride;
+    stride *= t->dims[i];
+  }
+  for (int64_t i = 0; i < count; i++) {
+    int64_t at = 0;
+    for (uint32_t d = 0; d < t->rank; d++)
+      at += index[d] * strides[d];
+    memcpy(to + i * size, from + at * size, size);
+    for (uint32_t d = t->rank; d-- > 0 && ++index[d] == t->dims[d];)
+      index[d] = 0;
+  }
+}
+
+static bool bools_are_clean(const uint8_t *data, uint64_t count) {
+  uint8_t all = 0;
+  for (uint64_t i = 0; i < count; i++)
+    all |= data[i];
+  return all <= 1;
+}
+
+/* The numbers as tensors have them: in place where the file has them so. */
+static void load_data(NpyArray *a, Arena *arena, const uint8_t *data, bool fortran,
+                      bool big_endian) {
+  Tensor *t = &a->tensor;
+  t->data = (void *)(uintptr_t)data; /* read only, see npy.h */
+  bool fortran_differs = fortran && t->rank > 1;
+  if (!fortran_differs && !big_endian && (uintptr_t)data % 16 == 0)
+    return;
+  t->data = arena_alloc(arena, (size_t)t->capacity);
+  if (fortran_differs)
+    reorder(t, data, t->data);
+  else
+    memcpy(t->data, data, (size_t)t->capacity);
+  unsigned part = t->dtype == DTYPE_C64 ? 4 : dtype_size(t->dtype);
+  if (big_endian)
+    swap_bytes(t->data, t->capacity / part, part);
+}
+
+static Status read_mapped(NpyArray *a, Arena *arena, DiagSink *sink, const char *path,
+                          DType expected) {
+  NpyHeader h;
+  uint64_t at = 0, bytes;
+  bool big_endian;
+  Tensor *t = &a->tensor;
+  TRY(read_header(a, sink, path, &h, &at));
+  if (!type_of(h.descr, expected, &t->dtype, &big_endian))
+    return npy_error(sink, path, "a tensor cannot have numpy's element type '" SV_FMT "'",
+                     (int)min_i64((int64_t)h.descr.size, 40), h.descr.data);
+  t->rank = h.rank;
+  memcpy(t->dims, h.dims, sizeof t->dims);
+  bytes = dtype_size(t->dtype);
+  bool empty = false;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    empty |= t->dims[i] == 0;
+    if (!mul_u64(bytes, (uint64_t)max_i64(t->dims[i], 1), &bytes) || bytes > INT64_MAX)
+      return npy_error(sink, path, "the shape has more elements than memory can hold");
+  }
+  bytes = empty ? 0 : bytes;
+  if (bytes != a->file.size - at)
+    return npy_error(sink, path, "the shape needs %" PRIu64 " bytes, the file has %" PRIu64, bytes,
+                     a->file.size - at);
+  t->capacity = bytes;
+  if (t->dtype == DTYPE_BOOL && !bools_are_clean(a->file.data + at, bytes))
+    return npy_error(sink, path, "a bool is neither 0 nor 1");
+  load_data(a, arena, a->file.data + at, h.fortran, big_endian);
+  return STATUS_OK;
+}
+
+Status npy_read(NpyArray *array, Arena *arena, DiagSink *sink, const char *path, DType expected) {
+  *array = (NpyArray){.file.fd = -1};
+  TRY(file_map(&array->file, arena, sink, path));
+  Status status = read_mapped(array, arena, sink, path, expected);
+  if (status != STATUS_OK)
+    npy_close(array);
+  return status;
+}
+
+void npy_close(NpyArray *array) { file_unmap(&array->file); }
+
+static const char *descr_of(DType dtype) {
+  for (size_t i = 0; i < COUNT_OF(npy_types); i++)
+    if (npy_types[i].dtype == dtype)
+      return npy_types[i].descr;
+  BUG("no .npy type for %s", dtype_name(dtype));
+}
+
+Status npy_write(const Tensor *t, Arena *arena, DiagSink *sink, const char *path) {
+  StrBuf header;
+  strbuf_init(&header);
+  strbuf_printf(&header, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                dtype_size(t->dtype) == 1 ? '|' : '<', descr_of(t->dtype));
+  for (uint32_t i = 0; i < t->rank; i++)
+    strbuf_printf(&header, "%" PRId64 "%s", t->dims[i],
+                  i + 1 < t->rank ? ", "
+                  : t->rank == 1  ? ","
+                                  : "");
+  strbuf_append(&header, SV("), }"));
+  /* The numbers begin at a multiple of 64; the header ends with a newline. */
+  while ((10 + header.size + 1) % 64)
+    strbuf_append_char(&header, ' ');
+  strbuf_append_char(&header, '\n');
+  const uint8_t preamble[10] = {
+      0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)header.size, (uint8_t)(header.size >> 8)};
+  AtomicFile file;
+  Status status = atomic_file_open(&file, arena, sink, path);
+  if (status == STATUS_OK) {
+    atomic_file_write(&file, preamble, sizeof preamble);
+    atomic_file_write(&file, header.data, header.size);
+    atomic_file_write(&file, t->data, tensor_bytes(t));
+    status = atomic_file_commit(&file, false);
+  }
+  strbuf_release(&header);
+  return status;
+}

@@ -1,0 +1,28 @@
+/* Arrays from and to numpy's .npy files.
+ *
+ * Element types that numpy has no name for are raw bytes, as the package ml_dtypes writes them:
+ * bfloat16 is '<V2' (also "bfloat16" and '<u2' are read), the float8 types are '|V1' (also '|u1' is
+ * read). A reader has to say what it expects. */
+#ifndef ETC_INTERP_NPY_H
+#define ETC_INTERP_NPY_H
+
+#include "ops/kernel.h"
+
+typedef struct NpyArray {
+  Tensor tensor; /* data: in the mapped file or in the arena; read only; 16-byte aligned */
+  MappedFile file;
+} NpyArray;
+
+/* Reads path (versions 1 to 3). expected decides what raw bytes mean; any other element type is
+ * taken as the file says, to be compared by the caller. Fortran order and big-endian numbers are
+ * converted. Errors (reported): those of file_map; not a .npy file, damaged, Python objects or
+ * other types that a tensor cannot have; more dims than MAX_RANK; sizes that disagree with the
+ * file's. */
+Status npy_read(NpyArray *array, Arena *arena, DiagSink *sink, const char *path, DType expected);
+void npy_close(NpyArray *array);
+
+/* Writes t as version 1 to path, which appears when whole. Errors (reported): those of AtomicFile.
+ */
+Status npy_write(const Tensor *t, Arena *arena, DiagSink *sink, const char *path);
+
+#endif
