@@ -11,7 +11,7 @@
 
 #include "support/json.h"
 
-enum { DEFAULT_MAX_ERRORS = 64, MESSAGE_MAX = 4000, NAME_MAX_SHOWN = 200 };
+enum { DEFAULT_MAX_ERRORS = 64, MESSAGE_MAX = 2000, NAME_MAX_SHOWN = 200 };
 
 static const DiagRow rows[] = {
 #define DIAG(id, code, severity, status, summary, explanation, hint)                               \
@@ -120,18 +120,25 @@ void diag_hint(Diag *d, const char *format, ...) {
   va_end(args);
 }
 
-/* Escaped and, when over limit bytes, cut in the middle of nothing: before the character that does
- * not fit. */
+/* The nearest position at or before at where a character of UTF-8 starts. */
+static size_t character_start(StrView text, size_t at) {
+  while (at > 0 && at < text.size && ((unsigned char)text.data[at] & 0xc0) == 0x80)
+    at--;
+  return at;
+}
+
+/* Escaped; of a text over limit bytes the first three quarters and the last of what fits, since a
+ * message often says what is wrong behind a name that may be long. */
 static void append_cut(StrBuf *out, StrView text, size_t limit) {
-  bool cut = text.size > limit;
-  if (cut) {
-    text.size = limit;
-    while (text.size > 0 && ((unsigned char)text.data[text.size] & 0xc0) == 0x80)
-      text.size--;
+  if (text.size <= limit) {
+    strbuf_append_printable(out, text);
+    return;
   }
-  strbuf_append_printable(out, text);
-  if (cut)
-    strbuf_append(out, SV("..."));
+  size_t head = character_start(text, limit * 3 / 4),
+         tail = character_start(text, text.size - limit / 4);
+  strbuf_append_printable(out, (StrView){text.data, head});
+  strbuf_append(out, SV(" ... "));
+  strbuf_append_printable(out, (StrView){text.data + tail, text.size - tail});
 }
 
 static void append_name(StrBuf *out, const char *before, StrView name, const char *after) {
