@@ -35,6 +35,7 @@ Status shape_flip(Graph *g, NodeId n);
 Status shape_full(Graph *g, NodeId n);
 Status shape_full_like(Graph *g, NodeId n);
 Status shape_gather(Graph *g, NodeId n);
+Status shape_gelu(Graph *g, NodeId n);
 Status shape_glu(Graph *g, NodeId n);
 Status shape_grid_sampler_2d(Graph *g, NodeId n);
 Status shape_index(Graph *g, NodeId n);
@@ -74,6 +75,7 @@ Status shape_scalar_tensor(Graph *g, NodeId n);
 Status shape_sdpa(Graph *g, NodeId n);
 Status shape_select_copy(Graph *g, NodeId n);
 Status shape_slice_copy(Graph *g, NodeId n);
+Status shape_softmax(Graph *g, NodeId n);
 Status shape_split_copy(Graph *g, NodeId n);
 Status shape_split_with_sizes_copy(Graph *g, NodeId n);
 Status shape_squeeze_copy(Graph *g, NodeId n);
@@ -94,6 +96,26 @@ Status shape_var(Graph *g, NodeId n);
 Status shape_var_mean(Graph *g, NodeId n);
 Status shape_view_copy(Graph *g, NodeId n);
 Status shape_where(Graph *g, NodeId n);
+
+/* What the runtime's kernels refuse beyond element types (KernelCheckFn). */
+const char *check_add_scalar(const Graph *g, NodeId n, Arena *arena);
+const char *check_addmm(const Graph *g, NodeId n, Arena *arena);
+const char *check_alpha_number(const Graph *g, NodeId n, Arena *arena);
+const char *check_arange(const Graph *g, NodeId n, Arena *arena);
+const char *check_clamp(const Graph *g, NodeId n, Arena *arena);
+const char *check_convolution(const Graph *g, NodeId n, Arena *arena);
+const char *check_divisor_scalar(const Graph *g, NodeId n, Arena *arena);
+const char *check_extreme(const Graph *g, NodeId n, Arena *arena);
+const char *check_full(const Graph *g, NodeId n, Arena *arena);
+const char *check_half_to_float(const Graph *g, NodeId n, Arena *arena);
+const char *check_hardtanh(const Graph *g, NodeId n, Arena *arena);
+const char *check_linear(const Graph *g, NodeId n, Arena *arena);
+const char *check_norm(const Graph *g, NodeId n, Arena *arena);
+const char *check_not_0d(const Graph *g, NodeId n, Arena *arena);
+const char *check_not_bool_result(const Graph *g, NodeId n, Arena *arena);
+const char *check_prim(const Graph *g, NodeId n, Arena *arena);
+const char *check_reduce_0d(const Graph *g, NodeId n, Arena *arena);
+const char *check_sym_size(const Graph *g, NodeId n, Arena *arena);
 
 /* Reference kernels (KernelFn). */
 Status kern_adaptive_avg_pool2d(Kernel *k);

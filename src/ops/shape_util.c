@@ -3,6 +3,9 @@
  * part in it. */
 #include "ops/shape_util.h"
 
+#include <float.h>
+#include <math.h>
+
 /* Dims above this are taken for overflow: no tensor of the runtime has them, and sums of two still
  * fit. */
 #define DIM_MAX ((int64_t)1 << 48)
@@ -152,6 +155,28 @@ Status arg_scalar_kind(Graph *g, NodeId n, uint32_t i, DType *out) {
   else
     return bad_kind(g, n, i, "a number");
   return STATUS_OK;
+}
+
+bool scalar_fits(const Graph *g, NodeId n, uint32_t i, DType dtype) {
+  const Arg *arg = node_arg(g, n, i);
+  if (arg->kind != ARG_INT && arg->kind != ARG_FLOAT)
+    return true;
+  double v = node_scalar(g, n, i);
+  if (dtype_is_float(dtype)) {
+    double max = dtype == DTYPE_F16 ? 65504.0 : dtype == DTYPE_F64 ? DBL_MAX : (double)FLT_MAX;
+    if (dtype == DTYPE_BF16)
+      max = 0x1.fep127;
+    return isinf(v) || isnan(v) || (v >= -max && v <= max);
+  }
+  if (!dtype_is_int(dtype))
+    return true;
+  unsigned bits = dtype_size(dtype) * 8;
+  if (!dtype_is_unsigned(dtype))
+    bits--;
+  double max = ldexp(1.0, (int)bits); /* 2^bits: the first value that does not fit */
+  return dtype_is_unsigned(dtype)
+             ? v > -max && v < max
+             : v >= -max && (bits == 63 && arg->kind == ARG_INT ? true : v < max);
 }
 
 Status arg_dtype(Graph *g, NodeId n, uint32_t i, DType natural, DType *out) {

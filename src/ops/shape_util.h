@@ -52,6 +52,10 @@ bool arg_flag(const Graph *g, NodeId n, uint32_t i); /* BOOL argument; absent is
 /* Category of a Scalar argument, as a dtype: BOOL, I64 or F32 (a run-time scalar has that of its
  * type). */
 Status arg_scalar_kind(Graph *g, NodeId n, uint32_t i, DType *out);
+/* Whether a literal Scalar argument is in the range of dtype, as the runtime's check before it
+ * casts the scalar has it (c10::overflows: infinity and NaN pass for floats, negatives wrap for
+ * unsigned). True for absent arguments and run-time scalars. */
+bool scalar_fits(const Graph *g, NodeId n, uint32_t i, DType dtype);
 /* The dtype argument when given, else `natural`. */
 Status arg_dtype(Graph *g, NodeId n, uint32_t i, DType natural, DType *out);
 
