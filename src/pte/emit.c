@@ -1,0 +1,124 @@
+/* The file around the plans: FlatBuffer with the extended header, then one segment with all
+ * constants. Source of the layout: ExecuTorch 1.4.1, exir/_serialize/_program.py and
+ * runtime/executor/program.cpp. */
+#include "pte/emit.h"
+
+#include "pte/constants.h"
+#include "pte/flatbuffer.h"
+#include "pte/flatread.h"
+#include "pte/plan_writer.h"
+#include "pte/schema.h"
+
+typedef struct Emitter {
+  FlatBuilder b;
+  ConstantPool pool;
+  Arena scratch;
+  DiagSink *sink;
+} Emitter;
+
+static FbRef write_segments(Emitter *e, uint64_t size) {
+  FbRef segment = 0;
+  if (size) {
+    fb_table_begin(&e->b);
+    fb_field_u64(&e->b, SEGMENT_OFFSET, 0, 0);
+    fb_field_u64(&e->b, SEGMENT_SIZE, size, 0);
+    segment = fb_table_end(&e->b);
+  }
+  return fb_vector_refs(&e->b, &segment, size ? 1 : 0);
+}
+
+/* One offset at least: without it the loader takes the program for one of an older format. */
+static FbRef write_constant_segment(Emitter *e) {
+  int64_t *offsets = ARENA_ARRAY(&e->scratch, int64_t, e->pool.count);
+  for (uint32_t i = 1; i < e->pool.count; i++)
+    offsets[i] = (int64_t)e->pool.items[i].offset;
+  FbRef vector = fb_vector_i64(&e->b, offsets, e->pool.count);
+  fb_table_begin(&e->b);
+  fb_field_u32(&e->b, SUBSEGMENT_INDEX, 0, 0);
+  fb_field_ref(&e->b, SUBSEGMENT_OFFSETS, vector);
+  return fb_table_end(&e->b);
+}
+
+static FbRef write_program(Emitter *e, const FbRef *plans, uint32_t count) {
+  FbRef constants = write_constant_segment(e);
+  FbRef segments = write_segments(e, constant_pool_size(&e->pool));
+  FbRef none = fb_vector_refs(&e->b, NULL, 0);
+  FbRef vector = fb_vector_refs(&e->b, plans, count);
+  fb_table_begin(&e->b);
+  fb_field_u32(&e->b, PROGRAM_VERSION, 0, 0);
+  fb_field_ref(&e->b, PROGRAM_EXECUTION_PLAN, vector);
+  fb_field_ref(&e->b, PROGRAM_CONSTANT_BUFFER, none);
+  fb_field_ref(&e->b, PROGRAM_BACKEND_DELEGATE_DATA, none);
+  fb_field_ref(&e->b, PROGRAM_SEGMENTS, segments);
+  fb_field_ref(&e->b, PROGRAM_CONSTANT_SEGMENT, constants);
+  return fb_table_end(&e->b);
+}
+
+static void write_header(uint8_t *at, uint64_t program, uint64_t base, uint64_t segments) {
+  uint32_t length = PTE_HEADER_SIZE;
+  memcpy(at, PTE_HEADER_MAGIC, 4);
+  memcpy(at + 4, &length, 4);
+  memcpy(at + 8, &program, 8);
+  memcpy(at + 16, &base, 8);
+  memcpy(at + 24, &segments, 8);
+}
+
+static Status check_limits(const Emitter *e) {
+  if (e->b.overflow)
+    return diag_report(e->sink, DIAG_TOO_LARGE, DIAG_NOWHERE,
+                       "the program without its weights is larger than 2 GiB");
+  if (e->b.table_count > FB_MAX_VISITS)
+    return diag_report(e->sink, DIAG_TOO_LARGE, DIAG_NOWHERE,
+                       "the program has %u tables, and the runtime loads %d at most (3 for a "
+                       "tensor, 2 for an instruction)",
+                       e->b.table_count, FB_MAX_VISITS);
+  return STATUS_OK;
+}
+
+/* A program without constants needs neither header nor segment. */
+static Status write_file(Emitter *e, const char *path, uint8_t *header, EmitOptions options) {
+  uint64_t segment = constant_pool_size(&e->pool), program = e->b.size;
+  uint64_t base = align_up(program, PTE_SEGMENT_ALIGNMENT);
+  if (segment)
+    write_header(header, program, base, segment);
+  AtomicFile file;
+  TRY(atomic_file_open(&file, &e->scratch, e->sink, path));
+  atomic_file_write(&file, fb_bytes(&e->b), program);
+  if (segment) {
+    atomic_file_pad(&file, base);
+    constant_pool_write(&e->pool, &file);
+  }
+  return atomic_file_commit(&file, options.sync);
+}
+
+static Status emit(Emitter *e, Graph *const *methods, uint32_t count, const char *path,
+                   EmitOptions options) {
+  FbRef *plans = ARENA_ARRAY(&e->scratch, FbRef, count);
+  for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t k = 0; k < i; k++)
+      if (methods[k]->name == methods[i]->name)
+        BUG("two methods of one name");
+    TRY(plan_write(&e->b, &e->pool, methods[i], &e->scratch, &plans[i]));
+  }
+  FbRef root = write_program(e, plans, count);
+  e->b.alignment = PTE_TENSOR_ALIGNMENT;
+  uint8_t *header =
+      fb_finish(&e->b, root, PTE_IDENTIFIER, constant_pool_size(&e->pool) ? PTE_HEADER_SIZE : 0);
+  TRY(check_limits(e));
+  return write_file(e, path, header, options);
+}
+
+Status pte_emit(Graph *const *methods, uint32_t count, DiagSink *sink, const char *path,
+                EmitOptions options) {
+  if (count == 0)
+    BUG("a program without methods");
+  Emitter e = {.sink = sink};
+  fb_init(&e.b);
+  constant_pool_init(&e.pool, methods[0]->ctx->names.seed);
+  arena_init(&e.scratch);
+  Status status = emit(&e, methods, count, path, options);
+  arena_release(&e.scratch);
+  constant_pool_release(&e.pool);
+  fb_release(&e.b);
+  return status;
+}

@@ -1,0 +1,19 @@
+/* Writing a program: planned graphs to a .pte file. */
+#ifndef ETC_PTE_EMIT_H
+#define ETC_PTE_EMIT_H
+
+#include "ir/graph.h"
+
+typedef struct EmitOptions {
+  bool sync; /* fsync file and folder before the file gets its name */
+} EmitOptions;
+
+/* Writes the methods, each at LEVEL_EXECUTORCH with a memory plan, as one program. The bytes depend
+ * on the graphs only. The file appears under its name when it is whole, or not at all. Constants go
+ * from their mapped files by the kernel's copy. Methods have different names. Errors (reported):
+ * DIAG_TOO_LARGE when a limit of the format or of the loader would be passed; what atomic_file_*
+ * report. */
+Status pte_emit(Graph *const *methods, uint32_t count, DiagSink *sink, const char *path,
+                EmitOptions options);
+
+#endif

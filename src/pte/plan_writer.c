@@ -1,0 +1,204 @@
+/* See plan_writer.h. One KernelCall a node, in order; the arguments in the order of the
+ * out-variant's schema. */
+#include "pte/plan_writer.h"
+
+#include "ir/op.h"
+#include "pte/call.h"
+#include "pte/schema.h"
+#include "pte/value_writer.h"
+
+typedef struct PlanWriter {
+  ValueWriter values;
+  FlatBuilder *b;
+  Graph *g;
+  Arena *scratch;
+  int32_t *op_index; /* by OpId: index in the operators table + 1 */
+  FbRef *operators;  /* first-use order */
+  uint32_t operator_count;
+  FbRef *instructions;
+  uint32_t instruction_count;
+} PlanWriter;
+
+static int32_t operator_index(PlanWriter *p, OpId op) {
+  if (p->op_index[op])
+    return p->op_index[op] - 1;
+  StrView name, overload;
+  call_name(op, &name, &overload);
+  FbRef name_ref = fb_string(p->b, name), overload_ref = fb_string(p->b, overload);
+  fb_table_begin(p->b);
+  fb_field_ref(p->b, OPERATOR_NAME, name_ref);
+  fb_field_ref(p->b, OPERATOR_OVERLOAD, overload_ref);
+  p->operators[p->operator_count++] = fb_table_end(p->b);
+  p->op_index[op] = (int32_t)p->operator_count;
+  return (int32_t)p->operator_count - 1;
+}
+
+static bool same_place(const Graph *g, ValueId a, ValueId b) {
+  uint32_t i = g->values[a].storage, k = g->values[b].storage;
+  return i && k && g->storages[i].arena == g->storages[k].arena &&
+         g->storages[i].offset == g->storages[k].offset;
+}
+
+/* A view that costs nothing: the result is one more tensor at the same place, and no instruction.
+ * Sizes that are only known while running need the et_view call. */
+static bool write_elided_view(PlanWriter *p, NodeId n) {
+  const Node *node = node_cget(p->g, n);
+  if (!op_has_trait(node->op, OP_VIEW) || !type_is_static(value_type(p->g, node->first_result)))
+    return false;
+  ValueId from = node_value(p->g, n, 0), to = node->first_result;
+  if (writes_constant(&p->values, from) && !p->g->values[to].storage) {
+    write_constant_view(&p->values, to, from);
+    return true;
+  }
+  if (!same_place(p->g, from, to))
+    return false;
+  write_value(&p->values, to);
+  return true;
+}
+
+static void check_written(const PlanWriter *p, NodeId n, ValueId v) {
+  if (value_is_const(p->g, v))
+    BUG("node %u (%s) writes a constant", n, op_row(node_cget(p->g, n)->op)->id);
+  if (value_type(p->g, v)->kind == TYPE_TENSOR && !p->g->values[v].storage &&
+      node_cget(p->g, n)->op != OP_ET_VIEW)
+    BUG("result %u of %s has no place in memory", v, op_row(node_cget(p->g, n)->op)->id);
+}
+
+/* The values that receive the results; returns how many were added to args. */
+static uint32_t write_outs(PlanWriter *p, NodeId n, const CallShape *shape, int32_t *args) {
+  const Node *node = node_cget(p->g, n);
+  if (shape->in_place >= 0) {
+    ValueId self = node_value(p->g, n, (uint32_t)shape->in_place);
+    check_written(p, n, self);
+    for (uint32_t i = 0; i < node->result_count; i++)
+      write_alias(&p->values, node->first_result + i, self);
+    args[0] = write_value(&p->values, self);
+    return shape->trailing ? 1 : 0;
+  }
+  ValueId outs[SCHEMA_MAX_RESULTS];
+  ValueId *members = outs;
+  if (node->result_count > SCHEMA_MAX_RESULTS)
+    members = ARENA_ARRAY(p->scratch, ValueId, node->result_count);
+  for (uint32_t i = 0; i < node->result_count; i++) {
+    members[i] = node->first_result + i;
+    check_written(p, n, members[i]);
+  }
+  if (op_schema(node->op)->result_list) {
+    args[0] = args[1] = write_tensor_list(&p->values, members, node->result_count);
+    return 2;
+  }
+  for (uint32_t i = 0; i < node->result_count; i++)
+    args[i] = write_value(&p->values, members[i]);
+  if (!shape->trailing)
+    return node->result_count;
+  args[node->result_count] = node->result_count == 1
+                                 ? args[0]
+                                 : write_tensor_list(&p->values, members, node->result_count);
+  return node->result_count + 1;
+}
+
+static void write_call(PlanWriter *p, NodeId n) {
+  OpId op = node_cget(p->g, n)->op;
+  if (!op_row(op)->out)
+    BUG("'%s' has no kernel", op_row(op)->id);
+  const OpSchema *schema = op_schema(op);
+  CallShape shape = call_shape(op);
+  int32_t args[SCHEMA_MAX_ARGS + SCHEMA_MAX_RESULTS + 1];
+  uint32_t count = 0;
+  for (; count < shape.arg_count; count++)
+    args[count] = write_arg(&p->values, n, shape.args[count], &schema->args[shape.args[count]]);
+  count += write_outs(p, n, &shape, args + count);
+  if (count != shape.boxed_count)
+    BUG("%u arguments for '%s' instead of %u", count, op_row(op)->out, shape.boxed_count);
+  int32_t index = operator_index(p, op);
+  FbRef vector = fb_vector_i32(p->b, args, count);
+  fb_table_begin(p->b);
+  fb_field_i32(p->b, CALL_INDEX, index, 0);
+  fb_field_ref(p->b, CALL_ARGS, vector);
+  FbRef call = fb_table_end(p->b);
+  fb_table_begin(p->b);
+  fb_field_union(p->b, INSTRUCTION_ARGS_TYPE, PTE_KERNEL_CALL, call);
+  p->instructions[p->instruction_count++] = fb_table_end(p->b);
+}
+
+static FbRef write_inputs(PlanWriter *p) {
+  int32_t *indices = ARENA_ARRAY(p->scratch, int32_t, p->g->input_count);
+  for (uint32_t i = 0; i < p->g->input_count; i++) {
+    ValueId v = p->g->inputs[i];
+    if (value_type(p->g, v)->kind != TYPE_TENSOR)
+      BUG("input %u is no tensor: the runtime would compare it instead of taking it", i);
+    if (!p->g->values[v].storage)
+      BUG("input %u has no place in memory", i);
+    indices[i] = write_value(&p->values, v);
+  }
+  return fb_vector_i32(p->b, indices, p->g->input_count);
+}
+
+static FbRef write_outputs(PlanWriter *p) {
+  uint32_t count = graph_output_count(p->g);
+  int32_t *indices = ARENA_ARRAY(p->scratch, int32_t, count);
+  for (uint32_t i = 0; i < count; i++) {
+    ValueId v = graph_output(p->g, i);
+    const Type *t = value_type(p->g, v);
+    if (t->kind == TYPE_TENSOR && !p->g->values[v].storage)
+      BUG("output %u has no place in memory", i);
+    indices[i] = write_value(&p->values, v);
+  }
+  return fb_vector_i32(p->b, indices, count);
+}
+
+static FbRef write_chain(PlanWriter *p) {
+  for (FOR_NODES(p->g, n))
+    if (!write_elided_view(p, n))
+      write_call(p, n);
+  FbRef none = fb_vector_i32(p->b, NULL, 0);
+  FbRef instructions = fb_vector_refs(p->b, p->instructions, p->instruction_count);
+  fb_table_begin(p->b);
+  fb_field_ref(p->b, CHAIN_INPUTS, none);
+  fb_field_ref(p->b, CHAIN_OUTPUTS, none);
+  fb_field_ref(p->b, CHAIN_INSTRUCTIONS, instructions);
+  return fb_table_end(p->b);
+}
+
+/* Entry 0 is a placeholder; entry k is the arena with memory_id k. */
+static FbRef write_arena_sizes(PlanWriter *p) {
+  uint32_t count = p->g->arena_size_count ? p->g->arena_size_count : 1;
+  int64_t *sizes = ARENA_ARRAY(p->scratch, int64_t, count);
+  for (uint32_t i = 1; i < count; i++)
+    sizes[i] = (int64_t)p->g->arena_sizes[i];
+  return fb_vector_i64(p->b, sizes, count);
+}
+
+static FbRef write_plan(PlanWriter *p) {
+  FbRef inputs = write_inputs(p), chain = write_chain(p), outputs = write_outputs(p);
+  FbRef chains = fb_vector_refs(p->b, &chain, 1);
+  FbRef values = fb_vector_refs(p->b, p->values.values, p->values.count);
+  FbRef operators = fb_vector_refs(p->b, p->operators, p->operator_count);
+  FbRef delegates = fb_vector_refs(p->b, NULL, 0);
+  FbRef arenas = write_arena_sizes(p);
+  FbRef name = fb_string(p->b, intern_get(&p->g->ctx->names, p->g->name));
+  fb_table_begin(p->b);
+  fb_field_ref(p->b, PLAN_NAME, name);
+  fb_field_ref(p->b, PLAN_VALUES, values);
+  fb_field_ref(p->b, PLAN_INPUTS, inputs);
+  fb_field_ref(p->b, PLAN_OUTPUTS, outputs);
+  fb_field_ref(p->b, PLAN_CHAINS, chains);
+  fb_field_ref(p->b, PLAN_OPERATORS, operators);
+  fb_field_ref(p->b, PLAN_DELEGATES, delegates);
+  fb_field_ref(p->b, PLAN_NON_CONST_BUFFER_SIZES, arenas);
+  return fb_table_end(p->b);
+}
+
+Status plan_write(FlatBuilder *b, ConstantPool *pool, Graph *g, Arena *scratch, FbRef *plan) {
+  if (g->level != LEVEL_EXECUTORCH)
+    BUG("emitting a graph at level %s", level_name(g->level));
+  PlanWriter p = {.b = b, .g = g, .scratch = scratch};
+  value_writer_init(&p.values, b, pool, g, scratch);
+  p.op_index = ARENA_ARRAY(scratch, int32_t, OP_COUNT);
+  p.operators = ARENA_ARRAY(scratch, FbRef, OP_COUNT);
+  p.instructions = ARENA_ARRAY(scratch, FbRef, g->live_nodes);
+  *plan = write_plan(&p);
+  Status status = p.values.status;
+  value_writer_release(&p.values);
+  return status;
+}
