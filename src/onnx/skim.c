@@ -8,19 +8,17 @@
  * length: their pages are never touched. The work is linear in the bytes that are not weights. */
 #include "onnx/skim.h"
 
-#include "onnx/wire.h"
-
 enum {
   FIELD_LIMIT = 32, /* all field numbers of the schema but TensorProto.span are below */
   TYPE_LIMIT = 32,
   LENGTH_SIZE = 5,
   VARINT_MAX = 10,
   SPAN_FIELD = 1000, /* TensorProto.span */
-  OUT_CAPACITY_START = 1 << 16
+  OUT_CAPACITY_MAX_START = 64 << 20
 };
 
-/* What protobuf-c allocates is estimated (it must not be so: a file of empty messages takes a
- * hundred times its size). Real models take 3 to 12 times the bytes that are not weights. */
+/* What protobuf-c allocates is estimated and limited, since a file of empty messages would take a
+ * hundred times its size. Real models take 3 to 12 times the bytes that are not weights. */
 enum {
   DECODED_FREE = 64 << 20,
   DECODED_RATIO = 32,
@@ -161,11 +159,6 @@ static const char *short_name(const ProtobufCMessageDescriptor *message) {
   return strncmp(message->name, "onnx.", 5) == 0 ? message->name + 5 : message->name;
 }
 
-static DiagCode wire_code(WireFault wire) {
-  return wire == WIRE_TRUNCATED || wire == WIRE_LENGTH_PAST_END ? DIAG_PROTO_TRUNCATED
-                                                                : DIAG_PROTO_WIRE;
-}
-
 /* Always false, so that callers can return it. */
 ETC_PRINTF(5, 6)
 static bool fault(Skim *s, DiagCode code, const SkimType *type, const uint8_t *at,
@@ -189,7 +182,7 @@ static bool fault(Skim *s, DiagCode code, const SkimType *type, const uint8_t *a
 
 static uint8_t *reserve(Skim *s, size_t size) {
   if (size > s->out_capacity - s->out_size) {
-    size_t capacity = s->out_capacity ? s->out_capacity : OUT_CAPACITY_START;
+    size_t capacity = s->out_capacity;
     while (size > capacity - s->out_size)
       capacity *= 2;
     s->out = arena_grow(s->scratch, s->out, s->out_capacity, capacity);
@@ -236,7 +229,7 @@ static bool check_packed(Skim *s, const SkimType *type, const SkimField *known,
   else if (field->size % 4 != 0) /* floats, the only fixed width of the schema */
     wire = WIRE_TRUNCATED;
   if (wire != WIRE_OK)
-    return fault(s, wire_code(wire), type, field->payload, "packed field '%s' has %s",
+    return fault(s, onnx_wire_code(wire), type, field->payload, "packed field '%s' has %s",
                  known->descriptor->name, wire_fault_text(wire));
   s->decoded += count * sizeof(int64_t);
   return true;
@@ -348,13 +341,18 @@ static bool skim_message(Skim *s, const SkimType *type, WireReader reader, SkimD
     WireField field;
     WireFault wire = wire_next(&reader, &field);
     if (wire != WIRE_OK)
-      return fault(s, wire_code(wire), type, reader.next, "%s", wire_fault_text(wire));
+      return fault(s, onnx_wire_code(wire), type, reader.next, "%s", wire_fault_text(wire));
     if (!skim_field(s, type, &field, depth, &seen, &weights))
       return false;
   }
   if (weights)
     put_span(s, body, (uint64_t)(reader.end - body));
   return true;
+}
+
+DiagCode onnx_wire_code(WireFault fault) {
+  return fault == WIRE_TRUNCATED || fault == WIRE_LENGTH_PAST_END ? DIAG_PROTO_TRUNCATED
+                                                                  : DIAG_PROTO_WIRE;
 }
 
 static bool check_memory(Skim *s, const SkimType *model) {
@@ -373,7 +371,9 @@ Status onnx_skim(OnnxSkim *out, Arena *arena, Arena *scratch, DiagSink *sink, Di
       .base = data, .size = size, .arena = arena, .scratch = scratch, .sink = sink, .place = place};
   s.types = ARENA_ARRAY(scratch, SkimType, TYPE_LIMIT);
   const SkimType *model = skim_type(&s, &onnx__model_proto__descriptor);
-  reserve(&s, 0);
+  /* Room for all of a usual model; what is not written to costs no memory. */
+  s.out_capacity = (size_t)min_i64((int64_t)(size + size / 2 + 64), OUT_CAPACITY_MAX_START);
+  s.out = arena_alloc(scratch, s.out_capacity);
   if (!skim_message(&s, model, (WireReader){data, data + size}, (SkimDepth){1, 0}) ||
       !check_memory(&s, model))
     return s.status;

@@ -4,6 +4,7 @@
 #define ETC_ONNX_SKIM_H
 
 #include "onnx/model.h"
+#include "onnx/wire.h"
 
 enum {
   SKIM_MESSAGE_DEPTH_MAX = 100, /* the default limit of Google's readers */
@@ -24,6 +25,9 @@ typedef struct OnnxSkim {
  * than the file has bytes. */
 Status onnx_skim(OnnxSkim *out, Arena *arena, Arena *scratch, DiagSink *sink, DiagPlace place,
                  const uint8_t *data, uint64_t size);
+
+/* The code under which a fault of the wire format is reported. */
+DiagCode onnx_wire_code(WireFault fault);
 
 /* Numbers of TensorProto's data fields, which schema/onnx.proto leaves out. */
 enum {

@@ -13,7 +13,6 @@
 
 #include "onnx/external.h"
 #include "onnx/skim.h"
-#include "onnx/wire.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "raw data is used in place, so the host must be little-endian");
@@ -189,7 +188,7 @@ static Status find_fields(const ViewJob *job, const OnnxTensorSpan *span, DataFi
     if (fault == WIRE_OK && is_data_field(field.number))
       fault = add_piece(data, &field);
     if (fault != WIRE_OK)
-      return diag_report(job->sink, DIAG_PROTO_TRUNCATED, job->place, "%s: its data has %s",
+      return diag_report(job->sink, onnx_wire_code(fault), job->place, "%s: its data has %s",
                          job->what, wire_fault_text(fault));
   }
   return STATUS_OK;
