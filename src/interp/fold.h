@@ -1,6 +1,7 @@
-/* Folding while building: a builder hook (ir/builder.h) that evaluates ops over constants with their reference kernels, and knows the
- * elements of small integer tensors made from shapes even when those are symbolic, so that the shape arithmetic of exported
- * models never becomes kernels. */
+/* Folding while building: a builder hook (ir/builder.h) that evaluates ops over constants with
+ * their reference kernels, and knows the elements of small integer tensors made from shapes even
+ * when those are symbolic, so that the shape arithmetic of exported models never becomes kernels.
+ */
 #ifndef ETC_INTERP_FOLD_H
 #define ETC_INTERP_FOLD_H
 
@@ -9,9 +10,11 @@
 typedef struct Fold {
   Arena arena;             /* contents */
   Arena scratch;           /* one evaluation */
-  const SymInt **contents; /* by ValueId: known elements of an integer/bool tensor that is not a constant; NULL = unknown */
+  const SymInt **contents; /* by ValueId: known elements of an integer/bool tensor that is not a
+                              constant; NULL = unknown */
   uint32_t capacity;
-  uint64_t limit;          /* a folded result may have at most limit bytes, or as many as its operands together */
+  uint64_t
+      limit; /* a folded result may have at most limit bytes, or as many as its operands together */
 } Fold;
 
 #define FOLD_LIMIT_DEFAULT ((uint64_t)1 << 20)
@@ -19,11 +22,13 @@ typedef struct Fold {
 
 void fold_init(Fold *f, uint64_t limit); /* limit 0: the default */
 void fold_release(Fold *f);
-/* The hook: b->fold = fold_node, b->fold_data = Fold. Returns a constant (or an equal known value) or 0. */
+/* The hook: b->fold = fold_node, b->fold_data = Fold. Returns a constant (or an equal known value)
+ * or 0. */
 ValueId fold_node(Builder *b, NodeId n);
 /* Declares the elements of v (an integer tensor of count elements); copied. */
 void fold_set_contents(Fold *f, ValueId v, const SymInt *values, uint32_t count);
-/* The elements of an integer or bool tensor: of a constant, or known. NULL when not known or too many. In arena. */
+/* The elements of an integer or bool tensor: of a constant, or known. NULL when not known or too
+ * many. In arena. */
 const SymInt *fold_contents(Fold *f, const Graph *g, ValueId v, Arena *arena, uint32_t *count);
 /* May this op be evaluated at compile time (pure, not random, has a kernel)? */
 bool fold_allowed(OpId op);

@@ -1,0 +1,413 @@
+/* Folding while building; see fold.h. */
+#include "interp/fold.h"
+
+#include "interp/interp.h"
+
+void fold_init(Fold *f, uint64_t limit) {
+  *f = (Fold){.limit = limit ? limit : FOLD_LIMIT_DEFAULT};
+  arena_init(&f->arena);
+  arena_init(&f->scratch);
+}
+
+void fold_release(Fold *f) {
+  arena_release(&f->arena);
+  arena_release(&f->scratch);
+  xfree(f->contents);
+  *f = (Fold){0};
+}
+
+void fold_set_contents(Fold *f, ValueId v, const SymInt *values, uint32_t count) {
+  if (v >= f->capacity) {
+    uint32_t old = f->capacity, wanted = v + 1;
+    f->contents = pool_reserve(f->contents, &f->capacity, wanted, sizeof *f->contents);
+    memset(f->contents + old, 0, (f->capacity - old) * sizeof *f->contents);
+  }
+  SymInt *copy = ARENA_ARRAY(&f->arena, SymInt, count + 1);
+  if (count)
+    memcpy(copy, values, count * sizeof *copy);
+  f->contents[v] = copy;
+}
+
+/* Elements of a small static integer tensor type; 0 otherwise (rank 0 has one). */
+static bool small_int_type(const Type *t, uint32_t *count) {
+  if (t->kind != TYPE_TENSOR || !(dtype_is_int((DType)t->dtype) || t->dtype == DTYPE_BOOL) ||
+      t->dtype == DTYPE_U64)
+    return false;
+  uint64_t n = 1;
+  for (uint32_t i = 0; i < t->rank; i++)
+    if (!sym_is_const(t->dims[i]) || !mul_u64(n, (uint64_t)t->dims[i], &n) || n > FOLD_CONTENTS_MAX)
+      return false;
+  *count = (uint32_t)n;
+  return true;
+}
+
+const SymInt *fold_contents(Fold *f, const Graph *g, ValueId v, Arena *arena, uint32_t *count) {
+  if (!small_int_type(value_type(g, v), count))
+    return NULL;
+  if (!value_is_const(g, v))
+    return v < f->capacity ? f->contents[v] : NULL;
+  Tensor t = interp_constant(g, v, arena);
+  SymInt *values = ARENA_ARRAY(arena, SymInt, *count + 1);
+  for (uint32_t i = 0; i < *count; i++)
+    values[i] = sym_const(tensor_load_int(&t, i));
+  return values;
+}
+
+bool fold_allowed(OpId op) {
+  return op_row(op)->kernel && !op_has_trait(op, OP_RANDOM | OP_EFFECT | OP_PRIM);
+}
+
+/* --- evaluation of constants --- */
+
+/* Bytes of the operands together, or false when one is not a constant. */
+static bool operands_constant(const Graph *g, NodeId n, uint64_t *bytes) {
+  *bytes = 0;
+  const Node *node = node_cget(g, n);
+  for (uint32_t i = 0; i < node->arg_count; i++) {
+    const Arg *arg = node_arg(g, n, i);
+    uint32_t uses = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
+    for (uint32_t k = 0; k < uses; k++) {
+      ValueId v = g->uses[arg->at + k].value;
+      if (v && !value_is_const(g, v))
+        return false;
+      if (v)
+        *bytes += value_constant(g, v)->size;
+    }
+  }
+  return true;
+}
+
+static bool results_fit(const Fold *f, const Graph *g, NodeId n, uint64_t operand_bytes) {
+  uint64_t total = 0;
+  for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++) {
+    const Type *t = value_type(g, node_result(g, n, i));
+    uint64_t bytes = type_bytes_upper(g, t);
+    if (t->kind != TYPE_TENSOR || !type_is_static(t) || !add_u64(total, bytes, &total))
+      return false;
+  }
+  return total <= f->limit || total <= operand_bytes;
+}
+
+/* A view of a constant is the constant under another type: no bytes move. */
+static ValueId fold_view(Graph *g, NodeId n) {
+  ValueId base = node_value(g, n, 0);
+  Constant bytes = *value_constant(g, base);
+  return graph_add_constant(g, value_get(g, node_result(g, n, 0))->type, bytes, 0);
+}
+
+static ValueId fold_constants(Fold *f, Builder *b, NodeId n) {
+  Graph *g = b->g;
+  uint64_t operand_bytes;
+  OpId op = node_cget(g, n)->op;
+  if (!fold_allowed(op) || op_has_trait(op, OP_DATA_SHAPE) ||
+      !operands_constant(g, n, &operand_bytes) || !results_fit(f, g, n, operand_bytes))
+    return 0;
+  uint32_t count = node_cget(g, n)->result_count;
+  if (op_has_trait(op, OP_VIEW) && count == 1)
+    return fold_view(g, n);
+  arena_reset(&f->scratch);
+  Tensor *results = ARENA_ARRAY(&f->scratch, Tensor, count);
+  Status status = interp_eval_const_node(g, n, &f->scratch, results, g->ctx->sink);
+  if (status == STATUS_UNSUPPORTED)
+    return 0;
+  if (status != STATUS_OK) {
+    b->status = status;
+    return 0;
+  }
+  ValueId first = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    ValueId v = graph_add_constant_copy(g, value_get(g, node_result(g, n, i))->type,
+                                        results[i].data, tensor_bytes(&results[i]));
+    first = first ? first : v;
+  }
+  return first;
+}
+
+/* --- known elements --- */
+
+typedef struct Known {
+  Fold *f;
+  Graph *g;
+  NodeId n;
+  uint32_t count; /* of the result */
+  SymInt *out;
+} Known;
+
+static const SymInt *operand(Known *k, uint32_t arg, uint32_t *count) {
+  const Arg *a = node_arg(k->g, k->n, arg);
+  return a->kind == ARG_VALUE && k->g->uses[a->at].value
+             ? fold_contents(k->f, k->g, k->g->uses[a->at].value, &k->f->scratch, count)
+             : NULL;
+}
+
+static bool known_copy(Known *k) {
+  uint32_t count;
+  const SymInt *x = operand(k, 0, &count);
+  if (!x || count != k->count)
+    return false;
+  memcpy(k->out, x, count * sizeof *x);
+  return true;
+}
+
+static bool known_cast(Known *k) {
+  DType to = value_dtype(k->g, node_result(k->g, k->n, 0)),
+        from = value_dtype(k->g, node_value(k->g, k->n, 0));
+  return dtype_is_int(from) && (to == DTYPE_I64 || to == DTYPE_I32) && known_copy(k);
+}
+
+static bool known_scalar(Known *k) {
+  const Arg *a = node_arg(k->g, k->n, 0);
+  if (a->kind != ARG_INT || value_dtype(k->g, node_result(k->g, k->n, 0)) != DTYPE_I64)
+    return false;
+  k->out[0] = a->i;
+  return true;
+}
+
+static bool known_cat(Known *k) {
+  uint32_t at = 0;
+  if (value_rank(k->g, node_result(k->g, k->n, 0)) != 1)
+    return false;
+  for (uint32_t i = 0; i < node_list_count(k->g, k->n, 0); i++) {
+    uint32_t count;
+    const SymInt *x =
+        fold_contents(k->f, k->g, node_list_value(k->g, k->n, 0, i), &k->f->scratch, &count);
+    if (!x || at + count > k->count)
+      return false;
+    memcpy(k->out + at, x, count * sizeof *x);
+    at += count;
+  }
+  return at == k->count;
+}
+
+/* slice, select and index_select of a vector. */
+static bool known_pick(Known *k) {
+  uint32_t count, index_count = 0;
+  OpId op = node_cget(k->g, k->n)->op;
+  const SymInt *x = operand(k, 0, &count),
+               *index = op == OP_INDEX_SELECT ? operand(k, 2, &index_count) : NULL;
+  if (!x || value_rank(k->g, node_value(k->g, k->n, 0)) != 1)
+    return false;
+  int64_t start = 0, step = 1;
+  if (op == OP_SLICE_COPY_TENSOR) {
+    start = node_absent(k->g, k->n, 2) ? 0 : node_int(k->g, k->n, 2);
+    step = node_int(k->g, k->n, 4);
+  } else if (op == OP_SELECT_COPY_INT) {
+    start = node_int(k->g, k->n, 2);
+  } else if (!index || index_count != k->count) {
+    return false;
+  }
+  if (!sym_is_const(start) || !sym_is_const(step))
+    return false;
+  if (start < 0)
+    start += count;
+  for (uint32_t i = 0; i < k->count; i++) {
+    int64_t at = index ? index[i] : start + (int64_t)i * step;
+    if (at < 0 || at >= count)
+      return false;
+    k->out[i] = x[at];
+  }
+  return true;
+}
+
+/* Element i of an operand broadcast to the result; only a single element or the same count
+ * broadcasts here. */
+static bool binary_operands(Known *k, const SymInt **a, const SymInt **b, uint32_t *na,
+                            uint32_t *nb) {
+  *a = operand(k, 0, na);
+  *b = operand(k, 1, nb);
+  return *a && *b && (*na == k->count || *na == 1) && (*nb == k->count || *nb == 1);
+}
+
+static bool arith(Known *k, OpId op, SymInt a, SymInt b, SymInt *out) {
+  SymTable *t = &k->g->syms;
+  int64_t alpha = 1;
+  if (op == OP_ADD_TENSOR || op == OP_SUB_TENSOR) {
+    const Arg *arg = node_arg(k->g, k->n, 2);
+    if (arg->kind != ARG_INT)
+      return false;
+    alpha = arg->i;
+  }
+  switch ((enum Op)op) {
+  case OP_ADD_TENSOR:
+    *out = sym_add(t, a, sym_mul(t, b, alpha));
+    return true;
+  case OP_SUB_TENSOR:
+    *out = sym_sub(t, a, sym_mul(t, b, alpha));
+    return true;
+  case OP_MUL_TENSOR:
+    *out = sym_mul(t, a, b);
+    return true;
+  case OP_DIV_TENSOR_MODE:
+    if (sym_lower(t, a) < 0 || sym_lower(t, b) <= 0)
+      return false;
+    *out = sym_floordiv(t, a, b);
+    return true;
+  case OP_FLOOR_DIVIDE:
+    if (sym_lower(t, b) <= 0)
+      return false;
+    *out = sym_floordiv(t, a, b);
+    return true;
+  case OP_MINIMUM:
+    *out = sym_min(t, a, b);
+    return true;
+  case OP_MAXIMUM:
+    *out = sym_max(t, a, b);
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* A comparison whose answer is the same for the whole range of the symbols. */
+static bool compare(Known *k, OpId op, SymInt a, SymInt b, SymInt *out) {
+  SymTable *t = &k->g->syms;
+  int answer = -1;
+  switch ((enum Op)op) {
+  case OP_EQ_TENSOR:
+    answer = sym_known_eq(t, a, b);
+    break;
+  case OP_NE_TENSOR:
+    answer = sym_known_eq(t, a, b);
+    answer = answer < 0 ? -1 : !answer;
+    break;
+  case OP_LT_TENSOR:
+    answer = sym_known_lt(t, a, b);
+    break;
+  case OP_GT_TENSOR:
+    answer = sym_known_lt(t, b, a);
+    break;
+  case OP_LE_TENSOR:
+    answer = sym_known_le(t, a, b);
+    break;
+  case OP_GE_TENSOR:
+    answer = sym_known_le(t, b, a);
+    break;
+  default:
+    break;
+  }
+  *out = answer;
+  return answer >= 0;
+}
+
+static bool known_binary(Known *k) {
+  const SymInt *a, *b;
+  uint32_t na, nb;
+  OpId op = node_cget(k->g, k->n)->op;
+  if (!binary_operands(k, &a, &b, &na, &nb))
+    return false;
+  for (uint32_t i = 0; i < k->count; i++) {
+    SymInt x = a[na == 1 ? 0 : i], y = b[nb == 1 ? 0 : i];
+    if (!arith(k, op, x, y, &k->out[i]) && !compare(k, op, x, y, &k->out[i]))
+      return false;
+  }
+  return true;
+}
+
+static bool known_where(Known *k) {
+  uint32_t nc, na, nb;
+  const SymInt *c = operand(k, 0, &nc), *a = operand(k, 1, &na), *b = operand(k, 2, &nb);
+  if (!c || !a || !b || (nc != k->count && nc != 1) || (na != k->count && na != 1) ||
+      (nb != k->count && nb != 1))
+    return false;
+  for (uint32_t i = 0; i < k->count; i++) {
+    SymInt condition = c[nc == 1 ? 0 : i];
+    if (!sym_is_const(condition))
+      return false;
+    k->out[i] = condition ? a[na == 1 ? 0 : i] : b[nb == 1 ? 0 : i];
+  }
+  return true;
+}
+
+static bool known_neg(Known *k) {
+  if (!known_copy(k))
+    return false;
+  for (uint32_t i = 0; i < k->count; i++)
+    k->out[i] = sym_sub(&k->g->syms, 0, k->out[i]);
+  return true;
+}
+
+static bool known_fill(Known *k) {
+  uint32_t count;
+  const SymInt *x = operand(k, 0, &count);
+  if (!x || count != 1)
+    return known_copy(k);
+  for (uint32_t i = 0; i < k->count; i++)
+    k->out[i] = x[0];
+  return true;
+}
+
+static bool known_prod(Known *k) {
+  uint32_t count;
+  const SymInt *x = operand(k, 0, &count);
+  if (!x || k->count != 1 || value_rank(k->g, node_value(k->g, k->n, 0)) > 1)
+    return false;
+  k->out[0] = 1;
+  for (uint32_t i = 0; i < count; i++)
+    k->out[0] = sym_mul(&k->g->syms, k->out[0], x[i]);
+  return true;
+}
+
+static bool known_elements(Known *k) {
+  OpId op = node_cget(k->g, k->n)->op;
+  switch ((enum Op)op) {
+  case OP_TO_COPY:
+    return known_cast(k);
+  case OP_CLONE:
+    return known_copy(k);
+  case OP_SCALAR_TENSOR:
+    return known_scalar(k);
+  case OP_CAT:
+    return known_cat(k);
+  case OP_SLICE_COPY_TENSOR:
+  case OP_SELECT_COPY_INT:
+  case OP_INDEX_SELECT:
+    return known_pick(k);
+  case OP_WHERE_SELF:
+    return known_where(k);
+  case OP_NEG:
+    return known_neg(k);
+  case OP_EXPAND_COPY:
+    return known_fill(k);
+  case OP_PROD:
+  case OP_PROD_DIM_INT:
+    return known_prod(k);
+  default:
+    return op_has_trait(op, OP_VIEW) ? known_copy(k)
+                                     : op_has_trait(op, OP_ELEMENTWISE) &&
+                                           node_cget(k->g, k->n)->arg_count >= 2 && known_binary(k);
+  }
+}
+
+/* Records the known elements of the result; when all are numbers the result becomes a constant. */
+static ValueId fold_known(Fold *f, Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId result = node_result(g, n, 0);
+  uint32_t count;
+  if (node_cget(g, n)->result_count != 1 || !small_int_type(value_type(g, result), &count))
+    return 0;
+  arena_reset(&f->scratch);
+  Known k = {f, g, n, count, ARENA_ARRAY(&f->scratch, SymInt, count + 1)};
+  if (!known_elements(&k))
+    return 0;
+  bool constant = true;
+  for (uint32_t i = 0; i < count; i++)
+    constant &= sym_is_const(k.out[i]);
+  if (!constant) {
+    fold_set_contents(f, result, k.out, count);
+    return 0;
+  }
+  TypeId type = value_get(g, result)->type;
+  const Type *t = type_get(g, type);
+  Tensor data = {.dtype = (DType)t->dtype, .rank = 1, .dims = {count}};
+  data.data = arena_alloc(&f->scratch, tensor_bytes(&data) + 1);
+  data.capacity = tensor_bytes(&data);
+  for (uint32_t i = 0; i < count; i++)
+    tensor_store_int(&data, i, k.out[i]);
+  return graph_add_constant_copy(g, type, data.data, tensor_bytes(&data));
+}
+
+ValueId fold_node(Builder *b, NodeId n) {
+  Fold *f = b->fold_data;
+  ValueId folded = fold_constants(f, b, n);
+  return folded || b->status != STATUS_OK ? folded : fold_known(f, b, n);
+}

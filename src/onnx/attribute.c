@@ -1,0 +1,146 @@
+/* Attributes of the current node, references to a calling node's attributes resolved. */
+#include "onnx/import_state.h"
+
+static const Onnx__AttributeProto *find_in(Onnx__AttributeProto *const *attributes, size_t count,
+                                           const char *name) {
+  for (size_t i = 0; i < count; i++)
+    if (sv_eq(onnx_text(attributes[i]->name), sv_from(name)))
+      return attributes[i];
+  return NULL;
+}
+
+/* A reference names an attribute of the node that called the function; the function may have a
+ * default for it. */
+static const Onnx__AttributeProto *resolve(const Frame *frame, const Onnx__AttributeProto *a) {
+  while (a && a->ref_attr_name && *a->ref_attr_name) {
+    while (frame && !frame->function)
+      frame = frame->parent;
+    if (!frame)
+      return NULL;
+    const char *name = a->ref_attr_name;
+    a = find_in(frame->call->attribute, frame->call->n_attribute, name);
+    if (!a)
+      return find_in(frame->function->attribute_proto, frame->function->n_attribute_proto, name);
+    frame = frame->caller;
+  }
+  return a;
+}
+
+const Onnx__AttributeProto *import_attribute(Import *im, const char *name) {
+  if (im->b.status != STATUS_OK)
+    return NULL;
+  return resolve(im->frame, find_in(im->node->attribute, im->node->n_attribute, name));
+}
+
+bool import_check_attributes(Import *im) {
+  const Onnx__NodeProto *node = im->node;
+  if (node->n_attribute > 1000)
+    import_fail(im, DIAG_ATTR_VALUE, "node has %zu attributes", node->n_attribute);
+  const Frame *frame = im->frame;
+  while (frame && !frame->function)
+    frame = frame->parent;
+  for (size_t i = 0; i < node->n_attribute && import_ok(im); i++) {
+    const Onnx__AttributeProto *a = node->attribute[i];
+    if (!a->name || !*a->name)
+      import_fail(im, DIAG_ATTR_VALUE, "attribute %zu has no name", i);
+    else if (find_in(node->attribute, i, a->name))
+      import_fail(im, DIAG_ATTR_TWICE, "attribute '%s' is given twice", a->name);
+    else if (a->ref_attr_name && *a->ref_attr_name && !frame)
+      import_fail(im, DIAG_ATTR_VALUE,
+                  "attribute '%s' refers to '%s' of a caller, but the node is in no function",
+                  a->name, a->ref_attr_name);
+  }
+  return import_ok(im);
+}
+
+static const char *type_text(Onnx__AttributeProto__AttributeType type) {
+  static const char *const names[] = {"undefined", "float", "int",     "string",  "tensor", "graph",
+                                      "floats",    "ints",  "strings", "tensors", "graphs"};
+  return (size_t)type < COUNT_OF(names) ? names[type] : "another type";
+}
+
+/* The attribute with the wanted type. Files without the type field (old exporters) are told by the
+ * field that is set. */
+static const Onnx__AttributeProto *typed(Import *im, const char *name,
+                                         Onnx__AttributeProto__AttributeType wanted) {
+  const Onnx__AttributeProto *a = import_attribute(im, name);
+  if (!a)
+    return NULL;
+  if (a->has_type && a->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED &&
+      a->type != wanted) {
+    import_fail(im, DIAG_ATTR_TYPE, "attribute '%s' is %s, not %s", name, type_text(a->type),
+                type_text(wanted));
+    return NULL;
+  }
+  return a;
+}
+
+#define ATTR(kind) ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__##kind
+
+bool attr_has(Import *im, const char *name) { return import_attribute(im, name) != NULL; }
+
+int64_t attr_int(Import *im, const char *name, int64_t otherwise) {
+  const Onnx__AttributeProto *a = typed(im, name, ATTR(INT));
+  return a ? sym_const(a->i) : otherwise;
+}
+
+int64_t attr_int_required(Import *im, const char *name) {
+  if (import_ok(im) && !attr_has(im, name))
+    import_fail(im, DIAG_ATTR_MISSING, "attribute '%s' is missing", name);
+  return attr_int(im, name, 0);
+}
+
+double attr_float(Import *im, const char *name, double otherwise) {
+  const Onnx__AttributeProto *a = typed(im, name, ATTR(FLOAT));
+  return a ? (double)a->f : otherwise;
+}
+
+StrView attr_str(Import *im, const char *name, const char *otherwise) {
+  const Onnx__AttributeProto *a = typed(im, name, ATTR(STRING));
+  return a ? (StrView){(const char *)a->s.data, a->s.len} : sv_from(otherwise);
+}
+
+bool attr_ints(Import *im, const char *name, const int64_t **values, uint32_t *count) {
+  const Onnx__AttributeProto *a = typed(im, name, ATTR(INTS));
+  *values = NULL;
+  *count = 0;
+  if (!a)
+    return false;
+  if (a->n_ints > UINT32_MAX / 16) {
+    import_fail(im, DIAG_ATTR_VALUE, "attribute '%s' has %zu elements", name, a->n_ints);
+    return false;
+  }
+  *values = a->ints;
+  *count = (uint32_t)a->n_ints;
+  return true;
+}
+
+bool attr_floats(Import *im, const char *name, const float **values, uint32_t *count) {
+  const Onnx__AttributeProto *a = typed(im, name, ATTR(FLOATS));
+  *values = a ? a->floats : NULL;
+  *count = a && a->n_floats < UINT32_MAX / 16 ? (uint32_t)a->n_floats : 0;
+  return a != NULL;
+}
+
+bool attr_strs(Import *im, const char *name, StrView **values, uint32_t *count) {
+  const Onnx__AttributeProto *a = typed(im, name, ATTR(STRINGS));
+  *values = NULL;
+  *count = 0;
+  if (!a || a->n_strings > UINT32_MAX / 64)
+    return false;
+  *values = ARENA_ARRAY(&im->scratch, StrView, a->n_strings);
+  for (size_t i = 0; i < a->n_strings; i++)
+    (*values)[i] = (StrView){(const char *)a->strings[i].data, a->strings[i].len};
+  *count = (uint32_t)a->n_strings;
+  return true;
+}
+
+const Onnx__TensorProto *attr_tensor(Import *im, const char *name) {
+  const Onnx__AttributeProto *a = typed(im, name, ATTR(TENSOR));
+  return a ? a->t : NULL;
+}
+
+const Onnx__GraphProto *attr_graph(Import *im, const char *name) {
+  const Onnx__AttributeProto *a = typed(im, name, ATTR(GRAPH));
+  return a ? a->g : NULL;
+}

@@ -1,0 +1,264 @@
+/* The importer's driver: one walk over the nodes, each translated at the op version that the model
+ * imports, folded as it is built. A node that cannot be translated poisons its outputs and the walk
+ * goes on, so that one run reports everything. Operators and their versions: translators.def. */
+#include "onnx/import.h"
+
+#include <stdlib.h>
+
+#include "onnx/import_state.h"
+#include "support/text.h"
+
+typedef struct TranslatorRow {
+  OnnxOpRow row;
+  void (*translate)(Import *im);
+} TranslatorRow;
+
+static const TranslatorRow rows[] = {
+#define ONNX(domain_, name_, since_, until_, min_, max_, function, lowering_)                      \
+  {{.domain = domain_,                                                                             \
+    .name = name_,                                                                                 \
+    .since = since_,                                                                               \
+    .until = until_,                                                                               \
+    .min_inputs = min_,                                                                            \
+    .max_inputs = max_,                                                                            \
+    .lowering = lowering_},                                                                        \
+   function},
+#include "onnx/translators.def"
+#undef ONNX
+};
+
+const OnnxOpRow *onnx_op_row(uint32_t i) { return i < COUNT_OF(rows) ? &rows[i].row : NULL; }
+
+static StrView canonical_domain(StrView domain) {
+  return sv_eq_str(domain, "ai.onnx") ? SV("") : domain;
+}
+
+/* The row for an op of this version; *named tells whether the name exists at all. Rows are few
+ * enough for a scan with the first byte compared first; measured far below the cost of building the
+ * node. */
+static const TranslatorRow *find_row(StrView domain, StrView name, int64_t opset, bool *named) {
+  *named = false;
+  for (size_t i = 0; i < COUNT_OF(rows); i++) {
+    const OnnxOpRow *r = &rows[i].row;
+    if (r->name[0] != name.data[0] || !sv_eq_str(name, r->name) || !sv_eq_str(domain, r->domain))
+      continue;
+    *named = true;
+    if (opset >= r->since && (r->until == 0 || opset <= r->until))
+      return &rows[i];
+  }
+  return NULL;
+}
+
+/* --- unsupported ops: collected, reported once each --- */
+
+static void note_unsupported(Import *im, StrView domain, StrView op) {
+  ImportState *s = im->state;
+  s->failed = true;
+  for (uint32_t i = 0; i < s->unsupported_count; i++)
+    if (sv_eq(s->unsupported[i].op, op) && sv_eq(s->unsupported[i].domain, domain)) {
+      s->unsupported[i].count++;
+      return;
+    }
+  if (s->unsupported_count < IMPORT_UNSUPPORTED_MAX)
+    s->unsupported[s->unsupported_count++] =
+        (Unsupported){domain, op, im->opset, 1, graph_place(im->g, im->b.loc)};
+}
+
+static void hint_nearest(Diag *d, const Unsupported *u) {
+  const char *names[COUNT_OF(rows)];
+  size_t count = 0;
+  for (size_t i = 0; i < COUNT_OF(rows); i++)
+    if (sv_eq_str(u->domain, rows[i].row.domain))
+      names[count++] = rows[i].row.name;
+  int nearest = text_nearest(u->op, names, count);
+  if (nearest >= 0 && !sv_eq_str(u->op, names[nearest]))
+    diag_hint(d, "did you mean '%s'?", names[nearest]);
+}
+
+static void report_unsupported(Import *im) {
+  ImportState *s = im->state;
+  for (uint32_t i = 0; i < s->unsupported_count; i++) {
+    const Unsupported *u = &s->unsupported[i];
+    Diag *d = diag_begin(im->ctx->sink, DIAG_UNSUPPORTED_OP, u->first);
+    diag_message(d,
+                 "operator '%s" SV_FMT "%s" SV_FMT "' of opset %lld is not supported (%u node%s)",
+                 "", SV_ARG(u->domain), u->domain.size ? "." : "", SV_ARG(u->op),
+                 (long long)u->opset, u->count, u->count == 1 ? "" : "s");
+    if (i == 0 && s->unsupported_count > 1)
+      diag_note(d, "%u operators of this model are not supported", s->unsupported_count);
+    hint_nearest(d, u);
+    (void)diag_end(d);
+  }
+}
+
+/* --- one node --- */
+
+static void poison_outputs(Import *im) {
+  for (uint32_t i = 0; i < out_count(im); i++)
+    if (out_wanted(im, i)) {
+      BindingSlot *slot = scope_slot(im, im->frame, import_name(im, im->node->output[i]));
+      if (slot->binding.kind == BIND_NONE)
+        slot->binding = (Binding){.kind = BIND_POISON};
+    }
+}
+
+/* Is name produced by a node of the list at or after `from`? */
+static bool produced_later(Onnx__NodeProto *const *nodes, size_t count, size_t from, StrView name) {
+  for (size_t i = from; i < count; i++)
+    for (size_t k = 0; k < nodes[i]->n_output; k++)
+      if (sv_eq(onnx_text(nodes[i]->output[k]), name))
+        return true;
+  return false;
+}
+
+/* True when every input is defined and sound; reports undefined names. */
+static bool inputs_defined(Import *im, Onnx__NodeProto *const *nodes, size_t count, size_t at) {
+  bool poisoned = false;
+  for (uint32_t i = 0; i < in_count(im); i++) {
+    StrView name = onnx_text(im->node->input[i]);
+    if (!name.size)
+      continue;
+    Binding binding = import_lookup(im, intern_add(&im->ctx->names, name));
+    poisoned |= binding.kind == BIND_POISON;
+    if (binding.kind != BIND_NONE)
+      continue;
+    if (produced_later(nodes, count, at, name))
+      import_fail(im, DIAG_GRAPH_CYCLE,
+                  "input '" SV_FMT
+                  "' is produced by this or a later node: the nodes form a cycle or are not sorted",
+                  SV_ARG(name));
+    else
+      import_fail(im, DIAG_NAME_UNDEFINED, "input '" SV_FMT "' is not defined", SV_ARG(name));
+    return false;
+  }
+  if (poisoned)
+    im->state->failed = true;
+  return !poisoned;
+}
+
+static bool input_count_fits(Import *im, const OnnxOpRow *row) {
+  int count = (int)in_count(im);
+  if (count >= row->min_inputs && (row->max_inputs < 0 || count <= row->max_inputs))
+    return true;
+  import_fail(im, DIAG_INPUT_COUNT, "%s takes %d%s input%s, the node has %d", row->name,
+              count < row->min_inputs ? row->min_inputs : row->max_inputs,
+              row->min_inputs == row->max_inputs ? ""
+              : count < row->min_inputs          ? " or more"
+                                                 : " or fewer",
+              row->min_inputs == 1 && row->max_inputs == 1 ? "" : "s", count);
+  return false;
+}
+
+static void check_outputs_bound(Import *im) {
+  for (uint32_t i = 0; i < out_count(im) && import_ok(im); i++)
+    if (out_wanted(im, i) &&
+        import_lookup(im, import_name(im, im->node->output[i])).kind == BIND_NONE)
+      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "output %u ('%s') of %s is not supported", i,
+                  im->node->output[i], im->node->op_type);
+}
+
+static void translate_node(Import *im, Onnx__NodeProto *const *nodes, size_t count, size_t at) {
+  StrView domain = canonical_domain(onnx_text(im->node->domain)), op = onnx_text(im->node->op_type);
+  if (!op.size) {
+    import_fail(im, DIAG_UNSUPPORTED_OP, "the node has no op type");
+    return;
+  }
+  im->opset = onnx_opset_version(im->frame->imports, im->frame->import_count, domain);
+  const Onnx__FunctionProto *function = import_function(im, im->node);
+  bool named;
+  const TranslatorRow *row = function ? NULL : find_row(domain, op, im->opset, &named);
+  if (!function && !row) {
+    note_unsupported(im, domain, op);
+    poison_outputs(im);
+    return;
+  }
+  if (!inputs_defined(im, nodes, count, at) || !import_check_attributes(im))
+    return;
+  if (function) {
+    import_call(im, function);
+    return;
+  }
+  if (!input_count_fits(im, &row->row))
+    return;
+  row->translate(im);
+  check_outputs_bound(im);
+}
+
+void import_nodes(Import *im, Onnx__NodeProto *const *nodes, size_t count) {
+  Frame *frame = im->frame;
+  bool top = frame->depth == 0;
+  for (size_t i = 0; i < count; i++) {
+    const Onnx__NodeProto *node = nodes[i];
+    im->node = node;
+    im->b.loc = graph_add_loc(im->g, (Loc){.name = import_name(im, node->name),
+                                           .op_type = import_name(im, node->op_type),
+                                           .scope = frame->path,
+                                           .index = (int32_t)(i > INT32_MAX ? INT32_MAX : i)});
+    if (++im->state->nodes > IMPORT_NODES_MAX) {
+      im->b.status = STATUS_OK;
+      import_fail(im, DIAG_FUNCTION_TOO_LARGE, "inlining makes more than %d nodes",
+                  IMPORT_NODES_MAX);
+      im->state->failed = true;
+      return;
+    }
+    translate_node(im, nodes, count, i);
+    im->node = node; /* calls change it */
+    if (im->b.status != STATUS_OK || im->state->failed)
+      poison_outputs(im);
+    if (im->b.status != STATUS_OK) {
+      im->state->failed = true;
+      im->b.status = STATUS_OK;
+    }
+    if (top)
+      arena_reset(&im->scratch);
+    if (im->state->nodes > IMPORT_NODES_MAX || im->ctx->sink->errors > 200)
+      return;
+  }
+}
+
+/* --- the whole graph --- */
+
+static Status import_graph(Import *im) {
+  const Onnx__GraphProto *graph = im->model->proto->graph;
+  TRY(import_initializers(im, graph));
+  TRY(import_inputs(im, graph));
+  import_declare(im, graph->value_info, graph->n_value_info);
+  import_declare(im, graph->output, graph->n_output);
+  import_nodes(im, graph->node, graph->n_node);
+  report_unsupported(im);
+  TRY(import_outputs(im, graph));
+  return im->state->failed ? STATUS_UNSUPPORTED : STATUS_OK;
+}
+
+Status onnx_import(Context *ctx, OnnxModel *model, const ImportOptions *options, Graph **result) {
+  *result = NULL;
+  Graph *g = graph_new(ctx, options->method.size ? options->method : SV("forward"));
+  ImportState *state = xrealloc(NULL, sizeof *state);
+  *state = (ImportState){0};
+  arena_init(&state->arena);
+  strbuf_init(&state->missing_dims);
+  fold_init(&state->fold, options->fold_limit);
+  Frame main_frame = {.imports = model->proto->opset_import,
+                      .import_count = model->proto->n_opset_import,
+                      .id = ++state->frame_count};
+  Import im = {.b = {.g = g, .fold = fold_node, .fold_data = &state->fold},
+               .g = g,
+               .ctx = ctx,
+               .model = model,
+               .options = options,
+               .frame = &main_frame,
+               .state = state};
+  arena_init(&im.scratch);
+  Status status = import_graph(&im);
+  arena_release(&im.scratch);
+  fold_release(&state->fold);
+  strbuf_release(&state->missing_dims);
+  arena_release(&state->arena);
+  xfree(state->dims);
+  xfree(state);
+  if (status == STATUS_OK)
+    *result = g;
+  else
+    graph_free(g);
+  return status;
+}

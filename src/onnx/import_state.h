@@ -1,0 +1,92 @@
+/* What the files of the importer share; translators see translate.h only. */
+#ifndef ETC_ONNX_IMPORT_STATE_H
+#define ETC_ONNX_IMPORT_STATE_H
+
+#include "interp/fold.h"
+#include "onnx/translate.h"
+
+enum {
+  IMPORT_DEPTH_MAX = 64, /* function calls and subgraphs within each other */
+  IMPORT_NODES_MAX =
+      4000000, /* nodes translated, inlined ones included: stops 2^n inlining bombs */
+  IMPORT_UNSUPPORTED_MAX = 256
+};
+
+/* One graph or function body being translated. Frames of subgraphs see the names of their parent;
+ * function bodies see only their own. */
+struct Frame {
+  Frame *parent;               /* lexical, NULL for the main graph and functions */
+  Frame *caller;               /* dynamic, NULL for the main graph */
+  const Onnx__NodeProto *call; /* function bodies: the calling node, for attribute references */
+  const Onnx__FunctionProto *function;
+  Onnx__OperatorSetIdProto *const *imports;
+  size_t import_count;
+  uint32_t id;
+  uint32_t depth;
+  NameId path; /* for diagnostics */
+};
+
+typedef struct BindingSlot {
+  uint64_t key; /* frame id << 32 | name; 0 = free */
+  Binding binding;
+  const Onnx__ValueInfoProto *info; /* declared type */
+} BindingSlot;
+
+typedef struct Unsupported {
+  StrView domain, op;
+  int64_t opset;
+  uint32_t count;
+  DiagPlace first;
+} Unsupported;
+
+typedef struct DimName {
+  NameId name;
+  SymInt value;
+} DimName;
+
+typedef struct ImportState {
+  Fold fold;
+  Arena arena;
+  BindingSlot *slots; /* open addressing */
+  uint32_t slot_count, slot_used;
+  uint32_t frame_count;
+  uint64_t nodes;
+  uint32_t errors_before; /* of the sink */
+  Unsupported unsupported[IMPORT_UNSUPPORTED_MAX];
+  uint32_t unsupported_count;
+  DimName *dims; /* dim_params seen so far */
+  uint32_t dim_count, dim_capacity;
+  StrBuf missing_dims; /* flags to add, for DIM_UNBOUND */
+  uint32_t missing_dim_count;
+  bool *flag_used; /* by index of options->dims */
+  bool failed;
+} ImportState;
+
+/* scope.c */
+BindingSlot *scope_slot(Import *im, Frame *frame,
+                        NameId name); /* found or made in this very frame */
+BindingSlot *scope_find(Import *im, Frame *frame,
+                        NameId name); /* looks outwards; NULL when not there */
+bool scope_bind(Import *im, NameId name,
+                Binding binding); /* in im->frame; false + report when bound already */
+NameId import_name(Import *im, const char *text); /* 0 for absent or empty */
+
+/* io.c */
+Status import_inputs(Import *im, const Onnx__GraphProto *graph);
+Status import_initializers(Import *im, const Onnx__GraphProto *graph);
+Status import_outputs(Import *im, const Onnx__GraphProto *graph);
+void import_declare(Import *im, Onnx__ValueInfoProto *const *infos, size_t count);
+
+/* import.c */
+void import_nodes(Import *im, Onnx__NodeProto *const *nodes, size_t count);
+Binding import_lookup(Import *im, NameId name); /* BIND_NONE when undefined */
+
+/* attribute.c */
+const Onnx__AttributeProto *import_attribute(Import *im, const char *name);
+bool import_check_attributes(Import *im); /* doubled names, references outside functions */
+
+/* function.c */
+const Onnx__FunctionProto *import_function(Import *im, const Onnx__NodeProto *node);
+void import_call(Import *im, const Onnx__FunctionProto *function);
+
+#endif

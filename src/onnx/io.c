@@ -1,0 +1,348 @@
+/* Inputs, initializers and outputs of a graph; dimensions by name. */
+#include "onnx/import_state.h"
+#include "support/text.h"
+
+DType dtype_from_onnx(int32_t onnx_dtype) {
+  switch ((Onnx__TensorProto__DataType)onnx_dtype) {
+  case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
+    return DTYPE_F32;
+  case ONNX__TENSOR_PROTO__DATA_TYPE__UINT8:
+    return DTYPE_U8;
+  case ONNX__TENSOR_PROTO__DATA_TYPE__INT8:
+    return DTYPE_I8;
+  case ONNX__TENSOR_PROTO__DATA_TYPE__UINT16:
+    return DTYPE_U16;
+  case ONNX__TENSOR_PROTO__DATA_TYPE__INT16:
+    return DTYPE_I16;
+  case ONNX__TENSOR_PROTO__DATA_TYPE__INT32:
+    return DTYPE_I32;
+  case ONNX__TENSOR_PROTO__DATA_TYPE__INT64:
+    return DTYPE_I64;
+  case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL:
+    return DTYPE_BOOL;
+  case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16:
+    return DTYPE_F16;
+  case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
+    return DTYPE_F64;
+  case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32:
+    return DTYPE_U32;
+  case ONNX__TENSOR_PROTO__DATA_TYPE__UINT64:
+    return DTYPE_U64;
+  case ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16:
+    return DTYPE_BF16;
+  case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT8E4M3FN:
+    return DTYPE_F8E4M3FN;
+  case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT8E4M3FNUZ:
+    return DTYPE_F8E4M3FNUZ;
+  case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT8E5M2:
+    return DTYPE_F8E5M2;
+  case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT8E5M2FNUZ:
+    return DTYPE_F8E5M2FNUZ;
+  default:
+    return DTYPE_NONE;
+  }
+}
+
+static DiagPlace file_place(const Import *im) {
+  return (DiagPlace){.file = im->ctx->model_path, .index = -1};
+}
+
+/* --- dimensions --- */
+
+static SymInt *known_dim(ImportState *s, NameId name) {
+  for (uint32_t i = 0; i < s->dim_count; i++)
+    if (s->dims[i].name == name)
+      return &s->dims[i].value;
+  return NULL;
+}
+
+static SymInt remember_dim(ImportState *s, NameId name, SymInt value) {
+  s->dims = pool_reserve(s->dims, &s->dim_capacity, (uint64_t)s->dim_count + 1, sizeof *s->dims);
+  s->dims[s->dim_count++] = (DimName){name, value};
+  return value;
+}
+
+/* The dimension called name: as the flags say, else noted as missing (and 1, so that import can go
+ * on). */
+static SymInt dim_by_name(Import *im, StrView name) {
+  ImportState *s = im->state;
+  NameId id = intern_add(&im->ctx->names, name);
+  SymInt *known = known_dim(s, id);
+  if (known)
+    return *known;
+  for (uint32_t i = 0; i < im->options->dim_count; i++) {
+    const DimFlag *flag = &im->options->dims[i];
+    if (!sv_eq(flag->name, name))
+      continue;
+    s->flag_used[i] = true;
+    SymInt value = flag->lo == flag->hi ? sym_const(flag->lo)
+                                        : sym_symbol(&im->g->syms, name, flag->lo, flag->hi, false);
+    return remember_dim(s, id, value);
+  }
+  if (s->missing_dim_count++ < 32)
+    strbuf_printf(&s->missing_dims, " --dim " SV_FMT "=N", SV_ARG(name));
+  return remember_dim(s, id, 1);
+}
+
+static bool dim_value(Import *im, const Onnx__TensorShapeProto__Dimension *d, StrView input,
+                      size_t axis, SymInt *out) {
+  if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
+    if (d->dim_value < 0 || d->dim_value > INT64_MAX / 16)
+      (void)diag_report(im->ctx->sink, DIAG_TENSOR_DIMS, file_place(im),
+                        "input '" SV_FMT "' has dimension %lld on axis %zu", SV_ARG(input),
+                        (long long)d->dim_value, axis);
+    *out = d->dim_value;
+    return d->dim_value >= 0 && d->dim_value <= INT64_MAX / 16;
+  }
+  if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && d->dim_param &&
+      *d->dim_param) {
+    *out = dim_by_name(im, sv_from(d->dim_param));
+    return true;
+  }
+  *out =
+      dim_by_name(im, sv_from(arena_printf(&im->state->arena, SV_FMT ":%zu", SV_ARG(input), axis)));
+  return true;
+}
+
+static const Onnx__TypeProto__Tensor *tensor_type(const Onnx__ValueInfoProto *info) {
+  const Onnx__TypeProto *type = info->type;
+  if (type && type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE && type->optional_type)
+    type = type->optional_type->elem_type;
+  return type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? type->tensor_type : NULL;
+}
+
+static Status input_type(Import *im, const Onnx__ValueInfoProto *info, TypeId *out) {
+  StrView name = onnx_text(info->name);
+  const Onnx__TypeProto__Tensor *t = tensor_type(info);
+  if (!t)
+    return diag_report(im->ctx->sink, DIAG_INPUT_TYPE, file_place(im),
+                       "input '" SV_FMT "' is not a tensor (sequence, map, optional or sparse)",
+                       SV_ARG(name));
+  DType dtype = dtype_from_onnx(t->elem_type);
+  if (dtype == DTYPE_NONE) {
+    const char *spelled = onnx_dtype_name(t->elem_type);
+    return diag_report(im->ctx->sink, DIAG_INPUT_TYPE, file_place(im),
+                       "input '" SV_FMT "' has element type %s, which the runtime cannot hold",
+                       SV_ARG(name), spelled ? spelled : "undefined");
+  }
+  if (!t->shape)
+    return diag_report(im->ctx->sink, DIAG_INPUT_TYPE, file_place(im),
+                       "input '" SV_FMT "' declares no shape, not even its rank", SV_ARG(name));
+  if (t->shape->n_dim > MAX_RANK)
+    return diag_report(im->ctx->sink, DIAG_INPUT_RANK, file_place(im),
+                       "input '" SV_FMT "' has rank %zu, the runtime allows %d", SV_ARG(name),
+                       t->shape->n_dim, MAX_RANK);
+  SymInt dims[MAX_RANK];
+  for (size_t i = 0; i < t->shape->n_dim; i++)
+    if (!dim_value(im, t->shape->dim[i], name, i, &dims[i]))
+      return STATUS_INVALID;
+  *out = graph_tensor_type(im->g, dtype, (uint32_t)t->shape->n_dim, dims, ORDER_CONTIGUOUS);
+  if (type_bytes_upper(im->g, type_get(im->g, *out)) == UINT64_MAX)
+    return diag_report(im->ctx->sink, DIAG_SHAPE_OVERFLOW, file_place(im),
+                       "input '" SV_FMT "' has more bytes than 2^63", SV_ARG(name));
+  return STATUS_OK;
+}
+
+static Status report_missing_dims(Import *im) {
+  ImportState *s = im->state;
+  if (!s->missing_dim_count)
+    return STATUS_OK;
+  Diag *d = diag_begin(im->ctx->sink, DIAG_DIM_UNBOUND, file_place(im));
+  diag_message(d, "%u input dimension%s no size", s->missing_dim_count,
+               s->missing_dim_count == 1 ? " has" : "s have");
+  diag_hint(d, "add%s (or NAME=LO..HI for a range)", strbuf_cstr(&s->missing_dims));
+  return diag_end(d);
+}
+
+static Status report_unknown_flags(Import *im) {
+  ImportState *s = im->state;
+  Status status = STATUS_OK;
+  const char **names = ARENA_ARRAY(&s->arena, const char *, s->dim_count + 1);
+  for (uint32_t i = 0; i < s->dim_count; i++)
+    names[i] = intern_get(&im->ctx->names, s->dims[i].name).data;
+  for (uint32_t i = 0; i < im->options->dim_count; i++) {
+    if (s->flag_used[i])
+      continue;
+    StrView name = im->options->dims[i].name;
+    Diag *d = diag_begin(im->ctx->sink, DIAG_DIM_UNKNOWN_FLAG, file_place(im));
+    diag_message(d, "no input has a dimension called '" SV_FMT "'", SV_ARG(name));
+    int nearest = text_nearest(name, names, s->dim_count);
+    if (nearest >= 0)
+      diag_hint(d, "did you mean '%s'?", names[nearest]);
+    status = diag_end(d);
+  }
+  return status;
+}
+
+static bool is_initializer(Import *im, NameId name) {
+  const BindingSlot *slot = scope_find(im, im->frame, name);
+  return slot != NULL && slot->binding.kind == BIND_VALUE &&
+         value_is_const(im->g, slot->binding.value);
+}
+
+Status import_inputs(Import *im, const Onnx__GraphProto *graph) {
+  Status status = STATUS_OK;
+  im->state->flag_used = ARENA_ARRAY(&im->state->arena, bool, im->options->dim_count + 1);
+  for (size_t i = 0; i < graph->n_input; i++) {
+    NameId name = import_name(im, graph->input[i]->name);
+    if (!name)
+      return diag_report(im->ctx->sink, DIAG_INPUT_TYPE, file_place(im),
+                         "graph input %zu has no name", i);
+    if (is_initializer(im, name))
+      continue;
+    TypeId type = 0;
+    Status one = input_type(im, graph->input[i], &type);
+    if (one != STATUS_OK) {
+      status = one;
+      continue;
+    }
+    BindingSlot *slot = scope_slot(im, im->frame, name);
+    if (slot->binding.kind != BIND_NONE) {
+      status = diag_report(im->ctx->sink, DIAG_NAME_TWICE, file_place(im),
+                           "two graph inputs are called '" SV_FMT "'",
+                           SV_ARG(intern_get(&im->ctx->names, name)));
+      continue;
+    }
+    slot->binding = (Binding){.kind = BIND_VALUE, .value = graph_add_input(im->g, type, name)};
+  }
+  TRY(status);
+  TRY(report_unknown_flags(im));
+  return report_missing_dims(im);
+}
+
+/* --- constants --- */
+
+ValueId import_tensor(Import *im, const Onnx__TensorProto *t, NameId name) {
+  OnnxTensorView view;
+  if (im->b.status != STATUS_OK)
+    return 0;
+  im->b.status =
+      onnx_tensor_view(im->model, t, im->ctx->sink, graph_place(im->g, im->b.loc), &view);
+  if (im->b.status != STATUS_OK)
+    return 0;
+  DType dtype = dtype_from_onnx(view.onnx_dtype);
+  if (dtype == DTYPE_NONE)
+    return import_fail(im, DIAG_TENSOR_DTYPE,
+                       "tensor '" SV_FMT "' has element type %s, which is not supported",
+                       SV_ARG(onnx_text(t->name)), onnx_dtype_name(view.onnx_dtype));
+  if (view.rank > MAX_RANK)
+    return import_fail(im, DIAG_INPUT_RANK,
+                       "tensor '" SV_FMT "' has rank %u, the runtime allows %d",
+                       SV_ARG(onnx_text(t->name)), view.rank, MAX_RANK);
+  TypeId type = graph_tensor_type(im->g, dtype, view.rank, view.dims, ORDER_CONTIGUOUS);
+  return graph_add_constant(
+      im->g, type,
+      (Constant){
+          .data = view.data, .size = view.size, .file = view.file, .file_offset = view.file_offset},
+      name);
+}
+
+Status import_initializers(Import *im, const Onnx__GraphProto *graph) {
+  if (graph->n_sparse_initializer)
+    return diag_report(im->ctx->sink, DIAG_SPARSE, file_place(im),
+                       "the graph has %zu sparse initializers", graph->n_sparse_initializer);
+  for (size_t i = 0; i < graph->n_initializer; i++) {
+    NameId name = import_name(im, graph->initializer[i]->name);
+    if (!name)
+      return diag_report(im->ctx->sink, DIAG_NAME_UNDEFINED, file_place(im),
+                         "initializer %zu has no name", i);
+    ValueId v = import_tensor(im, graph->initializer[i], name);
+    TRY(im->b.status);
+    if (!scope_bind(im, name, (Binding){.kind = BIND_VALUE, .value = v}))
+      return im->b.status;
+  }
+  return STATUS_OK;
+}
+
+/* --- declared types and outputs --- */
+
+void import_declare(Import *im, Onnx__ValueInfoProto *const *infos, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    NameId name = import_name(im, infos[i]->name);
+    if (name)
+      scope_slot(im, im->frame, name)->info = infos[i];
+  }
+}
+
+static const Onnx__TypeProto__Tensor *declared(Import *im, uint32_t i) {
+  if (!import_ok(im) || !out_wanted(im, i))
+    return NULL;
+  const Onnx__ValueInfoProto *info =
+      scope_slot(im, im->frame, import_name(im, im->node->output[i]))->info;
+  return info ? tensor_type(info) : NULL;
+}
+
+bool out_declared_dims(Import *im, uint32_t i, SymInt dims[MAX_RANK], uint32_t *rank) {
+  const Onnx__TypeProto__Tensor *t = declared(im, i);
+  if (!t || !t->shape || t->shape->n_dim > MAX_RANK)
+    return false;
+  for (size_t k = 0; k < t->shape->n_dim; k++) {
+    const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[k];
+    SymInt *known = NULL;
+    if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && d->dim_param)
+      known = known_dim(im->state, intern_find(&im->ctx->names, sv_from(d->dim_param)));
+    if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
+        d->dim_value >= 0 && d->dim_value < INT64_MAX / 16)
+      dims[k] = d->dim_value;
+    else if (known)
+      dims[k] = *known;
+    else
+      return false;
+  }
+  *rank = (uint32_t)t->shape->n_dim;
+  return true;
+}
+
+bool out_declared_dtype(Import *im, uint32_t i, DType *dtype) {
+  const Onnx__TypeProto__Tensor *t = declared(im, i);
+  *dtype = t ? dtype_from_onnx(t->elem_type) : DTYPE_NONE;
+  return *dtype != DTYPE_NONE;
+}
+
+/* The value of graph output `info`, or 0 after a report. */
+static ValueId output_value(Import *im, const Onnx__ValueInfoProto *info) {
+  StrView name = onnx_text(info->name);
+  Binding binding = import_lookup(im, import_name(im, info->name));
+  if (binding.kind == BIND_POISON)
+    return 0;
+  if (binding.kind != BIND_VALUE) {
+    im->state->failed = true;
+    const char *what = binding.kind == BIND_NONE
+                           ? "is never produced"
+                           : "is a sequence or an empty optional, which a program cannot return";
+    (void)diag_report(im->ctx->sink,
+                      binding.kind == BIND_NONE ? DIAG_OUTPUT_MISSING : DIAG_UNSUPPORTED_FEATURE,
+                      file_place(im), "graph output '" SV_FMT "' %s", SV_ARG(name), what);
+    return 0;
+  }
+  const Onnx__TypeProto__Tensor *t = tensor_type(info);
+  DType wanted = t ? dtype_from_onnx(t->elem_type) : DTYPE_NONE;
+  if (wanted != DTYPE_NONE && wanted != value_dtype(im->g, binding.value)) {
+    im->state->failed = true;
+    (void)diag_report(im->ctx->sink, DIAG_DTYPE_MISMATCH, file_place(im),
+                      "graph output '" SV_FMT "' is declared %s but computed as %s", SV_ARG(name),
+                      dtype_name(wanted), dtype_name(value_dtype(im->g, binding.value)));
+    return 0;
+  }
+  return binding.value;
+}
+
+Status import_outputs(Import *im, const Onnx__GraphProto *graph) {
+  if (!graph->n_output)
+    return diag_report(im->ctx->sink, DIAG_NO_OUTPUT, file_place(im), "the graph has no outputs");
+  ValueId *values = ARENA_ARRAY(&im->state->arena, ValueId, graph->n_output);
+  NameId *names = ARENA_ARRAY(&im->state->arena, NameId, graph->n_output);
+  for (size_t i = 0; i < graph->n_output; i++) {
+    names[i] = import_name(im, graph->output[i]->name);
+    values[i] = names[i] ? output_value(im, graph->output[i]) : 0;
+    if (!names[i])
+      return diag_report(im->ctx->sink, DIAG_OUTPUT_MISSING, file_place(im),
+                         "graph output %zu has no name", i);
+    if (!values[i])
+      im->state->failed = true;
+  }
+  if (im->state->failed)
+    return STATUS_INVALID;
+  graph_set_outputs(im->g, values, (uint32_t)graph->n_output, names);
+  return STATUS_OK;
+}

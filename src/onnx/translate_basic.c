@@ -1,0 +1,48 @@
+/* Constant and Identity. */
+#include "onnx/translate.h"
+
+static void constant_ints(Import *im, const int64_t *values, uint32_t count, bool scalar) {
+  out(im, 0,
+      scalar ? build_scalar_int(&im->b, DTYPE_I64, values[0])
+             : build_const_ints(&im->b, values, count));
+}
+
+static void constant_floats(Import *im, const float *values, uint32_t count) {
+  out(im, 0, build_const(&im->b, DTYPE_F32, 1, (int64_t[]){count}, values));
+}
+
+/* Exactly one of value, value_int, value_ints, value_float, value_floats (the string forms have no
+ * tensor). */
+void translate_constant(Import *im) {
+  const Onnx__TensorProto *tensor = attr_tensor(im, "value");
+  const int64_t *ints;
+  const float *floats;
+  uint32_t count;
+  if (tensor)
+    out(im, 0, import_tensor(im, tensor, 0));
+  else if (attr_has(im, "value_int"))
+    constant_ints(im, (int64_t[]){attr_int(im, "value_int", 0)}, 1, true);
+  else if (attr_ints(im, "value_ints", &ints, &count))
+    constant_ints(im, ints, count, false);
+  else if (attr_has(im, "value_float"))
+    out(im, 0, build_scalar(&im->b, DTYPE_F32, attr_float(im, "value_float", 0)));
+  else if (attr_floats(im, "value_floats", &floats, &count))
+    constant_floats(im, floats, count);
+  else
+    import_fail(im,
+                attr_has(im, "value_string") || attr_has(im, "value_strings") ||
+                        attr_has(im, "sparse_value")
+                    ? DIAG_UNSUPPORTED_FEATURE
+                    : DIAG_ATTR_MISSING,
+                "the constant has no numeric value attribute");
+}
+
+void translate_identity(Import *im) {
+  Binding binding = in_binding(im, 0);
+  if (binding.kind == BIND_SEQUENCE)
+    out_sequence(im, 0, binding.items, binding.count);
+  else if (binding.kind == BIND_ABSENT)
+    out_absent(im, 0);
+  else
+    out(im, 0, in_required(im, 0));
+}

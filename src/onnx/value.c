@@ -1,0 +1,177 @@
+/* Inputs, outputs and known elements of the current node. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "onnx/import_state.h"
+#include "ops/kernel.h"
+#include "interp/interp.h"
+
+bool import_ok(const Import *im) { return im->b.status == STATUS_OK; }
+
+ValueId import_fail(Import *im, DiagCode code, const char *format, ...) {
+  char text[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return build_fail(&im->b, code, "%s", text);
+}
+
+/* --- inputs --- */
+
+uint32_t in_count(const Import *im) { return (uint32_t)im->node->n_input; }
+
+Binding in_binding(Import *im, uint32_t i) {
+  if (!import_ok(im) || i >= im->node->n_input || !im->node->input[i] || !*im->node->input[i])
+    return (Binding){.kind = BIND_ABSENT};
+  return import_lookup(im, import_name(im, im->node->input[i]));
+}
+
+ValueId in(Import *im, uint32_t i) {
+  Binding binding = in_binding(im, i);
+  if (binding.kind == BIND_VALUE)
+    return binding.value;
+  if (binding.kind == BIND_SEQUENCE)
+    return import_fail(im, DIAG_INPUT_TYPE, "input %u is a sequence, a tensor is wanted", i);
+  return 0;
+}
+
+ValueId in_required(Import *im, uint32_t i) {
+  ValueId v = in(im, i);
+  if (!v && import_ok(im))
+    import_fail(im, DIAG_INPUT_COUNT, "input %u is missing", i);
+  return v;
+}
+
+bool value_ints(Import *im, ValueId v, const SymInt **values, uint32_t *count) {
+  *values = NULL;
+  *count = 0;
+  if (!import_ok(im) || !v)
+    return false;
+  *values = fold_contents(&im->state->fold, im->g, v, &im->scratch, count);
+  return *values != NULL;
+}
+
+bool in_ints(Import *im, uint32_t i, const SymInt **values, uint32_t *count) {
+  return value_ints(im, in(im, i), values, count);
+}
+
+bool in_consts(Import *im, uint32_t i, const int64_t **values, uint32_t *count) {
+  if (!in_ints(im, i, values, count))
+    return false;
+  for (uint32_t k = 0; k < *count; k++)
+    if (!sym_is_const((*values)[k]))
+      return false;
+  return true;
+}
+
+bool value_doubles(Import *im, ValueId v, const double **values, uint32_t *count) {
+  *values = NULL;
+  *count = 0;
+  if (!import_ok(im) || !v || !value_is_const(im->g, v) ||
+      !dtype_in(value_dtype(im->g, v), DTS_REAL_BOOL))
+    return false;
+  Tensor t = interp_constant(im->g, v, &im->scratch);
+  int64_t numel = tensor_numel(&t);
+  if (numel > (1 << 24))
+    return false;
+  double *out = ARENA_ARRAY(&im->scratch, double, (size_t)numel + 1);
+  for (int64_t i = 0; i < numel; i++)
+    out[i] = tensor_load(&t, i);
+  *values = out;
+  *count = (uint32_t)numel;
+  return true;
+}
+
+bool in_doubles(Import *im, uint32_t i, const double **values, uint32_t *count) {
+  return value_doubles(im, in(im, i), values, count);
+}
+
+/* --- outputs --- */
+
+uint32_t out_count(const Import *im) { return (uint32_t)im->node->n_output; }
+
+bool out_wanted(const Import *im, uint32_t i) {
+  return i < im->node->n_output && im->node->output[i] && *im->node->output[i];
+}
+
+static void bind_output(Import *im, uint32_t i, Binding binding) {
+  if (import_ok(im) && out_wanted(im, i))
+    scope_bind(im, import_name(im, im->node->output[i]), binding);
+}
+
+void out(Import *im, uint32_t i, ValueId v) {
+  if (!v && import_ok(im))
+    BUG("output %u of '%s' bound to nothing", i, im->node->op_type ? im->node->op_type : "");
+  if (import_ok(im) && out_wanted(im, i) && !value_get(im->g, v)->name)
+    value_get(im->g, v)->name = import_name(im, im->node->output[i]);
+  bind_output(im, i, (Binding){.kind = BIND_VALUE, .value = v});
+}
+
+void out_sequence(Import *im, uint32_t i, const ValueId *items, uint32_t count) {
+  ValueId *copy = ARENA_ARRAY(&im->state->arena, ValueId, count);
+  for (uint32_t k = 0; k < count; k++)
+    copy[k] = items[k];
+  bind_output(im, i, (Binding){.kind = BIND_SEQUENCE, .items = copy, .count = count});
+}
+
+void out_absent(Import *im, uint32_t i) { bind_output(im, i, (Binding){.kind = BIND_ABSENT}); }
+
+/* --- helpers --- */
+
+uint32_t import_axis(Import *im, int64_t axis, uint32_t rank) {
+  if (axis < -(int64_t)rank || axis >= (int64_t)rank) {
+    import_fail(im, DIAG_AXIS_RANGE, "axis %lld is outside a tensor of rank %u", (long long)axis,
+                rank);
+    return 0;
+  }
+  return (uint32_t)(axis < 0 ? axis + rank : axis);
+}
+
+/* One run-time element: a scalar_tensor of a symbolic number, as a tensor of shape [1]. */
+static ValueId build_sym(Import *im, SymInt value) {
+  if (sym_is_const(value))
+    return build_const_ints(&im->b, &value, 1);
+  ValueId scalar = build(&im->b, OP_SCALAR_TENSOR, A_INT(value), A_DTYPE(DTYPE_I64));
+  return build_view(&im->b, scalar, (SymInt[]){1}, 1);
+}
+
+ValueId build_syms(Import *im, const SymInt *values, uint32_t count, bool scalar) {
+  if (!import_ok(im))
+    return 0;
+  bool constant = true;
+  for (uint32_t i = 0; i < count; i++)
+    constant &= sym_is_const(values[i]);
+  if (constant && scalar)
+    return build_scalar_int(&im->b, DTYPE_I64, values[0]);
+  if (constant)
+    return build_const_ints(&im->b, values, count);
+  if (scalar)
+    return build(&im->b, OP_SCALAR_TENSOR, A_INT(values[0]), A_DTYPE(DTYPE_I64));
+  ValueId *items = ARENA_ARRAY(&im->scratch, ValueId, count);
+  for (uint32_t i = 0; i < count; i++)
+    items[i] = build_sym(im, values[i]);
+  if (count == 1)
+    return items[0];
+  return build(&im->b, OP_CAT, A_VALS(items, count), A_INT(0));
+}
+
+uint32_t import_broadcast(Import *im, const SymInt *a, uint32_t a_rank, const SymInt *b,
+                          uint32_t b_rank, SymInt *result) {
+  uint32_t rank = a_rank > b_rank ? a_rank : b_rank;
+  for (uint32_t i = 0; i < rank; i++) {
+    SymInt x = i + a_rank >= rank ? a[i + a_rank - rank] : 1,
+           y = i + b_rank >= rank ? b[i + b_rank - rank] : 1;
+    int equal = sym_known_eq(&im->g->syms, x, y);
+    if (x == 1 || (equal == 1 && y != 1))
+      result[i] = y;
+    else if (y == 1 || equal != 0)
+      result[i] = x;
+    else
+      import_fail(im, DIAG_SHAPE_MISMATCH, "shapes do not broadcast: %lld and %lld at dimension %u",
+                  (long long)x, (long long)y, i);
+    if (x != 1 && y != 1 && equal < 0)
+      graph_add_constraint(im->g, (Constraint){CONSTRAINT_EQ, x, y, im->b.loc});
+  }
+  return rank;
+}
