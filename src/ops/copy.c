@@ -1,0 +1,238 @@
+/* Copies: of the bytes (clone, views), with another dtype (_to_copy), over an operand (copy_), and
+ * glu.
+ *
+ * Conversions follow the runtime's static_cast: floats are truncated towards zero (saturating where
+ * C++ leaves it undefined), anything but zero is true. */
+#include <math.h>
+
+#include "ops/move.h"
+#include "ops/ops.h"
+#include "ops/shape_util.h"
+#include "support/half.h"
+#include "support/parallel.h"
+
+/* --- shape rules --- */
+
+/* The dim_order argument: absent, the identity, or channels last of a tensor of rank 4 or 5. */
+static Status read_dim_order(Graph *g, NodeId n, uint32_t i, uint32_t rank, DimOrder *order) {
+  IntList list;
+  TRY(arg_int_list(g, n, i, &list));
+  bool contiguous = true, last = rank == 4 || rank == 5;
+  if (node_arg(g, n, i)->kind == ARG_NONE)
+    return STATUS_OK;
+  if (list.count != rank)
+    return bad_arg(g, n, "a dim order of %u entries for a tensor of rank %u", list.count, rank);
+  for (uint32_t k = 0; k < rank; k++) {
+    SymInt wanted = k == 0 ? 0 : k + 1 < rank ? (SymInt)k + 1 : 1;
+    contiguous &= list.v[k] == k;
+    last &= list.v[k] == wanted;
+  }
+  if (!contiguous && !last)
+    return bad_arg(g, n, "a dim order that is neither contiguous nor channels last");
+  *order = contiguous ? ORDER_CONTIGUOUS : ORDER_CHANNELS_LAST;
+  return STATUS_OK;
+}
+
+static Status copy_result(Graph *g, NodeId n, ValueId self, DType dtype, uint32_t order_arg) {
+  Dims dims = dims_of(g, self);
+  DimOrder order = (DimOrder)value_type(g, self)->order;
+  if (order_arg)
+    TRY(read_dim_order(g, n, order_arg, dims.rank, &order));
+  TRY(shape_result(g, n, 0, dtype, &dims));
+  if (order != ORDER_CONTIGUOUS)
+    result_type(g, n, 0, graph_tensor_type(g, dtype, dims.rank, dims.d, order));
+  return STATUS_OK;
+}
+
+Status shape_to_copy(Graph *g, NodeId n) {
+  ValueId self;
+  DType dtype;
+  TRY(arg_tensor(g, n, 0, &self));
+  TRY(arg_dtype(g, n, 1, value_dtype(g, self), &dtype));
+  return copy_result(g, n, self, dtype, node_cget(g, n)->op == OP_TO_DIM_ORDER_COPY ? 3 : 0);
+}
+
+Status shape_clone(Graph *g, NodeId n) {
+  ValueId self;
+  TRY(arg_tensor(g, n, 0, &self));
+  return copy_result(g, n, self, value_dtype(g, self),
+                     node_cget(g, n)->op == OP_CLONE_DIM_ORDER ? 2 : 0);
+}
+
+Status shape_copy_(Graph *g, NodeId n) {
+  ValueId self, src;
+  TRY(arg_tensor(g, n, 0, &self));
+  TRY(arg_tensor(g, n, 1, &src));
+  Dims to = dims_of(g, self), from = dims_of(g, src);
+  TRY(shape_broadcasts_to(g, n, &from, &to, "src"));
+  return shape_result(g, n, 0, value_dtype(g, self), &to);
+}
+
+Status shape_glu(Graph *g, NodeId n) {
+  ValueId self;
+  int64_t dim;
+  uint32_t axis;
+  SymTable *t = &g->syms;
+  TRY(arg_tensor(g, n, 0, &self));
+  TRY(arg_const_int(g, n, 1, &dim));
+  Dims dims = dims_of(g, self);
+  if (dims.rank == 0)
+    return bad_shape(g, n, "a 0-d tensor cannot be halved");
+  TRY(shape_axis(g, n, dim, dims.rank, &axis));
+  if (!dtype_is_float(value_dtype(g, self)))
+    return bad_dtype(g, n, "glu needs floats, not %s", dtype_name(value_dtype(g, self)));
+  SymInt half = sym_floordiv(t, dims.d[axis], 2);
+  TRY(shape_equal(g, n, sym_mul(t, half, 2), dims.d[axis],
+                  "an even size and the dimension to halve"));
+  dims.d[axis] = half;
+  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+}
+
+/* --- kernels --- */
+
+Status kern_copy_bytes(Kernel *k) {
+  const Tensor *self;
+  TRY(kernel_need(k, 0, &self));
+  TRY(kernel_expect_dtype(k, self));
+  if (tensor_numel(self) != tensor_numel(k->results[0]))
+    return kernel_error(k, "%lld elements cannot be viewed as %lld", (long long)tensor_numel(self),
+                        (long long)tensor_numel(k->results[0]));
+  memcpy(k->results[0]->data, self->data, tensor_bytes(self));
+  return STATUS_OK;
+}
+
+typedef struct Convert {
+  Tensor to;
+  const Tensor *from;
+} Convert;
+
+static void convert_generic(const Convert *c, int64_t begin, int64_t end) {
+  Tensor to = c->to;
+  if (dtype_is_float(c->from->dtype)) {
+    for (int64_t i = begin; i < end; i++)
+      tensor_store(&to, i, tensor_load(c->from, i));
+  } else if (to.dtype == DTYPE_F32) { /* one rounding */
+    for (int64_t i = begin; i < end; i++)
+      ((float *)to.data)[i] = (float)tensor_load_int(c->from, i);
+  } else {
+    for (int64_t i = begin; i < end; i++)
+      tensor_store_int(&to, i, tensor_load_int(c->from, i));
+  }
+}
+
+static void convert_f32_f16(const Convert *c, int64_t begin, int64_t end) {
+  const float *from = c->from->data;
+  uint16_t *to = c->to.data;
+  for (int64_t i = begin; i < end; i++)
+    to[i] = half_from_float(from[i]);
+}
+
+static void convert_f16_f32(const Convert *c, int64_t begin, int64_t end) {
+  const uint16_t *from = c->from->data;
+  float *to = c->to.data;
+  for (int64_t i = begin; i < end; i++)
+    to[i] = half_to_float(from[i]);
+}
+
+static void convert_f64_f32(const Convert *c, int64_t begin, int64_t end) {
+  const double *from = c->from->data;
+  float *to = c->to.data;
+  for (int64_t i = begin; i < end; i++)
+    to[i] = (float)from[i];
+}
+
+/* The conversions that whole models are made of have loops of their own. */
+static void convert_body(void *user, size_t begin, size_t end) {
+  const Convert *c = user;
+  DType from = c->from->dtype, to = c->to.dtype;
+  int64_t first = (int64_t)begin, last = (int64_t)end;
+  if (from == DTYPE_F32 && to == DTYPE_F16)
+    convert_f32_f16(c, first, last);
+  else if (from == DTYPE_F16 && to == DTYPE_F32)
+    convert_f16_f32(c, first, last);
+  else if (from == DTYPE_F64 && to == DTYPE_F32)
+    convert_f64_f32(c, first, last);
+  else
+    convert_generic(c, first, last);
+}
+
+/* to[i] = from[i] for the same number of elements. */
+static void convert_elements(const Tensor *from, const Tensor *to) {
+  Convert c = {*to, from};
+  if (from->dtype == to->dtype)
+    memcpy(to->data, from->data, tensor_bytes(from));
+  else
+    parallel_for((size_t)tensor_numel(from), 1 << 15, convert_body, &c);
+}
+
+static Status can_convert(Kernel *k, DType from, DType to) {
+  DTypeSet numbers = DTS_REAL_BOOL | DTS_UNSIGNED;
+  if (from == to || (dtype_in(from, numbers) && dtype_in(to, numbers)))
+    return STATUS_OK;
+  return kernel_error(k, "%s cannot be converted to %s", dtype_name(from), dtype_name(to));
+}
+
+Status kern_to_copy(Kernel *k) {
+  const Tensor *self;
+  TRY(kernel_need(k, 0, &self));
+  TRY(kernel_expect(k, 0, self->rank, self->dims));
+  TRY(can_convert(k, self->dtype, k->results[0]->dtype));
+  convert_elements(self, k->results[0]);
+  return STATUS_OK;
+}
+
+/* Writes src over self and hands the new self on. */
+Status kern_copy_(Kernel *k) {
+  const Tensor *self, *src;
+  TRY(kernel_need(k, 0, &self));
+  TRY(kernel_need(k, 1, &src));
+  TRY(can_convert(k, src->dtype, self->dtype));
+  bool fits = src->rank <= self->rank;
+  for (uint32_t i = 0; fits && i < src->rank; i++)
+    fits = src->dims[i] == 1 || src->dims[i] == self->dims[self->rank - src->rank + i];
+  if (!fits)
+    return kernel_error(k, "src cannot be expanded to the shape of self");
+  uint64_t bytes;
+  if (!mul_u64((uint64_t)tensor_numel(src), dtype_size(self->dtype), &bytes))
+    return kernel_error(k, "too many elements");
+  Tensor same = *src;
+  same.dtype = self->dtype;
+  same.data = arena_alloc(k->scratch, bytes);
+  convert_elements(src, &same);
+  MoveSide from = {.data = same.data};
+  strides_broadcast(&same, self->rank, self->dims, from.strides);
+  move_elements(dtype_size(self->dtype), self->rank, self->dims, move_side(self), from);
+  if (k->result_count == 0)
+    return STATUS_OK;
+  TRY(kernel_expect(k, 0, self->rank, self->dims));
+  TRY(kernel_expect_dtype(k, self));
+  memcpy(k->results[0]->data, self->data, tensor_bytes(self));
+  return STATUS_OK;
+}
+
+/* First half times the sigmoid of the second. */
+Status kern_glu(Kernel *k) {
+  const Tensor *self;
+  uint32_t axis;
+  TRY(kernel_need(k, 0, &self));
+  TRY(kernel_dim(k, k->args[1].i, self->rank, &axis));
+  if (self->rank == 0 || self->dims[axis] % 2 != 0)
+    return kernel_error(k, "the dim to halve is not even");
+  int64_t dims[MAX_RANK], inner = 1;
+  memcpy(dims, self->dims, self->rank * sizeof dims[0]);
+  dims[axis] /= 2;
+  TRY(kernel_expect(k, 0, self->rank, dims));
+  for (uint32_t i = axis; i < self->rank; i++)
+    inner *= dims[i];
+  Tensor *out = k->results[0];
+  int64_t numel = tensor_numel(out);
+  for (int64_t i = 0; i < numel; i++) {
+    int64_t a = i / inner * (2 * inner) + i % inner;
+    double x = tensor_load(self, a), gate = tensor_load(self, a + inner);
+    if (self->dtype == DTYPE_F64)
+      tensor_store(out, i, x / (1.0 + exp(-gate)));
+    else
+      tensor_store(out, i, (double)((float)x / (1.0F + expf(-(float)gate))));
+  }
+  return STATUS_OK;
+}

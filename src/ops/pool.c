@@ -1,0 +1,338 @@
+/* Pooling: max (with indices) and average over windows, adaptive average.
+ *
+ * Output sizes follow torch's pooling_output_shape (shape_window). Windows, divisors and the choice
+ * of the maximum follow torch's CPU kernels, which the runtime's agree with: the first of equal
+ * maxima wins, NaN beats all. */
+#include <math.h>
+
+#include "ops/move.h"
+#include "ops/ops.h"
+#include "ops/shape_util.h"
+#include "support/parallel.h"
+
+/* --- shape rules --- */
+
+/* Arguments of a pool in schema order: kernel_size, stride, padding; dilation only where dilated.
+ */
+typedef struct PoolArgs {
+  SymInt kernel[3], stride[3], padding[3], dilation[3];
+  bool ceil_mode;
+} PoolArgs;
+
+enum { KERNEL_MAX = 1 << 20, PADDING_MAX = 1 << 24 };
+
+static Status in_range(Graph *g, NodeId n, const SymInt *v, uint32_t count, int64_t low,
+                       int64_t high, const char *what) {
+  for (uint32_t i = 0; i < count; i++)
+    if (!sym_is_const(v[i]) || v[i] < low || v[i] > high) {
+      const char *text = dim_text(g, v[i]);
+      return bad_arg(g, n, "%s %s is out of range", what, text);
+    }
+  return STATUS_OK;
+}
+
+static Status read_pool(Graph *g, NodeId n, uint32_t spatial, bool dilated, PoolArgs *p) {
+  TRY(arg_spatial(g, n, 1, spatial, -1, p->kernel));
+  TRY(in_range(g, n, p->kernel, spatial, 1, KERNEL_MAX, "kernel_size"));
+  IntList stride;
+  TRY(arg_int_list(g, n, 2, &stride));
+  if (stride.count == 0)
+    memcpy(p->stride, p->kernel, sizeof p->stride);
+  else
+    TRY(arg_spatial(g, n, 2, spatial, -1, p->stride));
+  TRY(in_range(g, n, p->stride, spatial, 1, KERNEL_MAX, "stride"));
+  TRY(arg_spatial(g, n, 3, spatial, 0, p->padding));
+  TRY(in_range(g, n, p->padding, spatial, 0, PADDING_MAX, "padding"));
+  for (uint32_t i = 0; i < spatial; i++)
+    p->dilation[i] = 1;
+  if (dilated)
+    TRY(arg_spatial(g, n, 4, spatial, 1, p->dilation));
+  TRY(in_range(g, n, p->dilation, spatial, 1, KERNEL_MAX, "dilation"));
+  p->ceil_mode = arg_flag(g, n, dilated ? 5 : 4);
+  return STATUS_OK;
+}
+
+/* Dims after pooling the last `spatial` ones. */
+static Status pool_dims(Graph *g, NodeId n, uint32_t spatial, bool dilated, ValueId *self,
+                        Dims *dims) {
+  PoolArgs p = {0};
+  TRY(arg_tensor(g, n, 0, self));
+  *dims = dims_of(g, *self);
+  if (dims->rank != spatial + 1 && dims->rank != spatial + 2)
+    return bad_shape(g, n, "rank %u, must be %u or %u", dims->rank, spatial + 1, spatial + 2);
+  TRY(read_pool(g, n, spatial, dilated, &p));
+  for (uint32_t i = 0; i < spatial; i++) {
+    SymInt *d = &dims->d[dims->rank - spatial + i];
+    Window w = {*d,           p.kernel[i],  p.stride[i], p.dilation[i],
+                p.padding[i], p.padding[i], p.ceil_mode};
+    TRY(shape_window(g, n, &w, d));
+  }
+  return STATUS_OK;
+}
+
+Status shape_max_pool2d_with_indices(Graph *g, NodeId n) {
+  ValueId self;
+  Dims dims;
+  TRY(pool_dims(g, n, 2, true, &self, &dims));
+  TRY(shape_result(g, n, 0, value_dtype(g, self), &dims));
+  return shape_result(g, n, 1, DTYPE_I64, &dims);
+}
+
+static Status avg_pool_shape(Graph *g, NodeId n, uint32_t spatial) {
+  ValueId self;
+  Dims dims;
+  TRY(pool_dims(g, n, spatial, false, &self, &dims));
+  if (node_arg(g, n, 6)->kind != ARG_NONE) {
+    int64_t divisor;
+    TRY(arg_const_int(g, n, 6, &divisor));
+    if (divisor == 0)
+      return bad_arg(g, n, "divisor_override is 0");
+  }
+  if (!dtype_in(value_dtype(g, self), DTS_REAL))
+    return bad_dtype(g, n, "an average of %s", dtype_name(value_dtype(g, self)));
+  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+}
+
+Status shape_avg_pool2d(Graph *g, NodeId n) { return avg_pool_shape(g, n, 2); }
+
+Status shape_avg_pool3d(Graph *g, NodeId n) { return avg_pool_shape(g, n, 3); }
+
+Status shape_adaptive_avg_pool2d(Graph *g, NodeId n) {
+  ValueId self;
+  SymInt size[2];
+  TRY(arg_tensor(g, n, 0, &self));
+  TRY(arg_spatial(g, n, 1, 2, -1, size));
+  Dims dims = dims_of(g, self);
+  if (dims.rank != 3 && dims.rank != 4)
+    return bad_shape(g, n, "rank %u, must be 3 or 4", dims.rank);
+  for (uint32_t i = 0; i < 2; i++) {
+    TRY(shape_at_least(g, n, size[i], 1, "output_size"));
+    TRY(shape_at_least(g, n, dims.d[dims.rank - 2 + i], 1, "a dimension to pool"));
+    dims.d[dims.rank - 2 + i] = size[i];
+  }
+  return shape_result(g, n, 0, value_dtype(g, self), &dims);
+}
+
+/* --- what the runtime's kernels refuse --- */
+
+const char *check_pool2d(const Graph *g, NodeId n, Arena *arena) {
+  uint32_t kernels = node_list_count(g, n, 1), pads = node_list_count(g, n, 3);
+  for (uint32_t i = 0; i < 2 && kernels && pads; i++) {
+    SymInt kernel = node_ints(g, n, 1)[i < kernels ? i : 0];
+    SymInt pad = node_ints(g, n, 3)[i < pads ? i : 0];
+    if (pad > kernel / 2)
+      return arena_printf(arena, "padding %lld is more than half of the kernel size %lld",
+                          (long long)pad, (long long)kernel);
+  }
+  return node_cget(g, n)->op == OP_AVG_POOL2D ? check_contiguous(g, n, arena) : NULL;
+}
+
+/* --- kernels --- */
+
+/* The spatial dims of a pool as three, the missing ones of size 1. */
+typedef struct Pool {
+  const Tensor *self;
+  Tensor *out, *indices;
+  int64_t in[3], size[3], kernel[3], stride[3], padding[3], dilation[3];
+  int64_t in_area, out_area, planes;
+  const double *reals;   /* all elements, when float */
+  const int64_t *wholes; /* all elements, else */
+  bool include_pad;
+  int64_t divisor; /* 0: by count */
+} Pool;
+
+/* Loads all elements once: windows overlap. */
+static Status load_elements(Kernel *k, Pool *p) {
+  size_t count = (size_t)tensor_numel(p->self);
+  if (dtype_is_float(p->self->dtype)) {
+    double *to = arena_calloc(k->scratch, count, sizeof *to);
+    for (size_t i = 0; i < count; i++)
+      to[i] = tensor_load(p->self, (int64_t)i);
+    p->reals = to;
+    return STATUS_OK;
+  }
+  if (!dtype_in(p->self->dtype, DTS_INT))
+    return kernel_error(k, "pooling of %s", dtype_name(p->self->dtype));
+  int64_t *to = arena_calloc(k->scratch, count, sizeof *to);
+  for (size_t i = 0; i < count; i++)
+    to[i] = tensor_load_int(p->self, (int64_t)i);
+  p->wholes = to;
+  return STATUS_OK;
+}
+
+static int64_t list_entry(const KernelArg *a, uint32_t i, int64_t fill) {
+  if (a->kind == ARG_INT)
+    return a->i;
+  if (a->kind != ARG_INTS || a->count == 0)
+    return fill;
+  return a->ints[a->count == 1 ? 0 : i];
+}
+
+/* Reads operands and sizes of the last `spatial` dims; result 0 must have the other dims in common
+ * with self. */
+static Status pool_start(Kernel *k, uint32_t spatial, Pool *p) {
+  *p = (Pool){.in_area = 1, .out_area = 1, .planes = 1};
+  TRY(kernel_need(k, 0, &p->self));
+  TRY(kernel_expect_dtype(k, p->self));
+  p->out = k->results[0];
+  uint32_t rank = p->self->rank;
+  if (rank < spatial || p->out->rank != rank)
+    return kernel_error(k, "rank %u cannot be pooled", rank);
+  for (uint32_t i = 0; i < 3; i++)
+    p->in[i] = p->size[i] = p->kernel[i] = p->stride[i] = p->dilation[i] = 1;
+  for (uint32_t i = 0; i < rank; i++) {
+    if (i + spatial < rank) {
+      if (p->self->dims[i] != p->out->dims[i])
+        return kernel_error(k, "dim %u of operand and result differ", i);
+      p->planes *= p->self->dims[i];
+      continue;
+    }
+    p->in[3 - rank + i] = p->self->dims[i];
+    p->size[3 - rank + i] = p->out->dims[i];
+    p->in_area *= p->self->dims[i];
+    p->out_area *= p->out->dims[i];
+  }
+  return load_elements(k, p);
+}
+
+static Status pool_windows(Kernel *k, uint32_t spatial, bool dilated, Pool *p) {
+  for (uint32_t i = 0; i < spatial; i++) {
+    uint32_t d = 3 - spatial + i;
+    p->kernel[d] = list_entry(&k->args[1], i, 0);
+    p->stride[d] = list_entry(&k->args[2], i, p->kernel[d]);
+    p->padding[d] = list_entry(&k->args[3], i, 0);
+    p->dilation[d] = dilated ? list_entry(&k->args[4], i, 1) : 1;
+    if (p->kernel[d] < 1 || p->kernel[d] > KERNEL_MAX || p->stride[d] < 1 ||
+        p->stride[d] > KERNEL_MAX || p->padding[d] < 0 || p->padding[d] > PADDING_MAX ||
+        p->dilation[d] < 1 || p->dilation[d] > KERNEL_MAX)
+      return kernel_error(k, "kernel, stride, padding or dilation out of range");
+  }
+  return STATUS_OK;
+}
+
+static bool better(const Pool *p, int64_t candidate, int64_t best) {
+  if (p->wholes)
+    return p->wholes[candidate] > p->wholes[best];
+  return p->reals[candidate] > p->reals[best] || isnan(p->reals[candidate]);
+}
+
+/* Index within the plane of the maximum of a window, -1 when all of it is padding. */
+static int64_t window_max(const Pool *p, int64_t base, const int64_t at[3]) {
+  int64_t best = -1, first[3], last[3];
+  for (uint32_t i = 0; i < 3; i++) {
+    first[i] = at[i] * p->stride[i] - p->padding[i];
+    last[i] = min_i64(p->in[i], first[i] + (p->kernel[i] - 1) * p->dilation[i] + 1);
+    if (first[i] < 0)
+      first[i] += (-first[i] + p->dilation[i] - 1) / p->dilation[i] * p->dilation[i];
+  }
+  for (int64_t y = first[1]; y < last[1]; y += p->dilation[1])
+    for (int64_t x = first[2]; x < last[2]; x += p->dilation[2]) {
+      int64_t i = y * p->in[2] + x;
+      if (best < 0 || better(p, base + i, base + best))
+        best = i;
+    }
+  return best;
+}
+
+static void max_body(void *user, size_t begin, size_t end) {
+  const Pool *p = user;
+  size_t element = dtype_size(p->self->dtype);
+  for (int64_t plane = (int64_t)begin; plane < (int64_t)end; plane++)
+    for (int64_t i = 0; i < p->out_area; i++) {
+      int64_t at[3] = {0, i / p->size[2], i % p->size[2]};
+      int64_t best = window_max(p, plane * p->in_area, at), o = plane * p->out_area + i;
+      tensor_store_int(p->indices, o, max_i64(best, 0));
+      if (best >= 0)
+        memcpy((char *)p->out->data + (size_t)o * element,
+               (const char *)p->self->data + (size_t)(plane * p->in_area + best) * element,
+               element);
+      else
+        tensor_store(p->out, o, -INFINITY);
+    }
+}
+
+Status kern_max_pool2d_with_indices(Kernel *k) {
+  Pool p;
+  TRY(pool_start(k, 2, &p));
+  TRY(pool_windows(k, 2, true, &p));
+  p.indices = k->results[1];
+  if (p.indices->dtype != DTYPE_I64)
+    return kernel_error(k, "indices must be i64");
+  TRY(kernel_expect(k, 1, p.out->rank, p.out->dims));
+  parallel_for((size_t)p.planes, 1, max_body, &p);
+  return STATUS_OK;
+}
+
+/* Stores the sum over [first, last) of the plane at base, divided. */
+static void store_mean(const Pool *p, int64_t base, const int64_t first[3], const int64_t last[3],
+                       int64_t divisor, int64_t o) {
+  double sum = 0;
+  uint64_t whole = 0; /* wraps as the runtime's sum does */
+  for (int64_t z = first[0]; z < last[0]; z++)
+    for (int64_t y = first[1]; y < last[1]; y++) {
+      int64_t row = base + (z * p->in[1] + y) * p->in[2];
+      for (int64_t x = first[2]; x < last[2]; x++) {
+        if (p->wholes)
+          whole += (uint64_t)p->wholes[row + x];
+        else
+          sum += p->reals[row + x];
+      }
+    }
+  if (!p->wholes)
+    tensor_store(p->out, o, sum / (double)divisor);
+  else if (divisor == -1)
+    tensor_store_int(p->out, o, (int64_t)(0 - whole));
+  else
+    tensor_store_int(p->out, o, divisor ? (int64_t)whole / divisor : 0);
+}
+
+static void avg_body(void *user, size_t begin, size_t end) {
+  const Pool *p = user;
+  for (int64_t plane = (int64_t)begin; plane < (int64_t)end; plane++)
+    for (int64_t i = 0; i < p->out_area; i++) {
+      int64_t at[3] = {i / p->size[2] / p->size[1], i / p->size[2] % p->size[1], i % p->size[2]};
+      int64_t first[3], last[3], padded = 1, inside = 1;
+      for (uint32_t d = 0; d < 3; d++) {
+        first[d] = at[d] * p->stride[d] - p->padding[d];
+        last[d] = min_i64(first[d] + p->kernel[d], p->in[d] + p->padding[d]);
+        padded *= last[d] - first[d];
+        first[d] = max_i64(first[d], 0);
+        last[d] = min_i64(last[d], p->in[d]);
+        inside *= max_i64(0, last[d] - first[d]);
+      }
+      int64_t divisor = p->divisor ? p->divisor : p->include_pad ? padded : inside;
+      store_mean(p, plane * p->in_area, first, last, divisor, plane * p->out_area + i);
+    }
+}
+
+static Status avg_pool(Kernel *k, uint32_t spatial) {
+  Pool p;
+  TRY(pool_start(k, spatial, &p));
+  TRY(pool_windows(k, spatial, false, &p));
+  p.include_pad = k->args[5].i != 0;
+  p.divisor = k->args[6].kind == ARG_INT ? k->args[6].i : 0;
+  if (k->args[6].kind == ARG_INT && p.divisor == 0)
+    return kernel_error(k, "divisor_override is 0");
+  parallel_for((size_t)p.planes, 1, avg_body, &p);
+  return STATUS_OK;
+}
+
+Status kern_avg_pool2d(Kernel *k) { return avg_pool(k, 2); }
+
+Status kern_avg_pool3d(Kernel *k) { return avg_pool(k, 3); }
+
+Status kern_adaptive_avg_pool2d(Kernel *k) {
+  Pool p;
+  TRY(pool_start(k, 2, &p));
+  for (int64_t plane = 0; plane < p.planes; plane++)
+    for (int64_t i = 0; i < p.out_area; i++) {
+      int64_t at[3] = {0, i / p.size[2], i % p.size[2]}, first[3] = {0}, last[3] = {1, 1, 1};
+      for (uint32_t d = 1; d < 3; d++) { /* floor and ceil of at * in / size */
+        first[d] = at[d] * p.in[d] / p.size[d];
+        last[d] = ((at[d] + 1) * p.in[d] + p.size[d] - 1) / p.size[d];
+      }
+      int64_t count = (last[1] - first[1]) * (last[2] - first[2]);
+      store_mean(&p, plane * p.in_area, first, last, count, plane * p.out_area + i);
+    }
+  return STATUS_OK;
+}
