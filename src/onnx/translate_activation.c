@@ -1,0 +1,185 @@
+/* Activations. The defaults of attributes are those of the ONNX operator documents. */
+#include <math.h>
+
+#include "onnx/translate.h"
+
+static ValueId scalar_like(Import *im, ValueId x, double value) {
+  return import_ok(im) ? build_scalar(&im->b, value_dtype(im->g, x), value) : 0;
+}
+
+static ValueId op2(Import *im, OpId op, ValueId a, ValueId b) {
+  return import_ok(im) ? build(&im->b, op, A_VAL(a), A_VAL(b)) : 0;
+}
+
+void translate_leaky_relu(Import *im) {
+  ValueId x = in_required(im, 0);
+  if (import_ok(im))
+    out(im, 0,
+        build(&im->b, OP_LEAKY_RELU, A_VAL(x), A_FLOAT(attr_float(im, "alpha", (double)0.01f))));
+}
+
+static void elu(Import *im, double alpha, double scale, double input_scale) {
+  ValueId x = in_required(im, 0);
+  if (import_ok(im))
+    out(im, 0,
+        build(&im->b, OP_ELU, A_VAL(x), A_FLOAT(alpha), A_FLOAT(scale), A_FLOAT(input_scale)));
+}
+
+void translate_elu(Import *im) { elu(im, attr_float(im, "alpha", 1), 1, 1); }
+
+/* gamma * (alpha * exp(x) - alpha) for x <= 0, gamma * x above. */
+void translate_selu(Import *im) {
+  elu(im, attr_float(im, "alpha", (double)1.67326319217681884765625f),
+      attr_float(im, "gamma", (double)1.05070102214813232421875f), 1);
+}
+
+/* max(0, x) + min(0, alpha * (exp(x / alpha) - 1)). */
+void translate_celu(Import *im) {
+  double alpha = attr_float(im, "alpha", 1);
+  if (alpha == 0)
+    import_fail(im, DIAG_ATTR_VALUE, "alpha is 0");
+  elu(im, alpha, 1, 1 / alpha);
+}
+
+/* max(0, min(1, alpha * x + beta)); alpha 1/6, beta 0.5 is ATen's hardsigmoid. */
+static ValueId hard_sigmoid(Import *im, ValueId x, double alpha, double beta) {
+  if (!import_ok(im))
+    return 0;
+  if (fabs(alpha - 1.0 / 6) < 1e-7 && beta == 0.5)
+    return build(&im->b, OP_HARDSIGMOID, A_VAL(x));
+  ValueId scaled = op2(im, OP_MUL_TENSOR, x, scalar_like(im, x, alpha));
+  ValueId shifted = op2(im, OP_ADD_TENSOR, scaled, scalar_like(im, x, beta));
+  return import_ok(im) ? build(&im->b, OP_CLAMP, A_VAL(shifted), A_INT(0), A_INT(1)) : 0;
+}
+
+void translate_hard_sigmoid(Import *im) {
+  ValueId x = in_required(im, 0);
+  out(im, 0,
+      hard_sigmoid(im, x, attr_float(im, "alpha", (double)0.2f), attr_float(im, "beta", 0.5)));
+}
+
+void translate_hard_swish(Import *im) {
+  ValueId x = in_required(im, 0);
+  if (import_ok(im))
+    out(im, 0, build(&im->b, OP_HARDSWISH, A_VAL(x)));
+}
+
+void translate_softplus(Import *im) {
+  ValueId x = in_required(im, 0);
+  if (import_ok(im))
+    out(im, 0, build(&im->b, OP_SOFTPLUS, A_VAL(x)));
+}
+
+void translate_mish(Import *im) {
+  ValueId x = in_required(im, 0);
+  if (import_ok(im))
+    out(im, 0, build(&im->b, OP_MISH, A_VAL(x)));
+}
+
+void translate_softsign(Import *im) {
+  ValueId x = in_required(im, 0);
+  if (!import_ok(im))
+    return;
+  ValueId magnitude = build(&im->b, OP_ABS, A_VAL(x));
+  out(im, 0, op2(im, OP_DIV_TENSOR, x, op2(im, OP_ADD_TENSOR, magnitude, scalar_like(im, x, 1))));
+}
+
+void translate_thresholded_relu(Import *im) {
+  ValueId x = in_required(im, 0);
+  if (!import_ok(im))
+    return;
+  ValueId above = op2(im, OP_GT_TENSOR, x, scalar_like(im, x, attr_float(im, "alpha", 1)));
+  ValueId zero = scalar_like(im, x, 0);
+  if (import_ok(im))
+    out(im, 0, build(&im->b, OP_WHERE_SELF, A_VAL(above), A_VAL(x), A_VAL(zero)));
+}
+
+void translate_gelu(Import *im) {
+  ValueId x = in_required(im, 0);
+  StrView approximate = attr_str(im, "approximate", "none");
+  bool tanh_form = sv_eq_str(approximate, "tanh");
+  if (import_ok(im) && !tanh_form && !sv_eq_str(approximate, "none"))
+    import_fail(im, DIAG_ATTR_VALUE, "approximate is '" SV_FMT "', not none or tanh",
+                SV_ARG(approximate));
+  if (import_ok(im))
+    out(im, 0, build(&im->b, OP_GELU, A_VAL(x), A_STR(tanh_form ? "tanh" : "none")));
+}
+
+/* x * sigmoid(alpha * x) */
+void translate_swish(Import *im) {
+  ValueId x = in_required(im, 0);
+  double alpha = attr_float(im, "alpha", 1);
+  if (!import_ok(im))
+    return;
+  if (alpha == 1) {
+    out(im, 0, build(&im->b, OP_SILU, A_VAL(x)));
+    return;
+  }
+  ValueId scaled = op2(im, OP_MUL_TENSOR, x, scalar_like(im, x, alpha));
+  ValueId gate = import_ok(im) ? build(&im->b, OP_SIGMOID, A_VAL(scaled)) : 0;
+  out(im, 0, op2(im, OP_MUL_TENSOR, x, gate));
+}
+
+/* y = x + bias for x < -lambd, x - bias for x > lambd, else 0. */
+void translate_shrink(Import *im) {
+  ValueId x = in_required(im, 0);
+  double bias = attr_float(im, "bias", 0), lambd = attr_float(im, "lambd", 0.5);
+  if (!import_ok(im))
+    return;
+  DType dtype = value_dtype(im->g, x);
+  bool exact = dtype_is_float(dtype) || (bias == floor(bias) && lambd == floor(lambd));
+  ValueId work = build_cast(&im->b, x, exact ? dtype : DTYPE_F32);
+  ValueId low = op2(im, OP_LT_TENSOR, work, scalar_like(im, work, -lambd)),
+          high = op2(im, OP_GT_TENSOR, work, scalar_like(im, work, lambd));
+  ValueId up = op2(im, OP_ADD_TENSOR, work, scalar_like(im, work, bias)),
+          down = op2(im, OP_SUB_TENSOR, work, scalar_like(im, work, bias));
+  ValueId zero = scalar_like(im, work, 0);
+  if (!import_ok(im))
+    return;
+  ValueId rest = build(&im->b, OP_WHERE_SELF, A_VAL(high), A_VAL(down), A_VAL(zero));
+  ValueId all =
+      import_ok(im) ? build(&im->b, OP_WHERE_SELF, A_VAL(low), A_VAL(up), A_VAL(rest)) : 0;
+  if (import_ok(im))
+    out(im, 0, build_cast(&im->b, all, dtype));
+}
+
+void translate_prelu(Import *im) {
+  ValueId x = in_required(im, 0), slope = in_required(im, 1);
+  if (import_ok(im))
+    out(im, 0, build(&im->b, OP_PRELU, A_VAL(x), A_VAL(slope)));
+}
+
+/* A bound as an argument of clamp: a number when constant. */
+static bool clip_bound(Import *im, uint32_t i, DType dtype, ArgIn *arg) {
+  const double *number;
+  uint32_t count;
+  *arg = A_NONE;
+  if (!in(im, i))
+    return true;
+  if (!in_doubles(im, i, &number, &count) || count != 1)
+    return false;
+  *arg = dtype_is_float(dtype) ? A_FLOAT(number[0]) : A_INT((int64_t)number[0]);
+  return dtype_is_float(dtype) || dtype_size(dtype) < 8;
+}
+
+/* Opset < 11: bounds are attributes; later: inputs, each may be absent. */
+void translate_clip(Import *im) {
+  ValueId x = in_required(im, 0);
+  ArgIn low = A_NONE, high = A_NONE;
+  if (!import_ok(im))
+    return;
+  DType dtype = value_dtype(im->g, x);
+  bool numbers = true;
+  if (im->opset < 11) {
+    low = attr_has(im, "min") ? A_FLOAT(attr_float(im, "min", 0)) : A_NONE;
+    high = attr_has(im, "max") ? A_FLOAT(attr_float(im, "max", 0)) : A_NONE;
+  } else {
+    numbers = clip_bound(im, 1, dtype, &low) && clip_bound(im, 2, dtype, &high);
+  }
+  if (!numbers)
+    out(im, 0, build(&im->b, OP_CLAMP_TENSOR, A_VAL(x), A_OPT(in(im, 1)), A_OPT(in(im, 2))));
+  else if (low.kind == ARG_NONE && high.kind == ARG_NONE)
+    out(im, 0, x);
+  else
+    out(im, 0, build(&im->b, OP_CLAMP, A_VAL(x), low, high));
+}

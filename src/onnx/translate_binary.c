@@ -1,0 +1,161 @@
+/* Arithmetic, logic and comparison of two or more tensors. ONNX wants equal element types and
+ * broadcasts as numpy does, which is what the ATen ops do. Integer division truncates, Mod has the
+ * sign of the divisor unless fmod is set (ONNX operators Div, Mod). */
+#include "onnx/translate.h"
+
+typedef struct BinaryRow {
+  const char *onnx;
+  OpId op;
+} BinaryRow;
+
+static const BinaryRow binary_rows[] = {
+    {"Add", OP_ADD_TENSOR},
+    {"And", OP_LOGICAL_AND},
+    {"BitwiseAnd", OP_BITWISE_AND_TENSOR},
+    {"BitwiseOr", OP_BITWISE_OR_TENSOR},
+    {"BitwiseXor", OP_BITWISE_XOR_TENSOR},
+    {"Equal", OP_EQ_TENSOR},
+    {"Greater", OP_GT_TENSOR},
+    {"GreaterOrEqual", OP_GE_TENSOR},
+    {"Less", OP_LT_TENSOR},
+    {"LessOrEqual", OP_LE_TENSOR},
+    {"Mul", OP_MUL_TENSOR},
+    {"Or", OP_LOGICAL_OR},
+    {"Sub", OP_SUB_TENSOR},
+    {"Xor", OP_LOGICAL_XOR},
+};
+
+/* Both operands present and of one type. */
+static bool two_operands(Import *im, ValueId *a, ValueId *b) {
+  *a = in_required(im, 0);
+  *b = in_required(im, 1);
+  if (import_ok(im) && value_dtype(im->g, *a) != value_dtype(im->g, *b))
+    import_fail(im, DIAG_DTYPE_MISMATCH, "operands are %s and %s",
+                dtype_name(value_dtype(im->g, *a)), dtype_name(value_dtype(im->g, *b)));
+  return import_ok(im);
+}
+
+void translate_binary(Import *im) {
+  ValueId a, b;
+  if (!two_operands(im, &a, &b))
+    return;
+  StrView name = onnx_text(im->node->op_type);
+  for (size_t i = 0; i < COUNT_OF(binary_rows); i++)
+    if (sv_eq_str(name, binary_rows[i].onnx)) {
+      out(im, 0, build(&im->b, binary_rows[i].op, A_VAL(a), A_VAL(b)));
+      return;
+    }
+  BUG("'%s' has no row", im->node->op_type);
+}
+
+void translate_div(Import *im) {
+  ValueId a, b;
+  if (!two_operands(im, &a, &b))
+    return;
+  if (dtype_is_float(value_dtype(im->g, a)))
+    out(im, 0, build(&im->b, OP_DIV_TENSOR, A_VAL(a), A_VAL(b)));
+  else
+    out(im, 0, build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(a), A_VAL(b), A_STR("trunc")));
+}
+
+/* The runtime's remainder has C's sign for integers, so the floor form is spelt out. */
+void translate_mod(Import *im) {
+  ValueId a, b;
+  if (!two_operands(im, &a, &b))
+    return;
+  if (attr_int(im, "fmod", 0)) {
+    out(im, 0, build(&im->b, OP_FMOD_TENSOR, A_VAL(a), A_VAL(b)));
+    return;
+  }
+  if (dtype_is_float(value_dtype(im->g, a))) {
+    import_fail(im, DIAG_ATTR_VALUE, "Mod of floating-point tensors needs fmod=1");
+    return;
+  }
+  ValueId quotient = build(&im->b, OP_FLOOR_DIVIDE, A_VAL(a), A_VAL(b));
+  ValueId product = build(&im->b, OP_MUL_TENSOR, A_VAL(quotient), A_VAL(b));
+  out(im, 0, build(&im->b, OP_SUB_TENSOR, A_VAL(a), A_VAL(product)));
+}
+
+/* The result has the type of the base; a constant single exponent becomes the scalar form. */
+void translate_pow(Import *im) {
+  ValueId x = in_required(im, 0), y = in_required(im, 1);
+  if (!import_ok(im))
+    return;
+  DType base = value_dtype(im->g, x);
+  const double *exponent;
+  uint32_t count;
+  ValueId power;
+  if (value_rank(im->g, y) <= value_rank(im->g, x) && value_doubles(im, y, &exponent, &count) &&
+      count == 1) {
+    bool whole = !dtype_is_float(value_dtype(im->g, y)) ||
+                 (exponent[0] == (double)(int)exponent[0] && dtype_is_float(base));
+    power = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(x),
+                  whole ? A_INT((int64_t)exponent[0]) : A_FLOAT(exponent[0]));
+    if (import_ok(im) && value_rank(im->g, y) > 0)
+      power = build_view(&im->b, power, vt(im, x)->dims, vt(im, x)->rank);
+  } else {
+    power = build(&im->b, OP_POW_TENSOR_TENSOR, A_VAL(x), A_VAL(y));
+  }
+  if (import_ok(im))
+    out(im, 0, build_cast(&im->b, power, base));
+}
+
+/* Shifts by the width of the type or more give 0 (numpy's and ONNX Runtime's result), which C
+ * leaves undefined. */
+void translate_bit_shift(Import *im) {
+  ValueId a, b;
+  if (!two_operands(im, &a, &b))
+    return;
+  StrView direction = attr_str(im, "direction", "");
+  bool left = sv_eq_str(direction, "LEFT");
+  if (!left && !sv_eq_str(direction, "RIGHT")) {
+    import_fail(im, DIAG_ATTR_VALUE, "direction is '" SV_FMT "', not LEFT or RIGHT",
+                SV_ARG(direction));
+    return;
+  }
+  DType dtype = value_dtype(im->g, a);
+  ValueId width = build_scalar_int(&im->b, dtype, 8 * dtype_size(dtype)),
+          zero = build_scalar_int(&im->b, dtype, 0);
+  ValueId fits = build(&im->b, OP_LT_TENSOR, A_VAL(b), A_VAL(width));
+  ValueId amount = build(&im->b, OP_WHERE_SELF, A_VAL(fits), A_VAL(b), A_VAL(zero));
+  ValueId shifted =
+      build(&im->b, left ? OP_BITWISE_LEFT_SHIFT_TENSOR : OP_BITWISE_RIGHT_SHIFT_TENSOR, A_VAL(a),
+            A_VAL(amount));
+  out(im, 0, build(&im->b, OP_WHERE_SELF, A_VAL(fits), A_VAL(shifted), A_VAL(zero)));
+}
+
+/* Max, Min, Sum, Mean: a fold over any number of tensors. */
+static ValueId fold_inputs(Import *im, OpId op) {
+  ValueId result = in_required(im, 0);
+  for (uint32_t i = 1; i < in_count(im) && import_ok(im); i++) {
+    ValueId next = in_required(im, i);
+    if (import_ok(im) && value_dtype(im->g, next) != value_dtype(im->g, result))
+      return import_fail(im, DIAG_DTYPE_MISMATCH, "input %u is %s, the first is %s", i,
+                         dtype_name(value_dtype(im->g, next)),
+                         dtype_name(value_dtype(im->g, result)));
+    if (import_ok(im))
+      result = build(&im->b, op, A_VAL(result), A_VAL(next));
+  }
+  return import_ok(im) ? result : 0;
+}
+
+void translate_max(Import *im) { out(im, 0, fold_inputs(im, OP_MAXIMUM)); }
+void translate_min(Import *im) { out(im, 0, fold_inputs(im, OP_MINIMUM)); }
+void translate_sum(Import *im) { out(im, 0, fold_inputs(im, OP_ADD_TENSOR)); }
+
+void translate_mean(Import *im) {
+  ValueId sum = fold_inputs(im, OP_ADD_TENSOR);
+  if (!import_ok(im))
+    return;
+  ValueId count = build_scalar(&im->b, value_dtype(im->g, sum), in_count(im));
+  out(im, 0, in_count(im) == 1 ? sum : build(&im->b, OP_DIV_TENSOR, A_VAL(sum), A_VAL(count)));
+}
+
+void translate_where(Import *im) {
+  ValueId condition = in_required(im, 0), a = in_required(im, 1), b = in_required(im, 2);
+  if (import_ok(im) && value_dtype(im->g, a) != value_dtype(im->g, b))
+    import_fail(im, DIAG_DTYPE_MISMATCH, "the branches are %s and %s",
+                dtype_name(value_dtype(im->g, a)), dtype_name(value_dtype(im->g, b)));
+  if (import_ok(im))
+    out(im, 0, build(&im->b, OP_WHERE_SELF, A_VAL(condition), A_VAL(a), A_VAL(b)));
+}
