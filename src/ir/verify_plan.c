@@ -1,0 +1,316 @@
+/* Checks of the memory plan: each place exists, is large enough, and no two values that are live at
+ * the same time overlap, except where one is a view of the other or an op may write over its
+ * operand.
+ *
+ * Values that share a place that way form a group; the times in which a group holds something are
+ * its segments. A sweep over the segments in the order of the program asks a tree of maxima,
+ * ordered by offset, whether an active segment reaches into the new one: n log n, also for plans
+ * made to be slow. */
+#include "ir/verify_plan.h"
+
+#include <stdlib.h>
+
+#define NONE UINT32_MAX
+
+typedef struct Segment {
+  uint32_t begin, end; /* positions of nodes, inclusive */
+  uint32_t storage, group;
+  ValueId value; /* the first */
+  uint64_t size;
+  uint32_t rank; /* by arena and offset */
+  uint32_t next; /* that ends at the same position */
+} Segment;
+
+typedef struct Plan {
+  const Graph *g;
+  const uint32_t *position;
+  uint32_t end; /* position after the last node */
+  Arena *arena;
+  PlanFault *report;
+  void *user;
+  uint32_t *group;   /* by storage: parent of the union-find forest */
+  uint32_t *current; /* by group: its latest segment, NONE */
+  Segment *segments;
+  uint32_t count;
+  uint64_t *highest; /* tree of maxima: end of the active segments, by rank */
+} Plan;
+
+/* --- what a node may share --- */
+
+static uint32_t group_of(Plan *p, uint32_t storage) {
+  while (p->group[storage] != storage)
+    storage = p->group[storage] = p->group[p->group[storage]];
+  return storage;
+}
+
+static void group_join(Plan *p, uint32_t a, uint32_t b) {
+  uint32_t x = group_of(p, a), y = group_of(p, b);
+  if (x == y)
+    return;
+  uint32_t s = p->current[x], t = p->current[y];
+  if (s == NONE || (t != NONE && p->segments[t].end > p->segments[s].end))
+    p->current[x] = t;
+  p->group[y] = x;
+}
+
+static bool same_place(const Graph *g, uint32_t a, uint32_t b) {
+  return a && b && g->storages[a].arena == g->storages[b].arena &&
+         g->storages[a].offset == g->storages[b].offset;
+}
+
+typedef enum Sharing { SHARE_NOT, SHARE_WRITE_OVER, SHARE_BYTES } Sharing;
+
+/* How the results of node n may share the place of tensor argument `tensor` (counted among the
+ * tensor arguments), which is argument i. */
+static Sharing may_share(const Graph *g, NodeId n, uint32_t i, uint32_t tensor) {
+  OpId op = node_cget(g, n)->op;
+  if ((op_has_trait(op, OP_VIEW) && tensor == 0) || op_schema(op)->args[i].mutated)
+    return SHARE_BYTES;
+  return tensor < 8 && (op_row(op)->alias >> tensor & 1) ? SHARE_WRITE_OVER : SHARE_NOT;
+}
+
+/* Joins the group of result storage r with those of operands at the same place, where that is
+ * allowed. */
+static Sharing share_with_operands(Plan *p, NodeId n, uint32_t r) {
+  const Graph *g = p->g;
+  const OpSchema *schema = op_schema(node_cget(g, n)->op);
+  Sharing best = SHARE_NOT;
+  for (uint32_t i = 0, tensor = 0; i < schema->arg_count; i++) {
+    if (schema->args[i].type != ST_TENSOR)
+      continue;
+    uint32_t k = tensor++;
+    if (node_arg(g, n, i)->kind != ARG_VALUE)
+      continue;
+    ValueId v = node_value(g, n, i);
+    Sharing sharing = may_share(g, n, i, k);
+    if (!v || sharing == SHARE_NOT || !same_place(g, r, value_cget(g, v)->storage))
+      continue;
+    group_join(p, r, value_cget(g, v)->storage);
+    best = sharing > best ? sharing : best;
+  }
+  return best;
+}
+
+/* --- places --- */
+
+static void place_fault(Plan *p, ValueId v, const char *what) {
+  const Value *value = value_cget(p->g, v);
+  const Storage *s = &p->g->storages[value->storage];
+  const char *text = arena_printf(p->arena, "the place of %s %u (arena %u, %llu bytes at %llu) %s",
+                                  value->kind == VALUE_INPUT ? "input" : "result",
+                                  value->kind == VALUE_INPUT ? value->def : value->result, s->arena,
+                                  (unsigned long long)s->size, (unsigned long long)s->offset, what);
+  p->report(p->user, value_def(p->g, v), text);
+}
+
+static bool place_exists(Plan *p, ValueId v) {
+  const Graph *g = p->g;
+  const Storage *s = &g->storages[value_cget(g, v)->storage];
+  uint64_t end, bytes = type_bytes_upper(g, value_type(g, v));
+  if (s->arena == 0 || s->arena >= g->arena_size_count)
+    place_fault(p, v, "is in an arena that the program does not have");
+  else if (s->offset % 16)
+    place_fault(p, v, "is not aligned to 16 bytes");
+  else if (!add_u64(s->offset, s->size, &end) || end > g->arena_sizes[s->arena])
+    place_fault(p, v, "reaches beyond its arena");
+  else if (bytes > s->size)
+    place_fault(p, v, "is smaller than its type");
+  else
+    return true;
+  return false;
+}
+
+/* Results that need no place: views of what has none (constants), and operands written in place. */
+static bool needs_place(const Graph *g, ValueId v) {
+  NodeId n = value_def(g, v);
+  if (value_type(g, v)->kind != TYPE_TENSOR)
+    return false;
+  if (!n)
+    return true;
+  OpId op = node_cget(g, n)->op;
+  if (op_has_trait(op, OP_VIEW)) {
+    ValueId base = node_value(g, n, 0);
+    return op != OP_ET_VIEW && base && value_cget(g, base)->storage && !value_is_const(g, base);
+  }
+  for (uint32_t i = 0; i < op_schema(op)->arg_count; i++)
+    if (op_schema(op)->args[i].mutated)
+      return false;
+  return true;
+}
+
+/* --- segments --- */
+
+static uint32_t last_use(const Plan *p, ValueId v, uint32_t begin) {
+  uint32_t end = begin;
+  for (UseId u = first_use(p->g, v); u; u = p->g->uses[u].next) {
+    NodeId n = p->g->uses[u].node;
+    uint32_t at = n == NODE_OUTPUT ? p->end : p->position[n];
+    end = at > end ? at : end;
+  }
+  return end;
+}
+
+static void add_value(Plan *p, ValueId v) {
+  const Graph *g = p->g;
+  uint32_t storage = value_cget(g, v)->storage;
+  NodeId n = value_def(g, v);
+  if (!storage) {
+    if (needs_place(g, v))
+      p->report(p->user, n,
+                n ? "a result has no place in memory" : "an input has no place in memory");
+    return;
+  }
+  if (!place_exists(p, v))
+    return;
+  uint32_t begin = n ? p->position[n] : 0, end = last_use(p, v, begin);
+  Sharing sharing = n ? share_with_operands(p, n, storage) : SHARE_NOT;
+  uint32_t group = group_of(p, storage), latest = p->current[group];
+  if (latest == NONE || p->segments[latest].end < begin) {
+    p->current[group] = p->count;
+    p->segments[p->count++] = (Segment){.begin = begin,
+                                        .end = end,
+                                        .storage = storage,
+                                        .group = group,
+                                        .value = v,
+                                        .size = g->storages[storage].size};
+    return;
+  }
+  Segment *s = &p->segments[latest];
+  if (sharing == SHARE_NOT)
+    place_fault(p, v, "holds a value that is still live");
+  else if (sharing == SHARE_WRITE_OVER && s->end > begin)
+    place_fault(p, v, "is that of an operand which is used later");
+  s->end = end > s->end ? end : s->end;
+  s->size = g->storages[storage].size > s->size ? g->storages[storage].size : s->size;
+}
+
+static void add_values(Plan *p) {
+  const Graph *g = p->g;
+  for (uint32_t i = 0; i < g->input_count; i++)
+    add_value(p, g->inputs[i]);
+  for (FOR_NODES(g, n))
+    for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
+      add_value(p, node_result(g, n, i));
+}
+
+/* --- the sweep --- */
+
+typedef struct Place {
+  uint64_t offset;
+  uint32_t arena, segment;
+} Place;
+
+static int place_order(const void *a, const void *b) {
+  const Place *x = a, *y = b;
+  if (x->arena != y->arena)
+    return x->arena < y->arena ? -1 : 1;
+  if (x->offset != y->offset)
+    return x->offset < y->offset ? -1 : 1;
+  return x->segment < y->segment ? -1 : x->segment > y->segment;
+}
+
+static void rank_segments(Plan *p, Place *places) {
+  for (uint32_t i = 0; i < p->count; i++) {
+    const Storage *s = &p->g->storages[p->segments[i].storage];
+    places[i] = (Place){s->offset, s->arena, i};
+  }
+  qsort(places, p->count, sizeof *places, place_order);
+  for (uint32_t i = 0; i < p->count; i++)
+    p->segments[places[i].segment].rank = i;
+}
+
+static void tree_set(Plan *p, uint32_t rank, uint64_t value) {
+  uint32_t i = rank + p->count;
+  p->highest[i] = value;
+  for (i /= 2; i > 0; i /= 2)
+    p->highest[i] =
+        p->highest[2 * i] > p->highest[2 * i + 1] ? p->highest[2 * i] : p->highest[2 * i + 1];
+}
+
+static uint64_t tree_max(const Plan *p, uint32_t from, uint32_t to) {
+  uint64_t max = 0;
+  for (uint32_t i = from + p->count, k = to + p->count; i < k; i /= 2, k /= 2) {
+    if (i & 1) {
+      max = p->highest[i] > max ? p->highest[i] : max;
+      i++;
+    }
+    if (k & 1) {
+      k--;
+      max = p->highest[k] > max ? p->highest[k] : max;
+    }
+  }
+  return max;
+}
+
+/* Number of places before (arena, offset). */
+static uint32_t lower_bound(const Place *places, uint32_t count, uint32_t arena, uint64_t offset) {
+  uint32_t low = 0;
+  while (count > 0) {
+    uint32_t half = count / 2;
+    const Place *m = &places[low + half];
+    if (m->arena < arena || (m->arena == arena && m->offset < offset)) {
+      low += half + 1;
+      count -= half + 1;
+    } else {
+      count = half;
+    }
+  }
+  return low;
+}
+
+static void overlap_fault(Plan *p, const Segment *s, const Place *places, uint32_t from,
+                          uint32_t to) {
+  uint64_t begin = p->g->storages[s->storage].offset;
+  for (uint32_t i = from; i < to; i++) {
+    if (p->highest[i + p->count] <= begin)
+      continue;
+    const Segment *other = &p->segments[places[i].segment];
+    NodeId def = value_def(p->g, other->value);
+    const char *what = def ? op_row(node_cget(p->g, def)->op)->schema : "an input";
+    int size = (int)strcspn(what, "(");
+    place_fault(p, s->value,
+                arena_printf(p->arena, "overlaps that of %.*s (%llu bytes at %llu), which is live",
+                             size, what, (unsigned long long)other->size,
+                             (unsigned long long)places[i].offset));
+    return;
+  }
+}
+
+static void sweep(Plan *p) {
+  Place *places = ARENA_ARRAY(p->arena, Place, p->count);
+  uint32_t *ending = ARENA_ARRAY(p->arena, uint32_t, (size_t)p->end + 1); /* segment + 1 by end */
+  uint32_t done = 0; /* ends below this position are over */
+  rank_segments(p, places);
+  p->highest = ARENA_ARRAY(p->arena, uint64_t, 2 * (size_t)p->count + 2);
+  for (uint32_t i = 0; i < p->count; i++) {
+    Segment *s = &p->segments[i];
+    const Storage *storage = &p->g->storages[s->storage];
+    for (; done < s->begin; done++)
+      for (uint32_t k = ending[done]; k; k = p->segments[k - 1].next)
+        tree_set(p, p->segments[k - 1].rank, 0);
+    uint64_t end = storage->offset + s->size;
+    uint32_t from = lower_bound(places, p->count, storage->arena, 0);
+    uint32_t to = lower_bound(places, p->count, storage->arena, end);
+    if (tree_max(p, from, to) > storage->offset)
+      overlap_fault(p, s, places, from, to);
+    if (s->size)
+      tree_set(p, s->rank, end);
+    s->next = ending[s->end];
+    ending[s->end] = i + 1;
+  }
+}
+
+void verify_plan(const Graph *g, const uint32_t *position, Arena *arena, PlanFault *report,
+                 void *user) {
+  Plan p = {.g = g, .position = position, .arena = arena, .report = report, .user = user};
+  p.end = g->live_nodes + 1;
+  p.group = ARENA_ARRAY(arena, uint32_t, g->storage_count);
+  p.current = ARENA_ARRAY(arena, uint32_t, g->storage_count);
+  p.segments = ARENA_ARRAY(arena, Segment, g->value_count);
+  for (uint32_t i = 0; i < g->storage_count; i++) {
+    p.group[i] = i;
+    p.current[i] = NONE;
+  }
+  add_values(&p);
+  sweep(&p);
+}
