@@ -14,7 +14,8 @@ enum {
   LENGTH_SIZE = 5,
   VARINT_MAX = 10,
   SPAN_FIELD = 1000, /* TensorProto.span */
-  OUT_CAPACITY_MAX_START = 64 << 20
+  OUT_START_MIN = 1 << 20,
+  OUT_START_MAX = 64 << 20
 };
 
 /* What protobuf-c allocates is estimated and limited, since a file of empty messages would take a
@@ -372,7 +373,8 @@ Status onnx_skim(OnnxSkim *out, Arena *arena, Arena *scratch, DiagSink *sink, Di
   s.types = ARENA_ARRAY(scratch, SkimType, TYPE_LIMIT);
   const SkimType *model = skim_type(&s, &onnx__model_proto__descriptor);
   /* Room for all of a usual model; what is not written to costs no memory. */
-  s.out_capacity = (size_t)min_i64((int64_t)(size + size / 2 + 64), OUT_CAPACITY_MAX_START);
+  int64_t room = max_i64(OUT_START_MIN, min_i64((int64_t)size, OUT_START_MAX) / 2 * 3);
+  s.out_capacity = (size_t)room;
   s.out = arena_alloc(scratch, s.out_capacity);
   if (!skim_message(&s, model, (WireReader){data, data + size}, (SkimDepth){1, 0}) ||
       !check_memory(&s, model))

@@ -1,0 +1,32 @@
+/* What Conv, ConvTranspose and the pools share: attributes of windows that slide over the trailing
+ * dims of N, C, D1, D2, … tensors. */
+#ifndef ETC_ONNX_SPATIAL_H
+#define ETC_ONNX_SPATIAL_H
+
+#include "onnx/translate.h"
+
+#define SPATIAL_MAX 3
+
+typedef struct Window {
+  uint32_t rank; /* spatial dims, 1 to 3 */
+  int64_t kernel[SPATIAL_MAX], stride[SPATIAL_MAX], dilation[SPATIAL_MAX];
+  int64_t begin[SPATIAL_MAX], end[SPATIAL_MAX]; /* pads; not set for ConvTranspose with auto_pad */
+  bool ceil;
+} Window;
+
+typedef enum AutoPad { PAD_EXPLICIT, PAD_SAME_UPPER, PAD_SAME_LOWER, PAD_VALID } AutoPad;
+AutoPad attr_auto_pad(Import *im);
+
+/* Reads kernel_shape (or takes `kernel`, the weight's dims, when given: both must agree), strides,
+ * dilations, pads, auto_pad and ceil_mode for input x of rank 2 + spatial. Fails on wrong lengths,
+ * non-positive entries, negative pads, and on SAME padding whose amount depends on a symbolic size.
+ */
+bool window_read(Import *im, ValueId x, const SymInt *kernel, Window *w);
+/* True when begin and end are equal on every dim: what the kernels can do themselves. */
+bool window_symmetric(const Window *w);
+/* x with all of w's pads added as elements of this value (constant_pad_nd), w's pads set to 0. */
+ValueId window_pad(Import *im, ValueId x, Window *w, ArgIn value);
+/* One entry a dim as INTS arguments. */
+#define W_ARG(array, w) A_INTS(array, (w)->rank)
+
+#endif
