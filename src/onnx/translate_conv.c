@@ -57,9 +57,7 @@ static void transposed_pads(Import *im, ValueId x, Transposed *t, uint32_t i, Au
     t->output_padding[i] -= total;
     total = 0;
   }
-  t->crop_begin[i] = pad == PAD_SAME_UPPER || pad == PAD_EXPLICIT ? total / 2 : total - total / 2;
-  if (pad == PAD_EXPLICIT)
-    t->crop_begin[i] = total - total / 2;
+  t->crop_begin[i] = pad == PAD_SAME_UPPER ? total / 2 : total - total / 2;
   t->crop_end[i] = total - t->crop_begin[i];
 }
 
