@@ -125,6 +125,11 @@ static void load_run(const EwOperand *o, int64_t at, int64_t stride, void *buffe
     load_bool(o->tensor, at, stride, (uint8_t *)dst, count);
 }
 
+void ew_load(const Tensor *t, EwType type, int64_t at, int64_t stride, void *buffer, size_t count) {
+  EwOperand o = ew_tensor(t, type);
+  load_run(&o, at, stride, buffer, 0, count);
+}
+
 static void fill_scalar(const EwOperand *o, void *buffer) {
   for (size_t i = 0; i < EW_BLOCK; i++)
     if (o->type == EW_F32)
@@ -309,4 +314,54 @@ bool ew_run(const EwJob *job) {
   size_t blocks = (size_t)((plan.numel + EW_BLOCK - 1) / EW_BLOCK);
   parallel_for(blocks, 16, run_blocks, &plan);
   return !atomic_load(&plan.failed);
+}
+
+/* --- whole tensors --- */
+
+EW_DEFINE1(copy_f32, float, float, a)
+EW_DEFINE1(copy_f64, double, double, a)
+EW_DEFINE1(copy_i64, int64_t, int64_t, a)
+
+void tensor_convert(const Tensor *from, Tensor *to) {
+  EwType type = ew_type(from->dtype);
+  EwJob job = {.fn = type == EW_F32   ? copy_f32
+                     : type == EW_F64 ? copy_f64
+                                      : copy_i64,
+               .in = {ew_tensor(from, type)},
+               .in_count = 1,
+               .out_type = type,
+               .out = to};
+  ew_run(&job);
+}
+
+DType compute_dtype(DType dtype) {
+  EwType type = ew_type(dtype);
+  return type == EW_F32 ? DTYPE_F32 : type == EW_F64 ? DTYPE_F64 : DTYPE_I64;
+}
+
+Tensor kernel_in_dtype(Kernel *k, const Tensor *t, DType dtype) {
+  if (!t)
+    return (Tensor){.dtype = dtype};
+  if (t->dtype == dtype)
+    return *t;
+  Tensor copy = *t;
+  copy.dtype = dtype;
+  copy.data = arena_alloc(k->scratch, tensor_bytes(&copy));
+  tensor_convert(t, &copy);
+  return copy;
+}
+
+Tensor kernel_result_in_dtype(Kernel *k, uint32_t i, DType dtype) {
+  Tensor t = *k->results[i];
+  if (t.dtype != dtype) {
+    t.dtype = dtype;
+    t.capacity = tensor_bytes(&t);
+    t.data = arena_alloc(k->scratch, t.capacity);
+  }
+  return t;
+}
+
+void kernel_store_result(Kernel *k, uint32_t i, const Tensor *computed) {
+  if (computed->data != k->results[i]->data)
+    tensor_convert(computed, k->results[i]);
 }

@@ -49,6 +49,20 @@ EwOperand ew_scalar(const Kernel *k, uint32_t i, EwType type);
 /* Runs the job; false when a call of fn returned false. */
 bool ew_run(const EwJob *job);
 
+/* count elements of t, from element at on and stride apart, converted into a buffer of the type. */
+void ew_load(const Tensor *t, EwType type, int64_t at, int64_t stride, void *buffer, size_t count);
+/* Converts all elements; both tensors have as many. */
+void tensor_convert(const Tensor *from, Tensor *to);
+/* Dtype to compute heavy ops of this operand in: f64, f32 for the other floats, i64. */
+DType compute_dtype(DType dtype);
+/* t in the given dtype: its own data when it has it, else converted into scratch memory. data is
+ * NULL when t is. */
+Tensor kernel_in_dtype(Kernel *k, const Tensor *t, DType dtype);
+/* Memory to compute result i in the given dtype: the result's own, or scratch. kernel_store_result
+ * converts it when done. */
+Tensor kernel_result_in_dtype(Kernel *k, uint32_t i, DType dtype);
+void kernel_store_result(Kernel *k, uint32_t i, const Tensor *computed);
+
 /* A row of an op's functions by compute type; NULL where there is none. */
 typedef struct EwRow {
   OpId op;
