@@ -1,6 +1,8 @@
 /* See flatread.h. The layout rules are those of flatbuffers.dev, "FlatBuffers internals". */
 #include "pte/flatread.h"
 
+#define TOO_MANY_TABLES "it has more than 1,000,000 tables, the runtime's limit"
+
 FbReader fb_reader(const uint8_t *data, uint64_t size) {
   FbReader r = {.data = data, .size = (uint32_t)size};
   if (size > INT32_MAX)
@@ -47,7 +49,7 @@ static FbTable enter(FbReader *r, uint64_t at) {
   if (!inside(r, at, 4, 4, "a table lies outside of the file or is not aligned"))
     return none;
   if (++r->visits > FB_MAX_VISITS) {
-    fault(r, at, "it has more than 1,000,000 tables, the runtime's limit");
+    fault(r, at, TOO_MANY_TABLES);
     return none;
   }
   int64_t vtable = (int64_t)at - (int32_t)load_u32(r, (uint32_t)at);
@@ -143,6 +145,14 @@ FbVector fb_vector(FbTable t, uint16_t id, uint32_t element_size) {
               "a vector is cut off or not aligned"))
     return none;
   return (FbVector){.r = t.r, .at = (uint32_t)target + 4, .count = count, .present = true};
+}
+
+FbVector fb_tables(FbTable t, uint16_t id) {
+  FbVector v = fb_vector(t, id, 4);
+  if (v.count <= FB_MAX_VISITS)
+    return v;
+  fault(t.r, v.at, TOO_MANY_TABLES);
+  return (FbVector){.r = t.r};
 }
 
 StrView fb_text(FbTable t, uint16_t id) {

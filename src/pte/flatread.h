@@ -44,7 +44,9 @@ int32_t fb_i32(FbTable t, uint16_t id, int32_t fallback);
 uint64_t fb_u64(FbTable t, uint16_t id, uint64_t fallback);
 double fb_f64(FbTable t, uint16_t id, double fallback);
 FbTable fb_table(FbTable t, uint16_t id);
-StrView fb_text(FbTable t, uint16_t id);                           /* absent: data NULL */
+StrView fb_text(FbTable t, uint16_t id); /* absent: data NULL */
+FbVector fb_tables(FbTable t,
+                   uint16_t id); /* a vector of tables; more than FB_MAX_VISITS are a fault */
 FbVector fb_vector(FbTable t, uint16_t id, uint32_t element_size); /* 1, 4 or 8 */
 
 /* Elements; i < count is the caller's business (BUG). */

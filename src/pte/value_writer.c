@@ -239,11 +239,14 @@ static int32_t known_index_list(ValueWriter *w, PteKind kind, const int32_t *ite
   return (int32_t)*slot - 1;
 }
 
+/* A list of numbers and expressions, or of values that hold sizes while running. */
 static int32_t write_int_list(ValueWriter *w, NodeId n, uint32_t i) {
   uint32_t count = node_list_count(w->g, n, i);
+  bool values = node_arg(w->g, n, i)->kind == ARG_VALUES;
   int32_t *items = ARENA_ARRAY(w->scratch, int32_t, count);
   for (uint32_t k = 0; k < count; k++)
-    items[k] = write_int(w, node_ints(w->g, n, i)[k]);
+    items[k] = values ? write_value(w, node_list_value(w->g, n, i, k))
+                      : write_int(w, node_ints(w->g, n, i)[k]);
   return known_index_list(w, PTE_INT_LIST, items, count);
 }
 

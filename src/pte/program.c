@@ -1,0 +1,256 @@
+/* See program.h. The file level: extended header, segments, the table Program. */
+#include "pte/program.h"
+
+#include "pte/keymap.h"
+#include "pte/program_internal.h"
+
+void decode_error(Decoder *d, DiagCode code, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  char *text = arena_vprintf(&d->p->arena, format, args);
+  va_end(args);
+  const char *colon = d->method.data ? "method '" : "";
+  Status status = diag_report(d->p->sink, code, pte_place(d->p), "%s" SV_FMT "%s%s", colon,
+                              SV_ARG(d->method), d->method.data ? "': " : "", text);
+  if (d->status == STATUS_OK)
+    d->status = status;
+}
+
+bool decode_charge(Decoder *d, uint64_t count) {
+  if (count <= d->budget) {
+    d->budget -= count;
+    return true;
+  }
+  decode_error(d, DIAG_PTE_FLATBUFFER,
+               "its lists are longer than the file can hold: a vector is shared too often");
+  d->budget = 0;
+  return false;
+}
+
+int32_t *decode_indices(Decoder *d, FbVector v, int32_t lowest, uint32_t limit, const char *what) {
+  if (!v.present || !decode_charge(d, v.count))
+    return NULL;
+  int32_t *items = ARENA_ARRAY(&d->p->arena, int32_t, v.count);
+  for (uint32_t i = 0; i < v.count; i++) {
+    items[i] = fb_item_i32(v, i);
+    if (items[i] < lowest || (items[i] >= 0 && (uint32_t)items[i] >= limit)) {
+      decode_error(d, DIAG_PTE_RANGE, "%s: entry %u is %d, and there are %u", what, i, items[i],
+                   limit);
+      return NULL;
+    }
+  }
+  return items;
+}
+
+static uint64_t load_u64(const uint8_t *at) {
+  uint64_t v;
+  memcpy(&v, at, 8);
+  return v;
+}
+
+static Status file_error(PteProgram *p, DiagCode code, const char *what, uint64_t a, uint64_t b) {
+  return diag_report(p->sink, code, pte_place(p), "%s (%llu, %llu)", what, (unsigned long long)a,
+                     (unsigned long long)b);
+}
+
+/* Identifier and extended header. *base: file offset of the segments. */
+static Status read_header(PteProgram *p, uint64_t *base) {
+  const uint8_t *data = p->file.data;
+  if (p->file.size < 8 || memcmp(data + 4, PTE_IDENTIFIER, 4) != 0)
+    return diag_report(p->sink, DIAG_PTE_HEADER, pte_place(p),
+                       "the file does not hold the identifier " PTE_IDENTIFIER);
+  if (p->file.size < PTE_FILE_MIN)
+    return diag_report(p->sink, DIAG_PTE_TRUNCATED, pte_place(p),
+                       "the file has %llu bytes, fewer than any program",
+                       (unsigned long long)p->file.size);
+  p->program_size = p->file.size;
+  const uint8_t *header = data + PTE_HEADER_AT;
+  if (memcmp(header, PTE_HEADER_MAGIC, 4) != 0)
+    return STATUS_OK;
+  uint32_t length;
+  memcpy(&length, header + 4, 4);
+  if (length < PTE_HEADER_MIN)
+    return file_error(p, DIAG_PTE_HEADER, "the extended header is too short (bytes, minimum)",
+                      length, PTE_HEADER_MIN);
+  p->has_header = true;
+  p->program_size = load_u64(header + 8);
+  *base = load_u64(header + 16);
+  uint64_t size = length >= PTE_HEADER_SIZE ? load_u64(header + 24) : 0, end;
+  if (p->program_size > p->file.size)
+    return file_error(p, DIAG_PTE_TRUNCATED,
+                      "the program reaches beyond the end of the file (needed, present)",
+                      p->program_size, p->file.size);
+  if (*base && (!add_u64(*base, size, &end) || end > p->file.size))
+    return file_error(p, DIAG_PTE_TRUNCATED,
+                      "the segments reach beyond the end of the file (start, bytes)", *base, size);
+  return STATUS_OK;
+}
+
+static void decode_segments(Decoder *d, FbVector v, uint64_t base) {
+  PteProgram *p = d->p;
+  p->segment_count = v.count;
+  p->segments = ARENA_ARRAY(&p->arena, PteSegment, v.count);
+  for (uint32_t i = 0; i < v.count; i++) {
+    FbTable t = fb_item_table(v, i);
+    PteSegment *s = &p->segments[i];
+    uint64_t offset = fb_u64(t, SEGMENT_OFFSET, 0), end;
+    s->size = fb_u64(t, SEGMENT_SIZE, 0);
+    if (s->size && !base)
+      decode_error(d, DIAG_PTE_HEADER,
+                   "segment %u has data, but the header names no place for segments", i);
+    else if (!add_u64(base, offset, &s->offset) || !add_u64(s->offset, s->size, &end) ||
+             end > p->file.size)
+      decode_error(d, DIAG_PTE_TRUNCATED, "segment %u reaches beyond the end of the file", i);
+    else
+      continue;
+    *s = (PteSegment){0};
+  }
+}
+
+static void decode_constants(Decoder *d, FbTable t) {
+  PteProgram *p = d->p;
+  FbVector v = fb_vector(t, SUBSEGMENT_OFFSETS, 8);
+  if (v.count == 0 && !d->reader.fault) {
+    decode_error(d, DIAG_PTE_FIELD,
+                 "constant_segment has no offsets: the runtime takes the program for one of an "
+                 "older format");
+    return;
+  }
+  if (!decode_charge(d, v.count))
+    return;
+  p->constant_count = v.count;
+  p->constant_offsets = ARENA_ARRAY(&p->arena, uint64_t, v.count);
+  for (uint32_t i = 0; i < v.count; i++)
+    p->constant_offsets[i] = fb_item_u64(v, i);
+  p->constant_segment = p->segment_count;
+  uint32_t segment = fb_u32(t, SUBSEGMENT_INDEX, 0);
+  if (v.count <= 1)
+    return;
+  if (segment >= p->segment_count)
+    decode_error(d, DIAG_PTE_RANGE, "the constants are in segment %u, and there are %u", segment,
+                 p->segment_count);
+  else
+    p->constant_segment = segment;
+}
+
+static void decode_named_data(Decoder *d, FbVector v) {
+  PteProgram *p = d->p;
+  p->named_data_count = v.count;
+  p->named_data = ARENA_ARRAY(&p->arena, StrView, v.count);
+  for (uint32_t i = 0; i < v.count; i++) {
+    FbTable t = fb_item_table(v, i);
+    p->named_data[i] = fb_text(t, NAMED_KEY);
+    uint32_t segment = fb_u32(t, NAMED_SEGMENT, 0);
+    if (segment >= p->segment_count)
+      decode_error(d, DIAG_PTE_RANGE, "named data %u is in segment %u, and there are %u", i,
+                   segment, p->segment_count);
+  }
+}
+
+/* The runtime takes the first of two methods of one name. */
+static void check_method_names(Decoder *d) {
+  KeyMap names =
+      keymap_make(&d->p->arena, (uint64_t)(uintptr_t)d->p); /* an address no file can know */
+  for (uint32_t i = 0; i < d->p->method_count; i++) {
+    StrView name = d->p->methods[i].name;
+    uint32_t *slot;
+    if (!name.data)
+      continue;
+    if (keymap_get(&names, name.data, (uint32_t)name.size, &slot))
+      decode_error(d, DIAG_PTE_FIELD, "two methods have the name '" SV_FMT "'", SV_ARG(name));
+    *slot = 1;
+  }
+}
+
+static void decode_methods(Decoder *d, FbVector plans) {
+  PteProgram *p = d->p;
+  p->method_count = plans.count;
+  p->methods = ARENA_ARRAY(&p->arena, PteMethod, plans.count);
+  for (uint32_t i = 0; i < plans.count && !d->reader.fault; i++)
+    decode_method(d, fb_item_table(plans, i), &p->methods[i]);
+  d->method = (StrView){NULL, 0};
+  check_method_names(d);
+}
+
+static Status decode_program(PteProgram *p) {
+  uint64_t base = 0;
+  TRY(read_header(p, &base));
+  Decoder d = {
+      .p = p, .reader = fb_reader(p->file.data, p->program_size), .budget = p->program_size};
+  FbTable root = fb_root(&d.reader);
+  p->version = fb_u32(root, PROGRAM_VERSION, 0);
+  FbVector plans = fb_tables(root, PROGRAM_EXECUTION_PLAN),
+           segments = fb_tables(root, PROGRAM_SEGMENTS);
+  if (!plans.present && !d.reader.fault)
+    decode_error(&d, DIAG_PTE_FIELD, "execution_plan is missing");
+  decode_segments(&d, segments, base);
+  decode_constants(&d, fb_table(root, PROGRAM_CONSTANT_SEGMENT));
+  decode_named_data(&d, fb_tables(root, PROGRAM_NAMED_DATA));
+  if (d.status == STATUS_OK)
+    decode_methods(&d, plans);
+  if (d.reader.fault && d.status == STATUS_OK) {
+    d.method = (StrView){NULL, 0};
+    decode_error(&d, DIAG_PTE_FLATBUFFER, "%s (at byte %u)", d.reader.fault, d.reader.fault_at);
+  }
+  return d.status;
+}
+
+static Status finish_open(PteProgram *p) {
+  Status status = decode_program(p);
+  if (status != STATUS_OK)
+    pte_program_close(p);
+  return status;
+}
+
+Status pte_program_open(PteProgram *p, DiagSink *sink, const char *path) {
+  *p = (PteProgram){.sink = sink};
+  arena_init(&p->arena);
+  Status status = file_map(&p->file, &p->arena, sink, path);
+  if (status != STATUS_OK) {
+    arena_release(&p->arena);
+    return status;
+  }
+  return finish_open(p);
+}
+
+Status pte_program_open_bytes(PteProgram *p, DiagSink *sink, const char *name, const uint8_t *data,
+                              uint64_t size) {
+  *p = (PteProgram){.sink = sink};
+  arena_init(&p->arena);
+  p->file = (MappedFile){
+      .data = data, .size = size, .fd = -1, .path = arena_strdup(&p->arena, sv_from(name))};
+  return finish_open(p);
+}
+
+void pte_program_close(PteProgram *p) {
+  if (p->file.fd >= 0)
+    file_unmap(&p->file);
+  arena_release(&p->arena);
+  *p = (PteProgram){.file = {.fd = -1}};
+}
+
+const uint8_t *pte_tensor_data(const PteProgram *p, const PteTensor *t) {
+  return p->file.data + p->segments[p->constant_segment].offset + p->constant_offsets[t->data];
+}
+
+/* ExecuTorch's ScalarType (runtime/core/portable_type/scalar_type.h). */
+static const struct {
+  const char *name;
+  unsigned size;
+} scalar_types[] = {
+    {"u8", 1},         {"i8", 1},         {"i16", 2},      {"i32", 4},     {"i64", 8},
+    {"f16", 2},        {"f32", 4},        {"f64", 8},      {"c32", 4},     {"c64", 8},
+    {"c128", 16},      {"bool", 1},       {"qint8", 1},    {"quint8", 1},  {"qint32", 4},
+    {"bf16", 2},       {"quint4x2", 1},   {"quint2x4", 1}, {"bits1x8", 1}, {"bits2x4", 1},
+    {"bits4x2", 1},    {"bits8", 1},      {"bits16", 2},   {"f8e5m2", 1},  {"f8e4m3fn", 1},
+    {"f8e5m2fnuz", 1}, {"f8e4m3fnuz", 1}, {"u16", 2},      {"u32", 4},     {"u64", 8}};
+
+unsigned pte_dtype_size(uint8_t dtype) {
+  return dtype < COUNT_OF(scalar_types) ? scalar_types[dtype].size : 0;
+}
+const char *pte_dtype_name(uint8_t dtype) {
+  return dtype < COUNT_OF(scalar_types) ? scalar_types[dtype].name : "?";
+}
+bool pte_dtype_known(uint8_t dtype) {
+  return dtype < COUNT_OF(scalar_types) && ((DTS_BYTES | DT(C64)) >> dtype & 1) != 0;
+}

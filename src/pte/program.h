@@ -1,0 +1,117 @@
+/* A .pte file as it is: every table of it decoded and checked, nothing interpreted. What inspect
+ * shows, and what read.h makes graphs of.
+ *
+ * The file may be hostile: each offset, index, size and enum is checked here, so that users of a
+ * PteProgram need no checks of their own. Rules that the runtime's loader enforces are errors here
+ * too. Sources: ExecuTorch 1.4.1, schema/program.fbs,
+ * runtime/executor/{program,method,tensor_parser_exec_aten}.cpp. */
+#ifndef ETC_PTE_PROGRAM_H
+#define ETC_PTE_PROGRAM_H
+
+#include "ir/graph.h"
+#include "pte/schema.h"
+
+typedef struct PteTensor {
+  uint8_t dtype; /* scalar type number, 0..29: may be one that DType does not have */
+  uint8_t rank;
+  uint8_t dynamism; /* PTE_STATIC or PTE_DYNAMIC_BOUND: sizes are upper bounds then */
+  bool external;    /* data in a .ptd file */
+  uint8_t dim_order[MAX_RANK];
+  int32_t sizes[MAX_RANK];
+  uint32_t
+      data; /* data_buffer_idx: a constant, or the first contents of a planned tensor; 0 = none */
+  uint32_t memory_id; /* arena, 1-based; 0 = not planned */
+  uint64_t offset;    /* in the arena, bytes */
+  uint64_t bytes;     /* of the (largest) contents */
+  StrView name;       /* fully qualified name, mostly empty */
+} PteTensor;
+
+/* Constant: data without a place in an arena. */
+static inline bool pte_is_constant(const PteTensor *t) { return t->data != 0 && t->memory_id == 0; }
+
+typedef struct PteValue {
+  PteKind kind;
+  uint32_t count; /* of lists */
+  union {
+    int64_t i; /* Int, Bool */
+    double f;
+    const PteTensor *tensor;
+    StrView text;
+    const int32_t *
+        indices; /* IntList, TensorList, OptionalTensorList (-1 = absent): value indices, checked */
+    const double *floats;
+    const uint8_t *bools;
+  };
+} PteValue;
+
+typedef struct PteInstruction {
+  PteInstructionKind kind;
+  int32_t index;  /* KernelCall: operator; DelegateCall: delegate; JumpFalseCall: destination */
+  uint32_t count; /* of args */
+  const int32_t *args; /* value indices, checked; MoveCall: from, to; JumpFalseCall: condition;
+                          FreeCall: value */
+} PteInstruction;
+
+typedef struct PteDelegate {
+  StrView id;
+  const uint8_t *data; /* the blob */
+  uint64_t size;
+  uint32_t compile_specs;
+} PteDelegate;
+
+typedef struct PteMethod {
+  StrView name;
+  PteValue *values;
+  int32_t *inputs, *outputs; /* value indices, checked */
+  StrView *operators;        /* "aten::add.out" */
+  PteDelegate *delegates;
+  PteInstruction *instructions;
+  uint64_t *arena_sizes; /* by memory_id; [0] unused */
+  uint32_t value_count, input_count, output_count, operator_count, delegate_count,
+      instruction_count;
+  uint32_t arena_count; /* entries of arena_sizes */
+} PteMethod;
+
+typedef struct PteSegment {
+  uint64_t offset, size; /* offset from the start of the file */
+} PteSegment;
+
+typedef struct PteProgram {
+  Arena arena;
+  MappedFile file;
+  DiagSink *sink;
+  uint64_t program_size; /* of the FlatBuffer, header included */
+  uint32_t version;
+  bool has_header;
+  PteSegment *segments;
+  uint32_t segment_count;
+  uint32_t constant_segment;  /* index; segment_count when there are no constants */
+  uint64_t *constant_offsets; /* in the segment, by data_buffer_idx; [0] unused */
+  uint32_t constant_count;
+  PteMethod *methods;
+  uint32_t method_count;
+  StrView *named_data; /* keys */
+  uint32_t named_data_count;
+} PteProgram;
+
+/* Maps and checks path. All faults are reported (DIAG_PTE_*, or what file_map reports), with the
+ * method and value or instruction. After an error nothing need be closed. The program's contents
+ * live until pte_program_close. */
+Status pte_program_open(PteProgram *p, DiagSink *sink, const char *path);
+/* The same from memory, which must outlive the program; name stands for the path in diagnostics. */
+Status pte_program_open_bytes(PteProgram *p, DiagSink *sink, const char *name, const uint8_t *data,
+                              uint64_t size);
+void pte_program_close(PteProgram *p);
+/* The bytes of a constant tensor (pte_is_constant, not external). */
+const uint8_t *pte_tensor_data(const PteProgram *p, const PteTensor *t);
+static inline DiagPlace pte_place(const PteProgram *p) {
+  return (DiagPlace){.file = sv_from(p->file.path), .index = -1};
+}
+/* Element size of any scalar type number 0..29, including those that DType lacks; its name ("f32",
+ * "qint8"). */
+unsigned pte_dtype_size(uint8_t dtype);
+const char *pte_dtype_name(uint8_t dtype);
+/* Whether a DType of that number exists. */
+bool pte_dtype_known(uint8_t dtype);
+
+#endif

@@ -1,0 +1,30 @@
+/* Shared by the parts of the decoder: program.c (file, segments), method.c (plans),
+ * program_values.c (values). */
+#ifndef ETC_PTE_PROGRAM_INTERNAL_H
+#define ETC_PTE_PROGRAM_INTERNAL_H
+
+#include "pte/flatread.h"
+#include "pte/program.h"
+
+typedef struct Decoder {
+  PteProgram *p;
+  FbReader reader;
+  uint64_t budget; /* list elements that may still be decoded: a small file may name one long vector
+                      many times */
+  Status status;   /* first error */
+  StrView method;  /* being decoded, for messages */
+} Decoder;
+
+/* Reports "method 'm': message" at the file and makes the decoding fail; decoding goes on where it
+ * can. */
+void decode_error(Decoder *d, DiagCode code, const char *format, ...) ETC_PRINTF(3, 4);
+/* Takes count elements from the budget; false (reported) when it is used up. */
+bool decode_charge(Decoder *d, uint64_t count);
+/* A vector of indices below limit (or >= lowest, for -1), as an array in the arena. what: "inputs".
+ * NULL when absent or wrong (reported unless absent). */
+int32_t *decode_indices(Decoder *d, FbVector v, int32_t lowest, uint32_t limit, const char *what);
+
+void decode_method(Decoder *d, FbTable plan, PteMethod *m);
+void decode_values(Decoder *d, FbVector values, PteMethod *m);
+
+#endif

@@ -1,0 +1,290 @@
+/* See read.h. Kernel calls to nodes. */
+#include "pte/read.h"
+
+#include "ir/text.h"
+#include "pte/call.h"
+#include "pte/read_internal.h"
+
+Status read_error(const MethodReader *r, DiagCode code, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  char *text = arena_vprintf(r->scratch, format, args);
+  va_end(args);
+  return diag_report(r->p->sink, code, pte_place(r->p), "method '" SV_FMT "', instruction %u: %s",
+                     SV_ARG(r->m->name), r->instruction, text);
+}
+
+/* --- what cannot be read, all of it at once --- */
+
+static Status unknown_operators(const MethodReader *r) {
+  uint32_t *calls = ARENA_ARRAY(r->scratch, uint32_t, r->m->operator_count);
+  for (uint32_t i = 0; i < r->m->instruction_count; i++)
+    if (r->m->instructions[i].kind == PTE_KERNEL_CALL)
+      calls[r->m->instructions[i].index]++;
+  Status status = STATUS_OK;
+  for (uint32_t i = 0; i < r->m->operator_count; i++)
+    if (calls[i] && op_find_out(r->m->operators[i]) == OP_NONE)
+      status = diag_report(r->p->sink, DIAG_PTE_UNKNOWN_OP, pte_place(r->p),
+                           "operator '" SV_FMT "' is not known (method '" SV_FMT "', %u calls)",
+                           SV_ARG(r->m->operators[i]), SV_ARG(r->m->name), calls[i]);
+  return status;
+}
+
+static Status unsupported_instructions(const MethodReader *r) {
+  static const char *const names[] = {[PTE_DELEGATE_CALL] = "calls a delegate",
+                                      [PTE_MOVE_CALL] = "moves values",
+                                      [PTE_JUMP_FALSE_CALL] = "jumps",
+                                      [PTE_FREE_CALL] = "frees values"};
+  uint32_t count[PTE_INSTRUCTION_KIND_COUNT] = {0};
+  Status status = STATUS_OK;
+  for (uint32_t i = 0; i < r->m->instruction_count; i++)
+    count[r->m->instructions[i].kind]++;
+  for (PteInstructionKind k = PTE_DELEGATE_CALL; k < PTE_INSTRUCTION_KIND_COUNT; k++)
+    if (count[k])
+      status = diag_report(r->p->sink, DIAG_PTE_UNSUPPORTED, pte_place(r->p),
+                           "method '" SV_FMT "' %s (%u instructions)", SV_ARG(r->m->name), names[k],
+                           count[k]);
+  return status;
+}
+
+/* --- calls --- */
+
+/* The file's tensor agrees with what the shape rule says. A symbolic dim fits any number up to its
+ * bound: the rule may know more. */
+static Status check_result(MethodReader *r, uint32_t index, ValueId v) {
+  const PteTensor *t = r->m->values[index].tensor;
+  TypeId id;
+  TRY(read_type(r, t, &id));
+  const Type *file = type_get(r->g, id), *rule = value_type(r->g, v);
+  bool same = file->dtype == rule->dtype && file->rank == rule->rank;
+  for (uint32_t i = 0; same && i < file->rank; i++)
+    same = sym_is_const(rule->dims[i])
+               ? rule->dims[i] == file->dims[i] || t->dynamism == PTE_DYNAMIC_BOUND
+               : t->dynamism == PTE_DYNAMIC_BOUND;
+  if (same && t->memory_id && type_is_static(rule))
+    same = type_bytes_upper(r->g, rule) <= t->bytes;
+  if (same)
+    return STATUS_OK;
+  StrBuf text;
+  strbuf_init(&text);
+  type_print(r->g, rule, &text);
+  Status status = read_error(r, DIAG_PTE_FIELD,
+                             "value %u has another type or shape than the operator's result, %s",
+                             index, strbuf_cstr(&text));
+  strbuf_release(&text);
+  return status;
+}
+
+/* Where result v of n goes. */
+static Status write_result(MethodReader *r, NodeId n, uint32_t index, ValueId v) {
+  const PteValue *value = &r->m->values[index];
+  bool scalar = value_type(r->g, v)->kind != TYPE_TENSOR;
+  if (scalar) {
+    if (value->kind != PTE_INT && value->kind != PTE_BOOL && value->kind != PTE_DOUBLE)
+      return read_error(r, DIAG_PTE_FIELD, "the scalar result goes to value %u, which is none",
+                        index);
+    read_define(r, index, v);
+    return STATUS_OK;
+  }
+  if (value->kind != PTE_TENSOR)
+    return read_error(r, DIAG_PTE_FIELD, "the result goes to value %u, which is no tensor", index);
+  if (pte_is_constant(value->tensor))
+    return read_error(r, DIAG_PTE_PLAN, "the result goes to value %u, which is a constant", index);
+  if (!value->tensor->memory_id && node_cget(r->g, n)->op != OP_ET_VIEW &&
+      !bitset_has(&r->outputs, index))
+    return read_error(r, DIAG_PTE_PLAN, "the result goes to value %u, which has no place in memory",
+                      index);
+  TRY(check_result(r, index, v));
+  read_define(r, index, v);
+  return STATUS_OK;
+}
+
+/* The value indices of the results: from the call's outs, the members of its one list, or the
+ * operand written in place. */
+static Status result_indices(MethodReader *r, const PteInstruction *in, OpId op,
+                             const CallShape *shape, const int32_t **indices, uint32_t *count) {
+  *indices = in->args + shape->arg_count;
+  *count = shape->out_count;
+  if (shape->in_place >= 0) {
+    *indices = in->args + shape->in_place;
+    *count = op_schema(op)->result_count;
+  } else if (op_schema(op)->result_list) {
+    const PteValue *list = &r->m->values[in->args[shape->arg_count]];
+    if (list->kind != PTE_TENSOR_LIST)
+      return read_error(r, DIAG_PTE_FIELD, "the results go to value %d, which is no tensor list",
+                        in->args[shape->arg_count]);
+    *indices = list->indices;
+    *count = list->count;
+  }
+  if (*count > UINT16_MAX)
+    return read_error(r, DIAG_PTE_UNSUPPORTED, "%u results", *count);
+  return STATUS_OK;
+}
+
+/* An argument that the out-variant does not have: the dtype, which its out says. */
+static ArgIn dropped_arg(const MethodReader *r, const PteInstruction *in, const CallShape *shape) {
+  const PteValue *out = &r->m->values[in->args[shape->arg_count]];
+  return out->kind == PTE_TENSOR && pte_dtype_known(out->tensor->dtype)
+             ? A_DTYPE(out->tensor->dtype)
+             : A_NONE;
+}
+
+static Status read_call(MethodReader *r, const PteInstruction *in) {
+  OpId op = op_find_out(r->m->operators[in->index]);
+  const OpSchema *schema = op_schema(op);
+  CallShape shape = call_shape(op);
+  if (in->count != shape.boxed_count)
+    return read_error(r, DIAG_PTE_FIELD, "'%s' is called with %u arguments, and takes %u",
+                      op_row(op)->out, in->count, shape.boxed_count);
+  ArgIn args[SCHEMA_MAX_ARGS];
+  for (uint32_t i = 0, k = 0; i < schema->arg_count; i++) {
+    if (k < shape.arg_count && shape.args[k] == i)
+      TRY(read_arg(r, (uint32_t)in->args[k++], &schema->args[i], &args[i]));
+    else
+      args[i] = dropped_arg(r, in, &shape);
+  }
+  const int32_t *results;
+  uint32_t count;
+  TRY(result_indices(r, in, op, &shape, &results, &count));
+  /* The shape rule makes the results of an op with a list of them. */
+  NodeId n =
+      graph_add_node(r->g, 0, op, args, schema->arg_count, schema->result_list ? 0 : count, r->loc);
+  TRY(op_row(op)->shape(r->g, n));
+  if (node_cget(r->g, n)->result_count != count)
+    return read_error(r, DIAG_PTE_FIELD, "%u results are listed, and '%s' gives %u", count,
+                      op_row(op)->out, node_cget(r->g, n)->result_count);
+  for (uint32_t i = 0; i < count; i++)
+    TRY(write_result(r, n, (uint32_t)results[i], node_result(r->g, n, i)));
+  return STATUS_OK;
+}
+
+static Status read_calls(MethodReader *r) {
+  Context *ctx = r->g->ctx;
+  for (uint32_t i = 0; i < r->m->instruction_count; i++) {
+    const PteInstruction *in = &r->m->instructions[i];
+    r->instruction = i;
+    r->loc =
+        graph_add_loc(r->g, (Loc){.op_type = intern_add(&ctx->names, r->m->operators[in->index]),
+                                  .index = (int32_t)i});
+    TRY(read_call(r, in));
+  }
+  return STATUS_OK;
+}
+
+/* --- inputs, outputs, arenas --- */
+
+/* A dynamic input gets a symbol for each dim but those bounded by 0 or 1. */
+static Status input_type(MethodReader *r, const PteTensor *t, TypeId *out) {
+  TRY(read_type(r, t, out));
+  if (t->dynamism == PTE_STATIC)
+    return STATUS_OK;
+  SymInt dims[MAX_RANK];
+  for (uint32_t i = 0; i < t->rank; i++)
+    dims[i] =
+        t->sizes[i] <= 1 ? t->sizes[i] : sym_symbol(&r->g->syms, SV(""), 1, t->sizes[i], false);
+  *out = graph_tensor_type(r->g, (DType)t->dtype, t->rank, dims, ORDER_CONTIGUOUS);
+  return STATUS_OK;
+}
+
+static NameId numbered(MethodReader *r, const char *stem, uint32_t i) {
+  return intern_add(&r->g->ctx->names, sv_from(arena_printf(r->scratch, "%s_%u", stem, i)));
+}
+
+static Status read_inputs(MethodReader *r) {
+  for (uint32_t i = 0; i < r->m->input_count; i++) {
+    uint32_t index = (uint32_t)r->m->inputs[i];
+    const PteValue *value = &r->m->values[index];
+    if (value->kind != PTE_TENSOR)
+      return read_error(r, DIAG_PTE_UNSUPPORTED, "input %u is no tensor", i);
+    if (r->current[index] || pte_is_constant(value->tensor))
+      return read_error(r, DIAG_PTE_UNSUPPORTED, "input %u is another input, or a constant", i);
+    TypeId type;
+    TRY(input_type(r, value->tensor, &type));
+    read_define(r, index, graph_add_input(r->g, type, numbered(r, "input", i)));
+  }
+  return STATUS_OK;
+}
+
+static Status read_outputs(MethodReader *r) {
+  ValueId *values = ARENA_ARRAY(r->scratch, ValueId, r->m->output_count);
+  NameId *names = ARENA_ARRAY(r->scratch, NameId, r->m->output_count);
+  for (uint32_t i = 0; i < r->m->output_count; i++) {
+    uint32_t index = (uint32_t)r->m->outputs[i];
+    names[i] = numbered(r, "output", i);
+    if (r->m->values[index].kind == PTE_TENSOR)
+      TRY(read_tensor(r, index, &values[i]));
+    else if (r->current[index])
+      values[i] = r->current[index];
+    else
+      return read_error(r, DIAG_PTE_UNSUPPORTED, "output %u is a constant scalar", i);
+  }
+  graph_set_outputs(r->g, values, r->m->output_count, names);
+  return STATUS_OK;
+}
+
+static Status read_graph(MethodReader *r) {
+  Status status = unknown_operators(r), other = unsupported_instructions(r);
+  TRY(status);
+  TRY(other);
+  Graph *g = r->g;
+  g->arena_size_count = r->m->arena_count;
+  g->arena_sizes = ARENA_ARRAY(&g->arena, uint64_t, r->m->arena_count);
+  memcpy(g->arena_sizes, r->m->arena_sizes, r->m->arena_count * sizeof *g->arena_sizes);
+  TRY(read_inputs(r));
+  TRY(read_calls(r));
+  TRY(read_outputs(r));
+  g->level = LEVEL_EXECUTORCH;
+  return STATUS_OK;
+}
+
+static Status read_method(Context *ctx, const PteProgram *p, const PteMethod *m, Graph **out) {
+  Arena scratch;
+  arena_init(&scratch);
+  MethodReader r = {.p = p,
+                    .m = m,
+                    .g = *out = graph_new(ctx, m->name),
+                    .scratch = &scratch,
+                    .places = keymap_make(&scratch, ctx->names.seed)};
+  r.current = ARENA_ARRAY(&scratch, ValueId, m->value_count);
+  r.base = ARENA_ARRAY(&scratch, ValueId, m->value_count);
+  r.outputs = bitset_make(&scratch, m->value_count);
+  for (uint32_t i = 0; i < m->output_count; i++)
+    bitset_add(&r.outputs, (uint32_t)m->outputs[i]);
+  Status status = read_graph(&r);
+  arena_release(&scratch);
+  return status;
+}
+
+static Status read_methods(Context *ctx, PteFile *out) {
+  Status status = STATUS_OK;
+  out->methods = ARENA_ARRAY(&out->program.arena, Graph *, out->program.method_count);
+  for (uint32_t i = 0; i < out->program.method_count; i++) {
+    Status one = read_method(ctx, &out->program, &out->program.methods[i], &out->methods[i]);
+    out->method_count = i + 1;
+    if (status == STATUS_OK)
+      status = one;
+  }
+  if (status != STATUS_OK)
+    pte_close(out);
+  return status;
+}
+
+Status pte_read(Context *ctx, const char *path, PteFile *out) {
+  *out = (PteFile){0};
+  TRY(pte_program_open(&out->program, ctx->sink, path));
+  return read_methods(ctx, out);
+}
+
+Status pte_read_bytes(Context *ctx, const char *name, const uint8_t *data, uint64_t size,
+                      PteFile *out) {
+  *out = (PteFile){0};
+  TRY(pte_program_open_bytes(&out->program, ctx->sink, name, data, size));
+  return read_methods(ctx, out);
+}
+
+void pte_close(PteFile *file) {
+  for (uint32_t i = 0; i < file->method_count; i++)
+    graph_free(file->methods[i]);
+  pte_program_close(&file->program);
+  *file = (PteFile){.program = {.file = {.fd = -1}}};
+}

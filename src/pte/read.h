@@ -1,0 +1,32 @@
+/* Reading a program back: .pte file to graphs at LEVEL_EXECUTORCH, planned as the file says, for
+ * `etc run`, `etc verify` and `etc print`.
+ *
+ * Kernel calls become nodes of the functional ops they were made from; each write of a value makes
+ * a new SSA value. A tensor that no call writes but that lies where another one does is a view of
+ * it: it becomes a view_copy node. Result types come from the op's shape rule and must agree with
+ * the file's. A tensor of dynamic shape is read with a symbol of range [1, bound] for each of its
+ * dims other than 1, since the file has only the bounds. Inputs are called input_0, …, outputs
+ * output_0, ….
+ *
+ * Not supported, and reported as such: operators that are not in the op table, delegates, control
+ * flow, state kept between runs, external data, tensors that are not contiguous. */
+#ifndef ETC_PTE_READ_H
+#define ETC_PTE_READ_H
+
+#include "pte/program.h"
+
+typedef struct PteFile {
+  PteProgram program; /* owns the file: constants of the graphs are spans of it */
+  Graph **methods;
+  uint32_t method_count;
+} PteFile;
+
+/* Reads path into *out, which must not move while the graphs live. All faults are reported; after
+ * one there is nothing to close. */
+Status pte_read(Context *ctx, const char *path, PteFile *out);
+/* The same from memory, which must outlive the file; name stands for the path in diagnostics. */
+Status pte_read_bytes(Context *ctx, const char *name, const uint8_t *data, uint64_t size,
+                      PteFile *out);
+void pte_close(PteFile *file); /* frees the graphs too */
+
+#endif

@@ -1,0 +1,35 @@
+/* Shared by read.c (calls) and read_values.c (operands). */
+#ifndef ETC_PTE_READ_INTERNAL_H
+#define ETC_PTE_READ_INTERNAL_H
+
+#include "ir/op.h"
+#include "pte/keymap.h"
+#include "pte/read.h"
+#include "support/bitset.h"
+
+typedef struct MethodReader {
+  const PteProgram *p;
+  const PteMethod *m;
+  Graph *g;
+  Arena *scratch;
+  ValueId *current; /* by value index: the SSA value that it holds now, 0 = none yet */
+  ValueId *base;    /* by value index: what current is a view of, 0 = it is no view */
+  Bitset outputs;   /* value indices */
+  KeyMap places;    /* arena and offset -> ValueId written there last */
+  uint32_t instruction;
+  LocId loc; /* of the instruction */
+} MethodReader;
+
+/* Reports "method 'm', instruction n: message"; returns the code's status. */
+Status read_error(const MethodReader *r, DiagCode code, const char *format, ...) ETC_PRINTF(3, 4);
+/* The graph's type of a tensor, dims constant. */
+Status read_type(MethodReader *r, const PteTensor *t, TypeId *out);
+/* A value of the graph that was just written to value index: gives it its place and makes it
+ * current. */
+void read_define(MethodReader *r, uint32_t index, ValueId v);
+/* The tensor in a value index, as an operand. */
+Status read_tensor(MethodReader *r, uint32_t index, ValueId *out);
+/* The argument of a call in a value index. */
+Status read_arg(MethodReader *r, uint32_t index, const SchemaArg *arg, ArgIn *out);
+
+#endif

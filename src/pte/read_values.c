@@ -1,0 +1,221 @@
+/* See read.h. What an operand of a call is in the graph: tensors (with the views that have no
+ * instruction), scalars, lists. */
+#include "pte/read_internal.h"
+
+Status read_type(MethodReader *r, const PteTensor *t, TypeId *out) {
+  SymInt dims[MAX_RANK];
+  if (!pte_dtype_known(t->dtype))
+    return read_error(r, DIAG_PTE_UNSUPPORTED, "a tensor of type %s", pte_dtype_name(t->dtype));
+  for (uint32_t i = 0; i < t->rank; i++) {
+    if (t->dim_order[i] != i)
+      return read_error(r, DIAG_PTE_UNSUPPORTED, "a tensor whose dim_order is not contiguous");
+    dims[i] = t->sizes[i];
+  }
+  *out = graph_tensor_type(r->g, (DType)t->dtype, t->rank, dims, ORDER_CONTIGUOUS);
+  return STATUS_OK;
+}
+
+static uint32_t *place_of(MethodReader *r, const PteTensor *t) {
+  uint64_t key[2] = {t->memory_id, t->offset};
+  uint32_t *slot;
+  keymap_get(&r->places, key, sizeof key, &slot);
+  return slot;
+}
+
+static void give_storage(MethodReader *r, ValueId v, const PteTensor *t) {
+  Graph *g = r->g;
+  g->storages = pool_reserve(g->storages, &g->storage_capacity, (uint64_t)g->storage_count + 1,
+                             sizeof *g->storages);
+  g->storages[g->storage_count] =
+      (Storage){.arena = t->memory_id, .offset = t->offset, .size = t->bytes};
+  g->values[v].storage = g->storage_count++;
+}
+
+void read_define(MethodReader *r, uint32_t index, ValueId v) {
+  const PteValue *value = &r->m->values[index];
+  r->current[index] = v;
+  r->base[index] = 0;
+  if (value->kind != PTE_TENSOR || !value->tensor->memory_id)
+    return;
+  give_storage(r, v, value->tensor);
+  *place_of(r, value->tensor) = v;
+}
+
+static Status make_constant(MethodReader *r, uint32_t index, const PteTensor *t) {
+  TypeId type;
+  TRY(read_type(r, t, &type));
+  const uint8_t *data = pte_tensor_data(r->p, t);
+  Constant c = {.data = data,
+                .size = t->bytes,
+                .file = &r->p->file,
+                .file_offset = (uint64_t)(data - r->p->file.data)};
+  r->current[index] = graph_add_constant(r->g, type, c, 0);
+  return STATUS_OK;
+}
+
+/* Nobody writes this tensor; what lies at its place is seen through it. */
+static Status make_view(MethodReader *r, uint32_t index, const PteTensor *t) {
+  Graph *g = r->g;
+  ValueId from = *place_of(r, t);
+  if (!from)
+    return read_error(r, DIAG_PTE_UNSUPPORTED,
+                      "value %u is read before anything is written at its place: state kept "
+                      "between runs is not supported",
+                      index);
+  if (r->current[index] && r->base[index] == from)
+    return STATUS_OK;
+  TypeId type;
+  TRY(read_type(r, t, &type));
+  if (value_dtype(g, from) != (DType)t->dtype)
+    return read_error(r, DIAG_PTE_UNSUPPORTED, "value %u reads the bytes of a tensor of %s as %s",
+                      index, dtype_name(value_dtype(g, from)), pte_dtype_name(t->dtype));
+  if (g->storages[g->values[from].storage].size != t->bytes)
+    return read_error(
+        r, DIAG_PTE_PLAN,
+        "value %u, which no instruction writes, differs in size from the tensor at its place",
+        index);
+  const Type *wanted = type_get(g, type);
+  NodeId n = graph_add_node(g, 0, OP_VIEW_COPY,
+                            (const ArgIn[]){A_VAL(from), A_INTS(wanted->dims, wanted->rank)}, 2, 1,
+                            r->loc);
+  ValueId v = node_result(g, n, 0);
+  value_set_type(g, v, type);
+  g->values[v].storage = g->values[from].storage;
+  r->current[index] = v;
+  r->base[index] = from;
+  return STATUS_OK;
+}
+
+Status read_tensor(MethodReader *r, uint32_t index, ValueId *out) {
+  const PteValue *value = &r->m->values[index];
+  if (value->kind != PTE_TENSOR)
+    return read_error(r, DIAG_PTE_FIELD, "value %u is no tensor", index);
+  const PteTensor *t = value->tensor;
+  bool written = r->current[index] && !r->base[index];
+  if (t->external)
+    return read_error(r, DIAG_PTE_UNSUPPORTED, "value %u has its data in another file", index);
+  if (!written && pte_is_constant(t))
+    TRY(make_constant(r, index, t));
+  else if (!written && t->memory_id)
+    TRY(make_view(r, index, t));
+  else if (!written)
+    return read_error(r, DIAG_PTE_PLAN,
+                      "value %u is read, but has neither data nor a place in memory", index);
+  *out = r->current[index];
+  return STATUS_OK;
+}
+
+/* --- scalars --- */
+
+static Status wrong_kind(const MethodReader *r, uint32_t index, const SchemaArg *arg) {
+  return read_error(r, DIAG_PTE_FIELD,
+                    "value %u is of the wrong kind for argument '" SV_FMT
+                    "'; the runtime would abort",
+                    index, SV_ARG(arg->name));
+}
+
+/* A slot that an instruction writes while running. */
+static Status read_slot(MethodReader *r, uint32_t index, const SchemaArg *arg, ArgIn *out) {
+  static const SchemaType types[] = {
+      [TYPE_INT] = ST_INT, [TYPE_FLOAT] = ST_FLOAT, [TYPE_BOOL] = ST_BOOL};
+  ValueId v = r->current[index];
+  const Type *t = value_type(r->g, v);
+  if (t->kind == TYPE_TENSOR || t->kind == TYPE_NONE ||
+      (arg->type != ST_SCALAR && types[t->kind] != arg->type))
+    return wrong_kind(r, index, arg);
+  *out = A_VAL(v);
+  return STATUS_OK;
+}
+
+static Status read_dtype(MethodReader *r, const PteValue *value, ArgIn *out) {
+  if (value->i < 0 || value->i >= 32 || !pte_dtype_known((uint8_t)value->i))
+    return read_error(r, DIAG_PTE_UNSUPPORTED, "scalar type %lld as an argument",
+                      (long long)value->i);
+  *out = A_DTYPE(value->i);
+  return STATUS_OK;
+}
+
+static Status read_literal(MethodReader *r, uint32_t index, const SchemaArg *arg, ArgIn *out) {
+  const PteValue *value = &r->m->values[index];
+  bool scalar = arg->type == ST_SCALAR;
+  if (value->kind == PTE_INT && (arg->type == ST_INT || scalar))
+    *out = A_INT(sym_const(value->i));
+  else if (value->kind == PTE_DOUBLE && (arg->type == ST_FLOAT || scalar))
+    *out = A_FLOAT(value->f);
+  else if (value->kind == PTE_BOOL && (arg->type == ST_BOOL || scalar))
+    *out = A_BOOL(value->i);
+  else if (value->kind == PTE_STRING && arg->type == ST_STR && value->text.data)
+    *out = (ArgIn){.kind = ARG_STR, .str = value->text};
+  else if (value->kind == PTE_INT && arg->type == ST_DTYPE)
+    return read_dtype(r, value, out);
+  else if (value->kind == PTE_INT &&
+           (arg->type == ST_LAYOUT || arg->type == ST_MEMORY_FORMAT || arg->type == ST_DEVICE))
+    *out = A_INT(sym_const(value->i));
+  else
+    return wrong_kind(r, index, arg);
+  return STATUS_OK;
+}
+
+/* --- lists --- */
+
+static Status read_tensor_list(MethodReader *r, const PteValue *list, ArgIn *out) {
+  ValueId *items = ARENA_ARRAY(r->scratch, ValueId, list->count);
+  for (uint32_t i = 0; i < list->count; i++) {
+    int32_t item = list->indices[i];
+    if (item >= 0 && r->m->values[item].kind != PTE_NULL)
+      TRY(read_tensor(r, (uint32_t)item, &items[i]));
+  }
+  *out = A_VALS(items, list->count);
+  return STATUS_OK;
+}
+
+/* Items that are written while running stand for the expression that they are equal to. */
+static Status read_int_list(MethodReader *r, const PteValue *list, ArgIn *out) {
+  SymInt *items = ARENA_ARRAY(r->scratch, SymInt, list->count);
+  for (uint32_t i = 0; i < list->count; i++) {
+    uint32_t index = (uint32_t)list->indices[i];
+    ValueId v = r->current[index];
+    const Type *t = value_type(r->g, v);
+    if (v && (t->kind != TYPE_INT || t->rank != 1))
+      return read_error(r, DIAG_PTE_UNSUPPORTED, "a size that depends on the contents of a tensor");
+    items[i] = v ? t->dims[0] : sym_const(r->m->values[index].i);
+  }
+  *out = A_INTS(items, list->count);
+  return STATUS_OK;
+}
+
+static Status read_list(MethodReader *r, uint32_t index, const SchemaArg *arg, ArgIn *out) {
+  const PteValue *value = &r->m->values[index];
+  if (arg->type == ST_TENSOR &&
+      value->kind == (arg->element_optional ? PTE_OPTIONAL_TENSOR_LIST : PTE_TENSOR_LIST))
+    return read_tensor_list(r, value, out);
+  if (arg->type == ST_INT && value->kind == PTE_INT_LIST)
+    return read_int_list(r, value, out);
+  if (arg->type == ST_FLOAT && value->kind == PTE_DOUBLE_LIST) {
+    *out = A_FLOATS(value->floats, value->count);
+    return STATUS_OK;
+  }
+  if (arg->type != ST_BOOL || value->kind != PTE_BOOL_LIST)
+    return wrong_kind(r, index, arg);
+  bool *items = ARENA_ARRAY(r->scratch, bool, value->count);
+  for (uint32_t i = 0; i < value->count; i++)
+    items[i] = value->bools[i] != 0;
+  *out = (ArgIn){.kind = ARG_BOOLS, .count = value->count, .bools = items};
+  return STATUS_OK;
+}
+
+Status read_arg(MethodReader *r, uint32_t index, const SchemaArg *arg, ArgIn *out) {
+  *out = A_NONE;
+  if (r->m->values[index].kind == PTE_NULL)
+    return arg->optional ? STATUS_OK : wrong_kind(r, index, arg);
+  if (arg->list)
+    return read_list(r, index, arg, out);
+  if (arg->type == ST_TENSOR) {
+    ValueId v;
+    TRY(read_tensor(r, index, &v));
+    *out = A_VAL(v);
+    return STATUS_OK;
+  }
+  bool slot = r->current[index] != 0 && r->m->values[index].kind != PTE_TENSOR;
+  return slot ? read_slot(r, index, arg, out) : read_literal(r, index, arg, out);
+}
