@@ -1,0 +1,97 @@
+/* Activations and small ops without a kernel. Each is exact up to rounding; chosen for the fewest
+ * kernels. */
+#include "passes/core/decompose.h"
+
+ValueId decompose_silu(Builder *b, NodeId n) {
+  ValueId x = node_value(b->g, n, 0);
+  return decompose_binary(b, OP_MUL_TENSOR, x, decompose_unary(b, OP_SIGMOID, x));
+}
+
+/* clamp(x + 3, 0, 6) */
+static ValueId ramp(Builder *b, ValueId x) {
+  ValueId shifted = decompose_binary(b, OP_ADD_TENSOR, x, decompose_number(b, x, 3));
+  return b->status == STATUS_OK ? build(b, OP_CLAMP, A_VAL(shifted), A_INT(0), A_INT(6)) : 0;
+}
+
+ValueId decompose_hardsigmoid(Builder *b, NodeId n) {
+  ValueId x = node_value(b->g, n, 0);
+  return decompose_binary(b, OP_DIV_TENSOR, ramp(b, x), decompose_number(b, x, 6));
+}
+
+ValueId decompose_hardswish(Builder *b, NodeId n) {
+  ValueId x = node_value(b->g, n, 0);
+  ValueId y = decompose_binary(b, OP_MUL_TENSOR, x, ramp(b, x));
+  return decompose_binary(b, OP_DIV_TENSOR, y, decompose_number(b, x, 6));
+}
+
+/* log(1 + exp(x)) = relu(x) + log1p(exp(-|x|)): no overflow, no loss for small x. */
+static ValueId softplus(Builder *b, ValueId x) {
+  ValueId e = decompose_unary(b, OP_EXP, decompose_unary(b, OP_NEG, decompose_unary(b, OP_ABS, x)));
+  return decompose_binary(b, OP_ADD_TENSOR, decompose_unary(b, OP_RELU, x),
+                          decompose_unary(b, OP_LOG1P, e));
+}
+
+ValueId decompose_softplus(Builder *b, NodeId n) {
+  ValueId x = node_value(b->g, n, 0);
+  double beta = node_scalar(b->g, n, 1);
+  if (beta == 1)
+    return softplus(b, x);
+  ValueId scaled = decompose_binary(b, OP_MUL_TENSOR, x, decompose_number(b, x, beta));
+  return decompose_binary(b, OP_DIV_TENSOR, softplus(b, scaled), decompose_number(b, x, beta));
+}
+
+ValueId decompose_mish(Builder *b, NodeId n) {
+  ValueId x = node_value(b->g, n, 0);
+  return decompose_binary(b, OP_MUL_TENSOR, x, decompose_unary(b, OP_TANH, softplus(b, x)));
+}
+
+ValueId decompose_prelu(Builder *b, NodeId n) {
+  ValueId x = node_value(b->g, n, 0), slope = node_value(b->g, n, 1);
+  ValueId scaled = decompose_binary(b, OP_MUL_TENSOR, slope, x);
+  ValueId positive = b->status == STATUS_OK ? build(b, OP_GE_SCALAR, A_VAL(x), A_INT(0)) : 0;
+  return b->status == STATUS_OK ? build(b, OP_WHERE_SELF, A_VAL(positive), A_VAL(x), A_VAL(scaled))
+                                : 0;
+}
+
+ValueId decompose_square(Builder *b, NodeId n) {
+  ValueId x = node_value(b->g, n, 0);
+  return decompose_binary(b, OP_MUL_TENSOR, x, x);
+}
+
+/* No triu kernel: the elements with column - row >= diagonal, chosen by a mask (a constant when the
+ * sizes are). */
+ValueId decompose_triu(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId x = node_value(g, n, 0);
+  uint32_t rank = value_rank(g, x);
+  SymInt rows = value_dim(g, x, rank - 2), columns = value_dim(g, x, rank - 1),
+         diagonal = node_int(g, n, 1);
+  if (!sym_is_const(diagonal))
+    return 0;
+  ValueId i = build(b, OP_ARANGE, A_INT(rows), A_DTYPE(DTYPE_I64)),
+          j = build(b, OP_ARANGE, A_INT(columns), A_DTYPE(DTYPE_I64));
+  ValueId first = decompose_binary(b, OP_ADD_TENSOR, build_view(b, i, (SymInt[]){rows, 1}, 2),
+                                   build_scalar_int(b, DTYPE_I64, diagonal));
+  ValueId keep = decompose_binary(b, OP_GE_TENSOR, j, first), zero = decompose_number(b, x, 0);
+  return b->status == STATUS_OK ? build(b, OP_WHERE_SELF, A_VAL(keep), A_VAL(x), A_VAL(zero)) : 0;
+}
+
+/* x * rsqrt(mean(x * x) + eps) * weight. eps absent: the epsilon of the element type
+ * (torch.nn.RMSNorm). */
+ValueId decompose_rms_norm(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId x = node_value(g, n, 0), weight = node_value(g, n, 2);
+  uint32_t count = node_list_count(g, n, 1);
+  int64_t axes[MAX_RANK];
+  for (uint32_t i = 0; i < count; i++)
+    axes[i] = (int64_t)i - count;
+  double eps = node_absent(g, n, 3) ? 1.1920928955078125e-07 : node_scalar(g, n, 3);
+  ValueId squares = decompose_binary(b, OP_MUL_TENSOR, x, x);
+  ValueId mean = b->status == STATUS_OK
+                     ? build(b, OP_MEAN_DIM, A_VAL(squares), A_INTS(axes, count), A_BOOL(true))
+                     : 0;
+  ValueId inverse = decompose_unary(
+      b, OP_RSQRT, decompose_binary(b, OP_ADD_TENSOR, mean, decompose_number(b, x, eps)));
+  ValueId y = decompose_binary(b, OP_MUL_TENSOR, x, inverse);
+  return weight ? decompose_binary(b, OP_MUL_TENSOR, y, weight) : y;
+}
