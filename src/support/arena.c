@@ -123,8 +123,10 @@ static void *alloc_own_block(Arena *arena, size_t size, bool zeroed) {
   return block_data(block);
 }
 
-static void add_block(Arena *arena) {
+static void add_block(Arena *arena, size_t slot) {
   size_t size = arena->next ? arena->blocks->size * 2 : BLOCK_MIN;
+  while (size < slot) /* at most OWN_BLOCK, so this ends below BLOCK_MAX */
+    size *= 2;
   if (size > BLOCK_MAX)
     size = BLOCK_MAX;
   ArenaBlock *block = block_new(arena, size, false);
@@ -148,7 +150,7 @@ static void *alloc_bytes(Arena *arena, size_t size, bool zeroed) {
   if (slot > OWN_BLOCK)
     return alloc_own_block(arena, slot, zeroed);
   if (slot > (size_t)(arena->end - arena->next))
-    add_block(arena);
+    add_block(arena, slot);
   char *p = arena->next;
   arena->next += slot;
   ASAN_UNPOISON_MEMORY_REGION(p, size);
