@@ -21,7 +21,7 @@
 enum {
   ONNX_IR_VERSION_OLDEST = 3,  /* the first with opset imports */
   ONNX_IR_VERSION_NEWEST = 14, /* ONNX 1.23 */
-  ONNX_OPSET_OLDEST = 7,
+  ONNX_OPSET_OLDEST = 1,
   ONNX_OPSET_NEWEST = 28 /* ONNX 1.23 */
 };
 
