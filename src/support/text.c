@@ -15,7 +15,6 @@ static unsigned min_unsigned(unsigned a, unsigned b) { return a < b ? a : b; }
 unsigned text_distance(StrView a, StrView b, unsigned limit) {
   unsigned before[TEXT_MAX + 1], last[TEXT_MAX + 1], row[TEXT_MAX + 1];
   size_t na = a.size < TEXT_MAX ? a.size : TEXT_MAX, nb = b.size < TEXT_MAX ? b.size : TEXT_MAX;
-  unsigned best_before = 0;
   for (size_t j = 0; j <= nb; j++)
     before[j] = last[j] = (unsigned)j;
   for (size_t i = 1; i <= na; i++) {
@@ -28,9 +27,8 @@ unsigned text_distance(StrView a, StrView b, unsigned limit) {
         row[j] = min_unsigned(row[j], before[j - 2] + 1);
       best = min_unsigned(best, row[j]);
     }
-    if (best > limit && best_before > limit) /* every later row builds on these two */
+    if (best > limit) /* each step, a transposition over two rows too, costs at least one */
       return limit + 1;
-    best_before = best;
     memcpy(before, last, sizeof before);
     memcpy(last, row, sizeof last);
   }

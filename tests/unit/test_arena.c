@@ -93,6 +93,13 @@ static void test_grow(void **state) {
   assert_string_equal(moved, "123456789");
   assert_ptr_equal(arena_grow(&arena, moved, 3 << 20, 5), moved);
   assert_non_null(arena_grow(&arena, NULL, 0, 16));
+  /* In steps over many blocks: never past the end of one. */
+  char *text = NULL;
+  for (size_t size = 1; size < 200000; size += 5000) {
+    text = arena_grow(&arena, text, size == 1 ? 0 : size - 5000, size);
+    assert_true(text + size <= arena.next && arena.next <= arena.end);
+    memset(text, 'x', size);
+  }
   arena_release(&arena);
 }
 

@@ -52,6 +52,11 @@ static void test_chunks_do_not_depend_on_threads(void **state) {
   parallel_set_threads(4);
   parallel_for(COUNT, 3, note_end, four);
   assert_memory_equal(one, four, COUNT * sizeof *one);
+  /* No chunk but the last is smaller than the grain. */
+  memset(one, 0, COUNT * sizeof *one);
+  parallel_for(COUNT, 1000, note_end, one);
+  for (size_t i = 0; i < COUNT; i++)
+    assert_true(one[i] == 0 || one[i] == COUNT || one[i] - i >= 1000);
   free(one);
   free(four);
 }
