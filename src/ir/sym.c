@@ -2,7 +2,7 @@
  * have equal handles. */
 #include "ir/sym.h"
 
-#define MAX_TERMS 64 /* a sum that would grow beyond this stays a product of its factors */
+#define MAX_TERMS SYM_MAX_TERMS
 
 static uint32_t index_of(SymInt v) { return (uint32_t)(v - SYM_BAND); }
 static SymInt handle_of(uint32_t index) { return SYM_BAND + (int64_t)index; }

@@ -17,6 +17,7 @@
 
 typedef int64_t SymInt;
 #define SYM_BAND (INT64_MIN + ((int64_t)1 << 40))
+#define SYM_MAX_TERMS 64 /* a sum that would grow beyond this stays a product of its factors */
 
 typedef enum SymKind {
   SYM_SYMBOL,

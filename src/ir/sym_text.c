@@ -7,14 +7,47 @@
 
 static void print_expr(const SymTable *t, SymInt v, StrBuf *out, bool nested);
 
-static void print_sum(const SymTable *t, const SymExpr *e, StrBuf *out) {
+/* A term as text, to be put in order. */
+typedef struct Term {
+  size_t at, size; /* in a buffer shared by the terms */
+  int64_t coefficient;
+  bool is_symbol;
+  uint32_t index; /* of a symbol */
+} Term;
+
+/* Handles depend on the order in which expressions were made; text must not. Symbols come first, by
+ * number, then other terms by length and bytes. */
+static bool term_before(const StrBuf *texts, const Term *a, const Term *b) {
+  if (a->is_symbol || b->is_symbol)
+    return a->is_symbol && (!b->is_symbol || a->index < b->index);
+  if (a->size != b->size)
+    return a->size < b->size;
+  return memcmp(texts->data + a->at, texts->data + b->at, a->size) < 0;
+}
+
+static void sort_terms(const SymTable *t, const SymExpr *e, bool nested, StrBuf *texts,
+                       Term *terms) {
   for (uint32_t i = 0; i < e->count; i++) {
-    int64_t c = e->coefficients[i];
+    Term term = {.at = texts->size, .coefficient = e->coefficients ? e->coefficients[i] : 1};
+    print_expr(t, e->terms[i], texts, nested);
+    term.size = texts->size - term.at;
+    term.is_symbol = !sym_is_const(e->terms[i]) && sym_expr(t, e->terms[i])->kind == SYM_SYMBOL;
+    term.index = term.is_symbol ? sym_expr(t, e->terms[i])->index : 0;
+    uint32_t k = i;
+    for (; k > 0 && term_before(texts, &term, &terms[k - 1]); k--)
+      terms[k] = terms[k - 1];
+    terms[k] = term;
+  }
+}
+
+static void print_sum(const SymExpr *e, const StrBuf *texts, const Term *terms, StrBuf *out) {
+  for (uint32_t i = 0; i < e->count; i++) {
+    int64_t c = terms[i].coefficient;
     if (i)
       strbuf_append(out, c < 0 ? SV(" - ") : SV(" + "));
     else if (c < 0)
       strbuf_append(out, SV("-"));
-    print_expr(t, e->terms[i], out, true);
+    strbuf_append(out, (StrView){texts->data + terms[i].at, terms[i].size});
     uint64_t magnitude = c < 0 ? 0 - (uint64_t)c : (uint64_t)c;
     if (magnitude != 1)
       strbuf_printf(out, "*%llu", (unsigned long long)magnitude);
@@ -25,9 +58,36 @@ static void print_sum(const SymTable *t, const SymExpr *e, StrBuf *out) {
     strbuf_printf(out, " - %llu", (unsigned long long)(0 - (uint64_t)e->constant));
 }
 
+static void print_joined(const SymExpr *e, const char *between, const StrBuf *texts,
+                         const Term *terms, StrBuf *out) {
+  for (uint32_t i = 0; i < e->count; i++) {
+    strbuf_append(out, sv_from(i ? between : ""));
+    strbuf_append(out, (StrView){texts->data + terms[i].at, terms[i].size});
+  }
+}
+
+/* Sums, products, minima and maxima: their operands have no order of their own. */
+static void print_unordered(const SymTable *t, const SymExpr *e, StrBuf *out, bool nested) {
+  StrBuf texts;
+  Term terms[SYM_MAX_TERMS];
+  bool is_call = e->kind == SYM_MIN || e->kind == SYM_MAX;
+  strbuf_init(&texts);
+  sort_terms(t, e, !is_call, &texts, terms);
+  if (e->kind == SYM_SUM) {
+    strbuf_append(out, nested ? SV("(") : SV(""));
+    print_sum(e, &texts, terms, out);
+    strbuf_append(out, nested ? SV(")") : SV(""));
+  } else if (is_call) {
+    strbuf_append(out, e->kind == SYM_MIN ? SV("min(") : SV("max("));
+    print_joined(e, ", ", &texts, terms, out);
+    strbuf_append_char(out, ')');
+  } else {
+    print_joined(e, "*", &texts, terms, out);
+  }
+  strbuf_release(&texts);
+}
+
 static void print_expr(const SymTable *t, SymInt v, StrBuf *out, bool nested) {
-  static const char *const functions[] = {
-      [SYM_FLOORDIV] = "floordiv", [SYM_MOD] = "mod", [SYM_MIN] = "min", [SYM_MAX] = "max"};
   if (sym_is_const(v)) {
     strbuf_printf(out, "%lld", (long long)v);
     return;
@@ -38,21 +98,14 @@ static void print_expr(const SymTable *t, SymInt v, StrBuf *out, bool nested) {
     strbuf_printf(out, "s%u", e->index);
     return;
   case SYM_SUM:
-    strbuf_append(out, nested ? SV("(") : SV(""));
-    print_sum(t, e, out);
-    strbuf_append(out, nested ? SV(")") : SV(""));
-    return;
   case SYM_PRODUCT:
-    for (uint32_t i = 0; i < e->count; i++) {
-      strbuf_append(out, i ? SV("*") : SV(""));
-      print_expr(t, e->terms[i], out, true);
-    }
+  case SYM_MIN:
+  case SYM_MAX:
+    print_unordered(t, e, out, nested);
     return;
   case SYM_FLOORDIV:
   case SYM_MOD:
-  case SYM_MIN:
-  case SYM_MAX:
-    strbuf_printf(out, "%s(", functions[e->kind]);
+    strbuf_append(out, e->kind == SYM_MOD ? SV("mod(") : SV("floordiv("));
     print_expr(t, e->terms[0], out, false);
     strbuf_append(out, SV(", "));
     print_expr(t, e->terms[1], out, false);
