@@ -2,6 +2,7 @@
  *
  * As in torch, cat skips tensors of shape [0] and promotes the dtypes of all; the number of pieces
  * of a split must be known when lowering, their sizes need not be. */
+#include "ops/elementwise.h"
 #include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/shape_util.h"
@@ -214,36 +215,15 @@ static Blocks blocks_of(const Tensor *t, uint32_t axis) {
   return b;
 }
 
-/* Converts the elements of src into the result's dtype; src itself when it has it. */
-static Status in_result_dtype(Kernel *k, const Tensor *src, Tensor *out) {
-  *out = *src;
-  out->dtype = k->results[0]->dtype;
-  if (src->dtype == out->dtype)
-    return STATUS_OK;
-  int64_t count = tensor_numel(src);
-  uint64_t bytes;
-  if (!mul_u64((uint64_t)count, dtype_size(out->dtype), &bytes))
-    return kernel_error(k, "too many elements");
-  out->data = arena_alloc(k->scratch, bytes);
-  bool whole = !dtype_is_float(src->dtype);
-  for (int64_t i = 0; i < count; i++)
-    if (whole)
-      tensor_store_int(out, i, tensor_load_int(src, i));
-    else
-      tensor_store(out, i, tensor_load(src, i));
-  return STATUS_OK;
-}
-
 /* Copies src into the result at offset `at` of the axis. */
 static Status cat_one(Kernel *k, const Tensor *src, uint32_t axis, int64_t at) {
   Tensor *out = k->results[0];
-  Tensor same;
   bool fits = src->rank == out->rank && src->dims[axis] <= out->dims[axis] - at;
   for (uint32_t i = 0; fits && i < out->rank; i++)
     fits = i == axis || src->dims[i] == out->dims[i];
   if (!fits)
     return kernel_error(k, "operands and result of the join do not fit");
-  TRY(in_result_dtype(k, src, &same));
+  Tensor same = kernel_in_dtype(k, src, out->dtype);
   unsigned element = dtype_size(out->dtype);
   MoveSide dst = move_side(out);
   move_offset(&dst, element, at, dst.strides[axis]);

@@ -5,11 +5,10 @@
  * C++ leaves it undefined), anything but zero is true. */
 #include <math.h>
 
+#include "ops/elementwise.h"
 #include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/shape_util.h"
-#include "support/half.h"
-#include "support/parallel.h"
 
 /* --- shape rules --- */
 
@@ -101,70 +100,6 @@ Status kern_copy_bytes(Kernel *k) {
   return STATUS_OK;
 }
 
-typedef struct Convert {
-  Tensor to;
-  const Tensor *from;
-} Convert;
-
-static void convert_generic(const Convert *c, int64_t begin, int64_t end) {
-  Tensor to = c->to;
-  if (dtype_is_float(c->from->dtype)) {
-    for (int64_t i = begin; i < end; i++)
-      tensor_store(&to, i, tensor_load(c->from, i));
-  } else if (to.dtype == DTYPE_F32) { /* one rounding */
-    for (int64_t i = begin; i < end; i++)
-      ((float *)to.data)[i] = (float)tensor_load_int(c->from, i);
-  } else {
-    for (int64_t i = begin; i < end; i++)
-      tensor_store_int(&to, i, tensor_load_int(c->from, i));
-  }
-}
-
-static void convert_f32_f16(const Convert *c, int64_t begin, int64_t end) {
-  const float *from = c->from->data;
-  uint16_t *to = c->to.data;
-  for (int64_t i = begin; i < end; i++)
-    to[i] = half_from_float(from[i]);
-}
-
-static void convert_f16_f32(const Convert *c, int64_t begin, int64_t end) {
-  const uint16_t *from = c->from->data;
-  float *to = c->to.data;
-  for (int64_t i = begin; i < end; i++)
-    to[i] = half_to_float(from[i]);
-}
-
-static void convert_f64_f32(const Convert *c, int64_t begin, int64_t end) {
-  const double *from = c->from->data;
-  float *to = c->to.data;
-  for (int64_t i = begin; i < end; i++)
-    to[i] = (float)from[i];
-}
-
-/* The conversions that whole models are made of have loops of their own. */
-static void convert_body(void *user, size_t begin, size_t end) {
-  const Convert *c = user;
-  DType from = c->from->dtype, to = c->to.dtype;
-  int64_t first = (int64_t)begin, last = (int64_t)end;
-  if (from == DTYPE_F32 && to == DTYPE_F16)
-    convert_f32_f16(c, first, last);
-  else if (from == DTYPE_F16 && to == DTYPE_F32)
-    convert_f16_f32(c, first, last);
-  else if (from == DTYPE_F64 && to == DTYPE_F32)
-    convert_f64_f32(c, first, last);
-  else
-    convert_generic(c, first, last);
-}
-
-/* to[i] = from[i] for the same number of elements. */
-static void convert_elements(const Tensor *from, const Tensor *to) {
-  Convert c = {*to, from};
-  if (from->dtype == to->dtype)
-    memcpy(to->data, from->data, tensor_bytes(from));
-  else
-    parallel_for((size_t)tensor_numel(from), 1 << 15, convert_body, &c);
-}
-
 static Status can_convert(Kernel *k, DType from, DType to) {
   DTypeSet numbers = DTS_REAL_BOOL | DTS_UNSIGNED;
   if (from == to || (dtype_in(from, numbers) && dtype_in(to, numbers)))
@@ -177,7 +112,10 @@ Status kern_to_copy(Kernel *k) {
   TRY(kernel_need(k, 0, &self));
   TRY(kernel_expect(k, 0, self->rank, self->dims));
   TRY(can_convert(k, self->dtype, k->results[0]->dtype));
-  convert_elements(self, k->results[0]);
+  if (self->dtype == k->results[0]->dtype)
+    memcpy(k->results[0]->data, self->data, tensor_bytes(self));
+  else
+    tensor_convert(self, k->results[0]);
   return STATUS_OK;
 }
 
@@ -192,13 +130,7 @@ Status kern_copy_(Kernel *k) {
     fits = src->dims[i] == 1 || src->dims[i] == self->dims[self->rank - src->rank + i];
   if (!fits)
     return kernel_error(k, "src cannot be expanded to the shape of self");
-  uint64_t bytes;
-  if (!mul_u64((uint64_t)tensor_numel(src), dtype_size(self->dtype), &bytes))
-    return kernel_error(k, "too many elements");
-  Tensor same = *src;
-  same.dtype = self->dtype;
-  same.data = arena_alloc(k->scratch, bytes);
-  convert_elements(src, &same);
+  Tensor same = kernel_in_dtype(k, src, self->dtype);
   MoveSide from = {.data = same.data};
   strides_broadcast(&same, self->rank, self->dims, from.strides);
   move_elements(dtype_size(self->dtype), self->rank, self->dims, move_side(self), from);

@@ -5,6 +5,7 @@
 #include "ir/op.h"
 
 /* Shape rules (ShapeFn). */
+Status shape_activation(Graph *g, NodeId n);
 Status shape_adaptive_avg_pool2d(Graph *g, NodeId n);
 Status shape_addmm(Graph *g, NodeId n);
 Status shape_any(Graph *g, NodeId n);

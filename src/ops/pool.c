@@ -5,6 +5,7 @@
  * maxima wins, NaN beats all. */
 #include <math.h>
 
+#include "ops/elementwise.h"
 #include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/shape_util.h"
@@ -146,16 +147,14 @@ static Status load_elements(Kernel *k, Pool *p) {
   size_t count = (size_t)tensor_numel(p->self);
   if (dtype_is_float(p->self->dtype)) {
     double *to = arena_calloc(k->scratch, count, sizeof *to);
-    for (size_t i = 0; i < count; i++)
-      to[i] = tensor_load(p->self, (int64_t)i);
+    ew_load(p->self, EW_F64, 0, 1, to, count);
     p->reals = to;
     return STATUS_OK;
   }
   if (!dtype_in(p->self->dtype, DTS_INT))
     return kernel_error(k, "pooling of %s", dtype_name(p->self->dtype));
   int64_t *to = arena_calloc(k->scratch, count, sizeof *to);
-  for (size_t i = 0; i < count; i++)
-    to[i] = tensor_load_int(p->self, (int64_t)i);
+  ew_load(p->self, EW_I64, 0, 1, to, count);
   p->wholes = to;
   return STATUS_OK;
 }
