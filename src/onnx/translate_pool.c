@@ -1,0 +1,338 @@
+/* Pools. The runtime has 2-D kernels with equal pads of at most half the window: one dimension more
+ * is added for 1-D, pads that do not fit are written out first, 3-D windows are separated (max) or
+ * summed by a depthwise convolution (average). */
+#include <math.h>
+
+#include "onnx/spatial.h"
+
+static bool pads_fit_kernel(const Window *w) {
+  for (uint32_t i = 0; i < w->rank; i++)
+    if (w->begin[i] != w->end[i] || w->begin[i] > w->kernel[i] / 2)
+      return false;
+  return true;
+}
+
+/* The least value of a dtype: what max ignores. */
+static ArgIn lowest(DType dtype) {
+  switch (dtype) {
+  case DTYPE_I8:
+    return A_INT(INT8_MIN);
+  case DTYPE_I16:
+    return A_INT(INT16_MIN);
+  case DTYPE_I32:
+    return A_INT(INT32_MIN);
+  case DTYPE_I64:
+    return A_INT(INT64_MIN);
+  case DTYPE_U8:
+    return A_INT(0);
+  default:
+    return A_FLOAT(-INFINITY);
+  }
+}
+
+/* Size of the output along spatial dim i. ceil_mode: a window that would start in the end padding
+ * is dropped. */
+static SymInt pooled_size(Import *im, SymInt size, const Window *w, uint32_t i) {
+  SymTable *t = &im->g->syms;
+  int64_t extent = (w->kernel[i] - 1) * w->dilation[i] + 1;
+  SymInt span = sym_add(t, size, w->begin[i] + w->end[i] - extent);
+  if (!w->ceil)
+    return sym_add(t, sym_floordiv(t, span, w->stride[i]), 1);
+  SymInt count = sym_add(t, sym_ceildiv(t, span, w->stride[i]), 1);
+  SymInt last_start = sym_mul(t, sym_sub(t, count, 1), w->stride[i]),
+         limit = sym_add(t, size, w->begin[i]);
+  return sym_known_lt(t, last_start, limit) == 0 ? sym_sub(t, count, 1) : count;
+}
+
+/* Grows the end pads until the floor formula gives the sizes that ceil_mode wants, so that explicit
+ * padding can replace it. */
+static void spell_out_ceil(Import *im, ValueId x, Window *w) {
+  for (uint32_t i = 0; i < w->rank && w->ceil && import_ok(im); i++) {
+    SymInt size = value_dim(im->g, x, 2 + i);
+    if (!sym_is_const(size)) {
+      import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                  "ceil_mode with these pads needs a fixed size of spatial dimension %u", i);
+      return;
+    }
+    int64_t extent = (w->kernel[i] - 1) * w->dilation[i] + 1, count = pooled_size(im, size, w, i);
+    int64_t wanted = (count - 1) * w->stride[i] + extent - size - w->begin[i];
+    w->end[i] = max_i64(w->end[i], wanted);
+  }
+  w->ceil = false;
+}
+
+/* [N, C, L] <-> [N, C, 1, L]; window entries moved along. */
+static ValueId to_2d(Import *im, ValueId x, Window *w) {
+  if (w->rank != 1 || !import_ok(im))
+    return x;
+  int64_t *lists[] = {w->kernel, w->stride, w->dilation, w->begin, w->end};
+  for (size_t i = 0; i < COUNT_OF(lists); i++) {
+    lists[i][1] = lists[i][0];
+    lists[i][0] = i < 3 ? 1 : 0;
+  }
+  w->rank = 2;
+  return build_unsqueeze(&im->b, x, 2);
+}
+
+static ValueId from_2d(Import *im, ValueId y, uint32_t rank) {
+  if (rank != 1 || !import_ok(im))
+    return y;
+  return build_view(
+      &im->b, y, (SymInt[]){value_dim(im->g, y, 0), value_dim(im->g, y, 1), value_dim(im->g, y, 3)},
+      3);
+}
+
+static ValueId max_pool2d(Import *im, ValueId x, const Window *w) {
+  return import_ok(im) ? build(&im->b, OP_MAX_POOL2D_WITH_INDICES, A_VAL(x), W_ARG(w->kernel, w),
+                               W_ARG(w->stride, w), W_ARG(w->begin, w), W_ARG(w->dilation, w),
+                               A_BOOL(w->ceil))
+                       : 0;
+}
+
+/* Max over a box is max over its H x W face, then over D: [N, C, D, H, W] -> [N, C*D, H, W] -> pool
+ * -> [N, C, D, H'*W'] -> pool. */
+static ValueId max_pool3d(Import *im, ValueId x, Window w) {
+  SymTable *t = &im->g->syms;
+  spell_out_ceil(im, x, &w);
+  if (!import_ok(im))
+    return 0;
+  x = window_pad(im, x, &w, lowest(value_dtype(im->g, x)));
+  if (!import_ok(im))
+    return 0;
+  SymInt d[5];
+  memcpy(d, vt(im, x)->dims, sizeof d);
+  Window face = {.rank = 2,
+                 .kernel = {w.kernel[1], w.kernel[2]},
+                 .stride = {w.stride[1], w.stride[2]},
+                 .dilation = {w.dilation[1], w.dilation[2]}};
+  Window depth = {.rank = 2,
+                  .kernel = {w.kernel[0], 1},
+                  .stride = {w.stride[0], 1},
+                  .dilation = {w.dilation[0], 1}};
+  ValueId planes = build_view(&im->b, x, (SymInt[]){d[0], sym_mul(t, d[1], d[2]), d[3], d[4]}, 4);
+  ValueId faces = max_pool2d(im, planes, &face);
+  if (!import_ok(im))
+    return 0;
+  SymInt h = value_dim(im->g, faces, 2), wide = value_dim(im->g, faces, 3);
+  ValueId columns = build_view(&im->b, faces, (SymInt[]){d[0], d[1], d[2], sym_mul(t, h, wide)}, 4);
+  ValueId y = max_pool2d(im, columns, &depth);
+  return import_ok(im)
+             ? build_view(&im->b, y, (SymInt[]){d[0], d[1], value_dim(im->g, y, 2), h, wide}, 5)
+             : 0;
+}
+
+/* Indices: the kernel counts within one plane of the (padded) input; ONNX within the whole tensor,
+ * rows or columns first. */
+static ValueId flat_indices(Import *im, ValueId indices, ValueId x, const Window *padded,
+                            uint32_t rank, bool column_major) {
+  Builder *b = &im->b;
+  SymInt h = rank == 1 ? 1 : value_dim(im->g, x, 2), w = value_dim(im->g, x, 1 + rank);
+  SymInt n = value_dim(im->g, x, 0), c = value_dim(im->g, x, 1);
+  if (!sym_is_const(h) || !sym_is_const(w) || !sym_is_const(n) || !sym_is_const(c))
+    return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "MaxPool indices need fixed sizes");
+  int64_t top = padded->rank == 2 ? padded->begin[0] : 0, left = padded->begin[padded->rank - 1],
+          wide = w + left + padded->end[padded->rank - 1];
+  ValueId width = build_scalar_int(b, DTYPE_I64, wide);
+  ValueId row = build(b, OP_FLOOR_DIVIDE, A_VAL(indices), A_VAL(width));
+  ValueId back = import_ok(im) ? build(b, OP_MUL_TENSOR, A_VAL(row), A_VAL(width)) : 0;
+  ValueId column = import_ok(im) ? build(b, OP_SUB_TENSOR, A_VAL(indices), A_VAL(back)) : 0;
+  if (!import_ok(im))
+    return 0;
+  row = build(b, OP_SUB_TENSOR, A_VAL(row), A_VAL(build_scalar_int(b, DTYPE_I64, top)));
+  column = build(b, OP_SUB_TENSOR, A_VAL(column), A_VAL(build_scalar_int(b, DTYPE_I64, left)));
+  if (!import_ok(im))
+    return 0;
+  ValueId major = build(b, OP_MUL_TENSOR, A_VAL(column_major ? column : row),
+                        A_VAL(build_scalar_int(b, DTYPE_I64, column_major ? h : w)));
+  ValueId inner =
+      import_ok(im) ? build(b, OP_ADD_TENSOR, A_VAL(major), A_VAL(column_major ? row : column)) : 0;
+  ValueId planes = import_ok(im) ? build(b, OP_ARANGE, A_INT(n * c), A_DTYPE(DTYPE_I64)) : 0;
+  ValueId offsets = import_ok(im) ? build(b, OP_MUL_TENSOR, A_VAL(planes),
+                                          A_VAL(build_scalar_int(b, DTYPE_I64, h * w)))
+                                  : 0;
+  ValueId shaped = import_ok(im) ? build_view(b, offsets, (SymInt[]){n, c, 1, 1}, 4) : 0;
+  return import_ok(im) ? build(b, OP_ADD_TENSOR, A_VAL(inner), A_VAL(shaped)) : 0;
+}
+
+void translate_max_pool(Import *im) {
+  ValueId x = in_required(im, 0), whole = x;
+  Window w;
+  if (!window_read(im, x, NULL, &w))
+    return;
+  uint32_t rank = w.rank;
+  if (rank == 3) {
+    if (out_wanted(im, 1))
+      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "Indices of a 3-D MaxPool are not supported");
+    out(im, 0, import_ok(im) ? max_pool3d(im, x, w) : 0);
+    return;
+  }
+  Window padded = {.rank = rank};
+  if (!pads_fit_kernel(&w)) {
+    spell_out_ceil(im, x, &w);
+    padded = w;
+    x = import_ok(im) ? window_pad(im, x, &w, lowest(value_dtype(im->g, x))) : 0;
+  }
+  ValueId values = max_pool2d(im, to_2d(im, x, &w), &w);
+  if (!import_ok(im))
+    return;
+  ValueId indices = values + 1;
+  if (out_wanted(im, 1)) {
+    indices =
+        flat_indices(im, indices, whole, &padded, rank, attr_int(im, "storage_order", 0) != 0);
+    out(im, 1, import_ok(im) ? from_2d(im, indices, rank) : 0);
+  }
+  out(im, 0, from_2d(im, values, rank));
+}
+
+/* --- average --- */
+
+/* Sum over each window of every channel, as a depthwise convolution with ones (zeros beyond the
+ * input). */
+static ValueId window_sums(Import *im, ValueId x, const Window *w) {
+  SymInt channels = value_dim(im->g, x, 1);
+  if (!sym_is_const(channels) || channels < 1)
+    return import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                       "this average pool needs a fixed number of channels");
+  SymInt dims[2 + SPATIAL_MAX] = {channels, 1};
+  int64_t none[SPATIAL_MAX] = {0};
+  memcpy(dims + 2, w->kernel, w->rank * sizeof *dims);
+  ValueId ones =
+      build(&im->b, OP_FULL, A_INTS(dims, 2 + w->rank), A_INT(1), A_DTYPE(value_dtype(im->g, x)));
+  return import_ok(im) ? build(&im->b, OP_CONVOLUTION, A_VAL(x), A_VAL(ones), A_NONE,
+                               W_ARG(w->stride, w), W_ARG(w->begin, w), W_ARG(w->dilation, w),
+                               A_BOOL(false), W_ARG(none, w), A_INT(channels))
+                       : 0;
+}
+
+/* Average by hand: sums over the padded input divided by how many elements each window counts (a
+ * constant, folded): those of the input, or with count_include_pad those of input and pads, but
+ * never what only ceil_mode added. */
+static ValueId average_by_sums(Import *im, ValueId x, Window w, bool count_pads) {
+  Window grown = w;
+  spell_out_ceil(im, x, &grown);
+  if (!import_ok(im))
+    return 0;
+  SymInt dims[2 + SPATIAL_MAX] = {1, 1};
+  for (uint32_t i = 0; i < w.rank; i++) {
+    dims[2 + i] = value_dim(im->g, x, 2 + i);
+    if (!sym_is_const(dims[2 + i]))
+      return import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                         "this average pool needs fixed spatial sizes");
+  }
+  ValueId counted =
+      build(&im->b, OP_FULL, A_INTS(dims, 2 + w.rank), A_INT(1), A_DTYPE(value_dtype(im->g, x)));
+  Window rest = grown;
+  if (count_pads && import_ok(im)) {
+    Window own = w;
+    counted = window_pad(im, counted, &own, A_INT(1));
+    for (uint32_t i = 0; i < w.rank; i++) {
+      rest.begin[i] = 0;
+      rest.end[i] = grown.end[i] - w.end[i];
+    }
+  }
+  Window count_window = rest;
+  counted = import_ok(im) ? window_pad(im, counted, &count_window, A_INT(0)) : 0;
+  ValueId count = import_ok(im) ? window_sums(im, counted, &count_window) : 0;
+  ValueId padded = import_ok(im) ? window_pad(im, x, &grown, A_INT(0)) : 0;
+  ValueId sums = import_ok(im) ? window_sums(im, padded, &grown) : 0;
+  return import_ok(im) ? build(&im->b, OP_DIV_TENSOR, A_VAL(sums), A_VAL(count)) : 0;
+}
+
+static bool no_pads(const Window *w) {
+  for (uint32_t i = 0; i < w->rank; i++)
+    if (w->begin[i] || w->end[i])
+      return false;
+  return true;
+}
+
+static bool dilated(const Window *w) {
+  for (uint32_t i = 0; i < w->rank; i++)
+    if (w->dilation[i] != 1)
+      return true;
+  return false;
+}
+
+void translate_average_pool(Import *im) {
+  ValueId x = in_required(im, 0);
+  Window w;
+  if (!window_read(im, x, NULL, &w))
+    return;
+  bool count_pads = attr_int(im, "count_include_pad", 0) != 0;
+  uint32_t rank = w.rank;
+  if (rank == 3 || dilated(&w) || !pads_fit_kernel(&w) || (w.ceil && !no_pads(&w))) {
+    out(im, 0, average_by_sums(im, x, w, count_pads));
+    return;
+  }
+  x = to_2d(im, x, &w);
+  ValueId y = import_ok(im)
+                  ? build(&im->b, OP_AVG_POOL2D, A_VAL(x), W_ARG(w.kernel, &w), W_ARG(w.stride, &w),
+                          W_ARG(w.begin, &w), A_BOOL(w.ceil), A_BOOL(count_pads || no_pads(&w)))
+                  : 0;
+  out(im, 0, from_2d(im, y, rank));
+}
+
+/* (sum |x|^p)^(1/p) over windows; zeros beyond the input add nothing. */
+void translate_lp_pool(Import *im) {
+  ValueId x = in_required(im, 0);
+  Window w;
+  double p = attr_float(im, "p", 2);
+  if (im->opset >= 2)
+    p = (double)attr_int(im, "p", 2);
+  if (!window_read(im, x, NULL, &w))
+    return;
+  spell_out_ceil(im, x, &w);
+  ValueId magnitude = import_ok(im) ? build(&im->b, OP_ABS, A_VAL(x)) : 0;
+  ValueId power =
+      import_ok(im) ? build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(magnitude), A_FLOAT(p)) : 0;
+  power = import_ok(im) ? window_pad(im, power, &w, A_INT(0)) : 0;
+  ValueId sums = import_ok(im) ? window_sums(im, power, &w) : 0;
+  out(im, 0, import_ok(im) ? build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(sums), A_FLOAT(1 / p)) : 0);
+}
+
+/* --- global --- */
+
+static bool global_axes(Import *im, ValueId x, int64_t *axes, uint32_t *count) {
+  if (!import_ok(im))
+    return false;
+  uint32_t rank = value_rank(im->g, x);
+  if (rank < 2) {
+    import_fail(im, DIAG_INPUT_RANK, "a global pool needs rank 2 or more, the input has %u", rank);
+    return false;
+  }
+  *count = rank - 2;
+  for (uint32_t i = 0; i < *count; i++)
+    axes[i] = 2 + i;
+  return true;
+}
+
+void translate_global_average_pool(Import *im) {
+  ValueId x = in_required(im, 0);
+  int64_t axes[MAX_RANK];
+  uint32_t count;
+  if (global_axes(im, x, axes, &count))
+    out(im, 0, count ? build(&im->b, OP_MEAN_DIM, A_VAL(x), A_INTS(axes, count), A_BOOL(true)) : x);
+}
+
+void translate_global_max_pool(Import *im) {
+  ValueId x = in_required(im, 0);
+  int64_t axes[MAX_RANK];
+  uint32_t count;
+  if (global_axes(im, x, axes, &count))
+    out(im, 0, count ? build(&im->b, OP_AMAX, A_VAL(x), A_INTS(axes, count), A_BOOL(true)) : x);
+}
+
+void translate_global_lp_pool(Import *im) {
+  ValueId x = in_required(im, 0);
+  int64_t axes[MAX_RANK];
+  uint32_t count;
+  double p = im->opset >= 2 ? (double)attr_int(im, "p", 2) : attr_float(im, "p", 2);
+  if (!global_axes(im, x, axes, &count) || !count)
+    return;
+  ValueId magnitude = build(&im->b, OP_ABS, A_VAL(x));
+  ValueId power =
+      import_ok(im) ? build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(magnitude), A_FLOAT(p)) : 0;
+  ValueId sum = import_ok(im) ? build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(power), A_INTS(axes, count),
+                                      A_BOOL(true))
+                              : 0;
+  out(im, 0, import_ok(im) ? build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(sum), A_FLOAT(1 / p)) : 0);
+}
