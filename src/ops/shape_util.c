@@ -224,7 +224,7 @@ Status shape_axes(Graph *g, NodeId n, uint32_t arg, uint32_t rank, bool empty_is
   if (list.count == 0 && empty_is_all)
     *set = ((uint32_t)1 << rank) - 1;
   for (uint32_t k = 0; k < list.count; k++) {
-    uint32_t axis;
+    uint32_t axis = 0;
     TRY(shape_axis(g, n, list.v[k], rank, &axis));
     if (*set >> axis & 1)
       return shape_error(g, n, DIAG_AXIS_RANGE, "dimension %u is listed twice", axis);

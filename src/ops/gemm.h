@@ -1,0 +1,27 @@
+/* Matrix products of the reference kernels: OpenBLAS for floats where it was found at build time,
+ * own loops otherwise and for integers. */
+#ifndef ETC_OPS_GEMM_H
+#define ETC_OPS_GEMM_H
+
+#include "ops/kernel.h"
+
+/* c = alpha * op(a) op(b) + beta * c; op(a) is [m, k], op(b) is [k, n], c is [m, n], all row-major
+ * with the given leading dims. With beta 0 the old c is not read. dtype: f32, f64 or i64 (then only
+ * alpha 1 and beta 0 or 1; sums wrap). */
+typedef struct Gemm {
+  DType dtype;
+  bool trans_a, trans_b;
+  bool serial; /* called from the body of a parallel loop, after gemm_serial() */
+  int64_t m, n, k;
+  double alpha, beta;
+  const void *a, *b;
+  int64_t lda, ldb;
+  void *c;
+  int64_t ldc;
+} Gemm;
+/* Uses all threads unless it is serial. */
+void gemm(const Gemm *g);
+/* To be called before a parallel loop whose bodies call gemm: one thread each. */
+void gemm_serial(void);
+
+#endif
