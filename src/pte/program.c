@@ -4,6 +4,8 @@
 #include "pte/keymap.h"
 #include "pte/program_internal.h"
 
+enum { MAX_LIST_USES = 1 << 28 };
+
 void decode_error(Decoder *d, DiagCode code, const char *format, ...) {
   va_list args;
   va_start(args, format);
@@ -175,8 +177,10 @@ static void decode_methods(Decoder *d, FbVector plans) {
 static Status decode_program(PteProgram *p) {
   uint64_t base = 0;
   TRY(read_header(p, &base));
-  Decoder d = {
-      .p = p, .reader = fb_reader(p->file.data, p->program_size), .budget = p->program_size};
+  Decoder d = {.p = p,
+               .reader = fb_reader(p->file.data, p->program_size),
+               .budget = p->program_size,
+               .uses = p->program_size < MAX_LIST_USES / 16 ? p->program_size * 16 : MAX_LIST_USES};
   FbTable root = fb_root(&d.reader);
   p->version = fb_u32(root, PROGRAM_VERSION, 0);
   FbVector plans = fb_tables(root, PROGRAM_EXECUTION_PLAN),

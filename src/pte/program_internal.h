@@ -11,8 +11,10 @@ typedef struct Decoder {
   FbReader reader;
   uint64_t budget; /* list elements that may still be decoded: a small file may name one long vector
                       many times */
-  Status status;   /* first error */
-  StrView method;  /* being decoded, for messages */
+  uint64_t
+      uses; /* the same for the elements of lists, counted again for each argument that is one */
+  Status status;  /* first error */
+  StrView method; /* being decoded, for messages */
 } Decoder;
 
 /* Reports "method 'm': message" at the file and makes the decoding fail; decoding goes on where it

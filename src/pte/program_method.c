@@ -99,6 +99,19 @@ static void decode_arenas(Decoder *d, FbVector v, PteMethod *m) {
 
 /* --- instructions --- */
 
+/* Readers walk a list for each argument that names it: bounds the sum, which few long lists and
+ * many calls could make huge. */
+static void charge_lists(Decoder *d, const PteMethod *m, const int32_t *args, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t length = m->values[args[i]].count;
+    if (length > d->uses) {
+      decode_error(d, DIAG_PTE_FLATBUFFER, "its lists are used more often than any program would");
+      return;
+    }
+    d->uses -= length;
+  }
+}
+
 static void decode_call(Decoder *d, FbTable t, const PteMethod *m, PteInstruction *in, uint32_t i) {
   bool kernel = in->kind == PTE_KERNEL_CALL;
   uint32_t limit = kernel ? m->operator_count : m->delegate_count;
@@ -109,6 +122,7 @@ static void decode_call(Decoder *d, FbTable t, const PteMethod *m, PteInstructio
   FbVector args = fb_vector(t, CALL_ARGS, 4);
   in->args = decode_indices(d, args, 0, m->value_count, "an instruction's args");
   in->count = in->args ? args.count : 0;
+  charge_lists(d, m, in->args, in->count);
 }
 
 static void decode_small(Decoder *d, FbTable t, const PteMethod *m, PteInstruction *in,
@@ -171,6 +185,7 @@ static int32_t *decode_ends(Decoder *d, FbVector v, const PteMethod *m, const ch
     decode_error(d, DIAG_PTE_FIELD, "%s is missing", what);
   int32_t *indices = decode_indices(d, v, 0, m->value_count, what);
   *count = indices ? v.count : 0;
+  charge_lists(d, m, indices, *count);
   return indices;
 }
 

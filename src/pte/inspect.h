@@ -1,0 +1,21 @@
+/* What is in a .pte file, as text or JSON, for `etc inspect`. Works on any readable program, also
+ * on one with unknown operators or delegates. */
+#ifndef ETC_PTE_INSPECT_H
+#define ETC_PTE_INSPECT_H
+
+#include "pte/program.h"
+
+/* Memory of one method. A lower bound for any plan with these instructions: at its busiest
+ * instruction the program uses tensors of that many bytes, each rounded up to 16, those at one
+ * place with touching lifetimes (views, in-place results) counted once. */
+typedef struct PteMemory {
+  uint64_t arena;     /* sum of the arenas, bytes */
+  uint64_t live_peak; /* lower bound, bytes */
+} PteMemory;
+PteMemory pte_method_memory(const PteMethod *m);
+
+/* Appends the report to out. Text is safe to print on a terminal. */
+void pte_inspect_text(const PteProgram *p, StrBuf *out);
+void pte_inspect_json(const PteProgram *p, StrBuf *out);
+
+#endif

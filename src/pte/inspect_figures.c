@@ -1,0 +1,206 @@
+/* See inspect.h. Counting. */
+#include <stdlib.h>
+
+#include "pte/inspect_internal.h"
+#include "support/bitset.h"
+
+ProgramFigures program_figures(const PteProgram *p, Arena *arena) {
+  ProgramFigures f = {0};
+  Bitset seen = bitset_make(arena, p->constant_count);
+  for (uint32_t i = 0; i < p->method_count; i++) {
+    for (uint32_t k = 0; k < p->methods[i].value_count; k++) {
+      const PteValue *v = &p->methods[i].values[k];
+      if (v->kind != PTE_TENSOR || v->tensor->external || !pte_is_constant(v->tensor))
+        continue;
+      f.constant_tensors++;
+      f.constant_bytes += v->tensor->bytes;
+      if (bitset_has(&seen, v->tensor->data))
+        continue;
+      bitset_add(&seen, v->tensor->data);
+      f.unique_constants++;
+      f.unique_bytes += v->tensor->bytes;
+    }
+  }
+  return f;
+}
+
+typedef struct Counted {
+  StrView name;
+  uint32_t calls, index;
+} Counted;
+
+static int compare_counted(const void *a, const void *b) {
+  const Counted *x = a, *y = b;
+  if (x->calls != y->calls)
+    return x->calls > y->calls ? -1 : 1;
+  size_t shorter = x->name.size < y->name.size ? x->name.size : y->name.size;
+  int order = shorter ? memcmp(x->name.data, y->name.data, shorter) : 0;
+  if (order == 0 && x->name.size != y->name.size)
+    order = x->name.size < y->name.size ? -1 : 1;
+  return order ? order : x->index < y->index ? -1 : 1;
+}
+
+MethodFigures method_figures(const PteMethod *m, Arena *arena) {
+  MethodFigures f = {.calls = ARENA_ARRAY(arena, uint32_t, m->operator_count),
+                     .order = ARENA_ARRAY(arena, uint32_t, m->operator_count)};
+  for (uint32_t i = 0; i < m->instruction_count; i++) {
+    f.kinds[m->instructions[i].kind]++;
+    if (m->instructions[i].kind == PTE_KERNEL_CALL)
+      f.calls[m->instructions[i].index]++;
+  }
+  Counted *counted = ARENA_ARRAY(arena, Counted, m->operator_count);
+  for (uint32_t i = 0; i < m->operator_count; i++)
+    counted[i] = (Counted){m->operators[i], f.calls[i], i};
+  qsort(counted, m->operator_count, sizeof *counted, compare_counted);
+  while (f.used < m->operator_count && counted[f.used].calls) {
+    f.order[f.used] = counted[f.used].index;
+    f.used++;
+  }
+  f.memory = pte_method_memory(m);
+  return f;
+}
+
+/* --- libraries --- */
+
+static const struct {
+  const char *prefix, *library;
+} namespaces[] = {{"executorch_prim::", ""},
+                  {"aten::", "portable"},
+                  {"dim_order_ops::", "portable"},
+                  {"quantized_decomposed::", "quantized"},
+                  {"llama::", "llm"}};
+
+const char *operator_library(StrView name) {
+  for (size_t i = 0; i < COUNT_OF(namespaces); i++)
+    if (sv_starts_with(name, sv_from(namespaces[i].prefix)))
+      return namespaces[i].library;
+  return "other";
+}
+
+uint32_t program_libraries(const PteProgram *p, const char *names[MAX_LIBRARIES]) {
+  static const char *const all[] = {"llm", "other", "portable", "quantized"};
+  bool needed[COUNT_OF(all)] = {false};
+  for (uint32_t i = 0; i < p->method_count; i++)
+    for (uint32_t k = 0; k < p->methods[i].operator_count; k++)
+      for (size_t j = 0; j < COUNT_OF(all); j++)
+        needed[j] |= strcmp(all[j], operator_library(p->methods[i].operators[k])) == 0;
+  uint32_t count = 0;
+  for (size_t j = 0; j < COUNT_OF(all); j++)
+    if (needed[j])
+      names[count++] = all[j];
+  return count;
+}
+
+/* --- memory --- */
+
+/* A tensor with a place, in use from the first instruction that names it to the last. */
+typedef struct Span {
+  uint64_t offset, size;
+  uint32_t arena, begin, end;
+} Span;
+
+typedef struct Lives {
+  const PteMethod *m;
+  uint32_t *begin,
+      *end; /* by value index; begin 0 = not named; positions: 1 inputs, 2… instructions */
+} Lives;
+
+static void touch(Lives *l, int32_t value, uint32_t position) {
+  if (value < 0)
+    return;
+  if (!l->begin[value])
+    l->begin[value] = position;
+  if (position > l->end[value])
+    l->end[value] = position;
+}
+
+/* A value and the members of a list. */
+static void touch_all(Lives *l, int32_t value, uint32_t position) {
+  const PteValue *v = &l->m->values[value];
+  touch(l, value, position);
+  if (v->kind != PTE_TENSOR_LIST && v->kind != PTE_OPTIONAL_TENSOR_LIST)
+    return;
+  for (uint32_t i = 0; i < v->count; i++)
+    touch(l, v->indices[i], position);
+}
+
+static int compare_spans(const void *a, const void *b) {
+  const Span *x = a, *y = b;
+  if (x->arena != y->arena)
+    return x->arena < y->arena ? -1 : 1;
+  if (x->offset != y->offset)
+    return x->offset < y->offset ? -1 : 1;
+  if (x->begin != y->begin)
+    return x->begin < y->begin ? -1 : 1;
+  return x->end < y->end ? -1 : x->end > y->end;
+}
+
+/* Adds the sizes of all spans at their first and takes them off behind their last position; the
+ * largest running sum. */
+static uint64_t peak_of(const Span *spans, uint32_t count, uint32_t positions, Arena *arena) {
+  uint64_t *change = ARENA_ARRAY(arena, uint64_t, (size_t)positions + 2); /* modulo 2^64 */
+  for (uint32_t i = 0; i < count; i++) {
+    uint64_t size = align_up(spans[i].size, PTE_TENSOR_ALIGNMENT);
+    change[spans[i].begin] += size;
+    change[spans[i].end + 1] -= size;
+  }
+  uint64_t now = 0, peak = 0;
+  for (uint32_t t = 0; t <= positions; t++) {
+    now += change[t];
+    if (now > peak)
+      peak = now;
+  }
+  return peak;
+}
+
+static void find_lives(const PteMethod *m, Lives *l, uint32_t last) {
+  for (uint32_t i = 0; i < m->input_count; i++)
+    touch_all(l, m->inputs[i], 1);
+  for (uint32_t i = 0; i < m->instruction_count; i++)
+    for (uint32_t k = 0; k < m->instructions[i].count; k++)
+      touch_all(l, m->instructions[i].args[k], i + 2);
+  for (uint32_t i = 0; i < m->output_count; i++)
+    touch_all(l, m->outputs[i], last);
+}
+
+/* Neighbours at one place whose lives touch are one tensor, seen through views or written over in
+ * place. */
+static uint32_t merge_spans(Span *spans, uint32_t count) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    Span *last = kept ? &spans[kept - 1] : NULL;
+    if (last && last->arena == spans[i].arena && last->offset == spans[i].offset &&
+        last->end >= spans[i].begin) {
+      last->end = spans[i].end > last->end ? spans[i].end : last->end;
+      last->size = spans[i].size > last->size ? spans[i].size : last->size;
+    } else {
+      spans[kept++] = spans[i];
+    }
+  }
+  return kept;
+}
+
+PteMemory pte_method_memory(const PteMethod *m) {
+  PteMemory memory = {0};
+  for (uint32_t i = 1; i < m->arena_count; i++)
+    if (!add_u64(memory.arena, m->arena_sizes[i], &memory.arena))
+      memory.arena = UINT64_MAX;
+  Arena arena;
+  arena_init(&arena);
+  Lives l = {.m = m,
+             .begin = ARENA_ARRAY(&arena, uint32_t, m->value_count),
+             .end = ARENA_ARRAY(&arena, uint32_t, m->value_count)};
+  uint32_t last = m->instruction_count + 2, count = 0;
+  find_lives(m, &l, last);
+  Span *spans = ARENA_ARRAY(&arena, Span, m->value_count);
+  for (uint32_t v = 0; v < m->value_count; v++) {
+    const PteTensor *t = m->values[v].kind == PTE_TENSOR ? m->values[v].tensor : NULL;
+    if (t && t->memory_id && t->bytes && l.begin[v])
+      spans[count++] = (Span){t->offset, t->bytes, t->memory_id, l.begin[v], l.end[v]};
+  }
+  if (count)
+    qsort(spans, count, sizeof *spans, compare_spans);
+  memory.live_peak = peak_of(spans, merge_spans(spans, count), last, &arena);
+  arena_release(&arena);
+  return memory;
+}

@@ -1,0 +1,382 @@
+/* See verify_plan.h.
+ *
+ * Views are merged with what they view into one Buffer, in use from the first definition to the
+ * last use. The buffers are swept in order of time; those in use are kept in a set ordered by
+ * place, where they never overlap, so that a new one needs to be compared with its two neighbours
+ * only. A buffer found to overlap is reported once and left out of the set. */
+#include "pte/verify_plan.h"
+
+#include <stdlib.h>
+
+#include "ir/op.h"
+#include "pte/schema.h"
+#include "support/bitset.h"
+
+typedef struct Buffer {
+  ValueId value; /* the first of those that share it */
+  uint32_t begin,
+      end; /* positions of the defining node and of the last user; 0 = before the first node */
+  uint32_t arena;
+  uint64_t offset, size;
+  uint32_t rank; /* among all buffers, by place */
+} Buffer;
+
+typedef struct Checker {
+  const Graph *g;
+  Arena arena;
+  uint32_t *position; /* by NodeId, from 1 */
+  uint32_t last;      /* position behind all nodes */
+  ValueId *root;      /* by ValueId: the value whose memory it is */
+  uint32_t *last_use; /* by root ValueId */
+  Buffer *buffers;    /* in order of begin */
+  uint32_t count;
+  uint32_t *by_place; /* rank -> buffer */
+  Bitset *levels; /* ranks in use: a tree of words; level 0 has a bit for each rank, level k+1 one
+                     for each word of level k */
+  uint32_t level_count;
+  Status status;
+} Checker;
+
+static void fault(Checker *c, ValueId v, const char *format, ...) ETC_PRINTF(3, 4);
+static void fault(Checker *c, ValueId v, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  char *text = arena_vprintf(&c->arena, format, args);
+  va_end(args);
+  NodeId n = value_def(c->g, v);
+  DiagPlace place =
+      n ? node_place(c->g, n) : (DiagPlace){.file = c->g->ctx->model_path, .index = -1};
+  Status status = diag_report(c->g->ctx->sink, DIAG_PTE_PLAN, place, "method '" SV_FMT "': %s",
+                              SV_ARG(intern_get(&c->g->ctx->names, c->g->name)), text);
+  if (c->status == STATUS_OK)
+    c->status = status;
+}
+
+static const Storage *storage_of(const Graph *g, ValueId v) {
+  return &g->storages[g->values[v].storage];
+}
+
+/* --- which values share memory by right --- */
+
+static ValueId root_of(Checker *c, ValueId v) {
+  while (c->root[v] != v) {
+    c->root[v] = c->root[c->root[v]];
+    v = c->root[v];
+  }
+  return v;
+}
+
+static bool same_place(const Graph *g, ValueId a, ValueId b) {
+  const Storage *x = storage_of(g, a), *y = storage_of(g, b);
+  return g->values[a].storage && g->values[b].storage && x->arena == y->arena &&
+         x->offset == y->offset;
+}
+
+/* A view without instruction or by et_view, and an op that writes its operand and returns it. */
+static bool shares_by_right(const Graph *g, NodeId n, ValueId operand, ValueId result) {
+  OpId op = node_cget(g, n)->op;
+  if (op == OP_ET_VIEW)
+    return true;
+  if (op_has_trait(op, OP_VIEW))
+    return same_place(g, operand, result) || !g->values[result].storage;
+  return op_schema(op)->args[0].mutated && same_place(g, operand, result);
+}
+
+static void use(Checker *c, ValueId v, uint32_t position) {
+  ValueId root = root_of(c, v);
+  if (position > c->last_use[root])
+    c->last_use[root] = position;
+}
+
+static void note_operands(Checker *c, NodeId n) {
+  const Graph *g = c->g;
+  const Node *node = node_cget(g, n);
+  for (uint32_t i = 0; i < node->arg_count; i++) {
+    const Arg *a = node_arg(g, n, i);
+    uint32_t count = a->kind == ARG_VALUE ? 1 : a->kind == ARG_VALUES ? a->count : 0;
+    for (uint32_t k = 0; k < count; k++)
+      if (g->uses[a->at + k].value)
+        use(c, g->uses[a->at + k].value, c->position[n]);
+  }
+}
+
+static void find_lifetimes(Checker *c) {
+  const Graph *g = c->g;
+  for (ValueId v = 0; v < g->value_count; v++)
+    c->root[v] = v;
+  for (FOR_NODES(g, n)) {
+    c->position[n] = ++c->last;
+    const Node *node = node_cget(g, n);
+    bool unary = node->arg_count && node_arg(g, n, 0)->kind == ARG_VALUE;
+    for (uint32_t i = 0; i < node->result_count && unary; i++)
+      if (shares_by_right(g, n, node_value(g, n, 0), node->first_result + i))
+        c->root[node->first_result + i] = root_of(c, node_value(g, n, 0));
+    note_operands(c, n);
+    for (uint32_t i = 0; i < node->result_count; i++)
+      use(c, node->first_result + i, c->position[n]);
+  }
+  c->last++;
+  for (uint32_t i = 0; i < graph_output_count(g); i++)
+    use(c, graph_output(g, i), c->last);
+}
+
+/* --- the single tensor --- */
+
+static void check_place(Checker *c, ValueId v) {
+  const Graph *g = c->g;
+  const Type *t = value_type(g, v);
+  if (t->kind != TYPE_TENSOR || g->values[v].kind == VALUE_CONST ||
+      g->values[v].kind == VALUE_UNUSED)
+    return;
+  const Storage *s = storage_of(g, v);
+  ValueId root = root_of(c, v);
+  if (!g->values[v].storage) {
+    if (root == v && value_def(g, v))
+      fault(c, v, "value %%%u has no place in memory", v);
+    return;
+  }
+  uint64_t end, bytes = type_is_static(t) ? type_bytes_upper(g, t) : 0;
+  if (s->arena == 0 || s->arena >= g->arena_size_count || !add_u64(s->offset, s->size, &end) ||
+      end > g->arena_sizes[s->arena])
+    fault(c, v, "value %%%u (%llu bytes at %llu of arena %u) does not lie in its arena", v,
+          (unsigned long long)s->size, (unsigned long long)s->offset, s->arena);
+  if (bytes > s->size)
+    fault(c, v, "value %%%u needs %llu bytes, and %llu are planned", v, (unsigned long long)bytes,
+          (unsigned long long)s->size);
+  if (s->offset % PTE_TENSOR_ALIGNMENT)
+    fault(c, v, "value %%%u at offset %llu is not aligned to 16 bytes", v,
+          (unsigned long long)s->offset);
+}
+
+/* --- pairs --- */
+
+/* Buffers of nonzero size, one for each root, in order of time. */
+static void make_buffers(Checker *c) {
+  const Graph *g = c->g;
+  uint64_t *size = ARENA_ARRAY(&c->arena, uint64_t, g->value_count);
+  for (ValueId v = 1; v < g->value_count; v++) {
+    ValueId root = root_of(c, v);
+    uint32_t kind = g->values[v].kind;
+    if (kind != VALUE_UNUSED && kind != VALUE_CONST && g->values[v].storage &&
+        storage_of(g, v)->size > size[root])
+      size[root] = storage_of(g, v)->size;
+  }
+  c->buffers = ARENA_ARRAY(&c->arena, Buffer, g->value_count);
+  for (uint32_t i = 0; i < g->input_count; i++) {
+    ValueId v = g->inputs[i];
+    if (size[v])
+      c->buffers[c->count++] = (Buffer){.value = v, .end = c->last_use[v], .size = size[v]};
+  }
+  for (FOR_NODES(g, n)) {
+    const Node *node = node_cget(g, n);
+    for (ValueId v = node->first_result; v < node->first_result + node->result_count; v++)
+      if (c->root[v] == v && size[v])
+        c->buffers[c->count++] =
+            (Buffer){.value = v, .begin = c->position[n], .end = c->last_use[v], .size = size[v]};
+  }
+  for (uint32_t i = 0; i < c->count; i++) {
+    c->buffers[i].arena = storage_of(g, c->buffers[i].value)->arena;
+    c->buffers[i].offset = storage_of(g, c->buffers[i].value)->offset;
+  }
+}
+
+typedef struct Key {
+  uint64_t offset;
+  uint32_t arena, buffer;
+} Key;
+
+static int compare_keys(const void *a, const void *b) {
+  const Key *x = a, *y = b;
+  if (x->arena != y->arena)
+    return x->arena < y->arena ? -1 : 1;
+  if (x->offset != y->offset)
+    return x->offset < y->offset ? -1 : 1;
+  return x->buffer < y->buffer ? -1 : 1;
+}
+
+static void rank_buffers(Checker *c) {
+  Key *keys = ARENA_ARRAY(&c->arena, Key, c->count);
+  for (uint32_t i = 0; i < c->count; i++)
+    keys[i] = (Key){c->buffers[i].offset, c->buffers[i].arena, i};
+  qsort(keys, c->count, sizeof *keys, compare_keys);
+  c->by_place = ARENA_ARRAY(&c->arena, uint32_t, c->count);
+  for (uint32_t i = 0; i < c->count; i++) {
+    c->by_place[i] = keys[i].buffer;
+    c->buffers[keys[i].buffer].rank = i;
+  }
+  c->levels = ARENA_ARRAY(&c->arena, Bitset, 8);
+  for (uint32_t bits = c->count; c->level_count < 8; bits = bits / 64 + 1) {
+    c->levels[c->level_count++] = bitset_make(&c->arena, bits);
+    if (bits < 64)
+      break;
+  }
+}
+
+static void set_add(Checker *c, uint32_t rank) {
+  for (uint32_t k = 0; k < c->level_count; k++, rank /= 64)
+    bitset_add(&c->levels[k], rank);
+}
+
+static void set_remove(Checker *c, uint32_t rank) {
+  for (uint32_t k = 0; k < c->level_count; k++, rank /= 64) {
+    bitset_remove(&c->levels[k], rank);
+    if (c->levels[k].words[rank / 64])
+      return;
+  }
+}
+
+/* The nearest rank in the set below (up: above) rank; false when there is none. Climbs to the first
+ * level whose word has a bit on that side, then descends along the outermost bits. */
+static bool set_neighbour(const Checker *c, uint32_t rank, bool up, uint32_t *out) {
+  for (uint32_t k = 0; k < c->level_count; k++, rank /= 64) {
+    uint64_t word = c->levels[k].words[rank / 64], below = ((uint64_t)1 << rank % 64) - 1;
+    word &= up ? ~(below << 1 | 1) : below;
+    if (!word)
+      continue;
+    uint32_t at = rank / 64;
+    for (;; word = c->levels[--k].words[at]) {
+      at = at * 64 + (uint32_t)(up ? __builtin_ctzll(word) : 63 - __builtin_clzll(word));
+      if (k == 0) {
+        *out = at;
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/* Reports an overlap of a new buffer with one in use. */
+static bool overlaps(Checker *c, const Buffer *b, const Buffer *other) {
+  if (b->arena != other->arena || b->offset >= other->offset + other->size ||
+      other->offset >= b->offset + b->size)
+    return false;
+  fault(c, b->value,
+        "value %%%u (%llu bytes at %llu of arena %u) overlaps value %%%u (%llu bytes at %llu), "
+        "which is still in use",
+        b->value, (unsigned long long)b->size, (unsigned long long)b->offset, b->arena,
+        other->value, (unsigned long long)other->size, (unsigned long long)other->offset);
+  return true;
+}
+
+/* Adds buffer i to the set; false after a fault. */
+static bool enter(Checker *c, uint32_t i) {
+  const Buffer *b = &c->buffers[i];
+  uint32_t rank;
+  bool bad =
+      set_neighbour(c, b->rank, false, &rank) && overlaps(c, b, &c->buffers[c->by_place[rank]]);
+  bad |= set_neighbour(c, b->rank, true, &rank) && overlaps(c, b, &c->buffers[c->by_place[rank]]);
+  if (!bad)
+    set_add(c, b->rank);
+  return !bad;
+}
+
+/* --- in-place calls --- */
+
+/* May n's kernel write its result over the tensor argument arg? Result and operand must also agree
+ * element by element. */
+static bool may_overwrite(const Graph *g, NodeId n, uint32_t arg, ValueId operand) {
+  const OpSchema *s = op_schema(node_cget(g, n)->op);
+  uint32_t tensor_arg = 0;
+  for (uint32_t i = 0; i < arg; i++)
+    tensor_arg += s->args[i].type == ST_TENSOR;
+  if (s->args[arg].list || tensor_arg >= 8 ||
+      !(op_row(node_cget(g, n)->op)->alias >> tensor_arg & 1))
+    return false;
+  const Type *a = value_type(g, operand), *b = value_type(g, node_cget(g, n)->first_result);
+  return a->rank == b->rank && dtype_size((DType)a->dtype) == dtype_size((DType)b->dtype) &&
+         (a->rank == 0 || memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0);
+}
+
+typedef struct Sweep {
+  Checker *c;
+  uint32_t *buffer_of; /* by root ValueId: buffer + 1 */
+  bool *active;        /* by buffer: in the set */
+  uint32_t *ends;      /* buffers in order of end */
+} Sweep;
+
+/* The one operand whose memory the first result of n takes over by right, as a buffer + 1; 0 when
+ * there is none. Every use of that memory by the call must be one that the kernel can overwrite. */
+static uint32_t taken_over(const Sweep *s, NodeId n) {
+  Checker *c = s->c;
+  const Graph *g = c->g;
+  const Node *node = node_cget(g, n);
+  if (!node->result_count || !g->values[node->first_result].storage)
+    return 0;
+  uint32_t found = 0;
+  bool allowed = true;
+  for (uint32_t i = 0; i < node->arg_count; i++) {
+    const Arg *a = node_arg(g, n, i);
+    uint32_t count = a->kind == ARG_VALUE ? 1 : a->kind == ARG_VALUES ? a->count : 0;
+    for (uint32_t k = 0; k < count; k++) {
+      ValueId v = g->uses[a->at + k].value;
+      if (!v || !same_place(g, v, node->first_result))
+        continue;
+      uint32_t buffer = s->buffer_of[root_of(c, v)];
+      if (!buffer || c->buffers[buffer - 1].end != c->position[n])
+        continue;
+      found = buffer;
+      allowed &= may_overwrite(g, n, i, v);
+    }
+  }
+  return allowed ? found : 0;
+}
+
+static void leave(Sweep *s, uint32_t buffer) {
+  if (s->active[buffer])
+    set_remove(s->c, s->c->buffers[buffer].rank);
+  s->active[buffer] = false;
+}
+
+/* Buffers sorted by end, by counting. */
+static void sort_ends(Sweep *s) {
+  const Checker *c = s->c;
+  uint32_t *start = ARENA_ARRAY(&s->c->arena, uint32_t, (size_t)c->last + 2);
+  for (uint32_t i = 0; i < c->count; i++)
+    start[c->buffers[i].end + 1]++;
+  for (uint32_t t = 1; t <= c->last + 1; t++)
+    start[t] += start[t - 1];
+  s->ends = ARENA_ARRAY(&s->c->arena, uint32_t, c->count);
+  for (uint32_t i = 0; i < c->count; i++)
+    s->ends[start[c->buffers[i].end]++] = i;
+}
+
+/* A call's results come to life while its operands still are in use; what is used last by it goes
+ * afterwards. */
+static void sweep(Checker *c) {
+  Sweep s = {.c = c,
+             .buffer_of = ARENA_ARRAY(&c->arena, uint32_t, c->g->value_count),
+             .active = ARENA_ARRAY(&c->arena, bool, c->count)};
+  for (uint32_t i = 0; i < c->count; i++)
+    s.buffer_of[c->buffers[i].value] = i + 1;
+  sort_ends(&s);
+  uint32_t next = 0, ended = 0;
+  for (; next < c->count && c->buffers[next].begin == 0; next++)
+    s.active[next] = enter(c, next);
+  for (; ended < c->count && c->buffers[s.ends[ended]].end == 0; ended++)
+    leave(&s, s.ends[ended]);
+  for (FOR_NODES(c->g, n)) {
+    uint32_t over = taken_over(&s, n), now = c->position[n];
+    if (over)
+      leave(&s, over - 1);
+    for (; next < c->count && c->buffers[next].begin == now; next++)
+      s.active[next] = enter(c, next);
+    for (; ended < c->count && c->buffers[s.ends[ended]].end == now; ended++)
+      leave(&s, s.ends[ended]);
+  }
+}
+
+Status pte_verify_plan(const Graph *g) {
+  Checker c = {.g = g};
+  arena_init(&c.arena);
+  c.position = ARENA_ARRAY(&c.arena, uint32_t, g->node_count);
+  c.root = ARENA_ARRAY(&c.arena, ValueId, g->value_count);
+  c.last_use = ARENA_ARRAY(&c.arena, uint32_t, g->value_count);
+  find_lifetimes(&c);
+  for (ValueId v = 1; v < g->value_count; v++)
+    check_place(&c, v);
+  make_buffers(&c);
+  rank_buffers(&c);
+  sweep(&c);
+  arena_release(&c.arena);
+  return c.status;
+}
