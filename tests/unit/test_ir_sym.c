@@ -1,0 +1,320 @@
+/* Symbolic integers against brute force: every expression of two operations over a few leaves, and
+ * many of three, is compared with plain arithmetic at every value of its symbols. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ir/sym.h"
+
+/* Symbols s0 in [0, 4] and s1 in [1, 3]: 15 points. */
+enum { POINTS = 15 };
+static void symbols_make(SymTable *t) {
+  sym_init(t);
+  sym_symbol(t, SV("batch"), 0, 4, false);
+  sym_symbol(t, SV("rows"), 1, 3, false);
+}
+static void point(int i, int64_t values[2]) {
+  values[0] = i % 5;
+  values[1] = 1 + i / 5;
+}
+
+/* An expression and what it must be; defined is false where it divides by zero. */
+typedef struct Checked {
+  SymInt v;
+  int64_t value[POINTS];
+  bool defined[POINTS];
+} Checked;
+
+typedef enum Operation { ADD, SUB, MUL, FLOORDIV, CEILDIV, MOD, MIN, MAX, OPERATIONS } Operation;
+
+static SymInt apply(SymTable *t, Operation op, SymInt a, SymInt b) {
+  static SymInt (*const make[])(SymTable *, SymInt, SymInt) = {
+      sym_add, sym_sub, sym_mul, sym_floordiv, sym_ceildiv, sym_mod, sym_min, sym_max};
+  return make[op](t, a, b);
+}
+
+static int64_t floor_of(int64_t a, int64_t b) {
+  int64_t q = a / b;
+  return (a % b != 0) && ((a < 0) != (b < 0)) ? q - 1 : q;
+}
+
+static int64_t arithmetic(Operation op, int64_t a, int64_t b) {
+  switch (op) {
+  case ADD:
+    return a + b;
+  case SUB:
+    return a - b;
+  case MUL:
+    return a * b;
+  case FLOORDIV:
+    return floor_of(a, b);
+  case CEILDIV:
+    return -floor_of(-a, b);
+  case MOD:
+    return a - floor_of(a, b) * b;
+  case MIN:
+    return a < b ? a : b;
+  default:
+    return a > b ? a : b;
+  }
+}
+
+static Checked combine(SymTable *t, Operation op, const Checked *a, const Checked *b) {
+  Checked c = {.v = apply(t, op, a->v, b->v)};
+  bool divides = op == FLOORDIV || op == CEILDIV || op == MOD;
+  for (int i = 0; i < POINTS; i++) {
+    c.defined[i] = a->defined[i] && b->defined[i] && !(divides && b->value[i] == 0);
+    if (c.defined[i])
+      c.value[i] = arithmetic(op, a->value[i], b->value[i]);
+  }
+  return c;
+}
+
+static const char *text_of(const SymTable *t, SymInt v, StrBuf *buf) {
+  strbuf_clear(buf);
+  sym_print(t, v, buf);
+  return strbuf_cstr(buf);
+}
+
+static void check_values(const SymTable *t, const Checked *c, StrBuf *buf) {
+  for (int i = 0; i < POINTS; i++) {
+    int64_t values[2], got;
+    if (!c->defined[i])
+      continue;
+    point(i, values);
+    if (!sym_eval(t, c->v, values, &got) || got != c->value[i])
+      fail_msg("%s at (%lld, %lld) is not %lld", text_of(t, c->v, buf), (long long)values[0],
+               (long long)values[1], (long long)c->value[i]);
+    if (sym_lower(t, c->v) > got || sym_upper(t, c->v) < got)
+      fail_msg("%s: %lld is outside [%lld, %lld]", text_of(t, c->v, buf), (long long)got,
+               (long long)sym_lower(t, c->v), (long long)sym_upper(t, c->v));
+  }
+}
+
+/* Text reads back to the same expression here, and to the same text in a table of another history.
+ */
+static void check_text(SymTable *t, SymTable *other, const Checked *c, StrBuf *buf, StrBuf *again) {
+  const char *text = text_of(t, c->v, buf), *at = text;
+  SymInt back;
+  if (!sym_parse(t, &at, text + strlen(text), &back) || *at)
+    fail_msg("'%s' does not parse", text);
+  if (back != c->v)
+    fail_msg("'%s' reads back as '%s'", text, text_of(t, back, again));
+  at = text;
+  assert_true(sym_parse(other, &at, text + strlen(text), &back));
+  if (strcmp(text_of(other, back, again), text) != 0)
+    fail_msg("'%s' is printed as '%s' elsewhere", text, strbuf_cstr(again));
+}
+
+static void check_comparison(SymTable *t, const Checked *a, const Checked *b, StrBuf *buf) {
+  int eq = sym_known_eq(t, a->v, b->v), lt = sym_known_lt(t, a->v, b->v),
+      le = sym_known_le(t, a->v, b->v);
+  for (int i = 0; i < POINTS; i++) {
+    if (!a->defined[i] || !b->defined[i])
+      continue;
+    int64_t x = a->value[i], y = b->value[i];
+    if ((eq >= 0 && eq != (x == y)) || (lt >= 0 && lt != (x < y)) || (le >= 0 && le != (x <= y)))
+      fail_msg("%s: %lld and %lld compare as %d %d %d", text_of(t, a->v, buf), (long long)x,
+               (long long)y, eq, lt, le);
+  }
+}
+
+typedef struct Tables {
+  SymTable table, other;
+  StrBuf buf, again;
+} Tables;
+
+static void tables_init(Tables *s) {
+  symbols_make(&s->table);
+  symbols_make(&s->other);
+  /* Expressions made in another order get other handles. */
+  SymInt a = sym_symbol_by_index(&s->other, 0), b = sym_symbol_by_index(&s->other, 1);
+  sym_max(&s->other, sym_mod(&s->other, b, 2), sym_mul(&s->other, b, a));
+  sym_floordiv(&s->other, sym_add(&s->other, a, b), 3);
+  strbuf_init(&s->buf);
+  strbuf_init(&s->again);
+}
+static void tables_release(Tables *s) {
+  sym_release(&s->table);
+  sym_release(&s->other);
+  strbuf_release(&s->buf);
+  strbuf_release(&s->again);
+}
+static void check_all(Tables *s, const Checked *c) {
+  check_values(&s->table, c, &s->buf);
+  check_text(&s->table, &s->other, c, &s->buf, &s->again);
+}
+
+enum { LEAVES = 7, PAIRS = LEAVES * LEAVES * OPERATIONS };
+
+static void make_leaves(Tables *s, Checked *leaves) {
+  static const int64_t constants[LEAVES - 2] = {-3, -1, 0, 1, 2};
+  for (int k = 0; k < LEAVES; k++) {
+    leaves[k].v = k < 2 ? sym_symbol_by_index(&s->table, (uint32_t)k) : constants[k - 2];
+    for (int i = 0; i < POINTS; i++) {
+      int64_t values[2];
+      point(i, values);
+      leaves[k].value[i] = k < 2 ? values[k] : constants[k - 2];
+      leaves[k].defined[i] = true;
+    }
+  }
+}
+
+static Checked *make_pairs(Tables *s, const Checked *leaves) {
+  Checked *pairs = malloc(PAIRS * sizeof *pairs);
+  assert_non_null(pairs);
+  int count = 0;
+  for (int a = 0; a < LEAVES; a++)
+    for (int b = 0; b < LEAVES; b++)
+      for (Operation op = 0; op < OPERATIONS; op++)
+        pairs[count++] = combine(&s->table, op, &leaves[a], &leaves[b]);
+  return pairs;
+}
+
+static void test_two_operations(void **state) {
+  (void)state;
+  Tables s;
+  Checked leaves[LEAVES];
+  tables_init(&s);
+  make_leaves(&s, leaves);
+  Checked *pairs = make_pairs(&s, leaves);
+  for (int i = 0; i < PAIRS; i++) {
+    check_all(&s, &pairs[i]);
+    for (int k = 0; k < LEAVES; k++) {
+      check_comparison(&s.table, &pairs[i], &leaves[k], &s.buf);
+      for (Operation op = 0; op < OPERATIONS; op++) {
+        Checked left = combine(&s.table, op, &pairs[i], &leaves[k]),
+                right = combine(&s.table, op, &leaves[k], &pairs[i]);
+        check_all(&s, &left);
+        check_all(&s, &right);
+      }
+    }
+  }
+  free(pairs);
+  tables_release(&s);
+}
+
+static void test_three_operations(void **state) {
+  (void)state;
+  Tables s;
+  Checked leaves[LEAVES];
+  tables_init(&s);
+  make_leaves(&s, leaves);
+  Checked *pairs = make_pairs(&s, leaves);
+  uint32_t seed = 12345;
+  for (int i = 0; i < 20000; i++) {
+    const Checked *two[2];
+    for (int k = 0; k < 2; k++) {
+      seed = seed * 1664525u + 1013904223u;
+      two[k] = &pairs[(seed >> 8) % PAIRS];
+    }
+    check_comparison(&s.table, two[0], two[1], &s.buf);
+    Checked c = combine(&s.table, (Operation)(i % OPERATIONS), two[0], two[1]);
+    check_all(&s, &c);
+  }
+  free(pairs);
+  tables_release(&s);
+}
+
+/* Trees of up to 10 operations, grown one by one. */
+static void test_many_operations(void **state) {
+  (void)state;
+  Tables s;
+  Checked leaves[LEAVES];
+  tables_init(&s);
+  make_leaves(&s, leaves);
+  uint32_t seed = 99;
+  for (int i = 0; i < 3000; i++) {
+    Checked grown = leaves[i % LEAVES];
+    for (int k = 0; k < 10; k++) {
+      seed = seed * 1664525u + 1013904223u;
+      Operation op = (Operation)((seed >> 8) % OPERATIONS);
+      const Checked *leaf = &leaves[(seed >> 16) % LEAVES];
+      grown =
+          seed >> 31 ? combine(&s.table, op, &grown, leaf) : combine(&s.table, op, leaf, &grown);
+      check_all(&s, &grown);
+    }
+  }
+  tables_release(&s);
+}
+
+/* Equal by + - * is equal as a number. */
+static void test_canonical(void **state) {
+  (void)state;
+  SymTable t;
+  symbols_make(&t);
+  SymInt a = sym_symbol_by_index(&t, 0), b = sym_symbol_by_index(&t, 1);
+  SymInt sum = sym_add(&t, a, b), difference = sym_sub(&t, a, b);
+  assert_true(sym_mul(&t, sum, difference) == sym_sub(&t, sym_mul(&t, a, a), sym_mul(&t, b, b)));
+  assert_true(sym_sub(&t, sum, b) == a);
+  assert_true(sym_sub(&t, sum, sum) == 0);
+  assert_true(sym_floordiv(&t, sym_mul(&t, sym_mul(&t, a, b), 6), 6) == sym_mul(&t, a, b));
+  assert_true(sym_floordiv(&t, sym_mul(&t, a, b), b) == a); /* b >= 1 */
+  assert_true(sym_mod(&t, sym_add(&t, sym_mul(&t, a, 8), 3), 8) == 3);
+  assert_true(sym_min(&t, a, 9) == a);
+  assert_true(sym_max(&t, b, 0) == b);
+  sym_release(&t);
+}
+
+static void test_constants_saturate(void **state) {
+  (void)state;
+  SymTable t;
+  symbols_make(&t);
+  assert_true(sym_add(&t, INT64_MAX, 1) == INT64_MAX);
+  assert_true(sym_mul(&t, INT64_MIN, 2) == INT64_MIN);
+  assert_true(sym_mul(&t, INT64_MIN, -1) == INT64_MAX);
+  assert_true(sym_floordiv(&t, INT64_MIN, -1) == INT64_MAX);
+  assert_true(sym_floordiv(&t, 7, 0) == 0);
+  /* A number from a file that looks like a handle is moved out of the way. */
+  assert_true(sym_is_const(sym_const(SYM_BAND + 5)));
+  assert_true(sym_const(-5) == -5);
+  sym_release(&t);
+}
+
+/* A range that would overflow has no bound instead of a wrong one. */
+static void test_ranges_saturate(void **state) {
+  (void)state;
+  SymTable t;
+  sym_init(&t);
+  SymInt a = sym_symbol(&t, SV("a"), 0, INT64_MAX, false);
+  SymInt product = sym_mul(&t, sym_mul(&t, a, a), 1000);
+  assert_true(sym_upper(&t, product) == INT64_MAX);
+  assert_true(sym_lower(&t, product) == 0);
+  assert_true(sym_upper(&t, sym_add(&t, a, 5)) == INT64_MAX);
+  assert_true(sym_lower(&t, sym_sub(&t, 0, sym_add(&t, a, a))) < -INT64_MAX / 2);
+  int64_t out;
+  assert_false(sym_eval(&t, product, (int64_t[]){INT64_MAX / 2}, &out));
+  sym_release(&t);
+}
+
+static void test_bad_text(void **state) {
+  (void)state;
+  static const char *const bad[] = {
+      "",       "s2",        "s",          "s99999999999999999999", "s0 +",  "1 + ", "(s0",
+      "min(s0", "min(s0, 1", "pow(s0, 2)", "9223372036854775808",   "- s0 *"};
+  SymTable t;
+  symbols_make(&t);
+  for (size_t i = 0; i < COUNT_OF(bad); i++) {
+    const char *at = bad[i];
+    SymInt out;
+    if (sym_parse(&t, &at, bad[i] + strlen(bad[i]), &out))
+      fail_msg("'%s' was taken", bad[i]);
+  }
+  char deep[2000];
+  memset(deep, '(', sizeof deep);
+  const char *at = deep;
+  SymInt out;
+  assert_false(sym_parse(&t, &at, deep + sizeof deep, &out));
+  sym_release(&t);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_two_operations),     cmocka_unit_test(test_three_operations),
+      cmocka_unit_test(test_many_operations),    cmocka_unit_test(test_canonical),
+      cmocka_unit_test(test_constants_saturate), cmocka_unit_test(test_ranges_saturate),
+      cmocka_unit_test(test_bad_text),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
