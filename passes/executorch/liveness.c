@@ -1,0 +1,223 @@
+/* See liveness.h.
+ *
+ * In place: the op table says (OpRow.alias) over which tensor operands the runtime's kernel may
+ * write its result. That is done when the operand is not read later, has the dims and the element
+ * size of the result (with another element size a kernel that works in parallel would overtake
+ * itself), and no other operand lies in the same memory unless the same holds for it. Graph inputs
+ * are no exception: the memory of an input is used for other values after its last use anyway, so
+ * hosts must set inputs before every run, as with any program that plans its inputs. */
+#include "passes/executorch/liveness.h"
+
+typedef struct LivenessBuilder {
+  Graph *g;
+  Liveness *l;
+  uint32_t *parent; /* by value: a value of the same memory, itself for the base; 0: no memory */
+  uint32_t *first, *last; /* of bases */
+  uint64_t *size;         /* of bases */
+} LivenessBuilder;
+
+static ValueId find(LivenessBuilder *b, ValueId v) {
+  while (b->parent[v] != v) {
+    b->parent[v] = b->parent[b->parent[v]];
+    v = b->parent[v];
+  }
+  return v;
+}
+
+static Status no_size(const Graph *g, ValueId v) {
+  const Type *t = value_type(g, v);
+  NodeId def = value_def(g, v);
+  DiagPlace place = def ? node_place(g, def) : graph_place(g, 0);
+  StrView name = intern_get(&g->ctx->names, g->values[v].name);
+  for (uint32_t i = 0; i < t->rank; i++) {
+    if (sym_is_const(t->dims[i]) || sym_upper(&g->syms, t->dims[i]) < INT64_MAX)
+      continue;
+    StrBuf text;
+    strbuf_init(&text);
+    sym_print(&g->syms, t->dims[i], &text);
+    Status status =
+        diag_report(g->ctx->sink, DIAG_DIM_UNBOUND, place,
+                    "dimension %u ('%s') of value '" SV_FMT "' has no upper bound, so its memory "
+                    "cannot be planned",
+                    i, strbuf_cstr(&text), SV_ARG(name));
+    strbuf_release(&text);
+    return status;
+  }
+  return diag_report(g->ctx->sink, DIAG_TOO_LARGE, place,
+                     "value '" SV_FMT "' needs more memory than can be addressed", SV_ARG(name));
+}
+
+/* A value with memory of its own. */
+static Status begin(LivenessBuilder *b, ValueId v, uint32_t position) {
+  const Type *t = value_type(b->g, v);
+  if (t->kind != TYPE_TENSOR)
+    return STATUS_OK;
+  uint64_t size = type_bytes_upper(b->g, t);
+  if (size > INT64_MAX - PLAN_ALIGNMENT)
+    return no_size(b->g, v);
+  b->parent[v] = v;
+  b->first[v] = b->last[v] = position;
+  b->size[v] = size;
+  return STATUS_OK;
+}
+
+static void use(LivenessBuilder *b, ValueId v, uint32_t position) {
+  if (v && b->parent[v])
+    b->last[find(b, v)] = position;
+}
+
+/* The operand whose memory the results of n are by the meaning of the op, 0 for none. */
+static ValueId shared_operand(const Graph *g, NodeId n) {
+  const Node *node = node_cget(g, n);
+  const OpSchema *schema = op_schema(node->op);
+  if (node->op == OP_ET_VIEW || (op_has_trait(node->op, OP_VIEW) && !op_row(node->op)->out))
+    return node_value(g, n, 0);
+  for (uint32_t i = 0; i < schema->arg_count; i++)
+    if (schema->args[i].mutated)
+      return node_value(g, n, i);
+  return 0;
+}
+
+static Status define_results(LivenessBuilder *b, NodeId n, uint32_t position) {
+  const Node *node = node_cget(b->g, n);
+  ValueId shared = shared_operand(b->g, n);
+  for (uint32_t i = 0; i < node->result_count; i++) {
+    ValueId v = node->first_result + i;
+    if (!shared)
+      TRY(begin(b, v, position));
+    else if (value_type(b->g, v)->kind == TYPE_TENSOR && b->parent[shared])
+      b->parent[v] = find(b, shared);
+  }
+  return STATUS_OK;
+}
+
+/* Calls of f for every operand of n. */
+#define FOR_OPERANDS(g, n, v, body)                                                                \
+  for (uint32_t i_ = 0; i_ < (g)->nodes[n].arg_count; i_++) {                                      \
+    const Arg *arg_ = node_arg((g), (n), i_);                                                      \
+    uint32_t count_ = arg_->kind == ARG_VALUE ? 1 : arg_->kind == ARG_VALUES ? arg_->count : 0;    \
+    for (uint32_t k_ = 0; k_ < count_; k_++) {                                                     \
+      ValueId v = (g)->uses[arg_->at + k_].value;                                                  \
+      body                                                                                         \
+    }                                                                                              \
+  }
+
+static Status walk(LivenessBuilder *b) {
+  Graph *g = b->g;
+  uint32_t position = 0;
+  for (uint32_t i = 0; i < g->input_count; i++)
+    TRY(begin(b, g->inputs[i], 0));
+  for (FOR_NODES(g, n)) {
+    position++;
+    FOR_OPERANDS(g, n, v, { use(b, v, position); })
+    TRY(define_results(b, n, position));
+  }
+  b->l->end = position + 1;
+  for (uint32_t i = 0; i < graph_output_count(g); i++)
+    use(b, graph_output(g, i), b->l->end);
+  return STATUS_OK;
+}
+
+static bool same_extent(const Graph *g, ValueId a, ValueId b) {
+  const Type *s = value_type(g, a), *t = value_type(g, b);
+  return s->rank == t->rank && s->order == t->order &&
+         dtype_size((DType)s->dtype) == dtype_size((DType)t->dtype) &&
+         (s->rank == 0 || memcmp(s->dims, t->dims, s->rank * sizeof *s->dims) == 0);
+}
+
+/* Whether the result may be written over the memory of `base`: every operand in it must allow so.
+ */
+static bool may_overwrite(LivenessBuilder *b, NodeId n, ValueId base, ValueId result) {
+  Graph *g = b->g;
+  uint8_t alias = op_row(node_cget(g, n)->op)->alias;
+  uint32_t tensor = 0;
+  for (uint32_t i = 0; i < g->nodes[n].arg_count; i++) {
+    const Arg *arg = node_arg(g, n, i);
+    uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
+    bool is_tensor = op_schema(g->nodes[n].op)->args[i].type == ST_TENSOR;
+    for (uint32_t k = 0; k < count; k++) {
+      ValueId v = g->uses[arg->at + k].value;
+      if (!v || !b->parent[v] || find(b, v) != base)
+        continue;
+      bool allowed = arg->kind == ARG_VALUE && tensor < 8 && (alias >> tensor & 1);
+      if (!allowed || !same_extent(g, v, result))
+        return false;
+    }
+    tensor += is_tensor;
+  }
+  return true;
+}
+
+/* Lets the first result of n be written over an operand that dies there. */
+static bool overwrite(LivenessBuilder *b, NodeId n, uint32_t position) {
+  Graph *g = b->g;
+  const Node *node = node_cget(g, n);
+  ValueId result = node->first_result;
+  if (!op_row(node->op)->alias || !node->result_count || !b->parent[result] ||
+      find(b, result) != result || b->size[result] == 0)
+    return false;
+  FOR_OPERANDS(g, n, v, {
+    if (!v || !b->parent[v])
+      continue;
+    ValueId base = find(b, v);
+    if (b->last[base] != position || base == result || !may_overwrite(b, n, base, result))
+      continue;
+    b->parent[result] = base;
+    b->last[base] = b->last[result];
+    return true;
+  })
+  return false;
+}
+
+static void collect(LivenessBuilder *b, Arena *arena) {
+  Liveness *l = b->l;
+  uint32_t count = 0;
+  for (ValueId v = 1; v < b->g->value_count; v++)
+    count += b->parent[v] == v;
+  l->spans = ARENA_ARRAY(arena, Span, count);
+  for (ValueId v = 1; v < b->g->value_count; v++)
+    if (b->parent[v] == v) {
+      l->spans[l->span_count] =
+          (Span){.size = b->size[v], .first = b->first[v], .last = b->last[v]};
+      l->span_of[v] = ++l->span_count;
+    }
+  for (ValueId v = 1; v < b->g->value_count; v++)
+    if (b->parent[v])
+      l->span_of[v] = l->span_of[find(b, v)];
+}
+
+Status liveness_compute(Graph *g, Arena *arena, bool in_place, Liveness *out) {
+  uint32_t values = g->value_count;
+  *out = (Liveness){.span_of = ARENA_ARRAY(arena, uint32_t, values)};
+  LivenessBuilder b = {.g = g,
+                       .l = out,
+                       .parent = ARENA_ARRAY(arena, uint32_t, values),
+                       .first = ARENA_ARRAY(arena, uint32_t, values),
+                       .last = ARENA_ARRAY(arena, uint32_t, values),
+                       .size = ARENA_ARRAY(arena, uint64_t, values)};
+  TRY(walk(&b));
+  uint32_t position = 0;
+  for (FOR_NODES(g, n)) {
+    position++;
+    if (in_place)
+      out->in_place += overwrite(&b, n, position);
+  }
+  collect(&b, arena);
+  return STATUS_OK;
+}
+
+uint64_t liveness_bound(const Liveness *l, Arena *arena) {
+  uint64_t *begins = ARENA_ARRAY(arena, uint64_t, (size_t)l->end + 2);
+  uint64_t *ends = ARENA_ARRAY(arena, uint64_t, (size_t)l->end + 2);
+  for (uint32_t i = 0; i < l->span_count; i++) {
+    uint64_t size = align_up(l->spans[i].size, PLAN_ALIGNMENT);
+    begins[l->spans[i].first] += size;
+    ends[l->spans[i].last + 1] += size;
+  }
+  uint64_t live = 0, most = 0;
+  for (uint32_t t = 0; t <= l->end; t++) {
+    live = live + begins[t] - ends[t];
+    most = live > most ? live : most;
+  }
+  return most;
+}

@@ -1,0 +1,37 @@
+/* Which values share memory, and from when to when each piece of memory is in use.
+ *
+ * A span is one piece of memory: a value, its views, the results that kernels write over it. Time
+ * is the position of nodes in the order, from 1; inputs are filled at 0, outputs are read at `end`.
+ * A span is in use from `first` to `last`, both included, because a kernel must not write a result
+ * over an operand that it still reads. */
+#ifndef ETC_PASSES_EXECUTORCH_LIVENESS_H
+#define ETC_PASSES_EXECUTORCH_LIVENESS_H
+
+#include "ir/op.h"
+
+#define PLAN_ALIGNMENT 16 /* arena bases and tensors in the arena */
+
+typedef struct Span {
+  uint64_t size; /* bytes, upper bound for dynamic shapes; not rounded */
+  uint32_t first, last;
+} Span;
+
+typedef struct Liveness {
+  Span *spans;
+  uint32_t span_count;
+  uint32_t *span_of; /* by value: index into spans + 1; 0: no planned memory (constants, views of
+                        constants, scalars) */
+  uint32_t in_place; /* results that are written over an operand */
+  uint32_t end;      /* position after the last node */
+} Liveness;
+
+/* Everything lives in arena. in_place: let results be written over dying operands where the op
+ * table allows it. Errors: DIAG_DIM_UNBOUND or DIAG_TOO_LARGE for values whose bytes have no bound.
+ */
+Status liveness_compute(Graph *g, Arena *arena, bool in_place, Liveness *out);
+
+/* The most bytes, rounded up to PLAN_ALIGNMENT each, that are in use at one time: no plan can need
+ * less. Sizes must add up to less than 2^63. */
+uint64_t liveness_bound(const Liveness *l, Arena *arena);
+
+#endif

@@ -1,0 +1,59 @@
+/* The memory plan: one arena (memory_id 1) for inputs, outputs and everything between.
+ *
+ * `naive` gives every tensor a place of its own. `greedy` lets tensors that are never in use at the
+ * same time share bytes, and results be written over dying operands (liveness.c). Inputs and
+ * outputs are planned too: a host needs no buffers of its own, and their memory is reused. Values
+ * that share memory name the same Storage. Overlaps are never noticed by the runtime, so the
+ * verifier checks the plan again on its own (ir/verify_plan.c). */
+#include "passes/executorch/planner.h"
+#include "passes/pass.h"
+
+static Status check_total(PassContext *p, const Liveness *l) {
+  uint64_t total = 0;
+  for (uint32_t i = 0; i < l->span_count; i++)
+    if (!add_u64(total, align_up(l->spans[i].size, PLAN_ALIGNMENT), &total) || total > INT64_MAX)
+      return diag_report(p->sink, DIAG_TOO_LARGE, DIAG_NOWHERE,
+                         "the tensors of the program need more memory than can be addressed");
+  return STATUS_OK;
+}
+
+static void store_plan(Graph *g, const Liveness *l, const uint64_t *offsets, uint64_t total) {
+  g->storage_count = 1;
+  g->storages = pool_reserve(g->storages, &g->storage_capacity, (uint64_t)l->span_count + 1,
+                             sizeof *g->storages);
+  for (uint32_t i = 0; i < l->span_count; i++)
+    g->storages[g->storage_count++] =
+        (Storage){.arena = 1, .offset = offsets[i], .size = l->spans[i].size};
+  for (ValueId v = 1; v < g->value_count; v++)
+    g->values[v].storage = l->span_of[v];
+  g->arena_size_count = 2;
+  g->arena_sizes = ARENA_ARRAY(&g->arena, uint64_t, 2);
+  g->arena_sizes[1] = total;
+}
+
+Status pass_plan_memory(PassContext *p, Graph *g) {
+  const char *name = p->options && p->options->plan ? p->options->plan : "greedy";
+  bool greedy = strcmp(name, "greedy") == 0;
+  if (!greedy && strcmp(name, "naive") != 0)
+    return diag_report(p->sink, DIAG_UNKNOWN_PLAN, DIAG_NOWHERE, "no memory planner '%s'", name);
+  Liveness l;
+  TRY(liveness_compute(g, p->scratch, greedy, &l));
+  TRY(check_total(p, &l));
+  uint64_t bound = liveness_bound(&l, p->scratch), total;
+  Span *rounded = ARENA_ARRAY(p->scratch, Span, l.span_count);
+  for (uint32_t i = 0; i < l.span_count; i++) {
+    rounded[i] = l.spans[i];
+    rounded[i].size = align_up(rounded[i].size, PLAN_ALIGNMENT);
+  }
+  uint64_t *offsets = ARENA_ARRAY(p->scratch, uint64_t, l.span_count);
+  if (greedy)
+    total = planner_greedy(rounded, l.span_count, l.end + 1, bound, p->scratch, offsets);
+  else
+    total = planner_naive(rounded, l.span_count, offsets);
+  store_plan(g, &l, offsets, total);
+  pass_count(p, "tensors", l.span_count);
+  pass_count(p, "in place", l.in_place);
+  pass_count(p, "arena bytes", total);
+  pass_count(p, "lower bound", bound);
+  return STATUS_OK;
+}

@@ -1,0 +1,24 @@
+/* Giving each span an offset in the arena, so that spans in use at the same time do not overlap. */
+#ifndef ETC_PASSES_EXECUTORCH_PLANNER_H
+#define ETC_PASSES_EXECUTORCH_PLANNER_H
+
+#include "passes/executorch/liveness.h"
+
+/* All planners take sizes as multiples of PLAN_ALIGNMENT that add up to less than 2^63, write one
+ * offset a span and return the bytes of the arena. Spans of size 0 get offset 0. The result depends
+ * on the spans only. */
+
+/* Every span has its own place. */
+uint64_t planner_naive(const Span *spans, uint32_t count, uint64_t *offsets);
+
+/* The best of several orders of placing spans into the lowest or the tightest gap; stops as soon as
+ * `bound` (see liveness_bound) is reached. The work is limited, so that it grows no faster than
+ * n log n on large graphs. end: one more than the greatest Span.last. */
+uint64_t planner_greedy(const Span *spans, uint32_t count, uint32_t end, uint64_t bound,
+                        Arena *scratch, uint64_t *offsets);
+
+/* One sweep over time with a free list: what planner_greedy starts with. Linear time. */
+uint64_t planner_sweep(const Span *spans, uint32_t count, uint32_t end, Arena *scratch,
+                       uint64_t *offsets);
+
+#endif

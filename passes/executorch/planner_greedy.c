@@ -1,0 +1,314 @@
+/* Offsets by placing one span after the other where none of the placed ones in use at the same time
+ * is (offset assignment; the problem is "dynamic storage allocation", NP-hard).
+ *
+ * Which spans meet in time is computed once, as lists; placing a span then looks at its own list
+ * only. The order decides the result: largest first is good as a rule (Pisarchyk and Lee,
+ * "Efficient memory management for deep neural net inference", 2020), others win on some graphs, so
+ * several are tried, each with the lowest gap and with the tightest gap. When none reaches the
+ * lower bound, the spans that stick out above it are placed earlier in the next round ("squeaky
+ * wheel" optimisation: Joslin and Clements, 1999). All work is counted, and stops at a limit. */
+#include "passes/executorch/planner.h"
+
+#include <stdlib.h>
+
+enum {
+  MAX_MEETINGS = 2000000, /* pairs of spans in use at the same time, beyond which only the sweep is
+                             done */
+  MAX_WORK = 6000000,     /* pairs looked at in all rounds */
+  MAX_ROUNDS = 400
+};
+
+typedef struct Place {
+  uint64_t from, to;
+} Place;
+
+typedef struct Search {
+  const Span *spans;
+  uint32_t count; /* of spans */
+  uint64_t bound;
+  uint32_t *start; /* by span: its part of `meets`; count + 1 entries */
+  uint32_t *meets;
+  uint32_t *order;       /* spans, first to be placed first */
+  uint32_t placed_count; /* spans with size */
+  uint64_t *key;         /* by span: greater is placed earlier */
+  Place *places;         /* scratch of one placement */
+  uint64_t *offsets;     /* of this round */
+  uint64_t *best;        /* offsets of the best round */
+  uint64_t best_total;
+  uint64_t work;
+  bool *placed;
+} Search;
+
+uint64_t planner_naive(const Span *spans, uint32_t count, uint64_t *offsets) {
+  uint64_t total = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    offsets[i] = spans[i].size ? total : 0;
+    total += spans[i].size;
+  }
+  return total;
+}
+
+/* --- who meets whom --- */
+
+typedef struct Start {
+  uint32_t first, span;
+} Start;
+
+static int compare_starts(const void *a, const void *b) {
+  const Start *s = a, *t = b;
+  if (s->first != t->first)
+    return s->first < t->first ? -1 : 1;
+  return s->span < t->span ? -1 : s->span > t->span;
+}
+
+/* Walks all pairs that meet: counts into start[i + 1], or, when meets is set, fills the lists with
+ * the counts as cursors. False when there are too many. */
+static bool walk_meetings(Search *s, const Start *starts, uint32_t *active, uint32_t *cursor) {
+  uint32_t active_count = 0;
+  uint64_t pairs = 0;
+  for (uint32_t i = 0; i < s->placed_count; i++) {
+    uint32_t span = starts[i].span, kept = 0;
+    for (uint32_t k = 0; k < active_count; k++)
+      if (s->spans[active[k]].last >= s->spans[span].first)
+        active[kept++] = active[k];
+    active_count = kept;
+    pairs += active_count;
+    if (pairs > MAX_MEETINGS)
+      return false;
+    for (uint32_t k = 0; k < active_count; k++) {
+      if (s->meets) {
+        s->meets[cursor[active[k]]++] = span;
+        s->meets[cursor[span]++] = active[k];
+      } else {
+        cursor[active[k]]++;
+        cursor[span]++;
+      }
+    }
+    active[active_count++] = span;
+  }
+  return true;
+}
+
+static bool find_meetings(Search *s, Arena *scratch) {
+  Start *starts = ARENA_ARRAY(scratch, Start, s->count);
+  uint32_t *active = ARENA_ARRAY(scratch, uint32_t, s->count);
+  uint32_t *cursor = ARENA_ARRAY(scratch, uint32_t, s->count);
+  for (uint32_t i = 0; i < s->count; i++)
+    if (s->spans[i].size)
+      starts[s->placed_count++] = (Start){s->spans[i].first, i};
+  if (s->placed_count == 0)
+    return false;
+  qsort(starts, s->placed_count, sizeof *starts, compare_starts);
+  s->meets = NULL;
+  if (!walk_meetings(s, starts, active, cursor))
+    return false;
+  s->start = ARENA_ARRAY(scratch, uint32_t, (size_t)s->count + 1);
+  for (uint32_t i = 0; i < s->count; i++) {
+    s->start[i + 1] = s->start[i] + cursor[i];
+    cursor[i] = s->start[i];
+  }
+  s->meets = ARENA_ARRAY(scratch, uint32_t, s->start[s->count]);
+  return walk_meetings(s, starts, active, cursor);
+}
+
+/* --- placing --- */
+
+static int compare_places(const void *a, const void *b) {
+  const Place *p = a, *q = b;
+  if (p->from != q->from)
+    return p->from < q->from ? -1 : 1;
+  return p->to < q->to ? -1 : p->to > q->to;
+}
+
+static void sort_places(Place *p, uint32_t count) {
+  if (count > 24) {
+    qsort(p, count, sizeof *p, compare_places);
+    return;
+  }
+  for (uint32_t i = 1; i < count; i++) {
+    Place moved = p[i];
+    uint32_t k = i;
+    for (; k && compare_places(&p[k - 1], &moved) > 0; k--)
+      p[k] = p[k - 1];
+    p[k] = moved;
+  }
+}
+
+/* The offset of a span: lowest gap that holds it, or the tightest one; above all others if none. */
+static uint64_t find_gap(Search *s, uint32_t span, bool tightest) {
+  uint32_t count = 0;
+  for (uint32_t k = s->start[span]; k < s->start[span + 1]; k++) {
+    uint32_t other = s->meets[k];
+    if (s->placed[other])
+      s->places[count++] = (Place){s->offsets[other], s->offsets[other] + s->spans[other].size};
+  }
+  s->work += s->start[span + 1] - s->start[span] + 1;
+  sort_places(s->places, count);
+  uint64_t size = s->spans[span].size, at = 0, best = 0, best_gap = UINT64_MAX;
+  for (uint32_t k = 0; k < count; k++) {
+    if (s->places[k].from > at) {
+      uint64_t gap = s->places[k].from - at;
+      if (gap >= size && gap < best_gap) {
+        best_gap = gap;
+        best = at;
+        if (!tightest)
+          return best;
+      }
+    }
+    at = s->places[k].to > at ? s->places[k].to : at;
+  }
+  return best_gap == UINT64_MAX ? at : best;
+}
+
+static uint64_t place_all(Search *s, bool tightest) {
+  uint64_t total = 0;
+  memset(s->placed, 0, s->count * sizeof *s->placed);
+  for (uint32_t i = 0; i < s->placed_count; i++) {
+    uint32_t span = s->order[i];
+    s->offsets[span] = find_gap(s, span, tightest);
+    s->placed[span] = true;
+    uint64_t end = s->offsets[span] + s->spans[span].size;
+    total = end > total ? end : total;
+  }
+  if (total < s->best_total) {
+    s->best_total = total;
+    memcpy(s->best, s->offsets, s->count * sizeof *s->best);
+  }
+  return total;
+}
+
+static bool finished(const Search *s) { return s->best_total <= s->bound || s->work > MAX_WORK; }
+
+/* --- orders --- */
+
+typedef struct Keyed {
+  uint64_t key, size;
+  uint32_t span, first;
+} Keyed;
+
+static int compare_keyed(const void *a, const void *b) {
+  const Keyed *p = a, *q = b;
+  if (p->key != q->key)
+    return p->key > q->key ? -1 : 1;
+  if (p->size != q->size)
+    return p->size > q->size ? -1 : 1;
+  if (p->first != q->first)
+    return p->first < q->first ? -1 : 1;
+  return p->span < q->span ? -1 : p->span > q->span;
+}
+
+static void sort_order(Search *s, Keyed *keyed) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < s->count; i++)
+    if (s->spans[i].size)
+      keyed[count++] = (Keyed){s->key[i], s->spans[i].size, i, s->spans[i].first};
+  qsort(keyed, count, sizeof *keyed, compare_keyed);
+  for (uint32_t i = 0; i < count; i++)
+    s->order[i] = keyed[i].span;
+  s->work += count;
+}
+
+/* Bytes in use at the busiest time of each span. */
+static void find_pressure(const Search *s, Arena *scratch, uint32_t end, uint64_t *pressure) {
+  uint64_t *live = ARENA_ARRAY(scratch, uint64_t, (size_t)end + 1);
+  for (uint32_t i = 0; i < s->count; i++) {
+    live[s->spans[i].first] += s->spans[i].size;
+    live[s->spans[i].last + 1] -= s->spans[i].size;
+  }
+  for (uint32_t t = 1; t <= end; t++)
+    live[t] += live[t - 1];
+  /* The most bytes after the span began and where it meets others is a maximum at some beginning:
+   * its own, or that of a span it meets. */
+  for (uint32_t i = 0; i < s->count; i++) {
+    pressure[i] = live[s->spans[i].first];
+    for (uint32_t k = s->start[i]; k < s->start[i + 1]; k++) {
+      uint32_t at = s->spans[s->meets[k]].first;
+      if (at > s->spans[i].first && live[at] > pressure[i])
+        pressure[i] = live[at];
+    }
+  }
+}
+
+enum { ORDER_SIZE, ORDER_AREA, ORDER_PRESSURE, ORDER_LENGTH, ORDER_BEGIN, ORDER_END, ORDERS };
+
+static uint64_t saturating_mul(uint64_t a, uint64_t b) {
+  uint64_t r;
+  return mul_u64(a, b, &r) ? r : UINT64_MAX;
+}
+
+static void set_keys(Search *s, int order, const uint64_t *pressure) {
+  for (uint32_t i = 0; i < s->count; i++) {
+    const Span *span = &s->spans[i];
+    uint64_t length = (uint64_t)span->last - span->first + 1;
+    switch (order) {
+    case ORDER_SIZE:
+      s->key[i] = span->size;
+      break;
+    case ORDER_AREA:
+      s->key[i] = saturating_mul(span->size, length);
+      break;
+    case ORDER_PRESSURE:
+      s->key[i] = pressure[i];
+      break;
+    case ORDER_LENGTH:
+      s->key[i] = length;
+      break;
+    case ORDER_BEGIN:
+      s->key[i] = UINT32_MAX - (uint64_t)span->first;
+      break;
+    default:
+      s->key[i] = span->last;
+      break;
+    }
+  }
+}
+
+/* Rounds in which what stuck out above the bound comes earlier. */
+static void improve(Search *s, Keyed *keyed, const uint64_t *pressure) {
+  for (int order = 0; order < ORDERS && !finished(s); order++) {
+    uint64_t limit = MAX_WORK / ORDERS * (uint64_t)(order + 1);
+    set_keys(s, order, pressure);
+    sort_order(s, keyed);
+    for (uint32_t i = 0; i < s->placed_count; i++)
+      s->key[s->order[i]] = s->placed_count - i;
+    for (uint32_t round = 0; round < MAX_ROUNDS && s->work < limit && !finished(s); round++) {
+      uint64_t over = s->best_total > s->bound ? s->best_total - 1 : s->bound;
+      if (place_all(s, round % 2) <= s->bound)
+        return;
+      uint64_t target = round % 4 < 2 ? s->bound : over;
+      for (uint32_t i = 0; i < s->placed_count; i++) {
+        uint32_t span = s->order[i];
+        s->key[span] = s->placed_count - i;
+        if (s->offsets[span] + s->spans[span].size > target)
+          s->key[span] += s->placed_count / 8 + 1;
+      }
+      sort_order(s, keyed);
+    }
+  }
+}
+
+uint64_t planner_greedy(const Span *spans, uint32_t count, uint32_t end, uint64_t bound,
+                        Arena *scratch, uint64_t *offsets) {
+  Search s = {.spans = spans, .count = count, .bound = bound, .best = offsets};
+  s.best_total = planner_sweep(spans, count, end, scratch, offsets);
+  if (s.best_total <= bound || !find_meetings(&s, scratch))
+    return s.best_total;
+  s.order = ARENA_ARRAY(scratch, uint32_t, count);
+  s.key = ARENA_ARRAY(scratch, uint64_t, count);
+  s.places = ARENA_ARRAY(scratch, Place, count);
+  s.placed = ARENA_ARRAY(scratch, bool, count);
+  s.offsets = ARENA_ARRAY(scratch, uint64_t, count);
+  Keyed *keyed = ARENA_ARRAY(scratch, Keyed, count);
+  uint64_t *pressure = ARENA_ARRAY(scratch, uint64_t, count);
+  find_pressure(&s, scratch, end, pressure);
+  for (int order = 0; order < ORDERS && !finished(&s); order++) {
+    set_keys(&s, order, pressure);
+    sort_order(&s, keyed);
+    (void)place_all(&s, false);
+    if (!finished(&s))
+      (void)place_all(&s, true);
+  }
+  if (!finished(&s))
+    improve(&s, keyed, pressure);
+  return s.best_total;
+}

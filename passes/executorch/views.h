@@ -1,0 +1,15 @@
+/* Which nodes only give the bytes of their operand another shape. Shared by the passes of this
+ * stage. */
+#ifndef ETC_PASSES_EXECUTORCH_VIEWS_H
+#define ETC_PASSES_EXECUTORCH_VIEWS_H
+
+#include "ir/op.h"
+
+/* Whether the one result of n holds exactly the bytes of its first operand, in the same order:
+ * views, permutations that only move dims of size 1, expansions that only add such dims. */
+bool node_is_view(Graph *g, NodeId n);
+/* Where the bytes of v come from when all views are looked through: an input, a constant or the
+ * result of another node. */
+ValueId view_base(Graph *g, ValueId v);
+
+#endif
