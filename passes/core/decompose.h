@@ -8,7 +8,7 @@
 
 typedef ValueId Decompose(Builder *b, NodeId n);
 
-Decompose decompose_matmul, decompose_sdpa; /* decompose_matmul.c */
+Decompose decompose_addmm, decompose_matmul, decompose_sdpa; /* decompose_matmul.c */
 Decompose decompose_silu, decompose_hardswish, decompose_hardsigmoid, decompose_softplus,
     decompose_mish, decompose_prelu, decompose_square, decompose_triu,
     decompose_rms_norm; /* decompose_elementwise.c */

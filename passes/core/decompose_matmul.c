@@ -31,6 +31,16 @@ static bool all_ones(const SymInt *d, uint32_t count) {
   return true;
 }
 
+/* The runtime's addmm is a plain loop while mm and add are optimised, so the product and the sum go
+ * apart where no factor is in the way. */
+ValueId decompose_addmm(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId bias = node_value(g, n, 0), x = node_value(g, n, 1), y = node_value(g, n, 2);
+  if (node_scalar(g, n, 3) != 1 || node_scalar(g, n, 4) != 1)
+    return 0;
+  return decompose_binary(b, OP_ADD_TENSOR, decompose_binary(b, OP_MM, x, y), bias);
+}
+
 /* x [..., K] times a matrix [K, N]: rows gathered into one matrix product. */
 static ValueId by_matrix(Builder *b, ValueId x, ValueId matrix, const Shape *result) {
   Shape s = shape_of(b->g, x);

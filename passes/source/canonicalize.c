@@ -1,0 +1,236 @@
+/* Brings nodes to one form: what does nothing goes away, chains of views and permutations become
+ * one, spelt-out squares and roots become the cheap op. Each rule looks at one node and its
+ * operands; one walk in order sees operands in their final form. All rules keep the result bit for
+ * bit, but pow(x, 2) and pow(x, 0.5), which are closer to exact afterwards. */
+#include "ir/builder.h"
+#include "passes/pass.h"
+
+/* Returns the value that replaces the node's only result, or 0. New nodes go before n. */
+typedef ValueId Rule(Builder *b, NodeId n);
+
+static NodeId def_of(const Graph *g, ValueId v, OpId op) {
+  NodeId d = value_def(g, v);
+  return d && node_cget(g, d)->op == op ? d : 0;
+}
+
+static bool same_type(const Graph *g, ValueId a, ValueId b) {
+  return value_cget(g, a)->type == value_cget(g, b)->type;
+}
+
+/* A constant whose elements are all this number. */
+static bool is_splat(const Graph *g, ValueId v, double number) {
+  const Constant *c = value_constant(g, v);
+  if (!c || value_dtype(g, v) != DTYPE_F32 || c->size == 0 || c->size > 4096)
+    return false;
+  for (uint64_t i = 0; i < c->size; i += 4) {
+    float x;
+    memcpy(&x, c->data + i, sizeof x);
+    if ((double)x != number)
+      return false;
+  }
+  return true;
+}
+
+/* --- nothing to do --- */
+
+static ValueId same_as_operand(Builder *b, NodeId n) {
+  ValueId x = node_value(b->g, n, 0);
+  return same_type(b->g, x, node_result(b->g, n, 0)) ? x : 0;
+}
+
+static ValueId slice_rule(Builder *b, NodeId n) {
+  /* The same type means the same length along dim, which with step 1 or more is the whole tensor.
+   */
+  return same_as_operand(b, n);
+}
+
+static ValueId cat_rule(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  uint32_t count = node_list_count(g, n, 0), kept = 0;
+  ValueId *list = ARENA_ARRAY(&g->arena, ValueId, count);
+  for (uint32_t i = 0; i < count; i++) { /* operands of no elements add nothing */
+    ValueId v = node_list_value(g, n, 0, i);
+    if (type_bytes_upper(g, value_type(g, v)) != 0)
+      list[kept++] = v;
+  }
+  if (kept == 1 && same_type(g, list[0], node_result(g, n, 0)))
+    return list[0];
+  if (kept == 0 || kept == count)
+    return 0;
+  return build(b, OP_CAT, A_VALS(list, kept), A_INT(node_int(g, n, 1)));
+}
+
+/* x * 1 and x / 1, when the 1 does not make x larger. */
+static ValueId times_one(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId x = node_value(g, n, 0), y = node_value(g, n, 1), r = node_result(g, n, 0);
+  if (same_type(g, x, r) && is_splat(g, y, 1))
+    return x;
+  if (node_cget(g, n)->op == OP_MUL_TENSOR && same_type(g, y, r) && is_splat(g, x, 1))
+    return y;
+  return 0;
+}
+
+/* --- views and permutations --- */
+
+/* The tensor that a chain of views ends in. */
+static ValueId view_base(const Graph *g, ValueId v) {
+  NodeId d;
+  while ((d = value_def(g, v)) && op_has_trait(node_cget(g, d)->op, OP_VIEW) &&
+         value_dtype(g, node_value(g, d, 0)) == value_dtype(g, v))
+    v = node_value(g, d, 0);
+  return v;
+}
+
+static ValueId view_rule(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId r = node_result(g, n, 0), x = node_value(g, n, 0), base = view_base(g, x);
+  if (same_type(g, base, r))
+    return base;
+  if (base == x && node_cget(g, n)->op == OP_VIEW_COPY)
+    return 0;
+  SymInt dims[MAX_RANK];
+  uint32_t rank = value_rank(g, r);
+  for (uint32_t i = 0; i < rank; i++)
+    dims[i] = value_dim(g, r, i);
+  return build(b, OP_VIEW_COPY, A_VAL(base), A_INTS(dims, rank));
+}
+
+static bool read_perm(const Graph *g, NodeId n, int64_t *perm) {
+  uint32_t rank = node_list_count(g, n, 1);
+  for (uint32_t i = 0; i < rank; i++) {
+    perm[i] = node_ints(g, n, 1)[i];
+    perm[i] += perm[i] < 0 ? rank : 0;
+  }
+  return rank > 0;
+}
+
+/* True when only dims of size 1 change their place: the bytes stay. */
+static bool keeps_order(const Graph *g, ValueId x, const int64_t *perm, uint32_t rank) {
+  int64_t last = -1;
+  for (uint32_t i = 0; i < rank; i++) {
+    if (value_dim(g, x, (uint32_t)perm[i]) == 1)
+      continue;
+    if (perm[i] < last)
+      return false;
+    last = perm[i];
+  }
+  return true;
+}
+
+static ValueId permute_rule(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId x = node_value(g, n, 0), r = node_result(g, n, 0);
+  uint32_t rank = value_rank(g, x);
+  int64_t perm[MAX_RANK], inner[MAX_RANK], both[MAX_RANK];
+  if (!read_perm(g, n, perm))
+    return x;
+  NodeId d = def_of(g, x, OP_PERMUTE_COPY);
+  if (d && read_perm(g, d, inner)) {
+    for (uint32_t i = 0; i < rank; i++)
+      both[i] = inner[perm[i]];
+    return build_permute(b, node_value(g, d, 0), both);
+  }
+  if (!keeps_order(g, x, perm, rank))
+    return 0;
+  SymInt dims[MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++)
+    dims[i] = value_dim(g, r, i);
+  return build_view(b, x, dims, rank);
+}
+
+/* --- powers --- */
+
+static ValueId pow_rule(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId x = node_value(g, n, 0);
+  if (!dtype_is_float(value_dtype(g, x)) || !same_type(g, x, node_result(g, n, 0)))
+    return 0;
+  double e = node_scalar(g, n, 1);
+  if (e == 1)
+    return x;
+  if (e == 2)
+    return build(b, OP_MUL_TENSOR, A_VAL(x), A_VAL(x));
+  if (e == 3)
+    return build(b, OP_MUL_TENSOR, A_VAL(build(b, OP_MUL_TENSOR, A_VAL(x), A_VAL(x))), A_VAL(x));
+  return e == 0.5 ? build(b, OP_SQRT, A_VAL(x)) : 0;
+}
+
+/* --- broadcasts that the kernel does itself --- */
+
+/* Is v's shape, seen against result dims, a broadcast of it? True when expanding v to the result is
+ * what the kernel does anyway. */
+static bool broadcasts_to(const Graph *g, ValueId v, ValueId other, ValueId result) {
+  const Type *t = value_type(g, v), *o = value_type(g, other), *r = value_type(g, result);
+  for (uint32_t i = 0; i < r->rank; i++) {
+    SymInt a = i + t->rank >= r->rank ? t->dims[i + t->rank - r->rank] : 1,
+           c = i + o->rank >= r->rank ? o->dims[i + o->rank - r->rank] : 1;
+    if (a != r->dims[i] && c != r->dims[i])
+      return false;
+  }
+  return true;
+}
+
+/* An expand in front of a broadcasting elementwise op with two operands is left to the op. */
+static ValueId unexpand_rule(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  for (uint32_t i = 0; i < 2; i++) {
+    ValueId v = node_value(g, n, i), other = node_value(g, n, 1 - i);
+    NodeId d = def_of(g, v, OP_EXPAND_COPY);
+    if (!d || !broadcasts_to(g, node_value(g, d, 0), other, node_result(g, n, 0)))
+      continue;
+    node_set_arg(g, n, i, A_VAL(node_value(g, d, 0)));
+  }
+  return node_cget(g, n)->op == OP_MUL_TENSOR || node_cget(g, n)->op == OP_DIV_TENSOR
+             ? times_one(b, n)
+             : 0;
+}
+
+typedef struct RuleRow {
+  OpId op;
+  Rule *rule;
+} RuleRow;
+
+static const RuleRow rules[] = {
+    {OP_TO_COPY, same_as_operand},
+    {OP_EXPAND_COPY, same_as_operand},
+    {OP_SLICE_COPY_TENSOR, slice_rule},
+    {OP_CAT, cat_rule},
+    {OP_VIEW_COPY, view_rule},
+    {OP_UNSQUEEZE_COPY, view_rule},
+    {OP_SQUEEZE_COPY_DIMS, view_rule},
+    {OP_PERMUTE_COPY, permute_rule},
+    {OP_POW_TENSOR_SCALAR, pow_rule},
+    {OP_ADD_TENSOR, unexpand_rule},
+    {OP_SUB_TENSOR, unexpand_rule},
+    {OP_MUL_TENSOR, unexpand_rule},
+    {OP_DIV_TENSOR, unexpand_rule},
+    {OP_REPEAT, same_as_operand},
+    {OP_CONSTANT_PAD_ND, same_as_operand},
+};
+
+Status pass_canonicalize(PassContext *p, Graph *g) {
+  Rule *by_op[OP_COUNT] = {0};
+  for (size_t i = 0; i < COUNT_OF(rules); i++)
+    by_op[rules[i].op] = rules[i].rule;
+  Builder b = builder_make(g, 0, 0);
+  uint64_t changed = 0;
+  for (NodeId n = g->first, next; n && b.status == STATUS_OK; n = next) {
+    next = node_cget(g, n)->next;
+    Rule *rule = by_op[node_cget(g, n)->op];
+    if (!rule)
+      continue;
+    b.before = n;
+    b.loc = node_cget(g, n)->loc;
+    ValueId value = rule(&b, n), result = node_result(g, n, 0);
+    if (!value || b.status != STATUS_OK)
+      continue;
+    if (value_cget(g, value)->kind == VALUE_RESULT && !value_cget(g, value)->name)
+      value_get(g, value)->name = value_cget(g, result)->name;
+    graph_replace_uses(g, result, value);
+    graph_remove_node(g, n);
+    changed++;
+  }
+  pass_count(p, "nodes rewritten", changed);
+  return b.status;
+}

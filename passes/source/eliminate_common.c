@@ -1,0 +1,161 @@
+/* Common subexpressions: of two nodes with the same op, operands and arguments the first stays. One
+ * walk in order with a hash table; operands are compared by value, small constants by content, so
+ * chains merge in one go. */
+#include "passes/pass.h"
+
+enum { CONTENT_MAX = 256 }; /* bytes of a constant compared by content; larger ones by their span */
+
+typedef struct Table {
+  Graph *g;
+  NodeId *nodes;
+  uint32_t *hashes;
+  uint32_t size; /* power of two */
+  ValueId *same; /* by ValueId of a constant: the first constant equal to it */
+  ValueId *constants;
+  uint32_t constants_size;
+} Table;
+
+static uint32_t mix(uint32_t h, uint64_t x) {
+  uint64_t v = (x ^ h) * 0x9e3779b97f4a7c15u;
+  return (uint32_t)(v >> 32) ^ (uint32_t)v;
+}
+
+static uint32_t constant_hash(const Graph *g, ValueId v) {
+  const Constant *c = value_constant(g, v);
+  uint32_t h = mix(value_cget(g, v)->type, c->size);
+  if (c->size > CONTENT_MAX)
+    return mix(h, (uint64_t)(uintptr_t)c->data);
+  for (uint64_t i = 0; i < c->size; i++)
+    h = mix(h, c->data[i]);
+  return h;
+}
+
+static bool constant_equal(const Graph *g, ValueId a, ValueId b) {
+  const Constant *x = value_constant(g, a), *y = value_constant(g, b);
+  if (value_cget(g, a)->type != value_cget(g, b)->type || x->size != y->size)
+    return false;
+  return x->data == y->data || (x->size <= CONTENT_MAX && memcmp(x->data, y->data, x->size) == 0);
+}
+
+/* The representative of a value: itself, or the first equal constant. */
+static ValueId canonical(Table *t, ValueId v) {
+  if (!v || !value_is_const(t->g, v))
+    return v;
+  if (t->same[v])
+    return t->same[v];
+  uint32_t slot = constant_hash(t->g, v) & (t->constants_size - 1);
+  while (t->constants[slot] && !constant_equal(t->g, t->constants[slot], v))
+    slot = (slot + 1) & (t->constants_size - 1);
+  if (!t->constants[slot])
+    t->constants[slot] = v;
+  return t->same[v] = t->constants[slot];
+}
+
+static uint32_t arg_hash(Table *t, uint32_t h, const Arg *arg) {
+  const Graph *g = t->g;
+  h = mix(h, (uint64_t)arg->kind << 32 | arg->count);
+  switch ((ArgKind)arg->kind) {
+  case ARG_VALUE:
+    return mix(h, canonical(t, g->uses[arg->at].value));
+  case ARG_VALUES:
+    for (uint32_t i = 0; i < arg->count; i++)
+      h = mix(h, canonical(t, g->uses[arg->at + i].value));
+    return h;
+  case ARG_INTS:
+  case ARG_BOOLS:
+    for (uint32_t i = 0; i < arg->count; i++)
+      h = mix(h, (uint64_t)g->ints[arg->at + i]);
+    return h;
+  case ARG_FLOATS:
+    for (uint32_t i = 0; i < arg->count; i++) {
+      uint64_t bits;
+      memcpy(&bits, &g->floats[arg->at + i], sizeof bits);
+      h = mix(h, bits);
+    }
+    return h;
+  case ARG_NONE:
+    return h;
+  case ARG_INT:
+  case ARG_FLOAT:
+  case ARG_BOOL:
+  case ARG_STR:
+  case ARG_DTYPE:
+  case ARG_GRAPH:
+    return mix(h, (uint64_t)arg->i);
+  }
+  return h;
+}
+
+static bool arg_equal(Table *t, const Arg *a, const Arg *b) {
+  const Graph *g = t->g;
+  if (a->kind != b->kind || a->count != b->count)
+    return false;
+  uint32_t uses = a->kind == ARG_VALUE ? 1 : a->kind == ARG_VALUES ? a->count : 0;
+  for (uint32_t i = 0; i < uses; i++)
+    if (canonical(t, g->uses[a->at + i].value) != canonical(t, g->uses[b->at + i].value))
+      return false;
+  if (uses || a->kind == ARG_NONE || a->kind == ARG_VALUES)
+    return true;
+  if (a->kind == ARG_INTS || a->kind == ARG_BOOLS)
+    return !a->count || memcmp(g->ints + a->at, g->ints + b->at, a->count * sizeof *g->ints) == 0;
+  if (a->kind == ARG_FLOATS)
+    return !a->count ||
+           memcmp(g->floats + a->at, g->floats + b->at, a->count * sizeof *g->floats) == 0;
+  return a->i == b->i; /* FLOAT too: compared as bits */
+}
+
+static bool node_equal(Table *t, NodeId a, NodeId b) {
+  const Node *x = node_cget(t->g, a), *y = node_cget(t->g, b);
+  if (x->op != y->op || x->result_count != y->result_count)
+    return false;
+  for (uint32_t i = 0; i < x->arg_count; i++)
+    if (!arg_equal(t, node_arg(t->g, a, i), node_arg(t->g, b, i)))
+      return false;
+  return true;
+}
+
+/* The earlier node equal to n, or 0 after n was put into the table. */
+static NodeId find(Table *t, NodeId n) {
+  const Node *node = node_cget(t->g, n);
+  uint32_t h = mix(0, node->op);
+  for (uint32_t i = 0; i < node->arg_count; i++)
+    h = arg_hash(t, h, node_arg(t->g, n, i));
+  uint32_t slot = h & (t->size - 1);
+  for (; t->nodes[slot]; slot = (slot + 1) & (t->size - 1))
+    if (t->hashes[slot] == h && node_equal(t, t->nodes[slot], n))
+      return t->nodes[slot];
+  t->nodes[slot] = n;
+  t->hashes[slot] = h;
+  return 0;
+}
+
+static uint32_t power_above(uint32_t count) {
+  uint32_t size = 16;
+  while (size / 2 < count)
+    size *= 2;
+  return size;
+}
+
+Status pass_eliminate_common(PassContext *p, Graph *g) {
+  Table t = {
+      .g = g, .size = power_above(g->live_nodes), .constants_size = power_above(g->constant_count)};
+  t.nodes = ARENA_ARRAY(p->scratch, NodeId, t.size);
+  t.hashes = ARENA_ARRAY(p->scratch, uint32_t, t.size);
+  t.same = ARENA_ARRAY(p->scratch, ValueId, g->value_count);
+  t.constants = ARENA_ARRAY(p->scratch, ValueId, t.constants_size);
+  uint64_t merged = 0;
+  for (NodeId n = g->first, next; n; n = next) {
+    next = node_cget(g, n)->next;
+    if (op_has_trait(node_cget(g, n)->op, OP_RANDOM | OP_EFFECT | OP_DATA_SHAPE))
+      continue;
+    NodeId earlier = find(&t, n);
+    if (!earlier)
+      continue;
+    for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
+      graph_replace_uses(g, node_result(g, n, i), node_result(g, earlier, i));
+    graph_remove_node(g, n);
+    merged++;
+  }
+  pass_count(p, "nodes merged", merged);
+  return STATUS_OK;
+}
