@@ -1,201 +1,18 @@
-/* Writes small hand-built programs into a folder, for run_programs.py to run on the real runtime.
- * The graphs are planned by hand: each tests one thing about the file. Usage: pte_programs FOLDER
- */
+/* Writes the graphs of maker.h as programs into a folder, for run_programs.py. Usage: pte_programs
+ * FOLDER */
 #include <stdio.h>
 
-#include "ir/builder.h"
+#include "maker.h"
 #include "pte/emit.h"
 
-typedef struct Maker {
-  Context *ctx;
-  DiagSink *sink;
-  const char *folder;
-  Graph *g;
-  uint64_t used; /* bytes of arena 1 */
-  int failures;
-} Maker;
-
-static void begin(Maker *m, const char *method) {
-  m->g = graph_new(m->ctx, sv_from(method));
-  m->g->level = LEVEL_EXECUTORCH;
-  m->used = 0;
-}
-
-/* Gives a value its own place in arena 1. */
-static ValueId plan(Maker *m, ValueId v) {
-  Graph *g = m->g;
-  uint64_t size = align_up(type_bytes_upper(g, value_type(g, v)), 16);
-  g->storages =
-      pool_reserve(g->storages, &g->storage_capacity, g->storage_count + 1, sizeof *g->storages);
-  g->storages[g->storage_count] = (Storage){.arena = 1, .offset = m->used, .size = size};
-  m->used += size;
-  g->values[v].storage = g->storage_count++;
-  return v;
-}
-
-static TypeId type_of(Maker *m, DType dtype, uint32_t rank, const SymInt *dims) {
-  return graph_tensor_type(m->g, dtype, rank, dims, ORDER_CONTIGUOUS);
-}
-
-static ValueId input(Maker *m, TypeId type) { return plan(m, graph_add_input(m->g, type, 0)); }
-
-/* A node with one result of a given type, not planned yet. */
-static ValueId node(Maker *m, OpId op, TypeId type, const ArgIn *args, uint32_t count) {
-  NodeId n = graph_add_node(m->g, 0, op, args, count, 1, 0);
-  ValueId v = node_result(m->g, n, 0);
-  value_set_type(m->g, v, type);
-  return v;
-}
-#define NODE(m, op, type, ...)                                                                     \
-  node((m), (op), (type), (const ArgIn[]){__VA_ARGS__}, COUNT_OF(((const ArgIn[]){__VA_ARGS__})))
-
-static ValueId constant(Maker *m, DType dtype, uint32_t rank, const SymInt *dims,
-                        const void *data) {
-  TypeId type = type_of(m, dtype, rank, dims);
-  return graph_add_constant_copy(m->g, type, data, type_bytes_upper(m->g, type_get(m->g, type)));
-}
-
-static void finish(Maker *m, const ValueId *outputs, uint32_t count) {
-  NameId names[8] = {0};
-  graph_set_outputs(m->g, outputs, count, names);
-  m->g->arena_sizes = ARENA_ARRAY(&m->g->arena, uint64_t, 2);
-  m->g->arena_sizes[1] = m->used;
-  m->g->arena_size_count = 2;
-}
-
-static void emit(Maker *m, Graph *const *graphs, uint32_t count, const char *name) {
-  char *path = arena_printf(&m->ctx->arena, "%s/%s.pte", m->folder, name);
-  if (pte_emit(graphs, count, m->sink, path, (EmitOptions){0}) != STATUS_OK)
-    m->failures++;
-  for (uint32_t i = 0; i < count; i++)
-    graph_free(graphs[i]);
-}
-
-static const SymInt two_three[] = {2, 3}, three[] = {3}, six[] = {6}, empty[] = {0, 3};
-
-/* x + y * 2: no constant, hence no header and no segment. */
-static void add(Maker *m) {
-  begin(m, "forward");
-  TypeId t = type_of(m, DTYPE_F32, 2, two_three);
-  ValueId x = input(m, t), y = input(m, t);
-  ValueId z = plan(m, NODE(m, OP_ADD_TENSOR, t, A_VAL(x), A_VAL(y), A_INT(2)));
-  finish(m, &z, 1);
-  emit(m, &m->g, 1, "add");
-}
-
-/* relu(x + c) + d * gelu(c as [2,3]): constants shared by content, an elided view of a constant,
- * in-place relu, a string. */
-static void constants(Maker *m) {
-  static const float c[] = {1, -2, 3, -4, 5, -6}, d[] = {10, 20, 30};
-  begin(m, "forward");
-  TypeId t = type_of(m, DTYPE_F32, 2, two_three);
-  ValueId x = input(m, t), flat = constant(m, DTYPE_F32, 1, six, c),
-          same = constant(m, DTYPE_F32, 2, two_three, c);
-  ValueId scale = constant(m, DTYPE_F32, 1, three, d),
-          nothing = constant(m, DTYPE_F32, 2, empty, NULL);
-  ValueId view = NODE(m, OP_VIEW_COPY, t, A_VAL(flat), A_INTS(two_three, 2));
-  ValueId sum = plan(m, NODE(m, OP_ADD_TENSOR, t, A_VAL(x), A_VAL(same), A_INT(1)));
-  ValueId relu = NODE(m, OP_RELU, t, A_VAL(sum));
-  m->g->values[relu].storage = m->g->values[sum].storage;
-  ValueId gelu = plan(m, NODE(m, OP_GELU, t, A_VAL(view), A_STR("tanh")));
-  ValueId product = plan(m, NODE(m, OP_MUL_TENSOR, t, A_VAL(gelu), A_VAL(scale)));
-  ValueId all[] = {relu, nothing};
-  ValueId cat = plan(m, NODE(m, OP_CAT, t, A_VALS(all, 2), A_INT(0)));
-  ValueId out = plan(m, NODE(m, OP_ADD_TENSOR, t, A_VAL(cat), A_VAL(product), A_INT(1)));
-  finish(m, &out, 1);
-  emit(m, &m->g, 1, "constants");
-}
-
-/* Only a constant of size zero: its segment must not be empty. */
-static void empty_constant(Maker *m) {
-  begin(m, "forward");
-  TypeId t = type_of(m, DTYPE_F32, 2, two_three);
-  ValueId x = input(m, t), nothing = constant(m, DTYPE_F32, 2, empty, NULL);
-  ValueId all[] = {nothing, x};
-  ValueId out = plan(m, NODE(m, OP_CAT, t, A_VALS(all, 2), A_INT(0)));
-  finish(m, &out, 1);
-  emit(m, &m->g, 1, "empty_constant");
-}
-
-/* A reshape without instruction, several results, a list of results, null elements in a list, ints
- * and bools as arguments. */
-static void shapes(Maker *m) {
-  static const SymInt one_two[] = {2, 1}, two[] = {2};
-  begin(m, "forward");
-  TypeId t = type_of(m, DTYPE_F32, 2, two_three), column = type_of(m, DTYPE_F32, 2, one_two);
-  ValueId x = input(m, type_of(m, DTYPE_F32, 1, six)),
-          picks = input(m, type_of(m, DTYPE_I64, 1, two));
-  ValueId view = NODE(m, OP_VIEW_COPY, t, A_VAL(x), A_INTS(two_three, 2));
-  m->g->values[view].storage = m->g->values[x].storage;
-  NodeId split = graph_add_node(m->g, 0, OP_SPLIT_COPY_TENSOR,
-                                (const ArgIn[]){A_VAL(view), A_INT(1), A_INT(1)}, 3, 3, 0);
-  for (uint32_t i = 0; i < 3; i++) {
-    value_set_type(m->g, node_result(m->g, split, i), column);
-    plan(m, node_result(m->g, split, i));
-  }
-  NodeId max = graph_add_node(m->g, 0, OP_MAX_DIM,
-                              (const ArgIn[]){A_VAL(view), A_INT(1), A_BOOL(true)}, 3, 2, 0);
-  value_set_type(m->g, node_result(m->g, max, 0), column);
-  value_set_type(m->g, node_result(m->g, max, 1), type_of(m, DTYPE_I64, 2, one_two));
-  plan(m, node_result(m->g, max, 0));
-  plan(m, node_result(m->g, max, 1));
-  ValueId indices[] = {0, picks};
-  ValueId index = plan(m, NODE(m, OP_INDEX_TENSOR, type_of(m, DTYPE_F32, 2, (const SymInt[]){2, 2}),
-                               A_VAL(view), A_VALS(indices, 2)));
-  ValueId outputs[] = {node_result(m->g, split, 2), node_result(m->g, max, 0),
-                       node_result(m->g, max, 1), index};
-  finish(m, outputs, 4);
-  emit(m, &m->g, 1, "shapes");
-}
-
-/* [n, 4] reshaped to [2 n, 2] while running, n <= 8. */
-static void dynamic(Maker *m) {
-  begin(m, "forward");
-  Graph *g = m->g;
-  SymInt n = sym_symbol(&g->syms, SV("n"), 1, 8, false), n2 = sym_mul(&g->syms, n, 2);
-  SymInt in_dims[] = {n, 4}, out_dims[] = {n2, 2};
-  TypeId in = type_of(m, DTYPE_F32, 2, in_dims), out = type_of(m, DTYPE_F32, 2, out_dims);
-  ValueId x = input(m, in);
-  ValueId exp = plan(m, NODE(m, OP_EXP, in, A_VAL(x)));
-  ValueId size =
-      NODE(m, OP_SYM_SIZE_INT, graph_scalar_type(g, TYPE_INT, n, true), A_VAL(x), A_INT(0));
-  NODE(m, OP_PRIM_MUL, graph_scalar_type(g, TYPE_INT, n2, true), A_VAL(size), A_INT(2));
-  ValueId view = NODE(m, OP_ET_VIEW, out, A_VAL(exp), A_INTS(out_dims, 2));
-  ValueId neg = plan(m, NODE(m, OP_NEG, out, A_VAL(view)));
-  finish(m, &neg, 1);
-  emit(m, &m->g, 1, "dynamic");
-}
-
-/* Two methods that share a constant; the arena sizes differ. */
-static void methods(Maker *m) {
-  static const float c[] = {1, 2, 3};
-  Graph *graphs[2];
-  for (uint32_t k = 0; k < 2; k++) {
-    begin(m, k ? "twice" : "forward");
-    TypeId t = type_of(m, DTYPE_F32, 1, three);
-    ValueId x = input(m, t), shift = constant(m, DTYPE_F32, 1, three, c);
-    ValueId y = plan(m, NODE(m, OP_ADD_TENSOR, t, A_VAL(x), A_VAL(shift), A_INT(1)));
-    if (k)
-      y = plan(m, NODE(m, OP_MUL_SCALAR, t, A_VAL(y), A_FLOAT(2)));
-    finish(m, &y, 1);
-    graphs[k] = m->g;
-  }
-  emit(m, graphs, 2, "methods");
-}
-
-/* Factories and casts, whose out-variants have no dtype. */
-static void factories(Maker *m) {
-  begin(m, "forward");
-  TypeId f = type_of(m, DTYPE_F32, 1, three), i = type_of(m, DTYPE_I64, 1, three);
-  ValueId x = input(m, f);
-  ValueId range = plan(m, NODE(m, OP_ARANGE, i, A_INT(3), A_DTYPE(DTYPE_I64)));
-  ValueId cast =
-      plan(m, NODE(m, OP_TO_COPY, f, A_VAL(range), A_DTYPE(DTYPE_F32), A_BOOL(false), A_NONE));
-  ValueId full = plan(m, NODE(m, OP_FULL, f, A_INTS(three, 1), A_FLOAT(0.5), A_DTYPE(DTYPE_F32)));
-  ValueId sum = plan(m, NODE(m, OP_ADD_TENSOR, f, A_VAL(cast), A_VAL(full), A_INT(1)));
-  ValueId out = plan(m, NODE(m, OP_MUL_TENSOR, f, A_VAL(x), A_VAL(sum)));
-  finish(m, &out, 1);
-  emit(m, &m->g, 1, "factories");
+static Status write_sample(Context *ctx, const char *folder, const Sample *sample) {
+  Maker m = {.ctx = ctx};
+  sample->make(&m);
+  char *path = arena_printf(&ctx->arena, "%s/%s.pte", folder, sample->name);
+  Status status = pte_emit(m.graphs, m.count, ctx->sink, path, (EmitOptions){0});
+  for (uint32_t i = 0; i < m.count; i++)
+    graph_free(m.graphs[i]);
+  return status;
 }
 
 int main(int argc, char **argv) {
@@ -207,15 +24,10 @@ int main(int argc, char **argv) {
   Context ctx;
   diag_sink_init(&sink);
   context_init(&ctx, &sink);
-  Maker m = {.ctx = &ctx, .sink = &sink, .folder = argv[1]};
-  add(&m);
-  constants(&m);
-  empty_constant(&m);
-  shapes(&m);
-  dynamic(&m);
-  methods(&m);
-  factories(&m);
+  int failures = 0;
+  for (size_t i = 0; i < COUNT_OF(samples); i++)
+    failures += write_sample(&ctx, argv[1], &samples[i]) != STATUS_OK;
   context_release(&ctx);
   diag_sink_release(&sink);
-  return m.failures ? 1 : 0;
+  return failures ? 1 : 0;
 }
