@@ -269,7 +269,10 @@ static Status prepare_results(Run *r, NodeId n, Kernel *k, Tensor *aside, bool *
     void *planned;
     TRY(planned_address(r, node_place(g, n), v, bytes, &planned));
     slot->tensor.data = planned;
-    if (planned && overlaps_operand(k, &slot->tensor)) {
+    if (planned && op_has_trait(k->op, OP_VIEW) && k->args[0].kind == ARG_VALUE &&
+        k->args[0].tensor->data == planned) {
+      *taken = true; /* a view at the place of its base */
+    } else if (planned && overlaps_operand(k, &slot->tensor)) {
       aside[i] = slot->tensor;
       TRY(run_alloc(r, node_place(g, n), bytes, &aside[i].data));
       k->results[i] = &aside[i];

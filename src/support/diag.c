@@ -72,7 +72,7 @@ static bool count(DiagSink *sink, DiagCode code) {
     return sink->errors <= limit;
   case DIAG_WARNING:
     sink->warnings += sink->warnings < UINT32_MAX;
-    return sink->warnings <= limit;
+    return !sink->quiet && sink->warnings <= limit;
   case DIAG_INFO:
     break;
   }

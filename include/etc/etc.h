@@ -1,0 +1,73 @@
+/* libetc: lowering of ONNX models to ExecuTorch programs (.pte), as a library.
+ *
+ *   EtcSession *session = etc_session_new();
+ *   etc_session_set(session, "dim", "batch=1..8");
+ *   etc_session_add_method(session, "forward", "model.onnx");
+ *   EtcStatus status = etc_lower(session, "model.pte");   // messages went to standard error
+ *   etc_session_free(session);
+ *
+ * A session lowers one program. Different sessions may be used by different threads; one session by
+ * one thread at a time. Strings are copied and may be freed after the call. The library never ends
+ * the process but for lack of memory and faults of its own. */
+#ifndef ETC_ETC_H
+#define ETC_ETC_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define ETC_API __attribute__((visibility("default")))
+#else
+#define ETC_API
+#endif
+
+/* The numbers are the exit codes of the command. */
+typedef enum EtcStatus {
+  ETC_OK = 0,
+  ETC_FAILED = 1,   /* the model cannot be read or lowered, or the output not be written */
+  ETC_USAGE = 2,    /* an unknown option, or a value that it cannot have */
+  ETC_INTERNAL = 70 /* a fault of etc */
+} EtcStatus;
+
+typedef struct EtcSession EtcSession;
+
+/* Takes text that is not terminated and only valid during the call. user is what was given with the
+ * function. */
+typedef void EtcWrite(void *user, const char *text, size_t size);
+
+/* "0.1.0". */
+ETC_API const char *etc_version(void);
+
+/* A session without methods; never NULL. */
+ETC_API EtcSession *etc_session_new(void);
+/* session may be NULL. */
+ETC_API void etc_session_free(EtcSession *session);
+
+/* Where messages go: one call a message, as text or, after etc_session_set(session, "diagnostics",
+ * "json"), as one JSON object on a line. Standard error without this call. */
+ETC_API void etc_session_on_diagnostic(EtcSession *session, EtcWrite *write, void *user);
+/* Where the text goes that print-before, print-after, time-passes and the like ask for; nowhere
+ * without this call. */
+ETC_API void etc_session_on_output(EtcSession *session, EtcWrite *write, void *user);
+
+/* Sets an option, named as that of `etc lower` without the dashes ("dim", "plan", "threads", ...;
+ * `etc help lower` lists them). value is NULL or "" for options without one. Options that repeat
+ * add. ETC_USAGE with a message for a wrong name or value, ETC_FAILED for what this version does
+ * not do. */
+ETC_API EtcStatus etc_session_set(EtcSession *session, const char *name, const char *value);
+/* One more method of the program, and the model that it is made from. Names differ; "forward" is
+ * what runtimes expect. */
+ETC_API EtcStatus etc_session_add_method(EtcSession *session, const char *name, const char *path);
+
+/* Reads the models, lowers them and writes the program, once a session. output appears when it is
+ * whole, or not at all. */
+ETC_API EtcStatus etc_lower(EtcSession *session, const char *output);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,370 @@
+/* The way of a program through the stages: files in, graphs, file out. */
+#include "pipeline/session.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ir/verify.h"
+#include "pte/emit.h"
+
+EtcStatus session_status(Status status) {
+  return status == STATUS_OK ? ETC_OK : status == STATUS_INTERNAL ? ETC_INTERNAL : ETC_FAILED;
+}
+
+static DiagPlace file_place(const char *path) {
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = sv_from(path);
+  return place;
+}
+
+/* --- sources --- */
+
+static bool has_suffix(const char *path, const char *suffix) {
+  size_t length = strlen(path), tail = strlen(suffix);
+  return length > tail && strcmp(path + length - tail, suffix) == 0;
+}
+
+/* A .pte has "ET12" at byte 4. Whatever cannot be read counts as ONNX, whose reader says why. */
+static SourceKind kind_of(const char *path) {
+  if (has_suffix(path, ".etir") || strcmp(path, "-") == 0)
+    return SOURCE_TEXT;
+  if (has_suffix(path, ".pte"))
+    return SOURCE_PTE;
+  return SOURCE_ONNX;
+}
+
+EtcStatus session_add_source(Session *s, const char *method, const char *path) {
+  if (method[0] == '\0' || path[0] == '\0')
+    return session_usage(s, "--method", "write --method NAME=MODEL",
+                         "a method needs a name and a model");
+  for (uint32_t i = 0; i < s->source_count; i++)
+    if (strcmp(s->sources[i]->method, method) == 0)
+      return session_usage(s, "--method", "give each method a name of its own",
+                           "method '%s' is given twice", method);
+  Source *source = ARENA_NEW(&s->arena, Source);
+  source->method = arena_strdup(&s->arena, sv_from(method));
+  source->path = arena_strdup(&s->arena, sv_from(path));
+  source->kind = kind_of(path);
+  s->sources = pool_reserve(s->sources, &s->source_capacity, (uint64_t)s->source_count + 1,
+                            sizeof *s->sources);
+  s->sources[s->source_count++] = source;
+  return ETC_OK;
+}
+
+static void add_method(Session *s, const Source *source, Graph *g) {
+  s->methods = pool_reserve(s->methods, &s->method_capacity, (uint64_t)s->method_count + 1,
+                            sizeof *s->methods);
+  s->methods[s->method_count++] = (Method){.graph = g, .source = source};
+}
+
+static Status import_onnx(Session *s, Source *source) {
+  TRY(onnx_model_open(&source->onnx, &s->sink, source->path));
+  source->open = true;
+  const ImportOptions options = {.method = sv_from(source->method),
+                                 .dims = s->dims,
+                                 .dim_count = s->dim_count,
+                                 .fold_limit = s->manager.options.pass.fold_limit};
+  Graph *g = NULL;
+  TRY(onnx_import(&s->ctx, &source->onnx, &options, &g));
+  add_method(s, source, g);
+  if (s->manager.options.verify_never)
+    return STATUS_OK;
+  return graph_verify(g, stage_name(STAGE_IMPORT));
+}
+
+/* All of standard input, in the session's arena. */
+static Status read_stdin(Session *s, StrView *out) {
+  size_t capacity = 1 << 16, size = 0;
+  char *data = arena_alloc(&s->arena, capacity);
+  for (;;) {
+    ssize_t got = read(STDIN_FILENO, data + size, capacity - size);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      return diag_report(&s->sink, DIAG_FILE_OPEN, DIAG_NOWHERE, "cannot read standard input: %s",
+                         strerror(errno));
+    if (got == 0)
+      break;
+    size += (size_t)got;
+    if (size == capacity) {
+      data = arena_grow(&s->arena, data, capacity, 2 * capacity);
+      capacity *= 2;
+    }
+  }
+  *out = (StrView){data, size};
+  return STATUS_OK;
+}
+
+static Status import_text(Session *s, Source *source) {
+  StrView text, name = sv_from(source->path);
+  if (strcmp(source->path, "-") == 0) {
+    TRY(read_stdin(s, &text));
+    name = SV("<stdin>");
+  } else {
+    TRY(file_map(&source->text, &s->arena, &s->sink, source->path));
+    source->open = true;
+    text = (StrView){(const char *)source->text.data, (size_t)source->text.size};
+  }
+  Graph **graphs = NULL;
+  uint32_t count = 0;
+  TRY(graph_parse(&s->ctx, text, name, NULL, &graphs, &count));
+  for (uint32_t i = 0; i < count; i++)
+    add_method(s, source, graphs[i]);
+  if (count == 0)
+    return diag_report(&s->sink, DIAG_IR_PARSE, file_place(source->path), "the file has no graph");
+  return STATUS_OK;
+}
+
+static Status import_pte(Session *s, Source *source) {
+  TRY(pte_read(&s->ctx, source->path, &source->pte));
+  source->open = true;
+  for (uint32_t i = 0; i < source->pte.method_count; i++)
+    add_method(s, source, source->pte.methods[i]);
+  return STATUS_OK;
+}
+
+static Status import_source(Session *s, Source *source, bool allow_pte) {
+  s->ctx.model_path = sv_from(source->path);
+  if (source->kind == SOURCE_TEXT)
+    return import_text(s, source);
+  if (source->kind == SOURCE_ONNX)
+    return import_onnx(s, source);
+  if (allow_pte)
+    return import_pte(s, source);
+  return diag_report(&s->sink, DIAG_PTE_UNSUPPORTED, file_place(source->path),
+                     "a program cannot be lowered again");
+}
+
+static bool same_name(const Session *s, uint32_t a, uint32_t b) {
+  return s->methods[a].graph->name == s->methods[b].graph->name;
+}
+
+/* Textual files bring names of their own. */
+static Status check_method_names(Session *s) {
+  for (uint32_t i = 1; i < s->method_count; i++)
+    for (uint32_t k = 0; k < i; k++)
+      if (same_name(s, i, k))
+        return diag_report(&s->sink, DIAG_NAME_TWICE, file_place(s->methods[i].source->path),
+                           "two methods have the name '" SV_FMT "'",
+                           SV_ARG(intern_get(&s->ctx.names, s->methods[i].graph->name)));
+  return STATUS_OK;
+}
+
+/* --- stages --- */
+
+static Status write_artifact(Session *s, StageId stage) {
+  if (!s->artifacts)
+    return STATUS_OK;
+  if (mkdir(s->artifacts, 0777) != 0 && errno != EEXIST)
+    return diag_report(&s->sink, DIAG_FILE_WRITE, file_place(s->artifacts),
+                       "cannot make folder '%s': %s", s->artifacts, strerror(errno));
+  const char *path =
+      arena_printf(&s->arena, "%s/%02d-%s.etir", s->artifacts, (int)stage + 1, stage_name(stage));
+  StrBuf text;
+  strbuf_init(&text);
+  session_print(s, (PrintOptions){.full_constants = true, .locations = true}, &text);
+  AtomicFile file;
+  Status status = atomic_file_open(&file, &s->arena, &s->sink, path);
+  if (status == STATUS_OK) {
+    atomic_file_write(&file, text.data, text.size);
+    status = atomic_file_commit(&file, false);
+  }
+  strbuf_release(&text);
+  return status;
+}
+
+Status session_import(Session *s, bool allow_pte) {
+  Status status = STATUS_OK;
+  for (uint32_t i = 0; i < s->source_count; i++) {
+    Status one = import_source(s, s->sources[i], allow_pte);
+    status = status == STATUS_OK ? one : status;
+  }
+  TRY(status);
+  TRY(check_method_names(s));
+  return write_artifact(s, STAGE_IMPORT);
+}
+
+/* Graphs from text begin at the first stage that raises their level. */
+static bool is_past(const Method *m, StageId stage) {
+  if (m->source->kind == SOURCE_ONNX)
+    return false;
+  Level level = m->graph->level;
+  return level > LEVEL_ATEN && level >= stage_level(stage) && stage != STAGE_TO_BACKEND;
+}
+
+static Status run_stage(Session *s, Method *m, StageId stage) {
+  const PassRow **extra = ARENA_ARRAY(&s->arena, const PassRow *, s->user_pass_count);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < s->user_pass_count; i++)
+    if (s->user_passes[i].stage == stage)
+      extra[count++] = s->user_passes[i].row;
+  s->ctx.model_path = sv_from(m->source->path);
+  return manager_run_stage(&s->manager, m->graph, stage, extra, count);
+}
+
+Status session_run(Session *s, StageId last) {
+  for (int stage = STAGE_SOURCE; stage <= (int)last && stage < STAGE_EMIT; stage++) {
+    Status status = STATUS_OK;
+    for (uint32_t i = 0; i < s->method_count; i++) {
+      if (is_past(&s->methods[i], (StageId)stage))
+        continue;
+      Status one = run_stage(s, &s->methods[i], (StageId)stage);
+      status = status == STATUS_OK ? one : status;
+    }
+    TRY(status);
+    if (s->manager.stopped)
+      return STATUS_OK;
+    TRY(write_artifact(s, (StageId)stage));
+  }
+  return STATUS_OK;
+}
+
+/* --- output --- */
+
+/* The output takes the place of what has its name: that must not be something that is being read.
+ */
+static Status check_output(Session *s, const char *output) {
+  struct stat out, in;
+  if (stat(output, &out) != 0)
+    return STATUS_OK;
+  for (uint32_t i = 0; i < s->source_count; i++)
+    if (stat(s->sources[i]->path, &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+      return diag_report(&s->sink, DIAG_FILE_WRITE, file_place(output), "'%s' is the model itself",
+                         output);
+  return STATUS_OK;
+}
+
+static void append_make_name(StrBuf *out, const char *path) {
+  for (; *path; path++) {
+    if (*path == '$')
+      strbuf_append_char(out, '$');
+    else if (*path == ' ' || *path == '#' || *path == '\\')
+      strbuf_append_char(out, '\\');
+    strbuf_append_char(out, *path);
+  }
+}
+
+/* A rule of make, as compilers write it: the output depends on all that was read, and each of those
+ * has an empty rule, so that make goes on when one is gone. */
+static void print_depfile(const Session *s, const char *output, StrBuf *out) {
+  StrBuf rules;
+  strbuf_init(&rules);
+  append_make_name(out, output);
+  strbuf_append_char(out, ':');
+  for (uint32_t i = 0; i < s->source_count; i++) {
+    const Source *source = s->sources[i];
+    strbuf_append(out, SV(" \\\n  "));
+    append_make_name(out, source->path);
+    append_make_name(&rules, source->path);
+    strbuf_append(&rules, SV(":\n"));
+    uint32_t externals = source->kind == SOURCE_ONNX ? source->onnx.locations.count : 0;
+    for (uint32_t k = 1; k <= externals; k++) {
+      if (!source->onnx.external[k])
+        continue;
+      strbuf_append(out, SV(" \\\n  "));
+      append_make_name(out, source->onnx.external[k]->path);
+      append_make_name(&rules, source->onnx.external[k]->path);
+      strbuf_append(&rules, SV(":\n"));
+    }
+  }
+  strbuf_append_char(out, '\n');
+  if (rules.size)
+    strbuf_append(out, (StrView){rules.data, rules.size});
+  strbuf_release(&rules);
+}
+
+/* Written first: the output, when it appears, is never without it. */
+static Status write_depfile(Session *s, const char *output) {
+  const char *path = s->depfile;
+  if (!path && s->default_depfile)
+    path = arena_printf(&s->arena, "%s.d", output);
+  if (!path)
+    return STATUS_OK;
+  StrBuf text;
+  strbuf_init(&text);
+  print_depfile(s, output, &text);
+  AtomicFile file;
+  Status status = atomic_file_open(&file, &s->arena, &s->sink, path);
+  if (status == STATUS_OK) {
+    atomic_file_write(&file, text.data, text.size);
+    status = atomic_file_commit(&file, false);
+  }
+  strbuf_release(&text);
+  return status;
+}
+
+static Status check_inputs_unchanged(Session *s) {
+  for (uint32_t i = 0; i < s->source_count; i++)
+    if (s->sources[i]->kind == SOURCE_ONNX)
+      TRY(file_check_unchanged(&s->sources[i]->onnx.file, &s->sink));
+  return STATUS_OK;
+}
+
+Status session_emit(Session *s, const char *output) {
+  Graph **graphs = ARENA_ARRAY(&s->arena, Graph *, s->method_count);
+  Status status = check_output(s, output);
+  TRY(status);
+  for (uint32_t i = 0; i < s->method_count; i++) {
+    graphs[i] = s->methods[i].graph;
+    s->ctx.model_path = sv_from(s->methods[i].source->path);
+    Status one = graph_verify_kernels(graphs[i]);
+    if (one == STATUS_OK && graphs[i]->arena_size_count == 0)
+      one = diag_report(&s->sink, DIAG_PLAN_INVALID, file_place(s->methods[i].source->path),
+                        "method '" SV_FMT "' has no memory plan",
+                        SV_ARG(intern_get(&s->ctx.names, graphs[i]->name)));
+    status = status == STATUS_OK ? one : status;
+  }
+  TRY(status);
+  TRY(check_inputs_unchanged(s));
+  TRY(write_depfile(s, output));
+  return pte_emit(graphs, s->method_count, &s->sink, output, (EmitOptions){.sync = s->sync});
+}
+
+/* --- for the command --- */
+
+void session_print_times(const Session *s) {
+  const ManagerOptions *o = &s->manager.options;
+  if (!s->time_passes || !o->print)
+    return;
+  StrBuf text;
+  strbuf_init(&text);
+  manager_print_times(&s->manager, s->time_json, &text);
+  o->print(o->print_user, text.data, text.size);
+  strbuf_release(&text);
+}
+
+void session_print(const Session *s, PrintOptions options, StrBuf *out) {
+  for (uint32_t i = 0; i < s->method_count; i++) {
+    if (i)
+      strbuf_append_char(out, '\n');
+    graph_print(s->methods[i].graph, options, out);
+  }
+}
+
+Status session_method(Session *s, StrView name, Method **out) {
+  StrBuf list;
+  strbuf_init(&list);
+  *out = NULL;
+  for (uint32_t i = 0; i < s->method_count; i++) {
+    StrView each = intern_get(&s->ctx.names, s->methods[i].graph->name);
+    if (name.size ? sv_eq(each, name) : s->method_count == 1)
+      *out = &s->methods[i];
+    strbuf_append(&list, i ? SV(", ") : SV(""));
+    strbuf_append_printable(&list, each);
+  }
+  Status status = STATUS_OK;
+  if (!*out) {
+    DiagPlace place = DIAG_NOWHERE;
+    place.option = SV("--method");
+    Diag *d = diag_begin(&s->sink, DIAG_USAGE, place);
+    if (name.size)
+      diag_message(d, "there is no method '" SV_FMT "'", SV_ARG(name));
+    else
+      diag_message(d, "the program has %u methods, and none is chosen", s->method_count);
+    diag_hint(d, "the methods are: %s", strbuf_cstr(&list));
+    status = diag_end(d);
+  }
+  strbuf_release(&list);
+  return status;
+}

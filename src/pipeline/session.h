@@ -1,0 +1,80 @@
+/* A session: the models of one program on their way through the stages. The public interface is
+ * include/etc/etc.h; the command uses what is here as well, for all that is not lowering. */
+#ifndef ETC_PIPELINE_SESSION_H
+#define ETC_PIPELINE_SESSION_H
+
+#include "etc/etc.h"
+#include "onnx/import.h"
+#include "ir/text.h"
+#include "pipeline/manager.h"
+#include "pte/read.h"
+
+typedef enum SourceKind { SOURCE_ONNX, SOURCE_TEXT, SOURCE_PTE } SourceKind;
+
+/* A file that methods come from. */
+typedef struct Source {
+  const char *method; /* name given with it; of ONNX models only */
+  const char *path;   /* "-": standard input, textual */
+  SourceKind kind;
+  bool open;
+  OnnxModel onnx;
+  MappedFile text;
+  PteFile pte;
+} Source;
+
+typedef struct Method {
+  Graph *graph;
+  const Source *source;
+} Method;
+
+/* --pass NAME@STAGE */
+typedef struct UserPass {
+  const PassRow *row;
+  StageId stage;
+} UserPass;
+
+struct EtcSession {
+  Arena arena;
+  DiagSink sink;
+  Context ctx;
+  Manager manager;
+  Source **sources;
+  uint32_t source_count, source_capacity;
+  Method *methods; /* after session_import */
+  uint32_t method_count, method_capacity;
+  DimFlag *dims;
+  uint32_t dim_count, dim_capacity;
+  UserPass *user_passes;
+  uint32_t user_pass_count, user_pass_capacity;
+  const char *artifacts; /* folder or NULL */
+  const char *depfile;   /* or NULL */
+  bool default_depfile;  /* OUT.d */
+  bool sync;             /* fsync the output */
+  bool time_passes, time_json;
+};
+typedef struct EtcSession Session;
+
+/* One more file to read. Its kind is that of its name (.etir, .pte) or, failing that, of its first
+ * bytes. Usage errors are reported. */
+EtcStatus session_add_source(Session *s, const char *method, const char *path);
+/* Reads all files, and imports ONNX models. Programs (.pte) only where pte is true. */
+Status session_import(Session *s, bool allow_pte);
+/* Runs the stages after import up to and with last, each on all methods; a graph that is past a
+ * stage already skips it. */
+Status session_run(Session *s, StageId last);
+/* Checks every method against the runtime's kernels and writes the program. */
+Status session_emit(Session *s, const char *output);
+/* Hands what time-passes asks for to the output. */
+void session_print_times(const Session *s);
+/* The graphs of all methods as text, as artifacts and `etc print` have them. */
+void session_print(const Session *s, PrintOptions options, StrBuf *out);
+/* The method of that name; the only one when name is empty. Reports an unknown or missing name
+ * (with the nearest). */
+Status session_method(Session *s, StrView name, Method **out);
+
+/* Reports wrong usage of an option; returns ETC_USAGE. hint may be NULL. */
+EtcStatus session_usage(Session *s, const char *option, const char *hint, const char *format, ...)
+    ETC_PRINTF(4, 5);
+EtcStatus session_status(Status status);
+
+#endif

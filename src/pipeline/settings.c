@@ -1,0 +1,358 @@
+/* The options of a session by name: one row an option, the same names as on the command line. */
+#include "pipeline/settings.h"
+
+#include "support/parallel.h"
+#include "support/text.h"
+
+EtcStatus session_usage(Session *s, const char *option, const char *hint, const char *format, ...) {
+  DiagPlace place = DIAG_NOWHERE;
+  place.option = sv_from(option);
+  Diag *d = diag_begin(&s->sink, DIAG_USAGE, place);
+  va_list args;
+  va_start(args, format);
+  diag_message(d, "%s", arena_vprintf(&s->arena, format, args));
+  va_end(args);
+  if (hint)
+    diag_hint(d, "%s", hint);
+  return diag_end(d) == STATUS_OK ? ETC_OK : ETC_USAGE;
+}
+
+static char *keep(Session *s, StrView text) { return arena_strdup(&s->arena, text); }
+
+static const char *did_you_mean(Session *s, const char *nearest) {
+  return nearest ? arena_printf(&s->arena, "did you mean '%s'?", nearest) : NULL;
+}
+
+/* NAME=REST; false without a name or '='. */
+static bool split(StrView value, char at, StrView *name, StrView *rest) {
+  const char *found = value.size ? memchr(value.data, at, value.size) : NULL;
+  if (!found)
+    return false;
+  *name = (StrView){value.data, (size_t)(found - value.data)};
+  *rest = (StrView){found + 1, value.size - name->size - 1};
+  return name->size != 0;
+}
+
+static bool parse_range(StrView text, int64_t *lo, int64_t *hi) {
+  for (size_t i = 0; i + 1 < text.size; i++)
+    if (text.data[i] == '.' && text.data[i + 1] == '.')
+      return text_parse_i64((StrView){text.data, i}, lo) &&
+             text_parse_i64((StrView){text.data + i + 2, text.size - i - 2}, hi);
+  *hi = 0;
+  if (!text_parse_i64(text, lo))
+    return false;
+  *hi = *lo;
+  return true;
+}
+
+static EtcStatus set_dim(Session *s, StrView value) {
+  /* The last '=', since names of dimensions may hold one. */
+  size_t at = value.size;
+  while (at > 0 && value.data[at - 1] != '=')
+    at--;
+  DimFlag flag = {.lo = 0, .hi = 0};
+  if (at < 2 || !parse_range((StrView){value.data + at, value.size - at}, &flag.lo, &flag.hi))
+    return session_usage(s, "--dim", "write --dim NAME=N or --dim NAME=LO..HI",
+                         "'" SV_FMT "' is no dimension and size", SV_ARG(value));
+  flag.name = sv_from(keep(s, (StrView){value.data, at - 1}));
+  if (flag.lo < 0 || flag.hi < flag.lo)
+    return session_usage(s, "--dim", "sizes are 0 or more, and LO is not above HI",
+                         "'" SV_FMT "' is an impossible range", SV_ARG(value));
+  for (uint32_t i = 0; i < s->dim_count; i++)
+    if (sv_eq(s->dims[i].name, flag.name))
+      return session_usage(s, "--dim", "give each dimension once",
+                           "dimension '" SV_FMT "' is given twice", SV_ARG(flag.name));
+  s->dims = pool_reserve(s->dims, &s->dim_capacity, (uint64_t)s->dim_count + 1, sizeof *s->dims);
+  s->dims[s->dim_count++] = flag;
+  return ETC_OK;
+}
+
+static EtcStatus set_method(Session *s, StrView value) {
+  StrView name, path;
+  if (!split(value, '=', &name, &path) || path.size == 0)
+    return session_usage(s, "--method", "write --method NAME=MODEL.onnx",
+                         "'" SV_FMT "' is no name and model", SV_ARG(value));
+  return session_add_source(s, keep(s, name), keep(s, path));
+}
+
+/* Reports a name that no pass has. */
+static EtcStatus find_pass(Session *s, const char *option, StrView name, const PassRow **row) {
+  *row = pass_find(name);
+  if (*row)
+    return ETC_OK;
+  const char *hint = did_you_mean(s, pass_nearest(name));
+  return session_usage(s, option, hint ? hint : "'etc passes' lists the passes",
+                       "there is no pass '" SV_FMT "'", SV_ARG(name));
+}
+
+static EtcStatus set_pass(Session *s, StrView value) {
+  StrView name = value, stage = {0};
+  UserPass user = {0};
+  bool staged = split(value, '@', &name, &stage);
+  EtcStatus status = find_pass(s, "--pass", name, &user.row);
+  if (status != ETC_OK)
+    return status;
+  user.stage = staged ? stage_find(stage) : user.row->stage;
+  if (user.stage == STAGE_COUNT || user.stage == STAGE_IMPORT || user.stage == STAGE_EMIT) {
+    const char *hint = did_you_mean(s, stage_nearest(stage));
+    return session_usage(s, "--pass", hint ? hint : "'etc passes' lists the stages",
+                         "no passes run at a stage '" SV_FMT "'", SV_ARG(stage));
+  }
+  s->user_passes = pool_reserve(s->user_passes, &s->user_pass_capacity,
+                                (uint64_t)s->user_pass_count + 1, sizeof *s->user_passes);
+  s->user_passes[s->user_pass_count++] = user;
+  return ETC_OK;
+}
+
+static EtcStatus add_pass_name(Session *s, PassNames *list, const char *option, StrView name,
+                               bool all) {
+  const PassRow *row;
+  if (!(all && sv_eq(name, SV("all")))) {
+    EtcStatus status = find_pass(s, option, name, &row);
+    if (status != ETC_OK)
+      return status;
+    if (list == &s->manager.options.skip && !row->skippable)
+      return session_usage(s, option, "'etc passes' shows which may be left out",
+                           "pass '%s' cannot be left out", row->name);
+  }
+  const char **names = ARENA_ARRAY(&s->arena, const char *, (size_t)list->count + 1);
+  if (list->count)
+    memcpy(names, list->names, list->count * sizeof *names);
+  names[list->count++] = keep(s, name);
+  list->names = names;
+  return ETC_OK;
+}
+
+static EtcStatus set_print_before(Session *s, StrView value) {
+  return add_pass_name(s, &s->manager.options.print_before, "--print-before", value, true);
+}
+static EtcStatus set_print_after(Session *s, StrView value) {
+  return add_pass_name(s, &s->manager.options.print_after, "--print-after", value, true);
+}
+static EtcStatus set_skip_pass(Session *s, StrView value) {
+  return add_pass_name(s, &s->manager.options.skip, "--skip-pass", value, false);
+}
+static EtcStatus set_stop_after(Session *s, StrView value) {
+  const PassRow *row = NULL;
+  EtcStatus status = find_pass(s, "--stop-after", value, &row);
+  if (row)
+    s->manager.options.stop_after = row->name;
+  return status;
+}
+
+static EtcStatus set_plan(Session *s, StrView value) {
+  size_t count = 0;
+  for (; plan_names[count]; count++) {
+    if (sv_eq_str(value, plan_names[count])) {
+      s->manager.options.pass.plan = plan_names[count];
+      return ETC_OK;
+    }
+  }
+  int nearest = text_nearest(value, plan_names, count);
+  const char *hint = did_you_mean(s, nearest < 0 ? NULL : plan_names[nearest]);
+  return session_usage(s, "--plan", hint ? hint : "there are greedy and naive",
+                       "there is no memory planner '" SV_FMT "'", SV_ARG(value));
+}
+
+static EtcStatus number(Session *s, const char *option, StrView value, int64_t lo, int64_t hi,
+                        int64_t *out) {
+  if (text_parse_i64(value, out) && *out >= lo && *out <= hi)
+    return ETC_OK;
+  return session_usage(s, option,
+                       arena_printf(&s->arena, "give a number of at least %lld", (long long)lo),
+                       "'" SV_FMT "' is no number that %s takes", SV_ARG(value), option);
+}
+
+static EtcStatus set_fold_limit(Session *s, StrView value) {
+  int64_t bytes = 0;
+  EtcStatus status = number(s, "--fold-limit", value, 1, INT64_MAX, &bytes);
+  if (status == ETC_OK)
+    s->manager.options.pass.fold_limit = (uint64_t)bytes;
+  return status;
+}
+static EtcStatus set_threads(Session *s, StrView value) {
+  int64_t threads = 0;
+  EtcStatus status = number(s, "--threads", value, 0, 4096, &threads);
+  if (status == ETC_OK)
+    parallel_set_threads((unsigned)threads);
+  return status;
+}
+static EtcStatus set_bisect_limit(Session *s, StrView value) {
+  s->manager.options.bisect = true;
+  return number(s, "--bisect-limit", value, -1, UINT32_MAX, &s->manager.options.bisect_limit);
+}
+
+static EtcStatus set_kernels(Session *s, StrView value) {
+  if (sv_eq(value, SV("portable")))
+    return ETC_OK;
+  if (sv_eq(value, SV("portable,quantized")) || sv_eq(value, SV("quantized,portable")))
+    return session_later(s, "kernels");
+  return session_usage(s, "--kernels",
+                       "there are portable and quantized; programs always need portable",
+                       "'" SV_FMT "' is no list of kernel libraries", SV_ARG(value));
+}
+
+static EtcStatus set_artifacts(Session *s, StrView value) {
+  s->artifacts = keep(s, value);
+  return ETC_OK;
+}
+static EtcStatus set_depfile(Session *s, StrView value) {
+  s->depfile = keep(s, value);
+  return ETC_OK;
+}
+static EtcStatus set_write_depfile(Session *s, StrView value) {
+  (void)value;
+  s->default_depfile = true;
+  return ETC_OK;
+}
+static EtcStatus set_fsync(Session *s, StrView value) {
+  (void)value;
+  s->sync = true;
+  return ETC_OK;
+}
+static EtcStatus set_print_changed(Session *s, StrView value) {
+  (void)value;
+  s->manager.options.print_changed = true;
+  return ETC_OK;
+}
+static EtcStatus set_full_constants(Session *s, StrView value) {
+  (void)value;
+  s->manager.options.full_constants = true;
+  return ETC_OK;
+}
+static EtcStatus set_roundtrip(Session *s, StrView value) {
+  (void)value;
+  s->manager.options.roundtrip = true;
+  return ETC_OK;
+}
+static EtcStatus set_verify_each(Session *s, StrView value) {
+  (void)value;
+  s->manager.options.verify_each = true;
+  return ETC_OK;
+}
+static EtcStatus set_no_verify(Session *s, StrView value) {
+  (void)value;
+  s->manager.options.verify_never = true;
+  return ETC_OK;
+}
+static EtcStatus set_verbose(Session *s, StrView value) {
+  (void)value;
+  s->sink.verbose = true;
+  return ETC_OK;
+}
+static EtcStatus set_quiet(Session *s, StrView value) {
+  (void)value;
+  s->sink.quiet = true;
+  return ETC_OK;
+}
+static EtcStatus set_time_passes(Session *s, StrView value) {
+  s->time_passes = true;
+  s->time_json = sv_eq(value, SV("json"));
+  if (value.size == 0 || s->time_json || sv_eq(value, SV("text")))
+    return ETC_OK;
+  return session_usage(s, "--time-passes", "there are text and json",
+                       "'" SV_FMT "' is no form of output", SV_ARG(value));
+}
+static EtcStatus set_diagnostics(Session *s, StrView value) {
+  s->sink.format = sv_eq(value, SV("json")) ? DIAG_JSON : DIAG_TEXT;
+  if (s->sink.format == DIAG_JSON || sv_eq(value, SV("text")))
+    return ETC_OK;
+  return session_usage(s, "--diagnostics", "there are text and json",
+                       "'" SV_FMT "' is no form of messages", SV_ARG(value));
+}
+/* "auto" is for the command to decide, which knows the terminal. */
+static EtcStatus set_color(Session *s, StrView value) {
+  s->sink.color = sv_eq(value, SV("always"));
+  if (s->sink.color || sv_eq(value, SV("never")))
+    return ETC_OK;
+  return session_usage(s, "--color", "there are auto, always and never",
+                       "'" SV_FMT "' is no answer to when", SV_ARG(value));
+}
+
+/* Known names of backends, so that a misspelt one is not taken for one of a later version. */
+static EtcStatus set_backend(Session *s, StrView value) {
+  StrView name = value, rest;
+  split(value, ':', &name, &rest);
+  const char *names[BACKEND_MAX];
+  size_t count = 0;
+  for (const BackendRow *row = backend_rows; row->name; row++) {
+    names[count++] = row->name;
+    if (sv_eq_str(name, row->name))
+      return session_later(s, "backend");
+  }
+  int nearest = text_nearest(name, names, count);
+  const char *hint = did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
+  return session_usage(s, "--backend", hint ? hint : "'etc backends' lists the backends",
+                       "there is no backend '" SV_FMT "'", SV_ARG(name));
+}
+
+EtcStatus session_later(Session *s, const char *option) {
+  DiagPlace place = DIAG_NOWHERE;
+  place.option = sv_from(arena_printf(&s->arena, "--%s", option));
+  Diag *d = diag_begin(&s->sink, DIAG_NOT_IMPLEMENTED, place);
+  diag_message(d, "--%s is not available yet", option);
+  diag_hint(d, "leave it out; nothing was written");
+  return session_status(diag_end(d));
+}
+
+/* set NULL: an option of a later version. */
+typedef struct Setting {
+  const char *name;
+  EtcStatus (*set)(Session *s, StrView value);
+  bool value; /* needs one */
+} Setting;
+
+static const Setting settings[] = {
+    {"method", set_method, true},
+    {"dim", set_dim, true},
+    {"pass", set_pass, true},
+    {"plan", set_plan, true},
+    {"fold-limit", set_fold_limit, true},
+    {"kernels", set_kernels, true},
+    {"backend", set_backend, true},
+    {"artifacts", set_artifacts, true},
+    {"depfile", set_depfile, true},
+    {"write-depfile", set_write_depfile, false},
+    {"fsync", set_fsync, false},
+    {"threads", set_threads, true},
+    {"print-before", set_print_before, true},
+    {"print-after", set_print_after, true},
+    {"print-changed", set_print_changed, false},
+    {"full-constants", set_full_constants, false},
+    {"stop-after", set_stop_after, true},
+    {"skip-pass", set_skip_pass, true},
+    {"bisect-limit", set_bisect_limit, true},
+    {"time-passes", set_time_passes, false},
+    {"roundtrip", set_roundtrip, false},
+    {"verify-each", set_verify_each, false},
+    {"no-verify", set_no_verify, false},
+    {"diagnostics", set_diagnostics, true},
+    {"color", set_color, true},
+    {"verbose", set_verbose, false},
+    {"quiet", set_quiet, false},
+    {"quantize", NULL, true},
+    {"calibrate", NULL, true},
+    {"ranges", NULL, true},
+    {"plugin", NULL, true},
+    {"recipe", NULL, true},
+    {"external-weights", NULL, true},
+    {"report", NULL, true},
+};
+
+EtcStatus session_set(Session *s, StrView name, StrView value) {
+  const char *names[COUNT_OF(settings)];
+  for (size_t i = 0; i < COUNT_OF(settings); i++) {
+    names[i] = settings[i].name;
+    if (!sv_eq_str(name, settings[i].name))
+      continue;
+    if (!settings[i].set)
+      return session_later(s, settings[i].name);
+    if (settings[i].value && value.size == 0)
+      return session_usage(s, arena_printf(&s->arena, "--%s", names[i]), NULL, "--%s needs a value",
+                           names[i]);
+    return settings[i].set(s, value);
+  }
+  int nearest = text_nearest(name, names, COUNT_OF(names));
+  return session_usage(s, keep(s, name), did_you_mean(s, nearest < 0 ? NULL : names[nearest]),
+                       "there is no option '" SV_FMT "'", SV_ARG(name));
+}

@@ -1,0 +1,21 @@
+/* The options of a session, by the names that they have on the command line. */
+#ifndef ETC_PIPELINE_SETTINGS_H
+#define ETC_PIPELINE_SETTINGS_H
+
+#include "pipeline/session.h"
+
+/* value is empty for options without one. Wrong usage is reported. */
+EtcStatus session_set(Session *s, StrView name, StrView value);
+/* Reports that an option is for a later version; ETC_FAILED. */
+EtcStatus session_later(Session *s, const char *option);
+
+/* The backends that --backend knows: schema of backends/backends.def. The last row has no name. */
+typedef struct BackendRow {
+  const char *name;
+  bool available;
+  const char *summary;
+} BackendRow;
+enum { BACKEND_MAX = 16 };
+extern const BackendRow backend_rows[];
+
+#endif

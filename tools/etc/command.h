@@ -1,0 +1,21 @@
+/* What the files of the subcommands share. Each has one function, cmd_<name>, which returns the
+ * exit code. */
+#ifndef ETC_TOOLS_COMMAND_H
+#define ETC_TOOLS_COMMAND_H
+
+#include "options.h"
+
+typedef int CommandFn(const CommandLine *line);
+#define COMMAND(id, arguments, summary, description, examples) CommandFn cmd_##id;
+#include "options.def"
+
+/* Reports wrong usage unless there are exactly count arguments; what names them ("a model"). */
+EtcStatus expect_arguments(const CommandLine *line, uint32_t count, const char *what);
+/* The one argument as the only source of the session, and all its graphs read. */
+EtcStatus load_model(const CommandLine *line, bool allow_pte);
+/* Writes to standard output and releases text; 1 with a message when that fails. */
+int print_and_release(const CommandLine *line, StrBuf *text);
+/* The same to path, when it is whole; NULL: standard output. */
+int write_and_release(const CommandLine *line, StrBuf *text, const char *path);
+
+#endif

@@ -1,0 +1,72 @@
+/* etc explain: the long text of a diagnostic. */
+#include "command.h"
+#include "support/text.h"
+
+enum { WIDTH = 78 };
+
+/* Breaks at spaces. */
+static void append_wrapped(StrBuf *out, const char *text) {
+  size_t column = 0;
+  while (*text) {
+    const char *end = strchr(text, ' ');
+    size_t length = end ? (size_t)(end - text) : strlen(text);
+    if (column && column + 1 + length > WIDTH) {
+      strbuf_append_char(out, '\n');
+      column = 0;
+    }
+    if (column)
+      strbuf_append_char(out, ' ');
+    strbuf_append(out, (StrView){text, length});
+    column += length + (column ? 1 : 0);
+    text += length + (end ? 1 : 0);
+  }
+  strbuf_append_char(out, '\n');
+}
+
+static int list_all(const CommandLine *line) {
+  StrBuf text;
+  strbuf_init(&text);
+  for (unsigned i = 0; i < DIAG_CODE_COUNT; i++) {
+    const DiagRow *row = diag_row((DiagCode)i);
+    strbuf_printf(&text, "%s  %-22s %s\n", row->code, row->id, row->summary);
+  }
+  return print_and_release(line, &text);
+}
+
+static char upper(char c) { return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c; }
+
+static EtcStatus unknown(const CommandLine *line, const char *given) {
+  Session *s = line->session;
+  const char *names[2 * DIAG_CODE_COUNT];
+  for (unsigned i = 0; i < DIAG_CODE_COUNT; i++) {
+    names[2 * i] = diag_row((DiagCode)i)->id;
+    names[2 * i + 1] = diag_row((DiagCode)i)->code;
+  }
+  int nearest = text_nearest(sv_from(given), names, COUNT_OF(names));
+  return session_usage(s, given,
+                       nearest < 0 ? "'etc explain' lists all codes"
+                                   : arena_printf(&s->arena, "did you mean %s?", names[nearest]),
+                       "there is no diagnostic '%s'", given);
+}
+
+int cmd_explain(const CommandLine *line) {
+  if (line->argument_count == 0)
+    return list_all(line);
+  EtcStatus status = expect_arguments(line, 1, "a code");
+  if (status != ETC_OK)
+    return (int)status;
+  char *name = arena_strdup(&line->session->arena, sv_from(line->arguments[0]));
+  for (char *c = name; *c; c++)
+    *c = upper(*c);
+  DiagCode code;
+  if (!diag_find(sv_from(name), &code))
+    return (int)unknown(line, line->arguments[0]);
+  const DiagRow *row = diag_row(code);
+  StrBuf text;
+  strbuf_init(&text);
+  strbuf_printf(&text, "%s %s: %s\n\n", row->code, row->id, row->summary);
+  append_wrapped(&text, row->explanation);
+  if (row->hint[0])
+    strbuf_printf(&text, "\nhint: %s\n", row->hint);
+  return print_and_release(line, &text);
+}

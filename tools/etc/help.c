@@ -1,0 +1,73 @@
+/* Help texts, made from schema/options.def, and the subcommand that prints them. */
+#include "command.h"
+
+enum { COLUMN = 30 };
+
+void help_overview(StrBuf *out) {
+  strbuf_append(out, SV("usage: etc COMMAND [OPTION...]\n\n"
+                        "Lowers ONNX models to ExecuTorch programs.\n\ncommands:\n"));
+  for (unsigned i = 0; i < CMD_COUNT; i++)
+    strbuf_printf(out, "  %-10s %s\n", command_table[i].name, command_table[i].summary);
+  strbuf_append(out,
+                SV("\n'etc help COMMAND' or 'etc COMMAND --help' says more.\n"
+                   "exit status: 0 done, 1 the model or the output cannot be made, 2 wrong usage,\n"
+                   "70 a fault of etc, 130 interrupted\n"));
+}
+
+static void print_option(const OptionRow *row, StrBuf *out) {
+  size_t begin = out->size;
+  if (row->short_name[0])
+    strbuf_printf(out, "  -%s, ", row->short_name);
+  else
+    strbuf_append(out, SV("      "));
+  strbuf_printf(out, "--%s", row->long_name);
+  if (row->kind == KIND_CHOICE)
+    strbuf_printf(out, "[=%s]", row->argument);
+  else if (row->argument[0])
+    strbuf_printf(out, " %s", row->argument);
+  size_t width = out->size - begin;
+  if (width >= COLUMN)
+    strbuf_append_char(out, '\n');
+  for (size_t i = width >= COLUMN ? 0 : width; i < COLUMN; i++)
+    strbuf_append_char(out, ' ');
+  strbuf_printf(out, "%s%s\n", row->summary, row->kind == KIND_REPEAT ? " (repeat)" : "");
+}
+
+void help_command(CommandId command, StrBuf *out) {
+  const CommandRow *row = &command_table[command];
+  strbuf_printf(out, "usage: etc %s%s%s\n\n%s\noptions:\n", row->name, row->arguments[0] ? " " : "",
+                row->arguments, row->description);
+  for (unsigned i = 0; i < OPT_COUNT; i++)
+    if (option_table[i].commands >> command & 1)
+      print_option(&option_table[i], out);
+  strbuf_append(out, SV("\nexamples:\n"));
+  for (const char *at = row->examples; *at;) {
+    const char *end = strchr(at, '\n');
+    strbuf_printf(out, "  etc %.*s\n", (int)(end - at), at);
+    at = end + 1;
+  }
+}
+
+int cmd_help(const CommandLine *line) {
+  StrBuf text;
+  strbuf_init(&text);
+  if (line->argument_count == 0) {
+    help_overview(&text);
+    return print_and_release(line, &text);
+  }
+  EtcStatus status = expect_arguments(line, 1, "a command");
+  if (status != ETC_OK)
+    return (int)status;
+  const char *name = line->arguments[0];
+  CommandId command = command_find(sv_from(name));
+  if (command == CMD_COUNT) {
+    const char *nearest = command_nearest(sv_from(name));
+    return (int)session_usage(
+        line->session, name,
+        nearest ? arena_printf(&line->session->arena, "did you mean '%s'?", nearest)
+                : "'etc help' lists the commands",
+        "etc has no command '%s'", name);
+  }
+  help_command(command, &text);
+  return print_and_release(line, &text);
+}

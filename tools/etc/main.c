@@ -1,0 +1,143 @@
+/* The command `etc`: finds the subcommand, sets up messages, colours and signals. Exit codes: 0
+ * done, 1 the model or the output cannot be made, 2 usage, 70 a fault of etc, 130 interrupted. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "signals.h"
+#include "support/files.h"
+
+static CommandFn *const functions[CMD_COUNT] = {
+#define COMMAND(id, arguments, summary, description, examples) cmd_##id,
+#include "options.def"
+};
+
+static bool wants_color(const char *when) {
+  if (when && strcmp(when, "auto") != 0)
+    return strcmp(when, "always") == 0;
+  const char *none = getenv("NO_COLOR"), *terminal = getenv("TERM");
+  return isatty(STDERR_FILENO) && !(none && none[0]) && terminal && strcmp(terminal, "dumb") != 0;
+}
+
+/* Options about messages count for messages about options as well, so they are looked up before the
+ * command line is parsed. */
+static void prepare_messages(Session *s, int argc, char **argv) {
+  s->sink.color = wants_color(NULL);
+  for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+    if (strcmp(argv[i], "--diagnostics=json") == 0 ||
+        (strcmp(argv[i], "--diagnostics") == 0 && i + 1 < argc && strcmp(argv[i + 1], "json") == 0))
+      s->sink.format = DIAG_JSON;
+    if (strcmp(argv[i], "--quiet") == 0 || strcmp(argv[i], "-q") == 0)
+      s->sink.quiet = true;
+  }
+}
+
+/* Their values, checked, once the command line is known. */
+static EtcStatus apply_message_options(const CommandLine *line) {
+  const char *format = command_line_value(line, OPT_DIAGNOSTICS),
+             *color = command_line_value(line, OPT_COLOR);
+  EtcStatus status = format ? etc_session_set(line->session, "diagnostics", format) : ETC_OK;
+  if (status == ETC_OK && color && strcmp(color, "auto") != 0)
+    status = etc_session_set(line->session, "color", color);
+  return status;
+}
+
+static EtcStatus unknown_command(Session *s, const char *name) {
+  const char *nearest = command_nearest(sv_from(name));
+  const char *hint = nearest ? arena_printf(&s->arena, "did you mean 'etc %s'?", nearest)
+                             : "'etc help' lists the commands";
+  return session_usage(s, name, hint, "etc has no command '%s'", name);
+}
+
+EtcStatus expect_arguments(const CommandLine *line, uint32_t count, const char *what) {
+  const CommandRow *row = &command_table[line->command];
+  if (line->argument_count == count)
+    return ETC_OK;
+  const char *usage =
+      arena_printf(&line->session->arena, "usage: etc %s %s", row->name, row->arguments);
+  if (line->argument_count < count)
+    return session_usage(line->session, "", usage, "'etc %s' needs %s", row->name, what);
+  return session_usage(line->session, line->arguments[count], usage,
+                       "'etc %s' takes no argument '%s'", row->name, line->arguments[count]);
+}
+
+EtcStatus load_model(const CommandLine *line, bool allow_pte) {
+  EtcStatus status = expect_arguments(line, 1, "a model");
+  if (status == ETC_OK)
+    status = session_add_source(line->session, "forward", line->arguments[0]);
+  if (status == ETC_OK)
+    status = session_status(session_import(line->session, allow_pte));
+  return status;
+}
+
+int print_and_release(const CommandLine *line, StrBuf *text) {
+  bool written =
+      fwrite(strbuf_cstr(text), 1, text->size, stdout) == text->size && fflush(stdout) == 0;
+  int error = errno;
+  strbuf_release(text);
+  if (written)
+    return ETC_OK;
+  return (int)session_status(diag_report(&line->session->sink, DIAG_FILE_WRITE, DIAG_NOWHERE,
+                                         "cannot write to standard output: %s", strerror(error)));
+}
+
+int write_and_release(const CommandLine *line, StrBuf *text, const char *path) {
+  if (!path || strcmp(path, "-") == 0)
+    return print_and_release(line, text);
+  AtomicFile file;
+  Status status = atomic_file_open(&file, &line->session->arena, &line->session->sink, path);
+  if (status == STATUS_OK) {
+    atomic_file_write(&file, strbuf_cstr(text), text->size);
+    status = atomic_file_commit(&file, false);
+  }
+  strbuf_release(text);
+  return (int)session_status(status);
+}
+
+static void to_stderr(void *user, const char *text, size_t size) {
+  (void)user;
+  fwrite(text, 1, size, stderr);
+}
+
+static int run(Session *s, int argc, char **argv) {
+  if (argc < 2) {
+    StrBuf text;
+    strbuf_init(&text);
+    help_overview(&text);
+    fwrite(strbuf_cstr(&text), 1, text.size, stderr);
+    strbuf_release(&text);
+    return ETC_USAGE;
+  }
+  const char *name = argv[1];
+  if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+    name = "help";
+  if (strcmp(name, "--version") == 0)
+    name = "version";
+  CommandLine line = {.session = s, .command = command_find(sv_from(name))};
+  if (line.command == CMD_COUNT)
+    return (int)unknown_command(s, name);
+  EtcStatus status = command_line_parse(&line, argc - 2, argv + 2);
+  if (status == ETC_OK)
+    status = apply_message_options(&line);
+  if (status != ETC_OK)
+    return (int)status;
+  if (line.help) {
+    StrBuf text;
+    strbuf_init(&text);
+    help_command(line.command, &text);
+    return print_and_release(&line, &text);
+  }
+  return functions[line.command](&line);
+}
+
+int main(int argc, char **argv) {
+  Session *s = etc_session_new();
+  etc_session_on_output(s, to_stderr, NULL);
+  s->manager.options.progress = signals_install();
+  prepare_messages(s, argc, argv);
+  int code = run(s, argc, argv);
+  etc_session_free(s);
+  return code;
+}

@@ -1,0 +1,183 @@
+/* etc ops: the op table and the list of ONNX operators, as text, JSON or Markdown (docs/OPS.md). */
+#include "command.h"
+#include "support/json.h"
+
+static const DType dtypes_in_order[] = {
+    DTYPE_BOOL, DTYPE_U8,   DTYPE_I8,     DTYPE_I16,      DTYPE_I32,        DTYPE_I64,
+    DTYPE_F16,  DTYPE_BF16, DTYPE_F32,    DTYPE_F64,      DTYPE_C64,        DTYPE_U16,
+    DTYPE_U32,  DTYPE_U64,  DTYPE_F8E5M2, DTYPE_F8E4M3FN, DTYPE_F8E5M2FNUZ, DTYPE_F8E4M3FNUZ};
+
+static void append_dtypes(StrBuf *out, DTypeSet set) {
+  if (set == 0)
+    strbuf_append(out, SV("any"));
+  bool first = true;
+  for (size_t i = 0; i < COUNT_OF(dtypes_in_order); i++) {
+    if (!dtype_in(dtypes_in_order[i], set))
+      continue;
+    strbuf_printf(out, "%s%s", first ? "" : " ", dtype_name(dtypes_in_order[i]));
+    first = false;
+  }
+}
+
+static void append_levels(StrBuf *out, OpId op) {
+  bool first = true;
+  for (int level = 0; level < LEVEL_COUNT; level++) {
+    if (!op_allowed_at(op, (Level)level))
+      continue;
+    strbuf_printf(out, "%s%s", first ? "" : " ", level_name((Level)level));
+    first = false;
+  }
+}
+
+static void append_versions(StrBuf *out, const OnnxOpRow *row) {
+  strbuf_printf(out, "%d", row->since);
+  if (row->until)
+    strbuf_printf(out, "-%d", row->until);
+  else
+    strbuf_append_char(out, '+');
+}
+
+static void print_text(StrBuf *out) {
+  for (unsigned op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
+    const OpRow *row = op_row((OpId)op);
+    strbuf_printf(out, "%-46.*s %-40s ", SV_ARG(op_schema((OpId)op)->full),
+                  row->out ? row->out : "-");
+    append_dtypes(out, row->dtypes);
+    strbuf_append_char(out, '\n');
+  }
+  strbuf_append(out, SV("\nONNX operators:\n"));
+  for (uint32_t i = 0; onnx_op_row(i); i++) {
+    const OnnxOpRow *row = onnx_op_row(i);
+    size_t begin = out->size;
+    strbuf_printf(out, "%s%s%s ", row->domain, row->domain[0] ? "." : "", row->name);
+    while (out->size - begin < 34)
+      strbuf_append_char(out, ' ');
+    append_versions(out, row);
+    strbuf_printf(out, "  %s\n", row->lowering ? row->lowering : "");
+  }
+}
+
+/* Table cells may not hold a bar. */
+static void append_cell(StrBuf *out, const char *text) {
+  for (; *text; text++) {
+    if (*text == '|')
+      strbuf_append_char(out, '\\');
+    strbuf_append_char(out, *text);
+  }
+}
+
+static void print_markdown(StrBuf *out) {
+  strbuf_append(out, SV("# Operators\n\nMade by `etc ops --md`.\n\n## Ops of the IR\n\n"
+                        "| op | kernel of the runtime | element types | levels | meaning |\n"
+                        "|---|---|---|---|---|\n"));
+  for (unsigned op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
+    const OpRow *row = op_row((OpId)op);
+    strbuf_append(out, SV("| `"));
+    append_cell(out, row->schema);
+    strbuf_printf(out, "` | %s%s%s | ", row->out ? "`" : "", row->out ? row->out : "none",
+                  row->out ? "`" : "");
+    append_dtypes(out, row->dtypes);
+    strbuf_append(out, SV(" | "));
+    append_levels(out, (OpId)op);
+    strbuf_append(out, SV(" | "));
+    append_cell(out, row->doc);
+    strbuf_append(out, SV(" |\n"));
+  }
+  strbuf_append(out, SV("\n## ONNX operators\n\n| operator | opset | becomes |\n|---|---|---|\n"));
+  for (uint32_t i = 0; onnx_op_row(i); i++) {
+    const OnnxOpRow *row = onnx_op_row(i);
+    strbuf_printf(out, "| %s%s%s | ", row->domain, row->domain[0] ? "." : "", row->name);
+    append_versions(out, row);
+    strbuf_append(out, SV(" | "));
+    append_cell(out, row->lowering ? row->lowering : "");
+    strbuf_append(out, SV(" |\n"));
+  }
+}
+
+static void json_words(JsonWriter *w, const char *key, OpId op, bool levels) {
+  json_key(w, key);
+  json_open_array(w);
+  if (levels) {
+    for (int level = 0; level < LEVEL_COUNT; level++)
+      if (op_allowed_at(op, (Level)level))
+        json_string(w, sv_from(level_name((Level)level)));
+  } else {
+    for (size_t i = 0; i < COUNT_OF(dtypes_in_order); i++)
+      if (op_row(op)->dtypes == 0 || dtype_in(dtypes_in_order[i], op_row(op)->dtypes))
+        json_string(w, sv_from(dtype_name(dtypes_in_order[i])));
+  }
+  json_close_array(w);
+}
+
+static void json_op(JsonWriter *w, OpId op) {
+  const OpRow *row = op_row(op);
+  json_open_object(w);
+  json_key(w, "op");
+  json_string(w, op_schema(op)->full);
+  json_key(w, "schema");
+  json_string(w, sv_from(row->schema));
+  json_key(w, "kernel");
+  if (row->out)
+    json_string(w, sv_from(row->out));
+  else
+    json_null(w);
+  json_words(w, "dtypes", op, false);
+  json_words(w, "levels", op, true);
+  json_key(w, "doc");
+  json_string(w, sv_from(row->doc));
+  json_close_object(w);
+}
+
+static void json_onnx(JsonWriter *w, const OnnxOpRow *row) {
+  json_open_object(w);
+  json_key(w, "domain");
+  json_string(w, sv_from(row->domain));
+  json_key(w, "name");
+  json_string(w, sv_from(row->name));
+  json_key(w, "since");
+  json_int(w, row->since);
+  json_key(w, "until");
+  if (row->until)
+    json_int(w, row->until);
+  else
+    json_null(w);
+  json_key(w, "lowering");
+  json_string(w, sv_from(row->lowering ? row->lowering : ""));
+  json_close_object(w);
+}
+
+static void print_json(StrBuf *out) {
+  JsonWriter w;
+  json_init(&w, out, true);
+  json_open_object(&w);
+  json_key(&w, "ops");
+  json_open_array(&w);
+  for (unsigned op = OP_OUTPUT + 1; op < OP_COUNT; op++)
+    json_op(&w, (OpId)op);
+  json_close_array(&w);
+  json_key(&w, "onnx");
+  json_open_array(&w);
+  for (uint32_t i = 0; onnx_op_row(i); i++)
+    json_onnx(&w, onnx_op_row(i));
+  json_close_array(&w);
+  json_close_object(&w);
+  strbuf_append_char(out, '\n');
+}
+
+int cmd_ops(const CommandLine *line) {
+  EtcStatus status = expect_arguments(line, 0, "");
+  if (status != ETC_OK)
+    return (int)status;
+  if (command_line_has(line, OPT_JSON) && command_line_has(line, OPT_MARKDOWN))
+    return (int)session_usage(line->session, "--md", "give one of them",
+                              "--json and --md exclude each other");
+  StrBuf text;
+  strbuf_init(&text);
+  if (command_line_has(line, OPT_JSON))
+    print_json(&text);
+  else if (command_line_has(line, OPT_MARKDOWN))
+    print_markdown(&text);
+  else
+    print_text(&text);
+  return print_and_release(line, &text);
+}

@@ -1,0 +1,199 @@
+/* Parsing of the command line by the table: --long=VALUE, --long VALUE, -sVALUE, -s VALUE, -MD,
+ * "--" ends options, "-" is an argument. Long options are not abbreviated, so that a new option
+ * never changes what a script means. */
+#include "options.h"
+
+#include "support/text.h"
+
+#define ON(command) (1u << CMD_##command)
+#define EVERY ((1u << CMD_COUNT) - 1)
+
+const CommandRow command_table[CMD_COUNT] = {
+#define COMMAND(id, arguments, summary, description, examples)                                     \
+  {#id, arguments, summary, description, examples},
+#include "options.def"
+};
+
+const OptionRow option_table[OPT_COUNT] = {
+#define OPTION(id, commands, long, short, kind, argument, summary)                                 \
+  {OPT_##id, commands, long, short, KIND_##kind, argument, summary},
+#include "options.def"
+};
+
+static bool applies(const OptionRow *row, CommandId command) {
+  return (row->commands >> command & 1) != 0;
+}
+
+static const OptionRow *find_long(CommandId command, StrView name) {
+  for (unsigned i = 0; i < OPT_COUNT; i++)
+    if (applies(&option_table[i], command) && sv_eq_str(name, option_table[i].long_name))
+      return &option_table[i];
+  return NULL;
+}
+
+static const OptionRow *find_short(CommandId command, StrView name) {
+  for (unsigned i = 0; i < OPT_COUNT; i++)
+    if (applies(&option_table[i], command) && option_table[i].short_name[0] &&
+        sv_eq_str(name, option_table[i].short_name))
+      return &option_table[i];
+  return NULL;
+}
+
+static const char *help_hint(const CommandLine *line) {
+  return arena_printf(&line->session->arena, "'etc help %s' lists the options",
+                      command_table[line->command].name);
+}
+
+static EtcStatus unknown_option(const CommandLine *line, const char *given, StrView name) {
+  const char *names[OPT_COUNT];
+  size_t count = 0;
+  for (unsigned i = 0; i < OPT_COUNT; i++)
+    if (applies(&option_table[i], line->command))
+      names[count++] = option_table[i].long_name;
+  int nearest = text_nearest(name, names, count);
+  const char *hint =
+      nearest < 0 ? help_hint(line)
+                  : arena_printf(&line->session->arena, "did you mean --%s?", names[nearest]);
+  return session_usage(line->session, given, hint, "'etc %s' has no option '%s'",
+                       command_table[line->command].name, given);
+}
+
+static EtcStatus add_option(CommandLine *line, const OptionRow *row, const char *value) {
+  if (row->kind == KIND_VALUE || row->kind == KIND_CHOICE)
+    for (uint32_t i = 0; i < line->option_count; i++)
+      if (line->options[i].row == row)
+        return session_usage(line->session,
+                             arena_printf(&line->session->arena, "--%s", row->long_name),
+                             "give it once", "--%s is given twice", row->long_name);
+  line->options[line->option_count++] = (GivenOption){row, value};
+  return ETC_OK;
+}
+
+/* attached: the value after '=' or right behind the letter, NULL when there is none. *used: whether
+ * next was taken. */
+static EtcStatus take_option(CommandLine *line, const OptionRow *row, const char *attached,
+                             const char *next, bool *used) {
+  const char *dashed = arena_printf(&line->session->arena, "--%s", row->long_name);
+  *used = false;
+  switch (row->kind) {
+  case KIND_FLAG:
+    if (attached)
+      return session_usage(line->session, dashed, NULL, "%s takes no value", dashed);
+    return add_option(line, row, "");
+  case KIND_CHOICE:
+    return add_option(line, row, attached ? attached : "");
+  case KIND_VALUE:
+  case KIND_REPEAT:
+    break;
+  }
+  *used = !attached;
+  if (!attached)
+    attached = next;
+  if (!attached || !attached[0])
+    return session_usage(line->session, dashed, help_hint(line), "%s needs a value: %s", dashed,
+                         row->argument);
+  return add_option(line, row, attached);
+}
+
+static EtcStatus parse_long(CommandLine *line, const char *given, const char *next, bool *used) {
+  const char *name = given + 2, *equals = strchr(name, '=');
+  StrView view = {name, equals ? (size_t)(equals - name) : strlen(name)};
+  const OptionRow *row = find_long(line->command, view);
+  if (!row)
+    return unknown_option(line, given, view);
+  return take_option(line, row, equals ? equals + 1 : NULL, next, used);
+}
+
+static EtcStatus parse_short(CommandLine *line, const char *given, const char *next, bool *used) {
+  StrView whole = sv_from(given + 1), letter = {given + 1, 1};
+  const OptionRow *row = find_short(line->command, whole);
+  if (row)
+    return take_option(line, row, NULL, next, used);
+  row = find_short(line->command, letter);
+  if (!row || (row->kind == KIND_FLAG && whole.size > 1))
+    return unknown_option(line, given, whole);
+  return take_option(line, row, given + 2, next, used);
+}
+
+EtcStatus command_line_parse(CommandLine *line, int argc, char **argv) {
+  Arena *arena = &line->session->arena;
+  bool options = true;
+  line->options = ARENA_ARRAY(arena, GivenOption, (size_t)argc);
+  line->arguments = ARENA_ARRAY(arena, const char *, (size_t)argc);
+  for (int i = 0; i < argc; i++) {
+    const char *given = argv[i], *next = i + 1 < argc ? argv[i + 1] : NULL;
+    bool used = false;
+    EtcStatus status = ETC_OK;
+    if (!options || given[0] != '-' || given[1] == '\0')
+      line->arguments[line->argument_count++] = given;
+    else if (strcmp(given, "--") == 0)
+      options = false;
+    else
+      status = given[1] == '-' ? parse_long(line, given, next, &used)
+                               : parse_short(line, given, next, &used);
+    if (status != ETC_OK)
+      return status;
+    i += used;
+  }
+  line->help = command_line_has(line, OPT_HELP);
+  return ETC_OK;
+}
+
+const char *command_line_value(const CommandLine *line, OptionId id) {
+  for (uint32_t i = 0; i < line->option_count; i++)
+    if (line->options[i].row->id == id)
+      return line->options[i].value;
+  return NULL;
+}
+
+/* Options that only the command knows. */
+static bool is_own(OptionId id) {
+  switch ((int)id) {
+  case OPT_OUTPUT:
+  case OPT_OPT_OUTPUT:
+  case OPT_RUN_OUTPUT:
+  case OPT_STATS_OUTPUT:
+  case OPT_INPUT:
+  case OPT_RUN_METHOD:
+  case OPT_DATA:
+  case OPT_STAGE:
+  case OPT_OPT_PASS:
+  case OPT_JSON:
+  case OPT_MARKDOWN:
+  case OPT_NO_LOCATIONS:
+  case OPT_HELP:
+  case OPT_DIAGNOSTICS: /* these three are applied before anything can be wrong */
+  case OPT_COLOR:
+  case OPT_QUIET:
+    return true;
+  default:
+    return false;
+  }
+}
+
+EtcStatus command_line_apply(const CommandLine *line) {
+  for (uint32_t i = 0; i < line->option_count; i++) {
+    const GivenOption *given = &line->options[i];
+    if (is_own(given->row->id))
+      continue;
+    EtcStatus status = etc_session_set(line->session, given->row->long_name, given->value);
+    if (status != ETC_OK)
+      return status;
+  }
+  return ETC_OK;
+}
+
+CommandId command_find(StrView name) {
+  unsigned i = 0;
+  while (i < CMD_COUNT && !sv_eq_str(name, command_table[i].name))
+    i++;
+  return (CommandId)i;
+}
+
+const char *command_nearest(StrView name) {
+  const char *names[CMD_COUNT];
+  for (unsigned i = 0; i < CMD_COUNT; i++)
+    names[i] = command_table[i].name;
+  int nearest = text_nearest(name, names, CMD_COUNT);
+  return nearest < 0 ? NULL : names[nearest];
+}

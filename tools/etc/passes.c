@@ -1,0 +1,67 @@
+/* etc passes: the pipeline as it is in the tables. */
+#include "command.h"
+#include "support/json.h"
+
+static void print_text(StrBuf *out) {
+  for (int stage = 0; stage < STAGE_COUNT; stage++) {
+    strbuf_printf(out, "%-14s %-11s %s\n", stage_name((StageId)stage),
+                  level_name(stage_level((StageId)stage)), stage_summary((StageId)stage));
+    for (uint32_t i = 0; i < pass_table_size; i++)
+      if (pass_table[i].stage == (StageId)stage)
+        strbuf_printf(out, "  %-20s %s %s\n", pass_table[i].name,
+                      pass_table[i].skippable ? " " : "!", pass_table[i].summary);
+  }
+  strbuf_append(out, SV("\n!: cannot be left out (--skip-pass, --bisect-limit)\n"));
+}
+
+static void print_pass_json(JsonWriter *w, const PassRow *row) {
+  json_open_object(w);
+  json_key(w, "pass");
+  json_string(w, sv_from(row->name));
+  json_key(w, "from");
+  json_string(w, sv_from(level_name(row->level_in)));
+  json_key(w, "to");
+  json_string(w, sv_from(level_name(row->level_out)));
+  json_key(w, "skippable");
+  json_bool(w, row->skippable);
+  json_key(w, "summary");
+  json_string(w, sv_from(row->summary));
+  json_close_object(w);
+}
+
+static void print_json(StrBuf *out) {
+  JsonWriter w;
+  json_init(&w, out, true);
+  json_open_array(&w);
+  for (int stage = 0; stage < STAGE_COUNT; stage++) {
+    json_open_object(&w);
+    json_key(&w, "stage");
+    json_string(&w, sv_from(stage_name((StageId)stage)));
+    json_key(&w, "level");
+    json_string(&w, sv_from(level_name(stage_level((StageId)stage))));
+    json_key(&w, "summary");
+    json_string(&w, sv_from(stage_summary((StageId)stage)));
+    json_key(&w, "passes");
+    json_open_array(&w);
+    for (uint32_t i = 0; i < pass_table_size; i++)
+      if (pass_table[i].stage == (StageId)stage)
+        print_pass_json(&w, &pass_table[i]);
+    json_close_array(&w);
+    json_close_object(&w);
+  }
+  json_close_array(&w);
+  strbuf_append_char(out, '\n');
+}
+
+int cmd_passes(const CommandLine *line) {
+  EtcStatus status = expect_arguments(line, 0, "");
+  if (status != ETC_OK)
+    return (int)status;
+  StrBuf text;
+  strbuf_init(&text);
+  if (command_line_has(line, OPT_JSON))
+    print_json(&text);
+  else
+    print_text(&text);
+  return print_and_release(line, &text);
+}

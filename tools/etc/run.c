@@ -1,0 +1,266 @@
+/* etc run: one method on the reference interpreter, arrays in and out. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <sys/stat.h>
+
+#include "command.h"
+#include "interp/interp.h"
+#include "interp/npy.h"
+#include "support/text.h"
+
+typedef struct Arrays {
+  NpyArray *items; /* by input of the graph */
+  bool *given;
+  Tensor *tensors;
+  uint32_t count;
+} Arrays;
+
+static StrView value_name(const Graph *g, ValueId v) {
+  return intern_get(&g->ctx->names, value_cget(g, v)->name);
+}
+
+/* --- inputs --- */
+
+/* Index of the input that a name or position means, or -1. Names go first. */
+static int find_input(const Graph *g, StrView name) {
+  for (uint32_t i = 0; i < g->input_count; i++)
+    if (name.size && sv_eq(name, value_name(g, g->inputs[i])))
+      return (int)i;
+  uint64_t position;
+  if (text_parse_u64(name, &position) && position < g->input_count)
+    return (int)position;
+  return -1;
+}
+
+/* NAME=FILE; names and files may hold '=' themselves: the first one that ends a known name counts.
+ */
+static int split_input(const Graph *g, const char *value, StrView *name, const char **path) {
+  const char *first = strchr(value, '=');
+  if (!first)
+    return -2;
+  for (const char *at = first; at; at = strchr(at + 1, '=')) {
+    *name = (StrView){value, (size_t)(at - value)};
+    *path = at + 1;
+    int index = find_input(g, *name);
+    if (index >= 0)
+      return index;
+  }
+  *name = (StrView){value, (size_t)(first - value)};
+  *path = first + 1;
+  return -1;
+}
+
+static void append_input(const Graph *g, uint32_t i, StrBuf *out) {
+  strbuf_printf(out, "%u ", i);
+  StrView name = value_name(g, g->inputs[i]);
+  if (name.size) {
+    strbuf_append_char(out, '\'');
+    strbuf_append_printable(out, name);
+    strbuf_append(out, SV("' "));
+  }
+  type_print(g, value_type(g, g->inputs[i]), out);
+}
+
+static EtcStatus unknown_input(Session *s, const Graph *g, StrView name) {
+  const char **names = ARENA_ARRAY(&s->arena, const char *, g->input_count);
+  for (uint32_t i = 0; i < g->input_count; i++)
+    names[i] = arena_strdup(&s->arena, value_name(g, g->inputs[i]));
+  int nearest = text_nearest(name, names, g->input_count);
+  DiagPlace place = DIAG_NOWHERE;
+  place.option = SV("--input");
+  Diag *d = diag_begin(&s->sink, DIAG_RUN_INPUT_UNKNOWN, place);
+  diag_message(d, "the method has no input '" SV_FMT "'", SV_ARG(name));
+  for (uint32_t i = 0; i < g->input_count && i < 16; i++) {
+    StrBuf text;
+    strbuf_init(&text);
+    append_input(g, i, &text);
+    diag_note(d, "input %s", strbuf_cstr(&text));
+    strbuf_release(&text);
+  }
+  if (nearest >= 0 && names[nearest][0])
+    diag_hint(d, "did you mean '%s'?", names[nearest]);
+  else
+    diag_hint(d, "name an input as listed, or by its position");
+  return session_status(diag_end(d));
+}
+
+static EtcStatus read_input(Session *s, const Graph *g, Arrays *arrays, const char *value) {
+  StrView name = {0};
+  const char *path = NULL;
+  int index = split_input(g, value, &name, &path);
+  if (index == -2 || (path && !path[0]))
+    return session_usage(s, "--input", "write --input NAME=FILE.npy", "'%s' is no name and file",
+                         value);
+  if (index < 0)
+    return unknown_input(s, g, name);
+  if (arrays->given[index])
+    return session_usage(s, "--input", "give each input once", "input '" SV_FMT "' is given twice",
+                         SV_ARG(name));
+  DType expected = value_dtype(g, g->inputs[index]);
+  Status status = npy_read(&arrays->items[index], &s->arena, &s->sink, path, expected);
+  arrays->given[index] = status == STATUS_OK;
+  arrays->tensors[index] = arrays->items[index].tensor;
+  return session_status(status);
+}
+
+/* All that are missing, each with what it has to be. */
+static EtcStatus check_all_given(Session *s, const Graph *g, const Arrays *arrays) {
+  EtcStatus status = ETC_OK;
+  for (uint32_t i = 0; i < g->input_count; i++) {
+    if (arrays->given[i])
+      continue;
+    StrBuf text;
+    strbuf_init(&text);
+    append_input(g, i, &text);
+    DiagPlace place = DIAG_NOWHERE;
+    place.option = SV("--input");
+    Diag *d = diag_begin(&s->sink, DIAG_RUN_INPUT_MISSING, place);
+    diag_message(d, "there is no value for input %s", strbuf_cstr(&text));
+    StrView name = value_name(g, g->inputs[i]);
+    if (name.size)
+      diag_hint(d, "add --input " SV_FMT "=FILE.npy", SV_ARG(name));
+    else
+      diag_hint(d, "add --input %u=FILE.npy", i);
+    status = session_status(diag_end(d));
+    strbuf_release(&text);
+  }
+  return status;
+}
+
+static EtcStatus read_inputs(const CommandLine *line, const Graph *g, Arrays *arrays) {
+  Session *s = line->session;
+  arrays->count = g->input_count;
+  arrays->items = ARENA_ARRAY(&s->arena, NpyArray, g->input_count);
+  arrays->given = ARENA_ARRAY(&s->arena, bool, g->input_count);
+  arrays->tensors = ARENA_ARRAY(&s->arena, Tensor, g->input_count);
+  for (uint32_t i = 0; i < line->option_count; i++) {
+    if (line->options[i].row->id != OPT_INPUT)
+      continue;
+    EtcStatus status = read_input(s, g, arrays, line->options[i].value);
+    if (status != ETC_OK)
+      return status;
+  }
+  return check_all_given(s, g, arrays);
+}
+
+/* --- outputs --- */
+
+static char file_character(char c) {
+  bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+  return plain || (c && strchr("._-+@", c)) ? c : '_';
+}
+
+/* The rule is in the help text of the command. */
+static char *file_stem(Session *s, const Graph *g, uint32_t i) {
+  StrView name = intern_get(&g->ctx->names, graph_output_name(g, i));
+  if (name.size == 0)
+    return arena_printf(&s->arena, "output_%u", i);
+  if (name.size > 200)
+    name.size = 200;
+  char *stem = arena_strdup(&s->arena, name);
+  for (size_t k = 0; k < name.size; k++)
+    stem[k] = file_character(name.data[k]);
+  if (stem[0] == '.')
+    stem[0] = '_';
+  return stem;
+}
+
+static bool is_taken(char **stems, uint32_t count, const char *stem) {
+  for (uint32_t i = 0; i < count; i++)
+    if (strcmp(stems[i], stem) == 0)
+      return true;
+  return false;
+}
+
+static Status write_outputs(Session *s, const Graph *g, const Tensor *outputs, const char *folder) {
+  uint32_t count = graph_output_count(g);
+  char **stems = ARENA_ARRAY(&s->arena, char *, count);
+  if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+    return diag_report(&s->sink, DIAG_FILE_WRITE, DIAG_NOWHERE, "cannot make folder '%s': %s",
+                       folder, strerror(errno));
+  for (uint32_t i = 0; i < count; i++) {
+    char *stem = file_stem(s, g, i);
+    stems[i] = stem;
+    for (unsigned n = 2; is_taken(stems, i, stems[i]); n++)
+      stems[i] = arena_printf(&s->arena, "%s-%u", stem, n);
+    TRY(npy_write(&outputs[i], &s->arena, &s->sink,
+                  arena_printf(&s->arena, "%s/%s.npy", folder, stems[i])));
+  }
+  return STATUS_OK;
+}
+
+static void append_statistics(StrBuf *out, const Tensor *t) {
+  double low = INFINITY, high = -INFINITY, sum = 0;
+  int64_t count = tensor_numel(t), numbers = 0;
+  for (int64_t i = 0; i < count; i++) {
+    double value = tensor_load(t, i);
+    if (isnan(value))
+      continue;
+    low = value < low ? value : low;
+    high = value > high ? value : high;
+    sum += value;
+    numbers++;
+  }
+  if (numbers)
+    strbuf_printf(out, "  min %.6g max %.6g mean %.6g", low, high, sum / (double)numbers);
+  if (numbers < count)
+    strbuf_printf(out, "  NaN %" PRId64, count - numbers);
+}
+
+static void print_outputs(const Graph *g, const Tensor *outputs, StrBuf *out) {
+  for (uint32_t i = 0; i < graph_output_count(g); i++) {
+    const Tensor *t = &outputs[i];
+    StrView name = intern_get(&g->ctx->names, graph_output_name(g, i));
+    if (name.size)
+      strbuf_append_printable(out, name);
+    else
+      strbuf_printf(out, "output_%u", i);
+    strbuf_printf(out, "  %s[", dtype_name(t->dtype));
+    for (uint32_t d = 0; d < t->rank; d++)
+      strbuf_printf(out, "%s%" PRId64, d ? ", " : "", t->dims[d]);
+    strbuf_append_char(out, ']');
+    if (dtype_in(t->dtype, DTS_REAL_BOOL))
+      append_statistics(out, t);
+    strbuf_append_char(out, '\n');
+  }
+}
+
+static EtcStatus run_method(const CommandLine *line, Graph *g, const Arrays *arrays) {
+  Session *s = line->session;
+  uint32_t count = graph_output_count(g);
+  Tensor *outputs = ARENA_ARRAY(&s->arena, Tensor, count);
+  EtcStatus status =
+      session_status(interp_run(g, arrays->tensors, arrays->count, &s->arena, outputs));
+  if (status != ETC_OK)
+    return status;
+  const char *folder = command_line_value(line, OPT_RUN_OUTPUT);
+  if (folder)
+    return session_status(write_outputs(s, g, outputs, folder));
+  StrBuf text;
+  strbuf_init(&text);
+  print_outputs(g, outputs, &text);
+  return (EtcStatus)print_and_release(line, &text);
+}
+
+int cmd_run(const CommandLine *line) {
+  Session *s = line->session;
+  Method *method = NULL;
+  Arrays arrays = {0};
+  EtcStatus status = command_line_apply(line);
+  if (status == ETC_OK)
+    status = load_model(line, true);
+  const char *name = command_line_value(line, OPT_RUN_METHOD);
+  if (status == ETC_OK && session_method(s, sv_from(name ? name : ""), &method) != STATUS_OK)
+    status = ETC_USAGE;
+  if (status == ETC_OK)
+    status = read_inputs(line, method->graph, &arrays);
+  if (status == ETC_OK) {
+    s->ctx.model_path = sv_from(method->source->path);
+    status = run_method(line, method->graph, &arrays);
+  }
+  for (uint32_t i = 0; i < arrays.count; i++)
+    if (arrays.given[i])
+      npy_close(&arrays.items[i]);
+  return (int)status;
+}

@@ -1,0 +1,120 @@
+/* Only calls that are safe in a handler (signal-safety(7)): write, unlink inside
+ * atomic_file_remove_pending, _exit, raise.
+ *
+ * Faults are caught on a stack of their own, so that an overflow of the main one is reported too.
+ * Under AddressSanitizer they are left to it. BUG() ends with exit(70): on_exit adds the pass to
+ * its message. */
+#include "signals.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "support/files.h"
+
+enum { EXIT_FAULT = 70, EXIT_INTERRUPTED = 130 };
+
+/* Handlers can only reach what lives at file scope. */
+static PassProgress progress;
+static char fault_stack[64 * 1024];
+
+static void say(const char *text) {
+  size_t size = strlen(text);
+  while (size) {
+    ssize_t written = write(STDERR_FILENO, text, size);
+    if (written <= 0)
+      return;
+    text += written;
+    size -= (size_t)written;
+  }
+}
+
+static void say_number(uint32_t value) {
+  char digits[12];
+  size_t at = sizeof digits - 1;
+  digits[at] = '\0';
+  do
+    digits[--at] = (char)('0' + value % 10);
+  while (value /= 10);
+  say(digits + at);
+}
+
+static void say_progress(void) {
+  const char *pass = progress.pass;
+  if (!pass)
+    return;
+  say("etc: it happened in pass '");
+  say(pass);
+  say("' (run ");
+  say_number(progress.number);
+  say(", stage ");
+  say(progress.stage);
+  say(")\netc: the same command with --print-before=");
+  say(pass);
+  say(" shows the graph that the pass was given\n");
+}
+
+static void on_interrupt(int number) {
+  (void)number;
+  atomic_file_remove_pending();
+  _exit(EXIT_INTERRUPTED);
+}
+
+/* Ends by the signal itself, as the caller expects. */
+static void on_end(int number) {
+  atomic_file_remove_pending();
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+static void on_fault(int number) {
+  atomic_file_remove_pending();
+  say(number == SIGSEGV   ? "etc: internal error: segmentation fault\n"
+      : number == SIGFPE  ? "etc: internal error: arithmetic fault\n"
+      : number == SIGABRT ? "etc: internal error: aborted\n"
+                          : "etc: internal error: illegal instruction\n");
+  say_progress();
+  say("etc: this is a fault of etc, not of the model; please report it with the command line\n");
+  _exit(EXIT_FAULT);
+}
+
+/* A mapped file became shorter while it was read. */
+static void on_truncated(int number) {
+  (void)number;
+  atomic_file_remove_pending();
+  say("error: an input file changed while it was being read [E0108]\n");
+  _exit(1);
+}
+
+static void on_end_of_process(int status, void *unused) {
+  (void)unused;
+  if (status == EXIT_FAULT)
+    say_progress();
+}
+
+static void catch_signal(int number, void (*handler)(int), int flags) {
+  struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+  sigemptyset(&action.sa_mask);
+  sigaction(number, &action, NULL);
+}
+
+PassProgress *signals_install(void) {
+  catch_signal(SIGINT, on_interrupt, 0);
+  catch_signal(SIGTERM, on_end, 0);
+  catch_signal(SIGHUP, on_end, 0);
+  catch_signal(SIGPIPE, on_end, 0);
+#if !defined(__SANITIZE_ADDRESS__)
+  stack_t stack = {.ss_sp = fault_stack, .ss_size = sizeof fault_stack};
+  sigaltstack(&stack, NULL);
+  const int faults[] = {SIGSEGV, SIGFPE, SIGABRT, SIGILL};
+  for (size_t i = 0; i < COUNT_OF(faults); i++)
+    catch_signal(faults[i], on_fault, SA_ONSTACK);
+  catch_signal(SIGBUS, on_truncated, SA_ONSTACK);
+#else
+  (void)on_fault;
+  (void)on_truncated;
+  (void)fault_stack;
+#endif
+  on_exit(on_end_of_process, NULL);
+  return &progress;
+}
