@@ -65,10 +65,11 @@ static Status layout_of(Graph *g, NodeId n, const Dims *self, IndexLayout *l) {
   return STATUS_OK;
 }
 
-/* Checks masks against the dims they stand for; gives the bound of the number of true elements. */
-static Status check_masks(Graph *g, NodeId n, const Dims *self, int64_t *bound) {
+/* Checks masks against the dims they stand for; gives the bound of the number of true elements, and
+ * the last mask. */
+static Status check_masks(Graph *g, NodeId n, const Dims *self, int64_t *bound, ValueId *only) {
   *bound = INT64_MAX;
-  uint32_t at = 0;
+  uint32_t at = 0, masks = 0;
   for (uint32_t i = 0; i < node_arg(g, n, 1)->count; i++) {
     ValueId v;
     TRY(arg_list_tensor(g, n, 1, i, true, &v));
@@ -81,6 +82,7 @@ static Status check_masks(Graph *g, NodeId n, const Dims *self, int64_t *bound) 
       TRY(shape_equal(g, n, mask.d[d], self->d[at + d], "dims of a mask and of self"));
     *bound = min_i64(*bound, sym_upper(&g->syms, dims_numel(g, &mask)));
     at += mask.rank;
+    *only = masks++ ? 0 : v;
   }
   return STATUS_OK;
 }
@@ -108,10 +110,11 @@ static Status indexed_dims(Graph *g, NodeId n, const Dims *self, Dims *out) {
   Dims block = {0};
   if (l.has_mask) {
     int64_t bound;
-    TRY(check_masks(g, n, self, &bound));
+    ValueId mask = 0;
+    TRY(check_masks(g, n, self, &bound, &mask));
     uint32_t at = l.block_at + l.block_rank - 1;
     if (node_cget(g, n)->op == OP_INDEX_TENSOR)
-      count = shape_unbacked(g, n, 0, l.result_rank, at, bound);
+      count = shape_count(g, n, l.result_rank, at, bound, mask);
     else
       count =
           1; /* values of an index_put broadcast; what they broadcast to is checked while running */

@@ -12,9 +12,11 @@ Status shape_index_tensor(Graph *g, NodeId n, uint32_t arg, ValueId *index);
  * larger than self's. A 0-d tensor counts as one of shape [1]. dim_arg is the argument with the
  * dim. */
 Status shape_index_within(Graph *g, NodeId n, uint32_t dim_arg, ValueId self, ValueId index);
-/* The size, known only while running, of dim `at` of result i: a new unbacked symbol in [0, bound],
- * or what the result's type already has there when the rule runs again. rank is the result's. */
-SymInt shape_unbacked(Graph *g, NodeId n, uint32_t i, uint32_t rank, uint32_t at, int64_t bound);
+/* The size of dim `at` of result 0, of the given rank, that depends on how many elements of
+ * `counted` are not zero (0: on something else). What the result's type already has there when the
+ * rule runs again; the count when `counted` is a constant; else a new unbacked symbol in [0,
+ * bound]. */
+SymInt shape_count(Graph *g, NodeId n, uint32_t rank, uint32_t at, int64_t bound, ValueId counted);
 
 /* Every position of an index tensor with the element of self that it names (as first), and of a
  * source (as second). */

@@ -6,13 +6,30 @@
 
 /* --- shape rules --- */
 
-SymInt shape_unbacked(Graph *g, NodeId n, uint32_t i, uint32_t rank, uint32_t at, int64_t bound) {
-  const Type *t = value_type(g, node_result(g, n, i));
+/* Elements of a constant that are not zero. Its bytes may be unaligned; -0.0 is zero. */
+static int64_t count_constant(const Graph *g, ValueId v) {
+  const Constant *c = value_constant(g, v);
+  DType dtype = value_dtype(g, v);
+  unsigned size = dtype_size(dtype);
+  uint64_t sign = dtype_is_float(dtype) ? (uint64_t)1 << (8 * size - 1) : 0;
+  int64_t count = 0;
+  for (uint64_t at = 0; size && at + size <= c->size; at += size) {
+    uint64_t bits = 0;
+    memcpy(&bits, c->data + at, size);
+    count += (bits & ~sign) != 0;
+  }
+  return count;
+}
+
+SymInt shape_count(Graph *g, NodeId n, uint32_t rank, uint32_t at, int64_t bound, ValueId counted) {
+  const Type *t = value_type(g, node_result(g, n, 0));
   if (t->kind == TYPE_TENSOR && t->rank == rank && at < rank) {
     SymInt have = t->dims[at];
     if (!sym_is_const(have) || (have >= 0 && have <= bound))
       return have;
   }
+  if (counted && value_is_const(g, counted))
+    return count_constant(g, counted);
   return sym_symbol(&g->syms, SV(""), 0, max_i64(bound, 0), true);
 }
 
@@ -20,9 +37,26 @@ Status shape_nonzero(Graph *g, NodeId n) {
   ValueId self;
   TRY(arg_tensor(g, n, 0, &self));
   Dims in = dims_of(g, self), out = {.rank = 2};
-  out.d[0] = shape_unbacked(g, n, 0, 2, 0, sym_upper(&g->syms, dims_numel(g, &in)));
+  out.d[0] = shape_count(g, n, 2, 0, sym_upper(&g->syms, dims_numel(g, &in)), self);
   out.d[1] = in.rank;
   return shape_result(g, n, 0, DTYPE_I64, &out);
+}
+
+/* Sum of a constant of i64 or i32 that holds no negative numbers. */
+static Status sum_constant(Graph *g, NodeId n, ValueId v, SymInt *out) {
+  const Constant *c = value_constant(g, v);
+  unsigned size = dtype_size(value_dtype(g, v));
+  int64_t sum = 0;
+  for (uint64_t at = 0; at + size <= c->size; at += size) {
+    int32_t narrow = 0;
+    int64_t times = 0;
+    memcpy(size == sizeof narrow ? (void *)&narrow : (void *)&times, c->data + at, size);
+    times += narrow;
+    if (times < 0 || !add_i64(sum, times, &sum))
+      return bad_arg(g, n, "repeats hold %lld", (long long)times);
+  }
+  *out = sym_const(sum);
+  return STATUS_OK;
 }
 
 Status shape_repeat_interleave(Graph *g, NodeId n) {
@@ -33,8 +67,10 @@ Status shape_repeat_interleave(Graph *g, NodeId n) {
     return bad_shape(g, n, "repeats has rank %u, must be 1", value_rank(g, repeats));
   if (node_arg(g, n, 1)->kind != ARG_NONE)
     TRY(arg_int(g, n, 1, &out.d[0]));
+  else if (value_is_const(g, repeats))
+    TRY(sum_constant(g, n, repeats, &out.d[0]));
   else
-    out.d[0] = shape_unbacked(g, n, 0, 1, 0, INT64_MAX);
+    out.d[0] = shape_count(g, n, 1, 0, INT64_MAX, 0);
   return shape_result(g, n, 0, value_dtype(g, repeats), &out);
 }
 

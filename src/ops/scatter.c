@@ -59,7 +59,10 @@ Status shape_masked_select(Graph *g, NodeId n) {
   TRY(mask_arg(g, n, 1, &mask));
   Dims all = dims_of(g, self), other = dims_of(g, mask), out = {.rank = 1};
   TRY(shape_broadcast(g, n, &all, &other));
-  out.d[0] = shape_unbacked(g, n, 0, 1, 0, sym_upper(&g->syms, dims_numel(g, &all)));
+  bool whole = other.rank == all.rank &&
+               (all.rank == 0 || memcmp(other.d, all.d, all.rank * sizeof all.d[0]) == 0);
+  int64_t bound = sym_upper(&g->syms, dims_numel(g, &all));
+  out.d[0] = shape_count(g, n, 1, 0, bound, whole ? mask : 0);
   return shape_result(g, n, 0, value_dtype(g, self), &out);
 }
 

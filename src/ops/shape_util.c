@@ -315,7 +315,9 @@ Status shape_window(Graph *g, NodeId n, const Window *w, SymInt *out) {
   SymTable *t = &g->syms;
   SymInt span = sym_add(t, sym_mul(t, w->dilation, sym_sub(t, w->kernel, 1)), 1);
   SymInt padded = sym_add(t, w->in, sym_add(t, w->pad_begin, w->pad_end));
-  TRY(shape_at_least(g, n, padded, span, "the padded size under the kernel's window"));
+  /* with ceil_mode the only window may reach past the end by less than a stride */
+  SymInt reach = w->ceil_mode ? sym_add(t, padded, w->stride - 1) : padded;
+  TRY(shape_at_least(g, n, reach, span, "the padded size under the kernel's window"));
   SymInt room = sym_sub(t, padded, span);
   if (!w->ceil_mode) {
     *out = sym_add(t, sym_floordiv(t, room, w->stride), 1);
