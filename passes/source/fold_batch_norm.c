@@ -1,0 +1,143 @@
+/* Batch norm at inference is a factor and a shift per channel: after a convolution or linear with
+ * constant weights both go into weight and bias; elsewhere the norm stays a kernel of its own. y =
+ * (conv(x) - mean) * s + bias, s = scale / sqrt(var + eps): weight' = weight * s, bias' = (bias -
+ * mean) * s + shift. Computed in double precision for f32, rounded once. */
+#include <math.h>
+
+#include "ir/builder.h"
+#include "ir/match.h"
+#include "ops/kernel.h"
+#include "interp/interp.h"
+#include "passes/pass.h"
+
+typedef struct Affine {
+  int64_t channels;
+  double *factor, *shift;
+} Affine;
+
+static bool load(const Graph *g, ValueId v, Arena *arena, int64_t channels, double *out) {
+  if (!v || !value_is_const(g, v) || value_dtype(g, v) != DTYPE_F32)
+    return false;
+  Tensor t = interp_constant(g, v, arena);
+  if (tensor_numel(&t) != channels)
+    return false;
+  for (int64_t i = 0; i < channels; i++)
+    out[i] = tensor_load(&t, i);
+  return true;
+}
+
+/* Factor and shift of a batch norm with constant statistics. */
+static bool affine_of(const Graph *g, NodeId n, Arena *arena, Affine *a) {
+  SymInt channels = value_dim(g, node_value(g, n, 0), 1);
+  if (!sym_is_const(channels) || channels <= 0 || channels > (1 << 20))
+    return false;
+  a->channels = channels;
+  a->factor = ARENA_ARRAY(arena, double, (size_t)channels);
+  a->shift = ARENA_ARRAY(arena, double, (size_t)channels);
+  double *mean = ARENA_ARRAY(arena, double, (size_t)channels),
+         *var = ARENA_ARRAY(arena, double, (size_t)channels);
+  for (int64_t i = 0; i < channels; i++)
+    a->factor[i] = 1;
+  bool scaled = node_absent(g, n, 1) || load(g, node_value(g, n, 1), arena, channels, a->factor);
+  bool shifted = node_absent(g, n, 2) || load(g, node_value(g, n, 2), arena, channels, a->shift);
+  if (!scaled || !shifted || !load(g, node_value(g, n, 3), arena, channels, mean) ||
+      !load(g, node_value(g, n, 4), arena, channels, var))
+    return false;
+  double eps = node_scalar(g, n, 6);
+  for (int64_t i = 0; i < channels; i++) {
+    if (!(var[i] + eps > 0)) /* negative variance: the kernel's NaN must show */
+      return false;
+    a->factor[i] /= sqrt(var[i] + eps);
+    a->shift[i] -= mean[i] * a->factor[i];
+  }
+  return true;
+}
+
+/* The weight with output channel c times factor[c]. Plain weights have channels first; transposed
+ * ones second, by group. */
+static ValueId scale_weight(Builder *b, ValueId weight, const Affine *a, bool transposed,
+                            int64_t groups) {
+  Graph *g = b->g;
+  Arena scratch;
+  arena_init(&scratch);
+  Tensor t = interp_constant(g, weight, &scratch);
+  const float *in = t.data;
+  float *out = arena_alloc(&g->arena, tensor_bytes(&t));
+  int64_t inner = 1, outer = t.dims[0];
+  for (uint32_t i = transposed ? 2 : 1; i < t.rank; i++)
+    inner *= t.dims[i];
+  int64_t per_group = transposed ? t.dims[1] : 1, in_per_group = transposed ? outer / groups : 1;
+  for (int64_t o = 0; o < outer; o++)
+    for (int64_t k = 0; k < per_group; k++) {
+      double factor = a->factor[transposed ? o / in_per_group * per_group + k : o];
+      for (int64_t i = 0; i < inner; i++, in++)
+        *out++ = (float)((double)*in * factor);
+    }
+  uint64_t bytes = tensor_bytes(&t);
+  ValueId v = graph_add_constant(g, value_cget(g, weight)->type,
+                                 (Constant){.data = (uint8_t *)out - bytes, .size = bytes},
+                                 value_cget(g, weight)->name);
+  arena_release(&scratch);
+  return v;
+}
+
+static ValueId new_bias(Builder *b, ValueId bias, const Affine *a, Arena *arena) {
+  double *old = ARENA_ARRAY(arena, double, (size_t)a->channels);
+  if (bias && !load(b->g, bias, arena, a->channels, old))
+    return 0;
+  float *data = ARENA_ARRAY(arena, float, (size_t)a->channels);
+  for (int64_t i = 0; i < a->channels; i++)
+    data[i] = (float)(old[i] * a->factor[i] + a->shift[i]);
+  return build_const(b, DTYPE_F32, 1, &a->channels, data);
+}
+
+/* Bias must be readable before the weight is touched. */
+static bool foldable(const Graph *g, NodeId n, uint32_t bias_arg) {
+  ValueId w = node_value(g, n, 1), bias = node_value(g, n, bias_arg);
+  return value_is_const(g, w) && value_dtype(g, w) == DTYPE_F32 &&
+         (!bias || (value_is_const(g, bias) && value_dtype(g, bias) == DTYPE_F32));
+}
+
+static ValueId fold_into(Builder *b, NodeId producer, const Affine *a, Arena *arena) {
+  Graph *g = b->g;
+  bool conv = node_cget(g, producer)->op == OP_CONVOLUTION,
+       transposed = conv && node_bool(g, producer, 6);
+  int64_t groups = conv ? node_int(g, producer, 8) : 1;
+  ArgIn args[9];
+  uint32_t count = node_cget(g, producer)->arg_count;
+  for (uint32_t i = 0; i < count; i++)
+    args[i] = node_arg_in(g, producer, i, arena);
+  ValueId bias = new_bias(b, node_value(g, producer, 2), a, arena);
+  if (!bias)
+    return 0;
+  args[1] = A_VAL(scale_weight(b, node_value(g, producer, 1), a, transposed, groups));
+  args[2] = A_VAL(bias);
+  return build_args(b, node_cget(g, producer)->op, args, count);
+}
+
+Status pass_fold_batch_norm(PassContext *p, Graph *g) {
+  Builder b = builder_make(g, 0, 0);
+  uint64_t folded = 0;
+  for (NodeId n = g->first, next; n && b.status == STATUS_OK; n = next) {
+    next = node_cget(g, n)->next;
+    if (node_cget(g, n)->op != OP_NATIVE_BATCH_NORM_LEGIT_NO_TRAINING)
+      continue;
+    ValueId x = node_value(g, n, 0);
+    NodeId producer = match_op_once(g, x, OP_CONVOLUTION);
+    if (!producer && value_rank(g, x) == 2)
+      producer = match_op_once(g, x, OP_LINEAR);
+    Affine a;
+    if (!producer || !foldable(g, producer, 2) || !affine_of(g, n, p->scratch, &a))
+      continue;
+    b.before = n;
+    b.loc = node_cget(g, n)->loc;
+    ValueId y = fold_into(&b, producer, &a, p->scratch);
+    if (!y)
+      continue;
+    value_get(g, y)->name = value_cget(g, node_result(g, n, 0))->name;
+    graph_replace_uses(g, node_result(g, n, 0), y);
+    folded++;
+  }
+  pass_count(p, "batch norms folded", folded);
+  return b.status;
+}

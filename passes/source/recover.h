@@ -1,0 +1,20 @@
+/* A pass that looks for the last node of a spelt-out op and puts the op in its place. */
+#ifndef ETC_PASSES_SOURCE_RECOVER_H
+#define ETC_PASSES_SOURCE_RECOVER_H
+
+#include "ir/builder.h"
+#include "ir/match.h"
+#include "passes/pass.h"
+
+/* Builds the recovered op before node n with b and returns its value, or returns 0. */
+typedef ValueId Recover(Builder *b, NodeId n);
+typedef struct RecoverRow {
+  OpId root; /* op of the last node of the pattern */
+  Recover *recover;
+  const char *name; /* for the statistics */
+} RecoverRow;
+
+/* Tries each row at each node, in order; dead nodes are left to eliminate_dead. */
+Status recover_run(PassContext *p, Graph *g, const RecoverRow *rows, uint32_t count);
+
+#endif

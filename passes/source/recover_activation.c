@@ -1,0 +1,155 @@
+/* gelu, silu, hardswish and hardsigmoid as exporters spell them. Constants are compared with a
+ * tolerance of 1e-3 relative: exporters write sqrt(2) and 0.044715 in half, single or double
+ * precision. */
+#include "passes/source/recover.h"
+
+#define SQRT_2 1.4142135623730951
+#define SQRT_2_OVER_PI 0.7978845608028654
+
+/* v = x / sqrt(2) or x * (1 / sqrt(2)). */
+static bool over_sqrt_2(const Graph *g, ValueId v, ValueId *x) {
+  double c;
+  if (match_then_number(g, v, OP_DIV_TENSOR, x, &c))
+    return match_close(c, SQRT_2, 1e-3);
+  return match_with_number(g, v, OP_MUL_TENSOR, x, &c) && match_close(c, 1 / SQRT_2, 1e-3);
+}
+
+/* v = 1 + erf(x / sqrt(2)) */
+static bool erf_gate(const Graph *g, ValueId v, ValueId *x) {
+  ValueId e;
+  double one;
+  if (!match_with_number(g, v, OP_ADD_TENSOR, &e, &one) || one != 1)
+    return false;
+  NodeId n = match_op(g, e, OP_ERF);
+  return n && over_sqrt_2(g, node_value(g, n, 0), x);
+}
+
+/* v = sqrt(2 / pi) * (x + 0.044715 * x^3) */
+static bool tanh_argument(const Graph *g, ValueId v, ValueId *x) {
+  ValueId sum, cubic, cube, square;
+  double c;
+  if (!match_with_number(g, v, OP_MUL_TENSOR, &sum, &c) || !match_close(c, SQRT_2_OVER_PI, 1e-3))
+    return false;
+  NodeId add = match_op(g, sum, OP_ADD_TENSOR);
+  for (uint32_t i = 0; add && i < 2; i++) {
+    *x = node_value(g, add, i);
+    cubic = node_value(g, add, 1 - i);
+    if (!match_with_number(g, cubic, OP_MUL_TENSOR, &cube, &c) || !match_close(c, 0.044715, 1e-3))
+      continue;
+    NodeId power = match_op(g, cube, OP_POW_TENSOR_SCALAR);
+    if (power && node_value(g, power, 0) == *x && node_scalar(g, power, 1) == 3)
+      return true;
+    if (match_other(g, cube, OP_MUL_TENSOR, *x, &square) && match_op(g, square, OP_MUL_TENSOR) &&
+        match_other(g, square, OP_MUL_TENSOR, *x, &square) && square == *x)
+      return true;
+  }
+  return false;
+}
+
+/* v = 1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)) */
+static bool tanh_gate(const Graph *g, ValueId v, ValueId *x) {
+  ValueId t;
+  double one;
+  if (!match_with_number(g, v, OP_ADD_TENSOR, &t, &one) || one != 1)
+    return false;
+  NodeId n = match_op(g, t, OP_TANH);
+  return n && tanh_argument(g, node_value(g, n, 0), x);
+}
+
+typedef bool Gate(const Graph *g, ValueId v, ValueId *x);
+
+/* v is x * 0.5 * gate(x) in any order of the products. */
+static bool half_gated(const Graph *g, ValueId v, Gate *gate, ValueId *x) {
+  ValueId inner, other;
+  double half;
+  NodeId n = match_op(g, v, OP_MUL_TENSOR);
+  if (!n)
+    return false;
+  if (match_with_number(g, v, OP_MUL_TENSOR, &inner, &half) && half == 0.5) { /* (x * gate) * 0.5 */
+    NodeId m = match_op(g, inner, OP_MUL_TENSOR);
+    for (uint32_t i = 0; m && i < 2; i++)
+      if (gate(g, node_value(g, m, i), x) && node_value(g, m, 1 - i) == *x)
+        return true;
+  }
+  for (uint32_t i = 0; i < 2; i++) {
+    ValueId a = node_value(g, n, i), c = node_value(g, n, 1 - i);
+    if (gate(g, a, x) && match_with_number(g, c, OP_MUL_TENSOR, &other, &half) && half == 0.5 &&
+        other == *x)
+      return true; /* (x * 0.5) * gate */
+    if (match_with_number(g, a, OP_MUL_TENSOR, &inner, &half) && half == 0.5 && gate(g, inner, x) &&
+        c == *x)
+      return true; /* x * (gate * 0.5) */
+  }
+  return false;
+}
+
+static ValueId gelu(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId x, r = node_result(g, n, 0);
+  if (half_gated(g, r, erf_gate, &x))
+    return build(b, OP_GELU, A_VAL(x), A_STR("none"));
+  return half_gated(g, r, tanh_gate, &x) ? build(b, OP_GELU, A_VAL(x), A_STR("tanh")) : 0;
+}
+
+/* x * sigmoid(x) */
+static ValueId silu(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  for (uint32_t i = 0; i < 2; i++) {
+    NodeId s = match_op(g, node_value(g, n, i), OP_SIGMOID);
+    if (s && node_value(g, s, 0) == node_value(g, n, 1 - i))
+      return build(b, OP_SILU, A_VAL(node_value(g, n, 1 - i)));
+  }
+  return 0;
+}
+
+/* v = clamp(x + 3, 0, 6) */
+static bool ramp(const Graph *g, ValueId v, ValueId *x) {
+  double three;
+  NodeId n = match_op(g, v, OP_CLAMP);
+  if (!n || node_absent(g, n, 1) || node_absent(g, n, 2) || node_scalar(g, n, 1) != 0 ||
+      node_scalar(g, n, 2) != 6)
+    return false;
+  return match_with_number(g, node_value(g, n, 0), OP_ADD_TENSOR, x, &three) && three == 3;
+}
+
+/* clamp(x + 3, 0, 6) / 6 */
+static ValueId hardsigmoid(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId r = node_result(g, n, 0), v, x;
+  double six;
+  bool divided = match_then_number(g, r, OP_DIV_TENSOR, &v, &six) && six == 6;
+  if (!divided)
+    divided = match_with_number(g, r, OP_MUL_TENSOR, &v, &six) && match_close(six, 1.0 / 6, 1e-6);
+  return divided && ramp(g, v, &x) ? build(b, OP_HARDSIGMOID, A_VAL(x)) : 0;
+}
+
+/* x * hardsigmoid(x), or (x * clamp(x + 3, 0, 6)) / 6 */
+static ValueId hardswish(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId r = node_result(g, n, 0), v, x;
+  double six;
+  for (uint32_t i = 0; node_cget(g, n)->op == OP_MUL_TENSOR && i < 2; i++) {
+    NodeId h = match_op(g, node_value(g, n, i), OP_HARDSIGMOID);
+    if (h && node_value(g, h, 0) == node_value(g, n, 1 - i))
+      return build(b, OP_HARDSWISH, A_VAL(node_value(g, n, 1 - i)));
+  }
+  if (!match_then_number(g, r, OP_DIV_TENSOR, &v, &six) || six != 6)
+    return 0;
+  NodeId product = match_op(g, v, OP_MUL_TENSOR);
+  for (uint32_t i = 0; product && i < 2; i++)
+    if (ramp(g, node_value(g, product, i), &x) && node_value(g, product, 1 - i) == x)
+      return build(b, OP_HARDSWISH, A_VAL(x));
+  return 0;
+}
+
+Status pass_recover_activation(PassContext *p, Graph *g) {
+  static const RecoverRow rows[] = {
+      {OP_MUL_TENSOR, gelu, "gelu"},
+      {OP_DIV_TENSOR, hardsigmoid, "hardsigmoid"},
+      {OP_MUL_TENSOR, hardsigmoid, "hardsigmoid"},
+      {OP_MUL_TENSOR, hardswish, "hardswish"},
+      {OP_DIV_TENSOR, hardswish, "hardswish"},
+      {OP_MUL_TENSOR, silu, "silu"},
+  };
+  return recover_run(p, g, rows, COUNT_OF(rows));
+}

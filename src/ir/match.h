@@ -1,0 +1,24 @@
+/* Matching of small patterns, backwards from a value to its operands. Each function answers "is v
+ * the result of this op on such operands?" and gives the operands; none changes the graph. */
+#ifndef ETC_IR_MATCH_H
+#define ETC_IR_MATCH_H
+
+#include "ir/op.h"
+
+/* The node of this op that computes v, else 0. */
+NodeId match_op(const Graph *g, ValueId v, OpId op);
+/* As match_op, and v has no other user: the node would be dead after a rewrite. */
+NodeId match_op_once(const Graph *g, ValueId v, OpId op);
+/* v is one number everywhere: a float or integer constant of one element. */
+bool match_number(const Graph *g, ValueId v, double *number);
+/* v = op(x, number) in either order of the operands (the caller knows that op commutes), number a
+ * one-element constant. */
+bool match_with_number(const Graph *g, ValueId v, OpId op, ValueId *x, double *number);
+/* v = op(x, number), in this order. */
+bool match_then_number(const Graph *g, ValueId v, OpId op, ValueId *x, double *number);
+/* v = op(a, b) or op(b, a) with one operand equal to x; gives the other. */
+bool match_other(const Graph *g, ValueId v, OpId op, ValueId x, ValueId *other);
+/* |a - b| <= relative * |b|. */
+bool match_close(double a, double b, double relative);
+
+#endif
