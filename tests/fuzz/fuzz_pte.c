@@ -1,0 +1,93 @@
+/* Any bytes as a program file: decoded, reported, read back as graphs, verified, printed, and, when
+ * the program is small, run on its planned arena.
+ *
+ * Seeds: tests/fuzz/corpus/fuzz_pte, made by tests/pte/programs.c. */
+#include "interp/interp.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "pte/inspect.h"
+#include "pte/read.h"
+#include "pte/verify_plan.h"
+
+enum { SMALL_ARENA = 1 << 14, SMALL_COUNT = 64 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void drop(void *user, const char *text, size_t size) {
+  (void)user;
+  (void)text;
+  (void)size;
+}
+
+static void inspect(DiagSink *sink, const uint8_t *data, size_t size) {
+  PteProgram p;
+  if (pte_program_open_bytes(&p, sink, "fuzz.pte", data, size) != STATUS_OK)
+    return;
+  StrBuf out;
+  strbuf_init(&out);
+  pte_inspect_text(&p, &out);
+  pte_inspect_json(&p, &out);
+  strbuf_release(&out);
+  pte_program_close(&p);
+}
+
+/* Zeros of the smallest shape that the input takes. */
+static Tensor input_of(const Graph *g, ValueId v, Arena *arena) {
+  const Type *type = value_type(g, v);
+  Tensor t = {.dtype = (DType)type->dtype, .rank = type->rank};
+  for (uint32_t i = 0; i < type->rank; i++)
+    t.dims[i] = sym_is_const(type->dims[i]) ? type->dims[i] : 1;
+  t.capacity = tensor_bytes(&t);
+  t.data = arena_alloc(arena, t.capacity);
+  memset(t.data, 0, t.capacity);
+  return t;
+}
+
+static void run(Graph *g) {
+  uint64_t total = 0;
+  for (uint32_t i = 1; i < g->arena_size_count; i++)
+    if (!add_u64(total, g->arena_sizes[i], &total))
+      return;
+  if (total > SMALL_ARENA || g->live_nodes > SMALL_COUNT || g->input_count > SMALL_COUNT ||
+      graph_output_count(g) > SMALL_COUNT)
+    return;
+  Arena arena;
+  arena_init(&arena);
+  Tensor inputs[SMALL_COUNT], outputs[SMALL_COUNT];
+  bool planned = true;
+  for (uint32_t i = 0; i < g->input_count; i++)
+    planned &= g->values[g->inputs[i]].storage != 0;
+  for (uint32_t i = 0; i < g->input_count && planned; i++)
+    inputs[i] = input_of(g, g->inputs[i], &arena);
+  if (planned)
+    (void)!interp_run(g, inputs, g->input_count, &arena, outputs);
+  arena_release(&arena);
+}
+
+static void check(Graph *g) {
+  StrBuf out;
+  strbuf_init(&out);
+  graph_print(g, (PrintOptions){0}, &out);
+  strbuf_release(&out);
+  Status plan = pte_verify_plan(g);
+  if (graph_verify(g, NULL) == STATUS_OK && plan == STATUS_OK)
+    run(g);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  DiagSink sink;
+  Context ctx;
+  diag_sink_init(&sink);
+  sink.write = drop;
+  context_init(&ctx, &sink);
+  inspect(&sink, data, size);
+  PteFile file;
+  if (pte_read_bytes(&ctx, "fuzz.pte", data, size, &file) == STATUS_OK) {
+    for (uint32_t i = 0; i < file.method_count; i++)
+      check(file.methods[i]);
+    pte_close(&file);
+  }
+  context_release(&ctx);
+  diag_sink_release(&sink);
+  return 0;
+}
