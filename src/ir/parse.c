@@ -302,7 +302,7 @@ static Status type_results(Parser *p, const Statement *s, NodeId n) {
   if (row->shape && row->shape(g, n) != STATUS_OK)
     return lexer_error(&p->lex, s->at, "the operands do not fit the op");
   if (node_cget(g, n)->result_count != s->count)
-    return lexer_error(&p->lex, s->at, "the op has %u results, not %u",
+    return lexer_error(&p->lex, s->at, "the op gives %u tensors here, not %u",
                        node_cget(g, n)->result_count, s->count);
   for (uint32_t i = 0; i < s->count; i++) {
     const Definition *d = &s->results[i];
@@ -354,8 +354,8 @@ static Status parse_node(Parser *p, const Statement *s) {
     return unknown_op(p, name);
   const OpSchema *schema = op_schema(op);
   if (!schema->result_list && schema->result_count != s->count)
-    return lexer_error(l, s->at, "'" SV_FMT "' has %u results, not %u", SV_ARG(name),
-                       schema->result_count, s->count);
+    return lexer_error(l, s->at, "'" SV_FMT "' has %u result%s, not %u", SV_ARG(name),
+                       schema->result_count, schema->result_count == 1 ? "" : "s", s->count);
   ArgIn args[SCHEMA_MAX_ARGS];
   NameId *names = ARENA_ARRAY(&p->scratch, NameId, s->count);
   uint32_t tag = 0, flags = 0;

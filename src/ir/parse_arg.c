@@ -64,10 +64,10 @@ static Status parse_tensor_type(Parser *p, DType dtype, TypeId *out) {
   uint32_t rank = 0;
   if (!lexer_accept(l, "]")) {
     do {
-      if (rank == MAX_RANK)
-        return lexer_error(l, l->at, "a tensor has at most %d dimensions", MAX_RANK);
       lexer_skip(l);
       const char *at = l->at;
+      if (rank == MAX_RANK)
+        return lexer_error(l, at, "a tensor has at most %d dimensions", MAX_RANK);
       TRY(parse_sym(p, &dims[rank]));
       if (sym_upper(&p->g->syms, dims[rank++]) < 0)
         return lexer_error(l, at, "a dimension cannot be negative");
@@ -76,11 +76,12 @@ static Status parse_tensor_type(Parser *p, DType dtype, TypeId *out) {
   }
   DimOrder order = ORDER_CONTIGUOUS;
   if (lexer_accept(l, "{")) {
+    const char *at = l->at;
     if (!lexer_accept_word(l, "channels_last"))
       return lexer_expected(l, "channels_last");
     TRY(lexer_expect(l, "}"));
     if (rank != 4)
-      return lexer_error(l, l->at, "only tensors of 4 dimensions can be channels_last");
+      return lexer_error(l, at, "only tensors of 4 dimensions can be channels_last");
     order = ORDER_CHANNELS_LAST;
   }
   *out = graph_tensor_type(p->g, dtype, rank, dims, order);
@@ -312,16 +313,19 @@ Status parse_args(Parser *p, OpId op, ArgIn *args) {
   uint32_t count = 0;
   if (lexer_peek(l) != ')') {
     do {
+      lexer_skip(l);
       if (count == schema->arg_count)
-        return lexer_error(l, l->at, "'" SV_FMT "' has %u arguments", SV_ARG(schema->full), count);
+        return lexer_error(l, l->at, "'" SV_FMT "' has %u argument%s", SV_ARG(schema->full), count,
+                           count == 1 ? "" : "s");
       TRY(parse_arg(p, &schema->args[count], &args[count]));
       count++;
     } while (lexer_accept(l, ","));
   }
+  const char *at = l->at;
   TRY(lexer_expect(l, ")"));
   for (; count < schema->arg_count; count++) {
     if (!schema->args[count].has_default)
-      return lexer_error(l, l->at, "argument '" SV_FMT "' of '" SV_FMT "' is missing",
+      return lexer_error(l, at, "argument '" SV_FMT "' of '" SV_FMT "' is missing",
                          SV_ARG(schema->args[count].name), SV_ARG(schema->full));
     args[count] = schema->args[count].default_value;
   }

@@ -212,6 +212,7 @@ static Status parse_element(Parser *p, DType dtype, uint8_t *to) {
 
 static Status parse_elements(Parser *p, const Type *type, uint64_t bytes, Constant *out) {
   Lexer *l = &p->lex;
+  lexer_skip(l);
   const char *at = l->at;
   DType dtype = (DType)type->dtype;
   bool list = type->rank > 0;
@@ -228,7 +229,7 @@ static Status parse_elements(Parser *p, const Type *type, uint64_t bytes, Consta
     TRY(parse_element(p, dtype, data + i * dtype_size(dtype)));
   }
   if (list && !lexer_accept(l, "]"))
-    return lexer_error(l, l->at, "the constant has %llu elements by its type: expected ']'",
+    return lexer_error(l, at, "the constant has %llu elements by its type, expected ']' after them",
                        (unsigned long long)count);
   *out = (Constant){.data = data, .size = bytes};
   return STATUS_OK;
