@@ -186,7 +186,10 @@ static Status input_type(MethodReader *r, const PteTensor *t, TypeId *out) {
   return STATUS_OK;
 }
 
-static NameId numbered(MethodReader *r, const char *stem, uint32_t i) {
+/* The name in the file, or the position. */
+static NameId public_name(MethodReader *r, const PteValue *value, const char *stem, uint32_t i) {
+  if (value->kind == PTE_TENSOR && value->tensor->name.size)
+    return intern_add(&r->g->ctx->names, value->tensor->name);
   return intern_add(&r->g->ctx->names, sv_from(arena_printf(r->scratch, "%s_%u", stem, i)));
 }
 
@@ -200,7 +203,7 @@ static Status read_inputs(MethodReader *r) {
       return read_error(r, DIAG_PTE_UNSUPPORTED, "input %u is another input, or a constant", i);
     TypeId type;
     TRY(input_type(r, value->tensor, &type));
-    read_define(r, index, graph_add_input(r->g, type, numbered(r, "input", i)));
+    read_define(r, index, graph_add_input(r->g, type, public_name(r, value, "input", i)));
   }
   return STATUS_OK;
 }
@@ -210,7 +213,7 @@ static Status read_outputs(MethodReader *r) {
   NameId *names = ARENA_ARRAY(r->scratch, NameId, r->m->output_count);
   for (uint32_t i = 0; i < r->m->output_count; i++) {
     uint32_t index = (uint32_t)r->m->outputs[i];
-    names[i] = numbered(r, "output", i);
+    names[i] = public_name(r, &r->m->values[index], "output", i);
     if (r->m->values[index].kind == PTE_TENSOR)
       TRY(read_tensor(r, index, &values[i]));
     else if (r->current[index])

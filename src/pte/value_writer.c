@@ -17,6 +17,11 @@ void value_writer_init(ValueWriter *w, FlatBuilder *b, ConstantPool *pool, Graph
   w->index = ARENA_ARRAY(scratch, int32_t, g->value_count);
   w->data_index = ARENA_ARRAY(scratch, uint32_t, g->value_count);
   w->sizes = ARENA_ARRAY(scratch, FbRef, g->type_count);
+  w->names = ARENA_ARRAY(scratch, NameId, g->value_count);
+  for (uint32_t i = 0; i < graph_output_count(g); i++)
+    w->names[graph_output(g, i)] = graph_output_name(g, i);
+  for (uint32_t i = 0; i < g->input_count; i++)
+    w->names[g->inputs[i]] = g->values[g->inputs[i]].name;
 }
 
 void value_writer_release(ValueWriter *w) { xfree(w->values); }
@@ -85,11 +90,23 @@ static FbRef write_allocation(ValueWriter *w, uint32_t storage) {
   return fb_table_end(w->b);
 }
 
+/* Inputs and outputs keep their names: the runtime shows them in get_attribute and does nothing
+ * else with them. */
+static FbRef write_name(ValueWriter *w, ValueId v) {
+  if (!w->names[v])
+    return 0;
+  FbRef name = fb_string(w->b, intern_get(&w->g->ctx->names, w->names[v]));
+  fb_table_begin(w->b);
+  fb_field_ref(w->b, EXTRA_NAME, name);
+  return fb_table_end(w->b);
+}
+
 static int32_t write_tensor(ValueWriter *w, ValueId v) {
   const Type *t = value_type(w->g, v);
   uint32_t data = w->data_index[v];
   FbRef sizes = write_sizes(w, v), order = write_dim_order(w, t);
   FbRef allocation = data ? 0 : write_allocation(w, w->g->values[v].storage);
+  FbRef name = write_name(w, v);
   fb_table_begin(w->b);
   fb_field_u8(w->b, TENSOR_SCALAR_TYPE, t->dtype, 0);
   fb_field_ref(w->b, TENSOR_SIZES, sizes);
@@ -98,6 +115,7 @@ static int32_t write_tensor(ValueWriter *w, ValueId v) {
   fb_field_ref(w->b, TENSOR_ALLOCATION_INFO, allocation);
   fb_field_u8(w->b, TENSOR_SHAPE_DYNAMISM, type_is_static(t) ? PTE_STATIC : PTE_DYNAMIC_BOUND,
               PTE_STATIC);
+  fb_field_ref(w->b, TENSOR_EXTRA_INFO, name);
   return add(w, PTE_TENSOR, fb_table_end(w->b));
 }
 

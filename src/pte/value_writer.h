@@ -20,6 +20,7 @@ typedef struct ValueWriter {
   int32_t *index;       /* by ValueId: index + 1, 0 = not written yet */
   uint32_t *data_index; /* by ValueId: data_buffer_idx of constants and their views */
   FbRef *sizes;         /* by TypeId: its sizes vector */
+  NameId *names;        /* by ValueId: of inputs and outputs, 0 for all others */
   FbRef dim_orders[2][MAX_RANK + 1];
   FbRef *values; /* written EValues */
   uint32_t count, capacity;
