@@ -58,6 +58,16 @@ void translate_div(Import *im) {
     out(im, 0, build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(a), A_VAL(b), A_STR("trunc")));
 }
 
+/* fmod, moved by the divisor where the signs differ. (The runtime's remainder computes f64 in f32.)
+ */
+static ValueId float_modulo(Import *im, ValueId a, ValueId b) {
+  ValueId rest = build(&im->b, OP_FMOD_TENSOR, A_VAL(a), A_VAL(b));
+  ValueId product = import_ok(im) ? build(&im->b, OP_MUL_TENSOR, A_VAL(rest), A_VAL(b)) : 0;
+  ValueId differ = import_ok(im) ? build(&im->b, OP_LT_SCALAR, A_VAL(product), A_INT(0)) : 0;
+  ValueId moved = import_ok(im) ? build(&im->b, OP_ADD_TENSOR, A_VAL(rest), A_VAL(b)) : 0;
+  return import_ok(im) ? build(&im->b, OP_WHERE_SELF, A_VAL(differ), A_VAL(moved), A_VAL(rest)) : 0;
+}
+
 /* The runtime's remainder has C's sign for integers, so the floor form is spelt out. */
 void translate_mod(Import *im) {
   ValueId a, b;
@@ -68,7 +78,7 @@ void translate_mod(Import *im) {
     return;
   }
   if (dtype_is_float(value_dtype(im->g, a))) {
-    import_fail(im, DIAG_ATTR_VALUE, "Mod of floating-point tensors needs fmod=1");
+    out(im, 0, float_modulo(im, a, b));
     return;
   }
   ValueId quotient = build(&im->b, OP_FLOOR_DIVIDE, A_VAL(a), A_VAL(b));
@@ -100,8 +110,8 @@ void translate_pow(Import *im) {
     out(im, 0, build_cast(&im->b, power, base));
 }
 
-/* Shifts by the width of the type or more give 0 (numpy's and ONNX Runtime's result), which C
- * leaves undefined. */
+/* Shifts by the width of the type or more, which C leaves undefined (negative ones count as such):
+ * nothing but the sign is left. */
 void translate_bit_shift(Import *im) {
   ValueId a, b;
   if (!two_operands(im, &a, &b))
@@ -114,14 +124,21 @@ void translate_bit_shift(Import *im) {
     return;
   }
   DType dtype = value_dtype(im->g, a);
-  ValueId width = build_scalar_int(&im->b, dtype, 8 * dtype_size(dtype)),
-          zero = build_scalar_int(&im->b, dtype, 0);
+  bool has_sign = !dtype_is_unsigned(dtype), keep_sign = has_sign && !left;
+  int64_t bits = 8 * dtype_size(dtype);
+  ValueId width = build_scalar_int(&im->b, dtype, bits), zero = build_scalar_int(&im->b, dtype, 0);
   ValueId fits = build(&im->b, OP_LT_TENSOR, A_VAL(b), A_VAL(width));
-  ValueId amount = build(&im->b, OP_WHERE_SELF, A_VAL(fits), A_VAL(b), A_VAL(zero));
+  if (has_sign) {
+    ValueId positive = build(&im->b, OP_GE_TENSOR, A_VAL(b), A_VAL(zero));
+    fits = build(&im->b, OP_LOGICAL_AND, A_VAL(fits), A_VAL(positive));
+  }
+  ValueId beyond = keep_sign ? build_scalar_int(&im->b, dtype, bits - 1) : zero;
+  ValueId amount = build(&im->b, OP_WHERE_SELF, A_VAL(fits), A_VAL(b), A_VAL(beyond));
   ValueId shifted =
       build(&im->b, left ? OP_BITWISE_LEFT_SHIFT_TENSOR : OP_BITWISE_RIGHT_SHIFT_TENSOR, A_VAL(a),
             A_VAL(amount));
-  out(im, 0, build(&im->b, OP_WHERE_SELF, A_VAL(fits), A_VAL(shifted), A_VAL(zero)));
+  out(im, 0,
+      keep_sign ? shifted : build(&im->b, OP_WHERE_SELF, A_VAL(fits), A_VAL(shifted), A_VAL(zero)));
 }
 
 /* Max, Min, Sum, Mean: a fold over any number of tensors. */

@@ -275,9 +275,7 @@ void translate_average_pool(Import *im) {
 void translate_lp_pool(Import *im) {
   ValueId x = in_required(im, 0);
   Window w;
-  double p = attr_float(im, "p", 2);
-  if (im->opset >= 2)
-    p = (double)attr_int(im, "p", 2);
+  double p = im->opset >= 2 ? (double)attr_int(im, "p", 2) : attr_float(im, "p", 2);
   if (!window_read(im, x, NULL, &w))
     return;
   spell_out_ceil(im, x, &w);
