@@ -410,8 +410,9 @@ static void check_types(Verifier *v, NodeId n) {
 static void check_node(Verifier *v, NodeId n) {
   Graph *g = v->g;
   OpId op = g->nodes[n].op;
+  StrView name = op_schema(op)->full;
   if (!op_allowed_at(op, g->level))
-    fault(v, n, "op '%s' is not allowed at level %s", op_row(op)->id, level_name(g->level));
+    fault(v, n, "'" SV_FMT "' is not allowed at level %s", SV_ARG(name), level_name(g->level));
   if (check_args(v, n))
     check_types(v, n);
 }
