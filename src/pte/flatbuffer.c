@@ -62,7 +62,7 @@ static FbRef vector(FlatBuilder *b, const void *items, uint32_t count, uint32_t 
   if (b->in_table)
     BUG("a vector inside of a table");
   uint64_t bytes = (uint64_t)count * item_size + tail;
-  if (!align_for(b, bytes, alignment < 4 ? 4 : alignment) || !reserve(b, 4))
+  if (!align_for(b, bytes, alignment < 4 ? 4 : alignment) || !reserve(b, bytes + 4))
     return 0;
   uint8_t *at = push(b, (uint32_t)bytes);
   if (count)
@@ -96,7 +96,7 @@ FbRef fb_vector_refs(FlatBuilder *b, const FbRef *items, uint32_t count) {
   if (b->in_table)
     BUG("a vector inside of a table");
   uint64_t bytes = (uint64_t)count * 4;
-  if (!align_for(b, bytes, 4) || !reserve(b, 4))
+  if (!align_for(b, bytes, 4) || !reserve(b, bytes + 4))
     return 0;
   for (uint32_t i = count; i-- > 0;)
     push_u32(b, b->size + 4 - items[i]);
