@@ -1,0 +1,22 @@
+# make install: libetc (shared and static), the public headers, and what find_package(etc) and pkg-config read.
+install(TARGETS etc_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS etc_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/etc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+# What a program linked with libetc.a needs besides, by the names that linkers and pkg-config know.
+set(ETC_STATIC_LIBRARIES protobuf-c xxhash pthread m)
+set(ETC_PC_REQUIRES "libprotobuf-c libxxhash")
+if(ETC_BLAS AND OPENBLAS_FOUND)
+  list(APPEND ETC_STATIC_LIBRARIES openblas)
+  string(APPEND ETC_PC_REQUIRES " openblas")
+endif()
+
+set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/etc)
+file(RELATIVE_PATH ETC_CONFIG_TO_PREFIX ${CMAKE_INSTALL_PREFIX}/${config_folder} ${CMAKE_INSTALL_PREFIX})
+file(RELATIVE_PATH ETC_PC_TO_PREFIX ${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(${CMAKE_CURRENT_LIST_DIR}/etc.pc.in ${CMAKE_BINARY_DIR}/etc.pc @ONLY)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/etcConfig.cmake.in ${CMAKE_BINARY_DIR}/etcConfig.cmake @ONLY)
+include(CMakePackageConfigHelpers)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/etcConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/etc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${CMAKE_BINARY_DIR}/etcConfig.cmake ${CMAKE_BINARY_DIR}/etcConfigVersion.cmake DESTINATION ${config_folder})
