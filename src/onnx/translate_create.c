@@ -130,7 +130,7 @@ static bool one_hot_depth(Import *im, uint32_t axis, SymInt *depth) {
 void translate_one_hot(Import *im) {
   ValueId indices = in_required(im, 0), values = in_required(im, 2);
   Shape s = shape_of(im, indices), to = {0};
-  SymInt depth;
+  SymInt depth = 0;
   if (import_ok(im) && s.rank == MAX_RANK)
     import_fail(im, DIAG_INPUT_RANK, "the result would have more than %d dimensions", MAX_RANK);
   uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank + 1);
