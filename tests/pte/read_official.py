@@ -40,14 +40,16 @@ class Pieces(nn.Module):
 
 
 def cases():
-    """(name, module, inputs)."""
+    """(name, module, inputs, dynamic shapes, inputs to run with)."""
     torch.manual_seed(0)
     image = torch.randn(2, 3, 16, 16)
-    yield "mlp", nn.Sequential(nn.Flatten(), nn.Linear(768, 32), nn.GELU(), nn.Linear(32, 5), nn.Softmax(-1)), (image,)
+    mlp = nn.Sequential(nn.Flatten(), nn.Linear(768, 32), nn.GELU(), nn.Linear(32, 5), nn.Softmax(-1))
+    yield "mlp", mlp, (image,), None, None
+    yield "mlp_batch", mlp, (image,), ({0: torch.export.Dim("batch", max=8)},), (torch.randn(5, 3, 16, 16),)
     yield ("cnn", nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3, groups=4),
-                                nn.Hardswish(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(72, 4)), (image,))
-    yield "attention", Attention(), (torch.randn(2, 7, 16),)
-    yield "pieces", Pieces(), (torch.randn(2, 6), torch.tensor([5, 0, 3]))
+                                nn.Hardswish(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(72, 4)), (image,), None, None)
+    yield "attention", Attention(), (torch.randn(2, 7, 16),), None, None
+    yield "pieces", Pieces(), (torch.randn(2, 6), torch.tensor([5, 0, 3])), None, None
 
 
 def run(etc, folder, pte, inputs):
@@ -65,14 +67,15 @@ def run(etc, folder, pte, inputs):
     return [np.load(os.path.join(folder, f"output_{i}.npy")) for i in range(count)], ""
 
 
-def check(etc, folder, name, module, inputs):
+def check(etc, folder, name, module, inputs, dynamic, run_with):
     module = module.eval()
     pte = os.path.join(folder, name + ".pte")
     with open(pte, "wb") as f:
-        f.write(to_edge(torch.export.export(module, inputs)).to_executorch().buffer)
+        f.write(to_edge(torch.export.export(module, inputs, dynamic_shapes=dynamic)).to_executorch().buffer)
     verified = subprocess.run([etc, "verify", pte], capture_output=True, text=True)
     if verified.returncode:
         return "etc verify: " + verified.stderr
+    inputs = run_with or inputs
     with torch.no_grad():
         expected = module(*inputs)
     expected = expected if isinstance(expected, tuple) else (expected,)
@@ -87,9 +90,9 @@ def check(etc, folder, name, module, inputs):
 
 def main():
     etc, failures = sys.argv[2], 0
-    for name, module, inputs in cases():
+    for name, *case in cases():
         with tempfile.TemporaryDirectory() as folder:
-            message = check(etc, folder, name, module, inputs)
+            message = check(etc, folder, name, *case)
         print(f"{'FAIL' if message else 'ok  '} {name} {message}")
         failures += bool(message)
     return 1 if failures else 0
