@@ -54,9 +54,30 @@ static ViewSides view_cancel(Graph *g, const Dims *from, const Dims *to, int32_t
   return sides;
 }
 
+/* The largest constant that divides the expression and `limit`. */
+static int64_t common_factor(const SymTable *t, SymInt v, int64_t limit) {
+  const SymExpr *e = sym_expr(t, v);
+  if (e->kind != SYM_SUM)
+    return 1;
+  for (uint32_t i = 0; i <= e->count; i++) {
+    int64_t a = i < e->count ? e->coefficients[i] : e->constant;
+    while (a != 0) { /* the sign does not matter */
+      int64_t rest = limit % a;
+      limit = a;
+      a = rest;
+    }
+  }
+  return limit == INT64_MIN || limit == 0 ? 1 : limit < 0 ? -limit : limit;
+}
+
 /* The size that -1 stands for. */
-static Status view_infer(Graph *g, NodeId n, const ViewSides *sides, SymInt *out) {
+static Status view_infer(Graph *g, NodeId n, ViewSides *sides, SymInt *out) {
   SymTable *t = &g->syms;
+  if (!sym_is_const(sides->from) && sym_is_const(sides->to) && sides->to > 0) {
+    int64_t factor = common_factor(t, sides->from, sides->to);
+    sides->from = sym_floordiv(t, sides->from, factor);
+    sides->to /= factor;
+  }
   if (sides->to == 0)
     return bad_shape(g, n, "the size of -1 is not determined beside a size of 0");
   SymInt rest = sides->from == 0 ? 0 : sym_mod(t, sides->from, sides->to);
