@@ -8,10 +8,10 @@
 #include "support/half.h"
 
 int64_t tensor_numel(const Tensor *t) {
-  int64_t n = 1;
+  uint64_t n = 1; /* unsigned: an empty tensor may have other dims of any size */
   for (uint32_t i = 0; i < t->rank; i++)
-    n *= t->dims[i];
-  return n;
+    n *= (uint64_t)t->dims[i];
+  return (int64_t)n;
 }
 
 uint64_t tensor_bytes(const Tensor *t) { return (uint64_t)tensor_numel(t) * dtype_size(t->dtype); }
@@ -177,10 +177,10 @@ void tensor_store(Tensor *t, int64_t i, double value) {
 /* --- strides --- */
 
 void strides_of(const Tensor *t, int64_t *strides) {
-  int64_t step = 1;
+  uint64_t step = 1;
   for (uint32_t i = t->rank; i-- > 0;) {
-    strides[i] = step;
-    step *= t->dims[i];
+    strides[i] = (int64_t)step;
+    step *= (uint64_t)t->dims[i];
   }
 }
 

@@ -123,12 +123,16 @@ static bool int_expression(Graph *g, OpId op, const Scalar *a, const Scalar *b, 
     *out = sym_floordiv(t, a->value, b->value);
     return true;
   case OP_PRIM_FLOORDIV_INT:
+    if (!not_negative(g, a, b))
+      return false;
     *out = sym_floordiv(t, a->value, b->value);
-    return not_negative(g, a, b);
+    return true;
   case OP_PRIM_MOD:
   case OP_PRIM_MOD_INT:
+    if (!not_negative(g, a, b))
+      return false;
     *out = sym_mod(t, a->value, b->value);
-    return not_negative(g, a, b);
+    return true;
   case OP_PRIM_SYM_MAX:
     *out = sym_max(t, a->value, b->value);
     return true;

@@ -344,11 +344,10 @@ Status shape_result(Graph *g, NodeId n, uint32_t i, DType dtype, const Dims *d) 
     if (sym_lower(&g->syms, dim) > DIM_MAX)
       return shape_error(g, n, DIAG_SHAPE_OVERFLOW, "dimension %u of the result is too large", k);
   }
-  for (uint32_t k = 0; k < d->rank; k++)
-    if (d->d[k] == 0)
-      bytes = 0;
-  for (uint32_t k = 0; k < d->rank; k++)
-    if (sym_is_const(d->d[k]) && (!mul_u64(bytes, (uint64_t)d->d[k], &bytes) || bytes > BYTES_MAX))
+  for (uint32_t k = 0; k < d->rank;
+       k++) /* empty dims count as 1: the others must make sense on their own */
+    if (sym_is_const(d->d[k]) &&
+        (!mul_u64(bytes, (uint64_t)max_i64(d->d[k], 1), &bytes) || bytes > BYTES_MAX))
       return shape_error(g, n, DIAG_SHAPE_OVERFLOW, "the result has too many elements");
   result_tensor(g, n, i, dtype, d->rank, d->d);
   return STATUS_OK;

@@ -1,0 +1,220 @@
+/* Every op of the table with arguments made at random from awkward parts: each rule and kernel must
+ * give a result or an error, never a crash or undefined behaviour (the sanitizer build runs this
+ * too), and whatever a rule accepts its kernel must survive. */
+#include "ops_fixture.h"
+
+#include <stdlib.h>
+
+#ifndef ROUNDS
+#define ROUNDS 500
+#endif
+#define RESULT_MAX (1 << 18) /* bytes of a result that is computed */
+
+static uint64_t random_next(uint64_t *state) {
+  *state = *state * 6364136223846793005u + 1442695040888963407u;
+  return *state >> 33;
+}
+static uint32_t pick(uint64_t *state, uint32_t count) {
+  return (uint32_t)(random_next(state) % count);
+}
+
+static int64_t random_int(uint64_t *state) {
+  static const int64_t awkward[] = {INT64_MAX, INT64_MIN, INT32_MAX, INT32_MIN, INT64_C(1) << 40,
+                                    -3,        16,        64,        1000};
+  uint32_t kind = pick(state, 10);
+  return kind > 6   ? 1
+         : kind > 0 ? (int64_t)pick(state, 6) - 1
+                    : awkward[pick(state, COUNT_OF(awkward))];
+}
+
+static double random_float(uint64_t *state) {
+  static const double awkward[] = {NAN,  INFINITY, -INFINITY, 1e300, -1e300, 0.0,
+                                   -0.0, 0.5,      1.0,       2.0,   -1.5};
+  return awkward[pick(state, COUNT_OF(awkward))];
+}
+
+static DType random_dtype(uint64_t *state) {
+  static const DType dtypes[] = {DTYPE_F32, DTYPE_F32,  DTYPE_F32, DTYPE_I64,  DTYPE_F64,
+                                 DTYPE_F16, DTYPE_BF16, DTYPE_U8,  DTYPE_BOOL, DTYPE_I32,
+                                 DTYPE_I8,  DTYPE_I16,  DTYPE_U16, DTYPE_U32,  DTYPE_U64};
+  return dtypes[pick(state, COUNT_OF(dtypes))];
+}
+
+/* A small constant; within one round ranks, dims and dtypes agree more often than not. */
+typedef struct Round {
+  OpsFixture *f;
+  uint64_t *state;
+  DType dtype;
+  uint32_t rank;
+  int64_t dims[MAX_RANK];
+} Round;
+
+static ValueId random_tensor(Round *r) {
+  uint64_t *s = r->state;
+  DType dtype = pick(s, 8) ? r->dtype : random_dtype(s);
+  uint32_t rank = pick(s, 4) ? r->rank : pick(s, 6);
+  int64_t dims[MAX_RANK] = {0};
+  for (uint32_t i = 0; i < rank; i++)
+    dims[i] = pick(s, 12) ? r->dims[i] : (int64_t)pick(s, 4);
+  double values[8];
+  for (uint32_t i = 0; i < COUNT_OF(values); i++)
+    values[i] = pick(s, 3) ? (double)random_int(s) : random_float(s);
+  return fixture_const(r->f, dtype, dims, rank, values, COUNT_OF(values));
+}
+
+static ArgIn random_scalar(uint64_t *s) {
+  uint32_t kind = pick(s, 3);
+  return kind == 0   ? A_INT(random_int(s))
+         : kind == 1 ? A_FLOAT(random_float(s))
+                     : A_BOOL(pick(s, 2));
+}
+
+static ArgIn random_list(Round *r, SchemaType type) {
+  uint64_t *s = r->state;
+  uint32_t count = pick(s, 4) ? (pick(s, 2) ? r->rank : pick(s, 4)) : pick(s, 20);
+  if (type == ST_TENSOR) {
+    ValueId *values = ARENA_ARRAY(&r->f->arena, ValueId, count);
+    for (uint32_t i = 0; i < count; i++)
+      values[i] = random_tensor(r);
+    return A_VALS(values, count);
+  }
+  if (type == ST_FLOAT) {
+    double *floats = ARENA_ARRAY(&r->f->arena, double, count);
+    for (uint32_t i = 0; i < count; i++)
+      floats[i] = random_float(s);
+    return A_FLOATS(floats, count);
+  }
+  SymInt *ints = ARENA_ARRAY(&r->f->arena, SymInt, count);
+  for (uint32_t i = 0; i < count; i++)
+    ints[i] = pick(s, 2) && i < r->rank ? r->dims[i] : sym_const(random_int(s));
+  return A_INTS(ints, count);
+}
+
+static ArgIn random_arg(Round *r, const SchemaArg *arg) {
+  static const char *const strings[] = {"none", "tanh", "floor", "trunc", "", "x"};
+  uint64_t *s = r->state;
+  if ((arg->optional && pick(s, 2)) || (arg->has_default && pick(s, 3) == 0))
+    return arg->has_default ? arg->default_value : A_NONE;
+  if (arg->list)
+    return random_list(r, arg->type);
+  switch (arg->type) {
+  case ST_TENSOR:
+    return A_VAL(random_tensor(r));
+  case ST_FLOAT:
+    return A_FLOAT(random_float(s));
+  case ST_BOOL:
+    return A_BOOL(pick(s, 2));
+  case ST_SCALAR:
+    return random_scalar(s);
+  case ST_STR:
+    return A_STR(strings[pick(s, COUNT_OF(strings))]);
+  case ST_DTYPE:
+    return A_DTYPE(random_dtype(s));
+  case ST_INT:
+    return A_INT(sym_const(random_int(s)));
+  default:
+    return A_NONE;
+  }
+}
+
+/* Whether the node's results are small and static enough to compute. */
+static bool small_results(const Graph *g, NodeId n) {
+  for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++) {
+    const Type *t = value_type(g, node_result(g, n, i));
+    if (!type_is_static(t) || type_bytes_upper(g, t) > RESULT_MAX)
+      return false;
+  }
+  return true;
+}
+
+/* Numbers of rounds in which the rule accepted the arguments, and in which the kernel ran. */
+typedef struct Tally {
+  uint32_t accepted, computed;
+} Tally;
+
+/* Random arguments rarely make a convolution: operands that fit each other, with now and then an
+ * awkward entry. */
+static void convolution_args(Round *r, ArgIn *args) {
+  uint64_t *s = r->state;
+  uint32_t spatial = 1 + pick(s, 3);
+  bool transposed = pick(s, 2);
+  int64_t groups = 1 + pick(s, 3), a = groups * (1 + pick(s, 2)), b = 1 + pick(s, 3);
+  int64_t x[5] = {pick(s, 3), transposed ? a : b * groups}, w[5] = {a, b};
+  for (uint32_t i = 0; i < spatial; i++) {
+    x[2 + i] = pick(s, 7);
+    w[2 + i] = pick(s, 4);
+  }
+  double values[2] = {1.5, random_float(s)};
+  args[0] = A_VAL(fixture_const(r->f, r->dtype, x, 2 + spatial, values, 2));
+  args[1] = A_VAL(fixture_const(r->f, r->dtype, w, 2 + spatial, values, 2));
+  args[2] = A_NONE;
+  for (uint32_t i = 3; i < 8; i++) {
+    SymInt *list = ARENA_ARRAY(&r->f->arena, SymInt, 3);
+    for (uint32_t k = 0; k < 3; k++)
+      list[k] = pick(s, 30) ? pick(s, 3) + (i == 3 || i == 5) : random_int(s);
+    args[i] = A_INTS(list, spatial);
+  }
+  args[6] = A_BOOL(transposed);
+  args[8] = A_INT(groups);
+}
+
+static void one_round(OpId op, uint64_t *state, Tally *tally) {
+  OpsFixture f;
+  fixture_init(&f);
+  f.capture.sink.max_errors = 1;
+  Round r = {.f = &f, .state = state, .dtype = random_dtype(state), .rank = pick(state, 6)};
+  bool square = pick(state, 2); /* what lets products and convolutions fit */
+  r.dims[0] = 1 + (int64_t)pick(state, 4);
+  for (uint32_t i = 1; i < MAX_RANK; i++)
+    r.dims[i] = square ? r.dims[0] : 1 + (int64_t)pick(state, 4);
+  const OpSchema *schema = op_schema(op);
+  ArgIn args[SCHEMA_MAX_ARGS];
+  for (uint32_t i = 0; i < schema->arg_count; i++)
+    args[i] = random_arg(&r, &schema->args[i]);
+  if (op == OP_CONVOLUTION && pick(state, 8))
+    convolution_args(&r, args);
+  uint32_t errors = f.capture.sink.errors;
+  NodeId n = graph_add_node(f.g, 0, op, args, schema->arg_count,
+                            schema->result_list ? 0 : schema->result_count, 0);
+  Status status = op_row(op)->shape(f.g, n);
+  if (status != STATUS_OK) {
+    if (f.capture.sink.errors == errors)
+      fail_msg("%s refuses without a message", op_row(op)->id);
+  } else {
+    tally->accepted++;
+    if (op_row(op)->check)
+      (void)op_row(op)->check(f.g, n, &f.arena);
+    Tensor *results = ARENA_ARRAY(&f.arena, Tensor, node_cget(f.g, n)->result_count + 1);
+    if (small_results(f.g, n) &&
+        interp_eval_const_node(f.g, n, &f.arena, results, &f.capture.sink) == STATUS_OK)
+      tally->computed++;
+  }
+  fixture_release(&f);
+}
+
+static void test_every_op(void **unused) {
+  (void)unused;
+  uint32_t missed = 0, total = 0;
+  for (OpId op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
+    uint64_t state = op;
+    Tally tally = {0};
+    if (!op_row(op)->shape || !op_row(op)->kernel)
+      fail_msg("%s has no shape rule or no kernel", op_row(op)->id);
+    for (uint32_t round = 0; round < ROUNDS; round++)
+      one_round(op, &state, &tally);
+    bool runs = !op_has_trait(op, OP_RANDOM) && !op_has_trait(op, OP_EFFECT) &&
+                !op_has_trait(op, OP_DATA_SHAPE);
+    if (getenv("ETC_TEST_TALLY"))
+      print_message("%-45s %4u %4u\n", op_row(op)->id, tally.accepted, tally.computed);
+    missed += runs && tally.computed == 0;
+    total += tally.computed;
+  }
+  print_message("%u calls computed; %u ops never got arguments that fit\n", total, missed);
+  assert_true(missed <= 8);
+  assert_true(total > (uint32_t)OP_COUNT * ROUNDS / 4);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_op)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
