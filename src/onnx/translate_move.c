@@ -179,20 +179,23 @@ static bool blocks(Import *im, ValueId *x, Shape *s, int64_t *block) {
   return import_ok(im);
 }
 
-/* CRD keeps the channel outermost, which is pixel_shuffle; DCR (the default) the block. */
+/* CRD keeps the channel outermost, which is what pixel_shuffle does; DCR (the default) the block. */
+static bool channel_first(Import *im) {
+  StrView mode = attr_str(im, "mode", "DCR");
+  bool crd = sv_eq_str(mode, "CRD");
+  if (import_ok(im) && !crd && !sv_eq_str(mode, "DCR"))
+    import_fail(im, DIAG_ATTR_VALUE, "mode is '" SV_FMT "', not DCR or CRD", SV_ARG(mode));
+  return crd;
+}
+
 void translate_depth_to_space(Import *im) {
   ValueId x;
   Shape s;
   int64_t b;
   if (!blocks(im, &x, &s, &b))
     return;
-  StrView mode = attr_str(im, "mode", "DCR");
-  if (sv_eq_str(mode, "CRD")) {
+  if (channel_first(im)) {
     out(im, 0, build(&im->b, OP_PIXEL_SHUFFLE, A_VAL(x), A_INT(b)));
-    return;
-  }
-  if (!sv_eq_str(mode, "DCR")) {
-    import_fail(im, DIAG_ATTR_VALUE, "mode is '" SV_FMT "', not DCR or CRD", SV_ARG(mode));
     return;
   }
   SymTable *t = &im->g->syms;
@@ -210,6 +213,10 @@ void translate_space_to_depth(Import *im) {
   int64_t b;
   if (!blocks(im, &x, &s, &b))
     return;
+  if (channel_first(im)) {
+    out(im, 0, build(&im->b, OP_PIXEL_UNSHUFFLE, A_VAL(x), A_INT(b)));
+    return;
+  }
   SymTable *t = &im->g->syms;
   SymInt rows = sym_floordiv(t, s.d[2], b), columns = sym_floordiv(t, s.d[3], b);
   Shape split = {6, {s.d[0], s.d[1], rows, b, columns, b}},
