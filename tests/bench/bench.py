@@ -205,8 +205,8 @@ def plan_of(args, folder):
     measure.run([args.etc, "lower", folder / "model.onnx", *dim_flags(folder), "-o", out])
     text = subprocess.run([str(args.etc), "inspect", str(out), "--json"], check=True, capture_output=True, text=True)
     out.unlink()
-    method = json.loads(text.stdout)["methods"][0]
-    return method["arena_bytes"], method["live_peak_bytes"]
+    memory = json.loads(text.stdout)["methods"][0]["memory"]
+    return memory["arena_bytes"], memory["live_peak_bytes"]
 
 
 def bench_arena(args, report):
