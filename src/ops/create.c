@@ -116,19 +116,25 @@ Status shape_arange(Graph *g, NodeId n) {
 
 /* --- what the runtime refuses --- */
 
+/* Other factories also make u16 and u32; a scalar tensor and full_like do not. */
 const char *check_full(const Graph *g, NodeId n, Arena *arena) {
   (void)arena;
-  DType dtype = value_dtype(g, node_result(g, n, 0));
-  if (!dtype_in(dtype, DTS_REAL_BOOL))
-    return "the element type is not supported";
   OpId op = node_cget(g, n)->op;
-  if (op != OP_ZEROS && op != OP_ONES && !scalar_fits(g, n, op == OP_SCALAR_TENSOR ? 0 : 1, dtype))
+  DType dtype = value_dtype(g, node_result(g, n, 0));
+  bool fixed = op == OP_ZEROS || op == OP_ONES;
+  DTypeSet more = fixed || op == OP_FULL ? DT(U16) | DT(U32) : 0;
+  if (!dtype_in(dtype, DTS_REAL_BOOL | more))
+    return "the element type is not supported";
+  if (!fixed && !scalar_fits(g, n, op == OP_SCALAR_TENSOR ? 0 : 1, dtype))
     return "the value is not in the range of the element type";
   return NULL;
 }
 
 const char *check_arange(const Graph *g, NodeId n, Arena *arena) {
   (void)arena;
+  for (uint32_t i = 0; i < op_schema(node_cget(g, n)->op)->arg_count; i++)
+    if (node_arg(g, n, i)->kind == ARG_BOOL)
+      return "start, end and step must be numbers";
   return dtype_in(value_dtype(g, node_result(g, n, 0)), DTS_REAL)
              ? NULL
              : "the element type is not supported";

@@ -267,12 +267,54 @@ static void test_scalars(void **state) {
   fixture_release(&f);
 }
 
+/* The answer of the row's check for the node that makes v: NULL when the runtime takes it. */
+static const char *refusal(OpsFixture *f, ValueId v) {
+  NodeId n = value_def(f->g, v);
+  return op_row(node_cget(f->g, n)->op)->check(f->g, n, &f->arena);
+}
+
+static void test_checks(void **state) {
+  (void)state;
+  OpsFixture f;
+  fixture_init(&f);
+  Builder *b = &f.b;
+  ValueId i = fixture_input(&f, DTYPE_I32, DIMS(2, 3)),
+          x = fixture_input(&f, DTYPE_F32, DIMS(2, 3)), u = fixture_input(&f, DTYPE_U8, DIMS(3));
+  ValueId h = fixture_input(&f, DTYPE_F16, DIMS(2, 3)), v = fixture_input(&f, DTYPE_F32, DIMS(3)),
+          flag = fixture_input(&f, DTYPE_BOOL, DIMS(3));
+  assert_null(refusal(&f, build(b, OP_ADD_SCALAR, A_VAL(i), A_INT(1))));
+  assert_contains(refusal(&f, build(b, OP_ADD_SCALAR, A_VAL(i), A_FLOAT(1))), "fraction");
+  assert_null(refusal(&f, build(b, OP_CLAMP, A_VAL(u), A_INT(0), A_INT(255))));
+  assert_contains(refusal(&f, build(b, OP_CLAMP, A_VAL(u), A_INT(-1))), "range");
+  assert_contains(refusal(&f, build(b, OP_CLAMP, A_VAL(h), A_FLOAT(-1e6))), "range");
+  assert_null(refusal(&f, build(b, OP_CLAMP, A_VAL(h), A_FLOAT(-INFINITY))));
+  assert_contains(refusal(&f, build(b, OP_REMAINDER_SCALAR, A_VAL(i), A_INT(0))), "zero");
+  assert_null(refusal(&f, build(b, OP_REMAINDER_SCALAR, A_VAL(x), A_INT(0))));
+  assert_contains(refusal(&f, build(b, OP_POW_TENSOR_SCALAR, A_VAL(flag), A_BOOL(true))), "bool");
+  assert_contains(
+      refusal(&f, build(b, OP_FULL, A_INTS((SymInt[]){1}, 1), A_FLOAT(1e6), A_DTYPE(DTYPE_F16))),
+      "range");
+  assert_null(
+      refusal(&f, build(b, OP_FULL, A_INTS((SymInt[]){1}, 1), A_INT(7), A_DTYPE(DTYPE_U16))));
+  assert_contains(refusal(&f, build(b, OP_SCALAR_TENSOR, A_INT(7), A_DTYPE(DTYPE_U16))),
+                  "element type");
+  ValueId w = fixture_input(&f, DTYPE_F32, DIMS(4, 3)),
+          norm = build(b, OP_NATIVE_LAYER_NORM, A_VAL(h), A_INTS((SymInt[]){3}, 1), A_VAL(v),
+                       A_NONE, A_FLOAT(1e-5));
+  assert_null(refusal(&f, build(b, OP_LINEAR, A_VAL(x), A_VAL(w))));
+  assert_contains(refusal(&f, build(b, OP_LINEAR, A_VAL(v), A_VAL(w))), "two dimensions");
+  assert_contains(refusal(&f, norm), "another element type");
+  assert_contains(refusal(&f, build(b, OP_SYM_SIZE_INT, A_VAL(x), A_INT(-1))), "front");
+  fixture_release(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_dtypes),          cmocka_unit_test(test_symbolic_broadcast),
       cmocka_unit_test(test_symbolic_window), cmocka_unit_test(test_convolution_refusals),
       cmocka_unit_test(test_reductions),      cmocka_unit_test(test_products_and_norms),
       cmocka_unit_test(test_factories),       cmocka_unit_test(test_scalars),
+      cmocka_unit_test(test_checks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
