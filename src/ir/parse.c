@@ -11,7 +11,7 @@
 #define MAX_ARENAS 256
 #define MAX_RESULTS 65535
 #define MAX_LOC_CHAIN 256
-#define MAX_CONSTRAINTS 65536 /* each is compared with all before it */
+#define MAX_CONSTRAINTS 16384 /* each is compared with all before it */
 
 /* One result before its "=". */
 typedef struct Definition {
@@ -160,11 +160,12 @@ static Status parse_loc(Parser *p, LocId *out) {
   if (!lexer_accept_word(l, "loc"))
     return STATUS_OK;
   const char *start = l->at, *stop;
-  Loc *chain = ARENA_ARRAY(&p->scratch, Loc, MAX_LOC_CHAIN);
+  Loc chain[MAX_LOC_CHAIN];
   uint32_t count = 0;
   do {
     if (count == MAX_LOC_CHAIN)
       return lexer_error(l, l->at, "more than %d locations", MAX_LOC_CHAIN);
+    chain[count] = (Loc){0};
     TRY(parse_one_loc(p, &chain[count++]));
     stop = l->at;
   } while (lexer_accept_word(l, "from"));
