@@ -87,6 +87,18 @@ Status shape_glu(Graph *g, NodeId n) {
   return shape_result(g, n, 0, value_dtype(g, self), &dims);
 }
 
+/* --- what the runtime's kernels refuse --- */
+
+const char *check_to_copy(const Graph *g, NodeId n, Arena *arena) {
+  if (node_bool(g, n, 2))
+    return "non_blocking must be false";
+  if (node_cget(g, n)->op == OP_TO_DIM_ORDER_COPY)
+    return NULL;
+  if (!node_absent(g, n, 3) && node_int(g, n, 3) != 0)
+    return "memory_format must be contiguous";
+  return check_contiguous(g, n, arena);
+}
+
 /* --- kernels --- */
 
 Status kern_copy_bytes(Kernel *k) {

@@ -159,11 +159,23 @@ Status shape_index_put(Graph *g, NodeId n) {
 
 /* --- what the runtime's kernels refuse --- */
 
+/* index.Tensor moves bytes of any type when it has one index tensor of rank 1; otherwise, and in
+ * index_put, the kernel knows fewer types (op_index.cpp of ExecuTorch 1.4.1). */
 const char *check_index(const Graph *g, NodeId n, Arena *arena) {
-  bool any = false;
-  for (uint32_t i = 0; i < node_list_count(g, n, 1); i++)
-    any |= node_list_value(g, n, 1, i) != 0;
-  return any ? check_contiguous(g, n, arena) : "no dimension is indexed";
+  uint32_t tensors = 0;
+  bool plain = node_cget(g, n)->op == OP_INDEX_TENSOR;
+  for (uint32_t i = 0; i < node_list_count(g, n, 1); i++) {
+    ValueId v = node_list_value(g, n, 1, i);
+    tensors += v != 0;
+    plain = plain && (!v || (!is_mask(value_dtype(g, v)) && value_rank(g, v) == 1));
+  }
+  if (!tensors)
+    return "no dimension is indexed";
+  DType dtype = value_dtype(g, node_value(g, n, 0));
+  if (!(plain && tensors == 1) && !dtype_in(dtype, DTS_REAL_BOOL))
+    return arena_printf(arena, "%s is only taken with one index tensor of rank 1",
+                        dtype_name(dtype));
+  return check_contiguous(g, n, arena);
 }
 
 /* --- kernels --- */

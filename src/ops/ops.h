@@ -115,6 +115,7 @@ const char *check_constant_pad_nd(const Graph *g, NodeId n, Arena *arena);
 const char *check_contiguous(const Graph *g, NodeId n, Arena *arena);
 const char *check_convolution(const Graph *g, NodeId n, Arena *arena);
 const char *check_divisor_scalar(const Graph *g, NodeId n, Arena *arena);
+const char *check_expand(const Graph *g, NodeId n, Arena *arena);
 const char *check_extreme(const Graph *g, NodeId n, Arena *arena);
 const char *check_full(const Graph *g, NodeId n, Arena *arena);
 const char *check_half_to_float(const Graph *g, NodeId n, Arena *arena);
@@ -133,6 +134,7 @@ const char *check_reduce_0d(const Graph *g, NodeId n, Arena *arena);
 const char *check_roll(const Graph *g, NodeId n, Arena *arena);
 const char *check_scatter_value(const Graph *g, NodeId n, Arena *arena);
 const char *check_sym_size(const Graph *g, NodeId n, Arena *arena);
+const char *check_to_copy(const Graph *g, NodeId n, Arena *arena);
 const char *check_unfold(const Graph *g, NodeId n, Arena *arena);
 
 /* Reference kernels (KernelFn). */

@@ -125,6 +125,10 @@ const char *check_pool2d(const Graph *g, NodeId n, Arena *arena) {
       return arena_printf(arena, "padding %lld is more than half of the kernel size %lld",
                           (long long)pad, (long long)kernel);
   }
+  ValueId self = node_value(g, n, 0);
+  for (uint32_t i = value_rank(g, self) - 3; i < value_rank(g, self); i++)
+    if (value_dim(g, self, i) == 0)
+      return "only the batch may be empty";
   return node_cget(g, n)->op == OP_AVG_POOL2D ? check_contiguous(g, n, arena) : NULL;
 }
 

@@ -207,6 +207,10 @@ const char *check_contiguous(const Graph *g, NodeId n, Arena *arena) {
   return last ? "the kernel works on contiguous tensors only" : NULL;
 }
 
+const char *check_expand(const Graph *g, NodeId n, Arena *arena) {
+  return node_bool(g, n, 2) ? "implicit must be false" : check_contiguous(g, n, arena);
+}
+
 /* --- kernels --- */
 
 Status kern_expand_copy(Kernel *k) {

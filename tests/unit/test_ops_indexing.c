@@ -104,6 +104,24 @@ static void test_index_tensor(void **state) {
       "differ");
 }
 
+/* Types beyond torch's usual ones only go through the kernel's short way. */
+static void test_index_checks(void **state) {
+  OpsFixture *f = *state;
+  ValueId x = fixture_const(f, DTYPE_U16, DIMS(2, 2), VALUES(1, 2, 3, 4));
+  ValueId at = I64S(1, 0), column = fixture_const(f, DTYPE_I64, DIMS(2, 1), VALUES(0, 1));
+  KernelCheckFn *check = op_row(OP_INDEX_TENSOR)->check;
+  ValueId one = build(&f->b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(((ValueId[]){0, at}), 2));
+  ValueId two = build(&f->b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(((ValueId[]){at, at}), 2));
+  ValueId deep = build(&f->b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(&column, 1));
+  ValueId all = build(&f->b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(((ValueId[]){0, 0}), 2));
+  assert_null(check(f->g, value_def(f->g, one), &f->arena));
+  assert_non_null(check(f->g, value_def(f->g, two), &f->arena));
+  assert_non_null(check(f->g, value_def(f->g, deep), &f->arena));
+  assert_non_null(check(f->g, value_def(f->g, all), &f->arena));
+  check_value(f, two, DTYPE_U16, DIMS(2), VALUES(4, 1));
+  check_value(f, all, DTYPE_U16, DIMS(2, 2), VALUES(1, 2, 3, 4));
+}
+
 static void test_index_put(void **state) {
   OpsFixture *f = *state;
   ValueId x = fixture_const(f, DTYPE_F32, DIMS(2, 2), VALUES(1, 2, 3, 4)), twice = I64S(0, 0),
@@ -191,8 +209,8 @@ static int teardown(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_index_select), TEST(test_embedding), TEST(test_gather_scatter),
-      TEST(test_index_tensor), TEST(test_index_put), TEST(test_counts),
-      TEST(test_unbacked),
+      TEST(test_index_tensor), TEST(test_index_put), TEST(test_index_checks),
+      TEST(test_counts),       TEST(test_unbacked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
