@@ -90,11 +90,11 @@ Status shape_glu(Graph *g, NodeId n) {
 /* --- what the runtime's kernels refuse --- */
 
 const char *check_to_copy(const Graph *g, NodeId n, Arena *arena) {
-  if (node_bool(g, n, 2))
+  if (arg_flag(g, n, 2))
     return "non_blocking must be false";
   if (node_cget(g, n)->op == OP_TO_DIM_ORDER_COPY)
     return NULL;
-  if (!node_absent(g, n, 3) && node_int(g, n, 3) != 0)
+  if (node_arg(g, n, 3)->kind == ARG_INT && node_arg(g, n, 3)->i != 0)
     return "memory_format must be contiguous";
   return check_contiguous(g, n, arena);
 }

@@ -75,7 +75,7 @@ Status shape_index_within(Graph *g, NodeId n, uint32_t dim_arg, ValueId self, Va
 const char *check_index_select(const Graph *g, NodeId n, Arena *arena) {
   ValueId self = node_value(g, n, 0);
   uint32_t rank = value_rank(g, self);
-  int64_t dim = node_int(g, n, 1);
+  int64_t dim = node_arg(g, n, 1)->i;
   if (rank == 0)
     return "self is 0-d";
   if (value_dim(g, self, (uint32_t)(dim < 0 ? dim + rank : dim)) == 0)

@@ -208,7 +208,7 @@ const char *check_contiguous(const Graph *g, NodeId n, Arena *arena) {
 }
 
 const char *check_expand(const Graph *g, NodeId n, Arena *arena) {
-  return node_bool(g, n, 2) ? "implicit must be false" : check_contiguous(g, n, arena);
+  return arg_flag(g, n, 2) ? "implicit must be false" : check_contiguous(g, n, arena);
 }
 
 /* --- kernels --- */
