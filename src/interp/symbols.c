@@ -5,6 +5,8 @@
  * each other. */
 #include "interp/symbols.h"
 
+#include <stdio.h>
+
 enum {
   MAX_EXPR_DEPTH = 256
 }; /* deeper ones count as unknown: no input can make the walk recurse further */
@@ -142,42 +144,72 @@ static Status check_constraints(Symbols *s) {
   return STATUS_OK;
 }
 
-static DiagPlace input_place(const Graph *g, uint32_t i) {
+static DiagPlace model_place(const Graph *g) {
   DiagPlace place = DIAG_NOWHERE;
   place.file = g->ctx->model_path;
-  place.node = intern_get(&g->ctx->names, value_cget(g, g->inputs[i])->name);
   return place;
 }
+
+/* "input 'x'", "input 2" when it has no name. */
+static const char *input_label(const Graph *g, uint32_t i, char *buffer, size_t size) {
+  StrView name = intern_get(&g->ctx->names, value_cget(g, g->inputs[i])->name);
+  if (name.size)
+    snprintf(buffer, size, "input '" SV_FMT "'", (int)min_i64((int64_t)name.size, 100), name.data);
+  else
+    snprintf(buffer, size, "input %u", i);
+  return buffer;
+}
+
+enum { LABEL_SIZE = 128 };
 
 static Status input_dim_error(Symbols *s, uint32_t input, uint32_t dim, int64_t value) {
   const Type *type = value_type(s->g, s->g->inputs[input]);
   StrBuf text;
+  char buffer[LABEL_SIZE];
+  const char *label = input_label(s->g, input, buffer, sizeof buffer);
   strbuf_init(&text);
-  Diag *d = diag_begin(s->sink, DIAG_RUN_INPUT_SHAPE, input_place(s->g, input));
+  Diag *d = diag_begin(s->sink, DIAG_RUN_INPUT_SHAPE, model_place(s->g));
   int64_t expected;
   if (symbols_eval(s, type->dims[dim], &expected))
-    diag_message(d, "dim %u of input %u is %lld, the graph wants %lld", dim, input,
-                 (long long)value, (long long)expected);
+    diag_message(d, "dim %u of %s is %lld, the graph wants %lld", dim, label, (long long)value,
+                 (long long)expected);
   else
-    diag_message(d, "dim %u of input %u is %lld, which nothing that %s stands for gives", dim,
-                 input, (long long)value, expr_text(s, type->dims[dim], &text));
+    diag_message(d, "dim %u of %s is %lld, which nothing that %s stands for gives", dim, label,
+                 (long long)value, expr_text(s, type->dims[dim], &text));
   if (!sym_is_const(type->dims[dim]))
     diag_note(d, "the graph says %s", expr_text(s, type->dims[dim], &text));
   strbuf_release(&text);
   return diag_end(d);
 }
 
-static Status range_error(Symbols *s, DiagPlace place, SymInt symbol, int64_t value) {
+/* where: "dim 0 of input 'x' is", "this result makes s0". */
+static Status range_error(Symbols *s, DiagPlace place, const char *where, SymInt symbol,
+                          int64_t value) {
   const SymExpr *e = sym_expr(&s->g->syms, symbol);
-  StrBuf text;
-  strbuf_init(&text);
   Diag *d = diag_begin(s->sink, DIAG_RUN_INPUT_SHAPE, place);
-  diag_message(d, "%s is %lld, outside its range %lld..%lld", expr_text(s, symbol, &text),
-               (long long)value, (long long)e->lo, (long long)e->hi);
+  diag_message(d, "%s %lld, outside its range %lld..%lld", where, (long long)value,
+               (long long)e->lo, (long long)e->hi);
   if (e->name && e->name[0])
     diag_hint(d, "lower the model with a wider --dim %s=LO..HI", e->name);
-  strbuf_release(&text);
+  else
+    diag_hint(d, "lower the model with a wider --dim");
   return diag_end(d);
+}
+
+static Status input_range_error(Symbols *s, uint32_t input, uint32_t dim, SymInt symbol,
+                                int64_t value) {
+  char label[LABEL_SIZE], where[2 * LABEL_SIZE];
+  StrBuf text;
+  strbuf_init(&text);
+  bool direct = value_dim(s->g, s->g->inputs[input], dim) == symbol;
+  snprintf(where, sizeof where, "dim %u of %s %s", dim, input_label(s->g, input, label, LABEL_SIZE),
+           direct ? "is" : "makes ");
+  if (!direct) {
+    size_t used = strlen(where);
+    snprintf(where + used, sizeof where - used, "%s", expr_text(s, symbol, &text));
+  }
+  strbuf_release(&text);
+  return range_error(s, model_place(s->g), where, symbol, value);
 }
 
 /* One round over all dims of all inputs. */
@@ -197,7 +229,7 @@ static Status bind_round(Symbols *s, const Tensor *inputs, bool last, bool *prog
       }
       Solved solved = solve(s, type->dims[d], value, &culprit, &solution);
       if (solved == SOLVED_RANGE)
-        return range_error(s, input_place(g, i), culprit, solution);
+        return input_range_error(s, i, d, culprit, solution);
       if (solved == SOLVED_NEVER || (solved == SOLVED_LATER && last))
         return input_dim_error(s, i, d, value);
       *progress |= solved == SOLVED;
@@ -209,16 +241,18 @@ static Status bind_round(Symbols *s, const Tensor *inputs, bool last, bool *prog
 
 static Status check_input(const Symbols *s, uint32_t i, const Tensor *input) {
   const Type *type = value_type(s->g, s->g->inputs[i]);
+  char buffer[LABEL_SIZE];
+  const char *label = input_label(s->g, i, buffer, sizeof buffer);
   if (type->kind != TYPE_TENSOR)
-    return diag_report(s->sink, DIAG_NOT_IMPLEMENTED, input_place(s->g, i),
-                       "input %u is a scalar, not a tensor", i);
+    return diag_report(s->sink, DIAG_NOT_IMPLEMENTED, model_place(s->g),
+                       "%s is a scalar, not a tensor", label);
   if (type->dtype != input->dtype)
-    return diag_report(s->sink, DIAG_RUN_INPUT_TYPE, input_place(s->g, i),
-                       "input %u is %s, the graph wants %s", i, dtype_name(input->dtype),
+    return diag_report(s->sink, DIAG_RUN_INPUT_TYPE, model_place(s->g),
+                       "%s is %s, the graph wants %s", label, dtype_name(input->dtype),
                        dtype_name((DType)type->dtype));
   if (type->rank != input->rank)
-    return diag_report(s->sink, DIAG_RUN_INPUT_SHAPE, input_place(s->g, i),
-                       "input %u has rank %u, the graph wants rank %u", i, input->rank, type->rank);
+    return diag_report(s->sink, DIAG_RUN_INPUT_SHAPE, model_place(s->g),
+                       "%s has rank %u, the graph wants rank %u", label, input->rank, type->rank);
   return STATUS_OK;
 }
 
@@ -240,7 +274,7 @@ Status symbols_bind_result(Symbols *s, NodeId n, SymInt expr, int64_t value) {
   SymInt culprit = 0;
   if (!symbols_known(s, expr)) {
     if (solve(s, expr, value, &culprit, &solution) == SOLVED_RANGE)
-      return range_error(s, node_place(s->g, n), culprit, solution);
+      return range_error(s, node_place(s->g, n), "this result makes a size", culprit, solution);
     return check_constraints(s);
   }
   if (symbols_eval(s, expr, &known) && known == value)

@@ -80,7 +80,7 @@ static Status lower(Session *s, const char *output) {
 
 EtcStatus etc_lower(EtcSession *s, const char *output) {
   if (s->source_count == 0)
-    return session_usage(s, "MODEL", "name a model, or add methods with --method NAME=MODEL.onnx",
+    return session_usage(s, "", "name a model, or add methods with --method NAME=MODEL.onnx",
                          "there is no model");
   if (s->method_count)
     return session_usage(s, "", "make a new session for each program",

@@ -222,6 +222,17 @@ static void print_times_json(const Manager *m, StrBuf *out) {
   strbuf_append_char(out, '\n');
 }
 
+static void print_stats(const PassRun *run, StrBuf *out) {
+  const char *between = "  ";
+  for (uint32_t k = 0; k < run->stat_count; k++) {
+    if (run->stats[k].count == 0)
+      continue;
+    strbuf_printf(out, "%s%llu %s", between, (unsigned long long)run->stats[k].count,
+                  run->stats[k].name);
+    between = ", ";
+  }
+}
+
 void manager_print_times(const Manager *m, bool json, StrBuf *out) {
   if (json) {
     print_times_json(m, out);
@@ -235,9 +246,7 @@ void manager_print_times(const Manager *m, bool json, StrBuf *out) {
     strbuf_printf(out, "%4u  %-13s  %-20s %8.3f  %7u -> %u%s", i + 1, stage_name(run->row->stage),
                   run->row->name, run->seconds * 1e3, run->nodes_before, run->nodes_after,
                   run->skipped ? "  skipped" : "");
-    for (uint32_t k = 0; k < run->stat_count; k++)
-      strbuf_printf(out, "%s%llu %s", k ? ", " : "  ", (unsigned long long)run->stats[k].count,
-                    run->stats[k].name);
+    print_stats(run, out);
     strbuf_append_char(out, '\n');
   }
   strbuf_printf(out, "      total                               %8.3f\n", total * 1e3);

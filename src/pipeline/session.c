@@ -2,6 +2,7 @@
 #include "pipeline/session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,11 +26,21 @@ static bool has_suffix(const char *path, const char *suffix) {
   return length > tail && strcmp(path + length - tail, suffix) == 0;
 }
 
-/* A .pte has "ET12" at byte 4. Whatever cannot be read counts as ONNX, whose reader says why. */
+/* A .pte has "ET12" at byte 4. */
+static bool starts_like_pte(const char *path) {
+  char bytes[8] = {0};
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  bool whole = fd >= 0 && read(fd, bytes, sizeof bytes) == (ssize_t)sizeof bytes;
+  if (fd >= 0)
+    close(fd);
+  return whole && memcmp(bytes + 4, "ET12", 4) == 0;
+}
+
+/* By name, else by the first bytes. What cannot be read counts as ONNX, whose reader says why. */
 static SourceKind kind_of(const char *path) {
   if (has_suffix(path, ".etir") || strcmp(path, "-") == 0)
     return SOURCE_TEXT;
-  if (has_suffix(path, ".pte"))
+  if (has_suffix(path, ".pte") || (!has_suffix(path, ".onnx") && starts_like_pte(path)))
     return SOURCE_PTE;
   return SOURCE_ONNX;
 }
@@ -58,13 +69,62 @@ static void add_method(Session *s, const Source *source, Graph *g) {
   s->methods[s->method_count++] = (Method){.graph = g, .source = source};
 }
 
+/* Whether an input of the model has the dimension that a --dim flag names: by dim_param, or
+ * INPUT:AXIS. */
+static bool has_dimension(const Onnx__GraphProto *graph, StrView name) {
+  for (size_t i = 0; i < graph->n_input; i++) {
+    const Onnx__ValueInfoProto *input = graph->input[i];
+    StrView input_name = onnx_text(input->name);
+    if (sv_starts_with(name, input_name) && name.size > input_name.size &&
+        name.data[input_name.size] == ':')
+      return true;
+    const Onnx__TypeProto *type = input->type;
+    bool is_tensor = type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+    const Onnx__TensorShapeProto *shape = is_tensor ? type->tensor_type->shape : NULL;
+    for (size_t d = 0; shape && d < shape->n_dim; d++)
+      if (shape->dim[d]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
+          sv_eq(onnx_text(shape->dim[d]->dim_param), name))
+        return true;
+  }
+  return false;
+}
+
+/* The flags for one model. Of several models each has dimensions of its own; a flag must then fit
+ * one of them at least. */
+static const DimFlag *flags_of(Session *s, const Source *source, uint32_t *count) {
+  *count = s->dim_count;
+  if (s->source_count == 1)
+    return s->dims;
+  DimFlag *flags = ARENA_ARRAY(&s->arena, DimFlag, s->dim_count);
+  *count = 0;
+  for (uint32_t i = 0; i < s->dim_count; i++) {
+    if (!has_dimension(source->onnx.proto->graph, s->dims[i].name))
+      continue;
+    flags[(*count)++] = s->dims[i];
+    s->dims_used[i] = true;
+  }
+  return flags;
+}
+
+static Status check_dims_used(Session *s) {
+  Status status = STATUS_OK;
+  for (uint32_t i = 0; s->source_count > 1 && i < s->dim_count; i++) {
+    if (s->dims_used[i])
+      continue;
+    Diag *d = diag_begin(&s->sink, DIAG_DIM_UNKNOWN_FLAG, DIAG_NOWHERE);
+    diag_message(d, "no input of any model has a dimension called '" SV_FMT "'",
+                 SV_ARG(s->dims[i].name));
+    status = diag_end(d);
+  }
+  return status;
+}
+
 static Status import_onnx(Session *s, Source *source) {
   TRY(onnx_model_open(&source->onnx, &s->sink, source->path));
   source->open = true;
-  const ImportOptions options = {.method = sv_from(source->method),
-                                 .dims = s->dims,
-                                 .dim_count = s->dim_count,
-                                 .fold_limit = s->manager.options.pass.fold_limit};
+  ImportOptions options = {.method = sv_from(source->method),
+                           .fold_limit = s->manager.options.pass.fold_limit};
+  options.dims = flags_of(s, source, &options.dim_count);
   Graph *g = NULL;
   TRY(onnx_import(&s->ctx, &source->onnx, &options, &g));
   add_method(s, source, g);
@@ -176,11 +236,13 @@ static Status write_artifact(Session *s, StageId stage) {
 
 Status session_import(Session *s, bool allow_pte) {
   Status status = STATUS_OK;
+  s->dims_used = ARENA_ARRAY(&s->arena, bool, s->dim_count);
   for (uint32_t i = 0; i < s->source_count; i++) {
     Status one = import_source(s, s->sources[i], allow_pte);
     status = status == STATUS_OK ? one : status;
   }
   TRY(status);
+  TRY(check_dims_used(s));
   TRY(check_method_names(s));
   return write_artifact(s, STAGE_IMPORT);
 }
@@ -228,10 +290,14 @@ static Status check_output(Session *s, const char *output) {
   struct stat out, in;
   if (stat(output, &out) != 0)
     return STATUS_OK;
-  for (uint32_t i = 0; i < s->source_count; i++)
-    if (stat(s->sources[i]->path, &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-      return diag_report(&s->sink, DIAG_FILE_WRITE, file_place(output), "'%s' is the model itself",
-                         output);
+  for (uint32_t i = 0; i < s->source_count; i++) {
+    if (stat(s->sources[i]->path, &in) != 0 || in.st_dev != out.st_dev || in.st_ino != out.st_ino)
+      continue;
+    Diag *d = diag_begin(&s->sink, DIAG_FILE_WRITE, file_place(output));
+    diag_message(d, "'%s' is the model itself", output);
+    diag_hint(d, "give the output another name");
+    return diag_end(d);
+  }
   return STATUS_OK;
 }
 

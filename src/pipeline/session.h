@@ -44,6 +44,7 @@ struct EtcSession {
   uint32_t method_count, method_capacity;
   DimFlag *dims;
   uint32_t dim_count, dim_capacity;
+  bool *dims_used; /* with several models: by one of them */
   UserPass *user_passes;
   uint32_t user_pass_count, user_pass_capacity;
   const char *artifacts; /* folder or NULL */

@@ -94,7 +94,7 @@ static EtcStatus set_pass(Session *s, StrView value) {
     return status;
   user.stage = staged ? stage_find(stage) : user.row->stage;
   if (user.stage == STAGE_COUNT || user.stage == STAGE_IMPORT || user.stage == STAGE_EMIT) {
-    const char *hint = did_you_mean(s, stage_nearest(stage));
+    const char *hint = user.stage == STAGE_COUNT ? did_you_mean(s, stage_nearest(stage)) : NULL;
     return session_usage(s, "--pass", hint ? hint : "'etc passes' lists the stages",
                          "no passes run at a stage '" SV_FMT "'", SV_ARG(stage));
   }

@@ -42,8 +42,14 @@ static void text_value(StrBuf *out, const PteValue *v) {
 static void text_values(StrBuf *out, const char *title, const PteMethod *m, const int32_t *indices,
                         uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
+    const PteValue *v = &m->values[indices[i]];
     strbuf_printf(out, "  %s %u: ", title, i);
-    text_value(out, &m->values[indices[i]]);
+    if (v->kind == PTE_TENSOR && v->tensor->name.size) {
+      strbuf_append_char(out, '\'');
+      strbuf_append_printable(out, v->tensor->name);
+      strbuf_append(out, SV("' "));
+    }
+    text_value(out, v);
     strbuf_append_char(out, '\n');
   }
 }
@@ -143,6 +149,7 @@ static void json_values(JsonWriter *w, const char *key, const PteMethod *m, cons
     json_open_object(w);
     json_named_string(w, "kind", sv_from(v->kind == PTE_TENSOR ? "tensor" : kind_of(v)));
     if (v->kind == PTE_TENSOR) {
+      json_named_string(w, "name", v->tensor->name);
       json_named_string(w, "dtype", sv_from(kind_of(v)));
       json_key(w, "sizes");
       json_open_array(w);

@@ -43,7 +43,7 @@ static EtcStatus unknown(const CommandLine *line, const char *given) {
     names[2 * i + 1] = diag_row((DiagCode)i)->code;
   }
   int nearest = text_nearest(sv_from(given), names, COUNT_OF(names));
-  return session_usage(s, given,
+  return session_usage(s, "",
                        nearest < 0 ? "'etc explain' lists all codes"
                                    : arena_printf(&s->arena, "did you mean %s?", names[nearest]),
                        "there is no diagnostic '%s'", given);

@@ -63,7 +63,7 @@ int cmd_help(const CommandLine *line) {
   if (command == CMD_COUNT) {
     const char *nearest = command_nearest(sv_from(name));
     return (int)session_usage(
-        line->session, name,
+        line->session, "",
         nearest ? arena_printf(&line->session->arena, "did you mean '%s'?", nearest)
                 : "'etc help' lists the commands",
         "etc has no command '%s'", name);

@@ -48,7 +48,7 @@ static EtcStatus unknown_command(Session *s, const char *name) {
   const char *nearest = command_nearest(sv_from(name));
   const char *hint = nearest ? arena_printf(&s->arena, "did you mean 'etc %s'?", nearest)
                              : "'etc help' lists the commands";
-  return session_usage(s, name, hint, "etc has no command '%s'", name);
+  return session_usage(s, "", hint, "etc has no command '%s'", name);
 }
 
 EtcStatus expect_arguments(const CommandLine *line, uint32_t count, const char *what) {
@@ -59,8 +59,8 @@ EtcStatus expect_arguments(const CommandLine *line, uint32_t count, const char *
       arena_printf(&line->session->arena, "usage: etc %s %s", row->name, row->arguments);
   if (line->argument_count < count)
     return session_usage(line->session, "", usage, "'etc %s' needs %s", row->name, what);
-  return session_usage(line->session, line->arguments[count], usage,
-                       "'etc %s' takes no argument '%s'", row->name, line->arguments[count]);
+  return session_usage(line->session, "", usage, "'etc %s' takes no argument '%s'", row->name,
+                       line->arguments[count]);
 }
 
 EtcStatus load_model(const CommandLine *line, bool allow_pte) {

@@ -69,7 +69,7 @@ int cmd_opt(const CommandLine *line) {
     status = session_add_source(s, "forward", line->arguments[0]);
     if (status == ETC_OK && s->sources[0]->kind != SOURCE_TEXT)
       status =
-          session_usage(s, line->arguments[0], "'etc print MODEL' makes a textual graph",
+          session_usage(s, "", "'etc print MODEL' makes a textual graph",
                         "'etc opt' takes a textual graph (.etir), not '%s'", line->arguments[0]);
   } else if (status == ETC_OK) {
     status = expect_arguments(line, 1, "a textual graph (.etir)");

@@ -29,12 +29,15 @@ static Status verify_methods(Session *s, StrBuf *out) {
 
 int cmd_verify(const CommandLine *line) {
   Session *s = line->session;
-  EtcStatus status = load_model(line, true);
+  EtcStatus status = expect_arguments(line, 1, "a program");
+  if (status == ETC_OK)
+    status = session_add_source(s, "forward", line->arguments[0]);
+  if (status == ETC_OK) {
+    s->sources[0]->kind = SOURCE_PTE; /* whatever its name is */
+    status = session_status(session_import(s, true));
+  }
   if (status != ETC_OK)
     return (int)status;
-  if (s->sources[0]->kind != SOURCE_PTE)
-    return (int)session_usage(s, line->arguments[0], NULL,
-                              "'etc verify' takes a program (.pte), not '%s'", line->arguments[0]);
   StrBuf text;
   strbuf_init(&text);
   status = session_status(verify_methods(s, &text));

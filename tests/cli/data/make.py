@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Writes the small models and arrays that the tests of the command line use (needs onnx and numpy). The results are committed."""
+
+import os
+
+import numpy as np
+import onnx
+import onnx.numpy_helper
+from onnx import TensorProto, helper
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def value(name, shape, dtype=TensorProto.FLOAT):
+    return helper.make_tensor_value_info(name, dtype, shape)
+
+
+def save(name, nodes, inputs, outputs, initializers=(), check=True):
+    graph = helper.make_graph(nodes, "main", inputs, outputs, list(initializers))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.example", 1)][: 1 if check else 2], ir_version=8, producer_name="")
+    if check:
+        onnx.checker.check_model(model)
+    onnx.save(model, os.path.join(HERE, name))
+    return model
+
+
+def main():
+    node = helper.make_node
+    save("add.onnx", [node("Add", ["x", "y"], ["out/sum"], name="the_add")], [value("x", [2, 3]), value("y", [2, 3])],
+         [value("out/sum", [2, 3])])
+    save("relu.onnx", [node("Relu", ["x"], ["y"], name="the_relu")], [value("x", ["batch", 4])], [value("y", ["batch", 4])])
+    save("two_outputs.onnx", [node("Relu", ["x"], ["a/b"]), node("Neg", ["x"], ["a:b"])], [value("x", [2])],
+         [value("a/b", [2]), value("a:b", [2])])
+    save("strings.onnx", [node("StringNormalizer", ["x"], ["y"], name="strings")],
+         [value("x", [2], TensorProto.STRING)], [value("y", [2], TensorProto.STRING)])
+    save("unknown.onnx", [node("Magic", ["x"], ["z"], name="the_magic", domain="com.example"), node("Rellu", ["z"], ["y"])],
+         [value("x", [2])], [value("y", [2])], check=False)
+    weight = onnx.numpy_helper.from_array(np.array([1, 2, 3, 4], np.float32), "w")
+    model = save("external.onnx", [node("Mul", ["x", "w"], ["y"], name="the_mul")], [value("x", [4])], [value("y", [4])], [weight])
+    onnx.save_model(model, os.path.join(HERE, "external.onnx"), save_as_external_data=True, location="external weights.bin",
+                    size_threshold=0)
+    for name, array in (("x23.npy", np.arange(6, dtype=np.float32).reshape(2, 3) - 3),
+                        ("ones23.npy", np.ones((2, 3), np.float32)), ("f64.npy", np.ones((2, 3))),
+                        ("x24.npy", np.arange(8, dtype=np.float32).reshape(2, 4) - 4),
+                        ("x94.npy", np.zeros((9, 4), np.float32)), ("x2.npy", np.array([-1, 2], np.float32)),
+                        ("fortran.npy", np.asfortranarray(np.arange(6, dtype=np.float32).reshape(2, 3) - 3)),
+                        ("big.npy", (np.arange(6).reshape(2, 3) - 3).astype(">f4"))):
+        np.save(os.path.join(HERE, name), array)
+
+
+if __name__ == "__main__":
+    main()

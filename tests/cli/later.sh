@@ -1,0 +1,14 @@
+# Options of later versions say so: exit code 1 and no file.
+t lower $data/add.onnx -o a.pte --backend xnnpack
+t lower $data/add.onnx -o a.pte --backend xnnpack:threads=2
+t lower $data/add.onnx -o a.pte --quantize int8
+t lower $data/add.onnx -o a.pte --calibrate data.npz
+t lower $data/add.onnx -o a.pte --ranges r.json
+t lower $data/add.onnx -o a.pte --plugin ./x.so
+t lower $data/add.onnx -o a.pte --recipe r.yaml
+t lower $data/add.onnx -o a.pte --external-weights w.ptd
+t lower $data/add.onnx -o a.pte --report r.html
+t lower $data/add.onnx -o a.pte --kernels portable,quantized
+t lower $data/add.onnx -o a.pte --kernels portable,quantized --diagnostics=json
+t calibrate $data/add.onnx --data x.npz -o s
+ls

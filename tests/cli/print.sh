@@ -1,0 +1,20 @@
+# Text in and out.
+t print $data/relu.onnx --dim batch=1..8
+t print $data/relu.onnx --dim batch=1..8 --stage edge -o edge.etir
+t opt edge.etir --pass eliminate_dead
+t opt edge.etir --pass eliminate_dead,fold_constants --no-locations
+"$ETC" opt - --pass eliminate_dead <edge.etir >again.etir
+cmp edge.etir again.etir && echo "same text"
+t opt edge.etir --pass decompose
+t opt edge.etir --pass eliminate_dead --stop-after eliminate_dead -o end.etir
+cmp edge.etir end.etir && echo "same text"
+t lower edge.etir -o relu.pte
+t lower $data/relu.onnx --dim batch=1..8 -o direct.pte
+t run relu.pte -i 0=$data/x24.npy
+t print relu.pte --stage edge
+t lower $data/relu.onnx --dim batch=2 -o relu.pte --artifacts steps
+ls steps
+echo "nonsense" >bad.etir
+t opt bad.etir --pass eliminate_dead
+t lower $data/relu.onnx --dim batch=2 -o relu.pte --print-after eliminate_views --print-before eliminate_views
+t lower $data/relu.onnx --dim batch=2 -o relu.pte --pass eliminate_dead@edge

@@ -1,0 +1,28 @@
+# etc run: inputs, outputs, what is refused.
+t lower $data/add.onnx -o add.pte
+for model in $data/add.onnx add.pte; do
+  t run $model
+  t run $model -i x=$data/x23.npy
+  t run $model -i x=$data/x23.npy -i y=$data/ones23.npy
+  t run $model -i 0=$data/fortran.npy -i 1=$data/big.npy
+  t run $model -i x=$data/x23.npy -i 0=$data/ones23.npy
+  t run $model -i z=$data/x23.npy
+  t run $model -i 2=$data/x23.npy
+  t run $model -i x=
+  t run $model -i x
+  t run $model -i x=$data/f64.npy -i y=$data/ones23.npy
+  t run $model -i x=$data/x24.npy -i y=$data/ones23.npy
+  t run $model -i x=$data/x2.npy -i y=$data/ones23.npy
+  t run $model -i x=missing.npy -i y=$data/ones23.npy
+  t run $model -i x=$data/add.onnx -i y=$data/ones23.npy
+done
+t run add.pte -i x=$data/x23.npy -i y=$data/ones23.npy --output out
+ls out
+od -A n -t f4 -j 128 out/out_sum.npy
+t run $data/two_outputs.onnx -i x=$data/x2.npy --output names
+ls names
+t run add.pte -i x=$data/x23.npy -i y=$data/ones23.npy --output missing/folder
+t lower $data/relu.onnx --dim batch=1..8 -o relu.pte
+t run relu.pte -i x=$data/x24.npy
+t run relu.pte -i x=$data/x94.npy
+t run relu.pte -i x=$data/x94.npy --method backward

@@ -1,0 +1,55 @@
+# Wrong usage: exit code 2, what is wrong, what to do.
+t
+t lowr x
+t --verbos
+t help lowr
+t help lower run
+t lower
+t lower $data/add.onnx
+t lower $data/add.onnx $data/relu.onnx -o a.pte
+t lower $data/add.onnx -o a.pte -o b.pte
+t lower $data/add.onnx -o
+t lower $data/add.onnx -o ''
+t lower $data/add.onnx --ouput a.pte
+t lower $data/add.onnx -z
+t lower $data/add.onnx -vq -o a.pte
+t lower $data/add.onnx --fsync=yes -o a.pte
+t lower $data/add.onnx -o a.pte --plan gredy
+t lower $data/add.onnx -o a.pte --plan best
+t lower $data/add.onnx -o a.pte --threads many
+t lower $data/add.onnx -o a.pte --threads -1
+t lower $data/add.onnx -o a.pte --fold-limit 0
+t lower $data/add.onnx -o a.pte --pass eliminate_ded
+t lower $data/add.onnx -o a.pte --pass eliminate_dead@corr
+t lower $data/add.onnx -o a.pte --pass eliminate_dead@emit
+t lower $data/add.onnx -o a.pte --skip-pass out_variants
+t lower $data/add.onnx -o a.pte --print-after nothing_like_it
+t lower $data/add.onnx -o a.pte --stop-after eliminate_dead
+t lower $data/add.onnx -o a.pte --bisect-limit x
+t lower $data/add.onnx -o a.pte --time-passes=xml
+t lower $data/add.onnx -o a.pte --kernels fast
+t lower $data/add.onnx -o a.pte --backend xnnpak
+t lower $data/add.onnx -o a.pte --backend toaster:fast=1
+t lower $data/add.onnx -o a.pte --dim batch
+t lower $data/add.onnx -o a.pte --dim =3
+t lower $data/add.onnx -o a.pte --dim batch=
+t lower $data/add.onnx -o a.pte --dim batch=4..2
+t lower $data/add.onnx -o a.pte --dim batch=-1
+t lower $data/add.onnx -o a.pte --dim batch=1 --dim batch=2
+t lower --method forward -o a.pte
+t lower --method =$data/add.onnx -o a.pte
+t lower $data/add.onnx --method forward=$data/relu.onnx -o a.pte
+t lower $data/add.onnx -o a.pte --diagnostics xml
+t lower $data/add.onnx -o a.pte --color sometimes
+t lower $data/add.onnx --diagnostics=json --colour
+t print
+t print $data/add.onnx --stage edg
+t print $data/add.onnx --stage emit
+t opt $data/add.onnx --pass eliminate_dead
+t opt
+t ops --json --md
+t passes now
+t inspect
+t verify $data/add.onnx
+t run $data/add.onnx extra
+ls
