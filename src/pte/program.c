@@ -190,6 +190,7 @@ static Status decode_program(PteProgram *p) {
   decode_segments(&d, segments, base);
   decode_constants(&d, fb_table(root, PROGRAM_CONSTANT_SEGMENT));
   decode_named_data(&d, fb_tables(root, PROGRAM_NAMED_DATA));
+  skim_program(root);
   if (d.status == STATUS_OK)
     decode_methods(&d, plans);
   if (d.reader.fault && d.status == STATUS_OK) {

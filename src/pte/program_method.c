@@ -70,6 +70,7 @@ static void decode_delegates(Decoder *d, FbVector v, PteMethod *m) {
   m->delegates = ARENA_ARRAY(&d->p->arena, PteDelegate, v.count);
   for (uint32_t i = 0; i < v.count && !d->reader.fault; i++) {
     FbTable t = fb_item_table(v, i), processed = fb_table(t, DELEGATE_PROCESSED);
+    skim_delegate(t);
     m->delegates[i].id = decode_name(d, t, DELEGATE_ID, "a delegate's id");
     m->delegates[i].compile_specs = fb_tables(t, DELEGATE_COMPILE_SPECS).count;
     if (fb_present(processed))
@@ -169,7 +170,9 @@ static void decode_chain(Decoder *d, FbVector chains, PteMethod *m) {
                  "there are %u chains instead of one", chains.count);
     return;
   }
-  FbVector v = fb_tables(fb_item_table(chains, 0), CHAIN_INSTRUCTIONS);
+  FbTable chain = fb_item_table(chains, 0);
+  FbVector v = fb_tables(chain, CHAIN_INSTRUCTIONS);
+  skim_chain(chain);
   if (!v.present && !d->reader.fault)
     decode_error(d, DIAG_PTE_FIELD, "the chain has no instructions field");
   m->instruction_count = v.count;
@@ -196,6 +199,7 @@ void decode_method(Decoder *d, FbTable plan, PteMethod *m) {
            delegates = fb_tables(plan, PLAN_DELEGATES);
   if (!values.present && !d->reader.fault)
     decode_error(d, DIAG_PTE_FIELD, "values is missing");
+  skim_plan(plan);
   decode_arenas(d, fb_vector(plan, PLAN_NON_CONST_BUFFER_SIZES, 8), m);
   if (m->arena_count)
     decode_values(d, values, m);

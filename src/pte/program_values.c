@@ -97,6 +97,7 @@ static void decode_tensor(Decoder *d, FbTable t, const PteMethod *m, PteValue *v
   FbTable extra = fb_table(t, TENSOR_EXTRA_INFO);
   out->external = fb_u8(extra, EXTRA_LOCATION, 0) != 0;
   out->name = fb_text(extra, EXTRA_NAME);
+  skim_tensor(t, extra);
   if (!decode_charge(d, out->name.size))
     out->name = (StrView){NULL, 0};
   if (!d->reader.fault)

@@ -268,6 +268,26 @@ static void test_messages(void **state) {
   }
 }
 
+/* The runtime verifies fields that nobody reads, too. */
+static void test_unused_field(void **state) {
+  Fixture *f = *state;
+  StrView good = emit_sample(f, &samples[1]);
+  uint8_t *data = (uint8_t *)arena_alloc(&f->ctx.arena, good.size);
+  memcpy(data, good.data, good.size);
+  uint32_t root, outside = 0x7ffffff0;
+  int32_t soffset;
+  uint16_t field;
+  memcpy(&root, data, sizeof root);
+  memcpy(&soffset, data + root, sizeof soffset);
+  memcpy(&field, data + root - soffset + 4 + 2 * PROGRAM_CONSTANT_BUFFER, sizeof field);
+  assert_true(field >= 4);
+  memcpy(data + root + field, &outside, sizeof outside);
+  PteProgram p;
+  assert_int_not_equal(pte_program_open_bytes(&p, f->ctx.sink, "m.pte", data, good.size),
+                       STATUS_OK);
+  assert_contains(shown(f), "a vector lies outside of the file");
+}
+
 /* A kernel that the table lacks is named, with the number of its calls. */
 static void test_unknown_operator(void **state) {
   Fixture *f = *state;
@@ -293,7 +313,7 @@ int main(void) {
       TEST(test_deterministic),        TEST(test_round_trip),         TEST(test_runs),
       TEST(test_constants_are_shared), TEST(test_large_arena_offset), TEST(test_too_large),
       TEST(test_too_many_tables),      TEST(test_damage_is_survived), TEST(test_messages),
-      TEST(test_unknown_operator),
+      TEST(test_unknown_operator),     TEST(test_unused_field),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

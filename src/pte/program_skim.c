@@ -1,0 +1,61 @@
+/* See program.h. The fields that nothing here uses: followed all the same, since the runtime's
+ * loader verifies them and refuses a file whose unused parts are damaged. */
+#include "pte/program_internal.h"
+
+enum { FRAME_FILE, FRAME_LINE, FRAME_NAME, FRAME_CONTEXT };
+
+static void skim_vectors(FbVector tables, uint16_t id, uint32_t element_size) {
+  for (uint32_t i = 0; i < tables.count && !tables.r->fault; i++)
+    (void)fb_vector(fb_item_table(tables, i), id, element_size);
+}
+
+static void skim_frames(FbVector lists) {
+  for (uint32_t i = 0; i < lists.count && !lists.r->fault; i++) {
+    FbVector frames = fb_tables(fb_item_table(lists, i), 0);
+    for (uint32_t k = 0; k < frames.count && !lists.r->fault; k++) {
+      FbTable frame = fb_item_table(frames, k);
+      (void)fb_text(frame, FRAME_FILE);
+      (void)fb_text(frame, FRAME_NAME);
+      (void)fb_text(frame, FRAME_CONTEXT);
+      (void)fb_i32(frame, FRAME_LINE, 0);
+    }
+  }
+}
+
+void skim_chain(FbTable chain) {
+  (void)fb_vector(chain, CHAIN_INPUTS, 4);
+  (void)fb_vector(chain, CHAIN_OUTPUTS, 4);
+  skim_frames(fb_tables(chain, CHAIN_STACKTRACE));
+}
+
+void skim_plan(FbTable plan) {
+  FbTable container = fb_table(plan, PLAN_CONTAINER_META_TYPE);
+  (void)fb_text(container, 0);
+  (void)fb_text(container, 1);
+  FbVector devices = fb_tables(plan, PLAN_NON_CONST_BUFFER_DEVICE);
+  for (uint32_t i = 0; i < devices.count && !plan.r->fault; i++)
+    (void)fb_item_table(devices, i);
+}
+
+void skim_delegate(FbTable delegate) {
+  FbVector specs = fb_tables(delegate, DELEGATE_COMPILE_SPECS);
+  for (uint32_t i = 0; i < specs.count && !delegate.r->fault; i++) {
+    FbTable spec = fb_item_table(specs, i);
+    (void)fb_text(spec, COMPILE_SPEC_KEY);
+    (void)fb_vector(spec, COMPILE_SPEC_VALUE, 1);
+  }
+}
+
+void skim_tensor(FbTable tensor, FbTable extra) {
+  (void)fb_u8(tensor, TENSOR_REQUIRES_GRAD, 0);
+  (void)fb_u8(tensor, TENSOR_LAYOUT, 0);
+  (void)fb_u64(extra, EXTRA_MUTABLE_SEGMENT, 0);
+  (void)fb_u8(extra, EXTRA_DEVICE_TYPE, 0);
+  (void)fb_u8(extra, EXTRA_DEVICE_INDEX, 0);
+}
+
+void skim_program(FbTable root) {
+  skim_vectors(fb_tables(root, PROGRAM_CONSTANT_BUFFER), INLINE_DATA, 1);
+  skim_vectors(fb_tables(root, PROGRAM_BACKEND_DELEGATE_DATA), INLINE_DATA, 1);
+  skim_vectors(fb_tables(root, PROGRAM_MUTABLE_DATA_SEGMENTS), SUBSEGMENT_OFFSETS, 8);
+}
