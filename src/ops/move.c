@@ -65,14 +65,19 @@ static void move_run(unsigned element, char *d, const char *s, const Axis *a) {
   }
 }
 
-/* One band of TILE rows of the second axis, cut into tiles along the inner one. */
+/* One band of TILE rows of the second axis, cut into tiles along the inner one. A tile goes through
+ * a buffer, so that each side is touched in runs: strides that are powers of two would otherwise
+ * push each other out of the cache. */
 static void move_tiles(const Move *m, char *d, const char *s, int64_t band) {
+  char buffer[TILE * TILE * 8];
+  int64_t element = (int64_t)m->element, row = TILE * element;
   int64_t rows = min_i64(TILE, m->tile.count - band * TILE);
   for (int64_t c = 0; c < m->run.count; c += TILE) {
-    Axis inner = {min_i64(TILE, m->run.count - c), m->run.dst, m->run.src};
+    Axis inner = {min_i64(TILE, m->run.count - c), m->run.dst, row};
+    for (int64_t i = 0; i < inner.count; i++)
+      memcpy(buffer + i * row, s + (c + i) * m->run.src, (size_t)(rows * element));
     for (int64_t r = 0; r < rows; r++)
-      move_run(m->element, d + c * m->run.dst + r * m->tile.dst,
-               s + c * m->run.src + r * m->tile.src, &inner);
+      move_run(m->element, d + c * m->run.dst + r * m->tile.dst, buffer + r * element, &inner);
   }
 }
 
