@@ -12,12 +12,19 @@ typedef struct DecomposeRow {
 } DecomposeRow;
 
 static const DecomposeRow rules[] = {
-    {OP_ADDMM, decompose_addmm},         {OP_MATMUL, decompose_matmul},
-    {OP_SDPA, decompose_sdpa},           {OP_SILU, decompose_silu},
-    {OP_HARDSWISH, decompose_hardswish}, {OP_HARDSIGMOID, decompose_hardsigmoid},
-    {OP_SOFTPLUS, decompose_softplus},   {OP_MISH, decompose_mish},
-    {OP_PRELU, decompose_prelu},         {OP_SQUARE, decompose_square},
-    {OP_TRIU, decompose_triu},           {OP_RMS_NORM, decompose_rms_norm},
+    {OP_ADDMM, decompose_addmm},
+    {OP_MATMUL, decompose_matmul},
+    {OP_CONVOLUTION, decompose_convolution},
+    {OP_SDPA, decompose_sdpa},
+    {OP_SILU, decompose_silu},
+    {OP_HARDSWISH, decompose_hardswish},
+    {OP_HARDSIGMOID, decompose_hardsigmoid},
+    {OP_SOFTPLUS, decompose_softplus},
+    {OP_MISH, decompose_mish},
+    {OP_PRELU, decompose_prelu},
+    {OP_SQUARE, decompose_square},
+    {OP_TRIU, decompose_triu},
+    {OP_RMS_NORM, decompose_rms_norm},
 };
 
 ValueId decompose_unary(Builder *b, OpId op, ValueId x) {

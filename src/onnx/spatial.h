@@ -26,6 +26,8 @@ bool window_read(Import *im, ValueId x, const SymInt *kernel, Window *w);
 bool window_symmetric(const Window *w);
 /* x with all of w's pads added as elements of this value (constant_pad_nd), w's pads set to 0. */
 ValueId window_pad(Import *im, ValueId x, Window *w, ArgIn value);
+/* The convolution that the current node's attributes describe; bias may be 0. */
+ValueId window_convolution(Import *im, ValueId x, ValueId weight, ValueId bias);
 /* One entry a dim as INTS arguments. */
 #define W_ARG(array, w) A_INTS(array, (w)->rank)
 

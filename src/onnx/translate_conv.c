@@ -5,27 +5,28 @@ static ArgIn zero_of(const Import *im, ValueId x) {
   return dtype_is_float(value_dtype(im->g, x)) ? A_FLOAT(0) : A_INT(0);
 }
 
-void translate_conv(Import *im) {
-  ValueId x = in_required(im, 0), weight = in_required(im, 1), bias = in(im, 2);
+ValueId window_convolution(Import *im, ValueId x, ValueId weight, ValueId bias) {
   Window w;
   if (!import_ok(im))
-    return;
-  if (value_rank(im->g, weight) != value_rank(im->g, x)) {
-    import_fail(im, DIAG_INPUT_RANK, "input has rank %u, weight %u", value_rank(im->g, x),
-                value_rank(im->g, weight));
-    return;
-  }
+    return 0;
+  if (value_rank(im->g, weight) != value_rank(im->g, x))
+    return import_fail(im, DIAG_INPUT_RANK, "input has rank %u, weight %u", value_rank(im->g, x),
+                       value_rank(im->g, weight));
   int64_t group = attr_int(im, "group", 1);
   if (!window_read(im, x, vt(im, weight)->dims + 2, &w))
-    return;
+    return 0;
   if (!window_symmetric(&w))
     x = window_pad(im, x, &w, zero_of(im, x));
   int64_t none[SPATIAL_MAX] = {0};
-  if (import_ok(im))
-    out(im, 0,
-        build(&im->b, OP_CONVOLUTION, A_VAL(x), A_VAL(weight), A_OPT(bias), W_ARG(w.stride, &w),
-              W_ARG(w.begin, &w), W_ARG(w.dilation, &w), A_BOOL(false), W_ARG(none, &w),
-              A_INT(group)));
+  return import_ok(im) ? build(&im->b, OP_CONVOLUTION, A_VAL(x), A_VAL(weight), A_OPT(bias),
+                               W_ARG(w.stride, &w), W_ARG(w.begin, &w), W_ARG(w.dilation, &w),
+                               A_BOOL(false), W_ARG(none, &w), A_INT(group))
+                       : 0;
+}
+
+void translate_conv(Import *im) {
+  ValueId x = in_required(im, 0), weight = in_required(im, 1), bias = in(im, 2);
+  out(im, 0, window_convolution(im, x, weight, bias));
 }
 
 typedef struct Transposed {

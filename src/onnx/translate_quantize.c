@@ -1,0 +1,245 @@
+/* Quantization operators as plain arithmetic: round half to even, then the zero point, then
+ * saturation, as the ONNX documents say; integer products are exact in i32. The
+ * quantized_decomposed kernels are not used: they multiply by the reciprocal of the scale, which
+ * rounds differently, and are not part of a plain runtime. */
+#include <math.h>
+
+#include "onnx/spatial.h"
+#include "onnx/express.h"
+
+/* --- granularity --- */
+
+/* Scales or zero points next to a tensor of x's rank, by granularity: one number, one a channel of
+ * the axis, or one a block of the axis. */
+typedef struct Granularity {
+  uint32_t rank, axis;
+  int64_t block; /* 0: none */
+  SymInt dims[MAX_RANK];
+} Granularity;
+
+static bool read_granularity(Import *im, ValueId x, ValueId scale, Granularity *gr) {
+  *gr = (Granularity){.rank = ex_rank(im, x)};
+  if (!import_ok(im))
+    return false;
+  for (uint32_t i = 0; i < gr->rank; i++)
+    gr->dims[i] = value_dim(im->g, x, i);
+  gr->block = im->opset >= 21 ? attr_int(im, "block_size", 0) : 0;
+  if (gr->block < 0)
+    import_fail(im, DIAG_ATTR_VALUE, "block_size is %lld", (long long)gr->block);
+  bool single = value_rank(im->g, scale) == 0 ||
+                (value_rank(im->g, scale) == 1 && value_dim(im->g, scale, 0) == 1);
+  if (!single && gr->rank > 1)
+    gr->axis = import_axis(im, attr_int(im, "axis", 1), gr->rank);
+  return import_ok(im);
+}
+
+/* The parameter so that it broadcasts to x. */
+static ValueId spread(Import *im, const Granularity *gr, ValueId v) {
+  SymInt dims[MAX_RANK + 1];
+  uint32_t own = ex_rank(im, v);
+  if (own == 0 || !import_ok(im))
+    return v;
+  if (own == 1 && value_dim(im->g, v, 0) == 1)
+    return ex_view(im, v, NULL, 0);
+  if (own == 1 && !(gr->block && gr->rank == 1)) {
+    for (uint32_t i = 0; i < gr->rank; i++)
+      dims[i] = i == gr->axis ? value_dim(im->g, v, 0) : 1;
+    return ex_view(im, v, dims, gr->rank);
+  }
+  if (own != gr->rank || !gr->block || own >= MAX_RANK)
+    return import_fail(im, DIAG_SHAPE_MISMATCH,
+                       "scale or zero point of rank %u for an input of rank %u", own, gr->rank);
+  for (uint32_t i = 0, k = 0; i < own; i++) {
+    dims[k++] = value_dim(im->g, v, i);
+    if (i == gr->axis)
+      dims[k++] = 1;
+  }
+  ValueId wide = ex_view(im, v, dims, own + 1);
+  dims[gr->axis + 1] = gr->block;
+  wide = ex_expand(im, wide, dims, own + 1);
+  dims[gr->axis] = sym_mul(&im->g->syms, dims[gr->axis], gr->block);
+  for (uint32_t i = gr->axis + 1; i < own; i++)
+    dims[i] = dims[i + 1];
+  return ex_slice(im, ex_view(im, wide, dims, own), gr->axis, 0, gr->dims[gr->axis]);
+}
+
+/* --- ranges --- */
+
+static bool limits(DType dtype, double *low, double *high) {
+  switch (dtype) {
+  case DTYPE_U8:
+    *low = 0, *high = UINT8_MAX;
+    return true;
+  case DTYPE_I8:
+    *low = INT8_MIN, *high = INT8_MAX;
+    return true;
+  case DTYPE_I16:
+    *low = INT16_MIN, *high = INT16_MAX;
+    return true;
+  case DTYPE_U16:
+    *low = 0, *high = UINT16_MAX;
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* Rounds x (already divided by the scale), adds the zero point, saturates; x is f32 or f64 or half,
+ * where sums would not be exact. */
+static ValueId saturated(Import *im, ValueId x, ValueId zero, DType to) {
+  double low, high;
+  if (!import_ok(im))
+    return 0;
+  if (!limits(to, &low, &high))
+    return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "quantization to %s is not supported",
+                       dtype_name(to));
+  ValueId whole = ex_unary(im, OP_ROUND, x);
+  if (dtype_size(ex_dtype(im, whole)) == 2)
+    whole = ex_cast(im, whole, DTYPE_F32);
+  const double *values;
+  uint32_t count;
+  bool none = !zero || (value_doubles(im, zero, &values, &count) && count == 1 && values[0] == 0);
+  if (!none)
+    whole = ex_add(im, whole, ex_cast(im, zero, ex_dtype(im, whole)));
+  return ex_cast(im, ex_clamp(im, whole, low, high), to);
+}
+
+/* x / y as one division: the plain kernel multiplies by the reciprocal when y has one element. */
+static ValueId exact_quotient(Import *im, ValueId x, ValueId y) {
+  return import_ok(im) ? build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(x), A_VAL(y), A_NONE) : 0;
+}
+
+static DType dtype_attribute(Import *im, const char *name, DType otherwise) {
+  int64_t code = attr_int(im, name, 0);
+  if (code == 0 || !import_ok(im))
+    return otherwise;
+  DType dtype = code > 0 && code < 100 ? dtype_from_onnx((int32_t)code) : DTYPE_NONE;
+  if (dtype == DTYPE_NONE)
+    import_fail(im, DIAG_TENSOR_DTYPE, "%s is %s, which the runtime cannot hold", name,
+                onnx_dtype_name((int32_t)code) ? onnx_dtype_name((int32_t)code) : "unknown");
+  return dtype;
+}
+
+void translate_quantize_linear(Import *im) {
+  ValueId x = in_required(im, 0), scale = in_required(im, 1), zero = in(im, 2);
+  Granularity gr;
+  if (!import_ok(im) || !read_granularity(im, x, scale, &gr))
+    return;
+  DType to = dtype_attribute(im, "output_dtype", zero ? value_dtype(im->g, zero) : DTYPE_U8);
+  DType precision = dtype_attribute(im, "precision", value_dtype(im->g, scale));
+  ValueId divisor = ex_cast(im, spread(im, &gr, scale), precision);
+  ValueId quotient = exact_quotient(im, ex_cast(im, x, precision), divisor);
+  out(im, 0, saturated(im, quotient, zero ? spread(im, &gr, zero) : 0, to));
+}
+
+void translate_dequantize_linear(Import *im) {
+  ValueId x = in_required(im, 0), scale = in_required(im, 1), zero = in(im, 2);
+  Granularity gr;
+  if (!import_ok(im) || !read_granularity(im, x, scale, &gr))
+    return;
+  DType from = value_dtype(im->g, x),
+        to = dtype_attribute(im, "output_dtype", value_dtype(im->g, scale)),
+        work = to == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
+  if (import_ok(im) && !dtype_in(from, DTS_INT | DT(U16)))
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "dequantization from %s is not supported",
+                dtype_name(from));
+  ValueId y = ex_cast(im, x, work);
+  const double *values;
+  uint32_t count;
+  bool none = !zero || (value_doubles(im, zero, &values, &count) && count == 1 && values[0] == 0);
+  if (!none)
+    y = ex_sub(im, y, ex_cast(im, spread(im, &gr, zero), work));
+  y = ex_mul(im, y, ex_cast(im, spread(im, &gr, scale), work));
+  out(im, 0, ex_cast(im, y, to));
+}
+
+/* Range of x with 0 in it, over 255; u8 only. */
+void translate_dynamic_quantize_linear(Import *im) {
+  ValueId x = in_required(im, 0);
+  int64_t axes[MAX_RANK];
+  uint32_t rank = ex_rank(im, x);
+  for (uint32_t i = 0; i < rank; i++)
+    axes[i] = i;
+  ValueId zero = ex_number(im, x, 0), one = ex_number(im, x, 1);
+  ValueId high = ex_binary(im, OP_MAXIMUM, ex_reduce(im, OP_AMAX, x, axes, rank, false), zero),
+          low = ex_binary(im, OP_MINIMUM, ex_reduce(im, OP_AMIN, x, axes, rank, false), zero);
+  ValueId range = ex_sub(im, high, low);
+  range = ex_where(im, ex_binary(im, OP_EQ_TENSOR, range, zero), one, range);
+  ValueId scale = exact_quotient(im, range, ex_number(im, range, UINT8_MAX));
+  ValueId place = ex_sub(im, zero, exact_quotient(im, low, scale));
+  ValueId zero_point = saturated(im, place, 0, DTYPE_U8);
+  out(im, 0, saturated(im, exact_quotient(im, x, scale), zero_point, DTYPE_U8));
+  out(im, 1, scale);
+  out(im, 2, zero_point);
+}
+
+/* --- integer products --- */
+
+/* v - zero in i32; a vector of zero points lies along `axis` of v. */
+static ValueId centred(Import *im, ValueId v, ValueId zero, uint32_t axis) {
+  ValueId wide = ex_cast(im, v, DTYPE_I32);
+  const double *values;
+  uint32_t count;
+  if (!zero || (value_doubles(im, zero, &values, &count) && count == 1 && values[0] == 0))
+    return wide;
+  Granularity gr = {.rank = ex_rank(im, v), .axis = axis};
+  if (ex_rank(im, zero) <= 1)
+    zero = spread(im, &gr, zero);
+  return ex_sub(im, wide, ex_cast(im, zero, DTYPE_I32));
+}
+
+static uint32_t before_last(const Import *im, ValueId v, uint32_t back) {
+  uint32_t rank = ex_rank(im, v);
+  return rank > back ? rank - 1 - back : 0;
+}
+
+static ValueId integer_matmul(Import *im, ValueId a, ValueId a_zero, ValueId b, ValueId b_zero) {
+  return ex_matmul(im, centred(im, a, a_zero, before_last(im, a, 1)),
+                   centred(im, b, b_zero, before_last(im, b, 0)));
+}
+
+void translate_matmul_integer(Import *im) {
+  out(im, 0, integer_matmul(im, in_required(im, 0), in(im, 2), in_required(im, 1), in(im, 3)));
+}
+
+void translate_conv_integer(Import *im) {
+  ValueId x = in_required(im, 0), w = in_required(im, 1);
+  ValueId left = centred(im, x, in(im, 2), 1), right = centred(im, w, in(im, 3), 0);
+  out(im, 0, window_convolution(im, left, right, 0));
+}
+
+/* A vector of scales along an axis of the result. */
+static ValueId scale_along(Import *im, ValueId scale, uint32_t rank, uint32_t axis) {
+  Granularity gr = {.rank = rank, .axis = axis};
+  ValueId wide = ex_cast(im, scale, DTYPE_F32);
+  return ex_rank(im, wide) <= 1 ? spread(im, &gr, wide) : wide;
+}
+
+void translate_qlinear_matmul(Import *im) {
+  ValueId a = in_required(im, 0), b = in_required(im, 3), scales[3] = {0};
+  ValueId y_zero = in_required(im, 7);
+  ValueId sums = integer_matmul(im, a, in_required(im, 2), b, in_required(im, 5));
+  static const uint32_t inputs[] = {1, 4, 6};
+  uint32_t rank = ex_rank(im, sums);
+  for (uint32_t i = 0; i < 3 && import_ok(im); i++)
+    scales[i] =
+        scale_along(im, in_required(im, inputs[i]), rank, rank < 2 ? 0 : rank - (i == 1 ? 1 : 2));
+  ValueId factor = ex_div(im, ex_mul(im, scales[0], scales[1]), scales[2]);
+  ValueId y = ex_mul(im, ex_cast(im, sums, DTYPE_F32), factor);
+  if (import_ok(im))
+    out(im, 0, saturated(im, y, y_zero, value_dtype(im->g, y_zero)));
+}
+
+void translate_qlinear_conv(Import *im) {
+  ValueId x = in_required(im, 0), w = in_required(im, 3), y_zero = in_required(im, 7);
+  ValueId left = centred(im, x, in_required(im, 2), 1),
+          right = centred(im, w, in_required(im, 5), 0);
+  ValueId sums = window_convolution(im, left, right, in(im, 8));
+  uint32_t rank = ex_rank(im, sums);
+  ValueId factor = ex_mul(im, scale_along(im, in_required(im, 1), rank, 1),
+                          scale_along(im, in_required(im, 4), rank, 1));
+  factor = ex_div(im, factor, scale_along(im, in_required(im, 6), rank, 1));
+  ValueId y = ex_mul(im, ex_cast(im, sums, DTYPE_F32), factor);
+  if (import_ok(im))
+    out(im, 0, saturated(im, y, y_zero, value_dtype(im->g, y_zero)));
+}
