@@ -142,7 +142,9 @@ bool import_inline(Import *im, const Onnx__GraphProto *graph, const Binding *inp
   bool inner_failed = im->state->failed;
   im->state->failed |= failed_before;
   for (uint32_t i = 0; i < output_count && import_ok(im); i++)
-    if (outputs[i].kind == BIND_NONE)
+    if (inner_failed)
+      outputs[i] = (Binding){.kind = BIND_POISON};
+    else if (outputs[i].kind == BIND_NONE)
       import_fail(im, DIAG_OUTPUT_MISSING, "the subgraph never produces its output %u", i);
   return import_ok(im) && !inner_failed;
 }

@@ -73,6 +73,8 @@ bool out_wanted(const Import *im, uint32_t i); /* named, hence possibly used */
 void out(Import *im, uint32_t i, ValueId v);
 void out_sequence(Import *im, uint32_t i, const ValueId *items, uint32_t count); /* copied */
 void out_absent(Import *im, uint32_t i);
+/* Whatever a subgraph gave (import_inline). */
+void out_binding(Import *im, uint32_t i, Binding binding);
 /* The type the model declares for output i (graph output or value_info): false when there is none
  * or a dim is unknown. Symbolic dims by name are the symbols of the inputs. The declared shape is
  * the contract when a shape-like input arrives only at run time. */
@@ -107,7 +109,8 @@ uint32_t import_axis(Import *im, int64_t axis, uint32_t rank);
  * in_ints of it gives them back. scalar: 0-d. */
 ValueId build_syms(Import *im, const SymInt *values, uint32_t count, bool scalar);
 /* Translates a subgraph in place: its inputs bound to `inputs`, outer names visible; outputs to
- * *outputs (scratch). For If with a known condition and for unrolled Loop and Scan. */
+ * *outputs (scratch). For If with a known condition and for unrolled Loop and Scan. false when
+ * something in it failed: without a failure of the builder the outputs are poison to pass on. */
 bool import_inline(Import *im, const Onnx__GraphProto *graph, const Binding *inputs,
                    uint32_t input_count, Binding *outputs, uint32_t output_count);
 /* numpy/ONNX broadcast of dims; fails when they do not fit. out has MAX_RANK room. */

@@ -117,6 +117,8 @@ void out_sequence(Import *im, uint32_t i, const ValueId *items, uint32_t count) 
 
 void out_absent(Import *im, uint32_t i) { bind_output(im, i, (Binding){.kind = BIND_ABSENT}); }
 
+void out_binding(Import *im, uint32_t i, Binding binding) { bind_output(im, i, binding); }
+
 /* --- helpers --- */
 
 uint32_t import_axis(Import *im, int64_t axis, uint32_t rank) {
