@@ -1,0 +1,140 @@
+/* Col2Im: adds up blocks of columns into an image. Every element of a column knows its place in the
+ * image by arithmetic on its position; places outside (padding) go to one spare element. Block
+ * shapes may arrive at run time: then the arithmetic runs in the graph. */
+#include "onnx/compose.h"
+
+typedef struct Columns {
+  uint32_t dims;
+  SymInt image[MAX_RANK];
+  ValueId block[MAX_RANK]; /* 0-d i64 */
+  int64_t stride[MAX_RANK], dilation[MAX_RANK], begin[MAX_RANK], end[MAX_RANK];
+} Columns;
+
+static bool read_list(Import *im, const char *name, uint32_t wanted, int64_t otherwise,
+                      int64_t *list) {
+  const int64_t *values;
+  uint32_t count;
+  bool given = attr_ints(im, name, &values, &count);
+  if (given && count != wanted)
+    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u entries, %u are wanted", name, count, wanted);
+  for (uint32_t i = 0; i < wanted && import_ok(im); i++) {
+    list[i] = given ? values[i] : otherwise;
+    if (list[i] < otherwise || list[i] > INT32_MAX)
+      import_fail(im, DIAG_ATTR_VALUE, "'%s' holds %lld", name, (long long)list[i]);
+  }
+  return import_ok(im);
+}
+
+/* Blocks that fit on a dim: (image + pads - dilation * (block - 1) - 1) / stride + 1. */
+static ValueId block_count(Import *im, const Columns *c, uint32_t d) {
+  ValueId extent = op2_number(im, OP_MUL_TENSOR, op2_number(im, OP_SUB_TENSOR, c->block[d], 1),
+                              (double)c->dilation[d]);
+  SymInt room = sym_add(&im->g->syms, c->image[d], c->begin[d] + c->end[d] - 1);
+  ValueId free = op2(im, OP_SUB_TENSOR, size_tensor(im, room), extent);
+  if (!import_ok(im))
+    return 0;
+  ValueId stride = build_scalar_int(&im->b, DTYPE_I64, c->stride[d]);
+  return op2_number(im, OP_ADD_TENSOR, op2(im, OP_FLOOR_DIVIDE, free, stride), 1);
+}
+
+/* Digit of `rest` in a mixed radix; rest becomes what is above. */
+static ValueId digit(Import *im, ValueId *rest, ValueId radix) {
+  ValueId low = floor_mod(im, *rest, radix);
+  *rest = op2(im, OP_FLOOR_DIVIDE, *rest, radix);
+  return low;
+}
+
+/* Flat index into the image of each element of a column [block elements, blocks]; places outside
+ * get `spare`. */
+static ValueId places(Import *im, const Columns *c, SymInt elements, SymInt blocks, SymInt spare) {
+  ValueId element = along_axis(im, counting(im, elements), 0, 2),
+          block = along_axis(im, counting(im, blocks), 1, 2), flat = 0, inside = 0;
+  SymInt pitch = 1;
+  for (uint32_t i = c->dims; i-- > 0 && import_ok(im);) {
+    ValueId offset = digit(im, &element, c->block[i]),
+            start = digit(im, &block, block_count(im, c, i));
+    ValueId at = op2(im, OP_ADD_TENSOR, op2_number(im, OP_MUL_TENSOR, start, (double)c->stride[i]),
+                     op2_number(im, OP_MUL_TENSOR, offset, (double)c->dilation[i]));
+    at = op2_number(im, OP_SUB_TENSOR, at, (double)c->begin[i]);
+    ValueId here = op2(im, OP_LOGICAL_AND, op2_number(im, OP_GE_TENSOR, at, 0),
+                       op2(im, OP_LT_TENSOR, at, size_tensor(im, c->image[i])));
+    at = op2(im, OP_MUL_TENSOR, at, size_tensor(im, pitch));
+    flat = flat ? op2(im, OP_ADD_TENSOR, flat, at) : at;
+    inside = inside ? op2(im, OP_LOGICAL_AND, inside, here) : here;
+    pitch = sym_mul(&im->g->syms, pitch, c->image[i]);
+  }
+  return op_where(im, inside, flat, size_tensor(im, spare));
+}
+
+static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
+  const SymInt *image, *block;
+  uint32_t image_count, block_count_known;
+  ValueId blocks = in_required(im, 2);
+  Shape declared = {0};
+  *block_elements = -1;
+  if (in_ints(im, 1, &image, &image_count)) {
+    c->dims = image_count;
+    for (uint32_t i = 0; i < image_count && i < MAX_RANK; i++)
+      c->image[i] = image[i];
+  } else if (import_ok(im) && out_declared_dims(im, 0, declared.d, &declared.rank) &&
+             declared.rank > 2) {
+    c->dims = declared.rank - 2;
+    memcpy(c->image, declared.d + 2, c->dims * sizeof *declared.d);
+  } else {
+    fail_not_known(im, "the shape of the image");
+  }
+  if (import_ok(im) && (c->dims < 1 || c->dims > MAX_RANK - 2))
+    import_fail(im, DIAG_INPUT_RANK, "an image of %u dimensions", c->dims);
+  for (uint32_t i = 0; i < c->dims && import_ok(im); i++) {
+    ValueId b = vector_element(im, blocks, i);
+    c->block[i] = import_ok(im) ? build_cast(&im->b, b, DTYPE_I64) : 0;
+  }
+  if (in_ints(im, 2, &block, &block_count_known))
+    *block_elements = shape_product(im, block, block_count_known);
+  int64_t pads[2 * MAX_RANK];
+  if (!import_ok(im) || !read_list(im, "strides", c->dims, 1, c->stride) ||
+      !read_list(im, "dilations", c->dims, 1, c->dilation) ||
+      !read_list(im, "pads", 2 * c->dims, 0, pads))
+    return false;
+  memcpy(c->begin, pads, c->dims * sizeof *pads);
+  memcpy(c->end, pads + c->dims, c->dims * sizeof *pads);
+  return true;
+}
+
+/* Channels: what the declared output says, or the rows of a column over the block's elements. */
+static SymInt channel_count(Import *im, SymInt rows, SymInt block_elements) {
+  Shape declared = {0};
+  if (block_elements > 0)
+    return sym_floordiv(&im->g->syms, rows, block_elements);
+  if (out_declared_dims(im, 0, declared.d, &declared.rank) && declared.rank > 1)
+    return declared.d[1];
+  fail_not_known(im, "the shape of the blocks");
+  return 1;
+}
+
+void translate_col2im(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape s = shape_of(im, x);
+  Columns c = {0};
+  SymInt block_elements;
+  SymTable *t = &im->g->syms;
+  if (import_ok(im) && s.rank != 3)
+    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 3 is wanted", s.rank);
+  if (!import_ok(im) || !read_columns(im, &c, &block_elements))
+    return;
+  SymInt channels = channel_count(im, s.d[1], block_elements),
+         elements = sym_floordiv(t, s.d[1], channels), size = shape_product(im, c.image, c.dims);
+  Shape flat = {2, {sym_mul(t, s.d[0], channels), sym_mul(t, elements, s.d[2])}},
+        row = {2, {1, flat.d[1]}}, target = {2, {flat.d[0], sym_add(t, size, 1)}};
+  ValueId index = view_as(im, places(im, &c, elements, s.d[2], size), &row);
+  index = import_ok(im) ? build_expand(&im->b, index, flat.d, 2) : 0;
+  ValueId columns = view_as(im, x, &flat);
+  if (!import_ok(im))
+    return;
+  ValueId y = build(&im->b, OP_SCATTER_ADD, A_VAL(filled(im, value_dtype(im->g, x), &target, 0)),
+                    A_INT(1), A_VAL(index), A_VAL(columns));
+  Shape to = {2, {s.d[0], channels}};
+  for (uint32_t i = 0; i < c.dims; i++)
+    to.d[to.rank++] = c.image[i];
+  out(im, 0, view_as(im, cut(im, y, 1, 0, size), &to));
+}
