@@ -15,8 +15,9 @@ Status read_type(MethodReader *r, const PteTensor *t, TypeId *out) {
   return STATUS_OK;
 }
 
+/* Empty tensors may lie anywhere, also where another tensor does: they are found by their type. */
 static uint32_t *place_of(MethodReader *r, const PteTensor *t) {
-  uint64_t key[2] = {t->memory_id, t->offset};
+  uint64_t key[3] = {t->memory_id, t->offset, t->bytes ? 0 : t->dtype + 1u};
   uint32_t *slot;
   keymap_get(&r->places, key, sizeof key, &slot);
   return slot;

@@ -1,0 +1,116 @@
+/* The public interface: sessions, options, messages, programs. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "etc/etc.h"
+
+static const char model[] = ETC_SOURCE_DIR "/tests/cli/data/relu.onnx";
+
+static EtcSession *new_session(StrBuf *messages) {
+  EtcSession *s = etc_session_new();
+  strbuf_init(messages);
+  etc_session_on_diagnostic(s, capture_write, messages);
+  return s;
+}
+static void free_session(EtcSession *s, StrBuf *messages) {
+  etc_session_free(s);
+  strbuf_release(messages);
+}
+
+static void test_lower(void **state) {
+  (void)state;
+  StrBuf messages;
+  EtcSession *s = new_session(&messages);
+  char path[] = "/tmp/etc-api-XXXXXX";
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  assert_int_equal(etc_session_set(s, "dim", "batch=1..4"), ETC_OK);
+  assert_int_equal(etc_session_add_method(s, "forward", model), ETC_OK);
+  assert_int_equal(etc_lower(s, path), ETC_OK);
+  assert_int_equal(messages.size, 0);
+  struct stat status;
+  assert_int_equal(stat(path, &status), 0);
+  assert_true(status.st_size > 100);
+  assert_int_equal(etc_lower(s, path), ETC_USAGE); /* once a session */
+  assert_contains(strbuf_cstr(&messages), "lowered its program already");
+  close(fd);
+  unlink(path);
+  free_session(s, &messages);
+}
+
+static void test_refused_model(void **state) {
+  (void)state;
+  StrBuf messages;
+  EtcSession *s = new_session(&messages);
+  assert_int_equal(etc_session_set(s, "diagnostics", "json"), ETC_OK);
+  assert_int_equal(etc_session_add_method(s, "forward", model), ETC_OK);
+  assert_int_equal(etc_lower(s, "/tmp/etc-api-never"), ETC_FAILED);
+  assert_contains(strbuf_cstr(&messages), "\"code\":\"E0317\"");
+  assert_int_equal(access("/tmp/etc-api-never", F_OK), -1);
+  free_session(s, &messages);
+}
+
+static void test_options(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *value;
+    EtcStatus status;
+    const char *message;
+  } cases[] = {
+      {"plan", "naive", ETC_OK, NULL},
+      {"plan", "nave", ETC_USAGE, "did you mean 'naive'?"},
+      {"pan", "naive", ETC_USAGE, "did you mean 'plan'?"},
+      {"plan", NULL, ETC_USAGE, "needs a value"},
+      {"verbose", NULL, ETC_OK, NULL},
+      {"dim", "a=b=3", ETC_OK, NULL},
+      {"dim", "n=9..9", ETC_OK, NULL},
+      {"dim", "n=1", ETC_USAGE, "given twice"},
+      {"dim", "m=1...3", ETC_USAGE, "no dimension and size"},
+      {"dim", "m=99999999999999999999", ETC_USAGE, "no dimension and size"},
+      {"pass", "eliminate_dead@core", ETC_OK, NULL},
+      {"print-after", "all", ETC_OK, NULL},
+      {"skip-pass", "all", ETC_USAGE, "there is no pass 'all'"},
+      {"quantize", "int8", ETC_FAILED, "not available yet"},
+      {"backend", "xnnpack", ETC_FAILED, "not available yet"},
+      {"", "", ETC_USAGE, "there is no option ''"},
+  };
+  for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    StrBuf messages;
+    EtcSession *s = new_session(&messages);
+    if (strcmp(cases[i].name, "dim") == 0 && strcmp(cases[i].value, "n=1") == 0)
+      assert_int_equal(etc_session_set(s, "dim", "n=2"), ETC_OK);
+    assert_int_equal(etc_session_set(s, cases[i].name, cases[i].value), cases[i].status);
+    if (cases[i].message)
+      assert_contains(strbuf_cstr(&messages), cases[i].message);
+    else
+      assert_int_equal(messages.size, 0);
+    free_session(s, &messages);
+  }
+}
+
+static void test_nothing_to_do(void **state) {
+  (void)state;
+  StrBuf messages;
+  EtcSession *s = new_session(&messages);
+  assert_int_equal(etc_lower(s, "/tmp/etc-api-never"), ETC_USAGE);
+  assert_int_equal(etc_session_add_method(s, "", model), ETC_USAGE);
+  assert_int_equal(etc_session_add_method(s, "forward", model), ETC_OK);
+  assert_int_equal(etc_session_add_method(s, "forward", model), ETC_USAGE);
+  assert_int_equal(etc_lower(s, ""), ETC_USAGE);
+  free_session(s, &messages);
+  etc_session_free(NULL);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_lower),
+      cmocka_unit_test(test_refused_model),
+      cmocka_unit_test(test_options),
+      cmocka_unit_test(test_nothing_to_do),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
