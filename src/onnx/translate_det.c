@@ -1,0 +1,89 @@
+/* Det: the closed form up to 3 x 3; larger matrices lose a row and a column a step by elimination
+ * with the largest element of the first column as pivot. */
+#include "onnx/compose.h"
+
+enum { DET_MAX = 64 };
+
+/* Element (i, k) of each matrix [batch, n, n] as [batch]. */
+static ValueId element(Import *im, ValueId m, uint32_t i, uint32_t k) {
+  if (!import_ok(im))
+    return 0;
+  ValueId row = build(&im->b, OP_SELECT_COPY_INT, A_VAL(m), A_INT(1), A_INT(i));
+  return import_ok(im) ? build(&im->b, OP_SELECT_COPY_INT, A_VAL(row), A_INT(1), A_INT(k)) : 0;
+}
+
+/* m[0][a] m[1][b] - m[0][b] m[1][a], of rows r and r + 1. */
+static ValueId minor2(Import *im, ValueId m, uint32_t r, uint32_t a, uint32_t b) {
+  ValueId x = op2(im, OP_MUL_TENSOR, element(im, m, r, a), element(im, m, r + 1, b)),
+          y = op2(im, OP_MUL_TENSOR, element(im, m, r, b), element(im, m, r + 1, a));
+  return op2(im, OP_SUB_TENSOR, x, y);
+}
+
+static ValueId small_det(Import *im, ValueId m, SymInt n) {
+  if (n == 1)
+    return element(im, m, 0, 0);
+  if (n == 2)
+    return minor2(im, m, 0, 0, 1);
+  ValueId a = op2(im, OP_MUL_TENSOR, element(im, m, 0, 0), minor2(im, m, 1, 1, 2)),
+          b = op2(im, OP_MUL_TENSOR, element(im, m, 0, 1), minor2(im, m, 1, 0, 2)),
+          c = op2(im, OP_MUL_TENSOR, element(im, m, 0, 2), minor2(im, m, 1, 0, 1));
+  return op2(im, OP_ADD_TENSOR, op2(im, OP_SUB_TENSOR, a, b), c);
+}
+
+/* Rows of m by an index [batch, rows, 1]. */
+static ValueId take_rows(Import *im, ValueId m, ValueId index) {
+  Shape s = shape_of(im, m), at = shape_of(im, index);
+  s.d[1] = at.d[1];
+  index = import_ok(im) ? build_expand(&im->b, index, s.d, 3) : 0;
+  return import_ok(im) ? build(&im->b, OP_GATHER, A_VAL(m), A_INT(1), A_VAL(index)) : 0;
+}
+
+/* One step: *m becomes the rest [batch, n - 1, n - 1], *det takes the pivot with its sign. */
+static void eliminate(Import *im, ValueId *m, ValueId *det) {
+  Shape s = shape_of(im, *m), vector = {1, {s.d[0]}};
+  DType dtype = value_dtype(im->g, *m);
+  SymInt n = s.d[1];
+  ValueId column = cut(im, *m, 2, 0, 1), sizes = op1(im, OP_ABS, column);
+  ValueId at = import_ok(im) ? build(&im->b, OP_ARGMAX, A_VAL(sizes), A_INT(1), A_BOOL(true)) : 0;
+  ValueId top = take_rows(im, *m, at), others = along_axis(im, counting(im, n - 1), 1, 3);
+  ValueId below = op2(im, OP_GE_TENSOR, others, at);
+  if (!import_ok(im))
+    return;
+  others = op2(im, OP_ADD_TENSOR, others, build_cast(&im->b, below, DTYPE_I64));
+  ValueId rest = take_rows(im, *m, others), pivot = cut(im, top, 2, 0, 1);
+  ValueId zero = op2_number(im, OP_EQ_TENSOR, pivot, 0);
+  if (!import_ok(im))
+    return;
+  ValueId one = build_scalar(&im->b, dtype, 1), divisor = op_where(im, zero, one, pivot);
+  ValueId factor = op2(im, OP_DIV_TENSOR, cut(im, rest, 2, 0, 1), divisor);
+  *m = op2(im, OP_SUB_TENSOR, cut(im, rest, 2, 1, n),
+           op2(im, OP_MUL_TENSOR, factor, cut(im, top, 2, 1, n)));
+  /* The pivot of an odd row changes the sign. */
+  ValueId odd = floor_mod(im, at, size_tensor(im, 2));
+  if (!import_ok(im))
+    return;
+  ValueId sign = op2_number(im, OP_MUL_TENSOR, build_cast(&im->b, odd, dtype), -2);
+  sign = op2_number(im, OP_ADD_TENSOR, sign, 1);
+  ValueId share = view_as(im, op2(im, OP_MUL_TENSOR, pivot, sign), &vector);
+  *det = *det ? op2(im, OP_MUL_TENSOR, *det, share) : share;
+}
+
+void translate_det(Import *im) {
+  ValueId x = in_required(im, 0), det = 0;
+  Shape s = shape_of(im, x), to = s;
+  if (!import_ok(im))
+    return;
+  SymInt n = s.rank < 2 ? -1 : s.d[s.rank - 1];
+  if (!sym_is_const(n) || n < 1 || n > DET_MAX || s.d[s.rank - 2] != n) {
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "Det takes square matrices of a size from 1 to %d known when lowering", DET_MAX);
+    return;
+  }
+  to.rank -= 2;
+  Shape batch = {3, {shape_product(im, s.d, to.rank), n, n}};
+  ValueId m = view_as(im, x, &batch);
+  for (SymInt left = n; left > 3 && import_ok(im); left--)
+    eliminate(im, &m, &det);
+  ValueId last = small_det(im, m, n < 3 ? n : 3);
+  out(im, 0, view_as(im, det ? op2(im, OP_MUL_TENSOR, det, last) : last, &to));
+}
