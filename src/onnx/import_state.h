@@ -76,6 +76,8 @@ Status import_inputs(Import *im, const Onnx__GraphProto *graph);
 Status import_initializers(Import *im, const Onnx__GraphProto *graph);
 Status import_outputs(Import *im, const Onnx__GraphProto *graph);
 void import_declare(Import *im, Onnx__ValueInfoProto *const *infos, size_t count);
+/* The shape declared for a name of this frame; false when there is none or a dim is unknown. */
+bool import_declared_dims(Import *im, NameId name, SymInt dims[MAX_RANK], uint32_t *rank);
 
 /* import.c */
 void import_nodes(Import *im, Onnx__NodeProto *const *nodes, size_t count);

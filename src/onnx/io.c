@@ -264,16 +264,13 @@ void import_declare(Import *im, Onnx__ValueInfoProto *const *infos, size_t count
   }
 }
 
-static const Onnx__TypeProto__Tensor *declared(Import *im, uint32_t i) {
-  if (!import_ok(im) || !out_wanted(im, i))
-    return NULL;
-  const Onnx__ValueInfoProto *info =
-      scope_slot(im, im->frame, import_name(im, im->node->output[i]))->info;
+static const Onnx__TypeProto__Tensor *declared(Import *im, NameId name) {
+  const Onnx__ValueInfoProto *info = name ? scope_slot(im, im->frame, name)->info : NULL;
   return info ? tensor_type(info) : NULL;
 }
 
-bool out_declared_dims(Import *im, uint32_t i, SymInt dims[MAX_RANK], uint32_t *rank) {
-  const Onnx__TypeProto__Tensor *t = declared(im, i);
+bool import_declared_dims(Import *im, NameId name, SymInt dims[MAX_RANK], uint32_t *rank) {
+  const Onnx__TypeProto__Tensor *t = declared(im, name);
   if (!t || !t->shape || t->shape->n_dim > MAX_RANK)
     return false;
   for (size_t k = 0; k < t->shape->n_dim; k++) {
@@ -294,7 +291,9 @@ bool out_declared_dims(Import *im, uint32_t i, SymInt dims[MAX_RANK], uint32_t *
 }
 
 bool out_declared_dtype(Import *im, uint32_t i, DType *dtype) {
-  const Onnx__TypeProto__Tensor *t = declared(im, i);
+  bool wanted = import_ok(im) && out_wanted(im, i);
+  const Onnx__TypeProto__Tensor *t =
+      wanted ? declared(im, import_name(im, im->node->output[i])) : NULL;
   *dtype = t ? dtype_from_onnx(t->elem_type) : DTYPE_NONE;
   return *dtype != DTYPE_NONE;
 }
