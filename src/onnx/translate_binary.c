@@ -58,14 +58,26 @@ void translate_div(Import *im) {
     out(im, 0, build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(a), A_VAL(b), A_STR("trunc")));
 }
 
-/* fmod, moved by the divisor where the signs differ. (The runtime's remainder computes f64 in f32.)
- */
+/* fmod, moved by the divisor where the signs differ; a zero has the sign of the divisor, as numpy's
+ * mod. (The runtime's remainder computes f64 in f32.) */
 static ValueId float_modulo(Import *im, ValueId a, ValueId b) {
-  ValueId rest = build(&im->b, OP_FMOD_TENSOR, A_VAL(a), A_VAL(b));
-  ValueId product = import_ok(im) ? build(&im->b, OP_MUL_TENSOR, A_VAL(rest), A_VAL(b)) : 0;
-  ValueId differ = import_ok(im) ? build(&im->b, OP_LT_SCALAR, A_VAL(product), A_INT(0)) : 0;
-  ValueId moved = import_ok(im) ? build(&im->b, OP_ADD_TENSOR, A_VAL(rest), A_VAL(b)) : 0;
-  return import_ok(im) ? build(&im->b, OP_WHERE_SELF, A_VAL(differ), A_VAL(moved), A_VAL(rest)) : 0;
+  Builder *builder = &im->b;
+  DType dtype = value_dtype(im->g, a);
+  ValueId rest = build(builder, OP_FMOD_TENSOR, A_VAL(a), A_VAL(b));
+  ValueId negative = import_ok(im) ? build(builder, OP_LT_SCALAR, A_VAL(b), A_INT(0)) : 0;
+  ValueId below = import_ok(im) ? build(builder, OP_LT_SCALAR, A_VAL(rest), A_INT(0)) : 0;
+  ValueId differ =
+      import_ok(im) ? build(builder, OP_LOGICAL_XOR, A_VAL(negative), A_VAL(below)) : 0;
+  ValueId moved = import_ok(im) ? build(builder, OP_ADD_TENSOR, A_VAL(rest), A_VAL(b)) : 0;
+  ValueId result =
+      import_ok(im) ? build(builder, OP_WHERE_SELF, A_VAL(differ), A_VAL(moved), A_VAL(rest)) : 0;
+  ValueId none = import_ok(im) ? build(builder, OP_EQ_SCALAR, A_VAL(rest), A_INT(0)) : 0;
+  if (!import_ok(im))
+    return 0;
+  ValueId zero =
+      build(builder, OP_WHERE_SELF, A_VAL(negative), A_VAL(build_scalar(builder, dtype, -0.0)),
+            A_VAL(build_scalar(builder, dtype, 0.0)));
+  return import_ok(im) ? build(builder, OP_WHERE_SELF, A_VAL(none), A_VAL(zero), A_VAL(result)) : 0;
 }
 
 /* The runtime's remainder has C's sign for integers, so the floor form is spelt out. */
