@@ -147,7 +147,8 @@ class Runner:
         request = {"pte": pte, "rtol": case["rtol"], **self.data[case["name"]]}
         if self.args.keep:
             request["save"] = os.path.abspath(folder)
-        answer = server.run(request, self.args.timeout)
+        # The light cases are whole networks: minutes of convolutions on portable kernels.
+        answer = server.run(request, self.args.timeout * (10 if case["kind"] == "light" else 1))
         if answer["stage"] == "ok" and self.args.interp:
             message = self.interpret(case, pte, folder)
             return ("ok", "", "") if message is None else ("mismatch", "", f"etc run: {message}")
