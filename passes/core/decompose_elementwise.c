@@ -13,15 +13,18 @@ static ValueId ramp(Builder *b, ValueId x) {
   return b->status == STATUS_OK ? build(b, OP_CLAMP, A_VAL(shifted), A_INT(0), A_INT(6)) : 0;
 }
 
-ValueId decompose_hardsigmoid(Builder *b, NodeId n) {
-  ValueId x = node_value(b->g, n, 0);
+static ValueId hardsigmoid(Builder *b, ValueId x) {
   return decompose_binary(b, OP_DIV_TENSOR, ramp(b, x), decompose_number(b, x, 6));
 }
 
+ValueId decompose_hardsigmoid(Builder *b, NodeId n) {
+  return hardsigmoid(b, node_value(b->g, n, 0));
+}
+
+/* Not (x * ramp) / 6: that product overflows half precision from x = 10920 on. */
 ValueId decompose_hardswish(Builder *b, NodeId n) {
   ValueId x = node_value(b->g, n, 0);
-  ValueId y = decompose_binary(b, OP_MUL_TENSOR, x, ramp(b, x));
-  return decompose_binary(b, OP_DIV_TENSOR, y, decompose_number(b, x, 6));
+  return decompose_binary(b, OP_MUL_TENSOR, x, hardsigmoid(b, x));
 }
 
 /* log(1 + exp(x)) = relu(x) + log1p(exp(-|x|)): no overflow, no loss for small x. */

@@ -1,11 +1,13 @@
 /* Brings nodes to one form: what does nothing goes away, chains of views and permutations become
  * one, spelt-out squares and roots become the cheap op. Each rule looks at one node and its
  * operands; one walk in order sees operands in their final form. All rules keep the result bit for
- * bit, but pow(x, 2) and pow(x, 0.5), which are closer to exact afterwards. */
+ * bit, but powers of 2, 3 and 0.5, which are rounded otherwise; and the root of -inf is NaN, where
+ * pow(-inf, 0.5) is inf in C (torch.pow takes the root as well). */
 #include "ir/builder.h"
 #include "passes/pass.h"
 
-/* Returns the value that replaces the node's only result, or 0. New nodes go before n. */
+/* Returns the value that replaces the node's only result, n's own result when n itself was changed,
+ * or 0. New nodes go before n. */
 typedef ValueId Rule(Builder *b, NodeId n);
 
 static NodeId def_of(const Graph *g, ValueId v, OpId op) {
@@ -44,18 +46,30 @@ static ValueId slice_rule(Builder *b, NodeId n) {
   return same_as_operand(b, n);
 }
 
+/* Padding on one side and cropping on the other may leave the type but moves the elements. */
+static ValueId pad_rule(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  for (uint32_t i = 0; i < node_list_count(g, n, 1); i++)
+    if (node_ints(g, n, 1)[i] != 0)
+      return 0;
+  return same_as_operand(b, n);
+}
+
 static ValueId cat_rule(Builder *b, NodeId n) {
   Graph *g = b->g;
+  DType dtype = value_dtype(g, node_result(g, n, 0));
   uint32_t count = node_list_count(g, n, 0), kept = 0;
   ValueId *list = ARENA_ARRAY(&g->arena, ValueId, count);
-  for (uint32_t i = 0; i < count; i++) { /* operands of no elements add nothing */
+  bool same_dtype = true;
+  for (uint32_t i = 0; i < count; i++) { /* operands of no elements add nothing but their dtype */
     ValueId v = node_list_value(g, n, 0, i);
+    same_dtype &= value_dtype(g, v) == dtype;
     if (type_bytes_upper(g, value_type(g, v)) != 0)
       list[kept++] = v;
   }
   if (kept == 1 && same_type(g, list[0], node_result(g, n, 0)))
     return list[0];
-  if (kept == 0 || kept == count)
+  if (kept == 0 || kept == count || !same_dtype)
     return 0;
   return build(b, OP_CAT, A_VALS(list, kept), A_INT(node_int(g, n, 1)));
 }
@@ -162,6 +176,8 @@ static ValueId pow_rule(Builder *b, NodeId n) {
  * what the kernel does anyway. */
 static bool broadcasts_to(const Graph *g, ValueId v, ValueId other, ValueId result) {
   const Type *t = value_type(g, v), *o = value_type(g, other), *r = value_type(g, result);
+  if (t->rank != r->rank && o->rank != r->rank)
+    return false;
   for (uint32_t i = 0; i < r->rank; i++) {
     SymInt a = i + t->rank >= r->rank ? t->dims[i + t->rank - r->rank] : 1,
            c = i + o->rank >= r->rank ? o->dims[i + o->rank - r->rank] : 1;
@@ -174,16 +190,18 @@ static bool broadcasts_to(const Graph *g, ValueId v, ValueId other, ValueId resu
 /* An expand in front of a broadcasting elementwise op with two operands is left to the op. */
 static ValueId unexpand_rule(Builder *b, NodeId n) {
   Graph *g = b->g;
+  ValueId changed = 0;
   for (uint32_t i = 0; i < 2; i++) {
     ValueId v = node_value(g, n, i), other = node_value(g, n, 1 - i);
     NodeId d = def_of(g, v, OP_EXPAND_COPY);
     if (!d || !broadcasts_to(g, node_value(g, d, 0), other, node_result(g, n, 0)))
       continue;
     node_set_arg(g, n, i, A_VAL(node_value(g, d, 0)));
+    changed = node_result(g, n, 0);
   }
-  return node_cget(g, n)->op == OP_MUL_TENSOR || node_cget(g, n)->op == OP_DIV_TENSOR
-             ? times_one(b, n)
-             : 0;
+  OpId op = node_cget(g, n)->op;
+  ValueId operand = op == OP_MUL_TENSOR || op == OP_DIV_TENSOR ? times_one(b, n) : 0;
+  return operand ? operand : changed;
 }
 
 typedef struct RuleRow {
@@ -192,21 +210,14 @@ typedef struct RuleRow {
 } RuleRow;
 
 static const RuleRow rules[] = {
-    {OP_TO_COPY, same_as_operand},
-    {OP_EXPAND_COPY, same_as_operand},
-    {OP_SLICE_COPY_TENSOR, slice_rule},
-    {OP_CAT, cat_rule},
-    {OP_VIEW_COPY, view_rule},
-    {OP_UNSQUEEZE_COPY, view_rule},
-    {OP_SQUEEZE_COPY_DIMS, view_rule},
-    {OP_PERMUTE_COPY, permute_rule},
-    {OP_POW_TENSOR_SCALAR, pow_rule},
-    {OP_ADD_TENSOR, unexpand_rule},
-    {OP_SUB_TENSOR, unexpand_rule},
-    {OP_MUL_TENSOR, unexpand_rule},
-    {OP_DIV_TENSOR, unexpand_rule},
-    {OP_REPEAT, same_as_operand},
-    {OP_CONSTANT_PAD_ND, same_as_operand},
+    {OP_TO_COPY, same_as_operand},      {OP_EXPAND_COPY, same_as_operand},
+    {OP_SLICE_COPY_TENSOR, slice_rule}, {OP_CAT, cat_rule},
+    {OP_VIEW_COPY, view_rule},          {OP_UNSQUEEZE_COPY, view_rule},
+    {OP_SQUEEZE_COPY_DIMS, view_rule},  {OP_PERMUTE_COPY, permute_rule},
+    {OP_POW_TENSOR_SCALAR, pow_rule},   {OP_ADD_TENSOR, unexpand_rule},
+    {OP_SUB_TENSOR, unexpand_rule},     {OP_MUL_TENSOR, unexpand_rule},
+    {OP_DIV_TENSOR, unexpand_rule},     {OP_REPEAT, same_as_operand},
+    {OP_CONSTANT_PAD_ND, pad_rule},
 };
 
 Status pass_canonicalize(PassContext *p, Graph *g) {
@@ -225,11 +236,13 @@ Status pass_canonicalize(PassContext *p, Graph *g) {
     ValueId value = rule(&b, n), result = node_result(g, n, 0);
     if (!value || b.status != STATUS_OK)
       continue;
+    changed++;
+    if (value == result)
+      continue;
     if (value_cget(g, value)->kind == VALUE_RESULT && !value_cget(g, value)->name)
       value_get(g, value)->name = value_cget(g, result)->name;
     graph_replace_uses(g, result, value);
     graph_remove_node(g, n);
-    changed++;
   }
   pass_count(p, "nodes rewritten", changed);
   return b.status;

@@ -1,6 +1,7 @@
 /* Common subexpressions: of two nodes with the same op, operands and arguments the first stays. One
  * walk in order with a hash table; operands are compared by value, small constants by content, so
- * chains merge in one go. */
+ * chains merge in one go. A node with an effect may write what was read before: nodes on its two
+ * sides are never merged (they have different epochs). */
 #include "passes/pass.h"
 
 enum { CONTENT_MAX = 256 }; /* bytes of a constant compared by content; larger ones by their span */
@@ -8,9 +9,10 @@ enum { CONTENT_MAX = 256 }; /* bytes of a constant compared by content; larger o
 typedef struct Table {
   Graph *g;
   NodeId *nodes;
-  uint32_t *hashes;
-  uint32_t size; /* power of two */
-  ValueId *same; /* by ValueId of a constant: the first constant equal to it */
+  uint32_t *hashes, *epochs;
+  uint32_t size;  /* power of two */
+  uint32_t epoch; /* number of nodes with an effect so far */
+  ValueId *same;  /* by ValueId of a constant: the first constant equal to it */
   ValueId *constants;
   uint32_t constants_size;
 } Table;
@@ -117,15 +119,16 @@ static bool node_equal(Table *t, NodeId a, NodeId b) {
 /* The earlier node equal to n, or 0 after n was put into the table. */
 static NodeId find(Table *t, NodeId n) {
   const Node *node = node_cget(t->g, n);
-  uint32_t h = mix(0, node->op);
+  uint32_t h = mix(t->epoch, node->op);
   for (uint32_t i = 0; i < node->arg_count; i++)
     h = arg_hash(t, h, node_arg(t->g, n, i));
   uint32_t slot = h & (t->size - 1);
   for (; t->nodes[slot]; slot = (slot + 1) & (t->size - 1))
-    if (t->hashes[slot] == h && node_equal(t, t->nodes[slot], n))
+    if (t->hashes[slot] == h && t->epochs[slot] == t->epoch && node_equal(t, t->nodes[slot], n))
       return t->nodes[slot];
   t->nodes[slot] = n;
   t->hashes[slot] = h;
+  t->epochs[slot] = t->epoch;
   return 0;
 }
 
@@ -136,16 +139,29 @@ static uint32_t power_above(uint32_t count) {
   return size;
 }
 
+/* Lets users of a constant that equals an earlier one use that. */
+static uint64_t merge_constants(const Table *t) {
+  uint64_t merged = 0;
+  for (ValueId v = 1; v < t->g->value_count; v++)
+    if (t->same[v] && t->same[v] != v && value_cget(t->g, v)->use_count) {
+      graph_replace_uses(t->g, v, t->same[v]);
+      merged++;
+    }
+  return merged;
+}
+
 Status pass_eliminate_common(PassContext *p, Graph *g) {
   Table t = {
       .g = g, .size = power_above(g->live_nodes), .constants_size = power_above(g->constant_count)};
   t.nodes = ARENA_ARRAY(p->scratch, NodeId, t.size);
   t.hashes = ARENA_ARRAY(p->scratch, uint32_t, t.size);
+  t.epochs = ARENA_ARRAY(p->scratch, uint32_t, t.size);
   t.same = ARENA_ARRAY(p->scratch, ValueId, g->value_count);
   t.constants = ARENA_ARRAY(p->scratch, ValueId, t.constants_size);
   uint64_t merged = 0;
   for (NodeId n = g->first, next; n; n = next) {
     next = node_cget(g, n)->next;
+    t.epoch += op_has_trait(node_cget(g, n)->op, OP_EFFECT);
     if (op_has_trait(node_cget(g, n)->op, OP_RANDOM | OP_EFFECT | OP_DATA_SHAPE))
       continue;
     NodeId earlier = find(&t, n);
@@ -157,5 +173,6 @@ Status pass_eliminate_common(PassContext *p, Graph *g) {
     merged++;
   }
   pass_count(p, "nodes merged", merged);
+  pass_count(p, "constants merged", merge_constants(&t));
   return STATUS_OK;
 }

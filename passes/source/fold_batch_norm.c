@@ -49,6 +49,8 @@ static bool affine_of(const Graph *g, NodeId n, Arena *arena, Affine *a) {
       return false;
     a->factor[i] /= sqrt(var[i] + eps);
     a->shift[i] -= mean[i] * a->factor[i];
+    if (!isfinite((float)a->factor[i]) || !isfinite((float)a->shift[i]))
+      return false;
   }
   return true;
 }

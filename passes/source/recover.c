@@ -1,6 +1,11 @@
 /* The walk of all recover_* passes. */
 #include "passes/source/recover.h"
 
+bool recover_fits(const Graph *g, NodeId n, ValueId x) {
+  return value_cget(g, x)->type == value_cget(g, node_result(g, n, 0))->type &&
+         dtype_is_float(value_dtype(g, x));
+}
+
 static bool try_row(Builder *b, NodeId n, const RecoverRow *row) {
   Graph *g = b->g;
   b->before = n;

@@ -14,6 +14,9 @@ typedef struct RecoverRow {
   const char *name; /* for the statistics */
 } RecoverRow;
 
+/* x may take the place of an op on floats that gives the type of its operand, at the result of n: x
+ * has that type. To be asked before building: shape rules report operands that they refuse. */
+bool recover_fits(const Graph *g, NodeId n, ValueId x);
 /* Tries each row at each node, in order; dead nodes are left to eliminate_dead. */
 Status recover_run(PassContext *p, Graph *g, const RecoverRow *rows, uint32_t count);
 

@@ -1,8 +1,9 @@
 /* gelu, silu, hardswish and hardsigmoid as exporters spell them. Constants are compared with a
- * tolerance of 1e-3 relative: exporters write sqrt(2) and 0.044715 in half, single or double
+ * tolerance of half precision: exporters write sqrt(2) and 0.044715 in half, single or double
  * precision. */
 #include "passes/source/recover.h"
 
+#define TOLERANCE 5e-4 /* 2^-11 is half a unit in the last place of half precision */
 #define SQRT_2 1.4142135623730951
 #define SQRT_2_OVER_PI 0.7978845608028654
 
@@ -10,8 +11,8 @@
 static bool over_sqrt_2(const Graph *g, ValueId v, ValueId *x) {
   double c;
   if (match_then_number(g, v, OP_DIV_TENSOR, x, &c))
-    return match_close(c, SQRT_2, 1e-3);
-  return match_with_number(g, v, OP_MUL_TENSOR, x, &c) && match_close(c, 1 / SQRT_2, 1e-3);
+    return match_close(c, SQRT_2, TOLERANCE);
+  return match_with_number(g, v, OP_MUL_TENSOR, x, &c) && match_close(c, 1 / SQRT_2, TOLERANCE);
 }
 
 /* v = 1 + erf(x / sqrt(2)) */
@@ -28,13 +29,15 @@ static bool erf_gate(const Graph *g, ValueId v, ValueId *x) {
 static bool tanh_argument(const Graph *g, ValueId v, ValueId *x) {
   ValueId sum, cubic, cube, square;
   double c;
-  if (!match_with_number(g, v, OP_MUL_TENSOR, &sum, &c) || !match_close(c, SQRT_2_OVER_PI, 1e-3))
+  if (!match_with_number(g, v, OP_MUL_TENSOR, &sum, &c) ||
+      !match_close(c, SQRT_2_OVER_PI, TOLERANCE))
     return false;
   NodeId add = match_op(g, sum, OP_ADD_TENSOR);
   for (uint32_t i = 0; add && i < 2; i++) {
     *x = node_value(g, add, i);
     cubic = node_value(g, add, 1 - i);
-    if (!match_with_number(g, cubic, OP_MUL_TENSOR, &cube, &c) || !match_close(c, 0.044715, 1e-3))
+    if (!match_with_number(g, cubic, OP_MUL_TENSOR, &cube, &c) ||
+        !match_close(c, 0.044715, TOLERANCE))
       continue;
     NodeId power = match_op(g, cube, OP_POW_TENSOR_SCALAR);
     if (power && node_value(g, power, 0) == *x && node_scalar(g, power, 1) == 3)
@@ -86,9 +89,10 @@ static bool half_gated(const Graph *g, ValueId v, Gate *gate, ValueId *x) {
 static ValueId gelu(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId x, r = node_result(g, n, 0);
-  if (half_gated(g, r, erf_gate, &x))
-    return build(b, OP_GELU, A_VAL(x), A_STR("none"));
-  return half_gated(g, r, tanh_gate, &x) ? build(b, OP_GELU, A_VAL(x), A_STR("tanh")) : 0;
+  bool exact = half_gated(g, r, erf_gate, &x);
+  if ((!exact && !half_gated(g, r, tanh_gate, &x)) || !recover_fits(g, n, x))
+    return 0;
+  return build(b, OP_GELU, A_VAL(x), A_STR(exact ? "none" : "tanh"));
 }
 
 /* x * sigmoid(x) */
@@ -96,8 +100,9 @@ static ValueId silu(Builder *b, NodeId n) {
   Graph *g = b->g;
   for (uint32_t i = 0; i < 2; i++) {
     NodeId s = match_op(g, node_value(g, n, i), OP_SIGMOID);
-    if (s && node_value(g, s, 0) == node_value(g, n, 1 - i))
-      return build(b, OP_SILU, A_VAL(node_value(g, n, 1 - i)));
+    ValueId x = node_value(g, n, 1 - i);
+    if (s && node_value(g, s, 0) == x && recover_fits(g, n, x))
+      return build(b, OP_SILU, A_VAL(x));
   }
   return 0;
 }
@@ -120,7 +125,8 @@ static ValueId hardsigmoid(Builder *b, NodeId n) {
   bool divided = match_then_number(g, r, OP_DIV_TENSOR, &v, &six) && six == 6;
   if (!divided)
     divided = match_with_number(g, r, OP_MUL_TENSOR, &v, &six) && match_close(six, 1.0 / 6, 1e-6);
-  return divided && ramp(g, v, &x) ? build(b, OP_HARDSIGMOID, A_VAL(x)) : 0;
+  return divided && ramp(g, v, &x) && recover_fits(g, n, x) ? build(b, OP_HARDSIGMOID, A_VAL(x))
+                                                            : 0;
 }
 
 /* x * hardsigmoid(x), or (x * clamp(x + 3, 0, 6)) / 6 */
@@ -137,7 +143,8 @@ static ValueId hardswish(Builder *b, NodeId n) {
     return 0;
   NodeId product = match_op(g, v, OP_MUL_TENSOR);
   for (uint32_t i = 0; product && i < 2; i++)
-    if (ramp(g, node_value(g, product, i), &x) && node_value(g, product, 1 - i) == x)
+    if (ramp(g, node_value(g, product, i), &x) && node_value(g, product, 1 - i) == x &&
+        recover_fits(g, n, x))
       return build(b, OP_HARDSWISH, A_VAL(x));
   return 0;
 }

@@ -75,7 +75,7 @@ static ValueId norm(Builder *b, NodeId n) {
   ValueId d, x, of;
   uint32_t count, mean_count;
   double eps;
-  if (!normalised(g, node_result(g, n, 0), &d, &count, &eps) || !dtype_is_float(value_dtype(g, d)))
+  if (!normalised(g, node_result(g, n, 0), &d, &count, &eps) || !recover_fits(g, n, d))
     return 0;
   SymInt dims[MAX_RANK];
   uint32_t rank = value_rank(g, d);
@@ -83,7 +83,7 @@ static ValueId norm(Builder *b, NodeId n) {
     dims[i] = value_dim(g, d, rank - count + i);
   NodeId centred = match_op(g, d, OP_SUB_TENSOR);
   if (centred && trailing_mean(g, node_value(g, centred, 1), &of, &mean_count) &&
-      mean_count == count && of == node_value(g, centred, 0)) {
+      mean_count == count && of == node_value(g, centred, 0) && recover_fits(g, n, of)) {
     x = of;
     return build(b, OP_NATIVE_LAYER_NORM, A_VAL(x), A_INTS(dims, count), A_NONE, A_NONE,
                  A_FLOAT(eps));

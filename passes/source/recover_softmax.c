@@ -18,7 +18,7 @@ static ValueId softmax(Builder *b, NodeId n) {
   ValueId e = node_value(g, n, 0), of, shifted;
   int64_t dim, max_dim;
   if (!over_one_dim(g, node_value(g, n, 1), OP_SUM_DIM_INTLIST, &of, &dim) || of != e ||
-      !dtype_is_float(value_dtype(g, e)))
+      !recover_fits(g, n, e))
     return 0;
   NodeId exponent = match_op(g, e, OP_EXP);
   if (!exponent)
@@ -26,7 +26,7 @@ static ValueId softmax(Builder *b, NodeId n) {
   shifted = node_value(g, exponent, 0);
   NodeId minus = match_op(g, shifted, OP_SUB_TENSOR);
   if (minus && over_one_dim(g, node_value(g, minus, 1), OP_AMAX, &of, &max_dim) &&
-      of == node_value(g, minus, 0) && max_dim == dim)
+      of == node_value(g, minus, 0) && max_dim == dim && recover_fits(g, n, of))
     return build(b, OP_SOFTMAX, A_VAL(of), A_INT(dim), A_BOOL(false));
   return 0;
 }
@@ -34,8 +34,9 @@ static ValueId softmax(Builder *b, NodeId n) {
 static ValueId log_softmax(Builder *b, NodeId n) {
   Graph *g = b->g;
   NodeId s = match_op_once(g, node_value(g, n, 0), OP_SOFTMAX);
-  if (!s || value_dtype(g, node_value(g, s, 0)) == DTYPE_F64)
-    return 0;
+  if (!s || !recover_fits(g, n, node_value(g, s, 0)) ||
+      value_dtype(g, node_value(g, s, 0)) == DTYPE_F64)
+    return 0; /* the runtime has no log_softmax of doubles */
   return build(b, OP_LOG_SOFTMAX, A_VAL(node_value(g, s, 0)), A_INT(node_int(g, s, 1)),
                A_BOOL(false));
 }

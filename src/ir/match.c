@@ -5,9 +5,15 @@
 
 #include "support/half.h"
 
+/* add and sub with an alpha of their own are another computation. */
+static bool plain(const Graph *g, NodeId n) {
+  OpId op = node_cget(g, n)->op;
+  return (op != OP_ADD_TENSOR && op != OP_SUB_TENSOR) || node_scalar(g, n, 2) == 1;
+}
+
 NodeId match_op(const Graph *g, ValueId v, OpId op) {
   NodeId n = v ? value_def(g, v) : 0;
-  return n && node_cget(g, n)->op == op ? n : 0;
+  return n && node_cget(g, n)->op == op && plain(g, n) ? n : 0;
 }
 
 NodeId match_op_once(const Graph *g, ValueId v, OpId op) {

@@ -5,7 +5,7 @@
 
 #include "ir/op.h"
 
-/* The node of this op that computes v, else 0. */
+/* The node of this op that computes v, else 0. add and sub only with alpha 1. */
 NodeId match_op(const Graph *g, ValueId v, OpId op);
 /* As match_op, and v has no other user: the node would be dead after a rewrite. */
 NodeId match_op_once(const Graph *g, ValueId v, OpId op);
