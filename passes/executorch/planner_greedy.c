@@ -6,17 +6,22 @@
  * "Efficient memory management for deep neural net inference", 2020), others win on some graphs, so
  * several are tried, each with the lowest gap and with the tightest gap. When none reaches the
  * lower bound, the spans that stick out above it are placed earlier in the next round ("squeaky
- * wheel" optimisation: Joslin and Clements, 1999). All work is counted, and stops at a limit. */
+ * wheel" optimisation: Joslin and Clements, 1999), at times from the other end of the arena: hidden
+ * states of unrolled loops only fit when old ones go at one end and new ones at the other. All work
+ * is counted, and stops at a limit. */
 #include "passes/executorch/planner.h"
 
 #include <stdlib.h>
 
 enum {
-  MAX_MEETINGS = 2000000, /* pairs of spans in use at the same time, beyond which only the sweep is
-                             done */
-  MAX_WORK = 6000000,     /* pairs looked at in all rounds */
+  MAX_MEETINGS = 1000000,   /* pairs of spans in use at the same time; with more, only the sweep is
+                               done */
+  MAX_WORK = 3000000,       /* pairs looked at while trying orders */
+  MAX_IMPROVEMENT = 600000, /* and in rounds of improvement, about 20 ms */
   MAX_ROUNDS = 400
 };
+
+typedef enum Fit { FIT_LOWEST, FIT_TIGHTEST, FIT_HIGHEST } Fit;
 
 typedef struct Place {
   uint64_t from, to;
@@ -35,8 +40,9 @@ typedef struct Search {
   uint64_t *offsets;     /* of this round */
   uint64_t *best;        /* offsets of the best round */
   uint64_t best_total;
-  uint64_t work;
+  uint64_t work, max_work, random;
   bool *placed;
+  bool *high; /* by span: wants the highest gap */
 } Search;
 
 uint64_t planner_naive(const Span *spans, uint32_t count, uint64_t *offsets) {
@@ -134,8 +140,15 @@ static void sort_places(Place *p, uint32_t count) {
   }
 }
 
-/* The offset of a span: lowest gap that holds it, or the tightest one; above all others if none. */
-static uint64_t find_gap(Search *s, uint32_t span, bool tightest) {
+/* Whether the gap [from, to) beats the best one so far. */
+static bool better_gap(Fit fit, uint64_t gap, uint64_t best) {
+  return fit == FIT_TIGHTEST ? gap < best : fit == FIT_HIGHEST || best == UINT64_MAX;
+}
+
+/* The offset of a span among those placed that it meets: in the lowest gap that holds it, the
+ * tightest, or at the upper end of the highest one below the bound; above all others if there is
+ * none. */
+static uint64_t find_gap(Search *s, uint32_t span, Fit fit) {
   uint32_t count = 0;
   for (uint32_t k = s->start[span]; k < s->start[span + 1]; k++) {
     uint32_t other = s->meets[k];
@@ -144,28 +157,28 @@ static uint64_t find_gap(Search *s, uint32_t span, bool tightest) {
   }
   s->work += s->start[span + 1] - s->start[span] + 1;
   sort_places(s->places, count);
+  s->places[count] = (Place){s->bound, s->bound};
   uint64_t size = s->spans[span].size, at = 0, best = 0, best_gap = UINT64_MAX;
-  for (uint32_t k = 0; k < count; k++) {
-    if (s->places[k].from > at) {
-      uint64_t gap = s->places[k].from - at;
-      if (gap >= size && gap < best_gap) {
-        best_gap = gap;
-        best = at;
-        if (!tightest)
-          return best;
-      }
+  for (uint32_t k = 0; k <= count; k++) {
+    uint64_t gap = s->places[k].from > at ? s->places[k].from - at : 0;
+    if (gap >= size && better_gap(fit, gap, best_gap)) {
+      best_gap = gap;
+      best = fit == FIT_HIGHEST ? s->places[k].from - size : at;
+      if (fit == FIT_LOWEST)
+        return best;
     }
-    at = s->places[k].to > at ? s->places[k].to : at;
+    if (k < count && s->places[k].to > at)
+      at = s->places[k].to;
   }
   return best_gap == UINT64_MAX ? at : best;
 }
 
-static uint64_t place_all(Search *s, bool tightest) {
+static uint64_t place_all(Search *s, Fit fit) {
   uint64_t total = 0;
   memset(s->placed, 0, s->count * sizeof *s->placed);
   for (uint32_t i = 0; i < s->placed_count; i++) {
     uint32_t span = s->order[i];
-    s->offsets[span] = find_gap(s, span, tightest);
+    s->offsets[span] = find_gap(s, span, s->high[span] ? FIT_HIGHEST : fit);
     s->placed[span] = true;
     uint64_t end = s->offsets[span] + s->spans[span].size;
     total = end > total ? end : total;
@@ -177,7 +190,7 @@ static uint64_t place_all(Search *s, bool tightest) {
   return total;
 }
 
-static bool finished(const Search *s) { return s->best_total <= s->bound || s->work > MAX_WORK; }
+static bool finished(const Search *s) { return s->best_total <= s->bound || s->work > s->max_work; }
 
 /* --- orders --- */
 
@@ -229,14 +242,23 @@ static void find_pressure(const Search *s, Arena *scratch, uint32_t end, uint64_
   }
 }
 
-enum { ORDER_SIZE, ORDER_AREA, ORDER_PRESSURE, ORDER_LENGTH, ORDER_BEGIN, ORDER_END, ORDERS };
+typedef enum Order {
+  ORDER_SIZE,
+  ORDER_AREA,
+  ORDER_PRESSURE,
+  ORDER_LENGTH,
+  ORDER_BEGIN,
+  ORDER_END,
+  ORDER_CLASS, /* by power of two of the size, then by time */
+  ORDERS
+} Order;
 
 static uint64_t saturating_mul(uint64_t a, uint64_t b) {
   uint64_t r;
   return mul_u64(a, b, &r) ? r : UINT64_MAX;
 }
 
-static void set_keys(Search *s, int order, const uint64_t *pressure) {
+static void set_keys(Search *s, Order order, const uint64_t *pressure) {
   for (uint32_t i = 0; i < s->count; i++) {
     const Span *span = &s->spans[i];
     uint64_t length = (uint64_t)span->last - span->first + 1;
@@ -253,35 +275,53 @@ static void set_keys(Search *s, int order, const uint64_t *pressure) {
     case ORDER_LENGTH:
       s->key[i] = length;
       break;
+    case ORDER_CLASS:
+      s->key[i] =
+          ((uint64_t)(63 - __builtin_clzll(span->size | 1)) << 32) + (UINT32_MAX - span->first);
+      break;
     case ORDER_BEGIN:
       s->key[i] = UINT32_MAX - (uint64_t)span->first;
       break;
-    default:
+    case ORDER_END:
+    case ORDERS:
       s->key[i] = span->last;
       break;
     }
   }
 }
 
-/* Rounds in which what stuck out above the bound comes earlier. */
+/* Xorshift (Marsaglia, 2003); the same numbers in every run. */
+static bool toss(Search *s) {
+  s->random ^= s->random << 13;
+  s->random ^= s->random >> 7;
+  s->random ^= s->random << 17;
+  return s->random >> 20 & 1;
+}
+
+/* What sticks out above the target comes earlier in the next round; turn: about half of it also
+ * changes the end of the arena it is placed from. */
+static void promote(Search *s, uint64_t target, bool turn) {
+  for (uint32_t i = 0; i < s->placed_count; i++) {
+    uint32_t span = s->order[i];
+    s->key[span] = s->placed_count - i;
+    if (s->offsets[span] + s->spans[span].size <= target)
+      continue;
+    s->key[span] += s->placed_count / 8 + 1;
+    s->high[span] ^= turn && toss(s);
+  }
+}
+
 static void improve(Search *s, Keyed *keyed, const uint64_t *pressure) {
-  for (int order = 0; order < ORDERS && !finished(s); order++) {
-    uint64_t limit = MAX_WORK / ORDERS * (uint64_t)(order + 1);
-    set_keys(s, order, pressure);
+  uint64_t begin = s->work;
+  s->max_work = begin + MAX_IMPROVEMENT;
+  for (unsigned order = 0; order < ORDERS && !finished(s); order++) {
+    uint64_t limit = begin + MAX_IMPROVEMENT / ORDERS * (order + 1);
+    set_keys(s, (Order)order, pressure);
     sort_order(s, keyed);
-    for (uint32_t i = 0; i < s->placed_count; i++)
-      s->key[s->order[i]] = s->placed_count - i;
-    for (uint32_t round = 0; round < MAX_ROUNDS && s->work < limit && !finished(s); round++) {
-      uint64_t over = s->best_total > s->bound ? s->best_total - 1 : s->bound;
-      if (place_all(s, round % 2) <= s->bound)
+    for (unsigned round = 0; round < MAX_ROUNDS && s->work < limit && !finished(s); round++) {
+      if (place_all(s, round % 2 ? FIT_TIGHTEST : FIT_LOWEST) <= s->bound)
         return;
-      uint64_t target = round % 4 < 2 ? s->bound : over;
-      for (uint32_t i = 0; i < s->placed_count; i++) {
-        uint32_t span = s->order[i];
-        s->key[span] = s->placed_count - i;
-        if (s->offsets[span] + s->spans[span].size > target)
-          s->key[span] += s->placed_count / 8 + 1;
-      }
+      promote(s, round % 4 < 2 ? s->bound : s->best_total - 1, round % 3 == 2);
       sort_order(s, keyed);
     }
   }
@@ -289,26 +329,32 @@ static void improve(Search *s, Keyed *keyed, const uint64_t *pressure) {
 
 uint64_t planner_greedy(const Span *spans, uint32_t count, uint32_t end, uint64_t bound,
                         Arena *scratch, uint64_t *offsets) {
-  Search s = {.spans = spans, .count = count, .bound = bound, .best = offsets};
+  Search s = {.spans = spans,
+              .count = count,
+              .bound = bound,
+              .best = offsets,
+              .max_work = MAX_WORK,
+              .random = 88172645463325252u};
   s.best_total = planner_sweep(spans, count, end, scratch, offsets);
   if (s.best_total <= bound || !find_meetings(&s, scratch))
     return s.best_total;
   s.order = ARENA_ARRAY(scratch, uint32_t, count);
   s.key = ARENA_ARRAY(scratch, uint64_t, count);
-  s.places = ARENA_ARRAY(scratch, Place, count);
+  s.places = ARENA_ARRAY(scratch, Place, (size_t)count + 1);
+  s.high = ARENA_ARRAY(scratch, bool, count);
   s.placed = ARENA_ARRAY(scratch, bool, count);
   s.offsets = ARENA_ARRAY(scratch, uint64_t, count);
   Keyed *keyed = ARENA_ARRAY(scratch, Keyed, count);
   uint64_t *pressure = ARENA_ARRAY(scratch, uint64_t, count);
   find_pressure(&s, scratch, end, pressure);
-  for (int order = 0; order < ORDERS && !finished(&s); order++) {
-    set_keys(&s, order, pressure);
+  for (unsigned order = 0; order < ORDERS && !finished(&s); order++) {
+    set_keys(&s, (Order)order, pressure);
     sort_order(&s, keyed);
-    (void)place_all(&s, false);
+    (void)place_all(&s, FIT_LOWEST);
     if (!finished(&s))
-      (void)place_all(&s, true);
+      (void)place_all(&s, FIT_TIGHTEST);
   }
-  if (!finished(&s))
+  if (s.best_total > bound)
     improve(&s, keyed, pressure);
   return s.best_total;
 }
