@@ -16,6 +16,7 @@ void manager_init(Manager *m, DiagSink *sink) {
   m->options.bisect_limit = -1;
 #ifndef NDEBUG
   m->options.verify_each = true;
+  m->options.roundtrip = true;
 #endif
   arena_init(&m->scratch);
 }
