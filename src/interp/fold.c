@@ -371,6 +371,8 @@ static bool known_elements(Known *k) {
   case OP_PROD:
   case OP_PROD_DIM_INT:
     return known_prod(k);
+  case OP_VIEW_COPY_DTYPE: /* the same bytes, other numbers */
+    return false;
   default:
     return op_has_trait(op, OP_VIEW) ? known_copy(k)
                                      : op_has_trait(op, OP_ELEMENTWISE) &&

@@ -47,3 +47,15 @@ void translate_is_inf(Import *im) {
   else
     out(im, 0, build(&im->b, OP_FULL_LIKE, A_VAL(x), A_BOOL(false), A_DTYPE(DTYPE_BOOL)));
 }
+
+/* The same bits as another type of the same width. */
+void translate_bit_cast(Import *im) {
+  ValueId x = in_required(im, 0);
+  int64_t number = attr_int_required(im, "to");
+  DType to = number >= 0 && number < 100 ? dtype_from_onnx((int32_t)number) : DTYPE_NONE;
+  if (import_ok(im) && to == DTYPE_NONE)
+    import_fail(im, DIAG_TENSOR_DTYPE, "'to' is not an element type that the runtime holds");
+  if (import_ok(im))
+    out(im, 0,
+        to == value_dtype(im->g, x) ? x : build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(x), A_DTYPE(to)));
+}

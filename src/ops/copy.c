@@ -112,6 +112,17 @@ Status kern_copy_bytes(Kernel *k) {
   return STATUS_OK;
 }
 
+Status kern_view_dtype(Kernel *k) {
+  const Tensor *self;
+  TRY(kernel_need(k, 0, &self));
+  TRY(kernel_expect(k, 0, self->rank, self->dims));
+  if (tensor_bytes(self) != tensor_bytes(k->results[0]))
+    return kernel_error(k, "%s cannot be seen as %s", dtype_name(self->dtype),
+                        dtype_name(k->results[0]->dtype));
+  memcpy(k->results[0]->data, self->data, tensor_bytes(self));
+  return STATUS_OK;
+}
+
 static Status can_convert(Kernel *k, DType from, DType to) {
   DTypeSet numbers = DTS_REAL_BOOL | DTS_UNSIGNED;
   if (from == to || (dtype_in(from, numbers) && dtype_in(to, numbers)))

@@ -102,6 +102,7 @@ Status shape_upsample_nearest2d(Graph *g, NodeId n);
 Status shape_var(Graph *g, NodeId n);
 Status shape_var_mean(Graph *g, NodeId n);
 Status shape_view_copy(Graph *g, NodeId n);
+Status shape_view_dtype(Graph *g, NodeId n);
 Status shape_where(Graph *g, NodeId n);
 
 /* What the runtime's kernels refuse beyond element types (KernelCheckFn). */
@@ -239,6 +240,7 @@ Status kern_unfold_copy(Kernel *k);
 Status kern_upsample_bilinear2d(Kernel *k);
 Status kern_upsample_nearest2d(Kernel *k);
 Status kern_var(Kernel *k);
+Status kern_view_dtype(Kernel *k);
 Status kern_where(Kernel *k);
 
 #endif

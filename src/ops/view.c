@@ -110,6 +110,23 @@ Status shape_view_copy(Graph *g, NodeId n) { return view_shape(g, n); }
 
 Status shape_et_view(Graph *g, NodeId n) { return view_shape(g, n); }
 
+/* Static shapes only: without a kernel there is nothing that could set sizes while running. */
+Status shape_view_dtype(Graph *g, NodeId n) {
+  ValueId self;
+  DType dtype;
+  TRY(arg_tensor(g, n, 0, &self));
+  TRY(arg_dtype(g, n, 1, value_dtype(g, self), &dtype));
+  if (dtype_size(dtype) == 0 || dtype_size(dtype) != dtype_size(value_dtype(g, self)))
+    return bad_dtype(g, n, "elements of %s cannot be seen as %s", dtype_name(value_dtype(g, self)),
+                     dtype_name(dtype));
+  Dims dims = dims_of(g, self);
+  for (uint32_t i = 0; i < dims.rank; i++)
+    if (!sym_is_const(dims.d[i]))
+      return shape_error(g, n, DIAG_UNSUPPORTED_FEATURE,
+                         "dimension %u of a tensor seen as another type is not fixed", i);
+  return shape_result(g, n, 0, dtype, &dims);
+}
+
 /* Drops the listed dims of size 1. torch keeps a listed dim of another size; a symbolic one is
  * assumed to be 1, as ONNX has it. */
 Status shape_squeeze_copy(Graph *g, NodeId n) {

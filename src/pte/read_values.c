@@ -54,6 +54,24 @@ static Status make_constant(MethodReader *r, uint32_t index, const PteTensor *t)
   return STATUS_OK;
 }
 
+/* A view that costs no instruction, at the place of its operand. */
+static ValueId view_of(MethodReader *r, ValueId from, OpId op, ArgIn how, TypeId type) {
+  Graph *g = r->g;
+  NodeId n = graph_add_node(g, 0, op, (const ArgIn[]){A_VAL(from), how}, 2, 1, r->loc);
+  ValueId v = node_result(g, n, 0);
+  value_set_type(g, v, type);
+  g->values[v].storage = g->values[from].storage;
+  return v;
+}
+
+static TypeId type_with_dtype(Graph *g, ValueId v, DType dtype) {
+  const Type *t = value_type(g, v);
+  SymInt dims[MAX_RANK];
+  for (uint32_t i = 0; i < t->rank; i++)
+    dims[i] = t->dims[i];
+  return graph_tensor_type(g, dtype, t->rank, dims, (DimOrder)t->order);
+}
+
 /* Nobody writes this tensor; what lies at its place is seen through it. */
 static Status make_view(MethodReader *r, uint32_t index, const PteTensor *t) {
   Graph *g = r->g;
@@ -67,7 +85,8 @@ static Status make_view(MethodReader *r, uint32_t index, const PteTensor *t) {
     return STATUS_OK;
   TypeId type;
   TRY(read_type(r, t, &type));
-  if (value_dtype(g, from) != (DType)t->dtype)
+  DType dtype = (DType)t->dtype;
+  if (dtype_size(value_dtype(g, from)) != dtype_size(dtype))
     return read_error(r, DIAG_PTE_UNSUPPORTED, "value %u reads the bytes of a tensor of %s as %s",
                       index, dtype_name(value_dtype(g, from)), pte_dtype_name(t->dtype));
   if (g->storages[g->values[from].storage].size != t->bytes)
@@ -75,13 +94,12 @@ static Status make_view(MethodReader *r, uint32_t index, const PteTensor *t) {
         r, DIAG_PTE_PLAN,
         "value %u, which no instruction writes, differs in size from the tensor at its place",
         index);
+  ValueId v = from;
+  if (value_dtype(g, from) != dtype)
+    v = view_of(r, from, OP_VIEW_COPY_DTYPE, A_DTYPE(dtype), type_with_dtype(g, from, dtype));
   const Type *wanted = type_get(g, type);
-  NodeId n = graph_add_node(g, 0, OP_VIEW_COPY,
-                            (const ArgIn[]){A_VAL(from), A_INTS(wanted->dims, wanted->rank)}, 2, 1,
-                            r->loc);
-  ValueId v = node_result(g, n, 0);
-  value_set_type(g, v, type);
-  g->values[v].storage = g->values[from].storage;
+  if (v == from || g->values[v].type != type)
+    v = view_of(r, v, OP_VIEW_COPY, A_INTS(wanted->dims, wanted->rank), type);
   r->current[index] = v;
   r->base[index] = from;
   return STATUS_OK;
