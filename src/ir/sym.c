@@ -54,6 +54,14 @@ static int64_t const_floordiv(int64_t a, int64_t b) {
   return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;
 }
 
+/* a - floor(a / b) * b, without the overflow of the product; 0 for a zero divisor. */
+static int64_t const_mod(int64_t a, int64_t b) {
+  if (b == 0 || b == -1)
+    return 0;
+  int64_t rest = a % b;
+  return rest && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 int64_t sym_lower(const SymTable *t, SymInt v) { return sym_is_const(v) ? v : sym_expr(t, v)->lo; }
 int64_t sym_upper(const SymTable *t, SymInt v) { return sym_is_const(v) ? v : sym_expr(t, v)->hi; }
 
@@ -407,10 +415,10 @@ static void split_by_const(SymTable *t, SymInt v, int64_t divisor, SymInt *quoti
   Sum s, q = {0}, r = {0};
   sum_of(t, v, &s);
   q.constant = const_floordiv(s.constant, divisor);
-  r.constant = s.constant - q.constant * divisor;
+  r.constant = const_mod(s.constant, divisor);
   for (uint32_t i = 0; i < s.count; i++) {
     int64_t whole = const_floordiv(s.coefficients[i], divisor),
-            left = s.coefficients[i] - whole * divisor;
+            left = const_mod(s.coefficients[i], divisor);
     if (whole)
       (void)sum_add_term(&q, s.terms[i], whole);
     if (left)
@@ -450,7 +458,7 @@ SymInt sym_ceildiv(SymTable *t, SymInt a, SymInt b) {
 
 SymInt sym_mod(SymTable *t, SymInt a, SymInt b) {
   if (sym_is_const(a) && sym_is_const(b))
-    return b == 0 || b == -1 ? 0 : sym_const(a - const_floordiv(a, b) * b);
+    return sym_const(const_mod(a, b));
   if (sym_is_const(b) && b > 0) {
     SymInt quotient, rest;
     split_by_const(t, a, b, &quotient, &rest);
@@ -509,7 +517,7 @@ static bool eval_pair(SymKind kind, int64_t a, int64_t b, int64_t *out) {
     *out = const_floordiv(a, b);
     return true;
   case SYM_MOD:
-    *out = b == -1 ? 0 : a - const_floordiv(a, b) * b;
+    *out = const_mod(a, b);
     return true;
   case SYM_MIN:
     *out = min_i64(a, b);

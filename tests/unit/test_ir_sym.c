@@ -266,6 +266,13 @@ static void test_constants_saturate(void **state) {
   assert_true(sym_mul(&t, INT64_MIN, -1) == INT64_MAX);
   assert_true(sym_floordiv(&t, INT64_MIN, -1) == INT64_MAX);
   assert_true(sym_floordiv(&t, 7, 0) == 0);
+  assert_true(sym_mod(&t, 5, INT64_MIN) == INT64_MIN + 5);
+  assert_true(sym_mod(&t, -5, INT64_MIN) == -5);
+  assert_true(sym_mod(&t, INT64_MIN, 3) == 1);
+  assert_true(sym_mod(&t, INT64_MIN, -1) == 0);
+  assert_true(sym_mod(&t, 7, 0) == 0);
+  SymInt extreme = sym_add(&t, sym_symbol_by_index(&t, 0), INT64_MIN + 1);
+  assert_true(sym_mod(&t, extreme, 8) != extreme);
   /* A number from a file that looks like a handle is moved out of the way. */
   assert_true(sym_is_const(sym_const(SYM_BAND + 5)));
   assert_true(sym_const(-5) == -5);
