@@ -53,10 +53,31 @@ bool import_check_attributes(Import *im) {
   return import_ok(im);
 }
 
+#define ATTR(kind) ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__##kind
+
 static const char *type_text(Onnx__AttributeProto__AttributeType type) {
   static const char *const names[] = {"undefined", "float", "int",     "string",  "tensor", "graph",
                                       "floats",    "ints",  "strings", "tensors", "graphs"};
   return (size_t)type < COUNT_OF(names) ? names[type] : "another type";
+}
+
+/* Lists may be empty: they pass unless a value of another type is there. */
+static bool value_of_type(const Onnx__AttributeProto *a,
+                          Onnx__AttributeProto__AttributeType wanted) {
+  switch ((int)wanted) {
+  case ATTR(FLOAT):
+    return a->has_f;
+  case ATTR(INT):
+    return a->has_i;
+  case ATTR(STRING):
+    return a->has_s;
+  case ATTR(TENSOR):
+    return a->t != NULL;
+  case ATTR(GRAPH):
+    return a->g != NULL;
+  default:
+    return !a->has_f && !a->has_i && !a->has_s && !a->t && !a->g;
+  }
 }
 
 /* The attribute with the wanted type. Files without the type field (old exporters) are told by the
@@ -72,10 +93,13 @@ static const Onnx__AttributeProto *typed(Import *im, const char *name,
                 type_text(wanted));
     return NULL;
   }
+  if ((!a->has_type || !a->type) && !value_of_type(a, wanted)) {
+    import_fail(im, DIAG_ATTR_TYPE, "attribute '%s' has no type and no value that is %s", name,
+                type_text(wanted));
+    return NULL;
+  }
   return a;
 }
-
-#define ATTR(kind) ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__##kind
 
 bool attr_has(Import *im, const char *name) { return import_attribute(im, name) != NULL; }
 

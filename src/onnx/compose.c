@@ -34,8 +34,12 @@ bool shape_input(Import *im, uint32_t i, const char *what, Shape *shape, bool *k
   const SymInt *values;
   uint32_t count;
   *shape = (Shape){0};
+  ValueId list = in(im, i);
   *known = in_ints(im, i, &values, &count);
-  if (*known && count > MAX_RANK) {
+  if (list && value_rank(im->g, list) != 1) {
+    import_fail(im, DIAG_INPUT_RANK, "%s is a tensor of rank %u, not a list", what,
+                value_rank(im->g, list));
+  } else if (*known && count > MAX_RANK) {
     import_fail(im, DIAG_INPUT_RANK, "%s has %u entries, the runtime allows %d dimensions", what,
                 count, MAX_RANK);
   } else if (*known) {

@@ -1,16 +1,41 @@
 /* Model-local functions, inlined where they are called; and subgraphs translated in place. */
 #include "onnx/import_state.h"
 
-const Onnx__FunctionProto *import_function(Import *im, const Onnx__NodeProto *node) {
+/* Texts of a model hold no NUL, so that the parts cannot run together. */
+static StrView function_key(ImportState *s, const char *name, const char *domain,
+                            const char *overload) {
+  const char *parts[] = {name, domain, overload};
+  strbuf_clear(&s->function_key);
+  for (size_t i = 0; i < COUNT_OF(parts); i++) {
+    strbuf_append(&s->function_key, onnx_text(parts[i]));
+    strbuf_append_char(&s->function_key, '\0');
+  }
+  return (StrView){s->function_key.data, s->function_key.size};
+}
+
+Status import_functions(Import *im) {
+  ImportState *s = im->state;
   const Onnx__ModelProto *model = im->model->proto;
+  s->functions = ARENA_ARRAY(&s->arena, const Onnx__FunctionProto *, model->n_functions + 1);
   for (size_t i = 0; i < model->n_functions; i++) {
     const Onnx__FunctionProto *f = model->functions[i];
-    if (sv_eq(onnx_text(f->name), onnx_text(node->op_type)) &&
-        sv_eq(onnx_text(f->domain), onnx_text(node->domain)) &&
-        sv_eq(onnx_text(f->overload), onnx_text(node->overload)))
-      return f;
+    uint32_t id = intern_add(&s->function_names, function_key(s, f->name, f->domain, f->overload));
+    if (s->functions[id])
+      return diag_report(im->ctx->sink, DIAG_NAME_TWICE,
+                         (DiagPlace){.file = im->ctx->model_path, .index = -1},
+                         "two functions are called '" SV_FMT "'", SV_ARG(onnx_text(f->name)));
+    s->functions[id] = f;
   }
-  return NULL;
+  return STATUS_OK;
+}
+
+const Onnx__FunctionProto *import_function(Import *im, const Onnx__NodeProto *node) {
+  ImportState *s = im->state;
+  if (!s->function_names.count)
+    return NULL;
+  StrView key = function_key(s, node->op_type, node->domain, node->overload);
+  uint32_t id = intern_find(&s->function_names, key);
+  return id ? s->functions[id] : NULL;
 }
 
 static bool enter(Import *im, Frame *frame, const char *what) {
@@ -72,9 +97,11 @@ void import_call(Import *im, const Onnx__FunctionProto *function) {
                  .function = function,
                  .imports = function->opset_import,
                  .import_count = function->n_opset_import};
-  if (call->n_input > function->n_input) {
-    import_fail(im, DIAG_INPUT_COUNT, "function '" SV_FMT "' takes %zu inputs, the node has %zu",
-                SV_ARG(onnx_text(function->name)), function->n_input, call->n_input);
+  if (call->n_input > function->n_input || call->n_output > function->n_output) {
+    bool inputs = call->n_input > function->n_input;
+    import_fail(im, DIAG_INPUT_COUNT, "function '" SV_FMT "' has %zu %s, the node %zu",
+                SV_ARG(onnx_text(function->name)), inputs ? function->n_input : function->n_output,
+                inputs ? "inputs" : "outputs", inputs ? call->n_input : call->n_output);
     return;
   }
   if (!enter(im, &frame, onnx_text(function->name).data))

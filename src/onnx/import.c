@@ -3,6 +3,7 @@
  * goes on, so that one run reports everything. Operators and their versions: translators.def. */
 #include "onnx/import.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "onnx/import_state.h"
@@ -75,17 +76,52 @@ static void hint_nearest(Diag *d, const Unsupported *u) {
     diag_hint(d, "did you mean '%s'?", names[nearest]);
 }
 
+/* The versions of its domain at which an operator of that name is known. */
+static void note_versions(Diag *d, const Unsupported *u) {
+  int since = INT_MAX, until = -1;
+  for (size_t i = 0; i < COUNT_OF(rows); i++) {
+    const OnnxOpRow *r = &rows[i].row;
+    if (!sv_eq_str(u->op, r->name) || !sv_eq_str(u->domain, r->domain))
+      continue;
+    since = r->since < since ? r->since : since;
+    until = r->until == 0 || until == 0 ? 0 : r->until > until ? r->until : until;
+  }
+  if (until == 0)
+    diag_note(d, "it is supported from opset %d on", since);
+  else if (until > 0)
+    diag_note(d, "it is supported from opset %d to %d", since, until);
+}
+
+static bool domain_known(StrView domain) {
+  for (size_t i = 0; i < COUNT_OF(rows); i++)
+    if (sv_eq_str(domain, rows[i].row.domain))
+      return true;
+  return false;
+}
+
+static DiagCode unsupported_code(const Unsupported *u) {
+  if (u->opset == 0)
+    return DIAG_OPSET_MISSING;
+  return domain_known(u->domain) ? DIAG_UNSUPPORTED_OP : DIAG_UNSUPPORTED_DOMAIN;
+}
+
 static void report_unsupported(Import *im) {
   ImportState *s = im->state;
   for (uint32_t i = 0; i < s->unsupported_count; i++) {
     const Unsupported *u = &s->unsupported[i];
-    Diag *d = diag_begin(im->ctx->sink, DIAG_UNSUPPORTED_OP, u->first);
-    diag_message(d,
-                 "operator '%s" SV_FMT "%s" SV_FMT "' of opset %lld is not supported (%u node%s)",
-                 "", SV_ARG(u->domain), u->domain.size ? "." : "", SV_ARG(u->op),
-                 (long long)u->opset, u->count, u->count == 1 ? "" : "s");
+    Diag *d = diag_begin(im->ctx->sink, unsupported_code(u), u->first);
+    const char *dot = u->domain.size ? "." : "", *plural = u->count == 1 ? "" : "s";
+    if (u->opset == 0)
+      diag_message(
+          d, "operator '" SV_FMT "%s" SV_FMT "' is of a domain that is not imported (%u node%s)",
+          SV_ARG(u->domain), dot, SV_ARG(u->op), u->count, plural);
+    else
+      diag_message(d,
+                   "operator '" SV_FMT "%s" SV_FMT "' of opset %lld is not supported (%u node%s)",
+                   SV_ARG(u->domain), dot, SV_ARG(u->op), (long long)u->opset, u->count, plural);
     if (i == 0 && s->unsupported_count > 1)
       diag_note(d, "%u operators of this model are not supported", s->unsupported_count);
+    note_versions(d, u);
     hint_nearest(d, u);
     (void)diag_end(d);
   }
@@ -220,6 +256,7 @@ void import_nodes(Import *im, Onnx__NodeProto *const *nodes, size_t count) {
 
 static Status import_graph(Import *im) {
   const Onnx__GraphProto *graph = im->model->proto->graph;
+  TRY(import_functions(im));
   TRY(import_initializers(im, graph));
   TRY(import_inputs(im, graph));
   import_declare(im, graph->value_info, graph->n_value_info);
@@ -236,6 +273,8 @@ Status onnx_import(Context *ctx, OnnxModel *model, const ImportOptions *options,
   ImportState *state = xrealloc(NULL, sizeof *state);
   *state = (ImportState){0};
   arena_init(&state->arena);
+  intern_init(&state->function_names);
+  strbuf_init(&state->function_key);
   strbuf_init(&state->missing_dims);
   fold_init(&state->fold, options->fold_limit);
   Frame main_frame = {.imports = model->proto->opset_import,
@@ -252,6 +291,8 @@ Status onnx_import(Context *ctx, OnnxModel *model, const ImportOptions *options,
   Status status = import_graph(&im);
   arena_release(&im.scratch);
   fold_release(&state->fold);
+  intern_release(&state->function_names);
+  strbuf_release(&state->function_key);
   strbuf_release(&state->missing_dims);
   arena_release(&state->arena);
   xfree(state->dims);

@@ -58,7 +58,10 @@ typedef struct ImportState {
   uint32_t dim_count, dim_capacity;
   StrBuf missing_dims; /* flags to add, for DIM_UNBOUND */
   uint32_t missing_dim_count;
-  bool *flag_used; /* by index of options->dims */
+  bool *flag_used;                       /* by index of options->dims */
+  Intern function_names;                 /* "name NUL domain NUL overload" */
+  const Onnx__FunctionProto **functions; /* by id of function_names */
+  StrBuf function_key;
   bool failed;
 } ImportState;
 
@@ -88,6 +91,7 @@ const Onnx__AttributeProto *import_attribute(Import *im, const char *name);
 bool import_check_attributes(Import *im); /* doubled names, references outside functions */
 
 /* function.c */
+Status import_functions(Import *im); /* makes the table; two of one name are an error */
 const Onnx__FunctionProto *import_function(Import *im, const Onnx__NodeProto *node);
 void import_call(Import *im, const Onnx__FunctionProto *function);
 

@@ -74,6 +74,10 @@ static bool read_shapes(Import *im, uint32_t gates, Recurrent *rnn) {
   rnn->steps = ex_fixed(im, rnn->x, rnn->layout ? 1 : 0);
   rnn->batch = ex_dim(im, rnn->x, rnn->layout ? 0 : 1);
   rnn->hidden = ex_fixed(im, r, 2);
+  int64_t declared = attr_int(im, "hidden_size", rnn->hidden);
+  if (import_ok(im) && declared != rnn->hidden)
+    import_fail(im, DIAG_ATTR_VALUE, "hidden_size is %lld, but R has %lld", (long long)declared,
+                (long long)rnn->hidden);
   if (import_ok(im) &&
       (value_dim(im->g, r, 0) != rnn->directions || value_dim(im->g, w, 0) != rnn->directions ||
        value_dim(im->g, r, 1) != gates * rnn->hidden ||

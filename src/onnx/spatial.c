@@ -19,11 +19,13 @@ AutoPad attr_auto_pad(Import *im) {
   return PAD_EXPLICIT;
 }
 
-/* An attribute of one positive entry a dim; absent: all `fill`. */
+/* An attribute of one positive entry a dim; absent: all `fill`, or an error when that is 0. */
 static void read_list(Import *im, const char *name, uint32_t rank, int64_t fill, int64_t *dims) {
   const int64_t *values;
   uint32_t count;
   bool given = attr_ints(im, name, &values, &count);
+  if (!given && !fill && import_ok(im))
+    import_fail(im, DIAG_ATTR_MISSING, "attribute '%s' is missing", name);
   if (given && count != rank)
     import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u entries for %u spatial dimensions", name, count,
                 rank);

@@ -34,6 +34,10 @@ static ValueId crop(Import *im, ValueId x, Pads *p) {
   for (uint32_t i = 0; import_ok(im) && i < value_rank(im->g, x); i++) {
     SymInt begin = sym_max(t, 0, sym_sub(t, 0, p->begin[i])),
            end = sym_max(t, 0, sym_sub(t, 0, p->end[i]));
+    if (sym_known_lt(t, value_dim(im->g, x, i), sym_add(t, begin, end)) == 1) {
+      import_fail(im, DIAG_ATTR_VALUE, "negative pads cut more from dimension %u than it has", i);
+      return 0;
+    }
     x = cut(im, x, i, begin, sym_sub(t, value_dim(im->g, x, i), end));
     p->begin[i] = sym_max(t, 0, p->begin[i]);
     p->end[i] = sym_max(t, 0, p->end[i]);

@@ -271,11 +271,19 @@ void translate_average_pool(Import *im) {
   out(im, 0, from_2d(im, y, rank));
 }
 
+/* The p of a p-norm. */
+static double norm_order(Import *im) {
+  double p = im->opset >= 2 ? (double)attr_int(im, "p", 2) : attr_float(im, "p", 2);
+  if (!(p > 0 && p < INFINITY))
+    import_fail(im, DIAG_ATTR_VALUE, "p is %g; a norm needs a positive p", p);
+  return p;
+}
+
 /* (sum |x|^p)^(1/p) over windows; zeros beyond the input add nothing. */
 void translate_lp_pool(Import *im) {
   ValueId x = in_required(im, 0);
   Window w;
-  double p = im->opset >= 2 ? (double)attr_int(im, "p", 2) : attr_float(im, "p", 2);
+  double p = norm_order(im);
   if (!window_read(im, x, NULL, &w))
     return;
   spell_out_ceil(im, x, &w);
@@ -323,7 +331,7 @@ void translate_global_lp_pool(Import *im) {
   ValueId x = in_required(im, 0);
   int64_t axes[MAX_RANK];
   uint32_t count;
-  double p = im->opset >= 2 ? (double)attr_int(im, "p", 2) : attr_float(im, "p", 2);
+  double p = norm_order(im);
   if (!global_axes(im, x, axes, &count) || !count)
     return;
   ValueId magnitude = build(&im->b, OP_ABS, A_VAL(x));

@@ -50,7 +50,8 @@ static bool align_for(FlatBuilder *b, uint64_t size, uint32_t alignment) {
   uint32_t padding = misfit ? alignment - (uint32_t)misfit : 0;
   if (!reserve(b, padding + size))
     return false;
-  memset(push(b, padding), 0, padding);
+  if (padding)
+    memset(push(b, padding), 0, padding);
   return true;
 }
 
