@@ -1,5 +1,6 @@
 /* Activations and small ops without a kernel. Each is exact up to rounding; chosen for the fewest
- * kernels. */
+ * kernels. No two operands of one call are built in its argument list: C leaves their order to the
+ * compiler, and programs must not depend on that. */
 #include "passes/core/decompose.h"
 
 ValueId decompose_silu(Builder *b, NodeId n) {
@@ -14,7 +15,8 @@ static ValueId ramp(Builder *b, ValueId x) {
 }
 
 static ValueId hardsigmoid(Builder *b, ValueId x) {
-  return decompose_binary(b, OP_DIV_TENSOR, ramp(b, x), decompose_number(b, x, 6));
+  ValueId y = ramp(b, x);
+  return decompose_binary(b, OP_DIV_TENSOR, y, decompose_number(b, x, 6));
 }
 
 ValueId decompose_hardsigmoid(Builder *b, NodeId n) {
@@ -29,9 +31,9 @@ ValueId decompose_hardswish(Builder *b, NodeId n) {
 
 /* log(1 + exp(x)) = relu(x) + log1p(exp(-|x|)): no overflow, no loss for small x. */
 static ValueId softplus(Builder *b, ValueId x) {
+  ValueId positive = decompose_unary(b, OP_RELU, x);
   ValueId e = decompose_unary(b, OP_EXP, decompose_unary(b, OP_NEG, decompose_unary(b, OP_ABS, x)));
-  return decompose_binary(b, OP_ADD_TENSOR, decompose_unary(b, OP_RELU, x),
-                          decompose_unary(b, OP_LOG1P, e));
+  return decompose_binary(b, OP_ADD_TENSOR, positive, decompose_unary(b, OP_LOG1P, e));
 }
 
 ValueId decompose_softplus(Builder *b, NodeId n) {
@@ -40,7 +42,8 @@ ValueId decompose_softplus(Builder *b, NodeId n) {
   if (beta == 1)
     return softplus(b, x);
   ValueId scaled = decompose_binary(b, OP_MUL_TENSOR, x, decompose_number(b, x, beta));
-  return decompose_binary(b, OP_DIV_TENSOR, softplus(b, scaled), decompose_number(b, x, beta));
+  ValueId y = softplus(b, scaled);
+  return decompose_binary(b, OP_DIV_TENSOR, y, decompose_number(b, x, beta));
 }
 
 ValueId decompose_mish(Builder *b, NodeId n) {
@@ -73,8 +76,8 @@ ValueId decompose_triu(Builder *b, NodeId n) {
     return 0;
   ValueId i = build(b, OP_ARANGE, A_INT(rows), A_DTYPE(DTYPE_I64)),
           j = build(b, OP_ARANGE, A_INT(columns), A_DTYPE(DTYPE_I64));
-  ValueId first = decompose_binary(b, OP_ADD_TENSOR, build_view(b, i, (SymInt[]){rows, 1}, 2),
-                                   build_scalar_int(b, DTYPE_I64, diagonal));
+  i = build_view(b, i, (SymInt[]){rows, 1}, 2);
+  ValueId first = decompose_binary(b, OP_ADD_TENSOR, i, build_scalar_int(b, DTYPE_I64, diagonal));
   ValueId keep = decompose_binary(b, OP_GE_TENSOR, j, first), zero = decompose_number(b, x, 0);
   return b->status == STATUS_OK ? build(b, OP_WHERE_SELF, A_VAL(keep), A_VAL(x), A_VAL(zero)) : 0;
 }

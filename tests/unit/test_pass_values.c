@@ -1,0 +1,206 @@
+/* Passes keep what a graph computes: every graph of the golden tests in tests/passes is run by the
+ * reference interpreter on the same inputs before and after the passes that the file's RUN line
+ * names. The golden text says what a rule does, this says that it may. */
+#include <glob.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "ir_graph.h"
+
+#include "interp/interp.h"
+#include "passes/pass.h"
+
+enum { RUNS = 4, SYMBOLS_MAX = 8 };
+
+typedef struct Trial {
+  Sample s;
+  const char *path;
+  Graph **graphs;
+  uint32_t count;
+} Trial;
+
+static uint64_t next_random(uint64_t *state) {
+  *state = *state * 6364136223846793005u + 1442695040888963407u;
+  return *state >> 33;
+}
+
+/* Run 0 takes the smallest sizes, run 1 the largest, the others something between. */
+static void choose_sizes(const Graph *g, uint32_t run, uint64_t *state, int64_t *sizes) {
+  assert_true(g->syms.symbol_count <= SYMBOLS_MAX);
+  for (uint32_t i = 0; i < g->syms.symbol_count; i++) {
+    SymInt symbol = sym_symbol_by_index(&g->syms, i);
+    int64_t lo = sym_lower(&g->syms, symbol), hi = sym_upper(&g->syms, symbol);
+    sizes[i] = run == 0 ? lo : run == 1 ? hi : lo + (int64_t)next_random(state) % (hi - lo + 1);
+  }
+}
+
+/* Floats in [-5, 5) and now and then a zero of either sign, 20 or -20; integers in [-4, 4]. */
+static void fill(Tensor *t, uint64_t *state) {
+  static const double rare[] = {0.0, -0.0, 20.0, -20.0};
+  for (int64_t i = 0, n = tensor_numel(t); i < n; i++) {
+    uint64_t r = next_random(state);
+    if (t->dtype == DTYPE_BOOL)
+      tensor_store_int(t, i, r & 1);
+    else if (dtype_is_int(t->dtype))
+      tensor_store_int(t, i, t->dtype == DTYPE_U8 ? (int64_t)(r % 9) : (int64_t)(r % 9) - 4);
+    else
+      tensor_store(t, i, r % 16 == 0 ? rare[r / 16 % 4] : (double)(r % 10007) / 1000.7 - 5);
+  }
+}
+
+static void make_inputs(const Graph *g, uint32_t run, Arena *arena, Tensor *inputs) {
+  uint64_t state = 77 + run;
+  int64_t sizes[SYMBOLS_MAX];
+  choose_sizes(g, run, &state, sizes);
+  for (uint32_t i = 0; i < g->input_count; i++) {
+    const Type *type = value_type(g, g->inputs[i]);
+    Tensor t = {.dtype = (DType)type->dtype, .rank = type->rank};
+    for (uint32_t k = 0; k < t.rank; k++)
+      assert_true(sym_eval(&g->syms, type->dims[k], sizes, &t.dims[k]));
+    t.capacity = tensor_bytes(&t);
+    t.data = arena_alloc(arena, t.capacity);
+    fill(&t, &state);
+    inputs[i] = t;
+  }
+}
+
+static bool has_random(const Graph *g) {
+  for (FOR_NODES(g, n))
+    if (op_has_trait(node_cget(g, n)->op, OP_RANDOM))
+      return true;
+  return false;
+}
+
+static bool near(DType dtype, double a, double b) {
+  double relative = dtype == DTYPE_F16 ? 4e-3 : dtype == DTYPE_BF16 ? 3e-2 : 2e-5;
+  return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= 2e-6 + relative * fabs(b);
+}
+
+static void compare(const Trial *t, const Graph *g, uint32_t run, const Tensor *before,
+                    const Tensor *after) {
+  for (uint32_t i = 0; i < graph_output_count(g); i++) {
+    assert_int_equal(before[i].dtype, after[i].dtype);
+    assert_int_equal(before[i].rank, after[i].rank);
+    assert_memory_equal(before[i].dims, after[i].dims, before[i].rank * sizeof(int64_t));
+    for (int64_t k = 0; k < tensor_numel(&before[i]) && !has_random(g); k++) {
+      double a = tensor_load(&after[i], k), b = tensor_load(&before[i], k);
+      if (!near(before[i].dtype, a, b))
+        fail_msg("%s: graph " SV_FMT ", run %u, output %u, element %lld: %.9g after, %.9g before",
+                 t->path, SV_ARG(intern_get(&g->ctx->names, g->name)), run, i, (long long)k, a, b);
+    }
+  }
+}
+
+static void run_graph(const Trial *t, Graph *g, uint32_t run, Arena *arena, Tensor *outputs) {
+  Tensor *inputs = ARENA_ARRAY(arena, Tensor, g->input_count + 1);
+  make_inputs(g, run, arena, inputs);
+  if (interp_run(g, inputs, g->input_count, arena, outputs) != STATUS_OK)
+    fail_msg("%s: %s", t->path, strbuf_cstr(&t->s.capture.text));
+}
+
+static void apply(Trial *t, Graph *g, StrView names) {
+  PassOptions options = PASS_OPTIONS_DEFAULT;
+  while (names.size) {
+    const char *comma = memchr(names.data, ',', names.size);
+    StrView name = {names.data, comma ? (size_t)(comma - names.data) : names.size};
+    names = (StrView){name.data + name.size + !!comma, names.size - name.size - !!comma};
+    const PassRow *row = pass_find(name);
+    if (!row)
+      fail_msg("%s: no pass " SV_FMT, t->path, SV_ARG(name));
+    PassContext context = {.sink = &t->s.capture.sink, .options = &options};
+    Arena scratch;
+    arena_init(&scratch);
+    context.scratch = &scratch;
+    Status status = row->run(&context, g);
+    arena_release(&scratch);
+    if (row->level_in != row->level_out)
+      g->level = row->level_out;
+    if (status != STATUS_OK || graph_verify(g, row->name) != STATUS_OK)
+      fail_msg("%s: pass " SV_FMT ": %s", t->path, SV_ARG(name), strbuf_cstr(&t->s.capture.text));
+  }
+}
+
+static void test_graph(Trial *t, Graph *g, StrView passes) {
+  Arena arena;
+  arena_init(&arena);
+  uint32_t outputs = graph_output_count(g);
+  Tensor *before[RUNS], *after = ARENA_ARRAY(&arena, Tensor, outputs + 1);
+  for (uint32_t run = 0; run < RUNS; run++) {
+    before[run] = ARENA_ARRAY(&arena, Tensor, outputs + 1);
+    run_graph(t, g, run, &arena, before[run]);
+  }
+  apply(t, g, passes);
+  for (uint32_t run = 0; run < RUNS; run++) {
+    run_graph(t, g, run, &arena, after);
+    compare(t, g, run, before[run], after);
+  }
+  arena_release(&arena);
+}
+
+/* What stands after the first --pass of the text. */
+static StrView passes_of(const char *path, StrView text) {
+  static const char option[] = "--pass ";
+  const char *at = strstr(text.data, option);
+  if (!at)
+    fail_msg("%s: no --pass", path);
+  at += sizeof option - 1;
+  return (StrView){at, strcspn(at, " \n")};
+}
+
+static void test_file(const char *path) {
+  Trial t = {.path = path};
+  capture_init(&t.s.capture);
+  context_init(&t.s.ctx, &t.s.capture.sink);
+  char text[1 << 16];
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  size_t size = fread(text, 1, sizeof text - 1, file);
+  fclose(file);
+  assert_true(size < sizeof text - 1);
+  text[size] = 0;
+  if (graph_parse(&t.s.ctx, (StrView){text, size}, sv_from(path), NULL, &t.graphs, &t.count) !=
+      STATUS_OK)
+    fail_msg("%s", strbuf_cstr(&t.s.capture.text));
+  for (uint32_t i = 0; i < t.count; i++) {
+    test_graph(&t, t.graphs[i], passes_of(path, (StrView){text, size}));
+    graph_free(t.graphs[i]);
+  }
+  context_release(&t.s.ctx);
+  capture_release(&t.s.capture);
+}
+
+static void test_stage(const char *passes, const char *tests) {
+  glob_t files;
+  if (glob(passes, 0, NULL, &files) == GLOB_NOMATCH)
+    skip(); /* the stage has no pass yet */
+  globfree(&files);
+  assert_int_equal(glob(tests, 0, NULL, &files), 0);
+  for (size_t i = 0; i < files.gl_pathc; i++)
+    test_file(files.gl_pathv[i]);
+  globfree(&files);
+}
+
+#define TEST_STAGE(stage)                                                                          \
+  test_stage(ETC_SOURCE_DIR "/passes/" stage "/*.c",                                               \
+             ETC_SOURCE_DIR "/tests/passes/" stage "/*.etir")
+static void source_passes_keep_values(void **state) {
+  (void)state;
+  TEST_STAGE("source");
+}
+static void core_passes_keep_values(void **state) {
+  (void)state;
+  TEST_STAGE("core");
+}
+static void edge_passes_keep_values(void **state) {
+  (void)state;
+  TEST_STAGE("edge");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(source_passes_keep_values),
+      cmocka_unit_test(core_passes_keep_values),
+      cmocka_unit_test(edge_passes_keep_values),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
