@@ -26,3 +26,6 @@ t lower $data/relu.onnx --dim batch=1..8 -o relu.pte
 t run relu.pte -i x=$data/x24.npy
 t run relu.pte -i x=$data/x94.npy
 t run relu.pte -i x=$data/x94.npy --method backward
+t run $data/relu.onnx -i x=$data/x24.npy
+t run $data/relu.onnx -i x=$data/x94.npy --dim batch=1..4
+t run $data/relu.onnx

@@ -7,6 +7,7 @@
 #include "command.h"
 #include "interp/interp.h"
 #include "interp/npy.h"
+#include "run_dims.h"
 #include "support/text.h"
 
 typedef struct Arrays {
@@ -243,13 +244,23 @@ static EtcStatus run_method(const CommandLine *line, Graph *g, const Arrays *arr
   return (EtcStatus)print_and_release(line, &text);
 }
 
+static EtcStatus load(const CommandLine *line) {
+  Session *s = line->session;
+  EtcStatus status = expect_arguments(line, 1, "a model");
+  if (status == ETC_OK)
+    status = session_add_source(s, "forward", line->arguments[0]);
+  if (status == ETC_OK && s->sources[0]->kind == SOURCE_ONNX)
+    status = dims_from_arrays(line, s->sources[0]->path);
+  return status != ETC_OK ? status : session_status(session_import(s, true));
+}
+
 int cmd_run(const CommandLine *line) {
   Session *s = line->session;
   Method *method = NULL;
   Arrays arrays = {0};
   EtcStatus status = command_line_apply(line);
   if (status == ETC_OK)
-    status = load_model(line, true);
+    status = load(line);
   const char *name = command_line_value(line, OPT_RUN_METHOD);
   if (status == ETC_OK && session_method(s, sv_from(name ? name : ""), &method) != STATUS_OK)
     status = ETC_USAGE;

@@ -1,0 +1,12 @@
+/* Sizes of symbolic dimensions from the arrays of `etc run`. */
+#ifndef ETC_TOOLS_RUN_DIMS_H
+#define ETC_TOOLS_RUN_DIMS_H
+
+#include "command.h"
+
+/* Gives the session a --dim flag for each symbolic dimension of the ONNX model at path whose size
+ * an --input shows and that the user has not given. Errors (reported): a model or an array that
+ * cannot be read. */
+EtcStatus dims_from_arrays(const CommandLine *line, const char *path);
+
+#endif
