@@ -389,7 +389,12 @@ static ValueId fold_known(Fold *f, Builder *b, NodeId n) {
     return 0;
   arena_reset(&f->scratch);
   Known k = {f, g, n, count, ARENA_ARRAY(&f->scratch, SymInt, count + 1)};
-  if (!known_elements(&k))
+  bool known = known_elements(&k);
+  if (g->syms.too_large) { /* not known, then */
+    g->syms.too_large = false;
+    return 0;
+  }
+  if (!known)
     return 0;
   bool constant = true;
   for (uint32_t i = 0; i < count; i++)

@@ -19,6 +19,14 @@ static bool operands_present(const OpSchema *schema, const ArgIn *args, uint32_t
   return true;
 }
 
+Status builder_check_sizes(Graph *g, NodeId n) {
+  if (!g->syms.too_large)
+    return STATUS_OK;
+  g->syms.too_large = false; /* one message; what follows is judged anew */
+  return shape_error(g, n, DIAG_SIZE_EXPRESSION,
+                     "the sizes that follow from the operands are too long formulas");
+}
+
 ValueId build_args(Builder *b, OpId op, const ArgIn *args, uint32_t count) {
   if (b->status != STATUS_OK)
     return 0;
@@ -29,6 +37,8 @@ ValueId build_args(Builder *b, OpId op, const ArgIn *args, uint32_t count) {
   NodeId n = graph_add_node(g, b->before, op, args, count,
                             schema->result_list ? 0 : schema->result_count, b->loc);
   b->status = op_row(op)->shape(g, n);
+  if (b->status == STATUS_OK)
+    b->status = builder_check_sizes(g, n);
   if (b->status != STATUS_OK) {
     graph_remove_node(g, n);
     return 0;

@@ -33,6 +33,10 @@ ValueId build_args(Builder *b, OpId op, const ArgIn *args, uint32_t count);
   build_args((b), (op), (const ArgIn[]){__VA_ARGS__},                                              \
              (uint32_t)(sizeof((const ArgIn[]){__VA_ARGS__}) / sizeof(ArgIn)))
 
+/* After a shape rule: reports at node n that a symbolic size passed the limits of its table
+ * (sym.h), if one did. */
+Status builder_check_sizes(Graph *g, NodeId n);
+
 /* Constants. */
 ValueId build_const(Builder *b, DType dtype, uint32_t rank, const int64_t *dims,
                     const void *data); /* data copied, host order */

@@ -3,6 +3,7 @@
  *
  * Types that the text gives are compared with what the shape rules compute. Rules that make symbols
  * of their own (sizes known only while running) are handed the types first and keep the symbols. */
+#include "ir/builder.h"
 #include "ir/parser.h"
 #include "ir/verify.h"
 #include "support/text.h"
@@ -300,7 +301,7 @@ static Status type_results(Parser *p, const Statement *s, NodeId n) {
   uint32_t fresh = g->syms.symbol_count;
   for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
     value_set_type(g, node_result(g, n, i), s->results[i].type);
-  if (row->shape && row->shape(g, n) != STATUS_OK)
+  if (row->shape && (row->shape(g, n) != STATUS_OK || builder_check_sizes(g, n) != STATUS_OK))
     return lexer_error(&p->lex, s->at, "the operands do not fit the op");
   if (node_cget(g, n)->result_count != s->count)
     return lexer_error(&p->lex, s->at, "the op gives %u tensors here, not %u",

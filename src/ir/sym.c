@@ -184,7 +184,29 @@ static SymInt expr_add(SymTable *t, SymExpr e) {
   return handle_of(t->count++);
 }
 
+/* Sets size and depth; false when the expression would pass a limit. */
+static bool measure(const SymTable *t, SymExpr *e) {
+  uint64_t size = 1;
+  uint32_t depth = 0;
+  for (uint32_t i = 0; i < e->count; i++) {
+    const SymExpr *term = sym_is_const(e->terms[i]) ? NULL : sym_expr(t, e->terms[i]);
+    size += term ? term->size : 1;
+    depth = term && term->depth > depth ? term->depth : depth;
+  }
+  e->size = (uint32_t)(size > SYM_MAX_SIZE ? SYM_MAX_SIZE + 1 : size);
+  e->depth = depth + 1;
+  return size <= SYM_MAX_SIZE && e->depth <= SYM_MAX_DEPTH;
+}
+
+/* What stands for an expression that is too large: one of its parts. */
+static SymInt refuse(SymTable *t, const SymExpr *e) {
+  t->too_large = true;
+  return sym_is_const(e->terms[0]) ? e->terms[1] : e->terms[0];
+}
+
 static SymInt expr_intern(SymTable *t, SymExpr e) {
+  if (!measure(t, &e))
+    return refuse(t, &e);
   if ((t->count + 1) * 2 > t->slot_count)
     slots_grow(t);
   e.hash = expr_hash(&e);
@@ -207,6 +229,8 @@ SymInt sym_symbol(SymTable *t, StrView name, int64_t lo, int64_t hi, bool unback
   SymInt v = expr_add(t, (SymExpr){.kind = SYM_SYMBOL,
                                    .lo = lo,
                                    .hi = hi,
+                                   .size = 1,
+                                   .depth = 1,
                                    .index = t->symbol_count,
                                    .name = arena_strdup(&t->arena, name),
                                    .unbacked = unbacked,
@@ -474,22 +498,34 @@ SymInt sym_mod(SymTable *t, SymInt a, SymInt b) {
 
 /* --- comparison, min, max --- */
 
+/* The range of a - b. The difference is not kept by anyone, so it may be too large. */
+static void difference(SymTable *t, SymInt a, SymInt b, int64_t *lo, int64_t *hi) {
+  bool before = t->too_large;
+  t->too_large = false;
+  SymInt d = sym_sub(t, a, b);
+  *lo = t->too_large ? INT64_MIN : sym_lower(t, d);
+  *hi = t->too_large ? INT64_MAX : sym_upper(t, d);
+  t->too_large = before;
+}
+
 int sym_known_eq(SymTable *t, SymInt a, SymInt b) {
   if (a == b)
     return 1;
-  SymInt d = sym_sub(t, a, b);
-  int64_t lo = sym_lower(t, d), hi = sym_upper(t, d);
+  int64_t lo, hi;
+  difference(t, a, b, &lo, &hi);
   return lo == 0 && hi == 0 ? 1 : lo > 0 || hi < 0 ? 0 : -1;
 }
 
 int sym_known_lt(SymTable *t, SymInt a, SymInt b) {
-  SymInt d = sym_sub(t, a, b);
-  return sym_upper(t, d) < 0 ? 1 : sym_lower(t, d) >= 0 ? 0 : -1;
+  int64_t lo, hi;
+  difference(t, a, b, &lo, &hi);
+  return hi < 0 ? 1 : lo >= 0 ? 0 : -1;
 }
 
 int sym_known_le(SymTable *t, SymInt a, SymInt b) {
-  SymInt d = sym_sub(t, a, b);
-  return sym_upper(t, d) <= 0 ? 1 : sym_lower(t, d) > 0 ? 0 : -1;
+  int64_t lo, hi;
+  difference(t, a, b, &lo, &hi);
+  return hi <= 0 ? 1 : lo > 0 ? 0 : -1;
 }
 
 static SymInt min_max(SymTable *t, SymInt a, SymInt b, SymKind kind) {
@@ -533,8 +569,8 @@ static bool eval_pair(SymKind kind, int64_t a, int64_t b, int64_t *out) {
   return false;
 }
 
-/* Operands of an expression were made before it, so the recursion ends; its depth is bounded by how
- * the expression was built. */
+/* Operands of an expression were made before it, so the recursion ends; limits of the table bound
+ * its depth and its steps. */
 bool sym_eval(const SymTable *t, SymInt v, const int64_t *values, int64_t *out) {
   if (sym_is_const(v)) {
     *out = v;

@@ -18,6 +18,10 @@
 typedef int64_t SymInt;
 #define SYM_BAND (INT64_MIN + ((int64_t)1 << 40))
 #define SYM_MAX_TERMS 64 /* a sum that would grow beyond this stays a product of its factors */
+/* Limits of one expression written out as a tree. Expressions share their parts, so that a few
+ * steps of a hostile model could stand for a tree that no walk ever ends. */
+#define SYM_MAX_SIZE 10000
+#define SYM_MAX_DEPTH 96
 
 typedef enum SymKind {
   SYM_SYMBOL,
@@ -39,6 +43,7 @@ typedef struct SymExpr {
   int64_t *coefficients; /* SUM only */
   int64_t constant;      /* SUM only */
   int64_t lo, hi;        /* every kind: proven range */
+  uint32_t size, depth;  /* of the tree, a symbol or number is 1 and 1 */
   uint32_t hash;
   /* SYMBOL only */
   uint32_t index; /* n of "sn" */
@@ -53,6 +58,8 @@ typedef struct SymTable {
   uint32_t *slots, slot_count; /* hash-consing */
   uint32_t *symbols;           /* expression of symbol n */
   uint32_t symbol_count, symbol_capacity;
+  bool too_large; /* an expression would have passed a limit since this was last cleared: what the
+                     arithmetic gave in its place is none of the right values */
 } SymTable;
 
 void sym_init(SymTable *t);
@@ -69,8 +76,10 @@ const SymExpr *sym_expr(const SymTable *t,
                         SymInt v); /* v must not be constant and must be of this table */
 SymInt sym_symbol_by_index(const SymTable *t, uint32_t index);
 
-/* Arithmetic; constants fold, overflow saturates the proven range and, for constants, gives
- * INT64_MAX/MIN. Division by a constant zero gives 0. floordiv rounds to minus infinity. */
+/* Arithmetic. Where the result would pass a limit (SYM_MAX_SIZE, SYM_MAX_DEPTH), some expression is
+ * returned and too_large is set; build_args() reports it. Constants fold; overflow saturates the
+ * proven range and, for constants, gives INT64_MAX/MIN. Division by a constant zero gives 0.
+ * floordiv rounds to minus infinity. */
 SymInt sym_add(SymTable *t, SymInt a, SymInt b);
 SymInt sym_sub(SymTable *t, SymInt a, SymInt b);
 SymInt sym_mul(SymTable *t, SymInt a, SymInt b);

@@ -3,7 +3,7 @@
 
 #include "support/text.h"
 
-#define MAX_PARSE_DEPTH 64
+#define MAX_PARSE_DEPTH (SYM_MAX_DEPTH + 8)
 
 static void print_expr(const SymTable *t, SymInt v, StrBuf *out, bool nested);
 
@@ -240,5 +240,5 @@ bool sym_parse(SymTable *t, const char **cursor, const char *end, SymInt *out) {
   SymCursor c = {.t = t, .at = *cursor, .end = end};
   bool ok = parse_sum(&c, out);
   *cursor = c.at;
-  return ok;
+  return ok && !t->too_large;
 }

@@ -1,11 +1,9 @@
 /* Symbolic integers against brute force: every expression of two operations over a few leaves, and
  * many of three, is compared with plain arithmetic at every value of its symbols. */
-#include "unit.h"
+#include "ir_graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "ir/sym.h"
 
 /* Symbols s0 in [0, 4] and s1 in [1, 3]: 15 points. */
 enum { POINTS = 15 };
@@ -316,12 +314,111 @@ static void test_bad_text(void **state) {
   sym_release(&t);
 }
 
+/* A chain whose expression, as a tree, doubles at each step: it is refused long before a walk of it
+ * would not end, and what was made before still evaluates and prints. */
+static void test_tree_size(void **state) {
+  (void)state;
+  SymTable t;
+  symbols_make(&t);
+  SymInt e = sym_symbol_by_index(&t, 0), last = e;
+  int steps = 0;
+  for (; steps < 200 && !t.too_large; steps++) {
+    last = e;
+    e = sym_min(&t, sym_add(&t, sym_floordiv(&t, sym_mul(&t, e, e), 3), 1), 8);
+  }
+  assert_true(t.too_large && steps > 5 && steps < 20);
+  assert_true(sym_expr(&t, last)->size <= SYM_MAX_SIZE);
+  int64_t expected = 4, out;
+  for (int i = 1; i < steps; i++)
+    expected = expected * expected / 3 + 1 < 8 ? expected * expected / 3 + 1 : 8;
+  assert_true(sym_eval(&t, last, (int64_t[]){4, 1}, &out));
+  assert_int_equal(out, expected);
+  StrBuf text;
+  strbuf_init(&text);
+  sym_print(&t, last, &text);
+  assert_true(text.size < 100000);
+  strbuf_release(&text);
+  sym_release(&t);
+}
+
+/* A chain that only gets deeper; what is within the limit reads back. */
+static void test_tree_depth(void **state) {
+  (void)state;
+  SymTable t;
+  symbols_make(&t);
+  SymInt a = sym_symbol_by_index(&t, 0), b = sym_symbol_by_index(&t, 1), e = a, last = a;
+  int steps = 0;
+  for (; steps < 200 && !t.too_large; steps++) {
+    last = e;
+    e = sym_mod(&t, sym_add(&t, e, a), b);
+  }
+  assert_true(t.too_large && steps > 30);
+  assert_true(sym_expr(&t, last)->depth <= SYM_MAX_DEPTH);
+  t.too_large = false;
+  StrBuf text;
+  strbuf_init(&text);
+  sym_print(&t, last, &text);
+  const char *at = text.data;
+  SymInt back;
+  assert_true(sym_parse(&t, &at, text.data + text.size, &back));
+  assert_true(back == last);
+  strbuf_release(&text);
+  sym_release(&t);
+}
+
+/* The difference that a comparison looks at is no result: it may pass the limit. */
+static void test_comparison_of_large(void **state) {
+  (void)state;
+  SymTable t;
+  symbols_make(&t);
+  SymInt a = sym_symbol_by_index(&t, 0), e[2] = {a, sym_symbol_by_index(&t, 1)};
+  for (int k = 0; k < 2; k++)
+    for (int i = 0; i < 100; i++) {
+      SymInt next = sym_min(&t, sym_add(&t, sym_floordiv(&t, sym_mul(&t, e[k], e[k]), 3), k), 8);
+      if (t.too_large)
+        break;
+      e[k] = next;
+    }
+  t.too_large = false;
+  assert_int_equal(sym_known_eq(&t, e[0], e[1]), -1);
+  assert_int_equal(sym_known_lt(&t, e[0], e[1]), -1);
+  assert_int_equal(sym_known_le(&t, e[0], e[1]), -1);
+  assert_false(t.too_large);
+  sym_release(&t);
+}
+
+/* The same chain as sizes of tensors: the node where it becomes too long is told. */
+static void test_too_large_at_a_node(void **state) {
+  (void)state;
+  Sample s;
+  sample_init(&s);
+  SymTable *t = &s.g->syms;
+  SymInt e = sym_symbol(t, SV("batch"), 0, 100, false);
+  Builder b = builder_make(s.g, 0, 0);
+  int steps = 0;
+  for (; steps < 200 && b.status == STATUS_OK; steps++) {
+    build(&b, OP_ARANGE, A_INT(e), A_DTYPE(DTYPE_I64));
+    e = sym_min(t, sym_add(t, sym_floordiv(t, sym_mul(t, e, e), 3), 1), 8);
+  }
+  assert_true(b.status == STATUS_UNSUPPORTED && steps < 20);
+  assert_contains(sample_messages(&s), "error[E0409]");
+  assert_int_equal(s.g->live_nodes, steps - 1);
+  sample_release(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_two_operations),     cmocka_unit_test(test_three_operations),
-      cmocka_unit_test(test_many_operations),    cmocka_unit_test(test_canonical),
-      cmocka_unit_test(test_constants_saturate), cmocka_unit_test(test_ranges_saturate),
+      cmocka_unit_test(test_two_operations),
+      cmocka_unit_test(test_three_operations),
+      cmocka_unit_test(test_many_operations),
+      cmocka_unit_test(test_canonical),
+      cmocka_unit_test(test_constants_saturate),
+      cmocka_unit_test(test_ranges_saturate),
       cmocka_unit_test(test_bad_text),
+      cmocka_unit_test(test_tree_size),
+      cmocka_unit_test(test_tree_depth),
+      cmocka_unit_test(test_comparison_of_large),
+      cmocka_unit_test(test_too_large_at_a_node),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
