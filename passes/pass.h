@@ -24,7 +24,8 @@ typedef enum StageId {
 
 /* What the user may choose. */
 typedef struct PassOptions {
-  uint64_t fold_limit; /* bytes a computed constant may have beyond its operands; 0: default of interp/fold.h */
+  uint64_t fold_limit; /* bytes a computed constant may have beyond its operands; 0: default of
+                          interp/fold.h */
   const char *plan;    /* memory planner, one of plan_names */
 } PassOptions;
 #define PASS_OPTIONS_DEFAULT ((PassOptions){.plan = "greedy"})

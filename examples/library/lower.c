@@ -1,4 +1,5 @@
-/* Lowers a model with libetc: lower MODEL.onnx OUT.pte [NAME=SIZE...]. Messages go to standard error. */
+/* Lowers a model with libetc: lower MODEL.onnx OUT.pte [NAME=SIZE...]. Messages go to standard
+ * error. */
 #include <stdio.h>
 
 #include <etc/etc.h>

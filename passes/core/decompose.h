@@ -11,7 +11,7 @@ typedef ValueId Decompose(Builder *b, NodeId n);
 Decompose decompose_addmm, decompose_matmul, decompose_sdpa; /* decompose_matmul.c */
 Decompose decompose_silu, decompose_hardswish, decompose_hardsigmoid, decompose_softplus,
     decompose_mish, decompose_prelu, decompose_square, decompose_triu,
-    decompose_rms_norm; /* decompose_elementwise.c */
+    decompose_rms_norm;          /* decompose_elementwise.c */
 Decompose decompose_convolution; /* decompose_conv.c */
 
 static inline ValueId decompose_number(Builder *b, ValueId like, double value) {

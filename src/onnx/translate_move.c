@@ -179,7 +179,8 @@ static bool blocks(Import *im, ValueId *x, Shape *s, int64_t *block) {
   return import_ok(im);
 }
 
-/* CRD keeps the channel outermost, which is what pixel_shuffle does; DCR (the default) the block. */
+/* CRD keeps the channel outermost, which is what pixel_shuffle does; DCR (the default) the block.
+ */
 static bool channel_first(Import *im) {
   StrView mode = attr_str(im, "mode", "DCR");
   bool crd = sv_eq_str(mode, "CRD");
