@@ -12,6 +12,15 @@
 
 #include "support/files.h"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#endif
+
 enum { EXIT_FAULT = 70, EXIT_INTERRUPTED = 130 };
 
 /* Handlers can only reach what lives at file scope. */
@@ -103,7 +112,7 @@ PassProgress *signals_install(void) {
   catch_signal(SIGTERM, on_end, 0);
   catch_signal(SIGHUP, on_end, 0);
   catch_signal(SIGPIPE, on_end, 0);
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(SANITIZED)
   stack_t stack = {.ss_sp = fault_stack, .ss_size = sizeof fault_stack};
   sigaltstack(&stack, NULL);
   const int faults[] = {SIGSEGV, SIGFPE, SIGABRT, SIGILL};
