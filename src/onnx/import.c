@@ -30,6 +30,16 @@ static const TranslatorRow rows[] = {
 
 const OnnxOpRow *onnx_op_row(uint32_t i) { return i < COUNT_OF(rows) ? &rows[i].row : NULL; }
 
+static const OnnxOutOfReach out_of_reach[] = {
+#define OUT_OF_REACH(domain_, name_, reason_) {.domain = domain_, .name = name_, .reason = reason_},
+#include "onnx/out_of_reach.def"
+#undef OUT_OF_REACH
+};
+
+const OnnxOutOfReach *onnx_out_of_reach(uint32_t i) {
+  return i < COUNT_OF(out_of_reach) ? &out_of_reach[i] : NULL;
+}
+
 static StrView canonical_domain(StrView domain) {
   return sv_eq_str(domain, "ai.onnx") ? SV("") : domain;
 }
@@ -99,6 +109,12 @@ static bool domain_known(StrView domain) {
   return false;
 }
 
+static void note_reason(Diag *d, const Unsupported *u) {
+  for (size_t i = 0; i < COUNT_OF(out_of_reach); i++)
+    if (sv_eq_str(u->domain, out_of_reach[i].domain) && sv_eq_str(u->op, out_of_reach[i].name))
+      diag_note(d, "%s", out_of_reach[i].reason);
+}
+
 static DiagCode unsupported_code(const Unsupported *u) {
   if (u->opset == 0)
     return DIAG_OPSET_MISSING;
@@ -122,6 +138,7 @@ static void report_unsupported(Import *im) {
     if (i == 0 && s->unsupported_count > 1)
       diag_note(d, "%u operators of this model are not supported", s->unsupported_count);
     note_versions(d, u);
+    note_reason(d, u);
     hint_nearest(d, u);
     (void)diag_end(d);
   }
@@ -277,6 +294,7 @@ Status onnx_import(Context *ctx, OnnxModel *model, const ImportOptions *options,
   strbuf_init(&state->function_key);
   strbuf_init(&state->missing_dims);
   fold_init(&state->fold, options->fold_limit);
+  state->fold.keep_transposes = true;
   Frame main_frame = {.imports = model->proto->opset_import,
                       .import_count = model->proto->n_opset_import,
                       .id = ++state->frame_count};

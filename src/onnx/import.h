@@ -36,4 +36,10 @@ typedef struct OnnxOpRow {
 } OnnxOpRow;
 const OnnxOpRow *onnx_op_row(uint32_t i); /* NULL past the end; in the order of translators.def */
 
+/* The operators of the standard that are not supported. */
+typedef struct OnnxOutOfReach {
+  const char *domain, *name, *reason;
+} OnnxOutOfReach;
+const OnnxOutOfReach *onnx_out_of_reach(uint32_t i); /* NULL past the end */
+
 #endif

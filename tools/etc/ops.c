@@ -67,7 +67,7 @@ static void append_cell(StrBuf *out, const char *text) {
 }
 
 static void print_markdown(StrBuf *out) {
-  strbuf_append(out, SV("# Operators\n\nMade by `etc ops --md`.\n\n## Ops of the IR\n\n"
+  strbuf_append(out, SV("# Operators\n\nMade by `tools/update-docs`.\n\n## Ops of the IR\n\n"
                         "| op | kernel of the runtime | element types | levels | meaning |\n"
                         "|---|---|---|---|---|\n"));
   for (unsigned op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
@@ -90,6 +90,14 @@ static void print_markdown(StrBuf *out) {
     append_versions(out, row);
     strbuf_append(out, SV(" | "));
     append_cell(out, row->lowering ? row->lowering : "");
+    strbuf_append(out, SV(" |\n"));
+  }
+  strbuf_append(out,
+                SV("\n## ONNX operators that are not lowered\n\n| operator | why |\n|---|---|\n"));
+  for (uint32_t i = 0; onnx_out_of_reach(i); i++) {
+    const OnnxOutOfReach *row = onnx_out_of_reach(i);
+    strbuf_printf(out, "| %s%s%s | ", row->domain, row->domain[0] ? "." : "", row->name);
+    append_cell(out, row->reason);
     strbuf_append(out, SV(" |\n"));
   }
 }
