@@ -51,7 +51,7 @@ static ValueId build_et_view(Builder *b, ValueId base, TypeId wanted) {
 }
 
 static Status replace_view(Graph *g, NodeId n) {
-  ValueId old = node_result(g, n, 0), base = view_base(g, old);
+  ValueId old = node_result(g, n, 0), base = view_base_of_type(g, old);
   Builder b = builder_make(g, n, g->nodes[n].loc);
   ValueId new = build_et_view(&b, base, g->values[old].type);
   TRY(b.status);
@@ -65,10 +65,9 @@ Status pass_eliminate_views(PassContext *p, Graph *g) {
   for (FOR_NODES(g, n)) {
     if (!node_is_view(g, n) || g->values[node_result(g, n, 0)].use_count == 0)
       continue;
-    bool done = node_cget(g, n)->op == OP_ET_VIEW &&
-                view_base(g, node_value(g, n, 0)) == node_value(g, n, 0);
-    if (done ||
-        value_dtype(g, node_result(g, n, 0)) != value_dtype(g, view_base(g, node_result(g, n, 0))))
+    ValueId self = node_value(g, n, 0), base = view_base_of_type(g, node_result(g, n, 0));
+    bool done = node_cget(g, n)->op == OP_ET_VIEW && base == self;
+    if (done || base == node_result(g, n, 0)) /* a change of the element type is free as it is */
       continue;
     TRY(replace_view(g, n));
     views++;

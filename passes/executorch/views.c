@@ -61,3 +61,13 @@ ValueId view_base(Graph *g, ValueId v) {
     v = node_value(g, n, 0);
   return v;
 }
+
+ValueId view_base_of_type(Graph *g, ValueId v) {
+  DType dtype = value_dtype(g, v);
+  for (NodeId n = value_def(g, v); n && node_is_view(g, n); n = value_def(g, v)) {
+    if (value_dtype(g, node_value(g, n, 0)) != dtype)
+      break;
+    v = node_value(g, n, 0);
+  }
+  return v;
+}
