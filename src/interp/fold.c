@@ -95,12 +95,20 @@ static ValueId fold_view(Graph *g, NodeId n) {
   return graph_add_constant(g, value_get(g, node_result(g, n, 0))->type, bytes, 0);
 }
 
+/* A matrix large enough to be worth not turning, see Fold.keep_transposes. */
+static bool is_large_transpose(const Graph *g, NodeId n, uint64_t operand_bytes) {
+  return node_cget(g, n)->op == OP_PERMUTE_COPY && value_rank(g, node_result(g, n, 0)) == 2 &&
+         operand_bytes > (1 << 14);
+}
+
 static ValueId fold_constants(Fold *f, Builder *b, NodeId n) {
   Graph *g = b->g;
   uint64_t operand_bytes;
   OpId op = node_cget(g, n)->op;
   if (!fold_allowed(op) || op_has_trait(op, OP_DATA_SHAPE) ||
       !operands_constant(g, n, &operand_bytes) || !results_fit(f, g, n, operand_bytes))
+    return 0;
+  if (f->keep_transposes && is_large_transpose(g, n, operand_bytes))
     return 0;
   uint32_t count = node_cget(g, n)->result_count;
   if (op_has_trait(op, OP_VIEW) && count == 1)

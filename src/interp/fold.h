@@ -15,6 +15,8 @@ typedef struct Fold {
   uint32_t capacity;
   uint64_t
       limit; /* a folded result may have at most limit bytes, or as many as its operands together */
+  bool keep_transposes; /* leave transposes of large constant matrices alone: products may take the
+                           matrix as it lies */
 } Fold;
 
 #define FOLD_LIMIT_DEFAULT ((uint64_t)1 << 20)
