@@ -1,0 +1,210 @@
+/* See element_types.h. Unsigned arithmetic with signed kernels: Warren, "Hacker's Delight", 2nd
+ * edition, sections 2-12 (comparison), 2-7 (shifts) and 9-3 (division). */
+#include "passes/edge/element_types.h"
+
+/* Moves of elements, arithmetic modulo the width, bits, equality; comparisons and selections. */
+static const uint8_t signedness[OP_COUNT] = {
+    [OP_BITWISE_NOT] = SIGN_NOT,
+    [OP_LOGICAL_NOT] = SIGN_NOT,
+    [OP_NEG] = SIGN_NOT,
+    [OP_ADD_SCALAR] = SIGN_NOT,
+    [OP_ADD_TENSOR] = SIGN_NOT,
+    [OP_BITWISE_AND_SCALAR] = SIGN_NOT,
+    [OP_BITWISE_AND_TENSOR] = SIGN_NOT,
+    [OP_BITWISE_LEFT_SHIFT_TENSOR] = SIGN_NOT,
+    [OP_BITWISE_LEFT_SHIFT_TENSOR_SCALAR] = SIGN_NOT,
+    [OP_BITWISE_OR_SCALAR] = SIGN_NOT,
+    [OP_BITWISE_OR_TENSOR] = SIGN_NOT,
+    [OP_BITWISE_XOR_SCALAR] = SIGN_NOT,
+    [OP_BITWISE_XOR_TENSOR] = SIGN_NOT,
+    [OP_EQ_SCALAR] = SIGN_NOT,
+    [OP_EQ_TENSOR] = SIGN_NOT,
+    [OP_LOGICAL_AND] = SIGN_NOT,
+    [OP_LOGICAL_OR] = SIGN_NOT,
+    [OP_LOGICAL_XOR] = SIGN_NOT,
+    [OP_MASKED_FILL_SCALAR] = SIGN_NOT,
+    [OP_MUL_SCALAR] = SIGN_NOT,
+    [OP_MUL_TENSOR] = SIGN_NOT,
+    [OP_NE_SCALAR] = SIGN_NOT,
+    [OP_NE_TENSOR] = SIGN_NOT,
+    [OP_RSUB_SCALAR] = SIGN_NOT,
+    [OP_SUB_SCALAR] = SIGN_NOT,
+    [OP_SUB_TENSOR] = SIGN_NOT,
+    [OP_WHERE_SELF] = SIGN_NOT,
+    [OP_ANY] = SIGN_NOT,
+    [OP_ANY_DIM] = SIGN_NOT,
+    [OP_ANY_DIMS] = SIGN_NOT,
+    [OP_PIXEL_SHUFFLE] = SIGN_NOT,
+    [OP_PIXEL_UNSHUFFLE] = SIGN_NOT,
+    [OP_EMBEDDING] = SIGN_NOT,
+    [OP_GATHER] = SIGN_NOT,
+    [OP_INDEX_PUT] = SIGN_NOT,
+    [OP_INDEX_SELECT] = SIGN_NOT,
+    [OP_INDEX_TENSOR] = SIGN_NOT,
+    [OP_MASKED_SCATTER] = SIGN_NOT,
+    [OP_MASKED_SELECT] = SIGN_NOT,
+    [OP_NONZERO] = SIGN_NOT,
+    [OP_SCATTER_ADD] = SIGN_NOT,
+    [OP_SCATTER_SRC] = SIGN_NOT,
+    [OP_SCATTER_VALUE] = SIGN_NOT,
+    [OP_SELECT_SCATTER] = SIGN_NOT,
+    [OP_SLICE_SCATTER] = SIGN_NOT,
+    [OP_CAT] = SIGN_NOT,
+    [OP_CONSTANT_PAD_ND] = SIGN_NOT,
+    [OP_DIAGONAL_COPY] = SIGN_NOT,
+    [OP_FLIP] = SIGN_NOT,
+    [OP_PERMUTE_COPY] = SIGN_NOT,
+    [OP_REFLECTION_PAD1D] = SIGN_NOT,
+    [OP_REFLECTION_PAD2D] = SIGN_NOT,
+    [OP_REFLECTION_PAD3D] = SIGN_NOT,
+    [OP_REPEAT] = SIGN_NOT,
+    [OP_REPLICATION_PAD1D] = SIGN_NOT,
+    [OP_REPLICATION_PAD2D] = SIGN_NOT,
+    [OP_REPLICATION_PAD3D] = SIGN_NOT,
+    [OP_ROLL] = SIGN_NOT,
+    [OP_SPLIT_COPY_TENSOR] = SIGN_NOT,
+    [OP_SPLIT_WITH_SIZES_COPY] = SIGN_NOT,
+    [OP_STACK] = SIGN_NOT,
+    [OP_TRANSPOSE_COPY_INT] = SIGN_NOT,
+    [OP_TRIL] = SIGN_NOT,
+    [OP_UNBIND_COPY_INT] = SIGN_NOT,
+    [OP_UNFOLD_COPY] = SIGN_NOT,
+    [OP_SELECT_COPY_INT] = SIGN_NOT,
+    [OP_SLICE_COPY_TENSOR] = SIGN_NOT,
+    [OP_EXPAND_COPY] = SIGN_NOT,
+    [OP_CLONE] = SIGN_NOT,
+    [OP_FULL] = SIGN_NOT,
+    [OP_FULL_LIKE] = SIGN_NOT,
+    [OP_SCALAR_TENSOR] = SIGN_NOT,
+    [OP_ZEROS] = SIGN_NOT,
+    [OP_ONES] = SIGN_NOT,
+    [OP_LT_TENSOR] = SIGN_ORDERS,
+    [OP_LE_TENSOR] = SIGN_ORDERS,
+    [OP_GT_TENSOR] = SIGN_ORDERS,
+    [OP_GE_TENSOR] = SIGN_ORDERS,
+    [OP_MAXIMUM] = SIGN_ORDERS,
+    [OP_MINIMUM] = SIGN_ORDERS,
+    [OP_AMAX] = SIGN_ORDERS,
+    [OP_AMIN] = SIGN_ORDERS,
+    [OP_MAX] = SIGN_ORDERS,
+    [OP_MAX_DIM] = SIGN_ORDERS,
+    [OP_MIN] = SIGN_ORDERS,
+    [OP_MIN_DIM] = SIGN_ORDERS,
+    [OP_ARGMAX] = SIGN_ORDERS,
+    [OP_ARGMIN] = SIGN_ORDERS,
+    [OP_TOPK] = SIGN_ORDERS,
+    [OP_CLAMP_TENSOR] = SIGN_ORDERS,
+};
+
+Signedness op_signedness(OpId op) { return (Signedness)signedness[op]; }
+
+int64_t sign_extend(int64_t value, unsigned bits) {
+  uint64_t sign = (uint64_t)1 << (bits - 1), low = (uint64_t)value & (sign * 2 - 1);
+  return (int64_t)((low ^ sign) - sign);
+}
+
+ValueId build_bitcast(Builder *b, ValueId v, DType to) {
+  if (b->status != STATUS_OK || value_dtype(b->g, v) == to)
+    return v;
+  NodeId def = value_def(b->g, v);
+  if (def && node_cget(b->g, def)->op == OP_VIEW_COPY_DTYPE)
+    return build_bitcast(b, node_value(b->g, def, 0), to);
+  return build(b, OP_VIEW_COPY_DTYPE, A_VAL(v), A_DTYPE(to));
+}
+
+static DType signed_of(DType t) {
+  return t == DTYPE_U16 ? DTYPE_I16 : t == DTYPE_U32 ? DTYPE_I32 : t == DTYPE_U64 ? DTYPE_I64 : t;
+}
+
+static ValueId build_flip(Builder *b, ValueId v) {
+  ValueId sign = build_scalar_int(b, DTYPE_I64, INT64_MIN);
+  return b->status == STATUS_OK ? build(b, OP_BITWISE_XOR_TENSOR, A_VAL(v), A_VAL(sign)) : 0;
+}
+
+ValueId change_in(Builder *b, ValueId v, const Change *changes) {
+  if (b->status != STATUS_OK || value_type(b->g, v)->kind != TYPE_TENSOR)
+    return v;
+  DType from = value_dtype(b->g, v);
+  Change c = changes[from];
+  if (c.how == HOW_KEEP)
+    return v;
+  if (c.how == HOW_CAST)
+    return build_cast(b, v, c.to);
+  v = build_bitcast(b, v, signed_of(from));
+  if (b->status == STATUS_OK && c.how == HOW_FLIP)
+    return build_flip(b, v);
+  if (c.how == HOW_BITS)
+    return v;
+  v = build_cast(b, v, c.to);
+  int64_t mask = from == DTYPE_U16 ? 0xffff : 0xffffffff;
+  return b->status == STATUS_OK ? build(b, OP_BITWISE_AND_SCALAR, A_VAL(v), A_INT(mask)) : 0;
+}
+
+ValueId change_out(Builder *b, ValueId v, DType wanted, const Change *changes) {
+  if (b->status != STATUS_OK || value_dtype(b->g, v) == wanted)
+    return v;
+  How how = changes[wanted].how;
+  if (how == HOW_CAST || how == HOW_KEEP)
+    return build_cast(b, v, wanted);
+  if (how == HOW_FLIP)
+    v = build_flip(b, v);
+  if (b->status == STATUS_OK)
+    v = build_cast(b, v, signed_of(wanted));
+  return build_bitcast(b, v, wanted);
+}
+
+/* --- u64 --- */
+
+static ValueId binary(Builder *b, OpId op, ValueId x, ValueId y) {
+  return b->status == STATUS_OK ? build(b, op, A_VAL(x), A_VAL(y)) : 0;
+}
+
+static ValueId binary_int(Builder *b, OpId op, ValueId x, int64_t y) {
+  ValueId number = build_scalar_int(b, DTYPE_I64, y);
+  return binary(b, op, x, number);
+}
+
+/* x >> count with zeros from above: the copies of the sign are cut off. */
+static ValueId shift_right(Builder *b, ValueId x, ValueId count) {
+  ValueId signs = build_scalar_int(b, DTYPE_I64, INT64_MIN);
+  signs = binary(b, OP_BITWISE_RIGHT_SHIFT_TENSOR, signs, count); /* count + 1 ones */
+  signs = binary_int(b, OP_BITWISE_LEFT_SHIFT_TENSOR, signs, 1);
+  ValueId keep = b->status == STATUS_OK ? build(b, OP_BITWISE_NOT, A_VAL(signs)) : 0;
+  return binary(b, OP_BITWISE_AND_TENSOR, binary(b, OP_BITWISE_RIGHT_SHIFT_TENSOR, x, count), keep);
+}
+
+/* x >= y as unsigned numbers, as 0 or 1. */
+static ValueId not_below(Builder *b, ValueId x, ValueId y) {
+  ValueId p = binary_int(b, OP_BITWISE_XOR_TENSOR, x, INT64_MIN);
+  ValueId q = binary_int(b, OP_BITWISE_XOR_TENSOR, y, INT64_MIN);
+  return build_cast(b, binary(b, OP_GE_TENSOR, p, q), DTYPE_I64);
+}
+
+/* x / y: half of x, which is not negative, is divided, the quotient doubled and put right by one.
+ * A divisor of 2^63 or more goes into x once at most. Zero divisors stay an error of the kernel. */
+static ValueId divide(Builder *b, ValueId x, ValueId y) {
+  ValueId half = binary_int(b, OP_BITWISE_RIGHT_SHIFT_TENSOR, x, 1);
+  half = binary_int(b, OP_BITWISE_AND_TENSOR, half, INT64_MAX);
+  ValueId quotient = binary(b, OP_FLOOR_DIVIDE, half, y);
+  quotient = binary_int(b, OP_BITWISE_LEFT_SHIFT_TENSOR, quotient, 1);
+  ValueId rest = binary(b, OP_SUB_TENSOR, x, binary(b, OP_MUL_TENSOR, quotient, y));
+  quotient = binary(b, OP_ADD_TENSOR, quotient, not_below(b, rest, y));
+  ValueId once = not_below(b, x, y);
+  ValueId large = b->status == STATUS_OK ? build(b, OP_LT_SCALAR, A_VAL(y), A_INT(0)) : 0;
+  return b->status == STATUS_OK
+             ? build(b, OP_WHERE_SELF, A_VAL(large), A_VAL(once), A_VAL(quotient))
+             : 0;
+}
+
+ValueId unsigned64_spelt_out(Builder *b, NodeId n) {
+  OpId op = node_cget(b->g, n)->op;
+  bool division = op == OP_FLOOR_DIVIDE || op == OP_DIV_TENSOR_MODE;
+  if ((!division && op != OP_BITWISE_RIGHT_SHIFT_TENSOR) ||
+      value_dtype(b->g, node_value(b->g, n, 0)) != DTYPE_U64 ||
+      value_dtype(b->g, node_value(b->g, n, 1)) != DTYPE_U64)
+    return 0;
+  ValueId x = node_value(b->g, n, 0), y = node_value(b->g, n, 1);
+  x = build_bitcast(b, x, DTYPE_I64);
+  y = build_bitcast(b, y, DTYPE_I64);
+  return build_bitcast(b, division ? divide(b, x, y) : shift_right(b, x, y), DTYPE_U64);
+}

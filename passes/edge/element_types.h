@@ -1,0 +1,45 @@
+/* Values on other element types, for legalize_dtypes.c. */
+#ifndef ETC_PASSES_EDGE_ELEMENT_TYPES_H
+#define ETC_PASSES_EDGE_ELEMENT_TYPES_H
+
+#include "ir/builder.h"
+
+/* How much an op on integers depends on whether they are signed. */
+typedef enum Signedness {
+  SIGN_MATTERS,
+  SIGN_ORDERS, /* elements are only compared which is less; results are elements, positions, bools
+                */
+  SIGN_NOT     /* the same result bits for signed and unsigned elements of one width */
+} Signedness;
+Signedness op_signedness(OpId op);
+
+/* How a value of one type becomes one of another, and back. */
+typedef enum How {
+  HOW_KEEP,
+  HOW_CAST,  /* converted; results are converted back */
+  HOW_BITS,  /* the same bits as a signed integer of that width */
+  HOW_WIDEN, /* u16, u32: the same number as i64; of results the low bits count */
+  HOW_FLIP   /* u64: the number less 2^63, which keeps the order */
+} How;
+typedef struct Change {
+  How how;
+  DType to;
+} Change;
+enum { CHANGE_COUNT = DTYPE_NONE + 1 }; /* a change for each element type */
+
+/* v as its type's change says. */
+ValueId change_in(Builder *b, ValueId v, const Change *changes);
+/* A result as `wanted`, the type it had without the changes. */
+ValueId change_out(Builder *b, ValueId v, DType wanted, const Change *changes);
+
+/* The same bytes as another type of that size. */
+ValueId build_bitcast(Builder *b, ValueId v, DType to);
+/* The low bits of value as a signed number. */
+int64_t sign_extend(int64_t value, unsigned bits);
+
+/* The result of a division or right shift of u64, computed with signed kernels; 0 when n is
+ * neither.
+ */
+ValueId unsigned64_spelt_out(Builder *b, NodeId n);
+
+#endif
