@@ -164,9 +164,13 @@ static void limit(int which, rlim_t value) {
 }
 
 static void run_child(Runner *r, const Case *c, const char *top) {
-  char *argv[8 + MAX_TEXTS * 2] = {arena_strdup(&r->arena, sv_from(r->etc)), "lower",
-                                   "m/model.onnx", "-o", "out/model.pte"};
-  uint32_t count = 5;
+  const char *const always[] = {r->etc, "lower", "m/model.onnx", "-o", "out/model.pte"};
+  char *argv[8 + MAX_TEXTS * 2] = {0};
+  uint32_t count = 0;
+  while (count < COUNT_OF(always)) {
+    argv[count] = arena_strdup(&r->arena, sv_from(always[count]));
+    count++;
+  }
   for (uint32_t i = 0; i < c->arg_count; i++) {
     char *words = arena_strdup(&r->arena, c->args[i]), *save = NULL;
     for (char *w = strtok_r(words, " ", &save); w && count < COUNT_OF(argv) - 1;

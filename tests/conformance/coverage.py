@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Every ONNX operator is accounted for, and every translator is tested.
+
+    tests/conformance/coverage.py
+
+1. Each operator that the `onnx` package knows has a row in src/onnx/translators.def or src/onnx/out_of_reach.def.
+2. Each operator of translators.def is a node of one of the package's test cases, or is named in a test of this tree
+   (tests/unit, tests/onnx, tests/cli, tests/zoo).
+"""
+
+import glob
+import os
+import re
+import sys
+import warnings
+
+import onnx
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [HERE, os.path.join(ROOT, "tests", "lib")]
+
+import onnx_cases  # noqa: E402
+
+ROW = re.compile(r'^(?:ONNX|OUT_OF_REACH)\("([^"]*)", "([^"]*)"', re.M)
+
+
+def rows(name):
+    with open(os.path.join(ROOT, "src", "onnx", name)) as f:
+        return set(ROW.findall(f.read()))
+
+
+def graph_operators(graph, found):
+    for node in graph.node:
+        found.add((node.domain if node.domain != "ai.onnx" else "", node.op_type))
+        for attribute in node.attribute:
+            for inner in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+                graph_operators(inner, found)
+
+
+def case_operators():
+    found = set()
+    for _, _, _, model, _ in onnx_cases.collect():
+        graph_operators(model.graph, found)
+        for function in model.functions:
+            graph_operators(function, found)
+    return found
+
+
+def test_words():
+    """All words of the tests that name operators in their text."""
+    words = set()
+    for pattern in ("unit/*.c", "onnx/**/*.txt", "onnx/**/*.test", "onnx/*.c", "cli/data/make.py", "zoo/*.py"):
+        for path in glob.glob(os.path.join(ROOT, "tests", pattern), recursive=True):
+            with open(path, errors="replace") as f:
+                words.update(re.findall(r"\w+", f.read()))
+    return words
+
+
+def label(operator):
+    return ".".join(filter(None, operator))
+
+
+def main():
+    warnings.simplefilter("ignore")
+    known = {("" if s.domain == "ai.onnx" else s.domain, s.name) for s in onnx.defs.get_all_schemas()}
+    translated, refused = rows("translators.def"), rows("out_of_reach.def")
+    bad = [f"{label(o)} has no row in translators.def or out_of_reach.def" for o in sorted(known - translated - refused)]
+    bad += [f"{label(o)} of out_of_reach.def is no operator of onnx {onnx.__version__}" for o in sorted(refused - known)]
+    cases, words = case_operators(), test_words()
+    bad += [f"{label(o)} is translated but in no test" for o in sorted(translated - cases) if o[1] not in words]
+    for text in bad:
+        print(f"coverage: {text}")
+    total = len(known | translated)
+    print(f"coverage: {total - len(bad)} passed, {len(bad)} failed, 0 skipped")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
