@@ -190,6 +190,15 @@ def read_floor(path):
         return {line.strip() for line in f if line.strip() and not line.startswith("#")}
 
 
+def read_known(path):
+    """known.txt: case, stage, reason, separated by tabs."""
+    if not os.path.exists(path):
+        return {}
+    with open(path) as f:
+        rows = [line.rstrip("\n").split("\t") for line in f if line.strip() and not line.startswith("#")]
+    return {case: (stage, why) for case, stage, why in rows}
+
+
 def write_floor(path, names):
     with open(path, "w") as f:
         f.write("# Cases that must pass; written by tests/conformance/run.py --update-floor.\n")
@@ -244,7 +253,8 @@ def main():
     if args.update_floor:
         update_floor(args, rows)
     floor = read_floor(args.floor) & data.keys()
-    return report.finish(rows, floor, skipped, table, seconds, args.verbose)
+    known = read_known(os.path.join(HERE, "known.txt"))
+    return report.finish(rows, floor, skipped, table, seconds, args.verbose, known)
 
 
 if __name__ == "__main__":
