@@ -152,9 +152,33 @@ static bool topk_count(Import *im, uint32_t axis, SymInt *k) {
   return import_ok(im);
 }
 
+/* Unsigned numbers as signed ones in the same order: the sign bit inverted. Its own inverse. */
+static ValueId flip_sign(Import *im, ValueId x, DType to) {
+  if (!import_ok(im))
+    return 0;
+  bool was_unsigned = dtype_is_unsigned(value_dtype(im->g, x));
+  if (was_unsigned)
+    x = build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(x), A_DTYPE(to));
+  if (!import_ok(im))
+    return 0;
+  DType dtype = value_dtype(im->g, x);
+  int64_t least = (int64_t)((uint64_t)1 << (8 * dtype_size(dtype) - 1));
+  x = op2(im, OP_BITWISE_XOR_TENSOR, x, build_scalar_int(&im->b, dtype, least));
+  return was_unsigned || !import_ok(im) ? x
+                                        : build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(x), A_DTYPE(to));
+}
+
+static DType signed_alias(DType dtype) {
+  return dtype == DTYPE_U16 ? DTYPE_I16 : dtype == DTYPE_U32 ? DTYPE_I32 : DTYPE_I64;
+}
+
 void translate_top_k(Import *im) {
   ValueId x = in_required(im, 0);
   Shape s = shape_of(im, x);
+  DType dtype = import_ok(im) ? value_dtype(im->g, x) : DTYPE_F32;
+  bool alias = dtype_in(dtype, DTS_UNSIGNED);
+  if (alias)
+    x = flip_sign(im, x, signed_alias(dtype));
   uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank);
   TopK t = {.largest = attr_int(im, "largest", 1) != 0};
   if (!topk_count(im, axis, &t.k))
@@ -176,7 +200,8 @@ void translate_top_k(Import *im) {
     topk_stable(im, &t, &values, &indices);
   }
   if (import_ok(im)) {
-    out(im, 0, build_permute(&im->b, values, perm));
+    values = build_permute(&im->b, values, perm);
+    out(im, 0, alias ? flip_sign(im, values, dtype) : values);
     out(im, 1, build_permute(&im->b, indices, perm));
   }
 }
