@@ -144,6 +144,8 @@ static void lstm_direction(Import *im, const Recurrent *rnn, uint32_t d, ValueId
   ValueId *x = recurrent_project(im, rnn, dir.w, sum_of(im, dir.w_bias, dir.r_bias));
   ValueId h = recurrent_initial(im, rnn, 5, d), c = recurrent_initial(im, rnn, 6, d),
           r_t = transposed(im, dir.r);
+  Recurrent unclipped = *rnn; /* as ONNX Runtime does: the gates' inputs are clipped, h's is not */
+  unclipped.clip = 0;
   for (int64_t k = 0; k < rnn->steps && import_ok(im); k++) {
     int64_t t = position(rnn, &dir, k);
     ValueId gate[4] = {0};
@@ -153,7 +155,7 @@ static void lstm_direction(Import *im, const Recurrent *rnn, uint32_t d, ValueId
       cell = ex_add(im, ex_mul(im, gate[2], c), cell);
     if (lstm.peephole[0])
       gate[1] = recurrent_activate(im, rnn, dir.f, peep(im, gate[1], lstm.peephole[1], cell));
-    ValueId next = ex_mul(im, gate[1], recurrent_activate(im, rnn, dir.f + 2, cell));
+    ValueId next = ex_mul(im, gate[1], recurrent_activate(im, &unclipped, dir.f + 2, cell));
     pieces[t * rnn->directions + d] = recurrent_keep(im, rnn, t, next, 0);
     h = recurrent_keep(im, rnn, t, next, h);
     c = recurrent_keep(im, rnn, t, cell, c);
