@@ -181,10 +181,9 @@ static ValueId rotary_apply(Import *im, ValueId x, ValueId cosines, ValueId sine
   return ex_cat(im, items, size < whole ? 3 : 2, 3);
 }
 
-void translate_rotary_embedding(Import *im) {
-  ValueId x = in_required(im, 0), cosines = in_required(im, 1), sines = in_required(im, 2),
-          positions = in(im, 3);
-  int64_t heads = attr_int(im, "num_heads", 0), size = attr_int(im, "rotary_embedding_dim", 0);
+static void rotary(Import *im, ValueId cosines, ValueId sines, ValueId positions, int64_t heads) {
+  ValueId x = in_required(im, 0);
+  int64_t size = attr_int(im, "rotary_embedding_dim", 0);
   bool packed = ex_rank(im, x) == 3, neighbours = attr_int(im, "interleaved", 0) != 0;
   if (!import_ok(im))
     return;
@@ -214,4 +213,27 @@ void translate_rotary_embedding(Import *im) {
   ValueId y = rotary_apply(im, four, cosines, sines, size, neighbours);
   if (import_ok(im))
     out(im, 0, ex_view(im, y, vt(im, x)->dims, ex_rank(im, x)));
+}
+
+void translate_rotary_embedding(Import *im) {
+  rotary(im, in_required(im, 1), in_required(im, 2), in(im, 3), attr_int(im, "num_heads", 0));
+}
+
+/* com.microsoft: positions are input 1, one for each token or the first token's for all; without
+ * num_heads the caches tell the size of a head. */
+void translate_microsoft_rotary_embedding(Import *im) {
+  ValueId x = in_required(im, 0), positions = in_required(im, 1);
+  if (!import_ok(im))
+    return;
+  if (value_rank(im->g, positions) == 1) {
+    uint32_t steps_dim = value_rank(im->g, x) == 3 ? 1 : 2;
+    ValueId steps = ex_arange(im, ex_dim(im, x, steps_dim));
+    positions = ex_add(im, ex_cast(im, positions, DTYPE_I64), steps);
+    positions = EX_EXPAND(im, positions, ex_dim(im, x, 0), ex_dim(im, x, steps_dim));
+  }
+  ValueId cosines = in_required(im, 2);
+  int64_t heads = attr_int(im, "num_heads", 0), half = ex_fixed(im, cosines, 1);
+  if (heads == 0 && value_rank(im->g, x) == 3 && half > 0)
+    heads = ex_fixed(im, x, 2) / (2 * half);
+  rotary(im, cosines, in_required(im, 3), positions, heads);
 }
