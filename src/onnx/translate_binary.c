@@ -1,6 +1,8 @@
 /* Arithmetic, logic and comparison of two or more tensors. ONNX wants equal element types and
  * broadcasts as numpy does, which is what the ATen ops do. Integer division truncates, Mod has the
  * sign of the divisor unless fmod is set (ONNX operators Div, Mod). */
+#include <math.h>
+
 #include "onnx/translate.h"
 
 typedef struct BinaryRow {
@@ -104,13 +106,17 @@ void translate_pow(Import *im) {
   if (!import_ok(im))
     return;
   DType base = value_dtype(im->g, x);
+  if (value_dtype(im->g, y) != base &&
+      dtype_in(value_dtype(im->g, y), DTS_UNSIGNED)) /* promotes with nothing */
+    y = build_cast(&im->b, y, DTYPE_I64);
   const double *exponent;
   uint32_t count;
   ValueId power;
   if (value_rank(im->g, y) <= value_rank(im->g, x) && value_doubles(im, y, &exponent, &count) &&
       count == 1) {
-    bool whole = !dtype_is_float(value_dtype(im->g, y)) ||
-                 (exponent[0] == (double)(int)exponent[0] && dtype_is_float(base));
+    bool whole =
+        !dtype_is_float(value_dtype(im->g, y)) ||
+        (fabs(exponent[0]) < 1e9 && exponent[0] == trunc(exponent[0]) && dtype_is_float(base));
     power = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(x),
                   whole ? A_INT((int64_t)exponent[0]) : A_FLOAT(exponent[0]));
     if (import_ok(im) && value_rank(im->g, y) > 0)
