@@ -58,14 +58,10 @@ static Status unpack(OnnxModel *m, DiagSink *sink, DiagPlace place) {
  * -------------------------------------------------------------------------------------- */
 
 static Status opset_error(DiagSink *sink, DiagPlace place, const char *owner, int64_t version) {
-  Diag *d = diag_begin(sink, DIAG_OPSET_UNKNOWN, place);
-  diag_message(
-      d, "%s imports version %lld of the operator set 'ai.onnx'; versions %d to %d can be read",
-      owner, (long long)version, ONNX_OPSET_OLDEST, ONNX_OPSET_NEWEST);
-  if (version > 0 && version < ONNX_OPSET_OLDEST)
-    diag_hint(d, "export the model again with opset_version=18, or convert it with "
-                 "onnx.version_converter.convert_version(model, 18) in Python");
-  return diag_end(d);
+  return diag_report(
+      sink, DIAG_OPSET_UNKNOWN, place,
+      "%s imports version %lld of the operator set 'ai.onnx'; versions %d to %d can be read", owner,
+      (long long)version, ONNX_OPSET_OLDEST, ONNX_OPSET_NEWEST);
 }
 
 static Status check_import(const Onnx__OperatorSetIdProto *import, DiagSink *sink, DiagPlace place,

@@ -34,6 +34,10 @@ static void choose_sizes(const Graph *g, uint32_t run, uint64_t *state, int64_t 
   }
 }
 
+static bool is_unsigned(DType dtype) {
+  return dtype == DTYPE_U8 || dtype_in(dtype, DT(U16) | DT(U32) | DT(U64));
+}
+
 /* Floats in [-5, 5) and now and then a zero of either sign, 20 or -20; integers in [-4, 4]. */
 static void fill(Tensor *t, uint64_t *state) {
   static const double rare[] = {0.0, -0.0, 20.0, -20.0};
@@ -42,7 +46,7 @@ static void fill(Tensor *t, uint64_t *state) {
     if (t->dtype == DTYPE_BOOL)
       tensor_store_int(t, i, r & 1);
     else if (dtype_is_int(t->dtype))
-      tensor_store_int(t, i, t->dtype == DTYPE_U8 ? (int64_t)(r % 9) : (int64_t)(r % 9) - 4);
+      tensor_store_int(t, i, (int64_t)(r % 9) - (is_unsigned(t->dtype) ? 0 : 4));
     else
       tensor_store(t, i, r % 16 == 0 ? rare[r / 16 % 4] : (double)(r % 10007) / 1000.7 - 5);
   }

@@ -136,6 +136,7 @@ static void walk(const uint8_t *data, uint32_t size) {
     for (uint32_t i = 0; i < tables.count; i++)
       sink += fb_u32(fb_item_table(tables, i), 0, 0);
   }
+  (void)sink;
 }
 
 static void test_damage_is_survived(void **state) {

@@ -1,0 +1,187 @@
+/* Operators that no official case covers: random ones by the statistics of what they give, the
+ * others by their formula. The models are text (assemble.h), run by the reference interpreter. */
+#include "unit.h"
+
+#include <math.h>
+
+#include "assemble.h"
+#include "interp/interp.h"
+#include "onnx/import.h"
+
+enum { COUNT = 40000 };
+
+/* Imports the model, runs it on the input (none: NULL) and gives its output, in arena. */
+static Tensor run_model(const char *text, const Tensor *input, Arena *arena) {
+  StrBuf bytes, error;
+  strbuf_init(&bytes);
+  strbuf_init(&error);
+  if (!onnx_assemble(sv_from(text), &bytes, &error))
+    fail_msg("%s", strbuf_cstr(&error));
+  Capture c;
+  Context ctx;
+  OnnxModel model;
+  Graph *g;
+  Tensor output;
+  capture_init(&c);
+  context_init(&ctx, &c.sink);
+  if (onnx_model_open_bytes(&model, &c.sink, "m", (const uint8_t *)bytes.data, bytes.size) !=
+          STATUS_OK ||
+      onnx_import(&ctx, &model, &(ImportOptions){.method = SV("forward")}, &g) != STATUS_OK ||
+      interp_run(g, input, input ? 1 : 0, arena, &output) != STATUS_OK)
+    fail_msg("%s", strbuf_cstr(&c.text));
+  graph_free(g);
+  onnx_model_close(&model);
+  context_release(&ctx);
+  capture_release(&c);
+  strbuf_release(&bytes);
+  strbuf_release(&error);
+  return output;
+}
+
+typedef struct Moments {
+  double mean, deviation, lowest, highest;
+} Moments;
+
+static Moments moments_of(const Tensor *t) {
+  int64_t n = tensor_numel(t);
+  Moments m = {0, 0, tensor_load(t, 0), tensor_load(t, 0)};
+  for (int64_t i = 0; i < n; i++) {
+    double x = tensor_load(t, i);
+    m.mean += x / (double)n;
+    m.lowest = fmin(m.lowest, x);
+    m.highest = fmax(m.highest, x);
+  }
+  for (int64_t i = 0; i < n; i++)
+    m.deviation += pow(tensor_load(t, i) - m.mean, 2) / (double)n;
+  m.deviation = sqrt(m.deviation);
+  return m;
+}
+
+static void assert_near(double value, double expected, double tolerance) {
+  if (!(fabs(value - expected) <= tolerance))
+    fail_msg("%g is not within %g of %g", value, tolerance, expected);
+}
+
+/* Uniform in [-2, 6): mean 2, deviation 8 / sqrt(12). */
+static void check_uniform(const Tensor *t, DType dtype) {
+  Moments m = moments_of(t);
+  assert_int_equal(t->dtype, dtype);
+  assert_int_equal(tensor_numel(t), COUNT);
+  assert_true(m.lowest >= -2 && m.lowest < -1.9 && m.highest <= 6 && m.highest > 5.9);
+  assert_near(m.mean, 2, 0.1);
+  assert_near(m.deviation, 8 / sqrt(12), 0.1);
+}
+
+static void check_normal(const Tensor *t, DType dtype) {
+  Moments m = moments_of(t);
+  assert_int_equal(t->dtype, dtype);
+  assert_int_equal(tensor_numel(t), COUNT);
+  assert_near(m.mean, 5, 0.1);
+  assert_near(m.deviation, 3, 0.1);
+  assert_true(m.lowest < -3 && m.highest > 13); /* tails */
+}
+
+static Tensor filled(Arena *arena, DType dtype, int64_t rows, int64_t columns) {
+  Tensor t = {.dtype = dtype, .rank = 2, .dims = {rows, columns}};
+  t.capacity = tensor_bytes(&t);
+  t.data = arena_alloc(arena, t.capacity);
+  for (int64_t i = 0; i < rows * columns; i++)
+    tensor_store(&t, i, (double)i);
+  return t;
+}
+
+static void test_random(void **state) {
+  (void)state;
+  Arena arena;
+  arena_init(&arena);
+  Tensor like = filled(&arena, DTYPE_I32, 200, 200);
+  Tensor t = run_model("node n RandomUniform -> y shape=is:200,200 low=f:-2 high=f:6\nout y float",
+                       NULL, &arena);
+  check_uniform(&t, DTYPE_F32);
+  t = run_model("node n RandomUniform -> y shape=is:40000 low=f:-2 high=f:6 dtype=i:11\n"
+                "out y double",
+                NULL, &arena);
+  check_uniform(&t, DTYPE_F64);
+  t = run_model("in x int32[200,200]\nnode n RandomUniformLike x -> y low=f:-2 high=f:6 dtype=i:1\n"
+                "out y float",
+                &like, &arena);
+  check_uniform(&t, DTYPE_F32);
+  t = run_model("node n RandomNormal -> y shape=is:200,200 mean=f:5 scale=f:3\nout y float", NULL,
+                &arena);
+  check_normal(&t, DTYPE_F32);
+  t = run_model("in x int32[200,200]\nnode n RandomNormalLike x -> y mean=f:5 scale=f:3 dtype=i:1\n"
+                "out y float",
+                &like, &arena);
+  check_normal(&t, DTYPE_F32);
+  arena_release(&arena);
+}
+
+/* Rows of logarithms of (1/8, 5/8, 2/8) and (0, 1, 0): how often each class is drawn. */
+static void test_multinomial(void **state) {
+  (void)state;
+  static const double shares[2][3] = {{0.125, 0.625, 0.25}, {0, 1, 0}};
+  Arena arena;
+  arena_init(&arena);
+  Tensor x = filled(&arena, DTYPE_F32, 2, 3);
+  for (int64_t i = 0; i < 6; i++) /* unnormalised: 3 is added to all */
+    tensor_store(&x, i, shares[i / 3][i % 3] > 0 ? log(shares[i / 3][i % 3]) + 3 : -100);
+  Tensor y = run_model("in x float[2,3]\nnode n Multinomial x -> y sample_size=i:40000 dtype=i:7\n"
+                       "out y int64",
+                       &x, &arena);
+  assert_int_equal(y.dtype, DTYPE_I64);
+  assert_int_equal(y.dims[0], 2);
+  assert_int_equal(y.dims[1], COUNT);
+  double seen[2][3] = {{0}};
+  for (int64_t i = 0; i < 2 * COUNT; i++) {
+    int64_t drawn = tensor_load_int(&y, i);
+    assert_true(drawn >= 0 && drawn < 3);
+    seen[i / COUNT][drawn] += 1.0 / COUNT;
+  }
+  for (int i = 0; i < 6; i++)
+    assert_near(seen[i / 3][i % 3], shares[i / 3][i % 3], 0.02);
+  arena_release(&arena);
+}
+
+/* (sum |x|^p)^(1/p) over all but the first two dims. */
+static void test_global_lp_pool(void **state) {
+  (void)state;
+  static const struct {
+    const char *model;
+    double p;
+  } cases[] = {
+      {"in x float[2,3]\nnode r Reshape x s -> v\ninit s int64[4] =1,2,3,1\n"
+       "node n GlobalLpPool v -> y p=i:3\nout y float",
+       3},
+      {"in x float[2,3]\nnode r Reshape x s -> v\ninit s int64[3] =1,2,3\n"
+       "node n GlobalLpPool v -> y\nout y float",
+       2},
+      {"in x float[2,3]\nnode r Reshape x s -> v\ninit s int64[3] =1,2,3\n"
+       "node n GlobalLpPool v -> y p=i:1\nout y float",
+       1},
+  };
+  Arena arena;
+  arena_init(&arena);
+  for (size_t k = 0; k < COUNT_OF(cases); k++) {
+    Tensor x = filled(&arena, DTYPE_F32, 2, 3);
+    tensor_store(&x, 1, -1.5);
+    tensor_store(&x, 4, -4.5);
+    Tensor y = run_model(cases[k].model, &x, &arena);
+    assert_int_equal(tensor_numel(&y), 2);
+    for (int64_t row = 0; row < 2; row++) {
+      double sum = 0;
+      for (int64_t i = 0; i < 3; i++)
+        sum += pow(fabs(tensor_load(&x, row * 3 + i)), cases[k].p);
+      assert_near(tensor_load(&y, row), pow(sum, 1 / cases[k].p), 1e-5);
+    }
+  }
+  arena_release(&arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_random),
+      cmocka_unit_test(test_multinomial),
+      cmocka_unit_test(test_global_lp_pool),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
