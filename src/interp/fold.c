@@ -59,9 +59,10 @@ bool fold_allowed(OpId op) {
 
 /* --- evaluation of constants --- */
 
-/* Bytes of the operands together, or false when one is not a constant. */
-static bool operands_constant(const Graph *g, NodeId n, uint64_t *bytes) {
-  *bytes = 0;
+/* Bytes of the operands together and of the largest one, or false when one is not a constant. */
+static bool operands_constant(Fold *f, const Graph *g, NodeId n, uint64_t *bytes,
+                              uint64_t *largest) {
+  *bytes = *largest = 0;
   const Node *node = node_cget(g, n);
   for (uint32_t i = 0; i < node->arg_count; i++) {
     const Arg *arg = node_arg(g, n, i);
@@ -70,14 +71,39 @@ static bool operands_constant(const Graph *g, NodeId n, uint64_t *bytes) {
       ValueId v = g->uses[arg->at + k].value;
       if (v && !value_is_const(g, v))
         return false;
-      if (v)
-        *bytes += value_constant(g, v)->size;
+      if (!v)
+        continue;
+      const Constant *c = value_constant(g, v);
+      *bytes += c->size;
+      *largest = c->size > *largest ? c->size : *largest;
+      if (c->file && c->file->size > f->file)
+        f->file = c->file->size;
     }
   }
   return true;
 }
 
-static bool results_fit(const Fold *f, const Graph *g, NodeId n, uint64_t operand_bytes) {
+/* Whether the results may be computed, as far as this graph's folding goes; if so, it is counted.
+ */
+static bool afford(Fold *f, const Graph *g, NodeId n, uint64_t bytes, uint64_t operand_bytes,
+                   uint64_t largest) {
+  OpId op = node_cget(g, n)->op;
+  if (op_has_trait(op, OP_VIEW) || bytes + operand_bytes <= FOLD_ALWAYS_MAX)
+    return true;
+  uint64_t work = bytes + operand_bytes;
+  if (op_has_trait(op, OP_COSTLY) &&
+      (!mul_u64(bytes / 4 + 1, largest / 4 + 1, &work) || work > FOLD_COSTLY_MAX))
+    return false;
+  if (bytes > FOLD_TOTAL_MAX + 2 * f->file - f->made ||
+      work > FOLD_WORK_MAX + 4 * f->file - f->work)
+    return false;
+  f->made += bytes;
+  f->work += work;
+  return true;
+}
+
+static bool results_fit(Fold *f, const Graph *g, NodeId n, uint64_t operand_bytes,
+                        uint64_t largest) {
   uint64_t total = 0;
   for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++) {
     const Type *t = value_type(g, node_result(g, n, i));
@@ -85,7 +111,8 @@ static bool results_fit(const Fold *f, const Graph *g, NodeId n, uint64_t operan
     if (t->kind != TYPE_TENSOR || !type_is_static(t) || !add_u64(total, bytes, &total))
       return false;
   }
-  return total <= f->limit || total <= operand_bytes;
+  return (total <= f->limit || total <= operand_bytes) &&
+         afford(f, g, n, total, operand_bytes, largest);
 }
 
 /* A view of a constant is the constant under another type: no bytes move. */
@@ -103,12 +130,14 @@ static bool is_large_transpose(const Graph *g, NodeId n, uint64_t operand_bytes)
 
 static ValueId fold_constants(Fold *f, Builder *b, NodeId n) {
   Graph *g = b->g;
-  uint64_t operand_bytes;
+  uint64_t operand_bytes, largest;
   OpId op = node_cget(g, n)->op;
   if (!fold_allowed(op) || op_has_trait(op, OP_DATA_SHAPE) ||
-      !operands_constant(g, n, &operand_bytes) || !results_fit(f, g, n, operand_bytes))
+      !operands_constant(f, g, n, &operand_bytes, &largest))
     return 0;
   if (f->keep_transposes && is_large_transpose(g, n, operand_bytes))
+    return 0;
+  if (!results_fit(f, g, n, operand_bytes, largest))
     return 0;
   uint32_t count = node_cget(g, n)->result_count;
   if (op_has_trait(op, OP_VIEW) && count == 1)

@@ -26,7 +26,8 @@ enum {
                          (executorch_prim and sym ops) */
   OP_COMMUTATIVE = 1 << 5, /* the first two operands may be swapped */
   OP_DATA_SHAPE =
-      1 << 6 /* result shape depends on data (nonzero): result types hold unbacked symbols */
+      1 << 6, /* result shape depends on data (nonzero): result types hold unbacked symbols */
+  OP_COSTLY = 1 << 7 /* a result element may take as much work as an operand has elements */
 };
 
 typedef struct Kernel Kernel; /* ops/kernel.h */

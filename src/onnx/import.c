@@ -247,11 +247,10 @@ void import_nodes(Import *im, Onnx__NodeProto *const *nodes, size_t count) {
                                            .op_type = import_name(im, node->op_type),
                                            .scope = frame->path,
                                            .index = (int32_t)(i > INT32_MAX ? INT32_MAX : i)});
-    if (++im->state->nodes > IMPORT_NODES_MAX) {
-      im->b.status = STATUS_OK;
-      import_fail(im, DIAG_FUNCTION_TOO_LARGE, "inlining makes more than %d nodes",
-                  IMPORT_NODES_MAX);
-      im->state->failed = true;
+    if (!top && ++im->state->inlined > IMPORT_INLINED_MAX) {
+      import_fail(im, DIAG_FUNCTION_TOO_LARGE, "functions and subgraphs have more than %d nodes",
+                  IMPORT_INLINED_MAX);
+      im->state->stopped = true;
       return;
     }
     translate_node(im, nodes, count, i);
@@ -264,7 +263,7 @@ void import_nodes(Import *im, Onnx__NodeProto *const *nodes, size_t count) {
     }
     if (top)
       arena_reset(&im->scratch);
-    if (im->state->nodes > IMPORT_NODES_MAX || im->ctx->sink->errors > 200)
+    if (im->state->stopped || im->ctx->sink->errors > 200)
       return;
   }
 }

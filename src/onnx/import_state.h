@@ -6,9 +6,8 @@
 #include "onnx/translate.h"
 
 enum {
-  IMPORT_DEPTH_MAX = 64, /* function calls and subgraphs within each other */
-  IMPORT_NODES_MAX =
-      4000000, /* nodes translated, inlined ones included: stops 2^n inlining bombs */
+  IMPORT_DEPTH_MAX = 64,       /* function calls and subgraphs within each other */
+  IMPORT_INLINED_MAX = 200000, /* nodes of functions and subgraphs: stops 2^n inlining bombs */
   IMPORT_UNSUPPORTED_MAX = 256
 };
 
@@ -50,7 +49,8 @@ typedef struct ImportState {
   BindingSlot *slots; /* open addressing */
   uint32_t slot_count, slot_used;
   uint32_t frame_count;
-  uint64_t nodes;
+  uint32_t inlined;       /* nodes of functions and subgraphs so far */
+  bool stopped;           /* they are too many: nothing more is translated or reported */
   uint32_t errors_before; /* of the sink */
   Unsupported unsupported[IMPORT_UNSUPPORTED_MAX];
   uint32_t unsupported_count;

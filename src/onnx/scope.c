@@ -59,6 +59,8 @@ bool scope_bind(Import *im, NameId name, Binding binding) {
 
 Binding import_lookup(Import *im, NameId name) {
   BindingSlot *slot = scope_find(im, im->frame, name);
+  if (!slot && im->state->stopped)
+    return (Binding){.kind = BIND_POISON};
   return slot ? slot->binding : (Binding){.kind = BIND_NONE};
 }
 
