@@ -158,8 +158,10 @@ static bool clip_bound(Import *im, uint32_t i, DType dtype, ArgIn *arg) {
     return true;
   if (!in_doubles(im, i, &number, &count) || count != 1)
     return false;
+  if (!dtype_is_float(dtype) && dtype_size(dtype) == 8) /* a double may not hold the bound */
+    return false;
   *arg = dtype_is_float(dtype) ? A_FLOAT(number[0]) : A_INT((int64_t)number[0]);
-  return dtype_is_float(dtype) || dtype_size(dtype) < 8;
+  return true;
 }
 
 /* Opset < 11: bounds are attributes; later: inputs, each may be absent. */
