@@ -27,8 +27,9 @@ typedef struct Fold {
 #define FOLD_TOTAL_MAX ((uint64_t)32 << 20) /* bytes of results, and twice the file */
 #define FOLD_WORK_MAX ((uint64_t)1 << 30)   /* element steps, and four times the file */
 #define FOLD_COSTLY_MAX ((uint64_t)1 << 26) /* element steps of one costly op */
-#define FOLD_ALWAYS_MAX ((uint64_t)1 << 10) /* operands and results of that many bytes: no limit   \
-                                             */
+#define FOLD_ALWAYS_MAX                                                                            \
+  ((uint64_t)1 << 10) /* operands and results of that many bytes: no limit                         \
+                       */
 
 void fold_init(Fold *f, uint64_t limit); /* limit 0: the default */
 void fold_release(Fold *f);
