@@ -71,7 +71,8 @@ static bool read_shapes(Import *im, uint32_t gates, Recurrent *rnn) {
   }
   rnn->gates = gates;
   rnn->dtype = value_dtype(im->g, rnn->x);
-  rnn->steps = ex_fixed(im, rnn->x, rnn->layout ? 1 : 0);
+  rnn->length = ex_dim(im, rnn->x, rnn->layout ? 1 : 0);
+  rnn->steps = sym_is_const(rnn->length) ? rnn->length : sym_upper(&im->g->syms, rnn->length);
   rnn->batch = ex_dim(im, rnn->x, rnn->layout ? 0 : 1);
   rnn->hidden = ex_fixed(im, r, 2);
   int64_t declared = attr_int(im, "hidden_size", rnn->hidden);
@@ -123,11 +124,23 @@ static ValueId *each_step(Import *im, const Recurrent *rnn, ValueId x, uint32_t 
   return items;
 }
 
+/* A sequence whose length varies runs at its upper bound: filled up with zeros, which the masks
+ * keep out of the states. */
+static void fill_up(Import *im, Recurrent *rnn) {
+  SymInt missing = sym_sub(&im->g->syms, rnn->steps, rnn->length);
+  SymInt pads[] = {0, 0, 0, rnn->layout ? missing : 0, 0, missing}; /* from the last dim on */
+  if (import_ok(im) && missing != 0)
+    rnn->x = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(rnn->x), A_INTS(pads, rnn->layout ? 4 : 6),
+                   A_FLOAT(0));
+}
+
 static void read_lengths(Import *im, Recurrent *rnn) {
   ValueId lengths = in(im, 4);
-  if (!lengths || !import_ok(im) || all_full(im, lengths, rnn->steps))
+  bool varies = !sym_is_const(rnn->length);
+  if (!import_ok(im) || (!varies && (!lengths || all_full(im, lengths, rnn->steps))))
     return;
-  ValueId row = EX_VIEW(im, ex_cast(im, lengths, DTYPE_I64), 1, rnn->batch, 1);
+  ValueId row = lengths ? EX_VIEW(im, ex_cast(im, lengths, DTYPE_I64), 1, rnn->batch, 1)
+                        : build_syms(im, &rnn->length, 1, true);
   ValueId step = EX_VIEW(im, ex_arange(im, rnn->steps), rnn->steps, 1, 1);
   rnn->active = each_step(im, rnn, ex_binary(im, OP_LT_TENSOR, step, row), 0);
 }
@@ -149,6 +162,7 @@ bool recurrent_read(Import *im, uint32_t gates, const char *const *defaults, uin
   if (!read_shapes(im, gates, rnn))
     return false;
   read_lengths(im, rnn);
+  fill_up(im, rnn);
   return import_ok(im);
 }
 
@@ -254,9 +268,10 @@ void recurrent_out_steps(Import *im, const Recurrent *rnn, ValueId *pieces) {
     pieces[i] = EX_VIEW(im, pieces[i], first, second, rnn->hidden);
   ValueId all = ex_cat(im, pieces, (uint32_t)count, rnn->layout ? 1 : 0);
   if (rnn->layout)
-    out(im, 0, EX_VIEW(im, all, rnn->batch, rnn->steps, rnn->directions, rnn->hidden));
+    all = EX_VIEW(im, all, rnn->batch, rnn->steps, rnn->directions, rnn->hidden);
   else
-    out(im, 0, EX_VIEW(im, all, rnn->steps, rnn->directions, rnn->batch, rnn->hidden));
+    all = EX_VIEW(im, all, rnn->steps, rnn->directions, rnn->batch, rnn->hidden);
+  out(im, 0, ex_slice(im, all, rnn->layout ? 1 : 0, 0, rnn->length));
 }
 
 void recurrent_out_state(Import *im, const Recurrent *rnn, uint32_t i, const ValueId *states) {

@@ -23,7 +23,8 @@ typedef struct RnnActivation {
 typedef struct Recurrent {
   ValueId x; /* [S, B, I], or [B, S, I] with layout 1 */
   uint32_t gates, directions;
-  int64_t steps, hidden;
+  SymInt length;         /* S */
+  int64_t steps, hidden; /* steps: upper bound of S, and how many are unrolled */
   SymInt batch;
   bool layout;  /* batch first */
   bool reverse; /* direction 0 runs backwards */
