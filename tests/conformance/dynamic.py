@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""Operators over symbolic dimensions: one program for all sizes, on the real runtime against ONNX Runtime.
+
+    tests/conformance/dynamic.py [-k PATTERN,...]
+
+Every case is a small graph over dims n and m, lowered once with --dim n=1..8 --dim m=1..8 and run at several sizes,
+also the smallest. Shape arithmetic, clamped slices, inferred sizes and bounds of the memory plan all take part.
+"""
+
+import argparse
+import dataclasses
+import fnmatch
+import os
+import sys
+import tempfile
+import typing
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [os.path.join(ROOT, "tests", "lib")]
+
+import numpy as np  # noqa: E402
+import onnx  # noqa: E402
+import onnx.parser  # noqa: E402
+
+import arrays  # noqa: E402
+import etc_command  # noqa: E402
+import runtime  # noqa: E402
+
+RNG = np.random.default_rng(7)
+HIGH = 8
+
+
+def floats(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def full(n, m):
+    return [floats(n, m, 4)]
+
+
+@dataclasses.dataclass
+class Case:
+    name: str
+    inputs: str
+    outputs: str
+    body: str
+    feeds: typing.Callable = full
+    sizes: tuple = ((3, 5), (1, 1), (6, 2))
+    least_m: int = 1
+    opset: int = 18
+
+    def model(self):
+        return onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : {self.opset}]> '
+                                       f'g ({self.inputs}) => ({self.outputs}) {{ {self.body} }}')
+
+
+CASES = [
+    Case('reshape-1', 'float[n,m,4] x', 'float[a,b] y',
+         's=Constant<value_ints=[0,-1]>() y=Reshape(x,s)'),
+    Case('reshape-shape', 'float[n,m,4] x', 'float[a,b] y',
+         'i1=Constant<value_int=1>() s=Shape(x) b=Gather<axis=0>(s,i1) k=Constant<value_ints=[-1]>() '
+         'ax=Constant<value_ints=[0]>() b1=Unsqueeze(b,ax) t=Concat<axis=0>(k,b1) x2=Reshape(x,t) '
+         'y=Neg(x2)'),
+    Case('flatten', 'float[n,m,4] x', 'float[a,b] y',
+         'y=Flatten<axis=2>(x)'),
+    Case('unsq', 'float[n,m,4] x', 'float[a,b,c,d,e] y',
+         'a=Constant<value_ints=[0,-1]>() y=Unsqueeze(x,a)'),
+    Case('transpose', 'float[n,m,4] x', 'float[a,b,c] y',
+         'y=Transpose<perm=[2,0,1]>(x)'),
+    Case('concat', 'float[n,m,4] x', 'float[a,b,c] y',
+         'y=Concat<axis=1>(x,x)'),
+    Case('slice', 'float[n,m,4] x', 'float[a,b,c] y',
+         's=Constant<value_ints=[1]>() e=Constant<value_ints=[9223372036854775807]>() '
+         'a=Constant<value_ints=[1]>() y=Slice(x,s,e,a)'),
+    Case('slice-neg', 'float[n,m,4] x', 'float[a,b,c] y',
+         's=Constant<value_ints=[-2]>() e=Constant<value_ints=[9223372036854775807]>() '
+         'a=Constant<value_ints=[0]>() y=Slice(x,s,e,a)'),
+    Case('slice-rev', 'float[n,m,4] x', 'float[a,b,c] y',
+         's=Constant<value_ints=[-1]>() e=Constant<value_ints=[-9223372036854775807]>() '
+         'a=Constant<value_ints=[1]>() st=Constant<value_ints=[-1]>() y=Slice(x,s,e,a,st)'),
+    Case('slice-rev2', 'float[n,m,4] x', 'float[a,b,c] y',
+         's=Constant<value_ints=[-1]>() e=Constant<value_ints=[0]>() a=Constant<value_ints=[1]>() '
+         'st=Constant<value_ints=[-2]>() y=Slice(x,s,e,a,st)'),
+    Case('slice-half', 'float[n,m,4] x', 'float[a,b,c] y, float[a,d,c] w',
+         'sh=Shape<start=1,end=2>(x) two=Constant<value_ints=[2]>() h=Div(sh,two) '
+         'z=Constant<value_ints=[0]>() a=Constant<value_ints=[1]>() y=Slice(x,z,h,a) w=Slice(x,h,sh,a)'),
+    Case('split-eq', 'float[n,m,4] x', 'float[a,b,c] y, float[a,d,c] z',
+         'y,z=Split<axis=1,num_outputs=2>(x)',
+         sizes=((3, 4), (2, 2), (6, 8)), least_m=2),
+    Case('expand', 'float[n,m,4] x', 'float[a,b,c] y',
+         's=Shape(x) o=Constant<value=float[1] {2.0}>() y=Expand(o,s)'),
+    Case('tile', 'float[n,m,4] x', 'float[a,b,c] y',
+         'r=Constant<value_ints=[2,1,3]>() y=Tile(x,r)'),
+    Case('gather0', 'float[n,m,4] x', 'float[a,b] y',
+         'i=Constant<value_int=-1>() y=Gather<axis=1>(x,i)'),
+    Case('gather1', 'float[n,m,4] x, int64[m,2] i', 'float[a,b,c,d] y',
+         'y=Gather<axis=0>(x,i)',
+         feeds=lambda n, m: [floats(n, m, 4), RNG.integers(-n, n, (m, 2))]),
+    Case('gatherc', 'float[n,m,4] x', 'float[a,b,c] y',
+         'i=Constant<value_ints=[0,-1]>() y=Gather<axis=1>(x,i)'),
+    Case('gatherel', 'float[n,m] x, int64[n,m] i', 'float[a,b] y',
+         'y=GatherElements<axis=1>(x,i)',
+         feeds=lambda n, m: [floats(n, m), RNG.integers(-m, m, (n, m))]),
+    Case('gathernd', 'float[n,m] x, int64[m,2] i', 'float[a] y',
+         'y=GatherND(x,i)',
+         feeds=lambda n, m: [floats(n, m), np.stack([RNG.integers(-n, n, (m, )), RNG.integers(-m, m, (m, ))], 1)]),
+    Case('gathernd-b', 'float[n,m,4] x, int64[n,2,1] i', 'float[a,b,c] y',
+         'y=GatherND<batch_dims=1>(x,i)',
+         feeds=lambda n, m: [floats(n, m, 4), RNG.integers(-m, m, (n, 2, 1))]),
+    Case('scatternd', 'float[n,m] x, int64[m,1] i, float[m,m] u', 'float[a,b] y',
+         'y=ScatterND(x,i,u)',
+         feeds=lambda n, m: [floats(n, m), RNG.permutation(n)[:m].reshape(m, 1), floats(m, m)],
+         sizes=((5, 3), (1, 1), (6, 2))),
+    Case('scatterel', 'float[n,m] x, int64[n,1] i, float[n,1] u', 'float[a,b] y',
+         'y=ScatterElements<axis=1>(x,i,u)',
+         feeds=lambda n, m: [floats(n, m), RNG.integers(-m, m, (n, 1)), floats(n, 1)]),
+    Case('pad', 'float[n,m,4] x', 'float[a,b,c] y',
+         'p=Constant<value_ints=[0,1,0,0,2,1]>() y=Pad(x,p)'),
+    Case('pad-crop', 'float[n,m,4] x', 'float[a,b,c] y',
+         'p=Constant<value_ints=[0,0,-1,0,2,-1]>() y=Pad(x,p)'),
+    Case('pad-edge', 'float[n,m,4] x', 'float[a,b,c] y',
+         'p=Constant<value_ints=[0,1,0,0,2,1]>() y=Pad<mode="edge">(x,p)'),
+    Case('pad-refl', 'float[n,m,4] x', 'float[a,b,c] y',
+         'p=Constant<value_ints=[0,0,1,0,0,2]>() y=Pad<mode="reflect">(x,p)'),
+    Case('pad-refl-dyn', 'float[n,m,4] x', 'float[a,b,c] y',
+         'p=Constant<value_ints=[0,1,0,0,1,0]>() y=Pad<mode="reflect">(x,p)',
+         sizes=((3, 5), (1, 2), (6, 3)), least_m=2),
+    Case('shape-out', 'float[n,m,4] x', 'int64[3] s, int64 z',
+         's=Shape(x) z=Size(x)'),
+    Case('cos', 'float[n,m,4] x', 'int64[a,b] y',
+         's=Shape<end=2>(x) y=ConstantOfShape<value=int64[1] {7}>(s)'),
+    Case('range', 'float[n,m,4] x', 'int64[a] y',
+         's=Shape(x) i=Constant<value_int=1>() n0=Gather<axis=0>(s,i) z=Constant<value_int=0>() '
+         'y=Range(z,n0,i)'),
+    Case('eye', 'float[n,m] x', 'float[a,b] y',
+         'y=EyeLike<k=1>(x)',
+         feeds=lambda n, m: [floats(n, m)]),
+    Case('onehot', 'int64[n,m] i', 'float[a,b,c] y',
+         'd=Constant<value_int=5>() v=Constant<value_floats=[0.0,1.0]>() y=OneHot<axis=1>(i,d,v)',
+         feeds=lambda n, m: [RNG.integers(-5, 5, (n, m))]),
+    Case('nonzero', 'float[n,m] x', 'int64[a,b] y',
+         'y=NonZero(x)',
+         feeds=lambda n, m: [(RNG.random((n, m))>.5).astype(np.float32)]),
+    Case('compress', 'float[n,m] x, bool[n] c', 'float[a,b] y',
+         'y=Compress<axis=0>(x,c)',
+         feeds=lambda n, m: [floats(n, m), RNG.random(n)>.5]),
+    Case('trilu', 'float[n,m] x', 'float[a,b] y',
+         'y=Trilu<upper=0>(x)',
+         feeds=lambda n, m: [floats(n, m)]),
+    Case('triu', 'float[n,m] x', 'float[a,b] y',
+         'k=Constant<value_int=1>() y=Trilu(x,k)',
+         feeds=lambda n, m: [floats(n, m)]),
+    Case('d2s', 'float[n,8,m,3] x', 'float[a,b,c,d] y',
+         'y=DepthToSpace<blocksize=2>(x)',
+         feeds=lambda n, m: [floats(n, 8, m, 3)]),
+    Case('d2s-crd', 'float[n,8,m,3] x', 'float[a,b,c,d] y',
+         'y=DepthToSpace<blocksize=2,mode="CRD">(x)',
+         feeds=lambda n, m: [floats(n, 8, m, 3)]),
+    Case('cumsum', 'float[n,m,4] x', 'float[a,b,c] y',
+         'a=Constant<value_int=1>() y=CumSum<exclusive=1,reverse=1>(x,a)'),
+    Case('topk', 'float[n,m] x', 'float[a,b] y, int64[a,b] i',
+         'k=Constant<value_ints=[2]>() y,i=TopK<axis=1>(x,k)',
+         feeds=lambda n, m: [RNG.integers(0, 3, (n, m)).astype(np.float32)], sizes=((3, 5), (1, 2), (6, 3)), least_m=2),
+    Case('topk-all', 'float[n,m] x', 'float[a,b] y, int64[a,b] i',
+         's=Shape<start=1>(x) y,i=TopK<axis=1,largest=0>(x,s)',
+         feeds=lambda n, m: [RNG.integers(0, 3, (n, m)).astype(np.float32)]),
+    Case('argmax', 'float[n,m,4] x', 'int64[a,b,c] y',
+         'y=ArgMax<axis=1,select_last_index=1>(x)',
+         feeds=lambda n, m: [RNG.integers(0, 3, (n, m, 4)).astype(np.float32)]),
+    Case('rmean', 'float[n,m,4] x', 'float[a,b] y',
+         'a=Constant<value_ints=[1]>() y=ReduceMean<keepdims=0>(x,a)'),
+    Case('rmax', 'float[n,m,4] x', 'float[a,b,c] y',
+         'y=ReduceMax(x)'),
+    Case('rlse', 'float[n,m,4] x', 'float[a,b,c] y',
+         'a=Constant<value_ints=[0,1]>() y=ReduceLogSumExp(x,a)'),
+    Case('rprod', 'float[n,m,4] x', 'float[a,b,c] y',
+         'a=Constant<value_ints=[1]>() y=ReduceProd(x,a)'),
+    Case('rmeani', 'int32[n,m] x', 'int32[a,b] y',
+         'a=Constant<value_ints=[1]>() y=ReduceMean(x,a)',
+         feeds=lambda n, m: [RNG.integers(0, 90, (n, m)).astype(np.int32)]),
+    Case('hardmax', 'float[n,m,4] x', 'float[a,b,c] y',
+         'y=Hardmax<axis=1>(x)'),
+    Case('resize-n', 'float[1,3,n,m] x', 'float[1,3,c,d] y',
+         's=Constant<value_floats=[1.0,1.0,2.0,2.0]>() '
+         'y=Resize<mode="nearest",coordinate_transformation_mode="asymmetric",nearest_mode="floor">(x,,s)',
+         feeds=lambda n, m: [floats(1, 3, n, m)]),
+    Case('resize-l', 'float[1,3,n,m] x', 'float[1,3,c,d] y',
+         's=Constant<value_floats=[1.0,1.0,2.0,2.0]>() y=Resize<mode="linear">(x,,s)',
+         feeds=lambda n, m: [floats(1, 3, n, m)]),
+    Case('resize-l3', 'float[1,3,n,m] x', 'float[1,3,c,d] y',
+         's=Constant<value_floats=[1.0,1.0,1.5,3.0]>() '
+         'y=Resize<mode="linear",coordinate_transformation_mode="asymmetric">(x,,s)',
+         feeds=lambda n, m: [floats(1, 3, n, m)]),
+    Case('resize-c', 'float[1,3,n,m] x', 'float[1,3,c,d] y',
+         's=Constant<value_floats=[1.0,1.0,2.0,2.0]>() y=Resize<mode="cubic">(x,,s)',
+         feeds=lambda n, m: [floats(1, 3, n, m)]),
+    Case('resize-size', 'float[1,3,4,4] x, float[1,3,n,m] w', 'float[1,3,c,d] y',
+         's=Shape(w) y=Resize<mode="linear">(x,,,s)',
+         feeds=lambda n, m: [floats(1, 3, 4, 4), floats(1, 3, n, m)]),
+    Case('grid', 'float[n,3,4,4] x, float[n,m,5,2] g', 'float[a,b,c,d] y',
+         'y=GridSample(x,g)',
+         feeds=lambda n, m: [floats(n, 3, 4, 4), floats(n, m, 5, 2)], opset=16),
+    Case('revseq', 'float[n,m] x, int64[n] l', 'float[a,b] y',
+         'y=ReverseSequence<batch_axis=0,time_axis=1>(x,l)',
+         feeds=lambda n, m: [floats(n, m), RNG.integers(1, m+1, (n, ))]),
+    Case('einsum', 'float[n,m,4] x, float[n,3,4] z', 'float[a,b,c] y',
+         'y=Einsum<equation="bij,bkj->bik">(x,z)',
+         feeds=lambda n, m: [floats(n, m, 4), floats(n, 3, 4)]),
+    Case('einsum2', 'float[n,m,4] x, float[4,3] z', 'float[a,b,c] y',
+         'y=Einsum<equation="...ij,jk">(x,z)',
+         feeds=lambda n, m: [floats(n, m, 4), floats(4, 3)]),
+    Case('seq', 'float[n,m,4] x', 'float[a,b,c] y',
+         'a=Constant<value_int=1>() s=SplitToSequence<axis=2>(x,a) i=Constant<value_int=-1>() '
+         't=SequenceAt(s,i) s2=SequenceInsert(s,t) y=ConcatFromSequence<axis=2>(s2)'),
+    Case('dropout', 'float[n,m,4] x', 'float[a,b,c] y, bool[a,b,c] k',
+         'y,k=Dropout(x)'),
+]
+
+
+def expected(path, inputs):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return session.run(None, {x.name: a for x, a in zip(session.get_inputs(), inputs)})
+
+
+def check(args, case, server, work):
+    """None when all sizes are right, else what went wrong."""
+    path, program, bundle = (os.path.join(work, x) for x in ("model.onnx", "model.pte", "data.pkl"))
+    onnx.save(case.model(), path)
+    if os.path.exists(program):
+        os.unlink(program)
+    bounds = {"n": f"1..{HIGH}", "m": f"{case.least_m}..{HIGH}"}
+    bounds = {k: v for k, v in bounds.items() if f"{k}," in case.inputs or f"{k}]" in case.inputs}
+    stage, code, message, _ = etc_command.lower(args.etc, path, program, bounds, timeout=args.timeout)
+    if stage != "ok":
+        return f"{stage}: {code} {message}"
+    for n, m in case.sizes:
+        inputs = case.feeds(n, m)
+        arrays.save_bundle(bundle, inputs, expected(path, inputs))
+        answer = server.run({"pte": program, "bundle": bundle, "rtol": 1e-4, "atol": 1e-5}, args.timeout)
+        if answer["stage"] != "ok":
+            return f"at n = {n}, m = {m}: {answer['stage']}: {answer['message']}"
+    return None
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--etc", default=etc_command.default_command(ROOT))
+    p.add_argument("-k", metavar="PATTERN,...", default="*")
+    p.add_argument("--timeout", type=float, default=60.0)
+    args = p.parse_args()
+    chosen = [c for c in CASES if any(fnmatch.fnmatchcase(c.name, x) for x in args.k.split(","))]
+    failed = 0
+    server = runtime.Runtime()
+    with tempfile.TemporaryDirectory(prefix="etc-dynamic-") as work:
+        for case in chosen:
+            wrong = check(args, case, server, work)
+            failed += wrong is not None
+            print("FAIL   " if wrong else "ok     ", case.name, wrong or "", flush=True)
+    server.close()
+    print(f"dynamic: {len(chosen) - failed} passed, {failed} failed, 0 skipped")
+    return 1 if failed or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
