@@ -20,8 +20,8 @@ static Tensor run_model(const char *text, const Tensor *input, Arena *arena) {
   Capture c;
   Context ctx;
   OnnxModel model;
-  Graph *g;
-  Tensor output;
+  Graph *g = NULL;
+  Tensor output = {0};
   capture_init(&c);
   context_init(&ctx, &c.sink);
   if (onnx_model_open_bytes(&model, &c.sink, "m", (const uint8_t *)bytes.data, bytes.size) !=
