@@ -84,6 +84,30 @@ static void test_expand_repeat(void **state) {
   check_refused(f, build(&f->b, OP_REPEAT, A_VAL(x), INTS(2, -2)), "negative");
 }
 
+static void test_as_strided(void **state) {
+  OpsFixture *f = *state;
+  for (size_t i = 0; i < COUNT_OF(SIZES); i++) {
+    ValueId x = fixture_const(f, SIZES[i], DIMS(2, 4), COUNTING);
+    check_value(/* windows of 2, every 1, from element 1 on; then both rows turned over */
+                f, build(&f->b, OP_AS_STRIDED_COPY, A_VAL(x), INTS(2, 3), INTS(1, 1), A_INT(1)),
+                SIZES[i], DIMS(2, 3), VALUES(1, 2, 3, 2, 3, 4));
+    check_value(f, build(&f->b, OP_AS_STRIDED_COPY, A_VAL(x), INTS(4, 2), INTS(1, 4), A_NONE),
+                SIZES[i], DIMS(4, 2), VALUES(0, 4, 1, 5, 2, 6, 3, 7));
+  }
+  ValueId x = fixture_const(f, DTYPE_F32, DIMS(5), COUNTING);
+  check_refused(f, build(&f->b, OP_AS_STRIDED_COPY, A_VAL(x), INTS(3), INTS(2), A_INT(1)),
+                "leaves the 5 elements");
+  check_refused(
+      f, build(&f->b, OP_AS_STRIDED_COPY, A_VAL(x), INTS(INT64_MAX, 3), INTS(INT64_MAX, 1), A_NONE),
+      "leaves the 5 elements");
+  check_refused(f, build(&f->b, OP_AS_STRIDED_COPY, A_VAL(x), INTS(2), INTS(-1), A_INT(4)),
+                "not negative");
+  check_refused(f, build(&f->b, OP_AS_STRIDED_COPY, A_VAL(x), INTS(2), INTS(1, 1), A_NONE),
+                "1 sizes and 2 strides");
+  check_refused(f, build(&f->b, OP_AS_STRIDED_COPY, A_VAL(x), INTS(2), INTS(1), A_INT(-1)),
+                "offset is negative");
+}
+
 static void test_slice(void **state) {
   OpsFixture *f = *state;
   for (size_t i = 0; i < COUNT_OF(SIZES); i++) {
@@ -282,10 +306,11 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_view),          TEST(test_squeeze),
       TEST(test_permute_sizes), TEST(test_large_transpose),
-      TEST(test_expand_repeat), TEST(test_slice),
-      TEST(test_scatter_parts), TEST(test_cat_stack),
-      TEST(test_split),         TEST(test_reorder),
-      TEST(test_pads),          TEST(test_casts),
+      TEST(test_expand_repeat), TEST(test_as_strided),
+      TEST(test_slice),         TEST(test_scatter_parts),
+      TEST(test_cat_stack),     TEST(test_split),
+      TEST(test_reorder),       TEST(test_pads),
+      TEST(test_casts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
