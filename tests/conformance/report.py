@@ -75,11 +75,11 @@ def skips(skipped):
         print(f"skipped {count:5} × {text}")
 
 
-def finish(rows, floor, skipped, table, seconds, listed, known):
+def finish(rows, floor, skipped, table, seconds, listed, known=None):
     """Prints the summary; 0 if nothing failed. `listed`: every case had its own line already. `known`: case -> (stage,
     reason) of the failures that known.txt explains; they count as skipped while they fail in that very stage."""
     for row in rows:
-        stage, why = known.get(row["case"], (None, None))
+        stage, why = (known or {}).get(row["case"], (None, None))
         if row["stage"] == stage:
             row["stage"] = "known"
             skipped[f"known {stage}: {why}"] += 1

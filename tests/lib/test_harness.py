@@ -92,12 +92,13 @@ class Lowering(unittest.TestCase):
 
 
 class Reports(unittest.TestCase):
-    def finish(self, stages, floor):
+    def finish(self, stages, floor, known=None):
         rows = [{"case": f"c{i}", "op": "Op", "kind": "node", "stage": s, "code": "", "seconds": "0", "message": "m"}
                 for i, s in enumerate(stages)]
         text = io.StringIO()
         with contextlib.redirect_stdout(text):
-            code = report.finish(rows, floor, report.collections.Counter({"dtype": 2}), "table", 1.0, False)
+            code = report.finish(rows, floor, report.collections.Counter({"dtype": 2}), "table", 1.0, False,
+                                 known)
         return code, text.getvalue().splitlines()[-1]
 
     def test_counts(self):
@@ -106,6 +107,9 @@ class Reports(unittest.TestCase):
         self.assertEqual(self.finish(["ok", "lower"], {"c1"}), (1, "conformance: 1 passed, 1 failed, 2 skipped"))
         for stage in ("load", "run", "mismatch", "crash", "timeout"):
             self.assertEqual(self.finish(["ok", stage], set())[0], 1, stage)
+        known = {"c1": ("mismatch", "why")}
+        self.assertEqual(self.finish(["ok", "mismatch"], set(), known), (0, "conformance: 1 passed, 0 failed, 3 skipped"))
+        self.assertEqual(self.finish(["ok", "crash"], set(), known)[0], 1)
 
 
 class Isolation(unittest.TestCase):
