@@ -119,9 +119,14 @@ double attr_float(Import *im, const char *name, double otherwise) {
   return a ? (double)a->f : otherwise;
 }
 
+/* Empty bytes have no data in protobuf-c. */
+static StrView bytes_view(ProtobufCBinaryData bytes) {
+  return bytes.len ? (StrView){(const char *)bytes.data, bytes.len} : SV("");
+}
+
 StrView attr_str(Import *im, const char *name, const char *otherwise) {
   const Onnx__AttributeProto *a = typed(im, name, ATTR(STRING));
-  return a ? (StrView){(const char *)a->s.data, a->s.len} : sv_from(otherwise);
+  return a ? bytes_view(a->s) : sv_from(otherwise);
 }
 
 bool attr_ints(Import *im, const char *name, const int64_t **values, uint32_t *count) {
@@ -154,7 +159,7 @@ bool attr_strs(Import *im, const char *name, StrView **values, uint32_t *count) 
     return false;
   *values = ARENA_ARRAY(&im->scratch, StrView, a->n_strings);
   for (size_t i = 0; i < a->n_strings; i++)
-    (*values)[i] = (StrView){(const char *)a->strings[i].data, a->strings[i].len};
+    (*values)[i] = bytes_view(a->strings[i]);
   *count = (uint32_t)a->n_strings;
   return true;
 }

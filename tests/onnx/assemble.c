@@ -457,6 +457,13 @@ static bool assemble_line(Assembler *a, const Line *line) {
   if (sv_eq_str(word, "init") && line->count > 2)
     return add_tensor(a, body, 5, line->words[1], line->words[2],
                       line->count > 3 ? line->words[3] : SV(""));
+  if (sv_eq_str(word, "sparse") && line->count > 2) {
+    Proto sparse = {0};
+    if (!add_tensor(a, &sparse, 1, line->words[1], line->words[2], SV("")))
+      return false;
+    proto_message(body, 15, &sparse);
+    return true;
+  }
   return wrong(a, "unknown line", word);
 }
 

@@ -112,6 +112,8 @@ PassProgress *signals_install(void) {
   catch_signal(SIGTERM, on_end, 0);
   catch_signal(SIGHUP, on_end, 0);
   catch_signal(SIGPIPE, on_end, 0);
+  catch_signal(SIGXFSZ, SIG_IGN,
+               0); /* a limit on file sizes is an error of write, with a message */
 #if !defined(SANITIZED)
   stack_t stack = {.ss_sp = fault_stack, .ss_size = sizeof fault_stack};
   sigaltstack(&stack, NULL);
