@@ -7,8 +7,8 @@
  * 16 to 16 channels, 40 x 40: 23 ms as convolution, 0.02 (pad) + 0.13 (columns) + 0.3 ms so. The
  * columns need taps times the memory of x, therefore only where the arena does not grow by it:
  * where they fit below the peak that other nodes need anyway. Halves are the exception: the
- * convolution kernel adds up in halves, and an U-Net of 14 convolutions is off by 5 % then; the
- * products add up in floats.
+ * convolution kernel adds up in halves, and a small U-Net is off by 0.05 then; the products add up
+ * in floats.
  *
  * Transposed convolutions stay, and so do symbolic shapes, whose strides would be symbolic. */
 #include "ir/builder.h"
