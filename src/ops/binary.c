@@ -175,6 +175,27 @@ const char *check_alpha_number(const Graph *g, NodeId n, Arena *arena) {
   return node_arg(g, n, 2)->kind == ARG_BOOL ? "alpha must be a number" : NULL;
 }
 
+/* add.out of the runtime exchanges the operands when self has one element and other has several,
+ * but not what alpha belongs to: it gives alpha * self + other. Such a size may also come up at run
+ * time only. */
+const char *check_alpha_add(const Graph *g, NodeId n, Arena *arena) {
+  const Arg *alpha = node_arg(g, n, 2);
+  if ((alpha->kind == ARG_INT && alpha->i == 1) || (alpha->kind == ARG_FLOAT && alpha->f == 1))
+    return NULL;
+  const Type *self = value_type(g, node_value(g, n, 0)),
+             *other = value_type(g, node_value(g, n, 1));
+  bool same = self->rank == other->rank, several = false, one = true;
+  for (uint32_t i = 0; i < self->rank; i++)
+    several |= sym_lower(&g->syms, self->dims[i]) > 1;
+  for (uint32_t i = 0; i < other->rank; i++)
+    one &= other->dims[i] == 1;
+  for (uint32_t i = 0; same && i < self->rank; i++)
+    same = self->dims[i] == other->dims[i];
+  if (!several && !one && !same)
+    return "with an alpha, the first operand must have several elements or the shape of the second";
+  return check_alpha_number(g, n, arena);
+}
+
 const char *check_not_bool_result(const Graph *g, NodeId n, Arena *arena) {
   (void)arena;
   return result_dtype(g, n) == DTYPE_BOOL ? "the operands promote to bool" : NULL;

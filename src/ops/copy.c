@@ -67,6 +67,18 @@ Status shape_copy_(Graph *g, NodeId n) {
   return shape_result(g, n, 0, value_dtype(g, self), &to);
 }
 
+/* The runtime copies any element type, but broadcasts only those that its arithmetic has. */
+const char *check_copy_(const Graph *g, NodeId n, Arena *arena) {
+  (void)arena;
+  const Type *to = value_type(g, node_value(g, n, 0)), *from = value_type(g, node_value(g, n, 1));
+  bool same = to->rank == from->rank;
+  for (uint32_t i = 0; same && i < to->rank; i++)
+    same = to->dims[i] == from->dims[i];
+  if (!same && !dtype_in((DType)to->dtype, DTS_REAL_BOOL))
+    return "this element type is not broadcast";
+  return NULL;
+}
+
 Status shape_glu(Graph *g, NodeId n) {
   ValueId self;
   int64_t dim;

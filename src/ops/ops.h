@@ -109,6 +109,7 @@ Status shape_where(Graph *g, NodeId n);
 /* What the runtime's kernels refuse beyond element types (KernelCheckFn). */
 const char *check_add_scalar(const Graph *g, NodeId n, Arena *arena);
 const char *check_addmm(const Graph *g, NodeId n, Arena *arena);
+const char *check_alpha_add(const Graph *g, NodeId n, Arena *arena);
 const char *check_alpha_number(const Graph *g, NodeId n, Arena *arena);
 const char *check_arange(const Graph *g, NodeId n, Arena *arena);
 const char *check_cat(const Graph *g, NodeId n, Arena *arena);
@@ -116,6 +117,7 @@ const char *check_clamp(const Graph *g, NodeId n, Arena *arena);
 const char *check_constant_pad_nd(const Graph *g, NodeId n, Arena *arena);
 const char *check_contiguous(const Graph *g, NodeId n, Arena *arena);
 const char *check_convolution(const Graph *g, NodeId n, Arena *arena);
+const char *check_copy_(const Graph *g, NodeId n, Arena *arena);
 const char *check_divisor_scalar(const Graph *g, NodeId n, Arena *arena);
 const char *check_expand(const Graph *g, NodeId n, Arena *arena);
 const char *check_extreme(const Graph *g, NodeId n, Arena *arena);

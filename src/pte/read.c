@@ -49,8 +49,16 @@ static Status unsupported_instructions(const MethodReader *r) {
 
 /* --- calls --- */
 
-/* The file's tensor agrees with what the shape rule says. A symbolic dim fits any number up to its
- * bound: the rule may know more. */
+/* Whether a dim of the file's tensor agrees with what the shape rule says. A symbolic dim fits any
+ * number up to its bound: the rule may know more. It may know less too, since every dim of a tensor
+ * with a bound is read as a symbol, those that never change among them. */
+static bool same_dim(const MethodReader *r, const PteTensor *t, SymInt file, SymInt rule) {
+  if (file == rule || t->dynamism == PTE_DYNAMIC_BOUND)
+    return true;
+  const SymTable *syms = &r->g->syms;
+  return !sym_is_const(rule) && sym_lower(syms, rule) <= file && file <= sym_upper(syms, rule);
+}
+
 static Status check_result(MethodReader *r, uint32_t index, ValueId v) {
   const PteTensor *t = r->m->values[index].tensor;
   TypeId id;
@@ -58,9 +66,7 @@ static Status check_result(MethodReader *r, uint32_t index, ValueId v) {
   const Type *file = type_get(r->g, id), *rule = value_type(r->g, v);
   bool same = file->dtype == rule->dtype && file->rank == rule->rank;
   for (uint32_t i = 0; same && i < file->rank; i++)
-    same = sym_is_const(rule->dims[i])
-               ? rule->dims[i] == file->dims[i] || t->dynamism == PTE_DYNAMIC_BOUND
-               : t->dynamism == PTE_DYNAMIC_BOUND;
+    same = same_dim(r, t, file->dims[i], rule->dims[i]);
   if (same && t->memory_id && type_is_static(rule))
     same = type_bytes_upper(r->g, rule) <= t->bytes;
   if (same)
