@@ -5,7 +5,7 @@
 
 1. Each operator that the `onnx` package knows has a row in src/onnx/translators.def or src/onnx/out_of_reach.def.
 2. Each operator of translators.def is a node of one of the package's test cases, or is named in a test of this tree
-   (tests/unit, tests/onnx, tests/cli, tests/zoo).
+   (tests/unit, tests/onnx, tests/cli, tests/zoo, tests/conformance/operators.py).
 """
 
 import glob
@@ -50,7 +50,8 @@ def case_operators():
 def test_words():
     """All words of the tests that name operators in their text."""
     words = set()
-    for pattern in ("unit/*.c", "onnx/**/*.txt", "onnx/**/*.test", "onnx/*.c", "cli/data/make.py", "zoo/*.py"):
+    for pattern in ("unit/*.c", "onnx/**/*.txt", "onnx/**/*.test", "onnx/*.c", "cli/data/make.py", "zoo/*.py",
+                    "conformance/operator*.py", "conformance/dynamic.py"):
         for path in glob.glob(os.path.join(ROOT, "tests", pattern), recursive=True):
             with open(path, errors="replace") as f:
                 words.update(re.findall(r"\w+", f.read()))
