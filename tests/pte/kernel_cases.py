@@ -178,7 +178,9 @@ CASES = {
     + [[T([3, 6, 6]), [2, 2], [], [0, 0], False, True, None]],
     "aten::max_pool2d_with_indices": [[T([n, 3, 7, 9], kind="special"), [3, 2], [2, 2], [1, 1], [1, 2], ceil] for ceil in (False, True)]
     + [[T([3, 6, 6]), [2, 2], [], [0, 0], [1, 1], False]],
-    "aten::grid_sampler_2d": [[T([n, 3, 5, 6]), T([n, 4, 3, 2]), mode, pad, corner] for mode in (0, 1, 2) for pad in (0, 1, 2) for corner in (False, True)],
+    "aten::grid_sampler_2d": [[T([n, 3, 5, 6]), T([n, 4, 3, 2]), mode, pad, corner] for mode in (0, 2) for pad in (0, 1, 2) for corner in (False, True)]
+    + [[T([n, 3, 5, 6], "f32"), T([n, 4, 3, 2], "f32"), 1, pad, corner] for pad in (0, 1, 2) for corner in (False, True)],
+    # nearest in halves: which pixel is nearest depends on the last bit, so the dtype is one where it does not
     "aten::pixel_shuffle": [[T([n, 12, 3, 4]), 2], [T([2, 9, 2, 1]), 3]],
     "aten::pixel_unshuffle": [[T([n, 3, 6, 4]), 2], [T([2, 1, 6, 3]), 3]],
     "aten::upsample_bilinear2d.vec": [[T([n, 3, 4, 5]), [7, 9], c, None] for c in (False, True)] + [[T([2, 3, 4, 5]), None, c, [2.0, 1.5]] for c in (False, True)],
@@ -268,3 +270,60 @@ def cases_of(name, schema):
     if types == ["Tensor", "Scalar"]:
         return [[T(s), k] for s in SHAPES for k in SCALARS]
     return None
+
+
+def scalar_programs():
+    """A program of each op on scalars: (op, text, inputs)."""
+    def program(op, kinds, result, values, divisor=None):
+        types = {"i": ("i64", "int"), "f": ("f64", "float"), "b": ("bool", "bool")}
+        lines = ["graph @forward level(edge) {"]
+        lines += [f'  %{k}: {types[c][0]}[] = input "i{k}"' for k, c in enumerate(kinds)]
+        m = len(kinds)
+        lines += [f"  %{m + k}: {types[c][1]} = aten::_local_scalar_dense(%{k})" for k, c in enumerate(kinds)]
+        lines.append(f"  %{2 * m}: {types[result][1]} = {op}({', '.join([f'%{m + k}' for k in range(m)] + ([] if divisor is None else [str(divisor)]))})")
+        lines.append(f"  %{2 * m + 1}: {types[result][0]}[] = aten::full([], %{2 * m}, {types[result][0]})")
+        arrays = [np.asarray(v, DTYPES[types[c][0]]) for v, c in zip(values, kinds)]
+        return op, "\n".join([*lines, f'  output %{2 * m + 1} "o0"', "}", ""]), arrays
+
+    p = "executorch_prim::"
+    for x, y in ((7, 3), (-7, 3), (7, -3), (4, 4)):
+        for name in ("add", "sub", "mul"):
+            yield program(p + name + ".Scalar", "ii", "i", (x, y))
+            yield program(p + name + ".Scalar", "ff", "f", (x + 0.5, y))
+        for name in ("eq", "ge", "gt", "le", "lt"):
+            yield program(p + name + ".Scalar", "ii", "b", (x, y))
+            yield program(p + name + ".Scalar", "ff", "b", (x, y))
+        for name in ("floordiv.Scalar", "floordiv.int", "mod.Scalar", "mod.int"):  # a divisor that may be 0 is refused
+            yield program(p + name, "i", "i", (x,), y)
+        for name in ("sym_max.Scalar", "sym_min.Scalar"):
+            yield program(p + name, "ii", "i", (x, y))
+        yield program(p + "truediv.Scalar", "ii", "f", (x, y))
+        yield program(p + "truediv.Scalar", "ff", "f", (x, y))
+        yield program(p + "neg.Scalar", "i", "i", (x,))
+        yield program(p + "neg.Scalar", "f", "f", (x / 2,))
+        yield program(p + "sym_float.Scalar", "i", "f", (x,))
+        for name in ("ceil", "round", "trunc", "sym_int"):
+            yield program(p + name + ".Scalar", "f", "i", (x / 2,))
+    for flag in (True, False):
+        yield program(p + "sym_ite.Scalar", "bii", "i", (flag, 5, -6))
+        yield program(p + "sym_not.Scalar", "b", "b", (flag,))
+
+
+def data_programs():
+    """Programs whose results have sizes that only the data says."""
+    head = 'graph @forward level(edge) {\n  sym s0 "u" in [0, 12] unbacked\n'
+    rng = np.random.default_rng(3)
+    for dtype in ("bool", "u8", "i64", "f32", "f16"):
+        real = np.dtype(DTYPES[dtype])
+        x, mask = rng.integers(0, 2, (3, 4)).astype(real), rng.integers(0, 2, (3, 4)).astype(bool)
+        for some in (x, np.zeros_like(x), np.ones_like(x)):
+            yield "aten::nonzero", f'{head}  %0: {dtype}[3, 4] = input "x"\n  %1: i64[s0, 2] = aten::nonzero(%0)\n  output %1 "o0"\n}}\n', [some]
+        for some in (mask, ~mask, np.zeros_like(mask)):
+            yield ("aten::masked_select", f'{head}  %0: {dtype}[3, 4] = input "x"\n  %1: bool[3, 4] = input "m"\n'
+                   f'  %2: {dtype}[s0] = aten::masked_select(%0, %1)\n  output %2 "o0"\n}}\n', [x, some])
+    sizes = 'graph @forward level(edge) {\n  sym s0 "n" in [1, 7]\n  %0: f32[s0, 3] = input "x"\n'
+    for n_ in (1, 4, 7):
+        for op in ("aten::sym_size.int(%0, 0)", "aten::sym_numel(%0)"):
+            what = "s0" if "size" in op else "s0*3"
+            yield (op.split("(")[0], f'{sizes}  %1: int({what}) = {op}\n  %2: i64[] = aten::full([], %1, i64)\n  output %2 "o0"\n}}\n',
+                   [np.ones((n_, 3), np.float32)])

@@ -44,7 +44,9 @@ SUMS = ("addmm", "bmm", "mm", "linear", "convolution", "cumsum", "sum", "mean", 
         "native_layer_norm", "_adaptive_avg_pool2d")
 SKIP = {
     "executorch_prim::et_copy_index.tensor": "grows a tensor in a loop, and nothing makes loops yet",
+    "aten::repeat_interleave.Tensor": "etc run refuses the program that etc writes: its result has no bound when read back",
 }
+NOT_RESIZED = ("aten::split_copy.Tensor", "aten::unbind_copy.int")
 
 Call = collections.namedtuple("Call", "op args dtype types kept")  # kept: index of the operand to overwrite, or None
 
@@ -252,6 +254,16 @@ class Bench:
                         return f"n={size}: other bits when the result overwrites the operand"
         return None
 
+    def single(self, text, inputs):
+        pte, why = self.lower(text)
+        if pte is None:
+            return "refused by etc: " + why.strip().replace("\n", " ")
+        done = self.reference(pte, inputs)
+        if done.returncode != 0:
+            return "etc run: " + done.stderr.strip().replace("\n", " ")
+        answer = self.real(pte, inputs, self.outputs(["o0"]), (1e-9, 1e-9))
+        return None if answer["stage"] == "ok" else f"{answer['stage']}: {answer['message']}"
+
     def not_in_place(self, pte, program):
         """Whether each call under test has its result where its operand was."""
         text = self.run("print", pte).stdout
@@ -289,11 +301,14 @@ class Test:
             cases = kernel_cases.cases_of(o["op"], o["schema"])
             if o["op"] in SKIP or cases is None:
                 if not dynamic_only:
-                    self.skipped.append((o["op"], SKIP.get(o["op"], "see the programs of scalars and of sizes from data")))
+                    self.skipped.append((o["op"], SKIP.get(o["op"], "no calls of it are listed")))
                 continue
             for args in cases:
                 free = any(t.dtype is None for t in tensors(args)) or any(isinstance(a, Dtype) and a.name is None for a in args)
                 if dynamic_only and not dynamic(args):
+                    continue
+                if dynamic_only and o["op"] in NOT_RESIZED:
+                    self.skipped.append((o["op"], "etc refuses dynamic sizes of it, since the kernel does not resize the pieces"))
                     continue
                 for dtype in [d for d in o["dtypes"] if d in kernel_cases.DTYPES] if free else [None]:
                     call = self.typed(o, args, dtype, dynamic_only) if kernel_cases.possible(o["op"], args, dtype) else None
@@ -339,6 +354,22 @@ class Test:
                         self.failed.append(f"refused: {describe(call)}: {why or 'etc wrote a program'}")
                         print("FAIL", self.failed[-1])
         print(f"refused: {count} calls")
+
+    def programs(self):
+        """Scalars, and sizes from data: a program a call."""
+        seen, before = set(), self.passed
+        wanted = {o["op"] for o in self.ops}
+        for op, text, inputs in [*kernel_cases.scalar_programs(), *kernel_cases.data_programs()]:
+            if op not in wanted:
+                continue
+            seen.add(op)
+            why = self.bench.single(text, inputs)
+            self.passed += why is None
+            if why is not None:
+                self.failed.append(f"program: {op} {[x.tolist() for x in inputs]}: {why}")
+                print("FAIL", self.failed[-1][:700])
+        print(f"program: {self.passed - before} of {len(seen)} ops passed")
+        self.skipped = [(o, w) for o, w in self.skipped if o not in seen]
 
     def in_place(self, calls):
         for call in calls:
@@ -408,6 +439,7 @@ def main():
         if options.only in (None, "kernel"):
             test.all("kernel", fixed, fixed=FIXED, sizes=[FIXED])
             test.refuses()
+            test.programs()
         if options.only in (None, "in place"):
             test.all("in place", test.in_place(fixed), fixed=FIXED, sizes=[FIXED], plan=("naive", "greedy"))
         if options.only in (None, "dynamic"):
