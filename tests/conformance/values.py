@@ -25,10 +25,12 @@ import numpy as np
 
 import arrays
 
-FORMAT = 2
+FORMAT = 3
 # The first draws move every input, the next ones about half of them, the last ones no integers.
 ALL_INPUTS, SOME_INPUTS, ATTEMPTS = 6, 18, 22
 BUDGET, TIMEOUT = 8.0, 120.0  # seconds for a case: start no further draw; give up
+# A depth may be a float, but a fraction has no meaning.
+KEEP_SINGLE_FLOATS = {"OneHot"}
 # Repeated indices have no defined result here, and a shuffle can make some.
 KEEP_INTEGERS = {"Scatter", "ScatterElements", "ScatterND", "MaxUnpool", "TensorScatter"}
 
@@ -167,6 +169,8 @@ def draw(array, rng, case, attempt):
     wide = array.astype(np.float64)
     if not np.isfinite(wide).all():
         return shuffle(array, rng)
+    if array.size == 1 and KEEP_SINGLE_FLOATS & set(case["ops"]):
+        return array
     if wide.min() == wide.max():
         return array if attempt == ATTEMPTS - 1 else (wide * rng.uniform(0.8, 1.0, wide.shape)).astype(array.dtype)
     if np.all(wide == np.round(wide)):
