@@ -43,9 +43,10 @@ static bool deform_read(Import *im, ValueId x, ValueId weight, ValueId offset, D
  * are the outer edges of the image. */
 static ValueId deform_base(Import *im, const Deform *d) {
   int64_t dims[] = {d->taps, d->cells[0], d->cells[1], 2};
-  int64_t count = d->taps * d->cells[0] * d->cells[1];
-  if (count > (1 << 24))
-    return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%lld samples are too many", (long long)count);
+  int64_t count;
+  if (!mul_i64(d->taps, d->cells[0], &count) || !mul_i64(count, d->cells[1], &count) ||
+      count > (1 << 24))
+    return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "more than %d samples", 1 << 24);
   float *values = ARENA_ARRAY(&im->scratch, float, (size_t)count * 2);
   for (int64_t i = 0; i < count; i++) {
     int64_t tap = i / (d->cells[0] * d->cells[1]), cell[2];

@@ -179,7 +179,7 @@ static bool frames_declared(Import *im, int64_t signal, bool onesided, Frames *f
   SymInt dims[MAX_RANK];
   uint32_t rank, found = 0;
   if (!out_declared_dims(im, 0, dims, &rank) || rank != 4 || !sym_is_const(dims[1]) ||
-      !sym_is_const(dims[2]) || signal > INT32_MAX)
+      !sym_is_const(dims[2]) || signal > 1 << 20)
     return false;
   Frames result = {0};
   for (int64_t length = 1; length <= signal; length++) {

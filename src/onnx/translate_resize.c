@@ -163,6 +163,8 @@ static bool nearest_agrees(const Resize *r, uint32_t axis, int64_t factor) {
   SymInt in = r->in.d[axis], out = r->out.d[axis];
   if (!sym_is_const(in) || !sym_is_const(out)) /* then the ratio must be a power of two */
     return (factor & (factor - 1)) == 0;
+  if (out > 1 << 24) /* positions that a float cannot tell apart */
+    return false;
   float ratio = 1.0F / (float)((double)out / (double)in);
   for (int64_t i = 0; i < out; i++)
     if ((int64_t)floorf((float)i * ratio) != i / factor)
