@@ -42,7 +42,12 @@ ValueId ex_matmul(Import *im, ValueId x, ValueId y) {
 }
 
 ValueId ex_reduce(Import *im, OpId op, ValueId x, const int64_t *axes, uint32_t count, bool keep) {
-  return import_ok(im) ? build(&im->b, op, A_VAL(x), A_INTS(axes, count), A_BOOL(keep)) : 0;
+  if (!import_ok(im))
+    return 0;
+  if (op == OP_SUM_DIM_INTLIST)
+    return build(&im->b, op, A_VAL(x), A_INTS(axes, count), A_BOOL(keep),
+                 A_DTYPE(value_dtype(im->g, x)));
+  return build(&im->b, op, A_VAL(x), A_INTS(axes, count), A_BOOL(keep));
 }
 
 ValueId ex_reduce_one(Import *im, OpId op, ValueId x, int64_t axis, bool keep) {
@@ -116,10 +121,163 @@ ValueId ex_unsqueeze(Import *im, ValueId x, uint32_t dim) {
 ValueId ex_full(Import *im, DType dtype, const SymInt *dims, uint32_t rank, double value) {
   if (!import_ok(im))
     return 0;
-  return build(&im->b, OP_FULL, A_INTS(dims, rank),
-               dtype_is_float(dtype) ? A_FLOAT(value) : A_INT((int64_t)value), A_DTYPE(dtype));
+  if (!dtype_in(dtype, DTS_REAL_BOOL))
+    return build_expand(&im->b, build_scalar(&im->b, dtype, value), dims, rank);
+  ArgIn number = dtype_is_float(dtype) ? A_FLOAT(value)
+                 : dtype == DTYPE_BOOL ? A_BOOL(value != 0)
+                                       : A_INT((int64_t)value);
+  return build(&im->b, OP_FULL, A_INTS(dims, rank), number, A_DTYPE(dtype));
+}
+
+ValueId ex_filled(Import *im, DType dtype, const Shape *shape, double value) {
+  return ex_full(im, dtype, shape->d, shape->rank, value);
 }
 
 ValueId ex_arange(Import *im, SymInt n) {
   return import_ok(im) ? build(&im->b, OP_ARANGE, A_INT(n), A_DTYPE(DTYPE_I64)) : 0;
+}
+
+ValueId ex_size(Import *im, SymInt n) { return import_ok(im) ? build_syms(im, &n, 1, true) : 0; }
+
+/* --- what several operators share --- */
+
+Shape shape_of(const Import *im, ValueId v) {
+  Shape s = {0};
+  if (!import_ok(im) || !v)
+    return s;
+  const Type *t = vt(im, v);
+  s.rank = t->rank;
+  for (uint32_t i = 0; i < s.rank; i++)
+    s.d[i] = t->dims[i];
+  return s;
+}
+
+SymInt shape_product(Import *im, const SymInt *dims, uint32_t count) {
+  SymInt product = 1;
+  for (uint32_t i = 0; i < count; i++)
+    product = sym_mul(&im->g->syms, product, dims[i]);
+  return product;
+}
+
+ValueId ex_view_as(Import *im, ValueId v, const Shape *shape) {
+  return import_ok(im) ? build_view(&im->b, v, shape->d, shape->rank) : 0;
+}
+
+ValueId fail_not_known(Import *im, const char *what) {
+  return import_fail(im, DIAG_INPUT_NOT_CONST,
+                     "%s is computed at run time and output 0 declares no shape: make it a "
+                     "constant, or run ONNX shape inference so that the output's shape is declared",
+                     what);
+}
+
+bool shape_input(Import *im, uint32_t i, const char *what, Shape *shape, bool *known) {
+  const SymInt *values;
+  uint32_t count;
+  *shape = (Shape){0};
+  ValueId list = in(im, i);
+  *known = in_ints(im, i, &values, &count);
+  if (list && value_rank(im->g, list) != 1) {
+    import_fail(im, DIAG_INPUT_RANK, "%s is a tensor of rank %u, not a list", what,
+                value_rank(im->g, list));
+  } else if (*known && count > MAX_RANK) {
+    import_fail(im, DIAG_INPUT_RANK, "%s has %u entries, the runtime allows %d dimensions", what,
+                count, MAX_RANK);
+  } else if (*known) {
+    shape->rank = count;
+    memcpy(shape->d, values, count * sizeof *values);
+  } else if (import_ok(im) && !out_declared_dims(im, 0, shape->d, &shape->rank)) {
+    fail_not_known(im, what);
+  }
+  return import_ok(im);
+}
+
+ValueId ex_flip(Import *im, ValueId x, uint32_t axis) {
+  int64_t dims[] = {axis};
+  return import_ok(im) ? build(&im->b, OP_FLIP, A_VAL(x), A_INTS(dims, 1)) : 0;
+}
+
+ValueId ex_index_select(Import *im, ValueId x, uint32_t axis, ValueId index) {
+  return import_ok(im) ? build(&im->b, OP_INDEX_SELECT, A_VAL(x), A_INT(axis), A_VAL(index)) : 0;
+}
+
+ValueId ex_element(Import *im, ValueId vector, int64_t i) {
+  return import_ok(im) ? build(&im->b, OP_SELECT_COPY_INT, A_VAL(vector), A_INT(0), A_INT(i)) : 0;
+}
+
+ValueId ex_cat2(Import *im, ValueId a, ValueId b, uint32_t axis) {
+  ValueId parts[] = {a, b};
+  return import_ok(im) ? build(&im->b, OP_CAT, A_VALS(parts, 2), A_INT(axis)) : 0;
+}
+
+ValueId ex_along_axis(Import *im, ValueId vector, uint32_t axis, uint32_t rank) {
+  Shape s = {.rank = rank};
+  if (!import_ok(im))
+    return 0;
+  for (uint32_t i = 0; i < rank; i++)
+    s.d[i] = i == axis ? value_dim(im->g, vector, 0) : 1;
+  return ex_view_as(im, vector, &s);
+}
+
+ValueId ex_wrap_index(Import *im, ValueId index, SymInt size) {
+  const SymInt *known;
+  uint32_t count;
+  if (!import_ok(im))
+    return 0;
+  ValueId wide = build_cast(&im->b, index, DTYPE_I64);
+  bool negative = true;
+  if (value_ints(im, wide, &known, &count)) {
+    negative = false;
+    for (uint32_t i = 0; i < count; i++)
+      negative |= sym_lower(&im->g->syms, known[i]) < 0;
+  }
+  if (!negative)
+    return wide;
+  ValueId below = ex_with(im, OP_LT_TENSOR, wide, 0);
+  return ex_where(im, below, ex_binary(im, OP_ADD_TENSOR, wide, ex_size(im, size)), wide);
+}
+
+ValueId ex_floor_mod(Import *im, ValueId a, ValueId b) {
+  ValueId quotient = ex_binary(im, OP_FLOOR_DIVIDE, a, b);
+  return ex_binary(im, OP_SUB_TENSOR, a, ex_binary(im, OP_MUL_TENSOR, quotient, b));
+}
+
+static bool axes_list(Import *im, const int64_t *values, uint32_t count, uint32_t rank,
+                      Axes *axes) {
+  axes->known = true;
+  axes->count = count;
+  for (uint32_t i = 0; i < count && import_ok(im); i++) {
+    uint32_t axis = import_axis(im, values[i], rank);
+    if (import_ok(im) && (axes->set >> axis & 1))
+      import_fail(im, DIAG_AXIS_RANGE, "axis %lld is listed twice", (long long)values[i]);
+    if (!import_ok(im))
+      return false;
+    axes->list[i] = axis;
+    axes->set |= (uint32_t)1 << axis;
+  }
+  return import_ok(im);
+}
+
+bool axes_read(Import *im, int64_t input_since, uint32_t input, uint32_t rank, Axes *axes) {
+  const int64_t *values;
+  uint32_t count;
+  *axes = (Axes){0};
+  if (!import_ok(im))
+    return false;
+  if (im->opset < input_since) {
+    axes->given = attr_ints(im, "axes", &values, &count);
+    return import_ok(im) && (!axes->given || axes_list(im, values, count, rank, axes));
+  }
+  ValueId v = in(im, input);
+  axes->given = v != 0;
+  if (!v || in_consts(im, input, &values, &count))
+    return import_ok(im) && (!v || axes_list(im, values, count, rank, axes));
+  axes->run = v;
+  SymInt length = value_rank(im->g, v) ? value_dim(im->g, v, 0) : 1;
+  if (!sym_is_const(length) || length < 0 || length > MAX_RANK) {
+    import_fail(im, DIAG_INPUT_NOT_CONST, "the number of axes is not known when lowering");
+    return false;
+  }
+  axes->count = (uint32_t)length;
+  axes->known = axes->count == 0;
+  return true;
 }

@@ -1,5 +1,6 @@
-/* Short forms for translators that write formulas: one call an operation, and after a failure each
- * of them quietly returns 0 (sizes: 0), so that a formula needs no test between its steps. */
+/* Short forms for translators that make their result out of several ops: one call an operation, and
+ * after a failure each of them quietly returns 0 (sizes: 0), so that a formula needs no test
+ * between its steps. */
 #ifndef ETC_ONNX_EXPRESS_H
 #define ETC_ONNX_EXPRESS_H
 
@@ -21,19 +22,37 @@ ValueId ex_clamp(Import *im, ValueId x, double low, double high); /* of float te
 ValueId ex_cast(Import *im, ValueId x, DType to);
 /* mm or matmul, as the ranks say. */
 ValueId ex_matmul(Import *im, ValueId x, ValueId y);
+/* a modulo b with the sign of b, for whole numbers; b is a 0-d or broadcasting tensor. */
+ValueId ex_floor_mod(Import *im, ValueId a, ValueId b);
 
-/* Reductions over one dim or several; keep: the dims stay as 1. */
+/* Reductions over one dim or several; keep: the dims stay as 1. Sums keep the element type. */
 ValueId ex_reduce(Import *im, OpId op, ValueId x, const int64_t *axes, uint32_t count, bool keep);
 ValueId ex_reduce_one(Import *im, OpId op, ValueId x, int64_t axis, bool keep);
 ValueId ex_softmax(Import *im, ValueId x, int64_t axis);
 
-/* Shapes. */
+/* --- shapes --- */
+
+/* Dims on the stack: the graph's pools may move, these do not. */
+typedef struct Shape {
+  uint32_t rank;
+  SymInt d[MAX_RANK];
+} Shape;
+
+Shape shape_of(const Import *im, ValueId v); /* rank 0 after a failure */
+SymInt shape_product(Import *im, const SymInt *dims, uint32_t count);
+/* The elements of shape-like input i, or, when they arrive only at run time, the declared dims of
+ * output 0; fails when neither is known. *known tells which it was. */
+bool shape_input(Import *im, uint32_t i, const char *what, Shape *shape, bool *known);
+/* Fails with a message that says what to do about an input that arrives at run time. */
+ValueId fail_not_known(Import *im, const char *what);
+
 uint32_t ex_rank(const Import *im, ValueId x);
 SymInt ex_dim(const Import *im, ValueId x, uint32_t i);
 /* The dim when it is a plain number; a failure that names the op otherwise. */
 int64_t ex_fixed(Import *im, ValueId x, uint32_t i);
 DType ex_dtype(const Import *im, ValueId x); /* DTYPE_F32 after a failure */
 ValueId ex_view(Import *im, ValueId x, const SymInt *dims, uint32_t rank);
+ValueId ex_view_as(Import *im, ValueId x, const Shape *shape);
 #define EX_VIEW(im, x, ...)                                                                        \
   ex_view((im), (x), (SymInt[]){__VA_ARGS__},                                                      \
           (uint32_t)(sizeof((SymInt[]){__VA_ARGS__}) / sizeof(SymInt)))
@@ -43,13 +62,46 @@ ValueId ex_expand(Import *im, ValueId x, const SymInt *dims, uint32_t rank);
             (uint32_t)(sizeof((SymInt[]){__VA_ARGS__}) / sizeof(SymInt)))
 ValueId ex_permute(Import *im, ValueId x, const int64_t *perm);
 #define EX_PERMUTE(im, x, ...) ex_permute((im), (x), (int64_t[]){__VA_ARGS__})
+ValueId ex_unsqueeze(Import *im, ValueId x, uint32_t dim);
+/* A vector as a tensor of this rank that varies along axis only. */
+ValueId ex_along_axis(Import *im, ValueId vector, uint32_t axis, uint32_t rank);
+
+/* --- moving elements --- */
+
 /* Elements [start, end) of one dim; the dim goes away in ex_select. */
 ValueId ex_slice(Import *im, ValueId x, uint32_t dim, SymInt start, SymInt end);
 ValueId ex_select(Import *im, ValueId x, uint32_t dim, int64_t index);
+/* One element of a vector as a 0-d tensor. */
+ValueId ex_element(Import *im, ValueId vector, int64_t i);
 ValueId ex_cat(Import *im, const ValueId *items, uint32_t count, uint32_t dim);
-ValueId ex_unsqueeze(Import *im, ValueId x, uint32_t dim);
-/* Zeros of a shape; 0 .. n-1 as i64. */
+ValueId ex_cat2(Import *im, ValueId a, ValueId b, uint32_t dim);
+ValueId ex_flip(Import *im, ValueId x, uint32_t dim);
+/* Picks entries of one dim by a 1-D index without negative entries. */
+ValueId ex_index_select(Import *im, ValueId x, uint32_t dim, ValueId index);
+/* Indices as i64 with negative entries counted from the end of a dim of `size` entries. */
+ValueId ex_wrap_index(Import *im, ValueId index, SymInt size);
+
+/* --- new tensors --- */
+
+/* A tensor of this shape filled with a number. */
 ValueId ex_full(Import *im, DType dtype, const SymInt *dims, uint32_t rank, double value);
+ValueId ex_filled(Import *im, DType dtype, const Shape *shape, double value);
+/* 0, 1, …, n - 1 as i64. */
 ValueId ex_arange(Import *im, SymInt n);
+/* A size as a 0-d i64 tensor. */
+ValueId ex_size(Import *im, SymInt n);
+
+/* --- axes --- */
+
+/* Axes from an attribute (versions below input_since) or input i. */
+typedef struct Axes {
+  bool given;  /* the attribute or input is there */
+  bool known;  /* … and its elements are known: set and list are valid */
+  ValueId run; /* the run-time tensor when not known */
+  uint32_t count;
+  uint32_t list[MAX_RANK]; /* in [0, rank), in the order given */
+  uint32_t set;            /* bit per axis */
+} Axes;
+bool axes_read(Import *im, int64_t input_since, uint32_t input, uint32_t rank, Axes *axes);
 
 #endif

@@ -11,27 +11,27 @@ static ValueId f64_number(Import *im, double v) { return build_scalar(&im->b, DT
 
 /* a * 1 + number */
 static ValueId plus(Import *im, ValueId a, double number) {
-  return op2_number(im, OP_ADD_TENSOR, a, number);
+  return ex_with(im, OP_ADD_TENSOR, a, number);
 }
 
 /* --- coordinates --- */
 
 /* (position + 0.5) / scale - 0.5 */
 static ValueId half_pixel(Import *im, ValueId position, ValueId scale) {
-  return plus(im, op2(im, OP_DIV_TENSOR, plus(im, position, 0.5), scale), -0.5);
+  return plus(im, ex_binary(im, OP_DIV_TENSOR, plus(im, position, 0.5), scale), -0.5);
 }
 
 /* special where the resized length is 1, else general. */
 static ValueId unless_one(Import *im, ValueId length, ValueId special, ValueId general) {
-  return op_where(im, op2_number(im, OP_EQ_TENSOR, length, 1), special, general);
+  return ex_where(im, ex_with(im, OP_EQ_TENSOR, length, 1), special, general);
 }
 
 /* Positions in the input, f64 [out]. */
 static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
   SymTable *t = &im->g->syms;
-  ValueId at = f64(im, counting(im, a->out)), in = f64(im, size_tensor(im, a->in)),
-          last = f64(im, size_tensor(im, sym_sub(t, a->in, 1))),
-          length = op2(im, OP_MUL_TENSOR, a->scale, in), less = plus(im, length, -1);
+  ValueId at = f64(im, ex_arange(im, a->out)), in = f64(im, ex_size(im, a->in)),
+          last = f64(im, ex_size(im, sym_sub(t, a->in, 1))),
+          length = ex_binary(im, OP_MUL_TENSOR, a->scale, in), less = plus(im, length, -1);
   if (!import_ok(im))
     return 0;
   switch (r->coordinates) {
@@ -40,23 +40,25 @@ static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
   case COORD_PYTORCH_HALF_PIXEL:
     return unless_one(im, length, f64_number(im, -0.5), half_pixel(im, at, a->scale));
   case COORD_HALF_PIXEL_SYMMETRIC: {
-    ValueId adjust = op2(im, OP_DIV_TENSOR, f64(im, size_tensor(im, a->out)), length);
-    ValueId offset = op2(im, OP_MUL_TENSOR, op2_number(im, OP_MUL_TENSOR, in, 0.5),
-                         op2(im, OP_SUB_TENSOR, f64_number(im, 1), adjust));
+    ValueId adjust = ex_binary(im, OP_DIV_TENSOR, f64(im, ex_size(im, a->out)), length);
+    ValueId offset = ex_binary(im, OP_MUL_TENSOR, ex_with(im, OP_MUL_TENSOR, in, 0.5),
+                               ex_binary(im, OP_SUB_TENSOR, f64_number(im, 1), adjust));
     return plus(im,
-                op2(im, OP_ADD_TENSOR, offset, op2(im, OP_DIV_TENSOR, plus(im, at, 0.5), a->scale)),
+                ex_binary(im, OP_ADD_TENSOR, offset,
+                          ex_binary(im, OP_DIV_TENSOR, plus(im, at, 0.5), a->scale)),
                 -0.5);
   }
   case COORD_ALIGN_CORNERS:
     return unless_one(im, length, f64_number(im, 0),
-                      op2(im, OP_DIV_TENSOR, op2(im, OP_MUL_TENSOR, at, last), less));
+                      ex_binary(im, OP_DIV_TENSOR, ex_binary(im, OP_MUL_TENSOR, at, last), less));
   case COORD_ASYMMETRIC:
-    return op2(im, OP_DIV_TENSOR, at, a->scale);
+    return ex_binary(im, OP_DIV_TENSOR, at, a->scale);
   case COORD_TF_CROP: {
-    ValueId span = op2(im, OP_MUL_TENSOR, op2(im, OP_SUB_TENSOR, a->end, a->begin), last);
-    ValueId general = op2(im, OP_DIV_TENSOR, op2(im, OP_MUL_TENSOR, at, span), less);
-    ValueId x = unless_one(im, length, op2_number(im, OP_MUL_TENSOR, span, 0.5), general);
-    return op2(im, OP_ADD_TENSOR, x, op2(im, OP_MUL_TENSOR, a->begin, last));
+    ValueId span =
+        ex_binary(im, OP_MUL_TENSOR, ex_binary(im, OP_SUB_TENSOR, a->end, a->begin), last);
+    ValueId general = ex_binary(im, OP_DIV_TENSOR, ex_binary(im, OP_MUL_TENSOR, at, span), less);
+    ValueId x = unless_one(im, length, ex_with(im, OP_MUL_TENSOR, span, 0.5), general);
+    return ex_binary(im, OP_ADD_TENSOR, x, ex_binary(im, OP_MUL_TENSOR, a->begin, last));
   }
   }
   BUG("coordinates %d", (int)r->coordinates);
@@ -65,45 +67,45 @@ static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
 /* --- neighbours --- */
 
 static ValueId inside_index(Import *im, ValueId position, SymInt size) {
-  ValueId last = size_tensor(im, sym_sub(&im->g->syms, size, 1));
+  ValueId last = ex_size(im, sym_sub(&im->g->syms, size, 1));
   if (!import_ok(im))
     return 0;
   ValueId whole = build_cast(&im->b, position, DTYPE_I64);
-  return op2_number(im, OP_MAXIMUM, op2(im, OP_MINIMUM, whole, last), 0);
+  return ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, whole, last), 0);
 }
 
 static ValueId nearest(Import *im, const Resample *r, ValueId at) {
   switch (r->rounding) {
   case ROUND_PREFER_FLOOR:
-    return op1(im, OP_CEIL, plus(im, at, -0.5));
+    return ex_unary(im, OP_CEIL, plus(im, at, -0.5));
   case ROUND_PREFER_CEIL:
-    return op1(im, OP_FLOOR, plus(im, at, 0.5));
+    return ex_unary(im, OP_FLOOR, plus(im, at, 0.5));
   case ROUND_FLOOR:
-    return op1(im, OP_FLOOR, at);
+    return ex_unary(im, OP_FLOOR, at);
   case ROUND_CEIL:
-    return op1(im, OP_CEIL, at);
+    return ex_unary(im, OP_CEIL, at);
   }
   BUG("rounding %d", (int)r->rounding);
 }
 
 static ValueId times(Import *im, ValueId a, double number) {
-  return op2_number(im, OP_MUL_TENSOR, a, number);
+  return ex_with(im, OP_MUL_TENSOR, a, number);
 }
 
 /* Weight at distance d >= 0: a triangle, or the cubic with coefficient a (Keys 1981). */
 static ValueId weight_at(Import *im, const Resample *r, ValueId d) {
   if (r->mode == RESAMPLE_LINEAR)
-    return op2_number(im, OP_MAXIMUM, op2(im, OP_SUB_TENSOR, f64_number(im, 1), d), 0);
+    return ex_with(im, OP_MAXIMUM, ex_binary(im, OP_SUB_TENSOR, f64_number(im, 1), d), 0);
   double a = r->cubic_a;
   /* ((a + 2) d - (a + 3)) d^2 + 1 up to 1, ((a d - 5a) d + 8a) d - 4a up to 2, 0 beyond. */
-  ValueId square = op2(im, OP_MUL_TENSOR, d, d);
+  ValueId square = ex_binary(im, OP_MUL_TENSOR, d, d);
   ValueId near_part =
-      plus(im, op2(im, OP_MUL_TENSOR, plus(im, times(im, d, a + 2), -(a + 3)), square), 1);
-  ValueId far_part = op2(im, OP_MUL_TENSOR, plus(im, times(im, d, a), -5 * a), d);
-  far_part = plus(im, op2(im, OP_MUL_TENSOR, plus(im, far_part, 8 * a), d), -4 * a);
+      plus(im, ex_binary(im, OP_MUL_TENSOR, plus(im, times(im, d, a + 2), -(a + 3)), square), 1);
+  ValueId far_part = ex_binary(im, OP_MUL_TENSOR, plus(im, times(im, d, a), -5 * a), d);
+  far_part = plus(im, ex_binary(im, OP_MUL_TENSOR, plus(im, far_part, 8 * a), d), -4 * a);
   ValueId zero = f64_number(im, 0);
-  ValueId beyond = op_where(im, op2_number(im, OP_LT_TENSOR, d, 2), far_part, zero);
-  return op_where(im, op2_number(im, OP_LE_TENSOR, d, 1), near_part, beyond);
+  ValueId beyond = ex_where(im, ex_with(im, OP_LT_TENSOR, d, 2), far_part, zero);
+  return ex_where(im, ex_with(im, OP_LE_TENSOR, d, 1), near_part, beyond);
 }
 
 enum { TAPS_MAX = 128 };
@@ -130,23 +132,23 @@ typedef struct Tap {
 
 static void make_taps(Import *im, const Resample *r, const ResampleAxis *a, ValueId at, Tap *taps,
                       uint32_t count) {
-  ValueId base = op1(im, OP_FLOOR, at), sum = 0, last = f64(im, size_tensor(im, a->in));
+  ValueId base = ex_unary(im, OP_FLOOR, at), sum = 0, last = f64(im, ex_size(im, a->in));
   for (uint32_t k = 0; k < count && import_ok(im); k++) {
     ValueId position = plus(im, base, (double)k - count / 2.0 + 1);
-    ValueId d = op1(im, OP_ABS, op2(im, OP_SUB_TENSOR, position, at));
+    ValueId d = ex_unary(im, OP_ABS, ex_binary(im, OP_SUB_TENSOR, position, at));
     if (r->antialias)
-      d = op2(im, OP_MUL_TENSOR, d, op2_number(im, OP_MINIMUM, a->scale, 1));
+      d = ex_binary(im, OP_MUL_TENSOR, d, ex_with(im, OP_MINIMUM, a->scale, 1));
     ValueId weight = weight_at(im, r, d);
     if (r->exclude_outside) {
-      ValueId inside = op2(im, OP_LOGICAL_AND, op2_number(im, OP_GE_TENSOR, position, 0),
-                           op2(im, OP_LT_TENSOR, position, last));
-      weight = op_where(im, inside, weight, f64_number(im, 0));
+      ValueId inside = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, position, 0),
+                                 ex_binary(im, OP_LT_TENSOR, position, last));
+      weight = ex_where(im, inside, weight, f64_number(im, 0));
     }
-    sum = sum ? op2(im, OP_ADD_TENSOR, sum, weight) : weight;
+    sum = sum ? ex_binary(im, OP_ADD_TENSOR, sum, weight) : weight;
     taps[k] = (Tap){position, weight};
   }
   for (uint32_t k = 0; k < count && (r->antialias || r->exclude_outside); k++)
-    taps[k].weight = op2(im, OP_DIV_TENSOR, taps[k].weight, sum);
+    taps[k].weight = ex_binary(im, OP_DIV_TENSOR, taps[k].weight, sum);
 }
 
 static bool all_zero(Import *im, ValueId v) {
@@ -168,10 +170,11 @@ static ValueId blend(Import *im, const Resample *r, const ResampleAxis *a, Value
   for (uint32_t k = 0; k < count && import_ok(im); k++) {
     if (all_zero(im, taps[k].weight))
       continue;
-    ValueId tap = op_index_select(im, x, a->axis, inside_index(im, taps[k].position, a->in));
+    ValueId tap = ex_index_select(im, x, a->axis, inside_index(im, taps[k].position, a->in));
     ValueId weight = import_ok(im) ? build_cast(&im->b, taps[k].weight, value_dtype(im->g, x)) : 0;
-    tap = op2(im, OP_MUL_TENSOR, tap, along_axis(im, weight, a->axis, shape_of(im, x).rank));
-    y = y ? op2(im, OP_ADD_TENSOR, y, tap) : tap;
+    tap =
+        ex_binary(im, OP_MUL_TENSOR, tap, ex_along_axis(im, weight, a->axis, shape_of(im, x).rank));
+    y = y ? ex_binary(im, OP_ADD_TENSOR, y, tap) : tap;
   }
   return y ? y : x;
 }
@@ -184,14 +187,14 @@ ValueId resample_axis(Import *im, const Resample *r, const ResampleAxis *a, Valu
   SymInt out_dims[] = {a->out};
   at = build_expand(&im->b, at, out_dims, 1);
   if (r->mode == RESAMPLE_NEAREST)
-    y = op_index_select(im, x, a->axis, inside_index(im, nearest(im, r, at), a->in));
+    y = ex_index_select(im, x, a->axis, inside_index(im, nearest(im, r, at), a->in));
   else
     y = blend(im, r, a, at, x);
   if (r->coordinates != COORD_TF_CROP || !import_ok(im))
     return y;
-  ValueId last = f64(im, size_tensor(im, sym_sub(&im->g->syms, a->in, 1)));
-  ValueId outside =
-      op2(im, OP_LOGICAL_OR, op2_number(im, OP_LT_TENSOR, at, 0), op2(im, OP_GT_TENSOR, at, last));
+  ValueId last = f64(im, ex_size(im, sym_sub(&im->g->syms, a->in, 1)));
+  ValueId outside = ex_binary(im, OP_LOGICAL_OR, ex_with(im, OP_LT_TENSOR, at, 0),
+                              ex_binary(im, OP_GT_TENSOR, at, last));
   ValueId fill = import_ok(im) ? build_scalar(&im->b, value_dtype(im->g, x), r->extrapolation) : 0;
-  return op_where(im, along_axis(im, outside, a->axis, shape_of(im, x).rank), fill, y);
+  return ex_where(im, ex_along_axis(im, outside, a->axis, shape_of(im, x).rank), fill, y);
 }

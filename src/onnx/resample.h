@@ -4,7 +4,7 @@
 #ifndef ETC_ONNX_RESAMPLE_H
 #define ETC_ONNX_RESAMPLE_H
 
-#include "onnx/compose.h"
+#include "onnx/express.h"
 
 typedef enum ResampleMode { RESAMPLE_NEAREST, RESAMPLE_LINEAR, RESAMPLE_CUBIC } ResampleMode;
 

@@ -1,15 +1,7 @@
 /* Activations. The defaults of attributes are those of the ONNX operator documents. */
 #include <math.h>
 
-#include "onnx/translate.h"
-
-static ValueId scalar_like(Import *im, ValueId x, double value) {
-  return import_ok(im) ? build_scalar(&im->b, value_dtype(im->g, x), value) : 0;
-}
-
-static ValueId op2(Import *im, OpId op, ValueId a, ValueId b) {
-  return import_ok(im) ? build(&im->b, op, A_VAL(a), A_VAL(b)) : 0;
-}
+#include "onnx/express.h"
 
 void translate_leaky_relu(Import *im) {
   ValueId x = in_required(im, 0);
@@ -47,8 +39,8 @@ static ValueId hard_sigmoid(Import *im, ValueId x, double alpha, double beta) {
     return 0;
   if (fabs(alpha - 1.0 / 6) < 1e-7 && beta == 0.5)
     return build(&im->b, OP_HARDSIGMOID, A_VAL(x));
-  ValueId scaled = op2(im, OP_MUL_TENSOR, x, scalar_like(im, x, alpha));
-  ValueId shifted = op2(im, OP_ADD_TENSOR, scaled, scalar_like(im, x, beta));
+  ValueId scaled = ex_binary(im, OP_MUL_TENSOR, x, ex_number(im, x, alpha));
+  ValueId shifted = ex_binary(im, OP_ADD_TENSOR, scaled, ex_number(im, x, beta));
   return import_ok(im) ? build(&im->b, OP_CLAMP, A_VAL(shifted), A_INT(0), A_INT(1)) : 0;
 }
 
@@ -81,15 +73,17 @@ void translate_softsign(Import *im) {
   if (!import_ok(im))
     return;
   ValueId magnitude = build(&im->b, OP_ABS, A_VAL(x));
-  out(im, 0, op2(im, OP_DIV_TENSOR, x, op2(im, OP_ADD_TENSOR, magnitude, scalar_like(im, x, 1))));
+  out(im, 0,
+      ex_binary(im, OP_DIV_TENSOR, x,
+                ex_binary(im, OP_ADD_TENSOR, magnitude, ex_number(im, x, 1))));
 }
 
 void translate_thresholded_relu(Import *im) {
   ValueId x = in_required(im, 0);
   if (!import_ok(im))
     return;
-  ValueId above = op2(im, OP_GT_TENSOR, x, scalar_like(im, x, attr_float(im, "alpha", 1)));
-  ValueId zero = scalar_like(im, x, 0);
+  ValueId above = ex_binary(im, OP_GT_TENSOR, x, ex_number(im, x, attr_float(im, "alpha", 1)));
+  ValueId zero = ex_number(im, x, 0);
   if (import_ok(im))
     out(im, 0, build(&im->b, OP_WHERE_SELF, A_VAL(above), A_VAL(x), A_VAL(zero)));
 }
@@ -115,9 +109,9 @@ void translate_swish(Import *im) {
     out(im, 0, build(&im->b, OP_SILU, A_VAL(x)));
     return;
   }
-  ValueId scaled = op2(im, OP_MUL_TENSOR, x, scalar_like(im, x, alpha));
+  ValueId scaled = ex_binary(im, OP_MUL_TENSOR, x, ex_number(im, x, alpha));
   ValueId gate = import_ok(im) ? build(&im->b, OP_SIGMOID, A_VAL(scaled)) : 0;
-  out(im, 0, op2(im, OP_MUL_TENSOR, x, gate));
+  out(im, 0, ex_binary(im, OP_MUL_TENSOR, x, gate));
 }
 
 /* y = x + bias for x < -lambd, x - bias for x > lambd, else 0. */
@@ -129,11 +123,11 @@ void translate_shrink(Import *im) {
   DType dtype = value_dtype(im->g, x);
   bool exact = dtype_is_float(dtype) || (bias == floor(bias) && lambd == floor(lambd));
   ValueId work = build_cast(&im->b, x, exact ? dtype : DTYPE_F32);
-  ValueId low = op2(im, OP_LT_TENSOR, work, scalar_like(im, work, -lambd)),
-          high = op2(im, OP_GT_TENSOR, work, scalar_like(im, work, lambd));
-  ValueId up = op2(im, OP_ADD_TENSOR, work, scalar_like(im, work, bias)),
-          down = op2(im, OP_SUB_TENSOR, work, scalar_like(im, work, bias));
-  ValueId zero = scalar_like(im, work, 0);
+  ValueId low = ex_binary(im, OP_LT_TENSOR, work, ex_number(im, work, -lambd)),
+          high = ex_binary(im, OP_GT_TENSOR, work, ex_number(im, work, lambd));
+  ValueId up = ex_binary(im, OP_ADD_TENSOR, work, ex_number(im, work, bias)),
+          down = ex_binary(im, OP_SUB_TENSOR, work, ex_number(im, work, bias));
+  ValueId zero = ex_number(im, work, 0);
   if (!import_ok(im))
     return;
   ValueId rest = build(&im->b, OP_WHERE_SELF, A_VAL(high), A_VAL(down), A_VAL(zero));

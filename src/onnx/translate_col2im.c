@@ -1,7 +1,7 @@
 /* Col2Im: adds up blocks of columns into an image. Every element of a column knows its place in the
  * image by arithmetic on its position; places outside (padding) go to one spare element. Block
  * shapes may arrive at run time: then the arithmetic runs in the graph. */
-#include "onnx/compose.h"
+#include "onnx/express.h"
 
 typedef struct Columns {
   uint32_t dims;
@@ -27,43 +27,44 @@ static bool read_list(Import *im, const char *name, uint32_t wanted, int64_t oth
 
 /* Blocks that fit on a dim: (image + pads - dilation * (block - 1) - 1) / stride + 1. */
 static ValueId block_count(Import *im, const Columns *c, uint32_t d) {
-  ValueId extent = op2_number(im, OP_MUL_TENSOR, op2_number(im, OP_SUB_TENSOR, c->block[d], 1),
-                              (double)c->dilation[d]);
+  ValueId extent = ex_with(im, OP_MUL_TENSOR, ex_with(im, OP_SUB_TENSOR, c->block[d], 1),
+                           (double)c->dilation[d]);
   SymInt room = sym_add(&im->g->syms, c->image[d], c->begin[d] + c->end[d] - 1);
-  ValueId free = op2(im, OP_SUB_TENSOR, size_tensor(im, room), extent);
+  ValueId free = ex_binary(im, OP_SUB_TENSOR, ex_size(im, room), extent);
   if (!import_ok(im))
     return 0;
   ValueId stride = build_scalar_int(&im->b, DTYPE_I64, c->stride[d]);
-  return op2_number(im, OP_ADD_TENSOR, op2(im, OP_FLOOR_DIVIDE, free, stride), 1);
+  return ex_with(im, OP_ADD_TENSOR, ex_binary(im, OP_FLOOR_DIVIDE, free, stride), 1);
 }
 
 /* Digit of `rest` in a mixed radix; rest becomes what is above. */
 static ValueId digit(Import *im, ValueId *rest, ValueId radix) {
-  ValueId low = floor_mod(im, *rest, radix);
-  *rest = op2(im, OP_FLOOR_DIVIDE, *rest, radix);
+  ValueId low = ex_floor_mod(im, *rest, radix);
+  *rest = ex_binary(im, OP_FLOOR_DIVIDE, *rest, radix);
   return low;
 }
 
 /* Flat index into the image of each element of a column [block elements, blocks]; places outside
  * get `spare`. */
 static ValueId places(Import *im, const Columns *c, SymInt elements, SymInt blocks, SymInt spare) {
-  ValueId element = along_axis(im, counting(im, elements), 0, 2),
-          block = along_axis(im, counting(im, blocks), 1, 2), flat = 0, inside = 0;
+  ValueId element = ex_along_axis(im, ex_arange(im, elements), 0, 2),
+          block = ex_along_axis(im, ex_arange(im, blocks), 1, 2), flat = 0, inside = 0;
   SymInt pitch = 1;
   for (uint32_t i = c->dims; i-- > 0 && import_ok(im);) {
     ValueId offset = digit(im, &element, c->block[i]),
             start = digit(im, &block, block_count(im, c, i));
-    ValueId at = op2(im, OP_ADD_TENSOR, op2_number(im, OP_MUL_TENSOR, start, (double)c->stride[i]),
-                     op2_number(im, OP_MUL_TENSOR, offset, (double)c->dilation[i]));
-    at = op2_number(im, OP_SUB_TENSOR, at, (double)c->begin[i]);
-    ValueId here = op2(im, OP_LOGICAL_AND, op2_number(im, OP_GE_TENSOR, at, 0),
-                       op2(im, OP_LT_TENSOR, at, size_tensor(im, c->image[i])));
-    at = op2(im, OP_MUL_TENSOR, at, size_tensor(im, pitch));
-    flat = flat ? op2(im, OP_ADD_TENSOR, flat, at) : at;
-    inside = inside ? op2(im, OP_LOGICAL_AND, inside, here) : here;
+    ValueId at =
+        ex_binary(im, OP_ADD_TENSOR, ex_with(im, OP_MUL_TENSOR, start, (double)c->stride[i]),
+                  ex_with(im, OP_MUL_TENSOR, offset, (double)c->dilation[i]));
+    at = ex_with(im, OP_SUB_TENSOR, at, (double)c->begin[i]);
+    ValueId here = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, at, 0),
+                             ex_binary(im, OP_LT_TENSOR, at, ex_size(im, c->image[i])));
+    at = ex_binary(im, OP_MUL_TENSOR, at, ex_size(im, pitch));
+    flat = flat ? ex_binary(im, OP_ADD_TENSOR, flat, at) : at;
+    inside = inside ? ex_binary(im, OP_LOGICAL_AND, inside, here) : here;
     pitch = sym_mul(&im->g->syms, pitch, c->image[i]);
   }
-  return op_where(im, inside, flat, size_tensor(im, spare));
+  return ex_where(im, inside, flat, ex_size(im, spare));
 }
 
 static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
@@ -86,7 +87,7 @@ static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
   if (import_ok(im) && (c->dims < 1 || c->dims > MAX_RANK - 2))
     import_fail(im, DIAG_INPUT_RANK, "an image of %u dimensions", c->dims);
   for (uint32_t i = 0; i < c->dims && import_ok(im); i++) {
-    ValueId b = vector_element(im, blocks, i);
+    ValueId b = ex_element(im, blocks, i);
     c->block[i] = import_ok(im) ? build_cast(&im->b, b, DTYPE_I64) : 0;
   }
   if (in_ints(im, 2, &block, &block_count_known))
@@ -126,15 +127,15 @@ void translate_col2im(Import *im) {
          elements = sym_floordiv(t, s.d[1], channels), size = shape_product(im, c.image, c.dims);
   Shape flat = {2, {sym_mul(t, s.d[0], channels), sym_mul(t, elements, s.d[2])}},
         row = {2, {1, flat.d[1]}}, target = {2, {flat.d[0], sym_add(t, size, 1)}};
-  ValueId index = view_as(im, places(im, &c, elements, s.d[2], size), &row);
+  ValueId index = ex_view_as(im, places(im, &c, elements, s.d[2], size), &row);
   index = import_ok(im) ? build_expand(&im->b, index, flat.d, 2) : 0;
-  ValueId columns = view_as(im, x, &flat);
+  ValueId columns = ex_view_as(im, x, &flat);
   if (!import_ok(im))
     return;
-  ValueId y = build(&im->b, OP_SCATTER_ADD, A_VAL(filled(im, value_dtype(im->g, x), &target, 0)),
+  ValueId y = build(&im->b, OP_SCATTER_ADD, A_VAL(ex_filled(im, value_dtype(im->g, x), &target, 0)),
                     A_INT(1), A_VAL(index), A_VAL(columns));
   Shape to = {2, {s.d[0], channels}};
   for (uint32_t i = 0; i < c.dims; i++)
     to.d[to.rank++] = c.image[i];
-  out(im, 0, view_as(im, cut(im, y, 1, 0, size), &to));
+  out(im, 0, ex_view_as(im, ex_slice(im, y, 1, 0, size), &to));
 }

@@ -2,7 +2,7 @@
  * depend on run-time values folds to a constant while it is built. */
 #include <math.h>
 
-#include "onnx/compose.h"
+#include "onnx/express.h"
 
 /* --- ConstantOfShape --- */
 
@@ -15,7 +15,7 @@ static ValueId fill_value(Import *im) {
   Shape s = shape_of(im, v), scalar = {0};
   if (import_ok(im) && shape_product(im, s.d, s.rank) != 1)
     return import_fail(im, DIAG_ATTR_VALUE, "'value' does not hold exactly one element");
-  return view_as(im, v, &scalar);
+  return ex_view_as(im, v, &scalar);
 }
 
 void translate_constant_of_shape(Import *im) {
@@ -31,7 +31,7 @@ void translate_constant_of_shape(Import *im) {
   if (dtype_in(dtype, DTS_INT) && value_ints(im, value, &whole, &count))
     out(im, 0, build(&im->b, OP_FULL, A_INTS(s.d, s.rank), A_INT(whole[0]), A_DTYPE(dtype)));
   else if (dtype_in(dtype, DTS_REAL_BOOL) && value_doubles(im, value, &number, &count))
-    out(im, 0, filled(im, dtype, &s, number[0]));
+    out(im, 0, ex_filled(im, dtype, &s, number[0]));
   else
     out(im, 0, build_expand(&im->b, value, s.d, s.rank));
 }
@@ -42,8 +42,8 @@ void translate_constant_of_shape(Import *im) {
 static ValueId range_of(Import *im, ValueId start, ValueId delta, SymInt n) {
   if (!import_ok(im))
     return 0;
-  ValueId steps = build_cast(&im->b, counting(im, n), value_dtype(im->g, start));
-  return op2(im, OP_ADD_TENSOR, op2(im, OP_MUL_TENSOR, steps, delta), start);
+  ValueId steps = build_cast(&im->b, ex_arange(im, n), value_dtype(im->g, start));
+  return ex_binary(im, OP_ADD_TENSOR, ex_binary(im, OP_MUL_TENSOR, steps, delta), start);
 }
 
 /* Length from known numbers: ceil((limit - start) / delta), at least 0. */
@@ -82,7 +82,7 @@ void translate_range(Import *im) {
     fail_not_known(im, "the length of the range");
   if (import_ok(im) && s.rank != 1)
     import_fail(im, DIAG_DIM_CONTRADICTION, "the output is declared with rank %u, not 1", s.rank);
-  out(im, 0, range_of(im, view_as(im, start, &scalar), view_as(im, delta, &scalar), s.d[0]));
+  out(im, 0, range_of(im, ex_view_as(im, start, &scalar), ex_view_as(im, delta, &scalar), s.d[0]));
 }
 
 /* --- EyeLike --- */
@@ -99,9 +99,9 @@ void translate_eye_like(Import *im) {
                                       : value_dtype(im->g, x);
   if (import_ok(im) && dtype == DTYPE_NONE)
     import_fail(im, DIAG_ATTR_VALUE, "'dtype' is not an element type that the runtime holds");
-  ValueId row = along_axis(im, counting(im, s.d[0]), 0, 2),
-          column = along_axis(im, counting(im, s.d[1]), 1, 2);
-  ValueId on = op2_number(im, OP_EQ_TENSOR, op2(im, OP_SUB_TENSOR, column, row), (double)k);
+  ValueId row = ex_along_axis(im, ex_arange(im, s.d[0]), 0, 2),
+          column = ex_along_axis(im, ex_arange(im, s.d[1]), 1, 2);
+  ValueId on = ex_with(im, OP_EQ_TENSOR, ex_binary(im, OP_SUB_TENSOR, column, row), (double)k);
   if (import_ok(im))
     out(im, 0, build_cast(&im->b, on, dtype));
 }
@@ -139,7 +139,8 @@ void translate_one_hot(Import *im) {
   to.rank = s.rank + 1;
   for (uint32_t i = 0, k = 0; i < to.rank; i++)
     to.d[i] = i == axis ? 1 : s.d[k++];
-  ValueId index = view_as(im, wrap_index(im, indices, depth), &to);
-  ValueId hit = op2(im, OP_EQ_TENSOR, index, along_axis(im, counting(im, depth), axis, to.rank));
-  out(im, 0, op_where(im, hit, vector_element(im, values, 1), vector_element(im, values, 0)));
+  ValueId index = ex_view_as(im, ex_wrap_index(im, indices, depth), &to);
+  ValueId hit =
+      ex_binary(im, OP_EQ_TENSOR, index, ex_along_axis(im, ex_arange(im, depth), axis, to.rank));
+  out(im, 0, ex_where(im, hit, ex_element(im, values, 1), ex_element(im, values, 0)));
 }

@@ -1,6 +1,6 @@
 /* Det: the closed form up to 3 x 3; larger matrices lose a row and a column a step by elimination
  * with the largest element of the first column as pivot. */
-#include "onnx/compose.h"
+#include "onnx/express.h"
 
 enum { DET_MAX = 64 };
 
@@ -14,9 +14,9 @@ static ValueId element(Import *im, ValueId m, uint32_t i, uint32_t k) {
 
 /* m[0][a] m[1][b] - m[0][b] m[1][a], of rows r and r + 1. */
 static ValueId minor2(Import *im, ValueId m, uint32_t r, uint32_t a, uint32_t b) {
-  ValueId x = op2(im, OP_MUL_TENSOR, element(im, m, r, a), element(im, m, r + 1, b)),
-          y = op2(im, OP_MUL_TENSOR, element(im, m, r, b), element(im, m, r + 1, a));
-  return op2(im, OP_SUB_TENSOR, x, y);
+  ValueId x = ex_binary(im, OP_MUL_TENSOR, element(im, m, r, a), element(im, m, r + 1, b)),
+          y = ex_binary(im, OP_MUL_TENSOR, element(im, m, r, b), element(im, m, r + 1, a));
+  return ex_binary(im, OP_SUB_TENSOR, x, y);
 }
 
 static ValueId small_det(Import *im, ValueId m, SymInt n) {
@@ -24,10 +24,10 @@ static ValueId small_det(Import *im, ValueId m, SymInt n) {
     return element(im, m, 0, 0);
   if (n == 2)
     return minor2(im, m, 0, 0, 1);
-  ValueId a = op2(im, OP_MUL_TENSOR, element(im, m, 0, 0), minor2(im, m, 1, 1, 2)),
-          b = op2(im, OP_MUL_TENSOR, element(im, m, 0, 1), minor2(im, m, 1, 0, 2)),
-          c = op2(im, OP_MUL_TENSOR, element(im, m, 0, 2), minor2(im, m, 1, 0, 1));
-  return op2(im, OP_ADD_TENSOR, op2(im, OP_SUB_TENSOR, a, b), c);
+  ValueId a = ex_binary(im, OP_MUL_TENSOR, element(im, m, 0, 0), minor2(im, m, 1, 1, 2)),
+          b = ex_binary(im, OP_MUL_TENSOR, element(im, m, 0, 1), minor2(im, m, 1, 0, 2)),
+          c = ex_binary(im, OP_MUL_TENSOR, element(im, m, 0, 2), minor2(im, m, 1, 0, 1));
+  return ex_binary(im, OP_ADD_TENSOR, ex_binary(im, OP_SUB_TENSOR, a, b), c);
 }
 
 /* Rows of m by an index [batch, rows, 1]. */
@@ -43,29 +43,29 @@ static void eliminate(Import *im, ValueId *m, ValueId *det) {
   Shape s = shape_of(im, *m), vector = {1, {s.d[0]}};
   DType dtype = value_dtype(im->g, *m);
   SymInt n = s.d[1];
-  ValueId column = cut(im, *m, 2, 0, 1), sizes = op1(im, OP_ABS, column);
+  ValueId column = ex_slice(im, *m, 2, 0, 1), sizes = ex_unary(im, OP_ABS, column);
   ValueId at = import_ok(im) ? build(&im->b, OP_ARGMAX, A_VAL(sizes), A_INT(1), A_BOOL(true)) : 0;
-  ValueId top = take_rows(im, *m, at), others = along_axis(im, counting(im, n - 1), 1, 3);
-  ValueId below = op2(im, OP_GE_TENSOR, others, at);
+  ValueId top = take_rows(im, *m, at), others = ex_along_axis(im, ex_arange(im, n - 1), 1, 3);
+  ValueId below = ex_binary(im, OP_GE_TENSOR, others, at);
   if (!import_ok(im))
     return;
-  others = op2(im, OP_ADD_TENSOR, others, build_cast(&im->b, below, DTYPE_I64));
-  ValueId rest = take_rows(im, *m, others), pivot = cut(im, top, 2, 0, 1);
-  ValueId zero = op2_number(im, OP_EQ_TENSOR, pivot, 0);
+  others = ex_binary(im, OP_ADD_TENSOR, others, build_cast(&im->b, below, DTYPE_I64));
+  ValueId rest = take_rows(im, *m, others), pivot = ex_slice(im, top, 2, 0, 1);
+  ValueId zero = ex_with(im, OP_EQ_TENSOR, pivot, 0);
   if (!import_ok(im))
     return;
-  ValueId one = build_scalar(&im->b, dtype, 1), divisor = op_where(im, zero, one, pivot);
-  ValueId factor = op2(im, OP_DIV_TENSOR, cut(im, rest, 2, 0, 1), divisor);
-  *m = op2(im, OP_SUB_TENSOR, cut(im, rest, 2, 1, n),
-           op2(im, OP_MUL_TENSOR, factor, cut(im, top, 2, 1, n)));
+  ValueId one = build_scalar(&im->b, dtype, 1), divisor = ex_where(im, zero, one, pivot);
+  ValueId factor = ex_binary(im, OP_DIV_TENSOR, ex_slice(im, rest, 2, 0, 1), divisor);
+  *m = ex_binary(im, OP_SUB_TENSOR, ex_slice(im, rest, 2, 1, n),
+                 ex_binary(im, OP_MUL_TENSOR, factor, ex_slice(im, top, 2, 1, n)));
   /* The pivot of an odd row changes the sign. */
-  ValueId odd = floor_mod(im, at, size_tensor(im, 2));
+  ValueId odd = ex_floor_mod(im, at, ex_size(im, 2));
   if (!import_ok(im))
     return;
-  ValueId sign = op2_number(im, OP_MUL_TENSOR, build_cast(&im->b, odd, dtype), -2);
-  sign = op2_number(im, OP_ADD_TENSOR, sign, 1);
-  ValueId share = view_as(im, op2(im, OP_MUL_TENSOR, pivot, sign), &vector);
-  *det = *det ? op2(im, OP_MUL_TENSOR, *det, share) : share;
+  ValueId sign = ex_with(im, OP_MUL_TENSOR, build_cast(&im->b, odd, dtype), -2);
+  sign = ex_with(im, OP_ADD_TENSOR, sign, 1);
+  ValueId share = ex_view_as(im, ex_binary(im, OP_MUL_TENSOR, pivot, sign), &vector);
+  *det = *det ? ex_binary(im, OP_MUL_TENSOR, *det, share) : share;
 }
 
 void translate_det(Import *im) {
@@ -81,9 +81,9 @@ void translate_det(Import *im) {
   }
   to.rank -= 2;
   Shape batch = {3, {shape_product(im, s.d, to.rank), n, n}};
-  ValueId m = view_as(im, x, &batch);
+  ValueId m = ex_view_as(im, x, &batch);
   for (SymInt left = n; left > 3 && import_ok(im); left--)
     eliminate(im, &m, &det);
   ValueId last = small_det(im, m, n < 3 ? n : 3);
-  out(im, 0, view_as(im, det ? op2(im, OP_MUL_TENSOR, det, last) : last, &to));
+  out(im, 0, ex_view_as(im, det ? ex_binary(im, OP_MUL_TENSOR, det, last) : last, &to));
 }

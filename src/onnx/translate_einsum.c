@@ -2,7 +2,7 @@
  *
  * Labels are numbers: letters 0 to 51, then one a dim that "..." stands for, counted from the right
  * end of the ellipsis so that operands of fewer dims line up. */
-#include "onnx/compose.h"
+#include "onnx/express.h"
 
 enum { ELLIPSIS_FIRST = 52, LABELS = ELLIPSIS_FIRST + MAX_RANK };
 
@@ -126,7 +126,7 @@ static ValueId ordered(Import *im, const Term *t, const uint8_t *labels, uint32_
     if (at >= 0)
       perm[used++] = at;
   }
-  return import_ok(im) ? view_as(im, build_permute(&im->b, t->value, perm), &to) : 0;
+  return import_ok(im) ? ex_view_as(im, build_permute(&im->b, t->value, perm), &to) : 0;
 }
 
 /* --- joining two terms --- */
@@ -178,7 +178,7 @@ static ValueId as_matrices(Import *im, const Einsum *e, const Term *t, const Gro
   for (uint32_t i = 0; i < count; i++)
     full.d[i] = e->size[labels[i]];
   v = import_ok(im) ? build_expand(&im->b, v, full.d, count) : 0;
-  return view_as(im, v, &flat);
+  return ex_view_as(im, v, &flat);
 }
 
 static void join(Import *im, const Einsum *e, Term *a, const Term *b) {
@@ -192,8 +192,8 @@ static void join(Import *im, const Einsum *e, Term *a, const Term *b) {
   memcpy(result.labels + g.both_count, g.left, g.left_count);
   memcpy(result.labels + g.both_count + g.left_count, g.right, g.right_count);
   if (g.sum_count == 0) { /* nothing to add up: a product with broadcasting */
-    result.value = op2(im, OP_MUL_TENSOR, ordered(im, a, result.labels, result.rank),
-                       ordered(im, b, result.labels, result.rank));
+    result.value = ex_binary(im, OP_MUL_TENSOR, ordered(im, a, result.labels, result.rank),
+                             ordered(im, b, result.labels, result.rank));
     *a = result;
     return;
   }
@@ -202,7 +202,7 @@ static void join(Import *im, const Einsum *e, Term *a, const Term *b) {
   Shape to = {.rank = result.rank};
   for (uint32_t i = 0; i < to.rank; i++)
     to.d[i] = e->size[result.labels[i]];
-  result.value = view_as(im, op2(im, OP_BMM, x, y), &to);
+  result.value = ex_view_as(im, ex_binary(im, OP_BMM, x, y), &to);
   *a = result;
 }
 

@@ -1,6 +1,6 @@
 /* Gather, GatherElements, GatherND, Compress, ReverseSequence: reading by index. Kernels other than
  * index.Tensor refuse negative indices, so those that may be negative are wrapped in the graph. */
-#include "onnx/compose.h"
+#include "onnx/express.h"
 
 /* --- Gather --- */
 
@@ -21,8 +21,8 @@ static ValueId gather_known(Import *im, ValueId x, uint32_t axis, const int64_t 
   if (scalar)
     return build(&im->b, OP_SELECT_COPY_INT, A_VAL(x), A_INT(axis), A_INT(index[0]));
   if (run)
-    return cut(im, x, axis, index[0], index[0] + count);
-  return op_index_select(im, x, axis, build_const_ints(&im->b, index, count));
+    return ex_slice(im, x, axis, index[0], index[0] + count);
+  return ex_index_select(im, x, axis, build_const_ints(&im->b, index, count));
 }
 
 /* Dims of x with those of the indices in the place of axis. */
@@ -58,7 +58,7 @@ void translate_gather(Import *im) {
   const int64_t *values;
   if (sym_is_const(value_dim(im->g, x, axis)) && in_consts(im, 1, &values, &count)) {
     ValueId y = gather_known(im, x, axis, values, count, index_rank == 0);
-    out(im, 0, view_as(im, y, &to));
+    out(im, 0, ex_view_as(im, y, &to));
     return;
   }
   if (index_rank == 0 && in_consts(im, 1, &values, &count)) {
@@ -66,8 +66,8 @@ void translate_gather(Import *im) {
     return;
   }
   Shape at = shape_of(im, index), flat = {1, {shape_product(im, at.d, at.rank)}};
-  ValueId y = index_axis(im, x, axis, view_as(im, index, &flat));
-  out(im, 0, view_as(im, y, &to));
+  ValueId y = index_axis(im, x, axis, ex_view_as(im, index, &flat));
+  out(im, 0, ex_view_as(im, y, &to));
 }
 
 void translate_gather_elements(Import *im) {
@@ -77,7 +77,7 @@ void translate_gather_elements(Import *im) {
   uint32_t axis = import_axis(im, attr_int(im, "axis", 0), value_rank(im->g, x));
   if (!import_ok(im))
     return;
-  index = wrap_index(im, index, value_dim(im->g, x, axis));
+  index = ex_wrap_index(im, index, value_dim(im->g, x, axis));
   if (import_ok(im))
     out(im, 0, build(&im->b, OP_GATHER, A_VAL(x), A_INT(axis), A_VAL(index)));
 }
@@ -91,7 +91,7 @@ static ValueId component(Import *im, ValueId indices, uint32_t k) {
   Shape s = shape_of(im, indices);
   bool only = s.d[s.rank - 1] == 1;
   s.rank--;
-  return only ? view_as(im, indices, &s)
+  return only ? ex_view_as(im, indices, &s)
               : build(&im->b, OP_SELECT_COPY_INT, A_VAL(indices), A_INT(s.rank), A_INT(k));
 }
 
@@ -112,7 +112,7 @@ void translate_gather_nd(Import *im) {
   }
   ValueId list[MAX_RANK] = {0};
   for (uint32_t i = 0; i < batch; i++)
-    list[i] = along_axis(im, counting(im, from.d[i]), i, at.rank - 1);
+    list[i] = ex_along_axis(im, ex_arange(im, from.d[i]), i, at.rank - 1);
   for (uint32_t k = 0; k < tuple; k++)
     list[batch + k] = component(im, indices, k);
   if (import_ok(im))
@@ -131,13 +131,13 @@ void translate_compress(Import *im) {
     return;
   if (flat) {
     Shape all = {1, {shape_product(im, s.d, s.rank)}};
-    x = view_as(im, x, &all);
+    x = ex_view_as(im, x, &all);
   }
-  ValueId rows = op1(im, OP_NONZERO, condition);
+  ValueId rows = ex_unary(im, OP_NONZERO, condition);
   if (!import_ok(im))
     return;
   Shape index = {1, {value_dim(im->g, rows, 0)}};
-  out(im, 0, op_index_select(im, x, axis, view_as(im, rows, &index)));
+  out(im, 0, ex_index_select(im, x, axis, ex_view_as(im, rows, &index)));
 }
 
 /* --- ReverseSequence --- */
@@ -152,10 +152,10 @@ void translate_reverse_sequence(Import *im) {
            time = import_axis(im, attr_int(im, "time_axis", 0), s.rank);
   if (!import_ok(im))
     return;
-  ValueId n = along_axis(im, build_cast(&im->b, lengths, DTYPE_I64), batch, s.rank),
-          t = along_axis(im, counting(im, s.d[time]), time, s.rank);
-  ValueId mirrored = op2(im, OP_SUB_TENSOR, op2_number(im, OP_SUB_TENSOR, n, 1), t);
-  ValueId index = op_where(im, op2(im, OP_LT_TENSOR, t, n), mirrored, t);
+  ValueId n = ex_along_axis(im, build_cast(&im->b, lengths, DTYPE_I64), batch, s.rank),
+          t = ex_along_axis(im, ex_arange(im, s.d[time]), time, s.rank);
+  ValueId mirrored = ex_binary(im, OP_SUB_TENSOR, ex_with(im, OP_SUB_TENSOR, n, 1), t);
+  ValueId index = ex_where(im, ex_binary(im, OP_LT_TENSOR, t, n), mirrored, t);
   index = import_ok(im) ? build_expand(&im->b, index, s.d, s.rank) : 0;
   if (import_ok(im))
     out(im, 0, build(&im->b, OP_GATHER, A_VAL(x), A_INT(time), A_VAL(index)));

@@ -1,6 +1,6 @@
 /* GridSample, AffineGrid, Col2Im: operators over positions in images. GridSample of images is one
  * kernel; of volumes it is spelt out: coordinates, neighbours and their weights, a gather each. */
-#include "onnx/compose.h"
+#include "onnx/express.h"
 
 enum { GRID_DIMS_MAX = 6 };
 
@@ -17,16 +17,16 @@ typedef struct Grid {
 } Grid;
 
 static ValueId plus(Import *im, ValueId a, double number) {
-  return op2_number(im, OP_ADD_TENSOR, a, number);
+  return ex_with(im, OP_ADD_TENSOR, a, number);
 }
 
 static ValueId times(Import *im, ValueId a, double number) {
-  return op2_number(im, OP_MUL_TENSOR, a, number);
+  return ex_with(im, OP_MUL_TENSOR, a, number);
 }
 
 /* A size plus a number, as a 0-d tensor of this type. */
 static ValueId size_as(Import *im, SymInt size, int64_t more, DType dtype) {
-  ValueId v = size_tensor(im, sym_add(&im->g->syms, size, more));
+  ValueId v = ex_size(im, sym_add(&im->g->syms, size, more));
   return import_ok(im) ? build_cast(&im->b, v, dtype) : 0;
 }
 
@@ -34,10 +34,10 @@ static ValueId size_as(Import *im, SymInt size, int64_t more, DType dtype) {
 
 /* Coordinate reflected at low and low + span until it is inside. */
 static ValueId reflect(Import *im, ValueId at, double low, ValueId span) {
-  ValueId twice = times(im, span, 2), off = op1(im, OP_ABS, plus(im, at, -low));
-  ValueId rounds = op1(im, OP_FLOOR, op2(im, OP_DIV_TENSOR, off, twice));
-  off = op2(im, OP_SUB_TENSOR, off, op2(im, OP_MUL_TENSOR, rounds, twice));
-  return plus(im, op2(im, OP_MINIMUM, off, op2(im, OP_SUB_TENSOR, twice, off)), low);
+  ValueId twice = times(im, span, 2), off = ex_unary(im, OP_ABS, plus(im, at, -low));
+  ValueId rounds = ex_unary(im, OP_FLOOR, ex_binary(im, OP_DIV_TENSOR, off, twice));
+  off = ex_binary(im, OP_SUB_TENSOR, off, ex_binary(im, OP_MUL_TENSOR, rounds, twice));
+  return plus(im, ex_binary(im, OP_MINIMUM, off, ex_binary(im, OP_SUB_TENSOR, twice, off)), low);
 }
 
 /* Positions of one spatial dim in elements, [N, points]; component 0 of the grid is the last dim.
@@ -49,16 +49,16 @@ static ValueId positions(Import *im, const Grid *g, uint32_t dim) {
   Shape flat = {2, {g->points.d[0], shape_product(im, g->points.d + 1, last - 1)}};
   ValueId c = build(&im->b, OP_SELECT_COPY_INT, A_VAL(g->grid), A_INT(last),
                     A_INT((int64_t)g->dims - 1 - dim));
-  c = plus(im, view_as(im, c, &flat), 1);
+  c = plus(im, ex_view_as(im, c, &flat), 1);
   if (g->corners)
-    c = op2(im, OP_MUL_TENSOR, times(im, c, 0.5), size_as(im, size, -1, dtype));
+    c = ex_binary(im, OP_MUL_TENSOR, times(im, c, 0.5), size_as(im, size, -1, dtype));
   else
-    c = times(im, plus(im, op2(im, OP_MUL_TENSOR, c, size_as(im, size, 0, dtype)), -1), 0.5);
+    c = times(im, plus(im, ex_binary(im, OP_MUL_TENSOR, c, size_as(im, size, 0, dtype)), -1), 0.5);
   if (g->padding == GRID_REFLECTION)
     c = g->corners ? reflect(im, c, 0, size_as(im, size, -1, dtype))
                    : reflect(im, c, -0.5, size_as(im, size, 0, dtype));
   if (g->padding != GRID_ZEROS)
-    c = op2_number(im, OP_MAXIMUM, op2(im, OP_MINIMUM, c, size_as(im, size, -1, dtype)), 0);
+    c = ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, c, size_as(im, size, -1, dtype)), 0);
   return c;
 }
 
@@ -72,16 +72,16 @@ static void add_dim(Import *im, const Grid *g, uint32_t dim, ValueId at, ValueId
                     Neighbour *n) {
   SymInt size = g->image.d[2 + dim];
   DType dtype = value_dtype(im->g, g->grid);
-  ValueId inside = op2(im, OP_LOGICAL_AND, op2_number(im, OP_GE_TENSOR, at, 0),
-                       op2(im, OP_LT_TENSOR, at, size_as(im, size, 0, dtype)));
-  at = op2_number(im, OP_MAXIMUM, op2(im, OP_MINIMUM, at, size_as(im, size, -1, dtype)), 0);
+  ValueId inside = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, at, 0),
+                             ex_binary(im, OP_LT_TENSOR, at, size_as(im, size, 0, dtype)));
+  at = ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, at, size_as(im, size, -1, dtype)), 0);
   at = import_ok(im) ? build_cast(&im->b, at, DTYPE_I64) : 0;
-  n->index =
-      n->index ? op2(im, OP_ADD_TENSOR, op2(im, OP_MUL_TENSOR, n->index, size_tensor(im, size)), at)
-               : at;
-  n->inside = n->inside ? op2(im, OP_LOGICAL_AND, n->inside, inside) : inside;
+  n->index = n->index ? ex_binary(im, OP_ADD_TENSOR,
+                                  ex_binary(im, OP_MUL_TENSOR, n->index, ex_size(im, size)), at)
+                      : at;
+  n->inside = n->inside ? ex_binary(im, OP_LOGICAL_AND, n->inside, inside) : inside;
   if (weight)
-    n->weight = n->weight ? op2(im, OP_MUL_TENSOR, n->weight, weight) : weight;
+    n->weight = n->weight ? ex_binary(im, OP_MUL_TENSOR, n->weight, weight) : weight;
 }
 
 /* Elements of x at the neighbour, times its weight: [N, C, points]. */
@@ -91,15 +91,15 @@ static ValueId take(Import *im, const Grid *g, const Neighbour *n) {
         row = shape_of(im, n->index);
   row = (Shape){3, {row.d[0], 1, row.d[1]}};
   Shape all = {3, {row.d[0], s->d[1], row.d[2]}};
-  ValueId x = view_as(im, g->x, &flat), index = view_as(im, n->index, &row);
+  ValueId x = ex_view_as(im, g->x, &flat), index = ex_view_as(im, n->index, &row);
   index = import_ok(im) ? build_expand(&im->b, index, all.d, 3) : 0;
   ValueId y = import_ok(im) ? build(&im->b, OP_GATHER, A_VAL(x), A_INT(2), A_VAL(index)) : 0;
   if (n->weight)
-    y = op2(im, OP_MUL_TENSOR, y, view_as(im, n->weight, &row));
+    y = ex_binary(im, OP_MUL_TENSOR, y, ex_view_as(im, n->weight, &row));
   if (g->padding != GRID_ZEROS || !import_ok(im))
     return y;
   ValueId zero = build_scalar(&im->b, value_dtype(im->g, g->x), 0);
-  return op_where(im, view_as(im, n->inside, &row), y, zero);
+  return ex_where(im, ex_view_as(im, n->inside, &row), y, zero);
 }
 
 /* Sum over the 2^dims corners around each point, or the nearest one. */
@@ -108,23 +108,24 @@ static void sample_volume(Import *im, const Grid *g) {
   bool nearest = g->mode == GRID_NEAREST;
   for (uint32_t d = 0; d < g->dims && import_ok(im); d++) {
     at[d] = positions(im, g, d);
-    base[d] = op1(im, nearest ? OP_ROUND : OP_FLOOR, at[d]);
+    base[d] = ex_unary(im, nearest ? OP_ROUND : OP_FLOOR, at[d]);
   }
   for (uint32_t corner = 0; corner < (nearest ? 1u : 1u << g->dims) && import_ok(im); corner++) {
     Neighbour n = {0};
     for (uint32_t d = 0; d < g->dims; d++) {
       bool high = corner >> d & 1;
       ValueId here = high ? plus(im, base[d], 1) : base[d];
-      ValueId distance = nearest ? 0 : op1(im, OP_ABS, op2(im, OP_SUB_TENSOR, at[d], here));
+      ValueId distance =
+          nearest ? 0 : ex_unary(im, OP_ABS, ex_binary(im, OP_SUB_TENSOR, at[d], here));
       add_dim(im, g, d, here, nearest ? 0 : plus(im, times(im, distance, -1), 1), &n);
     }
     ValueId part = take(im, g, &n);
-    y = y ? op2(im, OP_ADD_TENSOR, y, part) : part;
+    y = y ? ex_binary(im, OP_ADD_TENSOR, y, part) : part;
   }
   Shape to = {2, {g->image.d[0], g->image.d[1]}};
   for (uint32_t i = 1; i + 1 < g->points.rank; i++)
     to.d[to.rank++] = g->points.d[i];
-  out(im, 0, view_as(im, y, &to));
+  out(im, 0, ex_view_as(im, y, &to));
 }
 
 static uint32_t choice(Import *im, const char *attribute, const char *otherwise,
@@ -174,15 +175,15 @@ void translate_grid_sample(Import *im) {
 
 /* Centres (or corners) of `size` cells over -1 … 1, as an f64 vector. */
 static ValueId cell_positions(Import *im, SymInt size, bool corners) {
-  ValueId at = counting(im, size), n = size_as(im, size, 0, DTYPE_F64);
+  ValueId at = ex_arange(im, size), n = size_as(im, size, 0, DTYPE_F64);
   if (!import_ok(im) || size == 1)
     return import_ok(im)
                ? build_const(&im->b, DTYPE_F64, 1, (int64_t[]){1}, &(double){corners ? -1 : 0})
                : 0;
   at = build_cast(&im->b, at, DTYPE_F64);
   if (corners)
-    return plus(im, op2(im, OP_DIV_TENSOR, times(im, at, 2), plus(im, n, -1)), -1);
-  return plus(im, op2(im, OP_DIV_TENSOR, plus(im, times(im, at, 2), 1), n), -1);
+    return plus(im, ex_binary(im, OP_DIV_TENSOR, times(im, at, 2), plus(im, n, -1)), -1);
+  return plus(im, ex_binary(im, OP_DIV_TENSOR, plus(im, times(im, at, 2), 1), n), -1);
 }
 
 /* theta [N, dims, dims + 1] times the homogeneous coordinates of every cell of the output. */
@@ -205,11 +206,11 @@ void translate_affine_grid(Import *im) {
   ValueId parts[4];
   for (uint32_t i = 0; i < dims; i++) {
     uint32_t axis = dims - 1 - i; /* x, the last dim, comes first */
-    ValueId at = along_axis(im, cell_positions(im, space.d[axis], corners), axis, dims);
+    ValueId at = ex_along_axis(im, cell_positions(im, space.d[axis], corners), axis, dims);
     at = import_ok(im) ? build_expand(&im->b, at, space.d, dims) : 0;
-    parts[i] = import_ok(im) ? build_cast(&im->b, view_as(im, at, &column), dtype) : 0;
+    parts[i] = import_ok(im) ? build_cast(&im->b, ex_view_as(im, at, &column), dtype) : 0;
   }
-  parts[dims] = filled(im, dtype, &column, 1);
+  parts[dims] = ex_filled(im, dtype, &column, 1);
   ValueId base = import_ok(im) ? build(&im->b, OP_CAT, A_VALS(parts, dims + 1), A_INT(2)) : 0;
   SymInt all[] = {value_dim(im->g, theta, 0), cells, dims + 1};
   base = import_ok(im) ? build_expand(&im->b, base, all, 3) : 0;
@@ -218,5 +219,5 @@ void translate_affine_grid(Import *im) {
   for (uint32_t i = 0; i < dims; i++)
     to.d[to.rank++] = space.d[i];
   to.d[to.rank++] = dims;
-  out(im, 0, view_as(im, op2(im, OP_BMM, base, turned), &to));
+  out(im, 0, ex_view_as(im, ex_binary(im, OP_BMM, base, turned), &to));
 }

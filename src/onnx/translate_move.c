@@ -1,5 +1,5 @@
 /* Operators that move elements: transpose, join, split, repeat, exchange space and channels. */
-#include "onnx/compose.h"
+#include "onnx/express.h"
 
 void translate_transpose(Import *im) {
   ValueId x = in_required(im, 0);
@@ -125,7 +125,7 @@ void translate_split(Import *im) {
   for (uint32_t i = 0; i < count && import_ok(im); i++) {
     SymInt end = sym_add(&im->g->syms, at, sizes[i]);
     if (out_wanted(im, i))
-      out(im, i, cut(im, x, axis, at, end));
+      out(im, i, ex_slice(im, x, axis, at, end));
     at = end;
   }
 }
@@ -203,9 +203,9 @@ void translate_depth_to_space(Import *im) {
   SymInt channels = sym_floordiv(t, s.d[1], b * b);
   Shape split = {6, {s.d[0], b, b, channels, s.d[2], s.d[3]}},
         joined = {4, {s.d[0], channels, sym_mul(t, s.d[2], b), sym_mul(t, s.d[3], b)}};
-  ValueId y = view_as(im, x, &split);
+  ValueId y = ex_view_as(im, x, &split);
   y = import_ok(im) ? build_permute(&im->b, y, (int64_t[]){0, 3, 4, 1, 5, 2}) : 0;
-  out(im, 0, view_as(im, y, &joined));
+  out(im, 0, ex_view_as(im, y, &joined));
 }
 
 void translate_space_to_depth(Import *im) {
@@ -222,18 +222,19 @@ void translate_space_to_depth(Import *im) {
   SymInt rows = sym_floordiv(t, s.d[2], b), columns = sym_floordiv(t, s.d[3], b);
   Shape split = {6, {s.d[0], s.d[1], rows, b, columns, b}},
         joined = {4, {s.d[0], sym_mul(t, s.d[1], b * b), rows, columns}};
-  ValueId y = view_as(im, x, &split);
+  ValueId y = ex_view_as(im, x, &split);
   y = import_ok(im) ? build_permute(&im->b, y, (int64_t[]){0, 3, 5, 1, 2, 4}) : 0;
-  out(im, 0, view_as(im, y, &joined));
+  out(im, 0, ex_view_as(im, y, &joined));
 }
 
 /* --- Trilu --- */
 
 /* column - row >= k (upper) or <= k, as a mask of the last two dims. */
 static ValueId triangle(Import *im, const Shape *s, ValueId k, bool upper) {
-  ValueId row = along_axis(im, counting(im, s->d[s->rank - 2]), 0, 2),
-          column = along_axis(im, counting(im, s->d[s->rank - 1]), 1, 2);
-  return op2(im, upper ? OP_GE_TENSOR : OP_LE_TENSOR, op2(im, OP_SUB_TENSOR, column, row), k);
+  ValueId row = ex_along_axis(im, ex_arange(im, s->d[s->rank - 2]), 0, 2),
+          column = ex_along_axis(im, ex_arange(im, s->d[s->rank - 1]), 1, 2);
+  return ex_binary(im, upper ? OP_GE_TENSOR : OP_LE_TENSOR,
+                   ex_binary(im, OP_SUB_TENSOR, column, row), k);
 }
 
 void translate_trilu(Import *im) {
@@ -251,7 +252,7 @@ void translate_trilu(Import *im) {
     return;
   }
   Shape scalar = {0};
-  ValueId mask = triangle(im, &s, view_as(im, k, &scalar), upper);
+  ValueId mask = triangle(im, &s, ex_view_as(im, k, &scalar), upper);
   ValueId zero = import_ok(im) ? build_scalar(&im->b, value_dtype(im->g, x), 0) : 0;
-  out(im, 0, op_where(im, mask, x, zero));
+  out(im, 0, ex_where(im, mask, x, zero));
 }

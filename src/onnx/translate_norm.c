@@ -1,9 +1,5 @@
 /* Normalisations and softmax. */
-#include "onnx/translate.h"
-
-static ValueId op2(Import *im, OpId op, ValueId a, ValueId b) {
-  return import_ok(im) ? build(&im->b, op, A_VAL(a), A_VAL(b)) : 0;
-}
+#include "onnx/express.h"
 
 /* Per-channel vector as [1, C, 1, …] of this rank. */
 static ValueId channels(Import *im, ValueId v, uint32_t rank) {
@@ -44,13 +40,14 @@ static void softmax(Import *im, OpId op) {
   if (op == OP_LOG_SOFTMAX && import_ok(im) &&
       value_dtype(im->g, x) == DTYPE_F64) { /* the kernel has no f64 */
     int64_t axes[] = {axis};
-    ValueId shifted =
-        op2(im, OP_SUB_TENSOR, y, build(&im->b, OP_AMAX, A_VAL(y), A_INTS(axes, 1), A_BOOL(true)));
+    ValueId shifted = ex_binary(im, OP_SUB_TENSOR, y,
+                                build(&im->b, OP_AMAX, A_VAL(y), A_INTS(axes, 1), A_BOOL(true)));
     ValueId e = import_ok(im) ? build(&im->b, OP_EXP, A_VAL(shifted)) : 0;
     ValueId sum = import_ok(im)
                       ? build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(e), A_INTS(axes, 1), A_BOOL(true))
                       : 0;
-    y = op2(im, OP_SUB_TENSOR, shifted, import_ok(im) ? build(&im->b, OP_LOG, A_VAL(sum)) : 0);
+    y = ex_binary(im, OP_SUB_TENSOR, shifted,
+                  import_ok(im) ? build(&im->b, OP_LOG, A_VAL(sum)) : 0);
   } else if (import_ok(im)) {
     y = build(&im->b, op, A_VAL(y), A_INT(axis), A_BOOL(false));
   }
@@ -76,22 +73,23 @@ static void batch_norm_training(Import *im, ValueId x, ValueId scale, ValueId bi
   Builder *b = &im->b;
   DType dtype = value_dtype(im->g, x);
   ValueId batch_mean = build(b, OP_MEAN_DIM, A_VAL(x), A_INTS(axes, count), A_BOOL(false));
-  ValueId centred = op2(im, OP_SUB_TENSOR, x, channels(im, batch_mean, rank));
-  ValueId squares = op2(im, OP_MUL_TENSOR, centred, centred);
+  ValueId centred = ex_binary(im, OP_SUB_TENSOR, x, channels(im, batch_mean, rank));
+  ValueId squares = ex_binary(im, OP_MUL_TENSOR, centred, centred);
   ValueId batch_var =
       import_ok(im) ? build(b, OP_MEAN_DIM, A_VAL(squares), A_INTS(axes, count), A_BOOL(false)) : 0;
-  ValueId stable = op2(im, OP_ADD_TENSOR, batch_var, build_scalar(b, dtype, eps));
+  ValueId stable = ex_binary(im, OP_ADD_TENSOR, batch_var, build_scalar(b, dtype, eps));
   ValueId inverse = import_ok(im) ? build(b, OP_RSQRT, A_VAL(stable)) : 0;
-  ValueId factor = channels(im, op2(im, OP_MUL_TENSOR, inverse, scale), rank);
+  ValueId factor = channels(im, ex_binary(im, OP_MUL_TENSOR, inverse, scale), rank);
   out(im, 0,
-      op2(im, OP_ADD_TENSOR, op2(im, OP_MUL_TENSOR, centred, factor), channels(im, bias, rank)));
+      ex_binary(im, OP_ADD_TENSOR, ex_binary(im, OP_MUL_TENSOR, centred, factor),
+                channels(im, bias, rank)));
   ValueId running[] = {mean, var}, fresh[] = {batch_mean, batch_var};
   for (uint32_t i = 0; i < 2 && import_ok(im); i++) {
     DType own = value_dtype(im->g, running[i]);
-    ValueId kept = op2(im, OP_MUL_TENSOR, running[i], build_scalar(b, own, momentum));
-    ValueId added =
-        op2(im, OP_MUL_TENSOR, build_cast(b, fresh[i], own), build_scalar(b, own, 1 - momentum));
-    out(im, 1 + i, op2(im, OP_ADD_TENSOR, kept, added));
+    ValueId kept = ex_binary(im, OP_MUL_TENSOR, running[i], build_scalar(b, own, momentum));
+    ValueId added = ex_binary(im, OP_MUL_TENSOR, build_cast(b, fresh[i], own),
+                              build_scalar(b, own, 1 - momentum));
+    out(im, 1 + i, ex_binary(im, OP_ADD_TENSOR, kept, added));
   }
 }
 
@@ -185,7 +183,7 @@ void translate_rms_norm(Import *im) {
                                     A_FLOAT(attr_float(im, "epsilon", (double)1e-5f)))
                             : 0;
   y = import_ok(im) ? build_cast(&im->b, y, dtype) : 0;
-  out(im, 0, op2(im, OP_MUL_TENSOR, y, scale));
+  out(im, 0, ex_binary(im, OP_MUL_TENSOR, y, scale));
 }
 
 /* --- group and instance norm --- */
@@ -259,7 +257,7 @@ void translate_lp_normalization(Import *im) {
     import_fail(im, DIAG_ATTR_VALUE, "p is %lld, not 1 or 2", (long long)p);
   if (!import_ok(im))
     return;
-  ValueId terms = p == 1 ? build(&im->b, OP_ABS, A_VAL(x)) : op2(im, OP_MUL_TENSOR, x, x);
+  ValueId terms = p == 1 ? build(&im->b, OP_ABS, A_VAL(x)) : ex_binary(im, OP_MUL_TENSOR, x, x);
   ValueId norm = import_ok(im) ? build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(terms), A_INTS(&axis, 1),
                                        A_BOOL(true))
                                : 0;
@@ -269,7 +267,7 @@ void translate_lp_normalization(Import *im) {
   ValueId one = import_ok(im) ? build_scalar(&im->b, value_dtype(im->g, x), 1) : 0;
   ValueId divisor =
       import_ok(im) ? build(&im->b, OP_WHERE_SELF, A_VAL(zero), A_VAL(one), A_VAL(norm)) : 0;
-  out(im, 0, op2(im, OP_DIV_TENSOR, x, divisor));
+  out(im, 0, ex_binary(im, OP_DIV_TENSOR, x, divisor));
 }
 
 /* (x - mean) / (sqrt(mean(x^2) - mean^2) + 1e-9), as the document's function body has it. */
@@ -283,14 +281,14 @@ void translate_mean_variance_normalization(Import *im) {
   if (!import_ok(im))
     return;
   ValueId mean = build(&im->b, OP_MEAN_DIM, A_VAL(x), A_INTS(axes, count), A_BOOL(true));
-  ValueId centred = op2(im, OP_SUB_TENSOR, x, mean),
-          squares = op2(im, OP_MUL_TENSOR, centred, centred);
+  ValueId centred = ex_binary(im, OP_SUB_TENSOR, x, mean),
+          squares = ex_binary(im, OP_MUL_TENSOR, centred, centred);
   ValueId var = import_ok(im)
                     ? build(&im->b, OP_MEAN_DIM, A_VAL(squares), A_INTS(axes, count), A_BOOL(true))
                     : 0;
   ValueId deviation = import_ok(im) ? build(&im->b, OP_SQRT, A_VAL(var)) : 0;
   ValueId tiny = import_ok(im) ? build_scalar(&im->b, value_dtype(im->g, x), 1e-9) : 0;
-  out(im, 0, op2(im, OP_DIV_TENSOR, centred, op2(im, OP_ADD_TENSOR, deviation, tiny)));
+  out(im, 0, ex_binary(im, OP_DIV_TENSOR, centred, ex_binary(im, OP_ADD_TENSOR, deviation, tiny)));
 }
 
 /* x / (bias + alpha / size * sum of squares over `size` neighbouring channels) ^ beta: the sum is
@@ -311,7 +309,7 @@ void translate_lrn(Import *im) {
   SymInt inner = 1;
   for (uint32_t i = 2; i < rank; i++)
     inner = sym_mul(&im->g->syms, inner, value_dim(im->g, x, i));
-  ValueId squares = op2(im, OP_MUL_TENSOR, x, x);
+  ValueId squares = ex_binary(im, OP_MUL_TENSOR, x, x);
   ValueId plane =
       import_ok(im)
           ? build_view(&im->b, squares,
@@ -328,9 +326,9 @@ void translate_lrn(Import *im) {
                      : 0;
   ValueId shaped = import_ok(im) ? build_view(&im->b, mean, vt(im, x)->dims, rank) : 0;
   DType dtype = value_dtype(im->g, x);
-  ValueId scaled = op2(im, OP_MUL_TENSOR, shaped, build_scalar(&im->b, dtype, alpha));
-  ValueId base = op2(im, OP_ADD_TENSOR, scaled, build_scalar(&im->b, dtype, bias));
+  ValueId scaled = ex_binary(im, OP_MUL_TENSOR, shaped, build_scalar(&im->b, dtype, alpha));
+  ValueId base = ex_binary(im, OP_ADD_TENSOR, scaled, build_scalar(&im->b, dtype, bias));
   ValueId power =
       import_ok(im) ? build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(base), A_FLOAT(beta)) : 0;
-  out(im, 0, op2(im, OP_DIV_TENSOR, x, power));
+  out(im, 0, ex_binary(im, OP_DIV_TENSOR, x, power));
 }

@@ -3,7 +3,7 @@
  * Known pads: negative ones crop by slices first, constants are constant_pad_nd, reflections and
  * borders of the last three dims the kernels of those names; what is left, and pads that arrive at
  * run time, picks entries by index an axis at a time. */
-#include "onnx/compose.h"
+#include "onnx/express.h"
 
 typedef enum PadMode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP } PadMode;
 
@@ -38,7 +38,7 @@ static ValueId crop(Import *im, ValueId x, Pads *p) {
       import_fail(im, DIAG_ATTR_VALUE, "negative pads cut more from dimension %u than it has", i);
       return 0;
     }
-    x = cut(im, x, i, begin, sym_sub(t, value_dim(im->g, x, i), end));
+    x = ex_slice(im, x, i, begin, sym_sub(t, value_dim(im->g, x, i), end));
     p->begin[i] = sym_max(t, 0, p->begin[i]);
     p->end[i] = sym_max(t, 0, p->end[i]);
   }
@@ -74,9 +74,9 @@ static ValueId pad_constant(Import *im, ValueId x, const Pads *p) {
   if (!import_ok(im))
     return 0;
   Shape s = shape_of(im, x);
-  ValueId inside = pad_nd(im, filled(im, DTYPE_BOOL, &s, 1), p, A_INT(0));
+  ValueId inside = pad_nd(im, ex_filled(im, DTYPE_BOOL, &s, 1), p, A_INT(0));
   ValueId y = import_ok(im) ? pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(0) : A_INT(0)) : 0;
-  return op_where(im, inside, y, p->value);
+  return ex_where(im, inside, y, p->value);
 }
 
 /* The kernels take one or two leading dims: all before the first padded one are joined. */
@@ -95,11 +95,11 @@ static ValueId pad_kernel(Import *im, ValueId x, const Pads *p, uint32_t first) 
     flat.d[flat.rank++] = s.d[i];
     to.d[i] = sym_add(t, s.d[i], sym_add(t, pair[0], pair[1]));
   }
-  ValueId y = view_as(im, x, &flat);
+  ValueId y = ex_view_as(im, x, &flat);
   y = import_ok(im)
           ? build(&im->b, ops[p->mode == PAD_EDGE][dims - 1], A_VAL(y), A_INTS(list, 2 * dims))
           : 0;
-  return view_as(im, y, &to);
+  return ex_view_as(im, y, &to);
 }
 
 /* --- by index --- */
@@ -108,21 +108,21 @@ static ValueId pad_kernel(Import *im, ValueId x, const Pads *p, uint32_t first) 
 static ValueId fold_positions(Import *im, ValueId at, SymInt size, PadMode mode) {
   SymInt last = sym_sub(&im->g->syms, size, 1);
   if (mode == PAD_WRAP)
-    return floor_mod(im, at, size_tensor(im, size));
+    return ex_floor_mod(im, at, ex_size(im, size));
   if (mode == PAD_REFLECT) {
     SymInt period = sym_max(&im->g->syms, 1, sym_mul(&im->g->syms, last, 2));
-    at = floor_mod(im, at, size_tensor(im, period));
-    return op2(im, OP_MINIMUM, at, op2(im, OP_SUB_TENSOR, size_tensor(im, period), at));
+    at = ex_floor_mod(im, at, ex_size(im, period));
+    return ex_binary(im, OP_MINIMUM, at, ex_binary(im, OP_SUB_TENSOR, ex_size(im, period), at));
   }
-  return op2_number(im, OP_MAXIMUM, op2(im, OP_MINIMUM, at, size_tensor(im, last)), 0);
+  return ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, at, ex_size(im, last)), 0);
 }
 
 static ValueId pad_axis(Import *im, ValueId x, const Pads *p, uint32_t axis) {
   SymTable *t = &im->g->syms;
   SymInt size = value_dim(im->g, x, axis),
          whole = sym_add(t, size, sym_add(t, p->begin[axis], p->end[axis]));
-  ValueId at = op2(im, OP_SUB_TENSOR, counting(im, whole), size_tensor(im, p->begin[axis]));
-  return op_index_select(im, x, axis, fold_positions(im, at, size, p->mode));
+  ValueId at = ex_binary(im, OP_SUB_TENSOR, ex_arange(im, whole), ex_size(im, p->begin[axis]));
+  return ex_index_select(im, x, axis, fold_positions(im, at, size, p->mode));
 }
 
 /* May the reflection kernel do it? It takes pads below the size. */
@@ -162,11 +162,10 @@ static ValueId run_begin(Import *im, ValueId pads, ValueId axes, uint32_t count,
                          uint32_t rank) {
   ValueId begin = build_scalar_int(&im->b, DTYPE_I64, 0);
   if (!axes)
-    return build_cast(&im->b, vector_element(im, pads, dim), DTYPE_I64);
+    return build_cast(&im->b, ex_element(im, pads, dim), DTYPE_I64);
   for (uint32_t j = 0; j < count && import_ok(im); j++) {
-    ValueId axis = wrap_index(im, vector_element(im, axes, j), rank);
-    begin =
-        op_where(im, op2_number(im, OP_EQ_TENSOR, axis, dim), vector_element(im, pads, j), begin);
+    ValueId axis = ex_wrap_index(im, ex_element(im, axes, j), rank);
+    begin = ex_where(im, ex_with(im, OP_EQ_TENSOR, axis, dim), ex_element(im, pads, j), begin);
   }
   return begin;
 }
@@ -185,17 +184,17 @@ static void pad_run(Import *im, ValueId x, const Pads *p, ValueId pads, ValueId 
   ValueId inside = 0;
   for (uint32_t i = 0; i < s.rank && import_ok(im); i++) {
     ValueId begin = run_begin(im, pads, axes, count, i, s.rank);
-    ValueId at = op2(im, OP_SUB_TENSOR, counting(im, to.d[i]), begin);
-    x = op_index_select(im, x, i, fold_positions(im, at, s.d[i], p->mode));
+    ValueId at = ex_binary(im, OP_SUB_TENSOR, ex_arange(im, to.d[i]), begin);
+    x = ex_index_select(im, x, i, fold_positions(im, at, s.d[i], p->mode));
     if (p->mode != PAD_CONSTANT)
       continue;
-    ValueId low = op2_number(im, OP_GE_TENSOR, at, 0),
-            high = op2(im, OP_LT_TENSOR, at, size_tensor(im, s.d[i]));
-    ValueId here = along_axis(im, op2(im, OP_LOGICAL_AND, low, high), i, s.rank);
-    inside = inside ? op2(im, OP_LOGICAL_AND, inside, here) : here;
+    ValueId low = ex_with(im, OP_GE_TENSOR, at, 0),
+            high = ex_binary(im, OP_LT_TENSOR, at, ex_size(im, s.d[i]));
+    ValueId here = ex_along_axis(im, ex_binary(im, OP_LOGICAL_AND, low, high), i, s.rank);
+    inside = inside ? ex_binary(im, OP_LOGICAL_AND, inside, here) : here;
   }
   if (import_ok(im) && inside)
-    x = op_where(im, inside, x,
+    x = ex_where(im, inside, x,
                  p->value ? p->value : build_scalar(&im->b, value_dtype(im->g, x), 0));
   out(im, 0, x);
 }
@@ -222,7 +221,7 @@ static void pad_attributes(Import *im, ValueId x, Pads *p) {
 static ValueId pad_value(Import *im, uint32_t i) {
   ValueId v = in(im, i);
   Shape scalar = {0};
-  return v ? view_as(im, v, &scalar) : 0;
+  return v ? ex_view_as(im, v, &scalar) : 0;
 }
 
 void translate_pad(Import *im) {

@@ -1,6 +1,6 @@
 /* Random numbers, Dropout, Bernoulli, Multinomial. The runtime's generator seeds itself anew each
  * time, so attribute seed has no effect. */
-#include "onnx/compose.h"
+#include "onnx/express.h"
 
 static DType float_attr(Import *im, DType otherwise) {
   if (!attr_has(im, "dtype"))
@@ -20,9 +20,9 @@ static void random_output(Import *im, OpId op, const Shape *s, DType dtype, doub
                           double offset) {
   ValueId y = random_numbers(im, op, s, dtype);
   if (factor != 1)
-    y = op2_number(im, OP_MUL_TENSOR, y, factor);
+    y = ex_with(im, OP_MUL_TENSOR, y, factor);
   if (offset != 0)
-    y = op2_number(im, OP_ADD_TENSOR, y, offset);
+    y = ex_with(im, OP_ADD_TENSOR, y, offset);
   out(im, 0, y);
 }
 
@@ -71,7 +71,8 @@ void translate_bernoulli(Import *im) {
                                       : value_dtype(im->g, x);
   if (import_ok(im) && dtype == DTYPE_NONE)
     import_fail(im, DIAG_ATTR_VALUE, "'dtype' is not an element type that the runtime holds");
-  ValueId hit = op2(im, OP_LT_TENSOR, random_numbers(im, OP_RAND, &s, value_dtype(im->g, x)), x);
+  ValueId hit =
+      ex_binary(im, OP_LT_TENSOR, random_numbers(im, OP_RAND, &s, value_dtype(im->g, x)), x);
   if (import_ok(im))
     out(im, 0, build_cast(&im->b, hit, dtype));
 }
@@ -94,15 +95,15 @@ void translate_multinomial(Import *im) {
     return;
   share = build(&im->b, OP_CUMSUM, A_VAL(share), A_INT(1), A_DTYPE(kind));
   /* All but the last class: the last one takes what rounding leaves. */
-  share = cut(im, share, 1, 0, sym_sub(&im->g->syms, s.d[1], 1));
+  share = ex_slice(im, share, 1, 0, sym_sub(&im->g->syms, s.d[1], 1));
   Shape number = {3, {s.d[0], samples, 1}}, row = shape_of(im, share);
   row = (Shape){3, {row.d[0], 1, row.d[1]}};
-  ValueId passed =
-      op2(im, OP_LE_TENSOR, view_as(im, share, &row), random_numbers(im, OP_RAND, &number, kind));
+  ValueId passed = ex_binary(im, OP_LE_TENSOR, ex_view_as(im, share, &row),
+                             random_numbers(im, OP_RAND, &number, kind));
   if (!import_ok(im))
     return;
   ValueId index =
-      op_reduce(im, OP_SUM_DIM_INTLIST, build_cast(&im->b, passed, DTYPE_I64), 2, false);
+      ex_reduce_one(im, OP_SUM_DIM_INTLIST, build_cast(&im->b, passed, DTYPE_I64), 2, false);
   if (import_ok(im))
     out(im, 0, build_cast(&im->b, index, dtype));
 }
@@ -130,18 +131,19 @@ static void dropout_training(Import *im, ValueId x) {
   DType dtype = value_dtype(im->g, x);
   ValueId ratio, training = im->opset < 12 ? 0 : in(im, 2), given = im->opset < 12 ? 0 : in(im, 1);
   if (given)
-    ratio = build_cast(&im->b, view_as(im, given, &scalar), dtype);
+    ratio = build_cast(&im->b, ex_view_as(im, given, &scalar), dtype);
   else
     ratio = build_scalar(&im->b, dtype, im->opset < 12 ? attr_float(im, "ratio", 0.5) : 0.5);
-  ValueId kept = op2(im, OP_GE_TENSOR, random_numbers(im, OP_RAND, &s, dtype), ratio);
+  ValueId kept = ex_binary(im, OP_GE_TENSOR, random_numbers(im, OP_RAND, &s, dtype), ratio);
   if (!import_ok(im))
     return;
-  ValueId share = op2(im, OP_SUB_TENSOR, build_scalar(&im->b, dtype, 1), ratio);
-  ValueId y = op_where(im, kept, op2(im, OP_DIV_TENSOR, x, share), build_scalar(&im->b, dtype, 0));
+  ValueId share = ex_binary(im, OP_SUB_TENSOR, build_scalar(&im->b, dtype, 1), ratio);
+  ValueId y =
+      ex_where(im, kept, ex_binary(im, OP_DIV_TENSOR, x, share), build_scalar(&im->b, dtype, 0));
   if (training) {
-    training = view_as(im, training, &scalar);
-    y = op_where(im, training, y, x);
-    kept = op2(im, OP_LOGICAL_OR, kept, op1(im, OP_LOGICAL_NOT, training));
+    training = ex_view_as(im, training, &scalar);
+    y = ex_where(im, training, y, x);
+    kept = ex_binary(im, OP_LOGICAL_OR, kept, ex_unary(im, OP_LOGICAL_NOT, training));
   }
   out(im, 0, y);
   if (import_ok(im))
@@ -160,5 +162,5 @@ void translate_dropout(Import *im) {
   }
   out(im, 0, x);
   if (out_wanted(im, 1))
-    out(im, 1, filled(im, im->opset < 10 ? value_dtype(im->g, x) : DTYPE_BOOL, &s, 1));
+    out(im, 1, ex_filled(im, im->opset < 10 ? value_dtype(im->g, x) : DTYPE_BOOL, &s, 1));
 }

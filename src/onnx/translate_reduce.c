@@ -5,7 +5,7 @@
  * reductions are constants: the kernels of extremes refuse them. */
 #include <math.h>
 
-#include "onnx/compose.h"
+#include "onnx/express.h"
 
 typedef enum ReduceKind {
   REDUCE_SUM,
@@ -74,7 +74,7 @@ static ValueId mean(Import *im, const Reduction *r, uint32_t set) {
   for (uint32_t i = 0; i < r->shape.rank; i++)
     if (set >> i & 1)
       count = sym_mul(&im->g->syms, count, r->shape.d[i]);
-  ValueId sum = over(im, OP_SUM_DIM_INTLIST, r->x, set, r->keep), divisor = size_tensor(im, count);
+  ValueId sum = over(im, OP_SUM_DIM_INTLIST, r->x, set, r->keep), divisor = ex_size(im, count);
   if (!import_ok(im))
     return 0;
   return build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(sum), A_VAL(build_cast(&im->b, divisor, r->dtype)),
@@ -83,7 +83,7 @@ static ValueId mean(Import *im, const Reduction *r, uint32_t set) {
 
 /* log and sqrt give floats; integer tensors get their type back. */
 static ValueId finish(Import *im, OpId op, ValueId y, DType dtype) {
-  ValueId z = op1(im, op, y);
+  ValueId z = ex_unary(im, op, y);
   return import_ok(im) ? build_cast(&im->b, z, dtype) : 0;
 }
 
@@ -91,13 +91,13 @@ static ValueId finish(Import *im, OpId op, ValueId y, DType dtype) {
 static ValueId log_sum_exp(Import *im, const Reduction *r, uint32_t set) {
   DType work = dtype_is_float(r->dtype) ? r->dtype : DTYPE_F32;
   ValueId x = build_cast(&im->b, r->x, work), peak = over(im, OP_AMAX, x, set, true);
-  ValueId infinite = op1(im, OP_ISINF, peak);
+  ValueId infinite = ex_unary(im, OP_ISINF, peak);
   ValueId zero = import_ok(im) ? build_scalar(&im->b, work, 0) : 0;
-  ValueId shift = op_where(im, infinite, zero, peak);
-  ValueId e = op1(im, OP_EXP, op2(im, OP_SUB_TENSOR, x, shift));
-  ValueId y = op1(im, OP_LOG, over(im, OP_SUM_DIM_INTLIST, e, set, r->keep));
+  ValueId shift = ex_where(im, infinite, zero, peak);
+  ValueId e = ex_unary(im, OP_EXP, ex_binary(im, OP_SUB_TENSOR, x, shift));
+  ValueId y = ex_unary(im, OP_LOG, over(im, OP_SUM_DIM_INTLIST, e, set, r->keep));
   Shape s = reduced_shape(r, set);
-  y = op2(im, OP_ADD_TENSOR, y, view_as(im, shift, &s));
+  y = ex_binary(im, OP_ADD_TENSOR, y, ex_view_as(im, shift, &s));
   return import_ok(im) ? build_cast(&im->b, y, r->dtype) : 0;
 }
 
@@ -143,7 +143,7 @@ static ValueId reduce_set(Import *im, const Reduction *r, uint32_t set) {
     return 0;
   if (is_empty(r, set)) {
     Shape s = reduced_shape(r, set);
-    return filled(im, r->dtype, &s, empty_value(r));
+    return ex_filled(im, r->dtype, &s, empty_value(r));
   }
   switch (r->kind) {
   case REDUCE_SUM:
@@ -157,17 +157,18 @@ static ValueId reduce_set(Import *im, const Reduction *r, uint32_t set) {
   case REDUCE_PROD:
     return product(im, r, set);
   case REDUCE_L1:
-    return over(im, OP_SUM_DIM_INTLIST, op1(im, OP_ABS, r->x), set, r->keep);
+    return over(im, OP_SUM_DIM_INTLIST, ex_unary(im, OP_ABS, r->x), set, r->keep);
   case REDUCE_L2:
-    return finish(im, OP_SQRT,
-                  over(im, OP_SUM_DIM_INTLIST, op2(im, OP_MUL_TENSOR, r->x, r->x), set, r->keep),
-                  r->dtype);
+    return finish(
+        im, OP_SQRT,
+        over(im, OP_SUM_DIM_INTLIST, ex_binary(im, OP_MUL_TENSOR, r->x, r->x), set, r->keep),
+        r->dtype);
   case REDUCE_LOG_SUM:
     return finish(im, OP_LOG, over(im, OP_SUM_DIM_INTLIST, r->x, set, r->keep), r->dtype);
   case REDUCE_LOG_SUM_EXP:
     return log_sum_exp(im, r, set);
   case REDUCE_SUM_SQUARE:
-    return over(im, OP_SUM_DIM_INTLIST, op2(im, OP_MUL_TENSOR, r->x, r->x), set, r->keep);
+    return over(im, OP_SUM_DIM_INTLIST, ex_binary(im, OP_MUL_TENSOR, r->x, r->x), set, r->keep);
   }
   BUG("reduction %d", (int)r->kind);
 }
@@ -186,8 +187,8 @@ static ValueId axes_mask(Import *im, ValueId axes, uint32_t rank) {
   for (uint32_t i = 0; i < rank; i++)
     powers[i] = (int64_t)1 << i;
   ValueId bits =
-      op_index_select(im, build_const_ints(&im->b, powers, rank), 0, wrap_index(im, axes, rank));
-  return op_reduce(im, OP_SUM_DIM_INTLIST, bits, 0, false);
+      ex_index_select(im, build_const_ints(&im->b, powers, rank), 0, ex_wrap_index(im, axes, rank));
+  return ex_reduce_one(im, OP_SUM_DIM_INTLIST, bits, 0, false);
 }
 
 static ValueId reduce_run(Import *im, const Reduction *r, const Axes *axes) {
@@ -204,7 +205,7 @@ static ValueId reduce_run(Import *im, const Reduction *r, const Axes *axes) {
       continue;
     }
     mask = mask ? mask : axes_mask(im, axes->run, r->shape.rank);
-    result = op_where(im, op2_number(im, OP_EQ_TENSOR, mask, set), candidate, result);
+    result = ex_where(im, ex_with(im, OP_EQ_TENSOR, mask, set), candidate, result);
   }
   if (!result && import_ok(im))
     import_fail(im, DIAG_DIM_CONTRADICTION,

@@ -1,6 +1,6 @@
 /* Operators that give the same elements another shape, and those that ask for shapes. All of the
  * first kind are one view_copy, which shares its operand's memory later on. */
-#include "onnx/compose.h"
+#include "onnx/express.h"
 
 /* --- Reshape --- */
 
@@ -68,7 +68,7 @@ void translate_reshape(Import *im) {
   }
   if (import_ok(im) && known)
     resolve_reshape(im, &from, attr_int(im, "allowzero", 0) != 0, &to);
-  out(im, 0, view_as(im, x, &to));
+  out(im, 0, ex_view_as(im, x, &to));
 }
 
 /* Everything before axis is one dim, everything from it on the other. */
@@ -85,7 +85,7 @@ void translate_flatten(Import *im) {
     return;
   uint32_t at = (uint32_t)axis;
   Shape to = {2, {shape_product(im, from.d, at), shape_product(im, from.d + at, from.rank - at)}};
-  out(im, 0, view_as(im, x, &to));
+  out(im, 0, ex_view_as(im, x, &to));
 }
 
 /* --- Squeeze, Unsqueeze --- */
@@ -97,7 +97,7 @@ static void declared_view(Import *im, ValueId x, const char *what) {
     return;
   if (!out_declared_dims(im, 0, to.d, &to.rank))
     fail_not_known(im, what);
-  out(im, 0, view_as(im, x, &to));
+  out(im, 0, ex_view_as(im, x, &to));
 }
 
 void translate_squeeze(Import *im) {
@@ -120,7 +120,7 @@ void translate_squeeze(Import *im) {
     if (!drop)
       to.d[to.rank++] = from.d[i];
   }
-  out(im, 0, view_as(im, x, &to));
+  out(im, 0, ex_view_as(im, x, &to));
 }
 
 void translate_unsqueeze(Import *im) {
@@ -151,7 +151,7 @@ void translate_unsqueeze(Import *im) {
   }
   for (uint32_t i = 0, k = 0; i < to.rank && import_ok(im); i++)
     to.d[i] = set >> i & 1 ? 1 : from.d[k++];
-  out(im, 0, view_as(im, x, &to));
+  out(im, 0, ex_view_as(im, x, &to));
 }
 
 /* --- Shape, Size --- */
@@ -173,7 +173,7 @@ void translate_shape(Import *im) {
 void translate_size(Import *im) {
   ValueId x = in_required(im, 0);
   Shape s = shape_of(im, x);
-  out(im, 0, size_tensor(im, shape_product(im, s.d, s.rank)));
+  out(im, 0, ex_size(im, shape_product(im, s.d, s.rank)));
 }
 
 /* --- Expand --- */

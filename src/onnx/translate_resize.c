@@ -222,20 +222,20 @@ static bool resize_kernel(Import *im, const Resize *r) {
     image = (Shape){4, {r->in.d[0], r->in.d[1], 1, r->in.d[2]}};
     size[0] = 1;
   }
-  ValueId y = view_as(im, r->x, &image);
+  ValueId y = ex_view_as(im, r->x, &image);
   if (r->how.mode == RESAMPLE_NEAREST)
     y = build(&im->b, OP_UPSAMPLE_NEAREST2D_VEC, A_VAL(y), A_INTS(size, 2), A_NONE);
   else
     y = build(&im->b, OP_UPSAMPLE_BILINEAR2D_VEC, A_VAL(y), A_INTS(size, 2),
               A_BOOL(r->how.coordinates == COORD_ALIGN_CORNERS), A_NONE);
-  out(im, 0, view_as(im, y, &r->out));
+  out(im, 0, ex_view_as(im, y, &r->out));
   return true;
 }
 
 /* --- axis by axis --- */
 
 static ValueId double_element(Import *im, ValueId vector, uint32_t i) {
-  return import_ok(im) ? build_cast(&im->b, vector_element(im, vector, i), DTYPE_F64) : 0;
+  return import_ok(im) ? build_cast(&im->b, ex_element(im, vector, i), DTYPE_F64) : 0;
 }
 
 /* Scale of the axis at position i, as a 0-d f64 tensor. */
@@ -249,12 +249,12 @@ static ValueId axis_scale(Import *im, const Resize *r, uint32_t i) {
     if (r->policy == STRETCH && k != i)
       continue;
     uint32_t axis = r->axes[k];
-    ValueId size = r->policy == STRETCH
-                       ? build_cast(&im->b, size_tensor(im, r->out.d[axis]), DTYPE_F64)
-                       : double_element(im, r->sizes, k);
-    ValueId in = build_cast(&im->b, size_tensor(im, r->in.d[axis]), DTYPE_F64),
-            scale = op2(im, OP_DIV_TENSOR, size, in);
-    best = best ? op2(im, r->policy == NOT_LARGER ? OP_MINIMUM : OP_MAXIMUM, best, scale) : scale;
+    ValueId size = r->policy == STRETCH ? build_cast(&im->b, ex_size(im, r->out.d[axis]), DTYPE_F64)
+                                        : double_element(im, r->sizes, k);
+    ValueId in = build_cast(&im->b, ex_size(im, r->in.d[axis]), DTYPE_F64),
+            scale = ex_binary(im, OP_DIV_TENSOR, size, in);
+    best = best ? ex_binary(im, r->policy == NOT_LARGER ? OP_MINIMUM : OP_MAXIMUM, best, scale)
+                : scale;
   }
   return best;
 }

@@ -2,7 +2,7 @@
  *
  * The runtime scatters by replacing or adding only. With mul, min or max the writes are done a step
  * at a time: read the elements, combine, write them back. */
-#include "onnx/compose.h"
+#include "onnx/express.h"
 
 enum { SCATTER_STEPS_MAX = 1024 };
 
@@ -42,11 +42,12 @@ static ValueId scatter_combined(Import *im, ValueId x, uint32_t axis, ValueId in
   if (!steps_ok(im, steps))
     return 0;
   for (int64_t i = 0; i < steps && import_ok(im); i++) {
-    ValueId at = cut(im, index, axis, i, i + 1), update = cut(im, updates, axis, i, i + 1);
+    ValueId at = ex_slice(im, index, axis, i, i + 1),
+            update = ex_slice(im, updates, axis, i, i + 1);
     if (!import_ok(im))
       return 0;
     ValueId old = build(&im->b, OP_GATHER, A_VAL(x), A_INT(axis), A_VAL(at));
-    ValueId merged = op2(im, op, old, update);
+    ValueId merged = ex_binary(im, op, old, update);
     if (import_ok(im))
       x = build(&im->b, OP_SCATTER_SRC, A_VAL(x), A_INT(axis), A_VAL(at), A_VAL(merged));
   }
@@ -66,7 +67,7 @@ void translate_scatter_elements(Import *im) {
                 value_rank(im->g, index), value_rank(im->g, x));
     return;
   }
-  index = wrap_index(im, index, value_dim(im->g, x, axis));
+  index = ex_wrap_index(im, index, value_dim(im->g, x, axis));
   if (!import_ok(im))
     return;
   if (op == OP_NONE || op == OP_ADD_TENSOR)
@@ -86,7 +87,7 @@ static ValueId component(Import *im, ValueId indices, uint32_t k) {
   Shape s = shape_of(im, indices);
   bool only = s.d[s.rank - 1] == 1;
   s.rank--;
-  return only ? view_as(im, indices, &s)
+  return only ? ex_view_as(im, indices, &s)
               : build(&im->b, OP_SELECT_COPY_INT, A_VAL(indices), A_INT(s.rank), A_INT(k));
 }
 
@@ -109,17 +110,17 @@ static ValueId put_combined(Import *im, ValueId x, ValueId indices, uint32_t tup
     return 0;
   for (uint32_t i = at.rank - 1; i < from.rank; i++)
     rows.d[rows.rank++] = from.d[i];
-  indices = view_as(im, indices, &tuples);
-  updates = view_as(im, updates, &rows);
+  indices = ex_view_as(im, indices, &tuples);
+  updates = ex_view_as(im, updates, &rows);
   for (int64_t i = 0; i < tuples.d[0] && import_ok(im); i++) {
-    ValueId one = cut(im, indices, 0, i, i + 1), update = cut(im, updates, 0, i, i + 1);
+    ValueId one = ex_slice(im, indices, 0, i, i + 1), update = ex_slice(im, updates, 0, i, i + 1);
     ValueId list[MAX_RANK] = {0};
     for (uint32_t k = 0; k < tuple; k++)
       list[k] = component(im, one, k);
     if (!import_ok(im))
       return 0;
     ValueId old = build(&im->b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(list, tuple));
-    x = put(im, x, one, tuple, op2(im, op, old, update), false);
+    x = put(im, x, one, tuple, ex_binary(im, op, old, update), false);
   }
   return x;
 }
@@ -157,12 +158,12 @@ void translate_tensor_scatter(Import *im) {
     import_fail(im, DIAG_SHAPE_MISMATCH, "the update does not fit, or the axis is the batch");
   if (!import_ok(im))
     return;
-  ValueId at = along_axis(im, counting(im, u.d[axis]), axis, s.rank);
+  ValueId at = ex_along_axis(im, ex_arange(im, u.d[axis]), axis, s.rank);
   if (write)
-    at =
-        op2(im, OP_ADD_TENSOR, at, along_axis(im, build_cast(&im->b, write, DTYPE_I64), 0, s.rank));
+    at = ex_binary(im, OP_ADD_TENSOR, at,
+                   ex_along_axis(im, build_cast(&im->b, write, DTYPE_I64), 0, s.rank));
   if (sv_eq_str(mode, "circular"))
-    at = floor_mod(im, at, size_tensor(im, s.d[axis]));
+    at = ex_floor_mod(im, at, ex_size(im, s.d[axis]));
   at = import_ok(im) ? build_expand(&im->b, at, u.d, u.rank) : 0;
   if (import_ok(im))
     out(im, 0, build(&im->b, OP_SCATTER_SRC, A_VAL(x), A_INT(axis), A_VAL(at), A_VAL(update)));

@@ -1,6 +1,6 @@
 /* Operators that look for elements: ArgMax, ArgMin, Hardmax, TopK, NonZero; and running sums and
  * products. */
-#include "onnx/compose.h"
+#include "onnx/express.h"
 
 /* --- ArgMax, ArgMin, Hardmax --- */
 
@@ -10,9 +10,9 @@ static ValueId arg_extreme(Import *im, OpId op, ValueId x, uint32_t axis, bool k
   if (!last)
     return build(&im->b, op, A_VAL(x), A_INT(axis), A_BOOL(keep));
   SymInt end = sym_sub(&im->g->syms, value_dim(im->g, x, axis), 1);
-  ValueId flipped = op_flip(im, x, axis);
+  ValueId flipped = ex_flip(im, x, axis);
   ValueId index = import_ok(im) ? build(&im->b, op, A_VAL(flipped), A_INT(axis), A_BOOL(keep)) : 0;
-  return op2(im, OP_SUB_TENSOR, size_tensor(im, end), index);
+  return ex_binary(im, OP_SUB_TENSOR, ex_size(im, end), index);
 }
 
 static void translate_arg(Import *im, OpId op) {
@@ -39,11 +39,11 @@ void translate_hardmax(Import *im) {
     rows = (Shape){2, {shape_product(im, s.d, axis), shape_product(im, s.d + axis, s.rank - axis)}};
     axis = 1;
   }
-  ValueId y = view_as(im, x, &rows), at = arg_extreme(im, OP_ARGMAX, y, axis, true, false);
-  ValueId hit =
-      op2(im, OP_EQ_TENSOR, along_axis(im, counting(im, rows.d[axis]), axis, rows.rank), at);
+  ValueId y = ex_view_as(im, x, &rows), at = arg_extreme(im, OP_ARGMAX, y, axis, true, false);
+  ValueId hit = ex_binary(im, OP_EQ_TENSOR,
+                          ex_along_axis(im, ex_arange(im, rows.d[axis]), axis, rows.rank), at);
   if (import_ok(im))
-    out(im, 0, view_as(im, build_cast(&im->b, hit, value_dtype(im->g, x)), &s));
+    out(im, 0, ex_view_as(im, build_cast(&im->b, hit, value_dtype(im->g, x)), &s));
 }
 
 /* --- TopK --- */
@@ -68,29 +68,30 @@ static ValueId topk_members(Import *im, const TopK *t) {
   uint32_t last = t->shape.rank - 1;
   SymInt n = t->shape.d[last];
   if (t->k == n) {
-    ValueId all = along_axis(im, counting(im, n), last, t->shape.rank);
+    ValueId all = ex_along_axis(im, ex_arange(im, n), last, t->shape.rank);
     return import_ok(im) ? build_expand(&im->b, all, t->shape.d, t->shape.rank) : 0;
   }
   SymTable *syms = &im->g->syms;
-  ValueId threshold = cut(im, topk(im, t->x, t->k, t->largest), last, sym_sub(syms, t->k, 1), t->k);
-  ValueId better = op2(im, t->largest ? OP_GT_TENSOR : OP_LT_TENSOR, t->x, threshold),
-          equal = op2(im, OP_EQ_TENSOR, t->x, threshold);
+  ValueId threshold =
+      ex_slice(im, topk(im, t->x, t->k, t->largest), last, sym_sub(syms, t->k, 1), t->k);
+  ValueId better = ex_binary(im, t->largest ? OP_GT_TENSOR : OP_LT_TENSOR, t->x, threshold),
+          equal = ex_binary(im, OP_EQ_TENSOR, t->x, threshold);
   if (!import_ok(im))
     return 0;
   better = build_cast(&im->b, better, DTYPE_I64);
-  ValueId room = op2(im, OP_SUB_TENSOR, size_tensor(im, t->k),
-                     op_reduce(im, OP_SUM_DIM_INTLIST, better, last, true));
+  ValueId room = ex_binary(im, OP_SUB_TENSOR, ex_size(im, t->k),
+                           ex_reduce_one(im, OP_SUM_DIM_INTLIST, better, last, true));
   if (!import_ok(im))
     return 0;
   ValueId order =
       build(&im->b, OP_CUMSUM, A_VAL(build_cast(&im->b, equal, DTYPE_I64)), A_INT(last));
-  ValueId first = op2(im, OP_LOGICAL_AND, equal, op2(im, OP_LE_TENSOR, order, room));
-  ValueId member = op2(im, OP_LOGICAL_OR, better, first);
+  ValueId first = ex_binary(im, OP_LOGICAL_AND, equal, ex_binary(im, OP_LE_TENSOR, order, room));
+  ValueId member = ex_binary(im, OP_LOGICAL_OR, better, first);
   /* n - position for members, 0 for others: no two alike among the k largest. */
-  ValueId rest = op2(im, OP_SUB_TENSOR, size_tensor(im, n), counting(im, n));
+  ValueId rest = ex_binary(im, OP_SUB_TENSOR, ex_size(im, n), ex_arange(im, n));
   ValueId zero = build_scalar_int(&im->b, DTYPE_I64, 0);
-  ValueId key = op_where(im, member, along_axis(im, rest, last, t->shape.rank), zero);
-  return op2(im, OP_SUB_TENSOR, size_tensor(im, n), topk(im, key, t->k, true));
+  ValueId key = ex_where(im, member, ex_along_axis(im, rest, last, t->shape.rank), zero);
+  return ex_binary(im, OP_SUB_TENSOR, ex_size(im, n), topk(im, key, t->k, true));
 }
 
 /* Position of each member among all: how many are better, or equal and earlier. */
@@ -101,15 +102,17 @@ static ValueId topk_rank(Import *im, const TopK *t, ValueId values) {
   column.d[column.rank++] = 1;
   row.d[rank - 1] = 1;
   row.d[row.rank++] = t->k;
-  ValueId mine = view_as(im, values, &column), other = view_as(im, values, &row);
-  ValueId better = op2(im, t->largest ? OP_GT_TENSOR : OP_LT_TENSOR, other, mine),
-          equal = op2(im, OP_EQ_TENSOR, other, mine);
-  ValueId at = counting(im, t->k);
-  ValueId earlier = op2(im, OP_LT_TENSOR, along_axis(im, at, 1, 2), along_axis(im, at, 0, 2));
-  ValueId before = op2(im, OP_LOGICAL_OR, better, op2(im, OP_LOGICAL_AND, equal, earlier));
+  ValueId mine = ex_view_as(im, values, &column), other = ex_view_as(im, values, &row);
+  ValueId better = ex_binary(im, t->largest ? OP_GT_TENSOR : OP_LT_TENSOR, other, mine),
+          equal = ex_binary(im, OP_EQ_TENSOR, other, mine);
+  ValueId at = ex_arange(im, t->k);
+  ValueId earlier =
+      ex_binary(im, OP_LT_TENSOR, ex_along_axis(im, at, 1, 2), ex_along_axis(im, at, 0, 2));
+  ValueId before =
+      ex_binary(im, OP_LOGICAL_OR, better, ex_binary(im, OP_LOGICAL_AND, equal, earlier));
   if (!import_ok(im))
     return 0;
-  return op_reduce(im, OP_SUM_DIM_INTLIST, build_cast(&im->b, before, DTYPE_I64), rank, false);
+  return ex_reduce_one(im, OP_SUM_DIM_INTLIST, build_cast(&im->b, before, DTYPE_I64), rank, false);
 }
 
 /* Values and indices in order; indices of equal elements rise. The kernel alone does not keep that
@@ -118,7 +121,7 @@ static void topk_stable(Import *im, const TopK *t, ValueId *values, ValueId *ind
   uint32_t last = t->shape.rank - 1;
   if (t->k == 1) {
     *indices = arg_extreme(im, t->largest ? OP_ARGMAX : OP_ARGMIN, t->x, last, true, false);
-    *values = op_reduce(im, t->largest ? OP_AMAX : OP_AMIN, t->x, last, true);
+    *values = ex_reduce_one(im, t->largest ? OP_AMAX : OP_AMIN, t->x, last, true);
     return;
   }
   ValueId members = topk_members(im, t);
@@ -163,7 +166,7 @@ static ValueId flip_sign(Import *im, ValueId x, DType to) {
     return 0;
   DType dtype = value_dtype(im->g, x);
   int64_t least = (int64_t)((uint64_t)1 << (8 * dtype_size(dtype) - 1));
-  x = op2(im, OP_BITWISE_XOR_TENSOR, x, build_scalar_int(&im->b, dtype, least));
+  x = ex_binary(im, OP_BITWISE_XOR_TENSOR, x, build_scalar_int(&im->b, dtype, least));
   return was_unsigned || !import_ok(im) ? x
                                         : build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(x), A_DTYPE(to));
 }
@@ -194,7 +197,7 @@ void translate_top_k(Import *im) {
     return;
   ValueId values = 0, indices = 0;
   if (t.k == 0) {
-    values = cut(im, t.x, s.rank - 1, 0, 0);
+    values = ex_slice(im, t.x, s.rank - 1, 0, 0);
     indices = import_ok(im) ? build_cast(&im->b, values, DTYPE_I64) : 0;
   } else {
     topk_stable(im, &t, &values, &indices);
@@ -212,8 +215,8 @@ void translate_non_zero(Import *im) {
   ValueId x = in_required(im, 0);
   Shape s = shape_of(im, x), one = {1, {1}};
   if (import_ok(im) && s.rank == 0)
-    x = view_as(im, x, &one);
-  ValueId rows = op1(im, OP_NONZERO, x);
+    x = ex_view_as(im, x, &one);
+  ValueId rows = ex_unary(im, OP_NONZERO, x);
   if (!import_ok(im))
     return;
   if (s.rank > 1) {
@@ -222,10 +225,10 @@ void translate_non_zero(Import *im) {
   }
   Shape to = {2, {s.rank, value_dim(im->g, rows, 0)}};
   if (s.rank == 0) { /* no coordinates at all: [0, n] */
-    out(im, 0, cut(im, view_as(im, rows, &(Shape){2, {1, to.d[1]}}), 0, 0, 0));
+    out(im, 0, ex_slice(im, ex_view_as(im, rows, &(Shape){2, {1, to.d[1]}}), 0, 0, 0));
     return;
   }
-  out(im, 0, view_as(im, rows, &to));
+  out(im, 0, ex_view_as(im, rows, &to));
 }
 
 /* --- CumSum, CumProd --- */
@@ -236,9 +239,9 @@ static ValueId shifted(Import *im, ValueId x, uint32_t axis, SymInt n, double fi
     return 0;
   Shape s = shape_of(im, x);
   SymInt rest = sym_sub(&im->g->syms, s.d[axis], n);
-  ValueId kept = cut(im, x, axis, 0, rest);
+  ValueId kept = ex_slice(im, x, axis, 0, rest);
   s.d[axis] = n;
-  return join2(im, filled(im, value_dtype(im->g, x), &s, fill), kept, axis);
+  return ex_cat2(im, ex_filled(im, value_dtype(im->g, x), &s, fill), kept, axis);
 }
 
 /* Products of windows of 1, 2, 4, … elements: there is no kernel for running products. */
@@ -247,7 +250,7 @@ static ValueId running_product(Import *im, ValueId x, uint32_t axis) {
   if (!sym_is_const(size))
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "CumProd along a dimension of unknown size");
   for (int64_t width = 1; width < size && import_ok(im); width *= 2)
-    x = op2(im, OP_MUL_TENSOR, x, shifted(im, x, axis, width, 1));
+    x = ex_binary(im, OP_MUL_TENSOR, x, shifted(im, x, axis, width, 1));
   return x;
 }
 
@@ -255,14 +258,14 @@ static ValueId running(Import *im, ValueId x, uint32_t axis, bool sum) {
   bool exclusive = attr_int(im, "exclusive", 0) != 0, reverse = attr_int(im, "reverse", 0) != 0;
   if (!import_ok(im) || value_dim(im->g, x, axis) == 0)
     return x;
-  ValueId y = reverse ? op_flip(im, x, axis) : x;
+  ValueId y = reverse ? ex_flip(im, x, axis) : x;
   if (exclusive)
     y = shifted(im, y, axis, 1, sum ? 0 : 1);
   if (!import_ok(im))
     return 0;
   y = sum ? build(&im->b, OP_CUMSUM, A_VAL(y), A_INT(axis), A_DTYPE(value_dtype(im->g, x)))
           : running_product(im, y, axis);
-  return reverse ? op_flip(im, y, axis) : y;
+  return reverse ? ex_flip(im, y, axis) : y;
 }
 
 /* An axis that arrives at run time: every axis is computed and the right result picked. */
@@ -279,10 +282,10 @@ static void cumulate(Import *im, bool sum) {
   }
   if (!import_ok(im))
     return;
-  ValueId which = view_as(im, wrap_index(im, axis_input, rank), &scalar),
+  ValueId which = ex_view_as(im, ex_wrap_index(im, axis_input, rank), &scalar),
           y = running(im, x, 0, sum);
   for (uint32_t i = 1; i < rank && import_ok(im); i++)
-    y = op_where(im, op2_number(im, OP_EQ_TENSOR, which, i), running(im, x, i, sum), y);
+    y = ex_where(im, ex_with(im, OP_EQ_TENSOR, which, i), running(im, x, i, sum), y);
   out(im, 0, y);
 }
 

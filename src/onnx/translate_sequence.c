@@ -1,6 +1,6 @@
 /* Sequences and optionals. The runtime has neither as values of ops, so they exist only while
  * lowering: a sequence is a list of tensors, an optional is there or not. */
-#include "onnx/compose.h"
+#include "onnx/express.h"
 
 enum { SEQUENCE_MAX = 65536 };
 
@@ -136,7 +136,7 @@ void translate_split_to_sequence(Import *im) {
   SymInt at = 0;
   for (uint32_t i = 0; sizes && i < count && import_ok(im); i++) {
     SymInt end = sym_add(&im->g->syms, at, sizes[i]);
-    items[i] = keep ? cut(im, x, axis, at, end)
+    items[i] = keep ? ex_slice(im, x, axis, at, end)
                     : build(&im->b, OP_SELECT_COPY_INT, A_VAL(x), A_INT(axis), A_INT(i));
     at = end;
   }

@@ -1,7 +1,7 @@
 /* Slice. Known starts and ends are slice_copy an axis, backwards steps a flip before. What arrives
  * at run time becomes arithmetic: entry i of an axis is start + step * i for as many i as output 0
  * declares, taken by index_select. */
-#include "onnx/compose.h"
+#include "onnx/express.h"
 
 typedef struct SliceAxis {
   SymInt start, end;
@@ -31,7 +31,7 @@ static ValueId slice_axis(Import *im, ValueId x, uint32_t axis, SliceAxis a) {
     SymInt last = sym_sub(t, size, 1);
     begin = sym_sub(t, last, clamp_bound(im, a.start, size, -1));
     end = sym_sub(t, last, clamp_bound(im, a.end, size, -1));
-    x = op_flip(im, x, axis);
+    x = ex_flip(im, x, axis);
   }
   return import_ok(im) ? build_slice(&im->b, x, axis, begin, sym_max(t, begin, end),
                                      a.step > 0 ? a.step : -a.step)
@@ -42,7 +42,7 @@ static ValueId slice_axis(Import *im, ValueId x, uint32_t axis, SliceAxis a) {
 
 /* Element j of a vector as an i64 scalar. */
 static ValueId element(Import *im, ValueId vector, uint32_t j) {
-  return import_ok(im) ? build_cast(&im->b, vector_element(im, vector, j), DTYPE_I64) : 0;
+  return import_ok(im) ? build_cast(&im->b, ex_element(im, vector, j), DTYPE_I64) : 0;
 }
 
 typedef struct RunSlice {
@@ -66,9 +66,9 @@ static void run_axis(Import *im, const RunSlice *r, uint32_t dim, uint32_t rank,
       }
       continue;
     }
-    ValueId mine = op2_number(im, OP_EQ_TENSOR, wrap_index(im, element(im, r->axes, j), rank), dim);
-    *start = op_where(im, mine, s, *start);
-    *step = op_where(im, mine, step_j, *step);
+    ValueId mine = ex_with(im, OP_EQ_TENSOR, ex_wrap_index(im, element(im, r->axes, j), rank), dim);
+    *start = ex_where(im, mine, s, *start);
+    *step = ex_where(im, mine, step_j, *step);
   }
 }
 
@@ -79,12 +79,13 @@ static ValueId run_slice_axis(Import *im, const RunSlice *r, ValueId x, uint32_t
   run_axis(im, r, dim, declared->rank, &start, &step);
   if (!import_ok(im))
     return 0;
-  ValueId last = size_tensor(im, sym_sub(&im->g->syms, size, 1));
-  start = wrap_index(im, start, size);
-  start = op2_number(im, OP_MAXIMUM, op2(im, OP_MINIMUM, start, last), 0);
+  ValueId last = ex_size(im, sym_sub(&im->g->syms, size, 1));
+  start = ex_wrap_index(im, start, size);
+  start = ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, start, last), 0);
   ValueId index =
-      op2(im, OP_ADD_TENSOR, op2(im, OP_MUL_TENSOR, counting(im, declared->d[dim]), step), start);
-  return op_index_select(im, x, dim, index);
+      ex_binary(im, OP_ADD_TENSOR,
+                ex_binary(im, OP_MUL_TENSOR, ex_arange(im, declared->d[dim]), step), start);
+  return ex_index_select(im, x, dim, index);
 }
 
 /* With steps known to be forward, a dim that keeps its size is kept as it is. */

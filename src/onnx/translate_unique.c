@@ -1,6 +1,6 @@
 /* Unique: there is neither a sort nor a unique kernel, so all entries are compared with each other.
  * That takes memory that grows with the square of their number. */
-#include "onnx/compose.h"
+#include "onnx/express.h"
 
 enum { UNIQUE_MAX = 8192 };
 
@@ -20,17 +20,17 @@ static ValueId as_i64(Import *im, ValueId v) {
 /* Rows compared with each other: element [i, k, j] of op(rows[i], rows[k]). */
 static ValueId compare(Import *im, const Unique *u, OpId op) {
   Shape left = {3, {u->n, 1, u->m}}, right = {3, {1, u->n, u->m}};
-  return op2(im, op, view_as(im, u->rows, &left), view_as(im, u->rows, &right));
+  return ex_binary(im, op, ex_view_as(im, u->rows, &left), ex_view_as(im, u->rows, &right));
 }
 
 static void find_equal(Import *im, Unique *u) {
   ValueId equal = compare(im, u, OP_EQ_TENSOR);
-  equal = as_i64(im, op_reduce(im, OP_AMIN, equal, 2, false));
+  equal = as_i64(im, ex_reduce_one(im, OP_AMIN, equal, 2, false));
   if (!import_ok(im))
     return;
-  u->count = op_reduce(im, OP_SUM_DIM_INTLIST, equal, 1, false);
+  u->count = ex_reduce_one(im, OP_SUM_DIM_INTLIST, equal, 1, false);
   u->first = build(&im->b, OP_ARGMAX, A_VAL(equal), A_INT(1), A_BOOL(false));
-  u->is_first = op2(im, OP_EQ_TENSOR, u->first, counting(im, u->n));
+  u->is_first = ex_binary(im, OP_EQ_TENSOR, u->first, ex_arange(im, u->n));
 }
 
 /* Is row k before row i, [i, k]? The first elements that differ decide. */
@@ -38,11 +38,11 @@ static ValueId row_before(Import *im, const Unique *u) {
   Shape flat = {2, {u->n, u->n}};
   ValueId greater = compare(im, u, OP_GT_TENSOR);
   if (u->m == 1)
-    return view_as(im, greater, &flat);
+    return ex_view_as(im, greater, &flat);
   ValueId differ = as_i64(im, compare(im, u, OP_NE_TENSOR));
   ValueId at = import_ok(im) ? build(&im->b, OP_ARGMAX, A_VAL(differ), A_INT(2), A_BOOL(true)) : 0;
   greater = import_ok(im) ? build(&im->b, OP_GATHER, A_VAL(greater), A_INT(2), A_VAL(at)) : 0;
-  return view_as(im, greater, &flat);
+  return ex_view_as(im, greater, &flat);
 }
 
 /* Sorted: as many different values are smaller. Else: as many different values came before. */
@@ -51,27 +51,28 @@ static void rank_entries(Import *im, Unique *u, bool sorted) {
   if (!import_ok(im))
     return;
   if (sorted) {
-    ValueId before = op2(im, OP_LOGICAL_AND, row_before(im, u), along_axis(im, u->is_first, 1, 2));
-    u->rank = op_reduce(im, OP_SUM_DIM_INTLIST, as_i64(im, before), 1, false);
+    ValueId before =
+        ex_binary(im, OP_LOGICAL_AND, row_before(im, u), ex_along_axis(im, u->is_first, 1, 2));
+    u->rank = ex_reduce_one(im, OP_SUM_DIM_INTLIST, as_i64(im, before), 1, false);
     return;
   }
   ValueId order = build(&im->b, OP_CUMSUM, A_VAL(firsts), A_INT(0));
-  u->rank = op2_number(im, OP_SUB_TENSOR, op_index_select(im, order, 0, u->first), 1);
+  u->rank = ex_with(im, OP_SUB_TENSOR, ex_index_select(im, order, 0, u->first), 1);
 }
 
 /* First positions of the values in the order of the result: as many as there are values. */
 static ValueId result_order(Import *im, const Unique *u) {
   Shape all = {1, {u->n}};
-  ValueId empty = filled(im, DTYPE_I64, &all, 0);
+  ValueId empty = ex_filled(im, DTYPE_I64, &all, 0);
   ValueId order = import_ok(im) ? build(&im->b, OP_SCATTER_SRC, A_VAL(empty), A_INT(0),
                                         A_VAL(u->rank), A_VAL(u->first))
                                 : 0;
-  ValueId total = op_reduce(im, OP_SUM_DIM_INTLIST, as_i64(im, u->is_first), 0, false);
-  ValueId slots = op1(im, OP_NONZERO, op2(im, OP_LT_TENSOR, counting(im, u->n), total));
+  ValueId total = ex_reduce_one(im, OP_SUM_DIM_INTLIST, as_i64(im, u->is_first), 0, false);
+  ValueId slots = ex_unary(im, OP_NONZERO, ex_binary(im, OP_LT_TENSOR, ex_arange(im, u->n), total));
   if (!import_ok(im))
     return 0;
   Shape found = {1, {value_dim(im->g, slots, 0)}};
-  return op_index_select(im, order, 0, view_as(im, slots, &found));
+  return ex_index_select(im, order, 0, ex_view_as(im, slots, &found));
 }
 
 void translate_unique(Import *im) {
@@ -84,7 +85,7 @@ void translate_unique(Import *im) {
   SymInt all = shape_product(im, s.d, s.rank);
   if (flat) {
     s = (Shape){1, {all}};
-    x = view_as(im, x, &s);
+    x = ex_view_as(im, x, &s);
   }
   Unique u = {.n = s.d[axis]};
   if (!sym_is_const(all) || all == 0 || u.n > UNIQUE_MAX) {
@@ -97,12 +98,12 @@ void translate_unique(Import *im) {
   for (uint32_t i = 0, k = 1; i < s.rank; i++)
     if (i != axis)
       perm[k++] = i;
-  u.rows = view_as(im, build_permute(&im->b, x, perm), &(Shape){2, {u.n, u.m}});
+  u.rows = ex_view_as(im, build_permute(&im->b, x, perm), &(Shape){2, {u.n, u.m}});
   find_equal(im, &u);
   rank_entries(im, &u, sorted);
   ValueId order = result_order(im, &u);
-  out(im, 0, op_index_select(im, x, axis, order));
+  out(im, 0, ex_index_select(im, x, axis, order));
   out(im, 1, order);
   out(im, 2, u.rank);
-  out(im, 3, op_index_select(im, u.count, 0, order));
+  out(im, 3, ex_index_select(im, u.count, 0, order));
 }

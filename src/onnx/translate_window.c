@@ -1,7 +1,7 @@
 /* Windows of signal processing and the matrix of mel filters. */
 #include <math.h>
 
-#include "onnx/compose.h"
+#include "onnx/express.h"
 
 static const double two_pi = 6.283185307179586476925;
 
@@ -28,15 +28,15 @@ static void window(Import *im, double a0, double a1, double a2) {
     fail_not_known(im, "the size of the window");
   if (!import_ok(im))
     return;
-  ValueId n = build_cast(&im->b, counting(im, s.d[0]), DTYPE_F64);
-  ValueId length = size_tensor(im, periodic ? s.d[0] : sym_sub(&im->g->syms, s.d[0], 1));
+  ValueId n = build_cast(&im->b, ex_arange(im, s.d[0]), DTYPE_F64);
+  ValueId length = ex_size(im, periodic ? s.d[0] : sym_sub(&im->g->syms, s.d[0], 1));
   length = import_ok(im) ? build_cast(&im->b, length, DTYPE_F64) : 0;
-  ValueId angle = op2(im, OP_DIV_TENSOR, op2_number(im, OP_MUL_TENSOR, n, two_pi), length);
-  ValueId y = op2_number(im, OP_MUL_TENSOR, op1(im, OP_COS, angle), -a1);
-  y = op2_number(im, OP_ADD_TENSOR, y, a0);
+  ValueId angle = ex_binary(im, OP_DIV_TENSOR, ex_with(im, OP_MUL_TENSOR, n, two_pi), length);
+  ValueId y = ex_with(im, OP_MUL_TENSOR, ex_unary(im, OP_COS, angle), -a1);
+  y = ex_with(im, OP_ADD_TENSOR, y, a0);
   if (a2 != 0) {
-    ValueId twice = op1(im, OP_COS, op2_number(im, OP_MUL_TENSOR, angle, 2));
-    y = op2(im, OP_ADD_TENSOR, y, op2_number(im, OP_MUL_TENSOR, twice, a2));
+    ValueId twice = ex_unary(im, OP_COS, ex_with(im, OP_MUL_TENSOR, angle, 2));
+    y = ex_binary(im, OP_ADD_TENSOR, y, ex_with(im, OP_MUL_TENSOR, twice, a2));
   }
   if (import_ok(im))
     out(im, 0, build_cast(&im->b, y, dtype));
@@ -51,14 +51,14 @@ void translate_blackman_window(Import *im) { window(im, 0.42, 0.5, 0.08); }
 /* Input i as a 0-d f64 tensor. */
 static ValueId number(Import *im, uint32_t i) {
   Shape scalar = {0};
-  ValueId v = view_as(im, in_required(im, i), &scalar);
+  ValueId v = ex_view_as(im, in_required(im, i), &scalar);
   return import_ok(im) ? build_cast(&im->b, v, DTYPE_F64) : 0;
 }
 
 /* 2595 log10(1 + f / 700) */
 static ValueId mel_of(Import *im, ValueId frequency) {
-  ValueId scaled = op2_number(im, OP_MUL_TENSOR, frequency, 1 / 700.0);
-  return op2_number(im, OP_MUL_TENSOR, op1(im, OP_LOG1P, scaled), 2595 / log(10));
+  ValueId scaled = ex_with(im, OP_MUL_TENSOR, frequency, 1 / 700.0);
+  return ex_with(im, OP_MUL_TENSOR, ex_unary(im, OP_LOG1P, scaled), 2595 / log(10));
 }
 
 /* The spectrogram bins at which the triangles begin, peak and end: bins + 2 whole numbers. */
@@ -66,40 +66,42 @@ static ValueId mel_edges(Import *im, SymInt bins) {
   SymInt edges = sym_add(&im->g->syms, bins, 2);
   ValueId length = number(im, 1), rate = number(im, 2);
   ValueId low = mel_of(im, number(im, 3)), high = mel_of(im, number(im, 4));
-  ValueId at = counting(im, edges), span = op2(im, OP_SUB_TENSOR, high, low);
+  ValueId at = ex_arange(im, edges), span = ex_binary(im, OP_SUB_TENSOR, high, low);
   if (!import_ok(im))
     return 0;
   ValueId step =
-      op2(im, OP_DIV_TENSOR, span, build_cast(&im->b, size_tensor(im, edges), DTYPE_F64));
+      ex_binary(im, OP_DIV_TENSOR, span, build_cast(&im->b, ex_size(im, edges), DTYPE_F64));
   ValueId mel =
-      op2(im, OP_ADD_TENSOR, op2(im, OP_MUL_TENSOR, build_cast(&im->b, at, DTYPE_F64), step), low);
-  ValueId hertz = op1(im, OP_EXPM1, op2_number(im, OP_MUL_TENSOR, mel, log(10) / 2595));
-  hertz = op2_number(im, OP_MUL_TENSOR, hertz, 700);
-  ValueId bin = op2(im, OP_MUL_TENSOR, hertz, op2_number(im, OP_ADD_TENSOR, length, 1));
-  return op1(im, OP_FLOOR, op2(im, OP_DIV_TENSOR, bin, rate));
+      ex_binary(im, OP_ADD_TENSOR,
+                ex_binary(im, OP_MUL_TENSOR, build_cast(&im->b, at, DTYPE_F64), step), low);
+  ValueId hertz = ex_unary(im, OP_EXPM1, ex_with(im, OP_MUL_TENSOR, mel, log(10) / 2595));
+  hertz = ex_with(im, OP_MUL_TENSOR, hertz, 700);
+  ValueId bin = ex_binary(im, OP_MUL_TENSOR, hertz, ex_with(im, OP_ADD_TENSOR, length, 1));
+  return ex_unary(im, OP_FLOOR, ex_binary(im, OP_DIV_TENSOR, bin, rate));
 }
 
 /* Rises from the left edge to 1 at the peak, falls to 0 at the right edge. A side of no width
  * leaves the 1 at the peak. */
 static ValueId triangles(Import *im, ValueId edges, const Shape *s) {
-  ValueId row = along_axis(im, counting(im, s->d[0]), 0, 2);
+  ValueId row = ex_along_axis(im, ex_arange(im, s->d[0]), 0, 2);
   row = import_ok(im) ? build_cast(&im->b, row, DTYPE_F64) : 0;
   ValueId corner[3];
   for (int i = 0; i < 3; i++)
-    corner[i] = along_axis(im, cut(im, edges, 0, i, sym_add(&im->g->syms, s->d[1], i)), 1, 2);
-  ValueId rise = op2(im, OP_DIV_TENSOR, op2(im, OP_SUB_TENSOR, row, corner[0]),
-                     op2(im, OP_SUB_TENSOR, corner[1], corner[0])),
-          fall = op2(im, OP_DIV_TENSOR, op2(im, OP_SUB_TENSOR, corner[2], row),
-                     op2(im, OP_SUB_TENSOR, corner[2], corner[1]));
-  ValueId rising = op2(im, OP_LOGICAL_AND, op2(im, OP_GE_TENSOR, row, corner[0]),
-                       op2(im, OP_LT_TENSOR, row, corner[1])),
-          falling = op2(im, OP_LOGICAL_AND, op2(im, OP_GT_TENSOR, row, corner[1]),
-                        op2(im, OP_LT_TENSOR, row, corner[2])),
-          peak = op2(im, OP_EQ_TENSOR, row, corner[1]);
+    corner[i] =
+        ex_along_axis(im, ex_slice(im, edges, 0, i, sym_add(&im->g->syms, s->d[1], i)), 1, 2);
+  ValueId rise = ex_binary(im, OP_DIV_TENSOR, ex_binary(im, OP_SUB_TENSOR, row, corner[0]),
+                           ex_binary(im, OP_SUB_TENSOR, corner[1], corner[0])),
+          fall = ex_binary(im, OP_DIV_TENSOR, ex_binary(im, OP_SUB_TENSOR, corner[2], row),
+                           ex_binary(im, OP_SUB_TENSOR, corner[2], corner[1]));
+  ValueId rising = ex_binary(im, OP_LOGICAL_AND, ex_binary(im, OP_GE_TENSOR, row, corner[0]),
+                             ex_binary(im, OP_LT_TENSOR, row, corner[1])),
+          falling = ex_binary(im, OP_LOGICAL_AND, ex_binary(im, OP_GT_TENSOR, row, corner[1]),
+                              ex_binary(im, OP_LT_TENSOR, row, corner[2])),
+          peak = ex_binary(im, OP_EQ_TENSOR, row, corner[1]);
   if (!import_ok(im))
     return 0;
   ValueId zero = build_scalar(&im->b, DTYPE_F64, 0), one = build_scalar(&im->b, DTYPE_F64, 1);
-  return op_where(im, peak, one, op_where(im, rising, rise, op_where(im, falling, fall, zero)));
+  return ex_where(im, peak, one, ex_where(im, rising, rise, ex_where(im, falling, fall, zero)));
 }
 
 /* [length / 2 + 1, bins]; sizes from constants or from the declared output. */
