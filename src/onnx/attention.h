@@ -32,4 +32,9 @@ ValueId attention_clear_rows(Import *im, ValueId weights, AttentionMask mask);
 ValueId attention_band(Import *im, SymInt queries, SymInt keys, ValueId offset, int64_t left,
                        int64_t right);
 
+/* Rotates the first `size` elements of the heads of x [B, S, heads, D] by the angles of their
+ * positions [B, S] or [1, S]; caches [positions, size / 2]. Pairs are neighbours, or halves. */
+ValueId attention_rotate(Import *im, ValueId x, ValueId cosines, ValueId sines, ValueId positions,
+                         int64_t size, bool neighbours);
+
 #endif

@@ -181,6 +181,16 @@ static ValueId rotary_apply(Import *im, ValueId x, ValueId cosines, ValueId sine
   return ex_cat(im, items, size < whole ? 3 : 2, 3);
 }
 
+ValueId attention_rotate(Import *im, ValueId x, ValueId cosines, ValueId sines, ValueId positions,
+                         int64_t size, bool neighbours) {
+  int64_t whole = ex_fixed(im, x, 3);
+  if (import_ok(im) && (size < 2 || size % 2 || size > whole))
+    return import_fail(im, DIAG_ATTR_VALUE, "%lld of %lld elements of a head cannot be rotated",
+                       (long long)size, (long long)whole);
+  return rotary_apply(im, x, rotary_cache(im, cosines, positions, true),
+                      rotary_cache(im, sines, positions, true), size, neighbours);
+}
+
 static void rotary(Import *im, ValueId cosines, ValueId sines, ValueId positions, int64_t heads) {
   ValueId x = in_required(im, 0);
   int64_t size = attr_int(im, "rotary_embedding_dim", 0);

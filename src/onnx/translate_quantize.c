@@ -4,8 +4,8 @@
  * rounds differently, and are not part of a plain runtime. */
 #include <math.h>
 
+#include "onnx/quantized.h"
 #include "onnx/spatial.h"
-#include "onnx/express.h"
 
 /* --- granularity --- */
 
@@ -109,6 +109,11 @@ static ValueId exact_quotient(Import *im, ValueId x, ValueId y) {
   return import_ok(im) ? build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(x), A_VAL(y), A_NONE) : 0;
 }
 
+ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType to) {
+  ValueId divisor = ex_view(im, scale, NULL, 0);
+  return saturated(im, exact_quotient(im, x, divisor), zero ? ex_view(im, zero, NULL, 0) : 0, to);
+}
+
 static DType dtype_attribute(Import *im, const char *name, DType otherwise) {
   int64_t code = attr_int(im, name, 0);
   if (code == 0 || !import_ok(im))
@@ -153,9 +158,8 @@ void translate_dequantize_linear(Import *im) {
   out(im, 0, ex_cast(im, y, to));
 }
 
-/* Range of x with 0 in it, over 255; u8 only. */
-void translate_dynamic_quantize_linear(Import *im) {
-  ValueId x = in_required(im, 0);
+/* Range of x with 0 in it, over 255. */
+void quantized_range(Import *im, ValueId x, ValueId *scale, ValueId *zero_point) {
   int64_t axes[MAX_RANK];
   uint32_t rank = ex_rank(im, x);
   for (uint32_t i = 0; i < rank; i++)
@@ -165,18 +169,21 @@ void translate_dynamic_quantize_linear(Import *im) {
           low = ex_binary(im, OP_MINIMUM, ex_reduce(im, OP_AMIN, x, axes, rank, false), zero);
   ValueId range = ex_sub(im, high, low);
   range = ex_where(im, ex_binary(im, OP_EQ_TENSOR, range, zero), one, range);
-  ValueId scale = exact_quotient(im, range, ex_number(im, range, UINT8_MAX));
-  ValueId place = ex_sub(im, zero, exact_quotient(im, low, scale));
-  ValueId zero_point = saturated(im, place, 0, DTYPE_U8);
-  out(im, 0, saturated(im, exact_quotient(im, x, scale), zero_point, DTYPE_U8));
+  *scale = exact_quotient(im, range, ex_number(im, range, UINT8_MAX));
+  *zero_point = saturated(im, ex_sub(im, zero, exact_quotient(im, low, *scale)), 0, DTYPE_U8);
+}
+
+void translate_dynamic_quantize_linear(Import *im) {
+  ValueId x = in_required(im, 0), scale, zero;
+  quantized_range(im, x, &scale, &zero);
+  out(im, 0, quantized_from(im, x, scale, zero, DTYPE_U8));
   out(im, 1, scale);
-  out(im, 2, zero_point);
+  out(im, 2, zero);
 }
 
 /* --- integer products --- */
 
-/* v - zero in i32; a vector of zero points lies along `axis` of v. */
-static ValueId centred(Import *im, ValueId v, ValueId zero, uint32_t axis) {
+ValueId quantized_centred(Import *im, ValueId v, ValueId zero, uint32_t axis) {
   ValueId wide = ex_cast(im, v, DTYPE_I32);
   const double *values;
   uint32_t count;
@@ -193,18 +200,25 @@ static uint32_t before_last(const Import *im, ValueId v, uint32_t back) {
   return rank > back ? rank - 1 - back : 0;
 }
 
-static ValueId integer_matmul(Import *im, ValueId a, ValueId a_zero, ValueId b, ValueId b_zero) {
-  return ex_matmul(im, centred(im, a, a_zero, before_last(im, a, 1)),
-                   centred(im, b, b_zero, before_last(im, b, 0)));
+ValueId quantized_product(Import *im, ValueId a, ValueId a_zero, ValueId b, ValueId b_zero) {
+  return ex_matmul(im, quantized_centred(im, a, a_zero, before_last(im, a, 1)),
+                   quantized_centred(im, b, b_zero, before_last(im, b, 0)));
+}
+
+ValueId quantized_real(Import *im, ValueId v, ValueId scale, ValueId zero, uint32_t axis) {
+  Granularity gr = {.rank = ex_rank(im, v), .axis = axis};
+  ValueId whole = quantized_centred(im, v, zero, axis);
+  return ex_mul(im, ex_cast(im, whole, DTYPE_F32), spread(im, &gr, scale));
 }
 
 void translate_matmul_integer(Import *im) {
-  out(im, 0, integer_matmul(im, in_required(im, 0), in(im, 2), in_required(im, 1), in(im, 3)));
+  out(im, 0, quantized_product(im, in_required(im, 0), in(im, 2), in_required(im, 1), in(im, 3)));
 }
 
 void translate_conv_integer(Import *im) {
   ValueId x = in_required(im, 0), w = in_required(im, 1);
-  ValueId left = centred(im, x, in(im, 2), 1), right = centred(im, w, in(im, 3), 0);
+  ValueId left = quantized_centred(im, x, in(im, 2), 1),
+          right = quantized_centred(im, w, in(im, 3), 0);
   out(im, 0, window_convolution(im, left, right, 0));
 }
 
@@ -218,7 +232,7 @@ static ValueId scale_along(Import *im, ValueId scale, uint32_t rank, uint32_t ax
 void translate_qlinear_matmul(Import *im) {
   ValueId a = in_required(im, 0), b = in_required(im, 3), scales[3] = {0};
   ValueId y_zero = in_required(im, 7);
-  ValueId sums = integer_matmul(im, a, in_required(im, 2), b, in_required(im, 5));
+  ValueId sums = quantized_product(im, a, in_required(im, 2), b, in_required(im, 5));
   static const uint32_t inputs[] = {1, 4, 6};
   uint32_t rank = ex_rank(im, sums);
   for (uint32_t i = 0; i < 3 && import_ok(im); i++)
@@ -232,8 +246,8 @@ void translate_qlinear_matmul(Import *im) {
 
 void translate_qlinear_conv(Import *im) {
   ValueId x = in_required(im, 0), w = in_required(im, 3), y_zero = in_required(im, 7);
-  ValueId left = centred(im, x, in_required(im, 2), 1),
-          right = centred(im, w, in_required(im, 5), 0);
+  ValueId left = quantized_centred(im, x, in_required(im, 2), 1),
+          right = quantized_centred(im, w, in_required(im, 5), 0);
   ValueId sums = window_convolution(im, left, right, in(im, 8));
   uint32_t rank = ex_rank(im, sums);
   ValueId factor = ex_mul(im, scale_along(im, in_required(im, 1), rank, 1),

@@ -1,0 +1,19 @@
+/* Parts of the quantized operators: plain arithmetic, as the ONNX documents say. */
+#ifndef ETC_ONNX_QUANTIZED_H
+#define ETC_ONNX_QUANTIZED_H
+
+#include "onnx/express.h"
+
+/* (a - a_zero) times (b - b_zero) in i32; zeros may be 0 (absent), one number, or one a row of a
+ * and one a column of b. */
+ValueId quantized_product(Import *im, ValueId a, ValueId a_zero, ValueId b, ValueId b_zero);
+/* v - zero in i32; a vector of zero points lies along `axis` of v. */
+ValueId quantized_centred(Import *im, ValueId v, ValueId zero, uint32_t axis);
+/* (v - zero) * scale in f32, for one scale and zero point, or one an entry of `axis`. */
+ValueId quantized_real(Import *im, ValueId v, ValueId scale, ValueId zero, uint32_t axis);
+/* round(x / scale) + zero, saturated to the type `to`. One scale; zero may be 0. */
+ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType to);
+/* Scale and zero point (u8) that DynamicQuantizeLinear chooses for x. */
+void quantized_range(Import *im, ValueId x, ValueId *scale, ValueId *zero);
+
+#endif
