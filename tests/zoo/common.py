@@ -21,6 +21,7 @@ class Spec:
     cases is a list of input lists; an input is a function of a numpy Generator (see floats, ids, ints).
     The model is exported with case 0; the others hold further shapes of the dynamic dims.
     dynamic maps an input's name to {axis: name of the dimension}.
+    second is the other opset at which the model is exported too; 0 lets make.py choose.
     options go to torch.onnx.export. min_std is the least standard deviation an output may have.
     """
     name: str
@@ -31,6 +32,7 @@ class Spec:
     dynamic: dict = dataclasses.field(default_factory=dict)
     dynamo: bool = False
     opset: int = 17
+    second: int = 0
     source: str = "own definition"
     half: bool = False
     options: dict = dataclasses.field(default_factory=dict)

@@ -12,12 +12,14 @@ Needs tests/zoo/requirements.txt. The last line is "zoo: N passed, N failed, N s
 import argparse
 import collections
 import concurrent.futures
+import dataclasses
 import hashlib
 import importlib.util
 import inspect
 import json
 import os
 import pathlib
+import re
 import shutil
 import sys
 import time
@@ -47,7 +49,28 @@ def load_specs():
             if spec.name in specs:
                 sys.exit(f"make.py: two models are called '{spec.name}'")
             specs[spec.name] = (spec, HERE / f"{module}.py")
+    for twin, source in list(twins(specs)):
+        specs[twin.name] = (twin, source)
     return specs
+
+
+def architecture(name):
+    return re.sub(r"(_dynamo|_script|_fp16|_sdpa|_unoptimised|_raw|_op\d+)+$", "", name)
+
+
+def twins(specs):
+    """The same model at another opset, for each architecture that the lists hold at one opset only."""
+    opsets = collections.defaultdict(set)
+    for name, (spec, _) in specs.items():
+        opsets[architecture(name)].add(spec.opset)
+    done = set()
+    for name, (spec, source) in specs.items():
+        kind = architecture(name)
+        if len(opsets[kind]) > 1 or kind in done or spec.half:
+            continue
+        done.add(kind)
+        other = spec.second or (21 if spec.dynamo else 13 if spec.opset > 13 else 17)
+        yield dataclasses.replace(spec, name=f"{name}_op{other}", opset=other), source
 
 
 def cache_key(path):

@@ -385,7 +385,7 @@ SPECS = [
     Spec("conformer", Conformer, [[floats(2, 20, 32)]], opset=17),
     Spec("conformer_dynamo", Conformer, [[floats(2, 20, 32)]], opset=18, dynamo=True),
     Spec("seq2seq", Seq2Seq, [[ids(40, 2, 7)]], opset=13),
-    Spec("translator", Translator, [[ids(60, 2, 9), ids(60, 2, 6)]], inputs=["source", "target"], opset=17),
+    Spec("translator", Translator, [[ids(60, 2, 9), ids(60, 2, 6)]], inputs=["source", "target"], opset=17, second=14),
     Spec("nano_gpt", NanoGpt, [CACHE], inputs=["token", "position", "keys", "values"],
          outputs=["logits", "next_keys", "next_values"], opset=17),
     Spec("nano_gpt_dynamo", NanoGpt, [CACHE], inputs=["token", "position", "keys", "values"],
