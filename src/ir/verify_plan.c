@@ -160,7 +160,7 @@ static void add_value(Plan *p, ValueId v) {
                 n ? "a result has no place in memory" : "an input has no place in memory");
     return;
   }
-  if (!place_exists(p, v))
+  if (!place_exists(p, v) || g->storages[storage].size == 0) /* no bytes: nothing to overlap */
     return;
   uint32_t begin = n ? p->position[n] : 0, end = last_use(p, v, begin);
   Sharing sharing = n ? share_with_operands(p, n, storage) : SHARE_NOT;

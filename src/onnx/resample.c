@@ -16,6 +16,9 @@ static ValueId plus(Import *im, ValueId a, double number) {
 
 /* --- coordinates --- */
 
+/* Scales and regions are given in float: a coordinate half way in float is meant to be half way. */
+static ValueId in_float(Import *im, ValueId at) { return f64(im, ex_cast(im, at, DTYPE_F32)); }
+
 /* (position + 0.5) / scale - 0.5 */
 static ValueId half_pixel(Import *im, ValueId position, ValueId scale) {
   return plus(im, ex_binary(im, OP_DIV_TENSOR, plus(im, position, 0.5), scale), -0.5);
@@ -37,6 +40,8 @@ static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
   switch (r->coordinates) {
   case COORD_HALF_PIXEL:
     return half_pixel(im, at, a->scale);
+  case COORD_TF_HALF_PIXEL:
+    return in_float(im, ex_binary(im, OP_DIV_TENSOR, plus(im, at, 0.5), a->scale));
   case COORD_PYTORCH_HALF_PIXEL:
     return unless_one(im, length, f64_number(im, -0.5), half_pixel(im, at, a->scale));
   case COORD_HALF_PIXEL_SYMMETRIC: {
@@ -58,7 +63,8 @@ static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
         ex_binary(im, OP_MUL_TENSOR, ex_binary(im, OP_SUB_TENSOR, a->end, a->begin), last);
     ValueId general = ex_binary(im, OP_DIV_TENSOR, ex_binary(im, OP_MUL_TENSOR, at, span), less);
     ValueId x = unless_one(im, length, ex_with(im, OP_MUL_TENSOR, span, 0.5), general);
-    return ex_binary(im, OP_ADD_TENSOR, x, ex_binary(im, OP_MUL_TENSOR, a->begin, last));
+    return in_float(im,
+                    ex_binary(im, OP_ADD_TENSOR, x, ex_binary(im, OP_MUL_TENSOR, a->begin, last)));
   }
   }
   BUG("coordinates %d", (int)r->coordinates);
@@ -74,7 +80,7 @@ static ValueId inside_index(Import *im, ValueId position, SymInt size) {
   return ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, whole, last), 0);
 }
 
-static ValueId nearest(Import *im, const Resample *r, ValueId at) {
+static ValueId nearest(Import *im, const Resample *r, ValueId scale, ValueId at) {
   switch (r->rounding) {
   case ROUND_PREFER_FLOOR:
     return ex_unary(im, OP_CEIL, plus(im, at, -0.5));
@@ -84,6 +90,9 @@ static ValueId nearest(Import *im, const Resample *r, ValueId at) {
     return ex_unary(im, OP_FLOOR, at);
   case ROUND_CEIL:
     return ex_unary(im, OP_CEIL, at);
+  case ROUND_BY_SCALE:
+    return ex_where(im, ex_with(im, OP_LT_TENSOR, scale, 1), ex_unary(im, OP_CEIL, at),
+                    ex_unary(im, OP_FLOOR, at));
   }
   BUG("rounding %d", (int)r->rounding);
 }
@@ -187,7 +196,7 @@ ValueId resample_axis(Import *im, const Resample *r, const ResampleAxis *a, Valu
   SymInt out_dims[] = {a->out};
   at = build_expand(&im->b, at, out_dims, 1);
   if (r->mode == RESAMPLE_NEAREST)
-    y = ex_index_select(im, x, a->axis, inside_index(im, nearest(im, r, at), a->in));
+    y = ex_index_select(im, x, a->axis, inside_index(im, nearest(im, r, a->scale, at), a->in));
   else
     y = blend(im, r, a, at, x);
   if (r->coordinates != COORD_TF_CROP || !import_ok(im))

@@ -14,10 +14,18 @@ typedef enum Coordinates {
   COORD_PYTORCH_HALF_PIXEL,
   COORD_ALIGN_CORNERS,
   COORD_ASYMMETRIC,
-  COORD_TF_CROP
+  COORD_TF_CROP,
+  COORD_TF_HALF_PIXEL /* tf_half_pixel_for_nn of opset 11 and 12 */
 } Coordinates;
 
-typedef enum Rounding { ROUND_PREFER_FLOOR, ROUND_PREFER_CEIL, ROUND_FLOOR, ROUND_CEIL } Rounding;
+typedef enum Rounding {
+  ROUND_PREFER_FLOOR,
+  ROUND_PREFER_CEIL,
+  ROUND_FLOOR,
+  ROUND_CEIL,
+  ROUND_BY_SCALE /* up where the axis shrinks, else down: opset 10 leaves it open, so does ONNX
+                    Runtime */
+} Rounding;
 
 typedef struct Resample {
   ResampleMode mode;

@@ -1,4 +1,5 @@
 /* Changes of element type, and tests of single elements. */
+#include <ctype.h>
 #include <math.h>
 
 #include "onnx/translate.h"
@@ -19,7 +20,24 @@ static void cast_to(Import *im, int64_t onnx_dtype) {
     out(im, 0, build_cast(&im->b, x, to));
 }
 
-void translate_cast(Import *im) { cast_to(im, attr_int_required(im, "to")); }
+/* Before opset 6 the type is given by its name in TensorProto, which is in capitals; -1: unknown.
+ */
+static int64_t named_dtype(StrView name) {
+  for (int32_t i = 1; onnx_dtype_name(i); i++) {
+    StrView known = sv_from(onnx_dtype_name(i));
+    size_t at = 0;
+    while (at < name.size && at < known.size &&
+           tolower((unsigned char)name.data[at]) == known.data[at])
+      at++;
+    if (at == name.size && at == known.size)
+      return i;
+  }
+  return -1;
+}
+
+void translate_cast(Import *im) {
+  cast_to(im, im->opset < 6 ? named_dtype(attr_str(im, "to", "")) : attr_int_required(im, "to"));
+}
 
 void translate_cast_like(Import *im) {
   ValueId x = in_required(im, 0), like = in_required(im, 1);

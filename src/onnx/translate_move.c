@@ -73,7 +73,7 @@ static void split_sizes(Import *im, SymInt whole, uint32_t axis, uint32_t count,
   const int64_t *attribute;
   const SymInt *values;
   uint32_t given;
-  bool input = im->opset >= 13 && in(im, 1);
+  bool input = (im->opset >= 13 || im->opset < 2) && in(im, 1);
   if (input && !in_ints(im, 1, &values, &given)) {
     for (uint32_t i = 0; i < count && import_ok(im); i++) {
       Shape declared = {0};
@@ -84,7 +84,7 @@ static void split_sizes(Import *im, SymInt whole, uint32_t axis, uint32_t count,
     return;
   }
   bool listed = input;
-  if (im->opset < 13 && attr_ints(im, "split", &attribute, &given)) {
+  if (!listed && im->opset < 13 && attr_ints(im, "split", &attribute, &given)) {
     values = attribute;
     listed = true;
   }

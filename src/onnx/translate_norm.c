@@ -103,24 +103,28 @@ void translate_batch_norm(Import *im) {
                 value_rank(im->g, x));
     return;
   }
-  if (im->opset < 9 && attr_int(im, "spatial", 1) == 0) {
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "BatchNormalization with spatial=0 is not supported");
-    return;
-  }
+  bool each_element = im->opset < 9 && attr_int(im, "spatial", 1) == 0;
   if ((im->opset >= 14 && attr_int(im, "training_mode", 0) != 0) ||
       (im->opset < 7 && attr_int(im, "is_test", 0) == 0 && out_wanted(im, 1))) {
-    batch_norm_training(im, x, scale, bias, mean, var);
+    if (each_element)
+      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "training with spatial=0 is not supported");
+    else
+      batch_norm_training(im, x, scale, bias, mean, var);
     return;
   }
   DType dtype = value_dtype(im->g, x);
   Builder *b = &im->b;
   scale = build_cast(b, scale, dtype), bias = build_cast(b, bias, dtype),
   mean = build_cast(b, mean, dtype), var = build_cast(b, var, dtype);
-  if (import_ok(im))
+  double epsilon = attr_float(im, "epsilon", (double)1e-5f);
+  if (each_element) { /* the statistics have the shape of one sample */
+    ValueId factor =
+        ex_div(im, scale, ex_unary(im, OP_SQRT, ex_with(im, OP_ADD_TENSOR, var, epsilon)));
+    out(im, 0, ex_add(im, ex_mul(im, ex_sub(im, x, mean), factor), bias));
+  } else if (import_ok(im))
     out(im, 0,
         build(b, OP_NATIVE_BATCH_NORM_LEGIT_NO_TRAINING, A_VAL(x), A_VAL(scale), A_VAL(bias),
-              A_VAL(mean), A_VAL(var), A_FLOAT(0.1),
-              A_FLOAT(attr_float(im, "epsilon", (double)1e-5f))));
+              A_VAL(mean), A_VAL(var), A_FLOAT(0.1), A_FLOAT(epsilon)));
 }
 
 /* --- layer norm, RMS norm --- */

@@ -3,6 +3,7 @@
  * summed by a depthwise convolution (average). */
 #include <math.h>
 
+#include "onnx/express.h"
 #include "onnx/spatial.h"
 
 static bool pads_fit_kernel(const Window *w) {
@@ -89,99 +90,96 @@ static ValueId max_pool2d(Import *im, ValueId x, const Window *w) {
                        : 0;
 }
 
-/* Max over a box is max over its H x W face, then over D: [N, C, D, H, W] -> [N, C*D, H, W] -> pool
- * -> [N, C, D, H'*W'] -> pool. */
-static ValueId max_pool3d(Import *im, ValueId x, Window w) {
-  SymTable *t = &im->g->syms;
-  spell_out_ceil(im, x, &w);
-  if (!import_ok(im))
-    return 0;
-  x = window_pad(im, x, &w, lowest(value_dtype(im->g, x)));
-  if (!import_ok(im))
-    return 0;
-  SymInt d[5];
-  memcpy(d, vt(im, x)->dims, sizeof d);
-  Window face = {.rank = 2,
-                 .kernel = {w.kernel[1], w.kernel[2]},
-                 .stride = {w.stride[1], w.stride[2]},
-                 .dilation = {w.dilation[1], w.dilation[2]}};
-  Window depth = {.rank = 2,
-                  .kernel = {w.kernel[0], 1},
-                  .stride = {w.stride[0], 1},
-                  .dilation = {w.dilation[0], 1}};
-  ValueId planes = build_view(&im->b, x, (SymInt[]){d[0], sym_mul(t, d[1], d[2]), d[3], d[4]}, 4);
-  ValueId faces = max_pool2d(im, planes, &face);
-  if (!import_ok(im))
-    return 0;
-  SymInt h = value_dim(im->g, faces, 2), wide = value_dim(im->g, faces, 3);
-  ValueId columns = build_view(&im->b, faces, (SymInt[]){d[0], d[1], d[2], sym_mul(t, h, wide)}, 4);
-  ValueId y = max_pool2d(im, columns, &depth);
-  return import_ok(im)
-             ? build_view(&im->b, y, (SymInt[]){d[0], d[1], value_dim(im->g, y, 2), h, wide}, 5)
-             : 0;
+/* An index that counts elements of a box as its coordinates; the last one varies fastest. */
+static void coordinates(Import *im, ValueId index, const SymInt *sizes, uint32_t count,
+                        ValueId *coords) {
+  for (uint32_t i = count; i-- > 1;) {
+    ValueId size = ex_size(im, sizes[i]), rest = ex_binary(im, OP_FLOOR_DIVIDE, index, size);
+    coords[i] = ex_sub(im, index, ex_mul(im, rest, size));
+    index = rest;
+  }
+  coords[0] = index;
 }
 
-/* Indices: the kernel counts within one plane of the (padded) input; ONNX within the whole tensor,
- * rows or columns first. */
-static ValueId flat_indices(Import *im, ValueId indices, ValueId x, const Window *padded,
-                            uint32_t rank, bool column_major) {
-  Builder *b = &im->b;
-  SymInt h = rank == 1 ? 1 : value_dim(im->g, x, 2), w = value_dim(im->g, x, 1 + rank);
-  SymInt n = value_dim(im->g, x, 0), c = value_dim(im->g, x, 1);
-  if (!sym_is_const(h) || !sym_is_const(w) || !sym_is_const(n) || !sym_is_const(c))
-    return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "MaxPool indices need fixed sizes");
-  int64_t top = padded->rank == 2 ? padded->begin[0] : 0, left = padded->begin[padded->rank - 1],
-          wide = w + left + padded->end[padded->rank - 1];
-  ValueId width = build_scalar_int(b, DTYPE_I64, wide);
-  ValueId row = build(b, OP_FLOOR_DIVIDE, A_VAL(indices), A_VAL(width));
-  ValueId back = import_ok(im) ? build(b, OP_MUL_TENSOR, A_VAL(row), A_VAL(width)) : 0;
-  ValueId column = import_ok(im) ? build(b, OP_SUB_TENSOR, A_VAL(indices), A_VAL(back)) : 0;
-  if (!import_ok(im))
-    return 0;
-  row = build(b, OP_SUB_TENSOR, A_VAL(row), A_VAL(build_scalar_int(b, DTYPE_I64, top)));
-  column = build(b, OP_SUB_TENSOR, A_VAL(column), A_VAL(build_scalar_int(b, DTYPE_I64, left)));
-  if (!import_ok(im))
-    return 0;
-  ValueId major = build(b, OP_MUL_TENSOR, A_VAL(column_major ? column : row),
-                        A_VAL(build_scalar_int(b, DTYPE_I64, column_major ? h : w)));
-  ValueId inner =
-      import_ok(im) ? build(b, OP_ADD_TENSOR, A_VAL(major), A_VAL(column_major ? row : column)) : 0;
-  ValueId planes = import_ok(im) ? build(b, OP_ARANGE, A_INT(n * c), A_DTYPE(DTYPE_I64)) : 0;
-  ValueId offsets = import_ok(im) ? build(b, OP_MUL_TENSOR, A_VAL(planes),
-                                          A_VAL(build_scalar_int(b, DTYPE_I64, h * w)))
-                                  : 0;
-  ValueId shaped = import_ok(im) ? build_view(b, offsets, (SymInt[]){n, c, 1, 1}, 4) : 0;
-  return import_ok(im) ? build(b, OP_ADD_TENSOR, A_VAL(inner), A_VAL(shaped)) : 0;
+/* Indices of max, from coordinates in the padded input: ONNX counts within the whole tensor without
+ * its pads, the last spatial dimension varying fastest, or with storage_order 1 the first. */
+static ValueId flat_indices(Import *im, const ValueId *coords, ValueId x, const Window *padded) {
+  bool first_fastest = attr_int(im, "storage_order", 0) != 0;
+  uint32_t rank = padded->rank;
+  SymInt n = ex_dim(im, x, 0), c = ex_dim(im, x, 1);
+  SymTable *t = &im->g->syms;
+  ValueId index = 0;
+  for (uint32_t k = 0; k < rank && import_ok(im); k++) {
+    uint32_t i = first_fastest ? rank - 1 - k : k;
+    ValueId coord = ex_with(im, OP_SUB_TENSOR, coords[i], (double)padded->begin[i]);
+    index = k ? ex_add(im, ex_mul(im, index, ex_size(im, ex_dim(im, x, 2 + i))), coord) : coord;
+  }
+  SymInt plane = import_ok(im) ? shape_product(im, vt(im, x)->dims + 2, rank) : 0;
+  ValueId offsets = ex_mul(im, ex_arange(im, sym_mul(t, n, c)), ex_size(im, plane));
+  SymInt dims[2 + SPATIAL_MAX] = {n, c, 1, 1, 1};
+  return ex_add(im, index, ex_view(im, offsets, dims, 2 + rank));
+}
+
+/* Max over a box is max over its H x W face, then over D: [N, C, D, H, W] -> [N, C*D, H, W] -> pool
+ * -> [N, C, D, H'*W'] -> pool. x is padded already. */
+static ValueId max_pool3d(Import *im, ValueId x, const Window *w, ValueId coords[3]) {
+  SymTable *t = &im->g->syms;
+  Shape s = shape_of(im, x);
+  const SymInt *d = s.d;
+  Window face = {.rank = 2,
+                 .kernel = {w->kernel[1], w->kernel[2]},
+                 .stride = {w->stride[1], w->stride[2]},
+                 .dilation = {w->dilation[1], w->dilation[2]}};
+  Window depth = {.rank = 2,
+                  .kernel = {w->kernel[0], 1},
+                  .stride = {w->stride[0], 1},
+                  .dilation = {w->dilation[0], 1}};
+  ValueId faces = max_pool2d(im, EX_VIEW(im, x, d[0], sym_mul(t, d[1], d[2]), d[3], d[4]), &face);
+  SymInt h = ex_dim(im, faces, 2), wide = ex_dim(im, faces, 3), whole = sym_mul(t, h, wide);
+  ValueId y = max_pool2d(im, EX_VIEW(im, faces, d[0], d[1], d[2], whole), &depth);
+  SymInt deep = ex_dim(im, y, 2);
+  if (out_wanted(im, 1) && import_ok(im)) {
+    /* Which face the maximum is in, and where that face has its own. */
+    SymInt columns[] = {d[2], whole}, planes[] = {d[3], d[4]};
+    ValueId at = y + 1, within[2];
+    ValueId own = ex_view(im, faces + 1, (SymInt[]){d[0], d[1], sym_mul(t, d[2], whole)}, 3);
+    ValueId chosen = EX_VIEW(im, at, d[0], d[1], sym_mul(t, deep, whole));
+    ValueId plane =
+        import_ok(im) ? build(&im->b, OP_GATHER, A_VAL(own), A_INT(2), A_VAL(chosen), A_BOOL(false))
+                      : 0;
+    coordinates(im, EX_VIEW(im, at, d[0], d[1], deep, h, wide), columns, 2, within);
+    coords[0] = within[0];
+    coordinates(im, EX_VIEW(im, plane, d[0], d[1], deep, h, wide), planes, 2, coords + 1);
+  }
+  return EX_VIEW(im, y, d[0], d[1], deep, h, wide);
 }
 
 void translate_max_pool(Import *im) {
-  ValueId x = in_required(im, 0), whole = x;
+  ValueId x = in_required(im, 0), whole = x, coords[SPATIAL_MAX];
   Window w;
   if (!window_read(im, x, NULL, &w))
     return;
   uint32_t rank = w.rank;
-  if (rank == 3) {
-    if (out_wanted(im, 1))
-      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "Indices of a 3-D MaxPool are not supported");
-    out(im, 0, import_ok(im) ? max_pool3d(im, x, w) : 0);
-    return;
-  }
   Window padded = {.rank = rank};
-  if (!pads_fit_kernel(&w)) {
+  if (rank == 3 || !pads_fit_kernel(&w)) {
     spell_out_ceil(im, x, &w);
     padded = w;
     x = import_ok(im) ? window_pad(im, x, &w, lowest(value_dtype(im->g, x))) : 0;
   }
-  ValueId values = max_pool2d(im, to_2d(im, x, &w), &w);
   if (!import_ok(im))
     return;
-  ValueId indices = values + 1;
-  if (out_wanted(im, 1)) {
-    indices =
-        flat_indices(im, indices, whole, &padded, rank, attr_int(im, "storage_order", 0) != 0);
-    out(im, 1, import_ok(im) ? from_2d(im, indices, rank) : 0);
+  ValueId values, input = x;
+  if (rank == 3) {
+    values = max_pool3d(im, x, &w, coords);
+  } else {
+    ValueId pooled = max_pool2d(im, to_2d(im, x, &w), &w);
+    values = from_2d(im, pooled, rank);
+    if (out_wanted(im, 1) && import_ok(im))
+      coordinates(im, from_2d(im, pooled + 1, rank), shape_of(im, input).d + 2, rank, coords);
   }
-  out(im, 0, from_2d(im, values, rank));
+  if (out_wanted(im, 1) && import_ok(im))
+    out(im, 1, flat_indices(im, coords, whole, &padded));
+  out(im, 0, values);
 }
 
 /* --- average --- */

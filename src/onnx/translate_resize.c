@@ -30,9 +30,9 @@ static uint32_t choice(Import *im, const char *attribute, const char *otherwise,
 
 static void read_how(Import *im, Resize *r) {
   static const char *const modes[] = {"nearest", "linear", "cubic", "bilinear"};
-  static const char *const coordinates[] = {"half_pixel",         "half_pixel_symmetric",
-                                            "pytorch_half_pixel", "align_corners",
-                                            "asymmetric",         "tf_crop_and_resize"};
+  static const char *const coordinates[] = {
+      "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",  "align_corners",
+      "asymmetric", "tf_crop_and_resize",   "tf_half_pixel_for_nn"};
   static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                           "ceil"};
   static const char *const policies[] = {"stretch", "not_larger", "not_smaller"};
@@ -42,8 +42,8 @@ static void read_how(Import *im, Resize *r) {
       .mode = mode == 3 ? RESAMPLE_LINEAR : (ResampleMode)mode,
       .coordinates = plain ? COORD_ASYMMETRIC
                            : (Coordinates)choice(im, "coordinate_transformation_mode", "half_pixel",
-                                                 coordinates, 6),
-      .rounding = plain ? ROUND_FLOOR
+                                                 coordinates, im->opset < 13 ? 7 : 6),
+      .rounding = plain ? ROUND_BY_SCALE
                         : (Rounding)choice(im, "nearest_mode", "round_prefer_floor", roundings, 4),
       .cubic_a = attr_float(im, "cubic_coeff_a", -0.75),
       .extrapolation = attr_float(im, "extrapolation_value", 0),
@@ -189,7 +189,7 @@ static bool nearest_kernel(Import *im, const Resize *r, uint32_t axis) {
   int64_t factor = whole_factor(im, r, axis);
   bool centred =
       c == COORD_HALF_PIXEL || c == COORD_HALF_PIXEL_SYMMETRIC || c == COORD_PYTORCH_HALF_PIXEL;
-  bool fits = (c == COORD_ASYMMETRIC && rounding == ROUND_FLOOR) ||
+  bool fits = (c == COORD_ASYMMETRIC && (rounding == ROUND_FLOOR || rounding == ROUND_BY_SCALE)) ||
               (centred && (rounding == ROUND_PREFER_FLOOR || rounding == ROUND_PREFER_CEIL)) ||
               (c == COORD_ASYMMETRIC && rounding == ROUND_PREFER_FLOOR && factor <= 2);
   return fits && factor > 0 && nearest_agrees(r, axis, factor);
@@ -321,23 +321,32 @@ void translate_resize(Import *im) {
   resize(im, &r);
 }
 
-/* Upsample is Resize with coordinates x / scale and rounding down. Before opset 9 the scales are an
- * attribute. */
-void translate_upsample(Import *im) {
-  Resize r = {.x = in_required(im, 0)};
+/* The scales of Upsample: an input, before opset 9 an attribute, at first one for each image dim.
+ */
+static ValueId upsample_scales(Import *im, uint32_t rank) {
   const float *scales;
   uint32_t count;
+  if (im->opset >= 9)
+    return in_required(im, 1);
+  if (im->opset < 7 && rank == 4) {
+    float image[4] = {1, 1, (float)attr_float(im, "height_scale", 0),
+                      (float)attr_float(im, "width_scale", 0)};
+    return build_const(&im->b, DTYPE_F32, 1, (int64_t[]){4}, image);
+  }
+  if (attr_floats(im, "scales", &scales, &count))
+    return build_const(&im->b, DTYPE_F32, 1, (int64_t[]){count}, scales);
+  return import_fail(im, DIAG_ATTR_MISSING, "Upsample has no 'scales'");
+}
+
+/* Upsample is Resize with coordinates x / scale and rounding down. */
+void translate_upsample(Import *im) {
+  Resize r = {.x = in_required(im, 0)};
   r.in = shape_of(im, r.x);
   read_how(im, &r);
   r.how.coordinates = COORD_ASYMMETRIC;
   r.how.rounding = ROUND_FLOOR;
   if (!import_ok(im) || !read_axes(im, &r))
     return;
-  if (im->opset >= 9)
-    r.scales = in_required(im, 1);
-  else if (attr_floats(im, "scales", &scales, &count))
-    r.scales = build_const(&im->b, DTYPE_F32, 1, (int64_t[]){count}, scales);
-  else
-    import_fail(im, DIAG_ATTR_MISSING, "Upsample has no 'scales'");
+  r.scales = upsample_scales(im, r.in.rank);
   resize(im, &r);
 }

@@ -5,9 +5,11 @@
 
 1. Each operator that the `onnx` package knows has a row in src/onnx/translators.def or src/onnx/out_of_reach.def.
 2. Each operator of translators.def is a node of one of the package's test cases, or is named in a test of this tree
-   (tests/unit, tests/onnx, tests/cli, tests/zoo, tests/conformance/operators.py).
+   (tests/unit, tests/onnx, tests/cli, tests/zoo, tests/conformance).
+3. The rows of an operator in translators.def cover each version that it ever had, with as many inputs as that one may have.
 """
 
+import collections
 import glob
 import os
 import re
@@ -28,6 +30,28 @@ ROW = re.compile(r'^(?:ONNX|OUT_OF_REACH)\("([^"]*)", "([^"]*)"', re.M)
 def rows(name):
     with open(os.path.join(ROOT, "src", "onnx", name)) as f:
         return set(ROW.findall(f.read()))
+
+
+VERSIONS = re.compile(r'^ONNX\("([^"]*)", "([^"]*)", (\d+), (\d+), (\d+), (-?\d+)', re.M)
+ANY = 1 << 30  # of versions and inputs: no bound
+
+
+def uncovered_versions(refused):
+    """What each version of a translated operator takes that its rows do not."""
+    with open(os.path.join(ROOT, "src", "onnx", "translators.def")) as f:
+        rows = collections.defaultdict(list)
+        for domain, name, *numbers in VERSIONS.findall(f.read()):
+            since, until, least, most = map(int, numbers)
+            rows[domain, name].append((since, until or ANY, least, ANY if most < 0 else most))
+    for schema in onnx.defs.get_all_schemas_with_history():
+        operator, version = ("" if schema.domain == "ai.onnx" else schema.domain, schema.name), schema.since_version
+        if operator in refused or schema.deprecated or operator not in rows:
+            continue
+        row = next((r for r in rows[operator] if r[0] <= version <= r[1]), None)
+        if row is None:
+            yield f"{label(operator)} of opset {version} has no row in translators.def"
+        elif row[2] > schema.min_input or row[3] < min(schema.max_input, ANY):
+            yield f"{label(operator)} of opset {version} takes {schema.min_input} to {schema.max_input} inputs, its row {row[2]} to {row[3]}"
 
 
 def graph_operators(graph, found):
@@ -51,7 +75,8 @@ def test_words():
     """All words of the tests that name operators in their text."""
     words = set()
     for pattern in ("unit/*.c", "onnx/**/*.txt", "onnx/**/*.test", "onnx/*.c", "cli/data/make.py", "zoo/*.py",
-                    "conformance/operator*.py", "conformance/dynamic.py"):
+                    "conformance/operator*.py", "conformance/dynamic.py",
+                    "conformance/semantics*.py", "conformance/contrib*.py"):
         for path in glob.glob(os.path.join(ROOT, "tests", pattern), recursive=True):
             with open(path, errors="replace") as f:
                 words.update(re.findall(r"\w+", f.read()))
@@ -68,6 +93,7 @@ def main():
     translated, refused = rows("translators.def"), rows("out_of_reach.def")
     bad = [f"{label(o)} has no row in translators.def or out_of_reach.def" for o in sorted(known - translated - refused)]
     bad += [f"{label(o)} of out_of_reach.def is no operator of onnx {onnx.__version__}" for o in sorted(refused - known)]
+    bad += uncovered_versions(refused)
     cases, words = case_operators(), test_words()
     bad += [f"{label(o)} is translated but in no test" for o in sorted(translated - cases) if o[1] not in words]
     for text in bad:

@@ -8,50 +8,12 @@ symbolic batch and length; three-dimensional convolutions; quantization by chann
 values are made here, from a seed.
 """
 
-import argparse
-import fnmatch
-import os
 import sys
-import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path[:0] = [os.path.join(ROOT, "tests", "lib")]
+import numpy as np
 
-import numpy as np  # noqa: E402
-import onnx  # noqa: E402
-from onnx import helper, numpy_helper  # noqa: E402
-
-import arrays  # noqa: E402
-import etc_command  # noqa: E402
-import runtime  # noqa: E402
-
-RNG = np.random.default_rng(20)
-
-
-def normal(*shape):
-    return RNG.standard_normal(shape).astype(np.float32)
-
-
-def whole(dtype, low, high, *shape):
-    return RNG.integers(low, high, shape).astype(dtype)
-
-
-class Case:
-    """One node. `constants` are initializers; `feeds` are the sets of input values, all with the same names."""
-
-    def __init__(self, name, op, inputs, feeds, constants=(), outputs=1, out_type=np.float32, domain="", dims=None,
-                 shapes=None, **attributes):
-        self.name, self.feeds, self.dims = name, feeds if isinstance(feeds, list) else [feeds], dims or {}
-        outputs = ["y%d" % i for i in range(outputs)] if isinstance(outputs, int) else outputs
-        node = helper.make_node(op, inputs, outputs, domain=domain, **attributes)
-        values = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), (shapes or {}).get(k, v.shape))
-                  for k, v in self.feeds[0].items()]
-        out = helper.np_dtype_to_tensor_dtype(np.dtype(out_type))
-        graph = helper.make_graph([node], "operator", values, [helper.make_tensor_value_info(o, out, None) for o in outputs if o],
-                                  initializer=[numpy_helper.from_array(np.asarray(v), k) for k, v in dict(constants).items()])
-        self.model = helper.make_model(graph, ir_version=9, opset_imports=[
-            helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)])
+import single_node
+from single_node import Case, normal, whole
 
 
 # --- recurrent ---
@@ -175,45 +137,8 @@ def microsoft_cases():
                feeds={**{k: normal(2, 1, 8) for k in "qkv"}, "pk": normal(2, 2, 4, 4), "pv": normal(2, 2, 4, 4)}, **mha)
 
 
-def check(case, args, server, work):
-    """None, or what is wrong."""
-    import onnxruntime
-
-    source, target, bundle = (os.path.join(work, x) for x in ("model.onnx", "model.pte", "data.pkl"))
-    onnx.save(case.model, source)
-    stage, code, message, _ = etc_command.lower(args.etc, source, target, case.dims, timeout=args.timeout)
-    if stage != "ok":
-        return f"{stage}: {code} {message}"
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-    for feed in case.feeds:
-        arrays.save_bundle(bundle, list(feed.values()), session.run(None, feed))
-        answer = server.run({"pte": target, "bundle": bundle, "rtol": 1e-3, "atol": 1e-4}, args.timeout)
-        if answer["stage"] != "ok":
-            return f"{answer['stage']}: {answer['message']}"
-    return None
-
-
 def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("--etc", default=etc_command.default_command(ROOT))
-    p.add_argument("-k", metavar="PATTERN,...", default="*")
-    p.add_argument("-v", "--verbose", action="store_true", help="name the passing ones too")
-    p.add_argument("--timeout", type=float, default=60.0)
-    args = p.parse_args()
-    cases = [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases()]
-    chosen = [c for c in cases if any(fnmatch.fnmatchcase(c.name, x) for x in args.k.split(","))]
-    failed, server = 0, runtime.Runtime()
-    with tempfile.TemporaryDirectory(prefix="etc-operators-") as work:
-        for case in chosen:
-            wrong = check(case, args, server, work)
-            failed += wrong is not None
-            if wrong or args.verbose:
-                print("FAIL" if wrong else "ok  ", case.name, wrong or "", flush=True)
-    server.close()
-    print(f"operators: {len(chosen) - failed} passed, {failed} failed")
-    return 1 if failed or not chosen else 0
+    return single_node.main(__doc__.split("\n")[0], [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases()])
 
 
 if __name__ == "__main__":

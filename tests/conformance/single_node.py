@@ -1,0 +1,159 @@
+"""Models of one node, lowered and run on the real runtime, compared with a reference.
+
+A table of cases gives `main` its models. Values are made from a seed; a case says what is an input of the program
+and what is a constant of the model.
+"""
+
+import argparse
+import fnmatch
+import os
+import sys
+import tempfile
+import threading
+import warnings
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [os.path.join(ROOT, "tests", "lib")]
+
+import ml_dtypes  # noqa: E402
+import numpy as np  # noqa: E402
+import onnx  # noqa: E402
+from onnx import helper, numpy_helper  # noqa: E402
+
+import arrays  # noqa: E402
+import etc_command  # noqa: E402
+import runtime  # noqa: E402
+
+RNG = np.random.default_rng(20)
+
+
+def normal(*shape, dtype=np.float32):
+    return RNG.standard_normal(shape).astype(dtype)
+
+
+def whole(dtype, low, high, *shape):
+    return RNG.integers(low, high, shape).astype(dtype)
+
+
+def ints(*values, dtype=np.int64):
+    return np.array(values, dtype)
+
+
+class Case:
+    """One node. `constants` are initializers; `feeds` are the sets of input values, all with the same names.
+
+    oracle: "ort", or "onnx" for the reference evaluator where ONNX Runtime lacks the operator at this type or version or
+    departs from the standard; or a list of arrays, the values that the standard gives.
+    refused: the diagnostic with which `etc lower` must refuse the model, instead of a result."""
+
+    def __init__(self, name, op, inputs, feeds, constants=(), outputs=1, out_type=np.float32, domain="", dims=None,
+                 shapes=None, opset=17, oracle="ort", rtol=1e-3, atol=1e-4, refused=None, **attributes):
+        feeds = feeds if isinstance(feeds, list) else [feeds]
+        self.name, self.dims = name, dims or {}
+        self.feeds = [{k: np.asarray(v) for k, v in feed.items()} for feed in feeds]
+        self.oracle, self.rtol, self.atol, self.refused = oracle, rtol, atol, refused
+        outputs = ["y%d" % i for i in range(outputs)] if isinstance(outputs, int) else outputs
+        node = helper.make_node(op, inputs, outputs, domain=domain, **attributes)
+        constants = {k: np.asarray(v) for k, v in dict(constants).items()}
+        types = out_type if isinstance(out_type, (list, tuple)) else [out_type] * len(outputs)
+        values = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), (shapes or {}).get(k, v.shape))
+                  for k, v in self.feeds[0].items()]
+        results = [helper.make_tensor_value_info(o, helper.np_dtype_to_tensor_dtype(np.dtype(t)), None)
+                   for o, t in zip(outputs, types) if o]
+        # Before IR version 4 every initializer had to be an input too; the versions from then on hold for all operator sets.
+        graph = helper.make_graph([node], "operator", values, results,
+                                  initializer=[numpy_helper.from_array(v, k) for k, v in constants.items()])
+        self.model = helper.make_model(graph, ir_version=9, opset_imports=[
+            helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)])
+
+    def expected(self, path, feed):
+        if isinstance(self.oracle, list):
+            return self.oracle
+        if self.oracle == "onnx":
+            from onnx.reference import ReferenceEvaluator
+
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                return [np.asarray(x) for x in ReferenceEvaluator(self.model).run(None, feed)]
+        return ort_session(path).run(None, feed)
+
+
+def ort_session(path):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    onnxruntime.set_default_logger_severity(4)
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def check(case, args, server, work):
+    """None, or what is wrong."""
+    source, target, bundle = (os.path.join(work, x) for x in ("model.onnx", "model.pte", "data.pkl"))
+    onnx.save(case.model, source)
+    if os.path.exists(target):
+        os.unlink(target)
+    stage, code, message, _ = etc_command.lower(args.etc, source, target, case.dims, timeout=args.timeout)
+    if case.refused:
+        return None if (stage, code) == ("lower", case.refused) else f"{stage}: {code} {message}; not refused with {case.refused}"
+    if stage != "ok":
+        return f"{stage}: {code} {message}"
+    for feed in case.feeds:
+        try:
+            expected = case.expected(source, feed)
+        except Exception as e:
+            return f"the reference: {' '.join(str(e).split())[:200]}"
+        arrays.save_bundle(bundle, list(feed.values()), expected)
+        answer = server.run({"pte": target, "bundle": bundle, "rtol": case.rtol, "atol": case.atol}, args.timeout)
+        if answer["stage"] != "ok":
+            return f"{answer['stage']}: {answer['message']}"
+    return None
+
+
+def run_all(cases, args):
+    """The number of cases that fail. Each thread has a runtime server of its own."""
+    left, lock, failed = iter(cases), threading.Lock(), []
+
+    def work_off():
+        server = runtime.Runtime()
+        with tempfile.TemporaryDirectory(prefix="etc-nodes-") as work:
+            while True:
+                with lock:
+                    case = next(left, None)
+                if case is None:
+                    break
+                try:
+                    wrong = check(case, args, server, work)
+                except Exception as e:  # the others go on; this one has not passed
+                    wrong = f"{type(e).__name__}: {e}"
+                with lock:
+                    failed.extend([case.name] if wrong else [])
+                    if wrong or args.verbose:
+                        print("FAIL" if wrong else "ok  ", case.name, wrong or "", flush=True)
+        server.close()
+
+    threads = [threading.Thread(target=work_off) for _ in range(args.jobs)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return len(failed)
+
+
+def main(title, cases):
+    p = argparse.ArgumentParser(description=title)
+    p.add_argument("--etc", default=etc_command.default_command(ROOT))
+    p.add_argument("-k", metavar="PATTERN,...", default="*")
+    p.add_argument("-v", "--verbose", action="store_true", help="name the passing ones too")
+    p.add_argument("-j", "--jobs", type=int, default=min(os.cpu_count() or 1, 8), help="cases at a time")
+    p.add_argument("--timeout", type=float, default=60.0)
+    args = p.parse_args()
+    chosen = [c for c in cases if any(fnmatch.fnmatchcase(c.name, x) for x in args.k.split(","))]
+    failed = run_all(chosen, args)
+    print(f"{os.path.basename(sys.argv[0]).removesuffix('.py')}: {len(chosen) - failed} passed, {failed} failed")
+    return 1 if failed or not chosen else 0
+
+
+BF16 = ml_dtypes.bfloat16
