@@ -61,6 +61,17 @@ static Status begin(LivenessBuilder *b, ValueId v, uint32_t position) {
   return STATUS_OK;
 }
 
+/* A value in the memory of base. What is known of its size may be less than of the base's: other
+ * dims, other bounds of their product. */
+static Status share(LivenessBuilder *b, ValueId v, ValueId base) {
+  uint64_t size = type_bytes_upper(b->g, value_type(b->g, v));
+  if (size > INT64_MAX - PLAN_ALIGNMENT)
+    return no_size(b->g, v);
+  b->parent[v] = base;
+  b->size[base] = size > b->size[base] ? size : b->size[base];
+  return STATUS_OK;
+}
+
 static void use(LivenessBuilder *b, ValueId v, uint32_t position) {
   if (v && b->parent[v])
     b->last[find(b, v)] = position;
@@ -86,7 +97,7 @@ static Status define_results(LivenessBuilder *b, NodeId n, uint32_t position) {
     if (!shared)
       TRY(begin(b, v, position));
     else if (value_type(b->g, v)->kind == TYPE_TENSOR && b->parent[shared])
-      b->parent[v] = find(b, shared);
+      TRY(share(b, v, find(b, shared)));
   }
   return STATUS_OK;
 }
@@ -164,6 +175,7 @@ static bool overwrite(LivenessBuilder *b, NodeId n, uint32_t position) {
       continue;
     b->parent[result] = base;
     b->last[base] = b->last[result];
+    b->size[base] = b->size[result] > b->size[base] ? b->size[result] : b->size[base];
     return true;
   })
   return false;

@@ -1,6 +1,8 @@
 /* Folding while building; see fold.h. */
 #include "interp/fold.h"
 
+#include <math.h>
+
 #include "interp/interp.h"
 
 void fold_init(Fold *f, uint64_t limit) {
@@ -28,10 +30,16 @@ void fold_set_contents(Fold *f, ValueId v, const SymInt *values, uint32_t count)
   f->contents[v] = copy;
 }
 
-/* Elements of a small static integer tensor type; 0 otherwise (rank 0 has one). */
-static bool small_int_type(const Type *t, uint32_t *count) {
-  if (t->kind != TYPE_TENSOR || !(dtype_is_int((DType)t->dtype) || t->dtype == DTYPE_BOOL) ||
-      t->dtype == DTYPE_U64)
+/* Whether whole numbers up to WHOLE_MAX are exact in this element type, for floats: exporters
+ * compute some sizes in them. */
+enum { WHOLE_MAX = 1 << 24 };
+static bool is_whole_float(DType t) { return t == DTYPE_F32 || t == DTYPE_F64; }
+
+/* Elements of a small static tensor type that can hold sizes. */
+static bool small_type(const Type *t, uint32_t *count) {
+  DType dtype = (DType)t->dtype;
+  if (t->kind != TYPE_TENSOR ||
+      !(dtype_is_int(dtype) || dtype == DTYPE_BOOL || is_whole_float(dtype)) || dtype == DTYPE_U64)
     return false;
   uint64_t n = 1;
   for (uint32_t i = 0; i < t->rank; i++)
@@ -42,14 +50,18 @@ static bool small_int_type(const Type *t, uint32_t *count) {
 }
 
 const SymInt *fold_contents(Fold *f, const Graph *g, ValueId v, Arena *arena, uint32_t *count) {
-  if (!small_int_type(value_type(g, v), count))
+  if (!small_type(value_type(g, v), count))
     return NULL;
   if (!value_is_const(g, v))
     return v < f->capacity ? f->contents[v] : NULL;
   Tensor t = interp_constant(g, v, arena);
   SymInt *values = ARENA_ARRAY(arena, SymInt, *count + 1);
-  for (uint32_t i = 0; i < *count; i++)
-    values[i] = sym_const(tensor_load_int(&t, i));
+  for (uint32_t i = 0; i < *count; i++) {
+    double value = is_whole_float(t.dtype) ? tensor_load(&t, i) : 0;
+    if (value != rint(value) || fabs(value) > WHOLE_MAX || (value == 0 && signbit(value)))
+      return NULL;
+    values[i] = is_whole_float(t.dtype) ? (SymInt)value : sym_const(tensor_load_int(&t, i));
+  }
   return values;
 }
 
@@ -189,7 +201,8 @@ static bool known_copy(Known *k) {
 static bool known_cast(Known *k) {
   DType to = value_dtype(k->g, node_result(k->g, k->n, 0)),
         from = value_dtype(k->g, node_value(k->g, k->n, 0));
-  return dtype_is_int(from) && (to == DTYPE_I64 || to == DTYPE_I32) && known_copy(k);
+  return (dtype_is_int(from) || is_whole_float(from)) &&
+         (to == DTYPE_I64 || to == DTYPE_I32 || is_whole_float(to)) && known_copy(k);
 }
 
 static bool known_scalar(Known *k) {
@@ -390,6 +403,9 @@ static bool known_elements(Known *k) {
   case OP_TO_COPY:
     return known_cast(k);
   case OP_CLONE:
+  case OP_FLOOR:
+  case OP_CEIL:
+  case OP_ROUND:
     return known_copy(k);
   case OP_SCALAR_TENSOR:
     return known_scalar(k);
@@ -417,12 +433,20 @@ static bool known_elements(Known *k) {
   }
 }
 
+/* Whether floats hold all these numbers exactly. */
+static bool all_whole(const SymTable *t, const SymInt *values, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (sym_lower(t, values[i]) < -WHOLE_MAX || sym_upper(t, values[i]) > WHOLE_MAX)
+      return false;
+  return true;
+}
+
 /* Records the known elements of the result; when all are numbers the result becomes a constant. */
 static ValueId fold_known(Fold *f, Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId result = node_result(g, n, 0);
   uint32_t count;
-  if (node_cget(g, n)->result_count != 1 || !small_int_type(value_type(g, result), &count))
+  if (node_cget(g, n)->result_count != 1 || !small_type(value_type(g, result), &count))
     return 0;
   arena_reset(&f->scratch);
   Known k = {f, g, n, count, ARENA_ARRAY(&f->scratch, SymInt, count + 1)};
@@ -431,7 +455,7 @@ static ValueId fold_known(Fold *f, Builder *b, NodeId n) {
     g->syms.too_large = false;
     return 0;
   }
-  if (!known)
+  if (!known || (is_whole_float(value_dtype(g, result)) && !all_whole(&g->syms, k.out, count)))
     return 0;
   bool constant = true;
   for (uint32_t i = 0; i < count; i++)

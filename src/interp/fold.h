@@ -10,8 +10,8 @@
 typedef struct Fold {
   Arena arena;             /* contents */
   Arena scratch;           /* one evaluation */
-  const SymInt **contents; /* by ValueId: known elements of an integer/bool tensor that is not a
-                              constant; NULL = unknown */
+  const SymInt **contents; /* by ValueId: known elements of an integer, bool or whole float tensor
+                              that is not a constant; NULL = unknown */
   uint32_t capacity;
   uint64_t
       limit; /* a folded result may have at most limit bytes, or as many as its operands together */

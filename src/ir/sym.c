@@ -1,6 +1,6 @@
 /* Symbolic integers in canonical form; see sym.h. Expressions are hash-consed: equal expressions
  * have equal handles. */
-#include "ir/sym.h"
+#include "ir/sym_internal.h"
 
 #define MAX_TERMS SYM_MAX_TERMS
 
@@ -28,111 +28,8 @@ const SymExpr *sym_expr(const SymTable *t, SymInt v) {
   return &t->exprs[index_of(v)];
 }
 
-/* --- saturating arithmetic: INT64_MIN and INT64_MAX stand for "no bound" --- */
-
-static int64_t sat_add(int64_t a, int64_t b) {
-  int64_t r;
-  if (add_i64(a, b, &r))
-    return sym_const(r);
-  return a > 0 ? INT64_MAX : INT64_MIN;
-}
-
-static int64_t sat_mul(int64_t a, int64_t b) {
-  int64_t r;
-  if (mul_i64(a, b, &r))
-    return sym_const(r);
-  return (a > 0) == (b > 0) ? INT64_MAX : INT64_MIN;
-}
-
-/* Rounds to minus infinity; 0 for a zero divisor; INT64_MIN / -1 saturates. */
-static int64_t const_floordiv(int64_t a, int64_t b) {
-  if (b == 0)
-    return 0;
-  if (b == -1)
-    return a == INT64_MIN ? INT64_MAX : -a;
-  int64_t q = a / b;
-  return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;
-}
-
-/* a - floor(a / b) * b, without the overflow of the product; 0 for a zero divisor. */
-static int64_t const_mod(int64_t a, int64_t b) {
-  if (b == 0 || b == -1)
-    return 0;
-  int64_t rest = a % b;
-  return rest && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
 int64_t sym_lower(const SymTable *t, SymInt v) { return sym_is_const(v) ? v : sym_expr(t, v)->lo; }
 int64_t sym_upper(const SymTable *t, SymInt v) { return sym_is_const(v) ? v : sym_expr(t, v)->hi; }
-
-/* Range of a * b from the ranges of the factors. */
-static void range_mul(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi, int64_t *lo,
-                      int64_t *hi) {
-  int64_t corners[4] = {sat_mul(alo, blo), sat_mul(alo, bhi), sat_mul(ahi, blo), sat_mul(ahi, bhi)};
-  *lo = *hi = corners[0];
-  for (int i = 1; i < 4; i++) {
-    *lo = min_i64(*lo, corners[i]);
-    *hi = max_i64(*hi, corners[i]);
-  }
-}
-
-static void range_floordiv(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi, int64_t *lo,
-                           int64_t *hi) {
-  *lo = INT64_MIN;
-  *hi = INT64_MAX;
-  if (blo <= 0)
-    return;
-  *lo = alo >= 0 ? const_floordiv(alo, bhi) : const_floordiv(alo, blo);
-  *hi = ahi >= 0 ? const_floordiv(ahi, blo) : const_floordiv(ahi, bhi);
-  if (alo == INT64_MIN)
-    *lo = INT64_MIN;
-  if (ahi == INT64_MAX)
-    *hi = INT64_MAX;
-}
-
-static void compute_range(const SymTable *t, SymExpr *e) {
-  int64_t lo, hi, l0 = 0, h0 = 0, l1 = 0, h1 = 0;
-  if (e->kind > SYM_PRODUCT) {
-    l0 = sym_lower(t, e->terms[0]), h0 = sym_upper(t, e->terms[0]);
-    l1 = sym_lower(t, e->terms[1]), h1 = sym_upper(t, e->terms[1]);
-  }
-  switch (e->kind) {
-  case SYM_SYMBOL:
-    return;
-  case SYM_SUM:
-    e->lo = e->hi = e->constant;
-    for (uint32_t i = 0; i < e->count; i++) {
-      range_mul(sym_lower(t, e->terms[i]), sym_upper(t, e->terms[i]), e->coefficients[i],
-                e->coefficients[i], &lo, &hi);
-      e->lo = lo == INT64_MIN ? INT64_MIN : sat_add(e->lo, lo);
-      e->hi = hi == INT64_MAX ? INT64_MAX : sat_add(e->hi, hi);
-    }
-    return;
-  case SYM_PRODUCT:
-    e->lo = e->hi = 1;
-    for (uint32_t i = 0; i < e->count; i++) {
-      range_mul(e->lo, e->hi, sym_lower(t, e->terms[i]), sym_upper(t, e->terms[i]), &lo, &hi);
-      e->lo = lo;
-      e->hi = hi;
-    }
-    return;
-  case SYM_FLOORDIV:
-    range_floordiv(l0, h0, l1, h1, &e->lo, &e->hi);
-    return;
-  case SYM_MOD:
-    e->lo = l1 > 0 ? 0 : INT64_MIN;
-    e->hi = l1 > 0 ? (h1 == INT64_MAX ? h1 : h1 - 1) : INT64_MAX;
-    return;
-  case SYM_MIN:
-    e->lo = min_i64(l0, l1);
-    e->hi = min_i64(h0, h1);
-    return;
-  case SYM_MAX:
-    e->lo = max_i64(l0, l1);
-    e->hi = max_i64(h0, h1);
-    return;
-  }
-}
 
 /* --- hash-consing --- */
 
@@ -178,7 +75,7 @@ static SymInt expr_add(SymTable *t, SymExpr e) {
     memcpy(coefficients, e.coefficients, e.count * sizeof *coefficients);
     e.coefficients = coefficients;
   }
-  compute_range(t, &e);
+  sym_compute_range(t, &e);
   t->exprs = pool_reserve(t->exprs, &t->capacity, (uint64_t)t->count + 1, sizeof *t->exprs);
   t->exprs[t->count] = e;
   return handle_of(t->count++);
@@ -317,14 +214,14 @@ static SymInt sum_value(SymTable *t, Sum *s) {
 /* a + factor * b */
 static SymInt add_scaled(SymTable *t, SymInt a, SymInt b, int64_t factor) {
   if (sym_is_const(a) && sym_is_const(b))
-    return sat_add(a, sat_mul(b, factor));
+    return sym_sat_add(a, sym_sat_mul(b, factor));
   Sum s, other;
   sum_of(t, a, &s);
   sum_of(t, b, &other);
-  s.constant = sat_add(s.constant, sat_mul(other.constant, factor));
+  s.constant = sym_sat_add(s.constant, sym_sat_mul(other.constant, factor));
   bool fits = true;
   for (uint32_t i = 0; i < other.count && fits; i++)
-    fits = sum_add_term(&s, other.terms[i], sat_mul(other.coefficients[i], factor));
+    fits = sum_add_term(&s, other.terms[i], sym_sat_mul(other.coefficients[i], factor));
   if (fits)
     return sum_value(t, &s);
   /* Too many terms: an opaque sum of two. */
@@ -379,22 +276,22 @@ static bool sum_add_product(SymTable *t, Sum *out, const Sum *a, const Sum *b) {
     for (uint32_t k = 0; k < b->count && ok; k++) {
       SymInt term;
       ok = monomial_mul(t, a->terms[i], b->terms[k], &term) &&
-           sum_add_term(out, term, sat_mul(a->coefficients[i], b->coefficients[k]));
+           sum_add_term(out, term, sym_sat_mul(a->coefficients[i], b->coefficients[k]));
     }
   for (uint32_t i = 0; i < a->count && ok && b->constant; i++)
-    ok = sum_add_term(out, a->terms[i], sat_mul(a->coefficients[i], b->constant));
+    ok = sum_add_term(out, a->terms[i], sym_sat_mul(a->coefficients[i], b->constant));
   for (uint32_t i = 0; i < b->count && ok && a->constant; i++)
-    ok = sum_add_term(out, b->terms[i], sat_mul(b->coefficients[i], a->constant));
+    ok = sum_add_term(out, b->terms[i], sym_sat_mul(b->coefficients[i], a->constant));
   return ok;
 }
 
 SymInt sym_mul(SymTable *t, SymInt a, SymInt b) {
   if (sym_is_const(a) && sym_is_const(b))
-    return sat_mul(a, b);
+    return sym_sat_mul(a, b);
   Sum x, y, product = {0};
   sum_of(t, a, &x);
   sum_of(t, b, &y);
-  product.constant = sat_mul(x.constant, y.constant);
+  product.constant = sym_sat_mul(x.constant, y.constant);
   if (sum_add_product(t, &product, &x, &y))
     return sum_value(t, &product);
   SymInt pair[2] = {a, b};
@@ -403,14 +300,26 @@ SymInt sym_mul(SymTable *t, SymInt a, SymInt b) {
 
 /* --- division --- */
 
+/* The one term of v and its coefficient; false for sums and constants. */
+static bool single_term(const SymTable *t, SymInt v, SymInt *term, int64_t *coefficient) {
+  Sum s;
+  sum_of(t, v, &s);
+  if (s.count != 1 || s.constant)
+    return false;
+  *term = s.terms[0];
+  *coefficient = s.coefficients[0];
+  return true;
+}
+
 /* v / divisor when every term and the constant divide exactly. */
 static bool exact_div(SymTable *t, SymInt v, SymInt divisor, SymInt *out) {
   Sum s, q = {0};
-  SymInt d[MAX_TERMS];
-  uint32_t dcount = factors_of(t, divisor, d);
+  SymInt d[MAX_TERMS], term;
+  int64_t by;
   sum_of(t, v, &s);
-  if (s.constant || sym_expr(t, divisor)->kind == SYM_SUM)
+  if (s.constant || !single_term(t, divisor, &term, &by) || by == -1)
     return false;
+  uint32_t dcount = factors_of(t, term, d);
   for (uint32_t i = 0; i < s.count; i++) {
     SymInt f[MAX_TERMS];
     uint32_t count = factors_of(t, s.terms[i], f), found = 0;
@@ -422,11 +331,11 @@ static bool exact_div(SymTable *t, SymInt v, SymInt divisor, SymInt *out) {
           found++;
           break;
         }
-    if (found != dcount)
+    if (found != dcount || s.coefficients[i] % by)
       return false;
     if (count == 0)
-      q.constant = sat_add(q.constant, s.coefficients[i]);
-    else if (!sum_add_term(&q, monomial(t, f, count), s.coefficients[i]))
+      q.constant = sym_sat_add(q.constant, s.coefficients[i] / by);
+    else if (!sum_add_term(&q, monomial(t, f, count), s.coefficients[i] / by))
       return false;
   }
   *out = sum_value(t, &q);
@@ -438,11 +347,11 @@ static bool exact_div(SymTable *t, SymInt v, SymInt divisor, SymInt *out) {
 static void split_by_const(SymTable *t, SymInt v, int64_t divisor, SymInt *quotient, SymInt *rest) {
   Sum s, q = {0}, r = {0};
   sum_of(t, v, &s);
-  q.constant = const_floordiv(s.constant, divisor);
-  r.constant = const_mod(s.constant, divisor);
+  q.constant = sym_const_floordiv(s.constant, divisor);
+  r.constant = sym_const_mod(s.constant, divisor);
   for (uint32_t i = 0; i < s.count; i++) {
-    int64_t whole = const_floordiv(s.coefficients[i], divisor),
-            left = const_mod(s.coefficients[i], divisor);
+    int64_t whole = sym_const_floordiv(s.coefficients[i], divisor),
+            left = sym_const_mod(s.coefficients[i], divisor);
     if (whole)
       (void)sum_add_term(&q, s.terms[i], whole);
     if (left)
@@ -452,9 +361,41 @@ static void split_by_const(SymTable *t, SymInt v, int64_t divisor, SymInt *quoti
   *rest = sum_value(t, &r);
 }
 
+static int64_t common_divisor(int64_t a, int64_t b) {
+  while (b) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+/* floordiv of what split_by_const left over: coefficients and constant are in [0, divisor). Two
+ * divisions are one, floordiv(floordiv(x, a) + c, b) = floordiv(x + a*c, a*b), and so are common
+ * factors: the sizes behind strided convolutions stay short. */
+static SymInt floordiv_rest(SymTable *t, SymInt rest, int64_t divisor) {
+  Sum s;
+  int64_t factor = divisor, product;
+  sum_of(t, rest, &s);
+  for (uint32_t i = 0; i < s.count; i++)
+    factor = common_divisor(factor, s.coefficients[i]);
+  if (factor > 1) {
+    for (uint32_t i = 0; i < s.count; i++)
+      s.coefficients[i] /= factor;
+    s.constant /= factor;
+    return sym_floordiv(t, sum_value(t, &s), divisor / factor);
+  }
+  const SymExpr *e = s.count == 1 && s.coefficients[0] == 1 ? sym_expr(t, s.terms[0]) : NULL;
+  if (e && e->kind == SYM_FLOORDIV && sym_is_const(e->terms[1]) &&
+      mul_i64(e->terms[1], divisor, &product) && sym_is_const(product))
+    return sym_floordiv(t, sym_add(t, e->terms[0], s.constant * e->terms[1]), product);
+  return expr_intern(
+      t, (SymExpr){.kind = SYM_FLOORDIV, .count = 2, .terms = (SymInt[]){rest, divisor}});
+}
+
 SymInt sym_floordiv(SymTable *t, SymInt a, SymInt b) {
   if (sym_is_const(a) && sym_is_const(b))
-    return sym_const(const_floordiv(a, b));
+    return sym_const(sym_const_floordiv(a, b));
   if (sym_is_const(b) && b <= 0)
     return b == 0 ? 0 : sym_floordiv(t, sym_sub(t, 0, a), b == INT64_MIN ? INT64_MAX : -b);
   if (sym_is_const(b)) {
@@ -462,9 +403,7 @@ SymInt sym_floordiv(SymTable *t, SymInt a, SymInt b) {
     split_by_const(t, a, b, &quotient, &rest);
     if (sym_lower(t, rest) >= 0 && sym_upper(t, rest) < b)
       return quotient;
-    return sym_add(
-        t, quotient,
-        expr_intern(t, (SymExpr){.kind = SYM_FLOORDIV, .count = 2, .terms = (SymInt[]){rest, b}}));
+    return sym_add(t, quotient, floordiv_rest(t, rest, b));
   }
   if (a == b && sym_lower(t, b) > 0)
     return 1;
@@ -482,7 +421,7 @@ SymInt sym_ceildiv(SymTable *t, SymInt a, SymInt b) {
 
 SymInt sym_mod(SymTable *t, SymInt a, SymInt b) {
   if (sym_is_const(a) && sym_is_const(b))
-    return sym_const(const_mod(a, b));
+    return sym_const(sym_const_mod(a, b));
   if (sym_is_const(b) && b > 0) {
     SymInt quotient, rest;
     split_by_const(t, a, b, &quotient, &rest);
@@ -542,59 +481,3 @@ static SymInt min_max(SymTable *t, SymInt a, SymInt b, SymKind kind) {
 
 SymInt sym_min(SymTable *t, SymInt a, SymInt b) { return min_max(t, a, b, SYM_MIN); }
 SymInt sym_max(SymTable *t, SymInt a, SymInt b) { return min_max(t, a, b, SYM_MAX); }
-
-/* --- evaluation --- */
-
-static bool eval_pair(SymKind kind, int64_t a, int64_t b, int64_t *out) {
-  if ((kind == SYM_FLOORDIV || kind == SYM_MOD) && b == 0)
-    return false;
-  switch (kind) {
-  case SYM_FLOORDIV:
-    *out = const_floordiv(a, b);
-    return true;
-  case SYM_MOD:
-    *out = const_mod(a, b);
-    return true;
-  case SYM_MIN:
-    *out = min_i64(a, b);
-    return true;
-  case SYM_MAX:
-    *out = max_i64(a, b);
-    return true;
-  case SYM_SYMBOL:
-  case SYM_SUM:
-  case SYM_PRODUCT:
-    break;
-  }
-  return false;
-}
-
-/* Operands of an expression were made before it, so the recursion ends; limits of the table bound
- * its depth and its steps. */
-bool sym_eval(const SymTable *t, SymInt v, const int64_t *values, int64_t *out) {
-  if (sym_is_const(v)) {
-    *out = v;
-    return true;
-  }
-  const SymExpr *e = sym_expr(t, v);
-  if (e->kind == SYM_SYMBOL) {
-    *out = values[e->index];
-    return true;
-  }
-  int64_t sum = e->kind == SYM_SUM ? e->constant : 1, first = 0;
-  for (uint32_t i = 0; i < e->count; i++) {
-    int64_t term;
-    if (!sym_eval(t, e->terms[i], values, &term))
-      return false;
-    if (e->kind == SYM_SUM &&
-        (!mul_i64(term, e->coefficients[i], &term) || !add_i64(sum, term, &sum)))
-      return false;
-    if (e->kind == SYM_PRODUCT && !mul_i64(sum, term, &sum))
-      return false;
-    if (e->kind > SYM_PRODUCT && i == 1)
-      return eval_pair(e->kind, first, term, out);
-    first = term;
-  }
-  *out = sum;
-  return true;
-}

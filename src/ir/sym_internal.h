@@ -1,0 +1,18 @@
+/* Arithmetic on plain numbers that the files of SymTable share. */
+#ifndef ETC_IR_SYM_INTERNAL_H
+#define ETC_IR_SYM_INTERNAL_H
+
+#include "ir/sym.h"
+
+/* INT64_MIN and INT64_MAX stand for "no bound". */
+int64_t sym_sat_add(int64_t a, int64_t b);
+int64_t sym_sat_mul(int64_t a, int64_t b);
+/* Rounds to minus infinity; 0 for a zero divisor; INT64_MIN / -1 saturates. */
+int64_t sym_const_floordiv(int64_t a, int64_t b);
+/* a - floor(a / b) * b, without the overflow of the product; 0 for a zero divisor. */
+int64_t sym_const_mod(int64_t a, int64_t b);
+
+/* Sets lo and hi of an expression (not of a symbol) whose operands have theirs. */
+void sym_compute_range(const SymTable *t, SymExpr *e);
+
+#endif
