@@ -59,7 +59,9 @@ Binding in_binding(Import *im, uint32_t i); /* sequences and optionals */
 /* The elements of integer or bool input i when they are known (constant or shape arithmetic):
  * *values lives in scratch. 0-d gives count 1. */
 bool in_ints(Import *im, uint32_t i, const SymInt **values, uint32_t *count);
-/* The same of any value. */
+/* The same of float inputs too, whose elements are known to be whole numbers. */
+bool in_whole(Import *im, uint32_t i, const SymInt **values, uint32_t *count);
+/* in_ints of any value. */
 bool value_ints(Import *im, ValueId v, const SymInt **values, uint32_t *count);
 /* As in_ints, but all elements must be plain numbers; else false. */
 bool in_consts(Import *im, uint32_t i, const int64_t **values, uint32_t *count);

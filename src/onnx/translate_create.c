@@ -52,7 +52,7 @@ static bool range_length(Import *im, SymInt *n) {
   const double *from, *to, *by;
   uint32_t a, b, c;
   SymTable *t = &im->g->syms;
-  if (in_ints(im, 0, &start, &a) && in_ints(im, 1, &limit, &b) && in_ints(im, 2, &delta, &c) &&
+  if (in_whole(im, 0, &start, &a) && in_whole(im, 1, &limit, &b) && in_whole(im, 2, &delta, &c) &&
       a == 1 && b == 1 && c == 1 && sym_is_const(delta[0]) && delta[0] != 0) {
     bool up = delta[0] > 0;
     SymInt span = up ? sym_sub(t, limit[0], start[0]) : sym_sub(t, start[0], limit[0]);
@@ -114,7 +114,7 @@ static bool one_hot_depth(Import *im, uint32_t axis, SymInt *depth) {
   const double *number;
   uint32_t count;
   Shape declared = {0};
-  if (in_ints(im, 1, &ints, &count) && count == 1)
+  if (in_whole(im, 1, &ints, &count) && count == 1)
     *depth = ints[0];
   else if (in_doubles(im, 1, &number, &count) && count == 1)
     *depth = (SymInt)number[0];

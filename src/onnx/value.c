@@ -43,13 +43,24 @@ ValueId in_required(Import *im, uint32_t i) {
   return v;
 }
 
-bool value_ints(Import *im, ValueId v, const SymInt **values, uint32_t *count) {
+static bool value_whole(Import *im, ValueId v, const SymInt **values, uint32_t *count) {
   *values = NULL;
   *count = 0;
   if (!import_ok(im) || !v)
     return false;
   *values = fold_contents(&im->state->fold, im->g, v, &im->scratch, count);
   return *values != NULL;
+}
+
+bool value_ints(Import *im, ValueId v, const SymInt **values, uint32_t *count) {
+  *values = NULL;
+  *count = 0;
+  return import_ok(im) && v && !dtype_is_float(value_dtype(im->g, v)) &&
+         value_whole(im, v, values, count);
+}
+
+bool in_whole(Import *im, uint32_t i, const SymInt **values, uint32_t *count) {
+  return value_whole(im, in(im, i), values, count);
 }
 
 bool in_ints(Import *im, uint32_t i, const SymInt **values, uint32_t *count) {

@@ -28,7 +28,7 @@ import warnings
 import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
-MODULES = ("vision", "dense", "sequence", "tabular", "hf")
+MODULES = ("vision", "dense", "sequence", "tabular", "hf", "sizes")
 LIBRARIES = ("torch", "onnx", "onnxruntime", "onnxscript", "transformers")
 
 
@@ -76,7 +76,10 @@ def twins(specs):
 def cache_key(path):
     import importlib.metadata
     digest = hashlib.sha256()
-    for source in (HERE / "make.py", HERE / "common.py", HERE / "vision.py", path):  # vision has shared blocks
+    sources = [HERE / "make.py", HERE / "common.py", HERE / "vision.py", path]  # vision has shared blocks
+    if path.stem == "sizes":
+        sources += [HERE / f"{module}.py" for module in MODULES]
+    for source in sources:
         digest.update(source.read_bytes())
     for library in LIBRARIES:
         digest.update(f"{library} {importlib.metadata.version(library) if installed(library) else None}".encode())
