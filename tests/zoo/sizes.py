@@ -116,8 +116,6 @@ SPECS = [
     sized("text_cnn", lambda b, n: [ids(100, b, n)], ((2, 20), (1, 5), (3, 27)), WIDE),
     sized("tagger", lambda b, n, c: [ids(100, b, n), ids(30, b, n, c)], ((2, 6, 5), (1, 1, 1), (3, 9, 7)),
           {"words": WIDE["input"], "chars": {0: "batch", 1: "length", 2: "letters"}}),
-    sized("translator", lambda b, n, m: [ids(60, b, n, low=1), ids(60, b, m)], ((2, 9, 6), (3, 2, 4), (5, 17, 13)),
-          {"source": {0: "batch", 1: "source"}, "target": {0: "batch", 1: "target"}}, dynamo=True, opset=18),
     sized("transducer", lambda b, n, m: [floats(b, n, 20), ids(17, b, m)], ((2, 11, 5), (1, 1, 1), (3, 17, 9)),
           {"frames": {0: "batch", 1: "frames"}, "labels": {0: "batch", 1: "labels"}}),
     sized("conformer_dynamo", lambda b, n: [floats(b, n, 32)], ((2, 20), (3, 5), (4, 37)), WIDE),
