@@ -61,10 +61,11 @@ def architecture(name):
 def twins(specs):
     """The same model at another opset, for each architecture that the lists hold at one opset only."""
     opsets = collections.defaultdict(set)
-    for name, (spec, _) in specs.items():
+    whole = {name: made for name, made in specs.items() if not name.endswith("_sizes")}  # those are further forms
+    for name, (spec, _) in whole.items():
         opsets[architecture(name)].add(spec.opset)
     done = set()
-    for name, (spec, source) in specs.items():
+    for name, (spec, source) in whole.items():
         kind = architecture(name)
         if len(opsets[kind]) > 1 or kind in done or spec.half:
             continue
