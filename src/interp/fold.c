@@ -140,6 +140,13 @@ static bool is_large_transpose(const Graph *g, NodeId n, uint64_t operand_bytes)
          operand_bytes > (1 << 14);
 }
 
+/* Taking packed weights apart: they would be stored unpacked. */
+static bool is_large_unpacking(const Graph *g, NodeId n, uint64_t operand_bytes) {
+  OpId op = node_cget(g, n)->op;
+  return (op == OP_BITWISE_AND_SCALAR || op == OP_BITWISE_RIGHT_SHIFT_TENSOR_SCALAR) &&
+         value_dtype(g, node_result(g, n, 0)) == DTYPE_U8 && operand_bytes > (1 << 14);
+}
+
 static ValueId fold_constants(Fold *f, Builder *b, NodeId n) {
   Graph *g = b->g;
   uint64_t operand_bytes, largest;
@@ -147,7 +154,8 @@ static ValueId fold_constants(Fold *f, Builder *b, NodeId n) {
   if (!fold_allowed(op) || op_has_trait(op, OP_DATA_SHAPE) ||
       !operands_constant(f, g, n, &operand_bytes, &largest))
     return 0;
-  if (f->keep_transposes && is_large_transpose(g, n, operand_bytes))
+  if ((f->keep_transposes && is_large_transpose(g, n, operand_bytes)) ||
+      is_large_unpacking(g, n, operand_bytes))
     return 0;
   if (!results_fit(f, g, n, operand_bytes, largest))
     return 0;

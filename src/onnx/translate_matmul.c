@@ -1,5 +1,5 @@
 /* Gemm and MatMul. */
-#include "onnx/translate.h"
+#include "onnx/product.h"
 
 static bool constant_number(Import *im, ValueId v, double *number) {
   const double *values;
@@ -23,39 +23,35 @@ static ValueId scaled(Import *im, ValueId x, double factor) {
 
 /* y = alpha * a' * b' + beta * c. A weight stored as [N, K] with a bias is aten::linear; else
  * addmm. */
-void translate_gemm(Import *im) {
+ValueId gemm_product(Import *im) {
   ValueId a = in_required(im, 0), b = in_required(im, 1), c = in(im, 2);
   double alpha = attr_float(im, "alpha", 1), beta = attr_float(im, "beta", 1), number;
   bool trans_a = attr_int(im, "transA", 0) != 0, trans_b = attr_int(im, "transB", 0) != 0;
   if (!import_ok(im))
-    return;
-  if (value_rank(im->g, a) != 2 || value_rank(im->g, b) != 2) {
-    import_fail(im, DIAG_INPUT_RANK, "Gemm takes matrices, the inputs have rank %u and %u",
-                value_rank(im->g, a), value_rank(im->g, b));
-    return;
-  }
+    return 0;
+  if (value_rank(im->g, a) != 2 || value_rank(im->g, b) != 2)
+    return import_fail(im, DIAG_INPUT_RANK, "Gemm takes matrices, the inputs have rank %u and %u",
+                       value_rank(im->g, a), value_rank(im->g, b));
   if (trans_a)
     a = transposed(im, a);
   bool drop_c = !c || beta == 0 || (constant_number(im, c, &number) && number == 0);
   bool linear_bias = c && value_rank(im->g, c) == 1 && import_ok(im) &&
                      value_dim(im->g, c, 0) == value_dim(im->g, b, trans_b ? 0 : 1);
-  if (import_ok(im) && trans_b && alpha == 1 && (drop_c || (beta == 1 && linear_bias))) {
-    out(im, 0, build(&im->b, OP_LINEAR, A_VAL(a), A_VAL(b), A_OPT(drop_c ? 0 : c)));
-    return;
-  }
+  if (import_ok(im) && trans_b && alpha == 1 && (drop_c || (beta == 1 && linear_bias)))
+    return build(&im->b, OP_LINEAR, A_VAL(a), A_VAL(b), A_OPT(drop_c ? 0 : c));
   if (trans_b)
     b = transposed(im, b);
   if (!import_ok(im))
-    return;
+    return 0;
   bool whole = !dtype_is_float(value_dtype(im->g, a));
   if (drop_c)
-    out(im, 0, scaled(im, build(&im->b, OP_MM, A_VAL(a), A_VAL(b)), alpha));
-  else
-    out(im, 0,
-        build(&im->b, OP_ADDMM, A_VAL(c), A_VAL(a), A_VAL(b),
-              whole ? A_INT((int64_t)beta) : A_FLOAT(beta),
-              whole ? A_INT((int64_t)alpha) : A_FLOAT(alpha)));
+    return scaled(im, build(&im->b, OP_MM, A_VAL(a), A_VAL(b)), alpha);
+  return build(&im->b, OP_ADDMM, A_VAL(c), A_VAL(a), A_VAL(b),
+               whole ? A_INT((int64_t)beta) : A_FLOAT(beta),
+               whole ? A_INT((int64_t)alpha) : A_FLOAT(alpha));
 }
+
+void translate_gemm(Import *im) { out(im, 0, gemm_product(im)); }
 
 void translate_matmul(Import *im) {
   ValueId a = in_required(im, 0), b = in_required(im, 1);

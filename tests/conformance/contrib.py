@@ -104,7 +104,7 @@ def product_cases():
     for op, relu in (("NhwcConv", False), ("NhwcFusedConv", True)):
         def conv_nhwc(x, w, c, relu=relu):
             import torch
-            y = torch.conv2d(torch.tensor(x).permute(0, 3, 1, 2), torch.tensor(w).permute(0, 3, 1, 2), torch.tensor(c), padding=1)
+            y = torch.conv2d(torch.tensor(x).permute(0, 3, 1, 2), torch.tensor(w), torch.tensor(c), padding=1)
             return [(torch.relu(y) if relu else y).permute(0, 2, 3, 1).contiguous().numpy()]
         yield Case(op, op, "x w c", {"x": normal(1, 5, 6, 3)}, {"w": normal(4, 3, 3, 3), "c": normal(4)}, reference=conv_nhwc, pads=[1, 1, 1, 1],
                    **({"activation": "Relu"} if relu else {}))
@@ -116,7 +116,7 @@ def product_cases():
     yield Case("FastGelu", "FastGelu", "a", x)
     yield Case("FastGelu_bias", "FastGelu", "a g", x, g)
     yield Case("GemmFastGelu", "GemmFastGelu", "a w g", {"a": normal(2, 3, 8)}, {"w": normal(8, 5), "g": normal(5)},
-               reference=lambda a, w, g: [fast_gelu(a @ w + g)])
+               reference=lambda a, w, g: [fast_gelu(a @ w + g).astype(F32)])
     yield Case("BiasSplitGelu", "BiasSplitGelu", "a g", x, g,
                reference=lambda a, g: [((a + g)[..., :4] * gelu((a + g)[..., 4:])).astype(F32)])
     yield Case("BiasAdd", "BiasAdd", "a g s", {"a": normal(2, 3, 8), "s": normal(2, 3, 8)}, g, reference=lambda a, s, g: [a + g + s])
@@ -152,7 +152,7 @@ def group_norm(x, gamma, beta, groups=2, last=True, silu=False, eps=1e-5):
 
 def norm_cases():
     row = {"g": normal(8), "t": normal(8), "c": normal(8)}
-    for dtype, tolerance in ((F32, {}), (np.float64, {}), (F16, {"rtol": 2e-2, "atol": 2e-2})):
+    for dtype, tolerance in ((F32, {}), (F16, {"rtol": 2e-2, "atol": 2e-2})):
         pair = {"a": normal(2, 3, 8, dtype=dtype), "b": normal(2, 3, 8, dtype=dtype)}
         rows, kind = {k: v.astype(dtype) for k, v in row.items()}, np.dtype(dtype).name
         yield Case(f"SkipLayerNormalization_{kind}", "SkipLayerNormalization", "a b g t c", pair, rows, out=(dtype, None, None, dtype), epsilon=1e-5,
@@ -398,6 +398,8 @@ def check(case, args, server, work):
     """None, or what is wrong."""
     source, target, bundle = (os.path.join(work, x) for x in ("model.onnx", "model.pte", "data.pkl"))
     onnx.save(case.model, source)
+    if os.path.exists(target):
+        os.unlink(target)
     try:
         wanted = [expected(case, feed, source) for feed in case.feeds]
     except Exception as error:  # noqa: BLE001
@@ -432,14 +434,18 @@ def run(cases, args):
     return 1 if failed or not chosen else 0
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def arguments(text):
+    p = argparse.ArgumentParser(description=text.split("\n")[0])
     p.add_argument("--etc", default=etc_command.default_command(ROOT))
     p.add_argument("-k", metavar="PATTERN,...", default="*")
     p.add_argument("-v", "--verbose", action="store_true", help="name the passing ones too")
     p.add_argument("--timeout", type=float, default=60.0)
-    args = p.parse_args()
-    return run([*product_cases(), *norm_cases(), *attention_cases(), *multi_head_cases(), *group_query_cases(), *rotary_cases()], args)
+    return p.parse_args()
+
+
+def main():
+    return run([*product_cases(), *norm_cases(), *attention_cases(), *multi_head_cases(), *group_query_cases(), *rotary_cases()],
+               arguments(__doc__))
 
 
 if __name__ == "__main__":
