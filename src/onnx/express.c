@@ -114,6 +114,20 @@ ValueId ex_cat(Import *im, const ValueId *items, uint32_t count, uint32_t dim) {
   return import_ok(im) ? build(&im->b, OP_CAT, A_VALS(items, count), A_INT(dim)) : 0;
 }
 
+ValueId ex_move_dim(Import *im, ValueId x, uint32_t from, uint32_t to) {
+  int64_t perm[MAX_RANK];
+  uint32_t rank = ex_rank(im, x), k = 0;
+  for (uint32_t i = 0; i < rank; i++) {
+    if (k == to)
+      perm[k++] = from;
+    if (i != from)
+      perm[k++] = i;
+  }
+  if (k < rank)
+    perm[k] = from;
+  return ex_permute(im, x, perm);
+}
+
 ValueId ex_unsqueeze(Import *im, ValueId x, uint32_t dim) {
   return import_ok(im) ? build_unsqueeze(&im->b, x, dim) : 0;
 }

@@ -62,6 +62,8 @@ ValueId ex_expand(Import *im, ValueId x, const SymInt *dims, uint32_t rank);
             (uint32_t)(sizeof((SymInt[]){__VA_ARGS__}) / sizeof(SymInt)))
 ValueId ex_permute(Import *im, ValueId x, const int64_t *perm);
 #define EX_PERMUTE(im, x, ...) ex_permute((im), (x), (int64_t[]){__VA_ARGS__})
+/* One dim to another place; those between make room. */
+ValueId ex_move_dim(Import *im, ValueId x, uint32_t from, uint32_t to);
 ValueId ex_unsqueeze(Import *im, ValueId x, uint32_t dim);
 /* A vector as a tensor of this rank that varies along axis only. */
 ValueId ex_along_axis(Import *im, ValueId vector, uint32_t axis, uint32_t rank);

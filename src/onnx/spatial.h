@@ -28,6 +28,9 @@ bool window_symmetric(const Window *w);
 ValueId window_pad(Import *im, ValueId x, Window *w, ArgIn value);
 /* The convolution that the current node's attributes describe; bias may be 0. */
 ValueId window_convolution(Import *im, ValueId x, ValueId weight, ValueId bias);
+/* The pools that they describe; window_max binds output 1, the indices, where it is wanted. */
+ValueId window_average(Import *im, ValueId x);
+ValueId window_max(Import *im, ValueId x);
 /* One entry a dim as INTS arguments. */
 #define W_ARG(array, w) A_INTS(array, (w)->rank)
 

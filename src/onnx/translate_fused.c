@@ -87,26 +87,12 @@ static ValueId activate_by_list(Import *im, ValueId x) {
 
 void translate_fused_gemm(Import *im) { out(im, 0, activate_by_names(im, gemm_product(im))); }
 
-static ValueId permuted(Import *im, ValueId x, uint32_t from, uint32_t to) {
-  int64_t perm[MAX_RANK];
-  uint32_t rank = ex_rank(im, x), k = 0;
-  for (uint32_t i = 0; i < rank; i++) {
-    if (k == to)
-      perm[k++] = from;
-    if (i != from)
-      perm[k++] = i;
-  }
-  if (k < rank)
-    perm[k] = from;
-  return ex_permute(im, x, perm);
-}
-
 /* trans: the last two dims change places; batch: the first dim stands before the last one. */
 static ValueId operand(Import *im, ValueId x, bool trans, bool batch) {
   uint32_t rank = ex_rank(im, x);
   if (batch && rank > 2)
-    x = permuted(im, x, 0, rank - 2);
-  return trans && rank > 1 ? permuted(im, x, rank - 1, rank - 2) : x;
+    x = ex_move_dim(im, x, 0, rank - 2);
+  return trans && rank > 1 ? ex_move_dim(im, x, rank - 1, rank - 2) : x;
 }
 
 static ValueId fused_matmul(Import *im) {
@@ -140,7 +126,8 @@ void translate_nhwc_conv(Import *im) {
     return;
   }
   uint32_t last = ex_rank(im, x) - 1;
-  ValueId y = permuted(im, window_convolution(im, permuted(im, x, last, 1), w, bias), 1, last);
+  ValueId y =
+      ex_move_dim(im, window_convolution(im, ex_move_dim(im, x, last, 1), w, bias), 1, last);
   out(im, 0, activate_by_list(im, sum ? ex_add(im, y, sum) : y));
 }
 

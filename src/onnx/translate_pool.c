@@ -154,11 +154,11 @@ static ValueId max_pool3d(Import *im, ValueId x, const Window *w, ValueId coords
   return EX_VIEW(im, y, d[0], d[1], deep, h, wide);
 }
 
-void translate_max_pool(Import *im) {
-  ValueId x = in_required(im, 0), whole = x, coords[SPATIAL_MAX];
+ValueId window_max(Import *im, ValueId x) {
+  ValueId whole = x, coords[SPATIAL_MAX];
   Window w;
   if (!window_read(im, x, NULL, &w))
-    return;
+    return 0;
   uint32_t rank = w.rank;
   Window padded = {.rank = rank};
   if (rank == 3 || !pads_fit_kernel(&w)) {
@@ -167,7 +167,7 @@ void translate_max_pool(Import *im) {
     x = import_ok(im) ? window_pad(im, x, &w, lowest(value_dtype(im->g, x))) : 0;
   }
   if (!import_ok(im))
-    return;
+    return 0;
   ValueId values, input = x;
   if (rank == 3) {
     values = max_pool3d(im, x, &w, coords);
@@ -179,8 +179,10 @@ void translate_max_pool(Import *im) {
   }
   if (out_wanted(im, 1) && import_ok(im))
     out(im, 1, flat_indices(im, coords, whole, &padded));
-  out(im, 0, values);
+  return values;
 }
+
+void translate_max_pool(Import *im) { out(im, 0, window_max(im, in_required(im, 0))); }
 
 /* --- average --- */
 
@@ -250,24 +252,23 @@ static bool dilated(const Window *w) {
   return false;
 }
 
-void translate_average_pool(Import *im) {
-  ValueId x = in_required(im, 0);
+ValueId window_average(Import *im, ValueId x) {
   Window w;
   if (!window_read(im, x, NULL, &w))
-    return;
+    return 0;
   bool count_pads = attr_int(im, "count_include_pad", 0) != 0;
   uint32_t rank = w.rank;
-  if (rank == 3 || dilated(&w) || !pads_fit_kernel(&w) || (w.ceil && !no_pads(&w))) {
-    out(im, 0, average_by_sums(im, x, w, count_pads));
-    return;
-  }
+  if (rank == 3 || dilated(&w) || !pads_fit_kernel(&w) || (w.ceil && !no_pads(&w)))
+    return average_by_sums(im, x, w, count_pads);
   x = to_2d(im, x, &w);
   ValueId y = import_ok(im)
                   ? build(&im->b, OP_AVG_POOL2D, A_VAL(x), W_ARG(w.kernel, &w), W_ARG(w.stride, &w),
                           W_ARG(w.begin, &w), A_BOOL(w.ceil), A_BOOL(count_pads || no_pads(&w)))
                   : 0;
-  out(im, 0, from_2d(im, y, rank));
+  return from_2d(im, y, rank);
 }
+
+void translate_average_pool(Import *im) { out(im, 0, window_average(im, in_required(im, 0))); }
 
 /* The p of a p-norm. */
 static double norm_order(Import *im) {
