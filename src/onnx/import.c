@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "onnx/import_state.h"
+#include "onnx/packed.h"
 #include "support/text.h"
 
 typedef struct TranslatorRow {
@@ -233,7 +234,10 @@ static void translate_node(Import *im, Onnx__NodeProto *const *nodes, size_t cou
   }
   if (!input_count_fits(im, &row->row))
     return;
+  if (!packed_inputs_fit(im))
+    return;
   row->translate(im);
+  packed_outputs(im);
   check_outputs_bound(im);
 }
 

@@ -1,5 +1,6 @@
 /* Inputs, initializers and outputs of a graph; dimensions by name. */
 #include "onnx/import_state.h"
+#include "onnx/packed.h"
 #include "support/text.h"
 
 DType dtype_from_onnx(int32_t onnx_dtype) {
@@ -220,7 +221,8 @@ ValueId import_tensor(Import *im, const Onnx__TensorProto *t, NameId name) {
       onnx_tensor_view(im->model, t, im->ctx->sink, graph_place(im->g, im->b.loc), &view);
   if (im->b.status != STATUS_OK)
     return 0;
-  DType dtype = dtype_from_onnx(view.onnx_dtype);
+  DType packed = packed_storage(view.onnx_dtype),
+        dtype = packed == DTYPE_NONE ? dtype_from_onnx(view.onnx_dtype) : packed;
   if (dtype == DTYPE_NONE)
     return import_fail(im, DIAG_TENSOR_DTYPE,
                        "tensor '" SV_FMT "' has element type %s, which is not supported",
@@ -230,6 +232,10 @@ ValueId import_tensor(Import *im, const Onnx__TensorProto *t, NameId name) {
                        "tensor '" SV_FMT "' has rank %u, the runtime allows %d",
                        SV_ARG(onnx_text(t->name)), view.rank, MAX_RANK);
   TypeId type = graph_tensor_type(im->g, dtype, view.rank, view.dims, ORDER_CONTIGUOUS);
+  if (packed != DTYPE_NONE) {
+    view.data = packed_elements(im, &view, &view.size);
+    view.file = NULL;
+  }
   return graph_add_constant(
       im->g, type,
       (Constant){
@@ -248,7 +254,10 @@ Status import_initializers(Import *im, const Onnx__GraphProto *graph) {
                          "initializer %zu has no name", i);
     ValueId v = import_tensor(im, graph->initializer[i], name);
     TRY(im->b.status);
-    if (!scope_bind(im, name, (Binding){.kind = BIND_VALUE, .value = v}))
+    int32_t onnx_dtype = graph->initializer[i]->data_type;
+    bool packed = packed_storage(onnx_dtype) != DTYPE_NONE;
+    Binding binding = {.kind = BIND_VALUE, .value = v, .packed = packed ? onnx_dtype : 0};
+    if (!scope_bind(im, name, binding))
       return im->b.status;
   }
   return STATUS_OK;
@@ -312,6 +321,13 @@ static ValueId output_value(Import *im, const Onnx__ValueInfoProto *info) {
     (void)diag_report(im->ctx->sink,
                       binding.kind == BIND_NONE ? DIAG_OUTPUT_MISSING : DIAG_UNSUPPORTED_FEATURE,
                       file_place(im), "graph output '" SV_FMT "' %s", SV_ARG(name), what);
+    return 0;
+  }
+  if (binding.packed) {
+    im->state->failed = true;
+    (void)diag_report(im->ctx->sink, DIAG_TENSOR_DTYPE, file_place(im),
+                      "graph output '" SV_FMT "' has element type %s, which is not supported",
+                      SV_ARG(name), onnx_dtype_name(binding.packed));
     return 0;
   }
   const Onnx__TypeProto__Tensor *t = tensor_type(info);

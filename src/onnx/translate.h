@@ -30,6 +30,7 @@ typedef struct Binding {
   ValueId value;
   const ValueId *items; /* SEQUENCE */
   uint32_t count;
+  int32_t packed; /* VALUE: the ONNX type when the IR has none for it (packed.h), else 0 */
 } Binding;
 
 typedef struct Frame Frame; /* one graph or function body being translated; import.c */
@@ -56,6 +57,8 @@ uint32_t in_count(const Import *im);
 ValueId in(Import *im, uint32_t i);
 ValueId in_required(Import *im, uint32_t i);
 Binding in_binding(Import *im, uint32_t i); /* sequences and optionals */
+/* The ONNX type of input i when it is one that the IR does not have (packed.h); else 0. */
+int32_t in_packed(Import *im, uint32_t i);
 /* The elements of integer or bool input i when they are known (constant or shape arithmetic):
  * *values lives in scratch. 0-d gives count 1. */
 bool in_ints(Import *im, uint32_t i, const SymInt **values, uint32_t *count);

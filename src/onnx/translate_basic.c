@@ -1,5 +1,5 @@
 /* Constant and Identity. */
-#include "onnx/translate.h"
+#include "onnx/packed.h"
 
 static void constant_ints(Import *im, const int64_t *values, uint32_t count, bool scalar) {
   out(im, 0,
@@ -11,6 +11,14 @@ static void constant_floats(Import *im, const float *values, uint32_t count) {
   out(im, 0, build_const(&im->b, DTYPE_F32, 1, (int64_t[]){count}, values));
 }
 
+static void out_tensor(Import *im, const Onnx__TensorProto *t) {
+  ValueId v = import_tensor(im, t, 0);
+  if (packed_storage(t->data_type) == DTYPE_NONE)
+    out(im, 0, v);
+  else
+    out_binding(im, 0, (Binding){.kind = BIND_VALUE, .value = v, .packed = t->data_type});
+}
+
 /* Exactly one of value, value_int, value_ints, value_float, value_floats (the string forms have no
  * tensor). */
 void translate_constant(Import *im) {
@@ -19,7 +27,7 @@ void translate_constant(Import *im) {
   const float *floats;
   uint32_t count;
   if (tensor)
-    out(im, 0, import_tensor(im, tensor, 0));
+    out_tensor(im, tensor);
   else if (attr_has(im, "value_int"))
     constant_ints(im, (int64_t[]){attr_int(im, "value_int", 0)}, 1, true);
   else if (attr_ints(im, "value_ints", &ints, &count))

@@ -2,7 +2,7 @@
 #include <ctype.h>
 #include <math.h>
 
-#include "onnx/translate.h"
+#include "onnx/packed.h"
 
 static void cast_to(Import *im, int64_t onnx_dtype) {
   ValueId x = in_required(im, 0);
@@ -12,8 +12,10 @@ static void cast_to(Import *im, int64_t onnx_dtype) {
     import_fail(im, DIAG_TENSOR_DTYPE, "cast to %s, which the runtime cannot hold",
                 onnx_dtype_name((int32_t)onnx_dtype) ? onnx_dtype_name((int32_t)onnx_dtype)
                                                      : "an unknown type");
-  if (import_ok(im) && (dtype_in(to, DTS_FLOAT8) != dtype_in(value_dtype(im->g, x), DTS_FLOAT8) ||
-                        (dtype_in(to, DTS_FLOAT8) && to != value_dtype(im->g, x))))
+  int32_t small = small_float_input(im, 0);
+  if (small && import_ok(im) && to != value_dtype(im->g, x))
+    x = decode_small_float(im, x, small);
+  if (import_ok(im) && dtype_in(to, DTS_FLOAT8) && to != value_dtype(im->g, x))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "cast from %s to %s is not supported",
                 dtype_name(value_dtype(im->g, x)), dtype_name(to));
   if (import_ok(im))

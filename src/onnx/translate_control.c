@@ -34,7 +34,8 @@ static Binding choose(Import *im, ValueId condition, Binding a, Binding b, const
     return a;
   }
   if (import_ok(im) && a.value != b.value &&
-      value_get(im->g, a.value)->type != value_get(im->g, b.value)->type) {
+      (value_get(im->g, a.value)->type != value_get(im->g, b.value)->type ||
+       a.packed != b.packed)) {
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "%s %u has two shapes or element types, which needs a condition known when "
                 "lowering",
@@ -43,7 +44,8 @@ static Binding choose(Import *im, ValueId condition, Binding a, Binding b, const
   }
   if (a.value == b.value)
     return a;
-  return (Binding){.kind = BIND_VALUE, .value = ex_where(im, condition, a.value, b.value)};
+  return (Binding){
+      .kind = BIND_VALUE, .value = ex_where(im, condition, a.value, b.value), .packed = a.packed};
 }
 
 /* --- If --- */

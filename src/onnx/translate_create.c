@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "onnx/express.h"
+#include "onnx/packed.h"
 
 /* --- ConstantOfShape --- */
 
@@ -11,6 +12,9 @@ static ValueId fill_value(Import *im) {
   const Onnx__TensorProto *t = attr_tensor(im, "value");
   if (!import_ok(im))
     return 0;
+  if (t && packed_storage(t->data_type) != DTYPE_NONE)
+    return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a tensor full of %s is not supported",
+                       onnx_dtype_name(t->data_type));
   ValueId v = t ? import_tensor(im, t, 0) : build_scalar(&im->b, DTYPE_F32, 0);
   Shape s = shape_of(im, v), scalar = {0};
   if (import_ok(im) && shape_product(im, s.d, s.rank) != 1)

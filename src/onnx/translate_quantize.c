@@ -4,6 +4,7 @@
  * rounds differently, and are not part of a plain runtime. */
 #include <math.h>
 
+#include "onnx/packed.h"
 #include "onnx/quantized.h"
 #include "onnx/spatial.h"
 
@@ -63,45 +64,78 @@ static ValueId spread(Import *im, const Granularity *gr, ValueId v) {
   return ex_slice(im, ex_view(im, wide, dims, own), gr->axis, 0, gr->dims[gr->axis]);
 }
 
+/* No zero point, or one that is 0 for all elements. */
+static bool is_zero(Import *im, ValueId zero) {
+  const double *values;
+  uint32_t count;
+  if (!zero)
+    return true;
+  if (!value_doubles(im, zero, &values, &count))
+    return false;
+  for (uint32_t i = 0; i < count; i++)
+    if (values[i] != 0)
+      return false;
+  return true;
+}
+
 /* --- ranges --- */
 
-static bool limits(DType dtype, double *low, double *high) {
-  switch (dtype) {
+/* What values are quantized to. */
+typedef struct Target {
+  DType dtype;
+  int32_t packed; /* an integer of 4 or 2 bits in dtype */
+  double low, high;
+} Target;
+
+static bool set_limits(Target *t) {
+  switch (t->dtype) {
   case DTYPE_U8:
-    *low = 0, *high = UINT8_MAX;
+    t->low = 0, t->high = UINT8_MAX;
     return true;
   case DTYPE_I8:
-    *low = INT8_MIN, *high = INT8_MAX;
+    t->low = INT8_MIN, t->high = INT8_MAX;
     return true;
   case DTYPE_I16:
-    *low = INT16_MIN, *high = INT16_MAX;
+    t->low = INT16_MIN, t->high = INT16_MAX;
     return true;
   case DTYPE_U16:
-    *low = 0, *high = UINT16_MAX;
+    t->low = 0, t->high = UINT16_MAX;
     return true;
   default:
     return false;
   }
 }
 
+static Target refused(Import *im, const char *name) {
+  import_fail(im, DIAG_UNSUPPORTED_FEATURE, "quantization to %s is not supported", name);
+  return (Target){.dtype = DTYPE_U8};
+}
+
+static Target plain_target(Import *im, DType dtype) {
+  Target t = {.dtype = dtype};
+  return set_limits(&t) || !import_ok(im) ? t : refused(im, dtype_name(dtype));
+}
+
+static Target packed_target(Import *im, int32_t packed) {
+  Target t = {.dtype = packed_storage(packed), .packed = packed};
+  return packed_limits(packed, &t.low, &t.high) ? t : refused(im, onnx_dtype_name(packed));
+}
+
+/* The type of a zero point, input `input`. */
+static Target target_of(Import *im, uint32_t input) {
+  int32_t packed = in_packed(im, input);
+  return packed ? packed_target(im, packed) : plain_target(im, ex_dtype(im, in(im, input)));
+}
+
 /* Rounds x (already divided by the scale), adds the zero point, saturates; x is f32 or f64 or half,
  * where sums would not be exact. */
-static ValueId saturated(Import *im, ValueId x, ValueId zero, DType to) {
-  double low, high;
-  if (!import_ok(im))
-    return 0;
-  if (!limits(to, &low, &high))
-    return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "quantization to %s is not supported",
-                       dtype_name(to));
+static ValueId saturated(Import *im, ValueId x, ValueId zero, const Target *to) {
   ValueId whole = ex_unary(im, OP_ROUND, x);
   if (dtype_size(ex_dtype(im, whole)) == 2)
     whole = ex_cast(im, whole, DTYPE_F32);
-  const double *values;
-  uint32_t count;
-  bool none = !zero || (value_doubles(im, zero, &values, &count) && count == 1 && values[0] == 0);
-  if (!none)
+  if (!is_zero(im, zero))
     whole = ex_add(im, whole, ex_cast(im, zero, ex_dtype(im, whole)));
-  return ex_cast(im, ex_clamp(im, whole, low, high), to);
+  return ex_cast(im, ex_clamp(im, whole, to->low, to->high), to->dtype);
 }
 
 /* x / y as one division: the plain kernel multiplies by the reciprocal when y has one element. */
@@ -111,7 +145,9 @@ static ValueId exact_quotient(Import *im, ValueId x, ValueId y) {
 
 ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType to) {
   ValueId divisor = ex_view(im, scale, NULL, 0);
-  return saturated(im, exact_quotient(im, x, divisor), zero ? ex_view(im, zero, NULL, 0) : 0, to);
+  Target target = plain_target(im, to);
+  return saturated(im, exact_quotient(im, x, divisor), zero ? ex_view(im, zero, NULL, 0) : 0,
+                   &target);
 }
 
 static DType dtype_attribute(Import *im, const char *name, DType otherwise) {
@@ -125,37 +161,95 @@ static DType dtype_attribute(Import *im, const char *name, DType otherwise) {
   return dtype;
 }
 
+/* That of the zero point, else of output_dtype. */
+static Target target_attribute(Import *im, ValueId zero) {
+  int32_t code = (int32_t)attr_int(im, "output_dtype", 0);
+  if (zero)
+    return target_of(im, 2);
+  if (packed_storage(code) != DTYPE_NONE)
+    return packed_target(im, code);
+  return plain_target(im, dtype_attribute(im, "output_dtype", DTYPE_U8));
+}
+
 void translate_quantize_linear(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), zero = in(im, 2);
+  int32_t small = small_float_input(im, 1);
   Granularity gr;
+  if (small)
+    scale = decode_small_float(im, scale, small);
   if (!import_ok(im) || !read_granularity(im, x, scale, &gr))
     return;
-  DType to = dtype_attribute(im, "output_dtype", zero ? value_dtype(im->g, zero) : DTYPE_U8);
+  Target to = target_attribute(im, zero);
   DType precision = dtype_attribute(im, "precision", value_dtype(im->g, scale));
   ValueId divisor = ex_cast(im, spread(im, &gr, scale), precision);
   ValueId quotient = exact_quotient(im, ex_cast(im, x, precision), divisor);
-  out(im, 0, saturated(im, quotient, zero ? spread(im, &gr, zero) : 0, to));
+  ValueId y = saturated(im, quotient, zero ? spread(im, &gr, zero) : 0, &to);
+  if (to.packed && import_ok(im))
+    out_binding(im, 0, (Binding){.kind = BIND_VALUE, .value = y, .packed = to.packed});
+  else
+    out(im, 0, y);
+}
+
+/* Whole blocks: x with the axis in two dims, blocks and elements of one. */
+static ValueId split_blocks(Import *im, const Granularity *gr, ValueId v, int64_t block) {
+  SymInt dims[MAX_RANK + 1];
+  for (uint32_t i = 0, k = 0; i < gr->rank && import_ok(im); i++) {
+    dims[k++] = i == gr->axis ? value_dim(im->g, v, i) / block : value_dim(im->g, v, i);
+    if (i == gr->axis)
+      dims[k++] = block;
+  }
+  return ex_view(im, v, dims, gr->rank + 1);
+}
+
+/* Scales and zero points then need no copies. */
+static bool has_whole_blocks(Import *im, const Granularity *gr, ValueId scale) {
+  if (!gr->block || gr->rank >= MAX_RANK || ex_rank(im, scale) != gr->rank)
+    return false;
+  SymInt blocks = value_dim(im->g, scale, gr->axis), size = gr->dims[gr->axis];
+  return sym_is_const(blocks) && sym_is_const(size) && size % gr->block == 0 &&
+         size / gr->block == blocks;
+}
+
+/* (x - shift) * factor in `to`, computed in the type of factor. Weights are left to passes:
+ * factor_scales must see them, fold_constants decides on their size. */
+static ValueId dequantized(Import *im, ValueId x, ValueId shift, ValueId factor, DType to) {
+  BuilderFold *fold = im->b.fold;
+  if (ex_rank(im, x) >= 2)
+    im->b.fold = NULL;
+  ValueId y = ex_cast(im, x, ex_dtype(im, factor));
+  if (shift)
+    y = ex_sub(im, y, shift);
+  y = ex_cast(im, ex_mul(im, y, factor), to);
+  im->b.fold = fold;
+  return y;
 }
 
 void translate_dequantize_linear(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), zero = in(im, 2);
+  int32_t small = small_float_input(im, 0), small_scale = small_float_input(im, 1);
   Granularity gr;
+  if (small_scale)
+    scale = decode_small_float(im, scale, small_scale);
   if (!import_ok(im) || !read_granularity(im, x, scale, &gr))
     return;
   DType from = value_dtype(im->g, x),
         to = dtype_attribute(im, "output_dtype", value_dtype(im->g, scale)),
         work = to == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
-  if (import_ok(im) && !dtype_in(from, DTS_INT | DT(U16)))
+  if (small)
+    x = decode_small_float(im, x, small);
+  else if (import_ok(im) && !dtype_in(from, DTS_INT | DT(U16)))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "dequantization from %s is not supported",
                 dtype_name(from));
-  ValueId y = ex_cast(im, x, work);
-  const double *values;
-  uint32_t count;
-  bool none = !zero || (value_doubles(im, zero, &values, &count) && count == 1 && values[0] == 0);
-  if (!none)
-    y = ex_sub(im, y, ex_cast(im, spread(im, &gr, zero), work));
-  y = ex_mul(im, y, ex_cast(im, spread(im, &gr, scale), work));
-  out(im, 0, ex_cast(im, y, to));
+  bool split = import_ok(im) && has_whole_blocks(im, &gr, scale);
+  if (small || is_zero(im, zero)) /* the zero point of a float is 0 */
+    zero = 0;
+  ValueId factor = split ? split_blocks(im, &gr, scale, 1) : spread(im, &gr, scale), shift = 0;
+  if (zero)
+    shift = ex_cast(im, split ? split_blocks(im, &gr, zero, 1) : spread(im, &gr, zero), work);
+  if (split)
+    x = split_blocks(im, &gr, x, gr.block);
+  ValueId y = dequantized(im, x, shift, ex_cast(im, factor, work), to);
+  out(im, 0, split ? ex_view(im, y, gr.dims, gr.rank) : y);
 }
 
 /* Range of x with 0 in it, over 255. */
@@ -170,7 +264,8 @@ void quantized_range(Import *im, ValueId x, ValueId *scale, ValueId *zero_point)
   ValueId range = ex_sub(im, high, low);
   range = ex_where(im, ex_binary(im, OP_EQ_TENSOR, range, zero), one, range);
   *scale = exact_quotient(im, range, ex_number(im, range, UINT8_MAX));
-  *zero_point = saturated(im, ex_sub(im, zero, exact_quotient(im, low, *scale)), 0, DTYPE_U8);
+  Target to = plain_target(im, DTYPE_U8);
+  *zero_point = saturated(im, ex_sub(im, zero, exact_quotient(im, low, *scale)), 0, &to);
 }
 
 void translate_dynamic_quantize_linear(Import *im) {
@@ -185,9 +280,7 @@ void translate_dynamic_quantize_linear(Import *im) {
 
 ValueId quantized_centred(Import *im, ValueId v, ValueId zero, uint32_t axis) {
   ValueId wide = ex_cast(im, v, DTYPE_I32);
-  const double *values;
-  uint32_t count;
-  if (!zero || (value_doubles(im, zero, &values, &count) && count == 1 && values[0] == 0))
+  if (is_zero(im, zero))
     return wide;
   Granularity gr = {.rank = ex_rank(im, v), .axis = axis};
   if (ex_rank(im, zero) <= 1)
@@ -240,8 +333,8 @@ void translate_qlinear_matmul(Import *im) {
         scale_along(im, in_required(im, inputs[i]), rank, rank < 2 ? 0 : rank - (i == 1 ? 1 : 2));
   ValueId factor = ex_div(im, ex_mul(im, scales[0], scales[1]), scales[2]);
   ValueId y = ex_mul(im, ex_cast(im, sums, DTYPE_F32), factor);
-  if (import_ok(im))
-    out(im, 0, saturated(im, y, y_zero, value_dtype(im->g, y_zero)));
+  Target to = target_of(im, 7);
+  out(im, 0, saturated(im, y, y_zero, &to));
 }
 
 void translate_qlinear_conv(Import *im) {
@@ -254,6 +347,6 @@ void translate_qlinear_conv(Import *im) {
                           scale_along(im, in_required(im, 4), rank, 1));
   factor = ex_div(im, factor, scale_along(im, in_required(im, 6), rank, 1));
   ValueId y = ex_mul(im, ex_cast(im, sums, DTYPE_F32), factor);
-  if (import_ok(im))
-    out(im, 0, saturated(im, y, y_zero, value_dtype(im->g, y_zero)));
+  Target to = target_of(im, 7);
+  out(im, 0, saturated(im, y, y_zero, &to));
 }

@@ -36,6 +36,11 @@ ValueId in(Import *im, uint32_t i) {
   return 0;
 }
 
+int32_t in_packed(Import *im, uint32_t i) {
+  Binding binding = in_binding(im, i);
+  return binding.kind == BIND_VALUE ? binding.packed : 0;
+}
+
 ValueId in_required(Import *im, uint32_t i) {
   ValueId v = in(im, i);
   if (!v && import_ok(im))
