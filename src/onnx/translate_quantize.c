@@ -252,7 +252,7 @@ void translate_dequantize_linear(Import *im) {
   out(im, 0, split ? ex_view(im, y, gr.dims, gr.rank) : y);
 }
 
-/* Range of x with 0 in it, over 255. */
+/* Range of x with 0 in it, over 255; 1 when all is 0. */
 void quantized_range(Import *im, ValueId x, ValueId *scale, ValueId *zero_point) {
   int64_t axes[MAX_RANK];
   uint32_t rank = ex_rank(im, x);
@@ -262,8 +262,8 @@ void quantized_range(Import *im, ValueId x, ValueId *scale, ValueId *zero_point)
   ValueId high = ex_binary(im, OP_MAXIMUM, ex_reduce(im, OP_AMAX, x, axes, rank, false), zero),
           low = ex_binary(im, OP_MINIMUM, ex_reduce(im, OP_AMIN, x, axes, rank, false), zero);
   ValueId range = ex_sub(im, high, low);
-  range = ex_where(im, ex_binary(im, OP_EQ_TENSOR, range, zero), one, range);
-  *scale = exact_quotient(im, range, ex_number(im, range, UINT8_MAX));
+  *scale = ex_where(im, ex_binary(im, OP_EQ_TENSOR, range, zero), one,
+                    exact_quotient(im, range, ex_number(im, range, UINT8_MAX)));
   Target to = plain_target(im, DTYPE_U8);
   *zero_point = saturated(im, ex_sub(im, zero, exact_quotient(im, low, *scale)), 0, &to);
 }

@@ -9,11 +9,12 @@ The tables are in semantics_*.py, a family each; single_node.py runs them.
 import sys
 
 import semantics_pointwise
+import semantics_quantized
 import semantics_shape
 import semantics_window
 import single_node
 
-FAMILIES = (semantics_pointwise, semantics_shape, semantics_window)
+FAMILIES = (semantics_pointwise, semantics_quantized, semantics_shape, semantics_window)
 
 
 def main():
