@@ -93,8 +93,9 @@ static const Taker *find_taker(const Import *im) {
 bool packed_inputs_fit(Import *im) {
   for (uint32_t i = 0; i < in_count(im); i++)
     if (in_packed(im, i) && !find_taker(im)) {
-      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%s of %s is not supported", im->node->op_type,
-                  onnx_dtype_name(in_packed(im, i)));
+      import_fail(im, DIAG_TENSOR_DTYPE,
+                  "input '%s' has element type %s, of which %s is not supported",
+                  im->node->input[i], onnx_dtype_name(in_packed(im, i)), im->node->op_type);
       return false;
     }
   return true;
