@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+#include "ir/solve.h"
+
 enum {
   MAX_EXPR_DEPTH = 256
 }; /* deeper ones count as unknown: no input can make the walk recurse further */
@@ -102,20 +104,6 @@ static Solved solve(Symbols *s, SymInt expr, int64_t value, SymInt *culprit, int
   return SOLVED;
 }
 
-static bool constraint_holds(const Symbols *s, const Constraint *c, int64_t *lhs, int64_t *rhs) {
-  if (!symbols_eval(s, c->lhs, lhs) || !symbols_eval(s, c->rhs, rhs))
-    return false;
-  switch (c->kind) {
-  case CONSTRAINT_EQ:
-    return *lhs == *rhs;
-  case CONSTRAINT_GE:
-    return *lhs >= *rhs;
-  case CONSTRAINT_DIVISIBLE:
-    return *rhs != 0 && !(*rhs == -1) && *lhs % *rhs == 0;
-  }
-  return false;
-}
-
 static Status constraint_failed(const Symbols *s, const Constraint *c, int64_t lhs, int64_t rhs) {
   static const char *const words[] = {"must equal", "must be at least", "must be a multiple of"};
   StrBuf left, right;
@@ -137,7 +125,8 @@ static Status check_constraints(Symbols *s) {
     if (s->checked[i] || !symbols_known(s, c->lhs) || !symbols_known(s, c->rhs))
       continue;
     int64_t lhs = 0, rhs = 0;
-    if (!constraint_holds(s, c, &lhs, &rhs))
+    if (!symbols_eval(s, c->lhs, &lhs) || !symbols_eval(s, c->rhs, &rhs) ||
+        !constraint_holds(c->kind, lhs, rhs))
       return constraint_failed(s, c, lhs, rhs);
     s->checked[i] = true;
   }

@@ -239,6 +239,8 @@ Status shape_error(const Graph *g, NodeId n, DiagCode code, const char *format, 
   Diag *d = diag_begin(g->ctx->sink, code, node_place(g, n));
   diag_message(d, "%s", text);
   note_operands(g, n, d);
+  if (g->dim_flags && code == DIAG_SHAPE_MISMATCH)
+    diag_note(d, "the sizes are those of%s", g->dim_flags);
   Status status = diag_end(d);
   return status == STATUS_OK ? STATUS_INTERNAL : status;
 }

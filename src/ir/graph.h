@@ -167,6 +167,7 @@ typedef struct Graph {
   uint32_t live_nodes;
   ValueId *inputs;
   uint32_t input_count, input_capacity;
+  const char *dim_flags; /* " --dim n=1..8", for messages about shapes; NULL without dimensions */
   uint64_t *arena_sizes; /* by memory_id, [0] unused; set by memory planning */
   uint32_t arena_size_count;
 } Graph;

@@ -100,6 +100,8 @@ bool sym_eval(const SymTable *t, SymInt v, const int64_t *values, int64_t *out);
 
 /* "s0*4 + 3", "floordiv(s0, 2)", "-1". */
 void sym_print(const SymTable *t, SymInt v, StrBuf *out);
+/* The same for people: symbols that have a name by it, "batch*4 + 3". */
+void sym_print_named(const SymTable *t, SymInt v, StrBuf *out);
 /* Parses what sym_print prints, from *cursor up to end; moves the cursor. Depth-bounded. false on a
  * syntax error or unknown symbol. */
 bool sym_parse(SymTable *t, const char **cursor, const char *end, SymInt *out);

@@ -5,7 +5,11 @@
 
 #define MAX_PARSE_DEPTH (SYM_MAX_DEPTH + 8)
 
-static void print_expr(const SymTable *t, SymInt v, StrBuf *out, bool nested);
+/* How an expression is printed: in parentheses where it is a sum within something, with symbols by
+ * name. */
+enum { NESTED = 1, NAMED = 2 };
+
+static void print_expr(const SymTable *t, SymInt v, StrBuf *out, unsigned how);
 
 /* A term as text, to be put in order. */
 typedef struct Term {
@@ -25,11 +29,11 @@ static bool term_before(const StrBuf *texts, const Term *a, const Term *b) {
   return memcmp(texts->data + a->at, texts->data + b->at, a->size) < 0;
 }
 
-static void sort_terms(const SymTable *t, const SymExpr *e, bool nested, StrBuf *texts,
+static void sort_terms(const SymTable *t, const SymExpr *e, unsigned how, StrBuf *texts,
                        Term *terms) {
   for (uint32_t i = 0; i < e->count; i++) {
     Term term = {.at = texts->size, .coefficient = e->coefficients ? e->coefficients[i] : 1};
-    print_expr(t, e->terms[i], texts, nested);
+    print_expr(t, e->terms[i], texts, how);
     term.size = texts->size - term.at;
     term.is_symbol = !sym_is_const(e->terms[i]) && sym_expr(t, e->terms[i])->kind == SYM_SYMBOL;
     term.index = term.is_symbol ? sym_expr(t, e->terms[i])->index : 0;
@@ -67,16 +71,16 @@ static void print_joined(const SymExpr *e, const char *between, const StrBuf *te
 }
 
 /* Sums, products, minima and maxima: their operands have no order of their own. */
-static void print_unordered(const SymTable *t, const SymExpr *e, StrBuf *out, bool nested) {
+static void print_unordered(const SymTable *t, const SymExpr *e, StrBuf *out, unsigned how) {
   StrBuf texts;
   Term terms[SYM_MAX_TERMS];
   bool is_call = e->kind == SYM_MIN || e->kind == SYM_MAX;
   strbuf_init(&texts);
-  sort_terms(t, e, !is_call, &texts, terms);
+  sort_terms(t, e, is_call ? how & NAMED : how | NESTED, &texts, terms);
   if (e->kind == SYM_SUM) {
-    strbuf_append(out, nested ? SV("(") : SV(""));
+    strbuf_append(out, how & NESTED ? SV("(") : SV(""));
     print_sum(e, &texts, terms, out);
-    strbuf_append(out, nested ? SV(")") : SV(""));
+    strbuf_append(out, how & NESTED ? SV(")") : SV(""));
   } else if (is_call) {
     strbuf_append(out, e->kind == SYM_MIN ? SV("min(") : SV("max("));
     print_joined(e, ", ", &texts, terms, out);
@@ -87,7 +91,7 @@ static void print_unordered(const SymTable *t, const SymExpr *e, StrBuf *out, bo
   strbuf_release(&texts);
 }
 
-static void print_expr(const SymTable *t, SymInt v, StrBuf *out, bool nested) {
+static void print_expr(const SymTable *t, SymInt v, StrBuf *out, unsigned how) {
   if (sym_is_const(v)) {
     strbuf_printf(out, "%lld", (long long)v);
     return;
@@ -95,26 +99,30 @@ static void print_expr(const SymTable *t, SymInt v, StrBuf *out, bool nested) {
   const SymExpr *e = sym_expr(t, v);
   switch (e->kind) {
   case SYM_SYMBOL:
-    strbuf_printf(out, "s%u", e->index);
+    if (how & NAMED && e->name && e->name[0])
+      strbuf_append_printable(out, sv_from(e->name));
+    else
+      strbuf_printf(out, "s%u", e->index);
     return;
   case SYM_SUM:
   case SYM_PRODUCT:
   case SYM_MIN:
   case SYM_MAX:
-    print_unordered(t, e, out, nested);
+    print_unordered(t, e, out, how);
     return;
   case SYM_FLOORDIV:
   case SYM_MOD:
     strbuf_append(out, e->kind == SYM_MOD ? SV("mod(") : SV("floordiv("));
-    print_expr(t, e->terms[0], out, false);
+    print_expr(t, e->terms[0], out, how & NAMED);
     strbuf_append(out, SV(", "));
-    print_expr(t, e->terms[1], out, false);
+    print_expr(t, e->terms[1], out, how & NAMED);
     strbuf_append_char(out, ')');
     return;
   }
 }
 
-void sym_print(const SymTable *t, SymInt v, StrBuf *out) { print_expr(t, v, out, false); }
+void sym_print(const SymTable *t, SymInt v, StrBuf *out) { print_expr(t, v, out, 0); }
+void sym_print_named(const SymTable *t, SymInt v, StrBuf *out) { print_expr(t, v, out, NAMED); }
 
 typedef struct SymCursor {
   SymTable *t;

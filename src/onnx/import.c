@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "onnx/bounds.h"
 #include "onnx/import_state.h"
 #include "onnx/packed.h"
 #include "support/text.h"
@@ -287,7 +288,8 @@ static Status import_graph(Import *im) {
   return im->state->failed ? STATUS_UNSUPPORTED : STATUS_OK;
 }
 
-Status onnx_import(Context *ctx, OnnxModel *model, const ImportOptions *options, Graph **result) {
+static Status import_once(Context *ctx, OnnxModel *model, const ImportOptions *options,
+                          Graph **result) {
   *result = NULL;
   Graph *g = graph_new(ctx, options->method.size ? options->method : SV("forward"));
   ImportState *state = xrealloc(NULL, sizeof *state);
@@ -322,5 +324,26 @@ Status onnx_import(Context *ctx, OnnxModel *model, const ImportOptions *options,
     *result = g;
   else
     graph_free(g);
+  return status;
+}
+
+Status onnx_import(Context *ctx, OnnxModel *model, const ImportOptions *options, Graph **result) {
+  Bounds bounds;
+  Status status = STATUS_OK;
+  bool again = true;
+  bounds_init(&bounds, options);
+  for (unsigned round = 0; status == STATUS_OK && again; round++) {
+    status = import_once(ctx, model, &bounds.options, result);
+    if (status == STATUS_OK)
+      status = bounds_narrow(&bounds, *result, &again);
+    if (*result && (status != STATUS_OK || (again && round < IMPORT_ROUNDS))) {
+      graph_free(*result);
+      *result = NULL;
+    }
+    again &= round < IMPORT_ROUNDS;
+  }
+  if (status == STATUS_OK)
+    status = bounds_finish(&bounds, *result);
+  bounds_release(&bounds);
   return status;
 }

@@ -6,6 +6,7 @@
 #include "onnx/translate.h"
 
 enum {
+  IMPORT_ROUNDS = 4,           /* imports with narrower dimensions, see bounds.h */
   IMPORT_DEPTH_MAX = 64,       /* function calls and subgraphs within each other */
   IMPORT_INLINED_MAX = 200000, /* nodes of functions and subgraphs: stops 2^n inlining bombs */
   IMPORT_UNSUPPORTED_MAX = 256

@@ -181,9 +181,26 @@ static bool is_initializer(Import *im, NameId name) {
          value_is_const(im->g, slot->binding.value);
 }
 
+/* The flags as they are, for messages. */
+static const char *flags_text(Import *im) {
+  StrBuf text;
+  strbuf_init(&text);
+  for (uint32_t i = 0; i < im->options->dim_count; i++) {
+    const DimFlag *flag = &im->options->dims[i];
+    strbuf_append(&text, SV(" --dim "));
+    strbuf_append_printable(&text, flag->name);
+    strbuf_printf(&text, flag->lo == flag->hi ? "=%lld" : "=%lld..%lld", (long long)flag->lo,
+                  (long long)flag->hi);
+  }
+  const char *copy = text.size ? arena_strdup(&im->g->arena, sv_from(strbuf_cstr(&text))) : NULL;
+  strbuf_release(&text);
+  return copy;
+}
+
 Status import_inputs(Import *im, const Onnx__GraphProto *graph) {
   Status status = STATUS_OK;
   im->state->flag_used = ARENA_ARRAY(&im->state->arena, bool, im->options->dim_count + 1);
+  im->g->dim_flags = flags_text(im);
   for (size_t i = 0; i < graph->n_input; i++) {
     NameId name = import_name(im, graph->input[i]->name);
     if (!name)

@@ -18,7 +18,7 @@ StrView arg_name(const Graph *g, NodeId n, uint32_t i) {
 const char *dim_text(Graph *g, SymInt v) {
   StrBuf text;
   strbuf_init(&text);
-  sym_print(&g->syms, v, &text);
+  sym_print_named(&g->syms, v, &text);
   const char *copy = arena_strdup(&g->arena, sv_from(strbuf_cstr(&text)));
   strbuf_release(&text);
   return copy;

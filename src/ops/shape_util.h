@@ -29,7 +29,7 @@ typedef struct IntList {
 
 /* Name of argument i in the schema, for messages. */
 StrView arg_name(const Graph *g, NodeId n, uint32_t i);
-/* A dim as text for messages ("4", "s0 + 1"); lives as long as the graph. */
+/* A dim as text for messages ("4", "batch + 1"); lives as long as the graph. */
 const char *dim_text(Graph *g, SymInt v);
 
 /* Operands. The value of a required tensor argument; reports when it is absent or not a tensor. */

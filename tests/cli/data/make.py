@@ -35,6 +35,14 @@ def main():
          [value("x", [2], TensorProto.STRING)], [value("y", [2], TensorProto.STRING)])
     save("unknown.onnx", [node("Magic", ["x"], ["z"], name="the_magic", domain="com.example"), node("Rellu", ["z"], ["y"])],
          [value("x", [2])], [value("y", [2])], check=False)
+    # batch == n, m == 2 * batch, and rows of two: n is even
+    save("dims.onnx", [node("Add", ["x", "z"], ["sum"], name="the_add"),
+                       node("Concat", ["x", "x"], ["twice"], name="the_concat", axis=0),
+                       node("Mul", ["twice", "q"], ["product"], name="the_mul"),
+                       node("Constant", [], ["shape"], value_ints=[-1, 8]),
+                       node("Reshape", ["sum", "shape"], ["pairs"], name="the_reshape")],
+         [value("x", ["batch", 4]), value("z", ["n", 4]), value("q", ["m", 4])],
+         [value("pairs", ["p", 8]), value("product", ["m2", 4])])
     weight = onnx.numpy_helper.from_array(np.array([1, 2, 3, 4], np.float32), "w")
     model = save("external.onnx", [node("Mul", ["x", "w"], ["y"], name="the_mul")], [value("x", [4])], [value("y", [4])], [weight])
     onnx.save_model(model, os.path.join(HERE, "external.onnx"), save_as_external_data=True, location="external weights.bin",
@@ -42,7 +50,8 @@ def main():
     for name, array in (("x23.npy", np.arange(6, dtype=np.float32).reshape(2, 3) - 3),
                         ("ones23.npy", np.ones((2, 3), np.float32)), ("f64.npy", np.ones((2, 3))),
                         ("x24.npy", np.arange(8, dtype=np.float32).reshape(2, 4) - 4),
-                        ("x94.npy", np.zeros((9, 4), np.float32)), ("x2.npy", np.array([-1, 2], np.float32)),
+                        ("x94.npy", np.zeros((9, 4), np.float32)), ("x44.npy", np.ones((4, 4), np.float32)),
+                        ("x34.npy", np.ones((3, 4), np.float32)), ("x64.npy", np.ones((6, 4), np.float32)), ("x2.npy", np.array([-1, 2], np.float32)),
                         ("fortran.npy", np.asfortranarray(np.arange(6, dtype=np.float32).reshape(2, 3) - 3)),
                         ("big.npy", (np.arange(6).reshape(2, 3) - 3).astype(">f4"))):
         np.save(os.path.join(HERE, name), array)

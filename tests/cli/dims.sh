@@ -1,0 +1,19 @@
+# Dimensions left open: what is found about them, and inputs that do not fit.
+dims="--dim batch=1..8 --dim n=1..12 --dim m=2..10"
+t lower $data/dims.onnx -o dims.pte
+t lower $data/dims.onnx $dims -o dims.pte
+t lower $data/dims.onnx -v --dim batch=2..4 --dim n=2..4 --dim m=4..8 -o dims.pte
+t print $data/dims.onnx -q --no-locations $dims
+t lower $data/dims.onnx --dim batch=1..3 --dim n=4..12 --dim m=2..10 -o dims.pte
+t lower $data/dims.onnx --dim batch=3 --dim n=3 --dim m=6 -o dims.pte
+t lower $data/dims.onnx --dim batch=4..8 --dim n=1..12 --dim m=2..6 -o dims.pte
+"$ETC" print $data/dims.onnx -q --dim batch=1..8 --dim n=1..12 --dim m=2..10 -o dims.etir
+for model in dims.etir dims.pte; do
+  t run $model -i 0=$data/x24.npy -i 1=$data/x24.npy -i 2=$data/x44.npy
+  t run $model -i 0=$data/x24.npy -i 1=$data/x44.npy -i 2=$data/x44.npy
+  t run $model -i 0=$data/x24.npy -i 1=$data/x24.npy -i 2=$data/x64.npy
+  t run $model -i 0=$data/x34.npy -i 1=$data/x34.npy -i 2=$data/x64.npy
+  t run $model -i 0=$data/x94.npy -i 1=$data/x94.npy -i 2=$data/x64.npy
+done
+t run $data/dims.onnx -i x=$data/x24.npy -i z=$data/x44.npy -i q=$data/x44.npy
+t run $data/dims.onnx -i x=$data/x34.npy -i z=$data/x34.npy -i q=$data/x64.npy
