@@ -122,9 +122,16 @@ static bool rows_are_worth_it(const Conv *c) {
          mul_u64(work, (uint64_t)c->places, &work) && work >= ROWS_WORTH;
 }
 
+/* Of one sample with known shapes and weights, the product is also what gather_windows makes, which
+ * weighs it against others. */
+static bool is_weighed_later(const Graph *g, const Conv *c) {
+  return c->batch == 1 && (c->taps == 1 || c->places == 1) && type_is_static(value_type(g, c->x)) &&
+         value_is_const(g, c->weight) && (!c->bias || value_is_const(g, c->bias));
+}
+
 static ValueId rewrite(Builder *b, NodeId n) {
   Conv c;
-  if (!read_conv(b->g, n, &c))
+  if (!read_conv(b->g, n, &c) || is_weighed_later(b->g, &c))
     return 0;
   if (c.places == 1)
     return single_place(b, &c);

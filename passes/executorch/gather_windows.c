@@ -1,162 +1,50 @@
 /* Convolutions with overlapping windows as matrix products: one as_strided_copy lays the elements
- * of every window into a column ("im2col"), the weight times the columns is the convolution.
- *
- *   x -> constant_pad_nd -> as_strided_copy [C, taps, N, places] -> mm (bmm for groups) -> add bias
+ * of every window into a column ("im2col"), the weight times the columns is the convolution
+ * (windows.c has how).
  *
  * Why: as in convolution_to_matmul.c. Measured on the wheel's kernels of ExecuTorch 1.4.1: 3 x 3,
  * 16 to 16 channels, 40 x 40, is 23 ms as convolution, while pad and columns take 0.15 ms; a
- * ResNet-8 with all windows gathered went from 290 ms to 0.6 ms. The columns need taps times the
- * memory of x, therefore only where they fit below the peak that other nodes need anyway, and a
- * quarter of it. Halves are the exception: the convolution kernel adds up in halves, and a small
- * U-Net is off by 0.05 then; the products add up in floats.
+ * ResNet-8 with all windows gathered went from 290 ms to 0.6 ms (tests/bench/latency.py compares).
+ *
+ * Which: the columns need taps times the memory of x, therefore only where they fit below what the
+ * program would need without writing results over operands, as the official exporter plans it. And
+ * a gathered convolution is two to four kernels: those that save the most time for each of them,
+ * until there are as many as the official exporter would call, which does not fold batch norms.
+ * Halves are the exception: the convolution kernel adds up in halves, and a small U-Net is off by
+ * 0.05 then; the products add up in floats.
  *
  * Transposed convolutions stay, and so do symbolic shapes, whose strides would be symbolic. */
-#include "ir/builder.h"
 #include "passes/executorch/liveness.h"
+#include "passes/executorch/views.h"
+#include "passes/executorch/windows.h"
 #include "passes/pass.h"
 
-enum { SPATIAL_MAX = 2, GROWTH = 4 /* the arena may grow by a quarter */ };
+#include <stdlib.h>
 
-typedef struct Windows {
-  ValueId x, weight, bias, result;
-  uint32_t spatial;
-  int64_t batch, in, out, groups, taps, places;
-  int64_t kernel[SPATIAL_MAX], size[SPATIAL_MAX]; /* of a window; windows along each dim */
-  int64_t stride[SPATIAL_MAX], dilation[SPATIAL_MAX], padding[SPATIAL_MAX];
-  uint64_t extra; /* bytes of the padded input and of the columns */
-} Windows;
+enum { WORTH = 1000 /* products, 20 us as convolution: more than the calls cost */, NEAR = 8 };
 
-static void read_list(const Graph *g, NodeId n, uint32_t arg, uint32_t count, int64_t *out) {
-  uint32_t given = node_list_count(g, n, arg);
-  for (uint32_t i = 0; i < count; i++)
-    out[i] = node_ints(g, n, arg)[given == 1 ? 0 : i];
-}
+typedef struct Candidate {
+  Windows w;
+  NodeId node;
+  uint32_t position;
+  bool chosen, must;
+  ValueId columns; /* once it is rewritten */
+} Candidate;
 
-/* The bytes that are needed meanwhile; false when they cannot be told in 63 bits. */
-static bool count_bytes(const Graph *g, Windows *w) {
-  uint64_t padded = (uint64_t)(w->batch * w->in), columns, size = dtype_size(value_dtype(g, w->x));
-  bool ok = true, pads = false;
-  for (uint32_t i = 0; i < w->spatial; i++) {
-    pads |= w->padding[i] != 0;
-    ok = ok && mul_u64(padded, (uint64_t)(value_dim(g, w->x, 2 + i) + 2 * w->padding[i]), &padded);
-  }
-  ok = ok && mul_u64((uint64_t)(w->in * w->taps), (uint64_t)(w->batch * w->places), &columns) &&
-       mul_u64(columns, size, &columns) && mul_u64(padded, size, &padded) &&
-       columns < UINT64_MAX / 8 && padded < UINT64_MAX / 8;
-  w->extra = ok ? columns + (pads ? padded : 0) : 0;
-  return ok;
-}
-
-static bool read_windows(const Graph *g, NodeId n, Windows *w) {
-  *w = (Windows){
-      .x = node_value(g, n, 0), .weight = node_value(g, n, 1), .bias = node_value(g, n, 2)};
-  w->result = node_result(g, n, 0);
-  uint32_t rank = value_rank(g, w->x);
-  DType dtype = value_dtype(g, w->x);
-  if (rank < 3 || rank > 2 + SPATIAL_MAX || node_bool(g, n, 6) || !dtype_is_float(dtype) ||
-      !type_is_static(value_type(g, w->x)) || !type_is_static(value_type(g, w->weight)) ||
-      !value_is_const(g, w->weight) ||
-      (w->bias && (value_dtype(g, w->bias) != dtype || !value_is_const(g, w->bias))) ||
-      type_bytes_upper(g, value_type(g, w->x)) > UINT32_MAX ||
-      type_bytes_upper(g, value_type(g, w->result)) > UINT32_MAX)
-    return false;
-  w->spatial = rank - 2;
-  w->batch = value_dim(g, w->x, 0);
-  w->in = value_dim(g, w->x, 1);
-  w->out = value_dim(g, w->weight, 0);
-  w->groups = node_int(g, n, 8);
-  w->taps = w->places = 1;
-  read_list(g, n, 3, w->spatial, w->stride);
-  read_list(g, n, 4, w->spatial, w->padding);
-  read_list(g, n, 5, w->spatial, w->dilation);
-  for (uint32_t i = 0; i < w->spatial; i++) {
-    w->kernel[i] = value_dim(g, w->weight, 2 + i);
-    w->size[i] = value_dim(g, w->result, 2 + i);
-    w->taps *= w->kernel[i];
-    w->places *= w->size[i];
-  }
-  return w->batch > 0 && w->in > 0 && w->out > 0 && w->taps > 0 && w->places > 0 &&
-         (w->groups == 1 || w->batch == 1) && count_bytes(g, w);
-}
+typedef struct Choice {
+  Candidate *candidates;
+  uint32_t count;
+  uint32_t convolutions; /* of any kind */
+  uint64_t *use;         /* bytes in use while each node runs, by position from 1 */
+  uint64_t limit;        /* bytes */
+} Choice;
 
 /* A half adds up to few terms without harm. */
 static bool loses_precision(const Graph *g, const Windows *w) {
-  return dtype_size(value_dtype(g, w->x)) == 2 && w->in / w->groups * w->taps > 16;
+  const Geometry *y = &w->geometry;
+  return dtype_size(value_dtype(g, y->x)) == 2 && y->in / y->groups * y->taps > 16;
 }
 
-static ValueId padded(Builder *b, const Windows *w) {
-  int64_t pads[2 * SPATIAL_MAX];
-  bool any = false;
-  for (uint32_t i = 0; i < w->spatial; i++) {
-    pads[2 * i] = pads[2 * i + 1] = w->padding[w->spatial - 1 - i];
-    any |= pads[2 * i] != 0;
-  }
-  return any ? build(b, OP_CONSTANT_PAD_ND, A_VAL(w->x), A_INTS(pads, 2 * w->spatial), A_FLOAT(0))
-             : w->x;
-}
-
-/* [C * taps, N * places] */
-static ValueId columns(Builder *b, const Windows *w) {
-  ValueId x = padded(b, w);
-  if (!x)
-    return 0;
-  int64_t size[2 + 2 * SPATIAL_MAX] = {w->in}, stride[2 + 2 * SPATIAL_MAX], step = 1;
-  uint32_t batch = 1 + w->spatial;
-  size[batch] = w->batch;
-  for (uint32_t i = w->spatial; i-- > 0;) {
-    size[1 + i] = w->kernel[i];
-    stride[1 + i] = step * w->dilation[i];
-    size[batch + 1 + i] = w->size[i];
-    stride[batch + 1 + i] = step * w->stride[i];
-    step *= value_dim(b->g, x, 2 + i);
-  }
-  stride[0] = step;
-  stride[batch] = step * w->in;
-  uint32_t rank = 2 + 2 * w->spatial;
-  return build(b, OP_AS_STRIDED_COPY, A_VAL(x), A_INTS(size, rank), A_INTS(stride, rank), A_INT(0));
-}
-
-/* The constant with other dims, its bytes where they are. */
-static ValueId reshaped(Graph *g, ValueId v, const SymInt *dims, uint32_t rank) {
-  TypeId type = graph_tensor_type(g, value_dtype(g, v), rank, dims, ORDER_CONTIGUOUS);
-  return graph_add_constant(g, type, *value_constant(g, v), value_cget(g, v)->name);
-}
-
-/* Views have been made free by now: these are too. */
-static ValueId seen_as(Builder *b, ValueId v, const SymInt *dims, uint32_t rank) {
-  return build(b, OP_ET_VIEW, A_VAL(v), A_INTS(dims, rank));
-}
-
-static ValueId product(Builder *b, const Windows *w) {
-  ValueId x = columns(b, w);
-  int64_t length = w->in / w->groups * w->taps, places = w->batch * w->places;
-  if (!x)
-    return 0;
-  if (w->groups == 1) {
-    ValueId weight = reshaped(b->g, w->weight, (SymInt[]){w->out, length}, 2);
-    return build(b, OP_MM, A_VAL(weight), A_VAL(seen_as(b, x, (SymInt[]){length, places}, 2)));
-  }
-  SymInt rows = w->out / w->groups;
-  ValueId weight = reshaped(b->g, w->weight, (SymInt[]){w->groups, rows, length}, 3);
-  x = seen_as(b, x, (SymInt[]){w->groups, length, places}, 3);
-  return seen_as(b, build(b, OP_BMM, A_VAL(weight), A_VAL(x)), (SymInt[]){w->out, places}, 2);
-}
-
-static ValueId rewrite(Builder *b, const Windows *w) {
-  ValueId y = product(b, w);
-  if (w->bias)
-    y = build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(reshaped(b->g, w->bias, (SymInt[]){w->out, 1}, 2)));
-  if (w->batch > 1) { /* [M, N, places] */
-    y = seen_as(b, y, (SymInt[]){w->out, w->batch, w->places}, 3);
-    y = build_permute(b, y, (int64_t[]){1, 0, 2});
-  }
-  SymInt dims[2 + SPATIAL_MAX];
-  if (b->status == STATUS_OK)
-    memcpy(dims, value_type(b->g, w->result)->dims, (2 + w->spatial) * sizeof *dims);
-  return seen_as(b, y, dims, 2 + w->spatial);
-}
-
-/* Bytes in use while each node runs, by position from 1; *peak is the most. */
 static uint64_t *bytes_in_use(const Liveness *l, Arena *scratch, uint64_t *peak) {
   uint64_t *use = ARENA_ARRAY(scratch, uint64_t, l->end + 2);
   for (uint32_t i = 0; i < l->span_count; i++) {
@@ -171,30 +59,145 @@ static uint64_t *bytes_in_use(const Liveness *l, Arena *scratch, uint64_t *peak)
   return use;
 }
 
-Status pass_gather_windows(PassContext *p, Graph *g) {
+static Status measure_memory(Graph *g, Arena *scratch, Choice *c) {
   Liveness live;
-  uint64_t peak, changed = 0;
-  TRY(liveness_compute(g, p->scratch, true, &live));
-  uint64_t *use = bytes_in_use(&live, p->scratch, &peak);
-  Builder b = builder_make(g, 0, 0);
+  uint64_t peak;
+  TRY(liveness_compute(g, scratch, true, &live));
+  c->use = bytes_in_use(&live, scratch, &peak);
+  TRY(liveness_compute(g, scratch, false, &live));
+  c->limit = liveness_bound(&live, scratch);
+  c->limit = c->limit > peak ? c->limit : peak;
+  return STATUS_OK;
+}
+
+static void find_candidates(const Graph *g, Arena *scratch, Choice *c) {
   uint32_t position = 0;
-  for (NodeId n = g->first, next; n && b.status == STATUS_OK; n = next) {
-    next = node_cget(g, n)->next;
+  for (FOR_NODES(g, n))
+    c->convolutions += node_cget(g, n)->op == OP_CONVOLUTION;
+  c->candidates = ARENA_ARRAY(scratch, Candidate, c->convolutions);
+  for (FOR_NODES(g, n)) {
     position++;
-    Windows w;
-    if (node_cget(g, n)->op != OP_CONVOLUTION || !read_windows(g, n, &w) ||
-        (!loses_precision(g, &w) && use[position] + w.extra > peak + peak / GROWTH))
+    Candidate *i = &c->candidates[c->count];
+    if (node_cget(g, n)->op != OP_CONVOLUTION || !windows_read(g, n, &i->w))
       continue;
-    b.before = n;
-    b.loc = node_cget(g, n)->loc;
-    ValueId result = node_result(g, n, 0), value = rewrite(&b, &w);
-    if (b.status != STATUS_OK)
-      break;
-    value_get(g, value)->name = value_cget(g, result)->name;
-    graph_replace_uses(g, result, value);
-    graph_remove_node(g, n);
-    changed++;
+    i->node = n;
+    i->position = position;
+    i->must = loses_precision(g, &i->w);
+    if (i->must || (i->w.work >= WORTH && c->use[position] + i->w.extra <= c->limit))
+      c->count++;
   }
-  pass_count(p, "convolutions", changed);
+}
+
+/* Whether the only user of v, over views, adds a constant to it. */
+static bool adds_bias(Graph *g, ValueId v) {
+  while (value_cget(g, v)->use_count == 1) {
+    NodeId n = g->uses[first_use(g, v)].node;
+    if (!node_is_view(g, n))
+      return node_cget(g, n)->op == OP_ADD_TENSOR &&
+             (value_is_const(g, node_value(g, n, 0)) || value_is_const(g, node_value(g, n, 1)));
+    v = node_result(g, n, 0);
+  }
+  return false;
+}
+
+/* The convolution stands for one and its batch norm: the exporters to ONNX fold it and give the
+ * bias that comes of it a name of its own, or this compiler did. Parameters of PyTorch's modules
+ * are called "….bias". */
+static bool had_batch_norm(const Graph *g, NodeId convolution) {
+  static const char parameter[] = ".bias";
+  ValueId bias = node_value(g, convolution, 2);
+  if (!bias)
+    return false;
+  StrView name = intern_get(&g->ctx->names, value_cget(g, bias)->name);
+  size_t length = sizeof parameter - 1;
+  return name.size < length || memcmp(name.data + name.size - length, parameter, length) != 0;
+}
+
+/* Kernels that may be spent: the official exporter has two for each convolution with a batch norm,
+ * and for each product with a constant, which it turns over at run time; the bias of that is our
+ * second. */
+static uint64_t kernels_at_hand(Graph *g) {
+  uint64_t count = 0;
+  for (FOR_NODES(g, n)) {
+    OpId op = node_cget(g, n)->op;
+    if (op == OP_CONVOLUTION)
+      count += had_batch_norm(g, n);
+    if (op == OP_MM &&
+        (value_is_const(g, node_value(g, n, 0)) || value_is_const(g, node_value(g, n, 1))))
+      count += !adds_bias(g, node_result(g, n, 0));
+  }
+  return count;
+}
+
+/* More products of numbers for a kernel first; the order in the graph decides between equals. */
+static int compare(const void *a, const void *b) {
+  const Candidate *s = *(Candidate *const *)a, *t = *(Candidate *const *)b;
+  uint64_t x = s->w.work / (s->w.kernels + 1), y = t->w.work / (t->w.kernels + 1);
+  if (s->must != t->must)
+    return s->must ? -1 : 1;
+  if (x != y)
+    return x > y ? -1 : 1;
+  return s->position < t->position ? -1 : 1;
+}
+
+static void choose(Choice *c, uint64_t kernels, Arena *scratch) {
+  Candidate **order = ARENA_ARRAY(scratch, Candidate *, c->count);
+  for (uint32_t i = 0; i < c->count; i++)
+    order[i] = &c->candidates[i];
+  qsort(order, c->count, sizeof *order, compare);
+  for (uint32_t i = 0; i < c->count; i++) {
+    order[i]->chosen = order[i]->must || order[i]->w.kernels <= kernels;
+    if (order[i]->chosen)
+      kernels -= order[i]->w.kernels < kernels ? order[i]->w.kernels : kernels;
+  }
+}
+
+/* The columns that another convolution has gathered shortly before, if they may live so long. */
+static ValueId gathered_before(const Choice *c, uint32_t at) {
+  const Candidate *wanted = &c->candidates[at];
+  for (uint32_t i = at; i-- > 0 && at - i <= NEAR;) {
+    const Candidate *other = &c->candidates[i];
+    if (!other->columns || memcmp(&other->w.geometry, &wanted->w.geometry, sizeof(Geometry)) != 0)
+      continue;
+    uint32_t position = other->position;
+    while (position <= wanted->position && c->use[position] + wanted->w.extra <= c->limit)
+      position++;
+    return position > wanted->position ? other->columns : 0;
+  }
+  return 0;
+}
+
+static void rewrite(Builder *b, Choice *c, uint32_t at) {
+  Graph *g = b->g;
+  Candidate *i = &c->candidates[at];
+  b->before = i->node;
+  b->loc = node_cget(g, i->node)->loc;
+  ValueId x = node_value(g, i->node, 0);
+  if (!windows_read(g, i->node, &i->w)) /* anew: x may be the result of one that was rewritten */
+    return;
+  i->columns = gathered_before(c, at);
+  if (!i->columns)
+    i->columns = windows_columns(b, &i->w);
+  ValueId value = windows_product(b, &i->w, i->columns);
+  if (b->status != STATUS_OK)
+    return;
+  value_get(g, value)->name = value_cget(g, i->w.result)->name;
+  graph_replace_uses(g, i->w.result, value);
+  graph_remove_node(g, i->node);
+  if (x != i->w.geometry.x) /* its padding is ours now */
+    graph_remove_node(g, value_def(g, x));
+}
+
+Status pass_gather_windows(PassContext *p, Graph *g) {
+  Choice c = {0};
+  TRY(measure_memory(g, p->scratch, &c));
+  find_candidates(g, p->scratch, &c);
+  choose(&c, kernels_at_hand(g), p->scratch);
+  Builder b = builder_make(g, 0, 0);
+  for (uint32_t i = 0; i < c.count && b.status == STATUS_OK; i++)
+    if (c.candidates[i].chosen) {
+      rewrite(&b, &c, i);
+      pass_count(p, "convolutions", 1);
+    }
   return b.status;
 }

@@ -18,6 +18,20 @@ static ValueId by_channel(Builder *b, ValueId v, uint32_t rank) {
   return build_view(b, v, dims, rank - 1);
 }
 
+/* A constant of this number only, as exporters give where a norm has no scale or shift. */
+static bool is_filled(const Graph *g, ValueId v, float number) {
+  const Constant *c = value_constant(g, v);
+  float x;
+  if (!c || value_dtype(g, v) != DTYPE_F32)
+    return false;
+  for (uint64_t i = 0; i < c->size; i += sizeof x) {
+    memcpy(&x, c->data + i, sizeof x);
+    if (x != number)
+      return false;
+  }
+  return true;
+}
+
 static ValueId rewrite(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId x = node_value(g, n, 0), weight = node_value(g, n, 1), bias = node_value(g, n, 2);
@@ -36,9 +50,11 @@ static ValueId rewrite(Builder *b, NodeId n) {
   ValueId y = build_view(b, x, (SymInt[]){rows, length}, 2);
   y = build(b, OP_NATIVE_LAYER_NORM, A_VAL(y), A_INTS(&length, 1), A_NONE, A_NONE, A_FLOAT(eps));
   y = build_view(b, y, dims, rank);
-  if (weight)
+  if (weight && !is_filled(g, weight, 1))
     y = build(b, OP_MUL_TENSOR, A_VAL(y), A_VAL(by_channel(b, weight, rank)));
-  return bias ? build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(by_channel(b, bias, rank))) : y;
+  return bias && !is_filled(g, bias, 0)
+             ? build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(by_channel(b, bias, rank)))
+             : y;
 }
 
 Status pass_group_norm_to_layer_norm(PassContext *p, Graph *g) {

@@ -132,6 +132,47 @@ static bool keeps_order(const Graph *g, ValueId x, const int64_t *perm, uint32_t
   return true;
 }
 
+/* Dim i of `whole` is dims from[i] to from[i + 1] of its view `parts`; false when the view does
+ * more than to split dims. */
+static bool splits_dims(Graph *g, ValueId whole, ValueId parts, uint32_t *from) {
+  uint32_t rank = value_rank(g, whole), count = value_rank(g, parts), k = 0;
+  for (uint32_t i = 0; i < rank; i++) {
+    SymInt dim = value_dim(g, whole, i), product = 1;
+    for (from[i] = k; k < count && (product != dim || value_dim(g, parts, k) == 1); k++)
+      product = sym_mul(&g->syms, product, value_dim(g, parts, k));
+    if (product != dim)
+      return false;
+  }
+  from[rank] = count;
+  return rank > 0 && k == count;
+}
+
+/* permute(view(permute(z))) whose view splits dims: z may be split first, and permuted once. */
+static ValueId permute_of_split(Builder *b, NodeId n, const int64_t *perm) {
+  Graph *g = b->g;
+  ValueId x = node_value(g, n, 0);
+  NodeId view = def_of(g, x, OP_VIEW_COPY);
+  NodeId first = view ? def_of(g, node_value(g, view, 0), OP_PERMUTE_COPY) : 0;
+  int64_t inner[MAX_RANK], place[MAX_RANK], both[MAX_RANK];
+  uint32_t from[MAX_RANK + 1], rank = value_rank(g, x), count = 0;
+  SymInt dims[MAX_RANK];
+  if (!first || !read_perm(g, first, inner) || !splits_dims(g, node_value(g, view, 0), x, from))
+    return 0;
+  uint32_t whole = value_rank(g, node_value(g, view, 0));
+  for (uint32_t k = 0; k < whole; k++) { /* dims of z in order */
+    uint32_t i = 0;
+    while (inner[i] != (int64_t)k)
+      i++;
+    for (uint32_t j = from[i]; j < from[i + 1]; j++) {
+      place[j] = (int64_t)count;
+      dims[count++] = value_dim(g, x, j);
+    }
+  }
+  for (uint32_t i = 0; i < rank; i++)
+    both[i] = place[perm[i]];
+  return build_permute(b, build_view(b, node_value(g, first, 0), dims, rank), both);
+}
+
 static ValueId permute_rule(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId x = node_value(g, n, 0), r = node_result(g, n, 0);
@@ -146,7 +187,7 @@ static ValueId permute_rule(Builder *b, NodeId n) {
     return build_permute(b, node_value(g, d, 0), both);
   }
   if (!keeps_order(g, x, perm, rank))
-    return 0;
+    return permute_of_split(b, n, perm);
   SymInt dims[MAX_RANK];
   for (uint32_t i = 0; i < rank; i++)
     dims[i] = value_dim(g, r, i);

@@ -1,7 +1,10 @@
 /* Batch norm at inference is a factor and a shift per channel: after a convolution or linear with
  * constant weights both go into weight and bias; elsewhere the norm stays a kernel of its own. y =
  * (conv(x) - mean) * s + bias, s = scale / sqrt(var + eps): weight' = weight * s, bias' = (bias -
- * mean) * s + shift. Computed in double precision for f32, rounded once. */
+ * mean) * s + shift. Computed in double precision for f32, rounded once.
+ *
+ * A product with a constant a channel ("layer scale") is the same with a factor only; there it also
+ * goes into matmul with a constant matrix, and the bias added to that. */
 #include <math.h>
 
 #include "ir/builder.h"
@@ -117,29 +120,115 @@ static ValueId fold_into(Builder *b, NodeId producer, const Affine *a, Arena *ar
   return build_args(b, node_cget(g, producer)->op, args, count);
 }
 
+/* --- layer scale --- */
+
+/* A constant with one number for each index of dim `channel` of v, 1 elsewhere, as the factor. */
+static bool factor_of(const Graph *g, ValueId c, ValueId v, uint32_t channel, Arena *arena,
+                      Affine *a) {
+  const Type *t = value_type(g, c), *of = value_type(g, v);
+  uint32_t missing = of->rank - t->rank;
+  if (!value_is_const(g, c) || t->rank > of->rank || channel < missing ||
+      !sym_is_const(of->dims[channel]))
+    return false;
+  for (uint32_t i = 0; i < t->rank; i++)
+    if (t->dims[i] != (i + missing == channel ? of->dims[channel] : 1))
+      return false;
+  *a = (Affine){.channels = of->dims[channel]};
+  if (a->channels <= 1 || a->channels > (1 << 20))
+    return false;
+  a->factor = ARENA_ARRAY(arena, double, (size_t)a->channels);
+  a->shift = ARENA_ARRAY(arena, double, (size_t)a->channels);
+  return load(g, c, arena, a->channels, a->factor);
+}
+
+/* The matrix [K, N] with column n times factor[n]. */
+static ValueId scale_columns(Builder *b, ValueId weight, const Affine *a) {
+  Graph *g = b->g;
+  const Constant *c = value_constant(g, weight);
+  uint64_t count = c->size / sizeof(float);
+  float *out = arena_alloc(&g->arena, c->size);
+  for (uint64_t i = 0; i < count; i++) {
+    memcpy(&out[i], c->data + i * sizeof(float), sizeof(float));
+    out[i] = (float)((double)out[i] * a->factor[i % (uint64_t)a->channels]);
+  }
+  Constant bytes = {.data = (uint8_t *)out, .size = c->size};
+  return graph_add_constant(g, value_cget(g, weight)->type, bytes, value_cget(g, weight)->name);
+}
+
+/* matmul(x, W) * factor, or (matmul(x, W) + bias) * factor. */
+static ValueId scale_matmul(Builder *b, ValueId v, const Affine *a, Arena *arena) {
+  Graph *g = b->g;
+  NodeId sum = match_op_once(g, v, OP_ADD_TENSOR);
+  ValueId bias = 0, product = v;
+  if (sum) {
+    uint32_t at = value_is_const(g, node_value(g, sum, 1)) ? 1 : 0;
+    bias = node_value(g, sum, at);
+    product = node_value(g, sum, 1 - at);
+    if (value_rank(g, bias) != 1 || value_dim(g, bias, 0) != a->channels)
+      return 0;
+  }
+  NodeId n = match_op_once(g, product, OP_MATMUL);
+  n = n ? n : match_op_once(g, product, OP_MM);
+  ValueId weight = n ? node_value(g, n, 1) : 0;
+  if (!n || !value_is_const(g, weight) || value_rank(g, weight) != 2 ||
+      value_dtype(g, weight) != DTYPE_F32 || value_cget(g, weight)->use_count != 1)
+    return 0;
+  ValueId shift = bias ? new_bias(b, bias, a, arena) : 0;
+  if (bias && !shift)
+    return 0;
+  ArgIn args[] = {A_VAL(node_value(g, n, 0)), A_VAL(scale_columns(b, weight, a))};
+  ValueId y = build_args(b, node_cget(g, n)->op, args, 2);
+  return bias ? build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(shift)) : y;
+}
+
+/* x * constant, n, where x is a product itself. */
+static ValueId fold_scale(Builder *b, NodeId n, Arena *arena) {
+  Graph *g = b->g;
+  uint32_t at = value_is_const(g, node_value(g, n, 1)) ? 1 : 0;
+  ValueId c = node_value(g, n, at), x = node_value(g, n, 1 - at);
+  uint32_t rank = value_rank(g, x);
+  Affine a;
+  if (rank < 2 || value_cget(g, x)->type != value_cget(g, node_result(g, n, 0))->type)
+    return 0;
+  NodeId conv = match_op_once(g, x, OP_CONVOLUTION), linear = match_op_once(g, x, OP_LINEAR);
+  if (!factor_of(g, c, x, conv ? 1 : rank - 1, arena, &a))
+    return 0;
+  if (!conv && !linear)
+    return scale_matmul(b, x, &a, arena);
+  NodeId producer = conv ? conv : linear;
+  return foldable(g, producer, 2) && value_cget(g, node_value(g, producer, 1))->use_count == 1
+             ? fold_into(b, producer, &a, arena)
+             : 0;
+}
+
+static ValueId fold_norm(Builder *b, NodeId n, Arena *arena) {
+  Graph *g = b->g;
+  ValueId x = node_value(g, n, 0);
+  NodeId producer = match_op_once(g, x, OP_CONVOLUTION);
+  if (!producer && value_rank(g, x) == 2)
+    producer = match_op_once(g, x, OP_LINEAR);
+  Affine a;
+  return producer && foldable(g, producer, 2) && affine_of(g, n, arena, &a)
+             ? fold_into(b, producer, &a, arena)
+             : 0;
+}
+
 Status pass_fold_batch_norm(PassContext *p, Graph *g) {
   Builder b = builder_make(g, 0, 0);
-  uint64_t folded = 0;
   for (NodeId n = g->first, next; n && b.status == STATUS_OK; n = next) {
     next = node_cget(g, n)->next;
-    if (node_cget(g, n)->op != OP_NATIVE_BATCH_NORM_LEGIT_NO_TRAINING)
-      continue;
-    ValueId x = node_value(g, n, 0);
-    NodeId producer = match_op_once(g, x, OP_CONVOLUTION);
-    if (!producer && value_rank(g, x) == 2)
-      producer = match_op_once(g, x, OP_LINEAR);
-    Affine a;
-    if (!producer || !foldable(g, producer, 2) || !affine_of(g, n, p->scratch, &a))
+    OpId op = node_cget(g, n)->op;
+    bool norm = op == OP_NATIVE_BATCH_NORM_LEGIT_NO_TRAINING;
+    if (!norm && op != OP_MUL_TENSOR)
       continue;
     b.before = n;
     b.loc = node_cget(g, n)->loc;
-    ValueId y = fold_into(&b, producer, &a, p->scratch);
+    ValueId y = (norm ? fold_norm : fold_scale)(&b, n, p->scratch);
     if (!y)
       continue;
     value_get(g, y)->name = value_cget(g, node_result(g, n, 0))->name;
     graph_replace_uses(g, node_result(g, n, 0), y);
-    folded++;
+    pass_count(p, norm ? "batch norms folded" : "factors folded", 1);
   }
-  pass_count(p, "batch norms folded", folded);
   return b.status;
 }

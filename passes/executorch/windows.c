@@ -1,0 +1,229 @@
+/* See windows.h.
+ *
+ *   x -> constant_pad_nd -> as_strided_copy [C, taps, N, places] -> mm (bmm for groups) -> add bias
+ *
+ * Where x is padded anyway, the bias costs no kernel: the padding gets one more channel, and all of
+ * it is not 0 but the power of two EPSILON. The weight of the further channel is bias / EPSILON at
+ * one tap, so the product has exactly the bias; what EPSILON adds at the borders, 1e-30 times the
+ * weights, is far below the rounding of floats. */
+#include "passes/executorch/windows.h"
+
+#include <math.h>
+
+#define EPSILON 0x1p-100 /* EPSILON and bias / EPSILON must be normal floats */
+enum {
+  BIAS_MAX = 1 << 20, /* of a bias that is divided by it */
+  WEIGHTS_MAX = 8 << 20
+}; /* bytes of a weight that is copied for it */
+
+static void read_list(const Graph *g, NodeId n, uint32_t arg, uint32_t count, int64_t *out) {
+  uint32_t given = node_list_count(g, n, arg);
+  for (uint32_t i = 0; i < count; i++)
+    out[i] = node_ints(g, n, arg)[given == 1 ? 0 : i];
+}
+
+/* x is another value with zeros around it: takes that value and its zeros for the window's own. */
+static void take_padding(const Graph *g, Geometry *y) {
+  NodeId pad = value_def(g, y->x);
+  if (!pad || node_cget(g, pad)->op != OP_CONSTANT_PAD_ND || node_scalar(g, pad, 2) != 0 ||
+      value_cget(g, y->x)->use_count != 1 || node_list_count(g, pad, 1) > 2 * y->spatial)
+    return;
+  const SymInt *pads = node_ints(g, pad, 1);
+  uint32_t count = node_list_count(g, pad, 1);
+  for (uint32_t i = 0; i < count; i++)
+    if (!sym_is_const(pads[i]) || pads[i] < 0)
+      return;
+  for (uint32_t i = 0; i < count / 2; i++) {
+    y->before[y->spatial - 1 - i] += pads[2 * i];
+    y->after[y->spatial - 1 - i] += pads[2 * i + 1];
+  }
+  y->x = node_value(g, pad, 0);
+}
+
+/* The bias is small enough to be a weight of EPSILON, and that spares a kernel. */
+static bool wants_bias_row(const Graph *g, const Windows *w) {
+  if (!w->bias || !w->pads || w->geometry.groups != 1 || value_dtype(g, w->bias) != DTYPE_F32 ||
+      value_constant(g, w->weight)->size > WEIGHTS_MAX)
+    return false;
+  const uint8_t *data = value_constant(g, w->bias)->data;
+  for (int64_t i = 0; i < w->out; i++) {
+    float f;
+    memcpy(&f, data + (size_t)i * sizeof f, sizeof f);
+    if (!(fabsf(f) < BIAS_MAX))
+      return false;
+  }
+  return true;
+}
+
+/* Bytes, products and kernels; false when they cannot be told in 63 bits. */
+static bool count_costs(const Graph *g, Windows *w) {
+  Geometry *y = &w->geometry;
+  uint64_t channels = (uint64_t)y->in + y->bias_row, size = dtype_size(value_dtype(g, y->x));
+  uint64_t padded = 0, columns = 0;
+  bool ok = mul_u64(channels, (uint64_t)y->batch, &padded) &&
+            mul_u64(channels, (uint64_t)(y->taps * y->batch), &columns) &&
+            mul_u64(columns, (uint64_t)y->places, &columns) &&
+            mul_u64(columns, (uint64_t)(w->out / y->groups), &w->work) &&
+            mul_u64(columns, size, &columns) && mul_u64(padded, size, &padded);
+  for (uint32_t i = 0; i < y->spatial; i++)
+    ok = ok && mul_u64(padded, (uint64_t)(value_dim(g, y->x, 2 + i) + y->before[i] + y->after[i]),
+                       &padded);
+  w->extra = !ok || y->direct ? 0 : columns + (w->pads ? padded : 0);
+  w->kernels = !y->direct + w->pads + (w->bias && !y->bias_row) + (y->batch > 1);
+  return ok && columns < UINT64_MAX / 8 && padded < UINT64_MAX / 8;
+}
+
+/* One sample whose windows are single elements or all that there is. */
+static bool is_direct(const Graph *g, const Windows *w) {
+  const Geometry *y = &w->geometry;
+  bool each = y->taps == 1, all = y->places == 1;
+  for (uint32_t i = 0; i < y->spatial; i++) {
+    each = each && y->stride[i] == 1;
+    all = all && y->kernel[i] == value_dim(g, y->x, 2 + i);
+  }
+  return y->batch == 1 && !w->pads && (each || all);
+}
+
+static bool can_be_read(const Graph *g, const Windows *w, NodeId n) {
+  ValueId x = w->geometry.x;
+  uint32_t rank = value_rank(g, x);
+  DType dtype = value_dtype(g, x);
+  return rank >= 3 && rank <= 2 + WINDOW_DIMS_MAX && !node_bool(g, n, 6) && dtype_is_float(dtype) &&
+         type_is_static(value_type(g, x)) && type_is_static(value_type(g, w->weight)) &&
+         value_is_const(g, w->weight) &&
+         (!w->bias || (value_dtype(g, w->bias) == dtype && value_is_const(g, w->bias))) &&
+         type_bytes_upper(g, value_type(g, x)) <= UINT32_MAX &&
+         type_bytes_upper(g, value_type(g, w->result)) <= UINT32_MAX;
+}
+
+bool windows_read(const Graph *g, NodeId n, Windows *w) {
+  *w = (Windows){.weight = node_value(g, n, 1), .bias = node_value(g, n, 2)};
+  w->geometry.x = node_value(g, n, 0);
+  w->result = node_result(g, n, 0);
+  if (!can_be_read(g, w, n))
+    return false;
+  Geometry *y = &w->geometry;
+  y->spatial = value_rank(g, y->x) - 2;
+  y->batch = value_dim(g, y->x, 0);
+  y->in = value_dim(g, y->x, 1);
+  w->out = value_dim(g, w->weight, 0);
+  y->groups = node_int(g, n, 8);
+  y->taps = y->places = 1;
+  read_list(g, n, 3, y->spatial, y->stride);
+  read_list(g, n, 4, y->spatial, y->before);
+  read_list(g, n, 4, y->spatial, y->after);
+  read_list(g, n, 5, y->spatial, y->dilation);
+  take_padding(g, y);
+  for (uint32_t i = 0; i < y->spatial; i++) {
+    y->kernel[i] = value_dim(g, w->weight, 2 + i);
+    y->size[i] = value_dim(g, w->result, 2 + i);
+    y->taps *= y->kernel[i];
+    y->places *= y->size[i];
+    w->pads |= y->before[i] > 0 || y->after[i] > 0;
+  }
+  if (y->batch < 1 || y->in < 1 || w->out < 1 || y->taps < 1 || y->places < 1 ||
+      (y->groups != 1 && y->batch != 1))
+    return false;
+  y->direct = is_direct(g, w);
+  y->bias_row = wants_bias_row(g, w);
+  return count_costs(g, w);
+}
+
+static ValueId padded(Builder *b, const Windows *w) {
+  const Geometry *y = &w->geometry;
+  int64_t pads[2 * WINDOW_DIMS_MAX + 2] = {0};
+  if (!w->pads)
+    return y->x;
+  for (uint32_t i = 0; i < y->spatial; i++) {
+    pads[2 * i] = y->before[y->spatial - 1 - i];
+    pads[2 * i + 1] = y->after[y->spatial - 1 - i];
+  }
+  pads[2 * y->spatial + 1] = y->bias_row;
+  return build(b, OP_CONSTANT_PAD_ND, A_VAL(y->x), A_INTS(pads, 2 * (y->spatial + y->bias_row)),
+               A_FLOAT(y->bias_row ? EPSILON : 0));
+}
+
+/* Views have been made free by now: these are too. */
+static ValueId seen_as(Builder *b, ValueId v, const SymInt *dims, uint32_t rank) {
+  return build(b, OP_ET_VIEW, A_VAL(v), A_INTS(dims, rank));
+}
+
+ValueId windows_columns(Builder *b, const Windows *w) {
+  const Geometry *y = &w->geometry;
+  if (y->direct)
+    return seen_as(b, y->x, (SymInt[]){y->in * y->taps, y->places}, 2);
+  ValueId x = padded(b, w);
+  if (!x)
+    return 0;
+  int64_t size[2 + 2 * WINDOW_DIMS_MAX] = {y->in + y->bias_row};
+  int64_t stride[2 + 2 * WINDOW_DIMS_MAX], step = 1;
+  uint32_t batch = 1 + y->spatial, rank = 2 + 2 * y->spatial;
+  size[batch] = y->batch;
+  for (uint32_t i = y->spatial; i-- > 0;) {
+    size[1 + i] = y->kernel[i];
+    stride[1 + i] = step * y->dilation[i];
+    size[batch + 1 + i] = y->size[i];
+    stride[batch + 1 + i] = step * y->stride[i];
+    step *= value_dim(b->g, x, 2 + i);
+  }
+  stride[0] = step;
+  stride[batch] = step * size[0];
+  x = build(b, OP_AS_STRIDED_COPY, A_VAL(x), A_INTS(size, rank), A_INTS(stride, rank), A_INT(0));
+  return seen_as(b, x, (SymInt[]){size[0] * y->taps, y->batch * y->places}, 2);
+}
+
+/* The constant with other dims, its bytes where they are. */
+static ValueId reshaped(Graph *g, ValueId v, const SymInt *dims, uint32_t rank) {
+  TypeId type = graph_tensor_type(g, value_dtype(g, v), rank, dims, ORDER_CONTIGUOUS);
+  return graph_add_constant(g, type, *value_constant(g, v), value_cget(g, v)->name);
+}
+
+/* [out, (in + 1) * taps]: the weight, and the bias at the first tap of the last channel. */
+static ValueId weight_and_bias(Graph *g, const Windows *w) {
+  size_t row = (size_t)(w->geometry.in * w->geometry.taps), taps = (size_t)w->geometry.taps;
+  size_t rows = (size_t)w->out, bytes = rows * (row + taps) * sizeof(float);
+  float *data = arena_calloc(&g->arena, rows, (row + taps) * sizeof(float));
+  const uint8_t *weight = value_constant(g, w->weight)->data;
+  const uint8_t *bias = value_constant(g, w->bias)->data;
+  for (size_t r = 0; r < rows; r++) {
+    float *to = data + r * (row + taps);
+    memcpy(to, weight + r * row * sizeof(float), row * sizeof(float));
+    memcpy(to + row, bias + r * sizeof(float), sizeof(float));
+    to[row] = (float)((double)to[row] / EPSILON);
+  }
+  SymInt dims[] = {w->out, (SymInt)(row + taps)};
+  TypeId type = graph_tensor_type(g, DTYPE_F32, 2, dims, ORDER_CONTIGUOUS);
+  Constant constant = {.data = (uint8_t *)data, .size = bytes};
+  return graph_add_constant(g, type, constant, value_cget(g, w->weight)->name);
+}
+
+static ValueId product(Builder *b, const Windows *w, ValueId columns) {
+  const Geometry *y = &w->geometry;
+  int64_t length = y->in / y->groups * y->taps, places = y->batch * y->places;
+  if (y->bias_row)
+    return build(b, OP_MM, A_VAL(weight_and_bias(b->g, w)), A_VAL(columns));
+  if (y->groups == 1) {
+    ValueId weight = reshaped(b->g, w->weight, (SymInt[]){w->out, length}, 2);
+    return build(b, OP_MM, A_VAL(weight), A_VAL(columns));
+  }
+  SymInt rows = w->out / y->groups;
+  ValueId weight = reshaped(b->g, w->weight, (SymInt[]){y->groups, rows, length}, 3);
+  ValueId x = seen_as(b, columns, (SymInt[]){y->groups, length, places}, 3);
+  return seen_as(b, build(b, OP_BMM, A_VAL(weight), A_VAL(x)), (SymInt[]){w->out, places}, 2);
+}
+
+ValueId windows_product(Builder *b, const Windows *w, ValueId columns) {
+  const Geometry *y = &w->geometry;
+  ValueId v = columns ? product(b, w, columns) : 0;
+  if (w->bias && !y->bias_row && v)
+    v = build(b, OP_ADD_TENSOR, A_VAL(v), A_VAL(reshaped(b->g, w->bias, (SymInt[]){w->out, 1}, 2)));
+  if (y->batch > 1 && v) { /* [M, N, places] */
+    v = seen_as(b, v, (SymInt[]){w->out, y->batch, y->places}, 3);
+    v = v ? build_permute(b, v, (int64_t[]){1, 0, 2}) : 0;
+  }
+  if (!v || b->status != STATUS_OK)
+    return 0;
+  SymInt dims[2 + WINDOW_DIMS_MAX];
+  memcpy(dims, value_type(b->g, w->result)->dims, (2 + y->spatial) * sizeof *dims);
+  return seen_as(b, v, dims, 2 + y->spatial);
+}

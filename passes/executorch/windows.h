@@ -1,0 +1,39 @@
+/* Convolutions as products over gathered windows: what one needs, and how it is written. Which ones
+ * are worth it is the choice of gather_windows.c. */
+#ifndef ETC_PASSES_EXECUTORCH_WINDOWS_H
+#define ETC_PASSES_EXECUTORCH_WINDOWS_H
+
+#include "ir/builder.h"
+
+enum { WINDOW_DIMS_MAX = 2 };
+
+/* Two convolutions with the same x and geometry gather the same columns. */
+typedef struct Geometry {
+  ValueId x;
+  uint32_t spatial;
+  int64_t batch, in, groups, taps, places;
+  int64_t kernel[WINDOW_DIMS_MAX], size[WINDOW_DIMS_MAX]; /* of a window; windows along each dim */
+  int64_t stride[WINDOW_DIMS_MAX], dilation[WINDOW_DIMS_MAX];
+  int64_t before[WINDOW_DIMS_MAX], after[WINDOW_DIMS_MAX]; /* zeros around x */
+  int64_t direct;   /* 1: x has the columns as it is, else 0 */
+  int64_t bias_row; /* 1: the columns have rows to multiply a bias with, else 0 */
+} Geometry;
+
+typedef struct Windows {
+  Geometry geometry;
+  ValueId weight, bias, result;
+  int64_t out;
+  bool pads;
+  uint64_t extra;   /* bytes of the padded input and of the columns */
+  uint64_t work;    /* products of two numbers */
+  uint32_t kernels; /* calls beyond the one of the convolution */
+} Windows;
+
+/* False when convolution n is none that can be gathered. */
+bool windows_read(const Graph *g, NodeId n, Windows *w);
+/* [C * taps, N * places], a matrix; 0 after a failure. */
+ValueId windows_columns(Builder *b, const Windows *w);
+/* The convolution's result from its columns. */
+ValueId windows_product(Builder *b, const Windows *w, ValueId columns);
+
+#endif
