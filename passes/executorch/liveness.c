@@ -5,7 +5,8 @@
  * size of the result (with another element size a kernel that works in parallel would overtake
  * itself), and no other operand lies in the same memory unless the same holds for it. Graph inputs
  * are no exception: the memory of an input is used for other values after its last use anyway, so
- * hosts must set inputs before every run, as with any program that plans its inputs. */
+ * hosts must set inputs before every run, as with any program that plans its inputs. Nothing is
+ * written over a state but by the ops that say so. */
 #include "passes/executorch/liveness.h"
 
 typedef struct LivenessBuilder {
@@ -77,21 +78,9 @@ static void use(LivenessBuilder *b, ValueId v, uint32_t position) {
     b->last[find(b, v)] = position;
 }
 
-/* The operand whose memory the results of n are by the meaning of the op, 0 for none. */
-static ValueId shared_operand(const Graph *g, NodeId n) {
-  const Node *node = node_cget(g, n);
-  const OpSchema *schema = op_schema(node->op);
-  if (node->op == OP_ET_VIEW || (op_has_trait(node->op, OP_VIEW) && !op_row(node->op)->out))
-    return node_value(g, n, 0);
-  for (uint32_t i = 0; i < schema->arg_count; i++)
-    if (schema->args[i].mutated)
-      return node_value(g, n, i);
-  return 0;
-}
-
 static Status define_results(LivenessBuilder *b, NodeId n, uint32_t position) {
   const Node *node = node_cget(b->g, n);
-  ValueId shared = shared_operand(b->g, n);
+  ValueId shared = node_shared_operand(b->g, n);
   for (uint32_t i = 0; i < node->result_count; i++) {
     ValueId v = node->first_result + i;
     if (!shared)
@@ -118,6 +107,8 @@ static Status walk(LivenessBuilder *b) {
   uint32_t position = 0;
   for (uint32_t i = 0; i < g->input_count; i++)
     TRY(begin(b, g->inputs[i], 0));
+  for (uint32_t i = 0; i < g->state_count; i++)
+    TRY(begin(b, g->states[i].value, 0));
   for (FOR_NODES(g, n)) {
     position++;
     FOR_OPERANDS(g, n, v, { use(b, v, position); })
@@ -171,7 +162,8 @@ static bool overwrite(LivenessBuilder *b, NodeId n, uint32_t position) {
     if (!v || !b->parent[v])
       continue;
     ValueId base = find(b, v);
-    if (b->last[base] != position || base == result || !may_overwrite(b, n, base, result))
+    if (b->last[base] != position || base == result || g->values[base].kind == VALUE_STATE ||
+        !may_overwrite(b, n, base, result))
       continue;
     b->parent[result] = base;
     b->last[base] = b->last[result];
@@ -183,17 +175,20 @@ static bool overwrite(LivenessBuilder *b, NodeId n, uint32_t position) {
 
 static void collect(LivenessBuilder *b, Arena *arena) {
   Liveness *l = b->l;
+  const Graph *g = b->g;
   uint32_t count = 0;
-  for (ValueId v = 1; v < b->g->value_count; v++)
-    count += b->parent[v] == v;
+  for (ValueId v = 1; v < g->value_count; v++)
+    count += b->parent[v] == v && g->values[v].kind != VALUE_STATE;
   l->spans = ARENA_ARRAY(arena, Span, count);
-  for (ValueId v = 1; v < b->g->value_count; v++)
-    if (b->parent[v] == v) {
+  for (ValueId v = 1; v < g->value_count; v++)
+    if (b->parent[v] == v && g->values[v].kind != VALUE_STATE) {
       l->spans[l->span_count] =
           (Span){.size = b->size[v], .first = b->first[v], .last = b->last[v]};
       l->span_of[v] = ++l->span_count;
     }
-  for (ValueId v = 1; v < b->g->value_count; v++)
+  for (uint32_t i = 0; i < g->state_count; i++)
+    l->span_of[g->states[i].value] = l->span_count + 1 + i;
+  for (ValueId v = 1; v < g->value_count; v++)
     if (b->parent[v])
       l->span_of[v] = l->span_of[find(b, v)];
 }

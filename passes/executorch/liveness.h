@@ -3,13 +3,15 @@
  * A span is one piece of memory: a value, its views, the results that kernels write over it. Time
  * is the position of nodes in the order, from 1; inputs are filled at 0, outputs are read at `end`.
  * A span is in use from `first` to `last`, both included, because a kernel must not write a result
- * over an operand that it still reads. */
+ * over an operand that it still reads. States are no spans: their memory is nobody else's, always.
+ */
 #ifndef ETC_PASSES_EXECUTORCH_LIVENESS_H
 #define ETC_PASSES_EXECUTORCH_LIVENESS_H
 
 #include "ir/op.h"
 
-#define PLAN_ALIGNMENT 16 /* arena bases and tensors in the arena */
+#define PLAN_ALIGNMENT 16  /* arena bases and tensors in the arena */
+#define PLAN_STATE_ARENA 2 /* memory_id of what lives between calls */
 
 typedef struct Span {
   uint64_t size; /* bytes, upper bound for dynamic shapes; not rounded */
@@ -20,7 +22,7 @@ typedef struct Liveness {
   Span *spans;
   uint32_t span_count;
   uint32_t *span_of; /* by value: index into spans + 1; 0: no planned memory (constants, views of
-                        constants, scalars) */
+                        constants, scalars); span_count + 1 + i: the memory of state i */
   uint32_t in_place; /* results that are written over an operand */
   uint32_t end;      /* position after the last node */
 } Liveness;

@@ -1,7 +1,8 @@
 /* Symbolic sizes as numbers of the running program.
  *
- * Every expression that an argument of a call needs gets a value: symbols by aten::sym_size.int of
- * the first tensor that has the bare symbol as a dim, expressions by executorch_prim arithmetic on
+ * Every expression that an argument of a call needs gets a value: symbols by the scalar that a node
+ * gives for it (the length of a state), else by aten::sym_size.int of the first tensor that has the
+ * bare symbol as a dim, expressions by executorch_prim arithmetic on
  * them. Each is computed once and as early as its symbols are known, so that it is there before
  * every use. Arguments keep the expression; the emitter puts the value slot that carries it in its
  * place. Division and remainder follow kernels/prim_ops/register_prim_ops.cpp of ExecuTorch 1.4.1:
@@ -56,6 +57,9 @@ static void set_known(Symints *s, SymInt v, ValueId value, NodeId after) {
 
 static void note_source(Symints *s, ValueId v) {
   const Type *t = value_type(s->g, v);
+  if (t->kind == TYPE_INT && t->rank == 1 && !sym_is_const(t->dims[0]) &&
+      sym_expr(&s->g->syms, t->dims[0])->kind == SYM_SYMBOL && !known(s, t->dims[0]))
+    set_known(s, t->dims[0], v, value_def(s->g, v));
   for (uint32_t i = 0; t->kind == TYPE_TENSOR && i < t->rank; i++) {
     if (sym_is_const(t->dims[i]))
       continue;

@@ -3,13 +3,19 @@
  * `naive` gives every tensor a place of its own. `greedy` lets tensors that are never in use at the
  * same time share bytes, and results be written over dying operands (liveness.c). Inputs and
  * outputs are planned too: a host needs no buffers of its own, and their memory is reused. Values
- * that share memory name the same Storage. Overlaps are never noticed by the runtime, so the
- * verifier checks the plan again on its own (ir/verify_plan.c). */
+ * that share memory name the same Storage. States lie one behind the other in an arena of their
+ * own (memory_id 2); pipeline/states.c moves those of several methods apart. Overlaps are never
+ * noticed by the runtime, so the verifier checks the plan again on its own (ir/verify_plan.c). */
 #include "passes/executorch/planner.h"
 #include "passes/pass.h"
 
-static Status check_total(PassContext *p, const Liveness *l) {
+static Status check_total(PassContext *p, const Graph *g, const Liveness *l) {
   uint64_t total = 0;
+  for (uint32_t i = 0; i < g->state_count; i++) {
+    uint64_t size = type_bytes_upper(g, value_type(g, g->states[i].value));
+    if (size > INT64_MAX / 2 || !add_u64(total, size + PLAN_ALIGNMENT, &total))
+      total = INT64_MAX;
+  }
   for (uint32_t i = 0; i < l->span_count; i++)
     if (!add_u64(total, align_up(l->spans[i].size, PLAN_ALIGNMENT), &total) || total > INT64_MAX)
       return diag_report(p->sink, DIAG_TOO_LARGE, DIAG_NOWHERE,
@@ -18,17 +24,26 @@ static Status check_total(PassContext *p, const Liveness *l) {
 }
 
 static void store_plan(Graph *g, const Liveness *l, const uint64_t *offsets, uint64_t total) {
+  uint64_t states = 0;
   g->storage_count = 1;
-  g->storages = pool_reserve(g->storages, &g->storage_capacity, (uint64_t)l->span_count + 1,
-                             sizeof *g->storages);
+  g->storages = pool_reserve(g->storages, &g->storage_capacity,
+                             (uint64_t)l->span_count + g->state_count + 1, sizeof *g->storages);
   for (uint32_t i = 0; i < l->span_count; i++)
     g->storages[g->storage_count++] =
         (Storage){.arena = 1, .offset = offsets[i], .size = l->spans[i].size};
+  for (uint32_t i = 0; i < g->state_count; i++) {
+    uint64_t size = type_bytes_upper(g, value_type(g, g->states[i].value));
+    g->storages[g->storage_count++] =
+        (Storage){.arena = PLAN_STATE_ARENA, .offset = states, .size = size};
+    states += align_up(size, PLAN_ALIGNMENT);
+  }
   for (ValueId v = 1; v < g->value_count; v++)
     g->values[v].storage = l->span_of[v];
-  g->arena_size_count = 2;
-  g->arena_sizes = ARENA_ARRAY(&g->arena, uint64_t, 2);
+  g->arena_size_count = g->state_count ? PLAN_STATE_ARENA + 1 : 2;
+  g->arena_sizes = ARENA_ARRAY(&g->arena, uint64_t, g->arena_size_count);
   g->arena_sizes[1] = total;
+  if (g->state_count)
+    g->arena_sizes[PLAN_STATE_ARENA] = states;
 }
 
 Status pass_plan_memory(PassContext *p, Graph *g) {
@@ -38,7 +53,7 @@ Status pass_plan_memory(PassContext *p, Graph *g) {
     return diag_report(p->sink, DIAG_UNKNOWN_PLAN, DIAG_NOWHERE, "no memory planner '%s'", name);
   Liveness l;
   TRY(liveness_compute(g, p->scratch, greedy, &l));
-  TRY(check_total(p, &l));
+  TRY(check_total(p, g, &l));
   uint64_t bound = liveness_bound(&l, p->scratch), total;
   Span *rounded = ARENA_ARRAY(p->scratch, Span, l.span_count);
   for (uint32_t i = 0; i < l.span_count; i++) {

@@ -3,9 +3,17 @@
  */
 #include "passes/pass.h"
 
+/* A size that is read from a tensor: its symbol stands in types and arguments all over the graph.
+ */
+static bool names_size(const Graph *g, NodeId n) {
+  const Node *node = node_cget(g, n);
+  const Type *t = node->op == OP_LOCAL_SCALAR_DENSE ? value_type(g, node->first_result) : NULL;
+  return t && t->kind == TYPE_INT && t->rank == 1 && !sym_is_const(t->dims[0]);
+}
+
 static bool is_dead(const Graph *g, NodeId n) {
   const Node *node = node_cget(g, n);
-  if (op_has_trait(node->op, OP_EFFECT))
+  if (op_has_trait(node->op, OP_EFFECT) || names_size(g, n))
     return false;
   for (uint32_t i = 0; i < node->result_count; i++)
     if (value_cget(g, node->first_result + i)->use_count)

@@ -29,6 +29,7 @@ typedef struct Run {
   Slot *slots;   /* by value */
   Symbols symbols;
   uint8_t **memory; /* planned arenas by memory id; NULL when there is no plan */
+  Tensor *states;   /* by position; what the next call finds */
   uint64_t live;    /* bytes allocated now */
   uint64_t limit;   /* bytes of memory that the machine has */
 } Run;
@@ -236,6 +237,16 @@ static bool overlaps_operand(const Kernel *k, const Tensor *result) {
   return false;
 }
 
+/* A result that is the memory of a state: written where the state is. */
+static bool share_state(Run *r, NodeId n, Tensor *result) {
+  ValueId shared = node_shared_operand(r->g, n);
+  if (!shared || !value_state(r->g, shared))
+    return false;
+  result->data = r->slots[shared].tensor.data;
+  result->capacity = r->slots[shared].tensor.capacity;
+  return true;
+}
+
 /* A view whose operand dies here takes over its memory: no copy. */
 static bool take_over(Run *r, NodeId n, const Kernel *k, Slot *result, uint64_t bytes) {
   if (r->memory || !op_has_trait(k->op, OP_VIEW) || k->args[0].kind != ARG_VALUE)
@@ -266,6 +277,8 @@ static Status prepare_results(Run *r, NodeId n, Kernel *k, Tensor *aside, bool *
     TRY(result_dims(r, n, type, &slot->tensor, &some));
     *bounded |= some;
     uint64_t bytes = slot->tensor.capacity;
+    if (share_state(r, n, &slot->tensor))
+      continue;
     void *planned;
     TRY(planned_address(r, node_place(g, n), v, bytes, &planned));
     slot->tensor.data = planned;
@@ -386,6 +399,31 @@ static Status place_inputs(Run *r, const Tensor *inputs) {
   return STATUS_OK;
 }
 
+/* States are worked on where they are, or at their planned place and copied back at the end. */
+static Status place_states(Run *r) {
+  Graph *g = r->g;
+  for (uint32_t i = 0; i < g->state_count; i++) {
+    ValueId v = g->states[i].value;
+    void *planned;
+    Tensor *t = &r->slots[v].tensor;
+    *t = r->states[i];
+    TRY(planned_address(r, DIAG_NOWHERE, v, t->capacity, &planned));
+    if (planned) {
+      memcpy(planned, t->data, (size_t)t->capacity);
+      t->data = planned;
+    }
+  }
+  return STATUS_OK;
+}
+
+static void keep_states(Run *r) {
+  for (uint32_t i = 0; i < r->g->state_count; i++) {
+    const Tensor *t = &r->slots[r->g->states[i].value].tensor;
+    if (t->data && t->data != r->states[i].data)
+      memcpy(r->states[i].data, t->data, (size_t)t->capacity);
+  }
+}
+
 static Status collect_outputs(Run *r, Arena *arena, Tensor *outputs) {
   for (uint32_t i = 0; i < graph_output_count(r->g); i++) {
     ValueId v = graph_output(r->g, i);
@@ -426,14 +464,43 @@ static Status run_all(Run *r, const Tensor *inputs, uint32_t count, Arena *arena
   TRY(symbols_bind_inputs(&r->symbols, inputs, count));
   TRY(make_arenas(r));
   TRY(place_inputs(r, inputs));
-  for (FOR_NODES(g, n))
-    TRY(run_node(r, n));
+  TRY(place_states(r));
+  Status status = STATUS_OK;
+  for (NodeId n = g->first; n && status == STATUS_OK; n = g->nodes[n].next)
+    status = run_node(r, n);
+  keep_states(r);
+  TRY(status);
   return collect_outputs(r, arena, outputs);
+}
+
+Status interp_states(const Graph *g, Arena *arena, Tensor **states) {
+  uint64_t total = 0;
+  *states = ARENA_ARRAY(arena, Tensor, g->state_count);
+  for (uint32_t i = 0; i < g->state_count; i++) {
+    Tensor *t = &(*states)[i];
+    ConstId initial = g->states[i].initial;
+    *t = interp_static_tensor(value_type(g, g->states[i].value));
+    t->capacity = tensor_bytes(t);
+    if (!add_u64(total, t->capacity, &total) || total > machine_memory())
+      return diag_report(g->ctx->sink, DIAG_SHAPE_OVERFLOW, DIAG_NOWHERE,
+                         "the states need more memory than there is");
+    t->data = arena_calloc(arena, (size_t)t->capacity, 1);
+    if (initial && t->capacity)
+      memcpy(t->data, g->constants[initial].data, (size_t)t->capacity);
+  }
+  return STATUS_OK;
 }
 
 Status interp_run(Graph *g, const Tensor *inputs, uint32_t input_count, Arena *arena,
                   Tensor *outputs) {
-  Run r = {.g = g, .sink = g->ctx->sink, .limit = machine_memory()};
+  Tensor *states;
+  TRY(interp_states(g, arena, &states));
+  return interp_call(g, inputs, input_count, states, arena, outputs);
+}
+
+Status interp_call(Graph *g, const Tensor *inputs, uint32_t input_count, Tensor *states,
+                   Arena *arena, Tensor *outputs) {
+  Run r = {.g = g, .sink = g->ctx->sink, .states = states, .limit = machine_memory()};
   arena_init(&r.arena);
   arena_init(&r.scratch);
   r.slots = ARENA_ARRAY(&r.arena, Slot, g->value_count);

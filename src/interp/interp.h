@@ -8,7 +8,7 @@
 
 #include "ops/kernel.h"
 
-/* Runs g once.
+/* Runs g once, from its first states.
  * inputs: one tensor for each input of the graph, in graph order; data is only read and must be
  * aligned to 16 bytes. Their dtypes and ranks must be those of the graph; dims are checked against
  * the graph's, which binds its symbols.
@@ -19,6 +19,14 @@
  * of memory. */
 Status interp_run(Graph *g, const Tensor *inputs, uint32_t input_count, Arena *arena,
                   Tensor *outputs);
+
+/* The states of g as they are before the first call, one tensor each, in arena. Too little memory
+ * for them is reported. */
+Status interp_states(const Graph *g, Arena *arena, Tensor **states);
+/* One call of several: like interp_run, on states that the calls before have left and that this one
+ * changes. After an error they hold what was written up to then. */
+Status interp_call(Graph *g, const Tensor *inputs, uint32_t input_count, Tensor *states,
+                   Arena *arena, Tensor *outputs);
 
 /* Runs one node whose operands are all constants: for constant folding.
  * results: as many as the node has results; data are allocated in arena, 16-byte aligned. A scalar

@@ -48,9 +48,9 @@ void graph_free(Graph *g) {
     return;
   for (uint32_t i = 0; i < g->subgraph_count; i++)
     graph_free(g->subgraphs[i]);
-  void *pools[] = {g->nodes,     g->values, g->uses,       g->args,       g->ints,
-                   g->floats,    g->types,  g->constants,  g->locs,       g->storages,
-                   g->subgraphs, g->inputs, g->type_slots, g->constraints};
+  void *pools[] = {g->nodes,     g->values, g->uses,       g->args,        g->ints,
+                   g->floats,    g->types,  g->constants,  g->locs,        g->storages,
+                   g->subgraphs, g->inputs, g->type_slots, g->constraints, g->states};
   for (size_t i = 0; i < COUNT_OF(pools); i++)
     xfree(pools[i]);
   sym_release(&g->syms);
@@ -207,9 +207,51 @@ ValueId graph_add_input(Graph *g, TypeId type, NameId name) {
   return v;
 }
 
-ValueId graph_add_constant(Graph *g, TypeId type, Constant bytes, NameId name) {
+ValueId graph_add_state(Graph *g, TypeId type, ConstId initial, NameId name) {
+  ValueId v = POOL_ADD(g, values, value_count, value_capacity);
+  g->values[v] = (Value){.type = type, .kind = VALUE_STATE, .name = name, .def = g->state_count};
+  POOL_ADD(g, states, state_count, state_capacity);
+  g->states[g->state_count - 1] = (State){.value = v, .initial = initial};
+  return v;
+}
+
+void graph_remove_input(Graph *g, uint32_t position) {
+  ValueId v = g->inputs[position];
+  if (g->values[v].use_count)
+    BUG("input %u is still used", position);
+  g->values[v].kind = VALUE_UNUSED;
+  for (uint32_t i = position; i + 1 < g->input_count; i++) {
+    g->inputs[i] = g->inputs[i + 1];
+    g->values[g->inputs[i]].def = i;
+  }
+  g->input_count--;
+}
+
+ValueId node_shared_operand(const Graph *g, NodeId n) {
+  OpId op = g->nodes[n].op;
+  if (op == OP_ET_VIEW || (op_has_trait(op, OP_VIEW) && !op_row(op)->out))
+    return node_value(g, n, 0);
+  const OpSchema *schema = op_schema(op);
+  for (uint32_t i = 0; i < schema->arg_count; i++)
+    if (schema->args[i].mutated)
+      return node_value(g, n, i);
+  return 0;
+}
+
+ValueId value_state(const Graph *g, ValueId v) {
+  while (v && g->values[v].kind == VALUE_RESULT)
+    v = node_shared_operand(g, g->values[v].def);
+  return v && g->values[v].kind == VALUE_STATE ? v : 0;
+}
+
+ConstId graph_add_data(Graph *g, Constant bytes) {
   ConstId c = POOL_ADD(g, constants, constant_count, constant_capacity);
   g->constants[c] = bytes;
+  return c;
+}
+
+ValueId graph_add_constant(Graph *g, TypeId type, Constant bytes, NameId name) {
+  ConstId c = graph_add_data(g, bytes);
   ValueId v = POOL_ADD(g, values, value_count, value_capacity);
   g->values[v] = (Value){.type = type, .kind = VALUE_CONST, .name = name, .def = c};
   return v;

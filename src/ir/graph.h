@@ -3,8 +3,11 @@
  *
  * Invariants
  * - A node is an op of the table (op.h) with one argument per schema argument, in schema order.
- * - A value is a graph input, a constant, or a result of one node. The results of a node are
- * consecutive values.
+ * - A value is a graph input, a state, a constant, or a result of one node. The results of a node
+ * are consecutive values.
+ * - A state is memory that lives between calls: its value is what the last call left there. Ops
+ * with a mutated argument write it; after that, older results that share its memory are stale and
+ * not used any more.
  * - An operand *is* a use record; all uses of a value are chained through it.
  * - Nodes are ordered by prev/next; every operand is defined before its user. Node 1 is the output
  * node: not in the order list, its uses are the graph's outputs.
@@ -50,11 +53,17 @@ typedef struct Type {
   const SymInt *dims; /* rank of them, owned by the graph */
 } Type;
 
-typedef enum ValueKind { VALUE_UNUSED, VALUE_INPUT, VALUE_CONST, VALUE_RESULT } ValueKind;
+typedef enum ValueKind {
+  VALUE_UNUSED,
+  VALUE_INPUT,
+  VALUE_CONST,
+  VALUE_RESULT,
+  VALUE_STATE
+} ValueKind;
 
 typedef struct Value {
   TypeId type;
-  uint32_t def; /* RESULT: NodeId; CONST: ConstId; INPUT: position */
+  uint32_t def; /* RESULT: NodeId; CONST: ConstId; INPUT, STATE: position */
   UseId first_use;
   uint32_t use_count;
   NameId name;      /* the ONNX value name, 0 when made by a pass */
@@ -129,6 +138,12 @@ typedef struct Storage {
   uint64_t size;   /* bytes (upper bound for dynamic shapes) */
 } Storage;
 
+/* Memory that lives between calls. */
+typedef struct State {
+  ValueId value;   /* of a static tensor type; its name is the state's */
+  ConstId initial; /* the contents before the first call; 0 = zeros */
+} State;
+
 /* An assumption about symbols that import or a pass made: lhs == rhs, or lhs >= rhs, or lhs % rhs
  * == 0. */
 typedef enum ConstraintKind { CONSTRAINT_EQ, CONSTRAINT_GE, CONSTRAINT_DIVISIBLE } ConstraintKind;
@@ -168,6 +183,8 @@ typedef struct Graph {
   ValueId *inputs;
   uint32_t input_count, input_capacity;
   const char *dim_flags; /* " --dim n=1..8", for messages about shapes; NULL without dimensions */
+  State *states;
+  uint32_t state_count, state_capacity;
   uint64_t *arena_sizes; /* by memory_id, [0] unused; set by memory planning */
   uint32_t arena_size_count;
 } Graph;
@@ -211,6 +228,18 @@ static inline const Constant *value_constant(const Graph *g,
   return value_is_const(g, v) ? &g->constants[g->values[v].def] : NULL;
 }
 ValueId graph_add_input(Graph *g, TypeId type, NameId name);
+/* initial: a constant with the bytes of the type, or 0 for zeros. */
+ValueId graph_add_state(Graph *g, TypeId type, ConstId initial, NameId name);
+/* Takes input `position` out of the list of inputs. Nothing may use it. */
+void graph_remove_input(Graph *g, uint32_t position);
+/* The operand whose memory the results of n are by the meaning of the op (a view without a copy,
+ * an operand written in place), 0 for none. */
+ValueId node_shared_operand(const Graph *g, NodeId n);
+/* The state whose memory a value is: itself, what an op wrote in place, a view without a copy; 0
+ * for values that are no state's memory. */
+ValueId value_state(const Graph *g, ValueId v);
+/* Bytes alone, for graph_add_state: borrowed, they must outlive the graph. */
+ConstId graph_add_data(Graph *g, Constant bytes);
 /* A constant whose bytes are borrowed (they must outlive the graph: arena of the graph, mapped
  * file). */
 ValueId graph_add_constant(Graph *g, TypeId type, Constant bytes, NameId name);

@@ -385,10 +385,27 @@ static Status parse_input(Parser *p, const Statement *s) {
   return STATUS_OK;
 }
 
-static Status parse_constant(Parser *p, const Statement *s) {
-  ValueId v = 0;
+/* name [ "init" data ] */
+static Status parse_state(Parser *p, const Statement *s) {
+  Graph *g = p->g;
+  TypeId type = s->results[0].type;
   NameId name = 0;
-  TRY(parse_const(p, s->results[0].type, &v));
+  ConstId initial = 0;
+  TRY(parse_name(p, "the name of the state, or none", &name));
+  if (lexer_accept_word(&p->lex, "init")) {
+    Constant data = {0};
+    TRY(parse_data(p, type, &data));
+    initial = graph_add_data(g, data);
+  }
+  place_value(p, &s->results[0], graph_add_state(g, type, initial, name), name);
+  return STATUS_OK;
+}
+
+static Status parse_constant(Parser *p, const Statement *s) {
+  Constant data = {0};
+  NameId name = 0;
+  TRY(parse_data(p, s->results[0].type, &data));
+  ValueId v = graph_add_constant(p->g, s->results[0].type, data, 0);
   if (lexer_peek(&p->lex) == '"')
     TRY(parse_name(p, "a name", &name));
   place_value(p, &s->results[0], v, name);
@@ -442,6 +459,8 @@ static Status parse_statement(Parser *p, bool *is_end) {
   TRY(parse_definitions(p, &s));
   if (s.count == 1 && lexer_accept_word(l, "input"))
     return parse_input(p, &s);
+  if (s.count == 1 && lexer_accept_word(l, "state"))
+    return parse_state(p, &s);
   if (s.count == 1 && lexer_accept_word(l, "const"))
     return parse_constant(p, &s);
   return parse_node(p, &s);

@@ -235,21 +235,17 @@ static Status parse_elements(Parser *p, const Type *type, uint64_t bytes, Consta
   return STATUS_OK;
 }
 
-Status parse_const(Parser *p, TypeId id, ValueId *out) {
+Status parse_data(Parser *p, TypeId id, Constant *out) {
   Lexer *l = &p->lex;
   Type type = *type_get(p->g, id);
   uint64_t bytes = type_bytes_upper(p->g, &type);
   if (type.kind != TYPE_TENSOR || !type_is_static(&type) || bytes == UINT64_MAX)
     return lexer_error(l, l->at, "the type of a constant is a tensor of known size");
-  Constant c = {0};
   if (lexer_accept_word(l, "file"))
-    TRY(parse_file(p, bytes, &c));
-  else if (lexer_accept_word(l, "hash"))
-    TRY(parse_reference(p, bytes, &c));
-  else if (lexer_accept_word(l, "hex"))
-    TRY(parse_hex(p, bytes, &c));
-  else
-    TRY(parse_elements(p, &type, bytes, &c));
-  *out = graph_add_constant(p->g, id, c, 0);
-  return STATUS_OK;
+    return parse_file(p, bytes, out);
+  if (lexer_accept_word(l, "hash"))
+    return parse_reference(p, bytes, out);
+  if (lexer_accept_word(l, "hex"))
+    return parse_hex(p, bytes, out);
+  return parse_elements(p, &type, bytes, out);
 }

@@ -48,7 +48,7 @@ Status parse_type(Parser *p, TypeId *out);
 /* The arguments of a call, up to ')'. args has room for SCHEMA_MAX_ARGS; lists live in scratch.
  * Those left out have their default. */
 Status parse_args(Parser *p, OpId op, ArgIn *args);
-/* What follows "const": adds the constant to the graph. */
-Status parse_const(Parser *p, TypeId type, ValueId *out);
+/* The data of a constant, as after "const": its bytes, in the graph or a mapped file. */
+Status parse_data(Parser *p, TypeId type, Constant *out);
 
 #endif

@@ -191,18 +191,21 @@ static void put_file(Printer *p, const Constant *c) {
                 (unsigned long long)c->size, (unsigned long long)constant_hash(c));
 }
 
-static void put_constant(Printer *p, ValueId v) {
-  const Constant *c = value_constant(p->g, v);
-  put(p, "  ");
-  put_definition(p, v);
-  put(p, " = const ");
+static void put_data(Printer *p, const Constant *c, const Type *t) {
   if (c->size > CONST_INLINE_MAX && c->file)
     put_file(p, c);
   else if (c->size > CONST_INLINE_MAX && !p->options.full_constants)
     strbuf_printf(p->out, "hash(xxh3:%016llx, %llu)", (unsigned long long)constant_hash(c),
                   (unsigned long long)c->size);
-  else if (c->size > CONST_INLINE_MAX || !put_elements(c, value_type(p->g, v), p->out))
+  else if (c->size > CONST_INLINE_MAX || !put_elements(c, t, p->out))
     put_hex(c, p->out);
+}
+
+static void put_constant(Printer *p, ValueId v) {
+  put(p, "  ");
+  put_definition(p, v);
+  put(p, " = const ");
+  put_data(p, value_constant(p->g, v), value_type(p->g, v));
   if (value_cget(p->g, v)->name) {
     put(p, " ");
     put_name(p, value_cget(p->g, v)->name);
@@ -387,6 +390,22 @@ static void put_inputs(Printer *p) {
   }
 }
 
+static void put_states(Printer *p) {
+  const Graph *g = p->g;
+  for (uint32_t i = 0; i < g->state_count; i++) {
+    const State *s = &g->states[i];
+    put(p, "  ");
+    put_definition(p, s->value);
+    put(p, " = state ");
+    put_name(p, value_cget(g, s->value)->name);
+    if (s->initial) {
+      put(p, " init ");
+      put_data(p, &g->constants[s->initial], value_type(g, s->value));
+    }
+    put(p, "\n");
+  }
+}
+
 static void put_outputs(Printer *p) {
   put(p, "  output");
   for (uint32_t i = 0; i < graph_output_count(p->g); i++) {
@@ -433,6 +452,7 @@ void graph_print(const Graph *g, PrintOptions options, StrBuf *out) {
   strbuf_printf(out, " level(%s) {\n", level_name(g->level));
   put_header(&p);
   put_inputs(&p);
+  put_states(&p);
   uint32_t steps = 0; /* a broken order list may be a circle */
   for (NodeId n = g->first; n && steps++ < g->node_count; n = g->nodes[n].next) {
     define_constants(&p, n, put_constant);
@@ -458,6 +478,8 @@ void node_print(const Graph *g, NodeId n, StrBuf *out) {
   Printer p = printer_make(g, (PrintOptions){0}, out, &arena);
   for (uint32_t i = 0; i < g->input_count; i++)
     number_value(&p, g->inputs[i]);
+  for (uint32_t i = 0; i < g->state_count; i++)
+    number_value(&p, g->states[i].value);
   uint32_t steps = 0;
   for (NodeId at = g->first; at && at != n && steps++ < g->node_count; at = g->nodes[at].next) {
     define_constants(&p, at, number_value);

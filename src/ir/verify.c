@@ -206,6 +206,20 @@ static const char *type_fault(const Graph *g, const Type *t) {
   return NULL;
 }
 
+static const char *state_fault(const Graph *g, ValueId id) {
+  const Value *value = &g->values[id];
+  const Type *t = &g->types[value->type];
+  if (value->def >= g->state_count || g->states[value->def].value != id)
+    return "is a state that the graph does not list";
+  if (t->kind != TYPE_TENSOR || !type_is_static(t) || type_bytes_upper(g, t) == UINT64_MAX)
+    return "is a state whose type is no tensor of known size";
+  ConstId initial = g->states[value->def].initial;
+  if (initial &&
+      (initial >= g->constant_count || g->constants[initial].size != type_bytes_upper(g, t)))
+    return "is a state whose first contents have another size than its type";
+  return NULL;
+}
+
 static const char *value_fault(const Graph *g, ValueId id) {
   const Value *value = &g->values[id];
   const Type *t = &g->types[value->type];
@@ -216,6 +230,8 @@ static const char *value_fault(const Graph *g, ValueId id) {
     return "has a place in memory that does not exist";
   if (value->kind == VALUE_INPUT && (value->def >= g->input_count || g->inputs[value->def] != id))
     return "is an input that the graph does not list";
+  if (value->kind == VALUE_STATE)
+    return state_fault(g, id);
   if (value->kind != VALUE_CONST)
     return NULL;
   if (value->def >= g->constant_count || value->def == 0)
@@ -261,10 +277,48 @@ static void check_values(Verifier *v) {
   if (uses != v->operand_count && !v->faults)
     fault(v, 0, "%llu uses are linked for %llu operands", (unsigned long long)uses,
           (unsigned long long)v->operand_count);
+  for (uint32_t i = 0; i < g->state_count; i++)
+    if (g->states[i].value >= g->value_count || g->values[g->states[i].value].kind != VALUE_STATE)
+      fault(v, 0, "state %u is no state value", i);
   for (uint32_t i = 0; i < g->input_count; i++)
     if (g->inputs[i] >= g->value_count || g->values[g->inputs[i]].kind != VALUE_INPUT ||
         g->values[g->inputs[i]].def != i)
       fault(v, 0, "input %u is no input value", i);
+}
+
+/* --- states --- */
+
+/* What an op has written: reading an older result in that memory would give the new contents. */
+static void check_fresh(Verifier *v, NodeId n, const uint32_t *written, const uint32_t *seen) {
+  const Graph *g = v->g;
+  for (uint32_t i = 0; i < g->nodes[n].arg_count; i++) {
+    const Arg *arg = node_arg(g, n, i);
+    uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
+    for (uint32_t k = 0; k < count; k++) {
+      ValueId id = g->uses[arg->at + k].value, state = id ? value_state(g, id) : 0;
+      if (state && seen[id] != written[state])
+        fault(v, n, "an operand is a state as it was before it was written");
+    }
+  }
+}
+
+static void check_states(Verifier *v) {
+  const Graph *g = v->g;
+  if (!g->state_count)
+    return;
+  uint32_t *written = ARENA_ARRAY(&v->arena, uint32_t, g->value_count); /* by state: how often */
+  uint32_t *seen = ARENA_ARRAY(&v->arena, uint32_t, g->value_count);    /* by value: written then */
+  for (FOR_NODES(g, n)) {
+    check_fresh(v, n, written, seen);
+    const Node *node = node_cget(g, n);
+    ValueId shared = node_shared_operand(g, n), state = shared ? value_state(g, shared) : 0;
+    if (!state)
+      continue;
+    written[state] += op_has_trait(node->op, OP_EFFECT);
+    for (uint32_t i = 0; i < node->result_count; i++)
+      seen[node->first_result + i] = written[state];
+  }
+  check_fresh(v, NODE_OUTPUT, written, seen);
 }
 
 static void check_results(Verifier *v, NodeId n) {
@@ -433,6 +487,7 @@ static void verify_all(Verifier *v) {
     return;
   for (FOR_NODES(g, m))
     check_node(v, m);
+  check_states(v);
   if (v->faults == 0 && g->level == LEVEL_EXECUTORCH && g->arena_size_count > 0)
     verify_plan(g, v->position, &v->arena, plan_fault, v);
 }

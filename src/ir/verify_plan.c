@@ -96,9 +96,12 @@ static Sharing share_with_operands(Plan *p, NodeId n, uint32_t r) {
 static void place_fault(Plan *p, ValueId v, const char *what) {
   const Value *value = value_cget(p->g, v);
   const Storage *s = &p->g->storages[value->storage];
+  bool result = value->kind == VALUE_RESULT;
   const char *text = arena_printf(p->arena, "the place of %s %u (arena %u, %llu bytes at %llu) %s",
-                                  value->kind == VALUE_INPUT ? "input" : "result",
-                                  value->kind == VALUE_INPUT ? value->def : value->result, s->arena,
+                                  result                       ? "result"
+                                  : value->kind == VALUE_STATE ? "state"
+                                                               : "input",
+                                  result ? value->result : value->def, s->arena,
                                   (unsigned long long)s->size, (unsigned long long)s->offset, what);
   p->report(p->user, value_def(p->g, v), text);
 }
@@ -157,12 +160,15 @@ static void add_value(Plan *p, ValueId v) {
   if (!storage) {
     if (needs_place(g, v))
       p->report(p->user, n,
-                n ? "a result has no place in memory" : "an input has no place in memory");
+                n                                       ? "a result has no place in memory"
+                : value_cget(g, v)->kind == VALUE_STATE ? "a state has no place in memory"
+                                                        : "an input has no place in memory");
     return;
   }
   if (!place_exists(p, v) || g->storages[storage].size == 0) /* no bytes: nothing to overlap */
     return;
-  uint32_t begin = n ? p->position[n] : 0, end = last_use(p, v, begin);
+  bool kept = g->values[v].kind == VALUE_STATE; /* in use at all times */
+  uint32_t begin = n ? p->position[n] : 0, end = kept ? p->end : last_use(p, v, begin);
   Sharing sharing = n ? share_with_operands(p, n, storage) : SHARE_NOT;
   uint32_t group = group_of(p, storage), latest = p->current[group];
   if (latest == NONE || p->segments[latest].end < begin) {
@@ -188,6 +194,8 @@ static void add_values(Plan *p) {
   const Graph *g = p->g;
   for (uint32_t i = 0; i < g->input_count; i++)
     add_value(p, g->inputs[i]);
+  for (uint32_t i = 0; i < g->state_count; i++)
+    add_value(p, g->states[i].value);
   for (FOR_NODES(g, n))
     for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
       add_value(p, node_result(g, n, i));
@@ -266,7 +274,10 @@ static void overlap_fault(Plan *p, const Segment *s, const Place *places, uint32
       continue;
     const Segment *other = &p->segments[places[i].segment];
     NodeId def = value_def(p->g, other->value);
-    const char *what = def ? op_row(node_cget(p->g, def)->op)->schema : "an input";
+    bool state = value_cget(p->g, other->value)->kind == VALUE_STATE;
+    const char *what = def     ? op_row(node_cget(p->g, def)->op)->schema
+                       : state ? "a state"
+                               : "an input";
     int size = (int)strcspn(what, "(");
     place_fault(p, s->value,
                 arena_printf(p->arena, "overlaps that of %.*s (%llu bytes at %llu), which is live",

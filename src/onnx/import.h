@@ -16,6 +16,9 @@ typedef struct ImportOptions {
   StrView method; /* name of the graph; "forward" by default */
   const DimFlag *dims;
   uint32_t dim_count;
+  bool (*is_state)(void *user, StrView input); /* NULL: none. An input that is one stays an input
+                                                  even when it has an initializer */
+  void *is_state_user;
   uint64_t fold_limit; /* bytes a folded result may have beyond its operands; 0 = the default of
                           fold.h */
 } ImportOptions;

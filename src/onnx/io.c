@@ -197,6 +197,17 @@ static const char *flags_text(Import *im) {
   return copy;
 }
 
+/* A state whose first contents are the initializer: that constant keeps its name, nothing uses it.
+ */
+static void keep_state(Import *im, NameId name) {
+  const ImportOptions *o = im->options;
+  if (!o->is_state || !o->is_state(o->is_state_user, intern_get(&im->ctx->names, name)))
+    return;
+  Binding *binding = &scope_slot(im, im->frame, name)->binding;
+  TypeId type = value_get(im->g, binding->value)->type;
+  binding->value = graph_add_input(im->g, type, name);
+}
+
 Status import_inputs(Import *im, const Onnx__GraphProto *graph) {
   Status status = STATUS_OK;
   im->state->flag_used = ARENA_ARRAY(&im->state->arena, bool, im->options->dim_count + 1);
@@ -206,8 +217,10 @@ Status import_inputs(Import *im, const Onnx__GraphProto *graph) {
     if (!name)
       return diag_report(im->ctx->sink, DIAG_INPUT_TYPE, file_place(im),
                          "graph input %zu has no name", i);
-    if (is_initializer(im, name))
+    if (is_initializer(im, name)) {
+      keep_state(im, name);
       continue;
+    }
     TypeId type = 0;
     Status one = input_type(im, graph->input[i], &type);
     if (one != STATUS_OK) {

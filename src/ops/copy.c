@@ -67,6 +67,26 @@ Status shape_copy_(Graph *g, NodeId n) {
   return shape_result(g, n, 0, value_dtype(g, self), &to);
 }
 
+/* The memory stays what it is: there must be room for the new size. */
+Status shape_resize_(Graph *g, NodeId n) {
+  ValueId self;
+  IntList size;
+  TRY(arg_tensor(g, n, 0, &self));
+  TRY(arg_int_list(g, n, 1, &size));
+  if (size.count != value_rank(g, self))
+    return bad_arg(g, n, "a size of %u entries for a tensor of rank %u", size.count,
+                   value_rank(g, self));
+  Dims out = dims_make(size.v, size.count);
+  for (uint32_t k = 0; k < out.rank; k++)
+    TRY(shape_at_least(g, n, out.d[k], 0, "a dimension"));
+  ValueId state = value_state(g, self);
+  Dims room = dims_of(g, state ? state : self);
+  int64_t least = sym_lower(&g->syms, dims_numel(g, &out));
+  if (least > sym_upper(&g->syms, dims_numel(g, &room)))
+    return bad_shape(g, n, "the memory of self has no room for %lld elements", (long long)least);
+  return shape_result(g, n, 0, value_dtype(g, self), &out);
+}
+
 /* The runtime copies any element type, but broadcasts only those that its arithmetic has. */
 const char *check_copy_(const Graph *g, NodeId n, Arena *arena) {
   (void)arena;
@@ -174,6 +194,19 @@ Status kern_copy_(Kernel *k) {
   TRY(kernel_expect(k, 0, self->rank, self->dims));
   TRY(kernel_expect_dtype(k, self));
   memcpy(k->results[0]->data, self->data, tensor_bytes(self));
+  return STATUS_OK;
+}
+
+Status kern_resize_(Kernel *k) {
+  const Tensor *self;
+  TRY(kernel_need(k, 0, &self));
+  Tensor *result = k->results[0];
+  uint64_t bytes = tensor_bytes(result);
+  if (bytes > self->capacity)
+    return kernel_error(k, "%llu bytes are needed, and the memory of self has %llu",
+                        (unsigned long long)bytes, (unsigned long long)self->capacity);
+  if (result->data != self->data)
+    memmove(result->data, self->data, (size_t)bytes);
   return STATUS_OK;
 }
 

@@ -77,6 +77,12 @@ Status shape_local_scalar_dense(Graph *g, NodeId n) {
   if (!dtype_is_int(dtype))
     return bad_dtype(g, n, "a scalar cannot be read from %s", dtype_name(dtype));
   bool known = constant_int(g, self, &value);
+  const Type *have = value_type(g, node_result(g, n, 0));
+  if (!known && have->kind == TYPE_INT &&
+      have->rank == 1) { /* its maker knows what it stands for */
+    known = true;
+    value = have->dims[0];
+  }
   return scalar_result(g, n, TYPE_INT, value, known);
 }
 

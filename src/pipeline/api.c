@@ -42,6 +42,7 @@ void etc_session_free(EtcSession *s) {
   xfree(s->methods);
   xfree(s->sources);
   xfree(s->dims);
+  xfree(s->states);
   xfree(s->user_passes);
   manager_release(&s->manager);
   context_release(&s->ctx);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ir/verify.h"
+#include "pipeline/states.h"
 #include "pte/emit.h"
 
 EtcStatus session_status(Status status) {
@@ -123,6 +124,8 @@ static Status import_onnx(Session *s, Source *source) {
   TRY(onnx_model_open(&source->onnx, &s->sink, source->path));
   source->open = true;
   ImportOptions options = {.method = sv_from(source->method),
+                           .is_state = states_name,
+                           .is_state_user = s,
                            .fold_limit = s->manager.options.pass.fold_limit};
   options.dims = flags_of(s, source, &options.dim_count);
   Graph *g = NULL;
@@ -244,6 +247,7 @@ Status session_import(Session *s, bool allow_pte) {
   TRY(status);
   TRY(check_dims_used(s));
   TRY(check_method_names(s));
+  TRY(states_bind(s));
   return write_artifact(s, STAGE_IMPORT);
 }
 
@@ -277,6 +281,8 @@ Status session_run(Session *s, StageId last) {
     TRY(status);
     if (s->manager.stopped)
       return STATUS_OK;
+    if (stage == STAGE_TO_EXECUTORCH)
+      states_place(s);
     TRY(write_artifact(s, (StageId)stage));
   }
   return STATUS_OK;

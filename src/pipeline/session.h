@@ -44,6 +44,8 @@ struct EtcSession {
   uint32_t method_count, method_capacity;
   DimFlag *dims;
   uint32_t dim_count, dim_capacity;
+  StrView *states; /* --state, as given */
+  uint32_t state_count, state_capacity;
   bool *dims_used; /* with several models: by one of them */
   UserPass *user_passes;
   uint32_t user_pass_count, user_pass_capacity;

@@ -67,6 +67,19 @@ static EtcStatus set_dim(Session *s, StrView value) {
   return ETC_OK;
 }
 
+/* What the names mean is known when the model is. */
+static EtcStatus set_state(Session *s, StrView value) {
+  const char *colon = memchr(value.data, ':', value.size);
+  if (!colon || colon == value.data || colon + 1 == value.data + value.size)
+    return session_usage(s, "--state",
+                         "write --state INPUT:OUTPUT or --state INPUT:OUTPUT=FILE.npy",
+                         "'" SV_FMT "' is no input and output", SV_ARG(value));
+  s->states =
+      pool_reserve(s->states, &s->state_capacity, (uint64_t)s->state_count + 1, sizeof *s->states);
+  s->states[s->state_count++] = sv_from(keep(s, value));
+  return ETC_OK;
+}
+
 static EtcStatus set_method(Session *s, StrView value) {
   StrView name, path;
   if (!split(value, '=', &name, &path) || path.size == 0)
@@ -305,6 +318,7 @@ typedef struct Setting {
 static const Setting settings[] = {
     {"method", set_method, true},
     {"dim", set_dim, true},
+    {"state", set_state, true},
     {"pass", set_pass, true},
     {"plan", set_plan, true},
     {"fold-limit", set_fold_limit, true},

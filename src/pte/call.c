@@ -25,11 +25,12 @@ CallShape call_shape(OpId op) {
     if (s->args[i].mutated)
       shape.in_place = (int)i;
   }
+  bool self_is_out = shape.in_place >= 0 && strchr(op_row(op)->out, '.') != NULL;
   bool drop = dtype_arg >= 0 && takes_tensor_options(s);
   for (uint32_t i = 0; i < s->arg_count; i++)
-    if (!(drop && (int)i == dtype_arg))
+    if (!(drop && (int)i == dtype_arg) && !(self_is_out && (int)i == shape.in_place))
       shape.args[shape.arg_count++] = (uint8_t)i;
-  shape.out_count = shape.in_place >= 0 ? 0 : s->result_count;
+  shape.out_count = shape.in_place >= 0 ? self_is_out : s->result_count;
   shape.boxed_count = shape.arg_count + shape.out_count + (shape.trailing ? 1 : 0);
   return shape;
 }

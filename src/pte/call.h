@@ -10,7 +10,8 @@ typedef struct CallShape {
   uint8_t args[SCHEMA_MAX_ARGS]; /* schema arguments of the functional op, in order, that the kernel
                                     has too */
   uint32_t out_count; /* values after them that receive results; a Tensor[] result is one value */
-  int in_place;       /* schema argument that is written instead of an out, -1 for none */
+  int in_place;       /* schema argument that is written, -1 for none: instead of an out, or, when
+                         out_count is 1, through an out at the same place */
   bool
       trailing; /* one more index at the end (the kernel's return slot): all but prim and sym ops */
   uint32_t boxed_count; /* length of KernelCall.args */

@@ -121,7 +121,22 @@ uint32_t constant_pool_add(ConstantPool *pool, Constant bytes) {
   return index;
 }
 
+uint32_t constant_pool_zeros(ConstantPool *pool, uint64_t size) {
+  if (!pool->zeros)
+    pool->zeros = append(pool, (Constant){0});
+  if (size > pool->zero_size)
+    pool->zero_size = size;
+  return pool->zeros;
+}
+
+uint64_t constant_pool_offset(const ConstantPool *pool, uint32_t item) {
+  return item && item == pool->zeros ? align_up(pool->segment_size, PTE_TENSOR_ALIGNMENT)
+                                     : pool->items[item].offset;
+}
+
 uint64_t constant_pool_size(const ConstantPool *pool) {
+  if (pool->zeros)
+    return constant_pool_offset(pool, pool->zeros) + pool->zero_size;
   return pool->count > 1 && pool->segment_size == 0 ? PTE_TENSOR_ALIGNMENT : pool->segment_size;
 }
 

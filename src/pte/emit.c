@@ -1,6 +1,6 @@
 /* The file around the plans: FlatBuffer with the extended header, then one segment with all
- * constants. Source of the layout: ExecuTorch 1.4.1, exir/_serialize/_program.py and
- * runtime/executor/program.cpp. */
+ * constants and one with what states hold at first, each only when it is not empty. Source of the
+ * layout: ExecuTorch 1.4.1, exir/_serialize/_program.py and runtime/executor/program.cpp. */
 #include "pte/emit.h"
 
 #include "pte/constants.h"
@@ -11,37 +11,59 @@
 
 typedef struct Emitter {
   FlatBuilder b;
-  ConstantPool pool;
+  ConstantPool pool, initial; /* constants; first contents of states */
   Arena scratch;
   DiagSink *sink;
 } Emitter;
 
-static FbRef write_segments(Emitter *e, uint64_t size) {
-  FbRef segment = 0;
-  if (size) {
-    fb_table_begin(&e->b);
-    fb_field_u64(&e->b, SEGMENT_OFFSET, 0, 0);
-    fb_field_u64(&e->b, SEGMENT_SIZE, size, 0);
-    segment = fb_table_end(&e->b);
-  }
-  return fb_vector_refs(&e->b, &segment, size ? 1 : 0);
+/* Where the segment of the states starts, counted from the first segment. */
+static uint64_t initial_at(const Emitter *e) {
+  return align_up(constant_pool_size(&e->pool), PTE_SEGMENT_ALIGNMENT);
 }
 
-/* One offset at least: without it the loader takes the program for one of an older format. */
-static FbRef write_constant_segment(Emitter *e) {
-  int64_t *offsets = ARENA_ARRAY(&e->scratch, int64_t, e->pool.count);
-  for (uint32_t i = 1; i < e->pool.count; i++)
-    offsets[i] = (int64_t)e->pool.items[i].offset;
-  FbRef vector = fb_vector_i64(&e->b, offsets, e->pool.count);
+static uint64_t segment_bytes(const Emitter *e) {
+  uint64_t initial = constant_pool_size(&e->initial);
+  return initial ? initial_at(e) + initial : constant_pool_size(&e->pool);
+}
+
+static FbRef write_segment(Emitter *e, uint64_t offset, uint64_t size) {
   fb_table_begin(&e->b);
-  fb_field_u32(&e->b, SUBSEGMENT_INDEX, 0, 0);
+  fb_field_u64(&e->b, SEGMENT_OFFSET, offset, 0);
+  fb_field_u64(&e->b, SEGMENT_SIZE, size, 0);
+  return fb_table_end(&e->b);
+}
+
+static FbRef write_segments(Emitter *e) {
+  uint64_t constants = constant_pool_size(&e->pool), initial = constant_pool_size(&e->initial);
+  FbRef segments[2];
+  uint32_t count = 0;
+  if (constants)
+    segments[count++] = write_segment(e, 0, constants);
+  if (initial)
+    segments[count++] = write_segment(e, initial_at(e), initial);
+  return fb_vector_refs(&e->b, segments, count);
+}
+
+/* Where the items of a pool are. One offset at least: without it the loader takes the program for
+ * one of an older format. */
+static FbRef write_offsets(Emitter *e, const ConstantPool *pool, uint32_t segment) {
+  int64_t *offsets = ARENA_ARRAY(&e->scratch, int64_t, pool->count);
+  for (uint32_t i = 1; i < pool->count; i++)
+    offsets[i] = (int64_t)constant_pool_offset(pool, i);
+  FbRef vector = fb_vector_i64(&e->b, offsets, pool->count);
+  fb_table_begin(&e->b);
+  fb_field_u32(&e->b, SUBSEGMENT_INDEX, segment, 0);
   fb_field_ref(&e->b, SUBSEGMENT_OFFSETS, vector);
   return fb_table_end(&e->b);
 }
 
 static FbRef write_program(Emitter *e, const FbRef *plans, uint32_t count) {
-  FbRef constants = write_constant_segment(e);
-  FbRef segments = write_segments(e, constant_pool_size(&e->pool));
+  FbRef constants = write_offsets(e, &e->pool, 0), initial = 0;
+  if (constant_pool_size(&e->initial)) {
+    FbRef offsets = write_offsets(e, &e->initial, constant_pool_size(&e->pool) ? 1 : 0);
+    initial = fb_vector_refs(&e->b, &offsets, 1);
+  }
+  FbRef segments = write_segments(e);
   FbRef none = fb_vector_refs(&e->b, NULL, 0);
   FbRef vector = fb_vector_refs(&e->b, plans, count);
   fb_table_begin(&e->b);
@@ -51,6 +73,7 @@ static FbRef write_program(Emitter *e, const FbRef *plans, uint32_t count) {
   fb_field_ref(&e->b, PROGRAM_BACKEND_DELEGATE_DATA, none);
   fb_field_ref(&e->b, PROGRAM_SEGMENTS, segments);
   fb_field_ref(&e->b, PROGRAM_CONSTANT_SEGMENT, constants);
+  fb_field_ref(&e->b, PROGRAM_MUTABLE_DATA_SEGMENTS, initial);
   return fb_table_end(&e->b);
 }
 
@@ -75,18 +98,22 @@ static Status check_limits(const Emitter *e) {
   return STATUS_OK;
 }
 
-/* A program without constants needs neither header nor segment. */
+/* A program without segments needs no header. */
 static Status write_file(Emitter *e, const char *path, uint8_t *header, EmitOptions options) {
-  uint64_t segment = constant_pool_size(&e->pool), program = e->b.size;
+  uint64_t segments = segment_bytes(e), program = e->b.size;
   uint64_t base = align_up(program, PTE_SEGMENT_ALIGNMENT);
-  if (segment)
-    write_header(header, program, base, segment);
+  if (segments)
+    write_header(header, program, base, segments);
   AtomicFile file;
   TRY(atomic_file_open(&file, &e->scratch, e->sink, path));
   atomic_file_write(&file, fb_bytes(&e->b), program);
-  if (segment) {
+  if (segments) {
     atomic_file_pad(&file, base);
     constant_pool_write(&e->pool, &file);
+  }
+  if (constant_pool_size(&e->initial)) {
+    atomic_file_pad(&file, base + initial_at(e));
+    constant_pool_write(&e->initial, &file);
   }
   return atomic_file_commit(&file, options.sync);
 }
@@ -98,12 +125,11 @@ static Status emit(Emitter *e, Graph *const *methods, uint32_t count, const char
     for (uint32_t k = 0; k < i; k++)
       if (methods[k]->name == methods[i]->name)
         BUG("two methods of one name");
-    TRY(plan_write(&e->b, &e->pool, methods[i], &e->scratch, &plans[i]));
+    TRY(plan_write(&e->b, &e->pool, &e->initial, methods[i], &e->scratch, &plans[i]));
   }
   FbRef root = write_program(e, plans, count);
   e->b.alignment = PTE_TENSOR_ALIGNMENT;
-  uint8_t *header =
-      fb_finish(&e->b, root, PTE_IDENTIFIER, constant_pool_size(&e->pool) ? PTE_HEADER_SIZE : 0);
+  uint8_t *header = fb_finish(&e->b, root, PTE_IDENTIFIER, segment_bytes(e) ? PTE_HEADER_SIZE : 0);
   TRY(check_limits(e));
   return write_file(e, path, header, options);
 }
@@ -115,10 +141,12 @@ Status pte_emit(Graph *const *methods, uint32_t count, DiagSink *sink, const cha
   Emitter e = {.sink = sink};
   fb_init(&e.b);
   constant_pool_init(&e.pool, methods[0]->ctx->names.seed);
+  constant_pool_init(&e.initial, methods[0]->ctx->names.seed);
   arena_init(&e.scratch);
   Status status = emit(&e, methods, count, path, options);
   arena_release(&e.scratch);
   constant_pool_release(&e.pool);
+  constant_pool_release(&e.initial);
   fb_release(&e.b);
   return status;
 }

@@ -54,6 +54,25 @@ static void text_values(StrBuf *out, const char *title, const PteMethod *m, cons
   }
 }
 
+static bool is_state(const PteValue *v) { return v->kind == PTE_TENSOR && pte_is_state(v->tensor); }
+
+static void text_states(StrBuf *out, const PteMethod *m) {
+  for (uint32_t i = 0, count = 0; i < m->value_count; i++) {
+    const PteValue *v = &m->values[i];
+    if (!is_state(v))
+      continue;
+    strbuf_printf(out, "  state %u: ", count++);
+    if (v->tensor->name.size) {
+      strbuf_append_char(out, '\'');
+      strbuf_append_printable(out, v->tensor->name);
+      strbuf_append(out, SV("' "));
+    }
+    text_value(out, v);
+    strbuf_printf(out, ", %llu bytes at %llu of arena %u\n", (unsigned long long)v->tensor->bytes,
+                  (unsigned long long)v->tensor->offset, v->tensor->memory_id);
+  }
+}
+
 static void text_memory(StrBuf *out, const PteMethod *m, PteMemory memory) {
   for (uint32_t i = 1; i < m->arena_count; i++)
     strbuf_printf(out, "  arena %u: %llu bytes\n", i, (unsigned long long)m->arena_sizes[i]);
@@ -69,6 +88,7 @@ static void text_method(StrBuf *out, const PteMethod *m, Arena *arena) {
   strbuf_append(out, SV("'\n"));
   text_values(out, "input", m, m->inputs, m->input_count);
   text_values(out, "output", m, m->outputs, m->output_count);
+  text_states(out, m);
   strbuf_printf(out, "  %u values, %u instructions", m->value_count, m->instruction_count);
   const char *before = ": ";
   for (PteInstructionKind k = PTE_KERNEL_CALL; k < PTE_INSTRUCTION_KIND_COUNT; k++)
@@ -111,9 +131,12 @@ void pte_inspect_text(const PteProgram *p, StrBuf *out) {
   strbuf_printf(out, "program: %llu bytes, %s\n", (unsigned long long)p->program_size,
                 p->has_header ? "extended header" : "no extended header");
   for (uint32_t i = 0; i < p->segment_count; i++)
-    strbuf_printf(
-        out, "segment %u: %llu bytes at %llu%s\n", i, (unsigned long long)p->segments[i].size,
-        (unsigned long long)p->segments[i].offset, i == p->constant_segment ? " (constants)" : "");
+    strbuf_printf(out, "segment %u: %llu bytes at %llu%s\n", i,
+                  (unsigned long long)p->segments[i].size,
+                  (unsigned long long)p->segments[i].offset,
+                  i == p->constant_segment  ? " (constants)"
+                  : i == p->initial_segment ? " (states)"
+                                            : "");
   strbuf_printf(out, "constants: %u tensors, %llu bytes; %u different, %llu bytes\n",
                 f.constant_tensors, (unsigned long long)f.constant_bytes, f.unique_constants,
                 (unsigned long long)f.unique_bytes);
@@ -140,26 +163,45 @@ static void json_named_string(JsonWriter *w, const char *key, StrView value) {
   json_string(w, value);
 }
 
+/* The members that describe a value, in an object that is open. */
+static void json_value(JsonWriter *w, const PteValue *v) {
+  json_named_string(w, "kind", sv_from(v->kind == PTE_TENSOR ? "tensor" : kind_of(v)));
+  if (v->kind != PTE_TENSOR)
+    return;
+  json_named_string(w, "name", v->tensor->name);
+  json_named_string(w, "dtype", sv_from(kind_of(v)));
+  json_key(w, "sizes");
+  json_open_array(w);
+  for (uint32_t k = 0; k < v->tensor->rank; k++)
+    json_int(w, v->tensor->sizes[k]);
+  json_close_array(w);
+  json_key(w, "dynamic"); /* sizes are upper bounds */
+  json_bool(w, v->tensor->dynamism != PTE_STATIC);
+  json_named_uint(w, "bytes", v->tensor->bytes);
+}
+
 static void json_values(JsonWriter *w, const char *key, const PteMethod *m, const int32_t *indices,
                         uint32_t count) {
   json_key(w, key);
   json_open_array(w);
   for (uint32_t i = 0; i < count; i++) {
-    const PteValue *v = &m->values[indices[i]];
     json_open_object(w);
-    json_named_string(w, "kind", sv_from(v->kind == PTE_TENSOR ? "tensor" : kind_of(v)));
-    if (v->kind == PTE_TENSOR) {
-      json_named_string(w, "name", v->tensor->name);
-      json_named_string(w, "dtype", sv_from(kind_of(v)));
-      json_key(w, "sizes");
-      json_open_array(w);
-      for (uint32_t k = 0; k < v->tensor->rank; k++)
-        json_int(w, v->tensor->sizes[k]);
-      json_close_array(w);
-      json_key(w, "dynamic"); /* sizes are upper bounds */
-      json_bool(w, v->tensor->dynamism != PTE_STATIC);
-      json_named_uint(w, "bytes", v->tensor->bytes);
-    }
+    json_value(w, &m->values[indices[i]]);
+    json_close_object(w);
+  }
+  json_close_array(w);
+}
+
+static void json_states(JsonWriter *w, const PteMethod *m) {
+  json_key(w, "states");
+  json_open_array(w);
+  for (uint32_t i = 0; i < m->value_count; i++) {
+    if (!is_state(&m->values[i]))
+      continue;
+    json_open_object(w);
+    json_value(w, &m->values[i]);
+    json_named_uint(w, "arena", m->values[i].tensor->memory_id);
+    json_named_uint(w, "offset", m->values[i].tensor->offset);
     json_close_object(w);
   }
   json_close_array(w);
@@ -209,6 +251,7 @@ static void json_method(JsonWriter *w, const PteMethod *m, Arena *arena) {
   json_named_string(w, "name", m->name);
   json_values(w, "inputs", m, m->inputs, m->input_count);
   json_values(w, "outputs", m, m->outputs, m->output_count);
+  json_states(w, m);
   json_named_uint(w, "values", m->value_count);
   json_key(w, "instructions");
   json_open_object(w);
@@ -236,6 +279,8 @@ static void json_file(JsonWriter *w, const PteProgram *p) {
     json_named_uint(w, "bytes", p->segments[i].size);
     json_key(w, "constants");
     json_bool(w, i == p->constant_segment);
+    json_key(w, "states");
+    json_bool(w, i == p->initial_segment);
     json_close_object(w);
   }
   json_close_array(w);

@@ -161,6 +161,12 @@ static void find_lives(const PteMethod *m, Lives *l, uint32_t last) {
       touch_all(l, m->instructions[i].args[k], i + 2);
   for (uint32_t i = 0; i < m->output_count; i++)
     touch_all(l, m->outputs[i], last);
+  for (uint32_t i = 0; i < m->value_count; i++)
+    if (m->values[i].kind == PTE_TENSOR && pte_is_state(m->values[i].tensor)) {
+      touch(l, (int32_t)i, 1);
+      touch(l, (int32_t)i, last);
+      l->begin[i] = 1;
+    }
 }
 
 /* Neighbours at one place whose lives touch are one tensor, seen through views or written over in

@@ -67,7 +67,7 @@ static void check_written(const PlanWriter *p, NodeId n, ValueId v) {
 /* The values that receive the results; returns how many were added to args. */
 static uint32_t write_outs(PlanWriter *p, NodeId n, const CallShape *shape, int32_t *args) {
   const Node *node = node_cget(p->g, n);
-  if (shape->in_place >= 0) {
+  if (shape->in_place >= 0 && !shape->out_count) {
     ValueId self = node_value(p->g, n, (uint32_t)shape->in_place);
     check_written(p, n, self);
     for (uint32_t i = 0; i < node->result_count; i++)
@@ -169,7 +169,18 @@ static FbRef write_arena_sizes(PlanWriter *p) {
   return fb_vector_i64(p->b, sizes, count);
 }
 
+/* All of them, also those that are only seen through tensors of another size. */
+static void write_states(PlanWriter *p) {
+  for (uint32_t i = 0; i < p->g->state_count; i++) {
+    ValueId v = p->g->states[i].value;
+    if (!p->g->values[v].storage)
+      BUG("state %u has no place in memory", i);
+    write_value(&p->values, v);
+  }
+}
+
 static FbRef write_plan(PlanWriter *p) {
+  write_states(p);
   FbRef inputs = write_inputs(p), chain = write_chain(p), outputs = write_outputs(p);
   FbRef chains = fb_vector_refs(p->b, &chain, 1);
   FbRef values = fb_vector_refs(p->b, p->values.values, p->values.count);
@@ -189,11 +200,12 @@ static FbRef write_plan(PlanWriter *p) {
   return fb_table_end(p->b);
 }
 
-Status plan_write(FlatBuilder *b, ConstantPool *pool, Graph *g, Arena *scratch, FbRef *plan) {
+Status plan_write(FlatBuilder *b, ConstantPool *pool, ConstantPool *initial, Graph *g,
+                  Arena *scratch, FbRef *plan) {
   if (g->level != LEVEL_EXECUTORCH)
     BUG("emitting a graph at level %s", level_name(g->level));
   PlanWriter p = {.b = b, .g = g, .scratch = scratch};
-  value_writer_init(&p.values, b, pool, g, scratch);
+  value_writer_init(&p.values, b, pool, initial, g, scratch);
   p.op_index = ARENA_ARRAY(scratch, int32_t, OP_COUNT);
   p.operators = ARENA_ARRAY(scratch, FbRef, OP_COUNT);
   p.instructions = ARENA_ARRAY(scratch, FbRef, g->live_nodes);

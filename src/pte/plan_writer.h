@@ -9,6 +9,7 @@
 /* g: at LEVEL_EXECUTORCH, with a memory plan. Constants go to the pool. scratch: for tables that
  * live until the call ends. *plan is 0 when the buffer overflowed (b->overflow). Errors:
  * DIAG_TOO_LARGE for a tensor whose size the format cannot say. */
-Status plan_write(FlatBuilder *b, ConstantPool *pool, Graph *g, Arena *scratch, FbRef *plan);
+Status plan_write(FlatBuilder *b, ConstantPool *pool, ConstantPool *initial, Graph *g,
+                  Arena *scratch, FbRef *plan);
 
 #endif

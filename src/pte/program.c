@@ -135,6 +135,28 @@ static void decode_constants(Decoder *d, FbTable t) {
     p->constant_segment = segment;
 }
 
+/* The runtime reads the first of them only. */
+static void decode_initial(Decoder *d, FbVector tables) {
+  PteProgram *p = d->p;
+  p->initial_segment = p->segment_count;
+  if (tables.count == 0)
+    return;
+  FbTable t = fb_item_table(tables, 0);
+  FbVector v = fb_vector(t, SUBSEGMENT_OFFSETS, 8);
+  uint32_t segment = fb_u32(t, SUBSEGMENT_INDEX, 0);
+  if (!decode_charge(d, v.count))
+    return;
+  p->initial_count = v.count;
+  p->initial_offsets = ARENA_ARRAY(&p->arena, uint64_t, v.count);
+  for (uint32_t i = 0; i < v.count; i++)
+    p->initial_offsets[i] = fb_item_u64(v, i);
+  if (segment >= p->segment_count)
+    decode_error(d, DIAG_PTE_RANGE, "the contents of states are in segment %u, and there are %u",
+                 segment, p->segment_count);
+  else
+    p->initial_segment = segment;
+}
+
 static void decode_named_data(Decoder *d, FbVector v) {
   PteProgram *p = d->p;
   p->named_data_count = v.count;
@@ -189,6 +211,7 @@ static Status decode_program(PteProgram *p) {
     decode_error(&d, DIAG_PTE_FIELD, "execution_plan is missing");
   decode_segments(&d, segments, base);
   decode_constants(&d, fb_table(root, PROGRAM_CONSTANT_SEGMENT));
+  decode_initial(&d, fb_tables(root, PROGRAM_MUTABLE_DATA_SEGMENTS));
   decode_named_data(&d, fb_tables(root, PROGRAM_NAMED_DATA));
   skim_program(root);
   if (d.status == STATUS_OK)
@@ -235,7 +258,9 @@ void pte_program_close(PteProgram *p) {
 }
 
 const uint8_t *pte_tensor_data(const PteProgram *p, const PteTensor *t) {
-  return p->file.data + p->segments[p->constant_segment].offset + p->constant_offsets[t->data];
+  uint32_t segment = pte_is_constant(t) ? p->constant_segment : p->initial_segment;
+  const uint64_t *offsets = pte_is_constant(t) ? p->constant_offsets : p->initial_offsets;
+  return p->file.data + p->segments[segment].offset + offsets[t->data];
 }
 
 /* ExecuTorch's ScalarType (runtime/core/portable_type/scalar_type.h). */

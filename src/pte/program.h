@@ -29,6 +29,9 @@ typedef struct PteTensor {
 /* Constant: data without a place in an arena. */
 static inline bool pte_is_constant(const PteTensor *t) { return t->data != 0 && t->memory_id == 0; }
 
+/* Memory that lives between calls: a planned tensor with first contents. */
+static inline bool pte_is_state(const PteTensor *t) { return t->data != 0 && t->memory_id != 0; }
+
 typedef struct PteValue {
   PteKind kind;
   uint32_t count; /* of lists */
@@ -88,6 +91,9 @@ typedef struct PteProgram {
   uint32_t constant_segment;  /* index; segment_count when there are no constants */
   uint64_t *constant_offsets; /* in the segment, by data_buffer_idx; [0] unused */
   uint32_t constant_count;
+  uint32_t initial_segment; /* of the first contents of states; segment_count when there are none */
+  uint64_t *initial_offsets; /* in it, by data_buffer_idx; [0] unused */
+  uint32_t initial_count;
   PteMethod *methods;
   uint32_t method_count;
   StrView *named_data; /* keys */
@@ -102,7 +108,8 @@ Status pte_program_open(PteProgram *p, DiagSink *sink, const char *path);
 Status pte_program_open_bytes(PteProgram *p, DiagSink *sink, const char *name, const uint8_t *data,
                               uint64_t size);
 void pte_program_close(PteProgram *p);
-/* The bytes of a constant tensor (pte_is_constant, not external). */
+/* The bytes of a constant tensor (pte_is_constant, not external), or the first contents of a
+ * planned tensor that has some (data is not 0). */
 const uint8_t *pte_tensor_data(const PteProgram *p, const PteTensor *t);
 static inline DiagPlace pte_place(const PteProgram *p) {
   return (DiagPlace){.file = sv_from(p->file.path), .index = -1};

@@ -41,7 +41,8 @@ static bool decode_shape(Decoder *d, FbTable t, PteTensor *out, uint32_t index) 
   return true;
 }
 
-/* A constant must lie in the constant segment, a planned tensor in its arena. */
+/* A constant must lie in the constant segment, a planned tensor in its arena and its first contents
+ * in their segment. */
 static void check_place(Decoder *d, const PteMethod *m, const PteTensor *t, uint32_t index) {
   const PteProgram *p = d->p;
   uint64_t end;
@@ -50,14 +51,17 @@ static void check_place(Decoder *d, const PteMethod *m, const PteTensor *t, uint
     decode_error(d, DIAG_PTE_PLAN,
                  "value %u (%llu bytes at %llu of arena %u) does not lie in an arena of the method",
                  index, (unsigned long long)t->bytes, (unsigned long long)t->offset, t->memory_id);
-  if (!pte_is_constant(t) || t->external)
+  if (!t->data || t->external)
     return;
-  if (t->data >= p->constant_count || p->constant_segment >= p->segment_count ||
-      !add_u64(p->constant_offsets[t->data], t->bytes, &end) ||
-      end > p->segments[p->constant_segment].size)
+  bool constant = pte_is_constant(t);
+  uint32_t count = constant ? p->constant_count : p->initial_count;
+  uint32_t segment = constant ? p->constant_segment : p->initial_segment;
+  const uint64_t *offsets = constant ? p->constant_offsets : p->initial_offsets;
+  if (t->data >= count || segment >= p->segment_count ||
+      !add_u64(offsets[t->data], t->bytes, &end) || end > p->segments[segment].size)
     decode_error(d, DIAG_PTE_RANGE,
-                 "value %u has the data %u, which does not lie in the constant segment", index,
-                 t->data);
+                 "value %u has the data %u, which does not lie in the %s segment", index, t->data,
+                 constant ? "constant" : "mutable data");
 }
 
 static void decode_allocation(Decoder *d, FbTable t, PteTensor *out, uint32_t index) {

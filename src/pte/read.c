@@ -112,7 +112,7 @@ static Status result_indices(MethodReader *r, const PteInstruction *in, OpId op,
   *indices = in->args + shape->arg_count;
   *count = shape->out_count;
   if (shape->in_place >= 0) {
-    *indices = in->args + shape->in_place;
+    *indices = in->args + (shape->out_count ? shape->arg_count : (uint32_t)shape->in_place);
     *count = op_schema(op)->result_count;
   } else if (op_schema(op)->result_list) {
     const PteValue *list = &r->m->values[in->args[shape->arg_count]];
@@ -127,12 +127,52 @@ static Status result_indices(MethodReader *r, const PteInstruction *in, OpId op,
   return STATUS_OK;
 }
 
-/* An argument that the out-variant does not have: the dtype, which its out says. */
-static ArgIn dropped_arg(const MethodReader *r, const PteInstruction *in, const CallShape *shape) {
-  const PteValue *out = &r->m->values[in->args[shape->arg_count]];
-  return out->kind == PTE_TENSOR && pte_dtype_known(out->tensor->dtype)
-             ? A_DTYPE(out->tensor->dtype)
-             : A_NONE;
+/* An argument that the out-variant does not have: the dtype, which its out says, or the operand
+ * that is its out. */
+static Status dropped_arg(MethodReader *r, const PteInstruction *in, const CallShape *shape,
+                          uint32_t i, ArgIn *arg) {
+  uint32_t index = (uint32_t)in->args[shape->arg_count];
+  const PteValue *out = &r->m->values[index];
+  *arg = A_NONE;
+  if ((int)i == shape->in_place) {
+    ValueId self = 0;
+    TRY(read_memory(r, index, &self));
+    *arg = A_VAL(self);
+  } else if (out->kind == PTE_TENSOR && pte_dtype_known(out->tensor->dtype)) {
+    *arg = A_DTYPE(out->tensor->dtype);
+  }
+  return STATUS_OK;
+}
+
+/* Ints that give a tensor in memory its size: no larger than the tensor's. */
+static void find_bounds(MethodReader *r) {
+  r->bound = ARENA_ARRAY(r->scratch, int32_t, r->m->value_count);
+  CallShape shape = call_shape(OP_RESIZE_);
+  for (uint32_t i = 0; i < r->m->instruction_count; i++) {
+    const PteInstruction *in = &r->m->instructions[i];
+    if (in->kind != PTE_KERNEL_CALL || in->count != shape.boxed_count ||
+        op_find_out(r->m->operators[in->index]) != OP_RESIZE_)
+      continue;
+    const PteValue *sizes = &r->m->values[in->args[0]],
+                   *out = &r->m->values[in->args[shape.arg_count]];
+    bool fits =
+        sizes->kind == PTE_INT_LIST && out->kind == PTE_TENSOR && sizes->count == out->tensor->rank;
+    for (uint32_t k = 0; fits && k < sizes->count; k++) {
+      int32_t *bound = &r->bound[sizes->indices[k]], size = out->tensor->sizes[k];
+      if (size < INT32_MAX && (!*bound || size < *bound))
+        *bound = size + 1;
+    }
+  }
+}
+
+/* A number that is read from a tensor and used as a size is a symbol. */
+static void expect_size(MethodReader *r, NodeId n, OpId op, int32_t result) {
+  Graph *g = r->g;
+  ValueId self = op == OP_LOCAL_SCALAR_DENSE ? node_value(g, n, 0) : 0;
+  if (!self || !dtype_is_int(value_dtype(g, self)) || !r->bound[result])
+    return;
+  SymInt size = sym_symbol(&g->syms, SV(""), 0, r->bound[result] - 1, true);
+  value_set_type(g, node_result(g, n, 0), graph_scalar_type(g, TYPE_INT, size, true));
 }
 
 static Status read_call(MethodReader *r, const PteInstruction *in) {
@@ -147,7 +187,7 @@ static Status read_call(MethodReader *r, const PteInstruction *in) {
     if (k < shape.arg_count && shape.args[k] == i)
       TRY(read_arg(r, (uint32_t)in->args[k++], &schema->args[i], &args[i]));
     else
-      args[i] = dropped_arg(r, in, &shape);
+      TRY(dropped_arg(r, in, &shape, i, &args[i]));
   }
   const int32_t *results;
   uint32_t count;
@@ -155,6 +195,8 @@ static Status read_call(MethodReader *r, const PteInstruction *in) {
   /* The shape rule makes the results of an op with a list of them. */
   NodeId n =
       graph_add_node(r->g, 0, op, args, schema->arg_count, schema->result_list ? 0 : count, r->loc);
+  if (count == 1)
+    expect_size(r, n, op, results[0]);
   TRY(op_row(op)->shape(r->g, n));
   if (node_cget(r->g, n)->result_count != count)
     return read_error(r, DIAG_PTE_FIELD, "%u results are listed, and '%s' gives %u", count,
@@ -240,6 +282,7 @@ static Status read_graph(MethodReader *r) {
   g->arena_sizes = ARENA_ARRAY(&g->arena, uint64_t, r->m->arena_count);
   memcpy(g->arena_sizes, r->m->arena_sizes, r->m->arena_count * sizeof *g->arena_sizes);
   TRY(read_inputs(r));
+  TRY(read_states(r));
   TRY(read_calls(r));
   TRY(read_outputs(r));
   g->level = LEVEL_EXECUTORCH;
@@ -259,6 +302,7 @@ static Status read_method(Context *ctx, const PteProgram *p, const PteMethod *m,
   r.outputs = bitset_make(&scratch, m->value_count);
   for (uint32_t i = 0; i < m->output_count; i++)
     bitset_add(&r.outputs, (uint32_t)m->outputs[i]);
+  find_bounds(&r);
   Status status = read_graph(&r);
   arena_release(&scratch);
   return status;

@@ -15,6 +15,7 @@ typedef struct MethodReader {
   ValueId *current; /* by value index: the SSA value that it holds now, 0 = none yet */
   ValueId *base;    /* by value index: what current is a view of, 0 = it is no view */
   Bitset outputs;   /* value indices */
+  int32_t *bound;   /* by value index: the largest size that an Int is for a tensor + 1, 0 = none */
   KeyMap places;    /* arena and offset -> ValueId written there last */
   uint32_t instruction;
   LocId loc; /* of the instruction */
@@ -27,6 +28,10 @@ Status read_type(MethodReader *r, const PteTensor *t, TypeId *out);
 /* A value of the graph that was just written to value index: gives it its place and makes it
  * current. */
 void read_define(MethodReader *r, uint32_t index, ValueId v);
+/* The memory at the place of a tensor that is going to be written there. */
+Status read_memory(MethodReader *r, uint32_t index, ValueId *out);
+/* The states that have first contents. */
+Status read_states(MethodReader *r);
 /* The tensor in a value index, as an operand. */
 Status read_tensor(MethodReader *r, uint32_t index, ValueId *out);
 /* The argument of a call in a value index. */

@@ -54,6 +54,46 @@ static Status make_constant(MethodReader *r, uint32_t index, const PteTensor *t)
   return STATUS_OK;
 }
 
+/* Memory that the method reads before anything wrote it: what the call before has left there, or
+ * what the file says. */
+static Status make_state(MethodReader *r, uint32_t index, const PteTensor *t) {
+  Graph *g = r->g;
+  TypeId type = 0;
+  TRY(read_type(r, t, &type));
+  ConstId initial = 0;
+  if (t->data) {
+    const uint8_t *data = pte_tensor_data(r->p, t);
+    initial = graph_add_data(g, (Constant){.data = data,
+                                           .size = t->bytes,
+                                           .file = &r->p->file,
+                                           .file_offset = (uint64_t)(data - r->p->file.data)});
+  }
+  NameId name = t->name.size ? intern_add(&g->ctx->names, t->name) : 0;
+  read_define(r, index, graph_add_state(g, type, initial, name));
+  return STATUS_OK;
+}
+
+Status read_states(MethodReader *r) {
+  for (uint32_t i = 0; i < r->m->value_count; i++) {
+    const PteValue *v = &r->m->values[i];
+    if (v->kind != PTE_TENSOR || !pte_is_state(v->tensor) || v->tensor->external)
+      continue;
+    if (r->current[i])
+      return read_error(r, DIAG_PTE_PLAN, "value %u is an input with first contents", i);
+    if (!*place_of(r, v->tensor))
+      TRY(make_state(r, i, v->tensor));
+  }
+  return STATUS_OK;
+}
+
+Status read_memory(MethodReader *r, uint32_t index, ValueId *out) {
+  const PteValue *v = &r->m->values[index];
+  *out = v->kind == PTE_TENSOR && v->tensor->memory_id ? *place_of(r, v->tensor) : 0;
+  return *out ? STATUS_OK
+              : read_error(r, DIAG_PTE_UNSUPPORTED,
+                           "value %u gets a size, and there is nothing at its place", index);
+}
+
 /* A view that costs no instruction, at the place of its operand. */
 static ValueId view_of(MethodReader *r, ValueId from, OpId op, ArgIn how, TypeId type) {
   Graph *g = r->g;
@@ -77,10 +117,7 @@ static Status make_view(MethodReader *r, uint32_t index, const PteTensor *t) {
   Graph *g = r->g;
   ValueId from = *place_of(r, t);
   if (!from)
-    return read_error(r, DIAG_PTE_UNSUPPORTED,
-                      "value %u is read before anything is written at its place: state kept "
-                      "between runs is not supported",
-                      index);
+    return make_state(r, index, t);
   if (r->current[index] && r->base[index] == from)
     return STATUS_OK;
   TypeId type;

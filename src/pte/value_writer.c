@@ -5,11 +5,12 @@
 
 #include "pte/schema.h"
 
-void value_writer_init(ValueWriter *w, FlatBuilder *b, ConstantPool *pool, Graph *g,
-                       Arena *scratch) {
+void value_writer_init(ValueWriter *w, FlatBuilder *b, ConstantPool *pool, ConstantPool *initial,
+                       Graph *g, Arena *scratch) {
   uint64_t seed = g->ctx->names.seed;
   *w = (ValueWriter){.b = b,
                      .pool = pool,
+                     .initial = initial,
                      .g = g,
                      .scratch = scratch,
                      .known = keymap_make(scratch, seed),
@@ -22,6 +23,8 @@ void value_writer_init(ValueWriter *w, FlatBuilder *b, ConstantPool *pool, Graph
     w->names[graph_output(g, i)] = graph_output_name(g, i);
   for (uint32_t i = 0; i < g->input_count; i++)
     w->names[g->inputs[i]] = g->values[g->inputs[i]].name;
+  for (uint32_t i = 0; i < g->state_count; i++)
+    w->names[g->states[i].value] = g->values[g->states[i].value].name;
 }
 
 void value_writer_release(ValueWriter *w) { xfree(w->values); }
@@ -90,8 +93,8 @@ static FbRef write_allocation(ValueWriter *w, uint32_t storage) {
   return fb_table_end(w->b);
 }
 
-/* Inputs and outputs keep their names: the runtime shows them in get_attribute and does nothing
- * else with them. */
+/* Inputs, outputs and states keep their names: the runtime shows them in get_attribute and does
+ * nothing else with them. */
 static FbRef write_name(ValueWriter *w, ValueId v) {
   if (!w->names[v])
     return 0;
@@ -101,11 +104,22 @@ static FbRef write_name(ValueWriter *w, ValueId v) {
   return fb_table_end(w->b);
 }
 
+/* What a state holds before the first call, zeros too: hosts need not clear the memory. */
+static uint32_t initial_data(ValueWriter *w, ValueId v) {
+  const State *s = &w->g->states[w->g->values[v].def];
+  uint64_t size = type_bytes_upper(w->g, value_type(w->g, v));
+  if (size == 0)
+    return 0;
+  return s->initial ? constant_pool_add(w->initial, w->g->constants[s->initial])
+                    : constant_pool_zeros(w->initial, size);
+}
+
 static int32_t write_tensor(ValueWriter *w, ValueId v) {
   const Type *t = value_type(w->g, v);
-  uint32_t data = w->data_index[v];
+  bool is_state = w->g->values[v].kind == VALUE_STATE;
+  uint32_t data = is_state ? initial_data(w, v) : w->data_index[v];
   FbRef sizes = write_sizes(w, v), order = write_dim_order(w, t);
-  FbRef allocation = data ? 0 : write_allocation(w, w->g->values[v].storage);
+  FbRef allocation = data && !is_state ? 0 : write_allocation(w, w->g->values[v].storage);
   FbRef name = write_name(w, v);
   fb_table_begin(w->b);
   fb_field_u8(w->b, TENSOR_SCALAR_TYPE, t->dtype, 0);

@@ -12,7 +12,7 @@
 
 typedef struct ValueWriter {
   FlatBuilder *b;
-  ConstantPool *pool;
+  ConstantPool *pool, *initial; /* constants; first contents of states */
   Graph *g;
   Arena *scratch;
   KeyMap known; /* constant scalars, strings and lists; key: kind byte, payload; value: index + 1 */
@@ -27,8 +27,8 @@ typedef struct ValueWriter {
   Status status; /* first error, reported */
 } ValueWriter;
 
-void value_writer_init(ValueWriter *w, FlatBuilder *b, ConstantPool *pool, Graph *g,
-                       Arena *scratch);
+void value_writer_init(ValueWriter *w, FlatBuilder *b, ConstantPool *pool, ConstantPool *initial,
+                       Graph *g, Arena *scratch);
 void value_writer_release(ValueWriter *w);
 
 /* Index of a value of the graph, written on first use (inputs and constants) or when its node is

@@ -167,6 +167,11 @@ static void make_buffers(Checker *c) {
     if (size[v])
       c->buffers[c->count++] = (Buffer){.value = v, .end = c->last_use[v], .size = size[v]};
   }
+  for (uint32_t i = 0; i < g->state_count; i++) { /* in use before, while and after a call */
+    ValueId v = g->states[i].value;
+    if (size[v])
+      c->buffers[c->count++] = (Buffer){.value = v, .end = c->last, .size = size[v]};
+  }
   for (FOR_NODES(g, n)) {
     const Node *node = node_cget(g, n);
     for (ValueId v = node->first_result; v < node->first_result + node->result_count; v++)

@@ -109,6 +109,36 @@ def execute(request, tell):
     return {"stage": "ok", "message": "", "seconds": min(times)}
 
 
+def execute_calls(request, tell):
+    """Calls of the methods of one loaded program, one after the other: each has the outputs of its own bundle. All of
+    them twice, the second time with the program loaded again, whose states begin anew."""
+    import torch
+    from executorch.runtime import Runtime as ExecuTorch
+
+    import arrays
+
+    torch.set_num_threads(1)
+    at = "load"
+    try:
+        for attempt in ("", "loaded again, "):
+            at = "load"
+            tell(at)
+            program = ExecuTorch.get().load_program(request["pte"])
+            methods = {m: program.load_method(m) for m in sorted({c["method"] for c in request["calls"]})}
+            at = "run"
+            tell(at)
+            for k, call in enumerate(request["calls"]):
+                inputs, expected = arrays.load_bundle(call["bundle"])
+                out = methods[call["method"]].execute([arrays.to_torch(x) for x in inputs])
+                got = [own_output(x) for x in out]
+                message = arrays.compare_all(got, expected, request["rtol"], request["atol"])
+                if message is not None:
+                    return {"stage": "mismatch", "message": f"{attempt}call {k}: {message}"}
+    except Exception as e:  # whatever the binding raises is the answer
+        return {"stage": at, "message": f"{type(e).__name__}: {e}"}
+    return {"stage": "ok", "message": ""}
+
+
 def own_output(value):
     import torch
 
@@ -127,7 +157,7 @@ def child(request, write_fd, log):
         os.write(write_fd, json.dumps({"at": stage}).encode() + b"\n")
 
     try:
-        answer = execute(request, tell)
+        answer = (execute_calls if "calls" in request else execute)(request, tell)
     except BaseException as e:
         answer = {"stage": "crash", "message": f"harness: {type(e).__name__}: {e}"}
     data = json.dumps(answer).encode() + b"\n"

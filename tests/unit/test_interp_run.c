@@ -227,6 +227,45 @@ static void test_eval_const_node(void **state) {
   sample_release(&s);
 }
 
+/* A state that grows, through memory of its largest size: five calls fit, the sixth is refused. */
+static void test_states(void **state) {
+  (void)state;
+  RunTest r;
+  run_init(&r, "graph @forward level(aten) {\n"
+               "  sym s0 \"p\" in [0, 4]\n"
+               "  %0: f32[1, 2] = input \"x\"\n"
+               "  %1: i64[] = state \"p.length\"\n"
+               "  %2: f32[5, 2] = state \"past\"\n"
+               "  %3: f32[1] = state \"sum\" init [0.5]\n"
+               "  %4: int(s0) = aten::_local_scalar_dense(%1)\n"
+               "  %5: f32[s0, 2] = aten::resize_(%2, [s0, 2])\n"
+               "  %6: f32[s0 + 1, 2] = aten::cat([%5, %0])\n"
+               "  %7: f32[2] = aten::sum.dim_IntList(%6, [0])\n"
+               "  %8: f32[1] = aten::sum.dim_IntList(%0, [1])\n"
+               "  %9: f32[1] = aten::add.Tensor(%3, %8)\n"
+               "  %10: i64[] = aten::full([], s0 + 1, i64)\n"
+               "  %11: f32[s0 + 1, 2] = aten::resize_(%5, [s0 + 1, 2])\n"
+               "  %12: f32[s0 + 1, 2] = aten::copy_(%11, %6)\n"
+               "  %13: f32[1] = aten::copy_(%3, %9)\n"
+               "  %14: i64[] = aten::copy_(%1, %10)\n"
+               "  output %7 \"y\", %9 \"z\"\n"
+               "}\n");
+  Graph *g = r.sample.g;
+  Tensor x = f32_tensor(2, (int64_t[]){1, 2}, input_a), *states;
+  assert_int_equal(interp_states(g, &r.arena, &states), STATUS_OK);
+  for (int i = 1; i <= 5; i++) {
+    assert_int_equal(interp_call(g, &x, 1, states, &r.arena, r.outputs), STATUS_OK);
+    check_floats(&r.outputs[0], (float[]){(float)i, -2 * (float)i}, 2);
+    check_floats(&r.outputs[1], (float[]){0.5f - (float)i}, 1);
+  }
+  assert_int_equal(*(int64_t *)states[0].data, 5);
+  assert_int_equal(interp_call(g, &x, 1, states, &r.arena, r.outputs), STATUS_INVALID);
+  assert_contains(sample_messages(&r.sample), "outside its range 0..4");
+  assert_int_equal(interp_run(g, &x, 1, &r.arena, r.outputs), STATUS_OK); /* begins anew */
+  check_floats(&r.outputs[0], (float[]){1, -2}, 2);
+  run_release(&r);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_values),
@@ -237,6 +276,7 @@ int main(void) {
       cmocka_unit_test(test_plan),
       cmocka_unit_test(test_wrong_plan_shows),
       cmocka_unit_test(test_eval_const_node),
+      cmocka_unit_test(test_states),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

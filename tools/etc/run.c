@@ -1,4 +1,5 @@
-/* etc run: one method on the reference interpreter, arrays in and out. */
+/* etc run: one method on the reference interpreter, arrays in and out; several calls when inputs
+ * are given several times. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -10,11 +11,16 @@
 #include "run_dims.h"
 #include "support/text.h"
 
-typedef struct Arrays {
-  NpyArray *items; /* by input of the graph */
-  bool *given;
-  Tensor *tensors;
+/* The values of one input: one a call, or one for all calls. */
+typedef struct InputArrays {
+  NpyArray *items;
   uint32_t count;
+} InputArrays;
+
+typedef struct Arrays {
+  InputArrays *inputs; /* by input of the graph */
+  Tensor *tensors;     /* the same, of the present call */
+  uint32_t count, calls;
 } Arrays;
 
 static StrView value_name(const Graph *g, ValueId v) {
@@ -95,21 +101,36 @@ static EtcStatus read_input(Session *s, const Graph *g, Arrays *arrays, const ch
                          value);
   if (index < 0)
     return unknown_input(s, g, name);
-  if (arrays->given[index])
-    return session_usage(s, "--input", "give each input once", "input '" SV_FMT "' is given twice",
-                         SV_ARG(name));
   DType expected = value_dtype(g, g->inputs[index]);
-  Status status = npy_read(&arrays->items[index], &s->arena, &s->sink, path, expected);
-  arrays->given[index] = status == STATUS_OK;
-  arrays->tensors[index] = arrays->items[index].tensor;
-  return session_status(status);
+  InputArrays *input = &arrays->inputs[index];
+  NpyArray array;
+  Status status = npy_read(&array, &s->arena, &s->sink, path, expected);
+  if (status != STATUS_OK)
+    return session_status(status);
+  size_t size = input->count * sizeof *input->items;
+  input->items = arena_grow(&s->arena, input->items, size, size + sizeof *input->items);
+  input->items[input->count++] = array;
+  arrays->calls = input->count > arrays->calls ? input->count : arrays->calls;
+  return ETC_OK;
+}
+
+/* Each once, or once a call. */
+static EtcStatus check_counts(Session *s, const Graph *g, const Arrays *arrays) {
+  for (uint32_t i = 0; i < g->input_count; i++) {
+    uint32_t count = arrays->inputs[i].count;
+    if (count != 1 && count != arrays->calls)
+      return session_usage(s, "--input", "give it once, for all calls, or once a call",
+                           "input '" SV_FMT "' is given %u times, another one %u times",
+                           SV_ARG(value_name(g, g->inputs[i])), count, arrays->calls);
+  }
+  return ETC_OK;
 }
 
 /* All that are missing, each with what it has to be. */
 static EtcStatus check_all_given(Session *s, const Graph *g, const Arrays *arrays) {
   EtcStatus status = ETC_OK;
   for (uint32_t i = 0; i < g->input_count; i++) {
-    if (arrays->given[i])
+    if (arrays->inputs[i].count)
       continue;
     StrBuf text;
     strbuf_init(&text);
@@ -132,8 +153,8 @@ static EtcStatus check_all_given(Session *s, const Graph *g, const Arrays *array
 static EtcStatus read_inputs(const CommandLine *line, const Graph *g, Arrays *arrays) {
   Session *s = line->session;
   arrays->count = g->input_count;
-  arrays->items = ARENA_ARRAY(&s->arena, NpyArray, g->input_count);
-  arrays->given = ARENA_ARRAY(&s->arena, bool, g->input_count);
+  arrays->calls = 1;
+  arrays->inputs = ARENA_ARRAY(&s->arena, InputArrays, g->input_count);
   arrays->tensors = ARENA_ARRAY(&s->arena, Tensor, g->input_count);
   for (uint32_t i = 0; i < line->option_count; i++) {
     if (line->options[i].row->id != OPT_INPUT)
@@ -142,7 +163,8 @@ static EtcStatus read_inputs(const CommandLine *line, const Graph *g, Arrays *ar
     if (status != ETC_OK)
       return status;
   }
-  return check_all_given(s, g, arrays);
+  EtcStatus status = check_all_given(s, g, arrays);
+  return status == ETC_OK ? check_counts(s, g, arrays) : status;
 }
 
 /* --- outputs --- */
@@ -174,12 +196,17 @@ static bool is_taken(char **stems, uint32_t count, const char *stem) {
   return false;
 }
 
-static Status write_outputs(Session *s, const Graph *g, const Tensor *outputs, const char *folder) {
-  uint32_t count = graph_output_count(g);
-  char **stems = ARENA_ARRAY(&s->arena, char *, count);
+static Status make_folder(Session *s, const char *folder) {
   if (mkdir(folder, 0777) != 0 && errno != EEXIST)
     return diag_report(&s->sink, DIAG_FILE_WRITE, DIAG_NOWHERE, "cannot make folder '%s': %s",
                        folder, strerror(errno));
+  return STATUS_OK;
+}
+
+static Status write_outputs(Session *s, const Graph *g, const Tensor *outputs, const char *folder) {
+  uint32_t count = graph_output_count(g);
+  char **stems = ARENA_ARRAY(&s->arena, char *, count);
+  TRY(make_folder(s, folder));
   for (uint32_t i = 0; i < count; i++) {
     char *stem = file_stem(s, g, i);
     stems[i] = stem;
@@ -227,21 +254,45 @@ static void print_outputs(const Graph *g, const Tensor *outputs, StrBuf *out) {
   }
 }
 
+/* The outputs of call k, into arena. */
+static Status call_method(Session *s, Graph *g, const Arrays *arrays, uint32_t k, Tensor *states,
+                          Arena *arena, const char *folder, StrBuf *text) {
+  Tensor *outputs = ARENA_ARRAY(arena, Tensor, graph_output_count(g));
+  for (uint32_t i = 0; i < arrays->count; i++) {
+    const InputArrays *input = &arrays->inputs[i];
+    arrays->tensors[i] = input->items[input->count == 1 ? 0 : k].tensor;
+  }
+  TRY(interp_call(g, arrays->tensors, arrays->count, states, arena, outputs));
+  if (arrays->calls > 1 && folder)
+    folder = arena_printf(arena, "%s/%u", folder, k);
+  if (folder)
+    return write_outputs(s, g, outputs, folder);
+  if (arrays->calls > 1)
+    strbuf_printf(text, "call %u\n", k);
+  print_outputs(g, outputs, text);
+  return STATUS_OK;
+}
+
 static EtcStatus run_method(const CommandLine *line, Graph *g, const Arrays *arrays) {
   Session *s = line->session;
-  uint32_t count = graph_output_count(g);
-  Tensor *outputs = ARENA_ARRAY(&s->arena, Tensor, count);
-  EtcStatus status =
-      session_status(interp_run(g, arrays->tensors, arrays->count, &s->arena, outputs));
-  if (status != ETC_OK)
-    return status;
   const char *folder = command_line_value(line, OPT_RUN_OUTPUT);
-  if (folder)
-    return session_status(write_outputs(s, g, outputs, folder));
+  Tensor *states;
+  Arena arena;
   StrBuf text;
+  arena_init(&arena);
   strbuf_init(&text);
-  print_outputs(g, outputs, &text);
-  return (EtcStatus)print_and_release(line, &text);
+  Status status = interp_states(g, &s->arena, &states);
+  if (status == STATUS_OK && folder && arrays->calls > 1)
+    status = make_folder(s, folder);
+  for (uint32_t k = 0; k < arrays->calls && status == STATUS_OK; k++) {
+    arena_reset(&arena);
+    status = call_method(s, g, arrays, k, states, &arena, folder, &text);
+  }
+  arena_release(&arena);
+  if (text.size)
+    return (EtcStatus)max_i64(print_and_release(line, &text), session_status(status));
+  strbuf_release(&text);
+  return session_status(status);
 }
 
 static EtcStatus load(const CommandLine *line) {
@@ -271,7 +322,7 @@ int cmd_run(const CommandLine *line) {
     status = run_method(line, method->graph, &arrays);
   }
   for (uint32_t i = 0; i < arrays.count; i++)
-    if (arrays.given[i])
-      npy_close(&arrays.items[i]);
+    for (uint32_t k = 0; k < arrays.inputs[i].count; k++)
+      npy_close(&arrays.inputs[i].items[k]);
   return (int)status;
 }

@@ -43,6 +43,10 @@ def main():
                        node("Reshape", ["sum", "shape"], ["pairs"], name="the_reshape")],
          [value("x", ["batch", 4]), value("z", ["n", 4]), value("q", ["m", 4])],
          [value("pairs", ["p", 8]), value("product", ["m2", 4])])
+    save("accumulate.onnx", [node("Add", ["x", "h"], ["hn"]), node("Mul", ["hn", "hn"], ["y"])],
+         [value("x", [2, 3]), value("h", [2, 3])], [value("y", [2, 3]), value("hn", [2, 3])])
+    save("grow.onnx", [node("Concat", ["past.0", "x"], ["present.0"], axis=0), node("ReduceMax", ["present.0"], ["y"])],
+         [value("x", [2, 3]), value("past.0", ["p", 3])], [value("y", [1, 1]), value("present.0", ["q", 3])])
     weight = onnx.numpy_helper.from_array(np.array([1, 2, 3, 4], np.float32), "w")
     model = save("external.onnx", [node("Mul", ["x", "w"], ["y"], name="the_mul")], [value("x", [4])], [value("y", [4])], [weight])
     onnx.save_model(model, os.path.join(HERE, "external.onnx"), save_as_external_data=True, location="external weights.bin",

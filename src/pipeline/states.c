@@ -1,0 +1,543 @@
+/* See states.h.
+ *
+ * A state of fixed size is a state value of the graph in place of the input, and a copy_ of the
+ * output into it at the end. One that grows (past length s, present length s + 1) is memory for the
+ * largest size together with a number, its length: at the start of a call the length is read and
+ * the memory is made a tensor of that size, at the end of the new size. Both need no more of the
+ * runtime than kernels; nothing depends on what a host does with shapes between calls.
+ *
+ * All that a call returns or writes into a state is computed before the first state is written. */
+#include "pipeline/states.h"
+
+#include "interp/npy.h"
+#include "ir/builder.h"
+#include "ir/verify.h"
+#include "passes/executorch/liveness.h"
+#include "support/text.h"
+
+/* The number that several states which grow together share. */
+typedef struct Length {
+  SymInt before, after; /* a symbol, and what it becomes */
+  int64_t initial;
+  ValueId state;
+} Length;
+
+typedef struct Write {
+  ValueId state;   /* as it is at the start of the call */
+  uint32_t output; /* position of what is written */
+  ValueId value;   /* that; in the end */
+  bool grows;
+} Write;
+
+typedef struct Binder {
+  Session *s;
+  Graph *g;
+  Builder start; /* inserts before the nodes of the model */
+  Builder end;
+  Length *lengths;
+  Write *writes;
+  bool *is_state; /* by output: not returned any more */
+  uint32_t length_count, write_count, capacity;
+} Binder;
+
+/* One way to read IN:OUT[=FILE], whose parts may hold ':' and '=' themselves. */
+typedef struct Pair {
+  StrView in, out, file;
+} Pair;
+
+static StrView name_of(const Graph *g, ValueId v) {
+  return intern_get(&g->ctx->names, value_cget(g, v)->name);
+}
+
+static StrView output_name(const Graph *g, uint32_t i) {
+  return intern_get(&g->ctx->names, graph_output_name(g, i));
+}
+
+/* --- names --- */
+
+/* Whether name is pattern, whose only '*' stands for any text, *stars. */
+static bool matches(StrView pattern, StrView name, StrView *stars) {
+  const char *star = pattern.size ? memchr(pattern.data, '*', pattern.size) : NULL;
+  *stars = (StrView){0};
+  if (!star)
+    return sv_eq(pattern, name);
+  StrView head = {pattern.data, (size_t)(star - pattern.data)};
+  StrView tail = {star + 1, pattern.size - head.size - 1};
+  if (name.size < head.size + tail.size || !sv_starts_with(name, head) ||
+      !sv_eq(tail, (StrView){name.data + name.size - tail.size, tail.size}))
+    return false;
+  *stars = (StrView){name.data + head.size, name.size - head.size - tail.size};
+  return true;
+}
+
+/* pattern with the text in place of its '*'. */
+static StrView with_stars(Session *s, StrView pattern, StrView stars) {
+  const char *star = pattern.size ? memchr(pattern.data, '*', pattern.size) : NULL;
+  if (!star)
+    return pattern;
+  StrView head = {pattern.data, (size_t)(star - pattern.data)};
+  StrView tail = {star + 1, pattern.size - head.size - 1};
+  return sv_from(
+      arena_printf(&s->arena, SV_FMT SV_FMT SV_FMT, SV_ARG(head), SV_ARG(stars), SV_ARG(tail)));
+}
+
+static int find_output(const Graph *g, StrView name) {
+  for (uint32_t i = 0; i < graph_output_count(g); i++)
+    if (sv_eq(name, output_name(g, i)))
+      return (int)i;
+  return -1;
+}
+
+/* Does the pair name an input of g, and with it an output? */
+static bool fits(Session *s, const Graph *g, Pair pair, bool *input_found) {
+  bool found = false;
+  for (uint32_t i = 0; i < g->input_count && !found; i++) {
+    StrView stars;
+    if (!matches(pair.in, name_of(g, g->inputs[i]), &stars))
+      continue;
+    *input_found = true;
+    found = find_output(g, with_stars(s, pair.out, stars)) >= 0;
+  }
+  return found;
+}
+
+/* Calls f for every way to read the flag, until it says true. */
+static bool each_pair(StrView text, bool f(void *user, Pair pair), void *user) {
+  for (size_t i = 1; i < text.size; i++) {
+    if (text.data[i] != ':')
+      continue;
+    Pair pair = {.in = {text.data, i}, .out = {text.data + i + 1, text.size - i - 1}};
+    StrView rest = pair.out;
+    if (f(user, pair))
+      return true;
+    for (size_t k = 1; k < rest.size; k++)
+      if (rest.data[k] == '=') {
+        pair.out.size = k;
+        pair.file = (StrView){rest.data + k + 1, rest.size - k - 1};
+        if (f(user, pair))
+          return true;
+      }
+  }
+  return false;
+}
+
+typedef struct Search {
+  Session *s;
+  const Graph *g;
+  Pair found;      /* both names fit */
+  Pair input_only; /* an input is named, and no output */
+} Search;
+
+static bool try_pair(void *user, Pair pair) {
+  Search *search = user;
+  bool input_found = false;
+  if (fits(search->s, search->g, pair, &input_found)) {
+    search->found = pair;
+    return true;
+  }
+  if (input_found && (!search->input_only.in.size || pair.file.size))
+    search->input_only = pair;
+  return false;
+}
+
+static bool names_input(void *user, Pair pair) {
+  StrView stars;
+  return matches(pair.in, *(const StrView *)user, &stars);
+}
+
+bool states_name(void *user, StrView input) {
+  const Session *s = user;
+  for (uint32_t i = 0; i < s->state_count; i++)
+    if (each_pair(s->states[i], names_input, &input))
+      return true;
+  return false;
+}
+
+/* Names of the inputs or outputs of all methods, for the nearest spelling. */
+static const char *nearest_name(Session *s, StrView name, bool inputs) {
+  uint64_t most = 0;
+  for (uint32_t m = 0; m < s->method_count; m++)
+    most += s->methods[m].graph->input_count + graph_output_count(s->methods[m].graph);
+  const char **names = ARENA_ARRAY(&s->arena, const char *, most);
+  size_t count = 0;
+  for (uint32_t m = 0; m < s->method_count; m++) {
+    const Graph *g = s->methods[m].graph;
+    uint32_t here = inputs ? g->input_count : graph_output_count(g);
+    for (uint32_t i = 0; i < here; i++)
+      names[count++] =
+          arena_strdup(&s->arena, inputs ? name_of(g, g->inputs[i]) : output_name(g, i));
+  }
+  int nearest = text_nearest(name, names, count);
+  return nearest < 0 ? NULL : names[nearest];
+}
+
+/* A flag that fits no method. input: an input of that name exists. */
+static Status report_unknown(Session *s, StrView text, Pair pair) {
+  DiagPlace place = DIAG_NOWHERE;
+  place.option = SV("--state");
+  bool output = pair.in.size != 0;
+  StrView name = pair.out;
+  if (!output) {
+    const char *colon = memchr(text.data, ':', text.size);
+    name = (StrView){text.data, (size_t)(colon - text.data)};
+  }
+  const char *nearest = nearest_name(s, name, !output);
+  Diag *d = diag_begin(&s->sink, DIAG_STATE_UNKNOWN, place);
+  const char *what = output ? "output" : "input";
+  if (s->method_count == 1)
+    diag_message(d, "the model has no %s '" SV_FMT "'", what, SV_ARG(name));
+  else if (output)
+    diag_message(d, "no model with an input '" SV_FMT "' has an output '" SV_FMT "'",
+                 SV_ARG(pair.in), SV_ARG(name));
+  else
+    diag_message(d, "no model has an input '" SV_FMT "'", SV_ARG(name));
+  if (nearest)
+    diag_hint(d, "did you mean '%s'?", nearest);
+  return diag_end(d);
+}
+
+/* --- types --- */
+
+static void append_type(const Graph *g, ValueId v, StrView name, StrBuf *out) {
+  strbuf_append_char(out, '\'');
+  strbuf_append_printable(out, name);
+  strbuf_append(out, SV("' ("));
+  type_print(g, value_type(g, v), out);
+  strbuf_append_char(out, ')');
+}
+
+static Status mismatch(Binder *b, ValueId in, uint32_t output, const char *why, const char *hint) {
+  StrBuf text;
+  strbuf_init(&text);
+  append_type(b->g, in, name_of(b->g, in), &text);
+  strbuf_append(&text, SV(" and its output "));
+  append_type(b->g, graph_output(b->g, output), output_name(b->g, output), &text);
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = b->g->ctx->model_path;
+  Diag *d = diag_begin(&b->s->sink, DIAG_STATE_MISMATCH, place);
+  diag_message(d, "state %s: %s", strbuf_cstr(&text), why);
+  if (hint)
+    diag_hint(d, "%s", hint);
+  strbuf_release(&text);
+  return diag_end(d);
+}
+
+static const char *symbol_name(const Graph *g, SymInt v) {
+  const SymExpr *e = sym_is_const(v) ? NULL : sym_expr(&g->syms, v);
+  return e && e->kind == SYM_SYMBOL && e->name && e->name[0] ? e->name : "NAME";
+}
+
+/* Looks for the one axis that grows; -1 when the size is fixed. */
+static Status find_growth(Binder *b, ValueId in, uint32_t output, int *axis) {
+  Graph *g = b->g;
+  ValueId out = graph_output(g, output);
+  const Type *t = value_type(g, in), *u = value_type(g, out);
+  *axis = -1;
+  if (u->kind != TYPE_TENSOR || t->dtype != u->dtype || t->rank != u->rank)
+    return mismatch(b, in, output, "they have different element types or ranks", NULL);
+  for (uint32_t i = 0; i < t->rank; i++) {
+    SymInt before = t->dims[i], after = u->dims[i];
+    bool same = before == after;
+    if (same && sym_is_const(before))
+      continue;
+    const char *hint =
+        arena_printf(&b->s->arena, "fix it with --dim %s=N", symbol_name(g, same ? before : after));
+    if (same)
+      return mismatch(b, in, output,
+                      arena_printf(&b->s->arena, "dim %u is symbolic and does not grow", i), hint);
+    if (sym_is_const(before) || sym_expr(&g->syms, before)->kind != SYM_SYMBOL)
+      return mismatch(b, in, output, arena_printf(&b->s->arena, "dim %u differs", i),
+                      "a dimension may grow when it has a range (--dim NAME=0..N)");
+    if (*axis >= 0)
+      return mismatch(b, in, output, "more than one dimension grows", NULL);
+    if (sym_upper(&g->syms, after) > INT32_MAX || sym_upper(&g->syms, before) > INT32_MAX)
+      return mismatch(b, in, output, arena_printf(&b->s->arena, "dim %u has no upper bound", i),
+                      "bound it with --dim NAME=LO..HI, or export a cache of fixed size");
+    *axis = (int)i;
+  }
+  return STATUS_OK;
+}
+
+/* --- first contents --- */
+
+/* The array in a file, which must have the type of the state but for the axis that grows. */
+static Status read_initial(Binder *b, Pair pair, ValueId in, int axis, NpyArray *array) {
+  Graph *g = b->g;
+  Session *s = b->s;
+  const char *path = arena_strdup(&s->arena, pair.file);
+  TRY(npy_read(array, &s->arena, &s->sink, path, value_dtype(g, in)));
+  const Type *t = value_type(g, in);
+  bool same = array->tensor.dtype == t->dtype && array->tensor.rank == t->rank;
+  for (uint32_t i = 0; same && i < t->rank; i++) {
+    int64_t size = array->tensor.dims[i];
+    const SymTable *syms = &g->syms;
+    same = (int)i == axis
+               ? size >= sym_lower(syms, t->dims[i]) && size <= sym_upper(syms, t->dims[i])
+               : size == t->dims[i];
+  }
+  if (same)
+    return STATUS_OK;
+  StrBuf text;
+  strbuf_init(&text);
+  append_type(g, in, name_of(g, in), &text);
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = sv_from(path);
+  Diag *d = diag_begin(&s->sink, DIAG_STATE_MISMATCH, place);
+  diag_message(d, "the array does not fit the state %s", strbuf_cstr(&text));
+  strbuf_clear(&text);
+  strbuf_append(&text, sv_from(dtype_name(array->tensor.dtype)));
+  for (uint32_t i = 0; i < array->tensor.rank; i++)
+    strbuf_printf(&text, "%s%lld", i ? ", " : "[", (long long)array->tensor.dims[i]);
+  diag_note(d, "the array is %s%s", strbuf_cstr(&text), array->tensor.rank ? "]" : "[]");
+  strbuf_release(&text);
+  npy_close(array);
+  return diag_end(d);
+}
+
+/* The bytes of the file, copied, at the start of a buffer of `size` bytes. */
+static ConstId initial_data(Binder *b, const NpyArray *array, uint64_t size) {
+  uint8_t *data = arena_calloc(&b->g->arena, (size_t)size, 1);
+  uint64_t bytes = tensor_bytes(&array->tensor);
+  if (bytes)
+    memcpy(data, array->tensor.data, (size_t)bytes);
+  return graph_add_data(b->g, (Constant){.data = data, .size = size});
+}
+
+/* What the model itself gives: the initializer of the same name, 0 for none. */
+static ConstId initializer_of(const Graph *g, ValueId in) {
+  const Value *input = value_cget(g, in);
+  for (ValueId v = 1; v < g->value_count && input->name; v++)
+    if (g->values[v].kind == VALUE_CONST && g->values[v].name == input->name &&
+        g->values[v].type == input->type)
+      return g->values[v].def;
+  return 0;
+}
+
+/* --- the graph --- */
+
+/* The length that belongs to a symbol: one for all states that grow with it. */
+static Status find_length(Binder *b, ValueId in, uint32_t output, uint32_t axis, int64_t initial,
+                          bool given) {
+  Graph *g = b->g;
+  SymInt before = value_dim(g, in, axis), after = value_dim(g, graph_output(g, output), axis);
+  for (uint32_t i = 0; i < b->length_count; i++) {
+    Length *known = &b->lengths[i];
+    if (known->before != before)
+      continue;
+    if (known->after != after)
+      return mismatch(b, in, output, "it grows by another amount than a state of the same length",
+                      NULL);
+    if (known->initial != initial && given)
+      return mismatch(b, in, output, "its first length is not that of the states it grows with",
+                      "give all of them first contents of one length");
+    return STATUS_OK;
+  }
+  ConstId data = 0;
+  if (initial) {
+    int64_t *copy = ARENA_NEW(&g->arena, int64_t);
+    *copy = initial;
+    data = graph_add_data(g, (Constant){.data = (uint8_t *)copy, .size = sizeof *copy});
+  }
+  const char *name = arena_printf(&b->s->arena, "%s.length", symbol_name(g, before));
+  TypeId type = graph_tensor_type(g, DTYPE_I64, 0, NULL, ORDER_CONTIGUOUS);
+  ValueId state = graph_add_state(g, type, data, intern_add(&g->ctx->names, sv_from(name)));
+  ValueId number = build(&b->start, OP_LOCAL_SCALAR_DENSE, A_VAL(state));
+  TRY(b->start.status);
+  value_set_type(g, number, graph_scalar_type(g, TYPE_INT, before, true));
+  b->lengths[b->length_count++] =
+      (Length){.before = before, .after = after, .initial = initial, .state = state};
+  return STATUS_OK;
+}
+
+static Status bind_growing(Binder *b, ValueId in, uint32_t output, uint32_t axis,
+                           const NpyArray *array) {
+  Graph *g = b->g;
+  Type t = *value_type(g, in);
+  SymInt dims[MAX_RANK];
+  memcpy(dims, t.dims, t.rank * sizeof *dims);
+  int64_t initial = array ? array->tensor.dims[axis] : sym_lower(&g->syms, dims[axis]);
+  TRY(find_length(b, in, output, axis, initial, true));
+  int64_t most = sym_upper(&g->syms, value_dim(g, graph_output(g, output), axis));
+  dims[axis] = max_i64(most, sym_upper(&g->syms, dims[axis]));
+  TypeId type = graph_tensor_type(g, (DType)t.dtype, t.rank, dims, ORDER_CONTIGUOUS);
+  uint64_t bytes = type_bytes_upper(g, type_get(g, type));
+  if (bytes == UINT64_MAX)
+    return mismatch(b, in, output, "it needs more memory than can be addressed", NULL);
+  ConstId data = array ? initial_data(b, array, bytes) : 0;
+  ValueId state = graph_add_state(g, type, data, value_cget(g, in)->name);
+  ValueId past = build(&b->start, OP_RESIZE_, A_VAL(state), A_INTS(t.dims, t.rank));
+  TRY(b->start.status);
+  graph_replace_uses(g, in, past);
+  b->writes[b->write_count++] = (Write){.state = past, .output = output, .grows = true};
+  return STATUS_OK;
+}
+
+static Status bind_fixed(Binder *b, ValueId in, uint32_t output, const NpyArray *array) {
+  Graph *g = b->g;
+  uint64_t bytes = type_bytes_upper(g, value_type(g, in));
+  ConstId data = array ? initial_data(b, array, bytes) : initializer_of(g, in);
+  ValueId state = graph_add_state(g, value_cget(g, in)->type, data, value_cget(g, in)->name);
+  graph_replace_uses(g, in, state);
+  b->writes[b->write_count++] = (Write){.state = state, .output = output};
+  return STATUS_OK;
+}
+
+static Status bind_one(Binder *b, Pair pair, uint32_t input, uint32_t output) {
+  Graph *g = b->g;
+  ValueId in = g->inputs[input];
+  NpyArray array;
+  int axis;
+  if (b->is_state[output])
+    return mismatch(b, in, output, "the output belongs to another state already", NULL);
+  TRY(find_growth(b, in, output, &axis));
+  bool given = pair.file.size != 0;
+  if (given)
+    TRY(read_initial(b, pair, in, axis, &array));
+  Status status = axis >= 0 ? bind_growing(b, in, output, (uint32_t)axis, given ? &array : NULL)
+                            : bind_fixed(b, in, output, given ? &array : NULL);
+  if (given)
+    npy_close(&array);
+  TRY(status);
+  b->is_state[output] = true;
+  graph_remove_input(g, input);
+  return STATUS_OK;
+}
+
+static Status bind_flag(Binder *b, StrView text, bool *used, Pair *input_only) {
+  Search search = {.s = b->s, .g = b->g};
+  if (!each_pair(text, try_pair, &search)) {
+    if (search.input_only.in.size)
+      *input_only = search.input_only;
+    return STATUS_OK;
+  }
+  *used = true;
+  for (uint32_t i = 0; i < b->g->input_count;) {
+    StrView stars;
+    Pair pair = search.found;
+    bool match = matches(pair.in, name_of(b->g, b->g->inputs[i]), &stars);
+    int output = match ? find_output(b->g, with_stars(b->s, pair.out, stars)) : -1;
+    pair.file = with_stars(b->s, pair.file, stars);
+    if (output >= 0)
+      TRY(bind_one(b, pair, i, (uint32_t)output));
+    else
+      i++;
+  }
+  return STATUS_OK;
+}
+
+/* --- the writes --- */
+
+/* A value that is a state's memory, as it is before anything is written there. */
+static ValueId keep(Binder *b, ValueId v) {
+  return value_state(b->g, v) ? build(&b->end, OP_CLONE, A_VAL(v)) : v;
+}
+
+static Status write_states(Binder *b) {
+  Graph *g = b->g;
+  ValueId *numbers = ARENA_ARRAY(&b->s->arena, ValueId, b->length_count);
+  for (uint32_t i = 0; i < b->write_count; i++)
+    if (b->writes[i].value != b->writes[i].state)
+      b->writes[i].value = keep(b, b->writes[i].value);
+  for (uint32_t i = 0; i < b->length_count; i++)
+    numbers[i] =
+        build(&b->end, OP_FULL, A_INTS(NULL, 0), A_INT(b->lengths[i].after), A_DTYPE(DTYPE_I64));
+  for (uint32_t i = 0; i < b->write_count && b->end.status == STATUS_OK; i++) {
+    const Type *t = value_type(g, b->writes[i].value);
+    if (b->writes[i].grows)
+      b->writes[i].state =
+          build(&b->end, OP_RESIZE_, A_VAL(b->writes[i].state), A_INTS(t->dims, t->rank));
+  }
+  for (uint32_t i = 0; i < b->write_count; i++)
+    if (b->writes[i].value != b->writes[i].state)
+      build(&b->end, OP_COPY_, A_VAL(b->writes[i].state), A_VAL(b->writes[i].value));
+  for (uint32_t i = 0; i < b->length_count; i++)
+    build(&b->end, OP_COPY_, A_VAL(b->lengths[i].state), A_VAL(numbers[i]));
+  return b->end.status;
+}
+
+/* The outputs that are left, and the writes. */
+static Status finish_method(Binder *b) {
+  Graph *g = b->g;
+  for (uint32_t i = 0; i < b->write_count; i++)
+    b->writes[i].value = graph_output(g, b->writes[i].output);
+  uint32_t count = 0, all = graph_output_count(g);
+  ValueId *values = ARENA_ARRAY(&b->s->arena, ValueId, all);
+  NameId *names = ARENA_ARRAY(&b->s->arena, NameId, all);
+  for (uint32_t i = 0; i < all; i++) {
+    if (b->is_state[i])
+      continue;
+    names[count] = graph_output_name(g, i);
+    values[count++] = keep(b, graph_output(g, i));
+  }
+  TRY(b->end.status);
+  graph_set_outputs(g, values, count, names);
+  return write_states(b);
+}
+
+static Status bind_method(Session *s, Graph *g, bool *used, Pair *input_only) {
+  Binder b = {.s = s, .g = g, .start = builder_make(g, g->first, 0), .end = builder_make(g, 0, 0)};
+  b.lengths = ARENA_ARRAY(&s->arena, Length, g->input_count);
+  b.writes = ARENA_ARRAY(&s->arena, Write, g->input_count);
+  b.is_state = ARENA_ARRAY(&s->arena, bool, graph_output_count(g));
+  Status status = STATUS_OK;
+  for (uint32_t i = 0; i < s->state_count; i++) {
+    Status one = bind_flag(&b, s->states[i], &used[i], &input_only[i]);
+    status = status == STATUS_OK ? one : status;
+  }
+  TRY(status);
+  return b.write_count ? finish_method(&b) : STATUS_OK;
+}
+
+static Status report_level(Session *s, const Graph *g) {
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = s->ctx.model_path;
+  Diag *d = diag_begin(&s->sink, DIAG_STATE_UNKNOWN, place);
+  diag_message(d, "states cannot be declared any more at level %s", level_name(g->level));
+  diag_hint(d, "give --state together with the .onnx, or a textual graph of level aten");
+  return diag_end(d);
+}
+
+Status states_bind(Session *s) {
+  if (s->state_count == 0)
+    return STATUS_OK;
+  Status status = STATUS_OK;
+  bool *used = ARENA_ARRAY(&s->arena, bool, s->state_count);
+  Pair *input_only = ARENA_ARRAY(&s->arena, Pair, s->state_count);
+  for (uint32_t i = 0; i < s->method_count; i++) {
+    Graph *g = s->methods[i].graph;
+    s->ctx.model_path = sv_from(s->methods[i].source->path);
+    if (g->level != LEVEL_ATEN)
+      return report_level(s, g);
+    Status one = bind_method(s, g, used, input_only);
+    if (one == STATUS_OK)
+      one = graph_verify(g, "binding states");
+    status = status == STATUS_OK ? one : status;
+  }
+  TRY(status);
+  for (uint32_t i = 0; i < s->state_count; i++)
+    if (!used[i])
+      status = report_unknown(s, s->states[i], input_only[i]);
+  return status;
+}
+
+/* --- memory of several methods --- */
+
+static uint64_t place_of(const Graph *g, uint32_t state) {
+  return g->storages[g->values[g->states[state].value].storage].offset;
+}
+
+void states_place(Session *s) {
+  uint64_t total = 0;
+  for (uint32_t i = 0; i < s->method_count; i++) {
+    Graph *g = s->methods[i].graph;
+    if (g->state_count == 0 || g->arena_size_count <= PLAN_STATE_ARENA)
+      continue;
+    uint64_t lowest = UINT64_MAX;
+    for (uint32_t k = 0; k < g->state_count; k++)
+      lowest = place_of(g, k) < lowest ? place_of(g, k) : lowest;
+    for (uint32_t k = 1; k < g->storage_count; k++)
+      if (g->storages[k].arena == PLAN_STATE_ARENA)
+        g->storages[k].offset += total - lowest;
+    total = g->arena_sizes[PLAN_STATE_ARENA] += total - lowest;
+  }
+}

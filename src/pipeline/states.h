@@ -1,0 +1,18 @@
+/* States: pairs of an input and an output of a model that become memory which lives between
+ * calls. */
+#ifndef ETC_PIPELINE_STATES_H
+#define ETC_PIPELINE_STATES_H
+
+#include "pipeline/session.h"
+
+/* Whether --state could mean that input; user: the session. */
+bool states_name(void *user, StrView input);
+/* Makes the inputs that --state names states, and the outputs that belong to them what is written
+ * into them at the end of a call. Every flag must fit one of the methods; what does not fit is
+ * reported. The graphs are at the level aten. */
+Status states_bind(Session *s);
+/* Moves the states of several methods apart, so that no method writes over those of another one.
+ * The graphs are planned. */
+void states_place(Session *s);
+
+#endif
