@@ -39,6 +39,17 @@ typedef struct OnnxOpRow {
 } OnnxOpRow;
 const OnnxOpRow *onnx_op_row(uint32_t i); /* NULL past the end; in the order of translators.def */
 
+/* What is refused of an operator, and the diagnostic that says so; NULL: nothing in particular. */
+typedef struct OnnxLimit {
+  const char *domain, *name;
+  DiagCode code;
+  const char *text;
+} OnnxLimit;
+const OnnxLimit *onnx_limit(const OnnxOpRow *row);
+/* Element types of its first input with which an operator was seen to be right on the runtime, in
+ * words; NULL when that was not measured. */
+const char *onnx_element_types(const OnnxOpRow *row);
+
 /* The operators of the standard that are not supported. */
 typedef struct OnnxOutOfReach {
   const char *domain, *name, *reason;

@@ -147,15 +147,9 @@ void translate_non_max_suppression(Import *im) {
                       ex_binary(im, OP_LT_TENSOR, ex_arange(im, nms.steps), most));
   SymInt all = nms.groups * nms.steps;
   ValueId hits = ex_unary(im, OP_NONZERO, EX_VIEW(im, found, all));
-  ValueId index = EX_VIEW(im, hits, ex_dim(im, hits, 0)), places = nms_places(im, &nms);
-  ValueId flat = EX_VIEW(im, box, all, 1);
-  if (!import_ok(im))
-    return;
-  ValueId parts[] = {
-      build(&im->b, OP_INDEX_SELECT, A_VAL(places), A_INT(0), A_VAL(index)),
-      build(&im->b, OP_INDEX_SELECT, A_VAL(flat), A_INT(0), A_VAL(index)),
-  };
-  out(im, 0, ex_cat(im, parts, 2, 1));
+  ValueId index = EX_VIEW(im, hits, ex_dim(im, hits, 0)), flat = EX_VIEW(im, box, all, 1);
+  /* Joined before the selection: cat of the runtime gives no columns when there are no rows. */
+  out(im, 0, ex_index_select(im, ex_cat2(im, nms_places(im, &nms), flat, 1), 0, index));
 }
 
 /* --- RoiAlign ---

@@ -1,4 +1,7 @@
 /* Gemm and MatMul. */
+#include <math.h>
+
+#include "onnx/express.h"
 #include "onnx/product.h"
 
 static bool constant_number(Import *im, ValueId v, double *number) {
@@ -21,14 +24,10 @@ static ValueId scaled(Import *im, ValueId x, double factor) {
   return build(&im->b, OP_MUL_TENSOR, A_VAL(x), A_VAL(number));
 }
 
-/* y = alpha * a' * b' + beta * c. A weight stored as [N, K] with a bias is aten::linear; else
- * addmm. */
-ValueId gemm_product(Import *im) {
-  ValueId a = in_required(im, 0), b = in_required(im, 1), c = in(im, 2);
+/* alpha * a' * b' + beta * c. A weight stored as [N, K] with a bias is aten::linear; else addmm. */
+static ValueId product(Import *im, ValueId a, ValueId b, ValueId c) {
   double alpha = attr_float(im, "alpha", 1), beta = attr_float(im, "beta", 1), number;
   bool trans_a = attr_int(im, "transA", 0) != 0, trans_b = attr_int(im, "transB", 0) != 0;
-  if (!import_ok(im))
-    return 0;
   if (value_rank(im->g, a) != 2 || value_rank(im->g, b) != 2)
     return import_fail(im, DIAG_INPUT_RANK, "Gemm takes matrices, the inputs have rank %u and %u",
                        value_rank(im->g, a), value_rank(im->g, b));
@@ -49,6 +48,19 @@ ValueId gemm_product(Import *im) {
   return build(&im->b, OP_ADDMM, A_VAL(c), A_VAL(a), A_VAL(b),
                whole ? A_INT((int64_t)beta) : A_FLOAT(beta),
                whole ? A_INT((int64_t)alpha) : A_FLOAT(alpha));
+}
+
+/* Integers with factors that are none are multiplied as doubles and cut off. */
+ValueId gemm_product(Import *im) {
+  ValueId a = in_required(im, 0), b = in_required(im, 1), c = in(im, 2);
+  double alpha = attr_float(im, "alpha", 1), beta = attr_float(im, "beta", 1);
+  if (!import_ok(im))
+    return 0;
+  DType own = value_dtype(im->g, a);
+  if (dtype_is_float(own) || (alpha == trunc(alpha) && beta == trunc(beta)))
+    return product(im, a, b, c);
+  c = c ? ex_cast(im, c, DTYPE_F64) : 0;
+  return ex_cast(im, product(im, ex_cast(im, a, DTYPE_F64), ex_cast(im, b, DTYPE_F64), c), own);
 }
 
 void translate_gemm(Import *im) { out(im, 0, gemm_product(im)); }

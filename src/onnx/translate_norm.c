@@ -147,8 +147,8 @@ static ValueId shaped_weight(Import *im, ValueId w, const SymInt *dims, uint32_t
   return import_ok(im) ? build_expand(&im->b, w, dims, count) : 0;
 }
 
-/* Statistics in float32 for half types (stash_type 1), as ONNX says; the kernel computes so as
- * well, but its mean and rstd results have the input's type. */
+/* With stash_type 1 mean and deviation are float32, as ONNX says: halves are computed in it, doubles
+ * tell them in it. The kernel computes halves so as well, but gives both in the input's type. */
 void translate_layer_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in(im, 1), bias = in(im, 2);
   SymInt dims[MAX_RANK];
@@ -157,8 +157,8 @@ void translate_layer_norm(Import *im) {
   uint32_t count = trailing(im, x, -1, dims);
   DType dtype = value_dtype(im->g, x);
   bool stats = out_wanted(im, 1) || out_wanted(im, 2);
-  DType work =
-      stats && dtype != DTYPE_F64 && attr_int(im, "stash_type", 1) == 1 ? DTYPE_F32 : dtype;
+  DType told = attr_int(im, "stash_type", 1) == 1 ? DTYPE_F32 : dtype,
+        work = stats && dtype != DTYPE_F64 ? told : dtype;
   x = build_cast(&im->b, x, work);
   scale = shaped_weight(im, scale, dims, count, work);
   bias = shaped_weight(im, bias, dims, count, work);
@@ -170,8 +170,8 @@ void translate_layer_norm(Import *im) {
     return;
   ValueId mean = y + 1, inverse = y + 2;
   out(im, 0, build_cast(&im->b, y, dtype));
-  out(im, 1, mean);
-  out(im, 2, inverse);
+  out(im, 1, ex_cast(im, mean, told));
+  out(im, 2, ex_cast(im, inverse, told));
 }
 
 void translate_rms_norm(Import *im) {

@@ -7,6 +7,7 @@
 2. Each operator of translators.def is a node of one of the package's test cases, or is named in a test of this tree
    (tests/unit, tests/onnx, tests/cli, tests/zoo, tests/conformance).
 3. The rows of an operator in translators.def cover each version that it ever had, with as many inputs as that one may have.
+4. Each row of src/onnx/limits.def is of a translated operator and has a case in tests/onnx/bad/limits.txt with its diagnostic.
 """
 
 import collections
@@ -54,6 +55,21 @@ def uncovered_versions(refused):
             yield f"{label(operator)} of opset {version} takes {schema.min_input} to {schema.max_input} inputs, its row {row[2]} to {row[3]}"
 
 
+def unshown_limits(translated):
+    """Rows of limits.def without an operator or without a case that shows them."""
+    with open(os.path.join(ROOT, "schema", "diags.def")) as f:
+        codes = dict(re.findall(r'^DIAG\((\w+), "(E\d+)"', f.read(), re.M))
+    with open(os.path.join(ROOT, "tests", "onnx", "bad", "limits.txt")) as f:
+        shown = {(operator, code) for case in f.read().split("\n== ")[1:]
+                 for operator in re.findall(r"^node \S+ (\w+) ", case, re.M) for code in re.findall(r"^expect (\w+)", case, re.M)}
+    with open(os.path.join(ROOT, "src", "onnx", "limits.def")) as f:
+        for domain, name, diagnostic in re.findall(r'^ONNX_LIMIT\("([^"]*)", "([^"]*)", (\w+)', f.read(), re.M):
+            if (domain, name) not in translated:
+                yield f"{label((domain, name))} of limits.def has no translator"
+            elif (name, codes.get(diagnostic)) not in shown:
+                yield f"the limit of {label((domain, name))} has no case in tests/onnx/bad/limits.txt that shows it"
+
+
 def graph_operators(graph, found):
     for node in graph.node:
         found.add((node.domain if node.domain != "ai.onnx" else "", node.op_type))
@@ -93,7 +109,7 @@ def main():
     translated, refused = rows("translators.def"), rows("out_of_reach.def")
     bad = [f"{label(o)} has no row in translators.def or out_of_reach.def" for o in sorted(known - translated - refused)]
     bad += [f"{label(o)} of out_of_reach.def is no operator of onnx {onnx.__version__}" for o in sorted(refused - known)]
-    bad += uncovered_versions(refused)
+    bad += [*uncovered_versions(refused), *unshown_limits(translated)]
     cases, words = case_operators(), test_words()
     bad += [f"{label(o)} is translated but in no test" for o in sorted(translated - cases) if o[1] not in words]
     for text in bad:

@@ -10,11 +10,12 @@ import sys
 
 import semantics_pointwise
 import semantics_quantized
+import semantics_reduce
 import semantics_shape
 import semantics_window
 import single_node
 
-FAMILIES = (semantics_pointwise, semantics_quantized, semantics_shape, semantics_window)
+FAMILIES = (semantics_pointwise, semantics_quantized, semantics_reduce, semantics_shape, semantics_window)
 
 
 def main():

@@ -66,6 +66,32 @@ static void append_cell(StrBuf *out, const char *text) {
   }
 }
 
+static void print_onnx_markdown(StrBuf *out) {
+  strbuf_append(
+      out,
+      SV("\n## ONNX operators\n\nElement types are those of the first input with which a case of "
+         "the "
+         "operator was right on the runtime (`tests/conformance/element_types.py`); empty where "
+         "no case was at hand. A limit ends in the diagnostic that a model beyond it gets "
+         "(`etc explain CODE`).\n\n"
+         "| operator | opset | element types | becomes | limits |\n|---|---|---|---|---|\n"));
+  for (uint32_t i = 0; onnx_op_row(i); i++) {
+    const OnnxOpRow *row = onnx_op_row(i);
+    const OnnxLimit *limit = onnx_limit(row);
+    const char *types = onnx_element_types(row);
+    strbuf_printf(out, "| %s%s%s | ", row->domain, row->domain[0] ? "." : "", row->name);
+    append_versions(out, row);
+    strbuf_printf(out, " | %s | ", types ? types : "");
+    append_cell(out, row->lowering ? row->lowering : "");
+    strbuf_append(out, SV(" | "));
+    if (limit) {
+      append_cell(out, limit->text);
+      strbuf_printf(out, " (%s)", diag_row(limit->code)->code);
+    }
+    strbuf_append(out, SV(" |\n"));
+  }
+}
+
 static void print_markdown(StrBuf *out) {
   strbuf_append(out, SV("# Operators\n\nMade by `tools/update-docs`.\n\n## Ops of the IR\n\n"
                         "| op | kernel of the runtime | element types | levels | meaning |\n"
@@ -83,15 +109,7 @@ static void print_markdown(StrBuf *out) {
     append_cell(out, row->doc);
     strbuf_append(out, SV(" |\n"));
   }
-  strbuf_append(out, SV("\n## ONNX operators\n\n| operator | opset | becomes |\n|---|---|---|\n"));
-  for (uint32_t i = 0; onnx_op_row(i); i++) {
-    const OnnxOpRow *row = onnx_op_row(i);
-    strbuf_printf(out, "| %s%s%s | ", row->domain, row->domain[0] ? "." : "", row->name);
-    append_versions(out, row);
-    strbuf_append(out, SV(" | "));
-    append_cell(out, row->lowering ? row->lowering : "");
-    strbuf_append(out, SV(" |\n"));
-  }
+  print_onnx_markdown(out);
   strbuf_append(out,
                 SV("\n## ONNX operators that are not lowered\n\n| operator | why |\n|---|---|\n"));
   for (uint32_t i = 0; onnx_out_of_reach(i); i++) {
@@ -151,6 +169,12 @@ static void json_onnx(JsonWriter *w, const OnnxOpRow *row) {
     json_null(w);
   json_key(w, "lowering");
   json_string(w, sv_from(row->lowering ? row->lowering : ""));
+  const OnnxLimit *limit = onnx_limit(row);
+  const char *types = onnx_element_types(row);
+  json_key(w, "element_types");
+  json_string(w, sv_from(types ? types : ""));
+  json_key(w, "limit");
+  json_string(w, sv_from(limit ? limit->text : ""));
   json_close_object(w);
 }
 
