@@ -79,10 +79,10 @@ Status shape_max_pool2d_with_indices(Graph *g, NodeId n) {
   return shape_result(g, n, 1, DTYPE_I64, &dims);
 }
 
-static Status avg_pool_shape(Graph *g, NodeId n, uint32_t spatial) {
+Status shape_avg_pool2d(Graph *g, NodeId n) {
   ValueId self;
   Dims dims;
-  TRY(pool_dims(g, n, spatial, false, &self, &dims));
+  TRY(pool_dims(g, n, 2, false, &self, &dims));
   if (node_arg(g, n, 6)->kind != ARG_NONE) {
     int64_t divisor;
     TRY(arg_const_int(g, n, 6, &divisor));
@@ -93,10 +93,6 @@ static Status avg_pool_shape(Graph *g, NodeId n, uint32_t spatial) {
     return bad_dtype(g, n, "an average of %s", dtype_name(value_dtype(g, self)));
   return shape_result(g, n, 0, value_dtype(g, self), &dims);
 }
-
-Status shape_avg_pool2d(Graph *g, NodeId n) { return avg_pool_shape(g, n, 2); }
-
-Status shape_avg_pool3d(Graph *g, NodeId n) { return avg_pool_shape(g, n, 3); }
 
 Status shape_adaptive_avg_pool2d(Graph *g, NodeId n) {
   ValueId self;
@@ -308,10 +304,10 @@ static void avg_body(void *user, size_t begin, size_t end) {
     }
 }
 
-static Status avg_pool(Kernel *k, uint32_t spatial) {
+Status kern_avg_pool2d(Kernel *k) {
   Pool p;
-  TRY(pool_start(k, spatial, &p));
-  TRY(pool_windows(k, spatial, false, &p));
+  TRY(pool_start(k, 2, &p));
+  TRY(pool_windows(k, 2, false, &p));
   p.include_pad = k->args[5].i != 0;
   p.divisor = k->args[6].kind == ARG_INT ? k->args[6].i : 0;
   if (k->args[6].kind == ARG_INT && p.divisor == 0)
@@ -319,10 +315,6 @@ static Status avg_pool(Kernel *k, uint32_t spatial) {
   parallel_for((size_t)p.planes, 1, avg_body, &p);
   return STATUS_OK;
 }
-
-Status kern_avg_pool2d(Kernel *k) { return avg_pool(k, 2); }
-
-Status kern_avg_pool3d(Kernel *k) { return avg_pool(k, 3); }
 
 Status kern_adaptive_avg_pool2d(Kernel *k) {
   Pool p;

@@ -65,9 +65,6 @@ static void test_avg_pool(void **state) {
                 build(&f->b, OP_AVG_POOL2D, A_VAL(x), INTS(2), NO_INTS, INTS(0), A_BOOL(false),
                       A_BOOL(true), A_INT(0)),
                 "divisor_override");
-  ValueId cube = fixture_const(f, DTYPE_F32, DIMS(1, 2, 2, 2), VALUES(1, 2, 3, 4, 5, 6, 7, 8));
-  check_value(f, build(&f->b, OP_AVG_POOL3D, A_VAL(cube), INTS(2)), DTYPE_F32, DIMS(1, 1, 1, 1),
-              VALUES(4.5));
   ValueId row = fixture_const(f, DTYPE_F32, DIMS(1, 1, 5), VALUES(1, 2, 3, 4, 5));
   check_value(f, build(&f->b, OP_ADAPTIVE_AVG_POOL2D, A_VAL(row), INTS(1, 3)), DTYPE_F32,
               DIMS(1, 1, 3), VALUES(1.5, 3, 4.5));
