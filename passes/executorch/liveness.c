@@ -6,8 +6,13 @@
  * itself), and no other operand lies in the same memory unless the same holds for it. Graph inputs
  * are no exception: the memory of an input is used for other values after its last use anyway, so
  * hosts must set inputs before every run, as with any program that plans its inputs. Nothing is
- * written over a state but by the ops that say so. */
+ * written over a state but by the ops that say so.
+ *
+ * Control flow: a marker's results lie where its operands were copied to (legalize_control.c), and
+ * what a loop uses from outside it stays until the loop ends. */
 #include "passes/executorch/liveness.h"
+
+#include "ir/region.h"
 
 typedef struct LivenessBuilder {
   Graph *g;
@@ -15,6 +20,8 @@ typedef struct LivenessBuilder {
   uint32_t *parent; /* by value: a value of the same memory, itself for the base; 0: no memory */
   uint32_t *first, *last; /* of bases */
   uint64_t *size;         /* of bases */
+  Regions regions;
+  uint32_t *position; /* by node */
 } LivenessBuilder;
 
 static ValueId find(LivenessBuilder *b, ValueId v) {
@@ -73,9 +80,53 @@ static Status share(LivenessBuilder *b, ValueId v, ValueId base) {
   return STATUS_OK;
 }
 
-static void use(LivenessBuilder *b, ValueId v, uint32_t position) {
-  if (v && b->parent[v])
-    b->last[find(b, v)] = position;
+/* n, at that position, reads v: v stays to the end of each loop around n that begins after v. */
+static void use(LivenessBuilder *b, NodeId n, ValueId v, uint32_t position) {
+  const Regions *r = &b->regions;
+  if (!v || !b->parent[v])
+    return;
+  ValueId base = find(b, v);
+  for (NodeId scope = r->any && n != NODE_OUTPUT ? r->scope[n] : 0; scope; scope = r->scope[scope])
+    if (node_cget(b->g, scope)->op == OP_LOOP && b->position[scope] > b->first[base])
+      position = b->position[r->partner[scope]];
+  if (position > b->last[base])
+    b->last[base] = position;
+}
+
+/* a and b are one piece of memory from now on. */
+static void join(LivenessBuilder *b, ValueId x, ValueId y) {
+  if (!b->parent[x] || !b->parent[y])
+    return;
+  x = find(b, x);
+  y = find(b, y);
+  if (b->first[x] > b->first[y]) {
+    ValueId later = x;
+    x = y;
+    y = later;
+  }
+  b->parent[y] = x;
+  b->last[x] = b->last[x] > b->last[y] ? b->last[x] : b->last[y];
+  b->size[x] = b->size[x] > b->size[y] ? b->size[x] : b->size[y];
+}
+
+/* The results of a marker lie where its operands do. */
+static void join_marked(LivenessBuilder *b, NodeId n) {
+  Graph *g = b->g;
+  const Node *node = node_cget(g, n);
+  bool loop = node->op == OP_LOOP;
+  uint32_t first = loop ? 1 : 0, list = loop ? 2 : node->op == OP_NEXT ? 1 : 0;
+  for (uint32_t k = 0; first + k < node->result_count; k++) {
+    ValueId result = node->first_result + first + k, operand = node_list_value(g, n, list, k);
+    if (node->op == OP_NEXT) {
+      ValueId state = node_result(g, b->regions.partner[n], 1 + k);
+      if (b->parent[operand] == operand) /* a copy, which keeps to the bound of the state */
+        b->size[operand] = 0;
+      join(b, operand, state);
+    }
+    join(b, result, operand);
+    if (node->op == OP_ENDIF)
+      join(b, result, node_list_value(g, n, 1, k));
+  }
 }
 
 static Status define_results(LivenessBuilder *b, NodeId n, uint32_t position) {
@@ -109,14 +160,17 @@ static Status walk(LivenessBuilder *b) {
     TRY(begin(b, g->inputs[i], 0));
   for (uint32_t i = 0; i < g->state_count; i++)
     TRY(begin(b, g->states[i].value, 0));
+  for (FOR_NODES(g, n))
+    b->position[n] = ++position;
   for (FOR_NODES(g, n)) {
-    position++;
-    FOR_OPERANDS(g, n, v, { use(b, v, position); })
-    TRY(define_results(b, n, position));
+    FOR_OPERANDS(g, n, v, { use(b, n, v, b->position[n]); })
+    TRY(define_results(b, n, b->position[n]));
+    if (op_has_trait(node_cget(g, n)->op, OP_CONTROL))
+      join_marked(b, n);
   }
   b->l->end = position + 1;
   for (uint32_t i = 0; i < graph_output_count(g); i++)
-    use(b, graph_output(g, i), b->l->end);
+    use(b, NODE_OUTPUT, graph_output(g, i), b->l->end);
   return STATUS_OK;
 }
 
@@ -201,7 +255,12 @@ Status liveness_compute(Graph *g, Arena *arena, bool in_place, Liveness *out) {
                        .parent = ARENA_ARRAY(arena, uint32_t, values),
                        .first = ARENA_ARRAY(arena, uint32_t, values),
                        .last = ARENA_ARRAY(arena, uint32_t, values),
-                       .size = ARENA_ARRAY(arena, uint64_t, values)};
+                       .size = ARENA_ARRAY(arena, uint64_t, values),
+                       .position = ARENA_ARRAY(arena, uint32_t, g->node_count)};
+  NodeId at;
+  const char *wrong = regions_find(g, arena, &b.regions, &at);
+  if (wrong)
+    BUG("the marker %s", wrong);
   TRY(walk(&b));
   uint32_t position = 0;
   for (FOR_NODES(g, n)) {

@@ -8,6 +8,7 @@
  * place. Division and remainder follow kernels/prim_ops/register_prim_ops.cpp of ExecuTorch 1.4.1:
  * floordiv.Scalar rounds to minus infinity, mod.Scalar has the sign of the dividend. */
 #include "ir/builder.h"
+#include "ir/region.h"
 #include "passes/pass.h"
 
 /* Where a symbol can be read. */
@@ -29,6 +30,7 @@ typedef struct Symints {
   SymInt *stack; /* expressions to compute */
   uint32_t stack_count, stack_capacity;
   uint64_t computed;
+  Regions regions;
 } Symints;
 
 static uint32_t index_of(SymInt v) { return (uint32_t)(v - SYM_BAND); }
@@ -73,6 +75,10 @@ static void find_sources(Symints *s) {
   Graph *g = s->g;
   s->sources = ARENA_ARRAY(s->p->scratch, Source, g->syms.symbol_count);
   s->position = ARENA_ARRAY(s->p->scratch, uint32_t, s->node_count);
+  NodeId at;
+  const char *wrong = regions_find(g, s->p->scratch, &s->regions, &at);
+  if (wrong)
+    BUG("the marker %s", wrong);
   uint32_t position = 0;
   for (uint32_t i = 0; i < g->input_count; i++)
     note_source(s, g->inputs[i]);
@@ -245,7 +251,11 @@ static Status materialize(Symints *s, SymInt wanted, NodeId user) {
       TRY(compute_known(s, v, user));
   }
   NodeId after = s->after[index_of(wanted)];
-  return after && s->position[after] >= s->position[user] ? no_way(s, wanted, user) : STATUS_OK;
+  const Regions *r = &s->regions;
+  bool there = !after || (s->position[after] < s->position[user] &&
+                          region_within(r, region_of_argument(s->g, r, user, 0),
+                                        region_of_results(s->g, r, after)));
+  return there ? STATUS_OK : no_way(s, wanted, user);
 }
 
 Status pass_materialize_symints(PassContext *p, Graph *g) {

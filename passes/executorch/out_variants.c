@@ -16,7 +16,8 @@ Status pass_out_variants(PassContext *p, Graph *g) {
   uint32_t *count = ARENA_ARRAY(p->scratch, uint32_t, OP_COUNT);
   for (FOR_NODES(g, n)) {
     OpId op = node_cget(g, n)->op;
-    bool called = op_row(op)->out || op_has_trait(op, OP_VIEW); /* a view may be no call at all */
+    /* A view may be no call at all, and a marker becomes jumps. */
+    bool called = op_row(op)->out || op_has_trait(op, OP_VIEW | OP_CONTROL);
     if (called && op_allowed_at(op, LEVEL_EXECUTORCH))
       continue;
     if (!count[op]++)

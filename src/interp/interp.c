@@ -9,30 +9,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "interp/symbols.h"
+#include "interp/run.h"
 
 enum { ALIGNMENT = 16, POISON = 0xFF };
-
-/* What a value holds while the graph runs. */
-typedef struct Slot {
-  Tensor tensor;
-  void *owned;        /* freed after the last use; NULL for borrowed and planned memory */
-  KernelArg scalar;   /* kind INT, FLOAT or BOOL for values that are no tensors */
-  uint32_t remaining; /* uses still to come */
-} Slot;
-
-typedef struct Run {
-  Graph *g;
-  DiagSink *sink;
-  Arena arena;   /* run-long tables */
-  Arena scratch; /* of one node */
-  Slot *slots;   /* by value */
-  Symbols symbols;
-  uint8_t **memory; /* planned arenas by memory id; NULL when there is no plan */
-  Tensor *states;   /* by position; what the next call finds */
-  uint64_t live;    /* bytes allocated now */
-  uint64_t limit;   /* bytes of memory that the machine has */
-} Run;
 
 static uint64_t machine_memory(void) {
   long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
@@ -45,7 +24,7 @@ static Status memory_error(Run *r, DiagPlace place, uint64_t bytes) {
                      (unsigned long long)bytes, (unsigned long long)r->live);
 }
 
-static Status run_alloc(Run *r, DiagPlace place, uint64_t bytes, void **out) {
+Status run_alloc(Run *r, DiagPlace place, uint64_t bytes, void **out) {
   uint64_t total;
   if (!add_u64(r->live, bytes, &total) || total > r->limit || bytes > PTRDIFF_MAX)
     return memory_error(r, place, bytes);
@@ -56,7 +35,7 @@ static Status run_alloc(Run *r, DiagPlace place, uint64_t bytes, void **out) {
   return STATUS_OK;
 }
 
-static void slot_free(Run *r, Slot *slot) {
+void run_free(Run *r, Slot *slot) {
   if (!slot->owned)
     return;
   r->live -= slot->tensor.capacity;
@@ -69,7 +48,7 @@ static bool aligned(const void *p) { return (uintptr_t)p % ALIGNMENT == 0; }
 
 /* The tensor of an operand; a constant is brought to an aligned address when first needed, and to
  * memory of its own when it is going to be written. */
-static Status operand(Run *r, NodeId n, ValueId v, bool written, Tensor **out) {
+Status run_operand(Run *r, NodeId n, ValueId v, bool written, Tensor **out) {
   Slot *slot = &r->slots[v];
   *out = &slot->tensor;
   const Constant *c = value_constant(r->g, v);
@@ -92,7 +71,7 @@ static Status symbolic_error(Run *r, NodeId n) {
                      "a size that this node needs is not known when it runs");
 }
 
-static Status eval(Run *r, NodeId n, SymInt expr, int64_t *out) {
+Status run_eval(Run *r, NodeId n, SymInt expr, int64_t *out) {
   if (symbols_eval(&r->symbols, expr, out))
     return STATUS_OK;
   return symbolic_error(r, n);
@@ -110,7 +89,7 @@ static Status resolve_values(Run *r, NodeId n, uint32_t index, KernelArg *out) {
     for (uint32_t k = 0; k < count; k++) {
       ValueId v = node_list_value(g, n, index, k);
       if (v)
-        TRY(operand(r, n, v, false, &out->tensors[k]));
+        TRY(run_operand(r, n, v, false, &out->tensors[k]));
     }
     return STATUS_OK;
   }
@@ -131,7 +110,7 @@ static Status resolve_value(Run *r, NodeId n, uint32_t index, KernelArg *out) {
   if (value_type(r->g, v)->kind == TYPE_TENSOR) {
     bool written = op_schema(r->g->nodes[n].op)->args[index].mutated;
     out->kind = ARG_VALUE;
-    return operand(r, n, v, written, &out->tensor);
+    return run_operand(r, n, v, written, &out->tensor);
   }
   *out = r->slots[v].scalar;
   return out->kind == ARG_NONE ? symbolic_error(r, n) : STATUS_OK;
@@ -149,11 +128,11 @@ static Status resolve_arg(Run *r, NodeId n, uint32_t index, KernelArg *out) {
   case ARG_VALUES:
     return resolve_values(r, n, index, out);
   case ARG_INT:
-    return eval(r, n, arg->i, &out->i);
+    return run_eval(r, n, arg->i, &out->i);
   case ARG_INTS: {
     int64_t *ints = ARENA_ARRAY(&r->scratch, int64_t, arg->count);
     for (uint32_t k = 0; k < arg->count; k++)
-      TRY(eval(r, n, node_ints(g, n, index)[k], &ints[k]));
+      TRY(run_eval(r, n, node_ints(g, n, index)[k], &ints[k]));
     out->ints = ints;
     return STATUS_OK;
   }
@@ -199,7 +178,7 @@ static Status result_dims(Run *r, NodeId n, const Type *type, Tensor *t, bool *b
 }
 
 /* Where the plan puts the value, checked against its arena; NULL when it is not planned. */
-static Status planned_address(Run *r, DiagPlace place, ValueId v, uint64_t bytes, void **out) {
+Status run_planned(Run *r, DiagPlace place, ValueId v, uint64_t bytes, void **out) {
   *out = NULL;
   const Graph *g = r->g;
   uint32_t id = g->values[v].storage;
@@ -280,7 +259,7 @@ static Status prepare_results(Run *r, NodeId n, Kernel *k, Tensor *aside, bool *
     if (share_state(r, n, &slot->tensor))
       continue;
     void *planned;
-    TRY(planned_address(r, node_place(g, n), v, bytes, &planned));
+    TRY(run_planned(r, node_place(g, n), v, bytes, &planned));
     slot->tensor.data = planned;
     if (planned && op_has_trait(k->op, OP_VIEW) && k->args[0].kind == ARG_VALUE &&
         k->args[0].tensor->data == planned) {
@@ -332,7 +311,7 @@ static Status learn(Run *r, NodeId n, Kernel *k, bool bounded) {
   return STATUS_OK;
 }
 
-static void release_operands(Run *r, NodeId n) {
+void run_release(Run *r, NodeId n) {
   Graph *g = r->g;
   const Node *node = node_cget(g, n);
   for (uint32_t i = 0; i < node->arg_count; i++) {
@@ -340,13 +319,13 @@ static void release_operands(Run *r, NodeId n) {
     uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
     for (uint32_t k = 0; k < count; k++) {
       ValueId v = g->uses[arg->at + k].value;
-      if (v && --r->slots[v].remaining == 0)
-        slot_free(r, &r->slots[v]);
+      if (v && r->slots[v].remaining != RUN_PINNED && --r->slots[v].remaining == 0)
+        run_free(r, &r->slots[v]);
     }
   }
   for (uint32_t i = 0; i < node->result_count; i++)
     if (r->slots[node_result(g, n, i)].remaining == 0)
-      slot_free(r, &r->slots[node_result(g, n, i)]);
+      run_free(r, &r->slots[node_result(g, n, i)]);
 }
 
 static Status run_node(Run *r, NodeId n) {
@@ -378,7 +357,7 @@ static Status run_node(Run *r, NodeId n) {
   settle_results(r, n, &k, aside);
   TRY(status);
   TRY(learn(r, n, &k, bounded));
-  release_operands(r, n);
+  run_release(r, n);
   return STATUS_OK;
 }
 
@@ -390,7 +369,7 @@ static Status place_inputs(Run *r, const Tensor *inputs) {
     slot->tensor = inputs[i];
     slot->tensor.capacity = tensor_bytes(&inputs[i]);
     void *planned;
-    TRY(planned_address(r, DIAG_NOWHERE, g->inputs[i], slot->tensor.capacity, &planned));
+    TRY(run_planned(r, DIAG_NOWHERE, g->inputs[i], slot->tensor.capacity, &planned));
     if (planned) {
       memcpy(planned, inputs[i].data, (size_t)slot->tensor.capacity);
       slot->tensor.data = planned;
@@ -407,7 +386,7 @@ static Status place_states(Run *r) {
     void *planned;
     Tensor *t = &r->slots[v].tensor;
     *t = r->states[i];
-    TRY(planned_address(r, DIAG_NOWHERE, v, t->capacity, &planned));
+    TRY(run_planned(r, DIAG_NOWHERE, v, t->capacity, &planned));
     if (planned) {
       memcpy(planned, t->data, (size_t)t->capacity);
       t->data = planned;
@@ -432,7 +411,7 @@ static Status collect_outputs(Run *r, Arena *arena, Tensor *outputs) {
       continue;
     }
     Tensor *from;
-    TRY(operand(r, NODE_OUTPUT, v, false, &from));
+    TRY(run_operand(r, NODE_OUTPUT, v, false, &from));
     outputs[i] = *from;
     uint64_t bytes = tensor_bytes(from);
     outputs[i].capacity = bytes;
@@ -459,15 +438,26 @@ static Status make_arenas(Run *r) {
   return STATUS_OK;
 }
 
+static Status run_nodes(Run *r) {
+  for (NodeId n = r->g->first; n;) {
+    if (op_has_trait(node_cget(r->g, n)->op, OP_CONTROL)) {
+      TRY(control_step(r, n, &n));
+      continue;
+    }
+    TRY(control_enter(r, n));
+    TRY(run_node(r, n));
+    n = r->g->nodes[n].next;
+  }
+  return STATUS_OK;
+}
+
 static Status run_all(Run *r, const Tensor *inputs, uint32_t count, Arena *arena, Tensor *outputs) {
-  Graph *g = r->g;
   TRY(symbols_bind_inputs(&r->symbols, inputs, count));
   TRY(make_arenas(r));
   TRY(place_inputs(r, inputs));
   TRY(place_states(r));
-  Status status = STATUS_OK;
-  for (NodeId n = g->first; n && status == STATUS_OK; n = g->nodes[n].next)
-    status = run_node(r, n);
+  TRY(control_prepare(r));
+  Status status = run_nodes(r);
   keep_states(r);
   TRY(status);
   return collect_outputs(r, arena, outputs);
@@ -509,7 +499,7 @@ Status interp_call(Graph *g, const Tensor *inputs, uint32_t input_count, Tensor 
   r.symbols = symbols_make(g, &r.arena);
   Status status = run_all(&r, inputs, input_count, arena, outputs);
   for (uint32_t v = 0; v < g->value_count; v++)
-    slot_free(&r, &r.slots[v]);
+    run_free(&r, &r.slots[v]);
   for (uint32_t i = 1; r.memory && i < g->arena_size_count; i++)
     free(r.memory[i]);
   arena_release(&r.scratch);

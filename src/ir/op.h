@@ -27,7 +27,8 @@ enum {
   OP_COMMUTATIVE = 1 << 5, /* the first two operands may be swapped */
   OP_DATA_SHAPE =
       1 << 6, /* result shape depends on data (nonzero): result types hold unbacked symbols */
-  OP_COSTLY = 1 << 7 /* a result element may take as much work as an operand has elements */
+  OP_COSTLY = 1 << 7, /* a result element may take as much work as an operand has elements */
+  OP_CONTROL = 1 << 8 /* a marker of control flow (ir/region.h): no call, but jumps */
 };
 
 typedef struct Kernel Kernel; /* ops/kernel.h */

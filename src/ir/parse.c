@@ -366,8 +366,10 @@ static Status parse_node(Parser *p, const Statement *s) {
   TRY(parse_result_names(p, s->count, names));
   TRY(parse_tag(p, &tag, &flags));
   TRY(parse_loc(p, &loc));
-  NodeId n = graph_add_node(g, 0, op, args, schema->arg_count,
-                            schema->result_list ? 0 : schema->result_count, loc);
+  uint32_t results = op_has_trait(op, OP_CONTROL) ? s->count
+                     : schema->result_list        ? 0
+                                                  : schema->result_count;
+  NodeId n = graph_add_node(g, 0, op, args, schema->arg_count, results, loc);
   node_get(g, n)->tag = tag;
   node_get(g, n)->flags = (uint16_t)flags;
   TRY(type_results(p, s, n));

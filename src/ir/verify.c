@@ -7,6 +7,7 @@
  * are put back afterwards. */
 #include "ir/verify.h"
 
+#include "ir/region.h"
 #include "ir/text.h"
 #include "ir/verify_plan.h"
 #include "support/bitset.h"
@@ -19,6 +20,7 @@ typedef struct Verifier {
   Arena arena;
   uint32_t *position; /* by node: place in the order, from 1 */
   Bitset operands;    /* uses that are operands of nodes in the order */
+  Regions regions;
   uint64_t operand_count;
   uint32_t faults;
 } Verifier;
@@ -141,6 +143,17 @@ static bool check_operand(Verifier *v, NodeId n, UseId u) {
   return true;
 }
 
+/* A value defined in a branch or a loop is not used outside. */
+static bool check_scope(Verifier *v, NodeId n, uint32_t i, ValueId value) {
+  const Regions *r = &v->regions;
+  if (!r->any || !value || !value_def(v->g, value) ||
+      region_within(r, region_of_argument(v->g, r, n, i),
+                    region_of_results(v->g, r, value_def(v->g, value))))
+    return true;
+  fault(v, n, "an operand is defined in a branch or loop that has ended");
+  return false;
+}
+
 static bool check_operands(Verifier *v, NodeId n) {
   Graph *g = v->g;
   bool ok = true;
@@ -152,9 +165,17 @@ static bool check_operands(Verifier *v, NodeId n) {
     }
     uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
     for (uint32_t k = 0; k < count; k++)
-      ok &= check_operand(v, n, arg->at + k);
+      ok &= check_operand(v, n, arg->at + k) && check_scope(v, n, i, g->uses[arg->at + k].value);
   }
   return ok;
+}
+
+static bool check_regions(Verifier *v) {
+  NodeId at = 0;
+  const char *wrong = regions_find(v->g, &v->arena, &v->regions, &at);
+  if (wrong)
+    fault(v, at, "the marker %s", wrong);
+  return !wrong;
 }
 
 static bool check_output_node(Verifier *v) {
@@ -473,7 +494,7 @@ static void check_node(Verifier *v, NodeId n) {
 
 static void verify_all(Verifier *v) {
   Graph *g = v->g;
-  if (!check_order(v) || !check_output_node(v))
+  if (!check_order(v) || !check_regions(v) || !check_output_node(v))
     return;
   bool ok = true;
   for (FOR_NODES(g, n)) {

@@ -5,10 +5,16 @@
  * Values that share a place that way form a group; the times in which a group holds something are
  * its segments. A sweep over the segments in the order of the program asks a tree of maxima,
  * ordered by offset, whether an active segment reaches into the new one: n log n, also for plans
- * made to be slow. */
+ * made to be slow.
+ *
+ * Control flow: both branches of an if are taken for what runs one after the other, which only asks
+ * for more. What a loop uses from outside is live until the loop ends; its states are live from
+ * iteration to iteration because a marker's results lie where its operands do. */
 #include "ir/verify_plan.h"
 
 #include <stdlib.h>
+
+#include "ir/region.h"
 
 #define NONE UINT32_MAX
 
@@ -33,6 +39,7 @@ typedef struct Plan {
   Segment *segments;
   uint32_t count;
   uint64_t *highest; /* tree of maxima: end of the active segments, by rank */
+  Regions regions;
 } Plan;
 
 /* --- what a node may share --- */
@@ -91,6 +98,64 @@ static Sharing share_with_operands(Plan *p, NodeId n, uint32_t r) {
   return best;
 }
 
+/* --- markers --- */
+
+static Sharing share_with(Plan *p, uint32_t storage, ValueId v, Sharing how) {
+  if (!same_place(p->g, storage, value_cget(p->g, v)->storage))
+    return SHARE_NOT;
+  group_join(p, storage, value_cget(p->g, v)->storage);
+  return how;
+}
+
+/* Result i of a marker, which must lie where its operands do. */
+static Sharing share_with_marked(Plan *p, ValueId v) {
+  const Graph *g = p->g;
+  const Value *value = value_cget(g, v);
+  NodeId n = value->def;
+  OpId op = node_cget(g, n)->op;
+  uint32_t first = op == OP_LOOP ? 1 : 0, list = op == OP_LOOP ? 2 : op == OP_NEXT ? 1 : 0;
+  Sharing sharing = share_with(p, value->storage,
+                               node_list_value(g, n, list, value->result - first), SHARE_BYTES);
+  if (op == OP_ENDIF && sharing != SHARE_NOT)
+    sharing = share_with(p, value->storage, node_list_value(g, n, 1, value->result), SHARE_BYTES);
+  if (sharing == SHARE_NOT)
+    p->report(p->user, n, "a result does not lie where the operands for it are");
+  return sharing;
+}
+
+/* What v is written over as operand of a marker: the value of the other branch, or the state that
+ * no one reads any more; 0 when it is no such operand. */
+static ValueId written_over(const Plan *p, ValueId v, Sharing *how) {
+  const Graph *g = p->g;
+  for (UseId u = p->regions.any ? first_use(g, v) : 0; u; u = g->uses[u].next) {
+    NodeId n = g->uses[u].node;
+    OpId op = node_cget(g, n)->op;
+    if (op != OP_ENDIF && op != OP_NEXT)
+      continue;
+    const Arg *list = node_arg(g, n, 1);
+    if (u < list->at || u - list->at >= list->count)
+      continue;
+    *how = op == OP_ENDIF ? SHARE_BYTES : SHARE_WRITE_OVER;
+    return op == OP_ENDIF ? node_list_value(g, n, 0, u - list->at)
+                          : node_result(g, p->regions.partner[n], 1 + u - list->at);
+  }
+  return 0;
+}
+
+static Sharing sharing_of(Plan *p, ValueId v) {
+  NodeId n = value_def(p->g, v);
+  if (!n)
+    return SHARE_NOT;
+  if (op_has_trait(node_cget(p->g, n)->op, OP_CONTROL))
+    return share_with_marked(p, v);
+  uint32_t storage = value_cget(p->g, v)->storage;
+  Sharing a = share_with_operands(p, n, storage), b = SHARE_NOT;
+  ValueId over = written_over(p, v, &b);
+  if (over && over != v)
+    b = share_with(p, storage, over, b);
+  return a > b ? a : b;
+}
+
 /* --- places --- */
 
 static void place_fault(Plan *p, ValueId v, const char *what) {
@@ -109,7 +174,10 @@ static void place_fault(Plan *p, ValueId v, const char *what) {
 static bool place_exists(Plan *p, ValueId v) {
   const Graph *g = p->g;
   const Storage *s = &g->storages[value_cget(g, v)->storage];
-  uint64_t end, bytes = type_bytes_upper(g, value_type(g, v));
+  Sharing how = SHARE_NOT;
+  ValueId over = written_over(p, v, &how); /* a state has its own bound, and is kept to it */
+  bool bounded = over && how == SHARE_WRITE_OVER;
+  uint64_t end, bytes = type_bytes_upper(g, value_type(g, bounded ? over : v));
   if (s->arena == 0 || s->arena >= g->arena_size_count)
     place_fault(p, v, "is in an arena that the program does not have");
   else if (s->offset % 16)
@@ -148,6 +216,10 @@ static uint32_t last_use(const Plan *p, ValueId v, uint32_t begin) {
   for (UseId u = first_use(p->g, v); u; u = p->g->uses[u].next) {
     NodeId n = p->g->uses[u].node;
     uint32_t at = n == NODE_OUTPUT ? p->end : p->position[n];
+    NodeId scope = p->regions.any && n != NODE_OUTPUT ? p->regions.scope[n] : 0;
+    for (; scope; scope = p->regions.scope[scope])
+      if (node_cget(p->g, scope)->op == OP_LOOP && p->position[scope] > begin)
+        at = p->position[p->regions.partner[scope]];
     end = at > end ? at : end;
   }
   return end;
@@ -169,7 +241,7 @@ static void add_value(Plan *p, ValueId v) {
     return;
   bool kept = g->values[v].kind == VALUE_STATE; /* in use at all times */
   uint32_t begin = n ? p->position[n] : 0, end = kept ? p->end : last_use(p, v, begin);
-  Sharing sharing = n ? share_with_operands(p, n, storage) : SHARE_NOT;
+  Sharing sharing = sharing_of(p, v);
   uint32_t group = group_of(p, storage), latest = p->current[group];
   if (latest == NONE || p->segments[latest].end < begin) {
     p->current[group] = p->count;
@@ -314,6 +386,9 @@ static void sweep(Plan *p) {
 void verify_plan(const Graph *g, const uint32_t *position, Arena *arena, PlanFault *report,
                  void *user) {
   Plan p = {.g = g, .position = position, .arena = arena, .report = report, .user = user};
+  NodeId at;
+  if (regions_find(g, arena, &p.regions, &at))
+    return; /* reported before */
   p.end = g->live_nodes + 1;
   p.group = ARENA_ARRAY(arena, uint32_t, g->storage_count);
   p.current = ARENA_ARRAY(arena, uint32_t, g->storage_count);

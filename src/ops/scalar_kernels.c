@@ -61,6 +61,10 @@ Status kern_et_copy_index(Kernel *k) {
   to->dims[0] = index + 1;
   if (row)
     memcpy((char *)to->data + (end - row), from->data, row);
+  if (k->result_count == 0)
+    return STATUS_OK;
+  TRY(kernel_resize(k, 0, to->rank, to->dims));
+  memcpy(k->results[0]->data, to->data, tensor_bytes(to));
   return STATUS_OK;
 }
 

@@ -25,7 +25,7 @@ CallShape call_shape(OpId op) {
     if (s->args[i].mutated)
       shape.in_place = (int)i;
   }
-  bool self_is_out = shape.in_place >= 0 && strchr(op_row(op)->out, '.') != NULL;
+  bool self_is_out = shape.in_place >= 0 && shape.trailing && strchr(op_row(op)->out, '.') != NULL;
   bool drop = dtype_arg >= 0 && takes_tensor_options(s);
   for (uint32_t i = 0; i < s->arg_count; i++)
     if (!(drop && (int)i == dtype_arg) && !(self_is_out && (int)i == shape.in_place))

@@ -1,23 +1,11 @@
 /* See plan_writer.h. One KernelCall a node, in order; the arguments in the order of the
  * out-variant's schema. */
-#include "pte/plan_writer.h"
+#include "pte/plan_internal.h"
 
 #include "ir/op.h"
 #include "pte/call.h"
+#include "pte/plan_writer.h"
 #include "pte/schema.h"
-#include "pte/value_writer.h"
-
-typedef struct PlanWriter {
-  ValueWriter values;
-  FlatBuilder *b;
-  Graph *g;
-  Arena *scratch;
-  int32_t *op_index; /* by OpId: index in the operators table + 1 */
-  FbRef *operators;  /* first-use order */
-  uint32_t operator_count;
-  FbRef *instructions;
-  uint32_t instruction_count;
-} PlanWriter;
 
 static int32_t operator_index(PlanWriter *p, OpId op) {
   if (p->op_index[op])
@@ -97,6 +85,24 @@ static uint32_t write_outs(PlanWriter *p, NodeId n, const CallShape *shape, int3
   return node->result_count + 1;
 }
 
+FbRef plan_instruction(PlanWriter *p, PteInstructionKind kind, FbRef member) {
+  fb_table_begin(p->b);
+  fb_field_union(p->b, INSTRUCTION_ARGS_TYPE, (uint8_t)kind, member);
+  return fb_table_end(p->b);
+}
+
+void plan_call(PlanWriter *p, OpId op, const int32_t *args, uint32_t count) {
+  int32_t index = operator_index(p, op);
+  FbRef vector = fb_vector_i32(p->b, args, count);
+  fb_table_begin(p->b);
+  fb_field_i32(p->b, CALL_INDEX, index, 0);
+  fb_field_ref(p->b, CALL_ARGS, vector);
+  FbRef table = plan_instruction(p, PTE_KERNEL_CALL, fb_table_end(p->b));
+  p->instructions = pool_reserve(p->instructions, &p->instruction_capacity,
+                                 (uint64_t)p->instruction_count + 1, sizeof *p->instructions);
+  p->instructions[p->instruction_count++] = (PlanInstruction){.table = table};
+}
+
 static void write_call(PlanWriter *p, NodeId n) {
   OpId op = node_cget(p->g, n)->op;
   if (!op_row(op)->out)
@@ -110,15 +116,7 @@ static void write_call(PlanWriter *p, NodeId n) {
   count += write_outs(p, n, &shape, args + count);
   if (count != shape.boxed_count)
     BUG("%u arguments for '%s' instead of %u", count, op_row(op)->out, shape.boxed_count);
-  int32_t index = operator_index(p, op);
-  FbRef vector = fb_vector_i32(p->b, args, count);
-  fb_table_begin(p->b);
-  fb_field_i32(p->b, CALL_INDEX, index, 0);
-  fb_field_ref(p->b, CALL_ARGS, vector);
-  FbRef call = fb_table_end(p->b);
-  fb_table_begin(p->b);
-  fb_field_union(p->b, INSTRUCTION_ARGS_TYPE, PTE_KERNEL_CALL, call);
-  p->instructions[p->instruction_count++] = fb_table_end(p->b);
+  plan_call(p, op, args, count);
 }
 
 static FbRef write_inputs(PlanWriter *p) {
@@ -149,10 +147,12 @@ static FbRef write_outputs(PlanWriter *p) {
 
 static FbRef write_chain(PlanWriter *p) {
   for (FOR_NODES(p->g, n))
-    if (!write_elided_view(p, n))
+    if (op_has_trait(node_cget(p->g, n)->op, OP_CONTROL))
+      plan_control(p, n);
+    else if (!write_elided_view(p, n))
       write_call(p, n);
   FbRef none = fb_vector_i32(p->b, NULL, 0);
-  FbRef instructions = fb_vector_refs(p->b, p->instructions, p->instruction_count);
+  FbRef instructions = plan_instructions(p);
   fb_table_begin(p->b);
   fb_field_ref(p->b, CHAIN_INPUTS, none);
   fb_field_ref(p->b, CHAIN_OUTPUTS, none);
@@ -208,9 +208,10 @@ Status plan_write(FlatBuilder *b, ConstantPool *pool, ConstantPool *initial, Gra
   value_writer_init(&p.values, b, pool, initial, g, scratch);
   p.op_index = ARENA_ARRAY(scratch, int32_t, OP_COUNT);
   p.operators = ARENA_ARRAY(scratch, FbRef, OP_COUNT);
-  p.instructions = ARENA_ARRAY(scratch, FbRef, g->live_nodes);
+  plan_control_begin(&p);
   *plan = write_plan(&p);
   Status status = p.values.status;
   value_writer_release(&p.values);
+  xfree(p.instructions);
   return status;
 }

@@ -33,14 +33,13 @@ static Status unknown_operators(const MethodReader *r) {
 static Status unsupported_instructions(const MethodReader *r) {
   static const char *const names[] = {[PTE_DELEGATE_CALL] = "calls a delegate",
                                       [PTE_MOVE_CALL] = "moves values",
-                                      [PTE_JUMP_FALSE_CALL] = "jumps",
                                       [PTE_FREE_CALL] = "frees values"};
   uint32_t count[PTE_INSTRUCTION_KIND_COUNT] = {0};
   Status status = STATUS_OK;
   for (uint32_t i = 0; i < r->m->instruction_count; i++)
     count[r->m->instructions[i].kind]++;
   for (PteInstructionKind k = PTE_DELEGATE_CALL; k < PTE_INSTRUCTION_KIND_COUNT; k++)
-    if (count[k])
+    if (count[k] && names[k])
       status = diag_report(r->p->sink, DIAG_PTE_UNSUPPORTED, pte_place(r->p),
                            "method '" SV_FMT "' %s (%u instructions)", SV_ARG(r->m->name), names[k],
                            count[k]);
@@ -175,7 +174,7 @@ static void expect_size(MethodReader *r, NodeId n, OpId op, int32_t result) {
   value_set_type(g, node_result(g, n, 0), graph_scalar_type(g, TYPE_INT, size, true));
 }
 
-static Status read_call(MethodReader *r, const PteInstruction *in) {
+static Status read_kernel_call(MethodReader *r, const PteInstruction *in) {
   OpId op = op_find_out(r->m->operators[in->index]);
   const OpSchema *schema = op_schema(op);
   CallShape shape = call_shape(op);
@@ -206,17 +205,12 @@ static Status read_call(MethodReader *r, const PteInstruction *in) {
   return STATUS_OK;
 }
 
-static Status read_calls(MethodReader *r) {
-  Context *ctx = r->g->ctx;
-  for (uint32_t i = 0; i < r->m->instruction_count; i++) {
-    const PteInstruction *in = &r->m->instructions[i];
-    r->instruction = i;
-    r->loc =
-        graph_add_loc(r->g, (Loc){.op_type = intern_add(&ctx->names, r->m->operators[in->index]),
-                                  .index = (int32_t)i});
-    TRY(read_call(r, in));
-  }
-  return STATUS_OK;
+Status read_call(MethodReader *r, uint32_t i) {
+  const PteInstruction *in = &r->m->instructions[i];
+  NameId name = intern_add(&r->g->ctx->names, r->m->operators[in->index]);
+  r->instruction = i;
+  r->loc = graph_add_loc(r->g, (Loc){.op_type = name, .index = (int32_t)i});
+  return read_kernel_call(r, in);
 }
 
 /* --- inputs, outputs, arenas --- */
@@ -264,7 +258,7 @@ static Status read_outputs(MethodReader *r) {
     names[i] = public_name(r, &r->m->values[index], "output", i);
     if (r->m->values[index].kind == PTE_TENSOR)
       TRY(read_tensor(r, index, &values[i]));
-    else if (r->current[index])
+    else if (r->current[index] && !bitset_has(&r->lost, index))
       values[i] = r->current[index];
     else
       return read_error(r, DIAG_PTE_UNSUPPORTED, "output %u is a constant scalar", i);
@@ -283,7 +277,7 @@ static Status read_graph(MethodReader *r) {
   memcpy(g->arena_sizes, r->m->arena_sizes, r->m->arena_count * sizeof *g->arena_sizes);
   TRY(read_inputs(r));
   TRY(read_states(r));
-  TRY(read_calls(r));
+  TRY(read_chain(r));
   TRY(read_outputs(r));
   g->level = LEVEL_EXECUTORCH;
   return STATUS_OK;
@@ -299,11 +293,13 @@ static Status read_method(Context *ctx, const PteProgram *p, const PteMethod *m,
                     .places = keymap_make(&scratch, ctx->names.seed)};
   r.current = ARENA_ARRAY(&scratch, ValueId, m->value_count);
   r.base = ARENA_ARRAY(&scratch, ValueId, m->value_count);
+  r.lost = bitset_make(&scratch, m->value_count);
   r.outputs = bitset_make(&scratch, m->value_count);
   for (uint32_t i = 0; i < m->output_count; i++)
     bitset_add(&r.outputs, (uint32_t)m->outputs[i]);
   find_bounds(&r);
   Status status = read_graph(&r);
+  xfree(r.journal);
   arena_release(&scratch);
   return status;
 }

@@ -8,8 +8,10 @@
  * dims other than 1, since the file has only the bounds. Inputs and outputs have the names that the
  * file gives them (extra_tensor_info.fully_qualified_name), else input_0, …, output_0, ….
  *
- * Not supported, and reported as such: operators that are not in the op table, delegates, control
- * flow, state kept between runs, external data, tensors that are not contiguous. */
+ * Jumps are read back as the markers of ir/region.h, when they are those that etc writes.
+ *
+ * Not supported, and reported as such: operators that are not in the op table, delegates, other
+ * jumps, state kept between runs, external data, tensors that are not contiguous. */
 #ifndef ETC_PTE_READ_H
 #define ETC_PTE_READ_H
 

@@ -7,6 +7,15 @@
 #include "pte/read.h"
 #include "support/bitset.h"
 
+/* What a value was before it changed within a branch or loop. */
+typedef struct JournalEntry {
+  uint32_t index;
+  bool is_write; /* not a view that was only looked at */
+  ValueId current, base;
+  const PteTensor *place; /* NULL: nothing was written there */
+  ValueId at_place;
+} JournalEntry;
+
 typedef struct MethodReader {
   const PteProgram *p;
   const PteMethod *m;
@@ -19,6 +28,13 @@ typedef struct MethodReader {
   KeyMap places;    /* arena and offset -> ValueId written there last */
   uint32_t instruction;
   LocId loc; /* of the instruction */
+  /* Control flow, read_control.c */
+  Bitset written, lost,
+      seen;           /* value indices: by any call; not on all ways to here; for short use */
+  uint32_t *position; /* by value index, for short use */
+  JournalEntry *journal;
+  uint32_t journal_count, journal_capacity;
+  uint32_t depth; /* of the regions around the instruction */
 } MethodReader;
 
 /* Reports "method 'm', instruction n: message"; returns the code's status. */
@@ -32,6 +48,14 @@ void read_define(MethodReader *r, uint32_t index, ValueId v);
 Status read_memory(MethodReader *r, uint32_t index, ValueId *out);
 /* The states that have first contents. */
 Status read_states(MethodReader *r);
+/* All instructions. */
+Status read_chain(MethodReader *r);
+/* The KernelCall at instruction i. */
+Status read_call(MethodReader *r, uint32_t i);
+/* Value index is going to change. place: the tensor whose place is written, NULL if none is. */
+void read_note(MethodReader *r, uint32_t index, const PteTensor *place, bool is_write);
+/* The value written last at the tensor's place. */
+ValueId *read_place(MethodReader *r, const PteTensor *t);
 /* The tensor in a value index, as an operand. */
 Status read_tensor(MethodReader *r, uint32_t index, ValueId *out);
 /* The argument of a call in a value index. */

@@ -16,7 +16,7 @@ Status read_type(MethodReader *r, const PteTensor *t, TypeId *out) {
 }
 
 /* Empty tensors may lie anywhere, also where another tensor does: they are found by their type. */
-static uint32_t *place_of(MethodReader *r, const PteTensor *t) {
+ValueId *read_place(MethodReader *r, const PteTensor *t) {
   uint64_t key[3] = {t->memory_id, t->offset, t->bytes ? 0 : t->dtype + 1u};
   uint32_t *slot;
   keymap_get(&r->places, key, sizeof key, &slot);
@@ -34,12 +34,14 @@ static void give_storage(MethodReader *r, ValueId v, const PteTensor *t) {
 
 void read_define(MethodReader *r, uint32_t index, ValueId v) {
   const PteValue *value = &r->m->values[index];
+  bool planned = value->kind == PTE_TENSOR && value->tensor->memory_id;
+  read_note(r, index, planned ? value->tensor : NULL, true);
   r->current[index] = v;
   r->base[index] = 0;
-  if (value->kind != PTE_TENSOR || !value->tensor->memory_id)
+  if (!planned)
     return;
   give_storage(r, v, value->tensor);
-  *place_of(r, value->tensor) = v;
+  *read_place(r, value->tensor) = v;
 }
 
 static Status make_constant(MethodReader *r, uint32_t index, const PteTensor *t) {
@@ -80,7 +82,7 @@ Status read_states(MethodReader *r) {
       continue;
     if (r->current[i])
       return read_error(r, DIAG_PTE_PLAN, "value %u is an input with first contents", i);
-    if (!*place_of(r, v->tensor))
+    if (!*read_place(r, v->tensor))
       TRY(make_state(r, i, v->tensor));
   }
   return STATUS_OK;
@@ -88,7 +90,7 @@ Status read_states(MethodReader *r) {
 
 Status read_memory(MethodReader *r, uint32_t index, ValueId *out) {
   const PteValue *v = &r->m->values[index];
-  *out = v->kind == PTE_TENSOR && v->tensor->memory_id ? *place_of(r, v->tensor) : 0;
+  *out = v->kind == PTE_TENSOR && v->tensor->memory_id ? *read_place(r, v->tensor) : 0;
   return *out ? STATUS_OK
               : read_error(r, DIAG_PTE_UNSUPPORTED,
                            "value %u gets a size, and there is nothing at its place", index);
@@ -115,7 +117,7 @@ static TypeId type_with_dtype(Graph *g, ValueId v, DType dtype) {
 /* Nobody writes this tensor; what lies at its place is seen through it. */
 static Status make_view(MethodReader *r, uint32_t index, const PteTensor *t) {
   Graph *g = r->g;
-  ValueId from = *place_of(r, t);
+  ValueId from = *read_place(r, t);
   if (!from)
     return make_state(r, index, t);
   if (r->current[index] && r->base[index] == from)
@@ -137,9 +139,18 @@ static Status make_view(MethodReader *r, uint32_t index, const PteTensor *t) {
   const Type *wanted = type_get(g, type);
   if (v == from || g->values[v].type != type)
     v = view_of(r, v, OP_VIEW_COPY, A_INTS(wanted->dims, wanted->rank), type);
+  read_note(r, index, NULL, false);
   r->current[index] = v;
   r->base[index] = from;
   return STATUS_OK;
+}
+
+/* A value that was written in one branch only, or in a loop that may have run or not. */
+static Status check_written(const MethodReader *r, uint32_t index) {
+  return bitset_has(&r->lost, index)
+             ? read_error(r, DIAG_PTE_UNSUPPORTED,
+                          "value %u is not written on all ways that lead here", index)
+             : STATUS_OK;
 }
 
 Status read_tensor(MethodReader *r, uint32_t index, ValueId *out) {
@@ -148,6 +159,7 @@ Status read_tensor(MethodReader *r, uint32_t index, ValueId *out) {
     return read_error(r, DIAG_PTE_FIELD, "value %u is no tensor", index);
   const PteTensor *t = value->tensor;
   bool written = r->current[index] && !r->base[index];
+  TRY(check_written(r, index));
   if (t->external)
     return read_error(r, DIAG_PTE_UNSUPPORTED, "value %u has its data in another file", index);
   if (!written && pte_is_constant(t))
@@ -262,6 +274,7 @@ static Status read_list(MethodReader *r, uint32_t index, const SchemaArg *arg, A
 
 Status read_arg(MethodReader *r, uint32_t index, const SchemaArg *arg, ArgIn *out) {
   *out = A_NONE;
+  TRY(check_written(r, index));
   if (r->m->values[index].kind == PTE_NULL)
     return arg->optional ? STATUS_OK : wrong_kind(r, index, arg);
   if (arg->list)

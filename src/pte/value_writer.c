@@ -3,8 +3,6 @@
  * the program. */
 #include "pte/value_writer.h"
 
-#include "pte/schema.h"
-
 void value_writer_init(ValueWriter *w, FlatBuilder *b, ConstantPool *pool, ConstantPool *initial,
                        Graph *g, Arena *scratch) {
   uint64_t seed = g->ctx->names.seed;
@@ -17,6 +15,7 @@ void value_writer_init(ValueWriter *w, FlatBuilder *b, ConstantPool *pool, Const
                      .expressions = keymap_make(scratch, seed)};
   w->index = ARENA_ARRAY(scratch, int32_t, g->value_count);
   w->data_index = ARENA_ARRAY(scratch, uint32_t, g->value_count);
+  w->same = ARENA_ARRAY(scratch, ValueId, g->value_count);
   w->sizes = ARENA_ARRAY(scratch, FbRef, g->type_count);
   w->names = ARENA_ARRAY(scratch, NameId, g->value_count);
   for (uint32_t i = 0; i < graph_output_count(g); i++)
@@ -171,21 +170,6 @@ static int32_t known_double(ValueWriter *w, double value) {
   return known_number(w, PTE_DOUBLE, bits);
 }
 
-/* A number, or the slot of the value that carries the expression. */
-static int32_t write_int(ValueWriter *w, SymInt value) {
-  if (sym_is_const(value))
-    return known_number(w, PTE_INT, (uint64_t)value);
-  uint32_t *slot;
-  uint32_t found = keymap_get(&w->expressions, &value, sizeof value, &slot);
-  if (!found) {
-    StrBuf text;
-    strbuf_init(&text);
-    sym_print(&w->g->syms, value, &text);
-    BUG("no value computes '%s' before it is used", strbuf_cstr(&text));
-  }
-  return (int32_t)found - 1;
-}
-
 static int32_t write_string(ValueWriter *w, StrView text) {
   if (text.size >= UINT32_MAX)
     BUG("a string argument of %zu bytes", text.size);
@@ -213,7 +197,37 @@ static int32_t write_scalar_slot(ValueWriter *w, ValueId v) {
   return index;
 }
 
+int32_t write_slot(ValueWriter *w, PteKind kind) { return write_number(w, kind, 0); }
+
+int32_t write_bool(ValueWriter *w, bool value) { return known_number(w, PTE_BOOL, value); }
+
+int32_t write_int(ValueWriter *w, SymInt value) {
+  if (sym_is_const(value))
+    return known_number(w, PTE_INT, (uint64_t)value);
+  uint32_t *slot;
+  uint32_t found = keymap_get(&w->expressions, &value, sizeof value, &slot);
+  if (!found) {
+    StrBuf text;
+    strbuf_init(&text);
+    sym_print(&w->g->syms, value, &text);
+    BUG("no value computes '%s' before it is used", strbuf_cstr(&text));
+  }
+  return (int32_t)found - 1;
+}
+
+void write_same(ValueWriter *w, ValueId v, ValueId as) {
+  while (w->same[as])
+    as = w->same[as];
+  if (v == as)
+    return;
+  w->same[v] = as;
+  if (w->names[v])
+    w->names[as] = w->names[v];
+}
+
 int32_t write_value(ValueWriter *w, ValueId v) {
+  while (w->same[v])
+    v = w->same[v];
   if (w->index[v])
     return w->index[v] - 1;
   int32_t index;

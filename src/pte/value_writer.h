@@ -9,6 +9,7 @@
 #include "pte/constants.h"
 #include "pte/flatbuffer.h"
 #include "pte/keymap.h"
+#include "pte/schema.h"
 
 typedef struct ValueWriter {
   FlatBuilder *b;
@@ -18,6 +19,7 @@ typedef struct ValueWriter {
   KeyMap known; /* constant scalars, strings and lists; key: kind byte, payload; value: index + 1 */
   KeyMap expressions;   /* SymInt -> index + 1 of the value that holds it while running */
   int32_t *index;       /* by ValueId: index + 1, 0 = not written yet */
+  ValueId *same;        /* by ValueId: the value whose tensor it has, 0 = one of its own */
   uint32_t *data_index; /* by ValueId: data_buffer_idx of constants and their views */
   FbRef *sizes;         /* by TypeId: its sizes vector */
   NameId *names;        /* by ValueId: of inputs and outputs, 0 for all others */
@@ -34,6 +36,13 @@ void value_writer_release(ValueWriter *w);
 /* Index of a value of the graph, written on first use (inputs and constants) or when its node is
  * reached (results). */
 int32_t write_value(ValueWriter *w, ValueId v);
+/* A number, or the slot of the value that carries the expression. */
+int32_t write_int(ValueWriter *w, SymInt value);
+int32_t write_bool(ValueWriter *w, bool value);
+/* A new scalar that calls write while running. */
+int32_t write_slot(ValueWriter *w, PteKind kind);
+/* v, not written yet, has the tensor of `as`: one value of the program for both. */
+void write_same(ValueWriter *w, ValueId v, ValueId as);
 /* A result that is the same memory and value as another one (in-place ops): no value of its own. */
 void write_alias(ValueWriter *w, ValueId v, ValueId same);
 /* A view of a constant: another tensor with the same data. */

@@ -3,12 +3,15 @@
  * Views are merged with what they view into one Buffer, in use from the first definition to the
  * last use. The buffers are swept in order of time; those in use are kept in a set ordered by
  * place, where they never overlap, so that a new one needs to be compared with its two neighbours
- * only. A buffer found to overlap is reported once and left out of the set. */
+ * only. A buffer found to overlap is reported once and left out of the set.
+ *
+ * A marker's results are one buffer with its operands. What a loop uses from outside is in use
+ * until the loop ends. */
 #include "pte/verify_plan.h"
 
 #include <stdlib.h>
 
-#include "ir/op.h"
+#include "ir/region.h"
 #include "pte/schema.h"
 #include "support/bitset.h"
 
@@ -34,6 +37,8 @@ typedef struct Checker {
   Bitset *levels; /* ranks in use: a tree of words; level 0 has a bit for each rank, level k+1 one
                      for each word of level k */
   uint32_t level_count;
+  Regions regions;
+  uint64_t lookups; /* of constraints, still allowed: a hostile program has many of them */
   Status status;
 } Checker;
 
@@ -82,10 +87,43 @@ static bool shares_by_right(const Graph *g, NodeId n, ValueId operand, ValueId r
   return op_schema(op)->args[0].mutated && same_place(g, operand, result);
 }
 
-static void use(Checker *c, ValueId v, uint32_t position) {
+/* n uses v: until the end of each loop around n that v is not defined in. */
+static void use(Checker *c, ValueId v, NodeId n) {
   ValueId root = root_of(c, v);
+  uint32_t position = n == NODE_OUTPUT ? c->last : c->position[n];
+  NodeId loop = region_outermost_loop(c->g, &c->regions, n,
+                                      region_of_results(c->g, &c->regions, value_def(c->g, root)));
+  if (loop)
+    position = c->position[c->regions.partner[loop]];
   if (position > c->last_use[root])
     c->last_use[root] = position;
+}
+
+static void join(Checker *c, ValueId v, ValueId with) {
+  ValueId later = root_of(c, v), root = root_of(c, with);
+  if (later == root || !same_place(c->g, v, with))
+    return;
+  if (c->last_use[later] > c->last_use[root])
+    c->last_use[root] = c->last_use[later];
+  c->root[later] = root;
+}
+
+/* The results of marker n, and what they are written over. */
+static void join_marked(Checker *c, NodeId n) {
+  const Graph *g = c->g;
+  OpId op = node_cget(g, n)->op;
+  uint32_t list = op == OP_LOOP ? 2 : op == OP_NEXT ? 1 : 0;
+  for (uint32_t k = 0; k < node_list_count(g, n, list); k++) {
+    ValueId operand = node_list_value(g, n, list, k);
+    if (op == OP_LOOP)
+      join(c, node_result(g, n, 1 + k), operand);
+    if (op == OP_NEXT)
+      join(c, operand, node_result(g, c->regions.partner[n], 1 + k));
+    if (op == OP_ENDIF)
+      join(c, node_list_value(g, n, 1, k), operand);
+    if (op != OP_LOOP)
+      join(c, node_result(g, n, k), operand);
+  }
 }
 
 static void note_operands(Checker *c, NodeId n) {
@@ -96,7 +134,7 @@ static void note_operands(Checker *c, NodeId n) {
     uint32_t count = a->kind == ARG_VALUE ? 1 : a->kind == ARG_VALUES ? a->count : 0;
     for (uint32_t k = 0; k < count; k++)
       if (g->uses[a->at + k].value)
-        use(c, g->uses[a->at + k].value, c->position[n]);
+        use(c, g->uses[a->at + k].value, n);
   }
 }
 
@@ -104,8 +142,9 @@ static void find_lifetimes(Checker *c) {
   const Graph *g = c->g;
   for (ValueId v = 0; v < g->value_count; v++)
     c->root[v] = v;
-  for (FOR_NODES(g, n)) {
+  for (FOR_NODES(g, n))
     c->position[n] = ++c->last;
+  for (FOR_NODES(g, n)) {
     const Node *node = node_cget(g, n);
     bool unary = node->arg_count && node_arg(g, n, 0)->kind == ARG_VALUE;
     for (uint32_t i = 0; i < node->result_count && unary; i++)
@@ -113,11 +152,13 @@ static void find_lifetimes(Checker *c) {
         c->root[node->first_result + i] = root_of(c, node_value(g, n, 0));
     note_operands(c, n);
     for (uint32_t i = 0; i < node->result_count; i++)
-      use(c, node->first_result + i, c->position[n]);
+      use(c, node->first_result + i, n);
+    if (op_has_trait(node->op, OP_CONTROL))
+      join_marked(c, n);
   }
   c->last++;
   for (uint32_t i = 0; i < graph_output_count(g); i++)
-    use(c, graph_output(g, i), c->last);
+    use(c, graph_output(g, i), NODE_OUTPUT);
 }
 
 /* --- the single tensor --- */
@@ -277,9 +318,23 @@ static bool enter(Checker *c, uint32_t i) {
 
 /* --- in-place calls --- */
 
+/* Equal dims, or dims that the calls of the program only take when they are equal. */
+static bool same_dim(Checker *c, SymInt a, SymInt b) {
+  const Graph *g = c->g;
+  if (a == b)
+    return true;
+  for (uint32_t i = 0; i < g->constraint_count && c->lookups > 0; i++, c->lookups--) {
+    const Constraint *k = &g->constraints[i];
+    if (k->kind == CONSTRAINT_EQ && ((k->lhs == a && k->rhs == b) || (k->lhs == b && k->rhs == a)))
+      return true;
+  }
+  return false;
+}
+
 /* May n's kernel write its result over the tensor argument arg? Result and operand must also agree
  * element by element. */
-static bool may_overwrite(const Graph *g, NodeId n, uint32_t arg, ValueId operand) {
+static bool may_overwrite(Checker *c, NodeId n, uint32_t arg, ValueId operand) {
+  const Graph *g = c->g;
   const OpSchema *s = op_schema(node_cget(g, n)->op);
   uint32_t tensor_arg = 0;
   for (uint32_t i = 0; i < arg; i++)
@@ -288,8 +343,10 @@ static bool may_overwrite(const Graph *g, NodeId n, uint32_t arg, ValueId operan
       !(op_row(node_cget(g, n)->op)->alias >> tensor_arg & 1))
     return false;
   const Type *a = value_type(g, operand), *b = value_type(g, node_cget(g, n)->first_result);
-  return a->rank == b->rank && dtype_size((DType)a->dtype) == dtype_size((DType)b->dtype) &&
-         (a->rank == 0 || memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0);
+  bool same = a->rank == b->rank && dtype_size((DType)a->dtype) == dtype_size((DType)b->dtype);
+  for (uint32_t i = 0; same && i < a->rank; i++)
+    same = same_dim(c, a->dims[i], b->dims[i]);
+  return same;
 }
 
 typedef struct Sweep {
@@ -320,7 +377,7 @@ static uint32_t taken_over(const Sweep *s, NodeId n) {
       if (!buffer || c->buffers[buffer - 1].end != c->position[n])
         continue;
       found = buffer;
-      allowed &= may_overwrite(g, n, i, v);
+      allowed &= may_overwrite(c, n, i, v);
     }
   }
   return allowed ? found : 0;
@@ -371,11 +428,14 @@ static void sweep(Checker *c) {
 }
 
 Status pte_verify_plan(const Graph *g) {
-  Checker c = {.g = g};
+  Checker c = {.g = g, .lookups = 1 << 24};
   arena_init(&c.arena);
   c.position = ARENA_ARRAY(&c.arena, uint32_t, g->node_count);
   c.root = ARENA_ARRAY(&c.arena, ValueId, g->value_count);
   c.last_use = ARENA_ARRAY(&c.arena, uint32_t, g->value_count);
+  NodeId at;
+  if (regions_find(g, &c.arena, &c.regions, &at))
+    BUG("the markers of a graph that was read do not match");
   find_lifetimes(&c);
   for (ValueId v = 1; v < g->value_count; v++)
     check_place(&c, v);

@@ -60,6 +60,32 @@ class Runtime:
             self.server = None
 
 
+def execute_series(request, tell):
+    """Several sets of values through one loaded method, all of them twice: what one run leaves behind must not show
+    in the next."""
+    from executorch.runtime import Runtime as ExecuTorch
+
+    import arrays
+
+    sets = [arrays.load_bundle(path) for path in request["bundles"]]
+    stage = "load"
+    try:
+        tell(stage)
+        program = ExecuTorch.get().load_program(request["pte"])
+        method = program.load_method(request.get("method", "forward"))
+        stage = "run"
+        tell(stage)
+        for i in [*range(len(sets)), *reversed(range(len(sets)))]:
+            inputs, expected = sets[i]
+            got = [own_output(x) for x in method.execute([arrays.to_torch(x) for x in inputs])]
+            message = arrays.compare_all(got, expected, request["rtol"], request["atol"])
+            if message is not None:
+                return {"stage": "mismatch", "message": f"values {i}: {message}"}
+    except Exception as e:  # whatever the binding raises is the answer
+        return {"stage": stage, "message": f"{type(e).__name__}: {e}"}
+    return {"stage": "ok", "message": "", "seconds": 0.0}
+
+
 def execute(request, tell):
     """In the forked child. `tell(stage)` records how far it got, for the case that it dies."""
     import numpy as np
@@ -157,7 +183,8 @@ def child(request, write_fd, log):
         os.write(write_fd, json.dumps({"at": stage}).encode() + b"\n")
 
     try:
-        answer = (execute_calls if "calls" in request else execute)(request, tell)
+        run = execute_calls if "calls" in request else execute_series if "bundles" in request else execute
+        answer = run(request, tell)
     except BaseException as e:
         answer = {"stage": "crash", "message": f"harness: {type(e).__name__}: {e}"}
     data = json.dumps(answer).encode() + b"\n"

@@ -44,7 +44,7 @@ static void test_ops(void **state) {
     const OpRow *row = op_row((OpId)op);
     if (!row->doc || !*row->doc || row->doc[strlen(row->doc) - 1] == '.')
       fail_msg("%s: its documentation is missing, or a sentence", row->id);
-    if (!row->shape || !row->kernel)
+    if (!row->shape || (!row->kernel && !(row->traits & OP_CONTROL)))
       fail_msg("%s has no shape rule or no reference kernel", row->id);
   }
 }

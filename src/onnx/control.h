@@ -1,0 +1,50 @@
+/* What the translators of If, Loop and Scan share. */
+#ifndef ETC_ONNX_CONTROL_H
+#define ETC_ONNX_CONTROL_H
+
+#include "onnx/express.h"
+
+enum {
+  LOOP_STEPS_MAX = 4096, /* unrolled at most */
+  LOOP_NODES_MAX = 1024  /* a loop whose steps have no more nodes in all is unrolled */
+};
+
+/* The attribute, or NULL after a failure. */
+const Onnx__GraphProto *control_graph(Import *im, const char *name);
+/* Is the only element known when lowering? */
+bool control_known_bool(Import *im, ValueId v, bool *value);
+/* The condition as a 0-d tensor. */
+ValueId control_condition(Import *im, ValueId v);
+/* Poison for all outputs: the body has failed, which was reported. */
+void control_poison(Import *im);
+/* Takes back all that was built since `last` was the last node and there were so many constraints.
+ */
+void control_rollback(Import *im, NodeId last, uint32_t constraints);
+
+/* A tensor of which each iteration gets one slice. */
+typedef struct LoopSlice {
+  ValueId tensor;
+  uint32_t axis;
+  bool backwards;
+} LoopSlice;
+
+/* A loop that runs as one: its body is translated once. */
+typedef struct RunLoop {
+  const Onnx__GraphProto *body;
+  bool numbered; /* as in Loop: the body takes the number of the iteration and the condition before
+                    the states, and gives the next condition before them */
+  ArgIn trip;    /* most iterations: INT or VALUE; NONE: only the condition ends the loop */
+  ValueId condition; /* 0-d, of the first iteration; 0: it runs */
+  const Binding *states;
+  uint32_t state_count;
+  const LoopSlice *slices;
+  uint32_t slice_count;
+  uint32_t scan_count; /* outputs that collect a row an iteration, along dim 0 */
+} RunLoop;
+
+/* Builds the loop: results are the final states, then the collected tensors. False when the body
+ * failed. Output i of the current node is result i: its declared shape bounds what nothing else
+ * does. */
+bool loop_build(Import *im, const RunLoop *loop, ValueId *results);
+
+#endif

@@ -1,0 +1,44 @@
+/* What the writers of instructions share: plan_writer.c (calls) and plan_control.c (jumps). */
+#ifndef ETC_PTE_PLAN_INTERNAL_H
+#define ETC_PTE_PLAN_INTERNAL_H
+
+#include "ir/region.h"
+#include "pte/value_writer.h"
+
+/* A call that is written, or a jump, whose destination may still be to come. */
+typedef struct PlanInstruction {
+  FbRef table; /* the Instruction; 0: a jump */
+  int32_t condition;
+  uint32_t label;
+} PlanInstruction;
+
+typedef struct PlanWriter {
+  ValueWriter values;
+  FlatBuilder *b;
+  Graph *g;
+  Arena *scratch;
+  int32_t *op_index; /* by OpId: index in the operators table + 1 */
+  FbRef *operators;  /* first-use order */
+  uint32_t operator_count;
+  PlanInstruction *instructions;
+  uint32_t instruction_count, instruction_capacity;
+  Regions regions;
+  uint32_t *labels; /* by label: the instruction that it names */
+  uint32_t label_count;
+  uint32_t *label_of; /* by marker: of if: where the else begins; of else: where it ends; of loop:
+                         its first instruction, and with 1 added where it ends */
+} PlanWriter;
+
+/* A KernelCall of op, which has a kernel, with these values. */
+void plan_call(PlanWriter *p, OpId op, const int32_t *args, uint32_t count);
+/* The Instruction table of a finished member of the union. */
+FbRef plan_instruction(PlanWriter *p, PteInstructionKind kind, FbRef member);
+
+/* Finds the regions, and the values that are one tensor of the program: what markers hand on. */
+void plan_control_begin(PlanWriter *p);
+/* The jumps of a marker. */
+void plan_control(PlanWriter *p, NodeId n);
+/* Writes the jumps, all of whose destinations are known now: the instructions of the chain. */
+FbRef plan_instructions(PlanWriter *p);
+
+#endif
