@@ -114,12 +114,13 @@ static ValueId windows_as_rows(Builder *b, const Conv *c) {
   return as_result(b, c, build_permute(b, y, (int64_t[]){0, 2, 1}));
 }
 
-/* The transposes copy in + out elements a window; the product must be worth more. */
-static bool rows_are_worth_it(const Conv *c) {
+/* The transposes copy in + out elements a window; the product must be worth more, at the largest
+ * size. */
+static bool rows_are_worth_it(const Graph *g, const Conv *c) {
   uint64_t work;
-  return sym_is_const(c->places) && mul_u64((uint64_t)c->in, (uint64_t)c->taps, &work) &&
+  return mul_u64((uint64_t)c->in, (uint64_t)c->taps, &work) &&
          mul_u64(work, (uint64_t)c->out, &work) && c->out >= 4 && work >= ROWS_WORTH / 64 &&
-         mul_u64(work, (uint64_t)c->places, &work) && work >= ROWS_WORTH;
+         mul_u64(work, (uint64_t)sym_upper(&g->syms, c->places), &work) && work >= ROWS_WORTH;
 }
 
 /* Of one sample with known shapes and weights, the product is also what gather_windows makes, which
@@ -137,7 +138,7 @@ static ValueId rewrite(Builder *b, NodeId n) {
     return single_place(b, &c);
   if (c.taps == 1 && c.batch == 1)
     return pointwise(b, &c);
-  return rows_are_worth_it(&c) ? windows_as_rows(b, &c) : 0;
+  return rows_are_worth_it(b->g, &c) ? windows_as_rows(b, &c) : 0;
 }
 
 Status pass_convolution_to_matmul(PassContext *p, Graph *g) {

@@ -13,7 +13,7 @@
  * Halves are the exception: the convolution kernel adds up in halves, and a small U-Net is off by
  * 0.05 then; the products add up in floats.
  *
- * Transposed convolutions stay, and so do symbolic shapes, whose strides would be symbolic. */
+ * Symbolic sizes count with their upper bounds. Transposed convolutions stay. */
 #include "passes/executorch/liveness.h"
 #include "passes/executorch/views.h"
 #include "passes/executorch/windows.h"
@@ -70,7 +70,7 @@ static Status measure_memory(Graph *g, Arena *scratch, Choice *c) {
   return STATUS_OK;
 }
 
-static void find_candidates(const Graph *g, Arena *scratch, Choice *c) {
+static void find_candidates(Graph *g, Arena *scratch, Choice *c) {
   uint32_t position = 0;
   for (FOR_NODES(g, n))
     c->convolutions += node_cget(g, n)->op == OP_CONVOLUTION;

@@ -55,21 +55,24 @@ static bool wants_bias_row(const Graph *g, const Windows *w) {
   return true;
 }
 
-/* Bytes, products and kernels; false when they cannot be told in 63 bits. */
+/* Bytes, products and kernels at the largest sizes; false when they cannot be told in 63 bits. */
 static bool count_costs(const Graph *g, Windows *w) {
+  const SymTable *t = &g->syms;
   Geometry *y = &w->geometry;
+  uint64_t batch = (uint64_t)sym_upper(t, y->batch), places = (uint64_t)sym_upper(t, y->places);
   uint64_t channels = (uint64_t)y->in + y->bias_row, size = dtype_size(value_dtype(g, y->x));
   uint64_t padded = 0, columns = 0;
-  bool ok = mul_u64(channels, (uint64_t)y->batch, &padded) &&
-            mul_u64(channels, (uint64_t)(y->taps * y->batch), &columns) &&
-            mul_u64(columns, (uint64_t)y->places, &columns) &&
+  bool ok = mul_u64(channels, batch, &padded) && mul_u64(padded, (uint64_t)y->taps, &columns) &&
+            mul_u64(columns, places, &columns) &&
             mul_u64(columns, (uint64_t)(w->out / y->groups), &w->work) &&
             mul_u64(columns, size, &columns) && mul_u64(padded, size, &padded);
   for (uint32_t i = 0; i < y->spatial; i++)
-    ok = ok && mul_u64(padded, (uint64_t)(value_dim(g, y->x, 2 + i) + y->before[i] + y->after[i]),
+    ok = ok && mul_u64(padded,
+                       (uint64_t)sym_upper(t, value_dim(g, y->x, 2 + i)) +
+                           (uint64_t)(y->before[i] + y->after[i]),
                        &padded);
   w->extra = !ok || y->direct ? 0 : columns + (w->pads ? padded : 0);
-  w->kernels = !y->direct + w->pads + (w->bias && !y->bias_row) + (y->batch > 1);
+  w->kernels = !y->direct + w->pads + (w->bias && !y->bias_row) + (y->batch != 1);
   return ok && columns < UINT64_MAX / 8 && padded < UINT64_MAX / 8;
 }
 
@@ -89,14 +92,14 @@ static bool can_be_read(const Graph *g, const Windows *w, NodeId n) {
   uint32_t rank = value_rank(g, x);
   DType dtype = value_dtype(g, x);
   return rank >= 3 && rank <= 2 + WINDOW_DIMS_MAX && !node_bool(g, n, 6) && dtype_is_float(dtype) &&
-         type_is_static(value_type(g, x)) && type_is_static(value_type(g, w->weight)) &&
+         sym_is_const(value_dim(g, x, 1)) && type_is_static(value_type(g, w->weight)) &&
          value_is_const(g, w->weight) &&
          (!w->bias || (value_dtype(g, w->bias) == dtype && value_is_const(g, w->bias))) &&
          type_bytes_upper(g, value_type(g, x)) <= UINT32_MAX &&
          type_bytes_upper(g, value_type(g, w->result)) <= UINT32_MAX;
 }
 
-bool windows_read(const Graph *g, NodeId n, Windows *w) {
+bool windows_read(Graph *g, NodeId n, Windows *w) {
   *w = (Windows){.weight = node_value(g, n, 1), .bias = node_value(g, n, 2)};
   w->geometry.x = node_value(g, n, 0);
   w->result = node_result(g, n, 0);
@@ -118,11 +121,11 @@ bool windows_read(const Graph *g, NodeId n, Windows *w) {
     y->kernel[i] = value_dim(g, w->weight, 2 + i);
     y->size[i] = value_dim(g, w->result, 2 + i);
     y->taps *= y->kernel[i];
-    y->places *= y->size[i];
+    y->places = sym_mul(&g->syms, y->places, y->size[i]);
     w->pads |= y->before[i] > 0 || y->after[i] > 0;
   }
-  if (y->batch < 1 || y->in < 1 || w->out < 1 || y->taps < 1 || y->places < 1 ||
-      (y->groups != 1 && y->batch != 1))
+  if (sym_lower(&g->syms, y->batch) < 1 || y->in < 1 || w->out < 1 || y->taps < 1 ||
+      sym_lower(&g->syms, y->places) < 1 || (y->groups != 1 && y->batch != 1))
     return false;
   y->direct = is_direct(g, w);
   y->bias_row = wants_bias_row(g, w);
@@ -155,21 +158,22 @@ ValueId windows_columns(Builder *b, const Windows *w) {
   ValueId x = padded(b, w);
   if (!x)
     return 0;
-  int64_t size[2 + 2 * WINDOW_DIMS_MAX] = {y->in + y->bias_row};
-  int64_t stride[2 + 2 * WINDOW_DIMS_MAX], step = 1;
+  SymTable *t = &b->g->syms;
+  SymInt size[2 + 2 * WINDOW_DIMS_MAX] = {y->in + y->bias_row};
+  SymInt stride[2 + 2 * WINDOW_DIMS_MAX], step = 1;
   uint32_t batch = 1 + y->spatial, rank = 2 + 2 * y->spatial;
   size[batch] = y->batch;
   for (uint32_t i = y->spatial; i-- > 0;) {
     size[1 + i] = y->kernel[i];
-    stride[1 + i] = step * y->dilation[i];
+    stride[1 + i] = sym_mul(t, step, y->dilation[i]);
     size[batch + 1 + i] = y->size[i];
-    stride[batch + 1 + i] = step * y->stride[i];
-    step *= value_dim(b->g, x, 2 + i);
+    stride[batch + 1 + i] = sym_mul(t, step, y->stride[i]);
+    step = sym_mul(t, step, value_dim(b->g, x, 2 + i));
   }
   stride[0] = step;
-  stride[batch] = step * size[0];
+  stride[batch] = sym_mul(t, step, size[0]);
   x = build(b, OP_AS_STRIDED_COPY, A_VAL(x), A_INTS(size, rank), A_INTS(stride, rank), A_INT(0));
-  return seen_as(b, x, (SymInt[]){size[0] * y->taps, y->batch * y->places}, 2);
+  return seen_as(b, x, (SymInt[]){size[0] * y->taps, sym_mul(t, y->batch, y->places)}, 2);
 }
 
 /* The constant with other dims, its bytes where they are. */
@@ -199,7 +203,8 @@ static ValueId weight_and_bias(Graph *g, const Windows *w) {
 
 static ValueId product(Builder *b, const Windows *w, ValueId columns) {
   const Geometry *y = &w->geometry;
-  int64_t length = y->in / y->groups * y->taps, places = y->batch * y->places;
+  int64_t length = y->in / y->groups * y->taps;
+  SymInt places = sym_mul(&b->g->syms, y->batch, y->places);
   if (y->bias_row)
     return build(b, OP_MM, A_VAL(weight_and_bias(b->g, w)), A_VAL(columns));
   if (y->groups == 1) {
@@ -217,7 +222,7 @@ ValueId windows_product(Builder *b, const Windows *w, ValueId columns) {
   ValueId v = columns ? product(b, w, columns) : 0;
   if (w->bias && !y->bias_row && v)
     v = build(b, OP_ADD_TENSOR, A_VAL(v), A_VAL(reshaped(b->g, w->bias, (SymInt[]){w->out, 1}, 2)));
-  if (y->batch > 1 && v) { /* [M, N, places] */
+  if (y->batch != 1 && v) { /* [M, N, places] */
     v = seen_as(b, v, (SymInt[]){w->out, y->batch, y->places}, 3);
     v = v ? build_permute(b, v, (int64_t[]){1, 0, 2}) : 0;
   }

@@ -11,8 +11,10 @@ enum { WINDOW_DIMS_MAX = 2 };
 typedef struct Geometry {
   ValueId x;
   uint32_t spatial;
-  int64_t batch, in, groups, taps, places;
-  int64_t kernel[WINDOW_DIMS_MAX], size[WINDOW_DIMS_MAX]; /* of a window; windows along each dim */
+  SymInt batch, places; /* of windows in a sample */
+  int64_t in, groups, taps;
+  int64_t kernel[WINDOW_DIMS_MAX]; /* of a window */
+  SymInt size[WINDOW_DIMS_MAX];    /* windows along each dim */
   int64_t stride[WINDOW_DIMS_MAX], dilation[WINDOW_DIMS_MAX];
   int64_t before[WINDOW_DIMS_MAX], after[WINDOW_DIMS_MAX]; /* zeros around x */
   int64_t direct;   /* 1: x has the columns as it is, else 0 */
@@ -30,7 +32,7 @@ typedef struct Windows {
 } Windows;
 
 /* False when convolution n is none that can be gathered. */
-bool windows_read(const Graph *g, NodeId n, Windows *w);
+bool windows_read(Graph *g, NodeId n, Windows *w);
 /* [C * taps, N * places], a matrix; 0 after a failure. */
 ValueId windows_columns(Builder *b, const Windows *w);
 /* The convolution's result from its columns. */

@@ -1,6 +1,6 @@
 /* as_strided_copy: any regular walk over the elements of a dense tensor, overlaps included. Sizes,
- * strides and the offset count elements and are constants here, so that the walk can be checked
- * against the operand before anything runs. */
+ * strides and the offset count elements. With constants the walk is checked against the operand
+ * before anything runs; one of symbolic sizes by the kernel, here and in the runtime. */
 #include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/shape_util.h"
@@ -31,26 +31,36 @@ static Status walk_lists(Graph *g, NodeId n, IntList *size, IntList *stride, int
   if (size->count != stride->count || size->count > MAX_RANK)
     return bad_arg(g, n, "%u sizes and %u strides", size->count, stride->count);
   for (uint32_t i = 0; i < size->count; i++)
-    if (!sym_is_const(size->v[i]) || !sym_is_const(stride->v[i]) || size->v[i] < 0 ||
-        stride->v[i] < 0)
-      return bad_arg(g, n, "sizes and strides must be constants and not negative");
+    if (sym_lower(&g->syms, size->v[i]) < 0 || sym_lower(&g->syms, stride->v[i]) < 0)
+      return bad_arg(g, n, "sizes and strides must not be negative");
   return *offset < 0 ? bad_arg(g, n, "the offset is negative") : STATUS_OK;
+}
+
+/* The walk against the elements of self, when all are numbers. */
+static Status check_walk(Graph *g, NodeId n, const IntList *size, const IntList *stride,
+                         int64_t offset, SymInt numel) {
+  int64_t last;
+  bool constant = sym_is_const(numel);
+  for (uint32_t i = 0; i < size->count; i++)
+    constant &= sym_is_const(size->v[i]) && sym_is_const(stride->v[i]);
+  if (constant && (!last_touched(size->v, stride->v, size->count, offset, &last) || last >= numel))
+    return bad_arg(g, n, "the walk leaves the %lld elements of 'self'", (long long)numel);
+  return STATUS_OK;
 }
 
 Status shape_as_strided_copy(Graph *g, NodeId n) {
   ValueId self;
   IntList size, stride;
-  int64_t offset, last, count = 1;
+  int64_t offset, count = 1;
   TRY(arg_tensor(g, n, 0, &self));
   TRY(walk_lists(g, n, &size, &stride, &offset));
   Dims from = dims_of(g, self), out = {.rank = size.count};
   for (uint32_t i = 0; i < from.rank; i++)
-    if (!sym_is_const(from.d[i]) || __builtin_mul_overflow(count, from.d[i], &count))
-      return bad_shape(g, n, "argument 'self' must have a fixed shape");
+    if (sym_is_const(from.d[i]) && __builtin_mul_overflow(count, from.d[i], &count))
+      return bad_shape(g, n, "argument 'self' has too many elements");
   if (size.count)
     memcpy(out.d, size.v, size.count * sizeof *out.d);
-  if (!last_touched(size.v, stride.v, size.count, offset, &last) || last >= count)
-    return bad_arg(g, n, "the walk leaves the %lld elements of 'self'", (long long)count);
+  TRY(check_walk(g, n, &size, &stride, offset, dims_numel(g, &from)));
   return shape_result(g, n, 0, value_dtype(g, self), &out);
 }
 
