@@ -15,13 +15,18 @@
  *
  * Symbolic sizes count with their upper bounds. Transposed convolutions stay. */
 #include "passes/executorch/liveness.h"
+#include "passes/executorch/sink_biases.h"
 #include "passes/executorch/views.h"
 #include "passes/executorch/windows.h"
 #include "passes/pass.h"
 
 #include <stdlib.h>
 
-enum { WORTH = 1000 /* products, 20 us as convolution: more than the calls cost */, NEAR = 8 };
+enum {
+  WORTH = 1000, /* products, 20 us as convolution: more than the calls cost */
+  NEAR = 8,     /* convolutions between two that share columns */
+  ROUNDS = 4
+};
 
 typedef struct Candidate {
   Windows w;
@@ -115,7 +120,7 @@ static bool had_batch_norm(const Graph *g, NodeId convolution) {
 
 /* Kernels that may be spent: the official exporter has two for each convolution with a batch norm,
  * and for each product with a constant, which it turns over at run time; the bias of that is our
- * second. */
+ * second. It copies both operands of a batched product of computed values (expand_copy). */
 static uint64_t kernels_at_hand(Graph *g) {
   uint64_t count = 0;
   for (FOR_NODES(g, n)) {
@@ -125,6 +130,9 @@ static uint64_t kernels_at_hand(Graph *g) {
     if (op == OP_MM &&
         (value_is_const(g, node_value(g, n, 0)) || value_is_const(g, node_value(g, n, 1))))
       count += !adds_bias(g, node_result(g, n, 0));
+    if (op == OP_BMM && !value_is_const(g, node_value(g, n, 0)) &&
+        !value_is_const(g, node_value(g, n, 1)))
+      count += 2;
   }
   return count;
 }
@@ -140,7 +148,8 @@ static int compare(const void *a, const void *b) {
   return s->position < t->position ? -1 : 1;
 }
 
-static void choose(Choice *c, uint64_t kernels, Arena *scratch) {
+/* Gives the kernels that are left. */
+static uint64_t choose(Choice *c, uint64_t kernels, Arena *scratch) {
   Candidate **order = ARENA_ARRAY(scratch, Candidate *, c->count);
   for (uint32_t i = 0; i < c->count; i++)
     order[i] = &c->candidates[i];
@@ -150,6 +159,7 @@ static void choose(Choice *c, uint64_t kernels, Arena *scratch) {
     if (order[i]->chosen)
       kernels -= order[i]->w.kernels < kernels ? order[i]->w.kernels : kernels;
   }
+  return kernels;
 }
 
 /* The columns that another convolution has gathered shortly before, if they may live so long. */
@@ -188,16 +198,33 @@ static void rewrite(Builder *b, Choice *c, uint32_t at) {
     graph_remove_node(g, value_def(g, x));
 }
 
-Status pass_gather_windows(PassContext *p, Graph *g) {
+/* One round: the convolutions that *kernels allow. */
+static Status gather(Graph *g, Arena *scratch, uint64_t *kernels, uint64_t *count) {
   Choice c = {0};
-  TRY(measure_memory(g, p->scratch, &c));
-  find_candidates(g, p->scratch, &c);
-  choose(&c, kernels_at_hand(g), p->scratch);
   Builder b = builder_make(g, 0, 0);
+  TRY(measure_memory(g, scratch, &c));
+  find_candidates(g, scratch, &c);
+  *kernels = choose(&c, *kernels, scratch);
+  *count = 0;
   for (uint32_t i = 0; i < c.count && b.status == STATUS_OK; i++)
     if (c.candidates[i].chosen) {
       rewrite(&b, &c, i);
-      pass_count(p, "convolutions", 1);
+      ++*count;
     }
   return b.status;
+}
+
+/* Biases that move into later products leave kernels for the next round. */
+Status pass_gather_windows(PassContext *p, Graph *g) {
+  uint64_t kernels = kernels_at_hand(g), count, gone;
+  for (uint32_t round = 0; round < ROUNDS; round++) {
+    TRY(gather(g, p->scratch, &kernels, &count));
+    pass_count(p, "convolutions", count);
+    if (!count)
+      break;
+    TRY(sink_biases(g, p->scratch, &gone));
+    pass_count(p, "biases", gone);
+    kernels += gone;
+  }
+  return STATUS_OK;
 }

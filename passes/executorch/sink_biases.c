@@ -12,6 +12,8 @@
  * over the places of a channel, windows without padding and products with constants. All is a
  * number a channel: element i of a value lies in channel i / inner % channels, which views do not
  * change. Sums are done in double precision and rounded once. Only floats; symbolic shapes stay. */
+#include "passes/executorch/sink_biases.h"
+
 #include "ir/builder.h"
 #include "ir/match.h"
 #include "passes/executorch/views.h"
@@ -304,17 +306,23 @@ static bool sink(Sink *s, Builder *b, NodeId n) {
   return true;
 }
 
-Status pass_sink_biases(PassContext *p, Graph *g) {
+Status sink_biases(Graph *g, Arena *scratch, uint64_t *count) {
   Builder b = builder_make(g, 0, 0);
-  Sink *s = ARENA_NEW(p->scratch, Sink);
+  Sink *s = ARENA_NEW(scratch, Sink);
   s->g = g;
-  s->scratch = p->scratch;
-  uint64_t gone = 0;
+  s->scratch = scratch;
+  *count = 0;
   for (NodeId n = g->last, before; n && b.status == STATUS_OK; n = before) {
     before = node_cget(g, n)->prev; /* what changes stands behind */
     if (node_cget(g, n)->op == OP_ADD_TENSOR)
-      gone += sink(s, &b, n);
+      *count += sink(s, &b, n);
   }
-  pass_count(p, "biases", gone);
   return b.status;
+}
+
+Status pass_sink_biases(PassContext *p, Graph *g) {
+  uint64_t gone;
+  TRY(sink_biases(g, p->scratch, &gone));
+  pass_count(p, "biases", gone);
+  return STATUS_OK;
 }

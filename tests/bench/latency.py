@@ -10,7 +10,8 @@ fastest runs are compared, since what makes a run slower than the fastest is the
 the stored ones of ONNX Runtime. Kernel calls are counted in the files: views that cost nothing are in neither.
 
 Fails when one of our programs is wrong, makes more kernel calls, or is slower than the official one by more than the
-noise of such measurements. ONNX Runtime's latency (one thread) is for information. Writes JSON to build/bench.
+noise of such measurements. ONNX Runtime's latency (one thread) is for information. Writes JSON to build/bench, unless
+only some models are measured.
 The official programs are kept in build/bench/official, since making them takes longer than all measurements.
 """
 import argparse
@@ -41,8 +42,9 @@ MODELS = {
     "pointnet": "point cloud", "espcn": "super-resolution", "edsr_dynamo": "super-resolution", "diffusion": "diffusion step",
     "video_3d": "3-D convolutions",
 }
-QUICK = ("mobilenet_v2_dynamo", "vit", "gpt2_kv", "lstm_text", "tcn")
+QUICK = ("mobilenet_v2_dynamo", "vit", "gpt2_kv", "lstm_text", "ds_cnn")
 LIMIT, NOISE = 1.0, 1.05
+TRIES = 3  # measurements of a model whose latency is above the official one's
 SHARE = 4.0  # seconds of measurement a model
 RTOL, ATOL = 1e-3, 1e-4
 
@@ -152,7 +154,12 @@ def measure(args, name, spec, source):
             programs.append(program)
         except RuntimeError as error:
             row["official"]["wrong"] = f"does not run ({error})"
-    spent = milliseconds(programs, tensors, args.rounds, SHARE / 4 if args.quick else SHARE)
+    share, spent = SHARE / 4 if args.quick else SHARE, None
+    for _ in range(TRIES):
+        again = milliseconds(programs, tensors, args.rounds, share)
+        spent = [min(pair) for pair in zip(spent or again, again)]
+        if len(spent) == 1 or spent[0] <= LIMIT * spent[1]:
+            break
     row["ours"]["ms"] = spent[0]
     if len(programs) > 1:
         row["official"]["ms"] = spent[1]
@@ -219,7 +226,7 @@ def main():
         rows.append(row)
         faults += above_limits(row)
         print("| " + " | ".join(format_row(row)) + " |", flush=True)
-    if not args.k:
+    if not args.k and not args.quick:
         write(args, rows)
     for fault in faults:
         print(f"FAILED {fault}")
