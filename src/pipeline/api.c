@@ -1,6 +1,7 @@
 /* The public functions (include/etc/etc.h): a thin cover of the session. */
 #include <stdlib.h>
 
+#include "pipeline/recipe.h"
 #include "pipeline/settings.h"
 
 const char *etc_version(void) { return ETC_VERSION; }
@@ -80,6 +81,9 @@ static Status lower(Session *s, const char *output) {
 }
 
 EtcStatus etc_lower(EtcSession *s, const char *output) {
+  EtcStatus recipe = s->recipe && !s->method_count ? recipe_apply(s, s->recipe) : ETC_OK;
+  if (recipe != ETC_OK)
+    return recipe;
   if (s->source_count == 0)
     return session_usage(s, "", "name a model, or add methods with --method NAME=MODEL.onnx",
                          "there is no model");

@@ -52,8 +52,10 @@ EtcStatus session_add_source(Session *s, const char *method, const char *path) {
                          "a method needs a name and a model");
   for (uint32_t i = 0; i < s->source_count; i++)
     if (strcmp(s->sources[i]->method, method) == 0)
-      return session_usage(s, "--method", "give each method a name of its own",
-                           "method '%s' is given twice", method);
+      return s->recipe_at.line && i < s->own_sources
+                 ? ETC_OK
+                 : session_usage(s, "--method", "give each method a name of its own",
+                                 "method '%s' is given twice", method);
   Source *source = ARENA_NEW(&s->arena, Source);
   source->method = arena_strdup(&s->arena, sv_from(method));
   source->path = arena_strdup(&s->arena, sv_from(path));
@@ -324,6 +326,12 @@ static void print_depfile(const Session *s, const char *output, StrBuf *out) {
   strbuf_init(&rules);
   append_make_name(out, output);
   strbuf_append_char(out, ':');
+  if (s->recipe) {
+    strbuf_append_char(out, ' ');
+    append_make_name(out, s->recipe);
+    append_make_name(&rules, s->recipe);
+    strbuf_append(&rules, SV(":\n"));
+  }
   for (uint32_t i = 0; i < s->source_count; i++) {
     const Source *source = s->sources[i];
     strbuf_append(out, SV(" \\\n  "));

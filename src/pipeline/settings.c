@@ -5,16 +5,17 @@
 #include "support/text.h"
 
 EtcStatus session_usage(Session *s, const char *option, const char *hint, const char *format, ...) {
-  DiagPlace place = DIAG_NOWHERE;
-  place.option = sv_from(option);
-  Diag *d = diag_begin(&s->sink, DIAG_USAGE, place);
+  DiagPlace place = s->recipe_at.line ? s->recipe_at : DIAG_NOWHERE;
+  place.option = s->recipe_at.line ? SV("") : sv_from(option);
+  Diag *d = diag_begin(&s->sink, s->recipe_at.line ? DIAG_RECIPE : DIAG_USAGE, place);
   va_list args;
   va_start(args, format);
   diag_message(d, "%s", arena_vprintf(&s->arena, format, args));
   va_end(args);
   if (hint)
     diag_hint(d, "%s", hint);
-  return diag_end(d) == STATUS_OK ? ETC_OK : ETC_USAGE;
+  (void)diag_end(d);
+  return s->recipe_at.line ? ETC_FAILED : ETC_USAGE;
 }
 
 static char *keep(Session *s, StrView text) { return arena_strdup(&s->arena, text); }
@@ -60,8 +61,10 @@ static EtcStatus set_dim(Session *s, StrView value) {
                          "'" SV_FMT "' is an impossible range", SV_ARG(value));
   for (uint32_t i = 0; i < s->dim_count; i++)
     if (sv_eq(s->dims[i].name, flag.name))
-      return session_usage(s, "--dim", "give each dimension once",
-                           "dimension '" SV_FMT "' is given twice", SV_ARG(flag.name));
+      return s->recipe_at.line && i < s->own_dims
+                 ? ETC_OK
+                 : session_usage(s, "--dim", "give each dimension once",
+                                 "dimension '" SV_FMT "' is given twice", SV_ARG(flag.name));
   s->dims = pool_reserve(s->dims, &s->dim_capacity, (uint64_t)s->dim_count + 1, sizeof *s->dims);
   s->dims[s->dim_count++] = flag;
   return ETC_OK;
@@ -74,6 +77,10 @@ static EtcStatus set_state(Session *s, StrView value) {
     return session_usage(s, "--state",
                          "write --state INPUT:OUTPUT or --state INPUT:OUTPUT=FILE.npy",
                          "'" SV_FMT "' is no input and output", SV_ARG(value));
+  StrView in = {value.data, (size_t)(colon - value.data) + 1};
+  for (uint32_t i = 0; s->recipe_at.line && i < s->own_states; i++)
+    if (sv_starts_with(s->states[i], in))
+      return ETC_OK;
   s->states =
       pool_reserve(s->states, &s->state_capacity, (uint64_t)s->state_count + 1, sizeof *s->states);
   s->states[s->state_count++] = sv_from(keep(s, value));
@@ -174,6 +181,14 @@ static EtcStatus number(Session *s, const char *option, StrView value, int64_t l
   return session_usage(s, option,
                        arena_printf(&s->arena, "give a number of at least %lld", (long long)lo),
                        "'" SV_FMT "' is no number that %s takes", SV_ARG(value), option);
+}
+
+static EtcStatus set_model(Session *s, StrView value) {
+  return session_add_source(s, "forward", keep(s, value));
+}
+static EtcStatus set_recipe(Session *s, StrView value) {
+  s->recipe = keep(s, value);
+  return ETC_OK;
 }
 
 static EtcStatus set_fold_limit(Session *s, StrView value) {
@@ -300,7 +315,7 @@ static EtcStatus set_backend(Session *s, StrView value) {
 }
 
 EtcStatus session_later(Session *s, const char *option) {
-  DiagPlace place = DIAG_NOWHERE;
+  DiagPlace place = s->recipe_at.line ? s->recipe_at : DIAG_NOWHERE;
   place.option = sv_from(arena_printf(&s->arena, "--%s", option));
   Diag *d = diag_begin(&s->sink, DIAG_NOT_IMPLEMENTED, place);
   diag_message(d, "--%s is not available yet", option);
@@ -312,29 +327,31 @@ EtcStatus session_later(Session *s, const char *option) {
 typedef struct Setting {
   const char *name;
   EtcStatus (*set)(Session *s, StrView value);
-  bool value; /* needs one */
+  bool value;  /* needs one */
+  bool recipe; /* a recipe may say it */
+  bool repeat;
 } Setting;
 
 static const Setting settings[] = {
-    {"method", set_method, true},
-    {"dim", set_dim, true},
-    {"state", set_state, true},
-    {"pass", set_pass, true},
-    {"plan", set_plan, true},
-    {"fold-limit", set_fold_limit, true},
-    {"kernels", set_kernels, true},
-    {"backend", set_backend, true},
-    {"artifacts", set_artifacts, true},
+    {"method", set_method, true, true, true},
+    {"dim", set_dim, true, true, true},
+    {"state", set_state, true, true, true},
+    {"pass", set_pass, true, true, true},
+    {"plan", set_plan, true, true},
+    {"fold-limit", set_fold_limit, true, true},
+    {"kernels", set_kernels, true, true},
+    {"backend", set_backend, true, true, true},
+    {"artifacts", set_artifacts, true, true},
     {"depfile", set_depfile, true},
     {"write-depfile", set_write_depfile, false},
     {"fsync", set_fsync, false},
-    {"threads", set_threads, true},
+    {"threads", set_threads, true, true},
     {"print-before", set_print_before, true},
     {"print-after", set_print_after, true},
     {"print-changed", set_print_changed, false},
     {"full-constants", set_full_constants, false},
     {"stop-after", set_stop_after, true},
-    {"skip-pass", set_skip_pass, true},
+    {"skip-pass", set_skip_pass, true, true, true},
     {"bisect-limit", set_bisect_limit, true},
     {"time-passes", set_time_passes, false},
     {"roundtrip", set_roundtrip, false},
@@ -344,14 +361,57 @@ static const Setting settings[] = {
     {"color", set_color, true},
     {"verbose", set_verbose, false},
     {"quiet", set_quiet, false},
-    {"quantize", NULL, true},
-    {"calibrate", NULL, true},
-    {"ranges", NULL, true},
-    {"plugin", NULL, true},
-    {"recipe", NULL, true},
-    {"external-weights", NULL, true},
-    {"report", NULL, true},
+    {"quantize", NULL, true, true},
+    {"calibrate", NULL, true, true},
+    {"ranges", NULL, true, true},
+    {"plugin", NULL, true, true, true},
+    {"recipe", set_recipe, true},
+    {"external-weights", NULL, true, true},
+    {"report", NULL, true, true},
 };
+_Static_assert(COUNT_OF(settings) <= 64, "EtcSession.given has a bit for each");
+
+/* What only recipes say: the command has an argument for it. */
+static const Setting model_setting = {"model", set_model, true, true};
+
+static EtcStatus apply(Session *s, const Setting *setting, StrView value) {
+  if (!setting->set)
+    return session_later(s, setting->name);
+  if (setting->value && value.size == 0)
+    return session_usage(s, arena_printf(&s->arena, "--%s", setting->name), NULL,
+                         "%s%s needs a value", s->recipe_at.line ? "" : "--", setting->name);
+  return setting->set(s, value);
+}
+
+void session_recipe_begin(Session *s) {
+  s->own_dims = s->dim_count;
+  s->own_states = s->state_count;
+  s->own_sources = s->source_count;
+}
+
+EtcStatus session_recipe_knows(Session *s, StrView name) {
+  const char *names[COUNT_OF(settings) + 1] = {model_setting.name};
+  size_t count = 1;
+  for (size_t i = 0; i < COUNT_OF(settings); i++)
+    if (settings[i].recipe)
+      names[count++] = settings[i].name;
+  for (size_t i = 0; i < count; i++)
+    if (sv_eq_str(name, names[i]))
+      return ETC_OK;
+  int nearest = text_nearest(name, names, count);
+  const char *hint = did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
+  return session_usage(s, "", hint ? hint : "keys are options of 'etc lower', without the dashes",
+                       "a recipe has no key '" SV_FMT "'", SV_ARG(name));
+}
+
+EtcStatus session_recipe_set(Session *s, StrView name, StrView value) {
+  if (sv_eq_str(name, model_setting.name))
+    return apply(s, &model_setting, value);
+  for (size_t i = 0; i < COUNT_OF(settings); i++)
+    if (settings[i].recipe && sv_eq_str(name, settings[i].name))
+      return !settings[i].repeat && (s->given >> i & 1) ? ETC_OK : apply(s, &settings[i], value);
+  return session_recipe_knows(s, name);
+}
 
 EtcStatus session_set(Session *s, StrView name, StrView value) {
   const char *names[COUNT_OF(settings)];
@@ -359,12 +419,8 @@ EtcStatus session_set(Session *s, StrView name, StrView value) {
     names[i] = settings[i].name;
     if (!sv_eq_str(name, settings[i].name))
       continue;
-    if (!settings[i].set)
-      return session_later(s, settings[i].name);
-    if (settings[i].value && value.size == 0)
-      return session_usage(s, arena_printf(&s->arena, "--%s", names[i]), NULL, "--%s needs a value",
-                           names[i]);
-    return settings[i].set(s, value);
+    s->given |= (uint64_t)1 << i;
+    return apply(s, &settings[i], value);
   }
   int nearest = text_nearest(name, names, COUNT_OF(names));
   return session_usage(s, keep(s, name), did_you_mean(s, nearest < 0 ? NULL : names[nearest]),

@@ -6,6 +6,12 @@
 
 /* value is empty for options without one. Wrong usage is reported. */
 EtcStatus session_set(Session *s, StrView name, StrView value);
+/* For recipe.c. What is set from here on, between values of recipe_at, is what a recipe says: it
+ * changes nothing that was set before. */
+void session_recipe_begin(Session *s);
+/* Whether a recipe may say that; reported if not, with the nearest spelling. */
+EtcStatus session_recipe_knows(Session *s, StrView name);
+EtcStatus session_recipe_set(Session *s, StrView name, StrView value);
 /* Reports that an option is for a later version; ETC_FAILED. */
 EtcStatus session_later(Session *s, const char *option);
 

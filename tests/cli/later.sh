@@ -5,7 +5,6 @@ t lower $data/add.onnx -o a.pte --quantize int8
 t lower $data/add.onnx -o a.pte --calibrate data.npz
 t lower $data/add.onnx -o a.pte --ranges r.json
 t lower $data/add.onnx -o a.pte --plugin ./x.so
-t lower $data/add.onnx -o a.pte --recipe r.yaml
 t lower $data/add.onnx -o a.pte --external-weights w.ptd
 t lower $data/add.onnx -o a.pte --report r.html
 t lower $data/add.onnx -o a.pte --kernels portable,quantized
