@@ -182,6 +182,40 @@ static inline void sample_factories(Maker *m) {
   finish(m, &out, 1);
 }
 
+/* Three times: y + x when c holds, -y otherwise; what markers hand on lies in one place. */
+static inline NodeId marker(Maker *m, OpId op, const ArgIn *args, uint32_t arg_count,
+                            uint32_t results) {
+  return graph_add_node(m->g, 0, op, args, arg_count, results, 0);
+}
+
+static inline ValueId at_place(Maker *m, ValueId v, TypeId type, ValueId of) {
+  value_set_type(m->g, v, type);
+  m->g->values[v].storage = m->g->values[of].storage;
+  return v;
+}
+
+static inline void sample_control(Maker *m) {
+  begin(m, "forward");
+  Graph *g = m->g;
+  TypeId t = type_of(m, DTYPE_F32, 1, three);
+  ValueId x = input(m, t), c = input(m, type_of(m, DTYPE_BOOL, 0, NULL));
+  ValueId first = plan(m, NODE(m, OP_CLONE, t, A_VAL(x), A_NONE));
+  NodeId loop = marker(m, OP_LOOP, (const ArgIn[]){A_INT(3), A_NONE, A_VALS(&first, 1)}, 3, 2);
+  SymInt i = sym_symbol(&g->syms, SV(""), 0, 2, true);
+  value_set_type(g, node_result(g, loop, 0), graph_scalar_type(g, TYPE_INT, i, true));
+  ValueId y = at_place(m, node_result(g, loop, 1), t, first);
+  marker(m, OP_IF, (const ArgIn[]){A_VAL(c)}, 1, 0);
+  ValueId sum = plan(m, NODE(m, OP_ADD_TENSOR, t, A_VAL(y), A_VAL(x), A_INT(1)));
+  marker(m, OP_ELSE, NULL, 0, 0);
+  ValueId negative = at_place(m, NODE(m, OP_NEG, t, A_VAL(y)), t, sum);
+  NodeId joined = marker(m, OP_ENDIF, (const ArgIn[]){A_VALS(&sum, 1), A_VALS(&negative, 1)}, 2, 1);
+  ValueId result = at_place(m, node_result(g, joined, 0), t, sum);
+  ValueId next = at_place(m, NODE(m, OP_CLONE, t, A_VAL(result), A_NONE), t, first);
+  NodeId end = marker(m, OP_NEXT, (const ArgIn[]){A_NONE, A_VALS(&next, 1)}, 2, 1);
+  ValueId last = at_place(m, node_result(g, end, 0), t, first);
+  finish(m, &last, 1);
+}
+
 typedef struct Sample {
   const char *name;
   void (*make)(Maker *m);
@@ -192,6 +226,7 @@ static const Sample samples[] = {{"add", sample_add},
                                  {"shapes", sample_shapes},
                                  {"dynamic", sample_dynamic},
                                  {"methods", sample_methods},
-                                 {"factories", sample_factories}};
+                                 {"factories", sample_factories},
+                                 {"control", sample_control}};
 
 #endif

@@ -42,6 +42,8 @@ def cases():
     yield "methods", "forward", [t], [t + np.float32([1, 2, 3])], "ok"
     yield "methods", "twice", [t], [(t + np.float32([1, 2, 3])) * 2], "ok"
     yield "factories", "forward", [t], [t * (np.arange(3, dtype=np.float32) + np.float32(0.5))], "ok"
+    yield "control", "forward", [t, np.array(True)], [t * 4], "ok"
+    yield "control", "forward", [t, np.array(False)], [-t], "ok"
 
 
 def check(server, folder, name, method, inputs, expected, stage):
