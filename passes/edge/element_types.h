@@ -4,15 +4,6 @@
 
 #include "ir/builder.h"
 
-/* How much an op on integers depends on whether they are signed. */
-typedef enum Signedness {
-  SIGN_MATTERS,
-  SIGN_ORDERS, /* elements are only compared which is less; results are elements, positions, bools
-                */
-  SIGN_NOT     /* the same result bits for signed and unsigned elements of one width */
-} Signedness;
-Signedness op_signedness(OpId op);
-
 /* How a value of one type becomes one of another, and back. */
 typedef enum How {
   HOW_KEEP,

@@ -181,7 +181,7 @@ static bool unsigned_changes(const Graph *g, NodeId n, Change *changes) {
   OpId op = node_cget(g, n)->op;
   DTypeSet wide = dtypes_of(g, n, true) & DT(U64);
   memset(changes, 0, CHANGE_COUNT * sizeof *changes);
-  if (op_signedness(op) == SIGN_NOT) {
+  if (op_has_trait(op, OP_SIGN_BLIND)) {
     set_change(changes, DTYPE_U16, HOW_BITS, DTYPE_I16);
     set_change(changes, DTYPE_U32, HOW_BITS, DTYPE_I32);
     set_change(changes, DTYPE_U64, HOW_BITS, DTYPE_I64);
@@ -189,7 +189,7 @@ static bool unsigned_changes(const Graph *g, NodeId n, Change *changes) {
   }
   set_change(changes, DTYPE_U16, HOW_WIDEN, DTYPE_I64);
   set_change(changes, DTYPE_U32, HOW_WIDEN, DTYPE_I64);
-  if (wide && op_signedness(op) == SIGN_ORDERS)
+  if (wide && op_has_trait(op, OP_SIGN_ORDERS))
     set_change(changes, DTYPE_U64, HOW_FLIP, DTYPE_I64);
   else if (wide && by_way_of_i64(g, n))
     set_change(changes, DTYPE_U64, HOW_BITS, DTYPE_I64);
