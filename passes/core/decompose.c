@@ -1,6 +1,6 @@
 /* Expands what the runtime has no kernel for into core ATen ops that have one. The table says
  * which; each rule is in decompose_*.c. Rules may build ops that are themselves in the table: the
- * walk visits new nodes too, and no rule builds its own op. */
+ * walk visits new nodes too, and a rule that builds its own op leaves what it built alone. */
 #include "passes/core/decompose.h"
 
 #include "interp/fold.h"
@@ -25,6 +25,9 @@ static const DecomposeRow rules[] = {
     {OP_SQUARE, decompose_square},
     {OP_TRIU, decompose_triu},
     {OP_RMS_NORM, decompose_rms_norm},
+    {OP_SUM_DIM_INTLIST, decompose_sum},
+    {OP_NATIVE_LAYER_NORM, decompose_layer_norm},
+    {OP_NATIVE_GROUP_NORM, decompose_group_norm},
 };
 
 ValueId decompose_unary(Builder *b, OpId op, ValueId x) {

@@ -11,8 +11,9 @@ typedef ValueId Decompose(Builder *b, NodeId n);
 Decompose decompose_addmm, decompose_matmul, decompose_sdpa; /* decompose_matmul.c */
 Decompose decompose_silu, decompose_hardswish, decompose_hardsigmoid, decompose_softplus,
     decompose_mish, decompose_prelu, decompose_square, decompose_triu,
-    decompose_rms_norm;          /* decompose_elementwise.c */
-Decompose decompose_convolution; /* decompose_conv.c */
+    decompose_rms_norm;                                              /* decompose_elementwise.c */
+Decompose decompose_convolution;                                     /* decompose_conv.c */
+Decompose decompose_sum, decompose_layer_norm, decompose_group_norm; /* decompose_exact.c */
 
 static inline ValueId decompose_number(Builder *b, ValueId like, double value) {
   return b->status == STATUS_OK ? build_scalar(b, value_dtype(b->g, like), value) : 0;

@@ -3,7 +3,7 @@
  * sign of the divisor unless fmod is set (ONNX operators Div, Mod). */
 #include <math.h>
 
-#include "onnx/translate.h"
+#include "onnx/express.h"
 
 typedef struct BinaryRow {
   const char *onnx;
@@ -50,6 +50,31 @@ void translate_binary(Import *im) {
   BUG("'%s' has no row", im->node->op_type);
 }
 
+/* a / b rounded to zero. The runtime's kernel divides i64 in f64, which is wrong beyond 2^53;
+ * floor_divide is exact. Of shapes, whose quotients are known, no kernel is left. */
+static ValueId whole_quotient(Import *im, ValueId a, ValueId b) {
+  const SymInt *known;
+  uint32_t count;
+  ValueId quotient = build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(a), A_VAL(b), A_STR("trunc"));
+  if (!import_ok(im) || value_dtype(im->g, a) != DTYPE_I64 || value_is_const(im->g, quotient) ||
+      value_ints(im, quotient, &known, &count))
+    return quotient;
+  if (value_ints(im, b, &known, &count) && count == 1 && sym_is_const(known[0]) && known[0] > 0) {
+    /* floor((a + (b - 1)) / b) where a is negative */
+    ValueId sign = ex_binary(im, OP_BITWISE_RIGHT_SHIFT_TENSOR, a,
+                             build_scalar_int(&im->b, DTYPE_I64, 63)),
+            less = build_scalar_int(&im->b, DTYPE_I64, known[0] - 1);
+    ValueId moved = ex_add(im, a, ex_binary(im, OP_BITWISE_AND_TENSOR, sign, less));
+    return ex_binary(im, OP_FLOOR_DIVIDE, moved, b);
+  }
+  quotient = ex_binary(im, OP_FLOOR_DIVIDE, a, b);
+  ValueId rest = ex_sub(im, a, ex_mul(im, quotient, b)), zero = ex_number(im, a, 0);
+  ValueId up = ex_binary(im, OP_LOGICAL_XOR, ex_binary(im, OP_LT_TENSOR, a, zero),
+                         ex_binary(im, OP_LT_TENSOR, b, zero));
+  up = ex_binary(im, OP_LOGICAL_AND, up, ex_binary(im, OP_NE_TENSOR, rest, zero));
+  return ex_add(im, quotient, ex_cast(im, up, DTYPE_I64));
+}
+
 void translate_div(Import *im) {
   ValueId a, b;
   if (!two_operands(im, &a, &b))
@@ -57,7 +82,7 @@ void translate_div(Import *im) {
   if (dtype_is_float(value_dtype(im->g, a)))
     out(im, 0, build(&im->b, OP_DIV_TENSOR, A_VAL(a), A_VAL(b)));
   else
-    out(im, 0, build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(a), A_VAL(b), A_STR("trunc")));
+    out(im, 0, whole_quotient(im, a, b));
 }
 
 /* fmod, moved by the divisor where the signs differ; a zero has the sign of the divisor, as numpy's

@@ -8,6 +8,7 @@ The tables are in semantics_*.py, a family each; single_node.py runs them.
 
 import sys
 
+import semantics_exact
 import semantics_pointwise
 import semantics_quantized
 import semantics_reduce
@@ -15,7 +16,7 @@ import semantics_shape
 import semantics_window
 import single_node
 
-FAMILIES = (semantics_pointwise, semantics_quantized, semantics_reduce, semantics_shape, semantics_window)
+FAMILIES = (semantics_exact, semantics_pointwise, semantics_quantized, semantics_reduce, semantics_shape, semantics_window)
 
 
 def main():

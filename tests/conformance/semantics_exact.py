@@ -1,0 +1,81 @@
+"""Numbers that f32 and f64 do not hold: integers beyond 2^24 and 2^53, doubles to their last digits."""
+
+import numpy as np
+
+from single_node import Case, RNG, normal
+
+EXACT = {"rtol": 0, "atol": 0}
+DOUBLE = {"rtol": 1e-13, "atol": 1e-14, "out_type": np.float64}
+
+
+def large_integers():
+    for dtype, base in ((np.int32, 2**24), (np.int64, 2**24), (np.int64, 2**53)):
+        kind = f"{np.dtype(dtype)}-{base.bit_length() - 1}"
+        x, y = base + RNG.integers(0, 9, (3, 4, 5)).astype(dtype), base + RNG.integers(0, 9, (3, 4, 5)).astype(dtype)
+        small = RNG.integers(1, 50, (3, 4, 5)).astype(dtype)
+        same = {"out_type": dtype, **EXACT}
+        for axes in ([0], [1], [2], [0, 1], [0, 1, 2]):
+            name = "".join(map(str, axes))
+            # ONNX Runtime adds in doubles.
+            yield Case(f"ReduceSum-{kind}-{name}", "ReduceSum", ["x", "a"], {"x": x}, {"a": np.array(axes)},
+                       oracle=[x.sum(tuple(axes), dtype, keepdims=True)], **same)
+        yield Case(f"ReduceSum-{kind}-row", "ReduceSum", ["x"], {"x": x[0, 0]}, keepdims=0, **same)
+        yield Case(f"ReduceL1-{kind}", "ReduceL1", ["x"], {"x": x}, axes=[1], oracle=[x.sum(1, dtype, keepdims=True)], **same)
+        yield Case(f"ReduceSumSquare-{kind}", "ReduceSumSquare", ["x"], {"x": x % 999}, axes=[1], **same)
+        for op in ("ReduceMax", "ReduceMin"):
+            yield Case(f"{op}-{kind}", op, ["x", "a"], {"x": x}, {"a": np.array([1])}, opset=18, **same)
+        for op in ("Add", "Sub", "Mul", "Max", "Min"):
+            yield Case(f"{op}-{kind}", op, ["x", "y"], {"x": x, "y": y if op != "Mul" else small}, **same)
+        for sign in (1, -1):
+            yield Case(f"Div-{kind}{sign:+}", "Div", ["x", "y"], {"x": sign * x, "y": np.where(small % 2, small, -small)}, **same)
+            yield Case(f"Div-{kind}{sign:+}-constant", "Div", ["x", "y"], {"x": sign * x}, {"y": np.array(7, dtype)}, **same)
+        yield Case(f"Mod-{kind}", "Mod", ["x", "y"], {"x": x, "y": small}, **same)
+        for op in ("Equal", "Less", "GreaterOrEqual"):
+            yield Case(f"{op}-{kind}", op, ["x", "y"], {"x": x, "y": y}, out_type=np.bool_, **EXACT)
+        for op in ("Abs", "Neg", "Sign"):
+            yield Case(f"{op}-{kind}", op, ["x"], {"x": -x}, **same)
+        yield Case(f"CumSum-{kind}", "CumSum", ["x", "a"], {"x": x}, {"a": np.array(1)}, **same)
+        yield Case(f"Clip-{kind}", "Clip", ["x", "a", "b"], {"x": x}, {"a": np.array(base + 3, dtype), "b": np.array(base + 5, dtype)}, **same)
+        yield Case(f"Where-{kind}", "Where", ["c", "x", "y"], {"c": small > 20, "x": x, "y": y}, **same)
+        yield Case(f"Pad-{kind}", "Pad", ["x", "p", "v"], {"x": x}, {"p": np.array([0, 0, 0, 0, 0, 1]), "v": np.array(base + 3, dtype)}, **same)
+        yield Case(f"MatMul-{kind}", "MatMul", ["x", "y"], {"x": x, "y": small.transpose(0, 2, 1).copy()}, **same)
+        yield Case(f"Einsum-{kind}", "Einsum", ["x", "y"], {"x": x, "y": small}, equation="abc,abc->b", **same)
+        yield Case(f"ArgMax-{kind}", "ArgMax", ["x"], {"x": x}, axis=1, out_type=np.int64, **EXACT)
+        yield Case(f"TopK-{kind}", "TopK", ["x", "k"], {"x": x}, {"k": np.array([2])}, outputs=2, out_type=[dtype, np.int64], **EXACT)
+        yield Case(f"ScatterElements-{kind}", "ScatterElements", ["x", "i", "y"], {"x": x, "i": np.zeros((1, 4, 5), np.int64), "y": y[:1]},
+                   opset=18, reduction="add", **same)
+
+
+def doubles():
+    x, positive = normal(3, 4, 5, dtype=np.float64), 0.1 + RNG.random((3, 4, 5))
+    for axis in (0, 1, 2):
+        axes = {"a": np.array([axis])}
+        yield Case(f"ReduceSum-f64-{axis}", "ReduceSum", ["x", "a"], {"x": x}, axes, **DOUBLE)
+        for op in ("ReduceMean", "ReduceL2", "ReduceProd", "ReduceLogSumExp"):
+            yield Case(f"{op}-f64-{axis}", op, ["x", "a"], {"x": x}, axes, opset=18, **DOUBLE)
+        yield Case(f"Softmax-f64-{axis}", "Softmax", ["x"], {"x": x}, axis=axis, **DOUBLE)
+        yield Case(f"LogSoftmax-f64-{axis}", "LogSoftmax", ["x"], {"x": x}, axis=axis, **DOUBLE)
+    yield Case("ReduceLogSum-f64", "ReduceLogSum", ["x", "a"], {"x": positive}, {"a": np.array([1])}, opset=18, **DOUBLE)
+    yield Case("LayerNormalization-f64", "LayerNormalization", ["x", "s", "b"], {"x": x}, {"s": normal(5, dtype=np.float64),
+               "b": normal(5, dtype=np.float64)}, epsilon=0.0078125, **DOUBLE)
+    channels = {"s": normal(4, dtype=np.float64), "b": normal(4, dtype=np.float64)}
+    image = normal(2, 4, 3, 5, dtype=np.float64)
+    mean, scale, shift = image.mean((2, 3), keepdims=True), channels["s"].reshape(-1, 1, 1), channels["b"].reshape(-1, 1, 1)
+    normalised = (image - mean) / np.sqrt(image.var((2, 3), keepdims=True) + 0.0078125) * scale + shift
+    yield Case("InstanceNormalization-f64", "InstanceNormalization", ["x", "s", "b"], {"x": image}, channels, epsilon=0.0078125,
+               oracle=[normalised], **DOUBLE)
+    groups = image.reshape(2, 2, -1)
+    groups = (groups - groups.mean(-1, keepdims=True)) / np.sqrt(groups.var(-1, keepdims=True) + 0.0078125)
+    yield Case("GroupNormalization-f64", "GroupNormalization", ["x", "s", "b"], {"x": image}, channels, epsilon=0.0078125, num_groups=2,
+               opset=21, oracle=[groups.reshape(image.shape) * scale + shift], **DOUBLE)
+    for op in ("Exp", "Log", "Sqrt", "Tanh", "Sigmoid", "Sin", "Reciprocal"):
+        yield Case(f"{op}-f64", op, ["x"], {"x": positive}, **DOUBLE)
+    yield Case("CumSum-f64", "CumSum", ["x", "a"], {"x": x}, {"a": np.array(1)}, **DOUBLE)
+    yield Case("MatMul-f64", "MatMul", ["x", "y"], {"x": x, "y": x.transpose(0, 2, 1).copy()}, **DOUBLE)
+    yield Case("Gemm-f64", "Gemm", ["x", "y", "c"], {"x": x[0], "y": x[1]}, {"c": x[2, :, :4].copy()}, transB=1, alpha=0.5, **DOUBLE)
+    yield Case("Einsum-f64", "Einsum", ["x"], {"x": x}, equation="abc->ac", **DOUBLE)
+
+
+def cases():
+    yield from large_integers()
+    yield from doubles()
