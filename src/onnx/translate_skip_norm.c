@@ -62,6 +62,32 @@ void translate_simplified_layer_norm(Import *im) {
   out(im, 1, ex_unary(im, OP_RSQRT, ex_with(im, OP_ADD_TENSOR, mean, epsilon)));
 }
 
+/* RMS norm of each group of as many columns as the scale has, times an activation of the gate. */
+void translate_gated_rms_norm(Import *im) {
+  ValueId x = in_required(im, 0), scale = in_required(im, 1), gate = in_required(im, 2);
+  Shape s = shape_of(im, x), groups = s;
+  int64_t size = ex_fixed(im, scale, 0);
+  StrView name = attr_str(im, "activation", "silu");
+  bool sigmoid = sv_eq_str(name, "sigmoid");
+  if (import_ok(im) && !sigmoid && !sv_eq_str(name, "silu") && !sv_eq_str(name, "swish"))
+    import_fail(im, DIAG_ATTR_VALUE, "activation is '" SV_FMT "'", SV_ARG(name));
+  int64_t wide = s.rank ? ex_fixed(im, x, s.rank - 1) : 0;
+  if (import_ok(im) && (size < 1 || wide % size || s.rank + 1 > MAX_RANK))
+    import_fail(im, DIAG_SHAPE_MISMATCH, "%lld columns are not in groups of %lld", (long long)wide,
+                (long long)size);
+  if (!import_ok(im))
+    return;
+  groups.d[s.rank - 1] = wide / size;
+  groups.d[groups.rank++] = size;
+  DType dtype = ex_dtype(im, x);
+  x = ex_view_as(im, ex_cast(im, x, DTYPE_F32), &groups);
+  gate = ex_cast(im, gate, DTYPE_F32);
+  ValueId y = rms(im, x, ex_cast(im, scale, DTYPE_F32), groups.rank - 1,
+                  attr_float(im, "epsilon", (double)1e-5f));
+  ValueId opened = ex_unary(im, sigmoid ? OP_SIGMOID : OP_SILU, gate);
+  out(im, 0, ex_cast(im, ex_mul(im, ex_view_as(im, y, &s), opened), dtype));
+}
+
 /* --- groups of channels --- */
 
 /* x with channels in front, y back where they were; activation 1 is silu. */

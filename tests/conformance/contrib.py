@@ -387,6 +387,42 @@ def rotary_cases():
                shapes={"x": ["batch", "steps", 16], "p": ["batch", "steps"]})
 
 
+# --- beside the standard ---
+
+def other_cases():
+    x = {"x": normal(2, 3, 5)}
+    yield Case("Trilu", "Trilu", "x k", x, {"k": np.int64(1)})
+    yield Case("Trilu_lower", "Trilu", "x", x, upper=0)
+    yield Case("Range", "Range", "a b c", {}, {"a": F32(1), "b": F32(7), "c": F32(1.5)})
+    yield Case("Pad", "Pad", "x p v", x, {"p": np.array([0, 1, 0, 0, 2, 1]), "v": F32(3)})
+    yield Case("Pad_reflect", "Pad", "x p", x, {"p": np.array([0, 1, 2, 0, 2, 1])}, mode="reflect")
+    yield Case("ExpandDims", "ExpandDims", "x a", x, {"a": np.int32(1)})
+    yield Case("ExpandDims_last", "ExpandDims", "x a", x, {"a": np.int32(-1)})
+    yield Case("SampleOp", "SampleOp", "x", x)
+    yield Case("GatherND", "GatherND", "x i", x, {"i": np.array([[0, 1], [1, 2]])})
+    yield Case("UnfoldTensor", "UnfoldTensor", "x", x, dim=2, size=3, step=2)
+    yield Case("UnfoldTensor_first", "UnfoldTensor", "x", x, dim=1, size=2)
+    yield Case("TorchEmbedding", "TorchEmbedding", "x i", {"x": normal(6, 4), "i": np.array([[0, 5], [2, 2]])},
+               reference=lambda x, i: [x[i]])
+    for metric in ("euclidean", "sqeuclidean"):
+        yield Case(f"CDist_{metric}", "CDist", "a b", {"a": normal(4, 6), "b": normal(3, 6)}, metric=metric)
+    for mode in ("bilinear", "nearest"):
+        for padding in ("zeros", "border", "reflection"):
+            yield Case(f"GridSample_{mode}_{padding}", "GridSample", "x g", {"x": normal(1, 2, 4, 5), "g": normal(1, 3, 3, 2)}, mode=mode,
+                       padding_mode=padding, align_corners=1)
+    for activation in ("silu", "sigmoid"):
+        for wide in (8, 4):
+            yield Case(f"GatedRMSNorm_{activation}_{wide}", "GatedRMSNorm", "x s g", {"x": normal(2, 3, 8), "g": normal(2, 3, 8)}, {"s": normal(wide)},
+                       activation=activation)
+    qkv = {"q": normal(1, 4, 8), "k": normal(1, 4, 8) / 3, "v": normal(1, 4, 8)}
+    two = {"q_num_heads": 2, "kv_num_heads": 2, "out": (F32, F32)}
+    yield Case("LinearAttention", "LinearAttention", "q k v", qkv, update_rule="linear", **two)
+    yield Case("LinearAttention_gated", "LinearAttention", "q k v s d b", {**qkv, "s": normal(1, 2, 4, 4), "d": -np.abs(normal(1, 4, 2)),
+               "b": np.abs(normal(1, 4, 2))}, **two)
+    yield Case("CausalConvWithState", "CausalConvWithState", "x w c s", {"x": normal(2, 3, 6), "s": normal(2, 3, 3)},
+               {"w": normal(3, 1, 4), "c": normal(3)}, out=(F32, F32), activation="silu")
+
+
 def expected(case, feed, path):
     if case.reference:
         return [np.asarray(y) for y in case.reference(**feed, **case.constants)]
@@ -448,7 +484,7 @@ def arguments(text):
 
 
 def main():
-    return run([*product_cases(), *norm_cases(), *attention_cases(), *multi_head_cases(), *group_query_cases(), *rotary_cases()],
+    return run([*product_cases(), *norm_cases(), *attention_cases(), *multi_head_cases(), *group_query_cases(), *rotary_cases(), *other_cases()],
                arguments(__doc__))
 
 
