@@ -147,13 +147,13 @@ class Builder:
     def ints(self, values):
         return self.constant(np.array(values, np.int64))
 
-    def fresh(self, dtype, shape, low=None, high=None, constant=None):
+    def fresh(self, dtype, shape, low=None, high=None, constant=None, special=False):
         """A new input, or sometimes a constant."""
         shape = tuple(shape)
         x = self.draw(dtype, shape, low, high)
         if (self.chance(0.25) if constant is None else constant) and all(self.fixed(d) for d in shape):
             return self.constant(x)
-        if self.special and low is None and dtype in FLOATING and self.chance(0.5):
+        if special and self.special and low is None and dtype in FLOATING and self.chance(0.5):
             x = self.spoil(x)
             return self.add_input(x)
         return self.add_input(x, lambda s: self.draw(dtype, s, low, high))
@@ -187,7 +187,7 @@ class Builder:
         for _ in range(20):
             dtype, shape = self.dtype(dtypes), self.shape(low_rank, high_rank, least)
             if where is None or where(np.empty(shape, dtype)):
-                return self.fresh(dtype, shape, low, high, constant)
+                return self.fresh(dtype, shape, low, high, constant, special)
         raise Reject("no operand")
 
     def fits(self, name, x, low, high, special, least):
@@ -203,7 +203,7 @@ class Builder:
         """A value of exactly this type and shape."""
         shape = tuple(shape)
         return self.operand(dtype, len(shape), len(shape), low, high, special, lambda v: v.shape == shape,
-                            constant) if self.chance(0.5) and self.has(dtype, shape) else self.fresh(dtype, shape, low, high, constant)
+                            constant) if self.chance(0.5) and self.has(dtype, shape) else self.fresh(dtype, shape, low, high, constant, special)
 
     def has(self, dtype, shape):
         return any(v.dtype == dtype and v.shape == shape for v in self.arrays.values())
@@ -222,7 +222,7 @@ class Builder:
             return self.choice(found)
         own = list(shape[self.whole(0, len(shape)):]) if shape and self.chance(0.4) else list(shape)
         own = [1 if self.chance(0.25) else d for d in own]
-        return self.fresh(dtype, own, low, high)
+        return self.fresh(dtype, own, low, high, special=special)
 
     def types(self, name, index=0):
         """The element types that the standard allows for an input of an operator at this opset."""

@@ -14,7 +14,7 @@ UNARY = {
     "Sin": (7, False, False, -30, 30), "Cos": (7, False, False, -30, 30), "Tan": (7, False, False, -1.2, 1.2),
     "Asin": (7, False, False, -0.9, 0.9), "Acos": (7, False, False, -0.9, 0.9), "Atan": (7, False, False, None, None),
     "Sinh": (9, False, False, -5, 5), "Cosh": (9, False, False, -5, 5), "Asinh": (9, False, False, -1e3, 1e3),
-    "Acosh": (9, False, False, 1.1, 1e3), "Atanh": (9, False, False, -0.9, 0.9), "Erf": (9, False, False, None, None),
+    "Acosh": (9, False, False, 1.1, 1e3), "Atanh": (9, False, False, -0.9, 0.9), "Erf": (9, False, False, -1e4, 1e4),
     "Sigmoid": (7, False, False, None, None), "Tanh": (7, False, False, None, None), "Reciprocal": (7, False, False, 0.1, 1e3),
     "Softplus": (7, False, False, -50, 50), "Softsign": (7, False, False, None, None), "HardSwish": (14, False, False, None, None),
     "Mish": (18, False, False, -20, 20),

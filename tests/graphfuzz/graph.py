@@ -34,6 +34,15 @@ MOST_ELEMENTS = 4000
 DEVIATIONS = [
     ("Mish", None, "ONNX Runtime has no kernel and expands it with a threshold"),
 ]
+# Where the evaluator of onnx is wrong, and ONNX Runtime has no kernel: operator, condition, reason. Such a step is left out.
+NO_REFERENCE = [
+    ("GlobalMaxPool", lambda node, opset: True, "loses a dimension of a result of three"),
+    ("Softmax", lambda node, opset: opset < 13, "knows the meaning of opset 13 only"),
+    ("LogSoftmax", lambda node, opset: opset < 13, "knows the meaning of opset 13 only"),
+    ("Hardmax", lambda node, opset: opset < 13, "knows the meaning of opset 13 only"),
+    ("Erf", lambda node, opset: True, "turns integers into floats"),
+    ("ConvTranspose", lambda node, opset: True, "adds the bias of the first group to all"),
+]
 
 
 class Reject(Exception):
@@ -145,6 +154,9 @@ class Oracle:
             for opset in opsets_of_reference(case.opset, step.nodes):
                 self.session = self.session or load(make_model(graph, opset, functions), step)
         if self.session is None:
+            for op, condition, reason in NO_REFERENCE:
+                if any(n.op_type == op and condition(n, case.opset) for n in step.nodes):
+                    raise Reject(f"{op}: the evaluator {reason}")
             try:
                 self.session = ReferenceEvaluator(make_model(graph, case.opset, functions))
             except Exception as e:

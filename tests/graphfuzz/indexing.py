@@ -124,7 +124,7 @@ def non_zero(b):
 
 @op("Compress", 9, weight=0.7)
 def compress(b):
-    x = b.operand(b.types("Compress"), 1, 3, where=lambda v: all(b.fixed(d) for d in v.shape))
+    x = b.operand(b.types("Compress"), 1, 3, least=1, where=lambda v: all(b.fixed(d) for d in v.shape))
     axis = b.choice([None, b.axis(b.x(x).ndim) if b.opset >= 11 else 0])
     length = b.x(x).size if axis is None else b.x(x).shape[axis]
     keep = b.np_rng.random(b.whole(1, max(1, length))) < 0.6

@@ -3,13 +3,16 @@
 import numpy as np
 
 from builder import I32, I64, op
+from graph import Reject
 
 F32 = np.dtype(np.float32)
 
 
-def spread(v):
-    """Enough elements that a variance is none by accident."""
-    return min(v.shape) > 0
+def spread(b, x, axes):
+    """Refuses rows that are nearly constant: kernels compute the variance as a difference, of which rounding leaves nothing then."""
+    values = b.x(x).astype(np.float64)
+    if values.size == 0 or np.any(values.var(axis=axes) < 0.02 * (values**2).mean(axis=axes) + 1e-3):
+        raise Reject("hardly any variance")
 
 
 @op("BatchNormalization", 7, weight=1.5)
@@ -25,6 +28,7 @@ def batch_normalization(b):
 def instance_normalization(b):
     x = b.operand(b.types("InstanceNormalization"), 3, 5, low=-50, high=50, where=lambda v: b.fixed(v.shape[1]) and np.prod(v.shape[2:]) > 2)
     dtype, channels = b.x(x).dtype, b.x(x).shape[1]
+    spread(b, x, tuple(range(2, b.x(x).ndim)))
     b.node("InstanceNormalization", [x, b.fresh(dtype, (channels,), -2, 2), b.fresh(dtype, (channels,), -2, 2)], epsilon=b.choice([None, 1e-2]))
 
 
@@ -33,6 +37,7 @@ def group_normalization(b):
     x = b.operand(b.types("GroupNormalization"), 3, 4, low=-50, high=50, where=lambda v: b.fixed(v.shape[1]) and v.size > 0)
     dtype, channels = b.x(x).dtype, b.x(x).shape[1]
     groups = b.choice([g for g in range(1, channels + 1) if channels % g == 0])
+    spread(b, x, tuple(range(2, b.x(x).ndim)))
     b.node("GroupNormalization", [x, b.fresh(dtype, (channels,), -2, 2), b.fresh(dtype, (channels,), -2, 2)], num_groups=groups,
            epsilon=b.choice([None, 1e-2]))
 
@@ -42,6 +47,7 @@ def layer_normalization(b):
     x = b.operand(b.types("LayerNormalization"), 1, 4, low=-50, high=50, least=1, where=lambda v: v.shape[-1] > 1)
     dtype, shape = b.x(x).dtype, b.x(x).shape
     axis = b.axis(len(shape)) if all(b.fixed(d) for d in shape) else -1
+    spread(b, x, tuple(range(axis % len(shape), len(shape))))
     rest = shape[axis:]
     bias = b.fresh(dtype, rest, -1, 1) if b.chance(0.6) else ""
     b.node("LayerNormalization", [x, b.fresh(dtype, rest, -2, 2), bias], 3, axis=axis if axis != -1 or b.chance(0.5) else None,
@@ -70,7 +76,9 @@ def lp_normalization(b):
 @op("MeanVarianceNormalization", 9)
 def mean_variance_normalization(b):
     x = b.operand(b.types("MeanVarianceNormalization"), 4, 4, low=-10, high=10, least=1, where=lambda v: v.size > 4)
-    b.node("MeanVarianceNormalization", [x], axes=b.choice([None, [0, 2, 3], [2, 3], [1]]))
+    axes = b.choice([None, [0, 2, 3], [2, 3], [1]])
+    spread(b, x, tuple(axes or [0, 2, 3]))
+    b.node("MeanVarianceNormalization", [x], axes=axes)
 
 
 def loss_operands(b, name):

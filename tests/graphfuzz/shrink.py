@@ -10,7 +10,7 @@ import onnx
 from generate import prune
 from graph import Reject, evaluate_all, is_float
 
-BUDGET = 40.0  # seconds for a case
+BUDGET = 15.0  # seconds for a case
 
 
 def kind(answer):
