@@ -168,7 +168,7 @@ static bool all_zero(Import *im, ValueId v) {
   for (uint32_t i = 0; i < count; i++)
     if (values[i] != 0)
       return false;
-  return true;
+  return count > 0;
 }
 
 static ValueId blend(Import *im, const Resample *r, const ResampleAxis *a, ValueId at, ValueId x) {

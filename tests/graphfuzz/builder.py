@@ -69,7 +69,7 @@ class Builder:
     def dim(self, least=1):
         if self.symbolic and self.chance(0.35):
             return SYMBOL_SIZES[self.choice(SYMBOL_SIZES)]
-        if least == 0 and self.chance(0.04):
+        if least == 0 and not self.symbolic and self.chance(0.04):
             return 0
         return max(1, self.choice([1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8]))
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from builder import FLOATING, op
+from graph import Reject
 
 F32 = np.dtype(np.float32)
 
@@ -24,7 +25,9 @@ def window(b, shape, name, dilation=True, ceil=False):
     if kind < 0.4:
         attributes["pads"] = [b.whole(0, min(1, k - 1)) if name != "Conv" else b.whole(0, 2) for k in kernel * 2]
     elif kind < 0.6 and (name == "Conv" or "dilations" not in attributes):  # pools of the reference forget the dilation then
-        attributes["auto_pad"] = b.choice(["SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET"])
+        # With a stride beyond the kernel the pads would be negative, and the reference crops.
+        reached = all(k >= s for k, s in zip(kernel, attributes["strides"] or kernel))
+        attributes["auto_pad"] = b.choice(["SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET"]) if reached else "VALID"
     if ceil and b.chance(0.3):
         attributes["ceil_mode"] = 1
     return kernel, attributes
@@ -56,7 +59,9 @@ def conv_transpose(b):
     if kind < 0.4:
         attributes["pads"] = [b.whole(0, min(1, k - 1)) for k in kernel * 2]
     elif kind < 0.5:
-        attributes["auto_pad"] = b.choice(["SAME_UPPER", "SAME_LOWER", "VALID"])
+        # With a stride beyond the kernel the reference does not reach the size that the standard says.
+        reached = all(k >= s for k, s in zip(kernel, strides))
+        attributes["auto_pad"] = b.choice(["SAME_UPPER", "SAME_LOWER", "VALID"]) if reached else "VALID"
     elif kind < 0.6 and all(b.fixed(d) for d in spatial):
         attributes["output_shape"] = [(d - 1) * s + k for d, s, k in zip(spatial, strides, kernel)]
         attributes["dilations"] = None
@@ -135,7 +140,10 @@ def resize(b):
     if b.opset >= 18 and b.chance(0.2):
         attributes["antialias"] = 1 if mode != "nearest" else 0
     if b.chance(0.6) or not all(b.fixed(d) for d in shape):
-        return b.node("Resize", [x, region, b.constant(scales(b, shape))], **attributes)
+        factor = scales(b, shape)
+        if coordinate == "align_corners" and np.any(factor * shape != np.floor(factor * shape)):
+            raise Reject("ONNX Runtime rounds the size before it computes coordinates")
+        return b.node("Resize", [x, region, b.constant(factor)], **attributes)
     sizes = [*shape[:2], *(b.whole(1, 2 * d) for d in shape[2:])]
     if b.opset >= 18 and b.chance(0.5):
         attributes.update(axes=list(range(2, len(shape))), keep_aspect_ratio_policy=b.choice([None, "not_larger", "not_smaller"]))
