@@ -88,6 +88,21 @@ def convolution_cases():
                output_height=3, output_width=2, sampling_ratio=2, spatial_scale=0.8)
 
 
+def shape_cases():
+    """Shapes that kernels of the runtime get wrong, and results without elements. All were found by tests/graphfuzz."""
+    for op in ("Add", "Sub", "Mul", "Div"):
+        yield Case(f"{op}_ranks", op, ["x", "y"], {"x": normal(4, 2, 3), "y": np.abs(normal(1, 1, 1, 3)) + 1})
+        yield Case(f"{op}_ranks_columns", op, ["x", "y"], {"x": normal(1, 1, 4, 1), "y": np.abs(normal(4, 3)) + 1})
+        yield Case(f"{op}_ranks_batch", op, ["x", "y"], [{"x": normal(n, 3), "y": np.abs(normal(1, 1, 3)) + 1} for n in (4, 1, 6)],
+                   shapes={"x": ["n", 3]}, dims={"n": "1..6"})
+    empty = normal(2, 0, 3)
+    yield Case("Concat_empty", "Concat", ["x", "y"], {"x": empty, "y": empty}, axis=0)
+    yield Case("CumSum_empty", "CumSum", ["x", "a"], {"x": empty}, {"a": np.array(0)}, exclusive=1)
+    for op in ("Erf", "Shrink", "Sin"):
+        yield Case(f"{op}_empty", op, ["x"], {"x": empty})
+    yield Case("Resize_empty", "Resize", ["x", "", "s"], {"x": normal(1, 2, 1, 3)}, {"s": np.array([1, 1, 0.5, 1], np.float32)}, mode="linear")
+
+
 def quantization_cases():
     for axis, scale in ((0, np.abs(normal(2))), (1, np.abs(normal(3))), (1, np.float32(0.1))):
         constants = {"s": scale + np.float32(0.01), "z": np.full(np.shape(scale), 7, np.uint8)}
@@ -138,7 +153,8 @@ def microsoft_cases():
 
 
 def main():
-    return single_node.main(__doc__.split("\n")[0], [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases()])
+    return single_node.main(__doc__.split("\n")[0], [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases(),
+                                                          *shape_cases()])
 
 
 if __name__ == "__main__":
