@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from builder import BOOL, INTEGERS, op
+from builder import BOOL, F16, INTEGERS, op
+from graph import Reject
 
 # name: (opset that moved the axes to an input, exact, sums and products only, least, most)
 REDUCTIONS = {
@@ -23,6 +24,8 @@ def register_reduction(name, moved, exact, ring, low, high):
         # The reference gives a reduction of nothing the wrong shape.
         types = b.types(name) - (INTEGERS if name in ROUNDED else set())
         x = b.operand(types, low=low, high=high, least=1)
+        if b.x(x).dtype == F16 and (b.x(x).astype(np.float64) ** 2).sum() > 6e4:
+            raise Reject("sums of squares beyond the range of half precision")
         rank = b.x(x).ndim
         axes = b.rng.sample(range(rank), b.whole(0 if b.opset >= moved else 1, rank)) if rank else []
         axes = [a - rank if b.opset >= 11 and b.chance(0.3) else a for a in axes]
