@@ -216,6 +216,56 @@ static inline void sample_control(Maker *m) {
   finish(m, &last, 1);
 }
 
+/* A state in arena 2, at the given offset. */
+static inline ValueId make_state(Maker *m, TypeId type, ConstId initial, uint64_t offset) {
+  Graph *g = m->g;
+  ValueId v = plan(m, graph_add_state(g, type, initial, 0));
+  g->storages[g->values[v].storage].arena = 2;
+  g->storages[g->values[v].storage].offset = offset;
+  return v;
+}
+
+/* A result in the memory of a state. */
+static inline ValueId in_state(Maker *m, ValueId v, ValueId state) {
+  m->g->values[v].storage = m->g->values[state].storage;
+  return v;
+}
+
+/* A state of zeros, one with first contents, and one that grows by three elements a call. */
+static inline void sample_states(Maker *m) {
+  static const float first[] = {1, 2, 3};
+  begin(m, "forward");
+  Graph *g = m->g;
+  SymInt s = sym_symbol(&g->syms, SV("past"), 0, 6, false), more = sym_add(&g->syms, s, 3),
+         nine = 9;
+  TypeId t = type_of(m, DTYPE_F32, 1, three), one = type_of(m, DTYPE_I64, 0, NULL);
+  TypeId past = type_of(m, DTYPE_F32, 1, &s), grown = type_of(m, DTYPE_F32, 1, &more);
+  ValueId x = input(m, t), length = make_state(m, one, 0, 0), zeros = make_state(m, t, 0, 16);
+  ConstId data =
+      graph_add_data(g, (Constant){.data = (const uint8_t *)first, .size = sizeof first});
+  ValueId given = make_state(m, t, data, 32);
+  ValueId memory = make_state(m, type_of(m, DTYPE_F32, 1, &nine), 0, 48);
+  ValueId n =
+      NODE(m, OP_LOCAL_SCALAR_DENSE, graph_scalar_type(g, TYPE_INT, s, true), A_VAL(length));
+  NODE(m, OP_PRIM_ADD, graph_scalar_type(g, TYPE_INT, more, true), A_VAL(n), A_INT(3));
+  ValueId old = in_state(m, NODE(m, OP_RESIZE_, past, A_VAL(memory), A_INTS(&s, 1)), memory);
+  ValueId sum = plan(m, NODE(m, OP_ADD_TENSOR, t, A_VAL(x), A_VAL(zeros), A_INT(1)));
+  ValueId product = plan(m, NODE(m, OP_MUL_TENSOR, t, A_VAL(sum), A_VAL(given)));
+  ValueId all = plan(m, NODE(m, OP_CAT, grown, A_VALS(((ValueId[]){old, x}), 2), A_INT(0)));
+  ValueId count = plan(m, NODE(m, OP_FULL, one, A_INTS(NULL, 0), A_INT(more), A_DTYPE(DTYPE_I64)));
+  ValueId new = in_state(m, NODE(m, OP_RESIZE_, grown, A_VAL(old), A_INTS(&more, 1)), memory);
+  in_state(m, NODE(m, OP_COPY_, grown, A_VAL(new), A_VAL(all), A_BOOL(false)), memory);
+  in_state(m, NODE(m, OP_COPY_, t, A_VAL(zeros), A_VAL(sum), A_BOOL(false)), zeros);
+  in_state(m, NODE(m, OP_COPY_, t, A_VAL(given), A_VAL(product), A_BOOL(false)), given);
+  in_state(m, NODE(m, OP_COPY_, one, A_VAL(length), A_VAL(count), A_BOOL(false)), length);
+  finish(m, (ValueId[]){product, all}, 2);
+  uint64_t *sizes = ARENA_ARRAY(&g->arena, uint64_t, 3);
+  sizes[1] = g->arena_sizes[1];
+  sizes[2] = 96;
+  g->arena_sizes = sizes;
+  g->arena_size_count = 3;
+}
+
 typedef struct Sample {
   const char *name;
   void (*make)(Maker *m);
@@ -227,6 +277,7 @@ static const Sample samples[] = {{"add", sample_add},
                                  {"dynamic", sample_dynamic},
                                  {"methods", sample_methods},
                                  {"factories", sample_factories},
-                                 {"control", sample_control}};
+                                 {"control", sample_control},
+                                 {"states", sample_states}};
 
 #endif
