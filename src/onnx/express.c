@@ -246,6 +246,12 @@ ValueId ex_wrap_index(Import *im, ValueId index, SymInt size) {
   }
   if (!negative)
     return wide;
+  NodeId expand = value_def(im->g, wide);
+  if (expand && node_cget(im->g, expand)->op == OP_EXPAND_COPY) { /* each number but once */
+    Shape s = shape_of(im, wide);
+    ValueId once = ex_wrap_index(im, node_value(im->g, expand, 0), size);
+    return import_ok(im) ? build_expand(&im->b, once, s.d, s.rank) : 0;
+  }
   ValueId below = ex_with(im, OP_LT_TENSOR, wide, 0);
   return ex_where(im, below, ex_binary(im, OP_ADD_TENSOR, wide, ex_size(im, size)), wide);
 }

@@ -56,6 +56,11 @@ class Case:
 
 
 CASES = [
+    # Indices counted from the end, the same for all of a row: wrapped before they are repeated.
+    Case('scatter of expanded indices', 'float[n,m] x, int64[n] k', 'float[a,b] y',
+         'last=Constant<value_ints=[1]>() c=Unsqueeze(k,last) s=Shape(x) e=Expand(c,s) '
+         'z=Sub(x,x) y=ScatterElements<axis=0,reduction="add">(z,e,x)',
+         feeds=lambda n, m: [floats(n, m), RNG.integers(-n, n, n)]),
     Case('reshape-1', 'float[n,m,4] x', 'float[a,b] y',
          's=Constant<value_ints=[0,-1]>() y=Reshape(x,s)'),
     Case('reshape-shape', 'float[n,m,4] x', 'float[a,b] y',
