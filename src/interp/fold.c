@@ -218,7 +218,8 @@ static bool known_cast(Known *k) {
 
 static bool known_scalar(Known *k) {
   const Arg *a = node_arg(k->g, k->n, 0);
-  if (a->kind != ARG_INT || value_dtype(k->g, node_result(k->g, k->n, 0)) != DTYPE_I64)
+  DType dtype = value_dtype(k->g, node_result(k->g, k->n, 0));
+  if (a->kind != ARG_INT || (dtype != DTYPE_I64 && dtype != DTYPE_I32 && !is_whole_float(dtype)))
     return false;
   k->out[0] = a->i;
   return true;
@@ -452,6 +453,20 @@ static bool all_whole(const SymTable *t, const SymInt *values, uint32_t count) {
   return true;
 }
 
+/* One known element needs no kernel but the one that makes a tensor of it: what computed it from
+ * other tensors of sizes is left without users. */
+static ValueId from_size(Builder *b, NodeId n, SymInt size) {
+  const Type t = *value_type(b->g, node_result(b->g, n, 0));
+  SymInt dims[MAX_RANK];
+  OpId op = node_cget(b->g, n)->op;
+  if (op == OP_SCALAR_TENSOR || op_has_trait(op, OP_VIEW) || t.dtype == DTYPE_BOOL)
+    return 0;
+  for (uint32_t i = 0; i < t.rank; i++)
+    dims[i] = 1;
+  ValueId v = build(b, OP_SCALAR_TENSOR, A_INT(size), A_DTYPE(t.dtype));
+  return t.rank ? build_view(b, v, dims, t.rank) : v;
+}
+
 /* Records the known elements of the result; when all are numbers the result becomes a constant. */
 static ValueId fold_known(Fold *f, Builder *b, NodeId n) {
   Graph *g = b->g;
@@ -473,7 +488,7 @@ static ValueId fold_known(Fold *f, Builder *b, NodeId n) {
     constant &= sym_is_const(k.out[i]);
   if (!constant) {
     fold_set_contents(f, result, k.out, count);
-    return 0;
+    return count == 1 ? from_size(b, n, k.out[0]) : 0;
   }
   TypeId type = value_get(g, result)->type;
   const Type *t = type_get(g, type);

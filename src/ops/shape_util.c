@@ -157,11 +157,8 @@ Status arg_scalar_kind(Graph *g, NodeId n, uint32_t i, DType *out) {
   return STATUS_OK;
 }
 
-bool scalar_fits(const Graph *g, NodeId n, uint32_t i, DType dtype) {
-  const Arg *arg = node_arg(g, n, i);
-  if (arg->kind != ARG_INT && arg->kind != ARG_FLOAT)
-    return true;
-  double v = node_scalar(g, n, i);
+/* whole: v stands for an integer of 64 bits, which a double may round up to 2^63. */
+static bool number_fits(double v, bool whole, DType dtype) {
   if (dtype_is_float(dtype)) {
     double max = dtype == DTYPE_F16 ? 65504.0 : dtype == DTYPE_F64 ? DBL_MAX : (double)FLT_MAX;
     if (dtype == DTYPE_BF16)
@@ -174,9 +171,18 @@ bool scalar_fits(const Graph *g, NodeId n, uint32_t i, DType dtype) {
   if (!dtype_is_unsigned(dtype))
     bits--;
   double max = ldexp(1.0, (int)bits); /* 2^bits: the first value that does not fit */
-  return dtype_is_unsigned(dtype)
-             ? v > -max && v < max
-             : v >= -max && (bits == 63 && arg->kind == ARG_INT ? true : v < max);
+  return dtype_is_unsigned(dtype) ? v > -max && v < max
+                                  : v >= -max && (bits == 63 && whole ? true : v < max);
+}
+
+bool scalar_fits(const Graph *g, NodeId n, uint32_t i, DType dtype) {
+  const Arg *arg = node_arg(g, n, i);
+  if (arg->kind != ARG_INT && arg->kind != ARG_FLOAT)
+    return true;
+  if (arg->kind == ARG_FLOAT)
+    return number_fits(arg->f, false, dtype);
+  return number_fits((double)sym_lower(&g->syms, arg->i), true, dtype) &&
+         number_fits((double)sym_upper(&g->syms, arg->i), true, dtype);
 }
 
 Status arg_dtype(Graph *g, NodeId n, uint32_t i, DType natural, DType *out) {

@@ -218,6 +218,61 @@ CASES = [
     Case('seq', 'float[n,m,4] x', 'float[a,b,c] y',
          'a=Constant<value_int=1>() s=SplitToSequence<axis=2>(x,a) i=Constant<value_int=-1>() '
          't=SequenceAt(s,i) s2=SequenceInsert(s,t) y=ConcatFromSequence<axis=2>(s2)'),
+    # --- sizes that follow from data, within a bound ---
+    Case('nonzero-3d', 'float[n,m,2] x', 'int64[a,b] y, int64[2] s',
+         'y=NonZero(x) s=Shape(y)',
+         feeds=lambda n, m: [(RNG.random((n, m, 2)) > .6).astype(np.float32)]),
+    Case('nonzero-gather', 'float[n,m] x, float[n] v', 'float[a] y',
+         'i=NonZero(v) t=Transpose<perm=[1,0]>(i) g=GatherND(x,t) ax=Constant<value_ints=[1]>() '
+         'y=ReduceSum<keepdims=0>(g,ax)',
+         feeds=lambda n, m: [floats(n, m), (RNG.random(n) > .4).astype(np.float32)]),
+    Case('compress-1', 'float[n,m] x, bool[m] c', 'float[a,b] y, float[d] z',
+         'y=Compress<axis=1>(x,c) z=Compress(x,c)',
+         feeds=lambda n, m: [floats(n, m), RNG.random(m) > .4]),
+    Case('unique', 'int64[6] x, float[n,m] w', 'int64[a] y, int64[b] i, int64[6] j, int64[c] k, float[n,m] z',
+         'y,i,j,k=Unique(x) z=Neg(w)',
+         feeds=lambda n, m: [RNG.integers(0, 4, (6, )), floats(n, m)]),
+    Case('nms', 'float[1,6,4] b, float[1,2,6] s, float[n,m] q', 'int64[k,3] y, float[n,m] z',
+         'o=Constant<value_ints=[3]>() t=Constant<value_floats=[0.5]>() y=NonMaxSuppression(b,s,o,t) z=Neg(q)',
+         feeds=lambda n, m: [np.sort(RNG.random((1, 6, 4)).astype(np.float32), 2), RNG.random((1, 2, 6)).astype(np.float32),
+                             floats(n, m)]),
+    Case('topk-half', 'float[n,m] x', 'float[a,b] y, int64[a,b] i',
+         's=Shape<start=1>(x) two=Constant<value_ints=[2]>() k=Div(s,two) y,i=TopK<axis=1>(x,k)',
+         feeds=lambda n, m: [floats(n, m)], sizes=((3, 5), (1, 2), (6, 8)), least_m=2),
+    Case('range-step', 'float[n,m] x', 'int64[a] y, float[b] z',
+         's=Shape(x) zero=Constant<value_int=0>() one=Constant<value_int=1>() two=Constant<value_int=2>() '
+         'n0=Gather<axis=0>(s,zero) m0=Gather<axis=0>(s,one) e=Mul(n0,m0) y=Range(n0,e,two) f=Cast<to=1>(m0) '
+         'fz=Cast<to=1>(zero) fo=Cast<to=1>(one) z=Range(fz,f,fo)',
+         feeds=lambda n, m: [floats(n, m)]),
+    Case('slice-run', 'float[n,m] x', 'float[a,b] y, float[c,d] z',
+         's=Shape(x) z1=Constant<value_ints=[0,1]>() one=Constant<value_ints=[1]>() e=Sub(s,one) y=Slice(x,z1,s) '
+         'zz=Constant<value_ints=[0,0]>() z=Slice(x,zz,e)',
+         feeds=lambda n, m: [floats(n, m)], sizes=((3, 5), (2, 2), (6, 8)), least_m=2),
+    Case('tile-run', 'float[2,3] x, float[n,m] w', 'float[a,b] y',
+         's=Shape(w) y=Tile(x,s)',
+         feeds=lambda n, m: [floats(2, 3), floats(n, m)]),
+    Case('expand-run', 'float[1,4] x, float[n,m] w', 'float[a,b,c] y',
+         's=Shape(w) o=Constant<value_ints=[4]>() n0=Constant<value_ints=[0]>() k=Gather<axis=0>(s,n0) '
+         'mm=Constant<value_ints=[1]>() l=Gather<axis=0>(s,mm) t=Concat<axis=0>(l,k,o) y=Expand(x,t)',
+         feeds=lambda n, m: [floats(1, 4), floats(n, m)]),
+    Case('onehot-run', 'int64[n] i, float[m] w', 'float[a,b] y',
+         's=Shape(w) z=Constant<value_int=0>() d=Gather<axis=0>(s,z) v=Constant<value_floats=[0.0,1.0]>() y=OneHot(i,d,v)',
+         feeds=lambda n, m: [RNG.integers(-m, m, (n, )), floats(m)]),
+    Case('where-shape', 'float[n,m] x', 'float[a,b] y',
+         's=Shape(x) k=Constant<value_ints=[-1,1]>() neg=Constant<value_ints=[-1,-1]>() q=Equal(k,neg) '
+         't=Where(q,s,k) w=Constant<value_floats=[3.0]>() y=Expand(w,t)',
+         feeds=lambda n, m: [floats(n, m)]),
+    Case('resize-run', 'float[1,2,n,m] x', 'float[1,2,c,d] y',
+         's=Shape<start=2>(x) two=Constant<value_ints=[2]>() t=Mul(s,two) o=Constant<value_ints=[1,2]>() u=Concat<axis=0>(o,t) '
+         'y=Resize<mode="linear",coordinate_transformation_mode="asymmetric">(x,,,u)',
+         feeds=lambda n, m: [floats(1, 2, n, m)]),
+    Case('adaptive-pool', 'float[1,2,n,m] x', 'float[1,2,1,1] y, float[1,2,1,1] z',
+         'y=GlobalAveragePool(x) z=GlobalMaxPool(x)',
+         feeds=lambda n, m: [floats(1, 2, n, m)]),
+    Case('convtranspose', 'float[1,2,n,m] x', 'float[1,3,c,d] y',
+         'w=ConstantOfShape<value=float[1] {0.5}>(ws) y=ConvTranspose<strides=[2,2],pads=[1,1,1,1]>(x,w)'.replace(
+             'w=Const', 'ws=Constant<value_ints=[2,3,4,4]>() w=Const'),
+         feeds=lambda n, m: [floats(1, 2, n, m)]),
     Case('dropout', 'float[n,m,4] x', 'float[a,b,c] y, bool[a,b,c] k',
          'y,k=Dropout(x)'),
 ]
