@@ -27,6 +27,8 @@ typedef struct PassOptions {
   uint64_t fold_limit; /* bytes a computed constant may have beyond its operands; 0: default of
                           interp/fold.h */
   const char *plan;    /* memory planner, one of plan_names */
+  const struct Backend *const *backends; /* in order of preference */
+  uint32_t backend_count;
 } PassOptions;
 #define PASS_OPTIONS_DEFAULT ((PassOptions){.plan = "greedy"})
 extern const char *const plan_names[]; /* terminated by NULL */

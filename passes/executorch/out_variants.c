@@ -16,8 +16,8 @@ Status pass_out_variants(PassContext *p, Graph *g) {
   uint32_t *count = ARENA_ARRAY(p->scratch, uint32_t, OP_COUNT);
   for (FOR_NODES(g, n)) {
     OpId op = node_cget(g, n)->op;
-    /* A view may be no call at all, and a marker becomes jumps. */
-    bool called = op_row(op)->out || op_has_trait(op, OP_VIEW | OP_CONTROL);
+    /* A view may be no call at all, a marker becomes jumps, and a delegate is no kernel. */
+    bool called = op_row(op)->out || op_has_trait(op, OP_VIEW | OP_CONTROL | OP_DELEGATE);
     if (called && op_allowed_at(op, LEVEL_EXECUTORCH))
       continue;
     if (!count[op]++)

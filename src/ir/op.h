@@ -27,12 +27,13 @@ enum {
   OP_COMMUTATIVE = 1 << 5, /* the first two operands may be swapped */
   OP_DATA_SHAPE =
       1 << 6, /* result shape depends on data (nonzero): result types hold unbacked symbols */
-  OP_COSTLY = 1 << 7,      /* a result element may take as much work as an operand has elements */
-  OP_CONTROL = 1 << 8,     /* a marker of control flow (ir/region.h): no call, but jumps */
-  OP_SIGN_BLIND = 1 << 9,  /* integers: the same result bits for signed and unsigned ones of one
-                              width (moves, bits, arithmetic modulo the width, equality) */
-  OP_SIGN_ORDERS = 1 << 10 /* integers are only compared which is less; results are elements,
-                              positions or bools */
+  OP_COSTLY = 1 << 7,       /* a result element may take as much work as an operand has elements */
+  OP_CONTROL = 1 << 8,      /* a marker of control flow (ir/region.h): no call, but jumps */
+  OP_SIGN_BLIND = 1 << 9,   /* integers: the same result bits for signed and unsigned ones of one
+                               width (moves, bits, arithmetic modulo the width, equality) */
+  OP_SIGN_ORDERS = 1 << 10, /* integers are only compared which is less; results are elements,
+                               positions or bools */
+  OP_DELEGATE = 1 << 11     /* a call of a delegate: no kernel */
 };
 
 typedef struct Kernel Kernel; /* ops/kernel.h */

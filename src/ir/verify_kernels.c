@@ -88,7 +88,7 @@ static void check_call(KernelVerifier *v, NodeId n) {
   const Graph *g = v->g;
   OpId op = node_cget(g, n)->op;
   const OpRow *row = op_row(op);
-  if (is_elided(g, n) || op_has_trait(op, OP_CONTROL))
+  if (is_elided(g, n) || op_has_trait(op, OP_CONTROL | OP_DELEGATE))
     return;
   if (!row->out) {
     Diag *d = begin(v, n, DIAG_NO_KERNEL);

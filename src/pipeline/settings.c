@@ -1,6 +1,8 @@
 /* The options of a session by name: one row an option, the same names as on the command line. */
 #include "pipeline/settings.h"
 
+#include "backends/backend.h"
+
 #include "support/parallel.h"
 #include "support/text.h"
 
@@ -268,6 +270,11 @@ static EtcStatus set_verbose(Session *s, StrView value) {
   s->sink.verbose = true;
   return ETC_OK;
 }
+static EtcStatus set_explain(Session *s, StrView value) {
+  (void)value;
+  s->sink.explain = true;
+  return ETC_OK;
+}
 static EtcStatus set_quiet(Session *s, StrView value) {
   (void)value;
   s->sink.quiet = true;
@@ -297,21 +304,59 @@ static EtcStatus set_color(Session *s, StrView value) {
                        "'" SV_FMT "' is no answer to when", SV_ARG(value));
 }
 
-/* Known names of backends, so that a misspelt one is not taken for one of a later version. */
-static EtcStatus set_backend(Session *s, StrView value) {
-  StrView name = value, rest;
-  split(value, ':', &name, &rest);
+enum { BACKEND_MAX = 16 };
+
+static EtcStatus unknown_backend(Session *s, StrView name) {
   const char *names[BACKEND_MAX];
   size_t count = 0;
-  for (const BackendRow *row = backend_rows; row->name; row++) {
-    names[count++] = row->name;
-    if (sv_eq_str(name, row->name))
-      return session_later(s, "backend");
-  }
+  for (const Backend *const *b = backends; *b && count < BACKEND_MAX; b++)
+    names[count++] = (*b)->name;
   int nearest = text_nearest(name, names, count);
   const char *hint = did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
   return session_usage(s, "--backend", hint ? hint : "'etc backends' lists the backends",
                        "there is no backend '" SV_FMT "'", SV_ARG(name));
+}
+
+/* Reports a setting that the backend does not know. */
+static EtcStatus check_setting(Session *s, const Backend *backend, StrView key) {
+  const char *const *names = backend->setting_names;
+  size_t count = 0;
+  for (; names[count]; count++)
+    if (sv_eq_str(key, names[count]))
+      return ETC_OK;
+  int nearest = text_nearest(key, (const char **)names, count);
+  const char *hint = did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
+  return session_usage(s, "--backend", hint, "backend '%s' has no setting '" SV_FMT "'",
+                       backend->name, SV_ARG(key));
+}
+
+static EtcStatus set_backend(Session *s, StrView value) {
+  StrView name = value, rest = {0}, key, text;
+  split(value, ':', &name, &rest);
+  const Backend *backend = backend_find(name);
+  if (!backend)
+    return unknown_backend(s, name);
+  while (rest.size) {
+    StrView one = rest, others = {0};
+    split(rest, ',', &one, &others);
+    key = one;
+    split(one, '=', &key, &text);
+    EtcStatus status = check_setting(s, backend, key);
+    if (status != ETC_OK)
+      return status;
+    rest = others;
+  }
+  PassOptions *options = &s->manager.options.pass;
+  for (uint32_t i = 0; i < options->backend_count; i++)
+    if (options->backends[i] == backend)
+      return session_usage(s, "--backend", "give each backend once", "backend '%s' is given twice",
+                           backend->name);
+  const Backend **list = ARENA_ARRAY(&s->arena, const Backend *, options->backend_count + 1u);
+  if (options->backend_count)
+    memcpy(list, options->backends, options->backend_count * sizeof *list);
+  list[options->backend_count++] = backend;
+  options->backends = list;
+  return ETC_OK;
 }
 
 EtcStatus session_later(Session *s, const char *option) {
@@ -341,6 +386,7 @@ static const Setting settings[] = {
     {"fold-limit", set_fold_limit, true, true},
     {"kernels", set_kernels, true, true},
     {"backend", set_backend, true, true, true},
+    {"explain", set_explain, false, true},
     {"artifacts", set_artifacts, true, true},
     {"depfile", set_depfile, true},
     {"write-depfile", set_write_depfile, false},

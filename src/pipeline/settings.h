@@ -15,13 +15,4 @@ EtcStatus session_recipe_set(Session *s, StrView name, StrView value);
 /* Reports that an option is for a later version; ETC_FAILED. */
 EtcStatus session_later(Session *s, const char *option);
 
-/* The backends that --backend knows: schema of backends/backends.def. The last row has no name. */
-typedef struct BackendRow {
-  const char *name;
-  bool available;
-  const char *summary;
-} BackendRow;
-enum { BACKEND_MAX = 16 };
-extern const BackendRow backend_rows[];
-
 #endif

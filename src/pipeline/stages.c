@@ -15,7 +15,7 @@ static const StageRow stages[STAGE_COUNT] = {
     [STAGE_QUANTIZE] = {"quantize", LEVEL_ATEN, "annotate, observe, convert (nothing yet)"},
     [STAGE_CORE] = {"core", LEVEL_CORE, "decompose to the core ATen set"},
     [STAGE_EDGE] = {"edge", LEVEL_EDGE, "element types that kernels take"},
-    [STAGE_TO_BACKEND] = {"to_backend", LEVEL_EDGE, "cut out what backends take (nothing yet)"},
+    [STAGE_TO_BACKEND] = {"to_backend", LEVEL_EDGE, "cut out what backends take"},
     [STAGE_TO_EXECUTORCH] = {"to_executorch", LEVEL_EXECUTORCH, "views, out-variants, memory plan"},
     [STAGE_EMIT] = {"emit", LEVEL_EXECUTORCH,
                     "check against the runtime's kernels, write the program"},

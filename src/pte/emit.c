@@ -12,8 +12,10 @@
 typedef struct Emitter {
   FlatBuilder b;
   ConstantPool pool, initial; /* constants; first contents of states */
+  SegmentList segments;       /* of delegates */
   Arena scratch;
   DiagSink *sink;
+  uint64_t segment_size; /* bytes of all segments */
 } Emitter;
 
 /* Where the segment of the states starts, counted from the first segment. */
@@ -21,7 +23,8 @@ static uint64_t initial_at(const Emitter *e) {
   return align_up(constant_pool_size(&e->pool), PTE_SEGMENT_ALIGNMENT);
 }
 
-static uint64_t segment_bytes(const Emitter *e) {
+/* Bytes of the constants and states. */
+static uint64_t pool_bytes(const Emitter *e) {
   uint64_t initial = constant_pool_size(&e->initial);
   return initial ? initial_at(e) + initial : constant_pool_size(&e->pool);
 }
@@ -33,15 +36,39 @@ static FbRef write_segment(Emitter *e, uint64_t offset, uint64_t size) {
   return fb_table_end(&e->b);
 }
 
+/* Constants and states, where there are any; both when there are delegates, whose segments
+ * follow. */
 static FbRef write_segments(Emitter *e) {
+  const SegmentList *list = &e->segments;
   uint64_t constants = constant_pool_size(&e->pool), initial = constant_pool_size(&e->initial);
-  FbRef segments[2];
+  FbRef *segments = ARENA_ARRAY(&e->scratch, FbRef, (size_t)SEGMENTS_FIRST + list->count);
   uint32_t count = 0;
-  if (constants)
+  if (constants || list->count)
     segments[count++] = write_segment(e, 0, constants);
-  if (initial)
-    segments[count++] = write_segment(e, initial_at(e), initial);
+  if (initial || list->count)
+    segments[count++] = write_segment(e, initial ? initial_at(e) : 0, initial);
+  for (uint32_t i = 0; i < list->count; i++)
+    segments[count++] = write_segment(e, list->items[i].offset, list->items[i].bytes.size);
   return fb_vector_refs(&e->b, segments, count);
+}
+
+/* What delegates find by name; 0 when there is none. */
+static FbRef write_named_data(Emitter *e) {
+  const SegmentList *list = &e->segments;
+  if (!list->named)
+    return 0;
+  FbRef *refs = ARENA_ARRAY(&e->scratch, FbRef, list->named);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < list->count; i++) {
+    if (!list->items[i].key)
+      continue;
+    FbRef key = fb_string(&e->b, sv_from(list->items[i].key));
+    fb_table_begin(&e->b);
+    fb_field_ref(&e->b, NAMED_KEY, key);
+    fb_field_u32(&e->b, NAMED_SEGMENT, SEGMENTS_FIRST + i, 0);
+    refs[count++] = fb_table_end(&e->b);
+  }
+  return fb_vector_refs(&e->b, refs, count);
 }
 
 /* Where the items of a pool are. One offset at least: without it the loader takes the program for
@@ -58,12 +85,14 @@ static FbRef write_offsets(Emitter *e, const ConstantPool *pool, uint32_t segmen
 }
 
 static FbRef write_program(Emitter *e, const FbRef *plans, uint32_t count) {
+  bool others = e->segments.count != 0;
   FbRef constants = write_offsets(e, &e->pool, 0), initial = 0;
   if (constant_pool_size(&e->initial)) {
-    FbRef offsets = write_offsets(e, &e->initial, constant_pool_size(&e->pool) ? 1 : 0);
+    bool second = constant_pool_size(&e->pool) || others;
+    FbRef offsets = write_offsets(e, &e->initial, second ? 1 : 0);
     initial = fb_vector_refs(&e->b, &offsets, 1);
   }
-  FbRef segments = write_segments(e);
+  FbRef segments = write_segments(e), named = write_named_data(e);
   FbRef none = fb_vector_refs(&e->b, NULL, 0);
   FbRef vector = fb_vector_refs(&e->b, plans, count);
   fb_table_begin(&e->b);
@@ -74,6 +103,7 @@ static FbRef write_program(Emitter *e, const FbRef *plans, uint32_t count) {
   fb_field_ref(&e->b, PROGRAM_SEGMENTS, segments);
   fb_field_ref(&e->b, PROGRAM_CONSTANT_SEGMENT, constants);
   fb_field_ref(&e->b, PROGRAM_MUTABLE_DATA_SEGMENTS, initial);
+  fb_field_ref(&e->b, PROGRAM_NAMED_DATA, named);
   return fb_table_end(&e->b);
 }
 
@@ -100,7 +130,7 @@ static Status check_limits(const Emitter *e) {
 
 /* A program without segments needs no header. */
 static Status write_file(Emitter *e, const char *path, uint8_t *header, EmitOptions options) {
-  uint64_t segments = segment_bytes(e), program = e->b.size;
+  uint64_t segments = e->segment_size, program = e->b.size;
   uint64_t base = align_up(program, PTE_SEGMENT_ALIGNMENT);
   if (segments)
     write_header(header, program, base, segments);
@@ -115,6 +145,7 @@ static Status write_file(Emitter *e, const char *path, uint8_t *header, EmitOpti
     atomic_file_pad(&file, base + initial_at(e));
     constant_pool_write(&e->initial, &file);
   }
+  segments_write(&e->segments, &file, base);
   return atomic_file_commit(&file, options.sync);
 }
 
@@ -125,11 +156,13 @@ static Status emit(Emitter *e, Graph *const *methods, uint32_t count, const char
     for (uint32_t k = 0; k < i; k++)
       if (methods[k]->name == methods[i]->name)
         BUG("two methods of one name");
-    TRY(plan_write(&e->b, &e->pool, &e->initial, methods[i], &e->scratch, &plans[i]));
+    PlanData data = {&e->pool, &e->initial, &e->segments};
+    TRY(plan_write(&e->b, data, methods[i], &e->scratch, &plans[i]));
   }
+  e->segment_size = segments_place(&e->segments, pool_bytes(e));
   FbRef root = write_program(e, plans, count);
   e->b.alignment = PTE_TENSOR_ALIGNMENT;
-  uint8_t *header = fb_finish(&e->b, root, PTE_IDENTIFIER, segment_bytes(e) ? PTE_HEADER_SIZE : 0);
+  uint8_t *header = fb_finish(&e->b, root, PTE_IDENTIFIER, e->segment_size ? PTE_HEADER_SIZE : 0);
   TRY(check_limits(e));
   return write_file(e, path, header, options);
 }
@@ -143,7 +176,9 @@ Status pte_emit(Graph *const *methods, uint32_t count, DiagSink *sink, const cha
   constant_pool_init(&e.pool, methods[0]->ctx->names.seed);
   constant_pool_init(&e.initial, methods[0]->ctx->names.seed);
   arena_init(&e.scratch);
+  segments_init(&e.segments, &e.scratch, methods[0]->ctx->names.seed);
   Status status = emit(&e, methods, count, path, options);
+  segments_release(&e.segments);
   arena_release(&e.scratch);
   constant_pool_release(&e.pool);
   constant_pool_release(&e.initial);

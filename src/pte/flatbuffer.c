@@ -83,6 +83,9 @@ FbRef fb_string(FlatBuilder *b, StrView text) {
 FbRef fb_vector_bytes(FlatBuilder *b, const uint8_t *items, uint32_t count, uint32_t alignment) {
   return vector(b, items, count, 1, alignment, 0);
 }
+FbRef fb_vector_u32(FlatBuilder *b, const uint32_t *items, uint32_t count) {
+  return vector(b, items, count, 4, 4, 0);
+}
 FbRef fb_vector_i32(FlatBuilder *b, const int32_t *items, uint32_t count) {
   return vector(b, items, count, 4, 4, 0);
 }
@@ -122,6 +125,10 @@ void fb_field_u8(FlatBuilder *b, uint16_t id, uint8_t value, uint8_t fallback) {
   if (value != fallback)
     field(b, id, 1, false, value);
 }
+void fb_field_u16(FlatBuilder *b, uint16_t id, uint16_t value, uint16_t fallback) {
+  if (value != fallback)
+    field(b, id, 2, false, value);
+}
 void fb_field_u32(FlatBuilder *b, uint16_t id, uint32_t value, uint32_t fallback) {
   if (value != fallback)
     field(b, id, 4, false, value);
@@ -148,10 +155,10 @@ void fb_field_union(FlatBuilder *b, uint16_t id, uint8_t code, FbRef target) {
   fb_field_ref(b, (uint16_t)(id + 1), target);
 }
 
-/* Places the fields behind the soffset, those of 4 bytes first, then 8, then 1. vtable: its two
+/* Places the fields behind the soffset, those of 4 bytes first, then 8, 2 and 1. vtable: its two
  * heads and one entry a field id. Returns the size of the table. */
 static uint32_t lay_out(const FlatBuilder *b, uint16_t *vtable, uint32_t *vtable_size) {
-  static const uint8_t order[] = {4, 8, 1};
+  static const uint8_t order[] = {4, 8, 2, 1};
   uint32_t at = 4, entries = 0;
   for (size_t k = 0; k < COUNT_OF(order); k++) {
     for (uint32_t i = 0; i < b->field_count; i++) {

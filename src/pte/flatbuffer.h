@@ -16,14 +16,14 @@
 typedef uint32_t FbRef; /* 0: no object */
 
 enum {
-  FB_MAX_FIELDS = 16,
+  FB_MAX_FIELDS = 20, /* XNNConv2d of the XNNPACK delegate has that many */
   FB_MAX_SIZE =
       0x7fffffff - 64 /* bytes; offsets are 31 bits wide for readers that take them as signed */
 };
 
 typedef struct FbField {
   uint16_t id;
-  uint8_t size; /* 1, 4 or 8 bytes */
+  uint8_t size; /* 1, 2, 4 or 8 bytes */
   bool is_ref;
   uint64_t bits; /* the value, or the FbRef */
 } FbField;
@@ -49,6 +49,7 @@ void fb_release(FlatBuilder *b);
  * alignment (a power of two <= 64). */
 FbRef fb_string(FlatBuilder *b, StrView text);
 FbRef fb_vector_bytes(FlatBuilder *b, const uint8_t *items, uint32_t count, uint32_t alignment);
+FbRef fb_vector_u32(FlatBuilder *b, const uint32_t *items, uint32_t count);
 FbRef fb_vector_i32(FlatBuilder *b, const int32_t *items, uint32_t count);
 FbRef fb_vector_i64(FlatBuilder *b, const int64_t *items, uint32_t count);
 FbRef fb_vector_f64(FlatBuilder *b, const double *items, uint32_t count);
@@ -59,6 +60,7 @@ FbRef fb_vector_refs(FlatBuilder *b, const FbRef *items, uint32_t count);
  * reference of 0 too. */
 void fb_table_begin(FlatBuilder *b);
 void fb_field_u8(FlatBuilder *b, uint16_t id, uint8_t value, uint8_t fallback);
+void fb_field_u16(FlatBuilder *b, uint16_t id, uint16_t value, uint16_t fallback);
 void fb_field_u32(FlatBuilder *b, uint16_t id, uint32_t value, uint32_t fallback);
 void fb_field_i32(FlatBuilder *b, uint16_t id, int32_t value, int32_t fallback);
 void fb_field_u64(FlatBuilder *b, uint16_t id, uint64_t value, uint64_t fallback);

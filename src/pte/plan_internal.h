@@ -1,8 +1,11 @@
-/* What the writers of instructions share: plan_writer.c (calls) and plan_control.c (jumps). */
+/* What the writers of instructions share: plan_writer.c (calls), plan_delegate.c and plan_control.c
+ * (jumps). */
 #ifndef ETC_PTE_PLAN_INTERNAL_H
 #define ETC_PTE_PLAN_INTERNAL_H
 
 #include "ir/region.h"
+#include "pte/schema.h"
+#include "pte/segments.h"
 #include "pte/value_writer.h"
 
 /* A call that is written, or a jump, whose destination may still be to come. */
@@ -22,6 +25,9 @@ typedef struct PlanWriter {
   uint32_t operator_count;
   PlanInstruction *instructions;
   uint32_t instruction_count, instruction_capacity;
+  SegmentList *segments;
+  FbRef *delegates;
+  uint32_t delegate_count;
   Regions regions;
   uint32_t *labels; /* by label: the instruction that it names */
   uint32_t label_count;
@@ -31,6 +37,13 @@ typedef struct PlanWriter {
 
 /* A KernelCall of op, which has a kernel, with these values. */
 void plan_call(PlanWriter *p, OpId op, const int32_t *args, uint32_t count);
+/* A KernelCall or DelegateCall of number index. */
+void plan_add_call(PlanWriter *p, PteInstructionKind kind, int32_t index, const int32_t *args,
+                   uint32_t count);
+/* A BUG when result v of n cannot be written. */
+void plan_check_written(const PlanWriter *p, NodeId n, ValueId v);
+/* A delegate and its call. */
+void plan_delegate_call(PlanWriter *p, NodeId n);
 /* The Instruction table of a finished member of the union. */
 FbRef plan_instruction(PlanWriter *p, PteInstructionKind kind, FbRef member);
 

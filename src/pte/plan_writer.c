@@ -44,7 +44,7 @@ static bool write_elided_view(PlanWriter *p, NodeId n) {
   return true;
 }
 
-static void check_written(const PlanWriter *p, NodeId n, ValueId v) {
+void plan_check_written(const PlanWriter *p, NodeId n, ValueId v) {
   if (value_is_const(p->g, v))
     BUG("node %u (%s) writes a constant", n, op_row(node_cget(p->g, n)->op)->id);
   if (value_type(p->g, v)->kind == TYPE_TENSOR && !p->g->values[v].storage &&
@@ -57,7 +57,7 @@ static uint32_t write_outs(PlanWriter *p, NodeId n, const CallShape *shape, int3
   const Node *node = node_cget(p->g, n);
   if (shape->in_place >= 0 && !shape->out_count) {
     ValueId self = node_value(p->g, n, (uint32_t)shape->in_place);
-    check_written(p, n, self);
+    plan_check_written(p, n, self);
     for (uint32_t i = 0; i < node->result_count; i++)
       write_alias(&p->values, node->first_result + i, self);
     args[0] = write_value(&p->values, self);
@@ -69,7 +69,7 @@ static uint32_t write_outs(PlanWriter *p, NodeId n, const CallShape *shape, int3
     members = ARENA_ARRAY(p->scratch, ValueId, node->result_count);
   for (uint32_t i = 0; i < node->result_count; i++) {
     members[i] = node->first_result + i;
-    check_written(p, n, members[i]);
+    plan_check_written(p, n, members[i]);
   }
   if (op_schema(node->op)->result_list) {
     args[0] = args[1] = write_tensor_list(&p->values, members, node->result_count);
@@ -91,16 +91,21 @@ FbRef plan_instruction(PlanWriter *p, PteInstructionKind kind, FbRef member) {
   return fb_table_end(p->b);
 }
 
-void plan_call(PlanWriter *p, OpId op, const int32_t *args, uint32_t count) {
-  int32_t index = operator_index(p, op);
+void plan_add_call(PlanWriter *p, PteInstructionKind kind, int32_t index, const int32_t *args,
+                   uint32_t count) {
   FbRef vector = fb_vector_i32(p->b, args, count);
   fb_table_begin(p->b);
   fb_field_i32(p->b, CALL_INDEX, index, 0);
   fb_field_ref(p->b, CALL_ARGS, vector);
-  FbRef table = plan_instruction(p, PTE_KERNEL_CALL, fb_table_end(p->b));
+  FbRef table = plan_instruction(p, kind, fb_table_end(p->b));
   p->instructions = pool_reserve(p->instructions, &p->instruction_capacity,
                                  (uint64_t)p->instruction_count + 1, sizeof *p->instructions);
   p->instructions[p->instruction_count++] = (PlanInstruction){.table = table};
+}
+
+void plan_call(PlanWriter *p, OpId op, const int32_t *args, uint32_t count) {
+  int32_t index = operator_index(p, op);
+  plan_add_call(p, PTE_KERNEL_CALL, index, args, count);
 }
 
 static void write_call(PlanWriter *p, NodeId n) {
@@ -149,6 +154,8 @@ static FbRef write_chain(PlanWriter *p) {
   for (FOR_NODES(p->g, n))
     if (op_has_trait(node_cget(p->g, n)->op, OP_CONTROL))
       plan_control(p, n);
+    else if (node_cget(p->g, n)->op == OP_EXECUTORCH_CALL_DELEGATE)
+      plan_delegate_call(p, n);
     else if (!write_elided_view(p, n))
       write_call(p, n);
   FbRef none = fb_vector_i32(p->b, NULL, 0);
@@ -185,7 +192,7 @@ static FbRef write_plan(PlanWriter *p) {
   FbRef chains = fb_vector_refs(p->b, &chain, 1);
   FbRef values = fb_vector_refs(p->b, p->values.values, p->values.count);
   FbRef operators = fb_vector_refs(p->b, p->operators, p->operator_count);
-  FbRef delegates = fb_vector_refs(p->b, NULL, 0);
+  FbRef delegates = fb_vector_refs(p->b, p->delegates, p->delegate_count);
   FbRef arenas = write_arena_sizes(p);
   FbRef name = fb_string(p->b, intern_get(&p->g->ctx->names, p->g->name));
   fb_table_begin(p->b);
@@ -200,14 +207,14 @@ static FbRef write_plan(PlanWriter *p) {
   return fb_table_end(p->b);
 }
 
-Status plan_write(FlatBuilder *b, ConstantPool *pool, ConstantPool *initial, Graph *g,
-                  Arena *scratch, FbRef *plan) {
+Status plan_write(FlatBuilder *b, PlanData data, Graph *g, Arena *scratch, FbRef *plan) {
   if (g->level != LEVEL_EXECUTORCH)
     BUG("emitting a graph at level %s", level_name(g->level));
-  PlanWriter p = {.b = b, .g = g, .scratch = scratch};
-  value_writer_init(&p.values, b, pool, initial, g, scratch);
+  PlanWriter p = {.b = b, .g = g, .scratch = scratch, .segments = data.segments};
+  value_writer_init(&p.values, b, data.constants, data.initial, g, scratch);
   p.op_index = ARENA_ARRAY(scratch, int32_t, OP_COUNT);
   p.operators = ARENA_ARRAY(scratch, FbRef, OP_COUNT);
+  p.delegates = ARENA_ARRAY(scratch, FbRef, g->live_nodes);
   plan_control_begin(&p);
   *plan = write_plan(&p);
   Status status = p.values.status;

@@ -5,11 +5,17 @@
 #include "ir/graph.h"
 #include "pte/constants.h"
 #include "pte/flatbuffer.h"
+#include "pte/segments.h"
 
-/* g: at LEVEL_EXECUTORCH, with a memory plan. Constants go to the pool. scratch: for tables that
- * live until the call ends. *plan is 0 when the buffer overflowed (b->overflow). Errors:
- * DIAG_TOO_LARGE for a tensor whose size the format cannot say. */
-Status plan_write(FlatBuilder *b, ConstantPool *pool, ConstantPool *initial, Graph *g,
-                  Arena *scratch, FbRef *plan);
+/* Where the bytes go that a plan refers to; shared by all methods of a program. */
+typedef struct PlanData {
+  ConstantPool *constants, *initial; /* initial: first contents of states */
+  SegmentList *segments;             /* the bytes and data of delegates */
+} PlanData;
+
+/* g: at LEVEL_EXECUTORCH, with a memory plan. scratch: for tables that live until the call ends.
+ * *plan is 0 when the buffer overflowed (b->overflow). Errors: DIAG_TOO_LARGE for a tensor whose
+ * size the format cannot say. */
+Status plan_write(FlatBuilder *b, PlanData data, Graph *g, Arena *scratch, FbRef *plan);
 
 #endif

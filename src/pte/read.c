@@ -31,14 +31,13 @@ static Status unknown_operators(const MethodReader *r) {
 }
 
 static Status unsupported_instructions(const MethodReader *r) {
-  static const char *const names[] = {[PTE_DELEGATE_CALL] = "calls a delegate",
-                                      [PTE_MOVE_CALL] = "moves values",
+  static const char *const names[] = {[PTE_MOVE_CALL] = "moves values",
                                       [PTE_FREE_CALL] = "frees values"};
   uint32_t count[PTE_INSTRUCTION_KIND_COUNT] = {0};
   Status status = STATUS_OK;
   for (uint32_t i = 0; i < r->m->instruction_count; i++)
     count[r->m->instructions[i].kind]++;
-  for (PteInstructionKind k = PTE_DELEGATE_CALL; k < PTE_INSTRUCTION_KIND_COUNT; k++)
+  for (PteInstructionKind k = PTE_MOVE_CALL; k < PTE_INSTRUCTION_KIND_COUNT; k++)
     if (count[k] && names[k])
       status = diag_report(r->p->sink, DIAG_PTE_UNSUPPORTED, pte_place(r->p),
                            "method '" SV_FMT "' %s (%u instructions)", SV_ARG(r->m->name), names[k],
@@ -207,10 +206,12 @@ static Status read_kernel_call(MethodReader *r, const PteInstruction *in) {
 
 Status read_call(MethodReader *r, uint32_t i) {
   const PteInstruction *in = &r->m->instructions[i];
-  NameId name = intern_add(&r->g->ctx->names, r->m->operators[in->index]);
+  bool delegate = in->kind == PTE_DELEGATE_CALL;
+  StrView text = delegate ? r->m->delegates[in->index].id : r->m->operators[in->index];
+  NameId name = intern_add(&r->g->ctx->names, text);
   r->instruction = i;
   r->loc = graph_add_loc(r->g, (Loc){.op_type = name, .index = (int32_t)i});
-  return read_kernel_call(r, in);
+  return delegate ? read_delegate_call(r, in) : read_kernel_call(r, in);
 }
 
 /* --- inputs, outputs, arenas --- */

@@ -1,4 +1,4 @@
-/* Shared by read.c (calls) and read_values.c (operands). */
+/* Shared by read.c (calls), read_delegate.c and read_values.c (operands). */
 #ifndef ETC_PTE_READ_INTERNAL_H
 #define ETC_PTE_READ_INTERNAL_H
 
@@ -58,6 +58,8 @@ void read_note(MethodReader *r, uint32_t index, const PteTensor *place, bool is_
 ValueId *read_place(MethodReader *r, const PteTensor *t);
 /* The tensor in a value index, as an operand. */
 Status read_tensor(MethodReader *r, uint32_t index, ValueId *out);
+/* A DelegateCall as a node. */
+Status read_delegate_call(MethodReader *r, const PteInstruction *in);
 /* The argument of a call in a value index. */
 Status read_arg(MethodReader *r, uint32_t index, const SchemaArg *arg, ArgIn *out);
 

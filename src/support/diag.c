@@ -76,7 +76,7 @@ static bool count(DiagSink *sink, DiagCode code) {
   case DIAG_INFO:
     break;
   }
-  return sink->verbose;
+  return sink->verbose || (sink->explain && code == DIAG_DELEGATE_LEFT_OUT);
 }
 
 Diag *diag_begin(DiagSink *sink, DiagCode code, DiagPlace place) {

@@ -1,6 +1,4 @@
 # Options of later versions say so: exit code 1 and no file.
-t lower $data/add.onnx -o a.pte --backend xnnpack
-t lower $data/add.onnx -o a.pte --backend xnnpack:threads=2
 t lower $data/add.onnx -o a.pte --quantize int8
 t lower $data/add.onnx -o a.pte --calibrate data.npz
 t lower $data/add.onnx -o a.pte --ranges r.json

@@ -29,6 +29,8 @@ t lower $data/add.onnx -o a.pte --bisect-limit x
 t lower $data/add.onnx -o a.pte --time-passes=xml
 t lower $data/add.onnx -o a.pte --kernels fast
 t lower $data/add.onnx -o a.pte --backend xnnpak
+t lower $data/add.onnx -o a.pte --backend xnnpack:threads=2
+t lower $data/add.onnx -o a.pte --backend xnnpack --backend xnnpack
 t lower $data/add.onnx -o a.pte --backend toaster:fast=1
 t lower $data/add.onnx -o a.pte --dim batch
 t lower $data/add.onnx -o a.pte --dim =3

@@ -75,7 +75,8 @@ static void test_options(void **state) {
       {"print-after", "all", ETC_OK, NULL},
       {"skip-pass", "all", ETC_USAGE, "there is no pass 'all'"},
       {"quantize", "int8", ETC_FAILED, "not available yet"},
-      {"backend", "xnnpack", ETC_FAILED, "not available yet"},
+      {"backend", "xnnpack", ETC_OK, NULL},
+      {"backend", "xnnpack:threads=2", ETC_USAGE, "no setting 'threads'"},
       {"", "", ETC_USAGE, "there is no option ''"},
   };
   for (size_t i = 0; i < COUNT_OF(cases); i++) {

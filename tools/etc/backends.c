@@ -1,6 +1,6 @@
 /* etc backends: what --backend knows. */
 #include "command.h"
-#include "pipeline/settings.h"
+#include "backends/backend.h"
 
 int cmd_backends(const CommandLine *line) {
   EtcStatus status = expect_arguments(line, 0, "");
@@ -8,8 +8,7 @@ int cmd_backends(const CommandLine *line) {
     return (int)status;
   StrBuf text;
   strbuf_init(&text);
-  for (const BackendRow *row = backend_rows; row->name; row++)
-    strbuf_printf(&text, "%-10s %s%s\n", row->name, row->summary,
-                  row->available ? "" : " (not available yet)");
+  for (const Backend *const *b = backends; *b; b++)
+    strbuf_printf(&text, "%-10s %s\n", (*b)->name, (*b)->summary);
   return print_and_release(line, &text);
 }

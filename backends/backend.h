@@ -1,0 +1,64 @@
+/* What a backend is: something that runs parts of a graph by code of its own, under a name that the
+ * ExecuTorch runtime knows.
+ *
+ * The pass `delegate` asks a backend which nodes it takes, cuts each partition out of the graph and
+ * replaces it by a call of the delegate. It checks what the backend says: a partition whose nodes
+ * depend on each other through a node outside cannot be cut out. */
+#ifndef ETC_BACKENDS_BACKEND_H
+#define ETC_BACKENDS_BACKEND_H
+
+#include "ir/op.h"
+
+/* Settings of --backend NAME:key=value,…; terminated by a key of NULL. */
+typedef struct BackendSetting {
+  const char *key, *value;
+} BackendSetting;
+
+typedef struct BackendContext {
+  DiagSink *sink;
+  Arena *scratch;                 /* forgotten after the pass */
+  const BackendSetting *settings; /* NULL: none */
+  const char **reasons; /* by NodeId, of the graph as it came: why the node was left out; NULL for
+                           nodes that were taken. Text in scratch */
+} BackendContext;
+
+/* The nodes of one partition, in graph order, and the values that leave it. */
+typedef struct Partition {
+  const NodeId *nodes;
+  uint32_t node_count;
+  const ValueId *outputs;
+  uint32_t output_count;
+} Partition;
+
+/* A partition as bytes. inputs: values from outside that are no constants, in the order in which
+ * the delegate takes them; outputs follow in the order of the partition. data: constants of the
+ * graph that the delegate finds by key in the named data of the program. All arrays in scratch,
+ * blob in the arena of the graph. */
+typedef struct DelegateCode {
+  const uint8_t *blob;
+  uint64_t blob_size;
+  const ValueId *inputs, *data;
+  const char *const *keys;
+  uint32_t input_count, data_count;
+} DelegateCode;
+
+typedef struct Backend {
+  const char *name;                 /* of --backend */
+  const char *id;                   /* that the runtime registers */
+  const char *summary;              /* one line */
+  const char *const *setting_names; /* terminated by NULL */
+  /* Sets the tag of each node that the backend takes to the number of its partition, from 1, and
+   * reasons of the others. Nodes of a partition lie in the same region. */
+  Status (*partition)(BackendContext *c, Graph *g);
+  /* Makes the bytes of a partition. The graph is changed by new constants only. */
+  Status (*preprocess)(BackendContext *c, Graph *g, const Partition *partition, DelegateCode *code);
+} Backend;
+
+extern const Backend *const backends[];    /* terminated by NULL */
+const Backend *backend_find(StrView name); /* NULL when there is none */
+
+#define BACKEND(name) extern const Backend backend_##name;
+#include "backends/backends.def"
+#undef BACKEND
+
+#endif

@@ -1,0 +1,151 @@
+/* See blob.h. Header and tables: ExecuTorch 1.4.1, backends/xnnpack/runtime/XNNHeader.h and
+ * serialization/schema.fbs. Constants are named data of the program: the delegate gives back the
+ * memory of its own segment after loading, and XNNPACK keeps pointers to constants. */
+#include "backends/xnnpack/blob.h"
+
+#include "pte/flatbuffer.h"
+
+enum {
+  HEADER_SIZE = 32, /* 4 zeros, magic, u16 length, u32 offset and size of the tables, u32 offset and
+                       u64 size of constants, 2 zeros */
+  HEADER_LENGTH = 30,
+  ALIGNMENT = 16
+};
+#define HEADER_MAGIC "XH00"
+#define TABLES_MAGIC "XN01"
+
+enum { GRAPH_VERSION, GRAPH_NODES, GRAPH_VALUES, GRAPH_EXTERNS, GRAPH_INPUTS, GRAPH_OUTPUTS };
+enum { GRAPH_CONSTANTS = 8 };
+enum { NODE_TYPE, NODE_UNION, NODE_DEBUG_HANDLE, NODE_LIMITS };
+enum { LIMIT_LOW, LIMIT_HIGH };
+enum { VALUE_TYPE, VALUE_UNION };
+enum { VALUE_IS_TENSOR = 1 };
+enum {
+  TENSOR_DATATYPE,
+  TENSOR_RANK,
+  TENSOR_DIMS,
+  TENSOR_CONSTANT,
+  TENSOR_EXTERNAL,
+  TENSOR_FLAGS,
+  TENSOR_ID
+};
+enum { FLAG_EXTERNAL_INPUT = 1, FLAG_EXTERNAL_OUTPUT = 2 };
+enum { DATA_OFFSET, DATA_SIZE, DATA_KEY };
+
+static FbRef write_value(FlatBuilder *b, const XnnValue *value, XnnId id) {
+  FbRef dims = fb_vector_u32(b, value->dims, value->rank);
+  uint32_t flags = !value->external  ? 0
+                   : value->is_input ? FLAG_EXTERNAL_INPUT
+                                     : FLAG_EXTERNAL_OUTPUT;
+  fb_table_begin(b);
+  fb_field_u16(b, TENSOR_DATATYPE, value->datatype, 0);
+  fb_field_u32(b, TENSOR_RANK, value->rank, 0);
+  fb_field_ref(b, TENSOR_DIMS, dims);
+  fb_field_u32(b, TENSOR_CONSTANT, value->data, 0);
+  fb_field_u32(b, TENSOR_EXTERNAL, value->external - 1, 0); /* UINT32_MAX: internal */
+  fb_field_u32(b, TENSOR_FLAGS, flags, 0);
+  fb_field_u32(b, TENSOR_ID, id, 0);
+  FbRef tensor = fb_table_end(b);
+  fb_table_begin(b);
+  fb_field_union(b, VALUE_TYPE, VALUE_IS_TENSOR, tensor);
+  return fb_table_end(b);
+}
+
+static FbRef write_node(FlatBuilder *b, const XnnGraph *x, const XnnNode *node) {
+  const XnnNodeRow *row = &xnn_node_rows[node->kind];
+  FbRef vectors[XNN_MAX_FIELDS] = {0}, limits = 0;
+  for (uint16_t i = 0; row->fields[i]; i++)
+    if (row->fields[i] == 'v')
+      vectors[i] = fb_vector_u32(b, x->ints + node->fields[i], node->vector_count);
+  if (node->limited) {
+    fb_table_begin(b);
+    fb_field_u32(b, LIMIT_LOW, xnn_float(node->limit_low), 0);
+    fb_field_u32(b, LIMIT_HIGH, xnn_float(node->limit_high), 0);
+    limits = fb_table_end(b);
+  }
+  fb_table_begin(b);
+  for (uint16_t i = 0; row->fields[i]; i++)
+    if (row->fields[i] == 'v')
+      fb_field_ref(b, i, vectors[i]);
+    else
+      fb_field_u32(b, i, node->fields[i], 0);
+  FbRef table = fb_table_end(b);
+  fb_table_begin(b);
+  fb_field_union(b, NODE_TYPE, row->tag, table);
+  fb_field_ref(b, NODE_LIMITS, limits);
+  return fb_table_end(b);
+}
+
+static FbRef write_constants(FlatBuilder *b, const XnnGraph *x, const Graph *g,
+                             const char *const *keys, Arena *arena) {
+  FbRef *items = ARENA_ARRAY(arena, FbRef, (size_t)x->data_count + 1);
+  fb_table_begin(b); /* entry 0 stands for "no constant" */
+  items[0] = fb_table_end(b);
+  for (uint32_t i = 0; i < x->data_count; i++) {
+    FbRef key = fb_string(b, sv_from(keys[i]));
+    fb_table_begin(b);
+    fb_field_u64(b, DATA_OFFSET, UINT64_MAX, 0); /* not in the blob */
+    fb_field_u64(b, DATA_SIZE, value_constant(g, x->data[i])->size, 0);
+    fb_field_ref(b, DATA_KEY, key);
+    items[i + 1] = fb_table_end(b);
+  }
+  return fb_vector_refs(b, items, x->data_count + 1);
+}
+
+static FbRef write_graph(FlatBuilder *b, const XnnGraph *x, const Graph *g, const char *const *keys,
+                         Arena *arena) {
+  FbRef *values = ARENA_ARRAY(arena, FbRef, (size_t)x->value_count + 1);
+  FbRef *nodes = ARENA_ARRAY(arena, FbRef, (size_t)x->node_count + 1);
+  uint32_t *externs = ARENA_ARRAY(arena, uint32_t, (size_t)x->value_count + 1), inputs = 0,
+           outputs = x->value_count;
+  for (XnnId i = 0; i < x->value_count; i++) {
+    values[i] = write_value(b, &x->values[i], i);
+    if (x->values[i].external)
+      externs[x->values[i].is_input ? inputs++ : outputs--] = i;
+  }
+  for (uint32_t i = 0; i < x->node_count; i++)
+    nodes[i] = write_node(b, x, &x->nodes[i]);
+  FbRef constants = write_constants(b, x, g, keys, arena), version = fb_string(b, sv_from("1"));
+  FbRef value_list = fb_vector_refs(b, values, x->value_count),
+        node_list = fb_vector_refs(b, nodes, x->node_count),
+        input_list = fb_vector_u32(b, externs, inputs),
+        output_list = fb_vector_u32(b, externs + outputs + 1, x->value_count - outputs);
+  fb_table_begin(b);
+  fb_field_ref(b, GRAPH_VERSION, version);
+  fb_field_ref(b, GRAPH_NODES, node_list);
+  fb_field_ref(b, GRAPH_VALUES, value_list);
+  fb_field_u32(b, GRAPH_EXTERNS, x->extern_count, 0);
+  fb_field_ref(b, GRAPH_INPUTS, input_list);
+  fb_field_ref(b, GRAPH_OUTPUTS, output_list);
+  fb_field_ref(b, GRAPH_CONSTANTS, constants);
+  return fb_table_end(b);
+}
+
+static void write_header(uint8_t *at, uint32_t tables) {
+  uint16_t length = HEADER_LENGTH;
+  uint32_t offset = HEADER_SIZE, constants = (uint32_t)align_up(HEADER_SIZE + tables, ALIGNMENT);
+  memset(at, 0, HEADER_SIZE);
+  memcpy(at + 4, HEADER_MAGIC, 4);
+  memcpy(at + 8, &length, 2);
+  memcpy(at + 10, &offset, 4);
+  memcpy(at + 14, &tables, 4);
+  memcpy(at + 18, &constants, 4); /* an empty region */
+}
+
+XnnBlob xnn_blob(const XnnGraph *x, const Graph *g, const char *const *keys, Arena *arena) {
+  FlatBuilder b;
+  XnnBlob blob = {0};
+  fb_init(&b);
+  FbRef root = write_graph(&b, x, g, keys, arena);
+  b.alignment = ALIGNMENT;
+  fb_finish(&b, root, TABLES_MAGIC, 0);
+  if (!b.overflow) {
+    blob.size = align_up((uint64_t)HEADER_SIZE + b.size, ALIGNMENT);
+    uint8_t *data = arena_calloc(arena, blob.size, 1);
+    write_header(data, b.size);
+    memcpy(data + HEADER_SIZE, fb_bytes(&b), b.size);
+    blob.data = data;
+  }
+  fb_release(&b);
+  return blob;
+}

@@ -1,0 +1,334 @@
+/* What the functions of lower.def share; see lower.h. */
+#include "backends/xnnpack/lower.h"
+
+#include <stdarg.h>
+
+static const uint32_t to_nhwc[] = {0, 2, 3, 1}, to_nchw[] = {0, 3, 1, 2};
+
+void xl_init(XnnLowering *l, Graph *g, Arena *arena) {
+  *l = (XnnLowering){.g = g, .arena = arena};
+  xnn_init(&l->x);
+  l->plain = ARENA_ARRAY(arena, uint32_t, g->value_count);
+  l->nhwc = ARENA_ARRAY(arena, uint32_t, g->value_count);
+}
+
+void xl_release(XnnLowering *l) {
+  xnn_release(&l->x);
+  xfree(l->touched);
+  xfree(l->inputs);
+}
+
+void xl_reset(XnnLowering *l, bool trial) {
+  xnn_clear(&l->x);
+  for (uint32_t i = 0; i < l->touched_count; i++)
+    l->plain[l->touched[i]] = l->nhwc[l->touched[i]] = 0;
+  l->touched_count = l->input_count = l->transposes = 0;
+  l->trial = trial;
+  l->refusal = NULL;
+}
+
+bool xl_refuse(XnnLowering *l, const char *format, ...) {
+  if (!l->refusal) {
+    va_list args;
+    va_start(args, format);
+    l->refusal = arena_vprintf(l->arena, format, args);
+    va_end(args);
+  }
+  return false;
+}
+
+/* --- values --- */
+
+static void touch(XnnLowering *l, ValueId v) {
+  if (l->plain[v] || l->nhwc[v])
+    return;
+  l->touched = pool_reserve(l->touched, &l->touched_capacity, (uint64_t)l->touched_count + 1,
+                            sizeof *l->touched);
+  l->touched[l->touched_count++] = v;
+}
+
+void xl_set_plain(XnnLowering *l, ValueId v, XnnId id) {
+  if (!xl_ok(l))
+    return;
+  touch(l, v);
+  l->plain[v] = id + 1;
+}
+
+void xl_set_nhwc(XnnLowering *l, ValueId v, XnnId id) {
+  if (!xl_ok(l))
+    return;
+  touch(l, v);
+  l->nhwc[v] = id + 1;
+}
+
+bool xl_has_nhwc(const XnnLowering *l, ValueId v) { return l->nhwc[v] != 0; }
+bool xl_has_plain(const XnnLowering *l, ValueId v) { return l->plain[v] != 0; }
+
+uint32_t xl_dim(XnnLowering *l, ValueId v, uint32_t i) {
+  int64_t upper = sym_upper(&l->g->syms, value_dim(l->g, v, i));
+  return upper > INT32_MAX ? (xl_refuse(l, "dimension %u is too large", i), 1u) : (uint32_t)upper;
+}
+
+/* The dims of v as XNNPACK has them; refuses what it cannot hold. */
+static uint32_t dims_of(XnnLowering *l, ValueId v, uint32_t dims[XNN_MAX_RANK]) {
+  const Type *t = value_type(l->g, v);
+  if (t->kind != TYPE_TENSOR || t->dtype != DTYPE_F32) {
+    xl_refuse(l, "element type %s",
+              t->kind == TYPE_TENSOR ? dtype_name((DType)t->dtype) : "scalar");
+    return 0;
+  }
+  if (t->rank > XNN_MAX_RANK) {
+    xl_refuse(l, "rank %u, XNNPACK holds %d at most", t->rank, XNN_MAX_RANK);
+    return 0;
+  }
+  for (uint32_t i = 0; i < t->rank && xl_ok(l); i++) {
+    if (sym_lower(&l->g->syms, t->dims[i]) < 1)
+      xl_refuse(l, "dimension %u may be empty", i);
+    dims[i] = xl_dim(l, v, i);
+  }
+  return t->rank;
+}
+
+static XnnId new_value(XnnLowering *l, ValueId v, const uint32_t *perm) {
+  uint32_t dims[XNN_MAX_RANK], permuted[XNN_MAX_RANK], rank = dims_of(l, v, dims);
+  if (!xl_ok(l))
+    return XNN_NONE;
+  for (uint32_t i = 0; i < rank; i++)
+    permuted[i] = dims[perm ? perm[i] : i];
+  return xnn_value(&l->x, XNN_FP32, rank, permuted);
+}
+
+XnnId xl_result(XnnLowering *l, ValueId v) {
+  XnnId id = new_value(l, v, NULL);
+  xl_set_plain(l, v, id);
+  return id;
+}
+
+XnnId xl_result_nhwc(XnnLowering *l, ValueId v) {
+  XnnId id = new_value(l, v, to_nhwc);
+  xl_set_nhwc(l, v, id);
+  return id;
+}
+
+XnnId xl_plain(XnnLowering *l, ValueId v) {
+  if (!xl_ok(l))
+    return XNN_NONE;
+  if (l->plain[v])
+    return l->plain[v] - 1;
+  if (value_is_const(l->g, v)) {
+    uint32_t dims[XNN_MAX_RANK], rank = dims_of(l, v, dims);
+    return xl_ok(l) ? xnn_constant(&l->x, XNN_FP32, rank, dims, v) : XNN_NONE;
+  }
+  XnnId id = xl_result(l, v);
+  if (!xl_ok(l))
+    return XNN_NONE;
+  if (l->nhwc[v]) {
+    l->transposes++;
+    xl_transpose(l, l->nhwc[v] - 1, to_nchw, 4, id);
+    return id;
+  }
+  xnn_make_external(&l->x, id, true);
+  l->inputs =
+      pool_reserve(l->inputs, &l->input_capacity, (uint64_t)l->input_count + 1, sizeof *l->inputs);
+  l->inputs[l->input_count++] = v;
+  return id;
+}
+
+XnnId xl_nhwc(XnnLowering *l, ValueId v) {
+  if (!xl_ok(l))
+    return XNN_NONE;
+  if (l->nhwc[v])
+    return l->nhwc[v] - 1;
+  if (value_rank(l->g, v) != 4) {
+    xl_refuse(l, "rank %u instead of 4", value_rank(l->g, v));
+    return XNN_NONE;
+  }
+  if (value_is_const(l->g, v)) {
+    uint32_t dims[XNN_MAX_RANK], permuted[4];
+    dims_of(l, v, dims);
+    for (uint32_t i = 0; i < 4 && xl_ok(l); i++)
+      permuted[i] = dims[to_nhwc[i]];
+    return xl_permuted_constant(l, v, 4, permuted, to_nhwc);
+  }
+  XnnId from = xl_plain(l, v), id = xl_result_nhwc(l, v);
+  l->transposes++;
+  xl_transpose(l, from, to_nhwc, 4, id);
+  return id;
+}
+
+XnnId xl_temp(XnnLowering *l, uint32_t rank, const uint32_t *dims) {
+  return xl_ok(l) ? xnn_value(&l->x, XNN_FP32, rank, dims) : XNN_NONE;
+}
+
+XnnId xl_temp_like(XnnLowering *l, XnnId id) {
+  if (!xl_ok(l))
+    return XNN_NONE;
+  XnnValue like = l->x.values[id];
+  return xnn_value(&l->x, (XnnDatatype)like.datatype, like.rank, like.dims);
+}
+
+/* --- constants --- */
+
+uint64_t xl_elements(XnnLowering *l, ValueId v) {
+  uint64_t count = 1;
+  for (uint32_t i = 0; i < value_rank(l->g, v); i++)
+    count *= xl_dim(l, v, i);
+  return count;
+}
+
+const float *xl_constant_floats(XnnLowering *l, ValueId v) {
+  const Constant *c = value_constant(l->g, v);
+  if (l->trial || !xl_ok(l) || !c)
+    return NULL;
+  float *copy = arena_alloc(l->arena, c->size + 1);
+  memcpy(copy, c->data, c->size);
+  return copy;
+}
+
+/* A constant of the graph with these bytes, which its arena takes. */
+static XnnId add_constant(XnnLowering *l, uint32_t rank, const uint32_t *dims, const float *values,
+                          uint64_t count) {
+  int64_t sizes[XNN_MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++)
+    sizes[i] = dims[i];
+  ValueId v = 0;
+  if (!l->trial)
+    v = graph_add_constant(
+        l->g, graph_tensor_type(l->g, DTYPE_F32, rank, sizes, ORDER_CONTIGUOUS),
+        (Constant){.data = (const uint8_t *)values, .size = count * sizeof *values}, 0);
+  return xnn_constant(&l->x, XNN_FP32, rank, dims, v);
+}
+
+XnnId xl_floats(XnnLowering *l, uint32_t rank, const uint32_t *dims, const float *values) {
+  if (!xl_ok(l))
+    return XNN_NONE;
+  uint64_t count = 1;
+  for (uint32_t i = 0; i < rank; i++)
+    count *= dims[i];
+  float *copy = NULL;
+  if (!l->trial && values) {
+    copy = arena_alloc(&l->g->arena, count * sizeof *copy);
+    memcpy(copy, values, count * sizeof *copy);
+  }
+  return add_constant(l, rank, dims, copy, count);
+}
+
+XnnId xl_number(XnnLowering *l, double number, uint32_t rank) {
+  float value = (float)number;
+  uint32_t one = 1;
+  return xl_floats(l, rank ? 1 : 0, &one, &value);
+}
+
+XnnId xl_permuted_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
+                           const uint32_t *perm) {
+  if (!xl_ok(l))
+    return XNN_NONE;
+  uint64_t strides[XNN_MAX_RANK], at[XNN_MAX_RANK] = {0}, count = 1;
+  for (uint32_t i = 0; i < rank; i++)
+    count *= dims[i];
+  if (l->trial)
+    return add_constant(l, rank, dims, NULL, count);
+  const Constant *c = value_constant(l->g, v);
+  uint32_t source[XNN_MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++)
+    source[perm[i]] = dims[i];
+  for (uint32_t i = 0; i < rank; i++) {
+    strides[i] = 1;
+    for (uint32_t k = perm[i] + 1; k < rank; k++)
+      strides[i] *= source[k];
+  }
+  float *values = arena_alloc(&l->g->arena, count * sizeof *values);
+  uint64_t from = 0;
+  for (uint64_t k = 0; k < count; k++) {
+    memcpy(&values[k], c->data + from * sizeof *values, sizeof *values);
+    for (uint32_t i = rank; i-- > 0;) {
+      from += strides[i];
+      if (++at[i] < dims[i])
+        break;
+      from -= strides[i] * dims[i];
+      at[i] = 0;
+    }
+  }
+  return add_constant(l, rank, dims, values, count);
+}
+
+/* --- nodes --- */
+
+void xl_unary(XnnLowering *l, XnnNodeKind kind, XnnId in, XnnId out) {
+  if (xl_ok(l))
+    XNN_ADD_NODE(&l->x, kind, in, out, 0);
+}
+
+void xl_binary(XnnLowering *l, XnnNodeKind kind, XnnId a, XnnId b, XnnId out) {
+  if (xl_ok(l))
+    XNN_ADD_NODE(&l->x, kind, a, b, out, 0);
+}
+
+void xl_transpose(XnnLowering *l, XnnId in, const uint32_t *perm, uint32_t rank, XnnId out) {
+  if (!xl_ok(l))
+    return;
+  uint32_t vector = xnn_vector(&l->x, perm, rank);
+  XNN_ADD_NODE(&l->x, XNN_STATIC_TRANSPOSE, rank, vector, in, out, 0)->vector_count = (uint8_t)rank;
+}
+
+void xl_clamp(XnnLowering *l, XnnId in, float low, float high, XnnId out) {
+  if (!xl_ok(l))
+    return;
+  XnnNode *node = XNN_ADD_NODE(&l->x, XNN_CLAMP, in, out, 0);
+  node->limited = true;
+  node->limit_low = low;
+  node->limit_high = high;
+}
+
+void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, XnnId out) {
+  uint32_t shape[XNN_MAX_RANK], varying = 0;
+  for (uint32_t i = 0; i < rank && i < XNN_MAX_RANK && xl_ok(l); i++) {
+    bool fixed = sym_is_const(dims[i]);
+    varying += !fixed;
+    shape[i] = fixed ? (uint32_t)dims[i] : 0; /* 0: follows from the other dims */
+  }
+  if (rank > XNN_MAX_RANK)
+    xl_refuse(l, "rank %u, XNNPACK holds %d at most", rank, XNN_MAX_RANK);
+  else if (varying > 1)
+    xl_refuse(l, "%u dimensions of the new shape vary, a reshape of XNNPACK finds one", varying);
+  if (!xl_ok(l))
+    return;
+  uint32_t vector = xnn_vector(&l->x, shape, rank);
+  XNN_ADD_NODE(&l->x, XNN_STATIC_RESHAPE, rank, vector, in, out, 0)->vector_count = (uint8_t)rank;
+}
+
+void xl_fully_connected(XnnLowering *l, XnnId x, XnnId filter, XnnId bias, uint32_t flags,
+                        XnnId out) {
+  if (xl_ok(l))
+    XNN_ADD_NODE(&l->x, XNN_FULLY_CONNECTED, x, filter, bias, out, flags);
+}
+
+/* --- whole nodes --- */
+
+static XnnLowerFn *const functions[OP_COUNT] = {
+#define XNN_LOWER(op, function) [OP_##op] = function,
+#include "backends/xnnpack/lower.def"
+#undef XNN_LOWER
+};
+
+bool xl_node(XnnLowering *l, NodeId n) {
+  XnnLowerFn *function = functions[node_cget(l->g, n)->op];
+  if (function)
+    function(l, n);
+  else
+    xl_refuse(l, "XNNPACK has no such operation");
+  return xl_ok(l);
+}
+
+void xl_output(XnnLowering *l, ValueId v) {
+  XnnId id = xl_plain(l, v);
+  if (!xl_ok(l))
+    return;
+  const XnnValue *value = &l->x.values[id];
+  if (value->external || value->data) {
+    XnnId copy = xl_temp_like(l, id);
+    xl_unary(l, XNN_COPY, id, copy);
+    id = copy;
+  }
+  xnn_make_external(&l->x, id, false);
+}

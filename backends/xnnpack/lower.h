@@ -1,0 +1,97 @@
+/* From nodes of the edge dialect to an XNNPACK graph.
+ *
+ * One function an op (lower.def) adds the XNNPACK nodes that compute the results of one IR node, or
+ * refuses and says why. The same function answers whether XNNPACK can hold a node: in a trial run
+ * all its operands come from outside, and constants are not looked at. After a refusal all helpers
+ * do nothing and return XNN_NONE, so that a function is straight code.
+ *
+ * A value of rank 4 may exist in two layouts: plain, with the dims of the IR, and NHWC, dims
+ * (0, 2, 3, 1) of it, which convolutions and pools want. A layout that is asked for and not there
+ * is made by a transpose, once. */
+#ifndef ETC_BACKENDS_XNNPACK_LOWER_H
+#define ETC_BACKENDS_XNNPACK_LOWER_H
+
+#include "backends/xnnpack/subgraph.h"
+#include "ir/builder.h"
+
+typedef struct XnnLowering {
+  Graph *g;
+  Arena *arena; /* scratch */
+  XnnGraph x;
+  uint32_t *plain, *nhwc; /* by ValueId: 1 + XnnId, 0 when not there; values of the graph as it was
+                             at the start only */
+  ValueId *touched;       /* values with an entry in either */
+  uint32_t touched_count, touched_capacity;
+  ValueId *inputs; /* values from outside, in the order of the call's arguments */
+  uint32_t input_count, input_capacity;
+  uint32_t transposes; /* made for layout only */
+  bool trial;
+  const char *refusal; /* why the node cannot be held; NULL: it can */
+} XnnLowering;
+
+void xl_init(XnnLowering *l, Graph *g, Arena *arena);
+void xl_release(XnnLowering *l);
+void xl_reset(XnnLowering *l, bool trial); /* an empty graph; costs what was used */
+
+/* Adds the nodes for n; false when it refuses, l->refusal says why. */
+bool xl_node(XnnLowering *l, NodeId n);
+/* Makes v, a result of a lowered node, the next output of the delegate. */
+void xl_output(XnnLowering *l, ValueId v);
+
+/* --- for the functions of lower.def --- */
+
+typedef void XnnLowerFn(XnnLowering *l, NodeId n);
+#define XNN_LOWER(op, function) XnnLowerFn function;
+#include "backends/xnnpack/lower.def"
+#undef XNN_LOWER
+
+/* Keeps the first reason. Returns false. */
+bool xl_refuse(XnnLowering *l, const char *format, ...) ETC_PRINTF(2, 3);
+static inline bool xl_ok(const XnnLowering *l) { return l->refusal == NULL; }
+
+/* The value in one layout; constants are embedded anew each time. xl_nhwc: rank 4 only. */
+XnnId xl_plain(XnnLowering *l, ValueId v);
+XnnId xl_nhwc(XnnLowering *l, ValueId v);
+bool xl_has_nhwc(const XnnLowering *l, ValueId v);
+bool xl_has_plain(const XnnLowering *l, ValueId v);
+/* New values for a result. */
+XnnId xl_result(XnnLowering *l, ValueId v);
+XnnId xl_result_nhwc(XnnLowering *l, ValueId v);
+/* v is the same bytes as an XNNPACK value that exists. */
+void xl_set_plain(XnnLowering *l, ValueId v, XnnId id);
+void xl_set_nhwc(XnnLowering *l, ValueId v, XnnId id);
+
+/* Upper bound of dim i of v. */
+uint32_t xl_dim(XnnLowering *l, ValueId v, uint32_t i);
+/* The dim as a non-negative number. */
+static inline uint32_t xl_axis(int64_t dim, uint32_t rank) {
+  return (uint32_t)(dim < 0 ? dim + rank : dim);
+}
+/* A temporary. */
+XnnId xl_temp(XnnLowering *l, uint32_t rank, const uint32_t *dims);
+#define XL_TEMP(l, ...)                                                                            \
+  xl_temp((l), (uint32_t)(sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)),                   \
+          (const uint32_t[]){__VA_ARGS__})
+XnnId xl_temp_like(XnnLowering *l, XnnId id); /* the same dims */
+/* Constants made here, of f32. xl_number has rank 1 and one element, or rank 0. */
+XnnId xl_floats(XnnLowering *l, uint32_t rank, const uint32_t *dims, const float *values);
+XnnId xl_number(XnnLowering *l, double number, uint32_t rank);
+/* The f32 elements of a constant; NULL in a trial. count of them. */
+const float *xl_constant_floats(XnnLowering *l, ValueId v);
+uint64_t xl_elements(XnnLowering *l, ValueId v); /* upper bound */
+/* A constant with its dims permuted. */
+XnnId xl_permuted_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
+                           const uint32_t *perm);
+
+/* Nodes. */
+void xl_unary(XnnLowering *l, XnnNodeKind kind, XnnId in, XnnId out);
+void xl_binary(XnnLowering *l, XnnNodeKind kind, XnnId a, XnnId b, XnnId out);
+void xl_transpose(XnnLowering *l, XnnId in, const uint32_t *perm, uint32_t rank, XnnId out);
+void xl_clamp(XnnLowering *l, XnnId in, float low, float high, XnnId out);
+/* in, whose elements keep their order, with the dims of out; at most one dim may vary. */
+void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, XnnId out);
+/* x times a static matrix [out, in] (flags: [in, out]) plus a bias or XNN_NONE. */
+void xl_fully_connected(XnnLowering *l, XnnId x, XnnId filter, XnnId bias, uint32_t flags,
+                        XnnId out);
+
+#endif

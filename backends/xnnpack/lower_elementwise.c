@@ -1,0 +1,223 @@
+/* Operations on each element by itself. They keep the layout that their operands are in. */
+#include <math.h>
+
+#include "backends/xnnpack/lower.h"
+
+typedef struct KindOf {
+  OpId op;
+  XnnNodeKind kind;
+} KindOf;
+
+static const KindOf kinds[] = {
+    {OP_ABS, XNN_ABS},
+    {OP_ADD_TENSOR, XNN_ADD},
+    {OP_CEIL, XNN_CEILING},
+    {OP_COS, XNN_COS},
+    {OP_DIV_TENSOR, XNN_DIV},
+    {OP_EXP, XNN_EXP},
+    {OP_FLOOR, XNN_FLOOR},
+    {OP_LOG, XNN_LOG},
+    {OP_MAXIMUM, XNN_MAXIMUM},
+    {OP_MINIMUM, XNN_MINIMUM},
+    {OP_MUL_TENSOR, XNN_MULTIPLY},
+    {OP_NEG, XNN_NEGATE},
+    {OP_RSQRT, XNN_RECIPROCAL_SQUARE_ROOT},
+    {OP_SIGMOID, XNN_SIGMOID},
+    {OP_SIN, XNN_SIN},
+    {OP_SQRT, XNN_SQUARE_ROOT},
+    {OP_SUB_TENSOR, XNN_SUBTRACT},
+    {OP_TANH, XNN_TANH},
+};
+
+static XnnNodeKind kind_of(OpId op) {
+  for (size_t i = 0; i < COUNT_OF(kinds); i++)
+    if (kinds[i].op == op)
+      return kinds[i].kind;
+  BUG("'%s' is no element-wise node of XNNPACK", op_row(op)->id);
+}
+
+/* The operand of n and its result in the operand's layout. */
+typedef struct InOut {
+  XnnId in, out;
+} InOut;
+
+static InOut in_out(XnnLowering *l, NodeId n) {
+  ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
+  InOut io;
+  bool nhwc = xl_has_nhwc(l, x) && !xl_has_plain(l, x);
+  io.in = nhwc ? xl_nhwc(l, x) : xl_plain(l, x);
+  io.out = nhwc ? xl_result_nhwc(l, y) : xl_result(l, y);
+  return io;
+}
+
+void lower_unary(XnnLowering *l, NodeId n) {
+  InOut io = in_out(l, n);
+  xl_unary(l, kind_of(node_cget(l->g, n)->op), io.in, io.out);
+}
+
+/* A constant as it takes part in a node on NHWC values: of rank 4, or one that is the same in every
+ * layout. */
+static bool fits_nhwc(XnnLowering *l, ValueId v) {
+  if (!value_is_const(l->g, v))
+    return xl_has_nhwc(l, v);
+  return value_rank(l->g, v) == 4 || xl_elements(l, v) == 1 || value_rank(l->g, v) == 3;
+}
+
+/* Whether to compute on NHWC values: the result has rank 4 and every operand is there already. */
+static bool prefer_nhwc(XnnLowering *l, ValueId a, ValueId b, ValueId result) {
+  if (value_rank(l->g, result) != 4 || !fits_nhwc(l, a) || !fits_nhwc(l, b))
+    return false;
+  bool both_plain = (value_is_const(l->g, a) || xl_has_plain(l, a)) &&
+                    (value_is_const(l->g, b) || xl_has_plain(l, b));
+  return !both_plain;
+}
+
+/* An operand of a node on NHWC values. A constant of rank 3 is one of rank 4 with a 1 in front. */
+static XnnId nhwc_operand(XnnLowering *l, ValueId v) {
+  if (!value_is_const(l->g, v) || value_rank(l->g, v) == 4)
+    return xl_nhwc(l, v);
+  if (xl_elements(l, v) == 1)
+    return xl_plain(l, v);
+  uint32_t dims[] = {xl_dim(l, v, 1), xl_dim(l, v, 2), xl_dim(l, v, 0)};
+  return xl_permuted_constant(l, v, 3, dims, (uint32_t[]){1, 2, 0});
+}
+
+static bool one(const Graph *g, NodeId n, uint32_t arg) {
+  return node_absent(g, n, arg) || node_scalar(g, n, arg) == 1;
+}
+
+void lower_binary(XnnLowering *l, NodeId n) {
+  OpId op = node_cget(l->g, n)->op;
+  ValueId a = node_value(l->g, n, 0), b = node_value(l->g, n, 1), y = node_result(l->g, n, 0);
+  if ((op == OP_ADD_TENSOR || op == OP_SUB_TENSOR) && !one(l->g, n, 2)) {
+    xl_refuse(l, "alpha is %g, not 1", node_scalar(l->g, n, 2));
+    return;
+  }
+  bool nhwc = prefer_nhwc(l, a, b, y);
+  XnnId x = nhwc ? nhwc_operand(l, a) : xl_plain(l, a);
+  XnnId z = nhwc ? nhwc_operand(l, b) : xl_plain(l, b);
+  xl_binary(l, kind_of(op), x, z, nhwc ? xl_result_nhwc(l, y) : xl_result(l, y));
+}
+
+void lower_clamp(XnnLowering *l, NodeId n) {
+  OpId op = node_cget(l->g, n)->op;
+  float low = -INFINITY, high = INFINITY;
+  if (op == OP_RELU) {
+    low = 0;
+  } else {
+    if (!node_absent(l->g, n, 1))
+      low = (float)node_scalar(l->g, n, 1);
+    if (!node_absent(l->g, n, 2))
+      high = (float)node_scalar(l->g, n, 2);
+  }
+  if (!(low <= high)) {
+    xl_refuse(l, "the limits %g and %g are not in order", (double)low, (double)high);
+    return;
+  }
+  InOut io = in_out(l, n);
+  xl_clamp(l, io.in, low, high, io.out);
+}
+
+void lower_leaky_relu(XnnLowering *l, NodeId n) {
+  InOut io = in_out(l, n);
+  float slope = (float)node_scalar(l->g, n, 1);
+  if (!isfinite(slope))
+    xl_refuse(l, "negative_slope is %g", (double)slope);
+  if (xl_ok(l))
+    XNN_ADD_NODE(&l->x, XNN_LEAKY_RELU, xnn_float(slope), io.in, io.out, 0);
+}
+
+void lower_elu(XnnLowering *l, NodeId n) {
+  float alpha = (float)node_scalar(l->g, n, 1);
+  if (!one(l->g, n, 2) || !one(l->g, n, 3) || !(alpha > 0) || !isfinite(alpha)) {
+    xl_refuse(l, "alpha %g, scale %g, input_scale %g: only a positive alpha is held", (double)alpha,
+              node_scalar(l->g, n, 2), node_scalar(l->g, n, 3));
+    return;
+  }
+  InOut io = in_out(l, n);
+  if (xl_ok(l))
+    XNN_ADD_NODE(&l->x, XNN_ELU, xnn_float(alpha), io.in, io.out, 0);
+}
+
+/* The tanh form is spelt out: the Gelu node computes the exact one. */
+static void gelu_tanh(XnnLowering *l, InOut io, uint32_t rank) {
+  XnnId square = xl_temp_like(l, io.in), cubic = xl_temp_like(l, io.in),
+        inner = xl_temp_like(l, io.in), scaled = xl_temp_like(l, io.in),
+        tanh = xl_temp_like(l, io.in), half = xl_temp_like(l, io.in), sum = xl_temp_like(l, io.in);
+  /* sqrt(2 / pi) x (1 + 0.044715 x^2) */
+  xl_unary(l, XNN_SQUARE, io.in, square);
+  xl_binary(l, XNN_MULTIPLY, square, xl_number(l, 0.044715 * 0.7978845608028654, rank), cubic);
+  xl_binary(l, XNN_ADD, cubic, xl_number(l, 0.7978845608028654, rank), inner);
+  xl_binary(l, XNN_MULTIPLY, inner, io.in, scaled);
+  xl_unary(l, XNN_TANH, scaled, tanh);
+  xl_binary(l, XNN_MULTIPLY, io.in, xl_number(l, 0.5, rank), half);
+  xl_binary(l, XNN_ADD, tanh, xl_number(l, 1, rank), sum);
+  xl_binary(l, XNN_MULTIPLY, half, sum, io.out);
+}
+
+void lower_gelu(XnnLowering *l, NodeId n) {
+  InOut io = in_out(l, n);
+  if (sv_eq_str(node_str(l->g, n, 1), "tanh"))
+    gelu_tanh(l, io, value_rank(l->g, node_result(l->g, n, 0)));
+  else
+    xl_unary(l, XNN_GELU, io.in, io.out);
+}
+
+void lower_reciprocal(XnnLowering *l, NodeId n) {
+  InOut io = in_out(l, n);
+  xl_binary(l, XNN_DIV, xl_number(l, 1, value_rank(l->g, node_result(l->g, n, 0))), io.in, io.out);
+}
+
+void lower_pow(XnnLowering *l, NodeId n) {
+  double exponent = node_scalar(l->g, n, 1);
+  InOut io = in_out(l, n);
+  if (exponent == 2) {
+    xl_unary(l, XNN_SQUARE, io.in, io.out);
+  } else if (exponent == 3) {
+    XnnId square = xl_temp_like(l, io.in);
+    xl_unary(l, XNN_SQUARE, io.in, square);
+    xl_binary(l, XNN_MULTIPLY, square, io.in, io.out);
+  } else {
+    xl_refuse(l, "the exponent is %g; 2 and 3 are held", exponent);
+  }
+}
+
+/* The node adds nothing to its operand. */
+void lower_same(XnnLowering *l, NodeId n) {
+  InOut io = in_out(l, n);
+  xl_unary(l, XNN_COPY, io.in, io.out);
+}
+
+/* (x - mean) / sqrt(var + eps) * weight + bias with everything but x constant: x * a + b. */
+void lower_batch_norm(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), weight = node_value(g, n, 1), bias = node_value(g, n, 2),
+          mean = node_value(g, n, 3), var = node_value(g, n, 4);
+  ValueId parts[] = {weight, bias, mean, var};
+  for (size_t i = 0; i < COUNT_OF(parts); i++)
+    if (parts[i] && !value_is_const(g, parts[i]))
+      xl_refuse(l, "its statistics or weights arrive at run time");
+  uint32_t rank = value_rank(g, x);
+  if (rank < 2)
+    xl_refuse(l, "rank %u", rank);
+  if (!xl_ok(l))
+    return;
+  uint32_t channels = xl_dim(l, x, 1);
+  bool nhwc = rank == 4 && xl_has_nhwc(l, x) && !xl_has_plain(l, x);
+  const float *w = weight ? xl_constant_floats(l, weight) : NULL,
+              *c = bias ? xl_constant_floats(l, bias) : NULL, *m = xl_constant_floats(l, mean),
+              *v = xl_constant_floats(l, var);
+  float *scale = ARENA_ARRAY(l->arena, float, channels),
+        *shift = ARENA_ARRAY(l->arena, float, channels);
+  for (uint32_t i = 0; i < channels && m && v; i++) {
+    double a = (w ? (double)w[i] : 1) / sqrt((double)v[i] + node_scalar(g, n, 6));
+    scale[i] = (float)a;
+    shift[i] = (float)((c ? (double)c[i] : 0) - (double)m[i] * a);
+  }
+  uint32_t dims[XNN_MAX_RANK] = {channels, 1, 1, 1, 1, 1}, used = nhwc ? 1 : rank - 1;
+  XnnId in = nhwc ? xl_nhwc(l, x) : xl_plain(l, x),
+        out = nhwc ? xl_result_nhwc(l, node_result(g, n, 0)) : xl_result(l, node_result(g, n, 0)),
+        scaled = xl_temp_like(l, in);
+  xl_binary(l, XNN_MULTIPLY, in, xl_floats(l, used, dims, scale), scaled);
+  xl_binary(l, XNN_ADD, scaled, xl_floats(l, used, dims, shift), out);
+}

@@ -1,0 +1,242 @@
+/* Matrix products, and what is computed with their help: means over the last dim are products with
+ * a column of 1 / n, which need no reshape and so take any dims that vary. */
+#include "backends/xnnpack/lower.h"
+
+static XnnId bias_of(XnnLowering *l, ValueId bias) {
+  if (!bias)
+    return XNN_NONE;
+  if (!value_is_const(l->g, bias))
+    xl_refuse(l, "the bias arrives at run time");
+  else if (value_rank(l->g, bias) != 1)
+    xl_refuse(l, "the bias has rank %u", value_rank(l->g, bias));
+  return xl_plain(l, bias);
+}
+
+/* A static matrix as a filter. */
+static XnnId filter_of(XnnLowering *l, ValueId v) {
+  if (value_rank(l->g, v) != 2)
+    xl_refuse(l, "the weights have rank %u", value_rank(l->g, v));
+  return xl_plain(l, v);
+}
+
+void lower_linear(XnnLowering *l, NodeId n) {
+  ValueId x = node_value(l->g, n, 0), weight = node_value(l->g, n, 1),
+          bias = node_value(l->g, n, 2);
+  if (!value_is_const(l->g, weight))
+    xl_refuse(l, "the weights arrive at run time");
+  XnnId in = xl_plain(l, x), filter = filter_of(l, weight), b = bias_of(l, bias);
+  xl_fully_connected(l, in, filter, b, 0, xl_result(l, node_result(l->g, n, 0)));
+}
+
+void lower_addmm(XnnLowering *l, NodeId n) {
+  ValueId weight = node_value(l->g, n, 2);
+  if (node_scalar(l->g, n, 3) != 1 || node_scalar(l->g, n, 4) != 1)
+    xl_refuse(l, "beta is %g and alpha %g, not 1", node_scalar(l->g, n, 3),
+              node_scalar(l->g, n, 4));
+  if (!value_is_const(l->g, weight))
+    xl_refuse(l, "the weights arrive at run time");
+  XnnId in = xl_plain(l, node_value(l->g, n, 1)), filter = filter_of(l, weight),
+        bias = bias_of(l, node_value(l->g, n, 0));
+  xl_fully_connected(l, in, filter, bias, XNN_FLAG_TRANSPOSE_WEIGHTS,
+                     xl_result(l, node_result(l->g, n, 0)));
+}
+
+void lower_bmm(XnnLowering *l, NodeId n) {
+  XnnId a = xl_plain(l, node_value(l->g, n, 0)), b = xl_plain(l, node_value(l->g, n, 1));
+  xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, a, b, xl_result(l, node_result(l->g, n, 0)));
+}
+
+void lower_mm(XnnLowering *l, NodeId n) {
+  ValueId b = node_value(l->g, n, 1);
+  if (!value_is_const(l->g, b)) {
+    lower_bmm(l, n);
+    return;
+  }
+  XnnId in = xl_plain(l, node_value(l->g, n, 0)), filter = filter_of(l, b);
+  xl_fully_connected(l, in, filter, XNN_NONE, XNN_FLAG_TRANSPOSE_WEIGHTS,
+                     xl_result(l, node_result(l->g, n, 0)));
+}
+
+/* Sums over the last dim of in times factor, plus offset; the dim stays as 1. */
+static XnnId row_sums(XnnLowering *l, XnnId in, double factor, double offset) {
+  if (!xl_ok(l))
+    return XNN_NONE;
+  XnnValue value = l->x.values[in];
+  uint32_t length = value.dims[value.rank - 1], filter[] = {1, length}, one = 1;
+  float *column = ARENA_ARRAY(l->arena, float, length), shift = (float)offset;
+  for (uint32_t i = 0; i < length; i++)
+    column[i] = (float)factor;
+  value.dims[value.rank - 1] = 1;
+  XnnId out = xl_temp(l, value.rank, value.dims);
+  xl_fully_connected(l, in, xl_floats(l, 2, filter, column),
+                     offset != 0 ? xl_floats(l, 1, &one, &shift) : XNN_NONE, 0, out);
+  return out;
+}
+
+/* (in - mean) / sqrt(variance + eps) over the last dim. */
+static XnnId normalized(XnnLowering *l, XnnId in, double eps) {
+  if (!xl_ok(l))
+    return XNN_NONE;
+  XnnValue value = l->x.values[in];
+  double share = 1.0 / value.dims[value.rank - 1];
+  XnnId mean = row_sums(l, in, share, 0), centered = xl_temp_like(l, in),
+        square = xl_temp_like(l, in), out = xl_temp_like(l, in);
+  xl_binary(l, XNN_SUBTRACT, in, mean, centered);
+  xl_unary(l, XNN_SQUARE, centered, square);
+  XnnId variance = row_sums(l, square, share, eps), factor = xl_temp_like(l, variance);
+  xl_unary(l, XNN_RECIPROCAL_SQUARE_ROOT, variance, factor);
+  xl_binary(l, XNN_MULTIPLY, centered, factor, out);
+  return out;
+}
+
+/* in * weight + bias into out; either may be absent. */
+static void scale_and_shift(XnnLowering *l, XnnId in, XnnId weight, XnnId bias, XnnId out) {
+  if (weight != XNN_NONE) {
+    XnnId scaled = bias == XNN_NONE ? out : xl_temp_like(l, in);
+    xl_binary(l, XNN_MULTIPLY, in, weight, scaled);
+    in = scaled;
+  }
+  if (bias != XNN_NONE)
+    xl_binary(l, XNN_ADD, in, bias, out);
+  else if (weight == XNN_NONE)
+    xl_unary(l, XNN_COPY, in, out);
+}
+
+static bool results_unused(XnnLowering *l, NodeId n, uint32_t first) {
+  for (uint32_t i = first; i < node_cget(l->g, n)->result_count; i++)
+    if (value_cget(l->g, node_result(l->g, n, i))->use_count)
+      return xl_refuse(l, "result %u is used", i);
+  return true;
+}
+
+void lower_layer_norm(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), weight = node_value(g, n, 2), bias = node_value(g, n, 3);
+  if (!results_unused(l, n, 1))
+    return;
+  if (node_list_count(g, n, 1) != 1) {
+    xl_refuse(l, "%u dimensions are normalised; 1 is held", node_list_count(g, n, 1));
+    return;
+  }
+  if (!sym_is_const(value_dim(g, x, value_rank(g, x) - 1))) {
+    xl_refuse(l, "the normalised dimension varies");
+    return;
+  }
+  XnnId in = xl_plain(l, x), rows = normalized(l, in, node_scalar(g, n, 4));
+  scale_and_shift(l, rows, weight ? xl_plain(l, weight) : XNN_NONE,
+                  bias ? xl_plain(l, bias) : XNN_NONE, xl_result(l, node_result(g, n, 0)));
+}
+
+/* A constant of [channels] as one that varies along dim 1 of a tensor of that rank. */
+static XnnId per_channel(XnnLowering *l, ValueId v, uint32_t rank) {
+  if (!value_is_const(l->g, v)) {
+    xl_refuse(l, "weights or bias arrive at run time");
+    return XNN_NONE;
+  }
+  uint32_t dims[XNN_MAX_RANK] = {xl_dim(l, v, 0), 1, 1, 1, 1, 1};
+  return xl_floats(l, rank - 1, dims, xl_constant_floats(l, v));
+}
+
+/* Rows of [batch, groups, rest] are normalised. */
+void lower_group_norm(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0), weight = node_value(g, n, 1),
+          bias = node_value(g, n, 2);
+  uint32_t rank = value_rank(g, x);
+  if (!results_unused(l, n, 1))
+    return;
+  for (uint32_t i = 1; i < rank; i++)
+    if (!sym_is_const(value_dim(g, x, i)))
+      xl_refuse(l, "dimension %u varies", i);
+  XnnId in = xl_plain(l, x), out = xl_result(l, y);
+  if (!xl_ok(l))
+    return;
+  uint32_t groups = (uint32_t)node_int(g, n, 6), batch = xl_dim(l, x, 0), rest = 1;
+  for (uint32_t i = 1; i < rank; i++)
+    rest *= xl_dim(l, x, i);
+  SymInt rows[] = {value_dim(g, x, 0), groups, rest / groups};
+  XnnId grouped = XL_TEMP(l, batch, groups, rest / groups);
+  xl_reshape(l, in, rows, 3, grouped);
+  XnnId flat = normalized(l, grouped, node_scalar(g, n, 7)), back = xl_temp_like(l, in);
+  SymInt dims[XNN_MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++)
+    dims[i] = value_dim(g, x, i);
+  xl_reshape(l, flat, dims, rank, back);
+  scale_and_shift(l, back, weight ? per_channel(l, weight, rank) : XNN_NONE,
+                  bias ? per_channel(l, bias, rank) : XNN_NONE, out);
+}
+
+/* Softmax is over the last dim; another is brought there and back. */
+void lower_softmax(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  uint32_t rank = value_rank(g, x), perm[XNN_MAX_RANK] = {0};
+  XnnId in = xl_plain(l, x), out = xl_result(l, y);
+  bool log = node_cget(g, n)->op == OP_LOG_SOFTMAX;
+  if (rank == 0)
+    xl_refuse(l, "rank 0");
+  if (log)
+    xl_refuse(l, "the logarithm of a softmax loses small probabilities");
+  if (!xl_ok(l))
+    return;
+  uint32_t axis = xl_axis(node_int(g, n, 1), rank);
+  if (axis == rank - 1) {
+    xl_unary(l, XNN_SOFTMAX, in, out);
+    return;
+  }
+  uint32_t dims[XNN_MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++)
+    perm[i] = i == axis ? rank - 1 : i == rank - 1 ? axis : i;
+  for (uint32_t i = 0; i < rank; i++)
+    dims[i] = xl_dim(l, x, perm[i]);
+  XnnId moved = xl_temp(l, rank, dims), soft = xl_temp(l, rank, dims);
+  xl_transpose(l, in, perm, rank, moved);
+  xl_unary(l, XNN_SOFTMAX, moved, soft);
+  xl_transpose(l, soft, perm, rank, out);
+}
+
+/* Mean or sum over H and W of images in NHWC. */
+static bool image_mean(XnnLowering *l, NodeId n, bool mean, uint32_t set) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  if (!mean || value_rank(g, x) != 4 || set != (1u << 2 | 1u << 3))
+    return false;
+  XnnId in = xl_nhwc(l, x);
+  bool keep = node_bool(g, n, 2);
+  XnnId out = keep ? xl_result_nhwc(l, y) : xl_result(l, y);
+  if (xl_ok(l))
+    XNN_ADD_NODE(&l->x, XNN_GLOBAL_AVG_POOLING2D, in, out, keep ? XNN_FLAG_KEEP_DIMS : 0);
+  return true;
+}
+
+void lower_mean(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  bool mean = node_cget(g, n)->op == OP_MEAN_DIM;
+  uint32_t rank = value_rank(g, x), set = 0, count = node_list_count(g, n, 1);
+  for (uint32_t i = 0; i < count; i++)
+    set |= 1u << xl_axis(node_ints(g, n, 1)[i], rank);
+  if (rank == 0 || rank > XNN_MAX_RANK || set == 0)
+    xl_refuse(l, "rank %u, %u dimensions", rank, count);
+  if (!xl_ok(l) || image_mean(l, n, mean, set))
+    return;
+  if (set != 1u << (rank - 1)) {
+    xl_refuse(l, "dimensions other than the last, or than height and width of images");
+    return;
+  }
+  if (!sym_is_const(value_dim(g, x, rank - 1))) {
+    xl_refuse(l, "the dimension varies");
+    return;
+  }
+  XnnId in = xl_plain(l, x);
+  XnnId sums = row_sums(l, in, mean ? 1.0 / xl_dim(l, x, rank - 1) : 1.0, 0);
+  if (value_rank(g, y) == rank) {
+    xl_set_plain(l, y, sums);
+    return;
+  }
+  XnnId out = xl_result(l, y);
+  SymInt dims[XNN_MAX_RANK];
+  for (uint32_t i = 0; i < value_rank(g, y); i++)
+    dims[i] = value_dim(g, y, i);
+  xl_reshape(l, sums, dims, value_rank(g, y), out);
+}

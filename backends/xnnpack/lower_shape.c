@@ -1,0 +1,273 @@
+/* Moving elements: views, transposes, slices, concatenation, padding, expansion. */
+#include "backends/xnnpack/lower.h"
+
+static uint32_t dims_of_type(XnnLowering *l, ValueId v, SymInt dims[XNN_MAX_RANK]) {
+  uint32_t rank = value_rank(l->g, v);
+  if (rank > XNN_MAX_RANK)
+    xl_refuse(l, "rank %u, XNNPACK holds %d at most", rank, XNN_MAX_RANK);
+  for (uint32_t i = 0; i < rank && i < XNN_MAX_RANK; i++)
+    dims[i] = value_dim(l->g, v, i);
+  return rank;
+}
+
+void lower_view(XnnLowering *l, NodeId n) {
+  ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
+  SymInt dims[XNN_MAX_RANK];
+  uint32_t rank = dims_of_type(l, y, dims);
+  /* Images of one pixel have the same bytes in both layouts. */
+  bool pixel = xl_has_nhwc(l, x) && !xl_has_plain(l, x) && value_dim(l->g, x, 2) == 1 &&
+               value_dim(l->g, x, 3) == 1;
+  XnnId in = pixel ? xl_nhwc(l, x) : xl_plain(l, x);
+  xl_reshape(l, in, dims, rank, xl_result(l, y));
+}
+
+/* A permutation between the layouts is the other layout of the same value. */
+void lower_permute(XnnLowering *l, NodeId n) {
+  static const int64_t to_nhwc[] = {0, 2, 3, 1}, to_nchw[] = {0, 3, 1, 2};
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  uint32_t rank = value_rank(g, x), perm[XNN_MAX_RANK];
+  int64_t order[XNN_MAX_RANK];
+  if (rank > XNN_MAX_RANK) {
+    xl_refuse(l, "rank %u, XNNPACK holds %d at most", rank, XNN_MAX_RANK);
+    return;
+  }
+  for (uint32_t i = 0; i < rank; i++)
+    order[i] = perm[i] = xl_axis(node_ints(g, n, 1)[i], rank);
+  if (rank == 4 && xl_has_nhwc(l, x) && memcmp(order, to_nhwc, sizeof to_nhwc) == 0) {
+    xl_set_plain(l, y, xl_nhwc(l, x));
+    return;
+  }
+  XnnId in = xl_plain(l, x);
+  if (rank == 4 && memcmp(order, to_nchw, sizeof to_nchw) == 0) {
+    xl_set_nhwc(l, y, in);
+    return;
+  }
+  xl_transpose(l, in, perm, rank, xl_result(l, y));
+}
+
+static const uint32_t nhwc_axis[] = {0, 3, 1, 2}; /* where a dim of NCHW is in NHWC */
+
+/* Elements [begin, begin + size) of one dim. whole: sizes of 0 stand for what is there. */
+static void slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t rank, uint32_t begin,
+                  uint32_t size, XnnId out) {
+  if (!xl_ok(l))
+    return;
+  uint32_t offsets[XNN_MAX_RANK] = {0}, sizes[XNN_MAX_RANK] = {0};
+  offsets[axis] = begin;
+  sizes[axis] = size;
+  uint32_t first = xnn_vector(&l->x, offsets, rank), second = xnn_vector(&l->x, sizes, rank);
+  XNN_ADD_NODE(&l->x, XNN_STATIC_SLICE, rank, first, second, in, out, 0)->vector_count =
+      (uint8_t)rank;
+}
+
+/* y = x cut on one dim, in the layout that x is in. */
+static void cut(XnnLowering *l, ValueId x, uint32_t axis, SymInt begin, SymInt size, ValueId y) {
+  uint32_t rank = value_rank(l->g, x);
+  if (!sym_is_const(begin) || !sym_is_const(size) || begin < 0 || size < 1)
+    xl_refuse(l, "what is cut out varies");
+  bool nhwc = xl_has_nhwc(l, x) && !xl_has_plain(l, x);
+  XnnId in = nhwc ? xl_nhwc(l, x) : xl_plain(l, x),
+        out = nhwc ? xl_result_nhwc(l, y) : xl_result(l, y);
+  slice(l, in, nhwc ? nhwc_axis[axis] : axis, rank, (uint32_t)begin, (uint32_t)size, out);
+}
+
+/* A start or end counted from the front and inside of the dim. */
+static int64_t position(SymInt value, int64_t extent) {
+  int64_t p = value < 0 ? value + extent : value;
+  return p < 0 ? 0 : p > extent ? extent : p;
+}
+
+void lower_slice(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  uint32_t rank = value_rank(g, x);
+  if (rank == 0 || node_int(g, n, 4) != 1) {
+    xl_refuse(l, "a step other than 1");
+    return;
+  }
+  uint32_t axis = xl_axis(node_int(g, n, 1), rank);
+  SymInt begin = node_absent(g, n, 2) ? 0 : node_int(g, n, 2), size = value_dim(g, y, axis),
+         extent = value_dim(g, x, axis);
+  if (sym_is_const(begin) && sym_is_const(extent))
+    begin = position(begin, extent);
+  cut(l, x, axis, begin, size, y);
+}
+
+void lower_split(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0);
+  if (value_rank(g, x) == 0) {
+    xl_refuse(l, "rank 0");
+    return;
+  }
+  uint32_t axis = xl_axis(node_int(g, n, 2), value_rank(g, x)),
+           count = node_cget(g, n)->result_count;
+  SymInt begin = 0;
+  for (uint32_t i = 0; i < count && xl_ok(l); i++) {
+    SymInt size = value_dim(g, node_result(g, n, i), axis);
+    cut(l, x, axis, begin, size, node_result(g, n, i));
+    begin += sym_is_const(size) ? size : 0;
+  }
+}
+
+void lower_select(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  uint32_t rank = value_rank(g, x), dims[XNN_MAX_RANK];
+  SymInt kept[XNN_MAX_RANK];
+  XnnId in = xl_plain(l, x), out = xl_result(l, y);
+  if (!xl_ok(l))
+    return;
+  uint32_t axis = xl_axis(node_int(g, n, 1), rank);
+  SymInt index = node_int(g, n, 2), extent = value_dim(g, x, axis);
+  if (sym_is_const(index) && index < 0 && sym_is_const(extent))
+    index += extent;
+  if (!sym_is_const(index) || index < 0) {
+    xl_refuse(l, "the index varies");
+    return;
+  }
+  for (uint32_t i = 0; i < rank; i++)
+    dims[i] = i == axis ? 1 : xl_dim(l, x, i);
+  XnnId one = xl_temp(l, rank, dims);
+  slice(l, in, axis, rank, (uint32_t)index, 1, one);
+  xl_reshape(l, one, kept, dims_of_type(l, y, kept), out);
+}
+
+/* At most five values a node: longer lists are joined in steps. */
+static void concatenate(XnnLowering *l, const XnnId *items, uint32_t count, uint32_t axis,
+                        XnnId out) {
+  static const XnnNodeKind by_count[] = {[2] = XNN_CONCATENATE2,
+                                         [3] = XNN_CONCATENATE3,
+                                         [4] = XNN_CONCATENATE4,
+                                         [5] = XNN_CONCATENATE5};
+  if (!xl_ok(l))
+    return;
+  if (count == 1) {
+    xl_unary(l, XNN_COPY, items[0], out);
+    return;
+  }
+  XnnId front[5] = {XNN_NONE, XNN_NONE, XNN_NONE, XNN_NONE, XNN_NONE};
+  memcpy(front, items, min_i64(count, 5) * sizeof *items);
+  for (uint32_t done = min_i64(count, 5);;) {
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < 5; i++)
+      used += front[i] != XNN_NONE;
+    XnnId joined = out;
+    if (done < count) {
+      XnnValue sum = l->x.values[front[0]];
+      for (uint32_t i = 1; i < used; i++)
+        sum.dims[axis] += l->x.values[front[i]].dims[axis];
+      joined = xl_temp(l, sum.rank, sum.dims);
+    }
+    XNN_ADD_NODE(&l->x, by_count[used], axis, front[0], front[1], front[2], front[3], joined, 0,
+                 front[4]);
+    if (done == count)
+      return;
+    uint32_t more = (uint32_t)min_i64(count - done, 4);
+    front[0] = joined;
+    for (uint32_t i = 0; i < 4; i++)
+      front[i + 1] = i < more ? items[done + i] : XNN_NONE;
+    done += more;
+  }
+}
+
+void lower_cat(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  ValueId y = node_result(g, n, 0);
+  uint32_t rank = value_rank(g, y), count = node_list_count(g, n, 0);
+  if (rank == 0 || count == 0) {
+    xl_refuse(l, "nothing to join");
+    return;
+  }
+  uint32_t axis = xl_axis(node_int(g, n, 1), rank), in_nhwc = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    ValueId v = node_list_value(g, n, 0, i);
+    in_nhwc += rank == 4 && xl_has_nhwc(l, v);
+    if (value_rank(g, v) != rank)
+      xl_refuse(l, "operands of several ranks");
+  }
+  bool nhwc = in_nhwc * 2 > count;
+  XnnId *items = ARENA_ARRAY(l->arena, XnnId, count);
+  for (uint32_t i = 0; i < count; i++)
+    items[i] =
+        nhwc ? xl_nhwc(l, node_list_value(g, n, 0, i)) : xl_plain(l, node_list_value(g, n, 0, i));
+  concatenate(l, items, count, nhwc ? nhwc_axis[axis] : axis,
+              nhwc ? xl_result_nhwc(l, y) : xl_result(l, y));
+}
+
+void lower_pad(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  uint32_t rank = value_rank(g, x), before[XNN_MAX_RANK] = {0}, after[XNN_MAX_RANK] = {0};
+  if (rank > XNN_MAX_RANK) {
+    xl_refuse(l, "rank %u, XNNPACK holds %d at most", rank, XNN_MAX_RANK);
+    return;
+  }
+  bool nhwc = rank == 4 && xl_has_nhwc(l, x) && !xl_has_plain(l, x);
+  for (uint32_t i = 0; i < node_list_count(g, n, 1); i++) {
+    SymInt pad = node_ints(g, n, 1)[i];
+    if (!sym_is_const(pad) || pad < 0 || pad > INT32_MAX) {
+      xl_refuse(l, "padding that is negative or varies");
+      return;
+    }
+    uint32_t axis = rank - 1 - i / 2; /* from the last dim, before and after in turn */
+    (i % 2 ? after : before)[nhwc ? nhwc_axis[axis] : axis] = (uint32_t)pad;
+  }
+  XnnId in = nhwc ? xl_nhwc(l, x) : xl_plain(l, x),
+        out = nhwc ? xl_result_nhwc(l, y) : xl_result(l, y);
+  if (!xl_ok(l))
+    return;
+  uint32_t first = xnn_vector(&l->x, before, rank), second = xnn_vector(&l->x, after, rank);
+  XNN_ADD_NODE(&l->x, XNN_STATIC_CONSTANT_PAD, first, second,
+               xnn_float((float)node_scalar(g, n, 2)), in, out, 0)
+      ->vector_count = (uint8_t)rank;
+}
+
+/* Broadcasting by a product with ones. */
+void lower_expand(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  XnnId in = xl_plain(l, x), out = xl_result(l, y);
+  if (!xl_ok(l))
+    return;
+  uint32_t rank = value_rank(g, y), lead = rank - value_rank(g, x), ones[XNN_MAX_RANK];
+  uint64_t count = 1;
+  for (uint32_t i = 0; i < rank && xl_ok(l); i++) {
+    bool same = i >= lead && value_dim(g, x, i - lead) == value_dim(g, y, i);
+    if (!same && !sym_is_const(value_dim(g, y, i)))
+      xl_refuse(l, "dimension %u is expanded to a size that varies", i);
+    ones[i] = same ? 1 : xl_dim(l, y, i);
+    count *= ones[i];
+  }
+  if (count > 1 << 20)
+    xl_refuse(l, "expanded %llu times", (unsigned long long)count);
+  if (!xl_ok(l))
+    return;
+  float *values = ARENA_ARRAY(l->arena, float, count);
+  for (uint64_t i = 0; i < count; i++)
+    values[i] = 1;
+  xl_binary(l, XNN_MULTIPLY, in, xl_floats(l, rank, ones, values), out);
+}
+
+/* [N, C r r, H, W] -> [N, C, r, r, H, W] -> [N, C, H, r, W, r] -> [N, C, H r, W r]. */
+void lower_pixel_shuffle(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  XnnId in = xl_plain(l, x), out = xl_result(l, y);
+  if (value_rank(g, x) != 4)
+    xl_refuse(l, "rank %u instead of 4", value_rank(g, x));
+  if (!xl_ok(l))
+    return;
+  for (uint32_t i = 1; i < 4; i++)
+    if (!sym_is_const(value_dim(g, x, i)))
+      xl_refuse(l, "dimension %u varies", i);
+  static const uint32_t perm[] = {0, 1, 4, 2, 5, 3};
+  int64_t r = node_int(g, n, 1), h = xl_dim(l, x, 2), w = xl_dim(l, x, 3), c = xl_dim(l, y, 1);
+  uint32_t batch = xl_dim(l, x, 0), k = (uint32_t)r;
+  XnnId apart = XL_TEMP(l, batch, (uint32_t)c, k, k, (uint32_t)h, (uint32_t)w),
+        woven = XL_TEMP(l, batch, (uint32_t)c, (uint32_t)h, k, (uint32_t)w, k);
+  xl_reshape(l, in, (SymInt[]){value_dim(g, x, 0), c, r, r, h, w}, 6, apart);
+  xl_transpose(l, apart, perm, 6, woven);
+  xl_reshape(l, woven, (SymInt[]){value_dim(g, y, 0), c, h * r, w * r}, 4, out);
+}

@@ -1,0 +1,74 @@
+/* See subgraph.h. */
+#include "backends/xnnpack/subgraph.h"
+
+const XnnNodeRow xnn_node_rows[XNN_NODE_KINDS] = {
+#define XNN_NODE(name, tag, fields) [XNN_##name] = {tag, fields},
+#include "backends/xnnpack/nodes.def"
+#undef XNN_NODE
+};
+
+void xnn_init(XnnGraph *x) { *x = (XnnGraph){0}; }
+
+void xnn_release(XnnGraph *x) {
+  xfree(x->values);
+  xfree(x->nodes);
+  xfree(x->ints);
+  xfree(x->data);
+}
+
+void xnn_clear(XnnGraph *x) {
+  x->value_count = x->node_count = x->int_count = x->data_count = x->extern_count = 0;
+}
+
+XnnId xnn_value(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t *dims) {
+  if (rank > XNN_MAX_RANK)
+    BUG("a value of rank %u", rank);
+  x->values =
+      pool_reserve(x->values, &x->value_capacity, (uint64_t)x->value_count + 1, sizeof *x->values);
+  XnnValue *value = &x->values[x->value_count];
+  *value = (XnnValue){.datatype = (uint8_t)datatype, .rank = (uint8_t)rank};
+  if (rank)
+    memcpy(value->dims, dims, rank * sizeof *dims);
+  return x->value_count++;
+}
+
+XnnId xnn_constant(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t *dims,
+                   ValueId v) {
+  XnnId id = xnn_value(x, datatype, rank, dims);
+  x->data = pool_reserve(x->data, &x->data_capacity, (uint64_t)x->data_count + 1, sizeof *x->data);
+  x->data[x->data_count++] = v;
+  x->values[id].data = x->data_count;
+  return id;
+}
+
+void xnn_make_external(XnnGraph *x, XnnId id, bool is_input) {
+  x->values[id].external = ++x->extern_count;
+  x->values[id].is_input = is_input;
+}
+
+XnnNode *xnn_node(XnnGraph *x, XnnNodeKind kind, const uint32_t *fields, uint32_t count) {
+  const char *layout = xnn_node_rows[kind].fields;
+  if (strlen(layout) != count)
+    BUG("a node with %u fields instead of '%s'", count, layout);
+  x->nodes =
+      pool_reserve(x->nodes, &x->node_capacity, (uint64_t)x->node_count + 1, sizeof *x->nodes);
+  XnnNode *node = &x->nodes[x->node_count++];
+  *node = (XnnNode){.kind = (uint8_t)kind};
+  memcpy(node->fields, fields, count * sizeof *fields);
+  return node;
+}
+
+uint32_t xnn_vector(XnnGraph *x, const uint32_t *items, uint32_t count) {
+  x->ints =
+      pool_reserve(x->ints, &x->int_capacity, (uint64_t)x->int_count + count + 1, sizeof *x->ints);
+  if (count)
+    memcpy(x->ints + x->int_count, items, count * sizeof *items);
+  x->int_count += count;
+  return x->int_count - count;
+}
+
+uint32_t xnn_float(float f) {
+  uint32_t bits;
+  memcpy(&bits, &f, sizeof bits);
+  return bits;
+}

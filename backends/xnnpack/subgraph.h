@@ -1,0 +1,85 @@
+/* A graph of XNNPACK in memory: what a blob of the XNNPACK delegate holds.
+ *
+ * Values are named by the index that they have in the blob. Constants live outside of it, in the
+ * named data of the program. Meaning of nodes and flags: XNNPACK, include/xnnpack.h. */
+#ifndef ETC_BACKENDS_XNNPACK_SUBGRAPH_H
+#define ETC_BACKENDS_XNNPACK_SUBGRAPH_H
+
+#include "ir/graph.h"
+
+typedef uint32_t XnnId;
+#define XNN_NONE ((XnnId)UINT32_MAX) /* an absent operand */
+
+enum {
+  XNN_MAX_RANK = 6,    /* XNN_MAX_TENSOR_DIMS */
+  XNN_MAX_FIELDS = 20, /* of a node */
+  XNN_MAX_EXTERNS = 4096,
+  XNN_FLAG_TRANSPOSE_WEIGHTS = 1,
+  XNN_FLAG_TRANSPOSE_B = 1,
+  XNN_FLAG_KEEP_DIMS = 0x40,
+  XNN_FLAG_ALIGN_CORNERS = 8
+};
+
+typedef enum XnnNodeKind {
+#define XNN_NODE(name, tag, fields) XNN_##name,
+#include "backends/xnnpack/nodes.def"
+#undef XNN_NODE
+  XNN_NODE_KINDS
+} XnnNodeKind;
+
+typedef struct XnnNodeRow {
+  uint8_t tag;
+  const char *fields; /* see nodes.def */
+} XnnNodeRow;
+extern const XnnNodeRow xnn_node_rows[XNN_NODE_KINDS];
+
+/* Numbers of enum XNNDatatype. */
+typedef enum XnnDatatype { XNN_FP32 = 1, XNN_FP16 = 2, XNN_INT32 = 12 } XnnDatatype;
+
+typedef struct XnnValue {
+  uint8_t datatype; /* XnnDatatype */
+  uint8_t rank;
+  uint32_t dims[XNN_MAX_RANK]; /* upper bounds */
+  uint32_t data;               /* 1 + index of its constant; 0: none */
+  uint32_t external;           /* 1 + index of the delegate's argument; 0: internal */
+  bool is_input;               /* of external ones: read, not written */
+} XnnValue;
+
+typedef struct XnnNode {
+  uint8_t kind;                    /* XnnNodeKind */
+  uint8_t vector_count;            /* elements of each of its vectors */
+  bool limited;                    /* limit_low and limit_high hold */
+  uint32_t fields[XNN_MAX_FIELDS]; /* floats by their bits, vectors as index into ints */
+  float limit_low, limit_high;
+} XnnNode;
+
+typedef struct XnnGraph {
+  XnnValue *values;
+  XnnNode *nodes;
+  uint32_t *ints;
+  ValueId *data; /* the constants, values of the IR graph */
+  uint32_t value_count, value_capacity, node_count, node_capacity, int_count, int_capacity,
+      data_count, data_capacity, extern_count;
+} XnnGraph;
+
+void xnn_init(XnnGraph *x);
+void xnn_release(XnnGraph *x);
+void xnn_clear(XnnGraph *x); /* as after xnn_init, the memory is kept */
+
+/* A new internal value. */
+XnnId xnn_value(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t *dims);
+/* A new value with the bytes of constant v of the IR graph. Each use as a filter or bias needs one
+ * of its own: the delegate frees the bytes of those after packing. */
+XnnId xnn_constant(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t *dims,
+                   ValueId v);
+void xnn_make_external(XnnGraph *x, XnnId id, bool is_input); /* the next argument of the call */
+
+/* A new node with fields in the order of its row; vectors by xnn_vector. */
+XnnNode *xnn_node(XnnGraph *x, XnnNodeKind kind, const uint32_t *fields, uint32_t count);
+#define XNN_ADD_NODE(x, kind, ...)                                                                 \
+  xnn_node((x), (kind), (const uint32_t[]){__VA_ARGS__},                                           \
+           (uint32_t)(sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)))
+uint32_t xnn_vector(XnnGraph *x, const uint32_t *items, uint32_t count);
+uint32_t xnn_float(float f); /* its bits, as a field */
+
+#endif

@@ -1,0 +1,218 @@
+/* The backend xnnpack: partitions that XNNPACK can hold whole.
+ *
+ * Whether it can hold a node is asked of the code that lowers it (lower.h). The nodes that it can
+ * hold are numbered by how many changes between it and the portable kernels lie before them at
+ * least; those of one number make one partition, so there are as few as the dependencies allow and
+ * none depends on itself. */
+#include "backends/backend.h"
+#include "backends/xnnpack/blob.h"
+#include "backends/xnnpack/lower.h"
+
+#include <xxhash.h>
+
+typedef struct Partitioner {
+  BackendContext *c;
+  Graph *g;
+  XnnLowering l;
+  bool *held;       /* by NodeId */
+  uint32_t *change; /* by NodeId: number of its partition, or of the last one before it */
+} Partitioner;
+
+/* --- which nodes --- */
+
+static void try_nodes(Partitioner *p) {
+  for (FOR_NODES(p->g, n)) {
+    xl_reset(&p->l, true);
+    p->held[n] = !op_has_trait(p->g->nodes[n].op, OP_CONTROL) && xl_node(&p->l, n);
+    p->c->reasons[n] = p->l.refusal;
+  }
+}
+
+/* Calls of body for each operand v of node n. */
+#define FOR_OPERANDS(g, n, v, body)                                                                \
+  for (uint32_t i_ = 0; i_ < (g)->nodes[n].arg_count; i_++) {                                      \
+    const Arg *arg_ = node_arg((g), (n), i_);                                                      \
+    uint32_t count_ = arg_->kind == ARG_VALUE ? 1 : arg_->kind == ARG_VALUES ? arg_->count : 0;    \
+    for (uint32_t k_ = 0; k_ < count_; k_++) {                                                     \
+      ValueId v = (g)->uses[arg_->at + k_].value;                                                  \
+      body                                                                                         \
+    }                                                                                              \
+  }
+
+/* Numbers all nodes. A marker of control flow begins anew: partitions do not reach over it. */
+static void number_nodes(Partitioner *p) {
+  Graph *g = p->g;
+  uint32_t base = 0, most = 0;
+  for (FOR_NODES(g, n)) {
+    if (op_has_trait(g->nodes[n].op, OP_CONTROL))
+      base = most;
+    uint32_t change = base + (p->held[n] ? 1 : 0);
+    FOR_OPERANDS(g, n, v, {
+      NodeId def = v ? value_def(g, v) : 0;
+      uint32_t least = def ? p->change[def] + (p->held[n] && !p->held[def]) : 0;
+      change = least > change ? least : change;
+    })
+    p->change[n] = change;
+    most = change > most ? change : most;
+  }
+}
+
+/* Whether a node does more than move elements. */
+static bool computes(const Graph *g, NodeId n) {
+  switch (g->nodes[n].op) {
+  case OP_CLONE:
+  case OP_EXPAND_COPY:
+  case OP_PERMUTE_COPY:
+  case OP_SELECT_COPY_INT:
+  case OP_SLICE_COPY_TENSOR:
+  case OP_SPLIT_COPY_TENSOR:
+  case OP_SPLIT_WITH_SIZES_COPY:
+    return false;
+  default:
+    return !op_has_trait(g->nodes[n].op, OP_VIEW);
+  }
+}
+
+/* Leaves partitions out that would only copy. Returns whether there were any. */
+static bool drop_copies(Partitioner *p) {
+  Graph *g = p->g;
+  uint32_t most = 0;
+  for (FOR_NODES(g, n))
+    most = p->change[n] > most ? p->change[n] : most;
+  bool *worth = ARENA_ARRAY(p->c->scratch, bool, most + 1), dropped = false;
+  for (FOR_NODES(g, n))
+    if (p->held[n] && computes(g, n))
+      worth[p->change[n]] = true;
+  for (FOR_NODES(g, n)) {
+    if (!p->held[n] || worth[p->change[n]])
+      continue;
+    p->held[n] = false;
+    p->c->reasons[n] = "nothing is computed around it: it would only be copied";
+    dropped = true;
+  }
+  return dropped;
+}
+
+/* --- one partition --- */
+
+static NodeId lower_all(XnnLowering *l, const Partition *partition) {
+  for (uint32_t i = 0; i < partition->node_count; i++)
+    if (!xl_node(l, partition->nodes[i]))
+      return partition->nodes[i];
+  for (uint32_t i = 0; i < partition->output_count; i++)
+    xl_output(l, partition->outputs[i]);
+  if (!xl_ok(l) || l->x.extern_count > XNN_MAX_EXTERNS)
+    return partition->nodes[0];
+  return 0;
+}
+
+static void collect_outputs(Graph *g, const uint32_t *change, const bool *held, NodeId n,
+                            ValueId *outputs, uint32_t *count) {
+  for (uint32_t i = 0; i < g->nodes[n].result_count; i++) {
+    ValueId v = node_result(g, n, i);
+    for (UseId u = first_use(g, v); u; u = g->uses[u].next) {
+      NodeId user = g->uses[u].node;
+      if (user != NODE_OUTPUT && held[user] && change[user] == change[n])
+        continue;
+      outputs[(*count)++] = v;
+      break;
+    }
+  }
+}
+
+/* Lowers every partition once without looking at constants. A node that is refused in company,
+ * though not alone, is left out; false then. */
+static bool try_partitions(Partitioner *p) {
+  Graph *g = p->g;
+  uint32_t most = 0, results = 0;
+  for (FOR_NODES(g, n)) {
+    most = p->change[n] > most ? p->change[n] : most;
+    results += g->nodes[n].result_count;
+  }
+  NodeId *nodes = ARENA_ARRAY(p->c->scratch, NodeId, g->live_nodes);
+  ValueId *outputs = ARENA_ARRAY(p->c->scratch, ValueId, results);
+  uint32_t *first = ARENA_ARRAY(p->c->scratch, uint32_t, most + 2);
+  for (FOR_NODES(g, n))
+    if (p->held[n])
+      first[p->change[n] + 1]++;
+  for (uint32_t i = 1; i < most + 2; i++)
+    first[i] += first[i - 1];
+  uint32_t *at = ARENA_ARRAY(p->c->scratch, uint32_t, most + 1);
+  for (FOR_NODES(g, n))
+    if (p->held[n])
+      nodes[first[p->change[n]] + at[p->change[n]]++] = n;
+  for (uint32_t i = 1; i <= most; i++) {
+    Partition partition = {.nodes = nodes + first[i], .node_count = at[i], .outputs = outputs};
+    for (uint32_t k = 0; k < at[i]; k++)
+      collect_outputs(g, p->change, p->held, partition.nodes[k], outputs, &partition.output_count);
+    xl_reset(&p->l, true);
+    NodeId refused = at[i] ? lower_all(&p->l, &partition) : 0;
+    if (!refused)
+      continue;
+    p->held[refused] = false;
+    p->c->reasons[refused] = p->l.refusal ? p->l.refusal : "the partition has too many operands";
+    return false;
+  }
+  return true;
+}
+
+static Status partition(BackendContext *c, Graph *g) {
+  Partitioner p = {.c = c, .g = g};
+  p.held = ARENA_ARRAY(c->scratch, bool, g->node_count);
+  p.change = ARENA_ARRAY(c->scratch, uint32_t, g->node_count);
+  xl_init(&p.l, g, c->scratch);
+  try_nodes(&p);
+  do
+    number_nodes(&p);
+  while (drop_copies(&p) || !try_partitions(&p));
+  for (FOR_NODES(g, n))
+    g->nodes[n].tag = p.held[n] ? p.change[n] : 0;
+  xl_release(&p.l);
+  return STATUS_OK;
+}
+
+/* The name of a constant in the program: equal bytes have equal names. */
+static const char *key_of(const Constant *c, Arena *arena) {
+  XXH128_hash_t hash = XXH3_128bits(c->data, (size_t)c->size);
+  return arena_printf(arena, "%016llx%016llx", (unsigned long long)hash.high64,
+                      (unsigned long long)hash.low64);
+}
+
+static Status preprocess(BackendContext *c, Graph *g, const Partition *part, DelegateCode *code) {
+  XnnLowering l;
+  xl_init(&l, g, c->scratch);
+  NodeId refused = lower_all(&l, part);
+  if (refused)
+    BUG("node %u is refused when lowered (%s), and was not before", refused, l.refusal);
+  const char **keys = ARENA_ARRAY(c->scratch, const char *, (size_t)l.x.data_count + 1);
+  for (uint32_t i = 0; i < l.x.data_count; i++)
+    keys[i] = key_of(value_constant(g, l.x.data[i]), c->scratch);
+  XnnBlob blob = xnn_blob(&l.x, g, keys, &g->arena);
+  ValueId *inputs = ARENA_ARRAY(c->scratch, ValueId, (size_t)l.input_count + 1),
+          *data = ARENA_ARRAY(c->scratch, ValueId, (size_t)l.x.data_count + 1);
+  if (l.input_count)
+    memcpy(inputs, l.inputs, l.input_count * sizeof *inputs);
+  if (l.x.data_count)
+    memcpy(data, l.x.data, l.x.data_count * sizeof *data);
+  *code = (DelegateCode){.blob = blob.data,
+                         .blob_size = blob.size,
+                         .inputs = inputs,
+                         .data = data,
+                         .keys = keys,
+                         .input_count = l.input_count,
+                         .data_count = l.x.data_count};
+  xl_release(&l);
+  if (!blob.data)
+    return diag_report(c->sink, DIAG_TOO_LARGE, node_place(g, part->nodes[0]),
+                       "the graph for XNNPACK is larger than 2 GiB");
+  return STATUS_OK;
+}
+
+static const char *const settings[] = {NULL};
+
+const Backend backend_xnnpack = {.name = "xnnpack",
+                                 .id = XNN_BACKEND_ID,
+                                 .summary = "CPU kernels of XNNPACK, fp32",
+                                 .setting_names = settings,
+                                 .partition = partition,
+                                 .preprocess = preprocess};

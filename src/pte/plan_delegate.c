@@ -1,0 +1,59 @@
+/* Delegates: their bytes, the data that they find by name, and their calls. */
+#include "pte/plan_internal.h"
+
+enum {
+  DELEGATE_ARG_BACKEND,
+  DELEGATE_ARG_KEYS,
+  DELEGATE_ARG_BLOB,
+  DELEGATE_ARG_DATA,
+  DELEGATE_ARG_ARGS
+};
+
+/* The constants that the delegate finds by name: one word of keys each. */
+static void write_named(PlanWriter *p, NodeId n) {
+  StrView keys = node_str(p->g, n, DELEGATE_ARG_KEYS);
+  for (uint32_t i = 0; i < node_list_count(p->g, n, DELEGATE_ARG_DATA); i++) {
+    const char *blank = memchr(keys.data, ' ', keys.size);
+    StrView key = {keys.data, blank ? (size_t)(blank - keys.data) : keys.size};
+    const Constant *bytes = value_constant(p->g, node_list_value(p->g, n, DELEGATE_ARG_DATA, i));
+    if (!bytes || key.size == 0)
+      BUG("delegate data %u is no constant with a name", i);
+    if (!segments_add_named(p->segments, key, *bytes))
+      BUG("two constants of one name '" SV_FMT "'", SV_ARG(key));
+    keys = (StrView){key.data + key.size + (blank != NULL), keys.size - key.size - (blank != NULL)};
+  }
+}
+
+static int32_t write_delegate(PlanWriter *p, NodeId n) {
+  const Constant *blob = value_constant(p->g, node_value(p->g, n, DELEGATE_ARG_BLOB));
+  if (!blob)
+    BUG("the bytes of a delegate are no constant");
+  write_named(p, n);
+  uint32_t segment = segments_add_blob(p->segments, *blob);
+  FbRef id = fb_string(p->b, node_str(p->g, n, DELEGATE_ARG_BACKEND));
+  fb_table_begin(p->b);
+  fb_field_u8(p->b, PROCESSED_LOCATION, PTE_DATA_SEGMENT, 0);
+  fb_field_u32(p->b, PROCESSED_INDEX, segment, 0);
+  FbRef processed = fb_table_end(p->b), specs = fb_vector_refs(p->b, NULL, 0);
+  fb_table_begin(p->b);
+  fb_field_ref(p->b, DELEGATE_ID, id);
+  fb_field_ref(p->b, DELEGATE_PROCESSED, processed);
+  fb_field_ref(p->b, DELEGATE_COMPILE_SPECS, specs);
+  p->delegates[p->delegate_count++] = fb_table_end(p->b);
+  return (int32_t)p->delegate_count - 1;
+}
+
+/* A DelegateCall: the inputs, then the outputs. */
+void plan_delegate_call(PlanWriter *p, NodeId n) {
+  uint32_t inputs = node_list_count(p->g, n, DELEGATE_ARG_ARGS),
+           outputs = node_cget(p->g, n)->result_count;
+  int32_t *args = ARENA_ARRAY(p->scratch, int32_t, (size_t)inputs + outputs + 1);
+  for (uint32_t i = 0; i < inputs; i++)
+    args[i] = write_value(&p->values, node_list_value(p->g, n, DELEGATE_ARG_ARGS, i));
+  for (uint32_t i = 0; i < outputs; i++) {
+    plan_check_written(p, n, node_result(p->g, n, i));
+    args[inputs + i] = write_value(&p->values, node_result(p->g, n, i));
+  }
+  int32_t index = write_delegate(p, n);
+  plan_add_call(p, PTE_DELEGATE_CALL, index, args, inputs + outputs);
+}

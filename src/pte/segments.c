@@ -1,0 +1,59 @@
+/* See segments.h. */
+#include "pte/segments.h"
+
+#include "pte/schema.h"
+
+void segments_init(SegmentList *list, Arena *arena, uint64_t seed) {
+  *list = (SegmentList){.keys = keymap_make(arena, seed), .arena = arena};
+}
+
+void segments_release(SegmentList *list) { xfree(list->items); }
+
+/* Returns the number of items. */
+static uint32_t append(SegmentList *list, Segment segment) {
+  list->items =
+      pool_reserve(list->items, &list->capacity, (uint64_t)list->count + 1, sizeof *list->items);
+  list->items[list->count++] = segment;
+  return list->count;
+}
+
+uint32_t segments_add_blob(SegmentList *list, Constant bytes) {
+  return SEGMENTS_FIRST - 1 +
+         append(list, (Segment){.bytes = bytes, .alignment = PTE_SEGMENT_ALIGNMENT});
+}
+
+static bool same_bytes(Constant a, Constant b) {
+  return a.size == b.size &&
+         (a.size == 0 || a.data == b.data || memcmp(a.data, b.data, a.size) == 0);
+}
+
+bool segments_add_named(SegmentList *list, StrView key, Constant bytes) {
+  uint32_t *slot, known = keymap_get(&list->keys, key.data, (uint32_t)key.size, &slot);
+  if (known)
+    return same_bytes(list->items[known - 1].bytes, bytes);
+  list->named++;
+  *slot = append(list, (Segment){.bytes = bytes,
+                                 .key = arena_strdup(list->arena, key),
+                                 .alignment = PTE_TENSOR_ALIGNMENT});
+  return true;
+}
+
+uint64_t segments_place(SegmentList *list, uint64_t used) {
+  for (uint32_t i = 0; i < list->count; i++) {
+    Segment *s = &list->items[i];
+    s->offset = align_up(used, s->alignment);
+    used = s->offset + s->bytes.size;
+  }
+  return used;
+}
+
+void segments_write(const SegmentList *list, AtomicFile *file, uint64_t base) {
+  for (uint32_t i = 0; i < list->count; i++) {
+    const Segment *s = &list->items[i];
+    atomic_file_pad(file, base + s->offset);
+    if (s->bytes.file)
+      atomic_file_copy(file, s->bytes.file, s->bytes.file_offset, s->bytes.size);
+    else
+      atomic_file_write(file, s->bytes.data, s->bytes.size);
+  }
+}
