@@ -140,14 +140,11 @@ static bool is_large_transpose(const Graph *g, NodeId n, uint64_t operand_bytes)
          operand_bytes > (1 << 14);
 }
 
-/* The first step from quantized weights to wider numbers: folded, they would be stored wide. */
-static bool is_large_widening(const Graph *g, NodeId n, uint64_t operand_bytes) {
+/* Taking packed weights apart: they would be stored unpacked. */
+static bool is_large_unpacking(const Graph *g, NodeId n, uint64_t operand_bytes) {
   OpId op = node_cget(g, n)->op;
-  if (op != OP_BITWISE_AND_SCALAR && op != OP_BITWISE_RIGHT_SHIFT_TENSOR_SCALAR && op != OP_TO_COPY)
-    return false;
-  DType from = value_dtype(g, node_value(g, n, 0)), to = value_dtype(g, node_result(g, n, 0));
-  return (from == DTYPE_U8 || from == DTYPE_I8) && (op != OP_TO_COPY || dtype_size(to) > 1) &&
-         operand_bytes > (1 << 14);
+  return (op == OP_BITWISE_AND_SCALAR || op == OP_BITWISE_RIGHT_SHIFT_TENSOR_SCALAR) &&
+         value_dtype(g, node_result(g, n, 0)) == DTYPE_U8 && operand_bytes > (1 << 14);
 }
 
 static ValueId fold_constants(Fold *f, Builder *b, NodeId n) {
@@ -158,7 +155,7 @@ static ValueId fold_constants(Fold *f, Builder *b, NodeId n) {
       !operands_constant(f, g, n, &operand_bytes, &largest))
     return 0;
   if ((f->keep_transposes && is_large_transpose(g, n, operand_bytes)) ||
-      is_large_widening(g, n, operand_bytes))
+      is_large_unpacking(g, n, operand_bytes))
     return 0;
   if (!results_fit(f, g, n, operand_bytes, largest))
     return 0;

@@ -40,13 +40,11 @@ def whole(dtype, low, high, *shape):
 class Case:
     """One node. `inputs` are names, "" for an absent one; `feeds` one set of values or several; `constants` are
     initializers. `reference` computes the outputs from all values instead of ONNX Runtime. `out` are dtypes; an entry
-    may be None for an output that is not wanted, or a pair of dtype and declared shape. `growth`: how much larger than the
-    model the program may be."""
+    may be None for an output that is not wanted, or a pair of dtype and declared shape."""
 
     def __init__(self, name, op, inputs, feeds, constants=None, out=(F32,), reference=None, dims=None, shapes=None, domain="com.microsoft",
-                 rtol=1e-3, atol=1e-4, compare=None, opset=17, growth=None, **attributes):
+                 rtol=1e-3, atol=1e-4, compare=None, opset=17, **attributes):
         self.name, self.reference, self.dims, self.rtol, self.atol = name, reference, dims or {}, rtol, atol
-        self.growth = growth
         self.feeds = feeds if isinstance(feeds, list) else [feeds]
         self.constants, self.compare = {k: np.asarray(v) for k, v in (constants or {}).items()}, compare
         inputs = inputs.split() if isinstance(inputs, str) else inputs
@@ -445,8 +443,6 @@ def check(case, args, server, work):
     stage, code, message, _ = etc_command.lower(args.etc, source, target, case.dims, timeout=args.timeout)
     if stage != "ok":
         return f"{stage}: {code} {message}"
-    if case.growth and os.path.getsize(target) > case.growth * os.path.getsize(source):
-        return f"the program has {os.path.getsize(target)} bytes, the model {os.path.getsize(source)}"
     for feed, want in zip(case.feeds, wanted):
         arrays.save_bundle(bundle, list(feed.values()), want)
         request = {"pte": target, "bundle": bundle, "rtol": case.rtol, "atol": case.atol, "save": work}

@@ -51,10 +51,6 @@ def nbits_cases():
     feeds = [{"a": normal(b, s, k)} for b, s in ((2, 3), (1, 1), (3, 7))]
     yield Case("MatMulNBits_dynamic", "MatMulNBits", "a b s", feeds, {"b": half["b"], "s": half["s"].astype(F32)}, N=8, K=k, block_size=16,
                dims={"batch": "1..4", "steps": "1..8"}, shapes={"a": ["batch", "steps", k]}, atol=1e-3)
-    for bits in (2, 4, 8):
-        codes = whole(U8, 0, 1 << bits, 512, 16, 32)
-        yield Case(f"MatMulNBits_{bits}_large", "MatMulNBits", "a b s", {"a": normal(3, 512)}, {"b": pack(codes, bits), "s": np.abs(normal(512, 16))},
-                   N=512, K=512, bits=bits, block_size=32, atol=1e-1, growth=1.1)
     for kind in (0, 1):
         for n, k, block in ((6, 32, 16), (4, 48, 64)):
             data = {"b": whole(U8, 0, 256, n * k // 2), "m": np.abs(normal(-(-n * k // block)))}
@@ -201,7 +197,6 @@ def linear_cases():
             kind, more = f"{np.dtype(dtype).name}_{axis}", {} if axis is None else {"axis": axis}
             yield Case(f"QuantizeLinear_{kind}", "QuantizeLinear", "x s z", {"x": 3 * normal(2, 3, 4)}, constants, out=(dtype,), **more)
             yield Case(f"DequantizeLinear_{kind}", "DequantizeLinear", "x s z", {"x": numbers(dtype, 2, 3, 4)}, constants, **more)
-    yield Case("DequantizeLinear_large", "DequantizeLinear", "x s", {}, {"x": numbers(I8, 300, 100), "s": F32(0.1)}, growth=1.1)
     yield Case("DequantizeLinear_int32", "DequantizeLinear", "x s", {"x": whole(I32, -9999, 9999, 2, 3)}, {"s": F32(0.01)})
 
 
