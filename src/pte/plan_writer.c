@@ -7,7 +7,9 @@
 #include "pte/plan_writer.h"
 #include "pte/schema.h"
 
+/* Ops of one kernel share its entry. */
 static int32_t operator_index(PlanWriter *p, OpId op) {
+  op = op_find_out(sv_from(op_row(op)->out));
   if (p->op_index[op])
     return p->op_index[op] - 1;
   StrView name, overload;
