@@ -155,6 +155,27 @@ static Status report_missing_dims(Import *im) {
   return diag_end(d);
 }
 
+static const DimFlag *find_flag(const Import *im, StrView name, uint32_t *index) {
+  for (*index = 0; *index < im->options->dim_count; ++*index)
+    if (sv_eq(im->options->dims[*index].name, name))
+      return &im->options->dims[*index];
+  return NULL;
+}
+
+/* Outputs may have dimensions of their own, whose sizes come while running: flags bound them. */
+static void note_output_flags(Import *im, const Onnx__GraphProto *graph) {
+  for (size_t i = 0; i < graph->n_output; i++) {
+    const Onnx__TypeProto__Tensor *t = tensor_type(graph->output[i]);
+    for (size_t k = 0; t && t->shape && k < t->shape->n_dim; k++) {
+      const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[k];
+      uint32_t flag;
+      if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
+          find_flag(im, onnx_text(d->dim_param), &flag))
+        im->state->flag_used[flag] = true;
+    }
+  }
+}
+
 static Status report_unknown_flags(Import *im) {
   ImportState *s = im->state;
   Status status = STATUS_OK;
@@ -237,6 +258,7 @@ Status import_inputs(Import *im, const Onnx__GraphProto *graph) {
     slot->binding = (Binding){.kind = BIND_VALUE, .value = graph_add_input(im->g, type, name)};
   }
   TRY(status);
+  note_output_flags(im, graph);
   TRY(report_unknown_flags(im));
   return report_missing_dims(im);
 }
@@ -327,6 +349,28 @@ bool import_declared_dims(Import *im, NameId name, SymInt dims[MAX_RANK], uint32
   }
   *rank = (uint32_t)t->shape->n_dim;
   return true;
+}
+
+bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound, StrView *param) {
+  bool wanted = import_ok(im) && out_wanted(im, i);
+  const Onnx__TypeProto__Tensor *t =
+      wanted ? declared(im, import_name(im, im->node->output[i])) : NULL;
+  *param = SV("");
+  if (!t || !t->shape || dim >= t->shape->n_dim)
+    return false;
+  const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[dim];
+  if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
+    *bound = d->dim_value;
+    return d->dim_value >= 0 && d->dim_value < INT64_MAX / 16;
+  }
+  if (d->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM)
+    return false;
+  *param = onnx_text(d->dim_param);
+  uint32_t index;
+  const DimFlag *flag = find_flag(im, *param, &index);
+  const SymInt *known = known_dim(im->state, intern_find(&im->ctx->names, *param));
+  *bound = known ? sym_upper(&im->g->syms, *known) : flag ? flag->hi : INT64_MAX;
+  return *bound != INT64_MAX;
 }
 
 bool out_declared_dtype(Import *im, uint32_t i, DType *dtype) {

@@ -48,28 +48,34 @@ static void widen(Attempt *a, Size *size, int64_t lo, int64_t hi) {
 /* --- bounds --- */
 
 /* Greatest size that output k of the node is declared to have there; false when it is not. */
-static bool declared_bound(const Attempt *a, uint32_t k, uint32_t rank, uint32_t dim, int64_t *hi) {
+static bool declared_bound(const Attempt *a, uint32_t k, uint32_t dim, int64_t *hi) {
   SymInt dims[MAX_RANK];
-  uint32_t declared;
-  if (!out_declared_dims(a->im, k, dims, &declared) || declared != rank)
+  uint32_t rank;
+  StrView param;
+  if (out_declared_bound(a->im, k, dim, hi, &param))
+    return true;
+  if (!out_declared_dims(a->im, k, dims, &rank) || dim >= rank)
     return false;
   *hi = sym_upper(&a->im->g->syms, dims[dim]);
   return *hi != INT64_MAX;
 }
 
 static void no_bound(Attempt *a, uint32_t k, uint32_t dim) {
+  StrView param;
+  int64_t bound;
+  Import *im = a->im;
+  (void)out_declared_bound(im, k, dim, &bound, &param);
+  const char *flag =
+      param.size ? "add --dim " : "declare the shape of the output with a size there";
   if (k < a->loop->state_count)
-    import_fail(a->im, DIAG_DIM_UNBOUND,
-                "dim %u of state %u grows in the loop, and nothing bounds it: declare the shape of "
-                "output %u "
-                "of the loop with a size, or with a dimension that an input has too",
-                dim, k, k);
+    import_fail(im, DIAG_DIM_UNBOUND,
+                "dim %u of state %u grows in the loop, and nothing bounds it: %s" SV_FMT "%s", dim,
+                k, flag, SV_ARG(param), param.size ? "=1..N" : "");
   else
-    import_fail(a->im, DIAG_DIM_UNBOUND,
-                "the number of iterations has no bound, so that output %u, which has a row for "
-                "each, cannot be "
-                "planned: declare its shape with a size, or with a dimension that an input has too",
-                k);
+    import_fail(im, DIAG_DIM_UNBOUND,
+                "output %u has a row for each iteration, and their number has no bound: %s" SV_FMT
+                "%s",
+                k, flag, SV_ARG(param), param.size ? "=1..N" : "");
 }
 
 static bool bound_of_growth(const Attempt *a, int64_t init, int64_t step, int64_t *hi) {
@@ -84,7 +90,6 @@ static void compare_size(Attempt *a, uint32_t k, uint32_t i, SymInt now, SymInt 
   Carried *s = &a->states[k];
   Size *size = &s->sizes[i];
   SymInt init = value_dim(a->im->g, s->init, i), step = sym_sub(t, next, now);
-  uint32_t rank = value_rank(a->im->g, s->init);
   int64_t lo = sym_lower(t, init), hi;
   size->steady = sym_is_const(step);
   size->step = step;
@@ -102,7 +107,7 @@ static void compare_size(Attempt *a, uint32_t k, uint32_t i, SymInt now, SymInt 
     lo = step < 0 ? 0 : lo;
     if (lo < sym_lower(t, size->own) || hi > sym_upper(t, size->own))
       widen(a, size, lo, hi);
-  } else if (declared_bound(a, k, rank, i, &hi)) {
+  } else if (declared_bound(a, k, i, &hi)) {
     size->declared = true;
     widen(a, size, 0, hi);
   } else {
@@ -144,13 +149,12 @@ static void learn_row(Attempt *a, uint32_t k, ValueId row) {
 
 /* A declared number of rows is the most iterations that there can be, if nothing else says. */
 static void bound_by_rows(Attempt *a) {
-  SymInt dims[MAX_RANK];
-  uint32_t rank;
+  int64_t rows;
   if (a->most != INT64_MAX)
     return;
   for (uint32_t k = a->loop->state_count; k < a->count; k++)
-    if (out_declared_dims(a->im, k, dims, &rank) && rank)
-      a->most = min_i64(a->most, sym_upper(&a->im->g->syms, dims[0]));
+    if (declared_bound(a, k, 0, &rows))
+      a->most = min_i64(a->most, rows);
   if (a->most == INT64_MAX && a->loop->scan_count)
     no_bound(a, a->loop->state_count, 0);
 }

@@ -84,6 +84,9 @@ void out_binding(Import *im, uint32_t i, Binding binding);
  * or a dim is unknown. Symbolic dims by name are the symbols of the inputs. The declared shape is
  * the contract when a shape-like input arrives only at run time. */
 bool out_declared_dims(Import *im, uint32_t i, SymInt dims[MAX_RANK], uint32_t *rank);
+/* The greatest size that the model, or a --dim flag for one of its names, allows there; false when
+ * nothing does. *param: the name of the dimension, may be empty. */
+bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound, StrView *param);
 bool out_declared_dtype(Import *im, uint32_t i, DType *dtype);
 
 /* --- attributes: a wrong type is a failure (ATTR_TYPE); references inside functions are resolved

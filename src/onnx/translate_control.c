@@ -97,6 +97,21 @@ static void bind_joined(Import *im, const Binding *results, uint32_t count, Valu
   }
 }
 
+static bool same_types(Import *im, const Pairs *pairs) {
+  for (uint32_t i = 0; i < pairs->count; i++) {
+    const Type *a = vt(im, pairs->values[0][i]), *b = vt(im, pairs->values[1][i]);
+    if (a->dtype == b->dtype && a->rank == b->rank)
+      continue;
+    import_fail(
+        im, DIAG_UNSUPPORTED_FEATURE,
+        "output %u is %s of rank %u in one branch and %s of rank %u in the other, which needs "
+        "a condition known when lowering",
+        i, dtype_name((DType)a->dtype), a->rank, dtype_name((DType)b->dtype), b->rank);
+    return false;
+  }
+  return true;
+}
+
 static void run_branches(Import *im, ValueId condition, const Onnx__GraphProto *const branches[2]) {
   uint32_t count = out_count(im);
   Binding *results[2];
@@ -111,7 +126,7 @@ static void run_branches(Import *im, ValueId condition, const Onnx__GraphProto *
       return;
     }
   }
-  if (!import_ok(im) || !collect_pairs(im, results, count, &pairs))
+  if (!import_ok(im) || !collect_pairs(im, results, count, &pairs) || !same_types(im, &pairs))
     return;
   ValueId first = build(&im->b, OP_ENDIF, A_VALS(pairs.values[0], pairs.count),
                         A_VALS(pairs.values[1], pairs.count));
