@@ -42,6 +42,8 @@ def method_differences(plan, shown):
     instructions = plan["chains"][0]["instructions"]
     calls = {}
     for instruction in instructions:
+        if instruction["instr_args_type"] != "KernelCall":
+            continue
         operator = plan["operators"][instruction["instr_args"].get("op_index", 0)]
         name = operator["name"] + ("." + operator["overload"] if operator["overload"] else "")
         calls[name] = calls.get(name, 0) + 1
