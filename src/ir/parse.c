@@ -294,15 +294,17 @@ static Status type_error(Parser *p, const Definition *d, const Type *computed) {
   return status;
 }
 
-/* Runs the shape rule and compares. */
+/* Runs the shape rule and compares. What the rule assumes of symbols is dropped: the text says what
+ * is assumed, in the form to which import brought it. */
 static Status type_results(Parser *p, const Statement *s, NodeId n) {
   Graph *g = p->g;
   const OpRow *row = op_row(node_cget(g, n)->op);
-  uint32_t fresh = g->syms.symbol_count;
+  uint32_t fresh = g->syms.symbol_count, constraints = g->constraint_count;
   for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
     value_set_type(g, node_result(g, n, i), s->results[i].type);
   if (row->shape && (row->shape(g, n) != STATUS_OK || builder_check_sizes(g, n) != STATUS_OK))
     return lexer_error(&p->lex, s->at, "the operands do not fit the op");
+  g->constraint_count = constraints;
   if (node_cget(g, n)->result_count != s->count)
     return lexer_error(&p->lex, s->at, "the op gives %u tensors here, not %u",
                        node_cget(g, n)->result_count, s->count);
