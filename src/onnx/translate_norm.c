@@ -147,8 +147,9 @@ static ValueId shaped_weight(Import *im, ValueId w, const SymInt *dims, uint32_t
   return import_ok(im) ? build_expand(&im->b, w, dims, count) : 0;
 }
 
-/* With stash_type 1 mean and deviation are float32, as ONNX says: halves are computed in it, doubles
- * tell them in it. The kernel computes halves so as well, but gives both in the input's type. */
+/* With stash_type 1 mean and deviation are float32, as ONNX says: halves are computed in it,
+ * doubles tell them in it. The kernel computes halves so as well, but gives both in the input's
+ * type. */
 void translate_layer_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in(im, 1), bias = in(im, 2);
   SymInt dims[MAX_RANK];

@@ -31,8 +31,8 @@ static Status unknown_operators(const MethodReader *r) {
 }
 
 static Status unsupported_instructions(const MethodReader *r) {
-  static const char *const names[] = {[PTE_MOVE_CALL] = "moves values",
-                                      [PTE_FREE_CALL] = "frees values"};
+  static const char *const names[] = {
+      [PTE_MOVE_CALL] = "moves values", [PTE_FREE_CALL] = "frees values"};
   uint32_t count[PTE_INSTRUCTION_KIND_COUNT] = {0};
   Status status = STATUS_OK;
   for (uint32_t i = 0; i < r->m->instruction_count; i++)
