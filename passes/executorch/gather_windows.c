@@ -7,11 +7,11 @@
  * ResNet-8 with all windows gathered went from 290 ms to 0.6 ms (tests/bench/latency.py compares).
  *
  * Which: the columns need taps times the memory of x, therefore only where they fit below what the
- * program would need without writing results over operands, as the official exporter plans it. And
- * a gathered convolution is two to four kernels: those that save the most time for each of them,
- * until there are as many as the official exporter would call, which does not fold batch norms.
- * Halves are the exception: the convolution kernel adds up in halves, and a small U-Net is off by
- * 0.05 then; the products add up in floats.
+ * program would need without writing results over operands, as the official exporter plans it. A
+ * gathered convolution is two to four kernels; that it is one less kernel as it was is no reason to
+ * leave it: SqueezeNet 1.1 takes 138 ms in 110 kernels, and 7 s in 67 with its convolutions. Halves
+ * are gathered whatever they need: the convolution kernel adds up in halves, and a small U-Net is
+ * off by 0.05 then; the products add up in floats.
  *
  * Symbolic sizes count with their upper bounds. Transposed convolutions stay. */
 #include "passes/executorch/liveness.h"
@@ -20,28 +20,23 @@
 #include "passes/executorch/windows.h"
 #include "passes/pass.h"
 
-#include <stdlib.h>
-
 enum {
   WORTH = 1000, /* products, 20 us as convolution: more than the calls cost */
-  NEAR = 8,     /* convolutions between two that share columns */
-  ROUNDS = 4
+  NEAR = 8      /* convolutions between two that share columns */
 };
 
 typedef struct Candidate {
   Windows w;
   NodeId node;
   uint32_t position;
-  bool chosen, must;
   ValueId columns; /* once it is rewritten */
 } Candidate;
 
 typedef struct Choice {
   Candidate *candidates;
   uint32_t count;
-  uint32_t convolutions; /* of any kind */
-  uint64_t *use;         /* bytes in use while each node runs, by position from 1 */
-  uint64_t limit;        /* bytes */
+  uint64_t *use;  /* bytes in use while each node runs, by position from 1 */
+  uint64_t limit; /* bytes */
 } Choice;
 
 /* A half adds up to few terms without harm. */
@@ -76,10 +71,10 @@ static Status measure_memory(Graph *g, Arena *scratch, Choice *c) {
 }
 
 static void find_candidates(Graph *g, Arena *scratch, Choice *c) {
-  uint32_t position = 0;
+  uint32_t position = 0, convolutions = 0;
   for (FOR_NODES(g, n))
-    c->convolutions += node_cget(g, n)->op == OP_CONVOLUTION;
-  c->candidates = ARENA_ARRAY(scratch, Candidate, c->convolutions);
+    convolutions += node_cget(g, n)->op == OP_CONVOLUTION;
+  c->candidates = ARENA_ARRAY(scratch, Candidate, convolutions);
   for (FOR_NODES(g, n)) {
     position++;
     Candidate *i = &c->candidates[c->count];
@@ -87,79 +82,10 @@ static void find_candidates(Graph *g, Arena *scratch, Choice *c) {
       continue;
     i->node = n;
     i->position = position;
-    i->must = loses_precision(g, &i->w);
-    if (i->must || (i->w.work >= WORTH && c->use[position] + i->w.extra <= c->limit))
+    if (loses_precision(g, &i->w) ||
+        (i->w.work >= WORTH && c->use[position] + i->w.extra <= c->limit))
       c->count++;
   }
-}
-
-/* Whether the only user of v, over views, adds a constant to it. */
-static bool adds_bias(Graph *g, ValueId v) {
-  while (value_cget(g, v)->use_count == 1) {
-    NodeId n = g->uses[first_use(g, v)].node;
-    if (!node_is_view(g, n))
-      return node_cget(g, n)->op == OP_ADD_TENSOR &&
-             (value_is_const(g, node_value(g, n, 0)) || value_is_const(g, node_value(g, n, 1)));
-    v = node_result(g, n, 0);
-  }
-  return false;
-}
-
-/* The convolution stands for one and its batch norm: the exporters to ONNX fold it and give the
- * bias that comes of it a name of its own, or this compiler did. Parameters of PyTorch's modules
- * are called "….bias". */
-static bool had_batch_norm(const Graph *g, NodeId convolution) {
-  static const char parameter[] = ".bias";
-  ValueId bias = node_value(g, convolution, 2);
-  if (!bias)
-    return false;
-  StrView name = intern_get(&g->ctx->names, value_cget(g, bias)->name);
-  size_t length = sizeof parameter - 1;
-  return name.size < length || memcmp(name.data + name.size - length, parameter, length) != 0;
-}
-
-/* Kernels that may be spent: the official exporter has two for each convolution with a batch norm,
- * and for each product with a constant, which it turns over at run time; the bias of that is our
- * second. It copies both operands of a batched product of computed values (expand_copy). */
-static uint64_t kernels_at_hand(Graph *g) {
-  uint64_t count = 0;
-  for (FOR_NODES(g, n)) {
-    OpId op = node_cget(g, n)->op;
-    if (op == OP_CONVOLUTION)
-      count += had_batch_norm(g, n);
-    if (op == OP_MM &&
-        (value_is_const(g, node_value(g, n, 0)) || value_is_const(g, node_value(g, n, 1))))
-      count += !adds_bias(g, node_result(g, n, 0));
-    if (op == OP_BMM && !value_is_const(g, node_value(g, n, 0)) &&
-        !value_is_const(g, node_value(g, n, 1)))
-      count += 2;
-  }
-  return count;
-}
-
-/* More products of numbers for a kernel first; the order in the graph decides between equals. */
-static int compare(const void *a, const void *b) {
-  const Candidate *s = *(Candidate *const *)a, *t = *(Candidate *const *)b;
-  uint64_t x = s->w.work / (s->w.kernels + 1), y = t->w.work / (t->w.kernels + 1);
-  if (s->must != t->must)
-    return s->must ? -1 : 1;
-  if (x != y)
-    return x > y ? -1 : 1;
-  return s->position < t->position ? -1 : 1;
-}
-
-/* Gives the kernels that are left. */
-static uint64_t choose(Choice *c, uint64_t kernels, Arena *scratch) {
-  Candidate **order = ARENA_ARRAY(scratch, Candidate *, c->count);
-  for (uint32_t i = 0; i < c->count; i++)
-    order[i] = &c->candidates[i];
-  qsort(order, c->count, sizeof *order, compare);
-  for (uint32_t i = 0; i < c->count; i++) {
-    order[i]->chosen = order[i]->must || order[i]->w.kernels <= kernels;
-    if (order[i]->chosen)
-      kernels -= order[i]->w.kernels < kernels ? order[i]->w.kernels : kernels;
-  }
-  return kernels;
 }
 
 /* The columns that another convolution has gathered shortly before, if they may live so long. */
@@ -198,33 +124,24 @@ static void rewrite(Builder *b, Choice *c, uint32_t at) {
     graph_remove_node(g, value_def(g, x));
 }
 
-/* One round: the convolutions that *kernels allow. */
-static Status gather(Graph *g, Arena *scratch, uint64_t *kernels, uint64_t *count) {
+static Status gather(Graph *g, Arena *scratch, uint64_t *count) {
   Choice c = {0};
   Builder b = builder_make(g, 0, 0);
   TRY(measure_memory(g, scratch, &c));
   find_candidates(g, scratch, &c);
-  *kernels = choose(&c, *kernels, scratch);
-  *count = 0;
   for (uint32_t i = 0; i < c.count && b.status == STATUS_OK; i++)
-    if (c.candidates[i].chosen) {
-      rewrite(&b, &c, i);
-      ++*count;
-    }
+    rewrite(&b, &c, i);
+  *count = c.count;
   return b.status;
 }
 
-/* Biases that move into later products leave kernels for the next round. */
 Status pass_gather_windows(PassContext *p, Graph *g) {
-  uint64_t kernels = kernels_at_hand(g), count, gone;
-  for (uint32_t round = 0; round < ROUNDS; round++) {
-    TRY(gather(g, p->scratch, &kernels, &count));
-    pass_count(p, "convolutions", count);
-    if (!count)
-      break;
-    TRY(sink_biases(g, p->scratch, &gone));
-    pass_count(p, "biases", gone);
-    kernels += gone;
-  }
+  uint64_t count, gone;
+  TRY(gather(g, p->scratch, &count));
+  pass_count(p, "convolutions", count);
+  if (!count)
+    return STATUS_OK;
+  TRY(sink_biases(g, p->scratch, &gone));
+  pass_count(p, "biases", gone);
   return STATUS_OK;
 }

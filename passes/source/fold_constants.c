@@ -17,7 +17,7 @@ static bool fold_one(Builder *b, NodeId n) {
 Status pass_fold_constants(PassContext *p, Graph *g) {
   Fold fold;
   fold_init(&fold, p->options->fold_limit);
-  fold.keep_transposes = g->level == LEVEL_ATEN; /* recover_linear comes first */
+  fold.keep_transposes = fold.keep_widenings = g->level == LEVEL_ATEN; /* recovery comes first */
   uint64_t folded = 0;
   Builder b = builder_make(g, 0, 0);
   b.fold_data = &fold;

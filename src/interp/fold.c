@@ -147,6 +147,13 @@ static bool is_large_unpacking(const Graph *g, NodeId n, uint64_t operand_bytes)
          value_dtype(g, node_result(g, n, 0)) == DTYPE_U8 && operand_bytes > (1 << 14);
 }
 
+static bool is_large_widening(const Graph *g, NodeId n, uint64_t operand_bytes) {
+  if (node_cget(g, n)->op != OP_TO_COPY || operand_bytes <= 1 << 14)
+    return false;
+  DType from = value_dtype(g, node_value(g, n, 0)), to = value_dtype(g, node_result(g, n, 0));
+  return (from == DTYPE_U8 || from == DTYPE_I8) && dtype_size(to) > 1;
+}
+
 static ValueId fold_constants(Fold *f, Builder *b, NodeId n) {
   Graph *g = b->g;
   uint64_t operand_bytes, largest;
@@ -155,6 +162,7 @@ static ValueId fold_constants(Fold *f, Builder *b, NodeId n) {
       !operands_constant(f, g, n, &operand_bytes, &largest))
     return 0;
   if ((f->keep_transposes && is_large_transpose(g, n, operand_bytes)) ||
+      (f->keep_widenings && is_large_widening(g, n, operand_bytes)) ||
       is_large_unpacking(g, n, operand_bytes))
     return 0;
   if (!results_fit(f, g, n, operand_bytes, largest))

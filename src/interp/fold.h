@@ -18,6 +18,8 @@ typedef struct Fold {
   uint64_t made, work, file; /* bytes made and work done so far; size of the largest file seen */
   bool keep_transposes; /* leave transposes of large constant matrices alone: products may take the
                            matrix as it lies */
+  bool keep_widenings;  /* leave the first step from large quantized weights to wider numbers alone:
+                           the pass factor_scales looks for it */
 } Fold;
 
 #define FOLD_LIMIT_DEFAULT ((uint64_t)1 << 20)

@@ -299,7 +299,7 @@ static Status import_once(Context *ctx, OnnxModel *model, const ImportOptions *o
   strbuf_init(&state->function_key);
   strbuf_init(&state->missing_dims);
   fold_init(&state->fold, options->fold_limit);
-  state->fold.keep_transposes = true;
+  state->fold.keep_transposes = state->fold.keep_widenings = true;
   Frame main_frame = {.imports = model->proto->opset_import,
                       .import_count = model->proto->n_opset_import,
                       .id = ++state->frame_count};
