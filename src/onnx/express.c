@@ -36,6 +36,11 @@ ValueId ex_cast(Import *im, ValueId x, DType to) {
   return import_ok(im) ? build_cast(&im->b, x, to) : 0;
 }
 
+ValueId ex_widen(Import *im, ValueId x) {
+  DType dtype = ex_dtype(im, x);
+  return ex_cast(im, x, dtype_in(dtype, DT(F16) | DT(BF16)) ? DTYPE_F32 : dtype);
+}
+
 ValueId ex_matmul(Import *im, ValueId x, ValueId y) {
   bool plain = ex_rank(im, x) == 2 && ex_rank(im, y) == 2;
   return ex_binary(im, plain ? OP_MM : OP_MATMUL, x, y);

@@ -61,8 +61,11 @@ void translate_log_softmax(Import *im) { softmax(im, OP_LOG_SOFTMAX); }
 
 /* (x - mean) / sqrt(var + eps) * scale + bias with statistics of the batch, and the running ones
  * moved by momentum. */
-static void batch_norm_training(Import *im, ValueId x, ValueId scale, ValueId bias, ValueId mean,
-                                ValueId var) {
+static void batch_norm_training(Import *im, ValueId given, ValueId scale, ValueId bias,
+                                ValueId mean, ValueId var) {
+  ValueId x = ex_widen(im, given);
+  if (!import_ok(im))
+    return;
   uint32_t rank = value_rank(im->g, x), count = 0;
   int64_t axes[MAX_RANK];
   for (uint32_t i = 0; i < rank; i++)
@@ -79,10 +82,10 @@ static void batch_norm_training(Import *im, ValueId x, ValueId scale, ValueId bi
       import_ok(im) ? build(b, OP_MEAN_DIM, A_VAL(squares), A_INTS(axes, count), A_BOOL(false)) : 0;
   ValueId stable = ex_binary(im, OP_ADD_TENSOR, batch_var, build_scalar(b, dtype, eps));
   ValueId inverse = import_ok(im) ? build(b, OP_RSQRT, A_VAL(stable)) : 0;
-  ValueId factor = channels(im, ex_binary(im, OP_MUL_TENSOR, inverse, scale), rank);
-  out(im, 0,
-      ex_binary(im, OP_ADD_TENSOR, ex_binary(im, OP_MUL_TENSOR, centred, factor),
-                channels(im, bias, rank)));
+  ValueId factor = channels(im, ex_mul(im, inverse, ex_cast(im, scale, dtype)), rank),
+          shift = channels(im, ex_cast(im, bias, dtype), rank);
+  ValueId y = ex_add(im, ex_mul(im, centred, factor), shift);
+  out(im, 0, ex_cast(im, y, ex_dtype(im, given)));
   ValueId running[] = {mean, var}, fresh[] = {batch_mean, batch_var};
   for (uint32_t i = 0; i < 2 && import_ok(im); i++) {
     DType own = value_dtype(im->g, running[i]);
@@ -253,7 +256,7 @@ void translate_group_norm(Import *im) {
 
 /* x / max(norm_p over axis, tiny): a zero vector stays zero. */
 void translate_lp_normalization(Import *im) {
-  ValueId x = in_required(im, 0);
+  ValueId given = in_required(im, 0), x = ex_widen(im, given);
   int64_t p = attr_int(im, "p", 2);
   if (!import_ok(im))
     return;
@@ -272,13 +275,13 @@ void translate_lp_normalization(Import *im) {
   ValueId one = import_ok(im) ? build_scalar(&im->b, value_dtype(im->g, x), 1) : 0;
   ValueId divisor =
       import_ok(im) ? build(&im->b, OP_WHERE_SELF, A_VAL(zero), A_VAL(one), A_VAL(norm)) : 0;
-  out(im, 0, ex_binary(im, OP_DIV_TENSOR, x, divisor));
+  out(im, 0, ex_cast(im, ex_div(im, x, divisor), ex_dtype(im, given)));
 }
 
 /* (x - mean) / (sqrt(mean(x^2) - mean^2) + 1e-9), as the document's function body has it. */
 void translate_mean_variance_normalization(Import *im) {
   static const int64_t usual[] = {0, 2, 3};
-  ValueId x = in_required(im, 0);
+  ValueId given = in_required(im, 0), x = ex_widen(im, given);
   const int64_t *axes;
   uint32_t count;
   if (!attr_ints(im, "axes", &axes, &count))
@@ -293,13 +296,13 @@ void translate_mean_variance_normalization(Import *im) {
                     : 0;
   ValueId deviation = import_ok(im) ? build(&im->b, OP_SQRT, A_VAL(var)) : 0;
   ValueId tiny = import_ok(im) ? build_scalar(&im->b, value_dtype(im->g, x), 1e-9) : 0;
-  out(im, 0, ex_binary(im, OP_DIV_TENSOR, centred, ex_binary(im, OP_ADD_TENSOR, deviation, tiny)));
+  out(im, 0, ex_cast(im, ex_div(im, centred, ex_add(im, deviation, tiny)), ex_dtype(im, given)));
 }
 
 /* x / (bias + alpha / size * sum of squares over `size` neighbouring channels) ^ beta: the sum is
  * an average pool over channels with zeros beyond, counted in full. */
 void translate_lrn(Import *im) {
-  ValueId x = in_required(im, 0);
+  ValueId given = in_required(im, 0), x = ex_widen(im, given);
   int64_t size = attr_int_required(im, "size");
   double alpha = attr_float(im, "alpha", (double)1e-4f), beta = attr_float(im, "beta", 0.75),
          bias = attr_float(im, "bias", 1);
@@ -335,5 +338,5 @@ void translate_lrn(Import *im) {
   ValueId base = ex_binary(im, OP_ADD_TENSOR, scaled, build_scalar(&im->b, dtype, bias));
   ValueId power =
       import_ok(im) ? build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(base), A_FLOAT(beta)) : 0;
-  out(im, 0, ex_binary(im, OP_DIV_TENSOR, x, power));
+  out(im, 0, ex_cast(im, ex_div(im, x, power), ex_dtype(im, given)));
 }

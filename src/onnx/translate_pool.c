@@ -280,7 +280,7 @@ static double norm_order(Import *im) {
 
 /* (sum |x|^p)^(1/p) over windows; zeros beyond the input add nothing. */
 void translate_lp_pool(Import *im) {
-  ValueId x = in_required(im, 0);
+  ValueId given = in_required(im, 0), x = ex_widen(im, given);
   Window w;
   double p = norm_order(im);
   if (!window_read(im, x, NULL, &w))
@@ -291,7 +291,8 @@ void translate_lp_pool(Import *im) {
       import_ok(im) ? build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(magnitude), A_FLOAT(p)) : 0;
   power = import_ok(im) ? window_pad(im, power, &w, A_INT(0)) : 0;
   ValueId sums = import_ok(im) ? window_sums(im, power, &w) : 0;
-  out(im, 0, import_ok(im) ? build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(sums), A_FLOAT(1 / p)) : 0);
+  ValueId y = import_ok(im) ? build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(sums), A_FLOAT(1 / p)) : 0;
+  out(im, 0, ex_cast(im, y, ex_dtype(im, given)));
 }
 
 /* --- global --- */
@@ -327,7 +328,7 @@ void translate_global_max_pool(Import *im) {
 }
 
 void translate_global_lp_pool(Import *im) {
-  ValueId x = in_required(im, 0);
+  ValueId given = in_required(im, 0), x = ex_widen(im, given);
   int64_t axes[MAX_RANK];
   uint32_t count;
   double p = norm_order(im);
@@ -339,5 +340,6 @@ void translate_global_lp_pool(Import *im) {
   ValueId sum = import_ok(im) ? build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(power), A_INTS(axes, count),
                                       A_BOOL(true))
                               : 0;
-  out(im, 0, import_ok(im) ? build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(sum), A_FLOAT(1 / p)) : 0);
+  ValueId y = import_ok(im) ? build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(sum), A_FLOAT(1 / p)) : 0;
+  out(im, 0, ex_cast(im, y, ex_dtype(im, given)));
 }

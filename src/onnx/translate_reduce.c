@@ -214,21 +214,27 @@ static ValueId reduce_run(Import *im, const Reduction *r, const Axes *axes) {
   return result;
 }
 
+/* Kernels add in f32 already; what lies between a sum and another step must not be a half either.
+ */
+static bool is_composed(ReduceKind kind) {
+  return kind == REDUCE_PROD || kind == REDUCE_L2 || kind == REDUCE_LOG_SUM ||
+         kind == REDUCE_LOG_SUM_EXP || kind == REDUCE_SUM_SQUARE;
+}
+
 static void reduce(Import *im, ReduceKind kind, int64_t input_since) {
   ValueId x = in_required(im, 0);
+  DType dtype = ex_dtype(im, x);
+  x = is_composed(kind) ? ex_widen(im, x) : x;
   Reduction r = {.kind = kind, .x = x, .shape = shape_of(im, x)};
   Axes axes;
   r.keep = attr_int(im, "keepdims", 1) != 0;
   if (!axes_read(im, input_since, 1, r.shape.rank, &axes))
     return;
-  r.dtype = value_dtype(im->g, x);
+  r.dtype = ex_dtype(im, x);
   bool noop = im->opset >= input_since && attr_int(im, "noop_with_empty_axes", 0) != 0;
-  if (axes.run && !axes.known)
-    out(im, 0, reduce_run(im, &r, &axes));
-  else if (axes.count)
-    out(im, 0, reduce_set(im, &r, axes.set));
-  else
-    out(im, 0, reduce_set(im, &r, noop ? 0 : ((uint32_t)1 << r.shape.rank) - 1));
+  uint32_t all = ((uint32_t)1 << r.shape.rank) - 1, set = axes.count ? axes.set : noop ? 0 : all;
+  ValueId y = axes.run && !axes.known ? reduce_run(im, &r, &axes) : reduce_set(im, &r, set);
+  out(im, 0, ex_cast(im, y, dtype));
 }
 
 void translate_reduce_sum(Import *im) { reduce(im, REDUCE_SUM, 13); }

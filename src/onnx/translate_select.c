@@ -254,17 +254,19 @@ static ValueId running_product(Import *im, ValueId x, uint32_t axis) {
   return x;
 }
 
+/* The kernel adds in the element type: in halves a sum soon stands still. */
 static ValueId running(Import *im, ValueId x, uint32_t axis, bool sum) {
   bool exclusive = attr_int(im, "exclusive", 0) != 0, reverse = attr_int(im, "reverse", 0) != 0;
   if (!import_ok(im) || value_dim(im->g, x, axis) == 0)
     return x;
-  ValueId y = reverse ? ex_flip(im, x, axis) : x;
+  ValueId y = ex_widen(im, reverse ? ex_flip(im, x, axis) : x);
   if (exclusive)
     y = shifted(im, y, axis, 1, sum ? 0 : 1);
   if (!import_ok(im))
     return 0;
-  y = sum ? build(&im->b, OP_CUMSUM, A_VAL(y), A_INT(axis), A_DTYPE(value_dtype(im->g, x)))
+  y = sum ? build(&im->b, OP_CUMSUM, A_VAL(y), A_INT(axis), A_DTYPE(value_dtype(im->g, y)))
           : running_product(im, y, axis);
+  y = ex_cast(im, y, ex_dtype(im, x));
   return reverse ? ex_flip(im, y, axis) : y;
 }
 

@@ -92,6 +92,12 @@ def product_cases():
                              ("Softplus", {}), ("ThresholdedRelu", {"activation_alpha": 0.5}), ("Selu", {"activation_alpha": 1.6, "activation_gamma": 1.1})):
         yield Case(f"FusedGemm_{activation}", "FusedGemm", "a b c", {"a": normal(3, 4)}, {"b": normal(5, 4), "c": normal(5)},
                    activation=activation, transB=1, **more)
+    def matmul_activated(a, b, f, alpha=1.0):
+        return [f(alpha * np.swapaxes(a, -1, -2) @ b).astype(F32)]
+    for activation, f, more in (("Relu", lambda y: np.maximum(y, 0), {}), ("Elu", lambda y: np.where(y > 0, y, 0.7 * np.expm1(y)), {"activation_alpha": 0.7}),
+                                ("HardSigmoid", lambda y: np.clip(0.3 * y + 0.4, 0, 1), {"activation_alpha": 0.3, "activation_beta": 0.4})):
+        yield Case(f"FusedMatMulActivation_{activation}", "FusedMatMulActivation", "a b", {"a": normal(2, 4, 3), "b": normal(2, 4, 5)},
+                   reference=lambda a, b, f=f: matmul_activated(a, b, f, 0.5), activation=activation, transA=1, alpha=0.5, **more)
     yield Case("FusedGemm_scaled", "FusedGemm", "a b c", {"a": normal(4, 3), "b": normal(4, 5), "c": normal(3, 1)}, activation="Relu", transA=1,
                alpha=0.5, beta=2.0)
     conv = {"w": normal(4, 3, 3, 3), "c": normal(4)}

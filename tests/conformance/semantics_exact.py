@@ -1,8 +1,8 @@
-"""Numbers that f32 and f64 do not hold: integers beyond 2^24 and 2^53, doubles to their last digits."""
+"""Numbers that narrower types do not hold: integers beyond 2^24 and 2^53, doubles to their last digits, steps of halves."""
 
 import numpy as np
 
-from single_node import Case, RNG, normal
+from single_node import BF16, Case, RNG, normal
 
 EXACT = {"rtol": 0, "atol": 0}
 DOUBLE = {"rtol": 1e-13, "atol": 1e-14, "out_type": np.float64}
@@ -76,6 +76,36 @@ def doubles():
     yield Case("Einsum-f64", "Einsum", ["x"], {"x": x}, equation="abc->ac", **DOUBLE)
 
 
+def halves():
+    """Squares beyond 65504 and sums beyond the digits of halves, on the way to results that are halves."""
+    half = {"out_type": np.float16, "rtol": 2e-3}
+    x = RNG.uniform(-400, 400, (2, 3, 4, 5)).astype(np.float16)
+    for op in ("ReduceL2", "ReduceLogSumExp"):
+        yield Case(f"{op}-f16", op, ["x", "a"], {"x": x}, {"a": np.array([1, 3])}, opset=18, **half)
+    yield Case("ReduceLogSum-f16", "ReduceLogSum", ["x", "a"], {"x": 50 * np.abs(x)}, {"a": np.array([1, 3])}, opset=18, **half)
+    factors = np.array([[400, 300, 0.01, 0.02], [0.001, 0.001, 500, 20]], np.float16)
+    yield Case("ReduceProd-f16", "ReduceProd", ["x"], {"x": factors}, axes=[1], **half)
+    yield Case("CumProd-f16", "CumProd", ["x", "a"], {"x": np.array([60000, 2, 0.25, 3], np.float16)}, {"a": np.array(0)}, opset=26,
+               oracle=[np.array([60000, np.inf, 30000, np.inf], np.float16)], **half)
+    for kind, most in ((np.float16, 4096), (BF16, 512)):
+        ones = np.ones(most, kind)
+        yield Case(f"CumSum-{np.dtype(kind)}", "CumSum", ["x", "a"], {"x": ones}, {"a": np.array(0)}, out_type=kind,
+                   oracle=[np.arange(1, most + 1, dtype=np.float32).astype(kind)], **EXACT)
+    for p in (2, 3):
+        yield Case(f"GlobalLpPool-f16-p{p}", "GlobalLpPool", ["x"], {"x": x}, p=p, **half)
+        yield Case(f"LpPool-f16-p{p}", "LpPool", ["x"], {"x": x}, p=p, kernel_shape=[2, 2], **half)
+    for axis in (1, -1):
+        yield Case(f"LpNormalization-f16-{axis}", "LpNormalization", ["x"], {"x": x}, axis=axis, **half)
+    yield Case("MeanVarianceNormalization-f16", "MeanVarianceNormalization", ["x"], {"x": x}, **half)
+    yield Case("LRN-f16", "LRN", ["x"], {"x": x}, size=3, **half)
+    channels = {k: normal(3, dtype=np.float16) for k in "sbm"} | {"v": np.ones(3, np.float16)}
+    wide, (s, b) = x.astype(np.float32), (channels[k].astype(np.float32).reshape(3, 1, 1) for k in "sb")
+    trained = (wide - wide.mean((0, 2, 3), keepdims=True)) / np.sqrt(wide.var((0, 2, 3), keepdims=True) + 1e-5) * s + b
+    yield Case("BatchNormalization-f16-training", "BatchNormalization", ["x", "s", "b", "m", "v"], {"x": x}, channels, training_mode=1,
+               oracle=[trained.astype(np.float16)], atol=4e-3, **half)
+
+
 def cases():
     yield from large_integers()
     yield from doubles()
+    yield from halves()
