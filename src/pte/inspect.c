@@ -13,6 +13,8 @@ static const char *const kind_names[PTE_KIND_COUNT] = {
     "none",   "null",     "int",        "bool",      "float",       "tensor",
     "string", "int list", "float list", "bool list", "tensor list", "optional tensor list"};
 
+enum { MAX_EQUAL_SHOWN = 2 };
+
 static const char *kind_of(const PteValue *v) {
   return v->kind == PTE_TENSOR ? pte_dtype_name(v->tensor->dtype) : kind_names[v->kind];
 }
@@ -81,7 +83,48 @@ static void text_memory(StrBuf *out, const PteMethod *m, PteMemory memory) {
                 gap_bytes(memory) ? gap_percent(memory) : 0.0);
 }
 
-static void text_method(StrBuf *out, const PteMethod *m, Arena *arena) {
+static void text_dim(StrBuf *out, const PteMethod *m, InputDim at) {
+  const PteTensor *t = m->values[m->inputs[at.input]].tensor;
+  strbuf_printf(out, "input %u ", at.input);
+  if (t->name.size) {
+    strbuf_append_char(out, '\'');
+    strbuf_append_printable(out, t->name);
+    strbuf_append(out, SV("' "));
+  }
+  strbuf_printf(out, "dim %u", at.dim);
+}
+
+static void text_curve(StrBuf *out, const PteMethod *m, const DimCurve *c) {
+  strbuf_append(out, SV("    "));
+  text_dim(out, m, c->at);
+  for (uint32_t i = 0; i < c->equal_count && i < MAX_EQUAL_SHOWN; i++) {
+    strbuf_append(out, SV(" = "));
+    text_dim(out, m, c->equal[i]);
+  }
+  if (c->equal_count > MAX_EQUAL_SHOWN)
+    strbuf_printf(out, " = %u more", c->equal_count - MAX_EQUAL_SHOWN);
+  for (uint32_t i = 0; i < c->count; i++)
+    strbuf_printf(out, "%s%lld -> %llu%s", i ? ", " : ": ", (long long)c->sizes[i],
+                  (unsigned long long)c->peaks[i], i ? "" : " bytes");
+  if (c->linear && c->factor)
+    strbuf_printf(out, "; at these %lld + %lld * dim", (long long)c->constant,
+                  (long long)c->factor);
+  strbuf_append_char(out, '\n');
+}
+
+static void text_dims(StrBuf *out, const PteMethod *m, const MethodDims *d) {
+  if (d->fault)
+    strbuf_printf(out, "  live peak by input dim: not known: %s\n", d->fault);
+  if (d->count)
+    strbuf_append(out, SV("  live peak by input dim, the others at their bounds or what "
+                          "follows (the arenas stay as they are):\n"));
+  for (uint32_t i = 0; i < d->count; i++)
+    text_curve(out, m, &d->curves[i]);
+  if (d->left_out)
+    strbuf_printf(out, "    %u more dims\n", d->left_out);
+}
+
+static void text_method(StrBuf *out, const PteMethod *m, const MethodDims *dims, Arena *arena) {
   MethodFigures f = method_figures(m, arena);
   strbuf_append(out, SV("\nmethod '"));
   strbuf_append_escaped(out, m->name);
@@ -98,6 +141,7 @@ static void text_method(StrBuf *out, const PteMethod *m, Arena *arena) {
     }
   strbuf_append_char(out, '\n');
   text_memory(out, m, f.memory);
+  text_dims(out, m, dims);
   for (uint32_t i = 0; i < m->delegate_count; i++) {
     strbuf_append(out, SV("  delegate '"));
     strbuf_append_escaped(out, m->delegates[i].id);
@@ -146,8 +190,9 @@ void pte_inspect_text(const PteProgram *p, StrBuf *out) {
     strbuf_append_escaped(out, p->named_data[i]);
     strbuf_append(out, SV("'\n"));
   }
+  const MethodDims *dims = program_dims(p, &arena);
   for (uint32_t i = 0; i < p->method_count; i++)
-    text_method(out, &p->methods[i], &arena);
+    text_method(out, &p->methods[i], &dims[i], &arena);
   arena_release(&arena);
 }
 
@@ -207,7 +252,60 @@ static void json_states(JsonWriter *w, const PteMethod *m) {
   json_close_array(w);
 }
 
-static void json_memory(JsonWriter *w, const PteMethod *m, PteMemory memory) {
+static void json_dim(JsonWriter *w, InputDim at) {
+  json_named_uint(w, "input", at.input);
+  json_named_uint(w, "dim", at.dim);
+}
+
+static void json_curve(JsonWriter *w, const DimCurve *c) {
+  json_open_object(w);
+  json_dim(w, c->at);
+  json_key(w, "equal");
+  json_open_array(w);
+  for (uint32_t i = 0; i < c->equal_count; i++) {
+    json_open_object(w);
+    json_dim(w, c->equal[i]);
+    json_close_object(w);
+  }
+  json_close_array(w);
+  json_key(w, "sizes");
+  json_open_array(w);
+  for (uint32_t i = 0; i < c->count; i++)
+    json_int(w, c->sizes[i]);
+  json_close_array(w);
+  json_key(w, "live_peak_bytes");
+  json_open_array(w);
+  for (uint32_t i = 0; i < c->count; i++)
+    json_uint(w, c->peaks[i]);
+  json_close_array(w);
+  if (c->linear) {
+    json_key(w, "linear");
+    json_open_object(w);
+    json_key(w, "constant");
+    json_int(w, c->constant);
+    json_key(w, "factor");
+    json_int(w, c->factor);
+    json_close_object(w);
+  }
+  json_close_object(w);
+}
+
+/* Members of "memory" that only a method with dynamic inputs has. */
+static void json_dims(JsonWriter *w, const MethodDims *d) {
+  if (!d->dynamic)
+    return;
+  if (d->fault)
+    json_named_string(w, "by_dim_fault", sv_from(d->fault));
+  json_key(w, "by_dim");
+  json_open_array(w);
+  for (uint32_t i = 0; i < d->count; i++)
+    json_curve(w, &d->curves[i]);
+  json_close_array(w);
+  json_named_uint(w, "by_dim_left_out", d->left_out);
+}
+
+static void json_memory(JsonWriter *w, const PteMethod *m, PteMemory memory,
+                        const MethodDims *dims) {
   json_key(w, "memory");
   json_open_object(w);
   json_key(w, "arenas");
@@ -220,6 +318,7 @@ static void json_memory(JsonWriter *w, const PteMethod *m, PteMemory memory) {
   json_named_uint(w, "gap_bytes", gap_bytes(memory));
   json_key(w, "gap_percent");
   json_double(w, gap_bytes(memory) ? gap_percent(memory) : 0.0);
+  json_dims(w, dims);
   json_close_object(w);
 }
 
@@ -245,7 +344,7 @@ static void json_operators(JsonWriter *w, const PteMethod *m, const MethodFigure
   json_close_array(w);
 }
 
-static void json_method(JsonWriter *w, const PteMethod *m, Arena *arena) {
+static void json_method(JsonWriter *w, const PteMethod *m, const MethodDims *dims, Arena *arena) {
   MethodFigures f = method_figures(m, arena);
   json_open_object(w);
   json_named_string(w, "name", m->name);
@@ -259,7 +358,7 @@ static void json_method(JsonWriter *w, const PteMethod *m, Arena *arena) {
   for (PteInstructionKind k = PTE_KERNEL_CALL; k < PTE_INSTRUCTION_KIND_COUNT; k++)
     json_named_uint(w, instruction_names[k], f.kinds[k]);
   json_close_object(w);
-  json_memory(w, m, f.memory);
+  json_memory(w, m, f.memory, dims);
   json_operators(w, m, &f);
   json_close_object(w);
 }
@@ -319,8 +418,9 @@ void pte_inspect_json(const PteProgram *p, StrBuf *out) {
   json_constants(&w, p, &arena);
   json_key(&w, "methods");
   json_open_array(&w);
+  const MethodDims *dims = program_dims(p, &arena);
   for (uint32_t i = 0; i < p->method_count; i++)
-    json_method(&w, &p->methods[i], &arena);
+    json_method(&w, &p->methods[i], &dims[i], &arena);
   json_close_array(&w);
   json_close_object(&w);
   arena_release(&arena);

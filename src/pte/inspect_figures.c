@@ -93,12 +93,6 @@ uint32_t program_libraries(const PteProgram *p, const char *names[MAX_LIBRARIES]
 
 /* --- memory --- */
 
-/* A tensor with a place, in use from the first instruction that names it to the last. */
-typedef struct Span {
-  uint64_t offset, size;
-  uint32_t arena, begin, end;
-} Span;
-
 typedef struct Lives {
   const PteMethod *m;
   uint32_t *begin,
@@ -125,7 +119,7 @@ static void touch_all(Lives *l, int32_t value, uint32_t position) {
 }
 
 static int compare_spans(const void *a, const void *b) {
-  const Span *x = a, *y = b;
+  const PteSpan *x = a, *y = b;
   if (x->arena != y->arena)
     return x->arena < y->arena ? -1 : 1;
   if (x->offset != y->offset)
@@ -137,7 +131,7 @@ static int compare_spans(const void *a, const void *b) {
 
 /* Adds the sizes of all spans at their first and takes them off behind their last position; the
  * largest running sum. */
-static uint64_t peak_of(const Span *spans, uint32_t count, uint32_t positions, Arena *arena) {
+static uint64_t peak_of(const PteSpan *spans, uint32_t count, uint32_t positions, Arena *arena) {
   uint64_t *change = ARENA_ARRAY(arena, uint64_t, (size_t)positions + 2); /* modulo 2^64 */
   for (uint32_t i = 0; i < count; i++) {
     uint64_t size = align_up(spans[i].size, PTE_TENSOR_ALIGNMENT);
@@ -171,10 +165,10 @@ static void find_lives(const PteMethod *m, Lives *l, uint32_t last) {
 
 /* Neighbours at one place whose lives touch are one tensor, seen through views or written over in
  * place. */
-static uint32_t merge_spans(Span *spans, uint32_t count) {
+static uint32_t merge_spans(PteSpan *spans, uint32_t count) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < count; i++) {
-    Span *last = kept ? &spans[kept - 1] : NULL;
+    PteSpan *last = kept ? &spans[kept - 1] : NULL;
     if (last && last->arena == spans[i].arena && last->offset == spans[i].offset &&
         last->end >= spans[i].begin) {
       last->end = spans[i].end > last->end ? spans[i].end : last->end;
@@ -186,6 +180,32 @@ static uint32_t merge_spans(Span *spans, uint32_t count) {
   return kept;
 }
 
+PteSpans method_spans(const PteMethod *m, Arena *arena) {
+  Lives l = {.m = m,
+             .begin = ARENA_ARRAY(arena, uint32_t, m->value_count),
+             .end = ARENA_ARRAY(arena, uint32_t, m->value_count)};
+  PteSpans s = {.spans = ARENA_ARRAY(arena, PteSpan, m->value_count),
+                .positions = m->instruction_count + 2};
+  find_lives(m, &l, s.positions);
+  for (uint32_t v = 0; v < m->value_count; v++) {
+    const PteTensor *t = m->values[v].kind == PTE_TENSOR ? m->values[v].tensor : NULL;
+    if (t && t->memory_id && t->bytes && l.begin[v])
+      s.spans[s.count++] = (PteSpan){.offset = t->offset,
+                                     .size = t->bytes,
+                                     .value = v,
+                                     .arena = t->memory_id,
+                                     .begin = l.begin[v],
+                                     .end = l.end[v]};
+  }
+  if (s.count)
+    qsort(s.spans, s.count, sizeof *s.spans, compare_spans);
+  return s;
+}
+
+uint64_t spans_live_peak(PteSpans s, Arena *arena) {
+  return peak_of(s.spans, merge_spans(s.spans, s.count), s.positions, arena);
+}
+
 PteMemory pte_method_memory(const PteMethod *m) {
   PteMemory memory = {0};
   for (uint32_t i = 1; i < m->arena_count; i++)
@@ -193,20 +213,7 @@ PteMemory pte_method_memory(const PteMethod *m) {
       memory.arena = UINT64_MAX;
   Arena arena;
   arena_init(&arena);
-  Lives l = {.m = m,
-             .begin = ARENA_ARRAY(&arena, uint32_t, m->value_count),
-             .end = ARENA_ARRAY(&arena, uint32_t, m->value_count)};
-  uint32_t last = m->instruction_count + 2, count = 0;
-  find_lives(m, &l, last);
-  Span *spans = ARENA_ARRAY(&arena, Span, m->value_count);
-  for (uint32_t v = 0; v < m->value_count; v++) {
-    const PteTensor *t = m->values[v].kind == PTE_TENSOR ? m->values[v].tensor : NULL;
-    if (t && t->memory_id && t->bytes && l.begin[v])
-      spans[count++] = (Span){t->offset, t->bytes, t->memory_id, l.begin[v], l.end[v]};
-  }
-  if (count)
-    qsort(spans, count, sizeof *spans, compare_spans);
-  memory.live_peak = peak_of(spans, merge_spans(spans, count), last, &arena);
+  memory.live_peak = spans_live_peak(method_spans(m, &arena), &arena);
   arena_release(&arena);
   return memory;
 }

@@ -20,6 +20,49 @@ typedef struct MethodFigures {
 } MethodFigures;
 MethodFigures method_figures(const PteMethod *m, Arena *arena);
 
+/* A tensor with a place, in use from the first instruction that names it to the last. */
+typedef struct PteSpan {
+  uint64_t offset, size;
+  uint32_t value, arena, begin, end;
+} PteSpan;
+
+typedef struct PteSpans {
+  PteSpan *spans; /* in order of place, then of time */
+  uint32_t count, positions;
+} PteSpans;
+PteSpans method_spans(const PteMethod *m, Arena *arena);
+/* PteMemory.live_peak of a method's spans. Merges them in place: a copy is needed to ask again. */
+uint64_t spans_live_peak(PteSpans s, Arena *arena);
+
+/* What a method's live peak is at some sizes of one dim of an input, the other dims at their
+ * bounds, or at what the size taken makes of them. */
+enum { DIM_SAMPLES = 5 };
+
+typedef struct InputDim {
+  uint32_t input, dim;
+} InputDim;
+
+typedef struct DimCurve {
+  InputDim at;
+  InputDim *equal; /* dims that must have the same size */
+  uint32_t equal_count;
+  uint32_t count; /* 2..DIM_SAMPLES */
+  int64_t sizes[DIM_SAMPLES];
+  uint64_t peaks[DIM_SAMPLES];
+  bool linear; /* three sizes or more, and the peak is constant + factor * size at each */
+  int64_t constant, factor;
+} DimCurve;
+
+typedef struct MethodDims {
+  bool dynamic;      /* some input is; nothing else is set otherwise */
+  const char *fault; /* why there are no curves; NULL: there may be */
+  DimCurve *curves;
+  uint32_t count;
+  uint32_t left_out; /* dims beyond the number that is looked at */
+} MethodDims;
+/* By method. */
+const MethodDims *program_dims(const PteProgram *p, Arena *arena);
+
 /* Library that registers a kernel: "portable", "quantized", "llm" or "other" by its namespace. */
 const char *operator_library(StrView name);
 /* The names of the libraries that the program needs beside the prim ops of the runtime itself,

@@ -284,13 +284,15 @@ static Status read_graph(MethodReader *r) {
   return STATUS_OK;
 }
 
-static Status read_method(Context *ctx, const PteProgram *p, const PteMethod *m, Graph **out) {
+static Status read_method(Context *ctx, const PteProgram *p, const PteMethod *m, ValueId *latest,
+                          Graph **out) {
   Arena scratch;
   arena_init(&scratch);
   MethodReader r = {.p = p,
                     .m = m,
                     .g = *out = graph_new(ctx, m->name),
                     .scratch = &scratch,
+                    .latest = latest,
                     .places = keymap_make(&scratch, ctx->names.seed)};
   r.current = ARENA_ARRAY(&scratch, ValueId, m->value_count);
   r.base = ARENA_ARRAY(&scratch, ValueId, m->value_count);
@@ -308,8 +310,11 @@ static Status read_method(Context *ctx, const PteProgram *p, const PteMethod *m,
 static Status read_methods(Context *ctx, PteFile *out) {
   Status status = STATUS_OK;
   out->methods = ARENA_ARRAY(&out->program.arena, Graph *, out->program.method_count);
+  out->latest = ARENA_ARRAY(&out->program.arena, ValueId *, out->program.method_count);
   for (uint32_t i = 0; i < out->program.method_count; i++) {
-    Status one = read_method(ctx, &out->program, &out->program.methods[i], &out->methods[i]);
+    const PteMethod *m = &out->program.methods[i];
+    out->latest[i] = ARENA_ARRAY(&out->program.arena, ValueId, m->value_count);
+    Status one = read_method(ctx, &out->program, m, out->latest[i], &out->methods[i]);
     out->method_count = i + 1;
     if (status == STATUS_OK)
       status = one;

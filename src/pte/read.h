@@ -20,6 +20,7 @@
 typedef struct PteFile {
   PteProgram program; /* owns the file: constants of the graphs are spans of it */
   Graph **methods;
+  ValueId **latest; /* by method and value index: what was written there last; 0 = nothing */
   uint32_t method_count;
 } PteFile;
 

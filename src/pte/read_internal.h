@@ -22,6 +22,7 @@ typedef struct MethodReader {
   Graph *g;
   Arena *scratch;
   ValueId *current; /* by value index: the SSA value that it holds now, 0 = none yet */
+  ValueId *latest;  /* by value index: what was written there last, wherever; 0 = nothing */
   ValueId *base;    /* by value index: what current is a view of, 0 = it is no view */
   Bitset outputs;   /* value indices */
   int32_t *bound;   /* by value index: the largest size that an Int is for a tensor + 1, 0 = none */

@@ -36,7 +36,7 @@ void read_define(MethodReader *r, uint32_t index, ValueId v) {
   const PteValue *value = &r->m->values[index];
   bool planned = value->kind == PTE_TENSOR && value->tensor->memory_id;
   read_note(r, index, planned ? value->tensor : NULL, true);
-  r->current[index] = v;
+  r->current[index] = r->latest[index] = v;
   r->base[index] = 0;
   if (!planned)
     return;
@@ -141,7 +141,7 @@ static Status make_view(MethodReader *r, uint32_t index, const PteTensor *t) {
     v = view_of(r, v, OP_VIEW_COPY, A_INTS(wanted->dims, wanted->rank), type);
   read_note(r, index, NULL, false);
   r->current[index] = v;
-  r->base[index] = from;
+  r->base[index] = r->latest[index] = from;
   return STATUS_OK;
 }
 

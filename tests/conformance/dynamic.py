@@ -10,7 +10,9 @@ also the smallest. Shape arithmetic, clamped slices, inferred sizes and bounds o
 import argparse
 import dataclasses
 import fnmatch
+import json
 import os
+import subprocess
 import sys
 import tempfile
 import typing
@@ -49,6 +51,7 @@ class Case:
     sizes: tuple = ((3, 5), (1, 1), (6, 2))
     least_m: int = 1
     opset: int = 18
+    fixed: bool = False  # the same program when lowered for one size: `etc inspect` must tell its memory
 
     def model(self):
         return onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : {self.opset}]> '
@@ -62,7 +65,7 @@ CASES = [
          'z=Sub(x,x) y=ScatterElements<axis=0,reduction="add">(z,e,x)',
          feeds=lambda n, m: [floats(n, m), RNG.integers(-n, n, n)]),
     Case('reshape-1', 'float[n,m,4] x', 'float[a,b] y',
-         's=Constant<value_ints=[0,-1]>() y=Reshape(x,s)'),
+         's=Constant<value_ints=[0,-1]>() y=Reshape(x,s)', fixed=True),
     Case('reshape-shape', 'float[n,m,4] x', 'float[a,b] y',
          'i1=Constant<value_int=1>() s=Shape(x) b=Gather<axis=0>(s,i1) k=Constant<value_ints=[-1]>() '
          'ax=Constant<value_ints=[0]>() b1=Unsqueeze(b,ax) t=Concat<axis=0>(k,b1) x2=Reshape(x,t) '
@@ -72,9 +75,9 @@ CASES = [
     Case('unsq', 'float[n,m,4] x', 'float[a,b,c,d,e] y',
          'a=Constant<value_ints=[0,-1]>() y=Unsqueeze(x,a)'),
     Case('transpose', 'float[n,m,4] x', 'float[a,b,c] y',
-         'y=Transpose<perm=[2,0,1]>(x)'),
+         'y=Transpose<perm=[2,0,1]>(x)', fixed=True),
     Case('concat', 'float[n,m,4] x', 'float[a,b,c] y',
-         'y=Concat<axis=1>(x,x)'),
+         'y=Concat<axis=1>(x,x)', fixed=True),
     Case('slice', 'float[n,m,4] x', 'float[a,b,c] y',
          's=Constant<value_ints=[1]>() e=Constant<value_ints=[9223372036854775807]>() '
          'a=Constant<value_ints=[1]>() y=Slice(x,s,e,a)'),
@@ -96,7 +99,7 @@ CASES = [
     Case('expand', 'float[n,m,4] x', 'float[a,b,c] y',
          's=Shape(x) o=Constant<value=float[1] {2.0}>() y=Expand(o,s)'),
     Case('tile', 'float[n,m,4] x', 'float[a,b,c] y',
-         'r=Constant<value_ints=[2,1,3]>() y=Tile(x,r)'),
+         'r=Constant<value_ints=[2,1,3]>() y=Tile(x,r)', fixed=True),
     Case('gather0', 'float[n,m,4] x', 'float[a,b] y',
          'i=Constant<value_int=-1>() y=Gather<axis=1>(x,i)'),
     Case('gather1', 'float[n,m,4] x, int64[m,2] i', 'float[a,b,c,d] y',
@@ -172,7 +175,7 @@ CASES = [
          feeds=lambda n, m: [RNG.integers(0, 3, (n, m)).astype(np.float32)]),
     Case('argmax', 'float[n,m,4] x', 'int64[a,b,c] y',
          'y=ArgMax<axis=1,select_last_index=1>(x)',
-         feeds=lambda n, m: [RNG.integers(0, 3, (n, m, 4)).astype(np.float32)]),
+         feeds=lambda n, m: [RNG.integers(0, 3, (n, m, 4)).astype(np.float32)], fixed=True),
     Case('rmean', 'float[n,m,4] x', 'float[a,b] y',
          'a=Constant<value_ints=[1]>() y=ReduceMean<keepdims=0>(x,a)'),
     Case('rmax', 'float[n,m,4] x', 'float[a,b,c] y',
@@ -189,7 +192,7 @@ CASES = [
     Case('resize-n', 'float[1,3,n,m] x', 'float[1,3,c,d] y',
          's=Constant<value_floats=[1.0,1.0,2.0,2.0]>() '
          'y=Resize<mode="nearest",coordinate_transformation_mode="asymmetric",nearest_mode="floor">(x,,s)',
-         feeds=lambda n, m: [floats(1, 3, n, m)]),
+         feeds=lambda n, m: [floats(1, 3, n, m)], fixed=True),
     Case('resize-l', 'float[1,3,n,m] x', 'float[1,3,c,d] y',
          's=Constant<value_floats=[1.0,1.0,2.0,2.0]>() y=Resize<mode="linear">(x,,s)',
          feeds=lambda n, m: [floats(1, 3, n, m)]),
@@ -211,7 +214,7 @@ CASES = [
          feeds=lambda n, m: [floats(n, m), RNG.integers(1, m+1, (n, ))]),
     Case('einsum', 'float[n,m,4] x, float[n,3,4] z', 'float[a,b,c] y',
          'y=Einsum<equation="bij,bkj->bik">(x,z)',
-         feeds=lambda n, m: [floats(n, m, 4), floats(n, 3, 4)]),
+         feeds=lambda n, m: [floats(n, m, 4), floats(n, 3, 4)], fixed=True),
     Case('einsum2', 'float[n,m,4] x, float[4,3] z', 'float[a,b,c] y',
          'y=Einsum<equation="...ij,jk">(x,z)',
          feeds=lambda n, m: [floats(n, m, 4), floats(4, 3)]),
@@ -304,6 +307,35 @@ def check(args, case, server, work):
         answer = server.run({"pte": program, "bundle": bundle, "rtol": 1e-4, "atol": 1e-5}, args.timeout)
         if answer["stage"] != "ok":
             return f"at n = {n}, m = {m}: {answer['stage']}: {answer['message']}"
+    return check_memory(args, case, path, program, bounds)
+
+
+def memory_of(args, program):
+    done = subprocess.run([args.etc, "inspect", "--json", program], capture_output=True, text=True, check=True,
+                          timeout=args.timeout)
+    return json.loads(done.stdout)["methods"][0]["memory"]
+
+
+def check_memory(args, case, path, program, bounds):
+    """None when what `etc inspect` tells of the memory at smaller sizes is right, else what is wrong."""
+    memory = memory_of(args, program)
+    if "by_dim_fault" in memory:
+        return f"inspect: {memory['by_dim_fault']}"
+    for curve in memory["by_dim"]:
+        if max(curve["live_peak_bytes"]) > memory["live_peak_bytes"]:
+            return f"inspect: {curve} exceeds the live peak, {memory['live_peak_bytes']}"
+    for name in bounds if case.fixed else ():
+        dims = [d.dim_param for d in case.model().graph.input[0].type.tensor_type.shape.dim]
+        curve = next(c for c in memory["by_dim"] if (c["input"], c["dim"]) == (0, dims.index(name)))
+        if (curve["sizes"][-1], curve["live_peak_bytes"][-1]) != (HIGH, memory["live_peak_bytes"]):
+            return f"inspect: {curve} does not end at the live peak, {memory['live_peak_bytes']}"
+        for size, peak in zip(curve["sizes"], curve["live_peak_bytes"]):
+            sizes = {k: str(size if k == name else HIGH) for k in bounds}
+            stage, code, message, _ = etc_command.lower(args.etc, path, program, sizes, timeout=args.timeout)
+            if stage != "ok":
+                return f"{stage} at {sizes}: {code} {message}"
+            if (needed := memory_of(args, program)["live_peak_bytes"]) != peak:
+                return f"inspect: {peak} bytes at {sizes}; lowered for these sizes it needs {needed}"
     return None
 
 

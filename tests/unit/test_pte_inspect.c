@@ -83,6 +83,19 @@ static void test_json(void **state) {
   pte_program_close(&p);
 }
 
+/* x, exp and neg of 16 bytes a row: two of them at once, then all is 2 * 16 * 8 at the bound. */
+static void test_by_dim(void **state) {
+  Fixture *f = *state;
+  PteProgram p;
+  open_sample(f, sample_dynamic, &p);
+  pte_inspect_text(&p, &f->out);
+  assert_contains(strbuf_cstr(&f->out), "live peak: 256 bytes");
+  assert_contains(strbuf_cstr(&f->out),
+                  "    input 0 dim 0: 1 -> 32 bytes, 2 -> 64, 4 -> 128, 6 -> 192, 8 -> 256; "
+                  "at these 0 + 32 * dim\n");
+  pte_program_close(&p);
+}
+
 static void test_methods(void **state) {
   Fixture *f = *state;
   PteProgram p;
@@ -96,6 +109,7 @@ static void test_methods(void **state) {
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-  const struct CMUnitTest tests[] = {TEST(test_text), TEST(test_json), TEST(test_methods)};
+  const struct CMUnitTest tests[] = {TEST(test_text), TEST(test_json), TEST(test_by_dim),
+                                     TEST(test_methods)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
