@@ -55,10 +55,14 @@ static uint64_t count_of(const Graph *g, ValueId v) {
   return count;
 }
 
-static float constant_at(const Graph *g, ValueId v, uint64_t i) {
+static float float_at(const uint8_t *data, uint64_t i) {
   float f;
-  memcpy(&f, value_constant(g, v)->data + i * sizeof f, sizeof f);
+  memcpy(&f, data + i * sizeof f, sizeof f);
   return f;
+}
+
+static float constant_at(const Graph *g, ValueId v, uint64_t i) {
+  return float_at(value_constant(g, v)->data, i);
 }
 
 /* The dim that is the channels of an offset, rank when there is none. */
@@ -110,6 +114,30 @@ static bool act(Sink *s, NodeId n, uint32_t arg, const Offset *o) {
 static bool sinks(Sink *s, ValueId v, Offset o);
 
 /* A matrix times the offset of the other operand, which is constant along the rows (columns). */
+/* next += w^T o, in the order in which the weights lie. */
+static void add_columns(const uint8_t *weights, const Offset *o, uint64_t length,
+                        const Offset *next) {
+  uint64_t places = length / o->channels, columns = next->channels;
+  double *restrict sums = next->values;
+  for (uint64_t k = 0; k < length; k++, weights += columns * sizeof(float)) {
+    double factor = o->values[k / places];
+    for (uint64_t i = 0; i < columns; i++)
+      sums[i] += (double)float_at(weights, i) * factor;
+  }
+}
+
+/* next += w o. */
+static void add_rows(const uint8_t *weights, const Offset *o, uint64_t length, const Offset *next) {
+  uint64_t places = length / o->channels;
+  for (uint64_t i = 0; i < next->channels; i++) {
+    double sum = 0;
+    for (uint64_t channel = 0; channel < o->channels; channel++)
+      for (uint64_t k = 0; k < places; k++, weights += sizeof(float))
+        sum += (double)float_at(weights, 0) * o->values[channel];
+    next->values[i] = sum;
+  }
+}
+
 static bool through_product(Sink *s, NodeId n, ValueId v, const Offset *o) {
   const Graph *g = s->g;
   ValueId left = node_value(g, n, 0), right = node_value(g, n, 1), w = v == right ? left : right;
@@ -124,10 +152,10 @@ static bool through_product(Sink *s, NodeId n, ValueId v, const Offset *o) {
     return false;
   Offset next = {.channels = from_left ? columns : rows, .inner = from_left ? 1 : columns};
   next.values = ARENA_ARRAY(s->scratch, double, next.channels);
-  for (uint64_t i = 0; i < next.channels; i++)
-    for (uint64_t k = 0; k < length; k++)
-      next.values[i] += (double)constant_at(g, w, from_left ? k * columns + i : i * length + k) *
-                        o->values[k / (length / o->channels)];
+  if (from_left)
+    add_columns(value_constant(g, w)->data, o, length, &next);
+  else
+    add_rows(value_constant(g, w)->data, o, length, &next);
   return sinks(s, node_result(g, n, 0), next);
 }
 
