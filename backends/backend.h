@@ -9,15 +9,9 @@
 
 #include "ir/op.h"
 
-/* Settings of --backend NAME:key=value,…; terminated by a key of NULL. */
-typedef struct BackendSetting {
-  const char *key, *value;
-} BackendSetting;
-
 typedef struct BackendContext {
   DiagSink *sink;
-  Arena *scratch;                 /* forgotten after the pass */
-  const BackendSetting *settings; /* NULL: none */
+  Arena *scratch;       /* forgotten after the pass */
   const char **reasons; /* by NodeId, of the graph as it came: why the node was left out; NULL for
                            nodes that were taken. Text in scratch */
 } BackendContext;

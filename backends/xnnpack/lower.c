@@ -134,15 +134,18 @@ XnnId xl_plain(XnnLowering *l, ValueId v) {
   return id;
 }
 
+bool xl_is_image(XnnLowering *l, ValueId v) {
+  uint32_t rank = value_rank(l->g, v);
+  return rank == 4 || xl_refuse(l, "rank %u instead of 4", rank);
+}
+
 XnnId xl_nhwc(XnnLowering *l, ValueId v) {
   if (!xl_ok(l))
     return XNN_NONE;
   if (l->nhwc[v])
     return l->nhwc[v] - 1;
-  if (value_rank(l->g, v) != 4) {
-    xl_refuse(l, "rank %u instead of 4", value_rank(l->g, v));
+  if (!xl_is_image(l, v))
     return XNN_NONE;
-  }
   if (value_is_const(l->g, v)) {
     uint32_t dims[XNN_MAX_RANK], permuted[4];
     dims_of(l, v, dims);
@@ -154,6 +157,13 @@ XnnId xl_nhwc(XnnLowering *l, ValueId v) {
   l->transposes++;
   xl_transpose(l, from, to_nhwc, 4, id);
   return id;
+}
+
+XnnInOut xl_in_out(XnnLowering *l, ValueId x, ValueId y) {
+  XnnInOut io = {.nhwc = xl_has_nhwc(l, x) && !xl_has_plain(l, x)};
+  io.in = io.nhwc ? xl_nhwc(l, x) : xl_plain(l, x);
+  io.out = io.nhwc ? xl_result_nhwc(l, y) : xl_result(l, y);
+  return io;
 }
 
 XnnId xl_temp(XnnLowering *l, uint32_t rank, const uint32_t *dims) {
@@ -305,14 +315,19 @@ void xl_fully_connected(XnnLowering *l, XnnId x, XnnId filter, XnnId bias, uint3
 
 /* --- whole nodes --- */
 
-static XnnLowerFn *const functions[OP_COUNT] = {
-#define XNN_LOWER(op, function) [OP_##op] = function,
+static const struct {
+  XnnLowerFn *function;
+  bool moves;
+} rows[OP_COUNT] = {
+#define XNN_LOWER(op, function, moves) [OP_##op] = {function, moves},
 #include "backends/xnnpack/lower.def"
 #undef XNN_LOWER
 };
 
+bool xl_moves(OpId op) { return rows[op].moves; }
+
 bool xl_node(XnnLowering *l, NodeId n) {
-  XnnLowerFn *function = functions[node_cget(l->g, n)->op];
+  XnnLowerFn *function = rows[node_cget(l->g, n)->op].function;
   if (function)
     function(l, n);
   else

@@ -35,13 +35,15 @@ void xl_reset(XnnLowering *l, bool trial); /* an empty graph; costs what was use
 
 /* Adds the nodes for n; false when it refuses, l->refusal says why. */
 bool xl_node(XnnLowering *l, NodeId n);
+/* Whether the op, one of lower.def, only moves elements. */
+bool xl_moves(OpId op);
 /* Makes v, a result of a lowered node, the next output of the delegate. */
 void xl_output(XnnLowering *l, ValueId v);
 
 /* --- for the functions of lower.def --- */
 
 typedef void XnnLowerFn(XnnLowering *l, NodeId n);
-#define XNN_LOWER(op, function) XnnLowerFn function;
+#define XNN_LOWER(op, function, moves) XnnLowerFn function;
 #include "backends/xnnpack/lower.def"
 #undef XNN_LOWER
 
@@ -57,6 +59,14 @@ bool xl_has_plain(const XnnLowering *l, ValueId v);
 /* New values for a result. */
 XnnId xl_result(XnnLowering *l, ValueId v);
 XnnId xl_result_nhwc(XnnLowering *l, ValueId v);
+/* x, and a new value for the result y, in the layout that x is in. */
+typedef struct XnnInOut {
+  XnnId in, out;
+  bool nhwc;
+} XnnInOut;
+XnnInOut xl_in_out(XnnLowering *l, ValueId x, ValueId y);
+/* Refuses what is not of rank 4. */
+bool xl_is_image(XnnLowering *l, ValueId v);
 /* v is the same bytes as an XNNPACK value that exists. */
 void xl_set_plain(XnnLowering *l, ValueId v, XnnId id);
 void xl_set_nhwc(XnnLowering *l, ValueId v, XnnId id);

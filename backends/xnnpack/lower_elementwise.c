@@ -36,22 +36,12 @@ static XnnNodeKind kind_of(OpId op) {
   BUG("'%s' is no element-wise node of XNNPACK", op_row(op)->id);
 }
 
-/* The operand of n and its result in the operand's layout. */
-typedef struct InOut {
-  XnnId in, out;
-} InOut;
-
-static InOut in_out(XnnLowering *l, NodeId n) {
-  ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
-  InOut io;
-  bool nhwc = xl_has_nhwc(l, x) && !xl_has_plain(l, x);
-  io.in = nhwc ? xl_nhwc(l, x) : xl_plain(l, x);
-  io.out = nhwc ? xl_result_nhwc(l, y) : xl_result(l, y);
-  return io;
+static XnnInOut in_out(XnnLowering *l, NodeId n) {
+  return xl_in_out(l, node_value(l->g, n, 0), node_result(l->g, n, 0));
 }
 
 void lower_unary(XnnLowering *l, NodeId n) {
-  InOut io = in_out(l, n);
+  XnnInOut io = in_out(l, n);
   xl_unary(l, kind_of(node_cget(l->g, n)->op), io.in, io.out);
 }
 
@@ -114,12 +104,12 @@ void lower_clamp(XnnLowering *l, NodeId n) {
     xl_refuse(l, "the limits %g and %g are not in order", (double)low, (double)high);
     return;
   }
-  InOut io = in_out(l, n);
+  XnnInOut io = in_out(l, n);
   xl_clamp(l, io.in, low, high, io.out);
 }
 
 void lower_leaky_relu(XnnLowering *l, NodeId n) {
-  InOut io = in_out(l, n);
+  XnnInOut io = in_out(l, n);
   float slope = (float)node_scalar(l->g, n, 1);
   if (!isfinite(slope))
     xl_refuse(l, "negative_slope is %g", (double)slope);
@@ -134,13 +124,13 @@ void lower_elu(XnnLowering *l, NodeId n) {
               node_scalar(l->g, n, 2), node_scalar(l->g, n, 3));
     return;
   }
-  InOut io = in_out(l, n);
+  XnnInOut io = in_out(l, n);
   if (xl_ok(l))
     XNN_ADD_NODE(&l->x, XNN_ELU, xnn_float(alpha), io.in, io.out, 0);
 }
 
 /* The tanh form is spelt out: the Gelu node computes the exact one. */
-static void gelu_tanh(XnnLowering *l, InOut io, uint32_t rank) {
+static void gelu_tanh(XnnLowering *l, XnnInOut io, uint32_t rank) {
   XnnId square = xl_temp_like(l, io.in), cubic = xl_temp_like(l, io.in),
         inner = xl_temp_like(l, io.in), scaled = xl_temp_like(l, io.in),
         tanh = xl_temp_like(l, io.in), half = xl_temp_like(l, io.in), sum = xl_temp_like(l, io.in);
@@ -156,7 +146,7 @@ static void gelu_tanh(XnnLowering *l, InOut io, uint32_t rank) {
 }
 
 void lower_gelu(XnnLowering *l, NodeId n) {
-  InOut io = in_out(l, n);
+  XnnInOut io = in_out(l, n);
   if (sv_eq_str(node_str(l->g, n, 1), "tanh"))
     gelu_tanh(l, io, value_rank(l->g, node_result(l->g, n, 0)));
   else
@@ -164,13 +154,13 @@ void lower_gelu(XnnLowering *l, NodeId n) {
 }
 
 void lower_reciprocal(XnnLowering *l, NodeId n) {
-  InOut io = in_out(l, n);
+  XnnInOut io = in_out(l, n);
   xl_binary(l, XNN_DIV, xl_number(l, 1, value_rank(l->g, node_result(l->g, n, 0))), io.in, io.out);
 }
 
 void lower_pow(XnnLowering *l, NodeId n) {
   double exponent = node_scalar(l->g, n, 1);
-  InOut io = in_out(l, n);
+  XnnInOut io = in_out(l, n);
   if (exponent == 2) {
     xl_unary(l, XNN_SQUARE, io.in, io.out);
   } else if (exponent == 3) {
@@ -184,7 +174,7 @@ void lower_pow(XnnLowering *l, NodeId n) {
 
 /* The node adds nothing to its operand. */
 void lower_same(XnnLowering *l, NodeId n) {
-  InOut io = in_out(l, n);
+  XnnInOut io = in_out(l, n);
   xl_unary(l, XNN_COPY, io.in, io.out);
 }
 
@@ -203,7 +193,6 @@ void lower_batch_norm(XnnLowering *l, NodeId n) {
   if (!xl_ok(l))
     return;
   uint32_t channels = xl_dim(l, x, 1);
-  bool nhwc = rank == 4 && xl_has_nhwc(l, x) && !xl_has_plain(l, x);
   const float *w = weight ? xl_constant_floats(l, weight) : NULL,
               *c = bias ? xl_constant_floats(l, bias) : NULL, *m = xl_constant_floats(l, mean),
               *v = xl_constant_floats(l, var);
@@ -214,10 +203,9 @@ void lower_batch_norm(XnnLowering *l, NodeId n) {
     scale[i] = (float)a;
     shift[i] = (float)((c ? (double)c[i] : 0) - (double)m[i] * a);
   }
-  uint32_t dims[XNN_MAX_RANK] = {channels, 1, 1, 1, 1, 1}, used = nhwc ? 1 : rank - 1;
-  XnnId in = nhwc ? xl_nhwc(l, x) : xl_plain(l, x),
-        out = nhwc ? xl_result_nhwc(l, node_result(g, n, 0)) : xl_result(l, node_result(g, n, 0)),
-        scaled = xl_temp_like(l, in);
-  xl_binary(l, XNN_MULTIPLY, in, xl_floats(l, used, dims, scale), scaled);
-  xl_binary(l, XNN_ADD, scaled, xl_floats(l, used, dims, shift), out);
+  XnnInOut io = in_out(l, n);
+  uint32_t dims[XNN_MAX_RANK] = {channels, 1, 1, 1, 1, 1}, used = io.nhwc ? 1 : rank - 1;
+  XnnId scaled = xl_temp_like(l, io.in);
+  xl_binary(l, XNN_MULTIPLY, io.in, xl_floats(l, used, dims, scale), scaled);
+  xl_binary(l, XNN_ADD, scaled, xl_floats(l, used, dims, shift), io.out);
 }

@@ -143,8 +143,8 @@ typedef struct Pool {
 static bool read_pool(XnnLowering *l, NodeId n, uint32_t dilation, bool ceil_mode, Pool *p) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
-  if (value_rank(g, x) != 4)
-    return xl_refuse(l, "rank %u instead of 4", value_rank(g, x));
+  if (!xl_is_image(l, x))
+    return false;
   for (uint32_t i = 0; i < 2; i++) {
     p->kernel[i] = (uint32_t)entry(g, n, 1, i, 1);
     p->stride[i] = (uint32_t)entry(g, n, 2, i, p->kernel[i]);
@@ -223,10 +223,8 @@ void lower_avg_pool(XnnLowering *l, NodeId n) {
 void lower_adaptive_avg_pool(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
-  if (value_rank(g, x) != 4) {
-    xl_refuse(l, "rank %u instead of 4", value_rank(g, x));
+  if (!xl_is_image(l, x))
     return;
-  }
   Pool p = {.dilation = {1, 1}};
   bool whole = true;
   for (uint32_t i = 0; i < 2; i++) {
@@ -275,10 +273,8 @@ void lower_upsample_bilinear(XnnLowering *l, NodeId n) {
 void lower_upsample_nearest(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
-  if (value_rank(g, x) != 4) {
-    xl_refuse(l, "rank %u instead of 4", value_rank(g, x));
+  if (!xl_is_image(l, x))
     return;
-  }
   for (uint32_t i = 1; i < 4; i++)
     if (!sym_is_const(value_dim(g, x, i)) || !sym_is_const(value_dim(g, y, i)))
       xl_refuse(l, "dimension %u varies", i);

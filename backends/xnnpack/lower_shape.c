@@ -48,7 +48,7 @@ void lower_permute(XnnLowering *l, NodeId n) {
 
 static const uint32_t nhwc_axis[] = {0, 3, 1, 2}; /* where a dim of NCHW is in NHWC */
 
-/* Elements [begin, begin + size) of one dim. whole: sizes of 0 stand for what is there. */
+/* Elements [begin, begin + size) of one dim; sizes of 0 stand for all of the other dims. */
 static void slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t rank, uint32_t begin,
                   uint32_t size, XnnId out) {
   if (!xl_ok(l))
@@ -66,10 +66,8 @@ static void cut(XnnLowering *l, ValueId x, uint32_t axis, SymInt begin, SymInt s
   uint32_t rank = value_rank(l->g, x);
   if (!sym_is_const(begin) || !sym_is_const(size) || begin < 0 || size < 1)
     xl_refuse(l, "what is cut out varies");
-  bool nhwc = xl_has_nhwc(l, x) && !xl_has_plain(l, x);
-  XnnId in = nhwc ? xl_nhwc(l, x) : xl_plain(l, x),
-        out = nhwc ? xl_result_nhwc(l, y) : xl_result(l, y);
-  slice(l, in, nhwc ? nhwc_axis[axis] : axis, rank, (uint32_t)begin, (uint32_t)size, out);
+  XnnInOut io = xl_in_out(l, x, y);
+  slice(l, io.in, io.nhwc ? nhwc_axis[axis] : axis, rank, (uint32_t)begin, (uint32_t)size, io.out);
 }
 
 /* A start or end counted from the front and inside of the dim. */
@@ -204,7 +202,7 @@ void lower_pad(XnnLowering *l, NodeId n) {
     xl_refuse(l, "rank %u, XNNPACK holds %d at most", rank, XNN_MAX_RANK);
     return;
   }
-  bool nhwc = rank == 4 && xl_has_nhwc(l, x) && !xl_has_plain(l, x);
+  XnnInOut io = xl_in_out(l, x, y);
   for (uint32_t i = 0; i < node_list_count(g, n, 1); i++) {
     SymInt pad = node_ints(g, n, 1)[i];
     if (!sym_is_const(pad) || pad < 0 || pad > INT32_MAX) {
@@ -212,15 +210,13 @@ void lower_pad(XnnLowering *l, NodeId n) {
       return;
     }
     uint32_t axis = rank - 1 - i / 2; /* from the last dim, before and after in turn */
-    (i % 2 ? after : before)[nhwc ? nhwc_axis[axis] : axis] = (uint32_t)pad;
+    (i % 2 ? after : before)[io.nhwc ? nhwc_axis[axis] : axis] = (uint32_t)pad;
   }
-  XnnId in = nhwc ? xl_nhwc(l, x) : xl_plain(l, x),
-        out = nhwc ? xl_result_nhwc(l, y) : xl_result(l, y);
   if (!xl_ok(l))
     return;
   uint32_t first = xnn_vector(&l->x, before, rank), second = xnn_vector(&l->x, after, rank);
   XNN_ADD_NODE(&l->x, XNN_STATIC_CONSTANT_PAD, first, second,
-               xnn_float((float)node_scalar(g, n, 2)), in, out, 0)
+               xnn_float((float)node_scalar(g, n, 2)), io.in, io.out, 0)
       ->vector_count = (uint8_t)rank;
 }
 
@@ -255,9 +251,7 @@ void lower_pixel_shuffle(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   XnnId in = xl_plain(l, x), out = xl_result(l, y);
-  if (value_rank(g, x) != 4)
-    xl_refuse(l, "rank %u instead of 4", value_rank(g, x));
-  if (!xl_ok(l))
+  if (!xl_is_image(l, x) || !xl_ok(l))
     return;
   for (uint32_t i = 1; i < 4; i++)
     if (!sym_is_const(value_dim(g, x, i)))

@@ -28,17 +28,6 @@ static void try_nodes(Partitioner *p) {
   }
 }
 
-/* Calls of body for each operand v of node n. */
-#define FOR_OPERANDS(g, n, v, body)                                                                \
-  for (uint32_t i_ = 0; i_ < (g)->nodes[n].arg_count; i_++) {                                      \
-    const Arg *arg_ = node_arg((g), (n), i_);                                                      \
-    uint32_t count_ = arg_->kind == ARG_VALUE ? 1 : arg_->kind == ARG_VALUES ? arg_->count : 0;    \
-    for (uint32_t k_ = 0; k_ < count_; k_++) {                                                     \
-      ValueId v = (g)->uses[arg_->at + k_].value;                                                  \
-      body                                                                                         \
-    }                                                                                              \
-  }
-
 /* Numbers all nodes. A marker of control flow begins anew: partitions do not reach over it. */
 static void number_nodes(Partitioner *p) {
   Graph *g = p->g;
@@ -57,22 +46,6 @@ static void number_nodes(Partitioner *p) {
   }
 }
 
-/* Whether a node does more than move elements. */
-static bool computes(const Graph *g, NodeId n) {
-  switch (g->nodes[n].op) {
-  case OP_CLONE:
-  case OP_EXPAND_COPY:
-  case OP_PERMUTE_COPY:
-  case OP_SELECT_COPY_INT:
-  case OP_SLICE_COPY_TENSOR:
-  case OP_SPLIT_COPY_TENSOR:
-  case OP_SPLIT_WITH_SIZES_COPY:
-    return false;
-  default:
-    return !op_has_trait(g->nodes[n].op, OP_VIEW);
-  }
-}
-
 /* Leaves partitions out that would only copy. Returns whether there were any. */
 static bool drop_copies(Partitioner *p) {
   Graph *g = p->g;
@@ -81,7 +54,7 @@ static bool drop_copies(Partitioner *p) {
     most = p->change[n] > most ? p->change[n] : most;
   bool *worth = ARENA_ARRAY(p->c->scratch, bool, most + 1), dropped = false;
   for (FOR_NODES(g, n))
-    if (p->held[n] && computes(g, n))
+    if (p->held[n] && !xl_moves(g->nodes[n].op))
       worth[p->change[n]] = true;
   for (FOR_NODES(g, n)) {
     if (!p->held[n] || worth[p->change[n]])

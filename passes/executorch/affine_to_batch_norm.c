@@ -7,7 +7,7 @@
  * the shapes say what is a channel: dim 1, as the kernel has it. */
 #include "ir/builder.h"
 #include "ir/match.h"
-#include "passes/pass.h"
+#include "passes/executorch/rewrite.h"
 
 /* c is a number for each index of dim 1 of v: [C, 1, ...] of one dim less than v, with any leading
  * dim of 1. */
@@ -64,22 +64,5 @@ static ValueId rewrite(Builder *b, NodeId sum) {
 }
 
 Status pass_affine_to_batch_norm(PassContext *p, Graph *g) {
-  Builder b = builder_make(g, 0, 0);
-  uint64_t changed = 0;
-  for (NodeId n = g->first, next; n && b.status == STATUS_OK; n = next) {
-    next = node_cget(g, n)->next;
-    if (node_cget(g, n)->op != OP_ADD_TENSOR)
-      continue;
-    b.before = n;
-    b.loc = node_cget(g, n)->loc;
-    ValueId result = node_result(g, n, 0), value = rewrite(&b, n);
-    if (!value || b.status != STATUS_OK)
-      continue;
-    value_get(g, value)->name = value_cget(g, result)->name;
-    graph_replace_uses(g, result, value);
-    graph_remove_node(g, n);
-    changed++;
-  }
-  pass_count(p, "affine maps", changed);
-  return b.status;
+  return rewrite_nodes(p, g, OP_ADD_TENSOR, rewrite, "affine maps");
 }

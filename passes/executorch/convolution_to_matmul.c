@@ -14,7 +14,7 @@
  *                         is only worth it for large ones; followed by the opposite transpose, as
  *                         in the patches of vision transformers, it is gone after canonicalize. */
 #include "ir/builder.h"
-#include "passes/pass.h"
+#include "passes/executorch/rewrite.h"
 
 enum { SPATIAL_MAX = 2, ROWS_WORTH = 1 << 14 /* multiplications */ };
 
@@ -142,22 +142,5 @@ static ValueId rewrite(Builder *b, NodeId n) {
 }
 
 Status pass_convolution_to_matmul(PassContext *p, Graph *g) {
-  Builder b = builder_make(g, 0, 0);
-  uint64_t changed = 0;
-  for (NodeId n = g->first, next; n && b.status == STATUS_OK; n = next) {
-    next = node_cget(g, n)->next;
-    if (node_cget(g, n)->op != OP_CONVOLUTION)
-      continue;
-    b.before = n;
-    b.loc = node_cget(g, n)->loc;
-    ValueId result = node_result(g, n, 0), value = rewrite(&b, n);
-    if (!value || b.status != STATUS_OK)
-      continue;
-    value_get(g, value)->name = value_cget(g, result)->name;
-    graph_replace_uses(g, result, value);
-    graph_remove_node(g, n);
-    changed++;
-  }
-  pass_count(p, "convolutions", changed);
-  return b.status;
+  return rewrite_nodes(p, g, OP_CONVOLUTION, rewrite, "convolutions");
 }

@@ -6,7 +6,7 @@
  * by 1.5e-5 against 8e-7. A style transfer network of 5 such norms is outside 1e-3 with the one and
  * inside with the other. Scale and shift are done in place. */
 #include "ir/builder.h"
-#include "passes/pass.h"
+#include "passes/executorch/rewrite.h"
 
 /* The weight or bias [C] as [C, 1, ...] against x. */
 static ValueId by_channel(Builder *b, ValueId v, uint32_t rank) {
@@ -56,22 +56,5 @@ static ValueId rewrite(Builder *b, NodeId n) {
 }
 
 Status pass_group_norm_to_layer_norm(PassContext *p, Graph *g) {
-  Builder b = builder_make(g, 0, 0);
-  uint64_t changed = 0;
-  for (NodeId n = g->first, next; n && b.status == STATUS_OK; n = next) {
-    next = node_cget(g, n)->next;
-    if (node_cget(g, n)->op != OP_NATIVE_GROUP_NORM)
-      continue;
-    b.before = n;
-    b.loc = node_cget(g, n)->loc;
-    ValueId result = node_result(g, n, 0), value = rewrite(&b, n);
-    if (!value || b.status != STATUS_OK)
-      continue;
-    value_get(g, value)->name = value_cget(g, result)->name;
-    graph_replace_uses(g, result, value);
-    graph_remove_node(g, n);
-    changed++;
-  }
-  pass_count(p, "norms", changed);
-  return b.status;
+  return rewrite_nodes(p, g, OP_NATIVE_GROUP_NORM, rewrite, "norms");
 }

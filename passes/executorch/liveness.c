@@ -142,17 +142,6 @@ static Status define_results(LivenessBuilder *b, NodeId n, uint32_t position) {
   return STATUS_OK;
 }
 
-/* Calls of f for every operand of n. */
-#define FOR_OPERANDS(g, n, v, body)                                                                \
-  for (uint32_t i_ = 0; i_ < (g)->nodes[n].arg_count; i_++) {                                      \
-    const Arg *arg_ = node_arg((g), (n), i_);                                                      \
-    uint32_t count_ = arg_->kind == ARG_VALUE ? 1 : arg_->kind == ARG_VALUES ? arg_->count : 0;    \
-    for (uint32_t k_ = 0; k_ < count_; k_++) {                                                     \
-      ValueId v = (g)->uses[arg_->at + k_].value;                                                  \
-      body                                                                                         \
-    }                                                                                              \
-  }
-
 static Status walk(LivenessBuilder *b) {
   Graph *g = b->g;
   uint32_t position = 0;

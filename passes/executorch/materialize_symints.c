@@ -264,7 +264,7 @@ Status pass_materialize_symints(PassContext *p, Graph *g) {
     return STATUS_OK;
   NodeId last = g->last;
   for (NodeId n = g->first; n; n = n == last ? 0 : g->nodes[n].next) {
-    if (g->nodes[n].op == OP_EXECUTORCH_CALL_DELEGATE)
+    if (op_has_trait(g->nodes[n].op, OP_DELEGATE))
       continue; /* its sizes are no arguments of the call */
     for (uint32_t i = 0; i < g->nodes[n].arg_count; i++) {
       const Arg *arg = node_arg(g, n, i);

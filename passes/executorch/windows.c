@@ -55,7 +55,7 @@ static bool wants_bias_row(const Graph *g, const Windows *w) {
   return true;
 }
 
-/* Bytes, products and kernels at the largest sizes; false when they cannot be told in 63 bits. */
+/* Bytes and products at the largest sizes; false when they cannot be told in 63 bits. */
 static bool count_costs(const Graph *g, Windows *w) {
   const SymTable *t = &g->syms;
   Geometry *y = &w->geometry;
@@ -72,7 +72,6 @@ static bool count_costs(const Graph *g, Windows *w) {
                            (uint64_t)(y->before[i] + y->after[i]),
                        &padded);
   w->extra = !ok || y->direct ? 0 : columns + (w->pads ? padded : 0);
-  w->kernels = !y->direct + w->pads + (w->bias && !y->bias_row) + (y->batch != 1);
   return ok && columns < UINT64_MAX / 8 && padded < UINT64_MAX / 8;
 }
 

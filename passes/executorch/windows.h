@@ -26,9 +26,8 @@ typedef struct Windows {
   ValueId weight, bias, result;
   int64_t out;
   bool pads;
-  uint64_t extra;   /* bytes of the padded input and of the columns */
-  uint64_t work;    /* products of two numbers */
-  uint32_t kernels; /* calls beyond the one of the convolution */
+  uint64_t extra; /* bytes of the padded input and of the columns */
+  uint64_t work;  /* products of two numbers */
 } Windows;
 
 /* False when convolution n is none that can be gathered. */

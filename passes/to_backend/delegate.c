@@ -20,10 +20,9 @@ typedef struct Delegation {
 
 /* A unit is a partition, or one node outside of all. */
 typedef struct Units {
-  uint32_t *of;      /* by NodeId, from 0 */
-  uint32_t *pending; /* by unit: edges into it from units that are not placed */
-  uint32_t *place;   /* by unit: position of its first node, which decides between units that are
-                        ready */
+  uint32_t *of;    /* by NodeId, from 0 */
+  uint32_t *place; /* by unit: position of its first node, which decides between units that are
+                      ready */
   uint32_t count;
 } Units;
 
@@ -31,43 +30,36 @@ typedef void EdgeFn(void *data, uint32_t from, uint32_t to);
 
 /* Calls f for each dependency between two units: definition to use, and reader to writer. */
 static void edges_of(Graph *g, const Units *u, NodeId n, EdgeFn *f, void *data) {
+  FOR_OPERANDS(g, n, v, {
+    NodeId def = v ? value_def(g, v) : 0;
+    if (def && u->of[def] != u->of[n])
+      f(data, u->of[def], u->of[n]);
+  })
   const OpSchema *schema = op_schema(g->nodes[n].op);
-  for (uint32_t i = 0; i < g->nodes[n].arg_count; i++) {
-    const Arg *arg = node_arg(g, n, i);
-    uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-    for (uint32_t k = 0; k < count; k++) {
-      ValueId v = g->uses[arg->at + k].value;
-      NodeId def = v ? value_def(g, v) : 0;
-      if (def && u->of[def] != u->of[n])
-        f(data, u->of[def], u->of[n]);
-      if (!v || !schema->args[i].mutated)
-        continue;
-      for (UseId use = first_use(g, v); use; use = g->uses[use].next) {
-        NodeId reader = g->uses[use].node;
-        if (reader != NODE_OUTPUT && reader != n && u->of[reader] != u->of[n])
-          f(data, u->of[reader], u->of[n]);
-      }
+  for (uint32_t i = 0; i < schema->arg_count; i++) {
+    ValueId v = schema->args[i].mutated ? node_value(g, n, i) : 0;
+    for (UseId use = v ? first_use(g, v) : 0; use; use = g->uses[use].next) {
+      NodeId reader = g->uses[use].node;
+      if (reader != NODE_OUTPUT && reader != n && u->of[reader] != u->of[n])
+        f(data, u->of[reader], u->of[n]);
     }
   }
 }
 
-static void count_edge(void *data, uint32_t from, uint32_t to) {
-  (void)from;
-  ((uint32_t *)data)[to]++;
-}
-
 typedef struct EdgeLists {
-  uint32_t *first; /* by unit, and one more */
+  uint32_t *pending; /* by unit: edges into it */
+  uint32_t *first;   /* by unit, and one more: where its edges begin in `to` */
   uint32_t *to;
   uint32_t *filled; /* by unit */
 } EdgeLists;
 
-static void count_out(void *data, uint32_t from, uint32_t to) {
-  (void)to;
-  ((EdgeLists *)data)->first[from + 1]++;
+static void count_edge(void *data, uint32_t from, uint32_t to) {
+  EdgeLists *e = data;
+  e->pending[to]++;
+  e->first[from + 1]++;
 }
 
-static void add_out(void *data, uint32_t from, uint32_t to) {
+static void add_edge(void *data, uint32_t from, uint32_t to) {
   EdgeLists *e = data;
   e->to[e->first[from] + e->filled[from]++] = to;
 }
@@ -77,7 +69,6 @@ static Units find_units(Delegation *d) {
   Arena *a = d->p->scratch;
   Units u = {.of = ARENA_ARRAY(a, uint32_t, g->node_count)};
   uint32_t *by_tag = ARENA_ARRAY(a, uint32_t, (size_t)d->tags + 1), position = 0;
-  u.pending = ARENA_ARRAY(a, uint32_t, (size_t)g->live_nodes + 1);
   u.place = ARENA_ARRAY(a, uint32_t, (size_t)g->live_nodes + 1);
   for (FOR_NODES(g, n)) {
     uint32_t tag = g->nodes[n].tag;
@@ -139,24 +130,24 @@ static Status make_contiguous(Delegation *d) {
   Graph *g = d->g;
   Arena *a = d->p->scratch;
   Units u = find_units(d);
-  EdgeLists e = {.first = ARENA_ARRAY(a, uint32_t, (size_t)u.count + 2),
+  EdgeLists e = {.pending = ARENA_ARRAY(a, uint32_t, (size_t)u.count + 1),
+                 .first = ARENA_ARRAY(a, uint32_t, (size_t)u.count + 2),
                  .filled = ARENA_ARRAY(a, uint32_t, (size_t)u.count + 1)};
-  all_edges(g, &u, count_edge, u.pending);
-  all_edges(g, &u, count_out, &e);
+  all_edges(g, &u, count_edge, &e);
   for (uint32_t i = 1; i <= u.count; i++)
     e.first[i] += e.first[i - 1];
   e.to = ARENA_ARRAY(a, uint32_t, (size_t)e.first[u.count] + 1);
-  all_edges(g, &u, add_out, &e);
+  all_edges(g, &u, add_edge, &e);
   uint32_t *heap = ARENA_ARRAY(a, uint32_t, (size_t)u.count + 1), size = 0, placed = 0;
   uint32_t *rank = ARENA_ARRAY(a, uint32_t, (size_t)u.count + 1);
   for (uint32_t i = 0; i < u.count; i++)
-    if (u.pending[i] == 0)
+    if (e.pending[i] == 0)
       heap_push(heap, &size, u.place, i);
   while (size) {
     uint32_t unit = heap_pop(heap, &size, u.place);
     rank[unit] = placed++;
     for (uint32_t i = e.first[unit]; i < e.first[unit + 1]; i++)
-      if (--u.pending[e.to[i]] == 0)
+      if (--e.pending[e.to[i]] == 0)
         heap_push(heap, &size, u.place, e.to[i]);
   }
   if (placed < u.count)

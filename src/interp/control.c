@@ -16,18 +16,13 @@ static Status no_end(Run *r, NodeId n) {
 /* Uses within a loop of values from outside it come back in each iteration. */
 static void pin_operands(Run *r, NodeId n) {
   Graph *g = r->g;
-  for (uint32_t i = 0; i < g->nodes[n].arg_count; i++) {
-    const Arg *arg = node_arg(g, n, i);
-    uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-    for (uint32_t k = 0; k < count; k++) {
-      ValueId v = g->uses[arg->at + k].value;
-      if (!v)
-        continue;
-      NodeId outer = region_of_results(g, &r->regions, value_def(g, v));
-      if (region_outermost_loop(g, &r->regions, n, outer))
-        r->slots[v].remaining = RUN_PINNED;
-    }
-  }
+  FOR_OPERANDS(g, n, v, {
+    if (!v)
+      continue;
+    NodeId outer = region_of_results(g, &r->regions, value_def(g, v));
+    if (region_outermost_loop(g, &r->regions, n, outer))
+      r->slots[v].remaining = RUN_PINNED;
+  })
 }
 
 Status control_prepare(Run *r) {

@@ -314,15 +314,10 @@ static Status learn(Run *r, NodeId n, Kernel *k, bool bounded) {
 void run_release(Run *r, NodeId n) {
   Graph *g = r->g;
   const Node *node = node_cget(g, n);
-  for (uint32_t i = 0; i < node->arg_count; i++) {
-    const Arg *arg = node_arg(g, n, i);
-    uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-    for (uint32_t k = 0; k < count; k++) {
-      ValueId v = g->uses[arg->at + k].value;
-      if (v && r->slots[v].remaining != RUN_PINNED && --r->slots[v].remaining == 0)
-        run_free(r, &r->slots[v]);
-    }
-  }
+  FOR_OPERANDS(g, n, v, {
+    if (v && r->slots[v].remaining != RUN_PINNED && --r->slots[v].remaining == 0)
+      run_free(r, &r->slots[v]);
+  })
   for (uint32_t i = 0; i < node->result_count; i++)
     if (r->slots[node_result(g, n, i)].remaining == 0)
       run_free(r, &r->slots[node_result(g, n, i)]);

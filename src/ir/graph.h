@@ -321,6 +321,17 @@ static inline UseId first_use(const Graph *g, ValueId v) { return g->values[v].f
   n;                                                                                               \
   n = (g)->nodes[n].next
 
+/* body for each operand v of node n, in order; v is 0 for absent elements of lists. */
+#define FOR_OPERANDS(g, n, v, body)                                                                \
+  for (uint32_t i_ = 0; i_ < (g)->nodes[n].arg_count; i_++) {                                      \
+    const Arg *arg_ = node_arg((g), (n), i_);                                                      \
+    uint32_t count_ = arg_->kind == ARG_VALUE ? 1 : arg_->kind == ARG_VALUES ? arg_->count : 0;    \
+    for (uint32_t k_ = 0; k_ < count_; k_++) {                                                     \
+      ValueId v = (g)->uses[arg_->at + k_].value;                                                  \
+      body                                                                                         \
+    }                                                                                              \
+  }
+
 LocId graph_add_loc(Graph *g, Loc loc);
 DiagPlace graph_place(const Graph *g,
                       LocId loc); /* for diagnostics; texts live as long as the context */

@@ -59,7 +59,7 @@ static void grow(ConstantPool *pool) {
   pool->slot_count = count;
 }
 
-static bool same_bytes(Constant a, Constant b) {
+bool constant_same(Constant a, Constant b) {
   return a.size == b.size &&
          (a.size == 0 || a.data == b.data || memcmp(a.data, b.data, a.size) == 0);
 }
@@ -72,7 +72,7 @@ static PoolSlot *find(ConstantPool *pool, const uint64_t key[2], const Constant 
   for (; pool->slots[at].constant; at = (at + 1) & (pool->slot_count - 1)) {
     PoolSlot *s = &pool->slots[at];
     if (s->key[0] == key[0] && s->key[1] == key[1] &&
-        (!equal_to || same_bytes(pool->items[s->constant].bytes, *equal_to)))
+        (!equal_to || constant_same(pool->items[s->constant].bytes, *equal_to)))
       return s;
   }
   return &pool->slots[at];

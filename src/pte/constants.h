@@ -30,6 +30,9 @@ typedef struct ConstantPool {
   uint64_t zero_size;
 } ConstantPool;
 
+/* Equal bytes. */
+bool constant_same(Constant a, Constant b);
+
 void constant_pool_init(ConstantPool *pool, uint64_t seed);
 void constant_pool_release(ConstantPool *pool);
 /* The data_buffer_idx of these bytes; they must stay where they are until the pool is written. */

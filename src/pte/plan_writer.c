@@ -156,7 +156,7 @@ static FbRef write_chain(PlanWriter *p) {
   for (FOR_NODES(p->g, n))
     if (op_has_trait(node_cget(p->g, n)->op, OP_CONTROL))
       plan_control(p, n);
-    else if (node_cget(p->g, n)->op == OP_EXECUTORCH_CALL_DELEGATE)
+    else if (op_has_trait(node_cget(p->g, n)->op, OP_DELEGATE))
       plan_delegate_call(p, n);
     else if (!write_elided_view(p, n))
       write_call(p, n);

@@ -1,6 +1,7 @@
 /* See segments.h. */
 #include "pte/segments.h"
 
+#include "pte/constants.h"
 #include "pte/schema.h"
 
 void segments_init(SegmentList *list, Arena *arena, uint64_t seed) {
@@ -22,15 +23,10 @@ uint32_t segments_add_blob(SegmentList *list, Constant bytes) {
          append(list, (Segment){.bytes = bytes, .alignment = PTE_SEGMENT_ALIGNMENT});
 }
 
-static bool same_bytes(Constant a, Constant b) {
-  return a.size == b.size &&
-         (a.size == 0 || a.data == b.data || memcmp(a.data, b.data, a.size) == 0);
-}
-
 bool segments_add_named(SegmentList *list, StrView key, Constant bytes) {
   uint32_t *slot, known = keymap_get(&list->keys, key.data, (uint32_t)key.size, &slot);
   if (known)
-    return same_bytes(list->items[known - 1].bytes, bytes);
+    return constant_same(list->items[known - 1].bytes, bytes);
   list->named++;
   *slot = append(list, (Segment){.bytes = bytes,
                                  .key = arena_strdup(list->arena, key),
