@@ -9,11 +9,18 @@
 
 #include "ir/op.h"
 
+/* Why a backend does not take a node. Texts are static or in scratch. */
+typedef struct Refusal {
+  const char *rule;    /* stable name of the rule that refuses it; NULL: nothing does */
+  const char *message; /* what the rule says */
+  const char *values;  /* those that failed: "name=value" separated by spaces; may be empty */
+  const char *advice;  /* what would make the node one that is taken; may be empty */
+} Refusal;
+
 typedef struct BackendContext {
   DiagSink *sink;
-  Arena *scratch;       /* forgotten after the pass */
-  const char **reasons; /* by NodeId, of the graph as it came: why the node was left out; NULL for
-                           nodes that were taken. Text in scratch */
+  Arena *scratch;    /* forgotten after the pass */
+  Refusal *refusals; /* by NodeId, of the graph as it came, for nodes that are left out */
 } BackendContext;
 
 /* The nodes of one partition, in graph order, and the values that leave it. */
@@ -42,7 +49,7 @@ typedef struct Backend {
   const char *summary;              /* one line */
   const char *const *setting_names; /* terminated by NULL */
   /* Sets the tag of each node that the backend takes to the number of its partition, from 1, and
-   * reasons of the others. Nodes of a partition lie in the same region. */
+   * refusals of the others. Nodes of a partition lie in the same region. */
   Status (*partition)(BackendContext *c, Graph *g);
   /* Makes the bytes of a partition. The graph is changed by new constants only. */
   Status (*preprocess)(BackendContext *c, Graph *g, const Partition *partition, DelegateCode *code);

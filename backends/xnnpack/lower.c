@@ -24,14 +24,25 @@ void xl_reset(XnnLowering *l, bool trial) {
     l->plain[l->touched[i]] = l->nhwc[l->touched[i]] = 0;
   l->touched_count = l->input_count = l->transposes = 0;
   l->trial = trial;
-  l->refusal = NULL;
+  l->refusal = (Refusal){0};
 }
 
-bool xl_refuse(XnnLowering *l, const char *format, ...) {
-  if (!l->refusal) {
+Refusal xl_refusal(XnnRule rule, const char *values) {
+  static const Refusal rules[XNN_RULES] = {
+#define XNN_RULE(id, name, message, advice) {name, message, "", advice},
+#include "backends/xnnpack/rules.def"
+#undef XNN_RULE
+  };
+  Refusal r = rules[rule];
+  r.values = values;
+  return r;
+}
+
+bool xl_refuse(XnnLowering *l, XnnRule rule, const char *values, ...) {
+  if (xl_ok(l)) {
     va_list args;
-    va_start(args, format);
-    l->refusal = arena_vprintf(l->arena, format, args);
+    va_start(args, values);
+    l->refusal = xl_refusal(rule, arena_vprintf(l->arena, values, args));
     va_end(args);
   }
   return false;
@@ -66,24 +77,24 @@ bool xl_has_plain(const XnnLowering *l, ValueId v) { return l->plain[v] != 0; }
 
 uint32_t xl_dim(XnnLowering *l, ValueId v, uint32_t i) {
   int64_t upper = sym_upper(&l->g->syms, value_dim(l->g, v, i));
-  return upper > INT32_MAX ? (xl_refuse(l, "dimension %u is too large", i), 1u) : (uint32_t)upper;
+  return upper > INT32_MAX ? (xl_refuse(l, XNN_RULE_SIZE_LIMIT, "dim=%u", i), 1u) : (uint32_t)upper;
 }
 
 /* The dims of v as XNNPACK has them; refuses what it cannot hold. */
 static uint32_t dims_of(XnnLowering *l, ValueId v, uint32_t dims[XNN_MAX_RANK]) {
   const Type *t = value_type(l->g, v);
   if (t->kind != TYPE_TENSOR || t->dtype != DTYPE_F32) {
-    xl_refuse(l, "element type %s",
+    xl_refuse(l, XNN_RULE_ELEMENT_TYPE, "dtype=%s",
               t->kind == TYPE_TENSOR ? dtype_name((DType)t->dtype) : "scalar");
     return 0;
   }
   if (t->rank > XNN_MAX_RANK) {
-    xl_refuse(l, "rank %u, XNNPACK holds %d at most", t->rank, XNN_MAX_RANK);
+    xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%u", t->rank);
     return 0;
   }
   for (uint32_t i = 0; i < t->rank && xl_ok(l); i++) {
     if (sym_lower(&l->g->syms, t->dims[i]) < 1)
-      xl_refuse(l, "dimension %u may be empty", i);
+      xl_refuse(l, XNN_RULE_MAY_BE_EMPTY, "dim=%u", i);
     dims[i] = xl_dim(l, v, i);
   }
   return t->rank;
@@ -136,7 +147,7 @@ XnnId xl_plain(XnnLowering *l, ValueId v) {
 
 bool xl_is_image(XnnLowering *l, ValueId v) {
   uint32_t rank = value_rank(l->g, v);
-  return rank == 4 || xl_refuse(l, "rank %u instead of 4", rank);
+  return rank == 4 || xl_refuse(l, XNN_RULE_RANK, "rank=%u needed=4", rank);
 }
 
 XnnId xl_nhwc(XnnLowering *l, ValueId v) {
@@ -298,9 +309,9 @@ void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, Xnn
     shape[i] = fixed ? (uint32_t)dims[i] : 0; /* 0: follows from the other dims */
   }
   if (rank > XNN_MAX_RANK)
-    xl_refuse(l, "rank %u, XNNPACK holds %d at most", rank, XNN_MAX_RANK);
+    xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%u", rank);
   else if (varying > 1)
-    xl_refuse(l, "%u dimensions of the new shape vary, a reshape of XNNPACK finds one", varying);
+    xl_refuse(l, XNN_RULE_VARYING, "varying-dims=%u held=1", varying);
   if (!xl_ok(l))
     return;
   uint32_t vector = xnn_vector(&l->x, shape, rank);
@@ -331,7 +342,7 @@ bool xl_node(XnnLowering *l, NodeId n) {
   if (function)
     function(l, n);
   else
-    xl_refuse(l, "XNNPACK has no such operation");
+    l->refusal = xl_refusal(XNN_RULE_NO_NODE, "");
   return xl_ok(l);
 }
 

@@ -11,8 +11,16 @@
 #ifndef ETC_BACKENDS_XNNPACK_LOWER_H
 #define ETC_BACKENDS_XNNPACK_LOWER_H
 
+#include "backends/backend.h"
 #include "backends/xnnpack/subgraph.h"
 #include "ir/builder.h"
+
+typedef enum XnnRule {
+#define XNN_RULE(id, name, message, advice) XNN_RULE_##id,
+#include "backends/xnnpack/rules.def"
+#undef XNN_RULE
+  XNN_RULES
+} XnnRule;
 
 typedef struct XnnLowering {
   Graph *g;
@@ -26,7 +34,7 @@ typedef struct XnnLowering {
   uint32_t input_count, input_capacity;
   uint32_t transposes; /* made for layout only */
   bool trial;
-  const char *refusal; /* why the node cannot be held; NULL: it can */
+  Refusal refusal; /* why the node cannot be held; no rule: it can */
 } XnnLowering;
 
 void xl_init(XnnLowering *l, Graph *g, Arena *arena);
@@ -47,9 +55,12 @@ typedef void XnnLowerFn(XnnLowering *l, NodeId n);
 #include "backends/xnnpack/lower.def"
 #undef XNN_LOWER
 
-/* Keeps the first reason. Returns false. */
-bool xl_refuse(XnnLowering *l, const char *format, ...) ETC_PRINTF(2, 3);
-static inline bool xl_ok(const XnnLowering *l) { return l->refusal == NULL; }
+/* Keeps the first refusal: a rule, and the values that failed as "name=value name=value". Returns
+ * false. */
+bool xl_refuse(XnnLowering *l, XnnRule rule, const char *values, ...) ETC_PRINTF(3, 4);
+static inline bool xl_ok(const XnnLowering *l) { return l->refusal.rule == NULL; }
+/* The refusal by a rule. */
+Refusal xl_refusal(XnnRule rule, const char *values);
 
 /* The value in one layout; constants are embedded anew each time. xl_nhwc: rank 4 only. */
 XnnId xl_plain(XnnLowering *l, ValueId v);

@@ -80,7 +80,7 @@ void lower_binary(XnnLowering *l, NodeId n) {
   OpId op = node_cget(l->g, n)->op;
   ValueId a = node_value(l->g, n, 0), b = node_value(l->g, n, 1), y = node_result(l->g, n, 0);
   if ((op == OP_ADD_TENSOR || op == OP_SUB_TENSOR) && !one(l->g, n, 2)) {
-    xl_refuse(l, "alpha is %g, not 1", node_scalar(l->g, n, 2));
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, "alpha=%g held=1", node_scalar(l->g, n, 2));
     return;
   }
   bool nhwc = prefer_nhwc(l, a, b, y);
@@ -101,7 +101,7 @@ void lower_clamp(XnnLowering *l, NodeId n) {
       high = (float)node_scalar(l->g, n, 2);
   }
   if (!(low <= high)) {
-    xl_refuse(l, "the limits %g and %g are not in order", (double)low, (double)high);
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, "min=%g max=%g", (double)low, (double)high);
     return;
   }
   XnnInOut io = in_out(l, n);
@@ -112,7 +112,7 @@ void lower_leaky_relu(XnnLowering *l, NodeId n) {
   XnnInOut io = in_out(l, n);
   float slope = (float)node_scalar(l->g, n, 1);
   if (!isfinite(slope))
-    xl_refuse(l, "negative_slope is %g", (double)slope);
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, "negative_slope=%g", (double)slope);
   if (xl_ok(l))
     XNN_ADD_NODE(&l->x, XNN_LEAKY_RELU, xnn_float(slope), io.in, io.out, 0);
 }
@@ -120,7 +120,7 @@ void lower_leaky_relu(XnnLowering *l, NodeId n) {
 void lower_elu(XnnLowering *l, NodeId n) {
   float alpha = (float)node_scalar(l->g, n, 1);
   if (!one(l->g, n, 2) || !one(l->g, n, 3) || !(alpha > 0) || !isfinite(alpha)) {
-    xl_refuse(l, "alpha %g, scale %g, input_scale %g: only a positive alpha is held", (double)alpha,
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, "alpha=%g scale=%g input_scale=%g", (double)alpha,
               node_scalar(l->g, n, 2), node_scalar(l->g, n, 3));
     return;
   }
@@ -168,7 +168,7 @@ void lower_pow(XnnLowering *l, NodeId n) {
     xl_unary(l, XNN_SQUARE, io.in, square);
     xl_binary(l, XNN_MULTIPLY, square, io.in, io.out);
   } else {
-    xl_refuse(l, "the exponent is %g; 2 and 3 are held", exponent);
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, "exponent=%g held=2,3", exponent);
   }
 }
 
@@ -186,10 +186,10 @@ void lower_batch_norm(XnnLowering *l, NodeId n) {
   ValueId parts[] = {weight, bias, mean, var};
   for (size_t i = 0; i < COUNT_OF(parts); i++)
     if (parts[i] && !value_is_const(g, parts[i]))
-      xl_refuse(l, "its statistics or weights arrive at run time");
+      xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=%zu", i + 1);
   uint32_t rank = value_rank(g, x);
   if (rank < 2)
-    xl_refuse(l, "rank %u", rank);
+    xl_refuse(l, XNN_RULE_RANK, "rank=%u least=2", rank);
   if (!xl_ok(l))
     return;
   uint32_t channels = xl_dim(l, x, 1);

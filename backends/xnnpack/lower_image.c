@@ -23,11 +23,12 @@ static bool read_convolution(XnnLowering *l, NodeId n, Convolution *c) {
   ValueId x = node_value(g, n, 0), weight = node_value(g, n, 1), bias = node_value(g, n, 2);
   *c = (Convolution){.transposed = node_bool(g, n, 6), .groups = (uint32_t)node_int(g, n, 8)};
   if (!value_is_const(g, weight) || (bias && !value_is_const(g, bias)))
-    return xl_refuse(l, "the weights arrive at run time");
+    return xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=%s",
+                     value_is_const(g, weight) ? "bias" : "weight");
   if (value_rank(g, x) != 3 && value_rank(g, x) != 4)
-    return xl_refuse(l, "%u spatial dimensions; 1 and 2 are held", value_rank(g, x) - 2);
+    return xl_refuse(l, XNN_RULE_RANK, "rank=%u held=3,4", value_rank(g, x));
   if (!sym_is_const(value_dim(g, x, 1)))
-    return xl_refuse(l, "the number of channels varies");
+    return xl_refuse(l, XNN_RULE_VARYING, "dim=1");
   c->rank = value_rank(g, x) - 2;
   c->in_channels = xl_dim(l, x, 1);
   c->out_channels = xl_dim(l, node_result(g, n, 0), 1);
@@ -153,7 +154,7 @@ static bool read_pool(XnnLowering *l, NodeId n, uint32_t dilation, bool ceil_mod
     if (!ceil_mode)
       continue;
     if (!sym_is_const(value_dim(g, x, 2 + i)) || !sym_is_const(value_dim(g, y, 2 + i)))
-      return xl_refuse(l, "ceil_mode on a size that varies");
+      return xl_refuse(l, XNN_RULE_VARYING, "dim=%u ceil_mode=1", 2 + i);
     /* The windows that hang over the end get padding to hang over. */
     int64_t reach = (value_dim(g, y, 2 + i) - 1) * p->stride[i] +
                     (int64_t)p->dilation[i] * (p->kernel[i] - 1) + 1;
@@ -174,13 +175,13 @@ static void pool(XnnLowering *l, XnnNodeKind kind, const Pool *p, XnnId in, XnnI
 void lower_max_pool(XnnLowering *l, NodeId n) {
   Pool p;
   if (value_cget(l->g, node_result(l->g, n, 1))->use_count) {
-    xl_refuse(l, "the indices are used");
+    xl_refuse(l, XNN_RULE_RESULT_USED, "result=1");
     return;
   }
   if (!read_pool(l, n, 4, node_bool(l->g, n, 5), &p))
     return;
   if (p.kernel[0] * p.kernel[1] == 1) {
-    xl_refuse(l, "windows of one element");
+    xl_refuse(l, XNN_RULE_WINDOW, "kernel=1x1");
     return;
   }
   XnnId in = xl_nhwc(l, node_value(l->g, n, 0));
@@ -192,13 +193,14 @@ void lower_avg_pool(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   Pool p;
   if (node_bool(g, n, 4) || !node_absent(g, n, 6)) {
-    xl_refuse(l, "ceil_mode or divisor_override");
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, "ceil_mode=%d divisor_override=%d", node_bool(g, n, 4),
+              !node_absent(g, n, 6));
     return;
   }
   if (!read_pool(l, n, 0, false, &p))
     return;
   if (p.kernel[0] * p.kernel[1] == 1) {
-    xl_refuse(l, "windows of one element");
+    xl_refuse(l, XNN_RULE_WINDOW, "kernel=1x1");
     return;
   }
   ValueId x = node_value(g, n, 0);
@@ -231,7 +233,7 @@ void lower_adaptive_avg_pool(XnnLowering *l, NodeId n) {
     SymInt from = value_dim(g, x, 2 + i), to = value_dim(g, y, 2 + i);
     whole &= to == 1;
     if (to != 1 && (!sym_is_const(from) || !sym_is_const(to) || from % to != 0))
-      xl_refuse(l, "windows of several sizes");
+      xl_refuse(l, XNN_RULE_WINDOW, "dim=%u sizes=several", 2 + i);
     p.kernel[i] = p.stride[i] = xl_dim(l, x, 2 + i) / xl_dim(l, y, 2 + i);
   }
   XnnId in = xl_nhwc(l, x), out = xl_result_nhwc(l, y);
@@ -241,7 +243,7 @@ void lower_adaptive_avg_pool(XnnLowering *l, NodeId n) {
     XNN_ADD_NODE(&l->x, XNN_GLOBAL_AVG_POOLING2D, in, out, XNN_FLAG_KEEP_DIMS);
   else if (!sym_is_const(value_dim(g, x, 2)) || !sym_is_const(value_dim(g, x, 3)) ||
            p.kernel[0] * p.kernel[1] == 1)
-    xl_refuse(l, "windows of several sizes");
+    xl_refuse(l, XNN_RULE_WINDOW, "sizes=several");
   else
     pool(l, XNN_AVG_POOLING2D, &p, in, out);
 }
@@ -253,7 +255,7 @@ void lower_upsample_bilinear(XnnLowering *l, NodeId n) {
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   if (value_rank(g, y) != 4 || !sym_is_const(value_dim(g, y, 2)) ||
       !sym_is_const(value_dim(g, y, 3))) {
-    xl_refuse(l, "an output size that varies");
+    xl_refuse(l, XNN_RULE_VARYING, "result-rank=%u", value_rank(g, y));
     return;
   }
   for (uint32_t i = 0; i < 2; i++) { /* a scale of its own would be used instead of the sizes' */
@@ -261,7 +263,7 @@ void lower_upsample_bilinear(XnnLowering *l, NodeId n) {
     double extent = xl_dim(l, x, 2 + i);
     if (scale != 0 && floor(extent * scale) == xl_dim(l, y, 2 + i) &&
         extent * scale != floor(extent * scale))
-      xl_refuse(l, "a scale of %g that is not the ratio of the sizes", scale);
+      xl_refuse(l, XNN_RULE_ATTRIBUTE, "scale=%g held=%g", scale, xl_dim(l, y, 2 + i) / extent);
   }
   XnnId in = xl_nhwc(l, x), out = xl_result_nhwc(l, y);
   if (xl_ok(l))
@@ -277,13 +279,14 @@ void lower_upsample_nearest(XnnLowering *l, NodeId n) {
     return;
   for (uint32_t i = 1; i < 4; i++)
     if (!sym_is_const(value_dim(g, x, i)) || !sym_is_const(value_dim(g, y, i)))
-      xl_refuse(l, "dimension %u varies", i);
+      xl_refuse(l, XNN_RULE_VARYING, "dim=%u", i);
   if (!xl_ok(l))
     return;
   SymInt batch = value_dim(g, x, 0), h = value_dim(g, x, 2), w = value_dim(g, x, 3),
          c = value_dim(g, x, 1), oh = value_dim(g, y, 2), ow = value_dim(g, y, 3);
   if (oh % h || ow % w || (oh / h) * (ow / w) > 4096) {
-    xl_refuse(l, "factors that are not whole");
+    xl_refuse(l, XNN_RULE_WINDOW, "factor-h=%g factor-w=%g", (double)oh / (double)h,
+              (double)ow / (double)w);
     return;
   }
   uint32_t fh = (uint32_t)(oh / h), fw = (uint32_t)(ow / w), ones[] = {1, 1, fh, 1, fw, 1};

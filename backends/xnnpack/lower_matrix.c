@@ -1,21 +1,23 @@
 /* Matrix products, and what is computed with their help: means over the last dim are products with
  * a column of 1 / n, which need no reshape and so take any dims that vary. */
+#include <inttypes.h>
+
 #include "backends/xnnpack/lower.h"
 
 static XnnId bias_of(XnnLowering *l, ValueId bias) {
   if (!bias)
     return XNN_NONE;
   if (!value_is_const(l->g, bias))
-    xl_refuse(l, "the bias arrives at run time");
+    xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=bias");
   else if (value_rank(l->g, bias) != 1)
-    xl_refuse(l, "the bias has rank %u", value_rank(l->g, bias));
+    xl_refuse(l, XNN_RULE_WEIGHT_RANK, "bias-rank=%u held=1", value_rank(l->g, bias));
   return xl_plain(l, bias);
 }
 
 /* A static matrix as a filter. */
 static XnnId filter_of(XnnLowering *l, ValueId v) {
   if (value_rank(l->g, v) != 2)
-    xl_refuse(l, "the weights have rank %u", value_rank(l->g, v));
+    xl_refuse(l, XNN_RULE_WEIGHT_RANK, "weight-rank=%u held=2", value_rank(l->g, v));
   return xl_plain(l, v);
 }
 
@@ -23,7 +25,7 @@ void lower_linear(XnnLowering *l, NodeId n) {
   ValueId x = node_value(l->g, n, 0), weight = node_value(l->g, n, 1),
           bias = node_value(l->g, n, 2);
   if (!value_is_const(l->g, weight))
-    xl_refuse(l, "the weights arrive at run time");
+    xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=weight");
   XnnId in = xl_plain(l, x), filter = filter_of(l, weight), b = bias_of(l, bias);
   xl_fully_connected(l, in, filter, b, 0, xl_result(l, node_result(l->g, n, 0)));
 }
@@ -31,10 +33,10 @@ void lower_linear(XnnLowering *l, NodeId n) {
 void lower_addmm(XnnLowering *l, NodeId n) {
   ValueId weight = node_value(l->g, n, 2);
   if (node_scalar(l->g, n, 3) != 1 || node_scalar(l->g, n, 4) != 1)
-    xl_refuse(l, "beta is %g and alpha %g, not 1", node_scalar(l->g, n, 3),
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, "beta=%g alpha=%g held=1", node_scalar(l->g, n, 3),
               node_scalar(l->g, n, 4));
   if (!value_is_const(l->g, weight))
-    xl_refuse(l, "the weights arrive at run time");
+    xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=weight");
   XnnId in = xl_plain(l, node_value(l->g, n, 1)), filter = filter_of(l, weight),
         bias = bias_of(l, node_value(l->g, n, 0));
   xl_fully_connected(l, in, filter, bias, XNN_FLAG_TRANSPOSE_WEIGHTS,
@@ -105,7 +107,7 @@ static void scale_and_shift(XnnLowering *l, XnnId in, XnnId weight, XnnId bias, 
 static bool results_unused(XnnLowering *l, NodeId n, uint32_t first) {
   for (uint32_t i = first; i < node_cget(l->g, n)->result_count; i++)
     if (value_cget(l->g, node_result(l->g, n, i))->use_count)
-      return xl_refuse(l, "result %u is used", i);
+      return xl_refuse(l, XNN_RULE_RESULT_USED, "result=%u", i);
   return true;
 }
 
@@ -115,11 +117,11 @@ void lower_layer_norm(XnnLowering *l, NodeId n) {
   if (!results_unused(l, n, 1))
     return;
   if (node_list_count(g, n, 1) != 1) {
-    xl_refuse(l, "%u dimensions are normalised; 1 is held", node_list_count(g, n, 1));
+    xl_refuse(l, XNN_RULE_AXES, "dims=%u held=1", node_list_count(g, n, 1));
     return;
   }
   if (!sym_is_const(value_dim(g, x, value_rank(g, x) - 1))) {
-    xl_refuse(l, "the normalised dimension varies");
+    xl_refuse(l, XNN_RULE_VARYING, "dim=%u", value_rank(g, x) - 1);
     return;
   }
   XnnId in = xl_plain(l, x), rows = normalized(l, in, node_scalar(g, n, 4));
@@ -130,7 +132,7 @@ void lower_layer_norm(XnnLowering *l, NodeId n) {
 /* A constant of [channels] as one that varies along dim 1 of a tensor of that rank. */
 static XnnId per_channel(XnnLowering *l, ValueId v, uint32_t rank) {
   if (!value_is_const(l->g, v)) {
-    xl_refuse(l, "weights or bias arrive at run time");
+    xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=per-channel");
     return XNN_NONE;
   }
   uint32_t dims[XNN_MAX_RANK] = {xl_dim(l, v, 0), 1, 1, 1, 1, 1};
@@ -147,7 +149,7 @@ void lower_group_norm(XnnLowering *l, NodeId n) {
     return;
   for (uint32_t i = 1; i < rank; i++)
     if (!sym_is_const(value_dim(g, x, i)))
-      xl_refuse(l, "dimension %u varies", i);
+      xl_refuse(l, XNN_RULE_VARYING, "dim=%u", i);
   XnnId in = xl_plain(l, x), out = xl_result(l, y);
   if (!xl_ok(l))
     return;
@@ -174,9 +176,9 @@ void lower_softmax(XnnLowering *l, NodeId n) {
   XnnId in = xl_plain(l, x), out = xl_result(l, y);
   bool log = node_cget(g, n)->op == OP_LOG_SOFTMAX;
   if (rank == 0)
-    xl_refuse(l, "rank 0");
+    xl_refuse(l, XNN_RULE_RANK, "rank=0 least=1");
   if (log)
-    xl_refuse(l, "the logarithm of a softmax loses small probabilities");
+    xl_refuse(l, XNN_RULE_PRECISION, "node=logarithm");
   if (!xl_ok(l))
     return;
   uint32_t axis = xl_axis(node_int(g, n, 1), rank);
@@ -217,15 +219,16 @@ void lower_mean(XnnLowering *l, NodeId n) {
   for (uint32_t i = 0; i < count; i++)
     set |= 1u << xl_axis(node_ints(g, n, 1)[i], rank);
   if (rank == 0 || rank > XNN_MAX_RANK || set == 0)
-    xl_refuse(l, "rank %u, %u dimensions", rank, count);
+    xl_refuse(l, XNN_RULE_AXES, "rank=%u dims=%u", rank, count);
   if (!xl_ok(l) || image_mean(l, n, mean, set))
     return;
   if (set != 1u << (rank - 1)) {
-    xl_refuse(l, "dimensions other than the last, or than height and width of images");
+    xl_refuse(l, XNN_RULE_AXES, "rank=%u dims=%u first=%" PRId64, rank, count,
+              node_ints(g, n, 1)[0]);
     return;
   }
   if (!sym_is_const(value_dim(g, x, rank - 1))) {
-    xl_refuse(l, "the dimension varies");
+    xl_refuse(l, XNN_RULE_VARYING, "dim=%u", rank - 1);
     return;
   }
   XnnId in = xl_plain(l, x);

@@ -1,10 +1,12 @@
 /* Moving elements: views, transposes, slices, concatenation, padding, expansion. */
+#include <inttypes.h>
+
 #include "backends/xnnpack/lower.h"
 
 static uint32_t dims_of_type(XnnLowering *l, ValueId v, SymInt dims[XNN_MAX_RANK]) {
   uint32_t rank = value_rank(l->g, v);
   if (rank > XNN_MAX_RANK)
-    xl_refuse(l, "rank %u, XNNPACK holds %d at most", rank, XNN_MAX_RANK);
+    xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%u", rank);
   for (uint32_t i = 0; i < rank && i < XNN_MAX_RANK; i++)
     dims[i] = value_dim(l->g, v, i);
   return rank;
@@ -29,7 +31,7 @@ void lower_permute(XnnLowering *l, NodeId n) {
   uint32_t rank = value_rank(g, x), perm[XNN_MAX_RANK];
   int64_t order[XNN_MAX_RANK];
   if (rank > XNN_MAX_RANK) {
-    xl_refuse(l, "rank %u, XNNPACK holds %d at most", rank, XNN_MAX_RANK);
+    xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%u", rank);
     return;
   }
   for (uint32_t i = 0; i < rank; i++)
@@ -65,7 +67,7 @@ static void slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t rank, uint32
 static void cut(XnnLowering *l, ValueId x, uint32_t axis, SymInt begin, SymInt size, ValueId y) {
   uint32_t rank = value_rank(l->g, x);
   if (!sym_is_const(begin) || !sym_is_const(size) || begin < 0 || size < 1)
-    xl_refuse(l, "what is cut out varies");
+    xl_refuse(l, XNN_RULE_VARYING, "dim=%u", axis);
   XnnInOut io = xl_in_out(l, x, y);
   slice(l, io.in, io.nhwc ? nhwc_axis[axis] : axis, rank, (uint32_t)begin, (uint32_t)size, io.out);
 }
@@ -81,7 +83,7 @@ void lower_slice(XnnLowering *l, NodeId n) {
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   uint32_t rank = value_rank(g, x);
   if (rank == 0 || node_int(g, n, 4) != 1) {
-    xl_refuse(l, "a step other than 1");
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, "step=%" PRId64 " held=1", node_int(g, n, 4));
     return;
   }
   uint32_t axis = xl_axis(node_int(g, n, 1), rank);
@@ -96,7 +98,7 @@ void lower_split(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0);
   if (value_rank(g, x) == 0) {
-    xl_refuse(l, "rank 0");
+    xl_refuse(l, XNN_RULE_RANK, "rank=0 least=1");
     return;
   }
   uint32_t axis = xl_axis(node_int(g, n, 2), value_rank(g, x)),
@@ -122,7 +124,7 @@ void lower_select(XnnLowering *l, NodeId n) {
   if (sym_is_const(index) && index < 0 && sym_is_const(extent))
     index += extent;
   if (!sym_is_const(index) || index < 0) {
-    xl_refuse(l, "the index varies");
+    xl_refuse(l, XNN_RULE_VARYING, "dim=%u", axis);
     return;
   }
   for (uint32_t i = 0; i < rank; i++)
@@ -175,7 +177,7 @@ void lower_cat(XnnLowering *l, NodeId n) {
   ValueId y = node_result(g, n, 0);
   uint32_t rank = value_rank(g, y), count = node_list_count(g, n, 0);
   if (rank == 0 || count == 0) {
-    xl_refuse(l, "nothing to join");
+    xl_refuse(l, XNN_RULE_RANK, "rank=%u operands=%u", rank, count);
     return;
   }
   uint32_t axis = xl_axis(node_int(g, n, 1), rank), in_nhwc = 0;
@@ -183,7 +185,7 @@ void lower_cat(XnnLowering *l, NodeId n) {
     ValueId v = node_list_value(g, n, 0, i);
     in_nhwc += rank == 4 && xl_has_nhwc(l, v);
     if (value_rank(g, v) != rank)
-      xl_refuse(l, "operands of several ranks");
+      xl_refuse(l, XNN_RULE_RANK, "operand=%u rank=%u needed=%u", i, value_rank(g, v), rank);
   }
   bool nhwc = in_nhwc * 2 > count;
   XnnId *items = ARENA_ARRAY(l->arena, XnnId, count);
@@ -199,14 +201,14 @@ void lower_pad(XnnLowering *l, NodeId n) {
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   uint32_t rank = value_rank(g, x), before[XNN_MAX_RANK] = {0}, after[XNN_MAX_RANK] = {0};
   if (rank > XNN_MAX_RANK) {
-    xl_refuse(l, "rank %u, XNNPACK holds %d at most", rank, XNN_MAX_RANK);
+    xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%u", rank);
     return;
   }
   XnnInOut io = xl_in_out(l, x, y);
   for (uint32_t i = 0; i < node_list_count(g, n, 1); i++) {
     SymInt pad = node_ints(g, n, 1)[i];
     if (!sym_is_const(pad) || pad < 0 || pad > INT32_MAX) {
-      xl_refuse(l, "padding that is negative or varies");
+      xl_refuse(l, XNN_RULE_ATTRIBUTE, "pad=%" PRId64 " least=0", sym_is_const(pad) ? pad : -1);
       return;
     }
     uint32_t axis = rank - 1 - i / 2; /* from the last dim, before and after in turn */
@@ -232,12 +234,12 @@ void lower_expand(XnnLowering *l, NodeId n) {
   for (uint32_t i = 0; i < rank && xl_ok(l); i++) {
     bool same = i >= lead && value_dim(g, x, i - lead) == value_dim(g, y, i);
     if (!same && !sym_is_const(value_dim(g, y, i)))
-      xl_refuse(l, "dimension %u is expanded to a size that varies", i);
+      xl_refuse(l, XNN_RULE_VARYING, "dim=%u", i);
     ones[i] = same ? 1 : xl_dim(l, y, i);
     count *= ones[i];
   }
   if (count > 1 << 20)
-    xl_refuse(l, "expanded %llu times", (unsigned long long)count);
+    xl_refuse(l, XNN_RULE_EXPANSION, "times=%" PRIu64 " most=%d", count, 1 << 20);
   if (!xl_ok(l))
     return;
   float *values = ARENA_ARRAY(l->arena, float, count);
@@ -255,7 +257,7 @@ void lower_pixel_shuffle(XnnLowering *l, NodeId n) {
     return;
   for (uint32_t i = 1; i < 4; i++)
     if (!sym_is_const(value_dim(g, x, i)))
-      xl_refuse(l, "dimension %u varies", i);
+      xl_refuse(l, XNN_RULE_VARYING, "dim=%u", i);
   static const uint32_t perm[] = {0, 1, 4, 2, 5, 3};
   int64_t r = node_int(g, n, 1), h = xl_dim(l, x, 2), w = xl_dim(l, x, 3), c = xl_dim(l, y, 1);
   uint32_t batch = xl_dim(l, x, 0), k = (uint32_t)r;

@@ -24,7 +24,7 @@ static void try_nodes(Partitioner *p) {
   for (FOR_NODES(p->g, n)) {
     xl_reset(&p->l, true);
     p->held[n] = !op_has_trait(p->g->nodes[n].op, OP_CONTROL) && xl_node(&p->l, n);
-    p->c->reasons[n] = p->l.refusal;
+    p->c->refusals[n] = p->l.refusal;
   }
 }
 
@@ -60,7 +60,7 @@ static bool drop_copies(Partitioner *p) {
     if (!p->held[n] || worth[p->change[n]])
       continue;
     p->held[n] = false;
-    p->c->reasons[n] = "nothing is computed around it: it would only be copied";
+    p->c->refusals[n] = xl_refusal(XNN_RULE_ONLY_COPIES, "");
     dropped = true;
   }
   return dropped;
@@ -123,7 +123,11 @@ static bool try_partitions(Partitioner *p) {
     if (!refused)
       continue;
     p->held[refused] = false;
-    p->c->reasons[refused] = p->l.refusal ? p->l.refusal : "the partition has too many operands";
+    p->c->refusals[refused] =
+        xl_ok(&p->l)
+            ? xl_refusal(XNN_RULE_OPERAND_LIMIT, arena_printf(p->c->scratch, "operands=%u most=%d",
+                                                              p->l.x.extern_count, XNN_MAX_EXTERNS))
+            : p->l.refusal;
     return false;
   }
   return true;
@@ -156,7 +160,7 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
   xl_init(&l, g, c->scratch);
   NodeId refused = lower_all(&l, part);
   if (refused)
-    BUG("node %u is refused when lowered (%s), and was not before", refused, l.refusal);
+    BUG("node %u is refused when lowered (%s), and was not before", refused, l.refusal.rule);
   const char **keys = ARENA_ARRAY(c->scratch, const char *, (size_t)l.x.data_count + 1);
   for (uint32_t i = 0; i < l.x.data_count; i++)
     keys[i] = key_of(value_constant(g, l.x.data[i]), c->scratch);

@@ -243,12 +243,14 @@ static Status cut_out(Delegation *d, NodeId first, uint32_t tag) {
 /* Says of each node that stays why the backend does not take it. */
 static void explain(Delegation *d) {
   for (FOR_NODES(d->g, n)) {
-    if (d->g->nodes[n].tag || !d->c.reasons[n])
+    const Refusal *r = &d->c.refusals[n];
+    if (d->g->nodes[n].tag || !r->rule)
       continue;
     StrView name = op_schema(d->g->nodes[n].op)->full;
     Diag *diag = diag_begin(d->p->sink, DIAG_DELEGATE_LEFT_OUT, node_place(d->g, n));
-    diag_message(diag, "%s leaves '" SV_FMT "': %s", d->backend->name, SV_ARG(name),
-                 d->c.reasons[n]);
+    diag_message(diag, "%s leaves '" SV_FMT "' (%s): %s%s%s", d->backend->name, SV_ARG(name),
+                 r->rule, r->message, r->values[0] ? ": " : "", r->values);
+    diag_hint(diag, "%s", r->advice);
     (void)diag_end(diag);
   }
 }
@@ -284,7 +286,7 @@ Status pass_delegate(PassContext *p, Graph *g) {
     Delegation d = {.p = p, .g = g, .backend = p->options->backends[i]};
     d.c = (BackendContext){.sink = p->sink,
                            .scratch = p->scratch,
-                           .reasons = ARENA_ARRAY(p->scratch, const char *, g->node_count)};
+                           .refusals = ARENA_ARRAY(p->scratch, Refusal, g->node_count)};
     TRY(delegate(&d));
   }
   return STATUS_OK;
