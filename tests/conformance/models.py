@@ -12,6 +12,11 @@ lowered by itself with --dim NAME=N; with it, once with --dim NAME=LO..HI over a
 
 Compared with the stored outputs at rtol 1e-3, atol 1e-4 (float16 models 2e-2). models-floor.txt lists what must pass;
 a model not in it that etc refuses with a diagnostic counts as skipped, everything else that is not ok as failed.
+
+    tests/conformance/models.py --extra=--backend=xnnpack --delegates tests/conformance/delegates-floor.txt
+
+Besides, no model may have more kernels with floats outside of delegates, or with as many more calls of delegates or more
+transposes in them, than that file says; --update-floor writes it.
 """
 
 import argparse
@@ -31,11 +36,14 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.join(ROOT, "tests", "lib")]
 
 import arrays  # noqa: E402
+import delegates  # noqa: E402
 import etc_command  # noqa: E402
 import pte as pte_file  # noqa: E402
 import runtime  # noqa: E402
 
-COLUMNS = ("model", "stage", "instructions", "arena", "pte", "onnx", "lower_ms", "run_ms", "ort_ms", "code", "message")
+COLUMNS = ("model", "stage", "instructions", "arena", "pte", "onnx", "lower_ms", "run_ms", "ort_ms", "delegates", "outside",
+           "transposes", "code", "message")
+DELEGATION = ("outside", "delegates", "transposes")
 TOLERANCE, TOLERANCE_HALF = (1e-3, 1e-4), (2e-2, 2e-2)
 
 
@@ -51,7 +59,8 @@ def parse_arguments():
     p.add_argument("--work", default=os.path.join(ROOT, "build", "conformance"), help="table and temporary files")
     p.add_argument("--keep", metavar="DIR", help="keep the .pte files")
     p.add_argument("--floor", default=os.path.join(HERE, "models-floor.txt"), help="names of what must pass")
-    p.add_argument("--update-floor", action="store_true", help="write the passing ones to the floor file")
+    p.add_argument("--delegates", metavar="FILE", help="what is left of each model outside of delegates, at most")
+    p.add_argument("--update-floor", action="store_true", help="write the passing ones to the floor files")
     p.add_argument("--timeout", type=float, default=300.0, help="seconds for one step of one model")
     return p.parse_args()
 
@@ -147,6 +156,8 @@ def run_item(args, model, item, server, work):
 def run_cases(args, model, indices, path, row, server, work):
     figures = pte_file.methods(path)["forward"]
     row["instructions"], row["arena"] = figures["instructions"], figures["arena"]
+    use = delegates.figures(path)
+    row.update(delegates=use["delegates"], outside=use["outside"].total(), transposes=use["transposes"])
     rtol, atol = model.tolerance()
     for i in indices:
         suffix, inputs, outputs = model.cases[i]
@@ -204,10 +215,12 @@ def number(value, scale=1.0, digits=1):
 def line(row):
     if row["stage"] != "ok":
         return f"{row['stage']:8} {row['model']:28} " + (f"{row['code']}: " if row["code"] else "") + row["message"]
+    use = (f"{row['delegates']} delegates, {row['outside']} float kernels outside, {row['transposes']} transposes, "
+           if row["delegates"] else "")
     ratio = f"{row['run_ms'] / row['ort_ms']:.1f} x ort" if row["ort_ms"] else "no ort"
     return (f"ok       {row['model']:28} {row['instructions']:5} instructions, arena {number(row['arena'], 1024)} KiB, "
             f"file {number(row['pte'], 2**20, 2)} MiB (onnx {number(row['onnx'], 2**20, 2)}), "
-            f"lower {number(row['lower_ms'])} ms, run {number(row['run_ms'])} ms ({ratio})")
+            f"{use}lower {number(row['lower_ms'])} ms, run {number(row['run_ms'])} ms ({ratio})")
 
 
 def read_floor(path):
@@ -226,7 +239,37 @@ def update_floor(path, rows):
     print(f"floor: {len(new)} in {path}")
 
 
+def read_delegation(path):
+    """{model: figures in the order of DELEGATION}"""
+    if not os.path.exists(path):
+        return {}
+    with open(path) as f:
+        lines = [x.split() for x in f if x.strip() and not x.startswith("#")]
+    return {x[0]: tuple(map(int, x[1:])) for x in lines}
+
+
+def check_delegation(args, rows):
+    """The rows that have more of something than they had; they are not ok any more."""
+    allowed = read_delegation(args.delegates)
+    if args.update_floor:
+        allowed.update({r["model"]: tuple(r[c] for c in DELEGATION) for r in rows if r["stage"] == "ok"})
+        with open(args.delegates, "w") as f:
+            f.write("# Model, float kernels outside, calls of delegates, transposes inside: at most these; written by\n"
+                    "# tests/conformance/models.py --extra=--backend=xnnpack --delegates FILE --update-floor.\n")
+            f.writelines(" ".join(map(str, (name, *allowed[name]))) + "\n" for name in sorted(allowed))
+    for row in rows:
+        most = allowed.get(row["model"])
+        if row["stage"] != "ok" or not most:
+            continue
+        had = tuple(row[c] for c in DELEGATION)
+        # What was taken from kernels may cost delegates and transposes.
+        if had[0] > most[0] or had[0] == most[0] and (had[1] > most[1] or had[2] > most[2]):
+            row.update(stage="delegate", message=", ".join(f"{h} {c} (were {m})" for c, h, m in zip(DELEGATION, had, most)))
+
+
 def finish(args, rows, everything):
+    if args.delegates:
+        check_delegation(args, rows)
     name = "models-dynamic" if args.dynamic else "models"
     with open(os.path.join(args.work, f"{name}.tsv"), "w") as f:
         f.write("\t".join(COLUMNS) + "\n")

@@ -8,6 +8,7 @@ import pickle
 import stat
 import sys
 import tempfile
+import types
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -17,6 +18,7 @@ import numpy as np  # noqa: E402
 
 import arrays  # noqa: E402
 import etc_command  # noqa: E402
+import models  # noqa: E402
 import report  # noqa: E402
 import runtime  # noqa: E402
 
@@ -110,6 +112,25 @@ class Reports(unittest.TestCase):
         known = {"c1": ("mismatch", "why")}
         self.assertEqual(self.finish(["ok", "mismatch"], set(), known), (0, "conformance: 1 passed, 0 failed, 3 skipped"))
         self.assertEqual(self.finish(["ok", "crash"], set(), known)[0], 1)
+
+
+class Delegation(unittest.TestCase):
+    def stage(self, figures, floor="m 1 2 3\n"):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "floor.txt")
+            with open(path, "w") as f:
+                f.write("# comment\n" + floor)
+            row = {"model": "m", "stage": "ok", **dict(zip(models.DELEGATION, figures))}
+            models.check_delegation(types.SimpleNamespace(delegates=path, update_floor=False), [row])
+            return row["stage"]
+
+    def test_floor(self):
+        self.assertEqual(self.stage((1, 2, 3)), "ok")
+        self.assertEqual(self.stage((0, 0, 0)), "ok")
+        self.assertEqual(self.stage((0, 9, 9)), "ok", "taken from kernels")
+        for more in (2, 2, 3), (1, 3, 3), (1, 2, 4), (2, 0, 0):
+            self.assertEqual(self.stage(more), "delegate")
+        self.assertEqual(self.stage((9, 9, 9), floor=""), "ok", "a model that the floor does not know")
 
 
 class Isolation(unittest.TestCase):
