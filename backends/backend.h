@@ -17,10 +17,25 @@ typedef struct Refusal {
   const char *advice;  /* what would make the node one that is taken; may be empty */
 } Refusal;
 
+/* What a setting of --backend NAME:KEY=VALUE,… holds. */
+typedef enum SettingKind {
+  SETTING_NUMBER, /* from 1 */
+  SETTING_NODES   /* ops of the backend and nodes of the model: see selection.h */
+} SettingKind;
+
+typedef struct BackendSetting {
+  const char *name, *argument, *summary;
+  SettingKind kind;
+} BackendSetting;
+
+enum { BACKEND_MAX_SETTINGS = 8 };
+
 typedef struct BackendContext {
   DiagSink *sink;
-  Arena *scratch;    /* forgotten after the pass */
-  Refusal *refusals; /* by NodeId, of the graph as it came, for nodes that are left out */
+  Arena *scratch;          /* forgotten after the pass */
+  const StrView *settings; /* by row of the backend's settings: what was given, checked; empty where
+                              nothing was */
+  Refusal *refusals;       /* by NodeId, of the graph as it came, for nodes that are left out */
 } BackendContext;
 
 /* The nodes of one partition, in graph order, and the values that leave it. */
@@ -44,16 +59,23 @@ typedef struct DelegateCode {
 } DelegateCode;
 
 typedef struct Backend {
-  const char *name;                 /* of --backend */
-  const char *id;                   /* that the runtime registers */
-  const char *summary;              /* one line */
-  const char *const *setting_names; /* terminated by NULL */
+  const char *name;               /* of --backend */
+  const char *id;                 /* that the runtime registers */
+  const char *summary;            /* one line */
+  const BackendSetting *settings; /* terminated by a row without a name */
+  bool (*knows)(OpId op);         /* whether there are nodes of that op that it takes */
   /* Sets the tag of each node that the backend takes to the number of its partition, from 1, and
    * refusals of the others. Nodes of a partition lie in the same region. */
   Status (*partition)(BackendContext *c, Graph *g);
   /* Makes the bytes of a partition. The graph is changed by new constants only. */
   Status (*preprocess)(BackendContext *c, Graph *g, const Partition *partition, DelegateCode *code);
 } Backend;
+
+/* A backend that the user chose, with the values of its settings. */
+typedef struct BackendChoice {
+  const Backend *backend;
+  StrView settings[BACKEND_MAX_SETTINGS]; /* by row */
+} BackendChoice;
 
 extern const Backend *const backends[];    /* terminated by NULL */
 const Backend *backend_find(StrView name); /* NULL when there is none */

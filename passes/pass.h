@@ -27,8 +27,9 @@ typedef struct PassOptions {
   uint64_t fold_limit; /* bytes a computed constant may have beyond its operands; 0: default of
                           interp/fold.h */
   const char *plan;    /* memory planner, one of plan_names */
-  const struct Backend *const *backends; /* in order of preference */
+  const struct BackendChoice *backends; /* in order of preference */
   uint32_t backend_count;
+  bool explain_json; /* what backends take and leave goes to print, one JSON object a line */
 } PassOptions;
 #define PASS_OPTIONS_DEFAULT ((PassOptions){.plan = "greedy"})
 extern const char *const plan_names[]; /* terminated by NULL */
@@ -43,6 +44,8 @@ typedef struct PassContext {
   DiagSink *sink;
   Arena *scratch; /* forgotten after the pass */
   const PassOptions *options;
+  DiagWrite *print; /* takes text that the user asked for; may be NULL */
+  void *print_user;
   bool changed; /* set by the pass when it changed the graph */
   PassStat stats[PASS_MAX_STATS];
   uint32_t stat_count;

@@ -336,6 +336,7 @@ static const struct {
 };
 
 bool xl_moves(OpId op) { return rows[op].moves; }
+bool xl_knows(OpId op) { return rows[op].function != NULL; }
 
 bool xl_node(XnnLowering *l, NodeId n) {
   XnnLowerFn *function = rows[node_cget(l->g, n)->op].function;

@@ -45,6 +45,7 @@ void xl_reset(XnnLowering *l, bool trial); /* an empty graph; costs what was use
 bool xl_node(XnnLowering *l, NodeId n);
 /* Whether the op, one of lower.def, only moves elements. */
 bool xl_moves(OpId op);
+bool xl_knows(OpId op); /* whether lower.def has it */
 /* Makes v, a result of a lowered node, the next output of the delegate. */
 void xl_output(XnnLowering *l, ValueId v);
 

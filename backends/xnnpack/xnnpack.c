@@ -4,11 +4,15 @@
  * hold are numbered by how many changes between it and the portable kernels lie before them at
  * least; those of one number make one partition, so there are as few as the dependencies allow and
  * none depends on itself. */
-#include "backends/backend.h"
+#include "backends/selection.h"
 #include "backends/xnnpack/blob.h"
 #include "backends/xnnpack/lower.h"
 
 #include <xxhash.h>
+
+#include "support/text.h"
+
+enum { SET_MIN_OPS, SET_OPS, SET_SKIP }; /* rows of settings */
 
 typedef struct Partitioner {
   BackendContext *c;
@@ -20,10 +24,22 @@ typedef struct Partitioner {
 
 /* --- which nodes --- */
 
+/* Whether the user lets the backend have the node. */
+static bool wanted(Partitioner *p, NodeId n) {
+  StrView ops = p->c->settings[SET_OPS], skip = p->c->settings[SET_SKIP],
+          skipped = selection_of_node(skip, p->g, n);
+  if (skipped.size)
+    return xl_refuse(&p->l, XNN_RULE_SETTING_SKIP, "skip=" SV_FMT, SV_ARG(skipped));
+  return ops.size == 0 || selection_of_node(ops, p->g, n).size ||
+         xl_refuse(&p->l, XNN_RULE_SETTING_OPS, "ops=" SV_FMT, SV_ARG(ops));
+}
+
 static void try_nodes(Partitioner *p) {
+  selection_warn_unused(p->c->sink, "ops", p->c->settings[SET_OPS], p->g);
+  selection_warn_unused(p->c->sink, "skip", p->c->settings[SET_SKIP], p->g);
   for (FOR_NODES(p->g, n)) {
     xl_reset(&p->l, true);
-    p->held[n] = !op_has_trait(p->g->nodes[n].op, OP_CONTROL) && xl_node(&p->l, n);
+    p->held[n] = !op_has_trait(p->g->nodes[n].op, OP_CONTROL) && xl_node(&p->l, n) && wanted(p, n);
     p->c->refusals[n] = p->l.refusal;
   }
 }
@@ -61,6 +77,31 @@ static bool drop_copies(Partitioner *p) {
       continue;
     p->held[n] = false;
     p->c->refusals[n] = xl_refusal(XNN_RULE_ONLY_COPIES, "");
+    dropped = true;
+  }
+  return dropped;
+}
+
+/* Leaves partitions out that are smaller than the user wants. Returns whether there were any. */
+static bool drop_small(Partitioner *p) {
+  Graph *g = p->g;
+  uint64_t least = 0;
+  if (!text_parse_u64(p->c->settings[SET_MIN_OPS], &least))
+    return false;
+  uint32_t most = 0;
+  for (FOR_NODES(g, n))
+    most = p->change[n] > most ? p->change[n] : most;
+  uint32_t *nodes = ARENA_ARRAY(p->c->scratch, uint32_t, (size_t)most + 1);
+  bool dropped = false;
+  for (FOR_NODES(g, n))
+    nodes[p->change[n]] += p->held[n];
+  for (FOR_NODES(g, n)) {
+    if (!p->held[n] || nodes[p->change[n]] >= least)
+      continue;
+    p->held[n] = false;
+    p->c->refusals[n] = xl_refusal(XNN_RULE_SETTING_MIN_OPS,
+                                   arena_printf(p->c->scratch, "nodes=%u min-ops=%llu",
+                                                nodes[p->change[n]], (unsigned long long)least));
     dropped = true;
   }
   return dropped;
@@ -141,7 +182,7 @@ static Status partition(BackendContext *c, Graph *g) {
   try_nodes(&p);
   do
     number_nodes(&p);
-  while (drop_copies(&p) || !try_partitions(&p));
+  while (drop_copies(&p) || !try_partitions(&p) || drop_small(&p));
   for (FOR_NODES(g, n))
     g->nodes[n].tag = p.held[n] ? p.change[n] : 0;
   xl_release(&p.l);
@@ -185,11 +226,17 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
   return STATUS_OK;
 }
 
-static const char *const settings[] = {NULL};
+static const BackendSetting settings[] = {
+    [SET_MIN_OPS] = {"min-ops", "N", "partitions of fewer nodes stay portable", SETTING_NUMBER},
+    [SET_OPS] = {"ops", "LIST", "only these ops and nodes", SETTING_NODES},
+    [SET_SKIP] = {"skip", "LIST", "never these ops and nodes", SETTING_NODES},
+    {NULL},
+};
 
 const Backend backend_xnnpack = {.name = "xnnpack",
                                  .id = XNN_BACKEND_ID,
                                  .summary = "CPU kernels of XNNPACK, fp32",
-                                 .setting_names = settings,
+                                 .settings = settings,
+                                 .knows = xl_knows,
                                  .partition = partition,
                                  .preprocess = preprocess};

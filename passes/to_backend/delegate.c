@@ -4,7 +4,7 @@
  * into an order in which they do. Nodes that write an operand stay behind its readers. */
 #include "backends/backend.h"
 #include "ir/builder.h"
-#include "passes/pass.h"
+#include "passes/to_backend/explain.h"
 
 #include <inttypes.h>
 
@@ -240,28 +240,13 @@ static Status cut_out(Delegation *d, NodeId first, uint32_t tag) {
   return STATUS_OK;
 }
 
-/* Says of each node that stays why the backend does not take it. */
-static void explain(Delegation *d) {
-  for (FOR_NODES(d->g, n)) {
-    const Refusal *r = &d->c.refusals[n];
-    if (d->g->nodes[n].tag || !r->rule)
-      continue;
-    StrView name = op_schema(d->g->nodes[n].op)->full;
-    Diag *diag = diag_begin(d->p->sink, DIAG_DELEGATE_LEFT_OUT, node_place(d->g, n));
-    diag_message(diag, "%s leaves '" SV_FMT "' (%s): %s%s%s", d->backend->name, SV_ARG(name),
-                 r->rule, r->message, r->values[0] ? ": " : "", r->values);
-    diag_hint(diag, "%s", r->advice);
-    (void)diag_end(diag);
-  }
-}
-
 static Status delegate(Delegation *d) {
   Graph *g = d->g;
   uint32_t partitions = 0, nodes = 0;
   TRY(d->backend->partition(&d->c, g));
   for (FOR_NODES(g, n))
     d->tags = g->nodes[n].tag > d->tags ? g->nodes[n].tag : d->tags;
-  explain(d);
+  explain_delegation(d->p, g, d->backend, d->c.refusals);
   if (d->tags == 0)
     return STATUS_OK;
   TRY(make_contiguous(d));
@@ -283,9 +268,11 @@ static Status delegate(Delegation *d) {
 
 Status pass_delegate(PassContext *p, Graph *g) {
   for (uint32_t i = 0; p->options && i < p->options->backend_count; i++) {
-    Delegation d = {.p = p, .g = g, .backend = p->options->backends[i]};
+    const BackendChoice *choice = &p->options->backends[i];
+    Delegation d = {.p = p, .g = g, .backend = choice->backend};
     d.c = (BackendContext){.sink = p->sink,
                            .scratch = p->scratch,
+                           .settings = choice->settings,
                            .refusals = ARENA_ARRAY(p->scratch, Refusal, g->node_count)};
     TRY(delegate(&d));
   }

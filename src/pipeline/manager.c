@@ -125,7 +125,11 @@ static PassRun *add_run(Manager *m, const PassRow *row, const Graph *g) {
 }
 
 static Status execute(Manager *m, Graph *g, PassRun *run) {
-  PassContext context = {.sink = m->sink, .scratch = &m->scratch, .options = &m->options.pass};
+  PassContext context = {.sink = m->sink,
+                         .scratch = &m->scratch,
+                         .options = &m->options.pass,
+                         .print = m->options.print,
+                         .print_user = m->options.print_user};
   PassProgress *progress = m->options.progress;
   if (progress) {
     progress->stage = stage_name(run->row->stage);

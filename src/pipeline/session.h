@@ -52,11 +52,11 @@ struct EtcSession {
   uint64_t given;      /* options that were set, by their row; not by the recipe */
   const char *recipe;  /* or NULL */
   DiagPlace recipe_at; /* of the value that is being set; line 0 outside of recipes */
-  uint32_t own_dims, own_states, own_sources; /* given before the recipe was read */
-  const char *artifacts;                      /* folder or NULL */
-  const char *depfile;                        /* or NULL */
-  bool default_depfile;                       /* OUT.d */
-  bool sync;                                  /* fsync the output */
+  uint32_t own_dims, own_states, own_sources, own_backends; /* given before the recipe was read */
+  const char *artifacts;                                    /* folder or NULL */
+  const char *depfile;                                      /* or NULL */
+  bool default_depfile;                                     /* OUT.d */
+  bool sync;                                                /* fsync the output */
   bool time_passes, time_json;
 };
 typedef struct EtcSession Session;

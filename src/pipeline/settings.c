@@ -1,8 +1,6 @@
 /* The options of a session by name: one row an option, the same names as on the command line. */
 #include "pipeline/settings.h"
 
-#include "backends/backend.h"
-
 #include "support/parallel.h"
 #include "support/text.h"
 
@@ -22,12 +20,11 @@ EtcStatus session_usage(Session *s, const char *option, const char *hint, const 
 
 static char *keep(Session *s, StrView text) { return arena_strdup(&s->arena, text); }
 
-static const char *did_you_mean(Session *s, const char *nearest) {
+const char *session_did_you_mean(Session *s, const char *nearest) {
   return nearest ? arena_printf(&s->arena, "did you mean '%s'?", nearest) : NULL;
 }
 
-/* NAME=REST; false without a name or '='. */
-static bool split(StrView value, char at, StrView *name, StrView *rest) {
+bool session_split(StrView value, char at, StrView *name, StrView *rest) {
   const char *found = value.size ? memchr(value.data, at, value.size) : NULL;
   if (!found)
     return false;
@@ -91,7 +88,7 @@ static EtcStatus set_state(Session *s, StrView value) {
 
 static EtcStatus set_method(Session *s, StrView value) {
   StrView name, path;
-  if (!split(value, '=', &name, &path) || path.size == 0)
+  if (!session_split(value, '=', &name, &path) || path.size == 0)
     return session_usage(s, "--method", "write --method NAME=MODEL.onnx",
                          "'" SV_FMT "' is no name and model", SV_ARG(value));
   return session_add_source(s, keep(s, name), keep(s, path));
@@ -102,7 +99,7 @@ static EtcStatus find_pass(Session *s, const char *option, StrView name, const P
   *row = pass_find(name);
   if (*row)
     return ETC_OK;
-  const char *hint = did_you_mean(s, pass_nearest(name));
+  const char *hint = session_did_you_mean(s, pass_nearest(name));
   return session_usage(s, option, hint ? hint : "'etc passes' lists the passes",
                        "there is no pass '" SV_FMT "'", SV_ARG(name));
 }
@@ -110,13 +107,14 @@ static EtcStatus find_pass(Session *s, const char *option, StrView name, const P
 static EtcStatus set_pass(Session *s, StrView value) {
   StrView name = value, stage = {0};
   UserPass user = {0};
-  bool staged = split(value, '@', &name, &stage);
+  bool staged = session_split(value, '@', &name, &stage);
   EtcStatus status = find_pass(s, "--pass", name, &user.row);
   if (status != ETC_OK)
     return status;
   user.stage = staged ? stage_find(stage) : user.row->stage;
   if (user.stage == STAGE_COUNT || user.stage == STAGE_IMPORT || user.stage == STAGE_EMIT) {
-    const char *hint = user.stage == STAGE_COUNT ? did_you_mean(s, stage_nearest(stage)) : NULL;
+    const char *hint =
+        user.stage == STAGE_COUNT ? session_did_you_mean(s, stage_nearest(stage)) : NULL;
     return session_usage(s, "--pass", hint ? hint : "'etc passes' lists the stages",
                          "no passes run at a stage '" SV_FMT "'", SV_ARG(stage));
   }
@@ -171,7 +169,7 @@ static EtcStatus set_plan(Session *s, StrView value) {
     }
   }
   int nearest = text_nearest(value, plan_names, count);
-  const char *hint = did_you_mean(s, nearest < 0 ? NULL : plan_names[nearest]);
+  const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : plan_names[nearest]);
   return session_usage(s, "--plan", hint ? hint : "there are greedy and naive",
                        "there is no memory planner '" SV_FMT "'", SV_ARG(value));
 }
@@ -271,9 +269,12 @@ static EtcStatus set_verbose(Session *s, StrView value) {
   return ETC_OK;
 }
 static EtcStatus set_explain(Session *s, StrView value) {
-  (void)value;
-  s->sink.explain = true;
-  return ETC_OK;
+  s->manager.options.pass.explain_json = sv_eq(value, SV("json"));
+  s->sink.explain = !s->manager.options.pass.explain_json;
+  if (value.size == 0 || !s->sink.explain || sv_eq(value, SV("text")))
+    return ETC_OK;
+  return session_usage(s, "--explain", "there are text and json",
+                       "'" SV_FMT "' is no form of output", SV_ARG(value));
 }
 static EtcStatus set_quiet(Session *s, StrView value) {
   (void)value;
@@ -304,61 +305,6 @@ static EtcStatus set_color(Session *s, StrView value) {
                        "'" SV_FMT "' is no answer to when", SV_ARG(value));
 }
 
-enum { BACKEND_MAX = 16 };
-
-static EtcStatus unknown_backend(Session *s, StrView name) {
-  const char *names[BACKEND_MAX];
-  size_t count = 0;
-  for (const Backend *const *b = backends; *b && count < BACKEND_MAX; b++)
-    names[count++] = (*b)->name;
-  int nearest = text_nearest(name, names, count);
-  const char *hint = did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
-  return session_usage(s, "--backend", hint ? hint : "'etc backends' lists the backends",
-                       "there is no backend '" SV_FMT "'", SV_ARG(name));
-}
-
-/* Reports a setting that the backend does not know. */
-static EtcStatus check_setting(Session *s, const Backend *backend, StrView key) {
-  const char *const *names = backend->setting_names;
-  size_t count = 0;
-  for (; names[count]; count++)
-    if (sv_eq_str(key, names[count]))
-      return ETC_OK;
-  int nearest = text_nearest(key, (const char **)names, count);
-  const char *hint = did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
-  return session_usage(s, "--backend", hint, "backend '%s' has no setting '" SV_FMT "'",
-                       backend->name, SV_ARG(key));
-}
-
-static EtcStatus set_backend(Session *s, StrView value) {
-  StrView name = value, rest = {0}, key, text;
-  split(value, ':', &name, &rest);
-  const Backend *backend = backend_find(name);
-  if (!backend)
-    return unknown_backend(s, name);
-  while (rest.size) {
-    StrView one = rest, others = {0};
-    split(rest, ',', &one, &others);
-    key = one;
-    split(one, '=', &key, &text);
-    EtcStatus status = check_setting(s, backend, key);
-    if (status != ETC_OK)
-      return status;
-    rest = others;
-  }
-  PassOptions *options = &s->manager.options.pass;
-  for (uint32_t i = 0; i < options->backend_count; i++)
-    if (options->backends[i] == backend)
-      return session_usage(s, "--backend", "give each backend once", "backend '%s' is given twice",
-                           backend->name);
-  const Backend **list = ARENA_ARRAY(&s->arena, const Backend *, options->backend_count + 1u);
-  if (options->backend_count)
-    memcpy(list, options->backends, options->backend_count * sizeof *list);
-  list[options->backend_count++] = backend;
-  options->backends = list;
-  return ETC_OK;
-}
-
 EtcStatus session_later(Session *s, const char *option) {
   DiagPlace place = s->recipe_at.line ? s->recipe_at : DIAG_NOWHERE;
   place.option = sv_from(arena_printf(&s->arena, "--%s", option));
@@ -385,7 +331,7 @@ static const Setting settings[] = {
     {"plan", set_plan, true, true},
     {"fold-limit", set_fold_limit, true, true},
     {"kernels", set_kernels, true, true},
-    {"backend", set_backend, true, true, true},
+    {"backend", session_set_backend, true, true, true},
     {"explain", set_explain, false, true},
     {"artifacts", set_artifacts, true, true},
     {"depfile", set_depfile, true},
@@ -433,6 +379,7 @@ void session_recipe_begin(Session *s) {
   s->own_dims = s->dim_count;
   s->own_states = s->state_count;
   s->own_sources = s->source_count;
+  s->own_backends = s->manager.options.pass.backend_count;
 }
 
 EtcStatus session_recipe_knows(Session *s, StrView name) {
@@ -445,7 +392,7 @@ EtcStatus session_recipe_knows(Session *s, StrView name) {
     if (sv_eq_str(name, names[i]))
       return ETC_OK;
   int nearest = text_nearest(name, names, count);
-  const char *hint = did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
+  const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
   return session_usage(s, "", hint ? hint : "keys are options of 'etc lower', without the dashes",
                        "a recipe has no key '" SV_FMT "'", SV_ARG(name));
 }
@@ -469,6 +416,7 @@ EtcStatus session_set(Session *s, StrView name, StrView value) {
     return apply(s, &settings[i], value);
   }
   int nearest = text_nearest(name, names, COUNT_OF(names));
-  return session_usage(s, keep(s, name), did_you_mean(s, nearest < 0 ? NULL : names[nearest]),
+  return session_usage(s, keep(s, name),
+                       session_did_you_mean(s, nearest < 0 ? NULL : names[nearest]),
                        "there is no option '" SV_FMT "'", SV_ARG(name));
 }

@@ -15,4 +15,13 @@ EtcStatus session_recipe_set(Session *s, StrView name, StrView value);
 /* Reports that an option is for a later version; ETC_FAILED. */
 EtcStatus session_later(Session *s, const char *option);
 
+/* --- for settings_backend.c --- */
+
+/* --backend NAME or NAME:KEY=VALUE,KEY=VALUE */
+EtcStatus session_set_backend(Session *s, StrView value);
+/* "did you mean '…'?", or NULL when nearest is. */
+const char *session_did_you_mean(Session *s, const char *nearest);
+/* NAME, at, REST; false without a name or `at`. */
+bool session_split(StrView value, char at, StrView *name, StrView *rest);
+
 #endif

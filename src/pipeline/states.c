@@ -55,21 +55,6 @@ static StrView output_name(const Graph *g, uint32_t i) {
 
 /* --- names --- */
 
-/* Whether name is pattern, whose only '*' stands for any text, *stars. */
-static bool matches(StrView pattern, StrView name, StrView *stars) {
-  const char *star = pattern.size ? memchr(pattern.data, '*', pattern.size) : NULL;
-  *stars = (StrView){0};
-  if (!star)
-    return sv_eq(pattern, name);
-  StrView head = {pattern.data, (size_t)(star - pattern.data)};
-  StrView tail = {star + 1, pattern.size - head.size - 1};
-  if (name.size < head.size + tail.size || !sv_starts_with(name, head) ||
-      !sv_eq(tail, (StrView){name.data + name.size - tail.size, tail.size}))
-    return false;
-  *stars = (StrView){name.data + head.size, name.size - head.size - tail.size};
-  return true;
-}
-
 /* pattern with the text in place of its '*'. */
 static StrView with_stars(Session *s, StrView pattern, StrView stars) {
   const char *star = pattern.size ? memchr(pattern.data, '*', pattern.size) : NULL;
@@ -93,7 +78,7 @@ static bool fits(Session *s, const Graph *g, Pair pair, bool *input_found) {
   bool found = false;
   for (uint32_t i = 0; i < g->input_count && !found; i++) {
     StrView stars;
-    if (!matches(pair.in, name_of(g, g->inputs[i]), &stars))
+    if (!text_match(pair.in, name_of(g, g->inputs[i]), &stars))
       continue;
     *input_found = true;
     found = find_output(g, with_stars(s, pair.out, stars)) >= 0;
@@ -142,7 +127,7 @@ static bool try_pair(void *user, Pair pair) {
 
 static bool names_input(void *user, Pair pair) {
   StrView stars;
-  return matches(pair.in, *(const StrView *)user, &stars);
+  return text_match(pair.in, *(const StrView *)user, &stars);
 }
 
 bool states_name(void *user, StrView input) {
@@ -414,7 +399,7 @@ static Status bind_flag(Binder *b, StrView text, bool *used, Pair *input_only) {
   for (uint32_t i = 0; i < b->g->input_count;) {
     StrView stars;
     Pair pair = search.found;
-    bool match = matches(pair.in, name_of(b->g, b->g->inputs[i]), &stars);
+    bool match = text_match(pair.in, name_of(b->g, b->g->inputs[i]), &stars);
     int output = match ? find_output(b->g, with_stars(b->s, pair.out, stars)) : -1;
     pair.file = with_stars(b->s, pair.file, stars);
     if (output >= 0)

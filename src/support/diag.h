@@ -65,7 +65,7 @@ typedef struct DiagSink {
   DiagFormat format;
   bool color;   /* ANSI colours in text */
   bool verbose; /* DIAG_INFO is shown only then */
-  bool explain; /* … or, of DIAG_DELEGATE_LEFT_OUT, then */
+  bool explain; /* … or, of DIAG_DELEGATE_LEFT_OUT and _SUMMARY, then */
   bool quiet;   /* warnings are only counted */
   uint32_t errors, warnings;
   uint32_t max_errors; /* later errors are counted, not shown, and so are warnings; 0 = 64 */

@@ -134,3 +134,17 @@ bool text_parse_double(StrView text, double *out) {
   *out = value;
   return true;
 }
+
+bool text_match(StrView pattern, StrView text, StrView *star) {
+  const char *at = pattern.size ? memchr(pattern.data, '*', pattern.size) : NULL;
+  *star = (StrView){0};
+  if (!at)
+    return sv_eq(pattern, text);
+  StrView head = {pattern.data, (size_t)(at - pattern.data)};
+  StrView tail = {at + 1, pattern.size - head.size - 1};
+  if (text.size < head.size + tail.size || !sv_starts_with(text, head) ||
+      !sv_eq(tail, (StrView){text.data + text.size - tail.size, tail.size}))
+    return false;
+  *star = (StrView){text.data + head.size, text.size - head.size - tail.size};
+  return true;
+}

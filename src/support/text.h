@@ -16,4 +16,7 @@ bool text_parse_i64(StrView text, int64_t *out);
 bool text_parse_u64(StrView text, uint64_t *out);
 bool text_parse_double(StrView text, double *out);
 
+/* Whether text is pattern, whose first '*', if it has one, stands for any text: *star. */
+bool text_match(StrView pattern, StrView text, StrView *star);
+
 #endif

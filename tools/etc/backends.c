@@ -2,6 +2,16 @@
 #include "command.h"
 #include "backends/backend.h"
 
+static void print_backend(const Backend *b, StrBuf *text) {
+  strbuf_printf(text, "%-10s %s\n", b->name, b->summary);
+  for (const BackendSetting *s = b->settings; s->name; s++) {
+    size_t begin = text->size;
+    strbuf_printf(text, "  %s:%s=%s", b->name, s->name, s->argument);
+    strbuf_printf(text, "%*s %s\n", (int)(begin + 25 > text->size ? begin + 25 - text->size : 0),
+                  "", s->summary);
+  }
+}
+
 int cmd_backends(const CommandLine *line) {
   EtcStatus status = expect_arguments(line, 0, "");
   if (status != ETC_OK)
@@ -9,6 +19,6 @@ int cmd_backends(const CommandLine *line) {
   StrBuf text;
   strbuf_init(&text);
   for (const Backend *const *b = backends; *b; b++)
-    strbuf_printf(&text, "%-10s %s\n", (*b)->name, (*b)->summary);
+    print_backend(*b, &text);
   return print_and_release(line, &text);
 }

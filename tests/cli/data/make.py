@@ -47,6 +47,13 @@ def main():
          [value("x", [2, 3]), value("h", [2, 3])], [value("y", [2, 3]), value("hn", [2, 3])])
     save("grow.onnx", [node("Concat", ["past.0", "x"], ["present.0"], axis=0), node("ReduceMax", ["present.0"], ["y"])],
          [value("x", [2, 3]), value("past.0", ["p", 3])], [value("y", [1, 1]), value("present.0", ["q", 3])])
+    # For backends: nodes that XNNPACK takes, in a batch that varies, around some that it refuses.
+    save("mixed.onnx", [node("Exp", ["x"], ["e"], name="enc/exp"), node("Mul", ["e", "x"], ["m"], name="enc/mul"),
+                        node("Erf", ["m"], ["f"], name="enc/erf"), node("Tanh", ["f"], ["t"], name="dec/tanh"),
+                        node("Softmax", ["t"], ["y"], name="dec/softmax"), node("Abs", ["i"], ["j"], name="whole"),
+                        node("Elu", ["x"], ["z"], name="bent", alpha=-1.0)],
+         [value("x", ["batch", 4]), value("i", [2], TensorProto.INT64)],
+         [value("y", ["batch", 4]), value("j", [2], TensorProto.INT64), value("z", ["batch", 4])])
     weight = onnx.numpy_helper.from_array(np.array([1, 2, 3, 4], np.float32), "w")
     model = save("external.onnx", [node("Mul", ["x", "w"], ["y"], name="the_mul")], [value("x", [4])], [value("y", [4])], [weight])
     onnx.save_model(model, os.path.join(HERE, "external.onnx"), save_as_external_data=True, location="external weights.bin",

@@ -1,0 +1,86 @@
+/* See selection.h. */
+#include "backends/selection.h"
+
+#include "support/text.h"
+
+bool selection_next(StrView *rest, StrView *term) {
+  if (!rest->data || rest->size == 0)
+    return false;
+  const char *plus = memchr(rest->data, '+', rest->size);
+  *term = (StrView){rest->data, plus ? (size_t)(plus - rest->data) : rest->size};
+  size_t used = term->size + !!plus;
+  *rest = (StrView){rest->data + used, rest->size - used};
+  return true;
+}
+
+/* name behind its namespace. */
+static StrView local(StrView name) {
+  for (size_t i = 0; i + 1 < name.size; i++)
+    if (name.data[i] == ':' && name.data[i + 1] == ':')
+      return (StrView){name.data + i + 2, name.size - i - 2};
+  return name;
+}
+
+static bool names_op(StrView term, OpId op) {
+  const OpSchema *schema = op_schema(op);
+  return sv_eq(term, schema->full) || sv_eq(term, schema->name) ||
+         sv_eq(term, local(schema->full)) || sv_eq(term, local(schema->name));
+}
+
+static bool names_node(StrView term) { return term.size > 1 && term.data[0] == '@'; }
+
+static bool term_selects(StrView term, const Graph *g, NodeId n) {
+  StrView star;
+  if (names_node(term))
+    return text_match((StrView){term.data + 1, term.size - 1}, node_place(g, n).node, &star);
+  return names_op(term, (OpId)g->nodes[n].op);
+}
+
+bool selection_term_known(const Backend *backend, StrView term) {
+  for (unsigned op = 1; op < OP_COUNT; op++)
+    if (backend->knows((OpId)op) && names_op(term, (OpId)op))
+      return true;
+  return names_node(term);
+}
+
+const char *selection_nearest(const Backend *backend, StrView term, Arena *arena) {
+  const char *names[OP_COUNT];
+  size_t count = 0;
+  bool global = local(term).size != term.size,
+       overload = term.size && memchr(term.data, '.', term.size);
+  for (unsigned op = 1; op < OP_COUNT; op++) {
+    if (names_op(term, (OpId)op))
+      return NULL;
+    if (!backend->knows((OpId)op))
+      continue;
+    const OpSchema *schema = op_schema((OpId)op);
+    StrView name = overload ? schema->full : schema->name;
+    names[count++] = arena_strdup(arena, global ? name : local(name));
+  }
+  int nearest = text_nearest(term, names, count);
+  return nearest < 0 ? NULL : names[nearest];
+}
+
+StrView selection_of_node(StrView selection, const Graph *g, NodeId n) {
+  StrView term;
+  while (selection_next(&selection, &term))
+    if (term_selects(term, g, n))
+      return term;
+  return (StrView){0};
+}
+
+static bool selects_any(StrView term, const Graph *g) {
+  for (FOR_NODES(g, n))
+    if (term_selects(term, g, n))
+      return true;
+  return false;
+}
+
+void selection_warn_unused(DiagSink *sink, const char *setting, StrView selection, const Graph *g) {
+  StrView term;
+  while (selection_next(&selection, &term))
+    if (names_node(term) && !selects_any(term, g))
+      (void)diag_report(sink, DIAG_SELECTION_UNUSED, DIAG_NOWHERE,
+                        "%s=" SV_FMT ": no node of '" SV_FMT "' has that name", setting,
+                        SV_ARG(term), SV_ARG(intern_get(&g->ctx->names, g->name)));
+}

@@ -1,0 +1,109 @@
+/* --backend NAME:KEY=VALUE,…: which backends, and what they are told. */
+#include "backends/selection.h"
+#include "pipeline/settings.h"
+
+#include <inttypes.h>
+
+#include "support/text.h"
+
+enum { BACKEND_MAX = 16 };
+
+static EtcStatus unknown_backend(Session *s, StrView name) {
+  const char *names[BACKEND_MAX];
+  size_t count = 0;
+  for (const Backend *const *b = backends; *b && count < BACKEND_MAX; b++)
+    names[count++] = (*b)->name;
+  int nearest = text_nearest(name, names, count);
+  const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
+  return session_usage(s, "--backend", hint ? hint : "'etc backends' lists the backends",
+                       "there is no backend '" SV_FMT "'", SV_ARG(name));
+}
+
+/* Reports a setting that the backend does not have. */
+static EtcStatus find_setting(Session *s, const Backend *backend, StrView key, uint32_t *row) {
+  const char *names[BACKEND_MAX_SETTINGS];
+  for (*row = 0; backend->settings[*row].name; (*row)++) {
+    if (sv_eq_str(key, backend->settings[*row].name))
+      return ETC_OK;
+    names[*row] = backend->settings[*row].name;
+  }
+  int nearest = text_nearest(key, names, *row);
+  const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
+  return session_usage(s, "--backend",
+                       hint ? hint : "'etc backends' lists the settings of each backend",
+                       "backend '%s' has no setting '" SV_FMT "'", backend->name, SV_ARG(key));
+}
+
+static EtcStatus check_nodes(Session *s, const Backend *backend, const BackendSetting *setting,
+                             StrView value) {
+  StrView rest = value, term;
+  while (selection_next(&rest, &term)) {
+    if (selection_term_known(backend, term))
+      continue;
+    const char *hint = session_did_you_mean(s, selection_nearest(backend, term, &s->arena));
+    return session_usage(
+        s, "--backend", hint ? hint : "'etc backends' says how ops and nodes are named",
+        "%s: backend '%s' takes no op '" SV_FMT "'", setting->name, backend->name, SV_ARG(term));
+  }
+  return ETC_OK;
+}
+
+static EtcStatus check_value(Session *s, const Backend *backend, const BackendSetting *setting,
+                             StrView value) {
+  uint64_t number;
+  if (value.size && setting->kind == SETTING_NODES)
+    return check_nodes(s, backend, setting, value);
+  if (value.size && text_parse_u64(value, &number) && number >= 1 && number <= UINT32_MAX)
+    return ETC_OK;
+  return session_usage(
+      s, "--backend",
+      arena_printf(&s->arena, "write %s:%s=%s", backend->name, setting->name, setting->argument),
+      "'" SV_FMT "' is no value for %s", SV_ARG(value), setting->name);
+}
+
+/* KEY=VALUE */
+static EtcStatus set_one(Session *s, BackendChoice *choice, StrView text) {
+  const Backend *backend = choice->backend;
+  StrView key = text, value = {0};
+  uint32_t row;
+  (void)session_split(text, '=', &key, &value);
+  EtcStatus status = find_setting(s, backend, key, &row);
+  if (status == ETC_OK)
+    status = check_value(s, backend, &backend->settings[row], value);
+  if (status != ETC_OK)
+    return status;
+  if (choice->settings[row].size)
+    return session_usage(s, "--backend", "give each setting once", "%s is given twice",
+                         backend->settings[row].name);
+  choice->settings[row] = sv_from(arena_strdup(&s->arena, value));
+  return ETC_OK;
+}
+
+EtcStatus session_set_backend(Session *s, StrView value) {
+  StrView name = value, rest = {0};
+  (void)session_split(value, ':', &name, &rest);
+  BackendChoice choice = {.backend = backend_find(name)};
+  if (!choice.backend)
+    return unknown_backend(s, name);
+  PassOptions *options = &s->manager.options.pass;
+  for (uint32_t i = 0; i < options->backend_count; i++)
+    if (options->backends[i].backend == choice.backend)
+      return s->recipe_at.line && i < s->own_backends
+                 ? ETC_OK
+                 : session_usage(s, "--backend", "give each backend once",
+                                 "backend '%s' is given twice", choice.backend->name);
+  while (rest.size) {
+    StrView one = rest, others = {0};
+    (void)session_split(rest, ',', &one, &others);
+    EtcStatus status = set_one(s, &choice, one);
+    if (status != ETC_OK)
+      return status;
+    rest = others;
+  }
+  BackendChoice *list = ARENA_ARRAY(&s->arena, BackendChoice, options->backend_count + 1u);
+  if (options->backend_count)
+    memcpy(list, options->backends, options->backend_count * sizeof *list);
+  list[options->backend_count++] = choice;
+  options->backends = list;
+  return ETC_OK;
+}
