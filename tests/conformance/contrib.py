@@ -7,11 +7,8 @@ Where ONNX Runtime has no kernel on the CPU a formula in numpy, written after it
 Models and values are made here, from a seed. The cases of quantized weights are in contrib_quantized.py.
 """
 
-import argparse
-import fnmatch
 import os
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -22,8 +19,8 @@ import onnx  # noqa: E402
 from onnx import helper, numpy_helper  # noqa: E402
 
 import arrays  # noqa: E402
+import cases  # noqa: E402
 import etc_command  # noqa: E402
-import runtime  # noqa: E402
 
 RNG = np.random.default_rng(11)
 F32, F16 = np.float32, np.float16
@@ -430,18 +427,13 @@ def other_cases():
 def expected(case, feed, path):
     if case.reference:
         return [np.asarray(y) for y in case.reference(**feed, **case.constants)]
-    import onnxruntime
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"]).run(None, feed)
+    return cases.ort_session(path).run(None, feed)
 
 
 def check(case, args, server, work):
     """None, or what is wrong."""
     source, target, bundle = (os.path.join(work, x) for x in ("model.onnx", "model.pte", "data.pkl"))
     onnx.save(case.model, source)
-    if os.path.exists(target):
-        os.unlink(target)
     try:
         wanted = [expected(case, feed, source) for feed in case.feeds]
     except Exception as error:  # noqa: BLE001
@@ -462,32 +454,9 @@ def check(case, args, server, work):
     return None
 
 
-def run(cases, args):
-    chosen = [c for c in cases if any(fnmatch.fnmatchcase(c.name, x) for x in args.k.split(","))]
-    failed, server = 0, runtime.Runtime()
-    with tempfile.TemporaryDirectory(prefix="etc-contrib-") as work:
-        for case in chosen:
-            wrong = check(case, args, server, work)
-            failed += wrong is not None
-            if wrong or args.verbose:
-                print("FAIL" if wrong else "ok  ", case.name, wrong or "", flush=True)
-    server.close()
-    print(f"contrib: {len(chosen) - failed} passed, {failed} failed")
-    return 1 if failed or not chosen else 0
-
-
-def arguments(text):
-    p = argparse.ArgumentParser(description=text.split("\n")[0])
-    p.add_argument("--etc", default=etc_command.default_command(ROOT))
-    p.add_argument("-k", metavar="PATTERN,...", default="*")
-    p.add_argument("-v", "--verbose", action="store_true", help="name the passing ones too")
-    p.add_argument("--timeout", type=float, default=60.0)
-    return p.parse_args()
-
-
 def main():
-    return run([*product_cases(), *norm_cases(), *attention_cases(), *multi_head_cases(), *group_query_cases(), *rotary_cases(), *other_cases()],
-               arguments(__doc__))
+    return cases.run([*product_cases(), *norm_cases(), *attention_cases(), *multi_head_cases(), *group_query_cases(), *rotary_cases(), *other_cases()],
+                     check, cases.parser(__doc__).parse_args())
 
 
 if __name__ == "__main__":

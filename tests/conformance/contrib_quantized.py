@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 import contrib
-from contrib import F16, F32, Case, normal, whole
+from contrib import F16, F32, Case, cases, normal, whole
 
 U8, I8, I32 = np.uint8, np.int8, np.int32
 
@@ -201,8 +201,7 @@ def linear_cases():
 
 
 def main():
-    args = contrib.arguments(__doc__)
-    return contrib.run([*nbits_cases(), *qlinear_cases(), *product_cases(), *linear_cases()], args)
+    return cases.run([*nbits_cases(), *qlinear_cases(), *product_cases(), *linear_cases()], contrib.check, cases.parser(__doc__).parse_args())
 
 
 if __name__ == "__main__":

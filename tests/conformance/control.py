@@ -7,13 +7,10 @@ Every case is one program, lowered once and loaded once, that runs with several 
 branches and other numbers of iterations, all of them twice. The interpreter runs the model and the program too.
 """
 
-import argparse
 import dataclasses
-import fnmatch
 import os
 import subprocess
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -24,8 +21,8 @@ import onnx  # noqa: E402
 import onnx.parser  # noqa: E402
 
 import arrays  # noqa: E402
+import cases  # noqa: E402
 import etc_command  # noqa: E402
-import runtime  # noqa: E402
 
 RNG = np.random.default_rng(11)
 
@@ -245,11 +242,7 @@ CASES = [
 
 
 def expected(path, feeds):
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    session = cases.ort_session(path)
     return [session.run(None, {x.name: a for x, a in zip(session.get_inputs(), inputs)}) for inputs in feeds]
 
 
@@ -269,7 +262,7 @@ def interpret(args, path, dims, inputs, want, work):
     return arrays.compare_all(got, [w for _, w in want], 1e-4, 1e-5)
 
 
-def check(args, case, server, work):
+def check(case, args, server, work):
     """None when all values are right, else what went wrong."""
     path, program = (os.path.join(work, x) for x in ("model.onnx", "model.pte"))
     model = case.model()
@@ -299,26 +292,7 @@ def check(args, case, server, work):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("--etc", default=etc_command.default_command(ROOT))
-    p.add_argument("-k", metavar="PATTERN,...", default="*")
-    p.add_argument("-v", "--verbose", action="store_true", help="name the passing ones too")
-    p.add_argument("--keep", metavar="DIR", help="keep the models and programs")
-    p.add_argument("--timeout", type=float, default=60.0)
-    args = p.parse_args()
-    chosen = [c for c in CASES if any(fnmatch.fnmatchcase(c.name, x) for x in args.k.split(","))]
-    failed, server = 0, runtime.Runtime()
-    with tempfile.TemporaryDirectory(prefix="etc-control-") as work:
-        for case in chosen:
-            folder = os.path.join(args.keep or work, case.name)
-            os.makedirs(folder, exist_ok=True)
-            wrong = check(args, case, server, folder)
-            failed += wrong is not None
-            if wrong or args.verbose:
-                print("FAIL" if wrong else "ok  ", case.name, wrong or "", flush=True)
-    server.close()
-    print(f"control: {len(chosen) - failed} passed, {failed} failed")
-    return 1 if failed or not chosen else 0
+    return cases.run(CASES, check, cases.parser(__doc__).parse_args())
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ import arrays  # noqa: E402
 import etc_command  # noqa: E402
 import onnx_cases  # noqa: E402
 import runtime  # noqa: E402
-from single_node import ort_session  # noqa: E402
+from cases import ort_session  # noqa: E402
 
 FLOOR = os.path.join(HERE, "dtypes-floor.txt")
 TYPES = {"float": np.float32, "double": np.float64, "float16": np.float16, "bfloat16": arrays.BF16, "int8": np.int8, "int16": np.int16,

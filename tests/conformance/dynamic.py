@@ -7,14 +7,11 @@ Every case is a small graph over dims n and m, lowered once with --dim n=1..8 --
 also the smallest. Shape arithmetic, clamped slices, inferred sizes and bounds of the memory plan all take part.
 """
 
-import argparse
 import dataclasses
-import fnmatch
 import json
 import os
 import subprocess
 import sys
-import tempfile
 import typing
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -26,8 +23,8 @@ import onnx  # noqa: E402
 import onnx.parser  # noqa: E402
 
 import arrays  # noqa: E402
+import cases  # noqa: E402
 import etc_command  # noqa: E402
-import runtime  # noqa: E402
 
 RNG = np.random.default_rng(7)
 HIGH = 8
@@ -282,15 +279,11 @@ CASES = [
 
 
 def expected(path, inputs):
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    session = cases.ort_session(path)
     return session.run(None, {x.name: a for x, a in zip(session.get_inputs(), inputs)})
 
 
-def check(args, case, server, work):
+def check(case, args, server, work):
     """None when all sizes are right, else what went wrong."""
     path, program, bundle = (os.path.join(work, x) for x in ("model.onnx", "model.pte", "data.pkl"))
     onnx.save(case.model(), path)
@@ -340,22 +333,7 @@ def check_memory(args, case, path, program, bounds):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("--etc", default=etc_command.default_command(ROOT))
-    p.add_argument("-k", metavar="PATTERN,...", default="*")
-    p.add_argument("--timeout", type=float, default=60.0)
-    args = p.parse_args()
-    chosen = [c for c in CASES if any(fnmatch.fnmatchcase(c.name, x) for x in args.k.split(","))]
-    failed = 0
-    server = runtime.Runtime()
-    with tempfile.TemporaryDirectory(prefix="etc-dynamic-") as work:
-        for case in chosen:
-            wrong = check(args, case, server, work)
-            failed += wrong is not None
-            print("FAIL   " if wrong else "ok     ", case.name, wrong or "", flush=True)
-    server.close()
-    print(f"dynamic: {len(chosen) - failed} passed, {failed} failed, 0 skipped")
-    return 1 if failed or not chosen else 0
+    return cases.run(CASES, check, cases.parser(__doc__).parse_args())
 
 
 if __name__ == "__main__":

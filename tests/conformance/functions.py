@@ -11,6 +11,7 @@ import onnx
 import onnx.parser
 
 import contrib
+from contrib import cases
 
 MODELS = {
     "attribute": """<ir_version: 9, opset_import: ["" : 18, "own" : 1]>
@@ -60,7 +61,7 @@ def overloads():
 
 
 class Case:
-    """What contrib.run wants of a case."""
+    """What contrib.check wants of a case."""
 
     reference = compare = growth = None
     constants, dims, rtol, atol = {}, {}, 1e-4, 1e-5
@@ -75,9 +76,8 @@ class Case:
 
 
 def main():
-    args = contrib.arguments(__doc__)
-    cases = [Case(k, onnx.parser.parse_model(v)) for k, v in MODELS.items()] + [Case("overloads", overloads())]
-    return contrib.run(cases, args)
+    models = [Case(k, onnx.parser.parse_model(v)) for k, v in MODELS.items()] + [Case("overloads", overloads())]
+    return cases.run(models, contrib.check, cases.parser(__doc__).parse_args())
 
 
 if __name__ == "__main__":

@@ -153,7 +153,7 @@ def microsoft_cases():
 
 
 def main():
-    return single_node.main(__doc__.split("\n")[0], [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases(),
+    return single_node.main(__doc__, [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases(),
                                                           *shape_cases()])
 
 

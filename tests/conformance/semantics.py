@@ -20,7 +20,7 @@ FAMILIES = (semantics_exact, semantics_pointwise, semantics_quantized, semantics
 
 
 def main():
-    return single_node.main(__doc__.split("\n")[0], (case for family in FAMILIES for case in family.cases()))
+    return single_node.main(__doc__, (case for family in FAMILIES for case in family.cases()))
 
 
 if __name__ == "__main__":

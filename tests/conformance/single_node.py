@@ -4,12 +4,8 @@ A table of cases gives `main` its models. Values are made from a seed; a case sa
 and what is a constant of the model.
 """
 
-import argparse
-import fnmatch
 import os
 import sys
-import tempfile
-import threading
 import warnings
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -22,8 +18,8 @@ import onnx  # noqa: E402
 from onnx import helper, numpy_helper  # noqa: E402
 
 import arrays  # noqa: E402
+import cases  # noqa: E402
 import etc_command  # noqa: E402
-import runtime  # noqa: E402
 
 BF16 = ml_dtypes.bfloat16
 RNG = np.random.default_rng(20)
@@ -77,29 +73,17 @@ class Case:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 return [np.asarray(x) for x in ReferenceEvaluator(self.model).run(None, feed)]
-        return ort_session(path).run(None, feed)
+        return cases.ort_session(path).run(None, feed)
 
     def computed(self):
         """What ONNX Runtime gives for the first feeds."""
-        return ort_session(self.model.SerializeToString()).run(None, self.feeds[0])
-
-
-def ort_session(model):
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    onnxruntime.set_default_logger_severity(4)
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        return cases.ort_session(self.model.SerializeToString()).run(None, self.feeds[0])
 
 
 def check(case, args, server, work):
     """None, or what is wrong."""
     source, target, bundle = (os.path.join(work, x) for x in ("model.onnx", "model.pte", "data.pkl"))
     onnx.save(case.model, source)
-    if os.path.exists(target):
-        os.unlink(target)
     stage, code, message, _ = etc_command.lower(args.etc, source, target, case.dims, timeout=args.timeout)
     if case.refused:
         return None if (stage, code) == ("lower", case.refused) else f"{stage}: {code} {message}; not refused with {case.refused}"
@@ -117,49 +101,5 @@ def check(case, args, server, work):
     return None
 
 
-def run_all(cases, args):
-    """The names of the cases that fail. Each thread has a runtime server of its own."""
-    left, lock, failed = iter(cases), threading.Lock(), []
-
-    def work_off():
-        server = runtime.Runtime()
-        with tempfile.TemporaryDirectory(prefix="etc-nodes-") as work:
-            while True:
-                with lock:
-                    case = next(left, None)
-                if case is None:
-                    break
-                try:
-                    wrong = check(case, args, server, work)
-                except Exception as e:  # the others go on; this one has not passed
-                    wrong = f"{type(e).__name__}: {e}"
-                with lock:
-                    failed.extend([case.name] if wrong else [])
-                    if wrong or args.verbose:
-                        print("FAIL" if wrong else "ok  ", case.name, wrong or "", flush=True)
-        server.close()
-
-    threads = [threading.Thread(target=work_off) for _ in range(args.jobs)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    return failed
-
-
-def add_arguments(p):
-    p.add_argument("--etc", default=etc_command.default_command(ROOT))
-    p.add_argument("-k", metavar="PATTERN,...", default="*")
-    p.add_argument("-v", "--verbose", action="store_true", help="name the passing ones too")
-    p.add_argument("-j", "--jobs", type=int, default=min(os.cpu_count() or 1, 8), help="cases at a time")
-    p.add_argument("--timeout", type=float, default=60.0)
-
-
-def main(title, cases):
-    p = argparse.ArgumentParser(description=title)
-    add_arguments(p)
-    args = p.parse_args()
-    chosen = [c for c in cases if any(fnmatch.fnmatchcase(c.name, x) for x in args.k.split(","))]
-    failed = run_all(chosen, args)
-    print(f"{os.path.basename(sys.argv[0]).removesuffix('.py')}: {len(chosen) - len(failed)} passed, {len(failed)} failed")
-    return 1 if failed or not chosen else 0
+def main(text, nodes):
+    return cases.run(nodes, check, cases.parser(text).parse_args())

@@ -8,9 +8,7 @@ is also compared with one call on the whole sequence. Each is run on the real ru
 anew) and on the reference interpreter, from the model and from the program.
 """
 
-import argparse
 import dataclasses
-import fnmatch
 import os
 import sys
 import tempfile
@@ -24,8 +22,8 @@ import onnx  # noqa: E402
 import onnx.parser  # noqa: E402
 
 import arrays  # noqa: E402
+import cases  # noqa: E402
 import etc_command  # noqa: E402
-import runtime  # noqa: E402
 
 RNG = np.random.default_rng(11)
 RTOL, ATOL = 1e-3, 1e-4
@@ -278,17 +276,13 @@ def lower_flags(case):
 
 def check(case, args, server, work):
     """None, or what is wrong."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
     sessions, models = {}, []
     case = with_first_values(case, work)
     for name, method in case.methods.items():
         source = os.path.join(work, f"{name}.onnx")
         model = onnx.load(method.model) if isinstance(method.model, str) else method.model
         onnx.save(model, source)
-        sessions[name] = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+        sessions[name] = cases.ort_session(source)
         models.append(source if name == "forward" else f"--method={name}={source}")
     target = os.path.join(work, "model.pte")
     result = etc_command.run([args.etc, "lower", *models, *lower_flags(case), "-o", target, "--verify-each", "--roundtrip",
@@ -327,26 +321,11 @@ def with_first_values(case, work):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("--etc", default=etc_command.default_command(ROOT))
+    p = cases.parser(__doc__, timeout=120.0)
     p.add_argument("--models", help="a folder of models made by tests/zoo/make.py: its decoders too")
-    p.add_argument("-k", metavar="PATTERN,...", default="*")
-    p.add_argument("-v", "--verbose", action="store_true", help="name the passing ones too")
-    p.add_argument("--timeout", type=float, default=120.0)
     args = p.parse_args()
-    failed, chosen, server = 0, 0, runtime.Runtime()
     with tempfile.TemporaryDirectory(prefix="etc-state-") as work:
-        for case in [*small_cases(work), *(decoder_cases(args.models) if args.models else [])]:
-            if not any(fnmatch.fnmatchcase(case.name, x) for x in args.k.split(",")):
-                continue
-            chosen += 1
-            wrong = check(case, args, server, work)
-            failed += wrong is not None
-            if wrong or args.verbose:
-                print("FAIL" if wrong else "ok  ", case.name, wrong or "", flush=True)
-    server.close()
-    print(f"state: {chosen - failed} passed, {failed} failed")
-    return 1 if failed or not chosen else 0
+        return cases.run([*small_cases(work), *(decoder_cases(args.models) if args.models else [])], check, args)
 
 
 if __name__ == "__main__":

@@ -13,13 +13,10 @@ under -v. Quantized models are compared with a wider tolerance: a value that bot
 either side.
 """
 
-import argparse
-import fnmatch
 import json
 import logging
 import os
 import sys
-import tempfile
 import warnings
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -31,8 +28,8 @@ import onnx  # noqa: E402
 import onnxruntime  # noqa: E402
 
 import arrays  # noqa: E402
+import cases  # noqa: E402
 import etc_command  # noqa: E402
-import runtime  # noqa: E402
 
 TRANSFORMERS = {"bert": "bert", "gpt2": "gpt2", "llama": "gpt2", "vit": "vit", "t5": "t5", "whisper": "bart", "swin": "swin", "clip": "clip"}
 QUANTIZED = {"bert", "gpt2_script", "vit", "t5_encoder", "swin", "resnet8", "mobilenet_v3", "shufflenet_v2", "tabular_mlp", "yolo3", "unet", "espcn"}
@@ -107,50 +104,40 @@ def wanted(name, variant):
     return name in QUANTIZED
 
 
-def check(folder, variant, args, server, work):
-    """("ok" | "skip" | "FAIL", why)"""
+class Variant:
+    def __init__(self, folder, variant):
+        self.folder, self.variant, self.name = folder, variant, f"{os.path.basename(folder)}.{variant}"
+
+
+def check(case, args, server, work):
+    """None, why it is skipped, or what is wrong."""
     made, target, bundle = (os.path.join(work, x) for x in ("made.onnx", "model.pte", "data.pkl"))
-    source, feed = os.path.join(folder, "model.onnx"), read_feed(folder)
+    source, feed = os.path.join(case.folder, "model.onnx"), read_feed(case.folder)
     try:
-        VARIANTS[variant](source, made, feed)
+        VARIANTS[case.variant](source, made, feed)
         reference = session(made)
         names = [i.name for i in reference.get_inputs()]
         expected = reference.run(None, {n: feed[n] for n in names})
     except Exception as error:  # noqa: BLE001
-        return "skip", f"{type(error).__name__}: {str(error).strip()[-200:]}"
+        return cases.Skip(f"{type(error).__name__}: {str(error).strip()[-200:]}")
     dims = {d: str(n) for i in reference.get_inputs() for d, n in zip(i.shape, feed[i.name].shape) if isinstance(d, str)}
     stage, code, message, _ = etc_command.lower(args.etc, made, target, dims, timeout=args.timeout)
     if stage != "ok":
-        return "FAIL", f"{stage}: {code} {message}"
+        return f"{stage}: {code} {message}"
     arrays.save_bundle(bundle, [feed[n] for n in names], expected)
-    tolerance = max(TOLERANCE.get(variant, 1e-3), 2e-2 if any(y.dtype == np.float16 for y in expected) else 0)
+    tolerance = max(TOLERANCE.get(case.variant, 1e-3), 2e-2 if any(y.dtype == np.float16 for y in expected) else 0)
     answer = server.run({"pte": target, "bundle": bundle, "rtol": tolerance, "atol": tolerance}, args.timeout)
-    return ("ok", "") if answer["stage"] == "ok" else ("FAIL", f"{answer['stage']}: {answer['message']}")
+    return None if answer["stage"] == "ok" else f"{answer['stage']}: {answer['message']}"
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("--etc", default=etc_command.default_command(ROOT))
+    p = cases.parser(__doc__, timeout=120.0)
     p.add_argument("--models", default=os.path.join(ROOT, "build", "zoo"))
-    p.add_argument("-k", metavar="PATTERN,...", default="*")
-    p.add_argument("-v", "--verbose", action="store_true", help="name the passing and skipped ones too")
-    p.add_argument("--timeout", type=float, default=120.0)
     args = p.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     names = sorted(n for n in os.listdir(args.models) if os.path.exists(os.path.join(args.models, n, "meta.json")))
-    chosen = [(n, v) for n in names for v in VARIANTS
-              if wanted(n, v) and any(fnmatch.fnmatchcase(f"{n}.{v}", x) for x in args.k.split(","))]
-    count, server = {"ok": 0, "skip": 0, "FAIL": 0}, runtime.Runtime()
-    for name, variant in chosen:
-        with tempfile.TemporaryDirectory(prefix="etc-variants-") as work:
-            result, why = check(os.path.join(args.models, name), variant, args, server, work)
-        count[result] += 1
-        if args.verbose or result == "FAIL":
-            print(f"{result:4}", f"{name}.{variant}", why, flush=True)
-    server.close()
-    print(f"variants: {count['ok']} passed, {count['FAIL']} failed, {count['skip']} skipped")
-    return 1 if count["FAIL"] or not count["ok"] else 0
+    return cases.run([Variant(os.path.join(args.models, n), v) for n in names for v in VARIANTS if wanted(n, v)], check, args)
 
 
 if __name__ == "__main__":
