@@ -1,7 +1,12 @@
 /* What the functions of lower.def share; see lower.h. */
 #include "backends/xnnpack/lower.h"
 
+#include "support/half.h"
+
 #include <stdarg.h>
+
+/* Halves with more elements stay halves in the file, and are converted in each run. */
+enum { LARGE_CONSTANT = 4096 };
 
 static const uint32_t to_nhwc[] = {0, 2, 3, 1}, to_nchw[] = {0, 3, 1, 2};
 
@@ -80,10 +85,12 @@ uint32_t xl_dim(XnnLowering *l, ValueId v, uint32_t i) {
   return upper > INT32_MAX ? (xl_refuse(l, XNN_RULE_SIZE_LIMIT, "dim=%u", i), 1u) : (uint32_t)upper;
 }
 
+static bool is_half(const XnnLowering *l, ValueId v) { return value_dtype(l->g, v) == DTYPE_F16; }
+
 /* The dims of v as XNNPACK has them; refuses what it cannot hold. */
 static uint32_t dims_of(XnnLowering *l, ValueId v, uint32_t dims[XNN_MAX_RANK]) {
   const Type *t = value_type(l->g, v);
-  if (t->kind != TYPE_TENSOR || t->dtype != DTYPE_F32) {
+  if (t->kind != TYPE_TENSOR || (t->dtype != DTYPE_F32 && t->dtype != DTYPE_F16)) {
     xl_refuse(l, XNN_RULE_ELEMENT_TYPE, "dtype=%s",
               t->kind == TYPE_TENSOR ? dtype_name((DType)t->dtype) : "scalar");
     return 0;
@@ -100,49 +107,86 @@ static uint32_t dims_of(XnnLowering *l, ValueId v, uint32_t dims[XNN_MAX_RANK]) 
   return t->rank;
 }
 
-static XnnId new_value(XnnLowering *l, ValueId v, const uint32_t *perm) {
+static XnnId new_value(XnnLowering *l, ValueId v, const uint32_t *perm, XnnDatatype datatype) {
   uint32_t dims[XNN_MAX_RANK], permuted[XNN_MAX_RANK], rank = dims_of(l, v, dims);
   if (!xl_ok(l))
     return XNN_NONE;
   for (uint32_t i = 0; i < rank; i++)
     permuted[i] = dims[perm ? perm[i] : i];
-  return xnn_value(&l->x, XNN_FP32, rank, permuted);
+  return xnn_value(&l->x, datatype, rank, permuted);
 }
 
 XnnId xl_result(XnnLowering *l, ValueId v) {
-  XnnId id = new_value(l, v, NULL);
+  XnnId id = new_value(l, v, NULL, XNN_FP32);
   xl_set_plain(l, v, id);
   return id;
 }
 
 XnnId xl_result_nhwc(XnnLowering *l, ValueId v) {
-  XnnId id = new_value(l, v, to_nhwc);
+  XnnId id = new_value(l, v, to_nhwc, XNN_FP32);
   xl_set_nhwc(l, v, id);
   return id;
 }
 
-XnnId xl_plain(XnnLowering *l, ValueId v) {
+static XnnId converted(XnnLowering *l, XnnId id, XnnDatatype to) {
+  XnnId out = xl_temp_like(l, id);
+  if (xl_ok(l))
+    l->x.values[out].datatype = (uint8_t)to;
+  xl_unary(l, XNN_CONVERT, id, out);
+  return out;
+}
+
+XnnId xl_rounded(XnnLowering *l, XnnId id) {
+  return converted(l, converted(l, id, XNN_FP16), XNN_FP32);
+}
+
+/* A constant as an operand, which XNNPACK reads where it is. A large one stays as small as the
+ * graph has it. */
+static XnnId constant_operand(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
+                              const uint32_t *perm) {
+  bool half = is_half(l, v) && xl_elements(l, v) > LARGE_CONSTANT;
+  XnnId id = xl_permuted_constant(l, v, rank, dims, perm, half);
+  return half ? converted(l, id, XNN_FP32) : id;
+}
+
+static XnnId from_outside(XnnLowering *l, ValueId v) {
+  XnnId id = new_value(l, v, NULL, is_half(l, v) ? XNN_FP16 : XNN_FP32);
   if (!xl_ok(l))
     return XNN_NONE;
-  if (l->plain[v])
-    return l->plain[v] - 1;
-  if (value_is_const(l->g, v)) {
-    uint32_t dims[XNN_MAX_RANK], rank = dims_of(l, v, dims);
-    return xl_ok(l) ? xnn_constant(&l->x, XNN_FP32, rank, dims, v) : XNN_NONE;
-  }
-  XnnId id = xl_result(l, v);
-  if (!xl_ok(l))
-    return XNN_NONE;
-  if (l->nhwc[v]) {
-    l->transposes++;
-    xl_transpose(l, l->nhwc[v] - 1, to_nchw, 4, id);
-    return id;
-  }
   xnn_make_external(&l->x, id, true);
   l->inputs =
       pool_reserve(l->inputs, &l->input_capacity, (uint64_t)l->input_count + 1, sizeof *l->inputs);
   l->inputs[l->input_count++] = v;
+  return is_half(l, v) ? converted(l, id, XNN_FP32) : id;
+}
+
+XnnId xl_plain(XnnLowering *l, ValueId v) {
+  static const uint32_t straight[] = {0, 1, 2, 3, 4, 5};
+  if (!xl_ok(l))
+    return XNN_NONE;
+  if (l->plain[v])
+    return l->plain[v] - 1;
+  XnnId id = XNN_NONE;
+  if (value_is_const(l->g, v)) {
+    uint32_t dims[XNN_MAX_RANK], rank = dims_of(l, v, dims);
+    id = xl_ok(l) ? constant_operand(l, v, rank, dims, straight) : XNN_NONE;
+  } else if (l->nhwc[v]) {
+    id = new_value(l, v, NULL, XNN_FP32);
+    l->transposes++;
+    xl_transpose(l, l->nhwc[v] - 1, to_nchw, 4, id);
+  } else {
+    id = from_outside(l, v);
+  }
+  xl_set_plain(l, v, id);
   return id;
+}
+
+XnnId xl_filter(XnnLowering *l, ValueId v) {
+  uint32_t dims[XNN_MAX_RANK], rank = dims_of(l, v, dims);
+  if (!value_is_const(l->g, v))
+    xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=weight-or-bias");
+  return xl_ok(l) ? xnn_constant(&l->x, is_half(l, v) ? XNN_FP16 : XNN_FP32, rank, dims, v)
+                  : XNN_NONE;
 }
 
 bool xl_is_image(XnnLowering *l, ValueId v) {
@@ -162,7 +206,7 @@ XnnId xl_nhwc(XnnLowering *l, ValueId v) {
     dims_of(l, v, dims);
     for (uint32_t i = 0; i < 4 && xl_ok(l); i++)
       permuted[i] = dims[to_nhwc[i]];
-    return xl_permuted_constant(l, v, 4, permuted, to_nhwc);
+    return xl_ok(l) ? constant_operand(l, v, 4, permuted, to_nhwc) : XNN_NONE;
   }
   XnnId from = xl_plain(l, v), id = xl_result_nhwc(l, v);
   l->transposes++;
@@ -197,27 +241,40 @@ uint64_t xl_elements(XnnLowering *l, ValueId v) {
   return count;
 }
 
+static void halves_to_floats(const uint8_t *from, float *to, uint64_t count) {
+  for (uint64_t i = 0; i < count; i++) {
+    uint16_t bits;
+    memcpy(&bits, from + i * sizeof bits, sizeof bits);
+    to[i] = half_to_float(bits);
+  }
+}
+
 const float *xl_constant_floats(XnnLowering *l, ValueId v) {
   const Constant *c = value_constant(l->g, v);
   if (l->trial || !xl_ok(l) || !c)
     return NULL;
-  float *copy = arena_alloc(l->arena, c->size + 1);
-  memcpy(copy, c->data, c->size);
+  uint64_t count = xl_elements(l, v);
+  float *copy = arena_alloc(l->arena, count * sizeof *copy + 1);
+  if (is_half(l, v))
+    halves_to_floats(c->data, copy, count);
+  else
+    memcpy(copy, c->data, c->size);
   return copy;
 }
 
 /* A constant of the graph with these bytes, which its arena takes. */
-static XnnId add_constant(XnnLowering *l, uint32_t rank, const uint32_t *dims, const float *values,
-                          uint64_t count) {
+static XnnId add_constant(XnnLowering *l, bool half, uint32_t rank, const uint32_t *dims,
+                          const void *values) {
   int64_t sizes[XNN_MAX_RANK];
+  uint64_t size = half ? sizeof(uint16_t) : sizeof(float);
   for (uint32_t i = 0; i < rank; i++)
-    sizes[i] = dims[i];
+    size *= (uint64_t)(sizes[i] = dims[i]);
   ValueId v = 0;
   if (!l->trial)
     v = graph_add_constant(
-        l->g, graph_tensor_type(l->g, DTYPE_F32, rank, sizes, ORDER_CONTIGUOUS),
-        (Constant){.data = (const uint8_t *)values, .size = count * sizeof *values}, 0);
-  return xnn_constant(&l->x, XNN_FP32, rank, dims, v);
+        l->g, graph_tensor_type(l->g, half ? DTYPE_F16 : DTYPE_F32, rank, sizes, ORDER_CONTIGUOUS),
+        (Constant){.data = values, .size = size}, 0);
+  return xnn_constant(&l->x, half ? XNN_FP16 : XNN_FP32, rank, dims, v);
 }
 
 XnnId xl_floats(XnnLowering *l, uint32_t rank, const uint32_t *dims, const float *values) {
@@ -231,7 +288,7 @@ XnnId xl_floats(XnnLowering *l, uint32_t rank, const uint32_t *dims, const float
     copy = arena_alloc(&l->g->arena, count * sizeof *copy);
     memcpy(copy, values, count * sizeof *copy);
   }
-  return add_constant(l, rank, dims, copy, count);
+  return add_constant(l, false, rank, dims, copy);
 }
 
 XnnId xl_number(XnnLowering *l, double number, uint32_t rank) {
@@ -240,37 +297,55 @@ XnnId xl_number(XnnLowering *l, double number, uint32_t rank) {
   return xl_floats(l, rank ? 1 : 0, &one, &value);
 }
 
-XnnId xl_permuted_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
-                           const uint32_t *perm) {
-  if (!xl_ok(l))
-    return XNN_NONE;
+/* Elements of `size` bytes, 2 or 4, in the order that dims and perm say. */
+static void permute(const uint8_t *from, uint8_t *to, size_t size, uint32_t rank,
+                    const uint32_t *dims, const uint32_t *perm) {
   uint64_t strides[XNN_MAX_RANK], at[XNN_MAX_RANK] = {0}, count = 1;
-  for (uint32_t i = 0; i < rank; i++)
-    count *= dims[i];
-  if (l->trial)
-    return add_constant(l, rank, dims, NULL, count);
-  const Constant *c = value_constant(l->g, v);
   uint32_t source[XNN_MAX_RANK];
-  for (uint32_t i = 0; i < rank; i++)
-    source[perm[i]] = dims[i];
   for (uint32_t i = 0; i < rank; i++) {
-    strides[i] = 1;
+    source[perm[i]] = dims[i];
+    count *= dims[i];
+  }
+  for (uint32_t i = 0; i < rank; i++) {
+    strides[i] = size;
     for (uint32_t k = perm[i] + 1; k < rank; k++)
       strides[i] *= source[k];
   }
-  float *values = arena_alloc(&l->g->arena, count * sizeof *values);
-  uint64_t from = 0;
+  uint64_t offset = 0;
   for (uint64_t k = 0; k < count; k++) {
-    memcpy(&values[k], c->data + from * sizeof *values, sizeof *values);
+    memcpy(to + k * size, from + offset, size);
     for (uint32_t i = rank; i-- > 0;) {
-      from += strides[i];
+      offset += strides[i];
       if (++at[i] < dims[i])
         break;
-      from -= strides[i] * dims[i];
+      offset -= strides[i] * dims[i];
       at[i] = 0;
     }
   }
-  return add_constant(l, rank, dims, values, count);
+}
+
+static bool in_order(const uint32_t *perm, uint32_t rank) {
+  for (uint32_t i = 0; i < rank; i++)
+    if (perm[i] != i)
+      return false;
+  return true;
+}
+
+XnnId xl_permuted_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
+                           const uint32_t *perm, bool half) {
+  if (!xl_ok(l))
+    return XNN_NONE;
+  bool same_type = half == is_half(l, v);
+  if (same_type && in_order(perm, rank))
+    return xnn_constant(&l->x, half ? XNN_FP16 : XNN_FP32, rank, dims, v);
+  if (l->trial)
+    return add_constant(l, half, rank, dims, NULL);
+  size_t size = half ? sizeof(uint16_t) : sizeof(float);
+  const void *from = same_type ? (const void *)value_constant(l->g, v)->data
+                               : (const void *)xl_constant_floats(l, v);
+  uint8_t *values = arena_alloc(&l->g->arena, xl_elements(l, v) * size);
+  permute(from, values, size, rank, dims, perm);
+  return add_constant(l, half, rank, dims, values);
 }
 
 /* --- nodes --- */
@@ -349,6 +424,8 @@ bool xl_node(XnnLowering *l, NodeId n) {
 
 void xl_output(XnnLowering *l, ValueId v) {
   XnnId id = xl_plain(l, v);
+  if (xl_ok(l) && is_half(l, v))
+    id = converted(l, id, XNN_FP16);
   if (!xl_ok(l))
     return;
   const XnnValue *value = &l->x.values[id];

@@ -7,7 +7,11 @@
  *
  * A value of rank 4 may exist in two layouts: plain, with the dims of the IR, and NHWC, dims
  * (0, 2, 3, 1) of it, which convolutions and pools want. A layout that is asked for and not there
- * is made by a transpose, once. */
+ * is made by a transpose, once.
+ *
+ * All is computed in f32. Halves are converted where they come in and go out, and weights stay
+ * halves in the file: XNNPACK wants weights of convolutions on halves as f32, which would double
+ * the file, loads kernels on halves on some CPUs only, and those of x86 are the slower ones. */
 #ifndef ETC_BACKENDS_XNNPACK_LOWER_H
 #define ETC_BACKENDS_XNNPACK_LOWER_H
 
@@ -63,7 +67,7 @@ static inline bool xl_ok(const XnnLowering *l) { return l->refusal.rule == NULL;
 /* The refusal by a rule. */
 Refusal xl_refusal(XnnRule rule, const char *values);
 
-/* The value in one layout; constants are embedded anew each time. xl_nhwc: rank 4 only. */
+/* The value in one layout, as f32. xl_nhwc: rank 4 only. */
 XnnId xl_plain(XnnLowering *l, ValueId v);
 XnnId xl_nhwc(XnnLowering *l, ValueId v);
 bool xl_has_nhwc(const XnnLowering *l, ValueId v);
@@ -101,9 +105,14 @@ XnnId xl_number(XnnLowering *l, double number, uint32_t rank);
 /* The f32 elements of a constant; NULL in a trial. count of them. */
 const float *xl_constant_floats(XnnLowering *l, ValueId v);
 uint64_t xl_elements(XnnLowering *l, ValueId v); /* upper bound */
-/* A constant with its dims permuted. */
+/* A constant with its dims permuted to dims, as halves (of halves only) or f32. */
 XnnId xl_permuted_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
-                           const uint32_t *perm);
+                           const uint32_t *perm, bool half);
+/* Weights or a bias as the graph has them, for a node that packs them; each use is a value of its
+ * own. Weights that are halves want a bias of halves. */
+XnnId xl_filter(XnnLowering *l, ValueId v);
+/* x with the precision of halves. */
+XnnId xl_rounded(XnnLowering *l, XnnId x);
 
 /* Nodes. */
 void xl_unary(XnnLowering *l, XnnNodeKind kind, XnnId in, XnnId out);

@@ -69,7 +69,7 @@ static XnnId nhwc_operand(XnnLowering *l, ValueId v) {
   if (xl_elements(l, v) == 1)
     return xl_plain(l, v);
   uint32_t dims[] = {xl_dim(l, v, 1), xl_dim(l, v, 2), xl_dim(l, v, 0)};
-  return xl_permuted_constant(l, v, 3, dims, (uint32_t[]){1, 2, 0});
+  return xl_permuted_constant(l, v, 3, dims, (uint32_t[]){1, 2, 0}, false);
 }
 
 static bool one(const Graph *g, NodeId n, uint32_t arg) {
@@ -170,6 +170,14 @@ void lower_pow(XnnLowering *l, NodeId n) {
   } else {
     xl_refuse(l, XNN_RULE_ATTRIBUTE, "exponent=%g held=2,3", exponent);
   }
+}
+
+/* Between f32 and f16. What becomes a half is rounded to it: it may leave its range. */
+void lower_convert(XnnLowering *l, NodeId n) {
+  ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
+  bool narrows = value_dtype(l->g, y) == DTYPE_F16 && value_dtype(l->g, x) == DTYPE_F32;
+  XnnInOut io = in_out(l, n);
+  xl_unary(l, XNN_COPY, narrows ? xl_rounded(l, io.in) : io.in, io.out);
 }
 
 /* The node adds nothing to its operand. */

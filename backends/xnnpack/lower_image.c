@@ -48,13 +48,14 @@ static bool read_convolution(XnnLowering *l, NodeId n, Convolution *c) {
 /* Weights of torch, [out, in / groups, kh, kw] or transposed [in, out / groups, kh, kw], as XNNPACK
  * wants them: [out, kh, kw, in / groups], for depthwise ones [1, kh, kw, out]. */
 static XnnId filter(XnnLowering *l, ValueId weight, const Convolution *c, bool depthwise) {
+  bool half = value_dtype(l->g, weight) == DTYPE_F16;
   uint32_t kh = c->kernel[0], kw = c->kernel[1], in = c->in_channels / c->groups,
            out = c->out_channels / c->groups;
   if (c->transposed && c->groups > 1) {
     /* Groups are outermost in both: [g, in, out, kh, kw] -> [g, out, kh, kw, in], told as 5 dims.
      */
     uint32_t dims[] = {c->groups, out, kh, kw, in}, perm[] = {0, 2, 3, 4, 1};
-    XnnId id = xl_permuted_constant(l, weight, 5, dims, perm);
+    XnnId id = xl_permuted_constant(l, weight, 5, dims, perm, half);
     if (xl_ok(l)) {
       XnnValue *value = &l->x.values[id];
       value->rank = 4;
@@ -64,12 +65,17 @@ static XnnId filter(XnnLowering *l, ValueId weight, const Convolution *c, bool d
   }
   if (depthwise) {
     uint32_t dims[] = {1, kh, kw, c->out_channels}, perm[] = {1, 2, 3, 0};
-    return xl_permuted_constant(l, weight, 4, dims, perm);
+    return xl_permuted_constant(l, weight, 4, dims, perm, false);
   }
   /* With one spatial dim kh is 1 wherever it is written. */
   uint32_t dims[] = {c->out_channels, kh, kw, in}, straight[] = {0, 2, 3, 1},
            turned[] = {1, 2, 3, 0};
-  return xl_permuted_constant(l, weight, 4, dims, c->transposed ? turned : straight);
+  return xl_permuted_constant(l, weight, 4, dims, c->transposed ? turned : straight, half);
+}
+
+/* A depthwise convolution takes f32 only. */
+static XnnId wide_bias(XnnLowering *l, ValueId bias) {
+  return xl_permuted_constant(l, bias, 1, (uint32_t[]){xl_dim(l, bias, 0)}, (uint32_t[]){0}, false);
 }
 
 /* [N, C, L] as an image [N, 1, L, C]. */
@@ -101,7 +107,7 @@ void lower_convolution(XnnLowering *l, NodeId n) {
   bool depthwise = !c.transposed && c.groups > 1 && c.groups == c.in_channels;
   XnnId in = c.rank == 1 ? line_as_image(l, x) : xl_nhwc(l, x);
   XnnId weights = filter(l, node_value(g, n, 1), &c, depthwise);
-  XnnId b = bias ? xl_plain(l, bias) : XNN_NONE;
+  XnnId b = !bias ? XNN_NONE : depthwise ? wide_bias(l, bias) : xl_filter(l, bias);
   XnnId out = c.rank == 2 ? xl_result_nhwc(l, y)
                           : XL_TEMP(l, xl_dim(l, y, 0), 1, xl_dim(l, y, 2), xl_dim(l, y, 1));
   if (!xl_ok(l))

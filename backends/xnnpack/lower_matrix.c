@@ -11,14 +11,14 @@ static XnnId bias_of(XnnLowering *l, ValueId bias) {
     xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=bias");
   else if (value_rank(l->g, bias) != 1)
     xl_refuse(l, XNN_RULE_WEIGHT_RANK, "bias-rank=%u held=1", value_rank(l->g, bias));
-  return xl_plain(l, bias);
+  return xl_filter(l, bias);
 }
 
 /* A static matrix as a filter. */
 static XnnId filter_of(XnnLowering *l, ValueId v) {
   if (value_rank(l->g, v) != 2)
     xl_refuse(l, XNN_RULE_WEIGHT_RANK, "weight-rank=%u held=2", value_rank(l->g, v));
-  return xl_plain(l, v);
+  return xl_filter(l, v);
 }
 
 void lower_linear(XnnLowering *l, NodeId n) {

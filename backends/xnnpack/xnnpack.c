@@ -235,7 +235,7 @@ static const BackendSetting settings[] = {
 
 const Backend backend_xnnpack = {.name = "xnnpack",
                                  .id = XNN_BACKEND_ID,
-                                 .summary = "CPU kernels of XNNPACK, fp32",
+                                 .summary = "CPU kernels of XNNPACK; halves compute in f32",
                                  .settings = settings,
                                  .knows = xl_knows,
                                  .partition = partition,

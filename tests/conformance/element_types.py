@@ -165,7 +165,7 @@ def write_table(table):
 
 
 def main():
-    p = cases.parser(__doc__)
+    p = single_node.parser(__doc__)
     p.add_argument("--cache", default=os.path.join(ROOT, "build", "conformance"), help="the written-out official cases")
     p.add_argument("--update", action="store_true", help="write what works to src/onnx/element_types.def")
     args = p.parse_args()

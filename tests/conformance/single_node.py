@@ -20,6 +20,7 @@ from onnx import helper, numpy_helper  # noqa: E402
 import arrays  # noqa: E402
 import cases  # noqa: E402
 import etc_command  # noqa: E402
+import pte  # noqa: E402
 
 BF16 = ml_dtypes.bfloat16
 RNG = np.random.default_rng(20)
@@ -38,20 +39,21 @@ def ints(*values, dtype=np.int64):
 
 
 class Case:
-    """One node. `constants` are initializers; `feeds` are the sets of input values, all with the same names.
+    """One node, or `nodes` that compute outputs y0, y1, ... `constants` are initializers; `feeds` are the sets of input values, all with the same names.
 
     oracle: "ort", or "onnx" for the reference evaluator where ONNX Runtime lacks the operator at this type or version or
     departs from the standard; or a list of arrays, the values that the standard gives.
-    refused: the diagnostic with which `etc lower` must refuse the model, instead of a result."""
+    refused: the diagnostic with which `etc lower` must refuse the model, instead of a result.
+    kernels: how many operators of the runtime the program may name, and must."""
 
     def __init__(self, name, op, inputs, feeds, constants=(), outputs=1, out_type=np.float32, domain="", dims=None,
-                 shapes=None, opset=17, oracle="ort", rtol=1e-3, atol=1e-4, refused=None, **attributes):
+                 shapes=None, opset=17, oracle="ort", rtol=1e-3, atol=1e-4, refused=None, kernels=None, nodes=None, **attributes):
         feeds = feeds if isinstance(feeds, list) else [feeds]
         self.name, self.dims = name, dims or {}
         self.feeds = [{k: np.asarray(v) for k, v in feed.items()} for feed in feeds]
-        self.oracle, self.rtol, self.atol, self.refused = oracle, rtol, atol, refused
+        self.oracle, self.rtol, self.atol, self.refused, self.kernels = oracle, rtol, atol, refused, kernels
         outputs = ["y%d" % i for i in range(outputs)] if isinstance(outputs, int) else outputs
-        node = helper.make_node(op, inputs, outputs, domain=domain, **attributes)
+        nodes = nodes or [helper.make_node(op, inputs, outputs, domain=domain, **attributes)]
         constants = {k: np.asarray(v) for k, v in dict(constants).items()}
         types = out_type if isinstance(out_type, (list, tuple)) else [out_type] * len(outputs)
         values = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), (shapes or {}).get(k, v.shape))
@@ -59,7 +61,7 @@ class Case:
         results = [helper.make_tensor_value_info(o, helper.np_dtype_to_tensor_dtype(np.dtype(t)), None)
                    for o, t in zip(outputs, types) if o]
         # Before IR version 4 every initializer had to be an input too; the versions from then on hold for all operator sets.
-        graph = helper.make_graph([node], "operator", values, results,
+        graph = helper.make_graph(nodes, "operator", values, results,
                                   initializer=[numpy_helper.from_array(v, k) for k, v in constants.items()])
         self.model = helper.make_model(graph, ir_version=9, opset_imports=[
             helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)])
@@ -84,11 +86,15 @@ def check(case, args, server, work):
     """None, or what is wrong."""
     source, target, bundle = (os.path.join(work, x) for x in ("model.onnx", "model.pte", "data.pkl"))
     onnx.save(case.model, source)
-    stage, code, message, _ = etc_command.lower(args.etc, source, target, case.dims, timeout=args.timeout)
+    stage, code, message, _ = etc_command.lower(args.etc, source, target, case.dims, args.extra, args.timeout)
     if case.refused:
         return None if (stage, code) == ("lower", case.refused) else f"{stage}: {code} {message}; not refused with {case.refused}"
     if stage != "ok":
         return f"{stage}: {code} {message}"
+    if case.kernels is not None:
+        kernels = sum(m["operators"] for m in pte.methods(target).values())
+        if kernels != case.kernels:
+            return f"{kernels} operators outside of the delegate instead of {case.kernels}"
     for feed in case.feeds:
         try:
             expected = case.expected(source, feed)
@@ -101,5 +107,11 @@ def check(case, args, server, work):
     return None
 
 
-def main(text, nodes):
-    return cases.run(nodes, check, cases.parser(text).parse_args())
+def parser(text, extra=()):
+    p = cases.parser(text)
+    p.add_argument("--extra", action="append", default=list(extra), metavar="FLAG", help="one more flag for `etc lower` (repeat)")
+    return p
+
+
+def main(text, nodes, extra=()):
+    return cases.run(nodes, check, parser(text, extra).parse_args())
