@@ -69,16 +69,16 @@ def selected(args):
     return [n for n in MODELS if not args.quick or n in QUICK]
 
 
-def official_program(args, spec, source):
-    """Path of the official program, made unless the one that is there is of the same sources; None: there is none."""
+def official_program(folder, spec, source, program_of):
+    """(path of the official program or None, why there is none); made unless the one that is there is of the same
+    sources."""
     import make
     import torch
     from common import draw, randomize, tensors
-    from official import program_of
-    path = args.out / "official" / f"{spec.name}.pte"
+    path = folder / f"{spec.name}.pte"
     key, stamp = make.cache_key(source), path.with_suffix(".key")
-    if stamp.exists() and stamp.read_text() == key:
-        return path if path.exists() else None
+    if stamp.exists() and stamp.read_text().startswith(key):
+        return (path, "") if path.exists() else (None, stamp.read_text()[len(key) + 1:])
     seed = zlib.crc32(spec.name.encode())
     torch.manual_seed(seed)
     model = spec.build().eval()
@@ -87,19 +87,22 @@ def official_program(args, spec, source):
     inputs = tuple(tensors(draw(spec.cases[0], seed), spec.half))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
+    why = ""
     try:
         with contextlib.redirect_stdout(None), torch.no_grad():
             path.write_bytes(program_of(model.half() if spec.half else model, inputs))
     except Exception as error:  # whatever the packages raise means that there is nothing to compare with
-        print(f"{spec.name}: no official program: {str(error).strip().splitlines()[0][:150]}", flush=True)
-    stamp.write_text(key)
-    return path if path.exists() else None
+        why = f"{(str(error).strip() or repr(error)).splitlines()[0][:150]}"
+    stamp.write_text(f"{key} {why}")
+    return (path, "") if path.exists() else (None, why)
 
 
 def facts(args, path):
     text = subprocess.run([str(args.etc), "inspect", str(path), "--json"], check=True, capture_output=True, text=True)
     method = json.loads(text.stdout)["methods"][0]
-    return {"kernels": method["instructions"]["kernel_calls"], "arena": method["memory"]["arena_bytes"],
+    instructions = method["instructions"]
+    return {"kernels": instructions["kernel_calls"], "delegates": instructions["delegate_calls"],
+            "arena": method["memory"]["arena_bytes"],
             "bytes": path.stat().st_size}
 
 
@@ -116,14 +119,16 @@ class Program:
         return [arrays.own(arrays.from_torch(x)) for x in self.method.execute(inputs)]
 
 
-def milliseconds(programs, inputs, rounds, share):
-    """The fastest run of each of the methods, which run in turn."""
-    best, end, done = [float("inf")] * len(programs), time.perf_counter() + share, 0
+def milliseconds(runs, rounds, share, clock=time.perf_counter):
+    """The fastest run of each of the functions, which are called in turn, there and back: what one leaves behind in
+    caches and allocators is what the next one finds."""
+    best, end, done = [float("inf")] * len(runs), time.perf_counter() + share, 0
+    order = list(range(len(runs)))
     while done < rounds and (done < 3 or time.perf_counter() < end):
-        for i, program in enumerate(programs):
-            begin = time.perf_counter()
-            program.method.execute(inputs)
-            best[i] = min(best[i], time.perf_counter() - begin)
+        for i in order if done % 2 else reversed(order):
+            begin = clock()
+            runs[i]()
+            best[i] = min(best[i], clock() - begin)
         done += 1
     return [1e3 * b for b in best]
 
@@ -132,6 +137,7 @@ def measure(args, name, spec, source):
     """One row of the table, or a message instead of it."""
     import arrays
     import models
+    from official import program_of
     model = models.Model(str(args.zoo / name))
     _, inputs, expected = model.cases[0]
     path = args.out / "ours" / f"{name}.pte"
@@ -146,7 +152,9 @@ def measure(args, name, spec, source):
     if wrong:
         return f"{name}: our outputs: {wrong}"
     programs = [ours]
-    other = official_program(args, spec, source)
+    other, why = official_program(args.out / "official", spec, source, program_of)
+    if not other:
+        print(f"{name}: no official program: {why}", flush=True)
     if other:
         row["official"] = facts(args, other)
         try:
@@ -157,7 +165,7 @@ def measure(args, name, spec, source):
             row["official"]["wrong"] = f"does not run ({error})"
     share, spent = SHARE / 4 if args.quick else SHARE, None
     for _ in range(TRIES):
-        again = milliseconds(programs, tensors, args.rounds, share)
+        again = milliseconds([lambda p=p: p.method.execute(tensors) for p in programs], args.rounds, share)
         spent = [min(pair) for pair in zip(spent or again, again)]
         if len(spent) == 1 or spent[0] <= LIMIT * spent[1]:
             break
@@ -198,10 +206,10 @@ def above_limits(row):
     return faults
 
 
-def write(args, rows):
+def write(args, part, rows):
     stamp = datetime.datetime.now(datetime.timezone.utc)
     result = {"time": stamp.isoformat(timespec="seconds"), "machine": platform.machine(),
-              "processors": os.cpu_count(), "parts": {"latency": {"rows": rows}}}
+              "processors": os.cpu_count(), "parts": {part: {"rows": rows}}}
     path = args.out / f"bench-{stamp:%Y%m%d-%H%M%S}.json"
     path.write_text(json.dumps(result, indent=1) + "\n")
     print(f"wrote {path}")
@@ -228,7 +236,7 @@ def main():
         faults += above_limits(row)
         print("| " + " | ".join(format_row(row)) + " |", flush=True)
     if not args.k and not args.quick:
-        write(args, rows)
+        write(args, "latency", rows)
     for fault in faults:
         print(f"FAILED {fault}")
     print(f"latency: {len(rows)} compared, {len(faults)} failed")

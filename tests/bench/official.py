@@ -22,6 +22,24 @@ def program_of(model, inputs):
     return to_edge(torch.export.export(model, inputs), compile_config=config).to_executorch().buffer
 
 
+def xnnpack_program_of(model, inputs):
+    """The same with the XNNPACK partitioner. Where the root is a Sequential, names of weights begin with a digit, which
+    its folding of batch norms does not take: the root is wrapped."""
+    import torch
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+    from executorch.exir import to_edge_transform_and_lower
+
+    class Root(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = model
+
+        def forward(self, *tensors):
+            return self.net(*tensors)
+    exported = torch.export.export(Root().eval(), inputs)
+    return to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()]).to_executorch().buffer
+
+
 def main():
     import torch
     from vision import mobilenet_v2
