@@ -23,6 +23,13 @@ static Status check_total(PassContext *p, const Graph *g, const Liveness *l) {
   return STATUS_OK;
 }
 
+static bool has_delegate(const Graph *g) {
+  for (NodeId n = g->first; n; n = node_cget(g, n)->next)
+    if (op_has_trait(node_cget(g, n)->op, OP_DELEGATE))
+      return true;
+  return false;
+}
+
 static void store_plan(Graph *g, const Liveness *l, const uint64_t *offsets, uint64_t total) {
   uint64_t states = 0;
   g->storage_count = 1;
@@ -41,9 +48,10 @@ static void store_plan(Graph *g, const Liveness *l, const uint64_t *offsets, uin
     g->values[v].storage = l->span_of[v];
   g->arena_size_count = g->state_count ? PLAN_STATE_ARENA + 1 : 2;
   g->arena_sizes = ARENA_ARRAY(&g->arena, uint64_t, g->arena_size_count);
-  g->arena_sizes[1] = total;
+  uint64_t spare = has_delegate(g) ? PLAN_DELEGATE_SPARE : 0;
+  g->arena_sizes[1] = total + spare;
   if (g->state_count)
-    g->arena_sizes[PLAN_STATE_ARENA] = states;
+    g->arena_sizes[PLAN_STATE_ARENA] = states + spare;
 }
 
 Status pass_plan_memory(PassContext *p, Graph *g) {
