@@ -2,6 +2,7 @@
 #include "backends/xnnpack/lower.h"
 
 #include "support/half.h"
+#include "support/permute.h"
 
 #include <stdarg.h>
 
@@ -13,21 +14,18 @@ static const uint32_t to_nhwc[] = {0, 2, 3, 1}, to_nchw[] = {0, 3, 1, 2};
 void xl_init(XnnLowering *l, Graph *g, Arena *arena) {
   *l = (XnnLowering){.g = g, .arena = arena};
   xnn_init(&l->x);
-  l->plain = ARENA_ARRAY(arena, uint32_t, g->value_count);
-  l->nhwc = ARENA_ARRAY(arena, uint32_t, g->value_count);
 }
 
 void xl_release(XnnLowering *l) {
   xnn_release(&l->x);
-  xfree(l->touched);
+  places_release(&l->places);
   xfree(l->inputs);
 }
 
 void xl_reset(XnnLowering *l, bool trial) {
   xnn_clear(&l->x);
-  for (uint32_t i = 0; i < l->touched_count; i++)
-    l->plain[l->touched[i]] = l->nhwc[l->touched[i]] = 0;
-  l->touched_count = l->input_count = l->transposes = 0;
+  places_clear(&l->places);
+  l->input_count = l->transposes = 0;
   l->trial = trial;
   l->refusal = (Refusal){0};
 }
@@ -55,30 +53,29 @@ bool xl_refuse(XnnLowering *l, XnnRule rule, const char *values, ...) {
 
 /* --- values --- */
 
-static void touch(XnnLowering *l, ValueId v) {
-  if (l->plain[v] || l->nhwc[v])
-    return;
-  l->touched = pool_reserve(l->touched, &l->touched_capacity, (uint64_t)l->touched_count + 1,
-                            sizeof *l->touched);
-  l->touched[l->touched_count++] = v;
-}
-
 void xl_set_plain(XnnLowering *l, ValueId v, XnnId id) {
-  if (!xl_ok(l))
-    return;
-  touch(l, v);
-  l->plain[v] = id + 1;
+  if (xl_ok(l))
+    places_make(&l->places, v)->plain = id + 1;
 }
 
 void xl_set_nhwc(XnnLowering *l, ValueId v, XnnId id) {
-  if (!xl_ok(l))
-    return;
-  touch(l, v);
-  l->nhwc[v] = id + 1;
+  if (xl_ok(l))
+    places_make(&l->places, v)->nhwc = id + 1;
 }
 
-bool xl_has_nhwc(const XnnLowering *l, ValueId v) { return l->nhwc[v] != 0; }
-bool xl_has_plain(const XnnLowering *l, ValueId v) { return l->plain[v] != 0; }
+/* 1 + XnnId, 0 when it is not there. */
+static uint32_t plain_of(const XnnLowering *l, ValueId v) {
+  const Place *place = places_find(&l->places, v);
+  return place ? place->plain : 0;
+}
+
+static uint32_t nhwc_of(const XnnLowering *l, ValueId v) {
+  const Place *place = places_find(&l->places, v);
+  return place ? place->nhwc : 0;
+}
+
+bool xl_has_nhwc(const XnnLowering *l, ValueId v) { return nhwc_of(l, v) != 0; }
+bool xl_has_plain(const XnnLowering *l, ValueId v) { return plain_of(l, v) != 0; }
 
 uint32_t xl_dim(XnnLowering *l, ValueId v, uint32_t i) {
   int64_t upper = sym_upper(&l->g->syms, value_dim(l->g, v, i));
@@ -164,16 +161,16 @@ XnnId xl_plain(XnnLowering *l, ValueId v) {
   static const uint32_t straight[] = {0, 1, 2, 3, 4, 5};
   if (!xl_ok(l))
     return XNN_NONE;
-  if (l->plain[v])
-    return l->plain[v] - 1;
+  if (xl_has_plain(l, v))
+    return plain_of(l, v) - 1;
   XnnId id = XNN_NONE;
   if (value_is_const(l->g, v)) {
     uint32_t dims[XNN_MAX_RANK], rank = dims_of(l, v, dims);
     id = xl_ok(l) ? constant_operand(l, v, rank, dims, straight) : XNN_NONE;
-  } else if (l->nhwc[v]) {
+  } else if (xl_has_nhwc(l, v)) {
     id = new_value(l, v, NULL, XNN_FP32);
     l->transposes++;
-    xl_transpose(l, l->nhwc[v] - 1, to_nchw, 4, id);
+    xl_transpose(l, nhwc_of(l, v) - 1, to_nchw, 4, id);
   } else {
     id = from_outside(l, v);
   }
@@ -197,8 +194,8 @@ bool xl_is_image(XnnLowering *l, ValueId v) {
 XnnId xl_nhwc(XnnLowering *l, ValueId v) {
   if (!xl_ok(l))
     return XNN_NONE;
-  if (l->nhwc[v])
-    return l->nhwc[v] - 1;
+  if (xl_has_nhwc(l, v))
+    return nhwc_of(l, v) - 1;
   if (!xl_is_image(l, v))
     return XNN_NONE;
   if (value_is_const(l->g, v)) {
@@ -297,54 +294,21 @@ XnnId xl_number(XnnLowering *l, double number, uint32_t rank) {
   return xl_floats(l, rank ? 1 : 0, &one, &value);
 }
 
-/* Elements of `size` bytes, 2 or 4, in the order that dims and perm say. */
-static void permute(const uint8_t *from, uint8_t *to, size_t size, uint32_t rank,
-                    const uint32_t *dims, const uint32_t *perm) {
-  uint64_t strides[XNN_MAX_RANK], at[XNN_MAX_RANK] = {0}, count = 1;
-  uint32_t source[XNN_MAX_RANK];
-  for (uint32_t i = 0; i < rank; i++) {
-    source[perm[i]] = dims[i];
-    count *= dims[i];
-  }
-  for (uint32_t i = 0; i < rank; i++) {
-    strides[i] = size;
-    for (uint32_t k = perm[i] + 1; k < rank; k++)
-      strides[i] *= source[k];
-  }
-  uint64_t offset = 0;
-  for (uint64_t k = 0; k < count; k++) {
-    memcpy(to + k * size, from + offset, size);
-    for (uint32_t i = rank; i-- > 0;) {
-      offset += strides[i];
-      if (++at[i] < dims[i])
-        break;
-      offset -= strides[i] * dims[i];
-      at[i] = 0;
-    }
-  }
-}
-
-static bool in_order(const uint32_t *perm, uint32_t rank) {
-  for (uint32_t i = 0; i < rank; i++)
-    if (perm[i] != i)
-      return false;
-  return true;
-}
-
 XnnId xl_permuted_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
                            const uint32_t *perm, bool half) {
   if (!xl_ok(l))
     return XNN_NONE;
+  size_t size = half ? sizeof(uint16_t) : sizeof(float);
+  Permutation order = permutation_make(size, rank, dims, perm);
   bool same_type = half == is_half(l, v);
-  if (same_type && in_order(perm, rank))
+  if (same_type && permutation_keeps_order(&order))
     return xnn_constant(&l->x, half ? XNN_FP16 : XNN_FP32, rank, dims, v);
   if (l->trial)
     return add_constant(l, half, rank, dims, NULL);
-  size_t size = half ? sizeof(uint16_t) : sizeof(float);
   const void *from = same_type ? (const void *)value_constant(l->g, v)->data
                                : (const void *)xl_constant_floats(l, v);
   uint8_t *values = arena_alloc(&l->g->arena, xl_elements(l, v) * size);
-  permute(from, values, size, rank, dims, perm);
+  permute(&order, from, values);
   return add_constant(l, half, rank, dims, values);
 }
 

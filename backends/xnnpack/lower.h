@@ -16,6 +16,7 @@
 #define ETC_BACKENDS_XNNPACK_LOWER_H
 
 #include "backends/backend.h"
+#include "backends/xnnpack/places.h"
 #include "backends/xnnpack/subgraph.h"
 #include "ir/builder.h"
 
@@ -30,10 +31,7 @@ typedef struct XnnLowering {
   Graph *g;
   Arena *arena; /* scratch */
   XnnGraph x;
-  uint32_t *plain, *nhwc; /* by ValueId: 1 + XnnId, 0 when not there; values of the graph as it was
-                             at the start only */
-  ValueId *touched;       /* values with an entry in either */
-  uint32_t touched_count, touched_capacity;
+  Places places;
   ValueId *inputs; /* values from outside, in the order of the call's arguments */
   uint32_t input_count, input_capacity;
   uint32_t transposes; /* made for layout only */

@@ -14,12 +14,15 @@
 
 enum { SET_MIN_OPS, SET_OPS, SET_SKIP }; /* rows of settings */
 
+enum { MAX_ROUNDS = 16 };
+
 typedef struct Partitioner {
   BackendContext *c;
   Graph *g;
   XnnLowering l;
   bool *held;       /* by NodeId */
   uint32_t *change; /* by NodeId: number of its partition, or of the last one before it */
+  uint32_t rounds;  /* how often all partitions were tried */
 } Partitioner;
 
 /* --- which nodes --- */
@@ -109,15 +112,13 @@ static bool drop_small(Partitioner *p) {
 
 /* --- one partition --- */
 
-static NodeId lower_all(XnnLowering *l, const Partition *partition) {
+static bool lower_all(XnnLowering *l, const Partition *partition) {
   for (uint32_t i = 0; i < partition->node_count; i++)
     if (!xl_node(l, partition->nodes[i]))
-      return partition->nodes[i];
+      return false;
   for (uint32_t i = 0; i < partition->output_count; i++)
     xl_output(l, partition->outputs[i]);
-  if (!xl_ok(l) || l->x.extern_count > XNN_MAX_EXTERNS)
-    return partition->nodes[0];
-  return 0;
+  return xl_ok(l);
 }
 
 static void collect_outputs(Graph *g, const uint32_t *change, const bool *held, NodeId n,
@@ -134,8 +135,53 @@ static void collect_outputs(Graph *g, const uint32_t *change, const bool *held, 
   }
 }
 
-/* Lowers every partition once without looking at constants. A node that is refused in company,
- * though not alone, is left out; false then. */
+/* Leaves out what was refused last, which is n. Lowering can go on behind it. */
+static void leave_out(Partitioner *p, NodeId n) {
+  p->held[n] = false;
+  p->c->refusals[n] = p->l.refusal;
+  p->l.refusal = (Refusal){0};
+}
+
+static void check_operands(XnnLowering *l) {
+  if (l->x.extern_count > XNN_MAX_EXTERNS)
+    xl_refuse(l, XNN_RULE_OPERAND_LIMIT, "operands=%u most=%d", l->x.extern_count, XNN_MAX_EXTERNS);
+}
+
+/* Lowers a partition without looking at constants. Nodes that are refused in company, though not
+ * alone, are left out, and those behind them take their results from outside; false then. */
+static bool try_partition(Partitioner *p, const Partition *partition) {
+  bool whole = true;
+  xl_reset(&p->l, true);
+  for (uint32_t i = 0; i < partition->node_count; i++) {
+    if (xl_node(&p->l, partition->nodes[i]))
+      check_operands(&p->l);
+    if (xl_ok(&p->l))
+      continue;
+    leave_out(p, partition->nodes[i]);
+    whole = false;
+  }
+  for (uint32_t i = 0; i < partition->output_count; i++) {
+    NodeId n = value_def(p->g, partition->outputs[i]);
+    if (!p->held[n])
+      continue;
+    xl_output(&p->l, partition->outputs[i]);
+    check_operands(&p->l);
+    if (xl_ok(&p->l))
+      continue;
+    leave_out(p, n);
+    whole = false;
+  }
+  return whole;
+}
+
+static void give_up(Partitioner *p, NodeId n) {
+  if (p->held[n])
+    p->c->refusals[n] = xl_refusal(XNN_RULE_COMPANY, "");
+  p->held[n] = false;
+}
+
+/* Tries all partitions once; false when something was left out. A partition that still loses nodes
+ * after many rounds is given up as a whole: rounds must not grow with the graph. */
 static bool try_partitions(Partitioner *p) {
   Graph *g = p->g;
   uint32_t most = 0, results = 0;
@@ -155,23 +201,19 @@ static bool try_partitions(Partitioner *p) {
   for (FOR_NODES(g, n))
     if (p->held[n])
       nodes[first[p->change[n]] + at[p->change[n]]++] = n;
+  bool whole = true;
   for (uint32_t i = 1; i <= most; i++) {
     Partition partition = {.nodes = nodes + first[i], .node_count = at[i], .outputs = outputs};
     for (uint32_t k = 0; k < at[i]; k++)
       collect_outputs(g, p->change, p->held, partition.nodes[k], outputs, &partition.output_count);
-    xl_reset(&p->l, true);
-    NodeId refused = at[i] ? lower_all(&p->l, &partition) : 0;
-    if (!refused)
+    if (try_partition(p, &partition))
       continue;
-    p->held[refused] = false;
-    p->c->refusals[refused] =
-        xl_ok(&p->l)
-            ? xl_refusal(XNN_RULE_OPERAND_LIMIT, arena_printf(p->c->scratch, "operands=%u most=%d",
-                                                              p->l.x.extern_count, XNN_MAX_EXTERNS))
-            : p->l.refusal;
-    return false;
+    whole = false;
+    for (uint32_t k = 0; k < at[i] && p->rounds > MAX_ROUNDS; k++)
+      give_up(p, partition.nodes[k]);
   }
-  return true;
+  p->rounds++;
+  return whole;
 }
 
 static Status partition(BackendContext *c, Graph *g) {
@@ -199,9 +241,8 @@ static const char *key_of(const Constant *c, Arena *arena) {
 static Status preprocess(BackendContext *c, Graph *g, const Partition *part, DelegateCode *code) {
   XnnLowering l;
   xl_init(&l, g, c->scratch);
-  NodeId refused = lower_all(&l, part);
-  if (refused)
-    BUG("node %u is refused when lowered (%s), and was not before", refused, l.refusal.rule);
+  if (!lower_all(&l, part))
+    BUG("a node is refused when lowered (%s), and was not before", l.refusal.rule);
   const char **keys = ARENA_ARRAY(c->scratch, const char *, (size_t)l.x.data_count + 1);
   for (uint32_t i = 0; i < l.x.data_count; i++)
     keys[i] = key_of(value_constant(g, l.x.data[i]), c->scratch);

@@ -1,0 +1,28 @@
+/* Where values of the IR graph are in an XNNPACK graph: a map by ValueId that costs what is in it,
+ * not what the IR graph has. */
+#ifndef ETC_BACKENDS_XNNPACK_PLACES_H
+#define ETC_BACKENDS_XNNPACK_PLACES_H
+
+#include "backends/xnnpack/subgraph.h"
+
+/* 1 + XnnId in each layout, 0 when it is not there. */
+typedef struct Place {
+  ValueId v;
+  uint32_t plain, nhwc;
+  uint32_t slot; /* where the table names it */
+} Place;
+
+typedef struct Places {
+  Place *items;
+  uint32_t *slots; /* 1 + index of an item; 0: free */
+  uint32_t count, capacity, slot_count;
+} Places;
+
+void places_release(Places *p);
+void places_clear(Places *p); /* costs what was in it */
+/* NULL when v is nowhere. */
+const Place *places_find(const Places *p, ValueId v);
+/* The place of v, made when there is none. Good until the next call. */
+Place *places_make(Places *p, ValueId v);
+
+#endif

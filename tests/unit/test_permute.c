@@ -1,0 +1,85 @@
+/* Permuted elements against the definition, in whole and in pieces; places of values as a map. */
+#include "unit.h"
+
+#include <stdlib.h>
+
+#include "backends/xnnpack/places.h"
+#include "support/permute.h"
+
+/* Element `at` of the result, found by counting dimensions. */
+static uint64_t source_index(uint32_t rank, const uint32_t *dims, const uint32_t *perm,
+                             uint64_t at) {
+  uint64_t source[PERMUTE_MAX_RANK], where[PERMUTE_MAX_RANK], index = 0;
+  for (uint32_t i = rank; i-- > 0; at /= dims[i]) {
+    source[perm[i]] = dims[i];
+    where[perm[i]] = at % dims[i];
+  }
+  for (uint32_t i = 0; i < rank; i++)
+    index = index * source[i] + where[i];
+  return index;
+}
+
+static void check(size_t element, uint32_t rank, const uint32_t *dims, const uint32_t *perm,
+                  bool keeps) {
+  uint64_t count = 1;
+  for (uint32_t i = 0; i < rank; i++)
+    count *= dims[i];
+  uint8_t *from = malloc(count * element + 1), *want = malloc(count * element),
+          *got = malloc(count * element), *base = from + 1; /* not aligned */
+  for (uint64_t i = 0; i < count * element; i++)
+    base[i] = (uint8_t)(i * 7 + i / 251);
+  for (uint64_t i = 0; i < count; i++)
+    memcpy(want + i * element, base + source_index(rank, dims, perm, i) * element, element);
+  Permutation p = permutation_make(element, rank, dims, perm);
+  assert_int_equal(permutation_keeps_order(&p), keeps);
+  permute(&p, base, got);
+  assert_memory_equal(want, got, count * element);
+  memset(got, 0, count * element);
+  for (uint64_t first = 0; first < count; first += 5)
+    permute_range(&p, base, first, count - first < 5 ? count - first : 5, got + first * element);
+  assert_memory_equal(want, got, count * element);
+  free(from);
+  free(want);
+  free(got);
+}
+
+static void test_permutations(void **state) {
+  (void)state;
+  static const size_t elements[] = {1, 2, 4, 8};
+  for (size_t i = 0; i < COUNT_OF(elements); i++) {
+    size_t e = elements[i];
+    check(e, 0, (uint32_t[]){1}, (uint32_t[]){0}, true);
+    check(e, 2, (uint32_t[]){5, 3}, (uint32_t[]){1, 0}, false);
+    check(e, 4, (uint32_t[]){4, 3, 3, 5}, (uint32_t[]){0, 2, 3, 1}, false);
+    check(e, 4, (uint32_t[]){1, 3, 2, 6}, (uint32_t[]){1, 2, 3, 0}, false);
+    check(e, 4, (uint32_t[]){7, 1, 1, 5}, (uint32_t[]){0, 2, 3, 1}, true);
+    check(e, 5, (uint32_t[]){2, 3, 2, 1, 4}, (uint32_t[]){0, 2, 3, 4, 1}, false);
+    check(e, 6, (uint32_t[]){2, 3, 2, 3, 2, 3}, (uint32_t[]){5, 4, 3, 2, 1, 0}, false);
+    check(e, 3, (uint32_t[]){2, 3, 4}, (uint32_t[]){0, 1, 2}, true);
+  }
+  check(4, 3, (uint32_t[]){100, 9, 173}, (uint32_t[]){0, 2, 1}, false); /* several threads */
+}
+
+static void test_places(void **state) {
+  (void)state;
+  enum { MANY = 1000, STEP = 64 }; /* values that fall on one slot of a small table */
+  Places p = {0};
+  for (uint32_t round = 0; round < 3; round++) {
+    assert_null(places_find(&p, STEP));
+    for (uint32_t i = 1; i <= MANY; i++) {
+      assert_int_equal(places_make(&p, i * STEP)->plain, 0);
+      places_make(&p, i * STEP)->plain = i;
+    }
+    for (uint32_t i = 1; i <= MANY; i++)
+      assert_int_equal(places_find(&p, i * STEP)->plain, i);
+    assert_null(places_find(&p, STEP + 1));
+    places_clear(&p);
+  }
+  places_release(&p);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_permutations),
+                                     cmocka_unit_test(test_places)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
