@@ -8,6 +8,13 @@ const Backend *const backends[] = {
     NULL,
 };
 
+const DelegateReader *const delegate_readers[] = {
+#define BACKEND(name) &reader_##name,
+#include "backends/backends.def"
+#undef BACKEND
+    NULL,
+};
+
 const Backend *backend_find(StrView name) {
   for (const Backend *const *b = backends; *b; b++)
     if (sv_eq_str(name, (*b)->name))

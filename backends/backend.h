@@ -7,7 +7,7 @@
 #ifndef ETC_BACKENDS_BACKEND_H
 #define ETC_BACKENDS_BACKEND_H
 
-#include "ir/op.h"
+#include "ops/delegate.h"
 
 /* Why a backend does not take a node. Texts are static or in scratch. */
 typedef struct Refusal {
@@ -80,7 +80,9 @@ typedef struct BackendChoice {
 extern const Backend *const backends[];    /* terminated by NULL */
 const Backend *backend_find(StrView name); /* NULL when there is none */
 
-#define BACKEND(name) extern const Backend backend_##name;
+#define BACKEND(name)                                                                              \
+  extern const Backend backend_##name;                                                             \
+  extern const DelegateReader reader_##name;
 #include "backends/backends.def"
 #undef BACKEND
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "interp/run.h"
+#include "ops/delegate.h"
 
 enum { ALIGNMENT = 16, POISON = 0xFF };
 
@@ -120,6 +121,9 @@ static Status resolve_arg(Run *r, NodeId n, uint32_t index, KernelArg *out) {
   Graph *g = r->g;
   const Arg *arg = node_arg(g, n, index);
   *out = (KernelArg){.kind = (ArgKind)arg->kind, .count = arg->count};
+  /* The types of a delegate's results are arguments; some sizes are known only when it has run. */
+  if (op_has_trait(g->nodes[n].op, OP_DELEGATE) && index > DELEGATE_ARG_ARGS)
+    return STATUS_OK;
   switch ((ArgKind)arg->kind) {
   case ARG_NONE:
     return STATUS_OK;
@@ -341,6 +345,7 @@ static Status run_node(Run *r, NodeId n) {
               .results = ARENA_ARRAY(&r->scratch, Tensor *, results),
               .result_count = results,
               .scratch = &r->scratch,
+              .memory = r->limit - r->live,
               .sink = r->sink,
               .place = node_place(g, n)};
   for (uint32_t i = 0; i < k.arg_count; i++)

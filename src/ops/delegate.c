@@ -1,23 +1,29 @@
-/* Calls of delegates: the types of the results are arguments, nothing else is known about them. */
-#include "ops/kernel.h"
+/* Calls of delegates. The op itself knows the types of the results, which are arguments, and
+ * nothing else; the rest is asked of the backend's reader. */
+#include "ops/delegate.h"
+
+#include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/shape_util.h"
 
-enum { ARG_DTYPES = 5, ARG_RANKS, ARG_SIZES, RESULTS_MAX = 4096 };
+enum { RESULTS_MAX = 4096, SAMPLES = 3, DIM_MAX = INT32_MAX };
 
 Status shape_call_delegate(Graph *g, NodeId n) {
-  uint32_t count = node_list_count(g, n, ARG_DTYPES), sizes = node_list_count(g, n, ARG_SIZES),
-           have = node_cget(g, n)->result_count, at = 0;
-  if (count != node_list_count(g, n, ARG_RANKS) || count > RESULTS_MAX || (have && have != count))
+  uint32_t count = node_list_count(g, n, DELEGATE_ARG_DTYPES),
+           sizes = node_list_count(g, n, DELEGATE_ARG_SIZES), have = node_cget(g, n)->result_count,
+           at = 0;
+  if (count != node_list_count(g, n, DELEGATE_ARG_RANKS) || count > RESULTS_MAX ||
+      (have && have != count))
     return bad_shape(g, n, "%u element types for %u ranks and %u results", count,
-                     node_list_count(g, n, ARG_RANKS), have);
+                     node_list_count(g, n, DELEGATE_ARG_RANKS), have);
   result_list_size(g, n, count);
   for (uint32_t i = 0; i < count; i++) {
-    SymInt dtype = node_ints(g, n, ARG_DTYPES)[i], rank = node_ints(g, n, ARG_RANKS)[i];
+    SymInt dtype = node_ints(g, n, DELEGATE_ARG_DTYPES)[i],
+           rank = node_ints(g, n, DELEGATE_ARG_RANKS)[i];
     if (dtype < 0 || dtype >= DTYPE_NONE || rank < 0 || rank > MAX_RANK || rank > sizes - at)
       return bad_shape(g, n, "result %u has no possible type", i);
     SymInt dims[MAX_RANK];
-    memcpy(dims, node_ints(g, n, ARG_SIZES) + at, (size_t)rank * sizeof *dims);
+    memcpy(dims, node_ints(g, n, DELEGATE_ARG_SIZES) + at, (size_t)rank * sizeof *dims);
     at += (uint32_t)rank;
     for (uint32_t k = 0; k < rank; k++)
       if (sym_lower(&g->syms, dims[k]) < 0)
@@ -29,6 +35,181 @@ Status shape_call_delegate(Graph *g, NodeId n) {
   return STATUS_OK;
 }
 
+const DelegateReader *delegate_reader(StrView id) {
+  for (const DelegateReader *const *r = delegate_readers; *r; r++)
+    if (sv_eq_str(id, (*r)->id))
+      return *r;
+  return NULL;
+}
+
+/* Item i gets the i-th word of keys. */
+static DelegateData *name_data(StrView keys, uint32_t count, Arena *arena) {
+  DelegateData *data = ARENA_ARRAY(arena, DelegateData, (size_t)count + 1);
+  for (uint32_t i = 0; i < count; i++) {
+    const char *blank = keys.size ? memchr(keys.data, ' ', keys.size) : NULL;
+    size_t size = blank ? (size_t)(blank - keys.data) : keys.size;
+    data[i].key = (StrView){keys.data, size};
+    keys = (StrView){keys.data + size + (blank != NULL), keys.size - size - (blank != NULL)};
+  }
+  return data;
+}
+
+/* --- running --- */
+
 Status kern_call_delegate(Kernel *k) {
-  return kernel_error(k, "delegates do not run on the reference interpreter");
+  StrView id = k->args[DELEGATE_ARG_BACKEND].str;
+  const DelegateReader *reader = delegate_reader(id);
+  if (!reader)
+    return kernel_error(k, "nothing here runs delegates of '" SV_FMT "'", SV_ARG(id));
+  const Tensor *blob;
+  TRY(kernel_need(k, DELEGATE_ARG_BLOB, &blob));
+  const KernelArg *data = &k->args[DELEGATE_ARG_DATA], *args = &k->args[DELEGATE_ARG_ARGS];
+  DelegateData *named = name_data(k->args[DELEGATE_ARG_KEYS].str, data->count, k->scratch);
+  for (uint32_t i = 0; i < data->count; i++) {
+    named[i].data = data->tensors[i]->data;
+    named[i].size = tensor_bytes(data->tensors[i]);
+  }
+  Tensor *inputs = ARENA_ARRAY(k->scratch, Tensor, (size_t)args->count + 1),
+         *outputs = ARENA_ARRAY(k->scratch, Tensor, (size_t)k->result_count + 1);
+  for (uint32_t i = 0; i < args->count; i++)
+    inputs[i] = *args->tensors[i];
+  for (uint32_t i = 0; i < k->result_count; i++)
+    outputs[i] = *k->results[i];
+  DelegateCall call = {.blob = blob->data,
+                       .blob_size = tensor_bytes(blob),
+                       .data = named,
+                       .data_count = data->count,
+                       .inputs = inputs,
+                       .input_count = args->count,
+                       .outputs = outputs,
+                       .output_count = k->result_count,
+                       .memory = k->memory};
+  const char *fault = reader->run(&call, k->scratch);
+  if (fault)
+    return kernel_error(k, "%s: %s", reader->id, fault);
+  for (uint32_t i = 0; i < k->result_count; i++)
+    TRY(kernel_resize(k, i, outputs[i].rank, outputs[i].dims));
+  return STATUS_OK;
+}
+
+/* --- checking --- */
+
+/* Sizes that the symbols of a graph can have together; NULL: those of a tensor that vary are not
+ * known. */
+typedef struct Sizes {
+  const Graph *g;
+  const int64_t *symbols;
+  bool varies, too_large;
+} Sizes;
+
+static Tensor tensor_at(Sizes *s, ValueId v) {
+  static const uint8_t memory_order[] = {0, 2, 3, 1};
+  const Type *type = value_type(s->g, v);
+  bool last = type->order == ORDER_CHANNELS_LAST && type->rank == COUNT_OF(memory_order);
+  Tensor t = {.dtype = (DType)type->dtype, .rank = type->rank};
+  for (uint32_t i = 0; i < type->rank; i++) {
+    SymInt dim = type->dims[last ? memory_order[i] : i];
+    s->varies |= !sym_is_const(dim);
+    t.dims[i] = DELEGATE_DIM_UNKNOWN;
+    if (sym_is_const(dim))
+      t.dims[i] = dim;
+    else if (s->symbols &&
+             (!sym_eval(&s->g->syms, dim, s->symbols, &t.dims[i]) || t.dims[i] > DIM_MAX))
+      s->too_large = true;
+  }
+  return t;
+}
+
+static const char *check_at(Sizes *s, NodeId n, const DelegateReader *reader, Arena *arena) {
+  const Graph *g = s->g;
+  uint32_t data = node_list_count(g, n, DELEGATE_ARG_DATA),
+           inputs = node_list_count(g, n, DELEGATE_ARG_ARGS),
+           outputs = node_cget(g, n)->result_count;
+  const Constant *blob = value_constant(g, node_value(g, n, DELEGATE_ARG_BLOB));
+  DelegateData *named = name_data(node_str(g, n, DELEGATE_ARG_KEYS), data, arena);
+  Tensor *in = ARENA_ARRAY(arena, Tensor, (size_t)inputs + 1),
+         *out = ARENA_ARRAY(arena, Tensor, (size_t)outputs + 1);
+  if (!blob)
+    return "the code is no constant";
+  for (uint32_t i = 0; i < data; i++) {
+    const Constant *c = value_constant(g, node_list_value(g, n, DELEGATE_ARG_DATA, i));
+    if (!c)
+      return "data that the code finds by name are no constant";
+    named[i].size = c->size;
+  }
+  for (uint32_t i = 0; i < inputs; i++)
+    in[i] = tensor_at(s, node_list_value(g, n, DELEGATE_ARG_ARGS, i));
+  for (uint32_t i = 0; i < outputs; i++)
+    out[i] = tensor_at(s, node_result(g, n, i));
+  if (s->too_large)
+    return NULL;
+  DelegateCall call = {.blob = blob->data,
+                       .blob_size = blob->size,
+                       .data = named,
+                       .data_count = data,
+                       .inputs = in,
+                       .input_count = inputs,
+                       .outputs = out,
+                       .output_count = outputs,
+                       .fixed = !s->varies};
+  return reader->check(&call, arena);
+}
+
+static bool constraints_hold(const Graph *g, const int64_t *symbols) {
+  for (uint32_t i = 0; i < g->constraint_count; i++) {
+    const Constraint *c = &g->constraints[i];
+    int64_t lhs, rhs;
+    if (!sym_eval(&g->syms, c->lhs, symbols, &lhs) || !sym_eval(&g->syms, c->rhs, symbols, &rhs))
+      return false;
+    bool holds = c->kind == CONSTRAINT_EQ   ? lhs == rhs
+                 : c->kind == CONSTRAINT_GE ? lhs >= rhs
+                                            : rhs != 0 && lhs % rhs == 0;
+    if (!holds)
+      return false;
+  }
+  return true;
+}
+
+/* Checks the call n with what the graph knows of sizes and, where related, at some sizes that its
+ * symbols can have. */
+static const char *check_call(const Graph *g, NodeId n, bool related, Arena *arena) {
+  const DelegateReader *reader = delegate_reader(node_str(g, n, DELEGATE_ARG_BACKEND));
+  if (!reader)
+    return NULL;
+  Sizes sizes = {.g = g};
+  const char *fault = check_at(&sizes, n, reader, arena);
+  /* The smallest sizes, the largest, and some between. */
+  related = related && sizes.varies;
+  for (int64_t i = 0; i < SAMPLES && related && !fault; i++) {
+    int64_t *symbols = ARENA_ARRAY(arena, int64_t, (size_t)g->syms.symbol_count + 1);
+    for (uint32_t k = 0; k < g->syms.symbol_count; k++) {
+      SymInt symbol = sym_symbol_by_index(&g->syms, k);
+      int64_t lo = sym_lower(&g->syms, symbol), hi = sym_upper(&g->syms, symbol);
+      symbols[k] = lo + (hi - lo) / (SAMPLES - 1) * i;
+      if (i == SAMPLES - 1)
+        symbols[k] = hi;
+    }
+    sizes = (Sizes){.g = g, .symbols = symbols};
+    if (constraints_hold(g, symbols))
+      fault = check_at(&sizes, n, reader, arena);
+  }
+  return fault;
+}
+
+Status delegate_check(const Graph *g, bool related, DiagCode code) {
+  Status status = STATUS_OK;
+  Arena arena;
+  arena_init(&arena);
+  for (FOR_NODES(g, n)) {
+    if (!op_has_trait(node_cget(g, n)->op, OP_DELEGATE))
+      continue;
+    arena_reset(&arena);
+    const char *fault = check_call(g, n, related, &arena);
+    if (fault)
+      status = diag_report(g->ctx->sink, code, node_place(g, n),
+                           "the code for '" SV_FMT "' is wrong: %s",
+                           SV_ARG(node_str(g, n, DELEGATE_ARG_BACKEND)), fault);
+  }
+  arena_release(&arena);
+  return status;
 }

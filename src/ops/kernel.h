@@ -42,6 +42,7 @@ struct Kernel {
   uint32_t result_count;
   KernelArg scalar_result; /* for ops that return a scalar: the kernel fills it */
   Arena *scratch;
+  uint64_t memory; /* bytes that the kernel may still ask for; 0 where nothing is known of it */
   DiagSink *sink;
   DiagPlace place;
 };

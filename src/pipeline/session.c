@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ir/verify.h"
+#include "ops/delegate.h"
 #include "pipeline/states.h"
 #include "pte/emit.h"
 
@@ -393,6 +394,8 @@ Status session_emit(Session *s, const char *output) {
       one = diag_report(&s->sink, DIAG_PLAN_INVALID, file_place(s->methods[i].source->path),
                         "method '" SV_FMT "' has no memory plan",
                         SV_ARG(intern_get(&s->ctx.names, graphs[i]->name)));
+    if (one == STATUS_OK)
+      one = delegate_check(graphs[i], true, DIAG_INTERNAL);
     status = status == STATUS_OK ? one : status;
   }
   TRY(status);

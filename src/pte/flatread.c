@@ -97,6 +97,10 @@ uint8_t fb_u8(FbTable t, uint16_t id, uint8_t fallback) {
   uint32_t at = locate(t, id, 1);
   return at ? t.r->data[at] : fallback;
 }
+uint16_t fb_u16(FbTable t, uint16_t id, uint16_t fallback) {
+  uint32_t at = locate(t, id, 2);
+  return at ? load_u16(t.r, at) : fallback;
+}
 uint32_t fb_u32(FbTable t, uint16_t id, uint32_t fallback) {
   uint32_t at = locate(t, id, 4);
   return at ? load_u32(t.r, at) : fallback;
@@ -107,6 +111,13 @@ int32_t fb_i32(FbTable t, uint16_t id, int32_t fallback) {
 uint64_t fb_u64(FbTable t, uint16_t id, uint64_t fallback) {
   uint32_t at = locate(t, id, 8);
   return at ? load_u64(t.r, at) : fallback;
+}
+float fb_f32(FbTable t, uint16_t id, float fallback) {
+  uint32_t at = locate(t, id, 4);
+  float value = fallback;
+  if (at)
+    memcpy(&value, t.r->data + at, 4);
+  return value;
 }
 double fb_f64(FbTable t, uint16_t id, double fallback) {
   uint32_t at = locate(t, id, 8);

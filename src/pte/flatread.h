@@ -39,9 +39,11 @@ FbTable fb_root(FbReader *r);
 
 static inline bool fb_present(FbTable t) { return t.at != 0; }
 uint8_t fb_u8(FbTable t, uint16_t id, uint8_t fallback);
+uint16_t fb_u16(FbTable t, uint16_t id, uint16_t fallback);
 uint32_t fb_u32(FbTable t, uint16_t id, uint32_t fallback);
 int32_t fb_i32(FbTable t, uint16_t id, int32_t fallback);
 uint64_t fb_u64(FbTable t, uint16_t id, uint64_t fallback);
+float fb_f32(FbTable t, uint16_t id, float fallback);
 double fb_f64(FbTable t, uint16_t id, double fallback);
 FbTable fb_table(FbTable t, uint16_t id);
 StrView fb_text(FbTable t, uint16_t id); /* absent: data NULL */

@@ -1,13 +1,6 @@
 /* Delegates: their bytes, the data that they find by name, and their calls. */
+#include "ops/delegate.h"
 #include "pte/plan_internal.h"
-
-enum {
-  DELEGATE_ARG_BACKEND,
-  DELEGATE_ARG_KEYS,
-  DELEGATE_ARG_BLOB,
-  DELEGATE_ARG_DATA,
-  DELEGATE_ARG_ARGS
-};
 
 /* The constants that the delegate finds by name: one word of keys each. */
 static void write_named(PlanWriter *p, NodeId n) {

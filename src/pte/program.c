@@ -161,6 +161,7 @@ static void decode_named_data(Decoder *d, FbVector v) {
   PteProgram *p = d->p;
   p->named_data_count = v.count;
   p->named_data = ARENA_ARRAY(&p->arena, StrView, v.count);
+  p->named_segments = ARENA_ARRAY(&p->arena, uint32_t, v.count);
   for (uint32_t i = 0; i < v.count; i++) {
     FbTable t = fb_item_table(v, i);
     p->named_data[i] = fb_text(t, NAMED_KEY);
@@ -168,6 +169,8 @@ static void decode_named_data(Decoder *d, FbVector v) {
     if (segment >= p->segment_count)
       decode_error(d, DIAG_PTE_RANGE, "named data %u is in segment %u, and there are %u", i,
                    segment, p->segment_count);
+    else
+      p->named_segments[i] = segment;
   }
 }
 

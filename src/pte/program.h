@@ -96,7 +96,8 @@ typedef struct PteProgram {
   uint32_t initial_count;
   PteMethod *methods;
   uint32_t method_count;
-  StrView *named_data; /* keys */
+  StrView *named_data;      /* keys */
+  uint32_t *named_segments; /* by named data: where its bytes are */
   uint32_t named_data_count;
 } PteProgram;
 

@@ -5,6 +5,8 @@
 #include "pte/call.h"
 #include "pte/read_internal.h"
 
+enum { CODE_USES = 16 }; /* how often the code of a delegate is called on average, at most */
+
 Status read_error(const MethodReader *r, DiagCode code, const char *format, ...) {
   va_list args;
   va_start(args, format);
@@ -285,7 +287,7 @@ static Status read_graph(MethodReader *r) {
 }
 
 static Status read_method(Context *ctx, const PteProgram *p, const PteMethod *m, ValueId *latest,
-                          Graph **out) {
+                          uint64_t *code_budget, Graph **out) {
   Arena scratch;
   arena_init(&scratch);
   MethodReader r = {.p = p,
@@ -293,6 +295,7 @@ static Status read_method(Context *ctx, const PteProgram *p, const PteMethod *m,
                     .g = *out = graph_new(ctx, m->name),
                     .scratch = &scratch,
                     .latest = latest,
+                    .code_budget = code_budget,
                     .places = keymap_make(&scratch, ctx->names.seed)};
   r.current = ARENA_ARRAY(&scratch, ValueId, m->value_count);
   r.base = ARENA_ARRAY(&scratch, ValueId, m->value_count);
@@ -309,12 +312,13 @@ static Status read_method(Context *ctx, const PteProgram *p, const PteMethod *m,
 
 static Status read_methods(Context *ctx, PteFile *out) {
   Status status = STATUS_OK;
+  uint64_t code_budget = CODE_USES * out->program.file.size;
   out->methods = ARENA_ARRAY(&out->program.arena, Graph *, out->program.method_count);
   out->latest = ARENA_ARRAY(&out->program.arena, ValueId *, out->program.method_count);
   for (uint32_t i = 0; i < out->program.method_count; i++) {
     const PteMethod *m = &out->program.methods[i];
     out->latest[i] = ARENA_ARRAY(&out->program.arena, ValueId, m->value_count);
-    Status one = read_method(ctx, &out->program, m, out->latest[i], &out->methods[i]);
+    Status one = read_method(ctx, &out->program, m, out->latest[i], &code_budget, &out->methods[i]);
     out->method_count = i + 1;
     if (status == STATUS_OK)
       status = one;

@@ -27,6 +27,9 @@ typedef struct MethodReader {
   Bitset outputs;   /* value indices */
   int32_t *bound;   /* by value index: the largest size that an Int is for a tensor + 1, 0 = none */
   KeyMap places;    /* arena and offset -> ValueId written there last */
+  KeyMap named;     /* key -> 1 + index of named data; of delegates, made when first needed */
+  ValueId *named_values; /* by index of named data: its constant, 0 = none yet */
+  uint64_t *code_budget; /* bytes of delegates that may still be looked at */
   uint32_t instruction;
   LocId loc; /* of the instruction */
   /* Control flow, read_control.c */

@@ -40,6 +40,7 @@ import delegates  # noqa: E402
 import etc_command  # noqa: E402
 import pte as pte_file  # noqa: E402
 import runtime  # noqa: E402
+import witness  # noqa: E402
 
 COLUMNS = ("model", "stage", "instructions", "arena", "pte", "onnx", "lower_ms", "run_ms", "ort_ms", "delegates", "outside",
            "transposes", "code", "message")
@@ -56,6 +57,7 @@ def parse_arguments():
     p.add_argument("-j", "--jobs", type=int, default=min(os.cpu_count() or 1, 8), help="models at a time")
     p.add_argument("--dynamic", action="store_true", help="bound the symbolic dims instead of fixing them")
     p.add_argument("--extra", action="append", default=[], metavar="FLAG", help="one more flag for `etc lower` (repeat)")
+    p.add_argument("--interp", action="store_true", help="also run the .pte with `etc run`")
     p.add_argument("--work", default=os.path.join(ROOT, "build", "conformance"), help="table and temporary files")
     p.add_argument("--keep", metavar="DIR", help="keep the .pte files")
     p.add_argument("--floor", default=os.path.join(HERE, "models-floor.txt"), help="names of what must pass")
@@ -78,6 +80,7 @@ class Model:
         graph = onnx.load(self.path, load_external_data=False).graph
         initial = {x.name for x in graph.initializer}
         self.inputs = [x for x in graph.input if x.name not in initial]
+        self.outputs = [x.name for x in graph.output]
         order = [names.index(x.name) for x in self.inputs]
         self.half = any(x.data_type == onnx.TensorProto.FLOAT16 for x in graph.initializer)
         self.cases = []
@@ -167,9 +170,22 @@ def run_cases(args, model, indices, path, row, server, work):
         os.unlink(bundle)
         if answer["stage"] != "ok":
             return answer["stage"], f"{suffix[1:]}: {answer['message']}" if len(indices) > 1 else answer["message"]
+        message = interpret(args, model, i, path, work) if args.interp else None
+        if message:
+            return "mismatch", f"{suffix[1:]}: etc run: {message}"
         if i == indices[0]:
             row["run_ms"], row["ort_ms"] = answer["seconds"] * 1e3, reference_ms(model, inputs)
     return "ok", ""
+
+
+def interpret(args, model, i, path, work):
+    """The program on etc's own interpreter; None if it gives the expected outputs."""
+    _, inputs, outputs = model.cases[i]
+    folder = tempfile.mkdtemp(prefix="interp-", dir=work)
+    message = witness.disagreement(args.etc, path, list(zip([x.name for x in model.inputs], inputs)),
+                                   list(zip(model.outputs, outputs)), folder, *model.tolerance(), args.timeout)
+    shutil.rmtree(folder)
+    return message
 
 
 def run_all(args, models):

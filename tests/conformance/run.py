@@ -38,6 +38,7 @@ import etc_command  # noqa: E402
 import onnx_cases  # noqa: E402
 import report  # noqa: E402
 import runtime  # noqa: E402
+import witness  # noqa: E402
 
 FLOOR = os.path.join(HERE, "floor.txt")
 
@@ -157,23 +158,9 @@ class Runner:
     def interpret(self, case, pte, folder):
         """The .pte on etc's own interpreter; None if it gives the expected outputs."""
         inputs, expected = arrays.load_bundle(self.data[case["name"]]["bundle"])
-        feeds = {}
-        for i, (name, array) in enumerate(zip(case["inputs"], inputs)):
-            feeds[name] = os.path.join(folder, f"interp_in_{i}.npy")
-            arrays.save_npy(feeds[name], array)
-        out = os.path.join(folder, "interp")
-        os.makedirs(out, exist_ok=True)
-        result = etc_command.run_model(self.args.etc, pte, feeds, out, timeout=self.args.timeout)
-        if result.code != 0:
-            return f"exit {result.code}: {result.summary()[1]}"
-        got = []
-        for i, (name, want) in enumerate(zip(case["outputs"], expected)):
-            places = [os.path.join(out, x + ".npy") for x in (name, name.replace("/", "_"), f"output_{i}")]
-            path = next((x for x in places if os.path.isfile(x)), None)
-            if path is None:
-                return f"no file for output {i} '{name}' among {sorted(os.listdir(out))}"
-            got.append(arrays.load_npy(path, want.dtype))
-        return arrays.compare_all(got, expected, case["rtol"], self.data[case["name"]]["atol"])
+        return witness.disagreement(
+            self.args.etc, pte, list(zip(case["inputs"], inputs)), list(zip(case["outputs"], expected)), folder,
+            case["rtol"], self.data[case["name"]]["atol"], self.args.timeout)
 
     def keep(self, case, folder):
         shutil.copy(os.path.join(case["dir"], "model.onnx"), folder)

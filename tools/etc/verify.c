@@ -3,6 +3,7 @@
 
 #include "command.h"
 #include "ir/verify.h"
+#include "ops/delegate.h"
 #include "pte/inspect.h"
 #include "pte/verify_plan.h"
 
@@ -17,6 +18,8 @@ static Status verify_methods(Session *s, StrBuf *out) {
       one = graph_verify_kernels(g);
     if (one == STATUS_OK)
       one = pte_verify_plan(g);
+    if (one == STATUS_OK)
+      one = delegate_check(g, false, DIAG_PTE_DELEGATE);
     status = status == STATUS_OK ? one : status;
     const PteMemory memory = pte_method_memory(&pte->program.methods[i]);
     strbuf_append(out, SV("method '"));

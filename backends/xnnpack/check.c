@@ -1,0 +1,339 @@
+/* See check.h. Ids, element types, constants, the arguments of the call; shape.c has the shapes. */
+#include "backends/xnnpack/check.h"
+
+#include "pte/keymap.h"
+
+bool xr_fail(XrCheck *c, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  if (!c->fault)
+    c->fault = arena_vprintf(c->arena, format, args);
+  va_end(args);
+  return false;
+}
+
+static uint64_t element_size(uint32_t datatype) { return datatype == XR_FP16 ? 2 : 4; }
+
+/* --- constants --- */
+
+/* The data that the constants name. */
+static void find_data(XrCheck *c) {
+  const XrGraph *x = c->x;
+  KeyMap keys = keymap_make(c->arena, (uint64_t)(uintptr_t)c->arena); /* no file can know it */
+  uint32_t *slot;
+  for (uint32_t i = 0; i < c->call->data_count; i++) {
+    StrView key = c->call->data[i].key;
+    if (!keymap_get(&keys, key.data, (uint32_t)key.size, &slot))
+      *slot = i + 1;
+  }
+  for (uint32_t i = 1; i < x->constant_count; i++) {
+    StrView key = x->constants[i].key;
+    uint32_t found = key.data ? keymap_get(&keys, key.data, (uint32_t)key.size, &slot) : 0;
+    c->data[i] = found ? &c->call->data[found - 1] : NULL;
+  }
+}
+
+/* Where the runtime would read beyond the data, or find them misplaced. */
+static void check_constant(XrCheck *c, uint32_t id) {
+  const XrValue *v = &c->x->values[id];
+  uint64_t bytes = element_size(v->datatype);
+  if (v->constant >= c->x->constant_count) {
+    xr_fail(c, "value %u is constant %u, and there are %u", id, v->constant, c->x->constant_count);
+    return;
+  }
+  const XrConstant *k = &c->x->constants[v->constant];
+  for (uint32_t i = 0; i < v->rank; i++)
+    if (!mul_u64(bytes, v->dims[i], &bytes))
+      xr_fail(c, "value %u is too large", id);
+  if (k->size != bytes)
+    xr_fail(c, "value %u has %llu bytes, and its constant %llu", id, (unsigned long long)bytes,
+            (unsigned long long)k->size);
+  if (v->external != XR_NONE)
+    xr_fail(c, "value %u is a constant and an argument of the call", id);
+  if (!k->key.data)
+    return;
+  const DelegateData *data = c->data[v->constant];
+  if (!data)
+    xr_fail(c, "the program has no data '" SV_FMT "', which value %u needs", SV_ARG(k->key), id);
+  else if (data->size != k->size)
+    xr_fail(c, "the data '" SV_FMT "' have %llu bytes instead of %llu", SV_ARG(k->key),
+            (unsigned long long)data->size, (unsigned long long)k->size);
+}
+
+/* After loading, the runtime gives back the bytes of the delegate, and the data of every value that
+ * a product or convolution has packed; pointers to them would dangle. */
+static void check_lifetime(XrCheck *c, uint32_t id) {
+  const XrValue *v = &c->x->values[id];
+  uint8_t uses = c->uses[id];
+  if (!v->constant)
+    return;
+  if (uses & XR_USE_PACKED && uses & ~XR_USE_PACKED)
+    xr_fail(c, "value %u is a filter or bias, and another operand too: its bytes are freed", id);
+  if (uses & XR_USE_KEPT && !c->x->constants[v->constant].key.data)
+    xr_fail(c, "constant value %u lies in the blob, which is freed, and not in named data", id);
+}
+
+/* --- values --- */
+
+static bool same_type(uint32_t datatype, DType dtype, bool is_output) {
+  if (datatype == XR_INT32) /* the runtime widens outputs */
+    return dtype == DTYPE_I32 || (is_output && dtype == DTYPE_I64);
+  return dtype == (datatype == XR_FP16 ? DTYPE_F16 : DTYPE_F32);
+}
+
+/* The tensor of the call that an external value is. */
+static const Tensor *argument_of(const XrCheck *c, const XrValue *v) {
+  uint32_t i = v->external, inputs = c->call->input_count;
+  return i < inputs ? &c->call->inputs[i] : &c->call->outputs[i - inputs];
+}
+
+static void check_external(XrCheck *c, uint32_t id, uint32_t *taken) {
+  const XrValue *v = &c->x->values[id];
+  uint32_t inputs = c->call->input_count;
+  bool is_input = v->flags == XR_INPUT;
+  if (v->external == XR_NONE) {
+    if (v->flags)
+      xr_fail(c, "value %u is marked as an input or output, and is no argument", id);
+    return;
+  }
+  if (v->external >= c->x->external_count || taken[v->external]++)
+    xr_fail(c, "value %u is argument %u, %s", id, v->external,
+            v->external < c->x->external_count ? "which another one is" : "which there is not");
+  else if (is_input != (v->external < inputs) || (!is_input && v->flags != XR_OUTPUT))
+    xr_fail(c, "value %u is argument %u, an %s of the call, and is not marked as one", id,
+            v->external, v->external < inputs ? "input" : "output");
+  if (c->fault)
+    return;
+  const Tensor *t = argument_of(c, v);
+  if (t->rank != v->rank)
+    xr_fail(c, "argument %u has rank %u, and value %u rank %u", v->external, t->rank, id, v->rank);
+  else if (!same_type(v->datatype, t->dtype, !is_input))
+    xr_fail(c, "argument %u is %s, and value %u has the datatype %u", v->external,
+            dtype_name(t->dtype), id, v->datatype);
+  if (!is_input || c->fault)
+    return;
+  c->defined[id] = true;
+  c->shapes[id].rank = v->rank;
+  for (uint32_t i = 0; i < v->rank; i++) {
+    c->shapes[id].dims[i] = t->dims[i];
+    if (t->dims[i] == 0 || t->dims[i] > v->dims[i] || (c->call->fixed && t->dims[i] != v->dims[i]))
+      xr_fail(c, "dim %u of argument %u is %lld, and of value %u %u", i, v->external,
+              (long long)t->dims[i], id, v->dims[i]);
+  }
+}
+
+static void check_values(XrCheck *c) {
+  const XrGraph *x = c->x;
+  uint32_t *taken = ARENA_ARRAY(c->arena, uint32_t, (size_t)x->external_count + 1);
+  if (x->external_count != c->call->input_count + c->call->output_count)
+    xr_fail(c, "it has %u arguments, and the call %u and %u", x->external_count,
+            c->call->input_count, c->call->output_count);
+  for (uint32_t id = 0; id < x->value_count && !c->fault; id++) {
+    const XrValue *v = &x->values[id];
+    if (v->quantized) {
+      xr_fail(c, "value %u is quantized, which is not supported", id);
+      return;
+    }
+    check_external(c, id, taken);
+    if (!v->constant)
+      continue;
+    check_constant(c, id);
+    c->defined[id] = true;
+    c->shapes[id].rank = v->rank;
+    for (uint32_t i = 0; i < v->rank; i++)
+      c->shapes[id].dims[i] = v->dims[i];
+  }
+  for (uint32_t i = 0; i < x->external_count && !c->fault; i++)
+    if (!taken[i])
+      xr_fail(c, "no value is argument %u", i);
+}
+
+/* --- element types --- */
+
+static uint32_t type_of(const XrCheck *c, uint32_t id) {
+  return id == XR_NONE ? 0 : c->x->values[id].datatype;
+}
+
+static bool holds_integers(uint32_t kind) {
+  switch (kind) {
+  case XR_Abs:
+  case XR_Negate:
+  case XR_Square:
+  case XR_Clamp:
+  case XR_Add:
+  case XR_Subtract:
+  case XR_Multiply:
+  case XR_Minimum:
+  case XR_Maximum:
+  case XR_StaticTranspose:
+  case XR_StaticSlice:
+  case XR_StaticConstantPad:
+  case XR_StaticReshape:
+  case XR_Concatenate2:
+  case XR_Concatenate3:
+  case XR_Concatenate4:
+  case XR_Concatenate5:
+  case XR_Copy:
+    return true;
+  default: /* Div is Euclidean there: no op of ours */
+    return false;
+  }
+}
+
+/* Input, filter, bias (0: none) of products and convolutions. */
+typedef struct Mix {
+  uint8_t input, filter, bias;
+  bool convolution, depthwise;
+} Mix;
+
+static void check_mix(XrCheck *c, const XrNode *n) {
+  static const Mix mixes[] = {
+      {XR_FP32, XR_FP32, XR_FP32, true, true},   {XR_FP32, XR_FP32, 0, true, true},
+      {XR_FP32, XR_FP16, XR_FP16, true, false},  {XR_FP32, XR_FP16, 0, true, false},
+      {XR_FP32, XR_FP16, XR_FP32, false, false}, /* a convolution computes nonsense */
+      {XR_FP16, XR_FP16, XR_FP16, true, true},   {XR_FP16, XR_FP16, 0, true, true},
+      {XR_FP16, XR_FP32, XR_FP32, true, true},   {XR_FP16, XR_FP32, 0, true, true},
+  };
+  uint32_t input = type_of(c, n->inputs[0]), filter = type_of(c, n->inputs[1]),
+           bias = type_of(c, n->inputs[2]);
+  bool convolution = n->kind != XR_FullyConnected, depthwise = n->kind == XR_DepthwiseConv2d;
+  bool held = false;
+  for (size_t i = 0; i < COUNT_OF(mixes); i++)
+    held |= mixes[i].input == input && mixes[i].filter == filter && mixes[i].bias == bias &&
+            (mixes[i].convolution || !convolution) && (mixes[i].depthwise || !depthwise);
+  if (!held || type_of(c, n->output) != input)
+    xr_fail(c, "datatypes %u, %u, %u -> %u", input, filter, bias, type_of(c, n->output));
+}
+
+static void check_types(XrCheck *c, const XrNode *n) {
+  if (xr_form(n->kind) == XR_FORM_PRODUCT || xr_form(n->kind) == XR_FORM_CONVOLUTION) {
+    check_mix(c, n);
+    return;
+  }
+  if (n->kind == XR_Convert)
+    return;
+  uint32_t type = type_of(c, n->output);
+  for (uint32_t i = 0; i < n->input_count; i++)
+    if (type_of(c, n->inputs[i]) != type)
+      xr_fail(c, "operand %u has the datatype %u, and the result %u", i, type_of(c, n->inputs[i]),
+              type);
+  if (type == XR_INT32 && !holds_integers(n->kind))
+    xr_fail(c, "integers");
+}
+
+/* --- nodes --- */
+
+/* The limits of a result are ignored by the others. */
+static bool honours_limits(uint32_t kind) {
+  switch (kind) {
+  case XR_Add:
+  case XR_Subtract:
+  case XR_Multiply:
+  case XR_Div:
+  case XR_FullyConnected:
+  case XR_Conv2d:
+  case XR_DepthwiseConv2d:
+  case XR_ConvTranspose2d:
+  case XR_AvgPooling2d:
+  case XR_MaxPooling2d:
+  case XR_GlobalAvgPooling2d:
+  case XR_Clamp:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* Which use of its operand i a node makes. */
+static uint8_t use_of(const XrCheck *c, const XrNode *n, uint32_t i) {
+  bool weighted = xr_form(n->kind) == XR_FORM_PRODUCT || xr_form(n->kind) == XR_FORM_CONVOLUTION;
+  if (weighted && i > 0)
+    return XR_USE_PACKED;
+  if (n->kind == XR_BatchMatrixMultiply && i == 1 && c->x->values[n->inputs[1]].constant)
+    return XR_USE_COPIED;
+  return XR_USE_KEPT;
+}
+
+static void check_weights(XrCheck *c, const XrNode *n) {
+  bool product = xr_form(n->kind) == XR_FORM_PRODUCT;
+  if (!product && xr_form(n->kind) != XR_FORM_CONVOLUTION)
+    return;
+  bool filter = c->x->values[n->inputs[1]].constant != 0, has_bias = n->inputs[2] != XR_NONE,
+       bias = has_bias && c->x->values[n->inputs[2]].constant != 0;
+  if (!product && (!filter || (has_bias && !bias)))
+    xr_fail(c, "its filter or bias is not constant");
+  if (product && has_bias && filter != bias)
+    xr_fail(c, "its filter is %s and its bias %s: bytes are freed that it needs",
+            filter ? "constant" : "not", bias ? "constant" : "not");
+}
+
+static void check_node(XrCheck *c, const XrNode *n) {
+  for (uint32_t i = 0; i < n->input_count; i++) {
+    uint32_t id = n->inputs[i];
+    if (id == XR_NONE)
+      continue;
+    if (!c->defined[id]) {
+      xr_fail(c, "operand %u, value %u, is used before it is there", i, id);
+      return;
+    }
+    c->uses[id] |= use_of(c, n, i);
+  }
+  if (c->defined[n->output]) {
+    xr_fail(c, "its result, value %u, is there already", n->output);
+    return;
+  }
+  if (n->limited && (!(n->low <= n->high) || !honours_limits(n->kind)))
+    xr_fail(c, "limits %g and %g", (double)n->low, (double)n->high);
+  check_types(c, n);
+  check_weights(c, n);
+  if (!c->fault)
+    xr_shape(c, n, &c->shapes[n->output]);
+  c->defined[n->output] = true;
+}
+
+/* What the graph says of the result, and what the call takes it for. */
+static void check_result(XrCheck *c, const XrNode *n) {
+  const XrValue *v = &c->x->values[n->output];
+  const XrShape *s = &c->shapes[n->output];
+  const Tensor *t = v->external == XR_NONE ? NULL : argument_of(c, v);
+  if (c->fault)
+    return;
+  if (v->rank != s->rank) {
+    xr_fail(c, "its result has rank %u, and value %u rank %u", s->rank, n->output, v->rank);
+    return;
+  }
+  for (uint32_t i = 0; i < s->rank; i++) {
+    int64_t dim = s->dims[i];
+    if (dim > v->dims[i] || (c->call->fixed && dim != v->dims[i]))
+      xr_fail(c, "dim %u of its result is %lld, and of value %u %u", i, (long long)dim, n->output,
+              v->dims[i]);
+    if (t && t->dims[i] >= 0 && dim >= 0 && t->dims[i] != dim)
+      xr_fail(c, "dim %u of its result is %lld, and of argument %u %lld", i, (long long)dim,
+              v->external, (long long)t->dims[i]);
+  }
+}
+
+const char *xr_check(XrCheck *c, const XrGraph *x, const DelegateCall *call, Arena *arena) {
+  size_t count = (size_t)x->value_count + 1;
+  *c = (XrCheck){.x = x,
+                 .call = call,
+                 .arena = arena,
+                 .shapes = ARENA_ARRAY(arena, XrShape, count),
+                 .defined = ARENA_ARRAY(arena, bool, count),
+                 .uses = ARENA_ARRAY(arena, uint8_t, count),
+                 .data = ARENA_ARRAY(arena, const DelegateData *, (size_t)x->constant_count + 1)};
+  find_data(c);
+  check_values(c);
+  for (uint32_t i = 0; i < x->node_count && !c->fault; i++) {
+    check_node(c, &x->nodes[i]);
+    check_result(c, &x->nodes[i]);
+    if (c->fault)
+      return arena_printf(arena, "node %u (%s): %s", i, xr_name(x->nodes[i].kind), c->fault);
+  }
+  for (uint32_t id = 0; id < x->value_count && !c->fault; id++) {
+    if (x->values[id].flags == XR_OUTPUT && !c->defined[id])
+      xr_fail(c, "nothing computes argument %u", x->values[id].external);
+    check_lifetime(c, id);
+  }
+  return c->fault;
+}

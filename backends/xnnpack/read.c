@@ -1,0 +1,362 @@
+/* See read.h. */
+#include "backends/xnnpack/read.h"
+
+#include "pte/flatread.h"
+
+enum {
+  HEADER_SIZE = 30,
+  FLATBUFFER_MIN = 8,
+  ALIGNMENT = 16 /* of the FlatBuffer in the blob: as the official writer has it */
+};
+
+/* Fields in the order of the tables of schema.fbs. A union has two. */
+enum {
+  GRAPH_VERSION = 0,
+  GRAPH_NODES = 1,
+  GRAPH_VALUES = 2,
+  GRAPH_EXTERNALS = 3,
+  GRAPH_INPUTS = 4,
+  GRAPH_OUTPUTS = 5,
+  GRAPH_CONSTANTS = 8
+};
+enum { NODE_KIND = 0, NODE_TABLE = 1, NODE_LIMITS = 3 };
+enum { VALUE_KIND = 0, VALUE_TABLE = 1, VALUE_PLAIN = 1, VALUE_QUANTIZED = 2 };
+enum { QUANTIZED_TENSOR = 0 };
+enum {
+  TENSOR_DATATYPE = 0,
+  TENSOR_RANK = 1,
+  TENSOR_DIMS = 2,
+  TENSOR_CONSTANT = 3,
+  TENSOR_EXTERNAL = 4,
+  TENSOR_FLAGS = 5,
+  TENSOR_ID = 6
+};
+enum { CONSTANT_OFFSET = 0, CONSTANT_SIZE = 1, CONSTANT_KEY = 2 };
+
+typedef struct Reader {
+  FbReader fb;
+  Arena *arena;
+  XrGraph *x;
+  const char *fault; /* the first */
+} Reader;
+
+static const struct {
+  const char *name;
+  XrForm form;
+} kinds[XR_KIND_COUNT] = {
+#define XR_KIND(name, tag, form) [tag] = {#name, XR_FORM_##form},
+#include "backends/xnnpack/read.def"
+#undef XR_KIND
+};
+
+XrForm xr_form(uint32_t kind) { return kind < XR_KIND_COUNT ? kinds[kind].form : XR_FORM_NONE; }
+
+const char *xr_name(uint32_t kind) {
+  return xr_form(kind) == XR_FORM_NONE ? "?" : kinds[kind].name;
+}
+
+ETC_PRINTF(2, 3) static void fail(Reader *r, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  if (!r->fault)
+    r->fault = arena_vprintf(r->arena, format, args);
+  va_end(args);
+}
+
+static bool ok(const Reader *r) { return !r->fault && !r->fb.fault; }
+
+/* --- values --- */
+
+/* A vector of whole numbers, one for each dim. Returns how many there are. */
+static uint8_t read_vector(Reader *r, FbTable t, uint16_t id, uint32_t out[XR_MAX_RANK],
+                           const char *what) {
+  FbVector v = fb_vector(t, id, 4);
+  if (v.count > XR_MAX_RANK) {
+    fail(r, "%s has %u entries, more than %d", what, v.count, XR_MAX_RANK);
+    return 0;
+  }
+  for (uint32_t i = 0; i < v.count; i++)
+    out[i] = (uint32_t)fb_item_i32(v, i);
+  return (uint8_t)v.count;
+}
+
+static bool is_plain(uint32_t datatype) {
+  return datatype == XR_FP32 || datatype == XR_FP16 || datatype == XR_INT32;
+}
+
+/* *id: what nodes call the value. */
+static XrValue read_value(Reader *r, FbTable t, uint32_t *id) {
+  uint8_t kind = fb_u8(t, VALUE_KIND, 0);
+  FbTable tensor = fb_table(t, VALUE_TABLE);
+  XrValue v = {.quantized = kind == VALUE_QUANTIZED};
+  if (v.quantized)
+    tensor = fb_table(tensor, QUANTIZED_TENSOR);
+  if ((kind != VALUE_PLAIN && kind != VALUE_QUANTIZED) || !fb_present(tensor)) {
+    fail(r, "a value of kind %u%s", kind, fb_present(tensor) ? "" : " without contents");
+    return v;
+  }
+  *id = fb_u32(tensor, TENSOR_ID, 0);
+  v.datatype = fb_u16(tensor, TENSOR_DATATYPE, 0);
+  v.rank = read_vector(r, tensor, TENSOR_DIMS, v.dims, "the shape of a value");
+  v.constant = fb_u32(tensor, TENSOR_CONSTANT, 0);
+  v.external = fb_u32(tensor, TENSOR_EXTERNAL, 0);
+  v.flags = fb_u32(tensor, TENSOR_FLAGS, 0);
+  if (fb_u32(tensor, TENSOR_RANK, 0) != v.rank)
+    fail(r, "value %u has %u dims and says %u", *id, v.rank, fb_u32(tensor, TENSOR_RANK, 0));
+  if (!v.quantized && !is_plain(v.datatype))
+    fail(r, "value %u has the datatype %u", *id, v.datatype);
+  if (v.flags & ~(uint32_t)(XR_INPUT | XR_OUTPUT))
+    fail(r, "value %u has the flags %#x", *id, v.flags);
+  for (uint32_t i = 0; i < v.rank; i++)
+    if (v.dims[i] == 0 || v.dims[i] > INT32_MAX)
+      fail(r, "dim %u of value %u is %u", i, *id, v.dims[i]);
+  return v;
+}
+
+static void read_values(Reader *r, FbVector tables) {
+  XrGraph *x = r->x;
+  if (!tables.present)
+    fail(r, "there is no list of values");
+  x->values = ARENA_ARRAY(r->arena, XrValue, (size_t)tables.count + 1);
+  bool *taken = ARENA_ARRAY(r->arena, bool, (size_t)tables.count + 1);
+  for (uint32_t i = 0; i < tables.count && ok(r); i++) {
+    uint32_t id = 0;
+    XrValue v = read_value(r, fb_item_table(tables, i), &id);
+    if (id >= tables.count || taken[id]) {
+      fail(r, "there are %u values, and %s the id %u", tables.count,
+           id >= tables.count ? "one has" : "two have", id);
+      return;
+    }
+    taken[id] = true;
+    x->values[id] = v;
+  }
+  x->value_count = tables.count;
+}
+
+static void read_constants(Reader *r, FbVector tables) {
+  XrGraph *x = r->x;
+  x->constant_count = tables.count;
+  x->constants = ARENA_ARRAY(r->arena, XrConstant, (size_t)tables.count + 1);
+  for (uint32_t i = 1; i < tables.count && ok(r); i++) {
+    FbTable t = fb_item_table(tables, i);
+    XrConstant *c = &x->constants[i];
+    *c = (XrConstant){.offset = fb_u64(t, CONSTANT_OFFSET, 0),
+                      .size = fb_u64(t, CONSTANT_SIZE, 0),
+                      .key = fb_text(t, CONSTANT_KEY)};
+    /* The runtime looks for a key that is there, even if it is empty. */
+    if (c->key.data && (c->key.size == 0 || c->offset != UINT64_MAX))
+      fail(r, "constant %u has %s", i,
+           c->key.size ? "a key and a place in the blob" : "an empty key");
+    else if (!c->key.data && (c->offset > x->region_size || c->size > x->region_size - c->offset))
+      fail(r, "constant %u reaches beyond the constants of the blob", i);
+  }
+}
+
+/* --- nodes --- */
+
+static void read_inputs(XrNode *n, FbTable t, const uint16_t *fields, uint8_t count) {
+  n->input_count = count;
+  for (uint8_t i = 0; i < count; i++)
+    n->inputs[i] = fb_u32(t, fields[i], 0);
+}
+
+static void read_ends(XrNode *n, FbTable t, uint16_t input, uint8_t inputs) {
+  uint16_t fields[XR_MAX_INPUTS];
+  for (uint8_t i = 0; i < inputs; i++)
+    fields[i] = input + i;
+  read_inputs(n, t, fields, inputs);
+  n->output = fb_u32(t, input + inputs, 0);
+  n->flags = fb_u32(t, input + inputs + 1, 0);
+}
+
+/* Padding is listed clockwise from the top. */
+static void read_window(XrNode *n, FbTable t) {
+  XrWindow *w = &n->window;
+  w->before[0] = fb_u32(t, 0, 0);
+  w->after[1] = fb_u32(t, 1, 0);
+  w->after[0] = fb_u32(t, 2, 0);
+  w->before[1] = fb_u32(t, 3, 0);
+  for (uint16_t i = 0; i < 2; i++) {
+    w->kernel[i] = fb_u32(t, 4 + i, 0);
+    w->stride[i] = fb_u32(t, 6 + i, 0);
+    w->dilation[i] = fb_u32(t, 8 + i, 0);
+  }
+}
+
+static void read_convolution(XrNode *n, FbTable t) {
+  read_window(n, t);
+  n->window.group_in = fb_u32(t, 10, 0);
+  n->window.group_out = fb_u32(t, 11, 0);
+  n->window.groups = fb_u32(t, 12, 0);
+  n->window.adjust[0] = fb_u32(t, 13, 0);
+  n->window.adjust[1] = fb_u32(t, 14, 0);
+  read_ends(n, t, 15, 3);
+}
+
+static void read_join(XrNode *n, FbTable t) {
+  static const uint16_t places[XR_MAX_INPUTS] = {1, 2, 3, 4, 7};
+  uint8_t count = n->kind == XR_Concatenate2   ? 2
+                  : n->kind == XR_Concatenate3 ? 3
+                  : n->kind == XR_Concatenate4 ? 4
+                                               : 5;
+  n->axis = fb_u32(t, 0, 0);
+  read_inputs(n, t, places, count);
+  n->output = fb_u32(t, 5, 0);
+  n->flags = fb_u32(t, 6, 0);
+}
+
+/* Two vectors of one length. */
+static void read_pair(Reader *r, XrNode *n, FbTable t, uint16_t first) {
+  n->vector_count = read_vector(r, t, first, n->first, "its first vector");
+  if (read_vector(r, t, first + 1, n->second, "its second vector") != n->vector_count)
+    fail(r, "its vectors differ in length");
+}
+
+static void read_counted(Reader *r, XrNode *n, FbTable t) {
+  if (fb_u32(t, 0, 0) != n->vector_count)
+    fail(r, "its vector has %u entries, and it says %u", n->vector_count, fb_u32(t, 0, 0));
+}
+
+static void read_fields(Reader *r, XrNode *n, FbTable t) {
+  switch (xr_form(n->kind)) {
+  case XR_FORM_UNARY:
+    read_ends(n, t, 0, 1);
+    return;
+  case XR_FORM_UNARY_NUMBER:
+    n->number = fb_f32(t, 0, 0);
+    read_ends(n, t, 1, 1);
+    return;
+  case XR_FORM_BINARY:
+    read_ends(n, t, 0, 2);
+    return;
+  case XR_FORM_PRODUCT:
+    read_ends(n, t, 0, 3);
+    return;
+  case XR_FORM_CONVOLUTION:
+    read_convolution(n, t);
+    return;
+  case XR_FORM_POOL:
+    read_window(n, t);
+    read_ends(n, t, 10, 1);
+    return;
+  case XR_FORM_TRANSPOSE:
+  case XR_FORM_RESHAPE:
+    n->vector_count = read_vector(r, t, 1, n->first, "its vector");
+    read_counted(r, n, t);
+    read_ends(n, t, 2, 1);
+    return;
+  case XR_FORM_SLICE:
+    read_pair(r, n, t, 1);
+    read_counted(r, n, t);
+    read_ends(n, t, 3, 1);
+    return;
+  case XR_FORM_PAD:
+    read_pair(r, n, t, 0);
+    n->number = fb_f32(t, 2, 0);
+    read_ends(n, t, 3, 1);
+    return;
+  case XR_FORM_RESIZE:
+    n->size[0] = fb_u32(t, 0, 0);
+    n->size[1] = fb_u32(t, 1, 0);
+    read_ends(n, t, 2, 1);
+    return;
+  case XR_FORM_JOIN:
+    read_join(n, t);
+    return;
+  case XR_FORM_NONE:
+    fail(r, "it is of kind %u, which is not known", n->kind);
+  }
+}
+
+static void check_ids(Reader *r, const XrNode *n) {
+  for (uint8_t i = 0; i < n->input_count; i++) {
+    bool optional =
+        i == 2 && (xr_form(n->kind) == XR_FORM_PRODUCT || xr_form(n->kind) == XR_FORM_CONVOLUTION);
+    if (n->inputs[i] >= r->x->value_count && !(optional && n->inputs[i] == XR_NONE))
+      fail(r, "operand %u is value %u, and there are %u", i, n->inputs[i], r->x->value_count);
+  }
+  if (n->output >= r->x->value_count)
+    fail(r, "its result is value %u, and there are %u", n->output, r->x->value_count);
+}
+
+static void read_nodes(Reader *r, FbVector tables) {
+  XrGraph *x = r->x;
+  if (!tables.present)
+    fail(r, "there is no list of nodes");
+  x->nodes = ARENA_ARRAY(r->arena, XrNode, (size_t)tables.count + 1);
+  for (uint32_t i = 0; i < tables.count && ok(r); i++) {
+    FbTable t = fb_item_table(tables, i), limits = fb_table(t, NODE_LIMITS),
+            fields = fb_table(t, NODE_TABLE);
+    XrNode *n = &x->nodes[i];
+    *n = (XrNode){.kind = fb_u8(t, NODE_KIND, 0),
+                  .limited = fb_present(limits),
+                  .low = fb_f32(limits, 0, 0),
+                  .high = fb_f32(limits, 1, 0)};
+    if (!fb_present(fields))
+      fail(r, "it has no contents");
+    read_fields(r, n, fields);
+    check_ids(r, n);
+    if (r->fault)
+      r->fault = arena_printf(r->arena, "node %u (%s): %s", i, xr_name(n->kind), r->fault);
+  }
+  x->node_count = tables.count;
+}
+
+/* --- the whole --- */
+
+static uint32_t load_u32(const uint8_t *at) {
+  uint32_t v;
+  memcpy(&v, at, sizeof v);
+  return v;
+}
+
+/* The FlatBuffer in the blob; all of it when there is no header. */
+static const char *find_tables(const uint8_t *blob, uint64_t size, XrGraph *x, uint64_t *at,
+                               uint64_t *length) {
+  *at = 0;
+  *length = size;
+  if (size >= FLATBUFFER_MIN && memcmp(blob + 4, "XH00", 4) == 0) {
+    if (size < HEADER_SIZE)
+      return "the header is cut off";
+    uint64_t constants = load_u32(blob + 18);
+    *at = load_u32(blob + 10);
+    *length = load_u32(blob + 14);
+    memcpy(&x->region_size, blob + 22, sizeof x->region_size);
+    if (*at < HEADER_SIZE || *at > size || *length > size - *at)
+      return "the FlatBuffer reaches beyond the blob, or into the header";
+    if (*at % ALIGNMENT)
+      return "the FlatBuffer is not aligned";
+    if (constants < *at + *length || constants > size || x->region_size > size - constants)
+      return "the constants reach beyond the blob, or into the FlatBuffer";
+    x->region = blob + constants;
+  }
+  if (*length < FLATBUFFER_MIN)
+    return "the FlatBuffer is too short";
+  if (memcmp(blob + *at + 4, "XN01", 4) != 0)
+    return "the FlatBuffer does not hold the identifier XN01";
+  return NULL;
+}
+
+const char *xr_read(const uint8_t *blob, uint64_t size, Arena *arena, XrGraph *x) {
+  *x = (XrGraph){0};
+  uint64_t at, length;
+  const char *fault = find_tables(blob, size, x, &at, &length);
+  if (fault)
+    return fault;
+  Reader r = {.fb = fb_reader(blob + at, length), .arena = arena, .x = x};
+  FbTable root = fb_root(&r.fb);
+  (void)fb_text(root, GRAPH_VERSION);
+  (void)fb_vector(root, GRAPH_INPUTS, 4);
+  (void)fb_vector(root, GRAPH_OUTPUTS, 4);
+  x->external_count = fb_u32(root, GRAPH_EXTERNALS, 0);
+  if (x->external_count > XR_MAX_EXTERNALS)
+    fail(&r, "it has %u arguments, more than %d", x->external_count, XR_MAX_EXTERNALS);
+  read_constants(&r, fb_tables(root, GRAPH_CONSTANTS));
+  read_values(&r, fb_tables(root, GRAPH_VALUES));
+  if (ok(&r))
+    read_nodes(&r, fb_tables(root, GRAPH_NODES));
+  if (r.fb.fault)
+    return arena_printf(arena, "its FlatBuffer is damaged at byte %u: %s", r.fb.fault_at,
+                        r.fb.fault);
+  return r.fault;
+}

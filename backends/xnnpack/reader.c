@@ -1,0 +1,68 @@
+/* The reader of delegates of XNNPACK (ops/delegate.h): which data they need, whether they are
+ * right, what is in them; run.c runs them. */
+#include <stdlib.h>
+
+#include "backends/backend.h"
+#include "backends/xnnpack/check.h"
+#include "backends/xnnpack/run.h"
+#include "pte/keymap.h"
+
+static const char *keys(const uint8_t *blob, uint64_t size, Arena *arena, StrView **out,
+                        uint32_t *count) {
+  XrGraph x;
+  const char *fault = xr_read(blob, size, arena, &x);
+  if (fault)
+    return fault;
+  KeyMap seen = keymap_make(arena, (uint64_t)(uintptr_t)arena); /* no file can know it */
+  *out = ARENA_ARRAY(arena, StrView, (size_t)x.constant_count + 1);
+  *count = 0;
+  for (uint32_t i = 1; i < x.constant_count; i++) {
+    StrView key = x.constants[i].key;
+    uint32_t *slot;
+    if (!key.data || keymap_get(&seen, key.data, (uint32_t)key.size, &slot))
+      continue;
+    *slot = 1;
+    (*out)[(*count)++] = key;
+  }
+  return NULL;
+}
+
+static const char *check(const DelegateCall *call, Arena *arena) {
+  XrGraph x;
+  XrCheck c;
+  const char *fault = xr_read(call->blob, call->blob_size, arena, &x);
+  return fault ? fault : xr_check(&c, &x, call, arena);
+}
+
+static int most_first(const void *a, const void *b) {
+  const DelegateCount *x = a, *y = b;
+  return x->count != y->count ? (x->count < y->count ? 1 : -1) : strcmp(x->what, y->what);
+}
+
+static const char *describe(const uint8_t *blob, uint64_t size, Arena *arena,
+                            DelegateFigures *out) {
+  XrGraph x;
+  *out = (DelegateFigures){0};
+  const char *fault = xr_read(blob, size, arena, &x);
+  if (fault)
+    return fault;
+  DelegateCount *counts = ARENA_ARRAY(arena, DelegateCount, XR_KIND_COUNT);
+  for (uint32_t kind = 0; kind < XR_KIND_COUNT; kind++)
+    counts[kind].what = xr_name(kind);
+  for (uint32_t i = 0; i < x.node_count; i++)
+    counts[x.nodes[i].kind].count++;
+  out->transposes = counts[XR_StaticTranspose].count;
+  out->node_count = x.node_count;
+  qsort(counts, XR_KIND_COUNT, sizeof *counts, most_first);
+  while (out->kind_count < XR_KIND_COUNT && counts[out->kind_count].count)
+    out->kind_count++;
+  out->nodes = counts;
+  for (uint32_t i = 1; i < x.constant_count; i++) {
+    out->constants++;
+    out->constant_bytes += x.constants[i].size;
+  }
+  return NULL;
+}
+
+const DelegateReader reader_xnnpack = {
+    .id = "XnnpackBackend", .keys = keys, .check = check, .run = xr_run, .describe = describe};

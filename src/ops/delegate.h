@@ -1,0 +1,79 @@
+/* Delegates: calls of code that a backend made, and looking into that code.
+ *
+ * What lies below the backends needs to know such code: reading a program (which data of the
+ * program it finds by name), the interpreter (running it), the report on a program. A backend has a
+ * DelegateReader for it; backends/backend.c has the table. A reader may get any bytes. */
+#ifndef ETC_OPS_DELEGATE_H
+#define ETC_OPS_DELEGATE_H
+
+#include "ops/kernel.h"
+
+/* Arguments of the op. */
+enum {
+  DELEGATE_ARG_BACKEND,
+  DELEGATE_ARG_KEYS,
+  DELEGATE_ARG_BLOB,
+  DELEGATE_ARG_DATA,
+  DELEGATE_ARG_ARGS,
+  DELEGATE_ARG_DTYPES,
+  DELEGATE_ARG_RANKS,
+  DELEGATE_ARG_SIZES
+};
+
+/* Bytes that the program has under a name. */
+typedef struct DelegateData {
+  StrView key;
+  const uint8_t *data; /* not looked at by checks */
+  uint64_t size;
+} DelegateData;
+
+enum { DELEGATE_DIM_UNKNOWN = -1 };
+
+/* A call. Inputs and outputs have their dims in the order of memory, each a size or
+ * DELEGATE_DIM_UNKNOWN; data only when the call is run. */
+typedef struct DelegateCall {
+  const uint8_t *blob;
+  uint64_t blob_size;
+  const DelegateData *data;
+  const Tensor *inputs;
+  Tensor *outputs;
+  uint32_t data_count, input_count, output_count;
+  uint64_t memory; /* bytes that running may take */
+  bool fixed;      /* the code is for these sizes alone, and not for others as well */
+} DelegateCall;
+
+typedef struct DelegateCount {
+  const char *what;
+  uint64_t count;
+} DelegateCount;
+
+/* What is in the code. */
+typedef struct DelegateFigures {
+  const DelegateCount *nodes; /* most first */
+  uint32_t kind_count;
+  uint64_t node_count, transposes, constants, constant_bytes;
+} DelegateFigures;
+
+/* Functions return NULL, or what is wrong; all memory comes from arena. */
+typedef struct DelegateReader {
+  const char *id; /* the backend's, in the program */
+  /* The keys of the data that the code finds in the program, each once. */
+  const char *(*keys)(const uint8_t *blob, uint64_t size, Arena *arena, StrView **keys,
+                      uint32_t *count);
+  /* All that can be known without running the call. */
+  const char *(*check)(const DelegateCall *call, Arena *arena);
+  /* Checks and runs it. Outputs come with the memory and dims of their largest contents and leave
+   * with their real dims. */
+  const char *(*run)(const DelegateCall *call, Arena *arena);
+  const char *(*describe)(const uint8_t *blob, uint64_t size, Arena *arena, DelegateFigures *out);
+} DelegateReader;
+
+extern const DelegateReader *const delegate_readers[]; /* terminated by NULL */
+const DelegateReader *delegate_reader(StrView id);     /* NULL when there is none */
+
+/* Checks all calls in g of backends that are known; faults are reported under code. related: the
+ * symbols of g say how sizes depend on each other, as those of a graph that was read back do not;
+ * then the calls are checked at some sizes that they can have, too. */
+Status delegate_check(const Graph *g, bool related, DiagCode code);
+
+#endif

@@ -1,0 +1,27 @@
+"""The second witness: `etc run` on a program, compared with what the real runtime has to compute as well."""
+
+import os
+
+import arrays
+import etc_command
+
+
+def disagreement(etc, program, inputs, outputs, folder, rtol, atol, timeout=60.0):
+    """None if `etc run` gives the outputs, else a sentence. inputs, outputs: lists of (name, array); folder takes files."""
+    feeds = {}
+    for i, (name, array) in enumerate(inputs):
+        feeds[name] = os.path.join(folder, f"interp_in_{i}.npy")
+        arrays.save_npy(feeds[name], array)
+    out = os.path.join(folder, "interp")
+    os.makedirs(out, exist_ok=True)
+    result = etc_command.run_model(etc, program, feeds, out, timeout=timeout)
+    if result.code != 0:
+        return f"exit {result.code}: {result.summary()[1]}"
+    got = []
+    for i, (name, want) in enumerate(outputs):
+        places = [os.path.join(out, x + ".npy") for x in (name, name.replace("/", "_"), f"output_{i}")]
+        path = next((x for x in places if os.path.isfile(x)), None)
+        if path is None:
+            return f"no file for output {i} '{name}' among {sorted(os.listdir(out))}"
+        got.append(arrays.load_npy(path, want.dtype))
+    return arrays.compare_all(got, [want for _, want in outputs], rtol, atol)
