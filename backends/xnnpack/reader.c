@@ -7,6 +7,14 @@
 #include "backends/xnnpack/run.h"
 #include "pte/keymap.h"
 
+static bool is_new(KeyMap *seen, StrView key) {
+  uint32_t *slot;
+  if (keymap_get(seen, key.data, (uint32_t)key.size, &slot))
+    return false;
+  *slot = 1;
+  return true;
+}
+
 static const char *keys(const uint8_t *blob, uint64_t size, Arena *arena, StrView **out,
                         uint32_t *count) {
   XrGraph x;
@@ -16,14 +24,9 @@ static const char *keys(const uint8_t *blob, uint64_t size, Arena *arena, StrVie
   KeyMap seen = keymap_make(arena, (uint64_t)(uintptr_t)arena); /* no file can know it */
   *out = ARENA_ARRAY(arena, StrView, (size_t)x.constant_count + 1);
   *count = 0;
-  for (uint32_t i = 1; i < x.constant_count; i++) {
-    StrView key = x.constants[i].key;
-    uint32_t *slot;
-    if (!key.data || keymap_get(&seen, key.data, (uint32_t)key.size, &slot))
-      continue;
-    *slot = 1;
-    (*out)[(*count)++] = key;
-  }
+  for (uint32_t i = 1; i < x.constant_count; i++)
+    if (x.constants[i].key.data && is_new(&seen, x.constants[i].key))
+      (*out)[(*count)++] = x.constants[i].key;
   return NULL;
 }
 
@@ -57,7 +60,10 @@ static const char *describe(const uint8_t *blob, uint64_t size, Arena *arena,
   while (out->kind_count < XR_KIND_COUNT && counts[out->kind_count].count)
     out->kind_count++;
   out->nodes = counts;
+  KeyMap seen = keymap_make(arena, (uint64_t)(uintptr_t)arena);
   for (uint32_t i = 1; i < x.constant_count; i++) {
+    if (x.constants[i].key.data && !is_new(&seen, x.constants[i].key))
+      continue;
     out->constants++;
     out->constant_bytes += x.constants[i].size;
   }

@@ -47,7 +47,7 @@ typedef struct DelegateCount {
   uint64_t count;
 } DelegateCount;
 
-/* What is in the code. */
+/* What is in the code; constants that differ. */
 typedef struct DelegateFigures {
   const DelegateCount *nodes; /* most first */
   uint32_t kind_count;

@@ -124,7 +124,8 @@ static void text_dims(StrBuf *out, const PteMethod *m, const MethodDims *d) {
     strbuf_printf(out, "    %u more dims\n", d->left_out);
 }
 
-static void text_method(StrBuf *out, const PteMethod *m, const MethodDims *dims, Arena *arena) {
+static void text_method(StrBuf *out, const PteMethod *m, const MethodDims *dims, uint64_t *budget,
+                        Arena *arena) {
   MethodFigures f = method_figures(m, arena);
   strbuf_append(out, SV("\nmethod '"));
   strbuf_append_escaped(out, m->name);
@@ -142,12 +143,7 @@ static void text_method(StrBuf *out, const PteMethod *m, const MethodDims *dims,
   strbuf_append_char(out, '\n');
   text_memory(out, m, f.memory);
   text_dims(out, m, dims);
-  for (uint32_t i = 0; i < m->delegate_count; i++) {
-    strbuf_append(out, SV("  delegate '"));
-    strbuf_append_escaped(out, m->delegates[i].id);
-    strbuf_printf(out, "': %llu bytes, %u compile specs\n",
-                  (unsigned long long)m->delegates[i].size, m->delegates[i].compile_specs);
-  }
+  text_delegates(out, m, budget);
   strbuf_append(out, f.used ? SV("  operators:\n") : SV(""));
   for (uint32_t i = 0; i < f.used; i++) {
     strbuf_printf(out, "  %6u  ", f.calls[f.order[i]]);
@@ -166,6 +162,7 @@ static void text_libraries(StrBuf *out, const PteProgram *p) {
 }
 
 void pte_inspect_text(const PteProgram *p, StrBuf *out) {
+  uint64_t budget = pte_code_budget(p);
   Arena arena;
   arena_init(&arena);
   ProgramFigures f = program_figures(p, &arena);
@@ -192,18 +189,18 @@ void pte_inspect_text(const PteProgram *p, StrBuf *out) {
   }
   const MethodDims *dims = program_dims(p, &arena);
   for (uint32_t i = 0; i < p->method_count; i++)
-    text_method(out, &p->methods[i], &dims[i], &arena);
+    text_method(out, &p->methods[i], &dims[i], &budget, &arena);
   arena_release(&arena);
 }
 
 /* --- JSON --- */
 
-static void json_named_uint(JsonWriter *w, const char *key, uint64_t value) {
+void json_named_uint(JsonWriter *w, const char *key, uint64_t value) {
   json_key(w, key);
   json_uint(w, value);
 }
 
-static void json_named_string(JsonWriter *w, const char *key, StrView value) {
+void json_named_string(JsonWriter *w, const char *key, StrView value) {
   json_key(w, key);
   json_string(w, value);
 }
@@ -332,19 +329,10 @@ static void json_operators(JsonWriter *w, const PteMethod *m, const MethodFigure
     json_close_object(w);
   }
   json_close_array(w);
-  json_key(w, "delegates");
-  json_open_array(w);
-  for (uint32_t i = 0; i < m->delegate_count; i++) {
-    json_open_object(w);
-    json_named_string(w, "id", m->delegates[i].id);
-    json_named_uint(w, "bytes", m->delegates[i].size);
-    json_named_uint(w, "compile_specs", m->delegates[i].compile_specs);
-    json_close_object(w);
-  }
-  json_close_array(w);
 }
 
-static void json_method(JsonWriter *w, const PteMethod *m, const MethodDims *dims, Arena *arena) {
+static void json_method(JsonWriter *w, const PteMethod *m, const MethodDims *dims, uint64_t *budget,
+                        Arena *arena) {
   MethodFigures f = method_figures(m, arena);
   json_open_object(w);
   json_named_string(w, "name", m->name);
@@ -360,6 +348,7 @@ static void json_method(JsonWriter *w, const PteMethod *m, const MethodDims *dim
   json_close_object(w);
   json_memory(w, m, f.memory, dims);
   json_operators(w, m, &f);
+  json_delegates(w, m, budget);
   json_close_object(w);
 }
 
@@ -409,6 +398,7 @@ static void json_constants(JsonWriter *w, const PteProgram *p, Arena *arena) {
 }
 
 void pte_inspect_json(const PteProgram *p, StrBuf *out) {
+  uint64_t budget = pte_code_budget(p);
   Arena arena;
   arena_init(&arena);
   JsonWriter w;
@@ -420,7 +410,7 @@ void pte_inspect_json(const PteProgram *p, StrBuf *out) {
   json_open_array(&w);
   const MethodDims *dims = program_dims(p, &arena);
   for (uint32_t i = 0; i < p->method_count; i++)
-    json_method(&w, &p->methods[i], &dims[i], &arena);
+    json_method(&w, &p->methods[i], &dims[i], &budget, &arena);
   json_close_array(&w);
   json_close_object(&w);
   arena_release(&arena);

@@ -112,6 +112,8 @@ void pte_program_close(PteProgram *p);
 /* The bytes of a constant tensor (pte_is_constant, not external), or the first contents of a
  * planned tensor that has some (data is not 0). */
 const uint8_t *pte_tensor_data(const PteProgram *p, const PteTensor *t);
+/* Bytes of delegates' code that readers look at, at most: many delegates may share one code. */
+static inline uint64_t pte_code_budget(const PteProgram *p) { return 16 * p->file.size; }
 static inline DiagPlace pte_place(const PteProgram *p) {
   return (DiagPlace){.file = sv_from(p->file.path), .index = -1};
 }

@@ -5,8 +5,6 @@
 #include "pte/call.h"
 #include "pte/read_internal.h"
 
-enum { CODE_USES = 16 }; /* how often the code of a delegate is called on average, at most */
-
 Status read_error(const MethodReader *r, DiagCode code, const char *format, ...) {
   va_list args;
   va_start(args, format);
@@ -312,7 +310,7 @@ static Status read_method(Context *ctx, const PteProgram *p, const PteMethod *m,
 
 static Status read_methods(Context *ctx, PteFile *out) {
   Status status = STATUS_OK;
-  uint64_t code_budget = CODE_USES * out->program.file.size;
+  uint64_t code_budget = pte_code_budget(&out->program);
   out->methods = ARENA_ARRAY(&out->program.arena, Graph *, out->program.method_count);
   out->latest = ARENA_ARRAY(&out->program.arena, ValueId *, out->program.method_count);
   for (uint32_t i = 0; i < out->program.method_count; i++) {

@@ -1,0 +1,85 @@
+/* What the report on a program says of its delegates: what is in their code, as far as the
+ * backend's reader knows it. */
+#include "ops/delegate.h"
+#include "pte/inspect_internal.h"
+
+/* NULL, or why there are no figures. */
+static const char *figures_of(const PteDelegate *d, uint64_t *budget, Arena *arena,
+                              DelegateFigures *out) {
+  const DelegateReader *reader = delegate_reader(d->id);
+  *out = (DelegateFigures){0};
+  if (!reader)
+    return "the backend is not known";
+  if (d->size > *budget)
+    return "many delegates share their code, which is not shown for all";
+  *budget -= d->size;
+  return reader->describe(d->data, d->size, arena, out);
+}
+
+static void text_figures(StrBuf *out, const DelegateFigures *f) {
+  strbuf_printf(out, "    %llu nodes, %llu transposes among them; %llu constants, %llu bytes\n",
+                (unsigned long long)f->node_count, (unsigned long long)f->transposes,
+                (unsigned long long)f->constants, (unsigned long long)f->constant_bytes);
+  for (uint32_t i = 0; i < f->kind_count; i++)
+    strbuf_printf(out, "    %6llu  %s\n", (unsigned long long)f->nodes[i].count, f->nodes[i].what);
+}
+
+void text_delegates(StrBuf *out, const PteMethod *m, uint64_t *budget) {
+  Arena arena;
+  arena_init(&arena);
+  for (uint32_t i = 0; i < m->delegate_count; i++) {
+    const PteDelegate *d = &m->delegates[i];
+    DelegateFigures figures;
+    strbuf_append(out, SV("  delegate '"));
+    strbuf_append_escaped(out, d->id);
+    strbuf_printf(out, "': %llu bytes, %u compile specs\n", (unsigned long long)d->size,
+                  d->compile_specs);
+    const char *fault = figures_of(d, budget, &arena, &figures);
+    if (fault)
+      strbuf_printf(out, "    %s\n", fault);
+    else
+      text_figures(out, &figures);
+    arena_reset(&arena);
+  }
+  arena_release(&arena);
+}
+
+static void json_figures(JsonWriter *w, const DelegateFigures *f) {
+  json_named_uint(w, "nodes", f->node_count);
+  json_named_uint(w, "transposes", f->transposes);
+  json_named_uint(w, "constants", f->constants);
+  json_named_uint(w, "constant_bytes", f->constant_bytes);
+  json_key(w, "kinds");
+  json_open_array(w);
+  for (uint32_t i = 0; i < f->kind_count; i++) {
+    json_open_object(w);
+    json_named_string(w, "name", sv_from(f->nodes[i].what));
+    json_named_uint(w, "nodes", f->nodes[i].count);
+    json_close_object(w);
+  }
+  json_close_array(w);
+}
+
+void json_delegates(JsonWriter *w, const PteMethod *m, uint64_t *budget) {
+  Arena arena;
+  arena_init(&arena);
+  json_key(w, "delegates");
+  json_open_array(w);
+  for (uint32_t i = 0; i < m->delegate_count; i++) {
+    const PteDelegate *d = &m->delegates[i];
+    DelegateFigures figures;
+    json_open_object(w);
+    json_named_string(w, "id", d->id);
+    json_named_uint(w, "bytes", d->size);
+    json_named_uint(w, "compile_specs", d->compile_specs);
+    const char *fault = figures_of(d, budget, &arena, &figures);
+    if (fault)
+      json_named_string(w, "fault", sv_from(fault));
+    else
+      json_figures(w, &figures);
+    json_close_object(w);
+    arena_reset(&arena);
+  }
+  json_close_array(w);
+  arena_release(&arena);
+}
