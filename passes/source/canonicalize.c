@@ -55,6 +55,17 @@ static ValueId pad_rule(Builder *b, NodeId n) {
   return same_as_operand(b, n);
 }
 
+/* A condition that is the same everywhere chooses one operand whole. */
+static ValueId where_rule(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  const Constant *c = value_constant(g, node_value(g, n, 0));
+  if (!c || value_dtype(g, node_value(g, n, 0)) != DTYPE_BOOL || !c->size ||
+      memcmp(c->data, c->data + 1, (size_t)c->size - 1) != 0)
+    return 0;
+  ValueId chosen = node_value(g, n, c->data[0] ? 1 : 2);
+  return same_type(g, chosen, node_result(g, n, 0)) ? chosen : 0;
+}
+
 static ValueId cat_rule(Builder *b, NodeId n) {
   Graph *g = b->g;
   DType dtype = value_dtype(g, node_result(g, n, 0));
@@ -258,7 +269,7 @@ static const RuleRow rules[] = {
     {OP_POW_TENSOR_SCALAR, pow_rule},   {OP_ADD_TENSOR, unexpand_rule},
     {OP_SUB_TENSOR, unexpand_rule},     {OP_MUL_TENSOR, unexpand_rule},
     {OP_DIV_TENSOR, unexpand_rule},     {OP_REPEAT, same_as_operand},
-    {OP_CONSTANT_PAD_ND, pad_rule},
+    {OP_CONSTANT_PAD_ND, pad_rule},     {OP_WHERE_SELF, where_rule},
 };
 
 Status pass_canonicalize(PassContext *p, Graph *g) {

@@ -116,6 +116,79 @@ static bool vertex_range(const SymTable *t, SymExpr *e) {
   return true;
 }
 
+/* --- sums --- */
+
+static bool is_bounded(const SymTable *t, SymInt v) {
+  return sym_lower(t, v) != INT64_MIN && sym_upper(t, v) != INT64_MAX;
+}
+
+/* Range of max(a, b) - a, which is max(0, b - a) however the ranges of a and b overlap; min alike.
+ */
+static bool extreme_less_operand(const SymTable *t, const SymExpr *x, SymInt a, int64_t *lo,
+                                 int64_t *hi) {
+  if ((x->kind != SYM_MIN && x->kind != SYM_MAX) || (x->terms[0] != a && x->terms[1] != a))
+    return false;
+  SymInt b = x->terms[x->terms[0] == a];
+  if (!is_bounded(t, a) || !is_bounded(t, b))
+    return false;
+  *lo = sym_sat_add(sym_lower(t, b), sym_sat_mul(sym_upper(t, a), -1));
+  *hi = sym_sat_add(sym_upper(t, b), sym_sat_mul(sym_lower(t, a), -1));
+  *lo = x->kind == SYM_MAX ? max_i64(*lo, 0) : min_i64(*lo, 0);
+  *hi = x->kind == SYM_MAX ? max_i64(*hi, 0) : min_i64(*hi, 0);
+  return true;
+}
+
+/* Range of floordiv(a + n, d) - a, which never grows with a. */
+static bool quotient_less_operand(const SymTable *t, const SymExpr *x, SymInt a, int64_t *lo,
+                                  int64_t *hi) {
+  if (x->kind != SYM_FLOORDIV || !sym_is_const(x->terms[1]) || x->terms[1] < 1 ||
+      sym_is_const(x->terms[0]) || !is_bounded(t, a))
+    return false;
+  const SymExpr *sum = sym_expr(t, x->terms[0]);
+  bool shifted =
+      sum->kind == SYM_SUM && sum->count == 1 && sum->terms[0] == a && sum->coefficients[0] == 1;
+  if (!shifted && x->terms[0] != a)
+    return false;
+  int64_t n = shifted ? sum->constant : 0, d = x->terms[1], least = sym_lower(t, a),
+          most = sym_upper(t, a);
+  *lo = sym_sat_add(sym_const_floordiv(sym_sat_add(most, n), d), sym_sat_mul(most, -1));
+  *hi = sym_sat_add(sym_const_floordiv(sym_sat_add(least, n), d), sym_sat_mul(least, -1));
+  return true;
+}
+
+/* Two terms of a sum, together less than their ranges tell: an expression less what it is made of.
+ * [lo, hi] is the range of their difference. */
+static bool related(const SymTable *t, const SymExpr *sum, uint32_t *of, uint32_t *operand,
+                    int64_t *lo, int64_t *hi) {
+  for (*of = 0; *of < sum->count; ++*of) {
+    const SymExpr *x = sym_expr(t, sum->terms[*of]);
+    if (x->kind < SYM_FLOORDIV)
+      continue;
+    for (*operand = 0; *operand < sum->count; ++*operand)
+      if (sum->coefficients[*of] == -sum->coefficients[*operand] &&
+          (extreme_less_operand(t, x, sum->terms[*operand], lo, hi) ||
+           quotient_less_operand(t, x, sum->terms[*operand], lo, hi)))
+        return true;
+  }
+  return false;
+}
+
+static void sum_range(const SymTable *t, SymExpr *e) {
+  uint32_t of = 0, operand = 0;
+  int64_t least = 0, most = 0, lo, hi;
+  bool pair = related(t, e, &of, &operand, &least, &most);
+  e->lo = e->hi = e->constant;
+  for (uint32_t i = 0; i < e->count; i++) {
+    if (pair && i == operand)
+      continue;
+    bool whole = !pair || i != of;
+    range_mul(whole ? sym_lower(t, e->terms[i]) : least, whole ? sym_upper(t, e->terms[i]) : most,
+              e->coefficients[i], e->coefficients[i], &lo, &hi);
+    e->lo = lo == INT64_MIN ? INT64_MIN : sym_sat_add(e->lo, lo);
+    e->hi = hi == INT64_MAX ? INT64_MAX : sym_sat_add(e->hi, hi);
+  }
+}
+
 void sym_compute_range(const SymTable *t, SymExpr *e) {
   int64_t lo, hi, l0 = 0, h0 = 0, l1 = 0, h1 = 0;
   if (e->kind > SYM_PRODUCT) {
@@ -128,13 +201,7 @@ void sym_compute_range(const SymTable *t, SymExpr *e) {
   case SYM_SUM:
     if (vertex_range(t, e))
       return;
-    e->lo = e->hi = e->constant;
-    for (uint32_t i = 0; i < e->count; i++) {
-      range_mul(sym_lower(t, e->terms[i]), sym_upper(t, e->terms[i]), e->coefficients[i],
-                e->coefficients[i], &lo, &hi);
-      e->lo = lo == INT64_MIN ? INT64_MIN : sym_sat_add(e->lo, lo);
-      e->hi = hi == INT64_MAX ? INT64_MAX : sym_sat_add(e->hi, hi);
-    }
+    sum_range(t, e);
     return;
   case SYM_PRODUCT:
     e->lo = e->hi = 1;

@@ -1,6 +1,8 @@
 /* Short forms of the builder; see express.h. */
 #include "onnx/express.h"
 
+#include "onnx/import_state.h"
+
 ValueId ex_unary(Import *im, OpId op, ValueId x) {
   return import_ok(im) ? build(&im->b, op, A_VAL(x)) : 0;
 }
@@ -183,6 +185,8 @@ ValueId ex_view_as(Import *im, ValueId v, const Shape *shape) {
 }
 
 ValueId fail_not_known(Import *im, const char *what) {
+  if (im->state->sizes)
+    im->state->sizes->stopped = true;
   return import_fail(im, DIAG_INPUT_NOT_CONST,
                      "%s is computed at run time and output 0 declares no shape: make it a "
                      "constant, or run ONNX shape inference so that the output's shape is declared",

@@ -285,15 +285,17 @@ static Status import_graph(Import *im) {
   import_nodes(im, graph->node, graph->n_node);
   report_unsupported(im);
   TRY(import_outputs(im, graph));
-  return im->state->failed ? STATUS_UNSUPPORTED : STATUS_OK;
+  return im->state->failed ? STATUS_UNSUPPORTED : sizes_finish(im);
 }
 
 static Status import_once(Context *ctx, OnnxModel *model, const ImportOptions *options,
-                          Graph **result) {
+                          Sizes *sizes, Graph **result) {
   *result = NULL;
   Graph *g = graph_new(ctx, options->method.size ? options->method : SV("forward"));
   ImportState *state = xrealloc(NULL, sizeof *state);
-  *state = (ImportState){0};
+  *state = (ImportState){.sizes = sizes};
+  if (sizes)
+    sizes->count = 0;
   arena_init(&state->arena);
   intern_init(&state->function_names);
   strbuf_init(&state->function_key);
@@ -327,13 +329,15 @@ static Status import_once(Context *ctx, OnnxModel *model, const ImportOptions *o
   return status;
 }
 
-Status onnx_import(Context *ctx, OnnxModel *model, const ImportOptions *options, Graph **result) {
+/* Imports again and again until the dimensions are narrowed to what the model takes. */
+static Status import_narrowing(Context *ctx, OnnxModel *model, const ImportOptions *options,
+                               Sizes *sizes, Graph **result) {
   Bounds bounds;
   Status status = STATUS_OK;
   bool again = true;
   bounds_init(&bounds, options);
   for (unsigned round = 0; status == STATUS_OK && again; round++) {
-    status = import_once(ctx, model, &bounds.options, result);
+    status = import_once(ctx, model, &bounds.options, sizes, result);
     if (status == STATUS_OK)
       status = bounds_narrow(&bounds, *result, &again);
     if (*result && (status != STATUS_OK || (again && round < IMPORT_ROUNDS))) {
@@ -345,5 +349,42 @@ Status onnx_import(Context *ctx, OnnxModel *model, const ImportOptions *options,
   if (status == STATUS_OK)
     status = bounds_finish(&bounds, *result);
   bounds_release(&bounds);
+  return status;
+}
+
+/* With the sizes that the declared outputs give, if there are any from `least` on. */
+static Status import_solving(Context *ctx, OnnxModel *model, const ImportOptions *options,
+                             int64_t least, DiagHold *held, Graph **result) {
+  Sizes sizes = {.stage = SIZES_OPEN, .least = least};
+  Status status = import_once(ctx, model, options, &sizes, result);
+  if (*result)
+    graph_free(*result);
+  *result = NULL;
+  diag_drop(held);
+  if (status != STATUS_OK || !sizes.solved)
+    return STATUS_UNSUPPORTED;
+  sizes.stage = SIZES_KNOWN;
+  status = import_narrowing(ctx, model, options, &sizes, result);
+  if (status != STATUS_OK)
+    diag_drop(held);
+  return status;
+}
+
+Status onnx_import(Context *ctx, OnnxModel *model, const ImportOptions *options, Graph **result) {
+  Sizes sizes = {.stage = SIZES_NOTED};
+  DiagHold held;
+  if (!sizes_possible(model->proto->graph))
+    return import_narrowing(ctx, model, options, NULL, result);
+  diag_hold(ctx->sink, &held);
+  Status status = import_narrowing(ctx, model, options, &sizes, result);
+  if (status != STATUS_OK && sizes.stopped) {
+    diag_drop(&held);
+    status = import_solving(ctx, model, options, 1, &held, result);
+    if (status != STATUS_OK) /* a size of 1 has meanings of its own: it broadcasts, is squeezed */
+      status = import_solving(ctx, model, options, 2, &held, result);
+    if (status != STATUS_OK) /* as at first, for its messages */
+      status = import_narrowing(ctx, model, options, NULL, result);
+  }
+  diag_let_go(&held);
   return status;
 }

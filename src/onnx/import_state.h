@@ -3,6 +3,7 @@
 #define ETC_ONNX_IMPORT_STATE_H
 
 #include "interp/fold.h"
+#include "onnx/sizes.h"
 #include "onnx/translate.h"
 
 enum {
@@ -63,6 +64,7 @@ typedef struct ImportState {
   Intern function_names;                 /* "name NUL domain NUL overload" */
   const Onnx__FunctionProto **functions; /* by id of function_names */
   StrBuf function_key;
+  Sizes *sizes; /* NULL: integer inputs are not looked at */
   bool failed;
 } ImportState;
 

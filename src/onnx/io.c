@@ -256,6 +256,7 @@ Status import_inputs(Import *im, const Onnx__GraphProto *graph) {
       continue;
     }
     slot->binding = (Binding){.kind = BIND_VALUE, .value = graph_add_input(im->g, type, name)};
+    sizes_input(im, slot->binding.value);
   }
   TRY(status);
   note_output_flags(im, graph);

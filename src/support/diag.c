@@ -277,3 +277,35 @@ Status diag_report(DiagSink *sink, DiagCode code, DiagPlace place, const char *f
   }
   return diag_end(d);
 }
+
+static void keep_text(void *user, const char *text, size_t size) {
+  DiagHold *hold = user;
+  strbuf_append(&hold->text, (StrView){text, size});
+}
+
+void diag_hold(DiagSink *sink, DiagHold *hold) {
+  *hold = (DiagHold){.sink = sink,
+                     .write = sink->write,
+                     .write_user = sink->write_user,
+                     .errors = sink->errors,
+                     .warnings = sink->warnings,
+                     .first_error = sink->first_error};
+  strbuf_init(&hold->text);
+  sink->write = keep_text;
+  sink->write_user = hold;
+}
+
+void diag_drop(DiagHold *hold) {
+  hold->sink->errors = hold->errors;
+  hold->sink->warnings = hold->warnings;
+  hold->sink->first_error = hold->first_error;
+  strbuf_clear(&hold->text);
+}
+
+void diag_let_go(DiagHold *hold) {
+  hold->sink->write = hold->write;
+  hold->sink->write_user = hold->write_user;
+  if (hold->text.size)
+    write_out(hold->sink, &hold->text);
+  strbuf_release(&hold->text);
+}

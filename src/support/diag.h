@@ -77,6 +77,16 @@ typedef struct DiagSink {
 
 typedef struct Diag Diag;
 
+/* Diagnostics that wait until it is clear whether they matter. */
+typedef struct DiagHold {
+  DiagSink *sink;
+  DiagWrite *write; /* of the sink before, as are the counts */
+  void *write_user;
+  uint32_t errors, warnings;
+  DiagCode first_error;
+  StrBuf text;
+} DiagHold;
+
 void diag_sink_init(DiagSink *sink);
 void diag_sink_release(DiagSink *sink);
 Diag *diag_begin(DiagSink *sink, DiagCode code, DiagPlace place);
@@ -88,5 +98,10 @@ void diag_hint(Diag *d, const char *format, ...) ETC_PRINTF(2, 3);
 Status diag_end(Diag *d);
 Status diag_report(DiagSink *sink, DiagCode code, DiagPlace place, const char *format, ...)
     ETC_PRINTF(4, 5);
+/* From now on diagnostics are counted and kept; let_go writes those that drop did not throw away,
+ * counts included. Every hold must be let go. */
+void diag_hold(DiagSink *sink, DiagHold *hold);
+void diag_drop(DiagHold *hold);
+void diag_let_go(DiagHold *hold);
 
 #endif

@@ -13,7 +13,7 @@ import sys
 import numpy as np
 
 import single_node
-from single_node import Case, normal, whole
+from single_node import BF16, Case, TextCase, ints, normal, whole
 
 
 # --- recurrent ---
@@ -152,9 +152,68 @@ def microsoft_cases():
                feeds={**{k: normal(2, 1, 8) for k in "qkv"}, "pk": normal(2, 2, 4, 4), "pv": normal(2, 2, 4, 4)}, **mha)
 
 
+# Sizes in inputs: nothing between them and the declared output says what they are.
+CROP = """<ir_version: 8, opset_import: ["" : 18]>
+g (float[20,8] x, int64[2] shape) => (float[%s] y) {
+  two = Constant <value: tensor = int64[1] {2}> ()
+  size = Shape (x)
+  whole = Max (size, shape)
+  more = Sub (whole, size)
+  left = Div (more, two)
+  right = Sub (more, left)
+  pads = Concat <axis = 0> (left, right)
+  padded = Pad (x, pads)
+  now = Shape (padded)
+  less = Sub (now, shape)
+  start = Div (less, two)
+  end = Add (start, shape)
+  y = Slice (padded, start, end)
+}"""
+ROWS = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[1,3] x, int64[2] n) => (float[4,2] y, int64[2] twice) {
+  zero = Constant <value: tensor = int64[1] {0}> ()
+  one = Constant <value: tensor = int64[1] {1}> ()
+  three = Constant <value: tensor = int64[1] {3}> ()
+  part = Constant <value: tensor = int64[1] {%d}> ()
+  first = Slice (n, zero, one)
+  rows = Div (first, part)
+  shape = Concat <axis = 0> (rows, three)
+  wide = Expand (x, shape)
+  matrix = Constant <value: tensor = float[3,2] {1, 2, 3, 4, 5, 6}> ()
+  y = MatMul (wide, matrix)
+  twice = Add (n, n)
+}"""
+
+
+def size_cases():
+    x = normal(20, 8)
+    feeds = [{"x": x, "shape": ints(10, 9)}, {"x": normal(20, 8), "shape": ints(10, 9)}]
+    others = [{"x": x, "shape": ints(*s)} for s in ((10, 8), (9, 9), (0, 9), (-10, 9))]
+    yield TextCase("sizes_crop", CROP % "10,9", feeds, fails=others)
+    yield TextCase("sizes_without_a_declaration", CROP % "N,9", feeds, refused="E0316")
+    # Only the first element is a size; the other one may be anything.
+    row = normal(1, 3)
+    yield TextCase("sizes_of_rows", ROWS % 1, [{"x": row, "n": ints(4, 7)}, {"x": row, "n": ints(4, -2)}],
+                   fails=[{"x": row, "n": ints(5, 7)}, {"x": row, "n": ints(1, 7)}])
+    yield TextCase("sizes_with_two_solutions", ROWS % 2, [], refused="E0316")
+
+
+def half_cases():
+    """Sums that a half cannot count to: the kernels of the runtime add up in the element type."""
+    for dtype in (np.float16, BF16):
+        ones = {"out_type": dtype, "rtol": 1e-6, "atol": 1e-6, "oracle": [np.full((1, 1, 1, 1), 4608, dtype)]}
+        x = {"x": np.ones((1, 512, 3, 3), dtype)}
+        yield Case(f"Conv_sum_{np.dtype(dtype)}", "Conv", ["x", "w"], {**x, "w": np.ones((1, 512, 3, 3), dtype)}, **ones)
+        yield Case(f"Conv_sum_weights_{np.dtype(dtype)}", "Conv", ["x", "w"], x, {"w": np.ones((1, 512, 3, 3), dtype)}, **ones)
+        yield Case(f"ConvTranspose_sum_{np.dtype(dtype)}", "ConvTranspose", ["x", "w"],
+                   {"x": np.ones((1, 4608, 1, 1), dtype), "w": np.ones((4608, 1, 1, 1), dtype)}, **ones)
+        yield Case(f"AveragePool_sum_{np.dtype(dtype)}", "AveragePool", ["x"], {"x": np.ones((1, 1, 64, 64), dtype)},
+                   kernel_shape=[64, 64], opset=22, **{**ones, "oracle": [np.ones((1, 1, 1, 1), dtype)]})
+
+
 def main():
     return single_node.main(__doc__, [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases(),
-                                                          *shape_cases()])
+                                                          *shape_cases(), *size_cases(), *half_cases()])
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ sys.path[:0] = [os.path.join(ROOT, "tests", "lib")]
 import ml_dtypes  # noqa: E402
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
+import onnx.parser  # noqa: E402
 from onnx import helper, numpy_helper  # noqa: E402
 
 import arrays  # noqa: E402
@@ -52,6 +53,7 @@ class Case:
         self.name, self.dims = name, dims or {}
         self.feeds = [{k: np.asarray(v) for k, v in feed.items()} for feed in feeds]
         self.oracle, self.rtol, self.atol, self.refused, self.kernels = oracle, rtol, atol, refused, kernels
+        self.fails = []
         outputs = ["y%d" % i for i in range(outputs)] if isinstance(outputs, int) else outputs
         nodes = nodes or [helper.make_node(op, inputs, outputs, domain=domain, **attributes)]
         constants = {k: np.asarray(v) for k, v in dict(constants).items()}
@@ -82,6 +84,14 @@ class Case:
         return cases.ort_session(self.model.SerializeToString()).run(None, self.feeds[0])
 
 
+class TextCase(Case):
+    """A graph in the text form of onnx.parser. The program must fail, and not compute anything, at the values of `fails`."""
+
+    def __init__(self, name, text, feeds, fails=(), dims=None, refused=None, rtol=1e-3, atol=1e-4):
+        self.name, self.dims, self.refused, self.oracle, self.rtol, self.atol = name, dims or {}, refused, "ort", rtol, atol
+        self.feeds, self.fails, self.kernels, self.model = feeds, fails, None, onnx.parser.parse_model(text)
+
+
 def check(case, args, server, work):
     """None, or what is wrong."""
     source, target, bundle = (os.path.join(work, x) for x in ("model.onnx", "model.pte", "data.pkl"))
@@ -104,6 +114,11 @@ def check(case, args, server, work):
         answer = server.run({"pte": target, "bundle": bundle, "rtol": case.rtol, "atol": case.atol}, args.timeout)
         if answer["stage"] != "ok":
             return f"{answer['stage']}: {answer['message']}"
+    for feed in case.fails:
+        arrays.save_bundle(bundle, list(feed.values()), [])
+        answer = server.run({"pte": target, "bundle": bundle, "rtol": 0, "atol": 0}, args.timeout)
+        if answer["stage"] != "run":
+            return f"did not fail while running, but: {answer['stage']}: {answer['message']}"
     return None
 
 

@@ -277,6 +277,23 @@ static void test_constants_saturate(void **state) {
   sym_release(&t);
 }
 
+/* An expression less what it is made of, in a sum: the ranges of the two say little. */
+static void test_ranges_of_related_terms(void **state) {
+  (void)state;
+  SymTable t;
+  sym_init(&t);
+  SymInt a = sym_symbol(&t, SV("a"), 1, 4096, false), b = sym_symbol(&t, SV("b"), 2, 8, false);
+  SymInt more = sym_sub(&t, sym_max(&t, a, 20), a), less = sym_sub(&t, a, sym_min(&t, a, b)),
+         rest = sym_sub(&t, a, sym_floordiv(&t, sym_add(&t, a, 1), 2));
+  assert_int_equal(sym_lower(&t, more), 0);
+  assert_int_equal(sym_upper(&t, more), 19);
+  assert_int_equal(sym_lower(&t, less), 0);
+  assert_int_equal(sym_upper(&t, less), 4094);
+  assert_int_equal(sym_lower(&t, rest), 0);
+  assert_int_equal(sym_upper(&t, rest), 2048);
+  sym_release(&t);
+}
+
 /* A range that would overflow has no bound instead of a wrong one. */
 static void test_ranges_saturate(void **state) {
   (void)state;
@@ -408,17 +425,12 @@ static void test_too_large_at_a_node(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_two_operations),
-      cmocka_unit_test(test_three_operations),
-      cmocka_unit_test(test_many_operations),
-      cmocka_unit_test(test_canonical),
-      cmocka_unit_test(test_constants_saturate),
-      cmocka_unit_test(test_ranges_saturate),
-      cmocka_unit_test(test_bad_text),
-      cmocka_unit_test(test_tree_size),
-      cmocka_unit_test(test_tree_depth),
-      cmocka_unit_test(test_comparison_of_large),
-      cmocka_unit_test(test_too_large_at_a_node),
+      cmocka_unit_test(test_two_operations),      cmocka_unit_test(test_three_operations),
+      cmocka_unit_test(test_many_operations),     cmocka_unit_test(test_canonical),
+      cmocka_unit_test(test_constants_saturate),  cmocka_unit_test(test_ranges_of_related_terms),
+      cmocka_unit_test(test_ranges_saturate),     cmocka_unit_test(test_bad_text),
+      cmocka_unit_test(test_tree_size),           cmocka_unit_test(test_tree_depth),
+      cmocka_unit_test(test_comparison_of_large), cmocka_unit_test(test_too_large_at_a_node),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,7 @@ static bool has_random(const Graph *g) {
  * which then differs by what those were rounded by. */
 static bool near(DType dtype, double a, double b, double scale) {
   double relative = dtype == DTYPE_F16 ? 4e-3 : dtype == DTYPE_BF16 ? 3e-2 : 2e-5;
-  return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= 2e-6 * scale + relative * fabs(b);
+  return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= relative * (scale / 10 + fabs(b));
 }
 
 static double scale_of(const Tensor *t) {
