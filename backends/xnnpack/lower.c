@@ -77,6 +77,11 @@ static uint32_t nhwc_of(const XnnLowering *l, ValueId v) {
 bool xl_has_nhwc(const XnnLowering *l, ValueId v) { return nhwc_of(l, v) != 0; }
 bool xl_has_plain(const XnnLowering *l, ValueId v) { return plain_of(l, v) != 0; }
 
+int64_t xl_entry(const Graph *g, NodeId n, uint32_t arg, uint32_t i, int64_t fallback) {
+  uint32_t count = node_list_count(g, n, arg);
+  return count == 0 ? fallback : node_ints(g, n, arg)[i < count ? i : count - 1];
+}
+
 uint32_t xl_dim(XnnLowering *l, ValueId v, uint32_t i) {
   int64_t upper = sym_upper(&l->g->syms, value_dim(l->g, v, i));
   return upper > INT32_MAX ? (xl_refuse(l, XNN_RULE_SIZE_LIMIT, "dim=%u", i), 1u) : (uint32_t)upper;

@@ -1,146 +1,7 @@
-/* Convolutions, pools and resizing: XNNPACK has them for images in NHWC. */
+/* Pools and resizing: XNNPACK has them for images in NHWC. */
 #include <math.h>
 
 #include "backends/xnnpack/lower.h"
-
-enum { NODE_CONV_FIELDS = 20 };
-
-/* Entry i of a list of one or two numbers. */
-static int64_t entry(const Graph *g, NodeId n, uint32_t arg, uint32_t i, int64_t fallback) {
-  uint32_t count = node_list_count(g, n, arg);
-  return count == 0 ? fallback : node_ints(g, n, arg)[i < count ? i : count - 1];
-}
-
-typedef struct Convolution {
-  uint32_t rank; /* spatial dims, 1 or 2 */
-  uint32_t stride[2], padding[2], dilation[2], adjust[2], kernel[2];
-  uint32_t groups, in_channels, out_channels;
-  bool transposed;
-} Convolution;
-
-static bool read_convolution(XnnLowering *l, NodeId n, Convolution *c) {
-  Graph *g = l->g;
-  ValueId x = node_value(g, n, 0), weight = node_value(g, n, 1), bias = node_value(g, n, 2);
-  *c = (Convolution){.transposed = node_bool(g, n, 6), .groups = (uint32_t)node_int(g, n, 8)};
-  if (!value_is_const(g, weight) || (bias && !value_is_const(g, bias)))
-    return xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=%s",
-                     value_is_const(g, weight) ? "bias" : "weight");
-  if (value_rank(g, x) != 3 && value_rank(g, x) != 4)
-    return xl_refuse(l, XNN_RULE_RANK, "rank=%u held=3,4", value_rank(g, x));
-  if (!sym_is_const(value_dim(g, x, 1)))
-    return xl_refuse(l, XNN_RULE_VARYING, "dim=1");
-  c->rank = value_rank(g, x) - 2;
-  c->in_channels = xl_dim(l, x, 1);
-  c->out_channels = xl_dim(l, node_result(g, n, 0), 1);
-  for (uint32_t i = 0; i < 2; i++) {
-    /* A 1-D convolution is one of images that are 1 high. */
-    bool absent = c->rank == 1 && i == 0;
-    uint32_t k = c->rank == 1 ? 0 : i;
-    c->kernel[i] = absent ? 1 : xl_dim(l, weight, 2 + k);
-    c->stride[i] = absent ? 1 : (uint32_t)entry(g, n, 3, k, 1);
-    c->padding[i] = absent ? 0 : (uint32_t)entry(g, n, 4, k, 0);
-    c->dilation[i] = absent ? 1 : (uint32_t)entry(g, n, 5, k, 1);
-    c->adjust[i] = absent ? 0 : (uint32_t)entry(g, n, 7, k, 0);
-  }
-  return xl_ok(l);
-}
-
-/* Weights of torch, [out, in / groups, kh, kw] or transposed [in, out / groups, kh, kw], as XNNPACK
- * wants them: [out, kh, kw, in / groups], for depthwise ones [1, kh, kw, out]. */
-static XnnId filter(XnnLowering *l, ValueId weight, const Convolution *c, bool depthwise) {
-  bool half = value_dtype(l->g, weight) == DTYPE_F16;
-  uint32_t kh = c->kernel[0], kw = c->kernel[1], in = c->in_channels / c->groups,
-           out = c->out_channels / c->groups;
-  if (c->transposed && c->groups > 1) {
-    /* Groups are outermost in both: [g, in, out, kh, kw] -> [g, out, kh, kw, in], told as 5 dims.
-     */
-    uint32_t dims[] = {c->groups, out, kh, kw, in}, perm[] = {0, 2, 3, 4, 1};
-    XnnId id = xl_permuted_constant(l, weight, 5, dims, perm, half);
-    if (xl_ok(l)) {
-      XnnValue *value = &l->x.values[id];
-      value->rank = 4;
-      memcpy(value->dims, (uint32_t[]){c->out_channels, kh, kw, in}, 4 * sizeof(uint32_t));
-    }
-    return id;
-  }
-  if (depthwise) {
-    uint32_t dims[] = {1, kh, kw, c->out_channels}, perm[] = {1, 2, 3, 0};
-    return xl_permuted_constant(l, weight, 4, dims, perm, false);
-  }
-  /* With one spatial dim kh is 1 wherever it is written. */
-  uint32_t dims[] = {c->out_channels, kh, kw, in}, straight[] = {0, 2, 3, 1},
-           turned[] = {1, 2, 3, 0};
-  return xl_permuted_constant(l, weight, 4, dims, c->transposed ? turned : straight, half);
-}
-
-/* A depthwise convolution takes f32 only. */
-static XnnId wide_bias(XnnLowering *l, ValueId bias) {
-  return xl_permuted_constant(l, bias, 1, (uint32_t[]){xl_dim(l, bias, 0)}, (uint32_t[]){0}, false);
-}
-
-/* [N, C, L] as an image [N, 1, L, C]. */
-static XnnId line_as_image(XnnLowering *l, ValueId x) {
-  Graph *g = l->g;
-  uint32_t n = xl_dim(l, x, 0), c = xl_dim(l, x, 1), length = xl_dim(l, x, 2);
-  XnnId turned = XL_TEMP(l, n, length, c), image = XL_TEMP(l, n, 1, length, c);
-  xl_transpose(l, xl_plain(l, x), (uint32_t[]){0, 2, 1}, 3, turned);
-  xl_reshape(l, turned, (SymInt[]){value_dim(g, x, 0), 1, value_dim(g, x, 2), value_dim(g, x, 1)},
-             4, image);
-  return image;
-}
-
-static void image_as_line(XnnLowering *l, XnnId image, ValueId y) {
-  Graph *g = l->g;
-  uint32_t n = xl_dim(l, y, 0), c = xl_dim(l, y, 1), length = xl_dim(l, y, 2);
-  XnnId turned = XL_TEMP(l, n, length, c);
-  xl_reshape(l, image, (SymInt[]){value_dim(g, y, 0), value_dim(g, y, 2), value_dim(g, y, 1)}, 3,
-             turned);
-  xl_transpose(l, turned, (uint32_t[]){0, 2, 1}, 3, xl_result(l, y));
-}
-
-void lower_convolution(XnnLowering *l, NodeId n) {
-  Graph *g = l->g;
-  Convolution c;
-  if (!read_convolution(l, n, &c))
-    return;
-  ValueId x = node_value(g, n, 0), bias = node_value(g, n, 2), y = node_result(g, n, 0);
-  bool depthwise = !c.transposed && c.groups > 1 && c.groups == c.in_channels;
-  XnnId in = c.rank == 1 ? line_as_image(l, x) : xl_nhwc(l, x);
-  XnnId weights = filter(l, node_value(g, n, 1), &c, depthwise);
-  XnnId b = !bias ? XNN_NONE : depthwise ? wide_bias(l, bias) : xl_filter(l, bias);
-  XnnId out = c.rank == 2 ? xl_result_nhwc(l, y)
-                          : XL_TEMP(l, xl_dim(l, y, 0), 1, xl_dim(l, y, 2), xl_dim(l, y, 1));
-  if (!xl_ok(l))
-    return;
-  XnnNodeKind kind = c.transposed ? XNN_CONV_TRANSPOSE2D
-                     : depthwise  ? XNN_DEPTHWISE_CONV2D
-                                  : XNN_CONV2D;
-  const uint32_t fields[NODE_CONV_FIELDS] = {c.padding[0],
-                                             c.padding[1],
-                                             c.padding[0],
-                                             c.padding[1],
-                                             c.kernel[0],
-                                             c.kernel[1],
-                                             c.stride[0],
-                                             c.stride[1],
-                                             c.dilation[0],
-                                             c.dilation[1],
-                                             c.in_channels / c.groups,
-                                             c.out_channels / c.groups,
-                                             c.groups,
-                                             c.adjust[0],
-                                             c.adjust[1],
-                                             in,
-                                             weights,
-                                             b,
-                                             out,
-                                             0};
-  xnn_node(&l->x, kind, fields, NODE_CONV_FIELDS);
-  if (c.rank == 1)
-    image_as_line(l, out, y);
-}
-
-/* --- pools --- */
 
 typedef struct Pool {
   uint32_t kernel[2], stride[2], before[2], after[2], dilation[2];
@@ -153,10 +14,10 @@ static bool read_pool(XnnLowering *l, NodeId n, uint32_t dilation, bool ceil_mod
   if (!xl_is_image(l, x))
     return false;
   for (uint32_t i = 0; i < 2; i++) {
-    p->kernel[i] = (uint32_t)entry(g, n, 1, i, 1);
-    p->stride[i] = (uint32_t)entry(g, n, 2, i, p->kernel[i]);
-    p->before[i] = p->after[i] = (uint32_t)entry(g, n, 3, i, 0);
-    p->dilation[i] = dilation ? (uint32_t)entry(g, n, dilation, i, 1) : 1;
+    p->kernel[i] = (uint32_t)xl_entry(g, n, 1, i, 1);
+    p->stride[i] = (uint32_t)xl_entry(g, n, 2, i, p->kernel[i]);
+    p->before[i] = p->after[i] = (uint32_t)xl_entry(g, n, 3, i, 0);
+    p->dilation[i] = dilation ? (uint32_t)xl_entry(g, n, dilation, i, 1) : 1;
     if (!ceil_mode)
       continue;
     if (!sym_is_const(value_dim(g, x, 2 + i)) || !sym_is_const(value_dim(g, y, 2 + i)))

@@ -86,7 +86,33 @@ def half_cases():
                 {"x": np.array([1e3, 3e4, 4e4, -7e4, 0.1], np.float32)}, rtol=0, atol=0)
 
 
-FAMILIES = (half_cases,)
+# --- taps of convolutions ---
+
+def tap_cases():
+    def conv(name, x, w, **attributes):
+        return single(f"taps-{name}", "Conv", ["x", "w", "b"], {"x": normal(*x)}, {"w": normal(*w), "b": normal(w[0])}, **attributes)
+
+    # Depthwise kernels of more than 25 taps are a sum of several.
+    for rows, columns, stride, dilation in ((7, 7, 1, 1), (7, 7, 2, 1), (5, 6, 1, 2), (1, 31, 1, 1), (31, 1, 2, 1), (11, 9, 3, 1)):
+        pads = [(rows - 1) // 2 * dilation, (columns - 1) // 2 * dilation] * 2
+        yield conv(f"depthwise-{rows}x{columns}-{stride}-{dilation}", (2, 6, 33, 38), (6, 1, rows, columns), group=6, pads=pads,
+                   strides=[stride] * 2, dilations=[dilation] * 2)
+    yield conv("depthwise-multiplier", (1, 4, 14, 15), (8, 1, 7, 7), group=4, pads=[3, 3, 3, 3])
+    yield conv("depthwise-without-padding", (1, 4, 14, 15), (4, 1, 7, 7), group=4)
+    yield conv("depthwise-line", (1, 4, 45), (4, 1, 31), group=4, pads=[15, 15])
+    # Taps that meet padding only.
+    for dilation, stride in ((12, 1), (14, 1), (36, 1), (36, 3), (20, 2)):
+        yield conv(f"dilated-{dilation}-{stride}", (1, 5, 14, 20), (7, 5, 3, 3), pads=[dilation] * 4, dilations=[dilation] * 2,
+                   strides=[stride] * 2)
+    yield conv("dilated-groups", (1, 6, 14, 9), (4, 3, 5, 3), group=2, pads=[28, 36, 28, 36], dilations=[14, 36])
+    yield conv("dilated-depthwise", (1, 6, 14, 9), (6, 1, 5, 3), group=6, pads=[28, 36, 28, 36], dilations=[14, 36])
+    yield conv("dilated-line", (1, 6, 14), (4, 6, 3), pads=[20, 20], dilations=[20])
+    half = np.float16
+    yield single("taps-half-dilated", "Conv", ["x", "w", "b"], {"x": normal(1, 4, 14, 9).astype(half)},
+                 {"w": normal(6, 4, 3, 3).astype(half), "b": normal(6).astype(half)}, pads=[20] * 4, dilations=[20, 20], **HALF, out_type=half)
+
+
+FAMILIES = (tap_cases, half_cases,)
 
 
 def main():
