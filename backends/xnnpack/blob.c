@@ -19,7 +19,7 @@ enum { GRAPH_CONSTANTS = 8 };
 enum { NODE_TYPE, NODE_UNION, NODE_DEBUG_HANDLE, NODE_LIMITS };
 enum { LIMIT_LOW, LIMIT_HIGH };
 enum { VALUE_TYPE, VALUE_UNION };
-enum { VALUE_IS_TENSOR = 1 };
+enum { VALUE_IS_TENSOR = 1, VALUE_IS_QUANTIZED = 2 };
 enum {
   TENSOR_DATATYPE,
   TENSOR_RANK,
@@ -29,8 +29,23 @@ enum {
   TENSOR_FLAGS,
   TENSOR_ID
 };
+enum { QUANTIZED_TENSOR, QUANTIZED_PARAMETERS_TYPE, QUANTIZED_PARAMETERS };
+enum { PER_TENSOR = 2 };
+enum { PER_TENSOR_SCALE, PER_TENSOR_ZERO_POINT };
 enum { FLAG_EXTERNAL_INPUT = 1, FLAG_EXTERNAL_OUTPUT = 2 };
 enum { DATA_OFFSET, DATA_SIZE, DATA_KEY };
+
+/* A tensor of whole numbers that stand for themselves. */
+static FbRef write_bytes(FlatBuilder *b, FbRef tensor) {
+  fb_table_begin(b);
+  fb_field_u32(b, PER_TENSOR_SCALE, xnn_float(1), 0);
+  fb_field_u32(b, PER_TENSOR_ZERO_POINT, 0, 0);
+  FbRef parameters = fb_table_end(b);
+  fb_table_begin(b);
+  fb_field_ref(b, QUANTIZED_TENSOR, tensor);
+  fb_field_union(b, QUANTIZED_PARAMETERS_TYPE, PER_TENSOR, parameters);
+  return fb_table_end(b);
+}
 
 static FbRef write_value(FlatBuilder *b, const XnnValue *value, XnnId id) {
   FbRef dims = fb_vector_u32(b, value->dims, value->rank);
@@ -46,8 +61,11 @@ static FbRef write_value(FlatBuilder *b, const XnnValue *value, XnnId id) {
   fb_field_u32(b, TENSOR_FLAGS, flags, 0);
   fb_field_u32(b, TENSOR_ID, id, 0);
   FbRef tensor = fb_table_end(b);
+  bool bytes = value->datatype == XNN_QUINT8;
+  if (bytes)
+    tensor = write_bytes(b, tensor);
   fb_table_begin(b);
-  fb_field_union(b, VALUE_TYPE, VALUE_IS_TENSOR, tensor);
+  fb_field_union(b, VALUE_TYPE, bytes ? VALUE_IS_QUANTIZED : VALUE_IS_TENSOR, tensor);
   return fb_table_end(b);
 }
 

@@ -25,7 +25,7 @@ void xl_release(XnnLowering *l) {
 void xl_reset(XnnLowering *l, bool trial) {
   xnn_clear(&l->x);
   places_clear(&l->places);
-  l->input_count = l->transposes = 0;
+  l->input_count = l->transposes = l->mask_count = 0;
   l->trial = trial;
   l->refusal = (Refusal){0};
 }
@@ -89,10 +89,9 @@ uint32_t xl_dim(XnnLowering *l, ValueId v, uint32_t i) {
 
 static bool is_half(const XnnLowering *l, ValueId v) { return value_dtype(l->g, v) == DTYPE_F16; }
 
-/* The dims of v as XNNPACK has them; refuses what it cannot hold. */
-static uint32_t dims_of(XnnLowering *l, ValueId v, uint32_t dims[XNN_MAX_RANK]) {
+uint32_t xl_dims(XnnLowering *l, ValueId v, DTypeSet types, uint32_t dims[XNN_MAX_RANK]) {
   const Type *t = value_type(l->g, v);
-  if (t->kind != TYPE_TENSOR || (t->dtype != DTYPE_F32 && t->dtype != DTYPE_F16)) {
+  if (t->kind != TYPE_TENSOR || !dtype_in((DType)t->dtype, types)) {
     xl_refuse(l, XNN_RULE_ELEMENT_TYPE, "dtype=%s",
               t->kind == TYPE_TENSOR ? dtype_name((DType)t->dtype) : "scalar");
     return 0;
@@ -107,6 +106,10 @@ static uint32_t dims_of(XnnLowering *l, ValueId v, uint32_t dims[XNN_MAX_RANK]) 
     dims[i] = xl_dim(l, v, i);
   }
   return t->rank;
+}
+
+static uint32_t dims_of(XnnLowering *l, ValueId v, uint32_t dims[XNN_MAX_RANK]) {
+  return xl_dims(l, v, DT(F32) | DT(F16), dims);
 }
 
 static XnnId new_value(XnnLowering *l, ValueId v, const uint32_t *perm, XnnDatatype datatype) {
@@ -151,14 +154,18 @@ static XnnId constant_operand(XnnLowering *l, ValueId v, uint32_t rank, const ui
   return half ? converted(l, id, XNN_FP32) : id;
 }
 
-static XnnId from_outside(XnnLowering *l, ValueId v) {
-  XnnId id = new_value(l, v, NULL, is_half(l, v) ? XNN_FP16 : XNN_FP32);
-  if (!xl_ok(l))
-    return XNN_NONE;
+void xl_input(XnnLowering *l, ValueId v, XnnId id) {
   xnn_make_external(&l->x, id, true);
   l->inputs =
       pool_reserve(l->inputs, &l->input_capacity, (uint64_t)l->input_count + 1, sizeof *l->inputs);
   l->inputs[l->input_count++] = v;
+}
+
+static XnnId from_outside(XnnLowering *l, ValueId v) {
+  XnnId id = new_value(l, v, NULL, is_half(l, v) ? XNN_FP16 : XNN_FP32);
+  if (!xl_ok(l))
+    return XNN_NONE;
+  xl_input(l, v, id);
   return is_half(l, v) ? converted(l, id, XNN_FP32) : id;
 }
 

@@ -27,6 +27,13 @@ typedef enum XnnRule {
   XNN_RULES
 } XnnRule;
 
+/* Numbers chosen by a condition; see lower_mask.c. */
+typedef struct XnnMask {
+  ValueId condition;
+  float yes, no;
+  XnnId id;
+} XnnMask;
+
 typedef struct XnnLowering {
   Graph *g;
   Arena *arena; /* scratch */
@@ -34,6 +41,8 @@ typedef struct XnnLowering {
   Places places;
   ValueId *inputs; /* values from outside, in the order of the call's arguments */
   uint32_t input_count, input_capacity;
+  XnnMask masks[16]; /* those that there are already */
+  uint32_t mask_count;
   uint32_t transposes; /* made for layout only */
   bool trial;
   Refusal refusal; /* why the node cannot be held; no rule: it can */
@@ -65,9 +74,16 @@ static inline bool xl_ok(const XnnLowering *l) { return l->refusal.rule == NULL;
 /* The refusal by a rule. */
 Refusal xl_refusal(XnnRule rule, const char *values);
 
+/* The dims of v as XNNPACK has them, and their number; refuses what it cannot hold, and element
+ * types that are not in the set. */
+uint32_t xl_dims(XnnLowering *l, ValueId v, DTypeSet types, uint32_t dims[XNN_MAX_RANK]);
+/* v comes from outside as id. */
+void xl_input(XnnLowering *l, ValueId v, XnnId id);
 /* The value in one layout, as f32. xl_nhwc: rank 4 only. */
 XnnId xl_plain(XnnLowering *l, ValueId v);
 XnnId xl_nhwc(XnnLowering *l, ValueId v);
+/* A boolean as 0 and 1. */
+XnnId xl_flags(XnnLowering *l, ValueId v);
 bool xl_has_nhwc(const XnnLowering *l, ValueId v);
 bool xl_has_plain(const XnnLowering *l, ValueId v);
 /* New values for a result. */

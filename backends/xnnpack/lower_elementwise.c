@@ -176,6 +176,11 @@ void lower_pow(XnnLowering *l, NodeId n) {
 void lower_convert(XnnLowering *l, NodeId n) {
   ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
   bool narrows = value_dtype(l->g, y) == DTYPE_F16 && value_dtype(l->g, x) == DTYPE_F32;
+  if (value_dtype(l->g, x) == DTYPE_BOOL) {
+    XnnId flags = xl_flags(l, x);
+    xl_unary(l, XNN_COPY, flags, xl_result(l, y));
+    return;
+  }
   XnnInOut io = in_out(l, n);
   xl_unary(l, XNN_COPY, narrows ? xl_rounded(l, io.in) : io.in, io.out);
 }

@@ -21,7 +21,8 @@ enum {
 };
 enum { NODE_KIND = 0, NODE_TABLE = 1, NODE_LIMITS = 3 };
 enum { VALUE_KIND = 0, VALUE_TABLE = 1, VALUE_PLAIN = 1, VALUE_QUANTIZED = 2 };
-enum { QUANTIZED_TENSOR = 0 };
+enum { QUANTIZED_TENSOR = 0, QUANTIZED_FORM = 1, QUANTIZED_NUMBERS = 2 };
+enum { PER_TENSOR = 2, PER_TENSOR_SCALE = 0, PER_TENSOR_ZERO_POINT = 1 };
 enum {
   TENSOR_DATATYPE = 0,
   TENSOR_RANK = 1,
@@ -84,26 +85,35 @@ static bool is_plain(uint32_t datatype) {
   return datatype == XR_FP32 || datatype == XR_FP16 || datatype == XR_INT32;
 }
 
+/* Quantized bytes that stand for themselves. */
+static bool is_bytes(FbTable quantized, uint32_t datatype) {
+  FbTable numbers = fb_table(quantized, QUANTIZED_NUMBERS);
+  return datatype == XR_BYTES && fb_u8(quantized, QUANTIZED_FORM, 0) == PER_TENSOR &&
+         fb_present(numbers) && fb_f32(numbers, PER_TENSOR_SCALE, 0) == 1 &&
+         fb_i32(numbers, PER_TENSOR_ZERO_POINT, 0) == 0;
+}
+
 /* *id: what nodes call the value. */
 static XrValue read_value(Reader *r, FbTable t, uint32_t *id) {
   uint8_t kind = fb_u8(t, VALUE_KIND, 0);
-  FbTable tensor = fb_table(t, VALUE_TABLE);
+  FbTable table = fb_table(t, VALUE_TABLE), tensor = table;
   XrValue v = {.quantized = kind == VALUE_QUANTIZED};
   if (v.quantized)
-    tensor = fb_table(tensor, QUANTIZED_TENSOR);
+    tensor = fb_table(table, QUANTIZED_TENSOR);
   if ((kind != VALUE_PLAIN && kind != VALUE_QUANTIZED) || !fb_present(tensor)) {
     fail(r, "a value of kind %u%s", kind, fb_present(tensor) ? "" : " without contents");
     return v;
   }
   *id = fb_u32(tensor, TENSOR_ID, 0);
   v.datatype = fb_u16(tensor, TENSOR_DATATYPE, 0);
+  v.quantized = v.quantized && !is_bytes(table, v.datatype);
   v.rank = read_vector(r, tensor, TENSOR_DIMS, v.dims, "the shape of a value");
   v.constant = fb_u32(tensor, TENSOR_CONSTANT, 0);
   v.external = fb_u32(tensor, TENSOR_EXTERNAL, 0);
   v.flags = fb_u32(tensor, TENSOR_FLAGS, 0);
   if (fb_u32(tensor, TENSOR_RANK, 0) != v.rank)
     fail(r, "value %u has %u dims and says %u", *id, v.rank, fb_u32(tensor, TENSOR_RANK, 0));
-  if (!v.quantized && !is_plain(v.datatype))
+  if (!v.quantized && !is_plain(v.datatype) && (kind == VALUE_PLAIN || v.datatype != XR_BYTES))
     fail(r, "value %u has the datatype %u", *id, v.datatype);
   if (v.flags & ~(uint32_t)(XR_INPUT | XR_OUTPUT))
     fail(r, "value %u has the flags %#x", *id, v.flags);

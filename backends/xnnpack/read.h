@@ -38,8 +38,9 @@ typedef enum XrForm {
 XrForm xr_form(uint32_t kind);
 const char *xr_name(uint32_t kind); /* "Add"; "?" when it is not known */
 
-/* Of the datatypes of the schema those that have no quantization parameters. */
-typedef enum XrDatatype { XR_FP32 = 1, XR_FP16 = 2, XR_INT32 = 12 } XrDatatype;
+/* Of the datatypes of the schema those that have no quantization parameters. XR_BYTES: quint8 whose
+ * bytes stand for themselves, as booleans do. */
+typedef enum XrDatatype { XR_FP32 = 1, XR_FP16 = 2, XR_BYTES = 4, XR_INT32 = 12 } XrDatatype;
 
 enum { XR_INPUT = 1, XR_OUTPUT = 2 }; /* XrValue.flags */
 

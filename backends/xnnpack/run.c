@@ -39,7 +39,16 @@ Tensor xr_temp(Runner *r, DType dtype, uint32_t rank, const int64_t *dims) {
 }
 
 static DType dtype_of(uint32_t datatype) {
-  return datatype == XR_FP16 ? DTYPE_F16 : datatype == XR_INT32 ? DTYPE_I32 : DTYPE_F32;
+  switch (datatype) {
+  case XR_FP16:
+    return DTYPE_F16;
+  case XR_INT32:
+    return DTYPE_I32;
+  case XR_BYTES:
+    return DTYPE_U8;
+  default:
+    return DTYPE_F32;
+  }
 }
 
 static void release(Runner *r, uint32_t id) {

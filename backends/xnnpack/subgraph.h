@@ -34,7 +34,12 @@ typedef struct XnnNodeRow {
 extern const XnnNodeRow xnn_node_rows[XNN_NODE_KINDS];
 
 /* Numbers of enum XNNDatatype. */
-typedef enum XnnDatatype { XNN_FP32 = 1, XNN_FP16 = 2, XNN_INT32 = 12 } XnnDatatype;
+typedef enum XnnDatatype {
+  XNN_FP32 = 1,
+  XNN_FP16 = 2,
+  XNN_QUINT8 = 4, /* of scale 1 and zero point 0 */
+  XNN_INT32 = 12
+} XnnDatatype;
 
 typedef struct XnnValue {
   uint8_t datatype; /* XnnDatatype */
