@@ -5,18 +5,21 @@
 
 /* --- NonMaxSuppression ---
  *
- * All batches and classes (groups) at once: the pairs of boxes that overlap too much are a matrix a
- * batch; every step takes the best live score of each group and removes what overlaps it. Which
- * steps found a box is known only while running, so the result is picked by nonzero. */
+ * All batches and classes (groups) at once. Every step takes the best live score of each group and
+ * removes what overlaps its box: by a matrix of all pairs of boxes, or, where that is the larger
+ * work, by comparing the taken boxes with all others. Which steps found a box is known only while
+ * running, so the result is picked by nonzero. */
 
-enum { BOXES_MAX = 4096, SELECTIONS_MAX = 1024 };
+enum { BOXES_MAX = 65536, MATRIX_LEAST = 512, MATRIX_MAX = 4096, SELECTIONS_MAX = 1024 };
 
 typedef struct Nms {
-  int64_t batches, classes, boxes, steps;
-  SymInt groups;
+  int64_t batches, classes, groups, steps;
+  SymInt boxes;
   ValueId low[2], high[2]; /* corners, [B, n] */
-  ValueId over;            /* [B * n, n] bool; true on the diagonal */
-  ValueId live;            /* scores [B * C, n], -inf when gone */
+  ValueId area;            /* [B, n] */
+  ValueId threshold;
+  ValueId over; /* [B * n, n] bool; true on the diagonal; 0 without a matrix */
+  ValueId live; /* scores [B * C, n], -inf when gone */
 } Nms;
 
 static ValueId number_input(Import *im, uint32_t i) {
@@ -26,69 +29,93 @@ static ValueId number_input(Import *im, uint32_t i) {
 
 static void read_corners(Import *im, Nms *nms, ValueId boxes) {
   bool centred = attr_int(im, "center_point_box", 0) != 0;
+  ValueId own[2];
   for (uint32_t k = 0; k < 2; k++) {
     ValueId a = ex_select(im, boxes, 2, k), b = ex_select(im, boxes, 2, 2 + k);
     ValueId half = centred ? ex_with(im, OP_MUL_TENSOR, b, 0.5) : 0;
     nms->low[k] = centred ? ex_sub(im, a, half) : ex_binary(im, OP_MINIMUM, a, b);
     nms->high[k] = centred ? ex_add(im, a, half) : ex_binary(im, OP_MAXIMUM, a, b);
-  }
-}
-
-static ValueId row_of(Import *im, const Nms *nms, ValueId v) {
-  return EX_VIEW(im, v, nms->batches, 1, nms->boxes);
-}
-
-static ValueId column_of(Import *im, const Nms *nms, ValueId v) {
-  return EX_VIEW(im, v, nms->batches, nms->boxes, 1);
-}
-
-static void read_overlaps(Import *im, Nms *nms, ValueId threshold) {
-  ValueId side[2], own[2];
-  for (uint32_t k = 0; k < 2; k++) {
-    ValueId end =
-        ex_binary(im, OP_MINIMUM, row_of(im, nms, nms->high[k]), column_of(im, nms, nms->high[k]));
-    ValueId begin =
-        ex_binary(im, OP_MAXIMUM, row_of(im, nms, nms->low[k]), column_of(im, nms, nms->low[k]));
-    side[k] = ex_unary(im, OP_RELU, ex_sub(im, end, begin));
     own[k] = ex_sub(im, nms->high[k], nms->low[k]);
   }
-  ValueId common = ex_mul(im, side[0], side[1]), area = ex_mul(im, own[0], own[1]);
-  ValueId both = ex_add(im, row_of(im, nms, area), column_of(im, nms, area));
+  nms->area = ex_mul(im, own[0], own[1]);
+}
+
+/* Boxes for comparison: corners and area of the same shape. */
+typedef struct Boxes {
+  ValueId low[2], high[2], area;
+} Boxes;
+
+static Boxes shaped(Import *im, const Nms *nms, SymInt rows, SymInt columns) {
+  Boxes b;
+  for (uint32_t k = 0; k < 2; k++) {
+    b.low[k] = EX_VIEW(im, nms->low[k], nms->batches, rows, columns);
+    b.high[k] = EX_VIEW(im, nms->high[k], nms->batches, rows, columns);
+  }
+  b.area = EX_VIEW(im, nms->area, nms->batches, rows, columns);
+  return b;
+}
+
+/* Whether the common area is more than the threshold allows of both together. */
+static ValueId overlaps(Import *im, const Nms *nms, const Boxes *a, const Boxes *b) {
+  ValueId side[2];
+  for (uint32_t k = 0; k < 2; k++) {
+    ValueId end = ex_binary(im, OP_MINIMUM, a->high[k], b->high[k]),
+            begin = ex_binary(im, OP_MAXIMUM, a->low[k], b->low[k]);
+    side[k] = ex_unary(im, OP_RELU, ex_sub(im, end, begin));
+  }
+  ValueId common = ex_mul(im, side[0], side[1]), both = ex_add(im, a->area, b->area);
   ValueId ratio = ex_div(im, common, ex_sub(im, both, common));
-  ValueId over = ex_binary(im, OP_GT_TENSOR, ratio, threshold);
-  ValueId place = ex_arange(im, nms->boxes);
+  return ex_binary(im, OP_GT_TENSOR, ratio, nms->threshold);
+}
+
+static ValueId overlap_matrix(Import *im, const Nms *nms) {
+  Boxes rows = shaped(im, nms, 1, nms->boxes), columns = shaped(im, nms, nms->boxes, 1);
+  ValueId over = overlaps(im, nms, &rows, &columns), place = ex_arange(im, nms->boxes);
   ValueId self = ex_binary(im, OP_EQ_TENSOR, place, EX_VIEW(im, place, nms->boxes, 1));
   over = ex_binary(im, OP_LOGICAL_OR, over, self);
-  nms->over = EX_VIEW(im, over, nms->batches * nms->boxes, nms->boxes);
+  return EX_VIEW(im, over, sym_mul(&im->g->syms, nms->batches, nms->boxes), nms->boxes);
+}
+
+/* Reads what limits the selections, and whether there is a matrix. */
+static bool nms_plan(Import *im, Nms *nms) {
+  SymTable *t = &im->g->syms;
+  int64_t boxes = sym_upper(t, nms->boxes);
+  const int64_t *most;
+  uint32_t count;
+  if (boxes > BOXES_MAX || nms->groups > MATRIX_MAX)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "%lld boxes in %lld groups are too many, at most %d in %d", (long long)boxes,
+                (long long)nms->groups, BOXES_MAX, MATRIX_MAX);
+  nms->steps = boxes;
+  if (!in(im, 2))
+    nms->steps = 0;
+  else if (in_consts(im, 2, &most, &count) && count == 1)
+    nms->steps = min_i64(boxes, max_i64(most[0], 0));
+  if (import_ok(im) && nms->steps > SELECTIONS_MAX)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "%lld selections would be unrolled, at most %d are supported",
+                (long long)nms->steps, SELECTIONS_MAX);
+  if (import_ok(im) && sym_lower(t, nms->boxes) < 1 && !sym_is_const(nms->boxes))
+    graph_add_constraint(im->g, (Constraint){CONSTRAINT_GE, nms->boxes, 1, im->b.loc});
+  return import_ok(im) &&
+         (boxes <= MATRIX_LEAST || (boxes <= MATRIX_MAX && nms->classes * nms->steps >= boxes));
 }
 
 static bool nms_read(Import *im, Nms *nms) {
-  ValueId boxes = in_required(im, 0), scores = in_required(im, 1);
-  ValueId threshold = number_input(im, 3), least = number_input(im, 4);
+  ValueId boxes = in_required(im, 0), scores = in_required(im, 1), least = number_input(im, 4);
   if (import_ok(im) && (value_rank(im->g, boxes) != 3 || value_rank(im->g, scores) != 3))
     import_fail(im, DIAG_INPUT_RANK, "boxes and scores must have rank 3");
   *nms = (Nms){.batches = ex_fixed(im, boxes, 0),
                .classes = ex_fixed(im, scores, 1),
-               .boxes = ex_fixed(im, boxes, 1)};
-  if (import_ok(im) && (nms->boxes > BOXES_MAX || nms->batches * nms->classes > BOXES_MAX))
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%lld boxes in %lld groups are too many, at most %d",
-                (long long)nms->boxes, (long long)(nms->batches * nms->classes), BOXES_MAX);
-  if (!import_ok(im))
+               .boxes = ex_dim(im, boxes, 1),
+               .threshold = number_input(im, 3)};
+  if (!import_ok(im) || !mul_i64(nms->batches, nms->classes, &nms->groups))
     return false;
-  nms->groups = nms->batches * nms->classes;
-  const int64_t *most;
-  uint32_t count;
-  nms->steps = nms->boxes;
-  if (!in(im, 2))
-    nms->steps = 0;
-  else if (in_consts(im, 2, &most, &count) && count == 1)
-    nms->steps = min_i64(nms->boxes, max_i64(most[0], 0));
-  if (nms->steps > SELECTIONS_MAX)
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
-                "%lld selections would be unrolled, at most %d are supported",
-                (long long)nms->steps, SELECTIONS_MAX);
+  bool matrix = nms_plan(im, nms);
+  if (!nms->threshold)
+    nms->threshold = ex_number(im, boxes, 0);
   read_corners(im, nms, boxes);
-  read_overlaps(im, nms, threshold ? threshold : ex_number(im, boxes, 0));
+  nms->over = matrix && nms->steps && nms->boxes != 0 ? overlap_matrix(im, nms) : 0;
   nms->live = EX_VIEW(im, scores, nms->groups, nms->boxes);
   if (least)
     nms->live = ex_where(im, ex_binary(im, OP_GT_TENSOR, nms->live, least), nms->live,
@@ -96,23 +123,41 @@ static bool nms_read(Import *im, Nms *nms) {
   return import_ok(im);
 }
 
+/* The chosen boxes [G, 1] as places among those of all batches, [G]. */
+static ValueId nms_index(Import *im, const Nms *nms, ValueId box) {
+  ValueId index = EX_VIEW(im, box, nms->groups);
+  if (nms->batches == 1)
+    return index;
+  int64_t *batch = ARENA_ARRAY(&im->scratch, int64_t, (size_t)nms->groups);
+  for (int64_t g = 0; g < nms->groups; g++)
+    batch[g] = g / nms->classes;
+  ValueId base = import_ok(im) ? build_const_ints(&im->b, batch, (uint32_t)nms->groups) : 0;
+  return ex_add(im, index, ex_mul(im, base, ex_size(im, nms->boxes)));
+}
+
+/* What the chosen boxes remove, [G, n], by comparing them with all. */
+static ValueId nms_compare(Import *im, const Nms *nms, ValueId box, ValueId index) {
+  Boxes all = shaped(im, nms, 1, nms->boxes), taken = {0};
+  SymInt count = sym_mul(&im->g->syms, nms->batches, nms->boxes);
+  ValueId *from[] = {&all.low[0], &all.low[1], &all.high[0], &all.high[1], &all.area};
+  ValueId *to[] = {&taken.low[0], &taken.low[1], &taken.high[0], &taken.high[1], &taken.area};
+  for (uint32_t i = 0; i < COUNT_OF(from); i++) {
+    ValueId picked = ex_index_select(im, EX_VIEW(im, *from[i], count), 0, index);
+    *to[i] = EX_VIEW(im, picked, nms->batches, nms->classes, 1);
+  }
+  ValueId gone = EX_VIEW(im, overlaps(im, nms, &all, &taken), nms->groups, nms->boxes);
+  return ex_binary(im, OP_LOGICAL_OR, gone,
+                   ex_binary(im, OP_EQ_TENSOR, ex_arange(im, nms->boxes), box));
+}
+
 /* One selection of every group: score and box, [G, 1]. */
 static void nms_step(Import *im, Nms *nms, ValueId *score, ValueId *box) {
   *score = import_ok(im) ? build(&im->b, OP_MAX_DIM, A_VAL(nms->live), A_INT(1), A_BOOL(true)) : 0;
   *box = *score ? *score + 1 : 0;
-  ValueId index = EX_VIEW(im, *box, nms->groups);
-  if (nms->batches > 1) {
-    int64_t *first = ARENA_ARRAY(&im->scratch, int64_t, (size_t)nms->groups);
-    for (int64_t g = 0; g < nms->groups; g++)
-      first[g] = g / nms->classes * nms->boxes;
-    ValueId base = import_ok(im) ? build_const_ints(&im->b, first, (uint32_t)nms->groups) : 0;
-    index = ex_add(im, index, base);
-  }
-  if (!import_ok(im))
-    return;
-  ValueId gone = build(&im->b, OP_INDEX_SELECT, A_VAL(nms->over), A_INT(0), A_VAL(index));
-  ValueId none = ex_number(im, nms->live, -INFINITY);
-  nms->live = ex_where(im, gone, none, nms->live);
+  ValueId index = nms_index(im, nms, *box);
+  ValueId gone =
+      nms->over ? ex_index_select(im, nms->over, 0, index) : nms_compare(im, nms, *box, index);
+  nms->live = ex_where(im, gone, ex_number(im, nms->live, -INFINITY), nms->live);
 }
 
 /* Batch and class of every place of [G * steps], as [G * steps, 2]. */
@@ -130,7 +175,7 @@ void translate_non_max_suppression(Import *im) {
   Nms nms;
   if (!nms_read(im, &nms))
     return;
-  if (nms.steps == 0 || nms.groups == 0) {
+  if (nms.steps == 0 || nms.groups == 0 || nms.boxes == 0) {
     out(im, 0, build_const(&im->b, DTYPE_I64, 2, (int64_t[]){0, 3}, &(int64_t){0}));
     return;
   }

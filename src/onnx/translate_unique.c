@@ -87,13 +87,13 @@ void translate_unique(Import *im) {
     s = (Shape){1, {all}};
     x = ex_view_as(im, x, &s);
   }
-  Unique u = {.n = s.d[axis]};
-  if (!sym_is_const(all) || all == 0 || u.n > UNIQUE_MAX) {
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
-                "Unique takes 1 to %d entries of a size known when lowering", UNIQUE_MAX);
+  Unique u = {.n = s.d[axis], .m = 1};
+  if (sym_lower(&im->g->syms, all) < 1 || sym_upper(&im->g->syms, u.n) > UNIQUE_MAX) {
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "Unique takes 1 to %d entries", UNIQUE_MAX);
     return;
   }
-  u.m = all / u.n;
+  for (uint32_t i = 0; i < s.rank; i++)
+    u.m = i == axis ? u.m : sym_mul(&im->g->syms, u.m, s.d[i]);
   int64_t perm[MAX_RANK] = {axis};
   for (uint32_t i = 0, k = 1; i < s.rank; i++)
     if (i != axis)

@@ -236,6 +236,25 @@ CASES = [
          'o=Constant<value_ints=[3]>() t=Constant<value_floats=[0.5]>() y=NonMaxSuppression(b,s,o,t) z=Neg(q)',
          feeds=lambda n, m: [np.sort(RNG.random((1, 6, 4)).astype(np.float32), 2), RNG.random((1, 2, 6)).astype(np.float32),
                              floats(n, m)]),
+    Case('nms-boxes', 'float[2,n,4] b, float[2,m,n] s', 'int64[k,3] y',
+         'o=Constant<value_ints=[3]>() t=Constant<value_floats=[0.3]>() c=Constant<value_floats=[0.2]>() '
+         'a=Constant<value_ints=[1]>() z=Constant<value_ints=[0]>() d=Slice(s,z,a,a) '
+         'y=NonMaxSuppression(b,d,o,t,c)',
+         feeds=lambda n, m: [np.sort(RNG.random((2, n, 4)).astype(np.float32), 2), RNG.random((2, m, n)).astype(np.float32)]),
+    # Convolution, boxes and classes of every cell, selection, and the boxes that were selected.
+    Case('detector', 'float[1,3,n,m] x, float[6,3,2,2] w', 'int64[k,3] y, float[k,1,4] z',
+         'r=Conv<strides=[2,2]>(x,w) f=Constant<value_ints=[1,6,-1]>() g=Reshape(r,f) p=Constant<value_ints=[4,2]>() '
+         'b,s=Split<axis=1>(g,p) q=Transpose<perm=[0,2,1]>(b) o=Constant<value_ints=[2]>() t=Constant<value_floats=[0.5]>() '
+         'c=Constant<value_floats=[0.0]>() u=Abs(q) y=NonMaxSuppression<center_point_box=1>(u,s,o,t,c) '
+         'two=Constant<value_ints=[2]>() three=Constant<value_ints=[3]>() one=Constant<value_ints=[1]>() i=Slice(y,two,three,one) '
+         'zero=Constant<value_ints=[0]>() v=Squeeze(u,zero) z=Gather<axis=0>(v,i)',
+         feeds=lambda n, m: [floats(1, 3, n, m), floats(6, 3, 2, 2)], sizes=((4, 7), (2, 2), (8, 8)), least_m=2),
+    Case('unique-flat', 'int64[n,m] x', 'int64[a] y, int64[b] i, int64[c] j, int64[d] k',
+         'y,i,j,k=Unique(x)',
+         feeds=lambda n, m: [RNG.integers(0, 4, (n, m))]),
+    Case('unique-rows', 'int64[n,m] x', 'int64[a,m] y, int64[b] i, int64[c] j, int64[d] k',
+         'y,i,j,k=Unique<axis=0>(x)',
+         feeds=lambda n, m: [RNG.integers(0, 2, (n, m))]),
     Case('topk-half', 'float[n,m] x', 'float[a,b] y, int64[a,b] i',
          's=Shape<start=1>(x) two=Constant<value_ints=[2]>() k=Div(s,two) y,i=TopK<axis=1>(x,k)',
          feeds=lambda n, m: [floats(n, m)], sizes=((3, 5), (1, 2), (6, 8)), least_m=2),
@@ -273,6 +292,13 @@ CASES = [
          'w=ConstantOfShape<value=float[1] {0.5}>(ws) y=ConvTranspose<strides=[2,2],pads=[1,1,1,1]>(x,w)'.replace(
              'w=Const', 'ws=Constant<value_ints=[2,3,4,4]>() w=Const'),
          feeds=lambda n, m: [floats(1, 2, n, m)]),
+    Case('conv3d-depth', 'float[1,2,n,m,5] x, float[3,2,3,2,2] w', 'float[1,3,a,b,c] y, float[1,3,d,e,f] z, float[1,3,g,h,i] p',
+         'y=Conv<pads=[1,0,1,1,0,1]>(x,w) z=Conv<strides=[2,1,1],pads=[2,0,0,2,1,0]>(x,w) '
+         'p=Conv<strides=[3,2,2],dilations=[2,1,1],pads=[2,0,0,2,1,0]>(x,w)',
+         feeds=lambda n, m: [floats(1, 2, n, m, 5), floats(3, 2, 3, 2, 2)], sizes=((3, 5), (1, 2), (8, 8)), least_m=2),
+    Case('conv3d-point', 'float[2,4,n,m,3] x, float[2,2,1,1,1] w', 'float[2,2,n,m,3] y, float[2,2,d,m,3] z',
+         'y=Conv<group=2>(x,w) z=Conv<group=2,strides=[2,1,1]>(x,w)',
+         feeds=lambda n, m: [floats(2, 4, n, m, 3), floats(2, 2, 1, 1, 1)]),
     Case('dropout', 'float[n,m,4] x', 'float[a,b,c] y, bool[a,b,c] k',
          'y,k=Dropout(x)'),
 ]

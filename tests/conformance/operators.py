@@ -13,7 +13,7 @@ import sys
 import numpy as np
 
 import single_node
-from single_node import BF16, Case, TextCase, ints, normal, whole
+from single_node import BF16, RNG, Case, TextCase, ints, normal, whole
 
 
 # --- recurrent ---
@@ -198,6 +198,19 @@ def size_cases():
     yield TextCase("sizes_with_two_solutions", ROWS % 2, [], refused="E0316")
 
 
+def selection_cases():
+    """So many boxes that they are compared as they are taken, and not each with each."""
+    corners = np.sort(RNG.random((2, 700, 2, 2)).astype(np.float32), 2).reshape(2, 700, 4)
+    scores = RNG.random((2, 3, 700)).astype(np.float32)
+    for centre in (0, 1):
+        for limit, overlap, least in ((5, 0.3, 0.0), (20, 0.1, 0.5), (300, 0.5, 0.9)):
+            yield Case(f"NonMaxSuppression_many_{centre}_{limit}", "NonMaxSuppression", ["b", "s", "m", "i", "t"],
+                       {"b": corners, "s": scores}, {"m": ints(limit), "i": np.array([overlap], np.float32), "t": np.array([least], np.float32)},
+                       out_type=np.int64, center_point_box=centre)
+    yield Case("NonMaxSuppression_8400", "NonMaxSuppression", ["b", "s", "m", "i"],
+               {"b": normal(1, 8400, 4), "s": normal(1, 4, 8400)}, {"m": ints(30), "i": np.array([0.4], np.float32)}, out_type=np.int64)
+
+
 def half_cases():
     """Sums that a half cannot count to: the kernels of the runtime add up in the element type."""
     for dtype in (np.float16, BF16):
@@ -213,7 +226,7 @@ def half_cases():
 
 def main():
     return single_node.main(__doc__, [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases(),
-                                                          *shape_cases(), *size_cases(), *half_cases()])
+                                                          *shape_cases(), *size_cases(), *half_cases(), *selection_cases()])
 
 
 if __name__ == "__main__":
