@@ -241,6 +241,8 @@ XnnId xl_temp_like(XnnLowering *l, XnnId id) {
   return xnn_value(&l->x, (XnnDatatype)like.datatype, like.rank, like.dims);
 }
 
+uint32_t xl_rank(const XnnLowering *l, XnnId id) { return xl_ok(l) ? l->x.values[id].rank : 0; }
+
 /* --- constants --- */
 
 uint64_t xl_elements(XnnLowering *l, ValueId v) {
@@ -334,6 +336,12 @@ void xl_unary(XnnLowering *l, XnnNodeKind kind, XnnId in, XnnId out) {
 void xl_binary(XnnLowering *l, XnnNodeKind kind, XnnId a, XnnId b, XnnId out) {
   if (xl_ok(l))
     XNN_ADD_NODE(&l->x, kind, a, b, out, 0);
+}
+
+XnnId xl_scaled(XnnLowering *l, XnnId in, double factor) {
+  XnnId out = xl_temp_like(l, in);
+  xl_binary(l, XNN_MULTIPLY, in, xl_number(l, factor, xl_rank(l, in)), out);
+  return out;
 }
 
 void xl_transpose(XnnLowering *l, XnnId in, const uint32_t *perm, uint32_t rank, XnnId out) {

@@ -82,6 +82,8 @@ void xl_input(XnnLowering *l, ValueId v, XnnId id);
 /* The value in one layout, as f32. xl_nhwc: rank 4 only. */
 XnnId xl_plain(XnnLowering *l, ValueId v);
 XnnId xl_nhwc(XnnLowering *l, ValueId v);
+/* Lowers where(x >= 0, x, slope * x); false for any other node. */
+bool xl_prelu(XnnLowering *l, NodeId where);
 /* A boolean as 0 and 1. */
 XnnId xl_flags(XnnLowering *l, ValueId v);
 bool xl_has_nhwc(const XnnLowering *l, ValueId v);
@@ -115,6 +117,7 @@ XnnId xl_temp(XnnLowering *l, uint32_t rank, const uint32_t *dims);
   xl_temp((l), (uint32_t)(sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)),                   \
           (const uint32_t[]){__VA_ARGS__})
 XnnId xl_temp_like(XnnLowering *l, XnnId id); /* the same dims */
+uint32_t xl_rank(const XnnLowering *l, XnnId id);
 /* Constants made here, of f32. xl_number has rank 1 and one element, or rank 0. */
 XnnId xl_floats(XnnLowering *l, uint32_t rank, const uint32_t *dims, const float *values);
 XnnId xl_number(XnnLowering *l, double number, uint32_t rank);
@@ -133,10 +136,13 @@ XnnId xl_rounded(XnnLowering *l, XnnId x);
 /* Nodes. */
 void xl_unary(XnnLowering *l, XnnNodeKind kind, XnnId in, XnnId out);
 void xl_binary(XnnLowering *l, XnnNodeKind kind, XnnId a, XnnId b, XnnId out);
+XnnId xl_scaled(XnnLowering *l, XnnId in, double factor);
 void xl_transpose(XnnLowering *l, XnnId in, const uint32_t *perm, uint32_t rank, XnnId out);
 void xl_clamp(XnnLowering *l, XnnId in, float low, float high, XnnId out);
 /* in, whose elements keep their order, with the dims of out; at most one dim may vary. */
 void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, XnnId out);
+/* Sums over the last dim of in times factor, plus offset; the dim stays as 1. */
+XnnId xl_row_sums(XnnLowering *l, XnnId in, double factor, double offset);
 /* x times a static matrix [out, in] (flags: [in, out]) plus a bias or XNN_NONE. */
 void xl_fully_connected(XnnLowering *l, XnnId x, XnnId filter, XnnId bias, uint32_t flags,
                         XnnId out);

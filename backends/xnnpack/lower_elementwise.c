@@ -3,6 +3,8 @@
 
 #include "backends/xnnpack/lower.h"
 
+enum { MAX_POWER = 8 };
+
 typedef struct KindOf {
   OpId op;
   XnnNodeKind kind;
@@ -76,6 +78,13 @@ static bool one(const Graph *g, NodeId n, uint32_t arg) {
   return node_absent(g, n, arg) || node_scalar(g, n, arg) == 1;
 }
 
+static void binary(XnnLowering *l, XnnNodeKind kind, ValueId a, ValueId b, ValueId y) {
+  bool nhwc = prefer_nhwc(l, a, b, y);
+  XnnId x = nhwc ? nhwc_operand(l, a) : xl_plain(l, a);
+  XnnId z = nhwc ? nhwc_operand(l, b) : xl_plain(l, b);
+  xl_binary(l, kind, x, z, nhwc ? xl_result_nhwc(l, y) : xl_result(l, y));
+}
+
 void lower_binary(XnnLowering *l, NodeId n) {
   OpId op = node_cget(l->g, n)->op;
   ValueId a = node_value(l->g, n, 0), b = node_value(l->g, n, 1), y = node_result(l->g, n, 0);
@@ -83,10 +92,7 @@ void lower_binary(XnnLowering *l, NodeId n) {
     xl_refuse(l, XNN_RULE_ATTRIBUTE, "alpha=%g held=1", node_scalar(l->g, n, 2));
     return;
   }
-  bool nhwc = prefer_nhwc(l, a, b, y);
-  XnnId x = nhwc ? nhwc_operand(l, a) : xl_plain(l, a);
-  XnnId z = nhwc ? nhwc_operand(l, b) : xl_plain(l, b);
-  xl_binary(l, kind_of(op), x, z, nhwc ? xl_result_nhwc(l, y) : xl_result(l, y));
+  binary(l, kind_of(op), a, b, y);
 }
 
 void lower_clamp(XnnLowering *l, NodeId n) {
@@ -117,16 +123,24 @@ void lower_leaky_relu(XnnLowering *l, NodeId n) {
     XNN_ADD_NODE(&l->x, XNN_LEAKY_RELU, xnn_float(slope), io.in, io.out, 0);
 }
 
+/* scale * x above 0, scale * alpha * (exp(input_scale * x) - 1) below: the node with other numbers
+ * between two products. */
 void lower_elu(XnnLowering *l, NodeId n) {
-  float alpha = (float)node_scalar(l->g, n, 1);
-  if (!one(l->g, n, 2) || !one(l->g, n, 3) || !(alpha > 0) || !isfinite(alpha)) {
-    xl_refuse(l, XNN_RULE_ATTRIBUTE, "alpha=%g scale=%g input_scale=%g", (double)alpha,
-              node_scalar(l->g, n, 2), node_scalar(l->g, n, 3));
+  double before = node_scalar(l->g, n, 3), scale = node_scalar(l->g, n, 2);
+  float alpha = (float)(node_scalar(l->g, n, 1) * before);
+  double after = scale / before;
+  if (!(before > 0) || !(alpha > 0) || !isfinite(alpha) || !isfinite(after)) {
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, "alpha=%g scale=%g input_scale=%g", (double)alpha, scale,
+              before);
     return;
   }
   XnnInOut io = in_out(l, n);
+  XnnId in = before == 1 ? io.in : xl_scaled(l, io.in, before),
+        out = after == 1 ? io.out : xl_temp_like(l, io.out);
   if (xl_ok(l))
-    XNN_ADD_NODE(&l->x, XNN_ELU, xnn_float(alpha), io.in, io.out, 0);
+    XNN_ADD_NODE(&l->x, XNN_ELU, xnn_float(alpha), in, out, 0);
+  if (after != 1)
+    xl_binary(l, XNN_MULTIPLY, out, xl_number(l, after, xl_rank(l, out)), io.out);
 }
 
 /* The tanh form is spelt out: the Gelu node computes the exact one. */
@@ -158,18 +172,140 @@ void lower_reciprocal(XnnLowering *l, NodeId n) {
   xl_binary(l, XNN_DIV, xl_number(l, 1, value_rank(l->g, node_result(l->g, n, 0))), io.in, io.out);
 }
 
+static XnnId multiplied(XnnLowering *l, XnnId a, XnnId b) {
+  if (a == XNN_NONE)
+    return b;
+  XnnId out = xl_temp_like(l, b);
+  if (a == b)
+    xl_unary(l, XNN_SQUARE, a, out);
+  else
+    xl_binary(l, XNN_MULTIPLY, a, b, out);
+  return out;
+}
+
+/* Quarters of whole numbers, by squares and square roots. */
 void lower_pow(XnnLowering *l, NodeId n) {
-  double exponent = node_scalar(l->g, n, 1);
-  XnnInOut io = in_out(l, n);
-  if (exponent == 2) {
-    xl_unary(l, XNN_SQUARE, io.in, io.out);
-  } else if (exponent == 3) {
-    XnnId square = xl_temp_like(l, io.in);
-    xl_unary(l, XNN_SQUARE, io.in, square);
-    xl_binary(l, XNN_MULTIPLY, square, io.in, io.out);
-  } else {
-    xl_refuse(l, XNN_RULE_ATTRIBUTE, "exponent=%g held=2,3", exponent);
+  double exponent = node_scalar(l->g, n, 1), quarters = fabs(exponent) * 4;
+  if (!(quarters >= 1) || quarters > MAX_POWER * 4 || quarters != floor(quarters)) {
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, "exponent=%g", exponent);
+    return;
   }
+  XnnInOut io = in_out(l, n);
+  uint32_t left = (uint32_t)quarters;
+  XnnId power = XNN_NONE, factor = io.in;
+  for (uint32_t whole = left / 4; whole && xl_ok(l); whole /= 2) {
+    if (whole % 2)
+      power = multiplied(l, power, factor);
+    if (whole > 1)
+      factor = multiplied(l, factor, factor);
+  }
+  XnnId root = io.in;
+  for (uint32_t bit = 2; bit && left % (2 * bit) && xl_ok(l); bit /= 2) {
+    XnnId next = xl_temp_like(l, root);
+    xl_unary(l, XNN_SQUARE_ROOT, root, next);
+    root = next;
+    if (left & bit)
+      power = multiplied(l, power, root);
+  }
+  if (exponent < 0)
+    xl_binary(l, XNN_DIV, xl_number(l, 1, xl_rank(l, io.in)), power, io.out);
+  else
+    xl_unary(l, XNN_COPY, power, io.out);
+}
+
+/* Half to even. 2^23 has no room for fractions: added and taken away it rounds what lies between 0
+ * and it, and there are no fractions beyond. */
+void lower_round(XnnLowering *l, NodeId n) {
+  const float big = 1 << 23;
+  XnnInOut io = in_out(l, n);
+  XnnId parts[] = {xl_temp_like(l, io.in), xl_temp_like(l, io.in)}, rest = io.in, sum = XNN_NONE;
+  xl_clamp(l, io.in, 0, big, parts[0]);
+  xl_clamp(l, io.in, -big, 0, parts[1]);
+  for (uint32_t i = 0; i < 2; i++) {
+    XnnId moved = xl_temp_like(l, io.in), back = xl_temp_like(l, io.in),
+          less = xl_temp_like(l, io.in), number = xl_number(l, i ? -big : big, xl_rank(l, io.in));
+    xl_binary(l, XNN_ADD, parts[i], number, moved);
+    xl_binary(l, XNN_SUBTRACT, moved, number, back);
+    xl_binary(l, XNN_SUBTRACT, rest, parts[i], less);
+    rest = less;
+    if (i) {
+      XnnId both = xl_temp_like(l, io.in);
+      xl_binary(l, XNN_ADD, sum, back, both);
+      back = both;
+    }
+    sum = back;
+  }
+  xl_binary(l, XNN_ADD, sum, rest, io.out);
+}
+
+static NodeId defined_by(const Graph *g, ValueId v, OpId op) {
+  NodeId n = v ? value_def(g, v) : 0;
+  return n && node_cget(g, n)->op == op ? n : 0;
+}
+
+/* log(1 + e) of the e in [0, 1] that softplus has: what is lost is below 3e-7. It would be all of a
+ * small result, so that no other operand is taken. */
+void lower_log1p(XnnLowering *l, NodeId n) {
+  NodeId power = defined_by(l->g, node_value(l->g, n, 0), OP_EXP),
+         negative = power ? defined_by(l->g, node_value(l->g, power, 0), OP_NEG) : 0;
+  if (!negative || !defined_by(l->g, node_value(l->g, negative, 0), OP_ABS)) {
+    xl_refuse(l, XNN_RULE_NO_NODE, "operand=exp(-abs(x)) needed");
+    return;
+  }
+  XnnInOut io = in_out(l, n);
+  XnnId sum = xl_temp_like(l, io.in);
+  xl_binary(l, XNN_ADD, io.in, xl_number(l, 1, xl_rank(l, io.in)), sum);
+  xl_unary(l, XNN_LOG, sum, io.out);
+}
+
+/* Bounds that are tensors; either may be absent. */
+void lower_clamp_tensor(XnnLowering *l, NodeId n) {
+  ValueId low = node_value(l->g, n, 1), high = node_value(l->g, n, 2);
+  XnnId in = xl_plain(l, node_value(l->g, n, 0)), out = xl_result(l, node_result(l->g, n, 0));
+  if (low) {
+    XnnId raised = high ? xl_temp_like(l, out) : out;
+    xl_binary(l, XNN_MAXIMUM, in, xl_plain(l, low), raised);
+    in = raised;
+  }
+  if (high)
+    xl_binary(l, XNN_MINIMUM, in, xl_plain(l, high), out);
+  else if (!low)
+    xl_unary(l, XNN_COPY, in, out);
+}
+
+/* --- PReLU: where(x >= 0, x, slope * x) --- */
+
+/* The constant slope; 0 when the node is something else. */
+static ValueId prelu_slope(const Graph *g, NodeId where) {
+  NodeId sign = defined_by(g, node_value(g, where, 0), OP_GE_SCALAR),
+         product = defined_by(g, node_value(g, where, 2), OP_MUL_TENSOR);
+  ValueId x = node_value(g, where, 1);
+  if (!sign || !product || node_value(g, sign, 0) != x || node_scalar(g, sign, 1) != 0)
+    return 0;
+  ValueId a = node_value(g, product, 0), b = node_value(g, product, 1),
+          slope = a == x   ? b
+                  : b == x ? a
+                           : 0;
+  return slope && value_is_const(g, slope) ? slope : 0;
+}
+
+bool xl_prelu(XnnLowering *l, NodeId where) {
+  ValueId slope = prelu_slope(l->g, where);
+  if (slope)
+    binary(l, XNN_PRELU, node_value(l->g, where, 1), slope, node_result(l->g, where, 0));
+  return slope != 0;
+}
+
+/* The sign that the PReLU nodes find by themselves; nothing else may use it. */
+void lower_ge(XnnLowering *l, NodeId n) {
+  ValueId y = node_result(l->g, n, 0);
+  for (UseId u = first_use(l->g, y); u; u = l->g->uses[u].next) {
+    NodeId user = l->g->uses[u].node;
+    if (user == NODE_OUTPUT || node_cget(l->g, user)->op != OP_WHERE_SELF ||
+        !prelu_slope(l->g, user))
+      xl_refuse(l, XNN_RULE_NO_NODE, "held=prelu");
+  }
+  (void)xl_plain(l, node_value(l->g, n, 0));
 }
 
 /* Between f32 and f16. What becomes a half is rounded to it: it may leave its range. */

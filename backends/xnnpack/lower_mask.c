@@ -145,6 +145,8 @@ void lower_where(XnnLowering *l, NodeId n) {
   ValueId condition = node_value(g, n, 0), a = node_value(g, n, 1), b = node_value(g, n, 2),
           y = node_result(g, n, 0);
   uint32_t budget = CONDITION_NODES;
+  if (xl_prelu(l, n))
+    return;
   if (from_floats(g, condition, &budget))
     xl_refuse(l, XNN_RULE_CONDITION, "argument=condition");
   float yes = 0, no = 0;

@@ -1,5 +1,5 @@
-/* Matrix products, and what is computed with their help: means over the last dim are products with
- * a column of 1 / n, which need no reshape and so take any dims that vary. */
+/* Matrix products, and what is computed with their help: sums over the last dim are products with
+ * a column, which need no reshape and so take any dims that vary. */
 #include <inttypes.h>
 
 #include "backends/xnnpack/lower.h"
@@ -21,26 +21,54 @@ static XnnId filter_of(XnnLowering *l, ValueId v) {
   return xl_filter(l, v);
 }
 
-void lower_linear(XnnLowering *l, NodeId n) {
-  ValueId x = node_value(l->g, n, 0), weight = node_value(l->g, n, 1),
-          bias = node_value(l->g, n, 2);
-  if (!value_is_const(l->g, weight))
-    xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=weight");
-  XnnId in = xl_plain(l, x), filter = filter_of(l, weight), b = bias_of(l, bias);
-  xl_fully_connected(l, in, filter, b, 0, xl_result(l, node_result(l->g, n, 0)));
+/* x times weights [out, in], or [in, out] with flag TRANSPOSE_WEIGHTS, which may arrive at run
+ * time: then without a bias, which XNNPACK would lose. */
+static void product(XnnLowering *l, ValueId x, ValueId weight, XnnId bias, uint32_t flags,
+                    XnnId out) {
+  XnnId in = xl_plain(l, x),
+        filter = value_is_const(l->g, weight) ? filter_of(l, weight) : xl_plain(l, weight);
+  xl_fully_connected(l, in, filter, bias, flags, out);
 }
 
+/* A bias that the product cannot take. */
+static void add_bias(XnnLowering *l, XnnId product, XnnId bias, double beta, XnnId out) {
+  xl_binary(l, XNN_ADD, product, beta == 1 ? bias : xl_scaled(l, bias, beta), out);
+}
+
+static bool fits_product(const Graph *g, ValueId weight, ValueId bias) {
+  return value_is_const(g, weight) && value_is_const(g, bias) && value_rank(g, bias) == 1;
+}
+
+void lower_linear(XnnLowering *l, NodeId n) {
+  ValueId x = node_value(l->g, n, 0), weight = node_value(l->g, n, 1),
+          bias = node_value(l->g, n, 2), y = node_result(l->g, n, 0);
+  if (!bias || fits_product(l->g, weight, bias)) {
+    product(l, x, weight, bias_of(l, bias), 0, xl_result(l, y));
+    return;
+  }
+  XnnId out = xl_result(l, y), bare = xl_temp_like(l, out);
+  product(l, x, weight, XNN_NONE, 0, bare);
+  add_bias(l, bare, xl_plain(l, bias), 1, out);
+}
+
+/* beta * bias + alpha * x @ weight. */
 void lower_addmm(XnnLowering *l, NodeId n) {
-  ValueId weight = node_value(l->g, n, 2);
-  if (node_scalar(l->g, n, 3) != 1 || node_scalar(l->g, n, 4) != 1)
-    xl_refuse(l, XNN_RULE_ATTRIBUTE, "beta=%g alpha=%g held=1", node_scalar(l->g, n, 3),
-              node_scalar(l->g, n, 4));
-  if (!value_is_const(l->g, weight))
-    xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=weight");
-  XnnId in = xl_plain(l, node_value(l->g, n, 1)), filter = filter_of(l, weight),
-        bias = bias_of(l, node_value(l->g, n, 0));
-  xl_fully_connected(l, in, filter, bias, XNN_FLAG_TRANSPOSE_WEIGHTS,
-                     xl_result(l, node_result(l->g, n, 0)));
+  ValueId bias = node_value(l->g, n, 0), x = node_value(l->g, n, 1),
+          weight = node_value(l->g, n, 2), y = node_result(l->g, n, 0);
+  double beta = node_scalar(l->g, n, 3), alpha = node_scalar(l->g, n, 4);
+  XnnId out = xl_result(l, y);
+  if (alpha == 1 && beta == 1 && fits_product(l->g, weight, bias)) {
+    product(l, x, weight, bias_of(l, bias), XNN_FLAG_TRANSPOSE_WEIGHTS, out);
+    return;
+  }
+  XnnId bare = xl_temp_like(l, out);
+  product(l, x, weight, XNN_NONE, XNN_FLAG_TRANSPOSE_WEIGHTS, bare);
+  if (alpha != 1)
+    bare = xl_scaled(l, bare, alpha);
+  if (beta == 0)
+    xl_unary(l, XNN_COPY, bare, out);
+  else
+    add_bias(l, bare, xl_plain(l, bias), beta, out);
 }
 
 void lower_bmm(XnnLowering *l, NodeId n) {
@@ -49,18 +77,11 @@ void lower_bmm(XnnLowering *l, NodeId n) {
 }
 
 void lower_mm(XnnLowering *l, NodeId n) {
-  ValueId b = node_value(l->g, n, 1);
-  if (!value_is_const(l->g, b)) {
-    lower_bmm(l, n);
-    return;
-  }
-  XnnId in = xl_plain(l, node_value(l->g, n, 0)), filter = filter_of(l, b);
-  xl_fully_connected(l, in, filter, XNN_NONE, XNN_FLAG_TRANSPOSE_WEIGHTS,
-                     xl_result(l, node_result(l->g, n, 0)));
+  product(l, node_value(l->g, n, 0), node_value(l->g, n, 1), XNN_NONE, XNN_FLAG_TRANSPOSE_WEIGHTS,
+          xl_result(l, node_result(l->g, n, 0)));
 }
 
-/* Sums over the last dim of in times factor, plus offset; the dim stays as 1. */
-static XnnId row_sums(XnnLowering *l, XnnId in, double factor, double offset) {
+XnnId xl_row_sums(XnnLowering *l, XnnId in, double factor, double offset) {
   if (!xl_ok(l))
     return XNN_NONE;
   XnnValue value = l->x.values[in];
@@ -81,11 +102,11 @@ static XnnId normalized(XnnLowering *l, XnnId in, double eps) {
     return XNN_NONE;
   XnnValue value = l->x.values[in];
   double share = 1.0 / value.dims[value.rank - 1];
-  XnnId mean = row_sums(l, in, share, 0), centered = xl_temp_like(l, in),
+  XnnId mean = xl_row_sums(l, in, share, 0), centered = xl_temp_like(l, in),
         square = xl_temp_like(l, in), out = xl_temp_like(l, in);
   xl_binary(l, XNN_SUBTRACT, in, mean, centered);
   xl_unary(l, XNN_SQUARE, centered, square);
-  XnnId variance = row_sums(l, square, share, eps), factor = xl_temp_like(l, variance);
+  XnnId variance = xl_row_sums(l, square, share, eps), factor = xl_temp_like(l, variance);
   xl_unary(l, XNN_RECIPROCAL_SQUARE_ROOT, variance, factor);
   xl_binary(l, XNN_MULTIPLY, centered, factor, out);
   return out;
@@ -111,22 +132,56 @@ static bool results_unused(XnnLowering *l, NodeId n, uint32_t first) {
   return true;
 }
 
+/* The last `count` dims of v as one. */
+static XnnId joined(XnnLowering *l, ValueId v, uint32_t count) {
+  uint32_t rank = value_rank(l->g, v), sizes[XNN_MAX_RANK];
+  SymInt dims[XNN_MAX_RANK];
+  XnnId in = xl_plain(l, v);
+  if (count == 1 || !xl_ok(l))
+    return in;
+  for (uint32_t i = 0; i < rank; i++) {
+    uint32_t to = i < rank - count ? i : rank - count;
+    dims[to] =
+        i > to ? sym_mul(&l->g->syms, dims[to], value_dim(l->g, v, i)) : value_dim(l->g, v, i);
+    sizes[to] = i > to ? sizes[to] * xl_dim(l, v, i) : xl_dim(l, v, i);
+  }
+  XnnId out = xl_temp(l, rank - count + 1, sizes);
+  xl_reshape(l, in, dims, rank - count + 1, out);
+  return out;
+}
+
+/* in with the dims of v. */
+static XnnId apart(XnnLowering *l, XnnId in, ValueId v) {
+  uint32_t rank = value_rank(l->g, v), sizes[XNN_MAX_RANK] = {0};
+  SymInt dims[XNN_MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++) {
+    dims[i] = value_dim(l->g, v, i);
+    sizes[i] = xl_dim(l, v, i);
+  }
+  XnnId out = xl_temp(l, rank, sizes);
+  xl_reshape(l, in, dims, rank, out);
+  return out;
+}
+
 void lower_layer_norm(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
-  ValueId x = node_value(g, n, 0), weight = node_value(g, n, 2), bias = node_value(g, n, 3);
+  ValueId x = node_value(g, n, 0), weight = node_value(g, n, 2), bias = node_value(g, n, 3),
+          y = node_result(g, n, 0);
+  uint32_t rank = value_rank(g, x), count = node_list_count(g, n, 1);
   if (!results_unused(l, n, 1))
     return;
-  if (node_list_count(g, n, 1) != 1) {
-    xl_refuse(l, XNN_RULE_AXES, "dims=%u held=1", node_list_count(g, n, 1));
+  for (uint32_t i = rank - count; i < rank; i++)
+    if (!sym_is_const(value_dim(g, x, i)))
+      xl_refuse(l, XNN_RULE_VARYING, "dim=%u", i);
+  if (rank > XNN_MAX_RANK || count == 0)
+    xl_refuse(l, XNN_RULE_RANK, "rank=%u dims=%u", rank, count);
+  if (!xl_ok(l))
     return;
-  }
-  if (!sym_is_const(value_dim(g, x, value_rank(g, x) - 1))) {
-    xl_refuse(l, XNN_RULE_VARYING, "dim=%u", value_rank(g, x) - 1);
-    return;
-  }
-  XnnId in = xl_plain(l, x), rows = normalized(l, in, node_scalar(g, n, 4));
+  XnnId rows = normalized(l, joined(l, x, count), node_scalar(g, n, 4));
+  if (count > 1)
+    rows = apart(l, rows, x);
   scale_and_shift(l, rows, weight ? xl_plain(l, weight) : XNN_NONE,
-                  bias ? xl_plain(l, bias) : XNN_NONE, xl_result(l, node_result(g, n, 0)));
+                  bias ? xl_plain(l, bias) : XNN_NONE, xl_result(l, y));
 }
 
 /* A constant of [channels] as one that varies along dim 1 of a tensor of that rank. */
@@ -174,11 +229,8 @@ void lower_softmax(XnnLowering *l, NodeId n) {
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   uint32_t rank = value_rank(g, x), perm[XNN_MAX_RANK] = {0};
   XnnId in = xl_plain(l, x), out = xl_result(l, y);
-  bool log = node_cget(g, n)->op == OP_LOG_SOFTMAX;
   if (rank == 0)
     xl_refuse(l, XNN_RULE_RANK, "rank=0 least=1");
-  if (log)
-    xl_refuse(l, XNN_RULE_PRECISION, "node=logarithm");
   if (!xl_ok(l))
     return;
   uint32_t axis = xl_axis(node_int(g, n, 1), rank);
@@ -195,51 +247,4 @@ void lower_softmax(XnnLowering *l, NodeId n) {
   xl_transpose(l, in, perm, rank, moved);
   xl_unary(l, XNN_SOFTMAX, moved, soft);
   xl_transpose(l, soft, perm, rank, out);
-}
-
-/* Mean or sum over H and W of images in NHWC. */
-static bool image_mean(XnnLowering *l, NodeId n, bool mean, uint32_t set) {
-  Graph *g = l->g;
-  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
-  if (!mean || value_rank(g, x) != 4 || set != (1u << 2 | 1u << 3))
-    return false;
-  XnnId in = xl_nhwc(l, x);
-  bool keep = node_bool(g, n, 2);
-  XnnId out = keep ? xl_result_nhwc(l, y) : xl_result(l, y);
-  if (xl_ok(l))
-    XNN_ADD_NODE(&l->x, XNN_GLOBAL_AVG_POOLING2D, in, out, keep ? XNN_FLAG_KEEP_DIMS : 0);
-  return true;
-}
-
-void lower_mean(XnnLowering *l, NodeId n) {
-  Graph *g = l->g;
-  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
-  bool mean = node_cget(g, n)->op == OP_MEAN_DIM;
-  uint32_t rank = value_rank(g, x), set = 0, count = node_list_count(g, n, 1);
-  for (uint32_t i = 0; i < count; i++)
-    set |= 1u << xl_axis(node_ints(g, n, 1)[i], rank);
-  if (rank == 0 || rank > XNN_MAX_RANK || set == 0)
-    xl_refuse(l, XNN_RULE_AXES, "rank=%u dims=%u", rank, count);
-  if (!xl_ok(l) || image_mean(l, n, mean, set))
-    return;
-  if (set != 1u << (rank - 1)) {
-    xl_refuse(l, XNN_RULE_AXES, "rank=%u dims=%u first=%" PRId64, rank, count,
-              node_ints(g, n, 1)[0]);
-    return;
-  }
-  if (!sym_is_const(value_dim(g, x, rank - 1))) {
-    xl_refuse(l, XNN_RULE_VARYING, "dim=%u", rank - 1);
-    return;
-  }
-  XnnId in = xl_plain(l, x);
-  XnnId sums = row_sums(l, in, mean ? 1.0 / xl_dim(l, x, rank - 1) : 1.0, 0);
-  if (value_rank(g, y) == rank) {
-    xl_set_plain(l, y, sums);
-    return;
-  }
-  XnnId out = xl_result(l, y);
-  SymInt dims[XNN_MAX_RANK];
-  for (uint32_t i = 0; i < value_rank(g, y); i++)
-    dims[i] = value_dim(g, y, i);
-  xl_reshape(l, sums, dims, value_rank(g, y), out);
 }

@@ -112,7 +112,132 @@ def tap_cases():
                  {"w": normal(6, 4, 3, 3).astype(half), "b": normal(6).astype(half)}, pads=[20] * 4, dilations=[20, 20], **HALF, out_type=half)
 
 
-FAMILIES = (tap_cases, half_cases,)
+# --- reductions ---
+
+AXES = {1: [[0]], 2: [[0], [1], [0, 1]], 3: [[0], [1], [2], [0, 1], [1, 2], [0, 2], None], 4: [[1], [2], [3], [0, 2], [1, 3], [2, 3], [1, 2, 3], None],
+        5: [[1], [2, 3], [0, 4], [2, 3, 4]], 6: [[3], [0, 5], [2, 4]]}
+SIZES = (2, 3, 4, 5, 2, 3)
+
+
+def reduce_cases():
+    for op in ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL2", "ReduceL1", "ReduceSumSquare", "ReduceLogSum"):
+        for rank, lists in AXES.items():
+            x = np.abs(normal(*SIZES[:rank])) + np.float32(0.1) if op == "ReduceLogSum" else normal(*SIZES[:rank])
+            for axes in lists:
+                for keep in (0, 1):
+                    constants = {} if axes is None else {"a": ints(*axes)}
+                    yield single(f"{op}-{rank}-{''.join(map(str, axes or ['all']))}-{keep}", op, ["x", *constants], {"x": x}, constants, opset=18,
+                                 keepdims=keep)
+    w = {"w": normal(6, 3, 3, 3)}
+    conv = node("Conv", ["x", "w"], "t", pads=[1, 1, 1, 1])
+    # In the layout of images: over channels, over height and width, over width alone.
+    for op in ("ReduceMean", "ReduceMax", "ReduceSum"):
+        for axes in ([1], [2, 3], [3], [1, 2, 3]):
+            for keep in (0, 1):
+                yield graph(f"{op}-image-{''.join(map(str, axes))}-{keep}", [conv, node(op, ["t", "a"], keepdims=keep)], {"x": normal(2, 3, 5, 4)},
+                            {**w, "a": ints(*axes)}, opset=18)
+    for shape, axes in (((2, 3, 5, 4), [0, 1, 2, 3]), ((6, 11), [0, 1]), ((2, 700), [1])):
+        for axis in axes:
+            yield single(f"LogSoftmax-{len(shape)}-{axis}", "LogSoftmax", ["x"], {"x": 40 * normal(*shape)}, axis=axis)
+            yield single(f"Softmax-{len(shape)}-{axis}", "Softmax", ["x"], {"x": 40 * normal(*shape)}, axis=axis)
+    yield single("LogSoftmax-masked", "LogSoftmax", ["x"], {"x": np.array([[1, -np.inf, 1e4], [3e5, 3e5 + 1, -np.inf]], np.float32)})
+    yield single("ReduceMean-varying", "ReduceMean", ["x", "a"], [{"x": normal(n, 3, 4)} for n in (5, 1, 7)], {"a": ints(0)}, opset=18,
+                 shapes={"x": ["n", 3, 4]}, dims={"n": "1..8"})
+    for op in ("ReduceMean", "ReduceMax", "LogSoftmax"):
+        axes = {} if op == "LogSoftmax" else {"a": ints(1)}
+        yield single(f"{op}-batch", op, ["x", *axes], [{"x": normal(n, 3, 4)} for n in (5, 1, 7)], axes, opset=18, shapes={"x": ["n", 3, 4]},
+                     dims={"n": "1..8"})
+
+
+# --- element by element ---
+
+def pointwise_cases():
+    x = {"x": np.array([[-3.5, -2.5, -1.5, -0.5, 0.5], [1.5, 2.5, 0.49999997, 1e-3, 7.25]], np.float32)}
+    huge = {"x": np.array([8388607.5, -8388607.5, 8388609, 16777216, -4194303.5, 1e20, -3e38, np.inf, -np.inf, 0], np.float32)}
+    for label, feed in (("", x), ("-huge", huge), ("-scalar", {"x": np.float32(2.5)})):
+        yield single(f"Round{label}", "Round", ["x"], feed, rtol=0, atol=0)
+    steps = {"x": np.concatenate([np.linspace(-80, 110, 381), [0, 1e-6, -1e-6]]).astype(np.float32)}
+    yield single("Softplus", "Softplus", ["x"], steps, rtol=1e-5, atol=3e-7)
+    yield single("Mish", "Mish", ["x"], steps, opset=18)
+    yield single("Elu", "Elu", ["x"], x, alpha=0.7)
+    yield single("Selu", "Selu", ["x"], x)
+    yield single("Selu-scalar", "Selu", ["x"], {"x": np.float32(-2)})
+    yield single("Selu-attributes", "Selu", ["x"], x, alpha=1.3, gamma=2.0)
+    yield single("Celu", "Celu", ["x"], x, alpha=2.5)
+    for op in ("HardSwish", "HardSigmoid", "Softsign", "Gelu", "Abs"):
+        yield single(op, op, ["x"], x, opset=20)
+    yield single("Gelu-tanh", "Gelu", ["x"], x, opset=20, approximate="tanh")
+    yield graph("Silu", [node("Sigmoid", ["x"], "s"), node("Mul", ["x", "s"])], x)
+    for exponent in (0.5, -0.5, 2, 3, 4, 5, 8, -1, -2, 0.25, 0.75, 1.5, 2.25, -1.75):
+        yield single(f"Pow-{exponent}", "Pow", ["x", "e"], {"x": np.abs(normal(3, 5)) + np.float32(0.2)}, {"e": np.float32(exponent)})
+    yield single("Pow-scalar", "Pow", ["x", "e"], {"x": np.float32(3)}, {"e": np.float32(-2.5)})
+    yield single("Pow-negative", "Pow", ["x", "e"], x, {"e": np.float32(3)})
+    for label, slope in (("channels", normal(3, 1, 1)), ("one", normal(1)), ("all", normal(3, 4, 5)), ("row", normal(5))):
+        yield single(f"PRelu-{label}", "PRelu", ["x", "s"], {"x": normal(2, 3, 4, 5)}, {"s": slope})
+    yield graph("PRelu-image", [node("Conv", ["x", "w"], "t"), node("PRelu", ["t", "s"])], {"x": normal(2, 3, 5, 4)},
+                {"w": normal(6, 3, 3, 3), "s": normal(6, 1, 1)})
+    yield single("Clip-tensors", "Clip", ["x", "l", "h"], {"x": normal(3, 4), "l": np.float32(-0.5), "h": np.float32(0.5)}, opset=13)
+    for op in ("Add", "Sub", "Mul", "Div", "Min", "Max"):
+        for rank in range(1, 7):
+            shape = SIZES[:rank]
+            yield single(f"{op}-{rank}-constant", op, ["x", "c"], {"x": normal(*shape)}, {"c": normal(*shape[-min(rank, 3):]) + np.float32(4)})
+            wide = tuple(n if i % 2 else 1 for i, n in enumerate(shape))
+            yield single(f"{op}-{rank}-broadcast", op, ["c", "x"], {"x": np.abs(normal(*shape)) + np.float32(1)}, {"c": normal(*wide)})
+        yield single(f"{op}-scalar", op, ["x", "c"], {"x": normal(2, 3)}, {"c": np.float32(1.5)})
+        yield single(f"{op}-scalars", op, ["x", "c"], {"x": np.float32(2)}, {"c": np.float32(1.5)})
+
+
+# --- products ---
+
+def product_cases():
+    for trans_a in (0, 1):
+        for trans_b in (0, 1):
+            a, b = normal(*((4, 3) if trans_a else (3, 4))), normal(*((5, 4) if trans_b else (4, 5)))
+            for label, c in (("", None), ("-row", normal(5)), ("-all", normal(3, 5)), ("-column", normal(3, 1)), ("-one", normal(1)), ("-scalar", np.float32(2))):
+                for alpha, beta in ((1.0, 1.0), (0.5, 1.0), (1.0, -2.0), (0.5, 0.25)):
+                    more = {} if c is None else {"c": c}
+                    name = f"Gemm-{trans_a}{trans_b}{label}-{alpha}-{beta}"
+                    attributes = {"transA": trans_a, "transB": trans_b, "alpha": alpha, "beta": beta}
+                    yield single(name, "Gemm", ["a", "b", *more], {"a": a}, {"b": b, **more}, **attributes)
+                    if alpha != beta or c is None:
+                        yield single(f"{name}-run", "Gemm", ["a", "b", *more], {"a": a, "b": b, **more}, **attributes)
+    shapes = (((4, ), (4, 5)), ((3, 4), (4, )), ((4, ), (4, )), ((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((2, 1, 3, 4), (2, 4, 5)),
+              ((3, 4), (2, 4, 5)), ((2, 2, 3, 4), (2, 2, 4, 5)), ((2, 1, 3, 4), (1, 3, 4, 5)), ((2, 3, 2, 3, 4), (4, 5)), ((2, 3, 2, 3, 4), (2, 3, 2, 4, 5)))
+    for a, b in shapes:
+        name = f"MatMul-{'x'.join(map(str, a))}-{'x'.join(map(str, b))}"
+        yield single(name, "MatMul", ["a", "b"], {"a": normal(*a), "b": normal(*b)})
+        yield single(f"{name}-weights", "MatMul", ["a", "b"], {"a": normal(*a)}, {"b": normal(*b)})
+        yield single(f"{name}-first", "MatMul", ["a", "b"], {"b": normal(*b)}, {"a": normal(*a)})
+    yield graph("MatMul-Add", [node("MatMul", ["x", "w"], "t"), node("Add", ["t", "b"])], {"x": normal(2, 3, 4)}, {"w": normal(4, 5), "b": normal(5)})
+
+
+# --- normalization ---
+
+def norm_cases():
+    for rank in (2, 3, 4, 5):
+        shape = SIZES[:rank]
+        for axis in range(1, rank):
+            weights = {"g": normal(*shape[axis:]), "b": normal(*shape[axis:])}
+            yield single(f"LayerNormalization-{rank}-{axis}", "LayerNormalization", ["x", "g", "b"], {"x": normal(*shape)}, weights, axis=axis)
+            yield single(f"RMSNormalization-{rank}-{axis}", "RMSNormalization", ["x", "g"], {"x": normal(*shape)}, {"g": weights["g"]}, axis=axis, opset=23,
+                         oracle="onnx")
+    yield single("LayerNormalization-bare", "LayerNormalization", ["x", "g"], {"x": normal(2, 3, 8)}, {"g": normal(8)})
+    for shape in ((2, 4, 6), (2, 4, 5, 3), (1, 4, 3, 2, 4)):
+        weights = {"g": normal(4), "b": normal(4)}
+        yield single(f"InstanceNormalization-{len(shape)}", "InstanceNormalization", ["x", "g", "b"], {"x": normal(*shape)}, weights)
+        yield single(f"BatchNormalization-{len(shape)}", "BatchNormalization", ["x", "g", "b", "m", "v"], {"x": normal(*shape)},
+                     {**weights, "m": normal(4), "v": np.abs(normal(4)) + np.float32(0.1)})
+        yield single(f"GroupNormalization-{len(shape)}", "GroupNormalization", ["x", "g", "b"], {"x": normal(*shape)}, weights, opset=21, num_groups=2)
+    rms = [node("Pow", ["x", "two"], "p"), node("ReduceMean", ["p"], "m", axes=[-1]), node("Add", ["m", "eps"], "a"), node("Sqrt", ["a"], "s")]
+    numbers = {"two": np.float32(2), "eps": np.float32(1e-6), "w": normal(8), "one": np.float32(1)}
+    x = {"x": normal(2, 3, 8)}
+    yield graph("rms-div", [*rms, node("Div", ["x", "s"], "n"), node("Mul", ["n", "w"])], x, numbers)
+    yield graph("rms-reciprocal", [*rms, node("Div", ["one", "s"], "r"), node("Mul", ["x", "r"], "n"), node("Mul", ["w", "n"])], x, numbers)
+    yield graph("rms-squares", [node("Mul", ["x", "x"], "p"), *rms[1:], node("Reciprocal", ["s"], "r"), node("Mul", ["x", "r"], "n"), node("Mul", ["n", "w"])],
+                x, numbers)
+
+
+FAMILIES = (tap_cases, half_cases, reduce_cases, pointwise_cases, product_cases, norm_cases)
 
 
 def main():

@@ -1,0 +1,237 @@
+/* Reductions over any dims, and log softmax.
+ *
+ * The dims that are reduced are brought together, so that the value is [outer, reduced, inner].
+ * That is an image of height `reduced` and width 1: means and maxima are those of pools over it.
+ * Sums over the last dims alone are products with a column. */
+#include "backends/xnnpack/lower.h"
+
+typedef struct Reduction {
+  ValueId x, y;
+  uint32_t rank, set; /* bit i: dim i is reduced */
+  uint32_t perm[XNN_MAX_RANK];
+  bool permuted; /* the reduced dims are not together: perm brings them to the end */
+  bool keep;     /* y has them as 1 */
+  SymInt outer, reduced, inner;
+} Reduction;
+
+static bool reduces(const Reduction *r, uint32_t dim) { return (r->set >> dim & 1) != 0; }
+
+/* Multiplies the dims of the three parts up, in the order of perm. */
+static void join_dims(XnnLowering *l, Reduction *r) {
+  SymTable *syms = &l->g->syms;
+  r->outer = r->reduced = r->inner = 1;
+  bool seen = false;
+  for (uint32_t i = 0; i < r->rank; i++) {
+    uint32_t dim = r->perm[i];
+    seen |= reduces(r, dim);
+    SymInt *part = reduces(r, dim) ? &r->reduced : seen ? &r->inner : &r->outer;
+    *part = sym_mul(syms, *part, value_dim(l->g, r->x, dim));
+  }
+}
+
+/* The dims of argument 1, a list or one number; none are all. */
+static bool read_reduction(XnnLowering *l, NodeId n, Reduction *r) {
+  Graph *g = l->g;
+  *r = (Reduction){.x = node_value(g, n, 0), .y = node_result(g, n, 0)};
+  r->rank = value_rank(g, r->x);
+  r->keep = value_rank(g, r->y) == r->rank;
+  if (r->rank == 0 || r->rank > XNN_MAX_RANK)
+    return xl_refuse(l, XNN_RULE_RANK, "rank=%u", r->rank);
+  if (node_absent(g, n, 1))
+    r->set = (1u << r->rank) - 1;
+  else if (node_arg(g, n, 1)->kind == ARG_INT)
+    r->set = 1u << xl_axis(node_int(g, n, 1), r->rank);
+  else
+    for (uint32_t i = 0; i < node_list_count(g, n, 1); i++)
+      r->set |= 1u << xl_axis(node_ints(g, n, 1)[i], r->rank);
+  if (r->set == 0)
+    r->set = (1u << r->rank) - 1;
+  uint32_t first = (uint32_t)__builtin_ctz(r->set), last = 31 - (uint32_t)__builtin_clz(r->set);
+  for (uint32_t i = first; i <= last; i++)
+    r->permuted |= !reduces(r, i) && value_dim(g, r->x, i) != 1;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < r->rank && r->permuted; i++)
+    if (!reduces(r, i))
+      r->perm[count++] = i;
+  for (uint32_t i = 0; i < r->rank; i++)
+    if (!r->permuted || reduces(r, i))
+      r->perm[count++] = i;
+  join_dims(l, r);
+  return xl_ok(l);
+}
+
+static uint32_t upper(XnnLowering *l, SymInt size) {
+  int64_t most = sym_upper(&l->g->syms, size);
+  if (most > INT32_MAX)
+    xl_refuse(l, XNN_RULE_SIZE_LIMIT, "elements=%lld", (long long)most);
+  return xl_ok(l) ? (uint32_t)most : 1;
+}
+
+static XnnId with_dims(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank) {
+  uint32_t sizes[XNN_MAX_RANK] = {0};
+  for (uint32_t i = 0; i < rank; i++)
+    sizes[i] = upper(l, dims[i]);
+  XnnId out = xl_temp(l, rank, sizes);
+  xl_reshape(l, in, dims, rank, out);
+  return out;
+}
+
+/* x with the reduced dims together. */
+static XnnId together(XnnLowering *l, const Reduction *r) {
+  XnnId in = xl_plain(l, r->x);
+  if (!r->permuted || !xl_ok(l))
+    return in;
+  uint32_t sizes[XNN_MAX_RANK];
+  for (uint32_t i = 0; i < r->rank; i++)
+    sizes[i] = xl_dim(l, r->x, r->perm[i]);
+  XnnId moved = xl_temp(l, r->rank, sizes);
+  xl_transpose(l, in, r->perm, r->rank, moved);
+  return moved;
+}
+
+static XnnId as_image(XnnLowering *l, const Reduction *r) {
+  return with_dims(l, together(l, r), (SymInt[]){r->outer, r->reduced, 1, r->inner}, 4);
+}
+
+/* The result from [outer, 1, 1, inner] or [outer, 1]. */
+static void finish(XnnLowering *l, const Reduction *r, XnnId in) {
+  SymInt dims[XNN_MAX_RANK];
+  uint32_t rank = value_rank(l->g, r->y);
+  for (uint32_t i = 0; i < rank; i++)
+    dims[i] = value_dim(l->g, r->y, i);
+  xl_reshape(l, in, dims, rank, xl_result(l, r->y));
+}
+
+/* --- means and sums --- */
+
+/* Means over height and width of an image in NHWC. */
+static XnnId image_means(XnnLowering *l, XnnId in) {
+  if (!xl_ok(l))
+    return XNN_NONE;
+  XnnValue like = l->x.values[in];
+  XnnId out = XL_TEMP(l, like.dims[0], 1, 1, like.dims[3]);
+  XNN_ADD_NODE(&l->x, XNN_GLOBAL_AVG_POOLING2D, in, out, XNN_FLAG_KEEP_DIMS);
+  return out;
+}
+
+static XnnId image_sums(XnnLowering *l, XnnId in, SymInt count) {
+  if (!sym_is_const(count))
+    xl_refuse(l, XNN_RULE_VARYING, "elements=?");
+  return xl_scaled(l, image_means(l, in), (double)count);
+}
+
+/* One dim that is the last in the layout that x is in: no other dim matters, and any may vary. */
+static bool over_last(XnnLowering *l, const Reduction *r, bool mean) {
+  Graph *g = l->g;
+  bool nhwc = xl_has_nhwc(l, r->x) && !xl_has_plain(l, r->x) && r->keep;
+  uint32_t last = nhwc ? 1 : r->rank - 1;
+  if (r->set != 1u << last || !sym_is_const(r->reduced))
+    return false;
+  XnnId in = nhwc ? xl_nhwc(l, r->x) : xl_plain(l, r->x),
+        sums = xl_row_sums(l, in, mean ? 1.0 / (double)r->reduced : 1.0, 0);
+  if (nhwc)
+    xl_set_nhwc(l, r->y, sums);
+  else if (value_rank(g, r->y) == r->rank)
+    xl_set_plain(l, r->y, sums);
+  else
+    finish(l, r, sums);
+  return true;
+}
+
+void lower_mean(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  Reduction r;
+  bool mean = node_cget(g, n)->op == OP_MEAN_DIM;
+  if (!read_reduction(l, n, &r) || over_last(l, &r, mean))
+    return;
+  bool planes = r.rank == 4 && r.set == (1u << 2 | 1u << 3);
+  if (planes && r.keep && xl_has_nhwc(l, r.x)) {
+    XnnId in = xl_nhwc(l, r.x);
+    xl_set_nhwc(l, r.y, mean ? image_means(l, in) : image_sums(l, in, r.reduced));
+    return;
+  }
+  if (r.inner == 1 && sym_is_const(r.reduced)) {
+    XnnId rows = with_dims(l, together(l, &r), (SymInt[]){r.outer, r.reduced}, 2);
+    finish(l, &r, xl_row_sums(l, rows, mean ? 1.0 / (double)r.reduced : 1.0, 0));
+    return;
+  }
+  XnnId image = planes ? xl_nhwc(l, r.x) : as_image(l, &r);
+  finish(l, &r, mean ? image_means(l, image) : image_sums(l, image, r.reduced));
+}
+
+/* --- maxima --- */
+
+/* Maxima over the height of an image [n, h, 1, c] in NHWC. */
+static XnnId column_maxima(XnnLowering *l, XnnId in, SymInt height) {
+  if (!sym_is_const(height))
+    xl_refuse(l, XNN_RULE_VARYING, "dim=?");
+  if (!xl_ok(l) || height == 1)
+    return in;
+  XnnValue like = l->x.values[in];
+  XnnId out = XL_TEMP(l, like.dims[0], 1, 1, like.dims[3]);
+  XNN_ADD_NODE(&l->x, XNN_MAX_POOLING2D, 0, 0, 0, 0, (uint32_t)height, 1, 1, 1, 1, 1, in, out, 0);
+  return out;
+}
+
+/* Maxima as [outer, 1, 1, inner], or [1, 1, 1, outer]: pools run along inner, so rows are made
+ * columns first. */
+static XnnId maxima(XnnLowering *l, const Reduction *r, XnnId in) {
+  if (r->inner != 1)
+    return column_maxima(l, with_dims(l, in, (SymInt[]){r->outer, r->reduced, 1, r->inner}, 4),
+                         r->reduced);
+  XnnId rows = with_dims(l, in, (SymInt[]){r->outer, r->reduced}, 2),
+        columns = XL_TEMP(l, upper(l, r->reduced), upper(l, r->outer));
+  xl_transpose(l, rows, (uint32_t[]){1, 0}, 2, columns);
+  return column_maxima(l, with_dims(l, columns, (SymInt[]){1, r->reduced, 1, r->outer}, 4),
+                       r->reduced);
+}
+
+static XnnId negated(XnnLowering *l, XnnId in) {
+  XnnId out = xl_temp_like(l, in);
+  xl_unary(l, XNN_NEGATE, in, out);
+  return out;
+}
+
+void lower_maximum(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  OpId op = node_cget(g, n)->op;
+  bool least = op == OP_AMIN || op == OP_MIN_DIM;
+  Reduction r;
+  if (node_cget(g, n)->result_count > 1 && value_cget(g, node_result(g, n, 1))->use_count) {
+    xl_refuse(l, XNN_RULE_RESULT_USED, "result=1");
+    return;
+  }
+  if (!read_reduction(l, n, &r))
+    return;
+  XnnId in = together(l, &r), most = maxima(l, &r, least ? negated(l, in) : in);
+  finish(l, &r, least ? negated(l, most) : most);
+}
+
+/* --- log softmax --- */
+
+/* d - log(sum(exp(d))) with d = x less its maximum: the logarithm of a softmax would lose small
+ * probabilities. */
+void lower_log_softmax(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  Reduction r;
+  if (!read_reduction(l, n, &r))
+    return;
+  if (!sym_is_const(r.reduced)) {
+    xl_refuse(l, XNN_RULE_VARYING, "dim=%u", (uint32_t)__builtin_ctz(r.set));
+    return;
+  }
+  XnnId x = xl_plain(l, r.x),
+        image = with_dims(l, x, (SymInt[]){r.outer, r.reduced, 1, r.inner}, 4),
+        most = with_dims(l, maxima(l, &r, x), (SymInt[]){r.outer, 1, 1, r.inner}, 4),
+        shifted = xl_temp_like(l, image), powers = xl_temp_like(l, image),
+        y = xl_temp_like(l, image);
+  xl_binary(l, XNN_SUBTRACT, image, most, shifted);
+  xl_unary(l, XNN_EXP, shifted, powers);
+  XnnId sums = image_sums(l, powers, r.reduced), logs = xl_temp_like(l, sums);
+  xl_unary(l, XNN_LOG, sums, logs);
+  xl_binary(l, XNN_SUBTRACT, shifted, logs, y);
+  SymInt dims[XNN_MAX_RANK];
+  for (uint32_t i = 0; i < r.rank; i++)
+    dims[i] = value_dim(g, r.x, i);
+  xl_reshape(l, y, dims, r.rank, xl_result(l, r.y));
+}
