@@ -214,9 +214,9 @@ static void check_types(XrCheck *c, const XrNode *n) {
     check_mix(c, n);
     return;
   }
-  if (n->kind == XR_Convert)
-    return;
   uint32_t type = type_of(c, n->output);
+  if (n->kind == XR_Convert && type != XR_BYTES)
+    return;
   for (uint32_t i = 0; i < n->input_count; i++)
     if (type_of(c, n->inputs[i]) != type)
       xr_fail(c, "operand %u has the datatype %u, and the result %u", i, type_of(c, n->inputs[i]),

@@ -227,9 +227,36 @@ static void nodes(void **state) {
 #define WHOLE(v_external, v_flags, ...)                                                            \
   { .external = (v_external), .flags = (v_flags), .datatype = 12, SHAPE(__VA_ARGS__) }
 
+/* Bytes: an argument, quantized with a scale and a zero point. */
+#define BYTES(v_external, v_flags, v_scale, v_zero)                                                \
+  {                                                                                                \
+    .external = (v_external), .flags = (v_flags), .datatype = 4, .kind = 2, .scale = (v_scale),    \
+    .zero_point = (v_zero), SHAPE(2)                                                               \
+  }
+
 static void types(void **state) {
   (void)state;
   static const Case cases[] = {
+      {NULL, {.values = {BYTES(1, 1, 1, 0), OUT(1, 2)}, .nodes = {{CONVERT, {0, 1, 0}}}}, {0}},
+      {"value 0 is quantized",
+       {.values = {BYTES(1, 1, 0.5f, 0), OUT(1, 2)}, .nodes = {{CONVERT, {0, 1, 0}}}},
+       {0}},
+      {"value 0 is quantized",
+       {.values = {BYTES(1, 1, 1, 3), OUT(1, 2)}, .nodes = {{CONVERT, {0, 1, 0}}}},
+       {0}},
+      {"the datatype 4",
+       {.values = {{.external = 1, .flags = 1, .datatype = 4, SHAPE(2)}, OUT(1, 2)},
+        .nodes = {{CONVERT, {0, 1, 0}}}},
+       {0}},
+      {"operand 0 has the datatype 1, and the result 4", /* which rounds and clamps */
+       {.values = {IN(0, 2), BYTES(2, 2, 1, 0)}, .nodes = {{CONVERT, {0, 1, 0}}}},
+       {0}},
+      {"bytes, which are only converted",
+       {.values = {BYTES(1, 1, 1, 0), BYTES(2, 2, 1, 0)}, .nodes = {{ADD, {0, 0, 1, 0}}}},
+       {0}},
+      {"argument 0 is i8",
+       {.values = {BYTES(1, 1, 1, 0), OUT(1, 2)}, .nodes = {{CONVERT, {0, 1, 0}}}},
+       {.argument = 1, .dtype = DTYPE_I8}},
       {"operand 1 has the datatype 2, and the result 1",
        {.values = {IN(0, 2), HALF(2, 1, 2), OUT(2, 2)}, .nodes = {{ADD, {0, 1, 2, 0}}}},
        {0}},

@@ -20,7 +20,9 @@ typedef struct MadeValue {
   uint32_t id;        /* 1 + id; 0: the place in the list */
   uint32_t kind;      /* of the union; 0: 1 */
   uint32_t more_rank; /* added to num_dims */
-  bool hollow;        /* no table in the union */
+  float scale;        /* of a quantized one (kind 2), 0: none */
+  int32_t zero_point;
+  bool hollow; /* no table in the union */
 } MadeValue;
 
 /* A field VEC(k) is vectors[k]. */
@@ -84,8 +86,16 @@ static inline FbRef made_value(FlatBuilder *b, const MadeValue *v, uint32_t i) {
   fb_field_u32(b, 6, v->id ? v->id - 1 : i, 0);
   FbRef table = fb_table_end(b);
   if (v->kind == 2) { /* in a quantized one */
+    uint32_t scale;
+    memcpy(&scale, &v->scale, 4);
+    fb_table_begin(b);
+    fb_field_u32(b, 0, scale, 0);
+    fb_field_i32(b, 1, v->zero_point, 0);
+    FbRef parameters = fb_table_end(b);
     fb_table_begin(b);
     fb_field_ref(b, 0, table);
+    if (v->scale != 0)
+      fb_field_union(b, 1, 2, parameters);
     table = fb_table_end(b);
   }
   fb_table_begin(b);
@@ -201,7 +211,10 @@ static inline DelegateCall made_call(const Made *m, Arena *arena, const void *co
     if (!v->external || v->external > MADE_VALUES)
       continue;
     Tensor *t = &tensors[v->external - 1];
-    t->dtype = v->datatype == 2 ? DTYPE_F16 : v->datatype == 12 ? DTYPE_I32 : DTYPE_F32;
+    t->dtype = v->datatype == 2    ? DTYPE_F16
+               : v->datatype == 4  ? DTYPE_BOOL
+               : v->datatype == 12 ? DTYPE_I32
+                                   : DTYPE_F32;
     t->rank = v->rank;
     for (uint32_t d = 0; d < v->rank; d++)
       t->dims[d] = v->dims[d];
