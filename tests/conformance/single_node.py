@@ -22,6 +22,7 @@ import arrays  # noqa: E402
 import cases  # noqa: E402
 import etc_command  # noqa: E402
 import pte  # noqa: E402
+import witness  # noqa: E402
 
 BF16 = ml_dtypes.bfloat16
 RNG = np.random.default_rng(20)
@@ -114,6 +115,12 @@ def check(case, args, server, work):
         answer = server.run({"pte": target, "bundle": bundle, "rtol": case.rtol, "atol": case.atol}, args.timeout)
         if answer["stage"] != "ok":
             return f"{answer['stage']}: {answer['message']}"
+        if args.interp:
+            names = [x.name for x in case.model.graph.output]
+            message = witness.disagreement(args.etc, target, list(feed.items()), list(zip(names, expected)), work,
+                                           case.rtol, case.atol, args.timeout)
+            if message:
+                return f"etc run: {message}"
     for feed in case.fails:
         arrays.save_bundle(bundle, list(feed.values()), [])
         answer = server.run({"pte": target, "bundle": bundle, "rtol": 0, "atol": 0}, args.timeout)
@@ -122,11 +129,12 @@ def check(case, args, server, work):
     return None
 
 
-def parser(text, extra=()):
+def parser(text, extra=(), interp=False):
     p = cases.parser(text)
+    p.add_argument("--interp", action="store_true", default=interp, help="also run the .pte with `etc run`")
     p.add_argument("--extra", action="append", default=list(extra), metavar="FLAG", help="one more flag for `etc lower` (repeat)")
     return p
 
 
-def main(text, nodes, extra=()):
-    return cases.run(nodes, check, parser(text, extra).parse_args())
+def main(text, nodes, extra=(), interp=False):
+    return cases.run(nodes, check, parser(text, extra, interp).parse_args())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the XNNPACK backend takes, operator by operator, on the real runtime against ONNX Runtime.
+"""What the XNNPACK backend takes, operator by operator, on the real runtime and on `etc run` against ONNX Runtime.
 
     tests/conformance/xnnpack_ops.py [-k PATTERN,...] [-v]
 
@@ -241,7 +241,8 @@ FAMILIES = (tap_cases, half_cases, reduce_cases, pointwise_cases, product_cases,
 
 
 def main():
-    return single_node.main(__doc__, (case for family in FAMILIES for case in family()), extra=["--backend=xnnpack"])
+    return single_node.main(__doc__, (case for family in FAMILIES for case in family()), extra=["--backend=xnnpack"],
+                            interp=True)
 
 
 if __name__ == "__main__":
