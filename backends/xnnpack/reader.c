@@ -15,18 +15,18 @@ static bool is_new(KeyMap *seen, StrView key) {
   return true;
 }
 
-static const char *keys(const uint8_t *blob, uint64_t size, Arena *arena, StrView **out,
-                        uint32_t *count) {
+static const char *needs(const uint8_t *blob, uint64_t size, Arena *arena, DelegateNeeds *out) {
   XrGraph x;
   const char *fault = xr_read(blob, size, arena, &x);
   if (fault)
     return fault;
   KeyMap seen = keymap_make(arena, (uint64_t)(uintptr_t)arena); /* no file can know it */
-  *out = ARENA_ARRAY(arena, StrView, (size_t)x.constant_count + 1);
-  *count = 0;
+  *out = (DelegateNeeds){.keys = ARENA_ARRAY(arena, StrView, (size_t)x.constant_count + 1)};
   for (uint32_t i = 1; i < x.constant_count; i++)
     if (x.constants[i].key.data && is_new(&seen, x.constants[i].key))
-      (*out)[(*count)++] = x.constants[i].key;
+      out->keys[out->key_count++] = x.constants[i].key;
+  for (uint32_t id = 0; id < x.value_count; id++)
+    out->input_count += x.values[id].external != XR_NONE && x.values[id].flags == XR_INPUT;
   return NULL;
 }
 
@@ -71,4 +71,4 @@ static const char *describe(const uint8_t *blob, uint64_t size, Arena *arena,
 }
 
 const DelegateReader reader_xnnpack = {
-    .id = "XnnpackBackend", .keys = keys, .check = check, .run = xr_run, .describe = describe};
+    .id = "XnnpackBackend", .needs = needs, .check = check, .run = xr_run, .describe = describe};

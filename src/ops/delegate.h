@@ -54,12 +54,16 @@ typedef struct DelegateFigures {
   uint64_t node_count, transposes, constants, constant_bytes;
 } DelegateFigures;
 
+/* What a call of the code takes: the first input_count arguments are inputs, the others outputs. */
+typedef struct DelegateNeeds {
+  StrView *keys; /* of the data that it finds in the program, each once */
+  uint32_t key_count, input_count;
+} DelegateNeeds;
+
 /* Functions return NULL, or what is wrong; all memory comes from arena. */
 typedef struct DelegateReader {
   const char *id; /* the backend's, in the program */
-  /* The keys of the data that the code finds in the program, each once. */
-  const char *(*keys)(const uint8_t *blob, uint64_t size, Arena *arena, StrView **keys,
-                      uint32_t *count);
+  const char *(*needs)(const uint8_t *blob, uint64_t size, Arena *arena, DelegateNeeds *out);
   /* All that can be known without running the call. */
   const char *(*check)(const DelegateCall *call, Arena *arena);
   /* Checks and runs it. Outputs come with the memory and dims of their largest contents and leave

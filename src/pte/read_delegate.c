@@ -1,6 +1,6 @@
 /* Calls of delegates, read back. The bytes of a delegate are its backend's business
- * (ops/delegate.h): of the arguments, those that hold a value already are taken for inputs, the
- * others are its results. */
+ * (ops/delegate.h). Where nothing is known of the backend, arguments that hold a value already are
+ * taken for inputs, and the others for results. */
 #include "ops/delegate.h"
 #include "pte/read_internal.h"
 
@@ -14,6 +14,10 @@ typedef struct ResultTypes {
 static Status add_result(MethodReader *r, uint32_t index, ResultTypes *types) {
   const PteTensor *tensor = r->m->values[index].tensor;
   TypeId id;
+  if (pte_is_constant(tensor) || (!tensor->memory_id && !bitset_has(&r->outputs, index)))
+    return read_error(r, DIAG_PTE_PLAN,
+                      "a delegate writes value %u, which is a constant or has no place in memory",
+                      index);
   TRY(read_type(r, tensor, &id));
   types->dtypes[types->count] = tensor->dtype;
   types->ranks[types->count++] = tensor->rank;
@@ -28,12 +32,13 @@ static Status add_result(MethodReader *r, uint32_t index, ResultTypes *types) {
 
 /* --- data that the code finds by name --- */
 
-/* The constants of a call, and their keys in one text. */
-typedef struct NamedData {
+/* The constants of a call, their keys in one text, and how many of its arguments are inputs. */
+typedef struct CallData {
   ValueId *values;
   uint32_t count;
   StrView keys;
-} NamedData;
+  uint32_t inputs;
+} CallData;
 
 /* Named data i of the program as a constant of the graph. */
 static ValueId named_constant(MethodReader *r, uint32_t i) {
@@ -70,38 +75,55 @@ static Status charge_code(MethodReader *r, uint64_t size) {
   return STATUS_OK;
 }
 
-static Status find_data(MethodReader *r, const PteDelegate *delegate, NamedData *out) {
-  const DelegateReader *reader = delegate_reader(delegate->id);
-  *out = (NamedData){.keys = SV("")};
-  if (!reader)
-    return STATUS_OK;
-  TRY(charge_code(r, delegate->size));
-  StrView *keys;
-  const char *fault = reader->keys(delegate->data, delegate->size, r->scratch, &keys, &out->count);
-  if (fault)
-    return read_error(r, DIAG_PTE_DELEGATE, "the code for '" SV_FMT "' is wrong: %s",
-                      SV_ARG(delegate->id), fault);
-  if (!r->named_values)
-    index_named_data(r);
+static Status find_named(MethodReader *r, const PteDelegate *delegate, const DelegateNeeds *needs,
+                         CallData *out) {
   StrBuf text;
   strbuf_init(&text);
   Status status = STATUS_OK;
-  out->values = ARENA_ARRAY(r->scratch, ValueId, (size_t)out->count + 1);
-  for (uint32_t i = 0; i < out->count && status == STATUS_OK; i++) {
-    uint32_t *slot, found = keymap_get(&r->named, keys[i].data, (uint32_t)keys[i].size, &slot);
-    if (!found || memchr(keys[i].data, ' ', keys[i].size))
+  if (!r->named_values)
+    index_named_data(r);
+  out->values = ARENA_ARRAY(r->scratch, ValueId, (size_t)needs->key_count + 1);
+  out->count = needs->key_count;
+  for (uint32_t i = 0; i < needs->key_count && status == STATUS_OK; i++) {
+    StrView key = needs->keys[i];
+    uint32_t *slot, found = keymap_get(&r->named, key.data, (uint32_t)key.size, &slot);
+    if (!found || memchr(key.data, ' ', key.size))
       status = read_error(r, DIAG_PTE_DELEGATE,
                           "the code for '" SV_FMT "' needs the data '" SV_FMT
                           "', which the program does not have",
-                          SV_ARG(delegate->id), SV_ARG(keys[i]));
+                          SV_ARG(delegate->id), SV_ARG(key));
     else
       out->values[i] = named_constant(r, found - 1);
     strbuf_append(&text, i ? SV(" ") : SV(""));
-    strbuf_append(&text, keys[i]);
+    strbuf_append(&text, key);
   }
   out->keys = sv_from(arena_strdup(r->scratch, (StrView){strbuf_cstr(&text), text.size}));
   strbuf_release(&text);
   return status;
+}
+
+static bool holds_value(const MethodReader *r, uint32_t index) {
+  const PteValue *value = &r->m->values[index];
+  return r->current[index] || (value->kind == PTE_TENSOR && pte_is_constant(value->tensor));
+}
+
+static Status find_data(MethodReader *r, const PteInstruction *in, CallData *out) {
+  const PteDelegate *delegate = &r->m->delegates[in->index];
+  const DelegateReader *reader = delegate_reader(delegate->id);
+  *out = (CallData){.keys = SV("")};
+  if (!reader) {
+    while (out->inputs < in->count && holds_value(r, (uint32_t)in->args[out->inputs]))
+      out->inputs++;
+    return STATUS_OK;
+  }
+  TRY(charge_code(r, delegate->size));
+  DelegateNeeds needs;
+  const char *fault = reader->needs(delegate->data, delegate->size, r->scratch, &needs);
+  if (fault)
+    return read_error(r, DIAG_PTE_DELEGATE, "the code for '" SV_FMT "' is wrong: %s",
+                      SV_ARG(delegate->id), fault);
+  out->inputs = needs.input_count;
+  return find_named(r, delegate, &needs, out);
 }
 
 static ValueId blob_constant(MethodReader *r, const PteDelegate *delegate) {
@@ -121,24 +143,18 @@ Status read_delegate_call(MethodReader *r, const PteInstruction *in) {
   ResultTypes types = {.dtypes = ARENA_ARRAY(r->scratch, SymInt, in->count),
                        .ranks = ARENA_ARRAY(r->scratch, SymInt, in->count),
                        .sizes = ARENA_ARRAY(r->scratch, SymInt, (size_t)in->count * MAX_RANK)};
-  NamedData data;
-  TRY(find_data(r, delegate, &data));
+  CallData data;
+  TRY(find_data(r, in, &data));
   for (uint32_t i = 0; i < in->count; i++) {
     uint32_t index = (uint32_t)in->args[i];
-    const PteValue *value = &r->m->values[index];
-    bool is_input =
-        value->kind == PTE_TENSOR && (r->current[index] || pte_is_constant(value->tensor));
-    if (value->kind != PTE_TENSOR)
+    if (r->m->values[index].kind != PTE_TENSOR)
       return read_error(r, DIAG_PTE_FIELD, "argument %u of a delegate is no tensor", i);
-    if (is_input && types.count)
-      return read_error(r, DIAG_PTE_UNSUPPORTED,
-                        "argument %u of a delegate is an input after an output", i);
-    if (is_input) {
+    if (i < data.inputs) {
       TRY(read_tensor(r, index, &inputs[input_count++]));
-    } else {
-      results[types.count] = index;
-      TRY(add_result(r, index, &types));
+      continue;
     }
+    results[types.count] = index;
+    TRY(add_result(r, index, &types));
   }
   ArgIn args[] = {{.kind = ARG_STR, .str = delegate->id},
                   {.kind = ARG_STR, .str = data.keys},
