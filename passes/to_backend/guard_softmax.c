@@ -65,6 +65,12 @@ static ValueId guarded(Builder *b, NodeId n) {
   return build(b, OP_MUL_TENSOR, A_VAL(weights), A_VAL(seen));
 }
 
+/* What v is a conversion of, from another float type. */
+static ValueId unconverted(const Graph *g, ValueId v) {
+  NodeId convert = match_op(g, v, OP_TO_COPY);
+  return convert && is_held(g, node_value(g, convert, 0)) ? node_value(g, convert, 0) : v;
+}
+
 static ValueId cleared(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId condition = node_value(g, n, 0), zero = node_value(g, n, 2);
@@ -73,7 +79,7 @@ static ValueId cleared(Builder *b, NodeId n) {
   double number;
   if (!any || !soft || !match_number(g, zero, &number) || number != 0)
     return 0;
-  NodeId masked = match_op(g, node_value(g, soft, 0), OP_WHERE_SELF);
+  NodeId masked = match_op(g, unconverted(g, node_value(g, soft, 0)), OP_WHERE_SELF);
   if (!masked || node_value(g, masked, 0) != node_value(g, any, 0) || !is_held(g, zero) ||
       !match_number(g, node_value(g, masked, 2), &number) || number != -INFINITY)
     return 0;

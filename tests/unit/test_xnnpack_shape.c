@@ -130,6 +130,13 @@ static void convolutions(void **state) {
        CONV_CASE(CONV, (0, 5, 5, 2), (1, 1, 3, 3, 4), FILTER, 0, 0, 0, 0, 3, 3, 1, 1, 1, 1, 2, 4, 1,
                  0, 0, PLAIN_ENDS, 0),
        {0}},
+  };
+  TRY_CASES(cases);
+}
+
+static void other_convolutions(void **state) {
+  (void)state;
+  static const Case cases[] = {
       {"its filter or bias is not constant",
        {.values = {IN(0, 1, 2, 2, 3), OUT(2, 1, 2, 2, 4), IN(1, 4, 1, 1, 3), CONSTANT(2, 4)},
         .nodes = {{CONV, POINTWISE}}},
@@ -290,6 +297,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products),
       cmocka_unit_test(convolutions),
+      cmocka_unit_test(other_convolutions),
       cmocka_unit_test(pools),
       cmocka_unit_test(moves),
   };
