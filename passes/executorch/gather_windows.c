@@ -9,7 +9,8 @@
  * Which: the columns need taps times the memory of x, therefore only where they fit below what the
  * program would need without writing results over operands, as the official exporter plans it. A
  * gathered convolution is two to four kernels; that it is one less kernel as it was is no reason to
- * leave it: SqueezeNet 1.1 takes 138 ms in 110 kernels, and 7 s in 67 with its convolutions. Halves
+ * leave it: SqueezeNet 1.1 takes 138 ms in 110 kernels, and 7 s in 67 with its convolutions. Only
+ * where so few fit that they are less than a tenth of the work, all stay as they are. Halves
  * are gathered whatever they need: the convolution kernel adds up in halves, and a small U-Net is
  * off by 0.05 then; the products add up in floats.
  *
@@ -21,8 +22,9 @@
 #include "passes/pass.h"
 
 enum {
-  WORTH = 1000, /* products, 20 us as convolution: more than the calls cost */
-  NEAR = 8      /* convolutions between two that share columns */
+  WORTH = 1000,     /* products, 20 us as convolution: more than the calls cost */
+  LEAST_SHARE = 10, /* one of so many products must be in what is gathered */
+  NEAR = 8          /* convolutions between two that share columns */
 };
 
 typedef struct Candidate {
@@ -70,8 +72,18 @@ static Status measure_memory(Graph *g, Arena *scratch, Choice *c) {
   return STATUS_OK;
 }
 
+/* Leaves those that precision wants. */
+static void leave_others(const Graph *g, Choice *c) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < c->count; i++)
+    if (loses_precision(g, &c->candidates[i].w))
+      c->candidates[kept++] = c->candidates[i];
+  c->count = kept;
+}
+
 static void find_candidates(Graph *g, Arena *scratch, Choice *c) {
   uint32_t position = 0, convolutions = 0;
+  double work = 0, gathered = 0;
   for (FOR_NODES(g, n))
     convolutions += node_cget(g, n)->op == OP_CONVOLUTION;
   c->candidates = ARENA_ARRAY(scratch, Candidate, convolutions);
@@ -82,10 +94,15 @@ static void find_candidates(Graph *g, Arena *scratch, Choice *c) {
       continue;
     i->node = n;
     i->position = position;
+    work += (double)i->w.work;
     if (loses_precision(g, &i->w) ||
-        (i->w.work >= WORTH && c->use[position] + i->w.extra <= c->limit))
+        (i->w.work >= WORTH && c->use[position] + i->w.extra <= c->limit)) {
+      gathered += (double)i->w.work;
       c->count++;
+    }
   }
+  if (gathered * LEAST_SHARE < work)
+    leave_others(g, c);
 }
 
 /* The columns that another convolution has gathered shortly before, if they may live so long. */
