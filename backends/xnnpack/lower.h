@@ -146,5 +146,13 @@ XnnId xl_row_sums(XnnLowering *l, XnnId in, double factor, double offset);
 /* x times a static matrix [out, in] (flags: [in, out]) plus a bias or XNN_NONE. */
 void xl_fully_connected(XnnLowering *l, XnnId x, XnnId filter, XnnId bias, uint32_t flags,
                         XnnId out);
+/* Sums over the last dim of in times factor, plus offset; the dim stays as 1. */
+XnnId xl_row_sums(XnnLowering *l, XnnId in, double factor, double offset);
+/* (in - mean) / sqrt(variance + eps) over the last dim. */
+XnnId xl_normalized(XnnLowering *l, XnnId in, double eps);
+/* in * weight + bias into out; either may be absent. */
+void xl_scale_and_shift(XnnLowering *l, XnnId in, XnnId weight, XnnId bias, XnnId out);
+/* Refuses when a result of n from `first` on is used. */
+bool xl_results_unused(XnnLowering *l, NodeId n, uint32_t first);
 
 #endif

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "backends/xnnpack/lower.h"
+#include "ir/match.h"
 
 enum { MAX_POWER = 8 };
 
@@ -85,11 +86,35 @@ static void binary(XnnLowering *l, XnnNodeKind kind, ValueId a, ValueId b, Value
   xl_binary(l, kind, x, z, nhwc ? xl_result_nhwc(l, y) : xl_result(l, y));
 }
 
+/* x * (clamp(x + 3, 0, 6) / 6), which has a node of its own; what it was made of stays unused. */
+static bool hard_swish(const Graph *g, NodeId n, ValueId *x) {
+  for (uint32_t i = 0; node_cget(g, n)->op == OP_MUL_TENSOR && i < 2; i++) {
+    ValueId clamped, shifted;
+    double six, three;
+    *x = node_value(g, n, i);
+    NodeId limits = match_then_number(g, node_value(g, n, 1 - i), OP_DIV_TENSOR, &clamped, &six)
+                        ? match_op(g, clamped, OP_CLAMP)
+                        : 0;
+    if (limits && six == 6 && !node_absent(g, limits, 1) && node_scalar(g, limits, 1) == 0 &&
+        !node_absent(g, limits, 2) && node_scalar(g, limits, 2) == 6 &&
+        match_with_number(g, node_value(g, limits, 0), OP_ADD_TENSOR, &shifted, &three) &&
+        three == 3 && shifted == *x)
+      return true;
+  }
+  return false;
+}
+
 void lower_binary(XnnLowering *l, NodeId n) {
   OpId op = node_cget(l->g, n)->op;
   ValueId a = node_value(l->g, n, 0), b = node_value(l->g, n, 1), y = node_result(l->g, n, 0);
   if ((op == OP_ADD_TENSOR || op == OP_SUB_TENSOR) && !one(l->g, n, 2)) {
     xl_refuse(l, XNN_RULE_ATTRIBUTE, "alpha=%g held=1", node_scalar(l->g, n, 2));
+    return;
+  }
+  ValueId x;
+  if (hard_swish(l->g, n, &x)) {
+    XnnInOut io = xl_in_out(l, x, y);
+    xl_unary(l, XNN_HARDSWISH, io.in, io.out);
     return;
   }
   binary(l, kind_of(op), a, b, y);

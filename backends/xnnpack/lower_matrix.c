@@ -96,8 +96,7 @@ XnnId xl_row_sums(XnnLowering *l, XnnId in, double factor, double offset) {
   return out;
 }
 
-/* (in - mean) / sqrt(variance + eps) over the last dim. */
-static XnnId normalized(XnnLowering *l, XnnId in, double eps) {
+XnnId xl_normalized(XnnLowering *l, XnnId in, double eps) {
   if (!xl_ok(l))
     return XNN_NONE;
   XnnValue value = l->x.values[in];
@@ -112,8 +111,7 @@ static XnnId normalized(XnnLowering *l, XnnId in, double eps) {
   return out;
 }
 
-/* in * weight + bias into out; either may be absent. */
-static void scale_and_shift(XnnLowering *l, XnnId in, XnnId weight, XnnId bias, XnnId out) {
+void xl_scale_and_shift(XnnLowering *l, XnnId in, XnnId weight, XnnId bias, XnnId out) {
   if (weight != XNN_NONE) {
     XnnId scaled = bias == XNN_NONE ? out : xl_temp_like(l, in);
     xl_binary(l, XNN_MULTIPLY, in, weight, scaled);
@@ -125,7 +123,7 @@ static void scale_and_shift(XnnLowering *l, XnnId in, XnnId weight, XnnId bias, 
     xl_unary(l, XNN_COPY, in, out);
 }
 
-static bool results_unused(XnnLowering *l, NodeId n, uint32_t first) {
+bool xl_results_unused(XnnLowering *l, NodeId n, uint32_t first) {
   for (uint32_t i = first; i < node_cget(l->g, n)->result_count; i++)
     if (value_cget(l->g, node_result(l->g, n, i))->use_count)
       return xl_refuse(l, XNN_RULE_RESULT_USED, "result=%u", i);
@@ -168,7 +166,7 @@ void lower_layer_norm(XnnLowering *l, NodeId n) {
   ValueId x = node_value(g, n, 0), weight = node_value(g, n, 2), bias = node_value(g, n, 3),
           y = node_result(g, n, 0);
   uint32_t rank = value_rank(g, x), count = node_list_count(g, n, 1);
-  if (!results_unused(l, n, 1))
+  if (!xl_results_unused(l, n, 1))
     return;
   for (uint32_t i = rank - count; i < rank; i++)
     if (!sym_is_const(value_dim(g, x, i)))
@@ -177,50 +175,11 @@ void lower_layer_norm(XnnLowering *l, NodeId n) {
     xl_refuse(l, XNN_RULE_RANK, "rank=%u dims=%u", rank, count);
   if (!xl_ok(l))
     return;
-  XnnId rows = normalized(l, joined(l, x, count), node_scalar(g, n, 4));
+  XnnId rows = xl_normalized(l, joined(l, x, count), node_scalar(g, n, 4));
   if (count > 1)
     rows = apart(l, rows, x);
-  scale_and_shift(l, rows, weight ? xl_plain(l, weight) : XNN_NONE,
-                  bias ? xl_plain(l, bias) : XNN_NONE, xl_result(l, y));
-}
-
-/* A constant of [channels] as one that varies along dim 1 of a tensor of that rank. */
-static XnnId per_channel(XnnLowering *l, ValueId v, uint32_t rank) {
-  if (!value_is_const(l->g, v)) {
-    xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=per-channel");
-    return XNN_NONE;
-  }
-  uint32_t dims[XNN_MAX_RANK] = {xl_dim(l, v, 0), 1, 1, 1, 1, 1};
-  return xl_floats(l, rank - 1, dims, xl_constant_floats(l, v));
-}
-
-/* Rows of [batch, groups, rest] are normalised. */
-void lower_group_norm(XnnLowering *l, NodeId n) {
-  Graph *g = l->g;
-  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0), weight = node_value(g, n, 1),
-          bias = node_value(g, n, 2);
-  uint32_t rank = value_rank(g, x);
-  if (!results_unused(l, n, 1))
-    return;
-  for (uint32_t i = 1; i < rank; i++)
-    if (!sym_is_const(value_dim(g, x, i)))
-      xl_refuse(l, XNN_RULE_VARYING, "dim=%u", i);
-  XnnId in = xl_plain(l, x), out = xl_result(l, y);
-  if (!xl_ok(l))
-    return;
-  uint32_t groups = (uint32_t)node_int(g, n, 6), batch = xl_dim(l, x, 0), rest = 1;
-  for (uint32_t i = 1; i < rank; i++)
-    rest *= xl_dim(l, x, i);
-  SymInt rows[] = {value_dim(g, x, 0), groups, rest / groups};
-  XnnId grouped = XL_TEMP(l, batch, groups, rest / groups);
-  xl_reshape(l, in, rows, 3, grouped);
-  XnnId flat = normalized(l, grouped, node_scalar(g, n, 7)), back = xl_temp_like(l, in);
-  SymInt dims[XNN_MAX_RANK];
-  for (uint32_t i = 0; i < rank; i++)
-    dims[i] = value_dim(g, x, i);
-  xl_reshape(l, flat, dims, rank, back);
-  scale_and_shift(l, back, weight ? per_channel(l, weight, rank) : XNN_NONE,
-                  bias ? per_channel(l, bias, rank) : XNN_NONE, out);
+  xl_scale_and_shift(l, rows, weight ? xl_plain(l, weight) : XNN_NONE,
+                     bias ? xl_plain(l, bias) : XNN_NONE, xl_result(l, y));
 }
 
 /* Softmax is over the last dim; another is brought there and back. */

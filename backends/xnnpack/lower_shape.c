@@ -267,3 +267,74 @@ void lower_pixel_shuffle(XnnLowering *l, NodeId n) {
   xl_transpose(l, apart, perm, 6, woven);
   xl_reshape(l, woven, (SymInt[]){value_dim(g, y, 0), c, h * r, w * r}, 4, out);
 }
+
+enum { MAX_EDGE = 64 }; /* elements that a pad by reflection or replication adds at an end */
+
+typedef struct EdgePad {
+  uint32_t axis, rank; /* in the layout of the operand */
+  uint32_t extent;
+  bool reflects;
+} EdgePad;
+
+/* `count` elements before the first (or, behind, after the last) of in along the axis: XNN_NONE for
+ * none. */
+static XnnId edge(XnnLowering *l, const EdgePad *p, XnnId in, uint32_t count, bool behind) {
+  if (count == 0 || !xl_ok(l))
+    return XNN_NONE;
+  XnnId items[MAX_EDGE] = {0};
+  XnnValue size = l->x.values[in];
+  size.dims[p->axis] = 1;
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t near = p->reflects ? (behind ? i + 1 : count - i) : 0; /* distance from the end */
+    if (!p->reflects && i) {
+      items[i] = items[0];
+      continue;
+    }
+    items[i] = xl_temp(l, p->rank, size.dims);
+    slice(l, in, p->axis, p->rank, behind ? p->extent - 1 - near : near, 1, items[i]);
+  }
+  if (count == 1)
+    return items[0];
+  size.dims[p->axis] = count;
+  XnnId out = xl_temp(l, p->rank, size.dims);
+  concatenate(l, items, count, p->axis, out);
+  return out;
+}
+
+/* Pads of the last dims by what is at their ends, which is cut out and joined to them. */
+void lower_edge_pad(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  OpId op = node_cget(g, n)->op;
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  uint32_t rank = value_rank(g, x), count = node_list_count(g, n, 1) / 2;
+  EdgePad p = {.rank = rank, .reflects = op == OP_REFLECTION_PAD1D || op == OP_REFLECTION_PAD2D};
+  XnnInOut io = xl_in_out(l, x, y);
+  XnnId in = io.in;
+  for (uint32_t i = 0; i < count && xl_ok(l); i++) { /* from the last dim */
+    SymInt before = node_ints(g, n, 1)[2 * i], after = node_ints(g, n, 1)[2 * i + 1],
+           extent = value_dim(g, x, rank - 1 - i);
+    if (!sym_is_const(before) || !sym_is_const(after) || !sym_is_const(extent))
+      xl_refuse(l, XNN_RULE_VARYING, "dim=%u", rank - 1 - i);
+    else if (before < 0 || after < 0 || before > MAX_EDGE || after > MAX_EDGE)
+      xl_refuse(l, XNN_RULE_EXPANSION, "elements=%lld,%lld most=%d", (long long)before,
+                (long long)after, MAX_EDGE);
+    if (!xl_ok(l) || before + after == 0)
+      continue;
+    p.axis = io.nhwc ? nhwc_axis[rank - 1 - i] : rank - 1 - i;
+    p.extent = (uint32_t)extent;
+    XnnId front = edge(l, &p, in, (uint32_t)before, false),
+          back = edge(l, &p, in, (uint32_t)after, true), items[3];
+    XnnValue size = l->x.values[in];
+    size.dims[p.axis] += (uint32_t)(before + after);
+    XnnId out = xl_temp(l, rank, size.dims);
+    uint32_t used = 0;
+    if (front != XNN_NONE)
+      items[used++] = front;
+    items[used++] = in;
+    if (back != XNN_NONE)
+      items[used++] = back;
+    concatenate(l, items, used, p.axis, out);
+    in = out;
+  }
+  xl_unary(l, XNN_COPY, in, io.out);
+}

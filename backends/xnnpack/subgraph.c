@@ -72,3 +72,31 @@ uint32_t xnn_float(float f) {
   memcpy(&bits, &f, sizeof bits);
   return bits;
 }
+
+/* Whether something that the node writes is used. */
+static bool writes_used(const XnnNode *node, const bool *used) {
+  const char *fields = xnn_node_rows[node->kind].fields;
+  for (uint32_t i = 0; fields[i]; i++)
+    if (fields[i] == 'o' && used[node->fields[i]])
+      return true;
+  return false;
+}
+
+void xnn_drop_dead(XnnGraph *x, Arena *scratch) {
+  bool *used = ARENA_ARRAY(scratch, bool, (size_t)x->value_count + 1);
+  uint32_t kept = x->node_count;
+  for (XnnId i = 0; i < x->value_count; i++)
+    used[i] = x->values[i].external && !x->values[i].is_input;
+  for (uint32_t i = x->node_count; i-- > 0;) { /* users come behind what they use */
+    const XnnNode *node = &x->nodes[i];
+    const char *fields = xnn_node_rows[node->kind].fields;
+    if (!writes_used(node, used))
+      continue;
+    for (uint32_t k = 0; fields[k]; k++)
+      if ((fields[k] == 'i' || fields[k] == 'b') && node->fields[k] != XNN_NONE)
+        used[node->fields[k]] = true;
+    x->nodes[--kept] = *node;
+  }
+  x->node_count -= kept;
+  memmove(x->nodes, x->nodes + kept, x->node_count * sizeof *x->nodes);
+}

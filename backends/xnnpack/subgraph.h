@@ -84,6 +84,8 @@ XnnNode *xnn_node(XnnGraph *x, XnnNodeKind kind, const uint32_t *fields, uint32_
 #define XNN_ADD_NODE(x, kind, ...)                                                                 \
   xnn_node((x), (kind), (const uint32_t[]){__VA_ARGS__},                                           \
            (uint32_t)(sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)))
+/* Removes nodes of which nothing is used. Values stay, so that ids do. */
+void xnn_drop_dead(XnnGraph *x, Arena *scratch);
 uint32_t xnn_vector(XnnGraph *x, const uint32_t *items, uint32_t count);
 uint32_t xnn_float(float f); /* its bits, as a field */
 

@@ -6,6 +6,7 @@
  * by 1.5e-5 against 8e-7. A style transfer network of 5 such norms is outside 1e-3 with the one and
  * inside with the other. Scale and shift are done in place. */
 #include "ir/builder.h"
+#include "ir/match.h"
 #include "passes/executorch/rewrite.h"
 
 /* The weight or bias [C] as [C, 1, ...] against x. */
@@ -14,20 +15,6 @@ static ValueId by_channel(Builder *b, ValueId v, uint32_t rank) {
   for (uint32_t i = 1; i + 1 < rank; i++)
     dims[i] = 1;
   return build_view(b, v, dims, rank - 1);
-}
-
-/* A constant of this number only, as exporters give where a norm has no scale or shift. */
-static bool is_filled(const Graph *g, ValueId v, float number) {
-  const Constant *c = value_constant(g, v);
-  float x;
-  if (!c || value_dtype(g, v) != DTYPE_F32)
-    return false;
-  for (uint64_t i = 0; i < c->size; i += sizeof x) {
-    memcpy(&x, c->data + i, sizeof x);
-    if (x != number)
-      return false;
-  }
-  return true;
 }
 
 static ValueId rewrite(Builder *b, NodeId n) {
@@ -48,9 +35,9 @@ static ValueId rewrite(Builder *b, NodeId n) {
   ValueId y = build_view(b, x, (SymInt[]){rows, length}, 2);
   y = build(b, OP_NATIVE_LAYER_NORM, A_VAL(y), A_INTS(&length, 1), A_NONE, A_NONE, A_FLOAT(eps));
   y = build_view(b, y, dims, rank);
-  if (weight && !is_filled(g, weight, 1))
+  if (weight && !match_filled(g, weight, 1))
     y = build(b, OP_MUL_TENSOR, A_VAL(y), A_VAL(by_channel(b, weight, rank)));
-  return bias && !is_filled(g, bias, 0)
+  return bias && !match_filled(g, bias, 0)
              ? build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(by_channel(b, bias, rank)))
              : y;
 }

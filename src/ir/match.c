@@ -62,6 +62,19 @@ bool match_number(const Graph *g, ValueId v, double *number) {
   return c->size && c->size == dtype_size(dtype) && load_number(dtype, c->data, number);
 }
 
+bool match_filled(const Graph *g, ValueId v, double number) {
+  const Constant *c = v ? value_constant(g, v) : NULL;
+  if (!c)
+    return false;
+  DType dtype = value_dtype(g, v);
+  uint64_t size = dtype_size(dtype);
+  double x;
+  for (uint64_t i = 0; size && i + size <= c->size; i += size)
+    if (!load_number(dtype, c->data + i, &x) || x != number)
+      return false;
+  return size != 0;
+}
+
 bool match_then_number(const Graph *g, ValueId v, OpId op, ValueId *x, double *number) {
   NodeId n = match_op(g, v, op);
   if (!n || !match_number(g, node_value(g, n, 1), number))

@@ -79,13 +79,16 @@ static ValueId pad_constant(Import *im, ValueId x, const Pads *p) {
   return ex_where(im, inside, y, p->value);
 }
 
-/* The kernels take one or two leading dims: all before the first padded one are joined. */
+/* The kernels take one or two leading dims: those before the first padded one are joined unless
+ * there are two. */
 static ValueId pad_kernel(Import *im, ValueId x, const Pads *p, uint32_t first) {
   static const OpId ops[2][3] = {
       {OP_REFLECTION_PAD1D, OP_REFLECTION_PAD2D, OP_REFLECTION_PAD3D},
       {OP_REPLICATION_PAD1D, OP_REPLICATION_PAD2D, OP_REPLICATION_PAD3D}};
   SymTable *t = &im->g->syms;
   Shape s = shape_of(im, x), flat = {1, {shape_product(im, s.d, first)}}, to = s;
+  if (first == 2)
+    flat = (Shape){2, {s.d[0], s.d[1]}};
   SymInt list[6];
   uint32_t dims = s.rank - first;
   for (uint32_t i = first; i < s.rank; i++) {

@@ -237,7 +237,43 @@ def norm_cases():
                 x, numbers)
 
 
-FAMILIES = (tap_cases, half_cases, reduce_cases, pointwise_cases, product_cases, norm_cases)
+# --- norms of images, pads, activations of several nodes ---
+
+def image_cases():
+    weights = {"w": normal(12, 4, 3, 3), "g": normal(12), "b": normal(12)}
+    conv = node("Conv", ["x", "w"], "c", pads=[1, 1, 1, 1])
+    for batch, height, width in ((1, 9, 7), (2, 8, 8), (3, 1, 5)):
+        x = {"x": normal(batch, 4, height, width) * 3 + 2}
+        yield graph(f"image-InstanceNormalization-{batch}", [conv, node("InstanceNormalization", ["c", "g", "b"])], x, weights)
+        for groups in (1, 3, 12):
+            yield graph(f"image-GroupNormalization-{batch}-{groups}",
+                        [conv, node("GroupNormalization", ["c", "g", "b"], num_groups=groups)], x, weights, opset=21)
+        # As exporters of opsets without the operator write it.
+        more = {"rows": np.array([0, 3, -1], np.int64), "one": np.ones(3, np.float32), "zero": np.zeros(3, np.float32),
+                "back": np.array([batch, 12, height, width], np.int64)}
+        more.update(weights, g=normal(12, 1, 1), b=normal(12, 1, 1))
+        yield graph(f"image-groups-spelt-out-{batch}", [
+            conv, node("Reshape", ["c", "rows"], "r"), node("InstanceNormalization", ["r", "one", "zero"], "i"),
+            node("Reshape", ["i", "back"], "n"), node("Mul", ["n", "g"], "m"), node("Add", ["m", "b"])], x, more)
+    yield single("rows-GroupNormalization", "GroupNormalization", ["x", "g", "b"], {"x": normal(2, 6, 5) + 3}, {"g": normal(6), "b": normal(6)},
+                 opset=21, num_groups=2)
+    for mode in ("reflect", "edge"):
+        for pads in ((1, 1, 1, 1), (0, 4, 0, 3), (6, 0, 7, 5), (0, 0, 2, 0)):
+            ends = np.array([0, 0, *pads[:2], 0, 0, *pads[2:]], np.int64)
+            name = f"{mode}-" + "-".join(map(str, pads))
+            yield single(f"pad-{name}", "Pad", ["x", "p"], {"x": normal(2, 3, 9, 8)}, {"p": ends}, mode=mode)
+            yield graph(f"pad-image-{name}", [conv, node("Pad", ["c", "p"], "q", mode=mode), node("Conv", ["q", "v"])],
+                        {"x": normal(1, 4, 9, 8)}, {**weights, "p": ends, "v": normal(5, 12, 3, 3)})
+        yield single(f"pad-line-{mode}", "Pad", ["x", "p"], {"x": normal(2, 3, 9)}, {"p": np.array([0, 0, 3, 0, 0, 2], np.int64)}, mode=mode)
+    x = {"x": np.linspace(-5, 5, 1 * 4 * 6 * 6).astype(np.float32).reshape(1, 4, 6, 6)}
+    yield single("HardSwish", "HardSwish", ["x"], x, opset=14)
+    yield graph("HardSwish-image", [conv, node("HardSwish", ["c"])], x, weights, opset=14)
+    # Its parts are used besides.
+    yield graph("HardSwish-parts", [node("HardSigmoid", ["x"], "h", alpha=1 / 6, beta=0.5), node("Mul", ["x", "h"], "y0"), node("Neg", ["h"], "y1")],
+                x, opset=14)
+
+
+FAMILIES = (image_cases, tap_cases, half_cases, reduce_cases, pointwise_cases, product_cases, norm_cases)
 
 
 def main():
