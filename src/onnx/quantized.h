@@ -15,5 +15,9 @@ ValueId quantized_real(Import *im, ValueId v, ValueId scale, ValueId zero, uint3
 ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType to);
 /* Scale and zero point (u8) that DynamicQuantizeLinear chooses for x. */
 void quantized_range(Import *im, ValueId x, ValueId *scale, ValueId *zero);
+/* x, quantized as DynamicQuantizeLinear does it, times the quantized w, plus the bias (may be 0);
+ * the scale and zero point of w are one number each, or one a column. */
+ValueId quantized_dynamic(Import *im, ValueId x, ValueId w, ValueId w_scale, ValueId w_zero,
+                          ValueId bias);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include <strings.h>
 
+#include "onnx/quantized.h"
+
 typedef struct ActivationRow {
   const char *name;
   bool alpha, beta; /* takes one */
@@ -74,15 +76,16 @@ static bool read_shapes(Import *im, uint32_t gates, Recurrent *rnn) {
   rnn->length = ex_dim(im, rnn->x, rnn->layout ? 1 : 0);
   rnn->steps = sym_is_const(rnn->length) ? rnn->length : sym_upper(&im->g->syms, rnn->length);
   rnn->batch = ex_dim(im, rnn->x, rnn->layout ? 0 : 1);
-  rnn->hidden = ex_fixed(im, r, 2);
+  uint32_t wide = rnn->quantized ? 2 : 1; /* the dim of the gates */
+  rnn->hidden = ex_fixed(im, r, 3 - wide);
   int64_t declared = attr_int(im, "hidden_size", rnn->hidden);
   if (import_ok(im) && declared != rnn->hidden)
     import_fail(im, DIAG_ATTR_VALUE, "hidden_size is %lld, but R has %lld", (long long)declared,
                 (long long)rnn->hidden);
   if (import_ok(im) &&
       (value_dim(im->g, r, 0) != rnn->directions || value_dim(im->g, w, 0) != rnn->directions ||
-       value_dim(im->g, r, 1) != gates * rnn->hidden ||
-       value_dim(im->g, w, 1) != gates * rnn->hidden))
+       value_dim(im->g, r, wide) != gates * rnn->hidden ||
+       value_dim(im->g, w, wide) != gates * rnn->hidden))
     import_fail(im, DIAG_SHAPE_MISMATCH, "W or R do not fit %u directions of %u gates of size %lld",
                 rnn->directions, gates, (long long)rnn->hidden);
   if (import_ok(im) && rnn->steps < 1)
@@ -139,6 +142,9 @@ static void read_lengths(Import *im, Recurrent *rnn) {
   bool varies = !sym_is_const(rnn->length);
   if (!import_ok(im) || (!varies && (!lengths || all_full(im, lengths, rnn->steps))))
     return;
+  if (lengths && rnn->quantized)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "sequences end early, and what is quantized behind their ends is not defined");
   ValueId row = lengths ? EX_VIEW(im, ex_cast(im, lengths, DTYPE_I64), 1, rnn->batch, 1)
                         : build_syms(im, &rnn->length, 1, true);
   ValueId step = EX_VIEW(im, ex_arange(im, rnn->steps), rnn->steps, 1, 1);
@@ -147,7 +153,8 @@ static void read_lengths(Import *im, Recurrent *rnn) {
 
 bool recurrent_read(Import *im, uint32_t gates, const char *const *defaults, uint32_t count,
                     Recurrent *rnn) {
-  *rnn = (Recurrent){.layout = attr_int(im, "layout", 0) != 0, .directions = 1};
+  *rnn = (Recurrent){
+      .layout = attr_int(im, "layout", 0) != 0, .directions = 1, .quantized = in_count(im) > 8};
   StrView direction = attr_str(im, "direction", "forward");
   if (sv_eq_str(direction, "bidirectional"))
     rnn->directions = 2;
@@ -179,6 +186,9 @@ RnnDirection recurrent_direction(Import *im, const Recurrent *rnn, uint32_t d, u
     dir.w_bias = ex_slice(im, both, 0, 0, size);
     dir.r_bias = ex_slice(im, both, 0, size, 2 * size);
   }
+  ValueId *quantized[] = {&dir.w_scale, &dir.w_zero, &dir.r_scale, &dir.r_zero};
+  for (uint32_t i = 0; i < COUNT_OF(quantized) && rnn->quantized; i++)
+    *quantized[i] = in(im, 8 + i) ? ex_select(im, in(im, 8 + i), 0, d) : 0;
   return dir;
 }
 
@@ -191,13 +201,28 @@ ValueId recurrent_zeros(Import *im, const Recurrent *rnn) {
   return ex_full(im, rnn->dtype, (SymInt[]){rnn->batch, rnn->hidden}, 2, 0);
 }
 
-ValueId *recurrent_project(Import *im, const Recurrent *rnn, ValueId w, ValueId bias) {
-  SymInt rows = sym_mul(&im->g->syms, rnn->steps, rnn->batch), wide = ex_dim(im, w, 0);
-  ValueId flat = EX_VIEW(im, rnn->x, rows, ex_dim(im, rnn->x, 2));
-  ValueId y = import_ok(im) ? build(&im->b, OP_LINEAR, A_VAL(flat), A_VAL(w), A_OPT(bias)) : 0;
+static ValueId all_rows(Import *im, const Recurrent *rnn) {
+  SymInt rows = sym_mul(&im->g->syms, rnn->steps, rnn->batch);
+  return EX_VIEW(im, rnn->x, rows, ex_dim(im, rnn->x, 2));
+}
+
+/* The rows of y, one for each row of all_rows, by step. */
+static ValueId *rows_by_step(Import *im, const Recurrent *rnn, ValueId y) {
   SymInt outer = rnn->layout ? rnn->batch : rnn->steps,
          inner = rnn->layout ? rnn->steps : rnn->batch;
-  return each_step(im, rnn, EX_VIEW(im, y, outer, inner, wide), rnn->layout ? 1 : 0);
+  return each_step(im, rnn, EX_VIEW(im, y, outer, inner, ex_dim(im, y, 1)), rnn->layout ? 1 : 0);
+}
+
+ValueId *recurrent_project(Import *im, const Recurrent *rnn, ValueId w, ValueId bias) {
+  ValueId x = all_rows(im, rnn);
+  return rows_by_step(
+      im, rnn, import_ok(im) ? build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(w), A_OPT(bias)) : 0);
+}
+
+ValueId *recurrent_project_quantized(Import *im, const Recurrent *rnn, const RnnDirection *dir,
+                                     ValueId bias) {
+  return rows_by_step(
+      im, rnn, quantized_dynamic(im, all_rows(im, rnn), dir->w, dir->w_scale, dir->w_zero, bias));
 }
 
 ValueId recurrent_gates(Import *im, const Recurrent *rnn, ValueId weights, uint32_t first,

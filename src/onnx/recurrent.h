@@ -26,9 +26,11 @@ typedef struct Recurrent {
   SymInt length;         /* S */
   int64_t steps, hidden; /* steps: upper bound of S, and how many are unrolled */
   SymInt batch;
-  bool layout;  /* batch first */
-  bool reverse; /* direction 0 runs backwards */
-  double clip;  /* 0: none */
+  bool layout;    /* batch first */
+  bool reverse;   /* direction 0 runs backwards */
+  bool quantized; /* DynamicQuantizeLSTM: weights are turned over, inputs 8 to 11 say how they are
+                     quantized, and what they multiply is quantized as it comes */
+  double clip;    /* 0: none */
   DType dtype;
   ValueId *active; /* per step [B, 1] bool, NULL when all sequences are full */
   RnnActivation activations[2 * RECURRENT_ACTIVATIONS];
@@ -38,8 +40,9 @@ typedef struct Recurrent {
 typedef struct RnnDirection {
   uint32_t index;
   bool backward;
-  ValueId w, r;           /* [gates * H, I], [gates * H, H] */
-  ValueId w_bias, r_bias; /* [gates * H], 0 when absent */
+  ValueId w, r;                             /* [gates * H, I], [gates * H, H] */
+  ValueId w_bias, r_bias;                   /* [gates * H], 0 when absent */
+  ValueId w_scale, w_zero, r_scale, r_zero; /* of quantized weights */
   const RnnActivation *f;
 } RnnDirection;
 
@@ -52,6 +55,9 @@ ValueId recurrent_initial(Import *im, const Recurrent *rnn, uint32_t i, uint32_t
 ValueId recurrent_zeros(Import *im, const Recurrent *rnn);
 /* x w' + bias of every step: steps values [B, rows of w], in scratch. */
 ValueId *recurrent_project(Import *im, const Recurrent *rnn, ValueId w, ValueId bias);
+/* The same with the weights of a direction of a quantized operator. */
+ValueId *recurrent_project_quantized(Import *im, const Recurrent *rnn, const RnnDirection *dir,
+                                     ValueId bias);
 /* Rows [first, first + count) of H gates of a weight or bias. */
 ValueId recurrent_gates(Import *im, const Recurrent *rnn, ValueId weights, uint32_t first,
                         uint32_t count);

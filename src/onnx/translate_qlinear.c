@@ -166,12 +166,18 @@ void translate_matmul_integer_to_float(Import *im) {
   out(im, 0, scaled_sums(im, sums, in_required(im, 2), in_required(im, 3), in(im, 6)));
 }
 
-void translate_dynamic_quantize_matmul(Import *im) {
-  ValueId x = in_required(im, 0), scale = 0, zero = 0;
+ValueId quantized_dynamic(Import *im, ValueId x, ValueId w, ValueId w_scale, ValueId w_zero,
+                          ValueId bias) {
+  ValueId scale = 0, zero = 0;
   quantized_range(im, x, &scale, &zero);
   ValueId codes = quantized_from(im, x, scale, zero, DTYPE_U8);
-  ValueId sums = quantized_product(im, codes, zero, in_required(im, 1), in(im, 3));
-  out(im, 0, scaled_sums(im, sums, scale, in_required(im, 2), in(im, 4)));
+  return scaled_sums(im, quantized_product(im, codes, zero, w, w_zero), scale, w_scale, bias);
+}
+
+void translate_dynamic_quantize_matmul(Import *im) {
+  out(im, 0,
+      quantized_dynamic(im, in_required(im, 0), in_required(im, 1), in_required(im, 2), in(im, 3),
+                        in(im, 4)));
 }
 
 void translate_matmul_integer16(Import *im) {

@@ -1,4 +1,5 @@
 /* LSTM, GRU, RNN: equations of the operator documents; unrolling and layouts are in recurrent.h. */
+#include "onnx/quantized.h"
 #include "onnx/recurrent.h"
 
 static ValueId transposed(Import *im, ValueId m) { return EX_PERMUTE(im, m, 1, 0); }
@@ -141,15 +142,20 @@ static void lstm_direction(Import *im, const Recurrent *rnn, uint32_t d, ValueId
                            ValueId *last_h, ValueId *last_c) {
   RnnDirection dir = recurrent_direction(im, rnn, d, 3);
   Lstm lstm = lstm_read(im, rnn, d);
-  ValueId *x = recurrent_project(im, rnn, dir.w, sum_of(im, dir.w_bias, dir.r_bias));
+  ValueId bias = sum_of(im, dir.w_bias, dir.r_bias);
+  ValueId *x = rnn->quantized ? recurrent_project_quantized(im, rnn, &dir, bias)
+                              : recurrent_project(im, rnn, dir.w, bias);
   ValueId h = recurrent_initial(im, rnn, 5, d), c = recurrent_initial(im, rnn, 6, d),
-          r_t = transposed(im, dir.r);
+          r_t = rnn->quantized ? dir.r : transposed(im, dir.r);
   Recurrent unclipped = *rnn; /* as ONNX Runtime does: the gates' inputs are clipped, h's is not */
   unclipped.clip = 0;
   for (int64_t k = 0; k < rnn->steps && import_ok(im); k++) {
     int64_t t = position(rnn, &dir, k);
     ValueId gate[4] = {0};
-    lstm_gates(im, rnn, &dir, &lstm, recurrent_add(im, x[t], h, r_t), c, gate);
+    ValueId sums = !rnn->quantized ? recurrent_add(im, x[t], h, r_t)
+                   : h             ? quantized_dynamic(im, h, r_t, dir.r_scale, dir.r_zero, x[t])
+                                   : x[t];
+    lstm_gates(im, rnn, &dir, &lstm, sums, c, gate);
     ValueId cell = ex_mul(im, gate[0], gate[3]);
     if (c)
       cell = ex_add(im, ex_mul(im, gate[2], c), cell);

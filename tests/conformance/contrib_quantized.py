@@ -9,6 +9,7 @@ of the latter by tables or vector instructions, so one step of the quantized res
 
 import sys
 
+import ml_dtypes
 import numpy as np
 
 import contrib
@@ -200,8 +201,43 @@ def linear_cases():
     yield Case("DequantizeLinear_int32", "DequantizeLinear", "x s", {"x": whole(I32, -9999, 9999, 2, 3)}, {"s": F32(0.01)})
 
 
+def recurrent_cases():
+    steps, batch, width, hidden = 5, 3, 6, 8
+    for direction, count in (("forward", 1), ("reverse", 1), ("bidirectional", 2)):
+        for dtype in (U8, I8):
+            for columns in (False, True):
+                size = (count, 4 * hidden) if columns else (count,)
+                weights = {"w": numbers(dtype, count, width, 4 * hidden), "r": numbers(dtype, count, hidden, 4 * hidden),
+                           "b": normal(count, 8 * hidden) / 2, "ws": np.abs(normal(*size)) * F32(0.01) + F32(1e-3),
+                           "wz": np.zeros(size, dtype) if columns else whole(dtype, 0, 9, *size),
+                           "rs": np.abs(normal(*size)) * F32(0.01) + F32(1e-3), "rz": np.zeros(size, dtype)}
+                kind = f"{direction}_{np.dtype(dtype).name}_{'columns' if columns else 'one'}"
+                more = {"hidden_size": hidden, "direction": direction, "out": (F32, F32, F32), "atol": 2e-3}
+                feed = {"x": normal(steps, batch, width)}
+                yield Case(f"DynamicQuantizeLSTM_{kind}", "DynamicQuantizeLSTM", "x w r b - - - - ws wz rs rz", feed, weights, **more)
+                states = {"h": normal(count, batch, hidden) / 2, "c": normal(count, batch, hidden)}
+                peepholes = {"p": normal(count, 3 * hidden) / 2}
+                yield Case(f"DynamicQuantizeLSTM_{kind}_states", "DynamicQuantizeLSTM", "x w r b - h c p ws wz rs rz", {**feed, **states},
+                           {**weights, **peepholes}, clip=3.0, **more)
+    yield Case("DynamicQuantizeLSTM_batch", "DynamicQuantizeLSTM", "x w r b - - - - ws wz rs rz",
+               [{"x": normal(steps, n, width)} for n in (1, 4)], {k: v[:1] for k, v in weights.items()}, hidden_size=hidden,
+               dims={"n": "1..4"}, shapes={"x": [steps, "n", width]}, atol=2e-3)
+
+
+def four_bit_cases():
+    """Codes of 4 bits, two in a byte."""
+    for dtype, low in ((ml_dtypes.int4, -8), (ml_dtypes.uint4, 0)):
+        codes = whole(np.int8, low, low + 16, 6, 4).astype(dtype)
+        kind = np.dtype(dtype).name
+        for name, s, more in (("one", F32(0.2), {}), ("axis", np.abs(normal(4)) + F32(0.05), {"axis": 1})):
+            z = whole(np.int8, low, low + 16, *np.shape(s)).astype(dtype)
+            product = {"q": codes, "s": s, "z": z}
+            yield Case(f"DequantizeLinear_{kind}_{name}", "DequantizeLinear", "q s z", {}, product, **more)
+            yield Case(f"DequantizeLinear_{kind}_{name}_plain", "DequantizeLinear", "q s", {}, product, **more)
+
+
 def main():
-    return cases.run([*nbits_cases(), *qlinear_cases(), *product_cases(), *linear_cases()], contrib.check, cases.parser(__doc__).parse_args())
+    return cases.run([*recurrent_cases(), *four_bit_cases(), *nbits_cases(), *qlinear_cases(), *product_cases(), *linear_cases()], contrib.check, cases.parser(__doc__).parse_args())
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def unshown_limits(translated):
         codes = dict(re.findall(r'^DIAG\((\w+), "(E\d+)"', f.read(), re.M))
     with open(os.path.join(ROOT, "tests", "onnx", "bad", "limits.txt")) as f:
         shown = {(operator, code) for case in f.read().split("\n== ")[1:]
-                 for operator in re.findall(r"^node \S+ (\w+) ", case, re.M) for code in re.findall(r"^expect (\w+)", case, re.M)}
+                 for operator in re.findall(r"^node \S+ (?:[\w.]+:)?(\w+) ", case, re.M) for code in re.findall(r"^expect (\w+)", case, re.M)}
     with open(os.path.join(ROOT, "src", "onnx", "limits.def")) as f:
         for domain, name, diagnostic in re.findall(r'^ONNX_LIMIT\("([^"]*)", "([^"]*)", (\w+)', f.read(), re.M):
             if (domain, name) not in translated:
