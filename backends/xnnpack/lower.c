@@ -351,13 +351,41 @@ void xl_transpose(XnnLowering *l, XnnId in, const uint32_t *perm, uint32_t rank,
   XNN_ADD_NODE(&l->x, XNN_STATIC_TRANSPOSE, rank, vector, in, out, 0)->vector_count = (uint8_t)rank;
 }
 
+static bool has_window(XnnNodeKind kind) {
+  return kind == XNN_CONV2D || kind == XNN_DEPTHWISE_CONV2D || kind == XNN_CONV_TRANSPOSE2D ||
+         kind == XNN_MAX_POOLING2D || kind == XNN_AVG_POOLING2D;
+}
+
+/* Whether id may come from a convolution or pool by nothing but copies and limits. */
+static bool follows_window(const XnnLowering *l, XnnId id) {
+  for (uint32_t i = l->x.node_count; i-- > 0;) {
+    const XnnNode *node = &l->x.nodes[i];
+    const char *fields = xnn_node_rows[node->kind].fields;
+    if (node->fields[strcspn(fields, "o")] != id)
+      continue;
+    if (node->kind != XNN_COPY && node->kind != XNN_CLAMP)
+      return has_window((XnnNodeKind)node->kind);
+    id = node->fields[strcspn(fields, "i")];
+  }
+  return false;
+}
+
+/* XNNPACK makes limits a part of the convolution or pool before them, also through copies and other
+ * limits. Where zero lies outside of them it then fails in each run, and transposed convolutions
+ * read what is not there. Limits of the negated value it leaves alone. */
 void xl_clamp(XnnLowering *l, XnnId in, float low, float high, XnnId out) {
   if (!xl_ok(l))
     return;
-  XnnNode *node = XNN_ADD_NODE(&l->x, XNN_CLAMP, in, out, 0);
+  bool hidden = (low > 0 || high < 0) && follows_window(l, in);
+  XnnId from = hidden ? xl_temp_like(l, in) : in, to = hidden ? xl_temp_like(l, in) : out;
+  if (hidden)
+    xl_unary(l, XNN_NEGATE, in, from);
+  XnnNode *node = XNN_ADD_NODE(&l->x, XNN_CLAMP, from, to, 0);
   node->limited = true;
-  node->limit_low = low;
-  node->limit_high = high;
+  node->limit_low = hidden ? -high : low;
+  node->limit_high = hidden ? -low : high;
+  if (hidden)
+    xl_unary(l, XNN_NEGATE, to, out);
 }
 
 void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, XnnId out) {

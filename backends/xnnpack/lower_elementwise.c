@@ -24,7 +24,6 @@ static const KindOf kinds[] = {
     {OP_MINIMUM, XNN_MINIMUM},
     {OP_MUL_TENSOR, XNN_MULTIPLY},
     {OP_NEG, XNN_NEGATE},
-    {OP_RSQRT, XNN_RECIPROCAL_SQUARE_ROOT},
     {OP_SIGMOID, XNN_SIGMOID},
     {OP_SIN, XNN_SIN},
     {OP_SQRT, XNN_SQUARE_ROOT},
@@ -79,7 +78,25 @@ static bool one(const Graph *g, NodeId n, uint32_t arg) {
   return node_absent(g, n, arg) || node_scalar(g, n, arg) == 1;
 }
 
+/* The larger or smaller of a value and a number is a limit, which XNNPACK makes of it anyway: see
+ * xl_clamp. Not in a trial, where no number is known. */
+static bool lower_limit(XnnLowering *l, XnnNodeKind kind, ValueId a, ValueId b, ValueId y) {
+  bool low = kind == XNN_MAXIMUM;
+  ValueId number = value_is_const(l->g, b) ? b : a, x = number == b ? a : b;
+  if ((!low && kind != XNN_MINIMUM) || !value_is_const(l->g, number) || value_is_const(l->g, x) ||
+      xl_elements(l, number) != 1 || value_rank(l->g, x) != value_rank(l->g, y))
+    return false;
+  const float *limit = xl_constant_floats(l, number);
+  if (!limit || isnan(*limit))
+    return false;
+  XnnInOut io = xl_in_out(l, x, y);
+  xl_clamp(l, io.in, low ? *limit : -INFINITY, low ? INFINITY : *limit, io.out);
+  return true;
+}
+
 static void binary(XnnLowering *l, XnnNodeKind kind, ValueId a, ValueId b, ValueId y) {
+  if (lower_limit(l, kind, a, b, y))
+    return;
   bool nhwc = prefer_nhwc(l, a, b, y);
   XnnId x = nhwc ? nhwc_operand(l, a) : xl_plain(l, a);
   XnnId z = nhwc ? nhwc_operand(l, b) : xl_plain(l, b);
@@ -190,6 +207,14 @@ void lower_gelu(XnnLowering *l, NodeId n) {
     gelu_tanh(l, io, value_rank(l->g, node_result(l->g, n, 0)));
   else
     xl_unary(l, XNN_GELU, io.in, io.out);
+}
+
+/* Not by the node that XNNPACK has for it, to which 1 / sqrt(0) is no number. */
+void lower_rsqrt(XnnLowering *l, NodeId n) {
+  XnnInOut io = in_out(l, n);
+  XnnId root = xl_temp_like(l, io.in);
+  xl_unary(l, XNN_SQUARE_ROOT, io.in, root);
+  xl_binary(l, XNN_DIV, xl_number(l, 1, xl_rank(l, io.in)), root, io.out);
 }
 
 void lower_reciprocal(XnnLowering *l, NodeId n) {

@@ -140,6 +140,40 @@ static bool from_floats(const Graph *g, ValueId v, uint32_t *budget) {
   return false;
 }
 
+/* A temporary for what condition chooses from x: with the dims of both. */
+static XnnId temp_for(XnnLowering *l, ValueId condition, XnnId x) {
+  if (!xl_ok(l))
+    return XNN_NONE;
+  XnnValue v = l->x.values[x];
+  uint32_t own = value_rank(l->g, condition), rank = own > v.rank ? own : v.rank,
+           dims[XNN_MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++) { /* from the last */
+    uint32_t c = i < own ? xl_dim(l, condition, own - 1 - i) : 1,
+             d = i < v.rank ? v.dims[v.rank - 1 - i] : 1;
+    dims[rank - 1 - i] = c > d ? c : d;
+  }
+  return xl_temp(l, rank, dims);
+}
+
+/* y = chosen, which may lack leading dims of 1 that a number has. */
+static void finish(XnnLowering *l, XnnId chosen, ValueId y) {
+  static const uint32_t ones[] = {1, 1, 1, 1, 1, 1};
+  static const float zero = 0;
+  XnnId out = xl_result(l, y);
+  xl_binary(l, XNN_ADD, chosen, xl_floats(l, value_rank(l->g, y), ones, &zero), out);
+}
+
+static void choose_or_number(XnnLowering *l, NodeId n, bool keep, float number) {
+  ValueId condition = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
+  XnnId x = xl_plain(l, node_value(l->g, n, keep ? 1 : 2)), chosen = temp_for(l, condition, x);
+  bool whole = xl_ok(l) && l->x.values[chosen].rank == value_rank(l->g, y);
+  if (whole)
+    xl_set_plain(l, y, chosen);
+  choose(l, condition, keep, x, number, chosen);
+  if (!whole)
+    finish(l, chosen, y);
+}
+
 void lower_where(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId condition = node_value(g, n, 0), a = node_value(g, n, 1), b = node_value(g, n, 2),
@@ -147,25 +181,21 @@ void lower_where(XnnLowering *l, NodeId n) {
   uint32_t budget = CONDITION_NODES;
   if (xl_prelu(l, n))
     return;
+  if (value_rank(g, y) > XNN_MAX_RANK)
+    xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%u", value_rank(g, y));
   if (from_floats(g, condition, &budget))
     xl_refuse(l, XNN_RULE_CONDITION, "argument=condition");
   float yes = 0, no = 0;
   bool number_a = one_number(g, a, &yes), number_b = one_number(g, b, &no);
   if (number_a && number_b) {
-    XnnId chosen = numbers(l, condition, yes, no), out = xl_result(l, y);
-    /* The numbers may have more dims than the condition. */
-    xl_binary(l, XNN_ADD, chosen, xl_number(l, 0, value_rank(g, y)), out);
-    return;
-  }
-  XnnId out = xl_result(l, y);
-  if (number_b) {
-    choose(l, condition, true, xl_plain(l, a), no, out);
-  } else if (number_a) {
-    choose(l, condition, false, xl_plain(l, b), yes, out);
+    finish(l, numbers(l, condition, yes, no), y);
+  } else if (number_a || number_b) {
+    choose_or_number(l, n, number_b, number_b ? no : yes);
   } else {
-    XnnId first = xl_temp_like(l, out), second = xl_temp_like(l, out);
-    choose(l, condition, true, xl_plain(l, a), 0, first);
-    choose(l, condition, false, xl_plain(l, b), 0, second);
-    xl_binary(l, XNN_ADD, first, second, out);
+    XnnId from_a = xl_plain(l, a), from_b = xl_plain(l, b), first = temp_for(l, condition, from_a),
+          second = temp_for(l, condition, from_b);
+    choose(l, condition, true, from_a, 0, first);
+    choose(l, condition, false, from_b, 0, second);
+    xl_binary(l, XNN_ADD, first, second, xl_result(l, y));
   }
 }

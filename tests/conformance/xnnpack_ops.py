@@ -273,7 +273,71 @@ def image_cases():
                 x, opset=14)
 
 
-FAMILIES = (image_cases, tap_cases, half_cases, reduce_cases, pointwise_cases, product_cases, norm_cases)
+# --- what the official exporter's XNNPACK programs get wrong, or leave outside ---
+
+def official_cases():
+    x = {"x": normal(2, 4, 9, 8)}
+    # It hands on the exact form, which differs by up to 5e-4.
+    yield single("gelu-tanh", "Gelu", ["x"], {"x": np.linspace(-4, 4, 1001, dtype=np.float32)}, opset=20, approximate="tanh", rtol=0, atol=1e-5)
+    yield single("gelu-exact", "Gelu", ["x"], {"x": np.linspace(-4, 4, 1001, dtype=np.float32)}, opset=20, rtol=0, atol=1e-5)
+    # Partitions end there.
+    yield graph("cat-of-one", chain("x", ("Exp",), ("Concat", [], {"axis": 1}), ("Neg",)), x)
+    # Its exporter ends with an exception.
+    yield single("max-pool-without-stride", "MaxPool", ["x"], x, kernel_shape=[3, 2])
+    yield single("max-pool-without-stride-line", "MaxPool", ["x"], {"x": normal(2, 4, 9)}, kernel_shape=[3])
+    # Left outside.
+    for pads in ([1, 1, 1, 1], [2, 0, 1, 1]):
+        yield single(f"count-include-pad-{pads[0]}", "AveragePool", ["x"], x, kernel_shape=[3, 3], pads=pads, count_include_pad=1, strides=[2, 1])
+    # Taken, and refused when the program is loaded. Here what has fewer dims goes to the delegate, the rest stays.
+    deep = {"x": normal(2, 1, 3, 1, 2, 1, 2)}
+    yield graph("rank-7", [node("Sigmoid", ["x"], "s"), node("Mul", ["s", "s"])], deep, kernels=2)
+    yield graph("rank-7-between", [node("Sigmoid", ["x"], "s"), node("Reshape", ["s", "to"], "r"), node("Exp", ["r"])], deep, {"to": ints(6, 4)}, kernels=1)
+    # Handed to the delegate as arguments: `kernels` sees that none is prepared outside, to_backend/delegate.etir the arguments.
+    constants = {"a": normal(4, 1, 1), "b": np.float32(0.7), "c": normal(2, 4, 9, 8), "m": normal(1, 1, 9, 8)}
+    yield graph("constants", [node("Mul", ["x", "a"], "t"), node("Add", ["b", "t"], "u"), node("Sub", ["c", "u"], "v"), node("Max", ["v", "m"])], x, constants)
+    # Bytes as bytes of another sign, which does not load. Here they are plain arithmetic outside.
+    scale = {"s": np.float32(0.05), "z": np.uint8(200)}
+    yield graph("uint8", [node("QuantizeLinear", ["x", "s", "z"], "q"), node("DequantizeLinear", ["q", "s", "z"], "d"), node("Relu", ["d"])],
+                x, scale, kernels=None)
+    yield graph("uint8-convolution", [node("QuantizeLinear", ["x", "s", "z"], "q"), node("DequantizeLinear", ["q", "s", "z"], "d"),
+                                      node("Conv", ["d", "w"], "c"), node("QuantizeLinear", ["c", "s", "z"], "r"),
+                                      node("DequantizeLinear", ["r", "s", "z"])], x, {**scale, "w": normal(3, 4, 3, 3) / 4}, kernels=None, atol=0.051)
+
+
+# --- limits behind a window ---
+
+def limit_cases():
+    """XNNPACK makes limits a part of the window before them and fails at run time where zero is outside of them."""
+    x = {"x": normal(2, 4, 9, 8)}
+    windows = {"conv": ("Conv", ["w"], {}), "depthwise": ("Conv", ["k"], {"group": 4}), "transposed": ("ConvTranspose", ["w"], {}),
+               "max": ("MaxPool", [], {"kernel_shape": [2, 2]}), "average": ("AveragePool", [], {"kernel_shape": [2, 2]})}
+    constants = {"w": normal(4, 4, 3, 3), "k": normal(4, 1, 3, 3), "half": np.float32(0.5), "two": np.float32(2), "less": np.float32(-0.5),
+                 "one": np.float32(1), "ones": np.full((1, 1, 1), 0.5, np.float32)}
+    for name, window in windows.items():
+        yield graph(f"{name}-above", chain("x", window, ("Clip", ["half", "two"])), x, constants)
+        yield graph(f"{name}-below", chain("x", window, ("Clip", ["", "less"])), x, constants)
+        yield graph(f"{name}-around", chain("x", window, ("Clip", ["less", "two"])), x, constants)
+    conv = windows["conv"]
+    yield graph("limit-max", chain("x", conv, ("Max", ["half"])), x, constants)
+    yield graph("limit-max-image", chain("x", conv, ("Max", ["ones"])), x, constants)
+    yield graph("limit-min", chain("x", conv, ("Min", ["less"])), x, constants)
+    yield graph("limit-twice", chain("x", conv, ("Clip", ["less", "one"]), ("Clip", ["half", "two"])), x, constants)
+    yield graph("limit-moved", chain("x", conv, ("Transpose", [], {"perm": [0, 2, 3, 1]}), ("Clip", ["half", "two"])), x, constants)
+
+
+# --- found by xnnpack_sweep.py ---
+
+def found_cases():
+    yes = {"c": np.array(True)}
+    yield graph("where-scalar-condition", [node("Where", ["c", "x", "z"])], {**yes, "x": normal(7, 4), "z": np.float32(2)})
+    yield graph("where-number-of-more-dims", [node("Where", ["c", "a", "b"], "t"), node("Neg", ["t"])], {"c": np.array([True])},
+                {"a": np.full((1, 1), 0.5, np.float32), "b": np.float32(-4)})
+    yield graph("where-one-number-of-more-dims", [node("Where", ["c", "x", "b"], "t"), node("Neg", ["t"])],
+                {"c": np.array([True, False]), "x": normal(2)}, {"b": np.full((1, 1, 1), 2, np.float32)})
+
+
+FAMILIES = (image_cases, tap_cases, half_cases, reduce_cases, pointwise_cases, product_cases, norm_cases, official_cases,
+            limit_cases, found_cases)
 
 
 def main():
