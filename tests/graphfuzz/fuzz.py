@@ -35,7 +35,7 @@ MOST_SHRUNK = 12  # of a run; further failures are only named
 
 def run_many(seeds, args, on_answer):
     """Asks for all seeds, each worker one at a time."""
-    workers = [Worker(args.etc, args.only) for _ in range(args.jobs)]
+    workers = [Worker(args.etc, args.only, args.extra) for _ in range(args.jobs)]
     waiting, busy = collections.deque(seeds), {}
     for worker in workers:
         feed(worker, waiting, busy)
@@ -105,7 +105,7 @@ def report(seed, answer, args):
 
     import shrink
 
-    worker = Worker(args.etc, args.only)
+    worker = Worker(args.etc, args.only, args.extra)
     case = answer.get("case") or worker.ask({"seed": seed, "generate": True}).get("case")
     again = worker.ask({"case": case, "witness": answer["stage"] == "witness"}) if case else answer
     if case is None or again["stage"] == "ok":
@@ -144,7 +144,7 @@ def print_values(case):
 def replay(args):
     import onnx
 
-    worker = Worker(args.etc)
+    worker = Worker(args.etc, extra=args.extra)
     if args.replay is True:
         answer = worker.ask({"seed": args.seed, "generate": True})
     else:
@@ -170,6 +170,7 @@ def main():
     p.add_argument("--jobs", type=int, default=os.cpu_count())
     p.add_argument("--replay", nargs="?", const=True, metavar="CASE")
     p.add_argument("--only", type=lambda x: set(x.split(",")), help="operators that the nodes are taken from")
+    p.add_argument("--extra", action="append", default=[], help="one more argument of etc lower")
     p.add_argument("--no-shrink", action="store_true")
     p.add_argument("--no-floor", dest="floor", action="store_false", help="any number of operators will do")
     args = p.parse_args()
