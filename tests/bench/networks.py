@@ -123,7 +123,7 @@ class UNet4(nn.Module):
         skips = []
         for down in self.down:
             skips.append(x)
-            x = down(F.max_pool2d(x, 2))
+            x = down(F.max_pool2d(x, 2, 2))
         for up, merge, skip in zip(reversed(self.raised), reversed(self.merge), reversed(skips)):
             x = merge(torch.cat([skip, up(x)], 1))
         return self.head(x)
@@ -141,6 +141,18 @@ class TextLstm(nn.Module):
     def forward(self, tokens):
         y, _ = self.cell(self.embedding(tokens))
         return self.head(y[:, -1] + y.mean(1))
+
+
+class YoloF32(Yolo):
+    """With anchors in f32: sums of whole numbers and 0.5 are f64 in the ONNX file otherwise."""
+
+    def anchors(self, maps):
+        points = []
+        for level, stride in zip(maps, self.strides):
+            h, w = level.shape[2:]
+            y, x = torch.meshgrid(torch.arange(h, dtype=torch.float32), torch.arange(w, dtype=torch.float32), indexing="ij")
+            points.append(torch.stack([x.flatten() + 0.5, y.flatten() + 0.5, torch.full((h * w,), float(stride))]))
+        return torch.cat(points, 1)
 
 
 def espcn():
@@ -200,7 +212,7 @@ SPECS = [
          [ids(2000, 1, 8), floats(1, 16, 512)], dynamo=True, opset=18),
     part("whisper_decoder", "WhisperConfig", WHISPER, "WhisperForConditionalGeneration", "decoder", CROSS,
          [ids(2000, 1, 8), floats(1, 32, 384)], dynamo=True, opset=18),
-    Spec("yolo", lambda: Yolo(80, 16, 24), [[unit(1, 3, 320, 320)]], opset=17),
+    Spec("yolo", lambda: YoloF32(80, 16, 24), [[unit(1, 3, 320, 320)]], opset=17),
     Spec("unet", UNet4, [[image(192)]], opset=13),
     Spec("resnet18", lambda: resnet(Basic, (64, 128, 256, 512), (2, 2, 2, 2)), [[image(224)]], opset=13),
     Spec("mobilenet_v2", mobilenet_v2, [[image(224)]], opset=13),
