@@ -34,7 +34,17 @@ static const char *check(const DelegateCall *call, Arena *arena) {
   XrGraph x;
   XrCheck c;
   const char *fault = xr_read(call->blob, call->blob_size, arena, &x);
-  return fault ? fault : xr_check(&c, &x, call, arena);
+  fault = fault ? fault : xr_check(&c, &x, call, arena);
+  for (uint32_t id = 0; id < x.value_count && !fault; id++) {
+    const XrValue *v = &x.values[id];
+    if (v->flags != XR_OUTPUT)
+      continue;
+    Tensor *t = &call->outputs[v->external - call->input_count];
+    for (uint32_t i = 0; i < t->rank; i++)
+      if (t->dims[i] == XR_UNKNOWN)
+        t->dims[i] = c.shapes[id].dims[i];
+  }
+  return fault;
 }
 
 static int most_first(const void *a, const void *b) {

@@ -120,7 +120,9 @@ static Tensor tensor_at(Sizes *s, ValueId v) {
   return t;
 }
 
-static const char *check_at(Sizes *s, NodeId n, const DelegateReader *reader, Arena *arena) {
+/* results: with the sizes that the code says. */
+static const char *check_at(Sizes *s, NodeId n, const DelegateReader *reader, Arena *arena,
+                            Tensor **results) {
   const Graph *g = s->g;
   uint32_t data = node_list_count(g, n, DELEGATE_ARG_DATA),
            inputs = node_list_count(g, n, DELEGATE_ARG_ARGS),
@@ -141,6 +143,7 @@ static const char *check_at(Sizes *s, NodeId n, const DelegateReader *reader, Ar
     in[i] = tensor_at(s, node_list_value(g, n, DELEGATE_ARG_ARGS, i));
   for (uint32_t i = 0; i < outputs; i++)
     out[i] = tensor_at(s, node_result(g, n, i));
+  *results = out;
   if (s->too_large)
     return NULL;
   DelegateCall call = {.blob = blob->data,
@@ -177,7 +180,8 @@ static const char *check_call(const Graph *g, NodeId n, bool related, Arena *are
   if (!reader)
     return NULL;
   Sizes sizes = {.g = g};
-  const char *fault = check_at(&sizes, n, reader, arena);
+  Tensor *results;
+  const char *fault = check_at(&sizes, n, reader, arena, &results);
   /* The smallest sizes, the largest, and some between. */
   related = related && sizes.varies;
   for (int64_t i = 0; i < SAMPLES && related && !fault; i++) {
@@ -191,9 +195,25 @@ static const char *check_call(const Graph *g, NodeId n, bool related, Arena *are
     }
     sizes = (Sizes){.g = g, .symbols = symbols};
     if (constraints_hold(g, symbols))
-      fault = check_at(&sizes, n, reader, arena);
+      fault = check_at(&sizes, n, reader, arena, &results);
   }
   return fault;
+}
+
+void delegate_narrow(Graph *g, NodeId n, Arena *arena) {
+  const DelegateReader *reader = delegate_reader(node_str(g, n, DELEGATE_ARG_BACKEND));
+  Sizes sizes = {.g = g};
+  Tensor *results;
+  if (!reader || check_at(&sizes, n, reader, arena, &results))
+    return;
+  uint32_t count = node_list_count(g, n, DELEGATE_ARG_SIZES), at = 0;
+  SymInt *ints = ARENA_ARRAY(arena, SymInt, (size_t)count + 1);
+  memcpy(ints, node_ints(g, n, DELEGATE_ARG_SIZES), count * sizeof *ints);
+  for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
+    for (uint32_t k = 0; k < results[i].rank; k++, at++)
+      if (results[i].dims[k] >= 0 && results[i].dims[k] <= sym_upper(&g->syms, ints[at]))
+        ints[at] = results[i].dims[k];
+  node_set_arg(g, n, DELEGATE_ARG_SIZES, A_INTS(ints, count));
 }
 
 Status delegate_check(const Graph *g, bool related, DiagCode code) {

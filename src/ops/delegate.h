@@ -64,7 +64,8 @@ typedef struct DelegateNeeds {
 typedef struct DelegateReader {
   const char *id; /* the backend's, in the program */
   const char *(*needs)(const uint8_t *blob, uint64_t size, Arena *arena, DelegateNeeds *out);
-  /* All that can be known without running the call. */
+  /* All that can be known without running the call; sizes of outputs that were unknown and follow
+   * from the code are filled in. */
   const char *(*check)(const DelegateCall *call, Arena *arena);
   /* Checks and runs it. Outputs come with the memory and dims of their largest contents and leave
    * with their real dims. */
@@ -74,6 +75,11 @@ typedef struct DelegateReader {
 
 extern const DelegateReader *const delegate_readers[]; /* terminated by NULL */
 const DelegateReader *delegate_reader(StrView id);     /* NULL when there is none */
+
+/* Puts sizes that the code of the call n fixes into its list of sizes, in place of symbols: what
+ * the bounds in a program leave open. Its shape function is to be called again. A wrong code is
+ * left to delegate_check. */
+void delegate_narrow(Graph *g, NodeId n, Arena *arena);
 
 /* Checks all calls in g of backends that are known; faults are reported under code. related: the
  * symbols of g say how sizes depend on each other, as those of a graph that was read back do not;

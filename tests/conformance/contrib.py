@@ -438,7 +438,7 @@ def check(case, args, server, work):
         wanted = [expected(case, feed, source) for feed in case.feeds]
     except Exception as error:  # noqa: BLE001
         return f"the reference failed: {str(error).strip()[-300:]}"
-    stage, code, message, _ = etc_command.lower(args.etc, source, target, case.dims, timeout=args.timeout)
+    stage, code, message, _ = etc_command.lower(args.etc, source, target, case.dims, args.extra, args.timeout)
     if stage != "ok":
         return f"{stage}: {code} {message}"
     for feed, want in zip(case.feeds, wanted):

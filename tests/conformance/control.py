@@ -268,7 +268,7 @@ def check(case, args, server, work):
     model = case.model()
     onnx.save(model, path)
     want = expected(path, case.feeds)
-    stage, code, message, _ = etc_command.lower(args.etc, path, program, case.dims, timeout=args.timeout)
+    stage, code, message, _ = etc_command.lower(args.etc, path, program, case.dims, args.extra, args.timeout)
     if stage != "ok":
         return f"{stage}: {code} {message}"
     bundles = []

@@ -48,7 +48,7 @@ class Case:
     sizes: tuple = ((3, 5), (1, 1), (6, 2))
     least_m: int = 1
     opset: int = 18
-    fixed: bool = False  # the same program when lowered for one size: `etc inspect` must tell its memory
+    fixed: bool = False  # the same program when lowered for one size, without a backend: `etc inspect` must tell its memory
 
     def model(self):
         return onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : {self.opset}]> '
@@ -317,7 +317,7 @@ def check(case, args, server, work):
         os.unlink(program)
     bounds = {"n": f"1..{HIGH}", "m": f"{case.least_m}..{HIGH}"}
     bounds = {k: v for k, v in bounds.items() if f"{k}," in case.inputs or f"{k}]" in case.inputs}
-    stage, code, message, _ = etc_command.lower(args.etc, path, program, bounds, timeout=args.timeout)
+    stage, code, message, _ = etc_command.lower(args.etc, path, program, bounds, args.extra, args.timeout)
     if stage != "ok":
         return f"{stage}: {code} {message}"
     for n, m in case.sizes:
@@ -343,14 +343,14 @@ def check_memory(args, case, path, program, bounds):
     for curve in memory["by_dim"]:
         if max(curve["live_peak_bytes"]) > memory["live_peak_bytes"]:
             return f"inspect: {curve} exceeds the live peak, {memory['live_peak_bytes']}"
-    for name in bounds if case.fixed else ():
+    for name in bounds if case.fixed and not args.extra else ():
         dims = [d.dim_param for d in case.model().graph.input[0].type.tensor_type.shape.dim]
         curve = next(c for c in memory["by_dim"] if (c["input"], c["dim"]) == (0, dims.index(name)))
         if (curve["sizes"][-1], curve["live_peak_bytes"][-1]) != (HIGH, memory["live_peak_bytes"]):
             return f"inspect: {curve} does not end at the live peak, {memory['live_peak_bytes']}"
         for size, peak in zip(curve["sizes"], curve["live_peak_bytes"]):
             sizes = {k: str(size if k == name else HIGH) for k in bounds}
-            stage, code, message, _ = etc_command.lower(args.etc, path, program, sizes, timeout=args.timeout)
+            stage, code, message, _ = etc_command.lower(args.etc, path, program, sizes, args.extra, args.timeout)
             if stage != "ok":
                 return f"{stage} at {sizes}: {code} {message}"
             if (needed := memory_of(args, program)["live_peak_bytes"]) != peak:

@@ -132,7 +132,7 @@ def check(case, args, server, work):
 def parser(text, extra=(), interp=False):
     p = cases.parser(text)
     p.add_argument("--interp", action="store_true", default=interp, help="also run the .pte with `etc run`")
-    p.add_argument("--extra", action="append", default=list(extra), metavar="FLAG", help="one more flag for `etc lower` (repeat)")
+    p.set_defaults(extra=list(extra))
     return p
 
 

@@ -285,7 +285,7 @@ def check(case, args, server, work):
         sessions[name] = cases.ort_session(source)
         models.append(source if name == "forward" else f"--method={name}={source}")
     target = os.path.join(work, "model.pte")
-    result = etc_command.run([args.etc, "lower", *models, *lower_flags(case), "-o", target, "--verify-each", "--roundtrip",
+    result = etc_command.run([args.etc, "lower", *models, *lower_flags(case), *args.extra, "-o", target, "--verify-each", "--roundtrip",
                               "--diagnostics=json"], args.timeout)
     if result.code != 0:
         return f"lower: {result.summary()}"

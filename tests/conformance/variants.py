@@ -121,7 +121,7 @@ def check(case, args, server, work):
     except Exception as error:  # noqa: BLE001
         return cases.Skip(f"{type(error).__name__}: {str(error).strip()[-200:]}")
     dims = {d: str(n) for i in reference.get_inputs() for d, n in zip(i.shape, feed[i.name].shape) if isinstance(d, str)}
-    stage, code, message, _ = etc_command.lower(args.etc, made, target, dims, timeout=args.timeout)
+    stage, code, message, _ = etc_command.lower(args.etc, made, target, dims, args.extra, args.timeout)
     if stage != "ok":
         return f"{stage}: {code} {message}"
     arrays.save_bundle(bundle, [feed[n] for n in names], expected)

@@ -28,6 +28,7 @@ def parser(text, timeout=60.0):
     p.add_argument("-k", metavar="PATTERN,...", default="*", help="only these cases (shell patterns)")
     p.add_argument("-v", "--verbose", action="store_true", help="name the passing ones too")
     p.add_argument("-j", "--jobs", type=int, default=min(os.cpu_count() or 1, 8), help="cases at a time")
+    p.add_argument("--extra", action="append", default=[], metavar="FLAG", help="one more flag for `etc lower` (repeat)")
     p.add_argument("--keep", metavar="DIR", help="keep what each case writes, in a folder of its name")
     p.add_argument("--timeout", type=float, default=timeout, help="seconds for one step of one case")
     return p
