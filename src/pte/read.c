@@ -224,7 +224,7 @@ static Status input_type(MethodReader *r, const PteTensor *t, TypeId *out) {
   SymInt dims[MAX_RANK];
   for (uint32_t i = 0; i < t->rank; i++)
     dims[i] =
-        t->sizes[i] <= 1 ? t->sizes[i] : sym_symbol(&r->g->syms, SV(""), 1, t->sizes[i], false);
+        t->sizes[i] <= 1 ? t->sizes[i] : sym_symbol(&r->g->syms, SV(""), 0, t->sizes[i], false);
   *out = graph_tensor_type(r->g, (DType)t->dtype, t->rank, dims, ORDER_CONTIGUOUS);
   return STATUS_OK;
 }

@@ -4,14 +4,17 @@
  * Kernel calls become nodes of the functional ops they were made from; each write of a value makes
  * a new SSA value. A tensor that no call writes but that lies where another one does is a view of
  * it: it becomes a view_copy node. Result types come from the op's shape rule and must agree with
- * the file's. A tensor of dynamic shape is read with a symbol of range [1, bound] for each of its
+ * the file's. A tensor of dynamic shape is read with a symbol of range [0, bound] for each of its
  * dims other than 1, since the file has only the bounds. Inputs and outputs have the names that the
  * file gives them (extra_tensor_info.fully_qualified_name), else input_0, …, output_0, ….
  *
  * Jumps are read back as the markers of ir/region.h, when they are those that etc writes.
  *
- * Not supported, and reported as such: operators that are not in the op table, delegates, other
- * jumps, state kept between runs, external data, tensors that are not contiguous. */
+ * Calls of delegates are nodes whose code and named data are constants; the backend's reader
+ * (ops/delegate.h) says which.
+ *
+ * Not supported, and reported as such: operators that are not in the op table, other jumps, state
+ * kept between runs, external data, tensors that are not contiguous. */
 #ifndef ETC_PTE_READ_H
 #define ETC_PTE_READ_H
 

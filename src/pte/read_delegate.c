@@ -24,7 +24,7 @@ static Status add_result(MethodReader *r, uint32_t index, ResultTypes *types) {
   for (uint32_t i = 0; i < tensor->rank; i++) {
     SymInt size = tensor->sizes[i];
     if (tensor->dynamism != PTE_STATIC && size > 1)
-      size = sym_symbol(&r->g->syms, SV(""), 1, size, true);
+      size = sym_symbol(&r->g->syms, SV(""), 0, size, true);
     types->sizes[types->size_count++] = size;
   }
   return STATUS_OK;
