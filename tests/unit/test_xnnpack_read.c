@@ -84,6 +84,7 @@ static void values(void **state) {
       {"it has 1 arguments, and the call 2 and 0", {.values = {IN(0, 2)}}, {.more_inputs = 1}},
       {"no value is argument 0", {.values = {IN(1, 2)}}, {.more_inputs = 1}},
       {"argument 0 has rank 3, and value 0 rank 2", {UNARY}, {.argument = 1, .rank = 3}},
+      {"argument 0 has rank 1, and value 0 rank 2", {UNARY}, {.argument = 1, .rank = 1}},
       {"argument 1 has rank 1, and value 1 rank 2", {UNARY}, {.argument = 2, .rank = 1}},
       {"argument 0 is f64, and value 0 has the datatype 1",
        {UNARY},
