@@ -92,18 +92,15 @@ static uint32_t append(ConstantPool *pool, Constant bytes) {
   return pool->count++;
 }
 
-uint32_t constant_pool_add(ConstantPool *pool, Constant bytes) {
-  uint64_t key[2];
+/* The slot of the constant with these bytes, or a free one for key. */
+static PoolSlot *look_up(ConstantPool *pool, Constant bytes, uint64_t key[2], bool *is_full) {
+  *is_full = false;
   sample_key(pool, bytes, key);
   PoolSlot *slot = find(pool, key, NULL);
-  if (!slot->constant) {
-    uint32_t index = append(pool, bytes);
-    fill(pool, slot, key, index);
-    return index;
-  }
   uint32_t first = slot->constant;
-  if (bytes.data == pool->items[first].bytes.data && bytes.size == pool->items[first].bytes.size)
-    return first;
+  if (!first ||
+      (bytes.data == pool->items[first].bytes.data && bytes.size == pool->items[first].bytes.size))
+    return slot;
   if (!pool->items[first].full_key) {
     full_key(pool, pool->items[first].bytes, key);
     slot = find(pool, key, &pool->items[first].bytes);
@@ -111,14 +108,27 @@ uint32_t constant_pool_add(ConstantPool *pool, Constant bytes) {
       fill(pool, slot, key, first);
     pool->items[first].full_key = true;
   }
+  *is_full = true;
   full_key(pool, bytes, key);
-  slot = find(pool, key, &bytes);
+  return find(pool, key, &bytes);
+}
+
+uint32_t constant_pool_add(ConstantPool *pool, Constant bytes) {
+  uint64_t key[2];
+  bool is_full;
+  PoolSlot *slot = look_up(pool, bytes, key, &is_full);
   if (slot->constant)
     return slot->constant;
   uint32_t index = append(pool, bytes);
-  pool->items[index].full_key = true;
+  pool->items[index].full_key = is_full;
   fill(pool, slot, key, index);
   return index;
+}
+
+uint32_t constant_pool_find(ConstantPool *pool, Constant bytes) {
+  uint64_t key[2];
+  bool is_full;
+  return look_up(pool, bytes, key, &is_full)->constant;
 }
 
 uint32_t constant_pool_zeros(ConstantPool *pool, uint64_t size) {

@@ -159,7 +159,7 @@ static Status emit(Emitter *e, Graph *const *methods, uint32_t count, const char
     PlanData data = {&e->pool, &e->initial, &e->segments};
     TRY(plan_write(&e->b, data, methods[i], &e->scratch, &plans[i]));
   }
-  e->segment_size = segments_place(&e->segments, pool_bytes(e));
+  e->segment_size = segments_place(&e->segments, &e->pool, pool_bytes(e));
   FbRef root = write_program(e, plans, count);
   e->b.alignment = PTE_TENSOR_ALIGNMENT;
   uint8_t *header = fb_finish(&e->b, root, PTE_IDENTIFIER, e->segment_size ? PTE_HEADER_SIZE : 0);

@@ -1,7 +1,6 @@
 /* See segments.h. */
 #include "pte/segments.h"
 
-#include "pte/constants.h"
 #include "pte/schema.h"
 
 void segments_init(SegmentList *list, Arena *arena, uint64_t seed) {
@@ -34,9 +33,15 @@ bool segments_add_named(SegmentList *list, StrView key, Constant bytes) {
   return true;
 }
 
-uint64_t segments_place(SegmentList *list, uint64_t used) {
+uint64_t segments_place(SegmentList *list, ConstantPool *constants, uint64_t used) {
   for (uint32_t i = 0; i < list->count; i++) {
     Segment *s = &list->items[i];
+    uint32_t same = s->key ? constant_pool_find(constants, s->bytes) : 0;
+    s->shared = same != 0;
+    if (s->shared) {
+      s->offset = constant_pool_offset(constants, same);
+      continue;
+    }
     s->offset = align_up(used, s->alignment);
     used = s->offset + s->bytes.size;
   }
@@ -46,6 +51,8 @@ uint64_t segments_place(SegmentList *list, uint64_t used) {
 void segments_write(const SegmentList *list, AtomicFile *file, uint64_t base) {
   for (uint32_t i = 0; i < list->count; i++) {
     const Segment *s = &list->items[i];
+    if (s->shared)
+      continue;
     atomic_file_pad(file, base + s->offset);
     if (s->bytes.file)
       atomic_file_copy(file, s->bytes.file, s->bytes.file_offset, s->bytes.size);

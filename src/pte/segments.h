@@ -4,6 +4,7 @@
 #define ETC_PTE_SEGMENTS_H
 
 #include "ir/graph.h"
+#include "pte/constants.h"
 #include "pte/keymap.h"
 
 enum { SEGMENTS_FIRST = 2 }; /* index of the first of them in the program */
@@ -13,6 +14,7 @@ typedef struct Segment {
   const char *key;    /* of named data; NULL: the bytes of a delegate */
   uint64_t alignment; /* of its offset */
   uint64_t offset;    /* from the segment base; set by segments_place */
+  bool shared;        /* lies within the segment of constants; set by segments_place */
 } Segment;
 
 typedef struct SegmentList {
@@ -28,8 +30,10 @@ void segments_release(SegmentList *list);
 uint32_t segments_add_blob(SegmentList *list, Constant bytes);
 /* Names bytes, once a key. False when the key names other bytes already. */
 bool segments_add_named(SegmentList *list, StrView key, Constant bytes);
-/* Offsets behind `used` bytes of constants; returns the size of the whole. */
-uint64_t segments_place(SegmentList *list, uint64_t used);
+/* Offsets behind `used` bytes of constants; returns the size of the whole. Named data that a kernel
+ * reads as well (an embedding that is a matrix, too) lie where constants, which start at the
+ * segment base, have them: segments may overlap. */
+uint64_t segments_place(SegmentList *list, ConstantPool *constants, uint64_t used);
 /* Writes them; the segment base is at file offset base. */
 void segments_write(const SegmentList *list, AtomicFile *file, uint64_t base);
 
