@@ -139,6 +139,17 @@ void xl_binary(XnnLowering *l, XnnNodeKind kind, XnnId a, XnnId b, XnnId out);
 XnnId xl_scaled(XnnLowering *l, XnnId in, double factor);
 void xl_transpose(XnnLowering *l, XnnId in, const uint32_t *perm, uint32_t rank, XnnId out);
 void xl_clamp(XnnLowering *l, XnnId in, float low, float high, XnnId out);
+/* Elements [begin, begin + size) of one dim. */
+void xl_slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t rank, uint32_t begin, uint32_t size,
+              XnnId out);
+void xl_concatenate(XnnLowering *l, const XnnId *items, uint32_t count, uint32_t axis, XnnId out);
+void xl_pad(XnnLowering *l, XnnId in, uint32_t rank, const uint32_t *before, const uint32_t *after,
+            float value, XnnId out);
+/* y = positions begin, begin + step, ... of one dim of x. */
+void xl_strided_slice(XnnLowering *l, ValueId x, uint32_t axis, int64_t begin, int64_t step,
+                      ValueId y);
+/* Where a dim of an image is in NHWC. */
+uint32_t xl_nhwc_axis(uint32_t dim);
 /* in, whose elements keep their order, with the dims of out; at most one dim may vary. */
 void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, XnnId out);
 /* Sums over the last dim of in times factor, plus offset; the dim stays as 1. */
@@ -146,8 +157,6 @@ XnnId xl_row_sums(XnnLowering *l, XnnId in, double factor, double offset);
 /* x times a static matrix [out, in] (flags: [in, out]) plus a bias or XNN_NONE. */
 void xl_fully_connected(XnnLowering *l, XnnId x, XnnId filter, XnnId bias, uint32_t flags,
                         XnnId out);
-/* Sums over the last dim of in times factor, plus offset; the dim stays as 1. */
-XnnId xl_row_sums(XnnLowering *l, XnnId in, double factor, double offset);
 /* (in - mean) / sqrt(variance + eps) over the last dim. */
 XnnId xl_normalized(XnnLowering *l, XnnId in, double eps);
 /* in * weight + bias into out; either may be absent. */

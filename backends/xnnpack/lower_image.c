@@ -47,44 +47,39 @@ void lower_max_pool(XnnLowering *l, NodeId n) {
   }
   if (!read_pool(l, n, 4, node_bool(l->g, n, 5), &p))
     return;
-  if (p.kernel[0] * p.kernel[1] == 1) {
-    xl_refuse(l, XNN_RULE_WINDOW, "kernel=1x1");
-    return;
-  }
   XnnId in = xl_nhwc(l, node_value(l->g, n, 0));
   pool(l, XNN_MAX_POOLING2D, &p, in, xl_result_nhwc(l, node_result(l->g, n, 0)));
+}
+
+/* Zeros around the image, which the divisor counts; what ceil_mode hangs over stays padding. */
+static XnnId padded(XnnLowering *l, NodeId n, XnnId in, Pool *p) {
+  ValueId x = node_value(l->g, n, 0);
+  uint32_t pads[] = {0, p->before[0], p->before[1], 0};
+  if (pads[1] + pads[2] == 0)
+    return in;
+  XnnId out = XL_TEMP(l, xl_dim(l, x, 0), xl_dim(l, x, 2) + 2 * pads[1],
+                      xl_dim(l, x, 3) + 2 * pads[2], xl_dim(l, x, 1));
+  xl_pad(l, in, 4, pads, pads, 0, out);
+  for (uint32_t i = 0; i < 2; i++) {
+    p->before[i] = 0;
+    p->after[i] -= pads[1 + i];
+  }
+  return out;
 }
 
 /* The divisor of XNNPACK leaves padding out; where it counts, zeros are added first. */
 void lower_avg_pool(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   Pool p;
-  if (node_bool(g, n, 4) || !node_absent(g, n, 6)) {
-    xl_refuse(l, XNN_RULE_ATTRIBUTE, "ceil_mode=%d divisor_override=%d", node_bool(g, n, 4),
-              !node_absent(g, n, 6));
+  if (!node_absent(g, n, 6)) {
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, "divisor_override=%g", node_scalar(g, n, 6));
     return;
   }
-  if (!read_pool(l, n, 0, false, &p))
+  if (!read_pool(l, n, 0, node_bool(g, n, 4), &p))
     return;
-  if (p.kernel[0] * p.kernel[1] == 1) {
-    xl_refuse(l, XNN_RULE_WINDOW, "kernel=1x1");
-    return;
-  }
-  ValueId x = node_value(g, n, 0);
-  XnnId in = xl_nhwc(l, x);
-  if (node_bool(g, n, 5) && p.before[0] + p.before[1] && xl_ok(l)) {
-    uint32_t pads[] = {0, p.before[0], p.before[1], 0};
-    XnnId padded = XL_TEMP(l, xl_dim(l, x, 0), xl_dim(l, x, 2) + 2 * pads[1],
-                           xl_dim(l, x, 3) + 2 * pads[2], xl_dim(l, x, 1));
-    if (!xl_ok(l))
-      return;
-    uint32_t first = xnn_vector(&l->x, pads, 4), second = xnn_vector(&l->x, pads, 4);
-    XNN_ADD_NODE(&l->x, XNN_STATIC_CONSTANT_PAD, first, second, xnn_float(0), in, padded, 0)
-        ->vector_count = 4;
-    in = padded;
-    for (uint32_t i = 0; i < 2; i++)
-      p.before[i] = p.after[i] = 0;
-  }
+  XnnId in = xl_nhwc(l, node_value(g, n, 0));
+  if (node_bool(g, n, 5))
+    in = padded(l, n, in, &p);
   pool(l, XNN_AVG_POOLING2D, &p, in, xl_result_nhwc(l, node_result(g, n, 0)));
 }
 
@@ -108,8 +103,7 @@ void lower_adaptive_avg_pool(XnnLowering *l, NodeId n) {
     return;
   if (whole)
     XNN_ADD_NODE(&l->x, XNN_GLOBAL_AVG_POOLING2D, in, out, XNN_FLAG_KEEP_DIMS);
-  else if (!sym_is_const(value_dim(g, x, 2)) || !sym_is_const(value_dim(g, x, 3)) ||
-           p.kernel[0] * p.kernel[1] == 1)
+  else if (!sym_is_const(value_dim(g, x, 2)) || !sym_is_const(value_dim(g, x, 3)))
     xl_refuse(l, XNN_RULE_WINDOW, "sizes=several");
   else
     pool(l, XNN_AVG_POOLING2D, &p, in, out);

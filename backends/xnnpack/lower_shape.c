@@ -48,11 +48,14 @@ void lower_permute(XnnLowering *l, NodeId n) {
   xl_transpose(l, in, perm, rank, xl_result(l, y));
 }
 
-static const uint32_t nhwc_axis[] = {0, 3, 1, 2}; /* where a dim of NCHW is in NHWC */
+uint32_t xl_nhwc_axis(uint32_t dim) {
+  static const uint32_t places[] = {0, 3, 1, 2};
+  return places[dim];
+}
 
-/* Elements [begin, begin + size) of one dim; sizes of 0 stand for all of the other dims. */
-static void slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t rank, uint32_t begin,
-                  uint32_t size, XnnId out) {
+/* Sizes of 0 stand for all of the other dims. */
+void xl_slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t rank, uint32_t begin, uint32_t size,
+              XnnId out) {
   if (!xl_ok(l))
     return;
   uint32_t offsets[XNN_MAX_RANK] = {0}, sizes[XNN_MAX_RANK] = {0};
@@ -69,7 +72,8 @@ static void cut(XnnLowering *l, ValueId x, uint32_t axis, SymInt begin, SymInt s
   if (!sym_is_const(begin) || !sym_is_const(size) || begin < 0 || size < 1)
     xl_refuse(l, XNN_RULE_VARYING, "dim=%u", axis);
   XnnInOut io = xl_in_out(l, x, y);
-  slice(l, io.in, io.nhwc ? nhwc_axis[axis] : axis, rank, (uint32_t)begin, (uint32_t)size, io.out);
+  xl_slice(l, io.in, io.nhwc ? xl_nhwc_axis(axis) : axis, rank, (uint32_t)begin, (uint32_t)size,
+           io.out);
 }
 
 /* A start or end counted from the front and inside of the dim. */
@@ -82,8 +86,8 @@ void lower_slice(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   uint32_t rank = value_rank(g, x);
-  if (rank == 0 || node_int(g, n, 4) != 1) {
-    xl_refuse(l, XNN_RULE_ATTRIBUTE, "step=%" PRId64 " held=1", node_int(g, n, 4));
+  if (rank == 0) {
+    xl_refuse(l, XNN_RULE_RANK, "rank=0 least=1");
     return;
   }
   uint32_t axis = xl_axis(node_int(g, n, 1), rank);
@@ -91,7 +95,12 @@ void lower_slice(XnnLowering *l, NodeId n) {
          extent = value_dim(g, x, axis);
   if (sym_is_const(begin) && sym_is_const(extent))
     begin = position(begin, extent);
-  cut(l, x, axis, begin, size, y);
+  if (node_int(g, n, 4) == 1)
+    cut(l, x, axis, begin, size, y);
+  else if (sym_is_const(begin) && begin >= 0)
+    xl_strided_slice(l, x, axis, begin, node_int(g, n, 4), y);
+  else
+    xl_refuse(l, XNN_RULE_VARYING, "dim=%u", axis);
 }
 
 void lower_split(XnnLowering *l, NodeId n) {
@@ -130,13 +139,12 @@ void lower_select(XnnLowering *l, NodeId n) {
   for (uint32_t i = 0; i < rank; i++)
     dims[i] = i == axis ? 1 : xl_dim(l, x, i);
   XnnId one = xl_temp(l, rank, dims);
-  slice(l, in, axis, rank, (uint32_t)index, 1, one);
+  xl_slice(l, in, axis, rank, (uint32_t)index, 1, one);
   xl_reshape(l, one, kept, dims_of_type(l, y, kept), out);
 }
 
 /* At most five values a node: longer lists are joined in steps. */
-static void concatenate(XnnLowering *l, const XnnId *items, uint32_t count, uint32_t axis,
-                        XnnId out) {
+void xl_concatenate(XnnLowering *l, const XnnId *items, uint32_t count, uint32_t axis, XnnId out) {
   static const XnnNodeKind by_count[] = {[2] = XNN_CONCATENATE2,
                                          [3] = XNN_CONCATENATE3,
                                          [4] = XNN_CONCATENATE4,
@@ -192,10 +200,37 @@ void lower_cat(XnnLowering *l, NodeId n) {
   for (uint32_t i = 0; i < count; i++)
     items[i] =
         nhwc ? xl_nhwc(l, node_list_value(g, n, 0, i)) : xl_plain(l, node_list_value(g, n, 0, i));
-  concatenate(l, items, count, nhwc ? nhwc_axis[axis] : axis,
-              nhwc ? xl_result_nhwc(l, y) : xl_result(l, y));
+  xl_concatenate(l, items, count, nhwc ? xl_nhwc_axis(axis) : axis,
+                 nhwc ? xl_result_nhwc(l, y) : xl_result(l, y));
 }
 
+void xl_pad(XnnLowering *l, XnnId in, uint32_t rank, const uint32_t *before, const uint32_t *after,
+            float value, XnnId out) {
+  if (!xl_ok(l))
+    return;
+  uint32_t first = xnn_vector(&l->x, before, rank), second = xnn_vector(&l->x, after, rank);
+  XNN_ADD_NODE(&l->x, XNN_STATIC_CONSTANT_PAD, first, second, xnn_float(value), in, out, 0)
+      ->vector_count = (uint8_t)rank;
+}
+
+/* in with less of one dim, as negative pads want it. */
+static XnnId cropped(XnnLowering *l, XnnId in, uint32_t axis, SymInt extent, SymInt before,
+                     SymInt after) {
+  int64_t begin = before < 0 ? -before : 0, end = after < 0 ? -after : 0;
+  if (!xl_ok(l) || (begin == 0 && end == 0))
+    return in;
+  if (!sym_is_const(extent) || begin + end >= extent) {
+    xl_refuse(l, XNN_RULE_VARYING, "dim=%u", axis);
+    return XNN_NONE;
+  }
+  XnnValue like = l->x.values[in];
+  like.dims[axis] = (uint32_t)(extent - begin - end);
+  XnnId out = xl_temp(l, like.rank, like.dims);
+  xl_slice(l, in, axis, like.rank, (uint32_t)begin, like.dims[axis], out);
+  return out;
+}
+
+/* Pads from the last dim, before and after in turn. */
 void lower_pad(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
@@ -205,21 +240,18 @@ void lower_pad(XnnLowering *l, NodeId n) {
     return;
   }
   XnnInOut io = xl_in_out(l, x, y);
-  for (uint32_t i = 0; i < node_list_count(g, n, 1); i++) {
-    SymInt pad = node_ints(g, n, 1)[i];
-    if (!sym_is_const(pad) || pad < 0 || pad > INT32_MAX) {
-      xl_refuse(l, XNN_RULE_ATTRIBUTE, "pad=%" PRId64 " least=0", sym_is_const(pad) ? pad : -1);
+  for (uint32_t i = 0; i < node_list_count(g, n, 1) / 2; i++) {
+    SymInt first = node_ints(g, n, 1)[2 * i], second = node_ints(g, n, 1)[2 * i + 1];
+    uint32_t dim = rank - 1 - i, axis = io.nhwc ? xl_nhwc_axis(dim) : dim;
+    if (!sym_is_const(first) || !sym_is_const(second) || first > INT32_MAX || second > INT32_MAX) {
+      xl_refuse(l, XNN_RULE_VARYING, "dim=%u", dim);
       return;
     }
-    uint32_t axis = rank - 1 - i / 2; /* from the last dim, before and after in turn */
-    (i % 2 ? after : before)[io.nhwc ? nhwc_axis[axis] : axis] = (uint32_t)pad;
+    io.in = cropped(l, io.in, axis, value_dim(g, x, dim), first, second);
+    before[axis] = first > 0 ? (uint32_t)first : 0;
+    after[axis] = second > 0 ? (uint32_t)second : 0;
   }
-  if (!xl_ok(l))
-    return;
-  uint32_t first = xnn_vector(&l->x, before, rank), second = xnn_vector(&l->x, after, rank);
-  XNN_ADD_NODE(&l->x, XNN_STATIC_CONSTANT_PAD, first, second,
-               xnn_float((float)node_scalar(g, n, 2)), io.in, io.out, 0)
-      ->vector_count = (uint8_t)rank;
+  xl_pad(l, io.in, rank, before, after, (float)node_scalar(g, n, 2), io.out);
 }
 
 /* Broadcasting by a product with ones. */
@@ -248,93 +280,32 @@ void lower_expand(XnnLowering *l, NodeId n) {
   xl_binary(l, XNN_MULTIPLY, in, xl_floats(l, rank, ones, values), out);
 }
 
-/* [N, C r r, H, W] -> [N, C, r, r, H, W] -> [N, C, H, r, W, r] -> [N, C, H r, W r]. */
+/* [N, C r r, H, W] -> [N, C, r, r, H, W] -> [N, C, H, r, W, r] -> [N, C, H r, W r], or
+ * [N, H, W, C r r] -> [N, H, W, C, r, r] -> [N, H, r, W, r, C] -> [N, H r, W r, C]. */
 void lower_pixel_shuffle(XnnLowering *l, NodeId n) {
+  static const uint32_t perm[] = {0, 1, 4, 2, 5, 3};
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
-  XnnId in = xl_plain(l, x), out = xl_result(l, y);
-  if (!xl_is_image(l, x) || !xl_ok(l))
+  if (!xl_is_image(l, x))
     return;
   for (uint32_t i = 1; i < 4; i++)
     if (!sym_is_const(value_dim(g, x, i)))
       xl_refuse(l, XNN_RULE_VARYING, "dim=%u", i);
-  static const uint32_t perm[] = {0, 1, 4, 2, 5, 3};
-  int64_t r = node_int(g, n, 1), h = xl_dim(l, x, 2), w = xl_dim(l, x, 3), c = xl_dim(l, y, 1);
-  uint32_t batch = xl_dim(l, x, 0), k = (uint32_t)r;
-  XnnId apart = XL_TEMP(l, batch, (uint32_t)c, k, k, (uint32_t)h, (uint32_t)w),
-        woven = XL_TEMP(l, batch, (uint32_t)c, (uint32_t)h, k, (uint32_t)w, k);
-  xl_reshape(l, in, (SymInt[]){value_dim(g, x, 0), c, r, r, h, w}, 6, apart);
-  xl_transpose(l, apart, perm, 6, woven);
-  xl_reshape(l, woven, (SymInt[]){value_dim(g, y, 0), c, h * r, w * r}, 4, out);
-}
-
-enum { MAX_EDGE = 64 }; /* elements that a pad by reflection or replication adds at an end */
-
-typedef struct EdgePad {
-  uint32_t axis, rank; /* in the layout of the operand */
-  uint32_t extent;
-  bool reflects;
-} EdgePad;
-
-/* `count` elements before the first (or, behind, after the last) of in along the axis: XNN_NONE for
- * none. */
-static XnnId edge(XnnLowering *l, const EdgePad *p, XnnId in, uint32_t count, bool behind) {
-  if (count == 0 || !xl_ok(l))
-    return XNN_NONE;
-  XnnId items[MAX_EDGE] = {0};
-  XnnValue size = l->x.values[in];
-  size.dims[p->axis] = 1;
-  for (uint32_t i = 0; i < count; i++) {
-    uint32_t near = p->reflects ? (behind ? i + 1 : count - i) : 0; /* distance from the end */
-    if (!p->reflects && i) {
-      items[i] = items[0];
-      continue;
-    }
-    items[i] = xl_temp(l, p->rank, size.dims);
-    slice(l, in, p->axis, p->rank, behind ? p->extent - 1 - near : near, 1, items[i]);
-  }
-  if (count == 1)
-    return items[0];
-  size.dims[p->axis] = count;
-  XnnId out = xl_temp(l, p->rank, size.dims);
-  concatenate(l, items, count, p->axis, out);
-  return out;
-}
-
-/* Pads of the last dims by what is at their ends, which is cut out and joined to them. */
-void lower_edge_pad(XnnLowering *l, NodeId n) {
-  Graph *g = l->g;
-  OpId op = node_cget(g, n)->op;
-  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
-  uint32_t rank = value_rank(g, x), count = node_list_count(g, n, 1) / 2;
-  EdgePad p = {.rank = rank, .reflects = op == OP_REFLECTION_PAD1D || op == OP_REFLECTION_PAD2D};
   XnnInOut io = xl_in_out(l, x, y);
-  XnnId in = io.in;
-  for (uint32_t i = 0; i < count && xl_ok(l); i++) { /* from the last dim */
-    SymInt before = node_ints(g, n, 1)[2 * i], after = node_ints(g, n, 1)[2 * i + 1],
-           extent = value_dim(g, x, rank - 1 - i);
-    if (!sym_is_const(before) || !sym_is_const(after) || !sym_is_const(extent))
-      xl_refuse(l, XNN_RULE_VARYING, "dim=%u", rank - 1 - i);
-    else if (before < 0 || after < 0 || before > MAX_EDGE || after > MAX_EDGE)
-      xl_refuse(l, XNN_RULE_EXPANSION, "elements=%lld,%lld most=%d", (long long)before,
-                (long long)after, MAX_EDGE);
-    if (!xl_ok(l) || before + after == 0)
-      continue;
-    p.axis = io.nhwc ? nhwc_axis[rank - 1 - i] : rank - 1 - i;
-    p.extent = (uint32_t)extent;
-    XnnId front = edge(l, &p, in, (uint32_t)before, false),
-          back = edge(l, &p, in, (uint32_t)after, true), items[3];
-    XnnValue size = l->x.values[in];
-    size.dims[p.axis] += (uint32_t)(before + after);
-    XnnId out = xl_temp(l, rank, size.dims);
-    uint32_t used = 0;
-    if (front != XNN_NONE)
-      items[used++] = front;
-    items[used++] = in;
-    if (back != XNN_NONE)
-      items[used++] = back;
-    concatenate(l, items, used, p.axis, out);
-    in = out;
+  if (!xl_ok(l))
+    return;
+  uint32_t batch = xl_dim(l, x, 0), r = (uint32_t)node_int(g, n, 1), h = xl_dim(l, x, 2),
+           w = xl_dim(l, x, 3), c = xl_dim(l, y, 1);
+  SymInt many = value_dim(g, x, 0);
+  if (io.nhwc) {
+    XnnId apart = XL_TEMP(l, batch, h, w, c, r, r), woven = XL_TEMP(l, batch, h, r, w, r, c);
+    xl_reshape(l, io.in, (SymInt[]){many, h, w, c, r, r}, 6, apart);
+    xl_transpose(l, apart, perm, 6, woven);
+    xl_reshape(l, woven, (SymInt[]){many, (SymInt)h * r, (SymInt)w * r, c}, 4, io.out);
+  } else {
+    XnnId apart = XL_TEMP(l, batch, c, r, r, h, w), woven = XL_TEMP(l, batch, c, h, r, w, r);
+    xl_reshape(l, io.in, (SymInt[]){many, c, r, r, h, w}, 6, apart);
+    xl_transpose(l, apart, perm, 6, woven);
+    xl_reshape(l, woven, (SymInt[]){many, c, (SymInt)h * r, (SymInt)w * r}, 4, io.out);
   }
-  xl_unary(l, XNN_COPY, in, io.out);
 }

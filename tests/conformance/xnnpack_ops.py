@@ -336,8 +336,108 @@ def found_cases():
                 {"c": np.array([True, False]), "x": normal(2)}, {"b": np.full((1, 1, 1), 2, np.float32)})
 
 
+# --- choices ---
+
+def where_cases():
+    c = np.array([[True, False, True], [False, False, True]])
+    shapes = (((2, 3), (2, 3), (2, 3)), ((2, 3), (3, ), (2, 3)), ((2, 3), (2, 3), (2, 1)), ((3, ), (2, 1), (4, 1, 1)), ((2, 3), (), (2, 3)), ((1, 1), (2, 3), (3, )),
+              ((2, 3), (), (4, 2, 3)), ((3, ), (2, 3), (1, 1, 1)), ((2, 3), (1, 1, 1), (1, )))
+    for condition, a, b in shapes:
+        name = f"Where-{len(condition)}-{'x'.join(map(str, a))}-{'x'.join(map(str, b))}"
+        feed = {"c": c[:condition[0]] if len(condition) == 2 and condition[0] == 2 else c[0] if len(condition) == 1 else c[:1, :1]}
+        for constants in ("", "a", "b", "ab"):
+            values = {"a": normal(*a), "b": normal(*b)}
+            given = {k: v for k, v in values.items() if k not in constants}
+            yield single(f"{name}-{constants or 'run'}", "Where", ["c", "a", "b"], {**feed, **given}, {k: values[k] for k in constants}, kernels=None)
+
+
+# --- moves, each before an operation that is computed ---
+
+def move_cases():
+    def moved(name, op, shape, inputs=(), constants=(), **attributes):
+        """In plain layout, and between a convolution and an activation in that of images."""
+        constants = {k: v for k, v in dict(constants).items() if v is not None}
+        nodes = [node(op, ["x", *inputs], "t", **attributes), node("Tanh", ["t"])]
+        yield graph(name, nodes, {"x": normal(*shape)}, constants, opset=18)
+        if len(shape) == 4:
+            conv = node("Conv", ["x", "w"], "u")
+            yield graph(f"{name}-image", [conv, node(op, ["u", *inputs], "t", **attributes), nodes[1]], {"x": normal(*shape)},
+                        {**constants, "w": normal(shape[1], shape[1], 1, 1)}, opset=18)
+
+    for axis, begin, end, step in ((2, 0, 99, 2), (3, 1, 99, 2), (2, 1, 7, 3), (1, 0, 99, 3), (3, 0, 8, 5), (-1, -4, -1, 2)):
+        yield from moved(f"Slice-{axis}-{begin}-{end}-{step}", "Slice", (2, 4, 8, 9), "bead", {"b": ints(begin), "e": ints(end), "a": ints(axis), "d": ints(step)})
+    s = {"b": ints(0), "e": ints(99), "d": ints(2), "c": ints(1), "h": ints(1), "v": ints(2)}
+    merge = [node("Slice", ["x", i, "e", "h", "d"], f"r{k}") for k, i in enumerate("bc")]
+    merge += [node("Slice", [f"r{k}", i, "e", "v", "d"], f"q{k}{j}") for k in range(2) for j, i in enumerate("bc")]
+    yield graph("patch-merging", [*merge, node("Concat", ["q00", "q10", "q01", "q11"], "t", axis=-1), node("Tanh", ["t"])], {"x": normal(2, 8, 6, 5)}, s)
+    for shape in ((2, 3, 7), (2, 3, 6, 7)):
+        for mode in ("reflect", "edge"):
+            for pads in ([1, 2], [3, 0], [0, 4]):
+                full = [0, 0] + pads[:1] * (len(shape) - 2) + [0, 0] + pads[1:] * (len(shape) - 2)
+                yield from moved(f"Pad-{mode}-{len(shape)}-{pads[0]}-{pads[1]}", "Pad", shape, ["p"], {"p": ints(*full)}, mode=mode)
+        zeros = [0] * (len(shape) - 1)
+        for first, last in ((-1, 2), (-2, -1), (3, -3), (0, -1)):
+            yield from moved(f"Pad-{len(shape)}-{first}-{last}", "Pad", shape, ["p", "v"], {"p": ints(*zeros, first, *zeros, last), "v": np.float32(1.5)})
+    for label, index in (("order", (2, 0, 1)), ("run", (1, 2)), ("stride", (0, 2, 4)), ("mixed", (4, 4, 1, 2, 3, 0)), ("one", (3, ))):
+        yield from moved(f"Gather-{label}", "Gather", (2, 5, 5, 6), ["i"], {"i": ints(*index)}, axis=1)
+        yield from moved(f"Gather-{label}-last", "Gather", (2, 3, 6), ["i"], {"i": ints(*index)}, axis=2)
+    for axis in (0, 1, 2):
+        yield from moved(f"flip-{axis}", "Slice", (2, 4, 6), "bead", {"b": ints(-1), "e": ints(-99), "a": ints(axis), "d": ints(-1)})
+    for op, block in (("DepthToSpace", 2), ("SpaceToDepth", 2)):
+        yield from moved(op, op, (2, 8, 4, 6), blocksize=block)
+    yield from moved("DepthToSpace-CRD", "DepthToSpace", (2, 8, 4, 6), blocksize=2, mode="CRD")
+    yield from moved("DepthToSpace-CRD-3", "DepthToSpace", (1, 9, 2, 3), blocksize=3, mode="CRD")
+    for count in (1, 2, 3, 5, 6, 11):
+        names = [f"x{i}" for i in range(count)]
+        yield graph(f"Concat-{count}", [node("Concat", names, "t", axis=1), node("Tanh", ["t"])], {n: normal(2, 1 + i % 3, 4) for i, n in enumerate(names)})
+    yield graph("Split", [node("Split", ["x", "s"], ["a", "b", "c"], axis=1), node("Tanh", ["a"]), node("Sigmoid", ["b"], "y1"), node("Relu", ["c"], "y2")],
+                {"x": normal(2, 7, 3)}, {"s": ints(2, 1, 4)}, outputs=3, opset=18)
+    yield graph("Tile", [node("Tile", ["x", "r"], "t"), node("Tanh", ["t"])], {"x": normal(2, 1, 3)}, {"r": ints(1, 4, 1)})
+    yield from moved("Tile-all", "Tile", (2, 3, 4, 5), ["r"], {"r": ints(2, 3, 1, 4)})
+    yield graph("Expand", [node("Expand", ["x", "r"], "t"), node("Tanh", ["t"])], {"x": normal(2, 1, 3)}, {"r": ints(5, 2, 4, 3)})
+
+
+# --- windows ---
+
+def window_cases():
+    x = {"x": normal(2, 3, 9, 8)}
+    for op, more in (("MaxPool", [{}]), ("AveragePool", [{"count_include_pad": 0}, {"count_include_pad": 1}])):
+        for extra in more:
+            label = f"{op}{''.join(str(v) for v in extra.values())}"
+            for kernel, stride, pads in (((2, 2), (2, 2), (0, 0, 0, 0)), ((3, 3), (2, 2), (1, 1, 1, 1)), ((3, 2), (1, 2), (1, 0, 1, 0)), ((1, 1), (2, 2), (0, 0, 0, 0)),
+                                         ((2, 2), (3, 3), (0, 0, 0, 0)), ((3, 3), (1, 1), (0, 1, 2, 0)), ((1, 3), (1, 1), (0, 1, 0, 1))):
+                for ceil in (0, 1):
+                    name = f"{label}-{kernel[0]}x{kernel[1]}-{stride[0]}{stride[1]}-{''.join(map(str, pads))}-{ceil}"
+                    yield single(name, op, ["x"], x, kernel_shape=kernel, strides=stride, pads=pads, ceil_mode=ceil, opset=19, **extra)
+            yield single(f"{label}-line", op, ["x"], {"x": normal(2, 3, 11)}, kernel_shape=[3], strides=[2], pads=[1, 1], **extra)
+    yield single("MaxPool-dilated", "MaxPool", ["x"], x, kernel_shape=[2, 3], dilations=[2, 2])
+    for op in ("GlobalAveragePool", "GlobalMaxPool"):
+        for shape in ((2, 3, 7), (2, 3, 5, 6), (1, 3, 4, 5, 2)):
+            yield single(f"{op}-{len(shape)}", op, ["x"], {"x": normal(*shape)})
+    for group, multiplier in ((1, 0), (2, 0), (4, 1), (4, 2), (4, 3)):
+        out = 6 if not multiplier else 4 * multiplier
+        for stride, pads, dilation in ((1, [0, 0, 0, 0], 1), (2, [1, 1, 1, 1], 1), (1, [0, 1, 2, 0], 2), (3, [2, 2, 2, 2], 2)):
+            yield single(f"Conv-{group}-{out}-{stride}-{sum(pads)}-{dilation}", "Conv", ["x", "w", "b"], {"x": normal(2, 4, 11, 10)},
+                         {"w": normal(out, 4 // group, 3, 3), "b": normal(out)}, group=group, strides=[stride] * 2, pads=pads, dilations=[dilation] * 2)
+    for group in (1, 2, 4):
+        for stride, pads, more, dilation in ((1, 0, 0, 1), (2, 1, 1, 1), (2, 0, 0, 2), (3, 1, 2, 1)):
+            yield single(f"ConvTranspose-{group}-{stride}-{pads}-{more}-{dilation}", "ConvTranspose", ["x", "w", "b"], {"x": normal(2, 4, 5, 6)},
+                         {"w": normal(4, 2, 3, 3), "b": normal(2 * group)}, group=group, strides=[stride] * 2, pads=[pads] * 4, output_padding=[more] * 2,
+                         dilations=[dilation] * 2)
+    for stride, dilation, group in ((1, 1, 1), (2, 1, 2), (1, 3, 1), (2, 2, 4)):
+        yield single(f"Conv-line-{stride}-{dilation}-{group}", "Conv", ["x", "w", "b"], {"x": normal(2, 4, 13)}, {"w": normal(8, 4 // group, 3), "b": normal(8)},
+                     group=group, strides=[stride], dilations=[dilation], pads=[1, 1])
+    yield single("ConvTranspose-line", "ConvTranspose", ["x", "w"], {"x": normal(2, 4, 7)}, {"w": normal(4, 3, 4)}, strides=[2], pads=[1, 1])
+    sizes = {"s": np.array([1, 1, 2, 3], np.float32)}
+    for mode, places in (("nearest", ("asymmetric", "half_pixel")), ("linear", ("half_pixel", "align_corners", "pytorch_half_pixel"))):
+        for place in places:
+            more = {"nearest_mode": "floor"} if (mode, place) == ("nearest", "asymmetric") else {}
+            yield single(f"Resize-{mode}-{place}", "Resize", ["x", "", "s"], {"x": normal(2, 3, 4, 5)}, sizes, mode=mode,
+                         coordinate_transformation_mode=place, opset=13, **more)
+
+
 FAMILIES = (image_cases, tap_cases, half_cases, reduce_cases, pointwise_cases, product_cases, norm_cases, official_cases,
-            limit_cases, found_cases)
+            limit_cases, found_cases, where_cases, move_cases, window_cases)
 
 
 def main():

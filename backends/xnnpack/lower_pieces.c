@@ -1,0 +1,269 @@
+/* Elements chosen along one dim by numbers that are known: strided slices, selections, flips, and
+ * pads that repeat what is inside. Each is a row of runs of positions, which are cut out one by one
+ * and joined. */
+#include <inttypes.h>
+
+#include "backends/xnnpack/lower.h"
+
+enum { MAX_RUNS = 160, MAX_EDGE = 64, MAX_REPEATS = 1 << 16 };
+
+/* Positions begin, begin + step, … of a dim. */
+typedef struct Run {
+  uint32_t begin, step, count;
+} Run;
+typedef struct RunList {
+  Run runs[MAX_RUNS];
+  uint32_t count; /* more than MAX_RUNS: too many */
+  uint32_t positions;
+} RunList;
+
+/* A value on its way: its dims in the layout that it is in. */
+typedef struct Piece {
+  XnnId id;
+  uint32_t rank;
+  SymInt dims[XNN_MAX_RANK];
+} Piece;
+
+static uint32_t upper(XnnLowering *l, SymInt size) {
+  int64_t most = sym_upper(&l->g->syms, size);
+  if (most > INT32_MAX)
+    xl_refuse(l, XNN_RULE_SIZE_LIMIT, "elements=%lld", (long long)most);
+  return xl_ok(l) ? (uint32_t)most : 1;
+}
+
+static XnnId temp(XnnLowering *l, const SymInt *dims, uint32_t rank) {
+  uint32_t sizes[XNN_MAX_RANK] = {0};
+  for (uint32_t i = 0; i < rank; i++)
+    sizes[i] = upper(l, dims[i]);
+  return xl_temp(l, rank, sizes);
+}
+
+/* Its size along the axis is known. */
+static bool open_piece(XnnLowering *l, const Piece *p, uint32_t axis) {
+  return sym_is_const(p->dims[axis]) || xl_refuse(l, XNN_RULE_VARYING, "dim=%u", axis);
+}
+
+static Piece cut(XnnLowering *l, const Piece *p, uint32_t axis, uint32_t begin, uint32_t count) {
+  Piece part = *p;
+  part.dims[axis] = count;
+  part.id = temp(l, part.dims, part.rank);
+  xl_slice(l, p->id, axis, p->rank, begin, count, part.id);
+  return part;
+}
+
+static Piece pad_end(XnnLowering *l, const Piece *p, uint32_t axis, uint32_t count) {
+  Piece part = *p;
+  uint32_t none[XNN_MAX_RANK] = {0}, after[XNN_MAX_RANK] = {0};
+  after[axis] = count;
+  part.dims[axis] += count;
+  part.id = temp(l, part.dims, part.rank);
+  xl_pad(l, p->id, p->rank, none, after, 0, part.id);
+  return part;
+}
+
+/* Every step-th position: groups of `step` positions, of which the first is kept. */
+static Piece strided(XnnLowering *l, const Piece *p, uint32_t axis, Run run) {
+  uint32_t here = upper(l, p->dims[axis]) - run.begin;
+  uint64_t wanted = (uint64_t)run.count * run.step;
+  Piece part = cut(l, p, axis, run.begin, wanted < here ? (uint32_t)wanted : here);
+  if (wanted > here)
+    part = pad_end(l, &part, axis, (uint32_t)(wanted - here));
+  SymInt groups[] = {1, run.count, run.step, 1};
+  for (uint32_t i = 0; i < p->rank; i++)
+    if (i != axis)
+      groups[i < axis ? 0 : 3] = sym_mul(&l->g->syms, groups[i < axis ? 0 : 3], p->dims[i]);
+  Piece grouped = {.id = temp(l, groups, 4), .rank = 4};
+  memcpy(grouped.dims, groups, sizeof groups);
+  xl_reshape(l, part.id, groups, 4, grouped.id);
+  Piece first = cut(l, &grouped, 2, 0, 1);
+  part.dims[axis] = run.count;
+  part.id = temp(l, part.dims, part.rank);
+  xl_reshape(l, first.id, part.dims, part.rank, part.id);
+  return part;
+}
+
+static void add_run(RunList *list, Run run) {
+  if (list->count < MAX_RUNS)
+    list->runs[list->count] = run;
+  list->count += list->count <= MAX_RUNS;
+  list->positions += run.count;
+}
+
+/* One more position, in the last run if it goes on there. */
+static void add_position(RunList *list, uint32_t position) {
+  Run *last = list->count && list->count <= MAX_RUNS ? &list->runs[list->count - 1] : NULL;
+  if (last && last->count == 1 && position > last->begin)
+    last->step = position - last->begin;
+  if (!last || last->step == 0 ||
+      position != (uint64_t)last->begin + (uint64_t)last->step * last->count) {
+    add_run(list, (Run){position, 0, 1});
+    return;
+  }
+  last->count++;
+  list->positions++;
+}
+
+static Piece take(XnnLowering *l, const Piece *p, uint32_t axis, const RunList *list) {
+  XnnId ids[MAX_RUNS];
+  if (list->count == 0 || list->count > MAX_RUNS)
+    xl_refuse(l, XNN_RULE_PIECES, "most=%d", MAX_RUNS);
+  if (!xl_ok(l) || !open_piece(l, p, axis))
+    return *p;
+  for (uint32_t i = 0; i < list->count && xl_ok(l); i++) {
+    Run run = list->runs[i];
+    ids[i] = run.step <= 1 ? cut(l, p, axis, run.begin, run.count).id : strided(l, p, axis, run).id;
+  }
+  Piece all = *p;
+  all.dims[axis] = list->positions;
+  if (!xl_ok(l))
+    return all;
+  all.id = list->count == 1 ? ids[0] : temp(l, all.dims, all.rank);
+  if (list->count > 1)
+    xl_concatenate(l, ids, list->count, axis, all.id);
+  return all;
+}
+
+/* x in the layout that it is in. */
+static Piece piece_of(XnnLowering *l, ValueId x, bool *nhwc) {
+  Piece p = {.rank = value_rank(l->g, x)};
+  *nhwc = xl_has_nhwc(l, x) && !xl_has_plain(l, x);
+  if (p.rank == 0 || p.rank > XNN_MAX_RANK)
+    xl_refuse(l, XNN_RULE_RANK, "rank=%u", p.rank);
+  for (uint32_t i = 0; i < p.rank && xl_ok(l); i++)
+    p.dims[*nhwc ? xl_nhwc_axis(i) : i] = value_dim(l->g, x, i);
+  p.id = *nhwc ? xl_nhwc(l, x) : xl_plain(l, x);
+  return p;
+}
+
+static void finish(XnnLowering *l, const Piece *p, bool nhwc, ValueId y) {
+  if (nhwc)
+    xl_set_nhwc(l, y, p->id);
+  else
+    xl_set_plain(l, y, p->id);
+}
+
+static void take_one(XnnLowering *l, ValueId x, uint32_t axis, const RunList *list, ValueId y) {
+  bool nhwc;
+  Piece p = piece_of(l, x, &nhwc);
+  p = take(l, &p, nhwc ? xl_nhwc_axis(axis) : axis, list);
+  finish(l, &p, nhwc, y);
+}
+
+/* --- the operators --- */
+
+void xl_strided_slice(XnnLowering *l, ValueId x, uint32_t axis, int64_t begin, int64_t step,
+                      ValueId y) {
+  RunList list = {.count = 0};
+  if (!sym_is_const(value_dim(l->g, y, axis)) || step > INT32_MAX) {
+    xl_refuse(l, XNN_RULE_VARYING, "dim=%u", axis);
+    return;
+  }
+  add_run(&list, (Run){(uint32_t)begin, (uint32_t)step, xl_dim(l, y, axis)});
+  take_one(l, x, axis, &list, y);
+}
+
+void lower_index_select(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), index = node_value(g, n, 2), y = node_result(g, n, 0);
+  if (value_rank(g, x) == 0 || !value_is_const(g, index) || value_dtype(g, index) != DTYPE_I64) {
+    xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=index");
+    return;
+  }
+  uint32_t axis = xl_axis(node_int(g, n, 1), value_rank(g, x)), extent = xl_dim(l, x, axis);
+  RunList list = {.count = 0};
+  for (uint64_t i = 0; i < xl_elements(l, index) && list.count <= MAX_RUNS && xl_ok(l); i++) {
+    int64_t position;
+    memcpy(&position, value_constant(g, index)->data + i * sizeof position, sizeof position);
+    if (position < 0 || position >= extent)
+      xl_refuse(l, XNN_RULE_ATTRIBUTE, "index=%" PRId64, position);
+    add_position(&list, (uint32_t)position);
+  }
+  take_one(l, x, axis, &list, y);
+}
+
+void lower_flip(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  bool nhwc;
+  Piece p = piece_of(l, node_value(g, n, 0), &nhwc);
+  for (uint32_t i = 0; i < node_list_count(g, n, 1) && xl_ok(l); i++) {
+    uint32_t dim = xl_axis(node_ints(g, n, 1)[i], p.rank), axis = nhwc ? xl_nhwc_axis(dim) : dim;
+    RunList list = {.count = 0};
+    for (uint32_t k = upper(l, p.dims[axis]); k > 0 && list.count <= MAX_RUNS; k--)
+      add_position(&list, k - 1);
+    p = take(l, &p, axis, &list);
+  }
+  finish(l, &p, nhwc, node_result(g, n, 0));
+}
+
+static bool fits_pad(SymInt pad, SymInt extent, bool reflects) {
+  return sym_is_const(pad) && pad >= 0 && pad <= MAX_EDGE && (!reflects || pad < extent);
+}
+
+/* Reflection at the borders, or what is there again. Pads from the last dim, before and after in
+ * turn. */
+void lower_inside_pad(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  OpId op = node_cget(g, n)->op;
+  bool nhwc, reflects = op == OP_REFLECTION_PAD1D || op == OP_REFLECTION_PAD2D ||
+                        op == OP_REFLECTION_PAD3D;
+  Piece p = piece_of(l, node_value(g, n, 0), &nhwc);
+  for (uint32_t i = 0; i < node_list_count(g, n, 1) / 2 && xl_ok(l); i++) {
+    SymInt before = node_ints(g, n, 1)[2 * i], after = node_ints(g, n, 1)[2 * i + 1];
+    uint32_t dim = p.rank - 1 - i, axis = nhwc ? xl_nhwc_axis(dim) : dim;
+    if (!open_piece(l, &p, axis) || (before == 0 && after == 0))
+      continue;
+    if (!fits_pad(before, p.dims[axis], reflects) || !fits_pad(after, p.dims[axis], reflects)) {
+      xl_refuse(l, XNN_RULE_PIECES, "dim=%u most=%d", dim, MAX_EDGE);
+      return;
+    }
+    uint32_t extent = upper(l, p.dims[axis]);
+    RunList list = {.count = 0};
+    for (uint32_t k = (uint32_t)before; k > 0; k--)
+      add_position(&list, reflects ? k : 0);
+    add_run(&list, (Run){0, 1, extent});
+    for (uint32_t k = 1; k <= (uint32_t)after; k++)
+      add_run(&list, (Run){extent - 1 - (reflects ? k : 0), 1, 1});
+    p = take(l, &p, axis, &list);
+  }
+  finish(l, &p, nhwc, node_result(g, n, 0));
+}
+
+/* The whole dim `times` times: [outer, 1, n, inner] times ones of [1, times, 1, 1]. */
+static Piece repeated(XnnLowering *l, const Piece *p, uint32_t axis, uint32_t times) {
+  SymInt apart[] = {1, 1, p->dims[axis], 1}, grown[4];
+  uint32_t shape[] = {1, times, 1, 1};
+  for (uint32_t i = 0; i < p->rank; i++)
+    if (i != axis)
+      apart[i < axis ? 0 : 3] = sym_mul(&l->g->syms, apart[i < axis ? 0 : 3], p->dims[i]);
+  memcpy(grown, apart, sizeof grown);
+  grown[1] = times;
+  float *ones = ARENA_ARRAY(l->arena, float, times);
+  for (uint32_t i = 0; i < times; i++)
+    ones[i] = 1;
+  XnnId one = temp(l, apart, 4), many = temp(l, grown, 4);
+  xl_reshape(l, p->id, apart, 4, one);
+  xl_binary(l, XNN_MULTIPLY, one, xl_floats(l, 4, shape, ones), many);
+  Piece all = *p;
+  all.dims[axis] = sym_mul(&l->g->syms, p->dims[axis], times);
+  all.id = temp(l, all.dims, all.rank);
+  xl_reshape(l, many, all.dims, all.rank, all.id);
+  return all;
+}
+
+void lower_repeat(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  bool nhwc;
+  Piece p = piece_of(l, node_value(g, n, 0), &nhwc);
+  const SymInt *times = node_ints(g, n, 1);
+  if (node_list_count(g, n, 1) != p.rank)
+    xl_refuse(l, XNN_RULE_RANK, "rank=%u repeats=%u", p.rank, node_list_count(g, n, 1));
+  for (uint32_t i = 0; i < p.rank && xl_ok(l); i++) {
+    if (times[i] == 1)
+      continue;
+    if (!sym_is_const(times[i]) || times[i] < 1 || times[i] > MAX_REPEATS)
+      xl_refuse(l, XNN_RULE_EXPANSION, "dim=%u most=%d", i, MAX_REPEATS);
+    else
+      p = repeated(l, &p, nhwc ? xl_nhwc_axis(i) : i, (uint32_t)times[i]);
+  }
+  finish(l, &p, nhwc, node_result(g, n, 0));
+}
