@@ -4,7 +4,8 @@
  *   finds a result of the wrong shape.
  * - The fast paths of add, sub, mul and div for operands that broadcast give the result the rank of
  *   the larger operand. Where the other one has more dimensions (all of size 1), a view gives the
- *   larger one as many. */
+ *   larger one as many.
+ * - The kernels of products over no elements leave the result as it was in memory; it is zeros. */
 #include "ir/builder.h"
 #include "passes/pass.h"
 
@@ -62,14 +63,41 @@ static Status equal_ranks(PassContext *p, Graph *g, NodeId n, uint64_t *views) {
   return STATUS_OK;
 }
 
+/* The result of a product over an inner dim of 0: zeros, plus the bias. */
+static Status replace_hollow(PassContext *p, Graph *g, NodeId n, uint64_t *hollow) {
+  OpId op = (OpId)g->nodes[n].op;
+  ValueId left = op == OP_ADDMM                                   ? node_value(g, n, 1)
+                 : op == OP_MM || op == OP_BMM || op == OP_LINEAR ? node_value(g, n, 0)
+                                                                  : 0,
+          y = node_result(g, n, 0);
+  uint32_t rank = left ? value_rank(g, left) : 0;
+  if (rank == 0 || value_dim(g, left, rank - 1) != 0 || !first_use(g, y))
+    return STATUS_OK;
+  Builder b = builder_make(g, n, g->nodes[n].loc);
+  const Type *t = value_type(g, y);
+  ValueId sum = build(&b, OP_FULL, A_INTS(t->dims, t->rank), A_INT(0), A_DTYPE(t->dtype)),
+          bias = op == OP_ADDMM    ? node_value(g, n, 0)
+                 : op == OP_LINEAR ? node_value(g, n, 2)
+                                   : 0;
+  if (bias)
+    sum = build(&b, OP_ADD_TENSOR, A_VAL(sum), A_VAL(bias),
+                op == OP_ADDMM ? node_arg_in(g, n, 3, p->scratch) : A_INT(1));
+  TRY(b.status);
+  graph_replace_uses(g, y, sum);
+  ++*hollow;
+  return STATUS_OK;
+}
+
 Status pass_legalize_shapes(PassContext *p, Graph *g) {
-  uint64_t empty = 0, views = 0;
+  uint64_t empty = 0, views = 0, hollow = 0;
   for (FOR_NODES(g, n)) {
     empty += replace_empty(g, n);
+    TRY(replace_hollow(p, g, n, &hollow));
     if (has_fast_path(node_cget(g, n)->op))
       TRY(equal_ranks(p, g, n, &views));
   }
   pass_count(p, "empty results", empty);
+  pass_count(p, "products over nothing", hollow);
   pass_count(p, "views", views);
   return STATUS_OK;
 }

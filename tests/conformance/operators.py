@@ -11,6 +11,7 @@ values are made here, from a seed.
 import sys
 
 import numpy as np
+from onnx import helper
 
 import single_node
 from single_node import BF16, RNG, Case, TextCase, ints, normal, whole
@@ -96,6 +97,11 @@ def shape_cases():
         yield Case(f"{op}_ranks_batch", op, ["x", "y"], [{"x": normal(n, 3), "y": np.abs(normal(1, 1, 3)) + 1} for n in (4, 1, 6)],
                    shapes={"x": ["n", 3]}, dims={"n": "1..6"})
     empty = normal(2, 0, 3)
+    # Products over nothing; the memory of their results holds other numbers before. Found by tests/conformance/xnnpack_sweep.py.
+    for name, a, b in (("", (9, 0), (0, 5)), ("_batch", (2, 9, 0), (2, 0, 5))):
+        yield Case(f"MatMul_hollow{name}", None, None, {"d": normal(40, 40), "a": normal(*a), "b": normal(*b)}, nodes=[
+            helper.make_node("Exp", ["d"], ["e"]), helper.make_node("Neg", ["e"], ["f"]), helper.make_node("ReduceSum", ["f"], ["s"], keepdims=0),
+            helper.make_node("MatMul", ["a", "b"], ["m"]), helper.make_node("Add", ["m", "s"], ["y0"])])
     yield Case("Concat_empty", "Concat", ["x", "y"], {"x": empty, "y": empty}, axis=0)
     yield Case("CumSum_empty", "CumSum", ["x", "a"], {"x": empty}, {"a": np.array(0)}, exclusive=1)
     for op in ("Erf", "Shrink", "Sin"):
