@@ -280,7 +280,7 @@ def gemm(d):
 @case_of("MM", "BMM")
 def matmul(d):
     m, n, k = (d.dim() for _ in range(3))
-    rank = 2 if d.row == "MM" else d.one(3, 3, 4, 5, 6, 7)
+    rank = 2 if d.row == "MM" else d.one(3, 3, 3, 4, 4, 5, 6, 7)
     batch = d.shape(rank - 2, rank - 2, 12) if rank > 2 else []
     a, b = [*batch, m, k], [*batch, k, n]
     if rank > 2 and d.chance(0.4):
@@ -479,9 +479,38 @@ def pad(d):
     return d.layout(d.compute(d.node("Pad", [d.operand(shape), d.ints(*pads), *value])), len(shape))
 
 
-@case_of("REFLECTION_PAD1D", "REFLECTION_PAD2D", "REPLICATION_PAD1D", "REPLICATION_PAD2D")
+@case_of("FLIP")
+def flip(d):
+    shape = d.shape(1)
+    axes = d.r.sample(range(len(shape)), d.whole(1, min(3, len(shape))))
+    back, begin = [-1] * len(axes), [-2**31] * len(axes)
+    y = d.node("Slice", [d.operand(shape), d.ints(*back), d.ints(*begin), d.ints(*axes), d.ints(*back)])
+    return d.layout(d.compute(y), len(shape))
+
+
+@case_of("INDEX_SELECT")
+def index_select(d):
+    shape = d.shape(1)
+    axis = d.whole(-len(shape), len(shape) - 1)
+    size = 1 if shape[axis] in SYMBOLS else shape[axis]
+    if size == 0:
+        raise Invalid
+    picks = [d.whole(-size, size - 1) for _ in range(d.one(1, 2, 3, 5, 9))]
+    if d.chance(0.4):  # in steps
+        picks = list(range(d.whole(0, size - 1), size, d.one(1, 1, 2, 3)))
+    indices = d.input([len(picks)], lambda s, rng: np.array(picks)) if d.chance(0.05) else d.ints(*picks)
+    return d.layout(d.compute(d.node("Gather", [d.operand(shape), indices], axis=axis)), len(shape))
+
+
+@case_of("REPEAT")
+def tile(d):
+    shape = d.shape(1, most=2000)
+    return d.layout(d.compute(d.node("Tile", [d.operand(shape), d.ints(*[d.one(1, 1, 2, 3) for _ in shape])])), len(shape))
+
+
+@case_of(*(f"{kind}_PAD{n}D" for kind in ("REFLECTION", "REPLICATION") for n in (1, 2, 3)))
 def edge_pad(d):
-    rank = 3 if d.row.endswith("1D") else 4
+    rank = 2 + int(d.row[-2])
     shape = d.shape(rank, rank)
     pads = [[0, 0] if i < 2 else [d.whole(0, 3), d.whole(0, 3)] for i in range(rank)]
     reflects = d.row.startswith("REFLECTION")
