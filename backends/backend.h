@@ -48,7 +48,8 @@ typedef struct Partition {
 
 /* A partition as bytes. inputs: values from outside that are no constants, in the order in which
  * the delegate takes them; outputs follow in the order of the partition. data: constants of the
- * graph that the delegate finds by key in the named data of the program. All arrays in scratch,
+ * graph that the delegate finds by key in the named data of the program, keys as DelegateName in
+ * ops/delegate.h. All arrays in scratch,
  * blob in the arena of the graph. */
 typedef struct DelegateCode {
   const uint8_t *blob;

@@ -1,6 +1,7 @@
 /* What the functions of lower.def share; see lower.h. */
 #include "backends/xnnpack/lower.h"
 
+#include "ops/delegate.h"
 #include "support/half.h"
 #include "support/permute.h"
 
@@ -194,7 +195,8 @@ XnnId xl_filter(XnnLowering *l, ValueId v) {
   uint32_t dims[XNN_MAX_RANK], rank = dims_of(l, v, dims);
   if (!value_is_const(l->g, v))
     xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=weight-or-bias");
-  return xl_ok(l) ? xnn_constant(&l->x, is_half(l, v) ? XNN_FP16 : XNN_FP32, rank, dims, v)
+  return xl_ok(l) ? xnn_constant(&l->x, is_half(l, v) ? XNN_FP16 : XNN_FP32, rank, dims,
+                                 (XnnData){.v = v})
                   : XNN_NONE;
 }
 
@@ -285,7 +287,7 @@ static XnnId add_constant(XnnLowering *l, bool half, uint32_t rank, const uint32
     v = graph_add_constant(
         l->g, graph_tensor_type(l->g, half ? DTYPE_F16 : DTYPE_F32, rank, sizes, ORDER_CONTIGUOUS),
         (Constant){.data = values, .size = size}, 0);
-  return xnn_constant(&l->x, half ? XNN_FP16 : XNN_FP32, rank, dims, v);
+  return xnn_constant(&l->x, half ? XNN_FP16 : XNN_FP32, rank, dims, (XnnData){.v = v});
 }
 
 XnnId xl_floats(XnnLowering *l, uint32_t rank, const uint32_t *dims, const float *values) {
@@ -314,15 +316,19 @@ XnnId xl_permuted_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint3
     return XNN_NONE;
   size_t size = half ? sizeof(uint16_t) : sizeof(float);
   Permutation order = permutation_make(size, rank, dims, perm);
-  bool same_type = half == is_half(l, v);
-  if (same_type && permutation_keeps_order(&order))
-    return xnn_constant(&l->x, half ? XNN_FP16 : XNN_FP32, rank, dims, v);
+  XnnDatatype datatype = half ? XNN_FP16 : XNN_FP32;
+  if (half == is_half(l, v)) { /* the same bytes, put in order when the program is written */
+    const char *text = l->trial || permutation_keeps_order(&order)
+                           ? NULL
+                           : delegate_order_text(l->arena, size, rank, dims, perm);
+    return xnn_constant(&l->x, datatype, rank, dims, (XnnData){v, text});
+  }
   if (l->trial)
     return add_constant(l, half, rank, dims, NULL);
-  const void *from = same_type ? (const void *)value_constant(l->g, v)->data
-                               : (const void *)xl_constant_floats(l, v);
-  uint8_t *values = arena_alloc(&l->g->arena, xl_elements(l, v) * size);
-  permute(&order, from, values);
+  const uint8_t *from = (const uint8_t *)xl_constant_floats(l, v);
+  uint64_t count = permutation_count(&order);
+  uint8_t *values = arena_alloc(&l->g->arena, count * size);
+  permute(&order, from, 0, count, values);
   return add_constant(l, half, rank, dims, values);
 }
 

@@ -22,11 +22,21 @@ static XnnId filter_of(XnnLowering *l, ValueId v) {
 }
 
 /* x times weights [out, in], or [in, out] with flag TRANSPOSE_WEIGHTS, which may arrive at run
- * time: then without a bias, which XNNPACK would lose. */
+ * time: then without a bias, which XNNPACK would lose. Known ones are stored as [out, in], which
+ * XNNPACK packs faster when it loads them. */
 static void product(XnnLowering *l, ValueId x, ValueId weight, XnnId bias, uint32_t flags,
                     XnnId out) {
-  XnnId in = xl_plain(l, x),
-        filter = value_is_const(l->g, weight) ? filter_of(l, weight) : xl_plain(l, weight);
+  XnnId in = xl_plain(l, x), filter = XNN_NONE;
+  if (!value_is_const(l->g, weight)) {
+    filter = xl_plain(l, weight);
+  } else if (flags && value_rank(l->g, weight) == 2) {
+    uint32_t dims[] = {xl_dim(l, weight, 1), xl_dim(l, weight, 0)}, turned[] = {1, 0};
+    filter =
+        xl_permuted_constant(l, weight, 2, dims, turned, value_dtype(l->g, weight) == DTYPE_F16);
+    flags = 0;
+  } else {
+    filter = filter_of(l, weight);
+  }
   xl_fully_connected(l, in, filter, bias, flags, out);
 }
 

@@ -33,10 +33,10 @@ XnnId xnn_value(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t
 }
 
 XnnId xnn_constant(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t *dims,
-                   ValueId v) {
+                   XnnData data) {
   XnnId id = xnn_value(x, datatype, rank, dims);
   x->data = pool_reserve(x->data, &x->data_capacity, (uint64_t)x->data_count + 1, sizeof *x->data);
-  x->data[x->data_count++] = v;
+  x->data[x->data_count++] = data;
   x->values[id].data = x->data_count;
   return id;
 }

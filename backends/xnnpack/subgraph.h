@@ -58,11 +58,18 @@ typedef struct XnnNode {
   float limit_low, limit_high;
 } XnnNode;
 
+/* A constant: a value of the IR graph, and the order of its elements as text (ops/delegate.h),
+ * NULL: as they lie. */
+typedef struct XnnData {
+  ValueId v;
+  const char *order;
+} XnnData;
+
 typedef struct XnnGraph {
   XnnValue *values;
   XnnNode *nodes;
   uint32_t *ints;
-  ValueId *data; /* the constants, values of the IR graph */
+  XnnData *data;
   uint32_t value_count, value_capacity, node_count, node_capacity, int_count, int_capacity,
       data_count, data_capacity, extern_count;
 } XnnGraph;
@@ -73,10 +80,10 @@ void xnn_clear(XnnGraph *x); /* as after xnn_init, the memory is kept */
 
 /* A new internal value. */
 XnnId xnn_value(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t *dims);
-/* A new value with the bytes of constant v of the IR graph. Each use as a filter or bias needs one
+/* A new value with the bytes of a constant of the IR graph. Each use as a filter or bias needs one
  * of its own: the delegate frees the bytes of those after packing. */
 XnnId xnn_constant(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t *dims,
-                   ValueId v);
+                   XnnData data);
 void xnn_make_external(XnnGraph *x, XnnId id, bool is_input); /* the next argument of the call */
 
 /* A new node with fields in the order of its row; vectors by xnn_vector. */

@@ -231,9 +231,15 @@ static Status partition(BackendContext *c, Graph *g) {
   return STATUS_OK;
 }
 
-/* The name of a constant in the program: equal bytes have equal names. */
-static const char *key_of(const Constant *c, Arena *arena) {
+/* The name of a constant in the program: equal bytes in the same order have equal names. */
+static const char *key_of(const Graph *g, const XnnData *data, Arena *arena) {
+  const Constant *c = value_constant(g, data->v);
   XXH128_hash_t hash = XXH3_128bits(c->data, (size_t)c->size);
+  if (data->order) {
+    XXH128_hash_t order = XXH3_128bits(data->order, strlen(data->order));
+    hash.low64 ^= order.low64;
+    hash.high64 ^= order.high64;
+  }
   return arena_printf(arena, "%016llx%016llx", (unsigned long long)hash.high64,
                       (unsigned long long)hash.low64);
 }
@@ -246,14 +252,17 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
   xnn_drop_dead(&l.x, c->scratch);
   const char **keys = ARENA_ARRAY(c->scratch, const char *, (size_t)l.x.data_count + 1);
   for (uint32_t i = 0; i < l.x.data_count; i++)
-    keys[i] = key_of(value_constant(g, l.x.data[i]), c->scratch);
+    keys[i] = key_of(g, &l.x.data[i], c->scratch);
   XnnBlob blob = xnn_blob(&l.x, g, keys, &g->arena);
   ValueId *inputs = ARENA_ARRAY(c->scratch, ValueId, (size_t)l.input_count + 1),
           *data = ARENA_ARRAY(c->scratch, ValueId, (size_t)l.x.data_count + 1);
   if (l.input_count)
     memcpy(inputs, l.inputs, l.input_count * sizeof *inputs);
-  if (l.x.data_count)
-    memcpy(data, l.x.data, l.x.data_count * sizeof *data);
+  for (uint32_t i = 0; i < l.x.data_count; i++) {
+    data[i] = l.x.data[i].v;
+    if (l.x.data[i].order)
+      keys[i] = arena_printf(c->scratch, "%s%s", keys[i], l.x.data[i].order);
+  }
   *code = (DelegateCode){.blob = blob.data,
                          .blob_size = blob.size,
                          .inputs = inputs,

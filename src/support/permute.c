@@ -84,17 +84,29 @@ void permute_range(const Permutation *p, const uint8_t *from, uint64_t first, ui
 typedef struct Permuting {
   const Permutation *p;
   const uint8_t *from;
+  uint64_t first;
   uint8_t *to;
 } Permuting;
 
 static void permute_chunk(void *user, size_t begin, size_t end) {
   Permuting *j = user;
-  permute_range(j->p, j->from, begin, end - begin, j->to + begin * j->p->element);
+  permute_range(j->p, j->from, j->first + begin, end - begin, j->to + begin * j->p->element);
 }
 
-void permute(const Permutation *p, const uint8_t *from, uint8_t *to) {
+void permute(const Permutation *p, const uint8_t *from, uint64_t first, uint64_t count,
+             uint8_t *to) {
+  parallel_for(count, GRAIN, permute_chunk, &(Permuting){p, from, first, to});
+}
+
+uint64_t permutation_count(const Permutation *p) {
   uint64_t count = 1;
   for (uint32_t i = 0; i < p->rank; i++)
     count *= p->dims[i];
-  parallel_for(count, GRAIN, permute_chunk, &(Permuting){p, from, to});
+  return count;
+}
+
+bool permutation_same(const Permutation *a, const Permutation *b) {
+  return a->element == b->element && a->rank == b->rank &&
+         memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0 &&
+         memcmp(a->strides, b->strides, a->rank * sizeof *a->strides) == 0;
 }

@@ -22,7 +22,10 @@ bool permutation_keeps_order(const Permutation *p);
 /* Elements [first, first + count) of the result. Needs no alignment. */
 void permute_range(const Permutation *p, const uint8_t *from, uint64_t first, uint64_t count,
                    uint8_t *to);
-/* All of them, on all threads. */
-void permute(const Permutation *p, const uint8_t *from, uint8_t *to);
+/* The same on all threads. */
+void permute(const Permutation *p, const uint8_t *from, uint64_t first, uint64_t count,
+             uint8_t *to);
+uint64_t permutation_count(const Permutation *p); /* of elements */
+bool permutation_same(const Permutation *a, const Permutation *b);
 
 #endif
