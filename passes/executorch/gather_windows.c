@@ -10,9 +10,9 @@
  * program would need without writing results over operands, as the official exporter plans it. A
  * gathered convolution is two to four kernels; that it is one less kernel as it was is no reason to
  * leave it: SqueezeNet 1.1 takes 138 ms in 110 kernels, and 7 s in 67 with its convolutions. Only
- * where so few fit that they are less than a tenth of the work, all stay as they are. Halves
- * are gathered whatever they need: the convolution kernel adds up in halves, and a small U-Net is
- * off by 0.05 then; the products add up in floats.
+ * where so few fit that they are little work, and less than a tenth of all, they stay as they are.
+ * Halves are gathered whatever they need: the convolution kernel adds up in halves, and a small
+ * U-Net is off by 0.05 then; the products add up in floats.
  *
  * Symbolic sizes count with their upper bounds. Transposed convolutions stay. */
 #include "passes/executorch/liveness.h"
@@ -23,7 +23,8 @@
 
 enum {
   WORTH = 1000,     /* products, 20 us as convolution: more than the calls cost */
-  LEAST_SHARE = 10, /* one of so many products must be in what is gathered */
+  LEAST_SHARE = 10, /* one of so many products must be in what is gathered, */
+  FEW = 1 << 20,    /* or so many, 20 ms */
   NEAR = 8          /* convolutions between two that share columns */
 };
 
@@ -101,7 +102,7 @@ static void find_candidates(Graph *g, Arena *scratch, Choice *c) {
       c->count++;
     }
   }
-  if (gathered * LEAST_SHARE < work)
+  if (gathered < FEW && gathered * LEAST_SHARE < work)
     leave_others(g, c);
 }
 

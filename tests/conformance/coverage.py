@@ -92,7 +92,7 @@ def test_words():
     words = set()
     for pattern in ("unit/*.c", "onnx/**/*.txt", "onnx/**/*.test", "onnx/*.c", "cli/data/make.py", "zoo/*.py",
                     "conformance/operator*.py", "conformance/dynamic.py",
-                    "conformance/semantics*.py", "conformance/contrib*.py"):
+                    "conformance/semantics*.py", "conformance/contrib*.py", "conformance/classic.py"):
         for path in glob.glob(os.path.join(ROOT, "tests", pattern), recursive=True):
             with open(path, errors="replace") as f:
                 words.update(re.findall(r"\w+", f.read()))
