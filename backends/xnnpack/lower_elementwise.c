@@ -12,23 +12,12 @@ typedef struct KindOf {
 } KindOf;
 
 static const KindOf kinds[] = {
-    {OP_ABS, XNN_ABS},
-    {OP_ADD_TENSOR, XNN_ADD},
-    {OP_CEIL, XNN_CEILING},
-    {OP_COS, XNN_COS},
-    {OP_DIV_TENSOR, XNN_DIV},
-    {OP_EXP, XNN_EXP},
-    {OP_FLOOR, XNN_FLOOR},
-    {OP_LOG, XNN_LOG},
-    {OP_MAXIMUM, XNN_MAXIMUM},
-    {OP_MINIMUM, XNN_MINIMUM},
-    {OP_MUL_TENSOR, XNN_MULTIPLY},
-    {OP_NEG, XNN_NEGATE},
-    {OP_SIGMOID, XNN_SIGMOID},
-    {OP_SIN, XNN_SIN},
-    {OP_SQRT, XNN_SQUARE_ROOT},
-    {OP_SUB_TENSOR, XNN_SUBTRACT},
-    {OP_TANH, XNN_TANH},
+    {OP_ABS, XNN_ABS},          {OP_ADD_TENSOR, XNN_ADD},      {OP_CEIL, XNN_CEILING},
+    {OP_COS, XNN_COS},          {OP_DIV_TENSOR, XNN_DIV},      {OP_DIV_TENSOR_MODE, XNN_DIV},
+    {OP_EXP, XNN_EXP},          {OP_FLOOR, XNN_FLOOR},         {OP_LOG, XNN_LOG},
+    {OP_MAXIMUM, XNN_MAXIMUM},  {OP_MINIMUM, XNN_MINIMUM},     {OP_MUL_TENSOR, XNN_MULTIPLY},
+    {OP_NEG, XNN_NEGATE},       {OP_SIGMOID, XNN_SIGMOID},     {OP_SIN, XNN_SIN},
+    {OP_SQRT, XNN_SQUARE_ROOT}, {OP_SUB_TENSOR, XNN_SUBTRACT}, {OP_TANH, XNN_TANH},
 };
 
 static XnnNodeKind kind_of(OpId op) {
@@ -126,6 +115,10 @@ void lower_binary(XnnLowering *l, NodeId n) {
   ValueId a = node_value(l->g, n, 0), b = node_value(l->g, n, 1), y = node_result(l->g, n, 0);
   if ((op == OP_ADD_TENSOR || op == OP_SUB_TENSOR) && !one(l->g, n, 2)) {
     xl_refuse(l, XNN_RULE_ATTRIBUTE, "alpha=%g held=1", node_scalar(l->g, n, 2));
+    return;
+  }
+  if (op == OP_DIV_TENSOR_MODE && !node_absent(l->g, n, 2)) {
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, "rounding_mode=" SV_FMT, SV_ARG(node_str(l->g, n, 2)));
     return;
   }
   ValueId x;

@@ -176,6 +176,8 @@ def pointwise_cases():
         yield single(f"PRelu-{label}", "PRelu", ["x", "s"], {"x": normal(2, 3, 4, 5)}, {"s": slope})
     yield graph("PRelu-image", [node("Conv", ["x", "w"], "t"), node("PRelu", ["t", "s"])], {"x": normal(2, 3, 5, 4)},
                 {"w": normal(6, 3, 3, 3), "s": normal(6, 1, 1)})
+    scale = {"s": np.float32(0.05), "z": np.int8(3)}
+    yield graph("quantized", [node("QuantizeLinear", ["x", "s", "z"], "q"), node("DequantizeLinear", ["q", "s", "z"])], x, scale, rtol=0, atol=1e-6)
     yield single("Clip-tensors", "Clip", ["x", "l", "h"], {"x": normal(3, 4), "l": np.float32(-0.5), "h": np.float32(0.5)}, opset=13)
     for op in ("Add", "Sub", "Mul", "Div", "Min", "Max"):
         for rank in range(1, 7):
