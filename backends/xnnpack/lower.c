@@ -10,7 +10,9 @@
 /* Halves with more elements stay halves in the file, and are converted in each run. */
 enum { LARGE_CONSTANT = 4096 };
 
-static const uint32_t to_nhwc[] = {0, 2, 3, 1}, to_nchw[] = {0, 3, 1, 2};
+/* Between the layouts, for ranks 3 and 4. */
+static const uint32_t to_nhwc[][4] = {{0, 2, 1}, {0, 2, 3, 1}},
+                      to_nchw[][4] = {{0, 2, 1}, {0, 3, 1, 2}};
 
 void xl_init(XnnLowering *l, Graph *g, Arena *arena) {
   *l = (XnnLowering){.g = g, .arena = arena};
@@ -129,7 +131,8 @@ XnnId xl_result(XnnLowering *l, ValueId v) {
 }
 
 XnnId xl_result_nhwc(XnnLowering *l, ValueId v) {
-  XnnId id = new_value(l, v, to_nhwc, XNN_FP32);
+  XnnId id = xl_has_layouts(l->g, v) ? new_value(l, v, to_nhwc[value_rank(l->g, v) - 3], XNN_FP32)
+                                     : XNN_NONE;
   xl_set_nhwc(l, v, id);
   return id;
 }
@@ -170,6 +173,26 @@ static XnnId from_outside(XnnLowering *l, ValueId v) {
   return is_half(l, v) ? converted(l, id, XNN_FP32) : id;
 }
 
+/* v in its other layout as id. It is the same bytes when there is one channel, or one pixel. */
+static void change_layout(XnnLowering *l, ValueId v, XnnId from, bool nhwc, XnnId id) {
+  Graph *g = l->g;
+  uint32_t rank = value_rank(g, v), varying = 0;
+  const uint32_t *perm = (nhwc ? to_nhwc : to_nchw)[rank - 3];
+  SymInt dims[4], pixels = 1;
+  for (uint32_t i = 0; i < rank; i++) {
+    dims[i] = value_dim(g, v, nhwc ? perm[i] : i);
+    varying += !sym_is_const(dims[i]);
+    if (i >= 2 && value_dim(g, v, i) != 1)
+      pixels = 2;
+  }
+  if (varying <= 1 && (pixels == 1 || value_dim(g, v, 1) == 1)) {
+    xl_reshape(l, from, dims, rank, id);
+    return;
+  }
+  l->transposes++;
+  xl_transpose(l, from, perm, rank, id);
+}
+
 XnnId xl_plain(XnnLowering *l, ValueId v) {
   static const uint32_t straight[] = {0, 1, 2, 3, 4, 5};
   if (!xl_ok(l))
@@ -182,8 +205,7 @@ XnnId xl_plain(XnnLowering *l, ValueId v) {
     id = xl_ok(l) ? constant_operand(l, v, rank, dims, straight) : XNN_NONE;
   } else if (xl_has_nhwc(l, v)) {
     id = new_value(l, v, NULL, XNN_FP32);
-    l->transposes++;
-    xl_transpose(l, nhwc_of(l, v) - 1, to_nchw, 4, id);
+    change_layout(l, v, nhwc_of(l, v) - 1, false, id);
   } else {
     id = from_outside(l, v);
   }
@@ -210,18 +232,21 @@ XnnId xl_nhwc(XnnLowering *l, ValueId v) {
     return XNN_NONE;
   if (xl_has_nhwc(l, v))
     return nhwc_of(l, v) - 1;
-  if (!xl_is_image(l, v))
+  uint32_t rank = value_rank(l->g, v);
+  if (!xl_has_layouts(l->g, v)) {
+    xl_refuse(l, XNN_RULE_RANK, "rank=%u held=3,4", rank);
     return XNN_NONE;
+  }
+  const uint32_t *perm = to_nhwc[rank - 3];
   if (value_is_const(l->g, v)) {
     uint32_t dims[XNN_MAX_RANK], permuted[4];
     dims_of(l, v, dims);
-    for (uint32_t i = 0; i < 4 && xl_ok(l); i++)
-      permuted[i] = dims[to_nhwc[i]];
-    return xl_ok(l) ? constant_operand(l, v, 4, permuted, to_nhwc) : XNN_NONE;
+    for (uint32_t i = 0; i < rank && xl_ok(l); i++)
+      permuted[i] = dims[perm[i]];
+    return xl_ok(l) ? constant_operand(l, v, rank, permuted, perm) : XNN_NONE;
   }
   XnnId from = xl_plain(l, v), id = xl_result_nhwc(l, v);
-  l->transposes++;
-  xl_transpose(l, from, to_nhwc, 4, id);
+  change_layout(l, v, from, true, id);
   return id;
 }
 

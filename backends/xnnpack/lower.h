@@ -6,8 +6,9 @@
  * do nothing and return XNN_NONE, so that a function is straight code.
  *
  * A value of rank 4 may exist in two layouts: plain, with the dims of the IR, and NHWC, dims
- * (0, 2, 3, 1) of it, which convolutions and pools want. A layout that is asked for and not there
- * is made by a transpose, once.
+ * (0, 2, 3, 1) of it, which convolutions and pools want; one of rank 3 likewise, with (0, 2, 1). A
+ * layout that is asked for and not there is made by a transpose, once. Nodes that can be computed
+ * in either take the one for which less is to be transposed.
  *
  * All is computed in f32. Halves are converted where they come in and go out, and weights stay
  * halves in the file: XNNPACK wants weights of convolutions on halves as f32, which would double
@@ -79,7 +80,7 @@ Refusal xl_refusal(XnnRule rule, const char *values);
 uint32_t xl_dims(XnnLowering *l, ValueId v, DTypeSet types, uint32_t dims[XNN_MAX_RANK]);
 /* v comes from outside as id. */
 void xl_input(XnnLowering *l, ValueId v, XnnId id);
-/* The value in one layout, as f32. xl_nhwc: rank 4 only. */
+/* The value in one layout, as f32. xl_nhwc: ranks 3 and 4 only. */
 XnnId xl_plain(XnnLowering *l, ValueId v);
 XnnId xl_nhwc(XnnLowering *l, ValueId v);
 /* Lowers where(x >= 0, x, slope * x); false for any other node. */
@@ -88,6 +89,17 @@ bool xl_prelu(XnnLowering *l, NodeId where);
 XnnId xl_flags(XnnLowering *l, ValueId v);
 bool xl_has_nhwc(const XnnLowering *l, ValueId v);
 bool xl_has_plain(const XnnLowering *l, ValueId v);
+static inline bool xl_has_layouts(const Graph *g, ValueId v) {
+  return value_rank(g, v) == 3 || value_rank(g, v) == 4;
+}
+/* Where dim i of a value of rank 3 or 4 is in NHWC. */
+static inline uint32_t xl_nhwc_axis(uint32_t i, uint32_t rank) {
+  return i == 0 ? 0 : i == 1 ? rank - 1 : i - 1;
+}
+/* Whether a node with these operands and the result y, all with the same dims or broadcast to them,
+ * is better computed in NHWC; xl_nhwc_operand then gives the operands. */
+bool xl_prefer_nhwc(XnnLowering *l, const ValueId *operands, uint32_t count, ValueId y);
+XnnId xl_nhwc_operand(XnnLowering *l, ValueId v, uint32_t rank);
 /* New values for a result. */
 XnnId xl_result(XnnLowering *l, ValueId v);
 XnnId xl_result_nhwc(XnnLowering *l, ValueId v);
@@ -148,8 +160,6 @@ void xl_pad(XnnLowering *l, XnnId in, uint32_t rank, const uint32_t *before, con
 /* y = positions begin, begin + step, ... of one dim of x. */
 void xl_strided_slice(XnnLowering *l, ValueId x, uint32_t axis, int64_t begin, int64_t step,
                       ValueId y);
-/* Where a dim of an image is in NHWC. */
-uint32_t xl_nhwc_axis(uint32_t dim);
 /* in, whose elements keep their order, with the dims of out; at most one dim may vary. */
 void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, XnnId out);
 /* Sums over the last dim of in times factor, plus offset; the dim stays as 1. */

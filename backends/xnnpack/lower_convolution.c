@@ -172,21 +172,16 @@ static XnnId wide_bias(XnnLowering *l, ValueId bias) {
 /* [N, C, L] as an image [N, 1, L, C]. */
 static XnnId line_as_image(XnnLowering *l, ValueId x) {
   Graph *g = l->g;
-  uint32_t n = xl_dim(l, x, 0), c = xl_dim(l, x, 1), length = xl_dim(l, x, 2);
-  XnnId turned = XL_TEMP(l, n, length, c), image = XL_TEMP(l, n, 1, length, c);
-  xl_transpose(l, xl_plain(l, x), (uint32_t[]){0, 2, 1}, 3, turned);
-  xl_reshape(l, turned, (SymInt[]){value_dim(g, x, 0), 1, value_dim(g, x, 2), value_dim(g, x, 1)},
-             4, image);
+  XnnId image = XL_TEMP(l, xl_dim(l, x, 0), 1, xl_dim(l, x, 2), xl_dim(l, x, 1));
+  xl_reshape(l, xl_nhwc(l, x),
+             (SymInt[]){value_dim(g, x, 0), 1, value_dim(g, x, 2), value_dim(g, x, 1)}, 4, image);
   return image;
 }
 
 static void image_as_line(XnnLowering *l, XnnId image, ValueId y) {
   Graph *g = l->g;
-  uint32_t n = xl_dim(l, y, 0), c = xl_dim(l, y, 1), length = xl_dim(l, y, 2);
-  XnnId turned = XL_TEMP(l, n, length, c);
   xl_reshape(l, image, (SymInt[]){value_dim(g, y, 0), value_dim(g, y, 2), value_dim(g, y, 1)}, 3,
-             turned);
-  xl_transpose(l, turned, (uint32_t[]){0, 2, 1}, 3, xl_result(l, y));
+             xl_result_nhwc(l, y));
 }
 
 static void add_node(XnnLowering *l, const Convolution *c, const Piece *p, XnnId in, XnnId weights,

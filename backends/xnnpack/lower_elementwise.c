@@ -36,33 +36,6 @@ void lower_unary(XnnLowering *l, NodeId n) {
   xl_unary(l, kind_of(node_cget(l->g, n)->op), io.in, io.out);
 }
 
-/* A constant as it takes part in a node on NHWC values: of rank 4, or one that is the same in every
- * layout. */
-static bool fits_nhwc(XnnLowering *l, ValueId v) {
-  if (!value_is_const(l->g, v))
-    return xl_has_nhwc(l, v);
-  return value_rank(l->g, v) == 4 || xl_elements(l, v) == 1 || value_rank(l->g, v) == 3;
-}
-
-/* Whether to compute on NHWC values: the result has rank 4 and every operand is there already. */
-static bool prefer_nhwc(XnnLowering *l, ValueId a, ValueId b, ValueId result) {
-  if (value_rank(l->g, result) != 4 || !fits_nhwc(l, a) || !fits_nhwc(l, b))
-    return false;
-  bool both_plain = (value_is_const(l->g, a) || xl_has_plain(l, a)) &&
-                    (value_is_const(l->g, b) || xl_has_plain(l, b));
-  return !both_plain;
-}
-
-/* An operand of a node on NHWC values. A constant of rank 3 is one of rank 4 with a 1 in front. */
-static XnnId nhwc_operand(XnnLowering *l, ValueId v) {
-  if (!value_is_const(l->g, v) || value_rank(l->g, v) == 4)
-    return xl_nhwc(l, v);
-  if (xl_elements(l, v) == 1)
-    return xl_plain(l, v);
-  uint32_t dims[] = {xl_dim(l, v, 1), xl_dim(l, v, 2), xl_dim(l, v, 0)};
-  return xl_permuted_constant(l, v, 3, dims, (uint32_t[]){1, 2, 0}, false);
-}
-
 static bool one(const Graph *g, NodeId n, uint32_t arg) {
   return node_absent(g, n, arg) || node_scalar(g, n, arg) == 1;
 }
@@ -86,9 +59,10 @@ static bool lower_limit(XnnLowering *l, XnnNodeKind kind, ValueId a, ValueId b, 
 static void binary(XnnLowering *l, XnnNodeKind kind, ValueId a, ValueId b, ValueId y) {
   if (lower_limit(l, kind, a, b, y))
     return;
-  bool nhwc = prefer_nhwc(l, a, b, y);
-  XnnId x = nhwc ? nhwc_operand(l, a) : xl_plain(l, a);
-  XnnId z = nhwc ? nhwc_operand(l, b) : xl_plain(l, b);
+  uint32_t rank = value_rank(l->g, y);
+  bool nhwc = xl_prefer_nhwc(l, (ValueId[]){a, b}, 2, y);
+  XnnId x = nhwc ? xl_nhwc_operand(l, a, rank) : xl_plain(l, a);
+  XnnId z = nhwc ? xl_nhwc_operand(l, b, rank) : xl_plain(l, b);
   xl_binary(l, kind, x, z, nhwc ? xl_result_nhwc(l, y) : xl_result(l, y));
 }
 

@@ -109,7 +109,10 @@ void lower_group_norm(XnnLowering *l, NodeId n) {
   norm.channels = xl_dim(l, norm.x, 1);
   if (!xl_ok(l))
     return;
-  if (value_rank(g, norm.x) == 4 && xl_has_nhwc(l, norm.x))
+  bool image = value_rank(g, norm.x) == 4;
+  bool varies =
+      image && !(sym_is_const(value_dim(g, norm.x, 2)) && sym_is_const(value_dim(g, norm.x, 3)));
+  if (image && (xl_has_nhwc(l, norm.x) || varies))
     image_norm(l, &norm);
   else
     row_norm(l, &norm);

@@ -130,7 +130,7 @@ static Piece piece_of(XnnLowering *l, ValueId x, bool *nhwc) {
   if (p.rank == 0 || p.rank > XNN_MAX_RANK)
     xl_refuse(l, XNN_RULE_RANK, "rank=%u", p.rank);
   for (uint32_t i = 0; i < p.rank && xl_ok(l); i++)
-    p.dims[*nhwc ? xl_nhwc_axis(i) : i] = value_dim(l->g, x, i);
+    p.dims[*nhwc ? xl_nhwc_axis(i, p.rank) : i] = value_dim(l->g, x, i);
   p.id = *nhwc ? xl_nhwc(l, x) : xl_plain(l, x);
   return p;
 }
@@ -145,7 +145,7 @@ static void finish(XnnLowering *l, const Piece *p, bool nhwc, ValueId y) {
 static void take_one(XnnLowering *l, ValueId x, uint32_t axis, const RunList *list, ValueId y) {
   bool nhwc;
   Piece p = piece_of(l, x, &nhwc);
-  p = take(l, &p, nhwc ? xl_nhwc_axis(axis) : axis, list);
+  p = take(l, &p, nhwc ? xl_nhwc_axis(axis, p.rank) : axis, list);
   finish(l, &p, nhwc, y);
 }
 
@@ -186,7 +186,8 @@ void lower_flip(XnnLowering *l, NodeId n) {
   bool nhwc;
   Piece p = piece_of(l, node_value(g, n, 0), &nhwc);
   for (uint32_t i = 0; i < node_list_count(g, n, 1) && xl_ok(l); i++) {
-    uint32_t dim = xl_axis(node_ints(g, n, 1)[i], p.rank), axis = nhwc ? xl_nhwc_axis(dim) : dim;
+    uint32_t dim = xl_axis(node_ints(g, n, 1)[i], p.rank),
+             axis = nhwc ? xl_nhwc_axis(dim, p.rank) : dim;
     RunList list = {.count = 0};
     for (uint32_t k = upper(l, p.dims[axis]); k > 0 && list.count <= MAX_RUNS; k--)
       add_position(&list, k - 1);
@@ -209,7 +210,7 @@ void lower_inside_pad(XnnLowering *l, NodeId n) {
   Piece p = piece_of(l, node_value(g, n, 0), &nhwc);
   for (uint32_t i = 0; i < node_list_count(g, n, 1) / 2 && xl_ok(l); i++) {
     SymInt before = node_ints(g, n, 1)[2 * i], after = node_ints(g, n, 1)[2 * i + 1];
-    uint32_t dim = p.rank - 1 - i, axis = nhwc ? xl_nhwc_axis(dim) : dim;
+    uint32_t dim = p.rank - 1 - i, axis = nhwc ? xl_nhwc_axis(dim, p.rank) : dim;
     if (!open_piece(l, &p, axis) || (before == 0 && after == 0))
       continue;
     if (!fits_pad(before, p.dims[axis], reflects) || !fits_pad(after, p.dims[axis], reflects)) {
@@ -263,7 +264,7 @@ void lower_repeat(XnnLowering *l, NodeId n) {
     if (!sym_is_const(times[i]) || times[i] < 1 || times[i] > MAX_REPEATS)
       xl_refuse(l, XNN_RULE_EXPANSION, "dim=%u most=%d", i, MAX_REPEATS);
     else
-      p = repeated(l, &p, nhwc ? xl_nhwc_axis(i) : i, (uint32_t)times[i]);
+      p = repeated(l, &p, nhwc ? xl_nhwc_axis(i, p.rank) : i, (uint32_t)times[i]);
   }
   finish(l, &p, nhwc, node_result(g, n, 0));
 }

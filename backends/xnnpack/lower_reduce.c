@@ -145,9 +145,12 @@ void lower_mean(XnnLowering *l, NodeId n) {
   if (!read_reduction(l, n, &r) || over_last(l, &r, mean))
     return;
   bool planes = r.rank == 4 && r.set == (1u << 2 | 1u << 3);
-  if (planes && r.keep && xl_has_nhwc(l, r.x)) {
-    XnnId in = xl_nhwc(l, r.x);
-    xl_set_nhwc(l, r.y, mean ? image_means(l, in) : image_sums(l, in, r.reduced));
+  if (planes && xl_has_nhwc(l, r.x)) {
+    XnnId in = xl_nhwc(l, r.x), pixel = mean ? image_means(l, in) : image_sums(l, in, r.reduced);
+    if (r.keep)
+      xl_set_nhwc(l, r.y, pixel);
+    else
+      finish(l, &r, pixel);
     return;
   }
   if (r.inner == 1 && sym_is_const(r.reduced)) {

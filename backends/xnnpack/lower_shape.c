@@ -12,45 +12,57 @@ static uint32_t dims_of_type(XnnLowering *l, ValueId v, SymInt dims[XNN_MAX_RANK
   return rank;
 }
 
+/* Whether a view of x as y keeps [N, C] and so is one in NHWC too, with at most one dim that
+ * varies.
+ */
+static bool keeps_channels(const Graph *g, ValueId x, ValueId y) {
+  uint32_t varying = 0;
+  if (!xl_has_layouts(g, x) || !xl_has_layouts(g, y) || value_dim(g, x, 0) != value_dim(g, y, 0) ||
+      value_dim(g, x, 1) != value_dim(g, y, 1))
+    return false;
+  for (uint32_t i = 0; i < value_rank(g, y); i++)
+    varying += !sym_is_const(value_dim(g, y, i));
+  return varying <= 1;
+}
+
 void lower_view(XnnLowering *l, NodeId n) {
-  ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
-  SymInt dims[XNN_MAX_RANK];
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  SymInt dims[XNN_MAX_RANK], turned[XNN_MAX_RANK];
   uint32_t rank = dims_of_type(l, y, dims);
-  /* Images of one pixel have the same bytes in both layouts. */
-  bool pixel = xl_has_nhwc(l, x) && !xl_has_plain(l, x) && value_dim(l->g, x, 2) == 1 &&
-               value_dim(l->g, x, 3) == 1;
-  XnnId in = pixel ? xl_nhwc(l, x) : xl_plain(l, x);
-  xl_reshape(l, in, dims, rank, xl_result(l, y));
+  if (xl_has_nhwc(l, x) && !xl_has_plain(l, x) && keeps_channels(g, x, y)) {
+    for (uint32_t i = 0; i < rank; i++)
+      turned[xl_nhwc_axis(i, rank)] = dims[i];
+    xl_reshape(l, xl_nhwc(l, x), turned, rank, xl_result_nhwc(l, y));
+    return;
+  }
+  xl_reshape(l, xl_plain(l, x), dims, rank, xl_result(l, y));
 }
 
 /* A permutation between the layouts is the other layout of the same value. */
 void lower_permute(XnnLowering *l, NodeId n) {
-  static const int64_t to_nhwc[] = {0, 2, 3, 1}, to_nchw[] = {0, 3, 1, 2};
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   uint32_t rank = value_rank(g, x), perm[XNN_MAX_RANK];
-  int64_t order[XNN_MAX_RANK];
   if (rank > XNN_MAX_RANK) {
     xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%u", rank);
     return;
   }
-  for (uint32_t i = 0; i < rank; i++)
-    order[i] = perm[i] = xl_axis(node_ints(g, n, 1)[i], rank);
-  if (rank == 4 && xl_has_nhwc(l, x) && memcmp(order, to_nhwc, sizeof to_nhwc) == 0) {
+  bool to_nhwc = xl_has_layouts(g, x), to_nchw = to_nhwc;
+  for (uint32_t i = 0; i < rank; i++) {
+    perm[i] = xl_axis(node_ints(g, n, 1)[i], rank);
+    to_nhwc &= xl_nhwc_axis(perm[i], rank) == i;
+    to_nchw &= perm[i] == xl_nhwc_axis(i, rank);
+  }
+  if (to_nhwc && xl_has_nhwc(l, x)) {
     xl_set_plain(l, y, xl_nhwc(l, x));
     return;
   }
   XnnId in = xl_plain(l, x);
-  if (rank == 4 && memcmp(order, to_nchw, sizeof to_nchw) == 0) {
+  if (to_nchw)
     xl_set_nhwc(l, y, in);
-    return;
-  }
-  xl_transpose(l, in, perm, rank, xl_result(l, y));
-}
-
-uint32_t xl_nhwc_axis(uint32_t dim) {
-  static const uint32_t places[] = {0, 3, 1, 2};
-  return places[dim];
+  else
+    xl_transpose(l, in, perm, rank, xl_result(l, y));
 }
 
 /* Sizes of 0 stand for all of the other dims. */
@@ -72,8 +84,8 @@ static void cut(XnnLowering *l, ValueId x, uint32_t axis, SymInt begin, SymInt s
   if (!sym_is_const(begin) || !sym_is_const(size) || begin < 0 || size < 1)
     xl_refuse(l, XNN_RULE_VARYING, "dim=%u", axis);
   XnnInOut io = xl_in_out(l, x, y);
-  xl_slice(l, io.in, io.nhwc ? xl_nhwc_axis(axis) : axis, rank, (uint32_t)begin, (uint32_t)size,
-           io.out);
+  xl_slice(l, io.in, io.nhwc ? xl_nhwc_axis(axis, rank) : axis, rank, (uint32_t)begin,
+           (uint32_t)size, io.out);
 }
 
 /* A start or end counted from the front and inside of the dim. */
@@ -188,19 +200,18 @@ void lower_cat(XnnLowering *l, NodeId n) {
     xl_refuse(l, XNN_RULE_RANK, "rank=%u operands=%u", rank, count);
     return;
   }
-  uint32_t axis = xl_axis(node_int(g, n, 1), rank), in_nhwc = 0;
+  uint32_t axis = xl_axis(node_int(g, n, 1), rank);
+  ValueId *operands = ARENA_ARRAY(l->arena, ValueId, count);
+  XnnId *items = ARENA_ARRAY(l->arena, XnnId, count);
   for (uint32_t i = 0; i < count; i++) {
-    ValueId v = node_list_value(g, n, 0, i);
-    in_nhwc += rank == 4 && xl_has_nhwc(l, v);
+    ValueId v = operands[i] = node_list_value(g, n, 0, i);
     if (value_rank(g, v) != rank)
       xl_refuse(l, XNN_RULE_RANK, "operand=%u rank=%u needed=%u", i, value_rank(g, v), rank);
   }
-  bool nhwc = in_nhwc * 2 > count;
-  XnnId *items = ARENA_ARRAY(l->arena, XnnId, count);
+  bool nhwc = xl_prefer_nhwc(l, operands, count, y);
   for (uint32_t i = 0; i < count; i++)
-    items[i] =
-        nhwc ? xl_nhwc(l, node_list_value(g, n, 0, i)) : xl_plain(l, node_list_value(g, n, 0, i));
-  xl_concatenate(l, items, count, nhwc ? xl_nhwc_axis(axis) : axis,
+    items[i] = nhwc ? xl_nhwc(l, operands[i]) : xl_plain(l, operands[i]);
+  xl_concatenate(l, items, count, nhwc ? xl_nhwc_axis(axis, rank) : axis,
                  nhwc ? xl_result_nhwc(l, y) : xl_result(l, y));
 }
 
@@ -242,7 +253,7 @@ void lower_pad(XnnLowering *l, NodeId n) {
   XnnInOut io = xl_in_out(l, x, y);
   for (uint32_t i = 0; i < node_list_count(g, n, 1) / 2; i++) {
     SymInt first = node_ints(g, n, 1)[2 * i], second = node_ints(g, n, 1)[2 * i + 1];
-    uint32_t dim = rank - 1 - i, axis = io.nhwc ? xl_nhwc_axis(dim) : dim;
+    uint32_t dim = rank - 1 - i, axis = io.nhwc ? xl_nhwc_axis(dim, rank) : dim;
     if (!sym_is_const(first) || !sym_is_const(second) || first > INT32_MAX || second > INT32_MAX) {
       xl_refuse(l, XNN_RULE_VARYING, "dim=%u", dim);
       return;
