@@ -122,7 +122,7 @@ def reference(pattern, dtype, model, inputs):
 
 class Measured(Case):
     def __init__(self, pattern, name, kind, dtype):
-        self.name, self.dims, self.refused, self.kernels = f"{pattern.node.op_type}-{kind}", {}, None, None
+        self.name = f"{pattern.node.op_type}-{kind}"
         self.model, inputs = pattern.changed(name, dtype)
         self.feeds = [dict(zip((v.name for v in self.model.graph.input), inputs))]
         self.rtol = self.atol = TOLERANCE.get(name, 1e-3)

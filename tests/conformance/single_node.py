@@ -48,13 +48,15 @@ class Case:
     refused: the diagnostic with which `etc lower` must refuse the model, instead of a result.
     kernels: how many operators of the runtime the program may name, and must."""
 
+    # What a case of another kind need not say.
+    dims, refused, kernels, fails, oracle, rtol, atol = {}, None, None, (), "ort", 1e-3, 1e-4
+
     def __init__(self, name, op, inputs, feeds, constants=(), outputs=1, out_type=np.float32, domain="", dims=None,
                  shapes=None, opset=17, oracle="ort", rtol=1e-3, atol=1e-4, refused=None, kernels=None, nodes=None, **attributes):
         feeds = feeds if isinstance(feeds, list) else [feeds]
         self.name, self.dims = name, dims or {}
         self.feeds = [{k: np.asarray(v) for k, v in feed.items()} for feed in feeds]
         self.oracle, self.rtol, self.atol, self.refused, self.kernels = oracle, rtol, atol, refused, kernels
-        self.fails = []
         outputs = ["y%d" % i for i in range(outputs)] if isinstance(outputs, int) else outputs
         nodes = nodes or [helper.make_node(op, inputs, outputs, domain=domain, **attributes)]
         constants = {k: np.asarray(v) for k, v in dict(constants).items()}
@@ -89,8 +91,8 @@ class TextCase(Case):
     """A graph in the text form of onnx.parser. The program must fail, and not compute anything, at the values of `fails`."""
 
     def __init__(self, name, text, feeds, fails=(), dims=None, refused=None, rtol=1e-3, atol=1e-4):
-        self.name, self.dims, self.refused, self.oracle, self.rtol, self.atol = name, dims or {}, refused, "ort", rtol, atol
-        self.feeds, self.fails, self.kernels, self.model = feeds, fails, None, onnx.parser.parse_model(text)
+        self.name, self.dims, self.refused, self.rtol, self.atol = name, dims or {}, refused, rtol, atol
+        self.feeds, self.fails, self.model = feeds, fails, onnx.parser.parse_model(text)
 
 
 def check(case, args, server, work):
