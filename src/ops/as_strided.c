@@ -30,9 +30,10 @@ static Status walk_lists(Graph *g, NodeId n, IntList *size, IntList *stride, int
     TRY(arg_const_int(g, n, 3, offset));
   if (size->count != stride->count || size->count > MAX_RANK)
     return bad_arg(g, n, "%u sizes and %u strides", size->count, stride->count);
-  for (uint32_t i = 0; i < size->count; i++)
-    if (sym_lower(&g->syms, size->v[i]) < 0 || sym_lower(&g->syms, stride->v[i]) < 0)
-      return bad_arg(g, n, "sizes and strides must not be negative");
+  for (uint32_t i = 0; i < size->count; i++) {
+    TRY(shape_at_least(g, n, size->v[i], 0, "a size of the walk"));
+    TRY(shape_at_least(g, n, stride->v[i], 0, "a stride of the walk"));
+  }
   return *offset < 0 ? bad_arg(g, n, "the offset is negative") : STATUS_OK;
 }
 
