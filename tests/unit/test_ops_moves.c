@@ -101,7 +101,7 @@ static void test_as_strided(void **state) {
       f, build(&f->b, OP_AS_STRIDED_COPY, A_VAL(x), INTS(INT64_MAX, 3), INTS(INT64_MAX, 1), A_NONE),
       "leaves the 5 elements");
   check_refused(f, build(&f->b, OP_AS_STRIDED_COPY, A_VAL(x), INTS(2), INTS(-1), A_INT(4)),
-                "not be negative");
+                "a stride of the walk is -1, must be at least 0");
   check_refused(f, build(&f->b, OP_AS_STRIDED_COPY, A_VAL(x), INTS(2), INTS(1, 1), A_NONE),
                 "1 sizes and 2 strides");
   check_refused(f, build(&f->b, OP_AS_STRIDED_COPY, A_VAL(x), INTS(2), INTS(1), A_INT(-1)),
