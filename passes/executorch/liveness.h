@@ -10,7 +10,7 @@
 
 #include "ir/op.h"
 
-#define PLAN_ALIGNMENT 16  /* arena bases and tensors in the arena */
+#define PLAN_ALIGNMENT 16 /* arena bases and tensors in the arena */
 /* After the last tensor of an arena, where a delegate works on it: XNNPACK's vector loops read past
  * the ends of tensors (XNN_EXTRA_BYTES); exir's planner leaves as many. */
 #define PLAN_DELEGATE_SPARE 64

@@ -109,6 +109,19 @@ def hardtanh(d):
     return d.textual(f"aten::hardtanh(%0, {low}, {high})", shape, lambda x: np.clip(x, np.float32(low), np.float32(high)), shape)
 
 
+@case_of("DIV_TENSOR_MODE")
+def divide_and_round(d):
+    """As QuantizeLinear divides; what is rounded to a whole number stays outside."""
+    shape = d.shape()
+    if any(x in SYMBOLS for x in shape):
+        raise Invalid
+    rng = np.random.default_rng(d.number)
+    divisor = rng.uniform(0.2, 9, d.one((), shape[len(shape) - 1:], shape)).astype(np.float32)
+    mode = d.one("none", "none", "none", '"trunc"')
+    return d.textual(f"aten::div.Tensor_mode(%0, %1, {mode})", shape,
+                     lambda x: x / divisor if mode == "none" else np.trunc(x / divisor), shape, constants=(divisor,))
+
+
 @case_of("NATIVE_BATCH_NORM_LEGIT_NO_TRAINING")
 def batch_norm(d):
     shape = d.shape(1) if d.chance(0.1) else d.image(d.one(2, 3, 4, 4, 5, 6, 7))

@@ -143,7 +143,8 @@ class Draw:
             self.inputs[f"x{i}"] = (list(shape), make)
             lines.append(f'%{i}: f32{list(shape)} = input "x{i}"')
         for i, array in enumerate(constants, len(shapes)):
-            lines.append(f"%{i}: f32{list(array.shape)} = const {[float(x) for x in array.reshape(-1)]}")
+            values = [float(x) for x in array.reshape(-1)] if array.ndim else float(array)
+            lines.append(f"%{i}: f32{list(array.shape)} = const {values}")
         results = result if result and isinstance(result[0], list) else [result]
         n, count = len(lines), len(results)
         lines.append(", ".join(f"%{n + i}: f32{list(x)}" for i, x in enumerate(results)) + f" = {call}")
