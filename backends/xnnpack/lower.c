@@ -261,6 +261,20 @@ XnnId xl_temp(XnnLowering *l, uint32_t rank, const uint32_t *dims) {
   return xl_ok(l) ? xnn_value(&l->x, XNN_FP32, rank, dims) : XNN_NONE;
 }
 
+uint32_t xl_upper(XnnLowering *l, SymInt size) {
+  int64_t most = sym_upper(&l->g->syms, size);
+  if (most > INT32_MAX)
+    xl_refuse(l, XNN_RULE_SIZE_LIMIT, "elements=%lld", (long long)most);
+  return xl_ok(l) ? (uint32_t)most : 1;
+}
+
+XnnId xl_sym_temp(XnnLowering *l, uint32_t rank, const SymInt *dims) {
+  uint32_t sizes[XNN_MAX_RANK] = {0};
+  for (uint32_t i = 0; i < rank; i++)
+    sizes[i] = xl_upper(l, dims[i]);
+  return xl_temp(l, rank, sizes);
+}
+
 XnnId xl_temp_like(XnnLowering *l, XnnId id) {
   if (!xl_ok(l))
     return XNN_NONE;
@@ -329,6 +343,16 @@ XnnId xl_floats(XnnLowering *l, uint32_t rank, const uint32_t *dims, const float
   return add_constant(l, false, rank, dims, copy);
 }
 
+XnnId xl_ones(XnnLowering *l, uint32_t rank, const uint32_t *dims) {
+  uint64_t count = 1;
+  for (uint32_t i = 0; i < rank; i++)
+    count *= dims[i];
+  float *values = l->trial || !xl_ok(l) ? NULL : ARENA_ARRAY(l->arena, float, count);
+  for (uint64_t i = 0; i < count && values; i++)
+    values[i] = 1;
+  return xl_floats(l, rank, dims, values);
+}
+
 XnnId xl_number(XnnLowering *l, double number, uint32_t rank) {
   float value = (float)number;
   uint32_t one = 1;
@@ -382,32 +406,13 @@ void xl_transpose(XnnLowering *l, XnnId in, const uint32_t *perm, uint32_t rank,
   XNN_ADD_NODE(&l->x, XNN_STATIC_TRANSPOSE, rank, vector, in, out, 0)->vector_count = (uint8_t)rank;
 }
 
-static bool has_window(XnnNodeKind kind) {
-  return kind == XNN_CONV2D || kind == XNN_DEPTHWISE_CONV2D || kind == XNN_CONV_TRANSPOSE2D ||
-         kind == XNN_MAX_POOLING2D || kind == XNN_AVG_POOLING2D;
-}
-
-/* Whether id may come from a convolution or pool by nothing but copies and limits. */
-static bool follows_window(const XnnLowering *l, XnnId id) {
-  for (uint32_t i = l->x.node_count; i-- > 0;) {
-    const XnnNode *node = &l->x.nodes[i];
-    const char *fields = xnn_node_rows[node->kind].fields;
-    if (node->fields[strcspn(fields, "o")] != id)
-      continue;
-    if (node->kind != XNN_COPY && node->kind != XNN_CLAMP)
-      return has_window((XnnNodeKind)node->kind);
-    id = node->fields[strcspn(fields, "i")];
-  }
-  return false;
-}
-
 /* XNNPACK makes limits a part of the convolution or pool before them, also through copies and other
  * limits. Where zero lies outside of them it then fails in each run, and transposed convolutions
  * read what is not there. Limits of the negated value it leaves alone. */
 void xl_clamp(XnnLowering *l, XnnId in, float low, float high, XnnId out) {
   if (!xl_ok(l))
     return;
-  bool hidden = (low > 0 || high < 0) && follows_window(l, in);
+  bool hidden = (low > 0 || high < 0) && l->x.values[in].follows_window;
   XnnId from = hidden ? xl_temp_like(l, in) : in, to = hidden ? xl_temp_like(l, in) : out;
   if (hidden)
     xl_unary(l, XNN_NEGATE, in, from);
@@ -434,6 +439,14 @@ void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, Xnn
     return;
   uint32_t vector = xnn_vector(&l->x, shape, rank);
   XNN_ADD_NODE(&l->x, XNN_STATIC_RESHAPE, rank, vector, in, out, 0)->vector_count = (uint8_t)rank;
+}
+
+void xl_reshape_to(XnnLowering *l, XnnId in, ValueId like, XnnId out) {
+  SymInt dims[XNN_MAX_RANK];
+  uint32_t rank = value_rank(l->g, like);
+  for (uint32_t i = 0; i < rank && i < XNN_MAX_RANK; i++)
+    dims[i] = value_dim(l->g, like, i);
+  xl_reshape(l, in, dims, rank, out);
 }
 
 void xl_fully_connected(XnnLowering *l, XnnId x, XnnId filter, XnnId bias, uint32_t flags,

@@ -129,9 +129,13 @@ XnnId xl_temp(XnnLowering *l, uint32_t rank, const uint32_t *dims);
   xl_temp((l), (uint32_t)(sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)),                   \
           (const uint32_t[]){__VA_ARGS__})
 XnnId xl_temp_like(XnnLowering *l, XnnId id); /* the same dims */
+/* The upper bound of a size; a temporary with those of dims. */
+uint32_t xl_upper(XnnLowering *l, SymInt size);
+XnnId xl_sym_temp(XnnLowering *l, uint32_t rank, const SymInt *dims);
 uint32_t xl_rank(const XnnLowering *l, XnnId id);
 /* Constants made here, of f32. xl_number has rank 1 and one element, or rank 0. */
 XnnId xl_floats(XnnLowering *l, uint32_t rank, const uint32_t *dims, const float *values);
+XnnId xl_ones(XnnLowering *l, uint32_t rank, const uint32_t *dims); /* products with it broadcast */
 XnnId xl_number(XnnLowering *l, double number, uint32_t rank);
 /* The f32 elements of a constant; NULL in a trial. count of them. */
 const float *xl_constant_floats(XnnLowering *l, ValueId v);
@@ -162,6 +166,9 @@ void xl_strided_slice(XnnLowering *l, ValueId x, uint32_t axis, int64_t begin, i
                       ValueId y);
 /* in, whose elements keep their order, with the dims of out; at most one dim may vary. */
 void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, XnnId out);
+void xl_reshape_to(XnnLowering *l, XnnId in, ValueId like, XnnId out); /* the dims of like */
+/* Means over height and width of an image in NHWC, as [n, 1, 1, c]. */
+XnnId xl_image_means(XnnLowering *l, XnnId in);
 /* Sums over the last dim of in times factor, plus offset; the dim stays as 1. */
 XnnId xl_row_sums(XnnLowering *l, XnnId in, double factor, double offset);
 /* x times a static matrix [out, in] (flags: [in, out]) plus a bias or XNN_NONE. */

@@ -255,17 +255,12 @@ void lower_round(XnnLowering *l, NodeId n) {
   xl_binary(l, XNN_ADD, sum, rest, io.out);
 }
 
-static NodeId defined_by(const Graph *g, ValueId v, OpId op) {
-  NodeId n = v ? value_def(g, v) : 0;
-  return n && node_cget(g, n)->op == op ? n : 0;
-}
-
 /* log(1 + e) of the e in [0, 1] that softplus has: what is lost is below 3e-7. It would be all of a
  * small result, so that no other operand is taken. */
 void lower_log1p(XnnLowering *l, NodeId n) {
-  NodeId power = defined_by(l->g, node_value(l->g, n, 0), OP_EXP),
-         negative = power ? defined_by(l->g, node_value(l->g, power, 0), OP_NEG) : 0;
-  if (!negative || !defined_by(l->g, node_value(l->g, negative, 0), OP_ABS)) {
+  NodeId power = match_op(l->g, node_value(l->g, n, 0), OP_EXP),
+         negative = power ? match_op(l->g, node_value(l->g, power, 0), OP_NEG) : 0;
+  if (!negative || !match_op(l->g, node_value(l->g, negative, 0), OP_ABS)) {
     xl_refuse(l, XNN_RULE_NO_NODE, "operand=exp(-abs(x)) needed");
     return;
   }
@@ -294,8 +289,8 @@ void lower_clamp_tensor(XnnLowering *l, NodeId n) {
 
 /* The constant slope; 0 when the node is something else. */
 static ValueId prelu_slope(const Graph *g, NodeId where) {
-  NodeId sign = defined_by(g, node_value(g, where, 0), OP_GE_SCALAR),
-         product = defined_by(g, node_value(g, where, 2), OP_MUL_TENSOR);
+  NodeId sign = match_op(g, node_value(g, where, 0), OP_GE_SCALAR),
+         product = match_op(g, node_value(g, where, 2), OP_MUL_TENSOR);
   ValueId x = node_value(g, where, 1);
   if (!sign || !product || node_value(g, sign, 0) != x || node_scalar(g, sign, 1) != 0)
     return 0;

@@ -151,14 +151,11 @@ void lower_upsample_nearest(XnnLowering *l, NodeId n) {
     return;
   }
   uint32_t fh = (uint32_t)(oh / h), fw = (uint32_t)(ow / w), ones[] = {1, 1, fh, 1, fw, 1};
-  float *values = ARENA_ARRAY(l->arena, float, (size_t)fh *fw);
-  for (uint32_t i = 0; i < fh * fw; i++)
-    values[i] = 1;
   uint32_t many = xl_dim(l, x, 0);
   XnnId in = xl_nhwc(l, x), out = xl_result_nhwc(l, y),
         apart = XL_TEMP(l, many, (uint32_t)h, 1, (uint32_t)w, 1, (uint32_t)c),
         grown = XL_TEMP(l, many, (uint32_t)h, fh, (uint32_t)w, fw, (uint32_t)c);
   xl_reshape(l, in, (SymInt[]){batch, h, 1, w, 1, c}, 6, apart);
-  xl_binary(l, XNN_MULTIPLY, apart, xl_floats(l, 6, ones, values), grown);
+  xl_binary(l, XNN_MULTIPLY, apart, xl_ones(l, 6, ones), grown);
   xl_reshape(l, grown, (SymInt[]){batch, oh, ow, c}, 4, out);
 }

@@ -36,12 +36,8 @@ XnnId xl_flags(XnnLowering *l, ValueId v) {
 
 /* sum + a * number, where sum may still be absent. */
 static XnnId add_scaled(XnnLowering *l, XnnId sum, XnnId a, double number) {
-  uint32_t rank = xl_ok(l) ? l->x.values[a].rank : 0;
-  if (number != 1) {
-    XnnId scaled = xl_temp_like(l, a);
-    xl_binary(l, XNN_MULTIPLY, a, xl_number(l, number, rank), scaled);
-    a = scaled;
-  }
+  if (number != 1)
+    a = xl_scaled(l, a, number);
   if (sum == XNN_NONE)
     return a;
   XnnId next = xl_temp_like(l, a);

@@ -36,31 +36,19 @@ static XnnId group_means(XnnLowering *l, const GroupNorm *n, XnnId means, double
   XnnId apart = XL_TEMP(l, batch, n->groups, width), whole = XL_TEMP(l, batch, n->groups, width);
   xl_reshape(l, means, (SymInt[]){n->batch, n->groups, width}, 3, apart);
   XnnId mean = xl_row_sums(l, apart, 1.0 / width, offset);
-  float *ones = ARENA_ARRAY(l->arena, float, width);
-  for (uint32_t i = 0; i < width; i++)
-    ones[i] = 1;
-  xl_binary(l, XNN_MULTIPLY, mean, xl_floats(l, 3, (uint32_t[]){1, 1, width}, ones), whole);
+  xl_binary(l, XNN_MULTIPLY, mean, xl_ones(l, 3, (uint32_t[]){1, 1, width}), whole);
   xl_reshape(l, whole, (SymInt[]){n->batch, 1, 1, n->channels}, 4, spread);
   return spread;
-}
-
-static XnnId channel_means(XnnLowering *l, XnnId in) {
-  if (!xl_ok(l))
-    return XNN_NONE;
-  XnnValue like = l->x.values[in];
-  XnnId out = XL_TEMP(l, like.dims[0], 1, 1, like.dims[3]);
-  XNN_ADD_NODE(&l->x, XNN_GLOBAL_AVG_POOLING2D, in, out, XNN_FLAG_KEEP_DIMS);
-  return out;
 }
 
 /* (x - mean) * (weight / deviation) + bias. */
 static void image_norm(XnnLowering *l, const GroupNorm *n) {
   XnnId in = xl_nhwc(l, n->x), out = xl_result_nhwc(l, n->y);
-  XnnId mean = group_means(l, n, channel_means(l, in), 0), centered = xl_temp_like(l, in),
+  XnnId mean = group_means(l, n, xl_image_means(l, in), 0), centered = xl_temp_like(l, in),
         square = xl_temp_like(l, in);
   xl_binary(l, XNN_SUBTRACT, in, mean, centered);
   xl_unary(l, XNN_SQUARE, centered, square);
-  XnnId variance = group_means(l, n, channel_means(l, square), n->eps),
+  XnnId variance = group_means(l, n, xl_image_means(l, square), n->eps),
         factor = xl_temp_like(l, variance);
   xl_unary(l, XNN_RECIPROCAL_SQUARE_ROOT, variance, factor);
   if (n->weight) {
@@ -82,13 +70,11 @@ static void row_norm(XnnLowering *l, const GroupNorm *n) {
   XnnId in = xl_plain(l, n->x), out = xl_result(l, n->y);
   if (!xl_ok(l))
     return;
-  SymInt rows[] = {n->batch, n->groups, rest / n->groups}, dims[XNN_MAX_RANK];
+  SymInt rows[] = {n->batch, n->groups, rest / n->groups};
   XnnId grouped = XL_TEMP(l, xl_dim(l, n->x, 0), n->groups, rest / n->groups);
   xl_reshape(l, in, rows, 3, grouped);
   XnnId flat = xl_normalized(l, grouped, n->eps), back = xl_temp_like(l, in);
-  for (uint32_t i = 0; i < rank; i++)
-    dims[i] = value_dim(g, n->x, i);
-  xl_reshape(l, flat, dims, rank, back);
+  xl_reshape_to(l, flat, n->x, back);
   xl_scale_and_shift(l, back, n->weight ? per_channel(l, n->weight, rank) : XNN_NONE,
                      n->bias ? per_channel(l, n->bias, rank) : XNN_NONE, out);
 }

@@ -24,20 +24,6 @@ typedef struct Piece {
   SymInt dims[XNN_MAX_RANK];
 } Piece;
 
-static uint32_t upper(XnnLowering *l, SymInt size) {
-  int64_t most = sym_upper(&l->g->syms, size);
-  if (most > INT32_MAX)
-    xl_refuse(l, XNN_RULE_SIZE_LIMIT, "elements=%lld", (long long)most);
-  return xl_ok(l) ? (uint32_t)most : 1;
-}
-
-static XnnId temp(XnnLowering *l, const SymInt *dims, uint32_t rank) {
-  uint32_t sizes[XNN_MAX_RANK] = {0};
-  for (uint32_t i = 0; i < rank; i++)
-    sizes[i] = upper(l, dims[i]);
-  return xl_temp(l, rank, sizes);
-}
-
 /* Its size along the axis is known. */
 static bool open_piece(XnnLowering *l, const Piece *p, uint32_t axis) {
   return sym_is_const(p->dims[axis]) || xl_refuse(l, XNN_RULE_VARYING, "dim=%u", axis);
@@ -46,7 +32,7 @@ static bool open_piece(XnnLowering *l, const Piece *p, uint32_t axis) {
 static Piece cut(XnnLowering *l, const Piece *p, uint32_t axis, uint32_t begin, uint32_t count) {
   Piece part = *p;
   part.dims[axis] = count;
-  part.id = temp(l, part.dims, part.rank);
+  part.id = xl_sym_temp(l, part.rank, part.dims);
   xl_slice(l, p->id, axis, p->rank, begin, count, part.id);
   return part;
 }
@@ -56,14 +42,14 @@ static Piece pad_end(XnnLowering *l, const Piece *p, uint32_t axis, uint32_t cou
   uint32_t none[XNN_MAX_RANK] = {0}, after[XNN_MAX_RANK] = {0};
   after[axis] = count;
   part.dims[axis] += count;
-  part.id = temp(l, part.dims, part.rank);
+  part.id = xl_sym_temp(l, part.rank, part.dims);
   xl_pad(l, p->id, p->rank, none, after, 0, part.id);
   return part;
 }
 
 /* Every step-th position: groups of `step` positions, of which the first is kept. */
 static Piece strided(XnnLowering *l, const Piece *p, uint32_t axis, Run run) {
-  uint32_t here = upper(l, p->dims[axis]) - run.begin;
+  uint32_t here = xl_upper(l, p->dims[axis]) - run.begin;
   uint64_t wanted = (uint64_t)run.count * run.step;
   Piece part = cut(l, p, axis, run.begin, wanted < here ? (uint32_t)wanted : here);
   if (wanted > here)
@@ -72,12 +58,12 @@ static Piece strided(XnnLowering *l, const Piece *p, uint32_t axis, Run run) {
   for (uint32_t i = 0; i < p->rank; i++)
     if (i != axis)
       groups[i < axis ? 0 : 3] = sym_mul(&l->g->syms, groups[i < axis ? 0 : 3], p->dims[i]);
-  Piece grouped = {.id = temp(l, groups, 4), .rank = 4};
+  Piece grouped = {.id = xl_sym_temp(l, 4, groups), .rank = 4};
   memcpy(grouped.dims, groups, sizeof groups);
   xl_reshape(l, part.id, groups, 4, grouped.id);
   Piece first = cut(l, &grouped, 2, 0, 1);
   part.dims[axis] = run.count;
-  part.id = temp(l, part.dims, part.rank);
+  part.id = xl_sym_temp(l, part.rank, part.dims);
   xl_reshape(l, first.id, part.dims, part.rank, part.id);
   return part;
 }
@@ -117,7 +103,7 @@ static Piece take(XnnLowering *l, const Piece *p, uint32_t axis, const RunList *
   all.dims[axis] = list->positions;
   if (!xl_ok(l))
     return all;
-  all.id = list->count == 1 ? ids[0] : temp(l, all.dims, all.rank);
+  all.id = list->count == 1 ? ids[0] : xl_sym_temp(l, all.rank, all.dims);
   if (list->count > 1)
     xl_concatenate(l, ids, list->count, axis, all.id);
   return all;
@@ -189,7 +175,7 @@ void lower_flip(XnnLowering *l, NodeId n) {
     uint32_t dim = xl_axis(node_ints(g, n, 1)[i], p.rank),
              axis = nhwc ? xl_nhwc_axis(dim, p.rank) : dim;
     RunList list = {.count = 0};
-    for (uint32_t k = upper(l, p.dims[axis]); k > 0 && list.count <= MAX_RUNS; k--)
+    for (uint32_t k = xl_upper(l, p.dims[axis]); k > 0 && list.count <= MAX_RUNS; k--)
       add_position(&list, k - 1);
     p = take(l, &p, axis, &list);
   }
@@ -217,7 +203,7 @@ void lower_inside_pad(XnnLowering *l, NodeId n) {
       xl_refuse(l, XNN_RULE_PIECES, "dim=%u most=%d", dim, MAX_EDGE);
       return;
     }
-    uint32_t extent = upper(l, p.dims[axis]);
+    uint32_t extent = xl_upper(l, p.dims[axis]);
     RunList list = {.count = 0};
     for (uint32_t k = (uint32_t)before; k > 0; k--)
       add_position(&list, reflects ? k : 0);
@@ -238,15 +224,12 @@ static Piece repeated(XnnLowering *l, const Piece *p, uint32_t axis, uint32_t ti
       apart[i < axis ? 0 : 3] = sym_mul(&l->g->syms, apart[i < axis ? 0 : 3], p->dims[i]);
   memcpy(grown, apart, sizeof grown);
   grown[1] = times;
-  float *ones = ARENA_ARRAY(l->arena, float, times);
-  for (uint32_t i = 0; i < times; i++)
-    ones[i] = 1;
-  XnnId one = temp(l, apart, 4), many = temp(l, grown, 4);
+  XnnId one = xl_sym_temp(l, 4, apart), many = xl_sym_temp(l, 4, grown);
   xl_reshape(l, p->id, apart, 4, one);
-  xl_binary(l, XNN_MULTIPLY, one, xl_floats(l, 4, shape, ones), many);
+  xl_binary(l, XNN_MULTIPLY, one, xl_ones(l, 4, shape), many);
   Piece all = *p;
   all.dims[axis] = sym_mul(&l->g->syms, p->dims[axis], times);
-  all.id = temp(l, all.dims, all.rank);
+  all.id = xl_sym_temp(l, all.rank, all.dims);
   xl_reshape(l, many, all.dims, all.rank, all.id);
   return all;
 }

@@ -60,18 +60,8 @@ static bool read_reduction(XnnLowering *l, NodeId n, Reduction *r) {
   return xl_ok(l);
 }
 
-static uint32_t upper(XnnLowering *l, SymInt size) {
-  int64_t most = sym_upper(&l->g->syms, size);
-  if (most > INT32_MAX)
-    xl_refuse(l, XNN_RULE_SIZE_LIMIT, "elements=%lld", (long long)most);
-  return xl_ok(l) ? (uint32_t)most : 1;
-}
-
 static XnnId with_dims(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank) {
-  uint32_t sizes[XNN_MAX_RANK] = {0};
-  for (uint32_t i = 0; i < rank; i++)
-    sizes[i] = upper(l, dims[i]);
-  XnnId out = xl_temp(l, rank, sizes);
+  XnnId out = xl_sym_temp(l, rank, dims);
   xl_reshape(l, in, dims, rank, out);
   return out;
 }
@@ -95,17 +85,12 @@ static XnnId as_image(XnnLowering *l, const Reduction *r) {
 
 /* The result from [outer, 1, 1, inner] or [outer, 1]. */
 static void finish(XnnLowering *l, const Reduction *r, XnnId in) {
-  SymInt dims[XNN_MAX_RANK];
-  uint32_t rank = value_rank(l->g, r->y);
-  for (uint32_t i = 0; i < rank; i++)
-    dims[i] = value_dim(l->g, r->y, i);
-  xl_reshape(l, in, dims, rank, xl_result(l, r->y));
+  xl_reshape_to(l, in, r->y, xl_result(l, r->y));
 }
 
 /* --- means and sums --- */
 
-/* Means over height and width of an image in NHWC. */
-static XnnId image_means(XnnLowering *l, XnnId in) {
+XnnId xl_image_means(XnnLowering *l, XnnId in) {
   if (!xl_ok(l))
     return XNN_NONE;
   XnnValue like = l->x.values[in];
@@ -117,7 +102,7 @@ static XnnId image_means(XnnLowering *l, XnnId in) {
 static XnnId image_sums(XnnLowering *l, XnnId in, SymInt count) {
   if (!sym_is_const(count))
     xl_refuse(l, XNN_RULE_VARYING, "elements=?");
-  return xl_scaled(l, image_means(l, in), (double)count);
+  return xl_scaled(l, xl_image_means(l, in), (double)count);
 }
 
 /* One dim that is the last in the layout that x is in: no other dim matters, and any may vary. */
@@ -146,7 +131,7 @@ void lower_mean(XnnLowering *l, NodeId n) {
     return;
   bool planes = r.rank == 4 && r.set == (1u << 2 | 1u << 3);
   if (planes && xl_has_nhwc(l, r.x)) {
-    XnnId in = xl_nhwc(l, r.x), pixel = mean ? image_means(l, in) : image_sums(l, in, r.reduced);
+    XnnId in = xl_nhwc(l, r.x), pixel = mean ? xl_image_means(l, in) : image_sums(l, in, r.reduced);
     if (r.keep)
       xl_set_nhwc(l, r.y, pixel);
     else
@@ -159,7 +144,7 @@ void lower_mean(XnnLowering *l, NodeId n) {
     return;
   }
   XnnId image = planes ? xl_nhwc(l, r.x) : as_image(l, &r);
-  finish(l, &r, mean ? image_means(l, image) : image_sums(l, image, r.reduced));
+  finish(l, &r, mean ? xl_image_means(l, image) : image_sums(l, image, r.reduced));
 }
 
 /* --- maxima --- */
@@ -183,7 +168,7 @@ static XnnId maxima(XnnLowering *l, const Reduction *r, XnnId in) {
     return column_maxima(l, with_dims(l, in, (SymInt[]){r->outer, r->reduced, 1, r->inner}, 4),
                          r->reduced);
   XnnId rows = with_dims(l, in, (SymInt[]){r->outer, r->reduced}, 2),
-        columns = XL_TEMP(l, upper(l, r->reduced), upper(l, r->outer));
+        columns = xl_sym_temp(l, 2, (SymInt[]){r->reduced, r->outer});
   xl_transpose(l, rows, (uint32_t[]){1, 0}, 2, columns);
   return column_maxima(l, with_dims(l, columns, (SymInt[]){1, r->reduced, 1, r->outer}, 4),
                        r->reduced);
@@ -215,7 +200,6 @@ void lower_maximum(XnnLowering *l, NodeId n) {
 /* d - log(sum(exp(d))) with d = x less its maximum: the logarithm of a softmax would lose small
  * probabilities. */
 void lower_log_softmax(XnnLowering *l, NodeId n) {
-  Graph *g = l->g;
   Reduction r;
   if (!read_reduction(l, n, &r))
     return;
@@ -233,8 +217,5 @@ void lower_log_softmax(XnnLowering *l, NodeId n) {
   XnnId sums = image_sums(l, powers, r.reduced), logs = xl_temp_like(l, sums);
   xl_unary(l, XNN_LOG, sums, logs);
   xl_binary(l, XNN_SUBTRACT, shifted, logs, y);
-  SymInt dims[XNN_MAX_RANK];
-  for (uint32_t i = 0; i < r.rank; i++)
-    dims[i] = value_dim(g, r.x, i);
-  xl_reshape(l, y, dims, r.rank, xl_result(l, r.y));
+  xl_reshape_to(l, y, r.y, xl_result(l, r.y));
 }

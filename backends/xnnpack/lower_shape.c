@@ -3,15 +3,6 @@
 
 #include "backends/xnnpack/lower.h"
 
-static uint32_t dims_of_type(XnnLowering *l, ValueId v, SymInt dims[XNN_MAX_RANK]) {
-  uint32_t rank = value_rank(l->g, v);
-  if (rank > XNN_MAX_RANK)
-    xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%u", rank);
-  for (uint32_t i = 0; i < rank && i < XNN_MAX_RANK; i++)
-    dims[i] = value_dim(l->g, v, i);
-  return rank;
-}
-
 /* Whether a view of x as y keeps [N, C] and so is one in NHWC too, with at most one dim that
  * varies.
  */
@@ -28,15 +19,15 @@ static bool keeps_channels(const Graph *g, ValueId x, ValueId y) {
 void lower_view(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
-  SymInt dims[XNN_MAX_RANK], turned[XNN_MAX_RANK];
-  uint32_t rank = dims_of_type(l, y, dims);
   if (xl_has_nhwc(l, x) && !xl_has_plain(l, x) && keeps_channels(g, x, y)) {
+    SymInt turned[XNN_MAX_RANK];
+    uint32_t rank = value_rank(g, y);
     for (uint32_t i = 0; i < rank; i++)
-      turned[xl_nhwc_axis(i, rank)] = dims[i];
+      turned[xl_nhwc_axis(i, rank)] = value_dim(g, y, i);
     xl_reshape(l, xl_nhwc(l, x), turned, rank, xl_result_nhwc(l, y));
     return;
   }
-  xl_reshape(l, xl_plain(l, x), dims, rank, xl_result(l, y));
+  xl_reshape_to(l, xl_plain(l, x), y, xl_result(l, y));
 }
 
 /* A permutation between the layouts is the other layout of the same value. */
@@ -136,7 +127,6 @@ void lower_select(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   uint32_t rank = value_rank(g, x), dims[XNN_MAX_RANK];
-  SymInt kept[XNN_MAX_RANK];
   XnnId in = xl_plain(l, x), out = xl_result(l, y);
   if (!xl_ok(l))
     return;
@@ -152,7 +142,7 @@ void lower_select(XnnLowering *l, NodeId n) {
     dims[i] = i == axis ? 1 : xl_dim(l, x, i);
   XnnId one = xl_temp(l, rank, dims);
   xl_slice(l, in, axis, rank, (uint32_t)index, 1, one);
-  xl_reshape(l, one, kept, dims_of_type(l, y, kept), out);
+  xl_reshape_to(l, one, y, out);
 }
 
 /* At most five values a node: longer lists are joined in steps. */
@@ -283,12 +273,7 @@ void lower_expand(XnnLowering *l, NodeId n) {
   }
   if (count > 1 << 20)
     xl_refuse(l, XNN_RULE_EXPANSION, "times=%" PRIu64 " most=%d", count, 1 << 20);
-  if (!xl_ok(l))
-    return;
-  float *values = ARENA_ARRAY(l->arena, float, count);
-  for (uint64_t i = 0; i < count; i++)
-    values[i] = 1;
-  xl_binary(l, XNN_MULTIPLY, in, xl_floats(l, rank, ones, values), out);
+  xl_binary(l, XNN_MULTIPLY, in, xl_ones(l, rank, ones), out);
 }
 
 /* [N, C r r, H, W] -> [N, C, r, r, H, W] -> [N, C, H, r, W, r] -> [N, C, H r, W r], or

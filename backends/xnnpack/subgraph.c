@@ -46,6 +46,19 @@ void xnn_make_external(XnnGraph *x, XnnId id, bool is_input) {
   x->values[id].is_input = is_input;
 }
 
+static bool has_window(XnnNodeKind kind) {
+  return kind == XNN_CONV2D || kind == XNN_DEPTHWISE_CONV2D || kind == XNN_CONV_TRANSPOSE2D ||
+         kind == XNN_MAX_POOLING2D || kind == XNN_AVG_POOLING2D;
+}
+
+static void note_window(XnnGraph *x, const XnnNode *node) {
+  const char *fields = xnn_node_rows[node->kind].fields;
+  bool copies = node->kind == XNN_COPY || node->kind == XNN_CLAMP;
+  XnnId in = node->fields[strcspn(fields, "i")], out = node->fields[strcspn(fields, "o")];
+  x->values[out].follows_window =
+      has_window((XnnNodeKind)node->kind) || (copies && x->values[in].follows_window);
+}
+
 XnnNode *xnn_node(XnnGraph *x, XnnNodeKind kind, const uint32_t *fields, uint32_t count) {
   const char *layout = xnn_node_rows[kind].fields;
   if (strlen(layout) != count)
@@ -55,6 +68,7 @@ XnnNode *xnn_node(XnnGraph *x, XnnNodeKind kind, const uint32_t *fields, uint32_
   XnnNode *node = &x->nodes[x->node_count++];
   *node = (XnnNode){.kind = (uint8_t)kind};
   memcpy(node->fields, fields, count * sizeof *fields);
+  note_window(x, node);
   return node;
 }
 

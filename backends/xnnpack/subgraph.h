@@ -48,6 +48,7 @@ typedef struct XnnValue {
   uint32_t data;               /* 1 + index of its constant; 0: none */
   uint32_t external;           /* 1 + index of the delegate's argument; 0: internal */
   bool is_input;               /* of external ones: read, not written */
+  bool follows_window;         /* from a convolution or pool by nothing but copies and limits */
 } XnnValue;
 
 typedef struct XnnNode {

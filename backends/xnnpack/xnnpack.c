@@ -65,13 +65,18 @@ static void number_nodes(Partitioner *p) {
   }
 }
 
+/* The largest number of a partition. */
+static uint32_t last_partition(const Partitioner *p) {
+  uint32_t last = 0;
+  for (FOR_NODES(p->g, n))
+    last = p->change[n] > last ? p->change[n] : last;
+  return last;
+}
+
 /* Leaves partitions out that would only copy. Returns whether there were any. */
 static bool drop_copies(Partitioner *p) {
   Graph *g = p->g;
-  uint32_t most = 0;
-  for (FOR_NODES(g, n))
-    most = p->change[n] > most ? p->change[n] : most;
-  bool *worth = ARENA_ARRAY(p->c->scratch, bool, most + 1), dropped = false;
+  bool *worth = ARENA_ARRAY(p->c->scratch, bool, (size_t)last_partition(p) + 1), dropped = false;
   for (FOR_NODES(g, n))
     if (p->held[n] && !xl_moves(g->nodes[n].op))
       worth[p->change[n]] = true;
@@ -91,10 +96,7 @@ static bool drop_small(Partitioner *p) {
   uint64_t least = 0;
   if (!text_parse_u64(p->c->settings[SET_MIN_OPS], &least))
     return false;
-  uint32_t most = 0;
-  for (FOR_NODES(g, n))
-    most = p->change[n] > most ? p->change[n] : most;
-  uint32_t *nodes = ARENA_ARRAY(p->c->scratch, uint32_t, (size_t)most + 1);
+  uint32_t *nodes = ARENA_ARRAY(p->c->scratch, uint32_t, (size_t)last_partition(p) + 1);
   bool dropped = false;
   for (FOR_NODES(g, n))
     nodes[p->change[n]] += p->held[n];
@@ -184,11 +186,9 @@ static void give_up(Partitioner *p, NodeId n) {
  * after many rounds is given up as a whole: rounds must not grow with the graph. */
 static bool try_partitions(Partitioner *p) {
   Graph *g = p->g;
-  uint32_t most = 0, results = 0;
-  for (FOR_NODES(g, n)) {
-    most = p->change[n] > most ? p->change[n] : most;
+  uint32_t most = last_partition(p), results = 0;
+  for (FOR_NODES(g, n))
     results += g->nodes[n].result_count;
-  }
   NodeId *nodes = ARENA_ARRAY(p->c->scratch, NodeId, g->live_nodes);
   ValueId *outputs = ARENA_ARRAY(p->c->scratch, ValueId, results);
   uint32_t *first = ARENA_ARRAY(p->c->scratch, uint32_t, most + 2);

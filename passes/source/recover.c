@@ -6,6 +6,14 @@ bool recover_fits(const Graph *g, NodeId n, ValueId x) {
          dtype_is_float(value_dtype(g, x));
 }
 
+NodeId recover_lone_norm(const Graph *g, ValueId v, OpId op) {
+  NodeId n = match_op_once(g, v, op);
+  return n && node_result(g, n, 0) == v && !value_cget(g, v + 1)->use_count &&
+                 !value_cget(g, v + 2)->use_count
+             ? n
+             : 0;
+}
+
 static bool try_row(Builder *b, NodeId n, const RecoverRow *row) {
   Graph *g = b->g;
   b->before = n;

@@ -100,16 +100,6 @@ static bool is_weight(const Graph *g, ValueId w, NodeId norm_node) {
   return memcmp(value_type(g, w)->dims, node_ints(g, norm_node, 1), count * sizeof(SymInt)) == 0;
 }
 
-/* The other results of a layer norm must be unused: they stay the same, but the node is built anew.
- */
-static NodeId lone_layer_norm(const Graph *g, ValueId v) {
-  NodeId n = match_op_once(g, v, OP_NATIVE_LAYER_NORM);
-  return n && node_result(g, n, 0) == v && !value_cget(g, v + 1)->use_count &&
-                 !value_cget(g, v + 2)->use_count
-             ? n
-             : 0;
-}
-
 static ValueId layer_norm_with(Builder *b, NodeId n, ValueId weight, ValueId bias) {
   Graph *g = b->g;
   SymInt dims[MAX_RANK];
@@ -123,7 +113,8 @@ static ValueId weight(Builder *b, NodeId n) {
   Graph *g = b->g;
   for (uint32_t i = 0; i < 2; i++) {
     ValueId v = node_value(g, n, i), w = node_value(g, n, 1 - i);
-    NodeId layer = lone_layer_norm(g, v), rms = match_op_once(g, v, OP_RMS_NORM);
+    NodeId layer = recover_lone_norm(g, v, OP_NATIVE_LAYER_NORM),
+           rms = match_op_once(g, v, OP_RMS_NORM);
     if (layer && node_absent(g, layer, 2) && node_absent(g, layer, 3) && is_weight(g, w, layer))
       return layer_norm_with(b, layer, w, 0);
     if (rms && node_absent(g, rms, 2) && is_weight(g, w, rms)) {
@@ -141,7 +132,7 @@ static ValueId bias(Builder *b, NodeId n) {
   Graph *g = b->g;
   for (uint32_t i = 0; i < 2; i++) {
     ValueId v = node_value(g, n, i), w = node_value(g, n, 1 - i);
-    NodeId layer = lone_layer_norm(g, v);
+    NodeId layer = recover_lone_norm(g, v, OP_NATIVE_LAYER_NORM);
     if (layer && node_absent(g, layer, 3) && is_weight(g, w, layer) && node_scalar(g, n, 2) == 1)
       return layer_norm_with(b, layer, node_value(g, layer, 2), w);
   }

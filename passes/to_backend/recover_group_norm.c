@@ -3,15 +3,6 @@
  * Backends keep the layout of x then. Without one, layer norm takes its place either way. */
 #include "passes/source/recover.h"
 
-/* The group norm that computes v and nothing else that is used. */
-static NodeId lone_norm(const Graph *g, ValueId v) {
-  NodeId n = match_op_once(g, v, OP_NATIVE_GROUP_NORM);
-  return n && node_result(g, n, 0) == v && !value_cget(g, v + 1)->use_count &&
-                 !value_cget(g, v + 2)->use_count
-             ? n
-             : 0;
-}
-
 static bool plain(const Graph *g, NodeId norm) {
   return (node_absent(g, norm, 1) || match_filled(g, node_value(g, norm, 1), 1)) &&
          (node_absent(g, norm, 2) || match_filled(g, node_value(g, norm, 2), 0));
@@ -29,7 +20,7 @@ static ValueId norm_of(Builder *b, ValueId x, NodeId like, ValueId weight, Value
 
 static ValueId joined(Builder *b, NodeId n) {
   Graph *g = b->g;
-  NodeId norm = lone_norm(g, node_value(g, n, 0));
+  NodeId norm = recover_lone_norm(g, node_value(g, n, 0), OP_NATIVE_GROUP_NORM);
   NodeId split = norm ? match_op(g, node_value(g, norm, 0), OP_VIEW_COPY) : 0;
   if (!split || !plain(g, norm))
     return 0;
@@ -61,7 +52,7 @@ static ValueId by_channel(Graph *g, ValueId v, ValueId x) {
 static ValueId with(Builder *b, NodeId n, uint32_t arg) {
   Graph *g = b->g;
   for (uint32_t i = 0; i < 2; i++) {
-    NodeId norm = lone_norm(g, node_value(g, n, i));
+    NodeId norm = recover_lone_norm(g, node_value(g, n, i), OP_NATIVE_GROUP_NORM);
     ValueId other = node_value(g, n, 1 - i), x = norm ? node_value(g, norm, 0) : 0;
     if (!norm || !node_absent(g, norm, 2) || (arg == 1 && !node_absent(g, norm, 1)) ||
         !recover_fits(g, n, x))

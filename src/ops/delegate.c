@@ -2,6 +2,7 @@
  * nothing else; the rest is asked of the backend's reader. */
 #include "ops/delegate.h"
 
+#include "ir/solve.h"
 #include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/shape_util.h"
@@ -229,10 +230,7 @@ static bool constraints_hold(const Graph *g, const int64_t *symbols) {
     int64_t lhs, rhs;
     if (!sym_eval(&g->syms, c->lhs, symbols, &lhs) || !sym_eval(&g->syms, c->rhs, symbols, &rhs))
       return false;
-    bool holds = c->kind == CONSTRAINT_EQ   ? lhs == rhs
-                 : c->kind == CONSTRAINT_GE ? lhs >= rhs
-                                            : rhs != 0 && lhs % rhs == 0;
-    if (!holds)
+    if (!constraint_holds(c->kind, lhs, rhs))
       return false;
   }
   return true;
@@ -265,13 +263,16 @@ static const char *check_call(const Graph *g, NodeId n, bool related, Arena *are
   return fault;
 }
 
-void delegate_narrow(Graph *g, NodeId n, Arena *arena) {
+bool delegate_narrow(Graph *g, NodeId n, Arena *arena) {
   const DelegateReader *reader = delegate_reader(node_str(g, n, DELEGATE_ARG_BACKEND));
+  uint32_t count = node_list_count(g, n, DELEGATE_ARG_SIZES), at = 0;
+  bool open = false;
+  for (uint32_t i = 0; i < count; i++)
+    open |= !sym_is_const(node_ints(g, n, DELEGATE_ARG_SIZES)[i]);
   Sizes sizes = {.g = g};
   Tensor *results;
-  if (!reader || check_at(&sizes, n, reader, arena, &results))
-    return;
-  uint32_t count = node_list_count(g, n, DELEGATE_ARG_SIZES), at = 0;
+  if (!open || !reader || check_at(&sizes, n, reader, arena, &results))
+    return false;
   SymInt *ints = ARENA_ARRAY(arena, SymInt, (size_t)count + 1);
   memcpy(ints, node_ints(g, n, DELEGATE_ARG_SIZES), count * sizeof *ints);
   for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
@@ -279,6 +280,7 @@ void delegate_narrow(Graph *g, NodeId n, Arena *arena) {
       if (results[i].dims[k] >= 0 && results[i].dims[k] <= sym_upper(&g->syms, ints[at]))
         ints[at] = results[i].dims[k];
   node_set_arg(g, n, DELEGATE_ARG_SIZES, A_INTS(ints, count));
+  return true;
 }
 
 Status delegate_check(const Graph *g, bool related, DiagCode code) {

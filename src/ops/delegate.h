@@ -94,9 +94,9 @@ extern const DelegateReader *const delegate_readers[]; /* terminated by NULL */
 const DelegateReader *delegate_reader(StrView id);     /* NULL when there is none */
 
 /* Puts sizes that the code of the call n fixes into its list of sizes, in place of symbols: what
- * the bounds in a program leave open. Its shape function is to be called again. A wrong code is
- * left to delegate_check. */
-void delegate_narrow(Graph *g, NodeId n, Arena *arena);
+ * the bounds in a program leave open. True: its shape function is to be called again. A wrong code
+ * is left to delegate_check. */
+bool delegate_narrow(Graph *g, NodeId n, Arena *arena);
 
 /* Checks all calls in g of backends that are known; faults are reported under code. related: the
  * symbols of g say how sizes depend on each other, as those of a graph that was read back do not;

@@ -166,8 +166,8 @@ Status read_delegate_call(MethodReader *r, const PteInstruction *in) {
                   A_INTS(types.sizes, types.size_count)};
   NodeId n = graph_add_node(r->g, 0, OP_EXECUTORCH_CALL_DELEGATE, args, COUNT_OF(args), 0, r->loc);
   TRY(op_row(OP_EXECUTORCH_CALL_DELEGATE)->shape(r->g, n));
-  delegate_narrow(r->g, n, r->scratch);
-  TRY(op_row(OP_EXECUTORCH_CALL_DELEGATE)->shape(r->g, n));
+  if (delegate_narrow(r->g, n, r->scratch))
+    TRY(op_row(OP_EXECUTORCH_CALL_DELEGATE)->shape(r->g, n));
   for (uint32_t i = 0; i < types.count; i++)
     read_define(r, results[i], node_result(r->g, n, i));
   return STATUS_OK;

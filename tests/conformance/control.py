@@ -23,6 +23,7 @@ import onnx.parser  # noqa: E402
 import arrays  # noqa: E402
 import cases  # noqa: E402
 import etc_command  # noqa: E402
+import witness  # noqa: E402
 
 RNG = np.random.default_rng(11)
 
@@ -246,22 +247,6 @@ def expected(path, feeds):
     return [session.run(None, {x.name: a for x, a in zip(session.get_inputs(), inputs)}) for inputs in feeds]
 
 
-def interpret(args, path, dims, inputs, want, work):
-    """None when `etc run` gives the wanted values."""
-    command = [args.etc, "run", path, "--output", work, "--quiet"]
-    for name, bounds in dims.items():
-        command += ["--dim", f"{name}={bounds}"]
-    for i, array in enumerate(inputs):
-        file = os.path.join(work, f"input-{i}.npy")
-        arrays.save_npy(file, array)
-        command += ["--input", f"{i}={file}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=args.timeout)
-    if done.returncode:
-        return done.stderr.strip()
-    got = [arrays.load_npy(os.path.join(work, f"{name}.npy"), w.dtype) for name, w in want]
-    return arrays.compare_all(got, [w for _, w in want], 1e-4, 1e-5)
-
-
 def check(case, args, server, work):
     """None when all values are right, else what went wrong."""
     path, program = (os.path.join(work, x) for x in ("model.onnx", "model.pte"))
@@ -281,11 +266,13 @@ def check(case, args, server, work):
     done = subprocess.run([args.etc, "verify", program], capture_output=True, text=True, timeout=args.timeout)
     if done.returncode:
         return "verify: " + done.stderr
-    names = [x.name for x in model.graph.output]
+    names, model_inputs = [x.name for x in model.graph.output], [x.name for x in model.graph.input]
     dims = {k: v for k, v in case.dims.items() if f"[{k}" not in case.inputs and f",{k}" not in case.inputs}
     for source in (path, program):
         for inputs, outputs in zip(case.feeds[:2], want):
-            wrong = interpret(args, source, dims if source == path else {}, inputs, list(zip(names, outputs)), work)
+            flags = [x for k, v in dims.items() if source == path for x in ("--dim", f"{k}={v}")]
+            wrong = witness.disagreement(args.etc, source, list(zip(model_inputs, inputs)), list(zip(names, outputs)), work,
+                                         1e-4, 1e-5, args.timeout, flags)
             if wrong:
                 return f"etc run {os.path.basename(source)}: {wrong}"
     return None

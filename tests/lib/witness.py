@@ -6,15 +6,16 @@ import arrays
 import etc_command
 
 
-def disagreement(etc, program, inputs, outputs, folder, rtol, atol, timeout=60.0):
-    """None if `etc run` gives the outputs, else a sentence. inputs, outputs: lists of (name, array); folder takes files."""
+def disagreement(etc, program, inputs, outputs, folder, rtol, atol, timeout=60.0, extra=()):
+    """None if `etc run` gives the outputs, else a sentence. inputs, outputs: lists of (name, array); folder takes files;
+    extra: further arguments of `etc run`."""
     feeds = {}
     for i, (name, array) in enumerate(inputs):
         feeds[name] = os.path.join(folder, f"interp_in_{i}.npy")
         arrays.save_npy(feeds[name], array)
     out = os.path.join(folder, "interp")
     os.makedirs(out, exist_ok=True)
-    result = etc_command.run_model(etc, program, feeds, out, timeout=timeout)
+    result = etc_command.run_model(etc, program, feeds, out, extra, timeout)
     if result.code != 0:
         return f"exit {result.code}: {result.summary()[1]}"
     got = []
