@@ -61,7 +61,7 @@ static FbRef write_value(FlatBuilder *b, const XnnValue *value, XnnId id) {
   fb_field_u32(b, TENSOR_FLAGS, flags, 0);
   fb_field_u32(b, TENSOR_ID, id, 0);
   FbRef tensor = fb_table_end(b);
-  bool bytes = value->datatype == XNN_QUINT8;
+  bool bytes = value->datatype == XNN_QUINT8 || value->datatype == XNN_QINT8;
   if (bytes)
     tensor = write_bytes(b, tensor);
   fb_table_begin(b);

@@ -13,7 +13,7 @@ bool xr_fail(XrCheck *c, const char *format, ...) {
 }
 
 static uint64_t element_size(uint32_t datatype) {
-  return datatype == XR_BYTES ? 1 : datatype == XR_FP16 ? 2 : 4;
+  return xr_is_byte(datatype) ? 1 : datatype == XR_FP16 ? 2 : 4;
 }
 
 /* --- constants --- */
@@ -80,6 +80,8 @@ static void check_lifetime(XrCheck *c, uint32_t id) {
 static bool same_type(uint32_t datatype, DType dtype, bool is_output) {
   if (datatype == XR_INT32) /* the runtime widens outputs */
     return dtype == DTYPE_I32 || (is_output && dtype == DTYPE_I64);
+  if (datatype == XR_SIGNED)
+    return dtype == DTYPE_I8;
   if (datatype == XR_BYTES)
     return dtype == DTYPE_BOOL || dtype == DTYPE_U8;
   return dtype == (datatype == XR_FP16 ? DTYPE_F16 : DTYPE_F32);
@@ -220,14 +222,14 @@ static void check_types(XrCheck *c, const XrNode *n) {
     return;
   }
   uint32_t type = type_of(c, n->output);
-  if (n->kind == XR_Convert && type != XR_BYTES)
+  if (n->kind == XR_Convert && !xr_is_byte(type))
     return;
   for (uint32_t i = 0; i < n->input_count; i++)
     if (type_of(c, n->inputs[i]) != type)
       xr_fail(c, "operand %u has the datatype %u, and the result %u", i, type_of(c, n->inputs[i]),
               type);
-  if (type == XR_BYTES || (type == XR_INT32 && !holds_integers(n->kind)))
-    xr_fail(c, type == XR_BYTES ? "bytes, which are only converted" : "integers");
+  if (xr_is_byte(type) || (type == XR_INT32 && !holds_integers(n->kind)))
+    xr_fail(c, xr_is_byte(type) ? "bytes, which are only converted" : "integers");
 }
 
 /* --- nodes --- */

@@ -85,8 +85,8 @@ XnnId xl_plain(XnnLowering *l, ValueId v);
 XnnId xl_nhwc(XnnLowering *l, ValueId v);
 /* Lowers where(x >= 0, x, slope * x); false for any other node. */
 bool xl_prelu(XnnLowering *l, NodeId where);
-/* A boolean as 0 and 1. */
-XnnId xl_flags(XnnLowering *l, ValueId v);
+/* Whole numbers of 8 or 32 bits as f32; booleans become 0 and 1. */
+XnnId xl_whole_numbers(XnnLowering *l, ValueId v);
 bool xl_has_nhwc(const XnnLowering *l, ValueId v);
 bool xl_has_plain(const XnnLowering *l, ValueId v);
 static inline bool xl_has_layouts(const Graph *g, ValueId v) {

@@ -320,13 +320,14 @@ void lower_ge(XnnLowering *l, NodeId n) {
   (void)xl_plain(l, node_value(l->g, n, 0));
 }
 
-/* Between f32 and f16. What becomes a half is rounded to it: it may leave its range. */
+/* To f32 and f16. What becomes a half is rounded to it: it may leave its range. */
 void lower_convert(XnnLowering *l, NodeId n) {
   ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
-  bool narrows = value_dtype(l->g, y) == DTYPE_F16 && value_dtype(l->g, x) == DTYPE_F32;
-  if (value_dtype(l->g, x) == DTYPE_BOOL) {
-    XnnId flags = xl_flags(l, x);
-    xl_unary(l, XNN_COPY, flags, xl_result(l, y));
+  DType from = value_dtype(l->g, x);
+  bool narrows = value_dtype(l->g, y) == DTYPE_F16 && (from == DTYPE_F32 || from == DTYPE_I32);
+  if (dtype_in(from, DT(BOOL) | DT(U8) | DT(I8) | DT(I32))) {
+    XnnId whole = xl_whole_numbers(l, x);
+    xl_unary(l, XNN_COPY, narrows ? xl_rounded(l, whole) : whole, xl_result(l, y));
     return;
   }
   XnnInOut io = in_out(l, n);

@@ -1,5 +1,6 @@
-/* Choices by booleans. XNNPACK has no booleans: they come into the delegate as the bytes that they
- * are, 8 bits with scale 1, and become the numbers 0 and 1.
+/* Whole numbers that arrive from outside, and choices by booleans. XNNPACK has no booleans: they
+ * come into the delegate as the bytes that they are, 8 bits with scale 1, and become the numbers 0
+ * and 1.
  *
  * where(c, a, b) with numbers a and b is arithmetic on those. A tensor is chosen without
  * multiplying it, so that what is not chosen may be infinite:
@@ -13,10 +14,17 @@
 #include "backends/xnnpack/lower.h"
 #include "ir/match.h"
 
-XnnId xl_flags(XnnLowering *l, ValueId v) {
+static XnnDatatype whole_datatype(DType dtype) {
+  return dtype == DTYPE_I32 ? XNN_INT32 : dtype == DTYPE_I8 ? XNN_QINT8 : XNN_QUINT8;
+}
+
+XnnId xl_whole_numbers(XnnLowering *l, ValueId v) {
   if (!xl_ok(l) || xl_has_plain(l, v))
     return xl_ok(l) ? xl_plain(l, v) : XNN_NONE;
-  uint32_t dims[XNN_MAX_RANK], rank = xl_dims(l, v, DT(BOOL), dims);
+  uint32_t dims[XNN_MAX_RANK], rank = xl_dims(l, v, DT(BOOL) | DT(U8) | DT(I8) | DT(I32), dims);
+  DType dtype = value_dtype(l->g, v);
+  if (value_is_const(l->g, v) && dtype != DTYPE_BOOL)
+    xl_refuse(l, XNN_RULE_ELEMENT_TYPE, "dtype=%s argument=constant", dtype_name(dtype));
   if (!xl_ok(l))
     return XNN_NONE;
   if (value_is_const(l->g, v)) {
@@ -27,11 +35,12 @@ XnnId xl_flags(XnnLowering *l, ValueId v) {
       flags[i] = bits[i] != 0;
     return xl_floats(l, rank, dims, flags);
   }
-  XnnId bytes = xnn_value(&l->x, XNN_QUINT8, rank, dims), flags = xl_temp(l, rank, dims);
-  xl_input(l, v, bytes);
-  xl_unary(l, XNN_CONVERT, bytes, flags);
-  xl_set_plain(l, v, flags);
-  return flags;
+  XnnId whole = xnn_value(&l->x, whole_datatype(dtype), rank, dims),
+        floats = xl_temp(l, rank, dims);
+  xl_input(l, v, whole);
+  xl_unary(l, XNN_CONVERT, whole, floats);
+  xl_set_plain(l, v, floats);
+  return floats;
 }
 
 /* sum + a * number, where sum may still be absent. */
@@ -79,7 +88,7 @@ static XnnId numbers(XnnLowering *l, ValueId condition, float yes, float no) {
   if (value_is_const(l->g, condition)) {
     id = constant_numbers(l, condition, yes, no);
   } else {
-    XnnId flag = xl_flags(l, condition), other = xl_temp_like(l, flag);
+    XnnId flag = xl_whole_numbers(l, condition), other = xl_temp_like(l, flag);
     uint32_t rank = value_rank(l->g, condition);
     xl_binary(l, XNN_SUBTRACT, xl_number(l, 1, rank), flag, other);
     id = add_where(l, id, flag, other, (double)yes);

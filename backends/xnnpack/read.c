@@ -88,7 +88,7 @@ static bool is_plain(uint32_t datatype) {
 /* Quantized bytes that stand for themselves. */
 static bool is_bytes(FbTable quantized, uint32_t datatype) {
   FbTable numbers = fb_table(quantized, QUANTIZED_NUMBERS);
-  return datatype == XR_BYTES && fb_u8(quantized, QUANTIZED_FORM, 0) == PER_TENSOR &&
+  return xr_is_byte(datatype) && fb_u8(quantized, QUANTIZED_FORM, 0) == PER_TENSOR &&
          fb_present(numbers) && fb_f32(numbers, PER_TENSOR_SCALE, 0) == 1 &&
          fb_i32(numbers, PER_TENSOR_ZERO_POINT, 0) == 0;
 }
@@ -113,7 +113,7 @@ static XrValue read_value(Reader *r, FbTable t, uint32_t *id) {
   v.flags = fb_u32(tensor, TENSOR_FLAGS, 0);
   if (fb_u32(tensor, TENSOR_RANK, 0) != v.rank)
     fail(r, "value %u has %u dims and says %u", *id, v.rank, fb_u32(tensor, TENSOR_RANK, 0));
-  if (!v.quantized && !is_plain(v.datatype) && (kind == VALUE_PLAIN || v.datatype != XR_BYTES))
+  if (!v.quantized && !is_plain(v.datatype) && (kind == VALUE_PLAIN || !xr_is_byte(v.datatype)))
     fail(r, "value %u has the datatype %u", *id, v.datatype);
   if (v.flags & ~(uint32_t)(XR_INPUT | XR_OUTPUT))
     fail(r, "value %u has the flags %#x", *id, v.flags);

@@ -38,9 +38,19 @@ typedef enum XrForm {
 XrForm xr_form(uint32_t kind);
 const char *xr_name(uint32_t kind); /* "Add"; "?" when it is not known */
 
-/* Of the datatypes of the schema those that have no quantization parameters. XR_BYTES: quint8 whose
- * bytes stand for themselves, as booleans do. */
-typedef enum XrDatatype { XR_FP32 = 1, XR_FP16 = 2, XR_BYTES = 4, XR_INT32 = 12 } XrDatatype;
+/* Of the datatypes of the schema those that have no quantization parameters. XR_SIGNED and
+ * XR_BYTES: qint8 and quint8 whose bytes stand for themselves, as booleans do. */
+typedef enum XrDatatype {
+  XR_FP32 = 1,
+  XR_FP16 = 2,
+  XR_SIGNED = 3,
+  XR_BYTES = 4,
+  XR_INT32 = 12
+} XrDatatype;
+
+static inline bool xr_is_byte(uint32_t datatype) {
+  return datatype == XR_SIGNED || datatype == XR_BYTES;
+}
 
 enum { XR_INPUT = 1, XR_OUTPUT = 2 }; /* XrValue.flags */
 

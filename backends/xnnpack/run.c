@@ -44,6 +44,8 @@ static DType dtype_of(uint32_t datatype) {
     return DTYPE_F16;
   case XR_INT32:
     return DTYPE_I32;
+  case XR_SIGNED:
+    return DTYPE_I8;
   case XR_BYTES:
     return DTYPE_U8;
   default:

@@ -37,7 +37,8 @@ extern const XnnNodeRow xnn_node_rows[XNN_NODE_KINDS];
 typedef enum XnnDatatype {
   XNN_FP32 = 1,
   XNN_FP16 = 2,
-  XNN_QUINT8 = 4, /* of scale 1 and zero point 0 */
+  XNN_QINT8 = 3,  /* of scale 1 and zero point 0 */
+  XNN_QUINT8 = 4, /* likewise */
   XNN_INT32 = 12
 } XnnDatatype;
 

@@ -156,7 +156,7 @@ def where(d):
 @case_of("TO_COPY")
 def cast(d):
     d.special = False  # NaN has no number
-    shape, source = d.shape(), d.one(np.bool_, np.bool_, np.float32, d.dtype)
+    shape, source = d.shape(), d.one(np.bool_, np.uint8, np.int8, np.int32, np.float32, d.dtype)
     target = d.one(np.float32, np.float32, *TYPES)
     if np.dtype(source).kind == "f" and np.dtype(target).kind == "u":
         raise Invalid  # of negative numbers that are none

@@ -340,6 +340,22 @@ def found_cases():
 
 # --- choices ---
 
+def cast_cases():
+    """Whole numbers come in as they are: all of 8 bits, and of 32 those that floats round, too."""
+    bounds = {np.uint8: [0, 1, 127, 128, 255], np.int8: [-128, -127, -1, 0, 127],
+              np.int32: [-2**31, 2**31 - 1, -16777217, 16777217, 33554435, 0, -5]}
+    for dtype, numbers in bounds.items():
+        x, name = np.array([numbers], dtype), np.dtype(dtype).name
+        yield graph(f"Cast-{name}", [node("Cast", ["x"], "t", to=1), node("Neg", ["t"])], {"x": x}, rtol=0, atol=0)
+        yield graph(f"Cast-{name}-twice", [node("Cast", ["x"], "t", to=1), node("Cast", ["x"], "u", to=1), node("Mul", ["t", "u"])], {"x": x})
+        if dtype != np.int32:
+            yield graph(f"Cast-{name}-half", [node("Cast", ["x"], "t", to=10), node("Neg", ["t"])], {"x": x}, out_type=np.float16, rtol=0, atol=0)
+    image = np.random.default_rng(1).integers(0, 256, (2, 3, 9, 8)).astype(np.uint8)
+    yield graph("Cast-image", [node("Cast", ["x"], "t", to=1), node("Div", ["t", "m"], "u"), node("Conv", ["u", "w"])], {"x": image},
+                {"m": np.float32(255), "w": normal(4, 3, 3, 3)})
+    yield graph("Cast-int64", [node("Cast", ["x"], "t", to=1), node("Neg", ["t"])], {"x": ints(2**40, -3, 0)}, kernels=1)
+
+
 def where_cases():
     c = np.array([[True, False, True], [False, False, True]])
     shapes = (((2, 3), (2, 3), (2, 3)), ((2, 3), (3, ), (2, 3)), ((2, 3), (2, 3), (2, 1)), ((3, ), (2, 1), (4, 1, 1)), ((2, 3), (), (2, 3)), ((1, 1), (2, 3), (3, )),
@@ -439,7 +455,7 @@ def window_cases():
 
 
 FAMILIES = (image_cases, tap_cases, half_cases, reduce_cases, pointwise_cases, product_cases, norm_cases, official_cases,
-            limit_cases, found_cases, where_cases, move_cases, window_cases)
+            limit_cases, found_cases, cast_cases, where_cases, move_cases, window_cases)
 
 
 def main():

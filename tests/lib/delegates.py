@@ -13,11 +13,11 @@ PROGRAM_DELEGATE_DATA, PROGRAM_SEGMENTS = 3, 4
 PLAN_DELEGATES = 7
 KERNEL_CALL, DELEGATE_CALL = 1, 2
 TENSOR, TENSOR_LISTS = 5, (10, 11)
-FLOATS = {5, 6, 7}  # half, float, double
+LONG, FLOATS = 4, {5, 6, 7}  # 64-bit integers; half, float, double
 DELEGATE_IN_SEGMENT = 1
 XNN_TRANSPOSE = 5
-# They look rows up by whole numbers, which no delegate does.
-LOOKUPS = {"aten::embedding", "aten::index", "aten::index_select", "aten::gather"}
+# They fetch rows or put them by whole numbers, which no delegate does, and compute nothing.
+INDEXING = {"aten::embedding", "aten::index", "aten::index_select", "aten::gather", "aten::index_put", "aten::scatter"}
 
 
 def scalar(table, field, form, default=0):
@@ -45,6 +45,15 @@ def holds_floats(values, index):
     return kind in TENSOR_LISTS and any(holds_floats(values, i) for i in integers(value, 0) if i >= 0)
 
 
+def computes_floats(name, values, arguments):
+    """Whether a delegate might have taken the call: it touches floats, and is no indexing. Delegates have no 64-bit integers:
+    to make floats of those is the end of what is done with integers."""
+    if not name.startswith("aten::") or name in INDEXING or not any(holds_floats(values, i) for i in arguments):
+        return False
+    kind, value = union(values[arguments[0]])
+    return not (name == "aten::_to_copy" and kind == TENSOR and scalar(value, 0, "<b") == LONG)
+
+
 def transposes(blob):
     """Transposes in a blob of the XNNPACK delegate."""
     tables = blob[struct.unpack_from("<I", blob, 10)[0]:] if blob[4:8] == b"XH00" else blob
@@ -65,7 +74,7 @@ def blob_of(data, program, delegate, base):
 
 
 def figures(path):
-    """delegates: calls of them; transposes: those in them; outside: {kernel: calls that touch floats}; kernels: all
+    """delegates: calls of them; transposes: those in them; outside: {kernel: calls that compute floats}; kernels: all
     calls. All methods of the program together."""
     with open(path, "rb") as f:
         data = f.read()
@@ -83,7 +92,6 @@ def figures(path):
                     continue
                 found["kernels"] += 1
                 name = names[scalar(call, 0, "<i")]
-                if name.startswith("aten::") and name not in LOOKUPS and any(
-                        holds_floats(values, i) for i in integers(call, 1)):
+                if computes_floats(name, values, integers(call, 1)):
                     found["outside"][name[len("aten::"):]] += 1
     return found

@@ -115,13 +115,13 @@ class Reports(unittest.TestCase):
 
 
 class Delegation(unittest.TestCase):
-    def stage(self, figures, floor="m 1 2 3\n"):
+    def stage(self, figures, floor="m 1 2 3\n", name="m", dynamic=False):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "floor.txt")
             with open(path, "w") as f:
                 f.write("# comment\n" + floor)
-            row = {"model": "m", "stage": "ok", **dict(zip(models.DELEGATION, figures))}
-            models.check_delegation(types.SimpleNamespace(delegates=path, update_floor=False), [row])
+            row = {"model": name, "stage": "ok", **dict(zip(models.DELEGATION, figures))}
+            models.check_delegation(types.SimpleNamespace(delegates=path, update_floor=False, dynamic=dynamic), [row])
             return row["stage"]
 
     def test_floor(self):
@@ -131,6 +131,15 @@ class Delegation(unittest.TestCase):
         for more in (2, 2, 3), (1, 3, 3), (1, 2, 4), (2, 0, 0):
             self.assertEqual(self.stage(more), "delegate")
         self.assertEqual(self.stage((9, 9, 9), floor=""), "ok", "a model that the floor does not know")
+
+    def test_families(self):
+        """Whatever the floor says."""
+        for name in "vit_dynamo", "llama_kv/case1", "yolo3":
+            floor = f"{name} 1 9 9\n"
+            self.assertEqual(self.stage((0, models.MOST_DELEGATES, 9), floor, name), "ok")
+            self.assertEqual(self.stage((1, 1, 1), floor, name), "delegate")
+            self.assertEqual(self.stage((0, models.MOST_DELEGATES + 1, 9), floor, name), "delegate")
+            self.assertEqual(self.stage((1, 9, 9), floor, name, dynamic=True), "ok")
 
 
 class Isolation(unittest.TestCase):

@@ -229,11 +229,13 @@ static void nodes(void **state) {
   { .external = (v_external), .flags = (v_flags), .datatype = 12, SHAPE(__VA_ARGS__) }
 
 /* Bytes: an argument, quantized with a scale and a zero point. */
-#define BYTES(v_external, v_flags, v_scale, v_zero)                                                \
+#define BYTES_OF(v_datatype, v_external, v_flags, v_scale, v_zero)                                 \
   {                                                                                                \
-    .external = (v_external), .flags = (v_flags), .datatype = 4, .kind = 2, .scale = (v_scale),    \
-    .zero_point = (v_zero), SHAPE(2)                                                               \
+    .external = (v_external), .flags = (v_flags), .datatype = (v_datatype), .kind = 2,             \
+    .scale = (v_scale), .zero_point = (v_zero), SHAPE(2)                                           \
   }
+#define BYTES(...) BYTES_OF(4, __VA_ARGS__)
+#define SIGNED(...) BYTES_OF(3, __VA_ARGS__)
 
 static void types(void **state) {
   (void)state;
@@ -258,6 +260,18 @@ static void types(void **state) {
       {"argument 0 is i8",
        {.values = {BYTES(1, 1, 1, 0), OUT(1, 2)}, .nodes = {{CONVERT, {0, 1, 0}}}},
        {.argument = 1, .dtype = DTYPE_I8}},
+      {NULL,
+       {.values = {SIGNED(1, 1, 1, 0), OUT(1, 2)}, .nodes = {{CONVERT, {0, 1, 0}}}},
+       {.argument = 1, .dtype = DTYPE_I8}},
+      {"argument 0 is bool",
+       {.values = {SIGNED(1, 1, 1, 0), OUT(1, 2)}, .nodes = {{CONVERT, {0, 1, 0}}}},
+       {.argument = 1, .dtype = DTYPE_BOOL}},
+      {"value 0 is quantized",
+       {.values = {SIGNED(1, 1, 2, 0), OUT(1, 2)}, .nodes = {{CONVERT, {0, 1, 0}}}},
+       {0}},
+      {"the result 3",
+       {.values = {IN(0, 2), SIGNED(2, 2, 1, 0)}, .nodes = {{CONVERT, {0, 1, 0}}}},
+       {.argument = 2, .dtype = DTYPE_I8}},
       {"operand 1 has the datatype 2, and the result 1",
        {.values = {IN(0, 2), HALF(2, 1, 2), OUT(2, 2)}, .nodes = {{ADD, {0, 1, 2, 0}}}},
        {0}},
