@@ -29,35 +29,46 @@ static ValueId unless_one(Import *im, ValueId length, ValueId special, ValueId g
   return ex_where(im, ex_with(im, OP_EQ_TENSOR, length, 1), special, general);
 }
 
-/* Positions in the input, f64 [out]. */
+/* Neighbours jump where a coordinate is half way or whole, and ONNX Runtime computes coordinates in
+ * float: so does what looks for the nearest one. Weights do not jump: they are of double. Regions
+ * are rounded at the end, and aligned corners have another definition there. */
+static DType coordinate_type(const Resample *r) {
+  bool in_double = r->mode != RESAMPLE_NEAREST || r->coordinates == COORD_TF_CROP ||
+                   r->coordinates == COORD_TF_HALF_PIXEL || r->coordinates == COORD_ALIGN_CORNERS;
+  return in_double ? DTYPE_F64 : DTYPE_F32;
+}
+
+/* Positions in the input, of the coordinate type, [out]. */
 static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
   SymTable *t = &im->g->syms;
-  ValueId at = f64(im, ex_arange(im, a->out)), in = f64(im, ex_size(im, a->in)),
-          last = f64(im, ex_size(im, sym_sub(t, a->in, 1))),
-          length = ex_binary(im, OP_MUL_TENSOR, a->scale, in), less = plus(im, length, -1);
+  DType type = coordinate_type(r);
+  ValueId at = ex_cast(im, ex_arange(im, a->out), type), in = ex_cast(im, ex_size(im, a->in), type),
+          last = ex_cast(im, ex_size(im, sym_sub(t, a->in, 1)), type),
+          resized = ex_cast(im, ex_size(im, a->out), type), scale = ex_cast(im, a->scale, type),
+          length = ex_binary(im, OP_MUL_TENSOR, scale, in), less = plus(im, length, -1);
   if (!import_ok(im))
     return 0;
   switch (r->coordinates) {
   case COORD_HALF_PIXEL:
-    return half_pixel(im, at, a->scale);
+    return half_pixel(im, at, scale);
   case COORD_TF_HALF_PIXEL:
-    return in_float(im, ex_binary(im, OP_DIV_TENSOR, plus(im, at, 0.5), a->scale));
+    return in_float(im, ex_binary(im, OP_DIV_TENSOR, plus(im, at, 0.5), scale));
   case COORD_PYTORCH_HALF_PIXEL:
-    return unless_one(im, length, f64_number(im, -0.5), half_pixel(im, at, a->scale));
+    return unless_one(im, resized, build_scalar(&im->b, type, -0.5), half_pixel(im, at, scale));
   case COORD_HALF_PIXEL_SYMMETRIC: {
-    ValueId adjust = ex_binary(im, OP_DIV_TENSOR, f64(im, ex_size(im, a->out)), length);
+    ValueId adjust = ex_binary(im, OP_DIV_TENSOR, resized, length);
     ValueId offset = ex_binary(im, OP_MUL_TENSOR, ex_with(im, OP_MUL_TENSOR, in, 0.5),
-                               ex_binary(im, OP_SUB_TENSOR, f64_number(im, 1), adjust));
+                               ex_binary(im, OP_SUB_TENSOR, build_scalar(&im->b, type, 1), adjust));
     return plus(im,
                 ex_binary(im, OP_ADD_TENSOR, offset,
-                          ex_binary(im, OP_DIV_TENSOR, plus(im, at, 0.5), a->scale)),
+                          ex_binary(im, OP_DIV_TENSOR, plus(im, at, 0.5), scale)),
                 -0.5);
   }
   case COORD_ALIGN_CORNERS:
-    return unless_one(im, length, f64_number(im, 0),
+    return unless_one(im, length, build_scalar(&im->b, type, 0),
                       ex_binary(im, OP_DIV_TENSOR, ex_binary(im, OP_MUL_TENSOR, at, last), less));
   case COORD_ASYMMETRIC:
-    return ex_binary(im, OP_DIV_TENSOR, at, a->scale);
+    return ex_binary(im, OP_DIV_TENSOR, at, scale);
   case COORD_TF_CROP: {
     ValueId span =
         ex_binary(im, OP_MUL_TENSOR, ex_binary(im, OP_SUB_TENSOR, a->end, a->begin), last);

@@ -1,6 +1,6 @@
 /* Resampling of one axis, as the ONNX operator Resize defines it (document and reference
- * implementation of onnx 1.20: coordinates in double, neighbours beyond the border take its value).
- */
+ * implementation of onnx 1.20: neighbours beyond the border take its value), with the roundings of
+ * ONNX Runtime where it has the same definition. */
 #ifndef ETC_ONNX_RESAMPLE_H
 #define ETC_ONNX_RESAMPLE_H
 
