@@ -64,9 +64,15 @@ static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
                           ex_binary(im, OP_DIV_TENSOR, plus(im, at, 0.5), scale)),
                 -0.5);
   }
-  case COORD_ALIGN_CORNERS:
-    return unless_one(im, length, build_scalar(&im->b, type, 0),
-                      ex_binary(im, OP_DIV_TENSOR, ex_binary(im, OP_MUL_TENSOR, at, last), less));
+  case COORD_ALIGN_CORNERS: {
+    /* The length is that of the output; the official cases that shrink an axis have it unrounded.
+     */
+    ValueId corners =
+        ex_where(im, ex_with(im, OP_GT_TENSOR, scale, 1), plus(im, resized, -1), less);
+    return unless_one(
+        im, plus(im, corners, 1), build_scalar(&im->b, type, 0),
+        ex_binary(im, OP_DIV_TENSOR, ex_binary(im, OP_MUL_TENSOR, at, last), corners));
+  }
   case COORD_ASYMMETRIC:
     return ex_binary(im, OP_DIV_TENSOR, at, scale);
   case COORD_TF_CROP: {
