@@ -66,6 +66,14 @@ void xl_set_nhwc(XnnLowering *l, ValueId v, XnnId id) {
     places_make(&l->places, v)->nhwc = id + 1;
 }
 
+void xl_set_turned(XnnLowering *l, ValueId v, Turned t) {
+  if (!xl_ok(l))
+    return;
+  Place *place = places_make(&l->places, v);
+  place->is_turned = true;
+  place->turned = t;
+}
+
 /* 1 + XnnId, 0 when it is not there. */
 static uint32_t plain_of(const XnnLowering *l, ValueId v) {
   const Place *place = places_find(&l->places, v);
@@ -79,6 +87,18 @@ static uint32_t nhwc_of(const XnnLowering *l, ValueId v) {
 
 bool xl_has_nhwc(const XnnLowering *l, ValueId v) { return nhwc_of(l, v) != 0; }
 bool xl_has_plain(const XnnLowering *l, ValueId v) { return plain_of(l, v) != 0; }
+
+/* It is, and is not there in a layout yet. */
+bool xl_has_turned(const XnnLowering *l, ValueId v) {
+  const Place *place = places_find(&l->places, v);
+  return place && place->is_turned && !place->plain && !place->nhwc;
+}
+
+Turned xl_turned(XnnLowering *l, ValueId v) {
+  if (xl_has_turned(l, v))
+    return places_find(&l->places, v)->turned;
+  return (Turned){.id = xl_plain(l, v), .axis = {0, 1, 2, 3, 4, 5}};
+}
 
 int64_t xl_entry(const Graph *g, NodeId n, uint32_t arg, uint32_t i, int64_t fallback) {
   uint32_t count = node_list_count(g, n, arg);
@@ -203,6 +223,8 @@ XnnId xl_plain(XnnLowering *l, ValueId v) {
   if (value_is_const(l->g, v)) {
     uint32_t dims[XNN_MAX_RANK], rank = dims_of(l, v, dims);
     id = xl_ok(l) ? constant_operand(l, v, rank, dims, straight) : XNN_NONE;
+  } else if (xl_has_turned(l, v)) {
+    id = xl_straight(l, xl_turned(l, v), value_rank(l->g, v));
   } else if (xl_has_nhwc(l, v)) {
     id = new_value(l, v, NULL, XNN_FP32);
     change_layout(l, v, nhwc_of(l, v) - 1, false, id);

@@ -111,6 +111,16 @@ typedef struct XnnInOut {
 XnnInOut xl_in_out(XnnLowering *l, ValueId x, ValueId y);
 /* Refuses what is not of rank 4. */
 bool xl_is_image(XnnLowering *l, ValueId v);
+/* The number of dims that vary. */
+uint32_t xl_open_dims(const Graph *g, ValueId v);
+/* A value of which it is left open how it lies in memory; see lower_view.c. xl_turned: v as it is,
+ * or as it was left; xl_straight: as it is. */
+bool xl_has_turned(const XnnLowering *l, ValueId v);
+Turned xl_turned(XnnLowering *l, ValueId v);
+void xl_set_turned(XnnLowering *l, ValueId v, Turned t);
+XnnId xl_straight(XnnLowering *l, Turned t, uint32_t rank);
+/* y = x with other dims, of which two or more vary. */
+void xl_open_view(XnnLowering *l, ValueId x, ValueId y);
 /* v is the same bytes as an XNNPACK value that exists. */
 void xl_set_plain(XnnLowering *l, ValueId v, XnnId id);
 void xl_set_nhwc(XnnLowering *l, ValueId v, XnnId id);

@@ -91,6 +91,17 @@ void lower_mm(XnnLowering *l, NodeId n) {
           xl_result(l, node_result(l->g, n, 0)));
 }
 
+/* x [..., M, K] times a matrix or [..., K, N]. */
+void lower_matmul(XnnLowering *l, NodeId n) {
+  ValueId x = node_value(l->g, n, 0), y = node_value(l->g, n, 1), out = node_result(l->g, n, 0);
+  if (value_rank(l->g, x) < 2 || value_rank(l->g, y) < 2)
+    xl_refuse(l, XNN_RULE_RANK, "rank=1 least=2");
+  else if (value_rank(l->g, y) == 2)
+    product(l, x, y, XNN_NONE, XNN_FLAG_TRANSPOSE_WEIGHTS, xl_result(l, out));
+  else
+    xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, xl_plain(l, x), xl_plain(l, y), xl_result(l, out));
+}
+
 XnnId xl_row_sums(XnnLowering *l, XnnId in, double factor, double offset) {
   if (!xl_ok(l))
     return XNN_NONE;

@@ -27,7 +27,10 @@ void lower_view(XnnLowering *l, NodeId n) {
     xl_reshape(l, xl_nhwc(l, x), turned, rank, xl_result_nhwc(l, y));
     return;
   }
-  xl_reshape_to(l, xl_plain(l, x), y, xl_result(l, y));
+  if (xl_open_dims(g, y) > 1)
+    xl_open_view(l, x, y);
+  else
+    xl_reshape_to(l, xl_plain(l, x), y, xl_result(l, y));
 }
 
 /* A permutation between the layouts is the other layout of the same value. */
@@ -47,6 +50,13 @@ void lower_permute(XnnLowering *l, NodeId n) {
   }
   if (to_nhwc && xl_has_nhwc(l, x)) {
     xl_set_plain(l, y, xl_nhwc(l, x));
+    return;
+  }
+  if (xl_has_turned(l, x) || (xl_open_dims(g, x) > 1 && !to_nchw)) {
+    Turned from = xl_turned(l, x), to = from;
+    for (uint32_t i = 0; i < rank; i++)
+      to.axis[i] = from.axis[perm[i]];
+    xl_set_turned(l, y, to);
     return;
   }
   XnnId in = xl_plain(l, x);
@@ -123,13 +133,29 @@ void lower_split(XnnLowering *l, NodeId n) {
   }
 }
 
+/* The dim stays in memory, and is none of the value any more. */
+static void select_open(XnnLowering *l, ValueId x, uint32_t axis, uint32_t index, ValueId y) {
+  Turned t = xl_turned(l, x);
+  if (!xl_ok(l))
+    return;
+  XnnValue like = l->x.values[t.id];
+  like.dims[t.axis[axis]] = 1;
+  XnnId one = xl_temp(l, like.rank, like.dims);
+  xl_slice(l, t.id, t.axis[axis], like.rank, index, 1, one);
+  t.id = one;
+  for (uint32_t i = axis; i < value_rank(l->g, y); i++)
+    t.axis[i] = t.axis[i + 1];
+  xl_set_turned(l, y, t);
+}
+
 void lower_select(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   uint32_t rank = value_rank(g, x), dims[XNN_MAX_RANK];
-  XnnId in = xl_plain(l, x), out = xl_result(l, y);
-  if (!xl_ok(l))
+  if (rank == 0 || rank > XNN_MAX_RANK) {
+    xl_refuse(l, XNN_RULE_RANK, "rank=%u", rank);
     return;
+  }
   uint32_t axis = xl_axis(node_int(g, n, 1), rank);
   SymInt index = node_int(g, n, 2), extent = value_dim(g, x, axis);
   if (sym_is_const(index) && index < 0 && sym_is_const(extent))
@@ -138,6 +164,13 @@ void lower_select(XnnLowering *l, NodeId n) {
     xl_refuse(l, XNN_RULE_VARYING, "dim=%u", axis);
     return;
   }
+  if (xl_open_dims(g, y) > 1) {
+    select_open(l, x, axis, (uint32_t)index, y);
+    return;
+  }
+  XnnId in = xl_plain(l, x), out = xl_result(l, y);
+  if (!xl_ok(l))
+    return;
   for (uint32_t i = 0; i < rank; i++)
     dims[i] = i == axis ? 1 : xl_dim(l, x, i);
   XnnId one = xl_temp(l, rank, dims);

@@ -5,10 +5,18 @@
 
 #include "backends/xnnpack/subgraph.h"
 
+/* A value whose dim i is dim axis[i] of id. Further dims of id are 1 and no dim of the value. */
+typedef struct Turned {
+  XnnId id;
+  uint8_t axis[XNN_MAX_RANK];
+} Turned;
+
 /* 1 + XnnId in each layout, 0 when it is not there. */
 typedef struct Place {
   ValueId v;
   uint32_t plain, nhwc;
+  bool is_turned;
+  Turned turned; /* if it is */
   uint32_t slot; /* where the table names it */
 } Place;
 

@@ -56,6 +56,24 @@ class Case:
 
 
 CASES = [
+    # Two dims vary in each: heads split, transposed, multiplied, joined again, also from and to rows.
+    Case('attention', 'float[n,m,12] x', 'float[n,m,12] y',
+         'a = Constant<value = float[12,36] {' + ",".join(f"{(i * 7 % 23 - 11) / 12:.3f}" for i in range(432)) + '}>() '
+         's = Constant<value_ints = [0, 0, 3, 4, 3]>() t = Constant<value_ints = [0, 0, 12]>() z = Constant<value = float {0.5}>() '
+         'p = MatMul(x, a) h = Reshape(p, s) hs = Transpose<perm = [4, 0, 2, 1, 3]>(h) '
+         'i0 = Constant<value_int = 0>() i1 = Constant<value_int = 1>() i2 = Constant<value_int = 2>() '
+         'q = Gather(hs, i0) k = Gather(hs, i1) v = Gather(hs, i2) kt = Transpose<perm = [0, 1, 3, 2]>(k) '
+         'w = MatMul(q, kt) ws = Mul(w, z) e = Softmax(ws) o = MatMul(e, v) ot = Transpose<perm = [0, 2, 1, 3]>(o) y = Reshape(ot, t)',
+         lambda n, m: [floats(n, m, 12)]),
+    Case('heads shuffled', 'float[n,m,12] x', 'float[n,b,c] y, float[n,1,m,1,12] z',
+         's = Constant<value_ints = [0, 0, 3, 4]>() t = Constant<value_ints = [0, 12, -1]>() u = Constant<value_ints = [1, 3]>() '
+         'h = Reshape(x, s) k = Transpose<perm = [0, 3, 2, 1]>(h) y = Reshape(k, t) z = Unsqueeze(x, u)',
+         lambda n, m: [floats(n, m, 12)]),
+    Case('products of rows', 'float[n,m,4] x', 'float[m,n,2,3] y',
+         'a = Constant<value = float[4,6] {1,2,3,4,5,6,-1,2,-3,4,-5,6,1,0,0,1,0,2,3,1,4,1,5,9}>() '
+         's = Constant<value_ints = [-1, 4]>() p = Shape(x) i = Constant<value_ints = [1, 0]>() d = Gather(p, i) '
+         'f = Constant<value_ints = [2, 3]>() r = Concat<axis = 0>(d, f) '
+         'v = Transpose<perm = [1, 0, 2]>(x) w = Reshape(v, s) g = MatMul(w, a) h = Relu(g) y = Reshape(h, r)'),
     # Indices counted from the end, the same for all of a row: wrapped before they are repeated.
     Case('scatter of expanded indices', 'float[n,m] x, int64[n] k', 'float[a,b] y',
          'last=Constant<value_ints=[1]>() c=Unsqueeze(k,last) s=Shape(x) e=Expand(c,s) '

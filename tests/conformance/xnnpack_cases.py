@@ -290,13 +290,17 @@ def gemm(d):
     return d.node("Gemm", sides, transA=trans_a, transB=trans_b, **scale)
 
 
-@case_of("MM", "BMM")
+@case_of("MM", "BMM", "MATMUL")
 def matmul(d):
     m, n, k = (d.dim() for _ in range(3))
     rank = 2 if d.row == "MM" else d.one(3, 3, 3, 4, 4, 5, 6, 7)
     batch = d.shape(rank - 2, rank - 2, 12) if rank > 2 else []
+    if d.row == "MATMUL" and d.symbols:
+        batch, m = [*d.one(["a"], ["a", 3], ["a", 1], [2, "a"]), *batch[:1]], "b"
     a, b = [*batch, m, k], [*batch, k, n]
-    if rank > 2 and d.chance(0.4):
+    if d.row == "MATMUL" and d.chance(0.5):
+        b = [k, n]
+    elif rank > 2 and d.chance(0.4):
         a, b = [*part_of(d, batch), m, k], [*part_of(d, batch), k, n]
     if d.chance(0.05):
         b = [k]

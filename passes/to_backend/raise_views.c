@@ -1,0 +1,281 @@
+/* Views that split a dim that varies into several, moved up to where these were joined, so that
+ * neither is left:
+ *   view(mm(view(x, [a*b, K]), W), [a, b, N])        -> matmul(x, W)
+ *   view(bmm(view(x, [a*h, M, K]), view(y, [a*h, K, N])), [a, h, M, N]) -> matmul(x, y)
+ * and over what else computes each of their parts for itself.
+ *
+ * Why: backends take any leading dims, but no views of which two or more dims vary in another way
+ * than before. They come from products with leading dims, for which the runtime has no kernel, and
+ * from exporters. Where one dim varies at most, all stays as it is. */
+#include "passes/source/recover.h"
+
+enum { MAX_VISITS = 128 };
+
+typedef struct Raise {
+  Builder *b;
+  const SymInt *parts; /* what the dim is split into */
+  uint32_t count, visits;
+  bool trial; /* nothing is built: results only say whether it can be */
+} Raise;
+
+typedef struct Shape {
+  uint32_t rank;
+  SymInt dims[MAX_RANK];
+} Shape;
+
+static Shape shape_of(const Graph *g, ValueId v) {
+  const Type *t = value_type(g, v);
+  Shape s = {.rank = t->rank};
+  if (t->rank)
+    memcpy(s.dims, t->dims, t->rank * sizeof *s.dims);
+  return s;
+}
+
+static bool divides(SymInt a, SymInt b) {
+  return sym_is_const(a) && sym_is_const(b) && a > 0 && b % a == 0;
+}
+
+/* Whether a view keeps the dims that vary as they are, or leaves one at most. */
+static bool is_plain(const Shape *from, const Shape *to) {
+  uint32_t open = 0, i = 0;
+  SymInt left = from->rank ? from->dims[0] : 1;
+  for (uint32_t k = 0; k < to->rank; k++)
+    open += !sym_is_const(to->dims[k]);
+  for (uint32_t k = 0; k < to->rank && open > 1; k++) {
+    SymInt size = to->dims[k];
+    while (left != size && size != 1) {
+      SymInt next = i + 1 < from->rank ? from->dims[i + 1] : 0;
+      if (divides(size, left))
+        break;
+      if (left != 1 && next != 1 && !(divides(left, size) && divides(next, size / left)))
+        return false;
+      if (++i >= from->rank)
+        return false;
+      left = left == 1 ? next : left * next;
+    }
+    if (left == size)
+      left = ++i < from->rank ? from->dims[i] : 1;
+    else if (size != 1)
+      left /= size;
+  }
+  return true;
+}
+
+/* With the parts in the place of the dim. */
+static bool split_shape(const Raise *r, const Shape *s, uint32_t dim, Shape *out) {
+  if (s->rank + r->count - 1 > MAX_RANK)
+    return false;
+  *out = *s;
+  out->rank = s->rank + r->count - 1;
+  memcpy(out->dims + dim, r->parts, r->count * sizeof *r->parts);
+  memcpy(out->dims + dim + r->count, s->dims + dim + 1, (s->rank - dim - 1) * sizeof *s->dims);
+  return true;
+}
+
+/* v with the parts in the place of the dim, which is their product; 0: there is no way. */
+static ValueId raised(Raise *r, ValueId v, uint32_t dim);
+
+/* Node n once more, before itself, with other arguments. */
+typedef struct Again {
+  NodeId n;
+  uint32_t count;
+  ArgIn args[SCHEMA_MAX_ARGS];
+} Again;
+
+static Again again(Raise *r, NodeId n) {
+  Graph *g = r->b->g;
+  Again a = {.n = n, .count = op_schema(node_cget(g, n)->op)->arg_count};
+  for (uint32_t i = 0; i < a.count; i++)
+    a.args[i] = node_arg_in(g, n, i, &g->arena);
+  return a;
+}
+
+static ValueId built(Raise *r, const Again *a, OpId op, uint32_t count) {
+  r->b->before = a->n;
+  r->b->loc = node_cget(r->b->g, a->n)->loc;
+  return build_args(r->b, op, a->args, count);
+}
+
+/* The same op with tensor `arg` raised. */
+static ValueId raised_operand(Raise *r, NodeId n, uint32_t arg, uint32_t dim) {
+  ValueId x = raised(r, node_value(r->b->g, n, arg), dim);
+  if (!x || r->trial)
+    return x;
+  Again a = again(r, n);
+  a.args[arg] = A_VAL(x);
+  return built(r, &a, node_cget(r->b->g, n)->op, a.count);
+}
+
+static ValueId raised_view(Raise *r, NodeId n, uint32_t dim) {
+  Graph *g = r->b->g;
+  ValueId x = node_value(g, n, 0);
+  Shape from = shape_of(g, x), own = shape_of(g, node_result(g, n, 0)), to;
+  if (!split_shape(r, &own, dim, &to))
+    return 0;
+  if (!is_plain(&from, &to)) {
+    if (from.rank <= dim || memcmp(from.dims, own.dims, (dim + 1) * sizeof *from.dims) != 0)
+      return 0;
+    x = raised(r, x, dim);
+  }
+  if (!x || r->trial)
+    return x;
+  r->b->before = n;
+  r->b->loc = node_cget(g, n)->loc;
+  return build_view(r->b, x, to.dims, to.rank);
+}
+
+static ValueId raised_permute(Raise *r, NodeId n, uint32_t dim) {
+  Graph *g = r->b->g;
+  uint32_t rank = value_rank(g, node_result(g, n, 0)), more = r->count - 1, count = 0;
+  int64_t old[MAX_RANK], perm[MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++)
+    old[i] = node_ints(g, n, 1)[i] + (node_ints(g, n, 1)[i] < 0 ? rank : 0);
+  ValueId x = rank + more <= MAX_RANK ? raised(r, node_value(g, n, 0), (uint32_t)old[dim]) : 0;
+  if (!x || r->trial)
+    return x;
+  for (uint32_t i = 0; i < rank; i++)
+    for (uint32_t k = 0; k < (i == dim ? r->count : 1); k++)
+      perm[count++] = old[i] + k + (old[i] > old[dim] ? more : 0);
+  r->b->before = n;
+  r->b->loc = node_cget(g, n)->loc;
+  return build_permute(r->b, x, perm);
+}
+
+/* mm, bmm and linear: a product with the leading dims of its first operand. */
+static ValueId raised_product(Raise *r, NodeId n, uint32_t dim) {
+  Graph *g = r->b->g;
+  OpId op = node_cget(g, n)->op;
+  if (op == OP_LINEAR || op == OP_MATMUL)
+    return dim + 1 < value_rank(g, node_value(g, n, 0)) && value_rank(g, node_value(g, n, 1)) == 2
+               ? raised_operand(r, n, 0, dim)
+               : 0;
+  ValueId x = dim == 0 ? raised(r, node_value(g, n, 0), 0) : 0, y = node_value(g, n, 1);
+  if (x && op == OP_BMM)
+    y = raised(r, y, 0);
+  if (!x || !y || r->trial)
+    return x && y ? x : 0;
+  Again a = {.n = n, .args = {A_VAL(x), A_VAL(y)}};
+  return built(r, &a, OP_MATMUL, 2);
+}
+
+/* Along a dim: argument 1 says which. */
+static ValueId raised_along(Raise *r, NodeId n, uint32_t dim) {
+  Graph *g = r->b->g;
+  uint32_t rank = value_rank(g, node_result(g, n, 0));
+  int64_t along = node_int(g, n, 1) + (node_int(g, n, 1) < 0 ? rank : 0);
+  ValueId x = along == dim ? 0 : raised(r, node_value(g, n, 0), dim);
+  if (!x || r->trial)
+    return x;
+  Again a = again(r, n);
+  a.args[0] = A_VAL(x);
+  a.args[1] = A_INT(along + (along > dim ? r->count - 1 : 0));
+  return built(r, &a, node_cget(g, n)->op, a.count);
+}
+
+/* Each element by itself: operands that have the dim are raised, the others broadcast over it. */
+static ValueId raised_elements(Raise *r, NodeId n, uint32_t dim) {
+  Graph *g = r->b->g;
+  uint32_t rank = value_rank(g, node_result(g, n, 0));
+  Again a = again(r, n);
+  for (uint32_t i = 0; i < a.count; i++) {
+    ValueId v = a.args[i].kind == ARG_VALUE ? (ValueId)a.args[i].i : 0;
+    uint32_t own = v ? value_rank(g, v) : 0;
+    bool broadcast = true;
+    for (uint32_t k = 0; k < own && k + rank <= dim + own; k++)
+      broadcast &= value_dim(g, v, k) == 1;
+    if (broadcast)
+      continue;
+    v = value_dim(g, v, dim + own - rank) == 1 ? 0 : raised(r, v, dim + own - rank);
+    if (!v)
+      return 0;
+    a.args[i] = A_VAL(v);
+  }
+  return r->trial ? node_result(g, n, 0) : built(r, &a, node_cget(g, n)->op, a.count);
+}
+
+static ValueId raised(Raise *r, ValueId v, uint32_t dim) {
+  Graph *g = r->b->g;
+  NodeId n = value_def(g, v);
+  if (++r->visits > MAX_VISITS || r->b->status != STATUS_OK || !n || v != node_result(g, n, 0))
+    return 0;
+  switch (node_cget(g, n)->op) {
+  case OP_VIEW_COPY:
+    return raised_view(r, n, dim);
+  case OP_PERMUTE_COPY:
+    return raised_permute(r, n, dim);
+  case OP_MM:
+  case OP_BMM:
+  case OP_LINEAR:
+  case OP_MATMUL:
+    return raised_product(r, n, dim);
+  case OP_SOFTMAX:
+  case OP_LOG_SOFTMAX:
+  case OP_SLICE_COPY_TENSOR:
+    return raised_along(r, n, dim);
+  case OP_NATIVE_LAYER_NORM:
+    return dim + node_list_count(g, n, 1) < value_rank(g, v) ? raised_operand(r, n, 0, dim) : 0;
+  case OP_ADD_TENSOR:
+  case OP_SUB_TENSOR:
+  case OP_MUL_TENSOR:
+  case OP_DIV_TENSOR:
+  case OP_MAXIMUM:
+  case OP_MINIMUM:
+  case OP_WHERE_SELF:
+  case OP_CLAMP:
+  case OP_RELU:
+  case OP_GELU:
+  case OP_SIGMOID:
+  case OP_TANH:
+  case OP_ELU:
+  case OP_LEAKY_RELU:
+  case OP_NEG:
+  case OP_EXP:
+  case OP_POW_TENSOR_SCALAR:
+  case OP_RSQRT:
+  case OP_TO_COPY:
+    return raised_elements(r, n, dim);
+  default:
+    return 0;
+  }
+}
+
+/* The dim of `from` that `to` has in parts, which are dims [begin, begin + count) of it. */
+static bool find_parts(Graph *g, const Shape *from, const Shape *to, uint32_t *begin,
+                       uint32_t *count) {
+  uint32_t i = 0;
+  while (i < from->rank && i < to->rank && from->dims[i] == to->dims[i])
+    i++;
+  SymInt product = 1;
+  for (uint32_t k = i; i < from->rank && k < to->rank; k++) {
+    product = sym_mul(&g->syms, product, to->dims[k]);
+    if (k > i && product == from->dims[i]) {
+      *begin = i;
+      *count = k + 1 - i;
+      return true;
+    }
+  }
+  return false;
+}
+
+static ValueId raise(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId x = node_value(g, n, 0);
+  Shape from = shape_of(g, x), to = shape_of(g, node_result(g, n, 0)), parts;
+  uint32_t dim, count;
+  if (is_plain(&from, &to) || !find_parts(g, &from, &to, &dim, &count))
+    return 0;
+  Raise r = {.b = b, .parts = to.dims + dim, .count = count, .trial = true};
+  if (!split_shape(&r, &from, dim, &parts) || !is_plain(&parts, &to) || !raised(&r, x, dim))
+    return 0;
+  r.trial = false;
+  r.visits = 0;
+  ValueId y = raised(&r, x, dim);
+  b->before = n;
+  return y ? build_view(b, y, to.dims, to.rank) : 0;
+}
+
+Status pass_raise_views(PassContext *p, Graph *g) {
+  static const RecoverRow rows[] = {{OP_VIEW_COPY, raise, "views raised"}};
+  return p->options && p->options->backend_count ? recover_run(p, g, rows, COUNT_OF(rows))
+                                                 : STATUS_OK;
+}
