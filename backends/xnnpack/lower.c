@@ -94,6 +94,13 @@ bool xl_has_turned(const XnnLowering *l, ValueId v) {
   return place && place->is_turned && !place->plain && !place->nhwc;
 }
 
+bool xl_was_turned(const XnnLowering *l, ValueId v, Turned *t) {
+  const Place *place = places_find(&l->places, v);
+  if (place && place->is_turned)
+    *t = place->turned;
+  return place && place->is_turned;
+}
+
 Turned xl_turned(XnnLowering *l, ValueId v) {
   if (xl_has_turned(l, v))
     return places_find(&l->places, v)->turned;
@@ -274,6 +281,15 @@ XnnId xl_nhwc(XnnLowering *l, ValueId v) {
 
 XnnInOut xl_in_out(XnnLowering *l, ValueId x, ValueId y) {
   XnnInOut io = {.nhwc = xl_has_nhwc(l, x) && !xl_has_plain(l, x)};
+  if (xl_has_turned(l, x)) {
+    Turned t = xl_turned(l, x);
+    io.in = t.id;
+    io.out = xl_result_turned(l, y, t);
+    memcpy(io.axis, t.axis, sizeof io.axis);
+    return io;
+  }
+  for (uint32_t i = 0; i < XNN_MAX_RANK; i++)
+    io.axis[i] = (uint8_t)(io.nhwc ? xl_nhwc_axis(i, value_rank(l->g, x)) : i);
   io.in = io.nhwc ? xl_nhwc(l, x) : xl_plain(l, x);
   io.out = io.nhwc ? xl_result_nhwc(l, y) : xl_result(l, y);
   return io;

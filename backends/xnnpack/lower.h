@@ -100,13 +100,17 @@ static inline uint32_t xl_nhwc_axis(uint32_t i, uint32_t rank) {
  * is better computed in NHWC; xl_nhwc_operand then gives the operands. */
 bool xl_prefer_nhwc(XnnLowering *l, const ValueId *operands, uint32_t count, ValueId y);
 XnnId xl_nhwc_operand(XnnLowering *l, ValueId v, uint32_t rank);
+/* Operands that were left as they are in the same way; false for others. */
+bool xl_turned_operands(XnnLowering *l, const ValueId *operands, uint32_t count, ValueId y,
+                        XnnId *ids, Turned *t);
 /* New values for a result. */
 XnnId xl_result(XnnLowering *l, ValueId v);
 XnnId xl_result_nhwc(XnnLowering *l, ValueId v);
-/* x, and a new value for the result y, in the layout that x is in. */
+/* x, and a new value for the result y of the same rank, as x is there. */
 typedef struct XnnInOut {
   XnnId in, out;
   bool nhwc;
+  uint8_t axis[XNN_MAX_RANK]; /* which dim of them each dim of x and y is */
 } XnnInOut;
 XnnInOut xl_in_out(XnnLowering *l, ValueId x, ValueId y);
 /* Refuses what is not of rank 4. */
@@ -116,7 +120,12 @@ uint32_t xl_open_dims(const Graph *g, ValueId v);
 /* A value of which it is left open how it lies in memory; see lower_view.c. xl_turned: v as it is,
  * or as it was left; xl_straight: as it is. */
 bool xl_has_turned(const XnnLowering *l, ValueId v);
+bool xl_was_turned(const XnnLowering *l, ValueId v, Turned *t); /* also if it is in a layout */
 Turned xl_turned(XnnLowering *l, ValueId v);
+/* A new value for the result y, as t is. */
+XnnId xl_result_turned(XnnLowering *l, ValueId y, Turned t);
+/* One more dim of 1 in front. */
+void xl_add_axis(XnnLowering *l, Turned *t, uint32_t rank);
 void xl_set_turned(XnnLowering *l, ValueId v, Turned t);
 XnnId xl_straight(XnnLowering *l, Turned t, uint32_t rank);
 /* y = x with other dims, of which two or more vary. */

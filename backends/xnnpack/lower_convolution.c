@@ -184,6 +184,17 @@ static void image_as_line(XnnLowering *l, XnnId image, ValueId y) {
              xl_result_nhwc(l, y));
 }
 
+/* [N, C, L], of which N and L vary, as an image [1, N, L, C] or [N, 1, L, C]. */
+static Turned lines_as_image(XnnLowering *l, ValueId x) {
+  Turned t;
+  if (xl_was_turned(l, x, &t) && xl_rank(l, t.id) == 4 && t.axis[2] == 2 && t.axis[1] == 3)
+    return t;
+  t = (Turned){.id = xl_nhwc(l, x), .axis = {0, 2, 1}};
+  xl_add_axis(l, &t, 3);
+  xl_set_turned(l, x, t);
+  return t;
+}
+
 static void add_node(XnnLowering *l, const Convolution *c, const Piece *p, XnnId in, XnnId weights,
                      XnnId bias, XnnId out) {
   XnnNodeKind kind = c->transposed  ? XNN_CONV_TRANSPOSE2D
@@ -244,6 +255,11 @@ void lower_convolution(XnnLowering *l, NodeId n) {
   if (!c.depthwise || !cut(&c, live, pieces, &count)) {
     pieces[0] = live;
     count = 1;
+  }
+  if (c.rank == 1 && (xl_open_dims(l->g, x) > 1 || xl_open_dims(l->g, y) > 1)) {
+    Turned t = lines_as_image(l, x);
+    add_pieces(l, n, &c, pieces, count, t.id, xl_result_turned(l, y, t));
+    return;
   }
   XnnId in = c.rank == 1 ? line_as_image(l, x) : xl_nhwc(l, x);
   XnnId out = c.rank == 2 ? xl_result_nhwc(l, y)

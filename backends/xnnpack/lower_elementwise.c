@@ -60,7 +60,14 @@ static void binary(XnnLowering *l, XnnNodeKind kind, ValueId a, ValueId b, Value
   if (lower_limit(l, kind, a, b, y))
     return;
   uint32_t rank = value_rank(l->g, y);
-  bool nhwc = xl_prefer_nhwc(l, (ValueId[]){a, b}, 2, y);
+  ValueId operands[] = {a, b};
+  XnnId ids[2];
+  Turned t;
+  if (xl_turned_operands(l, operands, 2, y, ids, &t)) {
+    xl_binary(l, kind, ids[0], ids[1], xl_result_turned(l, y, t));
+    return;
+  }
+  bool nhwc = xl_prefer_nhwc(l, operands, 2, y);
   XnnId x = nhwc ? xl_nhwc_operand(l, a, rank) : xl_plain(l, a);
   XnnId z = nhwc ? xl_nhwc_operand(l, b, rank) : xl_plain(l, b);
   xl_binary(l, kind, x, z, nhwc ? xl_result_nhwc(l, y) : xl_result(l, y));

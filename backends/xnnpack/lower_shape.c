@@ -81,12 +81,10 @@ void xl_slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t rank, uint32_t b
 
 /* y = x cut on one dim, in the layout that x is in. */
 static void cut(XnnLowering *l, ValueId x, uint32_t axis, SymInt begin, SymInt size, ValueId y) {
-  uint32_t rank = value_rank(l->g, x);
   if (!sym_is_const(begin) || !sym_is_const(size) || begin < 0 || size < 1)
     xl_refuse(l, XNN_RULE_VARYING, "dim=%u", axis);
   XnnInOut io = xl_in_out(l, x, y);
-  xl_slice(l, io.in, io.nhwc ? xl_nhwc_axis(axis, rank) : axis, rank, (uint32_t)begin,
-           (uint32_t)size, io.out);
+  xl_slice(l, io.in, io.axis[axis], xl_rank(l, io.in), (uint32_t)begin, (uint32_t)size, io.out);
 }
 
 /* A start or end counted from the front and inside of the dim. */
@@ -276,7 +274,7 @@ void lower_pad(XnnLowering *l, NodeId n) {
   XnnInOut io = xl_in_out(l, x, y);
   for (uint32_t i = 0; i < node_list_count(g, n, 1) / 2; i++) {
     SymInt first = node_ints(g, n, 1)[2 * i], second = node_ints(g, n, 1)[2 * i + 1];
-    uint32_t dim = rank - 1 - i, axis = io.nhwc ? xl_nhwc_axis(dim, rank) : dim;
+    uint32_t dim = rank - 1 - i, axis = io.axis[dim];
     if (!sym_is_const(first) || !sym_is_const(second) || first > INT32_MAX || second > INT32_MAX) {
       xl_refuse(l, XNN_RULE_VARYING, "dim=%u", dim);
       return;
@@ -285,7 +283,7 @@ void lower_pad(XnnLowering *l, NodeId n) {
     before[axis] = first > 0 ? (uint32_t)first : 0;
     after[axis] = second > 0 ? (uint32_t)second : 0;
   }
-  xl_pad(l, io.in, rank, before, after, (float)node_scalar(g, n, 2), io.out);
+  xl_pad(l, io.in, xl_rank(l, io.in), before, after, (float)node_scalar(g, n, 2), io.out);
 }
 
 /* Broadcasting by a product with ones. */
@@ -320,6 +318,8 @@ void lower_pixel_shuffle(XnnLowering *l, NodeId n) {
   for (uint32_t i = 1; i < 4; i++)
     if (!sym_is_const(value_dim(g, x, i)))
       xl_refuse(l, XNN_RULE_VARYING, "dim=%u", i);
+  if (xl_has_turned(l, x))
+    xl_plain(l, x);
   XnnInOut io = xl_in_out(l, x, y);
   if (!xl_ok(l))
     return;

@@ -34,8 +34,7 @@ static bool is_loose(const Turned *t, uint32_t rank, uint32_t axis) {
   return true;
 }
 
-/* One more dim of 1, in front. */
-static void add_axis(XnnLowering *l, Turned *t, uint32_t rank) {
+void xl_add_axis(XnnLowering *l, Turned *t, uint32_t rank) {
   uint32_t ones[XNN_MAX_RANK] = {1, 1, 1, 1, 1, 1}, dims[XNN_MAX_RANK] = {1};
   if (xl_rank(l, t->id) == XNN_MAX_RANK)
     xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%d", XNN_MAX_RANK + 1);
@@ -78,7 +77,7 @@ static void drop_axes(XnnLowering *l, Turned *t) {
 XnnId xl_straight(XnnLowering *l, Turned t, uint32_t rank) {
   uint32_t perm[XNN_MAX_RANK] = {0}, count = 0;
   if ((xl_rank(l, t.id) - rank) % 2)
-    add_axis(l, &t, rank);
+    xl_add_axis(l, &t, rank);
   uint32_t held = xl_rank(l, t.id);
   for (; count + 1 < rank; count++)
     perm[count] = t.axis[count];
@@ -93,6 +92,17 @@ XnnId xl_straight(XnnLowering *l, Turned t, uint32_t rank) {
   return t.id;
 }
 
+XnnId xl_result_turned(XnnLowering *l, ValueId y, Turned t) {
+  if (!xl_ok(l))
+    return XNN_NONE;
+  XnnValue like = l->x.values[t.id];
+  for (uint32_t i = 0; i < value_rank(l->g, y); i++)
+    like.dims[t.axis[i]] = xl_dim(l, y, i);
+  t.id = xl_temp(l, like.rank, like.dims);
+  xl_set_turned(l, y, t);
+  return t.id;
+}
+
 /* --- views --- */
 
 static void insert_one(XnnLowering *l, View *v, uint32_t at) {
@@ -102,7 +112,7 @@ static void insert_one(XnnLowering *l, View *v, uint32_t at) {
   while (axis < held && !is_loose(&v->t, v->rank, axis))
     axis++;
   if (axis == held) {
-    add_axis(l, &v->t, v->rank);
+    xl_add_axis(l, &v->t, v->rank);
     axis = 0;
   }
   if (!xl_ok(l))

@@ -69,6 +69,13 @@ CASES = [
          's = Constant<value_ints = [0, 0, 3, 4]>() t = Constant<value_ints = [0, 12, -1]>() u = Constant<value_ints = [1, 3]>() '
          'h = Reshape(x, s) k = Transpose<perm = [0, 3, 2, 1]>(h) y = Reshape(k, t) z = Unsqueeze(x, u)',
          lambda n, m: [floats(n, m, 12)]),
+    Case('convolutions over lines', 'float[n,3,m] x', 'float[n,2,m] y, float[n,4,m] z',
+         'a = Constant<value = float[4,3,3] {' + ",".join(f"{(i * 5 % 17 - 8) / 4:.2f}" for i in range(36)) + '}>() '
+         'b = Constant<value = float[4] {1,-1,2,0.5}>() h = Constant<value = float {0.5}>() '
+         'c = Constant<value = float[4,1,3] {' + ",".join(f"{(i * 7 % 11 - 5) / 4:.2f}" for i in range(12)) + '}>() '
+         'q = Conv<pads = [1, 1]>(x, a, b) r = Relu(q) s = Mul(r, h) d = Conv<pads = [2, 2], dilations = [2], group = 4>(s, c) '
+         't, u = Split<axis = 1, num_outputs = 2>(d) v = Tanh(t) w = Sigmoid(u) y = Mul(v, w) z = Add(q, d)',
+         lambda n, m: [floats(n, 3, m)]),
     Case('products of rows', 'float[n,m,4] x', 'float[m,n,2,3] y',
          'a = Constant<value = float[4,6] {1,2,3,4,5,6,-1,2,-3,4,-5,6,1,0,0,1,0,2,3,1,4,1,5,9}>() '
          's = Constant<value_ints = [-1, 4]>() p = Shape(x) i = Constant<value_ints = [1, 0]>() d = Gather(p, i) '
