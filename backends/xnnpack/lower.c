@@ -497,14 +497,14 @@ void xl_fully_connected(XnnLowering *l, XnnId x, XnnId filter, XnnId bias, uint3
 
 static const struct {
   XnnLowerFn *function;
-  bool moves;
+  XnnWork work;
 } rows[OP_COUNT] = {
-#define XNN_LOWER(op, function, moves) [OP_##op] = {function, moves},
+#define XNN_LOWER(op, function, work) [OP_##op] = {function, XNN_WORK_##work},
 #include "backends/xnnpack/lower.def"
 #undef XNN_LOWER
 };
 
-bool xl_moves(OpId op) { return rows[op].moves; }
+XnnWork xl_work(OpId op) { return rows[op].work; }
 bool xl_knows(OpId op) { return rows[op].function != NULL; }
 
 bool xl_node(XnnLowering *l, NodeId n) {

@@ -17,6 +17,7 @@
 #define ETC_BACKENDS_XNNPACK_LOWER_H
 
 #include "backends/backend.h"
+#include "backends/xnnpack/estimate.h"
 #include "backends/xnnpack/places.h"
 #include "backends/xnnpack/subgraph.h"
 #include "ir/builder.h"
@@ -55,8 +56,8 @@ void xl_reset(XnnLowering *l, bool trial); /* an empty graph; costs what was use
 
 /* Adds the nodes for n; false when it refuses, l->refusal says why. */
 bool xl_node(XnnLowering *l, NodeId n);
-/* Whether the op, one of lower.def, only moves elements. */
-bool xl_moves(OpId op);
+/* What kernels spend on the op, one of lower.def. */
+XnnWork xl_work(OpId op);
 bool xl_knows(OpId op); /* whether lower.def has it */
 /* Makes v, a result of a lowered node, the next output of the delegate. */
 void xl_output(XnnLowering *l, ValueId v);
@@ -64,7 +65,7 @@ void xl_output(XnnLowering *l, ValueId v);
 /* --- for the functions of lower.def --- */
 
 typedef void XnnLowerFn(XnnLowering *l, NodeId n);
-#define XNN_LOWER(op, function, moves) XnnLowerFn function;
+#define XNN_LOWER(op, function, work) XnnLowerFn function;
 #include "backends/xnnpack/lower.def"
 #undef XNN_LOWER
 

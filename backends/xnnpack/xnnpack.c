@@ -20,9 +20,10 @@ typedef struct Partitioner {
   BackendContext *c;
   Graph *g;
   XnnLowering l;
-  bool *held;       /* by NodeId */
-  uint32_t *change; /* by NodeId: number of its partition, or of the last one before it */
-  uint32_t rounds;  /* how often all partitions were tried */
+  bool *held;            /* by NodeId */
+  uint32_t *change;      /* by NodeId: number of its partition, or of the last one before it */
+  double *spent, *saved; /* by partition: see estimate.h */
+  uint32_t rounds;       /* how often all partitions were tried */
 } Partitioner;
 
 /* --- which nodes --- */
@@ -73,12 +74,13 @@ static uint32_t last_partition(const Partitioner *p) {
   return last;
 }
 
-/* Leaves partitions out that would only copy. Returns whether there were any. */
+/* Leaves partitions out that would only move elements, which passes that come later may do away
+ * with. Returns whether there were any. */
 static bool drop_copies(Partitioner *p) {
   Graph *g = p->g;
   bool *worth = ARENA_ARRAY(p->c->scratch, bool, (size_t)last_partition(p) + 1), dropped = false;
   for (FOR_NODES(g, n))
-    if (p->held[n] && !xl_moves(g->nodes[n].op))
+    if (p->held[n] && xl_work(g->nodes[n].op) > XNN_WORK_ORDER)
       worth[p->change[n]] = true;
   for (FOR_NODES(g, n)) {
     if (!p->held[n] || worth[p->change[n]])
@@ -90,12 +92,30 @@ static bool drop_copies(Partitioner *p) {
   return dropped;
 }
 
-/* Leaves partitions out that are smaller than the user wants. Returns whether there were any. */
+/* Leaves partitions out that are not worth the call. Returns whether there were any. Each time may
+ * set others free that are small: rounds must not grow with the graph. */
+static bool drop_dear(Partitioner *p) {
+  Graph *g = p->g;
+  bool dropped = false;
+  for (FOR_NODES(g, n)) {
+    double spent = p->spent[p->change[n]], saved = p->saved[p->change[n]];
+    if (!p->held[n] || saved >= spent || p->rounds > MAX_ROUNDS)
+      continue;
+    p->held[n] = false;
+    p->c->refusals[n] = xl_refusal(
+        XNN_RULE_NO_GAIN, arena_printf(p->c->scratch, "spent=%.0f saved=%.0f", spent, saved));
+    dropped = true;
+  }
+  return dropped;
+}
+
+/* Leaves partitions out that are smaller than the user wants, or without that wish those that are
+ * not worth the call. Returns whether there were any. */
 static bool drop_small(Partitioner *p) {
   Graph *g = p->g;
   uint64_t least = 0;
   if (!text_parse_u64(p->c->settings[SET_MIN_OPS], &least))
-    return false;
+    return drop_dear(p);
   uint32_t *nodes = ARENA_ARRAY(p->c->scratch, uint32_t, (size_t)last_partition(p) + 1);
   bool dropped = false;
   for (FOR_NODES(g, n))
@@ -182,6 +202,14 @@ static void give_up(Partitioner *p, NodeId n) {
   p->held[n] = false;
 }
 
+static void estimate(Partitioner *p, uint32_t number, const Partition *partition) {
+  p->spent[number] = xnn_spent(&p->l.x);
+  for (uint32_t i = 0; i < partition->node_count; i++) {
+    NodeId n = partition->nodes[i];
+    p->saved[number] += xnn_saved(p->g, n, xl_work(p->g->nodes[n].op));
+  }
+}
+
 /* Tries all partitions once; false when something was left out. A partition that still loses nodes
  * after many rounds is given up as a whole: rounds must not grow with the graph. */
 static bool try_partitions(Partitioner *p) {
@@ -201,13 +229,17 @@ static bool try_partitions(Partitioner *p) {
   for (FOR_NODES(g, n))
     if (p->held[n])
       nodes[first[p->change[n]] + at[p->change[n]]++] = n;
+  p->spent = ARENA_ARRAY(p->c->scratch, double, (size_t)most + 1);
+  p->saved = ARENA_ARRAY(p->c->scratch, double, (size_t)most + 1);
   bool whole = true;
   for (uint32_t i = 1; i <= most; i++) {
     Partition partition = {.nodes = nodes + first[i], .node_count = at[i], .outputs = outputs};
     for (uint32_t k = 0; k < at[i]; k++)
       collect_outputs(g, p->change, p->held, partition.nodes[k], outputs, &partition.output_count);
-    if (try_partition(p, &partition))
+    if (try_partition(p, &partition)) {
+      estimate(p, i, &partition);
       continue;
+    }
     whole = false;
     for (uint32_t k = 0; k < at[i] && p->rounds > MAX_ROUNDS; k++)
       give_up(p, partition.nodes[k]);
@@ -278,7 +310,9 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
 }
 
 static const BackendSetting settings[] = {
-    [SET_MIN_OPS] = {"min-ops", "N", "partitions of fewer nodes stay portable", SETTING_NUMBER},
+    [SET_MIN_OPS] = {"min-ops", "N",
+                     "partitions of fewer nodes stay portable (default: by estimated time)",
+                     SETTING_NUMBER},
     [SET_OPS] = {"ops", "LIST", "only these ops and nodes", SETTING_NODES},
     [SET_SKIP] = {"skip", "LIST", "never these ops and nodes", SETTING_NODES},
     {NULL},

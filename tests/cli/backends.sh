@@ -1,16 +1,17 @@
 # Backends: their settings, what they take, and why they leave the rest.
 mixed="$data/mixed.onnx --dim batch=1..8 -o m.pte"
 t backends
-t lower $mixed --backend xnnpack --explain
 t lower $mixed --backend xnnpack --explain=json
-t lower $data/mixed.onnx --dim batch=0..8 -o m.pte --backend xnnpack --explain
+t lower $mixed --backend xnnpack:min-ops=1 --explain
+t lower $mixed --backend xnnpack:min-ops=1 --explain=json
+t lower $data/mixed.onnx --dim batch=0..8 -o m.pte --backend xnnpack:min-ops=1 --explain
 
 # Settings
 t lower $mixed --backend xnnpack:min-ops=3 --explain
-t lower $mixed --backend xnnpack:ops=exp+aten::mul.Tensor --explain
-t lower $mixed --backend "xnnpack:skip=tanh+@enc/m*" --explain
+t lower $mixed --backend xnnpack:min-ops=1,ops=exp+aten::mul.Tensor --explain
+t lower $mixed --backend "xnnpack:min-ops=1,skip=tanh+@enc/m*" --explain
 t lower $mixed --backend "xnnpack:ops=@dec/*,skip=@dec/tanh,min-ops=1" --explain
-t lower $mixed --backend "xnnpack:skip=@dek/*+@enc/exp" --explain=json
+t lower $mixed --backend "xnnpack:min-ops=1,skip=@dek/*+@enc/exp" --explain=json
 
 # What the settings cannot be
 for settings in min=3 min-ops min-ops= min-ops=0 min-ops=-1 min-ops=3+4 min-ops=1,min-ops=2 ops= ops=tahn ops=aten::ad.Tensor skip=softmax \
@@ -28,7 +29,7 @@ EOF
 t lower $data/mixed.onnx --recipe good.yaml -o r.pte
 t lower $mixed --backend "xnnpack:skip=@dec/*,min-ops=2"
 cmp r.pte m.pte && echo "same bytes"
-t lower $data/mixed.onnx --recipe good.yaml -o r.pte --backend xnnpack:ops=exp --explain=text
+t lower $data/mixed.onnx --recipe good.yaml -o r.pte --backend xnnpack:min-ops=1,ops=exp --explain=text
 printf 'backend: [xnnpack:skip=tahn]\n' >bad.yaml
 t lower $data/mixed.onnx --recipe bad.yaml -o no.pte
 ls

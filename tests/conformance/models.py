@@ -13,7 +13,7 @@ lowered by itself with --dim NAME=N; with it, once with --dim NAME=LO..HI over a
 Compared with the stored outputs at rtol 1e-3, atol 1e-4, or 1e-5 of the largest element (float16 models 2e-2). models-floor.txt lists what must pass;
 a model not in it that etc refuses with a diagnostic counts as skipped, everything else that is not ok as failed.
 
-    tests/conformance/models.py --extra=--backend=xnnpack --delegates tests/conformance/delegates-floor.txt
+    tests/conformance/models.py --extra=--backend=xnnpack:min-ops=1 --delegates tests/conformance/delegates-floor.txt
 
 Besides, no model may have more kernels with floats outside of delegates, or with as many more calls of delegates or more
 transposes in them, than that file says; --update-floor writes it. Models of the families WHOLE compute no floats outside at
@@ -284,7 +284,7 @@ def check_delegation(args, rows):
         allowed.update({r["model"]: tuple(r[c] for c in DELEGATION) for r in rows if r["stage"] == "ok"})
         with open(args.delegates, "w") as f:
             f.write("# Model, float kernels outside, calls of delegates, transposes inside: at most these; written by\n"
-                    "# tests/conformance/models.py --extra=--backend=xnnpack --delegates FILE --update-floor.\n")
+                    "# tests/conformance/models.py --extra=--backend=xnnpack:min-ops=1 --delegates FILE --update-floor.\n")
             f.writelines(" ".join(map(str, (name, *allowed[name]))) + "\n" for name in sorted(allowed))
     for row in rows:
         whole = not args.dynamic and any(fnmatch.fnmatchcase(row["model"].split("/")[0], p) for p in WHOLE)

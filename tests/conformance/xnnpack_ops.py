@@ -459,7 +459,7 @@ FAMILIES = (image_cases, tap_cases, half_cases, reduce_cases, pointwise_cases, p
 
 
 def main():
-    return single_node.main(__doc__, (case for family in FAMILIES for case in family()), extra=["--backend=xnnpack"],
+    return single_node.main(__doc__, (case for family in FAMILIES for case in family()), extra=["--backend=xnnpack:min-ops=1"],
                             interp=True)
 
 

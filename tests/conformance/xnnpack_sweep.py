@@ -152,7 +152,7 @@ class Runner:
             os.unlink(target)
         used = {x for s in samples for shape, _ in s.inputs.values() for x in shape}
         dims = {k: f"1..{v}" for k, v in xnnpack_draw.SYMBOLS.items() if k in used}
-        extra = ["--backend", "xnnpack", "--explain=json"] if self.backend else []
+        extra = ["--backend", "xnnpack:min-ops=1", "--explain=json"] if self.backend else []
         stage, code, message, result = etc_command.lower(self.args.etc, source, target, dims, extra, self.args.timeout)
         return stage, f"{code} {message}", [d for d in result.diagnostics if "backend" in d]
 

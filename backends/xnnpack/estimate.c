@@ -1,0 +1,60 @@
+/* See estimate.h. */
+#include "backends/xnnpack/estimate.h"
+
+#include "ir/op.h"
+
+#define CALL 110.0 /* of a delegate, beyond that of a kernel */
+#define NODE 65.0  /* of XNNPACK */
+#define MOVED 0.15 /* a byte that is only put in another order or type */
+
+/* Of kernels: a call, and an element beyond what XNNPACK takes for it. */
+static const struct {
+  double call, element;
+} rates[] = {
+    [XNN_WORK_VIEW] = {0, 0},        [XNN_WORK_COPY] = {75, 0},
+    [XNN_WORK_JOIN] = {75, 0},       [XNN_WORK_SHUFFLE] = {75, 3},
+    [XNN_WORK_ORDER] = {75, 3},      [XNN_WORK_ARITHMETIC] = {75, 0.15},
+    [XNN_WORK_FUNCTION] = {75, 2.5}, [XNN_WORK_REDUCTION] = {75, 0.5},
+    [XNN_WORK_MEAN] = {5000, 0.5},   [XNN_WORK_NORM] = {75, 0.8},
+    [XNN_WORK_WINDOW] = {150, 20},   [XNN_WORK_PRODUCT] = {150, 0.003},
+};
+
+/* Nodes that XNNPACK makes part of others, or does nothing for. */
+static bool is_free(uint8_t kind) {
+  return kind == XNN_STATIC_RESHAPE || kind == XNN_COPY || kind == XNN_CLAMP;
+}
+
+static double size_of(const Graph *g, SymInt dim) { return (double)sym_upper(&g->syms, dim); }
+
+static double elements(const Graph *g, ValueId v) {
+  double count = 1;
+  for (uint32_t i = 0; i < value_rank(g, v); i++)
+    count *= size_of(g, value_dim(g, v, i));
+  return count;
+}
+
+double xnn_saved(const Graph *g, NodeId n, XnnWork work) {
+  bool reads = work == XNN_WORK_REDUCTION || work == XNN_WORK_MEAN;
+  double count = elements(g, reads ? node_value(g, n, 0) : node_result(g, n, 0));
+  if (work == XNN_WORK_PRODUCT) {
+    ValueId left = node_value(g, n, node_cget(g, n)->op == OP_ADDMM ? 1 : 0);
+    count *= size_of(g, value_dim(g, left, value_rank(g, left) - 1));
+  }
+  return rates[work].call + count * rates[work].element;
+}
+
+double xnn_spent(const XnnGraph *x) {
+  double spent = CALL;
+  for (uint32_t i = 0; i < x->node_count; i++) {
+    const XnnNode *node = &x->nodes[i];
+    spent += is_free(node->kind) ? 0 : NODE;
+    if (node->kind != XNN_STATIC_TRANSPOSE && node->kind != XNN_CONVERT)
+      continue;
+    const XnnValue *out = &x->values[node->fields[strcspn(xnn_node_rows[node->kind].fields, "o")]];
+    double bytes = out->datatype == XNN_FP16 ? 2 : 4;
+    for (uint32_t d = 0; d < out->rank; d++)
+      bytes *= out->dims[d];
+    spent += bytes * MOVED;
+  }
+  return spent;
+}
