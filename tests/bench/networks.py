@@ -1,8 +1,14 @@
 """Networks at the sizes that people run, with seeded random weights, for tests/bench/xnnpack.py.
 
 The blocks are those of tests/zoo, whose models are small; here they have the published widths, depths and inputs, and the
-models of the `transformers` package have the settings of their smallest published variants.
+models of the `transformers` package have the settings of their smallest published variants. They are spelled as the
+package spells them when nothing is said, which is attention by torch's `scaled_dot_product_attention`. What is written in
+this file is modules of torch.nn as such networks are usually written: vit_tiny and mobilevit_xxs become as many calls and
+delegates in the official programs as the ones of the package `timm` do. Both ways, the official one and ours, start from
+the same module. The exporter to ONNX is either of torch's two; the newer one has no way for t5_decoder and swin_tiny.
 """
+import dataclasses
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -155,27 +161,131 @@ class YoloF32(Yolo):
         return torch.cat(points, 1)
 
 
+class Attention(nn.Module):
+    """Vaswani et al. 2017, with one matrix for queries, keys and values."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.qkv, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = self.qkv(x).reshape(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
+        y = F.scaled_dot_product_attention(q, k, v)
+        return self.proj(y.transpose(1, 2).reshape(batch, length, width))
+
+
+class Encoder(nn.Module):
+    """One layer, the norms first."""
+
+    def __init__(self, width, heads, ratio, act, eps):
+        super().__init__()
+        self.first, self.second = nn.LayerNorm(width, eps), nn.LayerNorm(width, eps)
+        self.attention = Attention(width, heads)
+        self.inner = nn.Sequential(nn.Linear(width, ratio * width), act(), nn.Linear(ratio * width, width))
+
+    def forward(self, x):
+        x = x + self.attention(self.first(x))
+        return x + self.inner(self.second(x))
+
+
+class Vit(nn.Module):
+    """Dosovitskiy et al. 2020, the tiny one of Touvron et al. 2020: 16 x 16 patches of 224 x 224."""
+
+    def __init__(self, width=192, depth=12, heads=3, patch=16, patches=196, classes=1000):
+        super().__init__()
+        self.embed = nn.Conv2d(3, width, patch, patch)
+        self.token = nn.Parameter(torch.zeros(1, 1, width))
+        self.position = nn.Parameter(torch.zeros(1, 1 + patches, width))
+        self.body = nn.Sequential(*(Encoder(width, heads, 4, nn.GELU, 1e-6) for _ in range(depth)),
+                                  nn.LayerNorm(width, 1e-6))
+        self.head = nn.Linear(width, classes)
+
+    def forward(self, x):
+        x = self.embed(x).flatten(2).transpose(1, 2)
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], 1) + self.position
+        return self.head(self.body(x)[:, 0])
+
+
+class Inverted(nn.Module):
+    """Sandler et al. 2018, twice the channels in the middle."""
+
+    def __init__(self, inp, out, stride):
+        super().__init__()
+        self.body = nn.Sequential(conv_bn(inp, 2 * inp, 1, act=nn.SiLU), conv_bn(2 * inp, 2 * inp, 3, stride, 2 * inp, nn.SiLU),
+                                  conv_bn(2 * inp, out, 1, act=None))
+        self.adds = stride == 1 and inp == out
+
+    def forward(self, x):
+        return x + self.body(x) if self.adds else self.body(x)
+
+
+class MobileVitBlock(nn.Module):
+    """Mehta & Rastegari 2021: attention between the pixels at the same place of all 2 x 2 patches."""
+
+    def __init__(self, channels, width, depth, patch=2, heads=4):
+        super().__init__()
+        self.patch = patch
+        self.local = nn.Sequential(conv_bn(channels, channels, 3, act=nn.SiLU), nn.Conv2d(channels, width, 1, bias=False))
+        self.body = nn.Sequential(*(Encoder(width, heads, 2, nn.SiLU, 1e-5) for _ in range(depth)), nn.LayerNorm(width))
+        self.proj = conv_bn(width, channels, 1, act=nn.SiLU)
+        self.fusion = conv_bn(2 * channels, channels, 3, act=nn.SiLU)
+
+    def forward(self, x):
+        y, p = self.local(x), self.patch
+        batch, width, rows, columns = y.shape
+        across, patches, area = columns // p, rows * columns // p ** 2, p ** 2
+        y = y.reshape(batch * width * (rows // p), p, across, p).transpose(1, 2)
+        y = y.reshape(batch, width, patches, area).transpose(1, 3).reshape(batch * area, patches, width)
+        y = self.body(y).reshape(batch, area, patches, width).transpose(1, 3)
+        y = y.reshape(batch * width * (rows // p), across, p, p).transpose(1, 2).reshape(batch, width, rows, columns)
+        return self.fusion(torch.cat([x, self.proj(y)], 1))
+
+
+def mobilevit_xxs():
+    return classifier([conv_bn(3, 16, 3, 2, act=nn.SiLU), Inverted(16, 16, 1), Inverted(16, 24, 2), Inverted(24, 24, 1),
+                       Inverted(24, 24, 1), Inverted(24, 48, 2), MobileVitBlock(48, 64, 2), Inverted(48, 64, 2),
+                       MobileVitBlock(64, 80, 4), Inverted(64, 80, 2), MobileVitBlock(80, 96, 3),
+                       conv_bn(80, 320, 1, act=nn.SiLU)], 320, 1000)
+
+
 def espcn():
     return nn.Sequential(nn.Conv2d(1, 64, 5, padding=2), nn.Tanh(), nn.Conv2d(64, 32, 3, padding=1), nn.Tanh(),
                          nn.Conv2d(32, 9, 3, padding=1), nn.PixelShuffle(3))
 
 
-def vision(name, model, config, size, settings, attention="eager", outputs=("logits",), **spec):
-    return Spec(name, hf.named(model, config, ["pixel_values"], outputs, attention, **settings),
+def by_default(build):
+    """The model that build makes, with the attention that the library chooses by itself."""
+    def default():
+        model = build()
+        net = model.model
+        net.set_attn_implementation(net.get_correct_attn_implementation(None))
+        return model
+    return default
+
+
+def vision(name, model, config, size, settings, outputs=("logits",), **spec):
+    return Spec(name, by_default(hf.named(model, config, ["pixel_values"], outputs, **settings)),
                 [[floats(1, 3, size, size)]], inputs=["pixel_values"], outputs=list(outputs), needs="transformers", **spec)
 
 
-def text(name, model, config, length, settings, attention="eager", outputs=("logits",), **spec):
+def text(name, model, config, length, settings, outputs=("logits",), **spec):
     inputs = ["input_ids", "attention_mask"]
     words = settings["vocab_size"]
-    return Spec(name, hf.named(model, config, inputs, outputs, attention, **settings),
+    return Spec(name, by_default(hf.named(model, config, inputs, outputs, **settings)),
                 [[ids(words, 1, length, low=3), mask(1, length, [length])]], inputs=inputs, outputs=list(outputs),
                 needs="transformers", **spec)
 
 
 def part(name, config, settings, model, which, inputs, case, **spec):
-    return Spec(name, hf.part(config, settings, model, which, inputs, ["last_hidden_state"]), [case], inputs=inputs,
-                outputs=["last_hidden_state"], needs="transformers", **spec)
+    return Spec(name, by_default(hf.part(config, settings, model, which, inputs, ["last_hidden_state"])), [case],
+                inputs=inputs, outputs=["last_hidden_state"], needs="transformers", **spec)
+
+
+def cached(name, model, config, settings, kv_heads, head_dim):
+    spec = hf.cached(name, model, config, settings, kv_heads, head_dim, dynamic=False)
+    return dataclasses.replace(spec, build=by_default(spec.build))
 
 
 WHISPER = dict(vocab_size=2000, d_model=384, encoder_layers=4, decoder_layers=4, encoder_attention_heads=6,
@@ -191,32 +301,28 @@ SMALL_DECODER = dict(vocab_size=hf.WORDS, hidden_size=256, num_hidden_layers=2, 
 CROSS = ["input_ids", "encoder_hidden_states"]
 
 SPECS = [
-    vision("mobilevit_xxs", "MobileViTForImageClassification", "MobileViTConfig", 256, dict(
-        image_size=256, hidden_sizes=[64, 80, 96], neck_hidden_sizes=[16, 16, 24, 48, 64, 80, 320], expand_ratio=2.0,
-        num_labels=1000), dynamo=True, opset=18),
+    Spec("mobilevit_xxs", mobilevit_xxs, [[image(256)]], opset=17),
     Spec("deeplabv3", DeepLabV3, [[image(224)]], opset=13),
     Spec("style_transfer", StyleTransfer, [[unit(1, 3, 160, 160)]], opset=11),
-    vision("vit_tiny", "ViTForImageClassification", "ViTConfig", 224, dict(
-        hidden_size=192, num_hidden_layers=12, num_attention_heads=3, intermediate_size=768, image_size=224,
-        patch_size=16, num_labels=1000), "sdpa", opset=17),
+    Spec("vit_tiny", Vit, [[image(224)]], opset=17),
     text("qwen2_tiny", "Qwen2ForCausalLM", "Qwen2Config", 16, dict(
-        SMALL_DECODER, hidden_size=128, head_dim=32, intermediate_size=256, vocab_size=1000), "sdpa", dynamo=True,
+        SMALL_DECODER, hidden_size=128, head_dim=32, intermediate_size=256, vocab_size=1000), dynamo=True,
         opset=18),
-    text("bert_mini", "BertForSequenceClassification", "BertConfig", 64, BERT, "sdpa", opset=17),
+    text("bert_mini", "BertForSequenceClassification", "BertConfig", 64, BERT, opset=17),
     Spec("resnet50", lambda: resnet(Bottleneck, (256, 512, 1024, 2048), (3, 4, 6, 3)), [[image(224)]], opset=13),
     Spec("espcn", espcn, [[unit(1, 1, 96, 96)]], opset=13),
     part("whisper_encoder", "WhisperConfig", WHISPER, "WhisperForConditionalGeneration", "encoder", ["input_features"],
          [floats(1, 80, 3000)], opset=17),
-    text("gpt2_tiny", "GPT2LMHeadModel", "GPT2Config", 64, GPT2, "sdpa", dynamo=True, opset=18),
+    text("gpt2_tiny", "GPT2LMHeadModel", "GPT2Config", 64, GPT2, dynamo=True, opset=18),
     part("t5_decoder", "T5Config", T5, "T5ForConditionalGeneration", "decoder", CROSS,
-         [ids(2000, 1, 8), floats(1, 16, 512)], dynamo=True, opset=18),
+         [ids(2000, 1, 8), floats(1, 16, 512)], opset=17),
     part("whisper_decoder", "WhisperConfig", WHISPER, "WhisperForConditionalGeneration", "decoder", CROSS,
          [ids(2000, 1, 8), floats(1, 32, 384)], dynamo=True, opset=18),
     Spec("yolo", lambda: YoloF32(80, 16, 24), [[unit(1, 3, 320, 320)]], opset=17),
     Spec("unet", UNet4, [[image(192)]], opset=13),
     Spec("resnet18", lambda: resnet(Basic, (64, 128, 256, 512), (2, 2, 2, 2)), [[image(224)]], opset=13),
     Spec("mobilenet_v2", mobilenet_v2, [[image(224)]], opset=13),
-    vision("swin_tiny", "SwinForImageClassification", "SwinConfig", 224, dict(num_labels=1000), dynamo=True, opset=18),
+    vision("swin_tiny", "SwinForImageClassification", "SwinConfig", 224, dict(num_labels=1000), opset=17),
     vision("segformer_b0", "SegformerForSemanticSegmentation", "SegformerConfig", 256, dict(num_labels=150), opset=17),
     vision("convnext_atto", "ConvNextForImageClassification", "ConvNextConfig", 224, dict(
         hidden_sizes=[40, 80, 160, 320], depths=[2, 2, 6, 2], num_labels=1000), opset=17),
@@ -224,6 +330,6 @@ SPECS = [
     Spec("lstm_bi_text", TextLstm, [[ids(2000, 1, 24)]], opset=13),
     Spec("shufflenet_v2", shufflenet_v2, [[image(224)]], opset=13),
     Spec("mobilenet_v3", mobilenet_v3_small, [[image(224)]], opset=17),
-    hf.cached("gpt2_kv", "GPT2LMHeadModel", "GPT2Config", dict(GPT2, vocab_size=hf.WORDS), 4, 64, dynamic=False),
-    hf.cached("llama_kv", "LlamaForCausalLM", "LlamaConfig", SMALL_DECODER, 2, 64, dynamic=False),
+    cached("gpt2_kv", "GPT2LMHeadModel", "GPT2Config", dict(GPT2, vocab_size=hf.WORDS), 4, 64),
+    cached("llama_kv", "LlamaForCausalLM", "LlamaConfig", SMALL_DECODER, 2, 64),
 ]
