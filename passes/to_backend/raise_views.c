@@ -1,5 +1,5 @@
-/* Views that split a dim that varies into several, moved up to where these were joined, so that
- * neither is left:
+/* Views that split a dim that varies into several, moved up to where these were joined, and those
+ * that join them for a product moved behind it, so that neither is left:
  *   view(mm(view(x, [a*b, K]), W), [a, b, N])        -> matmul(x, W)
  *   view(bmm(view(x, [a*h, M, K]), view(y, [a*h, K, N])), [a, h, M, N]) -> matmul(x, y)
  * and over what else computes each of their parts for itself.
@@ -116,9 +116,42 @@ static ValueId raised_view(Raise *r, NodeId n, uint32_t dim) {
     if (from.rank <= dim || memcmp(from.dims, own.dims, (dim + 1) * sizeof *from.dims) != 0)
       return 0;
     x = raised(r, x, dim);
+    if (x && !r->trial && value_dim(g, x, dim) != r->parts[0])
+      return 0; /* it broadcasts */
   }
   if (!x || r->trial)
     return x;
+  r->b->before = n;
+  r->b->loc = node_cget(g, n)->loc;
+  return build_view(r->b, x, to.dims, to.rank);
+}
+
+/* What no backend computes is seen in another way behind it. */
+static ValueId viewed(Raise *r, NodeId n, uint32_t dim) {
+  Shape own = shape_of(r->b->g, node_result(r->b->g, n, 0)), to;
+  if (!split_shape(r, &own, dim, &to))
+    return 0;
+  if (r->trial)
+    return node_result(r->b->g, n, 0);
+  r->b->before = node_cget(r->b->g, n)->next;
+  r->b->loc = node_cget(r->b->g, n)->loc;
+  return build_view(r->b, node_result(r->b->g, n, 0), to.dims, to.rank);
+}
+
+/* Copies along the first part: left to the products and sums that broadcast them. */
+static ValueId raised_repeat(Raise *r, NodeId n, uint32_t dim) {
+  Graph *g = r->b->g;
+  ValueId x = node_value(g, n, 0);
+  Shape own = shape_of(g, x), to;
+  if (own.rank != value_rank(g, node_result(g, n, 0)) || r->count != 2 ||
+      own.dims[dim] != r->parts[1] || !split_shape(r, &own, dim, &to))
+    return 0;
+  for (uint32_t i = 0; i < own.rank; i++)
+    if (node_ints(g, n, 1)[i] != (i == dim ? r->parts[0] : 1))
+      return 0;
+  if (r->trial)
+    return x;
+  to.dims[dim] = 1;
   r->b->before = n;
   r->b->loc = node_cget(g, n)->loc;
   return build_view(r->b, x, to.dims, to.rank);
@@ -201,6 +234,11 @@ static ValueId raised(Raise *r, ValueId v, uint32_t dim) {
   switch (node_cget(g, n)->op) {
   case OP_VIEW_COPY:
     return raised_view(r, n, dim);
+  case OP_GATHER:
+  case OP_INDEX_TENSOR:
+    return r->visits > 1 ? viewed(r, n, dim) : 0;
+  case OP_REPEAT:
+    return raised_repeat(r, n, dim);
   case OP_PERMUTE_COPY:
     return raised_permute(r, n, dim);
   case OP_MM:
@@ -257,6 +295,28 @@ static bool find_parts(Graph *g, const Shape *from, const Shape *to, uint32_t *b
   return false;
 }
 
+/* x is `from` seen in another way, with dim 0 from several of it: a product of that dim keeps them,
+ * and is seen in the other way behind it. */
+static ValueId sink(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  NodeId view = match_op(g, node_value(g, n, 0), OP_VIEW_COPY);
+  if (!view)
+    return 0;
+  Shape own = shape_of(g, node_result(g, view, 0)), from = shape_of(g, node_value(g, view, 0)),
+        to = shape_of(g, node_result(g, n, 0));
+  uint32_t dim, count;
+  if (is_plain(&from, &own) || !find_parts(g, &own, &from, &dim, &count) || dim != 0)
+    return 0;
+  Raise r = {.b = b, .parts = from.dims, .count = count, .trial = true};
+  if (!raised_product(&r, n, 0))
+    return 0;
+  r.trial = false;
+  r.visits = 0;
+  ValueId y = raised_product(&r, n, 0);
+  b->before = n;
+  return y && value_dim(g, y, 0) == from.dims[0] ? build_view(b, y, to.dims, to.rank) : 0;
+}
+
 static ValueId raise(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId x = node_value(g, n, 0);
@@ -275,7 +335,8 @@ static ValueId raise(Builder *b, NodeId n) {
 }
 
 Status pass_raise_views(PassContext *p, Graph *g) {
-  static const RecoverRow rows[] = {{OP_VIEW_COPY, raise, "views raised"}};
+  static const RecoverRow rows[] = {{OP_VIEW_COPY, raise, "views raised"},
+                                    {OP_BMM, sink, "views sunk"}};
   return p->options && p->options->backend_count ? recover_run(p, g, rows, COUNT_OF(rows))
                                                  : STATUS_OK;
 }
