@@ -246,31 +246,63 @@ static bool known_cat(Known *k) {
   return at == k->count;
 }
 
-/* slice, select and index_select of a vector. */
+/* slice, select, index_select and flip: of each run of `size` entries along a dim the picked ones.
+ */
 static bool known_pick(Known *k) {
-  uint32_t count, index_count = 0;
+  uint32_t count, index_count = 0, inner = 1;
   OpId op = node_cget(k->g, k->n)->op;
   const SymInt *x = operand(k, 0, &count),
                *index = op == OP_INDEX_SELECT ? operand(k, 2, &index_count) : NULL;
-  if (!x || value_rank(k->g, node_value(k->g, k->n, 0)) != 1)
+  const Type *from = value_type(k->g, node_value(k->g, k->n, 0)),
+             *to = value_type(k->g, node_result(k->g, k->n, 0));
+  if (!x || !count || from->rank == 0 || (op == OP_INDEX_SELECT && !index))
     return false;
-  int64_t start = 0, step = 1;
+  bool flip = op == OP_FLIP;
+  if (flip && node_list_count(k->g, k->n, 1) != 1)
+    return false;
+  int64_t axis = flip ? node_ints(k->g, k->n, 1)[0] : node_int(k->g, k->n, 1);
+  axis += axis < 0 ? from->rank : 0;
+  uint32_t size = (uint32_t)from->dims[axis],
+           picked = op == OP_SELECT_COPY_INT ? 1 : (uint32_t)to->dims[axis];
+  for (uint32_t i = (uint32_t)axis + 1; i < from->rank; i++)
+    inner *= (uint32_t)from->dims[i];
+  int64_t start = flip ? -1 : 0, step = flip ? -1 : 1;
   if (op == OP_SLICE_COPY_TENSOR) {
     start = node_absent(k->g, k->n, 2) ? 0 : node_int(k->g, k->n, 2);
     step = node_int(k->g, k->n, 4);
   } else if (op == OP_SELECT_COPY_INT) {
     start = node_int(k->g, k->n, 2);
-  } else if (!index || index_count != k->count) {
-    return false;
   }
-  if (!sym_is_const(start) || !sym_is_const(step))
+  if (!sym_is_const(start) || !sym_is_const(step) || (index && index_count != picked))
     return false;
   if (start < 0)
-    start += count;
+    start += size;
   for (uint32_t i = 0; i < k->count; i++) {
-    int64_t at = index ? index[i] : start + (int64_t)i * step;
-    if (at < 0 || at >= count)
+    uint32_t j = i / inner % picked;
+    int64_t at = index ? index[j] : start + (int64_t)j * step;
+    if (at < 0 || at >= size)
       return false;
+    k->out[i] = x[(i / inner / picked * size + (uint32_t)at) * inner + i % inner];
+  }
+  return true;
+}
+
+static bool known_permute(Known *k) {
+  uint32_t count, strides[MAX_RANK + 1] = {0};
+  const SymInt *x = operand(k, 0, &count);
+  const Type *from = value_type(k->g, node_value(k->g, k->n, 0)),
+             *to = value_type(k->g, node_result(k->g, k->n, 0));
+  if (!x || count != k->count)
+    return false;
+  strides[from->rank] = 1;
+  for (uint32_t d = from->rank; d-- > 0;)
+    strides[d] = strides[d + 1] * (uint32_t)from->dims[d];
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t rest = i, at = 0;
+    for (uint32_t d = to->rank; d-- > 0; rest /= (uint32_t)to->dims[d]) {
+      int64_t source = node_ints(k->g, k->n, 1)[d];
+      at += rest % (uint32_t)to->dims[d] * strides[(source < 0 ? source + from->rank : source) + 1];
+    }
     k->out[i] = x[at];
   }
   return true;
@@ -305,9 +337,12 @@ static bool arith(Known *k, OpId op, SymInt a, SymInt b, SymInt *out) {
     *out = sym_mul(t, a, b);
     return true;
   case OP_DIV_TENSOR_MODE:
-    if (sym_lower(t, a) < 0 || sym_lower(t, b) <= 0)
+    if (sym_lower(t, b) <= 0 || node_absent(k->g, k->n, 2) ||
+        !sv_eq_str(node_str(k->g, k->n, 2), "trunc"))
       return false;
-    *out = sym_floordiv(t, a, b);
+    *out = sym_lower(t, a) >= 0 ? sym_floordiv(t, a, b)
+                                : sym_add(t, sym_max(t, 0, sym_floordiv(t, a, b)),
+                                          sym_min(t, 0, sym_ceildiv(t, a, b)));
     return true;
   case OP_FLOOR_DIVIDE:
     if (sym_lower(t, b) <= 0)
@@ -431,7 +466,10 @@ static bool known_elements(Known *k) {
   case OP_SLICE_COPY_TENSOR:
   case OP_SELECT_COPY_INT:
   case OP_INDEX_SELECT:
+  case OP_FLIP:
     return known_pick(k);
+  case OP_PERMUTE_COPY:
+    return known_permute(k);
   case OP_WHERE_SELF:
     return known_where(k);
   case OP_NEG:

@@ -211,6 +211,16 @@ static SymInt sum_value(SymTable *t, Sum *s) {
                                   .constant = s->constant});
 }
 
+/* v, which was made in a way that proves a range: written out, its range may look wider. */
+static SymInt within(SymTable *t, SymInt v, int64_t lo, int64_t hi) {
+  if (!sym_is_const(v) && !t->too_large) {
+    SymExpr *e = &t->exprs[index_of(v)];
+    e->lo = max_i64(e->lo, lo);
+    e->hi = min_i64(e->hi, hi);
+  }
+  return v;
+}
+
 /* a + factor * b */
 static SymInt add_scaled(SymTable *t, SymInt a, SymInt b, int64_t factor) {
   if (sym_is_const(a) && sym_is_const(b))
@@ -292,53 +302,100 @@ SymInt sym_mul(SymTable *t, SymInt a, SymInt b) {
   sum_of(t, a, &x);
   sum_of(t, b, &y);
   product.constant = sym_sat_mul(x.constant, y.constant);
-  if (sum_add_product(t, &product, &x, &y))
-    return sum_value(t, &product);
+  if (sum_add_product(t, &product, &x, &y)) {
+    int64_t lo, hi;
+    sym_range_mul(sym_lower(t, a), sym_upper(t, a), sym_lower(t, b), sym_upper(t, b), &lo, &hi);
+    return within(t, sum_value(t, &product), lo, hi);
+  }
   SymInt pair[2] = {a, b};
   return monomial(t, pair, 2);
 }
 
 /* --- division --- */
 
-/* The one term of v and its coefficient; false for sums and constants. */
-static bool single_term(const SymTable *t, SymInt v, SymInt *term, int64_t *coefficient) {
-  Sum s;
-  sum_of(t, v, &s);
-  if (s.count != 1 || s.constant)
+/* One term of a sum, taken apart. */
+typedef struct Monomial {
+  int64_t coefficient;
+  uint32_t count;
+  SymInt factors[MAX_TERMS]; /* sorted */
+} Monomial;
+
+/* The order in which division takes terms: more factors first, then by the factors. What is larger
+ * stays larger when both are multiplied by the same. */
+static bool monomial_less(const Monomial *a, const Monomial *b) {
+  if (a->count != b->count)
+    return a->count < b->count;
+  for (uint32_t i = 0; i < a->count; i++)
+    if (a->factors[i] != b->factors[i])
+      return a->factors[i] > b->factors[i];
+  return false;
+}
+
+static Monomial leading(const SymTable *t, const Sum *s) {
+  Monomial best = {0}, m;
+  for (uint32_t i = 0; i < s->count; i++) {
+    m.coefficient = s->coefficients[i];
+    m.count = factors_of(t, s->terms[i], m.factors);
+    if (i == 0 || monomial_less(&best, &m))
+      best = m;
+  }
+  return best;
+}
+
+/* a / b, which divides it; the factors of both are sorted. */
+static bool monomial_div(Monomial *a, const Monomial *b) {
+  uint32_t kept = 0, found = 0;
+  for (uint32_t i = 0; i < a->count; i++)
+    if (found < b->count && a->factors[i] == b->factors[found])
+      found++;
+    else
+      a->factors[kept++] = a->factors[i];
+  if (found < b->count || a->coefficient == INT64_MIN || a->coefficient % b->coefficient)
     return false;
-  *term = s.terms[0];
-  *coefficient = s.coefficients[0];
+  a->count = kept;
+  a->coefficient /= b->coefficient;
   return true;
 }
 
-/* v / divisor when every term and the constant divide exactly. */
-static bool exact_div(SymTable *t, SymInt v, SymInt divisor, SymInt *out) {
-  Sum s, q = {0};
-  SymInt d[MAX_TERMS], term;
-  int64_t by;
-  sum_of(t, v, &s);
-  if (s.constant || !single_term(t, divisor, &term, &by) || by == -1)
-    return false;
-  uint32_t dcount = factors_of(t, term, d);
-  for (uint32_t i = 0; i < s.count; i++) {
-    SymInt f[MAX_TERMS];
-    uint32_t count = factors_of(t, s.terms[i], f), found = 0;
-    for (uint32_t k = 0; k < dcount; k++)
-      for (uint32_t j = 0; j < count; j++)
-        if (f[j] == d[k]) {
-          memmove(f + j, f + j + 1, (count - j - 1) * sizeof *f);
-          count--;
-          found++;
-          break;
-        }
-    if (found != dcount || s.coefficients[i] % by)
+/* out += m * s; false when there is no room or a number overflows. */
+static bool add_multiple(SymTable *t, Sum *out, Monomial *m, const Sum *s) {
+  SymInt by = m->count ? monomial(t, m->factors, m->count) : 0;
+  for (uint32_t i = 0; i <= s->count; i++) {
+    bool last = i == s->count;
+    SymInt term = last ? by : s->terms[i];
+    int64_t number = last ? s->constant : s->coefficients[i];
+    if (!mul_i64(number, m->coefficient, &number) || !sym_is_const(number))
       return false;
-    if (count == 0)
-      q.constant = sym_sat_add(q.constant, s.coefficients[i] / by);
-    else if (!sum_add_term(&q, monomial(t, f, count), s.coefficients[i] / by))
+    if (number == 0)
+      continue;
+    if (last && !by) {
+      if (!add_i64(out->constant, number, &out->constant))
+        return false;
+    } else if ((!last && by && !monomial_mul(t, s->terms[i], by, &term)) ||
+               !sum_add_term(out, term, number)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* v / divisor when that leaves nothing: division of polynomials, a leading term at a time. */
+static bool exact_div(SymTable *t, SymInt v, SymInt divisor, SymInt *out) {
+  Sum left, by, quotient = {0}, one = {.constant = 1};
+  sum_of(t, v, &left);
+  sum_of(t, divisor, &by);
+  Monomial first = leading(t, &by);
+  for (int steps = 0; left.count; steps++) {
+    Monomial m = leading(t, &left);
+    if (steps == MAX_TERMS || !monomial_div(&m, &first) || !add_multiple(t, &quotient, &m, &one))
+      return false;
+    m.coefficient = -m.coefficient;
+    if (!add_multiple(t, &left, &m, &by))
       return false;
   }
-  *out = sum_value(t, &q);
+  if (left.constant || !sym_is_const(quotient.constant))
+    return false;
+  *out = sum_value(t, &quotient);
   return true;
 }
 
@@ -398,12 +455,14 @@ SymInt sym_floordiv(SymTable *t, SymInt a, SymInt b) {
     return sym_const(sym_const_floordiv(a, b));
   if (sym_is_const(b) && b <= 0)
     return b == 0 ? 0 : sym_floordiv(t, sym_sub(t, 0, a), b == INT64_MIN ? INT64_MAX : -b);
+  int64_t lo, hi;
+  sym_range_floordiv(sym_lower(t, a), sym_upper(t, a), sym_lower(t, b), sym_upper(t, b), &lo, &hi);
   if (sym_is_const(b)) {
     SymInt quotient, rest;
     split_by_const(t, a, b, &quotient, &rest);
-    if (sym_lower(t, rest) >= 0 && sym_upper(t, rest) < b)
-      return quotient;
-    return sym_add(t, quotient, floordiv_rest(t, rest, b));
+    if (sym_lower(t, rest) < 0 || sym_upper(t, rest) >= b)
+      quotient = sym_add(t, quotient, floordiv_rest(t, rest, b));
+    return within(t, quotient, lo, hi);
   }
   if (a == b && sym_lower(t, b) > 0)
     return 1;
@@ -411,7 +470,7 @@ SymInt sym_floordiv(SymTable *t, SymInt a, SymInt b) {
     return 0;
   SymInt q;
   if (!sym_is_const(a) && sym_lower(t, b) > 0 && exact_div(t, a, b, &q))
-    return q;
+    return within(t, q, lo, hi);
   return expr_intern(t, (SymExpr){.kind = SYM_FLOORDIV, .count = 2, .terms = (SymInt[]){a, b}});
 }
 

@@ -15,9 +15,7 @@ int64_t sym_sat_mul(int64_t a, int64_t b) {
   return (a > 0) == (b > 0) ? INT64_MAX : INT64_MIN;
 }
 
-/* Range of a * b from the ranges of the factors. */
-static void range_mul(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi, int64_t *lo,
-                      int64_t *hi) {
+void sym_range_mul(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi, int64_t *lo, int64_t *hi) {
   int64_t corners[4] = {sym_sat_mul(alo, blo), sym_sat_mul(alo, bhi), sym_sat_mul(ahi, blo),
                         sym_sat_mul(ahi, bhi)};
   *lo = *hi = corners[0];
@@ -27,8 +25,8 @@ static void range_mul(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi, int64_
   }
 }
 
-static void range_floordiv(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi, int64_t *lo,
-                           int64_t *hi) {
+void sym_range_floordiv(int64_t alo, int64_t ahi, int64_t blo, int64_t bhi, int64_t *lo,
+                        int64_t *hi) {
   *lo = INT64_MIN;
   *hi = INT64_MAX;
   if (blo <= 0)
@@ -118,6 +116,8 @@ static bool vertex_range(const SymTable *t, SymExpr *e) {
 
 /* --- sums --- */
 
+enum { SYM_SMALL = 1 << 20 }; /* products of three fit */
+
 static bool is_bounded(const SymTable *t, SymInt v) {
   return sym_lower(t, v) != INT64_MIN && sym_upper(t, v) != INT64_MAX;
 }
@@ -138,55 +138,123 @@ static bool extreme_less_operand(const SymTable *t, const SymExpr *x, SymInt a, 
   return true;
 }
 
-/* Range of floordiv(a + n, d) - a, which never grows with a. */
+/* Range of floordiv(a*c + n, d) - a, which never grows with a where 0 < c <= d. */
 static bool quotient_less_operand(const SymTable *t, const SymExpr *x, SymInt a, int64_t *lo,
                                   int64_t *hi) {
   if (x->kind != SYM_FLOORDIV || !sym_is_const(x->terms[1]) || x->terms[1] < 1 ||
       sym_is_const(x->terms[0]) || !is_bounded(t, a))
     return false;
   const SymExpr *sum = sym_expr(t, x->terms[0]);
-  bool shifted =
-      sum->kind == SYM_SUM && sum->count == 1 && sum->terms[0] == a && sum->coefficients[0] == 1;
-  if (!shifted && x->terms[0] != a)
+  bool scaled = sum->kind == SYM_SUM && sum->count == 1 && sum->terms[0] == a;
+  if (!scaled && x->terms[0] != a)
     return false;
-  int64_t n = shifted ? sum->constant : 0, d = x->terms[1], least = sym_lower(t, a),
-          most = sym_upper(t, a);
-  *lo = sym_sat_add(sym_const_floordiv(sym_sat_add(most, n), d), sym_sat_mul(most, -1));
-  *hi = sym_sat_add(sym_const_floordiv(sym_sat_add(least, n), d), sym_sat_mul(least, -1));
+  int64_t c = scaled ? sum->coefficients[0] : 1, n = scaled ? sum->constant : 0, d = x->terms[1],
+          least = sym_lower(t, a), most = sym_upper(t, a);
+  if (c < 1 || c > d)
+    return false;
+  *lo = sym_sat_add(sym_const_floordiv(sym_sat_add(sym_sat_mul(most, c), n), d),
+                    sym_sat_mul(most, -1));
+  *hi = sym_sat_add(sym_const_floordiv(sym_sat_add(sym_sat_mul(least, c), n), d),
+                    sym_sat_mul(least, -1));
   return true;
 }
 
-/* Two terms of a sum, together less than their ranges tell: an expression less what it is made of.
- * [lo, hi] is the range of their difference. */
-static bool related(const SymTable *t, const SymExpr *sum, uint32_t *of, uint32_t *operand,
-                    int64_t *lo, int64_t *hi) {
-  for (*of = 0; *of < sum->count; ++*of) {
-    const SymExpr *x = sym_expr(t, sum->terms[*of]);
-    if (x->kind < SYM_FLOORDIV)
-      continue;
-    for (*operand = 0; *operand < sum->count; ++*operand)
-      if (sum->coefficients[*of] == -sum->coefficients[*operand] &&
-          (extreme_less_operand(t, x, sum->terms[*operand], lo, hi) ||
-           quotient_less_operand(t, x, sum->terms[*operand], lo, hi)))
-        return true;
+/* Where the sum has this term; its count when not. */
+static uint32_t position(const SymExpr *sum, SymInt term) {
+  uint32_t i = 0;
+  while (i < sum->count && sum->terms[i] != term)
+    i++;
+  return i;
+}
+
+/* Adds to *terms those that are `times` as often in the sum as in e. */
+static bool has_multiple(const SymExpr *sum, const SymExpr *e, SymInt handle, int64_t times,
+                         uint64_t *terms) {
+  bool is_sum = e->kind == SYM_SUM;
+  for (uint32_t i = 0; i < (is_sum ? e->count : 1); i++) {
+    uint32_t at = position(sum, is_sum ? e->terms[i] : handle);
+    if (at == sum->count ||
+        sym_sat_mul(is_sum ? e->coefficients[i] : 1, times) != sum->coefficients[at])
+      return false;
+    *terms |= (uint64_t)1 << at;
   }
+  return true;
+}
+
+/* Term `of` is floordiv(x, d), and with other terms a multiple of x - d*floordiv(x, d), which is in
+ * [0, d - 1]; or of floordiv(y, a) - d*floordiv(y, a*d), which is, too. */
+static bool remainder_group(const SymTable *t, const SymExpr *sum, uint32_t of, uint64_t *terms,
+                            int64_t *lo, int64_t *hi) {
+  const SymExpr *x = sym_expr(t, sum->terms[of]);
+  int64_t shift = 0, coefficient = sum->coefficients[of];
+  if (x->kind != SYM_FLOORDIV || !sym_is_const(x->terms[1]) || x->terms[1] < 2 ||
+      sym_is_const(x->terms[0]) || coefficient <= -SYM_SMALL || coefficient >= SYM_SMALL)
+    return false;
+  const SymExpr *inner = sym_expr(t, x->terms[0]);
+  int64_t d = x->terms[1], times = -coefficient / d;
+  *terms = (uint64_t)1 << of;
+  bool found = coefficient % d == 0 && has_multiple(sum, inner, x->terms[0], times, terms);
+  if (found && inner->kind == SYM_SUM)
+    shift = inner->constant;
+  for (uint32_t i = 0; i < sum->count && !found; i++) {
+    const SymExpr *y = sym_expr(t, sum->terms[i]);
+    found = i != of && y->kind == SYM_FLOORDIV && y->terms[0] == x->terms[0] &&
+            sym_is_const(y->terms[1]) && y->terms[1] > 0 && d % y->terms[1] == 0 &&
+            coefficient % (d / y->terms[1]) == 0 &&
+            sum->coefficients[i] == -coefficient / (d / y->terms[1]);
+    if (found) {
+      d /= y->terms[1];
+      times = sum->coefficients[i];
+      *terms = (uint64_t)1 << of | (uint64_t)1 << i;
+    }
+  }
+  if (!found || d >= SYM_SMALL || shift <= -SYM_SMALL || shift >= SYM_SMALL)
+    return false;
+  *lo = min_i64(0, times * (d - 1)) - times * shift;
+  *hi = max_i64(0, times * (d - 1)) - times * shift;
+  return true;
+}
+
+/* Term `of` is made of another one, which the sum takes away as often as it has it. */
+static bool difference_of_two(const SymTable *t, const SymExpr *sum, uint32_t of, uint64_t *terms,
+                              int64_t *lo, int64_t *hi) {
+  const SymExpr *x = sym_expr(t, sum->terms[of]);
+  int64_t least = 0, most = 0, coefficient = sum->coefficients[of];
+  for (uint32_t i = 0; i < sum->count; i++)
+    if (x->kind >= SYM_FLOORDIV && coefficient == -sum->coefficients[i] &&
+        (extreme_less_operand(t, x, sum->terms[i], &least, &most) ||
+         quotient_less_operand(t, x, sum->terms[i], &least, &most))) {
+      *terms = (uint64_t)1 << of | (uint64_t)1 << i;
+      sym_range_mul(least, most, coefficient, coefficient, lo, hi);
+      return true;
+    }
   return false;
 }
 
+static void widen(SymExpr *e, int64_t lo, int64_t hi) {
+  e->lo = lo == INT64_MIN ? INT64_MIN : sym_sat_add(e->lo, lo);
+  e->hi = hi == INT64_MAX ? INT64_MAX : sym_sat_add(e->hi, hi);
+}
+
+/* Some terms together are less than their ranges tell; each term is counted once. */
 static void sum_range(const SymTable *t, SymExpr *e) {
-  uint32_t of = 0, operand = 0;
-  int64_t least = 0, most = 0, lo, hi;
-  bool pair = related(t, e, &of, &operand, &least, &most);
+  static bool (*const groups[])(const SymTable *, const SymExpr *, uint32_t, uint64_t *, int64_t *,
+                                int64_t *) = {remainder_group, difference_of_two};
+  uint64_t counted = 0, terms;
+  int64_t lo = 0, hi = 0;
   e->lo = e->hi = e->constant;
-  for (uint32_t i = 0; i < e->count; i++) {
-    if (pair && i == operand)
-      continue;
-    bool whole = !pair || i != of;
-    range_mul(whole ? sym_lower(t, e->terms[i]) : least, whole ? sym_upper(t, e->terms[i]) : most,
-              e->coefficients[i], e->coefficients[i], &lo, &hi);
-    e->lo = lo == INT64_MIN ? INT64_MIN : sym_sat_add(e->lo, lo);
-    e->hi = hi == INT64_MAX ? INT64_MAX : sym_sat_add(e->hi, hi);
-  }
+  for (uint32_t k = 0; k < COUNT_OF(groups); k++)
+    for (uint32_t i = 0; i < e->count; i++)
+      if (groups[k](t, e, i, &terms, &lo, &hi) && !(terms & counted)) {
+        counted |= terms;
+        widen(e, lo, hi);
+      }
+  for (uint32_t i = 0; i < e->count; i++)
+    if (!(counted >> i & 1)) {
+      sym_range_mul(sym_lower(t, e->terms[i]), sym_upper(t, e->terms[i]), e->coefficients[i],
+                    e->coefficients[i], &lo, &hi);
+      widen(e, lo, hi);
+    }
 }
 
 void sym_compute_range(const SymTable *t, SymExpr *e) {
@@ -206,13 +274,13 @@ void sym_compute_range(const SymTable *t, SymExpr *e) {
   case SYM_PRODUCT:
     e->lo = e->hi = 1;
     for (uint32_t i = 0; i < e->count; i++) {
-      range_mul(e->lo, e->hi, sym_lower(t, e->terms[i]), sym_upper(t, e->terms[i]), &lo, &hi);
+      sym_range_mul(e->lo, e->hi, sym_lower(t, e->terms[i]), sym_upper(t, e->terms[i]), &lo, &hi);
       e->lo = lo;
       e->hi = hi;
     }
     return;
   case SYM_FLOORDIV:
-    range_floordiv(l0, h0, l1, h1, &e->lo, &e->hi);
+    sym_range_floordiv(l0, h0, l1, h1, &e->lo, &e->hi);
     return;
   case SYM_MOD:
     e->lo = l1 > 0 ? 0 : INT64_MIN;

@@ -5,22 +5,25 @@
 /* --- Reshape --- */
 
 /* Size of the dim given as -1: the input's elements over the other sizes. Sizes that stand on both
- * sides are dropped first, so that symbolic ones cancel. */
+ * sides are dropped first, and those that divide the rest are taken out one by one, so that
+ * symbolic ones cancel. */
 static SymInt inferred_size(Import *im, const Shape *from, const Shape *to, uint32_t at) {
   SymTable *t = &im->g->syms;
-  bool used[MAX_RANK] = {false};
+  bool used[MAX_RANK] = {false}, cancelled[MAX_RANK] = {false};
   SymInt above = 1, below = 1;
-  for (uint32_t i = 0; i < to->rank; i++) {
-    bool cancelled = i == at;
-    for (uint32_t k = 0; k < from->rank && !cancelled; k++)
+  cancelled[at] = true;
+  for (uint32_t i = 0; i < to->rank; i++)
+    for (uint32_t k = 0; k < from->rank && !cancelled[i]; k++)
       if (!used[k] && from->d[k] == to->d[i])
-        cancelled = used[k] = true;
-    if (!cancelled)
-      below = sym_mul(t, below, to->d[i]);
-  }
+        cancelled[i] = used[k] = true;
   for (uint32_t k = 0; k < from->rank; k++)
     if (!used[k])
       above = sym_mul(t, above, from->d[k]);
+  for (uint32_t i = 0; i < to->rank; i++)
+    if (!cancelled[i] && sym_lower(t, to->d[i]) > 0 && sym_mod(t, above, to->d[i]) == 0)
+      above = sym_floordiv(t, above, to->d[i]);
+    else if (!cancelled[i])
+      below = sym_mul(t, below, to->d[i]);
   if (below == 0)
     return 0;
   return sym_floordiv(t, above, below);

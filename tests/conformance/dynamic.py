@@ -92,6 +92,26 @@ CASES = [
          'i1=Constant<value_int=1>() s=Shape(x) b=Gather<axis=0>(s,i1) k=Constant<value_ints=[-1]>() '
          'ax=Constant<value_ints=[0]>() b1=Unsqueeze(b,ax) t=Concat<axis=0>(k,b1) x2=Reshape(x,t) '
          'y=Neg(x2)'),
+    # As torch.onnx exports F.pad: pads in pairs, turned round as a matrix.
+    Case('pad-odd', 'float[n,m,4] x', 'float[a,b,c] y',
+         's=Shape<start=1,end=2>(x) two=Constant<value_ints=[2]>() h=Div(s,two) t=Mul(h,two) odd=Sub(s,t) '
+         'z=Constant<value_ints=[0]>() p=Concat<axis=0>(z,z,odd,z,z,z) d=Constant<value_ints=[-1,2]>() q=Reshape(p,d) '
+         'k=Constant<value_ints=[-1]>() e=Constant<value_ints=[-9223372036854775807]>() r=Slice(q,k,e,z,k) '
+         'u=Transpose<perm=[1,0]>(r) v=Reshape(u,k) y=Pad(x,v)'),
+    # Half of a difference of unknown sign rounds to zero.
+    Case('pad-half-difference', 'float[n,m,4] x', 'float[a,b,c] y',
+         'n1=Shape<start=0,end=1>(x) m1=Shape<start=1,end=2>(x) d=Sub(n1,m1) two=Constant<value_ints=[2]>() h=Div(d,two) '
+         'z=Constant<value_ints=[0]>() w=Sub(z,h) p=Concat<axis=0>(h,z,z,w,z,z) ten=Constant<value_ints=[10,0,0,0,10,0]>() '
+         'q=Add(p,ten) y=Pad(x,q)'),
+    # Padded to whole windows, cut into them and put together again, with -1 for their number.
+    Case('windows', 'float[n,m,4] x', 'float[a,b,c] y',
+         'n1=Shape<start=0,end=1>(x) m1=Shape<start=1,end=2>(x) w=Constant<value_ints=[3]>() f=Constant<value_ints=[4]>() '
+         'z=Constant<value_ints=[0]>() nr=Mod(n1,w) nl=Sub(w,nr) np=Mod(nl,w) mr=Mod(m1,w) ml=Sub(w,mr) mp=Mod(ml,w) '
+         'p=Concat<axis=0>(z,z,z,np,mp,z) xp=Pad(x,p) N=Shape<start=0,end=1>(xp) M=Shape<start=1,end=2>(xp) nw=Div(N,w) '
+         'mw=Div(M,w) t=Concat<axis=0>(nw,w,mw,w,f) v=Reshape(xp,t) u=Transpose<perm=[0,2,1,3,4]>(v) '
+         'k=Constant<value_ints=[-1]>() wt=Concat<axis=0>(k,w,w,f) r=Reshape(u,wt) g=Mul(r,r) '
+         'st=Concat<axis=0>(k,mw,w,w,f) o=Reshape(g,st) q=Transpose<perm=[0,2,1,3,4]>(o) et=Concat<axis=0>(N,M,f) '
+         'y=Reshape(q,et)'),
     Case('flatten', 'float[n,m,4] x', 'float[a,b] y',
          'y=Flatten<axis=2>(x)'),
     Case('unsq', 'float[n,m,4] x', 'float[a,b,c,d,e] y',

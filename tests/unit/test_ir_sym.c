@@ -294,6 +294,49 @@ static void test_ranges_of_related_terms(void **state) {
   sym_release(&t);
 }
 
+/* What a padding to the next multiple is made of: remainders, in the forms that division leaves. */
+static void test_ranges_of_remainders(void **state) {
+  (void)state;
+  SymTable t;
+  sym_init(&t);
+  SymInt a = sym_symbol(&t, SV("a"), 16, 4096, false);
+  SymInt odd = sym_sub(&t, a, sym_mul(&t, sym_floordiv(&t, a, 2), 2)),
+         half = sym_floordiv(&t, a, 2),
+         half_odd = sym_sub(&t, half, sym_mul(&t, sym_floordiv(&t, half, 2), 2)),
+         rest = sym_sub(&t, a, sym_mul(&t, sym_floordiv(&t, a, 7), 7)),
+         seven = sym_sub(&t, 7, rest),
+         pad = sym_sub(&t, seven, sym_mul(&t, sym_floordiv(&t, seven, 7), 7)),
+         shifted = sym_sub(&t, a, sym_mul(&t, sym_floordiv(&t, sym_add(&t, a, 1), 2), 2));
+  static const struct { int lo, hi; } expected[] = {{0, 1}, {0, 1}, {0, 6}, {0, 6}, {-1, 0}};
+  const SymInt values[] = {odd, half_odd, rest, pad, shifted};
+  for (size_t i = 0; i < COUNT_OF(values); i++) {
+    assert_int_equal(sym_lower(&t, values[i]), expected[i].lo);
+    assert_int_equal(sym_upper(&t, values[i]), expected[i].hi);
+  }
+  SymInt windows = sym_floordiv(&t, sym_add(&t, a, pad), 7);
+  assert_true(sym_lower(&t, windows) > 0 && sym_upper(&t, windows) < 4096);
+  sym_release(&t);
+}
+
+/* Products of sums: they divide, and their range is that of the product. */
+static void test_products_of_sums(void **state) {
+  (void)state;
+  SymTable t;
+  sym_init(&t);
+  SymInt a = sym_symbol(&t, SV("a"), 4, 100, false), b = sym_symbol(&t, SV("b"), 4, 100, false);
+  SymInt x = sym_sub(&t, a, sym_floordiv(&t, sym_mul(&t, a, 3), 4)),
+         y = sym_sub(&t, b, sym_floordiv(&t, b, 2)), product = sym_mul(&t, sym_mul(&t, x, y), 6);
+  assert_true(sym_lower(&t, product) > 0);
+  assert_true(sym_upper(&t, product) == 6 * sym_upper(&t, x) * sym_upper(&t, y));
+  assert_true(sym_floordiv(&t, product, x) == sym_mul(&t, y, 6));
+  assert_true(sym_floordiv(&t, product, sym_mul(&t, y, 3)) == sym_mul(&t, x, 2));
+  assert_true(sym_mod(&t, product, y) == 0);
+  assert_true(sym_mod(&t, sym_add(&t, product, a), y) != 0);
+  assert_true(sym_floordiv(&t, sym_mul(&t, sym_add(&t, a, b), sym_sub(&t, a, b)),
+                           sym_add(&t, a, b)) == sym_sub(&t, a, b));
+  sym_release(&t);
+}
+
 /* A range that would overflow has no bound instead of a wrong one. */
 static void test_ranges_saturate(void **state) {
   (void)state;
@@ -425,12 +468,20 @@ static void test_too_large_at_a_node(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_two_operations),      cmocka_unit_test(test_three_operations),
-      cmocka_unit_test(test_many_operations),     cmocka_unit_test(test_canonical),
-      cmocka_unit_test(test_constants_saturate),  cmocka_unit_test(test_ranges_of_related_terms),
-      cmocka_unit_test(test_ranges_saturate),     cmocka_unit_test(test_bad_text),
-      cmocka_unit_test(test_tree_size),           cmocka_unit_test(test_tree_depth),
-      cmocka_unit_test(test_comparison_of_large), cmocka_unit_test(test_too_large_at_a_node),
+      cmocka_unit_test(test_two_operations),
+      cmocka_unit_test(test_three_operations),
+      cmocka_unit_test(test_many_operations),
+      cmocka_unit_test(test_canonical),
+      cmocka_unit_test(test_constants_saturate),
+      cmocka_unit_test(test_ranges_of_related_terms),
+      cmocka_unit_test(test_ranges_of_remainders),
+      cmocka_unit_test(test_products_of_sums),
+      cmocka_unit_test(test_ranges_saturate),
+      cmocka_unit_test(test_bad_text),
+      cmocka_unit_test(test_tree_size),
+      cmocka_unit_test(test_tree_depth),
+      cmocka_unit_test(test_comparison_of_large),
+      cmocka_unit_test(test_too_large_at_a_node),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
