@@ -356,6 +356,16 @@ def cast_cases():
     yield graph("Cast-int64", [node("Cast", ["x"], "t", to=1), node("Neg", ["t"])], {"x": ints(2**40, -3, 0)}, kernels=1)
 
 
+def quantized_weight_cases():
+    """Of more bytes in floats than are folded otherwise."""
+    w = np.random.default_rng(1).integers(-128, 128, (256, 128, 3, 3)).astype(np.int8)
+    for axis, scale in ((None, np.float32(0.01)), (0, np.linspace(0.001, 0.02, 256, dtype=np.float32))):
+        more = {} if axis is None else {"axis": axis}
+        yield graph(f"Conv-quantized-weights-{'all' if axis is None else 'each'}",
+                    [node("DequantizeLinear", ["w", "s"], "f", **more), node("Conv", ["x", "f"])], {"x": normal(1, 128, 5, 4)},
+                    {"w": w, "s": scale}, rtol=1e-3, atol=1e-3)
+
+
 def where_cases():
     c = np.array([[True, False, True], [False, False, True]])
     shapes = (((2, 3), (2, 3), (2, 3)), ((2, 3), (3, ), (2, 3)), ((2, 3), (2, 3), (2, 1)), ((3, ), (2, 1), (4, 1, 1)), ((2, 3), (), (2, 3)), ((1, 1), (2, 3), (3, )),
@@ -455,7 +465,7 @@ def window_cases():
 
 
 FAMILIES = (image_cases, tap_cases, half_cases, reduce_cases, pointwise_cases, product_cases, norm_cases, official_cases,
-            limit_cases, found_cases, cast_cases, where_cases, move_cases, window_cases)
+            limit_cases, found_cases, cast_cases, quantized_weight_cases, where_cases, move_cases, window_cases)
 
 
 def main():
