@@ -101,9 +101,6 @@ static inline uint32_t xl_nhwc_axis(uint32_t i, uint32_t rank) {
  * is better computed in NHWC; xl_nhwc_operand then gives the operands. */
 bool xl_prefer_nhwc(XnnLowering *l, const ValueId *operands, uint32_t count, ValueId y);
 XnnId xl_nhwc_operand(XnnLowering *l, ValueId v, uint32_t rank);
-/* Operands that were left as they are in the same way; false for others. */
-bool xl_turned_operands(XnnLowering *l, const ValueId *operands, uint32_t count, ValueId y,
-                        XnnId *ids, Turned *t);
 /* New values for a result. */
 XnnId xl_result(XnnLowering *l, ValueId v);
 XnnId xl_result_nhwc(XnnLowering *l, ValueId v);
@@ -118,13 +115,22 @@ XnnInOut xl_in_out(XnnLowering *l, ValueId x, ValueId y);
 bool xl_is_image(XnnLowering *l, ValueId v);
 /* The number of dims that vary. */
 uint32_t xl_open_dims(const Graph *g, ValueId v);
-/* A value of which it is left open how it lies in memory; see lower_view.c. xl_turned: v as it is,
- * or as it was left; xl_straight: as it is. */
+/* A value of which it is left open how it lies in memory; see lower_turned.c. xl_turned: v as it
+ * is, or as it was left; xl_straight: as it is. */
 bool xl_has_turned(const XnnLowering *l, ValueId v);
 bool xl_was_turned(const XnnLowering *l, ValueId v, Turned *t); /* also if it is in a layout */
 Turned xl_turned(XnnLowering *l, ValueId v);
 /* A new value for the result y, as t is. */
 XnnId xl_result_turned(XnnLowering *l, ValueId y, Turned t);
+/* x with its last dim last in memory, and as it was left otherwise. */
+Turned xl_rows(XnnLowering *l, ValueId x);
+/* The order in which a node on these operands, whose result has that rank, is better computed than
+ * in a layout, and an operand in it or so that it broadcasts. */
+bool xl_common_order(XnnLowering *l, const ValueId *operands, uint32_t count, uint32_t rank,
+                     Turned *t);
+XnnId xl_in_order(XnnLowering *l, ValueId v, Turned like, uint32_t rank);
+/* Whether dim `axis` of id is none of the value. */
+bool xl_is_loose(const Turned *t, uint32_t rank, uint32_t axis);
 /* One more dim of 1 in front. */
 void xl_add_axis(XnnLowering *l, Turned *t, uint32_t rank);
 void xl_set_turned(XnnLowering *l, ValueId v, Turned t);

@@ -61,10 +61,10 @@ static void binary(XnnLowering *l, XnnNodeKind kind, ValueId a, ValueId b, Value
     return;
   uint32_t rank = value_rank(l->g, y);
   ValueId operands[] = {a, b};
-  XnnId ids[2];
   Turned t;
-  if (xl_turned_operands(l, operands, 2, y, ids, &t)) {
-    xl_binary(l, kind, ids[0], ids[1], xl_result_turned(l, y, t));
+  if (xl_common_order(l, operands, 2, rank, &t)) {
+    XnnId first = xl_in_order(l, a, t, rank), second = xl_in_order(l, b, t, rank);
+    xl_binary(l, kind, first, second, xl_result_turned(l, y, t));
     return;
   }
   bool nhwc = xl_prefer_nhwc(l, operands, 2, y);

@@ -40,26 +40,3 @@ XnnId xl_nhwc_operand(XnnLowering *l, ValueId v, uint32_t rank) {
   }
   return xl_permuted_constant(l, v, own, dims, perm, false);
 }
-
-/* All that is no number was left with the same dims in the same order. */
-bool xl_turned_operands(XnnLowering *l, const ValueId *operands, uint32_t count, ValueId y,
-                        XnnId *ids, Turned *t) {
-  bool any = false;
-  for (uint32_t i = 0; i < count; i++) {
-    ValueId v = operands[i];
-    if (value_is_const(l->g, v) && xl_elements(l, v) == 1)
-      continue;
-    if (!xl_has_turned(l, v) || value_rank(l->g, v) != value_rank(l->g, y))
-      return false;
-    Turned own = xl_turned(l, v);
-    if (any && (memcmp(own.axis, t->axis, value_rank(l->g, y)) != 0 ||
-                xl_rank(l, own.id) != xl_rank(l, t->id)))
-      return false;
-    *t = own;
-    any = true;
-  }
-  for (uint32_t i = 0; i < count && any; i++)
-    ids[i] =
-        value_is_const(l->g, operands[i]) ? xl_plain(l, operands[i]) : xl_turned(l, operands[i]).id;
-  return any;
-}

@@ -26,7 +26,7 @@ static XnnId filter_of(XnnLowering *l, ValueId v) {
  * XNNPACK packs faster when it loads them. */
 static void product(XnnLowering *l, ValueId x, ValueId weight, XnnId bias, uint32_t flags,
                     XnnId out) {
-  XnnId in = xl_plain(l, x), filter = XNN_NONE;
+  XnnId in = xl_rows(l, x).id, filter = XNN_NONE;
   if (!value_is_const(l->g, weight)) {
     filter = xl_plain(l, weight);
   } else if (flags && value_rank(l->g, weight) == 2) {
@@ -38,6 +38,11 @@ static void product(XnnLowering *l, ValueId x, ValueId weight, XnnId bias, uint3
     filter = filter_of(l, weight);
   }
   xl_fully_connected(l, in, filter, bias, flags, out);
+}
+
+/* A new value for the result y of a node that takes rows of x. */
+static XnnId result_of_rows(XnnLowering *l, ValueId x, ValueId y) {
+  return xl_has_turned(l, x) ? xl_result_turned(l, y, xl_rows(l, x)) : xl_result(l, y);
 }
 
 /* A bias that the product cannot take. */
@@ -53,10 +58,10 @@ void lower_linear(XnnLowering *l, NodeId n) {
   ValueId x = node_value(l->g, n, 0), weight = node_value(l->g, n, 1),
           bias = node_value(l->g, n, 2), y = node_result(l->g, n, 0);
   if (!bias || fits_product(l->g, weight, bias)) {
-    product(l, x, weight, bias_of(l, bias), 0, xl_result(l, y));
+    product(l, x, weight, bias_of(l, bias), 0, result_of_rows(l, x, y));
     return;
   }
-  XnnId out = xl_result(l, y), bare = xl_temp_like(l, out);
+  XnnId out = result_of_rows(l, x, y), bare = xl_temp_like(l, out);
   product(l, x, weight, XNN_NONE, 0, bare);
   add_bias(l, bare, xl_plain(l, bias), 1, out);
 }
@@ -66,6 +71,8 @@ void lower_addmm(XnnLowering *l, NodeId n) {
   ValueId bias = node_value(l->g, n, 0), x = node_value(l->g, n, 1),
           weight = node_value(l->g, n, 2), y = node_result(l->g, n, 0);
   double beta = node_scalar(l->g, n, 3), alpha = node_scalar(l->g, n, 4);
+  if (xl_has_turned(l, x))
+    xl_plain(l, x);
   XnnId out = xl_result(l, y);
   if (alpha == 1 && beta == 1 && fits_product(l->g, weight, bias)) {
     product(l, x, weight, bias_of(l, bias), XNN_FLAG_TRANSPOSE_WEIGHTS, out);
@@ -87,8 +94,50 @@ void lower_bmm(XnnLowering *l, NodeId n) {
 }
 
 void lower_mm(XnnLowering *l, NodeId n) {
-  product(l, node_value(l->g, n, 0), node_value(l->g, n, 1), XNN_NONE, XNN_FLAG_TRANSPOSE_WEIGHTS,
-          xl_result(l, node_result(l->g, n, 0)));
+  ValueId x = node_value(l->g, n, 0);
+  product(l, x, node_value(l->g, n, 1), XNN_NONE, XNN_FLAG_TRANSPOSE_WEIGHTS,
+          result_of_rows(l, x, node_result(l->g, n, 0)));
+}
+
+/* Whether v was left with its last two dims, in this order or the other, last in memory. */
+static bool has_matrices(XnnLowering *l, ValueId v, bool turned, Turned *t) {
+  uint32_t rank = value_rank(l->g, v);
+  if (value_is_const(l->g, v) || !xl_has_turned(l, v))
+    return false;
+  *t = xl_turned(l, v);
+  uint32_t held = xl_rank(l, t->id);
+  return t->axis[rank - 2 + turned] + 2u == held && t->axis[rank - 1 - turned] + 1u == held;
+}
+
+/* Products of matrices whose leading dims lie in another order in memory, or with more of size 1:
+ * that of one operand, which the other is brought into. The second may be transposed there. */
+static bool turned_products(XnnLowering *l, ValueId x, ValueId y, ValueId out) {
+  uint32_t rank = value_rank(l->g, out);
+  Turned first, second;
+  bool transposed = has_matrices(l, y, true, &second);
+  if (value_rank(l->g, x) != rank || value_rank(l->g, y) != rank)
+    return false;
+  if (has_matrices(l, x, false, &first)) {
+    transposed = transposed && xl_rank(l, first.id) == xl_rank(l, second.id) &&
+                 memcmp(first.axis, second.axis, rank - 2) == 0;
+  } else if (transposed) {
+    first = second;
+    first.axis[rank - 2] = second.axis[rank - 1];
+    first.axis[rank - 1] = second.axis[rank - 2];
+  } else if (!has_matrices(l, y, false, &first)) {
+    return false;
+  }
+  uint32_t held = xl_rank(l, first.id);
+  if ((xl_has_turned(l, x) && xl_rank(l, xl_turned(l, x).id) > held) ||
+      (xl_has_turned(l, y) && xl_rank(l, xl_turned(l, y).id) > held))
+    return false;
+  XnnId a = xl_in_order(l, x, first, rank),
+        b = transposed ? second.id : xl_in_order(l, y, first, rank),
+        result = xl_result_turned(l, out, first);
+  if (xl_ok(l))
+    XNN_ADD_NODE(&l->x, XNN_BATCH_MATRIX_MULTIPLY, a, b, result,
+                 transposed ? XNN_FLAG_TRANSPOSE_B : 0);
+  return true;
 }
 
 /* x [..., M, K] times a matrix or [..., K, N]. */
@@ -97,8 +146,8 @@ void lower_matmul(XnnLowering *l, NodeId n) {
   if (value_rank(l->g, x) < 2 || value_rank(l->g, y) < 2)
     xl_refuse(l, XNN_RULE_RANK, "rank=1 least=2");
   else if (value_rank(l->g, y) == 2)
-    product(l, x, y, XNN_NONE, XNN_FLAG_TRANSPOSE_WEIGHTS, xl_result(l, out));
-  else
+    product(l, x, y, XNN_NONE, XNN_FLAG_TRANSPOSE_WEIGHTS, result_of_rows(l, x, out));
+  else if (!turned_products(l, x, y, out))
     xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, xl_plain(l, x), xl_plain(l, y), xl_result(l, out));
 }
 
@@ -155,8 +204,10 @@ bool xl_results_unused(XnnLowering *l, NodeId n, uint32_t first) {
 static XnnId joined(XnnLowering *l, ValueId v, uint32_t count) {
   uint32_t rank = value_rank(l->g, v), sizes[XNN_MAX_RANK];
   SymInt dims[XNN_MAX_RANK];
+  if (count == 1)
+    return xl_rows(l, v).id;
   XnnId in = xl_plain(l, v);
-  if (count == 1 || !xl_ok(l))
+  if (!xl_ok(l))
     return in;
   for (uint32_t i = 0; i < rank; i++) {
     uint32_t to = i < rank - count ? i : rank - count;
@@ -200,7 +251,7 @@ void lower_layer_norm(XnnLowering *l, NodeId n) {
   if (count > 1)
     rows = apart(l, rows, x);
   xl_scale_and_shift(l, rows, weight ? xl_plain(l, weight) : XNN_NONE,
-                     bias ? xl_plain(l, bias) : XNN_NONE, xl_result(l, y));
+                     bias ? xl_plain(l, bias) : XNN_NONE, result_of_rows(l, x, y));
 }
 
 /* Softmax is over the last dim; another is brought there and back. */
@@ -208,6 +259,11 @@ void lower_softmax(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   uint32_t rank = value_rank(g, x), perm[XNN_MAX_RANK] = {0};
+  if (xl_has_turned(l, x) && xl_axis(node_int(g, n, 1), rank) == rank - 1) {
+    Turned t = xl_rows(l, x);
+    xl_unary(l, XNN_SOFTMAX, t.id, xl_result_turned(l, y, t));
+    return;
+  }
   XnnId in = xl_plain(l, x), out = xl_result(l, y);
   if (rank == 0)
     xl_refuse(l, XNN_RULE_RANK, "rank=0 least=1");

@@ -112,6 +112,12 @@ static bool over_last(XnnLowering *l, const Reduction *r, bool mean) {
   uint32_t last = nhwc ? 1 : r->rank - 1;
   if (r->set != 1u << last || !sym_is_const(r->reduced))
     return false;
+  if (xl_has_turned(l, r->x) && r->keep) {
+    Turned t = xl_rows(l, r->x);
+    t.id = xl_row_sums(l, t.id, mean ? 1.0 / (double)r->reduced : 1.0, 0);
+    xl_set_turned(l, r->y, t);
+    return true;
+  }
   XnnId in = nhwc ? xl_nhwc(l, r->x) : xl_plain(l, r->x),
         sums = xl_row_sums(l, in, mean ? 1.0 / (double)r->reduced : 1.0, 0);
   if (nhwc)

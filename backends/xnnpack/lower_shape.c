@@ -213,6 +213,13 @@ void xl_concatenate(XnnLowering *l, const XnnId *items, uint32_t count, uint32_t
   }
 }
 
+static bool all_turned(const XnnLowering *l, const ValueId *values, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (!xl_has_turned(l, values[i]))
+      return false;
+  return true;
+}
+
 void lower_cat(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId y = node_result(g, n, 0);
@@ -228,6 +235,13 @@ void lower_cat(XnnLowering *l, NodeId n) {
     ValueId v = operands[i] = node_list_value(g, n, 0, i);
     if (value_rank(g, v) != rank)
       xl_refuse(l, XNN_RULE_RANK, "operand=%u rank=%u needed=%u", i, value_rank(g, v), rank);
+  }
+  Turned t;
+  if (all_turned(l, operands, count) && xl_common_order(l, operands, count, rank, &t)) {
+    for (uint32_t i = 0; i < count; i++)
+      items[i] = xl_in_order(l, operands[i], t, rank);
+    xl_concatenate(l, items, count, t.axis[axis], xl_result_turned(l, y, t));
+    return;
   }
   bool nhwc = xl_prefer_nhwc(l, operands, count, y);
   for (uint32_t i = 0; i < count; i++)
@@ -290,21 +304,27 @@ void lower_pad(XnnLowering *l, NodeId n) {
 void lower_expand(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
-  XnnId in = xl_plain(l, x), out = xl_result(l, y);
+  bool as_left = xl_has_turned(l, x) && value_rank(g, x) == value_rank(g, y);
+  XnnInOut io;
+  if (as_left)
+    io = xl_in_out(l, x, y);
+  else
+    io = (XnnInOut){.in = xl_plain(l, x), .out = xl_result(l, y), .axis = {0, 1, 2, 3, 4, 5}};
   if (!xl_ok(l))
     return;
-  uint32_t rank = value_rank(g, y), lead = rank - value_rank(g, x), ones[XNN_MAX_RANK];
+  uint32_t rank = value_rank(g, y), lead = rank - value_rank(g, x), held = xl_rank(l, io.out),
+           ones[XNN_MAX_RANK] = {1, 1, 1, 1, 1, 1};
   uint64_t count = 1;
   for (uint32_t i = 0; i < rank && xl_ok(l); i++) {
     bool same = i >= lead && value_dim(g, x, i - lead) == value_dim(g, y, i);
     if (!same && !sym_is_const(value_dim(g, y, i)))
       xl_refuse(l, XNN_RULE_VARYING, "dim=%u", i);
-    ones[i] = same ? 1 : xl_dim(l, y, i);
-    count *= ones[i];
+    ones[io.axis[i]] = same ? 1 : xl_dim(l, y, i);
+    count *= ones[io.axis[i]];
   }
   if (count > 1 << 20)
     xl_refuse(l, XNN_RULE_EXPANSION, "times=%" PRIu64 " most=%d", count, 1 << 20);
-  xl_binary(l, XNN_MULTIPLY, in, xl_ones(l, rank, ones), out);
+  xl_binary(l, XNN_MULTIPLY, io.in, xl_ones(l, held, ones), io.out);
 }
 
 /* [N, C r r, H, W] -> [N, C, r, r, H, W] -> [N, C, H, r, W, r] -> [N, C, H r, W r], or

@@ -19,97 +19,11 @@ typedef struct View {
   SymInt dims[XNN_MAX_RANK + 1];
 } View;
 
-uint32_t xl_open_dims(const Graph *g, ValueId v) {
-  uint32_t open = 0;
-  for (uint32_t i = 0; i < value_rank(g, v); i++)
-    open += !sym_is_const(value_dim(g, v, i));
-  return open;
-}
-
-/* Whether the axis of id is no dim of the value. */
-static bool is_loose(const Turned *t, uint32_t rank, uint32_t axis) {
-  for (uint32_t i = 0; i < rank; i++)
-    if (t->axis[i] == axis)
-      return false;
-  return true;
-}
-
-void xl_add_axis(XnnLowering *l, Turned *t, uint32_t rank) {
-  uint32_t ones[XNN_MAX_RANK] = {1, 1, 1, 1, 1, 1}, dims[XNN_MAX_RANK] = {1};
-  if (xl_rank(l, t->id) == XNN_MAX_RANK)
-    xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%d", XNN_MAX_RANK + 1);
-  if (!xl_ok(l))
-    return;
-  XnnValue from = l->x.values[t->id];
-  memcpy(dims + 1, from.dims, from.rank * sizeof *dims);
-  XnnId wide = xl_temp(l, from.rank + 1u, dims);
-  xl_binary(l, XNN_MULTIPLY, t->id, xl_ones(l, from.rank + 1u, ones), wide);
-  t->id = wide;
-  for (uint32_t i = 0; i < rank; i++)
-    t->axis[i]++;
-}
-
-static void permuted(XnnLowering *l, Turned *t, const uint32_t *perm, uint32_t rank) {
-  uint32_t dims[XNN_MAX_RANK];
-  bool same = true;
-  for (uint32_t i = 0; i < rank && xl_ok(l); i++) {
-    dims[i] = l->x.values[t->id].dims[perm[i]];
-    same &= perm[i] == i;
-  }
-  if (same || !xl_ok(l))
-    return;
-  XnnId moved = xl_temp(l, rank, dims);
-  xl_transpose(l, t->id, perm, rank, moved);
-  t->id = moved;
-}
-
-/* Without the last two dims of 1 before the last dim. */
-static void drop_axes(XnnLowering *l, Turned *t) {
-  if (!xl_ok(l))
-    return;
-  XnnValue from = l->x.values[t->id];
-  from.dims[from.rank - 3] = from.dims[from.rank - 1];
-  XnnId out = xl_temp(l, from.rank - 2u, from.dims);
-  XNN_ADD_NODE(&l->x, XNN_GLOBAL_AVG_POOLING2D, t->id, out, 0);
-  t->id = out;
-}
-
-XnnId xl_straight(XnnLowering *l, Turned t, uint32_t rank) {
-  uint32_t perm[XNN_MAX_RANK] = {0}, count = 0;
-  if ((xl_rank(l, t.id) - rank) % 2)
-    xl_add_axis(l, &t, rank);
-  uint32_t held = xl_rank(l, t.id);
-  for (; count + 1 < rank; count++)
-    perm[count] = t.axis[count];
-  for (uint32_t a = 0; a < held; a++)
-    if (is_loose(&t, rank, a))
-      perm[count++] = a;
-  if (rank)
-    perm[count] = t.axis[rank - 1];
-  permuted(l, &t, perm, held);
-  for (; held > rank; held -= 2)
-    drop_axes(l, &t);
-  return t.id;
-}
-
-XnnId xl_result_turned(XnnLowering *l, ValueId y, Turned t) {
-  if (!xl_ok(l))
-    return XNN_NONE;
-  XnnValue like = l->x.values[t.id];
-  for (uint32_t i = 0; i < value_rank(l->g, y); i++)
-    like.dims[t.axis[i]] = xl_dim(l, y, i);
-  t.id = xl_temp(l, like.rank, like.dims);
-  xl_set_turned(l, y, t);
-  return t.id;
-}
-
-/* --- views --- */
-
 static void insert_one(XnnLowering *l, View *v, uint32_t at) {
   if (v->rank == XNN_MAX_RANK)
     xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%d", XNN_MAX_RANK + 1);
   uint32_t axis = 0, held = xl_rank(l, v->t.id);
-  while (axis < held && !is_loose(&v->t, v->rank, axis))
+  while (axis < held && !xl_is_loose(&v->t, v->rank, axis))
     axis++;
   if (axis == held) {
     xl_add_axis(l, &v->t, v->rank);

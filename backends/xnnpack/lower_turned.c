@@ -1,0 +1,200 @@
+/* Values of which it is open how they lie in memory, as views and permutations leave them. Nodes
+ * that compute each element or row for itself take them as they are, and give the like; what else
+ * is an operand of such a node is put into the same order. So what is 1 and no dim of the value is
+ * carried along until someone wants the value as it is. */
+#include "backends/xnnpack/lower.h"
+
+uint32_t xl_open_dims(const Graph *g, ValueId v) {
+  uint32_t open = 0;
+  for (uint32_t i = 0; i < value_rank(g, v); i++)
+    open += !sym_is_const(value_dim(g, v, i));
+  return open;
+}
+
+/* Whether dim i of the value is dim i + skip of id, and the dims before are loose. */
+static bool is_lead(XnnLowering *l, const Turned *t, uint32_t rank) {
+  uint32_t skip = xl_rank(l, t->id) - rank;
+  for (uint32_t i = 0; i < rank; i++)
+    if (t->axis[i] != i + skip)
+      return false;
+  return true;
+}
+
+static bool is_straight(XnnLowering *l, const Turned *t, uint32_t rank) {
+  return xl_rank(l, t->id) == rank && is_lead(l, t, rank);
+}
+
+bool xl_is_loose(const Turned *t, uint32_t rank, uint32_t axis) {
+  for (uint32_t i = 0; i < rank; i++)
+    if (t->axis[i] == axis)
+      return false;
+  return true;
+}
+
+void xl_add_axis(XnnLowering *l, Turned *t, uint32_t rank) {
+  uint32_t ones[XNN_MAX_RANK] = {1, 1, 1, 1, 1, 1}, dims[XNN_MAX_RANK] = {1};
+  if (xl_rank(l, t->id) == XNN_MAX_RANK)
+    xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%d", XNN_MAX_RANK + 1);
+  if (!xl_ok(l))
+    return;
+  XnnValue from = l->x.values[t->id];
+  memcpy(dims + 1, from.dims, from.rank * sizeof *dims);
+  XnnId wide = xl_temp(l, from.rank + 1u, dims);
+  xl_binary(l, XNN_MULTIPLY, t->id, xl_ones(l, from.rank + 1u, ones), wide);
+  t->id = wide;
+  for (uint32_t i = 0; i < rank; i++)
+    t->axis[i]++;
+}
+
+static void permute_axes(XnnLowering *l, Turned *t, const uint32_t *perm, uint32_t rank) {
+  uint32_t dims[XNN_MAX_RANK];
+  bool same = true;
+  for (uint32_t i = 0; i < rank && xl_ok(l); i++) {
+    dims[i] = l->x.values[t->id].dims[perm[i]];
+    same &= perm[i] == i;
+  }
+  if (same || !xl_ok(l))
+    return;
+  XnnId moved = xl_temp(l, rank, dims);
+  xl_transpose(l, t->id, perm, rank, moved);
+  t->id = moved;
+}
+
+/* Without the last two dims of 1 before the last dim. */
+static void drop_axes(XnnLowering *l, Turned *t) {
+  if (!xl_ok(l))
+    return;
+  XnnValue from = l->x.values[t->id];
+  from.dims[from.rank - 3] = from.dims[from.rank - 1];
+  XnnId out = xl_temp(l, from.rank - 2u, from.dims);
+  XNN_ADD_NODE(&l->x, XNN_GLOBAL_AVG_POOLING2D, t->id, out, 0);
+  t->id = out;
+}
+
+XnnId xl_straight(XnnLowering *l, Turned t, uint32_t rank) {
+  uint32_t perm[XNN_MAX_RANK] = {0}, count = 0;
+  if ((xl_rank(l, t.id) - rank) % 2)
+    xl_add_axis(l, &t, rank);
+  uint32_t held = xl_rank(l, t.id);
+  for (; count + 1 < rank; count++)
+    perm[count] = t.axis[count];
+  for (uint32_t a = 0; a < held; a++)
+    if (xl_is_loose(&t, rank, a))
+      perm[count++] = a;
+  if (rank)
+    perm[count] = t.axis[rank - 1];
+  permute_axes(l, &t, perm, held);
+  for (; held > rank; held -= 2)
+    drop_axes(l, &t);
+  return t.id;
+}
+
+XnnId xl_result_turned(XnnLowering *l, ValueId y, Turned t) {
+  if (!xl_ok(l))
+    return XNN_NONE;
+  if (is_straight(l, &t, value_rank(l->g, y)))
+    return xl_result(l, y);
+  XnnValue like = l->x.values[t.id];
+  for (uint32_t i = 0; i < value_rank(l->g, y); i++)
+    like.dims[t.axis[i]] = xl_dim(l, y, i);
+  t.id = xl_temp(l, like.rank, like.dims);
+  xl_set_turned(l, y, t);
+  return t.id;
+}
+
+/* --- operands --- */
+
+Turned xl_rows(XnnLowering *l, ValueId x) {
+  uint32_t rank = value_rank(l->g, x), perm[XNN_MAX_RANK], count = 0;
+  Turned t = xl_turned(l, x);
+  uint32_t held = xl_rank(l, t.id);
+  if (!xl_ok(l) || rank == 0 || t.axis[rank - 1] == held - 1)
+    return t;
+  for (uint32_t a = 0; a < held; a++)
+    if (xl_is_loose(&t, rank, a))
+      perm[count++] = a;
+  for (uint32_t i = 0; i < rank; i++) {
+    perm[count] = t.axis[i];
+    t.axis[i] = (uint8_t)count++;
+  }
+  permute_axes(l, &t, perm, held);
+  xl_set_turned(l, x, t);
+  return t;
+}
+
+bool xl_common_order(XnnLowering *l, const ValueId *operands, uint32_t count, uint32_t rank,
+                     Turned *t) {
+  uint64_t most = 0, largest = 0;
+  uint32_t held = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    ValueId v = operands[i];
+    if (value_is_const(l->g, v))
+      continue;
+    uint64_t elements = xl_elements(l, v);
+    largest = elements > largest ? elements : largest;
+    if (!xl_has_turned(l, v))
+      continue;
+    Turned own = xl_turned(l, v);
+    held = xl_rank(l, own.id) > held ? xl_rank(l, own.id) : held;
+    if (value_rank(l->g, v) == rank && elements > most) {
+      most = elements;
+      *t = own;
+    }
+  }
+  return most && most == largest && xl_rank(l, t->id) == held;
+}
+
+/* A constant, whose elements are put in order while the program is written. */
+static XnnId constant_in_order(XnnLowering *l, ValueId v, const Turned *t, uint32_t skip) {
+  uint32_t own = value_rank(l->g, v), held = xl_rank(l, t->id), count = 0;
+  uint32_t dims[XNN_MAX_RANK], perm[XNN_MAX_RANK], wide[XNN_MAX_RANK] = {1, 1, 1, 1, 1, 1};
+  for (uint32_t a = 0; a < held; a++)
+    for (uint32_t i = 0; i < own; i++)
+      if (t->axis[skip + i] == a) {
+        perm[count] = i;
+        wide[a] = dims[count++] = xl_dim(l, v, i);
+      }
+  XnnId id = xl_permuted_constant(l, v, own, dims, perm, false);
+  if (xl_ok(l)) {
+    XnnValue *value = &l->x.values[id];
+    value->rank = (uint8_t)held;
+    memcpy(value->dims, wide, sizeof wide);
+  }
+  return id;
+}
+
+XnnId xl_in_order(XnnLowering *l, ValueId v, Turned like, uint32_t rank) {
+  uint32_t own = value_rank(l->g, v), held = xl_rank(l, like.id), skip = rank - own;
+  if (!xl_ok(l))
+    return XNN_NONE;
+  if (value_is_const(l->g, v))
+    return xl_elements(l, v) == 1 || is_lead(l, &like, rank) ? xl_plain(l, v)
+                                                             : constant_in_order(l, v, &like, skip);
+  Turned t;
+  if (own == rank && xl_was_turned(l, v, &t) && xl_rank(l, t.id) == held &&
+      memcmp(t.axis, like.axis, rank) == 0)
+    return t.id;
+  t = xl_turned(l, v);
+  if (is_lead(l, &like, rank) && is_straight(l, &t, own))
+    return t.id;
+  while (xl_ok(l) && xl_rank(l, t.id) < held)
+    xl_add_axis(l, &t, own);
+  uint32_t perm[XNN_MAX_RANK], left = 0, taken = 0;
+  for (uint32_t i = 0; i < own; i++) {
+    perm[like.axis[skip + i]] = t.axis[i];
+    taken |= 1u << like.axis[skip + i];
+  }
+  for (uint32_t a = 0; a < held; a++) {
+    if (taken >> a & 1)
+      continue;
+    while (!xl_is_loose(&t, own, left))
+      left++;
+    perm[a] = left++;
+  }
+  permute_axes(l, &t, perm, held);
+  if (own == rank && xl_ok(l)) {
+    memcpy(t.axis, like.axis, sizeof t.axis);
+    xl_set_turned(l, v, t);
+  }
+  return t.id;
+}
