@@ -395,8 +395,61 @@ def transpose(d):
     return d.layout(d.compute(d.node("Transpose", [d.operand(shape)], perm=perm)), len(shape))
 
 
+def step(d, v, dims):
+    """One more node on v, which has these dims of which some vary; the new v and its dims."""
+    rank, last, kind = len(dims), dims[-1], d.whole(0, 12)
+    i = d.whole(0, rank - 1)
+    if kind < 3:
+        perm = d.r.sample(range(rank), rank)
+        return d.node("Transpose", [v], perm=perm), [dims[k] for k in perm]
+    if kind == 3:
+        return d.node(d.one("Relu", "Tanh", "Abs"), [v]), dims
+    if kind == 4:
+        shape = [1 if x in SYMBOLS or d.chance(0.3) else x for x in dims][d.whole(0, rank - 1):]
+        return d.node(d.one("Mul", "Add", "Sub"), d.r.sample([v, d.weight(shape)], 2)), dims
+    if kind == 5:
+        shape = [1 if d.chance(0.3) else x for x in dims][d.whole(0, rank - 1):]
+        return d.node(d.one("Mul", "Add"), d.r.sample([v, d.input(shape)], 2)), dims
+    if kind == 6:
+        return d.node("Softmax", [v], axis=d.one(-1, -1, -1, i)), dims
+    if kind == 7 and rank < 6:
+        return d.node("Unsqueeze", [v, d.ints(i)]), [*dims[:i], 1, *dims[i:]]
+    if kind == 8 and dims[i] == 1 and rank > 3:
+        return d.node("Squeeze", [v, d.ints(i)]), [*dims[:i], *dims[i + 1:]]
+    if kind == 9 and dims[i] not in SYMBOLS and dims[i] > 1:
+        size = d.whole(1, dims[i])
+        return d.node("Slice", [v, d.ints(dims[i] - size), d.ints(dims[i]), d.ints(i)]), [*dims[:i], size, *dims[i + 1:]]
+    if kind == 10:
+        perm = [*range(rank - 2), rank - 1, rank - 2]
+        return d.node("MatMul", [v, d.node("Transpose", [d.node("Neg", [v]) if d.chance(0.5) else v], perm=perm)]), [*dims[:-1], dims[-2]]
+    if kind == 11 and last not in SYMBOLS:
+        if d.chance(0.4):
+            return d.node("LayerNormalization", [v, d.weight([last])]), dims
+        n = d.one(1, 3, 4, 8)
+        return d.node("MatMul", [v, d.weight([last, n])]), [*dims[:-1], n]
+    if kind == 12 and dims[i] not in SYMBOLS:
+        return d.node("Concat", [v, d.node("Neg", [v])], axis=i), [*dims[:i], 2 * dims[i], *dims[i + 1:]]
+    return v, dims
+
+
+def heads(d):
+    """Heads split off, of a tensor of which two dims vary, and what is done with them."""
+    if d.special or d.dtype != np.float32:
+        raise Invalid
+    count, size, outer = d.one(1, 2, 3, 4, 5), d.one(1, 2, 3, 4, 8), list(d.one("ab", "ba"))
+    v = d.node("Reshape", [d.operand([*outer, count * size]), d.ints(0, 0, count, size)])
+    dims = [*outer, count, size]
+    for _ in range(d.whole(1, 7)):
+        v, dims = step(d, v, dims)
+    if d.chance(0.5) and not SYMBOLS.keys() & dims[-2:]:
+        v = d.node("Reshape", [v, d.ints(*[0] * (len(dims) - 2), dims[-2] * dims[-1])])
+    return d.node("Neg", [v], name="after")
+
+
 @case_of("VIEW_COPY")
 def reshape(d):
+    if d.symbols and d.chance(0.5):
+        return heads(d)
     shape = d.shape()
     to = list(shape)
     if d.chance(0.5) and len(to) > 1:
