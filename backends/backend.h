@@ -56,7 +56,8 @@ typedef struct DelegateCode {
   uint64_t blob_size;
   const ValueId *inputs, *data;
   const char *const *keys;
-  uint32_t input_count, data_count;
+  const DelegateTranspose *transposes; /* those in the code */
+  uint32_t input_count, data_count, transpose_count;
 } DelegateCode;
 
 typedef struct Backend {

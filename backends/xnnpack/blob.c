@@ -1,6 +1,8 @@
 /* See blob.h. Header and tables: ExecuTorch 1.4.1, backends/xnnpack/runtime/XNNHeader.h and
  * serialization/schema.fbs. Constants are named data of the program: the delegate gives back the
- * memory of its own segment after loading, and XNNPACK keeps pointers to constants. */
+ * memory of its own segment after loading, and XNNPACK keeps pointers to constants. The region that
+ * the format has for constants holds a text instead, which nothing refers to: a line for each
+ * transpose, the number of a DelegateMove and the name of a node. */
 #include "backends/xnnpack/blob.h"
 
 #include "pte/flatbuffer.h"
@@ -139,31 +141,54 @@ static FbRef write_graph(FlatBuilder *b, const XnnGraph *x, const Graph *g, cons
   return fb_table_end(b);
 }
 
-static void write_header(uint8_t *at, uint32_t tables) {
+static uint64_t region_at(uint32_t tables) {
+  return align_up((uint64_t)HEADER_SIZE + tables, ALIGNMENT);
+}
+
+static void write_header(uint8_t *at, uint32_t tables, uint64_t region) {
   uint16_t length = HEADER_LENGTH;
-  uint32_t offset = HEADER_SIZE, constants = (uint32_t)align_up(HEADER_SIZE + tables, ALIGNMENT);
+  uint32_t offset = HEADER_SIZE, constants = (uint32_t)region_at(tables);
   memset(at, 0, HEADER_SIZE);
   memcpy(at + 4, HEADER_MAGIC, 4);
   memcpy(at + 8, &length, 2);
   memcpy(at + 10, &offset, 4);
   memcpy(at + 14, &tables, 4);
-  memcpy(at + 18, &constants, 4); /* an empty region */
+  memcpy(at + 18, &constants, 4);
+  memcpy(at + 22, &region, 8);
 }
 
-XnnBlob xnn_blob(const XnnGraph *x, const Graph *g, const char *const *keys, Arena *arena) {
+static void write_region(StrBuf *out, const DelegateTranspose *transposes, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    strbuf_append_char(out, (char)('0' + transposes[i].what));
+    for (size_t k = 0; k < transposes[i].node.size; k++) {
+      char c = transposes[i].node.data[k];
+      strbuf_append_char(out, c == '\n' ? ' ' : c);
+    }
+    strbuf_append_char(out, '\n');
+  }
+}
+
+XnnBlob xnn_blob(const XnnGraph *x, const Graph *g, const char *const *keys,
+                 const DelegateTranspose *transposes, uint32_t transpose_count, Arena *arena) {
   FlatBuilder b;
+  StrBuf region;
   XnnBlob blob = {0};
   fb_init(&b);
+  strbuf_init(&region);
   FbRef root = write_graph(&b, x, g, keys, arena);
   b.alignment = ALIGNMENT;
   fb_finish(&b, root, TABLES_MAGIC, 0);
   if (!b.overflow) {
-    blob.size = align_up((uint64_t)HEADER_SIZE + b.size, ALIGNMENT);
+    write_region(&region, transposes, transpose_count);
+    blob.size = align_up(region_at(b.size) + region.size, ALIGNMENT);
     uint8_t *data = arena_calloc(arena, blob.size, 1);
-    write_header(data, b.size);
+    write_header(data, b.size, region.size);
     memcpy(data + HEADER_SIZE, fb_bytes(&b), b.size);
+    if (region.size)
+      memcpy(data + region_at(b.size), region.data, region.size);
     blob.data = data;
   }
+  strbuf_release(&region);
   fb_release(&b);
   return blob;
 }

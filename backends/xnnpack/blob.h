@@ -3,6 +3,7 @@
 #define ETC_BACKENDS_XNNPACK_BLOB_H
 
 #include "backends/xnnpack/subgraph.h"
+#include "ops/delegate.h"
 
 #define XNN_BACKEND_ID "XnnpackBackend"
 
@@ -12,6 +13,8 @@ typedef struct XnnBlob {
   const uint8_t *data;
   uint64_t size;
 } XnnBlob;
-XnnBlob xnn_blob(const XnnGraph *x, const Graph *g, const char *const *keys, Arena *arena);
+/* transposes: of the graph, in order; for readers (reader.c), the runtime does not look at them. */
+XnnBlob xnn_blob(const XnnGraph *x, const Graph *g, const char *const *keys,
+                 const DelegateTranspose *transposes, uint32_t transpose_count, Arena *arena);
 
 #endif

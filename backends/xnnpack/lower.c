@@ -1,5 +1,5 @@
 /* What the functions of lower.def share; see lower.h. */
-#include "backends/xnnpack/lower.h"
+#include "backends/xnnpack/plan.h"
 
 #include "ops/delegate.h"
 #include "support/half.h"
@@ -10,10 +10,6 @@
 /* Halves with more elements stay halves in the file, and are converted in each run. */
 enum { LARGE_CONSTANT = 4096 };
 
-/* Between the layouts, for ranks 3 and 4. */
-static const uint32_t to_nhwc[][4] = {{0, 2, 1}, {0, 2, 3, 1}},
-                      to_nchw[][4] = {{0, 2, 1}, {0, 3, 1, 2}};
-
 void xl_init(XnnLowering *l, Graph *g, Arena *arena) {
   *l = (XnnLowering){.g = g, .arena = arena};
   xnn_init(&l->x);
@@ -23,12 +19,15 @@ void xl_release(XnnLowering *l) {
   xnn_release(&l->x);
   places_release(&l->places);
   xfree(l->inputs);
+  xfree(l->turns);
 }
 
 void xl_reset(XnnLowering *l, bool trial) {
   xnn_clear(&l->x);
   places_clear(&l->places);
-  l->input_count = l->transposes = l->mask_count = 0;
+  l->input_count = l->turn_count = l->mask_count = 0;
+  l->node = 0;
+  l->turns_for = DELEGATE_MOVE_INSIDE;
   l->trial = trial;
   l->refusal = (Refusal){0};
 }
@@ -66,47 +65,6 @@ void xl_set_nhwc(XnnLowering *l, ValueId v, XnnId id) {
     places_make(&l->places, v)->nhwc = id + 1;
 }
 
-void xl_set_turned(XnnLowering *l, ValueId v, Turned t) {
-  if (!xl_ok(l))
-    return;
-  Place *place = places_make(&l->places, v);
-  place->is_turned = true;
-  place->turned = t;
-}
-
-/* 1 + XnnId, 0 when it is not there. */
-static uint32_t plain_of(const XnnLowering *l, ValueId v) {
-  const Place *place = places_find(&l->places, v);
-  return place ? place->plain : 0;
-}
-
-static uint32_t nhwc_of(const XnnLowering *l, ValueId v) {
-  const Place *place = places_find(&l->places, v);
-  return place ? place->nhwc : 0;
-}
-
-bool xl_has_nhwc(const XnnLowering *l, ValueId v) { return nhwc_of(l, v) != 0; }
-bool xl_has_plain(const XnnLowering *l, ValueId v) { return plain_of(l, v) != 0; }
-
-/* It is, and is not there in a layout yet. */
-bool xl_has_turned(const XnnLowering *l, ValueId v) {
-  const Place *place = places_find(&l->places, v);
-  return place && place->is_turned && !place->plain && !place->nhwc;
-}
-
-bool xl_was_turned(const XnnLowering *l, ValueId v, Turned *t) {
-  const Place *place = places_find(&l->places, v);
-  if (place && place->is_turned)
-    *t = place->turned;
-  return place && place->is_turned;
-}
-
-Turned xl_turned(XnnLowering *l, ValueId v) {
-  if (xl_has_turned(l, v))
-    return places_find(&l->places, v)->turned;
-  return (Turned){.id = xl_plain(l, v), .axis = {0, 1, 2, 3, 4, 5}};
-}
-
 int64_t xl_entry(const Graph *g, NodeId n, uint32_t arg, uint32_t i, int64_t fallback) {
   uint32_t count = node_list_count(g, n, arg);
   return count == 0 ? fallback : node_ints(g, n, arg)[i < count ? i : count - 1];
@@ -142,24 +100,23 @@ static uint32_t dims_of(XnnLowering *l, ValueId v, uint32_t dims[XNN_MAX_RANK]) 
   return xl_dims(l, v, DT(F32) | DT(F16), dims);
 }
 
-static XnnId new_value(XnnLowering *l, ValueId v, const uint32_t *perm, XnnDatatype datatype) {
-  uint32_t dims[XNN_MAX_RANK], permuted[XNN_MAX_RANK], rank = dims_of(l, v, dims);
+static XnnId new_value(XnnLowering *l, ValueId v, bool nhwc, XnnDatatype datatype) {
+  uint32_t dims[XNN_MAX_RANK], placed[XNN_MAX_RANK], rank = dims_of(l, v, dims);
   if (!xl_ok(l))
     return XNN_NONE;
   for (uint32_t i = 0; i < rank; i++)
-    permuted[i] = dims[perm ? perm[i] : i];
-  return xnn_value(&l->x, datatype, rank, permuted);
+    placed[nhwc ? xl_nhwc_axis(i, rank) : i] = dims[i];
+  return xnn_value(&l->x, datatype, rank, placed);
 }
 
 XnnId xl_result(XnnLowering *l, ValueId v) {
-  XnnId id = new_value(l, v, NULL, XNN_FP32);
+  XnnId id = new_value(l, v, false, XNN_FP32);
   xl_set_plain(l, v, id);
   return id;
 }
 
 XnnId xl_result_nhwc(XnnLowering *l, ValueId v) {
-  XnnId id = xl_has_layouts(l->g, v) ? new_value(l, v, to_nhwc[value_rank(l->g, v) - 3], XNN_FP32)
-                                     : XNN_NONE;
+  XnnId id = xl_has_layouts(l->g, v) ? new_value(l, v, true, XNN_FP32) : XNN_NONE;
   xl_set_nhwc(l, v, id);
   return id;
 }
@@ -176,10 +133,8 @@ XnnId xl_rounded(XnnLowering *l, XnnId id) {
   return converted(l, converted(l, id, XNN_FP16), XNN_FP32);
 }
 
-/* A constant as an operand, which XNNPACK reads where it is. A large one stays as small as the
- * graph has it. */
-static XnnId constant_operand(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
-                              const uint32_t *perm) {
+XnnId xl_constant_operand(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
+                          const uint32_t *perm) {
   bool half = is_half(l, v) && xl_elements(l, v) > LARGE_CONSTANT;
   XnnId id = xl_permuted_constant(l, v, rank, dims, perm, half);
   return half ? converted(l, id, XNN_FP32) : id;
@@ -192,54 +147,12 @@ void xl_input(XnnLowering *l, ValueId v, XnnId id) {
   l->inputs[l->input_count++] = v;
 }
 
-static XnnId from_outside(XnnLowering *l, ValueId v) {
-  XnnId id = new_value(l, v, NULL, is_half(l, v) ? XNN_FP16 : XNN_FP32);
+XnnId xl_from_outside(XnnLowering *l, ValueId v) {
+  XnnId id = new_value(l, v, false, is_half(l, v) ? XNN_FP16 : XNN_FP32);
   if (!xl_ok(l))
     return XNN_NONE;
   xl_input(l, v, id);
   return is_half(l, v) ? converted(l, id, XNN_FP32) : id;
-}
-
-/* v in its other layout as id. It is the same bytes when there is one channel, or one pixel. */
-static void change_layout(XnnLowering *l, ValueId v, XnnId from, bool nhwc, XnnId id) {
-  Graph *g = l->g;
-  uint32_t rank = value_rank(g, v), varying = 0;
-  const uint32_t *perm = (nhwc ? to_nhwc : to_nchw)[rank - 3];
-  SymInt dims[4], pixels = 1;
-  for (uint32_t i = 0; i < rank; i++) {
-    dims[i] = value_dim(g, v, nhwc ? perm[i] : i);
-    varying += !sym_is_const(dims[i]);
-    if (i >= 2 && value_dim(g, v, i) != 1)
-      pixels = 2;
-  }
-  if (varying <= 1 && (pixels == 1 || value_dim(g, v, 1) == 1)) {
-    xl_reshape(l, from, dims, rank, id);
-    return;
-  }
-  l->transposes++;
-  xl_transpose(l, from, perm, rank, id);
-}
-
-XnnId xl_plain(XnnLowering *l, ValueId v) {
-  static const uint32_t straight[] = {0, 1, 2, 3, 4, 5};
-  if (!xl_ok(l))
-    return XNN_NONE;
-  if (xl_has_plain(l, v))
-    return plain_of(l, v) - 1;
-  XnnId id = XNN_NONE;
-  if (value_is_const(l->g, v)) {
-    uint32_t dims[XNN_MAX_RANK], rank = dims_of(l, v, dims);
-    id = xl_ok(l) ? constant_operand(l, v, rank, dims, straight) : XNN_NONE;
-  } else if (xl_has_turned(l, v)) {
-    id = xl_straight(l, xl_turned(l, v), value_rank(l->g, v));
-  } else if (xl_has_nhwc(l, v)) {
-    id = new_value(l, v, NULL, XNN_FP32);
-    change_layout(l, v, nhwc_of(l, v) - 1, false, id);
-  } else {
-    id = from_outside(l, v);
-  }
-  xl_set_plain(l, v, id);
-  return id;
 }
 
 XnnId xl_filter(XnnLowering *l, ValueId v) {
@@ -254,45 +167,6 @@ XnnId xl_filter(XnnLowering *l, ValueId v) {
 bool xl_is_image(XnnLowering *l, ValueId v) {
   uint32_t rank = value_rank(l->g, v);
   return rank == 4 || xl_refuse(l, XNN_RULE_RANK, "rank=%u needed=4", rank);
-}
-
-XnnId xl_nhwc(XnnLowering *l, ValueId v) {
-  if (!xl_ok(l))
-    return XNN_NONE;
-  if (xl_has_nhwc(l, v))
-    return nhwc_of(l, v) - 1;
-  uint32_t rank = value_rank(l->g, v);
-  if (!xl_has_layouts(l->g, v)) {
-    xl_refuse(l, XNN_RULE_RANK, "rank=%u held=3,4", rank);
-    return XNN_NONE;
-  }
-  const uint32_t *perm = to_nhwc[rank - 3];
-  if (value_is_const(l->g, v)) {
-    uint32_t dims[XNN_MAX_RANK], permuted[4];
-    dims_of(l, v, dims);
-    for (uint32_t i = 0; i < rank && xl_ok(l); i++)
-      permuted[i] = dims[perm[i]];
-    return xl_ok(l) ? constant_operand(l, v, rank, permuted, perm) : XNN_NONE;
-  }
-  XnnId from = xl_plain(l, v), id = xl_result_nhwc(l, v);
-  change_layout(l, v, from, true, id);
-  return id;
-}
-
-XnnInOut xl_in_out(XnnLowering *l, ValueId x, ValueId y) {
-  XnnInOut io = {.nhwc = xl_has_nhwc(l, x) && !xl_has_plain(l, x)};
-  if (xl_has_turned(l, x)) {
-    Turned t = xl_turned(l, x);
-    io.in = t.id;
-    io.out = xl_result_turned(l, y, t);
-    memcpy(io.axis, t.axis, sizeof io.axis);
-    return io;
-  }
-  for (uint32_t i = 0; i < XNN_MAX_RANK; i++)
-    io.axis[i] = (uint8_t)(io.nhwc ? xl_nhwc_axis(i, value_rank(l->g, x)) : i);
-  io.in = io.nhwc ? xl_nhwc(l, x) : xl_plain(l, x);
-  io.out = io.nhwc ? xl_result_nhwc(l, y) : xl_result(l, y);
-  return io;
 }
 
 XnnId xl_temp(XnnLowering *l, uint32_t rank, const uint32_t *dims) {
@@ -440,6 +314,9 @@ XnnId xl_scaled(XnnLowering *l, XnnId in, double factor) {
 void xl_transpose(XnnLowering *l, XnnId in, const uint32_t *perm, uint32_t rank, XnnId out) {
   if (!xl_ok(l))
     return;
+  l->turns =
+      pool_reserve(l->turns, &l->turn_capacity, (uint64_t)l->turn_count + 1, sizeof *l->turns);
+  l->turns[l->turn_count++] = (XnnTurn){l->node, out, l->turns_for};
   uint32_t vector = xnn_vector(&l->x, perm, rank);
   XNN_ADD_NODE(&l->x, XNN_STATIC_TRANSPOSE, rank, vector, in, out, 0)->vector_count = (uint8_t)rank;
 }
@@ -497,18 +374,22 @@ void xl_fully_connected(XnnLowering *l, XnnId x, XnnId filter, XnnId bias, uint3
 
 static const struct {
   XnnLowerFn *function;
+  XnnLayouts layouts;
   XnnWork work;
 } rows[OP_COUNT] = {
-#define XNN_LOWER(op, function, work) [OP_##op] = {function, XNN_WORK_##work},
+#define XNN_LOWER(op, function, layouts, work)                                                     \
+  [OP_##op] = {function, XL_##layouts, XNN_WORK_##work},
 #include "backends/xnnpack/lower.def"
 #undef XNN_LOWER
 };
 
 XnnWork xl_work(OpId op) { return rows[op].work; }
 bool xl_knows(OpId op) { return rows[op].function != NULL; }
+XnnLayouts xl_layouts(OpId op) { return rows[op].layouts; }
 
 bool xl_node(XnnLowering *l, NodeId n) {
   XnnLowerFn *function = rows[node_cget(l->g, n)->op].function;
+  l->node = n;
   if (function)
     function(l, n);
   else

@@ -36,6 +36,13 @@ typedef struct XnnMask {
   XnnId id;
 } XnnMask;
 
+/* A transpose, and what it is for. */
+typedef struct XnnTurn {
+  NodeId node; /* whose value, or which needs it */
+  XnnId out;
+  DelegateMove what;
+} XnnTurn;
+
 typedef struct XnnLowering {
   Graph *g;
   Arena *arena; /* scratch */
@@ -45,7 +52,10 @@ typedef struct XnnLowering {
   uint32_t input_count, input_capacity;
   XnnMask masks[16]; /* those that there are already */
   uint32_t mask_count;
-  uint32_t transposes; /* made for layout only */
+  XnnTurn *turns; /* the transposes */
+  uint32_t turn_count, turn_capacity;
+  DelegateMove turns_for; /* the next ones */
+  NodeId node;            /* that is lowered */
   bool trial;
   Refusal refusal; /* why the node cannot be held; no rule: it can */
 } XnnLowering;
@@ -65,7 +75,7 @@ void xl_output(XnnLowering *l, ValueId v);
 /* --- for the functions of lower.def --- */
 
 typedef void XnnLowerFn(XnnLowering *l, NodeId n);
-#define XNN_LOWER(op, function, work) XnnLowerFn function;
+#define XNN_LOWER(op, function, layouts, work) XnnLowerFn function;
 #include "backends/xnnpack/lower.def"
 #undef XNN_LOWER
 
@@ -84,12 +94,29 @@ void xl_input(XnnLowering *l, ValueId v, XnnId id);
 /* The value in one layout, as f32. xl_nhwc: ranks 3 and 4 only. */
 XnnId xl_plain(XnnLowering *l, ValueId v);
 XnnId xl_nhwc(XnnLowering *l, ValueId v);
-/* Lowers where(x >= 0, x, slope * x); false for any other node. */
+/* Lowers where(x >= 0, x, slope * x); false for any other node. The slope is a constant; 0: another
+ * node. */
 bool xl_prelu(XnnLowering *l, NodeId where);
 /* Whole numbers of 8 or 32 bits as f32; booleans become 0 and 1. */
 XnnId xl_whole_numbers(XnnLowering *l, ValueId v);
+ValueId xl_prelu_slope(const Graph *g, NodeId where);
+/* Whether a view of x as y keeps [N, C] and so is one in NHWC too, with at most one dim that
+ * varies.
+ */
+bool xl_keeps_channels(const Graph *g, ValueId x, ValueId y);
+/* Whether a permute is one between the layouts. */
+void xl_turns_layout(const Graph *g, NodeId permute, bool *to_nhwc, bool *to_plain);
+/* How a mean or sum is computed: in which layouts, and whether the result has its operand's. */
+typedef enum XnnMeanForm {
+  MEAN_OF_ROWS,     /* plain */
+  MEAN_OF_IMAGE,    /* the operand in NHWC, the result plain */
+  MEAN_OF_PLANES,   /* the operand in either, the result plain */
+  MEAN_OF_CHANNELS, /* either */
+} XnnMeanForm;
+XnnMeanForm xl_mean_form(XnnLowering *l, NodeId n);
 bool xl_has_nhwc(const XnnLowering *l, ValueId v);
 bool xl_has_plain(const XnnLowering *l, ValueId v);
+bool xl_is_moved(const XnnLowering *l, ValueId v); /* made where it is wanted, from another value */
 static inline bool xl_has_layouts(const Graph *g, ValueId v) {
   return value_rank(g, v) == 3 || value_rank(g, v) == 4;
 }
@@ -97,14 +124,20 @@ static inline bool xl_has_layouts(const Graph *g, ValueId v) {
 static inline uint32_t xl_nhwc_axis(uint32_t i, uint32_t rank) {
   return i == 0 ? 0 : i == 1 ? rank - 1 : i - 1;
 }
-/* Whether a node with these operands and the result y, all with the same dims or broadcast to them,
- * is better computed in NHWC; xl_nhwc_operand then gives the operands. */
-bool xl_prefer_nhwc(XnnLowering *l, const ValueId *operands, uint32_t count, ValueId y);
+/* Whether the node that makes y is to be computed in NHWC; xl_nhwc_operand then gives operands for
+ * a result of that rank. */
+bool xl_in_nhwc(const XnnLowering *l, ValueId y);
 XnnId xl_nhwc_operand(XnnLowering *l, ValueId v, uint32_t rank);
+/* A constant as an operand, which XNNPACK reads where it is. A large one stays as small as the
+ * graph has it. */
+XnnId xl_constant_operand(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
+                          const uint32_t *perm);
+XnnId xl_from_outside(XnnLowering *l, ValueId v);
 /* New values for a result. */
 XnnId xl_result(XnnLowering *l, ValueId v);
 XnnId xl_result_nhwc(XnnLowering *l, ValueId v);
-/* x, and a new value for the result y of the same rank, as x is there. */
+/* x, and a new value for the result y of the same rank, in the layout of the node that makes y, or
+ * turned as x is. */
 typedef struct XnnInOut {
   XnnId in, out;
   bool nhwc;

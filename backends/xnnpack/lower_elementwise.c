@@ -67,7 +67,7 @@ static void binary(XnnLowering *l, XnnNodeKind kind, ValueId a, ValueId b, Value
     xl_binary(l, kind, first, second, xl_result_turned(l, y, t));
     return;
   }
-  bool nhwc = xl_prefer_nhwc(l, operands, 2, y);
+  bool nhwc = xl_in_nhwc(l, y);
   XnnId x = nhwc ? xl_nhwc_operand(l, a, rank) : xl_plain(l, a);
   XnnId z = nhwc ? xl_nhwc_operand(l, b, rank) : xl_plain(l, b);
   xl_binary(l, kind, x, z, nhwc ? xl_result_nhwc(l, y) : xl_result(l, y));
@@ -294,8 +294,7 @@ void lower_clamp_tensor(XnnLowering *l, NodeId n) {
 
 /* --- PReLU: where(x >= 0, x, slope * x) --- */
 
-/* The constant slope; 0 when the node is something else. */
-static ValueId prelu_slope(const Graph *g, NodeId where) {
+ValueId xl_prelu_slope(const Graph *g, NodeId where) {
   NodeId sign = match_op(g, node_value(g, where, 0), OP_GE_SCALAR),
          product = match_op(g, node_value(g, where, 2), OP_MUL_TENSOR);
   ValueId x = node_value(g, where, 1);
@@ -309,7 +308,7 @@ static ValueId prelu_slope(const Graph *g, NodeId where) {
 }
 
 bool xl_prelu(XnnLowering *l, NodeId where) {
-  ValueId slope = prelu_slope(l->g, where);
+  ValueId slope = xl_prelu_slope(l->g, where);
   if (slope)
     binary(l, XNN_PRELU, node_value(l->g, where, 1), slope, node_result(l->g, where, 0));
   return slope != 0;
@@ -321,7 +320,7 @@ void lower_ge(XnnLowering *l, NodeId n) {
   for (UseId u = first_use(l->g, y); u; u = l->g->uses[u].next) {
     NodeId user = l->g->uses[u].node;
     if (user == NODE_OUTPUT || node_cget(l->g, user)->op != OP_WHERE_SELF ||
-        !prelu_slope(l->g, user))
+        !xl_prelu_slope(l->g, user))
       xl_refuse(l, XNN_RULE_NO_NODE, "held=prelu");
   }
   (void)xl_plain(l, node_value(l->g, n, 0));
@@ -373,7 +372,7 @@ void lower_batch_norm(XnnLowering *l, NodeId n) {
     shift[i] = (float)((c ? (double)c[i] : 0) - (double)m[i] * a);
   }
   XnnInOut io = in_out(l, n);
-  uint32_t dims[XNN_MAX_RANK] = {channels, 1, 1, 1, 1, 1}, used = io.nhwc ? 1 : rank - 1;
+  uint32_t dims[XNN_MAX_RANK] = {channels, 1, 1, 1, 1, 1}, used = xl_rank(l, io.in) - io.axis[1];
   XnnId scaled = xl_temp_like(l, io.in);
   xl_binary(l, XNN_MULTIPLY, io.in, xl_floats(l, used, dims, scale), scaled);
   xl_binary(l, XNN_ADD, scaled, xl_floats(l, used, dims, shift), io.out);

@@ -1,29 +1,230 @@
-/* In which layout a node is computed that takes both; see lower.h. */
+/* Values in the layout in which they are wanted; see lower.h and moves.h. */
 #include "backends/xnnpack/lower.h"
 
-/* Whether v can be an operand in NHWC of a node whose result has that rank: it has the rank itself,
- * or is a constant that has one dim less, or one element. */
-static bool fits(XnnLowering *l, ValueId v, uint32_t rank) {
-  uint32_t own = value_rank(l->g, v);
-  return own == rank || (value_is_const(l->g, v) && (own + 1 == rank || xl_elements(l, v) == 1));
+/* Between the layouts, for ranks 3 and 4. */
+static const uint32_t to_nhwc[][4] = {{0, 2, 1}, {0, 2, 3, 1}},
+                      to_nchw[][4] = {{0, 2, 1}, {0, 3, 1, 2}};
+
+/* 1 + XnnId, 0 when it is not there. */
+static uint32_t id_of(const XnnLowering *l, ValueId v, bool nhwc) {
+  const Place *place = places_find(&l->places, v);
+  return !place ? 0 : nhwc ? place->nhwc : place->plain;
 }
 
-bool xl_prefer_nhwc(XnnLowering *l, const ValueId *operands, uint32_t count, ValueId y) {
-  uint64_t to_nhwc = 0, to_plain = 0; /* elements to be transposed */
-  if (!xl_has_layouts(l->g, y))
-    return false;
-  for (uint32_t i = 0; i < count; i++) {
-    ValueId v = operands[i];
-    if (!fits(l, v, value_rank(l->g, y)))
-      return false;
-    if (value_is_const(l->g, v))
-      continue;
-    if (!xl_has_nhwc(l, v))
-      to_nhwc += xl_elements(l, v);
-    else if (!xl_has_plain(l, v))
-      to_plain += xl_elements(l, v);
+bool xl_has_nhwc(const XnnLowering *l, ValueId v) { return id_of(l, v, true) != 0; }
+bool xl_has_plain(const XnnLowering *l, ValueId v) { return id_of(l, v, false) != 0; }
+
+void xl_set_turned(XnnLowering *l, ValueId v, Turned t) {
+  if (!xl_ok(l))
+    return;
+  Place *place = places_make(&l->places, v);
+  place->is_turned = true;
+  place->turned = t;
+}
+
+/* It is, and is not there in a layout yet. */
+bool xl_has_turned(const XnnLowering *l, ValueId v) {
+  const Place *place = places_find(&l->places, v);
+  return place && place->is_turned && !place->plain && !place->nhwc;
+}
+
+bool xl_was_turned(const XnnLowering *l, ValueId v, Turned *t) {
+  const Place *place = places_find(&l->places, v);
+  if (place && place->is_turned)
+    *t = place->turned;
+  return place && place->is_turned;
+}
+
+Turned xl_turned(XnnLowering *l, ValueId v) {
+  if (xl_has_turned(l, v))
+    return places_find(&l->places, v)->turned;
+  return (Turned){.id = xl_plain(l, v), .axis = {0, 1, 2, 3, 4, 5}};
+}
+
+bool xl_in_nhwc(const XnnLowering *l, ValueId y) {
+  const Place *place = places_find(&l->places, y);
+  return place && place->in_nhwc;
+}
+
+bool xl_is_moved(const XnnLowering *l, ValueId v) {
+  const Place *place = places_find(&l->places, v);
+  return place && place->moves;
+}
+
+/* --- one value from another --- */
+
+static void set(XnnLowering *l, ValueId v, bool nhwc, XnnId id) {
+  if (nhwc)
+    xl_set_nhwc(l, v, id);
+  else
+    xl_set_plain(l, v, id);
+}
+
+static XnnId result(XnnLowering *l, ValueId v, bool nhwc) {
+  return nhwc ? xl_result_nhwc(l, v) : xl_result(l, v);
+}
+
+/* The dims that v has in a layout. */
+static uint32_t dims_in(const Graph *g, ValueId v, bool nhwc, SymInt dims[XNN_MAX_RANK]) {
+  uint32_t rank = value_rank(g, v);
+  for (uint32_t i = 0; i < rank; i++)
+    dims[nhwc ? xl_nhwc_axis(i, rank) : i] = value_dim(g, v, i);
+  return rank;
+}
+
+static bool same_dims(const SymInt *a, uint32_t a_rank, const SymInt *b, uint32_t b_rank) {
+  return a_rank == b_rank && (a_rank == 0 || memcmp(a, b, a_rank * sizeof *a) == 0);
+}
+
+/* Notes whose the next transpose is. */
+static void begin_turn(XnnLowering *l, ValueId v, bool permuted) {
+  NodeId def = value_def(l->g, v);
+  l->turns_for = permuted ? DELEGATE_MOVE_PERMUTE : DELEGATE_MOVE_LAYOUT;
+  if (def)
+    l->node = def;
+}
+
+/* v in a layout, by the steps from another value. */
+static void follow(XnnLowering *l, const Moves *m, ValueId v, bool nhwc) {
+  Graph *g = l->g;
+  if (!xl_has_plain(l, m->from) && !xl_has_nhwc(l, m->from))
+    (void)xl_plain(l, m->from);
+  if (!xl_ok(l))
+    return;
+  bool from_nhwc = !xl_has_plain(l, m->from);
+  MoveRoute route = moves_route(m, g, from_nhwc, nhwc);
+  if (route.rank > 1 && !from_nhwc && xl_has_nhwc(l, m->from)) {
+    MoveRoute other = moves_route(m, g, true, nhwc);
+    from_nhwc = other.rank <= 1;
+    route = from_nhwc ? other : route;
   }
-  return to_nhwc < to_plain;
+  SymInt have[XNN_MAX_RANK], want[XNN_MAX_RANK], turned[XNN_MAX_RANK] = {0};
+  uint32_t have_rank = dims_in(g, m->from, from_nhwc, have), rank = dims_in(g, v, nhwc, want);
+  XnnId in = id_of(l, m->from, from_nhwc) - 1;
+  if (route.rank <= 1) {
+    if (same_dims(have, have_rank, want, rank))
+      set(l, v, nhwc, in);
+    else
+      xl_reshape(l, in, want, rank, result(l, v, nhwc));
+    return;
+  }
+  if (!nhwc && m->alike != v) { /* others may want it, too */
+    xl_reshape(l, xl_plain(l, m->alike), want, rank, result(l, v, nhwc));
+    return;
+  }
+  if (!same_dims(have, have_rank, route.dims, route.rank)) {
+    XnnId apart = xl_sym_temp(l, route.rank, route.dims);
+    xl_reshape(l, in, route.dims, route.rank, apart);
+    in = apart;
+  }
+  for (uint32_t i = 0; i < route.rank; i++)
+    turned[i] = route.dims[route.perm[i]];
+  bool whole = same_dims(turned, route.rank, want, rank);
+  XnnId out = whole ? result(l, v, nhwc) : xl_sym_temp(l, route.rank, turned);
+  begin_turn(l, v, m->permuted);
+  xl_transpose(l, in, route.perm, route.rank, out);
+  l->turns_for = DELEGATE_MOVE_INSIDE;
+  if (!whole)
+    xl_reshape(l, out, want, rank, result(l, v, nhwc));
+}
+
+/* v in its other layout. It is the same bytes when there is one channel, or one pixel. */
+static void change_layout(XnnLowering *l, ValueId v, bool nhwc) {
+  Graph *g = l->g;
+  SymInt dims[XNN_MAX_RANK];
+  uint32_t rank = dims_in(g, v, nhwc, dims), varying = 0;
+  XnnId from = id_of(l, v, !nhwc) - 1, id = result(l, v, nhwc);
+  Moves none = moves_none(g, v);
+  for (uint32_t i = 0; i < rank; i++)
+    varying += !sym_is_const(dims[i]);
+  if (varying <= 1 && moves_route(&none, g, !nhwc, nhwc).rank <= 1) {
+    xl_reshape(l, from, dims, rank, id);
+    return;
+  }
+  begin_turn(l, v, false);
+  xl_transpose(l, from, (nhwc ? to_nhwc : to_nchw)[rank - 3], rank, id);
+  l->turns_for = DELEGATE_MOVE_INSIDE;
+}
+
+/* v from what there is of it. */
+static void bring(XnnLowering *l, ValueId v, bool nhwc) {
+  const Place *place = places_find(&l->places, v);
+  NodeId node = l->node;
+  if (place && place->moves)
+    follow(l, place->moves, v, nhwc);
+  else
+    change_layout(l, v, nhwc);
+  l->node = node;
+}
+
+static void straighten(XnnLowering *l, ValueId v) {
+  NodeId node = l->node;
+  begin_turn(l, v, true);
+  xl_set_plain(l, v, xl_straight(l, xl_turned(l, v), value_rank(l->g, v)));
+  l->turns_for = DELEGATE_MOVE_INSIDE;
+  l->node = node;
+}
+
+static XnnId constant_in(XnnLowering *l, ValueId v, bool nhwc) {
+  uint32_t dims[XNN_MAX_RANK], placed[XNN_MAX_RANK], perm[XNN_MAX_RANK],
+      rank = xl_dims(l, v, DT(F32) | DT(F16), dims);
+  for (uint32_t i = 0; i < rank && xl_ok(l); i++) {
+    uint32_t to = nhwc ? xl_nhwc_axis(i, rank) : i;
+    placed[to] = dims[i];
+    perm[to] = i;
+  }
+  return xl_ok(l) ? xl_constant_operand(l, v, rank, placed, perm) : XNN_NONE;
+}
+
+XnnId xl_plain(XnnLowering *l, ValueId v) {
+  if (!xl_ok(l))
+    return XNN_NONE;
+  if (xl_has_plain(l, v))
+    return id_of(l, v, false) - 1;
+  if (value_is_const(l->g, v))
+    xl_set_plain(l, v, constant_in(l, v, false));
+  else if (xl_has_turned(l, v))
+    straighten(l, v);
+  else if (xl_is_moved(l, v) || xl_has_nhwc(l, v))
+    bring(l, v, false);
+  else
+    xl_set_plain(l, v, xl_from_outside(l, v));
+  return xl_ok(l) ? id_of(l, v, false) - 1 : XNN_NONE;
+}
+
+XnnId xl_nhwc(XnnLowering *l, ValueId v) {
+  if (!xl_ok(l))
+    return XNN_NONE;
+  if (xl_has_nhwc(l, v))
+    return id_of(l, v, true) - 1;
+  if (!xl_has_layouts(l->g, v)) {
+    xl_refuse(l, XNN_RULE_RANK, "rank=%u held=3,4", value_rank(l->g, v));
+    return XNN_NONE;
+  }
+  if (value_is_const(l->g, v))
+    return constant_in(l, v, true);
+  if (!xl_is_moved(l, v))
+    (void)xl_plain(l, v);
+  if (xl_ok(l))
+    bring(l, v, true);
+  return xl_ok(l) ? id_of(l, v, true) - 1 : XNN_NONE;
+}
+
+/* --- operands of nodes that take either --- */
+
+XnnInOut xl_in_out(XnnLowering *l, ValueId x, ValueId y) {
+  XnnInOut io = {.nhwc = xl_in_nhwc(l, y)};
+  if (xl_has_turned(l, x)) {
+    Turned t = xl_turned(l, x);
+    io = (XnnInOut){.in = t.id, .out = xl_result_turned(l, y, t)};
+    memcpy(io.axis, t.axis, sizeof io.axis);
+    return io;
+  }
+  for (uint32_t i = 0; i < XNN_MAX_RANK; i++)
+    io.axis[i] = (uint8_t)(io.nhwc ? xl_nhwc_axis(i, value_rank(l->g, x)) : i);
+  io.in = io.nhwc ? xl_nhwc(l, x) : xl_plain(l, x);
+  io.out = result(l, y, io.nhwc);
+  return io;
 }
 
 XnnId xl_nhwc_operand(XnnLowering *l, ValueId v, uint32_t rank) {

@@ -254,7 +254,7 @@ void lower_layer_norm(XnnLowering *l, NodeId n) {
                      bias ? xl_plain(l, bias) : XNN_NONE, result_of_rows(l, x, y));
 }
 
-/* Softmax is over the last dim; another is brought there and back. */
+/* Softmax is over the last dim of memory; another is brought there and back. */
 void lower_softmax(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
@@ -264,23 +264,26 @@ void lower_softmax(XnnLowering *l, NodeId n) {
     xl_unary(l, XNN_SOFTMAX, t.id, xl_result_turned(l, y, t));
     return;
   }
-  XnnId in = xl_plain(l, x), out = xl_result(l, y);
+  if (xl_has_turned(l, x))
+    xl_plain(l, x);
   if (rank == 0)
     xl_refuse(l, XNN_RULE_RANK, "rank=0 least=1");
+  XnnInOut io = xl_in_out(l, x, y);
   if (!xl_ok(l))
     return;
-  uint32_t axis = xl_axis(node_int(g, n, 1), rank);
+  uint32_t axis = io.axis[xl_axis(node_int(g, n, 1), rank)];
+  rank = xl_rank(l, io.in);
   if (axis == rank - 1) {
-    xl_unary(l, XNN_SOFTMAX, in, out);
+    xl_unary(l, XNN_SOFTMAX, io.in, io.out);
     return;
   }
   uint32_t dims[XNN_MAX_RANK];
   for (uint32_t i = 0; i < rank; i++)
     perm[i] = i == axis ? rank - 1 : i == rank - 1 ? axis : i;
   for (uint32_t i = 0; i < rank; i++)
-    dims[i] = xl_dim(l, x, perm[i]);
+    dims[i] = l->x.values[io.in].dims[perm[i]];
   XnnId moved = xl_temp(l, rank, dims), soft = xl_temp(l, rank, dims);
-  xl_transpose(l, in, perm, rank, moved);
+  xl_transpose(l, io.in, perm, rank, moved);
   xl_unary(l, XNN_SOFTMAX, moved, soft);
-  xl_transpose(l, soft, perm, rank, out);
+  xl_transpose(l, soft, perm, rank, io.out);
 }

@@ -98,7 +98,7 @@ void lower_group_norm(XnnLowering *l, NodeId n) {
   bool image = value_rank(g, norm.x) == 4;
   bool varies =
       image && !(sym_is_const(value_dim(g, norm.x, 2)) && sym_is_const(value_dim(g, norm.x, 3)));
-  if (image && (xl_has_nhwc(l, norm.x) || varies))
+  if (image && (xl_in_nhwc(l, norm.y) || varies))
     image_norm(l, &norm);
   else
     row_norm(l, &norm);

@@ -109,10 +109,10 @@ static Piece take(XnnLowering *l, const Piece *p, uint32_t axis, const RunList *
   return all;
 }
 
-/* x in the layout that it is in. */
-static Piece piece_of(XnnLowering *l, ValueId x, bool *nhwc) {
+/* x in the layout of the node that makes y. */
+static Piece piece_of(XnnLowering *l, ValueId x, ValueId y, bool *nhwc) {
   Piece p = {.rank = value_rank(l->g, x)};
-  *nhwc = xl_has_nhwc(l, x) && !xl_has_plain(l, x);
+  *nhwc = xl_in_nhwc(l, y);
   if (p.rank == 0 || p.rank > XNN_MAX_RANK)
     xl_refuse(l, XNN_RULE_RANK, "rank=%u", p.rank);
   for (uint32_t i = 0; i < p.rank && xl_ok(l); i++)
@@ -130,7 +130,7 @@ static void finish(XnnLowering *l, const Piece *p, bool nhwc, ValueId y) {
 
 static void take_one(XnnLowering *l, ValueId x, uint32_t axis, const RunList *list, ValueId y) {
   bool nhwc;
-  Piece p = piece_of(l, x, &nhwc);
+  Piece p = piece_of(l, x, y, &nhwc);
   p = take(l, &p, nhwc ? xl_nhwc_axis(axis, p.rank) : axis, list);
   finish(l, &p, nhwc, y);
 }
@@ -170,7 +170,7 @@ void lower_index_select(XnnLowering *l, NodeId n) {
 void lower_flip(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   bool nhwc;
-  Piece p = piece_of(l, node_value(g, n, 0), &nhwc);
+  Piece p = piece_of(l, node_value(g, n, 0), node_result(g, n, 0), &nhwc);
   for (uint32_t i = 0; i < node_list_count(g, n, 1) && xl_ok(l); i++) {
     uint32_t dim = xl_axis(node_ints(g, n, 1)[i], p.rank),
              axis = nhwc ? xl_nhwc_axis(dim, p.rank) : dim;
@@ -193,7 +193,7 @@ void lower_inside_pad(XnnLowering *l, NodeId n) {
   OpId op = node_cget(g, n)->op;
   bool nhwc, reflects = op == OP_REFLECTION_PAD1D || op == OP_REFLECTION_PAD2D ||
                         op == OP_REFLECTION_PAD3D;
-  Piece p = piece_of(l, node_value(g, n, 0), &nhwc);
+  Piece p = piece_of(l, node_value(g, n, 0), node_result(g, n, 0), &nhwc);
   for (uint32_t i = 0; i < node_list_count(g, n, 1) / 2 && xl_ok(l); i++) {
     SymInt before = node_ints(g, n, 1)[2 * i], after = node_ints(g, n, 1)[2 * i + 1];
     uint32_t dim = p.rank - 1 - i, axis = nhwc ? xl_nhwc_axis(dim, p.rank) : dim;
@@ -237,7 +237,7 @@ static Piece repeated(XnnLowering *l, const Piece *p, uint32_t axis, uint32_t ti
 void lower_repeat(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   bool nhwc;
-  Piece p = piece_of(l, node_value(g, n, 0), &nhwc);
+  Piece p = piece_of(l, node_value(g, n, 0), node_result(g, n, 0), &nhwc);
   const SymInt *times = node_ints(g, n, 1);
   if (node_list_count(g, n, 1) != p.rank)
     xl_refuse(l, XNN_RULE_RANK, "rank=%u repeats=%u", p.rank, node_list_count(g, n, 1));

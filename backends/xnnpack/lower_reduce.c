@@ -105,10 +105,10 @@ static XnnId image_sums(XnnLowering *l, XnnId in, SymInt count) {
   return xl_scaled(l, xl_image_means(l, in), (double)count);
 }
 
-/* One dim that is the last in the layout that x is in: no other dim matters, and any may vary. */
+/* One dim that is the last in the layout of the node: no other dim matters, and any may vary. */
 static bool over_last(XnnLowering *l, const Reduction *r, bool mean) {
   Graph *g = l->g;
-  bool nhwc = xl_has_nhwc(l, r->x) && !xl_has_plain(l, r->x) && r->keep;
+  bool nhwc = xl_in_nhwc(l, r->y);
   uint32_t last = nhwc ? 1 : r->rank - 1;
   if (r->set != 1u << last || !sym_is_const(r->reduced))
     return false;
@@ -129,14 +129,27 @@ static bool over_last(XnnLowering *l, const Reduction *r, bool mean) {
   return true;
 }
 
+static bool over_planes(const Reduction *r) {
+  return r->rank == 4 && r->set == (1u << 2 | 1u << 3);
+}
+
+XnnMeanForm xl_mean_form(XnnLowering *l, NodeId n) {
+  Reduction r;
+  if (!read_reduction(l, n, &r))
+    return MEAN_OF_ROWS;
+  if (over_planes(&r))
+    return sym_is_const(r.reduced) ? MEAN_OF_PLANES : MEAN_OF_IMAGE;
+  bool channels = xl_has_layouts(l->g, r.x) && r.set == 1u << 1 && r.keep;
+  return channels && sym_is_const(r.reduced) ? MEAN_OF_CHANNELS : MEAN_OF_ROWS;
+}
+
 void lower_mean(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   Reduction r;
   bool mean = node_cget(g, n)->op == OP_MEAN_DIM;
-  if (!read_reduction(l, n, &r) || over_last(l, &r, mean))
+  if (!read_reduction(l, n, &r))
     return;
-  bool planes = r.rank == 4 && r.set == (1u << 2 | 1u << 3);
-  if (planes && xl_has_nhwc(l, r.x)) {
+  if (over_planes(&r) && (xl_in_nhwc(l, r.y) || !sym_is_const(r.reduced))) {
     XnnId in = xl_nhwc(l, r.x), pixel = mean ? xl_image_means(l, in) : image_sums(l, in, r.reduced);
     if (r.keep)
       xl_set_nhwc(l, r.y, pixel);
@@ -144,12 +157,14 @@ void lower_mean(XnnLowering *l, NodeId n) {
       finish(l, &r, pixel);
     return;
   }
+  if (over_last(l, &r, mean))
+    return;
   if (r.inner == 1 && sym_is_const(r.reduced)) {
     XnnId rows = with_dims(l, together(l, &r), (SymInt[]){r.outer, r.reduced}, 2);
     finish(l, &r, xl_row_sums(l, rows, mean ? 1.0 / (double)r.reduced : 1.0, 0));
     return;
   }
-  XnnId image = planes ? xl_nhwc(l, r.x) : as_image(l, &r);
+  XnnId image = as_image(l, &r);
   finish(l, &r, mean ? xl_image_means(l, image) : image_sums(l, image, r.reduced));
 }
 

@@ -3,10 +3,7 @@
 
 #include "backends/xnnpack/lower.h"
 
-/* Whether a view of x as y keeps [N, C] and so is one in NHWC too, with at most one dim that
- * varies.
- */
-static bool keeps_channels(const Graph *g, ValueId x, ValueId y) {
+bool xl_keeps_channels(const Graph *g, ValueId x, ValueId y) {
   uint32_t varying = 0;
   if (!xl_has_layouts(g, x) || !xl_has_layouts(g, y) || value_dim(g, x, 0) != value_dim(g, y, 0) ||
       value_dim(g, x, 1) != value_dim(g, y, 1))
@@ -19,7 +16,9 @@ static bool keeps_channels(const Graph *g, ValueId x, ValueId y) {
 void lower_view(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
-  if (xl_has_nhwc(l, x) && !xl_has_plain(l, x) && keeps_channels(g, x, y)) {
+  if (xl_is_moved(l, y))
+    return;
+  if (xl_in_nhwc(l, y)) {
     SymInt turned[XNN_MAX_RANK];
     uint32_t rank = value_rank(g, y);
     for (uint32_t i = 0; i < rank; i++)
@@ -33,6 +32,17 @@ void lower_view(XnnLowering *l, NodeId n) {
     xl_reshape_to(l, xl_plain(l, x), y, xl_result(l, y));
 }
 
+void xl_turns_layout(const Graph *g, NodeId permute, bool *to_nhwc, bool *to_plain) {
+  ValueId x = node_value(g, permute, 0);
+  uint32_t rank = value_rank(g, x);
+  *to_nhwc = *to_plain = xl_has_layouts(g, x);
+  for (uint32_t i = 0; i < rank && *to_nhwc + *to_plain; i++) {
+    uint32_t from = xl_axis(node_ints(g, permute, 1)[i], rank);
+    *to_nhwc &= xl_nhwc_axis(from, rank) == i;
+    *to_plain &= from == xl_nhwc_axis(i, rank);
+  }
+}
+
 /* A permutation between the layouts is the other layout of the same value. */
 void lower_permute(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
@@ -42,17 +52,17 @@ void lower_permute(XnnLowering *l, NodeId n) {
     xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%u", rank);
     return;
   }
-  bool to_nhwc = xl_has_layouts(g, x), to_nchw = to_nhwc;
-  for (uint32_t i = 0; i < rank; i++) {
+  if (xl_is_moved(l, y))
+    return;
+  for (uint32_t i = 0; i < rank; i++)
     perm[i] = xl_axis(node_ints(g, n, 1)[i], rank);
-    to_nhwc &= xl_nhwc_axis(perm[i], rank) == i;
-    to_nchw &= perm[i] == xl_nhwc_axis(i, rank);
-  }
+  bool to_nhwc, to_plain;
+  xl_turns_layout(g, n, &to_nhwc, &to_plain);
   if (to_nhwc && xl_has_nhwc(l, x)) {
     xl_set_plain(l, y, xl_nhwc(l, x));
     return;
   }
-  if (xl_has_turned(l, x) || (xl_open_dims(g, x) > 1 && !to_nchw)) {
+  if (xl_has_turned(l, x) || (xl_open_dims(g, x) > 1 && !to_plain)) {
     Turned from = xl_turned(l, x), to = from;
     for (uint32_t i = 0; i < rank; i++)
       to.axis[i] = from.axis[perm[i]];
@@ -60,10 +70,13 @@ void lower_permute(XnnLowering *l, NodeId n) {
     return;
   }
   XnnId in = xl_plain(l, x);
-  if (to_nchw)
+  if (to_plain) {
     xl_set_nhwc(l, y, in);
-  else
-    xl_transpose(l, in, perm, rank, xl_result(l, y));
+    return;
+  }
+  l->turns_for = DELEGATE_MOVE_PERMUTE;
+  xl_transpose(l, in, perm, rank, xl_result(l, y));
+  l->turns_for = DELEGATE_MOVE_INSIDE;
 }
 
 /* Sizes of 0 stand for all of the other dims. */
@@ -79,7 +92,7 @@ void xl_slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t rank, uint32_t b
       (uint8_t)rank;
 }
 
-/* y = x cut on one dim, in the layout that x is in. */
+/* y = x cut on one dim, in the layout of the node. */
 static void cut(XnnLowering *l, ValueId x, uint32_t axis, SymInt begin, SymInt size, ValueId y) {
   if (!sym_is_const(begin) || !sym_is_const(size) || begin < 0 || size < 1)
     xl_refuse(l, XNN_RULE_VARYING, "dim=%u", axis);
@@ -243,7 +256,7 @@ void lower_cat(XnnLowering *l, NodeId n) {
     xl_concatenate(l, items, count, t.axis[axis], xl_result_turned(l, y, t));
     return;
   }
-  bool nhwc = xl_prefer_nhwc(l, operands, count, y);
+  bool nhwc = xl_in_nhwc(l, y);
   for (uint32_t i = 0; i < count; i++)
     items[i] = nhwc ? xl_nhwc(l, operands[i]) : xl_plain(l, operands[i]);
   xl_concatenate(l, items, count, nhwc ? xl_nhwc_axis(axis, rank) : axis,

@@ -3,7 +3,7 @@
 #ifndef ETC_BACKENDS_XNNPACK_PLACES_H
 #define ETC_BACKENDS_XNNPACK_PLACES_H
 
-#include "backends/xnnpack/subgraph.h"
+#include "backends/xnnpack/moves.h"
 
 /* A value whose dim i is dim axis[i] of id. Further dims of id are 1 and no dim of the value. */
 typedef struct Turned {
@@ -16,8 +16,11 @@ typedef struct Place {
   ValueId v;
   uint32_t plain, nhwc;
   bool is_turned;
-  Turned turned; /* if it is */
-  uint32_t slot; /* where the table names it */
+  Turned turned;      /* if it is */
+  uint32_t vertex;    /* of the node that makes it: see plan.c */
+  bool in_nhwc;       /* as it was planned */
+  const Moves *moves; /* it is these steps; NULL: it is computed */
+  uint32_t slot;      /* where the table names it */
 } Place;
 
 typedef struct Places {

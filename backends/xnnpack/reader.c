@@ -52,6 +52,25 @@ static int most_first(const void *a, const void *b) {
   return x->count != y->count ? (x->count < y->count ? 1 : -1) : strcmp(x->what, y->what);
 }
 
+/* What the transposes are for, as far as the region of the blob says it: see blob.c. A region of
+ * another kind is none of ours. */
+static const DelegateTranspose *transposes_of(const XrGraph *x, uint32_t count, Arena *arena) {
+  StrView text = {(const char *)x->region, x->region_size};
+  DelegateTranspose *items = ARENA_ARRAY(arena, DelegateTranspose, (size_t)count + 1);
+  for (uint32_t i = 0; i < count; i++) {
+    size_t size = 0;
+    while (size < text.size && text.data[size] != '\n')
+      size++;
+    if (size == 0 || size == text.size || text.data[0] < '0' ||
+        text.data[0] >= '0' + DELEGATE_MOVES)
+      return NULL;
+    items[i].what = (DelegateMove)(text.data[0] - '0');
+    items[i].node = (StrView){text.data + 1, size - 1};
+    text = (StrView){text.data + size + 1, text.size - size - 1};
+  }
+  return text.size ? NULL : items;
+}
+
 static const char *describe(const uint8_t *blob, uint64_t size, Arena *arena,
                             DelegateFigures *out) {
   XrGraph x;
@@ -64,7 +83,8 @@ static const char *describe(const uint8_t *blob, uint64_t size, Arena *arena,
     counts[kind].what = xr_name(kind);
   for (uint32_t i = 0; i < x.node_count; i++)
     counts[x.nodes[i].kind].count++;
-  out->transposes = counts[XR_StaticTranspose].count;
+  out->transpose_count = (uint32_t)counts[XR_StaticTranspose].count;
+  out->transposes = transposes_of(&x, out->transpose_count, arena);
   out->node_count = x.node_count;
   qsort(counts, XR_KIND_COUNT, sizeof *counts, most_first);
   while (out->kind_count < XR_KIND_COUNT && counts[out->kind_count].count)

@@ -6,7 +6,7 @@
  * none depends on itself. */
 #include "backends/selection.h"
 #include "backends/xnnpack/blob.h"
-#include "backends/xnnpack/lower.h"
+#include "backends/xnnpack/plan.h"
 
 #include <xxhash.h>
 
@@ -134,10 +134,17 @@ static bool drop_small(Partitioner *p) {
 
 /* --- one partition --- */
 
+static void plan(XnnLowering *l, const Partition *partition) {
+  xl_plan(l, partition->nodes, partition->node_count, partition->outputs, partition->output_count);
+}
+
 static bool lower_all(XnnLowering *l, const Partition *partition) {
+  plan(l, partition);
   for (uint32_t i = 0; i < partition->node_count; i++)
     if (!xl_node(l, partition->nodes[i]))
       return false;
+  for (uint32_t i = 0; i < partition->output_count; i++)
+    (void)xl_plain(l, partition->outputs[i]); /* inputs that it needs come before all outputs */
   for (uint32_t i = 0; i < partition->output_count; i++)
     xl_output(l, partition->outputs[i]);
   return xl_ok(l);
@@ -174,6 +181,7 @@ static void check_operands(XnnLowering *l) {
 static bool try_partition(Partitioner *p, const Partition *partition) {
   bool whole = true;
   xl_reset(&p->l, true);
+  plan(&p->l, partition);
   for (uint32_t i = 0; i < partition->node_count; i++) {
     if (xl_node(&p->l, partition->nodes[i]))
       check_operands(&p->l);
@@ -276,6 +284,29 @@ static const char *key_of(const Graph *g, const XnnData *data, Arena *arena) {
                       (unsigned long long)hash.low64);
 }
 
+/* The transposes that are left, in the order of the nodes. */
+static DelegateTranspose *transposes_of(const XnnLowering *l, Arena *arena, uint32_t *count) {
+  const XnnTurn **made = ARENA_ARRAY(arena, const XnnTurn *, (size_t)l->x.value_count + 1);
+  DelegateTranspose *items = ARENA_ARRAY(arena, DelegateTranspose, (size_t)l->turn_count + 1);
+  for (uint32_t i = 0; i < l->turn_count; i++)
+    made[l->turns[i].out] = &l->turns[i];
+  for (uint32_t i = 0; i < l->x.node_count; i++) {
+    const XnnNode *node = &l->x.nodes[i];
+    if (node->kind != XNN_STATIC_TRANSPOSE)
+      continue;
+    XnnId out = node->fields[strcspn(xnn_node_rows[node->kind].fields, "o")];
+    const XnnValue *value = &l->x.values[out];
+    DelegateTranspose *item = &items[(*count)++];
+    StrView name = node_place(l->g, made[out]->node).node;
+    if (name.size == 0) /* nameless in the model */
+      name = op_schema(node_cget(l->g, made[out]->node)->op)->full;
+    *item = (DelegateTranspose){made[out]->what, name, value->datatype == XNN_FP16 ? 2 : 4};
+    for (uint32_t k = 0; k < value->rank; k++)
+      item->bytes *= value->dims[k];
+  }
+  return items;
+}
+
 static Status preprocess(BackendContext *c, Graph *g, const Partition *part, DelegateCode *code) {
   XnnLowering l;
   xl_init(&l, g, c->scratch);
@@ -285,7 +316,9 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
   const char **keys = ARENA_ARRAY(c->scratch, const char *, (size_t)l.x.data_count + 1);
   for (uint32_t i = 0; i < l.x.data_count; i++)
     keys[i] = key_of(g, &l.x.data[i], c->scratch);
-  XnnBlob blob = xnn_blob(&l.x, g, keys, &g->arena);
+  uint32_t transpose_count = 0;
+  const DelegateTranspose *transposes = transposes_of(&l, c->scratch, &transpose_count);
+  XnnBlob blob = xnn_blob(&l.x, g, keys, transposes, transpose_count, &g->arena);
   ValueId *inputs = ARENA_ARRAY(c->scratch, ValueId, (size_t)l.input_count + 1),
           *data = ARENA_ARRAY(c->scratch, ValueId, (size_t)l.x.data_count + 1);
   if (l.input_count)
@@ -300,6 +333,8 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
                          .inputs = inputs,
                          .data = data,
                          .keys = keys,
+                         .transposes = transposes,
+                         .transpose_count = transpose_count,
                          .input_count = l.input_count,
                          .data_count = l.x.data_count};
   xl_release(&l);

@@ -228,6 +228,7 @@ static Status cut_out(Delegation *d, NodeId first, uint32_t tag) {
   }
   DelegateCode code;
   TRY(d->backend->preprocess(&d->c, g, &part, &code));
+  explain_code(d->p, g, d->backend, tag, &code);
   NodeId call = add_call(d, &part, &code, first);
   if (!call)
     return STATUS_INTERNAL;

@@ -177,3 +177,46 @@ void explain_delegation(PassContext *p, const Graph *g, const Backend *backend,
   }
   strbuf_release(&json);
 }
+
+static void say_code(PassContext *p, const Graph *g, const Backend *backend, uint32_t tag,
+                     const DelegateCode *code, uint64_t bytes) {
+  StrView method = intern_get(&g->ctx->names, g->name);
+  Diag *diag = diag_begin(p->sink, DIAG_DELEGATE_SUMMARY, DIAG_NOWHERE);
+  diag_message(diag,
+               "delegate %" PRIu32 " of %s in '" SV_FMT "' has %" PRIu32
+               " transpose%s, which move %" PRIu64 " bytes",
+               tag, backend->name, SV_ARG(method), code->transpose_count,
+               code->transpose_count == 1 ? "" : "s", bytes);
+  for (uint32_t kind = 0; kind < DELEGATE_MOVES; kind++) {
+    StrBuf line;
+    strbuf_init(&line);
+    if (delegate_print_transposes(&line, code->transposes, code->transpose_count, kind))
+      diag_note(diag, "%s", strbuf_cstr(&line));
+    strbuf_release(&line);
+  }
+  (void)diag_end(diag);
+}
+
+void explain_code(PassContext *p, const Graph *g, const Backend *backend, uint32_t tag,
+                  const DelegateCode *code) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < code->transpose_count; i++)
+    bytes += code->transposes[i].bytes;
+  say_code(p, g, backend, tag, code, bytes);
+  if (!p->options->explain_json || !p->print)
+    return;
+  StrBuf json;
+  JsonWriter w;
+  strbuf_init(&json);
+  begin_line(&w, &json, g, backend);
+  json_key(&w, "delegate");
+  json_uint(&w, tag);
+  json_key(&w, "transposes");
+  json_uint(&w, code->transpose_count);
+  json_key(&w, "transposed_bytes");
+  json_uint(&w, bytes);
+  delegate_json_transposes(&w, code->transposes, code->transpose_count);
+  end_line(&w, &json);
+  p->print(p->print_user, json.data, json.size);
+  strbuf_release(&json);
+}

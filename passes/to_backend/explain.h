@@ -11,4 +11,8 @@
 void explain_delegation(PassContext *p, const Graph *g, const Backend *backend,
                         const Refusal *refusals);
 
+/* The same of the code of one partition: which transposes are in it. */
+void explain_code(PassContext *p, const Graph *g, const Backend *backend, uint32_t tag,
+                  const DelegateCode *code);
+
 #endif

@@ -7,6 +7,7 @@
 #define ETC_OPS_DELEGATE_H
 
 #include "ops/kernel.h"
+#include "support/json.h"
 #include "support/permute.h"
 
 /* Arguments of the op. */
@@ -64,11 +65,35 @@ typedef struct DelegateCount {
   uint64_t count;
 } DelegateCount;
 
+/* What a transpose in the code is for: the layout that nodes want a value in, permutes of the model
+ * (and layouts with them), or what one node computes. */
+typedef enum DelegateMove {
+  DELEGATE_MOVE_LAYOUT,
+  DELEGATE_MOVE_PERMUTE,
+  DELEGATE_MOVE_INSIDE,
+  DELEGATE_MOVES
+} DelegateMove;
+
+typedef struct DelegateTranspose {
+  DelegateMove what;
+  StrView node;   /* of the model: whose result it is, or which wants it */
+  uint64_t bytes; /* at most */
+} DelegateTranspose;
+
+/* "2 for layouts: a, b", those of one kind; returns how many there are, and writes nothing for
+ * none.
+ */
+uint32_t delegate_print_transposes(StrBuf *out, const DelegateTranspose *items, uint32_t count,
+                                   DelegateMove what);
+/* The same as members of an object that is open. */
+void delegate_json_transposes(JsonWriter *w, const DelegateTranspose *items, uint32_t count);
+
 /* What is in the code; constants that differ. */
 typedef struct DelegateFigures {
   const DelegateCount *nodes; /* most first */
-  uint32_t kind_count;
-  uint64_t node_count, transposes, constants, constant_bytes;
+  uint32_t kind_count, transpose_count;
+  const DelegateTranspose *transposes; /* NULL: it does not say what they are for */
+  uint64_t node_count, constants, constant_bytes;
 } DelegateFigures;
 
 /* What a call of the code takes: the first input_count arguments are inputs, the others outputs. */

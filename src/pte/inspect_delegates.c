@@ -17,9 +17,16 @@ static const char *figures_of(const PteDelegate *d, uint64_t *budget, Arena *are
 }
 
 static void text_figures(StrBuf *out, const DelegateFigures *f) {
-  strbuf_printf(out, "    %llu nodes, %llu transposes among them; %llu constants, %llu bytes\n",
-                (unsigned long long)f->node_count, (unsigned long long)f->transposes,
+  strbuf_printf(out, "    %llu nodes, %u transposes among them; %llu constants, %llu bytes\n",
+                (unsigned long long)f->node_count, f->transpose_count,
                 (unsigned long long)f->constants, (unsigned long long)f->constant_bytes);
+  for (uint32_t kind = 0; kind < DELEGATE_MOVES && f->transposes; kind++) {
+    StrBuf line;
+    strbuf_init(&line);
+    if (delegate_print_transposes(&line, f->transposes, f->transpose_count, kind))
+      strbuf_printf(out, "    transposes: %s\n", strbuf_cstr(&line));
+    strbuf_release(&line);
+  }
   for (uint32_t i = 0; i < f->kind_count; i++)
     strbuf_printf(out, "    %6llu  %s\n", (unsigned long long)f->nodes[i].count, f->nodes[i].what);
 }
@@ -46,7 +53,9 @@ void text_delegates(StrBuf *out, const PteMethod *m, uint64_t *budget) {
 
 static void json_figures(JsonWriter *w, const DelegateFigures *f) {
   json_named_uint(w, "nodes", f->node_count);
-  json_named_uint(w, "transposes", f->transposes);
+  json_named_uint(w, "transposes", f->transpose_count);
+  if (f->transposes)
+    delegate_json_transposes(w, f->transposes, f->transpose_count);
   json_named_uint(w, "constants", f->constants);
   json_named_uint(w, "constant_bytes", f->constant_bytes);
   json_key(w, "kinds");

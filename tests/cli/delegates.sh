@@ -3,6 +3,24 @@ t lower $data/mixed.onnx --dim batch=2 -o m.pte --backend xnnpack:min-ops=1
 t inspect m.pte
 t verify m.pte
 
+# Which transposes are in it, where, and what for
+cat >layouts.etir <<EOF
+graph @forward level(edge) {
+  %0: f32[1, 2, 4, 4] = input "x"
+  %1: f32[2, 2, 1, 1] = const [1.0, 2.0, 3.0, 4.0]
+  %2: f32[1, 2, 4, 4] = aten::convolution(%0, %1, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1) loc("stem", "Conv", 0)
+  %3: f32[1, 4, 2, 4] = aten::permute_copy(%2, [0, 2, 1, 3]) loc("heads", "Transpose", 1)
+  %4: f32[1, 4, 2, 4] = aten::_softmax(%3, 2, false) loc("choice", "Softmax", 2)
+  %5: f32[1, 4, 2, 4] = aten::exp(%4) loc("exp", "Exp", 3)
+  output %5 "y", %2 "z"
+}
+EOF
+t lower layouts.etir -o layouts.pte --backend xnnpack --explain
+t lower layouts.etir -o layouts.pte --backend xnnpack --explain=json
+t inspect layouts.pte
+t inspect layouts.pte --json
+rm layouts.etir
+
 # Code that is wrong: our own fault, since nobody else makes it
 cat >wrong.etir <<EOF
 graph @forward level(edge) {

@@ -1,0 +1,36 @@
+/* In which layout each node of a partition is computed, so that as few elements as possible are
+ * moved between layouts.
+ *
+ * Convolutions, pools and resizing want NHWC, products and what else has no form in NHWC want plain
+ * operands, as the arguments of the delegate have it; the others take either. Views and permutes
+ * are computed where their results are wanted: see moves.h. A value costs its elements for each
+ * layout in which it is wanted and not there, however often; the cheapest choice is a minimum cut
+ * between the two layouts. */
+#ifndef ETC_BACKENDS_XNNPACK_PLAN_H
+#define ETC_BACKENDS_XNNPACK_PLAN_H
+
+#include "backends/xnnpack/lower.h"
+
+/* What a row of lower.def says of its op. */
+typedef enum XnnLayouts {
+  XL_PLAIN,   /* plain operands and results */
+  XL_IMAGE,   /* all in NHWC */
+  XL_FIRST,   /* either, the first operand and results alike */
+  XL_BINARY,  /* either, all operands, which are broadcast, and the result alike */
+  XL_CAT,     /* the same without broadcasting */
+  XL_VIEW,    /* moves.h */
+  XL_PERMUTE, /* moves.h */
+  XL_MEAN,
+  XL_SOFTMAX,
+  XL_NORM,  /* of groups */
+  XL_WHERE, /* perhaps PReLU */
+  XL_UNREAD /* computes nothing */
+} XnnLayouts;
+
+XnnLayouts xl_layouts(OpId op);
+
+/* Notes in l->places what lowering these nodes needs to know. */
+void xl_plan(XnnLowering *l, const NodeId *nodes, uint32_t count, const ValueId *outputs,
+             uint32_t output_count);
+
+#endif
