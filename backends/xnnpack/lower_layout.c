@@ -84,20 +84,10 @@ static void begin_turn(XnnLowering *l, ValueId v, bool permuted) {
     l->node = def;
 }
 
-/* v in a layout, by the steps from another value. */
-static void follow(XnnLowering *l, const Moves *m, ValueId v, bool nhwc) {
+/* v in a layout by one transpose, or none, from another value in a layout in which it is there. */
+static void go(XnnLowering *l, const Moves *m, ValueId v, bool from_nhwc, bool nhwc) {
   Graph *g = l->g;
-  if (!xl_has_plain(l, m->from) && !xl_has_nhwc(l, m->from))
-    (void)xl_plain(l, m->from);
-  if (!xl_ok(l))
-    return;
-  bool from_nhwc = !xl_has_plain(l, m->from);
   MoveRoute route = moves_route(m, g, from_nhwc, nhwc);
-  if (route.rank > 1 && !from_nhwc && xl_has_nhwc(l, m->from)) {
-    MoveRoute other = moves_route(m, g, true, nhwc);
-    from_nhwc = other.rank <= 1;
-    route = from_nhwc ? other : route;
-  }
   SymInt have[XNN_MAX_RANK], want[XNN_MAX_RANK], turned[XNN_MAX_RANK] = {0};
   uint32_t have_rank = dims_in(g, m->from, from_nhwc, have), rank = dims_in(g, v, nhwc, want);
   XnnId in = id_of(l, m->from, from_nhwc) - 1;
@@ -144,6 +134,26 @@ static void change_layout(XnnLowering *l, ValueId v, bool nhwc) {
   begin_turn(l, v, false);
   xl_transpose(l, from, (nhwc ? to_nhwc : to_nchw)[rank - 3], rank, id);
   l->turns_for = DELEGATE_MOVE_INSIDE;
+}
+
+/* v in a layout, by the steps from another value. */
+static void follow(XnnLowering *l, const Moves *m, ValueId v, bool nhwc) {
+  Graph *g = l->g;
+  if (!xl_has_plain(l, m->from) && !xl_has_nhwc(l, m->from))
+    (void)xl_plain(l, m->from);
+  if (!xl_ok(l))
+    return;
+  bool from_nhwc = !xl_has_plain(l, m->from);
+  if (!from_nhwc && xl_has_nhwc(l, m->from))
+    from_nhwc = moves_cost(m, g, true, nhwc) < moves_cost(m, g, false, nhwc);
+  if (moves_through_plain(m, g, from_nhwc, nhwc)) {
+    (void)xl_plain(l, nhwc ? v : m->from);
+    if (nhwc)
+      change_layout(l, v, true);
+    from_nhwc = false;
+  }
+  if (xl_ok(l) && !id_of(l, v, nhwc))
+    go(l, m, v, from_nhwc, nhwc);
 }
 
 /* v from what there is of it. */

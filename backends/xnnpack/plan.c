@@ -27,19 +27,6 @@ typedef struct Sides {
 
 /* --- what nodes want --- */
 
-/* Between plans that move as much, the one with fewer steps is better. */
-enum { STEP_COST = 64 };
-
-static uint64_t elements(const Graph *g, ValueId v) {
-  uint64_t count = 1;
-  for (uint32_t i = 0; i < value_rank(g, v); i++) {
-    int64_t upper = sym_upper(&g->syms, value_dim(g, v, i));
-    if (upper > 0 && count < CUT_NEVER / (uint64_t)upper)
-      count *= (uint64_t)upper;
-  }
-  return count < CUT_NEVER >> 20 ? count : CUT_NEVER >> 20;
-}
-
 static bool is_number(const Graph *g, ValueId v) {
   return value_type(g, v)->kind == TYPE_TENSOR && dtype_is_float(value_dtype(g, v));
 }
@@ -48,7 +35,7 @@ static bool is_number(const Graph *g, ValueId v) {
  * result's: it has the rank, or is a constant that has one dim less, or one element. */
 static bool fits(const Graph *g, ValueId v, uint32_t rank) {
   uint32_t own = value_rank(g, v);
-  return own == rank || (value_is_const(g, v) && (own + 1 == rank || elements(g, v) == 1));
+  return own == rank || (value_is_const(g, v) && (own + 1 == rank || moves_elements(g, v) == 1));
 }
 
 /* Whether the node has a form in NHWC: as XL_FIRST, XL_BINARY and XL_CAT say. */
@@ -96,7 +83,8 @@ static Sides of_softmax(Plan *p, NodeId n) {
   if (!xl_has_layouts(g, x))
     return alike(PLAIN);
   uint32_t axis = xl_axis(node_int(g, n, 1), rank);
-  uint64_t cost = 2 * (elements(g, x) + STEP_COST);
+  uint64_t cost = 2 * moves_turn_cost(moves_elements(g, x),
+                                      (uint64_t)sym_upper(&g->syms, value_dim(g, x, axis)));
   return alike(either(p, axis + 1 == rank ? 0 : cost, axis == 1 ? 0 : cost));
 }
 
@@ -228,30 +216,27 @@ static uint32_t any_of(Plan *p, const Want *wants, uint32_t count, uint32_t ther
   return vertex;
 }
 
-/* What it costs to have a value in layout `there` where it is wanted. The costs are one of four
- * kinds, by the layout of the node that made it: none, when that is the other one, always, and when
- * it is the same one (behind a permute). The last is no cost of a cut; it is counted as though the
- * value were wanted for certain. */
+/* What it costs to have a value in layout `there` where it is wanted: `same` when the node that
+ * made it is computed in that layout, and `other`. A larger `same`, as behind a permute, is no cost
+ * of a cut; it is counted as though the value were wanted for certain. */
 static void add_costs(Plan *p, const Moves *m, uint32_t maker, const Want *wants, uint32_t count,
-                      uint32_t there, uint64_t cost) {
+                      uint32_t there) {
   Graph *g = p->l->g;
   bool both = xl_has_layouts(g, m->from), nhwc = there == NHWC, wanted = false;
-  bool same = moves_route(m, g, both && nhwc, nhwc).rank > 1,
-       other = both ? moves_route(m, g, !nhwc, nhwc).rank > 1 : same;
+  uint32_t end = nhwc ? PLAIN : NHWC;
+  uint64_t same = moves_cost(m, g, both && nhwc, nhwc),
+           other = both ? moves_cost(m, g, !nhwc, nhwc) : same;
   for (uint32_t i = 0; i < count; i++)
-    wanted |= wants[i].vertex != (nhwc ? PLAIN : NHWC);
+    wanted |= wants[i].vertex != end;
   if (maker < CUT_FREE)
     same = other = maker == there ? same : other;
   if (!wanted || (!same && !other))
     return;
-  if (same && !other) {
-    cut_arc(&p->cut, nhwc ? PLAIN : maker, nhwc ? maker : NHWC, cost);
-    return;
-  }
-  uint32_t vertex = any_of(p, wants, count, there), end = nhwc ? PLAIN : NHWC;
-  if (same)
-    maker = end;
-  cut_arc(&p->cut, nhwc ? maker : vertex, nhwc ? vertex : maker, cost);
+  uint64_t least = same < other ? same : other;
+  uint32_t vertex = any_of(p, wants, count, there);
+  cut_arc(&p->cut, nhwc ? end : vertex, nhwc ? vertex : end, least);
+  cut_arc(&p->cut, nhwc ? maker : vertex, nhwc ? vertex : maker, other - least);
+  cut_arc(&p->cut, nhwc ? end : maker, nhwc ? maker : end, same - least);
 }
 
 static void add_value(Plan *p, uint32_t item, const Want *wants, uint32_t count) {
@@ -263,10 +248,9 @@ static void add_value(Plan *p, uint32_t item, const Want *wants, uint32_t count)
   const Moves *m = place->moves ? place->moves : &none;
   const Place *from = places_find(&p->l->places, m->from);
   uint32_t maker = from ? from->vertex : PLAIN;
-  uint64_t cost = elements(g, place->v) + STEP_COST;
-  add_costs(p, m, maker, wants, count, PLAIN, cost);
+  add_costs(p, m, maker, wants, count, PLAIN);
   if (xl_has_layouts(g, place->v))
-    add_costs(p, m, maker, wants, count, NHWC, cost);
+    add_costs(p, m, maker, wants, count, NHWC);
 }
 
 /* Sorts what is wanted by value. */
