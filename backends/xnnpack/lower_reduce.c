@@ -108,7 +108,7 @@ static XnnId image_sums(XnnLowering *l, XnnId in, SymInt count) {
 /* One dim that is the last in the layout of the node: no other dim matters, and any may vary. */
 static bool over_last(XnnLowering *l, const Reduction *r, bool mean) {
   Graph *g = l->g;
-  bool nhwc = xl_in_nhwc(l, r->y);
+  bool nhwc = xl_in_nhwc(l, r->y) && !xl_has_turned(l, r->x);
   uint32_t last = nhwc ? 1 : r->rank - 1;
   if (r->set != 1u << last || !sym_is_const(r->reduced))
     return false;
