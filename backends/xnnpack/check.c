@@ -222,6 +222,9 @@ static void check_types(XrCheck *c, const XrNode *n) {
     return;
   }
   uint32_t type = type_of(c, n->output);
+  if (xr_form(n->kind) == XR_FORM_POSITION &&
+      (type != XR_FP32 || type_of(c, n->positions) != XR_INT32))
+    xr_fail(c, "datatypes %u and %u of its results", type, type_of(c, n->positions));
   if (n->kind == XR_Convert && !xr_is_byte(type))
     return;
   for (uint32_t i = 0; i < n->input_count; i++)
@@ -300,28 +303,40 @@ static void check_node(XrCheck *c, const XrNode *n) {
   if (!c->fault)
     xr_shape(c, n, &c->shapes[n->output]);
   c->defined[n->output] = true;
+  if (n->positions == XR_NONE || c->fault)
+    return;
+  if (c->defined[n->positions])
+    xr_fail(c, "its second result, value %u, is there already", n->positions);
+  c->shapes[n->positions] = c->shapes[n->output];
+  c->defined[n->positions] = true;
 }
 
-/* What the graph says of the result, and what the call takes it for. */
-static void check_result(XrCheck *c, const XrNode *n) {
-  const XrValue *v = &c->x->values[n->output];
-  const XrShape *s = &c->shapes[n->output];
+/* What the graph says of the result id of a node, and what the call takes it for. */
+static void check_result(XrCheck *c, uint32_t id) {
+  const XrValue *v = &c->x->values[id];
+  const XrShape *s = &c->shapes[id];
   const Tensor *t = v->external == XR_NONE ? NULL : argument_of(c, v);
   if (c->fault)
     return;
   if (v->rank != s->rank) {
-    xr_fail(c, "its result has rank %u, and value %u rank %u", s->rank, n->output, v->rank);
+    xr_fail(c, "its result has rank %u, and value %u rank %u", s->rank, id, v->rank);
     return;
   }
   for (uint32_t i = 0; i < s->rank; i++) {
     int64_t dim = s->dims[i];
     if (dim > v->dims[i] || (c->call->fixed && dim != v->dims[i]))
-      xr_fail(c, "dim %u of its result is %lld, and of value %u %u", i, (long long)dim, n->output,
+      xr_fail(c, "dim %u of its result is %lld, and of value %u %u", i, (long long)dim, id,
               v->dims[i]);
     if (t && t->dims[i] >= 0 && dim >= 0 && t->dims[i] != dim)
       xr_fail(c, "dim %u of its result is %lld, and of argument %u %lld", i, (long long)dim,
               v->external, (long long)t->dims[i]);
   }
+}
+
+/* XNNPACK writes maxima beside their positions, but has no memory for those that nothing uses. */
+static void check_maxima(XrCheck *c, const XrNode *n) {
+  if (n->positions != XR_NONE && !c->uses[n->output] && c->x->values[n->output].flags != XR_OUTPUT)
+    xr_fail(c, "nothing uses the maxima, value %u", n->output);
 }
 
 const char *xr_check(XrCheck *c, const XrGraph *x, const DelegateCall *call, Arena *arena) {
@@ -337,10 +352,14 @@ const char *xr_check(XrCheck *c, const XrGraph *x, const DelegateCall *call, Are
   check_values(c);
   for (uint32_t i = 0; i < x->node_count && !c->fault; i++) {
     check_node(c, &x->nodes[i]);
-    check_result(c, &x->nodes[i]);
+    check_result(c, x->nodes[i].output);
+    if (x->nodes[i].positions != XR_NONE)
+      check_result(c, x->nodes[i].positions);
     if (c->fault)
       return arena_printf(arena, "node %u (%s): %s", i, xr_name(x->nodes[i].kind), c->fault);
   }
+  for (uint32_t i = 0; i < x->node_count && !c->fault; i++)
+    check_maxima(c, &x->nodes[i]);
   for (uint32_t id = 0; id < x->value_count && !c->fault; id++) {
     if (x->values[id].flags == XR_OUTPUT && !c->defined[id])
       xr_fail(c, "nothing computes argument %u", x->values[id].external);

@@ -5,6 +5,8 @@
  * Sums over the last dims alone are products with a column. */
 #include "backends/xnnpack/lower.h"
 
+enum { FEW_LANES = 8, LONG_SEARCH = 256 };
+
 typedef struct Reduction {
   ValueId x, y;
   uint32_t rank, set; /* bit i: dim i is reduced */
@@ -182,17 +184,20 @@ static XnnId column_maxima(XnnLowering *l, XnnId in, SymInt height) {
   return out;
 }
 
-/* Maxima as [outer, 1, 1, inner], or [1, 1, 1, outer]: pools run along inner, so rows are made
- * columns first. */
-static XnnId maxima(XnnLowering *l, const Reduction *r, XnnId in) {
+/* An image [outer, reduced, 1, inner], or [1, reduced, 1, outer]: pools run along inner, so rows
+ * are made columns. */
+static XnnId columns(XnnLowering *l, const Reduction *r, XnnId in) {
   if (r->inner != 1)
-    return column_maxima(l, with_dims(l, in, (SymInt[]){r->outer, r->reduced, 1, r->inner}, 4),
-                         r->reduced);
+    return with_dims(l, in, (SymInt[]){r->outer, r->reduced, 1, r->inner}, 4);
   XnnId rows = with_dims(l, in, (SymInt[]){r->outer, r->reduced}, 2),
-        columns = xl_sym_temp(l, 2, (SymInt[]){r->reduced, r->outer});
-  xl_transpose(l, rows, (uint32_t[]){1, 0}, 2, columns);
-  return column_maxima(l, with_dims(l, columns, (SymInt[]){1, r->reduced, 1, r->outer}, 4),
-                       r->reduced);
+        turned = xl_sym_temp(l, 2, (SymInt[]){r->reduced, r->outer});
+  xl_transpose(l, rows, (uint32_t[]){1, 0}, 2, turned);
+  return with_dims(l, turned, (SymInt[]){1, r->reduced, 1, r->outer}, 4);
+}
+
+/* Maxima as [outer, 1, 1, inner], or [1, 1, 1, outer]. */
+static XnnId maxima(XnnLowering *l, const Reduction *r, XnnId in) {
+  return column_maxima(l, columns(l, r, in), r->reduced);
 }
 
 static XnnId negated(XnnLowering *l, XnnId in) {
@@ -214,6 +219,57 @@ void lower_maximum(XnnLowering *l, NodeId n) {
     return;
   XnnId in = together(l, &r), most = maxima(l, &r, least ? negated(l, in) : in);
   finish(l, &r, least ? negated(l, most) : most);
+}
+
+/* --- positions of maxima --- */
+
+static XnnId whole_like(XnnLowering *l, XnnId in) {
+  XnnId out = xl_temp_like(l, in);
+  if (xl_ok(l))
+    l->x.values[out].datatype = XNN_INT32;
+  return out;
+}
+
+/* Where the maxima over the height of an image [n, h, 1, c] in NHWC are. XNNPACK has no memory for
+ * maxima that nothing uses: what they are times 0 is added. */
+static XnnId column_positions(XnnLowering *l, XnnId in, SymInt height) {
+  static const uint32_t one = 1;
+  if (!sym_is_const(height))
+    xl_refuse(l, XNN_RULE_VARYING, "dim=?");
+  else if (height == 1)
+    xl_refuse(l, XNN_RULE_WINDOW, "elements=1");
+  if (!xl_ok(l))
+    return XNN_NONE;
+  XnnValue like = l->x.values[in];
+  XnnId most = XL_TEMP(l, like.dims[0], 1, 1, like.dims[3]), where = whole_like(l, most),
+        whole = whole_like(l, most), nothing = whole_like(l, most), out = whole_like(l, most);
+  XNN_ADD_NODE(&l->x, XNN_ARG_MAX_POOLING2D, 0, 0, 0, 0, (uint32_t)height, 1, in, most, where, 0);
+  xl_unary(l, XNN_CONVERT, most, whole);
+  XnnId zero = xl_floats(l, 1, &one, (const float[]){0});
+  l->x.values[zero].datatype = XNN_INT32; /* the same bits */
+  xl_binary(l, XNN_MULTIPLY, whole, zero, nothing);
+  xl_binary(l, XNN_ADD, where, nothing, out);
+  return out;
+}
+
+void lower_position(XnnLowering *l, NodeId n) {
+  bool least = node_cget(l->g, n)->op == OP_ARGMIN;
+  Reduction r;
+  if (!read_reduction(l, n, &r))
+    return;
+  /* XNNPACK searches side by side or not at all fast. */
+  int64_t lanes = sym_lower(&l->g->syms, r.inner != 1 ? r.inner : r.outer);
+  if (lanes < FEW_LANES && sym_upper(&l->g->syms, r.reduced) > LONG_SEARCH)
+    xl_refuse(l, XNN_RULE_WINDOW, "elements=%lld searches=%lld needed=%d",
+              (long long)sym_upper(&l->g->syms, r.reduced), (long long)lanes, FEW_LANES);
+  uint32_t dims[XNN_MAX_RANK], rank = xl_dims(l, r.y, DT(I64), dims);
+  XnnId in = together(l, &r), image = columns(l, &r, least ? negated(l, in) : in),
+        where = column_positions(l, image, r.reduced);
+  if (!xl_ok(l))
+    return;
+  XnnId out = xnn_value(&l->x, XNN_INT32, rank, dims);
+  xl_reshape_to(l, where, r.y, out);
+  xl_set_plain(l, r.y, out);
 }
 
 /* --- log softmax --- */

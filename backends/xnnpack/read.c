@@ -193,6 +193,24 @@ static void read_window(XrNode *n, FbTable t) {
   }
 }
 
+/* Windows that lie side by side. */
+static void read_position(XrNode *n, FbTable t) {
+  XrWindow *w = &n->window;
+  w->before[0] = fb_u32(t, 0, 0);
+  w->after[1] = fb_u32(t, 1, 0);
+  w->after[0] = fb_u32(t, 2, 0);
+  w->before[1] = fb_u32(t, 3, 0);
+  for (uint16_t i = 0; i < 2; i++) {
+    w->kernel[i] = w->stride[i] = fb_u32(t, 4 + i, 0);
+    w->dilation[i] = 1;
+  }
+  n->input_count = 1;
+  n->inputs[0] = fb_u32(t, 6, 0);
+  n->output = fb_u32(t, 7, 0);
+  n->positions = fb_u32(t, 8, 0);
+  n->flags = fb_u32(t, 9, 0);
+}
+
 static void read_convolution(XrNode *n, FbTable t) {
   read_window(n, t);
   n->window.group_in = fb_u32(t, 10, 0);
@@ -249,6 +267,9 @@ static void read_fields(Reader *r, XrNode *n, FbTable t) {
     read_window(n, t);
     read_ends(n, t, 10, 1);
     return;
+  case XR_FORM_POSITION:
+    read_position(n, t);
+    return;
   case XR_FORM_TRANSPOSE:
   case XR_FORM_RESHAPE:
     n->vector_count = read_vector(r, t, 1, n->first, "its vector");
@@ -287,6 +308,10 @@ static void check_ids(Reader *r, const XrNode *n) {
   }
   if (n->output >= r->x->value_count)
     fail(r, "its result is value %u, and there are %u", n->output, r->x->value_count);
+  if (n->positions >= r->x->value_count && n->positions != XR_NONE)
+    fail(r, "its second result is value %u, and there are %u", n->positions, r->x->value_count);
+  if (n->positions == XR_NONE && xr_form(n->kind) == XR_FORM_POSITION)
+    fail(r, "it has no second result");
 }
 
 static void read_nodes(Reader *r, FbVector tables) {
@@ -299,6 +324,7 @@ static void read_nodes(Reader *r, FbVector tables) {
             fields = fb_table(t, NODE_TABLE);
     XrNode *n = &x->nodes[i];
     *n = (XrNode){.kind = fb_u8(t, NODE_KIND, 0),
+                  .positions = XR_NONE,
                   .limited = fb_present(limits),
                   .low = fb_f32(limits, 0, 0),
                   .high = fb_f32(limits, 1, 0)};

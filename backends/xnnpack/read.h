@@ -28,6 +28,7 @@ typedef enum XrForm {
   XR_FORM_PRODUCT,
   XR_FORM_CONVOLUTION,
   XR_FORM_POOL,
+  XR_FORM_POSITION, /* a pool with two results: maxima, and where they are */
   XR_FORM_TRANSPOSE,
   XR_FORM_RESHAPE,
   XR_FORM_SLICE,
@@ -83,6 +84,7 @@ typedef struct XrNode {
   uint8_t vector_count;
   uint32_t inputs[XR_MAX_INPUTS]; /* values; products: input, filter, bias or XR_NONE */
   uint32_t output, flags;
+  uint32_t positions;                               /* its second result, or XR_NONE */
   uint32_t axis;                                    /* joins */
   uint32_t size[2];                                 /* resizing */
   float low, high, number;                          /* number: alpha, slope, padding value */

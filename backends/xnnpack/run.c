@@ -211,6 +211,9 @@ static void compute(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
   case XR_FORM_POOL:
     xr_run_pool(r, n, &in[0], out);
     return;
+  case XR_FORM_POSITION:
+    xr_run_positions(r, n, &in[0], out);
+    return;
   case XR_FORM_RESIZE:
     xr_run_resize(r, n, &in[0], out);
     return;
@@ -261,6 +264,21 @@ static void store_output(Runner *r, uint32_t id) {
   memcpy(out->data, wide.data, tensor_bytes(&wide));
 }
 
+Tensor *xr_result(Runner *r, uint32_t id) {
+  const XrShape *shape = &r->c.shapes[id];
+  Tensor *value = &r->values[id];
+  *value = make(r, &r->memory[id], dtype_of(r->x->values[id].datatype), shape->rank, shape->dims,
+                &r->owned[id]);
+  r->live += r->owned[id];
+  return value;
+}
+
+static void finish_result(Runner *r, uint32_t id) {
+  store_output(r, id);
+  if (r->remaining[id] == 0)
+    release(r, id);
+}
+
 static void run_node(Runner *r, const XrNode *n) {
   const XrShape *shape = &r->c.shapes[n->output];
   DType kept = dtype_of(r->x->values[n->output].datatype),
@@ -270,9 +288,7 @@ static void run_node(Runner *r, const XrNode *n) {
     DType own = n->inputs[i] == XR_NONE ? used : dtype_of(r->x->values[n->inputs[i]].datatype);
     in[i] = operand(r, n->inputs[i], n->kind == XR_Convert ? own : used);
   }
-  Tensor *value = &r->values[n->output];
-  *value = make(r, &r->memory[n->output], kept, shape->rank, shape->dims, &r->owned[n->output]);
-  r->live += r->owned[n->output];
+  Tensor *value = xr_result(r, n->output);
   bool aside = n->limited || (kept != used && n->kind != XR_Convert);
   Tensor out = aside ? xr_temp(r, used, shape->rank, shape->dims) : *value;
   if (!r->fault)
@@ -287,12 +303,12 @@ static void run_node(Runner *r, const XrNode *n) {
     KernelArg args[] = {K_TENSOR(&out), K_NONE, K_NONE, K_NONE};
     xr_kernel(r, OP_TO_COPY, args, COUNT_OF(args), value);
   }
-  store_output(r, n->output);
+  finish_result(r, n->output);
+  if (n->positions != XR_NONE)
+    finish_result(r, n->positions);
   for (uint32_t i = 0; i < n->input_count; i++)
     if (n->inputs[i] != XR_NONE)
       release(r, n->inputs[i]);
-  if (r->remaining[n->output] == 0)
-    release(r, n->output);
 }
 
 static void drop_text(void *user, const char *text, size_t size) {

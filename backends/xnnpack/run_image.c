@@ -195,6 +195,43 @@ void xr_run_pool(Runner *r, const XrNode *n, const Tensor *x, Tensor *out) {
         window(n, x, batch, (const int64_t[]){row, column}, pixel);
 }
 
+/* The first of the largest elements of one window, for each channel. */
+static void find_largest(const XrNode *n, const Tensor *x, int64_t batch, const int64_t *at,
+                         float *most, int32_t *where) {
+  const XrWindow *w = &n->window;
+  int64_t channels = x->dims[3];
+  for (int64_t c = 0; c < channels; c++)
+    where[c] = -1;
+  for (int64_t k = 0; k < (int64_t)w->kernel[0] * w->kernel[1]; k++) {
+    int64_t row = at[0] * w->stride[0] + k / w->kernel[1] - w->before[0],
+            column = at[1] * w->stride[1] + k % w->kernel[1] - w->before[1];
+    if (row < 0 || column < 0 || row >= x->dims[1] || column >= x->dims[2])
+      continue;
+    const float *pixel =
+        (const float *)x->data + ((batch * x->dims[1] + row) * x->dims[2] + column) * channels;
+    for (int64_t c = 0; c < channels; c++)
+      if (where[c] < 0 || pixel[c] > most[c]) {
+        most[c] = pixel[c];
+        where[c] = (int32_t)k;
+      }
+  }
+}
+
+void xr_run_positions(Runner *r, const XrNode *n, const Tensor *x, Tensor *out) {
+  Tensor *positions = xr_result(r, n->positions);
+  if (r->fault)
+    return;
+  float *most = out->data;
+  int32_t *where = positions->data;
+  for (int64_t batch = 0; batch < out->dims[0]; batch++)
+    for (int64_t row = 0; row < out->dims[1]; row++)
+      for (int64_t column = 0; column < out->dims[2]; column++) {
+        find_largest(n, x, batch, (const int64_t[]){row, column}, most, where);
+        most += out->dims[3];
+        where += out->dims[3];
+      }
+}
+
 /* Where an element of the result lies between two of the operand. */
 typedef struct Between {
   int64_t low, high;

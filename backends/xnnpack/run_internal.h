@@ -31,6 +31,8 @@ void xr_run_fail(Runner *r, const char *what);
 Tensor xr_temp(Runner *r, DType dtype, uint32_t rank, const int64_t *dims);
 /* The reference kernel of an op with one result; args as in its schema, all of them. */
 void xr_kernel(Runner *r, OpId op, const KernelArg *args, uint32_t count, Tensor *out);
+/* The tensor of a result, which it keeps until its uses are over. */
+Tensor *xr_result(Runner *r, uint32_t id);
 /* Dim i of the result is dim perm[i] of t. */
 Tensor xr_permuted(Runner *r, const Tensor *t, const uint32_t *perm);
 
@@ -38,6 +40,8 @@ void xr_run_move(Runner *r, const XrNode *n, const Tensor *in, Tensor *out);
 void xr_run_convert(Runner *r, const Tensor *x, Tensor *out);
 void xr_run_convolution(Runner *r, const XrNode *n, const Tensor *in, Tensor *out);
 void xr_run_pool(Runner *r, const XrNode *n, const Tensor *x, Tensor *out);
+/* A pool with two results; makes the second one. */
+void xr_run_positions(Runner *r, const XrNode *n, const Tensor *x, Tensor *out);
 void xr_run_resize(Runner *r, const XrNode *n, const Tensor *x, Tensor *out);
 
 #endif

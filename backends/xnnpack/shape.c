@@ -353,6 +353,11 @@ void xr_shape(XrCheck *c, const XrNode *n, XrShape *out) {
   case XR_FORM_CONVOLUTION:
     convolution_shape(c, n, out);
     break;
+  case XR_FORM_POSITION:
+    if (n->window.kernel[0] == 1 && n->window.kernel[1] == 1)
+      xr_fail(c, "windows of one element");
+    pool_shape(c, n, out);
+    break;
   case XR_FORM_POOL:
     pool_shape(c, n, out);
     break;

@@ -153,6 +153,13 @@ def where(d):
     return d.compute(d.node("Where", names))
 
 
+@case_of("ARGMAX", "ARGMIN")
+def position(d):
+    shape, d.special = [x or 1 for x in d.shape(1)], False  # NaN is nowhere
+    x, d.dtype = d.operand(shape), np.dtype(np.int64)
+    return d.node("ArgM" + d.row[4:].lower(), [x], axis=d.whole(-len(shape), len(shape) - 1), keepdims=d.one(None, 0, 1))
+
+
 @case_of("TO_COPY")
 def cast(d):
     d.special = False  # NaN has no number

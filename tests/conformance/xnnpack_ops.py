@@ -356,6 +356,28 @@ def cast_cases():
     yield graph("Cast-int64", [node("Cast", ["x"], "t", to=1), node("Neg", ["t"])], {"x": ints(2**40, -3, 0)}, kernels=1)
 
 
+def position_cases():
+    """The first of equal ones; infinities are numbers."""
+    rng = np.random.default_rng(1)
+    for op in ("ArgMax", "ArgMin"):
+        for shape in ((5,), (3, 7), (9, 300), (2, 3, 4), (2, 21, 6, 5), (2, 3, 4, 2, 3)):
+            x = rng.integers(-3, 4, shape).astype(np.float32)
+            x.reshape(-1)[:3] = [-np.inf, np.inf, 0]
+            for axis in range(len(shape)):
+                keep = (axis + len(shape)) % 2
+                lanes = x.size // shape[axis] if axis == 0 or axis == len(shape) - 1 else np.prod(shape[axis + 1:])
+                yield graph(f"{op}-{'x'.join(map(str, shape))}-{axis}", [node("Neg", ["x"], "t"), node(op, ["t"], axis=axis, keepdims=keep)],
+                            {"x": x}, kernels=1 if shape[axis] > 256 and lanes < 8 else 0, out_type=np.int64)
+        yield graph(f"{op}-zeros", [node(op, ["x"], axis=1)], {"x": np.array([[-0.0, 0.0], [0.0, -0.0]], np.float32)}, out_type=np.int64)
+        yield graph(f"{op}-half", [node(op, ["x"], axis=0)], {"x": rng.integers(-9, 9, (6, 5)).astype(np.float16)}, out_type=np.int64)
+        yield graph(f"{op}-image", [node("Conv", ["x", "w"], "t"), node(op, ["t"], axis=1)], {"x": normal(1, 4, 9, 8)}, {"w": normal(6, 4, 3, 3)},
+                    out_type=np.int64)
+        yield graph(f"{op}-one-row", [node(op, ["x"], axis=1)], {"x": normal(1, 400)}, kernels=1, out_type=np.int64)
+        yield graph(f"{op}-one", [node(op, ["x"], axis=1)], {"x": normal(7, 1)}, kernels=None, out_type=np.int64)
+        yield graph(f"{op}-used", [node(op, ["x"], "p", axis=1, keepdims=0), node("Gather", ["e", "p"], "r"), node("Tanh", ["r"])],
+                    {"x": normal(7, 6)}, {"e": normal(6, 5)}, kernels=1)
+
+
 def quantized_weight_cases():
     """Of more bytes in floats than are folded otherwise."""
     w = np.random.default_rng(1).integers(-128, 128, (256, 128, 3, 3)).astype(np.int8)
@@ -465,7 +487,7 @@ def window_cases():
 
 
 FAMILIES = (image_cases, tap_cases, half_cases, reduce_cases, pointwise_cases, product_cases, norm_cases, official_cases,
-            limit_cases, found_cases, cast_cases, quantized_weight_cases, where_cases, move_cases, window_cases)
+            limit_cases, found_cases, cast_cases, position_cases, quantized_weight_cases, where_cases, move_cases, window_cases)
 
 
 def main():

@@ -47,6 +47,8 @@ SPECIAL = {
     "ADAPTIVE_AVG_POOL2D": "of windows with infinities of both signs the result may be one of them",
     "AMAX": NUMBER_WINS,
     "AMIN": NUMBER_WINS,
+    "ARGMAX": "NaN is nowhere",
+    "ARGMIN": "NaN is nowhere",
     "AVG_POOL2D": "NaN and infinities become NaN in windows beside them, which are multiplied by zeros",
     "CLAMP": "NaN becomes a limit",
     "CLAMP_TENSOR": "NaN becomes a limit",

@@ -347,6 +347,32 @@ static void pool_nodes(void **state) {
   }
 }
 
+/* Position and maximum, added. Of equal ones the first; padding is none. */
+static void position_nodes(void **state) {
+  (void)state;
+  static const float x[] = {1, -1, 5, -2, 5, -3, 2, -4, 0, -5, 3, 7}, line[] = {4, 1, 9};
+  Run r = {.m = {.values = {IN(0, 1, 3, 2, 2),
+                            TEMP(1, 1, 1, 2),
+                            {.datatype = 12, SHAPE(1, 1, 1, 2)},
+                            TEMP(1, 1, 1, 2),
+                            OUT(1, 1, 1, 1, 2)},
+                 .nodes = {{POSITION, {0, 0, 0, 0, 3, 2, 0, 1, 2, 0}},
+                           {18, {2, 3, 0}},
+                           {ADD, {3, 1, 4, 0}}}},
+           .in = {x}};
+  expect(&r, (const double[]){1 + 5, 5 + 7}, 2, "ArgMaxPooling2d");
+  Run padded = {.m = {.values = {IN(0, 1, 3, 1, 1),
+                                 TEMP(1, 2, 1, 1),
+                                 {.datatype = 12, SHAPE(1, 2, 1, 1)},
+                                 TEMP(1, 2, 1, 1),
+                                 OUT(1, 1, 2, 1, 1)},
+                      .nodes = {{POSITION, {1, 0, 0, 0, 2, 1, 0, 1, 2, 0}},
+                                {18, {2, 3, 0}},
+                                {ADD, {3, 1, 4, 0}}}},
+                .in = {line}};
+  expect(&padded, (const double[]){1 + 4, 1 + 9}, 2, "ArgMaxPooling2d");
+}
+
 static void mean_and_resize_nodes(void **state) {
   (void)state;
   static const float x[] = {1, 10, 2, 20, 3, 30, 6, 60}, line[] = {0, 1};
@@ -519,17 +545,12 @@ static void all_kinds_were_run(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(unary_nodes),
-      cmocka_unit_test(binary_nodes),
-      cmocka_unit_test(limits_and_halves),
-      cmocka_unit_test(conversion),
-      cmocka_unit_test(product_nodes),
-      cmocka_unit_test(move_nodes),
-      cmocka_unit_test(join_nodes),
-      cmocka_unit_test(pool_nodes),
-      cmocka_unit_test(mean_and_resize_nodes),
-      cmocka_unit_test(convolution_nodes),
-      cmocka_unit_test(sizes_and_memory),
+      cmocka_unit_test(unary_nodes),        cmocka_unit_test(binary_nodes),
+      cmocka_unit_test(limits_and_halves),  cmocka_unit_test(conversion),
+      cmocka_unit_test(product_nodes),      cmocka_unit_test(move_nodes),
+      cmocka_unit_test(join_nodes),         cmocka_unit_test(pool_nodes),
+      cmocka_unit_test(position_nodes),     cmocka_unit_test(mean_and_resize_nodes),
+      cmocka_unit_test(convolution_nodes),  cmocka_unit_test(sizes_and_memory),
       cmocka_unit_test(all_kinds_were_run),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

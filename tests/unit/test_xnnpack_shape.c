@@ -206,6 +206,42 @@ static void pools(void **state) {
   TRY_CASES(cases);
 }
 
+/* Windows of 5 x 1, as a rule, in an image of 5 x 5: maxima, value 1, and where they are, value 2.
+ */
+#define LONG_WHERE                                                                                 \
+  { .argument = 3, .dtype = DTYPE_I64 }
+#define POSITION_CASE(where_type, ...)                                                             \
+  {                                                                                                \
+    .values = {IN(0, 1, 5, 5, 2),                                                                  \
+               OUT(1, 1, 1, 5, 2),                                                                 \
+               {.external = 3, .flags = 2, .datatype = (where_type), SHAPE(1, 1, 5, 2)}},          \
+    .nodes = {                                                                                     \
+      {POSITION, {0, 0, 0, 0, __VA_ARGS__}}                                                        \
+    }                                                                                              \
+  }
+
+static void positions(void **state) {
+  (void)state;
+  static const Case cases[] = {
+      {NULL, POSITION_CASE(12, 5, 1, 0, 1, 2, 0), LONG_WHERE},
+      {"datatypes 1 and 1 of its results", POSITION_CASE(1, 5, 1, 0, 1, 2, 0), {0}},
+      {"windows of one element", POSITION_CASE(12, 1, 1, 0, 1, 2, 0), LONG_WHERE},
+      {"its second result is value 7, and there are 3", POSITION_CASE(12, 5, 1, 0, 1, 7, 0),
+       LONG_WHERE},
+      {"it has no second result", POSITION_CASE(12, 5, 1, 0, 1, MADE_NONE, 0), LONG_WHERE},
+      {"datatypes 12 and 12", POSITION_CASE(12, 5, 1, 0, 2, 2, 0), LONG_WHERE},
+      {"dim 1 of its result is 2, and of value 1 1", POSITION_CASE(12, 2, 1, 0, 1, 2, 0),
+       LONG_WHERE},
+      {"nothing uses the maxima, value 1",
+       {.values = {IN(0, 1, 5, 5, 2),
+                   TEMP(1, 1, 5, 2),
+                   {.external = 2, .flags = 2, .datatype = 12, SHAPE(1, 1, 5, 2)}},
+        .nodes = {{POSITION, {0, 0, 0, 0, 5, 1, 0, 1, 2, 0}}}},
+       {.argument = 2, .dtype = DTYPE_I64}},
+  };
+  TRY_CASES(cases);
+}
+
 #define MOVE_CASE(kind, x, y, first, second, ...)                                                  \
   {                                                                                                \
     .values = {IN x, OUT y}, .nodes = {                                                            \
@@ -295,11 +331,9 @@ static void moves(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(products),
-      cmocka_unit_test(convolutions),
-      cmocka_unit_test(other_convolutions),
-      cmocka_unit_test(pools),
-      cmocka_unit_test(moves),
+      cmocka_unit_test(products),           cmocka_unit_test(convolutions),
+      cmocka_unit_test(other_convolutions), cmocka_unit_test(pools),
+      cmocka_unit_test(positions),          cmocka_unit_test(moves),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

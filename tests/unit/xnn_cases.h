@@ -78,6 +78,7 @@ enum {
   DIV = 8,
   RESIZE = 9,
   PAD = 10,
+  POSITION = 21,
   AVERAGE = 11,
   MINIMUM = 12,
   DEPTHWISE = 13,
