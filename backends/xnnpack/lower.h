@@ -6,9 +6,10 @@
  * do nothing and return XNN_NONE, so that a function is straight code.
  *
  * A value of rank 4 may exist in two layouts: plain, with the dims of the IR, and NHWC, dims
- * (0, 2, 3, 1) of it, which convolutions and pools want; one of rank 3 likewise, with (0, 2, 1). A
- * layout that is asked for and not there is made by a transpose, once. Nodes that can be computed
- * in either take the one for which less is to be transposed.
+ * (0, 2, 3, 1) of it, which convolutions and pools want; one of rank 3 likewise, with (0, 2, 1). In
+ * which one a node is computed is decided for the whole partition before (plan.h). A layout that is
+ * asked for and not there is made by a transpose, once. Views and permutes are made where someone
+ * wants them (moves.h).
  *
  * All is computed in f32. Halves are converted where they come in and go out, and weights stay
  * halves in the file: XNNPACK wants weights of convolutions on halves as f32, which would double

@@ -268,6 +268,25 @@ static void add_values(Plan *p) {
     add_value(p, i, sorted + first[i], first[i + 1] - first[i]);
 }
 
+/* What takes either is computed in the layout of its first operand: less than the best, without a
+ * search. */
+static void take_first_layouts(Plan *p, const NodeId *nodes, uint32_t count) {
+  Graph *g = p->l->g;
+  p->cut.second[NHWC] = true;
+  for (uint32_t i = 0; i < count; i++) {
+    ValueId first = 0;
+    FOR_OPERANDS(g, nodes[i], v, {
+      if (v && !first && !value_is_const(g, v))
+        first = v;
+    })
+    const Place *place = first ? places_find(&p->l->places, first) : NULL;
+    if (place && place->moves)
+      place = places_find(&p->l->places, place->moves->from);
+    if (place && p->nodes[i] >= CUT_FREE)
+      p->cut.second[p->nodes[i]] = p->cut.second[place->vertex];
+  }
+}
+
 void xl_plan(XnnLowering *l, const NodeId *nodes, uint32_t count, const ValueId *outputs,
              uint32_t output_count) {
   Plan p = {.l = l, .nodes = ARENA_ARRAY(l->arena, uint32_t, (size_t)count + 1)};
@@ -277,16 +296,15 @@ void xl_plan(XnnLowering *l, const NodeId *nodes, uint32_t count, const ValueId 
   for (uint32_t i = 0; i < output_count; i++)
     want(&p, outputs[i], PLAIN);
   add_values(&p);
-  /* A graph that takes too long is left plain but for what has to be NHWC. */
-  bool solved = cut_solve(&p.cut);
+  if (!cut_solve(&p.cut))
+    take_first_layouts(&p, nodes, count);
   for (uint32_t i = 0; i < l->places.count; i++) {
     Place *place = &l->places.items[i];
-    place->in_nhwc = place->vertex == NHWC || (solved && p.cut.second[place->vertex]);
+    place->in_nhwc = p.cut.second[place->vertex];
   }
   for (uint32_t i = 0; i < count; i++)
     if (node_cget(l->g, nodes[i])->result_count)
-      places_make(&l->places, node_result(l->g, nodes[i], 0))->in_nhwc =
-          p.nodes[i] == NHWC || (solved && p.cut.second[p.nodes[i]]);
+      places_make(&l->places, node_result(l->g, nodes[i], 0))->in_nhwc = p.cut.second[p.nodes[i]];
   xfree(p.wants);
   cut_release(&p.cut);
 }
