@@ -206,11 +206,22 @@ static ValueId all_rows(Import *im, const Recurrent *rnn) {
   return EX_VIEW(im, rnn->x, rows, ex_dim(im, rnn->x, 2));
 }
 
-/* The rows of y, one for each row of all_rows, by step. */
+/* The rows of y, one for each row of all_rows, by step. Those of a step lie together, unless the
+ * batch comes first: then they are cut out as they are. */
 static ValueId *rows_by_step(Import *im, const Recurrent *rnn, ValueId y) {
-  SymInt outer = rnn->layout ? rnn->batch : rnn->steps,
-         inner = rnn->layout ? rnn->steps : rnn->batch;
-  return each_step(im, rnn, EX_VIEW(im, y, outer, inner, ex_dim(im, y, 1)), rnn->layout ? 1 : 0);
+  bool together = !rnn->layout || rnn->batch == 1;
+  if (!together || !sym_is_const(rnn->batch) || !import_ok(im)) {
+    SymInt outer = rnn->layout ? rnn->batch : rnn->steps,
+           inner = rnn->layout ? rnn->steps : rnn->batch;
+    return each_step(im, rnn, EX_VIEW(im, y, outer, inner, ex_dim(im, y, 1)), rnn->layout ? 1 : 0);
+  }
+  ValueId *items = ARENA_ARRAY(&im->scratch, ValueId, (size_t)rnn->steps + 1), first = 0;
+  if (rnn->steps > 1 && !value_is_const(im->g, y))
+    first = build(&im->b, OP_SPLIT_COPY_TENSOR, A_VAL(y), A_INT(rnn->batch), A_INT(0));
+  for (int64_t t = 0; t < rnn->steps && import_ok(im); t++)
+    items[t] =
+        first ? first + (ValueId)t : ex_slice(im, y, 0, t * rnn->batch, (t + 1) * rnn->batch);
+  return items;
 }
 
 ValueId *recurrent_project(Import *im, const Recurrent *rnn, ValueId w, ValueId bias) {
@@ -288,9 +299,8 @@ void recurrent_out_steps(Import *im, const Recurrent *rnn, ValueId *pieces) {
   int64_t count = rnn->steps * rnn->directions;
   if (!out_wanted(im, 0) || !import_ok(im))
     return;
-  SymInt first = rnn->layout ? rnn->batch : 1, second = rnn->layout ? 1 : rnn->batch;
-  for (int64_t i = 0; i < count; i++)
-    pieces[i] = EX_VIEW(im, pieces[i], first, second, rnn->hidden);
+  for (int64_t i = 0; i < count && rnn->layout; i++)
+    pieces[i] = EX_VIEW(im, pieces[i], rnn->batch, 1, rnn->hidden);
   ValueId all = ex_cat(im, pieces, (uint32_t)count, rnn->layout ? 1 : 0);
   if (rnn->layout)
     all = EX_VIEW(im, all, rnn->batch, rnn->steps, rnn->directions, rnn->hidden);
