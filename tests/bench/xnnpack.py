@@ -154,20 +154,19 @@ def load_ms(paths):
 
 
 def timed(runs, rounds, share):
-    """[(fastest processor time, median time on the wall)] in milliseconds, of functions that are called in turn."""
-    spent = []
-
-    def paired(run):
-        wall, busy = time.perf_counter(), time.process_time()
-        run()
-        return time.process_time() - busy, time.perf_counter() - wall
+    """[(fastest processor time, median time on the wall)] in milliseconds, of functions that are called in turn, there and
+    back. Each of them is as often the one where the turn is: it then finds the caches as it left them."""
+    spent, done = [[] for _ in runs], 0
     end = time.perf_counter() + share
-    while len(spent) < rounds and (len(spent) < 3 or time.perf_counter() < end):
-        order = runs if len(spent) % 2 else runs[::-1]
-        row = [paired(run) for run in order]
-        spent.append(row if len(spent) % 2 else row[::-1])
+    while done < rounds and (done < 2 * len(runs) or time.perf_counter() < end):
+        order = [(done // 2 + i) % len(runs) for i in range(len(runs))]
+        for i in reversed(order) if done % 2 else order:
+            wall, busy = time.perf_counter(), time.process_time()
+            runs[i]()
+            spent[i].append((time.process_time() - busy, time.perf_counter() - wall))
+        done += 1
     return [(1e3 * min(busy for busy, _ in column), 1e3 * statistics.median(wall for _, wall in column))
-            for column in zip(*spent)]
+            for column in spent]
 
 
 def official_of(args, spec, source, inputs, expected, atol, row):
