@@ -352,8 +352,18 @@ void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, Xnn
     xl_refuse(l, XNN_RULE_VARYING, "varying-dims=%u held=1", varying);
   if (!xl_ok(l))
     return;
+  XnnId origin = l->x.values[in].origin;
+  if (origin)
+    in = origin - 1;
+  if (!varying)
+    l->x.values[out].origin = in + 1;
   uint32_t vector = xnn_vector(&l->x, shape, rank);
   XNN_ADD_NODE(&l->x, XNN_STATIC_RESHAPE, rank, vector, in, out, 0)->vector_count = (uint8_t)rank;
+}
+
+XnnId xl_origin(const XnnLowering *l, XnnId id) {
+  XnnId origin = xl_ok(l) ? l->x.values[id].origin : 0;
+  return origin ? origin - 1 : id;
 }
 
 void xl_reshape_to(XnnLowering *l, XnnId in, ValueId like, XnnId out) {

@@ -227,6 +227,8 @@ void xl_strided_slice(XnnLowering *l, ValueId x, uint32_t axis, int64_t begin, i
 /* in, whose elements keep their order, with the dims of out; at most one dim may vary. */
 void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, XnnId out);
 void xl_reshape_to(XnnLowering *l, XnnId in, ValueId like, XnnId out); /* the dims of like */
+/* The value of which id is a reshape, all dims known; id itself when it is none. */
+XnnId xl_origin(const XnnLowering *l, XnnId id);
 /* Means over height and width of an image in NHWC, as [n, 1, 1, c]. */
 XnnId xl_image_means(XnnLowering *l, XnnId in);
 /* Sums over the last dim of in times factor, plus offset; the dim stays as 1. */

@@ -84,6 +84,20 @@ static void begin_turn(XnnLowering *l, ValueId v, bool permuted) {
     l->node = def;
 }
 
+/* v in a layout, its elements in the order of in: what in is a reshape of, when that has its dims.
+ */
+static void view_as(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, ValueId v,
+                    bool nhwc) {
+  XnnId origin = xl_origin(l, in);
+  bool same = xl_ok(l) && origin != in && l->x.values[origin].rank == rank;
+  for (uint32_t i = 0; i < rank && same; i++)
+    same = dims[i] == l->x.values[origin].dims[i];
+  if (same)
+    set(l, v, nhwc, origin);
+  else
+    xl_reshape(l, in, dims, rank, result(l, v, nhwc));
+}
+
 /* v in a layout by one transpose, or none, from another value in a layout in which it is there. */
 static void go(XnnLowering *l, const Moves *m, ValueId v, bool from_nhwc, bool nhwc) {
   Graph *g = l->g;
@@ -95,11 +109,11 @@ static void go(XnnLowering *l, const Moves *m, ValueId v, bool from_nhwc, bool n
     if (same_dims(have, have_rank, want, rank))
       set(l, v, nhwc, in);
     else
-      xl_reshape(l, in, want, rank, result(l, v, nhwc));
+      view_as(l, in, want, rank, v, nhwc);
     return;
   }
   if (!nhwc && m->alike != v) { /* others may want it, too */
-    xl_reshape(l, xl_plain(l, m->alike), want, rank, result(l, v, nhwc));
+    view_as(l, xl_plain(l, m->alike), want, rank, v, nhwc);
     return;
   }
   if (!same_dims(have, have_rank, route.dims, route.rank)) {

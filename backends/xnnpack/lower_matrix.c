@@ -21,6 +21,33 @@ static XnnId filter_of(XnnLowering *l, ValueId v) {
   return xl_filter(l, v);
 }
 
+/* in, with the dims that it has as a value. */
+static void back(XnnLowering *l, XnnId in, XnnId out) {
+  SymInt dims[XNN_MAX_RANK];
+  uint32_t rank = xl_rank(l, out);
+  for (uint32_t i = 0; i < rank; i++)
+    dims[i] = l->x.values[out].dims[i];
+  xl_reshape(l, in, dims, rank, out);
+}
+
+/* x times a matrix. Rows that come from a reshape are taken before it: mostly the result goes back
+ * to the dims that they had. */
+static void rows_times(XnnLowering *l, XnnId in, XnnId filter, XnnId bias, uint32_t flags,
+                       XnnId out) {
+  XnnId origin = xl_origin(l, in);
+  if (!xl_ok(l))
+    return;
+  XnnValue from = l->x.values[origin], like = l->x.values[in], to = l->x.values[out];
+  if (origin == in || from.rank == 0 || from.dims[from.rank - 1] != like.dims[like.rank - 1]) {
+    xl_fully_connected(l, in, filter, bias, flags, out);
+    return;
+  }
+  from.dims[from.rank - 1] = to.dims[to.rank - 1];
+  XnnId wide = xl_temp(l, from.rank, from.dims);
+  xl_fully_connected(l, origin, filter, bias, flags, wide);
+  back(l, wide, out);
+}
+
 /* x times weights [out, in], or [in, out] with flag TRANSPOSE_WEIGHTS, which may arrive at run
  * time: then without a bias, which XNNPACK would lose. Known ones are stored as [out, in], which
  * XNNPACK packs faster when it loads them. */
@@ -37,7 +64,7 @@ static void product(XnnLowering *l, ValueId x, ValueId weight, XnnId bias, uint3
   } else {
     filter = filter_of(l, weight);
   }
-  xl_fully_connected(l, in, filter, bias, flags, out);
+  rows_times(l, in, filter, bias, flags, out);
 }
 
 /* A new value for the result y of a node that takes rows of x. */
@@ -88,9 +115,31 @@ void lower_addmm(XnnLowering *l, NodeId n) {
     add_bias(l, bare, xl_plain(l, bias), beta, out);
 }
 
+/* What in was before a dim of 1 in front of it was taken away; in itself otherwise. */
+static XnnId with_batch(const XnnLowering *l, XnnId in) {
+  XnnId origin = xl_origin(l, in);
+  if (!xl_ok(l))
+    return in;
+  const XnnValue *wide = &l->x.values[origin], *narrow = &l->x.values[in];
+  bool fits = wide->rank == narrow->rank + 1 && wide->dims[0] == 1 &&
+              memcmp(wide->dims + 1, narrow->dims, narrow->rank * sizeof *wide->dims) == 0;
+  return fits ? origin : in;
+}
+
+/* Exporters make three dims of four for it, and four again behind it. */
 void lower_bmm(XnnLowering *l, NodeId n) {
-  XnnId a = xl_plain(l, node_value(l->g, n, 0)), b = xl_plain(l, node_value(l->g, n, 1));
-  xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, a, b, xl_result(l, node_result(l->g, n, 0)));
+  XnnId a = xl_plain(l, node_value(l->g, n, 0)), b = xl_plain(l, node_value(l->g, n, 1)),
+        out = xl_result(l, node_result(l->g, n, 0)), wide_a = with_batch(l, a),
+        wide_b = with_batch(l, b);
+  if (!xl_ok(l) || (wide_a == a && wide_b == b)) {
+    xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, a, b, out);
+    return;
+  }
+  uint32_t dims[XNN_MAX_RANK] = {1};
+  memcpy(dims + 1, l->x.values[out].dims, 3 * sizeof *dims);
+  XnnId wide = xl_temp(l, 4, dims);
+  xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, wide_a, wide_b, wide);
+  back(l, wide, out);
 }
 
 void lower_mm(XnnLowering *l, NodeId n) {

@@ -49,6 +49,7 @@ typedef struct XnnValue {
   uint32_t data;               /* 1 + index of its constant; 0: none */
   uint32_t external;           /* 1 + index of the delegate's argument; 0: internal */
   bool is_input;               /* of external ones: read, not written */
+  XnnId origin;                /* 1 + the value that a reshape made it of; 0: none, or dims vary */
   bool follows_window;         /* from a convolution or pool by nothing but copies and limits */
 } XnnValue;
 

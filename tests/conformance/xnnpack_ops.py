@@ -210,6 +210,17 @@ def product_cases():
         yield single(name, "MatMul", ["a", "b"], {"a": normal(*a), "b": normal(*b)})
         yield single(f"{name}-weights", "MatMul", ["a", "b"], {"a": normal(*a)}, {"b": normal(*b)})
         yield single(f"{name}-first", "MatMul", ["a", "b"], {"b": normal(*b)}, {"a": normal(*a)})
+    # Views around products: of other dims, wanted themselves, with a dim of 1 in front on one side or both.
+    narrow, flat, rows, back = ints(2, 3, 4), ints(6, 4), ints(6, 5), ints(1, 2, 3, 5)
+    for label, first in (("wide", (1, 2, 3, 4)), ("narrow", (2, 3, 4)), ("joined", (6, 4))):
+        for other in ((1, 2, 4, 5), (2, 4, 5), (1, 4, 5)):
+            yield graph(f"MatMul-views-{label}-{len(other)}-{other[-3]}", [
+                node("Relu", ["a"], "r"), node("Reshape", ["r", "three"], "x"), node("MatMul", ["x", "b"], "p"), node("Reshape", ["p", "back"], "q"),
+                node("Sigmoid", ["q"])], {"a": normal(*first), "b": normal(*other)}, {"three": narrow, "back": back})
+        yield graph(f"MatMul-views-{label}-rows", [
+            node("Relu", ["a"], "r"), node("Reshape", ["r", "flat"], "x"), node("MatMul", ["x", "w"], "p"), node("Reshape", ["p", "back"], "q"),
+            node("Softmax", ["q"], "s"), node("Reshape", ["s", "rows"], "t"), node("Mul", ["t", "p"], "u"), node("Reshape", ["u", "back"], "v"),
+            node("Add", ["v", "q"])], {"a": normal(*first)}, {"w": normal(4, 5), "flat": flat, "rows": rows, "back": back})
     yield graph("MatMul-Add", [node("MatMul", ["x", "w"], "t"), node("Add", ["t", "b"])], {"x": normal(2, 3, 4)}, {"w": normal(4, 5), "b": normal(5)})
 
 
