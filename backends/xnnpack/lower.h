@@ -165,6 +165,8 @@ bool xl_common_order(XnnLowering *l, const ValueId *operands, uint32_t count, ui
 XnnId xl_in_order(XnnLowering *l, ValueId v, Turned like, uint32_t rank);
 /* Whether dim `axis` of id is none of the value. */
 bool xl_is_loose(const Turned *t, uint32_t rank, uint32_t axis);
+/* The dims of id in another order; which of them those of the value are stays to be said. */
+void xl_permute_axes(XnnLowering *l, Turned *t, const uint32_t *perm, uint32_t rank);
 /* One more dim of 1 in front. */
 void xl_add_axis(XnnLowering *l, Turned *t, uint32_t rank);
 void xl_set_turned(XnnLowering *l, ValueId v, Turned t);

@@ -96,7 +96,8 @@ XnnId xl_image_means(XnnLowering *l, XnnId in) {
   if (!xl_ok(l))
     return XNN_NONE;
   XnnValue like = l->x.values[in];
-  XnnId out = XL_TEMP(l, like.dims[0], 1, 1, like.dims[3]);
+  like.dims[like.rank - 3] = like.dims[like.rank - 2] = 1;
+  XnnId out = xl_temp(l, like.rank, like.dims);
   XNN_ADD_NODE(&l->x, XNN_GLOBAL_AVG_POOLING2D, in, out, XNN_FLAG_KEEP_DIMS);
   return out;
 }
@@ -126,6 +127,8 @@ static bool over_last(XnnLowering *l, const Reduction *r, bool mean) {
     xl_set_nhwc(l, r->y, sums);
   else if (value_rank(g, r->y) == r->rank)
     xl_set_plain(l, r->y, sums);
+  else if (xl_open_dims(g, r->y) > 1)
+    xl_set_turned(l, r->y, (Turned){.id = sums, .axis = {0, 1, 2, 3, 4, 5}});
   else
     finish(l, r, sums);
   return true;
@@ -145,6 +148,41 @@ XnnMeanForm xl_mean_form(XnnLowering *l, NodeId n) {
   return channels && sym_is_const(r.reduced) ? MEAN_OF_CHANNELS : MEAN_OF_ROWS;
 }
 
+/* One or two dims where two or more vary: the mean over the two before the last in memory, of which
+ * one may be 1 and no dim of x. Both stay there as 1. */
+static bool over_open(XnnLowering *l, const Reduction *r, bool mean) {
+  uint32_t count = (uint32_t)__builtin_popcount(r->set), perm[XNN_MAX_RANK], at = 0, last = r->rank;
+  if (xl_open_dims(l->g, r->x) < 2 || count > 2 || count == r->rank ||
+      (!mean && !sym_is_const(r->reduced)))
+    return false;
+  Turned t = xl_turned(l, r->x), to = {0};
+  if (count == 1 && xl_rank(l, t.id) == r->rank)
+    xl_add_axis(l, &t, r->rank);
+  if (!xl_ok(l) || xl_rank(l, t.id) != r->rank + 2 - count)
+    return false;
+  while (reduces(r, --last))
+    ;
+  for (uint32_t i = 0; i < last; i++)
+    if (!reduces(r, i))
+      perm[at++] = t.axis[i];
+  for (uint32_t i = 0; i < r->rank; i++)
+    if (reduces(r, i))
+      perm[at++] = t.axis[i];
+  for (uint32_t a = 0; a < r->rank + 2 - count; a++)
+    if (xl_is_loose(&t, r->rank, a))
+      perm[at++] = a;
+  perm[at++] = t.axis[last];
+  xl_permute_axes(l, &t, perm, at);
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < r->rank; i++)
+    for (uint32_t k = 0; k < at; k++)
+      if (perm[k] == t.axis[i] && (r->keep || !reduces(r, i)))
+        to.axis[kept++] = (uint8_t)k;
+  to.id = mean ? xl_image_means(l, t.id) : image_sums(l, t.id, r->reduced);
+  xl_set_turned(l, r->y, to);
+  return true;
+}
+
 void lower_mean(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   Reduction r;
@@ -159,7 +197,7 @@ void lower_mean(XnnLowering *l, NodeId n) {
       finish(l, &r, pixel);
     return;
   }
-  if (over_last(l, &r, mean))
+  if (over_last(l, &r, mean) || over_open(l, &r, mean))
     return;
   if (r.inner == 1 && sym_is_const(r.reduced)) {
     XnnId rows = with_dims(l, together(l, &r), (SymInt[]){r.outer, r.reduced}, 2);

@@ -46,7 +46,7 @@ void xl_add_axis(XnnLowering *l, Turned *t, uint32_t rank) {
     t->axis[i]++;
 }
 
-static void permute_axes(XnnLowering *l, Turned *t, const uint32_t *perm, uint32_t rank) {
+void xl_permute_axes(XnnLowering *l, Turned *t, const uint32_t *perm, uint32_t rank) {
   uint32_t dims[XNN_MAX_RANK];
   bool same = true;
   for (uint32_t i = 0; i < rank && xl_ok(l); i++) {
@@ -83,7 +83,7 @@ XnnId xl_straight(XnnLowering *l, Turned t, uint32_t rank) {
       perm[count++] = a;
   if (rank)
     perm[count] = t.axis[rank - 1];
-  permute_axes(l, &t, perm, held);
+  xl_permute_axes(l, &t, perm, held);
   for (; held > rank; held -= 2)
     drop_axes(l, &t);
   return t.id;
@@ -117,7 +117,7 @@ Turned xl_rows(XnnLowering *l, ValueId x) {
     perm[count] = t.axis[i];
     t.axis[i] = (uint8_t)count++;
   }
-  permute_axes(l, &t, perm, held);
+  xl_permute_axes(l, &t, perm, held);
   xl_set_turned(l, x, t);
   return t;
 }
@@ -191,7 +191,7 @@ XnnId xl_in_order(XnnLowering *l, ValueId v, Turned like, uint32_t rank) {
       left++;
     perm[a] = left++;
   }
-  permute_axes(l, &t, perm, held);
+  xl_permute_axes(l, &t, perm, held);
   if (own == rank && xl_ok(l)) {
     memcpy(t.axis, like.axis, sizeof t.axis);
     xl_set_turned(l, v, t);

@@ -76,6 +76,10 @@ CASES = [
          'q = Conv<pads = [1, 1]>(x, a, b) r = Relu(q) s = Mul(r, h) d = Conv<pads = [2, 2], dilations = [2], group = 4>(s, c) '
          't, u = Split<axis = 1, num_outputs = 2>(d) v = Tanh(t) w = Sigmoid(u) y = Mul(v, w) z = Add(q, d)',
          lambda n, m: [floats(n, 3, m)]),
+    Case('means over what varies', 'float[n,m,4] x', 'float[n,4] a, float[n,1,4] b, float[n,m] c, float[n,4,1] d, float[1,1,4] e, float[n,1,1] f',
+         'i = Constant<value_ints = [1]>() j = Constant<value_ints = [2]>() k = Constant<value_ints = [0, 1]>() l = Constant<value_ints = [1, 2]>() '
+         'a = ReduceMean<keepdims = 0>(x, i) b = ReduceMean(x, i) c = ReduceSum<keepdims = 0>(x, j) t = Transpose<perm = [0, 2, 1]>(x) '
+         'r = Relu(t) d = ReduceMean(r, j) e = ReduceMean(x, k) f = ReduceMean(x, l)'),
     Case('products of rows', 'float[n,m,4] x', 'float[m,n,2,3] y',
          'a = Constant<value = float[4,6] {1,2,3,4,5,6,-1,2,-3,4,-5,6,1,0,0,1,0,2,3,1,4,1,5,9}>() '
          's = Constant<value_ints = [-1, 4]>() p = Shape(x) i = Constant<value_ints = [1, 0]>() d = Gather(p, i) '
