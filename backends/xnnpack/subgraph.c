@@ -87,6 +87,21 @@ uint32_t xnn_float(float f) {
   return bits;
 }
 
+void xnn_pass_copies(XnnGraph *x, Arena *scratch) {
+  XnnId *source = ARENA_ARRAY(scratch, XnnId, (size_t)x->value_count + 1);
+  for (XnnId i = 0; i < x->value_count; i++)
+    source[i] = i;
+  for (uint32_t i = 0; i < x->node_count; i++) { /* users come behind what they use */
+    XnnNode *node = &x->nodes[i];
+    const char *fields = xnn_node_rows[node->kind].fields;
+    for (uint32_t k = 0; fields[k]; k++)
+      if ((fields[k] == 'i' || fields[k] == 'b') && node->fields[k] != XNN_NONE)
+        node->fields[k] = source[node->fields[k]];
+    if (node->kind == XNN_COPY && !x->values[node->fields[strcspn(fields, "i")]].data)
+      source[node->fields[strcspn(fields, "o")]] = node->fields[strcspn(fields, "i")];
+  }
+}
+
 /* Whether something that the node writes is used. */
 static bool writes_used(const XnnNode *node, const bool *used) {
   const char *fields = xnn_node_rows[node->kind].fields;

@@ -95,6 +95,10 @@ XnnNode *xnn_node(XnnGraph *x, XnnNodeKind kind, const uint32_t *fields, uint32_
   xnn_node((x), (kind), (const uint32_t[]){__VA_ARGS__},                                           \
            (uint32_t)(sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)))
 /* Removes nodes of which nothing is used. Values stay, so that ids do. */
+/* Users of a copy read what was copied. XNNPACK does so, too, when it loads a graph, and leaves one
+ * that reads a copy twice, or is behind a conversion, without its operand. Copies of constants
+ * stay. */
+void xnn_pass_copies(XnnGraph *x, Arena *scratch);
 void xnn_drop_dead(XnnGraph *x, Arena *scratch);
 uint32_t xnn_vector(XnnGraph *x, const uint32_t *items, uint32_t count);
 uint32_t xnn_float(float f); /* its bits, as a field */

@@ -312,6 +312,7 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
   xl_init(&l, g, c->scratch);
   if (!lower_all(&l, part))
     BUG("a node is refused when lowered (%s), and was not before", l.refusal.rule);
+  xnn_pass_copies(&l.x, c->scratch);
   xnn_drop_dead(&l.x, c->scratch);
   const char **keys = ARENA_ARRAY(c->scratch, const char *, (size_t)l.x.data_count + 1);
   for (uint32_t i = 0; i < l.x.data_count; i++)

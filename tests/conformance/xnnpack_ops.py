@@ -84,6 +84,9 @@ def half_cases():
     # A value beyond the range of halves becomes infinite where the model says so.
     yield graph("half-overflow", [node("Add", ["x", "x"], "t"), node("Cast", ["t"], "h", to=10), node("Cast", ["h"], "f", to=1), node("Abs", ["f"])],
                 {"x": np.array([1e3, 3e4, 4e4, -7e4, 0.1], np.float32)}, rtol=0, atol=0)
+    # Values that are rounded to halves, and what is read more than once: XNNPACK must find no copies to remove.
+    yield graph("half-norm", [node("ReduceL2", ["x"], "n", axes=[-1]), node("Div", ["x", "n"])], {"x": h(1, 2, 16, 64)}, opset=13, **half)
+    yield graph("half-norm-twice", [node("ReduceL2", ["x"], "n", axes=[-1]), node("Add", ["n", "n"])], {"x": h(1, 2, 16, 64)}, opset=13, **half)
 
 
 # --- taps of convolutions ---
