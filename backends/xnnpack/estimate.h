@@ -26,6 +26,10 @@ typedef enum XnnWork {
   XNN_WORK_PRODUCT /* for each multiplication and addition */
 } XnnWork;
 
+/* Estimates err by that factor: what is closer is delegated, since one call of a delegate also
+ * takes less memory and fewer instructions than many kernels. */
+#define XNN_DOUBT 1.25
+
 /* What is saved by not calling kernels for n. */
 double xnn_saved(const Graph *g, NodeId n, XnnWork work);
 /* What one call of a delegate with this graph costs besides computing. */

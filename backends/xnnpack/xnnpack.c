@@ -99,7 +99,7 @@ static bool drop_dear(Partitioner *p) {
   bool dropped = false;
   for (FOR_NODES(g, n)) {
     double spent = p->spent[p->change[n]], saved = p->saved[p->change[n]];
-    if (!p->held[n] || saved >= spent || p->rounds > MAX_ROUNDS)
+    if (!p->held[n] || saved * XNN_DOUBT >= spent || p->rounds > MAX_ROUNDS)
       continue;
     p->held[n] = false;
     p->c->refusals[n] = xl_refusal(
