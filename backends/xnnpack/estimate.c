@@ -1,6 +1,7 @@
 /* See estimate.h. */
 #include "backends/xnnpack/estimate.h"
 
+#include "backends/xnnpack/moves.h"
 #include "ir/op.h"
 
 #define CALL 110.0 /* of a delegate, beyond that of a kernel */
@@ -24,21 +25,12 @@ static bool is_free(uint8_t kind) {
   return kind == XNN_STATIC_RESHAPE || kind == XNN_COPY || kind == XNN_CLAMP;
 }
 
-static double size_of(const Graph *g, SymInt dim) { return (double)sym_upper(&g->syms, dim); }
-
-static double elements(const Graph *g, ValueId v) {
-  double count = 1;
-  for (uint32_t i = 0; i < value_rank(g, v); i++)
-    count *= size_of(g, value_dim(g, v, i));
-  return count;
-}
-
 double xnn_saved(const Graph *g, NodeId n, XnnWork work) {
   bool reads = work == XNN_WORK_REDUCTION || work == XNN_WORK_MEAN;
-  double count = elements(g, reads ? node_value(g, n, 0) : node_result(g, n, 0));
+  double count = (double)moves_elements(g, reads ? node_value(g, n, 0) : node_result(g, n, 0));
   if (work == XNN_WORK_PRODUCT) {
     ValueId left = node_value(g, n, node_cget(g, n)->op == OP_ADDMM ? 1 : 0);
-    count *= size_of(g, value_dim(g, left, value_rank(g, left) - 1));
+    count *= (double)sym_upper(&g->syms, value_dim(g, left, value_rank(g, left) - 1));
   }
   return rates[work].call + count * rates[work].element;
 }

@@ -79,10 +79,6 @@ static void join(XnnLowering *l, View *v, uint32_t at) {
   remove_one(v, at);
 }
 
-static bool divides(SymInt a, SymInt b) {
-  return sym_is_const(a) && sym_is_const(b) && a > 0 && b % a == 0;
-}
-
 /* Makes dim `at` of v `size`, or the first of several; false when there is no way. */
 static bool make_dim(XnnLowering *l, View *v, uint32_t at, SymInt size) {
   while (xl_ok(l) && (at == v->rank || v->dims[at] != size)) {
@@ -91,11 +87,12 @@ static bool make_dim(XnnLowering *l, View *v, uint32_t at, SymInt size) {
       remove_one(v, at);
     else if (size == 1)
       insert_one(l, v, at);
-    else if (has > size && divides(size, has))
+    else if (has > size && sym_const_divides(size, has))
       split(l, v, at, (uint32_t)size);
     else if (at + 1 < v->rank && v->dims[at + 1] == 1)
       remove_one(v, at + 1);
-    else if (at + 1 < v->rank && divides(has, size) && divides(v->dims[at + 1], size / has))
+    else if (at + 1 < v->rank && sym_const_divides(has, size) &&
+             sym_const_divides(v->dims[at + 1], size / has))
       join(l, v, at);
     else
       return false;

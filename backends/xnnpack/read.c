@@ -179,13 +179,17 @@ static void read_ends(XrNode *n, FbTable t, uint16_t input, uint8_t inputs) {
   n->flags = fb_u32(t, input + inputs + 1, 0);
 }
 
-/* Padding is listed clockwise from the top. */
-static void read_window(XrNode *n, FbTable t) {
-  XrWindow *w = &n->window;
+/* Listed clockwise from the top. */
+static void read_padding(XrWindow *w, FbTable t) {
   w->before[0] = fb_u32(t, 0, 0);
   w->after[1] = fb_u32(t, 1, 0);
   w->after[0] = fb_u32(t, 2, 0);
   w->before[1] = fb_u32(t, 3, 0);
+}
+
+static void read_window(XrNode *n, FbTable t) {
+  XrWindow *w = &n->window;
+  read_padding(w, t);
   for (uint16_t i = 0; i < 2; i++) {
     w->kernel[i] = fb_u32(t, 4 + i, 0);
     w->stride[i] = fb_u32(t, 6 + i, 0);
@@ -196,10 +200,7 @@ static void read_window(XrNode *n, FbTable t) {
 /* Windows that lie side by side. */
 static void read_position(XrNode *n, FbTable t) {
   XrWindow *w = &n->window;
-  w->before[0] = fb_u32(t, 0, 0);
-  w->after[1] = fb_u32(t, 1, 0);
-  w->after[0] = fb_u32(t, 2, 0);
-  w->before[1] = fb_u32(t, 3, 0);
+  read_padding(w, t);
   for (uint16_t i = 0; i < 2; i++) {
     w->kernel[i] = w->stride[i] = fb_u32(t, 4 + i, 0);
     w->dilation[i] = 1;

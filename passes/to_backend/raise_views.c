@@ -31,10 +31,6 @@ static Shape shape_of(const Graph *g, ValueId v) {
   return s;
 }
 
-static bool divides(SymInt a, SymInt b) {
-  return sym_is_const(a) && sym_is_const(b) && a > 0 && b % a == 0;
-}
-
 /* Whether a view keeps the dims that vary as they are, or leaves one at most. */
 static bool is_plain(const Shape *from, const Shape *to) {
   uint32_t open = 0, i = 0;
@@ -45,9 +41,10 @@ static bool is_plain(const Shape *from, const Shape *to) {
     SymInt size = to->dims[k];
     while (left != size && size != 1) {
       SymInt next = i + 1 < from->rank ? from->dims[i + 1] : 0;
-      if (divides(size, left))
+      if (sym_const_divides(size, left))
         break;
-      if (left != 1 && next != 1 && !(divides(left, size) && divides(next, size / left)))
+      if (left != 1 && next != 1 &&
+          !(sym_const_divides(left, size) && sym_const_divides(next, size / left)))
         return false;
       if (++i >= from->rank)
         return false;

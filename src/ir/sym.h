@@ -68,6 +68,10 @@ void sym_release(SymTable *t);
 static inline bool sym_is_const(SymInt v) {
   return v < SYM_BAND || v >= SYM_BAND + ((int64_t)1 << 32);
 }
+/* Whether b is a whole multiple of a > 0, both constant. */
+static inline bool sym_const_divides(SymInt a, SymInt b) {
+  return sym_is_const(a) && sym_is_const(b) && a > 0 && b % a == 0;
+}
 /* A number from a file as a constant SymInt (see above). */
 SymInt sym_const(int64_t value);
 /* A new symbol with an inclusive range, 0 <= lo <= hi. */
