@@ -1,4 +1,7 @@
-/* gemm.h: the call into CBLAS, and a plain loop for what it does not have. */
+/* gemm.h: the call into CBLAS, and a plain loop for what it does not have.
+ *
+ * OpenBLAS is opened by the first product that can use it: loading it takes 3 ms and starts threads
+ * that spin, and most models are lowered without any product. */
 #include "ops/gemm.h"
 
 #include <limits.h>
@@ -7,11 +10,47 @@
 
 #ifdef ETC_HAVE_BLAS
 #include <cblas.h>
+#include <dlfcn.h>
+#include <pthread.h>
+
+/* One library for the process, which stays loaded. All pointers are set, or none is. */
+static struct {
+  pthread_once_t once;
+  bool loaded;
+  __typeof__(&cblas_sgemm) sgemm;
+  __typeof__(&cblas_dgemm) dgemm;
+  __typeof__(&openblas_get_num_threads) get_threads;
+  __typeof__(&openblas_set_num_threads) set_threads;
+} blas = {.once = PTHREAD_ONCE_INIT};
+
+/* POSIX has dlsym return functions as object pointers, which C cannot convert. */
+static bool find_symbol(void *library, const char *name, void *function) {
+  void *found = dlsym(library, name);
+  memcpy(function, &found, sizeof found);
+  return found != NULL;
+}
+
+static void load_blas(void) {
+  static const char *const names[] = {"libopenblas.so.0", "libopenblas.so"};
+  void *library = NULL;
+  for (size_t i = 0; i < COUNT_OF(names) && !library; i++)
+    library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+  blas.loaded = library && find_symbol(library, "cblas_sgemm", &blas.sgemm) &&
+                find_symbol(library, "cblas_dgemm", &blas.dgemm) &&
+                find_symbol(library, "openblas_get_num_threads", &blas.get_threads) &&
+                find_symbol(library, "openblas_set_num_threads", &blas.set_threads);
+}
+
+static bool have_blas(void) {
+  pthread_once(&blas.once, load_blas);
+  return blas.loaded;
+}
 #endif
 
 void gemm_serial(void) {
 #ifdef ETC_HAVE_BLAS
-  openblas_set_num_threads(1);
+  if (have_blas())
+    blas.set_threads(1);
 #endif
 }
 
@@ -77,10 +116,10 @@ static void blas_gemm(const Gemm *g) {
   int m = (int)g->m, n = (int)g->n, k = (int)g->k, lda = (int)g->lda, ldb = (int)g->ldb,
       ldc = (int)g->ldc;
   if (g->dtype == DTYPE_F32)
-    cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, (float)g->alpha, g->a, lda, g->b, ldb,
-                (float)g->beta, g->c, ldc);
+    blas.sgemm(CblasRowMajor, ta, tb, m, n, k, (float)g->alpha, g->a, lda, g->b, ldb,
+               (float)g->beta, g->c, ldc);
   else
-    cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, g->alpha, g->a, lda, g->b, ldb, g->beta, g->c, ldc);
+    blas.dgemm(CblasRowMajor, ta, tb, m, n, k, g->alpha, g->a, lda, g->b, ldb, g->beta, g->c, ldc);
 }
 #endif
 
@@ -88,9 +127,9 @@ void gemm(const Gemm *g) {
   if (g->m == 0 || g->n == 0)
     return;
 #ifdef ETC_HAVE_BLAS
-  if (blas_takes(g)) {
-    if (!g->serial && openblas_get_num_threads() != (int)parallel_threads())
-      openblas_set_num_threads((int)parallel_threads());
+  if (blas_takes(g) && have_blas()) {
+    if (!g->serial && blas.get_threads() != (int)parallel_threads())
+      blas.set_threads((int)parallel_threads());
     blas_gemm(g);
     return;
   }

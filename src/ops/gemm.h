@@ -1,5 +1,5 @@
-/* Matrix products of the reference kernels: OpenBLAS for floats where it was found at build time,
- * own loops otherwise and for integers. */
+/* Matrix products of the reference kernels: OpenBLAS for floats where its headers were found at
+ * build time and its library is found at run time, own loops otherwise and for integers. */
 #ifndef ETC_OPS_GEMM_H
 #define ETC_OPS_GEMM_H
 
