@@ -18,16 +18,19 @@
 #include "ir/match.h"
 #include "passes/executorch/views.h"
 #include "passes/pass.h"
+#include "support/parallel.h"
 
 enum {
   ACTIONS_MAX = 64,
   VISITS_MAX = 192,    /* of one bias */
+  ROWS = 8,            /* of a matrix that are summed at once */
+  GRAIN = 1 << 17,     /* products that are worth a thread, some 0.1 ms */
   WORK_MAX = 100000000 /* products and visits of the pass, some 0.1 s */
 };
 
 typedef struct Offset {
   uint64_t channels, inner;
-  double *values;
+  double *values; /* NULL while only the paths are looked at, which do not depend on them */
 } Offset;
 
 /* What is to be done to a node when all paths have been found to end well. */
@@ -39,7 +42,7 @@ typedef struct Action {
 
 typedef struct Sink {
   Graph *g;
-  Arena *scratch;
+  Arena *scratch; /* for one bias */
   Action actions[ACTIONS_MAX];
   NodeId visited[VISITS_MAX];
   uint32_t action_count, visit_count;
@@ -75,9 +78,8 @@ static uint32_t channel_dim(const Graph *g, ValueId v, const Offset *o) {
   return t->rank;
 }
 
-/* Constant c, as operand of a sum of v's shape, is one number a channel. */
-static bool reads_as_offset(Sink *s, ValueId c, ValueId v, Offset *o) {
-  const Graph *g = s->g;
+/* Constant c, as operand of a sum of v's shape, is one number a channel. Leaves out the values. */
+static bool reads_as_offset(const Graph *g, ValueId c, ValueId v, Offset *o) {
   const Type *t = value_type(g, c), *sum = value_type(g, v);
   uint64_t inner = 1;
   if (!value_is_const(g, c) || t->dtype != DTYPE_F32 || t->rank > sum->rank)
@@ -91,12 +93,13 @@ static bool reads_as_offset(Sink *s, ValueId c, ValueId v, Offset *o) {
       *o = (Offset){.channels = (uint64_t)t->dims[from], .inner = inner};
     inner *= (uint64_t)sum->dims[sum->rank - 1 - i];
   }
-  if (!o->channels)
-    return false;
+  return o->channels != 0;
+}
+
+static void read_values(Sink *s, ValueId c, Offset *o) {
   o->values = ARENA_ARRAY(s->scratch, double, o->channels);
   for (uint64_t i = 0; i < o->channels; i++)
-    o->values[i] = (double)constant_at(g, c, i);
-  return true;
+    o->values[i] = (double)constant_at(s->g, c, i);
 }
 
 /* The constant operand of a sum with something else, and the something. */
@@ -114,6 +117,7 @@ static bool act(Sink *s, NodeId n, uint32_t arg, const Offset *o) {
 static bool sinks(Sink *s, ValueId v, Offset o);
 
 /* A matrix times the offset of the other operand, which is constant along the rows (columns). */
+
 /* next += w^T o, in the order in which the weights lie. */
 static void add_columns(const uint8_t *weights, const Offset *o, uint64_t length,
                         const Offset *next) {
@@ -126,16 +130,45 @@ static void add_columns(const uint8_t *weights, const Offset *o, uint64_t length
   }
 }
 
-/* next += w o. */
-static void add_rows(const uint8_t *weights, const Offset *o, uint64_t length, const Offset *next) {
-  uint64_t places = length / o->channels;
-  for (uint64_t i = 0; i < next->channels; i++) {
-    double sum = 0;
-    for (uint64_t channel = 0; channel < o->channels; channel++)
-      for (uint64_t k = 0; k < places; k++, weights += sizeof(float))
-        sum += (double)float_at(weights, 0) * o->values[channel];
-    next->values[i] = sum;
+/* Rows of a matrix times factors, ROWS of them at a time. */
+typedef struct RowSums {
+  const uint8_t *weights;
+  const double *factors;
+  uint64_t length, rows;
+  double *sums;
+} RowSums;
+
+/* Each row is added up in its order; several at once, since one sum alone waits for every
+ * addition. */
+static inline void sum_rows(const RowSums *w, uint64_t first, uint64_t rows) {
+  const uint8_t *weights = w->weights + first * w->length * sizeof(float);
+  double sums[ROWS] = {0};
+  for (uint64_t at = 0; at < w->length; at++)
+    for (uint64_t r = 0; r < rows; r++)
+      sums[r] += (double)float_at(weights, r * w->length + at) * w->factors[at];
+  memcpy(w->sums + first, sums, rows * sizeof *sums);
+}
+
+static void sum_blocks(void *user, size_t begin, size_t end) {
+  const RowSums *w = user;
+  for (uint64_t first = begin * ROWS; first < end * ROWS && first < w->rows; first += ROWS) {
+    if (first + ROWS <= w->rows)
+      sum_rows(w, first, ROWS);
+    else
+      for (uint64_t i = first; i < w->rows; i++)
+        sum_rows(w, i, 1);
   }
+}
+
+/* next = w o. */
+static void add_rows(Sink *s, const uint8_t *weights, const Offset *o, uint64_t length,
+                     const Offset *next) {
+  double *factors = ARENA_ARRAY(s->scratch, double, length);
+  uint64_t places = length / o->channels;
+  for (uint64_t at = 0; at < length; at++)
+    factors[at] = o->values[at / places];
+  RowSums w = {weights, factors, length, next->channels, next->values};
+  parallel_for((next->channels + ROWS - 1) / ROWS, GRAIN / (ROWS * length) + 1, sum_blocks, &w);
 }
 
 static bool through_product(Sink *s, NodeId n, ValueId v, const Offset *o) {
@@ -146,16 +179,17 @@ static bool through_product(Sink *s, NodeId n, ValueId v, const Offset *o) {
     return false;
   uint64_t length = (uint64_t)value_dim(g, right, 0);
   uint64_t rows = (uint64_t)value_dim(g, left, 0), columns = (uint64_t)value_dim(g, right, 1);
-  s->work += length * (from_left ? columns : rows);
+  s->work += o->values ? 0 : length * (from_left ? columns : rows);
   if (s->work > WORK_MAX || length % o->channels != 0 ||
       o->inner != (from_left ? 1 : columns) * (length / o->channels))
     return false;
   Offset next = {.channels = from_left ? columns : rows, .inner = from_left ? 1 : columns};
-  next.values = ARENA_ARRAY(s->scratch, double, next.channels);
-  if (from_left)
+  if (o->values)
+    next.values = ARENA_ARRAY(s->scratch, double, next.channels);
+  if (from_left && o->values)
     add_columns(value_constant(g, w)->data, o, length, &next);
-  else
-    add_rows(value_constant(g, w)->data, o, length, &next);
+  else if (o->values)
+    add_rows(s, value_constant(g, w)->data, o, length, &next);
   return sinks(s, node_result(g, n, 0), next);
 }
 
@@ -171,7 +205,7 @@ static bool into_other_bias(Sink *s, ValueId other, const Offset *o) {
     return false;
   Offset own;
   uint32_t at = bias_operand(g, n);
-  return reads_as_offset(s, node_value(g, n, at), other, &own) && own.channels == o->channels &&
+  return reads_as_offset(g, node_value(g, n, at), other, &own) && own.channels == o->channels &&
          own.inner == o->inner && act(s, n, at, o);
 }
 
@@ -183,7 +217,7 @@ static bool through_sum(Sink *s, NodeId n, ValueId v, const Offset *o) {
   if (a == b || node_scalar(g, n, 2) != 1 || value_cget(g, v)->type != value_cget(g, r)->type)
     return false;
   if (value_is_const(g, other))
-    return reads_as_offset(s, other, r, &own) && own.channels == o->channels &&
+    return reads_as_offset(g, other, r, &own) && own.channels == o->channels &&
            own.inner == o->inner && act(s, n, v == a, o);
   uint32_t actions = s->action_count, visits = s->visit_count;
   if (value_cget(g, other)->type != value_cget(g, r)->type)
@@ -260,7 +294,8 @@ static bool sinks(Sink *s, ValueId v, Offset o) {
     for (uint32_t i = 0; i < s->visit_count; i++)
       if (s->visited[i] == n)
         return false;
-    if (s->visit_count == VISITS_MAX || ++s->work > WORK_MAX)
+    s->work += !o.values;
+    if (s->visit_count == VISITS_MAX || s->work > WORK_MAX)
       return false;
     s->visited[s->visit_count++] = n;
     if (!through(s, n, v, &o))
@@ -321,7 +356,11 @@ static bool sink(Sink *s, Builder *b, NodeId n) {
   s->action_count = s->visit_count = 0;
   if (node_scalar(g, n, 2) != 1 || value_cget(g, x)->type != value_cget(g, r)->type ||
       value_dtype(g, r) != DTYPE_F32 || !count_of(g, r) ||
-      !reads_as_offset(s, node_value(g, n, at), r, &o) || !sinks(s, r, o))
+      !reads_as_offset(g, node_value(g, n, at), r, &o) || !sinks(s, r, o))
+    return false;
+  s->action_count = s->visit_count = 0;
+  read_values(s, node_value(g, n, at), &o);
+  if (!sinks(s, r, o)) /* the same paths, now with the values */
     return false;
   for (uint32_t i = 0; i < s->action_count && b->status == STATUS_OK; i++) {
     OpId op = node_cget(g, s->actions[i].node)->op;
@@ -336,15 +375,19 @@ static bool sink(Sink *s, Builder *b, NodeId n) {
 
 Status sink_biases(Graph *g, Arena *scratch, uint64_t *count) {
   Builder b = builder_make(g, 0, 0);
+  Arena values;
+  arena_init(&values);
   Sink *s = ARENA_NEW(scratch, Sink);
   s->g = g;
-  s->scratch = scratch;
+  s->scratch = &values;
   *count = 0;
   for (NodeId n = g->last, before; n && b.status == STATUS_OK; n = before) {
     before = node_cget(g, n)->prev; /* what changes stands behind */
     if (node_cget(g, n)->op == OP_ADD_TENSOR)
       *count += sink(s, &b, n);
+    arena_reset(&values);
   }
+  arena_release(&values);
   return b.status;
 }
 
