@@ -107,10 +107,11 @@ def difference(got, want, rtol, atol):
 
 
 def compare_all(got, want, rtol, atol):
+    """Like `difference`, of lists; atol may be a list, too."""
     if len(got) != len(want):
         return f"{len(got)} outputs, expected {len(want)}"
     for i, (g, w) in enumerate(zip(got, want)):
-        text = difference(g, w, rtol, atol)
+        text = difference(g, w, rtol, atol[i] if isinstance(atol, list) else atol)
         if text is not None:
             return f"output {i}: {text}"
     return None
