@@ -27,8 +27,8 @@ extern "C" {
 /* The numbers are the exit codes of the command. */
 typedef enum EtcStatus {
   ETC_OK = 0,
-  ETC_FAILED = 1,   /* the model cannot be read or lowered, or the output not be written */
-  ETC_USAGE = 2,    /* an unknown option, or a value that it cannot have */
+  ETC_FAILED = 1, /* the model cannot be read or lowered, or the output not be written */
+  ETC_USAGE = 2, /* an unknown option, a value that it cannot have or that the model does not fit */
   ETC_INTERNAL = 70 /* a fault of etc */
 } EtcStatus;
 
@@ -58,12 +58,12 @@ ETC_API void etc_session_on_output(EtcSession *session, EtcWrite *write, void *u
  * add. ETC_USAGE with a message for a wrong name or value, ETC_FAILED for what this version does
  * not do. */
 ETC_API EtcStatus etc_session_set(EtcSession *session, const char *name, const char *value);
-/* One more method of the program, and the model that it is made from. Names differ; "forward" is
- * what runtimes expect. */
+/* One more method of the program, and the path of the model that it is made from, "-" for standard
+ * input (which is read now). Names differ; "forward" is what runtimes expect. */
 ETC_API EtcStatus etc_session_add_method(EtcSession *session, const char *name, const char *path);
 
 /* Reads the models, lowers them and writes the program, once a session. output appears when it is
- * whole, or not at all. */
+ * whole, or not at all; "-" is standard output, NULL what the option "output" says. */
 ETC_API EtcStatus etc_lower(EtcSession *session, const char *output);
 
 #ifdef __cplusplus

@@ -35,6 +35,7 @@ typedef struct Context {
   DiagSink *sink;
   Arena arena;        /* session-long */
   StrView model_path; /* for diagnostics */
+  bool linked_data;   /* links may lead to external data */
 } Context;
 void context_init(Context *ctx, DiagSink *sink);
 void context_release(Context *ctx);

@@ -72,7 +72,7 @@ static Status map_source(Parser *p, StrView path, MappedFile *file, DiagPlace pl
     int folder = slash ? (int)(slash - text_file) + 1 : 0;
     const char *beside = arena_printf(&p->arena, "%.*s%s", folder, text_file, terminated);
     const char *base = access(beside, F_OK) == 0 ? text_file : ".";
-    status = file_map_beneath(file, arena, p->ctx->sink, base, path, place);
+    status = file_map_beneath(file, arena, p->ctx->sink, base, path, p->ctx->linked_data, place);
   }
   if (status == STATUS_OK)
     file->path = terminated; /* prints as it was read */

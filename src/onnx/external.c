@@ -90,7 +90,7 @@ static Status open_location(OnnxModel *m, StrView location, DiagSink *sink, Diag
   uint32_t id = intern_find(&m->locations, location);
   if (id == 0) {
     MappedFile *file = ARENA_NEW(&m->arena, MappedFile);
-    TRY(file_map_beneath(file, &m->arena, sink, m->file.path, location, place));
+    TRY(file_map_beneath(file, &m->arena, sink, m->file.path, location, m->linked_data, place));
     id = intern_add(&m->locations, location);
     if (id >= m->external_capacity) {
       uint32_t capacity = m->external_capacity ? m->external_capacity * 2 : 16;
@@ -119,9 +119,13 @@ Status onnx_external_find(OnnxModel *m, const Onnx__TensorProto *t, uint64_t nee
         sink, DIAG_EXTERNAL_RANGE, place,
         "%s: its type and shape need %llu bytes, but its external data has the length %llu", what,
         (unsigned long long)needed, (unsigned long long)data.length);
-  if (!m->from_file)
-    return diag_report(sink, DIAG_EXTERNAL_PATH, place,
-                       "%s: a model that is no file cannot have external data", what);
+  if (!m->from_file) {
+    Diag *d = diag_begin(sink, DIAG_EXTERNAL_PATH, place);
+    diag_message(d, "%s: its external data '" SV_FMT "' cannot be found: the model has no folder",
+                 what, SV_ARG(data.location));
+    diag_hint(d, "give the path of the model instead of standard input");
+    return diag_end(d);
+  }
   MappedFile *mapped;
   TRY(open_location(m, data.location, sink, place, &mapped));
   uint64_t end;

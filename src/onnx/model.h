@@ -45,7 +45,8 @@ typedef struct OnnxModel {
   Intern locations;      /* external files opened so far; ids index external */
   MappedFile **external; /* [id of location]; [0] unused */
   uint32_t external_capacity;
-  bool from_file; /* false when opened from bytes: external data has no folder then */
+  bool linked_data; /* links may lead to external data; set after opening */
+  bool from_file;   /* false when opened from bytes: external data has no folder then */
 } OnnxModel;
 
 /* Reads the model at path. Errors, all reported: what file_map reports; bytes that are no protobuf

@@ -1,5 +1,6 @@
 /* The public functions (include/etc/etc.h): a thin cover of the session. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "pipeline/recipe.h"
 #include "pipeline/settings.h"
@@ -17,19 +18,11 @@ EtcSession *etc_session_new(void) {
 }
 
 static void close_source(Source *source) {
-  if (!source->open)
-    return;
-  switch (source->kind) {
-  case SOURCE_ONNX:
+  if (source->open && source->kind == SOURCE_ONNX)
     onnx_model_close(&source->onnx);
-    break;
-  case SOURCE_TEXT:
-    file_unmap(&source->text);
-    break;
-  case SOURCE_PTE:
+  if (source->open && source->kind == SOURCE_PTE)
     pte_close(&source->pte);
-    break;
-  }
+  file_unmap(&source->mapped);
 }
 
 void etc_session_free(EtcSession *s) {
@@ -77,22 +70,43 @@ static Status lower(Session *s, const char *output) {
     return diag_report(&s->sink, DIAG_USAGE, DIAG_NOWHERE,
                        "stopped after pass '%s': nothing is written",
                        s->manager.options.stop_after);
+  if (s->sink.werror && s->sink.errors)
+    return STATUS_INVALID; /* warnings, which were shown as errors */
   return session_emit(s, output);
 }
 
+/* What can be known to be wrong before anything is read. */
+static EtcStatus check_outputs(Session *s, const char *output) {
+  bool is_stdout = output && strcmp(output, "-") == 0;
+  if (!output || !output[0])
+    return session_usage(s, "--output", "add -o OUT.pte", "there is no name for the output");
+  if (is_stdout && isatty(STDOUT_FILENO))
+    return session_usage(s, "--output", "redirect standard output, or give a file name",
+                         "a program is not written to a terminal");
+  if (is_stdout && s->depfile && strcmp(s->depfile, "-") == 0)
+    return session_usage(s, "--depfile", "add -MF FILE",
+                         "program and dependencies would both go to standard output");
+  if (is_stdout && s->default_depfile && !s->depfile)
+    return session_usage(s, "--write-depfile", "add -MF FILE",
+                         "a program on standard output has no name for a file beside it");
+  return ETC_OK;
+}
+
 EtcStatus etc_lower(EtcSession *s, const char *output) {
-  EtcStatus recipe = s->recipe && !s->method_count ? recipe_apply(s, s->recipe) : ETC_OK;
-  if (recipe != ETC_OK)
-    return recipe;
+  EtcStatus status = s->recipe && !s->method_count ? recipe_apply(s, s->recipe) : ETC_OK;
+  output = output ? output : s->output;
+  if (status != ETC_OK)
+    return status;
   if (s->source_count == 0)
     return session_usage(s, "", "name a model, or add methods with --method NAME=MODEL.onnx",
                          "there is no model");
   if (s->method_count)
     return session_usage(s, "", "make a new session for each program",
                          "this session has lowered its program already");
-  if (!output || !output[0])
-    return session_usage(s, "--output", "add -o OUT.pte", "there is no name for the output");
-  Status status = lower(s, output);
-  session_print_times(s);
-  return session_status(status);
+  status = check_outputs(s, output);
+  if (status == ETC_OK) {
+    status = session_status(lower(s, output));
+    session_print_times(s);
+  }
+  return status;
 }

@@ -80,9 +80,48 @@ static EtcStatus read_list(Reader *r, StrView key) {
   return status;
 }
 
-/* NAME: VALUE pairs, each as NAME=VALUE, or IN:OUT for states. */
+/* The value of a setting: a scalar, or a list that is joined by '+'. */
+static EtcStatus read_setting(Reader *r, StrView *value) {
+  if (r->event.type != YAML_SEQUENCE_START_EVENT)
+    return scalar(r, "a value or a list", value);
+  *value = SV("");
+  EtcStatus status = next(r);
+  while (status == ETC_OK && r->event.type != YAML_SEQUENCE_END_EVENT) {
+    StrView one = {0};
+    status = scalar(r, "a value", &one);
+    if (status == ETC_OK)
+      *value = sv_from(arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT, SV_ARG(*value),
+                                    value->size ? "+" : "", SV_ARG(one)));
+    if (status == ETC_OK)
+      status = next(r);
+  }
+  return status;
+}
+
+/* {KEY: VALUE, …} as KEY=VALUE,… */
+static EtcStatus read_settings(Reader *r, StrView *out) {
+  *out = SV("");
+  EtcStatus status = next(r);
+  while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
+    StrView key = {0}, value = {0};
+    status = scalar(r, "the name of a setting", &key);
+    if (status == ETC_OK)
+      status = next(r);
+    if (status == ETC_OK)
+      status = read_setting(r, &value);
+    if (status != ETC_OK)
+      return status;
+    *out = sv_from(arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT "=" SV_FMT, SV_ARG(*out),
+                                out->size ? "," : "", SV_ARG(key), SV_ARG(value)));
+    status = next(r);
+  }
+  return status;
+}
+
+/* NAME: VALUE pairs, each as NAME=VALUE, or IN:OUT for states, or NAME:SETTINGS for backends. */
 static EtcStatus read_pairs(Reader *r, StrView key) {
-  char between = sv_eq(key, SV("state")) ? ':' : '=';
+  bool backend = sv_eq(key, SV("backend"));
+  const char *between = backend || sv_eq(key, SV("state")) ? ":" : "=";
   EtcStatus status = next(r);
   while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
     StrView name = {0}, value = {0};
@@ -90,11 +129,12 @@ static EtcStatus read_pairs(Reader *r, StrView key) {
     if (status == ETC_OK)
       status = next(r);
     if (status == ETC_OK)
-      status = scalar(r, "a value", &value);
+      status = backend && r->event.type == YAML_MAPPING_START_EVENT ? read_settings(r, &value)
+                                                                    : scalar(r, "a value", &value);
     if (status != ETC_OK)
       return status;
-    const char *text =
-        arena_printf(&r->s->arena, SV_FMT "%c" SV_FMT, SV_ARG(name), between, SV_ARG(value));
+    const char *text = arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT, SV_ARG(name),
+                                    backend && !value.size ? "" : between, SV_ARG(value));
     status = set(r, key, sv_from(text));
     if (status == ETC_OK)
       status = next(r);

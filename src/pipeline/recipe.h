@@ -10,7 +10,8 @@
  * that repeat take a list, and those of the form NAME=VALUE (dim, method, state) a mapping. Keys
  * have no order: a recipe says what the stages do, never in which order they run. What was set
  * before, on the command line, stays; a dim, method or state of the recipe is left out when one of
- * its name was given there. Paths are as on the command line. */
+ * its name was given there. Paths are relative to the
+ * folder of the recipe. */
 #ifndef ETC_PIPELINE_RECIPE_H
 #define ETC_PIPELINE_RECIPE_H
 

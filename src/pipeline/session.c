@@ -12,7 +12,16 @@
 #include "pte/emit.h"
 
 EtcStatus session_status(Status status) {
-  return status == STATUS_OK ? ETC_OK : status == STATUS_INTERNAL ? ETC_INTERNAL : ETC_FAILED;
+  switch (status) {
+  case STATUS_OK:
+    return ETC_OK;
+  case STATUS_USAGE:
+    return ETC_USAGE;
+  case STATUS_INTERNAL:
+    return ETC_INTERNAL;
+  default:
+    return ETC_FAILED;
+  }
 }
 
 static DiagPlace file_place(const char *path) {
@@ -38,13 +47,49 @@ static bool starts_like_pte(const char *path) {
   return whole && memcmp(bytes + 4, "ET12", 4) == 0;
 }
 
+static bool is_stdin(const char *path) { return strcmp(path, "-") == 0; }
+
+StrView source_name(const Source *source) {
+  return is_stdin(source->path) ? SV("<stdin>") : sv_from(source->path);
+}
+
+/* Standard input has no name to go by: text has no control characters, an ONNX model begins with
+ * some. */
+static SourceKind kind_of_bytes(const uint8_t *data, uint64_t size) {
+  if (size >= 8 && memcmp(data + 4, "ET12", 4) == 0)
+    return SOURCE_PTE;
+  for (uint64_t i = 0; i < size && i < 64; i++)
+    if (data[i] < ' ' && data[i] != '\n' && data[i] != '\t' && data[i] != '\r')
+      return SOURCE_ONNX;
+  return SOURCE_TEXT;
+}
+
 /* By name, else by the first bytes. What cannot be read counts as ONNX, whose reader says why. */
 static SourceKind kind_of(const char *path) {
-  if (has_suffix(path, ".etir") || strcmp(path, "-") == 0)
+  if (has_suffix(path, ".etir"))
     return SOURCE_TEXT;
   if (has_suffix(path, ".pte") || (!has_suffix(path, ".onnx") && starts_like_pte(path)))
     return SOURCE_PTE;
   return SOURCE_ONNX;
+}
+
+static EtcStatus find_kind(Session *s, Source *source) {
+  if (!is_stdin(source->path)) {
+    source->kind = kind_of(source->path);
+    return ETC_OK;
+  }
+  for (uint32_t i = 0; i < s->source_count; i++)
+    if (is_stdin(s->sources[i]->path))
+      return session_usage(s, "--method", "give the path of the other model",
+                           "standard input is the model of two methods");
+  EtcStatus status = session_status(file_map_stdin(&source->mapped, &s->arena, &s->sink));
+  if (status != ETC_OK)
+    return status;
+  source->kind = kind_of_bytes(source->mapped.data, source->mapped.size);
+  if (source->mapped.size == 0)
+    status = session_status(diag_report(&s->sink, DIAG_FILE_EMPTY, file_place(source->mapped.path),
+                                        "standard input is empty"));
+  return status;
 }
 
 EtcStatus session_add_source(Session *s, const char *method, const char *path) {
@@ -60,7 +105,10 @@ EtcStatus session_add_source(Session *s, const char *method, const char *path) {
   Source *source = ARENA_NEW(&s->arena, Source);
   source->method = arena_strdup(&s->arena, sv_from(method));
   source->path = arena_strdup(&s->arena, sv_from(path));
-  source->kind = kind_of(path);
+  source->mapped.fd = -1;
+  EtcStatus status = find_kind(s, source);
+  if (status != ETC_OK)
+    return status;
   s->sources = pool_reserve(s->sources, &s->source_capacity, (uint64_t)s->source_count + 1,
                             sizeof *s->sources);
   s->sources[s->source_count++] = source;
@@ -123,8 +171,16 @@ static Status check_dims_used(Session *s) {
   return status;
 }
 
+Status session_open_onnx(Session *s, const Source *source, OnnxModel *out) {
+  if (!is_stdin(source->path))
+    return onnx_model_open(out, &s->sink, source->path);
+  return onnx_model_open_bytes(out, &s->sink, source->mapped.path, source->mapped.data,
+                               source->mapped.size);
+}
+
 static Status import_onnx(Session *s, Source *source) {
-  TRY(onnx_model_open(&source->onnx, &s->sink, source->path));
+  TRY(session_open_onnx(s, source, &source->onnx));
+  source->onnx.linked_data = s->ctx.linked_data;
   source->open = true;
   ImportOptions options = {.method = sv_from(source->method),
                            .is_state = states_name,
@@ -139,51 +195,29 @@ static Status import_onnx(Session *s, Source *source) {
   return graph_verify(g, stage_name(STAGE_IMPORT));
 }
 
-/* All of standard input, in the session's arena. */
-static Status read_stdin(Session *s, StrView *out) {
-  size_t capacity = 1 << 16, size = 0;
-  char *data = arena_alloc(&s->arena, capacity);
-  for (;;) {
-    ssize_t got = read(STDIN_FILENO, data + size, capacity - size);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got < 0)
-      return diag_report(&s->sink, DIAG_FILE_OPEN, DIAG_NOWHERE, "cannot read standard input: %s",
-                         strerror(errno));
-    if (got == 0)
-      break;
-    size += (size_t)got;
-    if (size == capacity) {
-      data = arena_grow(&s->arena, data, capacity, 2 * capacity);
-      capacity *= 2;
-    }
-  }
-  *out = (StrView){data, size};
-  return STATUS_OK;
-}
-
 static Status import_text(Session *s, Source *source) {
-  StrView text, name = sv_from(source->path);
-  if (strcmp(source->path, "-") == 0) {
-    TRY(read_stdin(s, &text));
-    name = SV("<stdin>");
-  } else {
-    TRY(file_map(&source->text, &s->arena, &s->sink, source->path));
-    source->open = true;
-    text = (StrView){(const char *)source->text.data, (size_t)source->text.size};
-  }
+  if (!is_stdin(source->path))
+    TRY(file_map(&source->mapped, &s->arena, &s->sink, source->path));
+  source->open = true;
+  StrView text = {(const char *)source->mapped.data, (size_t)source->mapped.size};
+  StrView name = sv_from(source->mapped.path);
   Graph **graphs = NULL;
   uint32_t count = 0;
   TRY(graph_parse(&s->ctx, text, name, NULL, &graphs, &count));
   for (uint32_t i = 0; i < count; i++)
     add_method(s, source, graphs[i]);
   if (count == 0)
-    return diag_report(&s->sink, DIAG_IR_PARSE, file_place(source->path), "the file has no graph");
+    return diag_report(&s->sink, DIAG_IR_PARSE, file_place(source->mapped.path),
+                       "the file has no graph");
   return STATUS_OK;
 }
 
 static Status import_pte(Session *s, Source *source) {
-  TRY(pte_read(&s->ctx, source->path, &source->pte));
+  if (is_stdin(source->path))
+    TRY(pte_read_bytes(&s->ctx, source->mapped.path, source->mapped.data, source->mapped.size,
+                       &source->pte));
+  else
+    TRY(pte_read(&s->ctx, source->path, &source->pte));
   source->open = true;
   for (uint32_t i = 0; i < source->pte.method_count; i++)
     add_method(s, source, source->pte.methods[i]);
@@ -191,7 +225,7 @@ static Status import_pte(Session *s, Source *source) {
 }
 
 static Status import_source(Session *s, Source *source, bool allow_pte) {
-  s->ctx.model_path = sv_from(source->path);
+  s->ctx.model_path = source_name(source);
   if (source->kind == SOURCE_TEXT)
     return import_text(s, source);
   if (source->kind == SOURCE_ONNX)
@@ -240,8 +274,25 @@ static Status write_artifact(Session *s, StageId stage) {
   return status;
 }
 
+/* Only ONNX models have dimensions to fix: those of the others are what they are. */
+static Status check_dims_wanted(Session *s) {
+  if (s->dim_count == 0)
+    return STATUS_OK;
+  for (uint32_t i = 0; i < s->source_count; i++)
+    if (s->sources[i]->kind == SOURCE_ONNX)
+      return STATUS_OK;
+  DiagPlace place = DIAG_NOWHERE;
+  place.option = SV("--dim");
+  Diag *d = diag_begin(&s->sink, DIAG_USAGE, place);
+  diag_message(d, "'" SV_FMT "' is no ONNX model: its dimensions are fixed or bounded already",
+               SV_ARG(source_name(s->sources[0])));
+  diag_hint(d, "give --dim when the .onnx is lowered or printed");
+  return diag_end(d);
+}
+
 Status session_import(Session *s, bool allow_pte) {
   Status status = STATUS_OK;
+  TRY(check_dims_wanted(s));
   s->dims_used = ARENA_ARRAY(&s->arena, bool, s->dim_count);
   for (uint32_t i = 0; i < s->source_count; i++) {
     Status one = import_source(s, s->sources[i], allow_pte);
@@ -268,7 +319,7 @@ static Status run_stage(Session *s, Method *m, StageId stage) {
   for (uint32_t i = 0; i < s->user_pass_count; i++)
     if (s->user_passes[i].stage == stage)
       extra[count++] = s->user_passes[i].row;
-  s->ctx.model_path = sv_from(m->source->path);
+  s->ctx.model_path = source_name(m->source);
   return manager_run_stage(&s->manager, m->graph, stage, extra, count);
 }
 
@@ -325,7 +376,7 @@ static void append_make_name(StrBuf *out, const char *path) {
 static void print_depfile(const Session *s, const char *output, StrBuf *out) {
   StrBuf rules;
   strbuf_init(&rules);
-  append_make_name(out, output);
+  append_make_name(out, s->depfile_target ? s->depfile_target : output);
   strbuf_append_char(out, ':');
   if (s->recipe) {
     strbuf_append_char(out, ' ');
@@ -335,6 +386,8 @@ static void print_depfile(const Session *s, const char *output, StrBuf *out) {
   }
   for (uint32_t i = 0; i < s->source_count; i++) {
     const Source *source = s->sources[i];
+    if (is_stdin(source->path))
+      continue;
     strbuf_append(out, SV(" \\\n  "));
     append_make_name(out, source->path);
     append_make_name(&rules, source->path);
@@ -388,7 +441,7 @@ Status session_emit(Session *s, const char *output) {
   TRY(status);
   for (uint32_t i = 0; i < s->method_count; i++) {
     graphs[i] = s->methods[i].graph;
-    s->ctx.model_path = sv_from(s->methods[i].source->path);
+    s->ctx.model_path = source_name(s->methods[i].source);
     Status one = graph_verify_kernels(graphs[i]);
     if (one == STATUS_OK && graphs[i]->arena_size_count == 0)
       one = diag_report(&s->sink, DIAG_PLAN_INVALID, file_place(s->methods[i].source->path),

@@ -14,11 +14,11 @@ typedef enum SourceKind { SOURCE_ONNX, SOURCE_TEXT, SOURCE_PTE } SourceKind;
 /* A file that methods come from. */
 typedef struct Source {
   const char *method; /* name given with it; of ONNX models only */
-  const char *path;   /* "-": standard input, textual */
+  const char *path;   /* "-": standard input */
   SourceKind kind;
   bool open;
   OnnxModel onnx;
-  MappedFile text;
+  MappedFile mapped; /* a textual file, or standard input */
   PteFile pte;
 } Source;
 
@@ -55,15 +55,21 @@ struct EtcSession {
   uint32_t own_dims, own_states, own_sources, own_backends; /* given before the recipe was read */
   const char *artifacts;                                    /* folder or NULL */
   const char *depfile;                                      /* or NULL */
+  const char *depfile_target;                               /* or NULL: the output */
+  const char *output;                                       /* or NULL */
   bool default_depfile;                                     /* OUT.d */
   bool sync;                                                /* fsync the output */
   bool time_passes, time_json;
 };
 typedef struct EtcSession Session;
 
-/* One more file to read. Its kind is that of its name (.etir, .pte) or, failing that, of its first
- * bytes. Usage errors are reported. */
+/* One more file to read, "-" for standard input, which is read now. Its kind is that of its name
+ * (.etir, .pte) or, failing that, of its first bytes. Usage errors are reported. */
 EtcStatus session_add_source(Session *s, const char *method, const char *path);
+/* Its path for messages, or "<stdin>". */
+StrView source_name(const Source *source);
+/* The ONNX model of a source; to be closed by onnx_model_close. */
+Status session_open_onnx(Session *s, const Source *source, OnnxModel *out);
 /* Reads all files, and imports ONNX models. Programs (.pte) only where pte is true. */
 Status session_import(Session *s, bool allow_pte);
 /* Runs the stages after import up to and with last, each on all methods; a graph that is past a

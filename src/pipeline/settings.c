@@ -15,10 +15,19 @@ EtcStatus session_usage(Session *s, const char *option, const char *hint, const 
   if (hint)
     diag_hint(d, "%s", hint);
   (void)diag_end(d);
-  return s->recipe_at.line ? ETC_FAILED : ETC_USAGE;
+  return ETC_USAGE;
 }
 
 static char *keep(Session *s, StrView text) { return arena_strdup(&s->arena, text); }
+
+const char *session_recipe_path(Session *s, StrView path) {
+  const char *slash = strrchr(s->recipe, '/');
+  if (!slash || path.data[0] == '/' || sv_eq(path, SV("-")))
+    return keep(s, path);
+  return arena_printf(&s->arena, SV_FMT SV_FMT,
+                      SV_ARG(((StrView){s->recipe, (size_t)(slash - s->recipe) + 1})),
+                      SV_ARG(path));
+}
 
 const char *session_did_you_mean(Session *s, const char *nearest) {
   return nearest ? arena_printf(&s->arena, "did you mean '%s'?", nearest) : NULL;
@@ -33,16 +42,23 @@ bool session_split(StrView value, char at, StrView *name, StrView *rest) {
   return name->size != 0;
 }
 
-static bool parse_range(StrView text, int64_t *lo, int64_t *hi) {
+static bool parse_range(StrView text, int64_t *lo, int64_t *hi, bool *range) {
+  *range = true;
   for (size_t i = 0; i + 1 < text.size; i++)
     if (text.data[i] == '.' && text.data[i + 1] == '.')
       return text_parse_i64((StrView){text.data, i}, lo) &&
              text_parse_i64((StrView){text.data + i + 2, text.size - i - 2}, hi);
+  *range = false;
   *hi = 0;
   if (!text_parse_i64(text, lo))
     return false;
   *hi = *lo;
   return true;
+}
+
+/* A path as the present folder knows it. */
+static const char *keep_path(Session *s, StrView path) {
+  return s->recipe_at.line ? session_recipe_path(s, path) : keep(s, path);
 }
 
 static EtcStatus set_dim(Session *s, StrView value) {
@@ -51,13 +67,20 @@ static EtcStatus set_dim(Session *s, StrView value) {
   while (at > 0 && value.data[at - 1] != '=')
     at--;
   DimFlag flag = {.lo = 0, .hi = 0};
-  if (at < 2 || !parse_range((StrView){value.data + at, value.size - at}, &flag.lo, &flag.hi))
+  bool range;
+  if (at < 2 ||
+      !parse_range((StrView){value.data + at, value.size - at}, &flag.lo, &flag.hi, &range))
     return session_usage(s, "--dim", "write --dim NAME=N or --dim NAME=LO..HI",
                          "'" SV_FMT "' is no dimension and size", SV_ARG(value));
   flag.name = sv_from(keep(s, (StrView){value.data, at - 1}));
   if (flag.lo < 0 || flag.hi < flag.lo)
     return session_usage(s, "--dim", "sizes are 0 or more, and LO is not above HI",
                          "'" SV_FMT "' is an impossible range", SV_ARG(value));
+  if (flag.hi == 0 && !range)
+    return session_usage(
+        s, "--dim",
+        arena_printf(&s->arena, "write --dim " SV_FMT "=0..0 if that is meant", SV_ARG(flag.name)),
+        "'" SV_FMT "': tensors with a dimension of 0 have no elements", SV_ARG(value));
   for (uint32_t i = 0; i < s->dim_count; i++)
     if (sv_eq(s->dims[i].name, flag.name))
       return s->recipe_at.line && i < s->own_dims
@@ -91,7 +114,7 @@ static EtcStatus set_method(Session *s, StrView value) {
   if (!session_split(value, '=', &name, &path) || path.size == 0)
     return session_usage(s, "--method", "write --method NAME=MODEL.onnx",
                          "'" SV_FMT "' is no name and model", SV_ARG(value));
-  return session_add_source(s, keep(s, name), keep(s, path));
+  return session_add_source(s, keep(s, name), keep_path(s, path));
 }
 
 /* Reports a name that no pass has. */
@@ -184,7 +207,7 @@ static EtcStatus number(Session *s, const char *option, StrView value, int64_t l
 }
 
 static EtcStatus set_model(Session *s, StrView value) {
-  return session_add_source(s, "forward", keep(s, value));
+  return session_add_source(s, "forward", keep_path(s, value));
 }
 static EtcStatus set_recipe(Session *s, StrView value) {
   s->recipe = keep(s, value);
@@ -221,11 +244,19 @@ static EtcStatus set_kernels(Session *s, StrView value) {
 }
 
 static EtcStatus set_artifacts(Session *s, StrView value) {
-  s->artifacts = keep(s, value);
+  s->artifacts = keep_path(s, value);
   return ETC_OK;
 }
 static EtcStatus set_depfile(Session *s, StrView value) {
-  s->depfile = keep(s, value);
+  s->depfile = keep_path(s, value);
+  return ETC_OK;
+}
+static EtcStatus set_depfile_target(Session *s, StrView value) {
+  s->depfile_target = keep(s, value);
+  return ETC_OK;
+}
+static EtcStatus set_output(Session *s, StrView value) {
+  s->output = keep_path(s, value);
   return ETC_OK;
 }
 static EtcStatus set_write_depfile(Session *s, StrView value) {
@@ -263,6 +294,16 @@ static EtcStatus set_no_verify(Session *s, StrView value) {
   s->manager.options.verify_never = true;
   return ETC_OK;
 }
+static EtcStatus set_werror(Session *s, StrView value) {
+  (void)value;
+  s->sink.werror = true;
+  return ETC_OK;
+}
+static EtcStatus set_linked_data(Session *s, StrView value) {
+  (void)value;
+  s->ctx.linked_data = true;
+  return ETC_OK;
+}
 static EtcStatus set_verbose(Session *s, StrView value) {
   (void)value;
   s->sink.verbose = true;
@@ -298,6 +339,8 @@ static EtcStatus set_diagnostics(Session *s, StrView value) {
 }
 /* "auto" is for the command to decide, which knows the terminal. */
 static EtcStatus set_color(Session *s, StrView value) {
+  if (sv_eq(value, SV("auto")))
+    return ETC_OK;
   s->sink.color = sv_eq(value, SV("always"));
   if (s->sink.color || sv_eq(value, SV("never")))
     return ETC_OK;
@@ -318,32 +361,34 @@ EtcStatus session_later(Session *s, const char *option) {
 typedef struct Setting {
   const char *name;
   EtcStatus (*set)(Session *s, StrView value);
-  bool value;  /* needs one */
-  bool recipe; /* a recipe may say it */
-  bool repeat;
+  bool value; /* needs one */
 } Setting;
 
 static const Setting settings[] = {
-    {"method", set_method, true, true, true},
-    {"dim", set_dim, true, true, true},
-    {"state", set_state, true, true, true},
-    {"pass", set_pass, true, true, true},
-    {"plan", set_plan, true, true},
-    {"fold-limit", set_fold_limit, true, true},
-    {"kernels", set_kernels, true, true},
-    {"backend", session_set_backend, true, true, true},
-    {"explain", set_explain, false, true},
-    {"artifacts", set_artifacts, true, true},
+    {"method", set_method, true},
+    {"dim", set_dim, true},
+    {"state", set_state, true},
+    {"pass", set_pass, true},
+    {"plan", set_plan, true},
+    {"fold-limit", set_fold_limit, true},
+    {"kernels", set_kernels, true},
+    {"backend", session_set_backend, true},
+    {"explain", set_explain, false},
+    {"artifacts", set_artifacts, true},
     {"depfile", set_depfile, true},
+    {"depfile-target", set_depfile_target, true},
+    {"output", set_output, true},
+    {"werror", set_werror, false},
+    {"allow-linked-data", set_linked_data, false},
     {"write-depfile", set_write_depfile, false},
     {"fsync", set_fsync, false},
-    {"threads", set_threads, true, true},
+    {"threads", set_threads, true},
     {"print-before", set_print_before, true},
     {"print-after", set_print_after, true},
     {"print-changed", set_print_changed, false},
     {"full-constants", set_full_constants, false},
     {"stop-after", set_stop_after, true},
-    {"skip-pass", set_skip_pass, true, true, true},
+    {"skip-pass", set_skip_pass, true},
     {"bisect-limit", set_bisect_limit, true},
     {"time-passes", set_time_passes, false},
     {"roundtrip", set_roundtrip, false},
@@ -353,18 +398,70 @@ static const Setting settings[] = {
     {"color", set_color, true},
     {"verbose", set_verbose, false},
     {"quiet", set_quiet, false},
-    {"quantize", NULL, true, true},
-    {"calibrate", NULL, true, true},
-    {"ranges", NULL, true, true},
-    {"plugin", NULL, true, true, true},
+    {"quantize", NULL, true},
+    {"calibrate", NULL, true},
+    {"ranges", NULL, true},
+    {"plugin", NULL, true},
     {"recipe", set_recipe, true},
-    {"external-weights", NULL, true, true},
-    {"report", NULL, true, true},
+    {"external-weights", NULL, true},
+    {"report", NULL, true},
 };
 _Static_assert(COUNT_OF(settings) <= 64, "EtcSession.given has a bit for each");
 
 /* What only recipes say: the command has an argument for it. */
-static const Setting model_setting = {"model", set_model, true, true};
+static const Setting model_setting = {"model", set_model, true};
+
+/* --- keys of recipes: the options of 'etc lower' --- */
+
+typedef enum CommandBit {
+#define COMMAND(id, arguments, summary, description, examples) BIT_##id,
+#include "options.def"
+  BIT_COUNT
+} CommandBit;
+#define ON(command) (1u << BIT_##command)
+#define EVERY ((1u << BIT_COUNT) - 1)
+
+typedef enum KeyKind { KEY_FLAG, KEY_VALUE, KEY_REPEAT, KEY_CHOICE } KeyKind;
+
+static const struct {
+  const char *name;
+  KeyKind kind;
+  bool known;
+} options[] = {
+#define OPTION(id, commands, long, short, kind, argument, summary)                                 \
+  {long, KEY_##kind, ((commands)&ON(lower)) != 0},
+#include "options.def"
+};
+
+/* -1 for what is no option of 'etc lower', and for what a recipe cannot say. */
+static int find_key(StrView name) {
+  for (size_t i = 0; i < COUNT_OF(options); i++)
+    if (options[i].known && sv_eq_str(name, options[i].name))
+      return sv_eq(name, SV("recipe")) || sv_eq(name, SV("help")) ? -1 : (int)i;
+  return -1;
+}
+
+static bool is_repeated(StrView name) {
+  int key = find_key(name);
+  return key >= 0 && options[key].kind == KEY_REPEAT;
+}
+
+/* true and false of an option that needs no value: "" or off. */
+static EtcStatus read_switch(Session *s, StrView name, StrView *value, bool *off) {
+  int key = find_key(name);
+  KeyKind kind = key < 0 ? KEY_VALUE : options[key].kind;
+  bool on = sv_eq(*value, SV("true")) || sv_eq(*value, SV("yes"));
+  *off = false;
+  if (kind != KEY_FLAG && kind != KEY_CHOICE)
+    return ETC_OK;
+  *off = sv_eq(*value, SV("false")) || sv_eq(*value, SV("no"));
+  if (kind == KEY_FLAG && !on && !*off)
+    return session_usage(s, "", "write true or false", "'" SV_FMT "' is no value of " SV_FMT,
+                         SV_ARG(*value), SV_ARG(name));
+  if (on)
+    *value = SV("");
+  return ETC_OK;
+}
 
 static EtcStatus apply(Session *s, const Setting *setting, StrView value) {
   if (!setting->set)
@@ -383,14 +480,13 @@ void session_recipe_begin(Session *s) {
 }
 
 EtcStatus session_recipe_knows(Session *s, StrView name) {
-  const char *names[COUNT_OF(settings) + 1] = {model_setting.name};
+  const char *names[COUNT_OF(options) + 1] = {model_setting.name};
   size_t count = 1;
-  for (size_t i = 0; i < COUNT_OF(settings); i++)
-    if (settings[i].recipe)
-      names[count++] = settings[i].name;
-  for (size_t i = 0; i < count; i++)
-    if (sv_eq_str(name, names[i]))
-      return ETC_OK;
+  if (find_key(name) >= 0 || sv_eq_str(name, model_setting.name))
+    return ETC_OK;
+  for (size_t i = 0; i < COUNT_OF(options); i++)
+    if (find_key(sv_from(options[i].name)) >= 0)
+      names[count++] = options[i].name;
   int nearest = text_nearest(name, names, count);
   const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
   return session_usage(s, "", hint ? hint : "keys are options of 'etc lower', without the dashes",
@@ -398,11 +494,15 @@ EtcStatus session_recipe_knows(Session *s, StrView name) {
 }
 
 EtcStatus session_recipe_set(Session *s, StrView name, StrView value) {
+  bool off;
   if (sv_eq_str(name, model_setting.name))
     return apply(s, &model_setting, value);
+  EtcStatus status = read_switch(s, name, &value, &off);
+  if (status != ETC_OK || off)
+    return status;
   for (size_t i = 0; i < COUNT_OF(settings); i++)
-    if (settings[i].recipe && sv_eq_str(name, settings[i].name))
-      return !settings[i].repeat && (s->given >> i & 1) ? ETC_OK : apply(s, &settings[i], value);
+    if (sv_eq_str(name, settings[i].name))
+      return !is_repeated(name) && (s->given >> i & 1) ? ETC_OK : apply(s, &settings[i], value);
   return session_recipe_knows(s, name);
 }
 

@@ -12,6 +12,8 @@ void session_recipe_begin(Session *s);
 /* Whether a recipe may say that; reported if not, with the nearest spelling. */
 EtcStatus session_recipe_knows(Session *s, StrView name);
 EtcStatus session_recipe_set(Session *s, StrView name, StrView value);
+/* A path of the recipe, which is relative to the folder of the recipe. */
+const char *session_recipe_path(Session *s, StrView path);
 /* Reports that an option is for a later version; ETC_FAILED. */
 EtcStatus session_later(Session *s, const char *option);
 

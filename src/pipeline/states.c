@@ -13,6 +13,7 @@
 #include "ir/builder.h"
 #include "ir/verify.h"
 #include "passes/executorch/liveness.h"
+#include "pipeline/settings.h"
 #include "support/text.h"
 
 /* The number that several states which grow together share. */
@@ -37,6 +38,7 @@ typedef struct Binder {
   Length *lengths;
   Write *writes;
   bool *is_state; /* by output: not returned any more */
+  bool of_recipe; /* the flag at hand */
   uint32_t length_count, write_count, capacity;
 } Binder;
 
@@ -402,6 +404,8 @@ static Status bind_flag(Binder *b, StrView text, bool *used, Pair *input_only) {
     bool match = text_match(pair.in, name_of(b->g, b->g->inputs[i]), &stars);
     int output = match ? find_output(b->g, with_stars(b->s, pair.out, stars)) : -1;
     pair.file = with_stars(b->s, pair.file, stars);
+    if (b->of_recipe && pair.file.size)
+      pair.file = sv_from(session_recipe_path(b->s, pair.file));
     if (output >= 0)
       TRY(bind_one(b, pair, i, (uint32_t)output));
     else
@@ -466,6 +470,7 @@ static Status bind_method(Session *s, Graph *g, bool *used, Pair *input_only) {
   b.is_state = ARENA_ARRAY(&s->arena, bool, graph_output_count(g));
   Status status = STATUS_OK;
   for (uint32_t i = 0; i < s->state_count; i++) {
+    b.of_recipe = s->recipe && i >= s->own_states;
     Status one = bind_flag(&b, s->states[i], &used[i], &input_only[i]);
     status = status == STATUS_OK ? one : status;
   }
@@ -490,7 +495,7 @@ Status states_bind(Session *s) {
   Pair *input_only = ARENA_ARRAY(&s->arena, Pair, s->state_count);
   for (uint32_t i = 0; i < s->method_count; i++) {
     Graph *g = s->methods[i].graph;
-    s->ctx.model_path = sv_from(s->methods[i].source->path);
+    s->ctx.model_path = source_name(s->methods[i].source);
     if (g->level != LEVEL_ATEN)
       return report_level(s, g);
     Status one = bind_method(s, g, used, input_only);

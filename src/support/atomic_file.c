@@ -130,24 +130,36 @@ static int open_temporary(AtomicFile *file, Arena *arena) {
   return -1;
 }
 
-Status atomic_file_open(AtomicFile *file, Arena *arena, DiagSink *sink, const char *path) {
+/* The descriptor to write to, or -1 and errno. */
+static Status open_output(AtomicFile *file, Arena *arena, const char *path) {
   bool direct;
-  *file = (AtomicFile){.fd = -1, .slot = -1, .sink = sink, .failed = true};
-  file->path = arena_strdup(arena, sv_from(path));
+  file->is_stdout = strcmp(path, "-") == 0;
+  file->path = arena_strdup(arena, file->is_stdout ? SV("<stdout>") : sv_from(path));
+  if (file->is_stdout) {
+    file->target = file->path;
+    file->fd = file_temporary();
+    return STATUS_OK;
+  }
   TRY(look_at_target(file, arena, &direct));
   file->fd =
       direct ? open(file->target, O_WRONLY | O_CLOEXEC | O_NOCTTY) : open_temporary(file, arena);
+  return STATUS_OK;
+}
+
+Status atomic_file_open(AtomicFile *file, Arena *arena, DiagSink *sink, const char *path) {
+  *file = (AtomicFile){.fd = -1, .slot = -1, .sink = sink, .failed = true};
+  TRY(open_output(file, arena, path));
   if (file->fd < 0)
     return diag_report(sink, DIAG_FILE_WRITE, place_of(file), "cannot make the output '%s': %s",
-                       path, strerror(errno));
+                       file->path, strerror(errno));
   file->buffer = xrealloc(NULL, BUFFER_SIZE);
   file->failed = false;
   return STATUS_OK;
 }
 
-static void write_through(AtomicFile *file, const uint8_t *data, uint64_t size) {
+static void write_to(AtomicFile *file, int fd, const uint8_t *data, uint64_t size) {
   while (size > 0 && !file->failed) {
-    ssize_t written = write(file->fd, data, size < WRITE_MAX ? size : WRITE_MAX);
+    ssize_t written = write(fd, data, size < WRITE_MAX ? size : WRITE_MAX);
     if (written < 0 && errno == EINTR)
       continue;
     if (written <= 0) {
@@ -156,6 +168,24 @@ static void write_through(AtomicFile *file, const uint8_t *data, uint64_t size) 
     }
     data += written;
     size -= (uint64_t)written;
+  }
+}
+
+static void write_through(AtomicFile *file, const uint8_t *data, uint64_t size) {
+  write_to(file, file->fd, data, size);
+}
+
+/* All that was written, now that it is whole; the buffer is empty. */
+static void copy_to_stdout(AtomicFile *file) {
+  for (uint64_t at = 0; at < file->offset && !file->failed;) {
+    ssize_t got = pread(file->fd, file->buffer, BUFFER_SIZE, (off_t)at);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got <= 0)
+      fail(file, DIAG_FILE_WRITE, "copy to", got < 0 ? errno : EIO);
+    else
+      write_to(file, STDOUT_FILENO, file->buffer, (uint64_t)got);
+    at += got > 0 ? (uint64_t)got : 0;
   }
 }
 
@@ -256,6 +286,8 @@ Status atomic_file_commit(AtomicFile *file, bool sync) {
     return STATUS_IO;
   if (!file->failed)
     flush_buffer(file);
+  if (!file->failed && file->is_stdout)
+    copy_to_stdout(file);
   finish_descriptor(file, sync);
   if (!file->failed && file->temporary) {
     if (rename(file->temporary, file->target) == 0)
@@ -263,7 +295,7 @@ Status atomic_file_commit(AtomicFile *file, bool sync) {
     else
       fail(file, DIAG_FILE_RENAME, "give the finished output its name", errno);
   }
-  if (!file->failed && sync)
+  if (!file->failed && sync && !file->is_stdout)
     sync_folder(file);
   close_and_remove(file);
   return file->failed ? STATUS_IO : STATUS_OK;

@@ -27,7 +27,8 @@ typedef enum ETC_MUST_USE Status {
   STATUS_UNSUPPORTED, /* the input is right but cannot be lowered; a diagnostic says why */
   STATUS_IO,          /* a file could not be read or written */
   STATUS_NO_MEMORY,   /* an allocation failed or would pass a limit */
-  STATUS_INTERNAL     /* our own fault */
+  STATUS_INTERNAL,    /* our own fault */
+  STATUS_USAGE        /* an option or argument is wrong; a diagnostic says which */
 } Status;
 
 /* Returns early with the status of expr unless it is STATUS_OK. */

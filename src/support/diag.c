@@ -61,10 +61,15 @@ static void write_out(DiagSink *sink, const StrBuf *out) {
     fwrite(strbuf_cstr(out), 1, out->size, stderr);
 }
 
+static DiagSeverity severity_of(const DiagSink *sink, DiagCode code) {
+  DiagSeverity severity = rows[code].severity;
+  return severity == DIAG_WARNING && sink->werror ? DIAG_ERROR : severity;
+}
+
 /* Counts the diagnostic; whether it is to be shown. */
 static bool count(DiagSink *sink, DiagCode code) {
   uint32_t limit = sink->max_errors ? sink->max_errors : DEFAULT_MAX_ERRORS;
-  switch (rows[code].severity) {
+  switch (severity_of(sink, code)) {
   case DIAG_ERROR:
     if (sink->errors == 0)
       sink->first_error = code;
@@ -201,11 +206,13 @@ static void text_line(StrBuf *out, const char *label, const char *text) {
 static void render_text(const Diag *d, StrBuf *out) {
   static const char *const colors[] = {"\033[1;31m", "\033[1;35m", "\033[1;36m"};
   const DiagRow *row = &rows[d->code];
+  DiagSeverity severity = severity_of(d->sink, d->code);
   bool color = d->sink->color;
   text_origin(out, &d->place);
-  strbuf_append(out, sv_from(color ? colors[row->severity] : ""));
-  strbuf_printf(out, "%s[%s]:%s ", severity_name(row->severity), row->code, color ? "\033[0m" : "");
-  text_line(out, "", d->message);
+  strbuf_append(out, sv_from(color ? colors[severity] : ""));
+  strbuf_printf(out, "%s[%s]:%s ", severity_name(severity), row->code, color ? "\033[0m" : "");
+  append_cut(out, sv_from(d->message), MESSAGE_MAX);
+  strbuf_append(out, severity == row->severity ? SV("\n") : SV(" [-Werror]\n"));
   text_place(out, &d->place);
   for (const Note *note = d->notes; note; note = note->next)
     text_line(out, "  note: ", note->text);
@@ -224,7 +231,7 @@ static void render_json(const Diag *d, StrBuf *out) {
   JsonWriter w;
   json_init(&w, out, false);
   json_open_object(&w);
-  json_member(&w, "severity", sv_from(severity_name(row->severity)));
+  json_member(&w, "severity", sv_from(severity_name(severity_of(d->sink, d->code))));
   json_member(&w, "code", sv_from(row->code));
   json_member(&w, "id", sv_from(row->id));
   json_member(&w, "message", sv_from(d->message));

@@ -67,6 +67,7 @@ typedef struct DiagSink {
   bool verbose; /* DIAG_INFO is shown only then */
   bool explain; /* … or, of DIAG_DELEGATE_LEFT_OUT and _SUMMARY, then */
   bool quiet;   /* warnings are only counted */
+  bool werror;  /* warnings are shown and counted as errors; diag_end says STATUS_OK all the same */
   uint32_t errors, warnings;
   uint32_t max_errors; /* later errors are counted, not shown, and so are warnings; 0 = 64 */
   DiagWrite *write;    /* NULL: stderr */

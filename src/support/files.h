@@ -17,11 +17,18 @@ typedef struct MappedFile {
 /* Maps path. Errors (reported): missing, directory, unreadable, not a regular file (FIFO, device).
  */
 Status file_map(MappedFile *file, Arena *arena, DiagSink *sink, const char *path);
+/* Standard input, as far as it is not read yet: a regular file is mapped as it is, anything else is
+ * copied to a temporary file first. Its path is "<stdin>". */
+Status file_map_stdin(MappedFile *file, Arena *arena, DiagSink *sink);
+/* A descriptor for reading and writing of a temporary file without a name, which is gone when it is
+ * closed; -1 and errno when there can be none. In TMPDIR, or /tmp. */
+int file_temporary(void);
 /* As file_map, but relative is looked up below the folder of base_path and may not leave it: no
  * absolute path, no "..", no NUL, no symbolic link in any component, regular files with one link
- * only. For ONNX external data. */
+ * only. With links, symbolic links are followed wherever they lead, but for those of /proc, and
+ * hard links permitted. For ONNX external data. */
 Status file_map_beneath(MappedFile *file, Arena *arena, DiagSink *sink, const char *base_path,
-                        StrView relative, DiagPlace place);
+                        StrView relative, bool links, DiagPlace place);
 /* Whether the file still has the size and time of last change that it had when mapped; else
  * FILE_CHANGED is reported. Reading a mapping beyond an end that has moved raises SIGBUS, which the
  * command turns into the same message. */
@@ -32,7 +39,8 @@ void file_unmap(MappedFile *file);
  * the same folder and is removed by abandon, and by the signal handler of the command
  * (atomic_file_remove_pending is async-signal-safe). A symbolic link at path is followed and stays.
  * An existing file keeps its permissions. A device or pipe (/dev/null, /dev/stdout) is written to
- * directly. */
+ * directly. "-" is standard output: it gets nothing before commit, which copies a temporary file to
+ * it. */
 typedef struct AtomicFile {
   int fd;
   uint64_t offset; /* bytes written so far */
@@ -43,6 +51,7 @@ typedef struct AtomicFile {
   uint8_t *buffer; /* small writes are gathered */
   size_t buffered;
   DiagSink *sink;
+  bool is_stdout;
   bool failed; /* a write failed and was reported; later writes do nothing, commit returns STATUS_IO
                 */
 } AtomicFile;

@@ -12,6 +12,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -80,6 +82,71 @@ Status file_map(MappedFile *file, Arena *arena, DiagSink *sink, const char *path
   return map_descriptor(file, sink, fd, &st, copy, place);
 }
 
+/* --- standard input --- */
+
+int file_temporary(void) {
+  const char *folder = getenv("TMPDIR");
+  char path[PATH_MAX];
+  if (!folder || !folder[0])
+    folder = "/tmp";
+  int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd >= 0)
+    return fd;
+  int size = snprintf(path, sizeof path, "%s/etc-XXXXXX", folder);
+  if (size < 0 || (size_t)size >= sizeof path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  fd = mkostemp(path, O_CLOEXEC); /* a file system that has no files without names */
+  if (fd >= 0)
+    (void)unlink(path);
+  return fd;
+}
+
+static bool write_all(int fd, const char *data, size_t size) {
+  while (size) {
+    ssize_t written = write(fd, data, size);
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written <= 0)
+      return false;
+    data += written;
+    size -= (size_t)written;
+  }
+  return true;
+}
+
+static bool copy_stdin(int to) {
+  char buffer[1 << 16];
+  for (;;) {
+    ssize_t got = read(STDIN_FILENO, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got <= 0)
+      return got == 0;
+    if (!write_all(to, buffer, (size_t)got))
+      return false;
+  }
+}
+
+Status file_map_stdin(MappedFile *file, Arena *arena, DiagSink *sink) {
+  struct stat st;
+  *file = (MappedFile){.fd = -1, .path = arena_strdup(arena, SV("<stdin>"))};
+  DiagPlace place = place_of(file->path);
+  bool direct =
+      fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode) && lseek(STDIN_FILENO, 0, SEEK_CUR) == 0;
+  int fd = direct ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : file_temporary();
+  if (fd >= 0 && (direct || copy_stdin(fd)) && fstat(fd, &st) == 0)
+    return map_descriptor(file, sink, fd, &st, file->path, place);
+  int error = errno;
+  if (fd >= 0)
+    close(fd);
+  return diag_report(sink, DIAG_FILE_OPEN, place, "cannot read standard input%s: %s",
+                     direct ? "" : " into a temporary file", strerror(error));
+}
+
+/* --- external data --- */
+
 /* Why a relative path is refused by its text alone, or NULL. */
 static const char *path_fault(StrView relative) {
   if (relative.size == 0)
@@ -122,13 +189,15 @@ static int open_by_components(int folder, char *path) {
   return at;
 }
 
-/* A descriptor of path below folder with no link followed, or -1 and errno. */
-static int open_beneath(int folder, char *path) {
-  struct open_how how = {.flags = OPEN_FLAGS, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+/* A descriptor of path below folder, or -1 and errno. */
+static int open_beneath(int folder, char *path, bool links) {
+  struct open_how how = {.flags = OPEN_FLAGS,
+                         .resolve =
+                             links ? RESOLVE_NO_MAGICLINKS : RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
   long fd = syscall(SYS_openat2, folder, path, &how, sizeof how);
   if (fd >= 0 || (errno != ENOSYS && errno != EPERM && errno != EAGAIN))
     return (int)fd;
-  return open_by_components(folder, path);
+  return links ? openat(folder, path, OPEN_FLAGS) : open_by_components(folder, path);
 }
 
 /* The part of path before its last component, "." if there is none; with the last slash when it is
@@ -140,11 +209,22 @@ static char *folder_of(Arena *arena, const char *path) {
   return arena_strdup(arena, (StrView){path, slash == path ? 1 : (size_t)(slash - path)});
 }
 
-static Status report_open_beneath(DiagSink *sink, DiagPlace place, const char *name, int error) {
+static Status report_link(DiagSink *sink, DiagPlace place, const char *what) {
+  Diag *d = diag_begin(sink, DIAG_EXTERNAL_PATH, place);
+  diag_message(d, "%s", what);
+  diag_hint(d, "--allow-linked-data permits links; or copy the data file itself into the model's "
+               "folder (cp -L resolves links)");
+  return diag_end(d);
+}
+
+static Status report_open_beneath(DiagSink *sink, Arena *arena, DiagPlace place, const char *name,
+                                  int error) {
   if (error == ELOOP || error == EXDEV)
-    return diag_report(sink, DIAG_EXTERNAL_PATH, place,
-                       "external data '%s' is reached over a symbolic link or leaves the folder",
-                       name);
+    return report_link(sink, place,
+                       arena_printf(arena,
+                                    "external data '%s' is reached over a symbolic link or leaves "
+                                    "the folder",
+                                    name));
   if (error == ENXIO)
     return diag_report(sink, DIAG_EXTERNAL_PATH, place, "external data '%s' is not a regular file",
                        name);
@@ -154,19 +234,20 @@ static Status report_open_beneath(DiagSink *sink, DiagPlace place, const char *n
 
 /* Regular, and with one name only: a hard link would be a way out of the folder that no path shows.
  */
-static Status check_external(DiagSink *sink, DiagPlace place, const char *name,
-                             const struct stat *st) {
+static Status check_external(DiagSink *sink, Arena *arena, DiagPlace place, const char *name,
+                             bool links, const struct stat *st) {
   if (!S_ISREG(st->st_mode))
     return diag_report(sink, DIAG_EXTERNAL_PATH, place, "external data '%s' is not a regular file",
                        name);
-  if (st->st_nlink != 1)
-    return diag_report(sink, DIAG_EXTERNAL_PATH, place, "external data '%s' has %llu hard links",
-                       name, (unsigned long long)st->st_nlink);
+  if (st->st_nlink != 1 && !links)
+    return report_link(sink, place,
+                       arena_printf(arena, "external data '%s' has %llu hard links", name,
+                                    (unsigned long long)st->st_nlink));
   return STATUS_OK;
 }
 
 Status file_map_beneath(MappedFile *file, Arena *arena, DiagSink *sink, const char *base_path,
-                        StrView relative, DiagPlace place) {
+                        StrView relative, bool links, DiagPlace place) {
   *file = (MappedFile){.fd = -1};
   const char *fault = path_fault(relative);
   if (fault)
@@ -180,12 +261,12 @@ Status file_map_beneath(MappedFile *file, Arena *arena, DiagSink *sink, const ch
     return diag_report(sink, DIAG_FILE_OPEN, place, "cannot open the folder '%s': %s", folder,
                        strerror(errno));
   struct stat st;
-  int fd = open_beneath(folder_fd, walk), error = errno;
+  int fd = open_beneath(folder_fd, walk, links), error = errno;
   close(folder_fd);
   if (fd < 0)
-    return report_open_beneath(sink, place, name, error);
-  Status status = fstat(fd, &st) == 0 ? check_external(sink, place, name, &st)
-                                      : report_open_beneath(sink, place, name, errno);
+    return report_open_beneath(sink, arena, place, name, error);
+  Status status = fstat(fd, &st) == 0 ? check_external(sink, arena, place, name, links, &st)
+                                      : report_open_beneath(sink, arena, place, name, errno);
   if (status != STATUS_OK) {
     close(fd);
     return status;

@@ -44,14 +44,14 @@ static StrView lower(StrView text, char buffer[TEXT_MAX]) {
 
 int text_nearest(StrView word, const char *const *candidates, size_t count) {
   char word_buffer[TEXT_MAX], candidate_buffer[TEXT_MAX];
-  unsigned limit = word.size > 8 ? 3 : 2, best = limit + 1;
+  unsigned limit = 2, best = limit + 1;
   StrView wanted = lower(word, word_buffer);
   int nearest = -1;
   for (size_t i = 0; i < count && best > 0; i++) {
     StrView candidate = lower(sv_from(candidates[i]), candidate_buffer);
     unsigned distance = text_distance(wanted, candidate, limit);
-    /* A word of one or two letters is within 2 of every other: something of it must be kept. */
-    if (distance < best && distance < wanted.size && distance < candidate.size) {
+    /* Short words are near to many others: more than half of both must be kept. */
+    if (distance < best && 2 * distance < wanted.size && 2 * distance < candidate.size) {
       best = distance;
       nearest = (int)i;
     }

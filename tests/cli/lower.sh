@@ -17,6 +17,22 @@ t lower add.pte -o no.pte
 cp $data/add.onnx copy.onnx
 t lower copy.onnx -o copy.onnx
 cmp copy.onnx $data/add.onnx
+t lower $data/dims.onnx --dim batch=1..4 --dim n=2..4 --dim m=8..40 -o no.pte -Werror
+t lower $data/dims.onnx --dim batch=1..4 --dim n=2..4 --dim m=8..40 -o no.pte -Werror -q --diagnostics=json
+t lower $data/relu.onnx --dim batch=0..0 -o zero.pte -Werror
+t lower $data/relu.onnx --dim batch=2 -qv -ojoined.pte -MFjoined.d -MTtarget
+cat joined.d
+"$ETC" print joined.pte >joined.etir
+t lower joined.etir --dim batch=2 -o no.pte
+t run joined.pte --dim batch=2
+t -V
+mkdir cache
+cp $data/external.onnx cache
+ln -s "../$data/external weights.bin" "cache/external weights.bin"
+t lower cache/external.onnx -o no.pte
+t lower cache/external.onnx -o linked.pte --allow-linked-data
+t lower $data/external.onnx -o unlinked.pte
+cmp linked.pte unlinked.pte && echo "same bytes"
 mkdir folder
 t lower $data/add.onnx -o folder
 : >empty.onnx

@@ -24,6 +24,36 @@ t lower --recipe grow.yaml --dim p=0..9 --state "past.*:present.0" -o s.pte
 t lower --recipe grow.yaml --dim p=0..9 -o h.pte
 t run h.pte -i x=$data/ones23.npy -i x=$data/ones23.npy -i x=$data/ones23.npy -i x=$data/ones23.npy
 
+# Paths are relative to the recipe; every option of lower is a key.
+mkdir there
+cp $data/grow.onnx $data/x23.npy $data/mixed.onnx $data/external.onnx there
+ln -s "../$data/external weights.bin" "there/external weights.bin"
+cat >there/r.yaml <<EOF
+model: grow.onnx
+dim: {p: 0..4}
+state: {past.0: present.0=x23.npy}
+output: g.pte
+fsync: true
+verify-each: false
+depfile: g.d
+time-passes: false
+EOF
+t lower --recipe there/r.yaml
+cat there/g.d
+cat >there/nested.yaml <<EOF
+model: mixed.onnx
+dim: {batch: 2}
+backend: {xnnpack: {min-ops: 1, skip: [tanh, "@dec/softmax"]}}
+EOF
+t lower --recipe there/nested.yaml -o nested.pte
+t lower $data/mixed.onnx --dim batch=2 --backend xnnpack:min-ops=1,skip=tanh+@dec/softmax -o flat.pte
+cmp nested.pte flat.pte && echo "same bytes"
+printf 'backend: {xnnpack: {}}\n' >there/plain.yaml
+t lower there/mixed.onnx --dim batch=2 --recipe there/plain.yaml -o plain.pte
+printf 'model: external.onnx\nallow-linked-data: true\noutput: ignored.pte\n' >there/linked.yaml
+t lower --recipe there/linked.yaml -o linked.pte
+ls there
+
 bad() {
   printf '%b' "$1" >bad.yaml
   t lower $data/add.onnx --recipe bad.yaml -o no.pte
@@ -43,7 +73,10 @@ bad 'skip-pass: decompose\n'
 bad 'plan:\n'
 bad 'plan: {greedy: 1}\n'
 bad 'state: {g: hn}\n'
-bad 'output: a.pte\n'
+bad 'recipe: a.yaml\n'
+bad 'fsync: maybe\n'
+bad 'backend: {xnnpack: {min-ops: {a: 1}}}\n'
+bad 'backend: {xnnpack: {min-opps: 2}}\n'
 bad 'quantize: int8\n'
 bad 'a: &x 1\nplan: *x\n'
 bad 'plan: *x\n'

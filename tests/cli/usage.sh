@@ -12,7 +12,8 @@ t lower $data/add.onnx -o
 t lower $data/add.onnx -o ''
 t lower $data/add.onnx --ouput a.pte
 t lower $data/add.onnx -z
-t lower $data/add.onnx -vq -o a.pte
+t lower $data/add.onnx -qz -o a.pte
+t lower $data/add.onnx -MDx -o a.pte
 t lower $data/add.onnx --fsync=yes -o a.pte
 t lower $data/add.onnx -o a.pte --plan gredy
 t lower $data/add.onnx -o a.pte --plan best
@@ -38,6 +39,7 @@ t lower $data/add.onnx -o a.pte --dim batch=
 t lower $data/add.onnx -o a.pte --dim batch=4..2
 t lower $data/add.onnx -o a.pte --dim batch=-1
 t lower $data/add.onnx -o a.pte --dim batch=1 --dim batch=2
+t lower $data/relu.onnx -o a.pte --dim batch=0
 t lower --method forward -o a.pte
 t lower --method =$data/add.onnx -o a.pte
 t lower $data/add.onnx --method forward=$data/relu.onnx -o a.pte
@@ -47,6 +49,7 @@ t lower $data/add.onnx --diagnostics=json --colour
 t print
 t print $data/add.onnx --stage edg
 t print $data/add.onnx --stage emit
+t print $data/add.onnx --stage nope
 t opt $data/add.onnx --pass eliminate_dead
 t opt
 t ops --json --md
@@ -54,4 +57,7 @@ t passes now
 t inspect
 t verify $data/add.onnx
 t run $data/add.onnx extra
+t run $data/add.onnx -i 0=$data/x23.npy
+t lower $data/add.onnx -o a.pte --dim batch=2
+t lower $data/add.onnx -o a.pte --state a:b
 ls

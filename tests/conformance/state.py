@@ -270,7 +270,7 @@ def lower_flags(case):
     flags = [x for f in case.flags for x in ("--state", f)]
     for method in case.methods.values():
         for name, size in method.dims.items():
-            flags += ["--dim", f"{name}={size}"]
+            flags += ["--dim", f"{name}={size}" if size != 0 else f"{name}=0..0"]
     return flags
 
 

@@ -6,7 +6,7 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 
-EXIT_REFUSED = 1
+EXIT_REFUSED = (1, 2)  # the model, or a flag that does not fit it
 
 
 @dataclass
@@ -59,10 +59,10 @@ def run(command, timeout):
 
 def lower(etc, model, out, dims=None, extra=(), timeout=60.0):
     """Lowers and says how it went: (stage, diagnostic code, message, Result). The stage is ok, lower (a refusal with
-    a message, exit 1), crash (anything else, also a broken promise about the output file) or timeout."""
+    a message, exit 1 or 2), crash (anything else, also a broken promise about the output file) or timeout."""
     command = [etc, "lower", model, "-o", out, "--diagnostics=json", *extra]
     for name, size in sorted((dims or {}).items()):
-        command += ["--dim", f"{name}={size}"]
+        command += ["--dim", f"{name}={size}" if size != 0 else f"{name}=0..0"]
     result = run(command, timeout)
     exists = os.path.exists(out)
     if result.code is None:
@@ -72,7 +72,7 @@ def lower(etc, model, out, dims=None, extra=(), timeout=60.0):
         return ("ok", "", "", result) if exists else ("crash", "", "etc lower: exit 0 but no output file", result)
     if exists:
         return "crash", code, f"etc lower: exit {result.code} but an output file is there: {text}", result
-    if result.code == EXIT_REFUSED and result.errors():
+    if result.code in EXIT_REFUSED and result.errors():
         return "lower", code, text, result
     return "crash", code, f"etc lower: exit {result.code}: {text}", result
 

@@ -1,7 +1,7 @@
-/* Runs `etc lower` on broken models and demands a decent refusal: exit 1, the code and the words
- * that the case asks for, nothing in the message that a terminal would act on, no output and no
- * temporary file, little time and memory. The cases are text (bad/, written in assemble.h), so that
- * no Python and no ONNX package is needed.
+/* Runs `etc lower` on broken models and demands a decent refusal: exit 1 (2 for wrong usage), the
+ * code and the words that the case asks for, nothing in the message that a terminal would act on,
+ * no output and no temporary file, little time and memory. The cases are text (bad/, written in
+ * assemble.h), so that no Python and no ONNX package is needed.
  *
  *   bad_models ETC [--sanitized] [-k PART_OF_NAME] FILE...     runs the cases of the files
  *   bad_models --write FOLDER FILE...                          writes their models as NAME.onnx
@@ -27,6 +27,7 @@
 
 #include "assemble.h"
 #include "support/arena.h"
+#include "support/diag.h"
 #include "support/text.h"
 
 enum {
@@ -227,8 +228,18 @@ static void check_shown(Runner *r, const Case *c, const StrBuf *shown, bool *fin
   }
 }
 
+/* 2 where the case is wrong usage by the code that it expects. */
+static int wanted_exit(const Case *c) {
+  DiagCode code;
+  if (c->ok)
+    return 0;
+  return c->expect_count && diag_find(c->expect[0], &code) && diag_row(code)->status == STATUS_USAGE
+             ? 2
+             : 1;
+}
+
 static void check_end(Runner *r, const Case *c, int status, const struct rusage *used, bool *fine) {
-  int wanted = c->ok ? 0 : 1;
+  int wanted = wanted_exit(c);
   if (WIFSIGNALED(status))
     complain(r, c, fine, "ended by signal %d", WTERMSIG(status));
   else if (WEXITSTATUS(status) != wanted)

@@ -137,13 +137,14 @@ static void test_map_refuses(void **state) {
   alarm(0);
 }
 
-static void beneath(Fixture *f, StrView relative, Status status, const char *expected) {
+static void beneath_with(Fixture *f, StrView relative, bool links, Status status,
+                         const char *expected) {
   MappedFile file;
   strbuf_clear(&f->capture.text);
   DiagPlace place = DIAG_NOWHERE;
   place.node = SV("weight");
   assert_int_equal(file_map_beneath(&file, &f->arena, &f->capture.sink, path_in(f, "m/model.onnx"),
-                                    relative, place),
+                                    relative, links, place),
                    status);
   if (status == STATUS_OK) {
     assert_int_equal(file.size, strlen(expected));
@@ -153,6 +154,10 @@ static void beneath(Fixture *f, StrView relative, Status status, const char *exp
     assert_contains(strbuf_cstr(&f->capture.text), "weight");
   }
   file_unmap(&file);
+}
+
+static void beneath(Fixture *f, StrView relative, Status status, const char *expected) {
+  beneath_with(f, relative, false, status, expected);
 }
 
 static void make_external(Fixture *f) {
@@ -169,7 +174,21 @@ static void make_external(Fixture *f) {
   assert_int_equal(mkfifo(path_in(f, "m/fifo"), 0600), 0);
 }
 
+/* What --allow-linked-data permits, and what it does not. */
+static void check_links(Fixture *f) {
+  beneath(f, SV("hard"), STATUS_INVALID, "--allow-linked-data");
+  beneath(f, SV("out"), STATUS_INVALID, "--allow-linked-data");
+  beneath_with(f, SV("hard"), true, STATUS_OK, "linked");
+  beneath_with(f, SV("out"), true, STATUS_OK, "secret");
+  beneath_with(f, SV("in"), true, STATUS_OK, "weights");
+  beneath_with(f, SV("dirlink/secret"), true, STATUS_OK, "secret");
+  beneath_with(f, SV("fifo"), true, STATUS_INVALID, "not a regular file");
+  beneath_with(f, SV("../secret"), true, STATUS_INVALID, "leaves the folder");
+  beneath_with(f, SV("/etc/passwd"), true, STATUS_INVALID, "is absolute");
+}
+
 static void check_beneath(Fixture *f) {
+  check_links(f);
   beneath(f, SV("w.bin"), STATUS_OK, "weights");
   beneath(f, SV("./w.bin"), STATUS_OK, "weights");
   beneath(f, SV("sub/v.bin"), STATUS_OK, "values");

@@ -325,7 +325,7 @@ static void test_segment_and_location(void **state) {
   t = tensor_1d(UINT8, 1);
   proto_external(&t, "location", "w.bin");
   proto_int(&t, 14, 1);
-  refuse(&t, DIAG_EXTERNAL_PATH, "a model that is no file");
+  refuse(&t, DIAG_EXTERNAL_PATH, "the model has no folder");
 }
 
 /* The file's own `span` must not reach the reader's table. */

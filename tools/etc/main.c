@@ -113,7 +113,7 @@ static int run(Session *s, int argc, char **argv) {
   const char *name = argv[1];
   if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
     name = "help";
-  if (strcmp(name, "--version") == 0)
+  if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
     name = "version";
   CommandLine line = {.session = s, .command = command_find(sv_from(name))};
   if (line.command == CMD_COUNT)

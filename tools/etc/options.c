@@ -1,6 +1,6 @@
 /* Parsing of the command line by the table: --long=VALUE, --long VALUE, -sVALUE, -s VALUE, -MD,
- * "--" ends options, "-" is an argument. Long options are not abbreviated, so that a new option
- * never changes what a script means. */
+ * -MFVALUE, flags of one letter joined (-qv), "--" ends options, "-" is an argument. Long options
+ * are not abbreviated, so that a new option never changes what a script means. */
 #include "options.h"
 
 #include "support/text.h"
@@ -31,12 +31,18 @@ static const OptionRow *find_long(CommandId command, StrView name) {
   return NULL;
 }
 
-static const OptionRow *find_short(CommandId command, StrView name) {
-  for (unsigned i = 0; i < OPT_COUNT; i++)
-    if (applies(&option_table[i], command) && option_table[i].short_name[0] &&
-        sv_eq_str(name, option_table[i].short_name))
-      return &option_table[i];
-  return NULL;
+/* The option with the longest short name that text begins with. */
+static const OptionRow *find_short(CommandId command, StrView text) {
+  const OptionRow *found = NULL;
+  size_t longest = 0;
+  for (unsigned i = 0; i < OPT_COUNT; i++) {
+    StrView name = sv_from(option_table[i].short_name);
+    if (!applies(&option_table[i], command) || name.size <= longest || !sv_starts_with(text, name))
+      continue;
+    found = &option_table[i];
+    longest = name.size;
+  }
+  return found;
 }
 
 static const char *help_hint(const CommandLine *line) {
@@ -105,20 +111,27 @@ static EtcStatus parse_long(CommandLine *line, const char *given, const char *ne
 }
 
 static EtcStatus parse_short(CommandLine *line, const char *given, const char *next, bool *used) {
-  StrView whole = sv_from(given + 1), letter = {given + 1, 1};
-  const OptionRow *row = find_short(line->command, whole);
-  if (row)
-    return take_option(line, row, NULL, next, used);
-  row = find_short(line->command, letter);
-  if (!row || (row->kind == KIND_FLAG && whole.size > 1))
-    return unknown_option(line, given, whole);
-  return take_option(line, row, given + 2, next, used);
+  EtcStatus status = ETC_OK;
+  for (StrView rest = sv_from(given + 1); rest.size && status == ETC_OK;) {
+    const OptionRow *row = find_short(line->command, rest);
+    size_t size = row ? strlen(row->short_name) : 0;
+    bool joined = row && row->kind == KIND_FLAG && size == 1;
+    if (!row || (row->kind == KIND_FLAG && size < rest.size && !joined))
+      return unknown_option(line, given, sv_from(given + 1));
+    const char *attached = joined || size == rest.size ? NULL : rest.data + size;
+    status = take_option(line, row, attached, next, used);
+    rest = (StrView){rest.data + size, joined ? rest.size - size : 0};
+  }
+  return status;
 }
 
 EtcStatus command_line_parse(CommandLine *line, int argc, char **argv) {
   Arena *arena = &line->session->arena;
   bool options = true;
-  line->options = ARENA_ARRAY(arena, GivenOption, (size_t)argc);
+  size_t most = 1;
+  for (int i = 0; i < argc; i++)
+    most += argv[i][0] == '-' ? strlen(argv[i]) : 0; /* joined flags */
+  line->options = ARENA_ARRAY(arena, GivenOption, most);
   line->arguments = ARENA_ARRAY(arena, const char *, (size_t)argc);
   for (int i = 0; i < argc; i++) {
     const char *given = argv[i], *next = i + 1 < argc ? argv[i + 1] : NULL;

@@ -301,7 +301,7 @@ static EtcStatus load(const CommandLine *line) {
   if (status == ETC_OK)
     status = session_add_source(s, "forward", line->arguments[0]);
   if (status == ETC_OK && s->sources[0]->kind == SOURCE_ONNX)
-    status = dims_from_arrays(line, s->sources[0]->path);
+    status = dims_from_arrays(line, s->sources[0]);
   return status != ETC_OK ? status : session_status(session_import(s, true));
 }
 
@@ -318,7 +318,7 @@ int cmd_run(const CommandLine *line) {
   if (status == ETC_OK)
     status = read_inputs(line, method->graph, &arrays);
   if (status == ETC_OK) {
-    s->ctx.model_path = sv_from(method->source->path);
+    s->ctx.model_path = source_name(method->source);
     status = run_method(line, method->graph, &arrays);
   }
   for (uint32_t i = 0; i < arrays.count; i++)

@@ -55,7 +55,8 @@ static EtcStatus take_dim(Session *s, const Onnx__ValueInfoProto *input,
   if (is_given(s, name))
     return ETC_OK;
   return etc_session_set(s, "dim",
-                         arena_printf(&s->arena, SV_FMT "=%lld", SV_ARG(name), (long long)size));
+                         arena_printf(&s->arena, SV_FMT "=%lld..%lld", SV_ARG(name),
+                                      (long long)size, (long long)size));
 }
 
 static EtcStatus take_array(Session *s, const OnnxModel *model, const char *given) {
@@ -77,10 +78,10 @@ static EtcStatus take_array(Session *s, const OnnxModel *model, const char *give
   return status;
 }
 
-EtcStatus dims_from_arrays(const CommandLine *line, const char *path) {
+EtcStatus dims_from_arrays(const CommandLine *line, const Source *source) {
   Session *s = line->session;
   OnnxModel model;
-  EtcStatus status = session_status(onnx_model_open(&model, &s->sink, path));
+  EtcStatus status = session_status(session_open_onnx(s, source, &model));
   if (status != ETC_OK)
     return status;
   for (uint32_t i = 0; i < line->option_count && status == ETC_OK; i++)

@@ -4,9 +4,9 @@
 
 #include "command.h"
 
-/* Gives the session a --dim flag for each symbolic dimension of the ONNX model at path whose size
+/* Gives the session a --dim flag for each symbolic dimension of the ONNX model whose size
  * an --input shows and that the user has not given. Errors (reported): a model or an array that
  * cannot be read. */
-EtcStatus dims_from_arrays(const CommandLine *line, const char *path);
+EtcStatus dims_from_arrays(const CommandLine *line, const Source *source);
 
 #endif
