@@ -214,11 +214,39 @@ static bool known_copy(Known *k) {
   return true;
 }
 
+/* Sizes times or over numbers, rounded down, as exporters compute them from scales. */
+static bool known_scaled(Known *k) {
+  Graph *g = k->g;
+  ValueId v = node_value(g, k->n, 0);
+  DType dtype = value_dtype(g, v);
+  NodeId n = value_def(g, v);
+  while (n && op_has_trait(node_cget(g, n)->op, OP_VIEW) && value_dtype(g, v) == dtype)
+    n = value_def(g, v = node_value(g, n, 0));
+  OpId op = n ? node_cget(g, n)->op : OP_NONE;
+  if ((op != OP_MUL_TENSOR && op != OP_DIV_TENSOR) || !is_whole_float(value_dtype(g, v)))
+    return false;
+  bool swap = op == OP_MUL_TENSOR && value_is_const(g, node_value(g, n, 0));
+  ValueId size = node_value(g, n, swap), by = node_value(g, n, !swap);
+  uint32_t count;
+  const SymInt *sizes = fold_contents(k->f, g, size, &k->f->scratch, &count);
+  if (!sizes || count != k->count || !value_is_const(g, by))
+    return false;
+  Tensor factors = interp_constant(g, by, &k->f->scratch);
+  int64_t given = tensor_numel(&factors);
+  for (uint32_t i = 0; i < count && (given == 1 || given == count); i++)
+    if (!sym_scaled(&g->syms, sizes[i], tensor_load(&factors, given == 1 ? 0 : i),
+                    (SymScaling){.f32 = dtype == DTYPE_F32, .over = op == OP_DIV_TENSOR},
+                    &k->out[i]))
+      return false;
+  return given == 1 || given == count;
+}
+
 static bool known_cast(Known *k) {
   DType to = value_dtype(k->g, node_result(k->g, k->n, 0)),
         from = value_dtype(k->g, node_value(k->g, k->n, 0));
   return (dtype_is_int(from) || is_whole_float(from)) &&
-         (to == DTYPE_I64 || to == DTYPE_I32 || is_whole_float(to)) && known_copy(k);
+         (to == DTYPE_I64 || to == DTYPE_I32 || is_whole_float(to)) &&
+         (known_copy(k) || (is_whole_float(from) && dtype_is_int(to) && known_scaled(k)));
 }
 
 static bool known_scalar(Known *k) {
@@ -454,8 +482,9 @@ static bool known_elements(Known *k) {
   switch ((enum Op)op) {
   case OP_TO_COPY:
     return known_cast(k);
-  case OP_CLONE:
   case OP_FLOOR:
+    return known_copy(k) || known_scaled(k);
+  case OP_CLONE:
   case OP_CEIL:
   case OP_ROUND:
     return known_copy(k);

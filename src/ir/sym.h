@@ -93,6 +93,15 @@ SymInt sym_mod(SymTable *t, SymInt a, SymInt b);     /* a - floordiv(a, b) * b *
 SymInt sym_min(SymTable *t, SymInt a, SymInt b);
 SymInt sym_max(SymTable *t, SymInt a, SymInt b);
 
+/* A product, or with `over` a quotient, in floating point: of float32, else of float64. */
+typedef struct SymScaling {
+  bool f32, over;
+} SymScaling;
+/* floor(size * by) or floor(size / by) as floating point computes it, rounding included: 10 * 0.7
+ * in float32 is 7. An expression that agrees for every value that the size can have; false when
+ * there is none (found), or the size may be negative or not exact in float32. */
+bool sym_scaled(SymTable *t, SymInt size, double by, SymScaling how, SymInt *out);
+
 int64_t sym_lower(const SymTable *t, SymInt v); /* proven bounds, saturated */
 int64_t sym_upper(const SymTable *t, SymInt v);
 /* Three-valued comparison by ranges of the difference: 1 true, 0 false, -1 not known. */

@@ -1,6 +1,8 @@
 /* Resampling of one axis; see resample.h. Everything is built as arithmetic over the positions 0 …
  * out - 1, which folds to constants when the scale is one; then each neighbour is an index_select
  * times its weight. */
+#include <math.h>
+
 #include "onnx/resample.h"
 
 static ValueId f64(Import *im, ValueId v) {
@@ -31,10 +33,10 @@ static ValueId unless_one(Import *im, ValueId length, ValueId special, ValueId g
 
 /* Neighbours jump where a coordinate is half way or whole, and ONNX Runtime computes coordinates in
  * float: so does what looks for the nearest one. Weights do not jump: they are of double. Regions
- * are rounded at the end, and aligned corners have another definition there. */
+ * are rounded at the end. */
 static DType coordinate_type(const Resample *r) {
   bool in_double = r->mode != RESAMPLE_NEAREST || r->coordinates == COORD_TF_CROP ||
-                   r->coordinates == COORD_TF_HALF_PIXEL || r->coordinates == COORD_ALIGN_CORNERS;
+                   r->coordinates == COORD_TF_HALF_PIXEL;
   return in_double ? DTYPE_F64 : DTYPE_F32;
 }
 
@@ -64,15 +66,12 @@ static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
                           ex_binary(im, OP_DIV_TENSOR, plus(im, at, 0.5), scale)),
                 -0.5);
   }
-  case COORD_ALIGN_CORNERS: {
-    /* The length is that of the output; the official cases that shrink an axis have it unrounded.
-     */
-    ValueId corners =
-        ex_where(im, ex_with(im, OP_GT_TENSOR, scale, 1), plus(im, resized, -1), less);
-    return unless_one(
-        im, plus(im, corners, 1), build_scalar(&im->b, type, 0),
-        ex_binary(im, OP_DIV_TENSOR, ex_binary(im, OP_MUL_TENSOR, at, last), corners));
-  }
+  case COORD_ALIGN_CORNERS:
+    /* The last element is that of the input, as in ONNX Runtime and torch. The reference
+     * implementation takes in * scale for the length, also where it is a fraction. */
+    return unless_one(im, resized, build_scalar(&im->b, type, 0),
+                      ex_binary(im, OP_DIV_TENSOR, ex_binary(im, OP_MUL_TENSOR, at, last),
+                                plus(im, resized, -1)));
   case COORD_ASYMMETRIC:
     return ex_binary(im, OP_DIV_TENSOR, at, scale);
   case COORD_TF_CROP: {
@@ -136,18 +135,19 @@ static ValueId weight_at(Import *im, const Resample *r, ValueId d) {
 
 enum { TAPS_MAX = 128 };
 
-/* Neighbours on each side: 1 (linear) or 2 (cubic), stretched by the reduction when antialiased.
- * in / out bounds 1 / scale, since out = floor(in * scale). */
+/* Neighbours on each side: 1 (linear) or 2 (cubic), stretched by the greatest reduction when
+ * antialiased; those too far away for a smaller one have weight 0. */
 static uint32_t reach(Import *im, const Resample *r, const ResampleAxis *a) {
   uint32_t radius = r->mode == RESAMPLE_CUBIC ? 2 : 1;
   if (!r->antialias)
     return radius;
-  if (!sym_is_const(a->in) || !sym_is_const(a->out) || a->out < 1) {
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "antialias with a size not known when lowering");
-    return 0;
-  }
-  SymInt wide = a->out >= a->in ? radius : (radius * a->in + a->out - 1) / a->out + 1;
-  if (wide > TAPS_MAX / 2)
+  const double *scale;
+  uint32_t count;
+  int64_t in = sym_upper(&im->g->syms, a->in), out = sym_lower(&im->g->syms, a->out);
+  bool known = value_doubles(im, a->scale, &scale, &count);
+  double shrink = known ? 1 / scale[0] : (double)in / (double)max_i64(out, 1);
+  double wide = shrink <= 1 ? radius : ceil(radius * shrink) + 1;
+  if (!(wide <= TAPS_MAX / 2))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "antialias over more than %d neighbours", TAPS_MAX);
   return import_ok(im) ? (uint32_t)wide : 0;
 }

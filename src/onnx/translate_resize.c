@@ -66,22 +66,13 @@ static bool read_axes(Import *im, Resize *r) {
 
 /* --- output shape --- */
 
-/* floor(size * scale); of a symbolic size when the scale is an exact fraction p / 2^k. */
-static bool scaled_size(Import *im, SymInt size, double scale, bool half_up, SymInt *out) {
-  if (!(scale > 0) || scale > INT32_MAX)
+/* The size times the scale that keeps the aspect ratio, rounded. */
+static bool fitted_size(SymInt size, double scale, SymInt *out) {
+  double length = (double)size * scale + 0.5;
+  if (!sym_is_const(size) || !(length >= 0) || length >= (double)((int64_t)1 << 40))
     return false;
-  if (sym_is_const(size)) {
-    double length = (double)size * scale + (half_up ? 0.5 : 0);
-    *out = length < (double)((int64_t)1 << 40) ? (SymInt)length : -1;
-    return *out >= 0;
-  }
-  for (int64_t q = 1; q <= 1 << 20 && !half_up; q *= 2)
-    if (scale * (double)q == floor(scale * (double)q)) {
-      *out =
-          sym_floordiv(&im->g->syms, sym_mul(&im->g->syms, size, (int64_t)(scale * (double)q)), q);
-      return true;
-    }
-  return false;
+  *out = (SymInt)length;
+  return true;
 }
 
 static bool count_matches(Import *im, const Resize *r, uint32_t count) {
@@ -97,7 +88,8 @@ static bool shape_from_scales(Import *im, Resize *r) {
     return false;
   for (uint32_t i = 0; i < count; i++) {
     r->scale[i] = scales[i];
-    if (!scaled_size(im, r->in.d[r->axes[i]], scales[i], false, &r->out.d[r->axes[i]]))
+    if (!sym_scaled(&im->g->syms, r->in.d[r->axes[i]], scales[i], (SymScaling){.f32 = true},
+                    &r->out.d[r->axes[i]]))
       return false;
   }
   return true;
@@ -122,7 +114,7 @@ static bool shape_from_sizes(Import *im, Resize *r) {
   }
   for (uint32_t i = 0; i < count && r->policy != STRETCH; i++) {
     r->scale[i] = common;
-    if (!scaled_size(im, r->in.d[r->axes[i]], common, true, &r->out.d[r->axes[i]]))
+    if (!fitted_size(r->in.d[r->axes[i]], common, &r->out.d[r->axes[i]]))
       return false;
   }
   return true;
@@ -142,8 +134,10 @@ static bool output_shape(Import *im, Resize *r) {
 
 /* --- one kernel --- */
 
-/* Does the scale map the size exactly onto the output's? */
+/* Does the scale map the size exactly onto the output's, or does it not matter? */
 static bool exact(Import *im, const Resize *r, uint32_t axis) {
+  if (r->how.coordinates == COORD_ALIGN_CORNERS)
+    return true;
   for (uint32_t i = 0; i < r->count; i++) {
     if (r->axes[i] != axis || !r->scales)
       continue;

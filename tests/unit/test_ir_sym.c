@@ -466,6 +466,31 @@ static void test_too_large_at_a_node(void **state) {
   sample_release(&s);
 }
 
+/* What floating point makes of a size is what the expression gives, at every size. */
+static void test_scaled(void **state) {
+  (void)state;
+  static const double factors[] = {0.7F, 0.73F, 1.3F, 0.5F, 2, 1.0F / 3, 0.1F, 1e-3F, 17.25F};
+  SymTable t;
+  sym_init(&t);
+  SymInt size = sym_symbol(&t, SV("size"), 1, 300, false), v;
+  for (size_t k = 0; k < sizeof factors / sizeof *factors; k++)
+    for (int over = 0; over < 2; over++) {
+      assert_true(sym_scaled(&t, size, factors[k], (SymScaling){.f32 = true, .over = over}, &v));
+      for (int64_t n = 1; n <= 300; n++) {
+        float by = (float)factors[k], product = over ? (float)n / by : (float)n * by;
+        int64_t got;
+        assert_true(sym_eval(&t, v, &n, &got));
+        assert_int_equal(got, (int64_t)product);
+      }
+    }
+  assert_true(sym_scaled(&t, 10, 0.7F, (SymScaling){.f32 = true}, &v));
+  assert_int_equal(v, 7);
+  assert_false(sym_scaled(&t, size, 0, (SymScaling){.over = true}, &v));
+  assert_false(sym_scaled(&t, size, -1, (SymScaling){0}, &v));
+  assert_false(sym_scaled(&t, sym_sub(&t, size, 2), 0.5, (SymScaling){0}, &v));
+  sym_release(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_two_operations),
@@ -482,6 +507,7 @@ int main(void) {
       cmocka_unit_test(test_tree_depth),
       cmocka_unit_test(test_comparison_of_large),
       cmocka_unit_test(test_too_large_at_a_node),
+      cmocka_unit_test(test_scaled),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
