@@ -49,22 +49,25 @@ static void read_kernel(Import *im, const SymInt *weight, Window *w) {
   }
 }
 
-/* SAME: as many outputs as ceil(size / stride). Needs the size unless the stride is 1. */
+/* SAME: as many outputs as ceil(size / stride), the last window ends at or beyond the last element.
+ * What depends on a dynamic size is written so that the pads are known not to be negative, and the
+ * padded size comes out as extent + stride * (outputs - 1). */
 static void same_pads(Import *im, SymInt size, AutoPad pad, Window *w, uint32_t i) {
-  int64_t extent = (w->kernel[i] - 1) * w->dilation[i] + 1, total = extent - 1;
-  if (w->stride[i] != 1) {
-    if (!sym_is_const(size)) {
-      import_fail(im, DIAG_UNSUPPORTED_FEATURE,
-                  "auto_pad SAME with stride %lld needs a fixed size of spatial dimension %u",
-                  (long long)w->stride[i], i);
-      return;
-    }
-    total =
-        max_i64(0, ((size + w->stride[i] - 1) / w->stride[i] - 1) * w->stride[i] + extent - size);
-  }
-  w->begin[i] = pad == PAD_SAME_UPPER ? total / 2 : total - total / 2;
-  w->end[i] = total - w->begin[i];
+  SymTable *t = &im->g->syms;
+  int64_t extent = window_extent(w, i), stride = w->stride[i];
+  SymInt before = sym_sub(t, size, 1), last = sym_mul(t, sym_floordiv(t, before, stride), stride),
+         total = sym_sub(t, sym_add(t, last, extent), size),
+         same = sym_sub(t, extent - 1, sym_mod(t, before, stride));
+  if (extent < stride)
+    same = total = sym_max(t, 0, total);
+  SymInt half = sym_floordiv(t, same, 2), rest = sym_sub(t, total, half);
+  if (sym_lower(t, rest) < 0)
+    rest = sym_max(t, 0, rest);
+  w->begin[i] = pad == PAD_SAME_UPPER ? half : rest;
+  w->end[i] = pad == PAD_SAME_UPPER ? rest : half;
 }
+
+static bool is_pad(SymInt pad) { return !sym_is_const(pad) || (pad >= 0 && pad <= INT32_MAX); }
 
 static void read_pads(Import *im, ValueId x, Window *w) {
   AutoPad pad = attr_auto_pad(im);
@@ -79,11 +82,10 @@ static void read_pads(Import *im, ValueId x, Window *w) {
     if (pad == PAD_SAME_UPPER || pad == PAD_SAME_LOWER)
       same_pads(im, value_dim(im->g, x, 2 + i), pad, w, i);
     else if (pad == PAD_EXPLICIT && given) {
-      w->begin[i] = pads[i];
-      w->end[i] = pads[i + w->rank];
+      w->begin[i] = sym_const(pads[i]);
+      w->end[i] = sym_const(pads[i + w->rank]);
     }
-    if (import_ok(im) &&
-        (w->begin[i] < 0 || w->end[i] < 0 || w->begin[i] > INT32_MAX || w->end[i] > INT32_MAX))
+    if (import_ok(im) && (!is_pad(w->begin[i]) || !is_pad(w->end[i])))
       import_fail(im, DIAG_ATTR_VALUE, "'pads' has entries %lld and %lld", (long long)w->begin[i],
                   (long long)w->end[i]);
   }
@@ -111,7 +113,7 @@ bool window_read(Import *im, ValueId x, const SymInt *kernel, Window *w) {
 
 bool window_symmetric(const Window *w) {
   for (uint32_t i = 0; i < w->rank; i++)
-    if (w->begin[i] != w->end[i])
+    if (!sym_is_const(w->begin[i]) || w->begin[i] != w->end[i])
       return false;
   return true;
 }

@@ -10,7 +10,9 @@
 typedef struct Window {
   uint32_t rank; /* spatial dims, 1 to 3 */
   int64_t kernel[SPATIAL_MAX], stride[SPATIAL_MAX], dilation[SPATIAL_MAX];
-  int64_t begin[SPATIAL_MAX], end[SPATIAL_MAX]; /* pads; not set for ConvTranspose with auto_pad */
+  SymInt begin[SPATIAL_MAX], end[SPATIAL_MAX]; /* pads: numbers, but with auto_pad SAME (or where
+                                                  ceil_mode is written out) of a dynamic size;
+                                                  not set for ConvTranspose with auto_pad */
   bool ceil;
 } Window;
 
@@ -19,10 +21,13 @@ AutoPad attr_auto_pad(Import *im);
 
 /* Reads kernel_shape (or takes `kernel`, the weight's dims, when given: both must agree), strides,
  * dilations, pads, auto_pad and ceil_mode for input x of rank 2 + spatial. Fails on wrong lengths,
- * non-positive entries, negative pads, and on SAME padding whose amount depends on a symbolic size.
- */
+ * non-positive entries and negative pads. */
 bool window_read(Import *im, ValueId x, const SymInt *kernel, Window *w);
-/* True when begin and end are equal on every dim: what the kernels can do themselves. */
+/* The elements along dim i from the first to the last of a window. */
+static inline int64_t window_extent(const Window *w, uint32_t i) {
+  return (w->kernel[i] - 1) * w->dilation[i] + 1;
+}
+/* True when begin and end are equal numbers on every dim: what the kernels can do themselves. */
 bool window_symmetric(const Window *w);
 /* x with all of w's pads added as elements of this value (constant_pad_nd), w's pads set to 0. */
 ValueId window_pad(Import *im, ValueId x, Window *w, ArgIn value);

@@ -8,9 +8,9 @@
 
 static bool pads_fit_kernel(const Window *w) {
   for (uint32_t i = 0; i < w->rank; i++)
-    if (w->begin[i] != w->end[i] || w->begin[i] > w->kernel[i] / 2)
+    if (w->begin[i] > w->kernel[i] / 2)
       return false;
-  return true;
+  return window_symmetric(w);
 }
 
 /* The least value of a dtype: what max ignores. */
@@ -31,33 +31,28 @@ static ArgIn lowest(DType dtype) {
   }
 }
 
-/* Size of the output along spatial dim i. ceil_mode: a window that would start in the end padding
- * is dropped. */
-static SymInt pooled_size(Import *im, SymInt size, const Window *w, uint32_t i) {
+/* Where the last window of ceil_mode starts along spatial dim i: it may end beyond the end padding,
+ * but a window that would start in it is dropped. */
+static SymInt last_start(Import *im, SymInt size, const Window *w, uint32_t i) {
   SymTable *t = &im->g->syms;
-  int64_t extent = (w->kernel[i] - 1) * w->dilation[i] + 1;
-  SymInt span = sym_add(t, size, w->begin[i] + w->end[i] - extent);
-  if (!w->ceil)
-    return sym_add(t, sym_floordiv(t, span, w->stride[i]), 1);
-  SymInt count = sym_add(t, sym_ceildiv(t, span, w->stride[i]), 1);
-  SymInt last_start = sym_mul(t, sym_sub(t, count, 1), w->stride[i]),
-         limit = sym_add(t, size, w->begin[i]);
-  return sym_known_lt(t, last_start, limit) == 0 ? sym_sub(t, count, 1) : count;
+  int64_t extent = window_extent(w, i), stride = w->stride[i];
+  SymInt begun = sym_add(t, size, w->begin[i]), beyond = sym_sub(t, w->end[i], extent),
+         span = sym_add(t, begun, beyond), by_end = sym_ceildiv(t, span, stride),
+         by_size = sym_sub(t, sym_ceildiv(t, begun, stride), 1);
+  if (!sym_is_const(beyond))
+    return sym_mul(t, sym_min(t, by_end, by_size), stride);
+  return sym_mul(t, beyond + stride <= 0 ? by_end : by_size, stride);
 }
 
-/* Grows the end pads until the floor formula gives the sizes that ceil_mode wants, so that explicit
- * padding can replace it. */
+/* Changes the end pads until the floor formula gives the sizes that ceil_mode wants, so that
+ * explicit padding can replace it. */
 static void spell_out_ceil(Import *im, ValueId x, Window *w) {
+  SymTable *t = &im->g->syms;
   for (uint32_t i = 0; i < w->rank && w->ceil && import_ok(im); i++) {
-    SymInt size = value_dim(im->g, x, 2 + i);
-    if (!sym_is_const(size)) {
-      import_fail(im, DIAG_UNSUPPORTED_FEATURE,
-                  "ceil_mode with these pads needs a fixed size of spatial dimension %u", i);
-      return;
-    }
-    int64_t extent = (w->kernel[i] - 1) * w->dilation[i] + 1, count = pooled_size(im, size, w, i);
-    int64_t wanted = (count - 1) * w->stride[i] + extent - size - w->begin[i];
-    w->end[i] = max_i64(w->end[i], wanted);
+    SymInt size = value_dim(im->g, x, 2 + i), begun = sym_add(t, size, w->begin[i]),
+           wanted = sym_sub(t, sym_add(t, last_start(im, size, w, i), window_extent(w, i)), begun);
+    bool ends_beyond = !sym_is_const(wanted) && w->stride[i] <= window_extent(w, i);
+    w->end[i] = ends_beyond ? wanted : sym_max(t, w->end[i], wanted);
   }
   w->ceil = false;
 }
@@ -66,7 +61,7 @@ static void spell_out_ceil(Import *im, ValueId x, Window *w) {
 static ValueId to_2d(Import *im, ValueId x, Window *w) {
   if (w->rank != 1 || !import_ok(im))
     return x;
-  int64_t *lists[] = {w->kernel, w->stride, w->dilation, w->begin, w->end};
+  SymInt *lists[] = {w->kernel, w->stride, w->dilation, w->begin, w->end};
   for (size_t i = 0; i < COUNT_OF(lists); i++) {
     lists[i][1] = lists[i][0];
     lists[i][0] = i < 3 ? 1 : 0;
@@ -111,7 +106,7 @@ static ValueId flat_indices(Import *im, const ValueId *coords, ValueId x, const 
   ValueId index = 0;
   for (uint32_t k = 0; k < rank && import_ok(im); k++) {
     uint32_t i = first_fastest ? rank - 1 - k : k;
-    ValueId coord = ex_with(im, OP_SUB_TENSOR, coords[i], (double)padded->begin[i]);
+    ValueId coord = ex_sub(im, coords[i], ex_size(im, padded->begin[i]));
     index = k ? ex_add(im, ex_mul(im, index, ex_size(im, ex_dim(im, x, 2 + i))), coord) : coord;
   }
   SymInt plane = import_ok(im) ? shape_product(im, vt(im, x)->dims + 2, rank) : 0;
@@ -205,20 +200,16 @@ static ValueId window_sums(Import *im, ValueId x, const Window *w) {
 }
 
 /* Average by hand: sums over the padded input divided by how many elements each window counts (a
- * constant, folded): those of the input, or with count_include_pad those of input and pads, but
- * never what only ceil_mode added. */
+ * constant where sizes are fixed): those of the input, or with count_include_pad those of input and
+ * pads, but never what only ceil_mode added. */
 static ValueId average_by_sums(Import *im, ValueId x, Window w, bool count_pads) {
   Window grown = w;
   spell_out_ceil(im, x, &grown);
   if (!import_ok(im))
     return 0;
   SymInt dims[2 + SPATIAL_MAX] = {1, 1};
-  for (uint32_t i = 0; i < w.rank; i++) {
+  for (uint32_t i = 0; i < w.rank; i++)
     dims[2 + i] = value_dim(im->g, x, 2 + i);
-    if (!sym_is_const(dims[2 + i]))
-      return import_fail(im, DIAG_UNSUPPORTED_FEATURE,
-                         "this average pool needs fixed spatial sizes");
-  }
   ValueId counted =
       build(&im->b, OP_FULL, A_INTS(dims, 2 + w.rank), A_INT(1), A_DTYPE(value_dtype(im->g, x)));
   Window rest = grown;
@@ -227,7 +218,7 @@ static ValueId average_by_sums(Import *im, ValueId x, Window w, bool count_pads)
     counted = window_pad(im, counted, &own, A_INT(1));
     for (uint32_t i = 0; i < w.rank; i++) {
       rest.begin[i] = 0;
-      rest.end[i] = grown.end[i] - w.end[i];
+      rest.end[i] = sym_sub(&im->g->syms, grown.end[i], w.end[i]);
     }
   }
   Window count_window = rest;

@@ -46,7 +46,9 @@ class Case:
     body: str
     feeds: typing.Callable = full
     sizes: tuple = ((3, 5), (1, 1), (6, 2))
+    least_n: int = 1
     least_m: int = 1
+    high: int = HIGH
     opset: int = 18
     fixed: bool = False  # the same program when lowered for one size, without a backend: `etc inspect` must tell its memory
 
@@ -337,6 +339,38 @@ CASES = [
     Case('adaptive-pool', 'float[1,2,n,m] x', 'float[1,2,1,1] y, float[1,2,1,1] z',
          'y=GlobalAveragePool(x) z=GlobalMaxPool(x)',
          feeds=lambda n, m: [floats(1, 2, n, m)]),
+    # Pads that depend on the size: one program for even and odd ones.
+    Case('pool-ceil', 'float[1,2,n,m] x', 'float[1,2,a,b] y, float[1,2,c,d] z, float[1,2,e,f] u, int64[1,2,e,f] i',
+         'y=AveragePool<kernel_shape=[3,3],strides=[2,2],pads=[1,1,1,1],ceil_mode=1>(x) '
+         'z=AveragePool<kernel_shape=[3,2],strides=[2,3],pads=[0,1,1,0],ceil_mode=1,count_include_pad=1>(x) '
+         'u,i=MaxPool<kernel_shape=[3,3],strides=[2,2],pads=[0,0,1,1],ceil_mode=1>(x)',
+         feeds=lambda n, m: [floats(1, 2, n, m)], sizes=((3, 5), (4, 2), (7, 8), (8, 6)), least_m=2),
+    Case('pool-pads', 'float[1,2,n,m] x', 'float[1,2,a,b] y, float[1,2,c,d] z',
+         'y=AveragePool<kernel_shape=[3,3],strides=[2,2],pads=[0,0,1,1]>(x) z=MaxPool<kernel_shape=[3,3],strides=[2,2],pads=[1,0,1,1]>(x)',
+         feeds=lambda n, m: [floats(1, 2, n, m)], sizes=((3, 5), (4, 2), (7, 8), (8, 6)), least_m=2),
+    Case('pool-same', 'float[1,2,n,m] x', 'float[1,2,a,b] y, float[1,2,c,d] z, float[1,2,e,f] u, int64[1,2,e,f] i',
+         'y=AveragePool<kernel_shape=[3,3],strides=[2,2],auto_pad="SAME_UPPER">(x) '
+         'z=AveragePool<kernel_shape=[4,2],strides=[3,2],auto_pad="SAME_LOWER",count_include_pad=1>(x) '
+         'u,i=MaxPool<kernel_shape=[3,2],strides=[2,3],auto_pad="SAME_LOWER">(x)',
+         feeds=lambda n, m: [floats(1, 2, n, m)], sizes=((3, 5), (1, 1), (4, 2), (7, 8), (8, 6))),
+    Case('conv-same', 'float[1,2,n,m] x, float[3,2,3,4] w, float[3,2,1,1] v', 'float[1,3,a,b] y, float[1,3,c,d] z, float[1,3,e,f] u',
+         'y=Conv<strides=[2,2],auto_pad="SAME_UPPER">(x,w) z=Conv<strides=[2,3],auto_pad="SAME_LOWER">(x,w) '
+         'u=Conv<strides=[2,2],auto_pad="SAME_UPPER">(x,v)',
+         feeds=lambda n, m: [floats(1, 2, n, m), floats(3, 2, 3, 4), floats(3, 2, 1, 1)], sizes=((3, 5), (1, 1), (4, 2), (7, 8), (8, 6))),
+    # Sizes computed by scales in float32: 10 * 0.7 is 7 there. First as torch exports recompute_scale_factor=True.
+    Case('resize-recomputed', 'float[1,2,n,m] x', 'float[1,2,a,b] y',
+         's=Shape<start=2>(x) f=Cast<to=1>(s) k=Constant<value_floats=[0.7,1.3]>() p=Mul(f,k) q=Floor(p) t=Cast<to=7>(q) '
+         'o=Constant<value_ints=[1,2]>() u=Concat<axis=0>(o,t) y=Resize<mode="linear">(x,,,u)',
+         feeds=lambda n, m: [floats(1, 2, n, m)], sizes=((3, 5), (10, 10), (7, 8), (20, 30)), least_n=2, high=32),
+    Case('resize-scales', 'float[1,2,n,m] x', 'float[1,2,a,b] y, float[1,2,c,d] z, float[1,2,e,f] u',
+         'k=Constant<value_floats=[1.0,1.0,0.7,1.3]>() y=Resize<mode="linear">(x,,k) h=Constant<value_floats=[1.0,1.0,0.5,0.3]>() '
+         'z=Resize<mode="linear",coordinate_transformation_mode="align_corners">(x,,h) '
+         'u=Resize<mode="cubic",coordinate_transformation_mode="align_corners">(x,,h)',
+         feeds=lambda n, m: [floats(1, 2, n, m)], sizes=((4, 5), (10, 10), (7, 8), (20, 30)), least_n=4, least_m=4, high=32),
+    Case('resize-antialias', 'float[1,2,n,m] x', 'float[1,2,3,5] y, float[1,2,a,b] z',
+         'u=Constant<value_ints=[1,2,3,5]>() y=Resize<mode="linear",antialias=1,exclude_outside=1>(x,,,u) '
+         'k=Constant<value_floats=[1.0,1.0,0.5,0.6]>() z=Resize<mode="cubic",antialias=1>(x,,k)',
+         feeds=lambda n, m: [floats(1, 2, n, m)], sizes=((3, 5), (2, 4), (7, 8), (8, 3)), least_n=2, least_m=2),
     Case('convtranspose', 'float[1,2,n,m] x', 'float[1,3,c,d] y',
          'w=ConstantOfShape<value=float[1] {0.5}>(ws) y=ConvTranspose<strides=[2,2],pads=[1,1,1,1]>(x,w)'.replace(
              'w=Const', 'ws=Constant<value_ints=[2,3,4,4]>() w=Const'),
@@ -364,7 +398,7 @@ def check(case, args, server, work):
     onnx.save(case.model(), path)
     if os.path.exists(program):
         os.unlink(program)
-    bounds = {"n": f"1..{HIGH}", "m": f"{case.least_m}..{HIGH}"}
+    bounds = {"n": f"{case.least_n}..{case.high}", "m": f"{case.least_m}..{case.high}"}
     bounds = {k: v for k, v in bounds.items() if f"{k}," in case.inputs or f"{k}]" in case.inputs}
     stage, code, message, _ = etc_command.lower(args.etc, path, program, bounds, args.extra, args.timeout)
     if stage != "ok":

@@ -469,7 +469,7 @@ static void test_too_large_at_a_node(void **state) {
 /* What floating point makes of a size is what the expression gives, at every size. */
 static void test_scaled(void **state) {
   (void)state;
-  static const double factors[] = {0.7F, 0.73F, 1.3F, 0.5F, 2, 1.0F / 3, 0.1F, 1e-3F, 17.25F};
+  static const double factors[] = {0.7F, 0.73F, 1.7F, 0.5F, 2, 1.0F / 3, 0.1F, 17.25F};
   SymTable t;
   sym_init(&t);
   SymInt size = sym_symbol(&t, SV("size"), 1, 300, false), v;
@@ -485,6 +485,7 @@ static void test_scaled(void **state) {
     }
   assert_true(sym_scaled(&t, 10, 0.7F, (SymScaling){.f32 = true}, &v));
   assert_int_equal(v, 7);
+  assert_false(sym_scaled(&t, size, 1.3F, (SymScaling){.f32 = true}, &v)); /* 10: 13, 90: 116 */
   assert_false(sym_scaled(&t, size, 0, (SymScaling){.over = true}, &v));
   assert_false(sym_scaled(&t, size, -1, (SymScaling){0}, &v));
   assert_false(sym_scaled(&t, sym_sub(&t, size, 2), 0.5, (SymScaling){0}, &v));
