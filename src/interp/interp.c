@@ -347,7 +347,8 @@ static Status run_node(Run *r, NodeId n) {
               .scratch = &r->scratch,
               .memory = r->limit - r->live,
               .sink = r->sink,
-              .place = node_place(g, n)};
+              .place = node_place(g, n),
+              .as_runtime = g->level == LEVEL_EXECUTORCH};
   for (uint32_t i = 0; i < k.arg_count; i++)
     TRY(resolve_arg(r, n, i, &args[i]));
   bool bounded = false, taken = false;

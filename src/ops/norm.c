@@ -1,6 +1,8 @@
 /* Normalisations: shape rules with the exact shapes of the secondary results, and what the runtime
  * refuses beyond element types (kernels/portable/cpu/util/normalization_ops_util.cpp of
  * ExecuTorch 1.4.1). Reference kernels: norm_kernels.c. */
+#include "ops/norm.h"
+
 #include "ops/ops.h"
 #include "ops/shape_util.h"
 
@@ -135,4 +137,29 @@ const char *check_norm(const Graph *g, NodeId n, Arena *arena) {
       return "a parameter has another element type than the input";
   }
   return NULL;
+}
+
+void layer_norm_row(const Graph *g, NodeId n, int64_t *lower, int64_t *upper) {
+  *lower = *upper = 1;
+  for (uint32_t i = 0; i < node_list_count(g, n, 1); i++) {
+    SymInt d = node_ints(g, n, 1)[i];
+    if (!mul_i64(*lower, sym_lower(&g->syms, d), lower))
+      *lower = INT64_MAX;
+    if (!mul_i64(*upper, sym_upper(&g->syms, d), upper))
+      *upper = INT64_MAX;
+  }
+}
+
+bool layer_norm_is_garbage(const Graph *g, NodeId n) {
+  int64_t lower, upper;
+  layer_norm_row(g, n, &lower, &upper);
+  return dtype_size(value_dtype(g, node_value(g, n, 0))) == 2 && upper >= LAYER_NORM_LONG_ROW;
+}
+
+/* Before a program is made of the graph the pass stabilize_norms is still to come, and backends
+ * have layer norms of their own. */
+const char *check_layer_norm(const Graph *g, NodeId n, Arena *arena) {
+  if (g->level == LEVEL_EXECUTORCH && layer_norm_is_garbage(g, n))
+    return "its results are garbage for rows of 256 elements and more of f16 and bf16";
+  return check_norm(g, n, arena);
 }

@@ -2,6 +2,7 @@
  * formulas are those of kernels/portable/cpu (op_native_batch_norm, op_native_group_norm,
  * op_native_layer_norm) of ExecuTorch 1.4.1. */
 #include "ops/elementwise.h"
+#include "ops/norm.h"
 #include "ops/ops.h"
 
 #include <math.h>
@@ -16,6 +17,7 @@ typedef struct Norm {
   int64_t rows, row; /* groups to normalise over, elements in each */
   int64_t groups;    /* of channels */
   bool per_element;  /* weight and bias have an entry for each element of a row (layer norm) */
+  bool cancels;      /* mean and variance of a row as the runtime's layer norm has short ones */
   double eps;
 } Norm;
 
@@ -163,15 +165,35 @@ static void row_scale_elements(const Norm *m, int64_t from, double mean, double 
   }
 }
 
+/* Mean and variance of a row. */
+static void row_moments(const Norm *m, int64_t from, double *mean, double *variance) {
+  Moments first = {0}, second = {0};
+  sum_run(&m->in, from, m->row, 0, &first);
+  *mean = first.sum / (double)m->row;
+  sum_run(&m->in, from, m->row, *mean, &second);
+  *variance = second.squares / (double)m->row;
+}
+
+/* The same as the runtime's layer norm has it for short rows of f32: the variance cancels. */
+static void row_moments_of_kernel(const Norm *m, int64_t from, double *mean, double *variance) {
+  const float *x = (const float *)m->in.data + from;
+  float sum = 0, squares = 0;
+  for (int64_t i = 0; i < m->row; i++) {
+    sum += x[i];
+    squares += x[i] * x[i];
+  }
+  float average = sum / (float)m->row;
+  *mean = (double)average;
+  *variance = (double)(squares / (float)m->row - average * average);
+}
+
 static void rows_body(void *user, size_t begin, size_t end) {
   Norm *m = user;
   for (int64_t r = (int64_t)begin; r < (int64_t)end; r++) {
     int64_t from = r * m->row;
-    Moments first = {0}, second = {0};
-    sum_run(&m->in, from, m->row, 0, &first);
-    double mean = first.sum / (double)m->row;
-    sum_run(&m->in, from, m->row, mean, &second);
-    double rstd = rstd_of(second.squares / (double)m->row, m->eps);
+    double mean, variance;
+    (m->cancels ? row_moments_of_kernel : row_moments)(m, from, &mean, &variance);
+    double rstd = rstd_of(variance, m->eps);
     if (m->row == 0) { /* as the kernel has it */
       mean = 0;
       rstd = NAN;
@@ -215,6 +237,11 @@ Status kern_native_layer_norm(Kernel *k) {
   m.rows = m.row = 1;
   for (uint32_t i = 0; i < m.in.rank; i++)
     *(i < m.in.rank - normalized ? &m.rows : &m.row) *= m.in.dims[i];
+  DType dtype = kernel_tensor(k, 0)->dtype;
+  if (k->as_runtime && m.row >= LAYER_NORM_LONG_ROW && dtype_size(dtype) == 2)
+    return kernel_error(k, "the runtime's kernel gives garbage for rows of %lld elements of %s",
+                        (long long)m.row, dtype_name(dtype));
+  m.cancels = k->as_runtime && m.row < LAYER_NORM_LONG_ROW && m.in.dtype == DTYPE_F32;
   rows_run(k, &m);
   return STATUS_OK;
 }

@@ -135,6 +135,7 @@ const char *check_index_i64(const Graph *g, NodeId n, Arena *arena);
 const char *check_index_select(const Graph *g, NodeId n, Arena *arena);
 const char *check_linear(const Graph *g, NodeId n, Arena *arena);
 const char *check_norm(const Graph *g, NodeId n, Arena *arena);
+const char *check_layer_norm(const Graph *g, NodeId n, Arena *arena);
 const char *check_not_0d(const Graph *g, NodeId n, Arena *arena);
 const char *check_not_bool_result(const Graph *g, NodeId n, Arena *arena);
 const char *check_pieces(const Graph *g, NodeId n, Arena *arena);

@@ -312,6 +312,41 @@ static void test_factories(void **state) {
   fixture_release(&f);
 }
 
+/* In a program rows of f32 below 256 elements lose their variance, as in the runtime's kernel. */
+static void test_layer_norm_of_programs(void **state) {
+  (void)state;
+  OpsFixture f;
+  fixture_init(&f);
+  enum { ROW = 128 };
+  float x[ROW], y[ROW], one[1];
+  for (int i = 0; i < ROW; i++)
+    x[i] = i % 2 ? 0.502F : 0.498F;
+  Tensor in = {.dtype = DTYPE_F32, .rank = 2, .dims = {1, ROW}, .data = x, .capacity = sizeof x},
+         out = {.dtype = DTYPE_F32, .rank = 2, .dims = {1, ROW}, .data = y, .capacity = sizeof y},
+         stat = {
+             .dtype = DTYPE_F32, .rank = 2, .dims = {1, 1}, .data = one, .capacity = sizeof one};
+  const KernelArg args[] = {{.kind = ARG_VALUE, .tensor = &in},
+                            {.kind = ARG_INTS, .count = 1, .ints = (int64_t[]){ROW}},
+                            {.kind = ARG_NONE},
+                            {.kind = ARG_NONE},
+                            {.kind = ARG_FLOAT, .f = 1e-5}};
+  Kernel k = {.op = OP_NATIVE_LAYER_NORM,
+              .args = args,
+              .arg_count = COUNT_OF(args),
+              .results = (Tensor *[]){&out, &stat, &stat},
+              .result_count = 3,
+              .scratch = &f.arena,
+              .sink = &f.capture.sink,
+              .place = DIAG_NOWHERE};
+  const double right = 0.002 / sqrt(0.002 * 0.002 + 1e-5);
+  assert_int_equal(op_row(k.op)->kernel(&k), STATUS_OK);
+  assert_true(fabs((double)y[1] - right) < 1e-5);
+  k.as_runtime = true;
+  assert_int_equal(op_row(k.op)->kernel(&k), STATUS_OK);
+  assert_true(fabs((double)y[1] - right) > 1e-4);
+  fixture_release(&f);
+}
+
 static Status run_prim(OpsFixture *f, OpId op, const KernelArg *args, uint32_t count,
                        KernelArg *result) {
   Kernel k = {.op = op,
@@ -405,11 +440,17 @@ static void test_copy_index_and_random(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_unary),          cmocka_unit_test(test_binary),
-      cmocka_unit_test(test_long_broadcast), cmocka_unit_test(test_reduce),
-      cmocka_unit_test(test_products),       cmocka_unit_test(test_convolution),
-      cmocka_unit_test(test_norms),          cmocka_unit_test(test_factories),
-      cmocka_unit_test(test_prims),          cmocka_unit_test(test_copy_index_and_random),
+      cmocka_unit_test(test_unary),
+      cmocka_unit_test(test_binary),
+      cmocka_unit_test(test_long_broadcast),
+      cmocka_unit_test(test_reduce),
+      cmocka_unit_test(test_products),
+      cmocka_unit_test(test_convolution),
+      cmocka_unit_test(test_norms),
+      cmocka_unit_test(test_factories),
+      cmocka_unit_test(test_prims),
+      cmocka_unit_test(test_layer_norm_of_programs),
+      cmocka_unit_test(test_copy_index_and_random),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

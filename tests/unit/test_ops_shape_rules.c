@@ -308,13 +308,41 @@ static void test_checks(void **state) {
   fixture_release(&f);
 }
 
+/* Long rows of f16 and bf16: in a program the kernel would give garbage, before that a pass is to
+ * come. */
+static void test_layer_norm_of_halves(void **state) {
+  (void)state;
+  OpsFixture f;
+  fixture_init(&f);
+  const struct {
+    DType dtype;
+    SymInt row;
+    bool refused;
+  } cases[] = {{DTYPE_F16, 255, false}, {DTYPE_F16, 256, true},  {DTYPE_BF16, 4096, true},
+               {DTYPE_F32, 256, false}, {DTYPE_F64, 256, false}, {DTYPE_BF16, 16, false}};
+  for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    ValueId x = fixture_input(&f, cases[i].dtype, DIMS(2, cases[i].row)),
+            norm = build(&f.b, OP_NATIVE_LAYER_NORM, A_VAL(x), A_INTS(&cases[i].row, 1), A_NONE,
+                         A_NONE, A_FLOAT(1e-5));
+    f.g->level = LEVEL_EDGE;
+    assert_null(refusal(&f, norm));
+    f.g->level = LEVEL_EXECUTORCH;
+    if (cases[i].refused)
+      assert_contains(refusal(&f, norm), "garbage");
+    else
+      assert_null(refusal(&f, norm));
+    f.g->level = LEVEL_ATEN;
+  }
+  fixture_release(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_dtypes),          cmocka_unit_test(test_symbolic_broadcast),
       cmocka_unit_test(test_symbolic_window), cmocka_unit_test(test_convolution_refusals),
       cmocka_unit_test(test_reductions),      cmocka_unit_test(test_products_and_norms),
       cmocka_unit_test(test_factories),       cmocka_unit_test(test_scalars),
-      cmocka_unit_test(test_checks),
+      cmocka_unit_test(test_checks),          cmocka_unit_test(test_layer_norm_of_halves),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,17 @@
+/* What is known of the runtime's kernel of native_layer_norm (kernels/optimized/cpu/
+ * op_native_layer_norm.cpp of ExecuTorch 1.4.1), which has one way for short rows and one for long
+ * ones: the variance of short rows is mean(x^2) - mean(x)^2 in f32, which cancels; long rows of f16
+ * and bf16 are read as if they were f32. */
+#ifndef ETC_OPS_NORM_H
+#define ETC_OPS_NORM_H
+
+#include "ir/op.h"
+
+#define LAYER_NORM_LONG_ROW 256 /* elements */
+
+/* Bounds of the number of elements that native_layer_norm normalises together. */
+void layer_norm_row(const Graph *g, NodeId n, int64_t *lower, int64_t *upper);
+/* Whether the kernel's results may be garbage: f16 or bf16 with rows that may be long. */
+bool layer_norm_is_garbage(const Graph *g, NodeId n);
+
+#endif
