@@ -3,6 +3,7 @@
 
 #include "backends/xnnpack/lower.h"
 #include "ir/match.h"
+#include "support/number.h"
 
 enum { MAX_POWER = 8 };
 
@@ -215,7 +216,7 @@ void lower_pow(XnnLowering *l, NodeId n) {
     return;
   }
   XnnInOut io = in_out(l, n);
-  uint32_t left = (uint32_t)quarters;
+  uint32_t left = (uint32_t)int_clamped(quarters, 0, MAX_POWER * 4);
   XnnId power = XNN_NONE, factor = io.in;
   for (uint32_t whole = left / 4; whole && xl_ok(l); whole /= 2) {
     if (whole % 2)

@@ -3,6 +3,7 @@
 
 #include "backends/xnnpack/run_internal.h"
 #include "ops/move.h"
+#include "support/number.h"
 
 enum { FLAG_SAME_PADDING = 4, FLAG_LEGACY_RESIZE = 4, FLAG_ALIGN_CORNERS = 8 };
 
@@ -34,7 +35,7 @@ static void move_at(const Tensor *x, Tensor *out, const int64_t *offsets, bool i
 }
 
 static void fill(Tensor *t, float number) {
-  int32_t whole = (int32_t)number;
+  int32_t whole = (int32_t)int_clamped((double)number, INT32_MIN, INT32_MAX);
   const void *value = t->dtype == DTYPE_I32 ? (const void *)&whole : &number;
   move_fill(element(t), t->data, value, tensor_numel(t));
 }
@@ -247,7 +248,7 @@ static Between between(const XrNode *n, int64_t at, int64_t from, int64_t to) {
   else
     position = ((double)at + 0.5) * (double)from / (double)to - 0.5;
   position = position < 0 ? 0 : position > (double)(from - 1) ? (double)(from - 1) : position;
-  Between b = {.low = (int64_t)position};
+  Between b = {.low = int_clamped(position, 0, from - 1)};
   b.high = b.low + 1 < from ? b.low + 1 : b.low;
   b.share = (float)(position - (double)b.low);
   return b;

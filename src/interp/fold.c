@@ -57,10 +57,12 @@ const SymInt *fold_contents(Fold *f, const Graph *g, ValueId v, Arena *arena, ui
   Tensor t = interp_constant(g, v, arena);
   SymInt *values = ARENA_ARRAY(arena, SymInt, *count + 1);
   for (uint32_t i = 0; i < *count; i++) {
-    double value = is_whole_float(t.dtype) ? tensor_load(&t, i) : 0;
-    if (value != rint(value) || fabs(value) > WHOLE_MAX || (value == 0 && signbit(value)))
+    bool is_float = is_whole_float(t.dtype);
+    double value = is_float ? tensor_load(&t, i) : 0;
+    if (fabs(value) > WHOLE_MAX || (value == 0 && signbit(value)) ||
+        !(is_float ? sym_from_float(value, &values[i])
+                   : sym_from_number(tensor_load_int(&t, i), &values[i])))
       return NULL;
-    values[i] = is_whole_float(t.dtype) ? (SymInt)value : sym_const(tensor_load_int(&t, i));
   }
   return values;
 }
@@ -517,10 +519,18 @@ static bool known_elements(Known *k) {
   }
 }
 
-/* Whether floats hold all these numbers exactly. */
-static bool all_whole(const SymTable *t, const SymInt *values, uint32_t count) {
+/* Whether elements of this type hold all these numbers exactly. */
+static bool all_fit(const SymTable *t, DType dtype, const SymInt *values, uint32_t count) {
+  if (dtype == DTYPE_I64)
+    return true;
+  int64_t most = WHOLE_MAX, least = -WHOLE_MAX;
+  if (dtype_is_int(dtype)) {
+    bool negative = !dtype_is_unsigned(dtype);
+    most = ((int64_t)1 << (8 * dtype_size(dtype) - negative)) - 1;
+    least = negative ? -most - 1 : 0;
+  }
   for (uint32_t i = 0; i < count; i++)
-    if (sym_lower(t, values[i]) < -WHOLE_MAX || sym_upper(t, values[i]) > WHOLE_MAX)
+    if (sym_lower(t, values[i]) < least || sym_upper(t, values[i]) > most)
       return false;
   return true;
 }
@@ -548,12 +558,13 @@ static ValueId fold_known(Fold *f, Builder *b, NodeId n) {
     return 0;
   arena_reset(&f->scratch);
   Known k = {f, g, n, count, ARENA_ARRAY(&f->scratch, SymInt, count + 1)};
-  bool known = known_elements(&k);
+  g->syms.saturated = false;
+  bool known = known_elements(&k) && !g->syms.saturated;
   if (g->syms.too_large) { /* not known, then */
     g->syms.too_large = false;
     return 0;
   }
-  if (!known || (is_whole_float(value_dtype(g, result)) && !all_whole(&g->syms, k.out, count)))
+  if (!known || !all_fit(&g->syms, value_dtype(g, result), k.out, count))
     return 0;
   bool constant = true;
   for (uint32_t i = 0; i < count; i++)

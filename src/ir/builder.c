@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "support/half.h"
+#include "support/number.h"
 
 /* Values of the first list or operand that are missing although the schema requires them. */
 static bool operands_present(const OpSchema *schema, const ArgIn *args, uint32_t count) {
@@ -101,9 +102,9 @@ ValueId build_scalar(Builder *b, DType dtype, double value) {
   case DTYPE_BF16:
     return build_const(b, dtype, 0, NULL, &(uint16_t){bfloat_from_float((float)value)});
   default:
-    if (!(value >= -9.2e18 && value <= 9.2e18))
+    if (!(value >= -0x1p63 && value < 0x1p63))
       return build_fail(b, DIAG_ARG_RANGE, "constant %g does not fit %s", value, dtype_name(dtype));
-    return build_scalar_int(b, dtype, (int64_t)value);
+    return build_scalar_int(b, dtype, int_clamped(value, INT64_MIN, INT64_MAX));
   }
 }
 

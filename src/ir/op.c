@@ -91,7 +91,10 @@ static ArgIn parse_number(Cursor *c, const SchemaArg *arg) {
   c->at = end;
   if (arg->type == ST_FLOAT || fraction)
     return A_FLOAT(value);
-  return A_INT((int64_t)value);
+  ArgIn whole = A_INT(0);
+  if (!sym_from_float(value, &whole.i))
+    BUG("schema '%s': bad default %g", c->schema, value);
+  return whole;
 }
 
 /* Defaults of a list argument: "[]" or, as in ATen, one number for all elements ("int[2]

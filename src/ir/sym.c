@@ -20,8 +20,6 @@ void sym_release(SymTable *t) {
   *t = (SymTable){0};
 }
 
-SymInt sym_const(int64_t value) { return sym_is_const(value) ? value : SYM_BAND - 1; }
-
 const SymExpr *sym_expr(const SymTable *t, SymInt v) {
   if (sym_is_const(v) || index_of(v) >= t->count)
     BUG("not an expression of this table: %lld", (long long)v);
@@ -144,6 +142,25 @@ SymInt sym_symbol_by_index(const SymTable *t, uint32_t index) {
   return handle_of(t->symbols[index]);
 }
 
+/* --- numbers --- */
+
+static int64_t number_add(SymTable *t, int64_t a, int64_t b) {
+  int64_t sum;
+  t->saturated |= !add_i64(a, b, &sum) || !sym_is_const(sum);
+  return sym_sat_add(a, b);
+}
+
+static int64_t number_mul(SymTable *t, int64_t a, int64_t b) {
+  int64_t product;
+  t->saturated |= !mul_i64(a, b, &product) || !sym_is_const(product);
+  return sym_sat_mul(a, b);
+}
+
+static SymInt number_of(SymTable *t, int64_t number) {
+  t->saturated |= !sym_is_const(number);
+  return sym_next_number(number);
+}
+
 /* --- sums --- */
 
 typedef struct Sum {
@@ -201,7 +218,7 @@ static bool sum_add_term(Sum *s, SymInt term, int64_t coefficient) {
 
 static SymInt sum_value(SymTable *t, Sum *s) {
   if (s->count == 0)
-    return sym_const(s->constant);
+    return s->constant;
   if (s->count == 1 && s->coefficients[0] == 1 && s->constant == 0)
     return s->terms[0];
   return expr_intern(t, (SymExpr){.kind = SYM_SUM,
@@ -224,14 +241,14 @@ static SymInt within(SymTable *t, SymInt v, int64_t lo, int64_t hi) {
 /* a + factor * b */
 static SymInt add_scaled(SymTable *t, SymInt a, SymInt b, int64_t factor) {
   if (sym_is_const(a) && sym_is_const(b))
-    return sym_sat_add(a, sym_sat_mul(b, factor));
+    return number_add(t, a, number_mul(t, b, factor));
   Sum s, other;
   sum_of(t, a, &s);
   sum_of(t, b, &other);
-  s.constant = sym_sat_add(s.constant, sym_sat_mul(other.constant, factor));
+  s.constant = number_add(t, s.constant, number_mul(t, other.constant, factor));
   bool fits = true;
   for (uint32_t i = 0; i < other.count && fits; i++)
-    fits = sum_add_term(&s, other.terms[i], sym_sat_mul(other.coefficients[i], factor));
+    fits = sum_add_term(&s, other.terms[i], number_mul(t, other.coefficients[i], factor));
   if (fits)
     return sum_value(t, &s);
   /* Too many terms: an opaque sum of two. */
@@ -286,22 +303,22 @@ static bool sum_add_product(SymTable *t, Sum *out, const Sum *a, const Sum *b) {
     for (uint32_t k = 0; k < b->count && ok; k++) {
       SymInt term;
       ok = monomial_mul(t, a->terms[i], b->terms[k], &term) &&
-           sum_add_term(out, term, sym_sat_mul(a->coefficients[i], b->coefficients[k]));
+           sum_add_term(out, term, number_mul(t, a->coefficients[i], b->coefficients[k]));
     }
   for (uint32_t i = 0; i < a->count && ok && b->constant; i++)
-    ok = sum_add_term(out, a->terms[i], sym_sat_mul(a->coefficients[i], b->constant));
+    ok = sum_add_term(out, a->terms[i], number_mul(t, a->coefficients[i], b->constant));
   for (uint32_t i = 0; i < b->count && ok && a->constant; i++)
-    ok = sum_add_term(out, b->terms[i], sym_sat_mul(b->coefficients[i], a->constant));
+    ok = sum_add_term(out, b->terms[i], number_mul(t, b->coefficients[i], a->constant));
   return ok;
 }
 
 SymInt sym_mul(SymTable *t, SymInt a, SymInt b) {
   if (sym_is_const(a) && sym_is_const(b))
-    return sym_sat_mul(a, b);
+    return number_mul(t, a, b);
   Sum x, y, product = {0};
   sum_of(t, a, &x);
   sum_of(t, b, &y);
-  product.constant = sym_sat_mul(x.constant, y.constant);
+  product.constant = number_mul(t, x.constant, y.constant);
   if (sum_add_product(t, &product, &x, &y)) {
     int64_t lo, hi;
     sym_range_mul(sym_lower(t, a), sym_upper(t, a), sym_lower(t, b), sym_upper(t, b), &lo, &hi);
@@ -452,7 +469,7 @@ static SymInt floordiv_rest(SymTable *t, SymInt rest, int64_t divisor) {
 
 SymInt sym_floordiv(SymTable *t, SymInt a, SymInt b) {
   if (sym_is_const(a) && sym_is_const(b))
-    return sym_const(sym_const_floordiv(a, b));
+    return number_of(t, sym_const_floordiv(a, b));
   if (sym_is_const(b) && b <= 0)
     return b == 0 ? 0 : sym_floordiv(t, sym_sub(t, 0, a), b == INT64_MIN ? INT64_MAX : -b);
   int64_t lo, hi;
@@ -480,7 +497,7 @@ SymInt sym_ceildiv(SymTable *t, SymInt a, SymInt b) {
 
 SymInt sym_mod(SymTable *t, SymInt a, SymInt b) {
   if (sym_is_const(a) && sym_is_const(b))
-    return sym_const(sym_const_mod(a, b));
+    return number_of(t, sym_const_mod(a, b));
   if (sym_is_const(b) && b > 0) {
     SymInt quotient, rest;
     split_by_const(t, a, b, &quotient, &rest);
@@ -498,12 +515,13 @@ SymInt sym_mod(SymTable *t, SymInt a, SymInt b) {
 
 /* The range of a - b. The difference is not kept by anyone, so it may be too large. */
 static void difference(SymTable *t, SymInt a, SymInt b, int64_t *lo, int64_t *hi) {
-  bool before = t->too_large;
+  bool before = t->too_large, saturated = t->saturated;
   t->too_large = false;
   SymInt d = sym_sub(t, a, b);
   *lo = t->too_large ? INT64_MIN : sym_lower(t, d);
   *hi = t->too_large ? INT64_MAX : sym_upper(t, d);
   t->too_large = before;
+  t->saturated = saturated;
 }
 
 int sym_known_eq(SymTable *t, SymInt a, SymInt b) {

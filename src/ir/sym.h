@@ -2,9 +2,10 @@
  *
  * A SymInt is an int64: a plain number, or the handle of an expression over symbols s0, s1, … with
  * known ranges. Handles live in a band of numbers that no shape arithmetic can reach ([SYM_BAND,
- * SYM_BAND + 2^32)); sym_const() moves a number from a file that falls into the band to its edge.
- * Expressions are kept in canonical form (sums of products of atoms with integer coefficients), so
- * two SymInts are equal as expressions exactly when they are equal as numbers, for everything that
+ * SYM_BAND + 2^32)): a number from a file becomes a SymInt by sym_from_number(), which refuses
+ * those. Expressions are kept in canonical form (sums of products of atoms with integer
+ * coefficients), so two SymInts are equal as expressions exactly when they are equal as numbers,
+ * for everything that
  * + - * can tell; floordiv, mod, min, max are atoms with canonical operands.
  *
  * A symbol stands for an input dimension (--dim batch=1..8) or for a size known only while running
@@ -13,6 +14,7 @@
 #define ETC_IR_SYM_H
 
 #include "support/arena.h"
+#include "support/number.h"
 #include "support/strbuf.h"
 
 typedef int64_t SymInt;
@@ -60,6 +62,8 @@ typedef struct SymTable {
   uint32_t symbol_count, symbol_capacity;
   bool too_large; /* an expression would have passed a limit since this was last cleared: what the
                      arithmetic gave in its place is none of the right values */
+  bool saturated; /* a number did not fit since this was last cleared: where the exact value counts
+                     and not only its order, the result is wrong */
 } SymTable;
 
 void sym_init(SymTable *t);
@@ -72,8 +76,16 @@ static inline bool sym_is_const(SymInt v) {
 static inline bool sym_const_divides(SymInt a, SymInt b) {
   return sym_is_const(a) && sym_is_const(b) && a > 0 && b % a == 0;
 }
-/* A number from a file as a constant SymInt (see above). */
-SymInt sym_const(int64_t value);
+/* A number from a file as a constant SymInt; false when it is one of those that stand for
+ * expressions. */
+static inline bool sym_from_number(int64_t number, SymInt *out) {
+  *out = number;
+  return sym_is_const(number);
+}
+/* The same of a float, which must be whole. */
+static inline bool sym_from_float(double number, SymInt *out) {
+  return int_exact(number, out) && sym_is_const(*out);
+}
 /* A new symbol with an inclusive range, 0 <= lo <= hi. */
 SymInt sym_symbol(SymTable *t, StrView name, int64_t lo, int64_t hi, bool unbacked);
 const SymExpr *sym_expr(const SymTable *t,
@@ -82,8 +94,8 @@ SymInt sym_symbol_by_index(const SymTable *t, uint32_t index);
 
 /* Arithmetic. Where the result would pass a limit (SYM_MAX_SIZE, SYM_MAX_DEPTH), some expression is
  * returned and too_large is set; build_args() reports it. Constants fold; overflow saturates the
- * proven range and, for constants, gives INT64_MAX/MIN. Division by a constant zero gives 0.
- * floordiv rounds to minus infinity. */
+ * proven range and, for constants and coefficients, gives INT64_MAX/MIN and sets saturated.
+ * Division by a constant zero gives 0. floordiv rounds to minus infinity. */
 SymInt sym_add(SymTable *t, SymInt a, SymInt b);
 SymInt sym_sub(SymTable *t, SymInt a, SymInt b);
 SymInt sym_mul(SymTable *t, SymInt a, SymInt b);

@@ -4,6 +4,10 @@
 
 #include "ir/sym.h"
 
+/* The number, or the next lower one that stands for no expression. */
+static inline int64_t sym_next_number(int64_t number) {
+  return sym_is_const(number) ? number : SYM_BAND - 1;
+}
 /* INT64_MIN and INT64_MAX stand for "no bound". */
 int64_t sym_sat_add(int64_t a, int64_t b);
 int64_t sym_sat_mul(int64_t a, int64_t b);

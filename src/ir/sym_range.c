@@ -4,14 +4,14 @@
 int64_t sym_sat_add(int64_t a, int64_t b) {
   int64_t r;
   if (add_i64(a, b, &r))
-    return sym_const(r);
+    return sym_next_number(r);
   return a > 0 ? INT64_MAX : INT64_MIN;
 }
 
 int64_t sym_sat_mul(int64_t a, int64_t b) {
   int64_t r;
   if (mul_i64(a, b, &r))
-    return sym_const(r);
+    return sym_next_number(r);
   return (a > 0) == (b > 0) ? INT64_MAX : INT64_MIN;
 }
 

@@ -14,7 +14,7 @@ static int64_t scaled_number(int64_t size, double by, SymScaling how) {
   double exact = (double)size, product = how.over ? exact / by : exact * by;
   if (how.f32)
     product = (double)(how.over ? (float)size / (float)by : (float)size * (float)by);
-  return product >= 0 && product < SIZE_MAX_F32 ? (int64_t)product : -1;
+  return product >= 0 && product < SIZE_MAX_F32 ? int_clamped(product, 0, SIZE_MAX_F32) : -1;
 }
 
 static bool agrees(int64_t lo, int64_t hi, double by, SymScaling how, int64_t p, int64_t q) {
@@ -43,7 +43,8 @@ bool sym_scaled(SymTable *t, SymInt size, double by, SymScaling how, SymInt *out
     return false;
   int64_t p = 1, q = 0, p_before = 0, q_before = 1;
   while (rest < SIZE_MAX_F32) {
-    int64_t whole = (int64_t)rest, p_next = whole * p + p_before, q_next = whole * q + q_before;
+    int64_t whole = int_clamped(rest, 0, SIZE_MAX_F32), p_next = whole * p + p_before,
+            q_next = whole * q + q_before;
     if (q_next > DENOMINATOR_MAX || p_next > INT64_MAX / 2 / SIZE_MAX_F32)
       return false;
     p_before = p, q_before = q, p = p_next, q = q_next;

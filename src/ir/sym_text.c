@@ -155,8 +155,7 @@ static bool parse_number(SymCursor *c, bool negative, SymInt *out) {
   int64_t value;
   if (!text_parse_i64((StrView){text, size}, &value))
     return false;
-  *out = sym_const(value);
-  return true;
+  return sym_from_number(value, out);
 }
 
 static bool parse_symbol(SymCursor *c, SymInt *out) {
@@ -246,7 +245,10 @@ static bool parse_sum(SymCursor *c, SymInt *out) {
 
 bool sym_parse(SymTable *t, const char **cursor, const char *end, SymInt *out) {
   SymCursor c = {.t = t, .at = *cursor, .end = end};
-  bool ok = parse_sum(&c, out);
+  bool saturated = t->saturated;
+  t->saturated = false;
+  bool ok = parse_sum(&c, out) && !t->too_large && !t->saturated;
+  t->saturated = saturated;
   *cursor = c.at;
-  return ok && !t->too_large;
+  return ok;
 }

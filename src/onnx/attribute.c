@@ -103,9 +103,25 @@ static const Onnx__AttributeProto *typed(Import *im, const char *name,
 
 bool attr_has(Import *im, const char *name) { return import_attribute(im, name) != NULL; }
 
-int64_t attr_int(Import *im, const char *name, int64_t otherwise) {
+/* Whether the number can be a size or an argument (ir/sym.h); reports one that cannot. */
+static bool usable(Import *im, const char *name, int64_t number) {
+  SymInt unused;
+  if (sym_from_number(number, &unused))
+    return true;
+  import_fail(im, DIAG_ATTR_VALUE, "attribute '%s' holds %lld, which is not supported there", name,
+              (long long)number);
+  return false;
+}
+
+bool attr_exact_int(Import *im, const char *name, int64_t *value) {
   const Onnx__AttributeProto *a = typed(im, name, ATTR(INT));
-  return a ? sym_const(a->i) : otherwise;
+  *value = a ? a->i : 0;
+  return a != NULL;
+}
+
+int64_t attr_int(Import *im, const char *name, int64_t otherwise) {
+  int64_t value;
+  return attr_exact_int(im, name, &value) && usable(im, name, value) ? value : otherwise;
 }
 
 int64_t attr_int_required(Import *im, const char *name) {
@@ -129,7 +145,7 @@ StrView attr_str(Import *im, const char *name, const char *otherwise) {
   return a ? bytes_view(a->s) : sv_from(otherwise);
 }
 
-bool attr_ints(Import *im, const char *name, const int64_t **values, uint32_t *count) {
+bool attr_exact_ints(Import *im, const char *name, const int64_t **values, uint32_t *count) {
   const Onnx__AttributeProto *a = typed(im, name, ATTR(INTS));
   *values = NULL;
   *count = 0;
@@ -142,6 +158,14 @@ bool attr_ints(Import *im, const char *name, const int64_t **values, uint32_t *c
   *values = a->ints;
   *count = (uint32_t)a->n_ints;
   return true;
+}
+
+bool attr_ints(Import *im, const char *name, const int64_t **values, uint32_t *count) {
+  bool given = attr_exact_ints(im, name, values, count);
+  for (uint32_t i = 0; i < *count; i++)
+    if (!usable(im, name, (*values)[i]))
+      return false;
+  return given;
 }
 
 bool attr_floats(Import *im, const char *name, const float **values, uint32_t *count) {

@@ -26,7 +26,7 @@ static bool passes_on(Import *im, const Onnx__NodeProto *node, const bool *same,
   bool any = false;
   if (node->n_output != 1 || onnx_text(node->domain).size || !keeps_shape(op))
     return false;
-  size_t inputs = sv_eq_str(op, "CastLike") ? 1 : node->n_input;
+  size_t inputs = sv_eq_str(op, "CastLike") && node->n_input ? 1 : node->n_input;
   for (size_t i = 0; i < inputs; i++) {
     NameId name = intern_find(&im->ctx->names, onnx_text(node->input[i]));
     if (name && name < count && same[name])

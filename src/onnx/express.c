@@ -139,14 +139,19 @@ ValueId ex_unsqueeze(Import *im, ValueId x, uint32_t dim) {
   return import_ok(im) ? build_unsqueeze(&im->b, x, dim) : 0;
 }
 
+/* An integer argument; false when the number cannot be one. */
+static bool arg_from_float(double number, ArgIn *arg) {
+  *arg = A_INT(0);
+  return sym_from_float(number, &arg->i);
+}
+
 ValueId ex_full(Import *im, DType dtype, const SymInt *dims, uint32_t rank, double value) {
   if (!import_ok(im))
     return 0;
-  if (!dtype_in(dtype, DTS_REAL_BOOL))
+  ArgIn number = dtype_is_float(dtype) ? A_FLOAT(value) : A_BOOL(value != 0);
+  if (!dtype_in(dtype, DTS_REAL_BOOL) ||
+      (dtype_is_int(dtype) && !arg_from_float(trunc(value), &number)))
     return build_expand(&im->b, build_scalar(&im->b, dtype, value), dims, rank);
-  ArgIn number = dtype_is_float(dtype) ? A_FLOAT(value)
-                 : dtype == DTYPE_BOOL ? A_BOOL(value != 0)
-                                       : A_INT((int64_t)value);
   return build(&im->b, OP_FULL, A_INTS(dims, rank), number, A_DTYPE(dtype));
 }
 

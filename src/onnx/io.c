@@ -76,8 +76,8 @@ static SymInt dim_by_name(Import *im, StrView name) {
     if (!sv_eq(flag->name, name))
       continue;
     s->flag_used[i] = true;
-    SymInt value = flag->lo == flag->hi ? sym_const(flag->lo)
-                                        : sym_symbol(&im->g->syms, name, flag->lo, flag->hi, false);
+    SymInt value =
+        flag->lo == flag->hi ? flag->lo : sym_symbol(&im->g->syms, name, flag->lo, flag->hi, false);
     return remember_dim(s, id, value);
   }
   if (s->missing_dim_count++ < 32)

@@ -149,7 +149,7 @@ static uint32_t reach(Import *im, const Resample *r, const ResampleAxis *a) {
   double wide = shrink <= 1 ? radius : ceil(radius * shrink) + 1;
   if (!(wide <= TAPS_MAX / 2))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "antialias over more than %d neighbours", TAPS_MAX);
-  return import_ok(im) ? (uint32_t)wide : 0;
+  return import_ok(im) ? (uint32_t)int_clamped(wide, 0, TAPS_MAX) : 0;
 }
 
 typedef struct Tap {

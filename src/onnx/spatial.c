@@ -82,8 +82,8 @@ static void read_pads(Import *im, ValueId x, Window *w) {
     if (pad == PAD_SAME_UPPER || pad == PAD_SAME_LOWER)
       same_pads(im, value_dim(im->g, x, 2 + i), pad, w, i);
     else if (pad == PAD_EXPLICIT && given) {
-      w->begin[i] = sym_const(pads[i]);
-      w->end[i] = sym_const(pads[i + w->rank]);
+      w->begin[i] = pads[i];
+      w->end[i] = pads[i + w->rank];
     }
     if (import_ok(im) && (!is_pad(w->begin[i]) || !is_pad(w->end[i])))
       import_fail(im, DIAG_ATTR_VALUE, "'pads' has entries %lld and %lld", (long long)w->begin[i],

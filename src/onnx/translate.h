@@ -92,12 +92,17 @@ bool out_declared_dtype(Import *im, uint32_t i, DType *dtype);
 /* --- attributes: a wrong type is a failure (ATTR_TYPE); references inside functions are resolved
  * --- */
 bool attr_has(Import *im, const char *name);
+/* Integers that may become sizes and arguments of nodes: the few that cannot (ir/sym.h) are a
+ * failure. */
 int64_t attr_int(Import *im, const char *name, int64_t otherwise);
 int64_t attr_int_required(Import *im, const char *name);
 double attr_float(Import *im, const char *name, double otherwise);
 StrView attr_str(Import *im, const char *name, const char *otherwise);
 /* false when absent; *values lives as long as the model. */
 bool attr_ints(Import *im, const char *name, const int64_t **values, uint32_t *count);
+/* Any integer, for the elements of tensors; false when absent. */
+bool attr_exact_int(Import *im, const char *name, int64_t *value);
+bool attr_exact_ints(Import *im, const char *name, const int64_t **values, uint32_t *count);
 bool attr_floats(Import *im, const char *name, const float **values, uint32_t *count);
 bool attr_strs(Import *im, const char *name, StrView **values, uint32_t *count); /* in scratch */
 const Onnx__TensorProto *attr_tensor(Import *im, const char *name); /* NULL when absent */

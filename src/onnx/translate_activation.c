@@ -154,7 +154,8 @@ static bool clip_bound(Import *im, uint32_t i, DType dtype, ArgIn *arg) {
     return false;
   if (!dtype_is_float(dtype) && dtype_size(dtype) == 8) /* a double may not hold the bound */
     return false;
-  *arg = dtype_is_float(dtype) ? A_FLOAT(number[0]) : A_INT((int64_t)number[0]);
+  *arg = dtype_is_float(dtype) ? A_FLOAT(number[0])
+                               : A_INT(int_clamped(number[0], INT32_MIN, UINT32_MAX));
   return true;
 }
 

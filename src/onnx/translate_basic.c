@@ -25,12 +25,13 @@ void translate_constant(Import *im) {
   const Onnx__TensorProto *tensor = attr_tensor(im, "value");
   const int64_t *ints;
   const float *floats;
+  int64_t number;
   uint32_t count;
   if (tensor)
     out_tensor(im, tensor);
-  else if (attr_has(im, "value_int"))
-    constant_ints(im, (int64_t[]){attr_int(im, "value_int", 0)}, 1, true);
-  else if (attr_ints(im, "value_ints", &ints, &count))
+  else if (attr_exact_int(im, "value_int", &number))
+    constant_ints(im, &number, 1, true);
+  else if (attr_exact_ints(im, "value_ints", &ints, &count))
     constant_ints(im, ints, count, false);
   else if (attr_has(im, "value_float"))
     out(im, 0, build_scalar(&im->b, DTYPE_F32, attr_float(im, "value_float", 0)));

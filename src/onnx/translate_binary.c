@@ -139,11 +139,12 @@ void translate_pow(Import *im) {
   ValueId power;
   if (value_rank(im->g, y) <= value_rank(im->g, x) && value_doubles(im, y, &exponent, &count) &&
       count == 1) {
+    SymInt number;
     bool whole =
-        !dtype_is_float(value_dtype(im->g, y)) ||
-        (fabs(exponent[0]) < 1e9 && exponent[0] == trunc(exponent[0]) && dtype_is_float(base));
-    power = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(x),
-                  whole ? A_INT((int64_t)exponent[0]) : A_FLOAT(exponent[0]));
+        sym_from_float(exponent[0], &number) && (!dtype_is_float(value_dtype(im->g, y)) ||
+                                                 (fabs(exponent[0]) < 1e9 && dtype_is_float(base)));
+    power =
+        build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(x), whole ? A_INT(number) : A_FLOAT(exponent[0]));
     if (import_ok(im) && value_rank(im->g, y) > 0)
       power = build_view(&im->b, power, vt(im, x)->dims, vt(im, x)->rank);
   } else {

@@ -34,7 +34,7 @@ void translate_constant_of_shape(Import *im) {
   DType dtype = value_dtype(im->g, value);
   if (dtype_in(dtype, DTS_INT) && value_ints(im, value, &whole, &count))
     out(im, 0, build(&im->b, OP_FULL, A_INTS(s.d, s.rank), A_INT(whole[0]), A_DTYPE(dtype)));
-  else if (dtype_in(dtype, DTS_REAL_BOOL) && value_doubles(im, value, &number, &count))
+  else if (dtype_in(dtype, DTS_FLOAT | DT(BOOL)) && value_doubles(im, value, &number, &count))
     out(im, 0, ex_filled(im, dtype, &s, number[0]));
   else
     out(im, 0, build_expand(&im->b, value, s.d, s.rank));
@@ -58,17 +58,18 @@ static bool range_length(Import *im, SymInt *n) {
   SymTable *t = &im->g->syms;
   if (in_whole(im, 0, &start, &a) && in_whole(im, 1, &limit, &b) && in_whole(im, 2, &delta, &c) &&
       a == 1 && b == 1 && c == 1 && sym_is_const(delta[0]) && delta[0] != 0) {
+    t->saturated = false;
     bool up = delta[0] > 0;
     SymInt span = up ? sym_sub(t, limit[0], start[0]) : sym_sub(t, start[0], limit[0]);
-    *n = sym_max(t, 0, sym_ceildiv(t, span, up ? delta[0] : -delta[0]));
-    return true;
+    *n = sym_max(t, 0, sym_ceildiv(t, span, up ? delta[0] : sym_sub(t, 0, delta[0])));
+    return !t->saturated;
   }
   if (in_doubles(im, 0, &from, &a) && in_doubles(im, 1, &to, &b) && in_doubles(im, 2, &by, &c) &&
       a == 1 && b == 1 && c == 1 && by[0] != 0) {
     double count = ceil((to[0] - from[0]) / by[0]);
     if (!(count < 0x1p40))
       return false;
-    *n = count > 0 ? (SymInt)count : 0;
+    *n = int_clamped(count, 0, INT64_MAX);
     return true;
   }
   return false;
@@ -120,8 +121,9 @@ static bool one_hot_depth(Import *im, uint32_t axis, SymInt *depth) {
   Shape declared = {0};
   if (in_whole(im, 1, &ints, &count) && count == 1)
     *depth = ints[0];
-  else if (in_doubles(im, 1, &number, &count) && count == 1)
-    *depth = (SymInt)number[0];
+  else if (in_doubles(im, 1, &number, &count) && count == 1 &&
+           sym_from_float(trunc(number[0]), depth))
+    ;
   else if (import_ok(im) && out_declared_dims(im, 0, declared.d, &declared.rank) &&
            axis < declared.rank)
     *depth = declared.d[axis];

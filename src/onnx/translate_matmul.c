@@ -1,6 +1,4 @@
 /* Gemm and MatMul. */
-#include <math.h>
-
 #include "onnx/express.h"
 #include "onnx/product.h"
 
@@ -42,22 +40,25 @@ static ValueId product(Import *im, ValueId a, ValueId b, ValueId c) {
     b = transposed(im, b);
   if (!import_ok(im))
     return 0;
-  bool whole = !dtype_is_float(value_dtype(im->g, a));
+  SymInt whole_alpha, whole_beta;
+  bool whole = !dtype_is_float(value_dtype(im->g, a)) && sym_from_float(alpha, &whole_alpha) &&
+               sym_from_float(beta, &whole_beta);
   if (drop_c)
     return scaled(im, build(&im->b, OP_MM, A_VAL(a), A_VAL(b)), alpha);
   return build(&im->b, OP_ADDMM, A_VAL(c), A_VAL(a), A_VAL(b),
-               whole ? A_INT((int64_t)beta) : A_FLOAT(beta),
-               whole ? A_INT((int64_t)alpha) : A_FLOAT(alpha));
+               whole ? A_INT(whole_beta) : A_FLOAT(beta),
+               whole ? A_INT(whole_alpha) : A_FLOAT(alpha));
 }
 
-/* Integers with factors that are none are multiplied as doubles and cut off. */
+/* Integers with factors that are no integers are multiplied as doubles, then truncated. */
 ValueId gemm_product(Import *im) {
   ValueId a = in_required(im, 0), b = in_required(im, 1), c = in(im, 2);
   double alpha = attr_float(im, "alpha", 1), beta = attr_float(im, "beta", 1);
   if (!import_ok(im))
     return 0;
+  SymInt whole;
   DType own = value_dtype(im->g, a);
-  if (dtype_is_float(own) || (alpha == trunc(alpha) && beta == trunc(beta)))
+  if (dtype_is_float(own) || (sym_from_float(alpha, &whole) && sym_from_float(beta, &whole)))
     return product(im, a, b, c);
   c = c ? ex_cast(im, c, DTYPE_F64) : 0;
   return ex_cast(im, product(im, ex_cast(im, a, DTYPE_F64), ex_cast(im, b, DTYPE_F64), c), own);

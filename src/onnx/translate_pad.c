@@ -69,8 +69,10 @@ static ValueId pad_constant(Import *im, ValueId x, const Pads *p) {
     return pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(0) : A_INT(0));
   if (dtype_is_int(dtype) && value_ints(im, p->value, &whole, &count) && sym_is_const(whole[0]))
     return pad_nd(im, x, p, A_INT(whole[0]));
-  if (value_doubles(im, p->value, &number, &count))
-    return pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(number[0]) : A_INT((int64_t)number[0]));
+  SymInt fill = 0;
+  if (value_doubles(im, p->value, &number, &count) &&
+      (dtype_is_float(dtype) || sym_from_float(trunc(number[0]), &fill)))
+    return pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(number[0]) : A_INT(fill));
   if (!import_ok(im))
     return 0;
   Shape s = shape_of(im, x);
@@ -213,8 +215,8 @@ static void pad_attributes(Import *im, ValueId x, Pads *p) {
     return;
   }
   for (uint32_t i = 0; i < rank; i++) {
-    p->begin[i] = sym_const(values[i]);
-    p->end[i] = sym_const(values[rank + i]);
+    p->begin[i] = values[i];
+    p->end[i] = values[rank + i];
   }
   p->value = build_scalar(&im->b, value_dtype(im->g, x), attr_float(im, "value", 0));
   out(im, 0, pad_known(im, x, p));

@@ -45,7 +45,7 @@ static void random_shaped(Import *im, bool normal) {
   }
   s.rank = count;
   for (uint32_t i = 0; i < count; i++)
-    s.d[i] = sym_const(dims[i]);
+    s.d[i] = dims[i];
   random_of(im, &s, float_attr(im, DTYPE_F32), normal);
 }
 

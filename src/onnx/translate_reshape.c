@@ -65,7 +65,7 @@ void translate_reshape(Import *im) {
     }
     to.rank = count;
     for (uint32_t i = 0; i < count; i++)
-      to.d[i] = sym_const(values[i]);
+      to.d[i] = values[i];
   } else if (!shape_input(im, 1, "the new shape", &to, &known)) {
     return;
   }

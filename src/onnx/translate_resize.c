@@ -71,7 +71,7 @@ static bool fitted_size(SymInt size, double scale, SymInt *out) {
   double length = (double)size * scale + 0.5;
   if (!sym_is_const(size) || !(length >= 0) || length >= (double)((int64_t)1 << 40))
     return false;
-  *out = (SymInt)length;
+  *out = int_clamped(length, 0, INT64_MAX);
   return true;
 }
 
@@ -146,8 +146,9 @@ static bool exact(Import *im, const Resize *r, uint32_t axis) {
       return false;
     if (sym_is_const(r->in.d[axis]))
       return (double)r->in.d[axis] * scale == (double)r->out.d[axis];
-    return scale == floor(scale) &&
-           r->out.d[axis] == sym_mul(&im->g->syms, r->in.d[axis], (int64_t)scale);
+    SymInt whole;
+    return sym_from_float(scale, &whole) &&
+           r->out.d[axis] == sym_mul(&im->g->syms, r->in.d[axis], whole);
   }
   return true;
 }
@@ -161,7 +162,7 @@ static bool nearest_agrees(const Resize *r, uint32_t axis, int64_t factor) {
     return false;
   float ratio = 1.0F / (float)((double)out / (double)in);
   for (int64_t i = 0; i < out; i++)
-    if ((int64_t)floorf((float)i * ratio) != i / factor)
+    if (int_clamped((double)((float)i * ratio), 0, INT64_MAX) != i / factor)
       return false;
   return true;
 }

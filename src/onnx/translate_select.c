@@ -144,7 +144,7 @@ static bool topk_count(Import *im, uint32_t axis, SymInt *k) {
   Shape declared = {0};
   *k = 0;
   if (im->opset < 10)
-    *k = sym_const(attr_int_required(im, "k"));
+    *k = attr_int_required(im, "k");
   else if (in_ints(im, 1, &values, &count) && count == 1)
     *k = values[0];
   else if (import_ok(im) && out_declared_dims(im, 0, declared.d, &declared.rank) &&

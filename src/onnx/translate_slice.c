@@ -134,28 +134,17 @@ static void slice_known(Import *im, ValueId x, const Shape *s, const SliceLists 
   out(im, 0, x);
 }
 
-static SymInt *numbers(Import *im, const int64_t *values, uint32_t count) {
-  SymInt *copy = ARENA_ARRAY(&im->scratch, SymInt, count + 1);
-  for (uint32_t i = 0; i < count; i++)
-    copy[i] = sym_const(values[i]);
-  return copy;
-}
-
 void translate_slice(Import *im) {
   ValueId x = in_required(im, 0);
   Shape s = shape_of(im, x);
   SliceLists l = {0};
   if (im->opset < 10) {
-    const int64_t *starts, *ends, *axes;
-    if (!attr_ints(im, "starts", &starts, &l.start_count) ||
-        !attr_ints(im, "ends", &ends, &l.end_count)) {
+    if (!attr_ints(im, "starts", &l.starts, &l.start_count) ||
+        !attr_ints(im, "ends", &l.ends, &l.end_count)) {
       import_fail(im, DIAG_ATTR_MISSING, "Slice needs 'starts' and 'ends'");
       return;
     }
-    l.starts = numbers(im, starts, l.start_count);
-    l.ends = numbers(im, ends, l.end_count);
-    if (attr_ints(im, "axes", &axes, &l.axis_count))
-      l.axes = numbers(im, axes, l.axis_count);
+    attr_ints(im, "axes", &l.axes, &l.axis_count);
     slice_known(im, x, &s, &l);
     return;
   }
@@ -169,7 +158,7 @@ void translate_slice(Import *im) {
   if (!import_ok(im))
     return;
   if (known) {
-    l.axes = axes ? numbers(im, axis_values, l.axis_count) : NULL;
+    l.axes = axis_values;
     slice_known(im, x, &s, &l);
     return;
   }

@@ -1,4 +1,5 @@
 /* Inputs, outputs and known elements of the current node. */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -92,8 +93,11 @@ bool value_doubles(Import *im, ValueId v, const double **values, uint32_t *count
   if (numel > (1 << 24))
     return false;
   double *out = ARENA_ARRAY(&im->scratch, double, (size_t)numel + 1);
-  for (int64_t i = 0; i < numel; i++)
+  for (int64_t i = 0; i < numel; i++) {
     out[i] = tensor_load(&t, i);
+    if (t.dtype == DTYPE_I64 && fabs(out[i]) > 0x1p53)
+      return false;
+  }
   *values = out;
   *count = (uint32_t)numel;
   return true;

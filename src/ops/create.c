@@ -65,7 +65,7 @@ static Status float_range(Graph *g, NodeId n, const double v[3], SymInt *length)
   double count = ceil((v[1] - v[0]) / v[2]);
   if (!(count >= 0 && count < 0x1p53))
     return bad_arg(g, n, "a range from %g to %g in steps of %g does not end", v[0], v[1], v[2]);
-  *length = (SymInt)count;
+  *length = int_clamped(count, 0, INT64_MAX);
   return STATUS_OK;
 }
 

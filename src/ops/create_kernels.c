@@ -67,7 +67,7 @@ Status kern_arange(Kernel *k) {
   if (whole)
     length = int_length(args[0]->i, args[1]->i, args[2]->i);
   else if (count >= 0 && count < 0x1p53)
-    length = (int64_t)count;
+    length = int_clamped(count, 0, INT64_MAX);
   if (length < 0)
     return kernel_error(k, "a range from %g to %g in steps of %g does not end", v[0], v[1], v[2]);
   Tensor *out = k->results[0];

@@ -7,6 +7,7 @@
 #include <limits.h>
 
 #include "support/parallel.h"
+#include "support/number.h"
 
 #ifdef ETC_HAVE_BLAS
 #include <cblas.h>
@@ -57,11 +58,11 @@ void gemm_serial(void) {
 /* --- own loops: rows in parallel, the innermost loop along a row of b where b is not transposed
  * --- */
 
-#define OWN_ROWS(name, T, ACC)                                                                     \
+#define OWN_ROWS(name, T, ACC, FACTOR)                                                             \
   static void name(const Gemm *g, int64_t i) {                                                     \
     const T *a = g->a, *b = g->b;                                                                  \
     T *c = (T *)g->c + i * g->ldc;                                                                 \
-    const ACC beta = (ACC)g->beta, alpha = (ACC)g->alpha;                                          \
+    const ACC beta = FACTOR(g->beta), alpha = FACTOR(g->alpha);                                    \
     for (int64_t j = 0; j < g->n; j++)                                                             \
       c[j] = g->beta == 0 ? 0 : (T)(beta * (ACC)c[j]);                                             \
     if (g->trans_b) {                                                                              \
@@ -80,9 +81,10 @@ void gemm_serial(void) {
         c[j] = (T)((ACC)c[j] + x * (ACC)row[j]);                                                   \
     }                                                                                              \
   }
-OWN_ROWS(row_f32, float, float)
-OWN_ROWS(row_f64, double, double)
-OWN_ROWS(row_i64, int64_t, uint64_t)
+#define WHOLE(factor) (uint64_t) int_clamped(factor, INT64_MIN, INT64_MAX)
+OWN_ROWS(row_f32, float, float, (float))
+OWN_ROWS(row_f64, double, double, (double))
+OWN_ROWS(row_i64, int64_t, uint64_t, WHOLE)
 
 static void own_body(void *user, size_t begin, size_t end) {
   const Gemm *g = user;

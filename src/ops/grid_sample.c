@@ -8,6 +8,7 @@
 #include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/shape_util.h"
+#include "support/number.h"
 
 enum { MODE_BILINEAR, MODE_NEAREST, MODE_BICUBIC };
 enum { PADDING_ZEROS, PADDING_BORDER, PADDING_REFLECTION };
@@ -89,7 +90,7 @@ static double source_position(const Sampler *s, double x, int64_t size) {
  * image. */
 static int64_t to_index(double x) {
   double limit = (double)((int64_t)1 << 40);
-  return x > -limit && x < limit ? (int64_t)x : -((int64_t)1 << 40);
+  return x > -limit && x < limit ? int_clamped(x, INT64_MIN, INT64_MAX) : -((int64_t)1 << 40);
 }
 
 /* Index of a neighbour after padding, -1 when it counts as zero. */

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "support/half.h"
+#include "support/number.h"
 
 int64_t tensor_numel(const Tensor *t) {
   uint64_t n = 1; /* unsigned: an empty tensor may have other dims of any size */
@@ -45,13 +46,6 @@ Status kernel_resize(Kernel *k, uint32_t i, uint32_t rank, const int64_t *dims) 
 }
 
 /* --- conversion --- */
-
-/* Truncates; NaN gives 0 and what is out of range gives the nearest bound. */
-static int64_t saturate(double v, double min, double max, int64_t low, int64_t high) {
-  if (v != v)
-    return 0;
-  return v <= min ? low : v >= max ? high : (int64_t)v;
-}
 
 double tensor_load(const Tensor *t, int64_t i) {
   switch ((int)t->dtype) {
@@ -93,7 +87,7 @@ int64_t tensor_load_int(const Tensor *t, int64_t i) {
   case DTYPE_BF16:
   case DTYPE_F32:
   case DTYPE_F64:
-    return saturate(tensor_load(t, i), -0x1p63, 0x1p63, INT64_MIN, INT64_MAX);
+    return int_clamped(tensor_load(t, i), INT64_MIN, INT64_MAX);
   default:
     return 0;
   }
@@ -146,28 +140,28 @@ void tensor_store(Tensor *t, int64_t i, double value) {
     ((uint8_t *)t->data)[i] = value != 0;
     break;
   case DTYPE_U8:
-    ((uint8_t *)t->data)[i] = (uint8_t)saturate(value, 0, 255, 0, UINT8_MAX);
+    ((uint8_t *)t->data)[i] = (uint8_t)int_clamped(value, 0, UINT8_MAX);
     break;
   case DTYPE_I8:
-    ((int8_t *)t->data)[i] = (int8_t)saturate(value, -128, 127, INT8_MIN, INT8_MAX);
+    ((int8_t *)t->data)[i] = (int8_t)int_clamped(value, INT8_MIN, INT8_MAX);
     break;
   case DTYPE_U16:
-    ((uint16_t *)t->data)[i] = (uint16_t)saturate(value, 0, 65535, 0, UINT16_MAX);
+    ((uint16_t *)t->data)[i] = (uint16_t)int_clamped(value, 0, UINT16_MAX);
     break;
   case DTYPE_I16:
-    ((int16_t *)t->data)[i] = (int16_t)saturate(value, -32768, 32767, INT16_MIN, INT16_MAX);
+    ((int16_t *)t->data)[i] = (int16_t)int_clamped(value, INT16_MIN, INT16_MAX);
     break;
   case DTYPE_U32:
-    ((uint32_t *)t->data)[i] = (uint32_t)saturate(value, 0, UINT32_MAX, 0, UINT32_MAX);
+    ((uint32_t *)t->data)[i] = (uint32_t)int_clamped(value, 0, UINT32_MAX);
     break;
   case DTYPE_I32:
-    ((int32_t *)t->data)[i] = (int32_t)saturate(value, INT32_MIN, INT32_MAX, INT32_MIN, INT32_MAX);
+    ((int32_t *)t->data)[i] = (int32_t)int_clamped(value, INT32_MIN, INT32_MAX);
     break;
   case DTYPE_I64:
-    ((int64_t *)t->data)[i] = saturate(value, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX);
+    ((int64_t *)t->data)[i] = int_clamped(value, INT64_MIN, INT64_MAX);
     break;
   case DTYPE_U64:
-    ((uint64_t *)t->data)[i] = !(value > 0) ? 0 : value >= 0x1p64 ? UINT64_MAX : (uint64_t)value;
+    ((uint64_t *)t->data)[i] = uint_clamped(value);
     break;
   default:
     break;

@@ -55,7 +55,7 @@ static Status sum_constant(Graph *g, NodeId n, ValueId v, SymInt *out) {
     if (times < 0 || !add_i64(sum, times, &sum))
       return bad_arg(g, n, "repeats hold %lld", (long long)times);
   }
-  *out = sym_const(sum);
+  *out = sum;
   return STATUS_OK;
 }
 

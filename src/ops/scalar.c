@@ -53,8 +53,7 @@ static bool constant_int(const Graph *g, ValueId v, SymInt *out) {
   int32_t i32;
   if (dtype == DTYPE_I64) {
     memcpy(&i64, c->data, sizeof i64);
-    *out = sym_const(i64);
-    return true;
+    return sym_from_number(i64, out);
   }
   if (dtype != DTYPE_I32)
     return false;
@@ -192,8 +191,7 @@ static bool rounded_literal(const Graph *g, NodeId n, OpId op, SymInt *out) {
   double v = op == OP_PRIM_CEIL    ? ceil(arg->f)
              : op == OP_PRIM_ROUND ? nearbyint(arg->f)
                                    : trunc(arg->f);
-  *out = (SymInt)v;
-  return true;
+  return sym_from_float(v, out);
 }
 
 static Status shape_prim_unary(Graph *g, NodeId n, OpId op) {

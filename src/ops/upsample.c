@@ -8,6 +8,7 @@
 #include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/shape_util.h"
+#include "support/number.h"
 
 #define SIZE_MAX_UP ((double)((int64_t)1 << 31))
 
@@ -30,14 +31,14 @@ static Status scaled_size(Graph *g, NodeId n, SymInt size, double scale, SymInt 
     double scaled = (double)size * scale;
     if (!(scaled < SIZE_MAX_UP))
       return shape_error(g, n, DIAG_SHAPE_OVERFLOW, "size %lld times %g", (long long)size, scale);
-    *out = (int64_t)scaled;
+    *out = int_clamped(scaled, 0, INT64_MAX);
     return STATUS_OK;
   }
   for (int64_t q = 1; q <= 1 << 20; q *= 2) {
-    double p = scale * (double)q;
-    if (p != floor(p) || p >= SIZE_MAX_UP)
+    SymInt p;
+    if (!sym_from_float(scale * (double)q, &p) || p >= SIZE_MAX_UP)
       continue;
-    *out = sym_floordiv(&g->syms, sym_mul(&g->syms, size, (int64_t)p), q);
+    *out = sym_floordiv(&g->syms, sym_mul(&g->syms, size, p), q);
     return STATUS_OK;
   }
   const char *text = dim_text(g, size);
@@ -104,7 +105,7 @@ static float source_ratio(int64_t in, int64_t out, bool corners, double scale) {
 static int64_t floor_index(float position, int64_t size) {
   if (!(position < (float)size))
     return size - 1;
-  return max_i64(0, min_i64((int64_t)floorf(position), size - 1));
+  return max_i64(0, min_i64(int_clamped((double)floorf(position), INT64_MIN, INT64_MAX), size - 1));
 }
 
 static Source bilinear_source(int64_t i, int64_t in, int64_t out, bool corners, float ratio) {

@@ -203,12 +203,20 @@ static Status read_dtype(MethodReader *r, const PteValue *value, ArgIn *out) {
   return STATUS_OK;
 }
 
+/* An argument that etc has as a symbolic integer, which a few numbers cannot be (ir/sym.h). */
+static Status read_number(MethodReader *r, int64_t number, SymInt *out) {
+  if (sym_from_number(number, out))
+    return STATUS_OK;
+  return read_error(r, DIAG_PTE_UNSUPPORTED, "the number %lld as an argument", (long long)number);
+}
+
 static Status read_literal(MethodReader *r, uint32_t index, const SchemaArg *arg, ArgIn *out) {
   const PteValue *value = &r->m->values[index];
   bool scalar = arg->type == ST_SCALAR;
+  *out = A_INT(0);
   if (value->kind == PTE_INT && (arg->type == ST_INT || scalar))
-    *out = A_INT(sym_const(value->i));
-  else if (value->kind == PTE_DOUBLE && (arg->type == ST_FLOAT || scalar))
+    return read_number(r, value->i, &out->i);
+  if (value->kind == PTE_DOUBLE && (arg->type == ST_FLOAT || scalar))
     *out = A_FLOAT(value->f);
   else if (value->kind == PTE_BOOL && (arg->type == ST_BOOL || scalar))
     *out = A_BOOL(value->i);
@@ -218,7 +226,7 @@ static Status read_literal(MethodReader *r, uint32_t index, const SchemaArg *arg
     return read_dtype(r, value, out);
   else if (value->kind == PTE_INT &&
            (arg->type == ST_LAYOUT || arg->type == ST_MEMORY_FORMAT || arg->type == ST_DEVICE))
-    *out = A_INT(sym_const(value->i));
+    return read_number(r, value->i, &out->i);
   else
     return wrong_kind(r, index, arg);
   return STATUS_OK;
@@ -246,7 +254,10 @@ static Status read_int_list(MethodReader *r, const PteValue *list, ArgIn *out) {
     const Type *t = value_type(r->g, v);
     if (v && (t->kind != TYPE_INT || t->rank != 1))
       return read_error(r, DIAG_PTE_UNSUPPORTED, "a size that depends on the contents of a tensor");
-    items[i] = v ? t->dims[0] : sym_const(r->m->values[index].i);
+    if (v)
+      items[i] = t->dims[0];
+    else
+      TRY(read_number(r, r->m->values[index].i, &items[i]));
   }
   *out = A_INTS(items, list->count);
   return STATUS_OK;

@@ -1,6 +1,7 @@
 """Numbers that narrower types do not hold: integers beyond 2^24 and 2^53, doubles to their last digits, steps of halves."""
 
 import numpy as np
+from onnx import TensorProto, helper
 
 from single_node import BF16, Case, RNG, normal
 
@@ -105,7 +106,43 @@ def halves():
                oracle=[trained.astype(np.float16)], atol=4e-3, **half)
 
 
+def numbers_near_the_end():
+    """Integers of 64 bits that an encoding of symbolic sizes might want for itself: exact or refused."""
+    odd, same = -2**63 + 2**40 + 5, {"out_type": np.int64, **EXACT}
+    x = np.array([0, 3, 2**40], np.int64)
+    add = helper.make_node("Add", ["x", "c"], ["y0"])
+    for name, value in (("value_int", odd), ("value_ints", [odd, odd + 1, -2**63]), ("value_int", 2**63 - 1 - 2**40)):
+        yield Case(f"Constant-{name}-{np.max(value)}", "Add", ["x"], {"x": x}, oracle=[x + np.array(value)],
+                   nodes=[helper.make_node("Constant", [], ["c"], **{name: value}), add], **same)
+    fill = helper.make_node("ConstantOfShape", ["s"], ["c"], value=helper.make_tensor("v", TensorProto.INT64, [1], [odd]))
+    yield Case("ConstantOfShape-odd", "Add", ["x"], {"x": x}, {"s": np.array([3])}, oracle=[x + odd], nodes=[fill, add], **same)
+    ends = {"a": np.array(odd), "b": np.array(odd + 6), "d": np.array(2)}
+    yield Case("Range-odd", "Add", ["x"], {"x": x}, ends, oracle=[x + odd + np.array([0, 2, 4])],
+               nodes=[helper.make_node("Range", ["a", "b", "d"], ["c"]), add], refused="E0316", **same)
+    yield Case("Pad-odd", "Pad", ["x", "p", "v"], {"x": x}, {"p": np.array([1, 0]), "v": np.array(odd)}, oracle=[np.array([odd, *x])], **same)
+    yield Case("Gather-axis-odd", "Gather", ["x", "i"], {"x": x}, {"i": np.array([1])}, axis=odd, refused="E0311", oracle=[x], **same)
+
+
+def norms():
+    """The runtime's layer norm loses the variance of short rows far from zero, and all of long rows of halves."""
+    for kind, count, tolerance in ((np.float16, 255, 2e-3), (np.float16, 256, 2e-3), (BF16, 384, 2e-2)):
+        x = RNG.standard_normal((3, count)).astype(kind)
+        wide = x.astype(np.float64)
+        right = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
+        yield Case(f"LayerNormalization-{np.dtype(kind)}-{count}", "LayerNormalization", ["x", "s", "b"], {"x": x},
+                   {"s": np.ones(count, kind), "b": np.zeros(count, kind)}, epsilon=1e-5, out_type=kind, oracle=[right.astype(kind)],
+                   rtol=0, atol=tolerance * 2)
+    for count in (6, 128, 384):
+        x = (0.5 + 0.002 * RNG.standard_normal((5, count))).astype(np.float32)
+        wide = x.astype(np.float64)
+        right = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
+        yield Case(f"LayerNormalization-far-{count}", "LayerNormalization", ["x", "s"], {"x": x}, {"s": np.ones(count, np.float32)},
+                   epsilon=1e-5, oracle=[right.astype(np.float32)], rtol=0, atol=1e-4)
+
+
 def cases():
     yield from large_integers()
     yield from doubles()
     yield from halves()
+    yield from numbers_near_the_end()
+    yield from norms()

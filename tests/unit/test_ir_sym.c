@@ -1,5 +1,7 @@
 /* Symbolic integers against brute force: every expression of two operations over a few leaves, and
  * many of three, is compared with plain arithmetic at every value of its symbols. */
+#include <math.h>
+
 #include "ir_graph.h"
 
 #include <stdio.h>
@@ -271,9 +273,33 @@ static void test_constants_saturate(void **state) {
   assert_true(sym_mod(&t, 7, 0) == 0);
   SymInt extreme = sym_add(&t, sym_symbol_by_index(&t, 0), INT64_MIN + 1);
   assert_true(sym_mod(&t, extreme, 8) != extreme);
-  /* A number from a file that looks like a handle is moved out of the way. */
-  assert_true(sym_is_const(sym_const(SYM_BAND + 5)));
-  assert_true(sym_const(-5) == -5);
+  sym_release(&t);
+}
+
+/* A number that looks like a handle is never taken for another one. */
+static void test_numbers_are_exact_or_refused(void **state) {
+  (void)state;
+  SymTable t;
+  symbols_make(&t);
+  SymInt v;
+  assert_false(sym_from_number(SYM_BAND, &v));
+  assert_false(sym_from_number(SYM_BAND + ((int64_t)1 << 32) - 1, &v));
+  assert_true(sym_from_number(SYM_BAND + ((int64_t)1 << 32), &v) &&
+              v == SYM_BAND + ((int64_t)1 << 32));
+  assert_true(sym_from_number(INT64_MIN, &v) && v == INT64_MIN);
+  assert_true(sym_from_float(-5, &v) && v == -5);
+  const double bad[] = {0.5, 0x1p63, -0x1.0p64, INFINITY, NAN, (double)SYM_BAND};
+  for (size_t i = 0; i < COUNT_OF(bad); i++)
+    assert_false(sym_from_float(bad[i], &v));
+  assert_false(t.saturated);
+  assert_true(sym_is_const(sym_add(&t, SYM_BAND - 1, 6)) && t.saturated);
+  t.saturated = false;
+  assert_true(sym_add(&t, INT64_MAX, -1) == INT64_MAX - 1 && !t.saturated);
+  assert_true(sym_known_lt(&t, INT64_MIN, INT64_MAX) == 1 && !t.saturated);
+  (void)sym_mul(&t, sym_mul(&t, sym_symbol_by_index(&t, 0), (int64_t)1 << 40), (int64_t)1 << 40);
+  assert_true(t.saturated);
+  const char *text = "-9223370937343148027", *end = text + strlen(text);
+  assert_false(sym_parse(&t, &text, end, &v));
   sym_release(&t);
 }
 
@@ -499,6 +525,7 @@ int main(void) {
       cmocka_unit_test(test_many_operations),
       cmocka_unit_test(test_canonical),
       cmocka_unit_test(test_constants_saturate),
+      cmocka_unit_test(test_numbers_are_exact_or_refused),
       cmocka_unit_test(test_ranges_of_related_terms),
       cmocka_unit_test(test_ranges_of_remainders),
       cmocka_unit_test(test_products_of_sums),

@@ -86,7 +86,7 @@ static ArgIn random_list(Round *r, SchemaType type) {
   }
   SymInt *ints = ARENA_ARRAY(&r->f->arena, SymInt, count);
   for (uint32_t i = 0; i < count; i++)
-    ints[i] = pick(s, 2) && i < r->rank ? r->dims[i] : sym_const(random_int(s));
+    ints[i] = pick(s, 2) && i < r->rank ? r->dims[i] : random_int(s);
   return A_INTS(ints, count);
 }
 
@@ -111,7 +111,7 @@ static ArgIn random_arg(Round *r, const SchemaArg *arg) {
   case ST_DTYPE:
     return A_DTYPE(random_dtype(s));
   case ST_INT:
-    return A_INT(sym_const(random_int(s)));
+    return A_INT(random_int(s));
   default:
     return A_NONE;
   }

@@ -1,0 +1,31 @@
+/* Floats as integers. A cast is undefined for NaN and for what the integer type does not hold, so
+ * every conversion in the project is one of these (tools/lint). */
+#ifndef ETC_SUPPORT_NUMBER_H
+#define ETC_SUPPORT_NUMBER_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Truncated; NaN gives 0, and what is out of range the nearest bound. */
+static inline int64_t int_clamped(double number, int64_t least, int64_t most) {
+  if (number != number)
+    return 0;
+  if (number <= (double)least)
+    return least;
+  return number >= (double)most ? most : (int64_t)number;
+}
+
+/* The same for all of uint64. */
+static inline uint64_t uint_clamped(double number) {
+  return !(number > 0) ? 0 : number >= 0x1p64 ? UINT64_MAX : (uint64_t)number;
+}
+
+/* The integer that number is; false for fractions, NaN, infinity and what int64 does not hold. */
+static inline bool int_exact(double number, int64_t *out) {
+  bool fits = number >= -0x1p63 && number < 0x1p63 && number == trunc(number);
+  *out = fits ? (int64_t)number : 0;
+  return fits;
+}
+
+#endif
