@@ -124,6 +124,11 @@ static PassRun *add_run(Manager *m, const PassRow *row, const Graph *g) {
   return run;
 }
 
+void manager_enter(Manager *m, StageId stage) {
+  if (m->options.progress)
+    m->options.progress->stage = stage_name(stage);
+}
+
 static Status execute(Manager *m, Graph *g, PassRun *run) {
   PassContext context = {.sink = m->sink,
                          .scratch = &m->scratch,

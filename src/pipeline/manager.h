@@ -5,11 +5,13 @@
 
 #include "passes/pass.h"
 
-/* Where the pipeline is: for whoever has to report a crash. Written before each pass. */
+/* Where the pipeline is: for whoever has to report a crash, or to show it to a user who waits, from
+ * a handler or a thread. Written before each pass. */
 typedef struct PassProgress {
-  const char *volatile stage;
-  const char *volatile pass; /* NULL between passes */
-  volatile uint32_t number;  /* of the pass run, from 1 */
+  const char *volatile stage; /* NULL before the first */
+  const char *volatile pass;  /* NULL between passes */
+  volatile uint32_t number;   /* of the pass run, from 1 */
+  WriteProgress output;
 } PassProgress;
 
 /* Names of passes; "all" stands for every one. */
@@ -58,6 +60,8 @@ typedef struct Manager {
 void manager_init(Manager *m, DiagSink *sink);
 void manager_release(Manager *m);
 
+/* Says where the pipeline is, outside of passes. */
+void manager_enter(Manager *m, StageId stage);
 /* Whether the pass may run on a graph of that level. */
 bool manager_accepts(const PassRow *row, Level level);
 /* Runs one pass on g and sees to all that the options ask for. Errors: the pass's own; the level

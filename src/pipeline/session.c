@@ -82,6 +82,7 @@ static EtcStatus find_kind(Session *s, Source *source) {
     if (is_stdin(s->sources[i]->path))
       return session_usage(s, "--method", "give the path of the other model",
                            "standard input is the model of two methods");
+  manager_enter(&s->manager, STAGE_IMPORT);
   EtcStatus status = session_status(file_map_stdin(&source->mapped, &s->arena, &s->sink));
   if (status != ETC_OK)
     return status;
@@ -293,6 +294,7 @@ static Status check_dims_wanted(Session *s) {
 Status session_import(Session *s, bool allow_pte) {
   Status status = STATUS_OK;
   TRY(check_dims_wanted(s));
+  manager_enter(&s->manager, STAGE_IMPORT);
   s->dims_used = ARENA_ARRAY(&s->arena, bool, s->dim_count);
   for (uint32_t i = 0; i < s->source_count; i++) {
     Status one = import_source(s, s->sources[i], allow_pte);
@@ -439,6 +441,7 @@ Status session_emit(Session *s, const char *output) {
   Graph **graphs = ARENA_ARRAY(&s->arena, Graph *, s->method_count);
   Status status = check_output(s, output);
   TRY(status);
+  manager_enter(&s->manager, STAGE_EMIT);
   for (uint32_t i = 0; i < s->method_count; i++) {
     graphs[i] = s->methods[i].graph;
     s->ctx.model_path = source_name(s->methods[i].source);
@@ -454,7 +457,11 @@ Status session_emit(Session *s, const char *output) {
   TRY(status);
   TRY(check_inputs_unchanged(s));
   TRY(write_depfile(s, output));
-  return pte_emit(graphs, s->method_count, &s->sink, output, (EmitOptions){.sync = s->sync});
+  return pte_emit(graphs, s->method_count, &s->sink, output,
+                  (EmitOptions){.sync = s->sync,
+                                .progress = s->manager.options.progress
+                                                ? &s->manager.options.progress->output
+                                                : NULL});
 }
 
 /* --- for the command --- */

@@ -136,6 +136,9 @@ static Status write_file(Emitter *e, const char *path, uint8_t *header, EmitOpti
     write_header(header, program, base, segments);
   AtomicFile file;
   TRY(atomic_file_open(&file, &e->scratch, e->sink, path));
+  file.progress = options.progress;
+  if (options.progress)
+    options.progress->total = base + segments;
   atomic_file_write(&file, fb_bytes(&e->b), program);
   if (segments) {
     atomic_file_pad(&file, base);

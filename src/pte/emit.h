@@ -3,9 +3,11 @@
 #define ETC_PTE_EMIT_H
 
 #include "ir/graph.h"
+#include "support/files.h"
 
 typedef struct EmitOptions {
-  bool sync; /* fsync file and folder before the file gets its name */
+  bool sync;               /* fsync file and folder before the file gets its name */
+  WriteProgress *progress; /* or NULL */
 } EmitOptions;
 
 /* Writes the methods, each at LEVEL_EXECUTORCH with a memory plan, as one program. The bytes depend

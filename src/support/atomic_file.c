@@ -13,7 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUFFER_SIZE = 1 << 18, PENDING_MAX = 16, COPY_MIN = 1 << 16, WRITE_MAX = 1 << 30 };
+enum {
+  BUFFER_SIZE = 1 << 18,
+  PENDING_MAX = 16,
+  COPY_MIN = 1 << 16,
+  WRITE_MAX = 1 << 30,
+  COPY_MAX = 1 << 26
+};
 
 typedef enum SlotState { SLOT_FREE, SLOT_FILLING, SLOT_LIVE } SlotState;
 
@@ -194,10 +200,16 @@ static void flush_buffer(AtomicFile *file) {
   file->buffered = 0;
 }
 
+static void advance(AtomicFile *file, uint64_t size) {
+  file->offset += size;
+  if (file->progress)
+    file->progress->written = file->offset;
+}
+
 void atomic_file_write(AtomicFile *file, const void *data, uint64_t size) {
   if (file->failed || size == 0)
     return;
-  file->offset += size;
+  advance(file, size);
   if (size > BUFFER_SIZE - file->buffered)
     flush_buffer(file);
   if (size >= BUFFER_SIZE) {
@@ -227,12 +239,13 @@ static uint64_t copy_in_kernel(AtomicFile *file, const MappedFile *from, uint64_
   while (done < size) {
     uint64_t rest = size - done;
     ssize_t copied =
-        copy_file_range(from->fd, &at, file->fd, NULL, rest < WRITE_MAX ? rest : WRITE_MAX, 0);
+        copy_file_range(from->fd, &at, file->fd, NULL, rest < COPY_MAX ? rest : COPY_MAX, 0);
     if (copied < 0 && errno == EINTR)
       continue;
     if (copied <= 0)
       break;
     done += (uint64_t)copied;
+    advance(file, (uint64_t)copied);
   }
   return done;
 }
@@ -246,7 +259,6 @@ void atomic_file_copy(AtomicFile *file, const MappedFile *from, uint64_t offset,
     flush_buffer(file);
     if (!file->failed)
       done = copy_in_kernel(file, from, offset, size);
-    file->offset += done;
   }
   /* Other file system, a pipe, or an end that has moved: the rest, if any, goes by write. */
   if (done < size && !file->failed && file_check_unchanged(from, file->sink) != STATUS_OK)

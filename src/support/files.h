@@ -35,6 +35,11 @@ Status file_map_beneath(MappedFile *file, Arena *arena, DiagSink *sink, const ch
 Status file_check_unchanged(const MappedFile *file, DiagSink *sink);
 void file_unmap(MappedFile *file);
 
+/* How far an output is, for whoever shows it. */
+typedef struct WriteProgress {
+  volatile uint64_t written, total; /* bytes; total is 0 before it is known */
+} WriteProgress;
+
 /* A file that appears under its name only when commit succeeds; until then it is PATH.tmp-PID-N in
  * the same folder and is removed by abandon, and by the signal handler of the command
  * (atomic_file_remove_pending is async-signal-safe). A symbolic link at path is followed and stays.
@@ -42,6 +47,7 @@ void file_unmap(MappedFile *file);
  * directly. "-" is standard output: it gets nothing before commit, which copies a temporary file to
  * it. */
 typedef struct AtomicFile {
+  WriteProgress *progress; /* may be NULL */
   int fd;
   uint64_t offset; /* bytes written so far */
   char *path, *target,

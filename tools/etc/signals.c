@@ -1,5 +1,5 @@
-/* Only calls that are safe in a handler (signal-safety(7)): write, unlink inside
- * atomic_file_remove_pending, _exit, raise.
+/* Only calls that are safe in a handler (signal-safety(7)): write (also inside progress_erase),
+ * unlink inside atomic_file_remove_pending, _exit, raise.
  *
  * Faults are caught on a stack of their own, so that an overflow of the main one is reported too.
  * Under AddressSanitizer they are left to it. BUG() ends with exit(70): on_exit adds the pass to
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "progress.h"
 #include "support/files.h"
 
 #if defined(__has_feature)
@@ -65,18 +66,21 @@ static void say_progress(void) {
 
 static void on_interrupt(int number) {
   (void)number;
+  progress_erase();
   atomic_file_remove_pending();
   _exit(EXIT_INTERRUPTED);
 }
 
 /* Ends by the signal itself, as the caller expects. */
 static void on_end(int number) {
+  progress_erase();
   atomic_file_remove_pending();
   signal(number, SIG_DFL);
   raise(number);
 }
 
 static void on_fault(int number) {
+  progress_erase();
   atomic_file_remove_pending();
   say(number == SIGSEGV   ? "etc: internal error: segmentation fault\n"
       : number == SIGFPE  ? "etc: internal error: arithmetic fault\n"
@@ -90,6 +94,7 @@ static void on_fault(int number) {
 /* A mapped file became shorter while it was read. */
 static void on_truncated(int number) {
   (void)number;
+  progress_erase();
   atomic_file_remove_pending();
   say("error: an input file changed while it was being read [E0108]\n");
   _exit(1);
