@@ -42,7 +42,7 @@ static EtcStatus check_nodes(Session *s, const Backend *backend, const BackendSe
       continue;
     const char *hint = session_did_you_mean(s, selection_nearest(backend, term, &s->arena));
     return session_usage(
-        s, "--backend", hint ? hint : "'etc backends' says how ops and nodes are named",
+        s, "--backend", hint ? hint : "'etc help backends' says how ops and nodes are named",
         "%s: backend '%s' takes no op '" SV_FMT "'", setting->name, backend->name, SV_ARG(term));
   }
   return ETC_OK;

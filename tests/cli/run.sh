@@ -29,3 +29,16 @@ t run relu.pte -i x=$data/x94.npy --method backward
 t run $data/relu.onnx -i x=$data/x24.npy
 t run $data/relu.onnx -i x=$data/x94.npy --dim batch=1..4
 t run $data/relu.onnx
+
+# Names that are wrong are said before sizes that are missing.
+t run $data/relu.onnx -i z=$data/x34.npy
+
+# Made up inputs are the same each time; only those that are not given.
+t run $data/add.onnx --random
+t run $data/add.onnx --random --seed 0 -i 0=$data/ones23.npy
+t run $data/add.onnx --random --seed 7
+t run $data/relu.onnx --random --dim batch=2..3
+t run $data/relu.onnx --random
+t run $data/add.onnx --random --seed x
+t run $data/add.onnx --random --repeat 0
+"$ETC" run $data/accumulate.onnx --state h:hn -i x=$data/ones23.npy -i x=$data/x23.npy --repeat 3 | sed 's/ [0-9.]* ms/ T ms/g'

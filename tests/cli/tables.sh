@@ -1,6 +1,9 @@
 # Lists: their form, not what is in them, which changes with every op and pass.
 "$ETC" ops | grep -c 'aten::relu  *aten::relu.out '
 "$ETC" ops | grep '^Relu '
+"$ETC" ops --onnx | grep -c '^Relu '
+"$ETC" ops --onnx | grep -c 'aten::' || true
+"$ETC" ops --onnx --json | tr -d ' \n' | cut -c1-40
 "$ETC" ops --md | grep '^| Relu | '
 "$ETC" ops --json | tr -d ' \n' | grep -c '"op":"aten::relu","schema":"aten::relu(Tensorself)->Tensor","kernel":"aten::relu.out"'
 "$ETC" passes | grep -c '^  plan_memory  *! '

@@ -37,7 +37,7 @@ static void append_versions(StrBuf *out, const OnnxOpRow *row) {
     strbuf_append_char(out, '+');
 }
 
-static void print_text(StrBuf *out) {
+static void print_ir_text(StrBuf *out) {
   for (unsigned op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
     const OpRow *row = op_row((OpId)op);
     strbuf_printf(out, "%-46.*s %-40s ", SV_ARG(op_schema((OpId)op)->full),
@@ -45,7 +45,9 @@ static void print_text(StrBuf *out) {
     append_dtypes(out, row->dtypes);
     strbuf_append_char(out, '\n');
   }
-  strbuf_append(out, SV("\nONNX operators:\n"));
+}
+
+static void print_onnx_text(StrBuf *out) {
   for (uint32_t i = 0; onnx_op_row(i); i++) {
     const OnnxOpRow *row = onnx_op_row(i);
     size_t begin = out->size;
@@ -178,15 +180,28 @@ static void json_onnx(JsonWriter *w, const OnnxOpRow *row) {
   json_close_object(w);
 }
 
-static void print_json(StrBuf *out) {
+static void print_text(bool onnx_only, StrBuf *out) {
+  if (!onnx_only) {
+    print_ir_text(out);
+    strbuf_append(out, SV("\nONNX operators:\n"));
+  }
+  print_onnx_text(out);
+}
+
+static void json_ir(JsonWriter *w) {
+  json_key(w, "ops");
+  json_open_array(w);
+  for (unsigned op = OP_OUTPUT + 1; op < OP_COUNT; op++)
+    json_op(w, (OpId)op);
+  json_close_array(w);
+}
+
+static void print_json(bool onnx_only, StrBuf *out) {
   JsonWriter w;
   json_init(&w, out, true);
   json_open_object(&w);
-  json_key(&w, "ops");
-  json_open_array(&w);
-  for (unsigned op = OP_OUTPUT + 1; op < OP_COUNT; op++)
-    json_op(&w, (OpId)op);
-  json_close_array(&w);
+  if (!onnx_only)
+    json_ir(&w);
   json_key(&w, "onnx");
   json_open_array(&w);
   for (uint32_t i = 0; onnx_op_row(i); i++)
@@ -203,13 +218,16 @@ int cmd_ops(const CommandLine *line) {
   if (command_line_has(line, OPT_JSON) && command_line_has(line, OPT_MARKDOWN))
     return (int)session_usage(line->session, "--md", "give one of them",
                               "--json and --md exclude each other");
+  bool onnx_only = command_line_has(line, OPT_ONNX);
   StrBuf text;
   strbuf_init(&text);
   if (command_line_has(line, OPT_JSON))
-    print_json(&text);
+    print_json(onnx_only, &text);
+  else if (command_line_has(line, OPT_MARKDOWN) && onnx_only)
+    print_onnx_markdown(&text);
   else if (command_line_has(line, OPT_MARKDOWN))
     print_markdown(&text);
   else
-    print_text(&text);
+    print_text(onnx_only, &text);
   return print_and_release(line, &text);
 }

@@ -173,6 +173,10 @@ static bool is_own(OptionId id) {
   case OPT_OPT_PASS:
   case OPT_JSON:
   case OPT_MARKDOWN:
+  case OPT_ONNX:
+  case OPT_RANDOM:
+  case OPT_SEED:
+  case OPT_REPEAT:
   case OPT_NO_LOCATIONS:
   case OPT_HELP:
   case OPT_DIAGNOSTICS: /* these three are applied before anything can be wrong */

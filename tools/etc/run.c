@@ -3,12 +3,15 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "command.h"
 #include "interp/interp.h"
 #include "interp/npy.h"
 #include "run_dims.h"
+#include "run_random.h"
 #include "support/text.h"
 
 /* The values of one input: one a call, or one for all calls. */
@@ -114,6 +117,34 @@ static EtcStatus read_input(Session *s, const Graph *g, Arrays *arrays, const ch
   return ETC_OK;
 }
 
+/* An unsigned number, or fallback when the option is not given. */
+static EtcStatus read_number(const CommandLine *line, OptionId id, uint64_t fallback,
+                             uint64_t least, uint64_t *out) {
+  const char *text = command_line_value(line, id), *option = option_table[id].long_name;
+  *out = fallback;
+  if (!text || (text_parse_u64(sv_from(text), out) && *out >= least && *out <= UINT32_MAX))
+    return ETC_OK;
+  return session_usage(
+      line->session, arena_printf(&line->session->arena, "--%s", option),
+      arena_printf(&line->session->arena, "give a number from %u", (unsigned)least),
+      "'%s' is no number that --%s takes", text, option);
+}
+
+/* What --random makes for the inputs that are not given. */
+static EtcStatus fill_inputs(const CommandLine *line, const Graph *g, Arrays *arrays) {
+  uint64_t seed;
+  EtcStatus status = read_number(line, OPT_SEED, 0, 0, &seed);
+  for (uint32_t i = 0; i < g->input_count && status == ETC_OK; i++) {
+    if (arrays->inputs[i].count)
+      continue;
+    NpyArray *array = ARENA_NEW(&line->session->arena, NpyArray);
+    array->file.fd = -1;
+    status = random_input(line->session, g, i, seed, &array->tensor);
+    arrays->inputs[i] = (InputArrays){.items = array, .count = status == ETC_OK};
+  }
+  return status;
+}
+
 /* Each once, or once a call. */
 static EtcStatus check_counts(Session *s, const Graph *g, const Arrays *arrays) {
   for (uint32_t i = 0; i < g->input_count; i++) {
@@ -163,7 +194,8 @@ static EtcStatus read_inputs(const CommandLine *line, const Graph *g, Arrays *ar
     if (status != ETC_OK)
       return status;
   }
-  EtcStatus status = check_all_given(s, g, arrays);
+  EtcStatus status = command_line_has(line, OPT_RANDOM) ? fill_inputs(line, g, arrays)
+                                                        : check_all_given(s, g, arrays);
   return status == ETC_OK ? check_counts(s, g, arrays) : status;
 }
 
@@ -254,15 +286,35 @@ static void print_outputs(const Graph *g, const Tensor *outputs, StrBuf *out) {
   }
 }
 
-/* The outputs of call k, into arena. */
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* What is done with the outputs of a call, and the time that the calls take. */
+typedef struct Results {
+  const char *folder; /* where outputs are written; NULL: they are printed */
+  StrBuf *text;
+  bool dropped; /* they are of a run that is only timed */
+  double seconds;
+} Results;
+
+/* Call k, with its outputs in arena. */
 static Status call_method(Session *s, Graph *g, const Arrays *arrays, uint32_t k, Tensor *states,
-                          Arena *arena, const char *folder, StrBuf *text) {
+                          Arena *arena, Results *results) {
+  const char *folder = results->folder;
+  StrBuf *text = results->text;
   Tensor *outputs = ARENA_ARRAY(arena, Tensor, graph_output_count(g));
   for (uint32_t i = 0; i < arrays->count; i++) {
     const InputArrays *input = &arrays->inputs[i];
     arrays->tensors[i] = input->items[input->count == 1 ? 0 : k].tensor;
   }
+  double begin = seconds_now();
   TRY(interp_call(g, arrays->tensors, arrays->count, states, arena, outputs));
+  results->seconds += seconds_now() - begin;
+  if (results->dropped)
+    return STATUS_OK;
   if (arrays->calls > 1 && folder)
     folder = arena_printf(arena, "%s/%u", folder, k);
   if (folder)
@@ -273,22 +325,52 @@ static Status call_method(Session *s, Graph *g, const Arrays *arrays, uint32_t k
   return STATUS_OK;
 }
 
+/* All calls, from the first contents of the states on. */
+static Status run_once(Session *s, Graph *g, const Arrays *arrays, Results *results) {
+  Arena arena, first;
+  Tensor *states;
+  arena_init(&arena);
+  arena_init(&first);
+  Status status = interp_states(g, &first, &states);
+  for (uint32_t k = 0; k < arrays->calls && status == STATUS_OK; k++) {
+    arena_reset(&arena);
+    status = call_method(s, g, arrays, k, states, &arena, results);
+  }
+  arena_release(&first);
+  arena_release(&arena);
+  return status;
+}
+
+static int compare_times(const void *a, const void *b) {
+  const double *x = a, *y = b;
+  return (*x > *y) - (*x < *y);
+}
+
+static void print_repeated(double *seconds, uint64_t count, StrBuf *out) {
+  qsort(seconds, count, sizeof *seconds, compare_times);
+  strbuf_printf(out, "%" PRIu64 " runs: min %.3f ms, median %.3f ms, max %.3f ms\n", count,
+                1e3 * seconds[0], 1e3 * (seconds[(count - 1) / 2] + seconds[count / 2]) / 2,
+                1e3 * seconds[count - 1]);
+}
+
 static EtcStatus run_method(const CommandLine *line, Graph *g, const Arrays *arrays) {
   Session *s = line->session;
   const char *folder = command_line_value(line, OPT_RUN_OUTPUT);
-  Tensor *states;
-  Arena arena;
+  uint64_t repeat;
+  EtcStatus usage = read_number(line, OPT_REPEAT, 1, 1, &repeat);
+  if (usage != ETC_OK)
+    return usage;
   StrBuf text;
-  arena_init(&arena);
   strbuf_init(&text);
-  Status status = interp_states(g, &s->arena, &states);
-  if (status == STATUS_OK && folder && arrays->calls > 1)
-    status = make_folder(s, folder);
-  for (uint32_t k = 0; k < arrays->calls && status == STATUS_OK; k++) {
-    arena_reset(&arena);
-    status = call_method(s, g, arrays, k, states, &arena, folder, &text);
+  double *seconds = ARENA_ARRAY(&s->arena, double, repeat);
+  Status status = folder && arrays->calls > 1 ? make_folder(s, folder) : STATUS_OK;
+  for (uint64_t i = 0; i < repeat && status == STATUS_OK; i++) {
+    Results results = {.folder = folder, .text = &text, .dropped = i > 0};
+    status = run_once(s, g, arrays, &results);
+    seconds[i] = results.seconds;
   }
-  arena_release(&arena);
+  if (status == STATUS_OK && command_line_has(line, OPT_REPEAT))
+    print_repeated(seconds, repeat, &text);
   if (text.size)
     return (EtcStatus)max_i64(print_and_release(line, &text), session_status(status));
   strbuf_release(&text);

@@ -3,6 +3,7 @@
 #include "run_dims.h"
 
 #include "interp/npy.h"
+#include "onnx/tensor.h"
 #include "support/text.h"
 
 static bool has_initializer(const Onnx__GraphProto *graph, StrView name) {
@@ -35,6 +36,55 @@ static const Onnx__ValueInfoProto *find_input(const Onnx__GraphProto *graph, con
   return NULL;
 }
 
+/* " float[batch, 4]" */
+static void append_type(StrBuf *out, const Onnx__ValueInfoProto *input) {
+  const Onnx__TypeProto *type = input->type;
+  if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+    return;
+  const Onnx__TensorShapeProto *shape = type->tensor_type->shape;
+  strbuf_printf(out, " %s[", onnx_dtype_name(type->tensor_type->elem_type));
+  for (size_t i = 0; shape && i < shape->n_dim; i++) {
+    const Onnx__TensorShapeProto__Dimension *dim = shape->dim[i];
+    strbuf_append(out, i ? SV(", ") : SV(""));
+    if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
+      strbuf_printf(out, "%lld", (long long)dim->dim_value);
+    else if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM)
+      strbuf_append_printable(out, onnx_text(dim->dim_param));
+    else
+      strbuf_append_char(out, '?');
+  }
+  strbuf_append_char(out, ']');
+}
+
+/* Said before anything about sizes that are missing, which may be missing because of it. */
+static EtcStatus unknown_input(Session *s, const Onnx__GraphProto *graph, const char *given) {
+  const char **names = ARENA_ARRAY(&s->arena, const char *, graph->n_input);
+  StrView name = {given, (size_t)(strchr(given, '=') - given)};
+  DiagPlace place = DIAG_NOWHERE;
+  place.option = SV("--input");
+  Diag *d = diag_begin(&s->sink, DIAG_RUN_INPUT_UNKNOWN, place);
+  diag_message(d, "the model has no input '" SV_FMT "'", SV_ARG(name));
+  size_t count = 0;
+  for (size_t i = 0; i < graph->n_input; i++) {
+    StrBuf text;
+    if (has_initializer(graph, onnx_text(graph->input[i]->name)))
+      continue;
+    strbuf_init(&text);
+    append_type(&text, graph->input[i]);
+    names[count] = onnx_text(graph->input[i]->name).data;
+    if (count < 16)
+      diag_note(d, "input %zu '%s'%s", count, names[count], strbuf_cstr(&text));
+    count++;
+    strbuf_release(&text);
+  }
+  int nearest = text_nearest(name, names, count);
+  if (nearest >= 0)
+    diag_hint(d, "did you mean '%s'?", names[nearest]);
+  else
+    diag_hint(d, "name an input as listed, or by its position");
+  return session_status(diag_end(d));
+}
+
 /* --dim flags given by the user go first. */
 static bool is_given(const Session *s, StrView name) {
   for (uint32_t i = 0; i < s->dim_count; i++)
@@ -62,6 +112,8 @@ static EtcStatus take_dim(Session *s, const Onnx__ValueInfoProto *input,
 static EtcStatus take_array(Session *s, const OnnxModel *model, const char *given) {
   const char *path = NULL;
   const Onnx__ValueInfoProto *input = find_input(model->proto->graph, given, &path);
+  if (!input && path)
+    return unknown_input(s, model->proto->graph, given);
   const Onnx__TypeProto *type = input ? input->type : NULL;
   if (!type || !path[0] || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
       !type->tensor_type->shape)

@@ -6,7 +6,7 @@
 
 /* Gives the session a --dim flag for each symbolic dimension of the ONNX model whose size
  * an --input shows and that the user has not given. Errors (reported): a model or an array that
- * cannot be read. */
+ * cannot be read, an input that the model does not have. */
 EtcStatus dims_from_arrays(const CommandLine *line, const Source *source);
 
 #endif
