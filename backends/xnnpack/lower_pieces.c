@@ -5,7 +5,7 @@
 
 #include "backends/xnnpack/lower.h"
 
-enum { MAX_RUNS = 160, MAX_EDGE = 64, MAX_REPEATS = 1 << 16 };
+enum { MAX_RUNS = 160, MAX_ROWS = 16, MAX_EDGE = 64, MAX_REPEATS = 1 << 16 };
 
 /* Positions begin, begin + step, … of a dim. */
 typedef struct Run {
@@ -148,6 +148,15 @@ void xl_strided_slice(XnnLowering *l, ValueId x, uint32_t axis, int64_t begin, i
   take_one(l, x, axis, &list, y);
 }
 
+/* Are entries of the axis whole pieces of memory? The kernel copies those as fast, and a node for
+ * each would make the program grow with their number. */
+static bool outermost(const Graph *g, ValueId x, uint32_t axis) {
+  for (uint32_t i = 0; i < axis; i++)
+    if (value_dim(g, x, i) != 1)
+      return false;
+  return true;
+}
+
 void lower_index_select(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), index = node_value(g, n, 2), y = node_result(g, n, 0);
@@ -164,6 +173,8 @@ void lower_index_select(XnnLowering *l, NodeId n) {
       xl_refuse(l, XNN_RULE_ATTRIBUTE, "index=%" PRId64, position);
     add_position(&list, (uint32_t)position);
   }
+  if (list.count > MAX_ROWS && outermost(l->g, x, axis))
+    xl_refuse(l, XNN_RULE_PIECES, "most=%d", MAX_ROWS);
   take_one(l, x, axis, &list, y);
 }
 

@@ -100,5 +100,62 @@ static const char *describe(const uint8_t *blob, uint64_t size, Arena *arena,
   return NULL;
 }
 
-const DelegateReader reader_xnnpack = {
-    .id = "XnnpackBackend", .needs = needs, .check = check, .run = xr_run, .describe = describe};
+/* --- in place --- */
+
+static XrValue *external_value(const XrGraph *x, uint32_t external, uint32_t flags, uint32_t *id) {
+  for (*id = 0; *id < x->value_count; ++*id)
+    if (x->values[*id].external == external && x->values[*id].flags == flags)
+      return &x->values[*id];
+  return NULL;
+}
+
+/* By node: whether value `id` depends on it. Values and nodes are walked once each. */
+static bool *ancestors_of(const XrGraph *x, uint32_t id, Arena *arena) {
+  uint32_t *maker = ARENA_ARRAY(arena, uint32_t, (size_t)x->value_count + 1), /* node + 1 */
+      *todo = ARENA_ARRAY(arena, uint32_t, (size_t)x->node_count + 1), count = 0;
+  bool *found = ARENA_ARRAY(arena, bool, (size_t)x->node_count + 1);
+  for (uint32_t i = 0; i < x->node_count; i++) {
+    maker[x->nodes[i].output] = i + 1;
+    if (x->nodes[i].positions != XR_NONE)
+      maker[x->nodes[i].positions] = i + 1;
+  }
+  for (uint32_t at = maker[id];; at = 0) {
+    if (at)
+      todo[count++] = at - 1;
+    if (!count)
+      return found;
+    const XrNode *node = &x->nodes[todo[--count]];
+    for (uint32_t i = 0; i < node->input_count; i++) {
+      uint32_t from = node->inputs[i] == XR_NONE ? 0 : maker[node->inputs[i]];
+      if (!from || found[from - 1])
+        continue;
+      found[from - 1] = true;
+      todo[count++] = from - 1;
+    }
+  }
+}
+
+/* The output depends on every node that reads the input. */
+static bool may_overwrite(const uint8_t *blob, uint64_t size, uint32_t input, uint32_t output,
+                          Arena *arena) {
+  XrGraph x;
+  DelegateNeeds found;
+  uint32_t from, to;
+  if (needs(blob, size, arena, &found) || xr_read(blob, size, arena, &x) ||
+      !external_value(&x, input, XR_INPUT, &from) ||
+      !external_value(&x, found.input_count + output, XR_OUTPUT, &to))
+    return false;
+  const bool *before = ancestors_of(&x, to, arena);
+  for (uint32_t i = 0; i < x.node_count; i++)
+    for (uint32_t k = 0; k < x.nodes[i].input_count; k++)
+      if (x.nodes[i].inputs[k] == from && !before[i])
+        return false;
+  return true;
+}
+
+const DelegateReader reader_xnnpack = {.id = "XnnpackBackend",
+                                       .needs = needs,
+                                       .check = check,
+                                       .run = xr_run,
+                                       .describe = describe,
+                                       .may_overwrite = may_overwrite};

@@ -170,19 +170,17 @@ static bool same_extent(const Graph *g, ValueId a, ValueId b) {
          (s->rank == 0 || memcmp(s->dims, t->dims, s->rank * sizeof *s->dims) == 0);
 }
 
-/* Whether the result may be written over the memory of `base`: every operand in it must allow so.
- */
-static bool may_overwrite(LivenessBuilder *b, NodeId n, ValueId base, ValueId result) {
-  Graph *g = b->g;
+bool liveness_may_overwrite(const Graph *g, NodeId n, ValueId result,
+                            bool lies(void *user, ValueId v), void *user) {
   uint8_t alias = op_row(node_cget(g, n)->op)->alias;
   uint32_t tensor = 0;
-  for (uint32_t i = 0; i < g->nodes[n].arg_count; i++) {
+  for (uint32_t i = 0; i < node_cget(g, n)->arg_count; i++) {
     const Arg *arg = node_arg(g, n, i);
     uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-    bool is_tensor = op_schema(g->nodes[n].op)->args[i].type == ST_TENSOR;
+    bool is_tensor = op_schema(node_cget(g, n)->op)->args[i].type == ST_TENSOR;
     for (uint32_t k = 0; k < count; k++) {
       ValueId v = g->uses[arg->at + k].value;
-      if (!v || !b->parent[v] || find(b, v) != base)
+      if (!v || !lies(user, v))
         continue;
       bool allowed = arg->kind == ARG_VALUE && tensor < 8 && (alias >> tensor & 1);
       if (!allowed || !same_extent(g, v, result))
@@ -191,6 +189,22 @@ static bool may_overwrite(LivenessBuilder *b, NodeId n, ValueId base, ValueId re
     tensor += is_tensor;
   }
   return true;
+}
+
+typedef struct InMemory {
+  LivenessBuilder *b;
+  ValueId base;
+} InMemory;
+
+static bool lies_in_memory(void *user, ValueId v) {
+  const InMemory *m = user;
+  return m->b->parent[v] && find(m->b, v) == m->base;
+}
+
+/* Whether the result may be written over the memory of `base`. */
+static bool may_overwrite(LivenessBuilder *b, NodeId n, ValueId base, ValueId result) {
+  InMemory memory = {b, base};
+  return liveness_may_overwrite(b->g, n, result, lies_in_memory, &memory);
 }
 
 /* Lets the first result of n be written over an operand that dies there. */

@@ -35,6 +35,11 @@ typedef struct Liveness {
  */
 Status liveness_compute(Graph *g, Arena *arena, bool in_place, Liveness *out);
 
+/* Whether the kernel of n may write `result` over the memory in which `lies` says that operands do:
+ * the op table must allow it for each of those (OpRow.alias). */
+bool liveness_may_overwrite(const Graph *g, NodeId n, ValueId result,
+                            bool lies(void *user, ValueId v), void *user);
+
 /* The most bytes, rounded up to PLAN_ALIGNMENT each, that are in use at one time: no plan can need
  * less. Sizes must add up to less than 2^63. */
 uint64_t liveness_bound(const Liveness *l, Arena *arena);

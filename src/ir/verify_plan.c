@@ -142,6 +142,14 @@ static ValueId written_over(const Plan *p, ValueId v, Sharing *how) {
   return 0;
 }
 
+static bool reads_place(const Graph *g, NodeId n, uint32_t storage) {
+  FOR_OPERANDS(g, n, v, {
+    if (v && same_place(g, storage, value_cget(g, v)->storage))
+      return true;
+  })
+  return false;
+}
+
 static Sharing sharing_of(Plan *p, ValueId v) {
   NodeId n = value_def(p->g, v);
   if (!n)
@@ -151,8 +159,11 @@ static Sharing sharing_of(Plan *p, ValueId v) {
   uint32_t storage = value_cget(p->g, v)->storage;
   Sharing a = share_with_operands(p, n, storage), b = SHARE_NOT;
   ValueId over = written_over(p, v, &b);
-  if (over && over != v)
-    b = share_with(p, storage, over, b);
+  if (over && over != v) /* whether a delegate may, its code says (pte/verify_plan.c) */
+    b = a == SHARE_NOT && !op_has_trait(node_cget(p->g, n)->op, OP_DELEGATE) &&
+                reads_place(p->g, n, storage)
+            ? SHARE_NOT
+            : share_with(p, storage, over, b);
   return a > b ? a : b;
 }
 

@@ -154,6 +154,21 @@ Status kern_call_delegate(Kernel *k) {
   return STATUS_OK;
 }
 
+/* --- in place --- */
+
+bool delegate_may_overwrite(const Graph *g, NodeId n, uint32_t result,
+                            bool lies(void *user, ValueId v), void *user, Arena *arena) {
+  const DelegateReader *reader = delegate_reader(node_str(g, n, DELEGATE_ARG_BACKEND));
+  const Constant *blob = value_constant(g, node_value(g, n, DELEGATE_ARG_BLOB));
+  if (!reader || !blob)
+    return false;
+  for (uint32_t i = 0; i < node_list_count(g, n, DELEGATE_ARG_ARGS); i++)
+    if (lies(user, node_list_value(g, n, DELEGATE_ARG_ARGS, i)) &&
+        !reader->may_overwrite(blob->data, blob->size, i, result, arena))
+      return false;
+  return true;
+}
+
 /* --- checking --- */
 
 /* Sizes that the symbols of a graph can have together; NULL: those of a tensor that vary are not

@@ -113,10 +113,18 @@ typedef struct DelegateReader {
    * with their real dims. */
   const char *(*run)(const DelegateCall *call, Arena *arena);
   const char *(*describe)(const uint8_t *blob, uint64_t size, Arena *arena, DelegateFigures *out);
+  /* May output `output` lie in the memory of input `input`: is that read no more once the code
+   * begins to write the output, in whatever order it runs what does not depend on each other? */
+  bool (*may_overwrite)(const uint8_t *blob, uint64_t size, uint32_t input, uint32_t output,
+                        Arena *arena);
 } DelegateReader;
 
 extern const DelegateReader *const delegate_readers[]; /* terminated by NULL */
 const DelegateReader *delegate_reader(StrView id);     /* NULL when there is none */
+
+/* May result `result` of call n be written over the memory in which `lies` says that inputs do? */
+bool delegate_may_overwrite(const Graph *g, NodeId n, uint32_t result,
+                            bool lies(void *user, ValueId v), void *user, Arena *arena);
 
 /* Puts sizes that the code of the call n fixes into its list of sizes, in place of symbols: what
  * the bounds in a program leave open. True: its shape function is to be called again. A wrong code

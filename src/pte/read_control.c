@@ -295,6 +295,9 @@ static uint32_t find_states(MethodReader *r, const LoopShape *l, uint32_t **indi
   for (uint32_t i = l->body.begin; i < l->body.end; i++)
     if (at(r, i)->kind == PTE_KERNEL_CALL)
       written_by(r, at(r, i), note_written, &body);
+    else if (at(r, i)->kind == PTE_DELEGATE_CALL)
+      for (uint32_t k = read_delegate_inputs(r, at(r, i)); k < at(r, i)->count; k++)
+        bitset_add(&body, (uint32_t)at(r, i)->args[k]);
   *indices = ARENA_ARRAY(r->scratch, uint32_t, r->m->value_count);
   for (uint32_t v = 0; v < r->m->value_count; v++) {
     if (!bitset_has(&body, v))

@@ -126,6 +126,17 @@ static Status find_data(MethodReader *r, const PteInstruction *in, CallData *out
   return find_named(r, delegate, &needs, out);
 }
 
+uint32_t read_delegate_inputs(MethodReader *r, const PteInstruction *in) {
+  const PteDelegate *delegate = &r->m->delegates[in->index];
+  const DelegateReader *reader = delegate_reader(delegate->id);
+  DelegateNeeds needs;
+  if (!reader || delegate->size > *r->code_budget)
+    return in->count;
+  *r->code_budget -= delegate->size;
+  bool wrong = reader->needs(delegate->data, delegate->size, r->scratch, &needs) != NULL;
+  return wrong || needs.input_count > in->count ? in->count : needs.input_count;
+}
+
 static ValueId blob_constant(MethodReader *r, const PteDelegate *delegate) {
   int64_t size = (int64_t)delegate->size;
   Constant bytes = {.data = delegate->data,

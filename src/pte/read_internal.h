@@ -64,6 +64,9 @@ ValueId *read_place(MethodReader *r, const PteTensor *t);
 Status read_tensor(MethodReader *r, uint32_t index, ValueId *out);
 /* A DelegateCall as a node. */
 Status read_delegate_call(MethodReader *r, const PteInstruction *in);
+/* How many arguments of the call are inputs, the others being written; all of them when nothing is
+ * known of the backend or the code is wrong. */
+uint32_t read_delegate_inputs(MethodReader *r, const PteInstruction *in);
 /* The argument of a call in a value index. */
 Status read_arg(MethodReader *r, uint32_t index, const SchemaArg *arg, ArgIn *out);
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "ir/region.h"
+#include "ops/delegate.h"
 #include "pte/schema.h"
 #include "support/bitset.h"
 
@@ -27,11 +28,12 @@ typedef struct Buffer {
 typedef struct Checker {
   const Graph *g;
   Arena arena;
-  uint32_t *position; /* by NodeId, from 1 */
-  uint32_t last;      /* position behind all nodes */
-  ValueId *root;      /* by ValueId: the value whose memory it is */
-  uint32_t *last_use; /* by root ValueId */
-  Buffer *buffers;    /* in order of begin */
+  uint32_t *position;  /* by NodeId, from 1 */
+  uint32_t last;       /* position behind all nodes */
+  ValueId *root;       /* by ValueId: the value whose memory it is */
+  uint32_t *last_use;  /* by root ValueId */
+  uint32_t *last_read; /* likewise: the last node so far, whatever loops are around it */
+  Buffer *buffers;     /* in order of begin */
   uint32_t count;
   uint32_t *by_place; /* rank -> buffer */
   Bitset *levels; /* ranks in use: a tree of words; level 0 has a bit for each rank, level k+1 one
@@ -97,6 +99,8 @@ static void use(Checker *c, ValueId v, NodeId n) {
     position = c->position[c->regions.partner[loop]];
   if (position > c->last_use[root])
     c->last_use[root] = position;
+  if (n != NODE_OUTPUT && c->position[n] > c->last_read[root])
+    c->last_read[root] = c->position[n];
 }
 
 static void join(Checker *c, ValueId v, ValueId with) {
@@ -108,6 +112,74 @@ static void join(Checker *c, ValueId v, ValueId with) {
   c->root[later] = root;
 }
 
+/* Equal dims, or dims that the calls of the program only take when they are equal. */
+static bool same_dim(Checker *c, SymInt a, SymInt b) {
+  const Graph *g = c->g;
+  if (a == b)
+    return true;
+  for (uint32_t i = 0; i < g->constraint_count && c->lookups > 0; i++, c->lookups--) {
+    const Constraint *k = &g->constraints[i];
+    if (k->kind == CONSTRAINT_EQ && ((k->lhs == a && k->rhs == b) || (k->lhs == b && k->rhs == a)))
+      return true;
+  }
+  return false;
+}
+
+/* May n's kernel write its result over the tensor argument arg? Result and operand must also agree
+ * element by element. */
+static bool may_overwrite(Checker *c, NodeId n, uint32_t arg, ValueId operand) {
+  const Graph *g = c->g;
+  const OpSchema *s = op_schema(node_cget(g, n)->op);
+  uint32_t tensor_arg = 0;
+  for (uint32_t i = 0; i < arg; i++)
+    tensor_arg += s->args[i].type == ST_TENSOR;
+  if (s->args[arg].list || tensor_arg >= 8 ||
+      !(op_row(node_cget(g, n)->op)->alias >> tensor_arg & 1))
+    return false;
+  const Type *a = value_type(g, operand), *b = value_type(g, node_cget(g, n)->first_result);
+  bool same = a->rank == b->rank && dtype_size((DType)a->dtype) == dtype_size((DType)b->dtype);
+  for (uint32_t i = 0; same && i < a->rank; i++)
+    same = same_dim(c, a->dims[i], b->dims[i]);
+  return same;
+}
+
+typedef struct InMemory {
+  Checker *c;
+  ValueId root;
+} InMemory;
+
+static bool lies_in_memory(void *user, ValueId v) {
+  const InMemory *m = user;
+  return v && root_of(m->c, v) == m->root;
+}
+
+/* Operand `next` of a marker that ends a loop is written where `state` is, which nothing but what
+ * writes it may read then. */
+static void check_written_over(Checker *c, ValueId next, ValueId state) {
+  const Graph *g = c->g;
+  NodeId n = value_def(g, next);
+  InMemory memory = {c, root_of(c, state)};
+  if (!n || root_of(c, next) == memory.root || !same_place(g, next, state) ||
+      c->last_read[memory.root] < c->position[n])
+    return;
+  bool allowed = c->last_read[memory.root] == c->position[n];
+  if (allowed && op_has_trait(node_cget(g, n)->op, OP_DELEGATE)) {
+    allowed =
+        delegate_may_overwrite(g, n, g->values[next].result, lies_in_memory, &memory, &c->arena);
+  } else if (allowed) {
+    for (uint32_t i = 0; i < node_cget(g, n)->arg_count; i++) {
+      const Arg *a = node_arg(g, n, i);
+      uint32_t count = a->kind == ARG_VALUE ? 1 : a->kind == ARG_VALUES ? a->count : 0;
+      for (uint32_t k = 0; k < count; k++)
+        if (lies_in_memory(&memory, g->uses[a->at + k].value))
+          allowed &= may_overwrite(c, n, i, g->uses[a->at + k].value);
+    }
+  }
+  if (!allowed)
+    fault(c, next, "value %%%u is written over state %%%u, which is read then or later", next,
+          state);
+}
+
 /* The results of marker n, and what they are written over. */
 static void join_marked(Checker *c, NodeId n) {
   const Graph *g = c->g;
@@ -117,6 +189,8 @@ static void join_marked(Checker *c, NodeId n) {
     ValueId operand = node_list_value(g, n, list, k);
     if (op == OP_LOOP)
       join(c, node_result(g, n, 1 + k), operand);
+    if (op == OP_NEXT)
+      check_written_over(c, operand, node_result(g, c->regions.partner[n], 1 + k));
     if (op == OP_NEXT)
       join(c, operand, node_result(g, c->regions.partner[n], 1 + k));
     if (op == OP_ENDIF)
@@ -318,37 +392,6 @@ static bool enter(Checker *c, uint32_t i) {
 
 /* --- in-place calls --- */
 
-/* Equal dims, or dims that the calls of the program only take when they are equal. */
-static bool same_dim(Checker *c, SymInt a, SymInt b) {
-  const Graph *g = c->g;
-  if (a == b)
-    return true;
-  for (uint32_t i = 0; i < g->constraint_count && c->lookups > 0; i++, c->lookups--) {
-    const Constraint *k = &g->constraints[i];
-    if (k->kind == CONSTRAINT_EQ && ((k->lhs == a && k->rhs == b) || (k->lhs == b && k->rhs == a)))
-      return true;
-  }
-  return false;
-}
-
-/* May n's kernel write its result over the tensor argument arg? Result and operand must also agree
- * element by element. */
-static bool may_overwrite(Checker *c, NodeId n, uint32_t arg, ValueId operand) {
-  const Graph *g = c->g;
-  const OpSchema *s = op_schema(node_cget(g, n)->op);
-  uint32_t tensor_arg = 0;
-  for (uint32_t i = 0; i < arg; i++)
-    tensor_arg += s->args[i].type == ST_TENSOR;
-  if (s->args[arg].list || tensor_arg >= 8 ||
-      !(op_row(node_cget(g, n)->op)->alias >> tensor_arg & 1))
-    return false;
-  const Type *a = value_type(g, operand), *b = value_type(g, node_cget(g, n)->first_result);
-  bool same = a->rank == b->rank && dtype_size((DType)a->dtype) == dtype_size((DType)b->dtype);
-  for (uint32_t i = 0; same && i < a->rank; i++)
-    same = same_dim(c, a->dims[i], b->dims[i]);
-  return same;
-}
-
 typedef struct Sweep {
   Checker *c;
   uint32_t *buffer_of; /* by root ValueId: buffer + 1 */
@@ -433,6 +476,7 @@ Status pte_verify_plan(const Graph *g) {
   c.position = ARENA_ARRAY(&c.arena, uint32_t, g->node_count);
   c.root = ARENA_ARRAY(&c.arena, ValueId, g->value_count);
   c.last_use = ARENA_ARRAY(&c.arena, uint32_t, g->value_count);
+  c.last_read = ARENA_ARRAY(&c.arena, uint32_t, g->value_count);
   NodeId at;
   if (regions_find(g, &c.arena, &c.regions, &at))
     BUG("the markers of a graph that was read do not match");
