@@ -6,7 +6,8 @@
 
 enum {
   LOOP_STEPS_MAX = 4096, /* unrolled at most */
-  LOOP_NODES_MAX = 1024  /* a loop whose steps have no more nodes in all is unrolled */
+  LOOP_NODES_MAX = 1024, /* a loop whose steps have no more nodes in all is unrolled */
+  PRODUCTS_UNROLLED = 2  /* most steps that multiply by matrices and are unrolled */
 };
 
 /* The attribute, or NULL after a failure. */

@@ -14,10 +14,9 @@
 #ifndef ETC_ONNX_RECURRENT_H
 #define ETC_ONNX_RECURRENT_H
 
-#include "onnx/express.h"
+#include "onnx/control.h"
 
 enum {
-  RECURRENT_UNROLLED = 2,       /* most steps that are unrolled */
   RECURRENT_TOGETHER = 1 << 20, /* most bytes of recurrent weights of directions in one loop */
   RECURRENT_ACTIVATIONS = 3     /* most functions of one direction (LSTM: f, g, h) */
 };
@@ -49,6 +48,7 @@ typedef struct RnnPart {
   uint32_t first, count; /* directions */
   const RnnActivation *f;
   ValueId r_t, hidden_t, hidden_bias; /* recurrent weights [H, n] or [2, H, n], see the cells */
+  ValueId product_bias;               /* hidden_bias as a part of a product with r_t, 0 for none */
   ValueId r_scale, r_zero;            /* of quantized weights */
   ValueId peephole[3];                /* i, o, f of LSTM, 0 when absent */
   bool coupled;                       /* input_forget of LSTM: f = 1 - i */

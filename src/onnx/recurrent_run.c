@@ -24,7 +24,7 @@ static void step(Import *im, Steps *s, ValueId row, ValueId active) {
 
 static void unroll(Import *im, Steps *s) {
   const Recurrent *rnn = s->part->rnn;
-  ValueId rows[RECURRENT_UNROLLED] = {0};
+  ValueId rows[PRODUCTS_UNROLLED] = {0};
   for (int64_t t = 0; t < rnn->length && import_ok(im); t++) {
     step(im, s, ex_select(im, s->rows, 0, t), s->active ? ex_select(im, s->active, 0, t) : 0);
     rows[t] = ex_unsqueeze(im, s->states[0], 0);
@@ -151,7 +151,7 @@ static void run_part(Import *im, const RnnKind *kind, RnnPart *part, ValueId *y,
     s.states[i] = initial(im, part, 5 + i);
   if (!import_ok(im))
     return;
-  if (sym_is_const(rnn->length) && rnn->length <= RECURRENT_UNROLLED)
+  if (sym_is_const(rnn->length) && rnn->length <= PRODUCTS_UNROLLED)
     unroll(im, &s);
   else
     run(im, &s);

@@ -43,6 +43,17 @@ static bool is_small(const Onnx__GraphProto *body, int64_t steps) {
          (steps <= 1 || steps * (int64_t)max_i64((int64_t)body->n_node, 1) <= LOOP_NODES_MAX);
 }
 
+/* Does the body multiply by matrices, as the cells of recurrent networks do? Unrolled, each step
+ * would have weights of its own in the memory of a delegate. */
+static bool multiplies(const Onnx__GraphProto *body) {
+  for (size_t i = 0; i < body->n_node; i++) {
+    StrView op = onnx_text(body->node[i]->op_type);
+    if (sv_eq_str(op, "MatMul") || sv_eq_str(op, "Gemm"))
+      return true;
+  }
+  return false;
+}
+
 /* --- Loop --- */
 
 typedef struct Loop {
@@ -305,7 +316,9 @@ static bool scan_run(Import *im, const Scan *scan, ValueId *inputs, ValueId *res
   LoopSlice *slices = scan_slices(im, scan, inputs, &steps);
   if (!import_ok(im))
     return true;
-  if (!sym_is_const(steps) || !is_small(scan->body, steps)) {
+  bool unrolled = sym_is_const(steps) && is_small(scan->body, steps) &&
+                  (steps <= PRODUCTS_UNROLLED || !multiplies(scan->body));
+  if (!unrolled) {
     if (!scan_loop(im, scan, slices, steps, inputs, results))
       return false;
   } else {

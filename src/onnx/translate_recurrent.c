@@ -32,6 +32,11 @@ static ValueId prepare_gru(Import *im, RnnPart *part) {
   }
   part->r_t = recurrent_weights(im, part, 0, GRU_GATES);
   part->hidden_bias = recurrent_rows(im, part, 3, GRU_GATES + GRU_RESET, 1);
+  if (part->hidden_bias && part->count == 1) { /* the product takes one for all gates */
+    const SymInt others[] = {GRU_RESET * part->rnn->hidden};
+    part->product_bias =
+        ex_cat2(im, ex_full(im, part->rnn->dtype, others, 1, 0), part->hidden_bias, 0);
+  }
   return recurrent_project(im, part, GRU_RESET);
 }
 
@@ -44,7 +49,7 @@ static ValueId gru_sums(Import *im, const RnnPart *part, ValueId row, ValueId h,
     return recurrent_times(im, recurrent_gate(im, rnn, row, 0, GRU_RESET), h, part->r_t);
   if (!h)
     return row;
-  ValueId product = recurrent_times(im, 0, h, part->r_t);
+  ValueId product = recurrent_times(im, part->product_bias, h, part->r_t);
   *linear = recurrent_gate(im, rnn, product, GRU_RESET, 1);
   return ex_add(im, product, row);
 }
@@ -57,8 +62,10 @@ static void step_gru(Import *im, const RnnPart *part, ValueId row, ValueId state
   ValueId fresh = recurrent_gate(im, rnn, row, GRU_RESET, 1);
   if (!part->linear_first && h)
     fresh = recurrent_times(im, fresh, ex_mul(im, gates[1], h), part->hidden_t);
-  if (part->hidden_bias)
-    linear = linear ? ex_add(im, linear, part->hidden_bias) : part->hidden_bias;
+  if (part->hidden_bias && !linear)
+    linear = part->hidden_bias;
+  else if (part->hidden_bias && !part->product_bias)
+    linear = ex_add(im, linear, part->hidden_bias);
   if (linear)
     fresh = ex_add(im, fresh, ex_mul(im, gates[1], linear));
   fresh = recurrent_activate(im, part, 1, fresh);
