@@ -4,6 +4,7 @@
 
 #include "backends/backend.h"
 #include "backends/xnnpack/check.h"
+#include "backends/xnnpack/memory.h"
 #include "backends/xnnpack/run.h"
 #include "pte/keymap.h"
 
@@ -97,6 +98,9 @@ static const char *describe(const uint8_t *blob, uint64_t size, Arena *arena,
     out->constants++;
     out->constant_bytes += x.constants[i].size;
   }
+  out->work = xr_work(&x);
+  out->packed = xr_packed(&x);
+  out->workspace = xr_workspace(&x, arena);
   return NULL;
 }
 

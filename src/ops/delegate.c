@@ -43,6 +43,13 @@ const DelegateReader *delegate_reader(StrView id) {
   return NULL;
 }
 
+bool delegate_figures(const Graph *g, NodeId n, Arena *arena, DelegateFigures *out) {
+  const DelegateReader *reader = delegate_reader(node_str(g, n, DELEGATE_ARG_BACKEND));
+  const Constant *blob = value_constant(g, node_value(g, n, DELEGATE_ARG_BLOB));
+  *out = (DelegateFigures){0};
+  return reader && blob && !reader->describe(blob->data, blob->size, arena, out);
+}
+
 /* --- names --- */
 
 static bool take_number(StrView *text, uint32_t *out) {

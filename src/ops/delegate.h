@@ -88,12 +88,16 @@ uint32_t delegate_print_transposes(StrBuf *out, const DelegateTranspose *items, 
 /* The same as members of an object that is open. */
 void delegate_json_transposes(JsonWriter *w, const DelegateTranspose *items, uint32_t count);
 
-/* What is in the code; constants that differ. */
+/* What is in the code; constants that differ. Memory is an estimate: what the runtime allocates
+ * beside the arenas of the program. */
 typedef struct DelegateFigures {
   const DelegateCount *nodes; /* most first */
   uint32_t kind_count, transpose_count;
   const DelegateTranspose *transposes; /* NULL: it does not say what they are for */
   uint64_t node_count, constants, constant_bytes;
+  uint64_t work;      /* multiply-adds at the upper bounds (ops/work.h) */
+  uint64_t packed;    /* bytes, from loading the method on: weights in the order of the kernels */
+  uint64_t workspace; /* bytes, from the first call on; all delegates of a backend share them */
 } DelegateFigures;
 
 /* What a call of the code takes: the first input_count arguments are inputs, the others outputs. */
@@ -125,6 +129,9 @@ const DelegateReader *delegate_reader(StrView id);     /* NULL when there is non
 /* May result `result` of call n be written over the memory in which `lies` says that inputs do? */
 bool delegate_may_overwrite(const Graph *g, NodeId n, uint32_t result,
                             bool lies(void *user, ValueId v), void *user, Arena *arena);
+
+/* What is in the code of the call n; false when nobody knows it. */
+bool delegate_figures(const Graph *g, NodeId n, Arena *arena, DelegateFigures *out);
 
 /* Puts sizes that the code of the call n fixes into its list of sizes, in place of symbols: what
  * the bounds in a program leave open. True: its shape function is to be called again. A wrong code

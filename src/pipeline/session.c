@@ -459,6 +459,7 @@ Status session_emit(Session *s, const char *output) {
   TRY(write_depfile(s, output));
   return pte_emit(graphs, s->method_count, &s->sink, output,
                   (EmitOptions){.sync = s->sync,
+                                .figures = &s->written,
                                 .progress = s->manager.options.progress
                                                 ? &s->manager.options.progress->output
                                                 : NULL});

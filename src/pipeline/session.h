@@ -7,6 +7,7 @@
 #include "onnx/import.h"
 #include "ir/text.h"
 #include "pipeline/manager.h"
+#include "pte/emit.h"
 #include "pte/read.h"
 
 typedef enum SourceKind { SOURCE_ONNX, SOURCE_TEXT, SOURCE_PTE } SourceKind;
@@ -60,6 +61,7 @@ struct EtcSession {
   bool default_depfile;                                     /* OUT.d */
   bool sync;                                                /* fsync the output */
   bool time_passes, time_json;
+  EmitFigures written; /* after session_emit */
 };
 typedef struct EtcSession Session;
 

@@ -16,6 +16,7 @@ typedef struct Emitter {
   Arena scratch;
   DiagSink *sink;
   uint64_t segment_size; /* bytes of all segments */
+  EmitFigures figures;
 } Emitter;
 
 /* Where the segment of the states starts, counted from the first segment. */
@@ -132,6 +133,7 @@ static Status check_limits(const Emitter *e) {
 static Status write_file(Emitter *e, const char *path, uint8_t *header, EmitOptions options) {
   uint64_t segments = e->segment_size, program = e->b.size;
   uint64_t base = align_up(program, PTE_SEGMENT_ALIGNMENT);
+  e->figures.file_bytes = segments ? base + segments : program;
   if (segments)
     write_header(header, program, base, segments);
   AtomicFile file;
@@ -152,6 +154,14 @@ static Status write_file(Emitter *e, const char *path, uint8_t *header, EmitOpti
   return atomic_file_commit(&file, options.sync);
 }
 
+static void count_weights(Emitter *e) {
+  e->figures.weight_bytes = constant_pool_size(&e->pool) + constant_pool_size(&e->initial);
+  for (uint32_t i = 0; i < e->segments.count; i++) {
+    const Segment *segment = &e->segments.items[i];
+    e->figures.weight_bytes += segment->key && !segment->shared ? segment->bytes.size : 0;
+  }
+}
+
 static Status emit(Emitter *e, Graph *const *methods, uint32_t count, const char *path,
                    EmitOptions options) {
   FbRef *plans = ARENA_ARRAY(&e->scratch, FbRef, count);
@@ -159,10 +169,11 @@ static Status emit(Emitter *e, Graph *const *methods, uint32_t count, const char
     for (uint32_t k = 0; k < i; k++)
       if (methods[k]->name == methods[i]->name)
         BUG("two methods of one name");
-    PlanData data = {&e->pool, &e->initial, &e->segments};
+    PlanData data = {&e->pool, &e->initial, &e->segments, &e->figures};
     TRY(plan_write(&e->b, data, methods[i], &e->scratch, &plans[i]));
   }
   e->segment_size = segments_place(&e->segments, &e->pool, pool_bytes(e));
+  count_weights(e);
   FbRef root = write_program(e, plans, count);
   e->b.alignment = PTE_TENSOR_ALIGNMENT;
   uint8_t *header = fb_finish(&e->b, root, PTE_IDENTIFIER, e->segment_size ? PTE_HEADER_SIZE : 0);
@@ -181,6 +192,8 @@ Status pte_emit(Graph *const *methods, uint32_t count, DiagSink *sink, const cha
   arena_init(&e.scratch);
   segments_init(&e.segments, &e.scratch, methods[0]->ctx->names.seed);
   Status status = emit(&e, methods, count, path, options);
+  if (options.figures && status == STATUS_OK)
+    *options.figures = e.figures;
   segments_release(&e.segments);
   arena_release(&e.scratch);
   constant_pool_release(&e.pool);

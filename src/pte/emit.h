@@ -5,9 +5,18 @@
 #include "ir/graph.h"
 #include "support/files.h"
 
+/* What was written. */
+typedef struct EmitFigures {
+  uint64_t file_bytes;
+  uint64_t weight_bytes; /* constants, first contents of states, data of delegates */
+  uint64_t arena_bytes;  /* of all methods */
+  uint32_t kernel_calls, delegate_calls;
+} EmitFigures;
+
 typedef struct EmitOptions {
   bool sync;               /* fsync file and folder before the file gets its name */
   WriteProgress *progress; /* or NULL */
+  EmitFigures *figures;    /* set on success; may be NULL */
 } EmitOptions;
 
 /* Writes the methods, each at LEVEL_EXECUTORCH with a memory plan, as one program. The bytes depend

@@ -195,16 +195,6 @@ void pte_inspect_text(const PteProgram *p, StrBuf *out) {
 
 /* --- JSON --- */
 
-void json_named_uint(JsonWriter *w, const char *key, uint64_t value) {
-  json_key(w, key);
-  json_uint(w, value);
-}
-
-void json_named_string(JsonWriter *w, const char *key, StrView value) {
-  json_key(w, key);
-  json_string(w, value);
-}
-
 /* The members that describe a value, in an object that is open. */
 static void json_value(JsonWriter *w, const PteValue *v) {
   json_named_string(w, "kind", sv_from(v->kind == PTE_TENSOR ? "tensor" : kind_of(v)));

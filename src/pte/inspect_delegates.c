@@ -58,6 +58,9 @@ static void json_figures(JsonWriter *w, const DelegateFigures *f) {
     delegate_json_transposes(w, f->transposes, f->transpose_count);
   json_named_uint(w, "constants", f->constants);
   json_named_uint(w, "constant_bytes", f->constant_bytes);
+  json_named_uint(w, "multiply_adds", f->work);
+  json_named_uint(w, "packed_bytes_estimate", f->packed);
+  json_named_uint(w, "workspace_bytes_estimate", f->workspace);
   json_key(w, "kinds");
   json_open_array(w);
   for (uint32_t i = 0; i < f->kind_count; i++) {

@@ -67,8 +67,6 @@ const MethodDims *program_dims(const PteProgram *p, Arena *arena);
 /* The delegates of a method. budget: bytes of code that may still be looked at. */
 void text_delegates(StrBuf *out, const PteMethod *m, uint64_t *budget);
 void json_delegates(JsonWriter *w, const PteMethod *m, uint64_t *budget);
-void json_named_uint(JsonWriter *w, const char *key, uint64_t value);
-void json_named_string(JsonWriter *w, const char *key, StrView value);
 
 /* Library that registers a kernel: "portable", "quantized", "llm" or "other" by its namespace. */
 const char *operator_library(StrView name);

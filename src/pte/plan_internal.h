@@ -4,6 +4,7 @@
 #define ETC_PTE_PLAN_INTERNAL_H
 
 #include "ir/region.h"
+#include "pte/emit.h"
 #include "pte/schema.h"
 #include "pte/segments.h"
 #include "pte/value_writer.h"
@@ -26,6 +27,7 @@ typedef struct PlanWriter {
   PlanInstruction *instructions;
   uint32_t instruction_count, instruction_capacity;
   SegmentList *segments;
+  EmitFigures *figures;
   FbRef *delegates;
   uint32_t delegate_count;
   Regions regions;

@@ -100,6 +100,8 @@ void plan_add_call(PlanWriter *p, PteInstructionKind kind, int32_t index, const 
   fb_field_i32(p->b, CALL_INDEX, index, 0);
   fb_field_ref(p->b, CALL_ARGS, vector);
   FbRef table = plan_instruction(p, kind, fb_table_end(p->b));
+  p->figures->kernel_calls += kind == PTE_KERNEL_CALL;
+  p->figures->delegate_calls += kind == PTE_DELEGATE_CALL;
   p->instructions = pool_reserve(p->instructions, &p->instruction_capacity,
                                  (uint64_t)p->instruction_count + 1, sizeof *p->instructions);
   p->instructions[p->instruction_count++] = (PlanInstruction){.table = table};
@@ -173,8 +175,10 @@ static FbRef write_chain(PlanWriter *p) {
 static FbRef write_arena_sizes(PlanWriter *p) {
   uint32_t count = p->g->arena_size_count ? p->g->arena_size_count : 1;
   int64_t *sizes = ARENA_ARRAY(p->scratch, int64_t, count);
-  for (uint32_t i = 1; i < count; i++)
+  for (uint32_t i = 1; i < count; i++) {
     sizes[i] = (int64_t)p->g->arena_sizes[i];
+    p->figures->arena_bytes += p->g->arena_sizes[i];
+  }
   return fb_vector_i64(p->b, sizes, count);
 }
 
@@ -212,7 +216,8 @@ static FbRef write_plan(PlanWriter *p) {
 Status plan_write(FlatBuilder *b, PlanData data, Graph *g, Arena *scratch, FbRef *plan) {
   if (g->level != LEVEL_EXECUTORCH)
     BUG("emitting a graph at level %s", level_name(g->level));
-  PlanWriter p = {.b = b, .g = g, .scratch = scratch, .segments = data.segments};
+  PlanWriter p = {
+      .b = b, .g = g, .scratch = scratch, .segments = data.segments, .figures = data.figures};
   value_writer_init(&p.values, b, data.constants, data.initial, g, scratch);
   p.op_index = ARENA_ARRAY(scratch, int32_t, OP_COUNT);
   p.operators = ARENA_ARRAY(scratch, FbRef, OP_COUNT);

@@ -4,6 +4,7 @@
 
 #include "ir/graph.h"
 #include "pte/constants.h"
+#include "pte/emit.h"
 #include "pte/flatbuffer.h"
 #include "pte/segments.h"
 
@@ -11,6 +12,7 @@
 typedef struct PlanData {
   ConstantPool *constants, *initial; /* initial: first contents of states */
   SegmentList *segments;             /* the bytes and data of delegates */
+  EmitFigures *figures;              /* calls and arenas are added */
 } PlanData;
 
 /* g: at LEVEL_EXECUTORCH, with a memory plan. scratch: for tables that live until the call ends.

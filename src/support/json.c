@@ -122,3 +122,13 @@ void json_double(JsonWriter *w, double value) {
 
 void json_bool(JsonWriter *w, bool value) { literal(w, value ? SV("true") : SV("false")); }
 void json_null(JsonWriter *w) { literal(w, SV("null")); }
+
+void json_named_uint(JsonWriter *w, const char *key, uint64_t value) {
+  json_key(w, key);
+  json_uint(w, value);
+}
+
+void json_named_string(JsonWriter *w, const char *key, StrView value) {
+  json_key(w, key);
+  json_string(w, value);
+}

@@ -205,3 +205,23 @@ void strbuf_append_double(StrBuf *buf, double value) {
   if (!strpbrk(text, ".e"))
     strbuf_append(buf, SV(".0"));
 }
+
+void strbuf_append_bytes(StrBuf *buf, uint64_t bytes) {
+  static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes < 1024) {
+    strbuf_printf(buf, "%u byte%s", (unsigned)bytes, bytes == 1 ? "" : "s");
+    return;
+  }
+  /* In tenths, so that no locale has a say; what rounds to 1024.0 is 1.0 of the next unit. */
+  unsigned unit = 0;
+  uint64_t size = bytes, rest = 0;
+  for (; size >= 1024 * 1024; unit++)
+    size >>= 10;
+  rest = size & 1023;
+  uint64_t tenths = (size >> 10) * 10 + (rest * 10 + 512) / 1024;
+  if (tenths >= 10240) {
+    tenths = 10;
+    unit++;
+  }
+  strbuf_printf(buf, "%u.%u %s", (unsigned)(tenths / 10), (unsigned)(tenths % 10), units[unit]);
+}

@@ -38,6 +38,8 @@ bool utf8_is_control(uint32_t code_point);
 /* The shortest decimal form that reads back to exactly the same double ("0.1", "1e-05", "inf",
  * "nan", "2.0"). All NaNs print as "nan". The same in every locale. */
 void strbuf_append_double(StrBuf *buf, double value);
+/* A size in memory for people: "12 bytes", "1.5 KiB", "13.3 MiB". */
+void strbuf_append_bytes(StrBuf *buf, uint64_t bytes);
 const char *strbuf_cstr(const StrBuf *buf);
 
 #endif

@@ -158,6 +158,27 @@ static void test_double_round_trip(void **state) {
   setlocale(LC_ALL, "C");
 }
 
+static void check_bytes(uint64_t bytes, const char *text) {
+  StrBuf buf;
+  strbuf_init(&buf);
+  strbuf_append_bytes(&buf, bytes);
+  assert_string_equal(strbuf_cstr(&buf), text);
+  strbuf_release(&buf);
+}
+
+static void test_bytes(void **state) {
+  (void)state;
+  check_bytes(0, "0 bytes");
+  check_bytes(1, "1 byte");
+  check_bytes(1023, "1023 bytes");
+  check_bytes(1024, "1.0 KiB");
+  check_bytes(1536, "1.5 KiB");
+  check_bytes(1024 * 1024 - 1, "1.0 MiB");
+  check_bytes(13986816, "13.3 MiB");
+  check_bytes(UINT64_C(3) << 30, "3.0 GiB");
+  check_bytes(UINT64_MAX, "16.0 EiB");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_append),
@@ -167,6 +188,7 @@ int main(void) {
       cmocka_unit_test(test_printable),
       cmocka_unit_test(test_double),
       cmocka_unit_test(test_double_round_trip),
+      cmocka_unit_test(test_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

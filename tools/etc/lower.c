@@ -1,9 +1,25 @@
 /* etc lower: the public interface of the library, driven by the command line. */
+#include <stdio.h>
+
 #include "command.h"
+#include "pipeline/summary.h"
 #include "progress.h"
+
+/* Standard error stays JSON for those who asked for JSON there. */
+static void print_summary(const Session *s, const char *output) {
+  StrBuf text;
+  if (s->sink.quiet || s->manager.options.pass.explain_json || (s->time_passes && s->time_json))
+    return;
+  output = output ? output : s->output; /* of a recipe */
+  strbuf_init(&text);
+  session_summary(s, strcmp(output, "-") == 0 ? "<stdout>" : output, &text);
+  fwrite(strbuf_cstr(&text), 1, text.size, stderr);
+  strbuf_release(&text);
+}
 
 int cmd_lower(const CommandLine *line) {
   EtcSession *session = line->session;
+  const char *output = command_line_value(line, OPT_OUTPUT);
   EtcStatus status = command_line_apply(line);
   if (status == ETC_OK && line->argument_count > 1)
     status = expect_arguments(line, 1, "a model");
@@ -11,7 +27,9 @@ int cmd_lower(const CommandLine *line) {
   if (status == ETC_OK && line->argument_count)
     status = etc_session_add_method(session, "forward", line->arguments[0]);
   if (status == ETC_OK)
-    status = etc_lower(session, command_line_value(line, OPT_OUTPUT));
+    status = etc_lower(session, output);
   progress_stop();
+  if (status == ETC_OK)
+    print_summary(session, output);
   return (int)status;
 }

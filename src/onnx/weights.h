@@ -1,0 +1,16 @@
+/* How large the weights of a model are, as its file declares them. */
+#ifndef ETC_ONNX_WEIGHTS_H
+#define ETC_ONNX_WEIGHTS_H
+
+#include "onnx/model.h"
+
+typedef struct OnnxWeights {
+  uint64_t count;       /* initializers of the main graph */
+  uint64_t bytes;       /* of their elements */
+  uint64_t small_bytes; /* of those that are integers of 8 bits or less */
+} OnnxWeights;
+OnnxWeights onnx_weights(const OnnxModel *m);
+/* Bytes of the model's file and of all external files opened so far. */
+uint64_t onnx_file_bytes(const OnnxModel *m);
+
+#endif

@@ -1,0 +1,208 @@
+/* See summary.h.
+ *
+ * Work is counted in multiply-adds (ops/work.h) and belongs to the operator of the model that a
+ * node comes from. */
+#include "pipeline/summary.h"
+
+#include "onnx/weights.h"
+#include "ops/delegate.h"
+#include "ops/work.h"
+#include "support/json.h"
+
+enum {
+  WORTH_DELEGATING = 10 * 1000 * 1000, /* multiply-adds: some milliseconds on portable kernels */
+  MANY_BYTES = 64 * 1024,
+  MOST = 50, /* percent */
+  MUCH = 20
+};
+
+/* Multiply-adds of kernels by operator of the model. */
+typedef struct OpWork {
+  StrView op;
+  uint64_t work;
+} OpWork;
+
+enum { MAX_OPS = 16 }; /* operators that multiply are few */
+
+typedef struct Facts {
+  uint64_t work, kernel_work, float_work; /* all; that of kernels; of those what is f32 or f16 */
+  uint64_t packed, workspace;             /* of delegates, estimated */
+  uint64_t model_bytes;                   /* files that were read; 0: no ONNX model */
+  OnnxWeights weights;
+  OpWork ops[MAX_OPS];
+  uint32_t op_count;
+  const char *advice; /* or "" */
+} Facts;
+
+/* --- figures --- */
+
+static void add_op(Facts *f, StrView op, uint64_t work) {
+  uint32_t i = 0;
+  while (i < f->op_count && !sv_eq(f->ops[i].op, op))
+    i++;
+  if (i == MAX_OPS)
+    return;
+  f->op_count += i == f->op_count;
+  f->ops[i] = (OpWork){op, work_plus(f->ops[i].work, work)};
+}
+
+static void add_kernel(Facts *f, const Graph *g, NodeId n) {
+  uint64_t work = node_work(g, n);
+  if (work == 0)
+    return;
+  DType dtype = value_dtype(g, node_result(g, n, 0));
+  StrView op = node_place(g, n).op;
+  f->kernel_work = work_plus(f->kernel_work, work);
+  if (dtype == DTYPE_F32 || dtype == DTYPE_F16)
+    f->float_work = work_plus(f->float_work, work);
+  add_op(f, op.size ? op : op_schema(g->nodes[n].op)->full, work);
+}
+
+static void add_delegate(Facts *f, const Graph *g, NodeId n) {
+  Arena arena;
+  DelegateFigures figures;
+  arena_init(&arena);
+  if (delegate_figures(g, n, &arena, &figures)) {
+    f->work = work_plus(f->work, figures.work);
+    f->packed = work_plus(f->packed, figures.packed);
+    f->workspace = figures.workspace > f->workspace ? figures.workspace : f->workspace;
+  }
+  arena_release(&arena);
+}
+
+static void add_graph(Facts *f, const Graph *g) {
+  for (FOR_NODES(g, n))
+    if (op_has_trait(g->nodes[n].op, OP_DELEGATE))
+      add_delegate(f, g, n);
+    else
+      add_kernel(f, g, n);
+}
+
+static void add_model(Facts *f, const OnnxModel *m) {
+  OnnxWeights weights = onnx_weights(m);
+  f->model_bytes += onnx_file_bytes(m);
+  f->weights.bytes = work_plus(f->weights.bytes, weights.bytes);
+  f->weights.small_bytes = work_plus(f->weights.small_bytes, weights.small_bytes);
+}
+
+/* --- advice --- */
+
+static OpWork largest(const Facts *f) {
+  OpWork most = {0};
+  for (uint32_t i = 0; i < f->op_count; i++)
+    if (f->ops[i].work > most.work)
+      most = f->ops[i];
+  return most;
+}
+
+/* Conv, QLinearConv, ConvTranspose, aten::convolution. */
+static bool is_convolution(StrView op) {
+  for (size_t i = 0; i + 4 <= op.size; i++)
+    if (memcmp(op.data + i, "Conv", 4) == 0 || memcmp(op.data + i, "conv", 4) == 0)
+      return true;
+  return false;
+}
+
+/* The factor was measured on one thread, ExecuTorch 1.4.1 and an AVX-512 CPU: 6 (mobilevit_xxs), 8
+ * (squeezenet1_1), 15 (mobilenet_v2), 38 (wav2vec2_tiny), 41 (ds_cnn_kws), 79 (yolov8n), 178
+ * (resnet8_cifar). Products alone gain little, as their portable kernels are good. */
+static void advise_backend(const Session *s, const Facts *f, StrBuf *out) {
+  bool none = s->manager.options.pass.backend_count == 0;
+  uint32_t percent = work_percent(f->float_work, f->work);
+  OpWork most = largest(f);
+  if (f->float_work < WORTH_DELEGATING || percent < (none ? MOST : MUCH))
+    return;
+  strbuf_printf(out, "%u %% of the work is ", percent);
+  strbuf_append_printable(out, most.op);
+  strbuf_append(out, most.work < f->float_work ? SV(" and the like on portable kernels: ")
+                                               : SV(" on portable kernels: "));
+  if (!none)
+    strbuf_append(out, SV("--explain says why"));
+  else if (is_convolution(most.op))
+    strbuf_append(out, SV("--backend xnnpack runs such networks 5 to 100 times faster"));
+  else
+    strbuf_append(out, SV("try --backend xnnpack"));
+}
+
+static void advise_size(const Session *s, const Facts *f, StrBuf *out) {
+  uint64_t file = s->written.file_bytes;
+  if (f->weights.small_bytes < MANY_BYTES || f->weights.small_bytes < f->weights.bytes / 2 ||
+      file / 2 < f->model_bytes)
+    return;
+  double factor = (double)file / (double)f->model_bytes;
+  strbuf_append(out, out->size ? SV("; ") : SV(""));
+  strbuf_printf(out, "8-bit weights became f32: the file is %u.%u x the model",
+                (unsigned)(factor * 10 + 0.5) / 10, (unsigned)(factor * 10 + 0.5) % 10);
+}
+
+/* --- the two forms --- */
+
+static void print_calls(StrBuf *out, uint32_t count, const char *what) {
+  if (count)
+    strbuf_printf(out, ", %u %s%s", count, what, count == 1 ? "" : "s");
+}
+
+static void print_text(const Session *s, const char *output, const Facts *f, StrBuf *out) {
+  const EmitFigures *w = &s->written;
+  strbuf_append(out, SV("wrote "));
+  strbuf_append_printable(out, sv_from(output));
+  strbuf_append(out, SV(", "));
+  strbuf_append_bytes(out, w->file_bytes);
+  strbuf_append(out, SV("\n  arena "));
+  strbuf_append_bytes(out, w->arena_bytes);
+  strbuf_append(out, SV(", weights "));
+  strbuf_append_bytes(out, w->weight_bytes);
+  print_calls(out, w->kernel_calls, "kernel call");
+  print_calls(out, w->delegate_calls, "delegate call");
+  if (f->packed || f->workspace) {
+    strbuf_append(out, SV("; delegates need about "));
+    strbuf_append_bytes(out, work_plus(f->packed, f->workspace));
+    strbuf_append(out, SV(" more memory"));
+  }
+  strbuf_append_char(out, '\n');
+  if (f->advice[0])
+    strbuf_printf(out, "  next: %s\n", f->advice);
+}
+
+static void print_json(const Session *s, const char *output, const Facts *f, StrBuf *out) {
+  const EmitFigures *written = &s->written;
+  JsonWriter w;
+  json_init(&w, out, false);
+  json_open_object(&w);
+  json_named_string(&w, "severity", SV("info"));
+  json_named_string(&w, "code", SV(""));
+  json_named_string(&w, "id", SV("SUMMARY"));
+  json_named_string(&w, "file", sv_from(output));
+  json_named_uint(&w, "file_bytes", written->file_bytes);
+  json_named_uint(&w, "arena_bytes", written->arena_bytes);
+  json_named_uint(&w, "weight_bytes", written->weight_bytes);
+  json_named_uint(&w, "kernel_calls", written->kernel_calls);
+  json_named_uint(&w, "delegate_calls", written->delegate_calls);
+  json_named_uint(&w, "packed_bytes_estimate", f->packed);
+  json_named_uint(&w, "workspace_bytes_estimate", f->workspace);
+  json_named_uint(&w, "multiply_adds", f->work);
+  json_named_uint(&w, "kernel_multiply_adds", f->kernel_work);
+  json_named_string(&w, "hint", sv_from(f->advice));
+  json_close_object(&w);
+  strbuf_append_char(out, '\n');
+}
+
+void session_summary(const Session *s, const char *output, StrBuf *out) {
+  Facts f = {0};
+  StrBuf advice;
+  strbuf_init(&advice);
+  for (uint32_t i = 0; i < s->method_count; i++)
+    add_graph(&f, s->methods[i].graph);
+  f.work = work_plus(f.work, f.kernel_work);
+  for (uint32_t i = 0; i < s->source_count; i++)
+    if (s->sources[i]->kind == SOURCE_ONNX)
+      add_model(&f, &s->sources[i]->onnx);
+  advise_backend(s, &f, &advice);
+  advise_size(s, &f, &advice);
+  f.advice = strbuf_cstr(&advice);
+  if (s->sink.format == DIAG_JSON)
+    print_json(s, output, &f, out);
+  else
+    print_text(s, output, &f, out);
+  strbuf_release(&advice);
+}

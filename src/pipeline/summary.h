@@ -1,0 +1,12 @@
+/* What `etc lower` says when a program was written: its size, what is in it, and what to do next
+ * when that matters. The advice follows from figures of the program and is decided here only. */
+#ifndef ETC_PIPELINE_SUMMARY_H
+#define ETC_PIPELINE_SUMMARY_H
+
+#include "pipeline/session.h"
+
+/* Appends three lines at most, or one JSON object on a line where messages are JSON. After
+ * session_emit. */
+void session_summary(const Session *s, const char *output, StrBuf *out);
+
+#endif

@@ -1,0 +1,47 @@
+/* What a delegate computes and the memory it needs, estimated from small graphs by hand. */
+#include "xnn_cases.h"
+
+#include "backends/xnnpack/memory.h"
+
+typedef struct Expected {
+  Made made;
+  uint64_t work, packed, workspace;
+} Expected;
+
+static void check(const Expected *e) {
+  Arena arena;
+  arena_init(&arena);
+  DelegateCall call = made_call(&e->made, &arena, NULL);
+  XrGraph x;
+  assert_null(xr_read(call.blob, call.blob_size, &arena, &x));
+  assert_int_equal(xr_work(&x), e->work);
+  assert_int_equal(xr_packed(&x), e->packed);
+  assert_int_equal(xr_workspace(&x, &arena), e->workspace);
+  arena_release(&arena);
+}
+
+/* y = x * w^T: a bias and 3 weights for each of 4 channels, padded to 16. */
+static void product(void **state) {
+  (void)state;
+  check(&(Expected){{.values = {IN(0, 2, 3), OUT(1, 2, 4), CONSTANT(1, 4, 3)},
+                     .nodes = {{PRODUCT, {0, 2, MADE_NONE, 1, 0}}}},
+                    .work = 2 * 4 * 3,
+                    .packed = 16 * (3 * 4 + 4)});
+}
+
+/* Two values of 256 bytes live at once; a third takes the place of its operand. */
+static void values_between_nodes(void **state) {
+  (void)state;
+  check(&(Expected){{.values = {IN(0, 8, 8), TEMP(8, 8), TEMP(8, 8), TEMP(8, 8), OUT(1, 8, 8)},
+                     .nodes = {{SIGMOID, {0, 1, 0}},
+                               {SIGMOID, {0, 2, 0}},
+                               {SIGMOID, {2, 3, 0}},
+                               {ADD, {1, 3, 4, 0}}}},
+                    .workspace = 2 * 256});
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(product),
+                                     cmocka_unit_test(values_between_nodes)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
