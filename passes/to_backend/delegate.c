@@ -268,6 +268,8 @@ static Status delegate(Delegation *d) {
 }
 
 Status pass_delegate(PassContext *p, Graph *g) {
+  if (p->sink->explain && p->options && p->options->backend_count == 0)
+    explain_no_backend(p, g);
   for (uint32_t i = 0; p->options && i < p->options->backend_count; i++) {
     const BackendChoice *choice = &p->options->backends[i];
     Delegation d = {.p = p, .g = g, .backend = choice->backend};

@@ -2,24 +2,57 @@
 #include "passes/to_backend/explain.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "ops/work.h"
 #include "support/json.h"
 #include "support/text.h"
 
+enum { MAX_RULES_SHOWN = 8, MAX_OPS_NAMED = 3 };
+
+/* The nodes that one rule leaves out. */
 typedef struct RuleCount {
-  const char *rule;
+  const Refusal *first;
   uint32_t nodes;
+  uint64_t work;              /* multiply-adds, see ops/work.h */
+  StrView ops[MAX_OPS_NAMED]; /* operators of the model, the first ones */
+  uint32_t op_count;          /* how many there are, one more than named at most */
 } RuleCount;
 
 /* The numbers of one graph. */
 typedef struct Tally {
   uint32_t delegates, taken, left;
-  RuleCount *rules; /* in the order in which they came */
+  uint64_t work, taken_work; /* multiply-adds of all nodes; of those that are delegated */
+  RuleCount *rules;          /* in the order in which they came */
   uint32_t rule_count;
 } Tally;
 
 static bool left(const Graph *g, const Refusal *refusals, NodeId n) {
   return !g->nodes[n].tag && refusals[n].rule;
+}
+
+static void count_op(RuleCount *r, StrView op) {
+  for (uint32_t i = 0; i < r->op_count && i < MAX_OPS_NAMED; i++)
+    if (sv_eq(r->ops[i], op))
+      return;
+  if (r->op_count < MAX_OPS_NAMED)
+    r->ops[r->op_count] = op;
+  if (r->op_count <= MAX_OPS_NAMED)
+    r->op_count++;
+}
+
+static void count_left(Tally *t, const Graph *g, const Refusal *refusal, NodeId n, uint64_t work) {
+  uint32_t i = 0;
+  while (i < t->rule_count && strcmp(t->rules[i].first->rule, refusal->rule) != 0)
+    i++;
+  if (i == t->rule_count)
+    t->rules[t->rule_count++] = (RuleCount){.first = refusal};
+  RuleCount *r = &t->rules[i];
+  StrView op = node_place(g, n).op;
+  t->left++;
+  r->nodes++;
+  r->work = work_plus(r->work, work);
+  count_op(r, op.size ? op : op_schema(g->nodes[n].op)->full);
 }
 
 static Tally tally(PassContext *p, const Graph *g, const Refusal *refusals) {
@@ -29,20 +62,17 @@ static Tally tally(PassContext *p, const Graph *g, const Refusal *refusals) {
     tags = g->nodes[n].tag > tags ? g->nodes[n].tag : tags;
   bool *seen = ARENA_ARRAY(p->scratch, bool, (size_t)tags + 1);
   for (FOR_NODES(g, n)) {
-    uint32_t tag = g->nodes[n].tag, i = 0;
+    uint32_t tag = g->nodes[n].tag;
+    uint64_t work = node_work(g, n);
+    t.work = work_plus(t.work, work);
     if (tag) {
       t.taken++;
+      t.taken_work = work_plus(t.taken_work, work);
       t.delegates += !seen[tag];
       seen[tag] = true;
     }
-    if (!left(g, refusals, n))
-      continue;
-    t.left++;
-    while (i < t.rule_count && strcmp(t.rules[i].rule, refusals[n].rule) != 0)
-      i++;
-    if (i == t.rule_count)
-      t.rules[t.rule_count++] = (RuleCount){.rule = refusals[n].rule};
-    t.rules[i].nodes++;
+    if (left(g, refusals, n))
+      count_left(&t, g, &refusals[n], n, work);
   }
   return t;
 }
@@ -59,24 +89,65 @@ static void say_left(PassContext *p, const Graph *g, const Backend *backend, con
   (void)diag_end(diag);
 }
 
+/* Most work first, then most nodes. */
+static int compare_rules(const void *a, const void *b) {
+  const RuleCount *const *x = a, *const *y = b;
+  if ((*x)->work != (*y)->work)
+    return (*x)->work < (*y)->work ? 1 : -1;
+  if ((*x)->nodes != (*y)->nodes)
+    return (*x)->nodes < (*y)->nodes ? 1 : -1;
+  return strcmp((*x)->first->rule, (*y)->first->rule);
+}
+
+static void note_rule(Diag *diag, const Tally *t, const RuleCount *r) {
+  StrBuf text;
+  strbuf_init(&text);
+  strbuf_printf(&text, "%" PRIu32 " left", r->nodes);
+  if (t->work)
+    strbuf_printf(&text, ", %u %% of the work", work_percent(r->work, t->work));
+  strbuf_printf(&text, " (%s): %s: ", r->first->rule, r->first->message);
+  for (uint32_t i = 0; i < r->op_count; i++) {
+    strbuf_append(&text, i ? SV(", ") : SV(""));
+    strbuf_append_printable(&text, i < MAX_OPS_NAMED ? r->ops[i] : SV("..."));
+  }
+  strbuf_printf(&text, "%s%s", r->first->advice[0] ? "; " : "", r->first->advice);
+  diag_note(diag, "%s", strbuf_cstr(&text));
+  strbuf_release(&text);
+}
+
 static void say_numbers(PassContext *p, const Graph *g, const Backend *backend, const Tally *t) {
   StrView method = intern_get(&g->ctx->names, g->name);
-  Diag *diag = diag_begin(p->sink, DIAG_DELEGATE_SUMMARY, DIAG_NOWHERE);
-  diag_message(
-      diag, "%s takes %" PRIu32 " of %" PRIu32 " nodes of '" SV_FMT "' in %" PRIu32 " delegate%s",
-      backend->name, t->taken, t->taken + t->left, SV_ARG(method), t->delegates,
-      t->delegates == 1 ? "" : "s");
+  const RuleCount **rules = ARENA_ARRAY(p->scratch, const RuleCount *, (size_t)t->rule_count + 1);
   for (uint32_t i = 0; i < t->rule_count; i++)
-    diag_note(diag, "%" PRIu32 " left: %s", t->rules[i].nodes, t->rules[i].rule);
+    rules[i] = &t->rules[i];
+  qsort(rules, t->rule_count, sizeof *rules, compare_rules);
+  Diag *diag = diag_begin(p->sink, DIAG_DELEGATE_SUMMARY, DIAG_NOWHERE);
+  const char *share = t->work ? arena_printf(p->scratch, ", %u %% of the work",
+                                             work_percent(t->taken_work, t->work))
+                              : "";
+  diag_message(
+      diag, "%s takes %" PRIu32 " of %" PRIu32 " nodes of '" SV_FMT "' in %" PRIu32 " delegate%s%s",
+      backend->name, t->taken, t->taken + t->left, SV_ARG(method), t->delegates,
+      t->delegates == 1 ? "" : "s", share);
+  for (uint32_t i = 0; i < t->rule_count && i < MAX_RULES_SHOWN; i++)
+    note_rule(diag, t, rules[i]);
+  if (t->rule_count > MAX_RULES_SHOWN)
+    diag_note(diag, "%" PRIu32 " more rules", t->rule_count - MAX_RULES_SHOWN);
+  if (!p->sink->verbose && t->rule_count)
+    diag_hint(diag, "-v lists the nodes");
+  (void)diag_end(diag);
+}
+
+void explain_no_backend(PassContext *p, const Graph *g) {
+  Diag *diag = diag_begin(p->sink, DIAG_DELEGATE_SUMMARY, DIAG_NOWHERE);
+  diag_message(diag,
+               "no backend is named: all %" PRIu32 " nodes of '" SV_FMT "' run on portable kernels",
+               g->live_nodes, SV_ARG(intern_get(&g->ctx->names, g->name)));
+  diag_hint(diag, "name one: --backend xnnpack ('etc backends' lists them)");
   (void)diag_end(diag);
 }
 
 /* --- JSON --- */
-
-static void member(JsonWriter *w, const char *key, StrView value) {
-  json_key(w, key);
-  json_string(w, value);
-}
 
 /* The bytes of the first "name=value" of a list; a value may hold spaces, a name does not. */
 static size_t first_value(const char *values) {
@@ -108,8 +179,8 @@ static void values_object(JsonWriter *w, Arena *scratch, const char *values) {
 static void begin_line(JsonWriter *w, StrBuf *out, const Graph *g, const Backend *backend) {
   json_init(w, out, false);
   json_open_object(w);
-  member(w, "backend", sv_from(backend->name));
-  member(w, "method", intern_get(&g->ctx->names, g->name));
+  json_named_string(w, "backend", sv_from(backend->name));
+  json_named_string(w, "method", intern_get(&g->ctx->names, g->name));
 }
 
 static void end_line(JsonWriter *w, StrBuf *out) {
@@ -122,20 +193,19 @@ static void node_line(StrBuf *out, PassContext *p, const Graph *g, const Backend
   DiagPlace place = node_place(g, n);
   JsonWriter w;
   begin_line(&w, out, g, backend);
-  member(&w, "node", place.node);
-  member(&w, "op", place.op);
+  json_named_string(&w, "node", place.node);
+  json_named_string(&w, "op", place.op);
   json_key(&w, "index");
   json_int(&w, place.index);
-  member(&w, "aten", op_schema(g->nodes[n].op)->full);
+  json_named_string(&w, "aten", op_schema(g->nodes[n].op)->full);
   if (g->nodes[n].tag) {
-    json_key(&w, "delegate");
-    json_uint(&w, g->nodes[n].tag);
+    json_named_uint(&w, "delegate", g->nodes[n].tag);
   } else {
-    member(&w, "rule", sv_from(r->rule));
-    member(&w, "message", sv_from(r->message));
+    json_named_string(&w, "rule", sv_from(r->rule));
+    json_named_string(&w, "message", sv_from(r->message));
     json_key(&w, "values");
     values_object(&w, p->scratch, r->values);
-    member(&w, "advice", sv_from(r->advice));
+    json_named_string(&w, "advice", sv_from(r->advice));
   }
   end_line(&w, out);
 }
@@ -143,17 +213,13 @@ static void node_line(StrBuf *out, PassContext *p, const Graph *g, const Backend
 static void numbers_line(StrBuf *out, const Graph *g, const Backend *backend, const Tally *t) {
   JsonWriter w;
   begin_line(&w, out, g, backend);
-  json_key(&w, "delegates");
-  json_uint(&w, t->delegates);
-  json_key(&w, "taken");
-  json_uint(&w, t->taken);
-  json_key(&w, "left");
-  json_uint(&w, t->left);
+  json_named_uint(&w, "delegates", t->delegates);
+  json_named_uint(&w, "taken", t->taken);
+  json_named_uint(&w, "left", t->left);
   json_key(&w, "rules");
   json_open_object(&w);
   for (uint32_t i = 0; i < t->rule_count; i++) {
-    json_key(&w, t->rules[i].rule);
-    json_uint(&w, t->rules[i].nodes);
+    json_named_uint(&w, t->rules[i].first->rule, t->rules[i].nodes);
   }
   json_close_object(&w);
   end_line(&w, out);
@@ -202,19 +268,17 @@ void explain_code(PassContext *p, const Graph *g, const Backend *backend, uint32
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < code->transpose_count; i++)
     bytes += code->transposes[i].bytes;
-  say_code(p, g, backend, tag, code, bytes);
+  if (p->sink->verbose)
+    say_code(p, g, backend, tag, code, bytes);
   if (!p->options->explain_json || !p->print)
     return;
   StrBuf json;
   JsonWriter w;
   strbuf_init(&json);
   begin_line(&w, &json, g, backend);
-  json_key(&w, "delegate");
-  json_uint(&w, tag);
-  json_key(&w, "transposes");
-  json_uint(&w, code->transpose_count);
-  json_key(&w, "transposed_bytes");
-  json_uint(&w, bytes);
+  json_named_uint(&w, "delegate", tag);
+  json_named_uint(&w, "transposes", code->transpose_count);
+  json_named_uint(&w, "transposed_bytes", bytes);
   delegate_json_transposes(&w, code->transposes, code->transpose_count);
   end_line(&w, &json);
   p->print(p->print_user, json.data, json.size);

@@ -5,13 +5,17 @@
 #include "backends/backend.h"
 #include "passes/pass.h"
 
-/* Tags are set and the graph is as the backend saw it. As messages: each node that stays with the
- * rule, the values that failed and advice, and how many there are. As JSON, where the options ask
+/* Tags are set and the graph is as the backend saw it. As messages: how many nodes each rule
+ * leaves out, and their share of the work; with -v each node that stays with the rule, the values
+ * that failed and advice. As JSON, where the options ask
  * for it: an object for every node, taken or left, and one with the numbers. */
 void explain_delegation(PassContext *p, const Graph *g, const Backend *backend,
                         const Refusal *refusals);
 
-/* The same of the code of one partition: which transposes are in it. */
+/* Says, where the sink shows it, that nothing is delegated since no backend was named. */
+void explain_no_backend(PassContext *p, const Graph *g);
+
+/* The same of the code of one partition, with -v and as JSON: which transposes are in it. */
 void explain_code(PassContext *p, const Graph *g, const Backend *backend, uint32_t tag,
                   const DelegateCode *code);
 

@@ -81,8 +81,7 @@ static bool count(DiagSink *sink, DiagCode code) {
   case DIAG_INFO:
     break;
   }
-  return sink->verbose ||
-         (sink->explain && (code == DIAG_DELEGATE_LEFT_OUT || code == DIAG_DELEGATE_SUMMARY));
+  return sink->verbose || (sink->explain && code == DIAG_DELEGATE_SUMMARY);
 }
 
 Diag *diag_begin(DiagSink *sink, DiagCode code, DiagPlace place) {

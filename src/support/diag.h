@@ -65,7 +65,7 @@ typedef struct DiagSink {
   DiagFormat format;
   bool color;   /* ANSI colours in text */
   bool verbose; /* DIAG_INFO is shown only then */
-  bool explain; /* … or, of DIAG_DELEGATE_LEFT_OUT and _SUMMARY, then */
+  bool explain; /* … or, of DIAG_DELEGATE_SUMMARY, then */
   bool quiet;   /* warnings are only counted */
   bool werror;  /* warnings are shown and counted as errors; diag_end says STATUS_OK all the same */
   uint32_t errors, warnings;
