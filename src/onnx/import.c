@@ -299,7 +299,6 @@ static Status import_once(Context *ctx, OnnxModel *model, const ImportOptions *o
   arena_init(&state->arena);
   intern_init(&state->function_names);
   strbuf_init(&state->function_key);
-  strbuf_init(&state->missing_dims);
   fold_init(&state->fold, options->fold_limit);
   state->fold.keep_transposes = state->fold.keep_widenings = true;
   Frame main_frame = {.imports = model->proto->opset_import,
@@ -318,7 +317,6 @@ static Status import_once(Context *ctx, OnnxModel *model, const ImportOptions *o
   fold_release(&state->fold);
   intern_release(&state->function_names);
   strbuf_release(&state->function_key);
-  strbuf_release(&state->missing_dims);
   arena_release(&state->arena);
   xfree(state->dims);
   xfree(state);
@@ -348,6 +346,8 @@ static Status import_narrowing(Context *ctx, OnnxModel *model, const ImportOptio
   }
   if (status == STATUS_OK)
     status = bounds_finish(&bounds, *result);
+  if (status == STATUS_OK && options->left)
+    memcpy(options->left, bounds.flags, options->dim_count * sizeof *bounds.flags);
   bounds_release(&bounds);
   return status;
 }

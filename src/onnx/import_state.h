@@ -58,8 +58,7 @@ typedef struct ImportState {
   uint32_t unsupported_count;
   DimName *dims; /* dim_params seen so far */
   uint32_t dim_count, dim_capacity;
-  StrBuf missing_dims; /* flags to add, for DIM_UNBOUND */
-  uint32_t missing_dim_count;
+  bool dims_missing;                     /* DIM_UNBOUND */
   bool *flag_used;                       /* by index of options->dims */
   Intern function_names;                 /* "name NUL domain NUL overload" */
   const Onnx__FunctionProto **functions; /* by id of function_names */

@@ -1,6 +1,7 @@
 /* Inputs, initializers and outputs of a graph; dimensions by name. */
 #include "onnx/import_state.h"
 #include "onnx/packed.h"
+#include "onnx/suggest.h"
 #include "support/text.h"
 
 DType dtype_from_onnx(int32_t onnx_dtype) {
@@ -80,8 +81,7 @@ static SymInt dim_by_name(Import *im, StrView name) {
         flag->lo == flag->hi ? flag->lo : sym_symbol(&im->g->syms, name, flag->lo, flag->hi, false);
     return remember_dim(s, id, value);
   }
-  if (s->missing_dim_count++ < 32)
-    strbuf_printf(&s->missing_dims, " --dim " SV_FMT "=N", SV_ARG(name));
+  s->dims_missing = true;
   return remember_dim(s, id, 1);
 }
 
@@ -145,14 +145,11 @@ static Status input_type(Import *im, const Onnx__ValueInfoProto *info, TypeId *o
 }
 
 static Status report_missing_dims(Import *im) {
-  ImportState *s = im->state;
-  if (!s->missing_dim_count)
+  if (!im->state->dims_missing)
     return STATUS_OK;
-  Diag *d = diag_begin(im->ctx->sink, DIAG_DIM_UNBOUND, file_place(im));
-  diag_message(d, "%u input dimension%s no size", s->missing_dim_count,
-               s->missing_dim_count == 1 ? " has" : "s have");
-  diag_hint(d, "add%s (or NAME=LO..HI for a range)", strbuf_cstr(&s->missing_dims));
-  return diag_end(d);
+  if (im->options->left)
+    return diag_report(im->ctx->sink, DIAG_DIM_UNBOUND, file_place(im), "a dimension has no size");
+  return suggest_report(im->ctx, im->model, im->options);
 }
 
 static const DimFlag *find_flag(const Import *im, StrView name, uint32_t *index) {

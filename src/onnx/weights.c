@@ -35,6 +35,13 @@ OnnxWeights onnx_weights(const OnnxModel *m) {
   return out;
 }
 
+void onnx_initializer_names(const OnnxModel *m, Intern *out) {
+  const Onnx__GraphProto *graph = m->proto->graph;
+  intern_init(out);
+  for (size_t i = 0; i < graph->n_initializer; i++)
+    (void)intern_add(out, onnx_text(graph->initializer[i]->name));
+}
+
 uint64_t onnx_file_bytes(const OnnxModel *m) {
   uint64_t bytes = m->file.size;
   for (uint32_t k = 1; k <= m->locations.count; k++)

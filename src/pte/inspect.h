@@ -19,9 +19,11 @@ PteMemory pte_method_memory(const PteMethod *m);
  * For a method with inputs of dynamic shape it has the live peak at several sizes of each of their
  * dims: what the program has in use at once at that size, while its arenas stay as planned for the
  * bounds. A size that is planned by its range can be smaller than planned for even with all inputs
- * at their bounds, so the last peak may be below live_peak. Memory within delegates is not counted.
+ * at their bounds, so the last peak may be below live_peak. Memory within delegates is not counted
+ * there; what is known of it is beside it, an estimate. all: the text lists all segments, keys,
+ * operators and delegates.
  */
-void pte_inspect_text(const PteProgram *p, StrBuf *out);
+void pte_inspect_text(const PteProgram *p, bool all, StrBuf *out);
 void pte_inspect_json(const PteProgram *p, StrBuf *out);
 
 #endif

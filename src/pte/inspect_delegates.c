@@ -1,6 +1,7 @@
 /* What the report on a program says of its delegates: what is in their code, as far as the
  * backend's reader knows it. */
 #include "ops/delegate.h"
+#include "ops/work.h"
 #include "pte/inspect_internal.h"
 
 /* NULL, or why there are no figures. */
@@ -14,6 +15,29 @@ static const char *figures_of(const PteDelegate *d, uint64_t *budget, Arena *are
     return "many delegates share their code, which is not shown for all";
   *budget -= d->size;
   return reader->describe(d->data, d->size, arena, out);
+}
+
+DelegateTotals delegate_totals(const PteMethod *m, uint64_t budget) {
+  DelegateTotals t = {0};
+  Arena arena;
+  arena_init(&arena);
+  for (uint32_t i = 0; i < m->delegate_count; i++) {
+    DelegateFigures f;
+    t.code = work_plus(t.code, m->delegates[i].size);
+    if (figures_of(&m->delegates[i], &budget, &arena, &f)) {
+      t.unknown++;
+      continue;
+    }
+    t.nodes = work_plus(t.nodes, f.node_count);
+    t.transposes = work_plus(t.transposes, f.transpose_count);
+    t.constant_bytes = work_plus(t.constant_bytes, f.constant_bytes);
+    t.work = work_plus(t.work, f.work);
+    t.packed = work_plus(t.packed, f.packed);
+    t.workspace = f.workspace > t.workspace ? f.workspace : t.workspace;
+    arena_reset(&arena);
+  }
+  arena_release(&arena);
+  return t;
 }
 
 static void text_figures(StrBuf *out, const DelegateFigures *f) {

@@ -254,6 +254,40 @@ static void prepare_constraints(DimReader *r) {
   }
 }
 
+/* --- ranges --- */
+
+/* Of one value of the graph; its dims as the instructions leave them. Sizes of 0 are seldom meant,
+ * but the file does not say where a range begins. */
+static DimRange *ranges_of(const DimReader *r, const Solution *s, ValueId v) {
+  const Type *t = value_type(r->g, v);
+  DimRange *ranges = ARENA_ARRAY(r->arena, DimRange, (size_t)t->rank + 1);
+  for (uint32_t i = 0; i < t->rank; i++) {
+    SymInt dim = t->dims[i];
+    ranges[i] = (DimRange){sym_lower(&r->g->syms, dim), sym_upper(&r->g->syms, dim)};
+    if (!sym_is_const(dim) && sym_expr(&r->g->syms, dim)->kind == SYM_SYMBOL) {
+      const SymSizes *z = &s->sizes[sym_expr(&r->g->syms, dim)->index];
+      ranges[i] = (DimRange){z->lo, z->hi};
+    }
+    if (ranges[i].lo < 1 && ranges[i].hi >= 1)
+      ranges[i].lo = 1;
+  }
+  return ranges;
+}
+
+static void find_ranges(DimReader *r, MethodDims *out) {
+  Solution s;
+  uint32_t outputs = graph_output_count(r->g);
+  if (r->g->input_count != r->m->input_count || outputs != r->m->output_count ||
+      graph_solve(r->g, &r->scratch, &s) != STATUS_OK)
+    return;
+  out->inputs = ARENA_ARRAY(r->arena, DimRange *, (size_t)r->g->input_count + 1);
+  out->outputs = ARENA_ARRAY(r->arena, DimRange *, (size_t)outputs + 1);
+  for (uint32_t i = 0; i < r->g->input_count; i++)
+    out->inputs[i] = ranges_of(r, &s, r->g->inputs[i]);
+  for (uint32_t i = 0; i < outputs; i++)
+    out->outputs[i] = ranges_of(r, &s, graph_output(r->g, i));
+}
+
 static void method_dims(DimReader *r, MethodDims *out) {
   uint32_t symbols = r->g->syms.symbol_count, tried = 0;
   r->spans = method_spans(r->m, &r->scratch);
@@ -261,6 +295,7 @@ static void method_dims(DimReader *r, MethodDims *out) {
     out->fault = "its sizes are too many, or too long expressions";
     return;
   }
+  find_ranges(r, out);
   r->copy = ARENA_ARRAY(&r->scratch, PteSpan, r->spans.count);
   r->ignored = ARENA_ARRAY(&r->scratch, bool, r->g->constraint_count);
   r->differences = ARENA_ARRAY(&r->scratch, SymInt, r->g->constraint_count);

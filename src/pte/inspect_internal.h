@@ -5,6 +5,15 @@
 #include "pte/inspect.h"
 #include "support/json.h"
 
+extern const char *const inspect_instruction_names[PTE_INSTRUCTION_KIND_COUNT];
+/* "int"; of tensors their element type. */
+const char *inspect_kind(const PteValue *v);
+bool inspect_is_state(const PteValue *v);
+/* What an arena has beyond the lower bound. One smaller than what is in use at once is a fault of
+ * the plan; the gap is 0 then, and verify tells. */
+uint64_t inspect_gap(PteMemory m);
+double inspect_gap_percent(PteMemory m);
+
 typedef struct ProgramFigures {
   uint64_t constant_bytes; /* of all constant tensors, as often as they are named */
   uint64_t unique_bytes;   /* each data index once */
@@ -54,9 +63,15 @@ typedef struct DimCurve {
   int64_t constant, factor;
 } DimCurve;
 
+/* The sizes that a dim can have, as far as the instructions tell. */
+typedef struct DimRange {
+  int64_t lo, hi;
+} DimRange;
+
 typedef struct MethodDims {
-  bool dynamic;      /* some input is; nothing else is set otherwise */
-  const char *fault; /* why there are no curves; NULL: there may be */
+  bool dynamic;                 /* some input is; nothing else is set otherwise */
+  DimRange **inputs, **outputs; /* by position and dim; NULL: not known */
+  const char *fault;            /* why there are no curves; NULL: there may be */
   DimCurve *curves;
   uint32_t count;
   uint32_t left_out; /* dims beyond the number that is looked at */
@@ -65,6 +80,12 @@ typedef struct MethodDims {
 const MethodDims *program_dims(const PteProgram *p, Arena *arena);
 
 /* The delegates of a method. budget: bytes of code that may still be looked at. */
+typedef struct DelegateTotals {
+  uint64_t code, nodes, transposes, constant_bytes, work;
+  uint64_t packed, workspace; /* estimates; delegates share a workspace */
+  uint32_t unknown;           /* those without figures */
+} DelegateTotals;
+DelegateTotals delegate_totals(const PteMethod *m, uint64_t budget);
 void text_delegates(StrBuf *out, const PteMethod *m, uint64_t *budget);
 void json_delegates(JsonWriter *w, const PteMethod *m, uint64_t *budget);
 

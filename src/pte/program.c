@@ -55,12 +55,32 @@ static Status file_error(PteProgram *p, DiagCode code, const char *what, uint64_
                      (unsigned long long)b);
 }
 
+static bool has_suffix(StrView path, const char *suffix) {
+  size_t size = strlen(suffix);
+  return path.size > size && memcmp(path.data + path.size - size, suffix, size) == 0;
+}
+
+/* A file that is no program: says what it seems to be. */
+static Status no_program(PteProgram *p) {
+  Diag *d = diag_begin(p->sink, DIAG_PTE_HEADER, pte_place(p));
+  StrView path = sv_from(p->file.path);
+  if (has_suffix(path, ".onnx")) {
+    diag_message(d, "this is an ONNX model, not a program");
+    diag_hint(d, "'etc lower' makes a program of it, 'etc inspect' shows what is in it");
+  } else if (has_suffix(path, ".etir")) {
+    diag_message(d, "this is a textual graph, not a program");
+    diag_hint(d, "'etc print' shows it, 'etc lower' makes a program of it");
+  } else {
+    diag_message(d, "the file does not hold the identifier " PTE_IDENTIFIER " of a program");
+  }
+  return diag_end(d);
+}
+
 /* Identifier and extended header. *base: file offset of the segments. */
 static Status read_header(PteProgram *p, uint64_t *base) {
   const uint8_t *data = p->file.data;
   if (p->file.size < 8 || memcmp(data + 4, PTE_IDENTIFIER, 4) != 0)
-    return diag_report(p->sink, DIAG_PTE_HEADER, pte_place(p),
-                       "the file does not hold the identifier " PTE_IDENTIFIER);
+    return no_program(p);
   if (p->file.size < PTE_FILE_MIN)
     return diag_report(p->sink, DIAG_PTE_TRUNCATED, pte_place(p),
                        "the file has %llu bytes, fewer than any program",

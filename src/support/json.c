@@ -123,6 +123,12 @@ void json_double(JsonWriter *w, double value) {
 void json_bool(JsonWriter *w, bool value) { literal(w, value ? SV("true") : SV("false")); }
 void json_null(JsonWriter *w) { literal(w, SV("null")); }
 
+void json_raw(JsonWriter *w, StrView json) {
+  separate(w);
+  strbuf_append(w->out, json);
+  w->need_comma = true;
+}
+
 void json_named_uint(JsonWriter *w, const char *key, uint64_t value) {
   json_key(w, key);
   json_uint(w, value);

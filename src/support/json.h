@@ -23,6 +23,7 @@ void json_uint(JsonWriter *w, uint64_t value);
 void json_double(JsonWriter *w, double value); /* NaN and infinities as strings */
 void json_bool(JsonWriter *w, bool value);
 void json_null(JsonWriter *w);
+void json_raw(JsonWriter *w, StrView json); /* a whole value that is JSON already */
 /* A key and its value. */
 void json_named_uint(JsonWriter *w, const char *key, uint64_t value);
 void json_named_string(JsonWriter *w, const char *key, StrView value);

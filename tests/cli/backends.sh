@@ -3,6 +3,8 @@ mixed="$data/mixed.onnx --dim batch=1..8 -o m.pte"
 t backends
 t lower $data/mixed.onnx --dim batch=1..3 -o m.pte --backend xnnpack --explain=json
 t lower $mixed --backend xnnpack:min-ops=1 --explain
+t lower $mixed --backend xnnpack:min-ops=1 --explain -v
+t lower $mixed --explain
 t lower $mixed --backend xnnpack:min-ops=1 --explain=json
 t lower $data/mixed.onnx --dim batch=0..8 -o m.pte --backend xnnpack:min-ops=1 --explain
 

@@ -1,6 +1,18 @@
 t lower $data/add.onnx -o add.pte
 t inspect add.pte
+t inspect add.pte -v
+# Models: what is in them, whether they lower and how; one command to paste, which works.
 t inspect $data/add.onnx
+t inspect $data/dims.onnx
+t inspect $data/dims.onnx --dim m=2..10
+t inspect $data/unknown.onnx $data/external.onnx
+t inspect $data/relu.onnx --json
+"$ETC" inspect $data/dims.onnx | sed -n 's/^  etc/"$ETC" -q/p' | sed 's/-q lower/lower -q/' >command
+. ./command && ls
+# Several files; what is no program.
+t inspect add.pte missing.pte $data/relu.onnx
+t verify add.pte dims.pte
+t verify $data/add.onnx add.pte
 t verify $data/x23.npy
 head -c 300 add.pte >short.pte
 t verify short.pte

@@ -27,7 +27,7 @@ static void inspect(DiagSink *sink, const uint8_t *data, size_t size) {
     return;
   StrBuf out;
   strbuf_init(&out);
-  pte_inspect_text(&p, &out);
+  pte_inspect_text(&p, true, &out);
   pte_inspect_json(&p, &out);
   strbuf_release(&out);
   pte_program_close(&p);

@@ -204,7 +204,7 @@ static void survive(Fixture *f, const uint8_t *data, uint64_t size) {
   if (pte_program_open_bytes(&p, f->ctx.sink, "damaged", data, size) == STATUS_OK) {
     StrBuf text;
     strbuf_init(&text);
-    pte_inspect_text(&p, &text);
+    pte_inspect_text(&p, true, &text);
     strbuf_release(&text);
     pte_program_close(&p);
   }

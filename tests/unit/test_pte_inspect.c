@@ -54,7 +54,7 @@ static void test_text(void **state) {
   Fixture *f = *state;
   PteProgram p;
   open_sample(f, sample_constants, &p);
-  pte_inspect_text(&p, &f->out);
+  pte_inspect_text(&p, true, &f->out);
   const char *text = strbuf_cstr(&f->out);
   assert_contains(text, "constants: 5 tensors, 84 bytes; 3 different, 36 bytes");
   assert_contains(text, "segment 0: 48 bytes");
@@ -88,7 +88,7 @@ static void test_by_dim(void **state) {
   Fixture *f = *state;
   PteProgram p;
   open_sample(f, sample_dynamic, &p);
-  pte_inspect_text(&p, &f->out);
+  pte_inspect_text(&p, true, &f->out);
   assert_contains(strbuf_cstr(&f->out), "live peak: 256 bytes");
   assert_contains(strbuf_cstr(&f->out),
                   "    input 0 dim 0: 1 -> 32 bytes, 2 -> 64, 4 -> 128, 6 -> 192, 8 -> 256; "
@@ -100,7 +100,7 @@ static void test_methods(void **state) {
   Fixture *f = *state;
   PteProgram p;
   open_sample(f, sample_methods, &p);
-  pte_inspect_text(&p, &f->out);
+  pte_inspect_text(&p, true, &f->out);
   assert_contains(strbuf_cstr(&f->out), "method 'forward'");
   assert_contains(strbuf_cstr(&f->out), "method 'twice'");
   assert_contains(strbuf_cstr(&f->out), "constants: 2 tensors, 24 bytes; 1 different, 12 bytes");

@@ -11,6 +11,8 @@ typedef int CommandFn(const CommandLine *line);
 
 /* Reports wrong usage unless there are exactly count arguments; what names them ("a model"). */
 EtcStatus expect_arguments(const CommandLine *line, uint32_t count, const char *what);
+/* The same for one argument or more. */
+EtcStatus expect_some(const CommandLine *line, const char *what);
 /* The one argument as the only source of the session, and all its graphs read. */
 EtcStatus load_model(const CommandLine *line, bool allow_pte);
 /* Writes to standard output and releases text; 1 with a message when that fails. */

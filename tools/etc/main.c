@@ -63,6 +63,10 @@ EtcStatus expect_arguments(const CommandLine *line, uint32_t count, const char *
                        line->arguments[count]);
 }
 
+EtcStatus expect_some(const CommandLine *line, const char *what) {
+  return line->argument_count ? ETC_OK : expect_arguments(line, 1, what);
+}
+
 EtcStatus load_model(const CommandLine *line, bool allow_pte) {
   EtcStatus status = expect_arguments(line, 1, "a model");
   if (status == ETC_OK)

@@ -1,4 +1,4 @@
-/* etc verify: everything about a program that can be checked without running it. */
+/* etc verify: everything about programs that can be checked without running it. */
 #include <inttypes.h>
 
 #include "command.h"
@@ -8,11 +8,10 @@
 #include "pte/verify_plan.h"
 
 /* Every method is looked at, also after a fault in an earlier one. */
-static Status verify_methods(Session *s, StrBuf *out) {
+static Status verify_methods(PteFile *pte, const Context *ctx, StrBuf *out) {
   Status status = STATUS_OK;
-  const PteFile *pte = &s->sources[0]->pte;
-  for (uint32_t i = 0; i < s->method_count; i++) {
-    Graph *g = s->methods[i].graph;
+  for (uint32_t i = 0; i < pte->method_count; i++) {
+    Graph *g = pte->methods[i];
     Status one = graph_verify(g, "reading");
     if (one == STATUS_OK)
       one = graph_verify_kernels(g);
@@ -23,27 +22,38 @@ static Status verify_methods(Session *s, StrBuf *out) {
     status = status == STATUS_OK ? one : status;
     const PteMemory memory = pte_method_memory(&pte->program.methods[i]);
     strbuf_append(out, SV("method '"));
-    strbuf_append_printable(out, intern_get(&s->ctx.names, g->name));
+    strbuf_append_printable(out, intern_get(&ctx->names, g->name));
     strbuf_printf(out, "': %u operations, arena %" PRIu64 " bytes: %s\n", g->live_nodes,
                   memory.arena, one == STATUS_OK ? "ok" : "NOT ok");
   }
   return status;
 }
 
-int cmd_verify(const CommandLine *line) {
-  Session *s = line->session;
-  EtcStatus status = expect_arguments(line, 1, "a program");
-  if (status == ETC_OK)
-    status = session_add_source(s, "forward", line->arguments[0]);
-  if (status == ETC_OK) {
-    s->sources[0]->kind = SOURCE_PTE; /* whatever its name is */
-    status = session_status(session_import(s, true));
+/* named: with the name of the file before its methods. */
+static Status verify_file(Session *s, const char *path, bool named, StrBuf *out) {
+  PteFile pte;
+  s->ctx.model_path = sv_from(path);
+  TRY(pte_read(&s->ctx, path, &pte));
+  if (named) {
+    strbuf_append_printable(out, sv_from(path));
+    strbuf_append(out, SV(":\n"));
   }
+  Status status = verify_methods(&pte, &s->ctx, out);
+  pte_close(&pte);
+  return status;
+}
+
+int cmd_verify(const CommandLine *line) {
+  EtcStatus status = expect_some(line, "a program");
   if (status != ETC_OK)
     return (int)status;
   StrBuf text;
   strbuf_init(&text);
-  status = session_status(verify_methods(s, &text));
+  for (uint32_t i = 0; i < line->argument_count; i++) {
+    EtcStatus one = session_status(
+        verify_file(line->session, line->arguments[i], line->argument_count > 1, &text));
+    status = status == ETC_OK ? one : status;
+  }
   int printed = print_and_release(line, &text);
   return status != ETC_OK ? (int)status : printed;
 }

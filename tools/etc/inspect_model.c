@@ -1,0 +1,155 @@
+/* See inspect.h. Whether a model lowers is found by lowering it in a session of its own, up to the
+ * program that is not written; dims without a size get sizes that are examples. */
+#include "inspect.h"
+
+#include "onnx/describe.h"
+#include "onnx/suggest.h"
+#include "support/json.h"
+
+/* One look at one model. */
+typedef struct Inspection {
+  const CommandLine *line;
+  const char *path;
+  bool json;
+  Arena arena;
+  DimSuggestions dims;
+  StrBuf messages; /* of lowering it */
+  bool lowers;
+} Inspection;
+
+static void keep_message(void *user, const char *text, size_t size) {
+  strbuf_append(user, (StrView){text, size});
+}
+
+static ImportOptions given_dims(const Session *s) {
+  return (ImportOptions){.dims = s->dims, .dim_count = s->dim_count};
+}
+
+static const char *range_text(Inspection *i, StrView name, int64_t lo, int64_t hi) {
+  return lo == hi ? arena_printf(&i->arena, SV_FMT "=%lld", SV_ARG(name), (long long)lo)
+                  : arena_printf(&i->arena, SV_FMT "=%lld..%lld", SV_ARG(name), (long long)lo,
+                                 (long long)hi);
+}
+
+/* Lowers the model with the dims that were given and those that are suggested. */
+static void try_lowering(Inspection *i) {
+  const Session *s = i->line->session;
+  Session *trial = etc_session_new();
+  etc_session_on_diagnostic(trial, keep_message, &i->messages);
+  trial->sink.format = i->json ? DIAG_JSON : DIAG_TEXT;
+  trial->sink.quiet = !s->sink.verbose;
+  for (uint32_t k = 0; k < s->dim_count; k++)
+    (void)etc_session_set(trial, "dim",
+                          range_text(i, s->dims[k].name, s->dims[k].lo, s->dims[k].hi));
+  for (uint32_t k = 0; k < i->dims.count; k++)
+    (void)etc_session_set(
+        trial, "dim",
+        range_text(i, i->dims.dims[k].name, i->dims.dims[k].size, i->dims.dims[k].size));
+  EtcStatus status = etc_session_add_method(trial, "forward", i->path);
+  if (status == ETC_OK)
+    status = session_status(session_import(trial, false));
+  if (status == ETC_OK)
+    status = session_status(session_run(trial, STAGE_TO_EXECUTORCH));
+  i->lowers = status == ETC_OK;
+  etc_session_free(trial);
+}
+
+/* "etc lower m.onnx --dim batch=1 -o m.pte" */
+static void append_command(Inspection *i, StrBuf *out) {
+  const Session *s = i->line->session;
+  const char *slash = strrchr(i->path, '/'), *name = slash ? slash + 1 : i->path,
+             *dot = strrchr(name, '.');
+  int length = (int)(dot && dot != name ? (size_t)(dot - name) : strlen(name));
+  bool plain = strcspn(i->path, " '\"$&();<>|*?`\\") == strlen(i->path);
+  const char *quote = plain ? "" : "\"";
+  strbuf_printf(out, "etc lower %s", quote);
+  strbuf_append_printable(out, sv_from(i->path));
+  strbuf_append(out, sv_from(quote));
+  for (uint32_t k = 0; k < s->dim_count; k++)
+    strbuf_printf(out, " --dim %s", range_text(i, s->dims[k].name, s->dims[k].lo, s->dims[k].hi));
+  suggest_flags(&i->dims, out);
+  strbuf_printf(out, " -o %s", quote);
+  strbuf_append_printable(out, (StrView){name, (size_t)length});
+  strbuf_printf(out, ".pte%s", quote);
+}
+
+static void text_verdict(Inspection *i, StrBuf *out) {
+  if (!i->lowers)
+    strbuf_append(out, SV("does not lower:\n"));
+  if (!i->lowers || i->line->session->sink.verbose)
+    strbuf_append(out, sv_from(strbuf_cstr(&i->messages)));
+  strbuf_append(out, i->lowers       ? SV("lowers with:\n  ")
+                     : i->dims.count ? SV("command, its sizes are examples:\n  ")
+                                     : SV("command:\n  "));
+  append_command(i, out);
+  strbuf_append_char(out, '\n');
+}
+
+/* The messages are objects, one a line. */
+static void json_messages(Inspection *i, JsonWriter *w) {
+  const char *text = strbuf_cstr(&i->messages);
+  json_key(w, "messages");
+  json_open_array(w);
+  while (*text) {
+    size_t size = strcspn(text, "\n");
+    json_raw(w, (StrView){text, size});
+    text += size + (text[size] == '\n');
+  }
+  json_close_array(w);
+}
+
+static void json_verdict(Inspection *i, JsonWriter *w) {
+  json_key(w, "dims");
+  json_open_array(w);
+  for (uint32_t k = 0; k < i->dims.count; k++) {
+    const DimSuggestion *d = &i->dims.dims[k];
+    json_open_object(w);
+    json_named_string(w, "name", d->name);
+    json_named_uint(w, "example", (uint64_t)d->size);
+    json_named_string(w, "equal", i->dims.dims[d->equal].name);
+    json_close_object(w);
+  }
+  json_close_array(w);
+  json_key(w, "lowers");
+  json_bool(w, i->lowers);
+  json_messages(i, w);
+  StrBuf command;
+  strbuf_init(&command);
+  append_command(i, &command);
+  json_named_string(w, "command", sv_from(strbuf_cstr(&command)));
+  strbuf_release(&command);
+}
+
+static void report(Inspection *i, const OnnxModel *model, StrBuf *out) {
+  if (!i->json) {
+    onnx_describe_text(model, out);
+    text_verdict(i, out);
+    return;
+  }
+  JsonWriter w;
+  json_init(&w, out, true);
+  json_open_object(&w);
+  onnx_describe_json(model, &w);
+  json_verdict(i, &w);
+  json_close_object(&w);
+  strbuf_append_char(out, '\n');
+}
+
+EtcStatus inspect_model(const CommandLine *line, const char *path, StrBuf *out) {
+  Session *s = line->session;
+  Inspection i = {.line = line, .path = path, .json = command_line_has(line, OPT_JSON)};
+  OnnxModel model;
+  EtcStatus status = session_status(onnx_model_open(&model, &s->sink, path));
+  if (status != ETC_OK)
+    return status;
+  arena_init(&i.arena);
+  strbuf_init(&i.messages);
+  ImportOptions options = given_dims(s);
+  suggest_dims(&s->ctx, &model, &options, &i.arena, &i.dims);
+  try_lowering(&i);
+  report(&i, &model, out);
+  strbuf_release(&i.messages);
+  arena_release(&i.arena);
+  onnx_model_close(&model);
+  return ETC_OK;
+}
