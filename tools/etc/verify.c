@@ -29,17 +29,31 @@ static Status verify_methods(PteFile *pte, const Context *ctx, StrBuf *out) {
   return status;
 }
 
+/* "-" is standard input, which is mapped then. */
+static Status read_program(Session *s, const char *path, MappedFile *mapped, PteFile *pte) {
+  s->ctx.model_path = sv_from(path);
+  if (strcmp(path, "-") != 0)
+    return pte_read(&s->ctx, path, pte);
+  TRY(file_map_stdin(mapped, &s->arena, &s->sink));
+  s->ctx.model_path = sv_from(mapped->path);
+  return pte_read_bytes(&s->ctx, mapped->path, mapped->data, mapped->size, pte);
+}
+
 /* named: with the name of the file before its methods. */
 static Status verify_file(Session *s, const char *path, bool named, StrBuf *out) {
   PteFile pte;
-  s->ctx.model_path = sv_from(path);
-  TRY(pte_read(&s->ctx, path, &pte));
-  if (named) {
-    strbuf_append_printable(out, sv_from(path));
-    strbuf_append(out, SV(":\n"));
+  MappedFile mapped = {.fd = -1};
+  Status status = read_program(s, path, &mapped, &pte);
+  if (status == STATUS_OK) {
+    if (named) {
+      strbuf_append_printable(out, s->ctx.model_path);
+      strbuf_append(out, SV(":\n"));
+    }
+    status = verify_methods(&pte, &s->ctx, out);
+    pte_close(&pte);
   }
-  Status status = verify_methods(&pte, &s->ctx, out);
-  pte_close(&pte);
+  if (mapped.fd >= 0)
+    file_unmap(&mapped);
   return status;
 }
 
