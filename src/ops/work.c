@@ -12,8 +12,12 @@ uint32_t work_percent(uint64_t part, uint64_t whole) {
     return 0;
   if (part >= whole)
     return 100;
-  double percent = 100.0 * (double)part / (double)whole;
-  return percent < 1 ? 1 : percent > 99 ? 99 : (uint32_t)(percent + 0.5);
+  while (whole > UINT64_MAX / 200) { /* so that nothing overflows below */
+    part >>= 1;
+    whole >>= 1;
+  }
+  uint64_t percent = (200 * part + whole) / (2 * whole);
+  return percent < 1 ? 1 : percent > 99 ? 99 : (uint32_t)percent;
 }
 
 static uint64_t elements(const Graph *g, ValueId v) {

@@ -126,13 +126,13 @@ static void advise_backend(const Session *s, const Facts *f, StrBuf *out) {
 
 static void advise_size(const Session *s, const Facts *f, StrBuf *out) {
   uint64_t file = s->written.file_bytes;
-  if (f->weights.small_bytes < MANY_BYTES || f->weights.small_bytes < f->weights.bytes / 2 ||
-      file / 2 < f->model_bytes)
+  if (f->model_bytes == 0 || f->weights.small_bytes < MANY_BYTES ||
+      f->weights.small_bytes < f->weights.bytes / 2 || file / 2 < f->model_bytes)
     return;
-  double factor = (double)file / (double)f->model_bytes;
+  uint64_t tenths = work_times(file, 10) / f->model_bytes;
   strbuf_append(out, out->size ? SV("; ") : SV(""));
-  strbuf_printf(out, "8-bit weights became f32: the file is %u.%u x the model",
-                (unsigned)(factor * 10 + 0.5) / 10, (unsigned)(factor * 10 + 0.5) % 10);
+  strbuf_printf(out, "8-bit weights became f32: the file is %llu.%llu x the model",
+                (unsigned long long)(tenths / 10), (unsigned long long)(tenths % 10));
 }
 
 /* --- the two forms --- */
