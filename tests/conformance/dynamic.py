@@ -384,6 +384,14 @@ CASES = [
          feeds=lambda n, m: [floats(2, 4, n, m, 3), floats(2, 2, 1, 1, 1)]),
     Case('dropout', 'float[n,m,4] x', 'float[a,b,c] y, bool[a,b,c] k',
          'y,k=Dropout(x)'),
+    # Recurrent: as many steps as there are, of sequences that end early or not.
+    *(Case(f"{op.lower()}_{direction}{'_lengths' if ends else ''}",
+           f"float[n,m,2] x, float[{2 if direction == 'bidirectional' else 1},{3 * gates},2] w, "
+           f"float[{2 if direction == 'bidirectional' else 1},{3 * gates},3] r{', int32[m] l' if ends else ''}",
+           "float[n,d,m,3] y, float[d,m,3] h", f'y, h = {op} <hidden_size = 3, direction = "{direction}"> (x, w, r{", , l" if ends else ""})',
+           lambda n, m, d=2 if direction == "bidirectional" else 1, gates=gates, ends=ends: [
+               floats(n, m, 2), floats(d, 3 * gates, 2), floats(d, 3 * gates, 3), *([RNG.integers(1, n + 1, m).astype(np.int32)] if ends else [])])
+      for op, gates in (("LSTM", 4), ("GRU", 3)) for direction in ("reverse", "bidirectional") for ends in (False, True)),
 ]
 
 
