@@ -171,13 +171,29 @@ static Target target_attribute(Import *im, ValueId zero) {
   return plain_target(im, dtype_attribute(im, "output_dtype", DTYPE_U8));
 }
 
+/* Reports a constant scale that makes nonsense of every element. A zero only stands where nothing
+ * is divided by it: ONNX Runtime's results are zeros then, too. */
+static bool check_scale(Import *im, ValueId scale, bool zero_allowed) {
+  const double *values;
+  uint32_t count;
+  if (!import_ok(im) || !value_doubles(im, scale, &values, &count))
+    return import_ok(im);
+  for (uint32_t i = 0; i < count; i++)
+    if (!isfinite(values[i]) || (values[i] == 0 && !zero_allowed)) {
+      import_fail(im, DIAG_ARG_RANGE, "entry %u of the scale is %g; a scale must be %s", i,
+                  values[i], zero_allowed ? "finite" : "finite and not 0");
+      return false;
+    }
+  return true;
+}
+
 void translate_quantize_linear(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), zero = in(im, 2);
   int32_t small = small_float_input(im, 1);
   Granularity gr;
   if (small)
     scale = decode_small_float(im, scale, small);
-  if (!import_ok(im) || !read_granularity(im, x, scale, &gr))
+  if (!import_ok(im) || !check_scale(im, scale, false) || !read_granularity(im, x, scale, &gr))
     return;
   Target to = target_attribute(im, zero);
   DType precision = dtype_attribute(im, "precision", value_dtype(im->g, scale));
@@ -230,7 +246,7 @@ void translate_dequantize_linear(Import *im) {
   Granularity gr;
   if (small_scale)
     scale = decode_small_float(im, scale, small_scale);
-  if (!import_ok(im) || !read_granularity(im, x, scale, &gr))
+  if (!import_ok(im) || !check_scale(im, scale, true) || !read_granularity(im, x, scale, &gr))
     return;
   DType from = value_dtype(im->g, x),
         to = dtype_attribute(im, "output_dtype", value_dtype(im->g, scale)),

@@ -185,7 +185,20 @@ def qlinear_cases():
                 "yz": np.uint8(90)}, out_type=np.uint8, opset=13, **EXACT)
 
 
+def impossible_scales():
+    """Refused where no element has a meaning; weights of a channel that are all 0 may have a scale of 0."""
+    x, zeros = np.ones((2, 3), F32), np.zeros((2, 3), np.uint8)
+    for bad in (0, np.nan, np.inf):
+        yield Case(f"QuantizeLinear-scale-{bad}", "QuantizeLinear", ["x", "s"], {"x": x}, {"s": np.array([bad], F32)}, out_type=np.uint8,
+                   oracle=[zeros], refused="E0407")
+    for bad in (np.nan, -np.inf):
+        yield Case(f"DequantizeLinear-scale-{bad}", "DequantizeLinear", ["x", "s"], {"x": zeros}, {"s": np.array([1, bad, 1], F32)}, axis=1,
+                   oracle=[x], refused="E0407")
+    yield Case("DequantizeLinear-scale-0", "DequantizeLinear", ["x", "s"], {"x": zeros + 7}, {"s": np.array([1, 0, 0.5], F32)}, axis=1, **EXACT)
+
+
 def cases():
+    yield from impossible_scales()
     yield from without_uneven(dequantize_cases())
     yield from quantize_cases()
     yield from integer_products()
