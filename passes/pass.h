@@ -27,10 +27,12 @@ typedef struct PassOptions {
   uint64_t fold_limit; /* bytes a computed constant may have beyond its operands; 0: default of
                           interp/fold.h */
   const char *plan;    /* memory planner, one of plan_names */
+  uint64_t max_arena;  /* most bytes of memory that a program may plan; 0: PASS_MAX_ARENA */
   const struct BackendChoice *backends; /* in order of preference */
   uint32_t backend_count;
   bool explain_json; /* what backends take and leave goes to print, one JSON object a line */
 } PassOptions;
+#define PASS_MAX_ARENA ((uint64_t)2 << 30)
 #define PASS_OPTIONS_DEFAULT ((PassOptions){.plan = "greedy"})
 extern const char *const plan_names[]; /* terminated by NULL */
 

@@ -6,6 +6,7 @@
  * that share memory name the same Storage. States lie one behind the other in an arena of their
  * own (memory_id 2); pipeline/states.c moves those of several methods apart. Overlaps are never
  * noticed by the runtime, so the verifier checks the plan again on its own (ir/verify_plan.c). */
+#include "ir/text.h"
 #include "passes/executorch/planner.h"
 #include "passes/pass.h"
 
@@ -21,6 +22,65 @@ static Status check_total(PassContext *p, const Graph *g, const Liveness *l) {
       return diag_report(p->sink, DIAG_TOO_LARGE, DIAG_NOWHERE,
                          "the tensors of the program need more memory than can be addressed");
   return STATUS_OK;
+}
+
+/* --- the limit on memory --- */
+
+enum { LARGEST_NAMED = 3 };
+
+/* The value of most bytes that is in no span of those listed; 0 when there is none. */
+static ValueId largest_value(const Graph *g, const Liveness *l, const uint32_t *listed,
+                             uint32_t count) {
+  ValueId best = 0;
+  uint64_t most = 0;
+  for (ValueId v = 1; v < g->value_count; v++) {
+    bool known = l->span_of[v] == 0;
+    for (uint32_t i = 0; i < count; i++)
+      known |= listed[i] == l->span_of[v];
+    uint64_t size = known ? 0 : type_bytes_upper(g, value_type(g, v));
+    if (size > most) {
+      most = size;
+      best = v;
+    }
+  }
+  return best;
+}
+
+static void note_tensor(Diag *d, const Graph *g, ValueId v) {
+  StrBuf text;
+  strbuf_init(&text);
+  type_print(g, value_type(g, v), &text);
+  StrView name = intern_get(&g->ctx->names, value_cget(g, v)->name);
+  NodeId n = value_def(g, v);
+  DiagPlace place = n ? node_place(g, n) : DIAG_NOWHERE;
+  diag_note(d, "'" SV_FMT "', %s, has up to %llu bytes%s" SV_FMT "%s" SV_FMT "%s", SV_ARG(name),
+            strbuf_cstr(&text), (unsigned long long)type_bytes_upper(g, value_type(g, v)),
+            place.op.size ? ": the result of " : "", SV_ARG(place.op), place.node.size ? " '" : "",
+            SV_ARG(place.node), place.node.size ? "'" : "");
+  strbuf_release(&text);
+}
+
+/* A program is not written that no device could load. */
+static Status check_limit(PassContext *p, const Graph *g, const Liveness *l) {
+  uint64_t limit = p->options && p->options->max_arena ? p->options->max_arena : PASS_MAX_ARENA,
+           total = 0;
+  for (uint32_t i = 1; i < g->arena_size_count; i++)
+    total += g->arena_sizes[i];
+  if (total <= limit)
+    return STATUS_OK;
+  Diag *d = diag_begin(p->sink, DIAG_ARENA_LIMIT, DIAG_NOWHERE);
+  diag_message(
+      d, "the program needs %llu bytes of memory for its tensors, more than the limit of %llu",
+      (unsigned long long)total, (unsigned long long)limit);
+  uint32_t listed[LARGEST_NAMED];
+  for (uint32_t i = 0; i < LARGEST_NAMED; i++) {
+    ValueId v = largest_value(g, l, listed, i);
+    if (!v)
+      break;
+    note_tensor(d, g, v);
+    listed[i] = l->span_of[v];
+  }
+  return diag_end(d);
 }
 
 static bool has_delegate(const Graph *g) {
@@ -74,6 +134,7 @@ Status pass_plan_memory(PassContext *p, Graph *g) {
   else
     total = planner_naive(rounded, l.span_count, offsets);
   store_plan(g, &l, offsets, total);
+  TRY(check_limit(p, g, &l));
   pass_count(p, "tensors", l.span_count);
   pass_count(p, "in place", l.in_place);
   pass_count(p, "arena bytes", total);

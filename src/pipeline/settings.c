@@ -221,6 +221,21 @@ static EtcStatus set_fold_limit(Session *s, StrView value) {
     s->manager.options.pass.fold_limit = (uint64_t)bytes;
   return status;
 }
+/* Bytes, or K, M or G times 2^10, 2^20 or 2^30. */
+static bool parse_bytes(StrView text, uint64_t *out) {
+  static const char units[] = "KMG";
+  const char *unit = text.size ? strchr(units, text.data[text.size - 1]) : NULL;
+  uint64_t factor = unit ? (uint64_t)1024 << (10 * (unit - units)) : 1;
+  return text_parse_u64((StrView){text.data, text.size - (unit != NULL)}, out) &&
+         mul_u64(*out, factor, out) && *out > 0 && *out <= INT64_MAX;
+}
+
+static EtcStatus set_max_arena(Session *s, StrView value) {
+  if (parse_bytes(value, &s->manager.options.pass.max_arena))
+    return ETC_OK;
+  return session_usage(s, "--max-arena", "give bytes, or a number with K, M or G: 512K, 64M, 4G",
+                       "'" SV_FMT "' is not a size in memory", SV_ARG(value));
+}
 static EtcStatus set_threads(Session *s, StrView value) {
   int64_t threads = 0;
   EtcStatus status = number(s, "--threads", value, 0, 4096, &threads);
@@ -371,6 +386,7 @@ static const Setting settings[] = {
     {"pass", set_pass, true},
     {"plan", set_plan, true},
     {"fold-limit", set_fold_limit, true},
+    {"max-arena", set_max_arena, true},
     {"kernels", set_kernels, true},
     {"backend", session_set_backend, true},
     {"explain", set_explain, false},

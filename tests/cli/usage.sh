@@ -20,6 +20,10 @@ t lower $data/add.onnx -o a.pte --plan best
 t lower $data/add.onnx -o a.pte --threads many
 t lower $data/add.onnx -o a.pte --threads -1
 t lower $data/add.onnx -o a.pte --fold-limit 0
+t lower $data/add.onnx -o a.pte --max-arena 0
+t lower $data/add.onnx -o a.pte --max-arena 5X
+t lower $data/add.onnx -o a.pte --max-arena 99999999999G
+t lower $data/add.onnx -o a.pte --max-arena 16
 t lower $data/add.onnx -o a.pte --pass eliminate_ded
 t lower $data/add.onnx -o a.pte --pass eliminate_dead@corr
 t lower $data/add.onnx -o a.pte --pass eliminate_dead@emit
