@@ -335,14 +335,19 @@ static Status import_narrowing(Context *ctx, OnnxModel *model, const ImportOptio
   bool again = true;
   bounds_init(&bounds, options);
   for (unsigned round = 0; status == STATUS_OK && again; round++) {
+    DiagHold held;
+    diag_hold(ctx->sink, &held);
     status = import_once(ctx, model, &bounds.options, sizes, result);
     if (status == STATUS_OK)
       status = bounds_narrow(&bounds, *result, &again);
-    if (*result && (status != STATUS_OK || (again && round < IMPORT_ROUNDS))) {
+    again &= round < IMPORT_ROUNDS;
+    if (status == STATUS_OK && again)
+      diag_drop(&held);
+    if (*result && (status != STATUS_OK || again)) {
       graph_free(*result);
       *result = NULL;
     }
-    again &= round < IMPORT_ROUNDS;
+    diag_let_go(&held);
   }
   if (status == STATUS_OK)
     status = bounds_finish(&bounds, *result);

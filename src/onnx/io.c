@@ -1,5 +1,6 @@
 /* Inputs, initializers and outputs of a graph; dimensions by name. */
 #include "onnx/import_state.h"
+#include "onnx/labels.h"
 #include "onnx/packed.h"
 #include "onnx/suggest.h"
 #include "support/text.h"
@@ -293,6 +294,15 @@ ValueId import_tensor(Import *im, const Onnx__TensorProto *t, NameId name) {
       name);
 }
 
+static Binding initializer_binding(Import *im, const Onnx__TensorProto *t, NameId name) {
+  Binding binding = {.kind = BIND_VALUE};
+  bool strings = t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
+  binding.value = strings ? labels_tensor(im, t, &binding.labels) : import_tensor(im, t, name);
+  if (strings || packed_storage(t->data_type) != DTYPE_NONE)
+    binding.packed = t->data_type;
+  return binding;
+}
+
 Status import_initializers(Import *im, const Onnx__GraphProto *graph) {
   if (graph->n_sparse_initializer)
     return diag_report(im->ctx->sink, DIAG_SPARSE, file_place(im),
@@ -302,11 +312,8 @@ Status import_initializers(Import *im, const Onnx__GraphProto *graph) {
     if (!name)
       return diag_report(im->ctx->sink, DIAG_NAME_UNDEFINED, file_place(im),
                          "initializer %zu has no name", i);
-    ValueId v = import_tensor(im, graph->initializer[i], name);
+    Binding binding = initializer_binding(im, graph->initializer[i], name);
     TRY(im->b.status);
-    int32_t onnx_dtype = graph->initializer[i]->data_type;
-    bool packed = packed_storage(onnx_dtype) != DTYPE_NONE;
-    Binding binding = {.kind = BIND_VALUE, .value = v, .packed = packed ? onnx_dtype : 0};
     if (!scope_bind(im, name, binding))
       return im->b.status;
   }
@@ -394,6 +401,10 @@ static ValueId output_value(Import *im, const Onnx__ValueInfoProto *info) {
                       binding.kind == BIND_NONE ? DIAG_OUTPUT_MISSING : DIAG_UNSUPPORTED_FEATURE,
                       file_place(im), "graph output '" SV_FMT "' %s", SV_ARG(name), what);
     return 0;
+  }
+  if (binding.labels) {
+    labels_warn(im, name, binding.labels);
+    return binding.value;
   }
   if (binding.packed) {
     im->state->failed = true;

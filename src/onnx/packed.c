@@ -76,23 +76,40 @@ bool packed_limits(int32_t onnx_dtype, double *low, double *high) {
 typedef struct Taker {
   const char *op;
   bool moves; /* its output has the type of its first input */
+  enum { ANY_PACKED, NUMBERS, STRINGS } types;
 } Taker;
 
-static const Taker takers[] = {
-    {"Cast", false},   {"DequantizeLinear", false}, {"QuantizeLinear", false}, {"Shape", false},
-    {"Size", false},   {"Flatten", true},           {"Identity", true},        {"Reshape", true},
-    {"Squeeze", true}, {"Transpose", true},         {"Unsqueeze", true}};
+static const Taker takers[] = {{"Cast", false, NUMBERS},
+                               {"DequantizeLinear", false, NUMBERS},
+                               {"QuantizeLinear", false, NUMBERS},
+                               {"Shape", false, ANY_PACKED},
+                               {"Size", false, ANY_PACKED},
+                               {"LabelEncoder", false, STRINGS},
+                               {"Flatten", true, ANY_PACKED},
+                               {"Identity", true, ANY_PACKED},
+                               {"Reshape", true, ANY_PACKED},
+                               {"Squeeze", true, ANY_PACKED},
+                               {"Transpose", true, ANY_PACKED},
+                               {"Unsqueeze", true, ANY_PACKED},
+                               {"ArrayFeatureExtractor", true, STRINGS},
+                               {"Expand", true, STRINGS},
+                               {"Gather", true, STRINGS},
+                               {"GatherElements", true, STRINGS},
+                               {"GatherND", true, STRINGS},
+                               {"Slice", true, STRINGS},
+                               {"Tile", true, STRINGS}};
 
-static const Taker *find_taker(const Import *im) {
+static const Taker *find_taker(const Import *im, int32_t onnx_dtype) {
+  bool strings = onnx_dtype == ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
   for (size_t i = 0; i < COUNT_OF(takers); i++)
     if (strcmp(im->node->op_type, takers[i].op) == 0)
-      return &takers[i];
+      return takers[i].types == (strings ? NUMBERS : STRINGS) ? NULL : &takers[i];
   return NULL;
 }
 
 bool packed_inputs_fit(Import *im) {
   for (uint32_t i = 0; i < in_count(im); i++)
-    if (in_packed(im, i) && !find_taker(im)) {
+    if (in_packed(im, i) && !find_taker(im, in_packed(im, i))) {
       import_fail(im, DIAG_TENSOR_DTYPE,
                   "input '%s' has element type %s, of which %s is not supported",
                   im->node->input[i], onnx_dtype_name(in_packed(im, i)), im->node->op_type);
@@ -102,9 +119,12 @@ bool packed_inputs_fit(Import *im) {
 }
 
 void packed_outputs(Import *im) {
-  int32_t packed = in_packed(im, 0);
-  if (packed && import_ok(im) && find_taker(im)->moves && out_wanted(im, 0))
-    scope_slot(im, im->frame, import_name(im, im->node->output[0]))->binding.packed = packed;
+  Binding from = in_binding(im, 0);
+  if (!from.packed || !import_ok(im) || !find_taker(im, from.packed)->moves || !out_wanted(im, 0))
+    return;
+  Binding *to = &scope_slot(im, im->frame, import_name(im, im->node->output[0]))->binding;
+  to->packed = from.packed;
+  to->labels = from.labels;
 }
 
 /* --- floats --- */

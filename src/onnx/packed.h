@@ -3,7 +3,8 @@
  *
  * A tensor of one becomes i8 or u8, one byte an element, when it is imported; the binding of its
  * name remembers the type (translate.h, in_packed). A small float is the number of its bits. Only
- * the operators that ONNX allows for such tensors may see them. */
+ * the operators that ONNX allows for such tensors may see them. Tensors of strings (labels.h)
+ * follow the same rules. */
 #ifndef ETC_ONNX_PACKED_H
 #define ETC_ONNX_PACKED_H
 

@@ -337,13 +337,18 @@ static Status view_data(const ViewJob *job, OnnxTensorView *out) {
   return span ? view_inline(job, span, out) : STATUS_OK;
 }
 
+enum { NAME_SHOWN = 200, WHAT_SIZE = NAME_SHOWN + 32 };
+
+static void say_what(const Onnx__TensorProto *t, char what[WHAT_SIZE]) {
+  StrView name = onnx_text(t->name);
+  snprintf(what, WHAT_SIZE, name.size ? "tensor '%.*s'" : "a tensor without a name%.*s",
+           (int)min_i64((int64_t)name.size, NAME_SHOWN), name.data);
+}
+
 Status onnx_tensor_view(OnnxModel *m, const Onnx__TensorProto *t, DiagSink *sink, DiagPlace place,
                         OnnxTensorView *out) {
-  enum { NAME_SHOWN = 200 };
-  char what[NAME_SHOWN + 16];
-  StrView name = onnx_text(t->name);
-  snprintf(what, sizeof what, name.size ? "tensor '%.*s'" : "a tensor without a name%.*s",
-           (int)min_i64((int64_t)name.size, NAME_SHOWN), name.data);
+  char what[WHAT_SIZE];
+  say_what(t, what);
   ViewJob job = {.model = m, .proto = t, .sink = sink, .place = place, .what = what};
   TRY(check_dtype(&job));
   TRY(check_dims(&job));
@@ -353,4 +358,52 @@ Status onnx_tensor_view(OnnxModel *m, const Onnx__TensorProto *t, DiagSink *sink
                           .data = no_bytes,
                           .size = job.size};
   return view_data(&job, out);
+}
+
+/* --- strings
+ * --------------------------------------------------------------------------------------- */
+
+static Status check_strings(const ViewJob *job, const DataFields *data) {
+  unsigned other = data->present & ~(1U << TENSOR_STRING_DATA);
+  if (other || job->proto->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT)
+    return diag_report(job->sink, DIAG_TENSOR_DATA, job->place,
+                       "%s has its data in a field that is not for type string", job->what);
+  if (data->pieces == job->elements && job->elements < UINT32_MAX / sizeof(StrView))
+    return STATUS_OK;
+  return diag_report(job->sink, DIAG_TENSOR_SIZE, job->place,
+                     "%s: its shape needs %llu entries of data, but the model has %llu", job->what,
+                     (unsigned long long)job->elements, (unsigned long long)data->pieces);
+}
+
+Status onnx_tensor_strings(OnnxModel *m, const Onnx__TensorProto *t, DiagSink *sink,
+                           DiagPlace place, Arena *arena, StrView **values, uint32_t *count) {
+  char what[WHAT_SIZE];
+  say_what(t, what);
+  ViewJob job = {.model = m,
+                 .proto = t,
+                 .row = &dtypes[ONNX__TENSOR_PROTO__DATA_TYPE__STRING],
+                 .sink = sink,
+                 .place = place,
+                 .what = what};
+  DataFields data = {0};
+  OnnxTensorSpan none = {0}, *span = &none;
+  TRY(check_dims(&job));
+  if (t->has_span) {
+    if (t->span >= m->span_count)
+      BUG("a tensor of another model");
+    span = &m->spans[t->span];
+  }
+  TRY(find_fields(&job, span, &data));
+  TRY(check_strings(&job, &data));
+  *values = ARENA_ARRAY(arena, StrView, job.elements + 1);
+  *count = 0;
+  WireReader reader = span_reader(&job, span);
+  while (reader.next != reader.end) {
+    WireField field;
+    if (wire_next(&reader, &field) != WIRE_OK)
+      BUG("a field that was checked cannot be read");
+    if (field.number == TENSOR_STRING_DATA)
+      (*values)[(*count)++] = (StrView){(const char *)field.payload, field.size};
+  }
+  return STATUS_OK;
 }

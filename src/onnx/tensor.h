@@ -32,6 +32,11 @@ typedef struct OnnxTensorView {
 Status onnx_tensor_view(OnnxModel *m, const Onnx__TensorProto *t, DiagSink *sink, DiagPlace place,
                         OnnxTensorView *out);
 
+/* The elements of a tensor of strings, row-major: views of the model's file, in an array of arena.
+ * The same errors. */
+Status onnx_tensor_strings(OnnxModel *m, const Onnx__TensorProto *t, DiagSink *sink,
+                           DiagPlace place, Arena *arena, StrView **values, uint32_t *count);
+
 /* Bits of an element as stored; 0 for types that have no view (undefined, string, complex, 6-bit
  * floats) and unknown numbers. */
 uint32_t onnx_dtype_bits(int32_t onnx_dtype);

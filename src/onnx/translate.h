@@ -25,12 +25,14 @@ typedef enum BindingKind {
   BIND_ABSENT,   /* an empty optional */
   BIND_POISON    /* result of a node that failed; users are skipped silently */
 } BindingKind;
+typedef struct Labels Labels; /* labels.h */
 typedef struct Binding {
   BindingKind kind;
   ValueId value;
   const ValueId *items; /* SEQUENCE */
   uint32_t count;
-  int32_t packed; /* VALUE: the ONNX type when the IR has none for it (packed.h), else 0 */
+  int32_t packed;       /* VALUE: the ONNX type when the IR has none for it (packed.h), else 0 */
+  const Labels *labels; /* VALUE of packed type string: what its elements are indices into */
 } Binding;
 
 typedef struct Frame Frame; /* one graph or function body being translated; import.c */
@@ -70,6 +72,8 @@ bool value_ints(Import *im, ValueId v, const SymInt **values, uint32_t *count);
 bool in_consts(Import *im, uint32_t i, const int64_t **values, uint32_t *count);
 /* Elements of a constant float (any real dtype) input as doubles; false when not constant. */
 bool in_doubles(Import *im, uint32_t i, const double **values, uint32_t *count);
+/* As in_consts of any value. */
+bool value_consts(Import *im, ValueId v, const int64_t **values, uint32_t *count);
 bool value_doubles(Import *im, ValueId v, const double **values, uint32_t *count);
 
 /* --- outputs --- */

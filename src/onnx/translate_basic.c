@@ -1,4 +1,5 @@
 /* Constant and Identity. */
+#include "onnx/labels.h"
 #include "onnx/packed.h"
 
 static void constant_ints(Import *im, const int64_t *values, uint32_t count, bool scalar) {
@@ -12,6 +13,12 @@ static void constant_floats(Import *im, const float *values, uint32_t count) {
 }
 
 static void out_tensor(Import *im, const Onnx__TensorProto *t) {
+  if (t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING) {
+    const Labels *labels;
+    ValueId index = labels_tensor(im, t, &labels);
+    out_labels(im, 0, index, labels);
+    return;
+  }
   ValueId v = import_tensor(im, t, 0);
   if (packed_storage(t->data_type) == DTYPE_NONE)
     out(im, 0, v);
@@ -19,13 +26,23 @@ static void out_tensor(Import *im, const Onnx__TensorProto *t) {
     out_binding(im, 0, (Binding){.kind = BIND_VALUE, .value = v, .packed = t->data_type});
 }
 
-/* Exactly one of value, value_int, value_ints, value_float, value_floats (the string forms have no
- * tensor). */
+static void constant_strings(Import *im, const StrView *values, uint32_t count, bool scalar) {
+  int64_t *codes = ARENA_ARRAY(&im->scratch, int64_t, (uint64_t)count + 1);
+  const Labels *labels = labels_make(im, values, count, codes);
+  out_labels(im, 0,
+             scalar ? build_scalar_int(&im->b, DTYPE_I64, codes[0])
+                    : build_const_ints(&im->b, codes, count),
+             labels);
+}
+
+/* Exactly one of value, value_int, value_ints, value_float, value_floats, value_string,
+ * value_strings. */
 void translate_constant(Import *im) {
   const Onnx__TensorProto *tensor = attr_tensor(im, "value");
   const int64_t *ints;
   const float *floats;
   int64_t number;
+  StrView *strings;
   uint32_t count;
   if (tensor)
     out_tensor(im, tensor);
@@ -37,13 +54,13 @@ void translate_constant(Import *im) {
     out(im, 0, build_scalar(&im->b, DTYPE_F32, attr_float(im, "value_float", 0)));
   else if (attr_floats(im, "value_floats", &floats, &count))
     constant_floats(im, floats, count);
+  else if (attr_has(im, "value_string"))
+    constant_strings(im, (StrView[]){attr_str(im, "value_string", "")}, 1, true);
+  else if (attr_strs(im, "value_strings", &strings, &count))
+    constant_strings(im, strings, count, false);
   else
-    import_fail(im,
-                attr_has(im, "value_string") || attr_has(im, "value_strings") ||
-                        attr_has(im, "sparse_value")
-                    ? DIAG_UNSUPPORTED_FEATURE
-                    : DIAG_ATTR_MISSING,
-                "the constant has no numeric value attribute");
+    import_fail(im, attr_has(im, "sparse_value") ? DIAG_UNSUPPORTED_FEATURE : DIAG_ATTR_MISSING,
+                "the constant has no value attribute that is a dense tensor");
 }
 
 void translate_identity(Import *im) {

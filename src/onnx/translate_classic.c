@@ -1,7 +1,9 @@
-/* Classic machine learning (ai.onnx.ml): scaling, encoding and linear models. */
+/* Features of classic machine learning (ai.onnx.ml): scaling, encoding, selecting. */
 #include <math.h>
 
 #include "onnx/classic.h"
+
+enum { FEATURES_MAX = 1 << 24, TWICE_MAX = 4096 };
 
 ValueId classic_input(Import *im, uint32_t i) {
   ValueId x = in_required(im, i);
@@ -12,29 +14,13 @@ ValueId classic_floats(Import *im, const float *values, uint32_t rank, const int
   return import_ok(im) ? build_const(&im->b, DTYPE_F32, rank, dims, values) : 0;
 }
 
-ValueId classic_transformed(Import *im, ValueId scores) {
-  StrView name = attr_str(im, "post_transform", "NONE");
-  if (sv_eq_str(name, "LOGISTIC"))
-    return ex_unary(im, OP_SIGMOID, scores);
-  if (sv_eq_str(name, "SOFTMAX"))
-    return ex_softmax(im, scores, ex_rank(im, scores) - 1);
-  if (!sv_eq_str(name, "NONE"))
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "post_transform " SV_FMT " is not supported",
-                SV_ARG(name));
-  return scores;
-}
-
-ValueId classic_labels(Import *im, const char *name, ValueId index, uint32_t *count) {
-  const int64_t *labels;
-  if (!attr_ints(im, name, &labels, count) || !*count) {
-    import_fail(
-        im, DIAG_UNSUPPORTED_FEATURE,
-        "the labels are strings, of which the runtime has no tensors: export the model with "
-        "whole numbers");
-    return 0;
-  }
-  return ex_index_select(im, import_ok(im) ? build_const_ints(&im->b, labels, *count) : 0, 0,
-                         index);
+ValueId classic_samples(Import *im) {
+  ValueId x = classic_input(im, 0);
+  if (import_ok(im) && value_rank(im->g, x) == 1)
+    x = EX_VIEW(im, x, 1, ex_dim(im, x, 0));
+  if (import_ok(im) && value_rank(im->g, x) != 2)
+    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, not 2", value_rank(im->g, x));
+  return x;
 }
 
 /* The last dim, where the features are. */
@@ -111,64 +97,128 @@ void translate_array_feature_extractor(Import *im) {
   out(im, 0, ex_index_select(im, x, ex_rank(im, x) - 1, index));
 }
 
+/* A list of one integer for all features or one for each. */
+static ValueId ints_by_feature(Import *im, const char *name, int64_t features) {
+  const int64_t *values;
+  uint32_t count;
+  if (!attr_exact_ints(im, name, &values, &count) || !count)
+    return 0;
+  count = count == features ? count : 1;
+  return build_const_ints(&im->b, values, count);
+}
+
+/* As in ONNX Runtime, as many values as there are features are one for each, of any other number of
+ * values the first is for all. */
 void translate_imputer(Import *im) {
   ValueId x = in_required(im, 0);
   int64_t features = features_of(im, x);
-  ValueId imputed = by_feature(im, "imputed_value_floats", features);
-  double replaced = attr_float(im, "replaced_value_float", 0);
-  if (import_ok(im) && (!imputed || value_dtype(im->g, x) != DTYPE_F32))
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "only float inputs are supported");
   if (!import_ok(im))
     return;
-  ValueId missing =
-      isnan(replaced) ? ex_binary(im, OP_NE_TENSOR, x, x) : ex_with(im, OP_EQ_TENSOR, x, replaced);
-  out(im, 0, ex_where(im, missing, imputed, x));
-}
-
-/* x W' + intercepts, one row of W for each of `rows` results; 0 rows: as many as there are. */
-static ValueId linear_scores(Import *im, int64_t rows) {
-  ValueId x = classic_input(im, 0);
-  int64_t features = features_of(im, x);
-  const float *weights, *bias;
-  uint32_t count, bias_count;
-  if (!import_ok(im))
-    return 0;
-  if (value_rank(im->g, x) == 1)
-    x = EX_VIEW(im, x, 1, features);
-  if (!attr_floats(im, "coefficients", &weights, &count) || features < 1 ||
-      count % (uint64_t)features != 0 || (rows && count != (uint64_t)rows * (uint64_t)features))
-    return import_fail(im, DIAG_ATTR_VALUE, "the coefficients do not fit %lld features",
-                       (long long)features);
-  rows = count / features;
-  bool biased = attr_floats(im, "intercepts", &bias, &bias_count);
-  if (biased && bias_count != rows)
-    return import_fail(im, DIAG_ATTR_VALUE, "there are %u intercepts for %lld results", bias_count,
-                       (long long)rows);
-  ValueId w = classic_floats(im, weights, 2, (int64_t[]){rows, features});
-  ValueId b = biased ? classic_floats(im, bias, 1, (int64_t[]){rows}) : 0;
-  return import_ok(im) ? build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(w), A_OPT(b)) : 0;
-}
-
-void translate_linear_regressor(Import *im) {
-  ValueId scores = linear_scores(im, attr_int(im, "targets", 1));
-  if (import_ok(im) && ex_fixed(im, scores, 1) == 1 &&
-      !sv_eq_str(attr_str(im, "post_transform", "NONE"), "NONE"))
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
-                "the standard and ONNX Runtime differ on post_transform for a single target");
-  out(im, 0, classic_transformed(im, scores));
-}
-
-void translate_linear_classifier(Import *im) {
-  ValueId scores = linear_scores(im, 0);
+  bool whole = !dtype_is_float(value_dtype(im->g, x));
+  const float *floats;
   uint32_t count = 0;
-  if (import_ok(im) && ex_fixed(im, scores, 1) < 2)
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a score for each class is needed, not one for both");
+  ValueId imputed = 0, missing;
+  if (whole)
+    imputed = ints_by_feature(im, "imputed_value_int64s", features);
+  else if (attr_floats(im, "imputed_value_floats", &floats, &count) && count)
+    imputed = classic_floats(im, floats, 1, (int64_t[]){count == features ? count : 1});
+  if (!imputed) {
+    import_fail(im, DIAG_ATTR_MISSING, "there are no imputed values of the input's type");
+    return;
+  }
+  int64_t replaced = 0;
+  (void)attr_exact_int(im, "replaced_value_int64", &replaced);
+  double number = attr_float(im, "replaced_value_float", 0);
+  if (whole)
+    missing =
+        ex_binary(im, OP_EQ_TENSOR, x,
+                  ex_cast(im, build_scalar_int(&im->b, DTYPE_I64, replaced), ex_dtype(im, x)));
+  else
+    missing =
+        isnan(number) ? ex_binary(im, OP_NE_TENSOR, x, x) : ex_with(im, OP_EQ_TENSOR, x, number);
+  out(im, 0, ex_where(im, missing, ex_cast(im, imputed, ex_dtype(im, x)), x));
+}
+
+/* Categories [C] as the last dim of x, with a dim added: 1 where they are equal. Floats are cut off
+ * to integers first. Of a category that is listed twice the last counts. */
+void translate_one_hot_encoder(Import *im) {
+  ValueId x = in_required(im, 0);
+  const int64_t *categories;
+  uint32_t count;
   if (!import_ok(im))
     return;
-  ValueId best = build(&im->b, OP_ARGMAX, A_VAL(scores), A_INT(1), A_BOOL(false));
-  out(im, 0, classic_labels(im, "classlabels_ints", best, &count));
-  if (import_ok(im) && count != ex_fixed(im, scores, 1))
-    import_fail(im, DIAG_ATTR_VALUE, "there are %u labels for %lld classes", count,
-                (long long)ex_fixed(im, scores, 1));
-  out(im, 1, classic_transformed(im, scores));
+  if (!attr_exact_ints(im, "cats_int64s", &categories, &count) || !count) {
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "the categories are strings: the runtime has no tensors of strings; encode them as "
+                "integers before the program runs");
+    return;
+  }
+  if (!attr_int(im, "zeros", 1)) {
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "zeros=0 makes an unknown category an error, which a program cannot raise");
+    return;
+  }
+  ValueId equal =
+      ex_binary(im, OP_EQ_TENSOR, ex_unsqueeze(im, ex_cast(im, x, DTYPE_I64), ex_rank(im, x)),
+                build_const_ints(&im->b, categories, count));
+  float *last = ARENA_ARRAY(&im->scratch, float, count);
+  bool twice = false;
+  for (uint32_t i = 0; i < count; i++) {
+    last[i] = 1;
+    for (uint32_t k = i + 1; k < count && count <= TWICE_MAX; k++)
+      if (categories[k] == categories[i])
+        last[i] = 0;
+    twice |= last[i] == 0;
+  }
+  ValueId y = ex_cast(im, equal, DTYPE_F32);
+  out(im, 0, twice ? ex_mul(im, y, classic_floats(im, last, 1, (int64_t[]){count})) : y);
+}
+
+/* The inputs side by side, each cut or filled with zeros to its number of features. */
+void translate_feature_vectorizer(Import *im) {
+  const int64_t *sizes;
+  uint32_t count, given = in_count(im);
+  if (!attr_ints(im, "inputdimensions", &sizes, &count) || count != given || !count) {
+    import_fail(im, DIAG_ATTR_VALUE, "'inputdimensions' has %u numbers for %u inputs", count,
+                given);
+    return;
+  }
+  ValueId *parts = ARENA_ARRAY(&im->scratch, ValueId, 2 * (uint64_t)count);
+  uint32_t used = 0;
+  for (uint32_t i = 0; i < count && import_ok(im); i++) {
+    ValueId x = classic_input(im, i);
+    Shape s = shape_of(im, x);
+    SymInt rows = s.rank > 1 ? s.d[0] : 1;
+    SymInt features = s.rank > 1 ? shape_product(im, s.d + 1, s.rank - 1) : s.rank ? s.d[0] : 1;
+    x = EX_VIEW(im, x, rows, features);
+    int64_t have = import_ok(im) ? ex_fixed(im, x, 1) : 0;
+    if (sizes[i] < 0 || sizes[i] > FEATURES_MAX) {
+      import_fail(im, DIAG_ATTR_VALUE, "'inputdimensions' has the number %lld",
+                  (long long)sizes[i]);
+      return;
+    }
+    if (have && sizes[i])
+      parts[used++] = have > sizes[i] ? ex_slice(im, x, 1, 0, sizes[i]) : x;
+    if (have < sizes[i])
+      parts[used++] = ex_full(im, DTYPE_F32, (SymInt[]){rows, sizes[i] - have}, 2, 0);
+  }
+  if (import_ok(im) && !used)
+    import_fail(im, DIAG_ATTR_VALUE, "'inputdimensions' are all 0");
+  out(im, 0, used == 1 ? parts[0] : ex_cat(im, parts, used, 1));
+}
+
+/* A map from labels to scores for each sample: the runtime has none, the scores are what is left.
+ */
+void translate_zip_map(Import *im) {
+  Classes classes;
+  ValueId x = in_required(im, 0);
+  if (!classes_read(im, "classlabels_int64s", "classlabels_strings", &classes))
+    return;
+  if (ex_fixed(im, x, ex_rank(im, x) - 1) != classes.count) {
+    import_fail(im, DIAG_ATTR_VALUE, "there are %u labels for %lld scores", classes.count,
+                (long long)ex_fixed(im, x, ex_rank(im, x) - 1));
+    return;
+  }
+  classes_note(im, &classes);
+  out(im, 0, x);
 }

@@ -74,7 +74,11 @@ bool in_ints(Import *im, uint32_t i, const SymInt **values, uint32_t *count) {
 }
 
 bool in_consts(Import *im, uint32_t i, const int64_t **values, uint32_t *count) {
-  if (!in_ints(im, i, values, count))
+  return value_consts(im, in(im, i), values, count);
+}
+
+bool value_consts(Import *im, ValueId v, const int64_t **values, uint32_t *count) {
+  if (!value_ints(im, v, values, count))
     return false;
   for (uint32_t k = 0; k < *count; k++)
     if (!sym_is_const((*values)[k]))

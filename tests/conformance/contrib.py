@@ -34,28 +34,36 @@ def whole(dtype, low, high, *shape):
     return RNG.integers(low, high, shape).astype(dtype)
 
 
+def declare(name, out):
+    if isinstance(out, onnx.TypeProto):
+        return helper.make_value_info(name, out)
+    dtype, shape = out if isinstance(out, tuple) else (out, None)
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)
+
+
 class Case:
     """One node. `inputs` are names, "" for an absent one; `feeds` one set of values or several; `constants` are
     initializers. `reference` computes the outputs from all values instead of ONNX Runtime. `out` are dtypes; an entry
-    may be None for an output that is not wanted, or a pair of dtype and declared shape."""
+    may be None for an output that is not wanted, a pair of dtype and declared shape, or an ONNX type. Strings that
+    ONNX Runtime gives become their index in `labels`, maps from labels to scores the scores."""
 
     def __init__(self, name, op, inputs, feeds, constants=None, out=(F32,), reference=None, dims=None, shapes=None, domain="com.microsoft",
-                 rtol=1e-3, atol=1e-4, compare=None, opset=17, **attributes):
+                 rtol=1e-3, atol=1e-4, compare=None, opset=17, ml=3, labels=(), **attributes):
         self.name, self.reference, self.dims, self.rtol, self.atol = name, reference, dims or {}, rtol, atol
         self.feeds = feeds if isinstance(feeds, list) else [feeds]
+        self.labels = list(labels)
         self.constants, self.compare = {k: np.asarray(v) for k, v in (constants or {}).items()}, compare
         inputs = inputs.split() if isinstance(inputs, str) else inputs
         inputs = ["" if i == "-" else i for i in inputs]
         outputs = ["" if o is None else f"y{i}" for i, o in enumerate(out)]
         values = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), (shapes or {}).get(k, v.shape))
                   for k, v in self.feeds[0].items()]
-        declared = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(np.dtype(o[0] if isinstance(o, tuple) else o)),
-                                                  o[1] if isinstance(o, tuple) else None) for n, o in zip(outputs, out) if n]
+        declared = [declare(n, o) for n, o in zip(outputs, out) if n]
         node = helper.make_node(op, inputs, outputs, domain=domain, name="n0", **attributes)
         graph = helper.make_graph([node], "contrib", values, declared,
                                   initializer=[numpy_helper.from_array(v, k) for k, v in self.constants.items()])
         self.model = helper.make_model(graph, ir_version=9, opset_imports=[
-            helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1), helper.make_opsetid("ai.onnx.ml", 3)])
+            helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1), helper.make_opsetid("ai.onnx.ml", ml)])
 
 
 # --- products and activations ---
@@ -427,7 +435,16 @@ def other_cases():
 def expected(case, feed, path):
     if case.reference:
         return [np.asarray(y) for y in case.reference(**feed, **case.constants)]
-    return cases.ort_session(path).run(None, feed)
+    return [as_tensor(y, case.labels) for y in cases.ort_session(path).run(None, feed)]
+
+
+def as_tensor(y, labels):
+    """What a program gives for what ONNX Runtime gives."""
+    if isinstance(y, list):
+        return np.array([[scores[label] for label in labels] for scores in y], F32)
+    if y.dtype != object:
+        return y
+    return np.array([labels.index(label) for label in y.ravel()], np.int64).reshape(y.shape)
 
 
 def check(case, args, server, work):
