@@ -178,7 +178,9 @@ static Status range_error(Symbols *s, DiagPlace place, const char *where, SymInt
   Diag *d = diag_begin(s->sink, DIAG_RUN_INPUT_SHAPE, place);
   diag_message(d, "%s %lld, outside its range %lld..%lld", where, (long long)value,
                (long long)e->lo, (long long)e->hi);
-  if (e->name && e->name[0])
+  if (e->unbacked)
+    diag_hint(d, "lower the model with a greater upper bound, by --dim or --bound");
+  else if (e->name && e->name[0])
     diag_hint(d, "lower the model with a wider --dim %s=LO..HI", e->name);
   else
     diag_hint(d, "lower the model with a wider --dim");

@@ -1,6 +1,8 @@
 /* Short forms of the builder; see express.h. */
 #include "onnx/express.h"
 
+#include "onnx/data_sizes.h"
+
 #include "onnx/import_state.h"
 
 ValueId ex_unary(Import *im, OpId op, ValueId x) {
@@ -198,7 +200,8 @@ ValueId fail_not_known(Import *im, const char *what) {
                      what);
 }
 
-bool shape_input(Import *im, uint32_t i, const char *what, Shape *shape, bool *known) {
+bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Shape *shape,
+                 bool *known) {
   const SymInt *values;
   uint32_t count;
   *shape = (Shape){0};
@@ -214,7 +217,9 @@ bool shape_input(Import *im, uint32_t i, const char *what, Shape *shape, bool *k
     shape->rank = count;
     memcpy(shape->d, values, count * sizeof *values);
   } else if (import_ok(im) && !out_declared_dims(im, 0, shape->d, &shape->rank)) {
-    fail_not_known(im, what);
+    *known = data_sizes(im, list, first, what, shape);
+    if (!*known)
+      fail_not_known(im, what);
   }
   return import_ok(im);
 }

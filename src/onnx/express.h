@@ -43,9 +43,11 @@ typedef struct Shape {
 
 Shape shape_of(const Import *im, ValueId v); /* rank 0 after a failure */
 SymInt shape_product(Import *im, const SymInt *dims, uint32_t count);
-/* The elements of shape-like input i, or, when they arrive only at run time, the declared dims of
- * output 0; fails when neither is known. *known tells which it was. */
-bool shape_input(Import *im, uint32_t i, const char *what, Shape *shape, bool *known);
+/* The elements of shape-like input i, of which element k is dim `first` + k of output 0. Where they
+ * arrive only at run time: the declared dims of output 0 (then *known is false), or sizes that are
+ * read while running (data_sizes.h). Fails when none of it is possible. */
+bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Shape *shape,
+                 bool *known);
 /* Fails with a message that says what to do about an input that arrives at run time. */
 ValueId fail_not_known(Import *im, const char *what);
 

@@ -12,10 +12,20 @@ typedef struct DimFlag {
   int64_t lo, hi;
 } DimFlag;
 
+/* --bound NAME=N or NAME:AXIS=N: the upper bound of a size that data decide. NAME is an ONNX value,
+ * the output of a node. */
+typedef struct BoundFlag {
+  StrView name;
+  int64_t most;
+} BoundFlag;
+
 typedef struct ImportOptions {
   StrView method; /* name of the graph; "forward" by default */
   const DimFlag *dims;
   uint32_t dim_count;
+  const BoundFlag *bounds;
+  uint32_t bound_count;
+  bool *bounds_used; /* by index of bounds: set where a size had no other bound */
   bool (*is_state)(void *user, StrView input); /* NULL: none. An input that is one stays an input
                                                   even when it has an initializer */
   void *is_state_user;

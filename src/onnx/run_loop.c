@@ -7,8 +7,11 @@
  * The range of such a symbol is found in this order: the body keeps a range; the size grows by the
  * same number in each of a known number of iterations; the model declares the shape of the output.
  */
+#include <stdio.h>
+
 #include "ir/region.h"
 #include "onnx/control.h"
+#include "onnx/data_sizes.h"
 
 enum { ATTEMPTS_MAX = 64 };
 
@@ -51,8 +54,7 @@ static void widen(Attempt *a, Size *size, int64_t lo, int64_t hi) {
 static bool declared_bound(const Attempt *a, uint32_t k, uint32_t dim, int64_t *hi) {
   SymInt dims[MAX_RANK];
   uint32_t rank;
-  StrView param;
-  if (out_declared_bound(a->im, k, dim, hi, &param))
+  if (out_bound(a->im, k, dim, hi))
     return true;
   if (!out_declared_dims(a->im, k, dims, &rank) || dim >= rank)
     return false;
@@ -61,21 +63,12 @@ static bool declared_bound(const Attempt *a, uint32_t k, uint32_t dim, int64_t *
 }
 
 static void no_bound(Attempt *a, uint32_t k, uint32_t dim) {
-  StrView param;
-  int64_t bound;
-  Import *im = a->im;
-  (void)out_declared_bound(im, k, dim, &bound, &param);
-  const char *flag =
-      param.size ? "add --dim " : "declare the shape of the output with a size there";
+  char what[64];
   if (k < a->loop->state_count)
-    import_fail(im, DIAG_DIM_UNBOUND,
-                "dim %u of state %u grows in the loop, and nothing bounds it: %s" SV_FMT "%s", dim,
-                k, flag, SV_ARG(param), param.size ? "=1..N" : "");
+    snprintf(what, sizeof what, "dim %u of state %u grows in the loop; its size", dim, k);
   else
-    import_fail(im, DIAG_DIM_UNBOUND,
-                "output %u has a row for each iteration, and their number has no bound: %s" SV_FMT
-                "%s",
-                k, flag, SV_ARG(param), param.size ? "=1..N" : "");
+    snprintf(what, sizeof what, "output %u has a row for each iteration; their number", k);
+  fail_unbounded(a->im, k, (uint32_t)1 << dim, what);
 }
 
 static bool bound_of_growth(const Attempt *a, int64_t init, int64_t step, int64_t *hi) {

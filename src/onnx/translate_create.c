@@ -2,7 +2,7 @@
  * depend on run-time values folds to a constant while it is built. */
 #include <math.h>
 
-#include "onnx/express.h"
+#include "onnx/data_sizes.h"
 #include "onnx/packed.h"
 
 /* --- ConstantOfShape --- */
@@ -29,7 +29,7 @@ void translate_constant_of_shape(Import *im) {
   const SymInt *whole;
   uint32_t count;
   ValueId value = fill_value(im);
-  if (!import_ok(im) || !shape_input(im, 0, "the shape", &s, &known))
+  if (!import_ok(im) || !shape_input(im, 0, 0, "the shape", &s, &known))
     return;
   DType dtype = value_dtype(im->g, value);
   if (dtype_in(dtype, DTS_INT) && value_ints(im, value, &whole, &count))
@@ -75,16 +75,46 @@ static bool range_length(Import *im, SymInt *n) {
   return false;
 }
 
+/* Length of a range that data decide: the same formula, in the type that the runtime computes. */
+static bool range_read(Import *im, ValueId start, ValueId limit, ValueId delta, SymInt *n) {
+  DType dtype = ex_dtype(im, start);
+  int64_t most;
+  if (!import_ok(im))
+    return false;
+  if (!out_bound(im, 0, 0, &most)) {
+    fail_unbounded(im, 0, 1, "the length of the range");
+    return false;
+  }
+  const int64_t *first, *step;
+  uint32_t one, other;
+  if (dtype_is_int(dtype) && in_consts(im, 0, &first, &one) && in_consts(im, 2, &step, &other) &&
+      one == 1 && other == 1 && first[0] >= 0 && first[0] <= INT32_MAX && step[0] > 0 &&
+      step[0] <= INT32_MAX) { /* the limit is a size itself, which other nodes may use as well */
+    SymInt end = data_size(im, limit, first[0] + most * step[0]);
+    SymTable *t = &im->g->syms;
+    *n = sym_max(t, 0, sym_ceildiv(t, sym_sub(t, end, first[0]), step[0]));
+    return import_ok(im);
+  }
+  ValueId span = ex_sub(im, limit, start), count;
+  if (dtype_is_int(dtype)) /* -floor(-span / delta) */
+    count = ex_unary(im, OP_NEG, ex_binary(im, OP_FLOOR_DIVIDE, ex_unary(im, OP_NEG, span), delta));
+  else
+    count = ex_unary(im, OP_CEIL,
+                     ex_div(im, ex_cast(im, span, DTYPE_F64), ex_cast(im, delta, DTYPE_F64)));
+  count = ex_cast(im, ex_with(im, OP_MAXIMUM, count, 0), DTYPE_I64);
+  *n = data_size(im, ex_view(im, count, NULL, 0), most);
+  return import_ok(im);
+}
+
 void translate_range(Import *im) {
   ValueId start = in_required(im, 0), limit = in_required(im, 1), delta = in_required(im, 2);
   Shape s = {0}, scalar = {0};
   SymInt n;
   if (!import_ok(im) || !limit)
     return;
-  if (range_length(im, &n))
+  if (range_length(im, &n) ||
+      (!out_declared_dims(im, 0, s.d, &s.rank) && range_read(im, start, limit, delta, &n)))
     s = (Shape){1, {n}};
-  else if (import_ok(im) && !out_declared_dims(im, 0, s.d, &s.rank))
-    fail_not_known(im, "the length of the range");
   if (import_ok(im) && s.rank != 1)
     import_fail(im, DIAG_DIM_CONTRADICTION, "the output is declared with rank %u, not 1", s.rank);
   out(im, 0, range_of(im, ex_view_as(im, start, &scalar), ex_view_as(im, delta, &scalar), s.d[0]));

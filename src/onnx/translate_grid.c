@@ -191,7 +191,7 @@ void translate_affine_grid(Import *im) {
   ValueId theta = in_required(im, 0);
   Shape size;
   bool known, corners = attr_int(im, "align_corners", 0) != 0;
-  if (!shape_input(im, 1, "the size of the grid", &size, &known))
+  if (!shape_input(im, 1, 0, "the size of the grid", &size, &known))
     return;
   uint32_t skip = known ? 2 : 1, dims = size.rank - 2;
   if (size.rank < 3 || dims > 3 || value_rank(im->g, theta) != 3) {

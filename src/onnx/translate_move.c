@@ -151,7 +151,7 @@ void translate_tile(Import *im) {
     uint32_t at = axis_count ? import_axis(im, axis[0], s.rank) : 0;
     if (import_ok(im) && tile_count)
       repeats.d[at] = tiles[0];
-  } else if (!shape_input(im, 1, "the list of repeats", &repeats, &known)) {
+  } else if (!shape_input(im, 1, 0, "the list of repeats", &repeats, &known)) {
     return;
   } else if (!known) {
     for (uint32_t i = 0; i < repeats.rank && i < s.rank; i++)

@@ -279,7 +279,7 @@ void translate_center_crop_pad(Import *im) {
   const int64_t *axes;
   uint32_t count;
   SymTable *t = &im->g->syms;
-  if (!shape_input(im, 1, "the target shape", &wanted, &known))
+  if (!shape_input(im, 1, 0, "the target shape", &wanted, &known))
     return;
   bool listed = attr_ints(im, "axes", &axes, &count);
   if (import_ok(im) && wanted.rank != (known && listed ? count : s.rank))

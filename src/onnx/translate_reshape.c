@@ -66,7 +66,7 @@ void translate_reshape(Import *im) {
     to.rank = count;
     for (uint32_t i = 0; i < count; i++)
       to.d[i] = values[i];
-  } else if (!shape_input(im, 1, "the new shape", &to, &known)) {
+  } else if (!shape_input(im, 1, 0, "the new shape", &to, &known)) {
     return;
   }
   if (import_ok(im) && known)
@@ -181,11 +181,19 @@ void translate_size(Import *im) {
 
 /* --- Expand --- */
 
+/* The number of dims of the shape, 0 when that is not known. */
+static uint32_t expanded_by(Import *im, ValueId shape) {
+  SymInt length = ex_rank(im, shape) == 1 ? ex_dim(im, shape, 0) : 0;
+  return sym_is_const(length) && length >= 0 && length <= MAX_RANK ? (uint32_t)length : 0;
+}
+
 void translate_expand(Import *im) {
   ValueId x = in_required(im, 0);
   Shape from = shape_of(im, x), wanted, to = {0};
   bool known;
-  if (!shape_input(im, 1, "the shape to expand to", &wanted, &known))
+  uint32_t length = expanded_by(im, in(im, 1));
+  if (!shape_input(im, 1, from.rank > length ? from.rank - length : 0, "the shape to expand to",
+                   &wanted, &known))
     return;
   to.rank = import_broadcast(im, from.d, from.rank, wanted.d, wanted.rank, to.d);
   if (import_ok(im))

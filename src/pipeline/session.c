@@ -1,5 +1,6 @@
 /* The way of a program through the stages: files in, graphs, file out. */
 #include "pipeline/session.h"
+#include "pipeline/settings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -188,6 +189,9 @@ static Status import_onnx(Session *s, Source *source) {
                            .is_state_user = s,
                            .fold_limit = s->manager.options.pass.fold_limit};
   options.dims = flags_of(s, source, &options.dim_count);
+  options.bounds = s->bounds;
+  options.bound_count = s->bound_count;
+  options.bounds_used = s->bounds_used;
   Graph *g = NULL;
   TRY(onnx_import(&s->ctx, &source->onnx, &options, &g));
   add_method(s, source, g);
@@ -296,11 +300,14 @@ Status session_import(Session *s, bool allow_pte) {
   TRY(check_dims_wanted(s));
   manager_enter(&s->manager, STAGE_IMPORT);
   s->dims_used = ARENA_ARRAY(&s->arena, bool, s->dim_count);
+  s->bounds_used = ARENA_ARRAY(&s->arena, bool, s->bound_count + 1);
   for (uint32_t i = 0; i < s->source_count; i++) {
     Status one = import_source(s, s->sources[i], allow_pte);
     status = status == STATUS_OK ? one : status;
   }
+  Status bounds = session_check_bounds(s, status == STATUS_OK);
   TRY(status);
+  TRY(bounds);
   TRY(check_dims_used(s));
   TRY(check_method_names(s));
   TRY(states_bind(s));

@@ -47,19 +47,23 @@ struct EtcSession {
   uint32_t dim_count, dim_capacity;
   StrView *states; /* --state, as given */
   uint32_t state_count, state_capacity;
+  BoundFlag *bounds;
+  bool *bounds_used;
+  uint32_t bound_count, bound_capacity;
   bool *dims_used; /* with several models: by one of them */
   UserPass *user_passes;
   uint32_t user_pass_count, user_pass_capacity;
   uint64_t given;      /* options that were set, by their row; not by the recipe */
   const char *recipe;  /* or NULL */
   DiagPlace recipe_at; /* of the value that is being set; line 0 outside of recipes */
-  uint32_t own_dims, own_states, own_sources, own_backends; /* given before the recipe was read */
-  const char *artifacts;                                    /* folder or NULL */
-  const char *depfile;                                      /* or NULL */
-  const char *depfile_target;                               /* or NULL: the output */
-  const char *output;                                       /* or NULL */
-  bool default_depfile;                                     /* OUT.d */
-  bool sync;                                                /* fsync the output */
+  uint32_t own_bounds, own_dims, own_states, own_sources,
+      own_backends;           /* given before the recipe was read */
+  const char *artifacts;      /* folder or NULL */
+  const char *depfile;        /* or NULL */
+  const char *depfile_target; /* or NULL: the output */
+  const char *output;         /* or NULL */
+  bool default_depfile;       /* OUT.d */
+  bool sync;                  /* fsync the output */
   bool time_passes, time_json;
   EmitFigures written; /* after session_emit */
 };

@@ -382,6 +382,7 @@ typedef struct Setting {
 static const Setting settings[] = {
     {"method", set_method, true},
     {"dim", set_dim, true},
+    {"bound", session_set_bound, true},
     {"state", set_state, true},
     {"pass", set_pass, true},
     {"plan", set_plan, true},
@@ -490,6 +491,7 @@ static EtcStatus apply(Session *s, const Setting *setting, StrView value) {
 
 void session_recipe_begin(Session *s) {
   s->own_dims = s->dim_count;
+  s->own_bounds = s->bound_count;
   s->own_states = s->state_count;
   s->own_sources = s->source_count;
   s->own_backends = s->manager.options.pass.backend_count;

@@ -21,6 +21,11 @@ EtcStatus session_later(Session *s, const char *option);
 
 /* --backend NAME or NAME:KEY=VALUE,KEY=VALUE */
 EtcStatus session_set_backend(Session *s, StrView value);
+/* --bound NAME=N or NAME:AXIS=N (settings_bound.c) */
+EtcStatus session_set_bound(Session *s, StrView value);
+/* After the import: reports bounds of unknown values, and those that nothing needed if it went
+ * well. */
+Status session_check_bounds(Session *s, bool imported);
 /* "did you mean '…'?", or NULL when nearest is. */
 const char *session_did_you_mean(Session *s, const char *nearest);
 /* NAME, at, REST; false without a name or `at`. */

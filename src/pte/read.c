@@ -142,24 +142,50 @@ static Status dropped_arg(MethodReader *r, const PteInstruction *in, const CallS
   return STATUS_OK;
 }
 
+/* Which argument of a kernel is the size of its out; -1: none. */
+static int size_argument(OpId op) {
+  switch ((enum Op)op) {
+  case OP_RESIZE_:
+  case OP_FULL:
+  case OP_ARANGE:
+    return 0;
+  case OP_EXPAND_COPY:
+  case OP_VIEW_COPY:
+  case OP_REPEAT:
+    return 1;
+  default:
+    return -1;
+  }
+}
+
+/* An int is no larger than the upper bound of the dim that it gives; `times`: as often as that. */
+static void bound_int(MethodReader *r, int32_t index, int32_t size, int32_t times) {
+  int32_t *bound = &r->bound[index], most = times > 0 ? size / times : size;
+  if (size >= 0 && most < INT32_MAX && (!*bound || most < *bound))
+    *bound = most + 1;
+}
+
 /* Ints that give a tensor in memory its size: no larger than the tensor's. */
 static void find_bounds(MethodReader *r) {
   r->bound = ARENA_ARRAY(r->scratch, int32_t, r->m->value_count);
-  CallShape shape = call_shape(OP_RESIZE_);
   for (uint32_t i = 0; i < r->m->instruction_count; i++) {
     const PteInstruction *in = &r->m->instructions[i];
-    if (in->kind != PTE_KERNEL_CALL || in->count != shape.boxed_count ||
-        op_find_out(r->m->operators[in->index]) != OP_RESIZE_)
+    OpId op = in->kind == PTE_KERNEL_CALL ? op_find_out(r->m->operators[in->index]) : OP_NONE;
+    int at = op == OP_NONE ? -1 : size_argument(op);
+    CallShape shape = at < 0 ? (CallShape){0} : call_shape(op);
+    if (at < 0 || in->count != shape.boxed_count)
       continue;
-    const PteValue *sizes = &r->m->values[in->args[0]],
+    const PteValue *sizes = &r->m->values[in->args[at]], *self = &r->m->values[in->args[0]],
                    *out = &r->m->values[in->args[shape.arg_count]];
-    bool fits =
-        sizes->kind == PTE_INT_LIST && out->kind == PTE_TENSOR && sizes->count == out->tensor->rank;
-    for (uint32_t k = 0; fits && k < sizes->count; k++) {
-      int32_t *bound = &r->bound[sizes->indices[k]], size = out->tensor->sizes[k];
-      if (size < INT32_MAX && (!*bound || size < *bound))
-        *bound = size + 1;
-    }
+    if (out->kind != PTE_TENSOR)
+      continue;
+    if (op == OP_ARANGE && out->tensor->rank == 1)
+      bound_int(r, in->args[at], out->tensor->sizes[0], 1);
+    bool fits = sizes->kind == PTE_INT_LIST && sizes->count == out->tensor->rank,
+         repeats = op == OP_REPEAT && self->kind == PTE_TENSOR && fits &&
+                   self->tensor->rank == sizes->count;
+    for (uint32_t k = 0; fits && (repeats || op != OP_REPEAT) && k < sizes->count; k++)
+      bound_int(r, sizes->indices[k], out->tensor->sizes[k], repeats ? self->tensor->sizes[k] : 1);
   }
 }
 

@@ -17,3 +17,8 @@ for model in dims.etir dims.pte; do
 done
 t run $data/dims.onnx -i x=$data/x24.npy -i z=$data/x44.npy -i q=$data/x44.npy
 t run $data/dims.onnx -i x=$data/x34.npy -i z=$data/x34.npy -i q=$data/x64.npy
+# Bounds that nothing asks for, of a value that is not there, and that are no bounds.
+t lower $data/dims.onnx $dims --bound sum:0=3 -o dims.pte
+t lower $data/dims.onnx $dims -q --bound prodct=3 -o dims.pte
+t lower $data/dims.onnx $dims --bound product=0 -o dims.pte
+t lower $data/dims.onnx $dims --bound product -o dims.pte

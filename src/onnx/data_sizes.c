@@ -1,0 +1,159 @@
+/* See data_sizes.h. */
+#include "onnx/data_sizes.h"
+
+#include <stdio.h>
+
+#include "onnx/import_state.h"
+
+/* --- upper bounds --- */
+
+/* NAME, or NAME:AXIS. */
+static bool names_dim(const BoundFlag *flag, StrView name, uint32_t dim) {
+  char axis[16];
+  snprintf(axis, sizeof axis, ":%u", dim);
+  size_t length = strlen(axis);
+  return sv_eq(flag->name, name) ||
+         (flag->name.size == name.size + length && sv_starts_with(flag->name, name) &&
+          memcmp(flag->name.data + name.size, axis, length) == 0);
+}
+
+bool out_bound(Import *im, uint32_t i, uint32_t dim, int64_t *most) {
+  StrView param;
+  const ImportOptions *o = im->options;
+  bool wanted = import_ok(im) && out_wanted(im, i);
+  for (uint32_t k = 0; k < o->bound_count && wanted; k++)
+    if (names_dim(&o->bounds[k], onnx_text(im->node->output[i]), dim)) {
+      o->bounds_used[k] = true;
+      *most = o->bounds[k].most;
+      return true;
+    }
+  return out_declared_bound(im, i, dim, most, &param);
+}
+
+ValueId fail_unbounded(Import *im, uint32_t i, uint32_t dims, const char *what) {
+  StrBuf flags;
+  strbuf_init(&flags);
+  bool several = (dims & (dims - 1)) != 0;
+  for (uint32_t dim = 0; dim < MAX_RANK && out_wanted(im, i); dim++) {
+    if (!(dims >> dim & 1))
+      continue;
+    strbuf_append(&flags, SV(" --bound '"));
+    strbuf_append_printable(&flags, onnx_text(im->node->output[i]));
+    if (several)
+      strbuf_printf(&flags, ":%u", dim);
+    strbuf_append(&flags, SV("=N'"));
+  }
+  if (im->state->sizes)
+    im->state->sizes->stopped = true;
+  import_fail(im, DIAG_SIZE_UNBOUND,
+              "%s is known only while the program runs, and nothing bounds it: add%s", what,
+              flags.size ? strbuf_cstr(&flags) : " a name for the output, which --bound takes");
+  strbuf_release(&flags);
+  return 0;
+}
+
+/* --- elements --- */
+
+/* One element of a vector, or a scalar; traced back to where it is computed. */
+typedef struct Element {
+  ValueId v;
+  int64_t at;
+  bool known;
+  SymInt size; /* if known */
+} Element;
+
+/* The part of a concatenation that holds the element. */
+static bool into_part(const Graph *g, NodeId n, Element *e) {
+  for (uint32_t i = 0; i < node_list_count(g, n, 0); i++) {
+    ValueId part = node_list_value(g, n, 0, i);
+    SymInt count = value_rank(g, part) == 1 ? value_dim(g, part, 0) : -1;
+    if (!sym_is_const(count) || count < 0)
+      return false;
+    if (e->at < count) {
+      e->v = part;
+      return true;
+    }
+    e->at -= count;
+  }
+  return false;
+}
+
+/* A scalar, a vector of known length, or a single element. */
+static bool is_list(const Graph *g, ValueId v) {
+  const Type *t = value_type(g, v);
+  bool single = true;
+  for (uint32_t i = 0; i < t->rank; i++)
+    single &= t->dims[i] == 1;
+  return single || (t->rank == 1 && sym_is_const(t->dims[0]));
+}
+
+static void trace(Import *im, Element *e) {
+  const Graph *g = im->g;
+  const SymInt *values;
+  uint32_t count;
+  while (!e->known) {
+    NodeId n = value_def(g, e->v);
+    OpId op = n ? node_cget(g, n)->op : OP_NONE;
+    if (value_ints(im, e->v, &values, &count)) {
+      e->known = true;
+      e->size = values[e->at];
+    } else if (op == OP_CAT) {
+      if (!into_part(g, n, e))
+        return;
+    } else if ((op == OP_TO_COPY || (op != OP_NONE && op_has_trait(op, OP_VIEW))) &&
+               op != OP_VIEW_COPY_DTYPE && is_list(g, node_value(g, n, 0)) &&
+               dtype_is_int(value_dtype(g, node_value(g, n, 0)))) {
+      e->v = node_value(g, n, 0);
+    } else {
+      return;
+    }
+  }
+}
+
+/* What is read in the main graph is known to everything after it: one symbol stands for one number
+ * wherever it is used. In a branch or loop it is known only there. */
+static SymInt read_element(Import *im, const Element *e, int64_t most) {
+  if (e->known || !import_ok(im))
+    return e->known ? e->size : 0;
+  ValueId v = e->v;
+  bool single = value_rank(im->g, v) == 0 || value_dim(im->g, v, 0) == 1;
+  if (!single)
+    v = ex_element(im, v, e->at);
+  ValueId number = import_ok(im) ? build(&im->b, OP_LOCAL_SCALAR_DENSE, A_VAL(v)) : 0;
+  if (!import_ok(im))
+    return 0;
+  SymInt size = sym_symbol(&im->g->syms, SV(""), 0, most, true);
+  value_set_type(im->g, number, graph_scalar_type(im->g, TYPE_INT, size, true));
+  if (im->frame->depth == 0)
+    fold_set_contents(&im->state->fold, v, &size, 1);
+  return size;
+}
+
+SymInt data_size(Import *im, ValueId scalar, int64_t most) {
+  Element e = {.v = scalar};
+  if (import_ok(im))
+    trace(im, &e);
+  return read_element(im, &e, most);
+}
+
+bool data_sizes(Import *im, ValueId list, uint32_t first, const char *what, Shape *shape) {
+  Element elements[MAX_RANK];
+  int64_t most[MAX_RANK] = {0};
+  uint32_t unbounded = 0;
+  SymInt count = import_ok(im) && value_rank(im->g, list) == 1 ? value_dim(im->g, list, 0) : -1;
+  if (!sym_is_const(count) || count < 0 || first + count > MAX_RANK ||
+      !dtype_is_int(value_dtype(im->g, list)))
+    return false;
+  shape->rank = (uint32_t)count;
+  for (uint32_t i = 0; i < shape->rank; i++) {
+    elements[i] = (Element){.v = list, .at = i};
+    trace(im, &elements[i]);
+    if (!elements[i].known && !out_bound(im, 0, first + i, &most[i]))
+      unbounded |= (uint32_t)1 << (first + i);
+  }
+  if (unbounded)
+    fail_unbounded(im, 0, unbounded, what);
+  for (uint32_t i = 0; i < shape->rank && import_ok(im); i++)
+    shape->d[i] = read_element(im, &elements[i], most[i]);
+  return true;
+}

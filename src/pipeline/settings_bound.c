@@ -1,0 +1,102 @@
+/* --bound NAME=N or NAME:AXIS=N: upper bounds of sizes that data decide. */
+#include "pipeline/settings.h"
+
+#include "support/text.h"
+
+enum { DEPTH_MAX = 16, NAMES_MAX = 4096 };
+
+EtcStatus session_set_bound(Session *s, StrView value) {
+  BoundFlag flag = {.most = 0};
+  size_t at = value.size;
+  while (at > 0 && value.data[at - 1] != '=') /* the last one, names may hold others */
+    at--;
+  if (at < 2 || !text_parse_i64((StrView){value.data + at, value.size - at}, &flag.most))
+    return session_usage(s, "--bound", "write --bound NAME=N or --bound NAME:AXIS=N",
+                         "'" SV_FMT "' is no value and size", SV_ARG(value));
+  if (flag.most < 1 || flag.most > INT32_MAX)
+    return session_usage(s, "--bound", "a bound is 1 or more, and below 2^31",
+                         "'" SV_FMT "' is an impossible bound", SV_ARG(value));
+  flag.name = sv_from(arena_strdup(&s->arena, (StrView){value.data, at - 1}));
+  for (uint32_t i = 0; i < s->bound_count; i++)
+    if (sv_eq(s->bounds[i].name, flag.name))
+      return s->recipe_at.line && i < s->own_bounds
+                 ? ETC_OK
+                 : session_usage(s, "--bound", "give each bound once",
+                                 "the bound of '" SV_FMT "' is given twice", SV_ARG(flag.name));
+  s->bounds =
+      pool_reserve(s->bounds, &s->bound_capacity, (uint64_t)s->bound_count + 1, sizeof *s->bounds);
+  s->bounds[s->bound_count++] = flag;
+  return ETC_OK;
+}
+
+/* Names of values that bounds may name: those of nodes, also in subgraphs and functions. */
+typedef struct Names {
+  const char *list[NAMES_MAX];
+  size_t count;
+} Names;
+
+static void add_nodes(Names *names, Onnx__NodeProto *const *nodes, size_t count, uint32_t depth) {
+  for (size_t i = 0; i < count && depth < DEPTH_MAX; i++) {
+    for (size_t k = 0; k < nodes[i]->n_output && names->count < NAMES_MAX; k++)
+      names->list[names->count++] = nodes[i]->output[k] ? nodes[i]->output[k] : "";
+    for (size_t k = 0; k < nodes[i]->n_attribute; k++) {
+      const Onnx__GraphProto *body = nodes[i]->attribute[k]->g;
+      if (body)
+        add_nodes(names, body->node, body->n_node, depth + 1);
+    }
+  }
+}
+
+static void add_models(Session *s, Names *names) {
+  for (uint32_t i = 0; i < s->source_count; i++) {
+    const Source *source = s->sources[i];
+    const Onnx__ModelProto *model = source->open ? source->onnx.proto : NULL;
+    if (!model)
+      continue;
+    if (model->graph)
+      add_nodes(names, model->graph->node, model->graph->n_node, 0);
+    for (size_t k = 0; k < model->n_functions; k++)
+      add_nodes(names, model->functions[k]->node, model->functions[k]->n_node, 0);
+  }
+}
+
+/* The flag without its axis. */
+static StrView value_name(StrView flag) {
+  size_t end = flag.size;
+  while (end > 0 && flag.data[end - 1] >= '0' && flag.data[end - 1] <= '9')
+    end--;
+  bool axis = end > 1 && end < flag.size && flag.data[end - 1] == ':';
+  return axis ? (StrView){flag.data, end - 1} : flag;
+}
+
+static bool is_named(const Names *names, StrView flag) {
+  StrView bare = value_name(flag);
+  for (size_t i = 0; i < names->count; i++)
+    if (sv_eq_str(flag, names->list[i]) || sv_eq_str(bare, names->list[i]))
+      return true;
+  return names->count == NAMES_MAX;
+}
+
+Status session_check_bounds(Session *s, bool imported) {
+  Names *names = s->bound_count ? ARENA_NEW(&s->arena, Names) : NULL;
+  Status status = STATUS_OK;
+  if (names)
+    add_models(s, names);
+  for (uint32_t i = 0; i < s->bound_count; i++) {
+    StrView flag = s->bounds[i].name;
+    bool named = is_named(names, flag);
+    if (s->bounds_used[i] || (named && !imported))
+      continue;
+    Diag *d = diag_begin(&s->sink, named ? DIAG_BOUND_UNUSED : DIAG_BOUND_UNKNOWN, DIAG_NOWHERE);
+    diag_message(d,
+                 named ? "--bound " SV_FMT "=%lld: the sizes of this value have bounds without it"
+                       : "--bound " SV_FMT "=%lld: no node has an output of this name",
+                 SV_ARG(flag), (long long)s->bounds[i].most);
+    int nearest = named ? -1 : text_nearest(value_name(flag), names->list, names->count);
+    if (nearest >= 0)
+      diag_hint(d, "did you mean '%s'?", names->list[nearest]);
+    Status one = diag_end(d);
+    status = status == STATUS_OK ? one : status;
+  }
+  return status;
+}
