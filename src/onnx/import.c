@@ -8,6 +8,7 @@
 
 #include "onnx/bounds.h"
 #include "onnx/import_state.h"
+#include "onnx/order.h"
 #include "onnx/packed.h"
 #include "support/text.h"
 
@@ -166,6 +167,15 @@ static bool produced_later(Onnx__NodeProto *const *nodes, size_t count, size_t f
   return false;
 }
 
+/* Nodes that only stand in the wrong order were sorted (onnx_import). */
+static void fail_circle(Import *im, Onnx__NodeProto *const *nodes, size_t count, size_t at,
+                        StrView name) {
+  const char *circle = onnx_node_circle(nodes, count, at, &im->scratch);
+  import_fail(im, DIAG_GRAPH_CYCLE,
+              "input '" SV_FMT "' is produced by this or a later node: each of %s needs the next",
+              SV_ARG(name), circle ? circle : "these nodes");
+}
+
 /* True when every input is defined and sound; reports undefined names. */
 static bool inputs_defined(Import *im, Onnx__NodeProto *const *nodes, size_t count, size_t at) {
   bool poisoned = false;
@@ -178,10 +188,7 @@ static bool inputs_defined(Import *im, Onnx__NodeProto *const *nodes, size_t cou
     if (binding.kind != BIND_NONE)
       continue;
     if (produced_later(nodes, count, at, name))
-      import_fail(im, DIAG_GRAPH_CYCLE,
-                  "input '" SV_FMT
-                  "' is produced by this or a later node: the nodes form a cycle or are not sorted",
-                  SV_ARG(name));
+      fail_circle(im, nodes, count, at, name);
     else
       import_fail(im, DIAG_NAME_UNDEFINED, "input '" SV_FMT "' is not defined", SV_ARG(name));
     return false;
@@ -375,7 +382,8 @@ static Status import_solving(Context *ctx, OnnxModel *model, const ImportOptions
   return status;
 }
 
-Status onnx_import(Context *ctx, OnnxModel *model, const ImportOptions *options, Graph **result) {
+static Status import_any(Context *ctx, OnnxModel *model, const ImportOptions *options,
+                         Graph **result) {
   Sizes sizes = {.stage = SIZES_NOTED};
   DiagHold held;
   if (!sizes_possible(model->proto->graph))
@@ -389,6 +397,34 @@ Status onnx_import(Context *ctx, OnnxModel *model, const ImportOptions *options,
       status = import_solving(ctx, model, options, 2, &held, result);
     if (status != STATUS_OK) /* as at first, for its messages */
       status = import_narrowing(ctx, model, options, NULL, result);
+  }
+  diag_let_go(&held);
+  return status;
+}
+
+static void warn_sorted(Context *ctx, const Onnx__NodeProto *first) {
+  DiagPlace place = {.file = ctx->model_path,
+                     .node = onnx_text(first->name),
+                     .op = onnx_text(first->op_type),
+                     .index = -1};
+  (void)diag_report(ctx->sink, DIAG_NODES_SORTED, place,
+                    "the nodes are not in the order in which they can run, and were sorted");
+}
+
+/* A name that is used before it is produced fails an import; so sorted models, nearly all, pay
+ * nothing for the others. */
+Status onnx_import(Context *ctx, OnnxModel *model, const ImportOptions *options, Graph **result) {
+  DiagHold held;
+  diag_hold(ctx->sink, &held);
+  Status status = import_any(ctx, model, options, result);
+  SortedNodes sorted = {.first = NULL};
+  if (status != STATUS_OK)
+    sorted = onnx_sort_nodes(model);
+  if (sorted.first) {
+    diag_drop(&held);
+    if (!sorted.circle)
+      warn_sorted(ctx, sorted.first);
+    status = import_any(ctx, model, options, result);
   }
   diag_let_go(&held);
   return status;

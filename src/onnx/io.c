@@ -88,13 +88,13 @@ static SymInt dim_by_name(Import *im, StrView name) {
 
 static bool dim_value(Import *im, const Onnx__TensorShapeProto__Dimension *d, StrView input,
                       size_t axis, SymInt *out) {
-  if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
-    if (d->dim_value < 0 || d->dim_value > INT64_MAX / 16)
+  if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value >= 0) {
+    if (d->dim_value > INT64_MAX / 16)
       (void)diag_report(im->ctx->sink, DIAG_TENSOR_DIMS, file_place(im),
                         "input '" SV_FMT "' has dimension %lld on axis %zu", SV_ARG(input),
                         (long long)d->dim_value, axis);
     *out = d->dim_value;
-    return d->dim_value >= 0 && d->dim_value <= INT64_MAX / 16;
+    return d->dim_value <= INT64_MAX / 16;
   }
   if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && d->dim_param &&
       *d->dim_param) {

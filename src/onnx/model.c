@@ -3,7 +3,7 @@
  *
  * Source: docs/IR.md and docs/Versioning.md of ONNX 1.23. A model must name its ir_version and,
  * since version 3, import at least one operator set. Readers disagree about a domain that is
- * imported twice, so that is refused. */
+ * imported at two versions, so that is refused. */
 #include "onnx/model.h"
 
 #include "onnx/skim.h"
@@ -88,10 +88,12 @@ static Status check_imports(Onnx__OperatorSetIdProto *const *imports, size_t cou
     TRY(check_import(imports[i], sink, place, owner));
     StrView domain = onnx_text(imports[i]->domain);
     for (size_t j = 0; j < i; j++)
-      if (same_domain(onnx_text(imports[j]->domain), domain))
+      if (same_domain(onnx_text(imports[j]->domain), domain) &&
+          imports[i]->version != imports[j]->version)
         return diag_report(sink, DIAG_OPSET_DUPLICATE, place,
-                           "%s imports the operator set '" SV_FMT "' twice", owner,
-                           SV_ARG(is_onnx_domain(domain) ? SV("ai.onnx") : domain));
+                           "%s imports the operator set '" SV_FMT "' at versions %lld and %lld",
+                           owner, SV_ARG(is_onnx_domain(domain) ? SV("ai.onnx") : domain),
+                           (long long)imports[j]->version, (long long)imports[i]->version);
   }
   return STATUS_OK;
 }

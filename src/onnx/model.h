@@ -51,7 +51,8 @@ typedef struct OnnxModel {
 
 /* Reads the model at path. Errors, all reported: what file_map reports; bytes that are no protobuf
  * message of this type (with the offset); missing graph; ir_version missing or outside
- * ONNX_IR_VERSION_OLDEST .. _NEWEST; opset imports missing, doubled or outside ONNX_OPSET_OLDEST ..
+ * ONNX_IR_VERSION_OLDEST .. _NEWEST; opset imports missing, of two versions
+ * of one domain, or outside ONNX_OPSET_OLDEST ..
  * ONNX_OPSET_NEWEST. After an error there is nothing to close, but closing is harmless. */
 Status onnx_model_open(OnnxModel *m, DiagSink *sink, const char *path);
 /* The same from memory, which must outlive the model; name stands for the path in diagnostics.

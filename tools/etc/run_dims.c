@@ -96,7 +96,8 @@ static bool is_given(const Session *s, StrView name) {
 static EtcStatus take_dim(Session *s, const Onnx__ValueInfoProto *input,
                           const Onnx__TensorShapeProto__Dimension *dim, size_t axis, int64_t size) {
   StrView name = (StrView){NULL, 0};
-  if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
+  if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
+      dim->dim_value >= 0)
     return ETC_OK;
   if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM)
     name = onnx_text(dim->dim_param);
