@@ -53,10 +53,10 @@ ETC_API void etc_session_on_diagnostic(EtcSession *session, EtcWrite *write, voi
  * without this call. */
 ETC_API void etc_session_on_output(EtcSession *session, EtcWrite *write, void *user);
 
-/* Sets an option, named as that of `etc lower` without the dashes ("dim", "plan", "threads", ...;
- * `etc help lower` lists them). value is NULL or "" for options without one. Options that repeat
- * add. ETC_USAGE with a message for a wrong name or value, ETC_FAILED for what this version does
- * not do. */
+/* Sets an option, named as that of `etc lower` without the dashes ("dim", "value", "plan",
+ * "threads", ...; `etc help lower` lists them). value is NULL or "" for options without one.
+ * Options that repeat add. ETC_USAGE with a message for a wrong name or value, ETC_FAILED for what
+ * this version does not do. */
 ETC_API EtcStatus etc_session_set(EtcSession *session, const char *name, const char *value);
 /* One more method of the program, and the path of the model that it is made from, "-" for standard
  * input (which is read now). Names differ; "forward" is what runtimes expect. */

@@ -219,6 +219,9 @@ Status control_step(Run *r, NodeId n, NodeId *next) {
     return end_branch(r, n, 1, next);
   case OP_LOOP:
     return run_loop(r, n, next);
+  case OP_FAIL:
+    return diag_report(r->sink, DIAG_RUN_KERNEL, node_place(r->g, n), SV_FMT,
+                       SV_ARG(node_str(r->g, n, 0)));
   default:
     return run_next(r, n, next);
   }

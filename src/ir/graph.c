@@ -489,7 +489,9 @@ static const Arg *arg_of_kind(const Graph *g, NodeId n, uint32_t i, ArgKind kind
 ValueId node_value(const Graph *g, NodeId n, uint32_t i) {
   return node_absent(g, n, i) ? 0 : g->uses[arg_of_kind(g, n, i, ARG_VALUE)->at].value;
 }
-uint32_t node_list_count(const Graph *g, NodeId n, uint32_t i) { return node_arg(g, n, i)->count; }
+uint32_t node_list_count(const Graph *g, NodeId n, uint32_t i) {
+  return i < g->nodes[n].arg_count ? node_arg(g, n, i)->count : 0;
+}
 ValueId node_list_value(const Graph *g, NodeId n, uint32_t i, uint32_t k) {
   return g->uses[arg_of_kind(g, n, i, ARG_VALUES)->at + k].value;
 }

@@ -5,8 +5,8 @@
 #include "ir/graph.h"
 #include "onnx/model.h"
 
-/* --dim NAME=N (lo == hi) or NAME=LO..HI. NAME is an ONNX dim_param, or INPUT:AXIS for an unnamed
- * dimension. */
+/* --dim NAME=N (lo == hi) or NAME=LO..HI. NAME is an ONNX dim_param, or INPUT:AXIS for a dimension
+ * without a name, or for one that has a name and shall have a size of its own. */
 typedef struct DimFlag {
   StrView name;
   int64_t lo, hi;
@@ -26,6 +26,8 @@ typedef struct ImportOptions {
   const BoundFlag *bounds;
   uint32_t bound_count;
   bool *bounds_used; /* by index of bounds: set where a size had no other bound */
+  const StrView *values; /* --value INPUT=NUMBER or INPUT=FILE.npy: inputs that become constants */
+  uint32_t value_count;
   bool (*is_state)(void *user, StrView input); /* NULL: none. An input that is one stays an input
                                                   even when it has an initializer */
   void *is_state_user;
@@ -40,6 +42,12 @@ typedef struct ImportOptions {
  * arithmetic folded. On failure *out is NULL and everything wrong that could be found at once is
  * reported (all unsupported ops, all unbounded dimensions). */
 Status onnx_import(Context *ctx, OnnxModel *model, const ImportOptions *options, Graph **out);
+
+/* Whether a dim_param stands for any size and names nothing, as "?" does. Dims of such a name are
+ * not equal, unless --dim names it. */
+bool onnx_dim_is_nameless(StrView dim_param);
+/* Whether --value VALUE is for this input. */
+bool onnx_value_is_for(StrView value, StrView input);
 
 /* All supported operators, for messages, `etc ops` and docs/OPS.md. */
 typedef struct OnnxOpRow {

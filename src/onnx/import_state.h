@@ -5,6 +5,7 @@
 #include "interp/fold.h"
 #include "onnx/sizes.h"
 #include "onnx/translate.h"
+#include "ops/kernel.h"
 
 enum {
   IMPORT_ROUNDS = 4,           /* imports with narrower dimensions, see bounds.h */
@@ -43,7 +44,16 @@ typedef struct Unsupported {
 typedef struct DimName {
   NameId name;
   SymInt value;
+  bool known; /* by some dim of an input */
+  bool split; /* some dims of that name have sizes of their own: --dim INPUT:AXIS=N */
 } DimName;
+
+/* What --value says about an input. */
+typedef struct GivenValue {
+  StrView text; /* data NULL: nothing */
+  bool is_number;
+  Tensor array; /* of a number: the shape only */
+} GivenValue;
 
 typedef struct ImportState {
   Fold fold;
@@ -63,7 +73,8 @@ typedef struct ImportState {
   Intern function_names;                 /* "name NUL domain NUL overload" */
   const Onnx__FunctionProto **functions; /* by id of function_names */
   StrBuf function_key;
-  Sizes *sizes; /* NULL: integer inputs are not looked at */
+  Sizes *sizes;      /* NULL: integer inputs are not looked at */
+  GivenValue *given; /* by input of the model */
   bool failed;
 } ImportState;
 
@@ -81,8 +92,18 @@ Status import_inputs(Import *im, const Onnx__GraphProto *graph);
 Status import_initializers(Import *im, const Onnx__GraphProto *graph);
 Status import_outputs(Import *im, const Onnx__GraphProto *graph);
 void import_declare(Import *im, Onnx__ValueInfoProto *const *infos, size_t count);
+const Onnx__TypeProto__Tensor *import_tensor_type(const Onnx__ValueInfoProto *info);
+/* Dims of an input without a --dim flag get these sizes. */
+void import_bind_dims(Import *im, const Onnx__ValueInfoProto *info, const int64_t *dims,
+                      uint32_t rank);
 /* The shape declared for a name of this frame; false when there is none or a dim is unknown. */
 bool import_declared_dims(Import *im, NameId name, SymInt dims[MAX_RANK], uint32_t *rank);
+
+/* given.c */
+Status import_given(Import *im, const Onnx__GraphProto *graph); /* fills state->given */
+/* The constant that the input becomes. */
+Status import_given_value(Import *im, const Onnx__ValueInfoProto *info, const GivenValue *given,
+                          TypeId type, ValueId *out);
 
 /* import.c */
 void import_nodes(Import *im, Onnx__NodeProto *const *nodes, size_t count);

@@ -52,17 +52,47 @@ static DiagPlace file_place(const Import *im) {
 
 /* --- dimensions --- */
 
-static SymInt *known_dim(ImportState *s, NameId name) {
+bool onnx_dim_is_nameless(StrView dim_param) {
+  static const char *const texts[] = {"", "?", "*", "-1", "None", "unk", "unknown"};
+  for (size_t i = 0; i < COUNT_OF(texts); i++)
+    if (sv_eq_str(dim_param, texts[i]))
+      return true;
+  return false;
+}
+
+static DimName *find_dim(ImportState *s, NameId name) {
   for (uint32_t i = 0; i < s->dim_count; i++)
     if (s->dims[i].name == name)
-      return &s->dims[i].value;
+      return &s->dims[i];
   return NULL;
 }
 
-static SymInt remember_dim(ImportState *s, NameId name, SymInt value) {
+static SymInt *known_dim(ImportState *s, NameId name) {
+  DimName *dim = find_dim(s, name);
+  return dim && dim->known ? &dim->value : NULL;
+}
+
+/* The entry of a name, made on first sight. */
+static DimName *note_dim(ImportState *s, NameId name) {
+  DimName *dim = find_dim(s, name);
+  if (dim)
+    return dim;
   s->dims = pool_reserve(s->dims, &s->dim_capacity, (uint64_t)s->dim_count + 1, sizeof *s->dims);
-  s->dims[s->dim_count++] = (DimName){name, value};
-  return value;
+  s->dims[s->dim_count] = (DimName){.name = name};
+  return &s->dims[s->dim_count++];
+}
+
+static SymInt remember_dim(ImportState *s, NameId name, SymInt value) {
+  DimName *dim = note_dim(s, name);
+  dim->known = true;
+  return dim->value = value;
+}
+
+static const DimFlag *find_flag(const Import *im, StrView name, uint32_t *index) {
+  for (*index = 0; *index < im->options->dim_count; ++*index)
+    if (sv_eq(im->options->dims[*index].name, name))
+      return &im->options->dims[*index];
+  return NULL;
 }
 
 /* The dimension called name: as the flags say, else noted as missing (and 1, so that import can go
@@ -73,11 +103,10 @@ static SymInt dim_by_name(Import *im, StrView name) {
   SymInt *known = known_dim(s, id);
   if (known)
     return *known;
-  for (uint32_t i = 0; i < im->options->dim_count; i++) {
-    const DimFlag *flag = &im->options->dims[i];
-    if (!sv_eq(flag->name, name))
-      continue;
-    s->flag_used[i] = true;
+  uint32_t index;
+  const DimFlag *flag = find_flag(im, name, &index);
+  if (flag) {
+    s->flag_used[index] = true;
     SymInt value =
         flag->lo == flag->hi ? flag->lo : sym_symbol(&im->g->syms, name, flag->lo, flag->hi, false);
     return remember_dim(s, id, value);
@@ -86,27 +115,57 @@ static SymInt dim_by_name(Import *im, StrView name) {
   return remember_dim(s, id, 1);
 }
 
-static bool dim_value(Import *im, const Onnx__TensorShapeProto__Dimension *d, StrView input,
-                      size_t axis, SymInt *out) {
-  if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value >= 0) {
-    if (d->dim_value > INT64_MAX / 16)
-      (void)diag_report(im->ctx->sink, DIAG_TENSOR_DIMS, file_place(im),
-                        "input '" SV_FMT "' has dimension %lld on axis %zu", SV_ARG(input),
-                        (long long)d->dim_value, axis);
-    *out = d->dim_value;
-    return d->dim_value <= INT64_MAX / 16;
-  }
-  if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && d->dim_param &&
-      *d->dim_param) {
-    *out = dim_by_name(im, sv_from(d->dim_param));
-    return true;
-  }
-  *out =
-      dim_by_name(im, sv_from(arena_printf(&im->state->arena, SV_FMT ":%zu", SV_ARG(input), axis)));
-  return true;
+/* What the size of a dynamic dim goes by: INPUT:AXIS when --dim says so or it has no name of its
+ * own, else its name. */
+static StrView dim_name(Import *im, const Onnx__TensorShapeProto__Dimension *d, StrView input,
+                        size_t axis) {
+  bool named = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+  StrView param = named ? onnx_text(d->dim_param) : SV("");
+  StrView own = sv_from(arena_printf(&im->state->arena, SV_FMT ":%zu", SV_ARG(input), axis));
+  uint32_t flag;
+  if (param.size && find_flag(im, own, &flag))
+    note_dim(im->state, intern_add(&im->ctx->names, param))->split = true;
+  else if (param.size && (!onnx_dim_is_nameless(param) || find_flag(im, param, &flag)))
+    return param;
+  return own;
 }
 
-static const Onnx__TypeProto__Tensor *tensor_type(const Onnx__ValueInfoProto *info) {
+static bool is_dynamic(const Onnx__TensorShapeProto__Dimension *d) {
+  return d->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE || d->dim_value < 0;
+}
+
+static bool dim_value(Import *im, const Onnx__TensorShapeProto__Dimension *d, StrView input,
+                      size_t axis, SymInt *out) {
+  if (is_dynamic(d)) {
+    *out = dim_by_name(im, dim_name(im, d, input, axis));
+    return true;
+  }
+  if (d->dim_value > INT64_MAX / 16)
+    (void)diag_report(im->ctx->sink, DIAG_TENSOR_DIMS, file_place(im),
+                      "input '" SV_FMT "' has dimension %lld on axis %zu", SV_ARG(input),
+                      (long long)d->dim_value, axis);
+  *out = d->dim_value;
+  return d->dim_value <= INT64_MAX / 16;
+}
+
+void import_bind_dims(Import *im, const Onnx__ValueInfoProto *info, const int64_t *dims,
+                      uint32_t rank) {
+  const Onnx__TypeProto__Tensor *t = import_tensor_type(info);
+  if (!t || !t->shape || t->shape->n_dim != rank)
+    return;
+  for (uint32_t i = 0; i < rank; i++) {
+    if (!is_dynamic(t->shape->dim[i]))
+      continue;
+    StrView name = dim_name(im, t->shape->dim[i], onnx_text(info->name), i);
+    NameId id = intern_add(&im->ctx->names, name);
+    uint32_t flag;
+    bool fits = dims[i] <= INT64_MAX / 16;
+    if (fits && !known_dim(im->state, id) && !find_flag(im, name, &flag))
+      remember_dim(im->state, id, dims[i]);
+  }
+}
+
+const Onnx__TypeProto__Tensor *import_tensor_type(const Onnx__ValueInfoProto *info) {
   const Onnx__TypeProto *type = info->type;
   if (type && type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE && type->optional_type)
     type = type->optional_type->elem_type;
@@ -115,7 +174,7 @@ static const Onnx__TypeProto__Tensor *tensor_type(const Onnx__ValueInfoProto *in
 
 static Status input_type(Import *im, const Onnx__ValueInfoProto *info, TypeId *out) {
   StrView name = onnx_text(info->name);
-  const Onnx__TypeProto__Tensor *t = tensor_type(info);
+  const Onnx__TypeProto__Tensor *t = import_tensor_type(info);
   if (!t)
     return diag_report(im->ctx->sink, DIAG_INPUT_TYPE, file_place(im),
                        "input '" SV_FMT "' is not a tensor (sequence, map, optional or sparse)",
@@ -153,17 +212,10 @@ static Status report_missing_dims(Import *im) {
   return suggest_report(im->ctx, im->model, im->options);
 }
 
-static const DimFlag *find_flag(const Import *im, StrView name, uint32_t *index) {
-  for (*index = 0; *index < im->options->dim_count; ++*index)
-    if (sv_eq(im->options->dims[*index].name, name))
-      return &im->options->dims[*index];
-  return NULL;
-}
-
 /* Outputs may have dimensions of their own, whose sizes come while running: flags bound them. */
 static void note_output_flags(Import *im, const Onnx__GraphProto *graph) {
   for (size_t i = 0; i < graph->n_output; i++) {
-    const Onnx__TypeProto__Tensor *t = tensor_type(graph->output[i]);
+    const Onnx__TypeProto__Tensor *t = import_tensor_type(graph->output[i]);
     for (size_t k = 0; t && t->shape && k < t->shape->n_dim; k++) {
       const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[k];
       uint32_t flag;
@@ -227,25 +279,39 @@ static void keep_state(Import *im, NameId name) {
   binding->value = graph_add_input(im->g, type, name);
 }
 
+/* A given value takes the place of an initializer. */
+static Status bind_given(Import *im, const Onnx__ValueInfoProto *info, const GivenValue *given,
+                         TypeId type) {
+  ValueId v = 0;
+  TRY(import_given_value(im, info, given, type, &v));
+  scope_slot(im, im->frame, import_name(im, info->name))->binding =
+      (Binding){.kind = BIND_VALUE, .value = v};
+  return STATUS_OK;
+}
+
 Status import_inputs(Import *im, const Onnx__GraphProto *graph) {
   Status status = STATUS_OK;
   im->state->flag_used = ARENA_ARRAY(&im->state->arena, bool, im->options->dim_count + 1);
   im->g->dim_flags = flags_text(im);
+  TRY(import_given(im, graph));
   for (size_t i = 0; i < graph->n_input; i++) {
     NameId name = import_name(im, graph->input[i]->name);
     if (!name)
       return diag_report(im->ctx->sink, DIAG_INPUT_TYPE, file_place(im),
                          "graph input %zu has no name", i);
-    if (is_initializer(im, name)) {
+    const GivenValue *given = &im->state->given[i];
+    if (is_initializer(im, name) && !given->text.data) {
       keep_state(im, name);
       continue;
     }
     TypeId type = 0;
     Status one = input_type(im, graph->input[i], &type);
-    if (one != STATUS_OK) {
+    if (one == STATUS_OK && given->text.data)
+      one = bind_given(im, graph->input[i], given, type);
+    if (one != STATUS_OK)
       status = one;
+    if (one != STATUS_OK || given->text.data)
       continue;
-    }
     BindingSlot *slot = scope_slot(im, im->frame, name);
     if (slot->binding.kind != BIND_NONE) {
       status = diag_report(im->ctx->sink, DIAG_NAME_TWICE, file_place(im),
@@ -332,7 +398,17 @@ void import_declare(Import *im, Onnx__ValueInfoProto *const *infos, size_t count
 
 static const Onnx__TypeProto__Tensor *declared(Import *im, NameId name) {
   const Onnx__ValueInfoProto *info = name ? scope_slot(im, im->frame, name)->info : NULL;
-  return info ? tensor_type(info) : NULL;
+  return info ? import_tensor_type(info) : NULL;
+}
+
+/* The size that a declared name stands for: names of nothing, and those of dims with different
+ * sizes, do not. */
+static const SymInt *declared_dim(Import *im, const Onnx__TensorShapeProto__Dimension *d) {
+  if (d->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM ||
+      onnx_dim_is_nameless(onnx_text(d->dim_param)))
+    return NULL;
+  const DimName *dim = find_dim(im->state, intern_find(&im->ctx->names, onnx_text(d->dim_param)));
+  return dim && dim->known && !dim->split ? &dim->value : NULL;
 }
 
 bool import_declared_dims(Import *im, NameId name, SymInt dims[MAX_RANK], uint32_t *rank) {
@@ -341,9 +417,7 @@ bool import_declared_dims(Import *im, NameId name, SymInt dims[MAX_RANK], uint32
     return false;
   for (size_t k = 0; k < t->shape->n_dim; k++) {
     const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[k];
-    SymInt *known = NULL;
-    if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && d->dim_param)
-      known = known_dim(im->state, intern_find(&im->ctx->names, sv_from(d->dim_param)));
+    const SymInt *known = declared_dim(im, d);
     if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
         d->dim_value >= 0 && d->dim_value < INT64_MAX / 16)
       dims[k] = d->dim_value;
@@ -373,7 +447,7 @@ bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound, St
   *param = onnx_text(d->dim_param);
   uint32_t index;
   const DimFlag *flag = find_flag(im, *param, &index);
-  const SymInt *known = known_dim(im->state, intern_find(&im->ctx->names, *param));
+  const SymInt *known = declared_dim(im, d);
   *bound = known ? sym_upper(&im->g->syms, *known) : flag ? flag->hi : INT64_MAX;
   return *bound != INT64_MAX;
 }
@@ -413,7 +487,7 @@ static ValueId output_value(Import *im, const Onnx__ValueInfoProto *info) {
                       SV_ARG(name), onnx_dtype_name(binding.packed));
     return 0;
   }
-  const Onnx__TypeProto__Tensor *t = tensor_type(info);
+  const Onnx__TypeProto__Tensor *t = import_tensor_type(info);
   DType wanted = t ? dtype_from_onnx(t->elem_type) : DTYPE_NONE;
   if (wanted != DTYPE_NONE && wanted != value_dtype(im->g, binding.value)) {
     im->state->failed = true;

@@ -160,6 +160,33 @@ static const DimFlag *flags_of(Session *s, const Source *source, uint32_t *count
   return flags;
 }
 
+/* The same of --value. */
+static const StrView *values_of(Session *s, const Source *source, uint32_t *count) {
+  const Onnx__GraphProto *graph = source->onnx.proto->graph;
+  *count = s->value_count;
+  if (s->source_count == 1)
+    return s->values;
+  StrView *values = ARENA_ARRAY(&s->arena, StrView, s->value_count);
+  *count = 0;
+  for (uint32_t i = 0; i < s->value_count; i++)
+    for (size_t k = 0; k < graph->n_input; k++)
+      if (onnx_value_is_for(s->values[i], onnx_text(graph->input[k]->name))) {
+        values[(*count)++] = s->values[i];
+        s->values_used[i] = true;
+        break;
+      }
+  return values;
+}
+
+static Status check_values_used(Session *s) {
+  Status status = STATUS_OK;
+  for (uint32_t i = 0; s->source_count > 1 && i < s->value_count; i++)
+    if (!s->values_used[i])
+      status = diag_report(&s->sink, DIAG_VALUE_UNKNOWN, DIAG_NOWHERE,
+                           "no model has the input of --value " SV_FMT, SV_ARG(s->values[i]));
+  return status;
+}
+
 static Status check_dims_used(Session *s) {
   Status status = STATUS_OK;
   for (uint32_t i = 0; s->source_count > 1 && i < s->dim_count; i++) {
@@ -192,6 +219,7 @@ static Status import_onnx(Session *s, Source *source) {
   options.bounds = s->bounds;
   options.bound_count = s->bound_count;
   options.bounds_used = s->bounds_used;
+  options.values = values_of(s, source, &options.value_count);
   Graph *g = NULL;
   TRY(onnx_import(&s->ctx, &source->onnx, &options, &g));
   add_method(s, source, g);
@@ -301,6 +329,7 @@ Status session_import(Session *s, bool allow_pte) {
   manager_enter(&s->manager, STAGE_IMPORT);
   s->dims_used = ARENA_ARRAY(&s->arena, bool, s->dim_count);
   s->bounds_used = ARENA_ARRAY(&s->arena, bool, s->bound_count + 1);
+  s->values_used = ARENA_ARRAY(&s->arena, bool, s->value_count);
   for (uint32_t i = 0; i < s->source_count; i++) {
     Status one = import_source(s, s->sources[i], allow_pte);
     status = status == STATUS_OK ? one : status;
@@ -309,6 +338,7 @@ Status session_import(Session *s, bool allow_pte) {
   TRY(status);
   TRY(bounds);
   TRY(check_dims_used(s));
+  TRY(check_values_used(s));
   TRY(check_method_names(s));
   TRY(states_bind(s));
   return write_artifact(s, STAGE_IMPORT);

@@ -50,13 +50,15 @@ struct EtcSession {
   BoundFlag *bounds;
   bool *bounds_used;
   uint32_t bound_count, bound_capacity;
-  bool *dims_used; /* with several models: by one of them */
+  StrView *values; /* --value, as given */
+  uint32_t value_count, value_capacity;
+  bool *dims_used, *values_used; /* with several models: by one of them */
   UserPass *user_passes;
   uint32_t user_pass_count, user_pass_capacity;
   uint64_t given;      /* options that were set, by their row; not by the recipe */
   const char *recipe;  /* or NULL */
   DiagPlace recipe_at; /* of the value that is being set; line 0 outside of recipes */
-  uint32_t own_bounds, own_dims, own_states, own_sources,
+  uint32_t own_bounds, own_dims, own_states, own_values, own_sources,
       own_backends;           /* given before the recipe was read */
   const char *artifacts;      /* folder or NULL */
   const char *depfile;        /* or NULL */

@@ -109,6 +109,21 @@ static EtcStatus set_state(Session *s, StrView value) {
   return ETC_OK;
 }
 
+static EtcStatus set_value(Session *s, StrView value) {
+  const char *equals = memchr(value.data, '=', value.size);
+  if (!equals || equals == value.data || equals + 1 == value.data + value.size)
+    return session_usage(s, "--value", "write --value INPUT=NUMBER or --value INPUT=FILE.npy",
+                         "'" SV_FMT "' does not name an input and its value", SV_ARG(value));
+  StrView input = {value.data, (size_t)(equals - value.data) + 1};
+  for (uint32_t i = 0; s->recipe_at.line && i < s->own_values; i++)
+    if (sv_starts_with(s->values[i], input))
+      return ETC_OK;
+  s->values =
+      pool_reserve(s->values, &s->value_capacity, (uint64_t)s->value_count + 1, sizeof *s->values);
+  s->values[s->value_count++] = sv_from(keep(s, value));
+  return ETC_OK;
+}
+
 static EtcStatus set_method(Session *s, StrView value) {
   StrView name, path;
   if (!session_split(value, '=', &name, &path) || path.size == 0)
@@ -384,6 +399,7 @@ static const Setting settings[] = {
     {"dim", set_dim, true},
     {"bound", session_set_bound, true},
     {"state", set_state, true},
+    {"value", set_value, true},
     {"pass", set_pass, true},
     {"plan", set_plan, true},
     {"fold-limit", set_fold_limit, true},
@@ -493,6 +509,7 @@ void session_recipe_begin(Session *s) {
   s->own_dims = s->dim_count;
   s->own_bounds = s->bound_count;
   s->own_states = s->state_count;
+  s->own_values = s->value_count;
   s->own_sources = s->source_count;
   s->own_backends = s->manager.options.pass.backend_count;
 }

@@ -14,6 +14,9 @@
  *                              jump: again
  *                            end:
  *
+ * A jump ends the call with the error InvalidProgram when its condition is neither a bool nor a
+ * tensor of bools: that is what control::fail becomes, with its message as the condition.
+ *
  * The number of the iteration is the counter. What markers hand on was copied to its place before
  * (passes/executorch/legalize_control.c): the copies and the results are one tensor, whose sizes
  * follow what is written to it. */
@@ -83,7 +86,7 @@ void plan_control_begin(PlanWriter *p) {
     if (op == OP_ENDIF || op == OP_LOOP || op == OP_NEXT)
       share_tensors(p, n);
     p->label_of[n] = p->label_count;
-    p->label_count += op == OP_LOOP ? 2 : op == OP_IF || op == OP_ELSE;
+    p->label_count += op == OP_LOOP ? 2 : op == OP_IF || op == OP_ELSE || op == OP_FAIL;
   }
   p->labels = ARENA_ARRAY(p->scratch, uint32_t, p->label_count + 1);
 }
@@ -136,6 +139,10 @@ void plan_control(PlanWriter *p, NodeId n) {
     return;
   case OP_LOOP:
     begin_loop(p, n);
+    return;
+  case OP_FAIL:
+    jump_unless(p, write_arg(&p->values, n, 0, &op_schema(OP_FAIL)->args[0]), p->label_of[n]);
+    place_label(p, p->label_of[n]);
     return;
   default:
     end_loop(p, n);

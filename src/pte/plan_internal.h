@@ -34,7 +34,8 @@ typedef struct PlanWriter {
   uint32_t *labels; /* by label: the instruction that it names */
   uint32_t label_count;
   uint32_t *label_of; /* by marker: of if: where the else begins; of else: where it ends; of loop:
-                         its first instruction, and with 1 added where it ends */
+                         its first instruction, and with 1 added where it ends; of fail: what comes
+                         after it */
 } PlanWriter;
 
 /* A KernelCall of op, which has a kernel, with these values. */

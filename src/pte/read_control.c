@@ -62,6 +62,11 @@ static bool jumps_to(const MethodReader *r, uint32_t i, uint32_t to) {
   return is_jump(r, i) && !is_always(r, i) && (uint32_t)at(r, i)->index == to;
 }
 
+/* A jump whose condition is a text: the runtime ends the call there. */
+static bool is_failure(const MethodReader *r, uint32_t i) {
+  return is_jump(r, i) && r->m->values[at(r, i)->args[0]].kind == PTE_STRING;
+}
+
 /* Is i the call counter = a + b? */
 static bool is_count(const MethodReader *r, uint32_t i, int32_t counter, bool begins) {
   if (!is_call(r, i, OP_PRIM_ADD) || at(r, i)->args[2] != counter)
@@ -379,6 +384,10 @@ static Status read_range(MethodReader *r, LoopShape **loops, Range range) {
     if (l) {
       TRY(read_loop(r, loops, l));
       i = l->exit;
+    } else if (is_failure(r, i)) {
+      ArgIn message;
+      TRY(read_arg(r, (uint32_t)at(r, i++)->args[0], &op_schema(OP_FAIL)->args[0], &message));
+      (void)add_marker(r, OP_FAIL, &message, 1);
     } else if (is_jump(r, i)) {
       TRY(read_if(r, loops, i, range.end, &i));
     } else {

@@ -255,9 +255,19 @@ static void render_json(const Diag *d, StrBuf *out) {
   strbuf_append_char(out, '\n');
 }
 
+static void note_held(DiagHold *hold, DiagCode code, DiagPlace place, StrView message) {
+  hold->codes[code] = true;
+  if (hold->first_message.size)
+    return;
+  hold->first_place = place;
+  strbuf_append(&hold->first_message, message);
+}
+
 Status diag_end(Diag *d) {
   DiagSink *sink = d->sink;
   Status status = rows[d->code].status;
+  if (sink->held && rows[d->code].severity == DIAG_ERROR)
+    note_held(sink->held, d->code, d->place, sv_from(d->message));
   if (d->shown) {
     StrBuf out;
     strbuf_init(&out);
@@ -295,8 +305,11 @@ void diag_hold(DiagSink *sink, DiagHold *hold) {
                      .write_user = sink->write_user,
                      .errors = sink->errors,
                      .warnings = sink->warnings,
-                     .first_error = sink->first_error};
+                     .first_error = sink->first_error,
+                     .outer = sink->held};
   strbuf_init(&hold->text);
+  strbuf_init(&hold->first_message);
+  sink->held = hold;
   sink->write = keep_text;
   sink->write_user = hold;
 }
@@ -306,11 +319,19 @@ void diag_drop(DiagHold *hold) {
   hold->sink->warnings = hold->warnings;
   hold->sink->first_error = hold->first_error;
   strbuf_clear(&hold->text);
+  strbuf_clear(&hold->first_message);
+  memset(hold->codes, 0, sizeof hold->codes);
 }
 
 void diag_let_go(DiagHold *hold) {
   hold->sink->write = hold->write;
   hold->sink->write_user = hold->write_user;
+  hold->sink->held = hold->outer;
+  for (unsigned code = 0; hold->outer && code < DIAG_CODE_COUNT; code++)
+    if (hold->codes[code])
+      note_held(hold->outer, (DiagCode)code, hold->first_place,
+                (StrView){hold->first_message.data, hold->first_message.size});
+  strbuf_release(&hold->first_message);
   if (hold->text.size)
     write_out(hold->sink, &hold->text);
   strbuf_release(&hold->text);

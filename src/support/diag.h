@@ -72,8 +72,9 @@ typedef struct DiagSink {
   uint32_t max_errors; /* later errors are counted, not shown, and so are warnings; 0 = 64 */
   DiagWrite *write;    /* NULL: stderr */
   void *write_user;
-  DiagCode first_error; /* code of the first error, valid when errors > 0 */
-  uint32_t open;        /* diagnostics begun and not ended; the arena is reset when none is */
+  DiagCode first_error;  /* code of the first error, valid when errors > 0 */
+  uint32_t open;         /* diagnostics begun and not ended; the arena is reset when none is */
+  struct DiagHold *held; /* the last diag_hold */
 } DiagSink;
 
 typedef struct Diag Diag;
@@ -81,6 +82,10 @@ typedef struct Diag Diag;
 /* Diagnostics that wait until it is clear whether they matter. */
 typedef struct DiagHold {
   DiagSink *sink;
+  struct DiagHold *outer;
+  bool codes[DIAG_CODE_COUNT]; /* of the errors among them */
+  DiagPlace first_place;       /* of the first error, and what it says */
+  StrBuf first_message;
   DiagWrite *write; /* of the sink before, as are the counts */
   void *write_user;
   uint32_t errors, warnings;

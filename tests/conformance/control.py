@@ -54,6 +54,7 @@ class Case:
     dims: dict = dataclasses.field(default_factory=dict)
     opset: int = 18
     jumps: bool = True  # the program must have some
+    fails: list = dataclasses.field(default_factory=list)  # inputs with which the call must end with an error
 
     def model(self):
         return onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : {self.opset}]> '
@@ -236,6 +237,23 @@ CASES = [
          m = Constant<value_int = 3>()
          y, z = Loop (m, t, x) <body = b (int64 i, bool c, float[2] s) => (bool k, float[2] n, float[2] o) {
              k = Identity(c) f = Cast<to = 1>(i) n = Add(s, f) o = Mul(n, x) }>""", [[floats(2)]], jumps=False),
+    Case("if-fails-else", "float[a,b] x, bool c", "float[a,b] y", """
+         z = Exp(x)
+         y = If (c) <then_branch = f () => (float[a,b] p) { q = Relu(z) p = Neg(q) },
+                     else_branch = g () => (float[a,b] r) { q = Relu(x) r = MatMul(q, z) }>""",
+         [[X, flag(True)], [floats(2, 3), flag(True)]], {"a": 2, "b": 3}, fails=[[X, flag(False)]]),
+    Case("if-fails-then", "float[a,b] x, bool c", "float[a,b] y, float[n,b] z", """
+         z, w = If (c) <then_branch = f () => (float[b,b] p, float[a,b] p2) { q = Relu(x) p = MatMul(q, x) p2 = Neg(q) },
+                     else_branch = g () => (float[n,b] r, float[a,b] r2) { r = Concat<axis = 0>(x, x) r2 = Abs(x) }>
+         y = Exp(w)""",
+         [[X, flag(False)], [floats(2, 3), flag(False)]], {"a": 2, "b": 3}, fails=[[X, flag(True)]]),
+    Case("if-fails-within", "float[a,b] x, bool c, bool d", "float[a,b] y", """
+         y = If (c) <then_branch = f () => (float[a,b] p) {
+                 p = If (d) <then_branch = h () => (float[a,b] s) { s = MatMul(x, x) },
+                              else_branch = i () => (float[a,b] t) { t = Neg(x) }> },
+             else_branch = g () => (float[a,b] r) { r = Abs(x) }>""",
+         [[X, flag(True), flag(False)], [X, flag(False), flag(True)], [X, flag(False), flag(False)]], {"a": 2, "b": 3},
+         fails=[[X, flag(True), flag(True)]]),
     Case("if-known", "float[2] x", "float[2] y", TRUE + """
          y = If (t) <then_branch = a () => (float[2] p) { p = Neg(x) },
                      else_branch = b () => (float[2] q) { q = Abs(x) }>""", [[floats(2)]], jumps=False),
@@ -245,6 +263,32 @@ CASES = [
 def expected(path, feeds):
     session = cases.ort_session(path)
     return [session.run(None, {x.name: a for x, a in zip(session.get_inputs(), inputs)}) for inputs in feeds]
+
+
+def succeeds_wrongly(case, args, server, work, path, program):
+    """None when the call ends with an error, on the runtime and in the interpreter, with each of case.fails."""
+    names = [x.name for x in case.model().graph.input]
+    for inputs in case.fails:
+        bundle = os.path.join(work, "fails.pkl")
+        arrays.save_bundle(bundle, inputs, [])
+        answer = server.run({"pte": program, "bundles": [bundle], "rtol": 0, "atol": 0}, args.timeout)
+        if answer["stage"] != "run":
+            return f"no error on the runtime: {answer['stage']} {answer['message']}"
+        try:
+            expected(path, [inputs])
+            return "ONNX Runtime has no error"
+        except Exception as error:  # noqa: BLE001 (whatever it raises)
+            if "RUNTIME_EXCEPTION" not in str(error) and "INVALID_ARGUMENT" not in str(error) and "FAIL" not in str(error):
+                raise
+        for source in (path, program):
+            flags = []
+            for i, value in enumerate(inputs):
+                np.save(os.path.join(work, f"fails{i}.npy"), value)
+                flags += ["--input", f"{names[i]}={work}/fails{i}.npy"]
+            done = subprocess.run([args.etc, "run", source, *flags], capture_output=True, text=True, timeout=args.timeout)
+            if done.returncode != 1 or "E0707" not in done.stderr or "cannot run" not in done.stderr:
+                return f"etc run {os.path.basename(source)}: exit {done.returncode}: {done.stderr}"
+    return None
 
 
 def check(case, args, server, work):
@@ -275,7 +319,7 @@ def check(case, args, server, work):
                                          1e-4, 1e-5, args.timeout, flags)
             if wrong:
                 return f"etc run {os.path.basename(source)}: {wrong}"
-    return None
+    return succeeds_wrongly(case, args, server, work, path, program)
 
 
 def main():

@@ -13,10 +13,18 @@ static bool has_initializer(const Onnx__GraphProto *graph, StrView name) {
   return false;
 }
 
-/* The input that "NAME=FILE" is for, by name or position among those that are not initializers;
+/* Whether it is a constant: an initializer, or by --value. */
+static bool is_constant(const Session *s, const Onnx__GraphProto *graph, StrView name) {
+  bool constant = has_initializer(graph, name);
+  for (uint32_t i = 0; i < s->value_count; i++)
+    constant |= onnx_value_is_for(s->values[i], name);
+  return constant;
+}
+
+/* The input that "NAME=FILE" is for, by name or position among those that are no constants;
  * *path is FILE. */
-static const Onnx__ValueInfoProto *find_input(const Onnx__GraphProto *graph, const char *given,
-                                              const char **path) {
+static const Onnx__ValueInfoProto *find_input(const Session *s, const Onnx__GraphProto *graph,
+                                              const char *given, const char **path) {
   for (const char *at = strchr(given, '='); at; at = strchr(at + 1, '=')) {
     StrView name = {given, (size_t)(at - given)};
     uint64_t position, wanted;
@@ -27,7 +35,7 @@ static const Onnx__ValueInfoProto *find_input(const Onnx__GraphProto *graph, con
       StrView input = onnx_text(graph->input[i]->name);
       if (sv_eq(input, name))
         return graph->input[i];
-      if (has_initializer(graph, input))
+      if (is_constant(s, graph, input))
         continue;
       if (numeric && position++ == wanted)
         return graph->input[i];
@@ -67,7 +75,7 @@ static EtcStatus unknown_input(Session *s, const Onnx__GraphProto *graph, const 
   size_t count = 0;
   for (size_t i = 0; i < graph->n_input; i++) {
     StrBuf text;
-    if (has_initializer(graph, onnx_text(graph->input[i]->name)))
+    if (is_constant(s, graph, onnx_text(graph->input[i]->name)))
       continue;
     strbuf_init(&text);
     append_type(&text, graph->input[i]);
@@ -85,34 +93,38 @@ static EtcStatus unknown_input(Session *s, const Onnx__GraphProto *graph, const 
   return session_status(diag_end(d));
 }
 
-/* --dim flags given by the user go first. */
-static bool is_given(const Session *s, StrView name) {
+static const DimFlag *find_flag(const Session *s, StrView name) {
   for (uint32_t i = 0; i < s->dim_count; i++)
     if (sv_eq(s->dims[i].name, name))
-      return true;
-  return false;
+      return &s->dims[i];
+  return NULL;
 }
 
+/* --dim flags given by the user, the first `own` ones, go first. A name that another array has
+ * given another size is no more than a name: the dim gets a size of its own. */
 static EtcStatus take_dim(Session *s, const Onnx__ValueInfoProto *input,
-                          const Onnx__TensorShapeProto__Dimension *dim, size_t axis, int64_t size) {
-  StrView name = (StrView){NULL, 0};
+                          const Onnx__TensorShapeProto__Dimension *dim, size_t axis, int64_t size,
+                          uint32_t own) {
   if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
       dim->dim_value >= 0)
     return ETC_OK;
-  if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM)
-    name = onnx_text(dim->dim_param);
-  if (name.size == 0)
-    name = sv_from(arena_printf(&s->arena, SV_FMT ":%zu", SV_ARG(onnx_text(input->name)), axis));
-  if (is_given(s, name))
+  bool named = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+  StrView param = named ? onnx_text(dim->dim_param) : SV("");
+  StrView name =
+      sv_from(arena_printf(&s->arena, SV_FMT ":%zu", SV_ARG(onnx_text(input->name)), axis));
+  const DimFlag *same = param.size ? find_flag(s, param) : NULL;
+  if (find_flag(s, name) || (same && (same < s->dims + own || same->lo == size)))
     return ETC_OK;
+  if (!same && !onnx_dim_is_nameless(param))
+    name = param;
   return etc_session_set(s, "dim",
                          arena_printf(&s->arena, SV_FMT "=%lld..%lld", SV_ARG(name),
                                       (long long)size, (long long)size));
 }
 
-static EtcStatus take_array(Session *s, const OnnxModel *model, const char *given) {
+static EtcStatus take_array(Session *s, const OnnxModel *model, const char *given, uint32_t own) {
   const char *path = NULL;
-  const Onnx__ValueInfoProto *input = find_input(model->proto->graph, given, &path);
+  const Onnx__ValueInfoProto *input = find_input(s, model->proto->graph, given, &path);
   if (!input && path)
     return unknown_input(s, model->proto->graph, given);
   const Onnx__TypeProto *type = input ? input->type : NULL;
@@ -126,7 +138,7 @@ static EtcStatus take_array(Session *s, const OnnxModel *model, const char *give
     return status;
   if (array.tensor.rank == shape->n_dim)
     for (size_t axis = 0; axis < shape->n_dim && status == ETC_OK; axis++)
-      status = take_dim(s, input, shape->dim[axis], axis, array.tensor.dims[axis]);
+      status = take_dim(s, input, shape->dim[axis], axis, array.tensor.dims[axis], own);
   npy_close(&array);
   return status;
 }
@@ -134,12 +146,13 @@ static EtcStatus take_array(Session *s, const OnnxModel *model, const char *give
 EtcStatus dims_from_arrays(const CommandLine *line, const Source *source) {
   Session *s = line->session;
   OnnxModel model;
+  uint32_t own = s->dim_count;
   EtcStatus status = session_status(session_open_onnx(s, source, &model));
   if (status != ETC_OK)
     return status;
   for (uint32_t i = 0; i < line->option_count && status == ETC_OK; i++)
     if (line->options[i].row->id == OPT_INPUT)
-      status = take_array(s, &model, line->options[i].value);
+      status = take_array(s, &model, line->options[i].value, own);
   onnx_model_close(&model);
   return status;
 }

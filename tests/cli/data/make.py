@@ -43,6 +43,9 @@ def main():
                        node("Reshape", ["sum", "shape"], ["pairs"], name="the_reshape")],
          [value("x", ["batch", 4]), value("z", ["n", 4]), value("q", ["m", 4])],
          [value("pairs", ["p", 8]), value("product", ["m2", 4])])
+    # one name on dims that need not be equal, and a name that is none
+    save("names.onnx", [node("Concat", ["x", "z"], ["y"], name="the_concat", axis=0)],
+         [value("x", ["n", "?"]), value("z", ["n", "?"])], [value("y", ["m", "?"])])
     save("accumulate.onnx", [node("Add", ["x", "h"], ["hn"]), node("Mul", ["hn", "hn"], ["y"])],
          [value("x", [2, 3]), value("h", [2, 3])], [value("y", [2, 3]), value("hn", [2, 3])])
     save("grow.onnx", [node("Concat", ["past.0", "x"], ["present.0"], axis=0), node("ReduceMax", ["present.0"], ["y"])],
