@@ -526,6 +526,7 @@ DiagPlace graph_place(const Graph *g, LocId id) {
                      .node = intern_get(names, loc->name),
                      .op = intern_get(names, loc->op_type),
                      .graph = intern_get(names, loc->scope),
+                     .origin = intern_get(names, loc->origin),
                      .index = loc->index};
 }
 

@@ -118,6 +118,7 @@ typedef struct Node {
 /* Where a node comes from. from: the location it was decomposed or fused from, 0 = none. */
 typedef struct Loc {
   NameId name, op_type, scope; /* ONNX node name, op type, function call chain or subgraph path */
+  NameId origin;               /* module and line of the model's source; 0 unknown */
   int32_t index;               /* position in its ONNX graph, -1 unknown */
   LocId from;
 } Loc;

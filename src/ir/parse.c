@@ -133,7 +133,7 @@ static void place_value(Parser *p, const Definition *d, ValueId v, NameId name) 
 
 /* --- locations --- */
 
-/* (name, op type, index) or (name, op type, index, scope) */
+/* (name, op type, index), with the scope and the origin behind them or without */
 static Status parse_one_loc(Parser *p, Loc *out) {
   Lexer *l = &p->lex;
   int64_t index = 0;
@@ -150,6 +150,8 @@ static Status parse_one_loc(Parser *p, Loc *out) {
   out->index = (int32_t)index;
   if (lexer_accept(l, ","))
     TRY(parse_name(p, "the path of an ONNX graph", &out->scope));
+  if (lexer_accept(l, ","))
+    TRY(parse_name(p, "the origin of an ONNX node", &out->origin));
   return lexer_expect(l, ")");
 }
 

@@ -135,9 +135,13 @@ static void put_one_loc(Printer *p, const Loc *loc) {
   put_name(p, loc->op_type);
   put(p, ", ");
   put_int(p->out, loc->index);
-  if (loc->scope) {
+  if (loc->scope || loc->origin) {
     put(p, ", ");
     put_name(p, loc->scope);
+  }
+  if (loc->origin) {
+    put(p, ", ");
+    put_name(p, loc->origin);
   }
   put(p, ")");
 }

@@ -125,7 +125,7 @@ static bool store_integer(Tensor *t, StrView text) {
   else if (t->dtype == DTYPE_U64 && text_parse_u64(text, &large))
     return memcpy(t->data, &large, sizeof large) != NULL;
   else if (!text_parse_i64(text, &value) &&
-           !(text_parse_double(text, &real) && int_exact(real, &value)))
+           !(text_parse_double(text, &real) && fabs(real) < 0x1p53 && int_exact(real, &value)))
     return false;
   if (value < 0 && dtype_in(t->dtype, without_sign))
     return false;

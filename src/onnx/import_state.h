@@ -105,6 +105,9 @@ Status import_given(Import *im, const Onnx__GraphProto *graph); /* fills state->
 Status import_given_value(Import *im, const Onnx__ValueInfoProto *info, const GivenValue *given,
                           TypeId type, ValueId *out);
 
+/* origin.c */
+NameId import_origin(Import *im, const Onnx__NodeProto *node); /* 0: nothing is known */
+
 /* import.c */
 void import_nodes(Import *im, Onnx__NodeProto *const *nodes, size_t count);
 Binding import_lookup(Import *im, NameId name); /* BIND_NONE when undefined */

@@ -14,6 +14,7 @@ enum {
   LENGTH_SIZE = 5,
   VARINT_MAX = 10,
   SPAN_FIELD = 1000, /* TensorProto.span */
+  NODE_METADATA = 9, /* NodeProto.metadata_props */
   OUT_START_MIN = 1 << 20,
   OUT_START_MAX = 64 << 20
 };
@@ -314,12 +315,22 @@ static bool skim_child(Skim *s, const SkimType *type, const SkimField *known,
   return true;
 }
 
+/* Of the metadata of a node only two keys are read (origin.c), which exporters write first in their
+ * entries; the rest, often most of a file, is left out unread. */
+static bool is_unread(const SkimType *type, const WireField *field) {
+  static const char wanted[] = "\x0a\x1apkg.torch.onnx."; /* field 1, of 26 bytes */
+  const size_t size = sizeof wanted - 1;
+  return type->descriptor == &onnx__node_proto__descriptor && field->number == NODE_METADATA &&
+         (field->type != WIRE_BYTES || field->size < size ||
+          memcmp(field->payload, wanted, size) != 0);
+}
+
 /* One field. *weights is set when it is data of a tensor. */
 static bool skim_field(Skim *s, const SkimType *type, const WireField *field, SkimDepth depth,
                        uint32_t *seen, bool *weights) {
   const SkimField *known = field->number < FIELD_LIMIT ? &type->fields[field->number] : NULL;
   uint64_t size = (uint64_t)(field->payload - field->start) + field->size;
-  if (known && known->descriptor) {
+  if (known && known->descriptor && !is_unread(type, field)) {
     if (!check_known(s, type, known, field, seen))
       return false;
     if (known->child)

@@ -192,6 +192,8 @@ static void text_place(StrBuf *out, const DiagPlace *place) {
     append_name(out, has_node ? " in '" : "  in '", place->graph, "'");
   if (has_node || place->graph.size)
     strbuf_append_char(out, '\n');
+  if (place->origin.size)
+    append_name(out, "  note: the node comes from ", place->origin, "\n");
   if (place->option.size)
     append_name(out, "  at option ", place->option, "\n");
 }
@@ -238,6 +240,8 @@ static void render_json(const Diag *d, StrBuf *out) {
   json_member(&w, "node", place->node);
   json_member(&w, "op", place->op);
   json_member(&w, "graph", place->graph);
+  if (place->origin.size)
+    json_member(&w, "origin", place->origin);
   json_key(&w, "index");
   json_int(&w, place->index);
   json_key(&w, "line");

@@ -50,7 +50,8 @@ typedef struct DiagPlace {
   StrView file;
   StrView node;
   StrView op;
-  StrView graph; /* function call chain or subgraph path, empty for the main graph */
+  StrView graph;  /* function call chain or subgraph path, empty for the main graph */
+  StrView origin; /* module and line of the model's source that the node was exported from */
   int64_t index;
   uint32_t line, column;
   StrView option;
