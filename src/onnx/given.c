@@ -33,15 +33,15 @@ static Status report_unknown(Import *im, const Onnx__GraphProto *graph, StrView 
 
 /* --- arrays --- */
 
-/* A number is one element of whatever type the input has, with as many dims of size 1. */
-static bool is_number(StrView text) {
+/* One element of whatever type the input has, with as many dims of size 1. */
+bool onnx_value_is_number(StrView text) {
   double number;
   return text_parse_double(text, &number) || sv_eq(text, SV("true")) || sv_eq(text, SV("false"));
 }
 
 static Status read_array(Import *im, const Onnx__ValueInfoProto *info, GivenValue *given) {
   const Onnx__TypeProto__Tensor *type = import_tensor_type(info);
-  given->is_number = is_number(given->text);
+  given->is_number = onnx_value_is_number(given->text);
   given->array.rank = type && type->shape ? (uint32_t)type->shape->n_dim : 0;
   for (uint32_t k = 0; k < given->array.rank && k < MAX_RANK; k++)
     given->array.dims[k] = 1;

@@ -49,6 +49,9 @@ bool onnx_dim_is_nameless(StrView dim_param);
 /* Whether --value VALUE is for this input. */
 bool onnx_value_is_for(StrView value, StrView input);
 
+/* Whether what stands behind INPUT= is a number; else it is a file. */
+bool onnx_value_is_number(StrView text);
+
 /* All supported operators, for messages, `etc ops` and docs/OPS.md. */
 typedef struct OnnxOpRow {
   const char *domain; /* "" is ai.onnx */

@@ -115,6 +115,10 @@ static EtcStatus set_value(Session *s, StrView value) {
     return session_usage(s, "--value", "write --value INPUT=NUMBER or --value INPUT=FILE.npy",
                          "'" SV_FMT "' does not name an input and its value", SV_ARG(value));
   StrView input = {value.data, (size_t)(equals - value.data) + 1};
+  StrView text = {equals + 1, value.size - input.size};
+  if (s->recipe_at.line && !onnx_value_is_number(text))
+    value =
+        sv_from(arena_printf(&s->arena, SV_FMT "%s", SV_ARG(input), session_recipe_path(s, text)));
   for (uint32_t i = 0; s->recipe_at.line && i < s->own_values; i++)
     if (sv_starts_with(s->values[i], input))
       return ETC_OK;

@@ -43,6 +43,13 @@ def main():
                        node("Reshape", ["sum", "shape"], ["pairs"], name="the_reshape")],
          [value("x", ["batch", 4]), value("z", ["n", 4]), value("q", ["m", 4])],
          [value("pairs", ["p", 8]), value("product", ["m2", 4])])
+    # where nodes come from, as torch notes it
+    trace = 'File "/a/b/main.py", line 3, in <module>\n    model(x)\n  File "/a/b/model.py", line 12, in forward\n    return self.act(x)'
+    nodes = [node("Relu", ["x"], ["r"], name="act"), node("Reshape", ["r", "s"], ["y"], name="view"), node("Constant", [], ["s"], value_ints=[4])]
+    for n, scopes, stack in ((nodes[0], "['', 'encoder', 'encoder.0', 'act']", trace), (nodes[1], "['', 'view']", trace + "\n")):
+        for key, text in (("pkg.torch.onnx.fx_node", "left out"), ("pkg.torch.onnx.name_scopes", scopes), ("pkg.torch.onnx.stack_trace", stack)):
+            n.metadata_props.add(key=key, value=text)
+    save("origin.onnx", [nodes[0], nodes[2], nodes[1]], [value("x", [2, "n"])], [value("y", ["m"])])
     # one name on dims that need not be equal, and a name that is none
     save("names.onnx", [node("Concat", ["x", "z"], ["y"], name="the_concat", axis=0)],
          [value("x", ["n", "?"]), value("z", ["n", "?"])], [value("y", ["m", "?"])])
