@@ -96,6 +96,8 @@ def run_all(cases, check, args):
     count = runner.count
     name = os.path.basename(sys.argv[0]).removesuffix(".py")
     print(f"{name}: {count['ok']} passed, {count['FAIL']} failed, {count['skip']} skipped")
+    if not sum(count.values()):
+        print(f"{name}: error: -k '{args.k}' matches no case", file=sys.stderr)
     return (1 if count["FAIL"] or not count["ok"] else 0), runner.failed
 
 
