@@ -49,14 +49,19 @@ static ValueId largest_value(const Graph *g, const Liveness *l, const uint32_t *
 static void note_tensor(Diag *d, const Graph *g, ValueId v) {
   StrBuf text;
   strbuf_init(&text);
-  type_print(g, value_type(g, v), &text);
   StrView name = intern_get(&g->ctx->names, value_cget(g, v)->name);
   NodeId n = value_def(g, v);
   DiagPlace place = n ? node_place(g, n) : DIAG_NOWHERE;
-  diag_note(d, "'" SV_FMT "', %s, has up to %llu bytes%s" SV_FMT "%s" SV_FMT "%s", SV_ARG(name),
-            strbuf_cstr(&text), (unsigned long long)type_bytes_upper(g, value_type(g, v)),
-            place.op.size ? ": the result of " : "", SV_ARG(place.op), place.node.size ? " '" : "",
-            SV_ARG(place.node), place.node.size ? "'" : "");
+  if (name.size)
+    strbuf_printf(&text, "'" SV_FMT "', ", SV_ARG(name));
+  type_print(g, value_type(g, v), &text);
+  strbuf_append(&text, SV(": up to "));
+  strbuf_append_bytes(&text, type_bytes_upper(g, value_type(g, v)));
+  if (place.op.size)
+    strbuf_printf(&text, ", made by " SV_FMT, SV_ARG(place.op));
+  if (place.node.size)
+    strbuf_printf(&text, " '" SV_FMT "'", SV_ARG(place.node));
+  diag_note(d, "%s", strbuf_cstr(&text));
   strbuf_release(&text);
 }
 
@@ -69,9 +74,14 @@ static Status check_limit(PassContext *p, const Graph *g, const Liveness *l) {
   if (total <= limit)
     return STATUS_OK;
   Diag *d = diag_begin(p->sink, DIAG_ARENA_LIMIT, DIAG_NOWHERE);
-  diag_message(
-      d, "the program needs %llu bytes of memory for its tensors, more than the limit of %llu",
-      (unsigned long long)total, (unsigned long long)limit);
+  StrBuf text;
+  strbuf_init(&text);
+  strbuf_append(&text, SV("the program needs "));
+  strbuf_append_bytes(&text, total);
+  strbuf_append(&text, SV(" of memory for its tensors, the limit is "));
+  strbuf_append_bytes(&text, limit);
+  diag_message(d, "%s", strbuf_cstr(&text));
+  strbuf_release(&text);
   uint32_t listed[LARGEST_NAMED];
   for (uint32_t i = 0; i < LARGEST_NAMED; i++) {
     ValueId v = largest_value(g, l, listed, i);

@@ -25,7 +25,7 @@ typedef struct ImportOptions {
   uint32_t dim_count;
   const BoundFlag *bounds;
   uint32_t bound_count;
-  bool *bounds_used; /* by index of bounds: set where a size had no other bound */
+  bool *bounds_used;     /* by index of bounds: set where a size had no other bound */
   const StrView *values; /* --value INPUT=NUMBER or INPUT=FILE.npy: inputs that become constants */
   uint32_t value_count;
   bool (*is_state)(void *user, StrView input); /* NULL: none. An input that is one stays an input

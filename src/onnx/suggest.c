@@ -51,27 +51,32 @@ static bool is_known(const Onnx__TensorShapeProto__Dimension *d) {
   return d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value >= 0;
 }
 
-/* As --dim names it: by dim_param, else INPUT:AXIS. */
+/* As --dim names it: by dim_param if that is a name, else INPUT:AXIS. */
 static StrView name_of(Arena *arena, const Onnx__ValueInfoProto *input, size_t axis) {
   const Onnx__TensorShapeProto__Dimension *d = tensor_of(input)->shape->dim[axis];
   if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
-      onnx_text(d->dim_param).size)
+      !onnx_dim_is_nameless(onnx_text(d->dim_param)))
     return onnx_text(d->dim_param);
   return sv_from(arena_printf(arena, SV_FMT ":%zu", SV_ARG(onnx_text(input->name)), axis));
 }
 
-static bool is_given(const ImportOptions *o, StrView name, const Onnx__ValueInfoProto *input,
-                     size_t axis, Arena *arena) {
+/* Whether a flag gives that dim: by its dim_param, even one that is no name, or by its place. */
+static bool is_given(const ImportOptions *o, const Onnx__ValueInfoProto *input, size_t axis,
+                     Arena *arena) {
+  const Onnx__TensorShapeProto__Dimension *d = tensor_of(input)->shape->dim[axis];
   const char *place = arena_printf(arena, SV_FMT ":%zu", SV_ARG(onnx_text(input->name)), axis);
+  StrView param = {0};
+  if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM)
+    param = onnx_text(d->dim_param);
   for (uint32_t i = 0; i < o->dim_count; i++)
-    if (sv_eq(o->dims[i].name, name) || sv_eq_str(o->dims[i].name, place))
+    if ((param.size && sv_eq(o->dims[i].name, param)) || sv_eq_str(o->dims[i].name, place))
       return true;
   return false;
 }
 
 static void add_dim(Suggester *s, const Onnx__ValueInfoProto *input, size_t axis) {
   StrView name = name_of(s->arena, input, axis);
-  if (is_given(s->options, name, input, axis, s->arena))
+  if (is_given(s->options, input, axis, s->arena))
     return;
   for (uint32_t i = 0; i < s->count; i++)
     if (sv_eq(s->dims[i].name, name))

@@ -4,7 +4,7 @@
     tests/conformance/classic.py [-k PATTERN,...] [-v]
 
 Features, labels, linear models, support vectors, and ensembles of random trees. Models and values are made here, from a
-seed. Models of real exporters are in exporters.py.
+seed.
 """
 
 import sys
