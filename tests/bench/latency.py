@@ -16,12 +16,10 @@ The official programs are kept in build/bench/official, since making them takes 
 """
 import argparse
 import contextlib
-import datetime
 import fnmatch
 import json
 import os
 import pathlib
-import platform
 import subprocess
 import sys
 import time
@@ -29,6 +27,8 @@ import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("zoo", "lib", "conformance", "bench")]
+
+from measure import write_result  # noqa: E402
 
 # A kind of network each, as far as the official program finds its kernels (3-D convolutions and adaptive max pools have
 # none); small inputs, since the portable convolution takes 25 ns for each product.
@@ -207,12 +207,7 @@ def above_limits(row):
 
 
 def write(args, part, rows):
-    stamp = datetime.datetime.now(datetime.timezone.utc)
-    result = {"time": stamp.isoformat(timespec="seconds"), "machine": platform.machine(),
-              "processors": os.cpu_count(), "parts": {part: {"rows": rows}}}
-    path = args.out / f"bench-{stamp:%Y%m%d-%H%M%S}.json"
-    path.write_text(json.dumps(result, indent=1) + "\n")
-    print(f"wrote {path}")
+    print(f"wrote {write_result(args.out, {part: {'rows': rows}})}")
 
 
 def main():

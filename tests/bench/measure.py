@@ -8,7 +8,13 @@ figure is a lower bound; VmHWM is reported beside it (wait4's ru_maxrss would be
 before the exec, so it is not used).
 """
 import dataclasses
+import datetime
+import importlib.metadata
+import json
+import os
 import pathlib
+import platform
+import re
 import statistics
 import subprocess
 import tempfile
@@ -86,3 +92,54 @@ def fastest(runs):
 
 def middle(runs):
     return statistics.median(r.seconds for r in runs)
+
+
+def processor():
+    """The name that the kernel has for the CPU."""
+    try:
+        for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def write_result(folder, parts):
+    """Results of a benchmark as JSON, with when and where they were measured; tools/figures reads them."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    result = {"time": now.isoformat(timespec="seconds"), "machine": platform.machine(), "cpu": processor(),
+              "processors": os.cpu_count(), "parts": parts}
+    path = folder / f"bench-{now:%Y%m%d-%H%M%S}.json"
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    return path
+
+
+def installed_bytes(names):
+    """Size of the installed packages of these names and of all that they require."""
+    total, seen, todo = 0, set(), list(names)
+    while todo:
+        name = re.sub(r"[-_.]+", "-", todo.pop()).lower()
+        if name in seen:
+            continue
+        seen.add(name)
+        try:
+            package = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue  # wanted on other systems, or by an extra that nobody asked for
+        for requirement in package.requires or ():
+            if "extra ==" not in requirement:
+                todo.append(re.match(r"[A-Za-z0-9._-]+", requirement)[0])
+        for file in package.files or ():
+            path = pathlib.Path(package.locate_file(file))
+            total += path.stat().st_size if path.is_file() else 0
+    return total
+
+
+def linked_bytes(command):
+    """Size of a command and of the shared libraries that it is linked with, the C library's left out."""
+    text = subprocess.run(["ldd", str(command)], check=True, capture_output=True, text=True).stdout
+    paths = [pathlib.Path(word) for line in text.splitlines() for word in line.split() if word.startswith("/")]
+    system = re.compile(r"(libc|libm|libgcc_s|libpthread|ld-linux[^.]*)\.so")
+    return sum(p.stat().st_size for p in [pathlib.Path(command), *paths] if not system.match(p.name))
