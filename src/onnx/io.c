@@ -172,23 +172,32 @@ const Onnx__TypeProto__Tensor *import_tensor_type(const Onnx__ValueInfoProto *in
   return type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? type->tensor_type : NULL;
 }
 
+/* What is wrong with a graph input, and what helps: no Cast can stand before one. */
+static Status input_fails(Import *im, StrView name, const char *what, const char *hint) {
+  Diag *d = diag_begin(im->ctx->sink, DIAG_INPUT_TYPE, file_place(im));
+  diag_message(d, "input '" SV_FMT "' %s", SV_ARG(name), what);
+  diag_hint(d, "%s", hint);
+  return diag_end(d);
+}
+
 static Status input_type(Import *im, const Onnx__ValueInfoProto *info, TypeId *out) {
   StrView name = onnx_text(info->name);
   const Onnx__TypeProto__Tensor *t = import_tensor_type(info);
   if (!t)
-    return diag_report(im->ctx->sink, DIAG_INPUT_TYPE, file_place(im),
-                       "input '" SV_FMT "' is not a tensor (sequence, map, optional or sparse)",
-                       SV_ARG(name));
+    return input_fails(im, name, "is not a tensor (sequence, map or sparse tensor)",
+                       "change the model so that it takes tensors, one input each");
   DType dtype = dtype_from_onnx(t->elem_type);
   if (dtype == DTYPE_NONE) {
     const char *spelled = onnx_dtype_name(t->elem_type);
-    return diag_report(im->ctx->sink, DIAG_INPUT_TYPE, file_place(im),
-                       "input '" SV_FMT "' has element type %s, which the runtime cannot hold",
-                       SV_ARG(name), spelled ? spelled : "undefined");
+    return input_fails(
+        im, name,
+        arena_printf(&im->scratch, "has element type %s, which the runtime does not have",
+                     spelled ? spelled : "undefined"),
+        "compute what depends on this input outside of the model, and export the rest");
   }
   if (!t->shape)
-    return diag_report(im->ctx->sink, DIAG_INPUT_TYPE, file_place(im),
-                       "input '" SV_FMT "' declares no shape, not even its rank", SV_ARG(name));
+    return input_fails(im, name, "declares no shape, not even its rank",
+                       "declare its shape in the model, with names for the dimensions that vary");
   if (t->shape->n_dim > MAX_RANK)
     return diag_report(im->ctx->sink, DIAG_INPUT_RANK, file_place(im),
                        "input '" SV_FMT "' has rank %zu, the runtime allows %d", SV_ARG(name),

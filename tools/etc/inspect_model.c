@@ -78,9 +78,7 @@ static void text_verdict(Inspection *i, StrBuf *out) {
     strbuf_append(out, SV("does not lower:\n"));
   if (!i->lowers || i->line->session->sink.verbose)
     strbuf_append(out, sv_from(strbuf_cstr(&i->messages)));
-  strbuf_append(out, i->lowers       ? SV("lowers with:\n  ")
-                     : i->dims.count ? SV("command, its sizes are examples:\n  ")
-                                     : SV("command:\n  "));
+  strbuf_append(out, i->lowers ? SV("lowers with:\n  ") : SV("once that is changed:\n  "));
   append_command(i, out);
   strbuf_append_char(out, '\n');
 }
