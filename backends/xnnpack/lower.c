@@ -80,7 +80,8 @@ static bool is_half(const XnnLowering *l, ValueId v) { return value_dtype(l->g, 
 uint32_t xl_dims(XnnLowering *l, ValueId v, DTypeSet types, uint32_t dims[XNN_MAX_RANK]) {
   const Type *t = value_type(l->g, v);
   if (t->kind != TYPE_TENSOR || !dtype_in((DType)t->dtype, types)) {
-    xl_refuse(l, XNN_RULE_ELEMENT_TYPE, "dtype=%s",
+    bool floats = t->kind == TYPE_TENSOR && dtype_is_float((DType)t->dtype);
+    xl_refuse(l, floats ? XNN_RULE_FLOAT_TYPE : XNN_RULE_ELEMENT_TYPE, "dtype=%s",
               t->kind == TYPE_TENSOR ? dtype_name((DType)t->dtype) : "scalar");
     return 0;
   }
