@@ -124,16 +124,10 @@ static ValueId rewrite_addmm(Products *p, NodeId n) {
 /* Integers stay: their products wrap the same, but nothing was measured. */
 static ValueId rewrite(Products *p, NodeId n) {
   Graph *g = p->b.g;
-  if (!dtype_is_float(value_dtype(g, node_result(g, n, 0))))
+  OpId op = node_cget(g, n)->op;
+  if ((op != OP_LINEAR && op != OP_ADDMM) || !dtype_is_float(value_dtype(g, node_result(g, n, 0))))
     return 0;
-  switch (node_cget(g, n)->op) {
-  case OP_LINEAR:
-    return rewrite_linear(p, n);
-  case OP_ADDMM:
-    return rewrite_addmm(p, n);
-  default:
-    return 0;
-  }
+  return op == OP_LINEAR ? rewrite_linear(p, n) : rewrite_addmm(p, n);
 }
 
 Status pass_linear_to_matmul(PassContext *p, Graph *g) {

@@ -298,7 +298,9 @@ static void suggest(Suggester *s) {
 
 void suggest_dims(Context *ctx, OnnxModel *model, const ImportOptions *options, Arena *arena,
                   DimSuggestions *out) {
-  suggest(&(Suggester){.ctx = ctx, .model = model, .options = options, .arena = arena, .out = out});
+  Suggester s = {.ctx = ctx, .model = model, .options = options, .arena = arena, .out = out};
+  suggest(&s);
+  intern_release(&s.initializers);
 }
 
 /* --- text --- */

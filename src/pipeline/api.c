@@ -37,6 +37,7 @@ void etc_session_free(EtcSession *s) {
   xfree(s->sources);
   xfree(s->dims);
   xfree(s->states);
+  xfree(s->bounds);
   xfree(s->values);
   xfree(s->user_passes);
   manager_release(&s->manager);

@@ -125,9 +125,16 @@ static char short_escape(char c, bool quotes) {
   }
 }
 
+/* Most of any text: an ASCII character that stands for itself in strings. */
+static bool is_plain(char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; }
+
 static void append_escaped(StrBuf *buf, StrView text, bool quotes) {
   size_t plain = 0; /* start of the run that needs no escape */
   for (size_t at = 0; at < text.size;) {
+    if (is_plain(text.data[at])) {
+      at++;
+      continue;
+    }
     uint32_t code_point = 0;
     unsigned size = utf8_decode(text, at, &code_point);
     char letter = short_escape(text.data[at], quotes);
@@ -164,10 +171,12 @@ static int hex_digit(char c) {
 
 bool strbuf_append_unescaped(StrBuf *buf, StrView text) {
   for (size_t at = 0; at < text.size; at++) {
-    if (text.data[at] != '\\') {
-      strbuf_append_char(buf, text.data[at]);
-      continue;
-    }
+    const char *from = text.data + at, *escape = memchr(from, '\\', text.size - at);
+    size_t plain = escape ? (size_t)(escape - from) : text.size - at;
+    strbuf_append(buf, (StrView){from, plain});
+    at += plain;
+    if (!escape)
+      break;
     if (++at == text.size)
       return false;
     const char *letter = strchr("n\nr\rt\t\"\"\\\\", text.data[at]);
