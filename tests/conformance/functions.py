@@ -64,7 +64,7 @@ class Case:
     """What contrib.check wants of a case."""
 
     reference = compare = growth = None
-    constants, dims, rtol, atol = {}, {}, 1e-4, 1e-5
+    constants, dims, labels, rtol, atol = {}, {}, (), 1e-4, 1e-5
 
     def __init__(self, name, model):
         self.name, self.model, self.feeds = name, model, []

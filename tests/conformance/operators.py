@@ -201,7 +201,7 @@ def size_cases():
     row = normal(1, 3)
     yield TextCase("sizes_of_rows", ROWS % 1, [{"x": row, "n": ints(4, 7)}, {"x": row, "n": ints(4, -2)}],
                    fails=[{"x": row, "n": ints(5, 7)}, {"x": row, "n": ints(1, 7)}])
-    yield TextCase("sizes_with_two_solutions", ROWS % 2, [], refused="E0316")
+    yield TextCase("sizes_with_two_solutions", ROWS % 2, [], refused="E0324")
 
 
 def selection_cases():
