@@ -148,8 +148,8 @@ void xl_strided_slice(XnnLowering *l, ValueId x, uint32_t axis, int64_t begin, i
   take_one(l, x, axis, &list, y);
 }
 
-/* Are entries of the axis whole pieces of memory? The kernel copies those as fast, and a node for
- * each would make the program grow with their number. */
+/* Are entries of the axis whole pieces of memory? The kernel copies those as fast where no two of
+ * them follow each other, and a node for each would make the program grow with their number. */
 static bool outermost(const Graph *g, ValueId x, uint32_t axis) {
   for (uint32_t i = 0; i < axis; i++)
     if (value_dim(g, x, i) != 1)
@@ -173,7 +173,8 @@ void lower_index_select(XnnLowering *l, NodeId n) {
       xl_refuse(l, XNN_RULE_ATTRIBUTE, "index=%" PRId64, position);
     add_position(&list, (uint32_t)position);
   }
-  if (list.count > MAX_ROWS && outermost(l->g, x, axis))
+  bool single = list.count == value_constant(g, index)->size / sizeof(int64_t);
+  if (single && list.count > MAX_ROWS && outermost(g, x, axis))
     xl_refuse(l, XNN_RULE_PIECES, "most=%d", MAX_ROWS);
   take_one(l, x, axis, &list, y);
 }
