@@ -28,7 +28,7 @@ static Status check_total(PassContext *p, const Graph *g, const Liveness *l) {
 
 enum { LARGEST_NAMED = 3 };
 
-/* The value of most bytes that is in no span of those listed; 0 when there is none. */
+/* The largest value outside of the spans listed; 0 if all values are in them. */
 static ValueId largest_value(const Graph *g, const Liveness *l, const uint32_t *listed,
                              uint32_t count) {
   ValueId best = 0;

@@ -110,8 +110,8 @@ typedef struct SymScaling {
   bool f32, over;
 } SymScaling;
 /* floor(size * by) or floor(size / by) as floating point computes it, rounding included: 10 * 0.7
- * in float32 is 7. An expression that agrees for every value that the size can have; false when
- * there is none (found), or the size may be negative or not exact in float32. */
+ * in float32 is 7. *out is an expression that agrees for every value that the size can have; false
+ * if no such expression was found, or the size may be negative or not exact in float32. */
 bool sym_scaled(SymTable *t, SymInt size, double by, SymScaling how, SymInt *out);
 
 int64_t sym_lower(const SymTable *t, SymInt v); /* proven bounds, saturated */

@@ -22,7 +22,7 @@ typedef enum PostTransform {
   POST_SOFTMAX_ZERO,
   POST_PROBIT
 } PostTransform;
-/* The attribute post_transform; fails when it is none of them. */
+/* The attribute post_transform; fails for an unknown one. */
 PostTransform post_read(Import *im);
 /* Scores [N, C] after it. */
 ValueId post_apply(Import *im, PostTransform post, ValueId scores);

@@ -16,7 +16,7 @@ typedef struct SortedNodes {
  * their size: nodes stay in the order of the file, but what produces a name comes before its first
  * user, which may be a node of a subgraph. */
 SortedNodes onnx_sort_nodes(OnnxModel *model);
-/* The names of a circle of nodes through node `at`, as "'a', 'b', 'a'"; NULL when there is none. */
+/* The names of a cycle of nodes through node `at`, as "'a', 'b', 'a'"; NULL without one. */
 char *onnx_node_circle(Onnx__NodeProto *const *nodes, size_t count, size_t at, Arena *arena);
 
 #endif

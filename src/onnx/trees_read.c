@@ -19,7 +19,7 @@ static int by_key(const void *a, const void *b) {
   return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* The node of that tree and number; `count` when there is none. */
+/* The node of that tree and number; `count` if the tree has no such node. */
 static uint32_t find_node(const NodeKey *keys, uint32_t count, int64_t tree, int64_t node) {
   NodeKey wanted = {.tree = tree, .node = node};
   const NodeKey *found = bsearch(&wanted, keys, count, sizeof *keys, by_key);

@@ -61,11 +61,15 @@ static const char *keep_path(Session *s, StrView path) {
   return s->recipe_at.line ? session_recipe_path(s, path) : keep(s, path);
 }
 
-static EtcStatus set_dim(Session *s, StrView value) {
-  /* The last '=', since names of dimensions may hold one. */
+size_t settings_number_at(StrView value) {
   size_t at = value.size;
   while (at > 0 && value.data[at - 1] != '=')
     at--;
+  return at;
+}
+
+static EtcStatus set_dim(Session *s, StrView value) {
+  size_t at = settings_number_at(value);
   DimFlag flag = {.lo = 0, .hi = 0};
   bool range;
   if (at < 2 ||

@@ -21,6 +21,9 @@ EtcStatus session_later(Session *s, const char *option);
 
 /* --backend NAME or NAME:KEY=VALUE,KEY=VALUE */
 EtcStatus session_set_backend(Session *s, StrView value);
+/* Where the number of NAME=NUMBER begins: behind the last '=', since names may hold others. 0
+ * without one. */
+size_t settings_number_at(StrView value);
 /* --bound NAME=N or NAME:AXIS=N (settings_bound.c) */
 EtcStatus session_set_bound(Session *s, StrView value);
 /* After the import: reports bounds of unknown values, and those that nothing needed if it went

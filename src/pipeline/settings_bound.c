@@ -7,9 +7,7 @@ enum { DEPTH_MAX = 16, NAMES_MAX = 4096 };
 
 EtcStatus session_set_bound(Session *s, StrView value) {
   BoundFlag flag = {.most = 0};
-  size_t at = value.size;
-  while (at > 0 && value.data[at - 1] != '=') /* the last one, names may hold others */
-    at--;
+  size_t at = settings_number_at(value);
   if (at < 2 || !text_parse_i64((StrView){value.data + at, value.size - at}, &flag.most))
     return session_usage(s, "--bound", "write --bound NAME=N or --bound NAME:AXIS=N",
                          "'" SV_FMT "' is no value and size", SV_ARG(value));
