@@ -68,7 +68,7 @@ const SymInt *fold_contents(Fold *f, const Graph *g, ValueId v, Arena *arena, ui
 }
 
 bool fold_allowed(OpId op) {
-  return op_row(op)->kernel && !op_has_trait(op, OP_RANDOM | OP_EFFECT | OP_PRIM);
+  return op_row(op)->kernel && !op_has_trait(op, OP_RANDOM | OP_EFFECT | OP_PRIM | OP_DEQUANTIZE);
 }
 
 /* --- evaluation of constants --- */

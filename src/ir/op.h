@@ -33,7 +33,9 @@ enum {
                                width (moves, bits, arithmetic modulo the width, equality) */
   OP_SIGN_ORDERS = 1 << 10, /* integers are only compared which is less; results are elements,
                                positions or bools */
-  OP_DELEGATE = 1 << 11     /* a call of a delegate: no kernel */
+  OP_DELEGATE = 1 << 11,    /* a call of a delegate: no kernel */
+  OP_QUANTIZE = 1 << 12,    /* floats to small integers and scales */
+  OP_DEQUANTIZE = 1 << 13   /* and back; of constants never folded, since it would widen weights */
 };
 
 typedef struct Kernel Kernel; /* ops/kernel.h */

@@ -1,12 +1,13 @@
-/* Quantization operators as plain arithmetic: round half to even, then the zero point, then
- * saturation, as the ONNX documents say; integer products are exact in i32. The
- * quantized_decomposed kernels are not used: they multiply by the reciprocal of the scale, which
- * rounds differently, and are not part of a plain runtime. */
+/* Quantization operators: with f32 and scales that are known they are the ops quantize and
+ * dequantize, which backends match; else plain arithmetic: round half to even, then the zero point,
+ * then saturation, as the ONNX documents say. Integer products are exact in i32. */
 #include <math.h>
 
 #include "onnx/packed.h"
 #include "onnx/quantized.h"
 #include "onnx/spatial.h"
+#include "ops/quantized.h"
+#include "support/number.h"
 
 /* --- granularity --- */
 
@@ -143,7 +144,88 @@ static ValueId exact_quotient(Import *im, ValueId x, ValueId y) {
   return import_ok(im) ? build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(x), A_VAL(y), A_NONE) : 0;
 }
 
+/* --- as ops --- */
+
+/* One f32 number, or one an entry of the axis. */
+static bool known_scales(Import *im, const Granularity *gr, ValueId scale, Quantization *q) {
+  const double *values;
+  uint32_t count;
+  if (!import_ok(im) || value_dtype(im->g, scale) != DTYPE_F32 || value_rank(im->g, scale) > 1 ||
+      !value_doubles(im, scale, &values, &count) || count == 0)
+    return false;
+  for (uint32_t i = 0; i < count; i++)
+    if (!isfinite(values[i]))
+      return false;
+  if (count == 1)
+    q->scale = (float)values[0];
+  else if (gr->rank && gr->dims[gr->axis] == count)
+    q->scales = scale;
+  return count == 1 || q->scales;
+}
+
+static bool known_zeros(Import *im, ValueId zero, Quantization *q) {
+  const double *values;
+  uint32_t count, needed = q->scales ? (uint32_t)value_dim(im->g, q->scales, 0) : 1;
+  if (is_zero(im, zero))
+    return import_ok(im);
+  if (!import_ok(im) || value_rank(im->g, zero) > 1 || !value_doubles(im, zero, &values, &count) ||
+      count != needed)
+    return false;
+  if (!q->scales)
+    q->zero = int_clamped(values[0], INT32_MIN, INT32_MAX);
+  else
+    q->zeros = ex_cast(im, zero, DTYPE_I64);
+  return true;
+}
+
+/* Scale, zero point and codes of an op that backends may match. */
+static bool known_quantization(Import *im, const Granularity *gr, ValueId scale, ValueId zero,
+                               DType dtype, double low, double high, Quantization *q) {
+  *q = (Quantization){.dtype = dtype,
+                      .low = int_clamped(low, INT32_MIN, INT32_MAX),
+                      .high = int_clamped(high, INT32_MIN, INT32_MAX),
+                      .axis = gr->axis};
+  return import_ok(im) && !gr->block && dtype_in(dtype, DT(U8) | DT(I8) | DT(I16) | DT(I32)) &&
+         known_scales(im, gr, scale, q) && known_zeros(im, zero, q);
+}
+
+/* x quantized by an op; 0 when there is none for it. */
+static ValueId quantize_op(Import *im, const Granularity *gr, ValueId x, ValueId scale,
+                           ValueId zero, const Target *to) {
+  Quantization q;
+  if (!import_ok(im) || value_dtype(im->g, x) != DTYPE_F32 ||
+      !known_quantization(im, gr, scale, zero, to->dtype, to->low, to->high, &q))
+    return 0;
+  if (q.scales && !q.zeros)
+    q.zeros = build_expand(&im->b, build_scalar_int(&im->b, DTYPE_I64, 0),
+                           (SymInt[]){value_dim(im->g, q.scales, 0)}, 1);
+  return build_quantize(&im->b, x, &q);
+}
+
+/* The codes x dequantized by an op; 0 when there is none for it. */
+static ValueId dequantize_op(Import *im, const Granularity *gr, ValueId x, ValueId scale,
+                             ValueId zero, int32_t packed) {
+  Quantization q;
+  Target range = {.low = INT32_MIN, .high = INT32_MAX};
+  if (!import_ok(im))
+    return 0;
+  DType dtype = value_dtype(im->g, x);
+  range.dtype = dtype;
+  if (packed)
+    packed_limits(packed, &range.low, &range.high);
+  else
+    (void)set_limits(&range);
+  if (!known_quantization(im, gr, scale, zero, dtype, range.low, range.high, &q))
+    return 0;
+  return build_dequantize(&im->b, x, &q);
+}
+
 ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType to) {
+  Granularity whole = {0};
+  Target range = plain_target(im, to);
+  ValueId y = quantize_op(im, &whole, x, scale, zero, &range);
+  if (y || !import_ok(im))
+    return y;
   ValueId divisor = ex_view(im, scale, NULL, 0);
   Target target = plain_target(im, to);
   return saturated(im, exact_quotient(im, x, divisor), zero ? ex_view(im, zero, NULL, 0) : 0,
@@ -197,9 +279,14 @@ void translate_quantize_linear(Import *im) {
     return;
   Target to = target_attribute(im, zero);
   DType precision = dtype_attribute(im, "precision", value_dtype(im->g, scale));
+  ValueId y = to.packed || precision != DTYPE_F32 ? 0 : quantize_op(im, &gr, x, scale, zero, &to);
+  if (y)
+    out(im, 0, y);
+  if (y || !import_ok(im))
+    return;
   ValueId divisor = ex_cast(im, spread(im, &gr, scale), precision);
   ValueId quotient = exact_quotient(im, ex_cast(im, x, precision), divisor);
-  ValueId y = saturated(im, quotient, zero ? spread(im, &gr, zero) : 0, &to);
+  y = saturated(im, quotient, zero ? spread(im, &gr, zero) : 0, &to);
   if (to.packed && import_ok(im))
     out_binding(im, 0, (Binding){.kind = BIND_VALUE, .value = y, .packed = to.packed});
   else
@@ -256,7 +343,13 @@ void translate_dequantize_linear(Import *im) {
   else if (import_ok(im) && !dtype_in(from, DTS_INT | DT(U16)))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "dequantization from %s is not supported",
                 dtype_name(from));
-  bool split = import_ok(im) && has_whole_blocks(im, &gr, scale);
+  bool plain = !small && to == DTYPE_F32;
+  ValueId y = plain ? dequantize_op(im, &gr, x, scale, zero, in_packed(im, 0)) : 0;
+  if (y)
+    out(im, 0, y);
+  if (y || !import_ok(im))
+    return;
+  bool split = has_whole_blocks(im, &gr, scale);
   if (small || is_zero(im, zero)) /* the zero point of a float is 0 */
     zero = 0;
   ValueId factor = split ? split_blocks(im, &gr, scale, 1) : spread(im, &gr, scale), shift = 0;
@@ -264,7 +357,7 @@ void translate_dequantize_linear(Import *im) {
     shift = ex_cast(im, split ? split_blocks(im, &gr, zero, 1) : spread(im, &gr, zero), work);
   if (split)
     x = split_blocks(im, &gr, x, gr.block);
-  ValueId y = dequantized(im, x, shift, ex_cast(im, factor, work), to);
+  y = dequantized(im, x, shift, ex_cast(im, factor, work), to);
   out(im, 0, split ? ex_view(im, y, gr.dims, gr.rank) : y);
 }
 
@@ -316,6 +409,11 @@ ValueId quantized_product(Import *im, ValueId a, ValueId a_zero, ValueId b, Valu
 
 ValueId quantized_real(Import *im, ValueId v, ValueId scale, ValueId zero, uint32_t axis) {
   Granularity gr = {.rank = ex_rank(im, v), .axis = axis};
+  for (uint32_t i = 0; i < gr.rank && import_ok(im); i++)
+    gr.dims[i] = value_dim(im->g, v, i);
+  ValueId y = dequantize_op(im, &gr, v, scale, zero, 0);
+  if (y || !import_ok(im))
+    return y;
   ValueId whole = quantized_centred(im, v, zero, axis);
   return ex_mul(im, ex_cast(im, whole, DTYPE_F32), spread(im, &gr, scale));
 }

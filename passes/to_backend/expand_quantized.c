@@ -1,0 +1,90 @@
+/* Quantization as plain arithmetic, where no backend took it: a plain runtime has no kernels of
+ * quantized_decomposed. Without a backend to wait for it is done first of all, so that the passes
+ * that follow see what is computed. */
+#include "ops/quantized.h"
+#include "passes/executorch/rewrite.h"
+
+/* count numbers along `axis` of a tensor of that rank. */
+static ValueId along(Builder *b, const float *numbers, uint32_t count, uint32_t axis,
+                     uint32_t rank) {
+  int64_t dims[MAX_RANK] = {count};
+  for (uint32_t i = 1; i < rank - axis; i++)
+    dims[i] = 1;
+  return build_const(b, DTYPE_F32, rank - axis, dims, numbers);
+}
+
+/* A vector that arrives at run time, likewise. */
+static ValueId view_along(Builder *b, ValueId v, uint32_t axis, uint32_t rank) {
+  SymInt dims[MAX_RANK] = {value_dim(b->g, v, 0)};
+  for (uint32_t i = 1; i < rank - axis; i++)
+    dims[i] = 1;
+  return build_view(b, build_cast(b, v, DTYPE_F32), dims, rank - axis);
+}
+
+static ValueId scale_of(Builder *b, const Quantization *q, uint32_t rank) {
+  if (!q->scales)
+    return build_scalar(b, DTYPE_F32, (double)q->scale);
+  const Constant *c = value_constant(b->g, q->scales);
+  if (!c)
+    return view_along(b, q->scales, q->axis, rank);
+  uint32_t count = (uint32_t)(c->size / sizeof(float));
+  float *numbers = ARENA_ARRAY(&b->g->arena, float, count + 1);
+  memcpy(numbers, c->data, c->size);
+  return along(b, numbers, count, q->axis, rank);
+}
+
+/* 0 when all zero points are 0. */
+static ValueId zero_of(Builder *b, const Quantization *q, uint32_t rank) {
+  if (!q->zeros)
+    return q->zero ? build_scalar(b, DTYPE_F32, (double)q->zero) : 0;
+  const Constant *c = value_constant(b->g, q->zeros);
+  if (!c)
+    return view_along(b, q->zeros, q->axis, rank);
+  uint32_t count = (uint32_t)(c->size / sizeof(int64_t));
+  float *numbers = ARENA_ARRAY(&b->g->arena, float, count + 1);
+  bool any = false;
+  for (uint32_t i = 0; i < count; i++) {
+    int64_t zero;
+    memcpy(&zero, c->data + i * sizeof zero, sizeof zero);
+    numbers[i] = (float)zero;
+    any = any || zero;
+  }
+  return any ? along(b, numbers, count, q->axis, rank) : 0;
+}
+
+/* The runtime's division multiplies by the reciprocal when the divisor has one element and no
+ * rounding mode is named. */
+static ValueId expand_quantize(Builder *b, NodeId n) {
+  Quantization q = quantization_of(b->g, n);
+  ValueId x = node_value(b->g, n, 0);
+  uint32_t rank = value_rank(b->g, x);
+  ValueId scale = scale_of(b, &q, rank), zero = zero_of(b, &q, rank);
+  ValueId y = build(b, OP_DIV_TENSOR_MODE, A_VAL(x), A_VAL(scale), A_NONE);
+  if (b->status == STATUS_OK)
+    y = build(b, OP_ROUND, A_VAL(y));
+  if (zero && b->status == STATUS_OK)
+    y = build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(zero));
+  if (b->status == STATUS_OK)
+    y = build(b, OP_CLAMP, A_VAL(y), A_FLOAT((double)q.low), A_FLOAT((double)q.high));
+  return build_cast(b, y, q.dtype);
+}
+
+static ValueId expand_dequantize(Builder *b, NodeId n) {
+  Quantization q = quantization_of(b->g, n);
+  ValueId x = node_value(b->g, n, 0);
+  uint32_t rank = value_rank(b->g, x);
+  ValueId scale = scale_of(b, &q, rank), zero = zero_of(b, &q, rank);
+  ValueId y = build_cast(b, x, DTYPE_F32);
+  if (zero && b->status == STATUS_OK)
+    y = build(b, OP_SUB_TENSOR, A_VAL(y), A_VAL(zero));
+  return b->status == STATUS_OK ? build(b, OP_MUL_TENSOR, A_VAL(y), A_VAL(scale)) : 0;
+}
+
+Status pass_expand_quantized(PassContext *p, Graph *g) {
+  if (g->level == LEVEL_ATEN && p->options->backend_count)
+    return STATUS_OK;
+  TRY(rewrite_nodes(p, g, OP_QUANTIZE_PER_TENSOR, expand_quantize, "quantizations"));
+  TRY(rewrite_nodes(p, g, OP_QUANTIZE_PER_CHANNEL, expand_quantize, "quantizations"));
+  TRY(rewrite_nodes(p, g, OP_DEQUANTIZE_PER_TENSOR, expand_dequantize, "dequantizations"));
+  return rewrite_nodes(p, g, OP_DEQUANTIZE_PER_CHANNEL, expand_dequantize, "dequantizations");
+}

@@ -1,0 +1,269 @@
+/* Quantization: quantize and dequantize per tensor and per channel, as the operators
+ * QuantizeLinear and DequantizeLinear of ONNX round: x / scale, half to even, plus the zero point,
+ * saturated. (The kernels of the runtime's quantized library multiply by the reciprocal of the
+ * scale.) */
+#include <math.h>
+
+#include "ops/elementwise.h"
+#include "ops/move.h"
+#include "ops/ops.h"
+#include "ops/quantized.h"
+#include "ops/shape_util.h"
+
+/* Where the arguments are. */
+enum { PER_TENSOR_SCALE = 1, PER_TENSOR_ZERO, PER_TENSOR_MIN, PER_TENSOR_MAX, PER_TENSOR_DTYPE };
+enum { SCALES = 1, ZEROS, AXIS, PER_CHANNEL_MIN, PER_CHANNEL_MAX, PER_CHANNEL_DTYPE };
+
+/* --- shape rules --- */
+
+static const DTypeSet codes = DT(U8) | DT(I8) | DT(I16) | DT(I32);
+
+/* Range and element type, arguments `first` and behind. */
+static Status check_range(Graph *g, NodeId n, uint32_t first, DType *dtype) {
+  int64_t low, high;
+  TRY(arg_const_int(g, n, first, &low));
+  TRY(arg_const_int(g, n, first + 1, &high));
+  TRY(arg_dtype(g, n, first + 2, DTYPE_NONE, dtype));
+  if (!dtype_in(*dtype, codes))
+    return bad_dtype(g, n, "values cannot be quantized to %s", dtype_name(*dtype));
+  unsigned bits = 8 * (unsigned)dtype_size(*dtype);
+  int64_t span = (int64_t)1 << bits, least = *dtype == DTYPE_U8 ? 0 : -span / 2;
+  if (low < least || high >= least + span || low >= high)
+    return bad_arg(g, n, "the range %lld to %lld does not fit %s", (long long)low, (long long)high,
+                   dtype_name(*dtype));
+  return STATUS_OK;
+}
+
+static Status check_scale(Graph *g, NodeId n) {
+  const Arg *scale = node_arg(g, n, PER_TENSOR_SCALE);
+  int64_t zero;
+  if (scale->kind != ARG_FLOAT || !isfinite(scale->f) || (float)scale->f != scale->f)
+    return bad_arg(g, n, "the scale must be a finite float");
+  TRY(arg_const_int(g, n, PER_TENSOR_ZERO, &zero));
+  return zero < INT32_MIN || zero > INT32_MAX ? bad_arg(g, n, "zero point %lld", (long long)zero)
+                                              : STATUS_OK;
+}
+
+/* The floats that are quantized, or the codes that are not any more. */
+static Status check_input(Graph *g, NodeId n, DType dtype, ValueId *x) {
+  TRY(arg_tensor(g, n, 0, x));
+  if (value_dtype(g, *x) != dtype)
+    return bad_dtype(g, n, "the input is %s, not %s", dtype_name(value_dtype(g, *x)),
+                     dtype_name(dtype));
+  return STATUS_OK;
+}
+
+static bool makes_codes(OpId op) {
+  return op == OP_QUANTIZE_PER_TENSOR || op == OP_QUANTIZE_PER_CHANNEL;
+}
+
+static Status result_of(Graph *g, NodeId n, DType dtype) {
+  ValueId x;
+  bool quantizes = makes_codes(node_cget(g, n)->op);
+  TRY(check_input(g, n, quantizes ? DTYPE_F32 : dtype, &x));
+  Dims d = dims_of(g, x);
+  return shape_result(g, n, 0, quantizes ? dtype : DTYPE_F32, &d);
+}
+
+Status shape_quantize_per_tensor(Graph *g, NodeId n) {
+  DType dtype;
+  TRY(check_range(g, n, PER_TENSOR_MIN, &dtype));
+  TRY(check_scale(g, n));
+  return result_of(g, n, dtype);
+}
+
+/* Argument i, if it is there, has an entry of that type for each of `size` channels. */
+static Status check_vector(Graph *g, NodeId n, uint32_t i, DType dtype, SymInt size) {
+  ValueId v;
+  TRY(arg_tensor_or_none(g, n, i, &v));
+  StrView name = arg_name(g, n, i);
+  if (!v)
+    return i == SCALES ? bad_arg(g, n, "there are no scales") : STATUS_OK;
+  if (value_dtype(g, v) != dtype || value_rank(g, v) != 1)
+    return bad_dtype(g, n, "'" SV_FMT "' is %s of rank %u, not %s of rank 1", SV_ARG(name),
+                     dtype_name(value_dtype(g, v)), value_rank(g, v), dtype_name(dtype));
+  return shape_equal(g, n, value_dim(g, v, 0), size, "entries of a parameter and channels");
+}
+
+Status shape_quantize_per_channel(Graph *g, NodeId n) {
+  DType dtype;
+  int64_t dim;
+  uint32_t axis;
+  ValueId x;
+  TRY(check_range(g, n, PER_CHANNEL_MIN, &dtype));
+  TRY(arg_tensor(g, n, 0, &x));
+  TRY(arg_const_int(g, n, AXIS, &dim));
+  TRY(shape_axis(g, n, dim, value_rank(g, x), &axis));
+  if (value_rank(g, x) == 0)
+    return bad_shape(g, n, "a number has no channels");
+  TRY(check_vector(g, n, SCALES, DTYPE_F32, value_dim(g, x, axis)));
+  TRY(check_vector(g, n, ZEROS, DTYPE_I64, value_dim(g, x, axis)));
+  return result_of(g, n, dtype);
+}
+
+/* --- kernels --- */
+
+static bool quantize(const EwJob *job, const void *const *in, void *out, size_t count) {
+  const float *x = in[0], *scale = in[1], *zero = in[2];
+  float *y = out, low = (float)job->f[0], high = (float)job->f[1];
+  for (size_t i = 0; i < count; i++) {
+    float code = rintf(x[i] / scale[i]) + zero[i];
+    y[i] = code < low ? low : code > high ? high : code;
+  }
+  return true;
+}
+
+static bool dequantize(const EwJob *job, const void *const *in, void *out, size_t count) {
+  const float *x = in[0], *scale = in[1], *zero = in[2];
+  float *y = out;
+  (void)job;
+  for (size_t i = 0; i < count; i++)
+    y[i] = (x[i] - zero[i]) * scale[i];
+  return true;
+}
+
+static Status run(Kernel *k, EwOperand scale, EwOperand zero, uint32_t range) {
+  const Tensor *x;
+  TRY(kernel_need(k, 0, &x));
+  TRY(kernel_expect(k, 0, x->rank, x->dims));
+  EwJob job = {.fn = makes_codes(k->op) ? quantize : dequantize,
+               .in = {ew_tensor(x, EW_F32), scale, zero},
+               .in_count = 3,
+               .out_type = EW_F32,
+               .out = k->results[0],
+               .f = {kernel_scalar(k, range), kernel_scalar(k, range + 1)}};
+  ew_run(&job);
+  return STATUS_OK;
+}
+
+Status kern_quantize_per_tensor(Kernel *k) {
+  return run(k, ew_scalar(k, PER_TENSOR_SCALE, EW_F32), ew_scalar(k, PER_TENSOR_ZERO, EW_F32),
+             PER_TENSOR_MIN);
+}
+
+/* A vector along the axis of x. */
+static Tensor spread(const Tensor *vector, const Tensor *x, uint32_t axis) {
+  Tensor t = *vector;
+  t.rank = x->rank - axis;
+  t.dims[0] = tensor_numel(vector);
+  for (uint32_t i = 1; i < t.rank; i++)
+    t.dims[i] = 1;
+  return t;
+}
+
+Status kern_quantize_per_channel(Kernel *k) {
+  const Tensor *x, *scales, *zeros = kernel_tensor(k, ZEROS);
+  uint32_t axis;
+  TRY(kernel_need(k, 0, &x));
+  TRY(kernel_need(k, SCALES, &scales));
+  TRY(kernel_dim(k, k->args[AXIS].i, x->rank, &axis));
+  if (x->rank == 0 || tensor_numel(scales) != x->dims[axis] ||
+      (zeros && tensor_numel(zeros) != x->dims[axis]))
+    return kernel_error(k, "there is not one scale and zero point for each channel");
+  Tensor by = spread(scales, x, axis), from = zeros ? spread(zeros, x, axis) : (Tensor){0};
+  EwOperand zero = {.type = EW_F32};
+  return run(k, ew_tensor(&by, EW_F32), zeros ? ew_tensor(&from, EW_F32) : zero, PER_CHANNEL_MIN);
+}
+
+/* --- nodes, read and made --- */
+
+static DType dtype_at(const Graph *g, NodeId n, uint32_t i) { return (DType)node_arg(g, n, i)->i; }
+
+Quantization quantization_of(const Graph *g, NodeId n) {
+  OpId op = node_cget(g, n)->op;
+  if (op == OP_QUANTIZE_PER_TENSOR || op == OP_DEQUANTIZE_PER_TENSOR)
+    return (Quantization){.dtype = dtype_at(g, n, PER_TENSOR_DTYPE),
+                          .low = node_int(g, n, PER_TENSOR_MIN),
+                          .high = node_int(g, n, PER_TENSOR_MAX),
+                          .scale = (float)node_scalar(g, n, PER_TENSOR_SCALE),
+                          .zero = node_int(g, n, PER_TENSOR_ZERO)};
+  int64_t axis = node_int(g, n, AXIS);
+  return (Quantization){
+      .dtype = dtype_at(g, n, PER_CHANNEL_DTYPE),
+      .low = node_int(g, n, PER_CHANNEL_MIN),
+      .high = node_int(g, n, PER_CHANNEL_MAX),
+      .scales = node_value(g, n, SCALES),
+      .zeros = node_absent(g, n, ZEROS) ? 0 : node_value(g, n, ZEROS),
+      .axis = (uint32_t)(axis < 0 ? axis + value_rank(g, node_result(g, n, 0)) : axis)};
+}
+
+static bool equal_values(const Graph *g, ValueId a, ValueId b) {
+  const Constant *x = a ? value_constant(g, a) : NULL, *y = b ? value_constant(g, b) : NULL;
+  if (a == b)
+    return true;
+  return x && y && x->size == y->size && memcmp(x->data, y->data, x->size) == 0;
+}
+
+bool quantization_equal(const Graph *g, const Quantization *a, const Quantization *b) {
+  return a->dtype == b->dtype && a->low == b->low && a->high == b->high && a->scale == b->scale &&
+         a->zero == b->zero && a->axis == b->axis && equal_values(g, a->scales, b->scales) &&
+         equal_values(g, a->zeros, b->zeros);
+}
+
+NodeId dequantized_constant(const Graph *g, ValueId v) {
+  NodeId n = v ? value_def(g, v) : 0;
+  if (!is_dequantize(g, n) || !value_is_const(g, node_value(g, n, 0)))
+    return 0;
+  Quantization q = quantization_of(g, n);
+  bool known =
+      (!q.scales || value_is_const(g, q.scales)) && (!q.zeros || value_is_const(g, q.zeros));
+  return known ? n : 0;
+}
+
+static ValueId build_conversion(Builder *b, ValueId x, const Quantization *q, bool quantizes) {
+  if (b->status != STATUS_OK)
+    return 0;
+  ArgIn low = A_INT(q->low), high = A_INT(q->high), dtype = A_DTYPE(q->dtype);
+  if (!q->scales && quantizes)
+    return build(b, OP_QUANTIZE_PER_TENSOR, A_VAL(x), A_FLOAT((double)q->scale), A_INT(q->zero),
+                 low, high, dtype);
+  if (!q->scales)
+    return build(b, OP_DEQUANTIZE_PER_TENSOR, A_VAL(x), A_FLOAT((double)q->scale), A_INT(q->zero),
+                 low, high, dtype, A_NONE);
+  if (quantizes)
+    return build(b, OP_QUANTIZE_PER_CHANNEL, A_VAL(x), A_VAL(q->scales), A_OPT(q->zeros),
+                 A_INT(q->axis), low, high, dtype);
+  return build(b, OP_DEQUANTIZE_PER_CHANNEL, A_VAL(x), A_VAL(q->scales), A_OPT(q->zeros),
+               A_INT(q->axis), low, high, dtype, A_NONE);
+}
+
+ValueId build_quantize(Builder *b, ValueId x, const Quantization *q) {
+  return build_conversion(b, x, q, true);
+}
+
+ValueId build_dequantize(Builder *b, ValueId x, const Quantization *q) {
+  return build_conversion(b, x, q, false);
+}
+
+static Tensor tensor_of(const Graph *g, ValueId v) {
+  const Constant *c = value_constant(g, v);
+  Tensor t = {.dtype = value_dtype(g, v), .rank = value_rank(g, v), .capacity = c->size};
+  for (uint32_t i = 0; i < t.rank; i++)
+    t.dims[i] = value_dim(g, v, i);
+  t.data = (void *)(uintptr_t)c->data;
+  return t;
+}
+
+void dequantize_constant(const Graph *g, NodeId n, float *out) {
+  Quantization q = quantization_of(g, n);
+  Tensor x = tensor_of(g, node_value(g, n, 0)), y = x, scales, zeros;
+  y.dtype = DTYPE_F32;
+  y.data = out;
+  EwOperand scale = {.type = EW_F32, .f = (double)q.scale},
+            zero = {.type = EW_F32, .f = (double)q.zero};
+  if (q.scales) {
+    scales = tensor_of(g, q.scales);
+    scales = spread(&scales, &x, q.axis);
+    scale = ew_tensor(&scales, EW_F32);
+  }
+  if (q.zeros) {
+    zeros = tensor_of(g, q.zeros);
+    zeros = spread(&zeros, &x, q.axis);
+    zero = ew_tensor(&zeros, EW_F32);
+  }
+  ew_run(&(EwJob){.fn = dequantize,
+                  .in = {ew_tensor(&x, EW_F32), scale, zero},
+                  .in_count = 3,
+                  .out_type = EW_F32,
+                  .out = &y});
+}

@@ -1,0 +1,39 @@
+/* Nodes that quantize and dequantize, read: what passes and backends ask of them. */
+#ifndef ETC_OPS_QUANTIZED_H
+#define ETC_OPS_QUANTIZED_H
+
+#include "ir/builder.h"
+
+/* How a tensor is quantized: real = (code - zero) * scale. */
+typedef struct Quantization {
+  DType dtype;       /* of the codes: U8, I8, I16, I32 */
+  int64_t low, high; /* range of the codes */
+  float scale;       /* per tensor */
+  int64_t zero;      /* per tensor */
+  ValueId scales;    /* f32, one a channel; 0: per tensor */
+  ValueId zeros;     /* i64, one a channel; 0: all zero points are 0, or per tensor */
+  uint32_t axis;     /* of the channels */
+} Quantization;
+
+static inline bool is_quantize(const Graph *g, NodeId n) {
+  return n && op_has_trait(node_cget(g, n)->op, OP_QUANTIZE);
+}
+static inline bool is_dequantize(const Graph *g, NodeId n) {
+  return n && op_has_trait(node_cget(g, n)->op, OP_DEQUANTIZE);
+}
+
+/* Of a node that quantizes or dequantizes. */
+Quantization quantization_of(const Graph *g, NodeId n);
+/* The same scales and zero points, by value, along the same axis, to the same codes. */
+bool quantization_equal(const Graph *g, const Quantization *a, const Quantization *b);
+/* The node that makes v by dequantizing a constant whose scales and zero points are constants, too;
+ * 0 when v is something else. */
+NodeId dequantized_constant(const Graph *g, ValueId v);
+/* A new node: x quantized (f32), or dequantized (codes). 0 after a failure of the builder. */
+ValueId build_quantize(Builder *b, ValueId x, const Quantization *q);
+ValueId build_dequantize(Builder *b, ValueId x, const Quantization *q);
+/* All codes of a dequantized constant (its elements in the order of the graph) as floats, written
+ * to out: as many as the value has. */
+void dequantize_constant(const Graph *g, NodeId n, float *out);
+
+#endif
