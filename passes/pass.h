@@ -22,6 +22,19 @@ typedef enum StageId {
   STAGE_COUNT
 } StageId;
 
+/* How a model is quantized. */
+typedef enum QuantScheme {
+  QUANT_INT8,            /* weights and activations, ranges from calibration */
+  QUANT_INT8_DYNAMIC,    /* weights; activations when the program runs */
+  QUANT_INT8_WEIGHT_ONLY /* weights, which are computed with in f32 */
+} QuantScheme;
+
+typedef struct QuantOptions {
+  QuantScheme scheme;
+  const char *data;   /* samples to calibrate with; NULL: none */
+  const char *ranges; /* statistics of an earlier calibration; NULL: none */
+} QuantOptions;
+
 /* What the user may choose. */
 typedef struct PassOptions {
   uint64_t fold_limit; /* bytes a computed constant may have beyond its operands; 0: default of
@@ -30,6 +43,7 @@ typedef struct PassOptions {
   uint64_t max_arena;  /* most bytes of memory that a program may plan; 0: PASS_MAX_ARENA */
   const struct BackendChoice *backends; /* in order of preference */
   uint32_t backend_count;
+  const QuantOptions *quantize; /* NULL: nothing is quantized */
   bool explain_json; /* what backends take and leave goes to print, one JSON object a line */
 } PassOptions;
 #define PASS_MAX_ARENA ((uint64_t)2 << 30)

@@ -74,6 +74,7 @@ Status shape_pow_scalar_base(Graph *g, NodeId n);
 Status shape_prelu(Graph *g, NodeId n);
 Status shape_prim(Graph *g, NodeId n);
 Status shape_prod(Graph *g, NodeId n);
+Status shape_observe(Graph *g, NodeId n);
 Status shape_quantize_per_channel(Graph *g, NodeId n);
 Status shape_quantize_per_tensor(Graph *g, NodeId n);
 Status shape_reduce(Graph *g, NodeId n);

@@ -101,6 +101,24 @@ Status shape_quantize_per_channel(Graph *g, NodeId n) {
   return result_of(g, n, dtype);
 }
 
+/* Where the arguments of observe are: quantized.h. */
+Status shape_observe(Graph *g, NodeId n) {
+  ValueId x;
+  int64_t low, high, dim;
+  uint32_t axis;
+  TRY(check_input(g, n, DTYPE_F32, &x));
+  TRY(arg_const_int(g, n, OBSERVE_MIN, &low));
+  TRY(arg_const_int(g, n, OBSERVE_MAX, &high));
+  if (low < INT8_MIN || high > INT8_MAX || low >= high)
+    return bad_arg(g, n, "the range %lld to %lld does not fit i8", (long long)low, (long long)high);
+  if (!node_absent(g, n, OBSERVE_AXIS)) {
+    TRY(arg_const_int(g, n, OBSERVE_AXIS, &dim));
+    TRY(shape_axis(g, n, dim, value_rank(g, x), &axis));
+  }
+  Dims d = dims_of(g, x);
+  return shape_result(g, n, 0, DTYPE_F32, &d);
+}
+
 /* --- kernels --- */
 
 static bool quantize(const EwJob *job, const void *const *in, void *out, size_t count) {

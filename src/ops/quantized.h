@@ -22,6 +22,17 @@ static inline bool is_dequantize(const Graph *g, NodeId n) {
   return n && op_has_trait(node_cget(g, n)->op, OP_DEQUANTIZE);
 }
 
+/* Where the arguments of quantized_decomposed::observe are. */
+enum {
+  OBSERVE_RANGE = 1,
+  OBSERVE_AXIS,
+  OBSERVE_MIN,
+  OBSERVE_MAX,
+  OBSERVE_SYMMETRIC,
+  OBSERVE_LOW,
+  OBSERVE_HIGH
+};
+
 /* Of a node that quantizes or dequantizes. */
 Quantization quantization_of(const Graph *g, NodeId n);
 /* The same scales and zero points, by value, along the same axis, to the same codes. */

@@ -12,7 +12,7 @@ typedef struct StageRow {
 static const StageRow stages[STAGE_COUNT] = {
     [STAGE_IMPORT] = {"import", LEVEL_ATEN, "read the model into ATen ops, fold what shapes need"},
     [STAGE_SOURCE] = {"source", LEVEL_ATEN, "recover what the exporter spelt out, simplify"},
-    [STAGE_QUANTIZE] = {"quantize", LEVEL_ATEN, "annotate, observe, convert (nothing yet)"},
+    [STAGE_QUANTIZE] = {"quantize", LEVEL_ATEN, "annotate, observe, convert"},
     [STAGE_CORE] = {"core", LEVEL_CORE, "decompose to the core ATen set"},
     [STAGE_EDGE] = {"edge", LEVEL_EDGE, "element types that kernels take"},
     [STAGE_TO_BACKEND] = {"to_backend", LEVEL_EDGE, "cut out what backends take"},

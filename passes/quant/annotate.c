@@ -1,0 +1,270 @@
+/* Which values become integers.
+ *
+ * Products (convolution, linear, batches) are computed in integers. Between them, arithmetic,
+ * functions and joins are, when one of their operands comes from such a node and what they make goes
+ * to one: integers then flow from product to product without a conversion. What leads to ops that
+ * stay in floats (norms, softmax, outputs) is computed in floats, where it costs little and loses
+ * nothing: the sums of residual branches before a norm, for one. Moves follow their operand.
+ *
+ * Each value that is quantized gets a node `observe` behind it, with the number of its range: values
+ * of one range share scale and zero point. What an integer node makes is used through it by all;
+ * what a float node makes only by integer nodes. A clamp behind a node is a part of it, so that what
+ * is observed is what is left. */
+#include "ir/builder.h"
+#include "ops/quantized.h"
+#include "passes/pass.h"
+#include "passes/quant/roles.h"
+
+typedef struct Plan {
+  Graph *g;
+  Arena *arena;
+  uint8_t *role;   /* by node: QuantRole */
+  bool *integer;   /* by node */
+  NodeId *clamp;   /* by node: the clamp that is a part of it; 0: none */
+  bool *part;      /* by node: a clamp that is a part of another node */
+  bool *wanted;    /* by value: as integers, by a node that is or may be integer */
+  bool *made;      /* by value: by an integer node */
+  bool *symmetric; /* by value, of the first of a range */
+  ValueId *range;  /* by value: another of its range, or itself */
+  uint32_t *number; /* by value, of the first of a range: its number, from 1; 0: none yet */
+  uint32_t numbers;
+} Plan;
+
+static Plan make_plan(Graph *g, Arena *arena) {
+  Plan p = {.g = g, .arena = arena};
+  p.role = ARENA_ARRAY(arena, uint8_t, g->node_count);
+  p.integer = ARENA_ARRAY(arena, bool, g->node_count);
+  p.clamp = ARENA_ARRAY(arena, NodeId, g->node_count);
+  p.part = ARENA_ARRAY(arena, bool, g->node_count);
+  p.wanted = ARENA_ARRAY(arena, bool, g->value_count);
+  p.made = ARENA_ARRAY(arena, bool, g->value_count);
+  p.symmetric = ARENA_ARRAY(arena, bool, g->value_count);
+  p.range = ARENA_ARRAY(arena, ValueId, g->value_count);
+  p.number = ARENA_ARRAY(arena, uint32_t, g->value_count);
+  for (ValueId v = 0; v < g->value_count; v++)
+    p.range[v] = v;
+  return p;
+}
+
+static ValueId range_of(const Plan *p, ValueId v) {
+  while (p->range[v] != v)
+    v = p->range[v];
+  return v;
+}
+
+static void share_range(Plan *p, ValueId a, ValueId b) {
+  a = range_of(p, a);
+  b = range_of(p, b);
+  p->range[b] = a;
+  p->symmetric[a] = p->symmetric[a] || p->symmetric[b];
+}
+
+/* --- who computes in integers --- */
+
+static bool may_clamp(QuantRole role) {
+  return role == ROLE_PRODUCT || role == ROLE_ARITHMETIC || role == ROLE_BATCH;
+}
+
+static void find_roles(Plan *p) {
+  Graph *g = p->g;
+  for (FOR_NODES(g, n))
+    p->role[n] = (uint8_t)quant_role(g, n);
+  for (FOR_NODES(g, n)) {
+    ValueId y = node_result(g, n, 0);
+    UseId use = may_clamp((QuantRole)p->role[n]) ? first_use(g, y) : 0;
+    NodeId user = use && value_cget(g, y)->use_count == 1 ? g->uses[use].node : 0;
+    if (!user || user == NODE_OUTPUT || p->role[user] != ROLE_CLAMP)
+      continue;
+    p->clamp[n] = user;
+    p->part[user] = true;
+  }
+}
+
+static uint32_t result_count(const Plan *p, NodeId n) {
+  return p->clamp[n] ? 1 : node_cget(p->g, n)->result_count;
+}
+static ValueId result_of(const Plan *p, NodeId n, uint32_t i) {
+  return p->clamp[n] ? node_result(p->g, p->clamp[n], 0) : node_result(p->g, n, i);
+}
+
+static bool any_wanted(const Plan *p, NodeId n) {
+  for (uint32_t i = 0; i < result_count(p, n); i++)
+    if (p->wanted[result_of(p, n, i)])
+      return true;
+  return false;
+}
+
+static bool any_made(const Plan *p, NodeId n, QuantRole role) {
+  for (uint32_t k = 0; k < quant_operand_count(p->g, n, role); k++)
+    if (p->made[quant_operand(p->g, n, role, k)])
+      return true;
+  return false;
+}
+
+static bool is_product(QuantRole role) { return role == ROLE_PRODUCT || role == ROLE_BATCH; }
+
+static void find_wanted(Plan *p) {
+  Graph *g = p->g;
+  for (NodeId n = g->last; n; n = node_cget(g, n)->prev) {
+    QuantRole role = (QuantRole)p->role[n];
+    if (p->part[n] || (!is_product(role) && !any_wanted(p, n)))
+      continue;
+    for (uint32_t k = 0; k < quant_operand_count(g, n, role); k++)
+      p->wanted[quant_operand(g, n, role, k)] = true;
+  }
+}
+
+static void find_integers(Plan *p) {
+  Graph *g = p->g;
+  for (FOR_NODES(g, n)) {
+    QuantRole role = (QuantRole)p->role[n];
+    if (p->part[n] || role == ROLE_FLOAT || role == ROLE_TABLE)
+      continue;
+    p->integer[n] = is_product(role) ||
+                    (any_made(p, n, role) && (role == ROLE_MOVE || any_wanted(p, n)));
+    for (uint32_t i = 0; p->integer[n] && i < result_count(p, n); i++)
+      p->made[result_of(p, n, i)] = true;
+  }
+}
+
+/* Moves and joins keep codes as they are; the second operand of a batch of products has zero point
+ * 0. */
+static void find_ranges(Plan *p) {
+  Graph *g = p->g;
+  for (FOR_NODES(g, n)) {
+    QuantRole role = (QuantRole)p->role[n];
+    if (!p->integer[n])
+      continue;
+    if (role == ROLE_BATCH)
+      p->symmetric[range_of(p, node_value(g, n, 1))] = true;
+    for (uint32_t k = 0; (role == ROLE_MOVE || role == ROLE_JOIN) &&
+                         k < quant_operand_count(g, n, role); k++)
+      for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
+        share_range(p, quant_operand(g, n, role, k), node_result(g, n, i));
+  }
+}
+
+/* --- nodes --- */
+
+static void replace_operand(Graph *g, NodeId n, ValueId from, ValueId to, Arena *arena) {
+  for (uint32_t i = 0; i < node_cget(g, n)->arg_count; i++) {
+    ArgIn arg = node_arg_in(g, n, i, arena);
+    if (arg.kind == ARG_VALUE && arg.i == from) {
+      node_set_arg(g, n, i, A_VAL(to));
+    } else if (arg.kind == ARG_VALUES) {
+      ValueId *values = ARENA_ARRAY(arena, ValueId, (size_t)arg.count + 1);
+      for (uint32_t k = 0; k < arg.count; k++)
+        values[k] = arg.values[k] == from ? to : arg.values[k];
+      node_set_arg(g, n, i, A_VALS(values, arg.count));
+    }
+  }
+}
+
+static uint32_t number_of(Plan *p, ValueId v) {
+  ValueId first = range_of(p, v);
+  if (!p->number[first])
+    p->number[first] = ++p->numbers;
+  return p->number[first];
+}
+
+static ValueId observe(Plan *p, ValueId v, NodeId before, LocId loc, Status *status) {
+  Builder b = builder_make(p->g, before, loc);
+  bool symmetric = p->symmetric[range_of(p, v)];
+  ValueId seen = build(&b, OP_OBSERVE, A_VAL(v), A_INT(number_of(p, v)), A_NONE,
+                       A_INT(symmetric ? -INT8_MAX : INT8_MIN), A_INT(INT8_MAX),
+                       A_BOOL(symmetric), A_NONE, A_NONE);
+  *status = b.status;
+  return seen;
+}
+
+/* A value that is not used by integer nodes alone. */
+static Status observe_operand(Plan *p, ValueId v, ValueId *seen, uint32_t seen_count) {
+  Graph *g = p->g;
+  NodeId def = value_def(g, v), before = def ? node_cget(g, def)->next : g->first;
+  Status status;
+  LocId loc = def ? node_cget(g, def)->loc : 0;
+  ValueId to = observe(p, v, before, loc, &status);
+  TRY(status);
+  if (v < seen_count)
+    seen[v] = to;
+  if (!p->made[v])
+    return STATUS_OK;
+  graph_replace_uses(g, v, to);
+  node_set_arg(g, value_def(g, to), 0, A_VAL(v));
+  return STATUS_OK;
+}
+
+static Status observe_node(Plan *p, NodeId n, ValueId *seen, uint32_t count) {
+  Graph *g = p->g;
+  QuantRole role = (QuantRole)p->role[n];
+  for (uint32_t k = 0; k < quant_operand_count(g, n, role); k++) {
+    ValueId v = quant_operand(g, n, role, k);
+    Status status = STATUS_OK;
+    if (v >= count) /* observed: it is what a node on integers makes */
+      continue;
+    if (value_is_const(g, v)) {
+      ValueId to = observe(p, v, n, node_cget(g, n)->loc, &status);
+      TRY(status);
+      replace_operand(g, n, v, to, p->arena);
+      continue;
+    }
+    if (!seen[v])
+      TRY(observe_operand(p, v, seen, count));
+    replace_operand(g, n, v, seen[v], p->arena);
+  }
+  for (uint32_t i = 0; i < result_count(p, n); i++) {
+    ValueId y = result_of(p, n, i);
+    if (value_cget(g, y)->use_count)
+      TRY(observe_operand(p, y, seen, count));
+  }
+  return STATUS_OK;
+}
+
+static Status observe_weight(Plan *p, NodeId n, const QuantWeight *w) {
+  Graph *g = p->g;
+  static const int64_t swap[] = {1, 0};
+  Builder b = builder_make(g, n, node_cget(g, n)->loc);
+  ValueId seen = build(&b, OP_OBSERVE, A_VAL(w->constant), A_INT(0), A_INT(w->axis),
+                       A_INT(-INT8_MAX), A_INT(INT8_MAX), A_BOOL(true), A_NONE, A_NONE);
+  if (w->permute)
+    seen = build_permute(&b, seen, swap);
+  if (b.status == STATUS_OK)
+    node_set_arg(g, n, w->operand, A_VAL(seen));
+  return b.status;
+}
+
+static Status observe_nodes(PassContext *c, Plan *p) {
+  Graph *g = p->g;
+  uint32_t count = g->value_count, node_count = g->node_count;
+  ValueId *seen = ARENA_ARRAY(p->arena, ValueId, count);
+  bool weights_only = c->options->quantize->scheme != QUANT_INT8;
+  uint64_t nodes = 0, weights = 0;
+  for (FOR_NODES(g, n)) {
+    QuantWeight w;
+    if (n >= node_count) /* put here by this loop */
+      continue;
+    QuantRole role = (QuantRole)p->role[n];
+    if (quant_weight(g, n, role, &w) && (p->integer[n] || weights_only || role == ROLE_TABLE)) {
+      TRY(observe_weight(p, n, &w));
+      weights++;
+    }
+    if (!p->integer[n] || weights_only)
+      continue;
+    TRY(observe_node(p, n, seen, count));
+    nodes++;
+  }
+  pass_count(c, "nodes", nodes);
+  pass_count(c, "weights", weights);
+  return STATUS_OK;
+}
+
+Status pass_annotate(PassContext *c, Graph *g) {
+  if (!c->options->quantize)
+    return STATUS_OK;
+  Plan p = make_plan(g, c->scratch);
+  find_roles(&p);
+  find_wanted(&p);
+  find_integers(&p);
+  find_ranges(&p);
+  return observe_nodes(c, &p);
+}

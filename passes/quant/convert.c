@@ -1,0 +1,284 @@
+/* Nodes `observe` become quantize and dequantize: of weights at once, which leaves their integers
+ * behind a dequantize; of values by the ranges that were found. A value that was never seen (a
+ * branch that no sample took) stays in floats. */
+#include <float.h>
+#include <math.h>
+
+#include "ir/builder.h"
+#include "ir/match.h"
+#include "ops/quantized.h"
+#include "passes/pass.h"
+#include "support/permute.h"
+
+enum { BIAS_MAX = 1 << 30 }; /* of int32, so that sums have room */
+
+/* --- scales --- */
+
+/* Scales that are normal numbers, also after a few products of them. */
+#define SCALE_MIN 1e-30
+
+static float usable_scale(double scale) {
+  return scale < SCALE_MIN ? (float)SCALE_MIN : scale > FLT_MAX ? FLT_MAX : (float)scale;
+}
+
+/* Scale and zero point of a range that holds 0. */
+static Quantization activation(const Graph *g, NodeId n) {
+  Quantization q = {.dtype = DTYPE_I8,
+                    .low = node_int(g, n, OBSERVE_MIN),
+                    .high = node_int(g, n, OBSERVE_MAX)};
+  double low = fmin(node_scalar(g, n, OBSERVE_LOW), 0),
+         high = fmax(node_scalar(g, n, OBSERVE_HIGH), 0);
+  if (node_bool(g, n, OBSERVE_SYMMETRIC)) {
+    q.scale = low == 0 && high == 0 ? 1 : usable_scale(fmax(-low, high) / (double)q.high);
+    q.low = INT8_MIN;
+    return q;
+  }
+  q.scale = low == high ? 1 : usable_scale((high - low) / (double)(q.high - q.low));
+  double zero = (double)q.low - nearbyint(low / (double)q.scale);
+  q.zero = (int64_t)fmin(fmax(zero, (double)q.low), (double)q.high);
+  return q;
+}
+
+/* --- weights --- */
+
+/* A tensor as [outer, channels, inner]. */
+typedef struct Channels {
+  uint64_t outer, count, inner;
+} Channels;
+
+static Channels channels_of(const Graph *g, ValueId v, uint32_t axis) {
+  Channels c = {1, 1, 1};
+  for (uint32_t i = 0; i < value_rank(g, v); i++) {
+    uint64_t dim = (uint64_t)value_dim(g, v, i);
+    if (i < axis)
+      c.outer *= dim;
+    else if (i == axis)
+      c.count = dim;
+    else
+      c.inner *= dim;
+  }
+  return c;
+}
+
+static float load_float(const Constant *c, uint64_t i) {
+  float f;
+  memcpy(&f, c->data + i * sizeof f, sizeof f);
+  return f;
+}
+
+static float largest(const Constant *c, const Channels *ch, uint64_t channel) {
+  float most = 0;
+  for (uint64_t o = 0; o < ch->outer; o++)
+    for (uint64_t i = 0; i < ch->inner; i++) {
+      float x = fabsf(load_float(c, (o * ch->count + channel) * ch->inner + i));
+      most = x > most && isfinite(x) ? x : most;
+    }
+  return most;
+}
+
+static int8_t code_of(float x, float scale, int64_t low, int64_t high) {
+  double code = nearbyint((double)(x / scale));
+  return isnan(code) ? 0 : (int8_t)fmin(fmax(code, (double)low), (double)high);
+}
+
+/* The product of which the weight is observed at n; 0: of none. */
+static NodeId product_of(const Graph *g, NodeId n) {
+  ValueId v = node_result(g, n, 0);
+  while (value_cget(g, v)->use_count == 1) {
+    NodeId user = g->uses[first_use(g, v)].node;
+    if (user == NODE_OUTPUT)
+      return 0;
+    if (node_cget(g, user)->op == OP_LINEAR || node_cget(g, user)->op == OP_CONVOLUTION)
+      return user;
+    if (node_cget(g, user)->op != OP_PERMUTE_COPY)
+      return 0;
+    v = node_result(g, user, 0);
+  }
+  return 0;
+}
+
+/* The scale of what a product multiplies by its weight; 0: it is not quantized. The nodes before n
+ * are converted already. */
+static double input_scale(const Graph *g, NodeId product) {
+  NodeId def = value_def(g, node_value(g, product, 0));
+  return is_dequantize(g, def) ? (double)quantization_of(g, def).scale : 0;
+}
+
+/* Biases become integers of the scale of the products, which must not be too small for them: weights
+ * of a dead channel would make it so. */
+static double least_scale(const Graph *g, NodeId product, uint64_t channel) {
+  ValueId bias = product ? node_value(g, product, 2) : 0;
+  double in = product ? input_scale(g, product) : 0;
+  if (!bias || in == 0 || !value_is_const(g, bias) || value_dtype(g, bias) != DTYPE_F32 ||
+      channel >= value_constant(g, bias)->size / sizeof(float))
+    return 0;
+  return fabs((double)load_float(value_constant(g, bias), channel)) / (in * BIAS_MAX);
+}
+
+static float *scales_of(Graph *g, NodeId n, ValueId w, const Channels *ch, int64_t high) {
+  float *scales = ARENA_ARRAY(&g->arena, float, ch->count + 1);
+  NodeId product = product_of(g, n);
+  for (uint64_t c = 0; c < ch->count; c++) {
+    double scale = (double)largest(value_constant(g, w), ch, c) / (double)high,
+           least = least_scale(g, product, c);
+    scale = scale > least ? scale : least;
+    scales[c] = scale == 0 ? 1 : usable_scale(scale);
+  }
+  return scales;
+}
+
+/* The integers of a weight, transposed when a permute of a matrix follows. */
+static ValueId weight_codes(Graph *g, ValueId w, const Quantization *q, const Channels *ch,
+                            const float *scales, bool transposed) {
+  const Constant *c = value_constant(g, w);
+  uint64_t count = ch->outer * ch->count * ch->inner;
+  int8_t *codes = arena_alloc(&g->arena, (size_t)count + 1);
+  c = value_constant(g, w);
+  for (uint64_t i = 0; i < count; i++) {
+    uint64_t channel = i / ch->inner % ch->count;
+    uint64_t to = transposed ? channel * ch->outer + i / ch->count : i;
+    codes[to] = code_of(load_float(c, i), scales[channel], q->low, q->high);
+  }
+  SymInt dims[MAX_RANK];
+  uint32_t rank = value_rank(g, w);
+  for (uint32_t i = 0; i < rank; i++)
+    dims[i] = value_dim(g, w, transposed ? rank - 1 - i : i);
+  TypeId type = graph_tensor_type(g, DTYPE_I8, rank, dims, ORDER_CONTIGUOUS);
+  return graph_add_constant(g, type, (Constant){.data = (void *)codes, .size = count},
+                            value_cget(g, w)->name);
+}
+
+static ValueId vector(Graph *g, const float *numbers, uint64_t count) {
+  SymInt dim = (SymInt)count;
+  TypeId type = graph_tensor_type(g, DTYPE_F32, 1, &dim, ORDER_CONTIGUOUS);
+  return graph_add_constant(g, type,
+                            (Constant){.data = (const void *)numbers, .size = count * sizeof(float)}, 0);
+}
+
+/* The only user of the weight, a permute of a matrix; 0 otherwise. */
+static NodeId permute_behind(const Graph *g, NodeId n) {
+  ValueId v = node_result(g, n, 0);
+  NodeId user = value_cget(g, v)->use_count == 1 ? g->uses[first_use(g, v)].node : 0;
+  bool permutes = user && user != NODE_OUTPUT && node_cget(g, user)->op == OP_PERMUTE_COPY;
+  return permutes && value_rank(g, v) == 2 && node_ints(g, user, 1)[0] % 2 != 0 ? user : 0;
+}
+
+static Status convert_weight(Graph *g, NodeId n) {
+  ValueId w = node_value(g, n, 0), from = node_result(g, n, 0);
+  Quantization q = {.dtype = DTYPE_I8,
+                    .low = node_int(g, n, OBSERVE_MIN),
+                    .high = node_int(g, n, OBSERVE_MAX),
+                    .axis = (uint32_t)node_int(g, n, OBSERVE_AXIS)};
+  Channels ch = channels_of(g, w, q.axis);
+  NodeId permute = permute_behind(g, n);
+  bool transposed = permute && q.axis == 1;
+  const float *scales = scales_of(g, n, w, &ch, q.high);
+  ValueId codes = weight_codes(g, w, &q, &ch, scales, transposed);
+  q.scales = vector(g, scales, ch.count);
+  q.axis = transposed ? 0 : q.axis;
+  Builder b = builder_make(g, n, node_cget(g, n)->loc);
+  ValueId to = build_dequantize(&b, codes, &q);
+  TRY(b.status);
+  graph_replace_uses(g, transposed ? node_result(g, permute, 0) : from, to);
+  if (transposed)
+    graph_remove_node(g, permute);
+  graph_remove_node(g, n);
+  return STATUS_OK;
+}
+
+/* --- tables --- */
+
+static bool is_gather(OpId op) {
+  return op == OP_EMBEDDING || op == OP_INDEX_TENSOR || op == OP_INDEX_SELECT;
+}
+
+/* Of rows that are chosen by positions, the integers and their scales are: floats are made of those
+ * rows alone. */
+static Status convert_table(Graph *g, NodeId n, NodeId gather) {
+  ValueId w = node_value(g, n, 0), rows = node_result(g, gather, 0);
+  Quantization q = {.dtype = DTYPE_I8, .low = -INT8_MAX, .high = INT8_MAX};
+  Channels ch = channels_of(g, w, 0);
+  const float *scales = scales_of(g, n, w, &ch, q.high);
+  ValueId codes = weight_codes(g, w, &q, &ch, scales, false), factors = vector(g, scales, ch.count);
+  Builder b = builder_make(g, gather, node_cget(g, gather)->loc);
+  bool select = node_cget(g, gather)->op == OP_INDEX_SELECT;
+  ValueId index = node_cget(g, gather)->op == OP_INDEX_TENSOR ? node_list_value(g, gather, 1, 0)
+                                                              : node_value(g, gather, 1 + select);
+  SymInt dims[MAX_RANK];
+  uint32_t rank = value_rank(g, rows);
+  for (uint32_t i = 0; i < rank; i++)
+    dims[i] = i + 1 < rank ? value_dim(g, rows, i) : 1;
+  ValueId chosen = build(&b, OP_INDEX_TENSOR, A_VAL(codes), A_VALS(&index, 1));
+  ValueId scale = b.status == STATUS_OK
+                      ? build(&b, OP_INDEX_TENSOR, A_VAL(factors), A_VALS(&index, 1))
+                      : 0;
+  ValueId reals = build_cast(&b, chosen, DTYPE_F32);
+  scale = build_view(&b, scale, dims, rank);
+  ValueId y = b.status == STATUS_OK ? build(&b, OP_MUL_TENSOR, A_VAL(reals), A_VAL(scale)) : 0;
+  TRY(b.status);
+  value_get(g, y)->name = value_cget(g, rows)->name;
+  graph_replace_uses(g, rows, y);
+  graph_remove_node(g, gather);
+  graph_remove_node(g, n);
+  return STATUS_OK;
+}
+
+static NodeId gather_behind(const Graph *g, NodeId n) {
+  ValueId v = node_result(g, n, 0);
+  NodeId user = value_cget(g, v)->use_count == 1 ? g->uses[first_use(g, v)].node : 0;
+  return user && user != NODE_OUTPUT && is_gather(node_cget(g, user)->op) ? user : 0;
+}
+
+/* --- values --- */
+
+/* A constant with the scale of a range. */
+static ValueId constant_codes(Graph *g, ValueId v, const Quantization *q) {
+  Channels ch = {1, 1, value_constant(g, v)->size / sizeof(float)};
+  int8_t *codes = arena_alloc(&g->arena, (size_t)ch.inner + 1);
+  const Constant *c = value_constant(g, v);
+  for (uint64_t i = 0; i < ch.inner; i++) {
+    double code = nearbyint((double)(load_float(c, i) / q->scale)) + (double)q->zero;
+    codes[i] = isnan(code) ? 0 : (int8_t)fmin(fmax(code, (double)q->low), (double)q->high);
+  }
+  const Type *t = value_type(g, v);
+  SymInt dims[MAX_RANK];
+  if (t->rank)
+    memcpy(dims, t->dims, t->rank * sizeof *dims);
+  TypeId type = graph_tensor_type(g, DTYPE_I8, t->rank, dims, ORDER_CONTIGUOUS);
+  return graph_add_constant(g, type, (Constant){.data = (void *)codes, .size = ch.inner},
+                            value_cget(g, v)->name);
+}
+
+static Status convert_value(Graph *g, NodeId n) {
+  ValueId v = node_value(g, n, 0), to = v;
+  if (!node_absent(g, n, OBSERVE_LOW) && !node_absent(g, n, OBSERVE_HIGH)) {
+    Quantization q = activation(g, n);
+    Builder b = builder_make(g, n, node_cget(g, n)->loc);
+    to = value_is_const(g, v) ? constant_codes(g, v, &q) : build_quantize(&b, v, &q);
+    to = build_dequantize(&b, to, &q);
+    TRY(b.status);
+  }
+  graph_replace_uses(g, node_result(g, n, 0), to);
+  graph_remove_node(g, n);
+  return STATUS_OK;
+}
+
+Status pass_convert(PassContext *p, Graph *g) {
+  uint64_t weights = 0, values = 0;
+  for (NodeId n = g->first, next; n; n = next) {
+    next = node_cget(g, n)->next;
+    if (node_cget(g, n)->op != OP_OBSERVE)
+      continue;
+    bool weight = !node_absent(g, n, OBSERVE_AXIS) && value_is_const(g, node_value(g, n, 0));
+    NodeId gather = weight ? gather_behind(g, n) : 0;
+    if (next && (next == gather || (weight && next == permute_behind(g, n))))
+      next = node_cget(g, next)->next;
+    TRY(gather   ? convert_table(g, n, gather)
+        : weight ? convert_weight(g, n)
+                 : convert_value(g, n));
+    *(weight ? &weights : &values) += 1;
+  }
+  pass_count(p, "weights", weights);
+  pass_count(p, "values", values);
+  return STATUS_OK;
+}

@@ -1,0 +1,78 @@
+/* Products with a constant matrix, and the constant biases added to them, as linear: the one form in
+ * which weights of products are quantized, with a scale for each output channel. The matrix stays as
+ * it lies in the file, behind a permute that `convert` carries out on its integers. */
+#include "passes/source/recover.h"
+
+static bool is_weight(const Graph *g, ValueId v) {
+  return value_is_const(g, v) && value_rank(g, v) == 2 && value_dtype(g, v) == DTYPE_F32;
+}
+
+/* The matrix [K, N] as [N, K]: what a permute already made of it, or a new permute. */
+static ValueId transposed(Builder *b, ValueId w) {
+  static const int64_t swap[] = {1, 0};
+  NodeId permute = match_op(b->g, w, OP_PERMUTE_COPY);
+  return permute ? node_value(b->g, permute, 0) : build_permute(b, w, swap);
+}
+
+static bool is_matrix(const Graph *g, ValueId w) {
+  NodeId permute = match_op(g, w, OP_PERMUTE_COPY);
+  return is_weight(g, w) || (permute && is_weight(g, node_value(g, permute, 0)) &&
+                             value_dim(g, w, 0) == value_dim(g, node_value(g, permute, 0), 1) &&
+                             node_ints(g, permute, 1)[0] % 2 != 0);
+}
+
+static ValueId product(Builder *b, NodeId n) {
+  ValueId x = node_value(b->g, n, 0), w = node_value(b->g, n, 1);
+  if (!is_matrix(b->g, w) || value_rank(b->g, x) < 2 || value_dtype(b->g, x) != DTYPE_F32)
+    return 0;
+  return build(b, OP_LINEAR, A_VAL(x), A_VAL(transposed(b, w)), A_NONE);
+}
+
+/* The constant as [columns], a number for each; 0: it is something else. */
+static ValueId as_row(Graph *g, ValueId v, SymInt columns) {
+  uint32_t rank = value_rank(g, v);
+  if (!value_is_const(g, v) || rank == 0 || value_dtype(g, v) != DTYPE_F32)
+    return 0;
+  for (uint32_t i = 0; i < rank; i++)
+    if (value_dim(g, v, i) != (i + 1 == rank ? columns : 1))
+      return 0;
+  TypeId type = graph_tensor_type(g, DTYPE_F32, 1, &columns, ORDER_CONTIGUOUS);
+  return rank == 1 ? v : graph_add_constant(g, type, *value_constant(g, v), 0);
+}
+
+static ValueId product_and_bias(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId bias = node_value(g, n, 0), x = node_value(g, n, 1), w = node_value(g, n, 2);
+  if (node_scalar(g, n, 3) != 1 || node_scalar(g, n, 4) != 1 || !is_matrix(g, w) ||
+      value_dtype(g, x) != DTYPE_F32)
+    return 0;
+  ValueId row = as_row(g, bias, value_dim(g, w, 1));
+  return row ? build(b, OP_LINEAR, A_VAL(x), A_VAL(transposed(b, w)), A_VAL(row)) : 0;
+}
+
+static ValueId bias(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  if (node_scalar(g, n, 2) != 1)
+    return 0;
+  for (uint32_t i = 0; i < 2; i++) {
+    ValueId y = node_value(g, n, i);
+    NodeId linear = match_op_once(g, y, OP_LINEAR);
+    if (!linear || !node_absent(g, linear, 2) || !recover_fits(g, n, y))
+      continue;
+    ValueId row = as_row(g, node_value(g, n, 1 - i), value_dim(g, y, value_rank(g, y) - 1));
+    if (row)
+      return build(b, OP_LINEAR, A_VAL(node_value(g, linear, 0)),
+                   A_VAL(node_value(g, linear, 1)), A_VAL(row));
+  }
+  return 0;
+}
+
+Status pass_spell_linear(PassContext *p, Graph *g) {
+  static const RecoverRow rows[] = {
+      {OP_MM, product, "products"},
+      {OP_MATMUL, product, "products"},
+      {OP_ADDMM, product_and_bias, "products"},
+      {OP_ADD_TENSOR, bias, "biases"},
+  };
+  return p->options->quantize ? recover_run(p, g, rows, COUNT_OF(rows)) : STATUS_OK;
+}
