@@ -4,8 +4,8 @@ install(TARGETS etc_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/etc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 # What a program linked with libetc.a needs besides, by the names that linkers and pkg-config know.
-set(ETC_STATIC_LIBRARIES protobuf-c xxhash yaml pthread m ${CMAKE_DL_LIBS})
-set(ETC_PC_REQUIRES "libprotobuf-c libxxhash yaml-0.1")
+set(ETC_STATIC_LIBRARIES protobuf-c xxhash yaml z pthread m ${CMAKE_DL_LIBS})
+set(ETC_PC_REQUIRES "libprotobuf-c libxxhash yaml-0.1 zlib")
 
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/etc)
 file(RELATIVE_PATH ETC_CONFIG_TO_PREFIX ${CMAKE_INSTALL_PREFIX}/${config_folder} ${CMAKE_INSTALL_PREFIX})

@@ -15,7 +15,7 @@ static Status no_end(Run *r, NodeId n) {
 
 /* Uses within a loop of values from outside it come back in each iteration. */
 static void pin_operands(Run *r, NodeId n) {
-  Graph *g = r->g;
+  const Graph *g = r->g;
   FOR_OPERANDS(g, n, v, {
     if (!v)
       continue;
@@ -91,7 +91,7 @@ static Status bind_sizes(Run *r, NodeId n, ValueId v) {
 
 /* Copies operands `from` of marker n to the results `first`, … of marker `to`. */
 static Status hand_on(Run *r, NodeId n, uint32_t arg, NodeId to, ValueId first) {
-  Graph *g = r->g;
+  const Graph *g = r->g;
   uint32_t count = node_list_count(g, n, arg);
   Tensor *copies = ARENA_ARRAY(&r->scratch, Tensor, count);
   for (uint32_t k = 0; k < count; k++) {
@@ -108,6 +108,7 @@ static Status hand_on(Run *r, NodeId n, uint32_t arg, NodeId to, ValueId first) 
     TRY(make_room(r, to, first + k, &from));
     memcpy(slot->tensor.data, from.data, (size_t)tensor_bytes(&from));
     TRY(bind_sizes(r, to, first + k));
+    run_watch(r, first + k);
   }
   return STATUS_OK;
 }

@@ -45,6 +45,11 @@ void run_free(Run *r, Slot *slot) {
   slot->tensor.data = NULL;
 }
 
+void run_watch(const Run *r, ValueId v) {
+  if (r->watch && value_type(r->g, v)->kind == TYPE_TENSOR)
+    r->watch(r->watch_user, v, &r->slots[v].tensor);
+}
+
 static bool aligned(const void *p) { return (uintptr_t)p % ALIGNMENT == 0; }
 
 /* The tensor of an operand; a constant is brought to an aligned address when first needed, and to
@@ -80,7 +85,7 @@ Status run_eval(Run *r, NodeId n, SymInt expr, int64_t *out) {
 
 /* A list of values: tensors, or scalars that make up a list of ints. */
 static Status resolve_values(Run *r, NodeId n, uint32_t index, KernelArg *out) {
-  Graph *g = r->g;
+  const Graph *g = r->g;
   uint32_t count = node_list_count(g, n, index);
   out->count = count;
   const SchemaArg *schema = &op_schema(g->nodes[n].op)->args[index];
@@ -118,7 +123,7 @@ static Status resolve_value(Run *r, NodeId n, uint32_t index, KernelArg *out) {
 }
 
 static Status resolve_arg(Run *r, NodeId n, uint32_t index, KernelArg *out) {
-  Graph *g = r->g;
+  const Graph *g = r->g;
   const Arg *arg = node_arg(g, n, index);
   *out = (KernelArg){.kind = (ArgKind)arg->kind, .count = arg->count};
   /* The types of a delegate's results are arguments; some sizes are known only when it has run. */
@@ -248,7 +253,7 @@ static bool take_over(Run *r, NodeId n, const Kernel *k, Slot *result, uint64_t 
  * planned place, NULL when it may write there. */
 static Status prepare_results(Run *r, NodeId n, Kernel *k, Tensor *aside, bool *bounded,
                               bool *taken) {
-  Graph *g = r->g;
+  const Graph *g = r->g;
   for (uint32_t i = 0; i < k->result_count; i++) {
     ValueId v = node_result(g, n, i);
     Slot *slot = &r->slots[v];
@@ -298,7 +303,7 @@ static void settle_results(Run *r, NodeId n, Kernel *k, Tensor *aside) {
 
 /* What the kernel found out: dims of data-dependent results, values of scalars. */
 static Status learn(Run *r, NodeId n, Kernel *k, bool bounded) {
-  Graph *g = r->g;
+  const Graph *g = r->g;
   for (uint32_t i = 0; i < k->result_count; i++) {
     ValueId v = node_result(g, n, i);
     Type type = *value_type(g, v);
@@ -316,7 +321,7 @@ static Status learn(Run *r, NodeId n, Kernel *k, bool bounded) {
 }
 
 void run_release(Run *r, NodeId n) {
-  Graph *g = r->g;
+  const Graph *g = r->g;
   const Node *node = node_cget(g, n);
   FOR_OPERANDS(g, n, v, {
     if (v && r->slots[v].remaining != RUN_PINNED && --r->slots[v].remaining == 0)
@@ -328,7 +333,7 @@ void run_release(Run *r, NodeId n) {
 }
 
 static Status run_node(Run *r, NodeId n) {
-  Graph *g = r->g;
+  const Graph *g = r->g;
   const Node *node = node_cget(g, n);
   const OpRow *row = op_row(node->op);
   arena_reset(&r->scratch);
@@ -358,13 +363,15 @@ static Status run_node(Run *r, NodeId n) {
   settle_results(r, n, &k, aside);
   TRY(status);
   TRY(learn(r, n, &k, bounded));
+  for (uint32_t i = 0; i < results; i++)
+    run_watch(r, node_result(g, n, i));
   run_release(r, n);
   return STATUS_OK;
 }
 
 /* Inputs are borrowed, or copied to their planned place. */
 static Status place_inputs(Run *r, const Tensor *inputs) {
-  Graph *g = r->g;
+  const Graph *g = r->g;
   for (uint32_t i = 0; i < g->input_count; i++) {
     Slot *slot = &r->slots[g->inputs[i]];
     slot->tensor = inputs[i];
@@ -375,13 +382,14 @@ static Status place_inputs(Run *r, const Tensor *inputs) {
       memcpy(planned, inputs[i].data, (size_t)slot->tensor.capacity);
       slot->tensor.data = planned;
     }
+    run_watch(r, g->inputs[i]);
   }
   return STATUS_OK;
 }
 
 /* States are worked on where they are, or at their planned place and copied back at the end. */
 static Status place_states(Run *r) {
-  Graph *g = r->g;
+  const Graph *g = r->g;
   for (uint32_t i = 0; i < g->state_count; i++) {
     ValueId v = g->states[i].value;
     void *planned;
@@ -423,7 +431,7 @@ static Status collect_outputs(Run *r, Arena *arena, Tensor *outputs) {
 }
 
 static Status make_arenas(Run *r) {
-  Graph *g = r->g;
+  const Graph *g = r->g;
   if (g->arena_size_count <= 1)
     return STATUS_OK;
   r->memory = ARENA_ARRAY(&r->arena, uint8_t *, g->arena_size_count);
@@ -461,10 +469,10 @@ static Status run_all(Run *r, const Tensor *inputs, uint32_t count, Arena *arena
   Status status = run_nodes(r);
   keep_states(r);
   TRY(status);
-  return collect_outputs(r, arena, outputs);
+  return outputs ? collect_outputs(r, arena, outputs) : STATUS_OK;
 }
 
-Status interp_states(const Graph *g, Arena *arena, Tensor **states) {
+static Status make_states(const Graph *g, Arena *arena, DiagSink *sink, Tensor **states) {
   uint64_t total = 0;
   *states = ARENA_ARRAY(arena, Tensor, g->state_count);
   for (uint32_t i = 0; i < g->state_count; i++) {
@@ -473,13 +481,39 @@ Status interp_states(const Graph *g, Arena *arena, Tensor **states) {
     *t = interp_static_tensor(value_type(g, g->states[i].value));
     t->capacity = tensor_bytes(t);
     if (!add_u64(total, t->capacity, &total) || total > machine_memory())
-      return diag_report(g->ctx->sink, DIAG_SHAPE_OVERFLOW, DIAG_NOWHERE,
+      return diag_report(sink, DIAG_SHAPE_OVERFLOW, DIAG_NOWHERE,
                          "the states need more memory than there is");
     t->data = arena_calloc(arena, (size_t)t->capacity, 1);
     if (initial && t->capacity)
       memcpy(t->data, g->constants[initial].data, (size_t)t->capacity);
   }
   return STATUS_OK;
+}
+
+Status interp_states(const Graph *g, Arena *arena, Tensor **states) {
+  return make_states(g, arena, g->ctx->sink, states);
+}
+
+/* r has the graph, the sink, the states and the watch. */
+static Status run_graph(Run *r, const Tensor *inputs, uint32_t input_count, Arena *arena,
+                        Tensor *outputs) {
+  const Graph *g = r->g;
+  r->limit = machine_memory();
+  arena_init(&r->arena);
+  arena_init(&r->scratch);
+  r->slots = ARENA_ARRAY(&r->arena, Slot, g->value_count);
+  for (uint32_t v = 0; v < g->value_count; v++)
+    r->slots[v].remaining = g->values[v].use_count;
+  r->symbols = symbols_make(g, &r->arena);
+  r->symbols.sink = r->sink;
+  Status status = run_all(r, inputs, input_count, arena, outputs);
+  for (uint32_t v = 0; v < g->value_count; v++)
+    run_free(r, &r->slots[v]);
+  for (uint32_t i = 1; r->memory && i < g->arena_size_count; i++)
+    free(r->memory[i]);
+  arena_release(&r->scratch);
+  arena_release(&r->arena);
+  return status;
 }
 
 Status interp_run(Graph *g, const Tensor *inputs, uint32_t input_count, Arena *arena,
@@ -491,19 +525,18 @@ Status interp_run(Graph *g, const Tensor *inputs, uint32_t input_count, Arena *a
 
 Status interp_call(Graph *g, const Tensor *inputs, uint32_t input_count, Tensor *states,
                    Arena *arena, Tensor *outputs) {
-  Run r = {.g = g, .sink = g->ctx->sink, .states = states, .limit = machine_memory()};
-  arena_init(&r.arena);
-  arena_init(&r.scratch);
-  r.slots = ARENA_ARRAY(&r.arena, Slot, g->value_count);
-  for (uint32_t v = 0; v < g->value_count; v++)
-    r.slots[v].remaining = g->values[v].use_count;
-  r.symbols = symbols_make(g, &r.arena);
-  Status status = run_all(&r, inputs, input_count, arena, outputs);
-  for (uint32_t v = 0; v < g->value_count; v++)
-    run_free(&r, &r.slots[v]);
-  for (uint32_t i = 1; r.memory && i < g->arena_size_count; i++)
-    free(r.memory[i]);
-  arena_release(&r.scratch);
-  arena_release(&r.arena);
+  Run r = {.g = g, .sink = g->ctx->sink, .states = states};
+  return run_graph(&r, inputs, input_count, arena, outputs);
+}
+
+Status interp_watch(const Graph *g, const Tensor *inputs, uint32_t input_count, DiagSink *sink,
+                    InterpWatch *watch, void *user) {
+  Run r = {.g = g, .sink = sink, .watch = watch, .watch_user = user};
+  Arena arena;
+  arena_init(&arena);
+  Status status = make_states(g, &arena, sink, &r.states);
+  if (status == STATUS_OK)
+    status = run_graph(&r, inputs, input_count, &arena, NULL);
+  arena_release(&arena);
   return status;
 }

@@ -28,6 +28,15 @@ Status interp_states(const Graph *g, Arena *arena, Tensor **states);
 Status interp_call(Graph *g, const Tensor *inputs, uint32_t input_count, Tensor *states,
                    Arena *arena, Tensor *outputs);
 
+/* Called with each tensor that an input or a result of a node has, when it is known; in loops once
+ * an iteration. It is only read, and gone after the call. */
+typedef void InterpWatch(void *user, ValueId v, const Tensor *tensor);
+/* Runs g once, from its first states, for the sake of the values on the way; its outputs are
+ * dropped. g is only read, and messages go to sink: several threads may run one graph at a time,
+ * each with a sink of its own. Errors: as of interp_run. */
+Status interp_watch(const Graph *g, const Tensor *inputs, uint32_t input_count, DiagSink *sink,
+                    InterpWatch *watch, void *user);
+
 /* Runs one node whose operands are all constants: for constant folding.
  * results: as many as the node has results; data are allocated in arena, 16-byte aligned. A scalar
  * result becomes a 0-d tensor of i64, f64 or bool.

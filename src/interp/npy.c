@@ -155,30 +155,57 @@ static Status npy_error(DiagSink *sink, const char *path, const char *format, ..
   return diag_report(sink, DIAG_NPY_FORMAT, place, "%s", text);
 }
 
-/* Finds the header; *data_at is where the numbers begin. */
-static Status read_header(NpyArray *a, DiagSink *sink, const char *path, NpyHeader *h,
-                          uint64_t *data_at) {
-  const uint8_t *bytes = a->file.data;
-  uint64_t size = a->file.size, length;
+uint64_t npy_data_at(const uint8_t *preamble) {
+  if (memcmp(preamble, "\x93NUMPY", 6) != 0)
+    return 0;
+  uint64_t length = preamble[8] | (uint64_t)preamble[9] << 8;
+  if (preamble[6] == 1)
+    return 10 + length;
+  return 12 + (length | (uint64_t)preamble[10] << 16 | (uint64_t)preamble[11] << 24);
+}
+
+/* Finds the header and parses it. */
+static Status parse_file(const uint8_t *bytes, uint64_t size, DiagSink *sink, const char *path,
+                         NpyHeader *h, uint64_t *data_at) {
   if (size < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0)
     return npy_error(sink, path, "this is not a .npy file");
   if (bytes[6] < 1 || bytes[6] > 3)
     return npy_error(sink, path, ".npy version %u is not known", bytes[6]);
-  length = bytes[8] | (uint64_t)bytes[9] << 8;
-  uint64_t begin = 10;
-  if (bytes[6] > 1) {
-    if (size < 12)
-      return npy_error(sink, path, "the file ends in its header");
-    length |= (uint64_t)bytes[10] << 16 | (uint64_t)bytes[11] << 24;
-    begin = 12;
-  }
-  if (length > size - begin)
+  uint64_t begin = bytes[6] > 1 ? 12 : 10;
+  uint8_t preamble[NPY_PREAMBLE] = {0};
+  memcpy(preamble, bytes, size < begin ? size : begin);
+  *data_at = npy_data_at(preamble);
+  if (size < begin || *data_at > size)
     return npy_error(sink, path, "the file ends in its header");
-  if (!parse_header((StrView){(const char *)bytes + begin, (size_t)length}, h))
+  StrView text = {(const char *)bytes + begin, (size_t)(*data_at - begin)};
+  if (!parse_header(text, h))
     return npy_error(sink, path,
                      "the header is not understood, or the array has more than %d dimensions",
                      MAX_RANK);
-  *data_at = begin + length;
+  return STATUS_OK;
+}
+
+Status npy_read_head(const uint8_t *bytes, uint64_t size, DType expected, const char *path,
+                     DiagSink *sink, NpyHead *head) {
+  NpyHeader h;
+  *head = (NpyHead){0};
+  TRY(parse_file(bytes, size, sink, path, &h, &head->data_at));
+  if (!type_of(h.descr, expected, &head->dtype, &head->big_endian))
+    return npy_error(sink, path, "a tensor cannot have numpy's element type '" SV_FMT "'",
+                     (int)min_i64((int64_t)h.descr.size, 40), h.descr.data);
+  head->rank = h.rank;
+  head->fortran = h.fortran;
+  memcpy(head->dims, h.dims, sizeof head->dims);
+  head->bytes = dtype_size(head->dtype);
+  bool empty = false;
+  for (uint32_t i = 0; i < h.rank; i++) {
+    empty |= h.dims[i] == 0;
+    if (!mul_u64(head->bytes, (uint64_t)max_i64(h.dims[i], 1), &head->bytes) ||
+        head->bytes > INT64_MAX)
+      return npy_error(sink, path, "the shape has more elements than memory can hold");
+  }
+  if (empty)
+    head->bytes = 0;
   return STATUS_OK;
 }
 
@@ -237,31 +264,21 @@ static void load_data(NpyArray *a, Arena *arena, const uint8_t *data, bool fortr
 
 static Status read_mapped(NpyArray *a, Arena *arena, DiagSink *sink, const char *path,
                           DType expected) {
-  NpyHeader h;
-  uint64_t at = 0, bytes;
-  bool big_endian;
+  NpyHead head;
   Tensor *t = &a->tensor;
-  TRY(read_header(a, sink, path, &h, &at));
-  if (!type_of(h.descr, expected, &t->dtype, &big_endian))
-    return npy_error(sink, path, "a tensor cannot have numpy's element type '" SV_FMT "'",
-                     (int)min_i64((int64_t)h.descr.size, 40), h.descr.data);
-  t->rank = h.rank;
-  memcpy(t->dims, h.dims, sizeof t->dims);
-  bytes = dtype_size(t->dtype);
-  bool empty = false;
-  for (uint32_t i = 0; i < t->rank; i++) {
-    empty |= t->dims[i] == 0;
-    if (!mul_u64(bytes, (uint64_t)max_i64(t->dims[i], 1), &bytes) || bytes > INT64_MAX)
-      return npy_error(sink, path, "the shape has more elements than memory can hold");
-  }
-  bytes = empty ? 0 : bytes;
-  if (bytes != a->file.size - at)
-    return npy_error(sink, path, "the shape needs %" PRIu64 " bytes, the file has %" PRIu64, bytes,
-                     a->file.size - at);
-  t->capacity = bytes;
-  if (t->dtype == DTYPE_BOOL && !bools_are_clean(a->file.data + at, bytes))
+  TRY(npy_read_head(a->file.data, a->file.size, expected, path, sink, &head));
+  t->dtype = head.dtype;
+  t->rank = head.rank;
+  memcpy(t->dims, head.dims, sizeof t->dims);
+  const uint8_t *data = a->file.data + head.data_at;
+  uint64_t left = a->file.size - head.data_at;
+  if (head.bytes != left)
+    return npy_error(sink, path, "the shape needs %" PRIu64 " bytes, the file has %" PRIu64,
+                     head.bytes, left);
+  t->capacity = head.bytes;
+  if (t->dtype == DTYPE_BOOL && !bools_are_clean(data, head.bytes))
     return npy_error(sink, path, "a bool is neither 0 nor 1");
-  load_data(a, arena, a->file.data + at, h.fortran, big_endian);
+  load_data(a, arena, data, head.fortran, head.big_endian);
   return STATUS_OK;
 }
 

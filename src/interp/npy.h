@@ -13,6 +13,25 @@ typedef struct NpyArray {
   MappedFile file;
 } NpyArray;
 
+/* What the header of a .npy file says. */
+typedef struct NpyHead {
+  DType dtype;
+  uint32_t rank;
+  int64_t dims[MAX_RANK];
+  bool fortran, big_endian;
+  uint64_t data_at; /* where the numbers begin */
+  uint64_t bytes;   /* of the numbers */
+} NpyHead;
+
+enum { NPY_PREAMBLE = 12 };
+/* Where the numbers begin, from the first NPY_PREAMBLE bytes of a file; 0 when it is no .npy file.
+ */
+uint64_t npy_data_at(const uint8_t *preamble);
+/* Reads the header of a file of which the first size bytes are there, up to the numbers at least.
+ * expected as for npy_read; path is for messages. Errors (reported): as for npy_read. */
+Status npy_read_head(const uint8_t *bytes, uint64_t size, DType expected, const char *path,
+                     DiagSink *sink, NpyHead *head);
+
 /* Reads path (versions 1 to 3). expected decides what raw bytes mean; any other element type is
  * taken as the file says, to be compared by the caller. Fortran order and big-endian numbers are
  * converted. Errors (reported): those of file_map; not a .npy file, damaged, Python objects or

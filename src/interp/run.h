@@ -2,6 +2,7 @@
 #ifndef ETC_INTERP_RUN_H
 #define ETC_INTERP_RUN_H
 
+#include "interp/interp.h"
 #include "interp/symbols.h"
 #include "ir/region.h"
 
@@ -22,7 +23,7 @@ typedef struct LoopRun {
 } LoopRun;
 
 typedef struct Run {
-  Graph *g;
+  const Graph *g;
   DiagSink *sink;
   Arena arena;   /* run-long tables */
   Arena scratch; /* of one node */
@@ -33,12 +34,16 @@ typedef struct Run {
   uint64_t live;    /* bytes allocated now */
   uint64_t limit;   /* bytes of memory that the machine has */
   Regions regions;
-  LoopRun **loops; /* by node of the markers control::loop */
-  uint64_t steps;  /* nodes that have run, in graphs with control flow */
+  LoopRun **loops;    /* by node of the markers control::loop */
+  uint64_t steps;     /* nodes that have run, in graphs with control flow */
+  InterpWatch *watch; /* may be NULL */
+  void *watch_user;
 } Run;
 
 Status run_alloc(Run *r, DiagPlace place, uint64_t bytes, void **out);
 void run_free(Run *r, Slot *slot);
+/* Shows the tensor of v to the watch. */
+void run_watch(const Run *r, ValueId v);
 /* The tensor of an operand; a constant is brought to an aligned address when first needed, and to
  * memory of its own when it is going to be written. */
 Status run_operand(Run *r, NodeId n, ValueId v, bool written, Tensor **out);

@@ -130,7 +130,8 @@ void gemm(const Gemm *g) {
     return;
 #ifdef ETC_HAVE_BLAS
   if (blas_takes(g) && have_blas()) {
-    if (!g->serial && blas.get_threads() != (int)parallel_threads())
+    /* Inside of a parallel loop the library stays as gemm_serial has set it. */
+    if (!g->serial && !parallel_inside() && blas.get_threads() != (int)parallel_threads())
       blas.set_threads((int)parallel_threads());
     blas_gemm(g);
     return;

@@ -4,6 +4,7 @@
 #define ETC_PIPELINE_MANAGER_H
 
 #include "passes/pass.h"
+#include "quant/observe.h"
 
 /* Where the pipeline is: for whoever has to report a crash, or to show it to a user who waits, from
  * a handler or a thread. Written before each pass. */
@@ -12,6 +13,7 @@ typedef struct PassProgress {
   const char *volatile pass;  /* NULL between passes */
   volatile uint32_t number;   /* of the pass run, from 1 */
   WriteProgress output;
+  ObserveProgress samples; /* of calibration */
 } PassProgress;
 
 /* Names of passes; "all" stands for every one. */

@@ -52,6 +52,8 @@ unsigned parallel_threads(void) {
   return online < 1 ? 1 : online > THREADS_MAX ? THREADS_MAX : (unsigned)online;
 }
 
+bool parallel_inside(void) { return inside_loop; }
+
 /* Runs chunks of [0, count) till none is left. */
 static void run_chunks(ParallelBody *body, void *user, size_t count, size_t chunk,
                        atomic_size_t *next) {

@@ -14,4 +14,7 @@ unsigned parallel_threads(void);
  * threads; returns when all are done. Nested calls run serially. */
 void parallel_for(size_t count, size_t grain, ParallelBody *body, void *user);
 
+/* Whether the caller is the body of such a loop. */
+bool parallel_inside(void);
+
 #endif

@@ -1,9 +1,147 @@
-/* etc calibrate: its place on the command line is fixed; what it does is for a later version. */
+/* etc calibrate: statistics of all values of a model over a data set, or a shard of it, and shards
+ * merged. */
+#include <inttypes.h>
+
 #include "command.h"
+#include "progress.h"
+#include "quant/stats_file.h"
+#include "support/text.h"
+
+/* I/N, I below N. */
+static EtcStatus read_shard(const CommandLine *line, DataShard *shard) {
+  const char *text = command_line_value(line, OPT_SHARD);
+  *shard = (DataShard){0, 1};
+  if (!text)
+    return ETC_OK;
+  const char *slash = strchr(text, '/');
+  uint64_t index, count;
+  if (slash && text_parse_u64((StrView){text, (size_t)(slash - text)}, &index) &&
+      text_parse_u64(sv_from(slash + 1), &count) && index < count && count <= UINT32_MAX) {
+    *shard = (DataShard){(uint32_t)index, (uint32_t)count};
+    return ETC_OK;
+  }
+  return session_usage(line->session, "--shard", "write 0/4 to 3/4 for four shards",
+                       "'%s' is no shard I/N with I from 0 to N-1", text);
+}
+
+static EtcStatus need(const CommandLine *line, OptionId id, const char *what, const char **out) {
+  *out = command_line_value(line, id);
+  if (*out)
+    return ETC_OK;
+  const char *name = arena_printf(&line->session->arena, "--%s", option_table[id].long_name);
+  const char *hint =
+      arena_printf(&line->session->arena, "add %s %s", name, option_table[id].argument);
+  return session_usage(line->session, name, hint, "'etc calibrate' needs %s", what);
+}
+
+/* --- merging --- */
+
+static Status merge(Session *s, const char *const *paths, uint32_t count, const char *output) {
+  StatsFile *files = ARENA_ARRAY(&s->arena, StatsFile, count), merged;
+  Status status = STATUS_OK;
+  uint32_t read = 0;
+  while (read < count && status == STATUS_OK) {
+    status = stats_read(&files[read], &s->sink, paths[read]);
+    read += status == STATUS_OK;
+  }
+  if (status == STATUS_OK) {
+    status = stats_merge_files(&merged, files, paths, count, &s->sink);
+    if (status == STATUS_OK)
+      status = stats_write(&merged, &s->sink, output);
+    stats_file_release(&merged);
+  }
+  for (uint32_t i = 0; i < read; i++)
+    stats_file_release(&files[i]);
+  return status;
+}
+
+static EtcStatus run_merge(const CommandLine *line, const char *output) {
+  static const OptionId others[] = {OPT_DATA, OPT_SHARD};
+  for (size_t i = 0; i < COUNT_OF(others); i++)
+    if (command_line_has(line, others[i]))
+      return session_usage(line->session, "--merge", "leave one of them out",
+                           "--merge goes without --%s", option_table[others[i]].long_name);
+  EtcStatus status = expect_some(line, "files of statistics");
+  if (status == ETC_OK)
+    status = session_status(merge(line->session, line->arguments, line->argument_count, output));
+  return status;
+}
+
+/* --- collecting --- */
+
+static Status collect(Session *s, Method *m, DataSet *set, const char *output, DataShard shard) {
+  Graph *g = m->graph;
+  StatsFile file = {.head = {.shard = shard}};
+  uint32_t count = 0;
+  ObserveProgress *progress =
+      s->manager.options.progress ? &s->manager.options.progress->samples : NULL;
+  Source *source = s->sources[0];
+  TRY(stats_model_hash(&source->onnx, file.head.model));
+  file.head.data = dataset_hash(set);
+  file.head.total = dataset_total(set);
+  file.head.counted = dataset_count(set);
+  arena_init(&file.arena);
+  ValueId *values = observe_values(g, &file.arena, &count);
+  StrView *names = stats_names(g, values, count, &file.arena);
+  Stats *stats = ARENA_ARRAY(&file.arena, Stats, count);
+  file.entries = ARENA_ARRAY(&file.arena, StatsEntry, count);
+  Status status = observe(g, values, count, set, stats, progress, &s->sink);
+  file.count = count;
+  for (uint32_t i = 0; i < count; i++)
+    file.entries[i] = (StatsEntry){.name = names[i], .stats = stats[i]};
+  if (status == STATUS_OK)
+    status = file_check_unchanged(&source->onnx.file, &s->sink);
+  if (status == STATUS_OK)
+    status = stats_write(&file, &s->sink, output);
+  stats_file_release(&file);
+  return status;
+}
+
+static EtcStatus load(const CommandLine *line, Method **method) {
+  Session *s = line->session;
+  EtcStatus status = load_model(line, false);
+  if (status == ETC_OK && s->sources[0]->kind != SOURCE_ONNX)
+    status =
+        session_usage(s, "", "calibrate the .onnx", "'%s' is no ONNX model", line->arguments[0]);
+  if (status == ETC_OK)
+    status = session_status(session_run(s, STAGE_SOURCE));
+  if (status == ETC_OK)
+    status = session_status(session_method(s, SV(""), method));
+  return status;
+}
+
+static EtcStatus run_collect(const CommandLine *line, const char *output) {
+  Session *s = line->session;
+  Method *method = NULL;
+  DataSet *set = NULL;
+  DataShard shard;
+  const char *data;
+  EtcStatus status = need(line, OPT_DATA, "data", &data);
+  if (status == ETC_OK)
+    status = read_shard(line, &shard);
+  if (status == ETC_OK)
+    status = command_line_apply(line);
+  if (status != ETC_OK)
+    return status;
+  progress_start(line);
+  status = load(line, &method);
+  if (status == ETC_OK) {
+    manager_enter(&s->manager, STAGE_QUANTIZE);
+    s->ctx.model_path = source_name(method->source);
+    status = session_status(dataset_open(&set, method->graph, data, shard, &s->sink));
+  }
+  if (status == ETC_OK)
+    status = session_status(collect(s, method, set, output, shard));
+  progress_stop();
+  dataset_close(set);
+  return status;
+}
 
 int cmd_calibrate(const CommandLine *line) {
-  Diag *d = diag_begin(&line->session->sink, DIAG_NOT_IMPLEMENTED, DIAG_NOWHERE);
-  diag_message(d, "'etc calibrate' is not available yet");
-  diag_hint(d, "models are lowered as they are; nothing was written");
-  return (int)session_status(diag_end(d));
+  const char *output;
+  EtcStatus status = need(line, OPT_STATS_OUTPUT, "a name for the statistics", &output);
+  if (status != ETC_OK)
+    return (int)status;
+  return (int)(command_line_has(line, OPT_MERGE) ? run_merge(line, output)
+                                                 : run_collect(line, output));
 }

@@ -169,6 +169,8 @@ static bool is_own(OptionId id) {
   case OPT_INPUT:
   case OPT_RUN_METHOD:
   case OPT_DATA:
+  case OPT_SHARD:
+  case OPT_MERGE:
   case OPT_STAGE:
   case OPT_OPT_PASS:
   case OPT_JSON:

@@ -44,6 +44,10 @@ static void draw(const PassProgress *state) {
   if (total)
     size = snprintf(text, sizeof text, ERASE "etc: %s, %u %% written", stage,
                     (unsigned)(written < total ? (double)written / (double)total * 100 : 100));
+  else if (state->samples.total)
+    size =
+        snprintf(text, sizeof text, ERASE "etc: %s, sample %llu of %llu", stage,
+                 (unsigned long long)state->samples.done, (unsigned long long)state->samples.total);
   else
     size =
         snprintf(text, sizeof text, ERASE "etc: %s%s%s", stage, pass ? ", " : "", pass ? pass : "");

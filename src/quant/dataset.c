@@ -1,0 +1,554 @@
+/* See dataset.h. Files are looked at twice: their directories and headers when the set is opened,
+ * which says how many samples there are, and their data in order. */
+#include "quant/dataset.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include "interp/npy.h"
+#include "ir/text.h"
+#include "quant/archive.h"
+#include "support/text.h"
+
+enum { HEADER_MAX = 1 << 16, SAMPLE_MAX = INT32_MAX };
+#define NO_ITEM UINT32_MAX
+
+/* The array of one input in an open file. */
+typedef struct Reader {
+  Archive archive;
+  ArchiveStream *stream;
+  const char *label, *path; /* for messages */
+  NpyHead head;
+  Tensor sample;          /* dtype and dims as in the file; capacity: bytes of a sample there */
+  uint64_t samples, next; /* number that the stream is at */
+  bool repeated;          /* a scalar, the same for all samples: its value is in sample.data */
+} Reader;
+
+/* A file, or one file an input. */
+typedef struct Item {
+  const char *const *paths;
+  bool each; /* paths by input, not one for all */
+  uint64_t first, samples;
+} Item;
+
+struct DataSet {
+  const Graph *g;
+  DiagSink *sink;
+  Arena arena, open_arena; /* open_arena: of the open item */
+  const char *path;
+  DataShard shard;
+  bool sequence; /* a folder of files that follow each other */
+  Item *items;
+  uint32_t item_count, item_capacity, open_item;
+  Reader *readers;
+  uint64_t total, next;
+  XXH3_state_t *hash;
+  uint64_t digest;
+};
+
+static const Type *input_type(const DataSet *s, uint32_t i) {
+  return value_type(s->g, s->g->inputs[i]);
+}
+static StrView input_name(const DataSet *s, uint32_t i) {
+  return intern_get(&s->g->ctx->names, value_cget(s->g, s->g->inputs[i])->name);
+}
+
+static Diag *data_begin(const DataSet *s, DiagCode code, const char *path) {
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = sv_from(path);
+  return diag_begin(s->sink, code, place);
+}
+
+/* --- shapes --- */
+
+/* Whether sizes are those of the dims of type from `from` on. */
+static bool dims_fit(const Graph *g, const Type *type, uint32_t from, const int64_t *sizes) {
+  for (uint32_t d = from; d < type->rank; d++) {
+    int64_t size = sizes[d - from];
+    if (size < sym_lower(&g->syms, type->dims[d]) || size > sym_upper(&g->syms, type->dims[d]))
+      return false;
+  }
+  return true;
+}
+
+/* Rows that a sample takes of the first axis: 0 when it has none, or no samples. */
+static int64_t rows_of(const Graph *g, const Type *type) {
+  int64_t low = type->rank ? sym_lower(&g->syms, type->dims[0]) : 0;
+  return low <= 1 && type->rank && sym_upper(&g->syms, type->dims[0]) >= 1 ? 1 : low;
+}
+
+static bool fits_whole(const DataSet *s, uint32_t i, const NpyHead *head) {
+  const Type *type = input_type(s, i);
+  return head->rank == type->rank && dims_fit(s->g, type, 0, head->dims);
+}
+
+/* How the array divides into samples; dims of a sample are those of the input. */
+static bool divide(const DataSet *s, uint32_t i, bool whole, Reader *r) {
+  const Graph *g = s->g;
+  const Type *type = input_type(s, i);
+  const NpyHead *head = &r->head;
+  int64_t rows = rows_of(g, type);
+  const int64_t *rest = head->dims + (head->rank == type->rank);
+  r->sample.rank = type->rank;
+  r->samples = 1;
+  if (whole || (type->rank == 0 && head->rank == 0)) {
+    r->repeated = !whole;
+    memcpy(r->sample.dims, head->dims, sizeof head->dims);
+    return true;
+  }
+  if (head->rank == type->rank + 1u) { /* a sample axis of its own */
+    memcpy(r->sample.dims, head->dims + 1, type->rank * sizeof *head->dims);
+    r->samples = (uint64_t)head->dims[0];
+    return dims_fit(g, type, 0, head->dims + 1);
+  }
+  if (rows < 1 || (head->rank != type->rank && (head->rank + 1u != type->rank || rows != 1)) ||
+      !dims_fit(g, type, 1, rest))
+    return false;
+  r->sample.dims[0] = rows;
+  memcpy(r->sample.dims + 1, rest, (type->rank - 1u) * sizeof *rest);
+  r->samples = head->rank == type->rank ? (uint64_t)(head->dims[0] / rows) : 1;
+  return head->rank != type->rank || head->dims[0] % rows == 0;
+}
+
+static void append_dims(StrBuf *out, const NpyHead *head) {
+  strbuf_printf(out, "%s[", dtype_name(head->dtype));
+  for (uint32_t d = 0; d < head->rank; d++)
+    strbuf_printf(out, "%s%" PRId64, d ? ", " : "", head->dims[d]);
+  strbuf_append_char(out, ']');
+}
+
+static Status report_array(const DataSet *s, uint32_t i, const Reader *r, DiagCode code) {
+  StrBuf have, want;
+  strbuf_init(&have);
+  strbuf_init(&want);
+  append_dims(&have, &r->head);
+  type_print(s->g, input_type(s, i), &want);
+  Diag *d = data_begin(s, code, r->path);
+  diag_message(d, "array '" SV_FMT "' is %s, the input %s", SV_ARG(input_name(s, i)),
+               strbuf_cstr(&have), strbuf_cstr(&want));
+  Status status = diag_end(d);
+  strbuf_release(&have);
+  strbuf_release(&want);
+  return status;
+}
+
+static Status shape_reader(const DataSet *s, uint32_t i, bool whole, Reader *r) {
+  if (!divide(s, i, whole, r))
+    return report_array(s, i, r, DIAG_DATA_SHAPE);
+  uint64_t bytes = dtype_size(r->head.dtype);
+  for (uint32_t d = 0; d < r->sample.rank; d++)
+    if (!mul_u64(bytes, (uint64_t)r->sample.dims[d], &bytes) || bytes > SAMPLE_MAX)
+      return report_array(s, i, r, DIAG_DATA_SHAPE);
+  r->sample.dtype = r->head.dtype;
+  r->sample.capacity = bytes;
+  return STATUS_OK;
+}
+
+/* --- types --- */
+
+/* Whether an integer type holds all numbers of another. */
+static bool widens(DType from, DType to) {
+  bool from_unsigned = dtype_is_unsigned(from), to_unsigned = dtype_is_unsigned(to);
+  unsigned from_size = dtype_size(from), to_size = dtype_size(to);
+  return dtype_is_int(from) && dtype_is_int(to) &&
+         (from_unsigned == to_unsigned ? from_size <= to_size
+                                       : from_unsigned && from_size < to_size);
+}
+
+static Status check_type(const DataSet *s, uint32_t i, const Reader *r) {
+  DType want = (DType)input_type(s, i)->dtype;
+  if (r->head.dtype != want && !widens(r->head.dtype, want))
+    return report_array(s, i, r, DIAG_DATA_TYPE);
+  if (!r->head.fortran || r->head.rank < 2)
+    return STATUS_OK;
+  Diag *d = data_begin(s, DIAG_DATA_TYPE, r->path);
+  diag_message(d, "array '" SV_FMT "' is in Fortran order, in which samples are interleaved",
+               SV_ARG(input_name(s, i)));
+  diag_hint(d, "save numpy.ascontiguousarray(...) of it");
+  return diag_end(d);
+}
+
+/* --- arrays --- */
+
+static Status report_missing(const DataSet *s, uint32_t i, const Archive *archive) {
+  StrView name = input_name(s, i);
+  Diag *d = data_begin(s, DIAG_DATA_ARRAY, archive->file.path);
+  diag_message(d, "there is no array '" SV_FMT "' for that input", SV_ARG(name));
+  for (uint32_t k = 0; k < archive->count && k < 16; k++)
+    diag_note(d, "there is '" SV_FMT "'", SV_ARG(archive->entries[k].name));
+  return diag_end(d);
+}
+
+static Status read_head(DataSet *s, uint32_t i, Reader *r, const ArchiveEntry *entry) {
+  uint8_t preamble[NPY_PREAMBLE] = {0};
+  TRY(archive_stream_read(r->stream, preamble, entry->size < NPY_PREAMBLE ? 0 : NPY_PREAMBLE));
+  uint64_t at = npy_data_at(preamble);
+  if (at < NPY_PREAMBLE || at > HEADER_MAX || at > entry->size) {
+    Diag *d = data_begin(s, DIAG_NPY_FORMAT, r->path);
+    diag_message(d, "array '%s' has no header of a .npy file, or a damaged one", r->label);
+    return diag_end(d);
+  }
+  uint8_t *header = arena_alloc(&s->open_arena, (size_t)at);
+  memcpy(header, preamble, sizeof preamble);
+  TRY(archive_stream_read(r->stream, header + sizeof preamble, at - sizeof preamble));
+  const char *where =
+      entry->name.size ? arena_printf(&s->open_arena, "%s: " SV_FMT, r->path, SV_ARG(entry->name))
+                       : r->path;
+  TRY(npy_read_head(header, at, (DType)input_type(s, i)->dtype, where, s->sink, &r->head));
+  if (r->head.bytes == entry->size - at)
+    return STATUS_OK;
+  Diag *d = data_begin(s, DIAG_NPY_FORMAT, r->path);
+  diag_message(d, "array '%s' needs %" PRIu64 " bytes by its shape, and has %" PRIu64, r->label,
+               r->head.bytes, entry->size - at);
+  return diag_end(d);
+}
+
+static Status open_reader(DataSet *s, const Item *item, uint32_t i, Reader *r) {
+  StrView name = input_name(s, i);
+  r->path = item->paths[item->each ? i : 0];
+  r->label = arena_strdup(&s->open_arena, name);
+  TRY(archive_open(&r->archive, &s->open_arena, s->sink, r->path));
+  const ArchiveEntry *entry = archive_find(&r->archive, name);
+  if (!entry || (entry->name.size == 0 && !item->each && s->g->input_count > 1))
+    return report_missing(s, i, &r->archive);
+  TRY(archive_stream_open(&r->stream, &r->archive, entry, r->label, s->sink));
+  TRY(read_head(s, i, r, entry));
+  TRY(check_type(s, i, r));
+  if (s->hash) {
+    uint64_t key[4] = {i, entry->size, entry->checked ? entry->crc : 0, r->head.dtype};
+    XXH3_64bits_update(s->hash, key, sizeof key);
+    XXH3_64bits_update(s->hash, r->head.dims, sizeof r->head.dims);
+  }
+  return STATUS_OK;
+}
+
+static void close_item(DataSet *s) {
+  for (uint32_t i = 0; i < s->g->input_count; i++) {
+    archive_stream_close(s->readers[i].stream);
+    archive_close(&s->readers[i].archive);
+    s->readers[i] = (Reader){.archive.file.fd = -1};
+  }
+  arena_reset(&s->open_arena);
+  s->open_item = NO_ITEM;
+}
+
+/* All inputs have as many samples, scalars that are repeated aside. */
+static Status count_samples(const DataSet *s, uint64_t *samples) {
+  uint32_t first = NO_ITEM;
+  *samples = 1;
+  for (uint32_t i = 0; i < s->g->input_count; i++) {
+    const Reader *r = &s->readers[i];
+    if (r->repeated)
+      continue;
+    if (first == NO_ITEM) {
+      first = i;
+      *samples = r->samples;
+    } else if (r->samples != *samples) {
+      Diag *d = data_begin(s, DIAG_DATA_SAMPLES, r->path);
+      diag_message(d, "array '" SV_FMT "' has %" PRIu64 " samples, array '" SV_FMT "' has %" PRIu64,
+                   SV_ARG(input_name(s, i)), r->samples, SV_ARG(input_name(s, first)), *samples);
+      return diag_end(d);
+    }
+  }
+  return STATUS_OK;
+}
+
+static Status open_item(DataSet *s, uint32_t index, uint64_t *samples) {
+  const Item *item = &s->items[index];
+  close_item(s);
+  s->open_item = index;
+  bool whole = s->sequence;
+  for (uint32_t i = 0; i < s->g->input_count; i++) {
+    TRY(open_reader(s, item, i, &s->readers[i]));
+    whole = whole && fits_whole(s, i, &s->readers[i].head);
+  }
+  for (uint32_t i = 0; i < s->g->input_count; i++)
+    TRY(shape_reader(s, i, whole, &s->readers[i]));
+  return count_samples(s, samples);
+}
+
+/* --- files --- */
+
+static void add_item(DataSet *s, const char *const *paths, bool each) {
+  s->items =
+      pool_reserve(s->items, &s->item_capacity, (uint64_t)s->item_count + 1, sizeof *s->items);
+  s->items[s->item_count++] = (Item){.paths = paths, .each = each};
+}
+
+static void add_file(DataSet *s, const char *path) {
+  const char **paths = ARENA_ARRAY(&s->arena, const char *, 1);
+  *paths = path;
+  add_item(s, paths, false);
+}
+
+static bool has_suffix(StrView name, StrView suffix) {
+  return name.size > suffix.size &&
+         memcmp(name.data + name.size - suffix.size, suffix.data, suffix.size) == 0;
+}
+
+static int by_text(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The names in a folder that end so, in order. */
+typedef struct Names {
+  const char **names;
+  uint32_t count, capacity;
+} Names;
+
+static Status list_folder(DataSet *s, Names *npz, Names *npy) {
+  DIR *folder = opendir(s->path);
+  if (!folder) {
+    Diag *d = data_begin(s, DIAG_FILE_OPEN, s->path);
+    diag_message(d, "cannot read folder '%s': %s", s->path, strerror(errno));
+    return diag_end(d);
+  }
+  for (struct dirent *entry; (entry = readdir(folder));) {
+    StrView name = sv_from(entry->d_name);
+    Names *names = has_suffix(name, SV(".npz")) ? npz : has_suffix(name, SV(".npy")) ? npy : NULL;
+    if (!names || name.data[0] == '.')
+      continue;
+    names->names = pool_reserve(names->names, &names->capacity, (uint64_t)names->count + 1,
+                                sizeof *names->names);
+    names->names[names->count++] = arena_strdup(&s->arena, name);
+  }
+  closedir(folder);
+  if (npz->count)
+    qsort(npz->names, npz->count, sizeof *npz->names, by_text);
+  if (npy->count)
+    qsort(npy->names, npy->count, sizeof *npy->names, by_text);
+  return STATUS_OK;
+}
+
+/* NAME.npy, as `etc run --output` names files. */
+static char *file_of_input(DataSet *s, uint32_t i) {
+  char *stem = arena_strdup(&s->arena, input_name(s, i));
+  for (char *c = stem; *c; c++) {
+    bool plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') || (*c >= 'a' && *c <= 'z');
+    if (!plain && !strchr("._-+@", *c))
+      *c = '_';
+  }
+  return arena_printf(&s->arena, "%s.npy", stem);
+}
+
+/* A file for each input, when all are there; NULL otherwise. */
+static const char *const *files_by_input(DataSet *s, const Names *npy) {
+  uint32_t count = s->g->input_count;
+  const char **paths = ARENA_ARRAY(&s->arena, const char *, count + 1);
+  for (uint32_t i = 0; i < count; i++) {
+    const char *name = file_of_input(s, i);
+    if (!bsearch(&name, npy->names, npy->count, sizeof *npy->names, by_text))
+      return NULL;
+    paths[i] = arena_printf(&s->arena, "%s/%s", s->path, name);
+  }
+  return paths;
+}
+
+static Status find_in_folder(DataSet *s, const Names *npz, const Names *npy) {
+  if (npz->count && npy->count) {
+    Diag *d = data_begin(s, DIAG_DATA_SAMPLES, s->path);
+    diag_message(d, "the folder has .npz and .npy files: '%s' and '%s'", npz->names[0],
+                 npy->names[0]);
+    return diag_end(d);
+  }
+  const char *const *by_input = npy->count ? files_by_input(s, npy) : NULL;
+  if (by_input) {
+    add_item(s, by_input, true);
+    return STATUS_OK;
+  }
+  if (npy->count && s->g->input_count != 1) {
+    Diag *d = data_begin(s, DIAG_DATA_ARRAY, s->path);
+    diag_message(d, "the folder does not have a file NAME.npy for each of %u inputs",
+                 s->g->input_count);
+    for (uint32_t i = 0; i < s->g->input_count && i < 16; i++)
+      diag_note(d, "'%s' is the file of an input", file_of_input(s, i));
+    return diag_end(d);
+  }
+  const Names *names = npz->count ? npz : npy;
+  s->sequence = true;
+  for (uint32_t i = 0; i < names->count; i++)
+    add_file(s, arena_printf(&s->arena, "%s/%s", s->path, names->names[i]));
+  return STATUS_OK;
+}
+
+static Status find_files(DataSet *s) {
+  struct stat st;
+  if (stat(s->path, &st) != 0 || !S_ISDIR(st.st_mode)) {
+    add_file(s, s->path);
+    return STATUS_OK;
+  }
+  Names npz = {0}, npy = {0};
+  Status status = list_folder(s, &npz, &npy);
+  if (status == STATUS_OK)
+    status = find_in_folder(s, &npz, &npy);
+  xfree(npz.names);
+  xfree(npy.names);
+  return status;
+}
+
+/* --- the set --- */
+
+static Status scan(DataSet *s) {
+  TRY(find_files(s));
+  for (uint32_t k = 0; k < s->item_count; k++) {
+    Item *item = &s->items[k];
+    TRY(open_item(s, k, &item->samples));
+    item->first = s->total;
+    if (!add_u64(s->total, item->samples, &s->total))
+      s->total = 0;
+  }
+  if (s->total)
+    return STATUS_OK;
+  Diag *d = data_begin(s, DIAG_DATA_SAMPLES, s->path);
+  diag_message(d, "'%s' holds no samples", s->path);
+  return diag_end(d);
+}
+
+Status dataset_open(DataSet **out, const Graph *g, const char *path, DataShard shard,
+                    DiagSink *sink) {
+  DataSet *s = xrealloc(NULL, sizeof *s);
+  *s = (DataSet){.g = g, .sink = sink, .shard = shard, .next = shard.index, .open_item = NO_ITEM};
+  arena_init(&s->arena);
+  arena_init(&s->open_arena);
+  s->path = arena_strdup(&s->arena, sv_from(path));
+  s->readers = ARENA_ARRAY(&s->arena, Reader, g->input_count + 1);
+  for (uint32_t i = 0; i < g->input_count; i++)
+    s->readers[i].archive.file.fd = -1;
+  s->hash = XXH3_createState();
+  if (s->hash)
+    XXH3_64bits_reset(s->hash);
+  Status status = scan(s);
+  s->digest = s->hash ? XXH3_64bits_digest(s->hash) : 0;
+  XXH3_freeState(s->hash);
+  s->hash = NULL;
+  close_item(s);
+  *out = s;
+  if (status != STATUS_OK) {
+    dataset_close(s);
+    *out = NULL;
+  }
+  return status;
+}
+
+void dataset_close(DataSet *set) {
+  if (!set)
+    return;
+  close_item(set);
+  xfree(set->items);
+  arena_release(&set->open_arena);
+  arena_release(&set->arena);
+  xfree(set);
+}
+
+uint64_t dataset_total(const DataSet *set) { return set->total; }
+uint64_t dataset_count(const DataSet *set) {
+  const DataShard *shard = &set->shard;
+  return set->total / shard->count + (set->total % shard->count > shard->index);
+}
+uint64_t dataset_hash(const DataSet *set) { return set->digest; }
+
+/* --- samples --- */
+
+static bool all_finite(const Tensor *t, int64_t *at) {
+  int64_t count = tensor_numel(t);
+  if (t->dtype == DTYPE_F32) {
+    const uint32_t *bits = t->data;
+    uint32_t wrong = 0;
+    for (int64_t i = 0; i < count; i++)
+      wrong |= (bits[i] & 0x7f800000) == 0x7f800000;
+    if (!wrong)
+      return true;
+  }
+  for (*at = 0; *at < count; ++*at)
+    if (!isfinite(tensor_load(t, *at)))
+      return false;
+  return true;
+}
+
+static Status check_values(const DataSet *s, uint32_t i, const Tensor *t) {
+  int64_t at = 0;
+  const char *what = NULL;
+  if (dtype_is_float(t->dtype) && !all_finite(t, &at))
+    what = isnan(tensor_load(t, at)) ? "NaN" : "infinity";
+  for (; t->dtype == DTYPE_BOOL && at < tensor_numel(t) && !what; at++)
+    what = ((const uint8_t *)t->data)[at] > 1 ? "a bool that is neither 0 nor 1" : NULL;
+  if (!what)
+    return STATUS_OK;
+  const Reader *r = &s->readers[i];
+  Diag *d = data_begin(s, DIAG_DATA_VALUE, r->path);
+  diag_message(d, "array '%s' has %s in sample %" PRIu64 ", at element %" PRId64, r->label, what,
+               s->next - s->items[s->open_item].first, at);
+  return diag_end(d);
+}
+
+static void swap_bytes(Tensor *t) {
+  unsigned size = t->dtype == DTYPE_C64 ? 4 : dtype_size(t->dtype);
+  uint8_t *data = t->data;
+  for (uint64_t at = 0; at + size <= t->capacity; at += size)
+    for (unsigned k = 0; k < size / 2; k++) {
+      uint8_t byte = data[at + k];
+      data[at + k] = data[at + size - 1 - k];
+      data[at + size - 1 - k] = byte;
+    }
+}
+
+static void widen(const Tensor *from, DType dtype, Arena *arena, Tensor *to) {
+  *to = *from;
+  to->dtype = dtype;
+  to->capacity = tensor_bytes(to);
+  to->data = arena_alloc(arena, (size_t)to->capacity);
+  for (int64_t i = 0; i < tensor_numel(from); i++)
+    tensor_store_int(to, i, tensor_load_int(from, i));
+}
+
+static Status read_sample(DataSet *s, uint32_t i, uint64_t number, Arena *arena, Tensor *out) {
+  Reader *r = &s->readers[i];
+  Tensor t = r->sample;
+  DType want = (DType)input_type(s, i)->dtype;
+  if (r->repeated && number > 0 && r->next > 0)
+    t.data = r->sample.data;
+  else {
+    uint64_t skipped = r->repeated ? 0 : (number - r->next) * t.capacity;
+    TRY(archive_stream_skip(r->stream, skipped));
+    t.data = arena_alloc(r->repeated ? &s->open_arena : arena, (size_t)t.capacity);
+    TRY(archive_stream_read(r->stream, t.data, t.capacity));
+    r->sample.data = r->repeated ? t.data : NULL;
+    r->next = number + 1;
+    if (r->head.big_endian)
+      swap_bytes(&t);
+    TRY(check_values(s, i, &t));
+  }
+  if (t.dtype != want)
+    widen(&t, want, arena, out);
+  else
+    *out = t;
+  return STATUS_OK;
+}
+
+Status dataset_next(DataSet *set, Arena *arena, Tensor *tensors, bool *more) {
+  *more = false;
+  if (set->next >= set->total)
+    return STATUS_OK;
+  uint32_t k = set->open_item == NO_ITEM ? 0 : set->open_item;
+  while (set->next - set->items[k].first >= set->items[k].samples)
+    k++;
+  uint64_t samples = set->items[k].samples;
+  if (k != set->open_item)
+    TRY(open_item(set, k, &samples));
+  if (samples != set->items[k].samples) {
+    Diag *d = data_begin(set, DIAG_FILE_CHANGED, set->items[k].paths[0]);
+    diag_message(d, "'%s' has changed since it was opened", set->items[k].paths[0]);
+    return diag_end(d);
+  }
+  for (uint32_t i = 0; i < set->g->input_count; i++)
+    TRY(read_sample(set, i, set->next - set->items[k].first, arena, &tensors[i]));
+  if (!add_u64(set->next, set->shard.count, &set->next))
+    set->next = UINT64_MAX;
+  *more = true;
+  return STATUS_OK;
+}

@@ -1,0 +1,54 @@
+/* Statistics of all values of a model in a file: what `etc calibrate` writes and --ranges reads.
+ *
+ * The file is text and the same for the same model, samples and version. A value is named as in the
+ * model, one without a name after the node that makes it. */
+#ifndef ETC_QUANT_STATS_FILE_H
+#define ETC_QUANT_STATS_FILE_H
+
+#include "onnx/model.h"
+#include "quant/observe.h"
+
+/* What a file is about. Files of shards agree in all but shard and counted. */
+typedef struct StatsHead {
+  char model[33];          /* hash of the model's files, hexadecimal */
+  uint64_t data;           /* dataset_hash */
+  uint64_t total, counted; /* samples of the data set, and those that were run */
+  DataShard shard;         /* {0, 1}: all of it */
+} StatsHead;
+
+typedef struct StatsEntry {
+  StrView name;
+  Stats stats;
+} StatsEntry;
+
+typedef struct StatsFile {
+  StatsHead head;
+  StatsEntry *entries; /* in the order of the graph */
+  uint32_t count;
+  Arena arena;
+} StatsFile;
+
+/* The hash of a model: the bytes of its file and of the external data that it names. Errors
+ * (reported): external data that cannot be read. */
+Status stats_model_hash(OnnxModel *model, char hash[33]);
+/* The names under which the statistics of those values are kept: one a value, no two equal. */
+StrView *stats_names(const Graph *g, const ValueId *values, uint32_t count, Arena *arena);
+
+/* Writes a file to path, which appears when whole. */
+Status stats_write(const StatsFile *file, DiagSink *sink, const char *path);
+/* Reads path. Errors (reported): those of file_map; no such file of this version, or a damaged one.
+ * On success stats_file_release frees it. */
+Status stats_read(StatsFile *file, DiagSink *sink, const char *path);
+void stats_file_release(StatsFile *file);
+
+/* Adds the shards in files up to one in out. Errors (reported): files of another model or data set
+ * than the first, shards that are there twice or missing. Names in out are those of the first file;
+ * stats_file_release frees the rest, also after an error. */
+Status stats_merge_files(StatsFile *out, const StatsFile *files, const char *const *paths,
+                         uint32_t count, DiagSink *sink);
+/* The statistics of those values of g; pointers into file. Errors (reported): another model than
+ * that of hash, a shard, a value without statistics. path: of the file, for messages. */
+Status stats_match(const StatsFile *file, const Graph *g, const char *hash, const ValueId *values,
+                   uint32_t count, const Stats **out, const char *path, DiagSink *sink);
+
+#endif
