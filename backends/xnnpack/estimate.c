@@ -43,7 +43,7 @@ double xnn_spent(const XnnGraph *x) {
     if (node->kind != XNN_STATIC_TRANSPOSE && node->kind != XNN_CONVERT)
       continue;
     const XnnValue *out = &x->values[node->fields[strcspn(xnn_node_rows[node->kind].fields, "o")]];
-    double bytes = out->datatype == XNN_FP16 ? 2 : 4;
+    double bytes = xnn_element_size(out->datatype);
     for (uint32_t d = 0; d < out->rank; d++)
       bytes *= out->dims[d];
     spent += bytes * MOVED;

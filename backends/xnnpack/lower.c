@@ -98,7 +98,8 @@ uint32_t xl_dims(XnnLowering *l, ValueId v, DTypeSet types, uint32_t dims[XNN_MA
 }
 
 static uint32_t dims_of(XnnLowering *l, ValueId v, uint32_t dims[XNN_MAX_RANK]) {
-  return xl_dims(l, v, DT(F32) | DT(F16), dims);
+  Quantization q;
+  return xl_dims(l, v, DT(F32) | DT(F16) | (xl_codes(l->g, v, &q) ? DT(I8) | DT(U8) : 0), dims);
 }
 
 static XnnId new_value(XnnLowering *l, ValueId v, bool nhwc, XnnDatatype datatype) {
@@ -107,7 +108,11 @@ static XnnId new_value(XnnLowering *l, ValueId v, bool nhwc, XnnDatatype datatyp
     return XNN_NONE;
   for (uint32_t i = 0; i < rank; i++)
     placed[nhwc ? xl_nhwc_axis(i, rank) : i] = dims[i];
-  return xnn_value(&l->x, datatype, rank, placed);
+  XnnId id = xnn_value(&l->x, datatype, rank, placed);
+  Quantization q;
+  if (xl_codes(l->g, v, &q))
+    xl_set_codes(l, id, &q);
+  return id;
 }
 
 XnnId xl_result(XnnLowering *l, ValueId v) {
@@ -150,19 +155,25 @@ void xl_input(XnnLowering *l, ValueId v, XnnId id) {
 
 XnnId xl_from_outside(XnnLowering *l, ValueId v) {
   XnnId id = new_value(l, v, false, is_half(l, v) ? XNN_FP16 : XNN_FP32);
+  Quantization q;
   if (!xl_ok(l))
     return XNN_NONE;
+  if (xl_codes(l->g, v, &q))
+    return xl_codes_in(l, v, id);
   xl_input(l, v, id);
   return is_half(l, v) ? converted(l, id, XNN_FP32) : id;
 }
 
 XnnId xl_filter(XnnLowering *l, ValueId v) {
   uint32_t dims[XNN_MAX_RANK], rank = dims_of(l, v, dims);
-  if (!value_is_const(l->g, v))
+  if (!xl_is_constant(l->g, v))
     xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=weight-or-bias");
-  return xl_ok(l) ? xnn_constant(&l->x, is_half(l, v) ? XNN_FP16 : XNN_FP32, rank, dims,
-                                 (XnnData){.v = v})
-                  : XNN_NONE;
+  static const uint32_t straight[XNN_MAX_RANK] = {0, 1, 2, 3, 4, 5};
+  if (!xl_ok(l))
+    return XNN_NONE;
+  if (!value_is_const(l->g, v))
+    return xl_dequantized_constant(l, v, rank, dims, straight);
+  return xnn_constant(&l->x, is_half(l, v) ? XNN_FP16 : XNN_FP32, rank, dims, (XnnData){.v = v});
 }
 
 bool xl_is_image(XnnLowering *l, ValueId v) {
@@ -216,11 +227,14 @@ static void halves_to_floats(const uint8_t *from, float *to, uint64_t count) {
 
 const float *xl_constant_floats(XnnLowering *l, ValueId v) {
   const Constant *c = value_constant(l->g, v);
-  if (l->trial || !xl_ok(l) || !c)
+  NodeId codes = dequantized_constant(l->g, v);
+  if (l->trial || !xl_ok(l) || (!c && !codes))
     return NULL;
   uint64_t count = xl_elements(l, v);
   float *copy = arena_alloc(l->arena, count * sizeof *copy + 1);
-  if (is_half(l, v))
+  if (codes)
+    dequantize_constant(l->g, codes, copy);
+  else if (is_half(l, v))
     halves_to_floats(c->data, copy, count);
   else
     memcpy(copy, c->data, c->size);
@@ -279,6 +293,8 @@ XnnId xl_permuted_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint3
   size_t size = half ? sizeof(uint16_t) : sizeof(float);
   Permutation order = permutation_make(size, rank, dims, perm);
   XnnDatatype datatype = half ? XNN_FP16 : XNN_FP32;
+  if (!half && !value_is_const(l->g, v))
+    return xl_dequantized_constant(l, v, rank, dims, perm);
   if (half == is_half(l, v)) { /* the same bytes, put in order when the program is written */
     const char *text = l->trial || permutation_keeps_order(&order)
                            ? NULL
@@ -412,6 +428,8 @@ void xl_output(XnnLowering *l, ValueId v) {
   XnnId id = xl_plain(l, v);
   if (xl_ok(l) && is_half(l, v))
     id = converted(l, id, XNN_FP16);
+  if (xl_ok(l))
+    id = xl_codes_out(l, v, id);
   if (!xl_ok(l))
     return;
   const XnnValue *value = &l->x.values[id];

@@ -22,6 +22,7 @@
 #include "backends/xnnpack/places.h"
 #include "backends/xnnpack/subgraph.h"
 #include "ir/builder.h"
+#include "ops/quantized.h"
 
 typedef enum XnnRule {
 #define XNN_RULE(id, name, message, advice) XNN_RULE_##id,
@@ -210,6 +211,28 @@ XnnId xl_permuted_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint3
 XnnId xl_filter(XnnLowering *l, ValueId v);
 /* x with the precision of halves. */
 XnnId xl_rounded(XnnLowering *l, XnnId x);
+
+/* --- quantized values (lower_quantize.c) --- */
+
+/* Codes of 8 bits with one scale and zero point, which a node of the graph quantizes or
+ * dequantizes: they exist in the layouts that floats have. */
+bool xl_codes(const Graph *g, ValueId v, Quantization *q);
+/* Makes a value that was made for floats one of such codes. */
+void xl_set_codes(XnnLowering *l, XnnId id, const Quantization *q);
+/* id, which holds the codes v, is fed from outside; what the delegate hands out for it. */
+XnnId xl_codes_in(XnnLowering *l, ValueId v, XnnId id);
+XnnId xl_codes_out(XnnLowering *l, ValueId v, XnnId id);
+/* A constant of the graph, or codes of one that are dequantized. */
+bool xl_is_constant(const Graph *g, ValueId v);
+/* A dequantized constant as floats, with its codes as a twin. */
+XnnId xl_dequantized_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
+                              const uint32_t *perm);
+/* When all nodes are there: constants that nothing uses are dropped, floats of dequantized ones
+ * that something uses are computed. */
+void xl_finish_constants(XnnLowering *l);
+/* Makes nodes on integers of those whose operands were dequantized and whose results are quantized
+ * (fuse.c). */
+void xl_fuse(XnnLowering *l);
 
 /* Nodes. */
 void xl_unary(XnnLowering *l, XnnNodeKind kind, XnnId in, XnnId out);

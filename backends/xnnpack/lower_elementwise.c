@@ -45,8 +45,8 @@ static bool one(const Graph *g, NodeId n, uint32_t arg) {
  * xl_clamp. Not in a trial, where no number is known. */
 static bool lower_limit(XnnLowering *l, XnnNodeKind kind, ValueId a, ValueId b, ValueId y) {
   bool low = kind == XNN_MAXIMUM;
-  ValueId number = value_is_const(l->g, b) ? b : a, x = number == b ? a : b;
-  if ((!low && kind != XNN_MINIMUM) || !value_is_const(l->g, number) || value_is_const(l->g, x) ||
+  ValueId number = xl_is_constant(l->g, b) ? b : a, x = number == b ? a : b;
+  if ((!low && kind != XNN_MINIMUM) || !xl_is_constant(l->g, number) || xl_is_constant(l->g, x) ||
       xl_elements(l, number) != 1 || value_rank(l->g, x) != value_rank(l->g, y))
     return false;
   const float *limit = xl_constant_floats(l, number);
@@ -305,7 +305,7 @@ ValueId xl_prelu_slope(const Graph *g, NodeId where) {
           slope = a == x   ? b
                   : b == x ? a
                            : 0;
-  return slope && value_is_const(g, slope) ? slope : 0;
+  return slope && xl_is_constant(g, slope) ? slope : 0;
 }
 
 bool xl_prelu(XnnLowering *l, NodeId where) {
@@ -354,7 +354,7 @@ void lower_batch_norm(XnnLowering *l, NodeId n) {
           mean = node_value(g, n, 3), var = node_value(g, n, 4);
   ValueId parts[] = {weight, bias, mean, var};
   for (size_t i = 0; i < COUNT_OF(parts); i++)
-    if (parts[i] && !value_is_const(g, parts[i]))
+    if (parts[i] && !xl_is_constant(g, parts[i]))
       xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=%zu", i + 1);
   uint32_t rank = value_rank(g, x);
   if (rank < 2)

@@ -28,14 +28,16 @@ typedef struct Sides {
 /* --- what nodes want --- */
 
 static bool is_number(const Graph *g, ValueId v) {
-  return value_type(g, v)->kind == TYPE_TENSOR && dtype_is_float(value_dtype(g, v));
+  Quantization q;
+  return value_type(g, v)->kind == TYPE_TENSOR &&
+         (dtype_is_float(value_dtype(g, v)) || xl_codes(g, v, &q));
 }
 
 /* Whether v, an operand of a node whose result has that rank, has a form in NHWC that goes with the
  * result's: it has the rank, or is a constant that has one dim less, or one element. */
 static bool fits(const Graph *g, ValueId v, uint32_t rank) {
   uint32_t own = value_rank(g, v);
-  return own == rank || (value_is_const(g, v) && (own + 1 == rank || moves_elements(g, v) == 1));
+  return own == rank || (xl_is_constant(g, v) && (own + 1 == rank || moves_elements(g, v) == 1));
 }
 
 /* Whether the node has a form in NHWC: as XL_FIRST, XL_BINARY and XL_CAT say. */
@@ -128,7 +130,7 @@ static Sides sides_of(Plan *p, NodeId n) {
 
 static void want(Plan *p, ValueId v, uint32_t vertex) {
   Graph *g = p->l->g;
-  if (!v || value_is_const(g, v) || !is_number(g, v))
+  if (!v || xl_is_constant(g, v) || !is_number(g, v))
     return;
   Place *place = places_make(&p->l->places, v);
   p->wants =
@@ -276,7 +278,7 @@ static void take_first_layouts(Plan *p, const NodeId *nodes, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     ValueId first = 0;
     FOR_OPERANDS(g, nodes[i], v, {
-      if (v && !first && !value_is_const(g, v))
+      if (v && !first && !xl_is_constant(g, v))
         first = v;
     })
     const Place *place = first ? places_find(&p->l->places, first) : NULL;

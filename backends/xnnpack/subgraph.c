@@ -200,3 +200,37 @@ void xnn_drop_dead(XnnGraph *x, Arena *scratch) {
   x->node_count -= kept;
   memmove(x->nodes, x->nodes + kept, x->node_count * sizeof *x->nodes);
 }
+
+/* Marks the constants that the value refers to. */
+static void mark_data(const XnnGraph *x, XnnId id, uint32_t *place) {
+  const XnnValue *value = &x->values[id];
+  if (value->data)
+    place[value->data] = 1;
+  if (value->scales)
+    place[value->scales] = 1;
+}
+
+void xnn_drop_constants(XnnGraph *x, Arena *scratch) {
+  uint32_t *place = ARENA_ARRAY(scratch, uint32_t, (size_t)x->data_count + 1), kept = 0;
+  for (uint32_t i = 0; i < x->node_count; i++) {
+    const XnnNode *node = &x->nodes[i];
+    const char *fields = xnn_node_rows[node->kind].fields;
+    for (uint32_t k = 0; fields[k]; k++)
+      if ((fields[k] == 'i' || fields[k] == 'b') && node->fields[k] != XNN_NONE)
+        mark_data(x, node->fields[k], place);
+  }
+  for (uint32_t i = 1; i <= x->data_count; i++)
+    if (place[i]) {
+      x->data[kept] = x->data[i - 1];
+      place[i] = ++kept;
+    }
+  for (XnnId i = 0; i < x->value_count; i++) {
+    XnnValue *value = &x->values[i];
+    bool was_constant = value->data != 0;
+    value->data = place[value->data];
+    value->scales = place[value->scales];
+    if (was_constant && !value->data) /* nothing refers to it; plain floats need no parameters */
+      value->datatype = XNN_FP32;
+  }
+  x->data_count = kept;
+}

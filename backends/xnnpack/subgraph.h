@@ -57,6 +57,14 @@ typedef enum XnnScheme {
   XNN_PER_TOKEN    /* computed: nonbatch_dims */
 } XnnScheme;
 XnnScheme xnn_scheme(XnnDatatype datatype);
+/* Bytes of an element; those of 4 bits count as one. */
+static inline uint32_t xnn_element_size(uint32_t datatype) {
+  return datatype == XNN_FP16 ? 2
+         : datatype == XNN_FP32 || datatype == XNN_INT32 || datatype == XNN_QINT32 ||
+                 datatype == XNN_QCINT32
+             ? 4
+             : 1;
+}
 
 typedef struct XnnValue {
   uint8_t datatype; /* XnnDatatype */
@@ -67,13 +75,14 @@ typedef struct XnnValue {
   bool is_input;               /* of external ones: read, not written */
   XnnId origin;                /* 1 + the value that a reshape made it of; 0: none, or dims vary */
   bool follows_window;         /* from a convolution or pool by nothing but copies and limits */
-  float scale;                 /* XNN_PER_TENSOR; 1 at first */
-  int32_t zero_point;          /* likewise; 0 at first */
-  uint32_t scales;             /* 1 + index of the constant with its scales; 0: none */
-  uint32_t scale_count;        /* of them */
-  uint32_t channel_dim;        /* XNN_PER_CHANNEL: the dim that they are for */
-  uint32_t group_size;         /* XNN_PER_GROUP: elements of a row that share a scale */
-  uint32_t nonbatch_dims;      /* XNN_PER_TOKEN: the last dims, which share one scale */
+  XnnId codes;            /* 1 + the constant of integers that this one of floats was; 0: none */
+  float scale;            /* XNN_PER_TENSOR; 1 at first */
+  int32_t zero_point;     /* likewise; 0 at first */
+  uint32_t scales;        /* 1 + index of the constant with its scales; 0: none */
+  uint32_t scale_count;   /* of them */
+  uint32_t channel_dim;   /* XNN_PER_CHANNEL: the dim that they are for */
+  uint32_t group_size;    /* XNN_PER_GROUP: elements of a row that share a scale */
+  uint32_t nonbatch_dims; /* XNN_PER_TOKEN: the last dims, which share one scale */
 } XnnValue;
 
 typedef struct XnnNode {
@@ -139,6 +148,8 @@ XnnNode *xnn_node(XnnGraph *x, XnnNodeKind kind, const uint32_t *fields, uint32_
  * stay. */
 void xnn_pass_copies(XnnGraph *x, Arena *scratch);
 void xnn_drop_dead(XnnGraph *x, Arena *scratch);
+/* Removes constants that no node uses from the list of them. */
+void xnn_drop_constants(XnnGraph *x, Arena *scratch);
 uint32_t xnn_vector(XnnGraph *x, const uint32_t *items, uint32_t count);
 uint32_t xnn_float(float f); /* its bits, as a field */
 

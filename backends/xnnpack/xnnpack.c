@@ -38,11 +38,21 @@ static bool wanted(Partitioner *p, NodeId n) {
          xl_refuse(&p->l, XNN_RULE_SETTING_OPS, "ops=" SV_FMT, SV_ARG(ops));
 }
 
+/* A dequantized constant: nodes that take weights take its codes, so it stays outside and is
+ * nobody's operand in the end. */
+static bool is_weight(const Graph *g, NodeId n) {
+  return is_dequantize(g, n) && dequantized_constant(g, node_result(g, n, 0));
+}
+
 static void try_nodes(Partitioner *p) {
   selection_warn_unused(p->c->sink, "ops", p->c->settings[SET_OPS], p->g);
   selection_warn_unused(p->c->sink, "skip", p->c->settings[SET_SKIP], p->g);
   for (FOR_NODES(p->g, n)) {
     xl_reset(&p->l, true);
+    if (is_weight(p->g, n)) {
+      p->c->refusals[n] = (Refusal){0};
+      continue;
+    }
     p->held[n] = !op_has_trait(p->g->nodes[n].op, OP_CONTROL) && xl_node(&p->l, n) && wanted(p, n);
     p->c->refusals[n] = p->l.refusal;
   }
@@ -58,6 +68,8 @@ static void number_nodes(Partitioner *p) {
     uint32_t change = base + (p->held[n] ? 1 : 0);
     FOR_OPERANDS(g, n, v, {
       NodeId def = v ? value_def(g, v) : 0;
+      if (def && is_weight(g, def))
+        def = 0;
       uint32_t least = def ? p->change[def] + (p->held[n] && !p->held[def]) : 0;
       change = least > change ? least : change;
     })
@@ -300,7 +312,7 @@ static DelegateTranspose *transposes_of(const XnnLowering *l, Arena *arena, uint
     StrView name = node_place(l->g, made[out]->node).node;
     if (name.size == 0) /* nameless in the model */
       name = op_schema(node_cget(l->g, made[out]->node)->op)->full;
-    *item = (DelegateTranspose){made[out]->what, name, value->datatype == XNN_FP16 ? 2 : 4};
+    *item = (DelegateTranspose){made[out]->what, name, xnn_element_size(value->datatype)};
     for (uint32_t k = 0; k < value->rank; k++)
       item->bytes *= value->dims[k];
   }
@@ -313,7 +325,9 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
   if (!lower_all(&l, part))
     BUG("a node is refused when lowered (%s), and was not before", l.refusal.rule);
   xnn_pass_copies(&l.x, c->scratch);
+  xl_fuse(&l);
   xnn_drop_dead(&l.x, c->scratch);
+  xl_finish_constants(&l);
   const char **keys = ARENA_ARRAY(c->scratch, const char *, (size_t)l.x.data_count + 1);
   for (uint32_t i = 0; i < l.x.data_count; i++)
     keys[i] = key_of(g, &l.x.data[i], c->scratch);

@@ -1,0 +1,180 @@
+/* Nodes on integers: of dequantize, op, quantize one node.
+ *
+ * As it was lowered, the graph computes in f32 between conversions. A first walk, from the results
+ * back, finds for each value the quantization that all its users want: those of a conversion, also
+ * through nodes that only move elements or limit them, which commute with it. A second walk, from
+ * the operands on, keeps codes as long as they last: moves are made on codes, a node that XNNPACK
+ * has for integers becomes one when its operands are codes and its result is wanted as codes, and
+ * for everything else the floats are made where they are first needed. */
+#include <math.h>
+
+#include "backends/xnnpack/fuse.h"
+
+/* --- what is wanted --- */
+
+static void demand(Fuse *f, XnnId v, XnnId as) {
+  XnnId *want = &f->wanted[v];
+  if (f->x->values[v].datatype != XNN_FP32)
+    return;
+  if (*want == WANT_NOTHING)
+    *want = as;
+  else if (*want != as &&
+           (as == WANT_FLOATS || *want == WANT_FLOATS || !xf_same_codes(f, *want, as)))
+    *want = WANT_FLOATS;
+}
+
+static void demand_of_node(Fuse *f, const XnnNode *n) {
+  const char *fields = xnn_node_rows[n->kind].fields;
+  XnnId out = n->fields[strcspn(fields, "o")];
+  XnnId as = WANT_FLOATS;
+  if (n->kind == XNN_CONVERT && f->x->values[out].datatype == XNN_QINT8)
+    as = out;
+  else if (xf_moves(n) && f->wanted[out] != WANT_NOTHING)
+    as = f->wanted[out];
+  for (uint32_t i = 0; fields[i]; i++)
+    if ((fields[i] == 'i' || fields[i] == 'b') && n->fields[i] != XNN_NONE) {
+      demand(f, n->fields[i], as);
+      f->uses[n->fields[i]]++;
+    }
+}
+
+static void find_wants(Fuse *f) {
+  for (XnnId v = 0; v < f->x->value_count; v++) {
+    const XnnValue *value = &f->x->values[v];
+    f->wanted[v] = value->external && !value->is_input ? WANT_FLOATS : WANT_NOTHING;
+    f->codes[v] = XNN_NONE;
+  }
+  for (uint32_t i = f->old_count; i-- > 0;)
+    demand_of_node(f, &f->old[i]);
+}
+
+/* --- what there is --- */
+
+XnnNode *xf_emit(Fuse *f, const XnnNode *node) {
+  XnnGraph *x = f->x;
+  x->nodes =
+      pool_reserve(x->nodes, &x->node_capacity, (uint64_t)x->node_count + 1, sizeof *x->nodes);
+  x->nodes[x->node_count] = *node;
+  return &x->nodes[x->node_count++];
+}
+
+static void emit_conversion(Fuse *f, XnnId in, XnnId out) {
+  xf_emit(f, &(XnnNode){.kind = XNN_CONVERT, .fields = {in, out, 0}});
+}
+
+/* A value that has no floats yet gets them. */
+static void make_floats(Fuse *f, XnnId v) {
+  if (f->codes[v] == XNN_NONE || f->made[v])
+    return;
+  f->made[v] = true;
+  emit_conversion(f, f->codes[v], v);
+}
+
+bool xf_same_codes(const Fuse *f, XnnId a, XnnId b) {
+  const XnnValue *p = &f->x->values[a], *q = &f->x->values[b];
+  return p->datatype == q->datatype && p->scale == q->scale && p->zero_point == q->zero_point;
+}
+
+XnnId xf_codes_like(Fuse *f, XnnId shape, XnnId parameters) {
+  XnnValue like = f->x->values[shape], as = f->x->values[parameters];
+  return xnn_quantized(f->x, XNN_QINT8, like.rank, like.dims, as.scale, as.zero_point);
+}
+
+XnnId xf_operand(const Fuse *f, XnnId v) {
+  const XnnValue *value = &f->x->values[v];
+  if (value->data) {
+    const XnnValue *codes = value->codes ? &f->x->values[value->codes - 1] : NULL;
+    return codes && codes->datatype == XNN_QINT8 ? value->codes - 1 : XNN_NONE;
+  }
+  return f->codes[v];
+}
+
+/* --- conversions --- */
+
+/* Codes of another quantization. XNNPACK's own conversion between codes rounds halves up, and takes
+ * few ratios of scales; through floats it rounds as quantize does, and XNNPACK makes one table of
+ * the two conversions. */
+void xf_requantize(Fuse *f, XnnId in, XnnId out) {
+  XnnValue like = f->x->values[in];
+  XnnId floats = xnn_value(f->x, XNN_FP32, like.rank, like.dims);
+  emit_conversion(f, in, floats);
+  emit_conversion(f, floats, out);
+}
+
+static void quantize(Fuse *f, XnnId in, XnnId out) {
+  XnnId codes = f->x->values[in].data ? XNN_NONE : f->codes[in];
+  bool external = f->x->values[out].external != 0;
+  if (codes == XNN_NONE) {
+    emit_conversion(f, in, out);
+  } else if (xf_same_codes(f, codes, out)) {
+    if (external)
+      xf_emit(f, &(XnnNode){.kind = XNN_COPY, .fields = {codes, out, 0}});
+    else
+      f->alias[out] = codes;
+  } else {
+    xf_requantize(f, codes, out);
+  }
+}
+
+static void convert(Fuse *f, const XnnNode *n) {
+  XnnId in = f->alias[n->fields[0]], out = n->fields[1];
+  uint8_t from = f->x->values[in].datatype, to = f->x->values[out].datatype;
+  if (from == XNN_QINT8 && to == XNN_FP32)
+    f->codes[out] = in;
+  else if (from == XNN_FP32 && to == XNN_QINT8)
+    quantize(f, in, out);
+  else
+    emit_conversion(f, in, out);
+}
+
+/* --- nodes --- */
+
+static void keep(Fuse *f, const XnnNode *n) {
+  XnnNode copy = *n;
+  const char *fields = xnn_node_rows[n->kind].fields;
+  for (uint32_t i = 0; fields[i]; i++)
+    if ((fields[i] == 'i' || fields[i] == 'b') && n->fields[i] != XNN_NONE) {
+      copy.fields[i] = f->alias[n->fields[i]];
+      make_floats(f, n->fields[i]);
+    }
+  xf_emit(f, &copy);
+}
+
+void xl_fuse(XnnLowering *l) {
+  XnnGraph *x = &l->x;
+  bool any = false;
+  for (uint32_t i = 0; i < x->node_count; i++)
+    any = any || x->nodes[i].kind == XNN_CONVERT;
+  if (!any || l->trial)
+    return;
+  /* Every node may add a value, and a conversion one for each operand. */
+  size_t most = (size_t)x->value_count * 2 + (size_t)x->node_count * 8 + 1;
+  Fuse f = {.l = l,
+            .x = x,
+            .old = ARENA_ARRAY(l->arena, XnnNode, (size_t)x->node_count + 1),
+            .old_count = x->node_count,
+            .wanted = ARENA_ARRAY(l->arena, XnnId, most),
+            .codes = ARENA_ARRAY(l->arena, XnnId, most),
+            .alias = ARENA_ARRAY(l->arena, XnnId, most),
+            .uses = ARENA_ARRAY(l->arena, uint32_t, most),
+            .turn = ARENA_ARRAY(l->arena, uint32_t, most),
+            .made = ARENA_ARRAY(l->arena, bool, most)};
+  if (x->node_count)
+    memcpy(f.old, x->nodes, x->node_count * sizeof *f.old);
+  x->node_count = 0;
+  for (size_t i = 0; i < most; i++)
+    f.alias[i] = (XnnId)i;
+  for (uint32_t i = 0; i < l->turn_count; i++)
+    f.turn[l->turns[i].out] = i + 1;
+  find_wants(&f);
+  for (uint32_t i = 0; i < f.old_count; i++) {
+    const XnnNode *n = &f.old[i];
+    if (n->kind == XNN_CONVERT)
+      convert(&f, n);
+    else if (!xf_move(&f, n) && !xf_compute(&f, n))
+      keep(&f, n);
+  }
+  for (XnnId v = 0; v < x->value_count; v++)
+    if (x->values[v].external && !x->values[v].is_input)
+      make_floats(&f, v);
+}

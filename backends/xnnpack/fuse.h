@@ -1,0 +1,43 @@
+/* Between the files of the fusion of quantized nodes; see fuse.c. */
+#ifndef ETC_BACKENDS_XNNPACK_FUSE_H
+#define ETC_BACKENDS_XNNPACK_FUSE_H
+
+#include "backends/xnnpack/lower.h"
+
+/* In Fuse.wanted, besides values. */
+#define WANT_NOTHING XNN_NONE
+#define WANT_FLOATS (XNN_NONE - 1)
+
+typedef struct Fuse {
+  XnnLowering *l;
+  XnnGraph *x;
+  XnnNode *old; /* the nodes as they were lowered */
+  uint32_t old_count;
+  XnnId *wanted; /* by value of floats: a value whose quantization all its users want, or WANT_… */
+  XnnId *codes;  /* by value of floats: the same as codes, or XNN_NONE */
+  XnnId *alias;  /* by value: the one that took its place; itself mostly */
+  uint32_t *uses; /* by value: operands that it is */
+  uint32_t *turn; /* by value: 1 + the entry of l->turns for the transpose that made it */
+  bool *made;     /* by value that has codes: whether there are floats, too */
+} Fuse;
+
+/* Whether the node commutes with quantization: it moves elements, picks or limits them. */
+bool xf_moves(const XnnNode *n);
+/* Makes the node on codes where its operands are codes; false: it was left. */
+bool xf_move(Fuse *f, const XnnNode *n);
+/* Makes the node an integer one where its operands are codes and codes are wanted; false: it was
+ * left. */
+bool xf_compute(Fuse *f, const XnnNode *n);
+
+/* The two values have the same scale and zero point. */
+bool xf_same_codes(const Fuse *f, XnnId a, XnnId b);
+/* A new value with the dims of one and the quantization of another. */
+XnnId xf_codes_like(Fuse *f, XnnId shape, XnnId parameters);
+/* The codes of an operand, a constant among them; XNN_NONE when there are none. */
+XnnId xf_operand(const Fuse *f, XnnId v);
+/* Adds the conversion of codes to those of another value. */
+void xf_requantize(Fuse *f, XnnId in, XnnId out);
+/* Adds a node to the graph that is made. */
+XnnNode *xf_emit(Fuse *f, const XnnNode *node);
+
+#endif

@@ -1,0 +1,224 @@
+/* Quantized values. In the XNNPACK graph as it is lowered, quantize and dequantize are conversions
+ * and everything between them computes in f32; fuse.c makes integer nodes of that afterwards.
+ *
+ * Codes are int8: those of u8 are moved by 128 where they come in and go out. A dequantized
+ * constant is a constant of floats with a twin that holds its codes. */
+#include <math.h>
+
+#include "backends/xnnpack/lower.h"
+#include "ops/delegate.h"
+#include "support/permute.h"
+
+enum { UNSIGNED_SHIFT = 128 };
+
+/* --- activations --- */
+
+bool xl_codes(const Graph *g, ValueId v, Quantization *q) {
+  const Type *t = value_type(g, v);
+  if (t->kind != TYPE_TENSOR || !dtype_in((DType)t->dtype, DT(I8) | DT(U8)) || value_is_const(g, v))
+    return false;
+  NodeId node = value_def(g, v);
+  if (!is_quantize(g, node)) {
+    node = 0;
+    for (UseId u = first_use(g, v); u && !node; u = g->uses[u].next)
+      if (g->uses[u].node != NODE_OUTPUT && is_dequantize(g, g->uses[u].node))
+        node = g->uses[u].node;
+  }
+  if (node)
+    *q = quantization_of(g, node);
+  return node && !q->scales && isnormal(q->scale) && q->scale > 0;
+}
+
+void xl_set_codes(XnnLowering *l, XnnId id, const Quantization *q) {
+  if (!xl_ok(l))
+    return;
+  l->x.values[id].datatype = XNN_QINT8;
+  xnn_set_scale(&l->x, id, q->scale,
+                (int32_t)q->zero - (q->dtype == DTYPE_U8 ? UNSIGNED_SHIFT : 0));
+}
+
+/* A value like id, and the conversion of one into the other. */
+static XnnId other_codes(XnnLowering *l, const Quantization *q, XnnId id, bool comes_in) {
+  XnnId bytes = xl_temp_like(l, id);
+  if (!xl_ok(l))
+    return XNN_NONE;
+  l->x.values[bytes].datatype = XNN_QUINT8;
+  xnn_set_scale(&l->x, bytes, q->scale, (int32_t)q->zero);
+  xl_unary(l, XNN_CONVERT, comes_in ? bytes : id, comes_in ? id : bytes);
+  return bytes;
+}
+
+XnnId xl_codes_in(XnnLowering *l, ValueId v, XnnId id) {
+  Quantization q;
+  if (!xl_ok(l) || !xl_codes(l->g, v, &q))
+    return XNN_NONE;
+  xl_input(l, v, q.dtype == DTYPE_U8 ? other_codes(l, &q, id, true) : id);
+  return id;
+}
+
+XnnId xl_codes_out(XnnLowering *l, ValueId v, XnnId id) {
+  Quantization q;
+  bool moved = xl_codes(l->g, v, &q) && q.dtype == DTYPE_U8;
+  return moved ? other_codes(l, &q, id, false) : id;
+}
+
+/* x and y in the same layout; not as views left them. */
+static void convert(XnnLowering *l, ValueId x, ValueId y) {
+  if (xl_has_turned(l, x))
+    (void)xl_plain(l, x);
+  XnnInOut io = xl_in_out(l, x, y);
+  xl_unary(l, XNN_CONVERT, io.in, io.out);
+}
+
+static bool check_parameters(XnnLowering *l, NodeId n, ValueId codes) {
+  Graph *g = l->g;
+  Quantization own = quantization_of(g, n), q;
+  if (own.scales)
+    return xl_refuse(l, XNN_RULE_QUANTIZATION, "held=per-tensor");
+  if (!dtype_in(own.dtype, DT(I8) | DT(U8)))
+    return xl_refuse(l, XNN_RULE_ELEMENT_TYPE, "dtype=%s", dtype_name(own.dtype));
+  if (!xl_codes(g, codes, &q))
+    return xl_refuse(l, XNN_RULE_QUANTIZATION, "scale=%g", (double)own.scale);
+  if (!quantization_equal(g, &own, &q))
+    return xl_refuse(l, XNN_RULE_QUANTIZATION, "scale=%g other=%g", (double)own.scale,
+                     (double)q.scale);
+  int64_t least = own.dtype == DTYPE_U8 ? 0 : INT8_MIN;
+  if (own.low != least || own.high != least + UINT8_MAX)
+    return xl_refuse(l, XNN_RULE_QUANTIZATION, "range=%lld..%lld", (long long)own.low,
+                     (long long)own.high);
+  return own.zero >= own.low && own.zero <= own.high
+             ? true
+             : xl_refuse(l, XNN_RULE_QUANTIZATION, "zero-point=%lld", (long long)own.zero);
+}
+
+void lower_quantize(XnnLowering *l, NodeId n) {
+  ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
+  if (check_parameters(l, n, y))
+    convert(l, x, y);
+}
+
+void lower_dequantize(XnnLowering *l, NodeId n) {
+  ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
+  if (check_parameters(l, n, x))
+    convert(l, x, y);
+}
+
+/* --- constants --- */
+
+bool xl_is_constant(const Graph *g, ValueId v) {
+  return v && (value_is_const(g, v) || dequantized_constant(g, v));
+}
+
+/* The codes of u8 as int8, when all zero points are 128. */
+static ValueId signed_codes(XnnLowering *l, ValueId codes) {
+  const Constant *c = value_constant(l->g, codes);
+  const Type *t = value_type(l->g, codes);
+  uint8_t *bytes = arena_alloc(&l->g->arena, c->size + 1);
+  for (uint64_t i = 0; i < c->size; i++)
+    bytes[i] = c->data[i] ^ UNSIGNED_SHIFT;
+  SymInt dims[MAX_RANK];
+  memcpy(dims, t->dims, t->rank * sizeof *dims);
+  TypeId type = graph_tensor_type(l->g, DTYPE_I8, t->rank, dims, ORDER_CONTIGUOUS);
+  return graph_add_constant(l->g, type, (Constant){.data = bytes, .size = c->size}, 0);
+}
+
+/* Whether all zero points are that number. */
+static bool zeros_are(const Graph *g, const Quantization *q, int64_t number) {
+  const Constant *c = q->zeros ? value_constant(g, q->zeros) : NULL;
+  if (!c)
+    return (q->scales ? 0 : q->zero) == number;
+  for (uint64_t i = 0; i < c->size; i += sizeof number)
+    if (memcmp(c->data + i, &number, sizeof number) != 0)
+      return false;
+  return true;
+}
+
+static bool scales_are_normal(const Graph *g, const Quantization *q) {
+  const Constant *c = q->scales ? value_constant(g, q->scales) : NULL;
+  if (!c)
+    return isnormal(q->scale) && q->scale > 0;
+  for (uint64_t i = 0; i < c->size; i += sizeof(float)) {
+    float scale;
+    memcpy(&scale, c->data + i, sizeof scale);
+    if (!isnormal(scale) || scale < 0)
+      return false;
+  }
+  return c->size > 0;
+}
+
+/* The datatype of the codes as a filter, an operand or a bias; FP32 when there is none. */
+static XnnDatatype twin_datatype(const Graph *g, const Quantization *q) {
+  bool signed_zero = zeros_are(g, q, 0), unsigned_zero = zeros_are(g, q, UNSIGNED_SHIFT);
+  if (!scales_are_normal(g, q))
+    return XNN_FP32;
+  if (q->dtype == DTYPE_I32 && signed_zero)
+    return q->scales ? XNN_QCINT32 : XNN_QINT32;
+  bool eight = (q->dtype == DTYPE_I8 && signed_zero) || (q->dtype == DTYPE_U8 && unsigned_zero);
+  if (eight)
+    return q->scales ? XNN_QCINT8 : XNN_QINT8;
+  bool any = !q->scales && (q->dtype == DTYPE_I8 || q->dtype == DTYPE_U8) && q->zero >= q->low &&
+             q->zero <= q->high;
+  return any ? XNN_QINT8 : XNN_FP32; /* an operand, no filter */
+}
+
+/* The codes of v in the order of the floats. */
+static XnnId twin_of(XnnLowering *l, const Quantization *q, ValueId codes, uint32_t rank,
+                     const uint32_t *dims, const uint32_t *perm) {
+  XnnDatatype datatype = twin_datatype(l->g, q);
+  size_t size = dtype_size(q->dtype);
+  if (datatype == XNN_FP32)
+    return XNN_NONE;
+  if (q->dtype == DTYPE_U8)
+    codes = signed_codes(l, codes);
+  Permutation order = permutation_make(size, rank, dims, perm);
+  const char *text = permutation_keeps_order(&order)
+                         ? NULL
+                         : delegate_order_text(l->arena, size, rank, dims, perm);
+  XnnId id = xnn_constant(&l->x, datatype, rank, dims, (XnnData){codes, text});
+  if (!q->scales) {
+    xnn_set_scale(&l->x, id, q->scale,
+                  (int32_t)q->zero - (q->dtype == DTYPE_U8 ? UNSIGNED_SHIFT : 0));
+    return id;
+  }
+  uint32_t channel = 0;
+  while (perm[channel] != q->axis)
+    channel++;
+  xnn_set_channels(&l->x, id, channel, (XnnData){.v = q->scales},
+                   (uint32_t)value_dim(l->g, q->scales, 0));
+  return id;
+}
+
+XnnId xl_dequantized_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
+                              const uint32_t *perm) {
+  NodeId n = dequantized_constant(l->g, v);
+  Permutation order = permutation_make(sizeof(float), rank, dims, perm);
+  const char *text = l->trial || permutation_keeps_order(&order)
+                         ? NULL
+                         : delegate_order_text(l->arena, sizeof(float), rank, dims, perm);
+  XnnId id = xnn_constant(&l->x, XNN_FP32, rank, dims, (XnnData){v, text});
+  if (l->trial)
+    return id;
+  Quantization q = quantization_of(l->g, n);
+  XnnId twin = twin_of(l, &q, node_value(l->g, n, 0), rank, dims, perm);
+  l->x.values[id].codes = twin == XNN_NONE ? 0 : twin + 1;
+  return id;
+}
+
+/* Floats that are still needed, of dequantized constants, are made now. */
+static void make_floats(XnnLowering *l, XnnData *data) {
+  NodeId n = dequantized_constant(l->g, data->v);
+  if (!n || value_is_const(l->g, data->v))
+    return;
+  uint64_t size = type_bytes_upper(l->g, value_type(l->g, data->v));
+  float *floats = arena_alloc(&l->g->arena, size + 1);
+  dequantize_constant(l->g, n, floats);
+  data->v = graph_add_constant(l->g, value_cget(l->g, data->v)->type,
+                               (Constant){.data = (const void *)floats, .size = size}, 0);
+}
+
+void xl_finish_constants(XnnLowering *l) {
+  XnnGraph *x = &l->x;
+  xnn_drop_constants(x, l->arena);
+  for (uint32_t i = 0; i < x->data_count; i++)
+    make_floats(l, &x->data[i]);
+}

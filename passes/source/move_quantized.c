@@ -1,0 +1,132 @@
+/* Moves of quantized tensors: views, permutes, slices, joins, maximum pools.
+ *
+ * On codes that were quantized, they become moves of real numbers between a dequantization and a
+ * quantization, which changes no code and is the one form that backends look for. Of dequantized
+ * constants (weights), the codes are moved instead, so that the weights stay what they are. */
+#include "ops/quantized.h"
+#include "passes/source/recover.h"
+
+/* The node on another operand (one for a list of them), everything else alike. */
+static ValueId again(Builder *b, NodeId n, const ValueId *operands, uint32_t count) {
+  Graph *g = b->g;
+  ArgIn args[SCHEMA_MAX_ARGS];
+  const Node *node = node_cget(g, n);
+  OpId op = node->op;
+  uint32_t arg_count = node->arg_count;
+  for (uint32_t i = 1; i < arg_count; i++)
+    args[i] = node_arg_in(g, n, i, &g->arena);
+  args[0] = op == OP_CAT ? A_VALS(operands, count) : A_VAL(operands[0]);
+  return build_args(b, op, args, arg_count);
+}
+
+static uint32_t operand_count(const Graph *g, NodeId n) {
+  return node_cget(g, n)->op == OP_CAT ? node_list_count(g, n, 0) : 1;
+}
+
+static ValueId operand(const Graph *g, NodeId n, uint32_t i) {
+  return node_cget(g, n)->op == OP_CAT ? node_list_value(g, n, 0, i) : node_value(g, n, 0);
+}
+
+static bool others_unused(const Graph *g, NodeId n) {
+  for (uint32_t i = 1; i < node_cget(g, n)->result_count; i++)
+    if (value_cget(g, node_result(g, n, i))->use_count)
+      return false;
+  return true;
+}
+
+/* All operands are quantized alike, per tensor. */
+static bool quantized_alike(const Graph *g, NodeId n, Quantization *q) {
+  for (uint32_t i = 0; i < operand_count(g, n); i++) {
+    NodeId def = value_def(g, operand(g, n, i));
+    if (!is_quantize(g, def))
+      return false;
+    Quantization own = quantization_of(g, def);
+    if (own.scales || (i && !quantization_equal(g, q, &own)))
+      return false;
+    *q = own;
+  }
+  return operand_count(g, n) > 0;
+}
+
+/* Where the channels of a view of x are: a dim of the same size with as many elements before it. */
+static bool axis_in_view(const Graph *g, ValueId x, ValueId y, uint32_t axis, uint32_t *to) {
+  int64_t before = 1, seen = 1;
+  for (uint32_t i = 0; i < axis; i++)
+    if (!sym_is_const(value_dim(g, x, i)) || !mul_i64(before, value_dim(g, x, i), &before))
+      return false;
+  for (uint32_t i = 0; i < value_rank(g, y); i++) {
+    SymInt dim = value_dim(g, y, i);
+    if (seen == before && dim == value_dim(g, x, axis)) {
+      *to = i;
+      return true;
+    }
+    if (!sym_is_const(dim) || !mul_i64(seen, dim, &seen))
+      return false;
+  }
+  return false;
+}
+
+/* Where the channels of a weight are after n, which moves it. */
+static bool moved_axis(const Graph *g, NodeId n, uint32_t axis, uint32_t *to) {
+  ValueId x = node_value(g, n, 0);
+  uint32_t rank = value_rank(g, x);
+  switch (node_cget(g, n)->op) {
+  case OP_PERMUTE_COPY:
+    for (uint32_t i = 0; i < rank; i++)
+      if ((node_ints(g, n, 1)[i] + rank) % rank == axis)
+        *to = i;
+    return true;
+  case OP_VIEW_COPY:
+  case OP_UNSQUEEZE_COPY:
+  case OP_SQUEEZE_COPY_DIMS:
+    return axis_in_view(g, x, node_result(g, n, 0), axis, to);
+  default:
+    return false;
+  }
+}
+
+static ValueId move_weight(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  NodeId def = node_cget(g, n)->op == OP_CAT ? 0 : dequantized_constant(g, node_value(g, n, 0));
+  if (!def)
+    return 0;
+  Quantization q = quantization_of(g, def);
+  if (q.scales && !moved_axis(g, n, q.axis, &q.axis))
+    return 0;
+  ValueId codes = node_value(g, def, 0), moved = again(b, n, &codes, 1);
+  return build_dequantize(b, moved, &q);
+}
+
+static ValueId move_codes(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  Quantization q;
+  if (!others_unused(g, n))
+    return 0;
+  if (value_dtype(g, node_result(g, n, 0)) == DTYPE_F32)
+    return move_weight(b, n);
+  if (!quantized_alike(g, n, &q))
+    return 0;
+  uint32_t count = operand_count(g, n);
+  ValueId *reals = ARENA_ARRAY(&g->arena, ValueId, (size_t)count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    reals[i] = build_dequantize(b, operand(g, n, i), &q);
+  ValueId moved = b->status == STATUS_OK ? again(b, n, reals, count) : 0;
+  return build_quantize(b, moved, &q);
+}
+
+Status pass_move_quantized(PassContext *p, Graph *g) {
+  static const RecoverRow rows[] = {
+      {OP_CAT, move_codes, "moves"},
+      {OP_CLONE, move_codes, "moves"},
+      {OP_EXPAND_COPY, move_codes, "moves"},
+      {OP_FLIP, move_codes, "moves"},
+      {OP_MAX_POOL2D_WITH_INDICES, move_codes, "moves"},
+      {OP_PERMUTE_COPY, move_codes, "moves"},
+      {OP_SELECT_COPY_INT, move_codes, "moves"},
+      {OP_SLICE_COPY_TENSOR, move_codes, "moves"},
+      {OP_SQUEEZE_COPY_DIMS, move_codes, "moves"},
+      {OP_UNSQUEEZE_COPY, move_codes, "moves"},
+      {OP_VIEW_COPY, move_codes, "moves"},
+  };
+  return p->options->backend_count ? recover_run(p, g, rows, COUNT_OF(rows)) : STATUS_OK;
+}
