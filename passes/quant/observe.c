@@ -1,0 +1,206 @@
+/* Ranges of the values that `annotate` marked: from a run over samples, or from the statistics of an
+ * earlier one. Values of one range are taken together. */
+#include "quant/observe.h"
+
+#include <math.h>
+
+#include "ops/quantized.h"
+#include "passes/pass.h"
+#include "passes/quant/roles.h"
+#include "quant/stats_file.h"
+
+/* A node that waits for its range. */
+typedef struct Watch {
+  NodeId node;
+  uint32_t range;
+  ValueId value; /* what it marks */
+} Watch;
+
+typedef struct Watches {
+  Watch *list;
+  uint32_t count, ranges; /* ranges: one more than the largest */
+} Watches;
+
+static Watches find_watches(const Graph *g, Arena *arena) {
+  Watches w = {.list = ARENA_ARRAY(arena, Watch, g->node_count)};
+  for (FOR_NODES(g, n)) {
+    if (node_cget(g, n)->op != OP_OBSERVE || !node_absent(g, n, OBSERVE_AXIS) ||
+        !node_absent(g, n, OBSERVE_LOW))
+      continue;
+    int64_t range = node_int(g, n, OBSERVE_RANGE);
+    uint32_t number = range > 0 && range < UINT32_MAX ? (uint32_t)range : 0;
+    w.list[w.count++] = (Watch){n, number, node_value(g, n, 0)};
+    w.ranges = number >= w.ranges ? number + 1 : w.ranges;
+  }
+  return w;
+}
+
+/* What a move makes has no other values than its operand, whose range it has. */
+static bool follows(const Graph *g, const Watch *w) {
+  NodeId def = value_def(g, w->value), from;
+  if (!def || quant_role(g, def) != ROLE_MOVE || node_cget(g, def)->op == OP_CONSTANT_PAD_ND)
+    return false;
+  from = value_def(g, node_value(g, def, 0));
+  return from && node_cget(g, from)->op == OP_OBSERVE &&
+         node_int(g, from, OBSERVE_RANGE) == w->range;
+}
+
+/* --- ranges --- */
+
+static void add_constant(Stats *stats, const Graph *g, ValueId v, Arena *arena) {
+  const Constant *c = value_constant(g, v);
+  float *copy = arena_alloc(arena, c->size + 1);
+  StatsScratch *scratch = stats_scratch_new();
+  memcpy(copy, c->data, c->size);
+  stats_add(stats, scratch, copy, c->size / sizeof(float));
+  stats_scratch_free(scratch);
+}
+
+/* Beyond these a function does not change (visibly, in 8 bits): what is further out is cut off, so
+ * that the codes are spent on what matters. */
+static bool saturation(OpId op, double *low, double *high) {
+  *low = -INFINITY;
+  *high = INFINITY;
+  switch (op) {
+  case OP_RELU:
+    *low = 0;
+    return true;
+  case OP_HARDSWISH:
+    *low = -3;
+    return true;
+  case OP_HARDSIGMOID:
+    *low = -3;
+    *high = 3;
+    return true;
+  case OP_SIGMOID:
+    *low = -8;
+    *high = 8;
+    return true;
+  case OP_TANH:
+    *low = -4;
+    *high = 4;
+    return true;
+  case OP_GELU:
+    *low = -4;
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* Limits the range to what all users of the value can tell apart. */
+static void limit(const Graph *g, const Watch *w, Range *wanted) {
+  Range seen = {0, 0};
+  ValueId v = node_result(g, w->node, 0);
+  for (UseId u = first_use(g, v); u; u = g->uses[u].next) {
+    NodeId user = g->uses[u].node;
+    double low, high;
+    if (user == NODE_OUTPUT || !saturation(node_cget(g, user)->op, &low, &high)) {
+      *wanted = (Range){-INFINITY, INFINITY};
+      return;
+    }
+    seen.low = fmin(seen.low, low);
+    seen.high = fmax(seen.high, high);
+  }
+  wanted->low = fmin(wanted->low, seen.low);
+  wanted->high = fmax(wanted->high, seen.high);
+}
+
+static void set_ranges(PassContext *p, Graph *g, const Watches *w, Stats *stats) {
+  const RangeOptions *options = &p->options->quantize->range;
+  Range *limits = ARENA_ARRAY(p->scratch, Range, w->ranges);
+  uint64_t set = 0;
+  for (uint32_t i = 0; i < w->count; i++) {
+    const Watch *at = &w->list[i];
+    limit(g, at, &limits[at->range]);
+    if (value_is_const(g, at->value))
+      add_constant(&stats[at->range], g, at->value, p->scratch);
+  }
+  for (uint32_t i = 0; i < w->count; i++) {
+    const Watch *at = &w->list[i];
+    RangeOptions own = *options;
+    own.qmin = (int32_t)node_int(g, at->node, OBSERVE_MIN);
+    own.qmax = (int32_t)node_int(g, at->node, OBSERVE_MAX);
+    own.symmetric = node_bool(g, at->node, OBSERVE_SYMMETRIC);
+    if (stats[at->range].count == 0)
+      continue;
+    Range range = stats_range(&stats[at->range], &own);
+    node_set_arg(g, at->node, OBSERVE_LOW, A_FLOAT(fmax(range.low, limits[at->range].low)));
+    node_set_arg(g, at->node, OBSERVE_HIGH, A_FLOAT(fmin(range.high, limits[at->range].high)));
+    set++;
+  }
+  pass_count(p, "values", set);
+}
+
+/* --- statistics --- */
+
+static void add_stats(Stats *into, const Stats *from) {
+  Stats plain = *from;
+  plain.channels = 0;
+  (void)stats_merge(into, &plain);
+}
+
+/* The values that statistics are needed of. */
+static ValueId *values_of(const Graph *g, const Watches *w, Arena *arena, uint32_t **ranges,
+                          uint32_t *count) {
+  ValueId *values = ARENA_ARRAY(arena, ValueId, (size_t)w->count + 1);
+  *ranges = ARENA_ARRAY(arena, uint32_t, (size_t)w->count + 1);
+  *count = 0;
+  for (uint32_t i = 0; i < w->count; i++) {
+    if (value_is_const(g, w->list[i].value) || follows(g, &w->list[i]))
+      continue;
+    (*ranges)[*count] = w->list[i].range;
+    values[(*count)++] = w->list[i].value;
+  }
+  return values;
+}
+
+static Status run_samples(PassContext *p, Graph *g, const ValueId *values, uint32_t count,
+                          const uint32_t *ranges, Stats *stats) {
+  DataSet *set = NULL;
+  TRY(dataset_open(&set, g, p->options->quantize->data, (DataShard){0, 1}, p->sink));
+  Stats *own = ARENA_ARRAY(p->scratch, Stats, (size_t)count + 1);
+  Status status = observe(g, values, count, set, own, NULL, p->sink);
+  for (uint32_t i = 0; i < count; i++) {
+    if (status == STATUS_OK)
+      add_stats(&stats[ranges[i]], &own[i]);
+    stats_release(&own[i]);
+  }
+  dataset_close(set);
+  return status;
+}
+
+static Status read_ranges(PassContext *p, Graph *g, const ValueId *values, uint32_t count,
+                          const uint32_t *ranges, Stats *stats) {
+  const QuantOptions *q = p->options->quantize;
+  const Stats **own = ARENA_ARRAY(p->scratch, const Stats *, (size_t)count + 1);
+  StatsFile file;
+  TRY(stats_read(&file, p->sink, q->ranges));
+  Status status =
+      stats_match(&file, g, q->model_hash, values, count, own, q->ranges, p->sink);
+  for (uint32_t i = 0; i < count && status == STATUS_OK; i++)
+    add_stats(&stats[ranges[i]], own[i]);
+  stats_file_release(&file);
+  return status;
+}
+
+Status pass_observe(PassContext *p, Graph *g) {
+  const QuantOptions *q = p->options->quantize;
+  if (!q || (!q->data && !q->ranges))
+    return STATUS_OK;
+  Watches w = find_watches(g, p->scratch);
+  uint32_t *ranges, count;
+  ValueId *values = values_of(g, &w, p->scratch, &ranges, &count);
+  if (w.count == 0)
+    return STATUS_OK;
+  Stats *stats = ARENA_ARRAY(p->scratch, Stats, w.ranges);
+  for (uint32_t i = 0; i < w.ranges; i++)
+    stats_init(&stats[i], 0);
+  Status status = q->ranges ? read_ranges(p, g, values, count, ranges, stats)
+                            : run_samples(p, g, values, count, ranges, stats);
+  if (status == STATUS_OK)
+    set_ranges(p, g, &w, stats);
+  for (uint32_t i = 0; i < w.ranges; i++)
+    stats_release(&stats[i]);
+  return status;
+}

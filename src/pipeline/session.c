@@ -326,6 +326,7 @@ static Status check_dims_wanted(Session *s) {
 Status session_import(Session *s, bool allow_pte) {
   Status status = STATUS_OK;
   TRY(check_dims_wanted(s));
+  TRY(session_check_quantize(s));
   manager_enter(&s->manager, STAGE_IMPORT);
   s->dims_used = ARENA_ARRAY(&s->arena, bool, s->dim_count);
   s->bounds_used = ARENA_ARRAY(&s->arena, bool, s->bound_count + 1);
@@ -359,6 +360,8 @@ static Status run_stage(Session *s, Method *m, StageId stage) {
     if (s->user_passes[i].stage == stage)
       extra[count++] = s->user_passes[i].row;
   s->ctx.model_path = source_name(m->source);
+  if (stage == STAGE_QUANTIZE)
+    TRY(session_begin_quantize(s, m));
   return manager_run_stage(&s->manager, m->graph, stage, extra, count);
 }
 

@@ -57,7 +57,7 @@ static bool parse_range(StrView text, int64_t *lo, int64_t *hi, bool *range) {
 }
 
 /* A path as the present folder knows it. */
-static const char *keep_path(Session *s, StrView path) {
+const char *session_path(Session *s, StrView path) {
   return s->recipe_at.line ? session_recipe_path(s, path) : keep(s, path);
 }
 
@@ -137,7 +137,7 @@ static EtcStatus set_method(Session *s, StrView value) {
   if (!session_split(value, '=', &name, &path) || path.size == 0)
     return session_usage(s, "--method", "write --method NAME=MODEL.onnx",
                          "'" SV_FMT "' is no name and model", SV_ARG(value));
-  return session_add_source(s, keep(s, name), keep_path(s, path));
+  return session_add_source(s, keep(s, name), session_path(s, path));
 }
 
 /* Reports a name that no pass has. */
@@ -230,7 +230,7 @@ static EtcStatus number(Session *s, const char *option, StrView value, int64_t l
 }
 
 static EtcStatus set_model(Session *s, StrView value) {
-  return session_add_source(s, "forward", keep_path(s, value));
+  return session_add_source(s, "forward", session_path(s, value));
 }
 static EtcStatus set_recipe(Session *s, StrView value) {
   s->recipe = keep(s, value);
@@ -282,11 +282,11 @@ static EtcStatus set_kernels(Session *s, StrView value) {
 }
 
 static EtcStatus set_artifacts(Session *s, StrView value) {
-  s->artifacts = keep_path(s, value);
+  s->artifacts = session_path(s, value);
   return ETC_OK;
 }
 static EtcStatus set_depfile(Session *s, StrView value) {
-  s->depfile = keep_path(s, value);
+  s->depfile = session_path(s, value);
   return ETC_OK;
 }
 static EtcStatus set_depfile_target(Session *s, StrView value) {
@@ -294,7 +294,7 @@ static EtcStatus set_depfile_target(Session *s, StrView value) {
   return ETC_OK;
 }
 static EtcStatus set_output(Session *s, StrView value) {
-  s->output = keep_path(s, value);
+  s->output = session_path(s, value);
   return ETC_OK;
 }
 static EtcStatus set_write_depfile(Session *s, StrView value) {
@@ -439,9 +439,10 @@ static const Setting settings[] = {
     {"color", set_color, true},
     {"verbose", set_verbose, false},
     {"quiet", set_quiet, false},
-    {"quantize", NULL, true},
-    {"calibrate", NULL, true},
-    {"ranges", NULL, true},
+    {"quantize", session_set_quantize, true},
+    {"calibrate", session_set_calibrate, true},
+    {"calibrate-method", session_set_calibrate_method, true},
+    {"ranges", session_set_ranges, true},
     {"plugin", NULL, true},
     {"recipe", set_recipe, true},
     {"external-weights", NULL, true},

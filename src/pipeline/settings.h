@@ -29,6 +29,17 @@ EtcStatus session_set_bound(Session *s, StrView value);
 /* After the import: reports bounds of unknown values, and those that nothing needed if it went
  * well. */
 Status session_check_bounds(Session *s, bool imported);
+/* --quantize, --calibrate, --ranges, --calibrate-method (settings_quantize.c) */
+EtcStatus session_set_quantize(Session *s, StrView value);
+EtcStatus session_set_calibrate(Session *s, StrView value);
+EtcStatus session_set_ranges(Session *s, StrView value);
+EtcStatus session_set_calibrate_method(Session *s, StrView value);
+/* Whether what was given goes together; reported if not. */
+Status session_check_quantize(Session *s);
+/* Before the stage quantize: what it needs to know of the model of m. */
+Status session_begin_quantize(Session *s, const Method *m);
+/* A path as the present folder knows it, kept. */
+const char *session_path(Session *s, StrView path);
 /* "did you mean '…'?", or NULL when nearest is. */
 const char *session_did_you_mean(Session *s, const char *nearest);
 /* NAME, at, REST; false without a name or `at`. */

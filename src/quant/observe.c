@@ -49,6 +49,9 @@ static void drop_text(void *user, const char *text, size_t size) {
 bool observe_accepts(const Graph *g, ValueId v) {
   const Value *value = value_cget(g, v);
   const Type *type = value_type(g, v);
+  NodeId def = value_def(g, v);
+  if (def && node_cget(g, def)->op == OP_OBSERVE) /* a mark, which is no value of its own */
+    return false;
   return (value->kind == VALUE_INPUT || value->kind == VALUE_RESULT) && type->kind == TYPE_TENSOR &&
          dtype_is_float((DType)type->dtype);
 }

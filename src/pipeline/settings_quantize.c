@@ -1,0 +1,96 @@
+/* --quantize, --calibrate, --calibrate-method, --ranges: how a model is quantized. */
+#include "pipeline/settings.h"
+
+#include <stdlib.h>
+
+#include "quant/stats_file.h"
+#include "support/text.h"
+
+#define PERCENTILE_DEFAULT 99.99
+
+static const char *const schemes[] = {"int8", "int8-dynamic", "int8-weight-only",
+                                      "int4-weight-only"};
+static const QuantScheme scheme_values[] = {QUANT_INT8, QUANT_INT8_DYNAMIC, QUANT_INT8_WEIGHT_ONLY,
+                                            QUANT_INT4_WEIGHT_ONLY};
+
+EtcStatus session_set_quantize(Session *s, StrView value) {
+  size_t i = 0;
+  while (i < COUNT_OF(schemes) && !sv_eq_str(value, schemes[i]))
+    i++;
+  if (i < COUNT_OF(schemes)) {
+    s->quantize.scheme = scheme_values[i];
+    s->manager.options.pass.quantize = &s->quantize;
+    return scheme_values[i] == QUANT_INT8_DYNAMIC || scheme_values[i] == QUANT_INT4_WEIGHT_ONLY
+               ? session_later(s, arena_printf(&s->arena, "quantize %s", schemes[i]))
+               : ETC_OK;
+  }
+  int nearest = text_nearest(value, schemes, COUNT_OF(schemes));
+  const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : schemes[nearest]);
+  return session_usage(s, "--quantize", hint ? hint : "there are int8 and int8-weight-only",
+                       "there is no scheme '" SV_FMT "'", SV_ARG(value));
+}
+
+EtcStatus session_set_calibrate(Session *s, StrView value) {
+  s->quantize.data = session_path(s, value);
+  return ETC_OK;
+}
+
+EtcStatus session_set_ranges(Session *s, StrView value) {
+  s->quantize.ranges = session_path(s, value);
+  return ETC_OK;
+}
+
+/* A number above 0, at most 100, in a copy that ends. */
+static bool read_percentile(Session *s, StrView text, double *out) {
+  char *copy = arena_strdup(&s->arena, text), *end;
+  *out = strtod(copy, &end);
+  return text.size && *end == '\0' && *out > 0 && *out <= 100;
+}
+
+/* NAME or percentile:P */
+EtcStatus session_set_calibrate_method(Session *s, StrView value) {
+  RangeOptions *range = &s->quantize.range;
+  StrView name = value, number = {0};
+  bool given = session_split(value, ':', &name, &number);
+  bool known = range_method_find(name, &range->method);
+  range->percentile = PERCENTILE_DEFAULT;
+  if (known && (!given || (range->method == RANGE_PERCENTILE &&
+                           read_percentile(s, number, &range->percentile))))
+    return ETC_OK;
+  return session_usage(s, "--calibrate-method",
+                       "there are min-max, percentile, percentile:99.9, mse and entropy",
+                       "'" SV_FMT "' is no way to choose ranges", SV_ARG(value));
+}
+
+Status session_check_quantize(Session *s) {
+  const QuantOptions *q = &s->quantize;
+  bool chosen = s->manager.options.pass.quantize != NULL;
+  EtcStatus status = ETC_OK;
+  if (!chosen && (q->data || q->ranges))
+    status = session_usage(s, q->data ? "--calibrate" : "--ranges", "add --quantize int8",
+                           "there is nothing to calibrate without --quantize");
+  else if (chosen && q->scheme == QUANT_INT8 && !q->data && !q->ranges)
+    status = session_usage(s, "--quantize", "add --calibrate DATA.npz or --ranges FILE",
+                           "int8 needs the ranges of values");
+  else if (q->data && q->ranges)
+    status = session_usage(s, "--ranges", "leave one of them out",
+                           "--calibrate and --ranges are both given");
+  else if (q->data && s->source_count > 1)
+    status = session_usage(s, "--calibrate", "lower the models one by one, or leave it out",
+                           "one data set cannot be that of %u models", s->source_count);
+  return status == ETC_OK ? STATUS_OK : STATUS_USAGE;
+}
+
+Status session_begin_quantize(Session *s, const Method *m) {
+  Source *source = NULL;
+  s->quantize.model_hash = "";
+  for (uint32_t i = 0; i < s->source_count; i++)
+    if (s->sources[i] == m->source)
+      source = s->sources[i];
+  if (!s->manager.options.pass.quantize || !s->quantize.ranges || !source ||
+      source->kind != SOURCE_ONNX)
+    return STATUS_OK;
+  char *hash = ARENA_ARRAY(&s->arena, char, sizeof((StatsHead){0}.model));
+  s->quantize.model_hash = hash;
+  return stats_model_hash(&source->onnx, hash);
+}
