@@ -9,8 +9,11 @@
  * Each value that is quantized gets a node `observe` behind it, with the number of its range: values
  * of one range share scale and zero point. What an integer node makes is used through it by all;
  * what a float node makes only by integer nodes. A clamp behind a node is a part of it, so that what
- * is observed is what is left. */
+ * is observed is what is left.
+ *
+ * In loops, where what was rounded comes back in each iteration, only weights are quantized. */
 #include "ir/builder.h"
+#include "ir/region.h"
 #include "ops/quantized.h"
 #include "passes/pass.h"
 #include "passes/quant/roles.h"
@@ -20,6 +23,7 @@ typedef struct Plan {
   Arena *arena;
   uint8_t *role;   /* by node: QuantRole */
   bool *integer;   /* by node */
+  bool *looped;    /* by node: in a loop */
   NodeId *clamp;   /* by node: the clamp that is a part of it; 0: none */
   bool *part;      /* by node: a clamp that is a part of another node */
   bool *wanted;    /* by value: as integers, by a node that is or may be integer */
@@ -34,6 +38,7 @@ static Plan make_plan(Graph *g, Arena *arena) {
   Plan p = {.g = g, .arena = arena};
   p.role = ARENA_ARRAY(arena, uint8_t, g->node_count);
   p.integer = ARENA_ARRAY(arena, bool, g->node_count);
+  p.looped = ARENA_ARRAY(arena, bool, g->node_count);
   p.clamp = ARENA_ARRAY(arena, NodeId, g->node_count);
   p.part = ARENA_ARRAY(arena, bool, g->node_count);
   p.wanted = ARENA_ARRAY(arena, bool, g->value_count);
@@ -63,6 +68,15 @@ static void share_range(Plan *p, ValueId a, ValueId b) {
 
 static bool may_clamp(QuantRole role) {
   return role == ROLE_PRODUCT || role == ROLE_ARITHMETIC || role == ROLE_BATCH;
+}
+
+static void find_loops(Plan *p) {
+  Regions regions;
+  NodeId at;
+  if (regions_find(p->g, p->arena, &regions, &at) || !regions.any)
+    return;
+  for (FOR_NODES(p->g, n))
+    p->looped[n] = region_outermost_loop(p->g, &regions, n, 0) != 0;
 }
 
 static void find_roles(Plan *p) {
@@ -107,7 +121,7 @@ static void find_wanted(Plan *p) {
   Graph *g = p->g;
   for (NodeId n = g->last; n; n = node_cget(g, n)->prev) {
     QuantRole role = (QuantRole)p->role[n];
-    if (p->part[n] || (!is_product(role) && !any_wanted(p, n)))
+    if (p->part[n] || p->looped[n] || (!is_product(role) && !any_wanted(p, n)))
       continue;
     for (uint32_t k = 0; k < quant_operand_count(g, n, role); k++)
       p->wanted[quant_operand(g, n, role, k)] = true;
@@ -118,7 +132,7 @@ static void find_integers(Plan *p) {
   Graph *g = p->g;
   for (FOR_NODES(g, n)) {
     QuantRole role = (QuantRole)p->role[n];
-    if (p->part[n] || role == ROLE_FLOAT || role == ROLE_TABLE)
+    if (p->part[n] || p->looped[n] || role == ROLE_FLOAT || role == ROLE_TABLE)
       continue;
     p->integer[n] = is_product(role) ||
                     (any_made(p, n, role) && (role == ROLE_MOVE || any_wanted(p, n)));
@@ -244,7 +258,8 @@ static Status observe_nodes(PassContext *c, Plan *p) {
     if (n >= node_count) /* put here by this loop */
       continue;
     QuantRole role = (QuantRole)p->role[n];
-    if (quant_weight(g, n, role, &w) && (p->integer[n] || weights_only || role == ROLE_TABLE)) {
+    if (quant_weight(g, n, role, &w) &&
+        (p->integer[n] || p->looped[n] || weights_only || role == ROLE_TABLE)) {
       TRY(observe_weight(p, n, &w));
       weights++;
     }
@@ -262,6 +277,7 @@ Status pass_annotate(PassContext *c, Graph *g) {
   if (!c->options->quantize)
     return STATUS_OK;
   Plan p = make_plan(g, c->scratch);
+  find_loops(&p);
   find_roles(&p);
   find_wanted(&p);
   find_integers(&p);
