@@ -64,10 +64,12 @@ XnnId xl_codes_out(XnnLowering *l, ValueId v, XnnId id) {
 
 /* x and y in the same layout; not as views left them. */
 static void convert(XnnLowering *l, ValueId x, ValueId y) {
+  l->takes_codes = true;
   if (xl_has_turned(l, x))
     (void)xl_plain(l, x);
   XnnInOut io = xl_in_out(l, x, y);
   xl_unary(l, XNN_CONVERT, io.in, io.out);
+  l->takes_codes = false;
 }
 
 static bool check_parameters(XnnLowering *l, NodeId n, ValueId codes) {

@@ -436,7 +436,64 @@ static ValueId scale_along(Import *im, ValueId scale, uint32_t rank, uint32_t ax
   return ex_rank(im, wide) <= 1 ? spread(im, &gr, wide) : wide;
 }
 
+/* Whether the ops quantize and dequantize say what inputs i, i + 1 (scale) and i + 2 (zero point)
+ * mean. */
+static bool is_known(Import *im, uint32_t i, uint32_t axis) {
+  ValueId v = in_required(im, i);
+  Granularity gr = {.rank = ex_rank(im, v), .axis = axis};
+  Quantization q;
+  for (uint32_t k = 0; k < gr.rank && import_ok(im); k++)
+    gr.dims[k] = value_dim(im->g, v, k);
+  return import_ok(im) && gr.rank > axis &&
+         known_quantization(im, &gr, in_required(im, i + 1), in(im, i + 2), value_dtype(im->g, v),
+                            INT8_MIN, UINT8_MAX, &q);
+}
+
+/* The result of products of real numbers, quantized by inputs i and i + 1; for one scale. */
+static bool out_real(Import *im, ValueId y, uint32_t i) {
+  ValueId zero = in_required(im, i + 1);
+  out(im, 0, quantized_from(im, y, in_required(im, i), zero, ex_dtype(im, zero)));
+  return true;
+}
+
+static bool has_one_scale(Import *im, uint32_t i) {
+  ValueId scale = in_required(im, i);
+  return import_ok(im) && ex_dtype(im, scale) == DTYPE_F32 &&
+         (ex_rank(im, scale) == 0 || (ex_rank(im, scale) == 1 && ex_dim(im, scale, 0) == 1)) &&
+         value_is_const(im->g, scale) && !in_packed(im, i + 1);
+}
+
+/* In real numbers, where everything is known. */
+static bool real_matmul(Import *im) {
+  ValueId a = in_required(im, 0), b = in_required(im, 3);
+  if (!import_ok(im) || value_rank(im->g, a) < 2 || value_rank(im->g, b) < 2 ||
+      !has_one_scale(im, 1) || !has_one_scale(im, 6))
+    return false;
+  uint32_t columns = value_rank(im->g, b) - 1;
+  if (!is_known(im, 0, 0) || !is_known(im, 3, columns))
+    return false;
+  ValueId x = quantized_real(im, a, in(im, 1), in(im, 2), 0),
+          w = quantized_real(im, b, in(im, 4), in(im, 5), columns);
+  return out_real(im, ex_matmul(im, x, w), 6);
+}
+
+static bool real_conv(Import *im) {
+  ValueId x = in_required(im, 0), w = in_required(im, 3), bias = in(im, 8);
+  if (!import_ok(im) || !has_one_scale(im, 1) || !has_one_scale(im, 6) || !is_known(im, 0, 0) ||
+      !is_known(im, 3, 0))
+    return false;
+  ValueId left = quantized_real(im, x, in(im, 1), in(im, 2), 0),
+          right = quantized_real(im, w, in(im, 4), in(im, 5), 0);
+  if (bias) {
+    ValueId step = ex_mul(im, ex_view(im, in(im, 1), NULL, 0), in(im, 4));
+    bias = quantized_real(im, bias, step, 0, 0);
+  }
+  return out_real(im, window_convolution(im, left, right, bias), 6);
+}
+
 void translate_qlinear_matmul(Import *im) {
+  if (real_matmul(im))
+    return;
   ValueId a = in_required(im, 0), b = in_required(im, 3), scales[3] = {0};
   ValueId y_zero = in_required(im, 7);
   ValueId sums = quantized_product(im, a, in_required(im, 2), b, in_required(im, 5));
@@ -452,6 +509,8 @@ void translate_qlinear_matmul(Import *im) {
 }
 
 void translate_qlinear_conv(Import *im) {
+  if (real_conv(im))
+    return;
   ValueId x = in_required(im, 0), w = in_required(im, 3), y_zero = in_required(im, 7);
   ValueId left = quantized_centred(im, x, in_required(im, 2), 1),
           right = quantized_centred(im, w, in_required(im, 5), 0);
