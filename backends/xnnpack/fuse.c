@@ -130,10 +130,11 @@ static void convert(Fuse *f, const XnnNode *n) {
 /* --- nodes --- */
 
 static void keep(Fuse *f, const XnnNode *n) {
-  XnnNode copy = *n;
+  XnnNode copy = xf_weight_only(f, n);
   const char *fields = xnn_node_rows[n->kind].fields;
   for (uint32_t i = 0; fields[i]; i++)
-    if ((fields[i] == 'i' || fields[i] == 'b') && n->fields[i] != XNN_NONE) {
+    if ((fields[i] == 'i' || fields[i] == 'b') && n->fields[i] != XNN_NONE &&
+        copy.fields[i] == n->fields[i]) {
       copy.fields[i] = f->alias[n->fields[i]];
       make_floats(f, n->fields[i]);
     }
@@ -143,8 +144,8 @@ static void keep(Fuse *f, const XnnNode *n) {
 void xl_fuse(XnnLowering *l) {
   XnnGraph *x = &l->x;
   bool any = false;
-  for (uint32_t i = 0; i < x->node_count; i++)
-    any = any || x->nodes[i].kind == XNN_CONVERT;
+  for (XnnId v = 0; v < x->value_count; v++)
+    any = any || x->values[v].codes || x->values[v].datatype == XNN_QINT8;
   if (!any || l->trial)
     return;
   /* Every node may add a value, and a conversion one for each operand. */

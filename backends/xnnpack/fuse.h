@@ -29,6 +29,10 @@ bool xf_move(Fuse *f, const XnnNode *n);
  * left. */
 bool xf_compute(Fuse *f, const XnnNode *n);
 
+/* The node on floats; a product with weights of 8 bits takes those instead of floats made of them.
+ */
+XnnNode xf_weight_only(Fuse *f, const XnnNode *n);
+
 /* The two values have the same scale and zero point. */
 bool xf_same_codes(const Fuse *f, XnnId a, XnnId b);
 /* A new value with the dims of one and the quantization of another. */

@@ -251,6 +251,67 @@ static bool compute_product(Fuse *f, const XnnNode *n) {
   return give(f, &made, xf_codes_like(f, out, f->wanted[out]));
 }
 
+/* --- weights only --- */
+
+/* A scale for each of count channels, times one over it or not, as a constant. */
+static float *channel_scales(const Fuse *f, const XnnValue *filter, uint32_t count) {
+  float *scales = ARENA_ARRAY(&f->l->g->arena, float, (size_t)count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    scales[i] = scale_at(f, filter, filter->scales ? i : 0);
+  return scales;
+}
+
+static XnnData floats_constant(Fuse *f, const float *values, uint32_t count) {
+  Graph *g = f->l->g;
+  SymInt dims[] = {count};
+  TypeId type = graph_tensor_type(g, DTYPE_F32, 1, dims, ORDER_CONTIGUOUS);
+  Constant c = {.data = (const void *)values, .size = count * sizeof *values};
+  return (XnnData){.v = graph_add_constant(g, type, c, 0)};
+}
+
+/* The kernel of floats and weights of 8 bits multiplies the bias by the scales, too. */
+static bool scaled_bias(Fuse *f, XnnId bias, const float *scales, uint32_t count, XnnId *out) {
+  XnnValue *value = bias == XNN_NONE ? NULL : &f->x->values[bias];
+  uint32_t own = 0;
+  *out = XNN_NONE;
+  if (!value)
+    return true;
+  if (!value->data || value->rank != 1 || f->x->data[value->data - 1].order)
+    return false;
+  const float *floats = bias_floats(f, &f->x->data[value->data - 1], &own);
+  float *divided = ARENA_ARRAY(&f->l->g->arena, float, (size_t)count + 1);
+  if (!floats || own != count)
+    return false;
+  for (uint32_t i = 0; i < count; i++) {
+    divided[i] = floats[i] / scales[i];
+    if (!isfinite(divided[i]))
+      return false;
+  }
+  *out = xnn_constant(f->x, XNN_FP32, 1, &count, floats_constant(f, divided, count));
+  return true;
+}
+
+XnnNode xf_weight_only(Fuse *f, const XnnNode *n) {
+  XnnNode made = *n;
+  XnnId filter = n->kind == XNN_FULLY_CONNECTED && n->fields[4] == 0 ? filter_of(f, n, n->fields[1])
+                                                                     : XNN_NONE;
+  if (filter == XNN_NONE)
+    return made;
+  XnnValue codes = f->x->values[filter];
+  uint32_t count = codes.dims[0];
+  float *scales = channel_scales(f, &codes, count);
+  XnnId bias;
+  if (!scaled_bias(f, n->fields[2], scales, count, &bias))
+    return made;
+  if (!codes.scales) {
+    filter = xnn_constant(f->x, XNN_QCINT8, codes.rank, codes.dims, f->x->data[codes.data - 1]);
+    xnn_set_channels(f->x, filter, 0, floats_constant(f, scales, count), count);
+  }
+  made.fields[1] = filter;
+  made.fields[2] = bias;
+  return made;
+}
+
 /* --- others --- */
 
 /* Largest slope times the ratio of the scales. */

@@ -13,6 +13,11 @@ ValueId quantized_centred(Import *im, ValueId v, ValueId zero, uint32_t axis);
 ValueId quantized_real(Import *im, ValueId v, ValueId scale, ValueId zero, uint32_t axis);
 /* round(x / scale) + zero, saturated to the type `to`. One scale; zero may be 0. */
 ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType to);
+/* Whether inputs i, i + 1 (scale) and i + 2 (zero point) can be dequantized by an op that backends
+ * match; the scales lie along `axis`. Whether inputs i and i + 1 are one known scale and a zero
+ * point. */
+bool quantized_is_known(Import *im, uint32_t i, uint32_t axis);
+bool quantized_has_one_scale(Import *im, uint32_t i);
 /* Scale and zero point (u8) that DynamicQuantizeLinear chooses for x. */
 void quantized_range(Import *im, ValueId x, ValueId *scale, ValueId *zero);
 /* x, quantized as DynamicQuantizeLinear does it, times the quantized w, plus the bias (may be 0);

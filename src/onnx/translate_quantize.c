@@ -436,9 +436,7 @@ static ValueId scale_along(Import *im, ValueId scale, uint32_t rank, uint32_t ax
   return ex_rank(im, wide) <= 1 ? spread(im, &gr, wide) : wide;
 }
 
-/* Whether the ops quantize and dequantize say what inputs i, i + 1 (scale) and i + 2 (zero point)
- * mean. */
-static bool is_known(Import *im, uint32_t i, uint32_t axis) {
+bool quantized_is_known(Import *im, uint32_t i, uint32_t axis) {
   ValueId v = in_required(im, i);
   Granularity gr = {.rank = ex_rank(im, v), .axis = axis};
   Quantization q;
@@ -456,7 +454,7 @@ static bool out_real(Import *im, ValueId y, uint32_t i) {
   return true;
 }
 
-static bool has_one_scale(Import *im, uint32_t i) {
+bool quantized_has_one_scale(Import *im, uint32_t i) {
   ValueId scale = in_required(im, i);
   return import_ok(im) && ex_dtype(im, scale) == DTYPE_F32 &&
          (ex_rank(im, scale) == 0 || (ex_rank(im, scale) == 1 && ex_dim(im, scale, 0) == 1)) &&
@@ -467,10 +465,10 @@ static bool has_one_scale(Import *im, uint32_t i) {
 static bool real_matmul(Import *im) {
   ValueId a = in_required(im, 0), b = in_required(im, 3);
   if (!import_ok(im) || value_rank(im->g, a) < 2 || value_rank(im->g, b) < 2 ||
-      !has_one_scale(im, 1) || !has_one_scale(im, 6))
+      !quantized_has_one_scale(im, 1) || !quantized_has_one_scale(im, 6))
     return false;
   uint32_t columns = value_rank(im->g, b) - 1;
-  if (!is_known(im, 0, 0) || !is_known(im, 3, columns))
+  if (!quantized_is_known(im, 0, 0) || !quantized_is_known(im, 3, columns))
     return false;
   ValueId x = quantized_real(im, a, in(im, 1), in(im, 2), 0),
           w = quantized_real(im, b, in(im, 4), in(im, 5), columns);
@@ -479,8 +477,8 @@ static bool real_matmul(Import *im) {
 
 static bool real_conv(Import *im) {
   ValueId x = in_required(im, 0), w = in_required(im, 3), bias = in(im, 8);
-  if (!import_ok(im) || !has_one_scale(im, 1) || !has_one_scale(im, 6) || !is_known(im, 0, 0) ||
-      !is_known(im, 3, 0))
+  if (!import_ok(im) || !quantized_has_one_scale(im, 1) || !quantized_has_one_scale(im, 6) ||
+      !quantized_is_known(im, 0, 0) || !quantized_is_known(im, 3, 0))
     return false;
   ValueId left = quantized_real(im, x, in(im, 1), in(im, 2), 0),
           right = quantized_real(im, w, in(im, 4), in(im, 5), 0);
