@@ -18,8 +18,9 @@ ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType
  * point. */
 bool quantized_is_known(Import *im, uint32_t i, uint32_t axis);
 bool quantized_has_one_scale(Import *im, uint32_t i);
-/* Scale and zero point (u8) that DynamicQuantizeLinear chooses for x. */
-void quantized_range(Import *im, ValueId x, ValueId *scale, ValueId *zero);
+/* x (f32) quantized to u8 as DynamicQuantizeLinear does it, with the scale and the zero point (u8)
+ * that it chooses. */
+ValueId quantized_by_range(Import *im, ValueId x, ValueId *scale, ValueId *zero);
 /* x, quantized as DynamicQuantizeLinear does it, times the quantized w, plus the bias (may be 0);
  * the scale and zero point of w are one number each, or one a column. */
 ValueId quantized_dynamic(Import *im, ValueId x, ValueId w, ValueId w_scale, ValueId w_zero,

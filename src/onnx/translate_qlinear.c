@@ -205,8 +205,7 @@ void translate_matmul_integer_to_float(Import *im) {
 ValueId quantized_dynamic(Import *im, ValueId x, ValueId w, ValueId w_scale, ValueId w_zero,
                           ValueId bias) {
   ValueId scale = 0, zero = 0;
-  quantized_range(im, x, &scale, &zero);
-  ValueId codes = quantized_from(im, x, scale, zero, DTYPE_U8);
+  ValueId codes = quantized_by_range(im, x, &scale, &zero);
   return scaled_sums(im, quantized_product(im, codes, zero, w, w_zero), scale, w_scale, bias);
 }
 

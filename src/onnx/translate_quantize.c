@@ -361,26 +361,18 @@ void translate_dequantize_linear(Import *im) {
   out(im, 0, split ? ex_view(im, y, gr.dims, gr.rank) : y);
 }
 
-/* Range of x with 0 in it, over 255; 1 when all is 0. */
-void quantized_range(Import *im, ValueId x, ValueId *scale, ValueId *zero_point) {
-  int64_t axes[MAX_RANK];
-  uint32_t rank = ex_rank(im, x);
-  for (uint32_t i = 0; i < rank; i++)
-    axes[i] = i;
-  ValueId zero = ex_number(im, x, 0), one = ex_number(im, x, 1);
-  ValueId high = ex_binary(im, OP_MAXIMUM, ex_reduce(im, OP_AMAX, x, axes, rank, false), zero),
-          low = ex_binary(im, OP_MINIMUM, ex_reduce(im, OP_AMIN, x, axes, rank, false), zero);
-  ValueId range = ex_sub(im, high, low);
-  *scale = ex_where(im, ex_binary(im, OP_EQ_TENSOR, range, zero), one,
-                    exact_quotient(im, range, ex_number(im, range, UINT8_MAX)));
-  Target to = plain_target(im, DTYPE_U8);
-  *zero_point = saturated(im, ex_sub(im, zero, exact_quotient(im, low, *scale)), 0, &to);
+ValueId quantized_by_range(Import *im, ValueId x, ValueId *scale, ValueId *zero) {
+  if (!import_ok(im))
+    return 0;
+  Quantization q = build_dynamic(&im->b, x, DTYPE_U8);
+  *scale = q.scales;
+  *zero = ex_cast(im, q.zeros, DTYPE_U8);
+  return build_quantize(&im->b, x, &q);
 }
 
 void translate_dynamic_quantize_linear(Import *im) {
-  ValueId x = in_required(im, 0), scale, zero;
-  quantized_range(im, x, &scale, &zero);
-  out(im, 0, quantized_from(im, x, scale, zero, DTYPE_U8));
+  ValueId scale = 0, zero = 0, codes = quantized_by_range(im, in_required(im, 0), &scale, &zero);
+  out(im, 0, codes);
   out(im, 1, scale);
   out(im, 2, zero);
 }
