@@ -32,20 +32,65 @@ enum {
   TENSOR_ID
 };
 enum { QUANTIZED_TENSOR, QUANTIZED_PARAMETERS_TYPE, QUANTIZED_PARAMETERS };
-enum { PER_TENSOR = 2 };
+enum { PER_CHANNEL = 1, PER_TENSOR = 2, PER_TOKEN = 3, PER_GROUP = 4 };
 enum { PER_TENSOR_SCALE, PER_TENSOR_ZERO_POINT };
+enum { PER_CHANNEL_SCALE, PER_CHANNEL_DIM, PER_CHANNEL_DATA, PER_CHANNEL_COUNT };
+enum { PER_TOKEN_DIMS };
+enum {
+  PER_GROUP_SCALE,
+  PER_GROUP_DIM,
+  PER_GROUP_SIZE,
+  PER_GROUP_SCALE_BF16, /* deprecated */
+  PER_GROUP_DATA,
+  PER_GROUP_COUNT
+};
 enum { FLAG_EXTERNAL_INPUT = 1, FLAG_EXTERNAL_OUTPUT = 2 };
 enum { DATA_OFFSET, DATA_SIZE, DATA_KEY };
 
-/* A tensor of whole numbers that stand for themselves. */
-static FbRef write_bytes(FlatBuilder *b, FbRef tensor) {
+/* The table of the parameters, and in *form which one it is. Scales of channels and groups are
+ * constants like others; the runtime looks at the vector inside the table all the same. */
+static FbRef write_parameters(FlatBuilder *b, const XnnValue *value, uint8_t *form) {
+  XnnScheme scheme = xnn_scheme((XnnDatatype)value->datatype);
+  bool inside = scheme == XNN_PER_CHANNEL || scheme == XNN_PER_GROUP;
+  FbRef empty = inside ? fb_vector_u32(b, NULL, 0) : 0;
   fb_table_begin(b);
-  fb_field_u32(b, PER_TENSOR_SCALE, xnn_float(1), 0);
-  fb_field_u32(b, PER_TENSOR_ZERO_POINT, 0, 0);
-  FbRef parameters = fb_table_end(b);
+  switch (scheme) {
+  case XNN_PER_TENSOR:
+    *form = PER_TENSOR;
+    fb_field_u32(b, PER_TENSOR_SCALE, xnn_float(value->scale), 0);
+    fb_field_i32(b, PER_TENSOR_ZERO_POINT, value->zero_point, 0);
+    break;
+  case XNN_PER_CHANNEL:
+    *form = PER_CHANNEL;
+    fb_field_ref(b, PER_CHANNEL_SCALE, empty);
+    fb_field_u32(b, PER_CHANNEL_DIM, value->channel_dim, 0);
+    fb_field_u32(b, PER_CHANNEL_DATA, value->scales, 0);
+    fb_field_u32(b, PER_CHANNEL_COUNT, value->scale_count, 0);
+    break;
+  case XNN_PER_GROUP:
+    *form = PER_GROUP;
+    fb_field_ref(b, PER_GROUP_SCALE, empty);
+    fb_field_u32(b, PER_GROUP_DIM, value->channel_dim, 0);
+    fb_field_u32(b, PER_GROUP_SIZE, value->group_size, 0);
+    fb_field_u32(b, PER_GROUP_DATA, value->scales, 0);
+    fb_field_u32(b, PER_GROUP_COUNT, value->scale_count, 0);
+    break;
+  case XNN_PER_TOKEN:
+    *form = PER_TOKEN;
+    fb_field_u32(b, PER_TOKEN_DIMS, value->nonbatch_dims, 0);
+    break;
+  case XNN_PLAIN:
+    break;
+  }
+  return fb_table_end(b);
+}
+
+static FbRef write_quantized(FlatBuilder *b, const XnnValue *value, FbRef tensor) {
+  uint8_t form = 0;
+  FbRef parameters = write_parameters(b, value, &form);
   fb_table_begin(b);
   fb_field_ref(b, QUANTIZED_TENSOR, tensor);
-  fb_field_union(b, QUANTIZED_PARAMETERS_TYPE, PER_TENSOR, parameters);
+  fb_field_union(b, QUANTIZED_PARAMETERS_TYPE, form, parameters);
   return fb_table_end(b);
 }
 
@@ -63,11 +108,11 @@ static FbRef write_value(FlatBuilder *b, const XnnValue *value, XnnId id) {
   fb_field_u32(b, TENSOR_FLAGS, flags, 0);
   fb_field_u32(b, TENSOR_ID, id, 0);
   FbRef tensor = fb_table_end(b);
-  bool bytes = value->datatype == XNN_QUINT8 || value->datatype == XNN_QINT8;
-  if (bytes)
-    tensor = write_bytes(b, tensor);
+  bool quantized = xnn_scheme((XnnDatatype)value->datatype) != XNN_PLAIN;
+  if (quantized)
+    tensor = write_quantized(b, value, tensor);
   fb_table_begin(b);
-  fb_field_union(b, VALUE_TYPE, bytes ? VALUE_IS_QUANTIZED : VALUE_IS_TENSOR, tensor);
+  fb_field_union(b, VALUE_TYPE, quantized ? VALUE_IS_QUANTIZED : VALUE_IS_TENSOR, tensor);
   return fb_table_end(b);
 }
 

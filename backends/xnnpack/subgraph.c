@@ -26,18 +26,23 @@ XnnId xnn_value(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t
   x->values =
       pool_reserve(x->values, &x->value_capacity, (uint64_t)x->value_count + 1, sizeof *x->values);
   XnnValue *value = &x->values[x->value_count];
-  *value = (XnnValue){.datatype = (uint8_t)datatype, .rank = (uint8_t)rank};
+  *value = (XnnValue){.datatype = (uint8_t)datatype, .rank = (uint8_t)rank, .scale = 1};
   if (rank)
     memcpy(value->dims, dims, rank * sizeof *dims);
   return x->value_count++;
 }
 
+/* 1 + the index of a new constant. */
+static uint32_t add_data(XnnGraph *x, XnnData data) {
+  x->data = pool_reserve(x->data, &x->data_capacity, (uint64_t)x->data_count + 1, sizeof *x->data);
+  x->data[x->data_count++] = data;
+  return x->data_count;
+}
+
 XnnId xnn_constant(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t *dims,
                    XnnData data) {
   XnnId id = xnn_value(x, datatype, rank, dims);
-  x->data = pool_reserve(x->data, &x->data_capacity, (uint64_t)x->data_count + 1, sizeof *x->data);
-  x->data[x->data_count++] = data;
-  x->values[id].data = x->data_count;
+  x->values[id].data = add_data(x, data);
   return id;
 }
 
@@ -45,6 +50,72 @@ void xnn_make_external(XnnGraph *x, XnnId id, bool is_input) {
   x->values[id].external = ++x->extern_count;
   x->values[id].is_input = is_input;
 }
+
+/* --- quantization --- */
+
+XnnScheme xnn_scheme(XnnDatatype datatype) {
+  switch (datatype) {
+  case XNN_QINT8:
+  case XNN_QUINT8:
+  case XNN_QINT32:
+    return XNN_PER_TENSOR;
+  case XNN_QCINT8:
+  case XNN_QCINT32:
+  case XNN_QCINT4:
+    return XNN_PER_CHANNEL;
+  case XNN_QBINT4:
+    return XNN_PER_GROUP;
+  case XNN_QDINT8:
+    return XNN_PER_TOKEN;
+  case XNN_FP32:
+  case XNN_FP16:
+  case XNN_INT32:
+    break;
+  }
+  return XNN_PLAIN;
+}
+
+static XnnValue *value_of(XnnGraph *x, XnnId id, XnnScheme scheme) {
+  XnnValue *value = &x->values[id];
+  if (xnn_scheme((XnnDatatype)value->datatype) != scheme)
+    BUG("quantization parameters that do not fit the datatype %u", value->datatype);
+  return value;
+}
+
+XnnId xnn_quantized(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t *dims,
+                    float scale, int32_t zero_point) {
+  XnnId id = xnn_value(x, datatype, rank, dims);
+  xnn_set_scale(x, id, scale, zero_point);
+  return id;
+}
+
+XnnId xnn_dynamic(XnnGraph *x, uint32_t rank, const uint32_t *dims, uint32_t nonbatch_dims) {
+  XnnId id = xnn_value(x, XNN_QDINT8, rank, dims);
+  x->values[id].nonbatch_dims = nonbatch_dims;
+  return id;
+}
+
+void xnn_set_scale(XnnGraph *x, XnnId id, float scale, int32_t zero_point) {
+  XnnValue *value = value_of(x, id, XNN_PER_TENSOR);
+  value->scale = scale;
+  value->zero_point = zero_point;
+}
+
+void xnn_set_channels(XnnGraph *x, XnnId id, uint32_t channel_dim, XnnData scales, uint32_t count) {
+  XnnValue *value = value_of(x, id, XNN_PER_CHANNEL);
+  value->channel_dim = channel_dim;
+  value->scale_count = count;
+  value->scales = add_data(x, scales);
+}
+
+void xnn_set_groups(XnnGraph *x, XnnId id, uint32_t group_size, XnnData scales, uint32_t count) {
+  XnnValue *value = value_of(x, id, XNN_PER_GROUP);
+  value->group_size = group_size;
+  value->scale_count = count;
+  value->scales = add_data(x, scales);
+}
+
+/* --- nodes --- */
 
 static bool has_window(XnnNodeKind kind) {
   return kind == XNN_CONV2D || kind == XNN_DEPTHWISE_CONV2D || kind == XNN_CONV_TRANSPOSE2D ||

@@ -33,14 +33,30 @@ typedef struct XnnNodeRow {
 } XnnNodeRow;
 extern const XnnNodeRow xnn_node_rows[XNN_NODE_KINDS];
 
-/* Numbers of enum XNNDatatype. */
+/* Numbers of enum XNNDatatype. Quantized ones stand for (q - zero point) * scale. */
 typedef enum XnnDatatype {
   XNN_FP32 = 1,
   XNN_FP16 = 2,
-  XNN_QINT8 = 3,  /* of scale 1 and zero point 0 */
-  XNN_QUINT8 = 4, /* likewise */
+  XNN_QINT8 = 3,   /* int8, one scale and zero point */
+  XNN_QUINT8 = 4,  /* uint8, likewise; booleans have scale 1 and zero point 0 */
+  XNN_QINT32 = 5,  /* bias; zero point 0, the kernels ignore the scale */
+  XNN_QCINT8 = 6,  /* int8 filter: a scale for each channel, zero point 0 */
+  XNN_QCINT32 = 7, /* bias, likewise */
+  XNN_QCINT4 = 8,  /* filter: two in a byte, the low nibble first, each stored as q + 8 */
+  XNN_QDINT8 = 9,  /* int8 activation, quantized while it runs: a scale and zero point a row */
+  XNN_QBINT4 = 10, /* like QCINT4, with a bfloat16 scale for each group of a row */
   XNN_INT32 = 12
 } XnnDatatype;
+
+/* Where the quantization parameters of a datatype are. */
+typedef enum XnnScheme {
+  XNN_PLAIN,       /* it has none */
+  XNN_PER_TENSOR,  /* scale, zero_point */
+  XNN_PER_CHANNEL, /* scales, channel_dim */
+  XNN_PER_GROUP,   /* scales, group_size */
+  XNN_PER_TOKEN    /* computed: nonbatch_dims */
+} XnnScheme;
+XnnScheme xnn_scheme(XnnDatatype datatype);
 
 typedef struct XnnValue {
   uint8_t datatype; /* XnnDatatype */
@@ -51,6 +67,13 @@ typedef struct XnnValue {
   bool is_input;               /* of external ones: read, not written */
   XnnId origin;                /* 1 + the value that a reshape made it of; 0: none, or dims vary */
   bool follows_window;         /* from a convolution or pool by nothing but copies and limits */
+  float scale;                 /* XNN_PER_TENSOR; 1 at first */
+  int32_t zero_point;          /* likewise; 0 at first */
+  uint32_t scales;             /* 1 + index of the constant with its scales; 0: none */
+  uint32_t scale_count;        /* of them */
+  uint32_t channel_dim;        /* XNN_PER_CHANNEL: the dim that they are for */
+  uint32_t group_size;         /* XNN_PER_GROUP: elements of a row that share a scale */
+  uint32_t nonbatch_dims;      /* XNN_PER_TOKEN: the last dims, which share one scale */
 } XnnValue;
 
 typedef struct XnnNode {
@@ -81,12 +104,28 @@ void xnn_init(XnnGraph *x);
 void xnn_release(XnnGraph *x);
 void xnn_clear(XnnGraph *x); /* as after xnn_init, the memory is kept */
 
-/* A new internal value. */
+/* A new internal value, of scale 1 and zero point 0. */
 XnnId xnn_value(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t *dims);
 /* A new value with the bytes of a constant of the IR graph. Each use as a filter or bias needs one
  * of its own: the delegate frees the bytes of those after packing. */
 XnnId xnn_constant(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t *dims,
                    XnnData data);
+
+/* A new internal value with one scale and zero point: QINT8, QUINT8, QINT32. */
+XnnId xnn_quantized(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t *dims,
+                    float scale, int32_t zero_point);
+/* A new internal value QDINT8, which a CONVERT of floats computes: 1 nonbatch dim for fully
+ * connected nodes (a scale for each row), 3 for convolutions (one for each image). */
+XnnId xnn_dynamic(XnnGraph *x, uint32_t rank, const uint32_t *dims, uint32_t nonbatch_dims);
+/* Gives a value, mostly a constant of QINT8, QUINT8 or QINT32, its scale and zero point. */
+void xnn_set_scale(XnnGraph *x, XnnId id, float scale, int32_t zero_point);
+/* Gives a constant of QCINT8, QCINT32 or QCINT4 its scales: count of them in f32, one for each
+ * element of dim channel_dim. They are one more constant of the graph. channel_dim is 0 for filters
+ * and biases, but 1 for a filter that is marked as transposed, and 3 for a depthwise filter. */
+void xnn_set_channels(XnnGraph *x, XnnId id, uint32_t channel_dim, XnnData scales, uint32_t count);
+/* Gives a filter [outputs, inputs] of QBINT4 its scales: count of them in bfloat16,
+ * [outputs, inputs / group_size]. group_size is a multiple of 32 that divides the inputs. */
+void xnn_set_groups(XnnGraph *x, XnnId id, uint32_t group_size, XnnData scales, uint32_t count);
 void xnn_make_external(XnnGraph *x, XnnId id, bool is_input); /* the next argument of the call */
 
 /* A new node with fields in the order of its row; vectors by xnn_vector. */
