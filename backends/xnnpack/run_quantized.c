@@ -38,7 +38,7 @@ XrRange xr_range(const Runner *r, const XrNode *n) {
 /* q within the range. */
 static void store(Tensor *out, int64_t i, double q, XrRange range) {
   q = fmin(fmax(q, (double)range.least), (double)range.most);
-  tensor_store_int(out, i, (int64_t)q);
+  tensor_store_int(out, i, int_clamped(q, INT8_MIN, UINT8_MAX));
 }
 
 void xr_store_steps(Tensor *out, int64_t i, float steps, XrRange range) {
