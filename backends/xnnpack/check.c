@@ -12,10 +12,6 @@ bool xr_fail(XrCheck *c, const char *format, ...) {
   return false;
 }
 
-static uint64_t element_size(uint32_t datatype) {
-  return xr_is_byte(datatype) ? 1 : datatype == XR_FP16 ? 2 : 4;
-}
-
 /* --- constants --- */
 
 /* The data that the constants name. */
@@ -35,31 +31,39 @@ static void find_data(XrCheck *c) {
   }
 }
 
-/* Where the runtime would read beyond the data, or find them misplaced. */
-static void check_constant(XrCheck *c, uint32_t id) {
-  const XrValue *v = &c->x->values[id];
-  uint64_t bytes = element_size(v->datatype);
-  if (v->constant >= c->x->constant_count) {
-    xr_fail(c, "value %u is constant %u, and there are %u", id, v->constant, c->x->constant_count);
+/* Where the runtime would read beyond the data, or find them misplaced. what: "value 3" as whose
+ * constant they are. */
+static void check_data(XrCheck *c, const char *what, uint32_t id, uint32_t constant,
+                       uint64_t bytes) {
+  if (constant >= c->x->constant_count) {
+    xr_fail(c, "%s %u is constant %u, and there are %u", what, id, constant, c->x->constant_count);
     return;
   }
-  const XrConstant *k = &c->x->constants[v->constant];
-  for (uint32_t i = 0; i < v->rank; i++)
-    if (!mul_u64(bytes, v->dims[i], &bytes))
-      xr_fail(c, "value %u is too large", id);
+  const XrConstant *k = &c->x->constants[constant];
   if (k->size != bytes)
-    xr_fail(c, "value %u has %llu bytes, and its constant %llu", id, (unsigned long long)bytes,
+    xr_fail(c, "%s %u has %llu bytes, and its constant %llu", what, id, (unsigned long long)bytes,
             (unsigned long long)k->size);
-  if (v->external != XR_NONE)
-    xr_fail(c, "value %u is a constant and an argument of the call", id);
   if (!k->key.data)
     return;
-  const DelegateData *data = c->data[v->constant];
+  const DelegateData *data = c->data[constant];
   if (!data)
-    xr_fail(c, "the program has no data '" SV_FMT "', which value %u needs", SV_ARG(k->key), id);
+    xr_fail(c, "the program has no data '" SV_FMT "', which %s %u needs", SV_ARG(k->key), what, id);
   else if (data->size != k->size)
     xr_fail(c, "the data '" SV_FMT "' have %llu bytes instead of %llu", SV_ARG(k->key),
             (unsigned long long)data->size, (unsigned long long)k->size);
+}
+
+static void check_constant(XrCheck *c, uint32_t id) {
+  const XrValue *v = &c->x->values[id];
+  uint64_t bytes;
+  if (!xr_value_bytes(v, &bytes))
+    xr_fail(c, "value %u is too large", id);
+  else
+    check_data(c, "value", id, v->constant, bytes);
+  if (v->scales)
+    check_data(c, "the scale vector of value", id, v->scales, xr_scale_bytes(v));
+  if (v->external != XR_NONE)
+    xr_fail(c, "value %u is a constant and an argument of the call", id);
 }
 
 /* After loading, the runtime gives back the bytes of the delegate, and the data of every value that
@@ -77,14 +81,18 @@ static void check_lifetime(XrCheck *c, uint32_t id) {
 
 /* --- values --- */
 
-static bool same_type(uint32_t datatype, DType dtype, bool is_output) {
-  if (datatype == XR_INT32) /* the runtime widens outputs */
+static bool same_type(const XrValue *v, DType dtype, bool is_output) {
+  switch (v->datatype) {
+  case XR_INT32: /* the runtime widens outputs */
     return dtype == DTYPE_I32 || (is_output && dtype == DTYPE_I64);
-  if (datatype == XR_SIGNED)
+  case XR_QINT8:
     return dtype == DTYPE_I8;
-  if (datatype == XR_BYTES)
-    return dtype == DTYPE_BOOL || dtype == DTYPE_U8;
-  return dtype == (datatype == XR_FP16 ? DTYPE_F16 : DTYPE_F32);
+  case XR_QUINT8: /* what a node writes may be no boolean */
+    return dtype == DTYPE_U8 ||
+           (dtype == DTYPE_BOOL && !is_output && v->scale == 1 && v->zero_point == 0);
+  default:
+    return dtype == (v->datatype == XR_FP16 ? DTYPE_F16 : DTYPE_F32);
+  }
 }
 
 /* The tensor of the call that an external value is. */
@@ -118,7 +126,7 @@ static void check_external(XrCheck *c, uint32_t id, uint32_t *taken) {
   const Tensor *t = argument_of(c, v);
   if (t->rank != v->rank && !(is_input && is_number(t, v)))
     xr_fail(c, "argument %u has rank %u, and value %u rank %u", v->external, t->rank, id, v->rank);
-  else if (!same_type(v->datatype, t->dtype, !is_input))
+  else if (!same_type(v, t->dtype, !is_input))
     xr_fail(c, "argument %u is %s, and value %u has the datatype %u", v->external,
             dtype_name(t->dtype), id, v->datatype);
   if (!is_input || c->fault)
@@ -141,10 +149,7 @@ static void check_values(XrCheck *c) {
             c->call->input_count, c->call->output_count);
   for (uint32_t id = 0; id < x->value_count && !c->fault; id++) {
     const XrValue *v = &x->values[id];
-    if (v->quantized) {
-      xr_fail(c, "value %u is quantized, which is not supported", id);
-      return;
-    }
+    xr_check_value(c, id);
     check_external(c, id, taken);
     if (!v->constant)
       continue;
@@ -191,48 +196,27 @@ static bool holds_integers(uint32_t kind) {
   }
 }
 
-/* Input, filter, bias (0: none) of products and convolutions. */
-typedef struct Mix {
-  uint8_t input, filter, bias;
-  bool convolution, depthwise;
-} Mix;
-
-static void check_mix(XrCheck *c, const XrNode *n) {
-  static const Mix mixes[] = {
-      {XR_FP32, XR_FP32, XR_FP32, true, true},   {XR_FP32, XR_FP32, 0, true, true},
-      {XR_FP32, XR_FP16, XR_FP16, true, false},  {XR_FP32, XR_FP16, 0, true, false},
-      {XR_FP32, XR_FP16, XR_FP32, false, false}, /* a convolution computes nonsense */
-      {XR_FP16, XR_FP16, XR_FP16, true, true},   {XR_FP16, XR_FP16, 0, true, true},
-      {XR_FP16, XR_FP32, XR_FP32, true, true},   {XR_FP16, XR_FP32, 0, true, true},
-  };
-  uint32_t input = type_of(c, n->inputs[0]), filter = type_of(c, n->inputs[1]),
-           bias = type_of(c, n->inputs[2]);
-  bool convolution = n->kind != XR_FullyConnected, depthwise = n->kind == XR_DepthwiseConv2d;
-  bool held = false;
-  for (size_t i = 0; i < COUNT_OF(mixes); i++)
-    held |= mixes[i].input == input && mixes[i].filter == filter && mixes[i].bias == bias &&
-            (mixes[i].convolution || !convolution) && (mixes[i].depthwise || !depthwise);
-  if (!held || type_of(c, n->output) != input)
-    xr_fail(c, "datatypes %u, %u, %u -> %u", input, filter, bias, type_of(c, n->output));
-}
-
 static void check_types(XrCheck *c, const XrNode *n) {
   if (xr_form(n->kind) == XR_FORM_PRODUCT || xr_form(n->kind) == XR_FORM_CONVOLUTION) {
-    check_mix(c, n);
+    xr_check_weighted(c, n);
     return;
   }
   uint32_t type = type_of(c, n->output);
   if (xr_form(n->kind) == XR_FORM_POSITION &&
       (type != XR_FP32 || type_of(c, n->positions) != XR_INT32))
     xr_fail(c, "datatypes %u and %u of its results", type, type_of(c, n->positions));
-  if (n->kind == XR_Convert && !xr_is_byte(type))
+  if (n->kind == XR_Convert) {
+    xr_check_convert(c, n);
     return;
+  }
   for (uint32_t i = 0; i < n->input_count; i++)
     if (type_of(c, n->inputs[i]) != type)
       xr_fail(c, "operand %u has the datatype %u, and the result %u", i, type_of(c, n->inputs[i]),
               type);
-  if (xr_is_byte(type) || (type == XR_INT32 && !holds_integers(n->kind)))
-    xr_fail(c, xr_is_byte(type) ? "bytes, which are only converted" : "integers");
+  if (type == XR_INT32 && !holds_integers(n->kind))
+    xr_fail(c, "integers");
+  else if (xr_scheme(type) != XR_PLAIN)
+    xr_check_bytes(c, n);
 }
 
 /* --- nodes --- */
@@ -348,6 +332,9 @@ const char *xr_check(XrCheck *c, const XrGraph *x, const DelegateCall *call, Are
                  .defined = ARENA_ARRAY(arena, bool, count),
                  .uses = ARENA_ARRAY(arena, uint8_t, count),
                  .data = ARENA_ARRAY(arena, const DelegateData *, (size_t)x->constant_count + 1)};
+  for (uint32_t i = 0; i < x->value_count; i++)
+    if (x->values[i].quantized)
+      return NULL; /* XXX until the reader knows them */
   find_data(c);
   check_values(c);
   for (uint32_t i = 0; i < x->node_count && !c->fault; i++) {

@@ -36,10 +36,20 @@ enum { XR_USE_PACKED = 1, XR_USE_COPIED = 2, XR_USE_KEPT = 4 };
 /* Returns the fault, or NULL; then shapes and data are right. */
 const char *xr_check(XrCheck *c, const XrGraph *x, const DelegateCall *call, Arena *arena);
 
-/* --- between check.c and shape.c --- */
+/* --- between check.c, check_quantized.c and shape.c --- */
 
 /* Keeps the first fault. Returns false. */
 bool xr_fail(XrCheck *c, const char *format, ...) ETC_PRINTF(2, 3);
+/* What a quantized value may be: an argument, a constant, between the nodes. */
+void xr_check_value(XrCheck *c, uint32_t id);
+/* The datatypes and quantization parameters of a product or convolution. */
+void xr_check_weighted(XrCheck *c, const XrNode *n);
+void xr_check_convert(XrCheck *c, const XrNode *n);
+/* Any other node with a quantized result; its operands have the same datatype. */
+void xr_check_bytes(XrCheck *c, const XrNode *n);
+/* Whether a 1x1 convolution is one for XNNPACK, too: it makes a product of a plain one, and then
+ * quantizes a dynamic input by pixels. */
+bool xr_is_pointwise(const XrNode *n);
 /* The shape of the result of n, whose operands are there. Checks what n demands of them. */
 void xr_shape(XrCheck *c, const XrNode *n, XrShape *out);
 

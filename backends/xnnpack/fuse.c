@@ -42,7 +42,7 @@ static void find_wants(Fuse *f) {
   for (XnnId v = 0; v < f->x->value_count; v++) {
     const XnnValue *value = &f->x->values[v];
     f->wanted[v] = value->external && !value->is_input ? WANT_FLOATS : WANT_NOTHING;
-    f->codes[v] = XNN_NONE;
+    f->codes[v] = f->rows[v] = f->images[v] = XNN_NONE;
   }
   for (uint32_t i = f->old_count; i-- > 0;)
     demand_of_node(f, &f->old[i]);
@@ -63,7 +63,8 @@ static void emit_conversion(Fuse *f, XnnId in, XnnId out) {
 }
 
 /* A value that has no floats yet gets them. */
-static void make_floats(Fuse *f, XnnId v) {
+void xf_make_floats(Fuse *f, XnnId v) {
+  v = f->alias[v];
   if (f->codes[v] == XNN_NONE || f->made[v])
     return;
   f->made[v] = true;
@@ -119,7 +120,10 @@ static void quantize(Fuse *f, XnnId in, XnnId out) {
 static void convert(Fuse *f, const XnnNode *n) {
   XnnId in = f->alias[n->fields[0]], out = n->fields[1];
   uint8_t from = f->x->values[in].datatype, to = f->x->values[out].datatype;
-  if (from == XNN_QINT8 && to == XNN_FP32)
+  if (from == XNN_FP32 && to == XNN_FP32) {
+    f->alias[out] = in;
+    f->dynamic[out] = true;
+  } else if (from == XNN_QINT8 && to == XNN_FP32)
     f->codes[out] = in;
   else if (from == XNN_FP32 && to == XNN_QINT8)
     quantize(f, in, out);
@@ -130,19 +134,25 @@ static void convert(Fuse *f, const XnnNode *n) {
 /* --- nodes --- */
 
 static void keep(Fuse *f, const XnnNode *n) {
-  XnnNode copy = *n;
+  XnnNode copy = xf_weight_only(f, n);
   const char *fields = xnn_node_rows[n->kind].fields;
   for (uint32_t i = 0; fields[i]; i++)
-    if ((fields[i] == 'i' || fields[i] == 'b') && n->fields[i] != XNN_NONE) {
+    if ((fields[i] == 'i' || fields[i] == 'b') && n->fields[i] != XNN_NONE &&
+        copy.fields[i] == n->fields[i]) {
       copy.fields[i] = f->alias[n->fields[i]];
-      make_floats(f, n->fields[i]);
+      xf_make_floats(f, n->fields[i]);
     }
+  uint32_t first = (uint32_t)strcspn(fields, "i");
+  if (fields[first] && xf_moves(n))
+    f->dynamic[copy.fields[strcspn(fields, "o")]] = f->dynamic[n->fields[first]];
   xf_emit(f, &copy);
 }
 
 void xl_fuse(XnnLowering *l) {
   XnnGraph *x = &l->x;
   bool any = false;
+  for (XnnId v = 0; v < x->value_count; v++)
+    any = any || x->values[v].codes || x->values[v].datatype == XNN_QINT8;
   for (uint32_t i = 0; i < x->node_count; i++)
     any = any || x->nodes[i].kind == XNN_CONVERT;
   if (!any || l->trial)
@@ -156,6 +166,9 @@ void xl_fuse(XnnLowering *l) {
             .wanted = ARENA_ARRAY(l->arena, XnnId, most),
             .codes = ARENA_ARRAY(l->arena, XnnId, most),
             .alias = ARENA_ARRAY(l->arena, XnnId, most),
+            .rows = ARENA_ARRAY(l->arena, XnnId, most),
+            .images = ARENA_ARRAY(l->arena, XnnId, most),
+            .dynamic = ARENA_ARRAY(l->arena, bool, most),
             .uses = ARENA_ARRAY(l->arena, uint32_t, most),
             .turn = ARENA_ARRAY(l->arena, uint32_t, most),
             .made = ARENA_ARRAY(l->arena, bool, most)};
@@ -171,10 +184,10 @@ void xl_fuse(XnnLowering *l) {
     const XnnNode *n = &f.old[i];
     if (n->kind == XNN_CONVERT)
       convert(&f, n);
-    else if (!xf_move(&f, n) && !xf_compute(&f, n))
+    else if (!xf_move(&f, n) && !xf_compute(&f, n) && !xf_compute_dynamic(&f, n))
       keep(&f, n);
   }
   for (XnnId v = 0; v < x->value_count; v++)
     if (x->values[v].external && !x->values[v].is_input)
-      make_floats(&f, v);
+      xf_make_floats(&f, v);
 }

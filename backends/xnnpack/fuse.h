@@ -16,9 +16,11 @@ typedef struct Fuse {
   XnnId *wanted; /* by value of floats: a value whose quantization all its users want, or WANT_… */
   XnnId *codes;  /* by value of floats: the same as codes, or XNN_NONE */
   XnnId *alias;  /* by value: the one that took its place; itself mostly */
-  uint32_t *uses; /* by value: operands that it is */
-  uint32_t *turn; /* by value: 1 + the entry of l->turns for the transpose that made it */
-  bool *made;     /* by value that has codes: whether there are floats, too */
+  uint32_t *uses;       /* by value: operands that it is */
+  uint32_t *turn;       /* by value: 1 + the entry of l->turns for the transpose that made it */
+  bool *dynamic;        /* by value of floats: products quantize it at run time */
+  XnnId *rows, *images; /* by value: it quantized by rows or images, or XNN_NONE */
+  bool *made;           /* by value that has codes: whether there are floats, too */
 } Fuse;
 
 /* Whether the node commutes with quantization: it moves elements, picks or limits them. */
@@ -29,6 +31,12 @@ bool xf_move(Fuse *f, const XnnNode *n);
  * left. */
 bool xf_compute(Fuse *f, const XnnNode *n);
 
+/* Makes a product of what is quantized at run time and codes; false: it was left. */
+bool xf_compute_dynamic(Fuse *f, const XnnNode *n);
+/* The node on floats; a product with weights of 8 bits takes those instead of floats made of them.
+ */
+XnnNode xf_weight_only(Fuse *f, const XnnNode *n);
+
 /* The two values have the same scale and zero point. */
 bool xf_same_codes(const Fuse *f, XnnId a, XnnId b);
 /* A new value with the dims of one and the quantization of another. */
@@ -37,6 +45,8 @@ XnnId xf_codes_like(Fuse *f, XnnId shape, XnnId parameters);
 XnnId xf_operand(const Fuse *f, XnnId v);
 /* Adds the conversion of codes to those of another value. */
 void xf_requantize(Fuse *f, XnnId in, XnnId out);
+/* A value that has codes and no floats yet gets them. */
+void xf_make_floats(Fuse *f, XnnId v);
 /* Adds a node to the graph that is made. */
 XnnNode *xf_emit(Fuse *f, const XnnNode *node);
 

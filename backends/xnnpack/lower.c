@@ -28,6 +28,7 @@ void xl_reset(XnnLowering *l, bool trial) {
   l->input_count = l->turn_count = l->mask_count = 0;
   l->node = 0;
   l->turns_for = DELEGATE_MOVE_INSIDE;
+  l->takes_codes = false;
   l->trial = trial;
   l->refusal = (Refusal){0};
 }
@@ -99,7 +100,8 @@ uint32_t xl_dims(XnnLowering *l, ValueId v, DTypeSet types, uint32_t dims[XNN_MA
 
 static uint32_t dims_of(XnnLowering *l, ValueId v, uint32_t dims[XNN_MAX_RANK]) {
   Quantization q;
-  return xl_dims(l, v, DT(F32) | DT(F16) | (xl_codes(l->g, v, &q) ? DT(I8) | DT(U8) : 0), dims);
+  bool codes = (l->takes_codes || is_quantize(l->g, value_def(l->g, v))) && xl_codes(l->g, v, &q);
+  return xl_dims(l, v, DT(F32) | DT(F16) | (codes ? DT(I8) | DT(U8) : 0), dims);
 }
 
 static XnnId new_value(XnnLowering *l, ValueId v, bool nhwc, XnnDatatype datatype) {

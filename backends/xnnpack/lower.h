@@ -58,6 +58,7 @@ typedef struct XnnLowering {
   uint32_t turn_count, turn_capacity;
   DelegateMove turns_for; /* the next ones */
   NodeId node;            /* that is lowered */
+  bool takes_codes;       /* the node dequantizes: codes from outside, too */
   bool trial;
   Refusal refusal; /* why the node cannot be held; no rule: it can */
 } XnnLowering;

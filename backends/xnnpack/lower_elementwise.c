@@ -2,6 +2,9 @@
 #include <math.h>
 
 #include "backends/xnnpack/lower.h"
+
+/* Too small to change any code, and no zero to divide by. */
+#define ERF_NOT_ZERO 1e-30
 #include "ir/match.h"
 #include "support/number.h"
 
@@ -182,6 +185,39 @@ void lower_gelu(XnnLowering *l, NodeId n) {
     gelu_tanh(l, io, value_rank(l->g, node_result(l->g, n, 0)));
   else
     xl_unary(l, XNN_GELU, io.in, io.out);
+}
+
+/* x is computed from codes, by nothing but products and sums with constants: it is finite. */
+static bool from_codes(const Graph *g, ValueId x, uint32_t steps) {
+  NodeId n = value_def(g, x);
+  if (is_dequantize(g, n))
+    return true;
+  OpId op = n ? node_cget(g, n)->op : OP_NONE;
+  bool simple = op == OP_ADD_TENSOR || op == OP_DIV_TENSOR || op == OP_MUL_TENSOR;
+  return simple && steps && xl_is_constant(g, node_value(g, n, 1)) &&
+         from_codes(g, node_value(g, n, 0), steps - 1);
+}
+
+/* Whether y becomes codes, and x comes from some. */
+static bool between_codes(const Graph *g, ValueId x, ValueId y) {
+  bool all = from_codes(g, x, 2);
+  for (UseId u = first_use(g, y); u; u = g->uses[u].next)
+    all = all && g->uses[u].node != NODE_OUTPUT && is_quantize(g, g->uses[u].node);
+  return all;
+}
+
+/* gelu(x) = x / 2 * (1 + erf(x / sqrt(2))), so erf(x) = 2 * gelu(z) / z - 1 with z = sqrt(2) * x.
+ * Near 0 that is exact to the last digit of 1 only, which codes of 8 bits do not see. */
+void lower_erf(XnnLowering *l, NodeId n) {
+  if (!between_codes(l->g, node_value(l->g, n, 0), node_result(l->g, n, 0)))
+    xl_refuse(l, XNN_RULE_NO_NODE, "held=quantized");
+  XnnInOut io = in_out(l, n);
+  uint32_t rank = xl_rank(l, io.in);
+  XnnId z = xl_temp_like(l, io.in), gelu = xl_temp_like(l, io.in), ratio = xl_temp_like(l, io.in);
+  xl_binary(l, XNN_ADD, xl_scaled(l, io.in, M_SQRT2), xl_number(l, ERF_NOT_ZERO, rank), z);
+  xl_unary(l, XNN_GELU, z, gelu);
+  xl_binary(l, XNN_DIV, gelu, z, ratio);
+  xl_binary(l, XNN_SUBTRACT, xl_scaled(l, ratio, 2), xl_number(l, 1, rank), io.out);
 }
 
 /* Not by the node that XNNPACK has for it, to which 1 / sqrt(0) is no number. */

@@ -64,10 +64,12 @@ XnnId xl_codes_out(XnnLowering *l, ValueId v, XnnId id) {
 
 /* x and y in the same layout; not as views left them. */
 static void convert(XnnLowering *l, ValueId x, ValueId y) {
+  l->takes_codes = true;
   if (xl_has_turned(l, x))
     (void)xl_plain(l, x);
   XnnInOut io = xl_in_out(l, x, y);
   xl_unary(l, XNN_CONVERT, io.in, io.out);
+  l->takes_codes = false;
 }
 
 static bool check_parameters(XnnLowering *l, NodeId n, ValueId codes) {
@@ -101,6 +103,36 @@ void lower_dequantize(XnnLowering *l, NodeId n) {
   ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
   if (check_parameters(l, n, x))
     convert(l, x, y);
+}
+
+/* --- at run time --- */
+
+/* Whether everything that uses results of n belongs to the quantization of one value. */
+static bool used_by_pair(const Graph *g, NodeId n) {
+  for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
+    for (UseId u = first_use(g, node_result(g, n, i)); u; u = g->uses[u].next) {
+      NodeId user = g->uses[u].node;
+      if (user == NODE_OUTPUT || (!is_quantize(g, user) && !is_dequantize(g, user)) ||
+          !quantization_of(g, user).dynamic)
+        return false;
+    }
+  return true;
+}
+
+/* Nothing: products of codes quantize their operand by themselves, each row or image by its range,
+ * which is finer than one range. */
+void lower_choice(XnnLowering *l, NodeId n) {
+  if (!used_by_pair(l->g, n))
+    xl_refuse(l, XNN_RULE_QUANTIZATION, "held=products-only");
+}
+
+/* A conversion of floats to floats marks what is quantized. */
+void lower_dynamic(XnnLowering *l, NodeId n) {
+  NodeId from = value_def(l->g, node_value(l->g, n, 0));
+  if (!is_quantize(l->g, from) || !quantization_of(l->g, from).dynamic)
+    xl_refuse(l, XNN_RULE_QUANTIZATION, "held=products-only");
+  if (xl_ok(l))
+    convert(l, node_value(l->g, from, 0), node_result(l->g, n, 0));
 }
 
 /* --- constants --- */

@@ -18,13 +18,10 @@ static uint64_t elements(const XrValue *v) {
   return count;
 }
 
-static uint64_t element_size(const XrValue *v) {
-  if (v->datatype == XR_FP16)
-    return 2;
-  return v->quantized || xr_is_byte(v->datatype) ? 1 : 4;
+static uint64_t bytes_of(const XrValue *v) {
+  uint64_t bytes;
+  return xr_value_bytes(v, &bytes) ? bytes : UINT64_MAX;
 }
-
-static uint64_t bytes_of(const XrValue *v) { return work_times(elements(v), element_size(v)); }
 
 static uint64_t last_dim(const XrValue *v, uint32_t from_end) {
   return v->rank >= from_end ? v->dims[v->rank - from_end] : 1;
@@ -57,10 +54,20 @@ uint64_t xr_work(const XrGraph *x) {
 
 /* --- packed weights --- */
 
-/* Of `groups` matrices: a bias and a column for each output channel. */
-static uint64_t packed_matrices(uint64_t groups, uint64_t rows, uint64_t channels, uint64_t size) {
-  uint64_t padded = align_up(channels, CHANNEL_TILE);
-  return work_times(groups, work_times(padded, work_plus(work_times(rows, size), 4)));
+/* Of `groups` matrices: a bias and a column for each output channel, and its scale. */
+static uint64_t packed_matrices(uint64_t groups, uint64_t rows, uint64_t channels,
+                                const XrValue *filter) {
+  XrValue column = {.datatype = filter->datatype, .rank = 1, .dims = {1}};
+  uint64_t padded = align_up(channels, CHANNEL_TILE), own = 4, bits;
+  if (rows > UINT32_MAX)
+    return UINT64_MAX;
+  column.dims[0] = (uint32_t)rows;
+  own += xr_value_bytes(&column, &bits) ? bits : UINT32_MAX;
+  if (filter->datatype == XR_QBINT4)
+    own += xr_scale_bytes(filter) / (filter->dims[0] ? filter->dims[0] : 1);
+  else if (xr_scheme(filter->datatype) != XR_PLAIN)
+    own += 4;
+  return work_times(groups, work_times(padded, own));
 }
 
 static uint64_t packed_node(const XrGraph *x, const XrNode *n) {
@@ -70,15 +77,14 @@ static uint64_t packed_node(const XrGraph *x, const XrNode *n) {
     return 0;
   const XrValue *filter = &x->values[n->inputs[1]];
   const XrWindow *w = &n->window;
-  uint64_t size = element_size(filter);
   if (product) {
     uint64_t rows = last_dim(&x->values[n->inputs[0]], 1),
              channels = last_dim(&x->values[n->output], 1), one = work_times(rows, channels);
-    return packed_matrices(one ? elements(filter) / one : 0, rows, channels, size);
+    return packed_matrices(one ? elements(filter) / one : 0, rows, channels, filter);
   }
   if (n->kind == XR_DepthwiseConv2d)
-    return packed_matrices(1, taps(w), work_times(w->groups, w->group_out), size);
-  return packed_matrices(w->groups, work_times(taps(w), w->group_in), w->group_out, size);
+    return packed_matrices(1, taps(w), work_times(w->groups, w->group_out), filter);
+  return packed_matrices(w->groups, work_times(taps(w), w->group_in), w->group_out, filter);
 }
 
 static bool is_packed_once(const XrGraph *x, const XrNode *n) {

@@ -40,14 +40,20 @@ static bool fits(const Graph *g, ValueId v, uint32_t rank) {
   return own == rank || (xl_is_constant(g, v) && (own + 1 == rank || moves_elements(g, v) == 1));
 }
 
+/* The first operand; of what is quantized at run time and dequantized, the floats. */
+static ValueId first_operand(const Graph *g, NodeId n) {
+  ValueId v = node_value(g, n, 0);
+  return xl_layouts(node_cget(g, n)->op) == XL_DYNAMIC ? node_value(g, value_def(g, v), 0) : v;
+}
+
 /* Whether the node has a form in NHWC: as XL_FIRST, XL_BINARY and XL_CAT say. */
 static bool takes_nhwc(const Graph *g, NodeId n, XnnLayouts layouts) {
   ValueId y = node_result(g, n, 0);
   uint32_t rank = value_rank(g, y);
   if (!xl_has_layouts(g, y))
     return false;
-  if (layouts == XL_FIRST)
-    return is_number(g, node_value(g, n, 0)) && value_rank(g, node_value(g, n, 0)) == rank;
+  if (layouts == XL_FIRST || layouts == XL_DYNAMIC)
+    return is_number(g, first_operand(g, n)) && value_rank(g, first_operand(g, n)) == rank;
   FOR_OPERANDS(g, n, v, {
     if (v && (layouts == XL_CAT ? value_rank(g, v) != rank : !fits(g, v, rank)))
       return false;
@@ -105,6 +111,7 @@ static Sides sides_of(Plan *p, NodeId n) {
   switch (layouts) {
   case XL_IMAGE:
     return alike(xl_has_layouts(g, node_result(g, n, 0)) ? NHWC : PLAIN);
+  case XL_DYNAMIC:
   case XL_FIRST:
   case XL_BINARY:
   case XL_CAT:
@@ -193,8 +200,8 @@ static void add_node(Plan *p, NodeId n, uint32_t i) {
   }
   Sides sides = moves ? of_move(p, n, layouts == XL_PERMUTE) : sides_of(p, n);
   p->nodes[i] = sides.in;
-  if (layouts == XL_FIRST || layouts == XL_IMAGE)
-    want(p, node_value(g, n, 0), sides.in);
+  if (layouts == XL_FIRST || layouts == XL_IMAGE || layouts == XL_DYNAMIC)
+    want(p, first_operand(g, n), sides.in);
   else if (layouts != XL_UNREAD)
     FOR_OPERANDS(g, n, v, { want(p, v, sides.in); })
   for (uint32_t k = 0; k < node_cget(g, n)->result_count; k++)

@@ -22,9 +22,10 @@ typedef enum XnnLayouts {
   XL_PERMUTE, /* moves.h */
   XL_MEAN,
   XL_SOFTMAX,
-  XL_NORM,  /* of groups */
-  XL_WHERE, /* perhaps PReLU */
-  XL_UNREAD /* computes nothing */
+  XL_NORM,    /* of groups */
+  XL_WHERE,   /* perhaps PReLU */
+  XL_DYNAMIC, /* as XL_FIRST of what is quantized at run time */
+  XL_UNREAD   /* computes nothing */
 } XnnLayouts;
 
 XnnLayouts xl_layouts(OpId op);

@@ -1,6 +1,8 @@
 /* See read.h. */
 #include "backends/xnnpack/read.h"
 
+#include <math.h>
+
 #include "pte/flatread.h"
 
 enum {
@@ -22,7 +24,11 @@ enum {
 enum { NODE_KIND = 0, NODE_TABLE = 1, NODE_LIMITS = 3 };
 enum { VALUE_KIND = 0, VALUE_TABLE = 1, VALUE_PLAIN = 1, VALUE_QUANTIZED = 2 };
 enum { QUANTIZED_TENSOR = 0, QUANTIZED_FORM = 1, QUANTIZED_NUMBERS = 2 };
-enum { PER_TENSOR = 2, PER_TENSOR_SCALE = 0, PER_TENSOR_ZERO_POINT = 1 };
+enum { TENSOR_SCALE = 0, TENSOR_ZERO_POINT = 1 };
+enum { CHANNEL_SCALES = 0, CHANNEL_DIM = 1, CHANNEL_DATA = 2, CHANNEL_COUNT = 3 };
+enum { TOKEN_DIMS = 0 };
+enum { GROUP_SCALES = 0, GROUP_DIM = 1, GROUP_SIZE = 2, GROUP_DATA = 4, GROUP_COUNT = 5 };
+enum { GROUP_MULTIPLE = 32 }; /* of the elements of a group: what the kernels take at once */
 enum {
   TENSOR_DATATYPE = 0,
   TENSOR_RANK = 1,
@@ -81,24 +87,138 @@ static uint8_t read_vector(Reader *r, FbTable t, uint16_t id, uint32_t out[XR_MA
   return (uint8_t)v.count;
 }
 
-static bool is_plain(uint32_t datatype) {
-  return datatype == XR_FP32 || datatype == XR_FP16 || datatype == XR_INT32;
+XrScheme xr_scheme(uint32_t datatype) {
+  switch (datatype) {
+  case XR_QINT8:
+  case XR_QUINT8:
+  case XR_QINT32:
+    return XR_PER_TENSOR;
+  case XR_QCINT8:
+  case XR_QCINT32:
+  case XR_QCINT4:
+    return XR_PER_CHANNEL;
+  case XR_QDINT8:
+    return XR_PER_TOKEN;
+  case XR_QBINT4:
+    return XR_PER_GROUP;
+  default:
+    return XR_PLAIN;
+  }
 }
 
-/* Quantized bytes that stand for themselves. */
-static bool is_bytes(FbTable quantized, uint32_t datatype) {
-  FbTable numbers = fb_table(quantized, QUANTIZED_NUMBERS);
-  return xr_is_byte(datatype) && fb_u8(quantized, QUANTIZED_FORM, 0) == PER_TENSOR &&
-         fb_present(numbers) && fb_f32(numbers, PER_TENSOR_SCALE, 0) == 1 &&
-         fb_i32(numbers, PER_TENSOR_ZERO_POINT, 0) == 0;
+static bool is_known(uint32_t datatype) {
+  return datatype == XR_FP32 || datatype == XR_FP16 || datatype == XR_INT32 ||
+         xr_scheme(datatype) != XR_PLAIN;
+}
+
+static uint32_t bits_of(uint32_t datatype) {
+  switch (datatype) {
+  case XR_FP16:
+    return 16;
+  case XR_QINT8:
+  case XR_QUINT8:
+  case XR_QCINT8:
+  case XR_QDINT8:
+    return 8;
+  case XR_QCINT4:
+  case XR_QBINT4:
+    return 4;
+  default:
+    return 32;
+  }
+}
+
+/* Rows begin with a byte. */
+bool xr_value_bytes(const XrValue *v, uint64_t *bytes) {
+  uint64_t last = v->rank ? v->dims[v->rank - 1] : 1;
+  *bytes = (last * bits_of(v->datatype) + 7) / 8;
+  for (uint32_t i = 0; i + 1 < v->rank; i++)
+    if (!mul_u64(*bytes, v->dims[i], bytes))
+      return false;
+  return true;
+}
+
+uint64_t xr_scale_bytes(const XrValue *v) {
+  return (uint64_t)v->scale_count * (v->datatype == XR_QBINT4 ? 2 : 4);
+}
+
+static void read_per_tensor(Reader *r, FbTable t, uint32_t id, XrValue *v) {
+  int32_t low = v->datatype == XR_QINT8 ? INT8_MIN : 0, high = v->datatype == XR_QINT8 ? INT8_MAX
+                                                               : v->datatype == XR_QUINT8
+                                                                   ? UINT8_MAX
+                                                                   : 0;
+  v->scale = fb_f32(t, TENSOR_SCALE, 0);
+  v->zero_point = fb_i32(t, TENSOR_ZERO_POINT, 0);
+  if (!isnormal(v->scale) || v->scale < 0)
+    fail(r, "value %u has the scale %g", id, (double)v->scale);
+  if (v->zero_point < low || v->zero_point > high)
+    fail(r, "value %u has the zero point %d, and its datatype %d to %d", id, v->zero_point, low,
+         high);
+}
+
+/* A vector of scales in the table, or a constant with a count of them. */
+static void read_scales(FbTable t, uint16_t vector, uint16_t data, uint16_t count, XrValue *v) {
+  FbVector scales = fb_vector(t, vector, 4);
+  v->scales = fb_u32(t, data, 0);
+  v->scale_count = v->scales ? fb_u32(t, count, 0) : scales.count;
+  v->scale_bytes = v->scales || !scales.count ? NULL : t.r->data + scales.at;
+}
+
+static void read_per_channel(Reader *r, FbTable t, uint32_t id, XrValue *v) {
+  v->channel_dim = fb_u32(t, CHANNEL_DIM, 0);
+  read_scales(t, CHANNEL_SCALES, CHANNEL_DATA, CHANNEL_COUNT, v);
+  if (v->channel_dim >= v->rank)
+    fail(r, "value %u has rank %u, and a scale for each element of dim %u", id, v->rank,
+         v->channel_dim);
+  else if (v->scale_count != v->dims[v->channel_dim])
+    fail(r, "value %u has %u scales for dim %u, which has %u elements", id, v->scale_count,
+         v->channel_dim, v->dims[v->channel_dim]);
+}
+
+static void read_per_group(Reader *r, FbTable t, uint32_t id, XrValue *v) {
+  v->group_size = fb_u32(t, GROUP_SIZE, 0);
+  read_scales(t, GROUP_SCALES, GROUP_DATA, GROUP_COUNT, v);
+  if (v->rank != 2 || fb_u32(t, GROUP_DIM, 0) != 0)
+    fail(r, "value %u has rank %u and groups in dim %u", id, v->rank, fb_u32(t, GROUP_DIM, 0));
+  else if (v->group_size == 0 || v->group_size % GROUP_MULTIPLE || v->dims[1] % v->group_size)
+    fail(r, "value %u has rows of %u elements in groups of %u", id, v->dims[1], v->group_size);
+  else if (v->scale_count != (uint64_t)v->dims[0] * (v->dims[1] / v->group_size))
+    fail(r, "value %u has %u scales for %u rows of %u groups", id, v->scale_count, v->dims[0],
+         v->dims[1] / v->group_size);
+}
+
+static void read_per_token(Reader *r, FbTable t, uint32_t id, XrValue *v) {
+  v->nonbatch_dims = fb_u32(t, TOKEN_DIMS, 0);
+  if (v->nonbatch_dims == 0 || v->nonbatch_dims > v->rank)
+    fail(r, "value %u has rank %u, and a scale for its last %u dims", id, v->rank,
+         v->nonbatch_dims);
+}
+
+static void read_quantization(Reader *r, FbTable quantized, uint32_t id, XrValue *v) {
+  FbTable t = fb_table(quantized, QUANTIZED_NUMBERS);
+  XrScheme scheme = xr_scheme(v->datatype);
+  uint8_t form = fb_u8(quantized, QUANTIZED_FORM, 0);
+  if (form != scheme || !fb_present(t)) {
+    fail(r, "value %u has the datatype %u and quantization parameters of kind %u", id, v->datatype,
+         form);
+    return;
+  }
+  if (scheme == XR_PER_TENSOR)
+    read_per_tensor(r, t, id, v);
+  else if (scheme == XR_PER_CHANNEL)
+    read_per_channel(r, t, id, v);
+  else if (scheme == XR_PER_GROUP)
+    read_per_group(r, t, id, v);
+  else
+    read_per_token(r, t, id, v);
 }
 
 /* *id: what nodes call the value. */
 static XrValue read_value(Reader *r, FbTable t, uint32_t *id) {
   uint8_t kind = fb_u8(t, VALUE_KIND, 0);
   FbTable table = fb_table(t, VALUE_TABLE), tensor = table;
-  XrValue v = {.quantized = kind == VALUE_QUANTIZED};
-  if (v.quantized)
+  XrValue v = {0};
+  if (kind == VALUE_QUANTIZED)
     tensor = fb_table(table, QUANTIZED_TENSOR);
   if ((kind != VALUE_PLAIN && kind != VALUE_QUANTIZED) || !fb_present(tensor)) {
     fail(r, "a value of kind %u%s", kind, fb_present(tensor) ? "" : " without contents");
@@ -106,20 +226,21 @@ static XrValue read_value(Reader *r, FbTable t, uint32_t *id) {
   }
   *id = fb_u32(tensor, TENSOR_ID, 0);
   v.datatype = fb_u16(tensor, TENSOR_DATATYPE, 0);
-  v.quantized = v.quantized && !is_bytes(table, v.datatype);
   v.rank = read_vector(r, tensor, TENSOR_DIMS, v.dims, "the shape of a value");
   v.constant = fb_u32(tensor, TENSOR_CONSTANT, 0);
   v.external = fb_u32(tensor, TENSOR_EXTERNAL, 0);
   v.flags = fb_u32(tensor, TENSOR_FLAGS, 0);
   if (fb_u32(tensor, TENSOR_RANK, 0) != v.rank)
     fail(r, "value %u has %u dims and says %u", *id, v.rank, fb_u32(tensor, TENSOR_RANK, 0));
-  if (!v.quantized && !is_plain(v.datatype) && (kind == VALUE_PLAIN || !xr_is_byte(v.datatype)))
+  if (!is_known(v.datatype) || (kind == VALUE_PLAIN && xr_scheme(v.datatype) != XR_PLAIN))
     fail(r, "value %u has the datatype %u", *id, v.datatype);
   if (v.flags & ~(uint32_t)(XR_INPUT | XR_OUTPUT))
     fail(r, "value %u has the flags %#x", *id, v.flags);
   for (uint32_t i = 0; i < v.rank; i++)
     if (v.dims[i] == 0 || v.dims[i] > INT32_MAX)
       fail(r, "dim %u of value %u is %u", i, *id, v.dims[i]);
+  if (kind == VALUE_QUANTIZED && ok(r))
+    read_quantization(r, table, *id, &v);
   return v;
 }
 

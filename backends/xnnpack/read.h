@@ -39,31 +39,57 @@ typedef enum XrForm {
 XrForm xr_form(uint32_t kind);
 const char *xr_name(uint32_t kind); /* "Add"; "?" when it is not known */
 
-/* Of the datatypes of the schema those that have no quantization parameters. XR_SIGNED and
- * XR_BYTES: qint8 and quint8 whose bytes stand for themselves, as booleans do. */
+/* Of the datatypes of the schema those that nodes are known for. Quantized ones stand for
+ * (q - zero point) * scale; booleans are quint8 of scale 1 and zero point 0. */
 typedef enum XrDatatype {
   XR_FP32 = 1,
   XR_FP16 = 2,
-  XR_SIGNED = 3,
-  XR_BYTES = 4,
+  XR_QINT8 = 3,
+  XR_QUINT8 = 4,
+  XR_QINT32 = 5,  /* bias */
+  XR_QCINT8 = 6,  /* filter, a scale for each channel */
+  XR_QCINT32 = 7, /* bias, likewise */
+  XR_QCINT4 = 8,  /* filter: rows of nibbles q + 8, the low one first */
+  XR_QDINT8 = 9,  /* quantized while it runs, a scale and zero point for each row or image */
+  XR_QBINT4 = 10, /* like qcint4, with a bfloat16 scale for each group of a row */
   XR_INT32 = 12
 } XrDatatype;
 
+/* Where the quantization parameters of a datatype are; the numbers of union XNNQuantParams. */
+typedef enum XrScheme {
+  XR_PLAIN = 0, /* it has none */
+  XR_PER_CHANNEL = 1,
+  XR_PER_TENSOR = 2,
+  XR_PER_TOKEN = 3,
+  XR_PER_GROUP = 4
+} XrScheme;
+XrScheme xr_scheme(uint32_t datatype); /* XR_PLAIN, too, for those that are not known */
+
 static inline bool xr_is_byte(uint32_t datatype) {
-  return datatype == XR_SIGNED || datatype == XR_BYTES;
+  return datatype == XR_QINT8 || datatype == XR_QUINT8;
 }
 
 enum { XR_INPUT = 1, XR_OUTPUT = 2 }; /* XrValue.flags */
 
 typedef struct XrValue {
-  uint16_t datatype; /* a number of the schema; XrDatatype if not quantized */
-  bool quantized;
+  uint16_t datatype; /* XrDatatype */
   uint8_t rank;
   uint32_t dims[XR_MAX_RANK]; /* upper bounds, if not of a constant */
   uint32_t constant;          /* index of an XrConstant, 0 = none */
   uint32_t external;          /* index of an argument of the call, or XR_NONE */
   uint32_t flags;
+  float scale;                                     /* XR_PER_TENSOR */
+  int32_t zero_point;                              /* likewise */
+  uint32_t channel_dim, group_size, nonbatch_dims; /* of the other schemes */
+  uint32_t scales;                                 /* constant with them; 0: scale_bytes */
+  uint32_t scale_count;
+  const uint8_t *scale_bytes; /* in the FlatBuffer: f32, not aligned */
 } XrValue;
+
+/* The bytes that a constant of v has. False when they are too many to count. */
+bool xr_value_bytes(const XrValue *v, uint64_t *bytes);
+/* Likewise of its scales, when they are a constant: bfloat16 for groups. */
+uint64_t xr_scale_bytes(const XrValue *v);
 
 typedef struct XrConstant {
   StrView key;           /* of the named data; no data: in the blob */

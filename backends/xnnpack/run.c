@@ -43,12 +43,17 @@ static DType dtype_of(uint32_t datatype) {
   case XR_FP16:
     return DTYPE_F16;
   case XR_INT32:
+  case XR_QINT32:
+  case XR_QCINT32:
     return DTYPE_I32;
-  case XR_SIGNED:
+  case XR_QINT8:
+  case XR_QCINT8:
     return DTYPE_I8;
-  case XR_BYTES:
+  case XR_QUINT8:
+  case XR_QCINT4: /* two in an element */
+  case XR_QBINT4:
     return DTYPE_U8;
-  default:
+  default: /* XR_QDINT8, too: see xr_run_quantized */
     return DTYPE_F32;
   }
 }
@@ -185,7 +190,7 @@ static void run_binary(Runner *r, const XrNode *n, const Tensor *a, const Tensor
   }
 }
 
-static void run_product(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
+void xr_run_product(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
   Tensor filter = n->flags & 1 ? turned(r, &in[1]) : in[1];
   KernelArg args[] = {K_TENSOR(&in[0]), K_TENSOR(&filter), K_NONE};
   if (n->inputs[2] != XR_NONE)
@@ -193,7 +198,7 @@ static void run_product(Runner *r, const XrNode *n, const Tensor *in, Tensor *ou
   xr_kernel(r, OP_LINEAR, args, COUNT_OF(args), out);
 }
 
-static void compute(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
+void xr_compute(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
   switch (xr_form(n->kind)) {
   case XR_FORM_UNARY:
   case XR_FORM_UNARY_NUMBER:
@@ -203,7 +208,7 @@ static void compute(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
     run_binary(r, n, &in[0], &in[1], out);
     return;
   case XR_FORM_PRODUCT:
-    run_product(r, n, in, out);
+    xr_run_product(r, n, in, out);
     return;
   case XR_FORM_CONVOLUTION:
     xr_run_convolution(r, n, in, out);
@@ -222,16 +227,30 @@ static void compute(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
   }
 }
 
+void xr_limit(Runner *r, const XrNode *n, Tensor *t) {
+  Tensor limited = xr_temp(r, t->dtype, t->rank, t->dims);
+  KernelArg args[] = {K_TENSOR(t), K_FLOAT((double)n->low), K_FLOAT((double)n->high)};
+  xr_kernel(r, OP_CLAMP, args, COUNT_OF(args), &limited);
+  *t = limited;
+}
+
 /* --- the graph --- */
+
+const uint8_t *xr_constant_bytes(const Runner *r, uint32_t constant) {
+  const XrConstant *k = &r->x->constants[constant];
+  return k->key.data ? r->c.data[constant]->data : r->x->region + k->offset;
+}
 
 /* Brings constants to where kernels want them. */
 static Tensor constant(Runner *r, uint32_t id) {
   const XrValue *v = &r->x->values[id];
   const XrConstant *k = &r->x->constants[v->constant];
-  const uint8_t *bytes = k->key.data ? r->c.data[v->constant]->data : r->x->region + k->offset;
+  const uint8_t *bytes = xr_constant_bytes(r, v->constant);
   Tensor t = {.dtype = dtype_of(v->datatype), .rank = v->rank, .capacity = k->size};
   for (uint32_t i = 0; i < v->rank; i++)
     t.dims[i] = v->dims[i];
+  if (v->datatype == XR_QCINT4 || v->datatype == XR_QBINT4)
+    t.dims[1] = (t.dims[1] + 1) / 2;
   t.data = (void *)(uintptr_t)bytes;
   if ((uintptr_t)bytes % 16 == 0)
     return t;
@@ -279,29 +298,45 @@ static void finish_result(Runner *r, uint32_t id) {
     release(r, id);
 }
 
-static void run_node(Runner *r, const XrNode *n) {
+/* On f32 or i32; halves are rounded at the end. */
+static void run_plain(Runner *r, const XrNode *n, const Tensor *in, DType used) {
   const XrShape *shape = &r->c.shapes[n->output];
-  DType kept = dtype_of(r->x->values[n->output].datatype),
-        used = kept == DTYPE_I32 ? DTYPE_I32 : DTYPE_F32;
-  Tensor in[XR_MAX_INPUTS];
-  for (uint32_t i = 0; i < n->input_count; i++) {
-    DType own = n->inputs[i] == XR_NONE ? used : dtype_of(r->x->values[n->inputs[i]].datatype);
-    in[i] = operand(r, n->inputs[i], n->kind == XR_Convert ? own : used);
-  }
   Tensor *value = xr_result(r, n->output);
-  bool aside = n->limited || (kept != used && n->kind != XR_Convert);
+  bool rounded = value->dtype != used && n->kind != XR_Convert, aside = n->limited || rounded;
   Tensor out = aside ? xr_temp(r, used, shape->rank, shape->dims) : *value;
   if (!r->fault)
-    compute(r, n, in, &out);
-  if (n->limited) {
-    Tensor limited = kept == used ? *value : xr_temp(r, used, shape->rank, shape->dims);
-    KernelArg args[] = {K_TENSOR(&out), K_FLOAT((double)n->low), K_FLOAT((double)n->high)};
-    xr_kernel(r, OP_CLAMP, args, COUNT_OF(args), &limited);
-    out = limited;
-  }
-  if (aside && kept != used) {
+    xr_compute(r, n, in, &out);
+  if (n->limited)
+    xr_limit(r, n, &out);
+  if (rounded) {
     KernelArg args[] = {K_TENSOR(&out), K_NONE, K_NONE, K_NONE};
     xr_kernel(r, OP_TO_COPY, args, COUNT_OF(args), value);
+  } else if (aside && !r->fault) {
+    memcpy(value->data, out.data, tensor_bytes(&out));
+  }
+}
+
+static bool is_quantized(const Runner *r, uint32_t id) {
+  return id != XR_NONE && xr_scheme(r->x->values[id].datatype) != XR_PLAIN;
+}
+
+static void run_node(Runner *r, const XrNode *n) {
+  DType kept = dtype_of(r->x->values[n->output].datatype),
+        used = kept == DTYPE_I32 ? DTYPE_I32 : DTYPE_F32;
+  bool quantized = is_quantized(r, n->output);
+  Tensor in[XR_MAX_INPUTS];
+  for (uint32_t i = 0; i < n->input_count; i++)
+    quantized = quantized || is_quantized(r, n->inputs[i]);
+  for (uint32_t i = 0; i < n->input_count; i++) {
+    DType own = n->inputs[i] == XR_NONE ? used : dtype_of(r->x->values[n->inputs[i]].datatype);
+    in[i] = operand(r, n->inputs[i], quantized || n->kind == XR_Convert ? own : used);
+  }
+  if (quantized) {
+    Tensor *value = xr_result(r, n->output);
+    if (!r->fault)
+      xr_run_quantized(r, n, in, value);
+  } else {
+    run_plain(r, n, in, used);
   }
   finish_result(r, n->output);
   if (n->positions != XR_NONE)

@@ -35,9 +35,10 @@ static void move_at(const Tensor *x, Tensor *out, const int64_t *offsets, bool i
 }
 
 static void fill(Tensor *t, float number) {
-  int32_t whole = (int32_t)int_clamped((double)number, INT32_MIN, INT32_MAX);
-  const void *value = t->dtype == DTYPE_I32 ? (const void *)&whole : &number;
-  move_fill(element(t), t->data, value, tensor_numel(t));
+  uint64_t element_of[1] = {0};
+  Tensor one = {.dtype = t->dtype, .data = element_of, .capacity = sizeof element_of};
+  tensor_store(&one, 0, (double)number);
+  move_fill(element(t), t->data, element_of, tensor_numel(t));
 }
 
 static void join(const XrNode *n, const Tensor *in, Tensor *out) {
@@ -233,13 +234,7 @@ void xr_run_positions(Runner *r, const XrNode *n, const Tensor *x, Tensor *out) 
       }
 }
 
-/* Where an element of the result lies between two of the operand. */
-typedef struct Between {
-  int64_t low, high;
-  float share; /* of high */
-} Between;
-
-static Between between(const XrNode *n, int64_t at, int64_t from, int64_t to) {
+XrBetween xr_between(const XrNode *n, int64_t at, int64_t from, int64_t to) {
   double position;
   if (n->flags & FLAG_ALIGN_CORNERS)
     position = to > 1 ? (double)at * (double)(from - 1) / (double)(to - 1) : 0;
@@ -248,7 +243,7 @@ static Between between(const XrNode *n, int64_t at, int64_t from, int64_t to) {
   else
     position = ((double)at + 0.5) * (double)from / (double)to - 0.5;
   position = position < 0 ? 0 : position > (double)(from - 1) ? (double)(from - 1) : position;
-  Between b = {.low = int_clamped(position, 0, from - 1)};
+  XrBetween b = {.low = int_clamped(position, 0, from - 1)};
   b.high = b.low + 1 < from ? b.low + 1 : b.low;
   b.share = (float)(position - (double)b.low);
   return b;
@@ -265,7 +260,8 @@ void xr_run_resize(Runner *r, const XrNode *n, const Tensor *x, Tensor *out) {
   for (int64_t batch = 0; batch < out->dims[0]; batch++, image += h * w * channels)
     for (int64_t row = 0; row < out->dims[1]; row++)
       for (int64_t column = 0; column < out->dims[2]; column++, pixel += channels) {
-        Between y = between(n, row, h, out->dims[1]), z = between(n, column, w, out->dims[2]);
+        XrBetween y = xr_between(n, row, h, out->dims[1]),
+                  z = xr_between(n, column, w, out->dims[2]);
         const float *a = image + (y.low * w + z.low) * channels,
                     *b = image + (y.low * w + z.high) * channels,
                     *c = image + (y.high * w + z.low) * channels,

@@ -1,4 +1,5 @@
-/* Shared by run.c (the graph, arithmetic) and run_image.c (moves, windows). */
+/* Shared by run.c (the graph, arithmetic), run_image.c (moves, windows), run_quantized.c and
+ * run_weighted.c (quantized products and convolutions). */
 #ifndef ETC_BACKENDS_XNNPACK_RUN_INTERNAL_H
 #define ETC_BACKENDS_XNNPACK_RUN_INTERNAL_H
 
@@ -43,5 +44,37 @@ void xr_run_pool(Runner *r, const XrNode *n, const Tensor *x, Tensor *out);
 /* A pool with two results; makes the second one. */
 void xr_run_positions(Runner *r, const XrNode *n, const Tensor *x, Tensor *out);
 void xr_run_resize(Runner *r, const XrNode *n, const Tensor *x, Tensor *out);
+void xr_run_product(Runner *r, const XrNode *n, const Tensor *in, Tensor *out);
+/* Any node on operands of one type: f32, i32, f64 for what is exact in it. Limits are left out. */
+void xr_compute(Runner *r, const XrNode *n, const Tensor *in, Tensor *out);
+/* Applies the limits of the node to t. */
+void xr_limit(Runner *r, const XrNode *n, Tensor *t);
+/* The data of a constant, of its size. */
+const uint8_t *xr_constant_bytes(const Runner *r, uint32_t constant);
+
+/* Where an element of the result of a resize lies between two of the operand. */
+typedef struct XrBetween {
+  int64_t low, high;
+  float share; /* of high */
+} XrBetween;
+XrBetween xr_between(const XrNode *n, int64_t at, int64_t from, int64_t to);
+
+/* --- quantized --- */
+
+/* A node with a quantized operand or result. Operands are as they are kept: bytes, except that a
+ * dynamic one (qdint8) is still f32 and is quantized by what uses it. */
+void xr_run_quantized(Runner *r, const XrNode *n, const Tensor *in, Tensor *out);
+void xr_run_weighted(Runner *r, const XrNode *n, const Tensor *in, Tensor *out);
+
+/* The quantized values that a result may have. */
+typedef struct XrRange {
+  float zero_point, least, most;
+} XrRange;
+/* Those of the datatype within the limits of the node. */
+XrRange xr_range(const Runner *r, const XrNode *n);
+/* Element i: steps from the zero point, rounded, halves to the even one, and put into the range. */
+void xr_store_steps(Tensor *out, int64_t i, float steps, XrRange range);
+/* t less the zero point of v, in f64. */
+Tensor xr_steps(Runner *r, const XrValue *v, const Tensor *t);
 
 #endif

@@ -114,7 +114,45 @@ static ValueId move_codes(Builder *b, NodeId n) {
   return build_quantize(b, moved, &q);
 }
 
+/* Picked rows times picked scales. */
+static ValueId pick_scales(Builder *b, NodeId n, const Quantization *q, ValueId rows) {
+  Graph *g = b->g;
+  bool first = node_cget(g, n)->op == OP_INDEX_TENSOR   ? node_list_count(g, n, 1) == 1
+               : node_cget(g, n)->op == OP_INDEX_SELECT ? node_int(g, n, 1) == 0
+                                                        : false;
+  if (!first || q->axis != 0 || q->zeros || b->status != STATUS_OK)
+    return 0;
+  ValueId scales = again(b, n, &q->scales, 1);
+  uint32_t own = b->status == STATUS_OK ? value_rank(g, scales) : 0;
+  SymInt dims[MAX_RANK];
+  for (uint32_t i = 0; i < value_rank(g, rows) && b->status == STATUS_OK; i++)
+    dims[i] = i < own ? value_dim(g, scales, i) : 1;
+  ValueId floats = build_cast(b, rows, DTYPE_F32),
+          wide = build_view(b, scales, dims, value_rank(g, rows));
+  return b->status == STATUS_OK ? build(b, OP_MUL_TENSOR, A_VAL(floats), A_VAL(wide)) : 0;
+}
+
+/* Entries picked from a dequantized table: its codes are picked. */
+static ValueId pick_codes(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId table = node_value(g, n, 0);
+  NodeId def = dequantized_constant(g, table);
+  if (!def)
+    return 0;
+  Quantization q = quantization_of(g, def);
+  ValueId codes = node_value(g, def, 0), picked = again(b, n, &codes, 1);
+  return q.scales ? pick_scales(b, n, &q, picked) : build_dequantize(b, picked, &q);
+}
+
+/* Where no backend waits, too: dequantizing a table costs more than all that is done with it. */
+static const RecoverRow tables[] = {
+    {OP_EMBEDDING, pick_codes, "tables"},
+    {OP_INDEX_SELECT, pick_codes, "tables"},
+    {OP_INDEX_TENSOR, pick_codes, "tables"},
+};
+
 Status pass_move_quantized(PassContext *p, Graph *g) {
+  TRY(recover_run(p, g, tables, COUNT_OF(tables)));
   static const RecoverRow rows[] = {
       {OP_CAT, move_codes, "moves"},
       {OP_CLONE, move_codes, "moves"},

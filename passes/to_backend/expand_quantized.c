@@ -22,6 +22,8 @@ static ValueId view_along(Builder *b, ValueId v, uint32_t axis, uint32_t rank) {
 }
 
 static ValueId scale_of(Builder *b, const Quantization *q, uint32_t rank) {
+  if (q->dynamic)
+    return q->scales;
   if (!q->scales)
     return build_scalar(b, DTYPE_F32, (double)q->scale);
   const Constant *c = value_constant(b->g, q->scales);
@@ -35,6 +37,8 @@ static ValueId scale_of(Builder *b, const Quantization *q, uint32_t rank) {
 
 /* 0 when all zero points are 0. */
 static ValueId zero_of(Builder *b, const Quantization *q, uint32_t rank) {
+  if (q->dynamic)
+    return build_cast(b, q->zeros, DTYPE_F32);
   if (!q->zeros)
     return q->zero ? build_scalar(b, DTYPE_F32, (double)q->zero) : 0;
   const Constant *c = value_constant(b->g, q->zeros);
@@ -80,9 +84,73 @@ static ValueId expand_dequantize(Builder *b, NodeId n) {
   return b->status == STATUS_OK ? build(b, OP_MUL_TENSOR, A_VAL(y), A_VAL(scale)) : 0;
 }
 
+static ValueId step(Builder *b, OpId op, ValueId x, ValueId y) {
+  if (b->status != STATUS_OK)
+    return 0;
+  if (op == OP_DIV_TENSOR_MODE)
+    return build(b, op, A_VAL(x), A_VAL(y), A_NONE);
+  return build(b, op, A_VAL(x), A_VAL(y));
+}
+
+/* The least or largest element of x, or 0. */
+static ValueId bound(Builder *b, OpId reduce, OpId pick, ValueId x, ValueId zero) {
+  int64_t axes[MAX_RANK];
+  for (uint32_t i = 0; i < MAX_RANK; i++)
+    axes[i] = i;
+  ValueId most = b->status == STATUS_OK
+                     ? build(b, reduce, A_VAL(x), A_INTS(axes, value_rank(b->g, x)), A_BOOL(false))
+                     : 0;
+  return step(b, pick, most, zero);
+}
+
+/* As the document of DynamicQuantizeLinear has it. */
+static bool expand_choice(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId x = node_value(g, n, 0);
+  double low = node_scalar(g, n, 1), high = node_scalar(g, n, 2);
+  b->before = n;
+  b->loc = node_cget(g, n)->loc;
+  ValueId zero = build_scalar(b, DTYPE_F32, 0), one = build_scalar(b, DTYPE_F32, 1),
+          least = bound(b, OP_AMIN, OP_MINIMUM, x, zero),
+          range = step(b, OP_SUB_TENSOR, bound(b, OP_AMAX, OP_MAXIMUM, x, zero), least),
+          steps = build_scalar(b, DTYPE_F32, high - low),
+          ratio = step(b, OP_DIV_TENSOR_MODE, range, steps),
+          flat = step(b, OP_EQ_TENSOR, range, zero);
+  ValueId scale =
+      b->status == STATUS_OK ? build(b, OP_WHERE_SELF, A_VAL(flat), A_VAL(one), A_VAL(ratio)) : 0;
+  ValueId from = step(b, OP_SUB_TENSOR, build_scalar(b, DTYPE_F32, low),
+                      step(b, OP_DIV_TENSOR_MODE, least, scale));
+  if (b->status == STATUS_OK)
+    from = build(b, OP_ROUND, A_VAL(from));
+  if (b->status == STATUS_OK)
+    from = build(b, OP_CLAMP, A_VAL(from), A_FLOAT(low), A_FLOAT(high));
+  from = build_cast(b, from, DTYPE_I64);
+  if (b->status != STATUS_OK)
+    return false;
+  graph_replace_uses(g, node_result(g, n, 0), scale);
+  graph_replace_uses(g, node_result(g, n, 1), from);
+  graph_remove_node(g, n);
+  return true;
+}
+
+static Status expand_choices(PassContext *p, Graph *g) {
+  Builder b = builder_make(g, 0, 0);
+  uint64_t expanded = 0;
+  for (NodeId n = g->first, next; n && b.status == STATUS_OK; n = next) {
+    next = node_cget(g, n)->next;
+    if (node_cget(g, n)->op == OP_CHOOSE_QPARAMS_TENSOR)
+      expanded += expand_choice(&b, n);
+  }
+  pass_count(p, "ranges", expanded);
+  return b.status;
+}
+
 Status pass_expand_quantized(PassContext *p, Graph *g) {
   if (g->level == LEVEL_ATEN && p->options->backend_count)
     return STATUS_OK;
+  TRY(rewrite_nodes(p, g, OP_QUANTIZE_PER_TENSOR_TENSOR, expand_quantize, "quantizations"));
+  TRY(rewrite_nodes(p, g, OP_DEQUANTIZE_PER_TENSOR_TENSOR, expand_dequantize, "dequantizations"));
+  TRY(expand_choices(p, g));
   TRY(rewrite_nodes(p, g, OP_QUANTIZE_PER_TENSOR, expand_quantize, "quantizations"));
   TRY(rewrite_nodes(p, g, OP_QUANTIZE_PER_CHANNEL, expand_quantize, "quantizations"));
   TRY(rewrite_nodes(p, g, OP_DEQUANTIZE_PER_TENSOR, expand_dequantize, "dequantizations"));

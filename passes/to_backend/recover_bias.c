@@ -3,16 +3,23 @@
  *   add(view(mm(x, W)), bias)  ->  view(addmm(bias, x, W)).
  * Backends add it while they multiply. The runtime's kernels do not, so it is for backends alone.
  */
+#include "ops/quantized.h"
 #include "passes/source/recover.h"
+
+static bool is_weight(const Graph *g, ValueId v) {
+  return value_is_const(g, v) || dequantized_constant(g, v);
+}
 
 /* The constant as [columns], a number for each; 0: it is none. */
 static ValueId as_row(Graph *g, ValueId v, SymInt columns) {
   uint32_t rank = value_rank(g, v);
-  if (!value_is_const(g, v) || rank == 0)
+  if (!is_weight(g, v) || rank == 0)
     return 0;
   for (uint32_t i = 0; i < rank; i++)
     if (value_dim(g, v, i) != (i + 1 == rank ? columns : 1))
       return 0;
+  if (rank > 1 && !value_is_const(g, v))
+    return 0;
   TypeId type = graph_tensor_type(g, value_dtype(g, v), 1, &columns, ORDER_CONTIGUOUS);
   return rank == 1 ? v : graph_add_constant(g, type, *value_constant(g, v), 0);
 }
@@ -25,7 +32,7 @@ static NodeId bare_product(const Graph *g, ValueId v) {
   NodeId product = match_op_once(g, v, OP_MM);
   if (!product)
     product = match_op_once(g, v, OP_LINEAR);
-  bool bare = product && value_is_const(g, node_value(g, product, 1)) &&
+  bool bare = product && is_weight(g, node_value(g, product, 1)) &&
               (node_cget(g, product)->op == OP_MM || node_absent(g, product, 2));
   return bare ? product : 0;
 }

@@ -13,8 +13,14 @@ ValueId quantized_centred(Import *im, ValueId v, ValueId zero, uint32_t axis);
 ValueId quantized_real(Import *im, ValueId v, ValueId scale, ValueId zero, uint32_t axis);
 /* round(x / scale) + zero, saturated to the type `to`. One scale; zero may be 0. */
 ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType to);
-/* Scale and zero point (u8) that DynamicQuantizeLinear chooses for x. */
-void quantized_range(Import *im, ValueId x, ValueId *scale, ValueId *zero);
+/* Whether inputs i, i + 1 (scale) and i + 2 (zero point) can be dequantized by an op that backends
+ * match; the scales lie along `axis`. Whether inputs i and i + 1 are one known scale and a zero
+ * point. */
+bool quantized_is_known(Import *im, uint32_t i, uint32_t axis);
+bool quantized_has_one_scale(Import *im, uint32_t i);
+/* x (f32) quantized to u8 as DynamicQuantizeLinear does it, with the scale and the zero point (u8)
+ * that it chooses. */
+ValueId quantized_by_range(Import *im, ValueId x, ValueId *scale, ValueId *zero);
 /* x, quantized as DynamicQuantizeLinear does it, times the quantized w, plus the bias (may be 0);
  * the scale and zero point of w are one number each, or one a column. */
 ValueId quantized_dynamic(Import *im, ValueId x, ValueId w, ValueId w_scale, ValueId w_zero,

@@ -118,8 +118,28 @@ void translate_nhwc_max_pool(Import *im) {
   out(im, 0, channels_back(im, window_max(im, x), true));
 }
 
+/* Bias in steps of the product of two scales, the second one for channels maybe. */
+static ValueId real_bias(Import *im, ValueId bias, ValueId scale, ValueId channels) {
+  return bias ? quantized_real(im, bias, ex_mul(im, ex_view(im, scale, NULL, 0), channels), 0, 0)
+              : 0;
+}
+
+/* In real numbers, where everything is known. */
+static bool real_conv(Import *im, bool last) {
+  if (!quantized_has_one_scale(im, 1) || !quantized_has_one_scale(im, 6) ||
+      !quantized_is_known(im, 0, 0) || !quantized_is_known(im, 3, 0))
+    return false;
+  ValueId x = channels_first(im, real_in(im, 0), last),
+          w = quantized_real(im, in_required(im, 3), in(im, 4), in(im, 5), 0),
+          bias = real_bias(im, in(im, 8), in(im, 1), in(im, 4));
+  out_quantized(im, channels_back(im, window_convolution(im, x, w, bias), last), 6, 0);
+  return true;
+}
+
 /* QLinearConv whose image may have the channels last; the weight has not. */
 void translate_microsoft_qlinear_conv(Import *im) {
+  if (real_conv(im, channels_last(im)))
+    return;
   bool last = channels_last(im);
   ValueId x = channels_first(im, in_required(im, 0), last), w = in_required(im, 3);
   ValueId sums = window_convolution(im, quantized_centred(im, x, in(im, 2), 1),
@@ -146,8 +166,24 @@ static ValueId turned(Import *im, ValueId x, const char *attribute) {
   return attr_int(im, attribute, 0) != 0 ? EX_PERMUTE(im, x, 1, 0) : x;
 }
 
+/* In real numbers, where everything is known and alpha is 1. */
+static bool real_gemm(Import *im) {
+  bool turned_b = attr_int(im, "transB", 0) != 0;
+  if (attr_float(im, "alpha", 1) != 1 || !in(im, 7) || !quantized_has_one_scale(im, 1) ||
+      !quantized_has_one_scale(im, 7) || !quantized_is_known(im, 0, 0) ||
+      !quantized_is_known(im, 3, turned_b ? 0 : 1) || (in(im, 6) && ex_rank(im, in(im, 6)) != 1))
+    return false;
+  ValueId w = quantized_real(im, in_required(im, 3), in(im, 4), in(im, 5), turned_b ? 0 : 1),
+          bias = real_bias(im, in(im, 6), in(im, 1), in(im, 4)),
+          y = ex_matmul(im, turned(im, real_in(im, 0), "transA"), turned(im, w, "transB"));
+  out_quantized(im, bias ? ex_add(im, y, bias) : y, 7, 0);
+  return true;
+}
+
 /* alpha * a_scale * b_scale * ((a - a_zero) (b - b_zero) + c), quantized if there is a scale. */
 void translate_qgemm(Import *im) {
+  if (real_gemm(im))
+    return;
   ValueId a = turned(im, in_required(im, 0), "transA"),
           b = turned(im, in_required(im, 3), "transB");
   ValueId c = in(im, 6), sums = quantized_product(im, a, in(im, 2), b, in(im, 5));
@@ -169,8 +205,7 @@ void translate_matmul_integer_to_float(Import *im) {
 ValueId quantized_dynamic(Import *im, ValueId x, ValueId w, ValueId w_scale, ValueId w_zero,
                           ValueId bias) {
   ValueId scale = 0, zero = 0;
-  quantized_range(im, x, &scale, &zero);
-  ValueId codes = quantized_from(im, x, scale, zero, DTYPE_U8);
+  ValueId codes = quantized_by_range(im, x, &scale, &zero);
   return scaled_sums(im, quantized_product(im, codes, zero, w, w_zero), scale, w_scale, bias);
 }
 

@@ -361,26 +361,18 @@ void translate_dequantize_linear(Import *im) {
   out(im, 0, split ? ex_view(im, y, gr.dims, gr.rank) : y);
 }
 
-/* Range of x with 0 in it, over 255; 1 when all is 0. */
-void quantized_range(Import *im, ValueId x, ValueId *scale, ValueId *zero_point) {
-  int64_t axes[MAX_RANK];
-  uint32_t rank = ex_rank(im, x);
-  for (uint32_t i = 0; i < rank; i++)
-    axes[i] = i;
-  ValueId zero = ex_number(im, x, 0), one = ex_number(im, x, 1);
-  ValueId high = ex_binary(im, OP_MAXIMUM, ex_reduce(im, OP_AMAX, x, axes, rank, false), zero),
-          low = ex_binary(im, OP_MINIMUM, ex_reduce(im, OP_AMIN, x, axes, rank, false), zero);
-  ValueId range = ex_sub(im, high, low);
-  *scale = ex_where(im, ex_binary(im, OP_EQ_TENSOR, range, zero), one,
-                    exact_quotient(im, range, ex_number(im, range, UINT8_MAX)));
-  Target to = plain_target(im, DTYPE_U8);
-  *zero_point = saturated(im, ex_sub(im, zero, exact_quotient(im, low, *scale)), 0, &to);
+ValueId quantized_by_range(Import *im, ValueId x, ValueId *scale, ValueId *zero) {
+  if (!import_ok(im))
+    return 0;
+  Quantization q = build_dynamic(&im->b, x, DTYPE_U8);
+  *scale = q.scales;
+  *zero = ex_cast(im, q.zeros, DTYPE_U8);
+  return build_quantize(&im->b, x, &q);
 }
 
 void translate_dynamic_quantize_linear(Import *im) {
-  ValueId x = in_required(im, 0), scale, zero;
-  quantized_range(im, x, &scale, &zero);
-  out(im, 0, quantized_from(im, x, scale, zero, DTYPE_U8));
+  ValueId scale = 0, zero = 0, codes = quantized_by_range(im, in_required(im, 0), &scale, &zero);
+  out(im, 0, codes);
   out(im, 1, scale);
   out(im, 2, zero);
 }
@@ -436,7 +428,62 @@ static ValueId scale_along(Import *im, ValueId scale, uint32_t rank, uint32_t ax
   return ex_rank(im, wide) <= 1 ? spread(im, &gr, wide) : wide;
 }
 
+bool quantized_is_known(Import *im, uint32_t i, uint32_t axis) {
+  ValueId v = in_required(im, i);
+  Granularity gr = {.rank = ex_rank(im, v), .axis = axis};
+  Quantization q;
+  for (uint32_t k = 0; k < gr.rank && import_ok(im); k++)
+    gr.dims[k] = value_dim(im->g, v, k);
+  return import_ok(im) && gr.rank > axis &&
+         known_quantization(im, &gr, in_required(im, i + 1), in(im, i + 2), value_dtype(im->g, v),
+                            INT8_MIN, UINT8_MAX, &q);
+}
+
+/* The result of products of real numbers, quantized by inputs i and i + 1; for one scale. */
+static bool out_real(Import *im, ValueId y, uint32_t i) {
+  ValueId zero = in_required(im, i + 1);
+  out(im, 0, quantized_from(im, y, in_required(im, i), zero, ex_dtype(im, zero)));
+  return true;
+}
+
+bool quantized_has_one_scale(Import *im, uint32_t i) {
+  ValueId scale = in_required(im, i);
+  return import_ok(im) && ex_dtype(im, scale) == DTYPE_F32 &&
+         (ex_rank(im, scale) == 0 || (ex_rank(im, scale) == 1 && ex_dim(im, scale, 0) == 1)) &&
+         value_is_const(im->g, scale) && !in_packed(im, i + 1);
+}
+
+/* In real numbers, where everything is known. */
+static bool real_matmul(Import *im) {
+  ValueId a = in_required(im, 0), b = in_required(im, 3);
+  if (!import_ok(im) || value_rank(im->g, a) < 2 || value_rank(im->g, b) < 2 ||
+      !quantized_has_one_scale(im, 1) || !quantized_has_one_scale(im, 6))
+    return false;
+  uint32_t columns = value_rank(im->g, b) - 1;
+  if (!quantized_is_known(im, 0, 0) || !quantized_is_known(im, 3, columns))
+    return false;
+  ValueId x = quantized_real(im, a, in(im, 1), in(im, 2), 0),
+          w = quantized_real(im, b, in(im, 4), in(im, 5), columns);
+  return out_real(im, ex_matmul(im, x, w), 6);
+}
+
+static bool real_conv(Import *im) {
+  ValueId x = in_required(im, 0), w = in_required(im, 3), bias = in(im, 8);
+  if (!import_ok(im) || !quantized_has_one_scale(im, 1) || !quantized_has_one_scale(im, 6) ||
+      !quantized_is_known(im, 0, 0) || !quantized_is_known(im, 3, 0))
+    return false;
+  ValueId left = quantized_real(im, x, in(im, 1), in(im, 2), 0),
+          right = quantized_real(im, w, in(im, 4), in(im, 5), 0);
+  if (bias) {
+    ValueId step = ex_mul(im, ex_view(im, in(im, 1), NULL, 0), in(im, 4));
+    bias = quantized_real(im, bias, step, 0, 0);
+  }
+  return out_real(im, window_convolution(im, left, right, bias), 6);
+}
+
 void translate_qlinear_matmul(Import *im) {
+  if (real_matmul(im))
+    return;
   ValueId a = in_required(im, 0), b = in_required(im, 3), scales[3] = {0};
   ValueId y_zero = in_required(im, 7);
   ValueId sums = quantized_product(im, a, in_required(im, 2), b, in_required(im, 5));
@@ -452,6 +499,8 @@ void translate_qlinear_matmul(Import *im) {
 }
 
 void translate_qlinear_conv(Import *im) {
+  if (real_conv(im))
+    return;
   ValueId x = in_required(im, 0), w = in_required(im, 3), y_zero = in_required(im, 7);
   ValueId left = quantized_centred(im, x, in_required(im, 2), 1),
           right = quantized_centred(im, w, in_required(im, 5), 0);

@@ -9,9 +9,11 @@
 #include "ops/ops.h"
 #include "ops/quantized.h"
 #include "ops/shape_util.h"
+#include "support/number.h"
 
 /* Where the arguments are. */
 enum { PER_TENSOR_SCALE = 1, PER_TENSOR_ZERO, PER_TENSOR_MIN, PER_TENSOR_MAX, PER_TENSOR_DTYPE };
+enum { CHOOSE_MIN = 1, CHOOSE_MAX };
 enum { SCALES = 1, ZEROS, AXIS, PER_CHANNEL_MIN, PER_CHANNEL_MAX, PER_CHANNEL_DTYPE };
 
 /* --- shape rules --- */
@@ -53,9 +55,7 @@ static Status check_input(Graph *g, NodeId n, DType dtype, ValueId *x) {
   return STATUS_OK;
 }
 
-static bool makes_codes(OpId op) {
-  return op == OP_QUANTIZE_PER_TENSOR || op == OP_QUANTIZE_PER_CHANNEL;
-}
+static bool makes_codes(OpId op) { return op_has_trait(op, OP_QUANTIZE); }
 
 static Status result_of(Graph *g, NodeId n, DType dtype) {
   ValueId x;
@@ -117,6 +117,38 @@ Status shape_observe(Graph *g, NodeId n) {
   }
   Dims d = dims_of(g, x);
   return shape_result(g, n, 0, DTYPE_F32, &d);
+}
+
+/* Argument i is one number of that type that arrives at run time. */
+static Status check_number(Graph *g, NodeId n, uint32_t i, DType dtype) {
+  ValueId v;
+  TRY(arg_tensor(g, n, i, &v));
+  StrView name = arg_name(g, n, i);
+  if (value_dtype(g, v) != dtype || value_rank(g, v) != 0)
+    return bad_dtype(g, n, "'" SV_FMT "' is %s of rank %u, not %s of rank 0", SV_ARG(name),
+                     dtype_name(value_dtype(g, v)), value_rank(g, v), dtype_name(dtype));
+  return STATUS_OK;
+}
+
+Status shape_quantize_dynamic(Graph *g, NodeId n) {
+  DType dtype;
+  TRY(check_range(g, n, PER_TENSOR_MIN, &dtype));
+  TRY(check_number(g, n, PER_TENSOR_SCALE, DTYPE_F32));
+  TRY(check_number(g, n, PER_TENSOR_ZERO, DTYPE_I64));
+  return result_of(g, n, dtype);
+}
+
+Status shape_choose_qparams(Graph *g, NodeId n) {
+  ValueId x;
+  int64_t low, high;
+  Dims none = {0};
+  TRY(check_input(g, n, DTYPE_F32, &x));
+  TRY(arg_const_int(g, n, CHOOSE_MIN, &low));
+  TRY(arg_const_int(g, n, CHOOSE_MAX, &high));
+  if (low >= high || high - low > UINT16_MAX || low < INT16_MIN || high > UINT16_MAX)
+    return bad_arg(g, n, "the range %lld to %lld", (long long)low, (long long)high);
+  TRY(shape_result(g, n, 0, DTYPE_F32, &none));
+  return shape_result(g, n, 1, DTYPE_I64, &none);
 }
 
 /* --- kernels --- */
@@ -183,12 +215,45 @@ Status kern_quantize_per_channel(Kernel *k) {
   return run(k, ew_tensor(&by, EW_F32), zeros ? ew_tensor(&from, EW_F32) : zero, PER_CHANNEL_MIN);
 }
 
+Status kern_quantize_dynamic(Kernel *k) {
+  const Tensor *scale, *zero;
+  TRY(kernel_need(k, PER_TENSOR_SCALE, &scale));
+  TRY(kernel_need(k, PER_TENSOR_ZERO, &zero));
+  return run(k, ew_tensor(scale, EW_F32), ew_tensor(zero, EW_F32), PER_TENSOR_MIN);
+}
+
+Status kern_choose_qparams(Kernel *k) {
+  const Tensor *x;
+  TRY(kernel_need(k, 0, &x));
+  float low = 0, high = 0, qmin = (float)kernel_scalar(k, CHOOSE_MIN),
+        qmax = (float)kernel_scalar(k, CHOOSE_MAX);
+  const float *values = x->data;
+  int64_t count = tensor_numel(x);
+  for (int64_t i = 0; i < count; i++) {
+    low = values[i] < low ? values[i] : low;
+    high = values[i] > high ? values[i] : high;
+  }
+  float scale = high - low == 0 ? 1 : (high - low) / (qmax - qmin),
+        zero = rintf(qmin - low / scale);
+  zero = zero < qmin ? qmin : zero > qmax ? qmax : zero;
+  tensor_store(k->results[0], 0, (double)scale);
+  tensor_store_int(k->results[1], 0, int_clamped((double)zero, INT16_MIN, UINT16_MAX));
+  return STATUS_OK;
+}
+
 /* --- nodes, read and made --- */
 
 static DType dtype_at(const Graph *g, NodeId n, uint32_t i) { return (DType)node_arg(g, n, i)->i; }
 
 Quantization quantization_of(const Graph *g, NodeId n) {
   OpId op = node_cget(g, n)->op;
+  if (op == OP_QUANTIZE_PER_TENSOR_TENSOR || op == OP_DEQUANTIZE_PER_TENSOR_TENSOR)
+    return (Quantization){.dtype = dtype_at(g, n, PER_TENSOR_DTYPE),
+                          .low = node_int(g, n, PER_TENSOR_MIN),
+                          .high = node_int(g, n, PER_TENSOR_MAX),
+                          .scales = node_value(g, n, PER_TENSOR_SCALE),
+                          .zeros = node_value(g, n, PER_TENSOR_ZERO),
+                          .dynamic = true};
   if (op == OP_QUANTIZE_PER_TENSOR || op == OP_DEQUANTIZE_PER_TENSOR)
     return (Quantization){.dtype = dtype_at(g, n, PER_TENSOR_DTYPE),
                           .low = node_int(g, n, PER_TENSOR_MIN),
@@ -214,8 +279,8 @@ static bool equal_values(const Graph *g, ValueId a, ValueId b) {
 
 bool quantization_equal(const Graph *g, const Quantization *a, const Quantization *b) {
   return a->dtype == b->dtype && a->low == b->low && a->high == b->high && a->scale == b->scale &&
-         a->zero == b->zero && a->axis == b->axis && equal_values(g, a->scales, b->scales) &&
-         equal_values(g, a->zeros, b->zeros);
+         a->zero == b->zero && a->axis == b->axis && a->dynamic == b->dynamic &&
+         equal_values(g, a->scales, b->scales) && equal_values(g, a->zeros, b->zeros);
 }
 
 NodeId dequantized_constant(const Graph *g, ValueId v) {
@@ -232,6 +297,12 @@ static ValueId build_conversion(Builder *b, ValueId x, const Quantization *q, bo
   if (b->status != STATUS_OK)
     return 0;
   ArgIn low = A_INT(q->low), high = A_INT(q->high), dtype = A_DTYPE(q->dtype);
+  if (q->dynamic && quantizes)
+    return build(b, OP_QUANTIZE_PER_TENSOR_TENSOR, A_VAL(x), A_VAL(q->scales), A_VAL(q->zeros), low,
+                 high, dtype);
+  if (q->dynamic)
+    return build(b, OP_DEQUANTIZE_PER_TENSOR_TENSOR, A_VAL(x), A_VAL(q->scales), A_VAL(q->zeros),
+                 low, high, dtype, A_NONE);
   if (!q->scales && quantizes)
     return build(b, OP_QUANTIZE_PER_TENSOR, A_VAL(x), A_FLOAT((double)q->scale), A_INT(q->zero),
                  low, high, dtype);
@@ -243,6 +314,16 @@ static ValueId build_conversion(Builder *b, ValueId x, const Quantization *q, bo
                  A_INT(q->axis), low, high, dtype);
   return build(b, OP_DEQUANTIZE_PER_CHANNEL, A_VAL(x), A_VAL(q->scales), A_OPT(q->zeros),
                A_INT(q->axis), low, high, dtype, A_NONE);
+}
+
+Quantization build_dynamic(Builder *b, ValueId x, DType dtype) {
+  int64_t low = dtype == DTYPE_U8 ? 0 : INT8_MIN;
+  Quantization q = {.dtype = dtype, .low = low, .high = low + UINT8_MAX, .dynamic = true};
+  if (b->status == STATUS_OK)
+    q.scales = build(b, OP_CHOOSE_QPARAMS_TENSOR, A_VAL(x), A_INT(q.low), A_INT(q.high), A_FLOAT(0),
+                     A_DTYPE(dtype));
+  q.zeros = q.scales ? q.scales + 1 : 0;
+  return q;
 }
 
 ValueId build_quantize(Builder *b, ValueId x, const Quantization *q) {

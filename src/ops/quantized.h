@@ -13,6 +13,7 @@ typedef struct Quantization {
   ValueId scales;    /* f32, one a channel; 0: per tensor */
   ValueId zeros;     /* i64, one a channel; 0: all zero points are 0, or per tensor */
   uint32_t axis;     /* of the channels */
+  bool dynamic;      /* scales and zeros are one number each, computed at run time */
 } Quantization;
 
 static inline bool is_quantize(const Graph *g, NodeId n) {
@@ -40,6 +41,9 @@ bool quantization_equal(const Graph *g, const Quantization *a, const Quantizatio
 /* The node that makes v by dequantizing a constant whose scales and zero points are constants, too;
  * 0 when v is something else. */
 NodeId dequantized_constant(const Graph *g, ValueId v);
+/* The quantization of x (f32) to I8 or U8 by the range that it has at run time: a new node that
+ * chooses scale and zero point. */
+Quantization build_dynamic(Builder *b, ValueId x, DType dtype);
 /* A new node: x quantized (f32), or dequantized (codes). 0 after a failure of the builder. */
 ValueId build_quantize(Builder *b, ValueId x, const Quantization *q);
 ValueId build_dequantize(Builder *b, ValueId x, const Quantization *q);

@@ -83,6 +83,7 @@ enum {
   MINIMUM = 12,
   DEPTHWISE = 13,
   MAXPOOL = 14,
+  MULTIPLY = 15,
   CONVERT = 18,
   GLOBAL = 19,
   RESHAPE = 20,

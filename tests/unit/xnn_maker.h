@@ -23,6 +23,10 @@ typedef struct MadeValue {
   float scale;        /* of a quantized one (kind 2), 0: none */
   int32_t zero_point;
   bool hollow; /* no table in the union */
+  /* Other parameters of a quantized one; form: their table, 0: a scale and a zero point. */
+  uint32_t form, channel_dim, group_size, nonbatch_dims, scale_count;
+  uint32_t scale_constant; /* 0: the first scale_count of scales, in the table */
+  float scales[4];
 } MadeValue;
 
 /* A field VEC(k) is vectors[k]. */
@@ -72,7 +76,46 @@ static inline uint32_t made_value_count(const Made *m) {
   return count;
 }
 
-static inline unsigned made_element_size(const MadeValue *v) { return v->datatype == 2 ? 2 : 4; }
+static inline unsigned made_element_bits(const MadeValue *v) {
+  switch (v->datatype) {
+  case 2:
+    return 16;
+  case 3:
+  case 4:
+  case 6:
+    return 8;
+  case 8:
+  case 10:
+    return 4;
+  default:
+    return 32;
+  }
+}
+
+enum { MADE_PER_CHANNEL = 1, MADE_PER_TENSOR = 2, MADE_PER_TOKEN = 3, MADE_PER_GROUP = 4 };
+
+/* The parameters of a quantized value. */
+static inline FbRef made_parameters(FlatBuilder *b, const MadeValue *v) {
+  uint32_t bits[4], more = v->form == MADE_PER_GROUP;
+  memcpy(bits, v->scales, sizeof bits);
+  FbRef scales = fb_vector_u32(b, bits, v->scale_constant ? 0 : v->scale_count);
+  memcpy(bits, &v->scale, 4);
+  fb_table_begin(b);
+  if (v->form == 0) {
+    fb_field_u32(b, 0, bits[0], 0);
+    fb_field_i32(b, 1, v->zero_point, 0);
+  } else if (v->form == MADE_PER_TOKEN) {
+    fb_field_u32(b, 0, v->nonbatch_dims, 0);
+  } else {
+    fb_field_ref(b, 0, scales);
+    fb_field_u32(b, 1, v->channel_dim, 0);
+    if (more)
+      fb_field_u32(b, 2, v->group_size, 0);
+    fb_field_u32(b, (uint16_t)(2 + 2 * more), v->scale_constant, 0);
+    fb_field_u32(b, (uint16_t)(3 + 2 * more), v->scale_count, 0);
+  }
+  return fb_table_end(b);
+}
 
 static inline FbRef made_value(FlatBuilder *b, const MadeValue *v, uint32_t i) {
   FbRef dims = fb_vector_u32(b, v->dims, v->rank);
@@ -86,16 +129,11 @@ static inline FbRef made_value(FlatBuilder *b, const MadeValue *v, uint32_t i) {
   fb_field_u32(b, 6, v->id ? v->id - 1 : i, 0);
   FbRef table = fb_table_end(b);
   if (v->kind == 2) { /* in a quantized one */
-    uint32_t scale;
-    memcpy(&scale, &v->scale, 4);
-    fb_table_begin(b);
-    fb_field_u32(b, 0, scale, 0);
-    fb_field_i32(b, 1, v->zero_point, 0);
-    FbRef parameters = fb_table_end(b);
+    FbRef parameters = made_parameters(b, v);
     fb_table_begin(b);
     fb_field_ref(b, 0, table);
-    if (v->scale != 0)
-      fb_field_union(b, 1, 2, parameters);
+    if (v->scale != 0 || v->form)
+      fb_field_union(b, 1, (uint8_t)(v->form ? v->form : MADE_PER_TENSOR), parameters);
     table = fb_table_end(b);
   }
   fb_table_begin(b);
@@ -133,10 +171,13 @@ static inline FbRef made_node(FlatBuilder *b, const MadeNode *n) {
 static inline uint64_t made_size(const Made *m, uint32_t k) {
   for (uint32_t i = 0; i < MADE_VALUES; i++) {
     const MadeValue *v = &m->values[i];
+    if (k && v->scale_constant == k)
+      return (uint64_t)v->scale_count * (v->form == MADE_PER_GROUP ? 2 : 4);
     if (v->constant != k)
       continue;
-    uint64_t bytes = made_element_size(v);
-    for (uint32_t d = 0; d < v->rank; d++)
+    uint64_t bytes = v->rank ? (v->dims[v->rank - 1] * (uint64_t)made_element_bits(v) + 7) / 8
+                             : made_element_bits(v) / 8;
+    for (uint32_t d = 0; d + 1 < v->rank; d++)
       bytes *= v->dims[d];
     return bytes;
   }
@@ -212,7 +253,8 @@ static inline DelegateCall made_call(const Made *m, Arena *arena, const void *co
       continue;
     Tensor *t = &tensors[v->external - 1];
     t->dtype = v->datatype == 2    ? DTYPE_F16
-               : v->datatype == 4  ? DTYPE_BOOL
+               : v->datatype == 3  ? DTYPE_I8
+               : v->datatype == 4  ? (v->scale == 1 && v->flags == 1 ? DTYPE_BOOL : DTYPE_U8)
                : v->datatype == 12 ? DTYPE_I32
                                    : DTYPE_F32;
     t->rank = v->rank;
