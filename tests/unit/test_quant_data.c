@@ -306,7 +306,7 @@ static void test_refused_sets(void **state) {
         y = npy("<i4", "(2,)", integers, sizeof integers / 2);
   check_refused(&t, t.folder, "holds no samples");
   data_write(&t, "x.npy", x.data, x.size);
-  check_refused(&t, t.path, "there is no array 'x'");
+  check_refused(&t, t.path, "holds one array, and the model has 2 inputs");
   check_refused(&t, t.folder, "'y.npy' is the file of an input");
   data_write(&t, "y.npy", y.data, y.size);
   check_refused(&t, t.folder, "array 'y' has 2 samples, array 'x' has 4");
