@@ -45,14 +45,12 @@ void parallel_set_threads(unsigned threads) {
 }
 
 unsigned parallel_threads(void) {
-  unsigned threads = atomic_load(&chosen_threads);
+  unsigned threads = inside_loop ? 1 : atomic_load(&chosen_threads);
   if (threads)
     return threads;
   long online = sysconf(_SC_NPROCESSORS_ONLN);
   return online < 1 ? 1 : online > THREADS_MAX ? THREADS_MAX : (unsigned)online;
 }
-
-bool parallel_inside(void) { return inside_loop; }
 
 /* Runs chunks of [0, count) till none is left. */
 static void run_chunks(ParallelBody *body, void *user, size_t count, size_t chunk,
