@@ -12,6 +12,7 @@
 #include "support/parallel.h"
 
 #define TILE_ELEMENTS 131072       /* of a tile's columns */
+#define SMALL_WORK 1000000         /* multiplications */
 #define SCATTER_ELEMENTS (8 << 20) /* of the transpose's products at a time */
 
 /* Spatial arrays have three entries; missing leading dims are 1. */
@@ -198,8 +199,9 @@ static void conv_columns(Kernel *k, Conv *c) {
   c->tile = max_i64(min_i64(c->tile, c->out_area), 1);
   c->tiles = (c->out_area + c->tile - 1) / c->tile;
   c->tasks = images * c->tiles;
-  c->workers =
-      c->tasks >= threads ? threads : 1; /* few tasks: the product itself runs on all threads */
+  /* Few tasks: the product itself runs on all threads. Little work: it is done sooner by one. */
+  bool large = c->tasks >= threads && c->tile * c->depth * c->cout * c->tasks >= SMALL_WORK;
+  c->workers = large ? threads : 1;
   if (!c->pointwise)
     c->columns = arena_alloc(k->scratch,
                              (size_t)(c->workers * c->depth * c->tile) * dtype_size(c->in.dtype));
@@ -227,6 +229,7 @@ static void padded_body(void *user, size_t begin, size_t end) {
   const Conv *c = r->conv;
   float *buffer = xrealloc(NULL, (size_t)(r->plan.buffer + r->plan.sums) * sizeof *buffer);
   int64_t loaded = -1;
+  memset(buffer, 0, (size_t)r->plan.buffer * sizeof *buffer);
   for (int64_t plane = (int64_t)begin; plane < (int64_t)end; plane++) {
     int64_t channel = plane % (c->groups * c->cout), in = plane / c->cout;
     float bias = c->bias.data ? ((const float *)c->bias.data)[channel] : 0;

@@ -17,7 +17,8 @@ typedef struct Depthwise {
 /* Fills in the rest. False for sizes for which other code is better: many taps, large strides,
  * padding that is larger than the plane. */
 bool depthwise_plan(Depthwise *d);
-/* Puts a plane into buffer, as depthwise_sum wants it. */
+/* Puts a plane into buffer, as depthwise_sum wants it. What is outside of the plane is not written:
+ * it was zeros when buffer was made. */
 void depthwise_load(const Depthwise *d, const float *plane, float *buffer);
 /* The sum of bias and the products with weights, one a tap, all finite; sums is working memory. */
 void depthwise_sum(const Depthwise *d, const float *buffer, const float *weights, float bias,
