@@ -13,6 +13,7 @@
 
 #define TILE_ELEMENTS 131072       /* of a tile's columns */
 #define SMALL_WORK 1000000         /* multiplications */
+#define DEPTHWISE_GRAIN 262144     /* the same, of a chunk */
 #define SCATTER_ELEMENTS (8 << 20) /* of the transpose's products at a time */
 
 /* Spatial arrays have three entries; missing leading dims are 1. */
@@ -285,7 +286,7 @@ static void depthwise_body(void *user, size_t begin, size_t end) {
 static void conv_depthwise(Conv *c) {
   DepthwiseRun run = {.conv = c};
   size_t planes = (size_t)(c->batch * c->groups * c->cout);
-  size_t grain = (size_t)(32768 / (c->out_area * c->taps + 1)) + 1;
+  size_t grain = (size_t)(DEPTHWISE_GRAIN / (c->out_area * c->taps + 1)) + 1;
   if (plan_padded(c, &run.plan))
     parallel_for(planes, grain, padded_body, &run);
   else
