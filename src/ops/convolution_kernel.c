@@ -2,6 +2,9 @@
  * (im2col) and multiplied by the weights tile by tile; each channel on its own where the groups are
  * that small (depthwise); for the transpose, products scattered onto the result. Floats narrower
  * than f32 are computed in f32, integers in i64. */
+#include <math.h>
+
+#include "ops/depthwise.h"
 #include "ops/elementwise.h"
 #include "ops/gemm.h"
 #include "ops/ops.h"
@@ -9,6 +12,8 @@
 #include "support/parallel.h"
 
 #define TILE_ELEMENTS 131072       /* of a tile's columns */
+#define SMALL_WORK 1000000         /* multiplications */
+#define DEPTHWISE_GRAIN 262144     /* the same, of a chunk */
 #define SCATTER_ELEMENTS (8 << 20) /* of the transpose's products at a time */
 
 /* Spatial arrays have three entries; missing leading dims are 1. */
@@ -156,7 +161,7 @@ static void gather_tile(const Conv *c, const char *image, int64_t from, int64_t 
   }
 }
 
-static void conv_task(const Conv *c, int64_t task, char *columns, bool serial) {
+static void conv_task(const Conv *c, int64_t task, char *columns) {
   int64_t size = dtype_size(c->in.dtype), which = task / c->tiles, from = task % c->tiles * c->tile;
   int64_t count = min_i64(c->tile, c->out_area - from), group = which % c->groups;
   const char *image = (const char *)c->in.data + which * c->cin * c->in_area * size;
@@ -166,7 +171,6 @@ static void conv_task(const Conv *c, int64_t task, char *columns, bool serial) {
   for (int64_t o = 0; c->bias.data && o < c->cout; o++)
     fill_channel(c, group * c->cout + o, result + o * c->out_area, count);
   Gemm g = {.dtype = c->in.dtype,
-            .serial = serial,
             .m = c->cout,
             .n = count,
             .k = c->depth,
@@ -186,29 +190,72 @@ static void conv_workers(void *user, size_t begin, size_t end) {
   for (int64_t w = (int64_t)begin; w < (int64_t)end; w++) {
     char *columns = c->columns + w * c->depth * c->tile * dtype_size(c->in.dtype);
     for (int64_t task = c->tasks * w / c->workers; task < c->tasks * (w + 1) / c->workers; task++)
-      conv_task(c, task, columns, c->workers > 1);
+      conv_task(c, task, columns);
   }
 }
 
 static void conv_columns(Kernel *k, Conv *c) {
   int64_t threads = parallel_threads(), images = c->batch * c->groups;
   c->tile = max_i64(TILE_ELEMENTS / max_i64(c->depth, 1), 64);
-  if (c->pointwise)
-    c->tile = max_i64(c->out_area / threads + 1, 256);
   c->tile = max_i64(min_i64(c->tile, c->out_area), 1);
   c->tiles = (c->out_area + c->tile - 1) / c->tile;
   c->tasks = images * c->tiles;
-  c->workers =
-      c->tasks >= threads ? threads : 1; /* few tasks: the product itself runs on all threads */
+  /* Few tasks: the product itself runs on all threads. Little work: it is done sooner by one. */
+  bool large = c->tasks >= threads && c->tile * c->depth * c->cout * c->tasks >= SMALL_WORK;
+  c->workers = large ? threads : 1;
   if (!c->pointwise)
     c->columns = arena_alloc(k->scratch,
                              (size_t)(c->workers * c->depth * c->tile) * dtype_size(c->in.dtype));
-  if (c->workers > 1)
-    gemm_serial();
   parallel_for((size_t)c->workers, 1, conv_workers, c);
 }
 
 /* --- depthwise: one input channel a group, f32 --- */
+
+static bool all_finite(const float *values, int64_t count) {
+  bool finite = true;
+  for (int64_t i = 0; i < count; i++)
+    finite = finite && isfinite(values[i]);
+  return finite;
+}
+
+/* Planes by way of their padded copies; weights are finite, as zeros of the padding times others
+ * were no zeros. */
+typedef struct DepthwiseRun {
+  const Conv *conv;
+  Depthwise plan;
+} DepthwiseRun;
+
+static void padded_body(void *user, size_t begin, size_t end) {
+  const DepthwiseRun *r = user;
+  const Conv *c = r->conv;
+  float *buffer = xrealloc(NULL, (size_t)(r->plan.buffer + r->plan.sums) * sizeof *buffer);
+  int64_t loaded = -1;
+  memset(buffer, 0, (size_t)r->plan.buffer * sizeof *buffer);
+  for (int64_t plane = (int64_t)begin; plane < (int64_t)end; plane++) {
+    int64_t channel = plane % (c->groups * c->cout), in = plane / c->cout;
+    float bias = c->bias.data ? ((const float *)c->bias.data)[channel] : 0;
+    if (in != loaded)
+      depthwise_load(&r->plan, (const float *)c->in.data + in * c->in_area, buffer);
+    loaded = in;
+    depthwise_sum(&r->plan, buffer, (const float *)c->weight.data + channel * c->taps, bias,
+                  buffer + r->plan.buffer, (float *)c->out.data + plane * c->out_area);
+  }
+  xfree(buffer);
+}
+
+static bool plan_padded(const Conv *c, Depthwise *d) {
+  if (c->kernel[0] != 1 || c->result[0] != 1 || c->size[0] != 1 || c->pad[0] != 0)
+    return false;
+  for (unsigned i = 0; i < 2; i++) {
+    d->size[i] = c->size[i + 1];
+    d->kernel[i] = c->kernel[i + 1];
+    d->result[i] = c->result[i + 1];
+    d->stride[i] = c->stride[i + 1];
+    d->pad[i] = c->pad[i + 1];
+    d->dilation[i] = c->dilation[i + 1];
+  }
+  return depthwise_plan(d) && all_finite(c->weight.data, c->groups * c->cout * c->taps);
+}
 
 static void depthwise_body(void *user, size_t begin, size_t end) {
   const Conv *c = user;
@@ -234,6 +281,16 @@ static void depthwise_body(void *user, size_t begin, size_t end) {
       }
     }
   }
+}
+
+static void conv_depthwise(Conv *c) {
+  DepthwiseRun run = {.conv = c};
+  size_t planes = (size_t)(c->batch * c->groups * c->cout);
+  size_t grain = (size_t)(DEPTHWISE_GRAIN / (c->out_area * c->taps + 1)) + 1;
+  if (plan_padded(c, &run.plan))
+    parallel_for(planes, grain, padded_body, &run);
+  else
+    parallel_for(planes, grain, depthwise_body, c);
 }
 
 /* --- transposed --- */
@@ -328,8 +385,7 @@ Status kern_convolution(Kernel *k) {
   if (transposed)
     conv_transposed(k, &c);
   else if (c.cin == 1 && c.groups > 1 && c.in.dtype == DTYPE_F32)
-    parallel_for((size_t)(c.batch * c.groups * c.cout),
-                 (size_t)(32768 / (c.out_area * c.taps + 1)) + 1, depthwise_body, &c);
+    conv_depthwise(&c);
   else
     conv_columns(k, &c);
   kernel_store_result(k, 0, &c.out);

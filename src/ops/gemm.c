@@ -20,7 +20,6 @@ static struct {
   bool loaded;
   __typeof__(&cblas_sgemm) sgemm;
   __typeof__(&cblas_dgemm) dgemm;
-  __typeof__(&openblas_get_num_threads) get_threads;
   __typeof__(&openblas_set_num_threads) set_threads;
 } blas = {.once = PTHREAD_ONCE_INIT};
 
@@ -38,8 +37,9 @@ static void load_blas(void) {
     library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
   blas.loaded = library && find_symbol(library, "cblas_sgemm", &blas.sgemm) &&
                 find_symbol(library, "cblas_dgemm", &blas.dgemm) &&
-                find_symbol(library, "openblas_get_num_threads", &blas.get_threads) &&
                 find_symbol(library, "openblas_set_num_threads", &blas.set_threads);
+  if (blas.loaded)
+    blas.set_threads(1); /* its threads spin when they have nothing to do; ours wait */
 }
 
 static bool have_blas(void) {
@@ -47,13 +47,6 @@ static bool have_blas(void) {
   return blas.loaded;
 }
 #endif
-
-void gemm_serial(void) {
-#ifdef ETC_HAVE_BLAS
-  if (have_blas())
-    blas.set_threads(1);
-#endif
-}
 
 /* --- own loops: rows in parallel, the innermost loop along a row of b where b is not transposed
  * --- */
@@ -125,15 +118,52 @@ static void blas_gemm(const Gemm *g) {
 }
 #endif
 
+#ifdef ETC_HAVE_BLAS
+enum { PART_MULTIPLE = 64, PARTS_MAX = 16, PART_WORK = 1 << 21 };
+
+/* A product that is cut into parts along its rows or its columns. */
+typedef struct Parts {
+  const Gemm *whole;
+  bool columns;
+  int64_t size; /* of a part */
+} Parts;
+
+static void parts_body(void *user, size_t begin, size_t end) {
+  const Parts *p = user;
+  int64_t size = dtype_size(p->whole->dtype);
+  for (int64_t i = (int64_t)begin; i < (int64_t)end; i++) {
+    Gemm g = *p->whole;
+    int64_t at = i * p->size;
+    if (p->columns) {
+      g.n = min_i64(p->size, g.n - at);
+      g.b = (const char *)g.b + at * (g.trans_b ? g.ldb : 1) * size;
+      g.c = (char *)g.c + at * size;
+    } else {
+      g.m = min_i64(p->size, g.m - at);
+      g.a = (const char *)g.a + at * (g.trans_a ? 1 : g.lda) * size;
+      g.c = (char *)g.c + at * g.ldc * size;
+    }
+    blas_gemm(&g);
+  }
+}
+
+/* The parts follow from the sizes alone, so that the result does not depend on the threads. */
+static void blas_parts(const Gemm *g) {
+  Parts p = {.whole = g, .columns = g->n > g->m};
+  int64_t length = p.columns ? g->n : g->m;
+  int64_t each =
+      (int64_t)int_clamped((double)g->m * (double)g->n * (double)g->k / PART_WORK, 1, PARTS_MAX);
+  p.size = (int64_t)align_up((uint64_t)((length + each - 1) / each), PART_MULTIPLE);
+  parallel_for((size_t)((length + p.size - 1) / p.size), 1, parts_body, &p);
+}
+#endif
+
 void gemm(const Gemm *g) {
   if (g->m == 0 || g->n == 0)
     return;
 #ifdef ETC_HAVE_BLAS
   if (blas_takes(g) && have_blas()) {
-    /* Inside of a parallel loop the library stays as gemm_serial has set it. */
-    if (!g->serial && !parallel_inside() && blas.get_threads() != (int)parallel_threads())
-      blas.set_threads((int)parallel_threads());
-    blas_gemm(g);
+    blas_parts(g);
     return;
   }
 #endif

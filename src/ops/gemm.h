@@ -11,7 +11,6 @@
 typedef struct Gemm {
   DType dtype;
   bool trans_a, trans_b;
-  bool serial; /* called from the body of a parallel loop, after gemm_serial() */
   int64_t m, n, k;
   double alpha, beta;
   const void *a, *b;
@@ -19,9 +18,7 @@ typedef struct Gemm {
   void *c;
   int64_t ldc;
 } Gemm;
-/* Uses all threads unless it is serial. */
+/* Uses all threads, inside of a parallel loop one. The result does not depend on their number. */
 void gemm(const Gemm *g);
-/* To be called before a parallel loop whose bodies call gemm: one thread each. */
-void gemm_serial(void);
 
 #endif

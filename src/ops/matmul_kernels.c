@@ -154,13 +154,10 @@ Status kern_bmm(Kernel *k) {
                  .step_a = m * inner * size,
                  .step_b = inner * n * size,
                  .step_c = m * n * size};
-  if (a.dims[0] < (int64_t)parallel_threads()) {
+  if (a.dims[0] < (int64_t)parallel_threads())
     batch_body(&batch, 0, (size_t)a.dims[0]);
-  } else {
-    gemm_serial();
-    batch.first.serial = true;
+  else
     parallel_for((size_t)a.dims[0], (size_t)(100000 / (m * n * inner + 1)) + 1, batch_body, &batch);
-  }
   kernel_store_result(k, 0, &c);
   return STATUS_OK;
 }

@@ -193,33 +193,36 @@ Status kern_logit(Kernel *k) {
   return run_same(k, logit_eps_f32, logit_eps_f64, (EwJob){.f = {kernel_scalar(k, 1)}});
 }
 
-/* Bounds: f[0], f[1] or i[0], i[1]; flags say which are given. max(x, low) first, then min(x,
- * high); NaN x stays, a NaN bound wins. */
-#define CLAMPED(T, LO, HI)                                                                         \
+/* Bounds: f[0], f[1] or i[0], i[1]; flags say which are given, LEAST and MOST stand for others.
+ * max(x, low) first, then min(x, high); NaN x stays, a NaN bound wins. The second loop is all that
+ * is needed without NaN bounds, and the compiler vectorizes it. */
+#define CLAMPED(T, LO, HI, LEAST, MOST)                                                            \
   const T *p = in[0];                                                                              \
-  T *o = out, low = LO, high = HI;                                                                 \
+  T *o = out, low = job->flags[0] ? (LO) : (LEAST), high = job->flags[1] ? (HI) : (MOST);          \
+  if (low != low || high != high) {                                                                \
+    for (size_t n = 0; n < count; n++)                                                             \
+      o[n] = p[n] != p[n] ? p[n] : low != low ? low : high;                                        \
+    return true;                                                                                   \
+  }                                                                                                \
   for (size_t n = 0; n < count; n++) {                                                             \
     T v = p[n];                                                                                    \
-    if (job->flags[0])                                                                             \
-      v = v != v ? v : low != low ? low : v < low ? low : v;                                       \
-    if (job->flags[1])                                                                             \
-      v = v != v ? v : high != high ? high : v > high ? high : v;                                  \
-    o[n] = v;                                                                                      \
+    v = v < low ? low : v;                                                                         \
+    o[n] = v > high ? high : v;                                                                    \
   }                                                                                                \
   return true;
 
 static bool clamp_f32(const EwJob *job, const void *const *in, void *out, size_t count) {
-  CLAMPED(float, (float)job->f[0], (float)job->f[1])
+  CLAMPED(float, (float)job->f[0], (float)job->f[1], -INFINITY, INFINITY)
 }
 static bool clamp_f64(const EwJob *job, const void *const *in, void *out, size_t count) {
-  CLAMPED(double, job->f[0], job->f[1])
+  CLAMPED(double, job->f[0], job->f[1], -(double)INFINITY, (double)INFINITY)
 }
 static bool clamp_i64(const EwJob *job, const void *const *in, void *out, size_t count) {
-  CLAMPED(int64_t, job->i[0], job->i[1])
+  CLAMPED(int64_t, job->i[0], job->i[1], INT64_MIN, INT64_MAX)
 }
 static bool clamp_u64(const EwJob *job, const void *const *in, void *out, size_t count) {
   CLAMPED(uint64_t, job->i[0] < 0 ? 0 : (uint64_t)job->i[0],
-          job->i[1] < 0 ? 0 : (uint64_t)job->i[1])
+          job->i[1] < 0 ? 0 : (uint64_t)job->i[1], 0, UINT64_MAX)
 }
 
 static Status clamp_between(Kernel *k, EwType type) {

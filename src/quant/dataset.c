@@ -178,7 +178,12 @@ static Status check_type(const DataSet *s, uint32_t i, const Reader *r) {
 static Status report_missing(const DataSet *s, uint32_t i, const Archive *archive) {
   StrView name = input_name(s, i);
   Diag *d = data_begin(s, DIAG_DATA_ARRAY, archive->file.path);
-  diag_message(d, "there is no array '" SV_FMT "' for that input", SV_ARG(name));
+  if (archive->count == 1 && archive->entries[0].name.size == 0) {
+    diag_message(d, "an .npy file holds one array, and the model has %u inputs", s->g->input_count);
+    diag_hint(d, "save the arrays in one .npz file, or NAME.npy for each input in a folder");
+    return diag_end(d);
+  }
+  diag_message(d, "there is no array for input '" SV_FMT "'", SV_ARG(name));
   for (uint32_t k = 0; k < archive->count && k < 16; k++)
     diag_note(d, "there is '" SV_FMT "'", SV_ARG(archive->entries[k].name));
   return diag_end(d);

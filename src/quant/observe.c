@@ -8,7 +8,6 @@
 
 #include "interp/interp.h"
 #include "ir/op.h"
-#include "ops/gemm.h"
 #include "support/parallel.h"
 
 enum { LOCKS = 64 };
@@ -206,7 +205,6 @@ Status observe(Graph *g, const ValueId *values, uint32_t count, DataSet *set, St
     pthread_mutex_init(&o.locks[i], NULL);
   if (progress)
     progress->total = samples;
-  gemm_serial();
   parallel_for(workers, 1, work, &o);
   Status status = report_failure(&o, workers);
   for (unsigned i = 0; i < workers; i++)

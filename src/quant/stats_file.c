@@ -362,53 +362,66 @@ static Status check_same(const StatsFile *first, const StatsFile *file, const ch
                             "with other options");
 }
 
-static Status check_shards(const StatsFile *files, const char *const *paths, uint32_t count,
-                           DiagSink *sink) {
-  uint32_t shards = files[0].head.shard.count;
-  uint32_t *by_shard = calloc((size_t)count + 1, sizeof *by_shard); /* shards below count */
-  Status status = by_shard ? STATUS_OK : STATUS_NO_MEMORY;
-  for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
-    uint32_t shard = files[i].head.shard.index;
-    if (shard < count && by_shard[shard]) {
-      Diag *d = stats_begin(sink, DIAG_STATS_SHARDS, paths[i]);
-      diag_message(d, "'%s' and '%s' are both shard %u of %u", paths[by_shard[shard] - 1], paths[i],
-                   shard, shards);
-      status = diag_end(d);
-    } else if (shard < count)
-      by_shard[shard] = i + 1;
-  }
-  for (uint32_t shard = 0; shard < shards && status == STATUS_OK; shard++) {
-    if (shard < count && by_shard[shard])
-      continue;
-    Diag *d = stats_begin(sink, DIAG_STATS_SHARDS, paths[0]);
-    diag_message(d, "shard %u of %u is missing", shard, shards);
-    status = diag_end(d);
-  }
-  free(by_shard);
-  return status;
+static int by_number(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
 }
 
-Status stats_merge_files(StatsFile *out, const StatsFile *files, const char *const *paths,
-                         uint32_t count, DiagSink *sink) {
-  *out = (StatsFile){.head = files[0].head};
-  arena_init(&out->arena);
-  for (uint32_t k = 1; k < count; k++)
-    TRY(check_same(&files[0], &files[k], paths[k], sink));
-  TRY(check_shards(files, paths, count, sink));
+/* keys: number of a shard << 32 | the file that it is in. Each shard is there once. */
+static Status check_shards(uint64_t *keys, const char *const *paths, uint32_t count,
+                           uint32_t shards, DiagSink *sink) {
+  qsort(keys, count, sizeof *keys, by_number);
+  for (uint32_t i = 1; i < count; i++) {
+    if (keys[i - 1] >> 32 != keys[i] >> 32)
+      continue;
+    const char *path = paths[(uint32_t)keys[i]];
+    Diag *d = stats_begin(sink, DIAG_STATS_SHARDS, path);
+    diag_message(d, "'%s' and '%s' are both shard %u of %u", paths[(uint32_t)keys[i - 1]], path,
+                 (uint32_t)(keys[i] >> 32), shards);
+    return diag_end(d);
+  }
+  uint32_t there = 0;
+  while (there < count && keys[there] >> 32 == there)
+    there++;
+  if (there == shards)
+    return STATUS_OK;
+  Diag *d = stats_begin(sink, DIAG_STATS_SHARDS, paths[0]);
+  diag_message(d, "shard %u of %u is missing", there, shards);
+  return diag_end(d);
+}
+
+static void add_file(StatsFile *out, const StatsFile *file) {
+  out->head.counted += file->head.counted;
+  for (uint32_t i = 0; i < out->count; i++)
+    stats_merge(&out->entries[i].stats, &file->entries[i].stats);
+}
+
+static Status merge_paths(StatsFile *out, const char *const *paths, uint32_t count,
+                          DiagSink *sink) {
+  TRY(stats_read(out, sink, paths[0]));
+  uint64_t *keys = ARENA_ARRAY(&out->arena, uint64_t, count);
+  keys[0] = (uint64_t)out->head.shard.index << 32;
+  for (uint32_t k = 1; k < count; k++) {
+    StatsFile file;
+    TRY(stats_read(&file, sink, paths[k]));
+    Status status = check_same(out, &file, paths[k], sink);
+    if (status == STATUS_OK)
+      add_file(out, &file);
+    keys[k] = (uint64_t)file.head.shard.index << 32 | k;
+    stats_file_release(&file);
+    TRY(status);
+  }
+  TRY(check_shards(keys, paths, count, out->head.shard.count, sink));
   out->head.shard = (DataShard){0, 1};
-  out->head.counted = 0;
-  out->count = files[0].count;
-  out->entries = ARENA_ARRAY(&out->arena, StatsEntry, out->count);
-  for (uint32_t i = 0; i < out->count; i++) {
-    out->entries[i].name = files[0].entries[i].name;
-    stats_init(&out->entries[i].stats, files[0].entries[i].stats.channels);
-  }
-  for (uint32_t k = 0; k < count; k++) {
-    out->head.counted += files[k].head.counted;
-    for (uint32_t i = 0; i < out->count; i++)
-      stats_merge(&out->entries[i].stats, &files[k].entries[i].stats);
-  }
   return STATUS_OK;
+}
+
+Status stats_merge_files(StatsFile *out, const char *const *paths, uint32_t count, DiagSink *sink) {
+  *out = (StatsFile){0};
+  Status status = merge_paths(out, paths, count, sink);
+  if (status != STATUS_OK)
+    stats_file_release(out);
+  return status;
 }
 
 /* --- use --- */

@@ -41,11 +41,10 @@ Status stats_write(const StatsFile *file, DiagSink *sink, const char *path);
 Status stats_read(StatsFile *file, DiagSink *sink, const char *path);
 void stats_file_release(StatsFile *file);
 
-/* Adds the shards in files up to one in out. Errors (reported): files of another model or data set
- * than the first, shards that are there twice or missing. Names in out are those of the first file;
- * stats_file_release frees the rest, also after an error. */
-Status stats_merge_files(StatsFile *out, const StatsFile *files, const char *const *paths,
-                         uint32_t count, DiagSink *sink);
+/* Reads the shards in count files, one after the other, and adds them up in out. Errors (reported):
+ * those of stats_read; files of another model or data set than the first, shards that are there
+ * twice or missing. On success stats_file_release frees out. */
+Status stats_merge_files(StatsFile *out, const char *const *paths, uint32_t count, DiagSink *sink);
 /* The statistics of those values of g; pointers into file. Errors (reported): another model than
  * that of hash, a shard, a value without statistics. path: of the file, for messages. */
 Status stats_match(const StatsFile *file, const Graph *g, const char *hash, const ValueId *values,

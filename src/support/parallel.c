@@ -44,15 +44,22 @@ void parallel_set_threads(unsigned threads) {
   atomic_store(&chosen_threads, threads < THREADS_MAX ? threads : THREADS_MAX);
 }
 
-unsigned parallel_threads(void) {
-  unsigned threads = atomic_load(&chosen_threads);
-  if (threads)
-    return threads;
+/* Asked once: the answer comes from a file in /sys, which takes longer than a small loop. */
+static unsigned online_cores(void) {
+  static atomic_uint cores;
+  unsigned known = atomic_load(&cores);
+  if (known)
+    return known;
   long online = sysconf(_SC_NPROCESSORS_ONLN);
-  return online < 1 ? 1 : online > THREADS_MAX ? THREADS_MAX : (unsigned)online;
+  known = online < 1 ? 1 : online > THREADS_MAX ? THREADS_MAX : (unsigned)online;
+  atomic_store(&cores, known);
+  return known;
 }
 
-bool parallel_inside(void) { return inside_loop; }
+unsigned parallel_threads(void) {
+  unsigned threads = inside_loop ? 1 : atomic_load(&chosen_threads);
+  return threads ? threads : online_cores();
+}
 
 /* Runs chunks of [0, count) till none is left. */
 static void run_chunks(ParallelBody *body, void *user, size_t count, size_t chunk,

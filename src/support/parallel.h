@@ -9,12 +9,10 @@ typedef void ParallelBody(void *user, size_t begin, size_t end);
 
 /* 0 = number of online cores. Takes effect for later loops. */
 void parallel_set_threads(unsigned threads);
+/* Threads that a loop begun here may have: 1 inside of another one. */
 unsigned parallel_threads(void);
 /* Runs body over [0, count) in chunks of at least grain elements, on up to parallel_threads()
  * threads; returns when all are done. Nested calls run serially. */
 void parallel_for(size_t count, size_t grain, ParallelBody *body, void *user);
-
-/* Whether the caller is the body of such a loop. */
-bool parallel_inside(void);
 
 #endif

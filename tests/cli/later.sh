@@ -7,5 +7,4 @@ t lower $data/add.onnx -o a.pte --external-weights w.ptd
 t lower $data/add.onnx -o a.pte --report r.html
 t lower $data/add.onnx -o a.pte --kernels portable,quantized
 t lower $data/add.onnx -o a.pte --kernels portable,quantized --diagnostics=json
-t calibrate $data/add.onnx --data x.npz -o s
 ls

@@ -37,21 +37,10 @@ static EtcStatus need(const CommandLine *line, OptionId id, const char *what, co
 /* --- merging --- */
 
 static Status merge(Session *s, const char *const *paths, uint32_t count, const char *output) {
-  StatsFile *files = ARENA_ARRAY(&s->arena, StatsFile, count), merged;
-  Status status = STATUS_OK;
-  uint32_t read = 0;
-  while (read < count && status == STATUS_OK) {
-    status = stats_read(&files[read], &s->sink, paths[read]);
-    read += status == STATUS_OK;
-  }
-  if (status == STATUS_OK) {
-    status = stats_merge_files(&merged, files, paths, count, &s->sink);
-    if (status == STATUS_OK)
-      status = stats_write(&merged, &s->sink, output);
-    stats_file_release(&merged);
-  }
-  for (uint32_t i = 0; i < read; i++)
-    stats_file_release(&files[i]);
+  StatsFile merged;
+  TRY(stats_merge_files(&merged, paths, count, &s->sink));
+  Status status = stats_write(&merged, &s->sink, output);
+  stats_file_release(&merged);
   return status;
 }
 

@@ -76,6 +76,31 @@ def main():
                         ("fortran.npy", np.asfortranarray(np.arange(6, dtype=np.float32).reshape(2, 3) - 3)),
                         ("big.npy", (np.arange(6).reshape(2, 3) - 3).astype(">f4"))):
         np.save(os.path.join(HERE, name), array)
+    save_samples()
+
+
+def save_samples():
+    """Data sets for relu.onnx and add.onnx, right and wrong: calib/."""
+    folder = os.path.join(HERE, "calib")
+    os.makedirs(os.path.join(folder, "folder"), exist_ok=True)
+    x = np.linspace(-3, 5, 40, dtype=np.float32).reshape(10, 4)
+    bad = x.copy()
+    bad[6, 1] = np.nan
+    for name, write, arrays in (("relu", np.savez, {"x": x}), ("relu_deflated", np.savez_compressed, {"x": x, "labels": np.arange(10)}),
+                                ("nan", np.savez, {"x": bad}), ("infinite", np.savez, {"x": np.where(np.isnan(bad), -np.inf, bad)}),
+                                ("name", np.savez, {"X": x, "y": x}), ("shape", np.savez, {"x": x.reshape(8, 5)}),
+                                ("type", np.savez, {"x": x.astype(np.float64)}), ("bytes", np.savez, {"x": x.astype(np.uint8)}),
+                                ("object", np.savez, {"x": np.array([[None] * 4])}), ("empty", np.savez, {"x": x[:0]}),
+                                ("none", np.savez, {}), ("fortran", np.savez, {"x": np.asfortranarray(x)}),
+                                ("add", np.savez, {"x": x.reshape(40)[:36].reshape(12, 3), "y": x.reshape(40)[:24].reshape(8, 3)}),
+                                ("rows", np.savez, {"x": x.reshape(40)[:15].reshape(5, 3), "y": x.reshape(40)[:15].reshape(5, 3)}),
+                                ("folder/b", np.savez_compressed, {"x": x[4:]}), ("folder/a", np.savez, {"x": x[:4]})):
+        write(os.path.join(folder, name + ".npz"), **arrays)
+    with open(os.path.join(folder, "relu_deflated.npz"), "rb") as f:
+        whole = f.read()
+    for name, data in (("cut", whole[:-40]), ("damaged", whole[:200] + b"?" + whole[201:])):
+        with open(os.path.join(folder, name + ".npz"), "wb") as f:
+            f.write(data)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,46 @@
+# etc calibrate: data sets, shards and merging, and all that is wrong with them.
+calib=$data/calib
+t calibrate $data/relu.onnx --dim batch=1 --data $calib/relu.npz -o whole.stats
+head -n 8 whole.stats
+for set in relu_deflated.npz folder; do
+  t calibrate $data/relu.onnx --dim batch=1 --data $calib/$set -o other.stats -j1
+  sed 1,3d whole.stats >whole; sed 1,3d other.stats >other
+  cmp whole other && echo the same
+done
+for shards in 2 7 64; do
+  for i in $(seq 0 $((shards - 1))); do
+    "$ETC" calibrate $data/relu.onnx --dim batch=1 --data $calib/relu.npz --shard $i/$shards -o $shards-$i.stats
+  done
+  "$ETC" calibrate --merge $shards-*.stats -o merged.stats
+  cmp merged.stats whole.stats && echo $shards shards: the same
+done
+t calibrate --merge whole.stats -o merged.stats
+t calibrate --merge 7-0.stats 7-1.stats 7-2.stats 7-3.stats 7-5.stats 7-6.stats -o x
+t calibrate --merge 2-0.stats 2-1.stats 2-1.stats -o x
+t calibrate --merge 2-0.stats 7-1.stats -o x
+t calibrate $data/relu.onnx --dim batch=2 --data $calib/folder --shard 1/2 -o other.stats
+t calibrate --merge 2-0.stats other.stats -o x
+t calibrate $data/add.onnx --data $calib/rows.npz --shard 1/2 -o other.stats
+t calibrate --merge 2-0.stats other.stats -o x
+t calibrate --merge 2-0.stats $calib/relu.npz -o x
+head -n 7 whole.stats >cut.stats
+t calibrate --merge cut.stats -o x
+t calibrate --merge missing.stats -o x
+t calibrate --merge -o x
+t calibrate --merge whole.stats --data $calib/relu.npz -o x
+for bad in nan infinite name shape type bytes object empty none fortran cut damaged; do
+  t calibrate $data/relu.onnx --dim batch=1 --data $calib/$bad.npz -o x
+done
+t calibrate $data/add.onnx --data $calib/add.npz -o x
+t calibrate $data/add.onnx --data $calib/rows.npz -o x
+t calibrate $data/add.onnx --data $data/x23.npy -o x
+t calibrate $data/relu.onnx --dim batch=1 --data $data -o x
+t calibrate $data/relu.onnx --dim batch=1 --data missing -o x
+t calibrate $data/relu.onnx --dim batch=1 --data /dev/null -o x
+t calibrate $data/relu.onnx --dim batch=1 -o x
+t calibrate $data/relu.onnx --dim batch=1 --data $calib/relu.npz
+t calibrate $data/relu.onnx --dim batch=1 --data $calib/relu.npz --shard 2/2 -o x
+t calibrate $data/relu.onnx --dim batch=1 --data $calib/relu.npz --shard 1 -o x
+t calibrate --data $calib/relu.npz -o x
+t calibrate $data/relu.onnx --dim batch=1 --data $calib/relu.npz -o missing/x
+ls x missing 2>&1 || true
