@@ -37,6 +37,7 @@ typedef struct QuantOptions {
   const char *ranges; /* statistics of an earlier calibration; NULL: none */
   const char *model_hash; /* of the model that is lowered, for ranges; "" for one that is no ONNX */
   RangeOptions range;     /* method and percentile */
+  StrView floats, weight_only; /* nodes that are quantized less, see backends/selection.h */
 } QuantOptions;
 
 /* What the user may choose. */

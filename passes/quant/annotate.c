@@ -12,6 +12,7 @@
  * is observed is what is left.
  *
  * In loops, where what was rounded comes back in each iteration, only weights are quantized. */
+#include "backends/selection.h"
 #include "ir/builder.h"
 #include "ir/region.h"
 #include "ops/quantized.h"
@@ -23,7 +24,7 @@ typedef struct Plan {
   Arena *arena;
   uint8_t *role;   /* by node: QuantRole */
   bool *integer;   /* by node */
-  bool *looped;    /* by node: in a loop */
+  bool *floats;    /* by node: it computes in floats, also with a weight that is quantized */
   NodeId *clamp;   /* by node: the clamp that is a part of it; 0: none */
   bool *part;      /* by node: a clamp that is a part of another node */
   bool *wanted;    /* by value: as integers, by a node that is or may be integer */
@@ -38,7 +39,7 @@ static Plan make_plan(Graph *g, Arena *arena) {
   Plan p = {.g = g, .arena = arena};
   p.role = ARENA_ARRAY(arena, uint8_t, g->node_count);
   p.integer = ARENA_ARRAY(arena, bool, g->node_count);
-  p.looped = ARENA_ARRAY(arena, bool, g->node_count);
+  p.floats = ARENA_ARRAY(arena, bool, g->node_count);
   p.clamp = ARENA_ARRAY(arena, NodeId, g->node_count);
   p.part = ARENA_ARRAY(arena, bool, g->node_count);
   p.wanted = ARENA_ARRAY(arena, bool, g->value_count);
@@ -76,13 +77,16 @@ static void find_loops(Plan *p) {
   if (regions_find(p->g, p->arena, &regions, &at) || !regions.any)
     return;
   for (FOR_NODES(p->g, n))
-    p->looped[n] = region_outermost_loop(p->g, &regions, n, 0) != 0;
+    p->floats[n] = region_outermost_loop(p->g, &regions, n, 0) != 0;
 }
 
-static void find_roles(Plan *p) {
+static void find_roles(Plan *p, const QuantOptions *options) {
   Graph *g = p->g;
-  for (FOR_NODES(g, n))
-    p->role[n] = (uint8_t)quant_role(g, n);
+  for (FOR_NODES(g, n)) {
+    bool out = selection_of_node(options->floats, g, n).size > 0;
+    p->role[n] = out ? ROLE_FLOAT : (uint8_t)quant_role(g, n);
+    p->floats[n] = p->floats[n] || selection_of_node(options->weight_only, g, n).size > 0;
+  }
   for (FOR_NODES(g, n)) {
     ValueId y = node_result(g, n, 0);
     UseId use = may_clamp((QuantRole)p->role[n]) ? first_use(g, y) : 0;
@@ -121,7 +125,7 @@ static void find_wanted(Plan *p) {
   Graph *g = p->g;
   for (NodeId n = g->last; n; n = node_cget(g, n)->prev) {
     QuantRole role = (QuantRole)p->role[n];
-    if (p->part[n] || p->looped[n] || (!is_product(role) && !any_wanted(p, n)))
+    if (p->part[n] || p->floats[n] || (!is_product(role) && !any_wanted(p, n)))
       continue;
     for (uint32_t k = 0; k < quant_operand_count(g, n, role); k++)
       p->wanted[quant_operand(g, n, role, k)] = true;
@@ -132,7 +136,7 @@ static void find_integers(Plan *p) {
   Graph *g = p->g;
   for (FOR_NODES(g, n)) {
     QuantRole role = (QuantRole)p->role[n];
-    if (p->part[n] || p->looped[n] || role == ROLE_FLOAT || role == ROLE_TABLE)
+    if (p->part[n] || p->floats[n] || role == ROLE_FLOAT || role == ROLE_TABLE)
       continue;
     p->integer[n] = is_product(role) ||
                     (any_made(p, n, role) && (role == ROLE_MOVE || any_wanted(p, n)));
@@ -259,7 +263,7 @@ static Status observe_nodes(PassContext *c, Plan *p) {
       continue;
     QuantRole role = (QuantRole)p->role[n];
     if (quant_weight(g, n, role, &w) &&
-        (p->integer[n] || p->looped[n] || weights_only || role == ROLE_TABLE)) {
+        (p->integer[n] || p->floats[n] || weights_only || role == ROLE_TABLE)) {
       TRY(observe_weight(p, n, &w));
       weights++;
     }
@@ -276,9 +280,12 @@ static Status observe_nodes(PassContext *c, Plan *p) {
 Status pass_annotate(PassContext *c, Graph *g) {
   if (!c->options->quantize)
     return STATUS_OK;
+  const QuantOptions *options = c->options->quantize;
+  selection_warn_unused(c->sink, "float", options->floats, g);
+  selection_warn_unused(c->sink, "weight-only", options->weight_only, g);
   Plan p = make_plan(g, c->scratch);
   find_loops(&p);
-  find_roles(&p);
+  find_roles(&p, options);
   find_wanted(&p);
   find_integers(&p);
   find_ranges(&p);

@@ -442,6 +442,7 @@ static const Setting settings[] = {
     {"quantize", session_set_quantize, true},
     {"calibrate", session_set_calibrate, true},
     {"calibrate-method", session_set_calibrate_method, true},
+    {"quantize-config", session_set_quantize_config, true},
     {"ranges", session_set_ranges, true},
     {"plugin", NULL, true},
     {"recipe", set_recipe, true},

@@ -34,6 +34,7 @@ EtcStatus session_set_quantize(Session *s, StrView value);
 EtcStatus session_set_calibrate(Session *s, StrView value);
 EtcStatus session_set_ranges(Session *s, StrView value);
 EtcStatus session_set_calibrate_method(Session *s, StrView value);
+EtcStatus session_set_quantize_config(Session *s, StrView value);
 /* Whether what was given goes together; reported if not. */
 Status session_check_quantize(Session *s);
 /* Before the stage quantize: what it needs to know of the model of m. */

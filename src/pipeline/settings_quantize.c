@@ -1,4 +1,5 @@
-/* --quantize, --calibrate, --calibrate-method, --ranges: how a model is quantized. */
+/* --quantize, --calibrate, --calibrate-method, --ranges, --quantize-config: how a model is quantized. */
+#include "pipeline/quantize_config.h"
 #include "pipeline/settings.h"
 
 #include <stdlib.h>
@@ -60,6 +61,10 @@ EtcStatus session_set_calibrate_method(Session *s, StrView value) {
   return session_usage(s, "--calibrate-method",
                        "there are min-max, percentile, percentile:99.9, mse and entropy",
                        "'" SV_FMT "' is no way to choose ranges", SV_ARG(value));
+}
+
+EtcStatus session_set_quantize_config(Session *s, StrView value) {
+  return quantize_config_read(s, session_path(s, value), &s->quantize);
 }
 
 Status session_check_quantize(Session *s) {
