@@ -11,7 +11,8 @@
  * what a float node makes only by integer nodes. A clamp behind a node is a part of it, so that what
  * is observed is what is left.
  *
- * In loops, where what was rounded comes back in each iteration, only weights are quantized. */
+ * Only weights are quantized in loops, where what was rounded comes back in each iteration, and of
+ * the last product before an output. */
 #include "backends/selection.h"
 #include "ir/builder.h"
 #include "ir/region.h"
@@ -80,12 +81,36 @@ static void find_loops(Plan *p) {
     p->floats[n] = region_outermost_loop(p->g, &regions, n, 0) != 0;
 }
 
+/* A linear of one row that makes outputs of the graph and nothing else. Its time is that of reading
+ * the weights, which are integers either way; in floats neither what it takes nor the outputs are
+ * rounded. */
+static bool is_head(const Graph *g, NodeId n) {
+  ValueId y = node_result(g, n, 0);
+  if (node_cget(g, n)->op != OP_LINEAR)
+    return false;
+  for (uint32_t i = 0; i + 1 < value_rank(g, y); i++)
+    if (value_dim(g, y, i) != 1)
+      return false;
+  for (UseId u = first_use(g, y); u; u = g->uses[u].next)
+    if (g->uses[u].node != NODE_OUTPUT)
+      return false;
+  return true;
+}
+
+/* Products with probabilities, most of which are less than a step of 8 bits. */
+static bool takes_softmax(const Graph *g, NodeId n) {
+  NodeId def = value_def(g, node_value(g, n, 0));
+  OpId op = node_cget(g, n)->op;
+  return (op == OP_MATMUL || op == OP_BMM) && def && node_cget(g, def)->op == OP_SOFTMAX;
+}
+
 static void find_roles(Plan *p, const QuantOptions *options) {
   Graph *g = p->g;
   for (FOR_NODES(g, n)) {
-    bool out = selection_of_node(options->floats, g, n).size > 0;
+    bool out = selection_of_node(options->floats, g, n).size > 0 || takes_softmax(g, n);
     p->role[n] = out ? ROLE_FLOAT : (uint8_t)quant_role(g, n);
-    p->floats[n] = p->floats[n] || selection_of_node(options->weight_only, g, n).size > 0;
+    p->floats[n] = p->floats[n] || is_head(g, n) ||
+                   selection_of_node(options->weight_only, g, n).size > 0;
   }
   for (FOR_NODES(g, n)) {
     ValueId y = node_result(g, n, 0);
