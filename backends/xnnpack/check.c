@@ -332,9 +332,6 @@ const char *xr_check(XrCheck *c, const XrGraph *x, const DelegateCall *call, Are
                  .defined = ARENA_ARRAY(arena, bool, count),
                  .uses = ARENA_ARRAY(arena, uint8_t, count),
                  .data = ARENA_ARRAY(arena, const DelegateData *, (size_t)x->constant_count + 1)};
-  for (uint32_t i = 0; i < x->value_count; i++)
-    if (x->values[i].quantized)
-      return NULL; /* XXX until the reader knows them */
   find_data(c);
   check_values(c);
   for (uint32_t i = 0; i < x->node_count && !c->fault; i++) {

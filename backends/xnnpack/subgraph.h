@@ -83,13 +83,6 @@ typedef struct XnnValue {
   uint32_t channel_dim;   /* XNN_PER_CHANNEL: the dim that they are for */
   uint32_t group_size;    /* XNN_PER_GROUP: elements of a row that share a scale */
   uint32_t nonbatch_dims; /* XNN_PER_TOKEN: the last dims, which share one scale */
-  float scale;                 /* XNN_PER_TENSOR; 1 at first */
-  int32_t zero_point;          /* likewise; 0 at first */
-  uint32_t scales;             /* 1 + index of the constant with its scales; 0: none */
-  uint32_t scale_count;        /* of them */
-  uint32_t channel_dim;        /* XNN_PER_CHANNEL: the dim that they are for */
-  uint32_t group_size;         /* XNN_PER_GROUP: elements of a row that share a scale */
-  uint32_t nonbatch_dims;      /* XNN_PER_TOKEN: the last dims, which share one scale */
 } XnnValue;
 
 typedef struct XnnNode {
