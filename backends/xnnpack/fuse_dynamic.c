@@ -1,8 +1,9 @@
 /* Products of operands that are quantized at run time.
  *
- * XNNPACK quantizes each image by its range, and each row of a product: where the model has one
- * range for all rows, they are made the pixels of one image. A convolution of 1 x 1 would become a
- * product of rows again; with a row of padding, which is cut off behind it, it stays one. */
+ * XNNPACK quantizes each image by its range, and each row of a product. The model has one range for
+ * all rows, so they are made the pixels of one image, in one column. A convolution of 1 x 1 would
+ * become a product of rows again: a stride beyond the one column keeps it one, or a row of padding
+ * which is cut off behind it. */
 #include "backends/xnnpack/fuse.h"
 
 enum {
@@ -12,6 +13,7 @@ enum {
   CONV_DILATION = 8,
   CONV_GROUP_IN = 10
 };
+enum { ONE_COLUMN = 2 }; /* a stride */
 enum { CONV_GROUP_OUT = 11, CONV_GROUPS = 12, CONV_IN = 15, CONV_OUT = 18 };
 
 static XnnId quantized_at_run(Fuse *f, XnnId in, uint32_t nonbatch, XnnId *kept) {
@@ -32,6 +34,9 @@ static uint32_t rows_of(const XnnValue *value) {
 
 static void emit_reshape(Fuse *f, XnnId in, XnnId out) {
   XnnValue to = f->x->values[out];
+  for (uint32_t i = 0; i < to.rank; i++)
+    if (to.open >> i & 1)
+      to.dims[i] = 0; /* follows from the others */
   uint32_t dims = xnn_vector(f->x, to.dims, to.rank);
   xf_emit(f, &(XnnNode){.kind = XNN_STATIC_RESHAPE,
                         .vector_count = to.rank,
@@ -75,6 +80,7 @@ static void emit_rows_as_image(Fuse *f, const XnnNode *n, XnnId in, XnnId filter
            count = x->values[filter].dims[0];
   if (f->rows[in] == XNN_NONE) {
     XnnId image = xnn_value(x, XNN_FP32, 4, (uint32_t[]){1, rows, 1, columns});
+    x->values[image].open = from.open ? 2 : 0;
     emit_reshape(f, in, image);
     quantized_at_run(f, image, 3, &f->rows[in]);
   }
@@ -86,7 +92,7 @@ static void emit_rows_as_image(Fuse *f, const XnnNode *n, XnnId in, XnnId filter
                   .fields = {[CONV_KERNEL] = 1,
                              1,
                              [CONV_STRIDE] = 1,
-                             1,
+                             ONE_COLUMN,
                              [CONV_DILATION] = 1,
                              1,
                              [CONV_GROUP_IN] = columns,
@@ -97,7 +103,7 @@ static void emit_rows_as_image(Fuse *f, const XnnNode *n, XnnId in, XnnId filter
                              bias,
                              pixels,
                              0}};
-  emit_padded(f, &conv);
+  xf_emit(f, &conv);
   emit_reshape(f, pixels, out);
 }
 
@@ -109,12 +115,9 @@ static bool takes_pixels(const XnnNode *n) {
          !v[2] && !v[3];
 }
 
-/* All sizes are known when the program is made. */
-static bool is_fixed(const XnnLowering *l) {
-  for (uint32_t i = 0; i < l->input_count; i++)
-    if (xl_open_dims(l->g, l->inputs[i]))
-      return false;
-  return true;
+/* How many dims may vary. */
+static uint32_t open_dims(const XnnValue *value) {
+  return (uint32_t)__builtin_popcount(value->open);
 }
 
 /* A depthwise convolution, which XNNPACK does not have for such operands, as one in groups: its
@@ -145,18 +148,19 @@ bool xf_compute_dynamic(Fuse *f, const XnnNode *n) {
     return false;
   XnnNode copy = *n;
   XnnId bias = n->fields[first + 2];
-  bool whole = is_fixed(f->l);
   if (n->kind == XNN_DEPTHWISE_CONV2D && !in_groups(f, &copy, filter, &filter))
     return false;
   filter = xf_by_channels(f, &copy, filter);
   xf_make_floats(f, in);
-  if (rows && whole && rows_of(&f->x->values[in]) > 1) {
+  bool several = rows_of(&f->x->values[in]) > 1;
+  if (rows && several && open_dims(&f->x->values[in]) <= 1 &&
+      open_dims(&f->x->values[xf_result(n)]) <= 1) {
     emit_rows_as_image(f, n, in, filter, bias);
     return true;
   }
   copy.fields[first] = quantized_at_run(f, in, rows ? 1 : 3, rows ? &f->rows[in] : &f->images[in]);
   copy.fields[first + 1] = filter;
-  if (whole && takes_pixels(n) && rows_of(&f->x->values[in]) > 1)
+  if (takes_pixels(n) && several && !open_dims(&f->x->values[in]))
     emit_padded(f, &copy);
   else
     xf_emit(f, &copy);
