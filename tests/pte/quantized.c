@@ -189,6 +189,24 @@ static void convert_bytes(Draw *d) {
   XNN_ADD_NODE(&d->x, XNN_CONVERT, x, y, 0);
 }
 
+/* Half floats and integers, either way. */
+static void convert_others(Draw *d) {
+  uint32_t dims[XNN_MAX_RANK], rank = some_dims(d, dims);
+  XnnDatatype other = upto(d, 1) ? XNN_FP16 : XNN_INT32;
+  bool from = upto(d, 1);
+  XnnId x, y;
+  if (from) {
+    x = as_input(d, xnn_value(&d->x, other, rank, dims));
+    y = as_output(d, activation(d, rank, dims, other == XNN_FP16 ? 0.02f : 0.3f));
+  } else {
+    x = as_input(d, activation(d, rank, dims, 0.3f));
+    y = as_output(d, xnn_value(&d->x, other, rank, dims));
+  }
+  if (other == XNN_FP16) /* scales are rounded to half floats */
+    d->off = from ? 1 : 1000;
+  XNN_ADD_NODE(&d->x, XNN_CONVERT, x, y, 0);
+}
+
 static void convert_halves(Draw *d) { /* exact halves */
   uint32_t dims[] = {256};
   XnnId x = as_input(d, xnn_quantized(&d->x, bytes(d), 1, dims, 0.5f, zero_near(d))),
@@ -248,7 +266,7 @@ static void clamp(Draw *d) {
 static void binary(Draw *d) {
   static const XnnNodeKind kinds[] = {XNN_ADD,     XNN_SUBTRACT, XNN_MULTIPLY, XNN_MINIMUM,
                                       XNN_MAXIMUM, XNN_DIV,      XNN_PRELU};
-  static const float scales[] = {0.0001f, 0.01f, 0.02f, 0.02f, 0.3f, 2};
+  static const float scales[] = {0.0001f, 0.01f, 0.02f, 0.02f, 0.3f, 1};
   uint32_t a[XNN_MAX_RANK], b[XNN_MAX_RANK], y[XNN_MAX_RANK], rank = some_dims(d, a);
   XnnNodeKind kind = kinds[upto(d, COUNT_OF(kinds) - 1)];
   for (uint32_t i = 0; i < rank; i++) {
@@ -259,7 +277,8 @@ static void binary(Draw *d) {
       a[i] = 1;
   }
   d->off = kind == XNN_MINIMUM || kind == XNN_MAXIMUM || kind == XNN_PRELU;
-  float first = scales[upto(d, 5)], second = scales[upto(d, 5)];
+  uint32_t least = kind == XNN_MULTIPLY; /* products must not be all zero */
+  float first = scales[from_to(d, least, 5)], second = scales[from_to(d, least, 5)];
   XnnId left = as_input(d, activation(d, rank, a, first)),
         right = as_input(d, activation(d, rank, b, second)),
         out = as_output(d, activation(d, rank, y, 0.02f));
@@ -467,6 +486,7 @@ static const struct {
     {"convert_from_floats", convert_from_floats, 0},
     {"convert_to_floats", convert_to_floats, 0},
     {"convert_bytes", convert_bytes, 0},
+    {"convert_others", convert_others, 0},
     {"convert_halves", convert_halves, 0},
     {"unary", unary, 0},
     {"elu", elu, 0},
