@@ -56,7 +56,7 @@ typedef enum XnnScheme {
   XNN_PER_GROUP,   /* scales, group_size */
   XNN_PER_TOKEN    /* computed: nonbatch_dims */
 } XnnScheme;
-XnnScheme xnn_scheme(XnnDatatype datatype);
+XnnScheme xnn_scheme(XnnDatatype datatype); /* which one a datatype has */
 
 typedef struct XnnValue {
   uint8_t datatype; /* XnnDatatype */
