@@ -128,6 +128,23 @@ static bool slope_fits(const Fuse *f, const XnnNode *n, XnnId in, XnnId out) {
   return fabs((double)slope) * ratio < MAX_SLOPE && ratio < MAX_SLOPE && ratio > 1.0 / MAX_SLOPE;
 }
 
+/* The ratios of scales for which XNNPACK's kernels of sums and products of codes are made. */
+static bool ratio_fits(const Fuse *f, const XnnNode *n, const XnnNode *made, XnnId out) {
+  double a = (double)f->x->values[made->fields[0]].scale,
+         b = (double)f->x->values[made->fields[1]].scale, y = (double)f->x->values[out].scale;
+  switch (n->kind) {
+  case XNN_ADD:
+  case XNN_SUBTRACT:
+    return fmax(a, b) / y >= 0x1p-10 && fmax(a, b) / y < 0x1p8;
+  case XNN_MULTIPLY:
+    return a * b / y >= 0x1p-16 && a * b / y < 0x1p8;
+  case XNN_BATCH_MATRIX_MULTIPLY:
+    return a * b / y < 0x1p8;
+  default:
+    return true;
+  }
+}
+
 /* Operands and result each with a quantization of their own. */
 static bool compute_each(Fuse *f, const XnnNode *n) {
   XnnNode made = *n;
@@ -139,7 +156,7 @@ static bool compute_each(Fuse *f, const XnnNode *n) {
     return false;
   if (n->kind == XNN_LEAKY_RELU && !slope_fits(f, n, made.fields[1], wanted))
     return false;
-  return xf_give(f, &made, xf_codes_like(f, out, wanted));
+  return ratio_fits(f, n, &made, wanted) && xf_give(f, &made, xf_codes_like(f, out, wanted));
 }
 
 /* The result has the quantization of the operand, and is brought to the wanted one. */
