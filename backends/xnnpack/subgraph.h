@@ -56,8 +56,7 @@ typedef enum XnnScheme {
   XNN_PER_GROUP,   /* scales, group_size */
   XNN_PER_TOKEN    /* computed: nonbatch_dims */
 } XnnScheme;
-<<<<<<< HEAD
-XnnScheme xnn_scheme(XnnDatatype datatype);
+XnnScheme xnn_scheme(XnnDatatype datatype); /* which one a datatype has */
 /* Bytes of an element; those of 4 bits count as one. */
 static inline uint32_t xnn_element_size(uint32_t datatype) {
   return datatype == XNN_FP16 ? 2
@@ -66,9 +65,6 @@ static inline uint32_t xnn_element_size(uint32_t datatype) {
              ? 4
              : 1;
 }
-=======
-XnnScheme xnn_scheme(XnnDatatype datatype); /* which one a datatype has */
->>>>>>> w-q-xnn
 
 typedef struct XnnValue {
   uint8_t datatype; /* XnnDatatype */
