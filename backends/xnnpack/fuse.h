@@ -8,6 +8,8 @@
 #define WANT_NOTHING XNN_NONE
 #define WANT_FLOATS (XNN_NONE - 1)
 
+enum { XF_UNSIGNED_SHIFT = 128 }; /* between codes of int8 and uint8 */
+
 typedef struct Fuse {
   XnnLowering *l;
   XnnGraph *x;
@@ -23,6 +25,9 @@ typedef struct Fuse {
   bool *made;           /* by value that has codes: whether there are floats, too */
 } Fuse;
 
+static inline const char *xf_fields(const XnnNode *n) { return xnn_node_rows[n->kind].fields; }
+static inline XnnId xf_result(const XnnNode *n) { return n->fields[strcspn(xf_fields(n), "o")]; }
+
 /* Whether the node commutes with quantization: it moves elements, picks or limits them. */
 bool xf_moves(const XnnNode *n);
 /* Makes the node on codes where its operands are codes; false: it was left. */
@@ -36,6 +41,21 @@ bool xf_compute_dynamic(Fuse *f, const XnnNode *n);
 /* The node on floats; a product with weights of 8 bits takes those instead of floats made of them.
  */
 XnnNode xf_weight_only(Fuse *f, const XnnNode *n);
+
+/* The part of xf_compute for products and convolutions. */
+bool xf_compute_product(Fuse *f, const XnnNode *n);
+
+/* The node, whose operands are codes, with out for its result; out holds the codes of that. true.
+ */
+bool xf_give(Fuse *f, const XnnNode *n, XnnId out);
+/* The codes of a filter, if the node takes them; XNN_NONE otherwise. */
+XnnId xf_filter_of(const Fuse *f, const XnnNode *n, XnnId filter);
+/* The same filter (codes) with a scale for each channel: XNNPACK's kernels for one are slower. */
+XnnId xf_by_channels(Fuse *f, const XnnNode *n, XnnId filter);
+/* Scale i of a value; the first of count scales, in the arena of the graph; those as a constant. */
+float xf_scale_at(const Fuse *f, const XnnValue *value, uint32_t i);
+float *xf_channel_scales(const Fuse *f, const XnnValue *filter, uint32_t count);
+XnnData xf_floats_constant(Fuse *f, const float *values, uint32_t count);
 
 /* The two values have the same scale and zero point. */
 bool xf_same_codes(const Fuse *f, XnnId a, XnnId b);

@@ -111,6 +111,9 @@ static XnnId new_value(XnnLowering *l, ValueId v, bool nhwc, XnnDatatype datatyp
   for (uint32_t i = 0; i < rank; i++)
     placed[nhwc ? xl_nhwc_axis(i, rank) : i] = dims[i];
   XnnId id = xnn_value(&l->x, datatype, rank, placed);
+  for (uint32_t i = 0; i < rank; i++)
+    if (!sym_is_const(value_dim(l->g, v, i)))
+      l->x.values[id].open |= (uint8_t)(1u << (nhwc ? xl_nhwc_axis(i, rank) : i));
   Quantization q;
   if (xl_codes(l->g, v, &q))
     xl_set_codes(l, id, &q);
@@ -205,7 +208,9 @@ XnnId xl_temp_like(XnnLowering *l, XnnId id) {
   if (!xl_ok(l))
     return XNN_NONE;
   XnnValue like = l->x.values[id];
-  return xnn_value(&l->x, (XnnDatatype)like.datatype, like.rank, like.dims);
+  XnnId made = xnn_value(&l->x, (XnnDatatype)like.datatype, like.rank, like.dims);
+  l->x.values[made].open = like.open;
+  return made;
 }
 
 uint32_t xl_rank(const XnnLowering *l, XnnId id) { return xl_ok(l) ? l->x.values[id].rank : 0; }
@@ -427,6 +432,8 @@ bool xl_node(XnnLowering *l, NodeId n) {
 }
 
 void xl_output(XnnLowering *l, ValueId v) {
+  if (!xl_has_plain(l, v) && !xl_has_nhwc(l, v) && !xl_has_turned(l, v) && !xl_is_moved(l, v))
+    xl_refuse(l, XNN_RULE_COMPANY, "value=%u", v);
   XnnId id = xl_plain(l, v);
   if (xl_ok(l) && is_half(l, v))
     id = converted(l, id, XNN_FP16);

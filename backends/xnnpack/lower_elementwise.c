@@ -209,8 +209,8 @@ static bool between_codes(const Graph *g, ValueId x, ValueId y) {
 /* gelu(x) = x / 2 * (1 + erf(x / sqrt(2))), so erf(x) = 2 * gelu(z) / z - 1 with z = sqrt(2) * x.
  * Near 0 that is exact to the last digit of 1 only, which codes of 8 bits do not see. */
 void lower_erf(XnnLowering *l, NodeId n) {
-  if (!between_codes(l->g, node_value(l->g, n, 0), node_result(l->g, n, 0)))
-    xl_refuse(l, XNN_RULE_NO_NODE, "held=quantized");
+  if (xl_ok(l) && !between_codes(l->g, node_value(l->g, n, 0), node_result(l->g, n, 0)))
+    l->refusal = xl_refusal(XNN_RULE_NO_NODE, "");
   XnnInOut io = in_out(l, n);
   uint32_t rank = xl_rank(l, io.in);
   XnnId z = xl_temp_like(l, io.in), gelu = xl_temp_like(l, io.in), ratio = xl_temp_like(l, io.in);

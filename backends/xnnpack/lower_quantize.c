@@ -107,7 +107,20 @@ void lower_dequantize(XnnLowering *l, NodeId n) {
 
 /* --- at run time --- */
 
-/* Whether everything that uses results of n belongs to the quantization of one value. */
+/* Whether products that quantize by rows or images can quantize x, a result of a node that
+ * dequantizes it, as a whole: one image, or rows of which at most one dim varies (fuse_dynamic.c).
+ */
+static bool is_one_image(const Graph *g, ValueId x) {
+  for (UseId u = first_use(g, x); u; u = g->uses[u].next) {
+    NodeId user = g->uses[u].node;
+    if (user != NODE_OUTPUT && node_cget(g, user)->op == OP_CONVOLUTION && value_dim(g, x, 0) != 1)
+      return false;
+  }
+  return xl_open_dims(g, x) <= 1 && value_rank(g, x) >= 2 &&
+         sym_is_const(value_dim(g, x, value_rank(g, x) - 1));
+}
+
+/* Whether everything that uses results of n quantizes and dequantizes one value so. */
 static bool used_by_pair(const Graph *g, NodeId n) {
   for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
     for (UseId u = first_use(g, node_result(g, n, i)); u; u = g->uses[u].next) {
@@ -115,22 +128,24 @@ static bool used_by_pair(const Graph *g, NodeId n) {
       if (user == NODE_OUTPUT || (!is_quantize(g, user) && !is_dequantize(g, user)) ||
           !quantization_of(g, user).dynamic)
         return false;
+      if (is_dequantize(g, user) && !is_one_image(g, node_result(g, user, 0)))
+        return false;
     }
   return true;
 }
 
-/* Nothing: products of codes quantize their operand by themselves, each row or image by its range,
- * which is finer than one range. */
+/* Nothing: products of codes quantize their operand by themselves. */
 void lower_choice(XnnLowering *l, NodeId n) {
   if (!used_by_pair(l->g, n))
-    xl_refuse(l, XNN_RULE_QUANTIZATION, "held=products-only");
+    xl_refuse(l, XNN_RULE_QUANTIZATION, "held=one-image");
 }
 
 /* A conversion of floats to floats marks what is quantized. */
 void lower_dynamic(XnnLowering *l, NodeId n) {
   NodeId from = value_def(l->g, node_value(l->g, n, 0));
-  if (!is_quantize(l->g, from) || !quantization_of(l->g, from).dynamic)
-    xl_refuse(l, XNN_RULE_QUANTIZATION, "held=products-only");
+  if (!is_quantize(l->g, from) || !quantization_of(l->g, from).dynamic ||
+      !is_one_image(l->g, node_result(l->g, n, 0)))
+    xl_refuse(l, XNN_RULE_QUANTIZATION, "held=one-image");
   if (xl_ok(l))
     convert(l, node_value(l->g, from, 0), node_result(l->g, n, 0));
 }

@@ -63,7 +63,8 @@ typedef enum XrScheme {
   XR_PER_TOKEN = 3,
   XR_PER_GROUP = 4
 } XrScheme;
-XrScheme xr_scheme(uint32_t datatype); /* XR_PLAIN, too, for those that are not known */
+XrScheme xr_scheme(
+    uint32_t datatype); /* which one a datatype has; XR_PLAIN, too, for those that are not known */
 
 static inline bool xr_is_byte(uint32_t datatype) {
   return datatype == XR_QINT8 || datatype == XR_QUINT8;

@@ -56,7 +56,7 @@ typedef enum XnnScheme {
   XNN_PER_GROUP,   /* scales, group_size */
   XNN_PER_TOKEN    /* computed: nonbatch_dims */
 } XnnScheme;
-XnnScheme xnn_scheme(XnnDatatype datatype);
+XnnScheme xnn_scheme(XnnDatatype datatype); /* which one a datatype has */
 /* Bytes of an element; those of 4 bits count as one. */
 static inline uint32_t xnn_element_size(uint32_t datatype) {
   return datatype == XNN_FP16 ? 2
@@ -74,6 +74,7 @@ typedef struct XnnValue {
   uint32_t external;           /* 1 + index of the delegate's argument; 0: internal */
   bool is_input;               /* of external ones: read, not written */
   XnnId origin;                /* 1 + the value that a reshape made it of; 0: none, or dims vary */
+  uint8_t open;                /* bit i: dim i may vary */
   bool follows_window;         /* from a convolution or pool by nothing but copies and limits */
   XnnId codes;            /* 1 + the constant of integers that this one of floats was; 0: none */
   float scale;            /* XNN_PER_TENSOR; 1 at first */

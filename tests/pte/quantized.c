@@ -6,161 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "maker.h"
+#include "quantized_draw.h"
 
-#include "backends/xnnpack/blob.h"
 #include "pte/emit.h"
-
-enum { MOST_DATA = 8, MOST_INPUTS = 2 };
-
-typedef struct Draw {
-  Maker m;
-  XnnGraph x;
-  uint64_t state;
-  ValueId inputs[MOST_INPUTS];
-  uint32_t input_count;
-  XnnId out;
-  uint32_t off;   /* how far results may be */
-  bool is_signed; /* bytes of activations */
-} Draw;
-
-/* --- random things --- */
-
-static uint32_t upto(Draw *d, uint32_t most) { /* 0 to most */
-  d->state = d->state * 6364136223846793005u + 1442695040888963407u;
-  return (uint32_t)(d->state >> 33) % (most + 1);
-}
-
-static uint32_t from_to(Draw *d, uint32_t least, uint32_t most) {
-  return least + upto(d, most - least);
-}
-
-static float scale_near(Draw *d, float middle) {
-  return middle * (0.5f + (float)upto(d, 1000) / 1000);
-}
-
-static uint32_t product(const uint32_t *dims, uint32_t rank) {
-  uint32_t count = 1;
-  for (uint32_t i = 0; i < rank; i++)
-    count *= dims[i];
-  return count;
-}
-
-/* --- values --- */
-
-static TypeId value_type_of(Draw *d, DType dtype, uint32_t rank, const uint32_t *dims) {
-  SymInt sizes[XNN_MAX_RANK];
-  for (uint32_t i = 0; i < rank; i++)
-    sizes[i] = dims[i];
-  return type_of(&d->m, dtype, rank, sizes);
-}
-
-static DType dtype_of(uint32_t datatype) {
-  return datatype == XNN_QINT8    ? DTYPE_I8
-         : datatype == XNN_QUINT8 ? DTYPE_U8
-         : datatype == XNN_INT32  ? DTYPE_I32
-         : datatype == XNN_FP16   ? DTYPE_F16
-                                  : DTYPE_F32;
-}
-
-static XnnDatatype bytes(const Draw *d) { return d->is_signed ? XNN_QINT8 : XNN_QUINT8; }
-
-static int32_t zero_near(Draw *d) { return (int32_t)upto(d, 80) - 40 + (d->is_signed ? 0 : 128); }
-
-static XnnId activation(Draw *d, uint32_t rank, const uint32_t *dims, float scale) {
-  return xnn_quantized(&d->x, bytes(d), rank, dims, scale_near(d, scale), zero_near(d));
-}
-
-static XnnId as_input(Draw *d, XnnId id) {
-  const XnnValue *v = &d->x.values[id];
-  d->inputs[d->input_count++] =
-      input(&d->m, value_type_of(d, dtype_of(v->datatype), v->rank, v->dims));
-  xnn_make_external(&d->x, id, true);
-  return id;
-}
-
-static XnnId as_output(Draw *d, XnnId id) {
-  d->out = id;
-  return id;
-}
-
-static XnnData data_of(Draw *d, DType dtype, uint32_t count, const void *data) {
-  const SymInt dims[] = {count};
-  return (XnnData){.v = constant(&d->m, dtype, 1, dims, data)};
-}
-
-static XnnData random_bytes(Draw *d, uint32_t count) {
-  uint8_t *data = arena_alloc(&d->m.g->arena, count);
-  for (uint32_t i = 0; i < count; i++)
-    data[i] = (uint8_t)upto(d, 255);
-  return data_of(d, DTYPE_U8, count, data);
-}
-
-static XnnData random_floats(Draw *d, uint32_t count, float middle, bool positive) {
-  float *data = ARENA_ARRAY(&d->m.g->arena, float, count);
-  for (uint32_t i = 0; i < count; i++)
-    data[i] = positive ? scale_near(d, middle) : middle * ((float)upto(d, 2000) / 1000 - 1);
-  return data_of(d, DTYPE_F32, count, data);
-}
-
-static XnnData random_ints(Draw *d, uint32_t count, uint32_t most) {
-  int32_t *data = ARENA_ARRAY(&d->m.g->arena, int32_t, count);
-  for (uint32_t i = 0; i < count; i++)
-    data[i] = (int32_t)upto(d, 2 * most) - (int32_t)most;
-  return data_of(d, DTYPE_I32, count, data);
-}
-
-static XnnData random_bf16(Draw *d, uint32_t count, float middle) {
-  uint16_t *data = ARENA_ARRAY(&d->m.g->arena, uint16_t, count);
-  for (uint32_t i = 0; i < count; i++)
-    data[i] = (uint16_t)(xnn_float(scale_near(d, middle)) >> 16);
-  return data_of(d, DTYPE_U16, count, data);
-}
-
-/* A filter; scales of about 0.01. */
-static XnnId filter(Draw *d, XnnDatatype type, uint32_t rank, const uint32_t *dims, uint32_t dim) {
-  uint32_t count = product(dims, rank), last = dims[rank - 1];
-  bool nibbles = type == XNN_QCINT4 || type == XNN_QBINT4;
-  XnnId id = xnn_constant(&d->x, type, rank, dims,
-                          random_bytes(d, nibbles ? count / last * ((last + 1) / 2) : count));
-  if (type == XNN_QBINT4)
-    xnn_set_groups(&d->x, id, 32, random_bf16(d, count / 32, 0.01f), count / 32);
-  else if (type == XNN_QINT8 || type == XNN_QUINT8)
-    xnn_set_scale(&d->x, id, scale_near(d, 0.01f), type == XNN_QUINT8 ? (int32_t)upto(d, 255) : 0);
-  else
-    xnn_set_channels(&d->x, id, dim, random_floats(d, dims[dim], 0.01f, true), dims[dim]);
-  return id;
-}
-
-/* The bias that goes with a filter, or none. */
-static XnnId bias(Draw *d, XnnDatatype filter_type, XnnDatatype in, uint32_t count) {
-  if (upto(d, 3) == 0)
-    return XNN_NONE;
-  if (in == XNN_FP32 || in == XNN_QDINT8)
-    return xnn_constant(&d->x, XNN_FP32, 1, &count, random_floats(d, count, 1, false));
-  bool channels = filter_type == XNN_QCINT8 || filter_type == XNN_QCINT4;
-  XnnId id = xnn_constant(&d->x, channels ? XNN_QCINT32 : XNN_QINT32, 1, &count,
-                          random_ints(d, count, 5000));
-  if (channels)
-    xnn_set_channels(&d->x, id, 0, random_floats(d, count, 1, true), count);
-  else
-    xnn_set_scale(&d->x, id, 1, 0);
-  return id;
-}
-
-static void limit_some(Draw *d, XnnNode *node) {
-  node->limited = upto(d, 1);
-  node->limit_low = node->limited ? -(float)upto(d, 20) / 10 : 0;
-  node->limit_high = node->limited ? (float)upto(d, 40) / 10 + 0.1f : 0;
-}
-
-/* Dims that begin with `first`, from 1 to 6 each. */
-static uint32_t some_dims(Draw *d, uint32_t *dims) {
-  uint32_t rank = from_to(d, 1, 4);
-  for (uint32_t i = 0; i < rank; i++)
-    dims[i] = from_to(d, 1, 6);
-  return rank;
-}
 
 /* --- cases --- */
 
@@ -186,6 +34,24 @@ static void convert_bytes(Draw *d) {
   if (upto(d, 3) == 0)
     d->is_signed = !d->is_signed;
   XnnId y = as_output(d, xnn_quantized(&d->x, bytes(d), rank, dims, 1, zero_near(d)));
+  XNN_ADD_NODE(&d->x, XNN_CONVERT, x, y, 0);
+}
+
+/* Half floats and integers, either way. */
+static void convert_others(Draw *d) {
+  uint32_t dims[XNN_MAX_RANK], rank = some_dims(d, dims);
+  XnnDatatype other = upto(d, 1) ? XNN_FP16 : XNN_INT32;
+  bool from = upto(d, 1);
+  XnnId x, y;
+  if (from) {
+    x = as_input(d, xnn_value(&d->x, other, rank, dims));
+    y = as_output(d, activation(d, rank, dims, other == XNN_FP16 ? 0.02f : 0.3f));
+  } else {
+    x = as_input(d, activation(d, rank, dims, 0.3f));
+    y = as_output(d, xnn_value(&d->x, other, rank, dims));
+  }
+  if (other == XNN_FP16) /* scales are rounded to half floats */
+    d->off = from ? 1 : 1000;
   XNN_ADD_NODE(&d->x, XNN_CONVERT, x, y, 0);
 }
 
@@ -248,7 +114,7 @@ static void clamp(Draw *d) {
 static void binary(Draw *d) {
   static const XnnNodeKind kinds[] = {XNN_ADD,     XNN_SUBTRACT, XNN_MULTIPLY, XNN_MINIMUM,
                                       XNN_MAXIMUM, XNN_DIV,      XNN_PRELU};
-  static const float scales[] = {0.0001f, 0.01f, 0.02f, 0.02f, 0.3f, 2};
+  static const float scales[] = {0.0001f, 0.01f, 0.02f, 0.02f, 0.3f, 1};
   uint32_t a[XNN_MAX_RANK], b[XNN_MAX_RANK], y[XNN_MAX_RANK], rank = some_dims(d, a);
   XnnNodeKind kind = kinds[upto(d, COUNT_OF(kinds) - 1)];
   for (uint32_t i = 0; i < rank; i++) {
@@ -259,7 +125,8 @@ static void binary(Draw *d) {
       a[i] = 1;
   }
   d->off = kind == XNN_MINIMUM || kind == XNN_MAXIMUM || kind == XNN_PRELU;
-  float first = scales[upto(d, 5)], second = scales[upto(d, 5)];
+  uint32_t least = kind == XNN_MULTIPLY; /* products must not be all zero */
+  float first = scales[from_to(d, least, 5)], second = scales[from_to(d, least, 5)];
   XnnId left = as_input(d, activation(d, rank, a, first)),
         right = as_input(d, activation(d, rank, b, second)),
         out = as_output(d, activation(d, rank, y, 0.02f));
@@ -447,6 +314,39 @@ static void moves(Draw *d) {
   XNN_ADD_NODE(&d->x, XNN_STATIC_SLICE, 1, first, count, f, y, 0)->vector_count = 1;
 }
 
+/* XNNPACK makes one table of these nodes. */
+static void chain(Draw *d) {
+  static const XnnNodeKind kinds[] = {XNN_TANH, XNN_GELU, XNN_SIGMOID, XNN_HARDSWISH, XNN_EXP};
+  uint32_t dims[] = {256}, one[] = {1};
+  XnnId x = as_input(d, activation(d, 1, dims, 0.03f)), real = xnn_value(&d->x, XNN_FP32, 1, dims),
+        bent = xnn_value(&d->x, XNN_FP32, 1, dims), times = xnn_value(&d->x, XNN_FP32, 1, dims),
+        c = xnn_constant(&d->x, XNN_FP32, 1, one, random_floats(d, 1, 1, true)),
+        y = as_output(d, activation(d, 1, dims, 0.02f));
+  XNN_ADD_NODE(&d->x, XNN_CONVERT, x, real, 0);
+  XNN_ADD_NODE(&d->x, kinds[upto(d, COUNT_OF(kinds) - 1)], real, bent, 0);
+  XNN_ADD_NODE(&d->x, XNN_MULTIPLY, bent, c, times, 0);
+  XNN_ADD_NODE(&d->x, XNN_CONVERT, times, y, 0);
+}
+
+/* Layers that hand on bytes, and a dense one that is quantized by weights alone. */
+static void layers(Draw *d) {
+  Windows w = windows(d, false, false);
+  uint32_t x_dims[] = {1, w.in[0], w.in[1], 4}, y_dims[] = {1, w.out[0], w.out[1], 6},
+           f_dims[] = {6, w.kernel[0], w.kernel[1], 4}, pooled[] = {1, 1, 1, 6},
+           out[] = {1, 1, 1, 3}, dense[] = {3, 6};
+  d->is_signed = true;
+  XnnId x = as_input(d, xnn_value(&d->x, XNN_FP32, 4, x_dims)), q = activation(d, 4, x_dims, 0.02f),
+        f = filter(d, XNN_QCINT8, 4, f_dims, 0), b = bias(d, XNN_QCINT8, XNN_QINT8, 6),
+        h = activation(d, 4, y_dims, 0.1f), p = activation(d, 4, pooled, 0.05f),
+        v = xnn_value(&d->x, XNN_FP32, 4, pooled), g = filter(d, XNN_QCINT8, 2, dense, 0),
+        y = as_output(d, xnn_value(&d->x, XNN_FP32, 4, out));
+  XNN_ADD_NODE(&d->x, XNN_CONVERT, x, q, 0);
+  limit_some(d, convolve(d, XNN_CONV2D, &w, 1, 4, 6, q, f, b, h));
+  XNN_ADD_NODE(&d->x, XNN_GLOBAL_AVG_POOLING2D, h, p, XNN_FLAG_KEEP_DIMS);
+  XNN_ADD_NODE(&d->x, XNN_CONVERT, p, v, 0);
+  XNN_ADD_NODE(&d->x, XNN_FULLY_CONNECTED, v, g, XNN_NONE, y, 0);
+}
+
 static void matmul(Draw *d) {
   uint32_t a[] = {2, from_to(d, 1, 5), from_to(d, 1, 40)}, turned = upto(d, 1),
            n = from_to(d, 1, 9), b[] = {2, turned ? n : a[2], turned ? a[2] : n},
@@ -467,6 +367,7 @@ static const struct {
     {"convert_from_floats", convert_from_floats, 0},
     {"convert_to_floats", convert_to_floats, 0},
     {"convert_bytes", convert_bytes, 0},
+    {"convert_others", convert_others, 0},
     {"convert_halves", convert_halves, 0},
     {"unary", unary, 0},
     {"elu", elu, 0},
@@ -485,6 +386,8 @@ static const struct {
     {"resize", resize, 0},
     {"pad", pad, 0},
     {"moves", moves, 0},
+    {"chain", chain, 0},
+    {"layers", layers, 20},
     {"matmul", matmul, 0},
 };
 

@@ -16,14 +16,17 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import arrays  # noqa: E402
 import runtime  # noqa: E402
 
-DTYPES = {"i8": np.int8, "u8": np.uint8, "f32": np.float32}
+DTYPES = {"i8": np.int8, "u8": np.uint8}
+FLOATS = {"f16": np.float16, "f32": np.float32}
 
 
 def draw(random, text):
     dtype, dims = text.split(":")
     dims = [int(d) for d in dims.split(",")]
-    if dtype == "f32":
-        return (random.standard_normal(dims) * random.choice([0.3, 1, 3])).astype(np.float32)
+    if dtype in FLOATS:
+        return (random.standard_normal(dims) * random.choice([0.3, 1, 3])).astype(FLOATS[dtype])
+    if dtype == "i32":
+        return random.integers(-60, 61, dims).astype(np.int32)
     limits = np.iinfo(DTYPES[dtype])
     if dims == [256]:
         return np.arange(limits.min, limits.max + 1).astype(DTYPES[dtype])
@@ -34,7 +37,8 @@ def differ(ours, theirs, off):
     """What is wrong with the result, or None. off: steps of bytes; millionths of the largest for floats."""
     if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
         return f"{ours.dtype} {ours.shape} instead of {theirs.dtype} {theirs.shape}"
-    if ours.dtype == np.float32:
+    if ours.dtype.kind == "f":
+        ours, theirs = ours.astype(float), theirs.astype(float)
         error = np.abs(ours - theirs).max() / max(1e-6, np.abs(theirs).max()) * 1e6
         return f"{error:.1f} millionths" if not error <= off else None
     steps = np.abs(ours.astype(int) - theirs.astype(int))

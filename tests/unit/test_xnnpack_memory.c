@@ -29,6 +29,27 @@ static void product(void **state) {
                     .packed = 16 * (3 * 4 + 4)});
 }
 
+/* Of nibbles, and of bytes: a bias, a scale and a row for each channel. */
+static void quantized_product(void **state) {
+  (void)state;
+  Expected e = {{.values = {IN(0, 2, 3),
+                            OUT(1, 2, 4),
+                            {.kind = 2,
+                             .datatype = 8,
+                             .form = MADE_PER_CHANNEL,
+                             .constant = 1,
+                             .scale_constant = 2,
+                             .scale_count = 4,
+                             SHAPE(4, 3)}},
+                 .nodes = {{PRODUCT, {0, 2, MADE_NONE, 1, 0}}}},
+                .work = 2 * 4 * 3,
+                .packed = 16 * (2 + 4 + 4)};
+  check(&e);
+  e.made.values[2].datatype = 6;
+  e.packed = 16 * (3 + 4 + 4);
+  check(&e);
+}
+
 /* Two values of 256 bytes live at once; a third takes the place of its operand. */
 static void values_between_nodes(void **state) {
   (void)state;
@@ -41,7 +62,7 @@ static void values_between_nodes(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(product),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(product), cmocka_unit_test(quantized_product),
                                      cmocka_unit_test(values_between_nodes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

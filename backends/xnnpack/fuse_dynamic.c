@@ -1,0 +1,168 @@
+/* Products of operands that are quantized at run time.
+ *
+ * XNNPACK quantizes each image by its range, and each row of a product. The model has one range for
+ * all rows, so they are made the pixels of one image, in one column. A convolution of 1 x 1 would
+ * become a product of rows again: a stride beyond the one column keeps it one, or a row of padding
+ * which is cut off behind it. */
+#include "backends/xnnpack/fuse.h"
+
+enum {
+  CONV_PAD_BOTTOM = 2,
+  CONV_KERNEL = 4,
+  CONV_STRIDE = 6,
+  CONV_DILATION = 8,
+  CONV_GROUP_IN = 10
+};
+enum { ONE_COLUMN = 2 }; /* a stride */
+enum { CONV_GROUP_OUT = 11, CONV_GROUPS = 12, CONV_IN = 15, CONV_OUT = 18 };
+
+static XnnId quantized_at_run(Fuse *f, XnnId in, uint32_t nonbatch, XnnId *kept) {
+  if (*kept != XNN_NONE)
+    return *kept;
+  XnnValue like = f->x->values[in];
+  *kept = xnn_dynamic(f->x, like.rank, like.dims, nonbatch);
+  xf_emit(f, &(XnnNode){.kind = XNN_CONVERT, .fields = {in, *kept, 0}});
+  return *kept;
+}
+
+static uint32_t rows_of(const XnnValue *value) {
+  uint32_t rows = 1;
+  for (uint32_t i = 0; i + 1 < value->rank; i++)
+    rows *= value->dims[i];
+  return rows;
+}
+
+static void emit_reshape(Fuse *f, XnnId in, XnnId out) {
+  XnnValue to = f->x->values[out];
+  for (uint32_t i = 0; i < to.rank; i++)
+    if (to.open >> i & 1)
+      to.dims[i] = 0; /* follows from the others */
+  uint32_t dims = xnn_vector(f->x, to.dims, to.rank);
+  xf_emit(f, &(XnnNode){.kind = XNN_STATIC_RESHAPE,
+                        .vector_count = to.rank,
+                        .fields = {to.rank, dims, in, out, 0}});
+}
+
+/* wide, a result with one more row of pixels than out has. */
+static void emit_cut(Fuse *f, XnnId wide, XnnId out) {
+  static const uint32_t begin[4] = {0};
+  uint32_t from = xnn_vector(f->x, begin, 4), size = xnn_vector(f->x, f->x->values[out].dims, 4);
+  xf_emit(f, &(XnnNode){.kind = XNN_STATIC_SLICE,
+                        .vector_count = 4,
+                        .fields = {4, from, size, wide, out, 0}});
+}
+
+/* The node n, a convolution of 1 x 1, with a row of padding. */
+static void emit_padded(Fuse *f, const XnnNode *n) {
+  XnnNode padded = *n;
+  XnnValue to = f->x->values[n->fields[CONV_OUT]];
+  to.dims[1]++;
+  padded.fields[CONV_PAD_BOTTOM] = 1;
+  padded.fields[CONV_OUT] = xnn_value(f->x, XNN_FP32, 4, to.dims);
+  xf_emit(f, &padded);
+  emit_cut(f, padded.fields[CONV_OUT], n->fields[CONV_OUT]);
+}
+
+/* The filter of a product as one of a convolution. */
+static XnnId filter_of_pixels(Fuse *f, XnnId filter) {
+  XnnValue from = f->x->values[filter];
+  uint32_t dims[] = {from.dims[0], 1, 1, from.dims[1]};
+  XnnId made = xnn_constant(f->x, XNN_QCINT8, 4, dims, f->x->data[from.data - 1]);
+  xnn_set_channels(f->x, made, 0, f->x->data[from.scales - 1], from.scale_count);
+  return made;
+}
+
+static void emit_rows_as_image(Fuse *f, const XnnNode *n, XnnId in, XnnId filter, XnnId bias) {
+  XnnGraph *x = f->x;
+  XnnValue from = x->values[in];
+  XnnId out = xf_result(n);
+  uint32_t rows = rows_of(&from), columns = from.dims[from.rank - 1],
+           count = x->values[filter].dims[0];
+  if (f->rows[in] == XNN_NONE) {
+    XnnId image = xnn_value(x, XNN_FP32, 4, (uint32_t[]){1, rows, 1, columns});
+    x->values[image].open = from.open ? 2 : 0;
+    emit_reshape(f, in, image);
+    quantized_at_run(f, image, 3, &f->rows[in]);
+  }
+  XnnId pixels = xnn_value(x, XNN_FP32, 4, (uint32_t[]){1, rows, 1, count});
+  XnnNode conv = {.kind = XNN_CONV2D,
+                  .limited = n->limited,
+                  .limit_low = n->limit_low,
+                  .limit_high = n->limit_high,
+                  .fields = {[CONV_KERNEL] = 1,
+                             1,
+                             [CONV_STRIDE] = 1,
+                             ONE_COLUMN,
+                             [CONV_DILATION] = 1,
+                             1,
+                             [CONV_GROUP_IN] = columns,
+                             [CONV_GROUP_OUT] = count,
+                             [CONV_GROUPS] = 1,
+                             [CONV_IN] = f->rows[in],
+                             filter_of_pixels(f, filter),
+                             bias,
+                             pixels,
+                             0}};
+  xf_emit(f, &conv);
+  emit_reshape(f, pixels, out);
+}
+
+/* A convolution that XNNPACK makes a product of rows. */
+static bool takes_pixels(const XnnNode *n) {
+  const uint32_t *v = n->fields;
+  return n->kind == XNN_CONV2D && v[CONV_KERNEL] == 1 && v[CONV_KERNEL + 1] == 1 &&
+         v[CONV_STRIDE] == 1 && v[CONV_STRIDE + 1] == 1 && v[CONV_GROUPS] == 1 && !v[0] && !v[1] &&
+         !v[2] && !v[3];
+}
+
+/* How many dims may vary. */
+static uint32_t open_dims(const XnnValue *value) {
+  return (uint32_t)__builtin_popcount(value->open);
+}
+
+/* A depthwise convolution, which XNNPACK does not have for such operands, as one in groups: its
+ * filter [channels, rows, columns, 1] lies as the model has it. */
+static bool in_groups(Fuse *f, XnnNode *n, XnnId filter, XnnId *grouped) {
+  XnnValue from = f->x->values[filter];
+  if (n->fields[CONV_GROUP_IN] != 1)
+    return false;
+  uint32_t dims[] = {from.dims[3], from.dims[1], from.dims[2], 1};
+  XnnData codes = f->x->data[from.data - 1];
+  *grouped = xnn_constant(f->x, XNN_QCINT8, 4, dims, (XnnData){.v = codes.v});
+  float *scales = xf_channel_scales(f, &from, dims[0]);
+  XnnData kept = from.scales ? f->x->data[from.scales - 1] : xf_floats_constant(f, scales, dims[0]);
+  xnn_set_channels(f->x, *grouped, 0, kept, dims[0]);
+  n->kind = XNN_CONV2D;
+  return true;
+}
+
+bool xf_compute_dynamic(Fuse *f, const XnnNode *n) {
+  bool rows = n->kind == XNN_FULLY_CONNECTED && n->fields[4] == 0,
+       images = n->kind == XNN_CONV2D || n->kind == XNN_CONV_TRANSPOSE2D ||
+                n->kind == XNN_DEPTHWISE_CONV2D;
+  uint32_t first = (uint32_t)strcspn(xf_fields(n), "i");
+  if ((!rows && !images) || !f->dynamic[n->fields[first]])
+    return false;
+  XnnId in = f->alias[n->fields[first]], filter = xf_filter_of(f, n, n->fields[first + 1]);
+  if (filter == XNN_NONE)
+    return false;
+  XnnNode copy = *n;
+  XnnId bias = n->fields[first + 2];
+  if (n->kind == XNN_DEPTHWISE_CONV2D && !in_groups(f, &copy, filter, &filter))
+    return false;
+  filter = xf_by_channels(f, &copy, filter);
+  xf_make_floats(f, in);
+  bool several = rows_of(&f->x->values[in]) > 1;
+  if (rows && several && open_dims(&f->x->values[in]) <= 1 &&
+      open_dims(&f->x->values[xf_result(n)]) <= 1) {
+    emit_rows_as_image(f, n, in, filter, bias);
+    return true;
+  }
+  copy.fields[first] = quantized_at_run(f, in, rows ? 1 : 3, rows ? &f->rows[in] : &f->images[in]);
+  copy.fields[first + 1] = filter;
+  if (takes_pixels(n) && several && !open_dims(&f->x->values[in]))
+    emit_padded(f, &copy);
+  else
+    xf_emit(f, &copy);
+  return true;
+}
