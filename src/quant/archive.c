@@ -19,7 +19,8 @@ enum {
   STORED = 0,
   DEFLATED = 8,
   DEFLATE_RATIO_MAX = 1032, /* two bits name a copy of 258 bytes */
-  BUFFER_SIZE = 1 << 16
+  BUFFER_SIZE = 1 << 16,
+  HEADER_MAX = 1 << 16 /* of an .npy */
 };
 
 static Status archive_error(DiagSink *sink, const char *path, const char *format, ...)
@@ -379,4 +380,42 @@ Status archive_stream_skip(ArchiveStream *stream, uint64_t size) {
     size -= part;
   }
   return check_end(stream);
+}
+
+/* --- headers --- */
+
+static Status head_error(const ArchiveStream *s, const char *format, ...) ETC_PRINTF(2, 3);
+static Status head_error(const ArchiveStream *s, const char *format, ...) {
+  StrBuf text;
+  va_list args;
+  strbuf_init(&text);
+  va_start(args, format);
+  strbuf_vprintf(&text, format, args);
+  va_end(args);
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = sv_from(s->archive->file.path);
+  Status status =
+      diag_report(s->sink, DIAG_NPY_FORMAT, place, "array '%s' %s", s->label, strbuf_cstr(&text));
+  strbuf_release(&text);
+  return status;
+}
+
+Status archive_stream_head(ArchiveStream *stream, DType expected, Arena *arena, NpyHead *head) {
+  const ArchiveEntry *entry = stream->entry;
+  uint8_t preamble[NPY_PREAMBLE] = {0};
+  TRY(archive_stream_read(stream, preamble, entry->size < NPY_PREAMBLE ? 0 : NPY_PREAMBLE));
+  uint64_t at = npy_data_at(preamble);
+  if (at < NPY_PREAMBLE || at > HEADER_MAX || at > entry->size)
+    return head_error(stream, "has no header of a .npy file, or a damaged one");
+  uint8_t *header = arena_alloc(arena, (size_t)at);
+  memcpy(header, preamble, sizeof preamble);
+  TRY(archive_stream_read(stream, header + sizeof preamble, at - sizeof preamble));
+  const char *path = stream->archive->file.path;
+  if (entry->name.size)
+    path = arena_printf(arena, "%s: " SV_FMT, path, SV_ARG(entry->name));
+  TRY(npy_read_head(header, at, expected, path, stream->sink, head));
+  if (head->bytes != entry->size - at)
+    return head_error(stream, "needs %" PRIu64 " bytes by its shape, and has %" PRIu64, head->bytes,
+                      entry->size - at);
+  return STATUS_OK;
 }

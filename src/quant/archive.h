@@ -7,6 +7,7 @@
 #ifndef ETC_QUANT_ARCHIVE_H
 #define ETC_QUANT_ARCHIVE_H
 
+#include "interp/npy.h"
 #include "support/files.h"
 
 typedef struct ArchiveEntry {
@@ -38,6 +39,9 @@ typedef struct ArchiveStream ArchiveStream;
 Status archive_stream_open(ArchiveStream **out, const Archive *archive, const ArchiveEntry *entry,
                            const char *label, DiagSink *sink);
 void archive_stream_close(ArchiveStream *stream); /* may be NULL */
+/* Reads the header of the .npy that the entry is; to be called first. expected: as for npy_read.
+ * Errors (reported): of npy_read_head; a header of more than 64 KiB; sizes that disagree. */
+Status archive_stream_head(ArchiveStream *stream, DType expected, Arena *arena, NpyHead *head);
 /* The next size bytes; at the end of the entry its checksum is compared. Errors (reported): the
  * entry ends before, its data are damaged, the file cannot be read. */
 Status archive_stream_read(ArchiveStream *stream, void *to, uint64_t size);

@@ -10,12 +10,11 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-#include "interp/npy.h"
 #include "ir/text.h"
 #include "quant/archive.h"
 #include "support/text.h"
 
-enum { HEADER_MAX = 1 << 16, SAMPLE_MAX = INT32_MAX };
+enum { SAMPLE_MAX = INT32_MAX };
 #define NO_ITEM UINT32_MAX
 
 /* The array of one input in an open file. */
@@ -189,30 +188,6 @@ static Status report_missing(const DataSet *s, uint32_t i, const Archive *archiv
   return diag_end(d);
 }
 
-static Status read_head(DataSet *s, uint32_t i, Reader *r, const ArchiveEntry *entry) {
-  uint8_t preamble[NPY_PREAMBLE] = {0};
-  TRY(archive_stream_read(r->stream, preamble, entry->size < NPY_PREAMBLE ? 0 : NPY_PREAMBLE));
-  uint64_t at = npy_data_at(preamble);
-  if (at < NPY_PREAMBLE || at > HEADER_MAX || at > entry->size) {
-    Diag *d = data_begin(s, DIAG_NPY_FORMAT, r->path);
-    diag_message(d, "array '%s' has no header of a .npy file, or a damaged one", r->label);
-    return diag_end(d);
-  }
-  uint8_t *header = arena_alloc(&s->open_arena, (size_t)at);
-  memcpy(header, preamble, sizeof preamble);
-  TRY(archive_stream_read(r->stream, header + sizeof preamble, at - sizeof preamble));
-  const char *where =
-      entry->name.size ? arena_printf(&s->open_arena, "%s: " SV_FMT, r->path, SV_ARG(entry->name))
-                       : r->path;
-  TRY(npy_read_head(header, at, (DType)input_type(s, i)->dtype, where, s->sink, &r->head));
-  if (r->head.bytes == entry->size - at)
-    return STATUS_OK;
-  Diag *d = data_begin(s, DIAG_NPY_FORMAT, r->path);
-  diag_message(d, "array '%s' needs %" PRIu64 " bytes by its shape, and has %" PRIu64, r->label,
-               r->head.bytes, entry->size - at);
-  return diag_end(d);
-}
-
 static Status open_reader(DataSet *s, const Item *item, uint32_t i, Reader *r) {
   StrView name = input_name(s, i);
   r->path = item->paths[item->each ? i : 0];
@@ -222,7 +197,7 @@ static Status open_reader(DataSet *s, const Item *item, uint32_t i, Reader *r) {
   if (!entry || (entry->name.size == 0 && !item->each && s->g->input_count > 1))
     return report_missing(s, i, &r->archive);
   TRY(archive_stream_open(&r->stream, &r->archive, entry, r->label, s->sink));
-  TRY(read_head(s, i, r, entry));
+  TRY(archive_stream_head(r->stream, (DType)input_type(s, i)->dtype, &s->open_arena, &r->head));
   TRY(check_type(s, i, r));
   if (s->hash) {
     uint64_t key[4] = {i, entry->size, entry->checked ? entry->crc : 0, r->head.dtype};
@@ -306,12 +281,13 @@ typedef struct Names {
   uint32_t count, capacity;
 } Names;
 
-static Status list_folder(DataSet *s, Names *npz, Names *npy) {
-  DIR *folder = opendir(s->path);
+static Status list_folder(const char *path, Arena *arena, DiagSink *sink, Names *npz, Names *npy) {
+  DIR *folder = opendir(path);
   if (!folder) {
-    Diag *d = data_begin(s, DIAG_FILE_OPEN, s->path);
-    diag_message(d, "cannot read folder '%s': %s", s->path, strerror(errno));
-    return diag_end(d);
+    DiagPlace place = DIAG_NOWHERE;
+    place.file = sv_from(path);
+    return diag_report(sink, DIAG_FILE_OPEN, place, "cannot read folder '%s': %s", path,
+                       strerror(errno));
   }
   for (struct dirent *entry; (entry = readdir(folder));) {
     StrView name = sv_from(entry->d_name);
@@ -320,7 +296,7 @@ static Status list_folder(DataSet *s, Names *npz, Names *npy) {
       continue;
     names->names = pool_reserve(names->names, &names->capacity, (uint64_t)names->count + 1,
                                 sizeof *names->names);
-    names->names[names->count++] = arena_strdup(&s->arena, name);
+    names->names[names->count++] = arena_strdup(arena, name);
   }
   closedir(folder);
   if (npz->count)
@@ -331,14 +307,14 @@ static Status list_folder(DataSet *s, Names *npz, Names *npy) {
 }
 
 /* NAME.npy, as `etc run --output` names files. */
-static char *file_of_input(DataSet *s, uint32_t i) {
-  char *stem = arena_strdup(&s->arena, input_name(s, i));
+static char *file_of_input(Arena *arena, StrView name) {
+  char *stem = arena_strdup(arena, name);
   for (char *c = stem; *c; c++) {
     bool plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') || (*c >= 'a' && *c <= 'z');
     if (!plain && !strchr("._-+@", *c))
       *c = '_';
   }
-  return arena_printf(&s->arena, "%s.npy", stem);
+  return arena_printf(arena, "%s.npy", stem);
 }
 
 /* A file for each input, when all are there; NULL otherwise. */
@@ -346,7 +322,7 @@ static const char *const *files_by_input(DataSet *s, const Names *npy) {
   uint32_t count = s->g->input_count;
   const char **paths = ARENA_ARRAY(&s->arena, const char *, count + 1);
   for (uint32_t i = 0; i < count; i++) {
-    const char *name = file_of_input(s, i);
+    const char *name = file_of_input(&s->arena, input_name(s, i));
     if (!bsearch(&name, npy->names, npy->count, sizeof *npy->names, by_text))
       return NULL;
     paths[i] = arena_printf(&s->arena, "%s/%s", s->path, name);
@@ -371,7 +347,7 @@ static Status find_in_folder(DataSet *s, const Names *npz, const Names *npy) {
     diag_message(d, "the folder does not have a file NAME.npy for each of %u inputs",
                  s->g->input_count);
     for (uint32_t i = 0; i < s->g->input_count && i < 16; i++)
-      diag_note(d, "'%s' is the file of an input", file_of_input(s, i));
+      diag_note(d, "'%s' is the file of an input", file_of_input(&s->arena, input_name(s, i)));
     return diag_end(d);
   }
   const Names *names = npz->count ? npz : npy;
@@ -381,14 +357,62 @@ static Status find_in_folder(DataSet *s, const Names *npz, const Names *npy) {
   return STATUS_OK;
 }
 
-static Status find_files(DataSet *s) {
+static bool is_folder(const char *path) {
   struct stat st;
-  if (stat(s->path, &st) != 0 || !S_ISDIR(st.st_mode)) {
+  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The first file that has the array of an input. */
+static Status first_file(const char *path, StrView input, Arena *arena, DiagSink *sink,
+                         const char **file) {
+  Names npz = {0}, npy = {0};
+  *file = path;
+  if (!is_folder(path))
+    return STATUS_OK;
+  TRY(list_folder(path, arena, sink, &npz, &npy));
+  const char *own = file_of_input(arena, input), *name = npz.count ? npz.names[0] : NULL;
+  if (npy.count && !npz.count)
+    name = bsearch(&own, npy.names, npy.count, sizeof *npy.names, by_text) ? own : npy.names[0];
+  *file = name ? arena_printf(arena, "%s/%s", path, name) : NULL;
+  xfree(npz.names);
+  xfree(npy.names);
+  return STATUS_OK;
+}
+
+static Status peek(const Archive *archive, StrView input, Arena *arena, DiagSink *sink,
+                   NpyHead *head, bool *found) {
+  ArchiveStream *stream;
+  const ArchiveEntry *entry = archive_find(archive, input);
+  if (!entry)
+    return STATUS_OK;
+  TRY(archive_stream_open(&stream, archive, entry, arena_strdup(arena, input), sink));
+  Status status = archive_stream_head(stream, DTYPE_NONE, arena, head);
+  archive_stream_close(stream);
+  *found = status == STATUS_OK;
+  return status;
+}
+
+Status dataset_peek(const char *path, StrView input, Arena *arena, DiagSink *sink, NpyHead *head,
+                    bool *found) {
+  const char *file;
+  Archive archive;
+  *found = false;
+  TRY(first_file(path, input, arena, sink, &file));
+  if (!file)
+    return STATUS_OK;
+  TRY(archive_open(&archive, arena, sink, file));
+  Status status = peek(&archive, input, arena, sink, head, found);
+  archive_close(&archive);
+  return status;
+}
+
+static Status find_files(DataSet *s) {
+  if (!is_folder(s->path)) {
     add_file(s, s->path);
     return STATUS_OK;
   }
   Names npz = {0}, npy = {0};
-  Status status = list_folder(s, &npz, &npy);
+  Status status = list_folder(s->path, &s->arena, s->sink, &npz, &npy);
   if (status == STATUS_OK)
     status = find_in_folder(s, &npz, &npy);
   xfree(npz.names);

@@ -13,6 +13,7 @@
 #ifndef ETC_QUANT_DATASET_H
 #define ETC_QUANT_DATASET_H
 
+#include "interp/npy.h"
 #include "ops/kernel.h"
 
 typedef struct DataSet DataSet;
@@ -31,6 +32,12 @@ Status dataset_open(DataSet **out, const Graph *g, const char *path, DataShard s
                     DiagSink *sink);
 /* set may be NULL. */
 void dataset_close(DataSet *set);
+
+/* The header of the array for an input in the first file of a set: for sizes that a graph needs
+ * before it is there. *found is false when there is no such array. Errors (reported): files and
+ * arrays that cannot be read. */
+Status dataset_peek(const char *path, StrView input, Arena *arena, DiagSink *sink, NpyHead *head,
+                    bool *found);
 
 /* Samples of the whole set, and of the shard. */
 uint64_t dataset_total(const DataSet *set);

@@ -5,7 +5,10 @@
 
 #include <math.h>
 
-enum { BLOCK = 4096 };
+enum { BLOCK = 4096 }; /* values that are looked at twice while they are in the cache */
+
+/* The bits of floats, read where they are. */
+typedef uint32_t __attribute__((may_alias)) Bits;
 
 struct StatsScratch {
   uint32_t counts[STATS_BINS];
@@ -67,7 +70,7 @@ enum { ORDER_LOW = -0x7f800000, ORDER_HIGH = 0x7f7fffff }; /* of the finite floa
 
 /* Least and greatest of bits that are finite; the first loop, which the compiler vectorizes, is
  * enough where all are. */
-static void extremes(const uint32_t *bits, uint64_t count, float *low, float *high) {
+static void extremes(const Bits *bits, uint64_t count, float *low, float *high) {
   int32_t least = INT32_MAX, most = INT32_MIN;
   for (uint64_t i = 0; i < count; i++) {
     int32_t order = order_of(bits[i]);
@@ -92,8 +95,7 @@ static void extremes(const uint32_t *bits, uint64_t count, float *low, float *hi
 }
 
 static void count_block(StatsScratch *s, const float *values, uint64_t count) {
-  uint32_t bits[BLOCK];
-  memcpy(bits, values, count * sizeof *bits);
+  const Bits *bits = (const Bits *)values;
   extremes(bits, count, &s->low, &s->high);
   for (uint64_t i = 0; i < count; i++) {
     s->counts[bits[i] >> 16]++;
@@ -157,12 +159,7 @@ void stats_add_channels(Stats *stats, const float *values, uint64_t outer, uint6
   for (uint64_t i = 0; i < outer; i++)
     for (uint32_t c = 0; c < stats->channels; c++, values += inner) {
       float low = stats->channel_low[c], high = stats->channel_high[c];
-      for (uint64_t k = 0; k < inner; k += BLOCK) {
-        uint32_t bits[BLOCK];
-        uint64_t count = inner - k < BLOCK ? inner - k : BLOCK;
-        memcpy(bits, values + k, count * sizeof *bits);
-        extremes(bits, count, &low, &high);
-      }
+      extremes((const Bits *)values, inner, &low, &high);
       stats->channel_low[c] = without_sign_of_zero(low);
       stats->channel_high[c] = without_sign_of_zero(high);
     }

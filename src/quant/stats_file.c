@@ -435,7 +435,7 @@ static Status check_head(const StatsFile *file, const char *hash, const char *pa
     return STATUS_OK;
   Diag *d = stats_begin(sink, DIAG_STATS_SHARDS, path);
   diag_message(d, "'%s' is shard %u of %u alone", path, h->shard.index, h->shard.count);
-  diag_hint(d, "merge all shards with 'etc calibrate --merge'");
+  diag_hint(d, "merge all shards with --merge of 'etc calibrate'");
   return diag_end(d);
 }
 

@@ -15,6 +15,9 @@ for shards in 2 7 64; do
   cmp merged.stats whole.stats && echo $shards shards: the same
 done
 t calibrate --merge whole.stats -o merged.stats
+# Sizes that are not given come from the data: one sample at a time.
+t calibrate $data/relu.onnx --data $calib/relu.npz -o other.stats
+cmp other.stats whole.stats && echo the same
 t calibrate --merge 7-0.stats 7-1.stats 7-2.stats 7-3.stats 7-5.stats 7-6.stats -o x
 t calibrate --merge 2-0.stats 2-1.stats 2-1.stats -o x
 t calibrate --merge 2-0.stats 7-1.stats -o x

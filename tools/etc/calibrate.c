@@ -5,6 +5,7 @@
 #include "command.h"
 #include "progress.h"
 #include "quant/stats_file.h"
+#include "run_dims.h"
 #include "support/text.h"
 
 /* I/N, I below N. */
@@ -86,12 +87,18 @@ static Status collect(Session *s, Method *m, DataSet *set, const char *output, D
   return status;
 }
 
-static EtcStatus load(const CommandLine *line, Method **method) {
+static EtcStatus load(const CommandLine *line, const char *data, Method **method) {
   Session *s = line->session;
-  EtcStatus status = load_model(line, false);
+  EtcStatus status = expect_arguments(line, 1, "a model");
+  if (status == ETC_OK)
+    status = session_add_source(s, "forward", line->arguments[0]);
   if (status == ETC_OK && s->sources[0]->kind != SOURCE_ONNX)
     status =
         session_usage(s, "", "calibrate the .onnx", "'%s' is no ONNX model", line->arguments[0]);
+  if (status == ETC_OK)
+    status = dims_from_data(line, s->sources[0], data);
+  if (status == ETC_OK)
+    status = session_status(session_import(s, false));
   if (status == ETC_OK)
     status = session_status(session_run(s, STAGE_SOURCE));
   if (status == ETC_OK)
@@ -112,8 +119,14 @@ static EtcStatus run_collect(const CommandLine *line, const char *output) {
     status = command_line_apply(line);
   if (status != ETC_OK)
     return status;
+  /* Better said now than after all samples. */
+  AtomicFile probe;
+  status = session_status(atomic_file_open(&probe, &s->arena, &s->sink, output));
+  if (status != ETC_OK)
+    return status;
+  atomic_file_abandon(&probe);
   progress_start(line);
-  status = load(line, &method);
+  status = load(line, data, &method);
   if (status == ETC_OK) {
     manager_enter(&s->manager, STAGE_QUANTIZE);
     s->ctx.model_path = source_name(method->source);

@@ -137,8 +137,8 @@ static int run(Session *s, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  /* Read when the library is loaded (src/ops/gemm.c): products run on our threads, and its own would
-   * only spin. */
+  /* Read when the library is loaded (src/ops/gemm.c): products run on our threads, and its own
+   * would only spin. */
   setenv("OPENBLAS_NUM_THREADS", "1", 1);
   Session *s = etc_session_new();
   etc_session_on_output(s, to_stderr, NULL);

@@ -4,6 +4,7 @@
 
 #include "interp/npy.h"
 #include "onnx/tensor.h"
+#include "quant/dataset.h"
 #include "support/text.h"
 
 static bool has_initializer(const Onnx__GraphProto *graph, StrView name) {
@@ -153,6 +154,48 @@ EtcStatus dims_from_arrays(const CommandLine *line, const Source *source) {
   for (uint32_t i = 0; i < line->option_count && status == ETC_OK; i++)
     if (line->options[i].row->id == OPT_INPUT)
       status = take_array(s, &model, line->options[i].value, own);
+  onnx_model_close(&model);
+  return status;
+}
+
+/* --- data sets --- */
+
+/* The first axis of an input counts samples where the array has no axis of its own for that. */
+static EtcStatus take_head(Session *s, const Onnx__ValueInfoProto *input, const NpyHead *head,
+                           uint32_t own) {
+  const Onnx__TensorShapeProto *shape = input->type->tensor_type->shape;
+  EtcStatus status = ETC_OK;
+  bool sample_axis = head->rank == shape->n_dim + 1;
+  if (head->rank != shape->n_dim && !sample_axis)
+    return ETC_OK; /* reported when the samples are read */
+  for (size_t axis = 0; axis < shape->n_dim && status == ETC_OK; axis++) {
+    int64_t size = axis == 0 && !sample_axis ? 1 : head->dims[axis + sample_axis];
+    status = take_dim(s, input, shape->dim[axis], axis, size, own);
+  }
+  return status;
+}
+
+EtcStatus dims_from_data(const CommandLine *line, const Source *source, const char *path) {
+  Session *s = line->session;
+  OnnxModel model;
+  uint32_t own = s->dim_count;
+  EtcStatus status = session_status(session_open_onnx(s, source, &model));
+  if (status != ETC_OK)
+    return status;
+  const Onnx__GraphProto *graph = model.proto->graph;
+  for (size_t i = 0; i < graph->n_input && status == ETC_OK; i++) {
+    const Onnx__ValueInfoProto *input = graph->input[i];
+    const Onnx__TypeProto *type = input->type;
+    StrView name = onnx_text(input->name);
+    NpyHead head;
+    bool found;
+    if (is_constant(s, graph, name) || !type ||
+        type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !type->tensor_type->shape)
+      continue;
+    status = session_status(dataset_peek(path, name, &s->arena, &s->sink, &head, &found));
+    if (status == ETC_OK && found)
+      status = take_head(s, input, &head, own);
+  }
   onnx_model_close(&model);
   return status;
 }
