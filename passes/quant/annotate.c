@@ -85,9 +85,9 @@ static void find_loops(Plan *p) {
  * the weights, which are integers either way; in floats neither what it takes nor the outputs are
  * rounded. */
 static bool is_head(const Graph *g, NodeId n) {
-  ValueId y = node_result(g, n, 0);
   if (node_cget(g, n)->op != OP_LINEAR)
     return false;
+  ValueId y = node_result(g, n, 0);
   for (uint32_t i = 0; i + 1 < value_rank(g, y); i++)
     if (value_dim(g, y, i) != 1)
       return false;
@@ -99,9 +99,9 @@ static bool is_head(const Graph *g, NodeId n) {
 
 /* Products with probabilities, most of which are less than a step of 8 bits. */
 static bool takes_softmax(const Graph *g, NodeId n) {
-  NodeId def = value_def(g, node_value(g, n, 0));
   OpId op = node_cget(g, n)->op;
-  return (op == OP_MATMUL || op == OP_BMM) && def && node_cget(g, def)->op == OP_SOFTMAX;
+  NodeId def = op == OP_MATMUL || op == OP_BMM ? value_def(g, node_value(g, n, 0)) : 0;
+  return def && node_cget(g, def)->op == OP_SOFTMAX;
 }
 
 static void find_roles(Plan *p, const QuantOptions *options) {

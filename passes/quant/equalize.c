@@ -145,7 +145,7 @@ static NodeId second_of(const Graph *g, NodeId first) {
   bool rows = linear && value_rank(g, v) != 2; /* channels last, where only functions commute */
   for (uint32_t step = 0; step < STEPS_MAX; step++) {
     NodeId user = only_user(g, v);
-    if (!user || node_value(g, user, 0) != v)
+    if (!user || node_arg(g, user, 0)->kind != ARG_VALUE || node_value(g, user, 0) != v)
       return 0;
     if (is_product(g, user)) {
       bool to_linear = node_cget(g, user)->op == OP_LINEAR;
