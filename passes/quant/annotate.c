@@ -12,7 +12,7 @@
  * is observed is what is left.
  *
  * Only weights are quantized in loops, where what was rounded comes back in each iteration, and of
- * the last product before an output. */
+ * the last product before a loop or an output. */
 #include "backends/selection.h"
 #include "ir/builder.h"
 #include "ir/region.h"
@@ -20,11 +20,14 @@
 #include "passes/pass.h"
 #include "passes/quant/roles.h"
 
+enum { DEPTH_MAX = 8 };
+
 typedef struct Plan {
   Graph *g;
   Arena *arena;
   uint8_t *role;   /* by node: QuantRole */
   bool *integer;   /* by node */
+  bool *looped;    /* by node: in a loop */
   bool *floats;    /* by node: it computes in floats, also with a weight that is quantized */
   NodeId *clamp;   /* by node: the clamp that is a part of it; 0: none */
   bool *part;      /* by node: a clamp that is a part of another node */
@@ -40,6 +43,7 @@ static Plan make_plan(Graph *g, Arena *arena) {
   Plan p = {.g = g, .arena = arena};
   p.role = ARENA_ARRAY(arena, uint8_t, g->node_count);
   p.integer = ARENA_ARRAY(arena, bool, g->node_count);
+  p.looped = ARENA_ARRAY(arena, bool, g->node_count);
   p.floats = ARENA_ARRAY(arena, bool, g->node_count);
   p.clamp = ARENA_ARRAY(arena, NodeId, g->node_count);
   p.part = ARENA_ARRAY(arena, bool, g->node_count);
@@ -78,15 +82,29 @@ static void find_loops(Plan *p) {
   if (regions_find(p->g, p->arena, &regions, &at) || !regions.any)
     return;
   for (FOR_NODES(p->g, n))
-    p->floats[n] = region_outermost_loop(p->g, &regions, n, 0) != 0;
+    p->looped[n] = region_outermost_loop(p->g, &regions, n, 0) != 0;
+}
+
+/* What n makes goes into loops and nowhere else, as it is or through moves. */
+static bool feeds_loops(const Plan *p, NodeId n, uint32_t depth) {
+  const Graph *g = p->g;
+  ValueId y = node_result(g, n, 0);
+  for (UseId u = first_use(g, y); u; u = g->uses[u].next) {
+    NodeId user = g->uses[u].node;
+    if (user == NODE_OUTPUT)
+      return false;
+    if (p->looped[user])
+      continue;
+    if (depth == DEPTH_MAX || quant_role(g, user) != ROLE_MOVE || !feeds_loops(p, user, depth + 1))
+      return false;
+  }
+  return first_use(g, y) != 0;
 }
 
 /* A linear of one row that makes outputs of the graph and nothing else. Its time is that of reading
  * the weights, which are integers either way; in floats neither what it takes nor the outputs are
  * rounded. */
 static bool is_head(const Graph *g, NodeId n) {
-  if (node_cget(g, n)->op != OP_LINEAR)
-    return false;
   ValueId y = node_result(g, n, 0);
   for (uint32_t i = 0; i + 1 < value_rank(g, y); i++)
     if (value_dim(g, y, i) != 1)
@@ -109,7 +127,8 @@ static void find_roles(Plan *p, const QuantOptions *options) {
   for (FOR_NODES(g, n)) {
     bool out = selection_of_node(options->floats, g, n).size > 0 || takes_softmax(g, n);
     p->role[n] = out ? ROLE_FLOAT : (uint8_t)quant_role(g, n);
-    p->floats[n] = p->floats[n] || is_head(g, n) ||
+    bool linear = node_cget(g, n)->op == OP_LINEAR;
+    p->floats[n] = p->looped[n] || (linear && (is_head(g, n) || feeds_loops(p, n, 0))) ||
                    selection_of_node(options->weight_only, g, n).size > 0;
   }
   for (FOR_NODES(g, n)) {

@@ -20,6 +20,8 @@ EtcStatus session_set_quantize(Session *s, StrView value) {
     i++;
   if (i < COUNT_OF(schemes)) {
     s->quantize.scheme = scheme_values[i];
+    if (!s->quantize.range.percentile)
+      s->quantize.range = (RangeOptions){.method = RANGE_MSE, .percentile = PERCENTILE_DEFAULT};
     s->manager.options.pass.quantize = &s->quantize;
     return scheme_values[i] == QUANT_INT8_DYNAMIC || scheme_values[i] == QUANT_INT4_WEIGHT_ONLY
                ? session_later(s, arena_printf(&s->arena, "quantize %s", schemes[i]))
