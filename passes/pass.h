@@ -25,16 +25,16 @@ typedef enum StageId {
 
 /* How a model is quantized. */
 typedef enum QuantScheme {
-  QUANT_INT8,            /* weights and activations, ranges from calibration */
-  QUANT_INT8_DYNAMIC, /* weights; activations when the program runs */
+  QUANT_INT8,             /* weights and activations, ranges from calibration */
+  QUANT_INT8_DYNAMIC,     /* weights; activations when the program runs */
   QUANT_INT8_WEIGHT_ONLY, /* weights, which are computed with in f32 */
   QUANT_INT4_WEIGHT_ONLY  /* likewise, with a scale for each block of a channel */
 } QuantScheme;
 
 typedef struct QuantOptions {
   QuantScheme scheme;
-  const char *data;   /* samples to calibrate with; NULL: none */
-  const char *ranges; /* statistics of an earlier calibration; NULL: none */
+  const char *data;       /* samples to calibrate with; NULL: none */
+  const char *ranges;     /* statistics of an earlier calibration; NULL: none */
   const char *model_hash; /* of the model that is lowered, for ranges; "" for one that is no ONNX */
   RangeOptions range;     /* method and percentile */
   StrView floats, weight_only; /* nodes that are quantized less, see backends/selection.h */

@@ -1,15 +1,15 @@
 /* Which values become integers.
  *
  * Products (convolution, linear, batches) are computed in integers. Between them, arithmetic,
- * functions and joins are, when one of their operands comes from such a node and what they make goes
- * to one: integers then flow from product to product without a conversion. What leads to ops that
- * stay in floats (norms, softmax, outputs) is computed in floats, where it costs little and loses
- * nothing: the sums of residual branches before a norm, for one. Moves follow their operand.
+ * functions and joins are, when one of their operands comes from such a node and what they make
+ * goes to one: integers then flow from product to product without a conversion. What leads to ops
+ * that stay in floats (norms, softmax, outputs) is computed in floats, where it costs little and
+ * loses nothing: the sums of residual branches before a norm, for one. Moves follow their operand.
  *
- * Each value that is quantized gets a node `observe` behind it, with the number of its range: values
- * of one range share scale and zero point. What an integer node makes is used through it by all;
- * what a float node makes only by integer nodes. A clamp behind a node is a part of it, so that what
- * is observed is what is left.
+ * Each value that is quantized gets a node `observe` behind it, with the number of its range:
+ * values of one range share scale and zero point. What an integer node makes is used through it by
+ * all; what a float node makes only by integer nodes. A clamp behind a node is a part of it, so
+ * that what is observed is what is left.
  *
  * Only weights are quantized in loops, where what was rounded comes back in each iteration, and of
  * the last product before a loop or an output. */
@@ -25,16 +25,16 @@ enum { DEPTH_MAX = 8 };
 typedef struct Plan {
   Graph *g;
   Arena *arena;
-  uint8_t *role;   /* by node: QuantRole */
-  bool *integer;   /* by node */
-  bool *looped;    /* by node: in a loop */
-  bool *floats;    /* by node: it computes in floats, also with a weight that is quantized */
-  NodeId *clamp;   /* by node: the clamp that is a part of it; 0: none */
-  bool *part;      /* by node: a clamp that is a part of another node */
-  bool *wanted;    /* by value: as integers, by a node that is or may be integer */
-  bool *made;      /* by value: by an integer node */
-  bool *symmetric; /* by value, of the first of a range */
-  ValueId *range;  /* by value: another of its range, or itself */
+  uint8_t *role;    /* by node: QuantRole */
+  bool *integer;    /* by node */
+  bool *looped;     /* by node: in a loop */
+  bool *floats;     /* by node: it computes in floats, also with a weight that is quantized */
+  NodeId *clamp;    /* by node: the clamp that is a part of it; 0: none */
+  bool *part;       /* by node: a clamp that is a part of another node */
+  bool *wanted;     /* by value: as integers, by a node that is or may be integer */
+  bool *made;       /* by value: by an integer node */
+  bool *symmetric;  /* by value, of the first of a range */
+  ValueId *range;   /* by value: another of its range, or itself */
   uint32_t *number; /* by value, of the first of a range: its number, from 1; 0: none yet */
   uint32_t numbers;
 } Plan;
@@ -182,8 +182,8 @@ static void find_integers(Plan *p) {
     QuantRole role = (QuantRole)p->role[n];
     if (p->part[n] || p->floats[n] || role == ROLE_FLOAT || role == ROLE_TABLE)
       continue;
-    p->integer[n] = is_product(role) ||
-                    (any_made(p, n, role) && (role == ROLE_MOVE || any_wanted(p, n)));
+    p->integer[n] =
+        is_product(role) || (any_made(p, n, role) && (role == ROLE_MOVE || any_wanted(p, n)));
     for (uint32_t i = 0; p->integer[n] && i < result_count(p, n); i++)
       p->made[result_of(p, n, i)] = true;
   }
@@ -199,8 +199,8 @@ static void find_ranges(Plan *p) {
       continue;
     if (role == ROLE_BATCH)
       p->symmetric[range_of(p, node_value(g, n, 1))] = true;
-    for (uint32_t k = 0; (role == ROLE_MOVE || role == ROLE_JOIN) &&
-                         k < quant_operand_count(g, n, role); k++)
+    for (uint32_t k = 0;
+         (role == ROLE_MOVE || role == ROLE_JOIN) && k < quant_operand_count(g, n, role); k++)
       for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
         share_range(p, quant_operand(g, n, role, k), node_result(g, n, i));
   }
@@ -233,8 +233,8 @@ static ValueId observe(Plan *p, ValueId v, NodeId before, LocId loc, Status *sta
   Builder b = builder_make(p->g, before, loc);
   bool symmetric = p->symmetric[range_of(p, v)];
   ValueId seen = build(&b, OP_OBSERVE, A_VAL(v), A_INT(number_of(p, v)), A_NONE,
-                       A_INT(symmetric ? -INT8_MAX : INT8_MIN), A_INT(INT8_MAX),
-                       A_BOOL(symmetric), A_NONE, A_NONE);
+                       A_INT(symmetric ? -INT8_MAX : INT8_MIN), A_INT(INT8_MAX), A_BOOL(symmetric),
+                       A_NONE, A_NONE);
   *status = b.status;
   return seen;
 }

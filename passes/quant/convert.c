@@ -23,9 +23,8 @@ static float usable_scale(double scale) {
 
 /* Scale and zero point of a range that holds 0. */
 static Quantization activation(const Graph *g, NodeId n) {
-  Quantization q = {.dtype = DTYPE_I8,
-                    .low = node_int(g, n, OBSERVE_MIN),
-                    .high = node_int(g, n, OBSERVE_MAX)};
+  Quantization q = {
+      .dtype = DTYPE_I8, .low = node_int(g, n, OBSERVE_MIN), .high = node_int(g, n, OBSERVE_MAX)};
   double low = fmin(node_scalar(g, n, OBSERVE_LOW), 0),
          high = fmax(node_scalar(g, n, OBSERVE_HIGH), 0);
   if (node_bool(g, n, OBSERVE_SYMMETRIC)) {
@@ -104,8 +103,8 @@ static double input_scale(const Graph *g, NodeId product) {
   return is_dequantize(g, def) ? (double)quantization_of(g, def).scale : 0;
 }
 
-/* Biases become integers of the scale of the products, which must not be too small for them: weights
- * of a dead channel would make it so. */
+/* Biases become integers of the scale of the products, which must not be too small for them:
+ * weights of a dead channel would make it so. */
 static double least_scale(const Graph *g, NodeId product, uint64_t channel) {
   ValueId bias = product ? node_value(g, product, 2) : 0;
   double in = product ? input_scale(g, product) : 0;
@@ -151,8 +150,8 @@ static ValueId weight_codes(Graph *g, ValueId w, const Quantization *q, const Ch
 static ValueId vector(Graph *g, const float *numbers, uint64_t count) {
   SymInt dim = (SymInt)count;
   TypeId type = graph_tensor_type(g, DTYPE_F32, 1, &dim, ORDER_CONTIGUOUS);
-  return graph_add_constant(g, type,
-                            (Constant){.data = (const void *)numbers, .size = count * sizeof(float)}, 0);
+  return graph_add_constant(
+      g, type, (Constant){.data = (const void *)numbers, .size = count * sizeof(float)}, 0);
 }
 
 /* The only user of the weight, a permute of a matrix; 0 otherwise. */
@@ -209,9 +208,8 @@ static Status convert_table(Graph *g, NodeId n, NodeId gather) {
   for (uint32_t i = 0; i < rank; i++)
     dims[i] = i + 1 < rank ? value_dim(g, rows, i) : 1;
   ValueId chosen = build(&b, OP_INDEX_TENSOR, A_VAL(codes), A_VALS(&index, 1));
-  ValueId scale = b.status == STATUS_OK
-                      ? build(&b, OP_INDEX_TENSOR, A_VAL(factors), A_VALS(&index, 1))
-                      : 0;
+  ValueId scale =
+      b.status == STATUS_OK ? build(&b, OP_INDEX_TENSOR, A_VAL(factors), A_VALS(&index, 1)) : 0;
   ValueId reals = build_cast(&b, chosen, DTYPE_F32);
   scale = build_view(&b, scale, dims, rank);
   ValueId y = b.status == STATUS_OK ? build(&b, OP_MUL_TENSOR, A_VAL(reals), A_VAL(scale)) : 0;
@@ -265,6 +263,8 @@ static Status convert_value(Graph *g, NodeId n) {
 
 Status pass_convert(PassContext *p, Graph *g) {
   uint64_t weights = 0, values = 0;
+  if (!p->options->quantize)
+    return STATUS_OK;
   for (NodeId n = g->first, next; n; n = next) {
     next = node_cget(g, n)->next;
     if (node_cget(g, n)->op != OP_OBSERVE)
@@ -273,9 +273,7 @@ Status pass_convert(PassContext *p, Graph *g) {
     NodeId gather = weight ? gather_behind(g, n) : 0;
     if (next && (next == gather || (weight && next == permute_behind(g, n))))
       next = node_cget(g, next)->next;
-    TRY(gather   ? convert_table(g, n, gather)
-        : weight ? convert_weight(g, n)
-                 : convert_value(g, n));
+    TRY(gather ? convert_table(g, n, gather) : weight ? convert_weight(g, n) : convert_value(g, n));
     *(weight ? &weights : &values) += 1;
   }
   pass_count(p, "weights", weights);

@@ -1,7 +1,7 @@
 /* Cross-layer equalization: between two products, through ReLU and what else commutes with positive
- * factors, a channel may be divided by a number on one side and multiplied on the other. The numbers
- * are chosen so that each channel has weights of the same size on both sides: channels that are much
- * smaller than others would otherwise get few of the codes of a tensor.
+ * factors, a channel may be divided by a number on one side and multiplied on the other. The
+ * numbers are chosen so that each channel has weights of the same size on both sides: channels that
+ * are much smaller than others would otherwise get few of the codes of a tensor.
  *
  * The method is that of Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias
  * Correction" (2019): s = sqrt(r1 / r2), over all pairs until nothing changes any more. */
@@ -120,7 +120,8 @@ static bool commutes(const Graph *g, NodeId n) {
   case OP_VIEW_COPY: { /* [n, c, 1, 1] to [n, c] */
     ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
     bool same = value_rank(g, x) > 2 && value_rank(g, y) == 2 &&
-                value_dim(g, x, 0) == value_dim(g, y, 0) && value_dim(g, x, 1) == value_dim(g, y, 1);
+                value_dim(g, x, 0) == value_dim(g, y, 0) &&
+                value_dim(g, x, 1) == value_dim(g, y, 1);
     return same;
   }
   default:

@@ -1,5 +1,5 @@
-/* Ranges of the values that `annotate` marked: from a run over samples, or from the statistics of an
- * earlier one. Values of one range are taken together. */
+/* Ranges of the values that `annotate` marked: from a run over samples, or from the statistics of
+ * an earlier one. Values of one range are taken together. */
 #include "quant/observe.h"
 
 #include <math.h>
@@ -176,8 +176,7 @@ static Status read_ranges(PassContext *p, Graph *g, const ValueId *values, uint3
   const Stats **own = ARENA_ARRAY(p->scratch, const Stats *, (size_t)count + 1);
   StatsFile file;
   TRY(stats_read(&file, p->sink, q->ranges));
-  Status status =
-      stats_match(&file, g, q->model_hash, values, count, own, q->ranges, p->sink);
+  Status status = stats_match(&file, g, q->model_hash, values, count, own, q->ranges, p->sink);
   for (uint32_t i = 0; i < count && status == STATUS_OK; i++)
     add_stats(&stats[ranges[i]], own[i]);
   stats_file_release(&file);
@@ -191,9 +190,9 @@ Status pass_observe(PassContext *p, Graph *g) {
   Watches w = find_watches(g, p->scratch);
   uint32_t *ranges, count;
   ValueId *values = values_of(g, &w, p->scratch, &ranges, &count);
-  if (w.count == 0)
+  if (w.count == 0 && !q->ranges) /* statistics must be of this model all the same */
     return STATUS_OK;
-  Stats *stats = ARENA_ARRAY(p->scratch, Stats, w.ranges);
+  Stats *stats = ARENA_ARRAY(p->scratch, Stats, (size_t)w.ranges + 1);
   for (uint32_t i = 0; i < w.ranges; i++)
     stats_init(&stats[i], 0);
   Status status = q->ranges ? read_ranges(p, g, values, count, ranges, stats)

@@ -1,6 +1,6 @@
-/* Products with a constant matrix, and the constant biases added to them, as linear: the one form in
- * which weights of products are quantized, with a scale for each output channel. The matrix stays as
- * it lies in the file, behind a permute that `convert` carries out on its integers. */
+/* Products with a constant matrix, and the constant biases added to them, as linear: the one form
+ * in which weights of products are quantized, with a scale for each output channel. The matrix
+ * stays as it lies in the file, behind a permute that `convert` carries out on its integers. */
 #include "passes/source/recover.h"
 
 static bool is_weight(const Graph *g, ValueId v) {
@@ -61,8 +61,8 @@ static ValueId bias(Builder *b, NodeId n) {
       continue;
     ValueId row = as_row(g, node_value(g, n, 1 - i), value_dim(g, y, value_rank(g, y) - 1));
     if (row)
-      return build(b, OP_LINEAR, A_VAL(node_value(g, linear, 0)),
-                   A_VAL(node_value(g, linear, 1)), A_VAL(row));
+      return build(b, OP_LINEAR, A_VAL(node_value(g, linear, 0)), A_VAL(node_value(g, linear, 1)),
+                   A_VAL(row));
   }
   return 0;
 }

@@ -326,7 +326,6 @@ static Status check_dims_wanted(Session *s) {
 Status session_import(Session *s, bool allow_pte) {
   Status status = STATUS_OK;
   TRY(check_dims_wanted(s));
-  TRY(session_check_quantize(s));
   manager_enter(&s->manager, STAGE_IMPORT);
   s->dims_used = ARENA_ARRAY(&s->arena, bool, s->dim_count);
   s->bounds_used = ARENA_ARRAY(&s->arena, bool, s->bound_count + 1);
@@ -366,6 +365,7 @@ static Status run_stage(Session *s, Method *m, StageId stage) {
 }
 
 Status session_run(Session *s, StageId last) {
+  TRY(session_check_quantize(s));
   for (int stage = STAGE_SOURCE; stage <= (int)last && stage < STAGE_EMIT; stage++) {
     Status status = STATUS_OK;
     for (uint32_t i = 0; i < s->method_count; i++) {

@@ -39,6 +39,9 @@ EtcStatus session_set_quantize_config(Session *s, StrView value);
 Status session_check_quantize(Session *s);
 /* Before the stage quantize: what it needs to know of the model of m. */
 Status session_begin_quantize(Session *s, const Method *m);
+/* After the stage source: the passes that change values before they are observed, so that what
+ * `etc calibrate` writes fits what --ranges reads. */
+Status session_prepare_ranges(Session *s);
 /* A path as the present folder knows it, kept. */
 const char *session_path(Session *s, StrView path);
 /* "did you mean '…'?", or NULL when nearest is. */

@@ -1,4 +1,5 @@
-/* --quantize, --calibrate, --calibrate-method, --ranges, --quantize-config: how a model is quantized. */
+/* --quantize, --calibrate, --calibrate-method, --ranges, --quantize-config: how a model is
+ * quantized. */
 #include "pipeline/quantize_config.h"
 #include "pipeline/settings.h"
 
@@ -100,4 +101,17 @@ Status session_begin_quantize(Session *s, const Method *m) {
   char *hash = ARENA_ARRAY(&s->arena, char, sizeof((StatsHead){0}.model));
   s->quantize.model_hash = hash;
   return stats_model_hash(&source->onnx, hash);
+}
+
+Status session_prepare_ranges(Session *s) {
+  static const QuantOptions options = {.scheme = QUANT_INT8};
+  static const char *const passes[] = {"spell_linear", "equalize"};
+  PassOptions *pass = &s->manager.options.pass;
+  Status status = STATUS_OK;
+  pass->quantize = &options;
+  for (uint32_t i = 0; i < s->method_count && status == STATUS_OK; i++)
+    for (size_t k = 0; k < COUNT_OF(passes) && status == STATUS_OK; k++)
+      status = manager_run_pass(&s->manager, s->methods[i].graph, pass_find(sv_from(passes[k])));
+  pass->quantize = NULL;
+  return status;
 }

@@ -1,7 +1,4 @@
 # Options of later versions say so: exit code 1 and no file.
-t lower $data/add.onnx -o a.pte --quantize int8
-t lower $data/add.onnx -o a.pte --calibrate data.npz
-t lower $data/add.onnx -o a.pte --ranges r.json
 t lower $data/add.onnx -o a.pte --plugin ./x.so
 t lower $data/add.onnx -o a.pte --external-weights w.ptd
 t lower $data/add.onnx -o a.pte --report r.html

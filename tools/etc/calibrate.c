@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "command.h"
+#include "pipeline/settings.h"
 #include "progress.h"
 #include "quant/stats_file.h"
 #include "run_dims.h"
@@ -101,6 +102,8 @@ static EtcStatus load(const CommandLine *line, const char *data, Method **method
     status = session_status(session_import(s, false));
   if (status == ETC_OK)
     status = session_status(session_run(s, STAGE_SOURCE));
+  if (status == ETC_OK)
+    status = session_status(session_prepare_ranges(s));
   if (status == ETC_OK)
     status = session_status(session_method(s, SV(""), method));
   return status;

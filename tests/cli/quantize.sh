@@ -1,0 +1,53 @@
+# --quantize and what goes with it: marks, quantized graphs, and all that is wrong with the options.
+calib=$data/calib
+cat >net.etir <<'END'
+graph @forward level(aten) {
+  %0: f32[1, 4] = input "x"
+  %1: f32[2, 4] = const [1.0, 2.0, 3.0, -4.0, 5.0, 6.0, 7.0, 8.0]
+  %2: f32[1, 2] = aten::linear(%0, %1, none) loc("first", "Gemm", 0)
+  %3: f32[1, 2] = aten::relu(%2)
+  %4: f32[2, 2] = const [1.0, 2.0, 3.0, 4.0]
+  %5: f32[1, 2] = aten::linear(%3, %4, none) loc("second", "Gemm", 1)
+  output %5 "y"
+}
+END
+t opt net.etir --pass annotate --quantize int8 --no-locations
+t opt net.etir --pass annotate,observe,convert --quantize int8 --calibrate $calib/relu.npz --calibrate-method min-max --no-locations
+t opt net.etir --pass annotate,convert --quantize int8-weight-only --no-locations
+printf 'float: ["@first"]\nweight-only: [linear, relu]\n' >config.yaml
+t opt net.etir --pass annotate --quantize int8 --quantize-config config.yaml --no-locations
+t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz
+# One calibration serves later runs, and gives the same program.
+t lower $data/relu.onnx --dim batch=1 -o a.pte --quantize int8 --calibrate $calib/relu.npz -q
+t calibrate $data/relu.onnx --dim batch=1 --data $calib/relu.npz -o relu.stats
+t lower $data/relu.onnx --dim batch=1 -o b.pte --quantize int8 --ranges relu.stats -q
+cmp a.pte b.pte && echo the same
+rm -f a.pte b.pte
+# Usage.
+t lower net.etir -o a.pte --quantize int9 --calibrate $calib/relu.npz
+t lower net.etir -o a.pte --quantize int8
+t lower net.etir -o a.pte --quantize int8-dynamic
+t lower net.etir -o a.pte --quantize int4-weight-only
+t lower net.etir -o a.pte --calibrate $calib/relu.npz
+t lower net.etir -o a.pte --ranges relu.stats
+t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz --ranges relu.stats
+t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz --calibrate-method median
+t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz --calibrate-method percentile:0
+t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz --calibrate-method mse:3
+# Data.
+for bad in missing nan name shape type empty cut; do
+  t lower net.etir -o a.pte --quantize int8 --calibrate $calib/$bad.npz
+done
+t lower net.etir -o a.pte --quantize int8 --ranges relu.stats
+t lower $data/add.onnx -o a.pte --quantize int8 --ranges relu.stats
+# Configurations.
+bad() { printf "$1" >bad.yaml; t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz --quantize-config bad.yaml; }
+bad 'exclude: [linear]\n'
+bad 'float: [liner]\n'
+bad 'float: []\nfloat: x\n'
+bad 'float: {linear: 1}\n'
+bad 'linear\n'
+bad 'float: [linear\n'
+bad 'float: ["@nowhere"]\n'
+t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz --quantize-config missing.yaml
+ls
