@@ -78,7 +78,7 @@ static EtcStatus check_term(Reader *r, StrView term) {
     names[count++] = arena_strdup(&r->s->arena, without_namespace(plain));
   }
   int nearest = text_nearest(term, names, count);
-  const char *hint = nearest < 0 ? "names of nodes begin with '@'; 'etc ops' lists the ops"
+  const char *hint = nearest < 0 ? "names of nodes begin with '@'"
                                  : arena_printf(&r->s->arena, "did you mean '%s'?", names[nearest]);
   return wrong(r, hint, "there is no op '" SV_FMT "'", SV_ARG(term));
 }

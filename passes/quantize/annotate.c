@@ -18,7 +18,7 @@
 #include "ir/region.h"
 #include "ops/quantized.h"
 #include "passes/pass.h"
-#include "passes/quant/roles.h"
+#include "passes/quantize/roles.h"
 
 enum { DEPTH_MAX = 8 };
 

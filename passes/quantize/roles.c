@@ -1,5 +1,5 @@
 /* See roles.h. */
-#include "passes/quant/roles.h"
+#include "passes/quantize/roles.h"
 
 #include "ir/match.h"
 
@@ -10,7 +10,7 @@ static QuantRole role_of_op(OpId op) {
 #define QUANT_RULE(op, role)                                                                       \
   case OP_##op:                                                                                    \
     return ROLE_##role;
-#include "passes/quant/rules.def"
+#include "passes/quantize/rules.def"
   default:
     return ROLE_FLOAT;
   }

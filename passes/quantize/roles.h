@@ -1,6 +1,6 @@
 /* What each node can be in a quantized graph. */
-#ifndef ETC_PASSES_QUANT_ROLES_H
-#define ETC_PASSES_QUANT_ROLES_H
+#ifndef ETC_PASSES_QUANTIZE_ROLES_H
+#define ETC_PASSES_QUANTIZE_ROLES_H
 
 #include "ir/op.h"
 

@@ -6,7 +6,7 @@
 
 #include "ops/quantized.h"
 #include "passes/pass.h"
-#include "passes/quant/roles.h"
+#include "passes/quantize/roles.h"
 #include "quant/stats_file.h"
 
 /* A node that waits for its range. */
