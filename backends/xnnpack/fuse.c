@@ -42,7 +42,7 @@ static void find_wants(Fuse *f) {
   for (XnnId v = 0; v < f->x->value_count; v++) {
     const XnnValue *value = &f->x->values[v];
     f->wanted[v] = value->external && !value->is_input ? WANT_FLOATS : WANT_NOTHING;
-    f->codes[v] = f->rows[v] = f->images[v] = XNN_NONE;
+    f->codes[v] = f->tokens[v] = f->rows[v] = f->images[v] = XNN_NONE;
   }
   for (uint32_t i = f->old_count; i-- > 0;)
     demand_of_node(f, &f->old[i]);
@@ -122,7 +122,7 @@ static void convert(Fuse *f, const XnnNode *n) {
   uint8_t from = f->x->values[in].datatype, to = f->x->values[out].datatype;
   if (from == XNN_FP32 && to == XNN_FP32) {
     f->alias[out] = in;
-    f->dynamic[out] = true;
+    f->dynamic[out] = n->fields[2] == XNN_MARK_ROWS ? XF_BY_ROWS : XF_AS_A_WHOLE;
   } else if (from == XNN_QINT8 && to == XNN_FP32)
     f->codes[out] = in;
   else if (from == XNN_FP32 && to == XNN_QINT8)
@@ -166,9 +166,10 @@ void xl_fuse(XnnLowering *l) {
             .wanted = ARENA_ARRAY(l->arena, XnnId, most),
             .codes = ARENA_ARRAY(l->arena, XnnId, most),
             .alias = ARENA_ARRAY(l->arena, XnnId, most),
+            .tokens = ARENA_ARRAY(l->arena, XnnId, most),
             .rows = ARENA_ARRAY(l->arena, XnnId, most),
             .images = ARENA_ARRAY(l->arena, XnnId, most),
-            .dynamic = ARENA_ARRAY(l->arena, bool, most),
+            .dynamic = ARENA_ARRAY(l->arena, uint8_t, most),
             .uses = ARENA_ARRAY(l->arena, uint32_t, most),
             .turn = ARENA_ARRAY(l->arena, uint32_t, most),
             .made = ARENA_ARRAY(l->arena, bool, most)};

@@ -10,6 +10,8 @@
 
 enum { XF_UNSIGNED_SHIFT = 128 }; /* between codes of int8 and uint8 */
 
+typedef enum XfDynamic { XF_NOT_DYNAMIC, XF_AS_A_WHOLE, XF_BY_ROWS } XfDynamic;
+
 typedef struct Fuse {
   XnnLowering *l;
   XnnGraph *x;
@@ -18,11 +20,12 @@ typedef struct Fuse {
   XnnId *wanted; /* by value of floats: a value whose quantization all its users want, or WANT_… */
   XnnId *codes;  /* by value of floats: the same as codes, or XNN_NONE */
   XnnId *alias;  /* by value: the one that took its place; itself mostly */
-  uint32_t *uses;       /* by value: operands that it is */
-  uint32_t *turn;       /* by value: 1 + the entry of l->turns for the transpose that made it */
-  bool *dynamic;        /* by value of floats: products quantize it at run time */
-  XnnId *rows, *images; /* by value: it quantized by rows or images, or XNN_NONE */
-  bool *made;           /* by value that has codes: whether there are floats, too */
+  uint32_t *uses;   /* by value: operands that it is */
+  uint32_t *turn;   /* by value: 1 + the entry of l->turns for the transpose that made it */
+  uint8_t *dynamic; /* by value of floats: how products quantize it at run time, XfDynamic */
+  XnnId *tokens, *rows, *images; /* by value: it quantized by rows, as rows of one image, as
+                                    images, or XNN_NONE */
+  bool *made;                    /* by value that has codes: whether there are floats, too */
 } Fuse;
 
 static inline const char *xf_fields(const XnnNode *n) { return xnn_node_rows[n->kind].fields; }

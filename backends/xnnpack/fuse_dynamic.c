@@ -136,33 +136,104 @@ static bool in_groups(Fuse *f, XnnNode *n, XnnId filter, XnnId *grouped) {
   return true;
 }
 
-bool xf_compute_dynamic(Fuse *f, const XnnNode *n) {
-  bool rows = n->kind == XNN_FULLY_CONNECTED && n->fields[4] == 0,
-       images = n->kind == XNN_CONV2D || n->kind == XNN_CONV_TRANSPOSE2D ||
-                n->kind == XNN_DEPTHWISE_CONV2D;
-  uint32_t first = (uint32_t)strcspn(xf_fields(n), "i");
-  if ((!rows && !images) || !f->dynamic[n->fields[first]])
+/* A value of floats with another last dim. */
+static XnnId with_columns(Fuse *f, XnnId like, uint32_t columns) {
+  XnnValue value = f->x->values[like];
+  value.dims[value.rank - 1] = columns;
+  XnnId made = xnn_value(f->x, XNN_FP32, value.rank, value.dims);
+  f->x->values[made].open = value.open;
+  return made;
+}
+
+static void emit_product(Fuse *f, XnnId in, XnnId filter, XnnId bias, XnnId out) {
+  xf_emit(f, &(XnnNode){.kind = XNN_FULLY_CONNECTED, .fields = {in, filter, bias, out, 0}});
+}
+
+/* Sums over the blocks of rows of that many elements, as a filter. */
+static XnnId sums_of_blocks(Fuse *f, uint32_t blocks, uint32_t columns) {
+  Arena *arena = &f->l->g->arena;
+  float *ones = ARENA_ARRAY(arena, float, (size_t)blocks *columns + 1);
+  for (uint32_t i = 0; i < columns; i++)
+    ones[(size_t)(i / (columns / blocks)) * columns + i] = 1;
+  uint32_t dims[] = {blocks, columns};
+  return xl_floats(f->l, 2, dims, ones);
+}
+
+/* Filters of 4 bits in blocks are multiplied with rows of 8 bits only, as ONNX Runtime does it,
+ * too. Zero points other than the middle, which XNNPACK does not have, come to a product of the
+ * sums over the blocks of each row. */
+static bool compute_blocks(Fuse *f, const XnnNode *n) {
+  const XnnValue *value = &f->x->values[n->fields[1]];
+  if (!value->data || !value->codes ||
+      f->x->values[value->codes - 1].datatype != (uint8_t)XNN_QBINT4)
     return false;
-  XnnId in = f->alias[n->fields[first]], filter = xf_filter_of(f, n, n->fields[first + 1]);
+  XnnNode copy = *n;
+  XnnId in = f->alias[n->fields[0]], shift = value->shift;
+  copy.fields[1] = value->codes - 1;
+  xf_make_floats(f, in);
+  copy.fields[0] = quantized_at_run(f, in, 1, &f->tokens[in]);
+  if (!shift) {
+    xf_emit(f, &copy);
+    return true;
+  }
+  uint32_t blocks = f->x->values[shift - 1].dims[1], columns = f->x->values[copy.fields[1]].dims[1];
+  XnnId out = xf_result(n), sums = with_columns(f, in, blocks),
+        shifted = with_columns(f, out, f->x->values[out].dims[f->x->values[out].rank - 1]),
+        bare = with_columns(f, shifted, f->x->values[copy.fields[1]].dims[0]);
+  emit_product(f, in, sums_of_blocks(f, blocks, columns), XNN_NONE, sums);
+  emit_product(f, sums, shift - 1, n->fields[2], shifted);
+  copy.fields[2] = XNN_NONE;
+  copy.fields[3] = bare;
+  xf_emit(f, &copy);
+  xf_emit(f, &(XnnNode){.kind = XNN_ADD, .fields = {bare, shifted, out, 0}});
+  return true;
+}
+
+static bool compute_rows(Fuse *f, const XnnNode *n) {
+  XnnId in = f->alias[n->fields[0]], filter = xf_filter_of(f, n, n->fields[1]);
   if (filter == XNN_NONE)
     return false;
   XnnNode copy = *n;
-  XnnId bias = n->fields[first + 2];
-  if (n->kind == XNN_DEPTHWISE_CONV2D && !in_groups(f, &copy, filter, &filter))
-    return false;
-  filter = xf_by_channels(f, &copy, filter);
+  copy.fields[1] = filter = xf_by_channels(f, n, filter);
   xf_make_floats(f, in);
-  bool several = rows_of(&f->x->values[in]) > 1;
-  if (rows && several && open_dims(&f->x->values[in]) <= 1 &&
-      open_dims(&f->x->values[xf_result(n)]) <= 1) {
-    emit_rows_as_image(f, n, in, filter, bias);
+  bool whole = f->dynamic[n->fields[0]] == XF_AS_A_WHOLE && rows_of(&f->x->values[in]) > 1 &&
+               open_dims(&f->x->values[in]) <= 1 && open_dims(&f->x->values[xf_result(n)]) <= 1;
+  if (whole) {
+    emit_rows_as_image(f, n, in, filter, n->fields[2]);
     return true;
   }
-  copy.fields[first] = quantized_at_run(f, in, rows ? 1 : 3, rows ? &f->rows[in] : &f->images[in]);
-  copy.fields[first + 1] = filter;
-  if (takes_pixels(n) && several && !open_dims(&f->x->values[in]))
+  copy.fields[0] = quantized_at_run(f, in, 1, &f->tokens[in]);
+  xf_emit(f, &copy);
+  return true;
+}
+
+static bool compute_images(Fuse *f, const XnnNode *n) {
+  XnnNode copy = *n;
+  XnnId in = f->alias[n->fields[CONV_IN]], filter = xf_filter_of(f, n, n->fields[CONV_IN + 1]);
+  if (filter == XNN_NONE ||
+      (n->kind == XNN_DEPTHWISE_CONV2D && !in_groups(f, &copy, filter, &filter)))
+    return false;
+  copy.fields[CONV_IN + 1] = xf_by_channels(f, &copy, filter);
+  xf_make_floats(f, in);
+  copy.fields[CONV_IN] = quantized_at_run(f, in, 3, &f->images[in]);
+  if (takes_pixels(n) && rows_of(&f->x->values[in]) > 1 && !open_dims(&f->x->values[in]))
     emit_padded(f, &copy);
   else
     xf_emit(f, &copy);
   return true;
+}
+
+bool xf_compute_dynamic(Fuse *f, const XnnNode *n) {
+  switch (n->kind) {
+  case XNN_FULLY_CONNECTED:
+    if (n->fields[4] != 0)
+      return false;
+    return (f->dynamic[n->fields[0]] && compute_rows(f, n)) || compute_blocks(f, n);
+  case XNN_CONV2D:
+  case XNN_CONV_TRANSPOSE2D:
+  case XNN_DEPTHWISE_CONV2D:
+    return f->dynamic[n->fields[CONV_IN]] && compute_images(f, n);
+  default:
+    return false;
+  }
 }

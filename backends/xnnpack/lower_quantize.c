@@ -111,6 +111,8 @@ void lower_dequantize(XnnLowering *l, NodeId n) {
  * dequantizes it, as a whole: one image, or rows of which at most one dim varies (fuse_dynamic.c).
  */
 static bool is_one_image(const Graph *g, ValueId x) {
+  if (quantization_of(g, value_def(g, x)).rows)
+    return true;
   for (UseId u = first_use(g, x); u; u = g->uses[u].next) {
     NodeId user = g->uses[u].node;
     if (user != NODE_OUTPUT && node_cget(g, user)->op == OP_CONVOLUTION && value_dim(g, x, 0) != 1)
@@ -146,8 +148,11 @@ void lower_dynamic(XnnLowering *l, NodeId n) {
   if (!is_quantize(l->g, from) || !quantization_of(l->g, from).dynamic ||
       !is_one_image(l->g, node_result(l->g, n, 0)))
     xl_refuse(l, XNN_RULE_QUANTIZATION, "held=one-image");
-  if (xl_ok(l))
-    convert(l, node_value(l->g, from, 0), node_result(l->g, n, 0));
+  if (!xl_ok(l))
+    return;
+  convert(l, node_value(l->g, from, 0), node_result(l->g, n, 0));
+  if (xl_ok(l) && quantization_of(l->g, from).rows)
+    l->x.nodes[l->x.node_count - 1].fields[2] = XNN_MARK_ROWS;
 }
 
 /* --- constants --- */
@@ -208,9 +213,105 @@ static XnnDatatype twin_datatype(const Graph *g, const Quantization *q) {
   return any ? XNN_QINT8 : XNN_FP32; /* an operand, no filter */
 }
 
+/* --- blocks of 4 bits --- */
+
+enum { NIBBLE_ZERO = 8, LEAST_BLOCK = 32 };
+
+/* The code as XNNPACK stores it, from 0 to 15; larger ones do not fit. */
+static unsigned stored_code(const Quantization *q, uint8_t byte) {
+  return q->dtype == DTYPE_U8 ? byte : (unsigned)((int8_t)byte + NIBBLE_ZERO);
+}
+
+/* Row n of a matrix [outputs, inputs], of which element k is at n * row + k * column, packed. */
+static bool pack_row(const Quantization *q, const uint8_t *codes, uint64_t column, uint32_t count,
+                     uint8_t *out) {
+  for (uint32_t k = 0; k < count; k++) {
+    unsigned code = stored_code(q, codes[k * column]);
+    if (code > 15)
+      return false;
+    out[k / 2] |= (uint8_t)(code << (k % 2 ? 4 : 0));
+  }
+  return true;
+}
+
+static uint16_t bfloat_of(float number) {
+  uint32_t bits;
+  memcpy(&bits, &number, sizeof bits);
+  return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16); /* to even */
+}
+
+/* The scales [outputs, blocks] in bfloat16. */
+static ValueId block_scales(XnnLowering *l, const Quantization *q, bool turned, uint32_t outputs,
+                            uint32_t blocks) {
+  const uint8_t *from = value_constant(l->g, q->scales)->data;
+  uint16_t *to = ARENA_ARRAY(&l->g->arena, uint16_t, (size_t)outputs * blocks + 1);
+  for (uint32_t n = 0; n < outputs; n++)
+    for (uint32_t k = 0; k < blocks; k++) {
+      float scale;
+      uint64_t at = turned ? (uint64_t)k * outputs + n : (uint64_t)n * blocks + k;
+      memcpy(&scale, from + at * sizeof scale, sizeof scale);
+      if (!isnormal(scale) || scale < 0)
+        return 0;
+      to[(uint64_t)n * blocks + k] = bfloat_of(scale);
+    }
+  SymInt dims[] = {outputs, blocks};
+  TypeId type = graph_tensor_type(l->g, DTYPE_BF16, 2, dims, ORDER_CONTIGUOUS);
+  return graph_add_constant(
+      l->g, type, (Constant){.data = (const void *)to, .size = (uint64_t)outputs * blocks * 2}, 0);
+}
+
+/* (NIBBLE_ZERO - zero point) * scale of each block, [outputs, blocks]; XNN_NONE when all are 0. */
+static XnnId block_shifts(XnnLowering *l, const Quantization *q, bool turned, uint32_t outputs,
+                          uint32_t blocks) {
+  const Constant *zeros = q->zeros ? value_constant(l->g, q->zeros) : NULL;
+  const uint8_t *scales = value_constant(l->g, q->scales)->data;
+  float *shifts = ARENA_ARRAY(l->arena, float, (size_t)outputs *blocks + 1);
+  bool any = false;
+  for (uint32_t n = 0; n < outputs; n++)
+    for (uint32_t k = 0; k < blocks; k++) {
+      float scale;
+      uint64_t at = turned ? (uint64_t)k * outputs + n : (uint64_t)n * blocks + k;
+      memcpy(&scale, scales + at * sizeof scale, sizeof scale);
+      int zero = (int)stored_code(q, zeros ? zeros->data[at] : 0);
+      shifts[(uint64_t)n * blocks + k] = (float)(NIBBLE_ZERO - zero) * scale;
+      any = any || zero != NIBBLE_ZERO;
+    }
+  uint32_t dims[] = {outputs, blocks};
+  return any ? xl_floats(l, 2, dims, shifts) : XNN_NONE;
+}
+
+/* A matrix [outputs, inputs] of 4 bits with a scale for each block of the inputs. */
+static XnnId block_twin(XnnLowering *l, const Quantization *q, ValueId codes, uint32_t rank,
+                        const uint32_t *dims, const uint32_t *perm, XnnId *shift) {
+  Graph *g = l->g;
+  if (rank != 2 || perm[1] != q->axis || q->block % LEAST_BLOCK || dims[1] % q->block)
+    return XNN_NONE;
+  bool turned = perm[0] == 1;
+  uint32_t blocks = dims[1] / (uint32_t)q->block, row = dims[1] / 2;
+  uint8_t *bytes = ARENA_ARRAY(&g->arena, uint8_t, (size_t)dims[0] * row + 1);
+  const uint8_t *from = value_constant(g, codes)->data;
+  for (uint32_t n = 0; n < dims[0]; n++)
+    if (!pack_row(q, from + (turned ? n : (uint64_t)n * dims[1]), turned ? dims[0] : 1, dims[1],
+                  bytes + (uint64_t)n * row))
+      return XNN_NONE;
+  ValueId scales = block_scales(l, q, turned, dims[0], blocks);
+  if (!scales)
+    return XNN_NONE;
+  SymInt packed[] = {dims[0], row};
+  TypeId type = graph_tensor_type(g, DTYPE_U8, 2, packed, ORDER_CONTIGUOUS);
+  ValueId v =
+      graph_add_constant(g, type, (Constant){.data = bytes, .size = (uint64_t)dims[0] * row}, 0);
+  XnnId id = xnn_constant(&l->x, XNN_QBINT4, 2, dims, (XnnData){.v = v});
+  xnn_set_groups(&l->x, id, (uint32_t)q->block, (XnnData){.v = scales}, dims[0] * blocks);
+  *shift = block_shifts(l, q, turned, dims[0], blocks);
+  return id;
+}
+
 /* The codes of v in the order of the floats. */
 static XnnId twin_of(XnnLowering *l, const Quantization *q, ValueId codes, uint32_t rank,
-                     const uint32_t *dims, const uint32_t *perm) {
+                     const uint32_t *dims, const uint32_t *perm, XnnId *shift) {
+  if (q->block)
+    return block_twin(l, q, codes, rank, dims, perm, shift);
   XnnDatatype datatype = twin_datatype(l->g, q);
   size_t size = dtype_size(q->dtype);
   if (datatype == XNN_FP32)
@@ -246,7 +347,8 @@ XnnId xl_dequantized_constant(XnnLowering *l, ValueId v, uint32_t rank, const ui
   if (l->trial)
     return id;
   Quantization q = quantization_of(l->g, n);
-  XnnId twin = twin_of(l, &q, node_value(l->g, n, 0), rank, dims, perm);
+  XnnId shift = XNN_NONE, twin = twin_of(l, &q, node_value(l->g, n, 0), rank, dims, perm, &shift);
+  l->x.values[id].shift = shift == XNN_NONE ? 0 : shift + 1;
   l->x.values[id].codes = twin == XNN_NONE ? 0 : twin + 1;
   return id;
 }

@@ -16,6 +16,8 @@ enum {
   XNN_MAX_EXTERNS = 4096,
   XNN_FLAG_TRANSPOSE_WEIGHTS = 1,
   XNN_FLAG_TRANSPOSE_B = 1,
+  XNN_MARK_ROWS =
+      1, /* never written: of a conversion of floats to floats, which fuse.c takes away */
   XNN_FLAG_KEEP_DIMS = 0x40,
   XNN_FLAG_ALIGN_CORNERS = 8
 };
@@ -76,13 +78,14 @@ typedef struct XnnValue {
   XnnId origin;                /* 1 + the value that a reshape made it of; 0: none, or dims vary */
   uint8_t open;                /* bit i: dim i may vary */
   bool follows_window;         /* from a convolution or pool by nothing but copies and limits */
-  XnnId codes;            /* 1 + the constant of integers that this one of floats was; 0: none */
-  float scale;            /* XNN_PER_TENSOR; 1 at first */
-  int32_t zero_point;     /* likewise; 0 at first */
-  uint32_t scales;        /* 1 + index of the constant with its scales; 0: none */
-  uint32_t scale_count;   /* of them */
-  uint32_t channel_dim;   /* XNN_PER_CHANNEL: the dim that they are for */
-  uint32_t group_size;    /* XNN_PER_GROUP: elements of a row that share a scale */
+  XnnId codes;          /* 1 + the constant of integers that this one of floats was; 0: none */
+  XnnId shift;          /* 1 + what the zero points of blocks add, [outputs, blocks]; 0: nothing */
+  float scale;          /* XNN_PER_TENSOR; 1 at first */
+  int32_t zero_point;   /* likewise; 0 at first */
+  uint32_t scales;      /* 1 + index of the constant with its scales; 0: none */
+  uint32_t scale_count; /* of them */
+  uint32_t channel_dim; /* XNN_PER_CHANNEL: the dim that they are for */
+  uint32_t group_size;  /* XNN_PER_GROUP: elements of a row that share a scale */
   uint32_t nonbatch_dims; /* XNN_PER_TOKEN: the last dims, which share one scale */
 } XnnValue;
 

@@ -91,7 +91,7 @@ static ValueId move_weight(Builder *b, NodeId n) {
   if (!def)
     return 0;
   Quantization q = quantization_of(g, def);
-  if (q.scales && !moved_axis(g, n, q.axis, &q.axis))
+  if (q.block || (q.scales && !moved_axis(g, n, q.axis, &q.axis)))
     return 0;
   ValueId codes = node_value(g, def, 0), moved = again(b, n, &codes, 1);
   return build_dequantize(b, moved, &q);
@@ -140,6 +140,8 @@ static ValueId pick_codes(Builder *b, NodeId n) {
   if (!def)
     return 0;
   Quantization q = quantization_of(g, def);
+  if (q.block)
+    return 0;
   ValueId codes = node_value(g, def, 0), picked = again(b, n, &codes, 1);
   return q.scales ? pick_scales(b, n, &q, picked) : build_dequantize(b, picked, &q);
 }

@@ -4,6 +4,14 @@
 #include "ops/quantized.h"
 #include "passes/executorch/rewrite.h"
 
+static ValueId step(Builder *b, OpId op, ValueId x, ValueId y) {
+  if (b->status != STATUS_OK)
+    return 0;
+  if (op == OP_DIV_TENSOR_MODE)
+    return build(b, op, A_VAL(x), A_VAL(y), A_NONE);
+  return build(b, op, A_VAL(x), A_VAL(y));
+}
+
 /* count numbers along `axis` of a tensor of that rank. */
 static ValueId along(Builder *b, const float *numbers, uint32_t count, uint32_t axis,
                      uint32_t rank) {
@@ -73,6 +81,32 @@ static ValueId expand_quantize(Builder *b, NodeId n) {
   return build_cast(b, y, q.dtype);
 }
 
+/* v with the dim `axis` as blocks and elements of one. */
+static ValueId split(Builder *b, ValueId v, uint32_t axis, int64_t block) {
+  SymInt dims[MAX_RANK + 1];
+  uint32_t rank = value_rank(b->g, v);
+  for (uint32_t i = 0, k = 0; i < rank; i++) {
+    dims[k++] = i == axis ? value_dim(b->g, v, i) / block : value_dim(b->g, v, i);
+    if (i == axis)
+      dims[k++] = block;
+  }
+  return build_view(b, v, dims, rank + 1);
+}
+
+static ValueId expand_blocks(Builder *b, NodeId n) {
+  Quantization q = quantization_of(b->g, n);
+  ValueId x = node_value(b->g, n, 0);
+  SymInt dims[MAX_RANK];
+  uint32_t rank = value_rank(b->g, x);
+  for (uint32_t i = 0; i < rank; i++)
+    dims[i] = value_dim(b->g, x, i);
+  ValueId y = build_cast(b, split(b, x, q.axis, q.block), DTYPE_F32);
+  if (q.zeros)
+    y = step(b, OP_SUB_TENSOR, y, build_cast(b, split(b, q.zeros, q.axis, 1), DTYPE_F32));
+  y = step(b, OP_MUL_TENSOR, y, split(b, q.scales, q.axis, 1));
+  return build_view(b, y, dims, rank);
+}
+
 static ValueId expand_dequantize(Builder *b, NodeId n) {
   Quantization q = quantization_of(b->g, n);
   ValueId x = node_value(b->g, n, 0);
@@ -84,21 +118,14 @@ static ValueId expand_dequantize(Builder *b, NodeId n) {
   return b->status == STATUS_OK ? build(b, OP_MUL_TENSOR, A_VAL(y), A_VAL(scale)) : 0;
 }
 
-static ValueId step(Builder *b, OpId op, ValueId x, ValueId y) {
-  if (b->status != STATUS_OK)
-    return 0;
-  if (op == OP_DIV_TENSOR_MODE)
-    return build(b, op, A_VAL(x), A_VAL(y), A_NONE);
-  return build(b, op, A_VAL(x), A_VAL(y));
-}
-
-/* The least or largest element of x, or 0. */
-static ValueId bound(Builder *b, OpId reduce, OpId pick, ValueId x, ValueId zero) {
+/* The least or largest element of x, or of each row of it, or 0. */
+static ValueId bound(Builder *b, OpId reduce, OpId pick, ValueId x, bool rows, ValueId zero) {
   int64_t axes[MAX_RANK];
+  uint32_t rank = value_rank(b->g, x);
   for (uint32_t i = 0; i < MAX_RANK; i++)
-    axes[i] = i;
+    axes[i] = rows ? rank - 1 : i;
   ValueId most = b->status == STATUS_OK
-                     ? build(b, reduce, A_VAL(x), A_INTS(axes, value_rank(b->g, x)), A_BOOL(false))
+                     ? build(b, reduce, A_VAL(x), A_INTS(axes, rows ? 1 : rank), A_BOOL(rows))
                      : 0;
   return step(b, pick, most, zero);
 }
@@ -107,12 +134,14 @@ static ValueId bound(Builder *b, OpId reduce, OpId pick, ValueId x, ValueId zero
 static bool expand_choice(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId x = node_value(g, n, 0);
-  double low = node_scalar(g, n, 1), high = node_scalar(g, n, 2);
+  bool rows = node_cget(g, n)->op == OP_CHOOSE_QPARAMS_PER_TOKEN;
+  double low = rows ? INT8_MIN : node_scalar(g, n, 1),
+         high = rows ? INT8_MAX : node_scalar(g, n, 2);
   b->before = n;
   b->loc = node_cget(g, n)->loc;
   ValueId zero = build_scalar(b, DTYPE_F32, 0), one = build_scalar(b, DTYPE_F32, 1),
-          least = bound(b, OP_AMIN, OP_MINIMUM, x, zero),
-          range = step(b, OP_SUB_TENSOR, bound(b, OP_AMAX, OP_MAXIMUM, x, zero), least),
+          least = bound(b, OP_AMIN, OP_MINIMUM, x, rows, zero),
+          range = step(b, OP_SUB_TENSOR, bound(b, OP_AMAX, OP_MAXIMUM, x, rows, zero), least),
           steps = build_scalar(b, DTYPE_F32, high - low),
           ratio = step(b, OP_DIV_TENSOR_MODE, range, steps),
           flat = step(b, OP_EQ_TENSOR, range, zero);
@@ -138,7 +167,8 @@ static Status expand_choices(PassContext *p, Graph *g) {
   uint64_t expanded = 0;
   for (NodeId n = g->first, next; n && b.status == STATUS_OK; n = next) {
     next = node_cget(g, n)->next;
-    if (node_cget(g, n)->op == OP_CHOOSE_QPARAMS_TENSOR)
+    OpId op = node_cget(g, n)->op;
+    if (op == OP_CHOOSE_QPARAMS_TENSOR || op == OP_CHOOSE_QPARAMS_PER_TOKEN)
       expanded += expand_choice(&b, n);
   }
   pass_count(p, "ranges", expanded);
@@ -150,6 +180,9 @@ Status pass_expand_quantized(PassContext *p, Graph *g) {
     return STATUS_OK;
   TRY(rewrite_nodes(p, g, OP_QUANTIZE_PER_TENSOR_TENSOR, expand_quantize, "quantizations"));
   TRY(rewrite_nodes(p, g, OP_DEQUANTIZE_PER_TENSOR_TENSOR, expand_dequantize, "dequantizations"));
+  TRY(rewrite_nodes(p, g, OP_QUANTIZE_PER_TOKEN, expand_quantize, "quantizations"));
+  TRY(rewrite_nodes(p, g, OP_DEQUANTIZE_PER_TOKEN, expand_dequantize, "dequantizations"));
+  TRY(rewrite_nodes(p, g, OP_DEQUANTIZE_AFFINE, expand_blocks, "dequantizations"));
   TRY(expand_choices(p, g));
   TRY(rewrite_nodes(p, g, OP_QUANTIZE_PER_TENSOR, expand_quantize, "quantizations"));
   TRY(rewrite_nodes(p, g, OP_QUANTIZE_PER_CHANNEL, expand_quantize, "quantizations"));

@@ -327,6 +327,30 @@ static ValueId dequantized(Import *im, ValueId x, ValueId shift, ValueId factor,
   return y;
 }
 
+/* Whole blocks of known scales as an op; 0 when there is none for it. */
+static ValueId dequantize_blocks(Import *im, const Granularity *gr, ValueId x, ValueId scale,
+                                 ValueId zero) {
+  int32_t packed = in_packed(im, 0);
+  Target range = {.dtype = ex_dtype(im, x)};
+  if (!import_ok(im) || !has_whole_blocks(im, gr, scale) || gr->block < 2 ||
+      !value_is_const(im->g, scale) || value_dtype(im->g, scale) != DTYPE_F32 ||
+      (zero && (!value_is_const(im->g, zero) || value_dtype(im->g, zero) != range.dtype)) ||
+      !dtype_in(range.dtype, DT(I8) | DT(U8)))
+    return 0;
+  if (packed)
+    packed_limits(packed, &range.low, &range.high);
+  else
+    (void)set_limits(&range);
+  return build_dequantize(&im->b, x,
+                          &(Quantization){.dtype = range.dtype,
+                                          .low = int_clamped(range.low, INT8_MIN, UINT8_MAX),
+                                          .high = int_clamped(range.high, INT8_MIN, UINT8_MAX),
+                                          .scales = scale,
+                                          .zeros = is_zero(im, zero) ? 0 : zero,
+                                          .axis = gr->axis,
+                                          .block = gr->block});
+}
+
 void translate_dequantize_linear(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), zero = in(im, 2);
   int32_t small = small_float_input(im, 0), small_scale = small_float_input(im, 1);
@@ -344,7 +368,9 @@ void translate_dequantize_linear(Import *im) {
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "dequantization from %s is not supported",
                 dtype_name(from));
   bool plain = !small && to == DTYPE_F32;
-  ValueId y = plain ? dequantize_op(im, &gr, x, scale, zero, in_packed(im, 0)) : 0;
+  ValueId y = plain && gr.block ? dequantize_blocks(im, &gr, x, scale, zero)
+              : plain           ? dequantize_op(im, &gr, x, scale, zero, in_packed(im, 0))
+                                : 0;
   if (y)
     out(im, 0, y);
   if (y || !import_ok(im))

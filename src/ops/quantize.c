@@ -13,6 +13,7 @@
 
 /* Where the arguments are. */
 enum { PER_TENSOR_SCALE = 1, PER_TENSOR_ZERO, PER_TENSOR_MIN, PER_TENSOR_MAX, PER_TENSOR_DTYPE };
+enum { AFFINE_BLOCK = 1, AFFINE_SCALE, AFFINE_ZERO, AFFINE_DTYPE, AFFINE_MIN, AFFINE_MAX };
 enum { CHOOSE_MIN = 1, CHOOSE_MAX };
 enum { SCALES = 1, ZEROS, AXIS, PER_CHANNEL_MIN, PER_CHANNEL_MAX, PER_CHANNEL_DTYPE };
 
@@ -138,6 +139,99 @@ Status shape_quantize_dynamic(Graph *g, NodeId n) {
   return result_of(g, n, dtype);
 }
 
+/* One number for each row: the dims of x with the last one 1. */
+static Status check_rows(Graph *g, NodeId n, uint32_t i, DType dtype, ValueId x) {
+  ValueId v;
+  TRY(arg_tensor(g, n, i, &v));
+  StrView name = arg_name(g, n, i);
+  uint32_t rank = value_rank(g, x);
+  if (value_dtype(g, v) != dtype || rank == 0 || value_rank(g, v) != rank)
+    return bad_dtype(g, n, "'" SV_FMT "' is %s of rank %u, not %s of rank %u", SV_ARG(name),
+                     dtype_name(value_dtype(g, v)), value_rank(g, v), dtype_name(dtype), rank);
+  for (uint32_t d = 0; d < rank; d++)
+    TRY(shape_equal(g, n, value_dim(g, v, d), d + 1 == rank ? 1 : value_dim(g, x, d),
+                    "rows of a parameter and of the input"));
+  return STATUS_OK;
+}
+
+Status shape_quantize_per_token(Graph *g, NodeId n) {
+  DType dtype;
+  ValueId x;
+  TRY(check_range(g, n, PER_TENSOR_MIN, &dtype));
+  TRY(arg_tensor(g, n, 0, &x));
+  TRY(check_rows(g, n, PER_TENSOR_SCALE, DTYPE_F32, x));
+  TRY(check_rows(g, n, PER_TENSOR_ZERO, DTYPE_I64, x));
+  return result_of(g, n, dtype);
+}
+
+Status shape_choose_per_token(Graph *g, NodeId n) {
+  ValueId x;
+  DType dtype;
+  TRY(check_input(g, n, DTYPE_F32, &x));
+  TRY(arg_dtype(g, n, 1, DTYPE_NONE, &dtype));
+  Dims d = dims_of(g, x);
+  if (d.rank == 0 || dtype != DTYPE_I8)
+    return bad_arg(g, n, "rows are quantized to i8");
+  d.d[d.rank - 1] = 1;
+  TRY(shape_result(g, n, 0, DTYPE_F32, &d));
+  return shape_result(g, n, 1, DTYPE_I64, &d);
+}
+
+/* The dim that is cut into blocks; the others have blocks of 1. */
+static Status block_axis(Graph *g, NodeId n, ValueId x, uint32_t *axis) {
+  IntList blocks;
+  bool found = false;
+  TRY(arg_int_list(g, n, AFFINE_BLOCK, &blocks));
+  if (blocks.count != value_rank(g, x) || blocks.count >= MAX_RANK)
+    return bad_arg(g, n, "%u sizes of blocks for rank %u", blocks.count, value_rank(g, x));
+  for (uint32_t i = 0; i < blocks.count; i++) {
+    if (!sym_is_const(blocks.v[i]) || blocks.v[i] < 1 || (blocks.v[i] > 1 && found))
+      return bad_arg(g, n, "blocks must be those of one dim");
+    if (blocks.v[i] == 1)
+      continue;
+    found = true;
+    *axis = i;
+  }
+  return found ? STATUS_OK : bad_arg(g, n, "there is no block of more than 1");
+}
+
+static Status check_blocks(Graph *g, NodeId n, uint32_t i, DTypeSet types, ValueId x) {
+  ValueId v;
+  IntList blocks;
+  TRY(arg_tensor_or_none(g, n, i, &v));
+  TRY(arg_int_list(g, n, AFFINE_BLOCK, &blocks));
+  if (!v)
+    return i == AFFINE_SCALE ? bad_arg(g, n, "there are no scales") : STATUS_OK;
+  StrView name = arg_name(g, n, i);
+  if (!dtype_in(value_dtype(g, v), types) || value_rank(g, v) != value_rank(g, x))
+    return bad_dtype(g, n, "'" SV_FMT "' is %s of rank %u", SV_ARG(name),
+                     dtype_name(value_dtype(g, v)), value_rank(g, v));
+  for (uint32_t d = 0; d < blocks.count; d++) {
+    int64_t whole;
+    SymInt own = value_dim(g, v, d), dim = value_dim(g, x, d);
+    if (!sym_is_const(own) || !sym_is_const(dim) || !mul_i64(own, blocks.v[d], &whole) ||
+        whole != dim)
+      return bad_shape(g, n, "'" SV_FMT "' has not one entry for each block", SV_ARG(name));
+  }
+  return STATUS_OK;
+}
+
+Status shape_dequantize_affine(Graph *g, NodeId n) {
+  ValueId x;
+  uint32_t axis;
+  DType dtype;
+  TRY(arg_tensor(g, n, 0, &x));
+  TRY(block_axis(g, n, x, &axis));
+  TRY(arg_dtype(g, n, AFFINE_DTYPE, DTYPE_NONE, &dtype));
+  TRY(check_input(g, n, dtype, &x));
+  if (!dtype_in(dtype, DT(I8) | DT(U8)))
+    return bad_dtype(g, n, "blocks of %s", dtype_name(dtype));
+  TRY(check_blocks(g, n, AFFINE_SCALE, DT(F32), x));
+  TRY(check_blocks(g, n, AFFINE_ZERO, DT(I8) | DT(U8), x));
+  Dims d = dims_of(g, x);
+  return shape_result(g, n, 0, DTYPE_F32, &d);
+}
+
 Status shape_choose_qparams(Graph *g, NodeId n) {
   ValueId x;
   int64_t low, high;
@@ -222,22 +316,76 @@ Status kern_quantize_dynamic(Kernel *k) {
   return run(k, ew_tensor(scale, EW_F32), ew_tensor(zero, EW_F32), PER_TENSOR_MIN);
 }
 
+/* As the document of DynamicQuantizeLinear has it. */
+static float choose(const float *x, int64_t count, float qmin, float qmax, float *scale) {
+  float low = 0, high = 0;
+  for (int64_t i = 0; i < count; i++) {
+    low = x[i] < low ? x[i] : low;
+    high = x[i] > high ? x[i] : high;
+  }
+  *scale = high - low == 0 ? 1 : (high - low) / (qmax - qmin);
+  float zero = rintf(qmin - low / *scale);
+  return zero < qmin ? qmin : zero > qmax ? qmax : zero;
+}
+
 Status kern_choose_qparams(Kernel *k) {
   const Tensor *x;
+  float scale;
   TRY(kernel_need(k, 0, &x));
-  float low = 0, high = 0, qmin = (float)kernel_scalar(k, CHOOSE_MIN),
-        qmax = (float)kernel_scalar(k, CHOOSE_MAX);
-  const float *values = x->data;
-  int64_t count = tensor_numel(x);
-  for (int64_t i = 0; i < count; i++) {
-    low = values[i] < low ? values[i] : low;
-    high = values[i] > high ? values[i] : high;
-  }
-  float scale = high - low == 0 ? 1 : (high - low) / (qmax - qmin),
-        zero = rintf(qmin - low / scale);
-  zero = zero < qmin ? qmin : zero > qmax ? qmax : zero;
+  float zero = choose(x->data, tensor_numel(x), (float)kernel_scalar(k, CHOOSE_MIN),
+                      (float)kernel_scalar(k, CHOOSE_MAX), &scale);
   tensor_store(k->results[0], 0, (double)scale);
   tensor_store_int(k->results[1], 0, int_clamped((double)zero, INT16_MIN, UINT16_MAX));
+  return STATUS_OK;
+}
+
+Status kern_choose_per_token(Kernel *k) {
+  const Tensor *x;
+  TRY(kernel_need(k, 0, &x));
+  int64_t length = x->rank ? x->dims[x->rank - 1] : 1, rows = length ? tensor_numel(x) / length : 0;
+  for (int64_t i = 0; i < rows; i++) {
+    float scale,
+        zero = choose((const float *)x->data + i * length, length, INT8_MIN, INT8_MAX, &scale);
+    tensor_store(k->results[0], i, (double)scale);
+    tensor_store_int(k->results[1], i, int_clamped((double)zero, INT8_MIN, INT8_MAX));
+  }
+  return STATUS_OK;
+}
+
+/* A tensor of one scale or zero point for each block of `axis`, where element i of x has its own.
+ */
+typedef struct Blocks {
+  int64_t block, dim, inner;
+} Blocks;
+
+static int64_t block_at(const Blocks *b, int64_t i) {
+  int64_t row = i / b->inner % b->dim, outer = i / b->inner / b->dim;
+  return (outer * (b->dim / b->block) + row / b->block) * b->inner + i % b->inner;
+}
+
+static void dequantize_blocks(const Tensor *x, const Tensor *scales, const Tensor *zeros,
+                              int64_t block, uint32_t axis, float *out) {
+  Blocks b = {.block = block, .dim = x->dims[axis], .inner = 1};
+  int64_t count = tensor_numel(x);
+  for (uint32_t i = axis + 1; i < x->rank; i++)
+    b.inner *= x->dims[i];
+  for (int64_t i = 0; i < count; i++) {
+    int64_t at = block_at(&b, i), zero = zeros ? tensor_load_int(zeros, at) : 0;
+    out[i] = (float)(tensor_load_int(x, i) - zero) * ((const float *)scales->data)[at];
+  }
+}
+
+Status kern_dequantize_affine(Kernel *k) {
+  const Tensor *x, *scales;
+  TRY(kernel_need(k, 0, &x));
+  TRY(kernel_need(k, AFFINE_SCALE, &scales));
+  TRY(kernel_expect(k, 0, x->rank, x->dims));
+  const KernelArg *blocks = &k->args[AFFINE_BLOCK];
+  uint32_t axis = 0;
+  while (axis + 1 < x->rank && blocks->ints[axis] == 1)
+    axis++;
+  dequantize_blocks(x, scales, kernel_tensor(k, AFFINE_ZERO), blocks->ints[axis], axis,
+                    k->results[0]->data);
   return STATUS_OK;
 }
 
@@ -247,19 +395,33 @@ static DType dtype_at(const Graph *g, NodeId n, uint32_t i) { return (DType)node
 
 Quantization quantization_of(const Graph *g, NodeId n) {
   OpId op = node_cget(g, n)->op;
-  if (op == OP_QUANTIZE_PER_TENSOR_TENSOR || op == OP_DEQUANTIZE_PER_TENSOR_TENSOR)
+  bool rows = op == OP_QUANTIZE_PER_TOKEN || op == OP_DEQUANTIZE_PER_TOKEN;
+  if (rows || op == OP_QUANTIZE_PER_TENSOR_TENSOR || op == OP_DEQUANTIZE_PER_TENSOR_TENSOR)
     return (Quantization){.dtype = dtype_at(g, n, PER_TENSOR_DTYPE),
                           .low = node_int(g, n, PER_TENSOR_MIN),
                           .high = node_int(g, n, PER_TENSOR_MAX),
                           .scales = node_value(g, n, PER_TENSOR_SCALE),
                           .zeros = node_value(g, n, PER_TENSOR_ZERO),
-                          .dynamic = true};
+                          .dynamic = true,
+                          .rows = rows};
   if (op == OP_QUANTIZE_PER_TENSOR || op == OP_DEQUANTIZE_PER_TENSOR)
     return (Quantization){.dtype = dtype_at(g, n, PER_TENSOR_DTYPE),
                           .low = node_int(g, n, PER_TENSOR_MIN),
                           .high = node_int(g, n, PER_TENSOR_MAX),
                           .scale = (float)node_scalar(g, n, PER_TENSOR_SCALE),
                           .zero = node_int(g, n, PER_TENSOR_ZERO)};
+  if (op == OP_DEQUANTIZE_AFFINE) {
+    Quantization q = {.dtype = dtype_at(g, n, AFFINE_DTYPE),
+                      .low = node_int(g, n, AFFINE_MIN),
+                      .high = node_int(g, n, AFFINE_MAX),
+                      .scales = node_value(g, n, AFFINE_SCALE),
+                      .zeros = node_absent(g, n, AFFINE_ZERO) ? 0 : node_value(g, n, AFFINE_ZERO)};
+    while (q.axis + 1 < node_list_count(g, n, AFFINE_BLOCK) &&
+           node_ints(g, n, AFFINE_BLOCK)[q.axis] == 1)
+      q.axis++;
+    q.block = node_ints(g, n, AFFINE_BLOCK)[q.axis];
+    return q;
+  }
   int64_t axis = node_int(g, n, AXIS);
   return (Quantization){
       .dtype = dtype_at(g, n, PER_CHANNEL_DTYPE),
@@ -293,10 +455,28 @@ NodeId dequantized_constant(const Graph *g, ValueId v) {
   return known ? n : 0;
 }
 
+static ValueId build_blocks(Builder *b, ValueId x, const Quantization *q) {
+  int64_t blocks[MAX_RANK];
+  uint32_t rank = value_rank(b->g, x);
+  for (uint32_t i = 0; i < rank; i++)
+    blocks[i] = i == q->axis ? q->block : 1;
+  return build(b, OP_DEQUANTIZE_AFFINE, A_VAL(x), A_INTS(blocks, rank), A_VAL(q->scales),
+               A_OPT(q->zeros), A_DTYPE(q->dtype), A_INT(q->low), A_INT(q->high),
+               A_DTYPE(DTYPE_F32));
+}
+
 static ValueId build_conversion(Builder *b, ValueId x, const Quantization *q, bool quantizes) {
   if (b->status != STATUS_OK)
     return 0;
   ArgIn low = A_INT(q->low), high = A_INT(q->high), dtype = A_DTYPE(q->dtype);
+  if (q->rows && quantizes)
+    return build(b, OP_QUANTIZE_PER_TOKEN, A_VAL(x), A_VAL(q->scales), A_VAL(q->zeros), low, high,
+                 dtype);
+  if (q->rows)
+    return build(b, OP_DEQUANTIZE_PER_TOKEN, A_VAL(x), A_VAL(q->scales), A_VAL(q->zeros), low, high,
+                 dtype, A_DTYPE(DTYPE_F32));
+  if (q->block)
+    return build_blocks(b, x, q);
   if (q->dynamic && quantizes)
     return build(b, OP_QUANTIZE_PER_TENSOR_TENSOR, A_VAL(x), A_VAL(q->scales), A_VAL(q->zeros), low,
                  high, dtype);
@@ -326,6 +506,15 @@ Quantization build_dynamic(Builder *b, ValueId x, DType dtype) {
   return q;
 }
 
+Quantization build_rows(Builder *b, ValueId x) {
+  Quantization q = {
+      .dtype = DTYPE_I8, .low = INT8_MIN, .high = INT8_MAX, .dynamic = true, .rows = true};
+  if (b->status == STATUS_OK)
+    q.scales = build(b, OP_CHOOSE_QPARAMS_PER_TOKEN, A_VAL(x), A_DTYPE(DTYPE_I8));
+  q.zeros = q.scales ? q.scales + 1 : 0;
+  return q;
+}
+
 ValueId build_quantize(Builder *b, ValueId x, const Quantization *q) {
   return build_conversion(b, x, q, true);
 }
@@ -348,6 +537,13 @@ void dequantize_constant(const Graph *g, NodeId n, float *out) {
   Tensor x = tensor_of(g, node_value(g, n, 0)), y = x, scales, zeros;
   y.dtype = DTYPE_F32;
   y.data = out;
+  if (q.block) {
+    scales = tensor_of(g, q.scales);
+    if (q.zeros)
+      zeros = tensor_of(g, q.zeros);
+    dequantize_blocks(&x, &scales, q.zeros ? &zeros : NULL, q.block, q.axis, out);
+    return;
+  }
   EwOperand scale = {.type = EW_F32, .f = (double)q.scale},
             zero = {.type = EW_F32, .f = (double)q.zero};
   if (q.scales) {

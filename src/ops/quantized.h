@@ -13,7 +13,10 @@ typedef struct Quantization {
   ValueId scales;    /* f32, one a channel; 0: per tensor */
   ValueId zeros;     /* i64, one a channel; 0: all zero points are 0, or per tensor */
   uint32_t axis;     /* of the channels */
+  int64_t block;     /* not 0: scales and zeros (of the type of the codes) have an entry for each
+                        block of that many in dim `axis`, and for each index of the others */
   bool dynamic;      /* scales and zeros are one number each, computed at run time */
+  bool rows;         /* and dynamic: one number for each row of the last dim */
 } Quantization;
 
 static inline bool is_quantize(const Graph *g, NodeId n) {
@@ -44,6 +47,8 @@ NodeId dequantized_constant(const Graph *g, ValueId v);
 /* The quantization of x (f32) to I8 or U8 by the range that it has at run time: a new node that
  * chooses scale and zero point. */
 Quantization build_dynamic(Builder *b, ValueId x, DType dtype);
+/* The same to I8, by the range of each row of the last dim. */
+Quantization build_rows(Builder *b, ValueId x);
 /* A new node: x quantized (f32), or dequantized (codes). 0 after a failure of the builder. */
 ValueId build_quantize(Builder *b, ValueId x, const Quantization *q);
 ValueId build_dequantize(Builder *b, ValueId x, const Quantization *q);
