@@ -145,6 +145,11 @@ CASES = [
          y, z = Loop (m, t, x) <body = b (int64 i, bool c, float[2] s) => (bool k, float[2] n, float[2] o) {
              k = Identity(c) f = Cast<to = 1>(i) n = Add(s, f) o = Mul(n, x) }>
          w = ReduceSum<keepdims = 0>(z)""", counts(6, 0, 3, 1), {"cap": "1..6"}),
+    Case("loop-scan-slice", "float[1] s0, float[5] x, int64 m", "float[1] y, float[5,1] z", TRUE + """
+         at = Constant<value_ints = [0]>() one = Constant<value_int = 1>()
+         y, z = Loop (m, t, s0) <body = b (int64 i, bool c, float[1] s) => (bool k, float[1] n, float[1] o) {
+             k = Identity(c) j = Add(i, one) p = Unsqueeze(i, at) q = Unsqueeze(j, at) e = Slice(x, p, q) n = Add(s, e) o = Identity(n) }>""",
+         [[floats(1), floats(5), whole(5)], [floats(1), floats(5), whole(5)]]),
     Case("loop-fibonacci", "float a, float b, int64 m", "float x, float y", TRUE + """
          x, y = Loop (m, t, a, b) <body = l (int64 i, bool c, float p, float q) => (bool k, float q2, float r) {
              k = Identity(c) q2 = Identity(q) r = Add(p, q) }>""",
