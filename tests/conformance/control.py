@@ -172,6 +172,12 @@ CASES = [
              r = Loop (n, t, s) <body = l (int64 j, bool d, float[2] u) => (bool e, float[2] v) {
                  e = Identity(d) g = Cast<to = 1>(j) h = Add(f, g) w = Mul(h, x) v = Add(u, w) }> }>""",
          [[floats(2), whole(m), whole(n)] for m, n in ((3, 4), (0, 5), (5, 0), (2, 2))]),
+    Case("loop-in-loop-dead", "int64 n", "int64 y", """
+         zero = Constant<value_int = 0>() one = Constant<value_int = 1>() c0 = Constant<value = bool {1}>()
+         y = Loop (, c0, zero) <body = o (int64 t, bool c, int64 i) => (bool k, int64 j) {
+             j = Add(i, one)
+             u = Loop (, c0, zero) <body = l (int64 s, bool d, int64 p) => (bool e, int64 q) { q = Add(p, one) e = Less(q, n) }>
+             k = Less(j, n) }>""", [[whole(5)], [whole(0)]]),
     Case("if-in-loop", "float[2] x, int64 m", "float[2] y", TRUE + """
          two = Constant<value_int = 2>() zero = Constant<value_int = 0>() neg = Neg(x)
          y = Loop (m, t, x) <body = o (int64 i, bool c, float[2] s) => (bool k, float[2] r) {
