@@ -22,12 +22,28 @@ void control_poison(Import *im);
  */
 void control_rollback(Import *im, NodeId last, uint32_t constraints);
 
+/* A translation that is taken back, of which nothing stays: neither nodes nor messages. */
+typedef struct ControlTrial {
+  Import *im;
+  DiagHold held;
+  NodeId last;
+  uint32_t constraints, unsupported_count;
+  struct Unsupported *unsupported;
+  bool failed, stopped_sizes;
+} ControlTrial;
+
+void control_try(Import *im, ControlTrial *trial);
+/* Messages of an import that is to end (ImportState.stopped) do stay. */
+void control_take_back(ControlTrial *trial);
+
 /* A tensor of which each iteration gets one slice. */
 typedef struct LoopSlice {
   ValueId tensor;
   uint32_t axis;
   bool backwards;
 } LoopSlice;
+
+typedef struct LoopCount LoopCount; /* loop_count.h */
 
 /* A loop that runs as one: its body is translated once. */
 typedef struct RunLoop {
@@ -41,6 +57,7 @@ typedef struct RunLoop {
   const LoopSlice *slices;
   uint32_t slice_count;
   uint32_t scan_count; /* outputs that collect a row an iteration, along dim 0 */
+  LoopCount *counted;  /* what its condition tells, or NULL; corrected where it does not hold */
 } RunLoop;
 
 /* Builds the loop: results are the final states, then the collected tensors. False when the body

@@ -252,6 +252,10 @@ static void translate_node(Import *im, Onnx__NodeProto *const *nodes, size_t cou
 void import_nodes(Import *im, Onnx__NodeProto *const *nodes, size_t count) {
   Frame *frame = im->frame;
   bool top = frame->depth == 0;
+  if (im->state->stopped) {
+    im->state->failed = true;
+    return;
+  }
   for (size_t i = 0; i < count; i++) {
     const Onnx__NodeProto *node = nodes[i];
     im->node = node;

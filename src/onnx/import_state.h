@@ -11,7 +11,8 @@ enum {
   IMPORT_ROUNDS = 4,           /* imports with narrower dimensions, see bounds.h */
   IMPORT_DEPTH_MAX = 64,       /* function calls and subgraphs within each other */
   IMPORT_INLINED_MAX = 200000, /* nodes of functions and subgraphs: stops 2^n inlining bombs */
-  IMPORT_UNSUPPORTED_MAX = 256
+  IMPORT_UNSUPPORTED_MAX = 256,
+  IMPORT_TRIALS_MAX = 2 /* within each other: more of them would multiply the work again */
 };
 
 /* One graph or function body being translated. Frames of subgraphs see the names of their parent;
@@ -62,6 +63,7 @@ typedef struct ImportState {
   uint32_t slot_count, slot_used;
   uint32_t frame_count;
   uint32_t inlined;       /* nodes of functions and subgraphs so far */
+  uint32_t trials;        /* within each other, see control_try */
   bool stopped;           /* they are too many: nothing more is translated or reported */
   uint32_t errors_before; /* of the sink */
   Unsupported unsupported[IMPORT_UNSUPPORTED_MAX];

@@ -12,6 +12,7 @@
 #include "ir/region.h"
 #include "onnx/control.h"
 #include "onnx/data_sizes.h"
+#include "onnx/loop_count.h"
 
 enum { ATTEMPTS_MAX = 64 };
 
@@ -33,7 +34,12 @@ typedef struct Carried {
 typedef struct Attempt {
   Import *im;
   const RunLoop *loop;
-  Carried *states; /* carried ones, then collected ones */
+  ArgIn trip; /* that of the loop, or what its condition tells */
+  ValueId condition;
+  LoopCount *counted; /* NULL: the condition tells nothing */
+  LoopSteps steps;    /* what the condition of the nodes that were built tells */
+  bool miscounted;    /* it is not what was counted */
+  Carried *states;    /* carried ones, then collected ones */
   uint32_t count;
   int64_t most;     /* iterations, INT64_MAX = no bound */
   uint32_t symbols; /* how many there were before the loop */
@@ -110,25 +116,12 @@ static void compare_size(Attempt *a, uint32_t k, uint32_t i, SymInt now, SymInt 
 
 /* --- collected tensors --- */
 
-/* Does the size depend on a symbol that the loop has made? */
-static bool is_inner(const SymTable *t, SymInt v, uint32_t symbols) {
-  if (sym_is_const(v))
-    return false;
-  const SymExpr *e = sym_expr(t, v);
-  if (e->kind == SYM_SYMBOL)
-    return e->index >= symbols;
-  for (uint32_t i = 0; i < e->count; i++)
-    if (is_inner(t, e->terms[i], symbols))
-      return true;
-  return false;
-}
-
 static void learn_row(Attempt *a, uint32_t k, ValueId row) {
   Graph *g = a->im->g;
   Carried *s = &a->states[k];
   TypeId type = value_get(g, row)->type;
   for (uint32_t i = 0; i < value_rank(g, row); i++)
-    if (is_inner(&g->syms, value_dim(g, row, i), a->symbols)) {
+    if (loop_is_inner(&g->syms, value_dim(g, row, i), a->symbols)) {
       import_fail(a->im, DIAG_UNSUPPORTED_FEATURE,
                   "dim %u of a row of output %u may differ from iteration to iteration", i, k);
       return;
@@ -189,8 +182,7 @@ static void begin(Attempt *a) {
     if (is_known(&a->states[k]))
       inits[known++] = a->states[k].init;
   }
-  ValueId first =
-      build(&im->b, OP_LOOP, a->loop->trip, A_OPT(a->loop->condition), A_VALS(inits, known));
+  ValueId first = build(&im->b, OP_LOOP, a->trip, A_OPT(a->condition), A_VALS(inits, known));
   if (!import_ok(im))
     return;
   a->number = value_type(im->g, first)->dims[0];
@@ -203,6 +195,8 @@ static void begin(Attempt *a) {
     a->values[k] = is_known(&a->states[k]) ? first + ++known : 0;
     if (a->values[k])
       value_set_type(im->g, a->values[k], type_of_state(a, &a->states[k]));
+    if (a->counted && k < a->loop->state_count)
+      counter_assume(im, &a->counted->counters[k], a->values[k], a->number);
   }
 }
 
@@ -237,9 +231,19 @@ static bool translate_body(Attempt *a, Binding *outputs) {
 
 static void check_condition(Attempt *a, Binding binding) {
   bool value = false;
-  if (binding.kind != BIND_VALUE)
+  if (binding.kind != BIND_VALUE) {
     import_fail(a->im, DIAG_UNSUPPORTED_FEATURE, "the condition is no tensor");
-  else if (!control_known_bool(a->im, binding.value, &value) || !value)
+    return;
+  }
+  if (a->counted) {
+    LoopSteps was = a->counted->steps,
+              is = loop_steps(a->im, a->loop->condition, binding.value, a->number, a->symbols);
+    a->steps = is;
+    a->miscounted |= is.found != was.found || is.most != was.most || is.exact != was.exact;
+    if (is.exact && a->trip.kind == ARG_INT)
+      return;
+  }
+  if (!control_known_bool(a->im, binding.value, &value) || !value)
     a->again = control_condition(a->im, binding.value);
 }
 
@@ -268,6 +272,10 @@ static void check_state(Attempt *a, uint32_t k, Binding binding) {
   }
   for (uint32_t i = 0; i < now->rank && import_ok(a->im); i++)
     compare_size(a, k, i, value_dim(g, a->values[k], i), value_dim(g, binding.value, i));
+  if (a->counted && !counter_holds(a->im, &a->counted->counters[k], binding.value, a->number)) {
+    a->counted->counters[k].known = false;
+    a->miscounted = true;
+  }
   a->values[k] = binding.value;
 }
 
@@ -276,7 +284,7 @@ static bool attempt(Attempt *a) {
   Import *im = a->im;
   uint32_t extra = a->loop->numbered ? 1 : 0;
   Binding *outputs = ARENA_ARRAY(&im->scratch, Binding, extra + a->count + 1);
-  a->narrow = false;
+  a->narrow = a->miscounted = false;
   a->again = 0;
   begin(a);
   if (!translate_body(a, outputs))
@@ -292,9 +300,9 @@ static bool attempt(Attempt *a) {
 
 /* The exact number of iterations when nothing but it ends the loop; -1 otherwise. */
 static SymInt exact_trip(const Attempt *a) {
-  bool exact = a->loop->trip.kind == ARG_INT && !a->loop->condition && !a->again &&
-               sym_lower(&a->im->g->syms, a->loop->trip.i) >= 0;
-  return exact ? a->loop->trip.i : -1;
+  bool exact = a->trip.kind == ARG_INT && !a->condition && !a->again &&
+               sym_lower(&a->im->g->syms, a->trip.i) >= 0;
+  return exact ? a->trip.i : -1;
 }
 
 static void end(Attempt *a, ValueId *results) {
@@ -340,29 +348,82 @@ static bool begin_states(Attempt *a) {
   return true;
 }
 
-bool loop_build(Import *im, const RunLoop *loop, ValueId *results) {
-  Graph *g = im->g;
-  Attempt a = {.im = im, .loop = loop, .most = INT64_MAX, .symbols = g->syms.symbol_count};
+/* What ends the loop: the number of steps, as the model has it and as its condition tells it, and
+ * the conditions where they may end it before. */
+static void begin_counting(Attempt *a) {
+  const RunLoop *loop = a->loop;
+  SymTable *t = &a->im->g->syms;
+  a->trip = loop->trip;
+  a->condition = loop->condition;
+  if (a->counted) {
+    const LoopSteps *steps = &a->counted->steps;
+    a->most = sym_upper(t, steps->most);
+    if (a->trip.kind != ARG_VALUE)
+      a->trip = A_INT(a->trip.kind == ARG_INT ? sym_min(t, a->trip.i, steps->most) : steps->most);
+    if (a->trip.kind != ARG_VALUE && steps->exact)
+      a->condition = 0;
+  }
+  if (a->trip.kind == ARG_INT)
+    a->most = max_i64(sym_upper(t, a->trip.i), 0);
+}
+
+/* Attempts until the sizes are wide enough, which then may tell another number of steps. False when
+ * the body failed. */
+static bool build_widening(Attempt *a) {
+  Import *im = a->im;
+  NodeId last = im->g->last;
+  uint32_t constraints = im->g->constraint_count;
+  for (uint32_t tries = 0; import_ok(im); tries++) {
+    if (!attempt(a))
+      return false;
+    if ((!a->narrow && !a->miscounted) || !import_ok(im))
+      break;
+    control_rollback(im, last, constraints);
+    if (!a->narrow) {
+      a->counted->steps = a->steps;
+      break;
+    }
+    if (tries == ATTEMPTS_MAX)
+      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "the sizes of the states change in too many ways");
+  }
+  return true;
+}
+
+/* False when the body failed; *again: once more, with what is counted now. */
+static bool build_once(Import *im, const RunLoop *loop, LoopCount *counted, ValueId *results,
+                       bool *again) {
+  Attempt a = {.im = im,
+               .loop = loop,
+               .counted = counted,
+               .most = INT64_MAX,
+               .symbols = im->g->syms.symbol_count};
   a.count = loop->state_count + loop->scan_count;
   a.states = ARENA_ARRAY(&im->scratch, Carried, a.count + 1);
   a.values = ARENA_ARRAY(&im->scratch, ValueId, a.count + 1);
-  if (loop->trip.kind == ARG_INT)
-    a.most = max_i64(sym_upper(&g->syms, loop->trip.i), 0);
+  *again = false;
+  begin_counting(&a);
   bound_by_rows(&a);
   if (!import_ok(im) || !begin_states(&a))
     return true;
-  NodeId last = g->last;
-  uint32_t constraints = g->constraint_count;
-  for (uint32_t tries = 0; import_ok(im); tries++) {
-    if (!attempt(&a))
-      return false;
-    if (!a.narrow || !import_ok(im))
-      break;
-    if (tries == ATTEMPTS_MAX)
-      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "the sizes of the states change in too many ways");
-    control_rollback(im, last, constraints);
-  }
-  if (import_ok(im))
+  if (!build_widening(&a))
+    return false;
+  *again = a.miscounted && import_ok(im);
+  if (!*again && import_ok(im))
     end(&a, results);
+  return true;
+}
+
+/* A wrong count has narrowed the ranges of the counters, too: it is done again with the widest. */
+bool loop_build(Import *im, const RunLoop *loop, ValueId *results) {
+  LoopCount *counted = loop->counted;
+  bool again = true;
+  for (uint32_t tries = 0; again && import_ok(im); tries++) {
+    if (tries == 1)
+      counted->steps = (LoopSteps){.found = true, .most = LOOP_COUNTED_MAX};
+    if (counted && (!counted->steps.found || tries > 2))
+      counted = NULL;
+    if (!build_once(im, loop, counted, results, &again))
+      return false;
+  }
   return true;
 }

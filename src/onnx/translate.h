@@ -68,6 +68,8 @@ bool in_ints(Import *im, uint32_t i, const SymInt **values, uint32_t *count);
 bool in_whole(Import *im, uint32_t i, const SymInt **values, uint32_t *count);
 /* in_ints of any value. */
 bool value_ints(Import *im, ValueId v, const SymInt **values, uint32_t *count);
+/* in_whole of any value. */
+bool value_whole(Import *im, ValueId v, const SymInt **values, uint32_t *count);
 /* As in_ints, but all elements must be plain numbers; else false. */
 bool in_consts(Import *im, uint32_t i, const int64_t **values, uint32_t *count);
 /* Elements of a constant float (any real dtype) input as doubles; false when not constant. */

@@ -40,6 +40,38 @@ void control_rollback(Import *im, NodeId last, uint32_t constraints) {
   im->g->constraint_count = constraints;
 }
 
+void control_try(Import *im, ControlTrial *trial) {
+  ImportState *s = im->state;
+  *trial = (ControlTrial){.im = im,
+                          .last = im->g->last,
+                          .constraints = im->g->constraint_count,
+                          .unsupported_count = s->unsupported_count,
+                          .unsupported =
+                              ARENA_ARRAY(&im->scratch, Unsupported, s->unsupported_count + 1),
+                          .failed = s->failed,
+                          .stopped_sizes = s->sizes && s->sizes->stopped};
+  memcpy(trial->unsupported, s->unsupported, s->unsupported_count * sizeof *s->unsupported);
+  diag_hold(im->ctx->sink, &trial->held);
+  s->trials++;
+}
+
+void control_take_back(ControlTrial *trial) {
+  Import *im = trial->im;
+  ImportState *s = im->state;
+  if (!s->stopped) {
+    diag_drop(&trial->held);
+    memcpy(s->unsupported, trial->unsupported, trial->unsupported_count * sizeof *s->unsupported);
+    s->unsupported_count = trial->unsupported_count;
+    s->failed = trial->failed;
+    if (s->sizes)
+      s->sizes->stopped = trial->stopped_sizes;
+  }
+  s->trials--;
+  diag_let_go(&trial->held);
+  control_rollback(im, trial->last, trial->constraints);
+  im->b.status = STATUS_OK;
+}
+
 /* --- If --- */
 
 /* What both branches give, tensor by tensor: sequences of one length count as their items. */

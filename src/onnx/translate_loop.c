@@ -1,6 +1,6 @@
 /* Loop and Scan. Few steps whose number is known when lowering are unrolled, the body is translated
  * once for each; other loops run as loops (run_loop.c). */
-#include "onnx/control.h"
+#include "onnx/loop_count.h"
 
 /* --- steps that Loop and Scan collect --- */
 
@@ -62,6 +62,7 @@ typedef struct Loop {
   ArgIn trip;   /* NONE: no limit */
   int64_t most; /* trip as a number, -1: not known when lowering, or no limit */
   bool tensors; /* all states are tensors: the loop can run as one */
+  bool counted; /* the condition told `most`, and must fail after so many steps */
 } Loop;
 
 /* The number of iterations as a number, a size, or a scalar of the running program. */
@@ -118,6 +119,33 @@ static bool loop_step(Import *im, const Loop *loop, int64_t t, Binding *inputs, 
 
 typedef enum Unrolled { UNROLLED, UNROLLED_NOT, UNROLLED_FAILED } Unrolled;
 
+/* Scan output i of a loop without steps: of its declared shape, else with the row that the first
+ * step would have. */
+static ValueId loop_no_rows(Import *im, const Loop *loop, uint32_t i) {
+  SymInt dims[MAX_RANK];
+  uint32_t rank, symbols = im->g->syms.symbol_count;
+  Collected *scans = collectors(im, loop->scans, 1), none = {0};
+  Binding *inputs = ARENA_ARRAY(&im->scratch, Binding, 2 + loop->states),
+          *outputs = ARENA_ARRAY(&im->scratch, Binding, loop->body->n_output);
+  ControlTrial trial;
+  if (out_declared_dims(im, i, dims, &rank))
+    return collected(im, &none, i);
+  for (uint32_t k = 0; k < loop->states; k++)
+    inputs[2 + k] = in_binding(im, 2 + k);
+  control_try(im, &trial);
+  bool fine = loop_step(im, loop, 0, inputs, outputs, scans) && import_ok(im);
+  Type row = fine ? *vt(im, scans[i - loop->states].items[0]) : (Type){0};
+  for (uint32_t k = 1; k < row.rank; k++) {
+    dims[k] = row.dims[k];
+    fine &= !loop_is_inner(&im->g->syms, dims[k], symbols);
+  }
+  control_take_back(&trial);
+  if (!fine)
+    return collected(im, &none, i);
+  dims[0] = 0;
+  return ex_full(im, (DType)row.dtype, dims, row.rank, 0);
+}
+
 /* NOT: the condition of some step is known only while running. */
 static Unrolled loop_unroll(Import *im, const Loop *loop, bool holds) {
   Collected *scans = collectors(im, loop->scans, min_i64(loop->most, LOOP_STEPS_MAX));
@@ -129,37 +157,81 @@ static Unrolled loop_unroll(Import *im, const Loop *loop, bool holds) {
     if (!loop_step(im, loop, t, inputs, outputs, scans))
       return UNROLLED_FAILED;
     ValueId next = outputs[0].kind == BIND_VALUE ? outputs[0].value : 0;
-    if (import_ok(im) && t + 1 < loop->most && !control_known_bool(im, next, &holds))
+    if (import_ok(im) && (t + 1 < loop->most || loop->counted) &&
+        !control_known_bool(im, next, &holds))
       return UNROLLED_NOT;
   }
+  if (loop->counted && loop->most && holds)
+    return UNROLLED_NOT;
   for (uint32_t i = 0; i < loop->states + loop->scans && import_ok(im); i++)
     if (i < loop->states)
       out_binding(im, i, inputs[2 + i]);
     else if (out_wanted(im, i))
-      out(im, i, collected(im, &scans[i - loop->states], i));
+      out(im, i,
+          scans[i - loop->states].count ? collected(im, &scans[i - loop->states], i)
+                                        : loop_no_rows(im, loop, i));
   return UNROLLED;
 }
 
-static void loop_run(Import *im, const Loop *loop, ValueId condition) {
-  RunLoop run = {.body = loop->body,
-                 .numbered = true,
-                 .trip = loop->trip,
-                 .condition = condition ? control_condition(im, condition) : 0,
-                 .state_count = loop->states,
-                 .scan_count = loop->scans};
+static RunLoop loop_to_run(Import *im, const Loop *loop, ValueId condition) {
   Binding *states = ARENA_ARRAY(&im->scratch, Binding, loop->states + 1);
-  ValueId *results = ARENA_ARRAY(&im->scratch, ValueId, loop->states + loop->scans + 1);
   for (uint32_t i = 0; i < loop->states; i++)
     states[i] = in_binding(im, 2 + i);
-  run.states = states;
+  return (RunLoop){.body = loop->body,
+                   .numbered = true,
+                   .trip = loop->trip,
+                   .condition = condition ? control_condition(im, condition) : 0,
+                   .states = states,
+                   .state_count = loop->states,
+                   .scan_count = loop->scans};
+}
+
+static void loop_run(Import *im, const RunLoop *run) {
+  uint32_t count = run->state_count + run->scan_count;
+  ValueId *results = ARENA_ARRAY(&im->scratch, ValueId, count + 1);
   if (!import_ok(im))
     return;
-  if (!loop_build(im, &run, results)) {
+  if (!loop_build(im, run, results)) {
     control_poison(im);
     return;
   }
-  for (uint32_t i = 0; i < loop->states + loop->scans && import_ok(im); i++)
+  for (uint32_t i = 0; i < count && import_ok(im); i++)
     out(im, i, results[i]);
+}
+
+/* A loop that ends after few steps by its condition is unrolled, too. */
+static bool is_unrolled(const Loop *loop) {
+  return is_small(loop->body, loop->most) ||
+         (!loop->tensors && loop->most >= 0 && loop->most <= LOOP_STEPS_MAX);
+}
+
+/* The number of steps that the condition tells, where it is the smaller one. */
+static void read_count(Loop *loop, const LoopSteps *steps) {
+  bool smaller = loop->trip.kind == ARG_NONE ||
+                 (loop->trip.kind == ARG_INT && loop->most >= 0 && steps->most < loop->most);
+  loop->counted = steps->exact && sym_is_const(steps->most) && smaller;
+  if (loop->counted)
+    loop->most = steps->most;
+}
+
+/* Nothing has been built of it yet but scalars that it reads. */
+static Unrolled loop_run_counted(Import *im, Loop *loop, ValueId condition) {
+  RunLoop run = loop_to_run(im, loop, condition);
+  NodeId last = im->g->last;
+  uint32_t constraints = im->g->constraint_count;
+  LoopCount count;
+  if (loop_count(im, &run, &count)) {
+    run.counted = &count;
+    read_count(loop, &count.steps);
+  }
+  Unrolled unrolled = UNROLLED_NOT;
+  if (loop->counted && is_unrolled(loop))
+    unrolled = loop_unroll(im, loop, true);
+  if (unrolled == UNROLLED_NOT) {
+    control_rollback(im, last, constraints);
+    loop_run(im, &run);
+  }
+  return unrolled;
 }
 
 void translate_loop(Import *im) {
@@ -174,16 +246,15 @@ void translate_loop(Import *im) {
   if (known && !holds)
     loop.most = 0;
   Unrolled unrolled = UNROLLED_NOT;
-  if (known && (is_small(loop.body, loop.most) ||
-                (!loop.tensors && loop.most >= 0 && loop.most <= LOOP_STEPS_MAX)))
+  if (known && is_unrolled(&loop))
     unrolled = loop_unroll(im, &loop, holds);
+  if (unrolled == UNROLLED_NOT && import_ok(im)) {
+    if (loop.trip.kind != ARG_VALUE) /* which is a node of its own */
+      control_rollback(im, last, constraints);
+    unrolled = loop_run_counted(im, &loop, known ? 0 : condition);
+  }
   if (unrolled == UNROLLED_FAILED)
     control_poison(im);
-  if (unrolled != UNROLLED_NOT || !import_ok(im))
-    return;
-  if (loop.trip.kind != ARG_VALUE) /* which is a node of its own */
-    control_rollback(im, last, constraints);
-  loop_run(im, &loop, known ? 0 : condition);
 }
 
 /* --- Scan --- */

@@ -49,7 +49,7 @@ ValueId in_required(Import *im, uint32_t i) {
   return v;
 }
 
-static bool value_whole(Import *im, ValueId v, const SymInt **values, uint32_t *count) {
+bool value_whole(Import *im, ValueId v, const SymInt **values, uint32_t *count) {
   *values = NULL;
   *count = 0;
   if (!import_ok(im) || !v)

@@ -188,7 +188,8 @@ static void conv_task(const Conv *c, int64_t task, char *columns) {
 static void conv_workers(void *user, size_t begin, size_t end) {
   const Conv *c = user;
   for (int64_t w = (int64_t)begin; w < (int64_t)end; w++) {
-    char *columns = c->columns + w * c->depth * c->tile * dtype_size(c->in.dtype);
+    int64_t share = w * c->depth * c->tile * dtype_size(c->in.dtype);
+    char *columns = c->pointwise ? NULL : c->columns + share;
     for (int64_t task = c->tasks * w / c->workers; task < c->tasks * (w + 1) / c->workers; task++)
       conv_task(c, task, columns);
   }

@@ -46,7 +46,7 @@ static void json_value(JsonWriter *w, const PteValue *v) {
 }
 
 /* [lo, hi] of each dim. */
-static void json_ranges(JsonWriter *w, const DimRange *ranges, uint32_t rank) {
+static void json_ranges(JsonWriter *w, const PteRange *ranges, uint32_t rank) {
   json_key(w, "ranges");
   json_open_array(w);
   for (uint32_t k = 0; k < rank; k++) {
@@ -59,7 +59,7 @@ static void json_ranges(JsonWriter *w, const DimRange *ranges, uint32_t rank) {
 }
 
 static void json_values(JsonWriter *w, const char *key, const PteMethod *m, const int32_t *indices,
-                        uint32_t count, DimRange *const *ranges) {
+                        uint32_t count, PteRange *const *ranges) {
   json_key(w, key);
   json_open_array(w);
   for (uint32_t i = 0; i < count; i++) {

@@ -1,10 +1,11 @@
 /* See inspect_internal.h. The live peak as a function of the dims of the inputs.
  *
- * The file has bounds only. Read back as graphs (read.h) it has a symbol for each dim of a dynamic
- * input, and sizes of values are expressions over them. Each symbol is set to a few sizes, the
- * others stay at their bounds unless the constraints that the shape rules found tie them to it; a
- * size that breaks a constraint is left out, and with it dims that can only have one size. A size
- * that is known only while running counts with its bound. */
+ * The file has bounds, and ranges of the inputs if it is one of ours. Read back as graphs (read.h)
+ * it has a symbol for each dim of a dynamic input, and sizes of values are expressions over them.
+ * Each symbol is set to a few sizes, the others stay at their bounds unless the constraints that
+ * the shape rules found tie them to it; a size that breaks a constraint is left out, and with it
+ * dims that can only have one size. A size that is known only while running counts with its bound.
+ */
 #include "ir/op.h"
 #include "ir/solve.h"
 #include "pte/inspect_internal.h"
@@ -256,17 +257,17 @@ static void prepare_constraints(DimReader *r) {
 
 /* --- ranges --- */
 
-/* Of one value of the graph; its dims as the instructions leave them. Sizes of 0 are seldom meant,
- * but the file does not say where a range begins. */
-static DimRange *ranges_of(const DimReader *r, const Solution *s, ValueId v) {
+/* Of one value of the graph; its dims as the instructions leave them. Sizes of 0 are seldom meant
+ * where the file does not say where a range begins. */
+static PteRange *ranges_of(const DimReader *r, const Solution *s, ValueId v) {
   const Type *t = value_type(r->g, v);
-  DimRange *ranges = ARENA_ARRAY(r->arena, DimRange, (size_t)t->rank + 1);
+  PteRange *ranges = ARENA_ARRAY(r->arena, PteRange, (size_t)t->rank + 1);
   for (uint32_t i = 0; i < t->rank; i++) {
     SymInt dim = t->dims[i];
-    ranges[i] = (DimRange){sym_lower(&r->g->syms, dim), sym_upper(&r->g->syms, dim)};
+    ranges[i] = (PteRange){sym_lower(&r->g->syms, dim), sym_upper(&r->g->syms, dim)};
     if (!sym_is_const(dim) && sym_expr(&r->g->syms, dim)->kind == SYM_SYMBOL) {
       const SymSizes *z = &s->sizes[sym_expr(&r->g->syms, dim)->index];
-      ranges[i] = (DimRange){z->lo, z->hi};
+      ranges[i] = (PteRange){z->lo, z->hi};
     }
     if (ranges[i].lo < 1 && ranges[i].hi >= 1)
       ranges[i].lo = 1;
@@ -280,10 +281,10 @@ static void find_ranges(DimReader *r, MethodDims *out) {
   if (r->g->input_count != r->m->input_count || outputs != r->m->output_count ||
       graph_solve(r->g, &r->scratch, &s) != STATUS_OK)
     return;
-  out->inputs = ARENA_ARRAY(r->arena, DimRange *, (size_t)r->g->input_count + 1);
-  out->outputs = ARENA_ARRAY(r->arena, DimRange *, (size_t)outputs + 1);
+  out->inputs = ARENA_ARRAY(r->arena, PteRange *, (size_t)r->g->input_count + 1);
+  out->outputs = ARENA_ARRAY(r->arena, PteRange *, (size_t)outputs + 1);
   for (uint32_t i = 0; i < r->g->input_count; i++)
-    out->inputs[i] = ranges_of(r, &s, r->g->inputs[i]);
+    out->inputs[i] = r->m->ranges ? r->m->ranges[i] : ranges_of(r, &s, r->g->inputs[i]);
   for (uint32_t i = 0; i < outputs; i++)
     out->outputs[i] = ranges_of(r, &s, graph_output(r->g, i));
 }

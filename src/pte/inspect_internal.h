@@ -63,14 +63,10 @@ typedef struct DimCurve {
   int64_t constant, factor;
 } DimCurve;
 
-/* The sizes that a dim can have, as far as the instructions tell. */
-typedef struct DimRange {
-  int64_t lo, hi;
-} DimRange;
-
 typedef struct MethodDims {
   bool dynamic;                 /* some input is; nothing else is set otherwise */
-  DimRange **inputs, **outputs; /* by position and dim; NULL: not known */
+  PteRange **inputs, **outputs; /* by position and dim, as far as the instructions tell; NULL: not
+                                   known */
   const char *fault;            /* why there are no curves; NULL: there may be */
   DimCurve *curves;
   uint32_t count;

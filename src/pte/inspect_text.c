@@ -24,14 +24,14 @@ static void text_bytes(StrBuf *out, uint64_t bytes) {
 /* --- values --- */
 
 /* "f32[1..8, 4]", "int". ranges: of its dims; NULL where they are not known. */
-static void text_value(StrBuf *out, const PteValue *v, const DimRange *ranges) {
+static void text_value(StrBuf *out, const PteValue *v, const PteRange *ranges) {
   strbuf_append(out, sv_from(inspect_kind(v)));
   if (v->kind != PTE_TENSOR)
     return;
   const PteTensor *t = v->tensor;
   strbuf_append_char(out, '[');
   for (uint32_t i = 0; i < t->rank; i++) {
-    DimRange r = ranges ? ranges[i] : (DimRange){t->sizes[i] > 1 ? 1 : t->sizes[i], t->sizes[i]};
+    PteRange r = ranges ? ranges[i] : (PteRange){t->sizes[i] > 1 ? 1 : t->sizes[i], t->sizes[i]};
     bool fixed = t->dynamism == PTE_STATIC || r.lo == r.hi;
     strbuf_append(out, i ? SV(", ") : SV(""));
     if (!fixed)
@@ -55,7 +55,7 @@ static void text_rest(StrBuf *out, const char *what, uint32_t count, uint32_t sh
 }
 
 static void text_values(StrBuf *out, const char *title, const PteMethod *m, const int32_t *indices,
-                        uint32_t count, DimRange *const *ranges, bool all) {
+                        uint32_t count, PteRange *const *ranges, bool all) {
   uint32_t shown = all || count < MAX_VALUES ? count : MAX_VALUES;
   for (uint32_t i = 0; i < shown; i++) {
     const PteValue *v = &m->values[indices[i]];

@@ -5,6 +5,7 @@
 #include "ir/op.h"
 #include "pte/call.h"
 #include "pte/plan_writer.h"
+#include "pte/ranges.h"
 #include "pte/schema.h"
 
 /* Ops of one kernel share its entry. */
@@ -192,6 +193,22 @@ static void write_states(PlanWriter *p) {
   }
 }
 
+static FbRef write_ranges(PlanWriter *p) {
+  StrBuf text;
+  strbuf_init(&text);
+  ranges_print(p->g, &text);
+  FbRef container = 0;
+  if (text.size) {
+    FbRef inputs = fb_string(p->b, (StrView){text.data, text.size}), none = fb_string(p->b, SV(""));
+    fb_table_begin(p->b);
+    fb_field_ref(p->b, CONTAINER_INPUTS, inputs);
+    fb_field_ref(p->b, CONTAINER_OUTPUTS, none);
+    container = fb_table_end(p->b);
+  }
+  strbuf_release(&text);
+  return container;
+}
+
 static FbRef write_plan(PlanWriter *p) {
   write_states(p);
   FbRef inputs = write_inputs(p), chain = write_chain(p), outputs = write_outputs(p);
@@ -200,9 +217,10 @@ static FbRef write_plan(PlanWriter *p) {
   FbRef operators = fb_vector_refs(p->b, p->operators, p->operator_count);
   FbRef delegates = fb_vector_refs(p->b, p->delegates, p->delegate_count);
   FbRef arenas = write_arena_sizes(p);
-  FbRef name = fb_string(p->b, intern_get(&p->g->ctx->names, p->g->name));
+  FbRef name = fb_string(p->b, intern_get(&p->g->ctx->names, p->g->name)), ranges = write_ranges(p);
   fb_table_begin(p->b);
   fb_field_ref(p->b, PLAN_NAME, name);
+  fb_field_ref(p->b, PLAN_CONTAINER_META_TYPE, ranges);
   fb_field_ref(p->b, PLAN_VALUES, values);
   fb_field_ref(p->b, PLAN_INPUTS, inputs);
   fb_field_ref(p->b, PLAN_OUTPUTS, outputs);

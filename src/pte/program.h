@@ -62,6 +62,11 @@ typedef struct PteDelegate {
   uint32_t compile_specs;
 } PteDelegate;
 
+/* The sizes that a dim can have. */
+typedef struct PteRange {
+  int64_t lo, hi;
+} PteRange;
+
 typedef struct PteMethod {
   StrView name;
   PteValue *values;
@@ -69,6 +74,7 @@ typedef struct PteMethod {
   StrView *operators;        /* "aten::add.out" */
   PteDelegate *delegates;
   PteInstruction *instructions;
+  PteRange **ranges;     /* by input and dim; NULL: the file has bounds only (ranges.h) */
   uint64_t *arena_sizes; /* by memory_id; [0] unused */
   uint32_t value_count, input_count, output_count, operator_count, delegate_count,
       instruction_count;

@@ -1,5 +1,6 @@
 /* See program.h. One ExecutionPlan: names, operators, instructions, delegates, arenas. */
 #include "pte/program_internal.h"
+#include "pte/ranges.h"
 
 enum {
   MAX_NAME = 4096,        /* bytes of a method or delegate name: ours, a sane bound for messages */
@@ -199,7 +200,8 @@ void decode_method(Decoder *d, FbTable plan, PteMethod *m) {
            delegates = fb_tables(plan, PLAN_DELEGATES);
   if (!values.present && !d->reader.fault)
     decode_error(d, DIAG_PTE_FIELD, "values is missing");
-  skim_plan(plan);
+  StrView inputs;
+  skim_plan(plan, &inputs);
   decode_arenas(d, fb_vector(plan, PLAN_NON_CONST_BUFFER_SIZES, 8), m);
   if (m->arena_count)
     decode_values(d, values, m);
@@ -207,5 +209,7 @@ void decode_method(Decoder *d, FbTable plan, PteMethod *m) {
   decode_delegates(d, delegates, m);
   m->inputs = decode_ends(d, fb_vector(plan, PLAN_INPUTS, 4), m, "inputs", &m->input_count);
   m->outputs = decode_ends(d, fb_vector(plan, PLAN_OUTPUTS, 4), m, "outputs", &m->output_count);
+  if (d->status == STATUS_OK && !d->reader.fault)
+    m->ranges = ranges_parse(inputs, m, &d->p->arena);
   decode_chain(d, fb_tables(plan, PLAN_CHAINS), m);
 }

@@ -242,15 +242,17 @@ Status read_call(MethodReader *r, uint32_t i) {
 
 /* --- inputs, outputs, arenas --- */
 
-/* A dynamic input gets a symbol for each dim but those bounded by 0 or 1. */
-static Status input_type(MethodReader *r, const PteTensor *t, TypeId *out) {
+/* A dynamic input gets a symbol for each dim whose size is not fixed; without ranges, for each but
+ * those bounded by 0 or 1. */
+static Status input_type(MethodReader *r, const PteTensor *t, const PteRange *ranges, TypeId *out) {
   TRY(read_type(r, t, out));
   if (t->dynamism == PTE_STATIC)
     return STATUS_OK;
   SymInt dims[MAX_RANK];
-  for (uint32_t i = 0; i < t->rank; i++)
-    dims[i] =
-        t->sizes[i] <= 1 ? t->sizes[i] : sym_symbol(&r->g->syms, SV(""), 0, t->sizes[i], false);
+  for (uint32_t i = 0; i < t->rank; i++) {
+    int64_t lo = ranges ? ranges[i].lo : t->sizes[i] <= 1 ? t->sizes[i] : 0;
+    dims[i] = lo == t->sizes[i] ? lo : sym_symbol(&r->g->syms, SV(""), lo, t->sizes[i], false);
+  }
   *out = graph_tensor_type(r->g, (DType)t->dtype, t->rank, dims, ORDER_CONTIGUOUS);
   return STATUS_OK;
 }
@@ -271,7 +273,7 @@ static Status read_inputs(MethodReader *r) {
     if (r->current[index] || pte_is_constant(value->tensor))
       return read_error(r, DIAG_PTE_UNSUPPORTED, "input %u is another input, or a constant", i);
     TypeId type;
-    TRY(input_type(r, value->tensor, &type));
+    TRY(input_type(r, value->tensor, r->m->ranges ? r->m->ranges[i] : NULL, &type));
     read_define(r, index, graph_add_input(r->g, type, public_name(r, value, "input", i)));
   }
   return STATUS_OK;

@@ -342,11 +342,45 @@ static Status begin_loop(MethodReader *r, const LoopShape *l, const uint32_t *in
   return op_row(OP_LOOP)->shape(r->g, *loop);
 }
 
+/* Where both branches of the jump meet again. */
+static uint32_t behind_branches(const MethodReader *r, uint32_t i) {
+  uint32_t to = (uint32_t)at(r, i)->index;
+  return to > i + 1 && is_always(r, to - 1) ? (uint32_t)at(r, to - 1)->index : to;
+}
+
+/* The rows that every iteration adds to a tensor bound their number: the call ends with an error
+ * beyond the size of the tensor. Calls of branches and of loops within this one say nothing. */
+static int64_t rows_collected(const MethodReader *r, LoopShape *const *loops, const LoopShape *l) {
+  int64_t least = INT64_MAX;
+  for (uint32_t i = l->body.begin; i < l->body.end;) {
+    uint32_t next = i + 1;
+    if (loops[i])
+      next = loops[i]->exit;
+    else if (is_jump(r, i) && !is_failure(r, i))
+      next = behind_branches(r, i);
+    else if (is_call(r, i, OP_ET_COPY_INDEX) && at(r, i)->args[2] == l->counter &&
+             r->m->values[at(r, i)->args[0]].kind == PTE_TENSOR &&
+             r->m->values[at(r, i)->args[0]].tensor->rank)
+      least = min_i64(least, r->m->values[at(r, i)->args[0]].tensor->sizes[0]);
+    i = next > i ? next : i + 1;
+  }
+  return least;
+}
+
+static void bound_number(MethodReader *r, ValueId number, int64_t rows) {
+  Graph *g = r->g;
+  if (rows < 1 || sym_upper(&g->syms, value_type(g, number)->dims[0]) < rows)
+    return;
+  SymInt i = sym_symbol(&g->syms, SV(""), 0, rows - 1, true);
+  value_set_type(g, number, graph_scalar_type(g, TYPE_INT, i, true));
+}
+
 static Status read_loop(MethodReader *r, LoopShape **loops, const LoopShape *l) {
   uint32_t *indices, count = find_states(r, l, &indices), mark = r->journal_count;
   NodeId loop, end;
   r->instruction = l->first;
   TRY(begin_loop(r, l, indices, count, &loop));
+  bound_number(r, node_result(r->g, loop, 0), rows_collected(r, loops, l));
   r->depth++;
   read_define(r, (uint32_t)l->counter, node_result(r->g, loop, 0));
   for (uint32_t i = 0; i < count; i++) {

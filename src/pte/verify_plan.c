@@ -212,6 +212,19 @@ static void note_operands(Checker *c, NodeId n) {
   }
 }
 
+/* What a loop shows to its iterations begins in front of them: not a use within the loops around.
+ */
+static void note_results(Checker *c, NodeId n) {
+  const Node *node = node_cget(c->g, n);
+  for (uint32_t i = 0; i < node->result_count; i++) {
+    ValueId v = node->first_result + i;
+    if (c->root[v] == v)
+      c->last_use[v] = c->last_read[v] = c->position[n];
+    else
+      use(c, v, n);
+  }
+}
+
 static void find_lifetimes(Checker *c) {
   const Graph *g = c->g;
   for (ValueId v = 0; v < g->value_count; v++)
@@ -225,8 +238,7 @@ static void find_lifetimes(Checker *c) {
       if (shares_by_right(g, n, node_value(g, n, 0), node->first_result + i))
         c->root[node->first_result + i] = root_of(c, node_value(g, n, 0));
     note_operands(c, n);
-    for (uint32_t i = 0; i < node->result_count; i++)
-      use(c, node->first_result + i, n);
+    note_results(c, n);
     if (op_has_trait(node->op, OP_CONTROL))
       join_marked(c, n);
   }

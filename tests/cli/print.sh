@@ -18,3 +18,6 @@ echo "nonsense" >bad.etir
 t opt bad.etir --pass eliminate_dead
 t lower $data/relu.onnx --dim batch=2 -o relu.pte --print-after eliminate_views --print-before eliminate_views
 t lower $data/relu.onnx --dim batch=2 -o relu.pte --pass eliminate_dead@edge
+t print $data/dims.onnx --dim batch=1..4 --dim n=2..4 --dim m=8..40 -o no.etir -Werror
+ls no.etir 2>/dev/null
+t print $data/relu.onnx --dim batch=2 -Werror --no-locations

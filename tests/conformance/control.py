@@ -9,6 +9,7 @@ branches and other numbers of iterations, all of them twice. The interpreter run
 
 import dataclasses
 import os
+import re
 import subprocess
 import sys
 
@@ -54,6 +55,7 @@ class Case:
     dims: dict = dataclasses.field(default_factory=dict)
     opset: int = 18
     jumps: bool = True  # the program must have some
+    rows: str = ""  # of the last output, as the importer knows their number: "?" when data decide it, "" is not looked at
     fails: list = dataclasses.field(default_factory=list)  # inputs with which the call must end with an error
 
     def model(self):
@@ -143,6 +145,11 @@ CASES = [
          y, z = Loop (m, t, x) <body = b (int64 i, bool c, float[2] s) => (bool k, float[2] n, float[2] o) {
              k = Identity(c) f = Cast<to = 1>(i) n = Add(s, f) o = Mul(n, x) }>
          w = ReduceSum<keepdims = 0>(z)""", counts(6, 0, 3, 1), {"cap": "1..6"}),
+    Case("loop-scan-slice", "float[1] s0, float[5] x, int64 m", "float[1] y, float[5,1] z", TRUE + """
+         at = Constant<value_ints = [0]>() one = Constant<value_int = 1>()
+         y, z = Loop (m, t, s0) <body = b (int64 i, bool c, float[1] s) => (bool k, float[1] n, float[1] o) {
+             k = Identity(c) j = Add(i, one) p = Unsqueeze(i, at) q = Unsqueeze(j, at) e = Slice(x, p, q) n = Add(s, e) o = Identity(n) }>""",
+         [[floats(1), floats(5), whole(5)], [floats(1), floats(5), whole(5)]]),
     Case("loop-fibonacci", "float a, float b, int64 m", "float x, float y", TRUE + """
          x, y = Loop (m, t, a, b) <body = l (int64 i, bool c, float p, float q) => (bool k, float q2, float r) {
              k = Identity(c) q2 = Identity(q) r = Add(p, q) }>""",
@@ -165,6 +172,12 @@ CASES = [
              r = Loop (n, t, s) <body = l (int64 j, bool d, float[2] u) => (bool e, float[2] v) {
                  e = Identity(d) g = Cast<to = 1>(j) h = Add(f, g) w = Mul(h, x) v = Add(u, w) }> }>""",
          [[floats(2), whole(m), whole(n)] for m, n in ((3, 4), (0, 5), (5, 0), (2, 2))]),
+    Case("loop-in-loop-dead", "int64 n", "int64 y", """
+         zero = Constant<value_int = 0>() one = Constant<value_int = 1>() c0 = Constant<value = bool {1}>()
+         y = Loop (, c0, zero) <body = o (int64 t, bool c, int64 i) => (bool k, int64 j) {
+             j = Add(i, one)
+             u = Loop (, c0, zero) <body = l (int64 s, bool d, int64 p) => (bool e, int64 q) { q = Add(p, one) e = Less(q, n) }>
+             k = Less(j, n) }>""", [[whole(5)], [whole(0)]]),
     Case("if-in-loop", "float[2] x, int64 m", "float[2] y", TRUE + """
          two = Constant<value_int = 2>() zero = Constant<value_int = 0>() neg = Neg(x)
          y = Loop (m, t, x) <body = o (int64 i, bool c, float[2] s) => (bool k, float[2] r) {
@@ -260,6 +273,99 @@ CASES = [
 ]
 
 
+def while_case(name, first, again, begin=0, step=1, feeds=None, inputs="float[2] x", trip="", **more):
+    """A loop that goes on while its condition holds. `first` gives it before the loop (with the counter i0), `again` in each step (with
+    the counter j of the next one, the number t of this one and the accumulator n)."""
+    return Case(name, inputs, "float[2] y, int64 w, float[rows,2] z", f"""
+        i0 = Constant<value_int = {begin}>() by = Constant<value_int = {step}>() zero = Constant<value_int = 0>() {first}
+        y, w, z = Loop ({trip}, c0, x, i0) <body = b (int64 t, bool c, float[2] s, int64 i) => (bool k, float[2] n, int64 j, float[2] o) {{
+            j = Add(i, by) f = Cast<to = 1>(i) n = Add(s, f) o = Mul(n, x) {again} }}>""",
+                feeds or [[floats(2)], [floats(2)]], **more)
+
+
+def number(name, value):
+    return f"{name} = Constant<value_int = {value}>() "
+
+
+def of_sizes(*sizes, extra=()):
+    return [[floats(2), floats(n, 3), *extra] for n in sizes]
+
+
+# The size of an input as a scalar, which is a symbol when the dim is.
+SIZE = "of = Shape(r) at = Constant<value_int = 0>() m = Gather(of, at) "
+ROWS = {"inputs": "float[2] x, float[len,3] r", "dims": {"len": "1..9"}, "feeds": of_sizes(9, 1, 4)}
+HALF = "h = Constant<value_float = 0.5>() q = ReduceSum<keepdims = 0>(n) "
+
+CASES += [
+    while_case("while-constant", number("m", 600) + "c0 = Less(i0, m)", "k = Less(j, m)", rows="600"),
+    while_case("while-short", number("m", 3) + "c0 = Less(i0, m)", "k = Less(j, m)", rows="3", jumps=False),
+    while_case("while-at-most", number("m", 600) + "c0 = LessOrEqual(i0, m)", "k = LessOrEqual(j, m)", rows="601"),
+    while_case("while-down", number("m", 7) + "c0 = Greater(i0, m)", "k = Greater(j, m)", 900, -1, rows="893"),
+    while_case("while-down-to", number("m", 7) + "c0 = GreaterOrEqual(i0, m)", "k = GreaterOrEqual(j, m)", 900, -3, rows="298"),
+    while_case("while-two", number("m", 901) + "c0 = Less(i0, m)", "k = Less(j, m)", 0, 2, rows="451"),
+    while_case("while-not-equal", number("m", 500) + "d = Equal(i0, m) c0 = Not(d)", "e = Equal(j, m) k = Not(e)", rows="500"),
+    while_case("while-once", number("m", 3) + "c0 = Constant<value = bool {1}>()", "k = Less(j, m)", 50, rows="1", jumps=False),
+    while_case("while-number", number("m", 500) + "c0 = Constant<value = bool {1}>()", "k = Less(t, m)", rows="501"),
+    while_case("while-trip", number("m", 600) + number("most", 700) + "c0 = Less(i0, m)", "k = Less(j, m)", trip="most", rows="600"),
+    while_case("while-huge-trip", number("m", 600) + number("most", 2**63 - 1) + "c0 = Less(i0, m)", "k = Less(j, m)", trip="most", rows="600"),
+    while_case("while-two-tests", number("m", 600) + number("u", 500) + "d = Less(i0, m) e = Less(i0, u) c0 = And(d, e)",
+               "d2 = Less(j, m) e2 = Less(j, u) k = And(d2, e2)", rows="500"),
+    while_case("while-float", number("m", 600) + "g = Cast<to = 1>(m) h = Cast<to = 1>(i0) c0 = Less(h, g)", "l = Cast<to = 1>(j) k = Less(l, g)",
+               rows="600"),
+    while_case("while-size", SIZE + "c0 = Less(i0, m)", "k = Less(j, m)", rows="len", **ROWS),
+    while_case("while-size-float", SIZE + "g = Cast<to = 1>(m) h = Cast<to = 1>(i0) c0 = Less(h, g)", "l = Cast<to = 1>(j) k = Less(l, g)",
+               rows="len", **ROWS),
+    while_case("while-size-at-most", SIZE + "c0 = LessOrEqual(i0, m)", "k = LessOrEqual(j, m)", rows="len + 1", **ROWS),
+    while_case("while-size-two", SIZE + "c0 = Less(i0, m)", "k = Less(j, m)", 0, 2, rows="floordiv(len + 1, 2)", **ROWS),
+    while_case("while-size-from", SIZE + "c0 = Less(i0, m)", "k = Less(j, m)", 4, rows="max(0, len - 4)", **ROWS),
+    while_case("while-size-down", SIZE + "c0 = Less(i0, m)", "p = Neg(m) k = Greater(j, p)", 0, -1, rows="len", **ROWS),
+    while_case("while-size-true", SIZE + "c0 = Constant<value = bool {1}>()", "k = Less(j, m)", 5, rows="max(0, len - 6) + 1", **ROWS),
+    while_case("while-size-number", SIZE + "c0 = Constant<value = bool {1}>()", "k = Less(t, m)", rows="len + 1", **ROWS),
+    while_case("while-first-otherwise", SIZE + number("u", 4) + "c0 = Less(u, m)", "k = Less(j, m)", rows="?", **ROWS),
+    while_case("while-first-input", number("m", 400), "k = Less(j, m)", inputs="float[2] x, bool c0",
+               feeds=[[floats(2), flag(True)], [floats(2), flag(False)]], rows="?"),
+    while_case("while-data", number("m", 600) + "c0 = Less(i0, m)", "q = ReduceSum<keepdims = 0>(n) g = Less(q, e) l = Less(j, m) k = And(l, g)",
+               inputs="float[2] x, float e", feeds=[[floats(2), real(v)] for v in (1e9, 30.0, -1e9)], rows="?"),
+    while_case("while-data-size", SIZE + "c0 = Less(i0, m)", "q = ReduceSum<keepdims = 0>(n) g = Less(q, e) l = Less(j, m) k = And(g, l)",
+               inputs="float[2] x, float[len,3] r, float e", dims={"len": "1..9"},
+               feeds=[[floats(2), floats(n, 3), real(v)] for n, v in ((9, 1e9), (9, 20.0), (1, -1e9), (5, 1e9))], rows="?"),
+    while_case("while-trip-input", number("m", 400) + "c0 = Less(i0, m)", "k = Less(j, m)", inputs="float[2] x, int64 most", trip="most",
+               feeds=[[floats(2), whole(v)] for v in (500, 7, 0)], rows="?"),
+    while_case("while-wraps", number("m", 2**31 - 1) + number("twelve", 12) + "c0 = Constant<value = bool {1}>()",
+               "p = Cast<to = 6>(j) l = Cast<to = 6>(m) d = Less(p, l) e = Less(t, most) k = And(d, e)",
+               step=2**30, inputs="float[2] x, int64 most", feeds=[[floats(2), whole(v)] for v in (5, 0)], trip="twelve", rows="?"),
+    while_case("while-ends-of-int64", number("m", 2**63 - 1) + number("twelve", 12) + "c0 = Constant<value = bool {1}>()",
+               "d = Less(j, m) e = Less(t, most) k = And(d, e)", begin=2**63 - 10, step=4,
+               inputs="float[2] x, int64 most", feeds=[[floats(2), whole(v)] for v in (5, 0)], trip="twelve", rows="?"),
+    Case("while-grow", "float[len,2] x", "float[grown,2] y", """
+         i0 = Constant<value_int = 0>() one = Constant<value_int = 1>() of = Shape(x) m = Gather(of, i0) c0 = Less(i0, m)
+         y, w = Loop (, c0, x, i0) <body = b (int64 t, bool c, float[a,2] s, int64 i) => (bool k, float[d,2] n, int64 j) {
+             j = Add(i, one) e = ReduceMax<axes = [0], keepdims = 1>(s) n = Concat<axis = 0>(s, e) k = Less(j, m) }>""",
+         [[floats(n, 2)] for n in (6, 1, 3)], {"len": "1..6"}, opset=13),
+    *(Case(f"while-grow-{name}", "float[2,2] x, int64 most", "float[grown,2] y, int64 w, float[rows,2] z", """
+         i0 = Constant<value_int = 0>() one = Constant<value_int = 1>() five = Constant<value_int = 5>() c0 = Constant<value = bool {1}>()
+         y, w, z = Loop (, c0, x, i0) <body = b (int64 t, bool c, float[a,2] s, int64 i) => (bool k, float[d,2] n, int64 j, float[2] o) {
+             j = Add(i, one) o = ReduceMax<axes = [0], keepdims = 0>(s) e = ReduceMax<axes = [0], keepdims = 1>(s)
+             n = Concat<axis = 0>(s, e) of = Shape(n) m = Gather(of, i0) u = Less(j, m) v = Less(t, five) %s }>""" % more,
+           [[floats(2, 2), whole(v)] for v in (9, 2)], opset=13, rows=rows)
+      for name, more, rows in (("itself", "k = And(u, v)", "?"), ("until", "p = And(u, v) q = Less(t, most) k = And(p, q)", "?"))),
+    Case("while-gather", "float[len,2] x", "float[rows,2] y", """
+         i0 = Constant<value_int = 0>() one = Constant<value_int = 1>() of = Shape(x) m = Gather(of, i0) c0 = Less(i0, m)
+         w, y = Loop (, c0, i0) <body = b (int64 t, bool c, int64 i) => (bool k, int64 j, float[2] n) {
+             j = Add(i, one) g = Gather(x, i) n = Exp(g) k = Less(j, m) }>""",
+         [[floats(n, 2)] for n in (6, 1, 3)], {"len": "1..6"}, rows="len"),
+    Case("while-in-while", "float[len,2] x", "float[rows,2] y", """
+         i0 = Constant<value_int = 0>() one = Constant<value_int = 1>() of = Shape(x) m = Gather(of, i0) c0 = Less(i0, m)
+         z0 = Constant<value = float[2] {0., 0.}>()
+         w, y = Loop (, c0, i0) <body = b (int64 t, bool c, int64 i) => (bool k, int64 j, float[2] n) {
+             d0 = LessOrEqual(i0, i)
+             u, n = Loop (, d0, i0, z0) <body = l (int64 t2, bool c2, int64 p, float[2] s) => (bool k2, int64 p2, float[2] v) {
+                 p2 = Add(p, one) g = Gather(x, p) v = Add(s, g) k2 = LessOrEqual(p2, i) }>
+             j = Add(i, one) k = Less(j, m) }>""",
+         [[floats(n, 2)] for n in (6, 1, 3)], {"len": "1..6"}, rows="len"),
+]
+
+
 def expected(path, feeds):
     session = cases.ort_session(path)
     return [session.run(None, {x.name: a for x, a in zip(session.get_inputs(), inputs)}) for inputs in feeds]
@@ -291,15 +397,31 @@ def succeeds_wrongly(case, args, server, work, path, program):
     return None
 
 
+def differs(case, folder):
+    """What the program of the artifacts in `folder` has otherwise than the case says, or None."""
+    with open(os.path.join(folder, "01-import.etir")) as f:
+        text = f.read()
+    if case.jumps != ("control::" in text):
+        return "it has no control flow" if case.jumps else "it has control flow"
+    value = re.findall(r"^  output .*%(\d+)", text, re.M)[-1]
+    size = re.search(rf"%{value}: \w+\[((?:\([^)]*\)|[^],(])*)", text)[1]
+    size = re.sub(r"s\d+", lambda s: re.search(rf'sym {s[0]} "(.*?)"', text)[1] or "?", size)
+    return None if case.rows in ("", size) else f"{size} rows, not {case.rows}"
+
+
 def check(case, args, server, work):
     """None when all values are right, else what went wrong."""
-    path, program = (os.path.join(work, x) for x in ("model.onnx", "model.pte"))
+    path, program, artifacts = (os.path.join(work, x) for x in ("model.onnx", "model.pte", "artifacts"))
     model = case.model()
     onnx.save(model, path)
     want = expected(path, case.feeds)
-    stage, code, message, _ = etc_command.lower(args.etc, path, program, case.dims, args.extra, args.timeout)
+    flags = [*args.extra, "--artifacts", artifacts]
+    stage, code, message, _ = etc_command.lower(args.etc, path, program, case.dims, flags, args.timeout)
     if stage != "ok":
         return f"{stage}: {code} {message}"
+    wrong = differs(case, artifacts)
+    if wrong:
+        return wrong
     bundles = []
     for i, (inputs, outputs) in enumerate(zip(case.feeds, want)):
         bundles.append(os.path.join(work, f"data{i}.pkl"))

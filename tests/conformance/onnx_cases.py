@@ -6,7 +6,7 @@ the input is BackendTest's dummy data). Making the node cases takes seconds, so 
 model.onnx and a bundle (inputs and expected outputs) per case, and one index.
 
 `runnable` is a rule, not a list: every graph input and output is a tensor of a dtype the runtime holds, the domains
-are ai.onnx alone, and the result is deterministic.
+are ai.onnx and ai.onnx.ml alone, and the result is deterministic.
 """
 
 import glob
@@ -20,7 +20,7 @@ import arrays
 
 DATA_KINDS = ("simple", "pytorch-converted", "pytorch-operator")
 RANDOM_OPS = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
-CACHE_FORMAT = 1
+CACHE_FORMAT = 2
 
 
 def load(cache_root):
@@ -155,9 +155,6 @@ def type_text(proto):
 
 def classify(model):
     """'runnable', or one word why not and a sentence."""
-    for node in all_nodes(model.graph):
-        if node.domain == "ai.onnx.ml":
-            return "ml", f"domain ai.onnx.ml ({node.op_type})"
     for opset in model.opset_import:
         if opset.domain == "ai.onnx.preview.training":
             return "training", "domain ai.onnx.preview.training"

@@ -1,7 +1,8 @@
 /* Any bytes as .etir text. What parses is verified, printed and parsed again: the second text must
  * be the first. What does not parse must be refused with a message.
  *
- * Seeds are the .etir goldens (tools/fuzz-smoke gathers them). */
+ * Seeds are the .etir goldens (tools/fuzz-smoke gathers them) and the graphs of the official cases
+ * (seeds.py). */
 #include "ir/text.h"
 #include "ir/verify.h"
 

@@ -3,8 +3,8 @@
  * dimension bounded. What is refused must be refused with a message; what is written must pass `etc
  * verify`.
  *
- * The public interface reads files: the bytes are in a memfd. Seeds are small models of the
- * official cases, those of tests/onnx/bad (tools/fuzz-smoke gathers them) and
+ * The public interface reads files: the bytes are in a memfd. Seeds are the official cases
+ * (seeds.py), the models of tests/onnx/bad (tools/fuzz-smoke gathers them) and
  * tests/fuzz/corpus/fuzz_onnx. */
 #include <stdio.h>
 #include <sys/mman.h>

@@ -1,7 +1,8 @@
 /* Any bytes as a program file: decoded, reported, read back as graphs, verified, printed, and, when
  * the program is small, run on its planned arena; the code of its delegates too.
  *
- * Seeds: tests/fuzz/corpus/fuzz_pte, made by tests/pte/programs.c. */
+ * Seeds: tests/fuzz/corpus/fuzz_pte, made by tests/pte/programs.c, and the programs of the official
+ * cases (seeds.py). */
 #include "backends/xnnpack/read.h"
 #include "interp/interp.h"
 #include "ir/text.h"

@@ -15,6 +15,8 @@ EtcStatus expect_arguments(const CommandLine *line, uint32_t count, const char *
 EtcStatus expect_some(const CommandLine *line, const char *what);
 /* The one argument as the only source of the session, and all its graphs read. */
 EtcStatus load_model(const CommandLine *line, bool allow_pte);
+/* With -Werror: an error when there were warnings, which were shown as errors. */
+EtcStatus refuse_warnings(const CommandLine *line);
 /* Writes to standard output and releases text; 1 with a message when that fails. */
 int print_and_release(const CommandLine *line, StrBuf *text);
 /* The same to path, when it is whole; NULL: standard output. */

@@ -76,6 +76,11 @@ EtcStatus load_model(const CommandLine *line, bool allow_pte) {
   return status;
 }
 
+EtcStatus refuse_warnings(const CommandLine *line) {
+  const DiagSink *sink = &line->session->sink;
+  return sink->werror && sink->errors ? session_status(STATUS_INVALID) : ETC_OK;
+}
+
 int print_and_release(const CommandLine *line, StrBuf *text) {
   bool written =
       fwrite(strbuf_cstr(text), 1, text->size, stdout) == text->size && fflush(stdout) == 0;

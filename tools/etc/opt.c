@@ -78,6 +78,8 @@ int cmd_opt(const CommandLine *line) {
     status = session_status(session_import(s, false));
   if (status == ETC_OK)
     status = session_status(run_passes(s, &list));
+  if (status == ETC_OK)
+    status = refuse_warnings(line);
   session_print_times(s);
   if (status != ETC_OK)
     return (int)status;

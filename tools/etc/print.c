@@ -33,6 +33,8 @@ int cmd_print(const CommandLine *line) {
     stage = STAGE_TO_EXECUTORCH;
   if (status == ETC_OK)
     status = session_status(session_run(s, stage));
+  if (status == ETC_OK)
+    status = refuse_warnings(line);
   session_print_times(s);
   if (status != ETC_OK)
     return (int)status;

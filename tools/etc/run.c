@@ -399,6 +399,8 @@ int cmd_run(const CommandLine *line) {
     status = ETC_USAGE;
   if (status == ETC_OK)
     status = read_inputs(line, method->graph, &arrays);
+  if (status == ETC_OK)
+    status = refuse_warnings(line);
   if (status == ETC_OK) {
     s->ctx.model_path = source_name(method->source);
     status = run_method(line, method->graph, &arrays);
