@@ -306,6 +306,8 @@ static Status observe_nodes(PassContext *c, Plan *p) {
     if (n >= node_count) /* put here by this loop */
       continue;
     QuantRole role = (QuantRole)p->role[n];
+    if (role == ROLE_TABLE && c->options->quantize->scheme == QUANT_INT8_DYNAMIC)
+      continue; /* tables would be all that is lost */
     if (quant_weight(g, n, role, &w) &&
         (p->integer[n] || p->floats[n] || weights_only || role == ROLE_TABLE)) {
       TRY(observe_weight(p, n, &w));

@@ -24,13 +24,11 @@ EtcStatus session_set_quantize(Session *s, StrView value) {
     if (!s->quantize.range.percentile)
       s->quantize.range = (RangeOptions){.method = RANGE_MSE, .percentile = PERCENTILE_DEFAULT};
     s->manager.options.pass.quantize = &s->quantize;
-    return scheme_values[i] == QUANT_INT8_DYNAMIC || scheme_values[i] == QUANT_INT4_WEIGHT_ONLY
-               ? session_later(s, arena_printf(&s->arena, "quantize %s", schemes[i]))
-               : ETC_OK;
+    return ETC_OK;
   }
   int nearest = text_nearest(value, schemes, COUNT_OF(schemes));
   const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : schemes[nearest]);
-  return session_usage(s, "--quantize", hint ? hint : "there are int8 and int8-weight-only",
+  return session_usage(s, "--quantize", hint ? hint : "there are int8, int8-dynamic, int8-weight-only and int4-weight-only",
                        "there is no scheme '" SV_FMT "'", SV_ARG(value));
 }
 
