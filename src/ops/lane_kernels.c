@@ -44,7 +44,10 @@ static bool axis_ok(const Tensor *t, int64_t dim) {
   return dim >= -rank && dim < rank;
 }
 
+/* Lanes without elements may be more than a loop can count through. */
 static void lanes_run(Lanes *l, ParallelBody *body) {
+  if (tensor_numel(l->in) == 0)
+    return;
   size_t grain = 16384 / (size_t)(l->length + 1) + 1;
   parallel_for((size_t)l->count, grain, body, l);
 }

@@ -22,7 +22,8 @@ static void close_source(Source *source) {
     onnx_model_close(&source->onnx);
   if (source->open && source->kind == SOURCE_PTE)
     pte_close(&source->pte);
-  file_unmap(&source->mapped);
+  if (!source->shared)
+    file_unmap(&source->mapped);
 }
 
 void etc_session_free(EtcSession *s) {

@@ -94,6 +94,23 @@ static EtcStatus find_kind(Session *s, Source *source) {
   return status;
 }
 
+static void append_source(Session *s, Source *source) {
+  s->sources = pool_reserve(s->sources, &s->source_capacity, (uint64_t)s->source_count + 1,
+                            sizeof *s->sources);
+  s->sources[s->source_count++] = source;
+}
+
+EtcStatus session_share_source(Session *s, const Source *read) {
+  Source *source = ARENA_NEW(&s->arena, Source);
+  *source = (Source){.method = read->method,
+                     .path = read->path,
+                     .kind = read->kind,
+                     .mapped = read->mapped,
+                     .shared = true};
+  append_source(s, source);
+  return ETC_OK;
+}
+
 EtcStatus session_add_source(Session *s, const char *method, const char *path) {
   if (method[0] == '\0' || path[0] == '\0')
     return session_usage(s, "--method", "write --method NAME=MODEL",
@@ -111,9 +128,7 @@ EtcStatus session_add_source(Session *s, const char *method, const char *path) {
   EtcStatus status = find_kind(s, source);
   if (status != ETC_OK)
     return status;
-  s->sources = pool_reserve(s->sources, &s->source_capacity, (uint64_t)s->source_count + 1,
-                            sizeof *s->sources);
-  s->sources[s->source_count++] = source;
+  append_source(s, source);
   return ETC_OK;
 }
 

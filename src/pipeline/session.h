@@ -20,6 +20,7 @@ typedef struct Source {
   bool open;
   OnnxModel onnx;
   MappedFile mapped; /* a textual file, or standard input */
+  bool shared;       /* another session unmaps it */
   PteFile pte;
 } Source;
 
@@ -75,6 +76,8 @@ typedef struct EtcSession Session;
 /* One more file to read, "-" for standard input, which is read now. Its kind is that of its name
  * (.etir, .pte) or, failing that, of its first bytes. Usage errors are reported. */
 EtcStatus session_add_source(Session *s, const char *method, const char *path);
+/* Standard input that another session has read, and that outlives this one. */
+EtcStatus session_share_source(Session *s, const Source *read);
 /* Its path for messages, or "<stdin>". */
 StrView source_name(const Source *source);
 /* The ONNX model of a source; to be closed by onnx_model_close. */

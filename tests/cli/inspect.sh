@@ -25,3 +25,16 @@ t inspect dims.pte
 # With a kernel that is not known there are no sizes.
 sed 's/aten::add/aten::adx/' dims.pte >strange.pte
 t inspect strange.pte
+# Textual graphs, and standard input.
+"$ETC" print $data/dims.onnx --dim batch=4 --dim n=4 --dim m=8..40 -q >dims.etir
+t inspect dims.etir
+"$ETC" print $data/relu.onnx --dim batch=1..8 >relu.etir
+t inspect relu.etir
+t inspect dims.etir --json
+t inspect - <dims.etir
+t inspect - <add.pte
+cat $data/relu.onnx | "$ETC" inspect -
+t inspect - - <$data/relu.onnx
+t inspect - </dev/null
+echo nonsense >bad.etir
+t inspect bad.etir

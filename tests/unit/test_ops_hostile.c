@@ -214,7 +214,21 @@ static void test_every_op(void **unused) {
   assert_true(total > (uint32_t)OP_COUNT * ROUNDS / 4);
 }
 
+/* More lanes than can be counted through, and nothing in them. */
+static void test_empty_lanes(void **unused) {
+  (void)unused;
+  OpsFixture f;
+  fixture_init(&f);
+  ValueId x = fixture_const(&f, DTYPE_F32, DIMS(1 << 30, 0, 512), VALUES(0));
+  (void)fixture_eval(&f, build(&f.b, OP_SOFTMAX, A_VAL(x), A_INT(1), A_BOOL(false)));
+  (void)fixture_eval(&f, build(&f.b, OP_LOG_SOFTMAX, A_VAL(x), A_INT(1), A_BOOL(false)));
+  (void)fixture_eval(&f, build(&f.b, OP_CUMSUM, A_VAL(x), A_INT(1)));
+  (void)fixture_eval(&f, build(&f.b, OP_FLIP, A_VAL(x), A_INTS((const SymInt[]){1}, 1)));
+  fixture_release(&f);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_op)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_op),
+                                     cmocka_unit_test(test_empty_lanes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,17 @@
-/* etc inspect: what is in programs and models. */
+/* etc inspect: what is in programs, models and textual graphs. */
 #include "inspect.h"
 
 #include "pte/inspect.h"
 
-static EtcStatus inspect_program(const CommandLine *line, const char *path, StrBuf *out) {
+/* read: as in inspect_model. */
+static EtcStatus inspect_program(const CommandLine *line, const char *path, const Source *read,
+                                 StrBuf *out) {
   Session *s = line->session;
   PteProgram program;
-  EtcStatus status = session_status(pte_program_open(&program, &s->sink, path));
+  EtcStatus status =
+      session_status(read ? pte_program_open_bytes(&program, &s->sink, read->mapped.path,
+                                                   read->mapped.data, read->mapped.size)
+                          : pte_program_open(&program, &s->sink, path));
   if (status != ETC_OK)
     return status;
   if (command_line_has(line, OPT_JSON))
@@ -18,9 +23,37 @@ static EtcStatus inspect_program(const CommandLine *line, const char *path, StrB
 }
 
 /* What has another name is read as a program, whose reader says what it is instead. */
-static bool is_model(const char *path) {
+static bool is_named(const char *path, const char *suffix) {
   size_t size = strlen(path);
-  return size > 5 && strcmp(path + size - 5, ".onnx") == 0;
+  return size > 5 && strcmp(path + size - 5, suffix) == 0;
+}
+
+static EtcStatus inspect_stdin(const CommandLine *line, StrBuf *out) {
+  Session *s = line->session;
+  EtcStatus status =
+      s->source_count ? session_usage(s, "", "name it once", "standard input can be read only once")
+                      : session_add_source(s, "forward", "-");
+  if (status != ETC_OK)
+    return status;
+  const Source *read = s->sources[0];
+  switch (read->kind) {
+  case SOURCE_ONNX:
+    return inspect_model(line, "-", read, out);
+  case SOURCE_TEXT:
+    return inspect_graphs(line, "-", read, out);
+  default:
+    return inspect_program(line, "-", read, out);
+  }
+}
+
+static EtcStatus inspect_file(const CommandLine *line, const char *path, StrBuf *out) {
+  if (strcmp(path, "-") == 0)
+    return inspect_stdin(line, out);
+  if (is_named(path, ".onnx"))
+    return inspect_model(line, path, NULL, out);
+  if (is_named(path, ".etir"))
+    return inspect_graphs(line, path, NULL, out);
+  return inspect_program(line, path, NULL, out);
 }
 
 int cmd_inspect(const CommandLine *line) {
@@ -35,8 +68,7 @@ int cmd_inspect(const CommandLine *line) {
     const char *path = line->arguments[i];
     if (i && text.size && !command_line_has(line, OPT_JSON))
       strbuf_append_char(&text, '\n');
-    EtcStatus one =
-        is_model(path) ? inspect_model(line, path, &text) : inspect_program(line, path, &text);
+    EtcStatus one = inspect_file(line, path, &text);
     status = status == ETC_OK ? one : status;
   }
   int printed = print_and_release(line, &text);

@@ -10,6 +10,7 @@
 typedef struct Inspection {
   const CommandLine *line;
   const char *path;
+  const Source *read; /* or NULL */
   bool json;
   Arena arena;
   DimSuggestions dims;
@@ -45,7 +46,8 @@ static void try_lowering(Inspection *i) {
     (void)etc_session_set(
         trial, "dim",
         range_text(i, i->dims.dims[k].name, i->dims.dims[k].size, i->dims.dims[k].size));
-  EtcStatus status = etc_session_add_method(trial, "forward", i->path);
+  EtcStatus status = i->read ? session_share_source(trial, i->read)
+                             : etc_session_add_method(trial, "forward", i->path);
   if (status == ETC_OK)
     status = session_status(session_import(trial, false));
   if (status == ETC_OK)
@@ -59,7 +61,9 @@ static void append_command(Inspection *i, StrBuf *out) {
   const Session *s = i->line->session;
   const char *slash = strrchr(i->path, '/'), *name = slash ? slash + 1 : i->path,
              *dot = strrchr(name, '.');
-  int length = (int)(dot && dot != name ? (size_t)(dot - name) : strlen(name));
+  if (i->read)
+    name = "model";
+  int length = (int)(dot && dot != name && !i->read ? (size_t)(dot - name) : strlen(name));
   bool plain = strcspn(i->path, " '\"$&();<>|*?`\\") == strlen(i->path);
   const char *quote = plain ? "" : "\"";
   strbuf_printf(out, "etc lower %s", quote);
@@ -133,11 +137,14 @@ static void report(Inspection *i, const OnnxModel *model, StrBuf *out) {
   strbuf_append_char(out, '\n');
 }
 
-EtcStatus inspect_model(const CommandLine *line, const char *path, StrBuf *out) {
+EtcStatus inspect_model(const CommandLine *line, const char *path, const Source *read,
+                        StrBuf *out) {
   Session *s = line->session;
-  Inspection i = {.line = line, .path = path, .json = command_line_has(line, OPT_JSON)};
+  Inspection i = {
+      .line = line, .path = path, .read = read, .json = command_line_has(line, OPT_JSON)};
   OnnxModel model;
-  EtcStatus status = session_status(onnx_model_open(&model, &s->sink, path));
+  EtcStatus status = session_status(read ? session_open_onnx(s, read, &model)
+                                         : onnx_model_open(&model, &s->sink, path));
   if (status != ETC_OK)
     return status;
   arena_init(&i.arena);

@@ -1,0 +1,180 @@
+/* See inspect.h. Of textual graphs: inputs and outputs, and how often each op is there. */
+#include <stdlib.h>
+
+#include "inspect.h"
+#include "ir/op.h"
+#include "ir/text.h"
+#include "support/json.h"
+
+/* "f32[batch=1..8, 4]": a dim that is not fixed has its name, or formula, and its range. */
+static void append_type(const Graph *g, ValueId v, StrBuf *out) {
+  const Type *t = value_type(g, v);
+  if (t->kind != TYPE_TENSOR) {
+    type_print(g, t, out);
+    return;
+  }
+  strbuf_append(out, sv_from(dtype_name((DType)t->dtype)));
+  strbuf_append_char(out, '[');
+  for (uint32_t i = 0; i < t->rank; i++) {
+    StrBuf dim;
+    strbuf_init(&dim);
+    sym_print_named(&g->syms, t->dims[i], &dim);
+    strbuf_append(out, i ? SV(", ") : SV(""));
+    strbuf_append_printable(out, (StrView){strbuf_cstr(&dim), dim.size});
+    if (!sym_is_const(t->dims[i]))
+      strbuf_printf(out, "=%lld..%lld", (long long)sym_lower(&g->syms, t->dims[i]),
+                    (long long)sym_upper(&g->syms, t->dims[i]));
+    strbuf_release(&dim);
+  }
+  strbuf_append_char(out, ']');
+}
+
+static StrView input_name(const Graph *g, uint32_t i) {
+  return intern_get(&g->ctx->names, value_cget(g, g->inputs[i])->name);
+}
+
+static StrView output_name(const Graph *g, uint32_t i) {
+  return intern_get(&g->ctx->names, graph_output_name(g, i));
+}
+
+/* --- operators --- */
+
+typedef struct OpCount {
+  OpId op;
+  uint32_t count;
+} OpCount;
+
+static int compare_counts(const void *a, const void *b) {
+  const OpCount *x = a, *y = b;
+  if (x->count != y->count)
+    return x->count < y->count ? 1 : -1;
+  return (x->op > y->op) - (x->op < y->op);
+}
+
+/* Those that are there, the most frequent ones first; OP_COUNT at most. */
+static uint32_t count_ops(const Graph *g, OpCount counts[OP_COUNT]) {
+  uint32_t used = 0;
+  for (uint32_t i = 0; i < OP_COUNT; i++)
+    counts[i] = (OpCount){(OpId)i, 0};
+  for (FOR_NODES(g, n))
+    counts[node_cget(g, n)->op].count++;
+  for (uint32_t i = 0; i < OP_COUNT; i++)
+    if (counts[i].count)
+      counts[used++] = counts[i];
+  qsort(counts, used, sizeof *counts, compare_counts);
+  return used;
+}
+
+/* --- text --- */
+
+static void text_value(const Graph *g, const char *title, uint32_t i, StrView name, ValueId v,
+                       StrBuf *out) {
+  strbuf_printf(out, "  %s %u: ", title, i);
+  if (name.size) {
+    strbuf_append_char(out, '\'');
+    strbuf_append_printable(out, name);
+    strbuf_append(out, SV("' "));
+  }
+  append_type(g, v, out);
+  strbuf_append_char(out, '\n');
+}
+
+static void text_graph(const Graph *g, StrBuf *out) {
+  OpCount counts[OP_COUNT];
+  uint32_t count = count_ops(g, counts);
+  strbuf_append(out, SV("\nmethod '"));
+  strbuf_append_printable(out, intern_get(&g->ctx->names, g->name));
+  strbuf_printf(out, "', level %s, %u nodes\n", level_name(g->level), g->live_nodes);
+  for (uint32_t i = 0; i < g->input_count; i++)
+    text_value(g, "input", i, input_name(g, i), g->inputs[i], out);
+  for (uint32_t i = 0; i < graph_output_count(g); i++)
+    text_value(g, "output", i, output_name(g, i), graph_output(g, i), out);
+  strbuf_append(out, count ? SV("  operators:\n") : SV(""));
+  for (uint32_t i = 0; i < count; i++)
+    strbuf_printf(out, "  %6u  " SV_FMT "\n", counts[i].count,
+                  SV_ARG(op_schema(counts[i].op)->full));
+}
+
+/* --- JSON --- */
+
+static void json_value(const Graph *g, StrView name, ValueId v, JsonWriter *w) {
+  StrBuf type;
+  strbuf_init(&type);
+  append_type(g, v, &type);
+  json_open_object(w);
+  json_named_string(w, "name", name);
+  json_named_string(w, "type", sv_from(strbuf_cstr(&type)));
+  json_close_object(w);
+  strbuf_release(&type);
+}
+
+static void json_graph(const Graph *g, JsonWriter *w) {
+  OpCount counts[OP_COUNT];
+  uint32_t count = count_ops(g, counts);
+  json_open_object(w);
+  json_named_string(w, "name", intern_get(&g->ctx->names, g->name));
+  json_named_string(w, "level", sv_from(level_name(g->level)));
+  json_named_uint(w, "nodes", g->live_nodes);
+  json_key(w, "inputs");
+  json_open_array(w);
+  for (uint32_t i = 0; i < g->input_count; i++)
+    json_value(g, input_name(g, i), g->inputs[i], w);
+  json_close_array(w);
+  json_key(w, "outputs");
+  json_open_array(w);
+  for (uint32_t i = 0; i < graph_output_count(g); i++)
+    json_value(g, output_name(g, i), graph_output(g, i), w);
+  json_close_array(w);
+  json_key(w, "operators");
+  json_open_array(w);
+  for (uint32_t i = 0; i < count; i++) {
+    json_open_object(w);
+    json_named_string(w, "name", op_schema(counts[i].op)->full);
+    json_named_uint(w, "calls", counts[i].count);
+    json_close_object(w);
+  }
+  json_close_array(w);
+  json_close_object(w);
+}
+
+/* --- a file --- */
+
+static void report(const Session *s, const char *path, bool json, StrBuf *out) {
+  if (!json) {
+    strbuf_append(out, SV("file: "));
+    strbuf_append_printable(out, sv_from(path));
+    strbuf_append_char(out, '\n');
+    for (uint32_t i = 0; i < s->method_count; i++)
+      text_graph(s->methods[i].graph, out);
+    return;
+  }
+  JsonWriter w;
+  json_init(&w, out, true);
+  json_open_object(&w);
+  json_named_string(&w, "file", sv_from(path));
+  json_key(&w, "methods");
+  json_open_array(&w);
+  for (uint32_t i = 0; i < s->method_count; i++)
+    json_graph(s->methods[i].graph, &w);
+  json_close_array(&w);
+  json_close_object(&w);
+  strbuf_append_char(out, '\n');
+}
+
+EtcStatus inspect_graphs(const CommandLine *line, const char *path, const Source *read,
+                         StrBuf *out) {
+  const DiagSink *sink = &line->session->sink;
+  Session *s = etc_session_new();
+  etc_session_on_diagnostic(s, sink->write, sink->write_user);
+  s->sink.format = sink->format;
+  s->sink.color = sink->color;
+  s->sink.verbose = sink->verbose;
+  s->sink.quiet = sink->quiet;
+  EtcStatus status = read ? session_share_source(s, read) : session_add_source(s, "forward", path);
+  if (status == ETC_OK)
+    status = session_status(session_import(s, false));
+  if (status == ETC_OK)
+    report(s, read ? read->mapped.path : path, command_line_has(line, OPT_JSON), out);
+  etc_session_free(s);
+  return status;
+}
