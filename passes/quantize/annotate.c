@@ -287,7 +287,8 @@ static Status observe_node(Plan *p, NodeId n, ValueId *seen, uint32_t count) {
 /* The size of the blocks of a weight, in 4 bits; 0: channels, in 8 bits. */
 static uint32_t block_of(const Plan *p, NodeId n, const QuantWeight *w, const QuantOptions *o) {
   SymInt columns = value_dim(p->g, w->constant, w->permute ? 0 : 1);
-  bool blocks = o->scheme == QUANT_INT4_WEIGHT_ONLY && node_cget(p->g, n)->op == OP_LINEAR;
+  bool blocks = o->scheme == QUANT_INT4_WEIGHT_ONLY && node_cget(p->g, n)->op == OP_LINEAR &&
+                !is_head(p->g, n);
   return blocks && columns > 0 && columns % o->block == 0 ? o->block : 0;
 }
 
@@ -323,10 +324,14 @@ static Status quantize_rows(Plan *p, NodeId n, ValueId *seen) {
 }
 
 /* Whether the weight of n is quantized. Floats times integers are computed of rows alone: weights of
- * convolutions would be made floats again. */
-static bool has_codes(const Plan *p, NodeId n, QuantRole role, bool weights_only) {
-  bool alone = weights_only || p->floats[n] || role == ROLE_TABLE;
-  return alone ? role == ROLE_TABLE || node_cget(p->g, n)->op == OP_LINEAR : p->integer[n];
+ * convolutions would be made floats again. Rows of tables lose more in 8 bits than all else does
+ * when activations are quantized at run time. */
+static bool has_codes(const Plan *p, NodeId n, QuantRole role, QuantScheme scheme) {
+  bool weights_only = scheme != QUANT_INT8;
+  if (role == ROLE_TABLE)
+    return scheme != QUANT_INT8_DYNAMIC;
+  bool alone = weights_only || p->floats[n];
+  return alone ? node_cget(p->g, n)->op == OP_LINEAR : p->integer[n];
 }
 
 static Status observe_nodes(PassContext *c, Plan *p) {
@@ -341,7 +346,7 @@ static Status observe_nodes(PassContext *c, Plan *p) {
     if (n >= node_count) /* put here by this loop */
       continue;
     QuantRole role = (QuantRole)p->role[n];
-    bool codes = quant_weight(g, n, role, &w) && has_codes(p, n, role, weights_only);
+    bool codes = quant_weight(g, n, role, &w) && has_codes(p, n, role, options->scheme);
     if (codes) {
       TRY(observe_weight(p, n, &w, block_of(p, n, &w, options)));
       weights++;
