@@ -37,6 +37,7 @@ typedef struct QuantOptions {
   const char *ranges;     /* statistics of an earlier calibration; NULL: none */
   const char *model_hash; /* of the model that is lowered, for ranges; "" for one that is no ONNX */
   RangeOptions range;     /* method and percentile */
+  uint32_t block;         /* elements of a row that share a scale, of int4 */
   StrView floats, weight_only; /* nodes that are quantized less, see backends/selection.h */
 } QuantOptions;
 

@@ -18,6 +18,7 @@
 #include "ir/region.h"
 #include "ops/quantized.h"
 #include "passes/pass.h"
+#include "passes/quantize/blocks.h"
 #include "passes/quantize/roles.h"
 
 enum { DEPTH_MAX = 8 };
@@ -128,7 +129,8 @@ static void find_roles(Plan *p, const QuantOptions *options) {
     bool out = selection_of_node(options->floats, g, n).size > 0 || takes_softmax(g, n);
     p->role[n] = out ? ROLE_FLOAT : (uint8_t)quant_role(g, n);
     bool linear = node_cget(g, n)->op == OP_LINEAR;
-    p->floats[n] = p->looped[n] || (linear && (is_head(g, n) || feeds_loops(p, n, 0))) ||
+    bool tail = options->scheme == QUANT_INT8 && linear && (is_head(g, n) || feeds_loops(p, n, 0));
+    p->floats[n] = p->looped[n] || tail ||
                    selection_of_node(options->weight_only, g, n).size > 0;
   }
   for (FOR_NODES(g, n)) {
@@ -282,12 +284,22 @@ static Status observe_node(Plan *p, NodeId n, ValueId *seen, uint32_t count) {
   return STATUS_OK;
 }
 
-static Status observe_weight(Plan *p, NodeId n, const QuantWeight *w) {
+/* The size of the blocks of a weight, in 4 bits; 0: channels, in 8 bits. */
+static uint32_t block_of(const Plan *p, NodeId n, const QuantWeight *w, const QuantOptions *o) {
+  SymInt columns = value_dim(p->g, w->constant, w->permute ? 0 : 1);
+  bool blocks = o->scheme == QUANT_INT4_WEIGHT_ONLY && node_cget(p->g, n)->op == OP_LINEAR &&
+                !is_head(p->g, n);
+  return blocks && columns > 0 && columns % o->block == 0 ? o->block : 0;
+}
+
+static Status observe_weight(Plan *p, NodeId n, const QuantWeight *w, uint32_t block) {
   Graph *g = p->g;
   static const int64_t swap[] = {1, 0};
   Builder b = builder_make(g, n, node_cget(g, n)->loc);
-  ValueId seen = build(&b, OP_OBSERVE, A_VAL(w->constant), A_INT(0), A_INT(w->axis),
-                       A_INT(-INT8_MAX), A_INT(INT8_MAX), A_BOOL(true), A_NONE, A_NONE);
+  ValueId seen =
+      build(&b, OP_OBSERVE, A_VAL(w->constant), A_INT(block), A_INT(w->axis),
+            A_INT(block ? BLOCK_CODE_MIN : -INT8_MAX), A_INT(block ? BLOCK_CODE_MAX : INT8_MAX),
+            A_BOOL(true), A_NONE, A_NONE);
   if (w->permute)
     seen = build_permute(&b, seen, swap);
   if (b.status == STATUS_OK)
@@ -295,24 +307,52 @@ static Status observe_weight(Plan *p, NodeId n, const QuantWeight *w) {
   return b.status;
 }
 
+/* The rows that a linear takes, quantized by the range that each has at run time. */
+static Status quantize_rows(Plan *p, NodeId n, ValueId *seen) {
+  Graph *g = p->g;
+  ValueId x = node_value(g, n, 0);
+  NodeId def = value_def(g, x);
+  Builder b = builder_make(g, def ? node_cget(g, def)->next : g->first, node_cget(g, n)->loc);
+  if (!seen[x]) {
+    Quantization q = build_rows(&b, x);
+    ValueId codes = build_quantize(&b, x, &q);
+    seen[x] = build_dequantize(&b, codes, &q);
+  }
+  if (b.status == STATUS_OK)
+    node_set_arg(g, n, 0, A_VAL(seen[x]));
+  return b.status;
+}
+
+/* Whether the weight of n is quantized. Floats times integers are computed of rows alone: weights of
+ * convolutions would be made floats again. Rows of tables lose more in 8 bits than all else does
+ * when activations are quantized at run time. */
+static bool has_codes(const Plan *p, NodeId n, QuantRole role, QuantScheme scheme) {
+  bool weights_only = scheme != QUANT_INT8;
+  if (role == ROLE_TABLE)
+    return scheme != QUANT_INT8_DYNAMIC;
+  bool alone = weights_only || p->floats[n];
+  return alone ? node_cget(p->g, n)->op == OP_LINEAR : p->integer[n];
+}
+
 static Status observe_nodes(PassContext *c, Plan *p) {
   Graph *g = p->g;
+  const QuantOptions *options = c->options->quantize;
   uint32_t count = g->value_count, node_count = g->node_count;
   ValueId *seen = ARENA_ARRAY(p->arena, ValueId, count);
-  bool weights_only = c->options->quantize->scheme != QUANT_INT8;
+  bool weights_only = options->scheme != QUANT_INT8;
   uint64_t nodes = 0, weights = 0;
   for (FOR_NODES(g, n)) {
     QuantWeight w;
     if (n >= node_count) /* put here by this loop */
       continue;
     QuantRole role = (QuantRole)p->role[n];
-    if (role == ROLE_TABLE && c->options->quantize->scheme == QUANT_INT8_DYNAMIC)
-      continue; /* tables would be all that is lost */
-    if (quant_weight(g, n, role, &w) &&
-        (p->integer[n] || p->floats[n] || weights_only || role == ROLE_TABLE)) {
-      TRY(observe_weight(p, n, &w));
+    bool codes = quant_weight(g, n, role, &w) && has_codes(p, n, role, options->scheme);
+    if (codes) {
+      TRY(observe_weight(p, n, &w, block_of(p, n, &w, options)));
       weights++;
     }
+    if (codes && options->scheme == QUANT_INT8_DYNAMIC && role == ROLE_PRODUCT && !p->floats[n])
+      TRY(quantize_rows(p, n, seen));
     if (!p->integer[n] || weights_only)
       continue;
     TRY(observe_node(p, n, seen, count));

@@ -8,6 +8,7 @@
 #include "ir/match.h"
 #include "ops/quantized.h"
 #include "passes/pass.h"
+#include "passes/quantize/blocks.h"
 #include "support/permute.h"
 
 enum { BIAS_MAX = 1 << 30 }; /* of int32, so that sums have room */
@@ -162,7 +163,56 @@ static NodeId permute_behind(const Graph *g, NodeId n) {
   return permutes && value_rank(g, v) == 2 && node_ints(g, user, 1)[0] % 2 != 0 ? user : 0;
 }
 
+/* A matrix of 4 bits as [outputs, inputs], however it lies. */
+static Status convert_blocks(Graph *g, NodeId n, int64_t block) {
+  ValueId w = node_value(g, n, 0);
+  NodeId permute = permute_behind(g, n);
+  BlockMatrix m = {.data = value_constant(g, w)->data,
+                   .rows = (uint64_t)value_dim(g, w, permute ? 1 : 0),
+                   .columns = (uint64_t)value_dim(g, w, permute ? 0 : 1),
+                   .transposed = permute,
+                   .block = (uint32_t)block};
+  uint64_t count = m.rows * m.columns, scale_count = count / m.block;
+  int8_t *codes = arena_alloc(&g->arena, (size_t)count + 1);
+  float *scales = ARENA_ARRAY(&g->arena, float, (size_t)scale_count + 1);
+  quantize_blocks(&m, codes, scales);
+  SymInt dims[] = {(SymInt)m.rows, (SymInt)m.columns},
+         blocks[] = {(SymInt)m.rows, (SymInt)(m.columns / m.block)};
+  TypeId type = graph_tensor_type(g, DTYPE_I8, 2, dims, ORDER_CONTIGUOUS),
+         scale_type = graph_tensor_type(g, DTYPE_F32, 2, blocks, ORDER_CONTIGUOUS);
+  Quantization q = {.dtype = DTYPE_I8,
+                    .low = BLOCK_CODE_MIN,
+                    .high = BLOCK_CODE_MAX,
+                    .axis = 1,
+                    .block = block};
+  ValueId integers = graph_add_constant(g, type, (Constant){.data = (void *)codes, .size = count},
+                                        value_cget(g, w)->name);
+  q.scales = graph_add_constant(
+      g, scale_type,
+      (Constant){.data = (const void *)scales, .size = scale_count * sizeof *scales}, 0);
+  Builder b = builder_make(g, n, node_cget(g, n)->loc);
+  ValueId to = build_dequantize(&b, integers, &q);
+  TRY(b.status);
+  graph_replace_uses(g, node_result(g, permute ? permute : n, 0), to);
+  if (permute)
+    graph_remove_node(g, permute);
+  graph_remove_node(g, n);
+  return STATUS_OK;
+}
+
+/* Marked as a matrix of blocks of that many elements; 0: it is not. */
+static int64_t marked_block(const Graph *g, NodeId n) {
+  int64_t block = node_int(g, n, OBSERVE_RANGE);
+  ValueId w = node_value(g, n, 0);
+  if (block <= 0 || block > INT32_MAX || value_rank(g, w) != 2)
+    return 0;
+  return value_dim(g, w, permute_behind(g, n) ? 0 : 1) % block == 0 ? block : 0;
+}
+
 static Status convert_weight(Graph *g, NodeId n) {
+  int64_t block = marked_block(g, n);
+  if (block)
+    return convert_blocks(g, n, block);
   ValueId w = node_value(g, n, 0), from = node_result(g, n, 0);
   Quantization q = {.dtype = DTYPE_I8,
                     .low = node_int(g, n, OBSERVE_MIN),

@@ -8,6 +8,7 @@
 #include "quant/stats_file.h"
 #include "support/text.h"
 
+enum { BLOCK_DEFAULT = 32, BLOCK_MAX = 1 << 20 };
 #define PERCENTILE_DEFAULT 99.99
 
 static const char *const schemes[] = {"int8", "int8-dynamic", "int8-weight-only",
@@ -15,21 +16,36 @@ static const char *const schemes[] = {"int8", "int8-dynamic", "int8-weight-only"
 static const QuantScheme scheme_values[] = {QUANT_INT8, QUANT_INT8_DYNAMIC, QUANT_INT8_WEIGHT_ONLY,
                                             QUANT_INT4_WEIGHT_ONLY};
 
+/* The size of blocks behind a scheme of 4 bits. */
+static EtcStatus set_block(Session *s, StrView number, bool given) {
+  uint64_t block = BLOCK_DEFAULT;
+  if (given && (!text_parse_u64(number, &block) || block < BLOCK_DEFAULT || block > BLOCK_MAX ||
+                block % BLOCK_DEFAULT))
+    return session_usage(s, "--quantize", "blocks have 32, 64, 96, ... weights",
+                         "'" SV_FMT "' is no size of blocks", SV_ARG(number));
+  s->quantize.block = (uint32_t)block;
+  return ETC_OK;
+}
+
 EtcStatus session_set_quantize(Session *s, StrView value) {
+  StrView name = value, number = {0};
+  bool given = session_split(value, ':', &name, &number) && sv_eq(name, SV("int4-weight-only"));
   size_t i = 0;
-  while (i < COUNT_OF(schemes) && !sv_eq_str(value, schemes[i]))
+  while (i < COUNT_OF(schemes) && !sv_eq_str(given ? name : value, schemes[i]))
     i++;
-  if (i < COUNT_OF(schemes)) {
-    s->quantize.scheme = scheme_values[i];
-    if (!s->quantize.range.percentile)
-      s->quantize.range = (RangeOptions){.method = RANGE_MSE, .percentile = PERCENTILE_DEFAULT};
-    s->manager.options.pass.quantize = &s->quantize;
-    return ETC_OK;
+  if (i == COUNT_OF(schemes)) {
+    int nearest = text_nearest(value, schemes, COUNT_OF(schemes));
+    const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : schemes[nearest]);
+    return session_usage(
+        s, "--quantize",
+        hint ? hint : "there are int8, int8-dynamic, int8-weight-only and int4-weight-only",
+        "there is no scheme '" SV_FMT "'", SV_ARG(value));
   }
-  int nearest = text_nearest(value, schemes, COUNT_OF(schemes));
-  const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : schemes[nearest]);
-  return session_usage(s, "--quantize", hint ? hint : "there are int8, int8-dynamic, int8-weight-only and int4-weight-only",
-                       "there is no scheme '" SV_FMT "'", SV_ARG(value));
+  s->quantize.scheme = scheme_values[i];
+  s->manager.options.pass.quantize = &s->quantize;
+  if (!s->quantize.range.percentile)
+    s->quantize.range = (RangeOptions){.method = RANGE_MSE, .percentile = PERCENTILE_DEFAULT};
+  return set_block(s, number, given);
 }
 
 EtcStatus session_set_calibrate(Session *s, StrView value) {
@@ -78,6 +94,9 @@ Status session_check_quantize(Session *s) {
   else if (chosen && q->scheme == QUANT_INT8 && !q->data && !q->ranges)
     status = session_usage(s, "--quantize", "add --calibrate DATA.npz or --ranges FILE",
                            "int8 needs the ranges of values");
+  else if (chosen && q->scheme != QUANT_INT8 && (q->data || q->ranges))
+    status = session_usage(s, q->data ? "--calibrate" : "--ranges", "leave it out",
+                           "only int8 needs the ranges of values");
   else if (q->data && q->ranges)
     status = session_usage(s, "--ranges", "leave one of them out",
                            "--calibrate and --ranges are both given");

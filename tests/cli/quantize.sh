@@ -14,6 +14,7 @@ END
 t opt net.etir --pass annotate --quantize int8 --no-locations
 t opt net.etir --pass annotate,observe,convert --quantize int8 --calibrate $calib/relu.npz --calibrate-method min-max --no-locations
 t opt net.etir --pass annotate,convert --quantize int8-weight-only --no-locations
+t opt net.etir --pass annotate,convert --quantize int8-dynamic --no-locations
 printf 'float: ["@first"]\nweight-only: [linear, relu]\n' >config.yaml
 t opt net.etir --pass annotate --quantize int8 --quantize-config config.yaml --no-locations
 t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz
@@ -26,8 +27,10 @@ rm -f a.pte b.pte
 # Usage.
 t lower net.etir -o a.pte --quantize int9 --calibrate $calib/relu.npz
 t lower net.etir -o a.pte --quantize int8
-t lower net.etir -o a.pte --quantize int8-dynamic
-t lower net.etir -o a.pte --quantize int4-weight-only
+t lower net.etir -o a.pte --quantize int4-weight-only:0
+t lower net.etir -o a.pte --quantize int4-weight-only:48
+t lower net.etir -o a.pte --quantize int8-dynamic:32
+t lower net.etir -o a.pte --quantize int8-dynamic --calibrate $calib/relu.npz
 t lower net.etir -o a.pte --calibrate $calib/relu.npz
 t lower net.etir -o a.pte --ranges relu.stats
 t lower net.etir -o a.pte --quantize int8 --calibrate $calib/relu.npz --ranges relu.stats
