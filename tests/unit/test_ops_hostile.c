@@ -158,6 +158,43 @@ static void convolution_args(Round *r, ArgIn *args) {
   args[8] = A_INT(groups);
 }
 
+/* Parameters that lie as the op wants them: one, one a channel, a row or a block. */
+static void quantize_args(Round *r, OpId op, ArgIn *args) {
+  uint64_t *s = r->state;
+  bool unsigned_codes = pick(s, 2), codes = op_has_trait(op, OP_DEQUANTIZE),
+       affine = op == OP_DEQUANTIZE_AFFINE,
+       channels = op == OP_QUANTIZE_PER_CHANNEL || op == OP_DEQUANTIZE_PER_CHANNEL,
+       rows = op == OP_QUANTIZE_PER_TOKEN || op == OP_DEQUANTIZE_PER_TOKEN;
+  DType dtype = unsigned_codes ? DTYPE_U8 : DTYPE_I8;
+  int64_t x[2] = {2 * (1 + pick(s, 3)), 1 + pick(s, 3)}, parameters[2] = {x[0], x[1]};
+  double values[3] = {1.5, 0.25, random_float(s)}, zeros[2] = {1, 3};
+  uint32_t rank = channels ? 1 : rows || affine ? 2 : 0, at = affine ? 2 : 1;
+  parameters[0] /= affine ? 2 : 1;
+  parameters[1] = rows ? 1 : x[1];
+  args[0] = A_VAL(fixture_const(r->f, codes ? dtype : DTYPE_F32, x, 2, values, COUNT_OF(values)));
+  if (affine) {
+    SymInt *blocks = ARENA_ARRAY(&r->f->arena, SymInt, 2);
+    blocks[0] = 2, blocks[1] = 1;
+    args[1] = A_INTS(blocks, 2);
+  }
+  args[at] = A_VAL(fixture_const(r->f, DTYPE_F32, parameters, rank, values, 2));
+  args[at + 1] = A_VAL(
+      fixture_const(r->f, affine ? dtype : DTYPE_I64, parameters, rank, zeros, COUNT_OF(zeros)));
+  if (op == OP_QUANTIZE_PER_TENSOR || op == OP_DEQUANTIZE_PER_TENSOR) {
+    args[1] = A_FLOAT(pick(s, 4) ? 0.5 : random_float(s));
+    args[2] = A_INT(pick(s, 4) ? 3 : random_int(s));
+  }
+  at += 2;
+  if (channels)
+    args[at++] = A_INT(pick(s, 4) ? 0 : random_int(s));
+  if (affine)
+    args[at++] = A_DTYPE(dtype);
+  args[at++] = A_INT(unsigned_codes ? 0 : INT8_MIN);
+  args[at++] = A_INT(unsigned_codes ? UINT8_MAX : INT8_MAX);
+  if (!affine)
+    args[at] = A_DTYPE(dtype);
+}
+
 static void one_round(OpId op, uint64_t *state, Tally *tally) {
   OpsFixture f;
   fixture_init(&f);
@@ -173,6 +210,8 @@ static void one_round(OpId op, uint64_t *state, Tally *tally) {
     args[i] = random_arg(&r, &schema->args[i]);
   if (op == OP_CONVOLUTION && pick(state, 8))
     convolution_args(&r, args);
+  if (op_has_trait(op, OP_QUANTIZE | OP_DEQUANTIZE) && pick(state, 4))
+    quantize_args(&r, op, args);
   uint32_t errors = f.capture.sink.errors;
   NodeId n = graph_add_node(f.g, 0, op, args, schema->arg_count,
                             schema->result_list ? 0 : schema->result_count, 0);
