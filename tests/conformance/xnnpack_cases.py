@@ -598,3 +598,73 @@ def edge_pad(d):
     flat = [before for before, _ in pads] + [after for _, after in pads]
     y = d.node("Pad", [d.operand(shape), d.ints(*flat)], mode="reflect" if reflects else "edge")
     return d.layout(d.compute(y), rank)
+
+
+# --- quantization ---
+
+def plain_floats(d):
+    if d.dtype != np.float32 or d.special:
+        raise Invalid
+    d.opset = max(d.opset, 13)
+
+
+def scale_and_zero(d):
+    kind = d.one(np.int8, np.uint8)
+    zero = d.whole(-128, 127) + (128 if kind == np.uint8 else 0)
+    return d.constant(np.float32(d.r.uniform(0.01, 0.2))), d.constant(kind(d.one(zero, zero, 0)))
+
+
+def through_codes(d, x):
+    scale, zero = scale_and_zero(d)
+    return d.node("DequantizeLinear", [d.node("QuantizeLinear", [x, scale, zero]), scale, zero])
+
+
+@case_of("QUANTIZE_PER_TENSOR", "DEQUANTIZE_PER_TENSOR")
+def codes(d):
+    plain_floats(d)
+    shape = d.shape()
+    return d.layout(through_codes(d, d.operand(shape)), len(shape))
+
+
+@case_of("ERF")
+def error_function(d):
+    plain_floats(d)
+    x = through_codes(d, d.operand(d.shape()))
+    if d.chance(0.5):
+        x = d.node("Div", [x, d.constant(np.float32(np.sqrt(2)))])
+    return through_codes(d, d.node("Erf", [x]))
+
+
+@case_of("CHOOSE_QPARAMS_TENSOR", "QUANTIZE_PER_TENSOR_TENSOR", "DEQUANTIZE_PER_TENSOR_TENSOR")
+def quantized_at_run_time(d):
+    plain_floats(d)
+    shape = d.shape(low=2, high=4)
+    if any(x in SYMBOLS for x in shape[-1:]):
+        raise Invalid
+    codes, scale, zero = d.node("DynamicQuantizeLinear", [d.input(shape)], 3)
+    w = d.weight([shape[-1], d.whole(1, 9)], d.values(dtype=np.int8))
+    sums = d.node("Cast", [d.node("MatMulInteger", [codes, w, zero])], to=1)
+    return d.node("Mul", [sums, d.node("Mul", [scale, d.constant(np.float32(0.03))])])
+
+
+@case_of("CHOOSE_QPARAMS_PER_TOKEN", "QUANTIZE_PER_TOKEN", "DEQUANTIZE_PER_TOKEN")
+def quantized_rows(d):
+    plain_floats(d)
+    m, k, n = d.whole(1, 6), d.whole(1, 20), d.whole(1, 9)
+    w = np.random.default_rng(d.whole(0, 10**6)).integers(-127, 128, (n, k))
+    pair = "quantized_decomposed::{}_per_token(%{}, %3, %4, -128, 127, i8{})".format
+    lines = [f'%0: f32[{m}, {k}] = input "x0"', f"%1: i8[{n}, {k}] = const {w.reshape(-1).tolist()}",
+             f"%2: f32[{n}, {k}] = quantized_decomposed::dequantize_per_tensor(%1, 0.5, 0, -128, 127, i8)",
+             f"%3: f32[{m}, 1], %4: i64[{m}, 1] = quantized_decomposed::choose_qparams_per_token_asymmetric(%0, i8)",
+             f"%5: i8[{m}, {k}] = " + pair("quantize", 0, ""), f"%6: f32[{m}, {k}] = " + pair("dequantize", 5, ", f32"),
+             f"%7: f32[{m}, {n}] = aten::linear(%6, %2)", 'output %7 "y0"']
+    d.inputs["x0"] = ([m, k], d.values(-4, 4))
+    d.text = "graph @forward level(edge) {\n  " + "\n  ".join(lines) + "\n}\n"
+
+    def reference(x):
+        low, high = np.minimum(x.min(1, keepdims=True), 0), np.maximum(x.max(1, keepdims=True), 0)
+        scale = np.where(high == low, np.float32(1), (high - low) / np.float32(255)).astype(np.float32)
+        zero = np.clip(np.rint(-128 - low / scale), -128, 127)
+        return [((np.clip(np.rint(x / scale) + zero, -128, 127) - zero) * scale @ (w.T * 0.5)).astype(np.float32)]
+    d.reference = reference
+    return ["y0"]
