@@ -128,10 +128,13 @@ static bool slope_fits(const Fuse *f, const XnnNode *n, XnnId in, XnnId out) {
   return fabs((double)slope) * ratio < MAX_SLOPE && ratio < MAX_SLOPE && ratio > 1.0 / MAX_SLOPE;
 }
 
+static double scale_of(const Fuse *f, XnnId v) { return (double)f->x->values[v].scale; }
+
 /* The ratios of scales for which XNNPACK's kernels of sums and products of codes are made. */
 static bool ratio_fits(const Fuse *f, const XnnNode *n, const XnnNode *made, XnnId out) {
-  double a = (double)f->x->values[made->fields[0]].scale,
-         b = (double)f->x->values[made->fields[1]].scale, y = (double)f->x->values[out].scale;
+  if (strncmp(xf_fields(n), "ii", 2) != 0) /* numbers stand in fields, too */
+    return true;
+  double a = scale_of(f, made->fields[0]), b = scale_of(f, made->fields[1]), y = scale_of(f, out);
   switch (n->kind) {
   case XNN_ADD:
   case XNN_SUBTRACT:
