@@ -103,6 +103,23 @@ static bool join(Fuse *f, const XnnNode *n, XnnNode *made) {
   return true;
 }
 
+/* Limits on codes are rounded to a code: of the quantization that the result is wanted in that is
+ * what quantizing does with them, of another one it is not. */
+static bool clamp(Fuse *f, const XnnNode *n, XnnNode *made) {
+  XnnId wanted = f->wanted[xf_result(n)], codes = made->fields[0];
+  if (limits_nothing(f, n, codes))
+    return limit(f, n, codes);
+  if (wanted >= WANT_FLOATS)
+    return false;
+  if (!xf_same_codes(f, codes, wanted)) {
+    made->fields[0] = xf_codes_like(f, codes, wanted);
+    xf_requantize(f, codes, made->fields[0]);
+  } else if (limit(f, n, codes)) {
+    return true;
+  }
+  return xf_give(f, made, xf_codes_like(f, xf_result(n), wanted));
+}
+
 bool xf_move(Fuse *f, const XnnNode *n) {
   if (!xf_moves(n))
     return false;
@@ -110,8 +127,8 @@ bool xf_move(Fuse *f, const XnnNode *n) {
   if (!join(f, n, &made))
     return false;
   XnnId first = made.fields[strcspn(xf_fields(n), "i")];
-  if (n->kind == XNN_CLAMP && limit(f, n, first))
-    return true;
+  if (n->kind == XNN_CLAMP)
+    return clamp(f, n, &made);
   return xf_give(f, &made, xf_codes_like(f, xf_result(n), first));
 }
 
