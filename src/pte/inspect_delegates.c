@@ -46,7 +46,7 @@ static void text_figures(StrBuf *out, const DelegateFigures *f) {
                 (unsigned long long)f->node_count, f->transpose_count,
                 (unsigned long long)f->constants, (unsigned long long)f->constant_bytes);
   if (f->byte_nodes)
-    strbuf_printf(out, "    %llu nodes compute on 8 bits\n", (unsigned long long)f->byte_nodes);
+    strbuf_printf(out, "    on 8 bits: %llu of the nodes\n", (unsigned long long)f->byte_nodes);
   for (uint32_t kind = 0; kind < DELEGATE_MOVES && f->transposes; kind++) {
     StrBuf line;
     strbuf_init(&line);
