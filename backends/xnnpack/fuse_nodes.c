@@ -56,6 +56,13 @@ static bool may_limit(const XnnNode *n) {
          n->kind == XNN_SUBTRACT || n->kind == XNN_MULTIPLY;
 }
 
+/* The number that has the code to which the limit is quantized: XNNPACK rounds it together with the
+ * zero point, which moves halves. */
+static float on_grid(const Fuse *f, XnnId codes, float limit) {
+  float scale = f->x->values[codes].scale, step = rintf(limit / scale);
+  return isfinite(step) && isfinite(step * scale) ? step * scale : limit;
+}
+
 /* Limits become a part of the node before them, if nothing else uses its result. */
 static bool limit(Fuse *f, const XnnNode *n, XnnId codes) {
   XnnNode *last = f->x->node_count ? &f->x->nodes[f->x->node_count - 1] : NULL;
@@ -69,8 +76,8 @@ static bool limit(Fuse *f, const XnnNode *n, XnnId codes) {
   if (!alone)
     return false;
   last->limited = true;
-  last->limit_low = n->limit_low;
-  last->limit_high = n->limit_high;
+  last->limit_low = on_grid(f, codes, n->limit_low);
+  last->limit_high = on_grid(f, codes, n->limit_high);
   f->codes[out] = codes;
   return true;
 }
@@ -109,8 +116,11 @@ static bool clamp(Fuse *f, const XnnNode *n, XnnNode *made) {
   XnnId wanted = f->wanted[xf_result(n)], codes = made->fields[0];
   if (limits_nothing(f, n, codes))
     return limit(f, n, codes);
-  if (wanted >= WANT_FLOATS)
+  if (wanted >= WANT_FLOATS ||
+      !(on_grid(f, wanted, n->limit_low) < on_grid(f, wanted, n->limit_high)))
     return false;
+  made->limit_low = on_grid(f, wanted, n->limit_low);
+  made->limit_high = on_grid(f, wanted, n->limit_high);
   if (!xf_same_codes(f, codes, wanted)) {
     made->fields[0] = xf_codes_like(f, codes, wanted);
     xf_requantize(f, codes, made->fields[0]);

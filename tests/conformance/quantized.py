@@ -21,6 +21,7 @@ import onnx
 
 import single_node  # for the path of tests/lib
 from quantized_draw import F32, Net, Scheme, dynamic, qdq, static
+from quantized_edges import edges
 
 import arrays
 import cases
@@ -345,9 +346,14 @@ def run_time_cases():
             yield Case(f"{name}-dynamic-{np.dtype(weight).name}{'-channels' if channels else ''}", model, feeds, steps, floats)
 
 
+def edge_cases():
+    for name, model, feeds, steps, floats, *dims in edges():
+        yield Case(name, model, feeds, [None if x is None else float(x) for x in steps], floats, *dims)
+
+
 def main():
     p = cases.parser(__doc__)
-    return cases.run([*qdq_cases(), *written_cases(), *run_time_cases()], check, p.parse_args())
+    return cases.run([*qdq_cases(), *written_cases(), *run_time_cases(), *edge_cases()], check, p.parse_args())
 
 
 if __name__ == "__main__":
