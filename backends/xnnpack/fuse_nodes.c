@@ -175,12 +175,18 @@ static bool ratio_fits(const Fuse *f, const XnnNode *n, const XnnNode *made, Xnn
   }
 }
 
+/* Which operand of the node may be a constant of one number. */
+static bool takes_number(const XnnNode *n, uint32_t i) {
+  return n->kind == XNN_MULTIPLY || (n->kind == XNN_DIV && i == 1);
+}
+
 /* Operands and result each with a quantization of their own. */
 static bool compute_each(Fuse *f, const XnnNode *n) {
   XnnNode made = *n;
   XnnId out = xf_result(n), wanted = f->wanted[out];
   for (uint32_t i = 0; xf_fields(n)[i]; i++)
-    if (is_operand(n, i) && (made.fields[i] = xf_operand(f, n->fields[i])) == XNN_NONE)
+    if (is_operand(n, i) && (made.fields[i] = xf_operand(f, n->fields[i])) == XNN_NONE &&
+        (!takes_number(n, i) || (made.fields[i] = xf_number(f, n->fields[i])) == XNN_NONE))
       return false;
   if (n->kind == XNN_BATCH_MATRIX_MULTIPLY && f->x->values[made.fields[1]].zero_point != 0)
     return false;

@@ -224,6 +224,8 @@ bool xf_compute_product(Fuse *f, const XnnNode *n) {
   XnnNode made = *n;
   if (in == XNN_NONE || (n->kind == XNN_FULLY_CONNECTED && n->fields[4] != 0))
     return false;
+  if (filter == XNN_NONE && xf_number(f, n->fields[first + 1]) != XNN_NONE)
+    filter = xf_filter_of(f, n, n->fields[first + 1]); /* a mean */
   if (filter == XNN_NONE) {
     filter = unsigned_filter(f, n->fields[first + 1]);
     return filter != XNN_NONE && compute_unsigned(f, n, &made, in, filter);

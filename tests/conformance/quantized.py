@@ -275,14 +275,11 @@ WEIGHTS = {"s8": S8, "s8tensor": Scheme(channels=False), "u8s8": U8S8, "u8u8": U
 FORMS = {"opset10": Scheme(channels=False, opset=10, act=U8), "opset13": Scheme(opset=13), "opset19": Scheme(opset=19, act=U8), "opset21": Scheme(opset=21),
          "vectors": Scheme(vectors=True), "zeros": Scheme(act=U8, weight=U8, channels=False, omit_zeros=True), "io": Scheme(io_codes=True, float_output=False),
          "iou8": Scheme(act=U8, io_codes=True, float_output=False), "narrow": Scheme(narrow=0.4), "narrowu8": Scheme(act=U8, narrow=0.4)}
-OUTSIDE = {"Softmax", "AveragePool", "ReduceMean"}  # kinds of ops without integers there
+OUTSIDE = {"Softmax", "AveragePool"}  # kinds of ops without integers there
 
 
-# Kinds of nodes on floats: XNNPACK's product of two activations has no zero point for the second, means and resizing of
-# images that do not lie with the channels last are products and sums of floats.
-FLOATS = {"MatMul-batch": {"BatchMatrixMultiply", "StaticReshape"}, "GlobalAveragePool": {"FullyConnected", "StaticReshape"},
-          "Resize-nearest": {"Multiply", "StaticReshape", "StaticTranspose"}, "mobile": {"FullyConnected", "StaticReshape"},
-          "attention": {"Softmax", "BatchMatrixMultiply", "Multiply"}}
+# Kinds of nodes on floats: XNNPACK's product of two activations has no zero point for the second.
+FLOATS = {"MatMul-batch": {"BatchMatrixMultiply", "StaticReshape"}, "attention": {"Softmax", "BatchMatrixMultiply"}}
 # A bias that is not in steps of the product is rounded to them; XNNPACK's slopes have 8 bits; it resizes before it changes
 # the quantization; behind a softmax of floats one code of another rounding goes on.
 NEAR = {"LeakyRelu": (1, 0.15), "Resize-linear": (1, 0.35), "attention": (2, 0.1)}
@@ -330,7 +327,7 @@ def written_cases():
             kind = f"{form}-{np.dtype(act).name}-{np.dtype(weight).name}"
             net = drawn(name, draw)
             model, feeds, steps = static(net, form, act, weight, channels)
-            floats = FLOATS.get(name, set()) | ({"Hardswish"} if form == "QOperator" else set())
+            floats = FLOATS.get(name, set()) | ({"Hardswish", "FullyConnected", "StaticReshape"} if name == "mobile" and form == "QOperator" else set())
             yield Case(f"{name}-static-{kind}", model, feeds, steps, floats, near=NEAR.get(name, (1, MOST_DIFFERENT)))
 
 
@@ -348,7 +345,9 @@ def run_time_cases():
 
 def edge_cases():
     for name, model, feeds, steps, floats, *dims in edges():
-        yield Case(name, model, feeds, [None if x is None else float(x) for x in steps], floats, *dims)
+        # With blocks of 4 bits XNNPACK quantizes the rows of activations, too.
+        tolerance = 1e-2 if "int4-blocks32" in name else RUN_TIME
+        yield Case(name, model, feeds, [None if x is None else float(x) for x in steps], floats, *dims, tolerance=tolerance)
 
 
 def main():
