@@ -90,6 +90,30 @@ XnnId xf_operand(const Fuse *f, XnnId v) {
   return f->codes[v];
 }
 
+XnnId xf_number(Fuse *f, XnnId v) {
+  XnnValue like = f->x->values[v];
+  Graph *g = f->l->g;
+  if (!like.data || like.codes)
+    return XNN_NONE;
+  const Constant *c = value_constant(g, f->x->data[like.data - 1].v);
+  float number;
+  if (!c || c->size < sizeof number || value_dtype(g, f->x->data[like.data - 1].v) != DTYPE_F32)
+    return XNN_NONE;
+  memcpy(&number, c->data, sizeof number);
+  if (!isnormal(number) || memcmp(c->data, c->data + sizeof number, c->size - sizeof number) != 0)
+    return XNN_NONE;
+  uint64_t count = c->size / sizeof number;
+  uint8_t *bytes = arena_alloc(&g->arena, count + 1);
+  memset(bytes, number > 0 ? 1 : 0xFF, count);
+  SymInt dims[] = {(SymInt)count};
+  TypeId type = graph_tensor_type(g, DTYPE_I8, 1, dims, ORDER_CONTIGUOUS);
+  ValueId codes = graph_add_constant(g, type, (Constant){.data = bytes, .size = count}, 0);
+  XnnId id = xnn_constant(f->x, XNN_QINT8, like.rank, like.dims, (XnnData){.v = codes});
+  xnn_set_scale(f->x, id, fabsf(number), 0);
+  f->x->values[v].codes = id + 1;
+  return id;
+}
+
 /* --- conversions --- */
 
 /* Codes of another quantization. XNNPACK's own conversion between codes rounds halves up, and takes

@@ -66,6 +66,9 @@ bool xf_same_codes(const Fuse *f, XnnId a, XnnId b);
 XnnId xf_codes_like(Fuse *f, XnnId shape, XnnId parameters);
 /* The codes of an operand, a constant among them; XNN_NONE when there are none. */
 XnnId xf_operand(const Fuse *f, XnnId v);
+/* The codes of a constant of floats whose elements are all the same number: 1 or -1, of which that
+ * is the scale. XNN_NONE when they are not, or the number is no scale. */
+XnnId xf_number(Fuse *f, XnnId v);
 /* Adds the conversion of codes to those of another value. */
 void xf_requantize(Fuse *f, XnnId in, XnnId out);
 /* A value that has codes and no floats yet gets them. */

@@ -56,6 +56,13 @@ static bool may_limit(const XnnNode *n) {
          n->kind == XNN_SUBTRACT || n->kind == XNN_MULTIPLY;
 }
 
+/* The number that has the code to which the limit is quantized: XNNPACK rounds it together with the
+ * zero point, which moves halves. */
+static float on_grid(const Fuse *f, XnnId codes, float limit) {
+  float scale = f->x->values[codes].scale, step = rintf(limit / scale);
+  return isfinite(step) && isfinite(step * scale) ? step * scale : limit;
+}
+
 /* Limits become a part of the node before them, if nothing else uses its result. */
 static bool limit(Fuse *f, const XnnNode *n, XnnId codes) {
   XnnNode *last = f->x->node_count ? &f->x->nodes[f->x->node_count - 1] : NULL;
@@ -69,8 +76,8 @@ static bool limit(Fuse *f, const XnnNode *n, XnnId codes) {
   if (!alone)
     return false;
   last->limited = true;
-  last->limit_low = n->limit_low;
-  last->limit_high = n->limit_high;
+  last->limit_low = on_grid(f, codes, n->limit_low);
+  last->limit_high = on_grid(f, codes, n->limit_high);
   f->codes[out] = codes;
   return true;
 }
@@ -103,6 +110,26 @@ static bool join(Fuse *f, const XnnNode *n, XnnNode *made) {
   return true;
 }
 
+/* Limits on codes are rounded to a code: of the quantization that the result is wanted in that is
+ * what quantizing does with them, of another one it is not. */
+static bool clamp(Fuse *f, const XnnNode *n, XnnNode *made) {
+  XnnId wanted = f->wanted[xf_result(n)], codes = made->fields[0];
+  if (limits_nothing(f, n, codes))
+    return limit(f, n, codes);
+  if (wanted >= WANT_FLOATS ||
+      !(on_grid(f, wanted, n->limit_low) < on_grid(f, wanted, n->limit_high)))
+    return false;
+  made->limit_low = on_grid(f, wanted, n->limit_low);
+  made->limit_high = on_grid(f, wanted, n->limit_high);
+  if (!xf_same_codes(f, codes, wanted)) {
+    made->fields[0] = xf_codes_like(f, codes, wanted);
+    xf_requantize(f, codes, made->fields[0]);
+  } else if (limit(f, n, codes)) {
+    return true;
+  }
+  return xf_give(f, made, xf_codes_like(f, xf_result(n), wanted));
+}
+
 bool xf_move(Fuse *f, const XnnNode *n) {
   if (!xf_moves(n))
     return false;
@@ -110,8 +137,8 @@ bool xf_move(Fuse *f, const XnnNode *n) {
   if (!join(f, n, &made))
     return false;
   XnnId first = made.fields[strcspn(xf_fields(n), "i")];
-  if (n->kind == XNN_CLAMP && limit(f, n, first))
-    return true;
+  if (n->kind == XNN_CLAMP)
+    return clamp(f, n, &made);
   return xf_give(f, &made, xf_codes_like(f, xf_result(n), first));
 }
 
@@ -128,10 +155,13 @@ static bool slope_fits(const Fuse *f, const XnnNode *n, XnnId in, XnnId out) {
   return fabs((double)slope) * ratio < MAX_SLOPE && ratio < MAX_SLOPE && ratio > 1.0 / MAX_SLOPE;
 }
 
+static double scale_of(const Fuse *f, XnnId v) { return (double)f->x->values[v].scale; }
+
 /* The ratios of scales for which XNNPACK's kernels of sums and products of codes are made. */
 static bool ratio_fits(const Fuse *f, const XnnNode *n, const XnnNode *made, XnnId out) {
-  double a = (double)f->x->values[made->fields[0]].scale,
-         b = (double)f->x->values[made->fields[1]].scale, y = (double)f->x->values[out].scale;
+  if (strncmp(xf_fields(n), "ii", 2) != 0) /* numbers stand in fields, too */
+    return true;
+  double a = scale_of(f, made->fields[0]), b = scale_of(f, made->fields[1]), y = scale_of(f, out);
   switch (n->kind) {
   case XNN_ADD:
   case XNN_SUBTRACT:
@@ -145,12 +175,18 @@ static bool ratio_fits(const Fuse *f, const XnnNode *n, const XnnNode *made, Xnn
   }
 }
 
+/* Which operand of the node may be a constant of one number. */
+static bool takes_number(const XnnNode *n, uint32_t i) {
+  return n->kind == XNN_MULTIPLY || (n->kind == XNN_DIV && i == 1);
+}
+
 /* Operands and result each with a quantization of their own. */
 static bool compute_each(Fuse *f, const XnnNode *n) {
   XnnNode made = *n;
   XnnId out = xf_result(n), wanted = f->wanted[out];
   for (uint32_t i = 0; xf_fields(n)[i]; i++)
-    if (is_operand(n, i) && (made.fields[i] = xf_operand(f, n->fields[i])) == XNN_NONE)
+    if (is_operand(n, i) && (made.fields[i] = xf_operand(f, n->fields[i])) == XNN_NONE &&
+        (!takes_number(n, i) || (made.fields[i] = xf_number(f, n->fields[i])) == XNN_NONE))
       return false;
   if (n->kind == XNN_BATCH_MATRIX_MULTIPLY && f->x->values[made.fields[1]].zero_point != 0)
     return false;

@@ -58,14 +58,14 @@ XnnId xf_by_channels(Fuse *f, const XnnNode *n, XnnId filter) {
 }
 
 /* Results that are this many times larger than a step of the product cannot be scaled. */
-#define MAX_FACTOR 256.0
+#define MAX_FACTOR 256.0F
 
 static bool scales_fit(const Fuse *f, const XnnValue *in, const XnnValue *filter,
                        const XnnValue *out) {
   uint32_t count = filter->scales ? filter->scale_count : 1;
   for (uint32_t i = 0; i < count; i++) {
-    double factor = (double)in->scale * (double)xf_scale_at(f, filter, i) / (double)out->scale;
-    if (!(factor < MAX_FACTOR && factor >= 0x1p-32))
+    float factor = in->scale * xf_scale_at(f, filter, i) / out->scale; /* in f32, as XNNPACK does */
+    if (!(factor < MAX_FACTOR && factor >= 0x1p-32F))
       return false;
   }
   return true;
@@ -77,6 +77,25 @@ static bool has_steps(const Fuse *f, const XnnValue *bias, const XnnValue *in,
   for (uint32_t i = 0; i < count; i++) {
     double step = (double)in->scale * (double)xf_scale_at(f, filter, i);
     if (!(fabs((double)xf_scale_at(f, bias, i) - step) <= 1e-6 * step))
+      return false;
+  }
+  return true;
+}
+
+enum { LARGEST_PRODUCT = 255 * 128 }; /* of codes less their zero points */
+
+/* Whether sums that begin with a bias of these steps stay in 32 bits: XNNPACK's wrap. */
+static bool sums_fit(const Fuse *f, ValueId steps, const XnnValue *filter, uint32_t count) {
+  const Constant *c = value_constant(f->l->g, steps);
+  uint64_t terms = 1;
+  for (uint32_t i = 0; i < filter->rank; i++)
+    terms *= filter->dims[i];
+  int64_t products = int_clamped((double)(terms / count) * LARGEST_PRODUCT, 0, INT32_MAX / 2),
+          most = INT32_MAX - products;
+  for (uint64_t i = 0; i < c->size; i += sizeof(int32_t)) {
+    int32_t step;
+    memcpy(&step, c->data + i, sizeof step);
+    if (step > most || step < -most)
       return false;
   }
   return true;
@@ -131,7 +150,7 @@ static bool bias_of(Fuse *f, XnnId bias, XnnId in, XnnId filter, XnnId *codes) {
     if (own.datatype == (uint8_t)datatype &&
         has_steps(f, &own, &input, &weights, channels ? value.dims[0] : 1)) {
       *codes = value.codes - 1;
-      return true;
+      return sums_fit(f, x->data[own.data - 1].v, &weights, value.dims[0]);
     }
   }
   uint32_t count = 0;
@@ -139,6 +158,8 @@ static bool bias_of(Fuse *f, XnnId bias, XnnId in, XnnId filter, XnnId *codes) {
   if (!floats || count != value.dims[0])
     return false;
   ValueId steps = bias_steps(f, floats, count, &input, &weights);
+  if (!sums_fit(f, steps, &weights, count))
+    return false;
   *codes = xnn_constant(x, datatype, 1, value.dims, (XnnData){.v = steps});
   if (channels)
     xnn_set_channels(x, *codes, 0, x->data[weights.scales - 1], count);
@@ -203,6 +224,8 @@ bool xf_compute_product(Fuse *f, const XnnNode *n) {
   XnnNode made = *n;
   if (in == XNN_NONE || (n->kind == XNN_FULLY_CONNECTED && n->fields[4] != 0))
     return false;
+  if (filter == XNN_NONE && xf_number(f, n->fields[first + 1]) != XNN_NONE)
+    filter = xf_filter_of(f, n, n->fields[first + 1]); /* a mean */
   if (filter == XNN_NONE) {
     filter = unsigned_filter(f, n->fields[first + 1]);
     return filter != XNN_NONE && compute_unsigned(f, n, &made, in, filter);

@@ -421,10 +421,28 @@ XnnWork xl_work(OpId op) { return rows[op].work; }
 bool xl_knows(OpId op) { return rows[op].function != NULL; }
 XnnLayouts xl_layouts(OpId op) { return rows[op].layouts; }
 
+static bool is_byte_tensor(const Graph *g, ValueId v) {
+  const Type *t = value_type(g, v);
+  return t->kind == TYPE_TENSOR && dtype_in((DType)t->dtype, DT(I8) | DT(U8)) &&
+         !value_is_const(g, v);
+}
+
+/* Whether n computes on bytes as such: those of a delegate are codes, between nodes that quantize
+ * and dequantize. */
+static bool computes_on_bytes(const Graph *g, NodeId n) {
+  if (is_quantize(g, n) || is_dequantize(g, n))
+    return false;
+  bool found = is_byte_tensor(g, node_result(g, n, 0));
+  FOR_OPERANDS(g, n, v, found = found || (v && is_byte_tensor(g, v));)
+  return found;
+}
+
 bool xl_node(XnnLowering *l, NodeId n) {
   XnnLowerFn *function = rows[node_cget(l->g, n)->op].function;
   l->node = n;
-  if (function)
+  if (function && computes_on_bytes(l->g, n))
+    xl_refuse(l, XNN_RULE_ELEMENT_TYPE, "dtype=bytes");
+  else if (function)
     function(l, n);
   else
     l->refusal = xl_refusal(XNN_RULE_NO_NODE, "");

@@ -134,6 +134,37 @@ static XnnId partial_filter(XnnLowering *l, ValueId weight, const Convolution *c
   return xl_floats(l, 4, dims, values);
 }
 
+/* The scales of each group's channels, for all groups. */
+static ValueId scales_of_groups(XnnLowering *l, ValueId scales, uint32_t groups) {
+  const Constant *c = value_constant(l->g, scales);
+  uint8_t *bytes = arena_alloc(&l->g->arena, c->size * groups + 1);
+  for (uint32_t i = 0; i < groups; i++)
+    memcpy(bytes + c->size * i, c->data, c->size);
+  SymInt dims[] = {(SymInt)(c->size / sizeof(float) * groups)};
+  return graph_add_constant(l->g, graph_tensor_type(l->g, DTYPE_F32, 1, dims, ORDER_CONTIGUOUS),
+                            (Constant){.data = bytes, .size = c->size * groups}, 0);
+}
+
+/* The filter id, and its codes, which are [groups, out / groups, kh, kw, in / groups], as one of
+ * all groups. The codes have scales for the channels of a group, or one. */
+static void join_groups(XnnLowering *l, ValueId weight, const Convolution *c, XnnId id) {
+  uint32_t dims[] = {c->out_channels, c->kernel[0], c->kernel[1], c->in_channels / c->groups};
+  NodeId n = dequantized_constant(l->g, weight);
+  XnnId twin = l->x.values[id].codes;
+  l->x.values[id].rank = 4;
+  memcpy(l->x.values[id].dims, dims, sizeof dims);
+  if (!n || !twin)
+    return;
+  Quantization q = quantization_of(l->g, n);
+  l->x.values[twin - 1].rank = 4;
+  memcpy(l->x.values[twin - 1].dims, dims, sizeof dims);
+  if (q.scales && q.axis == 1)
+    xnn_set_channels(&l->x, twin - 1, 0, (XnnData){.v = scales_of_groups(l, q.scales, c->groups)},
+                     c->out_channels);
+  else if (q.scales)
+    l->x.values[id].codes = 0;
+}
+
 /* Weights of torch, [out, in / groups, kh, kw] or transposed [in, out / groups, kh, kw], as XNNPACK
  * wants them: [out, kh, kw, in / groups], for depthwise ones [1, kh, kw, out]. */
 static XnnId filter(XnnLowering *l, ValueId weight, const Convolution *c, const Piece *p) {
@@ -147,11 +178,8 @@ static XnnId filter(XnnLowering *l, ValueId weight, const Convolution *c, const 
      */
     uint32_t dims[] = {c->groups, out, kh, kw, in}, perm[] = {0, 2, 3, 4, 1};
     XnnId id = xl_permuted_constant(l, weight, 5, dims, perm, half);
-    if (xl_ok(l)) {
-      XnnValue *value = &l->x.values[id];
-      value->rank = 4;
-      memcpy(value->dims, (uint32_t[]){c->out_channels, kh, kw, in}, 4 * sizeof(uint32_t));
-    }
+    if (xl_ok(l))
+      join_groups(l, weight, c, id);
     return id;
   }
   if (c->depthwise) {

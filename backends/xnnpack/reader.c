@@ -48,9 +48,76 @@ static const char *check(const DelegateCall *call, Arena *arena) {
   return fault;
 }
 
+/* --- what is in it --- */
+
 static int most_first(const void *a, const void *b) {
   const DelegateCount *x = a, *y = b;
-  return x->count != y->count ? (x->count < y->count ? 1 : -1) : strcmp(x->what, y->what);
+  if (x->count != y->count)
+    return x->count < y->count ? 1 : -1;
+  int order = strcmp(x->what, y->what);
+  return order ? order : strcmp(x->types, y->types);
+}
+
+static uint32_t datatype_of(const XrGraph *x, uint32_t id) {
+  return id == XR_NONE ? 0 : x->values[id].datatype;
+}
+
+static const char *datatype_name(uint32_t datatype) {
+  static const char *const names[] = {
+      [XR_FP32] = "fp32",       [XR_FP16] = "fp16",     [XR_QINT8] = "qint8",
+      [XR_QUINT8] = "quint8",   [XR_QINT32] = "qint32", [XR_QCINT8] = "qcint8",
+      [XR_QCINT32] = "qcint32", [XR_QCINT4] = "qcint4", [XR_QDINT8] = "qdint8",
+      [XR_QBINT4] = "qbint4",   [XR_INT32] = "int32"};
+  return datatype < COUNT_OF(names) && names[datatype] ? names[datatype] : "?";
+}
+
+/* Its kind, and the datatypes of its first operand, its filter and its result, as one number. */
+static uint32_t node_key(const XrGraph *x, const XrNode *n) {
+  bool filtered = xr_form(n->kind) == XR_FORM_PRODUCT || xr_form(n->kind) == XR_FORM_CONVOLUTION;
+  uint32_t in = n->input_count ? datatype_of(x, n->inputs[0]) : 0,
+           filter = filtered ? datatype_of(x, n->inputs[1]) : 0, out = datatype_of(x, n->output);
+  return (uint32_t)n->kind << 24 | (in & 0xFF) << 16 | (filter & 0xFF) << 8 | (out & 0xFF);
+}
+
+/* "qint8", "fp32 -> qint8", "fp32, filter qcint8". A filter of integers for integers is not named:
+ * it has a scale for each channel, or one, as the file has it. */
+static const char *datatypes_text(uint32_t key, Arena *arena) {
+  uint32_t in = key >> 16 & 0xFF, filter = key >> 8 & 0xFF, out = key & 0xFF;
+  bool expected = !filter || filter == in || (in == XR_QINT8 && filter == XR_QCINT8);
+  const char *with = expected ? "" : arena_printf(arena, ", filter %s", datatype_name(filter));
+  return in == out ? arena_printf(arena, "%s%s", datatype_name(in), with)
+                   : arena_printf(arena, "%s%s -> %s", datatype_name(in), with, datatype_name(out));
+}
+
+static int by_key(const void *a, const void *b) {
+  const uint32_t *x = a, *y = b;
+  return (*x > *y) - (*x < *y);
+}
+
+static void count_nodes(const XrGraph *x, Arena *arena, DelegateFigures *out) {
+  uint32_t *keys = ARENA_ARRAY(arena, uint32_t, (size_t)x->node_count + 1), last = 0;
+  DelegateCount *counts = ARENA_ARRAY(arena, DelegateCount, (size_t)x->node_count + 1);
+  for (uint32_t i = 0; i < x->node_count; i++)
+    keys[i] = node_key(x, &x->nodes[i]);
+  qsort(keys, x->node_count, sizeof *keys, by_key);
+  for (uint32_t i = 0; i < x->node_count; i++) {
+    if (!i || keys[i] != last)
+      counts[out->kind_count++] =
+          (DelegateCount){.what = xr_name(keys[i] >> 24), .types = datatypes_text(keys[i], arena)};
+    last = keys[i];
+    counts[out->kind_count - 1].count++;
+  }
+  qsort(counts, out->kind_count, sizeof *counts, most_first);
+  out->nodes = counts;
+}
+
+/* On codes of 8 bits; conversions compute nothing, and booleans are codes that nobody quantized. */
+static bool computes_on_bytes(const XrGraph *x, const XrNode *n) {
+  const XrValue *in = n->input_count ? &x->values[n->inputs[0]] : NULL;
+  if (!in || n->kind == XR_Convert)
+    return false;
+  bool is_bool = in->datatype == XR_QUINT8 && in->scale == 1 && in->zero_point == 0;
+  return in->datatype == XR_QDINT8 || (xr_is_byte(in->datatype) && !is_bool);
 }
 
 /* What the transposes are for, as far as the region of the blob says it: see blob.c. A region of
@@ -79,18 +146,13 @@ static const char *describe(const uint8_t *blob, uint64_t size, Arena *arena,
   const char *fault = xr_read(blob, size, arena, &x);
   if (fault)
     return fault;
-  DelegateCount *counts = ARENA_ARRAY(arena, DelegateCount, XR_KIND_COUNT);
-  for (uint32_t kind = 0; kind < XR_KIND_COUNT; kind++)
-    counts[kind].what = xr_name(kind);
-  for (uint32_t i = 0; i < x.node_count; i++)
-    counts[x.nodes[i].kind].count++;
-  out->transpose_count = (uint32_t)counts[XR_StaticTranspose].count;
+  for (uint32_t i = 0; i < x.node_count; i++) {
+    out->transpose_count += x.nodes[i].kind == XR_StaticTranspose;
+    out->byte_nodes += computes_on_bytes(&x, &x.nodes[i]);
+  }
   out->transposes = transposes_of(&x, out->transpose_count, arena);
   out->node_count = x.node_count;
-  qsort(counts, XR_KIND_COUNT, sizeof *counts, most_first);
-  while (out->kind_count < XR_KIND_COUNT && counts[out->kind_count].count)
-    out->kind_count++;
-  out->nodes = counts;
+  count_nodes(&x, arena, out);
   KeyMap seen = keymap_make(arena, (uint64_t)(uintptr_t)arena);
   for (uint32_t i = 1; i < x.constant_count; i++) {
     if (x.constants[i].key.data && !is_new(&seen, x.constants[i].key))

@@ -325,6 +325,7 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
   if (!lower_all(&l, part))
     BUG("a node is refused when lowered (%s), and was not before", l.refusal.rule);
   xnn_pass_copies(&l.x, c->scratch);
+  xnn_drop_dead(&l.x, c->scratch); /* what nobody reads must not ask for floats */
   xl_fuse(&l);
   xnn_drop_dead(&l.x, c->scratch);
   xl_finish_constants(&l);

@@ -62,6 +62,7 @@ typedef struct DelegateCall {
 
 typedef struct DelegateCount {
   const char *what;
+  const char *types; /* of what it computes on: "qint8", "fp32 -> qint8" */
   uint64_t count;
 } DelegateCount;
 
@@ -95,9 +96,10 @@ typedef struct DelegateFigures {
   uint32_t kind_count, transpose_count;
   const DelegateTranspose *transposes; /* NULL: it does not say what they are for */
   uint64_t node_count, constants, constant_bytes;
-  uint64_t work;      /* multiply-adds at the upper bounds (ops/work.h) */
-  uint64_t packed;    /* bytes, from loading the method on: weights in the order of the kernels */
-  uint64_t workspace; /* bytes, from the first call on; all delegates of a backend share them */
+  uint64_t byte_nodes; /* those that compute on codes of 8 bits */
+  uint64_t work;       /* multiply-adds at the upper bounds (ops/work.h) */
+  uint64_t packed;     /* bytes, from loading the method on: weights in the order of the kernels */
+  uint64_t workspace;  /* bytes, from the first call on; all delegates of a backend share them */
 } DelegateFigures;
 
 /* What a call of the code takes: the first input_count arguments are inputs, the others outputs. */

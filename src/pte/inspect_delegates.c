@@ -29,6 +29,7 @@ DelegateTotals delegate_totals(const PteMethod *m, uint64_t budget) {
       continue;
     }
     t.nodes = work_plus(t.nodes, f.node_count);
+    t.byte_nodes = work_plus(t.byte_nodes, f.byte_nodes);
     t.transposes = work_plus(t.transposes, f.transpose_count);
     t.constant_bytes = work_plus(t.constant_bytes, f.constant_bytes);
     t.work = work_plus(t.work, f.work);
@@ -44,6 +45,8 @@ static void text_figures(StrBuf *out, const DelegateFigures *f) {
   strbuf_printf(out, "    %llu nodes, %u transposes among them; %llu constants, %llu bytes\n",
                 (unsigned long long)f->node_count, f->transpose_count,
                 (unsigned long long)f->constants, (unsigned long long)f->constant_bytes);
+  if (f->byte_nodes)
+    strbuf_printf(out, "    on 8 bits: %llu of the nodes\n", (unsigned long long)f->byte_nodes);
   for (uint32_t kind = 0; kind < DELEGATE_MOVES && f->transposes; kind++) {
     StrBuf line;
     strbuf_init(&line);
@@ -52,7 +55,8 @@ static void text_figures(StrBuf *out, const DelegateFigures *f) {
     strbuf_release(&line);
   }
   for (uint32_t i = 0; i < f->kind_count; i++)
-    strbuf_printf(out, "    %6llu  %s\n", (unsigned long long)f->nodes[i].count, f->nodes[i].what);
+    strbuf_printf(out, "    %6llu  %s %s\n", (unsigned long long)f->nodes[i].count,
+                  f->nodes[i].what, f->nodes[i].types);
 }
 
 void text_delegates(StrBuf *out, const PteMethod *m, uint64_t *budget) {
@@ -77,6 +81,7 @@ void text_delegates(StrBuf *out, const PteMethod *m, uint64_t *budget) {
 
 static void json_figures(JsonWriter *w, const DelegateFigures *f) {
   json_named_uint(w, "nodes", f->node_count);
+  json_named_uint(w, "nodes_on_8_bits", f->byte_nodes);
   json_named_uint(w, "transposes", f->transpose_count);
   if (f->transposes)
     delegate_json_transposes(w, f->transposes, f->transpose_count);
@@ -90,6 +95,7 @@ static void json_figures(JsonWriter *w, const DelegateFigures *f) {
   for (uint32_t i = 0; i < f->kind_count; i++) {
     json_open_object(w);
     json_named_string(w, "name", sv_from(f->nodes[i].what));
+    json_named_string(w, "types", sv_from(f->nodes[i].types));
     json_named_uint(w, "nodes", f->nodes[i].count);
     json_close_object(w);
   }

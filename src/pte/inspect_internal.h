@@ -77,7 +77,7 @@ const MethodDims *program_dims(const PteProgram *p, Arena *arena);
 
 /* The delegates of a method. budget: bytes of code that may still be looked at. */
 typedef struct DelegateTotals {
-  uint64_t code, nodes, transposes, constant_bytes, work;
+  uint64_t code, nodes, byte_nodes, transposes, constant_bytes, work;
   uint64_t packed, workspace; /* estimates; delegates share a workspace */
   uint32_t unknown;           /* those without figures */
 } DelegateTotals;

@@ -180,6 +180,8 @@ static void text_totals(StrBuf *out, const PteMethod *m, DelegateTotals d) {
   if (d.unknown)
     strbuf_printf(out, "; %u of unknown contents", d.unknown);
   strbuf_append_char(out, '\n');
+  if (d.byte_nodes)
+    strbuf_printf(out, "  on 8 bits: %llu of the nodes\n", (unsigned long long)d.byte_nodes);
 }
 
 static void text_method(StrBuf *out, const PteMethod *m, const MethodDims *dims, uint64_t *budget,

@@ -40,6 +40,28 @@ EOF
 t lower heads.etir -o heads.pte --backend xnnpack
 t inspect heads.pte
 
+# Which nodes compute on codes of 8 bits, and which of them not
+cat >codes.etir <<EOF
+graph @forward level(edge) {
+  %0: f32[2, 4] = input "x"
+  %1: i8[2, 4] = quantized_decomposed::quantize_per_tensor(%0, 0.0625, 3, -128, 127, i8)
+  %2: f32[2, 4] = quantized_decomposed::dequantize_per_tensor(%1, 0.0625, 3, -128, 127, i8, none)
+  %3: i8[4, 3] = const [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+  %4: f32[4, 3] = quantized_decomposed::dequantize_per_tensor(%3, 0.0078125, 0, -128, 127, i8, none)
+  %5: f32[2, 3] = aten::mm(%2, %4)
+  %6: i8[2, 3] = quantized_decomposed::quantize_per_tensor(%5, 0.03125, 0, -128, 127, i8)
+  %7: f32[2, 3] = quantized_decomposed::dequantize_per_tensor(%6, 0.03125, 0, -128, 127, i8, none)
+  %8: f32[2, 3] = aten::mm(%0, %4)
+  %9: f32[2, 3] = aten::_softmax(%7, 1, false)
+  output %9 "y", %8 "z"
+}
+EOF
+t lower codes.etir -o codes.pte --backend xnnpack:min-ops=1
+t inspect codes.pte
+t inspect codes.pte -v
+"$ETC" inspect codes.pte --json | sed -n '/"nodes_on_8_bits"/p; /"name": "FullyConnected"/,/}/p'
+rm codes.etir
+
 # Code that is wrong: our own fault, since nobody else makes it
 cat >wrong.etir <<EOF
 graph @forward level(edge) {

@@ -1,0 +1,359 @@
+#!/usr/bin/env python3
+"""Quantized models on the real runtime and on `etc run`, against ONNX Runtime: QDQ, QOperator, quantized at run time.
+
+    tests/conformance/quantized.py [-k PATTERN,...] [-v] [--extra=--backend=xnnpack:min-ops=1]
+
+Values are drawn from a seed. Codes may differ from ONNX Runtime's by one, and in one of 1,000 elements: where a float of
+ONNX Runtime, or ours, lies a rounding beside the middle between two codes. Models that are quantized at run time agree to
+1e-5 of the largest element. On XNNPACK a case says what computes on integers: then there are no kernels, one delegate, and
+no node on floats besides conversions and those that it names.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+
+import single_node  # for the path of tests/lib
+from quantized_draw import F32, Net, Scheme, dynamic, qdq, static
+from quantized_edges import edges
+
+import arrays
+import cases
+import delegates
+import etc_command
+import witness
+
+I8, U8 = np.int8, np.uint8
+MOST_DIFFERENT = 1e-3  # of the codes of an output
+RUN_TIME = 1e-5  # of the largest element
+PRODUCTS = "all but products"
+PRODUCT_KINDS = {"FullyConnected", "Conv2d", "DepthwiseConv2d", "ConvTranspose2d"}
+
+
+@dataclass
+class Case:
+    """floats: None: nothing is said of XNNPACK; else kinds of nodes that stay on floats there, all others do not; or PRODUCTS.
+    near: how far codes may be from ONNX Runtime's, and how many of them, where there is a reason."""
+    name: str
+    model: onnx.ModelProto
+    feeds: dict
+    steps: list
+    floats: set | str | None = None
+    dims: dict = field(default_factory=dict)
+    near: tuple = (1, MOST_DIFFERENT)
+    tolerance: float = RUN_TIME
+
+
+def wrong_values(case, got, want):
+    """None, or how outputs differ."""
+    if len(got) != len(want):
+        return f"{len(got)} outputs instead of {len(want)}"
+    for i, (g, w, step) in enumerate(zip(got, want, case.steps)):
+        if g.shape != w.shape or g.dtype != w.dtype:
+            return f"output {i}: {g.dtype}{list(g.shape)} instead of {w.dtype}{list(w.shape)}"
+        if not g.size:
+            continue
+        gap = np.abs(g.astype(np.float64) - w.astype(np.float64))
+        if not np.isfinite(gap).all():
+            return f"output {i}: not finite"
+        if step is None:
+            if gap.max() > case.tolerance * max(np.abs(w).max(), 1e-3):
+                return f"output {i}: off by {gap.max():.3g}, the largest element is {np.abs(w).max():.3g}"
+            continue
+        codes = np.rint(gap / step)
+        farthest, allowed = case.near
+        different = int(np.count_nonzero(codes))
+        if codes.max() > farthest or different > max(allowed * codes.size, 1 if codes.size >= 64 else 0):
+            at = np.unravel_index(int(codes.argmax()), codes.shape)
+            return f"output {i}: {different} of {codes.size} codes differ, by up to {codes.max():.0f}; at {list(map(int, at))} {g[at]} instead of {w[at]}"
+    return None
+
+
+def wrong_placement(case, args, program):
+    """None, or what of the program is not on XNNPACK's integers."""
+    found = delegates.figures(program)
+    if found["kernels"] or found["delegates"] != 1:
+        return f"{found['kernels']} kernel calls and {found['delegates']} delegate calls, instead of one delegate"
+    text = subprocess.run([args.etc, "inspect", program, "--json"], capture_output=True, check=True, timeout=args.timeout).stdout
+    kinds = [k for m in json.loads(text)["methods"] for d in m["delegates"] for k in d["kinds"]]
+    products = case.floats == PRODUCTS
+    names = [f"{k['name']} {k['types']}" for k in kinds if "fp32" in k["types"].split(" -> ")[0] and k["name"] != "Convert" and
+             (k["name"] in PRODUCT_KINDS if products else k["name"] not in case.floats)]
+    return f"on floats: {', '.join(names)}" if names else None
+
+
+class Reference:
+    """What ONNX Runtime gives: as it optimizes the model, and node by node, where it rounds otherwise itself, takes a bias
+    for one in steps of the product that is not, or fails."""
+
+    def __init__(self, path, feeds):
+        self.results, self.failure = [], None
+        for level in ("ORT_ENABLE_ALL", "ORT_DISABLE_ALL"):
+            try:
+                self.results.append(cases.ort_session(path, level).run(None, feeds))
+            except Exception as e:
+                self.failure = f"ONNX Runtime: {' '.join(str(e).split())[:300]}"
+
+    def disagreement(self, case, got):
+        found = [wrong_values(case, got, want) for want in self.results]
+        return None if None in found else found[-1]
+
+
+def check(case, args, server, work):
+    """None, or what is wrong."""
+    source, target, bundle = (os.path.join(work, x) for x in ("model.onnx", "model.pte", "data.pkl"))
+    onnx.save(case.model, source)
+    stage, code, message, _ = etc_command.lower(args.etc, source, target, case.dims, args.extra, args.timeout)
+    if stage != "ok":
+        return f"{stage}: {code} {message}"
+    reference = Reference(source, case.feeds)
+    if not reference.results:
+        return reference.failure
+    want = reference.results[0]
+    arrays.save_bundle(bundle, list(case.feeds.values()), want)
+    answer = server.run({"pte": target, "bundle": bundle, "rtol": 0, "atol": 1e30, "save": work}, args.timeout)
+    if answer["stage"] != "ok":
+        return f"{answer['stage']}: {answer['message']}"
+    got = [arrays.load_npy(os.path.join(work, f"got_{i}.npy"), w.dtype) for i, w in enumerate(want)]
+    names = [x.name for x in case.model.graph.output]
+    own, wrong = witness.results(args.etc, target, list(case.feeds.items()), list(zip(names, want)), work, args.timeout)
+    wrong = wrong or wrong_values(case, own, got)
+    wrong = reference.disagreement(case, got) or (f"etc run beside the runtime: {wrong}" if wrong else None)
+    if wrong is None and case.floats is not None and any("xnnpack" in x for x in args.extra):
+        wrong = wrong_placement(case, args, target)
+    return wrong
+
+
+# --- nets of one or two nodes ---
+
+def conv(net, x, shape, group=1, bias=True, act=None, **attributes):
+    w = net.weight(*shape)
+    operands = [x, w, net.bias(shape[0])] if bias else [x, w]
+    kernel = list(shape[2:])
+    if act is None:
+        return net.op("Conv", *operands, kernel_shape=kernel, group=group, **attributes)
+    y = net.inner("Conv", *operands, kernel_shape=kernel, group=group, **attributes)
+    if act == "Clip":
+        return net.op("Clip", y, net.constant(F32(0)), net.constant(F32(1.5)))
+    return net.op(act, y)
+
+
+def deconv(net, x, shape, group=1, **attributes):
+    w = net.weight(*shape, axis=1)
+    return net.op("ConvTranspose", x, w, net.bias(shape[1] * group), group=group, **attributes)
+
+
+def gemm(net, x, k, n, bias=True, trans=1):
+    w = net.weight(n, k) if trans else net.weight(k, n, axis=1)
+    return net.op("Gemm", x, w, *([net.bias(n)] if bias else []), transB=trans)
+
+
+def matmul_bias(net, x, k, n):
+    y = net.inner("MatMul", x, net.weight(k, n, axis=1))
+    return net.op("Add", y, net.constant(net.rng.standard_normal(n).astype(F32)))
+
+
+def window_nets():
+    image = (1, 8, 9, 10)
+    pads = {"pads": [1, 1, 1, 1]}
+    yield "Conv", lambda n: conv(n, n.input(*image), (12, 8, 3, 3), **pads)
+    yield "Conv-plain", lambda n: conv(n, n.input(*image), (12, 8, 3, 3), bias=False)
+    yield "Conv-1x1", lambda n: conv(n, n.input(*image), (12, 8, 1, 1))
+    yield "Conv-batch", lambda n: conv(n, n.input(3, *image[1:]), (12, 8, 3, 3), **pads)
+    yield "Conv-relu", lambda n: conv(n, n.input(*image), (12, 8, 3, 3), act="Relu", **pads)
+    yield "Conv-clip", lambda n: conv(n, n.input(*image), (12, 8, 3, 3), act="Clip", **pads)
+    yield "Conv-strides", lambda n: conv(n, n.input(*image), (12, 8, 3, 2), strides=[2, 3], pads=[0, 1, 1, 0])
+    yield "Conv-dilations", lambda n: conv(n, n.input(*image), (12, 8, 3, 3), dilations=[2, 3], pads=[2, 2, 2, 2])
+    yield "Conv-depthwise", lambda n: conv(n, n.input(*image), (8, 1, 3, 3), group=8, **pads)
+    yield "Conv-multiplier", lambda n: conv(n, n.input(*image), (16, 1, 3, 3), group=8, act="Relu", **pads)
+    yield "Conv-groups", lambda n: conv(n, n.input(*image), (12, 4, 3, 3), group=2, **pads)
+    yield "Conv-line", lambda n: conv(n, n.input(1, 8, 33), (12, 8, 5), pads=[2, 2])
+    yield "Conv-line-depthwise", lambda n: conv(n, n.input(1, 8, 33), (8, 1, 5), group=8, dilations=[2])
+    yield "ConvTranspose", lambda n: deconv(n, n.input(1, 8, 5, 6), (8, 6, 3, 3), strides=[2, 2], pads=[1, 1, 0, 0])
+    yield "ConvTranspose-groups", lambda n: deconv(n, n.input(1, 8, 5, 6), (8, 3, 2, 2), group=2, strides=[2, 2])
+
+
+def product_nets():
+    yield "Gemm", lambda n: gemm(n, n.input(5, 32), 32, 24)
+    yield "Gemm-plain", lambda n: gemm(n, n.input(5, 32), 32, 24, bias=False)
+    yield "Gemm-straight", lambda n: gemm(n, n.input(5, 32), 32, 24, trans=0)
+    yield "Gemm-relu", lambda n: n.op("Relu", n.inner("Gemm", n.input(5, 32), n.weight(24, 32), n.bias(24), transB=1))
+    yield "MatMul", lambda n: n.op("MatMul", n.input(2, 5, 32), n.weight(32, 24, axis=1))
+    yield "MatMul-rows", lambda n: n.op("MatMul", n.input(1, 32), n.weight(32, 24, axis=1))
+    yield "MatMul-bias", lambda n: matmul_bias(n, n.input(2, 5, 32), 32, 24)
+
+
+def other_nets():
+    yield "MatMul-batch", lambda n: n.op("MatMul", n.input(2, 3, 7, 16), n.input(2, 3, 16, 9))
+    for op in ("Add", "Sub", "Mul", "Div"):
+        shift = 4.0 if op == "Div" else 0.0
+        yield op, lambda n, op=op, shift=shift: n.op(op, n.input(2, 8, 9, 10), n.input(2, 8, 9, 10, spread=0.7, shift=shift))
+        yield f"{op}-broadcast", lambda n, op=op, shift=shift: n.op(op, n.input(2, 8, 9, 10), n.input(8, 1, 1, spread=0.7, shift=shift))
+    yield "Add-relu", lambda n: n.op("Relu", n.inner("Add", n.input(2, 8, 9, 10), n.input(2, 8, 9, 10)))
+    yield "Add-constant", lambda n: n.op("Add", n.input(2, 8, 30), n.weight(8, 30, axis=None))
+    yield "Mul-constant", lambda n: n.op("Mul", n.input(2, 8, 30), n.weight(30, axis=None))
+    for op, more in (("Sigmoid", {}), ("Tanh", {}), ("HardSwish", {}), ("LeakyRelu", {"alpha": 0.1}), ("Elu", {}), ("Exp", {}), ("Abs", {}), ("Neg", {})):
+        yield op, lambda n, op=op, more=more: n.op(op, n.input(2, 8, 30, spread=1.5), **more)
+    yield "Gelu", gelu
+
+
+def gelu(n):
+    x = n.input(2, 8, 30, spread=1.5)
+    y = n.inner("Erf", n.inner("Div", x, n.constant(F32(np.sqrt(2)))))
+    y = n.inner("Mul", x, n.inner("Add", y, n.constant(F32(1))))
+    return n.op("Mul", y, n.constant(F32(0.5)))
+
+
+def ints(*values):
+    return np.array(values, np.int64)
+
+
+def move_nets():
+    yield "Reshape", lambda n: n.op("Reshape", n.input(2, 8, 30), n.constant(ints(2, 2, 120)))
+    yield "Transpose", lambda n: n.op("Transpose", n.input(2, 8, 3, 5), perm=[0, 2, 3, 1])
+    yield "Slice", lambda n: n.op("Slice", n.input(2, 8, 30), n.constant(ints(1, 3)), n.constant(ints(7, 25)), n.constant(ints(1, 2)))
+    yield "MaxPool", lambda n: n.op("MaxPool", n.input(1, 8, 9, 10), kernel_shape=[3, 2], strides=[2, 2], pads=[1, 0, 1, 0])
+    yield "Concat", lambda n: n.op("Concat", n.input(2, 8, 30), n.input(2, 5, 30, spread=3.0), n.input(2, 3, 30, spread=0.5), axis=1)
+    yield "GlobalAveragePool", lambda n: n.op("GlobalAveragePool", n.input(2, 8, 9, 10))
+    yield "AveragePool", lambda n: n.op("AveragePool", n.input(1, 8, 9, 10), kernel_shape=[3, 3], strides=[2, 2])
+    yield "ReduceMean", lambda n: n.op("ReduceMean", n.input(2, 8, 9, 10), axes=[2, 3], keepdims=1)
+    yield "Pad", lambda n: n.op("Pad", n.input(1, 8, 9, 10), n.constant(ints(0, 0, 1, 2, 0, 0, 2, 1)), n.constant(F32(0)))
+    yield "Resize-nearest", lambda n: n.op("Resize", n.input(1, 8, 5, 6), "", n.constant(np.array([1, 1, 2, 2], F32)), mode="nearest",
+                                           coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    yield "Resize-linear", lambda n: n.op("Resize", n.input(1, 8, 5, 6), "", n.constant(np.array([1, 1, 2, 2], F32)), mode="linear")
+    yield "Softmax", lambda n: n.op("Softmax", n.input(2, 8, 30), axis=-1)
+    yield "Clip", lambda n: n.op("Clip", n.input(2, 8, 30), n.constant(F32(-0.5)), n.constant(F32(0.7)))
+    yield "Relu", lambda n: n.op("Relu", n.input(2, 8, 30))
+
+
+def residual(n):
+    x = n.op("Relu", n.inner("Conv", n.input(1, 8, 9, 10), n.weight(8, 8, 3, 3), n.bias(8), pads=[1, 1, 1, 1]))
+    y = conv(n, x, (8, 8, 3, 3), act="Relu", pads=[1, 1, 1, 1])
+    y = conv(n, y, (8, 8, 1, 1))
+    y = n.op("Relu", n.inner("Add", x, y))
+    y = n.op("GlobalAveragePool", y)
+    return gemm(n, n.op("Flatten", y), 8, 5)
+
+
+def mobile(n):
+    x = conv(n, n.input(1, 3, 16, 16), (8, 3, 3, 3), act="Clip", strides=[2, 2], pads=[1, 1, 1, 1])
+    y = conv(n, x, (8, 1, 3, 3), group=8, act="Clip", pads=[1, 1, 1, 1])
+    y = n.op("Add", x, conv(n, y, (8, 8, 1, 1)))
+    y = n.op("Concat", y, n.op("MaxPool", x, kernel_shape=[3, 3], pads=[1, 1, 1, 1]), axis=1)
+    y = n.op("HardSwish", conv(n, y, (12, 16, 1, 1)))
+    gate = n.op("Sigmoid", conv(n, n.op("GlobalAveragePool", y), (12, 12, 1, 1)))
+    return n.op("Mul", y, gate)
+
+
+def attention(n):
+    def heads(x):
+        x = n.op("Reshape", x, n.constant(ints(1, 6, 2, 8)))
+        return n.op("Transpose", x, perm=[0, 2, 1, 3])
+
+    x = n.input(1, 6, 16)
+    q, k, v = (heads(matmul_bias(n, x, 16, 16)) for _ in range(3))
+    y = n.op("MatMul", q, n.op("Transpose", k, perm=[0, 1, 3, 2]))
+    y = n.op("Softmax", n.op("Mul", y, n.constant(F32(8 ** -0.5))), axis=-1)
+    y = n.op("Transpose", n.op("MatMul", y, v), perm=[0, 2, 1, 3])
+    y = matmul_bias(n, n.op("Reshape", y, n.constant(ints(1, 6, 16))), 16, 16)
+    return n.op("Add", x, y)
+
+
+NETWORKS = {"residual": residual, "mobile": mobile, "attention": attention}
+
+S8, U8S8, U8U8 = Scheme(), Scheme(act=U8), Scheme(act=U8, weight=U8, channels=False)
+SCHEMES = {"s8": S8, "u8s8": U8S8}
+WEIGHTS = {"s8": S8, "s8tensor": Scheme(channels=False), "u8s8": U8S8, "u8u8": U8U8,
+           "u8u8zero": Scheme(act=U8, weight=U8, channels=False, weight_zero=93), "s8zero": Scheme(channels=False, weight_zero=-9),
+           "floatbias": Scheme(float_bias=True), "otherbias": Scheme(bias_factor=1.37)}
+FORMS = {"opset10": Scheme(channels=False, opset=10, act=U8), "opset13": Scheme(opset=13), "opset19": Scheme(opset=19, act=U8), "opset21": Scheme(opset=21),
+         "vectors": Scheme(vectors=True), "zeros": Scheme(act=U8, weight=U8, channels=False, omit_zeros=True), "io": Scheme(io_codes=True, float_output=False),
+         "iou8": Scheme(act=U8, io_codes=True, float_output=False), "narrow": Scheme(narrow=0.4), "narrowu8": Scheme(act=U8, narrow=0.4)}
+OUTSIDE = {"Softmax", "AveragePool"}  # kinds of ops without integers there
+
+
+# Kinds of nodes on floats: XNNPACK's product of two activations has no zero point for the second.
+FLOATS = {"MatMul-batch": {"BatchMatrixMultiply", "StaticReshape"}, "attention": {"Softmax", "BatchMatrixMultiply"}}
+# A bias that is not in steps of the product is rounded to them; XNNPACK's slopes have 8 bits; it resizes before it changes
+# the quantization; behind a softmax of floats one code of another rounding goes on.
+NEAR = {"LeakyRelu": (1, 0.15), "Resize-linear": (1, 0.35), "attention": (2, 0.1)}
+NEAR_BIAS = (1, 1e-2)
+
+
+def drawn(name, draw, seed=0):
+    net = Net(np.random.default_rng([sum(map(ord, name)), seed]))
+    net.outputs = [draw(net)]
+    return net
+
+
+def make(name, draw, scheme, floats=None, dims=None, seed=0, **more):
+    net = drawn(name, draw, seed)
+    model, feeds, steps = qdq(net, scheme, dims)
+    return Case(name, model, feeds, steps, floats=floats, **more)
+
+
+def one(name, kind, draw, scheme, floats):
+    near = NEAR.get(name, NEAR_BIAS if kind in ("floatbias", "otherbias") else (1, MOST_DIFFERENT))
+    return make(f"{name}-{kind}", draw, scheme, FLOATS.get(name, floats), near=near)
+
+
+def qdq_cases():
+    for name, draw in [*window_nets(), *product_nets()]:
+        for kind, scheme in WEIGHTS.items():
+            yield one(name, kind, draw, scheme, set())
+    for name, draw in [*other_nets(), *move_nets()]:
+        for kind, scheme in SCHEMES.items():
+            yield one(name, kind, draw, scheme, None if name in OUTSIDE else set())
+    for name, draw in NETWORKS.items():
+        for kind, scheme in {**WEIGHTS, **FORMS}.items():
+            if scheme.opset >= 14 or name != "mobile":  # HardSwish
+                yield one(name, kind, draw, scheme, set())
+
+
+# --- as onnxruntime.quantization writes them ---
+
+def written_cases():
+    """The three networks and products, static in both forms, and at run time."""
+    forms = (("QDQ", I8, I8, True), ("QDQ", U8, I8, True), ("QDQ", U8, U8, False), ("QOperator", I8, I8, True), ("QOperator", U8, I8, False),
+             ("QOperator", U8, U8, False))
+    for name, draw in [*NETWORKS.items(), *product_nets()]:
+        for form, act, weight, channels in forms:
+            kind = f"{form}-{np.dtype(act).name}-{np.dtype(weight).name}"
+            net = drawn(name, draw)
+            model, feeds, steps = static(net, form, act, weight, channels)
+            floats = FLOATS.get(name, set()) | ({"Hardswish", "FullyConnected", "StaticReshape"} if name == "mobile" and form == "QOperator" else set())
+            yield Case(f"{name}-static-{kind}", model, feeds, steps, floats, near=NEAR.get(name, (1, MOST_DIFFERENT)))
+
+
+# Outside of XNNPACK: it quantizes each image of a batch by its own range; weights of u8 whose zero points leave 9 bits.
+def run_time_cases():
+    for name, draw in [*NETWORKS.items(), *product_nets(), *window_nets()]:
+        for weight, channels in ((I8, False), (U8, False), (I8, True)):
+            if "ConvTranspose" in name:  # not quantized
+                continue
+            net = drawn(name, draw)
+            model, feeds, steps = dynamic(net, weight, channels, {})
+            floats = None if weight == U8 or name in ("Conv-batch", "Conv-strides", "mobile") else PRODUCTS
+            yield Case(f"{name}-dynamic-{np.dtype(weight).name}{'-channels' if channels else ''}", model, feeds, steps, floats)
+
+
+def edge_cases():
+    for name, model, feeds, steps, floats, *dims in edges():
+        # With blocks of 4 bits XNNPACK quantizes the rows of activations, too.
+        tolerance = 1e-2 if "int4-blocks32" in name else RUN_TIME
+        yield Case(name, model, feeds, [None if x is None else float(x) for x in steps], floats, *dims, tolerance=tolerance)
+
+
+def main():
+    p = cases.parser(__doc__)
+    return cases.run([*qdq_cases(), *written_cases(), *run_time_cases(), *edge_cases()], check, p.parse_args())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

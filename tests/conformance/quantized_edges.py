@@ -1,0 +1,271 @@
+"""Small quantized models of quantized.py that are written by hand: forms and numbers at the edge."""
+
+import ml_dtypes
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+from quantized_draw import F32, tensor_type
+
+I8, U8, I32, F16 = np.int8, np.uint8, np.int32, np.float16
+RNG = np.random.default_rng(2)
+
+
+def normal(*shape, spread=1.0):
+    return (RNG.standard_normal(shape) * spread).astype(F32)
+
+
+def codes(dtype, *shape):
+    return RNG.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, shape).astype(dtype)
+
+
+def model(text, inputs, constants, outputs, opset=21, dims=None, more=()):
+    """text: a node a line, "y = Op(x, z) key=value …". inputs and outputs: name: array, name: dtype."""
+    graph = helper.make_graph([node(x) for x in text.strip().splitlines()] + list(more), "edge",
+                              [helper.make_tensor_value_info(k, tensor_type(v.dtype), [(dims or {}).get(i, d) for i, d in enumerate(v.shape)])
+                               for k, v in inputs.items()],
+                              [helper.make_tensor_value_info(k, tensor_type(t), None) for k, t in outputs.items()],
+                              initializer=[initializer(k, v) for k, v in constants.items()])
+    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", opset)])
+
+
+def initializer(name, value):
+    value = np.asarray(value)
+    if value.dtype in (ml_dtypes.int4, ml_dtypes.uint4):
+        kind = TensorProto.INT4 if value.dtype == ml_dtypes.int4 else TensorProto.UINT4
+        return helper.make_tensor(name, kind, value.shape, value.astype(np.int32).ravel().tolist())
+    return numpy_helper.from_array(value, name)
+
+
+def node(line):
+    results, call = line.strip().split(" = ")
+    op, rest = call.split("(", 1)
+    operands, attributes = rest.split(")", 1)
+    made = helper.make_node(op, [x.strip() for x in operands.split(",")], [x.strip() for x in results.split(",")])
+    for pair in attributes.split():
+        key, value = pair.split("=", 1)
+        numbers = [float(x) if "." in x else int(x) if x.lstrip("-").isdigit() else x for x in value.split(",")]
+        made.attribute.append(helper.make_attribute(key, numbers if "," in value else numbers[0]))
+    return made
+
+
+# Scales whose ratios are fractions of small numbers make many halves, which XNNPACK's sums and products of codes round up,
+# and floats to either side.
+ODD = {"x": 1.0371, "z": 0.9713, "y": 1.0193, "o": 1.0457, "w": 0.9911, "c": 1.0093}
+
+
+def q(x, scale, zero=0, dtype=I8, odd=True):
+    """Numbers of a quantization, by name."""
+    return {f"{x}s": F32(scale * ODD[x] if odd else scale), f"{x}z": dtype(zero)}
+
+
+def pair(x, y=None):
+    y = y or x
+    return f"{x}q = QuantizeLinear({x}, {y}s, {y}z)\n{x}r = DequantizeLinear({x}q, {y}s, {y}z)\n"
+
+
+def edges():
+    """(name, model, feeds, steps, floats as in quantized.Case, dims)"""
+    for make in (parameters, sharing, axes, forms, types, open_dims, bodies, on_codes):
+        yield from make()
+
+
+def parameters():
+    x, w, image = normal(4, 32), codes(I8, 16, 32), normal(1, 4, 6, 6)
+    for dtype, zeros in ((I8, (-128, 127)), (U8, (0, 255))):
+        for zero in zeros:
+            numbers = {**q("x", 0.02, zero, dtype), **q("y", 0.05, zero, dtype), **q("w", 0.01), "wq": w}
+            text = pair("x") + "wr = DequantizeLinear(wq, ws, wz)\ny = Gemm(xr, wr) transB=1\n" + pair("y")
+            name = f"zero{zero}-{np.dtype(dtype).name}"
+            yield f"{name}-Gemm", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.05], set()
+            both = {**q("x", 0.02, zero, dtype), **q("z", 0.03, zeros[0] + zeros[1] - zero, dtype), **q("y", 0.04, zero, dtype)}
+            feeds = {"x": normal(4, 32), "z": normal(4, 32)}
+            for op in ("Add", "Sub", "Mul"):
+                text = pair("x") + pair("z") + f"y = {op}(xr, zr)\n" + pair("y")
+                yield f"{name}-{op}", model(text, feeds, both, {"yr": F32}), feeds, [0.04], set()
+            pads = {"wq": codes(I8, 3, 4, 3, 3), **q("w", 0.01), **q("x", 0.02, zero, dtype), **q("y", 0.05, 3, dtype)}
+            text = pair("x") + "wr = DequantizeLinear(wq, ws, wz)\ny = Conv(xr, wr) pads=1,1,1,1\n" + pair("y")
+            yield f"{name}-Conv", model(text, {"x": image}, pads, {"yr": F32}), {"x": image}, [0.05], set()
+    for power in (-12, -10, -8, -4, 4, 7, 8, 10, 12):
+        ratio = 2.0 ** power
+        a, b = normal(3, 40), normal(3, 40, spread=ratio)
+        numbers = {**q("x", 0.02, 5), **q("z", 0.02 * ratio, -7), **q("y", 0.02 * max(1, ratio), 1)}
+        for op, floats in (("Add", None), ("Mul", None), ("Concat", None)):
+            step = numbers["ys"] if op != "Mul" else F32(0.04 * ratio)
+            text = pair("x") + pair("z") + f"y = {op}(xr, zr)" + (" axis=0\n" if op == "Concat" else "\n") + pair("y")
+            yield f"ratio{power}-{op}", model(text, {"x": a, "z": b}, {**numbers, "ys": step}, {"yr": F32}), {"x": a, "z": b}, [step], floats
+        text = pair("x") + "y = Identity(xr)\n" + pair("y", "z")
+        yield f"ratio{power}-codes", model(text, {"x": a}, numbers, {"yr": F32}), {"x": a}, [numbers["zs"]], None
+        wide = {**q("x", 0.02, 5, odd=False), **q("w", 0.01, odd=False), **q("y", 2e-4 / ratio, 0, odd=False), "wq": w}
+        text = pair("x") + "wr = DequantizeLinear(wq, ws, wz)\ny = Gemm(xr, wr) transB=1\n" + pair("y")
+        yield f"ratio{power}-Gemm", model(text, {"x": x}, wide, {"yr": F32}), {"x": x}, [wide["ys"]], None
+    for scale in (1e-38, 1e-30, 1e30, 1e-40):
+        x = normal(4, 32, spread=scale) if scale > 1e-39 else normal(4, 32)
+        text = pair("x")
+        yield f"scale{scale}", model(text, {"x": x}, q("x", scale, 3), {"xr": F32}), {"x": x}, [max(scale, 1e-38)], None
+        text = "wr = DequantizeLinear(wq, ws, wz)\ny = Gemm(x, wr) transB=1"
+        x = normal(4, 32)
+        if scale < 1e30:
+            yield f"scale{scale}-weights", model(text, {"x": x}, {"wq": w, **q("w", scale)}, {"y": F32}), {"x": x}, [None], None
+    dead = np.array([0.01] * 15 + [0.0], F32)
+    text = pair("x") + "wr = DequantizeLinear(wq, ws, wz) axis=0\ny = Gemm(xr, wr) transB=1\n" + pair("y")
+    yield ("dead-channel", model(text, {"x": x}, {"wq": w, "ws": dead, "wz": np.zeros(16, I8), **q("x", 0.02), **q("y", 0.05)}, {"yr": F32}), {"x": x}, [0.05],
+           None)
+    text = pair("x") + "y = Clip(xr, lo, hi)\n" + pair("y")
+    for lo, hi in ((-0.5, 0.75), (0.1, 0.2), (-9, 9), (0, 0), (3, 3.5)):
+        for out in (0.02, 0.013):
+            numbers = {**q("x", 0.02, 5, odd=False), **q("y", out, -3, odd=False), "lo": F32(lo), "hi": F32(hi)}
+            yield f"clip{lo}..{hi}-{out}", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [out], set() if lo < hi else None
+
+
+def sharing():
+    x, w = normal(1, 8, 6, 6), codes(I8, 8, 8, 3, 3)
+    weight = "wr = DequantizeLinear(wq, ws, wz)\n"
+    numbers = {**q("x", 0.03, 4), **q("w", 0.01), **q("y", 0.05, -9), **q("z", 0.04, 11), "wq": w}
+    text = pair("x") + weight + "y = Conv(xr, wr) pads=1,1,1,1\n" + pair("y") + "z = Conv(yr, wr) pads=1,1,1,1\n" + pair("z")
+    yield "weight-of-two", model(text, {"x": x}, numbers, {"zr": F32}), {"x": x}, [0.04], set()
+    yield "weight-and-output", model(text, {"x": x}, numbers, {"zr": F32, "wr": F32}), {"x": x}, [0.04, 0.01], None
+    yield "between-and-output", model(text, {"x": x}, numbers, {"zr": F32, "yr": F32, "yq": I8}), {"x": x}, [0.04, 0.05, 1.0], set()
+    yield "real-and-codes", model(text, {"x": x}, numbers, {"zr": F32, "y": F32}), {"x": x}, [0.04, None], None
+    again = text + "xt = DequantizeLinear(xq, xs, xz)\no = Add(xt, zr)\n" + pair("o")
+    yield "residual", model(again, {"x": x}, {**numbers, **q("o", 0.06)}, {"or": F32}), {"x": x}, [0.06], set()
+    other = text + "xt = DequantizeLinear(xq, ys, yz)\no = Add(xt, zr)\n" + pair("o")
+    yield "codes-read-otherwise", model(other, {"x": x}, {**numbers, **q("o", 0.06)}, {"or": F32}), {"x": x}, [0.06], None
+    square = pair("x") + "y = Mul(xr, xr)\n" + pair("y")
+    yield "squared", model(square, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.05], set()
+    same = pair("x") + "cr = DequantizeLinear(cq, cs, cz)\ny = Mul(xr, cr)\n" + pair("y") + "z = Add(yr, cr)\n" + pair("z")
+    constants = {**numbers, **q("c", 0.02, 30), "cq": codes(I8, 8, 6, 6)}
+    yield "constant-of-two", model(same, {"x": x}, constants, {"zr": F32}), {"x": x}, [0.04], set()
+    made = "wq = QuantizeLinear(w, ws, wz)\n" + text
+    yield "quantized-constant", model(made, {"x": x}, {**{k: v for k, v in numbers.items() if k != "wq"}, "w": normal(8, 8, 3, 3)}, {"zr": F32}), {"x": x}, [0.04], set()
+    twice = pair("x") + "xrq = QuantizeLinear(xr, xs, xz)\nxrr = DequantizeLinear(xrq, xs, xz)\n" + "y = Relu(xrr)\n" + pair("y")
+    yield "twice", model(twice, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.05], set()
+    yield "only-quantize", model("xq = QuantizeLinear(x, xs, xz)", {"x": x}, numbers, {"xq": I8}), {"x": x}, [1.0], set()
+    yield "only-dequantize", model("xr = DequantizeLinear(x, xs, xz)", {"x": codes(I8, 3, 4)}, numbers, {"xr": F32}), {"x": codes(I8, 3, 4)}, [0.03], set()
+
+
+def axes():
+    x, w, image, filters = normal(4, 32), codes(I8, 32, 16), normal(1, 8, 6, 6), codes(I8, 8, 8, 3, 3)
+
+    def scales(n):
+        return np.abs(normal(n)) * F32(0.01) + F32(0.002)
+
+    for axis, n in ((0, 32), (1, 16), (-1, 16)):
+        text = pair("x") + f"wr = DequantizeLinear(wq, ws, wz) axis={axis}\ny = MatMul(xr, wr)\n" + pair("y")
+        numbers = {**q("x", 0.02, 3), **q("y", 0.05), "wq": w, "ws": scales(n), "wz": np.zeros(n, I8)}
+        yield f"axis{axis}-MatMul", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.05], None if axis == 0 else set()
+    for axis in (0, 1, 2):
+        n = filters.shape[axis]
+        text = pair("x") + f"wr = DequantizeLinear(wq, ws, wz) axis={axis}\ny = Conv(xr, wr)\n" + pair("y")
+        numbers = {**q("x", 0.02, 3), **q("y", 0.09), "wq": filters, "ws": scales(n), "wz": np.zeros(n, I8)}
+        yield f"axis{axis}-Conv", model(text, {"x": image}, numbers, {"yr": F32}), {"x": image}, [0.09], None if axis else set()
+        text = text.replace("Conv(", "ConvTranspose(")
+        yield f"axis{axis}-ConvTranspose", model(text, {"x": image}, numbers, {"yr": F32}), {"x": image}, [0.09], None if axis != 1 else set()
+    zeros = {**q("x", 0.02, 3), **q("y", 0.05), "wq": w, "ws": scales(16), "wz": codes(I8, 16)}
+    text = pair("x") + "wr = DequantizeLinear(wq, ws, wz) axis=1\ny = MatMul(xr, wr)\n" + pair("y")
+    yield "zeros-of-channels", model(text, {"x": x}, zeros, {"yr": F32}), {"x": x}, [0.05], None
+    text = "xq = QuantizeLinear(x, xs, xz) axis=1\ny = DequantizeLinear(xq, xs, xz) axis=1\n"
+    numbers = {"xs": scales(8), "xz": codes(U8, 8)}
+    yield "activation-of-channels", model(text, {"x": image}, numbers, {"y": F32}), {"x": image}, [None], None
+
+
+def forms():
+    x, w = normal(4, 32), codes(I8, 16, 32)
+    text = pair("x") + "wr = DequantizeLinear(wq, ws)\ny = Gemm(xr, wr) transB=1\n" + "yq = QuantizeLinear(y, ys)\nyr = DequantizeLinear(yq, ys)\n"
+    numbers = {**q("x", 0.02, 3), **q("w", 0.01), **q("y", 0.05), "wq": w}
+    yield "no-zeros", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.05], set()
+    typed = text.replace("QuantizeLinear(y, ys)", f"QuantizeLinear(y, ys) output_dtype={TensorProto.INT8}")
+    yield "output-dtype", model(typed, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.05], set()
+    bias = pair("x") + "wr = DequantizeLinear(wq, ws)\nbr = DequantizeLinear(bq, bs)\ny = Gemm(xr, wr, br) transB=1\n" + pair("y")
+    for shape in ((16,), (1, 16), (1,)):
+        constants = {**numbers, "bq": RNG.integers(-5000, 5000, shape).astype(I32), "bs": numbers["xs"] * numbers["ws"]}
+        yield f"bias{list(shape)}", model(bias, {"x": x}, constants, {"yr": F32}), {"x": x}, [0.05], None if len(shape) > 1 or shape == (1,) else set()
+    constants["bq"] = np.full(16, 2 ** 31 - 1, I32)
+    yield "bias-saturated", model(bias, {"x": x}, constants, {"yr": F32}), {"x": x}, [0.05], None
+    half = "xq = QuantizeLinear(x, xs, xz)\nxr = DequantizeLinear(xq, xs, xz)\ny = Relu(xr)\nyq = QuantizeLinear(y, xs, xz)\nyr = DequantizeLinear(yq, xs, xz)"
+    feeds = {"x": x.astype(F16)}
+    yield "half-scales", model(half, feeds, {"xs": F16(0.02), "xz": I8(3)}, {"yr": F16}), feeds, [0.02], None
+    alpha = pair("x") + "wr = DequantizeLinear(wq, ws)\ny = Gemm(xr, wr) transB=1 alpha=0.5 beta=2.0\n" + pair("y")
+    yield "alpha", model(alpha, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.05], None
+
+
+def types():
+    x = normal(4, 64)
+    for kind, low in ((ml_dtypes.int4, -8), (ml_dtypes.uint4, 0)):
+        w = RNG.integers(low, low + 16, (64, 16)).astype(kind)
+        name, middle = np.dtype(kind).name, kind(0 if low else 8)
+        for zero in (middle, kind(3)):
+            per = {"wq": w, "ws": np.abs(normal(16)) * F32(0.05) + F32(0.01), "wz": np.full(16, zero, kind)}
+            text = "wr = DequantizeLinear(wq, ws, wz) axis=1\n"
+            yield f"{name}-channels-{zero}", model(text + "y = MatMul(x, wr)", {"x": x}, per, {"y": F32}), {"x": x}, [None], None
+            static = {**per, **q("x", 0.02, 3), **q("y", 0.1)}
+            yield f"{name}-static-{zero}", model(pair("x") + text + "y = MatMul(xr, wr)\n" + pair("y"), {"x": x}, static, {"yr": F32}), {"x": x}, [0.1], None
+            for block in (16, 32):
+                parts = {"wq": w, "ws": np.abs(normal(64 // block, 16)) * F32(0.05) + F32(0.01), "wz": np.full((64 // block, 16), zero, kind)}
+                text = f"wr = DequantizeLinear(wq, ws, wz) axis=0 block_size={block}\ny = MatMul(x, wr)"
+                yield f"{name}-blocks{block}-{zero}", model(text, {"x": x}, parts, {"y": F32}), {"x": x}, [None], None
+    w = codes(I8, 64, 16)
+    text = "wr = DequantizeLinear(wq, ws) axis=0 block_size=16\ny = MatMul(x, wr)"
+    yield "int8-blocks", model(text, {"x": x}, {"wq": w, "ws": np.abs(normal(4, 16)) * F32(0.02)}, {"y": F32}), {"x": x}, [None], None
+    for dtype, zero in ((np.int16, 0), (np.uint16, 32768), (np.int16, 77)):
+        text = pair("x") + "wr = DequantizeLinear(wq, ws, wz)\ny = MatMul(xr, wr)\n" + pair("y")
+        numbers = {**q("x", 1e-4, zero, dtype), **q("w", 0.01), **q("y", 1e-3, zero, dtype), "wq": w}
+        yield f"{np.dtype(dtype).name}-{zero}", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [1e-3], None
+
+
+def open_dims():
+    x, w, image = normal(3, 5, 32), codes(I8, 32, 16), normal(3, 8, 6, 6)
+    text = pair("x") + "wr = DequantizeLinear(wq, ws, wz)\ny = MatMul(xr, wr)\n" + pair("y") + "z = Add(yr, yr)\n" + pair("z")
+    numbers = {**q("x", 0.02, 3), **q("w", 0.01), **q("y", 0.05, 9), **q("z", 0.08), "wq": w}
+    for dims, sizes in (({0: "n"}, {"n": "1..4"}), ({1: "m"}, {"m": "1..8"}), ({0: "n", 1: "m"}, {"n": "1..4", "m": "1..8"})):
+        name = "-".join(sizes)
+        yield f"open-{name}-MatMul", model(text, {"x": x}, numbers, {"zr": F32}, dims=dims), {"x": x}, [0.08], None if len(dims) > 1 else set(), sizes
+    filters = {**q("x", 0.02, 3), **q("w", 0.01), **q("y", 0.05, 9), "wq": codes(I8, 8, 8, 3, 3)}
+    conv = pair("x") + "wr = DequantizeLinear(wq, ws, wz)\nv = Conv(xr, wr) pads=1,1,1,1\ny = Relu(v)\n" + pair("y")
+    for dims, sizes in (({0: "n"}, {"n": "1..4"}), ({2: "h", 3: "w"}, {"h": "4..9", "w": "4..9"})):
+        yield f"open-{'-'.join(sizes)}-Conv", model(conv, {"x": image}, filters, {"yr": F32}, dims=dims), {"x": image}, [0.05], None, sizes
+    run = ("q, s, z = DynamicQuantizeLinear(x)\ni = MatMulInteger(q, wq, z)\nf = Cast(i) to=1\nc = Mul(s, ws)\ny = Mul(f, c)\n")
+    for dims, sizes in (({0: "n"}, {"n": "1..4"}), ({0: "n", 1: "m"}, {"n": "1..4", "m": "1..8"})):
+        yield f"open-{'-'.join(sizes)}-dynamic", model(run, {"x": x}, numbers, {"y": F32}, dims=dims), {"x": x}, [None], None, sizes
+
+
+def bodies():
+    x, w = normal(4, 16), codes(I8, 16, 16)
+    numbers = {**q("x", 0.02, 3), **q("w", 0.01), **q("y", 0.05), "wq": w}
+    text = pair("x") + "wr = DequantizeLinear(wq, ws, wz)\ny = MatMul(xr, wr)\n" + pair("y")
+
+    def branch(out, *lines):
+        return helper.make_graph([node(x) for x in lines], "branch", [], [helper.make_tensor_value_info(out, TensorProto.FLOAT, None)])
+
+    both = {"then_branch": branch("a", "ay = MatMul(yr, wr)", "aq = QuantizeLinear(ay, ys, yz)", "a = DequantizeLinear(aq, ys, yz)"),
+            "else_branch": branch("b", "by = Add(yr, xr)", "bq = QuantizeLinear(by, ys, yz)", "b = DequantizeLinear(bq, ys, yz)")}
+    for choice in (True, False):
+        feeds = {"x": x, "t": np.array(choice)}
+        made = model(text, feeds, numbers, {"o": F32}, more=[helper.make_node("If", ["t"], ["o"], **both)])
+        yield f"If-{choice}", made, feeds, [0.05], None
+    body = helper.make_graph([node("u = Identity(k)"), node("m = MatMul(r, wr)"), node("mq = QuantizeLinear(m, xs, xz)"), node("mr = DequantizeLinear(mq, xs, xz)")],
+                             "body", [helper.make_tensor_value_info("i", TensorProto.INT64, []), helper.make_tensor_value_info("k", TensorProto.BOOL, []),
+                                      helper.make_tensor_value_info("r", TensorProto.FLOAT, [4, 16])],
+                             [helper.make_tensor_value_info("u", TensorProto.BOOL, []), helper.make_tensor_value_info("mr", TensorProto.FLOAT, [4, 16])])
+    made = model(text, {"x": x}, {**numbers, "trips": np.int64(3)}, {"o": F32}, more=[helper.make_node("Loop", ["trips", "", "yr"], ["o"], body=body)])
+    yield "Loop", made, {"x": x}, [0.02], None
+
+
+def on_codes():
+    image = normal(1, 8, 6, 6)
+    begin = "xq = QuantizeLinear(x, xs, xz)\n"
+    end = "\nyr = DequantizeLinear(yq, xs, xz)"
+    more = {"shape": np.array([1, 4, 12, 6]), "from": np.array([1]), "to": np.array([5]), "which": np.array([2, 0, 5]), "pads": np.array([0, 0, 1, 1, 0, 0, 1, 1])}
+    for dtype, zero in ((I8, 3), (U8, 130)):
+        numbers = {**q("x", 0.02, zero, dtype), **more, "wq": codes(I8, 8, 8, 3, 3), **q("w", 0.01), **q("z", 0.05, zero, dtype)}
+        for op, call in (("MaxPool", "MaxPool(xq) kernel_shape=2,2"), ("Reshape", "Reshape(xq, shape)"), ("Transpose", "Transpose(xq) perm=0,2,3,1"),
+                         ("Slice", "Slice(xq, from, to, from)"), ("Concat", "Concat(xq, xq) axis=1"), ("Gather", "Gather(xq, which) axis=1"),
+                         ("Pad", "Pad(xq, pads, xz)"), ("Max", "Max(xq, xz)"), ("Where", "Where(t, xq, xz)"), ("Expand", "Expand(xq, shape)")):
+            if op == "Expand":
+                call, numbers = "Expand(xq, wide)", {**numbers, "wide": np.array([3, 8, 6, 6])}
+            if op == "Where":
+                numbers = {**numbers, "t": RNG.integers(0, 2, (8, 6, 6)).astype(bool)}
+            name = f"codes-{op}-{np.dtype(dtype).name}"
+            yield name, model(begin + f"yq = {call}" + end, {"x": image}, numbers, {"yr": F32}), {"x": image}, [0.02], None
+    numbers = {**q("x", 0.02, 3), "wq": codes(I8, 8, 8, 3, 3), **q("w", 0.01), **q("y", 0.05, -4)}
+    text = begin + "p = MaxPool(xq) kernel_shape=2,2\npr = DequantizeLinear(p, xs, xz)\nwr = DequantizeLinear(wq, ws, wz)\ny = Conv(pr, wr)\n" + pair("y")
+    yield "codes-between", model(text, {"x": image}, numbers, {"yr": F32}), {"x": image}, [0.05], set()
