@@ -130,19 +130,14 @@ static bool slope_fits(const Fuse *f, const XnnNode *n, XnnId in, XnnId out) {
 
 /* The ratios of scales for which XNNPACK's kernels of sums and products of codes are made. */
 static bool ratio_fits(const Fuse *f, const XnnNode *n, const XnnNode *made, XnnId out) {
+  bool sum = n->kind == XNN_ADD || n->kind == XNN_SUBTRACT, product = n->kind == XNN_MULTIPLY;
+  if (!sum && !product && n->kind != XNN_BATCH_MATRIX_MULTIPLY)
+    return true; /* nodes whose first fields may be no operands */
   double a = (double)f->x->values[made->fields[0]].scale,
          b = (double)f->x->values[made->fields[1]].scale, y = (double)f->x->values[out].scale;
-  switch (n->kind) {
-  case XNN_ADD:
-  case XNN_SUBTRACT:
+  if (sum)
     return fmax(a, b) / y >= 0x1p-10 && fmax(a, b) / y < 0x1p8;
-  case XNN_MULTIPLY:
-    return a * b / y >= 0x1p-16 && a * b / y < 0x1p8;
-  case XNN_BATCH_MATRIX_MULTIPLY:
-    return a * b / y < 0x1p8;
-  default:
-    return true;
-  }
+  return (!product || a * b / y >= 0x1p-16) && a * b / y < 0x1p8;
 }
 
 /* Operands and result each with a quantization of their own. */
