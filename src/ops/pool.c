@@ -20,7 +20,7 @@ typedef struct PoolArgs {
   bool ceil_mode;
 } PoolArgs;
 
-enum { KERNEL_MAX = 1 << 20, PADDING_MAX = 1 << 24 };
+enum { KERNEL_MAX = 1 << 20, PADDING_MAX = 1 << 24, GRAIN = 1 << 15 };
 
 static Status in_range(Graph *g, NodeId n, const SymInt *v, uint32_t count, int64_t low,
                        int64_t high, const char *what) {
@@ -233,6 +233,45 @@ static int64_t window_max(const Pool *p, int64_t base, const int64_t at[3]) {
   return best;
 }
 
+/* Elements of a window along one axis: from, from + dilation, … below to. */
+static void window_range(const Pool *p, uint32_t axis, int64_t at, int64_t *from, int64_t *to) {
+  int64_t step = p->dilation[axis], first = at * p->stride[axis] - p->padding[axis];
+  *to = min_i64(p->in[axis], first + (p->kernel[axis] - 1) * step + 1);
+  *from = first < 0 ? first + (-first + step - 1) / step * step : first;
+}
+
+/* window_max and the copy for f32, with the greatest value at hand. */
+static void max_row_f32(const Pool *p, const float *plane, int64_t y, float *out,
+                        int64_t *indices) {
+  int64_t y0, y1, x0, x1, width = p->in[2], dy = p->dilation[1], dx = p->dilation[2];
+  window_range(p, 1, y, &y0, &y1);
+  for (int64_t x = 0; x < p->size[2]; x++) {
+    window_range(p, 2, x, &x0, &x1);
+    bool empty = y0 >= y1 || x0 >= x1;
+    int64_t best = empty ? 0 : y0 * width + x0;
+    float top = empty ? -INFINITY : plane[best];
+    for (int64_t row = y0; row < y1; row += dy)
+      for (int64_t i = row * width + x0; i < row * width + x1; i += dx) {
+        float value = plane[i];
+        bool above = value > top || value != value;
+        top = above ? value : top;
+        best = above ? i : best;
+      }
+    out[x] = top;
+    indices[x] = best;
+  }
+}
+
+static void max_body_f32(void *user, size_t begin, size_t end) {
+  const Pool *p = user;
+  for (int64_t plane = (int64_t)begin; plane < (int64_t)end; plane++)
+    for (int64_t y = 0; y < p->size[1]; y++) {
+      int64_t at = plane * p->out_area + y * p->size[2];
+      max_row_f32(p, (const float *)p->self->data + plane * p->in_area, y,
+                  (float *)p->out->data + at, (int64_t *)p->indices->data + at);
+    }
+}
+
 static void max_body(void *user, size_t begin, size_t end) {
   const Pool *p = user;
   size_t element = dtype_size(p->self->dtype);
@@ -258,7 +297,9 @@ Status kern_max_pool2d_with_indices(Kernel *k) {
   if (p.indices->dtype != DTYPE_I64)
     return kernel_error(k, "indices must be i64");
   TRY(kernel_expect(k, 1, p.out->rank, p.out->dims));
-  parallel_for((size_t)p.planes, 1, max_body, &p);
+  int64_t window = min_i64(p.kernel[1] * p.kernel[2], GRAIN);
+  size_t grain = (size_t)(GRAIN / (p.out_area * window + 1)) + 1;
+  parallel_for((size_t)p.planes, grain, p.self->dtype == DTYPE_F32 ? max_body_f32 : max_body, &p);
   return STATUS_OK;
 }
 

@@ -82,8 +82,14 @@ static uint32_t channels_of(const Graph *g, ValueId v) {
 
 static void take_values(Worker *w, Stats *stats, pthread_mutex_t *lock, const Tensor *t) {
   const float *values = t->data;
-  uint64_t count = (uint64_t)tensor_numel(t), inner = 1;
-  for (uint64_t at = 0; at < count;) {
+  uint64_t count = (uint64_t)tensor_numel(t), inner = 1, at = 0;
+  if (count <= STATS_FEW) {
+    pthread_mutex_lock(lock);
+    stats_add(stats, w->scratch, values, count);
+    pthread_mutex_unlock(lock);
+    at = count;
+  }
+  while (at < count) {
     uint64_t part = count - at < STATS_COUNT_MAX ? count - at : STATS_COUNT_MAX;
     stats_count(w->scratch, values + at, part);
     at += part;

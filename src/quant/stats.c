@@ -145,7 +145,21 @@ void stats_flush(Stats *stats, StatsScratch *scratch) {
   scratch_clear_extremes(scratch);
 }
 
+static void add_few(Stats *stats, const float *values, uint64_t count) {
+  const Bits *bits = (const Bits *)values;
+  float low = INFINITY, high = -INFINITY;
+  for (uint64_t i = 0; i < count; i++)
+    page_of(stats, bits[i] >> 23)[bits[i] >> 16 & (STATS_PAGE_BINS - 1)]++;
+  extremes(bits, count, &low, &high);
+  take_extremes(stats, low, high);
+  stats->count += count;
+}
+
 void stats_add(Stats *stats, StatsScratch *scratch, const float *values, uint64_t count) {
+  if (count <= STATS_FEW) {
+    add_few(stats, values, count);
+    return;
+  }
   while (count) {
     uint64_t part = count < STATS_COUNT_MAX ? count : STATS_COUNT_MAX;
     stats_count(scratch, values, part);

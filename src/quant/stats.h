@@ -41,6 +41,8 @@ void stats_init(Stats *stats, uint32_t channels);
 void stats_release(Stats *stats);
 /* Adds count values. */
 void stats_add(Stats *stats, StatsScratch *scratch, const float *values, uint64_t count);
+/* Up to so many values are counted where they belong, and scratch is not used. */
+enum { STATS_FEW = 1024 };
 /* The two halves of stats_add, for a Stats that threads share: values are counted in scratch, and
  * what scratch counted is added to stats; only this needs a lock. count is at most
  * STATS_COUNT_MAX between two stats_flush. */

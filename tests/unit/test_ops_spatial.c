@@ -151,10 +151,47 @@ static int teardown(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* f32 has a loop of its own: the same as f64 on every window, NaN and padding among them. */
+static void test_max_pool_types(void **state) {
+  (void)state;
+  static const SymInt forms[][8] = {/* kernel, stride, padding, dilation */
+                                    {3, 3, 2, 2, 1, 1, 1, 1},
+                                    {2, 2, 2, 2, 0, 0, 1, 1},
+                                    {3, 2, 1, 3, 1, 0, 2, 1},
+                                    {1, 5, 1, 1, 0, 2, 1, 2},
+                                    {3, 3, 3, 3, 1, 1, 3, 3}};
+  double values[2 * 9 * 11];
+  for (int i = 0; i < (int)COUNT_OF(values); i++)
+    values[i] = i % 37 == 5 ? NAN : i % 41 == 7 ? -INFINITY : i * 29 % 17 - 8;
+  for (size_t i = 0; i < COUNT_OF(forms); i++) {
+    OpsFixture f;
+    fixture_init(&f);
+    const Tensor *results[2];
+    DType dtypes[] = {DTYPE_F32, DTYPE_F64};
+    for (unsigned t = 0; t < 2; t++) {
+      ValueId x = fixture_const(&f, dtypes[t], DIMS(1, 2, 9, 11), values, COUNT_OF(values));
+      results[t] =
+          fixture_eval(&f, build(&f.b, OP_MAX_POOL2D_WITH_INDICES, A_VAL(x), A_INTS(forms[i], 2),
+                                 A_INTS(forms[i] + 2, 2), A_INTS(forms[i] + 4, 2),
+                                 A_INTS(forms[i] + 6, 2), A_BOOL(i % 2)));
+    }
+    for (int64_t k = 0; k < tensor_numel(&results[0][0]); k++) {
+      double a = tensor_load(&results[0][0], k), b = tensor_load(&results[1][0], k);
+      assert_true(a == b || (isnan(a) && isnan(b)));
+      assert_int_equal(tensor_load_int(&results[0][1], k), tensor_load_int(&results[1][1], k));
+    }
+    fixture_release(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_max_pool),     TEST(test_avg_pool),      TEST(test_upsample),
-      TEST(test_grid_sampler), TEST(test_pixel_shuffle),
+      cmocka_unit_test(test_max_pool_types),
+      TEST(test_max_pool),
+      TEST(test_avg_pool),
+      TEST(test_upsample),
+      TEST(test_grid_sampler),
+      TEST(test_pixel_shuffle),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
