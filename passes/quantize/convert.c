@@ -211,10 +211,11 @@ static Status convert_weight(Graph *g, NodeId n) {
   if (block)
     return convert_blocks(g, n, block);
   ValueId w = node_value(g, n, 0), from = node_result(g, n, 0);
+  int64_t axis = node_int(g, n, OBSERVE_AXIS);
   Quantization q = {.dtype = DTYPE_I8,
                     .low = node_int(g, n, OBSERVE_MIN),
                     .high = node_int(g, n, OBSERVE_MAX),
-                    .axis = (uint32_t)node_int(g, n, OBSERVE_AXIS)};
+                    .axis = (uint32_t)(axis < 0 ? axis + value_rank(g, w) : axis)};
   Channels ch = channels_of(g, w, q.axis);
   NodeId permute = permute_behind(g, n);
   bool transposed = permute && q.axis == 1;
