@@ -42,7 +42,6 @@ static void find_wants(Fuse *f) {
   for (XnnId v = 0; v < f->x->value_count; v++) {
     const XnnValue *value = &f->x->values[v];
     f->wanted[v] = value->external && !value->is_input ? WANT_FLOATS : WANT_NOTHING;
-    f->codes[v] = f->tokens[v] = f->rows[v] = f->images[v] = XNN_NONE;
   }
   for (uint32_t i = f->old_count; i-- > 0;)
     demand_of_node(f, &f->old[i]);
@@ -200,8 +199,10 @@ void xl_fuse(XnnLowering *l) {
   if (x->node_count)
     memcpy(f.old, x->nodes, x->node_count * sizeof *f.old);
   x->node_count = 0;
-  for (size_t i = 0; i < most; i++)
+  for (size_t i = 0; i < most; i++) { /* also of values that are made below */
     f.alias[i] = (XnnId)i;
+    f.codes[i] = f.tokens[i] = f.rows[i] = f.images[i] = XNN_NONE;
+  }
   for (uint32_t i = 0; i < l->turn_count; i++)
     f.turn[l->turns[i].out] = i + 1;
   find_wants(&f);

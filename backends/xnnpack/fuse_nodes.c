@@ -159,20 +159,13 @@ static double scale_of(const Fuse *f, XnnId v) { return (double)f->x->values[v].
 
 /* The ratios of scales for which XNNPACK's kernels of sums and products of codes are made. */
 static bool ratio_fits(const Fuse *f, const XnnNode *n, const XnnNode *made, XnnId out) {
-  if (strncmp(xf_fields(n), "ii", 2) != 0) /* numbers stand in fields, too */
-    return true;
+  bool sum = n->kind == XNN_ADD || n->kind == XNN_SUBTRACT, product = n->kind == XNN_MULTIPLY;
+  if (!sum && !product && n->kind != XNN_BATCH_MATRIX_MULTIPLY)
+    return true; /* nodes whose first fields may be no operands */
   double a = scale_of(f, made->fields[0]), b = scale_of(f, made->fields[1]), y = scale_of(f, out);
-  switch (n->kind) {
-  case XNN_ADD:
-  case XNN_SUBTRACT:
+  if (sum)
     return fmax(a, b) / y >= 0x1p-10 && fmax(a, b) / y < 0x1p8;
-  case XNN_MULTIPLY:
-    return a * b / y >= 0x1p-16 && a * b / y < 0x1p8;
-  case XNN_BATCH_MATRIX_MULTIPLY:
-    return a * b / y < 0x1p8;
-  default:
-    return true;
-  }
+  return (!product || a * b / y >= 0x1p-16) && a * b / y < 0x1p8;
 }
 
 /* Which operand of the node may be a constant of one number. */

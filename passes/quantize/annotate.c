@@ -130,8 +130,7 @@ static void find_roles(Plan *p, const QuantOptions *options) {
     p->role[n] = out ? ROLE_FLOAT : (uint8_t)quant_role(g, n);
     bool linear = node_cget(g, n)->op == OP_LINEAR;
     bool tail = options->scheme == QUANT_INT8 && linear && (is_head(g, n) || feeds_loops(p, n, 0));
-    p->floats[n] = p->looped[n] || tail ||
-                   selection_of_node(options->weight_only, g, n).size > 0;
+    p->floats[n] = p->looped[n] || tail || selection_of_node(options->weight_only, g, n).size > 0;
   }
   for (FOR_NODES(g, n)) {
     ValueId y = node_result(g, n, 0);
@@ -296,10 +295,9 @@ static Status observe_weight(Plan *p, NodeId n, const QuantWeight *w, uint32_t b
   Graph *g = p->g;
   static const int64_t swap[] = {1, 0};
   Builder b = builder_make(g, n, node_cget(g, n)->loc);
-  ValueId seen =
-      build(&b, OP_OBSERVE, A_VAL(w->constant), A_INT(block), A_INT(w->axis),
-            A_INT(block ? BLOCK_CODE_MIN : -INT8_MAX), A_INT(block ? BLOCK_CODE_MAX : INT8_MAX),
-            A_BOOL(true), A_NONE, A_NONE);
+  ValueId seen = build(&b, OP_OBSERVE, A_VAL(w->constant), A_INT(block), A_INT(w->axis),
+                       A_INT(block ? BLOCK_CODE_MIN : -INT8_MAX),
+                       A_INT(block ? BLOCK_CODE_MAX : INT8_MAX), A_BOOL(true), A_NONE, A_NONE);
   if (w->permute)
     seen = build_permute(&b, seen, swap);
   if (b.status == STATUS_OK)
@@ -323,8 +321,8 @@ static Status quantize_rows(Plan *p, NodeId n, ValueId *seen) {
   return b.status;
 }
 
-/* Whether the weight of n is quantized. Floats times integers are computed of rows alone: weights of
- * convolutions would be made floats again. Rows of tables lose more in 8 bits than all else does
+/* Whether the weight of n is quantized. Floats times integers are computed of rows alone: weights
+ * of convolutions would be made floats again. Rows of tables lose more in 8 bits than all else does
  * when activations are quantized at run time. */
 static bool has_codes(const Plan *p, NodeId n, QuantRole role, QuantScheme scheme) {
   bool weights_only = scheme != QUANT_INT8;

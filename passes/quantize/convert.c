@@ -180,16 +180,13 @@ static Status convert_blocks(Graph *g, NodeId n, int64_t block) {
          blocks[] = {(SymInt)m.rows, (SymInt)(m.columns / m.block)};
   TypeId type = graph_tensor_type(g, DTYPE_I8, 2, dims, ORDER_CONTIGUOUS),
          scale_type = graph_tensor_type(g, DTYPE_F32, 2, blocks, ORDER_CONTIGUOUS);
-  Quantization q = {.dtype = DTYPE_I8,
-                    .low = BLOCK_CODE_MIN,
-                    .high = BLOCK_CODE_MAX,
-                    .axis = 1,
-                    .block = block};
+  Quantization q = {
+      .dtype = DTYPE_I8, .low = BLOCK_CODE_MIN, .high = BLOCK_CODE_MAX, .axis = 1, .block = block};
   ValueId integers = graph_add_constant(g, type, (Constant){.data = (void *)codes, .size = count},
                                         value_cget(g, w)->name);
   q.scales = graph_add_constant(
-      g, scale_type,
-      (Constant){.data = (const void *)scales, .size = scale_count * sizeof *scales}, 0);
+      g, scale_type, (Constant){.data = (const void *)scales, .size = scale_count * sizeof *scales},
+      0);
   Builder b = builder_make(g, n, node_cget(g, n)->loc);
   ValueId to = build_dequantize(&b, integers, &q);
   TRY(b.status);
@@ -214,10 +211,11 @@ static Status convert_weight(Graph *g, NodeId n) {
   if (block)
     return convert_blocks(g, n, block);
   ValueId w = node_value(g, n, 0), from = node_result(g, n, 0);
+  int64_t axis = node_int(g, n, OBSERVE_AXIS);
   Quantization q = {.dtype = DTYPE_I8,
                     .low = node_int(g, n, OBSERVE_MIN),
                     .high = node_int(g, n, OBSERVE_MAX),
-                    .axis = (uint32_t)node_int(g, n, OBSERVE_AXIS)};
+                    .axis = (uint32_t)(axis < 0 ? axis + value_rank(g, w) : axis)};
   Channels ch = channels_of(g, w, q.axis);
   NodeId permute = permute_behind(g, n);
   bool transposed = permute && q.axis == 1;

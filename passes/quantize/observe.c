@@ -3,6 +3,7 @@
 #include "quant/observe.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "ops/quantized.h"
 #include "passes/pass.h"
@@ -18,8 +19,29 @@ typedef struct Watch {
 
 typedef struct Watches {
   Watch *list;
-  uint32_t count, ranges; /* ranges: one more than the largest */
+  uint32_t count, ranges; /* ranges: how many different ones, numbered from 0 */
 } Watches;
+
+static int compare_numbers(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* The numbers of ranges may be any: they are counted through. */
+static void number_ranges(const Graph *g, Watches *w, Arena *arena) {
+  int64_t *numbers = ARENA_ARRAY(arena, int64_t, (size_t)w->count + 1);
+  for (uint32_t i = 0; i < w->count; i++)
+    numbers[i] = node_int(g, w->list[i].node, OBSERVE_RANGE);
+  qsort(numbers, w->count, sizeof *numbers, compare_numbers);
+  for (uint32_t i = 0; i < w->count; i++)
+    if (i == 0 || numbers[i] != numbers[w->ranges - 1])
+      numbers[w->ranges++] = numbers[i];
+  for (uint32_t i = 0; i < w->count; i++) {
+    int64_t own = node_int(g, w->list[i].node, OBSERVE_RANGE);
+    const int64_t *at = bsearch(&own, numbers, w->ranges, sizeof *numbers, compare_numbers);
+    w->list[i].range = at ? (uint32_t)(at - numbers) : 0;
+  }
+}
 
 static Watches find_watches(const Graph *g, Arena *arena) {
   Watches w = {.list = ARENA_ARRAY(arena, Watch, g->node_count)};
@@ -27,11 +49,9 @@ static Watches find_watches(const Graph *g, Arena *arena) {
     if (node_cget(g, n)->op != OP_OBSERVE || !node_absent(g, n, OBSERVE_AXIS) ||
         !node_absent(g, n, OBSERVE_LOW))
       continue;
-    int64_t range = node_int(g, n, OBSERVE_RANGE);
-    uint32_t number = range > 0 && range < UINT32_MAX ? (uint32_t)range : 0;
-    w.list[w.count++] = (Watch){n, number, node_value(g, n, 0)};
-    w.ranges = number >= w.ranges ? number + 1 : w.ranges;
+    w.list[w.count++] = (Watch){.node = n, .value = node_value(g, n, 0)};
   }
+  number_ranges(g, &w, arena);
   return w;
 }
 
@@ -42,7 +62,7 @@ static bool follows(const Graph *g, const Watch *w) {
     return false;
   from = value_def(g, node_value(g, def, 0));
   return from && node_cget(g, from)->op == OP_OBSERVE &&
-         node_int(g, from, OBSERVE_RANGE) == w->range;
+         node_int(g, from, OBSERVE_RANGE) == node_int(g, w->node, OBSERVE_RANGE);
 }
 
 /* --- ranges --- */

@@ -98,6 +98,17 @@ def upsampling(n):
     return n.add("Sigmoid", n.conv(x, 8, 2))
 
 
+def normalized(n):
+    """A norm of a view, which XNNPACK computes as views of integers and a norm of floats."""
+    flat, image = (n.constant(np.array(s, np.int64)) for s in ([1, 1, -1], [1, 8, 8, 8]))
+    x = n.conv("x", 3, 8)
+    y = n.add("InstanceNormalization", n.add("Reshape", x, flat), n.constant(np.ones(1, np.float32)),
+              n.constant(np.zeros(1, np.float32)))
+    y = n.add("Mul", n.add("Reshape", y, image), n.weight(8, 1, 1, scale=1.0))
+    x = n.add("Add", x, n.add("AveragePool", y, kernel_shape=[3, 3], pads=[1, 1, 1, 1]))
+    return n.conv(x, 8, 4)
+
+
 def transformer(n):
     size, heads, rows = 64, 4, 8
     x = n.add("Gather", n.weight(20, size, scale=1.0), "x")
@@ -117,6 +128,7 @@ def transformer(n):
 
 
 NETS = [(cnn, (1, 3, 16, 16), TensorProto.FLOAT), (upsampling, (1, 3, 8, 8), TensorProto.FLOAT),
+        (normalized, (1, 3, 8, 8), TensorProto.FLOAT),
         (transformer, (1, 8), TensorProto.INT64)]
 
 
