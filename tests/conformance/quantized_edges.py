@@ -198,7 +198,7 @@ def types():
             text = "wr = DequantizeLinear(wq, ws, wz) axis=1\n"
             yield f"{name}-channels-{zero}", model(text + "y = MatMul(x, wr)", {"x": x}, per, {"y": F32}), {"x": x}, [None], None
             static = {**per, **q("x", 0.02, 3), **q("y", 0.1)}
-            yield f"{name}-static-{zero}", model(pair("x") + text + "y = MatMul(xr, wr)\n" + pair("y"), {"x": x}, static, {"yr": F32}), {"x": x}, [0.1], None
+            yield f"{name}-static-{zero}", model(pair("x") + text + "y = MatMul(xr, wr)\n" + pair("y"), {"x": x}, static, {"yr": F32}), {"x": x}, [0.1], set()
             for block in (16, 32):
                 parts = {"wq": w, "ws": np.abs(normal(64 // block, 16)) * F32(0.05) + F32(0.01), "wz": np.full((64 // block, 16), zero, kind)}
                 text = f"wr = DequantizeLinear(wq, ws, wz) axis=0 block_size={block}\ny = MatMul(x, wr)"
