@@ -168,6 +168,37 @@ static bool ratio_fits(const Fuse *f, const XnnNode *n, const XnnNode *made, Xnn
   return (!product || a * b / y >= 0x1p-16) && a * b / y < 0x1p8;
 }
 
+/* The number that all elements of constant codes stand for. */
+static bool is_number(const Fuse *f, XnnId codes, double *number) {
+  const XnnValue *value = &f->x->values[codes];
+  const Constant *c = value->data ? value_constant(f->l->g, f->x->data[value->data - 1].v) : NULL;
+  if (!c || !c->size || memcmp(c->data, c->data + 1, c->size - 1) != 0)
+    return false;
+  *number = ((int8_t)c->data[0] - value->zero_point) * (double)value->scale;
+  return true;
+}
+
+enum { FEW_HALVES = 2 };
+
+/* Whether sums with one number, such as 1 and a result in steps of 2/255, lie in the middle between
+ * two codes for more than a few of the codes of the other operand: XNNPACK's rounding of those
+ * would move all elements by one code. */
+static bool ends_in_halves(const Fuse *f, const XnnNode *n, const XnnNode *made, XnnId out) {
+  double number, step = scale_of(f, out), sign = n->kind == XNN_ADD ? 1 : -1;
+  uint32_t halves = 0;
+  if (n->kind != XNN_ADD && n->kind != XNN_SUBTRACT)
+    return false;
+  uint32_t constant = is_number(f, made->fields[0], &number) ? 0 : 1;
+  if (!is_number(f, made->fields[constant], &number))
+    return false;
+  const XnnValue *other = &f->x->values[made->fields[1 - constant]];
+  for (int code = INT8_MIN; code <= INT8_MAX; code++) {
+    double sum = ((code - other->zero_point) * (double)other->scale + sign * number) / step;
+    halves += fabs(sum - floor(sum) - 0.5) < 0x1p-10;
+  }
+  return halves > FEW_HALVES;
+}
+
 /* Which operand of the node may be a constant of one number. */
 static bool takes_number(const XnnNode *n, uint32_t i) {
   return n->kind == XNN_MULTIPLY || (n->kind == XNN_DIV && i == 1);
@@ -185,7 +216,8 @@ static bool compute_each(Fuse *f, const XnnNode *n) {
     return false;
   if (n->kind == XNN_LEAKY_RELU && !slope_fits(f, n, made.fields[1], wanted))
     return false;
-  return ratio_fits(f, n, &made, wanted) && xf_give(f, &made, xf_codes_like(f, out, wanted));
+  return ratio_fits(f, n, &made, wanted) && !ends_in_halves(f, n, &made, wanted) &&
+         xf_give(f, &made, xf_codes_like(f, out, wanted));
 }
 
 /* The result has the quantization of the operand, and is brought to the wanted one. */

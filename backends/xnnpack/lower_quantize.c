@@ -307,6 +307,49 @@ static XnnId block_twin(XnnLowering *l, const Quantization *q, ValueId codes, ui
   return id;
 }
 
+/* Elements of constant codes that follow each other in one channel. */
+static uint64_t channel_run(const Graph *g, const Quantization *q, ValueId codes) {
+  uint64_t run = 1;
+  for (uint32_t i = q->axis + 1; i < value_rank(g, codes); i++)
+    run *= (uint64_t)value_dim(g, codes, i);
+  return run;
+}
+
+static int64_t zero_at(const Graph *g, const Quantization *q, uint64_t channel) {
+  const Constant *c = q->zeros ? value_constant(g, q->zeros) : NULL;
+  int64_t zero = q->zero;
+  if (c)
+    memcpy(&zero, c->data + channel * sizeof zero, sizeof zero);
+  return zero;
+}
+
+/* Codes less their zero points, when those are int8, too: what has 4 bits, or few values. */
+static void take_zeros_away(XnnLowering *l, Quantization *q, ValueId *codes) {
+  Graph *g = l->g;
+  const Constant *c = value_constant(g, *codes);
+  if ((q->dtype != DTYPE_I8 && q->dtype != DTYPE_U8) || zeros_are(g, q, 0) ||
+      (q->dtype == DTYPE_U8 && zeros_are(g, q, UNSIGNED_SHIFT)))
+    return;
+  uint64_t run = q->scales ? channel_run(g, q, *codes) : c->size,
+           channels = q->scales ? (uint64_t)value_dim(g, q->scales, 0) : 1;
+  uint8_t *bytes = arena_alloc(&g->arena, c->size + 1);
+  for (uint64_t i = 0; i < c->size; i++) {
+    int64_t code = q->dtype == DTYPE_U8 ? c->data[i] : (int8_t)c->data[i],
+            number = code - zero_at(g, q, i / run % channels);
+    if (number < INT8_MIN || number > INT8_MAX)
+      return;
+    bytes[i] = (uint8_t)number;
+  }
+  const Type *t = value_type(g, *codes);
+  SymInt dims[MAX_RANK];
+  memcpy(dims, t->dims, t->rank * sizeof *dims);
+  TypeId type = graph_tensor_type(g, DTYPE_I8, t->rank, dims, ORDER_CONTIGUOUS);
+  *codes = graph_add_constant(g, type, (Constant){.data = bytes, .size = c->size}, 0);
+  q->dtype = DTYPE_I8;
+  q->zero = 0;
+  q->zeros = 0;
+}
+
 /* The codes of v in the order of the floats. */
 static XnnId twin_of(XnnLowering *l, const Quantization *q, ValueId codes, uint32_t rank,
                      const uint32_t *dims, const uint32_t *perm, XnnId *shift) {
@@ -347,7 +390,10 @@ XnnId xl_dequantized_constant(XnnLowering *l, ValueId v, uint32_t rank, const ui
   if (l->trial)
     return id;
   Quantization q = quantization_of(l->g, n);
-  XnnId shift = XNN_NONE, twin = twin_of(l, &q, node_value(l->g, n, 0), rank, dims, perm, &shift);
+  ValueId codes = node_value(l->g, n, 0);
+  if (!q.block)
+    take_zeros_away(l, &q, &codes);
+  XnnId shift = XNN_NONE, twin = twin_of(l, &q, codes, rank, dims, perm, &shift);
   l->x.values[id].shift = shift == XNN_NONE ? 0 : shift + 1;
   l->x.values[id].codes = twin == XNN_NONE ? 0 : twin + 1;
   return id;

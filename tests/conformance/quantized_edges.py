@@ -98,6 +98,10 @@ def parameters():
         wide = {**q("x", 0.02, 5, odd=False), **q("w", 0.01, odd=False), **q("y", 2e-4 / ratio, 0, odd=False), "wq": w}
         text = pair("x") + "wr = DequantizeLinear(wq, ws, wz)\ny = Gemm(xr, wr) transB=1\n" + pair("y")
         yield f"ratio{power}-Gemm", model(text, {"x": x}, wide, {"yr": F32}), {"x": x}, [wide["ys"]], None
+    a, middle = normal(3, 40), {"xs": F32(2 / 255), "xz": I8(0), "ys": F32(2 / 255), "yz": I8(-128), "cq": I8(127), "cs": F32(1 / 255), "cz": I8(-128)}
+    for op in ("Add", "Sub"):  # every sum lies between two codes
+        text = pair("x") + f"cr = DequantizeLinear(cq, cs, cz)\ny = {op}(xr, cr)\n" + pair("y")
+        yield f"halves-{op}", model(text, {"x": a}, {**middle, "yz": I8(-128 if op == "Add" else 127)}, {"yr": F32}), {"x": a}, [2 / 255], None
     for scale in (1e-38, 1e-30, 1e30, 1e-40):
         x = normal(4, 32, spread=scale) if scale > 1e-39 else normal(4, 32)
         text = pair("x")
@@ -198,7 +202,7 @@ def types():
             text = "wr = DequantizeLinear(wq, ws, wz) axis=1\n"
             yield f"{name}-channels-{zero}", model(text + "y = MatMul(x, wr)", {"x": x}, per, {"y": F32}), {"x": x}, [None], None
             static = {**per, **q("x", 0.02, 3), **q("y", 0.1)}
-            yield f"{name}-static-{zero}", model(pair("x") + text + "y = MatMul(xr, wr)\n" + pair("y"), {"x": x}, static, {"yr": F32}), {"x": x}, [0.1], None
+            yield f"{name}-static-{zero}", model(pair("x") + text + "y = MatMul(xr, wr)\n" + pair("y"), {"x": x}, static, {"yr": F32}), {"x": x}, [0.1], set()
             for block in (16, 32):
                 parts = {"wq": w, "ws": np.abs(normal(64 // block, 16)) * F32(0.05) + F32(0.01), "wz": np.full((64 // block, 16), zero, kind)}
                 text = f"wr = DequantizeLinear(wq, ws, wz) axis=0 block_size={block}\ny = MatMul(x, wr)"
