@@ -54,7 +54,7 @@ struct EtcSession {
   StrView *values; /* --value, as given */
   uint32_t value_count, value_capacity;
   bool *dims_used, *values_used; /* with several models: by one of them */
-  QuantOptions quantize; /* manager.options.pass.quantize, when that was chosen */
+  QuantOptions quantize;         /* manager.options.pass.quantize, when that was chosen */
   UserPass *user_passes;
   uint32_t user_pass_count, user_pass_capacity;
   uint64_t given;      /* options that were set, by their row; not by the recipe */
