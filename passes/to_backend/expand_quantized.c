@@ -175,8 +175,18 @@ static Status expand_choices(PassContext *p, Graph *g) {
   return b.status;
 }
 
+static bool has_quantization(const Graph *g) {
+  for (FOR_NODES(g, n)) {
+    OpId op = node_cget(g, n)->op;
+    if (op_has_trait(op, OP_QUANTIZE | OP_DEQUANTIZE) || op == OP_CHOOSE_QPARAMS_TENSOR ||
+        op == OP_CHOOSE_QPARAMS_PER_TOKEN)
+      return true;
+  }
+  return false;
+}
+
 Status pass_expand_quantized(PassContext *p, Graph *g) {
-  if (g->level == LEVEL_ATEN && p->options->backend_count)
+  if ((g->level == LEVEL_ATEN && p->options->backend_count) || !has_quantization(g))
     return STATUS_OK;
   TRY(rewrite_nodes(p, g, OP_QUANTIZE_PER_TENSOR_TENSOR, expand_quantize, "quantizations"));
   TRY(rewrite_nodes(p, g, OP_DEQUANTIZE_PER_TENSOR_TENSOR, expand_dequantize, "dequantizations"));
