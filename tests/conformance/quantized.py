@@ -316,6 +316,71 @@ def qdq_cases():
                 yield one(name, kind, draw, scheme, set())
 
 
+# --- drawn at random ---
+
+def random_step(n, x, channels):
+    """One more node or a few on an image with so many channels; its result and channels."""
+    pick = n.rng.integers(0, 14)
+    act = n.rng.choice(["", "Relu", "Clip"]) or None
+    more = int(n.rng.choice([4, 6, 8, 12]))
+    if pick < 3:
+        return conv(n, x, (more, channels, 3, 3), act=act, bias=bool(pick), pads=[1, 1, 1, 1]), more
+    if pick == 3:
+        return conv(n, x, (channels, 1, 3, 3), group=channels, act=act, pads=[1, 1, 1, 1]), channels
+    if pick == 4:
+        return conv(n, x, (more, channels, 1, 1), act=act), more
+    if pick == 5:
+        return n.op("Add", x, conv(n, x, (channels, channels, 1, 1))), channels
+    if pick == 6:
+        return n.op("Concat", x, conv(n, x, (more, channels, 1, 1), act=act), axis=1), channels + more
+    if pick == 7:
+        gate = n.op("Sigmoid", conv(n, n.op("GlobalAveragePool", x), (channels, channels, 1, 1)))
+        return n.op("Mul", x, gate), channels
+    if pick == 8:
+        return n.op("MaxPool", x, kernel_shape=[3, 3], pads=[1, 1, 1, 1]), channels
+    if pick == 9:
+        return n.op(str(n.rng.choice(["HardSwish", "Sigmoid", "Tanh", "Elu"])), x), channels
+    if pick == 10:
+        return n.op("Mul", x, n.op("Sigmoid", x)), channels
+    if pick == 11:
+        return n.op("Sub", x, conv(n, x, (channels, channels, 3, 3), group=1, pads=[1, 1, 1, 1])), channels
+    if pick == 12:
+        half = n.op("Slice", x, n.constant(ints(0)), n.constant(ints(channels // 2)), n.constant(ints(1)))
+        rest = n.op("Slice", x, n.constant(ints(channels // 2)), n.constant(ints(channels)), n.constant(ints(1)))
+        return n.op("Concat", rest, half, axis=1), channels
+    return n.op("Transpose", x, perm=[0, 1, 3, 2]), channels
+
+
+def random_net(n):
+    x, channels = n.input(int(n.rng.choice([1, 1, 2])), 4, 6, 6), 4
+    outputs = []
+    for _ in range(n.rng.integers(3, 9)):
+        x, channels = random_step(n, x, channels)
+        if n.rng.random() < 0.1:
+            outputs.append(x)
+    if n.rng.random() < 0.5:
+        x = n.op("GlobalAveragePool", x)
+        x = gemm(n, n.op("Flatten", x), channels, 7)
+    return [x, *(o for o in outputs if o != x)]
+
+
+def random_scheme(rng):
+    act, weight = rng.choice([I8, U8]), rng.choice([I8, I8, U8])
+    codes = bool(rng.random() < 0.2)
+    return Scheme(act=act, weight=weight, channels=bool(weight == I8 and rng.random() < 0.7), float_bias=bool(rng.random() < 0.1), vectors=bool(rng.random() < 0.2),
+                  narrow=float(rng.choice([1.0, 1.0, 0.6])), io_codes=codes, float_output=not codes)
+
+
+def random_cases(seed, count):
+    """Rounding to another code goes on, and is made larger, in the nodes behind it."""
+    for i in range(seed, seed + count):
+        rng = np.random.default_rng(i)
+        net = Net(rng)
+        net.outputs = random_net(net)
+        model, feeds, steps = qdq(net, random_scheme(rng))
+        yield Case(f"random-{i}", model, feeds, steps, set(), near=(2, 0.03))
+
+
 # --- as onnxruntime.quantization writes them ---
 
 def written_cases():
@@ -352,7 +417,10 @@ def edge_cases():
 
 def main():
     p = cases.parser(__doc__)
-    return cases.run([*qdq_cases(), *written_cases(), *run_time_cases(), *edge_cases()], check, p.parse_args())
+    p.add_argument("--seed", type=int, default=0, help="of the first of the models that are drawn at random")
+    p.add_argument("--random", type=int, default=24, help="how many of them")
+    args = p.parse_args()
+    return cases.run([*qdq_cases(), *random_cases(args.seed, args.random), *written_cases(), *run_time_cases(), *edge_cases()], check, args)
 
 
 if __name__ == "__main__":
