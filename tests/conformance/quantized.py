@@ -377,8 +377,9 @@ def random_cases(seed, count):
         rng = np.random.default_rng(i)
         net = Net(rng)
         net.outputs = random_net(net)
-        model, feeds, steps = qdq(net, random_scheme(rng))
-        yield Case(f"random-{i}", model, feeds, steps, set(), near=(2, 0.03))
+        scheme = random_scheme(rng)
+        model, feeds, steps = qdq(net, scheme)
+        yield Case(f"random-{i}", model, feeds, steps, set(), near=(2, 0.1 if scheme.float_bias else 0.03))
 
 
 # --- as onnxruntime.quantization writes them ---
