@@ -421,27 +421,22 @@ XnnWork xl_work(OpId op) { return rows[op].work; }
 bool xl_knows(OpId op) { return rows[op].function != NULL; }
 XnnLayouts xl_layouts(OpId op) { return rows[op].layouts; }
 
-static bool is_byte_tensor(const Graph *g, ValueId v) {
-  const Type *t = value_type(g, v);
-  return t->kind == TYPE_TENSOR && dtype_in((DType)t->dtype, DT(I8) | DT(U8)) &&
-         !value_is_const(g, v);
-}
-
-/* Whether n computes on bytes as such: those of a delegate are codes, between nodes that quantize
- * and dequantize. */
-static bool computes_on_bytes(const Graph *g, NodeId n) {
+/* Whether n computes on codes as such: in a delegate those are between nodes that quantize and
+ * dequantize. Other bytes are numbers, as those of images are. */
+static bool computes_on_codes(const Graph *g, NodeId n) {
+  Quantization q;
   if (is_quantize(g, n) || is_dequantize(g, n))
     return false;
-  bool found = is_byte_tensor(g, node_result(g, n, 0));
-  FOR_OPERANDS(g, n, v, found = found || (v && is_byte_tensor(g, v));)
+  bool found = xl_codes(g, node_result(g, n, 0), &q);
+  FOR_OPERANDS(g, n, v, found = found || (v && xl_codes(g, v, &q));)
   return found;
 }
 
 bool xl_node(XnnLowering *l, NodeId n) {
   XnnLowerFn *function = rows[node_cget(l->g, n)->op].function;
   l->node = n;
-  if (function && computes_on_bytes(l->g, n))
-    xl_refuse(l, XNN_RULE_ELEMENT_TYPE, "dtype=bytes");
+  if (function && computes_on_codes(l->g, n))
+    xl_refuse(l, XNN_RULE_ELEMENT_TYPE, "dtype=codes");
   else if (function)
     function(l, n);
   else
