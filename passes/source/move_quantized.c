@@ -146,8 +146,47 @@ static ValueId pick_codes(Builder *b, NodeId n) {
   return q.scales ? pick_scales(b, n, &q, picked) : build_dequantize(b, picked, &q);
 }
 
+/* The dim along which the constant lies beside a weight; false: it lies along several. */
+static bool lies_along(const Graph *g, ValueId scales, ValueId codes, uint32_t *axis) {
+  uint32_t rank = value_rank(g, codes), found = 0;
+  if (value_rank(g, scales) != rank)
+    return false;
+  for (uint32_t i = 0; i < rank; i++) {
+    if (value_dim(g, scales, i) == 1)
+      continue;
+    *axis = i;
+    if (found++ || value_dim(g, scales, i) != value_dim(g, codes, i))
+      return false;
+  }
+  return found == 1;
+}
+
+/* A weight that is spelt as f32(codes) * scales, with constants. */
+static ValueId spelt_weight(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  for (uint32_t i = 0; i < 2; i++) {
+    NodeId cast = match_op(g, node_value(g, n, i), OP_TO_COPY);
+    ValueId codes = cast ? node_value(g, cast, 0) : 0, scales = node_value(g, n, 1 - i);
+    if (!codes || !value_is_const(g, codes) || !dtype_in(value_dtype(g, codes), DT(I8) | DT(U8)) ||
+        !value_is_const(g, scales) || value_dtype(g, scales) != DTYPE_F32 ||
+        value_rank(g, node_result(g, n, 0)) != value_rank(g, codes))
+      continue;
+    bool is_unsigned = value_dtype(g, codes) == DTYPE_U8;
+    Quantization q = {.dtype = value_dtype(g, codes),
+                      .low = is_unsigned ? 0 : INT8_MIN,
+                      .high = is_unsigned ? UINT8_MAX : INT8_MAX};
+    if (value_rank(g, codes) < 2 || !lies_along(g, scales, codes, &q.axis))
+      continue;
+    int64_t count = value_dim(g, codes, q.axis);
+    q.scales = build_const(b, DTYPE_F32, 1, &count, value_constant(g, scales)->data);
+    return build_dequantize(b, codes, &q);
+  }
+  return 0;
+}
+
 /* Where no backend waits, too: dequantizing a table costs more than all that is done with it. */
 static const RecoverRow tables[] = {
+    {OP_MUL_TENSOR, spelt_weight, "weights"},
     {OP_EMBEDDING, pick_codes, "tables"},
     {OP_INDEX_SELECT, pick_codes, "tables"},
     {OP_INDEX_TENSOR, pick_codes, "tables"},

@@ -62,26 +62,42 @@ static bool zero_fits(const Graph *g, ValueId zero, ValueId weights) {
           value_dim(g, zero, value_rank(g, zero) - 1) == (SymInt)count);
 }
 
-/* Weights less their zero points as i8; 0 when they do not fit. */
-static ValueId weight_codes(Builder *b, ValueId v) {
+/* Number i of weights less their zero points. */
+static bool weight_at(const Graph *g, ValueId codes, ValueId zero, uint64_t i, int64_t *out) {
+  int64_t from = 0;
+  if (!int_at(g, codes, i, out) || (zero && !int_at(g, zero, i % count_of(g, zero), &from)))
+    return false;
+  *out -= from;
+  return true;
+}
+
+/* Weights less their zero points and *shift as i8; 0 when they do not fit. */
+static ValueId weight_codes(Builder *b, ValueId v, int64_t *shift) {
   Graph *g = b->g;
   NodeId sub = match_op(g, v, OP_SUB_TENSOR);
   ValueId codes = uncast(g, sub ? node_value(g, sub, 0) : v),
           zero = sub ? uncast(g, node_value(g, sub, 1)) : 0;
+  *shift = 0;
   if (!value_is_const(g, codes) || (zero && !value_is_const(g, zero)) ||
       (zero && !zero_fits(g, zero, codes)))
     return 0;
   if (!zero && value_dtype(g, codes) == DTYPE_I8)
     return codes;
-  uint64_t count = count_of(g, codes), zeros = zero ? count_of(g, zero) : 1;
-  int8_t *bytes = arena_alloc(&g->arena, count + 1);
+  int64_t least = INT64_MAX, most = INT64_MIN, number;
+  uint64_t count = count_of(g, codes);
   for (uint64_t i = 0; i < count; i++) {
-    int64_t number, from = 0;
-    if (!int_at(g, codes, i, &number) || (zero && !int_at(g, zero, i % zeros, &from)) ||
-        number - from < INT8_MIN || number - from > INT8_MAX)
+    if (!weight_at(g, codes, zero, i, &number))
       return 0;
-    bytes[i] = (int8_t)(number - from);
+    least = min_i64(least, number);
+    most = max_i64(most, number);
   }
+  if (count == 0 || most - least > UINT8_MAX)
+    return 0;
+  if (least < INT8_MIN || most > INT8_MAX)
+    *shift = least - INT8_MIN;
+  int8_t *bytes = arena_alloc(&g->arena, count + 1);
+  for (uint64_t i = 0; i < count && weight_at(g, codes, zero, i, &number); i++)
+    bytes[i] = (int8_t)(number - *shift);
   int64_t dims[MAX_RANK];
   for (uint32_t i = 0; i < value_rank(g, codes); i++)
     dims[i] = value_dim(g, codes, i);
@@ -147,10 +163,90 @@ static ValueId on_floats(Builder *b, NodeId n, ValueId x, ValueId w) {
   return b->status == STATUS_OK ? build_args(b, op, args, count) : 0;
 }
 
+/* Weights that are all 1: one column, or where there are groups as many as w has. */
+static ValueId ones_like(Builder *b, ValueId w, uint32_t columns, bool groups) {
+  Graph *g = b->g;
+  int64_t dims[MAX_RANK];
+  uint64_t count = 1;
+  for (uint32_t i = 0; i < value_rank(g, w); i++)
+    count *= (uint64_t)(dims[i] = i == columns && !groups ? 1 : value_dim(g, w, i));
+  int8_t *ones = arena_alloc(&g->arena, count + 1);
+  memset(ones, 1, count);
+  Quantization q = {.dtype = DTYPE_I8, .low = INT8_MIN, .high = INT8_MAX, .scale = 1};
+  return build_dequantize(b, build_const(b, DTYPE_I8, value_rank(g, w), dims, ones), &q);
+}
+
+/* shift * scale of each column, with that many dims of 1 behind. */
+static ValueId column_shifts(Builder *b, int64_t shift, const Quantization *q, uint32_t from_end) {
+  uint64_t count = q->scales ? count_of(b->g, q->scales) : 1;
+  float *shifts = ARENA_ARRAY(&b->g->arena, float, (size_t)count + 1);
+  int64_t dims[MAX_RANK] = {(int64_t)count};
+  for (uint64_t i = 0; i < count; i++) {
+    float scale = q->scale;
+    if (q->scales)
+      memcpy(&scale, value_constant(b->g, q->scales)->data + i * sizeof scale, sizeof scale);
+    shifts[i] = (float)shift * scale;
+  }
+  for (uint32_t i = 1; i <= from_end; i++)
+    dims[i] = 1;
+  return build_const(b, DTYPE_F32, count == 1 ? 0 : from_end + 1, dims, shifts);
+}
+
+/* What was taken from each weight so that it fits i8, times the sums of the operand. */
+static ValueId add_shifts(Builder *b, NodeId n, ValueId x, ValueId y, int64_t shift,
+                          const Quantization *q, uint32_t from_end) {
+  bool groups = node_cget(b->g, n)->op == OP_CONVOLUTION && node_int(b->g, n, 8) != 1;
+  ValueId sums = on_floats(b, n, x, ones_like(b, node_value(b->g, n, 1), q->axis, groups)),
+          shifts = column_shifts(b, shift, q, from_end);
+  ValueId all = b->status == STATUS_OK ? build(b, OP_MUL_TENSOR, A_VAL(sums), A_VAL(shifts)) : 0;
+  return b->status == STATUS_OK ? build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(all)) : 0;
+}
+
+/* v = bias / (scale * weight scales) as an integer, a bias in steps of the sums: the bias, a vector
+ * of floats; 0 when it is not. The step that rounding down takes is not taken. */
+static ValueId bias_of_steps(const Graph *g, ValueId v, ValueId scale, ValueId scales) {
+  NodeId cast = match_op(g, unviewed(g, v), OP_TO_COPY);
+  NodeId floor = cast ? match_op(g, node_value(g, cast, 0), OP_FLOOR) : 0;
+  NodeId div = floor ? value_def(g, node_value(g, floor, 0)) : 0;
+  OpId op = div ? node_cget(g, div)->op : OP_NONE;
+  if (op != OP_DIV_TENSOR && op != OP_DIV_TENSOR_MODE)
+    return 0;
+  ValueId bias = node_value(g, div, 0), own = weight_scales(g, node_value(g, div, 1), scale);
+  bool fits = own && value_is_const(g, bias) && value_dtype(g, bias) == DTYPE_F32 &&
+              value_rank(g, bias) == 1 &&
+              value_constant(g, own)->size == value_constant(g, scales)->size &&
+              memcmp(value_constant(g, own)->data, value_constant(g, scales)->data,
+                     value_constant(g, own)->size) == 0;
+  return fits ? bias : 0;
+}
+
+/* sums = products, or products + steps of a bias: the node of the products. */
+static NodeId products_of(const Graph *g, ValueId sums, ValueId *steps) {
+  NodeId cast = match_op(g, sums, OP_TO_COPY);
+  ValueId v = cast ? node_value(g, cast, 0) : 0;
+  NodeId add = v ? match_op(g, v, OP_ADD_TENSOR) : 0;
+  *steps = 0;
+  for (uint32_t i = 0; add && i < 2; i++)
+    if (match_op(g, unviewed(g, node_value(g, add, i)), OP_TO_COPY)) {
+      *steps = node_value(g, add, i);
+      return value_def(g, node_value(g, add, 1 - i));
+    }
+  return v ? value_def(g, v) : 0;
+}
+
+/* y + a bias, along the channels of a convolution. */
+static ValueId add_bias(Builder *b, ValueId y, ValueId bias, uint32_t from_end) {
+  SymInt dims[MAX_RANK] = {value_dim(b->g, bias, 0)};
+  for (uint32_t i = 1; i <= from_end; i++)
+    dims[i] = 1;
+  ValueId wide = from_end ? build_view(b, bias, dims, from_end + 1) : bias;
+  return b->status == STATUS_OK ? build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(wide)) : 0;
+}
+
 static ValueId product(Builder *b, ValueId sums, ValueId factor) {
   Graph *g = b->g;
-  NodeId cast = match_op(g, sums, OP_TO_COPY);
-  NodeId n = cast ? value_def(g, node_value(g, cast, 0)) : 0;
+  ValueId steps, bias = 0;
+  NodeId n = products_of(g, sums, &steps);
   OpId op = n ? node_cget(g, n)->op : OP_NONE;
   if (op != OP_MATMUL && op != OP_MM && op != OP_CONVOLUTION)
     return 0;
@@ -161,16 +257,23 @@ static ValueId product(Builder *b, ValueId sums, ValueId factor) {
     return 0;
   Quantization from = quantization_of(g, codes),
                to = {.dtype = DTYPE_I8, .low = INT8_MIN, .high = INT8_MAX};
-  ValueId scales = weight_scales(g, factor, from.scales), w = 0;
+  ValueId scales = weight_scales(g, factor, from.scales);
+  int64_t shift;
   to.axis = columns_of(g, n);
   uint32_t from_end = convolves ? value_rank(g, node_value(g, n, 1)) - 2 : 0;
-  if (scales &&
-      set_scales(b, &to, scales, factor, value_dim(g, node_value(g, n, 1), to.axis), from_end))
-    w = weight_codes(b, node_value(g, n, 1));
+  if (!scales ||
+      !set_scales(b, &to, scales, factor, value_dim(g, node_value(g, n, 1), to.axis), from_end))
+    return 0;
+  if (steps && !(bias = bias_of_steps(g, steps, from.scales, scales)))
+    return 0;
+  ValueId w = weight_codes(b, node_value(g, n, 1), &shift);
   if (!w)
     return 0;
-  ValueId x = build_dequantize(b, node_result(g, codes, 0), &from);
-  return on_floats(b, n, x, build_dequantize(b, w, &to));
+  ValueId x = build_dequantize(b, node_result(g, codes, 0), &from),
+          y = on_floats(b, n, x, build_dequantize(b, w, &to));
+  if (shift)
+    y = add_shifts(b, n, x, y, shift, &to, from_end);
+  return bias && y ? add_bias(b, y, bias, from_end) : y;
 }
 
 static ValueId scaled_product(Builder *b, NodeId n) {
