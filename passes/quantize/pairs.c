@@ -1,6 +1,6 @@
 /* Passes of the stage leave the nodes where they were and add quantize and dequantize around them,
  * so that handles say what belongs together. Only rows of quantized tables are made by new nodes,
- * which have the name of the old. */
+ * which have the location of the old. */
 #include "passes/quantize/pairs.h"
 
 #include "ir/region.h"
@@ -12,8 +12,8 @@ typedef struct Pairing {
   Compare *c;
   NodeId *nodes;
   CompareForce *forces;
-  ValueId *named; /* by name: a value of the plain graph whose node is gone */
-  bool *part;     /* by node: a clamp whose result stands for another node */
+  ValueId *rows; /* by location: a value of the plain graph, of a table's rows */
+  bool *part;    /* by node: a clamp whose result stands for another node */
   Regions regions;
 } Pairing;
 
@@ -113,6 +113,12 @@ static void pair_result(Pairing *p, NodeId n, ValueId v, Operands o) {
     add_pair(p, v, point && !(o.own && read_plain(g, v)) ? point : v, n, false);
 }
 
+static bool same_type(const Pairing *p, ValueId plain, ValueId v) {
+  const Type *a = value_type(p->plain, plain), *b = value_type(p->g, v);
+  return is_compared(p->g, v) && a->dtype == b->dtype && a->rank == b->rank &&
+         (a->rank == 0 || memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0);
+}
+
 static void pair_node(Pairing *p, NodeId n) {
   const Graph *g = p->g;
   if (is_quantize(g, n) || is_dequantize(g, n) || p->part[n] || !runs_once(p, n))
@@ -124,34 +130,28 @@ static void pair_node(Pairing *p, NodeId n) {
         pair_result(p, n, node_result(g, n, i), o);
     return;
   }
-  ValueId v = node_cget(g, n)->result_count == 1 ? node_result(g, n, 0) : 0;
-  NameId name = v ? value_cget(g, v)->name : 0;
-  if (!name || !is_compared(g, v) || !p->named[name])
+  ValueId v = node_result(g, n, 0);
+  LocId loc = node_cget(g, n)->loc;
+  ValueId rows = loc < p->plain->loc_count ? p->rows[loc] : 0;
+  if (!rows || node_cget(g, n)->op != OP_MUL_TENSOR || !same_type(p, rows, v))
     return;
   ValueId point = rounded(g, v);
   if (point)
-    add_force(p, p->named[name], point);
-  add_pair(p, p->named[name], point ? point : v, n, false);
+    add_force(p, rows, point);
+  add_pair(p, rows, point ? point : v, n, false);
 }
 
-/* Values whose nodes are gone, by name. */
-static void find_named(Pairing *p, Arena *arena) {
+/* What was chosen from tables whose nodes are gone, by location. */
+static void find_rows(Pairing *p, Arena *arena) {
   const Graph *plain = p->plain;
-  uint32_t names = 1;
-  for (ValueId v = 1; v < plain->value_count; v++)
-    if (value_cget(plain, v)->name >= names)
-      names = value_cget(plain, v)->name + 1;
-  for (ValueId v = 1; v < p->g->value_count; v++)
-    if (value_cget(p->g, v)->name >= names)
-      names = value_cget(p->g, v)->name + 1;
-  p->named = ARENA_ARRAY(arena, ValueId, names);
+  p->rows = ARENA_ARRAY(arena, ValueId, (size_t)plain->loc_count + 1);
   for (FOR_NODES(plain, n)) {
     ValueId v = node_result(plain, n, 0);
     bool gone = value_cget(p->g, v)->kind != VALUE_RESULT || value_def(p->g, v) != n;
-    if (node_cget(plain, n)->result_count == 1 && gone && is_compared(plain, v) && runs_once(p, n))
-      p->named[value_cget(plain, v)->name] = v;
+    if (gone && quant_role(plain, n) == ROLE_TABLE && is_compared(plain, v) && runs_once(p, n))
+      p->rows[node_cget(plain, n)->loc] = v;
   }
-  p->named[0] = 0;
+  p->rows[0] = 0;
 }
 
 static void pair_outputs(Pairing *p) {
@@ -172,7 +172,7 @@ void find_pairs(const Graph *plain, const Graph *g, Arena *arena, Compare *c, No
   *nodes = p.nodes = ARENA_ARRAY(arena, NodeId, most);
   p.part = ARENA_ARRAY(arena, bool, g->node_count);
   if (!regions_find(g, arena, &p.regions, &at)) {
-    find_named(&p, arena);
+    find_rows(&p, arena);
     for (uint32_t i = 0; i < g->input_count; i++) {
       ValueId v = g->inputs[i], point = is_compared(g, v) ? rounded(g, v) : 0;
       if (point)

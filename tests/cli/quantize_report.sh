@@ -22,7 +22,29 @@ t quantize-report net.etir --quantize int8-dynamic --data $calib/relu.npz
 # A clamp is part of its node; what stays in floats costs nothing.
 printf 'float: ["@first", "@sum"]\n' >config.yaml
 t quantize-report net.etir --quantize int8 --calibrate $calib/relu.npz --quantize-config config.yaml
-# More rows than are shown; rows of tables; values in branches have none.
+# Rows of a table are compared, values in branches are not.
+cat >parts.etir <<'END'
+graph @forward level(aten) {
+  %0: f32[1, 4] = input "x"
+  %1: f32[3, 4] = const [1.0, 2.0, 3.0, -4.0, 5.0, 6.0, 7.1, 8.0, 0.3, 0.2, 0.1, 0.4]
+  %2: f32[4, 4] = const [1.0, 2.0, 3.0, -4.0, 0.3, 0.1, 0.7, 0.8, 1.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
+  %3: f32[1, 4] = aten::clamp(%0, 0, 2)
+  %4: i64[1, 4] = aten::_to_copy(%3, i64, false, none)
+  %5: f32[1, 4, 4] = aten::embedding(%1, %4) loc("table", "Gather", 0)
+  %6: f32[1, 4, 4] = aten::linear(%5, %2, none) loc("before", "Gemm", 1)
+  %7: bool[1, 4] = aten::ge.Scalar(%0, -9.0)
+  %11: bool[] = aten::any(%7)
+  control::if(%11)
+  %8: f32[1, 4, 4] = aten::linear(%6, %2, none) loc("within", "Gemm", 2)
+  control::else()
+  %9: f32[1, 4, 4] = control::endif([%8], [%6])
+  %10: f32[1, 4, 4] = aten::linear(%9, %2, none) loc("behind", "Gemm", 3)
+  output %10 "y"
+}
+END
+t quantize-report parts.etir --quantize int8 --calibrate $calib/relu.npz
+t quantize-report parts.etir --quantize int4-weight-only --data $calib/relu.npz
+# More rows than are shown.
 {
   echo 'graph @forward level(aten) {'
   echo '  %0: f32[1, 4] = input "x"'
