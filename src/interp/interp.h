@@ -29,8 +29,9 @@ Status interp_call(Graph *g, const Tensor *inputs, uint32_t input_count, Tensor 
                    Arena *arena, Tensor *outputs);
 
 /* Called with each tensor that an input or a result of a node has, when it is known; in loops once
- * an iteration. It is only read, and gone after the call. */
-typedef void InterpWatch(void *user, ValueId v, const Tensor *tensor);
+ * an iteration. It is gone after the call. Data of a node's result may be overwritten: what uses
+ * the value reads what is there then. Nothing else of it changes, and inputs are only read. */
+typedef void InterpWatch(void *user, ValueId v, Tensor *tensor);
 /* Runs g once, from its first states, for the sake of the values on the way; its outputs are
  * dropped. g is only read, and messages go to sink: several threads may run one graph at a time,
  * each with a sink of its own. Errors: as of interp_run. */

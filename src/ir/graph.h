@@ -195,6 +195,9 @@ typedef struct Graph {
 
 Graph *graph_new(Context *ctx, StrView name);
 void graph_free(Graph *g);
+/* g as it is now, with the same handles, to be read while g changes. Its pools are in arena; types
+ * and data of constants are those of g, which must outlive it. It is not freed. */
+const Graph *graph_snapshot(const Graph *g, Arena *arena);
 
 /* Types: equal types have equal ids. dims are copied. */
 TypeId graph_tensor_type(Graph *g, DType dtype, uint32_t rank, const SymInt *dims, DimOrder order);

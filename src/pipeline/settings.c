@@ -457,7 +457,7 @@ static const Setting model_setting = {"model", set_model, true};
 /* --- keys of recipes: the options of 'etc lower' --- */
 
 typedef enum CommandBit {
-#define COMMAND(id, arguments, summary, description, examples) BIT_##id,
+#define COMMAND(id, name, arguments, summary, description, examples) BIT_##id,
 #include "options.def"
   BIT_COUNT
 } CommandBit;

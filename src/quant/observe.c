@@ -106,7 +106,7 @@ static void take_values(Worker *w, Stats *stats, pthread_mutex_t *lock, const Te
   pthread_mutex_unlock(lock);
 }
 
-static void watch(void *user, ValueId v, const Tensor *tensor) {
+static void watch(void *user, ValueId v, Tensor *tensor) {
   Worker *w = user;
   uint32_t index = w->o->index[v];
   if (!index)

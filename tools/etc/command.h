@@ -6,7 +6,7 @@
 #include "options.h"
 
 typedef int CommandFn(const CommandLine *line);
-#define COMMAND(id, arguments, summary, description, examples) CommandFn cmd_##id;
+#define COMMAND(id, name, arguments, summary, description, examples) CommandFn cmd_##id;
 #include "options.def"
 
 /* Reports wrong usage unless there are exactly count arguments; what names them ("a model"). */

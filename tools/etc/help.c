@@ -7,7 +7,7 @@ void help_overview(StrBuf *out) {
   strbuf_append(out, SV("usage: etc COMMAND [OPTION...]\n\n"
                         "Lowers ONNX models to ExecuTorch programs.\n\ncommands:\n"));
   for (unsigned i = 0; i < CMD_COUNT; i++)
-    strbuf_printf(out, "  %-10s %s\n", command_table[i].name, command_table[i].summary);
+    strbuf_printf(out, "  %-15s %s\n", command_table[i].name, command_table[i].summary);
   strbuf_append(out,
                 SV("\n'etc help COMMAND' or 'etc COMMAND --help' says more.\n"
                    "exit status: 0 done, 1 the model or the output cannot be made, 2 wrong usage,\n"

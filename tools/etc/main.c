@@ -10,7 +10,7 @@
 #include "support/files.h"
 
 static CommandFn *const functions[CMD_COUNT] = {
-#define COMMAND(id, arguments, summary, description, examples) cmd_##id,
+#define COMMAND(id, name, arguments, summary, description, examples) cmd_##id,
 #include "options.def"
 };
 

@@ -9,8 +9,8 @@
 #define EVERY ((1u << CMD_COUNT) - 1)
 
 const CommandRow command_table[CMD_COUNT] = {
-#define COMMAND(id, arguments, summary, description, examples)                                     \
-  {#id, arguments, summary, description, examples},
+#define COMMAND(id, name, arguments, summary, description, examples)                               \
+  {name, arguments, summary, description, examples},
 #include "options.def"
 };
 

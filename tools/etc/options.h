@@ -5,7 +5,7 @@
 #include "pipeline/session.h"
 
 typedef enum CommandId {
-#define COMMAND(id, arguments, summary, description, examples) CMD_##id,
+#define COMMAND(id, name, arguments, summary, description, examples) CMD_##id,
 #include "options.def"
   CMD_COUNT
 } CommandId;
