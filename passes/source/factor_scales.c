@@ -260,8 +260,6 @@ static ValueId zero_point(Builder *b, NodeId n) {
 }
 
 Status pass_factor_scales(PassContext *p, Graph *g) {
-  if (g->level == LEVEL_EDGE && !p->options->backend_count) /* done at the first row */
-    return STATUS_OK;
   static const RecoverRow rows[] = {
       {OP_TO_COPY, round_trip, "round trips"},
       {OP_SUB_TENSOR, zero_point, "zero points"},
