@@ -38,6 +38,8 @@ typedef struct QuantOptions {
   const char *model_hash; /* of the model that is lowered, for ranges; "" for one that is no ONNX */
   RangeOptions range;     /* method and percentile */
   uint32_t block;         /* elements of a row that share a scale, of int4 */
+  const bool *kept;       /* by node, kept_count of them: also not quantized; or NULL */
+  uint32_t kept_count;
   StrView floats, weight_only; /* nodes that are quantized less, see backends/selection.h */
 } QuantOptions;
 

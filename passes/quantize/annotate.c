@@ -126,7 +126,8 @@ static bool takes_softmax(const Graph *g, NodeId n) {
 static void find_roles(Plan *p, const QuantOptions *options) {
   Graph *g = p->g;
   for (FOR_NODES(g, n)) {
-    bool out = selection_of_node(options->floats, g, n).size > 0 || takes_softmax(g, n);
+    bool kept = options->kept && n < options->kept_count && options->kept[n];
+    bool out = kept || selection_of_node(options->floats, g, n).size > 0 || takes_softmax(g, n);
     p->role[n] = out ? ROLE_FLOAT : (uint8_t)quant_role(g, n);
     bool linear = node_cget(g, n)->op == OP_LINEAR;
     bool tail = options->scheme == QUANT_INT8 && linear && (is_head(g, n) || feeds_loops(p, n, 0));
@@ -365,8 +366,10 @@ Status pass_annotate(PassContext *c, Graph *g) {
   if (!c->options->quantize)
     return STATUS_OK;
   const QuantOptions *options = c->options->quantize;
-  selection_warn_unused(c->sink, "float", options->floats, g);
-  selection_warn_unused(c->sink, "weight-only", options->weight_only, g);
+  if (!options->kept) { /* else it was said in the first of several runs */
+    selection_warn_unused(c->sink, "float", options->floats, g);
+    selection_warn_unused(c->sink, "weight-only", options->weight_only, g);
+  }
   Plan p = make_plan(g, c->scratch);
   find_loops(&p);
   find_roles(&p, options);

@@ -13,6 +13,7 @@ typedef struct Pairing {
   NodeId *nodes;
   CompareForce *forces;
   ValueId *rows; /* by location: a value of the plain graph, of a table's rows */
+  bool *live;    /* by node: outputs depend on it; passes leave what they replaced */
   bool *part;    /* by node: a clamp whose result stands for another node */
   Regions regions;
 } Pairing;
@@ -121,12 +122,12 @@ static bool same_type(const Pairing *p, ValueId plain, ValueId v) {
 
 static void pair_node(Pairing *p, NodeId n) {
   const Graph *g = p->g;
-  if (is_quantize(g, n) || is_dequantize(g, n) || p->part[n] || !runs_once(p, n))
+  if (is_quantize(g, n) || is_dequantize(g, n) || p->part[n] || !p->live[n] || !runs_once(p, n))
     return;
   if (survives(p, n)) {
     Operands o = operands_of(g, n);
     for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
-      if (is_compared(g, node_result(g, n, i)) && value_cget(g, node_result(g, n, i))->use_count)
+      if (is_compared(g, node_result(g, n, i)))
         pair_result(p, n, node_result(g, n, i), o);
     return;
   }
@@ -139,6 +140,22 @@ static void pair_node(Pairing *p, NodeId n) {
   if (point)
     add_force(p, rows, point);
   add_pair(p, rows, point ? point : v, n, false);
+}
+
+static bool is_used(const Pairing *p, NodeId n) {
+  const Graph *g = p->g;
+  for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
+    for (UseId u = first_use(g, node_result(g, n, i)); u; u = g->uses[u].next)
+      if (g->uses[u].node == NODE_OUTPUT || p->live[g->uses[u].node])
+        return true;
+  return false;
+}
+
+static void find_live(Pairing *p, Arena *arena) {
+  const Graph *g = p->g;
+  p->live = ARENA_ARRAY(arena, bool, g->node_count);
+  for (NodeId n = g->last; n; n = node_cget(g, n)->prev)
+    p->live[n] = op_has_trait(node_cget(g, n)->op, OP_CONTROL | OP_EFFECT) || is_used(p, n);
 }
 
 /* What was chosen from tables whose nodes are gone, by location. */
@@ -172,6 +189,7 @@ void find_pairs(const Graph *plain, const Graph *g, Arena *arena, Compare *c, No
   *nodes = p.nodes = ARENA_ARRAY(arena, NodeId, most);
   p.part = ARENA_ARRAY(arena, bool, g->node_count);
   if (!regions_find(g, arena, &p.regions, &at)) {
+    find_live(&p, arena);
     find_rows(&p, arena);
     for (uint32_t i = 0; i < g->input_count; i++) {
       ValueId v = g->inputs[i], point = is_compared(g, v) ? rounded(g, v) : 0;

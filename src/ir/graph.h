@@ -198,6 +198,9 @@ void graph_free(Graph *g);
 /* g as it is now, with the same handles, to be read while g changes. Its pools are in arena; types
  * and data of constants are those of g, which must outlive it. It is not freed. */
 const Graph *graph_snapshot(const Graph *g, Arena *arena);
+/* Makes g what it was when it was kept: nodes, values and their order. Types, symbols and constants
+ * that came since stay, without users. Storages, states and inputs must not have changed. */
+void graph_restore(Graph *g, const Graph *kept);
 
 /* Types: equal types have equal ids. dims are copied. */
 TypeId graph_tensor_type(Graph *g, DType dtype, uint32_t rank, const SymInt *dims, DimOrder order);

@@ -34,3 +34,17 @@ const Graph *graph_snapshot(const Graph *g, Arena *arena) {
   KEEP(kept->syms.symbols, g->syms.symbol_count);
   return kept;
 }
+
+#define RESTORE(items, count)                                                                      \
+  memcpy(g->items, kept->items, kept->count * sizeof *g->items), g->count = kept->count
+
+void graph_restore(Graph *g, const Graph *kept) {
+  RESTORE(nodes, node_count);
+  RESTORE(values, value_count);
+  RESTORE(uses, use_count);
+  RESTORE(args, arg_count);
+  g->constraint_count = kept->constraint_count;
+  g->first = kept->first;
+  g->last = kept->last;
+  g->live_nodes = kept->live_nodes;
+}

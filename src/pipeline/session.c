@@ -9,6 +9,7 @@
 
 #include "ir/verify.h"
 #include "ops/delegate.h"
+#include "pipeline/max_drop.h"
 #include "pipeline/states.h"
 #include "pte/emit.h"
 
@@ -376,6 +377,8 @@ static Status run_stage(Session *s, Method *m, StageId stage) {
   s->ctx.model_path = source_name(m->source);
   if (stage == STAGE_QUANTIZE)
     TRY(session_begin_quantize(s, m));
+  if (stage == STAGE_QUANTIZE && s->max_drop > 0)
+    TRY(session_find_kept(s, m->graph));
   return manager_run_stage(&s->manager, m->graph, stage, extra, count);
 }
 

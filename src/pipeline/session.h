@@ -55,6 +55,8 @@ struct EtcSession {
   uint32_t value_count, value_capacity;
   bool *dims_used, *values_used; /* with several models: by one of them */
   QuantOptions quantize;         /* manager.options.pass.quantize, when that was chosen */
+  double max_drop;               /* SQNR in dB that outputs must have; 0: not asked for */
+  const char *kept_text;         /* what was left in floats for it, or NULL */
   UserPass *user_passes;
   uint32_t user_pass_count, user_pass_capacity;
   uint64_t given;      /* options that were set, by their row; not by the recipe */

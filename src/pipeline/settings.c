@@ -1,6 +1,7 @@
 /* The options of a session by name: one row an option, the same names as on the command line. */
 #include "pipeline/settings.h"
 
+#include "pipeline/max_drop.h"
 #include "support/parallel.h"
 #include "support/text.h"
 
@@ -444,6 +445,7 @@ static const Setting settings[] = {
     {"calibrate-method", session_set_calibrate_method, true},
     {"quantize-config", session_set_quantize_config, true},
     {"ranges", session_set_ranges, true},
+    {"max-drop", session_set_max_drop, true},
     {"plugin", NULL, true},
     {"recipe", set_recipe, true},
     {"external-weights", NULL, true},

@@ -100,6 +100,9 @@ Status session_check_quantize(Session *s) {
   else if (q->data && q->ranges)
     status = session_usage(s, "--ranges", "leave one of them out",
                            "--calibrate and --ranges are both given");
+  else if (s->max_drop > 0 && !q->data)
+    status = session_usage(s, "--max-drop", "add --quantize int8 and --calibrate DATA.npz",
+                           "the outputs cannot be compared without samples");
   else if (q->data && s->source_count > 1)
     status = session_usage(s, "--calibrate", "lower the models one by one, or leave it out",
                            "one data set cannot be that of %u models", s->source_count);

@@ -160,6 +160,8 @@ static void print_text(const Session *s, const char *output, const Facts *f, Str
     strbuf_append(out, SV(" more memory"));
   }
   strbuf_append_char(out, '\n');
+  if (s->kept_text)
+    strbuf_printf(out, "  quantized: %s\n", s->kept_text);
   if (f->advice[0])
     strbuf_printf(out, "  next: %s\n", f->advice);
 }
@@ -182,6 +184,8 @@ static void print_json(const Session *s, const char *output, const Facts *f, Str
   json_named_uint(&w, "workspace_bytes_estimate", f->workspace);
   json_named_uint(&w, "multiply_adds", f->work);
   json_named_uint(&w, "kernel_multiply_adds", f->kernel_work);
+  if (s->kept_text)
+    json_named_string(&w, "quantized", sv_from(s->kept_text));
   json_named_string(&w, "hint", sv_from(f->advice));
   json_close_object(&w);
   strbuf_append_char(out, '\n');

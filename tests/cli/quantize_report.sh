@@ -88,4 +88,23 @@ t quantize-report net.etir --quantize int8 --calibrate $calib/nan.npz --data $ca
 t quantize-report $data/relu.onnx --quantize int8 --calibrate $calib/relu.npz --data $calib/missing.npz
 printf 'float: ["@nowhere"]\n' >nowhere.yaml
 t quantize-report net.etir --quantize int8 --calibrate $calib/relu.npz --quantize-config nowhere.yaml
+
+# --max-drop: nodes stay in floats until the outputs are near enough.
+t lower deep.etir -o deep.pte --quantize int8 --calibrate $calib/relu.npz -q
+for drop in 20 30 40 300; do
+  t lower deep.etir -o drop.pte --quantize int8 --calibrate $calib/relu.npz --max-drop $drop
+  [ $drop = 20 ] && cmp deep.pte drop.pte && echo the same
+done
+t lower deep.etir -o drop.pte --quantize int8 --calibrate $calib/relu.npz --max-drop 150 --diagnostics=json
+t lower parts.etir -o parts.pte --quantize int8 --calibrate $calib/relu.npz --max-drop 150
+# Outputs that are no floats are not compared.
+sed '/softmax/d; s/output %8 .*/%9: i64[1] = aten::argmax(%8, 1, false)\n  output %9 "y"/' net.etir >classes.etir
+t quantize-report classes.etir --quantize int8 --calibrate $calib/relu.npz
+t lower classes.etir -o drop.pte --quantize int8 --calibrate $calib/relu.npz --max-drop 30
+t lower deep.etir -o drop.pte --quantize int8 --calibrate $calib/relu.npz --max-drop nan
+t lower deep.etir -o drop.pte --quantize int8-dynamic --max-drop 30
+t lower $data/relu.onnx --dim batch=1 -o drop.pte --quantize int8 --ranges relu.stats --max-drop 30
+t lower deep.etir -o drop.pte --max-drop 30
+t lower deep.etir -o drop.pte --quantize int8 --calibrate $calib/nan.npz --max-drop 30
+
 ls

@@ -1,0 +1,197 @@
+/* See max_drop.h. The order of the nodes comes from one comparison with everything quantized. How
+ * many of them it takes is found by halving, each time with a new calibration: what is left in
+ * floats changes the ranges of the rest. */
+#include "pipeline/max_drop.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "passes/quantize/pairs.h"
+#include "pipeline/settings.h"
+
+enum { NAMES_MAX = 10 };
+#define DROP_MAX 200.0
+
+/* A node that can stay in floats. */
+typedef struct Candidate {
+  NodeId node;
+  double own; /* SQNR */
+} Candidate;
+
+typedef struct Search {
+  Session *s;
+  Graph *g;
+  const Graph *plain;
+  Arena arena;
+  Candidate *list;
+  uint32_t count;
+  double sqnr; /* the least of all outputs, of the last trial; NaN without outputs of floats */
+} Search;
+
+EtcStatus session_set_max_drop(Session *s, StrView value) {
+  char *copy = arena_strdup(&s->arena, value), *end;
+  double drop = strtod(copy, &end);
+  if (value.size && *end == '\0' && drop > 0 && drop <= DROP_MAX) {
+    s->max_drop = drop;
+    return ETC_OK;
+  }
+  return session_usage(s, "--max-drop", "a number of dB above 0 and at most 200, such as 30",
+                       "'" SV_FMT "' is no SQNR", SV_ARG(value));
+}
+
+static Status run_passes(Search *r, const char *const *names, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    TRY(manager_run_pass(&r->s->manager, r->g, pass_find(sv_from(names[i]))));
+  return STATUS_OK;
+}
+
+static int compare_own(const void *a, const void *b) {
+  const Candidate *x = a, *y = b;
+  if (x->own != y->own)
+    return x->own < y->own ? -1 : 1;
+  return x->node < y->node ? -1 : x->node > y->node;
+}
+
+static void list_candidates(Search *r, const Compare *c, const NodeId *nodes) {
+  r->list = ARENA_ARRAY(&r->arena, Candidate, (size_t)c->pair_count + 1);
+  for (uint32_t i = 0; i < c->pair_count; i++) {
+    NodeId n = nodes[i];
+    if (n >= r->plain->node_count) /* rows of a table, which a new node makes */
+      n = value_def(r->plain, c->pairs[i].plain);
+    double own = compare_sqnr(&c->pairs[i].own);
+    if (n && !c->pairs[i].output)
+      r->list[r->count++] = (Candidate){n, isnan(own) ? INFINITY : own};
+  }
+  qsort(r->list, r->count, sizeof *r->list, compare_own);
+}
+
+/* Quantizes all but the first `kept` candidates, compares, and undoes it. */
+static Status try_kept(Search *r, uint32_t kept) {
+  static const char *const passes[] = {"annotate", "observe", "convert"};
+  Session *s = r->s;
+  Compare c;
+  NodeId *nodes;
+  DataSet *set = NULL;
+  bool *floats = ARENA_ARRAY(&s->arena, bool, r->plain->node_count);
+  for (uint32_t i = 0; i < kept; i++)
+    floats[r->list[i].node] = true;
+  s->quantize.kept = r->list ? floats : NULL;
+  s->quantize.kept_count = r->plain->node_count;
+  TRY(run_passes(r, passes, COUNT_OF(passes)));
+  find_pairs(r->plain, r->g, &r->arena, &c, &nodes);
+  TRY(dataset_open(&set, r->g, s->quantize.data, (DataShard){0, 1}, &s->sink));
+  Status status = compare_run(&c, set, NULL, &s->sink);
+  dataset_close(set);
+  r->sqnr = NAN;
+  for (uint32_t i = 0; i < c.pair_count; i++)
+    if (c.pairs[i].output)
+      r->sqnr = fmin(r->sqnr, compare_sqnr(&c.pairs[i].all));
+  if (status == STATUS_OK && !r->list)
+    list_candidates(r, &c, nodes);
+  graph_restore(r->g, r->plain);
+  return status;
+}
+
+static bool is_near(const Search *r) { return r->sqnr >= r->s->max_drop; }
+
+/* sqnr: with everything quantized. */
+static Status refuse(const Search *r, double sqnr) {
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = r->s->ctx.model_path;
+  Diag *d = diag_begin(&r->s->sink, DIAG_QUANT_DROP, place);
+  if (isnan(r->sqnr))
+    diag_message(d, "no output of '" SV_FMT "' can be compared",
+                 SV_ARG(intern_get(&r->g->ctx->names, r->g->name)));
+  else
+    diag_message(d,
+                 "the outputs have %.1f dB, and %.1f dB with %" PRIu32
+                 " nodes in floats, all there "
+                 "are to try",
+                 sqnr, r->sqnr, r->count);
+  return diag_end(d);
+}
+
+/* The least number of candidates in floats that is enough, found by halving. */
+static Status search(Search *r, uint32_t *kept) {
+  uint32_t low = 0, high; /* too few, and enough */
+  *kept = 0;
+  TRY(try_kept(r, 0));
+  if (is_near(r))
+    return STATUS_OK;
+  double sqnr = r->sqnr, reached;
+  high = r->count;
+  TRY(try_kept(r, high));
+  if (!is_near(r))
+    return refuse(r, sqnr);
+  reached = r->sqnr;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    TRY(try_kept(r, middle));
+    if (is_near(r)) {
+      high = middle;
+      reached = r->sqnr;
+    } else {
+      low = middle;
+    }
+  }
+  r->sqnr = reached;
+  *kept = high;
+  return STATUS_OK;
+}
+
+/* --- what was found --- */
+
+static void write_node(const Search *r, NodeId n, StrBuf *out) {
+  const Loc *loc = &r->plain->locs[node_cget(r->plain, n)->loc];
+  if (loc->name)
+    strbuf_append_printable(out, intern_get(&r->g->ctx->names, loc->name));
+  else
+    strbuf_append(out, op_schema(node_cget(r->plain, n)->op)->full);
+}
+
+static void write_text(const Search *r, uint32_t kept) {
+  StrBuf text;
+  strbuf_init(&text);
+  if (isinf(r->sqnr))
+    strbuf_append(&text, SV("exact"));
+  else
+    strbuf_printf(&text, "SQNR %.1f dB", r->sqnr);
+  strbuf_printf(&text, ", %" PRIu32 " of %" PRIu32 " nodes in floats", kept, r->count);
+  uint32_t shown = r->s->sink.verbose || kept <= NAMES_MAX ? kept : NAMES_MAX;
+  for (uint32_t i = 0; i < shown; i++) {
+    strbuf_append(&text, i ? SV(", ") : SV(": "));
+    write_node(r, r->list[i].node, &text);
+  }
+  if (shown < kept)
+    strbuf_printf(&text, " and %" PRIu32 " more (-v)", kept - shown);
+  r->s->kept_text = arena_strdup(&r->s->arena, (StrView){strbuf_cstr(&text), text.size});
+  strbuf_release(&text);
+}
+
+static void mark(Search *r, uint32_t kept) {
+  bool *floats = ARENA_ARRAY(&r->s->arena, bool, r->plain->node_count);
+  for (uint32_t i = 0; i < kept; i++)
+    floats[r->list[i].node] = true;
+  r->s->quantize.kept = floats;
+}
+
+Status session_find_kept(Session *s, Graph *g) {
+  static const char *const before[] = {"spell_linear", "equalize"};
+  Search r = {.s = s, .g = g};
+  uint32_t kept = 0;
+  arena_init(&r.arena);
+  s->quantize.kept = NULL;
+  const Graph *original = graph_snapshot(g, &r.arena);
+  Status status = run_passes(&r, before, COUNT_OF(before));
+  r.plain = graph_snapshot(g, &r.arena);
+  if (status == STATUS_OK)
+    status = search(&r, &kept);
+  if (status == STATUS_OK) {
+    mark(&r, kept);
+    write_text(&r, kept);
+  }
+  graph_restore(g, original); /* the passes give new nodes the same handles again */
+  arena_release(&r.arena);
+  return status;
+}
