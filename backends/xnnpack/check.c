@@ -170,6 +170,23 @@ static uint32_t type_of(const XrCheck *c, uint32_t id) {
   return id == XR_NONE ? 0 : c->x->values[id].datatype;
 }
 
+bool xr_moves(uint32_t kind) {
+  switch (kind) {
+  case XR_StaticTranspose:
+  case XR_StaticSlice:
+  case XR_StaticConstantPad:
+  case XR_StaticReshape:
+  case XR_Concatenate2:
+  case XR_Concatenate3:
+  case XR_Concatenate4:
+  case XR_Concatenate5:
+  case XR_Copy:
+    return true;
+  default:
+    return false;
+  }
+}
+
 static bool holds_integers(uint32_t kind) {
   switch (kind) {
   case XR_Abs:
@@ -181,18 +198,9 @@ static bool holds_integers(uint32_t kind) {
   case XR_Multiply:
   case XR_Minimum:
   case XR_Maximum:
-  case XR_StaticTranspose:
-  case XR_StaticSlice:
-  case XR_StaticConstantPad:
-  case XR_StaticReshape:
-  case XR_Concatenate2:
-  case XR_Concatenate3:
-  case XR_Concatenate4:
-  case XR_Concatenate5:
-  case XR_Copy:
     return true;
   default: /* Div is Euclidean there: no op of ours */
-    return false;
+    return xr_moves(kind);
   }
 }
 

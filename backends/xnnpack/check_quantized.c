@@ -143,22 +143,7 @@ void xr_check_convert(XrCheck *c, const XrNode *n) {
 
 /* Those that only move bytes, or choose among them. */
 static bool keeps_parameters(uint32_t kind) {
-  switch (kind) {
-  case XR_StaticTranspose:
-  case XR_StaticSlice:
-  case XR_StaticConstantPad:
-  case XR_StaticReshape:
-  case XR_Concatenate2:
-  case XR_Concatenate3:
-  case XR_Concatenate4:
-  case XR_Concatenate5:
-  case XR_Copy:
-  case XR_MaxPooling2d:
-  case XR_StaticResizeBilinear2D:
-    return true;
-  default:
-    return false;
-  }
+  return xr_moves(kind) || kind == XR_MaxPooling2d || kind == XR_StaticResizeBilinear2D;
 }
 
 static bool takes_bytes(uint32_t kind) {

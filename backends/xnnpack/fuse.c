@@ -174,11 +174,13 @@ static void keep(Fuse *f, const XnnNode *n) {
 void xl_fuse(XnnLowering *l) {
   XnnGraph *x = &l->x;
   bool any = false;
+  if (l->trial)
+    return;
   for (XnnId v = 0; v < x->value_count; v++)
     any = any || x->values[v].codes || x->values[v].datatype == XNN_QINT8;
   for (uint32_t i = 0; i < x->node_count; i++)
     any = any || x->nodes[i].kind == XNN_CONVERT;
-  if (!any || l->trial)
+  if (!any)
     return;
   /* Every node may add a value, and a conversion one for each operand. */
   size_t most = (size_t)x->value_count * 2 + (size_t)x->node_count * 8 + 1;

@@ -171,7 +171,7 @@ XnnId xl_from_outside(XnnLowering *l, ValueId v) {
 
 XnnId xl_filter(XnnLowering *l, ValueId v) {
   uint32_t dims[XNN_MAX_RANK], rank = dims_of(l, v, dims);
-  if (!xl_is_constant(l->g, v))
+  if (!is_constant_or_codes(l->g, v))
     xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=weight-or-bias");
   static const uint32_t straight[XNN_MAX_RANK] = {0, 1, 2, 3, 4, 5};
   if (!xl_ok(l))

@@ -223,8 +223,6 @@ void xl_set_codes(XnnLowering *l, XnnId id, const Quantization *q);
 /* id, which holds the codes v, is fed from outside; what the delegate hands out for it. */
 XnnId xl_codes_in(XnnLowering *l, ValueId v, XnnId id);
 XnnId xl_codes_out(XnnLowering *l, ValueId v, XnnId id);
-/* A constant of the graph, or codes of one that are dequantized. */
-bool xl_is_constant(const Graph *g, ValueId v);
 /* A dequantized constant as floats, with its codes as a twin. */
 XnnId xl_dequantized_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
                               const uint32_t *perm);

@@ -33,9 +33,9 @@ static bool read_convolution(XnnLowering *l, NodeId n, Convolution *c) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), weight = node_value(g, n, 1), bias = node_value(g, n, 2);
   *c = (Convolution){.transposed = node_bool(g, n, 6), .groups = (uint32_t)node_int(g, n, 8)};
-  if (!xl_is_constant(g, weight) || (bias && !xl_is_constant(g, bias)))
+  if (!is_constant_or_codes(g, weight) || (bias && !is_constant_or_codes(g, bias)))
     return xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=%s",
-                     xl_is_constant(g, weight) ? "bias" : "weight");
+                     is_constant_or_codes(g, weight) ? "bias" : "weight");
   if (value_rank(g, x) != 3 && value_rank(g, x) != 4)
     return xl_refuse(l, XNN_RULE_RANK, "rank=%u held=3,4", value_rank(g, x));
   if (!sym_is_const(value_dim(g, x, 1)))

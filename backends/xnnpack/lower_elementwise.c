@@ -48,9 +48,10 @@ static bool one(const Graph *g, NodeId n, uint32_t arg) {
  * xl_clamp. Not in a trial, where no number is known. */
 static bool lower_limit(XnnLowering *l, XnnNodeKind kind, ValueId a, ValueId b, ValueId y) {
   bool low = kind == XNN_MAXIMUM;
-  ValueId number = xl_is_constant(l->g, b) ? b : a, x = number == b ? a : b;
-  if ((!low && kind != XNN_MINIMUM) || !xl_is_constant(l->g, number) || xl_is_constant(l->g, x) ||
-      xl_elements(l, number) != 1 || value_rank(l->g, x) != value_rank(l->g, y))
+  ValueId number = is_constant_or_codes(l->g, b) ? b : a, x = number == b ? a : b;
+  if ((!low && kind != XNN_MINIMUM) || !is_constant_or_codes(l->g, number) ||
+      is_constant_or_codes(l->g, x) || xl_elements(l, number) != 1 ||
+      value_rank(l->g, x) != value_rank(l->g, y))
     return false;
   const float *limit = xl_constant_floats(l, number);
   if (!limit || isnan(*limit))
@@ -194,7 +195,7 @@ static bool from_codes(const Graph *g, ValueId x, uint32_t steps) {
     return true;
   OpId op = n ? node_cget(g, n)->op : OP_NONE;
   bool simple = op == OP_ADD_TENSOR || op == OP_DIV_TENSOR || op == OP_MUL_TENSOR;
-  return simple && steps && xl_is_constant(g, node_value(g, n, 1)) &&
+  return simple && steps && is_constant_or_codes(g, node_value(g, n, 1)) &&
          from_codes(g, node_value(g, n, 0), steps - 1);
 }
 
@@ -341,7 +342,7 @@ ValueId xl_prelu_slope(const Graph *g, NodeId where) {
           slope = a == x   ? b
                   : b == x ? a
                            : 0;
-  return slope && xl_is_constant(g, slope) ? slope : 0;
+  return slope && is_constant_or_codes(g, slope) ? slope : 0;
 }
 
 bool xl_prelu(XnnLowering *l, NodeId where) {
@@ -390,7 +391,7 @@ void lower_batch_norm(XnnLowering *l, NodeId n) {
           mean = node_value(g, n, 3), var = node_value(g, n, 4);
   ValueId parts[] = {weight, bias, mean, var};
   for (size_t i = 0; i < COUNT_OF(parts); i++)
-    if (parts[i] && !xl_is_constant(g, parts[i]))
+    if (parts[i] && !is_constant_or_codes(g, parts[i]))
       xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=%zu", i + 1);
   uint32_t rank = value_rank(g, x);
   if (rank < 2)

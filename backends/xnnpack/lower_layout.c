@@ -205,7 +205,7 @@ XnnId xl_plain(XnnLowering *l, ValueId v) {
     return XNN_NONE;
   if (xl_has_plain(l, v))
     return id_of(l, v, false) - 1;
-  if (xl_is_constant(l->g, v))
+  if (is_constant_or_codes(l->g, v))
     xl_set_plain(l, v, constant_in(l, v, false));
   else if (xl_has_turned(l, v))
     straighten(l, v);
@@ -225,7 +225,7 @@ XnnId xl_nhwc(XnnLowering *l, ValueId v) {
     xl_refuse(l, XNN_RULE_RANK, "rank=%u held=3,4", value_rank(l->g, v));
     return XNN_NONE;
   }
-  if (xl_is_constant(l->g, v))
+  if (is_constant_or_codes(l->g, v))
     return constant_in(l, v, true);
   if (!xl_is_moved(l, v))
     (void)xl_plain(l, v);

@@ -7,7 +7,7 @@
 static XnnId bias_of(XnnLowering *l, ValueId bias) {
   if (!bias)
     return XNN_NONE;
-  if (!xl_is_constant(l->g, bias))
+  if (!is_constant_or_codes(l->g, bias))
     xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=bias");
   else if (value_rank(l->g, bias) != 1)
     xl_refuse(l, XNN_RULE_WEIGHT_RANK, "bias-rank=%u held=1", value_rank(l->g, bias));
@@ -54,7 +54,7 @@ static void rows_times(XnnLowering *l, XnnId in, XnnId filter, XnnId bias, uint3
 static void product(XnnLowering *l, ValueId x, ValueId weight, XnnId bias, uint32_t flags,
                     XnnId out) {
   XnnId in = xl_rows(l, x).id, filter = XNN_NONE;
-  if (!xl_is_constant(l->g, weight)) {
+  if (!is_constant_or_codes(l->g, weight)) {
     filter = xl_plain(l, weight);
   } else if (flags && value_rank(l->g, weight) == 2) {
     uint32_t dims[] = {xl_dim(l, weight, 1), xl_dim(l, weight, 0)}, turned[] = {1, 0};
@@ -78,7 +78,8 @@ static void add_bias(XnnLowering *l, XnnId product, XnnId bias, double beta, Xnn
 }
 
 static bool fits_product(const Graph *g, ValueId weight, ValueId bias) {
-  return xl_is_constant(g, weight) && xl_is_constant(g, bias) && value_rank(g, bias) == 1;
+  return is_constant_or_codes(g, weight) && is_constant_or_codes(g, bias) &&
+         value_rank(g, bias) == 1;
 }
 
 void lower_linear(XnnLowering *l, NodeId n) {
@@ -151,7 +152,7 @@ void lower_mm(XnnLowering *l, NodeId n) {
 /* Whether v was left with its last two dims, in this order or the other, last in memory. */
 static bool has_matrices(XnnLowering *l, ValueId v, bool turned, Turned *t) {
   uint32_t rank = value_rank(l->g, v);
-  if (xl_is_constant(l->g, v) || !xl_has_turned(l, v))
+  if (is_constant_or_codes(l->g, v) || !xl_has_turned(l, v))
     return false;
   *t = xl_turned(l, v);
   uint32_t held = xl_rank(l, t->id);

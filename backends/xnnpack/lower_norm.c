@@ -5,7 +5,7 @@
 
 /* A constant of [channels] as one that varies along dim 1 of a tensor of that rank. */
 static XnnId per_channel(XnnLowering *l, ValueId v, uint32_t rank) {
-  if (!xl_is_constant(l->g, v)) {
+  if (!is_constant_or_codes(l->g, v)) {
     xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=per-channel");
     return XNN_NONE;
   }

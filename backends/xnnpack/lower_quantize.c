@@ -7,6 +7,7 @@
 
 #include "backends/xnnpack/lower.h"
 #include "ops/delegate.h"
+#include "support/half.h"
 #include "support/permute.h"
 
 enum { UNSIGNED_SHIFT = 128 };
@@ -157,21 +158,24 @@ void lower_dynamic(XnnLowering *l, NodeId n) {
 
 /* --- constants --- */
 
-bool xl_is_constant(const Graph *g, ValueId v) {
-  return v && (value_is_const(g, v) || dequantized_constant(g, v));
+/* A constant of int8 with the dims of `like`; bytes in the arena of the graph. */
+static ValueId signed_constant(Graph *g, ValueId like, const uint8_t *bytes) {
+  const Type *t = value_type(g, like);
+  SymInt dims[MAX_RANK];
+  if (t->rank)
+    memcpy(dims, t->dims, t->rank * sizeof *dims);
+  TypeId type = graph_tensor_type(g, DTYPE_I8, t->rank, dims, ORDER_CONTIGUOUS);
+  return graph_add_constant(g, type,
+                            (Constant){.data = bytes, .size = value_constant(g, like)->size}, 0);
 }
 
 /* The codes of u8 as int8, when all zero points are 128. */
 static ValueId signed_codes(XnnLowering *l, ValueId codes) {
   const Constant *c = value_constant(l->g, codes);
-  const Type *t = value_type(l->g, codes);
   uint8_t *bytes = arena_alloc(&l->g->arena, c->size + 1);
   for (uint64_t i = 0; i < c->size; i++)
     bytes[i] = c->data[i] ^ UNSIGNED_SHIFT;
-  SymInt dims[MAX_RANK];
-  memcpy(dims, t->dims, t->rank * sizeof *dims);
-  TypeId type = graph_tensor_type(l->g, DTYPE_I8, t->rank, dims, ORDER_CONTIGUOUS);
-  return graph_add_constant(l->g, type, (Constant){.data = bytes, .size = c->size}, 0);
+  return signed_constant(l->g, codes, bytes);
 }
 
 /* Whether all zero points are that number. */
@@ -234,25 +238,27 @@ static bool pack_row(const Quantization *q, const uint8_t *codes, uint64_t colum
   return true;
 }
 
-static uint16_t bfloat_of(float number) {
-  uint32_t bits;
-  memcpy(&bits, &number, sizeof bits);
-  return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16); /* to even */
+/* Where the parameters of block k of output n are; the scale that is there. */
+static uint64_t block_at(bool turned, uint32_t outputs, uint32_t blocks, uint32_t n, uint32_t k) {
+  return turned ? (uint64_t)k * outputs + n : (uint64_t)n * blocks + k;
+}
+
+static float scale_at(const Graph *g, const Quantization *q, uint64_t at) {
+  float scale;
+  memcpy(&scale, value_constant(g, q->scales)->data + at * sizeof scale, sizeof scale);
+  return scale;
 }
 
 /* The scales [outputs, blocks] in bfloat16. */
 static ValueId block_scales(XnnLowering *l, const Quantization *q, bool turned, uint32_t outputs,
                             uint32_t blocks) {
-  const uint8_t *from = value_constant(l->g, q->scales)->data;
   uint16_t *to = ARENA_ARRAY(&l->g->arena, uint16_t, (size_t)outputs * blocks + 1);
   for (uint32_t n = 0; n < outputs; n++)
     for (uint32_t k = 0; k < blocks; k++) {
-      float scale;
-      uint64_t at = turned ? (uint64_t)k * outputs + n : (uint64_t)n * blocks + k;
-      memcpy(&scale, from + at * sizeof scale, sizeof scale);
+      float scale = scale_at(l->g, q, block_at(turned, outputs, blocks, n, k));
       if (!isnormal(scale) || scale < 0)
         return 0;
-      to[(uint64_t)n * blocks + k] = bfloat_of(scale);
+      to[(uint64_t)n * blocks + k] = bfloat_from_float(scale);
     }
   SymInt dims[] = {outputs, blocks};
   TypeId type = graph_tensor_type(l->g, DTYPE_BF16, 2, dims, ORDER_CONTIGUOUS);
@@ -264,16 +270,13 @@ static ValueId block_scales(XnnLowering *l, const Quantization *q, bool turned, 
 static XnnId block_shifts(XnnLowering *l, const Quantization *q, bool turned, uint32_t outputs,
                           uint32_t blocks) {
   const Constant *zeros = q->zeros ? value_constant(l->g, q->zeros) : NULL;
-  const uint8_t *scales = value_constant(l->g, q->scales)->data;
   float *shifts = ARENA_ARRAY(l->arena, float, (size_t)outputs *blocks + 1);
   bool any = false;
   for (uint32_t n = 0; n < outputs; n++)
     for (uint32_t k = 0; k < blocks; k++) {
-      float scale;
-      uint64_t at = turned ? (uint64_t)k * outputs + n : (uint64_t)n * blocks + k;
-      memcpy(&scale, scales + at * sizeof scale, sizeof scale);
+      uint64_t at = block_at(turned, outputs, blocks, n, k);
       int zero = (int)stored_code(q, zeros ? zeros->data[at] : 0);
-      shifts[(uint64_t)n * blocks + k] = (float)(NIBBLE_ZERO - zero) * scale;
+      shifts[(uint64_t)n * blocks + k] = (float)(NIBBLE_ZERO - zero) * scale_at(l->g, q, at);
       any = any || zero != NIBBLE_ZERO;
     }
   uint32_t dims[] = {outputs, blocks};
@@ -340,11 +343,7 @@ static void take_zeros_away(XnnLowering *l, Quantization *q, ValueId *codes) {
       return;
     bytes[i] = (uint8_t)number;
   }
-  const Type *t = value_type(g, *codes);
-  SymInt dims[MAX_RANK];
-  memcpy(dims, t->dims, t->rank * sizeof *dims);
-  TypeId type = graph_tensor_type(g, DTYPE_I8, t->rank, dims, ORDER_CONTIGUOUS);
-  *codes = graph_add_constant(g, type, (Constant){.data = bytes, .size = c->size}, 0);
+  *codes = signed_constant(g, *codes, bytes);
   q->dtype = DTYPE_I8;
   q->zero = 0;
   q->zeros = 0;

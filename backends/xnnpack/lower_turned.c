@@ -128,7 +128,7 @@ bool xl_common_order(XnnLowering *l, const ValueId *operands, uint32_t count, ui
   uint32_t held = 0;
   for (uint32_t i = 0; i < count; i++) {
     ValueId v = operands[i];
-    if (xl_is_constant(l->g, v))
+    if (is_constant_or_codes(l->g, v))
       continue;
     uint64_t elements = xl_elements(l, v);
     largest = elements > largest ? elements : largest;
@@ -167,7 +167,7 @@ XnnId xl_in_order(XnnLowering *l, ValueId v, Turned like, uint32_t rank) {
   uint32_t own = value_rank(l->g, v), held = xl_rank(l, like.id), skip = rank - own;
   if (!xl_ok(l))
     return XNN_NONE;
-  if (xl_is_constant(l->g, v))
+  if (is_constant_or_codes(l->g, v))
     return xl_elements(l, v) == 1 || is_lead(l, &like, rank) ? xl_plain(l, v)
                                                              : constant_in_order(l, v, &like, skip);
   Turned t;

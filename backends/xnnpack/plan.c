@@ -37,7 +37,8 @@ static bool is_number(const Graph *g, ValueId v) {
  * result's: it has the rank, or is a constant that has one dim less, or one element. */
 static bool fits(const Graph *g, ValueId v, uint32_t rank) {
   uint32_t own = value_rank(g, v);
-  return own == rank || (xl_is_constant(g, v) && (own + 1 == rank || moves_elements(g, v) == 1));
+  return own == rank ||
+         (is_constant_or_codes(g, v) && (own + 1 == rank || moves_elements(g, v) == 1));
 }
 
 /* The first operand; of what is quantized at run time and dequantized, the floats. */
@@ -137,7 +138,7 @@ static Sides sides_of(Plan *p, NodeId n) {
 
 static void want(Plan *p, ValueId v, uint32_t vertex) {
   Graph *g = p->l->g;
-  if (!v || xl_is_constant(g, v) || !is_number(g, v))
+  if (!v || is_constant_or_codes(g, v) || !is_number(g, v))
     return;
   Place *place = places_make(&p->l->places, v);
   p->wants =
@@ -285,7 +286,7 @@ static void take_first_layouts(Plan *p, const NodeId *nodes, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     ValueId first = 0;
     FOR_OPERANDS(g, nodes[i], v, {
-      if (v && !first && !xl_is_constant(g, v))
+      if (v && !first && !is_constant_or_codes(g, v))
         first = v;
     })
     const Place *place = first ? places_find(&p->l->places, first) : NULL;

@@ -346,12 +346,6 @@ static void run_node(Runner *r, const XrNode *n) {
       release(r, n->inputs[i]);
 }
 
-static void drop_text(void *user, const char *text, size_t size) {
-  (void)user;
-  (void)text;
-  (void)size;
-}
-
 static void run_nodes(Runner *r, Arena *arena) {
   const XrGraph *x = r->x;
   for (uint32_t i = 0; i < x->node_count; i++)
@@ -393,8 +387,7 @@ const char *xr_run(const DelegateCall *call, Arena *arena) {
   fault = xr_check(&r.c, &x, &open, arena);
   if (fault)
     return fault;
-  diag_sink_init(&r.sink);
-  r.sink.write = drop_text;
+  diag_sink_init_silent(&r.sink);
   arena_init(&r.scratch);
   for (uint32_t id = 0; id < x.value_count; id++)
     arena_init(&r.memory[id]);

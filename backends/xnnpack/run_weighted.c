@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "backends/xnnpack/run_internal.h"
+#include "support/half.h"
 
 #define PRODUCT_SCALE_END 256.0F
 /* What the runtime multiplies scales of groups by that stand in the table as f32. */
@@ -21,10 +22,9 @@ static float load_f32(const uint8_t *at) {
 }
 
 static float load_bf16(const uint8_t *at) {
-  uint32_t bits = (uint32_t)at[0] << 16 | (uint32_t)at[1] << 24;
-  float f;
-  memcpy(&f, &bits, sizeof f);
-  return f;
+  uint16_t bits;
+  memcpy(&bits, at, sizeof bits);
+  return bfloat_to_float(bits);
 }
 
 static float cut_to_bf16(float f) {

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "support/half.h"
 #include "support/parallel.h"
 
 enum { CANDIDATES = 17, GRAIN = 16 };
@@ -18,15 +19,6 @@ static float load(const BlockMatrix *m, uint64_t row, uint64_t column) {
   float f;
   memcpy(&f, m->data + at * sizeof f, sizeof f);
   return isfinite(f) ? f : 0;
-}
-
-/* To the nearest bfloat16. */
-static float rounded(float scale) {
-  uint32_t bits;
-  memcpy(&bits, &scale, sizeof bits);
-  bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000;
-  memcpy(&scale, &bits, sizeof bits);
-  return scale;
 }
 
 static float code_of(float x, float scale) {
@@ -53,7 +45,7 @@ static float best_scale(const BlockMatrix *m, uint64_t row, uint64_t first) {
   if (most < 1e-30F)
     return 1;
   for (uint32_t k = 0; k < CANDIDATES; k++) {
-    float scale = rounded(most / (6.5F + 0.25F * (float)k));
+    float scale = bfloat_to_float(bfloat_from_float(most / (6.5F + 0.25F * (float)k)));
     double error = error_of(m, row, first, scale);
     if (error < least) {
       least = error;

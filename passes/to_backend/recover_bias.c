@@ -6,14 +6,10 @@
 #include "ops/quantized.h"
 #include "passes/source/recover.h"
 
-static bool is_weight(const Graph *g, ValueId v) {
-  return value_is_const(g, v) || dequantized_constant(g, v);
-}
-
 /* The constant as [columns], a number for each; 0: it is none. */
 static ValueId as_row(Graph *g, ValueId v, SymInt columns) {
   uint32_t rank = value_rank(g, v);
-  if (!is_weight(g, v) || rank == 0)
+  if (!is_constant_or_codes(g, v) || rank == 0)
     return 0;
   for (uint32_t i = 0; i < rank; i++)
     if (value_dim(g, v, i) != (i + 1 == rank ? columns : 1))
@@ -32,7 +28,7 @@ static NodeId bare_product(const Graph *g, ValueId v) {
   NodeId product = match_op_once(g, v, OP_MM);
   if (!product)
     product = match_op_once(g, v, OP_LINEAR);
-  bool bare = product && is_weight(g, node_value(g, product, 1)) &&
+  bool bare = product && is_constant_or_codes(g, node_value(g, product, 1)) &&
               (node_cget(g, product)->op == OP_MM || node_absent(g, product, 2));
   return bare ? product : 0;
 }

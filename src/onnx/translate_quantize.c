@@ -227,9 +227,8 @@ ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType
   if (y || !import_ok(im))
     return y;
   ValueId divisor = ex_view(im, scale, NULL, 0);
-  Target target = plain_target(im, to);
   return saturated(im, exact_quotient(im, x, divisor), zero ? ex_view(im, zero, NULL, 0) : 0,
-                   &target);
+                   &range);
 }
 
 static DType dtype_attribute(Import *im, const char *name, DType otherwise) {

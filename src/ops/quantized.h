@@ -49,6 +49,10 @@ NodeId dequantized_constant(const Graph *g, ValueId v);
 Quantization build_dynamic(Builder *b, ValueId x, DType dtype);
 /* The same to I8, by the range of each row of the last dim. */
 Quantization build_rows(Builder *b, ValueId x);
+/* A constant of the graph, or codes of one that are dequantized; false for 0. */
+static inline bool is_constant_or_codes(const Graph *g, ValueId v) {
+  return v && (value_is_const(g, v) || dequantized_constant(g, v));
+}
 /* A new node: x quantized (f32), or dequantized (codes). 0 after a failure of the builder. */
 ValueId build_quantize(Builder *b, ValueId x, const Quantization *q);
 ValueId build_dequantize(Builder *b, ValueId x, const Quantization *q);

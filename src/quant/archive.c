@@ -23,19 +23,28 @@ enum {
   HEADER_MAX = 1 << 16 /* of an .npy */
 };
 
+/* label: the array it is about; NULL: the archive. */
+static Status report(DiagSink *sink, DiagCode code, const char *path, const char *label,
+                     const char *format, va_list args) {
+  StrBuf text;
+  DiagPlace place = DIAG_NOWHERE;
+  strbuf_init(&text);
+  if (label)
+    strbuf_printf(&text, "array '%s' ", label);
+  strbuf_vprintf(&text, format, args);
+  place.file = sv_from(path);
+  Status status = diag_report(sink, code, place, "%s", strbuf_cstr(&text));
+  strbuf_release(&text);
+  return status;
+}
+
 static Status archive_error(DiagSink *sink, const char *path, const char *format, ...)
     ETC_PRINTF(3, 4);
 static Status archive_error(DiagSink *sink, const char *path, const char *format, ...) {
-  StrBuf text;
   va_list args;
-  strbuf_init(&text);
   va_start(args, format);
-  strbuf_vprintf(&text, format, args);
+  Status status = report(sink, DIAG_DATA_ARCHIVE, path, NULL, format, args);
   va_end(args);
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = sv_from(path);
-  Status status = diag_report(sink, DIAG_DATA_ARCHIVE, place, "%s", strbuf_cstr(&text));
-  strbuf_release(&text);
   return status;
 }
 
@@ -386,17 +395,10 @@ Status archive_stream_skip(ArchiveStream *stream, uint64_t size) {
 
 static Status head_error(const ArchiveStream *s, const char *format, ...) ETC_PRINTF(2, 3);
 static Status head_error(const ArchiveStream *s, const char *format, ...) {
-  StrBuf text;
   va_list args;
-  strbuf_init(&text);
   va_start(args, format);
-  strbuf_vprintf(&text, format, args);
+  Status status = report(s->sink, DIAG_NPY_FORMAT, s->archive->file.path, s->label, format, args);
   va_end(args);
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = sv_from(s->archive->file.path);
-  Status status =
-      diag_report(s->sink, DIAG_NPY_FORMAT, place, "array '%s' %s", s->label, strbuf_cstr(&text));
-  strbuf_release(&text);
   return status;
 }
 

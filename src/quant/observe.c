@@ -37,12 +37,6 @@ typedef struct Worker {
   Status status;
 } Worker;
 
-static void drop_text(void *user, const char *text, size_t size) {
-  (void)user;
-  (void)text;
-  (void)size;
-}
-
 /* --- values --- */
 
 bool observe_accepts(const Graph *g, ValueId v) {
@@ -162,8 +156,7 @@ static void work(void *user, size_t begin, size_t end) {
     Worker *w = &o->workers[i];
     w->o = o;
     w->scratch = stats_scratch_new();
-    diag_sink_init(&w->sink);
-    w->sink.write = drop_text;
+    diag_sink_init_silent(&w->sink);
     arena_init(&w->arena);
     while (w->status == STATUS_OK && take_sample(w)) {
       w->status = interp_watch(o->g, w->inputs, o->g->input_count, &w->sink, watch, w);

@@ -52,6 +52,14 @@ bool diag_find(StrView name, DiagCode *code) {
 
 void diag_sink_init(DiagSink *sink) { *sink = (DiagSink){0}; }
 
+static void drop_text(void *user, const char *text, size_t size) {
+  (void)user;
+  (void)text;
+  (void)size;
+}
+
+void diag_sink_init_silent(DiagSink *sink) { *sink = (DiagSink){.write = drop_text}; }
+
 void diag_sink_release(DiagSink *sink) { arena_release(&sink->arena); }
 
 static void write_out(DiagSink *sink, const StrBuf *out) {

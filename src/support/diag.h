@@ -95,6 +95,7 @@ typedef struct DiagHold {
 } DiagHold;
 
 void diag_sink_init(DiagSink *sink);
+void diag_sink_init_silent(DiagSink *sink); /* drops its text; errors are counted */
 void diag_sink_release(DiagSink *sink);
 Diag *diag_begin(DiagSink *sink, DiagCode code, DiagPlace place);
 void diag_message(Diag *d, const char *format, ...) ETC_PRINTF(2, 3);
