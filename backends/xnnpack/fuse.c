@@ -115,7 +115,7 @@ XnnId xf_number(Fuse *f, XnnId v) {
 
 /* --- conversions --- */
 
-/* Codes of another quantization. XNNPACK's own conversion between codes rounds halves up, and takes
+/* Codes of another quantization. XNNPACK's own conversion between codes rounds ties up, and takes
  * few ratios of scales; through floats it rounds as quantize does, and XNNPACK makes one table of
  * the two conversions. */
 void xf_requantize(Fuse *f, XnnId in, XnnId out) {

@@ -57,7 +57,7 @@ static bool may_limit(const XnnNode *n) {
 }
 
 /* The number that has the code to which the limit is quantized: XNNPACK rounds it together with the
- * zero point, which moves halves. */
+ * zero point, which moves ties. */
 static float on_grid(const Fuse *f, XnnId codes, float limit) {
   float scale = f->x->values[codes].scale, step = rintf(limit / scale);
   return isfinite(step) && isfinite(step * scale) ? step * scale : limit;
@@ -178,14 +178,14 @@ static bool is_number(const Fuse *f, XnnId codes, double *number) {
   return true;
 }
 
-enum { FEW_HALVES = 2 };
+enum { FEW_TIES = 2 };
 
 /* Whether sums with one number, such as 1 and a result in steps of 2/255, lie in the middle between
  * two codes for more than a few of the codes of the other operand: XNNPACK's rounding of those
  * would move all elements by one code. */
-static bool ends_in_halves(const Fuse *f, const XnnNode *n, const XnnNode *made, XnnId out) {
+static bool ends_in_ties(const Fuse *f, const XnnNode *n, const XnnNode *made, XnnId out) {
   double number, step = scale_of(f, out), sign = n->kind == XNN_ADD ? 1 : -1;
-  uint32_t halves = 0;
+  uint32_t ties = 0;
   if (n->kind != XNN_ADD && n->kind != XNN_SUBTRACT)
     return false;
   uint32_t constant = is_number(f, made->fields[0], &number) ? 0 : 1;
@@ -194,9 +194,9 @@ static bool ends_in_halves(const Fuse *f, const XnnNode *n, const XnnNode *made,
   const XnnValue *other = &f->x->values[made->fields[1 - constant]];
   for (int code = INT8_MIN; code <= INT8_MAX; code++) {
     double sum = ((code - other->zero_point) * (double)other->scale + sign * number) / step;
-    halves += fabs(sum - floor(sum) - 0.5) < 0x1p-10;
+    ties += fabs(sum - floor(sum) - 0.5) < 0x1p-10;
   }
-  return halves > FEW_HALVES;
+  return ties > FEW_TIES;
 }
 
 /* Which operand of the node may be a constant of one number. */
@@ -216,7 +216,7 @@ static bool compute_each(Fuse *f, const XnnNode *n) {
     return false;
   if (n->kind == XNN_LEAKY_RELU && !slope_fits(f, n, made.fields[1], wanted))
     return false;
-  return ratio_fits(f, n, &made, wanted) && !ends_in_halves(f, n, &made, wanted) &&
+  return ratio_fits(f, n, &made, wanted) && !ends_in_ties(f, n, &made, wanted) &&
          xf_give(f, &made, xf_codes_like(f, out, wanted));
 }
 
