@@ -15,9 +15,19 @@ const DelegateReader *const delegate_readers[] = {
     NULL,
 };
 
-const Backend *backend_find(StrView name) {
-  for (const Backend *const *b = backends; *b; b++)
-    if (sv_eq_str(name, (*b)->name))
-      return *b;
-  return NULL;
+bool backends_take_quantized(const PassOptions *options) {
+  for (uint32_t i = 0; i < options->backend_count; i++)
+    if (options->backends[i].backend->quantized)
+      return true;
+  return false;
+}
+
+bool backends_want_pass(const PassOptions *options, const char *name) {
+  for (uint32_t i = 0; i < options->backend_count; i++) {
+    const char *const *passes = options->backends[i].backend->passes;
+    for (; passes && *passes; passes++)
+      if (strcmp(*passes, name) == 0)
+        return true;
+  }
+  return false;
 }

@@ -1,17 +1,16 @@
 /* The table of passes, from passes.def. */
 #include "passes/pass.h"
 
-#include "support/text.h"
 
 const PassRow pass_table[] = {
-#define PASS(name, stage, in, out, skippable, summary)                                             \
-  {#name, pass_##name, STAGE_##stage, LEVEL_##in, LEVEL_##out, skippable, summary},
+#define ALWAYS false
+#define FOR_BACKENDS true
+#define PASS(name, stage, in, out, skippable, when, summary)                                       \
+  {#name, pass_##name, STAGE_##stage, LEVEL_##in, LEVEL_##out, skippable, when, summary, NULL},
 #include "passes/passes.def"
 #undef PASS
 };
 const uint32_t pass_table_size = COUNT_OF(pass_table);
-
-const char *const plan_names[] = {"greedy", "naive", NULL};
 
 void pass_count(PassContext *p, const char *name, uint64_t count) {
   p->changed |= count != 0;
@@ -30,12 +29,4 @@ const PassRow *pass_find(StrView name) {
     if (sv_eq_str(name, pass_table[i].name))
       return &pass_table[i];
   return NULL;
-}
-
-const char *pass_nearest(StrView name) {
-  const char *names[COUNT_OF(pass_table)];
-  for (uint32_t i = 0; i < pass_table_size; i++)
-    names[i] = pass_table[i].name;
-  int nearest = text_nearest(name, names, pass_table_size);
-  return nearest < 0 ? NULL : names[nearest];
 }

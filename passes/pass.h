@@ -47,7 +47,7 @@ typedef struct QuantOptions {
 typedef struct PassOptions {
   uint64_t fold_limit; /* bytes a computed constant may have beyond its operands; 0: default of
                           interp/fold.h */
-  const char *plan;    /* memory planner, one of plan_names */
+  const struct Planner *planner; /* NULL: the first of planners */
   uint64_t max_arena;  /* most bytes of memory that a program may plan; 0: PASS_MAX_ARENA */
   const struct BackendChoice *backends; /* in order of preference */
   uint32_t backend_count;
@@ -55,8 +55,7 @@ typedef struct PassOptions {
   bool explain_json; /* what backends take and leave goes to print, one JSON object a line */
 } PassOptions;
 #define PASS_MAX_ARENA ((uint64_t)2 << 30)
-#define PASS_OPTIONS_DEFAULT ((PassOptions){.plan = "greedy"})
-extern const char *const plan_names[]; /* terminated by NULL */
+#define PASS_OPTIONS_DEFAULT ((PassOptions){0})
 
 enum { PASS_MAX_STATS = 8 };
 typedef struct PassStat {
@@ -80,7 +79,7 @@ void pass_count(PassContext *p, const char *name, uint64_t count);
 
 typedef Status PassFn(PassContext *p, Graph *g);
 
-#define PASS(name, stage, in, out, skippable, summary) PassFn pass_##name;
+#define PASS(name, stage, in, out, skippable, when, summary) PassFn pass_##name;
 #include "passes/passes.def"
 #undef PASS
 
@@ -91,13 +90,13 @@ typedef struct PassRow {
   Level level_in;  /* the graph must be at this level */
   Level level_out; /* and is at this one afterwards */
   bool skippable;  /* the pipeline still gives a right program without it */
+  bool for_backends; /* runs when a chosen backend asks for it (Backend.passes) */
   const char *summary;
+  const char *plugin; /* the plug-in that has it, set where it is registered; NULL: built in */
 } PassRow;
 extern const PassRow pass_table[];
 extern const uint32_t pass_table_size;
 /* The first row of that name, NULL when there is none. */
 const PassRow *pass_find(StrView name);
-/* The nearest name for a message "did you mean", or NULL. */
-const char *pass_nearest(StrView name);
 
 #endif

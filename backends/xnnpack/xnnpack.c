@@ -369,10 +369,17 @@ static const BackendSetting settings[] = {
     {NULL},
 };
 
+/* What it takes better in the form that these passes give it. */
+static const char *const wanted_passes[] = {
+    "move_quantized", "recover_dynamic", "guard_softmax", "recover_group_norm",
+    "fold_weights",   "raise_views",     "recover_bias",  NULL};
+
 const Backend backend_xnnpack = {.name = "xnnpack",
                                  .id = XNN_BACKEND_ID,
                                  .summary = "CPU kernels of XNNPACK; halves compute in f32",
                                  .settings = settings,
+                                 .passes = wanted_passes,
+                                 .quantized = true,
                                  .knows = xl_knows,
                                  .partition = partition,
                                  .preprocess = preprocess};

@@ -58,6 +58,10 @@ ETC_API void etc_session_on_output(EtcSession *session, EtcWrite *write, void *u
  * Options that repeat add. ETC_USAGE with a message for a wrong name or value, ETC_FAILED for what
  * this version does not do. */
 ETC_API EtcStatus etc_session_set(EtcSession *session, const char *name, const char *value);
+/* The same for one method only: an option that shapes methods, such as "dim", "state", "backend" or
+ * "quantize". It goes before what is set for all. */
+ETC_API EtcStatus etc_session_set_method(EtcSession *session, const char *method, const char *name,
+                                         const char *value);
 /* One more method of the program, and the path of the model that it is made from, "-" for standard
  * input (which is read now). Names differ; "forward" is what runtimes expect. */
 ETC_API EtcStatus etc_session_add_method(EtcSession *session, const char *name, const char *path);

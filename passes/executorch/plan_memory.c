@@ -6,6 +6,8 @@
  * that share memory name the same Storage. States lie one behind the other in an arena of their
  * own (memory_id 2); pipeline/states.c moves those of several methods apart. Overlaps are never
  * noticed by the runtime, so the verifier checks the plan again on its own (ir/verify_plan.c). */
+#include <inttypes.h>
+
 #include "ir/text.h"
 #include "passes/executorch/planner.h"
 #include "passes/pass.h"
@@ -124,13 +126,48 @@ static void store_plan(Graph *g, const Liveness *l, const uint64_t *offsets, uin
     g->arena_sizes[PLAN_STATE_ARENA] = states + spare;
 }
 
+/* --- planners --- */
+
+static uint64_t place_greedy(const PlanProblem *q, Arena *scratch, uint64_t *offsets) {
+  return planner_greedy(q->spans, q->count, q->end, q->bound, scratch, offsets);
+}
+
+static uint64_t place_naive(const PlanProblem *q, Arena *scratch, uint64_t *offsets) {
+  (void)scratch;
+  return planner_naive(q->spans, q->count, offsets);
+}
+
+const Planner planners[] = {
+    {"greedy", "Several orders of the tensors, each into the lowest or the tightest gap", true,
+     place_greedy, NULL},
+    {"naive", "A place of its own for each tensor", false, place_naive, NULL},
+    {0},
+};
+
+/* What a plug-in answered: tensors inside the arena and aligned. That no two overlap is checked with
+ * the other rules of plans, by the verifier. */
+static Status check_places(PassContext *p, const Planner *planner, const PlanProblem *q,
+                           const uint64_t *offsets, uint64_t total) {
+  for (uint32_t i = 0; i < q->count; i++) {
+    bool inside = offsets[i] <= total && q->spans[i].size <= total - offsets[i];
+    if (inside && offsets[i] % PLAN_ALIGNMENT == 0 && total <= INT64_MAX)
+      continue;
+    Diag *d = diag_begin(p->sink, DIAG_PLUGIN_FAULT, DIAG_NOWHERE);
+    diag_message(d,
+                 "planner '%s' of plug-in '%s' gives a tensor of %" PRIu64 " bytes offset %" PRIu64
+                 " in an arena of %" PRIu64,
+                 planner->name, planner->plugin, q->spans[i].size, offsets[i], total);
+    diag_hint(d, "offsets are multiples of %d, and tensors end within the arena", PLAN_ALIGNMENT);
+    return diag_end(d);
+  }
+  return STATUS_OK;
+}
+
 Status pass_plan_memory(PassContext *p, Graph *g) {
-  const char *name = p->options && p->options->plan ? p->options->plan : "greedy";
-  bool greedy = strcmp(name, "greedy") == 0;
-  if (!greedy && strcmp(name, "naive") != 0)
-    return diag_report(p->sink, DIAG_UNKNOWN_PLAN, DIAG_NOWHERE, "no memory planner '%s'", name);
+  const Planner *planner =
+      p->options && p->options->planner ? p->options->planner : &planners[0];
   Liveness l;
-  TRY(liveness_compute(g, p->scratch, greedy, &l));
+  TRY(liveness_compute(g, p->scratch, planner->in_place, &l));
   TRY(check_total(p, g, &l));
   uint64_t bound = liveness_bound(&l, p->scratch), total;
   Span *rounded = ARENA_ARRAY(p->scratch, Span, l.span_count);
@@ -139,10 +176,10 @@ Status pass_plan_memory(PassContext *p, Graph *g) {
     rounded[i].size = align_up(rounded[i].size, PLAN_ALIGNMENT);
   }
   uint64_t *offsets = ARENA_ARRAY(p->scratch, uint64_t, l.span_count);
-  if (greedy)
-    total = planner_greedy(rounded, l.span_count, l.end + 1, bound, p->scratch, offsets);
-  else
-    total = planner_naive(rounded, l.span_count, offsets);
+  PlanProblem problem = {rounded, l.span_count, l.end + 1, bound};
+  total = planner->place(&problem, p->scratch, offsets);
+  if (planner->plugin)
+    TRY(check_places(p, planner, &problem, offsets, total));
   store_plan(g, &l, offsets, total);
   TRY(check_limit(p, g, &l));
   pass_count(p, "tensors", l.span_count);

@@ -207,5 +207,5 @@ Status pass_move_quantized(PassContext *p, Graph *g) {
       {OP_UNSQUEEZE_COPY, move_codes, "moves"},
       {OP_VIEW_COPY, move_codes, "moves"},
   };
-  return p->options->backend_count ? recover_run(p, g, rows, COUNT_OF(rows)) : STATUS_OK;
+  return recover_run(p, g, rows, COUNT_OF(rows));
 }

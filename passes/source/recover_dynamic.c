@@ -284,5 +284,5 @@ static ValueId scaled_product(Builder *b, NodeId n) {
 
 Status pass_recover_dynamic(PassContext *p, Graph *g) {
   static const RecoverRow rows[] = {{OP_MUL_TENSOR, scaled_product, "products"}};
-  return p->options->backend_count ? recover_run(p, g, rows, COUNT_OF(rows)) : STATUS_OK;
+  return recover_run(p, g, rows, COUNT_OF(rows));
 }

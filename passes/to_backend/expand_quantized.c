@@ -1,6 +1,7 @@
 /* Quantization as plain arithmetic, where no backend took it: a plain runtime has no kernels of
  * quantized_decomposed. Without a backend to wait for it is done first of all, so that the passes
  * that follow see what is computed. */
+#include "backends/backend.h"
 #include "ops/quantized.h"
 #include "passes/executorch/rewrite.h"
 
@@ -186,7 +187,7 @@ static bool has_quantization(const Graph *g) {
 }
 
 Status pass_expand_quantized(PassContext *p, Graph *g) {
-  if ((g->level == LEVEL_ATEN && p->options->backend_count) || !has_quantization(g))
+  if ((g->level == LEVEL_ATEN && backends_take_quantized(p->options)) || !has_quantization(g))
     return STATUS_OK;
   TRY(rewrite_nodes(p, g, OP_QUANTIZE_PER_TENSOR_TENSOR, expand_quantize, "quantizations"));
   TRY(rewrite_nodes(p, g, OP_DEQUANTIZE_PER_TENSOR_TENSOR, expand_dequantize, "dequantizations"));

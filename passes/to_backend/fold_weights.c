@@ -30,7 +30,7 @@ static ValueId constant_of(Builder *b, ValueId v, uint32_t steps, uint64_t *fold
 }
 
 Status pass_fold_weights(PassContext *p, Graph *g) {
-  if (!p->options || !p->options->backend_count || p->options->fold_limit)
+  if (p->options->fold_limit)
     return STATUS_OK;
   Fold fold;
   fold_init(&fold, UINT64_MAX);

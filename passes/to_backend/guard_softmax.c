@@ -90,6 +90,5 @@ static ValueId cleared(Builder *b, NodeId n) {
 Status pass_guard_softmax(PassContext *p, Graph *g) {
   static const RecoverRow rows[] = {{OP_WHERE_SELF, guarded, "tests for NaN"},
                                     {OP_WHERE_SELF, cleared, "cleared rows"}};
-  return p->options && p->options->backend_count ? recover_run(p, g, rows, COUNT_OF(rows))
-                                                 : STATUS_OK;
+  return recover_run(p, g, rows, COUNT_OF(rows));
 }

@@ -334,6 +334,5 @@ static ValueId raise(Builder *b, NodeId n) {
 Status pass_raise_views(PassContext *p, Graph *g) {
   static const RecoverRow rows[] = {{OP_VIEW_COPY, raise, "views raised"},
                                     {OP_BMM, sink, "views sunk"}};
-  return p->options && p->options->backend_count ? recover_run(p, g, rows, COUNT_OF(rows))
-                                                 : STATUS_OK;
+  return recover_run(p, g, rows, COUNT_OF(rows));
 }

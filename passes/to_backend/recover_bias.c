@@ -60,6 +60,5 @@ static ValueId bias(Builder *b, NodeId n) {
 
 Status pass_recover_bias(PassContext *p, Graph *g) {
   static const RecoverRow rows[] = {{OP_ADD_TENSOR, bias, "biases"}};
-  return p->options && p->options->backend_count ? recover_run(p, g, rows, COUNT_OF(rows))
-                                                 : STATUS_OK;
+  return recover_run(p, g, rows, COUNT_OF(rows));
 }

@@ -75,6 +75,5 @@ Status pass_recover_group_norm(PassContext *p, Graph *g) {
   static const RecoverRow rows[] = {{OP_VIEW_COPY, joined, "norms"},
                                     {OP_MUL_TENSOR, weight, "weights"},
                                     {OP_ADD_TENSOR, bias, "biases"}};
-  return p->options && p->options->backend_count ? recover_run(p, g, rows, COUNT_OF(rows))
-                                                 : STATUS_OK;
+  return recover_run(p, g, rows, COUNT_OF(rows));
 }

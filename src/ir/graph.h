@@ -159,6 +159,9 @@ typedef struct Graph {
   Context *ctx;
   NameId name; /* method name */
   Level level;
+  StrView stage;          /* of the pipeline, the last that it went through; empty: not recorded */
+  const StrView *options; /* NAME=VALUE, what it was lowered with up to there */
+  uint32_t option_count;
   SymTable syms;
   Arena arena; /* dims, data of computed constants */
   Node *nodes;

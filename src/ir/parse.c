@@ -9,6 +9,7 @@
 #include "support/text.h"
 
 #define MAX_GRAPHS 1024
+#define MAX_OPTIONS 256
 #define MAX_ARENAS 256
 #define MAX_RESULTS 65535
 #define MAX_LOC_CHAIN 256
@@ -502,6 +503,41 @@ static Status parse_level(Parser *p, Level *out) {
   return lexer_expected(l, "aten, core, edge or executorch");
 }
 
+/* after(STAGE), or nothing */
+static Status parse_stage(Parser *p) {
+  Lexer *l = &p->lex;
+  if (!lexer_accept_word(l, "after"))
+    return STATUS_OK;
+  TRY(lexer_expect(l, "("));
+  StrView word = lexer_word(l);
+  if (!word.size)
+    return lexer_expected(l, "the name of a stage");
+  p->g->stage = (StrView){arena_strdup(&p->g->arena, word), word.size};
+  return lexer_expect(l, ")");
+}
+
+/* options("NAME=VALUE", …), or nothing */
+static Status parse_options(Parser *p) {
+  Lexer *l = &p->lex;
+  Graph *g = p->g;
+  StrView *list = NULL;
+  if (!lexer_accept_word(l, "options"))
+    return STATUS_OK;
+  TRY(lexer_expect(l, "("));
+  do {
+    if (g->option_count == MAX_OPTIONS)
+      return lexer_expected(l, "')' after so many options");
+    strbuf_clear(&p->text);
+    TRY(lexer_string(l, "an option", &p->text));
+    list = arena_grow(&g->arena, list, g->option_count * sizeof *list,
+                      (g->option_count + 1) * sizeof *list);
+    StrView text = {strbuf_cstr(&p->text), p->text.size};
+    list[g->option_count++] = (StrView){arena_strdup(&g->arena, text), text.size};
+    g->options = list;
+  } while (lexer_accept(l, ","));
+  return lexer_expect(l, ")");
+}
+
 /* The graph is in the array of the caller, who frees it, as soon as it exists. */
 static Status parse_graph(Parser *p, Graph **graphs, uint32_t *count) {
   Lexer *l = &p->lex;
@@ -519,6 +555,8 @@ static Status parse_graph(Parser *p, Graph **graphs, uint32_t *count) {
       return lexer_error(l, at, "there is already a graph of this name");
   p->last_loc = 0;
   TRY(parse_level(p, &p->g->level));
+  TRY(parse_stage(p));
+  TRY(parse_options(p));
   TRY(lexer_expect(l, "{"));
   for (bool is_end = false; !is_end;) {
     TRY(parse_statement(p, &is_end));

@@ -447,13 +447,29 @@ static Printer printer_make(const Graph *g, PrintOptions options, StrBuf *out, A
                    .owner = ARENA_ARRAY(arena, uint32_t, g->storage_count)};
 }
 
+/* after(core) options("plan=naive", "backend=xnnpack") */
+static void put_pipeline(Printer *p) {
+  const Graph *g = p->g;
+  if (g->stage.size)
+    strbuf_printf(p->out, " after(" SV_FMT ")", SV_ARG(g->stage));
+  for (uint32_t i = 0; i < g->option_count; i++) {
+    put(p, i ? ", " : " options(");
+    put_string(p->out, g->options[i]);
+  }
+  if (g->option_count)
+    put(p, ")");
+}
+
 void graph_print(const Graph *g, PrintOptions options, StrBuf *out) {
   Arena arena;
   arena_init(&arena);
   Printer p = printer_make(g, options, out, &arena);
   put(&p, "graph ");
   put_graph_name(&p);
-  strbuf_printf(out, " level(%s) {\n", level_name(g->level));
+  strbuf_printf(out, " level(%s)", level_name(g->level));
+  if (options.pipeline)
+    put_pipeline(&p);
+  put(&p, " {\n");
   put_header(&p);
   put_inputs(&p);
   put_states(&p);

@@ -8,6 +8,7 @@ typedef struct PrintOptions {
   bool full_constants; /* large computed constants in full (hex); otherwise by hash, which only
                           parses with a source of constants */
   bool locations;      /* print loc(...) */
+  bool pipeline;       /* print the stage, and the options that the graph was lowered with */
 } PrintOptions;
 
 void graph_print(const Graph *g, PrintOptions options, StrBuf *out);

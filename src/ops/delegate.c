@@ -2,6 +2,9 @@
  * nothing else; the rest is asked of the backend's reader. */
 #include "ops/delegate.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "ir/solve.h"
 #include "ops/move.h"
 #include "ops/ops.h"
@@ -36,11 +39,33 @@ Status shape_call_delegate(Graph *g, NodeId n) {
   return STATUS_OK;
 }
 
+/* Slots are only ever filled, so that they can be read without the lock. */
+enum { ADDED_MAX = 32 };
+static const DelegateReader *_Atomic added[ADDED_MAX];
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
+
 const DelegateReader *delegate_reader(StrView id) {
   for (const DelegateReader *const *r = delegate_readers; *r; r++)
     if (sv_eq_str(id, (*r)->id))
       return *r;
+  for (uint32_t i = 0; i < ADDED_MAX; i++) {
+    const DelegateReader *reader = atomic_load(&added[i]);
+    if (reader && sv_eq_str(id, reader->id))
+      return reader;
+  }
   return NULL;
+}
+
+bool delegate_add_reader(const DelegateReader *reader) {
+  pthread_mutex_lock(&adding);
+  const DelegateReader *known = delegate_reader(sv_from(reader->id));
+  uint32_t i = 0;
+  while (!known && i < ADDED_MAX && atomic_load(&added[i]))
+    i++;
+  if (!known && i < ADDED_MAX)
+    atomic_store(&added[i], known = reader);
+  pthread_mutex_unlock(&adding);
+  return known == reader;
 }
 
 bool delegate_figures(const Graph *g, NodeId n, Arena *arena, DelegateFigures *out) {

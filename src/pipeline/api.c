@@ -14,6 +14,8 @@ EtcSession *etc_session_new(void) {
   diag_sink_init(&s->sink);
   context_init(&s->ctx, &s->sink);
   manager_init(&s->manager, &s->sink);
+  registry_init(&s->registry, &s->arena, &s->sink);
+  s->given = ARENA_ARRAY(&s->arena, int, setting_count);
   return s;
 }
 
@@ -29,18 +31,20 @@ static void close_source(Source *source) {
 void etc_session_free(EtcSession *s) {
   if (!s)
     return;
-  for (uint32_t i = 0; i < s->method_count; i++)
-    if (s->methods[i].source->kind != SOURCE_PTE)
-      graph_free(s->methods[i].graph);
-  for (uint32_t i = 0; i < s->source_count; i++)
-    close_source(s->sources[i]);
-  xfree(s->methods);
-  xfree(s->sources);
-  xfree(s->dims);
-  xfree(s->states);
-  xfree(s->bounds);
-  xfree(s->values);
-  xfree(s->user_passes);
+  Program *p = &s->program;
+  for (uint32_t i = 0; i < p->method_count; i++)
+    if (p->methods[i].source->kind != SOURCE_PTE)
+      graph_free(p->methods[i].graph);
+  for (uint32_t i = 0; i < p->source_count; i++)
+    close_source(p->sources[i]);
+  for (uint32_t i = 0; i < s->layer_count; i++)
+    options_release(&s->layers[i]->options);
+  xfree(p->methods);
+  xfree(p->sources);
+  for (uint32_t i = 0; i < s->resolved_count; i++)
+    options_release(s->resolved[i]);
+  xfree(s->layers);
+  xfree(s->resolved);
   manager_release(&s->manager);
   context_release(&s->ctx);
   diag_sink_release(&s->sink);
@@ -62,12 +66,20 @@ EtcStatus etc_session_set(EtcSession *s, const char *name, const char *value) {
   return session_set(s, sv_from(name), sv_from(value ? value : ""));
 }
 
+EtcStatus etc_session_set_method(EtcSession *s, const char *method, const char *name,
+                                 const char *value) {
+  SettingPlace before = s->setting;
+  s->setting.layer = session_layer(s, PRIORITY_COMMAND, method);
+  EtcStatus status = session_set(s, sv_from(name), sv_from(value ? value : ""));
+  s->setting = before;
+  return status;
+}
+
 EtcStatus etc_session_add_method(EtcSession *s, const char *name, const char *path) {
   return session_add_source(s, name, path);
 }
 
-static Status lower(Session *s, const char *output) {
-  TRY(session_import(s, false));
+static Status lower(Session *s) {
   TRY(session_run(s, STAGE_TO_EXECUTORCH));
   if (s->manager.stopped)
     return diag_report(&s->sink, DIAG_USAGE, DIAG_NOWHERE,
@@ -75,7 +87,7 @@ static Status lower(Session *s, const char *output) {
                        s->manager.options.stop_after);
   if (s->sink.werror && s->sink.errors)
     return STATUS_INVALID; /* warnings, which were shown as errors */
-  return session_emit(s, output);
+  return session_run(s, STAGE_EMIT);
 }
 
 /* What can be known to be wrong before anything is read. */
@@ -96,19 +108,19 @@ static EtcStatus check_outputs(Session *s, const char *output) {
 }
 
 EtcStatus etc_lower(EtcSession *s, const char *output) {
-  EtcStatus status = s->recipe && !s->method_count ? recipe_apply(s, s->recipe) : ETC_OK;
-  output = output ? output : s->output;
+  EtcStatus status = recipe_apply(s);
   if (status != ETC_OK)
     return status;
-  if (s->source_count == 0)
+  s->output = output ? arena_strdup(&s->arena, sv_from(output)) : s->output;
+  if (s->program.source_count == 0)
     return session_usage(s, "", "name a model, or add methods with --method NAME=MODEL.onnx",
                          "there is no model");
-  if (s->method_count)
+  if (s->program.method_count)
     return session_usage(s, "", "make a new session for each program",
                          "this session has lowered its program already");
-  status = check_outputs(s, output);
+  status = check_outputs(s, s->output);
   if (status == ETC_OK) {
-    status = session_status(lower(s, output));
+    status = session_status(lower(s));
     session_print_times(s);
   }
   return status;

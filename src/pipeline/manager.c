@@ -6,6 +6,7 @@
 
 #include <time.h>
 
+#include "backends/backend.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "support/json.h"
@@ -65,10 +66,14 @@ static void print_bisect(const Manager *m, const PassRun *run) {
   print_text(m, &text);
 }
 
-/* Our own fault, found by a check after a pass. */
+/* Our own fault, or that of a plug-in, found by a check after a pass. */
 static Status pass_fault(const Manager *m, const PassRow *row, const char *fault, StrView detail) {
-  Diag *d = diag_begin(m->sink, DIAG_INTERNAL, DIAG_NOWHERE);
-  diag_message(d, "pass '%s' (run %u) left a graph that %s", row->name, m->run_count, fault);
+  Diag *d = diag_begin(m->sink, row->plugin ? DIAG_PLUGIN_FAULT : DIAG_INTERNAL, DIAG_NOWHERE);
+  if (row->plugin)
+    diag_message(d, "pass '%s' of plug-in '%s' left a graph that %s", row->name, row->plugin,
+                 fault);
+  else
+    diag_message(d, "pass '%s' (run %u) left a graph that %s", row->name, m->run_count, fault);
   if (detail.size)
     diag_note(d, SV_FMT, SV_ARG(detail));
   return diag_end(d);
@@ -158,7 +163,7 @@ static Status execute(Manager *m, Graph *g, PassRun *run) {
 
 Status manager_run_pass(Manager *m, Graph *g, const PassRow *row) {
   const ManagerOptions *o = &m->options;
-  if (m->stopped)
+  if (m->stopped || (row->for_backends && !backends_want_pass(&o->pass, row->name)))
     return STATUS_OK;
   TRY(check_level(m, g, row));
   PassRun *run = add_run(m, row, g);
@@ -168,7 +173,8 @@ Status manager_run_pass(Manager *m, Graph *g, const PassRow *row) {
     TRY(execute(m, g, run));
     if (named(&o->print_after, row->name) || (o->print_changed && run->changed))
       print_graph(m, g, "after", row);
-    if (o->verify_each && !o->verify_never && graph_verify(g, row->name) != STATUS_OK)
+    bool verify = row->plugin || (o->verify_each && !o->verify_never);
+    if (verify && graph_verify(g, row->name) != STATUS_OK)
       return pass_fault(m, row, "breaks the rules of its level", (StrView){0});
     if (o->roundtrip)
       TRY(check_roundtrip(m, g, row));
@@ -178,13 +184,25 @@ Status manager_run_pass(Manager *m, Graph *g, const PassRow *row) {
   return STATUS_OK;
 }
 
-Status manager_run_stage(Manager *m, Graph *g, StageId stage, const PassRow *const *extra,
-                         uint32_t extra_count) {
-  for (uint32_t i = 0; i < pass_table_size; i++)
-    if (pass_table[i].stage == stage)
-      TRY(manager_run_pass(m, g, &pass_table[i]));
-  for (uint32_t i = 0; i < extra_count; i++)
-    TRY(manager_run_pass(m, g, extra[i]));
+/* The passes that the user put right before `row`, or with NULL behind all of the stage. */
+static Status run_added(Manager *m, Graph *g, StageId stage, const PassRow *row,
+                        const AddedPasses *added) {
+  for (uint32_t i = 0; i < added->count; i++) {
+    const AddedPass *one = &added->items[i];
+    if (one->stage == stage && one->before == row)
+      TRY(manager_run_pass(m, g, one->row));
+  }
+  return STATUS_OK;
+}
+
+Status manager_run_stage(Manager *m, Graph *g, StageId stage, const AddedPasses *added) {
+  for (uint32_t i = 0; i < pass_table_size; i++) {
+    if (pass_table[i].stage != stage)
+      continue;
+    TRY(run_added(m, g, stage, &pass_table[i], added));
+    TRY(manager_run_pass(m, g, &pass_table[i]));
+  }
+  TRY(run_added(m, g, stage, NULL, added));
   if (m->stopped)
     return STATUS_OK;
   if (g->level < stage_level(stage))

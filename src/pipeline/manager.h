@@ -22,6 +22,18 @@ typedef struct PassNames {
   uint32_t count;
 } PassNames;
 
+/* --pass NAME@STAGE[:before-PASS] */
+typedef struct AddedPass {
+  const PassRow *row;
+  StageId stage;
+  const PassRow *before; /* the first of its name in the stage; NULL: behind all of it */
+} AddedPass;
+
+typedef struct AddedPasses {
+  AddedPass *items;
+  uint32_t count, capacity;
+} AddedPasses;
+
 typedef struct ManagerOptions {
   PassOptions pass;
   PassNames print_before, print_after, skip;
@@ -69,10 +81,9 @@ bool manager_accepts(const PassRow *row, Level level);
 /* Runs one pass on g and sees to all that the options ask for. Errors: the pass's own; the level
  * does not fit; the verifier or the round trip finds a fault (our own). */
 Status manager_run_pass(Manager *m, Graph *g, const PassRow *row);
-/* The passes of the table that belong to the stage, then those in extra (rows, in order). The graph
+/* The passes of the table that belong to the stage, and those that the user added to it. The graph
  * has the stage's level afterwards and is verified. */
-Status manager_run_stage(Manager *m, Graph *g, StageId stage, const PassRow *const *extra,
-                         uint32_t extra_count);
+Status manager_run_stage(Manager *m, Graph *g, StageId stage, const AddedPasses *added);
 
 /* The level that graphs have after a stage. */
 Level stage_level(StageId stage);

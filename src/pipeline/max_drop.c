@@ -21,6 +21,7 @@ typedef struct Candidate {
 
 typedef struct Search {
   Session *s;
+  MethodOptions *options;
   Graph *g;
   const Graph *plain;
   Arena arena;
@@ -33,7 +34,7 @@ EtcStatus session_set_max_drop(Session *s, StrView value) {
   char *copy = arena_strdup(&s->arena, value), *end;
   double drop = strtod(copy, &end);
   if (value.size && *end == '\0' && drop > 0 && drop <= DROP_MAX) {
-    s->max_drop = drop;
+    settings_options(s)->max_drop = drop;
     return ETC_OK;
   }
   return session_usage(s, "--max-drop", "a number of dB above 0 and at most 200, such as 30",
@@ -76,11 +77,12 @@ static Status try_kept(Search *r, uint32_t kept) {
   bool *floats = ARENA_ARRAY(&s->arena, bool, r->plain->node_count);
   for (uint32_t i = 0; i < kept; i++)
     floats[r->list[i].node] = true;
-  s->quantize.kept = r->list ? floats : NULL;
-  s->quantize.kept_count = r->plain->node_count;
+  QuantOptions *q = &r->options->quantize;
+  q->kept = r->list ? floats : NULL;
+  q->kept_count = r->plain->node_count;
   TRY(run_passes(r, passes, COUNT_OF(passes)));
   find_pairs(r->plain, r->g, &r->arena, &c, &nodes);
-  TRY(dataset_open(&set, r->g, s->quantize.data, (DataShard){0, 1}, &s->sink));
+  TRY(dataset_open(&set, r->g, q->data, (DataShard){0, 1}, &s->sink));
   Status status = compare_run(&c, set, NULL, &s->sink);
   dataset_close(set);
   r->sqnr = NAN;
@@ -93,7 +95,7 @@ static Status try_kept(Search *r, uint32_t kept) {
   return status;
 }
 
-static bool is_near(const Search *r) { return r->sqnr >= r->s->max_drop; }
+static bool is_near(const Search *r) { return r->sqnr >= r->options->max_drop; }
 
 /* sqnr: with everything quantized. */
 static Status refuse(const Search *r, double sqnr) {
@@ -165,7 +167,7 @@ static void write_text(const Search *r, uint32_t kept) {
   }
   if (shown < kept)
     strbuf_printf(&text, " and %" PRIu32 " more (-v)", kept - shown);
-  r->s->kept_text = arena_strdup(&r->s->arena, (StrView){strbuf_cstr(&text), text.size});
+  r->s->program.kept_text = arena_strdup(&r->s->arena, (StrView){strbuf_cstr(&text), text.size});
   strbuf_release(&text);
 }
 
@@ -173,15 +175,16 @@ static void mark(Search *r, uint32_t kept) {
   bool *floats = ARENA_ARRAY(&r->s->arena, bool, r->plain->node_count);
   for (uint32_t i = 0; i < kept; i++)
     floats[r->list[i].node] = true;
-  r->s->quantize.kept = floats;
+  r->options->quantize.kept = floats;
 }
 
-Status session_find_kept(Session *s, Graph *g) {
+Status session_find_kept(Session *s, const Method *m) {
   static const char *const before[] = {"spell_linear", "equalize"};
-  Search r = {.s = s, .g = g};
+  Graph *g = m->graph;
+  Search r = {.s = s, .options = m->options, .g = g};
   uint32_t kept = 0;
   arena_init(&r.arena);
-  s->quantize.kept = NULL;
+  m->options->quantize.kept = NULL;
   const Graph *original = graph_snapshot(g, &r.arena);
   Status status = run_passes(&r, before, COUNT_OF(before));
   r.plain = graph_snapshot(g, &r.arena);

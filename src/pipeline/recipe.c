@@ -8,14 +8,24 @@
 
 enum { MAX_SIZE = 1 << 20, MAX_KEYS = 64 };
 
+/* One option that a recipe sets. */
+typedef struct Entry {
+  const char *method; /* NULL: all */
+  StrView key, value;
+  DiagPlace at;
+} Entry;
+
 typedef struct Reader {
   Session *s;
   yaml_parser_t parser;
   yaml_event_t event;
   bool has_event;
   StrView file;
-  StrView keys[MAX_KEYS];
+  StrView keys[MAX_KEYS]; /* of the mapping that is being read */
   uint32_t key_count;
+  const char *method; /* whose section it is, or NULL */
+  Entry *entries;
+  uint32_t entry_count;
 } Reader;
 
 static DiagPlace place_at(const Reader *r, yaml_mark_t mark) {
@@ -59,11 +69,13 @@ static EtcStatus scalar(Reader *r, const char *what, StrView *out) {
   return ETC_OK;
 }
 
-static EtcStatus set(Reader *r, StrView key, StrView value) {
-  r->s->recipe_at = place_at(r, r->event.start_mark);
-  EtcStatus status = session_recipe_set(r->s, key, value);
-  r->s->recipe_at = DIAG_NOWHERE;
-  return status;
+/* Keeps what the recipe says; it is set when all of it is known. */
+static EtcStatus add_entry(Reader *r, StrView key, StrView value) {
+  r->entries = arena_grow(&r->s->arena, r->entries, r->entry_count * sizeof *r->entries,
+                          (r->entry_count + 1) * sizeof *r->entries);
+  r->entries[r->entry_count++] =
+      (Entry){.method = r->method, .key = key, .value = value, .at = place_at(r, r->event.start_mark)};
+  return ETC_OK;
 }
 
 /* A list of values, each as if the option were given once more. */
@@ -73,7 +85,7 @@ static EtcStatus read_list(Reader *r, StrView key) {
     StrView value = {0};
     status = scalar(r, "a value", &value);
     if (status == ETC_OK)
-      status = set(r, key, value);
+      status = add_entry(r, key, value);
     if (status == ETC_OK)
       status = next(r);
   }
@@ -118,10 +130,12 @@ static EtcStatus read_settings(Reader *r, StrView *out) {
   return status;
 }
 
-/* NAME: VALUE pairs, each as NAME=VALUE, or IN:OUT for states, or NAME:SETTINGS for backends. */
+/* NAME: VALUE pairs, each as NAME=VALUE; IN:OUT for states, NAME:SETTINGS for backends, NAME@STAGE
+ * for passes. */
 static EtcStatus read_pairs(Reader *r, StrView key) {
   bool backend = sv_eq(key, SV("backend"));
-  const char *between = backend || sv_eq(key, SV("state")) ? ":" : "=";
+  bool colon = backend || sv_eq(key, SV("state"));
+  const char *between = colon ? ":" : sv_eq(key, SV("pass")) ? "@" : "=";
   EtcStatus status = next(r);
   while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
     StrView name = {0}, value = {0};
@@ -135,11 +149,16 @@ static EtcStatus read_pairs(Reader *r, StrView key) {
       return status;
     const char *text = arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT, SV_ARG(name),
                                     backend && !value.size ? "" : between, SV_ARG(value));
-    status = set(r, key, sv_from(text));
+    status = add_entry(r, key, sv_from(text));
     if (status == ETC_OK)
       status = next(r);
   }
   return status;
+}
+
+/* Keys that are no options. */
+static bool is_structure(const Reader *r, StrView key) {
+  return !r->method && (sv_eq(key, SV("methods")) || sv_eq(key, SV("include")));
 }
 
 static EtcStatus read_key(Reader *r, StrView *key) {
@@ -152,25 +171,71 @@ static EtcStatus read_key(Reader *r, StrView *key) {
   if (r->key_count == MAX_KEYS)
     return wrong(r, "more than %d keys", MAX_KEYS);
   r->keys[r->key_count++] = *key;
-  r->s->recipe_at = place_at(r, r->event.start_mark);
+  if (is_structure(r, *key))
+    return ETC_OK;
+  r->s->setting.at = place_at(r, r->event.start_mark);
   status = session_recipe_knows(r->s, *key);
-  r->s->recipe_at = DIAG_NOWHERE;
+  r->s->setting.at = DIAG_NOWHERE;
   return status;
 }
 
-static EtcStatus read_entry(Reader *r) {
-  StrView key = {0}, value = {0};
-  EtcStatus status = read_key(r, &key);
-  if (status == ETC_OK)
-    status = next(r);
-  if (status != ETC_OK)
-    return status;
+/* KEY: VALUE pairs up to the end of a mapping. */
+static EtcStatus read_mapping(Reader *r);
+
+/* NAME: {KEY: VALUE, …} pairs, a section for each method. */
+static EtcStatus read_methods(Reader *r) {
+  StrView outer[MAX_KEYS];
+  uint32_t outer_count = r->key_count;
+  memcpy(outer, r->keys, outer_count * sizeof *outer);
+  if (r->event.type != YAML_MAPPING_START_EVENT)
+    return wrong(r, "expected a mapping of methods, as in 'methods: {forward: {model: m.onnx}}'");
+  EtcStatus status = next(r);
+  while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
+    StrView name = {0};
+    status = scalar(r, "the name of a method", &name);
+    if (status == ETC_OK)
+      status = next(r);
+    if (status == ETC_OK && r->event.type != YAML_MAPPING_START_EVENT)
+      status = wrong(r, "expected the options of method '" SV_FMT "', as in '{model: m.onnx}'",
+                     SV_ARG(name));
+    r->method = name.data;
+    r->key_count = 0;
+    if (status == ETC_OK)
+      status = read_mapping(r);
+    r->method = NULL;
+    if (status == ETC_OK)
+      status = next(r);
+  }
+  memcpy(r->keys, outer, outer_count * sizeof *outer);
+  r->key_count = outer_count;
+  return status;
+}
+
+static EtcStatus read_value(Reader *r, StrView key) {
+  StrView value = {0};
+  if (is_structure(r, key) && sv_eq(key, SV("methods")))
+    return read_methods(r);
   if (r->event.type == YAML_SEQUENCE_START_EVENT)
     return read_list(r, key);
   if (r->event.type == YAML_MAPPING_START_EVENT)
     return read_pairs(r, key);
-  status = scalar(r, "a value", &value);
-  return status == ETC_OK ? set(r, key, value) : status;
+  EtcStatus status = scalar(r, "a value", &value);
+  return status == ETC_OK ? add_entry(r, key, value) : status;
+}
+
+static EtcStatus read_mapping(Reader *r) {
+  EtcStatus status = next(r);
+  while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
+    StrView key = {0};
+    status = read_key(r, &key);
+    if (status == ETC_OK)
+      status = next(r);
+    if (status == ETC_OK)
+      status = read_value(r, key);
+    if (status == ETC_OK)
+      status = next(r);
+  }
+  return status;
 }
 
 /* Stream, document, mapping of keys, and the ends of these. */
@@ -185,11 +250,7 @@ static EtcStatus read_all(Reader *r) {
     if (r->event.type != begin[i])
       return wrong(r, "a recipe is a mapping of options, as in 'plan: greedy'");
   }
-  for (status = next(r); status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT;) {
-    status = read_entry(r);
-    if (status == ETC_OK)
-      status = next(r);
-  }
+  status = read_mapping(r);
   if (status == ETC_OK)
     status = next(r); /* the end of the document */
   if (status == ETC_OK)
@@ -199,30 +260,134 @@ static EtcStatus read_all(Reader *r) {
   return status;
 }
 
-static EtcStatus read_file(Session *s, const MappedFile *file) {
-  Reader r = {.s = s, .file = sv_from(file->path)};
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = r.file;
-  if (file->size == 0 || file->size > MAX_SIZE)
-    return session_status(
-        diag_report(&s->sink, DIAG_RECIPE, place, "a recipe has 1 to %d bytes", MAX_SIZE));
-  if (!yaml_parser_initialize(&r.parser))
-    return session_status(STATUS_NO_MEMORY);
-  yaml_parser_set_input_string(&r.parser, file->data, (size_t)file->size);
-  session_recipe_begin(s);
-  EtcStatus status = read_all(&r);
-  if (r.has_event)
-    yaml_event_delete(&r.event);
-  yaml_parser_delete(&r.parser);
+/* --- setting what was read --- */
+
+/* A recipe, and those that include it. */
+typedef struct Chain {
+  const char *path;
+  const struct Chain *by; /* NULL: the command line names it */
+  const Entry *at;
+} Chain;
+
+static const char *folder_of(Session *s, const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? arena_strdup(&s->arena, (StrView){path, (size_t)(slash - path) + 1}) : "";
+}
+
+static EtcStatus set_entry(Session *s, const Entry *e, const char *folder, int priority) {
+  s->setting = (SettingPlace){
+      .layer = session_layer(s, priority, e->method), .at = e->at, .folder = folder};
+  EtcStatus status = session_recipe_set(s, e->key, e->value);
+  s->setting = (SettingPlace){0};
   return status;
 }
 
-EtcStatus recipe_apply(Session *s, const char *path) {
-  MappedFile file;
-  EtcStatus status = session_status(file_map(&file, &s->arena, &s->sink, path));
+/* Plug-ins first: other options may name what they bring. */
+static EtcStatus set_entries(const Reader *r, const char *folder, int priority) {
+  for (int plugins = 1; plugins >= 0; plugins--)
+    for (uint32_t i = 0; i < r->entry_count; i++) {
+      const Entry *e = &r->entries[i];
+      if (sv_eq(e->key, SV("include")) || sv_eq(e->key, SV("plugin")) != (plugins == 1))
+        continue;
+      EtcStatus status = set_entry(r->s, e, folder, priority);
+      if (status != ETC_OK)
+        return status;
+    }
+  return ETC_OK;
+}
+
+static EtcStatus read_bytes(Reader *r, const uint8_t *data, uint64_t size) {
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = r->file;
+  if (size == 0 || size > MAX_SIZE)
+    return session_status(
+        diag_report(&r->s->sink, DIAG_RECIPE, place, "a recipe has 1 to %d bytes", MAX_SIZE));
+  if (!yaml_parser_initialize(&r->parser))
+    return session_status(STATUS_NO_MEMORY);
+  yaml_parser_set_input_string(&r->parser, data, (size_t)size);
+  EtcStatus status = read_all(r);
+  if (r->has_event)
+    yaml_event_delete(&r->event);
+  yaml_parser_delete(&r->parser);
+  return status;
+}
+
+static EtcStatus apply_chain(Session *s, const Chain *chain, int *priority);
+
+/* Later ones go before earlier ones, and the recipe before all of them. */
+static EtcStatus apply_included(const Reader *r, const Chain *chain, const char *folder,
+                                int *priority) {
+  for (uint32_t i = r->entry_count; i > 0; i--) {
+    const Entry *e = &r->entries[i - 1];
+    if (!sv_eq(e->key, SV("include")))
+      continue;
+    bool shipped = recipe_shipped(e->value) != NULL;
+    const char *path = shipped ? e->value.data : session_path_in(r->s, folder, e->value);
+    EtcStatus status = apply_chain(r->s, &(Chain){path, chain, e}, priority);
+    if (status != ETC_OK)
+      return status;
+  }
+  return ETC_OK;
+}
+
+static EtcStatus check_chain(Session *s, const Chain *chain, int priority) {
+  bool again = false;
+  for (const Chain *c = chain->by; c; c = c->by)
+    again |= strcmp(c->path, chain->path) == 0;
+  if (!again && priority < PRIORITY_FILE)
+    return ETC_OK;
+  return session_status(diag_report(&s->sink, DIAG_RECIPE, chain->at->at,
+                                    again ? "'%s' includes itself" : "'%s' is one recipe too many",
+                                    chain->path));
+}
+
+static void keep_path(Session *s, const char *path) {
+  s->included = arena_grow(&s->arena, s->included, s->included_count * sizeof *s->included,
+                           (s->included_count + 1) * sizeof *s->included);
+  s->included[s->included_count++] = path;
+}
+
+static EtcStatus apply_chain(Session *s, const Chain *chain, int *priority) {
+  EtcStatus status = check_chain(s, chain, *priority);
   if (status != ETC_OK)
     return status;
-  status = read_file(s, &file);
-  file_unmap(&file);
-  return status;
+  Reader r = {.s = s, .file = sv_from(chain->path)};
+  const RecipeText *shipped = recipe_shipped(sv_from(chain->path));
+  const char *folder = shipped ? "" : folder_of(s, chain->path);
+  MappedFile file;
+  if (shipped) {
+    status = read_bytes(&r, (const uint8_t *)shipped->text, strlen(shipped->text));
+  } else {
+    status = session_status(file_map(&file, &s->arena, &s->sink, chain->path));
+    if (status != ETC_OK)
+      return status;
+    keep_path(s, chain->path);
+    status = read_bytes(&r, file.data, file.size);
+    file_unmap(&file);
+  }
+  if (status == ETC_OK)
+    status = set_entries(&r, folder, (*priority)++);
+  return status == ETC_OK ? apply_included(&r, chain, folder, priority) : status;
+}
+
+EtcStatus recipe_apply(Session *s) {
+  int priority = PRIORITY_RECIPE;
+  if (!s->recipe || s->recipe_read)
+    return ETC_OK;
+  s->recipe_read = true;
+  return apply_chain(s, &(Chain){s->recipe, NULL, NULL}, &priority);
+}
+
+/* --- recipes that come with etc --- */
+
+const RecipeText recipe_texts[] = {
+#include "recipes.inc"
+    {NULL, NULL},
+};
+
+const RecipeText *recipe_shipped(StrView name) {
+  for (const RecipeText *t = recipe_texts; t->name; t++)
+    if (sv_eq_str(name, t->name))
+      return t;
+  return NULL;
 }

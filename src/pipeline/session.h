@@ -1,91 +1,86 @@
-/* A session: the models of one program on their way through the stages. The public interface is
- * include/etc/etc.h; the command uses what is here as well, for all that is not lowering. */
+/* A session: one program, all that it is made with, and the way through the stages. The public
+ * interface is include/etc/etc.h; the command uses what is here as well, for all that is not
+ * lowering. */
 #ifndef ETC_PIPELINE_SESSION_H
 #define ETC_PIPELINE_SESSION_H
 
 #include "etc/etc.h"
-#include "onnx/import.h"
 #include "ir/text.h"
-#include "pipeline/manager.h"
-#include "pte/emit.h"
-#include "pte/read.h"
+#include "pipeline/program.h"
+#include "pipeline/registry.h"
 
-typedef enum SourceKind { SOURCE_ONNX, SOURCE_TEXT, SOURCE_PTE } SourceKind;
+/* Options from one place, see options.h. Layers of lower priority numbers win, and of the same
+ * number those for one method. */
+typedef struct Layer {
+  int priority;
+  const char *method; /* NULL: all methods */
+  MethodOptions options;
+} Layer;
 
-/* A file that methods come from. */
-typedef struct Source {
-  const char *method; /* name given with it; of ONNX models only */
-  const char *path;   /* "-": standard input */
-  SourceKind kind;
-  bool open;
-  OnnxModel onnx;
-  MappedFile mapped; /* a textual file, or standard input */
-  bool shared;       /* another session unmaps it */
-  PteFile pte;
-} Source;
+/* The command line and etc_session_set; recipes follow with the files that they include, and then
+ * what a textual graph was lowered with up to its stage. */
+enum { PRIORITY_COMMAND, PRIORITY_RECIPE, PRIORITY_FILE = 1000 };
 
-typedef struct Method {
-  Graph *graph;
-  const Source *source;
-} Method;
-
-/* --pass NAME@STAGE */
-typedef struct UserPass {
-  const PassRow *row;
-  StageId stage;
-} UserPass;
+/* What an option is being set for, and from where. */
+typedef struct SettingPlace {
+  Layer *layer;
+  DiagPlace at;       /* in a recipe; line 0 outside */
+  const char *folder; /* that paths begin in, with its slash; "": the present one */
+} SettingPlace;
 
 struct EtcSession {
   Arena arena;
   DiagSink sink;
   Context ctx;
+  Registry registry;
   Manager manager;
-  Source **sources;
-  uint32_t source_count, source_capacity;
-  Method *methods; /* after session_import */
-  uint32_t method_count, method_capacity;
-  DimFlag *dims;
-  uint32_t dim_count, dim_capacity;
-  StrView *states; /* --state, as given */
-  uint32_t state_count, state_capacity;
-  BoundFlag *bounds;
-  bool *bounds_used;
-  uint32_t bound_count, bound_capacity;
-  StrView *values; /* --value, as given */
-  uint32_t value_count, value_capacity;
-  bool *dims_used, *values_used; /* with several models: by one of them */
-  QuantOptions quantize;         /* manager.options.pass.quantize, when that was chosen */
-  double max_drop;               /* SQNR in dB that outputs must have; 0: not asked for */
-  const char *kept_text;         /* what was left in floats for it, or NULL */
-  UserPass *user_passes;
-  uint32_t user_pass_count, user_pass_capacity;
-  uint64_t given;      /* options that were set, by their row; not by the recipe */
-  const char *recipe;  /* or NULL */
-  DiagPlace recipe_at; /* of the value that is being set; line 0 outside of recipes */
-  uint32_t own_bounds, own_dims, own_states, own_values, own_sources,
-      own_backends;           /* given before the recipe was read */
+  Program program;
+  Layer **layers;
+  MethodOptions **resolved; /* all that session_resolve made */
+  uint32_t layer_count, layer_capacity, resolved_count, resolved_capacity;
+  SettingPlace setting;
+  int *given; /* by row of the settings: 1 + the priority of what set it for the whole program */
+  const char *recipe;         /* or NULL */
+  bool recipe_read;
+  const char **included; /* all recipes that were read, for depfiles */
+  uint32_t included_count;
   const char *artifacts;      /* folder or NULL */
   const char *depfile;        /* or NULL */
   const char *depfile_target; /* or NULL: the output */
   const char *output;         /* or NULL */
   bool default_depfile;       /* OUT.d */
   bool sync;                  /* fsync the output */
-  bool time_passes, time_json;
-  EmitFigures written; /* after session_emit */
+  bool time_passes, time_json, explain_json;
 };
 typedef struct EtcSession Session;
+
+/* --- options (layers.c) --- */
+
+/* The layer of that priority and method, made where there is none. */
+Layer *session_layer(Session *s, int priority, const char *method);
+/* What was set for all methods on the command line. */
+MethodOptions *session_own(Session *s);
+/* What the layers say of a method, in the arena of the session. */
+MethodOptions *session_resolve(Session *s, StrView method);
+/* Reports options that name an input, a dimension or a value that no model has. */
+Status session_check_used(Session *s);
+
+/* --- sources and the stage import (import.c) --- */
 
 /* One more file to read, "-" for standard input, which is read now. Its kind is that of its name
  * (.etir, .pte) or, failing that, of its first bytes. Usage errors are reported. */
 EtcStatus session_add_source(Session *s, const char *method, const char *path);
 /* Standard input that another session has read, and that outlives this one. */
 EtcStatus session_share_source(Session *s, const Source *read);
-/* Its path for messages, or "<stdin>". */
-StrView source_name(const Source *source);
 /* The ONNX model of a source; to be closed by onnx_model_close. */
 Status session_open_onnx(Session *s, const Source *source, OnnxModel *out);
-/* Reads all files, and imports ONNX models. Programs (.pte) only where pte is true. */
+/* Reads all files, and imports ONNX models. Programs (.pte) only where allow_pte is true. */
 Status session_import(Session *s, bool allow_pte);
+/* From here on passes and messages are about that method. */
+void session_enter(Session *s, const Method *m);
+
+/* --- the stages (stages.c, emit.c) --- */
+
 /* Runs the stages after import up to and with last, each on all methods; a graph that is past a
  * stage already skips it. */
 Status session_run(Session *s, StageId last);

@@ -6,9 +6,9 @@
 #include "support/text.h"
 
 EtcStatus session_usage(Session *s, const char *option, const char *hint, const char *format, ...) {
-  DiagPlace place = s->recipe_at.line ? s->recipe_at : DIAG_NOWHERE;
-  place.option = s->recipe_at.line ? SV("") : sv_from(option);
-  Diag *d = diag_begin(&s->sink, s->recipe_at.line ? DIAG_RECIPE : DIAG_USAGE, place);
+  DiagPlace place = s->setting.at.line ? s->setting.at : DIAG_NOWHERE;
+  place.option = s->setting.at.line ? SV("") : sv_from(option);
+  Diag *d = diag_begin(&s->sink, s->setting.at.line ? DIAG_RECIPE : DIAG_USAGE, place);
   va_list args;
   va_start(args, format);
   diag_message(d, "%s", arena_vprintf(&s->arena, format, args));
@@ -21,13 +21,12 @@ EtcStatus session_usage(Session *s, const char *option, const char *hint, const 
 
 static char *keep(Session *s, StrView text) { return arena_strdup(&s->arena, text); }
 
-const char *session_recipe_path(Session *s, StrView path) {
-  const char *slash = strrchr(s->recipe, '/');
-  if (!slash || path.data[0] == '/' || sv_eq(path, SV("-")))
+MethodOptions *settings_options(Session *s) { return &s->setting.layer->options; }
+
+const char *session_path_in(Session *s, const char *folder, StrView path) {
+  if (!folder || !folder[0] || path.data[0] == '/' || sv_eq(path, SV("-")))
     return keep(s, path);
-  return arena_printf(&s->arena, SV_FMT SV_FMT,
-                      SV_ARG(((StrView){s->recipe, (size_t)(slash - s->recipe) + 1})),
-                      SV_ARG(path));
+  return arena_printf(&s->arena, "%s" SV_FMT, folder, SV_ARG(path));
 }
 
 const char *session_did_you_mean(Session *s, const char *nearest) {
@@ -57,9 +56,8 @@ static bool parse_range(StrView text, int64_t *lo, int64_t *hi, bool *range) {
   return true;
 }
 
-/* A path as the present folder knows it. */
 const char *session_path(Session *s, StrView path) {
-  return s->recipe_at.line ? session_recipe_path(s, path) : keep(s, path);
+  return session_path_in(s, s->setting.folder, path);
 }
 
 size_t settings_number_at(StrView value) {
@@ -86,15 +84,19 @@ static EtcStatus set_dim(Session *s, StrView value) {
         s, "--dim",
         arena_printf(&s->arena, "write --dim " SV_FMT "=0..0 if that is meant", SV_ARG(flag.name)),
         "'" SV_FMT "': tensors with a dimension of 0 have no elements", SV_ARG(value));
-  for (uint32_t i = 0; i < s->dim_count; i++)
-    if (sv_eq(s->dims[i].name, flag.name))
-      return s->recipe_at.line && i < s->own_dims
-                 ? ETC_OK
-                 : session_usage(s, "--dim", "give each dimension once",
-                                 "dimension '" SV_FMT "' is given twice", SV_ARG(flag.name));
-  s->dims = pool_reserve(s->dims, &s->dim_capacity, (uint64_t)s->dim_count + 1, sizeof *s->dims);
-  s->dims[s->dim_count++] = flag;
+  MethodOptions *o = settings_options(s);
+  if (options_dim(o, flag.name))
+    return session_usage(s, "--dim", "give each dimension once",
+                         "dimension '" SV_FMT "' is given twice", SV_ARG(flag.name));
+  o->dims = pool_reserve(o->dims, &o->dim_capacity, (uint64_t)o->dim_count + 1, sizeof *o->dims);
+  o->dims[o->dim_count++] = (DimOption){flag, ARENA_NEW(&s->arena, bool)};
   return ETC_OK;
+}
+
+static TextOption text_option(Session *s, StrView text) {
+  return (TextOption){.text = sv_from(keep(s, text)),
+                      .folder = s->setting.folder ? s->setting.folder : "",
+                      .used = ARENA_NEW(&s->arena, bool)};
 }
 
 /* What the names mean is known when the model is. */
@@ -104,13 +106,10 @@ static EtcStatus set_state(Session *s, StrView value) {
     return session_usage(s, "--state",
                          "write --state INPUT:OUTPUT or --state INPUT:OUTPUT=FILE.npy",
                          "'" SV_FMT "' is no input and output", SV_ARG(value));
-  StrView in = {value.data, (size_t)(colon - value.data) + 1};
-  for (uint32_t i = 0; s->recipe_at.line && i < s->own_states; i++)
-    if (sv_starts_with(s->states[i], in))
-      return ETC_OK;
-  s->states =
-      pool_reserve(s->states, &s->state_capacity, (uint64_t)s->state_count + 1, sizeof *s->states);
-  s->states[s->state_count++] = sv_from(keep(s, value));
+  MethodOptions *o = settings_options(s);
+  o->states =
+      pool_reserve(o->states, &o->state_capacity, (uint64_t)o->state_count + 1, sizeof *o->states);
+  o->states[o->state_count++] = text_option(s, value);
   return ETC_OK;
 }
 
@@ -121,15 +120,12 @@ static EtcStatus set_value(Session *s, StrView value) {
                          "'" SV_FMT "' does not name an input and its value", SV_ARG(value));
   StrView input = {value.data, (size_t)(equals - value.data) + 1};
   StrView text = {equals + 1, value.size - input.size};
-  if (s->recipe_at.line && !onnx_value_is_number(text))
-    value =
-        sv_from(arena_printf(&s->arena, SV_FMT "%s", SV_ARG(input), session_recipe_path(s, text)));
-  for (uint32_t i = 0; s->recipe_at.line && i < s->own_values; i++)
-    if (sv_starts_with(s->values[i], input))
-      return ETC_OK;
-  s->values =
-      pool_reserve(s->values, &s->value_capacity, (uint64_t)s->value_count + 1, sizeof *s->values);
-  s->values[s->value_count++] = sv_from(keep(s, value));
+  if (!onnx_value_is_number(text))
+    value = sv_from(arena_printf(&s->arena, SV_FMT "%s", SV_ARG(input), session_path(s, text)));
+  MethodOptions *o = settings_options(s);
+  o->values =
+      pool_reserve(o->values, &o->value_capacity, (uint64_t)o->value_count + 1, sizeof *o->values);
+  o->values[o->value_count++] = text_option(s, value);
   return ETC_OK;
 }
 
@@ -143,31 +139,74 @@ static EtcStatus set_method(Session *s, StrView value) {
 
 /* Reports a name that no pass has. */
 static EtcStatus find_pass(Session *s, const char *option, StrView name, const PassRow **row) {
-  *row = pass_find(name);
+  *row = registry_pass(&s->registry, name);
   if (*row)
     return ETC_OK;
-  const char *hint = session_did_you_mean(s, pass_nearest(name));
+  const char *hint = session_did_you_mean(s, registry_nearest_pass(&s->registry, name));
   return session_usage(s, option, hint ? hint : "'etc passes' lists the passes",
                        "there is no pass '" SV_FMT "'", SV_ARG(name));
 }
 
+/* The first row of that name in the stage. */
+static EtcStatus find_before(Session *s, StrView name, StageId stage, const PassRow **out) {
+  for (uint32_t i = 0; i < pass_table_size; i++)
+    if (pass_table[i].stage == stage && sv_eq_str(name, pass_table[i].name)) {
+      *out = &pass_table[i];
+      return ETC_OK;
+    }
+  return session_usage(s, "--pass", "'etc passes' lists the passes of each stage",
+                       "stage %s has no pass '" SV_FMT "' of its own", stage_name(stage),
+                       SV_ARG(name));
+}
+
+/* A pass that takes the graphs of the stage; where it has no place of its own, the level that the
+ * stage begins with, or leaves, must be one that the pass takes. */
+static EtcStatus check_stage(Session *s, const AddedPass *added) {
+  Level before = added->stage == STAGE_IMPORT ? LEVEL_ATEN : stage_level(added->stage - 1);
+  Level level = added->before ? before : stage_level(added->stage);
+  if (added->before ? manager_accepts(added->row, before) || added->row->level_in == level
+                    : manager_accepts(added->row, level))
+    return ETC_OK;
+  return session_usage(
+      s, "--pass",
+      arena_printf(&s->arena, "pass '%s' takes graphs of level %s", added->row->name,
+                   level_name(added->row->level_in)),
+      "%s stage %s graphs are at level %s", added->before ? "at the begin of" : "behind",
+      stage_name(added->stage), level_name(level));
+}
+
+/* NAME[@STAGE[:before-PASS]] */
 static EtcStatus set_pass(Session *s, StrView value) {
-  StrView name = value, stage = {0};
-  UserPass user = {0};
+  const StrView before = SV("before-");
+  StrView name = value, stage = {0}, place = {0};
+  AddedPass added = {0};
   bool staged = session_split(value, '@', &name, &stage);
-  EtcStatus status = find_pass(s, "--pass", name, &user.row);
+  bool placed = staged && session_split(stage, ':', &stage, &place);
+  EtcStatus status = find_pass(s, "--pass", name, &added.row);
   if (status != ETC_OK)
     return status;
-  user.stage = staged ? stage_find(stage) : user.row->stage;
-  if (user.stage == STAGE_COUNT || user.stage == STAGE_IMPORT || user.stage == STAGE_EMIT) {
+  added.stage = staged ? stage_find(stage) : added.row->stage;
+  if (added.stage == STAGE_COUNT || added.stage == STAGE_IMPORT || added.stage == STAGE_EMIT) {
     const char *hint =
-        user.stage == STAGE_COUNT ? session_did_you_mean(s, stage_nearest(stage)) : NULL;
+        added.stage == STAGE_COUNT ? session_did_you_mean(s, stage_nearest(stage)) : NULL;
     return session_usage(s, "--pass", hint ? hint : "'etc passes' lists the stages",
                          "no passes run at a stage '" SV_FMT "'", SV_ARG(stage));
   }
-  s->user_passes = pool_reserve(s->user_passes, &s->user_pass_capacity,
-                                (uint64_t)s->user_pass_count + 1, sizeof *s->user_passes);
-  s->user_passes[s->user_pass_count++] = user;
+  if (placed && !sv_starts_with(place, before))
+    return session_usage(s, "--pass", "write --pass NAME@STAGE:before-PASS",
+                         "'" SV_FMT "' is no place in a stage", SV_ARG(place));
+  if (placed) {
+    StrView other = {place.data + before.size, place.size - before.size};
+    status = find_before(s, other, added.stage, &added.before);
+  }
+  if (status == ETC_OK && !added.before)
+    status = check_stage(s, &added);
+  if (status != ETC_OK)
+    return status;
+  AddedPasses *passes = &settings_options(s)->passes;
+  passes->items = pool_reserve(passes->items, &passes->capacity, (uint64_t)passes->count + 1,
+                               sizeof *passes->items);
+  passes->items[passes->count++] = added;
   return ETC_OK;
 }
 
@@ -208,15 +247,12 @@ static EtcStatus set_stop_after(Session *s, StrView value) {
 }
 
 static EtcStatus set_plan(Session *s, StrView value) {
-  size_t count = 0;
-  for (; plan_names[count]; count++) {
-    if (sv_eq_str(value, plan_names[count])) {
-      s->manager.options.pass.plan = plan_names[count];
-      return ETC_OK;
-    }
+  const Planner *planner = registry_planner(&s->registry, value);
+  if (planner) {
+    settings_options(s)->pass.planner = planner;
+    return ETC_OK;
   }
-  int nearest = text_nearest(value, plan_names, count);
-  const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : plan_names[nearest]);
+  const char *hint = session_did_you_mean(s, registry_nearest_planner(&s->registry, value));
   return session_usage(s, "--plan", hint ? hint : "there are greedy and naive",
                        "there is no memory planner '" SV_FMT "'", SV_ARG(value));
 }
@@ -231,10 +267,11 @@ static EtcStatus number(Session *s, const char *option, StrView value, int64_t l
 }
 
 static EtcStatus set_model(Session *s, StrView value) {
-  return session_add_source(s, "forward", session_path(s, value));
+  const char *method = s->setting.layer->method;
+  return session_add_source(s, method ? method : "forward", session_path(s, value));
 }
 static EtcStatus set_recipe(Session *s, StrView value) {
-  s->recipe = keep(s, value);
+  s->recipe = session_path(s, value);
   return ETC_OK;
 }
 
@@ -242,7 +279,7 @@ static EtcStatus set_fold_limit(Session *s, StrView value) {
   int64_t bytes = 0;
   EtcStatus status = number(s, "--fold-limit", value, 1, INT64_MAX, &bytes);
   if (status == ETC_OK)
-    s->manager.options.pass.fold_limit = (uint64_t)bytes;
+    settings_options(s)->pass.fold_limit = (uint64_t)bytes;
   return status;
 }
 /* Bytes, or K, M or G times 2^10, 2^20 or 2^30. */
@@ -255,7 +292,7 @@ static bool parse_bytes(StrView text, uint64_t *out) {
 }
 
 static EtcStatus set_max_arena(Session *s, StrView value) {
-  if (parse_bytes(value, &s->manager.options.pass.max_arena))
+  if (parse_bytes(value, &settings_options(s)->pass.max_arena))
     return ETC_OK;
   return session_usage(s, "--max-arena", "give bytes, or a number with K, M or G: 512K, 64M, 4G",
                        "'" SV_FMT "' is not a size in memory", SV_ARG(value));
@@ -349,8 +386,8 @@ static EtcStatus set_verbose(Session *s, StrView value) {
   return ETC_OK;
 }
 static EtcStatus set_explain(Session *s, StrView value) {
-  s->manager.options.pass.explain_json = sv_eq(value, SV("json"));
-  s->sink.explain = !s->manager.options.pass.explain_json;
+  s->explain_json = sv_eq(value, SV("json"));
+  s->sink.explain = !s->explain_json;
   if (value.size == 0 || !s->sink.explain || sv_eq(value, SV("text")))
     return ETC_OK;
   return session_usage(s, "--explain", "there are text and json",
@@ -388,7 +425,7 @@ static EtcStatus set_color(Session *s, StrView value) {
 }
 
 EtcStatus session_later(Session *s, const char *option) {
-  DiagPlace place = s->recipe_at.line ? s->recipe_at : DIAG_NOWHERE;
+  DiagPlace place = s->setting.at.line ? s->setting.at : DIAG_NOWHERE;
   place.option = sv_from(arena_printf(&s->arena, "--%s", option));
   Diag *d = diag_begin(&s->sink, DIAG_NOT_IMPLEMENTED, place);
   diag_message(d, "--%s is not available yet", option);
@@ -396,25 +433,35 @@ EtcStatus session_later(Session *s, const char *option) {
   return session_status(diag_end(d));
 }
 
+static EtcStatus set_plugin(Session *s, StrView value) {
+  return session_status(registry_load(&s->registry, session_path(s, value)));
+}
+
+/* What an option belongs to: the program, its methods, or the graphs of the methods, which bring it
+ * along when they are written as text and read back. */
+typedef enum SettingScope { OF_PROGRAM, OF_METHOD, OF_GRAPHS } SettingScope;
+
 /* set NULL: an option of a later version. */
 typedef struct Setting {
   const char *name;
   EtcStatus (*set)(Session *s, StrView value);
   bool value; /* needs one */
+  SettingScope scope;
+  uint32_t bit; /* OptionBit; 0: repeated, or of the program */
 } Setting;
 
 static const Setting settings[] = {
     {"method", set_method, true},
-    {"dim", set_dim, true},
-    {"bound", session_set_bound, true},
-    {"state", set_state, true},
-    {"value", set_value, true},
-    {"pass", set_pass, true},
-    {"plan", set_plan, true},
-    {"fold-limit", set_fold_limit, true},
-    {"max-arena", set_max_arena, true},
+    {"dim", set_dim, true, OF_METHOD, 0},
+    {"bound", session_set_bound, true, OF_METHOD, 0},
+    {"state", set_state, true, OF_METHOD, 0},
+    {"value", set_value, true, OF_METHOD, 0},
+    {"pass", set_pass, true, OF_GRAPHS, 0},
+    {"plan", set_plan, true, OF_GRAPHS, GIVEN_PLAN},
+    {"fold-limit", set_fold_limit, true, OF_GRAPHS, GIVEN_FOLD_LIMIT},
+    {"max-arena", set_max_arena, true, OF_GRAPHS, GIVEN_MAX_ARENA},
     {"kernels", set_kernels, true},
-    {"backend", session_set_backend, true},
+    {"backend", session_set_backend, true, OF_GRAPHS, GIVEN_BACKENDS},
     {"explain", set_explain, false},
     {"artifacts", set_artifacts, true},
     {"depfile", set_depfile, true},
@@ -440,21 +487,19 @@ static const Setting settings[] = {
     {"color", set_color, true},
     {"verbose", set_verbose, false},
     {"quiet", set_quiet, false},
-    {"quantize", session_set_quantize, true},
-    {"calibrate", session_set_calibrate, true},
-    {"calibrate-method", session_set_calibrate_method, true},
-    {"quantize-config", session_set_quantize_config, true},
-    {"ranges", session_set_ranges, true},
-    {"max-drop", session_set_max_drop, true},
-    {"plugin", NULL, true},
+    {"quantize", session_set_quantize, true, OF_GRAPHS, GIVEN_SCHEME},
+    {"calibrate", session_set_calibrate, true, OF_GRAPHS, GIVEN_DATA},
+    {"calibrate-method", session_set_calibrate_method, true, OF_GRAPHS, GIVEN_RANGE_METHOD},
+    {"quantize-config", session_set_quantize_config, true, OF_GRAPHS, GIVEN_QUANTIZE_CONFIG},
+    {"ranges", session_set_ranges, true, OF_GRAPHS, GIVEN_RANGES},
+    {"max-drop", session_set_max_drop, true, OF_GRAPHS, GIVEN_MAX_DROP},
+    {"plugin", set_plugin, true},
     {"recipe", set_recipe, true},
     {"external-weights", NULL, true},
     {"report", NULL, true},
 };
-_Static_assert(COUNT_OF(settings) <= 64, "EtcSession.given has a bit for each");
-
 /* What only recipes say: the command has an argument for it. */
-static const Setting model_setting = {"model", set_model, true};
+static const Setting model_setting = {"model", set_model, true, OF_PROGRAM, 0};
 
 /* --- keys of recipes: the options of 'etc lower' --- */
 
@@ -508,22 +553,56 @@ static EtcStatus read_switch(Session *s, StrView name, StrView *value, bool *off
   return ETC_OK;
 }
 
+/* Keeps the option as it was given, for graphs that are written as text. */
+static void say(MethodOptions *o, Session *s, const Setting *setting, StrView value) {
+  const char *text = arena_printf(&s->arena, "%s=" SV_FMT, setting->name, SV_ARG(value));
+  o->said =
+      pool_reserve(o->said, &o->said_capacity, (uint64_t)o->said_count + 1, sizeof *o->said);
+  o->said[o->said_count++] = (SaidOption){sv_from(text), setting->bit};
+}
+
+/* Whether a place that wins over this one has set the option of the program. */
+static bool is_overruled(Session *s, const Setting *setting) {
+  if (setting->scope != OF_PROGRAM || setting == &model_setting ||
+      is_repeated(sv_from(setting->name)))
+    return false;
+  size_t row = (size_t)(setting - settings);
+  int priority = s->setting.layer->priority + 1;
+  if (s->given[row] && s->given[row] < priority)
+    return true;
+  s->given[row] = priority;
+  return false;
+}
+
 static EtcStatus apply(Session *s, const Setting *setting, StrView value) {
+  const char *option = arena_printf(&s->arena, "--%s", setting->name);
+  if (!s->setting.layer)
+    s->setting.layer = session_layer(s, PRIORITY_COMMAND, NULL);
   if (!setting->set)
     return session_later(s, setting->name);
   if (setting->value && value.size == 0)
-    return session_usage(s, arena_printf(&s->arena, "--%s", setting->name), NULL,
-                         "%s%s needs a value", s->recipe_at.line ? "" : "--", setting->name);
-  return setting->set(s, value);
+    return session_usage(s, option, NULL, "%s%s needs a value", s->setting.at.line ? "" : "--",
+                         setting->name);
+  if (setting->scope == OF_PROGRAM && setting != &model_setting && s->setting.layer->method)
+    return session_usage(s, option, "say it outside of the methods", "%s is of the whole program",
+                         setting->name);
+  if (is_overruled(s, setting))
+    return ETC_OK;
+  EtcStatus status = setting->set(s, value);
+  if (status != ETC_OK || setting->scope == OF_PROGRAM)
+    return status;
+  MethodOptions *o = settings_options(s);
+  o->given |= setting->bit;
+  if (setting->scope == OF_GRAPHS)
+    say(o, s, setting, value);
+  return ETC_OK;
 }
 
-void session_recipe_begin(Session *s) {
-  s->own_dims = s->dim_count;
-  s->own_bounds = s->bound_count;
-  s->own_states = s->state_count;
-  s->own_values = s->value_count;
-  s->own_sources = s->source_count;
-  s->own_backends = s->manager.options.pass.backend_count;
+static const Setting *find_setting(StrView name) {
+  for (size_t i = 0; i < COUNT_OF(settings); i++)
+    if (sv_eq_str(name, settings[i].name))
+      return &settings[i];
+  return NULL;
 }
 
 EtcStatus session_recipe_knows(Session *s, StrView name) {
@@ -547,23 +626,29 @@ EtcStatus session_recipe_set(Session *s, StrView name, StrView value) {
   EtcStatus status = read_switch(s, name, &value, &off);
   if (status != ETC_OK || off)
     return status;
-  for (size_t i = 0; i < COUNT_OF(settings); i++)
-    if (sv_eq_str(name, settings[i].name))
-      return !is_repeated(name) && (s->given >> i & 1) ? ETC_OK : apply(s, &settings[i], value);
-  return session_recipe_knows(s, name);
+  const Setting *setting = find_setting(name);
+  return setting ? apply(s, setting, value) : session_recipe_knows(s, name);
+}
+
+EtcStatus session_set_text(Session *s, StrView text) {
+  StrView name, value;
+  const Setting *setting = session_split(text, '=', &name, &value) ? find_setting(name) : NULL;
+  if (!setting || setting->scope != OF_GRAPHS)
+    return session_usage(s, "", NULL, "'" SV_FMT "' is no option of graphs", SV_ARG(text));
+  return apply(s, setting, value);
 }
 
 EtcStatus session_set(Session *s, StrView name, StrView value) {
   const char *names[COUNT_OF(settings)];
-  for (size_t i = 0; i < COUNT_OF(settings); i++) {
+  const Setting *setting = find_setting(name);
+  if (setting)
+    return apply(s, setting, value);
+  for (size_t i = 0; i < COUNT_OF(settings); i++)
     names[i] = settings[i].name;
-    if (!sv_eq_str(name, settings[i].name))
-      continue;
-    s->given |= (uint64_t)1 << i;
-    return apply(s, &settings[i], value);
-  }
   int nearest = text_nearest(name, names, COUNT_OF(names));
   return session_usage(s, keep(s, name),
                        session_did_you_mean(s, nearest < 0 ? NULL : names[nearest]),
                        "there is no option '" SV_FMT "'", SV_ARG(name));
 }
+
+const uint32_t setting_count = COUNT_OF(settings);

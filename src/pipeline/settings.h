@@ -6,14 +6,15 @@
 
 /* value is empty for options without one. Wrong usage is reported. */
 EtcStatus session_set(Session *s, StrView name, StrView value);
-/* For recipe.c. What is set from here on, between values of recipe_at, is what a recipe says: it
- * changes nothing that was set before. */
-void session_recipe_begin(Session *s);
+/* NAME=VALUE, an option of graphs that a textual graph brings along. */
+EtcStatus session_set_text(Session *s, StrView text);
+extern const uint32_t setting_count; /* of EtcSession.given */
 /* Whether a recipe may say that; reported if not, with the nearest spelling. */
 EtcStatus session_recipe_knows(Session *s, StrView name);
+/* Sets what a recipe says, for s->setting. */
 EtcStatus session_recipe_set(Session *s, StrView name, StrView value);
-/* A path of the recipe, which is relative to the folder of the recipe. */
-const char *session_recipe_path(Session *s, StrView path);
+/* A path that begins in folder, which ends with a slash or is empty. */
+const char *session_path_in(Session *s, const char *folder, StrView path);
 /* Reports that an option is for a later version; ETC_FAILED. */
 EtcStatus session_later(Session *s, const char *option);
 
@@ -42,7 +43,9 @@ Status session_begin_quantize(Session *s, const Method *m);
 /* After the stage source: the passes that change values before they are observed, so that what
  * `etc calibrate` writes fits what --ranges reads. */
 Status session_prepare_ranges(Session *s);
-/* A path as the present folder knows it, kept. */
+/* The options that are being set. */
+MethodOptions *settings_options(Session *s);
+/* A path as the present folder knows it, kept; it is given as s->setting.folder knows it. */
 const char *session_path(Session *s, StrView path);
 /* "did you mean '…'?", or NULL when nearest is. */
 const char *session_did_you_mean(Session *s, const char *nearest);

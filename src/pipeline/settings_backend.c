@@ -6,15 +6,8 @@
 
 #include "support/text.h"
 
-enum { BACKEND_MAX = 16 };
-
 static EtcStatus unknown_backend(Session *s, StrView name) {
-  const char *names[BACKEND_MAX];
-  size_t count = 0;
-  for (const Backend *const *b = backends; *b && count < BACKEND_MAX; b++)
-    names[count++] = (*b)->name;
-  int nearest = text_nearest(name, names, count);
-  const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
+  const char *hint = session_did_you_mean(s, registry_nearest_backend(&s->registry, name));
   return session_usage(s, "--backend", hint ? hint : "'etc backends' lists the backends",
                        "there is no backend '" SV_FMT "'", SV_ARG(name));
 }
@@ -82,16 +75,14 @@ static EtcStatus set_one(Session *s, BackendChoice *choice, StrView text) {
 EtcStatus session_set_backend(Session *s, StrView value) {
   StrView name = value, rest = {0};
   (void)session_split(value, ':', &name, &rest);
-  BackendChoice choice = {.backend = backend_find(name)};
+  BackendChoice choice = {.backend = registry_backend(&s->registry, name)};
   if (!choice.backend)
     return unknown_backend(s, name);
-  PassOptions *options = &s->manager.options.pass;
+  PassOptions *options = &settings_options(s)->pass;
   for (uint32_t i = 0; i < options->backend_count; i++)
     if (options->backends[i].backend == choice.backend)
-      return s->recipe_at.line && i < s->own_backends
-                 ? ETC_OK
-                 : session_usage(s, "--backend", "give each backend once",
-                                 "backend '%s' is given twice", choice.backend->name);
+      return session_usage(s, "--backend", "give each backend once",
+                           "backend '%s' is given twice", choice.backend->name);
   while (rest.size) {
     StrView one = rest, others = {0};
     (void)session_split(rest, ',', &one, &others);

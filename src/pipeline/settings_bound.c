@@ -15,15 +15,14 @@ EtcStatus session_set_bound(Session *s, StrView value) {
     return session_usage(s, "--bound", "a bound is 1 or more, and below 2^31",
                          "'" SV_FMT "' is an impossible bound", SV_ARG(value));
   flag.name = sv_from(arena_strdup(&s->arena, (StrView){value.data, at - 1}));
-  for (uint32_t i = 0; i < s->bound_count; i++)
-    if (sv_eq(s->bounds[i].name, flag.name))
-      return s->recipe_at.line && i < s->own_bounds
-                 ? ETC_OK
-                 : session_usage(s, "--bound", "give each bound once",
-                                 "the bound of '" SV_FMT "' is given twice", SV_ARG(flag.name));
-  s->bounds =
-      pool_reserve(s->bounds, &s->bound_capacity, (uint64_t)s->bound_count + 1, sizeof *s->bounds);
-  s->bounds[s->bound_count++] = flag;
+  MethodOptions *o = settings_options(s);
+  for (uint32_t i = 0; i < o->bound_count; i++)
+    if (sv_eq(o->bounds[i].flag.name, flag.name))
+      return session_usage(s, "--bound", "give each bound once",
+                           "the bound of '" SV_FMT "' is given twice", SV_ARG(flag.name));
+  o->bounds =
+      pool_reserve(o->bounds, &o->bound_capacity, (uint64_t)o->bound_count + 1, sizeof *o->bounds);
+  o->bounds[o->bound_count++] = (BoundOption){flag, ARENA_NEW(&s->arena, bool)};
   return ETC_OK;
 }
 
@@ -46,8 +45,8 @@ static void add_nodes(Names *names, Onnx__NodeProto *const *nodes, size_t count,
 }
 
 static void add_models(Session *s, Names *names) {
-  for (uint32_t i = 0; i < s->source_count; i++) {
-    const Source *source = s->sources[i];
+  for (uint32_t i = 0; i < s->program.source_count; i++) {
+    const Source *source = s->program.sources[i];
     const Onnx__ModelProto *model = source->open ? source->onnx.proto : NULL;
     if (!model)
       continue;
@@ -75,26 +74,33 @@ static bool is_named(const Names *names, StrView flag) {
   return names->count == NAMES_MAX;
 }
 
+static Status check_bound(Session *s, const Names *names, const BoundOption *bound, bool imported) {
+  StrView flag = bound->flag.name;
+  bool named = is_named(names, flag);
+  if (*bound->used || (named && !imported))
+    return STATUS_OK;
+  Diag *d = diag_begin(&s->sink, named ? DIAG_BOUND_UNUSED : DIAG_BOUND_UNKNOWN, DIAG_NOWHERE);
+  diag_message(d,
+               named ? "--bound " SV_FMT "=%lld: the sizes of this value have bounds without it"
+                     : "--bound " SV_FMT "=%lld: no node has an output of this name",
+               SV_ARG(flag), (long long)bound->flag.most);
+  int nearest = named ? -1 : text_nearest(value_name(flag), names->list, names->count);
+  if (nearest >= 0)
+    diag_hint(d, "did you mean '%s'?", names->list[nearest]);
+  return diag_end(d);
+}
+
 Status session_check_bounds(Session *s, bool imported) {
-  Names *names = s->bound_count ? ARENA_NEW(&s->arena, Names) : NULL;
+  Names *names = NULL;
   Status status = STATUS_OK;
-  if (names)
-    add_models(s, names);
-  for (uint32_t i = 0; i < s->bound_count; i++) {
-    StrView flag = s->bounds[i].name;
-    bool named = is_named(names, flag);
-    if (s->bounds_used[i] || (named && !imported))
-      continue;
-    Diag *d = diag_begin(&s->sink, named ? DIAG_BOUND_UNUSED : DIAG_BOUND_UNKNOWN, DIAG_NOWHERE);
-    diag_message(d,
-                 named ? "--bound " SV_FMT "=%lld: the sizes of this value have bounds without it"
-                       : "--bound " SV_FMT "=%lld: no node has an output of this name",
-                 SV_ARG(flag), (long long)s->bounds[i].most);
-    int nearest = named ? -1 : text_nearest(value_name(flag), names->list, names->count);
-    if (nearest >= 0)
-      diag_hint(d, "did you mean '%s'?", names->list[nearest]);
-    Status one = diag_end(d);
-    status = status == STATUS_OK ? one : status;
+  for (uint32_t i = 0; i < s->layer_count; i++) {
+    const MethodOptions *o = &s->layers[i]->options;
+    for (uint32_t k = 0; k < o->bound_count; k++) {
+      if (!names)
+        add_models(s, names = ARENA_NEW(&s->arena, Names));
+      Status one = check_bound(s, names, &o->bounds[k], imported);
+      status = status == STATUS_OK ? one : status;
+    }
   }
   return status;
 }

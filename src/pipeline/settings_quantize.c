@@ -9,7 +9,6 @@
 #include "support/text.h"
 
 enum { BLOCK_DEFAULT = 32, BLOCK_MAX = 1 << 20 };
-#define PERCENTILE_DEFAULT 99.99
 
 static const char *const schemes[] = {"int8", "int8-dynamic", "int8-weight-only",
                                       "int4-weight-only"};
@@ -23,7 +22,7 @@ static EtcStatus set_block(Session *s, StrView number, bool given) {
                 block % BLOCK_DEFAULT))
     return session_usage(s, "--quantize", "blocks have 32, 64, 96, ... weights",
                          "'" SV_FMT "' is no size of blocks", SV_ARG(number));
-  s->quantize.block = (uint32_t)block;
+  settings_options(s)->quantize.block = (uint32_t)block;
   return ETC_OK;
 }
 
@@ -41,20 +40,17 @@ EtcStatus session_set_quantize(Session *s, StrView value) {
         hint ? hint : "there are int8, int8-dynamic, int8-weight-only and int4-weight-only",
         "there is no scheme '" SV_FMT "'", SV_ARG(value));
   }
-  s->quantize.scheme = scheme_values[i];
-  s->manager.options.pass.quantize = &s->quantize;
-  if (!s->quantize.range.percentile)
-    s->quantize.range = (RangeOptions){.method = RANGE_MSE, .percentile = PERCENTILE_DEFAULT};
+  settings_options(s)->quantize.scheme = scheme_values[i];
   return set_block(s, number, given);
 }
 
 EtcStatus session_set_calibrate(Session *s, StrView value) {
-  s->quantize.data = session_path(s, value);
+  settings_options(s)->quantize.data = session_path(s, value);
   return ETC_OK;
 }
 
 EtcStatus session_set_ranges(Session *s, StrView value) {
-  s->quantize.ranges = session_path(s, value);
+  settings_options(s)->quantize.ranges = session_path(s, value);
   return ETC_OK;
 }
 
@@ -67,11 +63,11 @@ static bool read_percentile(Session *s, StrView text, double *out) {
 
 /* NAME or percentile:P */
 EtcStatus session_set_calibrate_method(Session *s, StrView value) {
-  RangeOptions *range = &s->quantize.range;
+  RangeOptions *range = &settings_options(s)->quantize.range;
   StrView name = value, number = {0};
   bool given = session_split(value, ':', &name, &number);
   bool known = range_method_find(name, &range->method);
-  range->percentile = PERCENTILE_DEFAULT;
+  range->percentile = RANGE_PERCENTILE_DEFAULT;
   if (known && (!given || (range->method == RANGE_PERCENTILE &&
                            read_percentile(s, number, &range->percentile))))
     return ETC_OK;
@@ -81,57 +77,70 @@ EtcStatus session_set_calibrate_method(Session *s, StrView value) {
 }
 
 EtcStatus session_set_quantize_config(Session *s, StrView value) {
-  return quantize_config_read(s, session_path(s, value), &s->quantize);
+  return quantize_config_read(s, session_path(s, value), &settings_options(s)->quantize);
+}
+
+/* What was given for one method, or a usage error. */
+static EtcStatus check_options(Session *s, const MethodOptions *o) {
+  const QuantOptions *q = &o->quantize;
+  bool chosen = (o->given & GIVEN_SCHEME) != 0;
+  if (!chosen && (q->data || q->ranges))
+    return session_usage(s, q->data ? "--calibrate" : "--ranges", "add --quantize int8",
+                         "there is nothing to calibrate without --quantize");
+  if (chosen && q->scheme == QUANT_INT8 && !q->data && !q->ranges)
+    return session_usage(s, "--quantize", "add --calibrate DATA.npz or --ranges FILE",
+                         "int8 needs the ranges of values");
+  if (chosen && q->scheme != QUANT_INT8 && (q->data || q->ranges))
+    return session_usage(s, q->data ? "--calibrate" : "--ranges", "leave it out",
+                         "only int8 needs the ranges of values");
+  if (q->data && q->ranges)
+    return session_usage(s, "--ranges", "leave one of them out",
+                         "--calibrate and --ranges are both given");
+  if (o->max_drop > 0 && !q->data)
+    return session_usage(s, "--max-drop", "add --quantize int8 and --calibrate DATA.npz",
+                         "the outputs cannot be compared without samples");
+  return ETC_OK;
 }
 
 Status session_check_quantize(Session *s) {
-  const QuantOptions *q = &s->quantize;
-  bool chosen = s->manager.options.pass.quantize != NULL;
-  EtcStatus status = ETC_OK;
-  if (!chosen && (q->data || q->ranges))
-    status = session_usage(s, q->data ? "--calibrate" : "--ranges", "add --quantize int8",
-                           "there is nothing to calibrate without --quantize");
-  else if (chosen && q->scheme == QUANT_INT8 && !q->data && !q->ranges)
-    status = session_usage(s, "--quantize", "add --calibrate DATA.npz or --ranges FILE",
-                           "int8 needs the ranges of values");
-  else if (chosen && q->scheme != QUANT_INT8 && (q->data || q->ranges))
-    status = session_usage(s, q->data ? "--calibrate" : "--ranges", "leave it out",
-                           "only int8 needs the ranges of values");
-  else if (q->data && q->ranges)
-    status = session_usage(s, "--ranges", "leave one of them out",
-                           "--calibrate and --ranges are both given");
-  else if (s->max_drop > 0 && !q->data)
-    status = session_usage(s, "--max-drop", "add --quantize int8 and --calibrate DATA.npz",
-                           "the outputs cannot be compared without samples");
-  else if (q->data && s->source_count > 1)
-    status = session_usage(s, "--calibrate", "lower the models one by one, or leave it out",
-                           "one data set cannot be that of %u models", s->source_count);
-  return status == ETC_OK ? STATUS_OK : STATUS_USAGE;
+  const Method *calibrated = NULL;
+  for (uint32_t i = 0; i < s->program.method_count; i++) {
+    const Method *m = &s->program.methods[i];
+    if (check_options(s, m->options) != ETC_OK)
+      return STATUS_USAGE;
+    if (calibrated && m->options->quantize.data &&
+        strcmp(calibrated->options->quantize.data, m->options->quantize.data) == 0) {
+      (void)session_usage(s, "--calibrate",
+                          "lower the models one by one, or give each method data in a recipe",
+                          "one data set cannot be that of %u models", s->program.source_count);
+      return STATUS_USAGE;
+    }
+    if (m->options->quantize.data)
+      calibrated = m;
+  }
+  return STATUS_OK;
 }
 
 Status session_begin_quantize(Session *s, const Method *m) {
-  Source *source = NULL;
-  s->quantize.model_hash = "";
-  for (uint32_t i = 0; i < s->source_count; i++)
-    if (s->sources[i] == m->source)
-      source = s->sources[i];
-  if (!s->manager.options.pass.quantize || !s->quantize.ranges || !source ||
-      source->kind != SOURCE_ONNX)
+  QuantOptions *q = &m->options->quantize;
+  q->model_hash = "";
+  if (!m->options->pass.quantize || !q->ranges || m->source->kind != SOURCE_ONNX)
     return STATUS_OK;
   char *hash = ARENA_ARRAY(&s->arena, char, sizeof((StatsHead){0}.model));
-  s->quantize.model_hash = hash;
-  return stats_model_hash(&source->onnx, hash);
+  q->model_hash = hash;
+  return stats_model_hash(&m->source->onnx, hash);
 }
 
 Status session_prepare_ranges(Session *s) {
   static const QuantOptions options = {.scheme = QUANT_INT8};
   static const char *const passes[] = {"spell_linear", "equalize"};
-  PassOptions *pass = &s->manager.options.pass;
   Status status = STATUS_OK;
-  pass->quantize = &options;
-  for (uint32_t i = 0; i < s->method_count && status == STATUS_OK; i++)
+  for (uint32_t i = 0; i < s->program.method_count && status == STATUS_OK; i++) {
+    session_enter(s, &s->program.methods[i]);
+    s->manager.options.pass.quantize = &options;
     for (size_t k = 0; k < COUNT_OF(passes) && status == STATUS_OK; k++)
-      status = manager_run_pass(&s->manager, s->methods[i].graph, pass_find(sv_from(passes[k])));
-  pass->quantize = NULL;
+      status = manager_run_pass(&s->manager, s->program.methods[i].graph,
+                                pass_find(sv_from(passes[k])));
+  }
   return status;
 }

@@ -1,23 +1,37 @@
-/* The fixed list of stages. A recipe says what a stage does, never in which order. */
-#include "pipeline/manager.h"
+/* The pipeline. A recipe says what a stage does, never in which order they run. */
+#include <errno.h>
+#include <sys/stat.h>
 
+#include "pipeline/max_drop.h"
+#include "pipeline/settings.h"
+#include "pipeline/states.h"
 #include "support/text.h"
 
 typedef struct StageRow {
   const char *name;
-  Level level;
+  Level level; /* of graphs after it */
+  Status (*run)(Session *s, StageId stage);
   const char *summary;
 } StageRow;
 
+static Status run_import(Session *s, StageId stage);
+static Status run_passes(Session *s, StageId stage);
+static Status run_quantize(Session *s, StageId stage);
+static Status run_to_executorch(Session *s, StageId stage);
+static Status run_emit(Session *s, StageId stage);
+
 static const StageRow stages[STAGE_COUNT] = {
-    [STAGE_IMPORT] = {"import", LEVEL_ATEN, "read the model into ATen ops, fold what shapes need"},
-    [STAGE_SOURCE] = {"source", LEVEL_ATEN, "recover what the exporter spelt out, simplify"},
-    [STAGE_QUANTIZE] = {"quantize", LEVEL_ATEN, "annotate, observe, convert"},
-    [STAGE_CORE] = {"core", LEVEL_CORE, "decompose to the core ATen set"},
-    [STAGE_EDGE] = {"edge", LEVEL_EDGE, "element types that kernels take"},
-    [STAGE_TO_BACKEND] = {"to_backend", LEVEL_EDGE, "cut out what backends take"},
-    [STAGE_TO_EXECUTORCH] = {"to_executorch", LEVEL_EXECUTORCH, "views, out-variants, memory plan"},
-    [STAGE_EMIT] = {"emit", LEVEL_EXECUTORCH,
+    [STAGE_IMPORT] = {"import", LEVEL_ATEN, run_import,
+                      "read the model into ATen ops, fold what shapes need"},
+    [STAGE_SOURCE] = {"source", LEVEL_ATEN, run_passes,
+                      "recover what the exporter spelt out, simplify"},
+    [STAGE_QUANTIZE] = {"quantize", LEVEL_ATEN, run_quantize, "annotate, observe, convert"},
+    [STAGE_CORE] = {"core", LEVEL_CORE, run_passes, "decompose to the core ATen set"},
+    [STAGE_EDGE] = {"edge", LEVEL_EDGE, run_passes, "element types that kernels take"},
+    [STAGE_TO_BACKEND] = {"to_backend", LEVEL_EDGE, run_passes, "cut out what backends take"},
+    [STAGE_TO_EXECUTORCH] = {"to_executorch", LEVEL_EXECUTORCH, run_to_executorch,
+                             "views, out-variants, memory plan"},
+    [STAGE_EMIT] = {"emit", LEVEL_EXECUTORCH, run_emit,
                     "check against the runtime's kernels, write the program"},
 };
 
@@ -38,4 +52,124 @@ const char *stage_nearest(StrView name) {
     names[i] = stages[i].name;
   int nearest = text_nearest(name, names, STAGE_COUNT);
   return nearest < 0 ? NULL : names[nearest];
+}
+
+/* --- what every stage has --- */
+
+static Status write_artifact(Session *s, StageId stage) {
+  if (!s->artifacts)
+    return STATUS_OK;
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = sv_from(s->artifacts);
+  if (mkdir(s->artifacts, 0777) != 0 && errno != EEXIST)
+    return diag_report(&s->sink, DIAG_FILE_WRITE, place,
+                       "cannot make folder '%s': %s", s->artifacts, strerror(errno));
+  const char *path =
+      arena_printf(&s->arena, "%s/%02d-%s.etir", s->artifacts, (int)stage + 1, stage_name(stage));
+  StrBuf text;
+  strbuf_init(&text);
+  session_print(s, (PrintOptions){.full_constants = true, .locations = true, .pipeline = true}, &text);
+  AtomicFile file;
+  Status status = atomic_file_open(&file, &s->arena, &s->sink, path);
+  if (status == STATUS_OK) {
+    atomic_file_write(&file, text.data, text.size);
+    status = atomic_file_commit(&file, false);
+  }
+  strbuf_release(&text);
+  return status;
+}
+
+/* A textual graph goes on behind the stage that it says, or else at the first stage that raises its
+ * level. */
+static bool is_past(const Method *m, StageId stage) {
+  const Graph *g = m->graph;
+  if (m->source->kind == SOURCE_ONNX)
+    return false;
+  if (g->stage.size)
+    return stage <= stage_find(g->stage); /* checked when it was read */
+  return g->level > LEVEL_ATEN && g->level >= stage_level(stage) && stage != STAGE_TO_BACKEND;
+}
+
+static Status no_preparation(Session *s, Method *m) {
+  (void)s;
+  (void)m;
+  return STATUS_OK;
+}
+
+/* The passes of the stage on every method, each after `prepare`. */
+static Status run_methods(Session *s, StageId stage, Status prepare(Session *s, Method *m)) {
+  Status status = STATUS_OK;
+  for (uint32_t i = 0; i < s->program.method_count; i++) {
+    Method *m = &s->program.methods[i];
+    if (is_past(m, stage))
+      continue;
+    session_enter(s, m);
+    Status one = prepare(s, m);
+    if (one == STATUS_OK)
+      one = manager_run_stage(&s->manager, m->graph, stage, &m->options->passes);
+    status = status == STATUS_OK ? one : status;
+  }
+  return status;
+}
+
+/* --- the stages --- */
+
+static Status run_import(Session *s, StageId stage) {
+  (void)stage;
+  return session_import(s, false);
+}
+
+static Status run_passes(Session *s, StageId stage) {
+  return run_methods(s, stage, no_preparation);
+}
+
+static Status prepare_quantize(Session *s, Method *m) {
+  TRY(session_begin_quantize(s, m));
+  return m->options->max_drop > 0 ? session_find_kept(s, m) : STATUS_OK;
+}
+
+static Status run_quantize(Session *s, StageId stage) {
+  return run_methods(s, stage, prepare_quantize);
+}
+
+static Status run_to_executorch(Session *s, StageId stage) {
+  TRY(run_passes(s, stage));
+  if (!s->manager.stopped)
+    states_place(s);
+  return STATUS_OK;
+}
+
+static Status run_emit(Session *s, StageId stage) {
+  (void)stage;
+  return session_emit(s, s->output);
+}
+
+/* For who writes the graph as text: it goes on from there. */
+static void record_stage(Method *m, StageId stage) {
+  Graph *g = m->graph;
+  const MethodOptions *o = m->options;
+  if (is_past(m, stage))
+    return;
+  g->stage = sv_from(stages[stage].name);
+  StrView *texts = ARENA_ARRAY(&g->arena, StrView, o->said_count);
+  for (uint32_t i = 0; i < o->said_count; i++)
+    texts[i] = o->said[i].text;
+  g->options = texts;
+  g->option_count = o->said_count;
+}
+
+Status session_run(Session *s, StageId last) {
+  for (unsigned stage; (stage = s->program.next) <= last;) {
+    if (stage == STAGE_SOURCE)
+      TRY(session_check_quantize(s));
+    TRY(stages[stage].run(s, (StageId)stage));
+    if (s->manager.stopped)
+      return STATUS_OK;
+    for (uint32_t i = 0; i < s->program.method_count; i++)
+      record_stage(&s->program.methods[i], (StageId)stage);
+    s->program.next = (StageId)(stage + 1);
+    if (stage < STAGE_EMIT)
+      TRY(write_artifact(s, (StageId)stage));
+  }
+  return STATUS_OK;
 }

@@ -38,7 +38,6 @@ typedef struct Binder {
   Length *lengths;
   Write *writes;
   bool *is_state; /* by output: not returned any more */
-  bool of_recipe; /* the flag at hand */
   uint32_t length_count, write_count, capacity;
 } Binder;
 
@@ -133,9 +132,9 @@ static bool names_input(void *user, Pair pair) {
 }
 
 bool states_name(void *user, StrView input) {
-  const Session *s = user;
-  for (uint32_t i = 0; i < s->state_count; i++)
-    if (each_pair(s->states[i], names_input, &input))
+  const MethodOptions *o = ((const StatesSearch *)user)->options;
+  for (uint32_t i = 0; i < o->state_count; i++)
+    if (each_pair(o->states[i].text, names_input, &input))
       return true;
   return false;
 }
@@ -143,12 +142,12 @@ bool states_name(void *user, StrView input) {
 /* Names of the inputs or outputs of all methods, for the nearest spelling. */
 static const char *nearest_name(Session *s, StrView name, bool inputs) {
   uint64_t most = 0;
-  for (uint32_t m = 0; m < s->method_count; m++)
-    most += s->methods[m].graph->input_count + graph_output_count(s->methods[m].graph);
+  for (uint32_t m = 0; m < s->program.method_count; m++)
+    most += s->program.methods[m].graph->input_count + graph_output_count(s->program.methods[m].graph);
   const char **names = ARENA_ARRAY(&s->arena, const char *, most);
   size_t count = 0;
-  for (uint32_t m = 0; m < s->method_count; m++) {
-    const Graph *g = s->methods[m].graph;
+  for (uint32_t m = 0; m < s->program.method_count; m++) {
+    const Graph *g = s->program.methods[m].graph;
     uint32_t here = inputs ? g->input_count : graph_output_count(g);
     for (uint32_t i = 0; i < here; i++)
       names[count++] =
@@ -171,7 +170,7 @@ static Status report_unknown(Session *s, StrView text, Pair pair) {
   const char *nearest = nearest_name(s, name, !output);
   Diag *d = diag_begin(&s->sink, DIAG_STATE_UNKNOWN, place);
   const char *what = output ? "output" : "input";
-  if (s->method_count == 1)
+  if (s->program.method_count == 1)
     diag_message(d, "the model has no %s '" SV_FMT "'", what, SV_ARG(name));
   else if (output)
     diag_message(d, "no model with an input '" SV_FMT "' has an output '" SV_FMT "'",
@@ -390,22 +389,19 @@ static Status bind_one(Binder *b, Pair pair, uint32_t input, uint32_t output) {
   return STATUS_OK;
 }
 
-static Status bind_flag(Binder *b, StrView text, bool *used, Pair *input_only) {
+static Status bind_option(Binder *b, const TextOption *option) {
   Search search = {.s = b->s, .g = b->g};
-  if (!each_pair(text, try_pair, &search)) {
-    if (search.input_only.in.size)
-      *input_only = search.input_only;
+  if (!each_pair(option->text, try_pair, &search))
     return STATUS_OK;
-  }
-  *used = true;
+  *option->used = true;
   for (uint32_t i = 0; i < b->g->input_count;) {
     StrView stars;
     Pair pair = search.found;
     bool match = text_match(pair.in, name_of(b->g, b->g->inputs[i]), &stars);
     int output = match ? find_output(b->g, with_stars(b->s, pair.out, stars)) : -1;
     pair.file = with_stars(b->s, pair.file, stars);
-    if (b->of_recipe && pair.file.size)
-      pair.file = sv_from(session_recipe_path(b->s, pair.file));
+    if (pair.file.size)
+      pair.file = sv_from(session_path_in(b->s, option->folder, pair.file));
     if (output >= 0)
       TRY(bind_one(b, pair, i, (uint32_t)output));
     else
@@ -463,15 +459,16 @@ static Status finish_method(Binder *b) {
   return write_states(b);
 }
 
-static Status bind_method(Session *s, Graph *g, bool *used, Pair *input_only) {
+static Status bind_method(Session *s, const Method *m) {
+  Graph *g = m->graph;
+  const MethodOptions *o = m->options;
   Binder b = {.s = s, .g = g, .start = builder_make(g, g->first, 0), .end = builder_make(g, 0, 0)};
   b.lengths = ARENA_ARRAY(&s->arena, Length, g->input_count);
   b.writes = ARENA_ARRAY(&s->arena, Write, g->input_count);
   b.is_state = ARENA_ARRAY(&s->arena, bool, graph_output_count(g));
   Status status = STATUS_OK;
-  for (uint32_t i = 0; i < s->state_count; i++) {
-    b.of_recipe = s->recipe && i >= s->own_states;
-    Status one = bind_flag(&b, s->states[i], &used[i], &input_only[i]);
+  for (uint32_t i = 0; i < o->state_count; i++) {
+    Status one = bind_option(&b, &o->states[i]);
     status = status == STATUS_OK ? one : status;
   }
   TRY(status);
@@ -487,26 +484,39 @@ static Status report_level(Session *s, const Graph *g) {
   return diag_end(d);
 }
 
-Status states_bind(Session *s) {
-  if (s->state_count == 0)
+/* An option that fits no method: the nearest that it comes to. */
+static Status check_used(Session *s, const TextOption *option) {
+  Pair input_only = {0};
+  if (*option->used)
     return STATUS_OK;
+  for (uint32_t i = 0; i < s->program.method_count; i++) {
+    Search search = {.s = s, .g = s->program.methods[i].graph};
+    if (!each_pair(option->text, try_pair, &search) && search.input_only.in.size)
+      input_only = search.input_only;
+  }
+  return report_unknown(s, option->text, input_only);
+}
+
+Status states_bind(Session *s) {
   Status status = STATUS_OK;
-  bool *used = ARENA_ARRAY(&s->arena, bool, s->state_count);
-  Pair *input_only = ARENA_ARRAY(&s->arena, Pair, s->state_count);
-  for (uint32_t i = 0; i < s->method_count; i++) {
-    Graph *g = s->methods[i].graph;
-    s->ctx.model_path = source_name(s->methods[i].source);
-    if (g->level != LEVEL_ATEN)
-      return report_level(s, g);
-    Status one = bind_method(s, g, used, input_only);
+  for (uint32_t i = 0; i < s->program.method_count; i++) {
+    const Method *m = &s->program.methods[i];
+    if (m->options->state_count == 0)
+      continue;
+    s->ctx.model_path = source_name(m->source);
+    if (m->graph->level != LEVEL_ATEN)
+      return report_level(s, m->graph);
+    Status one = bind_method(s, m);
     if (one == STATUS_OK)
-      one = graph_verify(g, "binding states");
+      one = graph_verify(m->graph, "binding states");
     status = status == STATUS_OK ? one : status;
   }
   TRY(status);
-  for (uint32_t i = 0; i < s->state_count; i++)
-    if (!used[i])
-      status = report_unknown(s, s->states[i], input_only[i]);
+  for (uint32_t i = 0; i < s->layer_count; i++)
+    for (uint32_t k = 0; k < s->layers[i]->options.state_count; k++) {
+      Status one = check_used(s, &s->layers[i]->options.states[k]);
+      status = status == STATUS_OK ? one : status;
+    }
   return status;
 }
 
@@ -518,8 +528,8 @@ static uint64_t place_of(const Graph *g, uint32_t state) {
 
 void states_place(Session *s) {
   uint64_t total = 0;
-  for (uint32_t i = 0; i < s->method_count; i++) {
-    Graph *g = s->methods[i].graph;
+  for (uint32_t i = 0; i < s->program.method_count; i++) {
+    Graph *g = s->program.methods[i].graph;
     if (g->state_count == 0 || g->arena_size_count <= PLAN_STATE_ARENA)
       continue;
     uint64_t lowest = UINT64_MAX;

@@ -5,7 +5,13 @@
 
 #include "pipeline/session.h"
 
-/* Whether --state could mean that input; user: the session. */
+/* For states_name: the options of the method that is imported. */
+typedef struct StatesSearch {
+  const Session *s;
+  const MethodOptions *options;
+} StatesSearch;
+
+/* Whether --state could mean that input; user: a StatesSearch. */
 bool states_name(void *user, StrView input);
 /* Makes the inputs that --state names states, and the outputs that belong to them what is written
  * into them at the end of a call. Every flag must fit one of the methods; what does not fit is

@@ -107,7 +107,9 @@ static bool is_convolution(StrView op) {
  * (squeezenet1_1), 15 (mobilenet_v2), 38 (wav2vec2_tiny), 41 (ds_cnn_kws), 79 (yolov8n), 178
  * (resnet8_cifar). Products alone gain little, as their portable kernels are good. */
 static void advise_backend(const Session *s, const Facts *f, StrBuf *out) {
-  bool none = s->manager.options.pass.backend_count == 0;
+  bool none = true;
+  for (uint32_t i = 0; i < s->program.method_count; i++)
+    none &= s->program.methods[i].options->pass.backend_count == 0;
   uint32_t percent = work_percent(f->float_work, f->work);
   OpWork most = largest(f);
   if (f->float_work < WORTH_DELEGATING || percent < (none ? MOST : MUCH))
@@ -125,7 +127,7 @@ static void advise_backend(const Session *s, const Facts *f, StrBuf *out) {
 }
 
 static void advise_size(const Session *s, const Facts *f, StrBuf *out) {
-  uint64_t file = s->written.file_bytes;
+  uint64_t file = s->program.written.file_bytes;
   if (f->model_bytes == 0 || f->weights.small_bytes < MANY_BYTES ||
       f->weights.small_bytes < f->weights.bytes / 2 || file / 2 < f->model_bytes)
     return;
@@ -143,7 +145,7 @@ static void print_calls(StrBuf *out, uint32_t count, const char *what) {
 }
 
 static void print_text(const Session *s, const char *output, const Facts *f, StrBuf *out) {
-  const EmitFigures *w = &s->written;
+  const EmitFigures *w = &s->program.written;
   strbuf_append(out, SV("wrote "));
   strbuf_append_printable(out, sv_from(output));
   strbuf_append(out, SV(", "));
@@ -160,14 +162,14 @@ static void print_text(const Session *s, const char *output, const Facts *f, Str
     strbuf_append(out, SV(" more memory"));
   }
   strbuf_append_char(out, '\n');
-  if (s->kept_text)
-    strbuf_printf(out, "  quantized: %s\n", s->kept_text);
+  if (s->program.kept_text)
+    strbuf_printf(out, "  quantized: %s\n", s->program.kept_text);
   if (f->advice[0])
     strbuf_printf(out, "  next: %s\n", f->advice);
 }
 
 static void print_json(const Session *s, const char *output, const Facts *f, StrBuf *out) {
-  const EmitFigures *written = &s->written;
+  const EmitFigures *written = &s->program.written;
   JsonWriter w;
   json_init(&w, out, false);
   json_open_object(&w);
@@ -184,8 +186,8 @@ static void print_json(const Session *s, const char *output, const Facts *f, Str
   json_named_uint(&w, "workspace_bytes_estimate", f->workspace);
   json_named_uint(&w, "multiply_adds", f->work);
   json_named_uint(&w, "kernel_multiply_adds", f->kernel_work);
-  if (s->kept_text)
-    json_named_string(&w, "quantized", sv_from(s->kept_text));
+  if (s->program.kept_text)
+    json_named_string(&w, "quantized", sv_from(s->program.kept_text));
   json_named_string(&w, "hint", sv_from(f->advice));
   json_close_object(&w);
   strbuf_append_char(out, '\n');
@@ -195,12 +197,12 @@ void session_summary(const Session *s, const char *output, StrBuf *out) {
   Facts f = {0};
   StrBuf advice;
   strbuf_init(&advice);
-  for (uint32_t i = 0; i < s->method_count; i++)
-    add_graph(&f, s->methods[i].graph);
+  for (uint32_t i = 0; i < s->program.method_count; i++)
+    add_graph(&f, s->program.methods[i].graph);
   f.work = work_plus(f.work, f.kernel_work);
-  for (uint32_t i = 0; i < s->source_count; i++)
-    if (s->sources[i]->kind == SOURCE_ONNX)
-      add_model(&f, &s->sources[i]->onnx);
+  for (uint32_t i = 0; i < s->program.source_count; i++)
+    if (s->program.sources[i]->kind == SOURCE_ONNX)
+      add_model(&f, &s->program.sources[i]->onnx);
   advise_backend(s, &f, &advice);
   advise_size(s, &f, &advice);
   f.advice = strbuf_cstr(&advice);

@@ -47,12 +47,18 @@ static Status break_type(PassContext *p, Graph *g) {
   return STATUS_OK;
 }
 
-static const PassRow removing = {
-    "removing", remove_unused, STAGE_SOURCE, LEVEL_ATEN, LEVEL_ATEN, true, ""};
-static const PassRow breaking = {"breaking", break_type, STAGE_SOURCE, LEVEL_ATEN, LEVEL_ATEN,
-                                 false,      ""};
-static const PassRow raising = {"raising",  remove_unused, STAGE_CORE, LEVEL_ATEN,
-                                LEVEL_CORE, false,         ""};
+static const PassRow removing = {.name = "removing",
+                                 .run = remove_unused,
+                                 .stage = STAGE_SOURCE,
+                                 .skippable = true,
+                                 .summary = ""};
+static const PassRow breaking = {
+    .name = "breaking", .run = break_type, .stage = STAGE_SOURCE, .summary = ""};
+static const PassRow raising = {.name = "raising",
+                                .run = remove_unused,
+                                .stage = STAGE_CORE,
+                                .level_out = LEVEL_CORE,
+                                .summary = ""};
 
 static void test_levels(void **state) {
   (void)state;

@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include "ir_graph.h"
+#include "passes/executorch/planner.h"
 #include "passes/executorch/liveness.h"
 #include "passes/pass.h"
 
@@ -36,7 +37,7 @@ static uint64_t statistic(const Runner *r, const char *name) {
 
 static Status run_stage(Runner *r, Sample *s, const char *plan) {
   r->options = PASS_OPTIONS_DEFAULT;
-  r->options.plan = plan;
+  r->options.planner = strcmp(plan, "naive") == 0 ? &planners[1] : &planners[0];
   TRY(run_pass(r, s, pass_legalize_outputs, LEVEL_EDGE));
   TRY(run_pass(r, s, pass_eliminate_views, LEVEL_EDGE));
   TRY(run_pass(r, s, pass_materialize_symints, LEVEL_EDGE));
@@ -340,13 +341,24 @@ static void test_too_large(void **state) {
   sample_release(&s);
 }
 
-static void test_unknown_plan(void **state) {
+static uint64_t place_nowhere(const PlanProblem *q, Arena *scratch, uint64_t *offsets) {
+  (void)scratch;
+  for (uint32_t i = 0; i < q->count; i++)
+    offsets[i] = 16;
+  return 16;
+}
+
+/* A planner of a plug-in that gives places outside of the arena. */
+static void test_planner_fault(void **state) {
   (void)state;
+  static const Planner wrong = {"wrong", "", false, place_nowhere, "tested"};
   Sample s;
-  Runner r = {.options = {.plan = "best"}};
+  Runner r = {.options = {.planner = &wrong}};
   sample_init(&s);
+  ValueId x = graph_add_input(s.g, f32_type(s.g, 2, 2), 0);
+  graph_set_outputs(s.g, &x, 1, NULL);
   assert_int_equal(run_pass(&r, &s, pass_plan_memory, LEVEL_EXECUTORCH), STATUS_INVALID);
-  assert_contains(sample_messages(&s), "E0511");
+  assert_contains(sample_messages(&s), "planner 'wrong' of plug-in 'tested'");
   sample_release(&s);
 }
 
@@ -436,7 +448,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random),        cmocka_unit_test(test_two_operands),
       cmocka_unit_test(test_unused_result), cmocka_unit_test(test_no_bound),
-      cmocka_unit_test(test_too_large),     cmocka_unit_test(test_unknown_plan),
+      cmocka_unit_test(test_too_large),     cmocka_unit_test(test_planner_fault),
       cmocka_unit_test(test_no_kernel),     cmocka_unit_test(test_lost_symbol),
       cmocka_unit_test(test_expressions)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,7 +66,7 @@ static Status collect(Session *s, Method *m, DataSet *set, const char *output, D
   uint32_t count = 0;
   ObserveProgress *progress =
       s->manager.options.progress ? &s->manager.options.progress->samples : NULL;
-  Source *source = s->sources[0];
+  Source *source = s->program.sources[0];
   TRY(stats_model_hash(&source->onnx, file.head.model));
   file.head.data = dataset_hash(set);
   file.head.total = dataset_total(set);
@@ -93,11 +93,11 @@ static EtcStatus load(const CommandLine *line, const char *data, Method **method
   EtcStatus status = expect_arguments(line, 1, "a model");
   if (status == ETC_OK)
     status = session_add_source(s, "forward", line->arguments[0]);
-  if (status == ETC_OK && s->sources[0]->kind != SOURCE_ONNX)
+  if (status == ETC_OK && s->program.sources[0]->kind != SOURCE_ONNX)
     status =
         session_usage(s, "", "calibrate the .onnx", "'%s' is no ONNX model", line->arguments[0]);
   if (status == ETC_OK)
-    status = dims_from_data(line, s->sources[0], data);
+    status = dims_from_data(line, s->program.sources[0], data);
   if (status == ETC_OK)
     status = session_status(session_import(s, false));
   if (status == ETC_OK)

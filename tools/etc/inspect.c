@@ -31,11 +31,11 @@ static bool is_named(const char *path, const char *suffix) {
 static EtcStatus inspect_stdin(const CommandLine *line, StrBuf *out) {
   Session *s = line->session;
   EtcStatus status =
-      s->source_count ? session_usage(s, "", "name it once", "standard input can be read only once")
+      s->program.source_count ? session_usage(s, "", "name it once", "standard input can be read only once")
                       : session_add_source(s, "forward", "-");
   if (status != ETC_OK)
     return status;
-  const Source *read = s->sources[0];
+  const Source *read = s->program.sources[0];
   switch (read->kind) {
   case SOURCE_ONNX:
     return inspect_model(line, "-", read, out);

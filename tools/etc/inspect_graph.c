@@ -144,8 +144,8 @@ static void report(const Session *s, const char *path, bool json, StrBuf *out) {
     strbuf_append(out, SV("file: "));
     strbuf_append_printable(out, sv_from(path));
     strbuf_append_char(out, '\n');
-    for (uint32_t i = 0; i < s->method_count; i++)
-      text_graph(s->methods[i].graph, out);
+    for (uint32_t i = 0; i < s->program.method_count; i++)
+      text_graph(s->program.methods[i].graph, out);
     return;
   }
   JsonWriter w;
@@ -154,8 +154,8 @@ static void report(const Session *s, const char *path, bool json, StrBuf *out) {
   json_named_string(&w, "file", sv_from(path));
   json_key(&w, "methods");
   json_open_array(&w);
-  for (uint32_t i = 0; i < s->method_count; i++)
-    json_graph(s->methods[i].graph, &w);
+  for (uint32_t i = 0; i < s->program.method_count; i++)
+    json_graph(s->program.methods[i].graph, &w);
   json_close_array(&w);
   json_close_object(&w);
   strbuf_append_char(out, '\n');

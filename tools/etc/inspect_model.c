@@ -22,8 +22,12 @@ static void keep_message(void *user, const char *text, size_t size) {
   strbuf_append(user, (StrView){text, size});
 }
 
-static ImportOptions given_dims(const Session *s) {
-  return (ImportOptions){.dims = s->dims, .dim_count = s->dim_count};
+static ImportOptions given_dims(Session *s) {
+  const MethodOptions *own = session_own(s);
+  DimFlag *flags = ARENA_ARRAY(&s->arena, DimFlag, (size_t)own->dim_count + 1);
+  for (uint32_t i = 0; i < own->dim_count; i++)
+    flags[i] = own->dims[i].flag;
+  return (ImportOptions){.dims = flags, .dim_count = own->dim_count};
 }
 
 static const char *range_text(Inspection *i, StrView name, int64_t lo, int64_t hi) {
@@ -32,16 +36,20 @@ static const char *range_text(Inspection *i, StrView name, int64_t lo, int64_t h
                                  (long long)hi);
 }
 
+static const char *flag_text(Inspection *i, const DimFlag *flag) {
+  return range_text(i, flag->name, flag->lo, flag->hi);
+}
+
 /* Lowers the model with the dims that were given and those that are suggested. */
 static void try_lowering(Inspection *i) {
-  const Session *s = i->line->session;
+  Session *s = i->line->session;
+  const MethodOptions *own = session_own(s);
   Session *trial = etc_session_new();
   etc_session_on_diagnostic(trial, keep_message, &i->messages);
   trial->sink.format = i->json ? DIAG_JSON : DIAG_TEXT;
   trial->sink.quiet = !s->sink.verbose;
-  for (uint32_t k = 0; k < s->dim_count; k++)
-    (void)etc_session_set(trial, "dim",
-                          range_text(i, s->dims[k].name, s->dims[k].lo, s->dims[k].hi));
+  for (uint32_t k = 0; k < own->dim_count; k++)
+    (void)etc_session_set(trial, "dim", flag_text(i, &own->dims[k].flag));
   for (uint32_t k = 0; k < i->dims.count; k++)
     (void)etc_session_set(
         trial, "dim",
@@ -58,7 +66,7 @@ static void try_lowering(Inspection *i) {
 
 /* "etc lower m.onnx --dim batch=1 -o m.pte" */
 static void append_command(Inspection *i, StrBuf *out) {
-  const Session *s = i->line->session;
+  const MethodOptions *own = session_own(i->line->session);
   const char *slash = strrchr(i->path, '/'), *name = slash ? slash + 1 : i->path,
              *dot = strrchr(name, '.');
   if (i->read)
@@ -69,8 +77,8 @@ static void append_command(Inspection *i, StrBuf *out) {
   strbuf_printf(out, "etc lower %s", quote);
   strbuf_append_printable(out, sv_from(i->path));
   strbuf_append(out, sv_from(quote));
-  for (uint32_t k = 0; k < s->dim_count; k++)
-    strbuf_printf(out, " --dim %s", range_text(i, s->dims[k].name, s->dims[k].lo, s->dims[k].hi));
+  for (uint32_t k = 0; k < own->dim_count; k++)
+    strbuf_printf(out, " --dim %s", flag_text(i, &own->dims[k].flag));
   suggest_flags(&i->dims, out);
   strbuf_printf(out, " -o %s", quote);
   strbuf_append_printable(out, (StrView){name, (size_t)length});

@@ -3,10 +3,10 @@
 #include "ir/verify.h"
 
 /* The row of that name that fits the graph's level best: a pass may have rows at several levels. */
-static const PassRow *row_for(const char *name, Level level) {
+static const PassRow *row_for(const Registry *r, const char *name, Level level) {
   const PassRow *accepted = NULL;
-  for (uint32_t i = 0; i < pass_table_size; i++) {
-    const PassRow *row = &pass_table[i];
+  for (uint32_t i = 0; i < r->pass_count; i++) {
+    const PassRow *row = r->passes[i];
     if (strcmp(row->name, name) != 0)
       continue;
     if (row->level_in == level)
@@ -29,9 +29,9 @@ static EtcStatus parse_passes(const CommandLine *line, PassNames *list) {
     while (*at) {
       const char *comma = strchr(at, ',');
       StrView name = {at, comma ? (size_t)(comma - at) : strlen(at)};
-      const PassRow *row = pass_find(name);
+      const PassRow *row = registry_pass(&s->registry, name);
       if (!row) {
-        const char *nearest = pass_nearest(name);
+        const char *nearest = registry_nearest_pass(&s->registry, name);
         return session_usage(s, "--pass",
                              nearest ? arena_printf(&s->arena, "did you mean '%s'?", nearest)
                                      : "'etc passes' lists the passes",
@@ -45,13 +45,14 @@ static EtcStatus parse_passes(const CommandLine *line, PassNames *list) {
 }
 
 static Status run_passes(Session *s, const PassNames *list) {
-  for (uint32_t m = 0; m < s->method_count; m++) {
-    Graph *g = s->methods[m].graph;
+  for (uint32_t m = 0; m < s->program.method_count; m++) {
+    Graph *g = s->program.methods[m].graph;
+    session_enter(s, &s->program.methods[m]);
     if (!s->manager.options.verify_never)
       TRY(graph_verify(g, "parsing"));
     s->manager.stopped = false;
     for (uint32_t i = 0; i < list->count; i++)
-      TRY(manager_run_pass(&s->manager, g, row_for(list->names[i], g->level)));
+      TRY(manager_run_pass(&s->manager, g, row_for(&s->registry, list->names[i], g->level)));
     if (!s->manager.options.verify_never)
       TRY(graph_verify(g, "the last pass"));
   }
@@ -65,9 +66,9 @@ int cmd_opt(const CommandLine *line) {
   EtcStatus status = command_line_apply(line);
   if (status == ETC_OK)
     status = parse_passes(line, &list);
-  if (status == ETC_OK && line->argument_count == 1 && s->source_count == 0) {
+  if (status == ETC_OK && line->argument_count == 1 && s->program.source_count == 0) {
     status = session_add_source(s, "forward", line->arguments[0]);
-    if (status == ETC_OK && s->sources[0]->kind != SOURCE_TEXT)
+    if (status == ETC_OK && s->program.sources[0]->kind != SOURCE_TEXT)
       status =
           session_usage(s, "", "'etc print MODEL' makes a textual graph",
                         "'etc opt' takes a textual graph (.etir), not '%s'", line->arguments[0]);

@@ -190,16 +190,22 @@ static bool is_own(OptionId id) {
   }
 }
 
-EtcStatus command_line_apply(const CommandLine *line) {
+static EtcStatus apply_some(const CommandLine *line, bool plugins) {
   for (uint32_t i = 0; i < line->option_count; i++) {
     const GivenOption *given = &line->options[i];
-    if (is_own(given->row->id))
+    if (is_own(given->row->id) || (given->row->id == OPT_PLUGIN) != plugins)
       continue;
     EtcStatus status = etc_session_set(line->session, given->row->long_name, given->value);
     if (status != ETC_OK)
       return status;
   }
   return ETC_OK;
+}
+
+/* Plug-ins first: other options may name what they bring. */
+EtcStatus command_line_apply(const CommandLine *line) {
+  EtcStatus status = apply_some(line, true);
+  return status == ETC_OK ? apply_some(line, false) : status;
 }
 
 CommandId command_find(StrView name) {

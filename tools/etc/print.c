@@ -26,7 +26,7 @@ int cmd_print(const CommandLine *line) {
     status = parse_stage(line, &stage);
   if (status == ETC_OK)
     status = load_model(line, true);
-  if (status == ETC_OK && stage != STAGE_IMPORT && s->sources[0]->kind == SOURCE_PTE)
+  if (status == ETC_OK && stage != STAGE_IMPORT && s->program.sources[0]->kind == SOURCE_PTE)
     status = session_usage(s, "--stage", "print the model that it was made from",
                            "a program is past all stages");
   if (status == ETC_OK && s->manager.options.stop_after && stage == STAGE_IMPORT)

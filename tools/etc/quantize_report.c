@@ -28,19 +28,20 @@ typedef struct Report {
 
 static EtcStatus check_usage(const CommandLine *line, const char **data) {
   Session *s = line->session;
+  const MethodOptions *own = session_own(s);
   EtcStatus status = expect_arguments(line, 1, "a model");
   if (status != ETC_OK)
     return status;
-  if (!s->manager.options.pass.quantize)
+  if (!(own->given & GIVEN_SCHEME))
     return session_usage(s, "--quantize", "add --quantize int8 and --calibrate DATA.npz",
                          "'etc quantize-report' needs a scheme");
-  if (s->quantize.scheme != QUANT_INT8 && s->quantize.data)
+  if (own->quantize.scheme != QUANT_INT8 && own->quantize.data)
     return session_usage(s, "--calibrate", "give the samples to compare with by --data",
                          "only int8 needs the ranges of values");
   status = session_status(session_check_quantize(s));
   *data = command_line_value(line, OPT_DATA);
   if (!*data)
-    *data = s->quantize.data;
+    *data = own->quantize.data;
   if (status == ETC_OK && !*data)
     status = session_usage(s, "--data", "add --data DATA.npz",
                            "'etc quantize-report' needs samples to compare with");
@@ -50,11 +51,11 @@ static EtcStatus check_usage(const CommandLine *line, const char **data) {
 static EtcStatus load(const CommandLine *line, const char *data, Method **method) {
   Session *s = line->session;
   EtcStatus status = session_add_source(s, "forward", line->arguments[0]);
-  if (status == ETC_OK && s->sources[0]->kind == SOURCE_PTE)
+  if (status == ETC_OK && s->program.sources[0]->kind == SOURCE_PTE)
     status = session_usage(s, "", "give the model that it was made from",
                            "'%s' is a program, not a model", line->arguments[0]);
-  if (status == ETC_OK && s->sources[0]->kind == SOURCE_ONNX)
-    status = dims_from_data(line, s->sources[0], data);
+  if (status == ETC_OK && s->program.sources[0]->kind == SOURCE_ONNX)
+    status = dims_from_data(line, s->program.sources[0], data);
   if (status == ETC_OK)
     status = session_status(session_import(s, false));
   if (status == ETC_OK)

@@ -382,8 +382,8 @@ static EtcStatus load(const CommandLine *line) {
   EtcStatus status = expect_arguments(line, 1, "a model");
   if (status == ETC_OK)
     status = session_add_source(s, "forward", line->arguments[0]);
-  if (status == ETC_OK && s->sources[0]->kind == SOURCE_ONNX)
-    status = dims_from_arrays(line, s->sources[0]);
+  if (status == ETC_OK && s->program.sources[0]->kind == SOURCE_ONNX)
+    status = dims_from_arrays(line, s->program.sources[0]);
   return status != ETC_OK ? status : session_status(session_import(s, true));
 }
 

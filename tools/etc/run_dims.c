@@ -15,16 +15,17 @@ static bool has_initializer(const Onnx__GraphProto *graph, StrView name) {
 }
 
 /* Whether it is a constant: an initializer, or by --value. */
-static bool is_constant(const Session *s, const Onnx__GraphProto *graph, StrView name) {
+static bool is_constant(Session *s, const Onnx__GraphProto *graph, StrView name) {
   bool constant = has_initializer(graph, name);
-  for (uint32_t i = 0; i < s->value_count; i++)
-    constant |= onnx_value_is_for(s->values[i], name);
+  const MethodOptions *own = session_own(s);
+  for (uint32_t i = 0; i < own->value_count; i++)
+    constant |= onnx_value_is_for(own->values[i].text, name);
   return constant;
 }
 
 /* The input that "NAME=FILE" is for, by name or position among those that are no constants;
  * *path is FILE. */
-static const Onnx__ValueInfoProto *find_input(const Session *s, const Onnx__GraphProto *graph,
+static const Onnx__ValueInfoProto *find_input(Session *s, const Onnx__GraphProto *graph,
                                               const char *given, const char **path) {
   for (const char *at = strchr(given, '='); at; at = strchr(at + 1, '=')) {
     StrView name = {given, (size_t)(at - given)};
@@ -94,13 +95,6 @@ static EtcStatus unknown_input(Session *s, const Onnx__GraphProto *graph, const 
   return session_status(diag_end(d));
 }
 
-static const DimFlag *find_flag(const Session *s, StrView name) {
-  for (uint32_t i = 0; i < s->dim_count; i++)
-    if (sv_eq(s->dims[i].name, name))
-      return &s->dims[i];
-  return NULL;
-}
-
 /* --dim flags given by the user, the first `own` ones, go first. A name that another array has
  * given another size is no more than a name: the dim gets a size of its own. */
 static EtcStatus take_dim(Session *s, const Onnx__ValueInfoProto *input,
@@ -113,8 +107,10 @@ static EtcStatus take_dim(Session *s, const Onnx__ValueInfoProto *input,
   StrView param = named ? onnx_text(dim->dim_param) : SV("");
   StrView name =
       sv_from(arena_printf(&s->arena, SV_FMT ":%zu", SV_ARG(onnx_text(input->name)), axis));
-  const DimFlag *same = param.size ? find_flag(s, param) : NULL;
-  if (find_flag(s, name) || (same && (same < s->dims + own || same->lo == size)))
+  const MethodOptions *options = session_own(s);
+  const DimFlag *same = param.size ? options_dim(options, param) : NULL;
+  bool given = same && (const DimOption *)same < options->dims + own; /* flag comes first in it */
+  if (options_dim(options, name) || (same && (given || same->lo == size)))
     return ETC_OK;
   if (!same && !onnx_dim_is_nameless(param))
     name = param;
@@ -147,7 +143,7 @@ static EtcStatus take_array(Session *s, const OnnxModel *model, const char *give
 EtcStatus dims_from_arrays(const CommandLine *line, const Source *source) {
   Session *s = line->session;
   OnnxModel model;
-  uint32_t own = s->dim_count;
+  uint32_t own = session_own(s)->dim_count;
   EtcStatus status = session_status(session_open_onnx(s, source, &model));
   if (status != ETC_OK)
     return status;
@@ -178,7 +174,7 @@ static EtcStatus take_head(Session *s, const Onnx__ValueInfoProto *input, const 
 EtcStatus dims_from_data(const CommandLine *line, const Source *source, const char *path) {
   Session *s = line->session;
   OnnxModel model;
-  uint32_t own = s->dim_count;
+  uint32_t own = session_own(s)->dim_count;
   EtcStatus status = session_status(session_open_onnx(s, source, &model));
   if (status != ETC_OK)
     return status;

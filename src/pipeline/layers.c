@@ -1,0 +1,97 @@
+/* Layers of options (options.h), and which of them belong to a method. */
+#include "pipeline/session.h"
+
+Layer *session_layer(Session *s, int priority, const char *method) {
+  for (uint32_t i = 0; i < s->layer_count; i++) {
+    Layer *layer = s->layers[i];
+    bool same = method && layer->method ? strcmp(method, layer->method) == 0
+                                        : method == layer->method;
+    if (layer->priority == priority && same)
+      return layer;
+  }
+  Layer *layer = ARENA_NEW(&s->arena, Layer);
+  layer->priority = priority;
+  layer->method = method ? arena_strdup(&s->arena, sv_from(method)) : NULL;
+  layer->options.pass = PASS_OPTIONS_DEFAULT;
+  s->layers = pool_reserve(s->layers, &s->layer_capacity, (uint64_t)s->layer_count + 1,
+                           sizeof *s->layers);
+  /* Sorted by priority, and those of one method before those of all. */
+  uint32_t at = s->layer_count++;
+  for (; at > 0; at--) {
+    const Layer *before = s->layers[at - 1];
+    if (before->priority < priority || (before->priority == priority && (before->method || !method)))
+      break;
+    s->layers[at] = s->layers[at - 1];
+  }
+  s->layers[at] = layer;
+  return layer;
+}
+
+MethodOptions *session_own(Session *s) {
+  return &session_layer(s, PRIORITY_COMMAND, NULL)->options;
+}
+
+MethodOptions *session_resolve(Session *s, StrView method) {
+  MethodOptions *o = ARENA_NEW(&s->arena, MethodOptions);
+  o->pass = PASS_OPTIONS_DEFAULT;
+  s->resolved = pool_reserve(s->resolved, &s->resolved_capacity, (uint64_t)s->resolved_count + 1,
+                             sizeof *s->resolved);
+  s->resolved[s->resolved_count++] = o;
+  for (uint32_t i = 0; i < s->layer_count; i++)
+    if (!s->layers[i]->method || sv_eq_str(method, s->layers[i]->method))
+      options_merge(o, &s->layers[i]->options);
+  if (!(o->given & GIVEN_RANGE_METHOD))
+    o->quantize.range =
+        (RangeOptions){.method = RANGE_MSE, .percentile = RANGE_PERCENTILE_DEFAULT};
+  if (o->given & GIVEN_SCHEME)
+    o->pass.quantize = &o->quantize;
+  return o;
+}
+
+/* --- what nothing used --- */
+
+static Status unused_dims(Session *s, const Layer *layer) {
+  Status status = STATUS_OK;
+  for (uint32_t i = 0; i < layer->options.dim_count; i++) {
+    if (*layer->options.dims[i].used)
+      continue;
+    Diag *d = diag_begin(&s->sink, DIAG_DIM_UNKNOWN_FLAG, DIAG_NOWHERE);
+    diag_message(d, "no input of any model has a dimension called '" SV_FMT "'",
+                 SV_ARG(layer->options.dims[i].flag.name));
+    status = diag_end(d);
+  }
+  return status;
+}
+
+static Status unused_values(Session *s, const Layer *layer) {
+  Status status = STATUS_OK;
+  for (uint32_t i = 0; i < layer->options.value_count; i++)
+    if (!*layer->options.values[i].used)
+      status = diag_report(&s->sink, DIAG_VALUE_UNKNOWN, DIAG_NOWHERE,
+                           "no model has the input of --value " SV_FMT,
+                           SV_ARG(layer->options.values[i].text));
+  return status;
+}
+
+static bool has_method(const Session *s, const char *name) {
+  for (uint32_t i = 0; i < s->program.method_count; i++)
+    if (sv_eq_str(method_name(&s->program.methods[i]), name))
+      return true;
+  return false;
+}
+
+Status session_check_used(Session *s) {
+  Status status = STATUS_OK;
+  for (uint32_t i = 0; i < s->layer_count; i++) {
+    const Layer *layer = s->layers[i];
+    if (layer->method && !has_method(s, layer->method))
+      status = diag_report(&s->sink, DIAG_USAGE, DIAG_NOWHERE,
+                           "options are given for a method '%s', which the program does not have",
+                           layer->method);
+    if (layer->priority == PRIORITY_FILE || s->program.source_count == 1)
+      continue; /* the import has reported what its only model does not have */
+    Status dims = unused_dims(s, layer), values = unused_values(s, layer);
+    status = status != STATUS_OK ? status : dims != STATUS_OK ? dims : values;
+  }
+  return status;
+}

@@ -1,0 +1,102 @@
+/* See options.h. */
+#include "pipeline/options.h"
+
+#define ADD(o, list, count, capacity, item)                                                        \
+  ((o)->list = pool_reserve((o)->list, &(o)->capacity, (uint64_t)(o)->count + 1,                   \
+                            sizeof *(o)->list),                                                    \
+   (o)->list[(o)->count++] = (item))
+
+void options_release(MethodOptions *o) {
+  xfree(o->dims);
+  xfree(o->bounds);
+  xfree(o->states);
+  xfree(o->values);
+  xfree(o->passes.items);
+  xfree(o->said);
+}
+
+/* Whether two texts NAME<between>REST name the same thing. */
+static bool same_name(StrView a, StrView b, char between) {
+  const char *end = memchr(a.data, between, a.size);
+  size_t size = end ? (size_t)(end - a.data) + 1 : a.size;
+  return b.size >= size && memcmp(a.data, b.data, size) == 0;
+}
+
+static bool has_text(const TextOption *list, uint32_t count, StrView text, char between) {
+  for (uint32_t i = 0; i < count; i++)
+    if (same_name(list[i].text, text, between))
+      return true;
+  return false;
+}
+
+const DimFlag *options_dim(const MethodOptions *o, StrView name) {
+  for (uint32_t i = 0; i < o->dim_count; i++)
+    if (sv_eq(o->dims[i].flag.name, name))
+      return &o->dims[i].flag;
+  return NULL;
+}
+
+static bool has_bound(const MethodOptions *o, StrView name) {
+  for (uint32_t i = 0; i < o->bound_count; i++)
+    if (sv_eq(o->bounds[i].flag.name, name))
+      return true;
+  return false;
+}
+
+static void merge_lists(MethodOptions *o, const MethodOptions *below) {
+  uint32_t states = o->state_count, values = o->value_count;
+  for (uint32_t i = 0; i < below->dim_count; i++)
+    if (!options_dim(o, below->dims[i].flag.name))
+      ADD(o, dims, dim_count, dim_capacity, below->dims[i]);
+  for (uint32_t i = 0; i < below->bound_count; i++)
+    if (!has_bound(o, below->bounds[i].flag.name))
+      ADD(o, bounds, bound_count, bound_capacity, below->bounds[i]);
+  for (uint32_t i = 0; i < below->state_count; i++)
+    if (!has_text(o->states, states, below->states[i].text, ':'))
+      ADD(o, states, state_count, state_capacity, below->states[i]);
+  for (uint32_t i = 0; i < below->value_count; i++)
+    if (!has_text(o->values, values, below->values[i].text, '='))
+      ADD(o, values, value_count, value_capacity, below->values[i]);
+  for (uint32_t i = 0; i < below->passes.count; i++)
+    ADD(&o->passes, items, count, capacity, below->passes.items[i]);
+}
+
+static void merge_quantize(MethodOptions *o, const MethodOptions *below, uint32_t take) {
+  const QuantOptions *q = &below->quantize;
+  if (take & GIVEN_SCHEME) {
+    o->quantize.scheme = q->scheme;
+    o->quantize.block = q->block;
+  }
+  if (take & GIVEN_DATA)
+    o->quantize.data = q->data;
+  if (take & GIVEN_RANGES)
+    o->quantize.ranges = q->ranges;
+  if (take & GIVEN_RANGE_METHOD)
+    o->quantize.range = q->range;
+  if (take & GIVEN_QUANTIZE_CONFIG) {
+    o->quantize.floats = q->floats;
+    o->quantize.weight_only = q->weight_only;
+  }
+  if (take & GIVEN_MAX_DROP)
+    o->max_drop = below->max_drop;
+}
+
+void options_merge(MethodOptions *o, const MethodOptions *below) {
+  uint32_t take = below->given & ~o->given;
+  if (take & GIVEN_FOLD_LIMIT)
+    o->pass.fold_limit = below->pass.fold_limit;
+  if (take & GIVEN_PLAN)
+    o->pass.planner = below->pass.planner;
+  if (take & GIVEN_MAX_ARENA)
+    o->pass.max_arena = below->pass.max_arena;
+  if (take & GIVEN_BACKENDS) {
+    o->pass.backends = below->pass.backends;
+    o->pass.backend_count = below->pass.backend_count;
+  }
+  merge_quantize(o, below, take);
+  merge_lists(o, below);
+  for (uint32_t i = 0; i < below->said_count; i++)
+    if (!below->said[i].bit || (below->said[i].bit & take))
+      ADD(o, said, said_count, said_capacity, below->said[i]);
+  o->given |= below->given;
+}

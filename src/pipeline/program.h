@@ -1,0 +1,45 @@
+/* A program on its way through the stages: the files it comes from, and its methods. */
+#ifndef ETC_PIPELINE_PROGRAM_H
+#define ETC_PIPELINE_PROGRAM_H
+
+#include "pipeline/options.h"
+#include "pte/emit.h"
+#include "pte/read.h"
+
+typedef enum SourceKind { SOURCE_ONNX, SOURCE_TEXT, SOURCE_PTE } SourceKind;
+
+/* A file that methods come from. */
+typedef struct Source {
+  const char *method; /* name given with it; of ONNX models only */
+  const char *path;   /* "-": standard input */
+  int priority;       /* of the layer that names it */
+  SourceKind kind;
+  bool open;
+  OnnxModel onnx;
+  MappedFile mapped; /* a textual file, or standard input */
+  bool shared;       /* another session unmaps it */
+  PteFile pte;
+} Source;
+
+typedef struct Method {
+  Graph *graph;
+  Source *source;
+  MethodOptions *options; /* resolved */
+} Method;
+
+typedef struct Program {
+  StageId next; /* stages before it are done */
+  Source **sources;
+  Method *methods; /* after the stage import */
+  uint32_t source_count, source_capacity, method_count, method_capacity;
+  const char *kept_text; /* what --max-drop left in floats, or NULL */
+  EmitFigures written;   /* after the stage emit */
+} Program;
+
+/* Its path for messages, or "<stdin>". */
+StrView source_name(const Source *source);
+StrView method_name(const Method *m);
+/* Whether it stands for standard input. */
+bool path_is_stdin(const char *path);
+
+#endif

@@ -1,0 +1,179 @@
+/* See registry.h. */
+#include "pipeline/registry.h"
+
+#include <dlfcn.h>
+
+#include "etc/plugin.h"
+#include "support/text.h"
+
+enum { NAMES_MAX = 256 };
+
+/* Appends row to a list in the arena. */
+#define APPEND(r, list, count, row)                                                                \
+  ((list) = arena_grow((r)->arena, (list), (count) * sizeof *(list),                               \
+                       ((count) + 1) * sizeof *(list)),                                            \
+   (list)[(count)++] = (row))
+
+void registry_init(Registry *r, Arena *arena, DiagSink *sink) {
+  *r = (Registry){.arena = arena, .sink = sink};
+  for (uint32_t i = 0; i < pass_table_size; i++)
+    APPEND(r, r->passes, r->pass_count, &pass_table[i]);
+  for (const Backend *const *b = backends; *b; b++)
+    APPEND(r, r->backends, r->backend_count, *b);
+  for (const Planner *p = planners; p->name; p++)
+    APPEND(r, r->planners, r->planner_count, p);
+}
+
+/* --- by name --- */
+
+#define DEFINE_FIND(kind, Type, list, number)                                                      \
+  const Type *registry_##kind(const Registry *r, StrView name) {                                   \
+    for (uint32_t i = 0; i < r->number; i++)                                                       \
+      if (sv_eq_str(name, r->list[i]->name))                                                       \
+        return r->list[i];                                                                         \
+    return NULL;                                                                                   \
+  }                                                                                                \
+  const char *registry_nearest_##kind(const Registry *r, StrView name) {                           \
+    const char *names[NAMES_MAX];                                                                  \
+    uint32_t count = r->number < NAMES_MAX ? r->number : NAMES_MAX;                                \
+    for (uint32_t i = 0; i < count; i++)                                                           \
+      names[i] = r->list[i]->name;                                                                 \
+    int nearest = text_nearest(name, names, count);                                                \
+    return nearest < 0 ? NULL : names[nearest];                                                    \
+  }
+
+DEFINE_FIND(pass, PassRow, passes, pass_count)
+DEFINE_FIND(backend, Backend, backends, backend_count)
+DEFINE_FIND(planner, Planner, planners, planner_count)
+
+/* --- plug-ins --- */
+
+/* A plug-in while its rows are looked at. */
+typedef struct Loading {
+  Registry *r;
+  const char *path;
+  const EtcPlugin *plugin;
+} Loading;
+
+static Status refuse(const Loading *l, const char *format, ...) ETC_PRINTF(2, 3);
+static Status refuse(const Loading *l, const char *format, ...) {
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = sv_from(l->path);
+  va_list args;
+  va_start(args, format);
+  char *text = arena_vprintf(l->r->arena, format, args);
+  va_end(args);
+  return diag_report(l->r->sink, DIAG_PLUGIN, place, "%s", text);
+}
+
+/* Names go into options, where they are ended by '@', ':' and ','. */
+static bool is_name(const char *name) {
+  static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+  return name && name[0] && strlen(name) < 64 && strspn(name, allowed) == strlen(name);
+}
+
+static Status check_pass(const Loading *l, const PassRow *row) {
+  if (!is_name(row->name))
+    return refuse(l, "a pass has no name of lower-case letters, digits, '_' and '-'");
+  if (!row->run || !row->summary)
+    return refuse(l, "pass '%s' has no function or no summary", row->name);
+  if (row->stage <= STAGE_IMPORT || row->stage >= STAGE_EMIT || row->level_in >= LEVEL_COUNT ||
+      row->level_out != row->level_in)
+    return refuse(l, "pass '%s' belongs to no stage, or changes the level of graphs", row->name);
+  if (registry_pass(l->r, sv_from(row->name)))
+    return refuse(l, "there is a pass '%s' already", row->name);
+  return STATUS_OK;
+}
+
+static Status check_backend(const Loading *l, const Backend *b) {
+  if (!is_name(b->name) || !b->id || !b->id[0])
+    return refuse(l, "a backend has no name of lower-case letters, or no id");
+  if (!b->summary || !b->settings || !b->knows || !b->partition || !b->preprocess)
+    return refuse(l, "backend '%s' lacks its summary, settings or functions", b->name);
+  uint32_t settings = 0;
+  while (b->settings[settings].name)
+    settings++;
+  if (settings > BACKEND_MAX_SETTINGS)
+    return refuse(l, "backend '%s' has more than %d settings", b->name, BACKEND_MAX_SETTINGS);
+  for (uint32_t i = 0; b->passes && b->passes[i]; i++)
+    if (!registry_pass(l->r, sv_from(b->passes[i])))
+      return refuse(l, "backend '%s' wants a pass '%s', which there is not", b->name, b->passes[i]);
+  if (registry_backend(l->r, sv_from(b->name)))
+    return refuse(l, "there is a backend '%s' already", b->name);
+  return STATUS_OK;
+}
+
+static Status check_planner(const Loading *l, const Planner *p) {
+  if (!is_name(p->name) || !p->summary || !p->place)
+    return refuse(l, "a planner has no name of lower-case letters, no summary or no function");
+  if (registry_planner(l->r, sv_from(p->name)))
+    return refuse(l, "there is a planner '%s' already", p->name);
+  return STATUS_OK;
+}
+
+static Status add_pass(const Loading *l, const PassRow *row) {
+  TRY(check_pass(l, row));
+  PassRow *own = ARENA_NEW(l->r->arena, PassRow);
+  *own = *row;
+  own->plugin = l->plugin->name;
+  APPEND(l->r, l->r->passes, l->r->pass_count, own);
+  return STATUS_OK;
+}
+
+static Status add_backend(const Loading *l, const Backend *backend) {
+  TRY(check_backend(l, backend));
+  APPEND(l->r, l->r->backends, l->r->backend_count, backend);
+  return STATUS_OK;
+}
+
+static Status add_planner(const Loading *l, const Planner *planner) {
+  TRY(check_planner(l, planner));
+  Planner *own = ARENA_NEW(l->r->arena, Planner);
+  *own = *planner;
+  own->plugin = l->plugin->name;
+  APPEND(l->r, l->r->planners, l->r->planner_count, own);
+  return STATUS_OK;
+}
+
+static Status add_reader(const Loading *l, const DelegateReader *reader) {
+  if (!reader->id || !reader->id[0] || !reader->needs || !reader->check || !reader->run ||
+      !reader->describe || !reader->may_overwrite)
+    return refuse(l, "a reader of delegates lacks its id or functions");
+  if (!delegate_add_reader(reader))
+    return refuse(l, "there is a reader of delegates of '%s' already", reader->id);
+  return STATUS_OK;
+}
+
+static Status add_rows(const Loading *l) {
+  const EtcPlugin *plugin = l->plugin;
+  for (uint32_t i = 0; plugin->passes && plugin->passes[i]; i++)
+    TRY(add_pass(l, plugin->passes[i]));
+  for (uint32_t i = 0; plugin->backends && plugin->backends[i]; i++)
+    TRY(add_backend(l, plugin->backends[i]));
+  for (uint32_t i = 0; plugin->planners && plugin->planners[i]; i++)
+    TRY(add_planner(l, plugin->planners[i]));
+  for (uint32_t i = 0; plugin->readers && plugin->readers[i]; i++)
+    TRY(add_reader(l, plugin->readers[i]));
+  return STATUS_OK;
+}
+
+Status registry_load(Registry *r, const char *path) {
+  Loading l = {.r = r, .path = path};
+  Registry before = *r;
+  /* dlopen looks for names without a slash in the folders of the system. */
+  const char *file = strchr(path, '/') ? path : arena_printf(r->arena, "./%s", path);
+  void *object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (!object)
+    return refuse(&l, "the plug-in cannot be loaded: %s", dlerror());
+  l.plugin = dlsym(object, "etc_plugin");
+  if (!l.plugin)
+    return refuse(&l, "the shared object has no 'etc_plugin': it is no plug-in of etc");
+  if (!l.plugin->abi || strcmp(l.plugin->abi, ETC_PLUGIN_ABI) != 0)
+    return refuse(&l, "the plug-in was compiled for another build of etc");
+  if (!l.plugin->name || !l.plugin->name[0])
+    return refuse(&l, "the plug-in has no name");
+  Status status = add_rows(&l);
+  if (status != STATUS_OK)
+    *r = before;
+  return status;
+}

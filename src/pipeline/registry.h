@@ -1,0 +1,36 @@
+/* What a session can choose from: passes, backends, planners, readers of delegates. Built-in rows
+ * and those of plug-ins are registered the same way. */
+#ifndef ETC_PIPELINE_REGISTRY_H
+#define ETC_PIPELINE_REGISTRY_H
+
+#include "backends/backend.h"
+#include "passes/executorch/planner.h"
+#include "passes/pass.h"
+
+typedef struct Registry {
+  Arena *arena; /* of the session */
+  DiagSink *sink;
+  const PassRow **passes; /* the pipeline in order, then those of plug-ins */
+  const Backend **backends;
+  const Planner **planners;
+  uint32_t pass_count, backend_count, planner_count;
+} Registry;
+
+/* Registers what is built in. */
+void registry_init(Registry *r, Arena *arena, DiagSink *sink);
+
+/* Loads a plug-in (include/etc/plugin.h) and registers its rows. Code stays loaded until the process
+ * ends: graphs may hold texts of it. Errors (reported): no shared object, no entry, made for another
+ * etc, a row that lacks something, a name that is taken. Nothing is registered then. */
+Status registry_load(Registry *r, const char *path);
+
+/* The first row of that name; NULL when there is none. */
+const PassRow *registry_pass(const Registry *r, StrView name);
+const Backend *registry_backend(const Registry *r, StrView name);
+const Planner *registry_planner(const Registry *r, StrView name);
+/* The nearest name for a message "did you mean", or NULL. */
+const char *registry_nearest_pass(const Registry *r, StrView name);
+const char *registry_nearest_backend(const Registry *r, StrView name);
+const char *registry_nearest_planner(const Registry *r, StrView name);
+
+#endif

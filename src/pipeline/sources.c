@@ -1,0 +1,341 @@
+/* The files of a session, and the stage import: files in, graphs out. */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "ir/verify.h"
+#include "pipeline/settings.h"
+#include "pipeline/states.h"
+
+static DiagPlace file_place(const char *path) {
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = sv_from(path);
+  return place;
+}
+
+/* --- sources --- */
+
+static bool has_suffix(const char *path, const char *suffix) {
+  size_t length = strlen(path), tail = strlen(suffix);
+  return length > tail && strcmp(path + length - tail, suffix) == 0;
+}
+
+/* A .pte has "ET12" at byte 4. */
+static bool starts_like_pte(const char *path) {
+  char bytes[8] = {0};
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  bool whole = fd >= 0 && read(fd, bytes, sizeof bytes) == (ssize_t)sizeof bytes;
+  if (fd >= 0)
+    close(fd);
+  return whole && memcmp(bytes + 4, "ET12", 4) == 0;
+}
+
+bool path_is_stdin(const char *path) { return strcmp(path, "-") == 0; }
+
+StrView source_name(const Source *source) {
+  return path_is_stdin(source->path) ? SV("<stdin>") : sv_from(source->path);
+}
+
+/* Standard input has no name to go by: text has no control characters, an ONNX model begins with
+ * some. */
+static SourceKind kind_of_bytes(const uint8_t *data, uint64_t size) {
+  if (size >= 8 && memcmp(data + 4, "ET12", 4) == 0)
+    return SOURCE_PTE;
+  for (uint64_t i = 0; i < size && i < 64; i++)
+    if (data[i] < ' ' && data[i] != '\n' && data[i] != '\t' && data[i] != '\r')
+      return SOURCE_ONNX;
+  return SOURCE_TEXT;
+}
+
+/* By name, else by the first bytes. What cannot be read counts as ONNX, whose reader says why. */
+static SourceKind kind_of(const char *path) {
+  if (has_suffix(path, ".etir"))
+    return SOURCE_TEXT;
+  if (has_suffix(path, ".pte") || (!has_suffix(path, ".onnx") && starts_like_pte(path)))
+    return SOURCE_PTE;
+  return SOURCE_ONNX;
+}
+
+static EtcStatus find_kind(Session *s, Source *source) {
+  if (!path_is_stdin(source->path)) {
+    source->kind = kind_of(source->path);
+    return ETC_OK;
+  }
+  for (uint32_t i = 0; i < s->program.source_count; i++)
+    if (path_is_stdin(s->program.sources[i]->path))
+      return session_usage(s, "--method", "give the path of the other model",
+                           "standard input is the model of two methods");
+  manager_enter(&s->manager, STAGE_IMPORT);
+  EtcStatus status = session_status(file_map_stdin(&source->mapped, &s->arena, &s->sink));
+  if (status != ETC_OK)
+    return status;
+  source->kind = kind_of_bytes(source->mapped.data, source->mapped.size);
+  if (source->mapped.size == 0)
+    status = session_status(diag_report(&s->sink, DIAG_FILE_EMPTY, file_place(source->mapped.path),
+                                        "standard input is empty"));
+  return status;
+}
+
+static void append_source(Session *s, Source *source) {
+  s->program.sources = pool_reserve(s->program.sources, &s->program.source_capacity, (uint64_t)s->program.source_count + 1,
+                            sizeof *s->program.sources);
+  s->program.sources[s->program.source_count++] = source;
+}
+
+EtcStatus session_share_source(Session *s, const Source *read) {
+  Source *source = ARENA_NEW(&s->arena, Source);
+  *source = (Source){.method = read->method,
+                     .path = read->path,
+                     .kind = read->kind,
+                     .mapped = read->mapped,
+                     .shared = true};
+  append_source(s, source);
+  return ETC_OK;
+}
+
+EtcStatus session_add_source(Session *s, const char *method, const char *path) {
+  if (method[0] == '\0' || path[0] == '\0')
+    return session_usage(s, "--method", "write --method NAME=MODEL",
+                         "a method needs a name and a model");
+  int priority = s->setting.layer ? s->setting.layer->priority : PRIORITY_COMMAND;
+  for (uint32_t i = 0; i < s->program.source_count; i++)
+    if (strcmp(s->program.sources[i]->method, method) == 0)
+      return s->program.sources[i]->priority < priority
+                 ? ETC_OK
+                 : session_usage(s, "--method", "give each method a name of its own",
+                                 "method '%s' is given twice", method);
+  Source *source = ARENA_NEW(&s->arena, Source);
+  source->priority = priority;
+  source->method = arena_strdup(&s->arena, sv_from(method));
+  source->path = arena_strdup(&s->arena, sv_from(path));
+  source->mapped.fd = -1;
+  EtcStatus status = find_kind(s, source);
+  if (status != ETC_OK)
+    return status;
+  append_source(s, source);
+  return ETC_OK;
+}
+
+StrView method_name(const Method *m) { return intern_get(&m->graph->ctx->names, m->graph->name); }
+
+static void add_method(Session *s, Source *source, Graph *g, MethodOptions *options) {
+  Program *p = &s->program;
+  p->methods = pool_reserve(p->methods, &p->method_capacity, (uint64_t)p->method_count + 1,
+                            sizeof *p->methods);
+  p->methods[p->method_count++] = (Method){g, source, options};
+}
+
+void session_enter(Session *s, const Method *m) {
+  s->ctx.model_path = source_name(m->source);
+  s->manager.options.pass = m->options->pass;
+  s->manager.options.pass.explain_json = s->explain_json;
+}
+
+/* Whether an input of the model has the dimension that a --dim flag names: by dim_param, or
+ * INPUT:AXIS. */
+static bool has_dimension(const Onnx__GraphProto *graph, StrView name) {
+  for (size_t i = 0; i < graph->n_input; i++) {
+    const Onnx__ValueInfoProto *input = graph->input[i];
+    StrView input_name = onnx_text(input->name);
+    if (sv_starts_with(name, input_name) && name.size > input_name.size &&
+        name.data[input_name.size] == ':')
+      return true;
+    const Onnx__TypeProto *type = input->type;
+    bool is_tensor = type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+    const Onnx__TensorShapeProto *shape = is_tensor ? type->tensor_type->shape : NULL;
+    for (size_t d = 0; shape && d < shape->n_dim; d++)
+      if (shape->dim[d]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
+          sv_eq(onnx_text(shape->dim[d]->dim_param), name))
+        return true;
+  }
+  return false;
+}
+
+/* Of several models each has dimensions of its own: options for all methods then go to those that
+ * they fit. An option for one method is that of its model, which reports what it does not have. */
+static void dims_for(Session *s, const Source *source, const MethodOptions *o,
+                     ImportOptions *import) {
+  DimFlag *flags = ARENA_ARRAY(&s->arena, DimFlag, (size_t)o->dim_count + 1);
+  for (uint32_t i = 0; i < o->dim_count; i++) {
+    if (s->program.source_count > 1 &&
+        !has_dimension(source->onnx.proto->graph, o->dims[i].flag.name))
+      continue;
+    flags[import->dim_count++] = o->dims[i].flag;
+    *o->dims[i].used = true;
+  }
+  import->dims = flags;
+}
+
+static bool has_input(const Onnx__GraphProto *graph, StrView value) {
+  for (size_t i = 0; i < graph->n_input; i++)
+    if (onnx_value_is_for(value, onnx_text(graph->input[i]->name)))
+      return true;
+  return false;
+}
+
+/* The same of --value. */
+static void values_for(Session *s, const Source *source, const MethodOptions *o,
+                       ImportOptions *import) {
+  StrView *values = ARENA_ARRAY(&s->arena, StrView, (size_t)o->value_count + 1);
+  for (uint32_t i = 0; i < o->value_count; i++) {
+    StrView text = o->values[i].text;
+    if (s->program.source_count > 1 && !has_input(source->onnx.proto->graph, text))
+      continue;
+    values[import->value_count++] = text;
+    *o->values[i].used = true;
+  }
+  import->values = values;
+}
+
+static BoundFlag *bounds_for(Session *s, const MethodOptions *o) {
+  BoundFlag *flags = ARENA_ARRAY(&s->arena, BoundFlag, (size_t)o->bound_count + 1);
+  for (uint32_t i = 0; i < o->bound_count; i++)
+    flags[i] = o->bounds[i].flag;
+  return flags;
+}
+
+Status session_open_onnx(Session *s, const Source *source, OnnxModel *out) {
+  if (!path_is_stdin(source->path))
+    return onnx_model_open(out, &s->sink, source->path);
+  return onnx_model_open_bytes(out, &s->sink, source->mapped.path, source->mapped.data,
+                               source->mapped.size);
+}
+
+static Status import_onnx(Session *s, Source *source) {
+  TRY(session_open_onnx(s, source, &source->onnx));
+  source->onnx.linked_data = s->ctx.linked_data;
+  source->open = true;
+  MethodOptions *o = session_resolve(s, sv_from(source->method));
+  StatesSearch states = {s, o};
+  ImportOptions import = {.method = sv_from(source->method),
+                          .is_state = states_name,
+                          .is_state_user = &states,
+                          .fold_limit = o->pass.fold_limit,
+                          .bounds = bounds_for(s, o),
+                          .bound_count = o->bound_count,
+                          .bounds_used = ARENA_ARRAY(&s->arena, bool, (size_t)o->bound_count + 1)};
+  dims_for(s, source, o, &import);
+  values_for(s, source, o, &import);
+  Graph *g = NULL;
+  Status status = onnx_import(&s->ctx, &source->onnx, &import, &g);
+  for (uint32_t i = 0; i < o->bound_count; i++)
+    *o->bounds[i].used |= import.bounds_used[i];
+  TRY(status);
+  add_method(s, source, g, o);
+  if (s->manager.options.verify_never)
+    return STATUS_OK;
+  return graph_verify(g, stage_name(STAGE_IMPORT));
+}
+
+/* What the graph was lowered with up to its stage, so that it goes on to the same program. */
+static Status add_text_method(Session *s, Source *source, Graph *g) {
+  StrView name = intern_get(&s->ctx.names, g->name);
+  const char *method = arena_strdup(&s->arena, name);
+  SettingPlace before = s->setting;
+  s->setting = (SettingPlace){.layer = session_layer(s, PRIORITY_FILE, method), .folder = ""};
+  s->setting.at = (DiagPlace){.file = source_name(source), .line = 1, .column = 1};
+  EtcStatus status = ETC_OK;
+  for (uint32_t i = 0; i < g->option_count && status == ETC_OK; i++)
+    status = session_set_text(s, g->options[i]);
+  s->setting = before;
+  StageId stage = stage_find(g->stage);
+  if (g->stage.size && (stage >= STAGE_EMIT || stage_level(stage) != g->level))
+    return diag_report(&s->sink, DIAG_IR_PARSE, file_place(source->mapped.path),
+                       "a graph of level %s cannot be one after the stage '" SV_FMT "'",
+                       level_name(g->level), SV_ARG(g->stage));
+  add_method(s, source, g, session_resolve(s, name));
+  return status == ETC_OK ? STATUS_OK : STATUS_INVALID;
+}
+
+static Status import_text(Session *s, Source *source) {
+  if (!path_is_stdin(source->path))
+    TRY(file_map(&source->mapped, &s->arena, &s->sink, source->path));
+  source->open = true;
+  StrView text = {(const char *)source->mapped.data, (size_t)source->mapped.size};
+  StrView name = sv_from(source->mapped.path);
+  Graph **graphs = NULL;
+  uint32_t count = 0;
+  TRY(graph_parse(&s->ctx, text, name, NULL, &graphs, &count));
+  for (uint32_t i = 0; i < count; i++)
+    TRY(add_text_method(s, source, graphs[i]));
+  if (count == 0)
+    return diag_report(&s->sink, DIAG_IR_PARSE, file_place(source->mapped.path),
+                       "the file has no graph");
+  return STATUS_OK;
+}
+
+static Status import_pte(Session *s, Source *source) {
+  if (path_is_stdin(source->path))
+    TRY(pte_read_bytes(&s->ctx, source->mapped.path, source->mapped.data, source->mapped.size,
+                       &source->pte));
+  else
+    TRY(pte_read(&s->ctx, source->path, &source->pte));
+  source->open = true;
+  for (uint32_t i = 0; i < source->pte.method_count; i++)
+    add_method(s, source, source->pte.methods[i],
+               session_resolve(s, intern_get(&s->ctx.names, source->pte.methods[i]->name)));
+  return STATUS_OK;
+}
+
+static Status import_source(Session *s, Source *source, bool allow_pte) {
+  s->ctx.model_path = source_name(source);
+  if (source->kind == SOURCE_TEXT)
+    return import_text(s, source);
+  if (source->kind == SOURCE_ONNX)
+    return import_onnx(s, source);
+  if (allow_pte)
+    return import_pte(s, source);
+  return diag_report(&s->sink, DIAG_PTE_UNSUPPORTED, file_place(source->path),
+                     "a program cannot be lowered again");
+}
+
+static bool same_name(const Session *s, uint32_t a, uint32_t b) {
+  return s->program.methods[a].graph->name == s->program.methods[b].graph->name;
+}
+
+/* Textual files bring names of their own. */
+static Status check_method_names(Session *s) {
+  for (uint32_t i = 1; i < s->program.method_count; i++)
+    for (uint32_t k = 0; k < i; k++)
+      if (same_name(s, i, k))
+        return diag_report(&s->sink, DIAG_NAME_TWICE, file_place(s->program.methods[i].source->path),
+                           "two methods have the name '" SV_FMT "'",
+                           SV_ARG(intern_get(&s->ctx.names, s->program.methods[i].graph->name)));
+  return STATUS_OK;
+}
+
+/* Only ONNX models have dimensions to fix: those of the others are what they are. */
+static Status check_dims_wanted(Session *s) {
+  uint32_t dims = 0;
+  for (uint32_t i = 0; i < s->layer_count; i++)
+    dims += s->layers[i]->options.dim_count;
+  for (uint32_t i = 0; i < s->program.source_count; i++)
+    if (s->program.sources[i]->kind == SOURCE_ONNX)
+      return STATUS_OK;
+  if (dims == 0 || s->program.source_count == 0)
+    return STATUS_OK;
+  DiagPlace place = DIAG_NOWHERE;
+  place.option = SV("--dim");
+  Diag *d = diag_begin(&s->sink, DIAG_USAGE, place);
+  diag_message(d, "'" SV_FMT "' is no ONNX model: its dimensions are fixed or bounded already",
+               SV_ARG(source_name(s->program.sources[0])));
+  diag_hint(d, "give --dim when the .onnx is lowered or printed");
+  return diag_end(d);
+}
+
+Status session_import(Session *s, bool allow_pte) {
+  Status status = STATUS_OK;
+  TRY(check_dims_wanted(s));
+  manager_enter(&s->manager, STAGE_IMPORT);
+  for (uint32_t i = 0; i < s->program.source_count; i++) {
+    Status one = import_source(s, s->program.sources[i], allow_pte);
+    status = status == STATUS_OK ? one : status;
+  }
+  Status bounds = session_check_bounds(s, status == STATUS_OK);
+  TRY(status);
+  TRY(bounds);
+  TRY(session_check_used(s));
+  TRY(check_method_names(s));
+  TRY(states_bind(s));
+  s->program.next = STAGE_SOURCE;
+  return STATUS_OK;
+}
