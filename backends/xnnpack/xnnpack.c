@@ -371,8 +371,8 @@ static const BackendSetting settings[] = {
 
 /* What it takes better in the form that these passes give it. */
 static const char *const wanted_passes[] = {
-    "move_quantized", "recover_dynamic", "guard_softmax", "recover_group_norm",
-    "fold_weights",   "raise_views",     "recover_bias",  NULL};
+    "recover_dynamic", "guard_softmax", "recover_group_norm", "fold_weights", "raise_views",
+    "recover_bias",    NULL};
 
 const Backend backend_xnnpack = {.name = "xnnpack",
                                  .id = XNN_BACKEND_ID,

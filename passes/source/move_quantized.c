@@ -3,6 +3,7 @@
  * On codes that were quantized, they become moves of real numbers between a dequantization and a
  * quantization, which changes no code and is the one form that backends look for. Of dequantized
  * constants (weights), the codes are moved instead, so that the weights stay what they are. */
+#include "backends/backend.h"
 #include "ops/quantized.h"
 #include "passes/source/recover.h"
 
@@ -207,5 +208,7 @@ Status pass_move_quantized(PassContext *p, Graph *g) {
       {OP_UNSQUEEZE_COPY, move_codes, "moves"},
       {OP_VIEW_COPY, move_codes, "moves"},
   };
+  if (!backends_take_quantized(p->options))
+    return STATUS_OK;
   return recover_run(p, g, rows, COUNT_OF(rows));
 }

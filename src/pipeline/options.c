@@ -22,10 +22,12 @@ static bool same_name(StrView a, StrView b, char between) {
   return b.size >= size && memcmp(a.data, b.data, size) == 0;
 }
 
-static bool has_text(const TextOption *list, uint32_t count, StrView text, char between) {
+/* Whether one of the first `count` names the same thing as `other`, which then has its use. */
+static bool has_text(const TextOption *list, uint32_t count, const TextOption *other,
+                     char between) {
   for (uint32_t i = 0; i < count; i++)
-    if (same_name(list[i].text, text, between))
-      return true;
+    if (same_name(list[i].text, other->text, between))
+      return *other->used = true;
   return false;
 }
 
@@ -36,26 +38,30 @@ const DimFlag *options_dim(const MethodOptions *o, StrView name) {
   return NULL;
 }
 
-static bool has_bound(const MethodOptions *o, StrView name) {
+static bool has_dim(const MethodOptions *o, const DimOption *other) {
+  return options_dim(o, other->flag.name) && (*other->used = true);
+}
+
+static bool has_bound(const MethodOptions *o, const BoundOption *other) {
   for (uint32_t i = 0; i < o->bound_count; i++)
-    if (sv_eq(o->bounds[i].flag.name, name))
-      return true;
+    if (sv_eq(o->bounds[i].flag.name, other->flag.name))
+      return *other->used = true;
   return false;
 }
 
 static void merge_lists(MethodOptions *o, const MethodOptions *below) {
   uint32_t states = o->state_count, values = o->value_count;
   for (uint32_t i = 0; i < below->dim_count; i++)
-    if (!options_dim(o, below->dims[i].flag.name))
+    if (!has_dim(o, &below->dims[i]))
       ADD(o, dims, dim_count, dim_capacity, below->dims[i]);
   for (uint32_t i = 0; i < below->bound_count; i++)
-    if (!has_bound(o, below->bounds[i].flag.name))
+    if (!has_bound(o, &below->bounds[i]))
       ADD(o, bounds, bound_count, bound_capacity, below->bounds[i]);
   for (uint32_t i = 0; i < below->state_count; i++)
-    if (!has_text(o->states, states, below->states[i].text, ':'))
+    if (!has_text(o->states, states, &below->states[i], ':'))
       ADD(o, states, state_count, state_capacity, below->states[i]);
   for (uint32_t i = 0; i < below->value_count; i++)
-    if (!has_text(o->values, values, below->values[i].text, '='))
+    if (!has_text(o->values, values, &below->values[i], '='))
       ADD(o, values, value_count, value_capacity, below->values[i]);
   for (uint32_t i = 0; i < below->passes.count; i++)
     ADD(&o->passes, items, count, capacity, below->passes.items[i]);

@@ -36,7 +36,7 @@ EtcStatus session_set_calibrate(Session *s, StrView value);
 EtcStatus session_set_ranges(Session *s, StrView value);
 EtcStatus session_set_calibrate_method(Session *s, StrView value);
 EtcStatus session_set_quantize_config(Session *s, StrView value);
-/* Whether what was given goes together; reported if not. */
+/* Whether what was given goes together; reported if not. Before the import: for all methods. */
 Status session_check_quantize(Session *s);
 /* Before the stage quantize: what it needs to know of the model of m. */
 Status session_begin_quantize(Session *s, const Method *m);

@@ -104,6 +104,8 @@ static EtcStatus check_options(Session *s, const MethodOptions *o) {
 
 Status session_check_quantize(Session *s) {
   const Method *calibrated = NULL;
+  if (s->program.method_count == 0 && check_options(s, session_own(s)) != ETC_OK)
+    return STATUS_USAGE;
   for (uint32_t i = 0; i < s->program.method_count; i++) {
     const Method *m = &s->program.methods[i];
     if (check_options(s, m->options) != ETC_OK)
