@@ -16,3 +16,16 @@ include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/etcConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/etc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${CMAKE_BINARY_DIR}/etcConfig.cmake ${CMAKE_BINARY_DIR}/etcConfigVersion.cmake DESTINATION ${config_folder})
+
+# What plug-ins are compiled with: the headers of the graph and the tables, below include/etc/internal.
+set(internal_folder ${CMAKE_INSTALL_INCLUDEDIR}/etc/internal)
+install(FILES ${PROJECT_BINARY_DIR}/src/plugin/etc/plugin_abi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/etc)
+foreach(layer support ir ops quant)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/${layer} DESTINATION ${internal_folder} FILES_MATCHING PATTERN "*.h")
+endforeach()
+install(FILES ${PROJECT_SOURCE_DIR}/passes/pass.h ${PROJECT_SOURCE_DIR}/passes/passes.def DESTINATION ${internal_folder}/passes)
+install(FILES ${PROJECT_SOURCE_DIR}/passes/executorch/planner.h ${PROJECT_SOURCE_DIR}/passes/executorch/liveness.h
+        DESTINATION ${internal_folder}/passes/executorch)
+install(FILES ${PROJECT_SOURCE_DIR}/backends/backend.h ${PROJECT_SOURCE_DIR}/backends/selection.h ${PROJECT_SOURCE_DIR}/backends/backends.def
+        DESTINATION ${internal_folder}/backends)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/schema/ DESTINATION ${internal_folder} FILES_MATCHING PATTERN "*.def")

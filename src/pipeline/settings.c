@@ -143,7 +143,7 @@ static EtcStatus find_pass(Session *s, const char *option, StrView name, const P
   if (*row)
     return ETC_OK;
   const char *hint = session_did_you_mean(s, registry_nearest_pass(&s->registry, name));
-  return session_usage(s, option, hint ? hint : "'etc passes' lists the passes",
+  return session_usage(s, option, hint ? hint : "'etc passes' lists the passes; others come with --plugin",
                        "there is no pass '" SV_FMT "'", SV_ARG(name));
 }
 
@@ -159,20 +159,15 @@ static EtcStatus find_before(Session *s, StrView name, StageId stage, const Pass
                        SV_ARG(name));
 }
 
-/* A pass that takes the graphs of the stage; where it has no place of its own, the level that the
- * stage begins with, or leaves, must be one that the pass takes. */
-static EtcStatus check_stage(Session *s, const AddedPass *added) {
-  Level before = added->stage == STAGE_IMPORT ? LEVEL_ATEN : stage_level(added->stage - 1);
-  Level level = added->before ? before : stage_level(added->stage);
-  if (added->before ? manager_accepts(added->row, before) || added->row->level_in == level
-                    : manager_accepts(added->row, level))
+/* Behind a stage graphs are at its level. */
+static EtcStatus check_level(Session *s, const AddedPass *added) {
+  Level level = stage_level(added->stage);
+  if (manager_accepts(added->row, level))
     return ETC_OK;
-  return session_usage(
-      s, "--pass",
-      arena_printf(&s->arena, "pass '%s' takes graphs of level %s", added->row->name,
-                   level_name(added->row->level_in)),
-      "%s stage %s graphs are at level %s", added->before ? "at the begin of" : "behind",
-      stage_name(added->stage), level_name(level));
+  return session_usage(s, "--pass", "write --pass NAME@STAGE:before-PASS for a place in the stage",
+                       "behind stage %s graphs are at level %s, and pass '%s' takes level %s",
+                       stage_name(added->stage), level_name(level), added->row->name,
+                       level_name(added->row->level_in));
 }
 
 /* NAME[@STAGE[:before-PASS]] */
@@ -200,7 +195,7 @@ static EtcStatus set_pass(Session *s, StrView value) {
     status = find_before(s, other, added.stage, &added.before);
   }
   if (status == ETC_OK && !added.before)
-    status = check_stage(s, &added);
+    status = check_level(s, &added);
   if (status != ETC_OK)
     return status;
   AddedPasses *passes = &settings_options(s)->passes;

@@ -232,7 +232,9 @@ static Status add_text_method(Session *s, Source *source, Graph *g) {
   const char *method = arena_strdup(&s->arena, name);
   SettingPlace before = s->setting;
   s->setting = (SettingPlace){.layer = session_layer(s, PRIORITY_FILE, method), .folder = ""};
-  s->setting.at = (DiagPlace){.file = source_name(source), .line = 1, .column = 1};
+  s->setting.at = DIAG_NOWHERE;
+  s->setting.at.file = source_name(source);
+  s->setting.at.line = s->setting.at.column = 1;
   EtcStatus status = ETC_OK;
   for (uint32_t i = 0; i < g->option_count && status == ETC_OK; i++)
     status = session_set_text(s, g->options[i]);
