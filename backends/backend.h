@@ -8,7 +8,6 @@
 #define ETC_BACKENDS_BACKEND_H
 
 #include "ops/delegate.h"
-#include "passes/pass.h"
 
 /* Why a backend does not take a node. Texts are static or in scratch. */
 typedef struct Refusal {
@@ -66,9 +65,9 @@ typedef struct Backend {
   const char *id;                 /* that the runtime registers */
   const char *summary;            /* one line */
   const BackendSetting *settings; /* terminated by a row without a name */
-  const char *const *passes;      /* those of passes.def FOR_BACKENDS that it wants; ends with NULL */
-  bool quantized;                 /* takes quantize and dequantize, which are kept for it */
-  bool (*knows)(OpId op);         /* whether there are nodes of that op that it takes */
+  const char *const *passes; /* those of passes.def FOR_BACKENDS that it wants; ends with NULL */
+  bool quantized;            /* takes quantize and dequantize, which are kept for it */
+  bool (*knows)(OpId op);    /* whether there are nodes of that op that it takes */
   /* Sets the tag of each node that the backend takes to the number of its partition, from 1, and
    * refusals of the others. Nodes of a partition lie in the same region. */
   Status (*partition)(BackendContext *c, Graph *g);
@@ -81,11 +80,6 @@ typedef struct BackendChoice {
   const Backend *backend;
   StrView settings[BACKEND_MAX_SETTINGS]; /* by row */
 } BackendChoice;
-
-/* Whether a chosen backend takes quantize and dequantize. */
-bool backends_take_quantized(const PassOptions *options);
-/* Whether a chosen backend wants that pass, one FOR_BACKENDS. */
-bool backends_want_pass(const PassOptions *options, const char *name);
 
 extern const Backend *const backends[]; /* the built-in ones; ends with NULL */
 

@@ -48,12 +48,16 @@ typedef struct PassOptions {
   uint64_t fold_limit; /* bytes a computed constant may have beyond its operands; 0: default of
                           interp/fold.h */
   const struct Planner *planner; /* NULL: the first of planners */
-  uint64_t max_arena;  /* most bytes of memory that a program may plan; 0: PASS_MAX_ARENA */
+  uint64_t max_arena; /* most bytes of memory that a program may plan; 0: PASS_MAX_ARENA */
   const struct BackendChoice *backends; /* in order of preference */
   uint32_t backend_count;
   const QuantOptions *quantize; /* NULL: nothing is quantized */
   bool explain_json; /* what backends take and leave goes to print, one JSON object a line */
 } PassOptions;
+/* Whether a chosen backend takes quantize and dequantize. */
+bool backends_take_quantized(const PassOptions *options);
+/* Whether a chosen backend wants that pass, one FOR_BACKENDS. */
+bool backends_want_pass(const PassOptions *options, const char *name);
 #define PASS_MAX_ARENA ((uint64_t)2 << 30)
 #define PASS_OPTIONS_DEFAULT ((PassOptions){0})
 
@@ -87,9 +91,9 @@ typedef struct PassRow {
   const char *name;
   PassFn *run;
   StageId stage;
-  Level level_in;  /* the graph must be at this level */
-  Level level_out; /* and is at this one afterwards */
-  bool skippable;  /* the pipeline still gives a right program without it */
+  Level level_in;    /* the graph must be at this level */
+  Level level_out;   /* and is at this one afterwards */
+  bool skippable;    /* the pipeline still gives a right program without it */
   bool for_backends; /* runs when a chosen backend asks for it (Backend.passes) */
   const char *summary;
   const char *plugin; /* the plug-in that has it, set where it is registered; NULL: built in */

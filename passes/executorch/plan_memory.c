@@ -144,8 +144,8 @@ const Planner planners[] = {
     {0},
 };
 
-/* What a plug-in answered: tensors inside the arena and aligned. That no two overlap is checked with
- * the other rules of plans, by the verifier. */
+/* What a plug-in answered: tensors inside the arena and aligned. That no two overlap is checked
+ * with the other rules of plans, by the verifier. */
 static Status check_places(PassContext *p, const Planner *planner, const PlanProblem *q,
                            const uint64_t *offsets, uint64_t total) {
   for (uint32_t i = 0; i < q->count; i++) {
@@ -164,8 +164,7 @@ static Status check_places(PassContext *p, const Planner *planner, const PlanPro
 }
 
 Status pass_plan_memory(PassContext *p, Graph *g) {
-  const Planner *planner =
-      p->options && p->options->planner ? p->options->planner : &planners[0];
+  const Planner *planner = p->options && p->options->planner ? p->options->planner : &planners[0];
   Liveness l;
   TRY(liveness_compute(g, p->scratch, planner->in_place, &l));
   TRY(check_total(p, g, &l));

@@ -19,7 +19,8 @@ static Status check_output(Session *s, const char *output) {
   if (stat(output, &out) != 0)
     return STATUS_OK;
   for (uint32_t i = 0; i < s->program.source_count; i++) {
-    if (stat(s->program.sources[i]->path, &in) != 0 || in.st_dev != out.st_dev || in.st_ino != out.st_ino)
+    if (stat(s->program.sources[i]->path, &in) != 0 || in.st_dev != out.st_dev ||
+        in.st_ino != out.st_ino)
       continue;
     Diag *d = diag_begin(&s->sink, DIAG_FILE_WRITE, file_place(output));
     diag_message(d, "'%s' is the model itself", output);
@@ -126,4 +127,3 @@ Status session_emit(Session *s, const char *output) {
                                                 ? &s->manager.options.progress->output
                                                 : NULL});
 }
-

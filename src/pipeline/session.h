@@ -40,7 +40,7 @@ struct EtcSession {
   uint32_t layer_count, layer_capacity, resolved_count, resolved_capacity;
   SettingPlace setting;
   int *given; /* by row of the settings: 1 + the priority of what set it for the whole program */
-  const char *recipe;         /* or NULL */
+  const char *recipe; /* or NULL */
   bool recipe_read;
   const char **included; /* all recipes that were read, for depfiles */
   uint32_t included_count;

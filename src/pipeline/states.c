@@ -143,7 +143,8 @@ bool states_name(void *user, StrView input) {
 static const char *nearest_name(Session *s, StrView name, bool inputs) {
   uint64_t most = 0;
   for (uint32_t m = 0; m < s->program.method_count; m++)
-    most += s->program.methods[m].graph->input_count + graph_output_count(s->program.methods[m].graph);
+    most +=
+        s->program.methods[m].graph->input_count + graph_output_count(s->program.methods[m].graph);
   const char **names = ARENA_ARRAY(&s->arena, const char *, most);
   size_t count = 0;
   for (uint32_t m = 0; m < s->program.method_count; m++) {

@@ -14,6 +14,7 @@ static EtcStatus inspect_program(const CommandLine *line, const char *path, cons
                           : pte_program_open(&program, &s->sink, path));
   if (status != ETC_OK)
     return status;
+  program.readers = s->ctx.readers;
   if (command_line_has(line, OPT_JSON))
     pte_inspect_json(&program, out);
   else
@@ -30,9 +31,9 @@ static bool is_named(const char *path, const char *suffix) {
 
 static EtcStatus inspect_stdin(const CommandLine *line, StrBuf *out) {
   Session *s = line->session;
-  EtcStatus status =
-      s->program.source_count ? session_usage(s, "", "name it once", "standard input can be read only once")
-                      : session_add_source(s, "forward", "-");
+  EtcStatus status = s->program.source_count ? session_usage(s, "", "name it once",
+                                                             "standard input can be read only once")
+                                             : session_add_source(s, "forward", "-");
   if (status != ETC_OK)
     return status;
   const Source *read = s->program.sources[0];
