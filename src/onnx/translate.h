@@ -15,7 +15,7 @@
 
 #include "ir/builder.h"
 #include "onnx/import.h"
-#include "onnx/tensor.h"
+#include "onnx/file/tensor.h"
 
 /* What a name stands for. */
 typedef enum BindingKind {
