@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "onnx/suggest.h"
-#include "onnx/tensor.h"
-#include "onnx/weights.h"
+#include "onnx/file/tensor.h"
+#include "onnx/file/weights.h"
 
 enum { LINE = 100, MAX_OPS_SHOWN = 40, MAX_VALUES_SHOWN = 16 };
 

@@ -2,7 +2,7 @@
 #ifndef ETC_ONNX_DESCRIBE_H
 #define ETC_ONNX_DESCRIBE_H
 
-#include "onnx/model.h"
+#include "onnx/file/model.h"
 #include "support/json.h"
 
 /* File, versions, weights, inputs, outputs, operators. Safe to print on a terminal. */

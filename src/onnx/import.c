@@ -8,7 +8,7 @@
 
 #include "onnx/bounds.h"
 #include "onnx/import_state.h"
-#include "onnx/order.h"
+#include "onnx/file/order.h"
 #include "onnx/packed.h"
 #include "support/text.h"
 

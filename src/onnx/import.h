@@ -3,7 +3,7 @@
 #define ETC_ONNX_IMPORT_H
 
 #include "ir/graph.h"
-#include "onnx/model.h"
+#include "onnx/file/model.h"
 
 /* --dim NAME=N (lo == hi) or NAME=LO..HI. NAME is an ONNX dim_param, or INPUT:AXIS for a dimension
  * without a name, or for one that has a name and shall have a size of its own. */

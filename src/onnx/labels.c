@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "onnx/import_state.h"
-#include "onnx/tensor.h"
+#include "onnx/file/tensor.h"
 
 typedef struct Place {
   StrView name;

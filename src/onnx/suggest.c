@@ -2,9 +2,9 @@
 #include "onnx/suggest.h"
 
 #include "ir/solve.h"
-#include "onnx/tensor.h"
+#include "onnx/file/tensor.h"
 #include "onnx/translate.h"
-#include "onnx/weights.h"
+#include "onnx/file/weights.h"
 
 enum {
   MAX_DIMS = 512,

@@ -4,7 +4,7 @@
  * node comes from. */
 #include "pipeline/summary.h"
 
-#include "onnx/weights.h"
+#include "onnx/file/weights.h"
 #include "ops/delegate.h"
 #include "ops/work.h"
 #include "support/json.h"

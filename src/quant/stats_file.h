@@ -5,7 +5,7 @@
 #ifndef ETC_QUANT_STATS_FILE_H
 #define ETC_QUANT_STATS_FILE_H
 
-#include "onnx/model.h"
+#include "onnx/file/model.h"
 #include "quant/observe.h"
 
 /* What a file is about. Files of shards agree in all but shard and counted. */

@@ -12,7 +12,7 @@
 
 #include "etc/etc.h"
 #include "ir/verify.h"
-#include "onnx/tensor.h"
+#include "onnx/file/tensor.h"
 #include "pte/read.h"
 #include "pte/verify_plan.h"
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "onnx/tensor.h"
+#include "onnx/file/tensor.h"
 #include "proto_writer.h"
 
 enum { UINT8 = ONNX__TENSOR_PROTO__DATA_TYPE__UINT8, PATH_SIZE = 256 };

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "onnx/model.h"
+#include "onnx/file/model.h"
 #include "proto_writer.h"
 
 static Proto empty_graph(void) {

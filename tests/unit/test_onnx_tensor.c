@@ -2,7 +2,7 @@
  * type and shape. */
 #include "unit.h"
 
-#include "onnx/tensor.h"
+#include "onnx/file/tensor.h"
 #include "proto_writer.h"
 
 enum {

@@ -1,9 +1,9 @@
 /* The wire format of ONNX files: what is read, and every class of bytes that must be refused. */
 #include "unit.h"
 
-#include "onnx/model.h"
-#include "onnx/skim.h"
-#include "onnx/wire.h"
+#include "onnx/file/model.h"
+#include "onnx/file/skim.h"
+#include "onnx/file/wire.h"
 #include "proto_writer.h"
 
 /* --- wire.h

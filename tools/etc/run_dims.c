@@ -3,7 +3,7 @@
 #include "run_dims.h"
 
 #include "interp/npy.h"
-#include "onnx/tensor.h"
+#include "onnx/file/tensor.h"
 #include "quant/dataset.h"
 #include "support/text.h"
 

@@ -1,0 +1,141 @@
+/* External data: what the model says about it is believed only after it was checked (see
+ * external.h).
+ *
+ * Source of the keys: the comment of TensorProto.external_data in onnx.proto of ONNX 1.23 and
+ * docs/ExternalData.md. Without a length, the tensor's own size counts. That the file lies in the
+ * model's folder and is reached through no link is file_map_beneath's work; here the text itself is
+ * refused when it means something else on another system. */
+#include "onnx/file/external.h"
+
+#include <unistd.h>
+
+#include "support/text.h"
+
+/* Exporters of big models write one file a tensor. Descriptors beyond these are closed: the mapping
+ * stays, only the copy inside the kernel is lost for them. */
+enum { DESCRIPTORS_KEPT = 128 };
+
+typedef struct ExternalData {
+  StrView location;
+  uint64_t offset, length;
+  bool has_length;
+} ExternalData;
+
+static Status parse_size(StrView key, StrView value, const char *what, DiagSink *sink,
+                         DiagPlace place, uint64_t *out) {
+  int64_t number;
+  if (text_parse_i64(value, &number) && number < 0)
+    return diag_report(sink, DIAG_EXTERNAL_RANGE, place,
+                       "%s: external data has the negative " SV_FMT " " SV_FMT, what, SV_ARG(key),
+                       SV_ARG(value));
+  if (!text_parse_u64(value, out))
+    return diag_report(sink, DIAG_EXTERNAL_KEY, place,
+                       "%s: external data has the " SV_FMT " '" SV_FMT "', which is no number",
+                       what, SV_ARG(key), SV_ARG(value));
+  return STATUS_OK;
+}
+
+static Status parse_entries(const Onnx__TensorProto *t, const char *what, DiagSink *sink,
+                            DiagPlace place, ExternalData *to) {
+  static const char *const keys[] = {"location", "offset", "length", "checksum"};
+  unsigned seen = 0;
+  *to = (ExternalData){0};
+  for (size_t i = 0; i < t->n_external_data; i++) {
+    StrView key = onnx_text(t->external_data[i]->key),
+            value = onnx_text(t->external_data[i]->value);
+    unsigned k = 0;
+    while (k < COUNT_OF(keys) && !sv_eq_str(key, keys[k]))
+      k++;
+    if (k == COUNT_OF(keys))
+      return diag_report(sink, DIAG_EXTERNAL_KEY, place,
+                         "%s: external data has the unknown key '" SV_FMT "'", what, SV_ARG(key));
+    if (seen & 1U << k)
+      return diag_report(sink, DIAG_EXTERNAL_KEY, place, "%s: external data has the key '%s' twice",
+                         what, keys[k]);
+    seen |= 1U << k;
+    if (k == 0)
+      to->location = value;
+    else if (k == 1)
+      TRY(parse_size(key, value, what, sink, place, &to->offset));
+    else if (k == 2)
+      TRY(parse_size(key, value, what, sink, place, &to->length));
+  }
+  to->has_length = seen & 1U << 2;
+  if (!(seen & 1U))
+    return diag_report(sink, DIAG_EXTERNAL_KEY, place, "%s: external data has no location", what);
+  return STATUS_OK;
+}
+
+static Status check_location(StrView location, const char *what, DiagSink *sink, DiagPlace place) {
+  const char *why = NULL;
+  if (location.size == 0)
+    why = "is empty";
+  else if (sv_starts_with(location, SV("*/_ORT_MEM_ADDR_/*")))
+    why = "is an address in the memory of ONNX Runtime";
+  else if (location.data[0] == '/')
+    why = "is an absolute path";
+  else if (location.size > 1 && location.data[1] == ':')
+    why = "is a path with a drive of Windows";
+  else if (memchr(location.data, '\\', location.size))
+    why = "has backslashes, which ONNX does not use";
+  if (!why)
+    return STATUS_OK;
+  return diag_report(sink, DIAG_EXTERNAL_PATH, place,
+                     "%s: the location of external data, '" SV_FMT "', %s", what, SV_ARG(location),
+                     why);
+}
+
+static Status open_location(OnnxModel *m, StrView location, DiagSink *sink, DiagPlace place,
+                            MappedFile **out) {
+  uint32_t id = intern_find(&m->locations, location);
+  if (id == 0) {
+    MappedFile *file = ARENA_NEW(&m->arena, MappedFile);
+    TRY(file_map_beneath(file, &m->arena, sink, m->file.path, location, m->linked_data, place));
+    id = intern_add(&m->locations, location);
+    if (id >= m->external_capacity) {
+      uint32_t capacity = m->external_capacity ? m->external_capacity * 2 : 16;
+      m->external = arena_grow(&m->arena, m->external, m->external_capacity * sizeof *m->external,
+                               capacity * sizeof *m->external);
+      m->external_capacity = capacity;
+    }
+    m->external[id] = file;
+    if (id > DESCRIPTORS_KEPT) {
+      close(file->fd);
+      file->fd = -1;
+    }
+  }
+  *out = m->external[id];
+  return STATUS_OK;
+}
+
+Status onnx_external_find(OnnxModel *m, const Onnx__TensorProto *t, uint64_t needed,
+                          const char *what, DiagSink *sink, DiagPlace place,
+                          const MappedFile **file, uint64_t *offset) {
+  ExternalData data;
+  TRY(parse_entries(t, what, sink, place, &data));
+  TRY(check_location(data.location, what, sink, place));
+  if (data.has_length && data.length != needed)
+    return diag_report(
+        sink, DIAG_EXTERNAL_RANGE, place,
+        "%s: its type and shape need %llu bytes, but its external data has the length %llu", what,
+        (unsigned long long)needed, (unsigned long long)data.length);
+  if (!m->from_file) {
+    Diag *d = diag_begin(sink, DIAG_EXTERNAL_PATH, place);
+    diag_message(d, "%s: its external data '" SV_FMT "' cannot be found: the model has no folder",
+                 what, SV_ARG(data.location));
+    diag_hint(d, "give the path of the model instead of standard input");
+    return diag_end(d);
+  }
+  MappedFile *mapped;
+  TRY(open_location(m, data.location, sink, place, &mapped));
+  uint64_t end;
+  if (!add_u64(data.offset, needed, &end) || end > mapped->size)
+    return diag_report(sink, DIAG_EXTERNAL_RANGE, place,
+                       "%s: external data is %llu bytes from offset %llu, but '" SV_FMT
+                       "' has %llu bytes",
+                       what, (unsigned long long)needed, (unsigned long long)data.offset,
+                       SV_ARG(data.location), (unsigned long long)mapped->size);
+  *file = mapped;
+  *offset = data.offset;
+  return STATUS_OK;
+}

@@ -1,0 +1,236 @@
+/* See order.h. Depth-first search over the nodes in the order of the file: a node is placed when
+ * all that it depends on is. */
+#include "onnx/file/order.h"
+
+/* A list of nodes and which of them each depends on. */
+typedef struct Order {
+  Arena arena;
+  Intern names;
+  Onnx__NodeProto *const *nodes;
+  uint32_t count;
+  uint32_t *producer, producer_capacity; /* by name: node + 1 */
+  uint32_t *hidden, hidden_capacity;     /* by name: how many subgraphs around define it */
+  uint32_t *begin;                       /* by node: its first dependency */
+  uint32_t *needs, need_count, need_capacity;
+} Order;
+
+typedef enum Mark { NOT_SEEN, ON_STACK, PLACED } Mark;
+
+static uint32_t name_id(Order *o, const char *text) {
+  if (!text || !*text)
+    return 0;
+  uint32_t id = intern_add(&o->names, sv_from(text));
+  uint32_t before = o->hidden_capacity;
+  o->hidden = pool_reserve(o->hidden, &o->hidden_capacity, (uint64_t)id + 1, sizeof *o->hidden);
+  memset(o->hidden + before, 0, (o->hidden_capacity - before) * sizeof *o->hidden);
+  before = o->producer_capacity;
+  o->producer =
+      pool_reserve(o->producer, &o->producer_capacity, (uint64_t)id + 1, sizeof *o->producer);
+  memset(o->producer + before, 0, (o->producer_capacity - before) * sizeof *o->producer);
+  return id;
+}
+
+static void add_use(Order *o, const char *text) {
+  uint32_t id = name_id(o, text);
+  if (!id || o->hidden[id] || !o->producer[id])
+    return;
+  o->needs =
+      pool_reserve(o->needs, &o->need_capacity, (uint64_t)o->need_count + 1, sizeof *o->needs);
+  o->needs[o->need_count++] = o->producer[id] - 1;
+}
+
+/* Names that a subgraph defines are its own: they hide those around it. */
+static void hide(Order *o, const char *text, bool begin) {
+  uint32_t id = name_id(o, text);
+  if (id)
+    o->hidden[id] += begin ? 1 : UINT32_MAX;
+}
+
+static void hide_defined(Order *o, const Onnx__GraphProto *graph, bool begin) {
+  for (size_t i = 0; i < graph->n_input; i++)
+    hide(o, graph->input[i]->name, begin);
+  for (size_t i = 0; i < graph->n_initializer; i++)
+    hide(o, graph->initializer[i]->name, begin);
+  for (size_t i = 0; i < graph->n_node; i++)
+    for (size_t k = 0; k < graph->node[i]->n_output; k++)
+      hide(o, graph->node[i]->output[k], begin);
+}
+
+/* What the subgraphs of a node use from outside counts as its inputs. */
+static void add_uses(Order *o, const Onnx__NodeProto *node) {
+  for (size_t i = 0; i < node->n_input; i++)
+    add_use(o, node->input[i]);
+  for (size_t i = 0; i < node->n_attribute; i++) {
+    const Onnx__GraphProto *graph = node->attribute[i]->g;
+    if (!graph)
+      continue;
+    hide_defined(o, graph, true);
+    for (size_t k = 0; k < graph->n_node; k++)
+      add_uses(o, graph->node[k]);
+    for (size_t k = 0; k < graph->n_output; k++)
+      add_use(o, graph->output[k]->name);
+    hide_defined(o, graph, false);
+  }
+}
+
+static void order_init(Order *o, Onnx__NodeProto *const *nodes, size_t count) {
+  *o = (Order){.nodes = nodes, .count = (uint32_t)count};
+  arena_init(&o->arena);
+  intern_init(&o->names);
+  o->begin = ARENA_ARRAY(&o->arena, uint32_t, count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    for (size_t k = 0; k < nodes[i]->n_output; k++) {
+      uint32_t id = name_id(o, nodes[i]->output[k]);
+      if (id && !o->producer[id])
+        o->producer[id] = i + 1;
+    }
+  for (uint32_t i = 0; i < count; i++) {
+    o->begin[i] = o->need_count;
+    add_uses(o, nodes[i]);
+  }
+  o->begin[count] = o->need_count;
+}
+
+static void order_release(Order *o) {
+  xfree(o->producer);
+  xfree(o->hidden);
+  xfree(o->needs);
+  intern_release(&o->names);
+  arena_release(&o->arena);
+}
+
+/* Places node `from` and all that it needs; returns the new number of placed nodes. */
+static uint32_t place(const Order *o, uint32_t from, uint8_t *marks, uint32_t *next,
+                      uint32_t *stack, uint32_t *placed, uint32_t placed_count) {
+  uint32_t depth = 0;
+  stack[depth++] = from;
+  marks[from] = ON_STACK;
+  while (depth) {
+    uint32_t node = stack[depth - 1];
+    while (next[node] < o->begin[node + 1] && marks[o->needs[next[node]]] != NOT_SEEN)
+      next[node]++;
+    if (next[node] < o->begin[node + 1]) {
+      uint32_t needed = o->needs[next[node]];
+      marks[needed] = ON_STACK;
+      stack[depth++] = needed;
+    } else {
+      marks[node] = PLACED;
+      placed[placed_count++] = node;
+      depth--;
+    }
+  }
+  return placed_count;
+}
+
+static bool is_sorted(const Order *o) {
+  for (uint32_t i = 0; i < o->count; i++)
+    for (uint32_t k = o->begin[i]; k < o->begin[i + 1]; k++)
+      if (o->needs[k] >= i)
+        return false;
+  return true;
+}
+
+/* The first node that moves; *circle is set when some depend on each other. */
+static const Onnx__NodeProto *sort_list(Onnx__NodeProto **nodes, size_t count, bool *circle) {
+  Order o;
+  const Onnx__NodeProto *first = NULL;
+  order_init(&o, nodes, count);
+  if (!is_sorted(&o)) {
+    uint8_t *marks = ARENA_ARRAY(&o.arena, uint8_t, count);
+    uint32_t *next = ARENA_ARRAY(&o.arena, uint32_t, count);
+    uint32_t *stack = ARENA_ARRAY(&o.arena, uint32_t, count);
+    uint32_t *placed = ARENA_ARRAY(&o.arena, uint32_t, count), placed_count = 0;
+    Onnx__NodeProto **sorted = ARENA_ARRAY(&o.arena, Onnx__NodeProto *, count);
+    memcpy(next, o.begin, count * sizeof *next);
+    for (uint32_t i = 0; i < count; i++)
+      if (marks[i] == NOT_SEEN)
+        placed_count = place(&o, i, marks, next, stack, placed, placed_count);
+    for (uint32_t i = 0; i < count; i++) {
+      sorted[i] = nodes[placed[i]];
+      if (!first && placed[i] != i)
+        first = nodes[i];
+    }
+    memcpy(nodes, sorted, count * sizeof *nodes);
+    for (uint32_t i = 0; i < count; i++)
+      next[placed[i]] = i;
+    for (uint32_t i = 0; i < count; i++)
+      for (uint32_t k = o.begin[i]; k < o.begin[i + 1]; k++)
+        *circle |= next[o.needs[k]] >= next[i];
+  }
+  order_release(&o);
+  return first;
+}
+
+/* The list, and those of the subgraphs of its nodes. */
+static void sort_all(Onnx__NodeProto **nodes, size_t count, SortedNodes *s) {
+  const Onnx__NodeProto *moved = count < UINT32_MAX ? sort_list(nodes, count, &s->circle) : NULL;
+  s->first = s->first ? s->first : moved;
+  for (size_t i = 0; i < count; i++)
+    for (size_t k = 0; k < nodes[i]->n_attribute; k++) {
+      Onnx__GraphProto *graph = nodes[i]->attribute[k]->g;
+      if (graph)
+        sort_all(graph->node, graph->n_node, s);
+    }
+}
+
+SortedNodes onnx_sort_nodes(OnnxModel *model) {
+  Onnx__ModelProto *proto = model->proto;
+  SortedNodes s = {.first = NULL};
+  sort_all(proto->graph->node, proto->graph->n_node, &s);
+  for (size_t i = 0; i < proto->n_functions; i++)
+    sort_all(proto->functions[i]->node, proto->functions[i]->n_node, &s);
+  return s;
+}
+
+/* --- circles --- */
+
+/* Marks with parents what can be reached from `at`, breadth first, until `at` is reached. */
+static bool find_circle(const Order *o, uint32_t at, uint32_t *parent, uint32_t *queue) {
+  uint32_t head = 0, tail = 0;
+  for (queue[tail++] = at; head < tail; head++) {
+    uint32_t node = queue[head];
+    for (uint32_t k = o->begin[node]; k < o->begin[node + 1]; k++) {
+      uint32_t needed = o->needs[k];
+      if (parent[needed])
+        continue;
+      parent[needed] = node + 1;
+      queue[tail++] = needed;
+      if (needed == at)
+        return true;
+    }
+  }
+  return false;
+}
+
+static void append_node(StrBuf *text, const Onnx__NodeProto *node) {
+  StrView name = onnx_text(node->name);
+  if (!name.size && node->n_output)
+    name = onnx_text(node->output[0]);
+  strbuf_printf(text, "%s'" SV_FMT "'", text->size ? ", " : "", SV_ARG(name));
+}
+
+char *onnx_node_circle(Onnx__NodeProto *const *nodes, size_t count, size_t at, Arena *arena) {
+  enum { NAMES_MAX = 16 };
+  Order o;
+  StrBuf text;
+  char *circle = NULL;
+  order_init(&o, nodes, count);
+  strbuf_init(&text);
+  uint32_t *parent = ARENA_ARRAY(&o.arena, uint32_t, count);
+  uint32_t *queue = ARENA_ARRAY(&o.arena, uint32_t, count + 1);
+  if (find_circle(&o, (uint32_t)at, parent, queue)) {
+    uint32_t node = (uint32_t)at, names = 0;
+    do {
+      append_node(&text, nodes[node]);
+      node = parent[node] - 1;
+    } while (node != at && ++names < NAMES_MAX);
+    if (node == at)
+      append_node(&text, nodes[at]);
+    else
+      strbuf_append(&text, SV(", ..."));
+    circle = arena_strdup(arena, (StrView){text.data, text.size});
+  }
+  strbuf_release(&text);
+  order_release(&o);
+  return circle;
+}

@@ -1,0 +1,155 @@
+/* Activations. The defaults of attributes are those of the ONNX operator documents. */
+#include <math.h>
+
+#include "onnx/express.h"
+
+void translate_leaky_relu(Import *im) {
+  ValueId x = in_required(im, 0);
+  out(im, 0,
+      build(&im->b, OP_LEAKY_RELU, A_VAL(x), A_FLOAT(attr_float(im, "alpha", (double)0.01f))));
+}
+
+static void elu(Import *im, double alpha, double scale, double input_scale) {
+  ValueId x = in_required(im, 0);
+  out(im, 0, build(&im->b, OP_ELU, A_VAL(x), A_FLOAT(alpha), A_FLOAT(scale), A_FLOAT(input_scale)));
+}
+
+void translate_elu(Import *im) { elu(im, attr_float(im, "alpha", 1), 1, 1); }
+
+/* gamma * (alpha * exp(x) - alpha) for x <= 0, gamma * x above. */
+void translate_selu(Import *im) {
+  elu(im, attr_float(im, "alpha", (double)1.67326319217681884765625f),
+      attr_float(im, "gamma", (double)1.05070102214813232421875f), 1);
+}
+
+/* max(0, x) + min(0, alpha * (exp(x / alpha) - 1)). */
+void translate_celu(Import *im) {
+  double alpha = attr_float(im, "alpha", 1);
+  if (alpha == 0)
+    import_fail(im, DIAG_ATTR_VALUE, "alpha is 0");
+  elu(im, alpha, 1, 1 / alpha);
+}
+
+/* max(0, min(1, alpha * x + beta)); alpha 1/6, beta 0.5 is ATen's hardsigmoid. */
+static ValueId hard_sigmoid(Import *im, ValueId x, double alpha, double beta) {
+  if (fabs(alpha - 1.0 / 6) < 1e-7 && beta == 0.5)
+    return ex_unary(im, OP_HARDSIGMOID, x);
+  ValueId scaled = ex_mul(im, x, ex_number(im, x, alpha));
+  ValueId shifted = ex_add(im, scaled, ex_number(im, x, beta));
+  return build(&im->b, OP_CLAMP, A_VAL(shifted), A_INT(0), A_INT(1));
+}
+
+void translate_hard_sigmoid(Import *im) {
+  ValueId x = in_required(im, 0);
+  out(im, 0,
+      hard_sigmoid(im, x, attr_float(im, "alpha", (double)0.2f), attr_float(im, "beta", 0.5)));
+}
+
+void translate_hard_swish(Import *im) {
+  ValueId x = in_required(im, 0);
+  out(im, 0, ex_unary(im, OP_HARDSWISH, x));
+}
+
+void translate_softplus(Import *im) {
+  ValueId x = in_required(im, 0);
+  out(im, 0, ex_unary(im, OP_SOFTPLUS, x));
+}
+
+void translate_mish(Import *im) {
+  ValueId x = in_required(im, 0);
+  out(im, 0, ex_unary(im, OP_MISH, x));
+}
+
+void translate_softsign(Import *im) {
+  ValueId x = in_required(im, 0);
+  ValueId magnitude = ex_unary(im, OP_ABS, x);
+  out(im, 0, ex_div(im, x, ex_add(im, magnitude, ex_number(im, x, 1))));
+}
+
+void translate_thresholded_relu(Import *im) {
+  ValueId x = in_required(im, 0);
+  ValueId above = ex_binary(im, OP_GT_TENSOR, x, ex_number(im, x, attr_float(im, "alpha", 1)));
+  ValueId zero = ex_number(im, x, 0);
+  out(im, 0, ex_where(im, above, x, zero));
+}
+
+void translate_gelu(Import *im) {
+  ValueId x = in_required(im, 0);
+  StrView approximate = attr_str(im, "approximate", "none");
+  bool tanh_form = sv_eq_str(approximate, "tanh");
+  if (!tanh_form && !sv_eq_str(approximate, "none"))
+    import_fail(im, DIAG_ATTR_VALUE, "approximate is '" SV_FMT "', not none or tanh",
+                SV_ARG(approximate));
+  out(im, 0, build(&im->b, OP_GELU, A_VAL(x), A_STR(tanh_form ? "tanh" : "none")));
+}
+
+/* x * sigmoid(alpha * x) */
+void translate_swish(Import *im) {
+  ValueId x = in_required(im, 0);
+  double alpha = attr_float(im, "alpha", 1);
+  if (alpha == 1) {
+    out(im, 0, ex_unary(im, OP_SILU, x));
+    return;
+  }
+  ValueId scaled = ex_mul(im, x, ex_number(im, x, alpha));
+  ValueId gate = ex_unary(im, OP_SIGMOID, scaled);
+  out(im, 0, ex_mul(im, x, gate));
+}
+
+/* y = x + bias for x < -lambd, x - bias for x > lambd, else 0. */
+void translate_shrink(Import *im) {
+  ValueId x = in_required(im, 0);
+  double bias = attr_float(im, "bias", 0), lambd = attr_float(im, "lambd", 0.5);
+  DType dtype = ex_dtype(im, x);
+  bool exact = dtype_is_float(dtype) || (bias == floor(bias) && lambd == floor(lambd));
+  ValueId work = ex_cast(im, x, exact ? dtype : DTYPE_F32);
+  ValueId low = ex_binary(im, OP_LT_TENSOR, work, ex_number(im, work, -lambd)),
+          high = ex_binary(im, OP_GT_TENSOR, work, ex_number(im, work, lambd));
+  ValueId up = ex_add(im, work, ex_number(im, work, bias)),
+          down = ex_sub(im, work, ex_number(im, work, bias));
+  ValueId zero = ex_number(im, work, 0);
+  ValueId rest = ex_where(im, high, down, zero);
+  ValueId all = ex_where(im, low, up, rest);
+  out(im, 0, ex_cast(im, all, dtype));
+}
+
+void translate_prelu(Import *im) {
+  ValueId x = in_required(im, 0), slope = in_required(im, 1);
+  out(im, 0, ex_binary(im, OP_PRELU, x, slope));
+}
+
+/* A bound as an argument of clamp: a number when constant. */
+static bool clip_bound(Import *im, uint32_t i, DType dtype, ArgIn *arg) {
+  const double *number;
+  uint32_t count;
+  *arg = A_NONE;
+  if (!in(im, i))
+    return true;
+  if (!in_doubles(im, i, &number, &count) || count != 1)
+    return false;
+  if (!dtype_is_float(dtype) && dtype_size(dtype) == 8) /* a double may not hold the bound */
+    return false;
+  *arg = dtype_is_float(dtype) ? A_FLOAT(number[0])
+                               : A_INT(int_clamped(number[0], INT32_MIN, UINT32_MAX));
+  return true;
+}
+
+/* Opset < 11: bounds are attributes; later: inputs, each may be absent. */
+void translate_clip(Import *im) {
+  ValueId x = in_required(im, 0);
+  ArgIn low = A_NONE, high = A_NONE;
+  DType dtype = ex_dtype(im, x);
+  bool numbers = true;
+  if (im->opset < 11) {
+    low = attr_has(im, "min") ? A_FLOAT(attr_float(im, "min", 0)) : A_NONE;
+    high = attr_has(im, "max") ? A_FLOAT(attr_float(im, "max", 0)) : A_NONE;
+  } else {
+    numbers = clip_bound(im, 1, dtype, &low) && clip_bound(im, 2, dtype, &high);
+  }
+  if (!numbers)
+    out(im, 0, build(&im->b, OP_CLAMP_TENSOR, A_VAL(x), A_OPT(in(im, 1)), A_OPT(in(im, 2))));
+  else if (low.kind == ARG_NONE && high.kind == ARG_NONE)
+    out(im, 0, x);
+  else
+    out(im, 0, build(&im->b, OP_CLAMP, A_VAL(x), low, high));
+}

@@ -1,0 +1,244 @@
+/* Attention (opset 23 on), RotaryEmbedding. Attention follows the operator's document step by step,
+ * with rounding to the input's type where it says so; what a constant mask settles is not computed
+ * while running. */
+#include <math.h>
+
+#include "onnx/translate/attention_parts.h"
+
+typedef struct Attention {
+  ValueId q, k, v; /* [B, heads, length, size]; k and v with the past in front */
+  ValueId past;    /* past_key or 0 */
+  bool packed;     /* 3-D inputs, 3-D output */
+  DType dtype;
+} Attention;
+
+static bool read_inputs(Import *im, Attention *a) {
+  ValueId q = in_required(im, 0), k = in_required(im, 1), v = in_required(im, 2);
+  ValueId past_value = in(im, 5);
+  *a = (Attention){.past = in(im, 4), .packed = ex_rank(im, q) == 3};
+  int64_t q_heads = attr_int(im, "q_num_heads", 0), kv_heads = attr_int(im, "kv_num_heads", 0);
+  if (!a->past != !past_value)
+    import_fail(im, DIAG_INPUT_COUNT, "past_key and past_value must be given together");
+  a->q = attention_split_heads(im, q, q_heads);
+  a->k = attention_split_heads(im, k, kv_heads);
+  a->v = attention_split_heads(im, v, kv_heads);
+  a->dtype = ex_dtype(im, a->q);
+  if (a->past && import_ok(im)) {
+    a->k = ex_cat(im, (ValueId[]){a->past, a->k}, 2, 2);
+    a->v = ex_cat(im, (ValueId[]){past_value, a->v}, 2, 2);
+  }
+  return import_ok(im);
+}
+
+/* Queries and keys are each scaled by the root, which keeps half types in range; wider types need
+ * one product only. */
+static ValueId scaled_scores(Import *im, const Attention *a) {
+  int64_t size = ex_fixed(im, a->q, 3);
+  double scale = attr_has(im, "scale") ? attr_float(im, "scale", 1) : 1 / sqrt((double)size);
+  bool half = dtype_size(a->dtype) == 2;
+  if (!half)
+    return attention_scores(im, ex_with(im, OP_MUL_TENSOR, a->q, scale), a->k);
+  double root = sqrt(scale);
+  return attention_scores(im, ex_with(im, OP_MUL_TENSOR, a->q, root),
+                          ex_with(im, OP_MUL_TENSOR, a->k, root));
+}
+
+/* The mask input, its last dim filled up with hidden keys. */
+static void read_mask(Import *im, const Attention *a, AttentionMask *mask) {
+  ValueId given = in(im, 3);
+  if (!given || !import_ok(im))
+    return;
+  bool logical = ex_dtype(im, given) == DTYPE_BOOL;
+  uint32_t rank = ex_rank(im, given);
+  SymInt keys = ex_dim(im, a->k, 2), own = rank ? ex_dim(im, given, rank - 1) : 1,
+         missing = sym_sub(&im->g->syms, keys, own);
+  if (own != 1 && sym_known_lt(&im->g->syms, 0, missing) == 1)
+    given = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(given), A_INTS(((SymInt[]){0, missing}), 2),
+                  logical ? A_BOOL(false) : A_FLOAT(-INFINITY));
+  if (logical)
+    mask->allowed = given;
+  else
+    mask->bias = ex_cast(im, given, a->dtype);
+}
+
+/* Causality, window and padding. */
+static void position_mask(Import *im, const Attention *a, AttentionMask *mask) {
+  ValueId valid = in(im, 6), offset;
+  bool causal = attr_int(im, "is_causal", 0) != 0;
+  int64_t left = attr_int(im, "left_window_size", -1),
+          right = attr_int(im, "right_window_size", -1);
+  if (left < -1 || right < -1 || left > INT32_MAX || right > INT32_MAX)
+    import_fail(im, DIAG_ATTR_VALUE, "window sizes %lld and %lld", (long long)left,
+                (long long)right);
+  SymInt queries = ex_dim(im, a->q, 2), keys = ex_dim(im, a->k, 2);
+  valid = valid ? ex_cast(im, valid, DTYPE_I64) : 0;
+  if (valid && !a->past)
+    offset = ex_sub(im, valid, build_syms(im, &queries, 1, true));
+  else
+    offset = build_syms(im, (SymInt[]){a->past ? ex_dim(im, a->past, 2) : 0}, 1, true);
+  ValueId band = attention_band(im, queries, keys, offset, left, causal ? 0 : right);
+  mask->allowed = attention_and(im, mask->allowed, band);
+  if (valid && (!causal || a->past)) { /* a causal query sees no key beyond its own place */
+    ValueId column = EX_VIEW(im, valid, ex_dim(im, valid, 0), 1, 1, 1);
+    mask->allowed =
+        attention_and(im, mask->allowed, ex_binary(im, OP_LT_TENSOR, ex_arange(im, keys), column));
+  }
+}
+
+static ValueId soft_capped(Import *im, ValueId scores) {
+  double cap = attr_float(im, "softcap", 0);
+  if (cap == 0)
+    return scores;
+  ValueId small = ex_unary(im, OP_TANH, ex_with(im, OP_DIV_TENSOR, scores, cap));
+  return ex_with(im, OP_MUL_TENSOR, small, cap);
+}
+
+static DType softmax_dtype(Import *im, DType otherwise) {
+  if (!attr_has(im, "softmax_precision"))
+    return otherwise;
+  int64_t code = attr_int(im, "softmax_precision", 1);
+  DType dtype = code > 0 && code < 100 ? dtype_from_onnx((int32_t)code) : DTYPE_NONE;
+  if (!dtype_is_float(dtype))
+    import_fail(im, DIAG_ATTR_VALUE, "softmax_precision %lld is no floating-point type",
+                (long long)code);
+  return import_ok(im) ? dtype : otherwise;
+}
+
+void translate_attention(Import *im) {
+  Attention a;
+  if (!read_inputs(im, &a))
+    return;
+  out(im, 1, a.k);
+  out(im, 2, a.v);
+  AttentionMask mask = {0};
+  read_mask(im, &a, &mask);
+  position_mask(im, &a, &mask);
+  ValueId stages[4];
+  stages[0] = scaled_scores(im, &a);
+  stages[1] = soft_capped(im, stages[0]);
+  stages[2] = attention_apply(im, stages[1], mask);
+  DType precise = softmax_dtype(im, a.dtype);
+  ValueId weights = ex_softmax(im, ex_cast(im, stages[2], precise), -1);
+  weights = attention_clear_rows(im, weights, mask);
+  stages[3] = weights = ex_cast(im, weights, a.dtype);
+  int64_t mode = attr_int(im, "qk_matmul_output_mode", 0);
+  if (mode < 0 || mode > 3)
+    import_fail(im, DIAG_ATTR_VALUE, "qk_matmul_output_mode is %lld", (long long)mode);
+  if (import_ok(im))
+    out(im, 3, stages[mode]);
+  ValueId y = attention_mix(im, weights, a.v);
+  out(im, 0, a.packed ? attention_merge_heads(im, y) : y);
+}
+
+/* --- rotary embedding --- */
+
+/* [positions, D] rows by position, or the caches as they are: [B, S, D] -> [B, 1, S, D] or, for
+ * packed inputs, [B, S, 1, D]. */
+static ValueId rotary_cache(Import *im, ValueId cache, ValueId positions, bool packed) {
+  if (positions && import_ok(im)) {
+    SymInt batch = ex_dim(im, positions, 0), steps = ex_dim(im, positions, 1),
+           size = ex_dim(im, cache, 1);
+    ValueId flat = EX_VIEW(im, positions, sym_mul(&im->g->syms, batch, steps));
+    ValueId rows = build(&im->b, OP_INDEX_SELECT, A_VAL(cache), A_INT(0), A_VAL(flat));
+    cache = EX_VIEW(im, rows, batch, steps, size);
+  }
+  return ex_unsqueeze(im, cache, packed ? 2 : 1);
+}
+
+/* Pairs (x1, x2): halves of the last dim, or neighbours. */
+static void rotary_pairs(Import *im, ValueId x, int64_t half, bool neighbours, ValueId pair[2]) {
+  for (uint32_t i = 0; i < 2 && import_ok(im); i++)
+    pair[i] = neighbours ? build_slice(&im->b, x, 3, i, 2 * half, 2)
+                         : ex_slice(im, x, 3, i * half, (i + 1) * half);
+}
+
+/* Rotates the first `size` elements of the last dim of [.., .., .., D]. */
+static ValueId rotary_apply(Import *im, ValueId x, ValueId cosines, ValueId sines, int64_t size,
+                            bool neighbours) {
+  ValueId pair[2] = {0};
+  int64_t half = size / 2, whole = ex_fixed(im, x, 3);
+  SymInt dims[4];
+  for (uint32_t i = 0; i < 4; i++)
+    dims[i] = ex_dim(im, x, i);
+  rotary_pairs(im, x, half, neighbours, pair);
+  ValueId real = ex_sub(im, ex_mul(im, cosines, pair[0]), ex_mul(im, sines, pair[1])),
+          imaginary = ex_add(im, ex_mul(im, sines, pair[0]), ex_mul(im, cosines, pair[1]));
+  ValueId rotated;
+  if (neighbours) {
+    ValueId both =
+        ex_cat(im, (ValueId[]){ex_unsqueeze(im, real, 4), ex_unsqueeze(im, imaginary, 4)}, 2, 4);
+    dims[3] = size;
+    rotated = ex_view(im, both, dims, 4);
+    if (size == whole)
+      return rotated;
+    return ex_cat(im, (ValueId[]){rotated, ex_slice(im, x, 3, size, whole)}, 2, 3);
+  }
+  ValueId items[3] = {real, imaginary, size < whole ? ex_slice(im, x, 3, size, whole) : 0};
+  return ex_cat(im, items, size < whole ? 3 : 2, 3);
+}
+
+ValueId attention_rotate(Import *im, ValueId x, ValueId cosines, ValueId sines, ValueId positions,
+                         int64_t size, bool neighbours) {
+  int64_t whole = ex_fixed(im, x, 3);
+  if (size < 2 || size % 2 || size > whole)
+    return import_fail(im, DIAG_ATTR_VALUE, "%lld of %lld elements of a head cannot be rotated",
+                       (long long)size, (long long)whole);
+  return rotary_apply(im, x, rotary_cache(im, cosines, positions, true),
+                      rotary_cache(im, sines, positions, true), size, neighbours);
+}
+
+static void rotary(Import *im, ValueId cosines, ValueId sines, ValueId positions, int64_t heads) {
+  ValueId x = in_required(im, 0);
+  int64_t size = attr_int(im, "rotary_embedding_dim", 0);
+  bool packed = ex_rank(im, x) == 3, neighbours = attr_int(im, "interleaved", 0) != 0;
+  if (!import_ok(im))
+    return;
+  if (!packed && ex_rank(im, x) != 4) {
+    import_fail(im, DIAG_INPUT_RANK, "X has rank %u, not 3 or 4", ex_rank(im, x));
+    return;
+  }
+  ValueId four = x;
+  if (packed) { /* heads stay behind the steps: a view */
+    int64_t wide = ex_fixed(im, x, 2);
+    if (heads < 1 || wide % heads) {
+      import_fail(im, DIAG_ATTR_VALUE, "num_heads %lld does not divide %lld", (long long)heads,
+                  (long long)wide);
+      return;
+    }
+    four = EX_VIEW(im, x, ex_dim(im, x, 0), ex_dim(im, x, 1), heads, wide / heads);
+  }
+  int64_t whole = ex_fixed(im, four, 3);
+  size = size ? size : whole;
+  if (import_ok(im) && (size < 2 || size % 2 || size > whole)) {
+    import_fail(im, DIAG_ATTR_VALUE, "rotary_embedding_dim %lld with a head size of %lld",
+                (long long)size, (long long)whole);
+    return;
+  }
+  cosines = rotary_cache(im, cosines, positions, packed);
+  sines = rotary_cache(im, sines, positions, packed);
+  ValueId y = rotary_apply(im, four, cosines, sines, size, neighbours);
+  out(im, 0, ex_view(im, y, vt(im, x)->dims, ex_rank(im, x)));
+}
+
+void translate_rotary_embedding(Import *im) {
+  rotary(im, in_required(im, 1), in_required(im, 2), in(im, 3), attr_int(im, "num_heads", 0));
+}
+
+/* com.microsoft: positions are input 1, one for each token or the first token's for all; without
+ * num_heads the caches tell the size of a head. */
+void translate_microsoft_rotary_embedding(Import *im) {
+  ValueId x = in_required(im, 0), positions = in_required(im, 1);
+  if (!import_ok(im))
+    return;
+  if (ex_rank(im, positions) == 1) {
+    uint32_t steps_dim = ex_rank(im, x) == 3 ? 1 : 2;
+    ValueId steps = ex_arange(im, ex_dim(im, x, steps_dim));
+    positions = ex_add(im, ex_cast(im, positions, DTYPE_I64), steps);
+    positions = EX_EXPAND(im, positions, ex_dim(im, x, 0), ex_dim(im, x, steps_dim));
+  }
+  ValueId cosines = in_required(im, 2);
+  int64_t heads = attr_int(im, "num_heads", 0), half = ex_fixed(im, cosines, 1);
+  if (heads == 0 && ex_rank(im, x) == 3 && half > 0)
+    heads = ex_fixed(im, x, 2) / (2 * half);
+  rotary(im, cosines, in_required(im, 3), positions, heads);
+}

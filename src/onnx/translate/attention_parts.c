@@ -1,0 +1,114 @@
+/* Parts of the attention operators; see attention.h. */
+#include "onnx/translate/attention_parts.h"
+
+#include <math.h>
+
+ValueId attention_split_heads(Import *im, ValueId x, int64_t heads) {
+  uint32_t rank = ex_rank(im, x);
+  if (rank == 4 || !import_ok(im))
+    return x;
+  if (rank != 3)
+    return import_fail(im, DIAG_INPUT_RANK, "an input of attention has rank %u, not 3 or 4", rank);
+  int64_t wide = ex_fixed(im, x, 2);
+  if (heads < 1 || wide % heads)
+    return import_fail(im, DIAG_ATTR_VALUE, "%lld heads do not divide a hidden size of %lld",
+                       (long long)heads, (long long)wide);
+  ValueId four =
+      import_ok(im) ? EX_VIEW(im, x, ex_dim(im, x, 0), ex_dim(im, x, 1), heads, wide / heads) : 0;
+  return EX_PERMUTE(im, four, 0, 2, 1, 3);
+}
+
+ValueId attention_merge_heads(Import *im, ValueId x) {
+  SymInt wide = sym_mul(&im->g->syms, ex_dim(im, x, 1), ex_dim(im, x, 3));
+  ValueId rows = EX_PERMUTE(im, x, 0, 2, 1, 3);
+  return EX_VIEW(im, rows, ex_dim(im, rows, 0), ex_dim(im, rows, 1), wide);
+}
+
+/* x [B, Hq, S, N] times matrices [B, Hkv, N, M]: [B, Hq, S, M]. */
+static ValueId grouped_product(Import *im, ValueId x, ValueId matrices) {
+  SymTable *t = &im->g->syms;
+  SymInt batch = ex_dim(im, x, 0), heads = ex_dim(im, x, 1), rows = ex_dim(im, x, 2),
+         n = ex_dim(im, x, 3), m = ex_dim(im, matrices, 3);
+  int64_t groups = ex_fixed(im, matrices, 1);
+  if (!import_ok(im))
+    return 0;
+  if (groups < 1 || !sym_is_const(heads) || heads % groups)
+    return import_fail(im, DIAG_SHAPE_MISMATCH,
+                       "the number of query heads is no multiple of the %lld key heads",
+                       (long long)groups);
+  SymInt all = sym_mul(t, batch, groups), together = sym_mul(t, rows, heads / groups);
+  ValueId left = EX_VIEW(im, x, all, together, n), right = EX_VIEW(im, matrices, all, n, m);
+  return EX_VIEW(im, ex_binary(im, OP_BMM, left, right), batch, heads, rows, m);
+}
+
+ValueId attention_scores(Import *im, ValueId q, ValueId k) {
+  return grouped_product(im, q, EX_PERMUTE(im, k, 0, 1, 3, 2));
+}
+
+ValueId attention_mix(Import *im, ValueId weights, ValueId v) {
+  return grouped_product(im, weights, v);
+}
+
+/* --- masks --- */
+
+ValueId attention_and(Import *im, ValueId a, ValueId b) {
+  if (!a || !b)
+    return a ? a : b;
+  return ex_binary(im, OP_LOGICAL_AND, a, b);
+}
+
+ValueId attention_apply(Import *im, ValueId scores, AttentionMask mask) {
+  if (!mask.allowed && !mask.bias)
+    return scores;
+  ValueId hidden = ex_number(im, scores, -INFINITY);
+  if (!mask.bias)
+    return ex_where(im, mask.allowed, scores, hidden);
+  ValueId bias = mask.allowed ? ex_where(im, mask.allowed, mask.bias, hidden) : mask.bias;
+  return ex_add(im, scores, bias);
+}
+
+/* Is the value a constant whose elements are all true? */
+static bool always(Import *im, ValueId v) {
+  const SymInt *values;
+  uint32_t count;
+  if (!import_ok(im) || !value_is_const(im->g, v) || !value_ints(im, v, &values, &count))
+    return false;
+  for (uint32_t i = 0; i < count; i++)
+    if (values[i] != 1)
+      return false;
+  return true;
+}
+
+ValueId attention_clear_rows(Import *im, ValueId weights, AttentionMask mask) {
+  if (!import_ok(im) || (!mask.allowed && !mask.bias))
+    return weights;
+  ValueId seen;
+  if (mask.bias) {
+    ValueId bias = mask.bias;
+    if (mask.allowed)
+      bias = ex_where(im, mask.allowed, bias, ex_number(im, bias, -INFINITY));
+    ValueId best = ex_reduce_one(im, OP_AMAX, bias, -1, true);
+    seen = build(&im->b, OP_NE_SCALAR, A_VAL(best), A_FLOAT(-INFINITY));
+  } else {
+    seen = build(&im->b, OP_ANY_DIM, A_VAL(mask.allowed), A_INT(-1), A_BOOL(true));
+  }
+  return always(im, seen) ? weights : ex_where(im, seen, weights, ex_number(im, weights, 0));
+}
+
+ValueId attention_band(Import *im, SymInt queries, SymInt keys, ValueId offset, int64_t left,
+                       int64_t right) {
+  if (!import_ok(im) || (left < 0 && right < 0))
+    return 0;
+  ValueId i = EX_VIEW(im, ex_arange(im, queries), queries, 1), j = ex_arange(im, keys);
+  offset = ex_cast(im, offset, DTYPE_I64);
+  if (ex_rank(im, offset) == 1)
+    offset = EX_VIEW(im, offset, ex_dim(im, offset, 0), 1, 1, 1);
+  ValueId place = ex_add(im, i, offset), allowed = 0;
+  if (right >= 0)
+    allowed = ex_binary(im, OP_LE_TENSOR, j, ex_with(im, OP_ADD_TENSOR, place, (double)right));
+  if (left >= 0)
+    allowed = attention_and(
+        im, allowed,
+        ex_binary(im, OP_GE_TENSOR, j, ex_with(im, OP_SUB_TENSOR, place, (double)left)));
+  return allowed;
+}

@@ -1,0 +1,208 @@
+/* Arithmetic, logic and comparison of two or more tensors. ONNX wants equal element types and
+ * broadcasts as numpy does, which is what the ATen ops do. Integer division truncates, Mod has the
+ * sign of the divisor unless fmod is set (ONNX operators Div, Mod). */
+#include <math.h>
+
+#include "onnx/express.h"
+
+typedef struct BinaryRow {
+  const char *onnx;
+  OpId op;
+} BinaryRow;
+
+static const BinaryRow binary_rows[] = {
+    {"Add", OP_ADD_TENSOR},
+    {"And", OP_LOGICAL_AND},
+    {"BitwiseAnd", OP_BITWISE_AND_TENSOR},
+    {"BitwiseOr", OP_BITWISE_OR_TENSOR},
+    {"BitwiseXor", OP_BITWISE_XOR_TENSOR},
+    {"Equal", OP_EQ_TENSOR},
+    {"Greater", OP_GT_TENSOR},
+    {"GreaterOrEqual", OP_GE_TENSOR},
+    {"Less", OP_LT_TENSOR},
+    {"LessOrEqual", OP_LE_TENSOR},
+    {"Mul", OP_MUL_TENSOR},
+    {"Or", OP_LOGICAL_OR},
+    {"Sub", OP_SUB_TENSOR},
+    {"Xor", OP_LOGICAL_XOR},
+};
+
+/* Both operands present and of one type. */
+static bool two_operands(Import *im, ValueId *a, ValueId *b) {
+  *a = in_required(im, 0);
+  *b = in_required(im, 1);
+  if (ex_dtype(im, *a) != ex_dtype(im, *b))
+    import_fail(im, DIAG_DTYPE_MISMATCH, "operands are %s and %s", dtype_name(ex_dtype(im, *a)),
+                dtype_name(ex_dtype(im, *b)));
+  return import_ok(im);
+}
+
+void translate_binary(Import *im) {
+  ValueId a, b;
+  if (!two_operands(im, &a, &b))
+    return;
+  StrView name = onnx_text(im->node->op_type);
+  for (size_t i = 0; i < COUNT_OF(binary_rows); i++)
+    if (sv_eq_str(name, binary_rows[i].onnx)) {
+      out(im, 0, build(&im->b, binary_rows[i].op, A_VAL(a), A_VAL(b)));
+      return;
+    }
+  BUG("'%s' has no row", im->node->op_type);
+}
+
+/* a / b rounded to zero. The runtime's kernel divides i64 in f64, which is wrong beyond 2^53;
+ * floor_divide is exact. Of shapes, whose quotients are known, no kernel is left. */
+static ValueId whole_quotient(Import *im, ValueId a, ValueId b) {
+  const SymInt *known;
+  uint32_t count;
+  ValueId quotient = build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(a), A_VAL(b), A_STR("trunc"));
+  if (!import_ok(im) || ex_dtype(im, a) != DTYPE_I64 || value_is_const(im->g, quotient) ||
+      value_ints(im, quotient, &known, &count))
+    return quotient;
+  if (value_ints(im, b, &known, &count) && count == 1 && sym_is_const(known[0]) && known[0] > 0) {
+    /* floor((a + (b - 1)) / b) where a is negative */
+    ValueId sign = ex_binary(im, OP_BITWISE_RIGHT_SHIFT_TENSOR, a,
+                             build_scalar_int(&im->b, DTYPE_I64, 63)),
+            less = build_scalar_int(&im->b, DTYPE_I64, known[0] - 1);
+    ValueId moved = ex_add(im, a, ex_binary(im, OP_BITWISE_AND_TENSOR, sign, less));
+    return ex_binary(im, OP_FLOOR_DIVIDE, moved, b);
+  }
+  quotient = ex_binary(im, OP_FLOOR_DIVIDE, a, b);
+  ValueId rest = ex_sub(im, a, ex_mul(im, quotient, b)), zero = ex_number(im, a, 0);
+  ValueId up = ex_binary(im, OP_LOGICAL_XOR, ex_binary(im, OP_LT_TENSOR, a, zero),
+                         ex_binary(im, OP_LT_TENSOR, b, zero));
+  up = ex_binary(im, OP_LOGICAL_AND, up, ex_binary(im, OP_NE_TENSOR, rest, zero));
+  return ex_add(im, quotient, ex_cast(im, up, DTYPE_I64));
+}
+
+void translate_div(Import *im) {
+  ValueId a, b;
+  if (!two_operands(im, &a, &b))
+    return;
+  if (dtype_is_float(ex_dtype(im, a)))
+    out(im, 0, ex_div(im, a, b));
+  else
+    out(im, 0, whole_quotient(im, a, b));
+}
+
+/* fmod, moved by the divisor where the signs differ; a zero has the sign of the divisor, as numpy's
+ * mod. (The runtime's remainder computes f64 in f32.) */
+static ValueId float_modulo(Import *im, ValueId a, ValueId b) {
+  Builder *builder = &im->b;
+  DType dtype = ex_dtype(im, a);
+  ValueId rest = build(builder, OP_FMOD_TENSOR, A_VAL(a), A_VAL(b));
+  ValueId negative = build(builder, OP_LT_SCALAR, A_VAL(b), A_INT(0));
+  ValueId below = build(builder, OP_LT_SCALAR, A_VAL(rest), A_INT(0));
+  ValueId differ = build(builder, OP_LOGICAL_XOR, A_VAL(negative), A_VAL(below));
+  ValueId moved = build(builder, OP_ADD_TENSOR, A_VAL(rest), A_VAL(b));
+  ValueId result = build(builder, OP_WHERE_SELF, A_VAL(differ), A_VAL(moved), A_VAL(rest));
+  ValueId none = build(builder, OP_EQ_SCALAR, A_VAL(rest), A_INT(0));
+  ValueId zero =
+      build(builder, OP_WHERE_SELF, A_VAL(negative), A_VAL(build_scalar(builder, dtype, -0.0)),
+            A_VAL(build_scalar(builder, dtype, 0.0)));
+  return build(builder, OP_WHERE_SELF, A_VAL(none), A_VAL(zero), A_VAL(result));
+}
+
+/* The runtime's remainder has C's sign for integers, so the floor form is spelt out. */
+void translate_mod(Import *im) {
+  ValueId a, b;
+  if (!two_operands(im, &a, &b))
+    return;
+  if (attr_int(im, "fmod", 0)) {
+    out(im, 0, ex_binary(im, OP_FMOD_TENSOR, a, b));
+    return;
+  }
+  if (dtype_is_float(ex_dtype(im, a))) {
+    out(im, 0, float_modulo(im, a, b));
+    return;
+  }
+  ValueId quotient = ex_binary(im, OP_FLOOR_DIVIDE, a, b);
+  ValueId product = ex_mul(im, quotient, b);
+  out(im, 0, ex_sub(im, a, product));
+}
+
+/* The result has the type of the base; a constant single exponent becomes the scalar form. */
+void translate_pow(Import *im) {
+  ValueId x = in_required(im, 0), y = in_required(im, 1);
+  DType base = ex_dtype(im, x);
+  if (ex_dtype(im, y) != base &&
+      dtype_in(ex_dtype(im, y), DTS_UNSIGNED)) /* promotes with nothing */
+    y = ex_cast(im, y, DTYPE_I64);
+  const double *exponent;
+  uint32_t count;
+  ValueId power;
+  if (ex_rank(im, y) <= ex_rank(im, x) && value_doubles(im, y, &exponent, &count) && count == 1) {
+    SymInt number;
+    bool whole =
+        sym_from_float(exponent[0], &number) &&
+        (!dtype_is_float(ex_dtype(im, y)) || (fabs(exponent[0]) < 1e9 && dtype_is_float(base)));
+    power =
+        build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(x), whole ? A_INT(number) : A_FLOAT(exponent[0]));
+    if (import_ok(im) && ex_rank(im, y) > 0)
+      power = ex_view(im, power, vt(im, x)->dims, vt(im, x)->rank);
+  } else {
+    power = ex_binary(im, OP_POW_TENSOR_TENSOR, x, y);
+  }
+  out(im, 0, ex_cast(im, power, base));
+}
+
+/* Shifts by the width of the type or more, which C leaves undefined (negative ones count as such):
+ * nothing but the sign is left. */
+void translate_bit_shift(Import *im) {
+  ValueId a, b;
+  if (!two_operands(im, &a, &b))
+    return;
+  StrView direction = attr_str(im, "direction", "");
+  bool left = sv_eq_str(direction, "LEFT");
+  if (!left && !sv_eq_str(direction, "RIGHT")) {
+    import_fail(im, DIAG_ATTR_VALUE, "direction is '" SV_FMT "', not LEFT or RIGHT",
+                SV_ARG(direction));
+    return;
+  }
+  DType dtype = ex_dtype(im, a);
+  bool has_sign = !dtype_is_unsigned(dtype), keep_sign = has_sign && !left;
+  int64_t bits = 8 * dtype_size(dtype);
+  ValueId width = build_scalar_int(&im->b, dtype, bits), zero = build_scalar_int(&im->b, dtype, 0);
+  ValueId fits = ex_binary(im, OP_LT_TENSOR, b, width);
+  if (has_sign) {
+    ValueId positive = ex_binary(im, OP_GE_TENSOR, b, zero);
+    fits = ex_binary(im, OP_LOGICAL_AND, fits, positive);
+  }
+  ValueId beyond = keep_sign ? build_scalar_int(&im->b, dtype, bits - 1) : zero;
+  ValueId amount = ex_where(im, fits, b, beyond);
+  ValueId shifted =
+      build(&im->b, left ? OP_BITWISE_LEFT_SHIFT_TENSOR : OP_BITWISE_RIGHT_SHIFT_TENSOR, A_VAL(a),
+            A_VAL(amount));
+  out(im, 0, keep_sign ? shifted : ex_where(im, fits, shifted, zero));
+}
+
+/* Max, Min, Sum, Mean: a fold over any number of tensors. */
+static ValueId fold_inputs(Import *im, OpId op) {
+  ValueId result = in_required(im, 0);
+  for (uint32_t i = 1; i < in_count(im) && import_ok(im); i++) {
+    ValueId next = in_required(im, i);
+    if (ex_dtype(im, next) != ex_dtype(im, result))
+      return import_fail(im, DIAG_DTYPE_MISMATCH, "input %u is %s, the first is %s", i,
+                         dtype_name(ex_dtype(im, next)), dtype_name(ex_dtype(im, result)));
+    result = ex_binary(im, op, result, next);
+  }
+  return import_ok(im) ? result : 0;
+}
+
+void translate_max(Import *im) { out(im, 0, fold_inputs(im, OP_MAXIMUM)); }
+void translate_min(Import *im) { out(im, 0, fold_inputs(im, OP_MINIMUM)); }
+void translate_sum(Import *im) { out(im, 0, fold_inputs(im, OP_ADD_TENSOR)); }
+
+void translate_mean(Import *im) {
+  ValueId sum = fold_inputs(im, OP_ADD_TENSOR);
+  ValueId count = build_scalar(&im->b, ex_dtype(im, sum), in_count(im));
+  out(im, 0, in_count(im) == 1 ? sum : ex_div(im, sum, count));
+}
+
+void translate_where(Import *im) {
+  ValueId condition = in_required(im, 0), a = in_required(im, 1), b = in_required(im, 2);
+  if (ex_dtype(im, a) != ex_dtype(im, b))
+    import_fail(im, DIAG_DTYPE_MISMATCH, "the branches are %s and %s", dtype_name(ex_dtype(im, a)),
+                dtype_name(ex_dtype(im, b)));
+  out(im, 0, ex_where(im, condition, a, b));
+}

@@ -1,0 +1,286 @@
+/* Matrix products and lookups of com.microsoft over weights of 2, 4 or 8 bits, with scales for
+ * blocks of them. The weights stay packed in the program and become real numbers while it runs:
+ * one matrix at a time needs memory for that. */
+#include "onnx/translate/quantized.h"
+
+/* --- unpacking --- */
+
+/* The numbers of `bits` bits in a tensor of bytes, lowest first, each kind by itself. */
+static uint32_t unpack(Import *im, ValueId packed, int64_t bits, ValueId parts[4]) {
+  uint32_t count = (uint32_t)(8 / bits);
+  if (count == 1)
+    parts[0] = packed;
+  for (uint32_t i = 0; i < count && count > 1 && import_ok(im); i++) {
+    ValueId high =
+        i ? build(&im->b, OP_BITWISE_RIGHT_SHIFT_TENSOR_SCALAR, A_VAL(packed), A_INT(i * bits))
+          : packed;
+    parts[i] = i + 1 == count || !import_ok(im)
+                   ? high
+                   : build(&im->b, OP_BITWISE_AND_SCALAR, A_VAL(high), A_INT((1 << bits) - 1));
+  }
+  return count;
+}
+
+/* The same in the order of the bytes: the last dim is 8 / bits as large. */
+static ValueId unpack_in_order(Import *im, ValueId packed, int64_t bits) {
+  ValueId parts[4] = {0};
+  Shape s = shape_of(im, packed);
+  uint32_t count = unpack(im, packed, bits, parts);
+  if (count == 1 || !s.rank)
+    return packed;
+  for (uint32_t i = 0; i < count; i++)
+    parts[i] = ex_unsqueeze(im, parts[i], s.rank);
+  s.d[s.rank - 1] = sym_mul(&im->g->syms, s.d[s.rank - 1], count);
+  return ex_view_as(im, ex_cat(im, parts, count, s.rank), &s);
+}
+
+/* --- MatMulNBits --- */
+
+typedef struct Blocks {
+  int64_t n, k, size, bits, count, bytes; /* blocks in a row, bytes in a block */
+} Blocks;
+
+static bool power_of_two(int64_t x) { return x > 0 && (x & (x - 1)) == 0; }
+
+static bool read_blocks(Import *im, Blocks *w) {
+  w->n = attr_int_required(im, "N");
+  w->k = attr_int_required(im, "K");
+  w->size = attr_int_required(im, "block_size");
+  w->bits = attr_int(im, "bits", 4);
+  if (!import_ok(im))
+    return false;
+  if (w->bits != 2 && w->bits != 4 && w->bits != 8)
+    import_fail(im, DIAG_ATTR_VALUE, "bits is %lld, not 2, 4 or 8", (long long)w->bits);
+  else if (!power_of_two(w->size) || w->size < 16 || w->size > 1 << 20)
+    import_fail(im, DIAG_ATTR_VALUE, "block_size %lld is no power of two from 16 on",
+                (long long)w->size);
+  else if (w->n < 1 || w->k < 1 || w->n > 1 << 30 || w->k > 1 << 30)
+    import_fail(im, DIAG_ATTR_VALUE, "N is %lld, K is %lld", (long long)w->n, (long long)w->k);
+  if (!import_ok(im))
+    return false;
+  w->count = (w->k + w->size - 1) / w->size;
+  w->bytes = w->size * w->bits / 8;
+  return true;
+}
+
+/* A constant with as many elements as [rows, columns], given with any dims. */
+static ValueId as_matrix(Import *im, ValueId v, const char *what, int64_t rows, int64_t columns) {
+  Shape s = shape_of(im, v);
+  int64_t have = 1;
+  for (uint32_t i = 0; i < s.rank && import_ok(im); i++)
+    if (!sym_is_const(s.d[i]) || !mul_i64(have, s.d[i], &have))
+      have = -1;
+  if (have != rows * columns)
+    return import_fail(im, DIAG_SHAPE_MISMATCH, "%s does not have %lld * %lld elements", what,
+                       (long long)rows, (long long)columns);
+  return EX_VIEW(im, v, rows, columns);
+}
+
+/* Zero points by block as f32 [N, blocks], or 0 for the usual one. */
+static ValueId read_zeros(Import *im, const Blocks *w) {
+  ValueId zeros = in(im, 3);
+  if (!zeros || !import_ok(im))
+    return 0;
+  if (ex_dtype(im, zeros) != DTYPE_U8)
+    return ex_cast(im, as_matrix(im, zeros, "zero_points", w->n, w->count), DTYPE_F32);
+  int64_t row = (w->count * w->bits + 7) / 8;
+  zeros = unpack_in_order(im, as_matrix(im, zeros, "zero_points", w->n, row), w->bits);
+  return ex_cast(im, ex_slice(im, zeros, 1, 0, w->count), DTYPE_F32);
+}
+
+/* x [.., K] with columns in the order of unpack(): all first numbers of the bytes, all second ones.
+ */
+static ValueId by_parts(Import *im, const Blocks *w, ValueId x, int64_t parts) {
+  Shape s = shape_of(im, x);
+  int64_t perm[MAX_RANK + 1], padded = w->count * w->size;
+  if (s.rank < 1 || s.rank >= MAX_RANK || s.d[s.rank - 1] != w->k)
+    return import_fail(im, DIAG_SHAPE_MISMATCH, "the last dim of the input is not K = %lld",
+                       (long long)w->k);
+  if (padded > w->k && import_ok(im))
+    x = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(((SymInt[]){0, padded - w->k}), 2),
+              A_FLOAT(0));
+  if (parts == 1)
+    return x;
+  s.d[s.rank - 1] = padded / parts;
+  s.d[s.rank++] = parts;
+  for (uint32_t i = 0; i < s.rank; i++)
+    perm[i] = i;
+  perm[s.rank - 1] = s.rank - 2;
+  perm[s.rank - 2] = s.rank - 1;
+  ValueId y = ex_permute(im, ex_view_as(im, x, &s), perm);
+  s.d[--s.rank - 1] = padded;
+  return ex_view_as(im, y, &s);
+}
+
+/* scales or zero points for the elements of [N, parts, blocks, bytes]. */
+static ValueId by_block(Import *im, const Blocks *w, ValueId v) {
+  return EX_VIEW(im, v, w->n, 1, w->count, 1);
+}
+
+/* Real weights [N, parts * blocks * bytes]. */
+static ValueId real_weights(Import *im, const Blocks *w, ValueId packed, ValueId scales,
+                            ValueId zeros) {
+  ValueId parts[4] = {0};
+  uint32_t count = unpack(im, packed, w->bits, parts);
+  for (uint32_t i = 0; i < count; i++)
+    parts[i] = EX_VIEW(im, parts[i], w->n, 1, w->count, w->bytes);
+  ValueId y = ex_cast(im, ex_cat(im, parts, count, 1), DTYPE_F32);
+  y = zeros ? ex_sub(im, y, by_block(im, w, zeros))
+            : ex_with(im, OP_SUB_TENSOR, y, (double)(1 << (w->bits - 1)));
+  return EX_VIEW(im, ex_mul(im, y, by_block(im, w, scales)), w->n, w->count * w->size);
+}
+
+/* Real weights [N, K] whose columns are in any group. */
+static ValueId grouped_weights(Import *im, const Blocks *w, ValueId packed, ValueId scales,
+                               ValueId zeros, ValueId groups) {
+  ValueId all = EX_VIEW(im, unpack_in_order(im, packed, w->bits), w->n, w->count * w->size);
+  ValueId y = ex_cast(im, ex_slice(im, all, 1, 0, w->k), DTYPE_F32);
+  groups = ex_slice(im, groups, 0, 0, w->k);
+  y = zeros ? ex_sub(im, y, ex_index_select(im, zeros, 1, groups))
+            : ex_with(im, OP_SUB_TENSOR, y, (double)(1 << (w->bits - 1)));
+  return ex_mul(im, y, ex_index_select(im, scales, 1, groups));
+}
+
+void translate_matmul_nbits(Import *im) {
+  Blocks w;
+  ValueId x = in_required(im, 0), packed = in_required(im, 1), scales = in_required(im, 2),
+          groups = in(im, 4), bias = in(im, 5);
+  if (!read_blocks(im, &w))
+    return;
+  if (attr_int(im, "weight_prepacked", 0) != 0)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "weights prepacked for a GPU are not supported");
+  if (ex_dtype(im, packed) != DTYPE_U8)
+    import_fail(im, DIAG_INPUT_TYPE, "the weights are %s, not u8",
+                dtype_name(ex_dtype(im, packed)));
+  if (groups && (ex_rank(im, groups) != 1 || !sym_is_const(ex_dim(im, groups, 0)) ||
+                 ex_dim(im, groups, 0) < w.k))
+    import_fail(im, DIAG_SHAPE_MISMATCH, "g_idx does not have K = %lld entries", (long long)w.k);
+  packed = as_matrix(im, packed, "B", w.n, w.count * w.bytes);
+  scales = ex_cast(im, as_matrix(im, scales, "scales", w.n, w.count), DTYPE_F32);
+  ValueId zeros = read_zeros(im, &w), weights;
+  DType dtype = ex_dtype(im, x);
+  x = ex_cast(im, x, DTYPE_F32);
+  if (groups) {
+    weights = grouped_weights(im, &w, packed, scales, zeros, groups);
+  } else {
+    x = by_parts(im, &w, x, 8 / w.bits);
+    weights = real_weights(im, &w, packed, scales, zeros);
+  }
+  bias = bias ? ex_cast(im, bias, DTYPE_F32) : 0;
+  ValueId y = build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(weights), A_OPT(bias));
+  out(im, 0, ex_cast(im, y, dtype));
+}
+
+/* --- MatMulBnb4 --- */
+
+/* The numbers that 4 bits stand for in the two types of bitsandbytes, for a largest one of 1. */
+static const float fp4[16] = {
+    0,     0.0052083333F,  0.6666667F,  1,  0.33333333F,  0.5F,  0.16666667F,  0.25F,
+    -0.0F, -0.0052083333F, -0.6666667F, -1, -0.33333333F, -0.5F, -0.16666667F, -0.25F};
+static const float nf4[16] = {-1,           -0.69619280F, -0.52507305F,  -0.39491749F,
+                              -0.28444138F, -0.18477343F, -0.091050036F, 0,
+                              0.079580300F, 0.16093020F,  0.24611230F,   0.33791524F,
+                              0.44070983F,  0.56261700F,  0.72295684F,   1};
+
+/* [N, K] from bytes whose upper half comes first. */
+static ValueId bnb4_weights(Import *im, const Blocks *w, ValueId packed, ValueId largest) {
+  int64_t all = w->n * w->k, blocks = (all + w->size - 1) / w->size,
+          kind = attr_int(im, "quant_type", -1);
+  if (kind < 0 || kind > 1)
+    return import_fail(im, DIAG_ATTR_VALUE, "quant_type is %lld, not 0 or 1", (long long)kind);
+  packed = as_matrix(im, packed, "B", 1, (all + 1) / 2);
+  largest = as_matrix(im, largest, "absmax", blocks, 1);
+  ValueId parts[4] = {0}, order[2] = {0};
+  unpack(im, packed, 4, parts);
+  order[0] = ex_unsqueeze(im, parts[1], 2), order[1] = ex_unsqueeze(im, parts[0], 2);
+  ValueId codes = EX_VIEW(im, ex_cat(im, order, 2, 2), (all + 1) / 2 * 2);
+  codes = ex_cast(im, ex_slice(im, codes, 0, 0, all), DTYPE_I32);
+  if (!import_ok(im))
+    return 0;
+  ValueId table = build_const(&im->b, DTYPE_F32, 2, (int64_t[]){16, 1}, kind ? nf4 : fp4);
+  ValueId real = EX_VIEW(im, ex_binary(im, OP_EMBEDDING, table, codes), all);
+  if (blocks * w->size > all && import_ok(im))
+    real = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(real),
+                 A_INTS(((SymInt[]){0, blocks * w->size - all}), 2), A_FLOAT(0));
+  real = ex_mul(im, EX_VIEW(im, real, blocks, w->size), ex_cast(im, largest, DTYPE_F32));
+  real = ex_slice(im, EX_VIEW(im, real, blocks * w->size), 0, 0, all);
+  return EX_VIEW(im, real, w->n, w->k);
+}
+
+void translate_matmul_bnb4(Import *im) {
+  Blocks w;
+  ValueId x = in_required(im, 0), packed = in_required(im, 1), largest = in_required(im, 2);
+  if (!read_blocks(im, &w))
+    return;
+  DType dtype = ex_dtype(im, x);
+  ValueId weights = bnb4_weights(im, &w, packed, largest);
+  x = ex_cast(im, x, DTYPE_F32);
+  ValueId y;
+  if (attr_int(im, "transB", 1) == 0)
+    y = ex_matmul(im, x, weights);
+  else
+    y = build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(weights), A_NONE);
+  out(im, 0, ex_cast(im, y, dtype));
+}
+
+/* --- GatherBlockQuantized --- */
+
+static ValueId rows(Import *im, ValueId table, ValueId flat) {
+  ValueId list[] = {flat};
+  return build(&im->b, OP_INDEX_TENSOR, A_VAL(table), A_VALS(list, 1));
+}
+
+/* v by blocks of the last dim: [rows, blocks, size]. */
+static ValueId in_blocks(Import *im, ValueId v, SymInt count, int64_t blocks, int64_t size) {
+  return EX_VIEW(im, v, count, blocks, size);
+}
+
+/* Only the rows that are looked up become real numbers. */
+void translate_gather_block_quantized(Import *im) {
+  ValueId data = in_required(im, 0), index = in_required(im, 1), scales = in_required(im, 2),
+          zeros = in(im, 3);
+  int64_t size = attr_int(im, "block_size", 128), bits = attr_int(im, "bits", 4);
+  if (!import_ok(im))
+    return;
+  bool packed = ex_dtype(im, data) == DTYPE_U8;
+  if (ex_rank(im, data) != 2 || ex_rank(im, scales) != 2 ||
+      import_axis(im, attr_int(im, "gather_axis", 0), 2) != 0 ||
+      import_axis(im, attr_int(im, "quantize_axis", 1), 2) != 1)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "only rows of a matrix with blocks along the columns can be gathered");
+  if (size < 16 || size > 1 << 20 || !power_of_two(size) || (bits != 2 && bits != 4 && bits != 8))
+    import_fail(im, DIAG_ATTR_VALUE, "block_size %lld, bits %lld", (long long)size,
+                (long long)bits);
+  if (!packed)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "data of type %s is not supported",
+                dtype_name(ex_dtype(im, data)));
+  Shape at = shape_of(im, index), flat = {1, {shape_product(im, at.d, at.rank)}};
+  int64_t blocks = ex_fixed(im, scales, 1), wide = ex_fixed(im, data, 1);
+  if (import_ok(im) &&
+      (wide > INT32_MAX || blocks > INT32_MAX || (wide * (8 / bits) + size - 1) / size != blocks))
+    import_fail(im, DIAG_SHAPE_MISMATCH, "%lld blocks of %lld do not make %lld bytes a row",
+                (long long)blocks, (long long)size, (long long)wide);
+  if (!import_ok(im))
+    return;
+  index = ex_view_as(im, ex_cast(im, index, DTYPE_I64), &flat);
+  SymInt count = flat.d[0];
+  int64_t columns = wide * (8 / bits), all = blocks * size;
+  ValueId y = ex_cast(im, unpack_in_order(im, rows(im, data, index), bits), DTYPE_F32);
+  if (all > columns && import_ok(im))
+    y = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(y), A_INTS(((SymInt[]){0, all - columns}), 2),
+              A_FLOAT(0));
+  y = in_blocks(im, y, count, blocks, size);
+  if (zeros) {
+    ValueId own = unpack_in_order(im, rows(im, zeros, index), bits);
+    own = ex_cast(im, ex_slice(im, own, 1, 0, blocks), DTYPE_F32);
+    y = ex_sub(im, y, in_blocks(im, own, count, blocks, 1));
+  } else {
+    y = ex_with(im, OP_SUB_TENSOR, y, (double)(1 << (bits - 1)));
+  }
+  DType dtype = ex_dtype(im, scales);
+  ValueId factor = ex_cast(im, rows(im, scales, index), DTYPE_F32);
+  y = ex_mul(im, y, in_blocks(im, factor, count, blocks, 1));
+  y = ex_cast(im, ex_slice(im, EX_VIEW(im, y, count, all), 1, 0, columns), dtype);
+  at.d[at.rank++] = columns;
+  out(im, 0, ex_view_as(im, y, &at));
+}

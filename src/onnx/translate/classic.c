@@ -1,0 +1,217 @@
+/* Features of classic machine learning (ai.onnx.ml): scaling, encoding, selecting. */
+#include <math.h>
+
+#include "onnx/translate/classic.h"
+
+enum { FEATURES_MAX = 1 << 24, TWICE_MAX = 4096 };
+
+ValueId classic_input(Import *im, uint32_t i) {
+  ValueId x = in_required(im, i);
+  return x ? ex_cast(im, x, DTYPE_F32) : 0;
+}
+
+ValueId classic_floats(Import *im, const float *values, uint32_t rank, const int64_t *dims) {
+  return build_const(&im->b, DTYPE_F32, rank, dims, values);
+}
+
+ValueId classic_samples(Import *im) {
+  ValueId x = classic_input(im, 0);
+  if (import_ok(im) && ex_rank(im, x) == 1)
+    x = EX_VIEW(im, x, 1, ex_dim(im, x, 0));
+  if (ex_rank(im, x) != 2)
+    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, not 2", ex_rank(im, x));
+  return x;
+}
+
+/* The last dim, where the features are. */
+static int64_t features_of(Import *im, ValueId x) {
+  if (ex_rank(im, x) == 0)
+    import_fail(im, DIAG_INPUT_RANK, "the input has no features");
+  return ex_fixed(im, x, ex_rank(im, x) - 1);
+}
+
+/* A list of one number for all features or one for each; 0 when it is absent. */
+static ValueId by_feature(Import *im, const char *name, int64_t features) {
+  const float *values;
+  uint32_t count;
+  if (!attr_floats(im, name, &values, &count))
+    return 0;
+  if (count != 1 && count != features) {
+    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u numbers for %lld features", name, count,
+                (long long)features);
+    return 0;
+  }
+  return classic_floats(im, values, 1, (int64_t[]){count});
+}
+
+void translate_scaler(Import *im) {
+  ValueId x = classic_input(im, 0);
+  int64_t features = features_of(im, x);
+  ValueId offset = by_feature(im, "offset", features), scale = by_feature(im, "scale", features);
+  x = offset ? ex_sub(im, x, offset) : x;
+  out(im, 0, scale ? ex_mul(im, x, scale) : x);
+}
+
+/* Rows whose norm is 0 stay as they are. */
+void translate_normalizer(Import *im) {
+  ValueId x = classic_input(im, 0), norm = 0;
+  StrView name = attr_str(im, "norm", "MAX");
+  uint32_t rank = ex_rank(im, x);
+  if (import_ok(im) && rank == 0) {
+    import_fail(im, DIAG_INPUT_RANK, "the input has no features");
+    return;
+  }
+  if (sv_eq_str(name, "MAX"))
+    norm = ex_reduce_one(im, OP_AMAX, x, rank - 1, true);
+  else if (sv_eq_str(name, "L1"))
+    norm = ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_unary(im, OP_ABS, x), rank - 1, true);
+  else if (sv_eq_str(name, "L2"))
+    norm = ex_unary(im, OP_SQRT,
+                    ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_mul(im, x, x), rank - 1, true));
+  else
+    import_fail(im, DIAG_ATTR_VALUE, "norm is '" SV_FMT "', not MAX, L1 or L2", SV_ARG(name));
+  if (!import_ok(im))
+    return;
+  ValueId none = ex_with(im, OP_EQ_TENSOR, norm, 0);
+  out(im, 0, ex_div(im, x, ex_where(im, none, ex_number(im, norm, 1), norm)));
+}
+
+void translate_binarizer(Import *im) {
+  ValueId x = in_required(im, 0);
+  out(im, 0,
+      ex_cast(im, ex_with(im, OP_GT_TENSOR, x, attr_float(im, "threshold", 0)), ex_dtype(im, x)));
+}
+
+void translate_array_feature_extractor(Import *im) {
+  ValueId x = in_required(im, 0), index = in_required(im, 1);
+  Shape s = shape_of(im, x), at = shape_of(im, index);
+  if (s.rank == 0) {
+    import_fail(im, DIAG_INPUT_RANK, "the input has no features");
+    return;
+  }
+  index = EX_VIEW(im, index, shape_product(im, at.d, at.rank));
+  x = s.rank == 1 ? EX_VIEW(im, x, 1, s.d[0]) : x;
+  out(im, 0, ex_index_select(im, x, ex_rank(im, x) - 1, index));
+}
+
+/* A list of one integer for all features or one for each. */
+static ValueId ints_by_feature(Import *im, const char *name, int64_t features) {
+  const int64_t *values;
+  uint32_t count;
+  if (!attr_exact_ints(im, name, &values, &count) || !count)
+    return 0;
+  count = count == features ? count : 1;
+  return build_const_ints(&im->b, values, count);
+}
+
+/* As in ONNX Runtime, as many values as there are features are one for each, of any other number of
+ * values the first is for all. */
+void translate_imputer(Import *im) {
+  ValueId x = in_required(im, 0);
+  int64_t features = features_of(im, x);
+  bool whole = !dtype_is_float(ex_dtype(im, x));
+  const float *floats;
+  uint32_t count = 0;
+  ValueId imputed = 0, missing;
+  if (whole)
+    imputed = ints_by_feature(im, "imputed_value_int64s", features);
+  else if (attr_floats(im, "imputed_value_floats", &floats, &count) && count)
+    imputed = classic_floats(im, floats, 1, (int64_t[]){count == features ? count : 1});
+  if (!imputed) {
+    import_fail(im, DIAG_ATTR_MISSING, "there are no imputed values of the input's type");
+    return;
+  }
+  int64_t replaced = 0;
+  (void)attr_exact_int(im, "replaced_value_int64", &replaced);
+  double number = attr_float(im, "replaced_value_float", 0);
+  if (whole)
+    missing =
+        ex_binary(im, OP_EQ_TENSOR, x,
+                  ex_cast(im, build_scalar_int(&im->b, DTYPE_I64, replaced), ex_dtype(im, x)));
+  else
+    missing =
+        isnan(number) ? ex_binary(im, OP_NE_TENSOR, x, x) : ex_with(im, OP_EQ_TENSOR, x, number);
+  out(im, 0, ex_where(im, missing, ex_cast(im, imputed, ex_dtype(im, x)), x));
+}
+
+/* Categories [C] as the last dim of x, with a dim added: 1 where they are equal. Floats are cut off
+ * to integers first. Of a category that is listed twice the last counts. */
+void translate_one_hot_encoder(Import *im) {
+  ValueId x = in_required(im, 0);
+  const int64_t *categories;
+  uint32_t count;
+  if (!attr_exact_ints(im, "cats_int64s", &categories, &count) || !count) {
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "the categories are strings: the runtime has no tensors of strings; encode them as "
+                "integers before the program runs");
+    return;
+  }
+  if (!attr_int(im, "zeros", 1)) {
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "zeros=0 makes an unknown category an error, which a program cannot raise");
+    return;
+  }
+  ValueId equal =
+      ex_binary(im, OP_EQ_TENSOR, ex_unsqueeze(im, ex_cast(im, x, DTYPE_I64), ex_rank(im, x)),
+                build_const_ints(&im->b, categories, count));
+  float *last = ARENA_ARRAY(&im->scratch, float, count);
+  bool twice = false;
+  for (uint32_t i = 0; i < count; i++) {
+    last[i] = 1;
+    for (uint32_t k = i + 1; k < count && count <= TWICE_MAX; k++)
+      if (categories[k] == categories[i])
+        last[i] = 0;
+    twice |= last[i] == 0;
+  }
+  ValueId y = ex_cast(im, equal, DTYPE_F32);
+  out(im, 0, twice ? ex_mul(im, y, classic_floats(im, last, 1, (int64_t[]){count})) : y);
+}
+
+/* The inputs side by side, each cut or filled with zeros to its number of features. */
+void translate_feature_vectorizer(Import *im) {
+  const int64_t *sizes;
+  uint32_t count, given = in_count(im);
+  if (!attr_ints(im, "inputdimensions", &sizes, &count) || count != given || !count) {
+    import_fail(im, DIAG_ATTR_VALUE, "'inputdimensions' has %u numbers for %u inputs", count,
+                given);
+    return;
+  }
+  ValueId *parts = ARENA_ARRAY(&im->scratch, ValueId, 2 * (uint64_t)count);
+  uint32_t used = 0;
+  for (uint32_t i = 0; i < count && import_ok(im); i++) {
+    ValueId x = classic_input(im, i);
+    Shape s = shape_of(im, x);
+    SymInt rows = s.rank > 1 ? s.d[0] : 1;
+    SymInt features = s.rank > 1 ? shape_product(im, s.d + 1, s.rank - 1) : s.rank ? s.d[0] : 1;
+    x = EX_VIEW(im, x, rows, features);
+    int64_t have = ex_fixed(im, x, 1);
+    if (sizes[i] < 0 || sizes[i] > FEATURES_MAX) {
+      import_fail(im, DIAG_ATTR_VALUE, "'inputdimensions' has the number %lld",
+                  (long long)sizes[i]);
+      return;
+    }
+    if (have && sizes[i])
+      parts[used++] = have > sizes[i] ? ex_slice(im, x, 1, 0, sizes[i]) : x;
+    if (have < sizes[i])
+      parts[used++] = ex_full(im, DTYPE_F32, (SymInt[]){rows, sizes[i] - have}, 2, 0);
+  }
+  if (!used)
+    import_fail(im, DIAG_ATTR_VALUE, "'inputdimensions' are all 0");
+  out(im, 0, used == 1 ? parts[0] : ex_cat(im, parts, used, 1));
+}
+
+/* A map from labels to scores for each sample: the runtime has none, the scores are what is left.
+ */
+void translate_zip_map(Import *im) {
+  Classes classes;
+  ValueId x = in_required(im, 0);
+  if (!classes_read(im, "classlabels_int64s", "classlabels_strings", &classes))
+    return;
+  if (ex_fixed(im, x, ex_rank(im, x) - 1) != classes.count) {
+    import_fail(im, DIAG_ATTR_VALUE, "there are %u labels for %lld scores", classes.count,
+                (long long)ex_fixed(im, x, ex_rank(im, x) - 1));
+    return;
+  }
+  classes_note(im, &classes);
+  out(im, 0, x);
+}

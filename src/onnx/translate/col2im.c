@@ -1,0 +1,136 @@
+/* Col2Im: adds up blocks of columns into an image. Every element of a column knows its place in the
+ * image by arithmetic on its position; places outside (padding) go to one spare element. Block
+ * shapes may arrive at run time: then the arithmetic runs in the graph. */
+#include "onnx/express.h"
+
+typedef struct Columns {
+  uint32_t dims;
+  SymInt image[MAX_RANK];
+  ValueId block[MAX_RANK]; /* 0-d i64 */
+  int64_t stride[MAX_RANK], dilation[MAX_RANK], begin[MAX_RANK], end[MAX_RANK];
+} Columns;
+
+static bool read_list(Import *im, const char *name, uint32_t wanted, int64_t otherwise,
+                      int64_t *list) {
+  const int64_t *values;
+  uint32_t count;
+  bool given = attr_ints(im, name, &values, &count);
+  if (given && count != wanted)
+    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u entries, %u are wanted", name, count, wanted);
+  for (uint32_t i = 0; i < wanted && import_ok(im); i++) {
+    list[i] = given ? values[i] : otherwise;
+    if (list[i] < otherwise || list[i] > INT32_MAX)
+      import_fail(im, DIAG_ATTR_VALUE, "'%s' holds %lld", name, (long long)list[i]);
+  }
+  return import_ok(im);
+}
+
+/* Blocks that fit on a dim: (image + pads - dilation * (block - 1) - 1) / stride + 1. */
+static ValueId block_count(Import *im, const Columns *c, uint32_t d) {
+  ValueId extent = ex_with(im, OP_MUL_TENSOR, ex_with(im, OP_SUB_TENSOR, c->block[d], 1),
+                           (double)c->dilation[d]);
+  SymInt room = sym_add(&im->g->syms, c->image[d], c->begin[d] + c->end[d] - 1);
+  ValueId free = ex_sub(im, ex_size(im, room), extent);
+  ValueId stride = build_scalar_int(&im->b, DTYPE_I64, c->stride[d]);
+  return ex_with(im, OP_ADD_TENSOR, ex_binary(im, OP_FLOOR_DIVIDE, free, stride), 1);
+}
+
+/* Digit of `rest` in a mixed radix; rest becomes what is above. */
+static ValueId digit(Import *im, ValueId *rest, ValueId radix) {
+  ValueId low = ex_floor_mod(im, *rest, radix);
+  *rest = ex_binary(im, OP_FLOOR_DIVIDE, *rest, radix);
+  return low;
+}
+
+/* Flat index into the image of each element of a column [block elements, blocks]; places outside
+ * get `spare`. */
+static ValueId places(Import *im, const Columns *c, SymInt elements, SymInt blocks, SymInt spare) {
+  ValueId element = ex_along_axis(im, ex_arange(im, elements), 0, 2),
+          block = ex_along_axis(im, ex_arange(im, blocks), 1, 2), flat = 0, inside = 0;
+  SymInt pitch = 1;
+  for (uint32_t i = c->dims; i-- > 0 && import_ok(im);) {
+    ValueId offset = digit(im, &element, c->block[i]),
+            start = digit(im, &block, block_count(im, c, i));
+    ValueId at = ex_add(im, ex_with(im, OP_MUL_TENSOR, start, (double)c->stride[i]),
+                        ex_with(im, OP_MUL_TENSOR, offset, (double)c->dilation[i]));
+    at = ex_with(im, OP_SUB_TENSOR, at, (double)c->begin[i]);
+    ValueId here = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, at, 0),
+                             ex_binary(im, OP_LT_TENSOR, at, ex_size(im, c->image[i])));
+    at = ex_mul(im, at, ex_size(im, pitch));
+    flat = flat ? ex_add(im, flat, at) : at;
+    inside = inside ? ex_binary(im, OP_LOGICAL_AND, inside, here) : here;
+    pitch = sym_mul(&im->g->syms, pitch, c->image[i]);
+  }
+  return ex_where(im, inside, flat, ex_size(im, spare));
+}
+
+static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
+  const SymInt *image, *block;
+  uint32_t image_count, block_count_known;
+  ValueId blocks = in_required(im, 2);
+  Shape declared = {0};
+  *block_elements = -1;
+  if (in_ints(im, 1, &image, &image_count)) {
+    c->dims = image_count;
+    for (uint32_t i = 0; i < image_count && i < MAX_RANK; i++)
+      c->image[i] = image[i];
+  } else if (import_ok(im) && out_declared_dims(im, 0, declared.d, &declared.rank) &&
+             declared.rank > 2) {
+    c->dims = declared.rank - 2;
+    memcpy(c->image, declared.d + 2, c->dims * sizeof *declared.d);
+  } else {
+    fail_not_known(im, "the shape of the image");
+  }
+  if (c->dims < 1 || c->dims > MAX_RANK - 2)
+    import_fail(im, DIAG_INPUT_RANK, "an image of %u dimensions", c->dims);
+  for (uint32_t i = 0; i < c->dims && import_ok(im); i++) {
+    ValueId b = ex_element(im, blocks, i);
+    c->block[i] = ex_cast(im, b, DTYPE_I64);
+  }
+  if (in_ints(im, 2, &block, &block_count_known))
+    *block_elements = shape_product(im, block, block_count_known);
+  int64_t pads[2 * MAX_RANK];
+  if (!import_ok(im) || !read_list(im, "strides", c->dims, 1, c->stride) ||
+      !read_list(im, "dilations", c->dims, 1, c->dilation) ||
+      !read_list(im, "pads", 2 * c->dims, 0, pads))
+    return false;
+  memcpy(c->begin, pads, c->dims * sizeof *pads);
+  memcpy(c->end, pads + c->dims, c->dims * sizeof *pads);
+  return true;
+}
+
+/* Channels: what the declared output says, or the rows of a column over the block's elements. */
+static SymInt channel_count(Import *im, SymInt rows, SymInt block_elements) {
+  Shape declared = {0};
+  if (block_elements > 0)
+    return sym_floordiv(&im->g->syms, rows, block_elements);
+  if (out_declared_dims(im, 0, declared.d, &declared.rank) && declared.rank > 1)
+    return declared.d[1];
+  fail_not_known(im, "the shape of the blocks");
+  return 1;
+}
+
+void translate_col2im(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape s = shape_of(im, x);
+  Columns c = {0};
+  SymInt block_elements;
+  SymTable *t = &im->g->syms;
+  if (s.rank != 3)
+    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 3 is wanted", s.rank);
+  if (!import_ok(im) || !read_columns(im, &c, &block_elements))
+    return;
+  SymInt channels = channel_count(im, s.d[1], block_elements),
+         elements = sym_floordiv(t, s.d[1], channels), size = shape_product(im, c.image, c.dims);
+  Shape flat = {2, {sym_mul(t, s.d[0], channels), sym_mul(t, elements, s.d[2])}},
+        row = {2, {1, flat.d[1]}}, target = {2, {flat.d[0], sym_add(t, size, 1)}};
+  ValueId index = ex_view_as(im, places(im, &c, elements, s.d[2], size), &row);
+  index = ex_expand(im, index, flat.d, 2);
+  ValueId columns = ex_view_as(im, x, &flat);
+  ValueId y = build(&im->b, OP_SCATTER_ADD, A_VAL(ex_filled(im, ex_dtype(im, x), &target, 0)),
+                    A_INT(1), A_VAL(index), A_VAL(columns));
+  Shape to = {2, {s.d[0], channels}};
+  for (uint32_t i = 0; i < c.dims; i++)
+    to.d[to.rank++] = c.image[i];
+  out(im, 0, ex_view_as(im, ex_slice(im, y, 1, 0, size), &to));
+}

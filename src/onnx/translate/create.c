@@ -1,0 +1,175 @@
+/* Operators that make tensors: fills, ranges, identity matrices, one-hot, windows. What does not
+ * depend on run-time values folds to a constant while it is built. */
+#include <math.h>
+
+#include "onnx/data_sizes.h"
+#include "onnx/packed.h"
+
+/* --- ConstantOfShape --- */
+
+/* The only element of attribute 'value' (f32 zero when absent), as a 0-d constant. */
+static ValueId fill_value(Import *im) {
+  const Onnx__TensorProto *t = attr_tensor(im, "value");
+  if (t && packed_storage(t->data_type) != DTYPE_NONE)
+    return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a tensor full of %s is not supported",
+                       onnx_dtype_name(t->data_type));
+  ValueId v = t ? import_tensor(im, t, 0) : build_scalar(&im->b, DTYPE_F32, 0);
+  Shape s = shape_of(im, v), scalar = {0};
+  if (shape_product(im, s.d, s.rank) != 1)
+    return import_fail(im, DIAG_ATTR_VALUE, "'value' does not hold exactly one element");
+  return ex_view_as(im, v, &scalar);
+}
+
+void translate_constant_of_shape(Import *im) {
+  Shape s;
+  bool known;
+  const double *number;
+  const SymInt *whole;
+  uint32_t count;
+  ValueId value = fill_value(im);
+  if (!import_ok(im) || !shape_input(im, 0, 0, "the shape", &s, &known))
+    return;
+  DType dtype = ex_dtype(im, value);
+  if (dtype_in(dtype, DTS_INT) && value_ints(im, value, &whole, &count))
+    out(im, 0, build(&im->b, OP_FULL, A_INTS(s.d, s.rank), A_INT(whole[0]), A_DTYPE(dtype)));
+  else if (dtype_in(dtype, DTS_FLOAT | DT(BOOL)) && value_doubles(im, value, &number, &count))
+    out(im, 0, ex_filled(im, dtype, &s, number[0]));
+  else
+    out(im, 0, build_expand(&im->b, value, s.d, s.rank));
+}
+
+/* --- Range --- */
+
+/* start + delta * (0, 1, …, n - 1) in the type of start. */
+static ValueId range_of(Import *im, ValueId start, ValueId delta, SymInt n) {
+  ValueId steps = build_cast(&im->b, ex_arange(im, n), ex_dtype(im, start));
+  return ex_binary(im, OP_ADD_TENSOR, ex_binary(im, OP_MUL_TENSOR, steps, delta), start);
+}
+
+/* Length from known numbers: ceil((limit - start) / delta), at least 0. */
+static bool range_length(Import *im, SymInt *n) {
+  const SymInt *start, *limit, *delta;
+  const double *from, *to, *by;
+  uint32_t a, b, c;
+  SymTable *t = &im->g->syms;
+  if (in_whole(im, 0, &start, &a) && in_whole(im, 1, &limit, &b) && in_whole(im, 2, &delta, &c) &&
+      a == 1 && b == 1 && c == 1 && sym_is_const(delta[0]) && delta[0] != 0) {
+    t->saturated = false;
+    bool up = delta[0] > 0;
+    SymInt span = up ? sym_sub(t, limit[0], start[0]) : sym_sub(t, start[0], limit[0]);
+    *n = sym_max(t, 0, sym_ceildiv(t, span, up ? delta[0] : sym_sub(t, 0, delta[0])));
+    return !t->saturated;
+  }
+  if (in_doubles(im, 0, &from, &a) && in_doubles(im, 1, &to, &b) && in_doubles(im, 2, &by, &c) &&
+      a == 1 && b == 1 && c == 1 && by[0] != 0) {
+    double count = ceil((to[0] - from[0]) / by[0]);
+    if (!(count < 0x1p40))
+      return false;
+    *n = int_clamped(count, 0, INT64_MAX);
+    return true;
+  }
+  return false;
+}
+
+/* Length of a range that data decide: the same formula, in the type that the runtime computes. */
+static bool range_read(Import *im, ValueId start, ValueId limit, ValueId delta, SymInt *n) {
+  DType dtype = ex_dtype(im, start);
+  int64_t most;
+  if (!import_ok(im))
+    return false;
+  if (!out_bound(im, 0, 0, &most)) {
+    fail_unbounded(im, 0, 1, "the length of the range");
+    return false;
+  }
+  const int64_t *first, *step;
+  uint32_t one, other;
+  if (dtype_is_int(dtype) && in_consts(im, 0, &first, &one) && in_consts(im, 2, &step, &other) &&
+      one == 1 && other == 1 && first[0] >= 0 && first[0] <= INT32_MAX && step[0] > 0 &&
+      step[0] <= INT32_MAX) { /* the limit is a size itself, which other nodes may use as well */
+    SymInt end = data_size(im, limit, first[0] + most * step[0]);
+    SymTable *t = &im->g->syms;
+    *n = sym_max(t, 0, sym_ceildiv(t, sym_sub(t, end, first[0]), step[0]));
+    return import_ok(im);
+  }
+  ValueId span = ex_sub(im, limit, start), count;
+  if (dtype_is_int(dtype)) /* -floor(-span / delta) */
+    count = ex_unary(im, OP_NEG, ex_binary(im, OP_FLOOR_DIVIDE, ex_unary(im, OP_NEG, span), delta));
+  else
+    count = ex_unary(im, OP_CEIL,
+                     ex_div(im, ex_cast(im, span, DTYPE_F64), ex_cast(im, delta, DTYPE_F64)));
+  count = ex_cast(im, ex_with(im, OP_MAXIMUM, count, 0), DTYPE_I64);
+  *n = data_size(im, ex_view(im, count, NULL, 0), most);
+  return import_ok(im);
+}
+
+void translate_range(Import *im) {
+  ValueId start = in_required(im, 0), limit = in_required(im, 1), delta = in_required(im, 2);
+  Shape s = {0}, scalar = {0};
+  SymInt n;
+  if (!import_ok(im) || !limit)
+    return;
+  if (range_length(im, &n) ||
+      (!out_declared_dims(im, 0, s.d, &s.rank) && range_read(im, start, limit, delta, &n)))
+    s = (Shape){1, {n}};
+  if (s.rank != 1)
+    import_fail(im, DIAG_DIM_CONTRADICTION, "the output is declared with rank %u, not 1", s.rank);
+  out(im, 0, range_of(im, ex_view_as(im, start, &scalar), ex_view_as(im, delta, &scalar), s.d[0]));
+}
+
+/* --- EyeLike --- */
+
+void translate_eye_like(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape s = shape_of(im, x);
+  int64_t k = attr_int(im, "k", 0);
+  if (s.rank != 2)
+    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 2 is wanted", s.rank);
+  DType dtype =
+      attr_has(im, "dtype") ? dtype_from_onnx((int32_t)attr_int(im, "dtype", 1)) : ex_dtype(im, x);
+  if (dtype == DTYPE_NONE)
+    import_fail(im, DIAG_ATTR_VALUE, "'dtype' is not an element type that the runtime holds");
+  ValueId row = ex_along_axis(im, ex_arange(im, s.d[0]), 0, 2),
+          column = ex_along_axis(im, ex_arange(im, s.d[1]), 1, 2);
+  ValueId on = ex_with(im, OP_EQ_TENSOR, ex_binary(im, OP_SUB_TENSOR, column, row), (double)k);
+  out(im, 0, build_cast(&im->b, on, dtype));
+}
+
+/* --- OneHot --- */
+
+/* The number of classes: input 1 when known, else the declared output's dim on the new axis. */
+static bool one_hot_depth(Import *im, uint32_t axis, SymInt *depth) {
+  const SymInt *ints;
+  const double *number;
+  uint32_t count;
+  Shape declared = {0};
+  if (in_whole(im, 1, &ints, &count) && count == 1)
+    *depth = ints[0];
+  else if (in_doubles(im, 1, &number, &count) && count == 1 &&
+           sym_from_float(trunc(number[0]), depth))
+    ;
+  else if (import_ok(im) && out_declared_dims(im, 0, declared.d, &declared.rank) &&
+           axis < declared.rank)
+    *depth = declared.d[axis];
+  else
+    fail_not_known(im, "the depth");
+  return import_ok(im);
+}
+
+/* Equal to a range of classes, then off and on values by where; indices outside give off. */
+void translate_one_hot(Import *im) {
+  ValueId indices = in_required(im, 0), values = in_required(im, 2);
+  Shape s = shape_of(im, indices), to = {0};
+  SymInt depth = 0;
+  if (s.rank == MAX_RANK)
+    import_fail(im, DIAG_INPUT_RANK, "the result would have more than %d dimensions", MAX_RANK);
+  uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank + 1);
+  if (!import_ok(im) || !one_hot_depth(im, axis, &depth))
+    return;
+  to.rank = s.rank + 1;
+  for (uint32_t i = 0, k = 0; i < to.rank; i++)
+    to.d[i] = i == axis ? 1 : s.d[k++];
+  ValueId index = ex_view_as(im, ex_wrap_index(im, indices, depth), &to);
+  ValueId hit =
+      ex_binary(im, OP_EQ_TENSOR, index, ex_along_axis(im, ex_arange(im, depth), axis, to.rank));
+  out(im, 0, ex_where(im, hit, ex_element(im, values, 1), ex_element(im, values, 0)));
+}

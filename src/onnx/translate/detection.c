@@ -1,0 +1,325 @@
+/* NonMaxSuppression and RoiAlign. */
+#include <math.h>
+
+#include "onnx/express.h"
+
+/* --- NonMaxSuppression ---
+ *
+ * All batches and classes (groups) at once. Every step takes the best live score of each group and
+ * removes what overlaps its box: by a matrix of all pairs of boxes, or, where that is the larger
+ * work, by comparing the taken boxes with all others. Which steps found a box is known only while
+ * running, so the result is picked by nonzero. */
+
+enum { BOXES_MAX = 65536, MATRIX_LEAST = 512, MATRIX_MAX = 4096, SELECTIONS_MAX = 1024 };
+
+typedef struct Nms {
+  int64_t batches, classes, groups, steps;
+  SymInt boxes;
+  ValueId low[2], high[2]; /* corners, [B, n] */
+  ValueId area;            /* [B, n] */
+  ValueId threshold;
+  ValueId over; /* [B * n, n] bool; true on the diagonal; 0 without a matrix */
+  ValueId live; /* scores [B * C, n], -inf when gone */
+} Nms;
+
+static ValueId number_input(Import *im, uint32_t i) {
+  ValueId v = in(im, i);
+  return v ? ex_view(im, v, NULL, 0) : 0;
+}
+
+static void read_corners(Import *im, Nms *nms, ValueId boxes) {
+  bool centred = attr_int(im, "center_point_box", 0) != 0;
+  ValueId own[2];
+  for (uint32_t k = 0; k < 2; k++) {
+    ValueId a = ex_select(im, boxes, 2, k), b = ex_select(im, boxes, 2, 2 + k);
+    ValueId half = centred ? ex_with(im, OP_MUL_TENSOR, b, 0.5) : 0;
+    nms->low[k] = centred ? ex_sub(im, a, half) : ex_binary(im, OP_MINIMUM, a, b);
+    nms->high[k] = centred ? ex_add(im, a, half) : ex_binary(im, OP_MAXIMUM, a, b);
+    own[k] = ex_sub(im, nms->high[k], nms->low[k]);
+  }
+  nms->area = ex_mul(im, own[0], own[1]);
+}
+
+/* Boxes for comparison: corners and area of the same shape. */
+typedef struct Boxes {
+  ValueId low[2], high[2], area;
+} Boxes;
+
+static Boxes shaped(Import *im, const Nms *nms, SymInt rows, SymInt columns) {
+  Boxes b;
+  for (uint32_t k = 0; k < 2; k++) {
+    b.low[k] = EX_VIEW(im, nms->low[k], nms->batches, rows, columns);
+    b.high[k] = EX_VIEW(im, nms->high[k], nms->batches, rows, columns);
+  }
+  b.area = EX_VIEW(im, nms->area, nms->batches, rows, columns);
+  return b;
+}
+
+/* Whether the common area is more than the threshold allows of both together. */
+static ValueId overlaps(Import *im, const Nms *nms, const Boxes *a, const Boxes *b) {
+  ValueId side[2];
+  for (uint32_t k = 0; k < 2; k++) {
+    ValueId end = ex_binary(im, OP_MINIMUM, a->high[k], b->high[k]),
+            begin = ex_binary(im, OP_MAXIMUM, a->low[k], b->low[k]);
+    side[k] = ex_unary(im, OP_RELU, ex_sub(im, end, begin));
+  }
+  ValueId common = ex_mul(im, side[0], side[1]), both = ex_add(im, a->area, b->area);
+  ValueId ratio = ex_div(im, common, ex_sub(im, both, common));
+  return ex_binary(im, OP_GT_TENSOR, ratio, nms->threshold);
+}
+
+static ValueId overlap_matrix(Import *im, const Nms *nms) {
+  Boxes rows = shaped(im, nms, 1, nms->boxes), columns = shaped(im, nms, nms->boxes, 1);
+  ValueId over = overlaps(im, nms, &rows, &columns), place = ex_arange(im, nms->boxes);
+  ValueId self = ex_binary(im, OP_EQ_TENSOR, place, EX_VIEW(im, place, nms->boxes, 1));
+  over = ex_binary(im, OP_LOGICAL_OR, over, self);
+  return EX_VIEW(im, over, sym_mul(&im->g->syms, nms->batches, nms->boxes), nms->boxes);
+}
+
+/* Reads what limits the selections, and whether there is a matrix. */
+static bool nms_plan(Import *im, Nms *nms) {
+  SymTable *t = &im->g->syms;
+  int64_t boxes = sym_upper(t, nms->boxes);
+  const int64_t *most;
+  uint32_t count;
+  if (boxes > BOXES_MAX || nms->groups > MATRIX_MAX)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "%lld boxes in %lld groups are too many, at most %d in %d", (long long)boxes,
+                (long long)nms->groups, BOXES_MAX, MATRIX_MAX);
+  nms->steps = boxes;
+  if (!in(im, 2))
+    nms->steps = 0;
+  else if (in_consts(im, 2, &most, &count) && count == 1)
+    nms->steps = min_i64(boxes, max_i64(most[0], 0));
+  if (nms->steps > SELECTIONS_MAX)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "%lld selections would be unrolled, at most %d are supported",
+                (long long)nms->steps, SELECTIONS_MAX);
+  if (import_ok(im) && sym_lower(t, nms->boxes) < 1 && !sym_is_const(nms->boxes))
+    graph_add_constraint(im->g, (Constraint){CONSTRAINT_GE, nms->boxes, 1, im->b.loc});
+  return import_ok(im) &&
+         (boxes <= MATRIX_LEAST || (boxes <= MATRIX_MAX && nms->classes * nms->steps >= boxes));
+}
+
+static bool nms_read(Import *im, Nms *nms) {
+  ValueId boxes = in_required(im, 0), scores = in_required(im, 1), least = number_input(im, 4);
+  if (ex_rank(im, boxes) != 3 || ex_rank(im, scores) != 3)
+    import_fail(im, DIAG_INPUT_RANK, "boxes and scores must have rank 3");
+  *nms = (Nms){.batches = ex_fixed(im, boxes, 0),
+               .classes = ex_fixed(im, scores, 1),
+               .boxes = ex_dim(im, boxes, 1),
+               .threshold = number_input(im, 3)};
+  if (!import_ok(im) || !mul_i64(nms->batches, nms->classes, &nms->groups))
+    return false;
+  bool matrix = nms_plan(im, nms);
+  if (!nms->threshold)
+    nms->threshold = ex_number(im, boxes, 0);
+  read_corners(im, nms, boxes);
+  nms->over = matrix && nms->steps && nms->boxes != 0 ? overlap_matrix(im, nms) : 0;
+  nms->live = EX_VIEW(im, scores, nms->groups, nms->boxes);
+  if (least)
+    nms->live = ex_where(im, ex_binary(im, OP_GT_TENSOR, nms->live, least), nms->live,
+                         ex_number(im, nms->live, -INFINITY));
+  return import_ok(im);
+}
+
+/* The chosen boxes [G, 1] as places among those of all batches, [G]. */
+static ValueId nms_index(Import *im, const Nms *nms, ValueId box) {
+  ValueId index = EX_VIEW(im, box, nms->groups);
+  if (nms->batches == 1)
+    return index;
+  int64_t *batch = ARENA_ARRAY(&im->scratch, int64_t, (size_t)nms->groups);
+  for (int64_t g = 0; g < nms->groups; g++)
+    batch[g] = g / nms->classes;
+  ValueId base = build_const_ints(&im->b, batch, (uint32_t)nms->groups);
+  return ex_add(im, index, ex_mul(im, base, ex_size(im, nms->boxes)));
+}
+
+/* What the chosen boxes remove, [G, n], by comparing them with all. */
+static ValueId nms_compare(Import *im, const Nms *nms, ValueId box, ValueId index) {
+  Boxes all = shaped(im, nms, 1, nms->boxes), taken = {0};
+  SymInt count = sym_mul(&im->g->syms, nms->batches, nms->boxes);
+  ValueId *from[] = {&all.low[0], &all.low[1], &all.high[0], &all.high[1], &all.area};
+  ValueId *to[] = {&taken.low[0], &taken.low[1], &taken.high[0], &taken.high[1], &taken.area};
+  for (uint32_t i = 0; i < COUNT_OF(from); i++) {
+    ValueId picked = ex_index_select(im, EX_VIEW(im, *from[i], count), 0, index);
+    *to[i] = EX_VIEW(im, picked, nms->batches, nms->classes, 1);
+  }
+  ValueId gone = EX_VIEW(im, overlaps(im, nms, &all, &taken), nms->groups, nms->boxes);
+  return ex_binary(im, OP_LOGICAL_OR, gone,
+                   ex_binary(im, OP_EQ_TENSOR, ex_arange(im, nms->boxes), box));
+}
+
+/* One selection of every group: score and box, [G, 1]. */
+static void nms_step(Import *im, Nms *nms, ValueId *score, ValueId *box) {
+  *score = build(&im->b, OP_MAX_DIM, A_VAL(nms->live), A_INT(1), A_BOOL(true));
+  *box = *score ? *score + 1 : 0;
+  ValueId index = nms_index(im, nms, *box);
+  ValueId gone =
+      nms->over ? ex_index_select(im, nms->over, 0, index) : nms_compare(im, nms, *box, index);
+  nms->live = ex_where(im, gone, ex_number(im, nms->live, -INFINITY), nms->live);
+}
+
+/* Batch and class of every place of [G * steps], as [G * steps, 2]. */
+static ValueId nms_places(Import *im, const Nms *nms) {
+  int64_t count = nms->groups * nms->steps;
+  int64_t *table = ARENA_ARRAY(&im->scratch, int64_t, (size_t)count * 2);
+  for (int64_t i = 0; i < count; i++) {
+    table[2 * i] = i / nms->steps / nms->classes;
+    table[2 * i + 1] = i / nms->steps % nms->classes;
+  }
+  return build_const(&im->b, DTYPE_I64, 2, (int64_t[]){count, 2}, table);
+}
+
+void translate_non_max_suppression(Import *im) {
+  Nms nms;
+  if (!nms_read(im, &nms))
+    return;
+  if (nms.steps == 0 || nms.groups == 0 || nms.boxes == 0) {
+    out(im, 0, build_const(&im->b, DTYPE_I64, 2, (int64_t[]){0, 3}, &(int64_t){0}));
+    return;
+  }
+  ValueId *scores = ARENA_ARRAY(&im->scratch, ValueId, (size_t)nms.steps),
+          *boxes = ARENA_ARRAY(&im->scratch, ValueId, (size_t)nms.steps);
+  for (int64_t t = 0; t < nms.steps && import_ok(im); t++)
+    nms_step(im, &nms, &scores[t], &boxes[t]);
+  ValueId score = ex_cat(im, scores, (uint32_t)nms.steps, 1),
+          box = ex_cat(im, boxes, (uint32_t)nms.steps, 1);
+  ValueId found = ex_with(im, OP_GT_TENSOR, score, -INFINITY);
+  ValueId most = ex_cast(im, number_input(im, 2), DTYPE_I64);
+  if (import_ok(im) && !value_is_const(im->g, most))
+    found = ex_binary(im, OP_LOGICAL_AND, found,
+                      ex_binary(im, OP_LT_TENSOR, ex_arange(im, nms.steps), most));
+  SymInt all = nms.groups * nms.steps;
+  ValueId hits = ex_unary(im, OP_NONZERO, EX_VIEW(im, found, all));
+  ValueId index = EX_VIEW(im, hits, ex_dim(im, hits, 0)), flat = EX_VIEW(im, box, all, 1);
+  /* Joined before the selection: cat of the runtime gives no columns when there are no rows. */
+  out(im, 0, ex_index_select(im, ex_cat2(im, nms_places(im, &nms), flat, 1), 0, index));
+}
+
+/* --- RoiAlign ---
+ *
+ * Bilinear samples are products with interpolation matrices: rows of samples by image rows, and the
+ * same for columns. Averages of samples are averages of the matrices' rows. */
+
+typedef struct RoiAlign {
+  ValueId images; /* of each region, [R, C, H, W] */
+  SymInt regions;
+  int64_t channels, ratio;
+  int64_t size[2], cells[2]; /* rows, columns: of the image, of the result */
+  bool half_pixel, maximum;
+  ValueId rois; /* scaled [R, 4]: x1, y1, x2, y2 */
+} RoiAlign;
+
+static bool roi_read(Import *im, RoiAlign *a) {
+  ValueId x = in_required(im, 0), rois = in_required(im, 1), batch = in_required(im, 2);
+  StrView transformation = attr_str(im, "coordinate_transformation_mode",
+                                    im->opset >= 16 ? "half_pixel" : "output_half_pixel"),
+          mode = attr_str(im, "mode", "avg");
+  *a = (RoiAlign){.half_pixel = sv_eq_str(transformation, "half_pixel"),
+                  .maximum = sv_eq_str(mode, "max"),
+                  .ratio = attr_int(im, "sampling_ratio", 0)};
+  a->cells[0] = attr_int(im, "output_height", 1), a->cells[1] = attr_int(im, "output_width", 1);
+  if (ex_rank(im, x) != 4 || ex_rank(im, rois) != 2)
+    import_fail(im, DIAG_INPUT_RANK, "X must have rank 4 and rois rank 2");
+  if (!a->maximum && !sv_eq_str(mode, "avg"))
+    import_fail(im, DIAG_ATTR_VALUE, "mode is '" SV_FMT "', not avg or max", SV_ARG(mode));
+  if (a->ratio < 0 || a->ratio > 1024 || a->cells[0] < 1 || a->cells[1] < 1 ||
+      a->cells[0] > 65536 || a->cells[1] > 65536)
+    import_fail(im, DIAG_ATTR_VALUE, "sampling_ratio %lld, output %lld x %lld", (long long)a->ratio,
+                (long long)a->cells[0], (long long)a->cells[1]);
+  if (a->ratio == 0)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "sampling_ratio 0 takes as many samples as each region is large, which is known "
+                "only while running");
+  a->regions = ex_dim(im, rois, 0);
+  a->channels = ex_fixed(im, x, 1);
+  a->size[0] = ex_fixed(im, x, 2), a->size[1] = ex_fixed(im, x, 3);
+  if (!import_ok(im))
+    return false;
+  a->rois = ex_with(im, OP_MUL_TENSOR, rois, attr_float(im, "spatial_scale", 1));
+  a->rois = ex_with(im, OP_SUB_TENSOR, a->rois, a->half_pixel ? 0.5 : 0);
+  a->images = build(&im->b, OP_INDEX_SELECT, A_VAL(x), A_INT(0), A_VAL(batch));
+  return import_ok(im);
+}
+
+/* Sample positions of dim d (0 rows, 1 columns), [R, samples, 1], clamped into the image; *inside:
+ * which of them are near enough to count. */
+static ValueId roi_positions(Import *im, const RoiAlign *a, uint32_t d, ValueId *inside) {
+  int64_t count = a->cells[d] * a->ratio;
+  ValueId begin = ex_slice(im, a->rois, 1, 1 - d, 2 - d),
+          end = ex_slice(im, a->rois, 1, 3 - d, 4 - d);
+  ValueId extent = ex_sub(im, end, begin);
+  if (!a->half_pixel)
+    extent = ex_binary(im, OP_MAXIMUM, extent, ex_number(im, extent, 1));
+  ValueId step = ex_with(im, OP_DIV_TENSOR, extent, (double)count);
+  ValueId number = ex_cast(im, ex_arange(im, count), ex_dtype(im, extent));
+  ValueId offset = ex_mul(im, step, ex_with(im, OP_ADD_TENSOR, number, 0.5));
+  ValueId at = EX_VIEW(im, ex_add(im, begin, offset), a->regions, count, 1);
+  double size = (double)a->size[d];
+  *inside = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, at, -1),
+                      ex_with(im, OP_LE_TENSOR, at, size));
+  return ex_clamp(im, at, 0, size - 1);
+}
+
+static ValueId image_places(Import *im, const RoiAlign *a, uint32_t d) {
+  return ex_cast(im, ex_arange(im, a->size[d]), ex_dtype(im, a->rois));
+}
+
+/* [R, cells, size]: weights of averaged samples. */
+static ValueId average_matrix(Import *im, const RoiAlign *a, uint32_t d) {
+  ValueId inside, at = roi_positions(im, a, d, &inside), places = image_places(im, a, d);
+  ValueId distance = ex_unary(im, OP_ABS, ex_sub(im, at, places));
+  ValueId weights = ex_unary(im, OP_RELU, ex_sub(im, ex_number(im, at, 1), distance));
+  weights = ex_where(im, inside, weights, ex_number(im, weights, 0));
+  weights = EX_VIEW(im, weights, a->regions, a->cells[d], a->ratio, a->size[d]);
+  return ex_reduce_one(im, OP_MEAN_DIM, weights, 2, false);
+}
+
+/* [R, samples, size] twice: the weight of the neighbour below each sample, and of that above. */
+static void corner_matrices(Import *im, const RoiAlign *a, uint32_t d, ValueId corner[2]) {
+  ValueId inside, at = roi_positions(im, a, d, &inside), places = image_places(im, a, d);
+  ValueId below = ex_unary(im, OP_FLOOR, at), part = ex_sub(im, at, below);
+  ValueId last = ex_number(im, at, (double)(a->size[d] - 1));
+  ValueId above = ex_binary(im, OP_MINIMUM, ex_with(im, OP_ADD_TENSOR, below, 1), last);
+  ValueId none = ex_number(im, at, 0);
+  ValueId rest = ex_sub(im, ex_number(im, at, 1), part);
+  ValueId near[] = {below, above}, weight[] = {rest, part};
+  for (uint32_t k = 0; k < 2; k++) {
+    ValueId chosen =
+        ex_binary(im, OP_LOGICAL_AND, ex_binary(im, OP_EQ_TENSOR, places, near[k]), inside);
+    corner[k] = ex_where(im, chosen, weight[k], none);
+  }
+}
+
+/* rows [R, P, H] x images [R, C, H, W] x columns' [R, Q, W]: [R, C, P, Q]. */
+static ValueId sampled(Import *im, const RoiAlign *a, ValueId rows, ValueId columns) {
+  SymInt p = ex_dim(im, rows, 1), q = ex_dim(im, columns, 1), r = a->regions;
+  int64_t c = a->channels, h = a->size[0];
+  ValueId flat = EX_VIEW(im, a->images, r, c * h, a->size[1]);
+  ValueId wide = ex_binary(im, OP_BMM, flat, EX_PERMUTE(im, columns, 0, 2, 1));
+  SymInt cq = sym_mul(&im->g->syms, c, q);
+  wide = EX_VIEW(im, EX_PERMUTE(im, EX_VIEW(im, wide, r, c, h, q), 0, 2, 1, 3), r, h, cq);
+  ValueId y = EX_VIEW(im, ex_binary(im, OP_BMM, rows, wide), r, p, c, q);
+  return EX_PERMUTE(im, y, 0, 2, 1, 3);
+}
+
+void translate_roi_align(Import *im) {
+  RoiAlign a;
+  if (!roi_read(im, &a))
+    return;
+  if (!a.maximum) {
+    out(im, 0, sampled(im, &a, average_matrix(im, &a, 0), average_matrix(im, &a, 1)));
+    return;
+  }
+  /* ONNX takes the maximum of the weighted neighbours, not of the interpolated samples. */
+  ValueId rows[2], columns[2], best = 0;
+  corner_matrices(im, &a, 0, rows);
+  corner_matrices(im, &a, 1, columns);
+  for (uint32_t i = 0; i < 4; i++) {
+    ValueId corner = sampled(im, &a, rows[i / 2], columns[i % 2]);
+    best = best ? ex_binary(im, OP_MAXIMUM, best, corner) : corner;
+  }
+  best = EX_VIEW(im, best, a.regions, a.channels, a.cells[0], a.ratio, a.cells[1], a.ratio);
+  out(im, 0, ex_reduce(im, OP_AMAX, best, (int64_t[]){3, 5}, 2, false));
+}

@@ -1,0 +1,258 @@
+/* DFT and STFT as products with constant matrices. The runtime's FFT kernels work on complex
+ * tensors, which programs cannot hold as inputs or outputs. Products are f64: a sum of n terms in
+ * f32 would lose the digits that the operator promises near zero. */
+#include <math.h>
+
+#include "onnx/express.h"
+
+enum { MATRIX_MAX = 1 << 23 }; /* elements of a matrix */
+
+typedef struct Fourier {
+  int64_t in;     /* entries of the transformed dim */
+  int64_t length; /* of the transform */
+  int64_t out;    /* entries of the result */
+  bool inverse, onesided;
+  uint32_t in_parts, out_parts; /* 1 real, 2 complex */
+} Fourier;
+
+/* Contribution of input entry n, part p, to result k, part q. */
+static double coefficient(const Fourier *f, int64_t n, uint32_t p, int64_t k, uint32_t q) {
+  int64_t length = f->length;
+  if (f->inverse && f->onesided) { /* real result of half a spectrum: the other half mirrors it */
+    if (n > length / 2)
+      return 0;
+    double angle = 2 * M_PI * (double)(n * k % length) / (double)length,
+           weight = n == 0 || 2 * n == length ? 1 : 2;
+    return weight / (double)length * (p ? -sin(angle) : cos(angle));
+  }
+  if (n >= length)
+    return 0;
+  double angle = 2 * M_PI * (double)(n * k % length) / (double)length;
+  double real = cos(angle), imaginary = f->inverse ? sin(angle) : -sin(angle),
+         scale = f->inverse ? 1 / (double)length : 1;
+  return scale * (p == q ? real : p ? -imaginary : imaginary);
+}
+
+/* [in * in_parts, out * out_parts] */
+static ValueId matrix(Import *im, const Fourier *f) {
+  int64_t rows = f->in * f->in_parts, columns = f->out * f->out_parts;
+  if (rows < 1 || columns < 1 || rows > MATRIX_MAX / columns)
+    return import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                       "a transform of %lld entries to %lld needs too large a matrix",
+                       (long long)f->in, (long long)f->out);
+  double *values = ARENA_ARRAY(&im->scratch, double, (size_t)(rows * columns));
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t j = 0; j < columns; j++)
+      values[i * columns + j] = coefficient(f, i / f->in_parts, (uint32_t)(i % f->in_parts),
+                                            j / f->out_parts, (uint32_t)(j % f->out_parts));
+  return build_const(&im->b, DTYPE_F64, 2, (int64_t[]){rows, columns}, values);
+}
+
+/* --- DFT --- */
+
+/* The transform of dim `axis` of x [.., parts]; its length is < 1 when there is none. */
+static Fourier plan(Import *im, ValueId x, uint32_t axis, int64_t length) {
+  Fourier f = {.inverse = attr_int(im, "inverse", 0) != 0,
+               .onesided = attr_int(im, "onesided", 0) != 0,
+               .in = ex_fixed(im, x, axis),
+               .in_parts = (uint32_t)ex_fixed(im, x, ex_rank(im, x) - 1)};
+  bool real_result = f.inverse && f.onesided;
+  f.length = length ? length : real_result ? 2 * (f.in - 1) : f.in;
+  f.out = f.onesided && !f.inverse ? f.length / 2 + 1 : f.length;
+  f.out_parts = real_result ? 1 : 2;
+  return f;
+}
+
+/* In f64; the result has x's element type. */
+static ValueId transform(Import *im, ValueId x, uint32_t axis, const Fourier *plan_of_axis) {
+  uint32_t rank = ex_rank(im, x);
+  Fourier f = *plan_of_axis;
+  if (!import_ok(im))
+    return 0;
+  if (f.length < 1 || f.in_parts > 2)
+    return import_fail(im, DIAG_SHAPE_MISMATCH, "a transform of length %lld of %u parts",
+                       (long long)f.length, f.in_parts);
+  SymInt dims[MAX_RANK];
+  int64_t to[MAX_RANK], back[MAX_RANK];
+  uint32_t k = 0;
+  for (uint32_t i = 0; i < rank - 1; i++)
+    if (i != axis)
+      to[k++] = i;
+  to[k++] = axis;
+  to[k] = rank - 1;
+  SymInt rows = 1;
+  for (uint32_t i = 0; i < rank; i++) {
+    back[to[i]] = i;
+    dims[i] = ex_dim(im, x, (uint32_t)to[i]);
+    if (i + 2 < rank)
+      rows = sym_mul(&im->g->syms, rows, dims[i]);
+  }
+  ValueId flat = ex_permute(im, ex_cast(im, x, DTYPE_F64), to);
+  flat = EX_VIEW(im, flat, rows, f.in * f.in_parts);
+  ValueId y = ex_binary(im, OP_MM, flat, matrix(im, &f));
+  dims[rank - 2] = f.out;
+  dims[rank - 1] = f.out_parts;
+  y = ex_permute(im, ex_view(im, y, dims, rank), back);
+  return ex_cast(im, y, ex_dtype(im, x));
+}
+
+/* The axis arrives while running: the transforms of all axes that give the declared shape, one of
+ * them chosen. */
+static ValueId transform_of_any(Import *im, ValueId x, ValueId axis, int64_t length) {
+  SymInt dims[MAX_RANK];
+  uint32_t count, rank = ex_rank(im, x);
+  if (!out_declared_dims(im, 0, dims, &count) || count != rank)
+    return import_fail(
+        im, DIAG_INPUT_NOT_CONST,
+        "the axis is known only while running, and the output has no declared shape");
+  ValueId place = ex_view(im, axis, NULL, 0), result = 0;
+  ValueId wrapped = ex_with(im, OP_ADD_TENSOR, place, rank);
+  place = ex_where(im, ex_with(im, OP_LT_TENSOR, place, 0), wrapped, place);
+  for (uint32_t i = 0; i + 1 < rank && import_ok(im); i++) {
+    Fourier f = plan(im, x, i, length);
+    bool fits = f.length > 0 && f.out_parts == dims[rank - 1];
+    for (uint32_t k = 0; k + 1 < rank && fits; k++)
+      fits = (k == i ? f.out : ex_dim(im, x, k)) == dims[k];
+    if (!fits)
+      continue;
+    ValueId y = transform(im, x, i, &f);
+    result = result ? ex_where(im, ex_with(im, OP_EQ_TENSOR, place, i), y, result) : y;
+  }
+  if (!result && import_ok(im))
+    return import_fail(im, DIAG_SHAPE_MISMATCH, "no axis gives the declared output shape");
+  return result;
+}
+
+void translate_dft(Import *im) {
+  ValueId x = in_required(im, 0), length_input = in(im, 1), axis_input = in(im, 2);
+  uint32_t rank = ex_rank(im, x), count;
+  const int64_t *values;
+  int64_t length = 0, axis = im->opset >= 20 ? -2 : attr_int(im, "axis", 1);
+  if (rank < 2)
+    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 2 or more are needed", rank);
+  if (length_input) {
+    SymInt dims[MAX_RANK];
+    uint32_t declared;
+    if (in_consts(im, 1, &values, &count) && count == 1)
+      length = values[0];
+    else if (import_ok(im))
+      import_fail(im, DIAG_INPUT_NOT_CONST, "dft_length must be known when lowering%s",
+                  out_declared_dims(im, 0, dims, &declared) ? "; make it an initializer" : "");
+    if (length < 1 || length > INT32_MAX)
+      import_fail(im, DIAG_ATTR_VALUE, "dft_length is %lld", (long long)length);
+  }
+  if (axis_input && import_ok(im)) {
+    if (!in_consts(im, 2, &values, &count) || count != 1) {
+      out(im, 0, transform_of_any(im, x, axis_input, length));
+      return;
+    }
+    axis = values[0];
+  }
+  uint32_t place = import_axis(im, axis, rank);
+  if (place + 1 == rank)
+    import_fail(im, DIAG_AXIS_RANGE, "axis %lld is that of the parts", (long long)axis);
+  Fourier f = plan(im, x, place, length);
+  out(im, 0, transform(im, x, place, &f));
+}
+
+/* --- STFT --- */
+
+typedef struct Frames {
+  int64_t length, step, count;
+} Frames;
+
+/* The number of an input: true when known. */
+static bool known_number(Import *im, uint32_t i, int64_t *number) {
+  const int64_t *values;
+  uint32_t count;
+  if (!in(im, i) || !in_consts(im, i, &values, &count) || count != 1)
+    return false;
+  *number = values[0];
+  return true;
+}
+
+/* Length and step that arrive while running, from the declared shape [B, frames, bins, 2]: taken
+ * when one pair alone gives it. */
+static bool frames_declared(Import *im, int64_t signal, bool onesided, Frames *f) {
+  SymInt dims[MAX_RANK];
+  uint32_t rank, found = 0;
+  if (!out_declared_dims(im, 0, dims, &rank) || rank != 4 || !sym_is_const(dims[1]) ||
+      !sym_is_const(dims[2]) || signal > 1 << 20)
+    return false;
+  Frames result = {0};
+  for (int64_t length = 1; length <= signal; length++) {
+    if ((f->length && length != f->length) || (onesided ? length / 2 + 1 : length) != dims[2])
+      continue;
+    for (int64_t step = 1; step <= signal; step++)
+      if ((!f->step || step == f->step) && (signal - length) / step + 1 == dims[1]) {
+        result = (Frames){length, step, 0};
+        found++;
+      }
+  }
+  if (found == 1)
+    *f = result;
+  return found == 1;
+}
+
+static bool read_frames(Import *im, ValueId signal, ValueId window, bool onesided, Frames *f) {
+  *f = (Frames){0};
+  int64_t size = ex_fixed(im, signal, 1);
+  bool runtime = !known_number(im, 1, &f->step);
+  if (window)
+    f->length = ex_fixed(im, window, 0);
+  else if (!in(im, 3))
+    f->length = size;
+  else if (!known_number(im, 3, &f->length))
+    runtime = true;
+  if (runtime && !frames_declared(im, size, onesided, f))
+    import_fail(im, DIAG_INPUT_NOT_CONST,
+                "frame_step or frame_length is known only while running, and the declared output "
+                "shape does not settle them");
+  if (f->length < 1 || f->step < 1 || f->length > size) {
+    import_fail(im, DIAG_ATTR_VALUE, "frames of %lld at steps of %lld in a signal of %lld",
+                (long long)f->length, (long long)f->step, (long long)size);
+    return false;
+  }
+  f->count = (size - f->length) / f->step + 1;
+  if (f->count > MATRIX_MAX / f->length)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%lld frames of %lld are too many",
+                (long long)f->count, (long long)f->length);
+  return import_ok(im);
+}
+
+/* Overlapping frames are picked by an index; the window is multiplied into the matrix. */
+void translate_stft(Import *im) {
+  ValueId signal = in_required(im, 0), window = in(im, 2);
+  bool onesided = attr_int(im, "onesided", 1) != 0;
+  Frames frames;
+  if (ex_rank(im, signal) != 3)
+    import_fail(im, DIAG_INPUT_RANK, "the signal has rank %u, not 3", ex_rank(im, signal));
+  if (!import_ok(im) || !read_frames(im, signal, window, onesided, &frames))
+    return;
+  Fourier f = {.in = frames.length,
+               .length = frames.length,
+               .out = onesided ? frames.length / 2 + 1 : frames.length,
+               .in_parts = (uint32_t)ex_fixed(im, signal, 2),
+               .out_parts = 2};
+  if (f.in_parts < 1 || f.in_parts > 2)
+    import_fail(im, DIAG_SHAPE_MISMATCH, "the signal has %u parts", f.in_parts);
+  ValueId product = matrix(im, &f);
+  SymInt columns = f.out * 2;
+  if (window) {
+    ValueId weights = EX_VIEW(im, ex_cast(im, window, DTYPE_F64), f.in, 1, 1);
+    product = ex_mul(im, EX_VIEW(im, product, f.in, f.in_parts, columns), weights);
+    product = EX_VIEW(im, product, f.in * f.in_parts, columns);
+  }
+  int64_t *places = ARENA_ARRAY(&im->scratch, int64_t, (size_t)(frames.count * frames.length));
+  for (int64_t i = 0; i < frames.count * frames.length; i++)
+    places[i] = i / frames.length * frames.step + i % frames.length;
+  if (!import_ok(im))
+    return;
+  ValueId index = build_const_ints(&im->b, places, (uint32_t)(frames.count * frames.length));
+  ValueId wide = ex_cast(im, signal, DTYPE_F64);
+  ValueId picked = build(&im->b, OP_INDEX_SELECT, A_VAL(wide), A_INT(1), A_VAL(index));
+  SymInt batch = ex_dim(im, signal, 0);
+  ValueId rows = EX_VIEW(im, picked, sym_mul(&im->g->syms, batch, frames.count), f.in * f.in_parts);
+  ValueId y = EX_VIEW(im, ex_binary(im, OP_MM, rows, product), batch, frames.count, f.out, 2);
+  out(im, 0, ex_cast(im, y, ex_dtype(im, signal)));
+}

@@ -1,0 +1,220 @@
+/* Operators of com.microsoft that are a convolution or matrix product of the standard with what
+ * ONNX Runtime's optimizers found around it: an activation, a bias, a sum, another layout. */
+#include <float.h>
+#include <math.h>
+
+#include "onnx/express.h"
+#include "onnx/translate/product.h"
+#include "onnx/translate/spatial.h"
+
+/* --- activations --- */
+
+static const struct {
+  const char *name;
+  double parameters[2]; /* when none are given */
+} activations[] = {
+    {"Relu", {0, 0}},
+    {"Tanh", {0, 0}},
+    {"Sigmoid", {0, 0}},
+    {"Softplus", {0, 0}},
+    {"LeakyRelu", {(double)0.01f, 0}},
+    {"Clip", {-(double)FLT_MAX, (double)FLT_MAX}},
+    {"HardSigmoid", {(double)0.2f, 0.5}},
+    {"ThresholdedRelu", {1, 0}},
+    {"Elu", {1, 1}},
+    {"Selu", {(double)1.67326319217681884765625f, (double)1.05070102214813232421875f}},
+};
+
+static ValueId with_parameters(Import *im, ValueId x, StrView name, double a, double b) {
+  if (sv_eq_str(name, "LeakyRelu"))
+    return build(&im->b, OP_LEAKY_RELU, A_VAL(x), A_FLOAT(a));
+  if (sv_eq_str(name, "Clip"))
+    return ex_clamp(im, x, a, b);
+  if (sv_eq_str(name, "HardSigmoid"))
+    return ex_clamp(im, ex_with(im, OP_ADD_TENSOR, ex_with(im, OP_MUL_TENSOR, x, a), b), 0, 1);
+  if (sv_eq_str(name, "ThresholdedRelu"))
+    return ex_where(im, ex_with(im, OP_GT_TENSOR, x, a), x, ex_number(im, x, 0));
+  return build(&im->b, OP_ELU, A_VAL(x), A_FLOAT(a), A_FLOAT(b)); /* Elu, Selu */
+}
+
+static ValueId activate(Import *im, ValueId x, const double *given, uint32_t count) {
+  StrView name = attr_str(im, "activation", "");
+  if (!import_ok(im) || !name.size)
+    return x;
+  uint32_t i = 0;
+  while (i < COUNT_OF(activations) && !sv_eq_str(name, activations[i].name))
+    i++;
+  if (i == COUNT_OF(activations))
+    return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "the activation '" SV_FMT "' is not supported",
+                       SV_ARG(name));
+  if (i == 0)
+    return ex_unary(im, OP_RELU, x);
+  if (i == 1)
+    return ex_unary(im, OP_TANH, x);
+  if (i == 2)
+    return ex_unary(im, OP_SIGMOID, x);
+  if (i == 3)
+    return ex_unary(im, OP_SOFTPLUS, x);
+  double p[2] = {activations[i].parameters[0], activations[i].parameters[1]};
+  for (uint32_t k = 0; k < count && k < 2; k++)
+    p[k] = given[k];
+  return with_parameters(im, x, name, p[0], p[1]);
+}
+
+/* The parameters as attributes of their own: alpha, and beta or gamma. */
+static ValueId activate_by_names(Import *im, ValueId x) {
+  double parameters[2] = {attr_float(im, "activation_alpha", 0), 0};
+  const char *second = attr_has(im, "activation_gamma") ? "activation_gamma" : "activation_beta";
+  parameters[1] = attr_float(im, second, 0);
+  return activate(im, x, parameters,
+                  attr_has(im, second)               ? 2
+                  : attr_has(im, "activation_alpha") ? 1
+                                                     : 0);
+}
+
+static ValueId activate_by_list(Import *im, ValueId x) {
+  const float *given;
+  uint32_t count = 0;
+  double parameters[2] = {0, 0};
+  if (!attr_floats(im, "activation_params", &given, &count))
+    count = 0;
+  for (uint32_t i = 0; i < count && i < 2; i++)
+    parameters[i] = (double)given[i];
+  return activate(im, x, parameters, count);
+}
+
+/* --- products --- */
+
+void translate_fused_gemm(Import *im) { out(im, 0, activate_by_names(im, gemm_product(im))); }
+
+/* trans: the last two dims change places; batch: the first dim stands before the last one. */
+static ValueId operand(Import *im, ValueId x, bool trans, bool batch) {
+  uint32_t rank = ex_rank(im, x);
+  if (batch && rank > 2)
+    x = ex_move_dim(im, x, 0, rank - 2);
+  return trans && rank > 1 ? ex_move_dim(im, x, rank - 1, rank - 2) : x;
+}
+
+static ValueId fused_matmul(Import *im) {
+  ValueId a = operand(im, in_required(im, 0), attr_int(im, "transA", 0) != 0,
+                      attr_int(im, "transBatchA", 0) != 0),
+          b = operand(im, in_required(im, 1), attr_int(im, "transB", 0) != 0,
+                      attr_int(im, "transBatchB", 0) != 0);
+  return ex_with(im, OP_MUL_TENSOR, ex_matmul(im, a, b), attr_float(im, "alpha", 1));
+}
+
+/* FusedMatMul and TransposeMatMul. */
+void translate_fused_matmul(Import *im) { out(im, 0, fused_matmul(im)); }
+void translate_fused_matmul_activation(Import *im) {
+  out(im, 0, activate_by_names(im, fused_matmul(im)));
+}
+
+/* --- convolutions --- */
+
+void translate_fused_conv(Import *im) {
+  ValueId x = in_required(im, 0), w = in_required(im, 1), bias = in(im, 2), sum = in(im, 3);
+  ValueId y = window_convolution(im, x, w, bias);
+  out(im, 0, activate_by_list(im, sum ? ex_add(im, y, sum) : y));
+}
+
+/* NhwcConv, NhwcFusedConv: channels last in x and y, not in the weight. */
+void translate_nhwc_conv(Import *im) {
+  ValueId x = in_required(im, 0), w = in_required(im, 1), bias = in(im, 2), sum = in(im, 3);
+  if (import_ok(im) && (ex_rank(im, x) < 3 || ex_rank(im, w) != ex_rank(im, x))) {
+    import_fail(im, DIAG_INPUT_RANK, "input has rank %u, weight %u", ex_rank(im, x),
+                ex_rank(im, w));
+    return;
+  }
+  uint32_t last = ex_rank(im, x) - 1;
+  ValueId y =
+      ex_move_dim(im, window_convolution(im, ex_move_dim(im, x, last, 1), w, bias), 1, last);
+  out(im, 0, activate_by_list(im, sum ? ex_add(im, y, sum) : y));
+}
+
+/* --- biases --- */
+
+static ValueId gelu(Import *im, ValueId x, const char *approximate) {
+  return build(&im->b, OP_GELU, A_VAL(x), A_STR(approximate));
+}
+
+static ValueId with_bias(Import *im, ValueId x, uint32_t input) {
+  ValueId bias = in(im, input);
+  return bias ? ex_add(im, x, bias) : x;
+}
+
+/* Gelu and BiasGelu; FastGelu; GemmFastGelu. */
+void translate_bias_gelu(Import *im) {
+  out(im, 0, gelu(im, with_bias(im, in_required(im, 0), 1), "none"));
+}
+void translate_fast_gelu(Import *im) {
+  out(im, 0, gelu(im, with_bias(im, in_required(im, 0), 1), "tanh"));
+}
+void translate_gemm_fast_gelu(Import *im) {
+  ValueId product = ex_matmul(im, in_required(im, 0), in_required(im, 1));
+  out(im, 0, gelu(im, with_bias(im, product, 2), "tanh"));
+}
+
+/* The left half times gelu of the right one. */
+void translate_bias_split_gelu(Import *im) {
+  ValueId x = with_bias(im, in_required(im, 0), 1);
+  uint32_t rank = ex_rank(im, x);
+  int64_t wide = rank ? ex_fixed(im, x, rank - 1) : 0;
+  if (rank < 1 || wide % 2)
+    import_fail(im, DIAG_SHAPE_MISMATCH, "%lld columns cannot be split in two", (long long)wide);
+  ValueId left = ex_slice(im, x, rank - 1, 0, wide / 2),
+          right = ex_slice(im, x, rank - 1, wide / 2, wide);
+  out(im, 0, ex_mul(im, left, gelu(im, right, "none")));
+}
+
+/* BiasAdd; BiasDropout outside training. */
+void translate_bias_add(Import *im) {
+  out(im, 0, with_bias(im, with_bias(im, in_required(im, 0), 1), 2));
+}
+
+void translate_bias_dropout(Import *im) {
+  const int64_t *training;
+  uint32_t count;
+  bool known = in_consts(im, 4, &training, &count) && count == 1 && training[0] == 0;
+  if ((in(im, 4) && !known) || out_wanted(im, 1))
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "dropout while training is not supported");
+  translate_bias_add(im);
+}
+
+/* Softmax over the dims from `axis` on, of data + bias. */
+void translate_bias_softmax(Import *im) {
+  ValueId x = in_required(im, 0), bias = in_required(im, 1);
+  uint32_t rank = ex_rank(im, x), axis = import_axis(im, attr_int(im, "axis", 1), rank);
+  if (ex_rank(im, bias) != rank) {
+    import_fail(im, DIAG_INPUT_RANK, "data has rank %u, bias %u", rank, ex_rank(im, bias));
+    return;
+  }
+  Shape s = shape_of(im, x);
+  ValueId sum = ex_add(im, x, bias);
+  ValueId rows =
+      EX_VIEW(im, sum, shape_product(im, s.d, axis), shape_product(im, s.d + axis, rank - axis));
+  out(im, 0, ex_view_as(im, ex_softmax(im, rows, 1), &s));
+}
+
+/* --- without a product --- */
+
+static ValueId gated_sigmoid(Import *im, ValueId x, ValueId inner) {
+  return ex_mul(im, x, ex_unary(im, OP_SIGMOID, inner));
+}
+
+void translate_quick_gelu(Import *im) {
+  ValueId x = in_required(im, 0);
+  double alpha = attr_float(im, "alpha", (double)1.702f);
+  out(im, 0, gated_sigmoid(im, x, ex_with(im, OP_MUL_TENSOR, x, alpha)));
+}
+
+/* silu of x times a number. */
+void translate_scaled_silu(Import *im) {
+  ValueId x = in_required(im, 0), scale = in(im, 1);
+  x = scale ? ex_mul(im, x, ex_cast(im, scale, ex_dtype(im, x)))
+            : ex_with(im, OP_MUL_TENSOR, x, attr_float(im, "alpha", 1));
+  out(im, 0, gated_sigmoid(im, x, x));
+}
+
+void translate_gated_add(Import *im) {
+  out(im, 0, ex_add(im, in_required(im, 0), ex_mul(im, in_required(im, 1), in_required(im, 2))));
+}

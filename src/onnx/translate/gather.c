@@ -1,0 +1,147 @@
+/* Gather, GatherElements, GatherND, Compress, ReverseSequence: reading by index. Kernels other than
+ * index.Tensor refuse negative indices, so those that may be negative are wrapped in the graph. */
+#include "onnx/express.h"
+
+/* --- Gather --- */
+
+/* Known indices on an axis of known size: one index is a select, a run is a slice, else
+ * index_select. */
+static ValueId gather_known(Import *im, ValueId x, uint32_t axis, const int64_t *values,
+                            uint32_t count, bool scalar) {
+  int64_t size = ex_dim(im, x, axis);
+  int64_t *index = ARENA_ARRAY(&im->scratch, int64_t, count + 1);
+  bool run = count > 0;
+  for (uint32_t i = 0; i < count; i++) {
+    if (values[i] < -size || values[i] >= size)
+      return import_fail(im, DIAG_ARG_RANGE, "index %lld is outside a dimension of %lld entries",
+                         (long long)values[i], (long long)size);
+    index[i] = values[i] < 0 ? values[i] + size : values[i];
+    run &= index[i] == index[0] + (int64_t)i;
+  }
+  if (scalar)
+    return build(&im->b, OP_SELECT_COPY_INT, A_VAL(x), A_INT(axis), A_INT(index[0]));
+  if (run)
+    return ex_slice(im, x, axis, index[0], index[0] + count);
+  return ex_index_select(im, x, axis, build_const_ints(&im->b, index, count));
+}
+
+/* Dims of x with those of the indices in the place of axis. */
+static Shape gathered_shape(const Import *im, ValueId x, uint32_t axis, ValueId index) {
+  Shape from = shape_of(im, x), at = shape_of(im, index), to = {0};
+  for (uint32_t i = 0; i < axis; i++)
+    to.d[to.rank++] = from.d[i];
+  for (uint32_t i = 0; i < at.rank; i++)
+    to.d[to.rank++] = at.d[i];
+  for (uint32_t i = axis + 1; i < from.rank; i++)
+    to.d[to.rank++] = from.d[i];
+  return to;
+}
+
+/* index.Tensor with one vector of indices, on the axis; it takes negative ones. */
+static ValueId index_axis(Import *im, ValueId x, uint32_t axis, ValueId index) {
+  ValueId list[MAX_RANK] = {0};
+  list[axis] = index;
+  return build(&im->b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(list, axis + 1));
+}
+
+void translate_gather(Import *im) {
+  ValueId x = in_required(im, 0), index = in_required(im, 1);
+  uint32_t axis = import_axis(im, attr_int(im, "axis", 0), ex_rank(im, x)),
+           index_rank = ex_rank(im, index), count;
+  if (ex_rank(im, x) - 1 + index_rank > MAX_RANK)
+    import_fail(im, DIAG_INPUT_RANK, "the result would have more than %d dimensions", MAX_RANK);
+  if (!import_ok(im))
+    return;
+  Shape to = gathered_shape(im, x, axis, index);
+  const int64_t *values;
+  if (sym_is_const(ex_dim(im, x, axis)) && in_consts(im, 1, &values, &count)) {
+    ValueId y = gather_known(im, x, axis, values, count, index_rank == 0);
+    out(im, 0, ex_view_as(im, y, &to));
+    return;
+  }
+  if (index_rank == 0 && in_consts(im, 1, &values, &count)) {
+    out(im, 0, build(&im->b, OP_SELECT_COPY_INT, A_VAL(x), A_INT(axis), A_INT(values[0])));
+    return;
+  }
+  Shape at = shape_of(im, index), flat = {1, {shape_product(im, at.d, at.rank)}};
+  ValueId y = index_axis(im, x, axis, ex_view_as(im, index, &flat));
+  out(im, 0, ex_view_as(im, y, &to));
+}
+
+void translate_gather_elements(Import *im) {
+  ValueId x = in_required(im, 0), index = in_required(im, 1);
+  uint32_t axis = import_axis(im, attr_int(im, "axis", 0), ex_rank(im, x));
+  index = ex_wrap_index(im, index, ex_dim(im, x, axis));
+  out(im, 0, build(&im->b, OP_GATHER, A_VAL(x), A_INT(axis), A_VAL(index)));
+}
+
+/* --- GatherND --- */
+
+/* Component k of the tuples along the last dim of indices, that dim dropped. */
+static ValueId component(Import *im, ValueId indices, uint32_t k) {
+  if (!import_ok(im))
+    return 0;
+  Shape s = shape_of(im, indices);
+  bool only = s.d[s.rank - 1] == 1;
+  s.rank--;
+  return only ? ex_view_as(im, indices, &s)
+              : build(&im->b, OP_SELECT_COPY_INT, A_VAL(indices), A_INT(s.rank), A_INT(k));
+}
+
+/* The tuples of the last dim become one index tensor a dim; batch dims are counted. */
+void translate_gather_nd(Import *im) {
+  ValueId x = in_required(im, 0), indices = in_required(im, 1);
+  int64_t batch = attr_int(im, "batch_dims", 0);
+  Shape from = shape_of(im, x), at = shape_of(im, indices);
+  if (!import_ok(im))
+    return;
+  SymInt tuple = at.rank ? at.d[at.rank - 1] : 0;
+  if (at.rank == 0 || batch < 0 || batch >= at.rank || !sym_is_const(tuple) || tuple < 1 ||
+      batch + tuple > from.rank) {
+    import_fail(im, DIAG_SHAPE_MISMATCH,
+                "indices of rank %u with %lld batch dimensions do not fit a tensor of rank %u",
+                at.rank, (long long)batch, from.rank);
+    return;
+  }
+  ValueId list[MAX_RANK] = {0};
+  for (uint32_t i = 0; i < batch; i++)
+    list[i] = ex_along_axis(im, ex_arange(im, from.d[i]), i, at.rank - 1);
+  for (uint32_t k = 0; k < tuple; k++)
+    list[batch + k] = component(im, indices, k);
+  out(im, 0, build(&im->b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(list, (uint32_t)(batch + tuple))));
+}
+
+/* --- Compress --- */
+
+/* Entries where the condition holds; the condition may be shorter than the dim. */
+void translate_compress(Import *im) {
+  ValueId x = in_required(im, 0), condition = in_required(im, 1);
+  bool flat = !attr_has(im, "axis");
+  Shape s = shape_of(im, x);
+  uint32_t axis = flat ? 0 : import_axis(im, attr_int(im, "axis", 0), s.rank);
+  if (flat) {
+    Shape all = {1, {shape_product(im, s.d, s.rank)}};
+    x = ex_view_as(im, x, &all);
+  }
+  ValueId rows = ex_unary(im, OP_NONZERO, condition);
+  Shape index = {1, {ex_dim(im, rows, 0)}};
+  out(im, 0, ex_index_select(im, x, axis, ex_view_as(im, rows, &index)));
+}
+
+/* --- ReverseSequence --- */
+
+/* Entry t of a sequence of length n comes from n - 1 - t when t < n, else from t. */
+void translate_reverse_sequence(Import *im) {
+  ValueId x = in_required(im, 0), lengths = in_required(im, 1);
+  Shape s = shape_of(im, x);
+  if (s.rank < 2)
+    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, at least 2 is wanted", s.rank);
+  uint32_t batch = import_axis(im, attr_int(im, "batch_axis", 1), s.rank),
+           time = import_axis(im, attr_int(im, "time_axis", 0), s.rank);
+  ValueId n = ex_along_axis(im, ex_cast(im, lengths, DTYPE_I64), batch, s.rank),
+          t = ex_along_axis(im, ex_arange(im, s.d[time]), time, s.rank);
+  ValueId mirrored = ex_sub(im, ex_with(im, OP_SUB_TENSOR, n, 1), t);
+  ValueId index = ex_where(im, ex_binary(im, OP_LT_TENSOR, t, n), mirrored, t);
+  index = ex_expand(im, index, s.d, s.rank);
+  out(im, 0, build(&im->b, OP_GATHER, A_VAL(x), A_INT(time), A_VAL(index)));
+}

@@ -1,0 +1,218 @@
+/* GridSample, AffineGrid, Col2Im: operators over positions in images. GridSample of images is one
+ * kernel; of volumes it is spelt out: coordinates, neighbours and their weights, a gather each. */
+#include "onnx/express.h"
+
+enum { GRID_DIMS_MAX = 6 };
+
+typedef enum GridMode { GRID_LINEAR, GRID_NEAREST, GRID_CUBIC } GridMode;
+typedef enum GridPadding { GRID_ZEROS, GRID_BORDER, GRID_REFLECTION } GridPadding;
+
+typedef struct Grid {
+  ValueId x, grid;
+  Shape image, points; /* of x and grid */
+  uint32_t dims;       /* spatial */
+  GridMode mode;
+  GridPadding padding;
+  bool corners;
+} Grid;
+
+static ValueId plus(Import *im, ValueId a, double number) {
+  return ex_with(im, OP_ADD_TENSOR, a, number);
+}
+
+static ValueId times(Import *im, ValueId a, double number) {
+  return ex_with(im, OP_MUL_TENSOR, a, number);
+}
+
+/* A size plus a number, as a 0-d tensor of this type. */
+static ValueId size_as(Import *im, SymInt size, int64_t more, DType dtype) {
+  ValueId v = ex_size(im, sym_add(&im->g->syms, size, more));
+  return ex_cast(im, v, dtype);
+}
+
+/* --- coordinates --- */
+
+/* Coordinate reflected at low and low + span until it is inside. */
+static ValueId reflect(Import *im, ValueId at, double low, ValueId span) {
+  ValueId twice = times(im, span, 2), off = ex_unary(im, OP_ABS, plus(im, at, -low));
+  ValueId rounds = ex_unary(im, OP_FLOOR, ex_div(im, off, twice));
+  off = ex_sub(im, off, ex_mul(im, rounds, twice));
+  return plus(im, ex_binary(im, OP_MINIMUM, off, ex_sub(im, twice, off)), low);
+}
+
+/* Positions of one spatial dim in elements, [N, points]; component 0 of the grid is the last dim.
+ */
+static ValueId positions(Import *im, const Grid *g, uint32_t dim) {
+  DType dtype = ex_dtype(im, g->grid);
+  SymInt size = g->image.d[2 + dim];
+  uint32_t last = g->points.rank - 1;
+  Shape flat = {2, {g->points.d[0], shape_product(im, g->points.d + 1, last - 1)}};
+  ValueId c = build(&im->b, OP_SELECT_COPY_INT, A_VAL(g->grid), A_INT(last),
+                    A_INT((int64_t)g->dims - 1 - dim));
+  c = plus(im, ex_view_as(im, c, &flat), 1);
+  if (g->corners)
+    c = ex_mul(im, times(im, c, 0.5), size_as(im, size, -1, dtype));
+  else
+    c = times(im, plus(im, ex_mul(im, c, size_as(im, size, 0, dtype)), -1), 0.5);
+  if (g->padding == GRID_REFLECTION)
+    c = g->corners ? reflect(im, c, 0, size_as(im, size, -1, dtype))
+                   : reflect(im, c, -0.5, size_as(im, size, 0, dtype));
+  if (g->padding != GRID_ZEROS)
+    c = ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, c, size_as(im, size, -1, dtype)), 0);
+  return c;
+}
+
+/* One neighbour of all points: its index in the flat volume, its weight, and whether it is inside.
+ */
+typedef struct Neighbour {
+  ValueId index, weight, inside; /* [N, points]; weight 0: all ones */
+} Neighbour;
+
+static void add_dim(Import *im, const Grid *g, uint32_t dim, ValueId at, ValueId weight,
+                    Neighbour *n) {
+  SymInt size = g->image.d[2 + dim];
+  DType dtype = ex_dtype(im, g->grid);
+  ValueId inside = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, at, 0),
+                             ex_binary(im, OP_LT_TENSOR, at, size_as(im, size, 0, dtype)));
+  at = ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, at, size_as(im, size, -1, dtype)), 0);
+  at = ex_cast(im, at, DTYPE_I64);
+  n->index = n->index ? ex_add(im, ex_mul(im, n->index, ex_size(im, size)), at) : at;
+  n->inside = n->inside ? ex_binary(im, OP_LOGICAL_AND, n->inside, inside) : inside;
+  if (weight)
+    n->weight = n->weight ? ex_mul(im, n->weight, weight) : weight;
+}
+
+/* Elements of x at the neighbour, times its weight: [N, C, points]. */
+static ValueId take(Import *im, const Grid *g, const Neighbour *n) {
+  const Shape *s = &g->image;
+  Shape flat = {3, {s->d[0], s->d[1], shape_product(im, s->d + 2, g->dims)}},
+        row = shape_of(im, n->index);
+  row = (Shape){3, {row.d[0], 1, row.d[1]}};
+  Shape all = {3, {row.d[0], s->d[1], row.d[2]}};
+  ValueId x = ex_view_as(im, g->x, &flat), index = ex_view_as(im, n->index, &row);
+  index = ex_expand(im, index, all.d, 3);
+  ValueId y = build(&im->b, OP_GATHER, A_VAL(x), A_INT(2), A_VAL(index));
+  if (n->weight)
+    y = ex_mul(im, y, ex_view_as(im, n->weight, &row));
+  if (g->padding != GRID_ZEROS || !import_ok(im))
+    return y;
+  ValueId zero = build_scalar(&im->b, ex_dtype(im, g->x), 0);
+  return ex_where(im, ex_view_as(im, n->inside, &row), y, zero);
+}
+
+/* Sum over the 2^dims corners around each point, or the nearest one. */
+static void sample_volume(Import *im, const Grid *g) {
+  ValueId at[GRID_DIMS_MAX], base[GRID_DIMS_MAX], y = 0;
+  bool nearest = g->mode == GRID_NEAREST;
+  for (uint32_t d = 0; d < g->dims && import_ok(im); d++) {
+    at[d] = positions(im, g, d);
+    base[d] = ex_unary(im, nearest ? OP_ROUND : OP_FLOOR, at[d]);
+  }
+  for (uint32_t corner = 0; corner < (nearest ? 1u : 1u << g->dims) && import_ok(im); corner++) {
+    Neighbour n = {0};
+    for (uint32_t d = 0; d < g->dims; d++) {
+      bool high = corner >> d & 1;
+      ValueId here = high ? plus(im, base[d], 1) : base[d];
+      ValueId distance = nearest ? 0 : ex_unary(im, OP_ABS, ex_sub(im, at[d], here));
+      add_dim(im, g, d, here, nearest ? 0 : plus(im, times(im, distance, -1), 1), &n);
+    }
+    ValueId part = take(im, g, &n);
+    y = y ? ex_add(im, y, part) : part;
+  }
+  Shape to = {2, {g->image.d[0], g->image.d[1]}};
+  for (uint32_t i = 1; i + 1 < g->points.rank; i++)
+    to.d[to.rank++] = g->points.d[i];
+  out(im, 0, ex_view_as(im, y, &to));
+}
+
+static uint32_t choice(Import *im, const char *attribute, const char *otherwise,
+                       const char *const *names, uint32_t count) {
+  StrView name = attr_str(im, attribute, otherwise);
+  for (uint32_t i = 0; i < count; i++)
+    if (sv_eq_str(name, names[i]))
+      return i;
+  import_fail(im, DIAG_ATTR_VALUE, "%s is '" SV_FMT "', which is not known", attribute,
+              SV_ARG(name));
+  return 0;
+}
+
+void translate_grid_sample(Import *im) {
+  static const char *const modes[] = {"linear",   "nearest", "cubic",
+                                      "bilinear", "nearest", "bicubic"};
+  static const char *const paddings[] = {"zeros", "border", "reflection"};
+  Grid g = {.x = in_required(im, 0), .grid = in_required(im, 1)};
+  g.image = shape_of(im, g.x);
+  g.points = shape_of(im, g.grid);
+  g.mode = (GridMode)(choice(im, "mode", im->opset < 20 ? "bilinear" : "linear", modes, 6) % 3);
+  g.padding = (GridPadding)choice(im, "padding_mode", "zeros", paddings, 3);
+  g.corners = attr_int(im, "align_corners", 0) != 0;
+  if (!import_ok(im))
+    return;
+  g.dims = g.image.rank - 2;
+  if (g.image.rank < 3 || g.dims > GRID_DIMS_MAX || g.points.rank != g.image.rank ||
+      g.points.d[g.points.rank - 1] != g.dims) {
+    import_fail(im, DIAG_SHAPE_MISMATCH, "a grid of rank %u does not fit an input of rank %u",
+                g.points.rank, g.image.rank);
+    return;
+  }
+  DType dtype = ex_dtype(im, g.x);
+  g.grid = ex_cast(im, g.grid, dtype);
+  if (g.dims == 2 && dtype_is_float(dtype))
+    out(im, 0,
+        build(&im->b, OP_GRID_SAMPLER_2D, A_VAL(g.x), A_VAL(g.grid), A_INT(g.mode),
+              A_INT(g.padding), A_BOOL(g.corners)));
+  else if (g.mode == GRID_CUBIC || !dtype_is_float(dtype))
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "cubic sampling of other than images, and sampling of integers, is not supported");
+  else
+    sample_volume(im, &g);
+}
+
+/* --- AffineGrid --- */
+
+/* Centres (or corners) of `size` cells over -1 … 1, as an f64 vector. */
+static ValueId cell_positions(Import *im, SymInt size, bool corners) {
+  ValueId at = ex_arange(im, size), n = size_as(im, size, 0, DTYPE_F64);
+  if (!import_ok(im) || size == 1)
+    return build_const(&im->b, DTYPE_F64, 1, (int64_t[]){1}, &(double){corners ? -1 : 0});
+  at = ex_cast(im, at, DTYPE_F64);
+  if (corners)
+    return plus(im, ex_div(im, times(im, at, 2), plus(im, n, -1)), -1);
+  return plus(im, ex_div(im, plus(im, times(im, at, 2), 1), n), -1);
+}
+
+/* theta [N, dims, dims + 1] times the homogeneous coordinates of every cell of the output. */
+void translate_affine_grid(Import *im) {
+  ValueId theta = in_required(im, 0);
+  Shape size;
+  bool known, corners = attr_int(im, "align_corners", 0) != 0;
+  if (!shape_input(im, 1, 0, "the size of the grid", &size, &known))
+    return;
+  uint32_t skip = known ? 2 : 1, dims = size.rank - 2;
+  if (size.rank < 3 || dims > 3 || ex_rank(im, theta) != 3) {
+    import_fail(im, DIAG_INPUT_RANK, "the grid has %u sizes, theta rank %u", size.rank,
+                ex_rank(im, theta));
+    return;
+  }
+  DType dtype = ex_dtype(im, theta);
+  SymInt cells = shape_product(im, size.d + skip, dims);
+  Shape column = {3, {1, cells, 1}}, space = {dims, {0}};
+  memcpy(space.d, size.d + skip, dims * sizeof *space.d);
+  ValueId parts[4];
+  for (uint32_t i = 0; i < dims; i++) {
+    uint32_t axis = dims - 1 - i; /* x, the last dim, comes first */
+    ValueId at = ex_along_axis(im, cell_positions(im, space.d[axis], corners), axis, dims);
+    at = ex_expand(im, at, space.d, dims);
+    parts[i] = ex_cast(im, ex_view_as(im, at, &column), dtype);
+  }
+  parts[dims] = ex_filled(im, dtype, &column, 1);
+  ValueId base = build(&im->b, OP_CAT, A_VALS(parts, dims + 1), A_INT(2));
+  SymInt all[] = {ex_dim(im, theta, 0), cells, dims + 1};
+  base = ex_expand(im, base, all, 3);
+  ValueId transposed = ex_permute(im, theta, (int64_t[]){0, 2, 1});
+  Shape to = {1, {all[0]}};
+  for (uint32_t i = 0; i < dims; i++)
+    to.d[to.rank++] = space.d[i];
+  to.d[to.rank++] = dims;
+  out(im, 0, ex_view_as(im, ex_binary(im, OP_BMM, base, transposed), &to));
+}

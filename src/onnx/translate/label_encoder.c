@@ -1,0 +1,289 @@
+/* LabelEncoder of ai.onnx.ml: a table of keys and values, versions 1, 2 and 4. */
+#include <math.h>
+#include <stdio.h>
+
+#include "onnx/translate/classic.h"
+#include "onnx/labels.h"
+#include "onnx/file/tensor.h"
+
+enum { DENSE_MAX = 1 << 16 };
+
+/* A list of numbers or strings; the others are NULL. */
+typedef struct Column {
+  DType dtype; /* DTYPE_NONE: strings */
+  uint32_t count;
+  const int64_t *whole;
+  const double *real;
+  const StrView *strings;
+} Column;
+
+static void column_strings(Import *im, const Onnx__TensorProto *t, Column *c) {
+  StrView *strings = NULL;
+  if (import_ok(im))
+    im->b.status = onnx_tensor_strings(im->model, t, im->ctx->sink, graph_place(im->g, im->b.loc),
+                                       &im->scratch, &strings, &c->count);
+  c->strings = strings;
+  c->dtype = DTYPE_NONE;
+}
+
+static bool column_tensor(Import *im, const char *name, Column *c) {
+  const Onnx__TensorProto *t = attr_tensor(im, name);
+  if (!t)
+    return false;
+  if (t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING) {
+    column_strings(im, t, c);
+    return import_ok(im);
+  }
+  ValueId v = import_tensor(im, t, 0);
+  if (!import_ok(im))
+    return false;
+  c->dtype = ex_dtype(im, v);
+  if (dtype_is_float(c->dtype) ? value_doubles(im, v, &c->real, &c->count)
+                               : value_consts(im, v, &c->whole, &c->count))
+    return true;
+  import_fail(im, DIAG_ATTR_VALUE, "attribute '%s' is no tensor of numbers or strings", name);
+  return false;
+}
+
+static const double *widened(Import *im, const float *values, uint32_t count) {
+  double *wide = ARENA_ARRAY(&im->scratch, double, (uint64_t)count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    wide[i] = (double)values[i];
+  return wide;
+}
+
+/* "keys" or "values". */
+static bool column_read(Import *im, const char *what, Column *c) {
+  char name[32];
+  const float *floats;
+  StrView *strings;
+  *c = (Column){0};
+  snprintf(name, sizeof name, "%s_int64s", what);
+  if (attr_exact_ints(im, name, &c->whole, &c->count) && c->count) {
+    c->dtype = DTYPE_I64;
+    return true;
+  }
+  snprintf(name, sizeof name, "%s_floats", what);
+  if (attr_floats(im, name, &floats, &c->count) && c->count) {
+    c->dtype = DTYPE_F32;
+    c->real = widened(im, floats, c->count);
+    return true;
+  }
+  snprintf(name, sizeof name, "%s_strings", what);
+  if (attr_strs(im, name, &strings, &c->count) && c->count) {
+    c->strings = strings;
+    c->dtype = DTYPE_NONE;
+    return true;
+  }
+  snprintf(name, sizeof name, "%s_tensor", what);
+  if (column_tensor(im, name, c))
+    return true;
+  import_fail(im, DIAG_ATTR_MISSING, "the node has no '%s_…' attribute", what);
+  return false;
+}
+
+/* One element of the type of `values`: what a key that is not in the table becomes. */
+static void column_default(Import *im, const Column *values, Column *c) {
+  *c = (Column){.dtype = values->dtype, .count = 1};
+  if (attr_has(im, "default_tensor")) {
+    if (column_tensor(im, "default_tensor", c) && (c->count != 1 || c->dtype != values->dtype))
+      import_fail(im, DIAG_ATTR_VALUE, "'default_tensor' is not one element of the values' type");
+  } else if (values->strings) {
+    StrView *text = ARENA_ARRAY(&im->scratch, StrView, 1);
+    *text = attr_str(im, "default_string", "_Unused");
+    c->strings = text;
+  } else if (values->real) {
+    double *number = ARENA_ARRAY(&im->scratch, double, 1);
+    *number = attr_float(im, "default_float", -0.0);
+    c->real = number;
+  } else {
+    int64_t *number = ARENA_ARRAY(&im->scratch, int64_t, 1);
+    if (!attr_exact_int(im, "default_int64", number))
+      *number = -1;
+    c->whole = number;
+  }
+}
+
+/* --- the table --- */
+
+/* Row i of the table is rows[i] of the values; VALUE of values->count is the default. */
+typedef struct Encoder {
+  Import *im;
+  Column keys, values, otherwise;
+} Encoder;
+
+static ValueId real_constant(const Encoder *e, const uint32_t *rows, uint32_t count) {
+  Import *im = e->im;
+  double *wide = ARENA_ARRAY(&im->scratch, double, (uint64_t)count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    wide[i] = rows[i] < e->values.count ? e->values.real[rows[i]] : e->otherwise.real[0];
+  return ex_cast(im, build_const(&im->b, DTYPE_F64, 1, (int64_t[]){count}, wide), e->values.dtype);
+}
+
+static ValueId whole_constant(const Encoder *e, const uint32_t *rows, uint32_t count) {
+  Import *im = e->im;
+  int64_t *whole = ARENA_ARRAY(&im->scratch, int64_t, (uint64_t)count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    whole[i] = rows[i] < e->values.count ? e->values.whole[rows[i]] : e->otherwise.whole[0];
+  return ex_cast(im, build_const_ints(&im->b, whole, count), e->values.dtype);
+}
+
+static ValueId string_constant(const Encoder *e, const uint32_t *rows, uint32_t count,
+                               const Labels **labels) {
+  Import *im = e->im;
+  uint32_t known = e->values.count;
+  StrView *names = ARENA_ARRAY(&im->scratch, StrView, (uint64_t)known + 1);
+  int64_t *codes = ARENA_ARRAY(&im->scratch, int64_t, (uint64_t)known + 1),
+          *picked = ARENA_ARRAY(&im->scratch, int64_t, (uint64_t)count + 1);
+  memcpy(names, e->values.strings, known * sizeof *names);
+  names[known] = e->otherwise.strings[0];
+  *labels = labels_make(im, names, known + 1, codes);
+  for (uint32_t i = 0; i < count; i++)
+    picked[i] = codes[rows[i]];
+  return build_const_ints(&im->b, picked, count);
+}
+
+/* Binds the output to the rows of the table at `at`, of any shape. */
+static void look_up(const Encoder *e, const uint32_t *rows, uint32_t count, ValueId at) {
+  Import *im = e->im;
+  const Labels *labels = NULL;
+  ValueId table = e->values.strings ? string_constant(e, rows, count, &labels)
+                  : e->values.real  ? real_constant(e, rows, count)
+                                    : whole_constant(e, rows, count);
+  Shape shape = shape_of(im, at), flat = {1, {shape_product(im, shape.d, shape.rank)}};
+  ValueId y = ex_view_as(im, ex_index_select(im, table, 0, ex_view_as(im, at, &flat)), &shape);
+  if (labels)
+    out_labels(im, 0, y, labels);
+  else
+    out(im, 0, y);
+}
+
+/* --- keys --- */
+
+/* The labels of the input among the keys: both are numbered by one list, the keys first. */
+static void by_label(const Encoder *e, ValueId x, const Labels *labels) {
+  Import *im = e->im;
+  uint32_t keys = e->keys.count, count = labels->count, known = 0;
+  uint64_t all = (uint64_t)keys + count;
+  StrView *names = ARENA_ARRAY(&im->scratch, StrView, all + 1);
+  int64_t *codes = ARENA_ARRAY(&im->scratch, int64_t, all + 1);
+  uint32_t *first = ARENA_ARRAY(&im->scratch, uint32_t, (uint64_t)keys + 1),
+           *rows = ARENA_ARRAY(&im->scratch, uint32_t, (uint64_t)count + 1);
+  if (all > UINT32_MAX)
+    return;
+  memcpy(names, e->keys.strings, keys * sizeof *names);
+  if (count)
+    memcpy(names + keys, labels->names, count * sizeof *names);
+  (void)labels_make(im, names, (uint32_t)all, codes);
+  for (uint32_t i = 0; i < keys; i++)
+    if (codes[i] == known)
+      first[known++] = i;
+  for (uint32_t i = 0; i < count; i++)
+    rows[i] = codes[keys + i] < known ? first[codes[keys + i]] : e->values.count;
+  look_up(e, rows, count, x);
+}
+
+/* Integers that lie close: a table from the least to the greatest, after the row of all others. */
+static bool by_number(const Encoder *e, ValueId x) {
+  Import *im = e->im;
+  int64_t low = INT64_MAX, high = INT64_MIN;
+  for (uint32_t i = 0; i < e->keys.count; i++) {
+    low = min_i64(low, e->keys.whole[i]);
+    high = max_i64(high, e->keys.whole[i]);
+  }
+  if (low < -DENSE_MAX || high > DENSE_MAX)
+    return false;
+  uint32_t span = (uint32_t)(high - low) + 1;
+  uint32_t *rows = ARENA_ARRAY(&im->scratch, uint32_t, (uint64_t)span + 1);
+  for (uint32_t i = 0; i <= span; i++)
+    rows[i] = e->values.count;
+  for (uint32_t i = e->keys.count; i-- > 0;)
+    rows[e->keys.whole[i] - low + 1] = i;
+  x = ex_cast(im, x, DTYPE_I64);
+  ValueId inside = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, x, (double)low),
+                             ex_with(im, OP_LE_TENSOR, x, (double)high)),
+          at = ex_where(im, inside, x, ex_number(im, x, (double)(low - 1)));
+  look_up(e, rows, span + 1, ex_with(im, OP_SUB_TENSOR, at, (double)(low - 1)));
+  return true;
+}
+
+static ValueId key_constant(const Encoder *e, DType dtype) {
+  Import *im = e->im;
+  int64_t count = e->keys.count;
+  return ex_cast(im,
+                 e->keys.real ? build_const(&im->b, DTYPE_F64, 1, &count, e->keys.real)
+                              : build_const_ints(&im->b, e->keys.whole, e->keys.count),
+                 dtype);
+}
+
+/* NaN is a key from version 4 on. */
+static ValueId equal_keys(const Encoder *e, ValueId x) {
+  Import *im = e->im;
+  ValueId wide = ex_unsqueeze(im, x, ex_rank(im, x)),
+          equal = ex_binary(im, OP_EQ_TENSOR, wide, key_constant(e, ex_dtype(im, x)));
+  bool *nans = ARENA_ARRAY(&im->scratch, bool, (uint64_t)e->keys.count + 1), any = false;
+  for (uint32_t i = 0; i < e->keys.count && e->keys.real && im->opset >= 4; i++)
+    any |= nans[i] = isnan(e->keys.real[i]);
+  if (!any || !import_ok(im))
+    return equal;
+  ValueId key = build_const(&im->b, DTYPE_BOOL, 1, (int64_t[]){e->keys.count}, nans);
+  return ex_binary(im, OP_LOGICAL_OR, equal,
+                   ex_binary(im, OP_LOGICAL_AND, ex_binary(im, OP_NE_TENSOR, wide, wide), key));
+}
+
+/* The first equal key; after all keys comes one that is more than unequal and less than equal. */
+static void by_comparison(const Encoder *e, ValueId x) {
+  Import *im = e->im;
+  uint32_t *rows = ARENA_ARRAY(&im->scratch, uint32_t, (uint64_t)e->keys.count + 1);
+  for (uint32_t i = 0; i <= e->keys.count; i++)
+    rows[i] = i;
+  ValueId equal = ex_cast(im, equal_keys(e, x), DTYPE_F32);
+  Shape column = shape_of(im, equal);
+  if (!import_ok(im))
+    return;
+  column.d[column.rank - 1] = 1;
+  equal = ex_cat2(im, equal, ex_filled(im, DTYPE_F32, &column, 0.5), column.rank - 1);
+  if (import_ok(im))
+    look_up(e, rows, e->keys.count + 1,
+            build(&im->b, OP_ARGMAX, A_VAL(equal), A_INT(column.rank - 1), A_BOOL(false)));
+}
+
+/* Version 1: a list of strings, from which an integer becomes a string and a string its index. */
+static bool read_first_version(Encoder *e, bool from_strings) {
+  Import *im = e->im;
+  StrView *strings;
+  uint32_t count;
+  if (!attr_strs(im, "classes_strings", &strings, &count) || !count)
+    return false;
+  int64_t *index = ARENA_ARRAY(&im->scratch, int64_t, count);
+  for (uint32_t i = 0; i < count; i++)
+    index[i] = i;
+  Column names = {.count = count, .strings = strings, .dtype = DTYPE_NONE},
+         numbers = {.count = count, .whole = index, .dtype = DTYPE_I64};
+  e->keys = from_strings ? names : numbers;
+  e->values = from_strings ? numbers : names;
+  return true;
+}
+
+void translate_label_encoder(Import *im) {
+  Encoder e = {.im = im};
+  ValueId x = in_required(im, 0);
+  const Labels *labels = in_labels(im, 0);
+  if (!(im->opset < 2 && read_first_version(&e, labels != NULL)) &&
+      (!column_read(im, "keys", &e.keys) || !column_read(im, "values", &e.values)))
+    return;
+  if (e.keys.count != e.values.count) {
+    import_fail(im, DIAG_ATTR_VALUE, "there are %u keys for %u values", e.keys.count,
+                e.values.count);
+    return;
+  }
+  column_default(im, &e.values, &e.otherwise);
+  if ((e.keys.strings != NULL) != (labels != NULL))
+    import_fail(im, DIAG_ATTR_VALUE, "the keys and the input are not both strings or numbers");
+  if (!import_ok(im))
+    return;
+  if (labels)
+    by_label(&e, x, labels);
+  else if (!e.keys.whole || !by_number(&e, x))
+    by_comparison(&e, x);
+}

@@ -1,0 +1,89 @@
+/* NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: the class axis is dim 1, labels choose one
+ * element of it by gather; ignored labels have weight 0. */
+#include "onnx/express.h"
+
+typedef struct Loss {
+  ValueId labels;  /* i64 [N, d1, …], ignored ones replaced by 0 */
+  ValueId weights; /* of each sample, 0 when all are 1 */
+} Loss;
+
+static Loss read_labels(Import *im, ValueId scores) {
+  Loss loss = {.labels = in_required(im, 1)};
+  ValueId classes = in(im, 2), ignored = 0;
+  if (ex_rank(im, scores) != ex_rank(im, loss.labels) + 1)
+    import_fail(im, DIAG_INPUT_RANK, "scores have rank %u, labels %u", ex_rank(im, scores),
+                ex_rank(im, loss.labels));
+  loss.labels = ex_cast(im, loss.labels, DTYPE_I64);
+  if (attr_has(im, "ignore_index") && import_ok(im)) {
+    int64_t ignore = attr_int(im, "ignore_index", 0);
+    ignored = build(&im->b, OP_EQ_SCALAR, A_VAL(loss.labels), A_INT(ignore));
+    loss.labels = ex_where(im, ignored, ex_number(im, loss.labels, 0), loss.labels);
+  }
+  if (classes && import_ok(im)) {
+    const Type *t = vt(im, loss.labels);
+    SymInt dims[MAX_RANK], all = 1;
+    uint32_t rank = t->rank;
+    for (uint32_t i = 0; i < rank; i++)
+      all = sym_mul(&im->g->syms, all, dims[i] = t->dims[i]);
+    ValueId flat = EX_VIEW(im, loss.labels, all);
+    ValueId rows = build(&im->b, OP_INDEX_SELECT, A_VAL(classes), A_INT(0), A_VAL(flat));
+    loss.weights = ex_view(im, rows, dims, rank);
+  }
+  if (ignored && import_ok(im))
+    loss.weights = ex_where(im, ignored, ex_number(im, scores, 0),
+                            loss.weights ? loss.weights : ex_number(im, scores, 1));
+  return loss;
+}
+
+static ValueId total(Import *im, OpId op, ValueId x) {
+  int64_t axes[MAX_RANK];
+  uint32_t rank = ex_rank(im, x);
+  for (uint32_t i = 0; i < rank; i++)
+    axes[i] = i;
+  return rank ? ex_reduce(im, op, x, axes, rank, false) : x;
+}
+
+static ValueId likelihood_loss(Import *im, ValueId log_scores) {
+  StrView reduction = attr_str(im, "reduction", "mean");
+  Loss loss = read_labels(im, log_scores);
+  ValueId index = ex_unsqueeze(im, loss.labels, 1);
+  ValueId chosen = build(&im->b, OP_GATHER, A_VAL(log_scores), A_INT(1), A_VAL(index));
+  ValueId sample = ex_view(im, chosen, vt(im, loss.labels)->dims, ex_rank(im, loss.labels));
+  ValueId weighted = loss.weights ? ex_mul(im, sample, loss.weights) : sample;
+  ValueId negative;
+  if (sv_eq_str(reduction, "none"))
+    return ex_unary(im, OP_NEG, weighted);
+  if (sv_eq_str(reduction, "sum"))
+    negative = total(im, OP_SUM_DIM_INTLIST, weighted);
+  else if (!sv_eq_str(reduction, "mean"))
+    return import_fail(im, DIAG_ATTR_VALUE, "reduction is '" SV_FMT "', not none, sum or mean",
+                       SV_ARG(reduction));
+  else if (!loss.weights)
+    negative = total(im, OP_MEAN_DIM, weighted);
+  else
+    negative = ex_div(im, total(im, OP_SUM_DIM_INTLIST, weighted),
+                      total(im, OP_SUM_DIM_INTLIST, loss.weights));
+  return ex_unary(im, OP_NEG, negative);
+}
+
+void translate_nll_loss(Import *im) { out(im, 0, likelihood_loss(im, in_required(im, 0))); }
+
+/* The kernel has no f64, which is spelt out. */
+static ValueId log_softmax(Import *im, ValueId x) {
+  if (ex_dtype(im, x) != DTYPE_F64)
+    return build(&im->b, OP_LOG_SOFTMAX, A_VAL(x), A_INT(1), A_BOOL(false));
+  ValueId shifted = ex_sub(im, x, ex_reduce_one(im, OP_AMAX, x, 1, true));
+  ValueId sum = ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_unary(im, OP_EXP, shifted), 1, true);
+  return ex_sub(im, shifted, ex_unary(im, OP_LOG, sum));
+}
+
+void translate_softmax_cross_entropy(Import *im) {
+  ValueId scores = in_required(im, 0);
+  if (ex_rank(im, scores) < 2)
+    import_fail(im, DIAG_INPUT_RANK, "scores have rank %u, 2 or more are needed",
+                ex_rank(im, scores));
+  ValueId log_scores = log_softmax(im, scores);
+  out(im, 0, likelihood_loss(im, log_scores));
+  if (out_wanted(im, 1))
+    out(im, 1, log_scores);
+}

@@ -1,0 +1,72 @@
+/* Gemm and MatMul. */
+#include "onnx/express.h"
+#include "onnx/translate/product.h"
+
+static bool constant_number(Import *im, ValueId v, double *number) {
+  const double *values;
+  uint32_t count;
+  if (!value_doubles(im, v, &values, &count) || count != 1)
+    return false;
+  *number = values[0];
+  return true;
+}
+
+static ValueId transposed(Import *im, ValueId m) { return ex_permute(im, m, (int64_t[]){1, 0}); }
+
+static ValueId scaled(Import *im, ValueId x, double factor) {
+  if (!import_ok(im) || factor == 1)
+    return x;
+  ValueId number = build_scalar(&im->b, ex_dtype(im, x), factor);
+  return ex_mul(im, x, number);
+}
+
+/* alpha * a' * b' + beta * c. A weight stored as [N, K] with a bias is aten::linear; else addmm. */
+static ValueId product(Import *im, ValueId a, ValueId b, ValueId c) {
+  double alpha = attr_float(im, "alpha", 1), beta = attr_float(im, "beta", 1), number;
+  bool trans_a = attr_int(im, "transA", 0) != 0, trans_b = attr_int(im, "transB", 0) != 0;
+  if (ex_rank(im, a) != 2 || ex_rank(im, b) != 2)
+    return import_fail(im, DIAG_INPUT_RANK, "Gemm takes matrices, the inputs have rank %u and %u",
+                       ex_rank(im, a), ex_rank(im, b));
+  if (trans_a)
+    a = transposed(im, a);
+  bool drop_c = !c || beta == 0 || (constant_number(im, c, &number) && number == 0);
+  bool linear_bias = c && ex_rank(im, c) == 1 && import_ok(im) &&
+                     ex_dim(im, c, 0) == ex_dim(im, b, trans_b ? 0 : 1);
+  if (import_ok(im) && trans_b && alpha == 1 && (drop_c || (beta == 1 && linear_bias)))
+    return build(&im->b, OP_LINEAR, A_VAL(a), A_VAL(b), A_OPT(drop_c ? 0 : c));
+  if (trans_b)
+    b = transposed(im, b);
+  SymInt whole_alpha, whole_beta;
+  bool whole = !dtype_is_float(ex_dtype(im, a)) && sym_from_float(alpha, &whole_alpha) &&
+               sym_from_float(beta, &whole_beta);
+  if (drop_c)
+    return scaled(im, ex_binary(im, OP_MM, a, b), alpha);
+  return build(&im->b, OP_ADDMM, A_VAL(c), A_VAL(a), A_VAL(b),
+               whole ? A_INT(whole_beta) : A_FLOAT(beta),
+               whole ? A_INT(whole_alpha) : A_FLOAT(alpha));
+}
+
+/* Integers with factors that are no integers are multiplied as doubles, then truncated. */
+ValueId gemm_product(Import *im) {
+  ValueId a = in_required(im, 0), b = in_required(im, 1), c = in(im, 2);
+  double alpha = attr_float(im, "alpha", 1), beta = attr_float(im, "beta", 1);
+  SymInt whole;
+  DType own = ex_dtype(im, a);
+  if (dtype_is_float(own) || (sym_from_float(alpha, &whole) && sym_from_float(beta, &whole)))
+    return product(im, a, b, c);
+  c = c ? ex_cast(im, c, DTYPE_F64) : 0;
+  return ex_cast(im, product(im, ex_cast(im, a, DTYPE_F64), ex_cast(im, b, DTYPE_F64), c), own);
+}
+
+void translate_gemm(Import *im) { out(im, 0, gemm_product(im)); }
+
+void translate_matmul(Import *im) {
+  ValueId a = in_required(im, 0), b = in_required(im, 1);
+  if (ex_dtype(im, a) != ex_dtype(im, b))
+    import_fail(im, DIAG_DTYPE_MISMATCH, "operands are %s and %s", dtype_name(ex_dtype(im, a)),
+                dtype_name(ex_dtype(im, b)));
+  else if (ex_rank(im, a) == 2 && ex_rank(im, b) == 2)
+    out(im, 0, ex_binary(im, OP_MM, a, b));
+  else
+    out(im, 0, ex_binary(im, OP_MATMUL, a, b));
+}

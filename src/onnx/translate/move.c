@@ -1,0 +1,246 @@
+/* Operators that move elements: transpose, join, split, repeat, exchange space and channels. */
+#include "onnx/express.h"
+
+void translate_transpose(Import *im) {
+  ValueId x = in_required(im, 0);
+  uint32_t rank = shape_of(im, x).rank, count, seen = 0;
+  const int64_t *perm;
+  int64_t reversed[MAX_RANK];
+  if (!attr_ints(im, "perm", &perm, &count)) {
+    for (uint32_t i = 0; i < rank; i++)
+      reversed[i] = rank - 1 - i;
+    perm = reversed;
+    count = rank;
+  }
+  for (uint32_t i = 0; i < count && i < rank; i++)
+    if (perm[i] >= 0 && perm[i] < rank)
+      seen |= (uint32_t)1 << perm[i];
+  if (count != rank || seen != ((uint32_t)1 << rank) - 1)
+    import_fail(im, DIAG_ATTR_VALUE, "'perm' is not a permutation of %u axes", rank);
+  out(im, 0, ex_permute(im, x, perm));
+}
+
+void translate_concat(Import *im) {
+  uint32_t count = in_count(im);
+  ValueId *parts = ARENA_ARRAY(&im->scratch, ValueId, count);
+  for (uint32_t i = 0; i < count; i++)
+    parts[i] = in_required(im, i);
+  for (uint32_t i = 1; i < count; i++)
+    if (ex_dtype(im, parts[i]) != ex_dtype(im, parts[0])) {
+      import_fail(im, DIAG_DTYPE_MISMATCH, "input %u is %s, the first is %s", i,
+                  dtype_name(ex_dtype(im, parts[i])), dtype_name(ex_dtype(im, parts[0])));
+      return;
+    }
+  uint32_t axis =
+      import_axis(im, im->opset < 4 ? attr_int(im, "axis", 1) : attr_int_required(im, "axis"),
+                  ex_rank(im, parts[0]));
+  if (count == 1)
+    out(im, 0, parts[0]);
+  else if (import_ok(im))
+    out(im, 0, build(&im->b, OP_CAT, A_VALS(parts, count), A_INT(axis)));
+}
+
+/* --- Split --- */
+
+/* Sizes of the pieces when they are not listed: as equal as possible, the last one smaller. */
+static void equal_sizes(Import *im, SymInt whole, uint32_t count, SymInt *sizes) {
+  SymTable *t = &im->g->syms;
+  int64_t outputs = im->opset >= 18 ? attr_int(im, "num_outputs", count) : count;
+  if (outputs != count) {
+    import_fail(im, DIAG_ATTR_VALUE, "num_outputs is %lld, the node has %u outputs",
+                (long long)outputs, count);
+    return;
+  }
+  if (im->opset < 18 && sym_is_const(whole) && whole % count != 0) {
+    import_fail(im, DIAG_SHAPE_MISMATCH, "%lld entries cannot be split into %u equal parts",
+                (long long)whole, count);
+    return;
+  }
+  SymInt size = sym_ceildiv(t, whole, count);
+  for (uint32_t i = 0; i < count; i++) {
+    SymInt rest = sym_sub(t, whole, sym_mul(t, size, i));
+    sizes[i] = i + 1 < count && sym_known_le(t, size, rest) == 1
+                   ? size
+                   : sym_max(t, 0, sym_min(t, size, rest));
+  }
+}
+
+static void split_sizes(Import *im, SymInt whole, uint32_t axis, uint32_t count, SymInt *sizes) {
+  const int64_t *attribute;
+  const SymInt *values;
+  uint32_t given;
+  bool input = (im->opset >= 13 || im->opset < 2) && in(im, 1);
+  if (input && !in_ints(im, 1, &values, &given)) {
+    for (uint32_t i = 0; i < count && import_ok(im); i++) {
+      Shape declared = {0};
+      if (!out_declared_dims(im, i, declared.d, &declared.rank) || axis >= declared.rank)
+        fail_not_known(im, "the list of sizes");
+      sizes[i] = declared.d[axis];
+    }
+    return;
+  }
+  bool listed = input;
+  if (!listed && im->opset < 13 && attr_ints(im, "split", &attribute, &given)) {
+    values = attribute;
+    listed = true;
+  }
+  if (!listed)
+    equal_sizes(im, whole, count, sizes);
+  else if (given != count)
+    import_fail(im, DIAG_SHAPE_MISMATCH, "%u sizes for %u outputs", given, count);
+  else
+    memcpy(sizes, values, count * sizeof *sizes);
+}
+
+/* All pieces wanted: one split_with_sizes_copy. Else, and for small integer tensors (whose elements
+ * may be known sizes), a slice each. */
+void translate_split(Import *im) {
+  ValueId x = in_required(im, 0);
+  uint32_t count = out_count(im), wanted = 0, known_count;
+  Shape s = shape_of(im, x);
+  uint32_t axis = import_axis(im, attr_int(im, "axis", 0), s.rank);
+  SymInt *sizes = ARENA_ARRAY(&im->scratch, SymInt, count + 1);
+  split_sizes(im, s.d[axis], axis, count, sizes);
+  for (uint32_t i = 0; i < count; i++)
+    wanted += out_wanted(im, i);
+  const SymInt *known;
+  if (wanted == count && count > 1 && !value_ints(im, x, &known, &known_count)) {
+    ValueId first =
+        build(&im->b, OP_SPLIT_WITH_SIZES_COPY, A_VAL(x), A_INTS(sizes, count), A_INT(axis));
+    for (uint32_t i = 0; i < count && import_ok(im); i++)
+      out(im, i, first + i);
+    return;
+  }
+  SymInt at = 0;
+  for (uint32_t i = 0; i < count && import_ok(im); i++) {
+    SymInt end = sym_add(&im->g->syms, at, sizes[i]);
+    if (out_wanted(im, i))
+      out(im, i, ex_slice(im, x, axis, at, end));
+    at = end;
+  }
+}
+
+/* --- Tile --- */
+
+/* Opset 1 repeats one axis; later: one count a dim. Unknown counts follow from the declared shape.
+ */
+void translate_tile(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape s = shape_of(im, x), repeats;
+  bool known;
+  const int64_t *tiles, *axis;
+  uint32_t tile_count, axis_count;
+  if (im->opset < 6) {
+    if (!in_consts(im, 1, &tiles, &tile_count) || !in_consts(im, 2, &axis, &axis_count)) {
+      import_fail(im, DIAG_INPUT_NOT_CONST, "tiles and axis must be constants");
+      return;
+    }
+    repeats = (Shape){.rank = s.rank};
+    for (uint32_t i = 0; i < s.rank; i++)
+      repeats.d[i] = 1;
+    uint32_t at = axis_count ? import_axis(im, axis[0], s.rank) : 0;
+    if (import_ok(im) && tile_count)
+      repeats.d[at] = tiles[0];
+  } else if (!shape_input(im, 1, 0, "the list of repeats", &repeats, &known)) {
+    return;
+  } else if (!known) {
+    for (uint32_t i = 0; i < repeats.rank && i < s.rank; i++)
+      repeats.d[i] = s.d[i] == 0 ? 1 : sym_floordiv(&im->g->syms, repeats.d[i], s.d[i]);
+  }
+  if (repeats.rank != s.rank)
+    import_fail(im, DIAG_SHAPE_MISMATCH, "%u repeats for rank %u", repeats.rank, s.rank);
+  bool one = true;
+  for (uint32_t i = 0; i < repeats.rank; i++)
+    one &= repeats.d[i] == 1;
+  out(im, 0, one ? x : build(&im->b, OP_REPEAT, A_VAL(x), A_INTS(repeats.d, repeats.rank)));
+}
+
+/* --- DepthToSpace, SpaceToDepth --- */
+
+static bool blocks(Import *im, ValueId *x, Shape *s, int64_t *block) {
+  *x = in_required(im, 0);
+  *s = shape_of(im, *x);
+  *block = attr_int_required(im, "blocksize");
+  if (s->rank != 4)
+    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 4 is wanted", s->rank);
+  if (*block < 1 || *block > INT16_MAX)
+    import_fail(im, DIAG_ATTR_VALUE, "blocksize is %lld", (long long)*block);
+  return import_ok(im);
+}
+
+/* CRD keeps the channel outermost, which is what pixel_shuffle does; DCR (the default) the block.
+ */
+static bool channel_first(Import *im) {
+  StrView mode = attr_str(im, "mode", "DCR");
+  bool crd = sv_eq_str(mode, "CRD");
+  if (!crd && !sv_eq_str(mode, "DCR"))
+    import_fail(im, DIAG_ATTR_VALUE, "mode is '" SV_FMT "', not DCR or CRD", SV_ARG(mode));
+  return crd;
+}
+
+void translate_depth_to_space(Import *im) {
+  ValueId x;
+  Shape s;
+  int64_t b;
+  if (!blocks(im, &x, &s, &b))
+    return;
+  if (channel_first(im)) {
+    out(im, 0, build(&im->b, OP_PIXEL_SHUFFLE, A_VAL(x), A_INT(b)));
+    return;
+  }
+  SymTable *t = &im->g->syms;
+  SymInt channels = sym_floordiv(t, s.d[1], b * b);
+  Shape split = {6, {s.d[0], b, b, channels, s.d[2], s.d[3]}},
+        joined = {4, {s.d[0], channels, sym_mul(t, s.d[2], b), sym_mul(t, s.d[3], b)}};
+  ValueId y = ex_view_as(im, x, &split);
+  y = ex_permute(im, y, (int64_t[]){0, 3, 4, 1, 5, 2});
+  out(im, 0, ex_view_as(im, y, &joined));
+}
+
+void translate_space_to_depth(Import *im) {
+  ValueId x;
+  Shape s;
+  int64_t b;
+  if (!blocks(im, &x, &s, &b))
+    return;
+  if (channel_first(im)) {
+    out(im, 0, build(&im->b, OP_PIXEL_UNSHUFFLE, A_VAL(x), A_INT(b)));
+    return;
+  }
+  SymTable *t = &im->g->syms;
+  SymInt rows = sym_floordiv(t, s.d[2], b), columns = sym_floordiv(t, s.d[3], b);
+  Shape split = {6, {s.d[0], s.d[1], rows, b, columns, b}},
+        joined = {4, {s.d[0], sym_mul(t, s.d[1], b * b), rows, columns}};
+  ValueId y = ex_view_as(im, x, &split);
+  y = ex_permute(im, y, (int64_t[]){0, 3, 5, 1, 2, 4});
+  out(im, 0, ex_view_as(im, y, &joined));
+}
+
+/* --- Trilu --- */
+
+/* column - row >= k (upper) or <= k, as a mask of the last two dims. */
+static ValueId triangle(Import *im, const Shape *s, ValueId k, bool upper) {
+  ValueId row = ex_along_axis(im, ex_arange(im, s->d[s->rank - 2]), 0, 2),
+          column = ex_along_axis(im, ex_arange(im, s->d[s->rank - 1]), 1, 2);
+  return ex_binary(im, upper ? OP_GE_TENSOR : OP_LE_TENSOR, ex_sub(im, column, row), k);
+}
+
+void translate_trilu(Import *im) {
+  ValueId x = in_required(im, 0), k = in(im, 1);
+  bool upper = attr_int(im, "upper", 1) != 0;
+  Shape s = shape_of(im, x);
+  const SymInt *diagonal = NULL;
+  uint32_t count;
+  if (s.rank < 2) {
+    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, at least 2 is wanted", s.rank);
+    return;
+  }
+  if (!k || (in_ints(im, 1, &diagonal, &count) && count == 1)) {
+    out(im, 0, build(&im->b, upper ? OP_TRIU : OP_TRIL, A_VAL(x), A_INT(diagonal ? *diagonal : 0)));
+    return;
+  }
+  Shape scalar = {0};
+  ValueId mask = triangle(im, &s, ex_view_as(im, k, &scalar), upper);
+  ValueId zero = build_scalar(&im->b, ex_dtype(im, x), 0);
+  out(im, 0, ex_where(im, mask, x, zero));
+}

@@ -1,0 +1,246 @@
+/* Attention, MultiHeadAttention, DecoderMaskedMultiHeadAttention of com.microsoft. Their masks are
+ * added to the scores: a hidden key gets mask_filter_value, a large negative number, so that a row
+ * whose keys are all hidden is the softmax of its scores, as ONNX Runtime computes it. Keys in the
+ * future get minus infinity. */
+#include <math.h>
+
+#include "onnx/translate/attention_parts.h"
+#include "onnx/translate/quantized.h"
+
+/* What the operators come down to. */
+typedef struct Core {
+  ValueId q, k, v;        /* [B, heads, length, size], the past in front of k and v */
+  ValueId padding, added; /* mask of keys; added to the scores; 0 = absent */
+  ValueId scores;         /* result: what is given to softmax */
+  SymInt past;            /* length of the past */
+  bool causal;
+} Core;
+
+/* --- masks --- */
+
+/* Vectors of lengths [B], or of ends and beginnings [2 * B]. */
+static ValueId visible_by_length(Import *im, ValueId mask, SymInt batch, SymInt keys) {
+  SymInt count = ex_dim(im, mask, 0);
+  bool begins = import_ok(im) && count == sym_mul(&im->g->syms, 2, batch);
+  if (!begins && count != batch)
+    return import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                       "a mask that is a vector has one or two entries for each batch entry; "
+                       "cumulated lengths are not supported");
+  ValueId wide = ex_cast(im, mask, DTYPE_I64), place = ex_arange(im, keys);
+  ValueId ends = begins ? ex_slice(im, wide, 0, 0, batch) : wide;
+  ValueId seen = ex_binary(im, OP_LT_TENSOR, place, EX_VIEW(im, ends, batch, 1, 1, 1));
+  if (!begins)
+    return seen;
+  ValueId first = EX_VIEW(im, ex_slice(im, wide, 0, batch, count), batch, 1, 1, 1);
+  return attention_and(im, seen, ex_binary(im, OP_GE_TENSOR, place, first));
+}
+
+/* Which keys may be seen, to broadcast to [B, heads, S, T]. */
+static ValueId visible(Import *im, const Core *c) {
+  ValueId mask = c->padding;
+  SymInt batch = ex_dim(im, c->q, 0), queries = ex_dim(im, c->q, 2), keys = ex_dim(im, c->k, 2);
+  switch (ex_rank(im, mask)) {
+  case 1:
+    return visible_by_length(im, mask, batch, keys);
+  case 2:
+    mask = EX_VIEW(im, mask, ex_dim(im, mask, 0), 1, 1, ex_dim(im, mask, 1));
+    break;
+  case 3:
+    mask = ex_unsqueeze(im, mask, 1);
+    break;
+  case 4: /* the whole square of positions: the rows of the queries */
+    mask = ex_slice(im, mask, 2, c->past, sym_add(&im->g->syms, c->past, queries));
+    mask = ex_slice(im, mask, 3, 0, keys);
+    break;
+  default:
+    return import_fail(im, DIAG_INPUT_RANK, "the mask has rank %u, 1 to 4 are possible",
+                       ex_rank(im, mask));
+  }
+  return ex_binary(im, OP_GT_TENSOR, mask, ex_number(im, mask, 0));
+}
+
+static ValueId masked_scores(Import *im, const Core *c, ValueId scores) {
+  if (c->padding) {
+    ValueId hidden = ex_number(im, scores, attr_float(im, "mask_filter_value", -10000));
+    ValueId seen = visible(im, c);
+    scores = ex_add(im, scores, ex_where(im, seen, ex_number(im, scores, 0), hidden));
+  }
+  if (c->added)
+    scores = ex_add(im, scores, c->added);
+  if (c->causal) {
+    ValueId offset = build_syms(im, &c->past, 1, true);
+    AttentionMask future = {
+        .allowed = attention_band(im, ex_dim(im, c->q, 2), ex_dim(im, c->k, 2), offset, -1, 0)};
+    scores = attention_apply(im, scores, future);
+  }
+  return scores;
+}
+
+/* [B, S, heads * size of v]; leaves the scores in c. */
+static ValueId attend(Import *im, Core *c) {
+  int64_t size = ex_fixed(im, c->q, 3);
+  double scale = attr_float(im, "scale", 0);
+  ValueId q = ex_with(im, OP_MUL_TENSOR, c->q, scale == 0 ? 1 / sqrt((double)size) : scale);
+  c->scores = masked_scores(im, c, attention_scores(im, q, c->k));
+  return attention_merge_heads(im, attention_mix(im, ex_softmax(im, c->scores, -1), c->v));
+}
+
+/* --- Attention --- */
+
+/* The sizes of q, k and v in `all` columns. */
+static bool hidden_sizes(Import *im, int64_t all, int64_t sizes[3]) {
+  const int64_t *given;
+  uint32_t count;
+  bool named = attr_ints(im, "qkv_hidden_sizes", &given, &count);
+  for (uint32_t i = 0; i < 3; i++)
+    sizes[i] = named && count == 3 ? given[i] : all / 3;
+  bool fit = (!named || count == 3) && sizes[0] > 0 && sizes[0] == sizes[1] && sizes[2] > 0 &&
+             sizes[0] <= all && sizes[2] <= all && 2 * sizes[0] + sizes[2] == all;
+  if (!fit)
+    import_fail(im, DIAG_ATTR_VALUE,
+                "%lld columns are not those of queries, keys and values; see qkv_hidden_sizes",
+                (long long)all);
+  return import_ok(im);
+}
+
+/* Half `i` of past [2, B, heads, P, size]. */
+static ValueId half_of_past(Import *im, ValueId past, int64_t i) {
+  return ex_select(im, past, 0, i);
+}
+
+/* From the projected input [B, S, q + k + v] on: outputs 0 and 1. */
+static void attend_projected(Import *im, ValueId projected, ValueId mask, ValueId past,
+                             ValueId added) {
+  int64_t heads = attr_int_required(im, "num_heads"), sizes[3], begin = 0;
+  ValueId part[3] = {0};
+  static const char *const refused[] = {"do_rotary", "past_present_share_buffer"};
+  for (uint32_t i = 0; i < COUNT_OF(refused) && import_ok(im); i++)
+    if (attr_int(im, refused[i], 0) != 0)
+      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%s is not supported", refused[i]);
+  if (!hidden_sizes(im, ex_fixed(im, projected, 2), sizes))
+    return;
+  for (uint32_t i = 0; i < 3; begin += sizes[i++])
+    part[i] = attention_split_heads(im, ex_slice(im, projected, 2, begin, begin + sizes[i]), heads);
+  Core c = {.q = part[0], .k = part[1], .v = part[2], .padding = mask, .added = added};
+  c.causal = attr_int(im, "unidirectional", 0) != 0;
+  if (past && import_ok(im)) {
+    if (ex_rank(im, past) != 5 || ex_dim(im, past, 0) != 2) {
+      import_fail(im, DIAG_SHAPE_MISMATCH, "past is not of shape [2, batch, heads, length, size]");
+      return;
+    }
+    c.past = ex_dim(im, past, 3);
+    c.k = ex_cat(im, (ValueId[]){half_of_past(im, past, 0), c.k}, 2, 2);
+    c.v = ex_cat(im, (ValueId[]){half_of_past(im, past, 1), c.v}, 2, 2);
+  }
+  out(im, 0, attend(im, &c));
+  if (out_wanted(im, 1))
+    out(im, 1, ex_cat(im, (ValueId[]){ex_unsqueeze(im, c.k, 0), ex_unsqueeze(im, c.v, 0)}, 2, 0));
+}
+
+void translate_microsoft_attention(Import *im) {
+  ValueId x = in_required(im, 0), weight = in_required(im, 1), bias = in(im, 2);
+  if (ex_rank(im, x) != 3 || ex_rank(im, weight) != 2)
+    import_fail(im, DIAG_INPUT_RANK, "input and weights have rank %u and %u, not 3 and 2",
+                ex_rank(im, x), ex_rank(im, weight));
+  ValueId projected = ex_matmul(im, x, weight);
+  projected = bias ? ex_add(im, projected, bias) : projected;
+  attend_projected(im, projected, in(im, 3), in(im, 4), in(im, 5));
+}
+
+/* The projection is a product of integers. */
+void translate_qattention(Import *im) {
+  ValueId sums =
+      quantized_product(im, in_required(im, 0), in(im, 6), in_required(im, 1), in(im, 7));
+  ValueId scale = ex_mul(im, in_required(im, 3), in_required(im, 4));
+  ValueId projected =
+      ex_add(im, ex_mul(im, ex_cast(im, sums, DTYPE_F32), scale), in_required(im, 2));
+  attend_projected(im, projected, in(im, 5), in(im, 8), 0);
+}
+
+/* --- MultiHeadAttention --- */
+
+/* Where the inputs of the two operators are. */
+typedef struct Places {
+  uint32_t bias, padding, added, past_key, past_value, end;
+} Places;
+
+/* q, k and v as [B, length, heads * size], or k and v that are keys and values of heads already. */
+static bool read_parts(Import *im, int64_t heads, ValueId part[3]) {
+  ValueId q = in_required(im, 0), k = in(im, 1), v = in(im, 2), from[3] = {q, k, v};
+  uint32_t packed = ex_rank(im, q) == 5 ? 3 : ex_rank(im, k) == 5 ? 2 : 0;
+  if (packed && (v || (packed == 3 && k)))
+    import_fail(im, DIAG_INPUT_COUNT, "packed keys and values are given twice");
+  if (packed &&
+      (ex_dim(im, from[3 - packed], 3) != packed || ex_dim(im, from[3 - packed], 2) != heads))
+    import_fail(im, DIAG_SHAPE_MISMATCH, "the packed input is not [batch, length, %lld, %u, size]",
+                (long long)heads, packed);
+  for (uint32_t i = 0; packed && i < packed; i++) {
+    ValueId x = ex_select(im, from[3 - packed], 3, i);
+    part[3 - packed + i] = EX_VIEW(im, x, ex_dim(im, x, 0), ex_dim(im, x, 1),
+                                   sym_mul(&im->g->syms, ex_dim(im, x, 2), ex_dim(im, x, 3)));
+  }
+  if (packed != 3)
+    part[0] = q;
+  if (packed)
+    return import_ok(im);
+  part[1] = k, part[2] = v;
+  if (import_ok(im) && !k && !v && ex_rank(im, q) == 3) { /* side by side */
+    int64_t sizes[3], begin = 0;
+    if (!hidden_sizes(im, ex_fixed(im, q, 2), sizes))
+      return false;
+    for (uint32_t i = 0; i < 3; begin += sizes[i++])
+      part[i] = ex_slice(im, q, 2, begin, begin + sizes[i]);
+  }
+  if (!part[1] || !part[2])
+    import_fail(im, DIAG_INPUT_COUNT, "key and value must be given together");
+  return import_ok(im);
+}
+
+static void multi_head(Import *im, const Places *at, bool causal) {
+  ValueId bias = in(im, at->bias), past_key = in(im, at->past_key),
+          past_value = in(im, at->past_value), part[3] = {0};
+  int64_t heads = attr_int_required(im, "num_heads"), begin = 0;
+  for (uint32_t i = at->end; i < in_count(im); i++)
+    if (in(im, i) && i != at->bias)
+      import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                  "caches shared by past and present, and beams, are not supported (input %u)", i);
+  if (!past_key != !past_value)
+    import_fail(im, DIAG_INPUT_COUNT, "past_key and past_value must be given together");
+  if (!import_ok(im) || !read_parts(im, heads, part))
+    return;
+  for (uint32_t i = 0; i < 3; i++) {
+    if (ex_rank(im, part[i]) == 3 && bias) {
+      int64_t wide = ex_fixed(im, part[i], 2);
+      part[i] = ex_add(im, part[i], ex_slice(im, bias, 0, begin, begin + wide));
+      begin += wide;
+    }
+    part[i] = attention_split_heads(im, part[i], heads);
+  }
+  Core c = {.q = part[0], .k = part[1], .v = part[2], .causal = causal};
+  c.padding = in(im, at->padding);
+  c.added = in(im, at->added);
+  if (past_key && import_ok(im)) {
+    c.past = ex_dim(im, past_key, 2);
+    c.k = ex_cat(im, (ValueId[]){past_key, c.k}, 2, 2);
+    c.v = ex_cat(im, (ValueId[]){past_value, c.v}, 2, 2);
+  }
+  out(im, 0, attend(im, &c));
+  out(im, 1, c.k);
+  out(im, 2, c.v);
+  out(im, 3, c.scores);
+}
+
+void translate_multi_head_attention(Import *im) {
+  static const Places places = {
+      .bias = 3, .padding = 4, .added = 5, .past_key = 6, .past_value = 7, .end = 8};
+  multi_head(im, &places, attr_int(im, "unidirectional", 0) != 0);
+}
+
+/* One new token: nothing is in the future. */
+void translate_decoder_masked_attention(Import *im) {
+  static const Places places = {
+      .bias = 10, .padding = 3, .added = 4, .past_key = 5, .past_value = 6, .end = 7};
+  if (attr_int(im, "past_present_share_buffer", 0) != 0)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "past_present_share_buffer is not supported");
+  multi_head(im, &places, false);
+}

@@ -1,0 +1,295 @@
+/* Normalisations and softmax. */
+#include "onnx/express.h"
+
+/* Per-channel vector as [1, C, 1, …] of this rank. */
+static ValueId channels(Import *im, ValueId v, uint32_t rank) {
+  SymInt dims[MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++)
+    dims[i] = i == 1 ? ex_dim(im, v, 0) : 1;
+  return ex_view(im, v, dims, rank);
+}
+
+/* --- softmax --- */
+
+/* Softmax of one axis (opset 13), or of everything from axis on as one (before). */
+static void softmax(Import *im, OpId op) {
+  ValueId x = in_required(im, 0);
+  uint32_t rank = ex_rank(im, x);
+  int64_t axis = attr_int(im, "axis", im->opset >= 13 ? -1 : 1);
+  if (im->opset < 13 && axis == rank) { /* rows of nothing: each element alone */
+    axis = rank;
+  } else {
+    axis = import_axis(im, axis, rank ? rank : 1);
+  }
+  bool flat = im->opset < 13 && axis + 1 != rank;
+  ValueId y = x;
+  if (flat) {
+    SymInt rows = 1, columns = 1;
+    for (uint32_t i = 0; i < rank; i++)
+      *(i < axis ? &rows : &columns) =
+          sym_mul(&im->g->syms, i < axis ? rows : columns, ex_dim(im, x, i));
+    y = ex_view(im, x, (SymInt[]){rows, columns}, 2);
+    axis = 1;
+  }
+  if (op == OP_LOG_SOFTMAX && import_ok(im) &&
+      ex_dtype(im, x) == DTYPE_F64) { /* the kernel has no f64 */
+    int64_t axes[] = {axis};
+    ValueId shifted =
+        ex_sub(im, y, build(&im->b, OP_AMAX, A_VAL(y), A_INTS(axes, 1), A_BOOL(true)));
+    ValueId e = ex_unary(im, OP_EXP, shifted);
+    ValueId sum = build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(e), A_INTS(axes, 1), A_BOOL(true));
+    y = ex_sub(im, shifted, ex_unary(im, OP_LOG, sum));
+  } else if (import_ok(im)) {
+    y = build(&im->b, op, A_VAL(y), A_INT(axis), A_BOOL(false));
+  }
+  out(im, 0, flat && import_ok(im) ? ex_view(im, y, vt(im, x)->dims, rank) : y);
+}
+
+void translate_softmax(Import *im) { softmax(im, OP_SOFTMAX); }
+void translate_log_softmax(Import *im) { softmax(im, OP_LOG_SOFTMAX); }
+
+/* --- batch norm --- */
+
+/* (x - mean) / sqrt(var + eps) * scale + bias with statistics of the batch, and the running ones
+ * moved by momentum. */
+static void batch_norm_training(Import *im, ValueId given, ValueId scale, ValueId bias,
+                                ValueId mean, ValueId var) {
+  ValueId x = ex_widen(im, given);
+  uint32_t rank = ex_rank(im, x), count = 0;
+  int64_t axes[MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++)
+    if (i != 1)
+      axes[count++] = i;
+  double eps = attr_float(im, "epsilon", (double)1e-5f),
+         momentum = attr_float(im, "momentum", (double)0.9f);
+  Builder *b = &im->b;
+  DType dtype = ex_dtype(im, x);
+  ValueId batch_mean = build(b, OP_MEAN_DIM, A_VAL(x), A_INTS(axes, count), A_BOOL(false));
+  ValueId centred = ex_sub(im, x, channels(im, batch_mean, rank));
+  ValueId squares = ex_mul(im, centred, centred);
+  ValueId batch_var = build(b, OP_MEAN_DIM, A_VAL(squares), A_INTS(axes, count), A_BOOL(false));
+  ValueId stable = ex_add(im, batch_var, build_scalar(b, dtype, eps));
+  ValueId inverse = build(b, OP_RSQRT, A_VAL(stable));
+  ValueId factor = channels(im, ex_mul(im, inverse, ex_cast(im, scale, dtype)), rank),
+          shift = channels(im, ex_cast(im, bias, dtype), rank);
+  ValueId y = ex_add(im, ex_mul(im, centred, factor), shift);
+  out(im, 0, ex_cast(im, y, ex_dtype(im, given)));
+  ValueId running[] = {mean, var}, fresh[] = {batch_mean, batch_var};
+  for (uint32_t i = 0; i < 2 && import_ok(im); i++) {
+    DType own = ex_dtype(im, running[i]);
+    ValueId kept = ex_mul(im, running[i], build_scalar(b, own, momentum));
+    ValueId added = ex_mul(im, build_cast(b, fresh[i], own), build_scalar(b, own, 1 - momentum));
+    out(im, 1 + i, ex_add(im, kept, added));
+  }
+}
+
+void translate_batch_norm(Import *im) {
+  ValueId x = in_required(im, 0), scale = in_required(im, 1), bias = in_required(im, 2),
+          mean = in_required(im, 3), var = in_required(im, 4);
+  if (ex_rank(im, x) < 2) {
+    import_fail(im, DIAG_INPUT_RANK, "BatchNormalization needs rank 2 or more, the input has %u",
+                ex_rank(im, x));
+    return;
+  }
+  bool each_element = im->opset < 9 && attr_int(im, "spatial", 1) == 0;
+  if ((im->opset >= 14 && attr_int(im, "training_mode", 0) != 0) ||
+      (im->opset < 7 && attr_int(im, "is_test", 0) == 0 && out_wanted(im, 1))) {
+    if (each_element)
+      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "training with spatial=0 is not supported");
+    else
+      batch_norm_training(im, x, scale, bias, mean, var);
+    return;
+  }
+  DType dtype = ex_dtype(im, x);
+  Builder *b = &im->b;
+  scale = build_cast(b, scale, dtype), bias = build_cast(b, bias, dtype),
+  mean = build_cast(b, mean, dtype), var = build_cast(b, var, dtype);
+  double epsilon = attr_float(im, "epsilon", (double)1e-5f);
+  if (each_element) { /* the statistics have the shape of one sample */
+    ValueId factor =
+        ex_div(im, scale, ex_unary(im, OP_SQRT, ex_with(im, OP_ADD_TENSOR, var, epsilon)));
+    out(im, 0, ex_add(im, ex_mul(im, ex_sub(im, x, mean), factor), bias));
+  } else if (import_ok(im))
+    out(im, 0,
+        build(b, OP_NATIVE_BATCH_NORM_LEGIT_NO_TRAINING, A_VAL(x), A_VAL(scale), A_VAL(bias),
+              A_VAL(mean), A_VAL(var), A_FLOAT(0.1), A_FLOAT(epsilon)));
+}
+
+/* --- layer norm, RMS norm --- */
+
+/* Trailing dims from the axis attribute. */
+static uint32_t trailing(Import *im, ValueId x, int64_t otherwise, SymInt *dims) {
+  uint32_t rank = ex_rank(im, x), axis = import_axis(im, attr_int(im, "axis", otherwise), rank);
+  for (uint32_t i = axis; i < rank && import_ok(im); i++)
+    dims[i - axis] = ex_dim(im, x, i);
+  return rank - axis;
+}
+
+/* A weight that broadcasts to the trailing dims, exactly of that shape. */
+static ValueId shaped_weight(Import *im, ValueId w, const SymInt *dims, uint32_t count,
+                             DType dtype) {
+  if (!w || !import_ok(im))
+    return 0;
+  w = ex_cast(im, w, dtype);
+  return ex_expand(im, w, dims, count);
+}
+
+/* With stash_type 1 mean and deviation are float32, as ONNX says: f16 is computed in it,
+ * doubles tell them in it. The kernel computes f16 so as well, but gives both in the input's
+ * type. */
+void translate_layer_norm(Import *im) {
+  ValueId x = in_required(im, 0), scale = in(im, 1), bias = in(im, 2);
+  SymInt dims[MAX_RANK];
+  uint32_t count = trailing(im, x, -1, dims);
+  DType dtype = ex_dtype(im, x);
+  bool stats = out_wanted(im, 1) || out_wanted(im, 2);
+  DType told = attr_int(im, "stash_type", 1) == 1 ? DTYPE_F32 : dtype,
+        work = stats && dtype != DTYPE_F64 ? told : dtype;
+  x = ex_cast(im, x, work);
+  scale = shaped_weight(im, scale, dims, count, work);
+  bias = shaped_weight(im, bias, dims, count, work);
+  ValueId y = build(&im->b, OP_NATIVE_LAYER_NORM, A_VAL(x), A_INTS(dims, count), A_OPT(scale),
+                    A_OPT(bias), A_FLOAT(attr_float(im, "epsilon", (double)1e-5f)));
+  ValueId mean = y + 1, inverse = y + 2;
+  out(im, 0, ex_cast(im, y, dtype));
+  out(im, 1, ex_cast(im, mean, told));
+  out(im, 2, ex_cast(im, inverse, told));
+}
+
+void translate_rms_norm(Import *im) {
+  ValueId x = in_required(im, 0), scale = in_required(im, 1);
+  SymInt dims[MAX_RANK];
+  uint32_t count = trailing(im, x, -1, dims);
+  DType dtype = ex_dtype(im, x),
+        work = attr_int(im, "stash_type", 1) == 1 && dtype != DTYPE_F64 ? DTYPE_F32 : dtype;
+  ValueId wide = ex_cast(im, x, work);
+  ValueId y = build(&im->b, OP_RMS_NORM, A_VAL(wide), A_INTS(dims, count), A_NONE,
+                    A_FLOAT(attr_float(im, "epsilon", (double)1e-5f)));
+  y = ex_cast(im, y, dtype);
+  out(im, 0, ex_mul(im, y, scale));
+}
+
+/* --- group and instance norm --- */
+
+/* native_group_norm of [N, C, …]; weights per channel may be absent. */
+static ValueId group_norm(Import *im, ValueId x, ValueId weight, ValueId bias, int64_t groups,
+                          double eps) {
+  uint32_t rank = ex_rank(im, x);
+  if (rank < 3)
+    return import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 3 or more are needed", rank);
+  SymInt inner = 1;
+  for (uint32_t i = 2; i < rank; i++)
+    inner = sym_mul(&im->g->syms, inner, ex_dim(im, x, i));
+  return build(&im->b, OP_NATIVE_GROUP_NORM, A_VAL(x), A_OPT(weight), A_OPT(bias),
+               A_INT(ex_dim(im, x, 0)), A_INT(ex_dim(im, x, 1)), A_INT(inner), A_INT(groups),
+               A_FLOAT(eps));
+}
+
+void translate_instance_norm(Import *im) {
+  ValueId x = in_required(im, 0), scale = in_required(im, 1), bias = in_required(im, 2);
+  if (!import_ok(im) || ex_rank(im, x) < 2 || !sym_is_const(ex_dim(im, x, 1))) {
+    import_fail(im, DIAG_INPUT_RANK, "InstanceNormalization needs a fixed number of channels");
+    return;
+  }
+  out(im, 0,
+      group_norm(im, x, scale, bias, ex_dim(im, x, 1), attr_float(im, "epsilon", (double)1e-5f)));
+}
+
+/* Opset 18 has scale and bias per group, 21 per channel. */
+static ValueId per_channel(Import *im, ValueId v, int64_t groups, SymInt channel_count) {
+  if (!import_ok(im) || im->opset >= 21)
+    return v;
+  if (!sym_is_const(channel_count) || groups < 1 || channel_count % groups)
+    return import_fail(im, DIAG_ATTR_VALUE, "num_groups %lld does not divide the channels",
+                       (long long)groups);
+  ValueId column = ex_view(im, v, (SymInt[]){groups, 1}, 2);
+  ValueId wide = ex_expand(im, column, (SymInt[]){groups, channel_count / groups}, 2);
+  return ex_view(im, wide, (SymInt[]){channel_count}, 1);
+}
+
+void translate_group_norm(Import *im) {
+  ValueId x = in_required(im, 0), scale = in_required(im, 1), bias = in_required(im, 2);
+  int64_t groups = attr_int_required(im, "num_groups");
+  if (!import_ok(im) || ex_rank(im, x) < 2)
+    return;
+  DType dtype = ex_dtype(im, x),
+        work = im->opset >= 21 && attr_int(im, "stash_type", 1) == 1 && dtype != DTYPE_F64
+                   ? DTYPE_F32
+                   : dtype;
+  SymInt channel_count = ex_dim(im, x, 1);
+  scale = per_channel(im, ex_cast(im, scale, work), groups, channel_count);
+  bias = per_channel(im, ex_cast(im, bias, work), groups, channel_count);
+  ValueId y = group_norm(im, ex_cast(im, x, work), scale, bias, groups,
+                         attr_float(im, "epsilon", (double)1e-5f));
+  out(im, 0, ex_cast(im, y, dtype));
+}
+
+/* --- others --- */
+
+/* x / max(norm_p over axis, tiny): a zero vector stays zero. */
+void translate_lp_normalization(Import *im) {
+  ValueId given = in_required(im, 0), x = ex_widen(im, given);
+  int64_t p = attr_int(im, "p", 2);
+  int64_t axis = import_axis(im, attr_int(im, "axis", -1), ex_rank(im, x));
+  if (p != 1 && p != 2)
+    import_fail(im, DIAG_ATTR_VALUE, "p is %lld, not 1 or 2", (long long)p);
+  ValueId terms = p == 1 ? ex_unary(im, OP_ABS, x) : ex_mul(im, x, x);
+  ValueId norm = build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(terms), A_INTS(&axis, 1), A_BOOL(true));
+  if (p == 2 && import_ok(im))
+    norm = ex_unary(im, OP_SQRT, norm);
+  ValueId zero = build(&im->b, OP_EQ_SCALAR, A_VAL(norm), A_INT(0));
+  ValueId one = build_scalar(&im->b, ex_dtype(im, x), 1);
+  ValueId divisor = ex_where(im, zero, one, norm);
+  out(im, 0, ex_cast(im, ex_div(im, x, divisor), ex_dtype(im, given)));
+}
+
+/* (x - mean) / (sqrt(mean(x^2) - mean^2) + 1e-9), as the document's function body has it. */
+void translate_mean_variance_normalization(Import *im) {
+  static const int64_t usual[] = {0, 2, 3};
+  ValueId given = in_required(im, 0), x = ex_widen(im, given);
+  const int64_t *axes;
+  uint32_t count;
+  if (!attr_ints(im, "axes", &axes, &count))
+    axes = usual, count = 3;
+  ValueId mean = build(&im->b, OP_MEAN_DIM, A_VAL(x), A_INTS(axes, count), A_BOOL(true));
+  ValueId centred = ex_sub(im, x, mean), squares = ex_mul(im, centred, centred);
+  ValueId var = build(&im->b, OP_MEAN_DIM, A_VAL(squares), A_INTS(axes, count), A_BOOL(true));
+  ValueId deviation = ex_unary(im, OP_SQRT, var);
+  ValueId tiny = build_scalar(&im->b, ex_dtype(im, x), 1e-9);
+  out(im, 0, ex_cast(im, ex_div(im, centred, ex_add(im, deviation, tiny)), ex_dtype(im, given)));
+}
+
+/* x / (bias + alpha / size * sum of squares over `size` neighbouring channels) ^ beta: the sum is
+ * an average pool over channels with zeros beyond, counted in full. */
+void translate_lrn(Import *im) {
+  ValueId given = in_required(im, 0), x = ex_widen(im, given);
+  int64_t size = attr_int_required(im, "size");
+  double alpha = attr_float(im, "alpha", (double)1e-4f), beta = attr_float(im, "beta", 0.75),
+         bias = attr_float(im, "bias", 1);
+  if (!import_ok(im))
+    return;
+  uint32_t rank = ex_rank(im, x);
+  if (rank < 2 || size < 1 || size > 10000) {
+    import_fail(im, rank < 2 ? DIAG_INPUT_RANK : DIAG_ATTR_VALUE,
+                "LRN of a tensor of rank %u with size %lld", rank, (long long)size);
+    return;
+  }
+  SymInt inner = 1;
+  for (uint32_t i = 2; i < rank; i++)
+    inner = sym_mul(&im->g->syms, inner, ex_dim(im, x, i));
+  ValueId squares = ex_mul(im, x, x);
+  ValueId plane = ex_view(im, squares, (SymInt[]){ex_dim(im, x, 0), 1, ex_dim(im, x, 1), inner}, 4);
+  int64_t before = (size - 1) / 2, after = size - 1 - before;
+  ValueId padded = plane;
+  if (size > 1 && import_ok(im))
+    padded = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(plane),
+                   A_INTS(((SymInt[]){0, 0, before, after}), 4), A_FLOAT(0));
+  ValueId mean = build(&im->b, OP_AVG_POOL2D, A_VAL(padded), A_INTS(((SymInt[]){size, 1}), 2),
+                       A_INTS(((SymInt[]){1, 1}), 2));
+  ValueId shaped = ex_view(im, mean, vt(im, x)->dims, rank);
+  DType dtype = ex_dtype(im, x);
+  ValueId scaled = ex_mul(im, shaped, build_scalar(&im->b, dtype, alpha));
+  ValueId base = ex_add(im, scaled, build_scalar(&im->b, dtype, bias));
+  ValueId power = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(base), A_FLOAT(beta));
+  out(im, 0, ex_cast(im, ex_div(im, x, power), ex_dtype(im, given)));
+}

@@ -1,0 +1,289 @@
+/* Pad and CenterCropPad.
+ *
+ * Known pads: negative ones crop by slices first, constants are constant_pad_nd, reflections and
+ * borders of the last three dims the kernels of those names; what is left, and pads that arrive at
+ * run time, picks entries by index an axis at a time. */
+#include "onnx/express.h"
+
+typedef enum PadMode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP } PadMode;
+
+typedef struct Pads {
+  PadMode mode;
+  SymInt begin[MAX_RANK], end[MAX_RANK];
+  ValueId value; /* 0-d, of the type of the tensor; 0 for zeros */
+} Pads;
+
+static bool pad_mode(Import *im, PadMode *mode) {
+  static const char *const names[] = {"constant", "reflect", "edge", "wrap"};
+  StrView name = attr_str(im, "mode", "constant");
+  for (uint32_t i = 0; i < COUNT_OF(names); i++)
+    if (sv_eq_str(name, names[i])) {
+      *mode = (PadMode)i;
+      return true;
+    }
+  import_fail(im, DIAG_ATTR_VALUE, "mode is '" SV_FMT "', not constant, reflect, edge or wrap",
+              SV_ARG(name));
+  return false;
+}
+
+/* --- known pads --- */
+
+/* Negative pads cut; what remains is not negative. */
+static ValueId crop(Import *im, ValueId x, Pads *p) {
+  SymTable *t = &im->g->syms;
+  for (uint32_t i = 0; import_ok(im) && i < ex_rank(im, x); i++) {
+    SymInt begin = sym_max(t, 0, sym_sub(t, 0, p->begin[i])),
+           end = sym_max(t, 0, sym_sub(t, 0, p->end[i]));
+    if (sym_known_lt(t, ex_dim(im, x, i), sym_add(t, begin, end)) == 1) {
+      import_fail(im, DIAG_ATTR_VALUE, "negative pads cut more from dimension %u than it has", i);
+      return 0;
+    }
+    x = ex_slice(im, x, i, begin, sym_sub(t, ex_dim(im, x, i), end));
+    p->begin[i] = sym_max(t, 0, p->begin[i]);
+    p->end[i] = sym_max(t, 0, p->end[i]);
+  }
+  return x;
+}
+
+static bool padded(const Pads *p, uint32_t i) { return p->begin[i] != 0 || p->end[i] != 0; }
+
+static ValueId pad_nd(Import *im, ValueId x, const Pads *p, ArgIn value) {
+  SymInt list[2 * MAX_RANK];
+  uint32_t count = 0, rank = ex_rank(im, x);
+  for (uint32_t i = 0; i < rank; i++) {
+    list[count++] = p->begin[rank - 1 - i];
+    list[count++] = p->end[rank - 1 - i];
+  }
+  while (count >= 2 && list[count - 1] == 0 && list[count - 2] == 0)
+    count -= 2;
+  return count ? build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(list, count), value) : x;
+}
+
+/* A value of the pad that is no constant is laid over by where. */
+static ValueId pad_constant(Import *im, ValueId x, const Pads *p) {
+  DType dtype = ex_dtype(im, x);
+  const SymInt *whole;
+  const double *number;
+  uint32_t count;
+  if (!p->value)
+    return pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(0) : A_INT(0));
+  if (dtype_is_int(dtype) && value_ints(im, p->value, &whole, &count) && sym_is_const(whole[0]))
+    return pad_nd(im, x, p, A_INT(whole[0]));
+  SymInt fill = 0;
+  if (value_doubles(im, p->value, &number, &count) &&
+      (dtype_is_float(dtype) || sym_from_float(trunc(number[0]), &fill)))
+    return pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(number[0]) : A_INT(fill));
+  Shape s = shape_of(im, x);
+  ValueId inside = pad_nd(im, ex_filled(im, DTYPE_BOOL, &s, 1), p, A_INT(0));
+  ValueId y = pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(0) : A_INT(0));
+  return ex_where(im, inside, y, p->value);
+}
+
+/* The kernels take one or two leading dims: those before the first padded one are joined unless
+ * there are two. */
+static ValueId pad_kernel(Import *im, ValueId x, const Pads *p, uint32_t first) {
+  static const OpId ops[2][3] = {
+      {OP_REFLECTION_PAD1D, OP_REFLECTION_PAD2D, OP_REFLECTION_PAD3D},
+      {OP_REPLICATION_PAD1D, OP_REPLICATION_PAD2D, OP_REPLICATION_PAD3D}};
+  SymTable *t = &im->g->syms;
+  Shape s = shape_of(im, x), flat = {1, {shape_product(im, s.d, first)}}, to = s;
+  if (first == 2)
+    flat = (Shape){2, {s.d[0], s.d[1]}};
+  SymInt list[6];
+  uint32_t dims = s.rank - first;
+  for (uint32_t i = first; i < s.rank; i++) {
+    SymInt *pair = &list[2 * (s.rank - 1 - i)];
+    pair[0] = p->begin[i];
+    pair[1] = p->end[i];
+    flat.d[flat.rank++] = s.d[i];
+    to.d[i] = sym_add(t, s.d[i], sym_add(t, pair[0], pair[1]));
+  }
+  ValueId y = ex_view_as(im, x, &flat);
+  y = build(&im->b, ops[p->mode == PAD_EDGE][dims - 1], A_VAL(y), A_INTS(list, 2 * dims));
+  return ex_view_as(im, y, &to);
+}
+
+/* --- by index --- */
+
+/* Positions before 0 and beyond size - 1, brought inside as the mode has it. */
+static ValueId fold_positions(Import *im, ValueId at, SymInt size, PadMode mode) {
+  SymInt last = sym_sub(&im->g->syms, size, 1);
+  if (mode == PAD_WRAP)
+    return ex_floor_mod(im, at, ex_size(im, size));
+  if (mode == PAD_REFLECT) {
+    SymInt period = sym_max(&im->g->syms, 1, sym_mul(&im->g->syms, last, 2));
+    at = ex_floor_mod(im, at, ex_size(im, period));
+    return ex_binary(im, OP_MINIMUM, at, ex_sub(im, ex_size(im, period), at));
+  }
+  return ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, at, ex_size(im, last)), 0);
+}
+
+static ValueId pad_axis(Import *im, ValueId x, const Pads *p, uint32_t axis) {
+  SymTable *t = &im->g->syms;
+  SymInt size = ex_dim(im, x, axis),
+         whole = sym_add(t, size, sym_add(t, p->begin[axis], p->end[axis]));
+  ValueId at = ex_sub(im, ex_arange(im, whole), ex_size(im, p->begin[axis]));
+  return ex_index_select(im, x, axis, fold_positions(im, at, size, p->mode));
+}
+
+/* May the reflection kernel do it? It takes pads below the size. */
+static bool kernel_takes(Import *im, const Pads *p, const Shape *s, uint32_t first) {
+  SymTable *t = &im->g->syms;
+  for (uint32_t i = first; i < s->rank && p->mode == PAD_REFLECT; i++)
+    if (padded(p, i) &&
+        (sym_known_lt(t, p->begin[i], s->d[i]) == 0 || sym_known_lt(t, p->end[i], s->d[i]) == 0))
+      return false;
+  return p->mode != PAD_WRAP && s->rank - first <= 3;
+}
+
+static ValueId pad_known(Import *im, ValueId x, Pads *p) {
+  x = crop(im, x, p);
+  Shape s = shape_of(im, x);
+  uint32_t first = 0;
+  while (first < s.rank && !padded(p, first))
+    first++;
+  if (first == s.rank)
+    return x;
+  if (p->mode == PAD_CONSTANT)
+    return pad_constant(im, x, p);
+  if (kernel_takes(im, p, &s, first))
+    return pad_kernel(im, x, p, first);
+  for (uint32_t i = first; i < s.rank && import_ok(im); i++)
+    if (padded(p, i))
+      x = pad_axis(im, x, p, i);
+  return x;
+}
+
+/* --- pads that arrive at run time --- */
+
+/* The begin pad of a dim: the entry of the axis that is this dim, else 0. */
+static ValueId run_begin(Import *im, ValueId pads, ValueId axes, uint32_t count, uint32_t dim,
+                         uint32_t rank) {
+  ValueId begin = build_scalar_int(&im->b, DTYPE_I64, 0);
+  if (!axes)
+    return ex_cast(im, ex_element(im, pads, dim), DTYPE_I64);
+  for (uint32_t j = 0; j < count && import_ok(im); j++) {
+    ValueId axis = ex_wrap_index(im, ex_element(im, axes, j), rank);
+    begin = ex_where(im, ex_with(im, OP_EQ_TENSOR, axis, dim), ex_element(im, pads, j), begin);
+  }
+  return begin;
+}
+
+static void pad_run(Import *im, ValueId x, const Pads *p, ValueId pads, ValueId axes,
+                    uint32_t count) {
+  Shape s = shape_of(im, x), to = {0};
+  if (!out_declared_dims(im, 0, to.d, &to.rank)) {
+    fail_not_known(im, "the list of pads");
+    return;
+  }
+  if (to.rank != s.rank || (!axes && count != s.rank)) {
+    import_fail(im, DIAG_DIM_CONTRADICTION, "the pads do not fit a tensor of rank %u", s.rank);
+    return;
+  }
+  ValueId inside = 0;
+  for (uint32_t i = 0; i < s.rank && import_ok(im); i++) {
+    ValueId begin = run_begin(im, pads, axes, count, i, s.rank);
+    ValueId at = ex_sub(im, ex_arange(im, to.d[i]), begin);
+    x = ex_index_select(im, x, i, fold_positions(im, at, s.d[i], p->mode));
+    if (p->mode != PAD_CONSTANT)
+      continue;
+    ValueId low = ex_with(im, OP_GE_TENSOR, at, 0),
+            high = ex_binary(im, OP_LT_TENSOR, at, ex_size(im, s.d[i]));
+    ValueId here = ex_along_axis(im, ex_binary(im, OP_LOGICAL_AND, low, high), i, s.rank);
+    inside = inside ? ex_binary(im, OP_LOGICAL_AND, inside, here) : here;
+  }
+  if (import_ok(im) && inside)
+    x = ex_where(im, inside, x, p->value ? p->value : build_scalar(&im->b, ex_dtype(im, x), 0));
+  out(im, 0, x);
+}
+
+/* --- Pad --- */
+
+/* Opset 1: attribute paddings; 2: pads and value; 11: inputs; 18: an input of axes. */
+static void pad_attributes(Import *im, ValueId x, Pads *p) {
+  const int64_t *values;
+  uint32_t count, rank = ex_rank(im, x);
+  if (!attr_ints(im, im->opset < 2 ? "paddings" : "pads", &values, &count) || count != 2 * rank) {
+    import_fail(im, DIAG_ATTR_VALUE, "the pads are not two for each of %u dimensions", rank);
+    return;
+  }
+  for (uint32_t i = 0; i < rank; i++) {
+    p->begin[i] = values[i];
+    p->end[i] = values[rank + i];
+  }
+  p->value = build_scalar(&im->b, ex_dtype(im, x), attr_float(im, "value", 0));
+  out(im, 0, pad_known(im, x, p));
+}
+
+/* The fill, as a 0-d tensor. */
+static ValueId pad_value(Import *im, uint32_t i) {
+  ValueId v = in(im, i);
+  Shape scalar = {0};
+  return v ? ex_view_as(im, v, &scalar) : 0;
+}
+
+void translate_pad(Import *im) {
+  ValueId x = in_required(im, 0);
+  Pads p = {0};
+  const SymInt *values;
+  const int64_t *axes = NULL;
+  uint32_t count, axis_count = 0, rank = shape_of(im, x).rank;
+  if (!pad_mode(im, &p.mode) || !import_ok(im))
+    return;
+  if (im->opset < 11) {
+    pad_attributes(im, x, &p);
+    return;
+  }
+  ValueId pads = in_required(im, 1), axis_input = in(im, 3);
+  p.value = pad_value(im, 2);
+  SymInt entries = ex_rank(im, pads) == 1 ? ex_dim(im, pads, 0) : -1;
+  if (!sym_is_const(entries) || entries < 0 || entries % 2 || entries > 2 * MAX_RANK) {
+    import_fail(im, DIAG_INPUT_RANK, "the pads are not a list of pairs");
+    return;
+  }
+  if (!value_ints(im, pads, &values, &count) ||
+      (axis_input && !in_consts(im, 3, &axes, &axis_count))) {
+    pad_run(im, x, &p, pads, axis_input, (uint32_t)entries / 2);
+    return;
+  }
+  uint32_t dims = count / 2;
+  if (dims != (axes ? axis_count : rank)) {
+    import_fail(im, DIAG_SHAPE_MISMATCH, "%u pads for %u axes", count, axes ? axis_count : rank);
+    return;
+  }
+  for (uint32_t i = 0; i < dims && import_ok(im); i++) {
+    uint32_t axis = axes ? import_axis(im, axes[i], rank) : i;
+    p.begin[axis] = values[i];
+    p.end[axis] = values[dims + i];
+  }
+  out(im, 0, pad_known(im, x, &p));
+}
+
+/* --- CenterCropPad --- */
+
+/* Cuts or pads each axis evenly; of an odd rest the smaller half is at the begin. */
+void translate_center_crop_pad(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape s = shape_of(im, x), to = s, wanted;
+  bool known;
+  const int64_t *axes;
+  uint32_t count;
+  SymTable *t = &im->g->syms;
+  if (!shape_input(im, 1, 0, "the target shape", &wanted, &known))
+    return;
+  bool listed = attr_ints(im, "axes", &axes, &count);
+  if (wanted.rank != (known && listed ? count : s.rank))
+    import_fail(im, DIAG_SHAPE_MISMATCH, "%u target sizes for %u axes", wanted.rank,
+                known && listed ? count : s.rank);
+  for (uint32_t i = 0; i < wanted.rank && import_ok(im); i++)
+    to.d[known && listed ? import_axis(im, axes[i], s.rank) : i] = wanted.d[i];
+  Pads p = {.mode = PAD_CONSTANT};
+  for (uint32_t i = 0; i < s.rank && import_ok(im); i++) {
+    SymInt more = sym_sub(t, to.d[i], s.d[i]), less = sym_sub(t, s.d[i], to.d[i]);
+    SymInt before = sym_floordiv(t, sym_max(t, more, 0), 2),
+           cropped = sym_floordiv(t, sym_max(t, less, 0), 2);
+    p.begin[i] = sym_sub(t, before, cropped);
+    p.end[i] = sym_sub(t, more, p.begin[i]);
+  }
+  out(im, 0, pad_known(im, x, &p));
+}

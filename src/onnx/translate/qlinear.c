@@ -1,0 +1,236 @@
+/* Operators of com.microsoft on quantized tensors: real numbers from the inputs, the operation, and
+ * its result rounded and saturated again; products are exact sums of integers. */
+#include "onnx/translate/quantized.h"
+#include "onnx/translate/spatial.h"
+
+/* --- one scale and zero point a tensor --- */
+
+/* Inputs i, i + 1 and i + 2 as a real tensor. */
+static ValueId real_in(Import *im, uint32_t i) {
+  return quantized_real(im, in_required(im, i), in_required(im, i + 1), in(im, i + 2), 0);
+}
+
+/* y quantized by inputs i and i + 1, to the type of input `like`. */
+static void out_quantized(Import *im, ValueId y, uint32_t i, uint32_t like) {
+  ValueId scale = in_required(im, i), zero = in(im, i + 1), model = in_required(im, like);
+  out(im, 0, quantized_from(im, y, scale, zero, ex_dtype(im, model)));
+}
+
+void translate_qlinear_add(Import *im) {
+  out_quantized(im, ex_add(im, real_in(im, 0), real_in(im, 3)), 6, 0);
+}
+
+void translate_qlinear_mul(Import *im) {
+  out_quantized(im, ex_mul(im, real_in(im, 0), real_in(im, 3)), 6, 0);
+}
+
+void translate_qlinear_where(Import *im) {
+  ValueId y = ex_where(im, in_required(im, 0), real_in(im, 1), real_in(im, 4));
+  out_quantized(im, y, 7, 1);
+}
+
+void translate_qlinear_sigmoid(Import *im) {
+  out_quantized(im, ex_unary(im, OP_SIGMOID, real_in(im, 0)), 3, 0);
+}
+
+void translate_qlinear_leaky_relu(Import *im) {
+  ValueId x = real_in(im, 0);
+  double alpha = attr_float(im, "alpha", (double)0.01f);
+  out_quantized(im, build(&im->b, OP_LEAKY_RELU, A_VAL(x), A_FLOAT(alpha)), 3, 0);
+}
+
+/* Of one axis, or (before opset 13) of all dims from it on. */
+void translate_qlinear_softmax(Import *im) {
+  ValueId x = real_in(im, 0);
+  Shape s = shape_of(im, x);
+  uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank);
+  if (attr_int_required(im, "opset") >= 13) {
+    out_quantized(im, ex_softmax(im, x, axis), 3, 0);
+    return;
+  }
+  ValueId rows =
+      EX_VIEW(im, x, shape_product(im, s.d, axis), shape_product(im, s.d + axis, s.rank - axis));
+  out_quantized(im, ex_view_as(im, ex_softmax(im, rows, 1), &s), 3, 0);
+}
+
+void translate_qlinear_concat(Import *im) {
+  uint32_t count = (in_count(im) - 2) / 3;
+  int64_t axis = attr_int_required(im, "axis");
+  if (in_count(im) % 3 != 2 || count < 1)
+    import_fail(im, DIAG_INPUT_COUNT, "%u inputs are not a scale, a zero point and triples",
+                in_count(im));
+  ValueId *parts = ARENA_ARRAY(&im->scratch, ValueId, count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    parts[i] = real_in(im, 2 + 3 * i);
+  uint32_t place = import_axis(im, axis, ex_rank(im, parts[0]));
+  out_quantized(im, ex_cat(im, parts, count, place), 0, 2);
+}
+
+/* --- windows --- */
+
+/* Channels in front, for operators that may have them last. */
+static ValueId channels_first(Import *im, ValueId x, bool last) {
+  uint32_t rank = ex_rank(im, x);
+  return last && rank > 2 ? ex_move_dim(im, x, rank - 1, 1) : x;
+}
+
+static ValueId channels_back(Import *im, ValueId y, bool last) {
+  uint32_t rank = ex_rank(im, y);
+  return last && rank > 2 ? ex_move_dim(im, y, 1, rank - 1) : y;
+}
+
+static bool channels_last(Import *im) { return attr_int(im, "channels_last", 0) != 0; }
+
+void translate_qlinear_average_pool(Import *im) {
+  bool last = channels_last(im);
+  ValueId y = window_average(im, channels_first(im, real_in(im, 0), last));
+  out_quantized(im, channels_back(im, y, last), 3, 0);
+}
+
+void translate_qlinear_global_average_pool(Import *im) {
+  ValueId x = real_in(im, 0);
+  int64_t axes[MAX_RANK];
+  uint32_t rank = ex_rank(im, x), first = channels_last(im) ? 1 : 2;
+  if (rank < 3)
+    import_fail(im, DIAG_INPUT_RANK, "a global pool needs rank 3 or more, the input has %u", rank);
+  for (uint32_t i = 0; i + 2 < rank; i++)
+    axes[i] = first + i;
+  out_quantized(im, ex_reduce(im, OP_MEAN_DIM, x, axes, rank < 2 ? 0 : rank - 2, true), 3, 0);
+}
+
+void translate_qlinear_reduce_mean(Import *im) {
+  ValueId x = real_in(im, 0);
+  const int64_t *axes;
+  uint32_t count;
+  int64_t all[MAX_RANK];
+  if (!attr_ints(im, "axes", &axes, &count) || !count) {
+    axes = all, count = ex_rank(im, x);
+    for (uint32_t i = 0; i < count; i++)
+      all[i] = i;
+  }
+  bool keep = attr_int(im, "keepdims", 1) != 0;
+  out_quantized(im, ex_reduce(im, OP_MEAN_DIM, x, axes, count, keep), 3, 0);
+}
+
+void translate_nhwc_max_pool(Import *im) {
+  ValueId x = channels_first(im, in_required(im, 0), true);
+  out(im, 0, channels_back(im, window_max(im, x), true));
+}
+
+/* Bias in steps of the product of two scales, the second one for channels maybe. */
+static ValueId real_bias(Import *im, ValueId bias, ValueId scale, ValueId channels) {
+  return bias ? quantized_real(im, bias, ex_mul(im, ex_view(im, scale, NULL, 0), channels), 0, 0)
+              : 0;
+}
+
+bool quantized_real_conv(Import *im, bool last) {
+  if (!quantized_has_one_scale(im, 1) || !quantized_has_one_scale(im, 6) ||
+      !quantized_is_known(im, 0, 0) || !quantized_is_known(im, 3, 0))
+    return false;
+  ValueId x = channels_first(im, real_in(im, 0), last),
+          w = quantized_real(im, in_required(im, 3), in(im, 4), in(im, 5), 0),
+          bias = real_bias(im, in(im, 8), in(im, 1), in(im, 4)),
+          y = channels_back(im, window_convolution(im, x, w, bias), last);
+  out_quantized(im, y, 6, in(im, 7) ? 7 : 0);
+  return true;
+}
+
+/* QLinearConv whose image may have the channels last; the weight has not. */
+void translate_microsoft_qlinear_conv(Import *im) {
+  bool last = channels_last(im);
+  if (quantized_real_conv(im, last))
+    return;
+  ValueId x = channels_first(im, in_required(im, 0), last), w = in_required(im, 3);
+  ValueId sums = window_convolution(im, quantized_centred(im, x, in(im, 2), 1),
+                                    quantized_centred(im, w, in(im, 5), 0), in(im, 8));
+  ValueId y = quantized_real(im, sums, in_required(im, 4), 0, 1);
+  y = ex_mul(im, y, ex_view(im, in_required(im, 1), NULL, 0));
+  out_quantized(im, channels_back(im, y, last), 6, 0);
+}
+
+/* --- products --- */
+
+/* sums times the product of two scales, the second one for columns maybe, plus a bias. */
+static ValueId scaled_sums(Import *im, ValueId sums, ValueId scale, ValueId columns, ValueId bias) {
+  ValueId factor = ex_mul(im, ex_view(im, scale, NULL, 0), columns);
+  if (ex_rank(im, factor) == 1 && ex_dim(im, factor, 0) == 1)
+    factor = ex_view(im, factor, NULL, 0);
+  ValueId y = ex_mul(im, ex_cast(im, sums, DTYPE_F32), factor);
+  return bias ? ex_add(im, y, bias) : y;
+}
+
+static ValueId transposed(Import *im, ValueId x, const char *attribute) {
+  if (ex_rank(im, x) != 2)
+    return import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, not 2", ex_rank(im, x));
+  return attr_int(im, attribute, 0) != 0 ? EX_PERMUTE(im, x, 1, 0) : x;
+}
+
+/* In real numbers, where everything is known and alpha is 1. */
+static bool real_gemm(Import *im) {
+  bool transposed_b = attr_int(im, "transB", 0) != 0;
+  if (attr_float(im, "alpha", 1) != 1 || !in(im, 7) || !quantized_has_one_scale(im, 1) ||
+      !quantized_has_one_scale(im, 7) || !quantized_is_known(im, 0, 0) ||
+      !quantized_is_known(im, 3, transposed_b ? 0 : 1) ||
+      (in(im, 6) && ex_rank(im, in(im, 6)) != 1))
+    return false;
+  ValueId w = quantized_real(im, in_required(im, 3), in(im, 4), in(im, 5), transposed_b ? 0 : 1),
+          bias = real_bias(im, in(im, 6), in(im, 1), in(im, 4)),
+          y = ex_matmul(im, transposed(im, real_in(im, 0), "transA"), transposed(im, w, "transB"));
+  out_quantized(im, bias ? ex_add(im, y, bias) : y, 7, 0);
+  return true;
+}
+
+/* alpha * a_scale * b_scale * ((a - a_zero) (b - b_zero) + c), quantized if there is a scale. */
+void translate_qgemm(Import *im) {
+  if (real_gemm(im))
+    return;
+  ValueId a = transposed(im, in_required(im, 0), "transA"),
+          b = transposed(im, in_required(im, 3), "transB");
+  ValueId c = in(im, 6), sums = quantized_product(im, a, in(im, 2), b, in(im, 5));
+  sums = c ? ex_add(im, sums, c) : sums;
+  ValueId y = scaled_sums(im, sums, in_required(im, 1), in_required(im, 4), 0);
+  y = ex_with(im, OP_MUL_TENSOR, y, attr_float(im, "alpha", 1));
+  if (in(im, 7))
+    out_quantized(im, y, 7, 0);
+  else
+    out(im, 0, y);
+}
+
+void translate_matmul_integer_to_float(Import *im) {
+  ValueId sums =
+      quantized_product(im, in_required(im, 0), in(im, 4), in_required(im, 1), in(im, 5));
+  out(im, 0, scaled_sums(im, sums, in_required(im, 2), in_required(im, 3), in(im, 6)));
+}
+
+ValueId quantized_dynamic(Import *im, ValueId x, ValueId w, ValueId w_scale, ValueId w_zero,
+                          ValueId bias) {
+  ValueId scale = 0, zero = 0;
+  ValueId codes = quantized_by_range(im, x, &scale, &zero);
+  return scaled_sums(im, quantized_product(im, codes, zero, w, w_zero), scale, w_scale, bias);
+}
+
+void translate_dynamic_quantize_matmul(Import *im) {
+  out(im, 0,
+      quantized_dynamic(im, in_required(im, 0), in_required(im, 1), in_required(im, 2), in(im, 3),
+                        in(im, 4)));
+}
+
+void translate_matmul_integer16(Import *im) {
+  out(im, 0, quantized_product(im, in_required(im, 0), 0, in_required(im, 1), 0));
+}
+
+void translate_mul_integer(Import *im) {
+  out(im, 0,
+      ex_mul(im, quantized_centred(im, in_required(im, 0), in(im, 1), 0),
+             quantized_centred(im, in_required(im, 2), in(im, 3), 0)));
+}
+
+void translate_reduce_sum_integer(Import *im) {
+  ValueId x = ex_cast(im, in_required(im, 0), DTYPE_I32);
+  const int64_t *axes;
+  uint32_t count;
+  if (!attr_ints(im, "axes", &axes, &count))
+    import_fail(im, DIAG_ATTR_MISSING, "'axes' is missing");
+  bool keep = attr_int(im, "keepdims", 1) != 0;
+  out(im, 0, ex_reduce(im, OP_SUM_DIM_INTLIST, x, axes, count, keep));
+}

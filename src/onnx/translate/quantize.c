@@ -1,0 +1,515 @@
+/* Quantization operators: with f32 and scales that are known they are the ops quantize and
+ * dequantize, which backends match; else plain arithmetic: round half to even, then the zero point,
+ * then saturation, as the ONNX documents say. Integer products are exact in i32. */
+#include <math.h>
+
+#include "onnx/packed.h"
+#include "onnx/translate/quantized.h"
+#include "onnx/translate/spatial.h"
+#include "ops/quantized.h"
+#include "support/number.h"
+
+/* --- granularity --- */
+
+/* Scales or zero points next to a tensor of x's rank, by granularity: one number, one a channel of
+ * the axis, or one a block of the axis. */
+typedef struct Granularity {
+  uint32_t rank, axis;
+  int64_t block; /* 0: none */
+  SymInt dims[MAX_RANK];
+} Granularity;
+
+static bool read_granularity(Import *im, ValueId x, ValueId scale, Granularity *gr) {
+  *gr = (Granularity){.rank = ex_rank(im, x)};
+  if (!import_ok(im))
+    return false;
+  for (uint32_t i = 0; i < gr->rank; i++)
+    gr->dims[i] = ex_dim(im, x, i);
+  gr->block = im->opset >= 21 ? attr_int(im, "block_size", 0) : 0;
+  if (gr->block < 0)
+    import_fail(im, DIAG_ATTR_VALUE, "block_size is %lld", (long long)gr->block);
+  bool single = ex_rank(im, scale) == 0 || (ex_rank(im, scale) == 1 && ex_dim(im, scale, 0) == 1);
+  if (!single && gr->rank > 1)
+    gr->axis = import_axis(im, attr_int(im, "axis", 1), gr->rank);
+  return import_ok(im);
+}
+
+/* The parameter so that it broadcasts to x. */
+static ValueId spread(Import *im, const Granularity *gr, ValueId v) {
+  SymInt dims[MAX_RANK + 1];
+  uint32_t own = ex_rank(im, v);
+  if (own == 0 || !import_ok(im))
+    return v;
+  if (own == 1 && ex_dim(im, v, 0) == 1)
+    return ex_view(im, v, NULL, 0);
+  if (own == 1 && !(gr->block && gr->rank == 1)) {
+    for (uint32_t i = 0; i < gr->rank; i++)
+      dims[i] = i == gr->axis ? ex_dim(im, v, 0) : 1;
+    return ex_view(im, v, dims, gr->rank);
+  }
+  if (own != gr->rank || !gr->block || own >= MAX_RANK)
+    return import_fail(im, DIAG_SHAPE_MISMATCH,
+                       "scale or zero point of rank %u for an input of rank %u", own, gr->rank);
+  for (uint32_t i = 0, k = 0; i < own; i++) {
+    dims[k++] = ex_dim(im, v, i);
+    if (i == gr->axis)
+      dims[k++] = 1;
+  }
+  ValueId wide = ex_view(im, v, dims, own + 1);
+  dims[gr->axis + 1] = gr->block;
+  wide = ex_expand(im, wide, dims, own + 1);
+  dims[gr->axis] = sym_mul(&im->g->syms, dims[gr->axis], gr->block);
+  for (uint32_t i = gr->axis + 1; i < own; i++)
+    dims[i] = dims[i + 1];
+  return ex_slice(im, ex_view(im, wide, dims, own), gr->axis, 0, gr->dims[gr->axis]);
+}
+
+/* No zero point, or one that is 0 for all elements. */
+static bool is_zero(Import *im, ValueId zero) {
+  const double *values;
+  uint32_t count;
+  if (!zero)
+    return true;
+  if (!value_doubles(im, zero, &values, &count))
+    return false;
+  for (uint32_t i = 0; i < count; i++)
+    if (values[i] != 0)
+      return false;
+  return true;
+}
+
+/* --- ranges --- */
+
+/* What values are quantized to. */
+typedef struct Target {
+  DType dtype;
+  int32_t packed; /* an integer of 4 or 2 bits in dtype */
+  double low, high;
+} Target;
+
+static bool set_limits(Target *t) {
+  switch (t->dtype) {
+  case DTYPE_U8:
+    t->low = 0, t->high = UINT8_MAX;
+    return true;
+  case DTYPE_I8:
+    t->low = INT8_MIN, t->high = INT8_MAX;
+    return true;
+  case DTYPE_I16:
+    t->low = INT16_MIN, t->high = INT16_MAX;
+    return true;
+  case DTYPE_U16:
+    t->low = 0, t->high = UINT16_MAX;
+    return true;
+  default:
+    return false;
+  }
+}
+
+static Target refused(Import *im, const char *name) {
+  import_fail(im, DIAG_UNSUPPORTED_FEATURE, "quantization to %s is not supported", name);
+  return (Target){.dtype = DTYPE_U8};
+}
+
+static Target plain_target(Import *im, DType dtype) {
+  Target t = {.dtype = dtype};
+  return set_limits(&t) || !import_ok(im) ? t : refused(im, dtype_name(dtype));
+}
+
+static Target packed_target(Import *im, int32_t packed) {
+  Target t = {.dtype = packed_storage(packed), .packed = packed};
+  return packed_limits(packed, &t.low, &t.high) ? t : refused(im, onnx_dtype_name(packed));
+}
+
+/* The type of a zero point, input `input`. */
+static Target target_of(Import *im, uint32_t input) {
+  int32_t packed = in_packed(im, input);
+  return packed ? packed_target(im, packed) : plain_target(im, ex_dtype(im, in(im, input)));
+}
+
+/* Rounds x (already divided by the scale), adds the zero point, saturates; x is f32 or f64 or half,
+ * where sums would not be exact. */
+static ValueId saturated(Import *im, ValueId x, ValueId zero, const Target *to) {
+  ValueId whole = ex_unary(im, OP_ROUND, x);
+  if (dtype_size(ex_dtype(im, whole)) == 2)
+    whole = ex_cast(im, whole, DTYPE_F32);
+  if (!is_zero(im, zero))
+    whole = ex_add(im, whole, ex_cast(im, zero, ex_dtype(im, whole)));
+  return ex_cast(im, ex_clamp(im, whole, to->low, to->high), to->dtype);
+}
+
+/* x / y as one division: the plain kernel multiplies by the reciprocal when y has one element. */
+static ValueId exact_quotient(Import *im, ValueId x, ValueId y) {
+  return build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(x), A_VAL(y), A_NONE);
+}
+
+/* --- as ops --- */
+
+/* One f32 number, or one an entry of the axis. */
+static bool known_scales(Import *im, const Granularity *gr, ValueId scale, Quantization *q) {
+  const double *values;
+  uint32_t count;
+  if (!import_ok(im) || ex_dtype(im, scale) != DTYPE_F32 || ex_rank(im, scale) > 1 ||
+      !value_doubles(im, scale, &values, &count) || count == 0)
+    return false;
+  for (uint32_t i = 0; i < count; i++)
+    if (!isfinite(values[i]))
+      return false;
+  if (count == 1)
+    q->scale = (float)values[0];
+  else if (gr->rank && gr->dims[gr->axis] == count)
+    q->scales = scale;
+  return count == 1 || q->scales;
+}
+
+static bool known_zeros(Import *im, ValueId zero, Quantization *q) {
+  const double *values;
+  uint32_t count, needed = q->scales ? (uint32_t)ex_dim(im, q->scales, 0) : 1;
+  if (is_zero(im, zero))
+    return import_ok(im);
+  if (!import_ok(im) || ex_rank(im, zero) > 1 || !value_doubles(im, zero, &values, &count) ||
+      count != needed)
+    return false;
+  if (!q->scales)
+    q->zero = int_clamped(values[0], INT32_MIN, INT32_MAX);
+  else
+    q->zeros = ex_cast(im, zero, DTYPE_I64);
+  return true;
+}
+
+/* Scale, zero point and codes of an op that backends may match. */
+static bool known_quantization(Import *im, const Granularity *gr, ValueId scale, ValueId zero,
+                               DType dtype, double low, double high, Quantization *q) {
+  *q = (Quantization){.dtype = dtype,
+                      .low = int_clamped(low, INT32_MIN, INT32_MAX),
+                      .high = int_clamped(high, INT32_MIN, INT32_MAX),
+                      .axis = gr->axis};
+  return import_ok(im) && !gr->block && dtype_in(dtype, DT(U8) | DT(I8) | DT(I16) | DT(I32)) &&
+         known_scales(im, gr, scale, q) && known_zeros(im, zero, q);
+}
+
+/* x quantized by an op; 0 when there is none for it. */
+static ValueId quantize_op(Import *im, const Granularity *gr, ValueId x, ValueId scale,
+                           ValueId zero, const Target *to) {
+  Quantization q;
+  if (!import_ok(im) || ex_dtype(im, x) != DTYPE_F32 ||
+      !known_quantization(im, gr, scale, zero, to->dtype, to->low, to->high, &q))
+    return 0;
+  if (q.scales && !q.zeros)
+    q.zeros = ex_expand(im, build_scalar_int(&im->b, DTYPE_I64, 0),
+                        (SymInt[]){ex_dim(im, q.scales, 0)}, 1);
+  return build_quantize(&im->b, x, &q);
+}
+
+/* The codes x dequantized by an op; 0 when there is none for it. */
+static ValueId dequantize_op(Import *im, const Granularity *gr, ValueId x, ValueId scale,
+                             ValueId zero, int32_t packed) {
+  Quantization q;
+  Target range = {.low = INT32_MIN, .high = INT32_MAX};
+  DType dtype = ex_dtype(im, x);
+  range.dtype = dtype;
+  if (packed)
+    packed_limits(packed, &range.low, &range.high);
+  else
+    (void)set_limits(&range);
+  if (!known_quantization(im, gr, scale, zero, dtype, range.low, range.high, &q))
+    return 0;
+  return build_dequantize(&im->b, x, &q);
+}
+
+ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType to) {
+  Granularity whole = {0};
+  Target range = plain_target(im, to);
+  ValueId y = quantize_op(im, &whole, x, scale, zero, &range);
+  if (y || !import_ok(im))
+    return y;
+  ValueId divisor = ex_view(im, scale, NULL, 0);
+  return saturated(im, exact_quotient(im, x, divisor), zero ? ex_view(im, zero, NULL, 0) : 0,
+                   &range);
+}
+
+static DType dtype_attribute(Import *im, const char *name, DType otherwise) {
+  int64_t code = attr_int(im, name, 0);
+  if (code == 0 || !import_ok(im))
+    return otherwise;
+  DType dtype = code > 0 && code < 100 ? dtype_from_onnx((int32_t)code) : DTYPE_NONE;
+  if (dtype == DTYPE_NONE)
+    import_fail(im, DIAG_TENSOR_DTYPE, "%s is %s, which the runtime cannot hold", name,
+                onnx_dtype_name((int32_t)code) ? onnx_dtype_name((int32_t)code) : "unknown");
+  return dtype;
+}
+
+/* That of the zero point, else of output_dtype. */
+static Target target_attribute(Import *im, ValueId zero) {
+  int32_t code = (int32_t)attr_int(im, "output_dtype", 0);
+  if (zero)
+    return target_of(im, 2);
+  if (packed_storage(code) != DTYPE_NONE)
+    return packed_target(im, code);
+  return plain_target(im, dtype_attribute(im, "output_dtype", DTYPE_U8));
+}
+
+/* Reports a constant scale that makes nonsense of every element. A zero only stands where nothing
+ * is divided by it: ONNX Runtime's results are zeros then, too. */
+static bool check_scale(Import *im, ValueId scale, bool zero_allowed) {
+  const double *values;
+  uint32_t count;
+  if (!import_ok(im) || !value_doubles(im, scale, &values, &count))
+    return import_ok(im);
+  for (uint32_t i = 0; i < count; i++)
+    if (!isfinite(values[i]) || (values[i] == 0 && !zero_allowed)) {
+      import_fail(im, DIAG_ARG_RANGE, "entry %u of the scale is %g; a scale must be %s", i,
+                  values[i], zero_allowed ? "finite" : "finite and not 0");
+      return false;
+    }
+  return true;
+}
+
+void translate_quantize_linear(Import *im) {
+  ValueId x = in_required(im, 0), scale = in_required(im, 1), zero = in(im, 2);
+  int32_t small = small_float_input(im, 1);
+  Granularity gr;
+  if (small)
+    scale = decode_small_float(im, scale, small);
+  if (!import_ok(im) || !check_scale(im, scale, false) || !read_granularity(im, x, scale, &gr))
+    return;
+  Target to = target_attribute(im, zero);
+  DType precision = dtype_attribute(im, "precision", ex_dtype(im, scale));
+  ValueId y = to.packed || precision != DTYPE_F32 ? 0 : quantize_op(im, &gr, x, scale, zero, &to);
+  if (y)
+    out(im, 0, y);
+  if (y || !import_ok(im))
+    return;
+  ValueId divisor = ex_cast(im, spread(im, &gr, scale), precision);
+  ValueId quotient = exact_quotient(im, ex_cast(im, x, precision), divisor);
+  y = saturated(im, quotient, zero ? spread(im, &gr, zero) : 0, &to);
+  if (to.packed && import_ok(im))
+    out_binding(im, 0, (Binding){.kind = BIND_VALUE, .value = y, .packed = to.packed});
+  else
+    out(im, 0, y);
+}
+
+/* Whole blocks: x with the axis in two dims, blocks and elements of one. */
+static ValueId split_blocks(Import *im, const Granularity *gr, ValueId v, int64_t block) {
+  SymInt dims[MAX_RANK + 1];
+  for (uint32_t i = 0, k = 0; i < gr->rank && import_ok(im); i++) {
+    dims[k++] = i == gr->axis ? ex_dim(im, v, i) / block : ex_dim(im, v, i);
+    if (i == gr->axis)
+      dims[k++] = block;
+  }
+  return ex_view(im, v, dims, gr->rank + 1);
+}
+
+/* Scales and zero points then need no copies. */
+static bool has_whole_blocks(Import *im, const Granularity *gr, ValueId scale) {
+  if (!gr->block || gr->rank >= MAX_RANK || ex_rank(im, scale) != gr->rank)
+    return false;
+  SymInt blocks = ex_dim(im, scale, gr->axis), size = gr->dims[gr->axis];
+  return sym_is_const(blocks) && sym_is_const(size) && size % gr->block == 0 &&
+         size / gr->block == blocks;
+}
+
+/* (x - shift) * factor in `to`, computed in the type of factor. Weights are left to passes:
+ * factor_scales must see them, fold_constants decides on their size. */
+static ValueId dequantized(Import *im, ValueId x, ValueId shift, ValueId factor, DType to) {
+  BuilderFold *fold = im->b.fold;
+  if (ex_rank(im, x) >= 2)
+    im->b.fold = NULL;
+  ValueId y = ex_cast(im, x, ex_dtype(im, factor));
+  if (shift)
+    y = ex_sub(im, y, shift);
+  y = ex_cast(im, ex_mul(im, y, factor), to);
+  im->b.fold = fold;
+  return y;
+}
+
+/* Whole blocks of known scales as an op; 0 when there is none for it. */
+static ValueId dequantize_blocks(Import *im, const Granularity *gr, ValueId x, ValueId scale,
+                                 ValueId zero) {
+  int32_t packed = in_packed(im, 0);
+  Target range = {.dtype = ex_dtype(im, x)};
+  if (!import_ok(im) || !has_whole_blocks(im, gr, scale) || gr->block < 2 ||
+      !value_is_const(im->g, scale) || ex_dtype(im, scale) != DTYPE_F32 ||
+      (zero && (!value_is_const(im->g, zero) || ex_dtype(im, zero) != range.dtype)) ||
+      !dtype_in(range.dtype, DT(I8) | DT(U8)))
+    return 0;
+  if (packed)
+    packed_limits(packed, &range.low, &range.high);
+  else
+    (void)set_limits(&range);
+  return build_dequantize(&im->b, x,
+                          &(Quantization){.dtype = range.dtype,
+                                          .low = int_clamped(range.low, INT8_MIN, UINT8_MAX),
+                                          .high = int_clamped(range.high, INT8_MIN, UINT8_MAX),
+                                          .scales = scale,
+                                          .zeros = is_zero(im, zero) ? 0 : zero,
+                                          .axis = gr->axis,
+                                          .block = gr->block});
+}
+
+void translate_dequantize_linear(Import *im) {
+  ValueId x = in_required(im, 0), scale = in_required(im, 1), zero = in(im, 2);
+  int32_t small = small_float_input(im, 0), small_scale = small_float_input(im, 1);
+  Granularity gr;
+  if (small_scale)
+    scale = decode_small_float(im, scale, small_scale);
+  if (!import_ok(im) || !check_scale(im, scale, true) || !read_granularity(im, x, scale, &gr))
+    return;
+  DType from = ex_dtype(im, x), to = dtype_attribute(im, "output_dtype", ex_dtype(im, scale)),
+        work = to == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
+  if (small)
+    x = decode_small_float(im, x, small);
+  else if (!dtype_in(from, DTS_INT | DT(U16)))
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "dequantization from %s is not supported",
+                dtype_name(from));
+  bool plain = !small && to == DTYPE_F32;
+  ValueId y = plain && gr.block ? dequantize_blocks(im, &gr, x, scale, zero)
+              : plain           ? dequantize_op(im, &gr, x, scale, zero, in_packed(im, 0))
+                                : 0;
+  if (y)
+    out(im, 0, y);
+  if (y || !import_ok(im))
+    return;
+  bool split = has_whole_blocks(im, &gr, scale);
+  if (small || is_zero(im, zero)) /* the zero point of a float is 0 */
+    zero = 0;
+  ValueId factor = split ? split_blocks(im, &gr, scale, 1) : spread(im, &gr, scale), shift = 0;
+  if (zero)
+    shift = ex_cast(im, split ? split_blocks(im, &gr, zero, 1) : spread(im, &gr, zero), work);
+  if (split)
+    x = split_blocks(im, &gr, x, gr.block);
+  y = dequantized(im, x, shift, ex_cast(im, factor, work), to);
+  out(im, 0, split ? ex_view(im, y, gr.dims, gr.rank) : y);
+}
+
+ValueId quantized_by_range(Import *im, ValueId x, ValueId *scale, ValueId *zero) {
+  Quantization q = build_dynamic(&im->b, x, DTYPE_U8);
+  *scale = q.scales;
+  *zero = ex_cast(im, q.zeros, DTYPE_U8);
+  return build_quantize(&im->b, x, &q);
+}
+
+void translate_dynamic_quantize_linear(Import *im) {
+  ValueId scale = 0, zero = 0, codes = quantized_by_range(im, in_required(im, 0), &scale, &zero);
+  out(im, 0, codes);
+  out(im, 1, scale);
+  out(im, 2, zero);
+}
+
+/* --- integer products --- */
+
+ValueId quantized_centred(Import *im, ValueId v, ValueId zero, uint32_t axis) {
+  ValueId wide = ex_cast(im, v, DTYPE_I32);
+  if (is_zero(im, zero))
+    return wide;
+  Granularity gr = {.rank = ex_rank(im, v), .axis = axis};
+  if (ex_rank(im, zero) <= 1)
+    zero = spread(im, &gr, zero);
+  return ex_sub(im, wide, ex_cast(im, zero, DTYPE_I32));
+}
+
+static uint32_t before_last(const Import *im, ValueId v, uint32_t back) {
+  uint32_t rank = ex_rank(im, v);
+  return rank > back ? rank - 1 - back : 0;
+}
+
+ValueId quantized_product(Import *im, ValueId a, ValueId a_zero, ValueId b, ValueId b_zero) {
+  return ex_matmul(im, quantized_centred(im, a, a_zero, before_last(im, a, 1)),
+                   quantized_centred(im, b, b_zero, before_last(im, b, 0)));
+}
+
+ValueId quantized_real(Import *im, ValueId v, ValueId scale, ValueId zero, uint32_t axis) {
+  Granularity gr = {.rank = ex_rank(im, v), .axis = axis};
+  for (uint32_t i = 0; i < gr.rank && import_ok(im); i++)
+    gr.dims[i] = ex_dim(im, v, i);
+  ValueId y = dequantize_op(im, &gr, v, scale, zero, 0);
+  if (y || !import_ok(im))
+    return y;
+  ValueId whole = quantized_centred(im, v, zero, axis);
+  return ex_mul(im, ex_cast(im, whole, DTYPE_F32), spread(im, &gr, scale));
+}
+
+void translate_matmul_integer(Import *im) {
+  out(im, 0, quantized_product(im, in_required(im, 0), in(im, 2), in_required(im, 1), in(im, 3)));
+}
+
+void translate_conv_integer(Import *im) {
+  ValueId x = in_required(im, 0), w = in_required(im, 1);
+  ValueId left = quantized_centred(im, x, in(im, 2), 1),
+          right = quantized_centred(im, w, in(im, 3), 0);
+  out(im, 0, window_convolution(im, left, right, 0));
+}
+
+/* A vector of scales along an axis of the result. */
+static ValueId scale_along(Import *im, ValueId scale, uint32_t rank, uint32_t axis) {
+  Granularity gr = {.rank = rank, .axis = axis};
+  ValueId wide = ex_cast(im, scale, DTYPE_F32);
+  return ex_rank(im, wide) <= 1 ? spread(im, &gr, wide) : wide;
+}
+
+bool quantized_is_known(Import *im, uint32_t i, uint32_t axis) {
+  ValueId v = in_required(im, i);
+  Granularity gr = {.rank = ex_rank(im, v), .axis = axis};
+  Quantization q;
+  for (uint32_t k = 0; k < gr.rank && import_ok(im); k++)
+    gr.dims[k] = ex_dim(im, v, k);
+  return import_ok(im) && gr.rank > axis &&
+         known_quantization(im, &gr, in_required(im, i + 1), in(im, i + 2), ex_dtype(im, v),
+                            INT8_MIN, UINT8_MAX, &q);
+}
+
+bool quantized_has_one_scale(Import *im, uint32_t i) {
+  ValueId scale = in_required(im, i);
+  return import_ok(im) && ex_dtype(im, scale) == DTYPE_F32 &&
+         (ex_rank(im, scale) == 0 || (ex_rank(im, scale) == 1 && ex_dim(im, scale, 0) == 1)) &&
+         value_is_const(im->g, scale) && !in_packed(im, i + 1);
+}
+
+/* In real numbers, where everything is known. */
+static bool real_matmul(Import *im) {
+  ValueId a = in_required(im, 0), b = in_required(im, 3);
+  if (!import_ok(im) || ex_rank(im, a) < 2 || ex_rank(im, b) < 2 ||
+      !quantized_has_one_scale(im, 1) || !quantized_has_one_scale(im, 6))
+    return false;
+  uint32_t columns = ex_rank(im, b) - 1;
+  if (!quantized_is_known(im, 0, 0) || !quantized_is_known(im, 3, columns))
+    return false;
+  ValueId x = quantized_real(im, a, in(im, 1), in(im, 2), 0),
+          w = quantized_real(im, b, in(im, 4), in(im, 5), columns);
+  ValueId zero = in_required(im, 7);
+  out(im, 0, quantized_from(im, ex_matmul(im, x, w), in_required(im, 6), zero, ex_dtype(im, zero)));
+  return true;
+}
+
+void translate_qlinear_matmul(Import *im) {
+  if (real_matmul(im))
+    return;
+  ValueId a = in_required(im, 0), b = in_required(im, 3), scales[3] = {0};
+  ValueId y_zero = in_required(im, 7);
+  ValueId sums = quantized_product(im, a, in_required(im, 2), b, in_required(im, 5));
+  static const uint32_t inputs[] = {1, 4, 6};
+  uint32_t rank = ex_rank(im, sums);
+  for (uint32_t i = 0; i < 3 && import_ok(im); i++)
+    scales[i] =
+        scale_along(im, in_required(im, inputs[i]), rank, rank < 2 ? 0 : rank - (i == 1 ? 1 : 2));
+  ValueId factor = ex_div(im, ex_mul(im, scales[0], scales[1]), scales[2]);
+  ValueId y = ex_mul(im, ex_cast(im, sums, DTYPE_F32), factor);
+  Target to = target_of(im, 7);
+  out(im, 0, saturated(im, y, y_zero, &to));
+}
+
+void translate_qlinear_conv(Import *im) {
+  if (quantized_real_conv(im, false))
+    return;
+  ValueId x = in_required(im, 0), w = in_required(im, 3), y_zero = in_required(im, 7);
+  ValueId left = quantized_centred(im, x, in_required(im, 2), 1),
+          right = quantized_centred(im, w, in_required(im, 5), 0);
+  ValueId sums = window_convolution(im, left, right, in(im, 8));
+  uint32_t rank = ex_rank(im, sums);
+  ValueId factor = ex_mul(im, scale_along(im, in_required(im, 1), rank, 1),
+                          scale_along(im, in_required(im, 4), rank, 1));
+  factor = ex_div(im, factor, scale_along(im, in_required(im, 6), rank, 1));
+  ValueId y = ex_mul(im, ex_cast(im, sums, DTYPE_F32), factor);
+  Target to = target_of(im, 7);
+  out(im, 0, saturated(im, y, y_zero, &to));
+}

@@ -1,0 +1,32 @@
+/* Parts of the quantized operators: plain arithmetic, as the ONNX documents say. */
+#ifndef ETC_ONNX_QUANTIZED_H
+#define ETC_ONNX_QUANTIZED_H
+
+#include "onnx/express.h"
+
+/* (a - a_zero) times (b - b_zero) in i32; zeros may be 0 (absent), one number, or one a row of a
+ * and one a column of b. */
+ValueId quantized_product(Import *im, ValueId a, ValueId a_zero, ValueId b, ValueId b_zero);
+/* v - zero in i32; a vector of zero points lies along `axis` of v. */
+ValueId quantized_centred(Import *im, ValueId v, ValueId zero, uint32_t axis);
+/* (v - zero) * scale in f32, for one scale and zero point, or one an entry of `axis`. */
+ValueId quantized_real(Import *im, ValueId v, ValueId scale, ValueId zero, uint32_t axis);
+/* round(x / scale) + zero, saturated to the type `to`. One scale; zero may be 0. */
+ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType to);
+/* Whether inputs i, i + 1 (scale) and i + 2 (zero point) can be dequantized by an op that backends
+ * match; the scales lie along `axis`. Whether inputs i and i + 1 are one known scale and a zero
+ * point. */
+bool quantized_is_known(Import *im, uint32_t i, uint32_t axis);
+bool quantized_has_one_scale(Import *im, uint32_t i);
+/* QLinearConv as dequantize, convolution and quantize, where all scales and zero points are known;
+ * false when they are not. last: the image has its channels in the last dim, the weight has not. */
+bool quantized_real_conv(Import *im, bool last);
+/* x (f32) quantized to u8 as DynamicQuantizeLinear does it, with the scale and the zero point (u8)
+ * that it chooses. */
+ValueId quantized_by_range(Import *im, ValueId x, ValueId *scale, ValueId *zero);
+/* x, quantized as DynamicQuantizeLinear does it, times the quantized w, plus the bias (may be 0);
+ * the scale and zero point of w are one number each, or one a column. */
+ValueId quantized_dynamic(Import *im, ValueId x, ValueId w, ValueId w_scale, ValueId w_zero,
+                          ValueId bias);
+
+#endif

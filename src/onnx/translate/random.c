@@ -1,0 +1,148 @@
+/* Random numbers, Dropout, Bernoulli, Multinomial. The runtime's generator seeds itself anew each
+ * time, so attribute seed has no effect. */
+#include "onnx/express.h"
+
+static DType float_attr(Import *im, DType otherwise) {
+  if (!attr_has(im, "dtype"))
+    return otherwise;
+  DType dtype = dtype_from_onnx((int32_t)attr_int(im, "dtype", 1));
+  if (!dtype_is_float(dtype))
+    import_fail(im, DIAG_ATTR_VALUE, "'dtype' is not a float type that the runtime holds");
+  return dtype;
+}
+
+static ValueId random_numbers(Import *im, OpId op, const Shape *s, DType dtype) {
+  return build(&im->b, op, A_INTS(s->d, s->rank), A_DTYPE(dtype));
+}
+
+/* Numbers times factor plus offset. */
+static void random_output(Import *im, OpId op, const Shape *s, DType dtype, double factor,
+                          double offset) {
+  ValueId y = random_numbers(im, op, s, dtype);
+  if (factor != 1)
+    y = ex_with(im, OP_MUL_TENSOR, y, factor);
+  if (offset != 0)
+    y = ex_with(im, OP_ADD_TENSOR, y, offset);
+  out(im, 0, y);
+}
+
+static void random_of(Import *im, const Shape *s, DType dtype, bool normal) {
+  if (normal) {
+    random_output(im, OP_RANDN, s, dtype, attr_float(im, "scale", 1), attr_float(im, "mean", 0));
+    return;
+  }
+  double low = attr_float(im, "low", 0), high = attr_float(im, "high", 1);
+  random_output(im, OP_RAND, s, dtype, high - low, low);
+}
+
+static void random_shaped(Import *im, bool normal) {
+  const int64_t *dims;
+  uint32_t count;
+  Shape s = {0};
+  if (!attr_ints(im, "shape", &dims, &count) || count > MAX_RANK) {
+    import_fail(im, DIAG_ATTR_MISSING, "there is no 'shape' of at most %d entries", MAX_RANK);
+    return;
+  }
+  s.rank = count;
+  for (uint32_t i = 0; i < count; i++)
+    s.d[i] = dims[i];
+  random_of(im, &s, float_attr(im, DTYPE_F32), normal);
+}
+
+static void random_like(Import *im, bool normal) {
+  ValueId x = in_required(im, 0);
+  Shape s = shape_of(im, x);
+  DType dtype = import_ok(im) ? ex_dtype(im, x) : DTYPE_F32;
+  random_of(im, &s, float_attr(im, dtype_is_float(dtype) ? dtype : DTYPE_F32), normal);
+}
+
+void translate_random_uniform(Import *im) { random_shaped(im, false); }
+void translate_random_normal(Import *im) { random_shaped(im, true); }
+void translate_random_uniform_like(Import *im) { random_like(im, false); }
+void translate_random_normal_like(Import *im) { random_like(im, true); }
+
+/* 1 with the probability that the input gives. */
+void translate_bernoulli(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape s = shape_of(im, x);
+  DType dtype =
+      attr_has(im, "dtype") ? dtype_from_onnx((int32_t)attr_int(im, "dtype", 1)) : ex_dtype(im, x);
+  if (dtype == DTYPE_NONE)
+    import_fail(im, DIAG_ATTR_VALUE, "'dtype' is not an element type that the runtime holds");
+  ValueId hit = ex_binary(im, OP_LT_TENSOR, random_numbers(im, OP_RAND, &s, ex_dtype(im, x)), x);
+  out(im, 0, ex_cast(im, hit, dtype));
+}
+
+/* Classes by the share of the running probabilities that a uniform number reaches. The input holds
+ * logarithms of probabilities, not normalised: [batch, classes] -> [batch, samples]. */
+void translate_multinomial(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape s = shape_of(im, x);
+  int64_t samples = attr_int(im, "sample_size", 1);
+  DType dtype = dtype_from_onnx((int32_t)attr_int(im, "dtype", 6));
+  if (s.rank != 2 || samples < 1 || (dtype != DTYPE_I32 && dtype != DTYPE_I64))
+    import_fail(im, DIAG_ATTR_VALUE,
+                "Multinomial takes a matrix, a positive sample_size and an int32 or int64 dtype");
+  DType kind = ex_dtype(im, x);
+  ValueId share = build(&im->b, OP_SOFTMAX, A_VAL(x), A_INT(1), A_BOOL(false));
+  share = build(&im->b, OP_CUMSUM, A_VAL(share), A_INT(1), A_DTYPE(kind));
+  /* All but the last class: the last one takes what rounding leaves. */
+  share = ex_slice(im, share, 1, 0, sym_sub(&im->g->syms, s.d[1], 1));
+  Shape number = {3, {s.d[0], samples, 1}}, row = shape_of(im, share);
+  row = (Shape){3, {row.d[0], 1, row.d[1]}};
+  ValueId passed = ex_binary(im, OP_LE_TENSOR, ex_view_as(im, share, &row),
+                             random_numbers(im, OP_RAND, &number, kind));
+  ValueId index = ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_cast(im, passed, DTYPE_I64), 2, false);
+  out(im, 0, ex_cast(im, index, dtype));
+}
+
+/* --- Dropout --- */
+
+/* Is the node known to be at inference? */
+static bool at_inference(Import *im) {
+  const int64_t *training;
+  const double *ratio;
+  uint32_t count;
+  if (im->opset < 7)
+    return attr_int(im, "is_test", 0) != 0;
+  if (im->opset < 12 || !in(im, 2))
+    return true;
+  if (in_consts(im, 2, &training, &count) && count == 1 && !training[0])
+    return true;
+  return in_doubles(im, 1, &ratio, &count) && count == 1 && ratio[0] == 0;
+}
+
+/* Each element is kept with probability 1 - ratio and then divided by it; a training flag that
+ * arrives at run time picks between this and the input. */
+static void dropout_training(Import *im, ValueId x) {
+  Shape s = shape_of(im, x), scalar = {0};
+  DType dtype = ex_dtype(im, x);
+  ValueId ratio, training = im->opset < 12 ? 0 : in(im, 2), given = im->opset < 12 ? 0 : in(im, 1);
+  if (given)
+    ratio = ex_cast(im, ex_view_as(im, given, &scalar), dtype);
+  else
+    ratio = build_scalar(&im->b, dtype, im->opset < 12 ? attr_float(im, "ratio", 0.5) : 0.5);
+  ValueId kept = ex_binary(im, OP_GE_TENSOR, random_numbers(im, OP_RAND, &s, dtype), ratio);
+  ValueId share = ex_sub(im, build_scalar(&im->b, dtype, 1), ratio);
+  ValueId y = ex_where(im, kept, ex_div(im, x, share), build_scalar(&im->b, dtype, 0));
+  if (training) {
+    training = ex_view_as(im, training, &scalar);
+    y = ex_where(im, training, y, x);
+    kept = ex_binary(im, OP_LOGICAL_OR, kept, ex_unary(im, OP_LOGICAL_NOT, training));
+  }
+  out(im, 0, y);
+  out(im, 1, im->opset < 10 ? ex_cast(im, kept, dtype) : kept);
+}
+
+void translate_dropout(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape s = shape_of(im, x);
+  bool inference = at_inference(im);
+  if (!inference) {
+    dropout_training(im, x);
+    return;
+  }
+  out(im, 0, x);
+  if (out_wanted(im, 1))
+    out(im, 1, ex_filled(im, im->opset < 10 ? ex_dtype(im, x) : DTYPE_BOOL, &s, 1));
+}

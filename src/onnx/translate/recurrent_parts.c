@@ -1,0 +1,286 @@
+/* What recurrent operators read, and the parts that their steps are made of; see recurrent.h. */
+#include "onnx/translate/recurrent_parts.h"
+
+#include <strings.h>
+
+#include "onnx/translate/quantized.h"
+
+typedef struct ActivationRow {
+  const char *name;
+  bool alpha, beta; /* takes one */
+  double alpha_default, beta_default;
+} ActivationRow;
+
+static const ActivationRow activation_rows[] = {
+    {"Affine", true, true, 1, 0},
+    {"Elu", true, false, 1, 0},
+    {"HardSigmoid", true, true, (double)0.2f, 0.5},
+    {"LeakyRelu", true, false, (double)0.01f, 0},
+    {"Relu", false, false, 0, 0},
+    {"ScaledTanh", true, true, 1, 1},
+    {"Sigmoid", false, false, 0, 0},
+    {"Softplus", false, false, 0, 0},
+    {"Softsign", false, false, 0, 0},
+    {"Tanh", false, false, 0, 0},
+    {"ThresholdedRelu", true, false, 1, 0},
+};
+
+static const ActivationRow *activation_row(StrView name) {
+  for (size_t i = 0; i < COUNT_OF(activation_rows); i++)
+    if (strlen(activation_rows[i].name) == name.size &&
+        strncasecmp(activation_rows[i].name, name.data, name.size) == 0)
+      return &activation_rows[i];
+  return NULL;
+}
+
+/* Names, and alphas and betas in the order of the functions that take one. */
+static void read_activations(Import *im, const char *const *defaults, Recurrent *rnn) {
+  StrView *names = NULL;
+  const float *alphas = NULL, *betas = NULL;
+  uint32_t given = 0, alpha_count = 0, beta_count = 0, alpha = 0, beta = 0;
+  bool named = attr_strs(im, "activations", &names, &given);
+  attr_floats(im, "activation_alpha", &alphas, &alpha_count);
+  attr_floats(im, "activation_beta", &betas, &beta_count);
+  uint32_t count = rnn->function_count, wanted = count * rnn->directions;
+  if (named && given < wanted) {
+    import_fail(im, DIAG_ATTR_VALUE, "%u activations are given, %u are needed", given, wanted);
+    return;
+  }
+  for (uint32_t i = 0; i < wanted && import_ok(im); i++) {
+    RnnActivation *f = &rnn->activations[i];
+    const ActivationRow *row = activation_row(named ? names[i] : sv_from(defaults[i % count]));
+    if (!row) {
+      import_fail(im, DIAG_ATTR_VALUE, "'" SV_FMT "' is no activation of recurrent operators",
+                  SV_ARG(names[i]));
+      return;
+    }
+    f->name = sv_from(row->name);
+    f->alpha = row->alpha && alpha < alpha_count ? (double)alphas[alpha++] : row->alpha_default;
+    f->beta = row->beta && beta < beta_count ? (double)betas[beta++] : row->beta_default;
+  }
+}
+
+static void read_sizes(Import *im, ValueId w, ValueId r, Recurrent *rnn) {
+  uint32_t wide = rnn->quantized ? 2 : 1; /* the dim of the gates */
+  rnn->dtype = ex_dtype(im, rnn->x);
+  rnn->length = ex_dim(im, rnn->x, rnn->layout ? 1 : 0);
+  rnn->batch = ex_dim(im, rnn->x, rnn->layout ? 0 : 1);
+  rnn->hidden = ex_fixed(im, r, 3 - wide);
+  int64_t declared = attr_int(im, "hidden_size", rnn->hidden);
+  if (declared != rnn->hidden)
+    import_fail(im, DIAG_ATTR_VALUE, "hidden_size is %lld, but R has %lld", (long long)declared,
+                (long long)rnn->hidden);
+  if (ex_dim(im, r, 0) != rnn->directions || ex_dim(im, w, 0) != rnn->directions ||
+      ex_dim(im, r, wide) != rnn->gates * rnn->hidden ||
+      ex_dim(im, w, wide) != rnn->gates * rnn->hidden)
+    import_fail(im, DIAG_SHAPE_MISMATCH, "W or R do not fit %u directions of %u gates of size %lld",
+                rnn->directions, rnn->gates, (long long)rnn->hidden);
+  if (sym_upper(&im->g->syms, rnn->length) < 1)
+    import_fail(im, DIAG_SHAPE_MISMATCH, "the sequence has no steps");
+}
+
+static bool read_shapes(Import *im, Recurrent *rnn) {
+  ValueId w = in_required(im, 1), r = in_required(im, 2);
+  rnn->x = in_required(im, 0);
+  if (!import_ok(im))
+    return false;
+  if (ex_rank(im, rnn->x) != 3 || ex_rank(im, w) != 3 || ex_rank(im, r) != 3)
+    import_fail(im, DIAG_INPUT_RANK, "X, W and R have ranks %u, %u and %u, not 3",
+                ex_rank(im, rnn->x), ex_rank(im, w), ex_rank(im, r));
+  else
+    read_sizes(im, w, r, rnn);
+  if (rnn->layout)
+    rnn->x = EX_PERMUTE(im, rnn->x, 1, 0, 2);
+  return import_ok(im);
+}
+
+static bool all_full(Import *im, ValueId lengths, SymInt steps) {
+  const SymInt *values;
+  uint32_t count;
+  if (!value_ints(im, lengths, &values, &count))
+    return false;
+  for (uint32_t i = 0; i < count; i++)
+    if (values[i] != steps)
+      return false;
+  return true;
+}
+
+static void read_lengths(Import *im, Recurrent *rnn) {
+  ValueId lengths = in(im, 4);
+  if (!import_ok(im) || !lengths || all_full(im, lengths, rnn->length))
+    return;
+  if (rnn->quantized)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "sequences end early, and what is quantized behind their ends is not defined");
+  ValueId row = EX_VIEW(im, ex_cast(im, lengths, DTYPE_I64), 1, rnn->batch, 1);
+  ValueId step = EX_VIEW(im, ex_arange(im, rnn->length), rnn->length, 1, 1);
+  rnn->active = ex_binary(im, OP_LT_TENSOR, step, row);
+}
+
+bool recurrent_read(Import *im, const RnnKind *kind, Recurrent *rnn) {
+  *rnn = (Recurrent){.layout = attr_int(im, "layout", 0) != 0,
+                     .gates = kind->gates,
+                     .function_count = kind->function_count,
+                     .directions = 1,
+                     .quantized = in_count(im) > 8};
+  StrView direction = attr_str(im, "direction", "forward");
+  if (sv_eq_str(direction, "bidirectional"))
+    rnn->directions = 2;
+  else if (sv_eq_str(direction, "reverse"))
+    rnn->reverse = true;
+  else if (!sv_eq_str(direction, "forward"))
+    import_fail(im, DIAG_ATTR_VALUE,
+                "direction is '" SV_FMT "', not forward, reverse or bidirectional",
+                SV_ARG(direction));
+  rnn->clip = attr_float(im, "clip", 0);
+  read_activations(im, kind->functions, rnn);
+  if (read_shapes(im, rnn))
+    read_lengths(im, rnn);
+  return import_ok(im);
+}
+
+/* --- weights and the products with the inputs --- */
+
+ValueId recurrent_input(Import *im, uint32_t i, uint32_t direction) {
+  return in(im, i) ? ex_select(im, in(im, i), 0, direction) : 0;
+}
+
+ValueId recurrent_gates(Import *im, const Recurrent *rnn, ValueId weights, uint32_t first,
+                        uint32_t count) {
+  return weights ? ex_slice(im, weights, 0, first * rnn->hidden, (first + count) * rnn->hidden) : 0;
+}
+
+/* Element d of `items` for each direction of the part: as they are, or [2, ...] of two. */
+static ValueId of_directions(Import *im, const RnnPart *part, ValueId *items) {
+  for (uint32_t d = 0; d < part->count && part->count > 1; d++)
+    items[d] = ex_unsqueeze(im, items[d], 0);
+  return ex_cat(im, items, part->count, 0);
+}
+
+ValueId recurrent_weights(Import *im, const RnnPart *part, uint32_t first, uint32_t count) {
+  ValueId items[2] = {0};
+  for (uint32_t d = 0; d < part->count; d++)
+    items[d] = EX_PERMUTE(
+        im, recurrent_gates(im, part->rnn, recurrent_input(im, 2, part->first + d), first, count),
+        1, 0);
+  return of_directions(im, part, items);
+}
+
+ValueId recurrent_rows(Import *im, const RnnPart *part, uint32_t i, uint32_t first,
+                       uint32_t count) {
+  ValueId items[2] = {0};
+  if (!in(im, i))
+    return 0;
+  for (uint32_t d = 0; d < part->count; d++) {
+    items[d] =
+        recurrent_gates(im, part->rnn, recurrent_input(im, i, part->first + d), first, count);
+    if (part->count > 1)
+      items[d] = ex_unsqueeze(im, items[d], 0);
+  }
+  return of_directions(im, part, items);
+}
+
+/* What the projection of direction d adds. */
+static ValueId bias_of(Import *im, const Recurrent *rnn, uint32_t d, uint32_t own) {
+  ValueId biases = recurrent_input(im, 3, d);
+  if (!biases)
+    return 0;
+  ValueId w_bias = recurrent_gates(im, rnn, biases, 0, rnn->gates),
+          r_bias = recurrent_gates(im, rnn, biases, rnn->gates, rnn->gates);
+  if (own == rnn->gates)
+    return ex_add(im, w_bias, r_bias);
+  ValueId added = ex_add(im, recurrent_gates(im, rnn, w_bias, 0, own),
+                         recurrent_gates(im, rnn, r_bias, 0, own));
+  return ex_cat2(im, added, recurrent_gates(im, rnn, w_bias, own, rnn->gates - own), 0);
+}
+
+ValueId recurrent_reversed(Import *im, const Recurrent *rnn, ValueId x) {
+  SymInt last = sym_sub(&im->g->syms, rnn->length, 1);
+  if (rnn->length == 1 || !import_ok(im))
+    return x;
+  return ex_index_select(im, x, 0, ex_sub(im, ex_size(im, last), ex_arange(im, rnn->length)));
+}
+
+static ValueId project_direction(Import *im, const RnnPart *part, uint32_t d, uint32_t own) {
+  const Recurrent *rnn = part->rnn;
+  SymInt rows = sym_mul(&im->g->syms, rnn->length, rnn->batch);
+  ValueId x = d || rnn->reverse ? recurrent_reversed(im, rnn, rnn->x) : rnn->x,
+          w = recurrent_input(im, 1, d), bias = bias_of(im, rnn, d, own);
+  x = EX_VIEW(im, x, rows, ex_dim(im, x, 2));
+  if (rnn->quantized)
+    return quantized_dynamic(im, x, w, recurrent_input(im, 8, d), recurrent_input(im, 9, d), bias);
+  return build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(w), A_OPT(bias));
+}
+
+ValueId recurrent_project(Import *im, const RnnPart *part, uint32_t own) {
+  const Recurrent *rnn = part->rnn;
+  ValueId items[2] = {0};
+  for (uint32_t d = 0; d < part->count; d++) {
+    ValueId rows = project_direction(im, part, part->first + d, own);
+    items[d] = part->count > 1 ? EX_VIEW(im, rows, rnn->length, 1, rnn->batch, ex_dim(im, rows, 1))
+                               : EX_VIEW(im, rows, rnn->length, rnn->batch, ex_dim(im, rows, 1));
+  }
+  return ex_cat(im, items, part->count, 1);
+}
+
+/* --- parts of a step --- */
+
+ValueId recurrent_times(Import *im, ValueId base, ValueId h, ValueId w) {
+  if (!h || !import_ok(im))
+    return base;
+  bool one = ex_rank(im, h) == 2;
+  if (one && base)
+    return build(&im->b, OP_ADDMM, A_VAL(base), A_VAL(h), A_VAL(w));
+  ValueId product = ex_binary(im, one ? OP_MM : OP_BMM, h, w);
+  return base ? ex_add(im, product, base) : product;
+}
+
+ValueId recurrent_gate(Import *im, const Recurrent *rnn, ValueId x, uint32_t first,
+                       uint32_t count) {
+  return ex_slice(im, x, ex_rank(im, x) - 1, first * rnn->hidden, (first + count) * rnn->hidden);
+}
+
+void recurrent_split(Import *im, const Recurrent *rnn, ValueId x, uint32_t count, ValueId *parts) {
+  bool fixed = import_ok(im) && type_is_static(vt(im, x)) && !value_is_const(im->g, x);
+  ValueId first = fixed ? build(&im->b, OP_SPLIT_COPY_TENSOR, A_VAL(x), A_INT(rnn->hidden),
+                                A_INT(ex_rank(im, x) - 1))
+                        : 0;
+  for (uint32_t i = 0; i < count; i++)
+    parts[i] = first ? first + i : recurrent_gate(im, rnn, x, i, 1);
+}
+
+static ValueId scaled(Import *im, ValueId x, double factor, double shift) {
+  return ex_with(im, OP_ADD_TENSOR, ex_with(im, OP_MUL_TENSOR, x, factor), shift);
+}
+
+ValueId recurrent_unclipped(Import *im, const RnnPart *part, uint32_t i, ValueId x) {
+  const RnnActivation *f = &part->f[i];
+  if (sv_eq_str(f->name, "Tanh"))
+    return ex_unary(im, OP_TANH, x);
+  if (sv_eq_str(f->name, "Sigmoid"))
+    return ex_unary(im, OP_SIGMOID, x);
+  if (sv_eq_str(f->name, "Relu"))
+    return ex_unary(im, OP_RELU, x);
+  if (sv_eq_str(f->name, "Softplus"))
+    return ex_unary(im, OP_SOFTPLUS, x);
+  if (sv_eq_str(f->name, "Affine"))
+    return scaled(im, x, f->alpha, f->beta);
+  if (sv_eq_str(f->name, "ScaledTanh"))
+    return ex_with(im, OP_MUL_TENSOR, ex_unary(im, OP_TANH, ex_with(im, OP_MUL_TENSOR, x, f->beta)),
+                   f->alpha);
+  if (sv_eq_str(f->name, "HardSigmoid"))
+    return ex_clamp(im, scaled(im, x, f->alpha, f->beta), 0, 1);
+  if (sv_eq_str(f->name, "LeakyRelu"))
+    return build(&im->b, OP_LEAKY_RELU, A_VAL(x), A_FLOAT(f->alpha));
+  if (sv_eq_str(f->name, "Elu"))
+    return build(&im->b, OP_ELU, A_VAL(x), A_FLOAT(f->alpha));
+  if (sv_eq_str(f->name, "Softsign"))
+    return ex_div(im, x, ex_with(im, OP_ADD_TENSOR, ex_unary(im, OP_ABS, x), 1));
+  ValueId above = ex_with(im, OP_GE_TENSOR, x, f->alpha); /* ThresholdedRelu */
+  return ex_where(im, above, x, ex_number(im, x, 0));
+}
+
+ValueId recurrent_activate(Import *im, const RnnPart *part, uint32_t i, ValueId x) {
+  double clip = part->rnn->clip;
+  return recurrent_unclipped(im, part, i, clip > 0 ? ex_clamp(im, x, -clip, clip) : x);
+}

@@ -1,0 +1,243 @@
+/* Reduce*: sums, means, extremes, products and what is composed of them.
+ *
+ * Axes that arrive at run time are settled by the declared shape of output 0. When several sets of
+ * axes give that shape, all are computed and the right one is picked by comparing the axes. Empty
+ * reductions are constants: the kernels of extremes refuse them. */
+#include <math.h>
+
+#include "onnx/express.h"
+
+typedef enum ReduceKind {
+  REDUCE_SUM,
+  REDUCE_MEAN,
+  REDUCE_MAX,
+  REDUCE_MIN,
+  REDUCE_PROD,
+  REDUCE_L1,
+  REDUCE_L2,
+  REDUCE_LOG_SUM,
+  REDUCE_LOG_SUM_EXP,
+  REDUCE_SUM_SQUARE
+} ReduceKind;
+
+typedef struct Reduction {
+  ReduceKind kind;
+  ValueId x;
+  Shape shape;
+  DType dtype;
+  bool keep;
+} Reduction;
+
+static Shape reduced_shape(const Reduction *r, uint32_t set) {
+  Shape s = {0};
+  for (uint32_t i = 0; i < r->shape.rank; i++) {
+    if (!(set >> i & 1))
+      s.d[s.rank++] = r->shape.d[i];
+    else if (r->keep)
+      s.d[s.rank++] = 1;
+  }
+  return s;
+}
+
+static ArgIn axes_arg(uint32_t set, int64_t *axes) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < MAX_RANK; i++)
+    if (set >> i & 1)
+      axes[count++] = i;
+  return A_INTS(axes, count);
+}
+
+/* One kernel over the axes of the set; x itself when there is nothing to reduce. */
+static ValueId over(Import *im, OpId op, ValueId x, uint32_t set, bool keep) {
+  int64_t axes[MAX_RANK];
+  if (!import_ok(im) || set == 0)
+    return x;
+  ArgIn list = axes_arg(set, axes);
+  if (op == OP_AMAX || op == OP_AMIN)
+    return build(&im->b, op, A_VAL(x), list, A_BOOL(keep));
+  return build(&im->b, op, A_VAL(x), list, A_BOOL(keep), A_DTYPE(ex_dtype(im, x)));
+}
+
+static ValueId product(Import *im, const Reduction *r, uint32_t set) {
+  ValueId y = r->x;
+  for (int i = (int)r->shape.rank - 1; i >= 0 && import_ok(im); i--)
+    if (set >> i & 1)
+      y = build(&im->b, OP_PROD_DIM_INT, A_VAL(y), A_INT(i), A_BOOL(r->keep), A_DTYPE(r->dtype));
+  return y;
+}
+
+/* Integers: the sum over the count, truncated. */
+static ValueId mean(Import *im, const Reduction *r, uint32_t set) {
+  if (dtype_is_float(r->dtype))
+    return over(im, OP_MEAN_DIM, r->x, set, r->keep);
+  SymInt count = 1;
+  for (uint32_t i = 0; i < r->shape.rank; i++)
+    if (set >> i & 1)
+      count = sym_mul(&im->g->syms, count, r->shape.d[i]);
+  ValueId sum = over(im, OP_SUM_DIM_INTLIST, r->x, set, r->keep), divisor = ex_size(im, count);
+  return build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(sum), A_VAL(ex_cast(im, divisor, r->dtype)),
+               A_STR("trunc"));
+}
+
+/* log and sqrt give floats; integer tensors get their type back. */
+static ValueId finish(Import *im, OpId op, ValueId y, DType dtype) {
+  ValueId z = ex_unary(im, op, y);
+  return ex_cast(im, z, dtype);
+}
+
+/* max + log(sum(exp(x - max))); an infinite maximum is left out, since inf - inf is no number. */
+static ValueId log_sum_exp(Import *im, const Reduction *r, uint32_t set) {
+  DType work = dtype_is_float(r->dtype) ? r->dtype : DTYPE_F32;
+  ValueId x = ex_cast(im, r->x, work), peak = over(im, OP_AMAX, x, set, true);
+  ValueId infinite = ex_unary(im, OP_ISINF, peak);
+  ValueId zero = build_scalar(&im->b, work, 0);
+  ValueId shift = ex_where(im, infinite, zero, peak);
+  ValueId e = ex_unary(im, OP_EXP, ex_sub(im, x, shift));
+  ValueId y = ex_unary(im, OP_LOG, over(im, OP_SUM_DIM_INTLIST, e, set, r->keep));
+  Shape s = reduced_shape(r, set);
+  y = ex_add(im, y, ex_view_as(im, shift, &s));
+  return ex_cast(im, y, r->dtype);
+}
+
+/* What a reduction of no elements gives. */
+static double empty_value(const Reduction *r) {
+  static const double least[] = {[DTYPE_U8] = 0,
+                                 [DTYPE_I8] = INT8_MIN,
+                                 [DTYPE_I16] = INT16_MIN,
+                                 [DTYPE_I32] = INT32_MIN,
+                                 [DTYPE_I64] = INT64_MIN};
+  static const double most[] = {[DTYPE_U8] = UINT8_MAX,
+                                [DTYPE_I8] = INT8_MAX,
+                                [DTYPE_I16] = INT16_MAX,
+                                [DTYPE_I32] = INT32_MAX,
+                                [DTYPE_I64] = 0x1.fffffffffffffp62};
+  bool whole = r->dtype < COUNT_OF(least);
+  switch (r->kind) {
+  case REDUCE_MAX:
+    return whole ? least[r->dtype] : r->dtype == DTYPE_BOOL ? 0 : -INFINITY;
+  case REDUCE_MIN:
+    return whole ? most[r->dtype] : r->dtype == DTYPE_BOOL ? 1 : INFINITY;
+  case REDUCE_PROD:
+    return 1;
+  case REDUCE_MEAN:
+    return dtype_is_float(r->dtype) ? NAN : 0;
+  case REDUCE_LOG_SUM:
+  case REDUCE_LOG_SUM_EXP:
+    return -INFINITY;
+  default:
+    return 0;
+  }
+}
+
+static bool is_empty(const Reduction *r, uint32_t set) {
+  for (uint32_t i = 0; i < r->shape.rank; i++)
+    if ((set >> i & 1) && r->shape.d[i] == 0)
+      return true;
+  return false;
+}
+
+static ValueId reduce_set(Import *im, const Reduction *r, uint32_t set) {
+  if (is_empty(r, set)) {
+    Shape s = reduced_shape(r, set);
+    return ex_filled(im, r->dtype, &s, empty_value(r));
+  }
+  switch (r->kind) {
+  case REDUCE_SUM:
+    return over(im, OP_SUM_DIM_INTLIST, r->x, set, r->keep);
+  case REDUCE_MEAN:
+    return mean(im, r, set);
+  case REDUCE_MAX:
+    return over(im, OP_AMAX, r->x, set, r->keep);
+  case REDUCE_MIN:
+    return over(im, OP_AMIN, r->x, set, r->keep);
+  case REDUCE_PROD:
+    return product(im, r, set);
+  case REDUCE_L1:
+    return over(im, OP_SUM_DIM_INTLIST, ex_unary(im, OP_ABS, r->x), set, r->keep);
+  case REDUCE_L2:
+    return finish(im, OP_SQRT, over(im, OP_SUM_DIM_INTLIST, ex_mul(im, r->x, r->x), set, r->keep),
+                  r->dtype);
+  case REDUCE_LOG_SUM:
+    return finish(im, OP_LOG, over(im, OP_SUM_DIM_INTLIST, r->x, set, r->keep), r->dtype);
+  case REDUCE_LOG_SUM_EXP:
+    return log_sum_exp(im, r, set);
+  case REDUCE_SUM_SQUARE:
+    return over(im, OP_SUM_DIM_INTLIST, ex_mul(im, r->x, r->x), set, r->keep);
+  }
+  BUG("reduction %d", (int)r->kind);
+}
+
+/* --- axes at run time --- */
+
+/* Can reducing the set give the declared shape? */
+static bool set_fits(const Reduction *r, uint32_t set, const Shape *declared) {
+  Shape s = reduced_shape(r, set);
+  return s.rank == declared->rank && memcmp(s.d, declared->d, s.rank * sizeof *s.d) == 0;
+}
+
+/* Sum of 2^axis over the run-time axes: equal to the set when the axes are those of the set. */
+static ValueId axes_mask(Import *im, ValueId axes, uint32_t rank) {
+  int64_t powers[MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++)
+    powers[i] = (int64_t)1 << i;
+  ValueId bits =
+      ex_index_select(im, build_const_ints(&im->b, powers, rank), 0, ex_wrap_index(im, axes, rank));
+  return ex_reduce_one(im, OP_SUM_DIM_INTLIST, bits, 0, false);
+}
+
+static ValueId reduce_run(Import *im, const Reduction *r, const Axes *axes) {
+  Shape declared = {0};
+  if (!out_declared_dims(im, 0, declared.d, &declared.rank))
+    return fail_not_known(im, "the list of axes");
+  ValueId result = 0, mask = 0;
+  for (uint32_t set = 0; set < (uint32_t)1 << r->shape.rank && import_ok(im); set++) {
+    if ((uint32_t)__builtin_popcount(set) != axes->count || !set_fits(r, set, &declared))
+      continue;
+    ValueId candidate = reduce_set(im, r, set);
+    if (!result) {
+      result = candidate;
+      continue;
+    }
+    mask = mask ? mask : axes_mask(im, axes->run, r->shape.rank);
+    result = ex_where(im, ex_with(im, OP_EQ_TENSOR, mask, set), candidate, result);
+  }
+  if (!result && import_ok(im))
+    import_fail(im, DIAG_DIM_CONTRADICTION,
+                "no %u axes of the input can be reduced to the declared shape of output 0",
+                axes->count);
+  return result;
+}
+
+/* Kernels add in f32 already; what lies between a sum and another step must not be a half either.
+ */
+static bool is_composed(ReduceKind kind) {
+  return kind == REDUCE_PROD || kind == REDUCE_L2 || kind == REDUCE_LOG_SUM ||
+         kind == REDUCE_LOG_SUM_EXP || kind == REDUCE_SUM_SQUARE;
+}
+
+static void reduce(Import *im, ReduceKind kind, int64_t input_since) {
+  ValueId x = in_required(im, 0);
+  DType dtype = ex_dtype(im, x);
+  x = is_composed(kind) ? ex_widen(im, x) : x;
+  Reduction r = {.kind = kind, .x = x, .shape = shape_of(im, x)};
+  Axes axes;
+  r.keep = attr_int(im, "keepdims", 1) != 0;
+  if (!axes_read(im, input_since, 1, r.shape.rank, &axes))
+    return;
+  r.dtype = ex_dtype(im, x);
+  bool noop = im->opset >= input_since && attr_int(im, "noop_with_empty_axes", 0) != 0;
+  uint32_t all = ((uint32_t)1 << r.shape.rank) - 1, set = axes.count ? axes.set : noop ? 0 : all;
+  ValueId y = axes.run && !axes.known ? reduce_run(im, &r, &axes) : reduce_set(im, &r, set);
+  out(im, 0, ex_cast(im, y, dtype));
+}
+
+void translate_reduce_sum(Import *im) { reduce(im, REDUCE_SUM, 13); }
+void translate_reduce_mean(Import *im) { reduce(im, REDUCE_MEAN, 18); }
+void translate_reduce_max(Import *im) { reduce(im, REDUCE_MAX, 18); }
+void translate_reduce_min(Import *im) { reduce(im, REDUCE_MIN, 18); }
+void translate_reduce_prod(Import *im) { reduce(im, REDUCE_PROD, 18); }
+void translate_reduce_l1(Import *im) { reduce(im, REDUCE_L1, 18); }
+void translate_reduce_l2(Import *im) { reduce(im, REDUCE_L2, 18); }
+void translate_reduce_log_sum(Import *im) { reduce(im, REDUCE_LOG_SUM, 18); }
+void translate_reduce_log_sum_exp(Import *im) { reduce(im, REDUCE_LOG_SUM_EXP, 18); }
+void translate_reduce_sum_square(Import *im) { reduce(im, REDUCE_SUM_SQUARE, 18); }

@@ -1,0 +1,198 @@
+/* Operators that give the same elements another shape, and those that ask for shapes. All of the
+ * first kind are one view_copy, which shares its operand's memory later on. */
+#include "onnx/express.h"
+
+/* --- Reshape --- */
+
+/* Size of the dim given as -1: the input's elements over the other sizes. Sizes that stand on both
+ * sides are dropped first, and those that divide the rest are taken out one by one, so that
+ * symbolic ones cancel. */
+static SymInt inferred_size(Import *im, const Shape *from, const Shape *to, uint32_t at) {
+  SymTable *t = &im->g->syms;
+  bool used[MAX_RANK] = {false}, cancelled[MAX_RANK] = {false};
+  SymInt above = 1, below = 1;
+  cancelled[at] = true;
+  for (uint32_t i = 0; i < to->rank; i++)
+    for (uint32_t k = 0; k < from->rank && !cancelled[i]; k++)
+      if (!used[k] && from->d[k] == to->d[i])
+        cancelled[i] = used[k] = true;
+  for (uint32_t k = 0; k < from->rank; k++)
+    if (!used[k])
+      above = sym_mul(t, above, from->d[k]);
+  for (uint32_t i = 0; i < to->rank; i++)
+    if (!cancelled[i] && sym_lower(t, to->d[i]) > 0 && sym_mod(t, above, to->d[i]) == 0)
+      above = sym_floordiv(t, above, to->d[i]);
+    else if (!cancelled[i])
+      below = sym_mul(t, below, to->d[i]);
+  if (below == 0)
+    return 0;
+  return sym_floordiv(t, above, below);
+}
+
+static void resolve_reshape(Import *im, const Shape *from, bool allow_zero, Shape *to) {
+  int inferred = -1;
+  for (uint32_t i = 0; i < to->rank; i++) {
+    if (to->d[i] == 0 && !allow_zero) {
+      if (i >= from->rank) {
+        import_fail(im, DIAG_SHAPE_MISMATCH,
+                    "entry %u of the shape is 0, but the input has only %u dimensions", i,
+                    from->rank);
+        return;
+      }
+      to->d[i] = from->d[i];
+    } else if (to->d[i] == -1 && inferred < 0) {
+      inferred = (int)i;
+    } else if (sym_is_const(to->d[i]) && to->d[i] < 0) {
+      import_fail(im, DIAG_SHAPE_MISMATCH, "entry %u of the shape is %lld%s", i,
+                  (long long)to->d[i], to->d[i] == -1 ? " for the second time" : "");
+      return;
+    }
+  }
+  if (inferred >= 0)
+    to->d[inferred] = inferred_size(im, from, to, (uint32_t)inferred);
+}
+
+void translate_reshape(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape from = shape_of(im, x), to = {0};
+  bool known = true;
+  if (im->opset < 5) {
+    const int64_t *values;
+    uint32_t count;
+    if (!attr_ints(im, "shape", &values, &count) || count > MAX_RANK) {
+      import_fail(im, DIAG_ATTR_MISSING, "Reshape has no 'shape' of at most %d entries", MAX_RANK);
+      return;
+    }
+    to.rank = count;
+    for (uint32_t i = 0; i < count; i++)
+      to.d[i] = values[i];
+  } else if (!shape_input(im, 1, 0, "the new shape", &to, &known)) {
+    return;
+  }
+  if (import_ok(im) && known)
+    resolve_reshape(im, &from, attr_int(im, "allowzero", 0) != 0, &to);
+  out(im, 0, ex_view_as(im, x, &to));
+}
+
+/* Everything before axis is one dim, everything from it on the other. */
+void translate_flatten(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape from = shape_of(im, x);
+  int64_t axis = attr_int(im, "axis", 1);
+  if (axis < 0)
+    axis += from.rank;
+  if (axis < 0 || axis > from.rank) {
+    import_fail(im, DIAG_AXIS_RANGE, "axis %lld is outside a tensor of rank %u", (long long)axis,
+                from.rank);
+    return;
+  }
+  uint32_t at = (uint32_t)axis;
+  Shape to = {2, {shape_product(im, from.d, at), shape_product(im, from.d + at, from.rank - at)}};
+  out(im, 0, ex_view_as(im, x, &to));
+}
+
+/* --- Squeeze, Unsqueeze --- */
+
+/* A view of x with the dims that output 0 declares. */
+static void declared_view(Import *im, ValueId x, const char *what) {
+  Shape to = {0};
+  if (!out_declared_dims(im, 0, to.d, &to.rank))
+    fail_not_known(im, what);
+  out(im, 0, ex_view_as(im, x, &to));
+}
+
+void translate_squeeze(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape from = shape_of(im, x), to = {0};
+  Axes axes;
+  if (!axes_read(im, 13, 1, from.rank, &axes))
+    return;
+  if (axes.given && !axes.known) {
+    declared_view(im, x, "the list of axes");
+    return;
+  }
+  for (uint32_t i = 0; i < from.rank; i++) {
+    bool drop = axes.given ? (axes.set >> i & 1) != 0 : from.d[i] == 1;
+    if (drop && axes.given && sym_is_const(from.d[i]) && from.d[i] != 1) {
+      import_fail(im, DIAG_SHAPE_MISMATCH, "dimension %u has %lld entries, 1 is wanted", i,
+                  (long long)from.d[i]);
+      return;
+    }
+    if (!drop)
+      to.d[to.rank++] = from.d[i];
+  }
+  out(im, 0, ex_view_as(im, x, &to));
+}
+
+void translate_unsqueeze(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape from = shape_of(im, x), to = {0};
+  const int64_t *values = NULL;
+  uint32_t count = 0;
+  bool given =
+      im->opset < 13 ? attr_ints(im, "axes", &values, &count) : in_consts(im, 1, &values, &count);
+  if (!given && im->opset < 13)
+    import_fail(im, DIAG_ATTR_MISSING, "Unsqueeze has no 'axes'");
+  if (!given) {
+    declared_view(im, x, "the list of axes");
+    return;
+  }
+  if (from.rank + count > MAX_RANK) {
+    import_fail(im, DIAG_INPUT_RANK, "the result would have %u dimensions, the runtime allows %d",
+                from.rank + count, MAX_RANK);
+    return;
+  }
+  uint32_t set = 0;
+  to.rank = from.rank + count;
+  for (uint32_t i = 0; i < count && import_ok(im); i++) {
+    uint32_t axis = import_axis(im, values[i], to.rank);
+    if (set >> axis & 1)
+      import_fail(im, DIAG_AXIS_RANGE, "axis %lld is listed twice", (long long)values[i]);
+    set |= (uint32_t)1 << axis;
+  }
+  for (uint32_t i = 0, k = 0; i < to.rank && import_ok(im); i++)
+    to.d[i] = set >> i & 1 ? 1 : from.d[k++];
+  out(im, 0, ex_view_as(im, x, &to));
+}
+
+/* --- Shape, Size --- */
+
+static int64_t clamp_axis(int64_t axis, uint32_t rank) {
+  if (axis < 0)
+    axis += rank;
+  return axis < 0 ? 0 : min_i64(axis, rank);
+}
+
+void translate_shape(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape s = shape_of(im, x);
+  int64_t start = clamp_axis(attr_int(im, "start", 0), s.rank),
+          end = clamp_axis(attr_int(im, "end", s.rank), s.rank);
+  out(im, 0, build_syms(im, s.d + start, end > start ? (uint32_t)(end - start) : 0, false));
+}
+
+void translate_size(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape s = shape_of(im, x);
+  out(im, 0, ex_size(im, shape_product(im, s.d, s.rank)));
+}
+
+/* --- Expand --- */
+
+/* The number of dims of the shape, 0 when that is not known. */
+static uint32_t expanded_by(Import *im, ValueId shape) {
+  SymInt length = ex_rank(im, shape) == 1 ? ex_dim(im, shape, 0) : 0;
+  return sym_is_const(length) && length >= 0 && length <= MAX_RANK ? (uint32_t)length : 0;
+}
+
+void translate_expand(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape from = shape_of(im, x), wanted, to = {0};
+  bool known;
+  uint32_t length = expanded_by(im, in(im, 1));
+  if (!shape_input(im, 1, from.rank > length ? from.rank - length : 0, "the shape to expand to",
+                   &wanted, &known))
+    return;
+  to.rank = import_broadcast(im, from.d, from.rank, wanted.d, wanted.rank, to.d);
+  out(im, 0, ex_expand(im, x, to.d, to.rank));
+}

@@ -1,0 +1,429 @@
+/* Loops of the running program, see control.h.
+ *
+ * What a body does to the shapes of its states is known only after it has been translated, and the
+ * states must be there before. So the body is translated with what is known so far; when that turns
+ * out to be too narrow, all of it is taken back and translated again: with the rows of the
+ * collected tensors, and with a symbol for each size that changes from one iteration to the next.
+ * The range of such a symbol is found in this order: the body keeps a range; the size grows by the
+ * same number in each of a known number of iterations; the model declares the shape of the output.
+ */
+#include <stdio.h>
+
+#include "ir/region.h"
+#include "onnx/translate/control.h"
+#include "onnx/data_sizes.h"
+#include "onnx/translate/loop_count.h"
+
+enum { ATTEMPTS_MAX = 64 };
+
+/* One size of a state. */
+typedef struct Size {
+  SymInt own;  /* a symbol of the loop; 0: as in the first iteration */
+  SymInt step; /* what an iteration adds to it, if `steady` */
+  bool steady;
+  bool declared; /* its bound is declared: the body may do anything */
+} Size;
+
+typedef struct Carried {
+  ValueId init;
+  Size sizes[MAX_RANK];
+  bool collects;
+  TypeId row; /* of collected tensors, 0 = not known yet */
+} Carried;
+
+typedef struct Attempt {
+  Import *im;
+  const RunLoop *loop;
+  ArgIn trip; /* that of the loop, or what its condition tells */
+  ValueId condition;
+  LoopCount *counted; /* NULL: the condition tells nothing */
+  LoopSteps steps;    /* what the condition of the nodes that were built tells */
+  bool miscounted;    /* it is not what was counted */
+  Carried *states;    /* carried ones, then collected ones */
+  uint32_t count;
+  int64_t most;     /* iterations, INT64_MAX = no bound */
+  uint32_t symbols; /* how many there were before the loop */
+  ValueId *values;  /* of the states: in an iteration, then after it */
+  SymInt number;    /* of the iteration */
+  ValueId again;    /* condition of the next iteration, 0 = it runs */
+  bool narrow;      /* something must be widened */
+} Attempt;
+
+static void widen(Attempt *a, Size *size, int64_t lo, int64_t hi) {
+  size->own = sym_symbol(&a->im->g->syms, SV(""), max_i64(lo, 0), hi, true);
+  a->narrow = true;
+}
+
+/* --- bounds --- */
+
+/* Greatest size that output k of the node is declared to have there; false when it is not. */
+static bool declared_bound(const Attempt *a, uint32_t k, uint32_t dim, int64_t *hi) {
+  SymInt dims[MAX_RANK];
+  uint32_t rank;
+  if (out_bound(a->im, k, dim, hi))
+    return true;
+  if (!out_declared_dims(a->im, k, dims, &rank) || dim >= rank)
+    return false;
+  *hi = sym_upper(&a->im->g->syms, dims[dim]);
+  return *hi != INT64_MAX;
+}
+
+static void no_bound(Attempt *a, uint32_t k, uint32_t dim) {
+  char what[64];
+  if (k < a->loop->state_count)
+    snprintf(what, sizeof what, "dim %u of state %u grows in the loop; its size", dim, k);
+  else
+    snprintf(what, sizeof what, "output %u has a row for each iteration; their number", k);
+  fail_unbounded(a->im, k, (uint32_t)1 << dim, what);
+}
+
+static bool bound_of_growth(const Attempt *a, int64_t init, int64_t step, int64_t *hi) {
+  int64_t growth;
+  return a->most != INT64_MAX && init != INT64_MAX && mul_i64(max_i64(step, 0), a->most, &growth) &&
+         add_i64(init, growth, hi);
+}
+
+/* Dim i of state k is `now` in an iteration and `next` in the one after it. */
+static void compare_size(Attempt *a, uint32_t k, uint32_t i, SymInt now, SymInt next) {
+  SymTable *t = &a->im->g->syms;
+  Carried *s = &a->states[k];
+  Size *size = &s->sizes[i];
+  SymInt init = value_dim(a->im->g, s->init, i), step = sym_sub(t, next, now);
+  int64_t lo = sym_lower(t, init), hi;
+  size->steady = sym_is_const(step);
+  size->step = step;
+  if (next == now || size->declared)
+    return;
+  if (!size->own) {
+    widen(a, size, min_i64(lo, sym_lower(t, next)),
+          max_i64(sym_upper(t, init), sym_upper(t, next)));
+    return;
+  }
+  if (sym_upper(t, size->own) != INT64_MAX && sym_lower(t, next) >= sym_lower(t, size->own) &&
+      sym_upper(t, next) <= sym_upper(t, size->own))
+    return;
+  if (size->steady && bound_of_growth(a, sym_upper(t, init), step, &hi)) {
+    lo = step < 0 ? 0 : lo;
+    if (lo < sym_lower(t, size->own) || hi > sym_upper(t, size->own))
+      widen(a, size, lo, hi);
+  } else if (declared_bound(a, k, i, &hi)) {
+    size->declared = true;
+    widen(a, size, 0, hi);
+  } else {
+    no_bound(a, k, i);
+  }
+}
+
+/* --- collected tensors --- */
+
+static void learn_row(Attempt *a, uint32_t k, ValueId row) {
+  Graph *g = a->im->g;
+  Carried *s = &a->states[k];
+  TypeId type = value_get(g, row)->type;
+  for (uint32_t i = 0; i < value_rank(g, row); i++)
+    if (loop_is_inner(&g->syms, value_dim(g, row, i), a->symbols)) {
+      import_fail(a->im, DIAG_UNSUPPORTED_FEATURE,
+                  "dim %u of a row of output %u may differ from iteration to iteration", i, k);
+      return;
+    }
+  if (value_rank(g, row) == MAX_RANK)
+    import_fail(a->im, DIAG_UNSUPPORTED_FEATURE, "output %u has more than %d dimensions", k,
+                MAX_RANK);
+  a->narrow |= s->row != type;
+  s->row = type;
+}
+
+/* A declared number of rows is the most iterations that there can be, if nothing else says. */
+static void bound_by_rows(Attempt *a) {
+  int64_t rows;
+  if (a->most != INT64_MAX)
+    return;
+  for (uint32_t k = a->loop->state_count; k < a->count; k++)
+    if (declared_bound(a, k, 0, &rows))
+      a->most = min_i64(a->most, rows);
+  if (a->most == INT64_MAX && a->loop->scan_count)
+    no_bound(a, a->loop->state_count, 0);
+}
+
+/* A tensor of no rows yet, which has room for one an iteration. */
+static void begin_collecting(Attempt *a, uint32_t k) {
+  Import *im = a->im;
+  Carried *s = &a->states[k];
+  const Type *row = type_get(im->g, s->row);
+  SymInt dims[MAX_RANK] = {0};
+  for (uint32_t i = 0; i < row->rank; i++)
+    dims[i + 1] = row->dims[i];
+  if (!s->sizes[0].own)
+    s->sizes[0].own = sym_symbol(&im->g->syms, SV(""), 0, a->most, true);
+  s->init = ex_full(im, (DType)row->dtype, dims, row->rank + 1, 0);
+}
+
+/* --- one attempt --- */
+
+/* The state as the iterations see it. */
+static TypeId type_of_state(Attempt *a, const Carried *s) {
+  Graph *g = a->im->g;
+  SymInt dims[MAX_RANK];
+  uint32_t rank = value_rank(g, s->init);
+  for (uint32_t i = 0; i < rank; i++)
+    dims[i] = s->sizes[i].own ? s->sizes[i].own : value_dim(g, s->init, i);
+  return graph_tensor_type(g, value_dtype(g, s->init), rank, dims, ORDER_CONTIGUOUS);
+}
+
+static bool is_known(const Carried *s) { return !s->collects || s->row; }
+
+static void begin(Attempt *a) {
+  Import *im = a->im;
+  ValueId *inits = ARENA_ARRAY(&im->scratch, ValueId, a->count + 1);
+  uint32_t known = 0;
+  for (uint32_t k = 0; k < a->count && import_ok(im); k++) {
+    if (a->states[k].collects && a->states[k].row)
+      begin_collecting(a, k);
+    if (is_known(&a->states[k]))
+      inits[known++] = a->states[k].init;
+  }
+  ValueId first = build(&im->b, OP_LOOP, a->trip, A_OPT(a->condition), A_VALS(inits, known));
+  if (!import_ok(im))
+    return;
+  a->number = value_type(im->g, first)->dims[0];
+  if (sym_upper(&im->g->syms, a->number) >= a->most) {
+    a->number = sym_symbol(&im->g->syms, SV(""), 0, max_i64(a->most, 1) - 1, true);
+    value_set_type(im->g, first, graph_scalar_type(im->g, TYPE_INT, a->number, true));
+  }
+  known = 0;
+  for (uint32_t k = 0; k < a->count; k++) {
+    a->values[k] = is_known(&a->states[k]) ? first + ++known : 0;
+    if (a->values[k])
+      value_set_type(im->g, a->values[k], type_of_state(a, &a->states[k]));
+    if (a->counted && k < a->loop->state_count)
+      counter_assume(im, &a->counted->counters[k], a->values[k], a->number);
+  }
+}
+
+static ValueId slice(Attempt *a, const LoopSlice *s) {
+  Import *im = a->im;
+  SymInt i = a->number;
+  if (!import_ok(im))
+    return 0;
+  if (s->backwards)
+    i = sym_sub(&im->g->syms, sym_sub(&im->g->syms, value_dim(im->g, s->tensor, s->axis), 1), i);
+  return build(&im->b, OP_SELECT_COPY_INT, A_VAL(s->tensor), A_INT(s->axis), A_INT(i));
+}
+
+static bool translate_body(Attempt *a, Binding *outputs) {
+  const RunLoop *loop = a->loop;
+  Import *im = a->im;
+  uint32_t extra = loop->numbered ? 2 : 0, count = extra + loop->state_count + loop->slice_count;
+  Binding *inputs = ARENA_ARRAY(&im->scratch, Binding, count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    inputs[i].kind = BIND_VALUE;
+  if (loop->numbered) {
+    inputs[0].value = build_syms(im, &a->number, 1, true);
+    inputs[1].value = build_scalar_int(&im->b, DTYPE_BOOL, 1);
+  }
+  for (uint32_t i = 0; i < loop->state_count; i++)
+    inputs[extra + i].value = a->values[i];
+  for (uint32_t i = 0; i < loop->slice_count; i++)
+    inputs[extra + loop->state_count + i].value = slice(a, &loop->slices[i]);
+  return import_inline(im, loop->body, inputs, count, outputs,
+                       (loop->numbered ? 1 : 0) + loop->state_count + loop->scan_count);
+}
+
+static void check_condition(Attempt *a, Binding binding) {
+  bool value = false;
+  if (binding.kind != BIND_VALUE) {
+    import_fail(a->im, DIAG_UNSUPPORTED_FEATURE, "the condition is no tensor");
+    return;
+  }
+  if (a->counted) {
+    LoopSteps was = a->counted->steps,
+              is = loop_steps(a->im, a->loop->condition, binding.value, a->number, a->symbols);
+    a->steps = is;
+    a->miscounted |= is.found != was.found || is.most != was.most || is.exact != was.exact;
+    if (is.exact && a->trip.kind == ARG_INT)
+      return;
+  }
+  if (!control_known_bool(a->im, binding.value, &value) || !value)
+    a->again = control_condition(a->im, binding.value);
+}
+
+static void check_state(Attempt *a, uint32_t k, Binding binding) {
+  Graph *g = a->im->g;
+  Carried *s = &a->states[k];
+  if (binding.kind != BIND_VALUE || binding.packed) {
+    import_fail(a->im, DIAG_UNSUPPORTED_FEATURE, "%s %u of the body is no tensor of a common type",
+                s->collects ? "scan output" : "state", k);
+    return;
+  }
+  if (s->collects) {
+    learn_row(a, k, binding.value);
+    if (import_ok(a->im) && a->values[k])
+      a->values[k] = build(&a->im->b, OP_ET_COPY_INDEX, A_VAL(a->values[k]), A_VAL(binding.value),
+                           A_INT(a->number));
+    return;
+  }
+  const Type *now = value_type(g, a->values[k]), *next = value_type(g, binding.value);
+  if (now->dtype != next->dtype || now->rank != next->rank) {
+    import_fail(a->im, DIAG_UNSUPPORTED_FEATURE,
+                "state %u changes from %s of rank %u to %s of rank %u in the loop", k,
+                dtype_name((DType)now->dtype), now->rank, dtype_name((DType)next->dtype),
+                next->rank);
+    return;
+  }
+  for (uint32_t i = 0; i < now->rank && import_ok(a->im); i++)
+    compare_size(a, k, i, value_dim(g, a->values[k], i), value_dim(g, binding.value, i));
+  if (a->counted && !counter_holds(a->im, &a->counted->counters[k], binding.value, a->number)) {
+    a->counted->counters[k].known = false;
+    a->miscounted = true;
+  }
+  a->values[k] = binding.value;
+}
+
+/* False when the body failed. */
+static bool attempt(Attempt *a) {
+  Import *im = a->im;
+  uint32_t extra = a->loop->numbered ? 1 : 0;
+  Binding *outputs = ARENA_ARRAY(&im->scratch, Binding, extra + a->count + 1);
+  a->narrow = a->miscounted = false;
+  a->again = 0;
+  begin(a);
+  if (!translate_body(a, outputs))
+    return false;
+  if (extra)
+    check_condition(a, outputs[0]);
+  for (uint32_t k = 0; k < a->count && import_ok(im); k++)
+    check_state(a, k, outputs[extra + k]);
+  return true;
+}
+
+/* --- the end --- */
+
+/* The exact number of iterations when nothing but it ends the loop; -1 otherwise. */
+static SymInt exact_trip(const Attempt *a) {
+  bool exact = a->trip.kind == ARG_INT && !a->condition && !a->again &&
+               sym_lower(&a->im->g->syms, a->trip.i) >= 0;
+  return exact ? a->trip.i : -1;
+}
+
+static void end(Attempt *a, ValueId *results) {
+  Import *im = a->im;
+  Graph *g = im->g;
+  SymTable *t = &g->syms;
+  SymInt trip = exact_trip(a);
+  ValueId first = build(&im->b, OP_NEXT, A_OPT(a->again), A_VALS(a->values, a->count));
+  for (uint32_t k = 0; k < a->count && import_ok(im); k++) {
+    const Carried *s = &a->states[k];
+    SymInt dims[MAX_RANK];
+    uint32_t rank = value_rank(g, first + k);
+    for (uint32_t i = 0; i < rank; i++) {
+      dims[i] = value_dim(g, first + k, i);
+      if (trip == -1 || !s->sizes[i].own)
+        continue;
+      if (s->collects)
+        dims[i] = trip;
+      else if (s->sizes[i].steady)
+        dims[i] = sym_add(t, value_dim(g, s->init, i), sym_mul(t, s->sizes[i].step, trip));
+    }
+    value_set_type(g, first + k,
+                   graph_tensor_type(g, value_dtype(g, first + k), rank, dims, ORDER_CONTIGUOUS));
+    results[k] = first + k;
+  }
+}
+
+static bool begin_states(Attempt *a) {
+  const RunLoop *loop = a->loop;
+  for (uint32_t k = 0; k < a->count; k++) {
+    a->states[k].collects = k >= loop->state_count;
+    if (a->states[k].collects)
+      continue;
+    if (loop->states[k].kind != BIND_VALUE || loop->states[k].packed) {
+      import_fail(a->im, DIAG_UNSUPPORTED_FEATURE,
+                  "state %u is no tensor of a common type, which needs a number of steps known "
+                  "when lowering",
+                  k);
+      return false;
+    }
+    a->states[k].init = loop->states[k].value;
+  }
+  return true;
+}
+
+/* What ends the loop: the number of steps, as the model has it and as its condition tells it, and
+ * the conditions where they may end it before. */
+static void begin_counting(Attempt *a) {
+  const RunLoop *loop = a->loop;
+  SymTable *t = &a->im->g->syms;
+  a->trip = loop->trip;
+  a->condition = loop->condition;
+  if (a->counted) {
+    const LoopSteps *steps = &a->counted->steps;
+    a->most = sym_upper(t, steps->most);
+    if (a->trip.kind != ARG_VALUE)
+      a->trip = A_INT(a->trip.kind == ARG_INT ? sym_min(t, a->trip.i, steps->most) : steps->most);
+    if (a->trip.kind != ARG_VALUE && steps->exact)
+      a->condition = 0;
+  }
+  if (a->trip.kind == ARG_INT)
+    a->most = max_i64(sym_upper(t, a->trip.i), 0);
+}
+
+/* Attempts until the sizes are wide enough, which then may tell another number of steps. False when
+ * the body failed. */
+static bool build_widening(Attempt *a) {
+  Import *im = a->im;
+  NodeId last = im->g->last;
+  uint32_t constraints = im->g->constraint_count;
+  for (uint32_t tries = 0; import_ok(im); tries++) {
+    if (!attempt(a))
+      return false;
+    if ((!a->narrow && !a->miscounted) || !import_ok(im))
+      break;
+    control_rollback(im, last, constraints);
+    if (!a->narrow) {
+      a->counted->steps = a->steps;
+      break;
+    }
+    if (tries == ATTEMPTS_MAX)
+      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "the sizes of the states change in too many ways");
+  }
+  return true;
+}
+
+/* False when the body failed; *again: once more, with what is counted now. */
+static bool build_once(Import *im, const RunLoop *loop, LoopCount *counted, ValueId *results,
+                       bool *again) {
+  Attempt a = {.im = im,
+               .loop = loop,
+               .counted = counted,
+               .most = INT64_MAX,
+               .symbols = im->g->syms.symbol_count};
+  a.count = loop->state_count + loop->scan_count;
+  a.states = ARENA_ARRAY(&im->scratch, Carried, a.count + 1);
+  a.values = ARENA_ARRAY(&im->scratch, ValueId, a.count + 1);
+  *again = false;
+  begin_counting(&a);
+  bound_by_rows(&a);
+  if (!import_ok(im) || !begin_states(&a))
+    return true;
+  if (!build_widening(&a))
+    return false;
+  *again = a.miscounted && import_ok(im);
+  if (!*again && import_ok(im))
+    end(&a, results);
+  return true;
+}
+
+/* A wrong count has narrowed the ranges of the counters, too: it is done again with the widest. */
+bool loop_build(Import *im, const RunLoop *loop, ValueId *results) {
+  LoopCount *counted = loop->counted;
+  bool again = true;
+  for (uint32_t tries = 0; again && import_ok(im); tries++) {
+    if (tries == 1)
+      counted->steps = (LoopSteps){.found = true, .most = LOOP_COUNTED_MAX};
+    if (counted && (!counted->steps.found || tries > 2))
+      counted = NULL;
+    if (!build_once(im, loop, counted, results, &again))
+      return false;
+  }
+  return true;
+}

@@ -1,0 +1,155 @@
+/* Scatter, ScatterElements, ScatterND, TensorScatter: writing by index.
+ *
+ * The runtime scatters by replacing or adding only. With mul, min or max the writes are done a step
+ * at a time: read the elements, combine, write them back. */
+#include "onnx/express.h"
+
+enum { SCATTER_STEPS_MAX = 1024 };
+
+/* The op that combines for attribute reduction; OP_NONE replaces, OP_ADD_TENSOR adds. */
+static OpId scatter_reduction(Import *im) {
+  static const struct {
+    const char *name;
+    OpId op;
+  } rows[] = {{"none", OP_NONE},
+              {"add", OP_ADD_TENSOR},
+              {"mul", OP_MUL_TENSOR},
+              {"max", OP_MAXIMUM},
+              {"min", OP_MINIMUM}};
+  StrView name = attr_str(im, "reduction", "none");
+  for (uint32_t i = 0; i < COUNT_OF(rows); i++)
+    if (sv_eq_str(name, rows[i].name))
+      return rows[i].op;
+  import_fail(im, DIAG_ATTR_VALUE, "reduction is '" SV_FMT "', not none, add, mul, max or min",
+              SV_ARG(name));
+  return OP_NONE;
+}
+
+static bool steps_ok(Import *im, SymInt steps) {
+  if (!sym_is_const(steps) || steps > SCATTER_STEPS_MAX)
+    import_fail(
+        im, DIAG_UNSUPPORTED_FEATURE,
+        "reductions other than none and add are unrolled over the updates, which is limited "
+        "to %d of a size known when lowering",
+        SCATTER_STEPS_MAX);
+  return import_ok(im);
+}
+
+/* Updates at one index of axis cannot meet each other, so they are combined together. */
+static ValueId scatter_combined(Import *im, ValueId x, uint32_t axis, ValueId index,
+                                ValueId updates, OpId op) {
+  SymInt steps = ex_dim(im, index, axis);
+  if (!steps_ok(im, steps))
+    return 0;
+  for (int64_t i = 0; i < steps && import_ok(im); i++) {
+    ValueId at = ex_slice(im, index, axis, i, i + 1),
+            update = ex_slice(im, updates, axis, i, i + 1);
+    ValueId old = build(&im->b, OP_GATHER, A_VAL(x), A_INT(axis), A_VAL(at));
+    ValueId merged = ex_binary(im, op, old, update);
+    x = build(&im->b, OP_SCATTER_SRC, A_VAL(x), A_INT(axis), A_VAL(at), A_VAL(merged));
+  }
+  return x;
+}
+
+void translate_scatter_elements(Import *im) {
+  ValueId x = in_required(im, 0), index = in_required(im, 1), updates = in_required(im, 2);
+  OpId op = scatter_reduction(im);
+  uint32_t axis = import_axis(im, attr_int(im, "axis", 0), ex_rank(im, x));
+  if (ex_rank(im, index) != ex_rank(im, x)) {
+    import_fail(im, DIAG_INPUT_RANK, "the indices have rank %u, the data %u", ex_rank(im, index),
+                ex_rank(im, x));
+    return;
+  }
+  index = ex_wrap_index(im, index, ex_dim(im, x, axis));
+  if (op == OP_NONE || op == OP_ADD_TENSOR)
+    out(im, 0,
+        build(&im->b, op == OP_NONE ? OP_SCATTER_SRC : OP_SCATTER_ADD, A_VAL(x), A_INT(axis),
+              A_VAL(index), A_VAL(updates)));
+  else
+    out(im, 0, scatter_combined(im, x, axis, index, updates, op));
+}
+
+/* --- ScatterND --- */
+
+/* Component k of the tuples along the last dim of indices, that dim dropped. */
+static ValueId component(Import *im, ValueId indices, uint32_t k) {
+  if (!import_ok(im))
+    return 0;
+  Shape s = shape_of(im, indices);
+  bool only = s.d[s.rank - 1] == 1;
+  s.rank--;
+  return only ? ex_view_as(im, indices, &s)
+              : build(&im->b, OP_SELECT_COPY_INT, A_VAL(indices), A_INT(s.rank), A_INT(k));
+}
+
+static ValueId put(Import *im, ValueId x, ValueId indices, uint32_t tuple, ValueId values,
+                   bool add) {
+  ValueId list[MAX_RANK] = {0};
+  for (uint32_t k = 0; k < tuple; k++)
+    list[k] = component(im, indices, k);
+  return build(&im->b, OP_INDEX_PUT, A_VAL(x), A_VALS(list, tuple), A_VAL(values), A_BOOL(add));
+}
+
+/* One tuple after the other: they may name the same element. */
+static ValueId put_combined(Import *im, ValueId x, ValueId indices, uint32_t tuple, ValueId updates,
+                            OpId op) {
+  Shape at = shape_of(im, indices), from = shape_of(im, updates),
+        tuples = {2, {shape_product(im, at.d, at.rank - 1), tuple}}, rows = {1, {tuples.d[0]}};
+  if (!steps_ok(im, tuples.d[0]))
+    return 0;
+  for (uint32_t i = at.rank - 1; i < from.rank; i++)
+    rows.d[rows.rank++] = from.d[i];
+  indices = ex_view_as(im, indices, &tuples);
+  updates = ex_view_as(im, updates, &rows);
+  for (int64_t i = 0; i < tuples.d[0] && import_ok(im); i++) {
+    ValueId one = ex_slice(im, indices, 0, i, i + 1), update = ex_slice(im, updates, 0, i, i + 1);
+    ValueId list[MAX_RANK] = {0};
+    for (uint32_t k = 0; k < tuple; k++)
+      list[k] = component(im, one, k);
+    if (!import_ok(im))
+      return 0;
+    ValueId old = build(&im->b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(list, tuple));
+    x = put(im, x, one, tuple, ex_binary(im, op, old, update), false);
+  }
+  return x;
+}
+
+void translate_scatter_nd(Import *im) {
+  ValueId x = in_required(im, 0), indices = in_required(im, 1), updates = in_required(im, 2);
+  if (!import_ok(im))
+    return;
+  OpId op = scatter_reduction(im);
+  Shape at = shape_of(im, indices);
+  SymInt tuple = at.rank ? at.d[at.rank - 1] : -1;
+  if (!sym_is_const(tuple) || tuple < 1 || tuple > ex_rank(im, x) ||
+      ex_rank(im, updates) + 1 < at.rank) {
+    import_fail(im, DIAG_SHAPE_MISMATCH,
+                "indices of rank %u and updates of rank %u do not fit a tensor of rank %u", at.rank,
+                ex_rank(im, updates), ex_rank(im, x));
+    return;
+  }
+  if (op == OP_NONE || op == OP_ADD_TENSOR)
+    out(im, 0, put(im, x, indices, (uint32_t)tuple, updates, op == OP_ADD_TENSOR));
+  else
+    out(im, 0, put_combined(im, x, indices, (uint32_t)tuple, updates, op));
+}
+
+/* --- TensorScatter --- */
+
+/* The update of batch b goes to write_indices[b] + (0, 1, …) of the axis; circular: modulo its
+ * size. */
+void translate_tensor_scatter(Import *im) {
+  ValueId x = in_required(im, 0), update = in_required(im, 1), write = in(im, 2);
+  StrView mode = attr_str(im, "mode", "linear");
+  Shape s = shape_of(im, x), u = shape_of(im, update);
+  uint32_t axis = import_axis(im, attr_int(im, "axis", -2), s.rank);
+  if (u.rank != s.rank || axis == 0)
+    import_fail(im, DIAG_SHAPE_MISMATCH, "the update does not fit, or the axis is the batch");
+  ValueId at = ex_along_axis(im, ex_arange(im, u.d[axis]), axis, s.rank);
+  if (write)
+    at = ex_add(im, at, ex_along_axis(im, ex_cast(im, write, DTYPE_I64), 0, s.rank));
+  if (sv_eq_str(mode, "circular"))
+    at = ex_floor_mod(im, at, ex_size(im, s.d[axis]));
+  at = ex_expand(im, at, u.d, u.rank);
+  out(im, 0, build(&im->b, OP_SCATTER_SRC, A_VAL(x), A_INT(axis), A_VAL(at), A_VAL(update)));
+}

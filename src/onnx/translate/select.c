@@ -1,0 +1,273 @@
+/* Operators that look for elements: ArgMax, ArgMin, Hardmax, TopK, NonZero; and running sums and
+ * products. */
+#include "onnx/express.h"
+
+/* --- ArgMax, ArgMin, Hardmax --- */
+
+static ValueId arg_extreme(Import *im, OpId op, ValueId x, uint32_t axis, bool keep, bool last) {
+  if (!last)
+    return build(&im->b, op, A_VAL(x), A_INT(axis), A_BOOL(keep));
+  SymInt end = sym_sub(&im->g->syms, ex_dim(im, x, axis), 1);
+  ValueId flipped = ex_flip(im, x, axis);
+  ValueId index = build(&im->b, op, A_VAL(flipped), A_INT(axis), A_BOOL(keep));
+  return ex_sub(im, ex_size(im, end), index);
+}
+
+static void translate_arg(Import *im, OpId op) {
+  ValueId x = in_required(im, 0);
+  uint32_t rank = shape_of(im, x).rank,
+           axis = import_axis(im, attr_int(im, "axis", 0), rank ? rank : 1);
+  bool keep = attr_int(im, "keepdims", 1) != 0, last = attr_int(im, "select_last_index", 0) != 0;
+  out(im, 0, arg_extreme(im, op, x, axis, keep, last));
+}
+
+void translate_arg_max(Import *im) { translate_arg(im, OP_ARGMAX); }
+void translate_arg_min(Import *im) { translate_arg(im, OP_ARGMIN); }
+
+/* 1 at the first maximum of each row, 0 elsewhere. Before opset 13 a row is everything from axis
+ * on. */
+void translate_hardmax(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape s = shape_of(im, x), rows = s;
+  uint32_t axis = import_axis(im, attr_int(im, "axis", im->opset < 13 ? 1 : -1), s.rank);
+  if (im->opset < 13) {
+    rows = (Shape){2, {shape_product(im, s.d, axis), shape_product(im, s.d + axis, s.rank - axis)}};
+    axis = 1;
+  }
+  ValueId y = ex_view_as(im, x, &rows), at = arg_extreme(im, OP_ARGMAX, y, axis, true, false);
+  ValueId hit = ex_binary(im, OP_EQ_TENSOR,
+                          ex_along_axis(im, ex_arange(im, rows.d[axis]), axis, rows.rank), at);
+  out(im, 0, ex_view_as(im, ex_cast(im, hit, ex_dtype(im, x)), &s));
+}
+
+/* --- TopK --- */
+
+typedef struct TopK {
+  ValueId x; /* the axis is the last one */
+  Shape shape;
+  SymInt k;
+  bool largest;
+} TopK;
+
+/* Kernel topk: results 0 and 1 are values and indices. */
+static ValueId topk(Import *im, ValueId x, SymInt k, bool largest) {
+  return build(&im->b, OP_TOPK, A_VAL(x), A_INT(k), A_INT(-1), A_BOOL(largest), A_BOOL(true));
+}
+
+/* The positions of the k best in rising order. The kernel's values are right, but of equal elements
+ * it takes any: with the k-th value known, all better ones are in, and of its equals the first. */
+static ValueId topk_members(Import *im, const TopK *t) {
+  uint32_t last = t->shape.rank - 1;
+  SymInt n = t->shape.d[last];
+  if (t->k == n) {
+    ValueId all = ex_along_axis(im, ex_arange(im, n), last, t->shape.rank);
+    return ex_expand(im, all, t->shape.d, t->shape.rank);
+  }
+  SymTable *syms = &im->g->syms;
+  ValueId threshold =
+      ex_slice(im, topk(im, t->x, t->k, t->largest), last, sym_sub(syms, t->k, 1), t->k);
+  ValueId better = ex_binary(im, t->largest ? OP_GT_TENSOR : OP_LT_TENSOR, t->x, threshold),
+          equal = ex_binary(im, OP_EQ_TENSOR, t->x, threshold);
+  if (!import_ok(im))
+    return 0;
+  better = ex_cast(im, better, DTYPE_I64);
+  ValueId room =
+      ex_sub(im, ex_size(im, t->k), ex_reduce_one(im, OP_SUM_DIM_INTLIST, better, last, true));
+  if (!import_ok(im))
+    return 0;
+  ValueId order = build(&im->b, OP_CUMSUM, A_VAL(ex_cast(im, equal, DTYPE_I64)), A_INT(last));
+  ValueId first = ex_binary(im, OP_LOGICAL_AND, equal, ex_binary(im, OP_LE_TENSOR, order, room));
+  ValueId member = ex_binary(im, OP_LOGICAL_OR, better, first);
+  /* n - position for members, 0 for others: no two alike among the k largest. */
+  ValueId rest = ex_sub(im, ex_size(im, n), ex_arange(im, n));
+  ValueId zero = build_scalar_int(&im->b, DTYPE_I64, 0);
+  ValueId key = ex_where(im, member, ex_along_axis(im, rest, last, t->shape.rank), zero);
+  return ex_sub(im, ex_size(im, n), topk(im, key, t->k, true));
+}
+
+/* Position of each member among all: how many are better, or equal and earlier. */
+static ValueId topk_rank(Import *im, const TopK *t, ValueId values) {
+  uint32_t rank = t->shape.rank;
+  Shape column = t->shape, row = t->shape;
+  column.d[rank - 1] = t->k;
+  column.d[column.rank++] = 1;
+  row.d[rank - 1] = 1;
+  row.d[row.rank++] = t->k;
+  ValueId mine = ex_view_as(im, values, &column), other = ex_view_as(im, values, &row);
+  ValueId better = ex_binary(im, t->largest ? OP_GT_TENSOR : OP_LT_TENSOR, other, mine),
+          equal = ex_binary(im, OP_EQ_TENSOR, other, mine);
+  ValueId at = ex_arange(im, t->k);
+  ValueId earlier =
+      ex_binary(im, OP_LT_TENSOR, ex_along_axis(im, at, 1, 2), ex_along_axis(im, at, 0, 2));
+  ValueId before =
+      ex_binary(im, OP_LOGICAL_OR, better, ex_binary(im, OP_LOGICAL_AND, equal, earlier));
+  if (!import_ok(im))
+    return 0;
+  return ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_cast(im, before, DTYPE_I64), rank, false);
+}
+
+/* Values and indices in order; indices of equal elements rise. The kernel alone does not keep that
+ * order, so the members are found by value and then put in place by rank. */
+static void topk_stable(Import *im, const TopK *t, ValueId *values, ValueId *indices) {
+  uint32_t last = t->shape.rank - 1;
+  if (t->k == 1) {
+    *indices = arg_extreme(im, t->largest ? OP_ARGMAX : OP_ARGMIN, t->x, last, true, false);
+    *values = ex_reduce_one(im, t->largest ? OP_AMAX : OP_AMIN, t->x, last, true);
+    return;
+  }
+  ValueId members = topk_members(im, t);
+  if (!import_ok(im))
+    return;
+  ValueId found = t->k == t->shape.d[last]
+                      ? t->x
+                      : build(&im->b, OP_GATHER, A_VAL(t->x), A_INT(last), A_VAL(members));
+  ValueId rank = topk_rank(im, t, found);
+  if (!import_ok(im))
+    return;
+  *indices =
+      build(&im->b, OP_SCATTER_SRC, A_VAL(members), A_INT(last), A_VAL(rank), A_VAL(members));
+  *values = build(&im->b, OP_SCATTER_SRC, A_VAL(found), A_INT(last), A_VAL(rank), A_VAL(found));
+}
+
+static bool topk_count(Import *im, uint32_t axis, SymInt *k) {
+  const SymInt *values;
+  uint32_t count;
+  Shape declared = {0};
+  *k = 0;
+  if (im->opset < 10)
+    *k = attr_int_required(im, "k");
+  else if (in_ints(im, 1, &values, &count) && count == 1)
+    *k = values[0];
+  else if (import_ok(im) && out_declared_dims(im, 0, declared.d, &declared.rank) &&
+           axis < declared.rank)
+    *k = declared.d[axis];
+  else
+    fail_not_known(im, "the number of elements to take");
+  return import_ok(im);
+}
+
+/* Unsigned numbers as signed ones in the same order: the sign bit inverted. Its own inverse. */
+static ValueId flip_sign(Import *im, ValueId x, DType to) {
+  bool was_unsigned = dtype_is_unsigned(ex_dtype(im, x));
+  if (was_unsigned)
+    x = build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(x), A_DTYPE(to));
+  DType dtype = ex_dtype(im, x);
+  int64_t least = (int64_t)((uint64_t)1 << (8 * dtype_size(dtype) - 1));
+  x = ex_binary(im, OP_BITWISE_XOR_TENSOR, x, build_scalar_int(&im->b, dtype, least));
+  return was_unsigned || !import_ok(im) ? x
+                                        : build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(x), A_DTYPE(to));
+}
+
+static DType signed_alias(DType dtype) {
+  return dtype == DTYPE_U16 ? DTYPE_I16 : dtype == DTYPE_U32 ? DTYPE_I32 : DTYPE_I64;
+}
+
+void translate_top_k(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape s = shape_of(im, x);
+  DType dtype = import_ok(im) ? ex_dtype(im, x) : DTYPE_F32;
+  bool alias = dtype_in(dtype, DTS_UNSIGNED);
+  if (alias)
+    x = flip_sign(im, x, signed_alias(dtype));
+  uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank);
+  TopK t = {.largest = attr_int(im, "largest", 1) != 0};
+  if (!topk_count(im, axis, &t.k))
+    return;
+  int64_t perm[MAX_RANK]; /* the axis and the last one exchanged: its own inverse */
+  for (uint32_t i = 0; i < s.rank; i++)
+    perm[i] = i == axis ? s.rank - 1 : i == s.rank - 1 ? axis : i;
+  t.x = ex_permute(im, x, perm);
+  t.shape = shape_of(im, t.x);
+  if (s.rank == MAX_RANK)
+    import_fail(im, DIAG_INPUT_RANK, "TopK needs a rank below %d", MAX_RANK);
+  if (!import_ok(im))
+    return;
+  ValueId values = 0, indices = 0;
+  if (t.k == 0) {
+    values = ex_slice(im, t.x, s.rank - 1, 0, 0);
+    indices = ex_cast(im, values, DTYPE_I64);
+  } else {
+    topk_stable(im, &t, &values, &indices);
+  }
+  if (import_ok(im)) {
+    values = ex_permute(im, values, perm);
+    out(im, 0, alias ? flip_sign(im, values, dtype) : values);
+    out(im, 1, ex_permute(im, indices, perm));
+  }
+}
+
+/* --- NonZero --- */
+
+void translate_non_zero(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape s = shape_of(im, x), one = {1, {1}};
+  if (import_ok(im) && s.rank == 0)
+    x = ex_view_as(im, x, &one);
+  ValueId rows = ex_unary(im, OP_NONZERO, x);
+  if (s.rank > 1) {
+    out(im, 0, ex_permute(im, rows, (int64_t[]){1, 0}));
+    return;
+  }
+  Shape to = {2, {s.rank, ex_dim(im, rows, 0)}};
+  if (s.rank == 0) { /* no coordinates at all: [0, n] */
+    out(im, 0, ex_slice(im, ex_view_as(im, rows, &(Shape){2, {1, to.d[1]}}), 0, 0, 0));
+    return;
+  }
+  out(im, 0, ex_view_as(im, rows, &to));
+}
+
+/* --- CumSum, CumProd --- */
+
+/* x moved n places along axis, the freed places filled with ones. */
+static ValueId shifted(Import *im, ValueId x, uint32_t axis, SymInt n, double fill) {
+  Shape s = shape_of(im, x);
+  SymInt rest = sym_sub(&im->g->syms, s.d[axis], n);
+  ValueId kept = ex_slice(im, x, axis, 0, rest);
+  s.d[axis] = n;
+  return ex_cat2(im, ex_filled(im, ex_dtype(im, x), &s, fill), kept, axis);
+}
+
+/* Products of windows of 1, 2, 4, … elements: there is no kernel for running products. */
+static ValueId running_product(Import *im, ValueId x, uint32_t axis) {
+  SymInt size = ex_dim(im, x, axis);
+  if (!sym_is_const(size))
+    return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "CumProd along a dimension of unknown size");
+  for (int64_t width = 1; width < size && import_ok(im); width *= 2)
+    x = ex_mul(im, x, shifted(im, x, axis, width, 1));
+  return x;
+}
+
+/* The kernel adds in the element type: in f16 a sum soon stands still. */
+static ValueId running(Import *im, ValueId x, uint32_t axis, bool sum) {
+  bool exclusive = attr_int(im, "exclusive", 0) != 0, reverse = attr_int(im, "reverse", 0) != 0;
+  if (!import_ok(im) || ex_dim(im, x, axis) == 0)
+    return x;
+  ValueId y = ex_widen(im, reverse ? ex_flip(im, x, axis) : x);
+  if (exclusive)
+    y = shifted(im, y, axis, 1, sum ? 0 : 1);
+  y = sum ? build(&im->b, OP_CUMSUM, A_VAL(y), A_INT(axis), A_DTYPE(ex_dtype(im, y)))
+          : running_product(im, y, axis);
+  y = ex_cast(im, y, ex_dtype(im, x));
+  return reverse ? ex_flip(im, y, axis) : y;
+}
+
+/* An axis that arrives at run time: every axis is computed and the right result picked. */
+static void cumulate(Import *im, bool sum) {
+  ValueId x = in_required(im, 0), axis_input = in_required(im, 1);
+  const int64_t *axis;
+  uint32_t count, rank = shape_of(im, x).rank;
+  Shape scalar = {0};
+  if (in_consts(im, 1, &axis, &count) && count == 1) {
+    uint32_t at = import_axis(im, axis[0], rank);
+    out(im, 0, running(im, x, at, sum));
+    return;
+  }
+  ValueId which = ex_view_as(im, ex_wrap_index(im, axis_input, rank), &scalar),
+          y = running(im, x, 0, sum);
+  for (uint32_t i = 1; i < rank && import_ok(im); i++)
+    y = ex_where(im, ex_with(im, OP_EQ_TENSOR, which, i), running(im, x, i, sum), y);
+  out(im, 0, y);
+}
+
+void translate_cum_sum(Import *im) { cumulate(im, true); }
+void translate_cum_prod(Import *im) { cumulate(im, false); }

@@ -1,0 +1,184 @@
+/* Sequences and optionals. The runtime has neither as values of ops, so they exist only while
+ * lowering: a sequence is a list of tensors, an optional is there or not. */
+#include "onnx/express.h"
+
+enum { SEQUENCE_MAX = 65536 };
+
+static bool in_sequence(Import *im, uint32_t i, Binding *sequence) {
+  *sequence = in_binding(im, i);
+  if (sequence->kind != BIND_SEQUENCE)
+    import_fail(im, DIAG_INPUT_TYPE, "input %u is not a sequence", i);
+  return import_ok(im);
+}
+
+/* A position in a sequence; `count` itself is allowed for insertion. */
+static bool in_position(Import *im, uint32_t i, uint32_t count, bool insert, uint32_t *at) {
+  const int64_t *values;
+  uint32_t entries;
+  int64_t most = (int64_t)count - (insert ? 0 : 1);
+  if (!in(im, i)) {
+    *at = insert ? count : count - 1;
+    if (!insert && !count)
+      import_fail(im, DIAG_ARG_RANGE, "the sequence is empty");
+    return import_ok(im);
+  }
+  if (!in_consts(im, i, &values, &entries) || entries != 1) {
+    import_fail(im, DIAG_INPUT_NOT_CONST,
+                "a position in a sequence must be known when lowering: make it a constant");
+    return false;
+  }
+  int64_t position = values[0] < 0 ? values[0] + count : values[0];
+  if (position < 0 || position > most)
+    import_fail(im, DIAG_ARG_RANGE, "position %lld is outside a sequence of %u tensors",
+                (long long)values[0], count);
+  *at = (uint32_t)position;
+  return import_ok(im);
+}
+
+/* A tensor of a sequence; those of sizes that arrive at run time are not there. */
+static ValueId item(Import *im, const Binding *sequence, uint32_t i) {
+  if (!sequence->items[i])
+    return import_fail(im, DIAG_INPUT_NOT_CONST,
+                       "tensor %u of the sequence has a size that is computed at run time", i);
+  return sequence->items[i];
+}
+
+void translate_sequence_construct(Import *im) {
+  ValueId *items = ARENA_ARRAY(&im->scratch, ValueId, in_count(im) + 1);
+  for (uint32_t i = 0; i < in_count(im); i++)
+    items[i] = in_required(im, i);
+  out_sequence(im, 0, items, in_count(im));
+}
+
+void translate_sequence_empty(Import *im) { out_sequence(im, 0, NULL, 0); }
+
+void translate_sequence_insert(Import *im) {
+  Binding s;
+  ValueId tensor = in_required(im, 1);
+  uint32_t at;
+  if (!in_sequence(im, 0, &s) || !in_position(im, 2, s.count, true, &at))
+    return;
+  if (s.count >= SEQUENCE_MAX) {
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a sequence of more than %d tensors", SEQUENCE_MAX);
+    return;
+  }
+  ValueId *items = ARENA_ARRAY(&im->scratch, ValueId, s.count + 1);
+  for (uint32_t i = 0; i <= s.count; i++)
+    items[i] = i == at ? tensor : s.items[i < at ? i : i - 1];
+  out_sequence(im, 0, items, s.count + 1);
+}
+
+void translate_sequence_erase(Import *im) {
+  Binding s;
+  uint32_t at;
+  if (!in_sequence(im, 0, &s) || !in_position(im, 1, s.count, false, &at))
+    return;
+  ValueId *items = ARENA_ARRAY(&im->scratch, ValueId, s.count);
+  for (uint32_t i = 0; i + 1 < s.count; i++)
+    items[i] = s.items[i < at ? i : i + 1];
+  out_sequence(im, 0, items, s.count - 1);
+}
+
+void translate_sequence_at(Import *im) {
+  Binding s;
+  uint32_t at;
+  if (in_sequence(im, 0, &s) && in_position(im, 1, s.count, false, &at))
+    out(im, 0, item(im, &s, at));
+}
+
+void translate_sequence_length(Import *im) {
+  Binding s;
+  if (in_sequence(im, 0, &s))
+    out(im, 0, build_scalar_int(&im->b, DTYPE_I64, s.count));
+}
+
+/* --- SplitToSequence, ConcatFromSequence --- */
+
+/* Sizes of the pieces; NULL when they arrive at run time. *count is known in any case, or the node
+ * fails. */
+static const SymInt *piece_sizes(Import *im, ValueId split, SymInt whole, uint32_t *count) {
+  const SymInt *values = (const SymInt[]){1};
+  uint32_t entries = 1;
+  bool chunks = !split || ex_rank(im, split) == 0;
+  bool known = !split || value_ints(im, split, &values, &entries);
+  if (!chunks) {
+    SymInt length = ex_dim(im, split, 0);
+    if (sym_is_const(length) && length >= 0 && length <= SEQUENCE_MAX)
+      *count = (uint32_t)length;
+    else
+      import_fail(im, DIAG_INPUT_NOT_CONST, "the number of pieces is not known when lowering");
+    return known ? values : NULL;
+  }
+  if (!known || !sym_is_const(whole) || !sym_is_const(values[0]) || values[0] < 1 ||
+      whole / values[0] >= SEQUENCE_MAX) {
+    import_fail(im, DIAG_INPUT_NOT_CONST,
+                "the number of pieces is not known when lowering, or too large");
+    return NULL;
+  }
+  *count = (uint32_t)((whole + values[0] - 1) / values[0]);
+  SymInt *sizes = ARENA_ARRAY(&im->scratch, SymInt, *count + 1);
+  for (uint32_t i = 0; i < *count; i++)
+    sizes[i] = min_i64(values[0], whole - (int64_t)i * values[0]);
+  return sizes;
+}
+
+void translate_split_to_sequence(Import *im) {
+  ValueId x = in_required(im, 0), split = in(im, 1);
+  Shape s = shape_of(im, x);
+  bool keep = split || attr_int(im, "keepdims", 1) != 0;
+  uint32_t axis = import_axis(im, attr_int(im, "axis", 0), s.rank), count = 0;
+  const SymInt *sizes = piece_sizes(im, split, s.d[axis], &count);
+  ValueId *items = ARENA_ARRAY(&im->scratch, ValueId, count + 1);
+  SymInt at = 0;
+  for (uint32_t i = 0; sizes && i < count && import_ok(im); i++) {
+    SymInt end = sym_add(&im->g->syms, at, sizes[i]);
+    items[i] = keep ? ex_slice(im, x, axis, at, end)
+                    : build(&im->b, OP_SELECT_COPY_INT, A_VAL(x), A_INT(axis), A_INT(i));
+    at = end;
+  }
+  out_sequence(im, 0, items, count);
+}
+
+void translate_concat_from_sequence(Import *im) {
+  Binding s;
+  bool stack = attr_int(im, "new_axis", 0) != 0;
+  int64_t axis = attr_int_required(im, "axis");
+  if (!in_sequence(im, 0, &s))
+    return;
+  if (!s.count) {
+    import_fail(im, DIAG_ARG_RANGE, "the sequence is empty");
+    return;
+  }
+  ValueId *parts = ARENA_ARRAY(&im->scratch, ValueId, s.count);
+  for (uint32_t i = 0; i < s.count && import_ok(im); i++)
+    parts[i] = item(im, &s, i);
+  uint32_t rank = shape_of(im, parts[0]).rank, at = import_axis(im, axis, rank + stack);
+  for (uint32_t i = 0; i < s.count && stack && import_ok(im); i++)
+    parts[i] = ex_unsqueeze(im, parts[i], at);
+  out(im, 0, s.count == 1 ? parts[0] : build(&im->b, OP_CAT, A_VALS(parts, s.count), A_INT(at)));
+}
+
+/* --- optionals --- */
+
+static void bind_like(Import *im, Binding binding) {
+  if (binding.kind == BIND_SEQUENCE)
+    out_sequence(im, 0, binding.items, binding.count);
+  else if (binding.kind == BIND_VALUE)
+    out(im, 0, binding.value);
+  else
+    out_absent(im, 0);
+}
+
+void translate_optional(Import *im) { bind_like(im, in_binding(im, 0)); }
+
+void translate_optional_get_element(Import *im) {
+  Binding binding = in_binding(im, 0);
+  if (binding.kind == BIND_ABSENT)
+    import_fail(im, DIAG_ARG_RANGE, "the optional is empty");
+  bind_like(im, binding);
+}
+
+void translate_optional_has_element(Import *im) {
+  Binding binding = in_binding(im, 0);
+  out(im, 0, build_scalar_int(&im->b, DTYPE_BOOL, binding.kind != BIND_ABSENT));
+}

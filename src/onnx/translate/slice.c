@@ -1,0 +1,162 @@
+/* Slice. Known starts and ends are slice_copy an axis, backwards steps a flip before. What arrives
+ * at run time becomes arithmetic: entry i of an axis is start + step * i for as many i as output 0
+ * declares, taken by index_select. */
+#include "onnx/express.h"
+
+typedef struct SliceAxis {
+  SymInt start, end;
+  int64_t step;
+} SliceAxis;
+
+/* A bound against its size, clamped to [least, size + least]; one of unknown sign is taken to count
+ * from the front. */
+static SymInt clamp_bound(Import *im, SymInt bound, SymInt size, int64_t least) {
+  SymTable *t = &im->g->syms;
+  if (sym_upper(t, bound) < 0)
+    bound = sym_add(t, bound, size);
+  else if (sym_lower(t, bound) < 0)
+    graph_add_constraint(im->g, (Constraint){CONSTRAINT_GE, bound, 0, im->b.loc});
+  return sym_max(t, least, sym_min(t, bound, sym_add(t, size, least)));
+}
+
+static ValueId slice_axis(Import *im, ValueId x, uint32_t axis, SliceAxis a) {
+  SymTable *t = &im->g->syms;
+  SymInt size = ex_dim(im, x, axis), begin, end;
+  if (a.step > 0) {
+    begin = clamp_bound(im, a.start, size, 0);
+    end = clamp_bound(im, a.end, size, 0);
+  } else {
+    SymInt last = sym_sub(t, size, 1);
+    begin = sym_sub(t, last, clamp_bound(im, a.start, size, -1));
+    end = sym_sub(t, last, clamp_bound(im, a.end, size, -1));
+    x = ex_flip(im, x, axis);
+  }
+  return build_slice(&im->b, x, axis, begin, sym_max(t, begin, end), a.step > 0 ? a.step : -a.step);
+}
+
+/* --- starts, ends, axes or steps that arrive at run time --- */
+
+/* Element j of a vector as an i64 scalar. */
+static ValueId element(Import *im, ValueId vector, uint32_t j) {
+  return ex_cast(im, ex_element(im, vector, j), DTYPE_I64);
+}
+
+typedef struct RunSlice {
+  ValueId starts, axes, steps; /* axes and steps may be 0 */
+  uint32_t count;
+} RunSlice;
+
+/* The entries of one dim: those of the listed axis that is this dim, or start 0 and step 1. An axis
+ * that arrives at run time is compared with the dim. */
+static void run_axis(Import *im, const RunSlice *r, uint32_t dim, uint32_t rank, ValueId *start,
+                     ValueId *step) {
+  *start = build_scalar_int(&im->b, DTYPE_I64, 0);
+  *step = build_scalar_int(&im->b, DTYPE_I64, 1);
+  for (uint32_t j = 0; j < r->count && import_ok(im); j++) {
+    ValueId s = element(im, r->starts, j);
+    ValueId step_j = r->steps ? element(im, r->steps, j) : build_scalar_int(&im->b, DTYPE_I64, 1);
+    if (!r->axes) {
+      if (j == dim) {
+        *start = s;
+        *step = step_j;
+      }
+      continue;
+    }
+    ValueId mine = ex_with(im, OP_EQ_TENSOR, ex_wrap_index(im, element(im, r->axes, j), rank), dim);
+    *start = ex_where(im, mine, s, *start);
+    *step = ex_where(im, mine, step_j, *step);
+  }
+}
+
+static ValueId run_slice_axis(Import *im, const RunSlice *r, ValueId x, uint32_t dim,
+                              const Shape *declared) {
+  SymInt size = ex_dim(im, x, dim);
+  ValueId start, step;
+  run_axis(im, r, dim, declared->rank, &start, &step);
+  ValueId last = ex_size(im, sym_sub(&im->g->syms, size, 1));
+  start = ex_wrap_index(im, start, size);
+  start = ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, start, last), 0);
+  ValueId index = ex_add(im, ex_mul(im, ex_arange(im, declared->d[dim]), step), start);
+  return ex_index_select(im, x, dim, index);
+}
+
+/* With steps known to be forward, a dim that keeps its size is kept as it is. */
+static void run_slice(Import *im, ValueId x, const Shape *s, RunSlice r) {
+  Shape declared = {0};
+  if (!out_declared_dims(im, 0, declared.d, &declared.rank)) {
+    fail_not_known(im, "the start of a slice");
+    return;
+  }
+  if (declared.rank != s->rank) {
+    import_fail(im, DIAG_DIM_CONTRADICTION, "the output is declared with rank %u, not %u",
+                declared.rank, s->rank);
+    return;
+  }
+  for (uint32_t i = 0; i < s->rank && import_ok(im); i++)
+    if (r.steps || declared.d[i] != s->d[i])
+      x = run_slice_axis(im, &r, x, i, &declared);
+  out(im, 0, x);
+}
+
+/* --- Slice --- */
+
+typedef struct SliceLists {
+  const SymInt *starts, *ends, *axes;
+  const int64_t *steps;
+  uint32_t start_count, end_count, axis_count, step_count;
+} SliceLists;
+
+static void slice_known(Import *im, ValueId x, const Shape *s, const SliceLists *l) {
+  uint32_t seen = 0;
+  if (l->start_count != l->end_count || (l->axes && l->axis_count != l->start_count) ||
+      (l->steps && l->step_count != l->start_count) || l->start_count > s->rank) {
+    import_fail(im, DIAG_SHAPE_MISMATCH, "starts, ends, axes and steps differ in length");
+    return;
+  }
+  for (uint32_t i = 0; i < l->start_count && import_ok(im); i++) {
+    uint32_t axis = import_axis(im, l->axes ? l->axes[i] : (int64_t)i, s->rank);
+    SliceAxis a = {l->starts[i], l->ends[i], l->steps ? l->steps[i] : 1};
+    if (seen >> axis & 1)
+      import_fail(im, DIAG_AXIS_RANGE, "axis %u is sliced twice", axis);
+    if (a.step == 0 || a.step == INT64_MIN) {
+      import_fail(im, DIAG_ARG_RANGE, "the step on axis %u is %lld", axis, (long long)a.step);
+      return;
+    }
+    seen |= (uint32_t)1 << axis;
+    x = slice_axis(im, x, axis, a);
+  }
+  out(im, 0, x);
+}
+
+void translate_slice(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape s = shape_of(im, x);
+  SliceLists l = {0};
+  if (im->opset < 10) {
+    if (!attr_ints(im, "starts", &l.starts, &l.start_count) ||
+        !attr_ints(im, "ends", &l.ends, &l.end_count)) {
+      import_fail(im, DIAG_ATTR_MISSING, "Slice needs 'starts' and 'ends'");
+      return;
+    }
+    attr_ints(im, "axes", &l.axes, &l.axis_count);
+    slice_known(im, x, &s, &l);
+    return;
+  }
+  ValueId starts = in_required(im, 1), ends = in_required(im, 2), axes = in(im, 3),
+          steps = in(im, 4);
+  const int64_t *axis_values = NULL;
+  bool known = value_ints(im, starts, &l.starts, &l.start_count) &&
+               value_ints(im, ends, &l.ends, &l.end_count) &&
+               (!axes || in_consts(im, 3, &axis_values, &l.axis_count)) &&
+               (!steps || in_consts(im, 4, &l.steps, &l.step_count));
+  if (known) {
+    l.axes = axis_values;
+    slice_known(im, x, &s, &l);
+    return;
+  }
+  SymInt count = ex_rank(im, starts) ? ex_dim(im, starts, 0) : -1;
+  if (!sym_is_const(count) || count < 0 || count > s.rank)
+    import_fail(im, DIAG_INPUT_NOT_CONST, "the number of sliced axes is not known when lowering");
+  else
+    run_slice(im, x, &s, (RunSlice){starts, axes, steps, (uint32_t)count});
+}

@@ -1,0 +1,135 @@
+/* Windows of convolutions and pools; see spatial.h. Formulas of padding: ONNX operator documents of
+ * Conv and AveragePool. */
+#include "onnx/express.h"
+#include "onnx/translate/spatial.h"
+
+AutoPad attr_auto_pad(Import *im) {
+  static const struct {
+    const char *name;
+    AutoPad pad;
+  } rows[] = {{"NOTSET", PAD_EXPLICIT},
+              {"", PAD_EXPLICIT},
+              {"SAME_UPPER", PAD_SAME_UPPER},
+              {"SAME_LOWER", PAD_SAME_LOWER},
+              {"VALID", PAD_VALID}};
+  StrView name = attr_str(im, "auto_pad", "NOTSET");
+  for (size_t i = 0; i < COUNT_OF(rows); i++)
+    if (sv_eq_str(name, rows[i].name))
+      return rows[i].pad;
+  import_fail(im, DIAG_ATTR_VALUE, "auto_pad is '" SV_FMT "'", SV_ARG(name));
+  return PAD_EXPLICIT;
+}
+
+/* An attribute of one positive entry a dim; absent: all `fill`, or an error when that is 0. */
+static void read_list(Import *im, const char *name, uint32_t rank, int64_t fill, int64_t *dims) {
+  const int64_t *values;
+  uint32_t count;
+  bool given = attr_ints(im, name, &values, &count);
+  if (!given && !fill && import_ok(im))
+    import_fail(im, DIAG_ATTR_MISSING, "attribute '%s' is missing", name);
+  if (given && count != rank)
+    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u entries for %u spatial dimensions", name, count,
+                rank);
+  for (uint32_t i = 0; i < rank && import_ok(im); i++) {
+    dims[i] = given ? values[i] : fill;
+    if (dims[i] < 1 || dims[i] > INT32_MAX)
+      import_fail(im, DIAG_ATTR_VALUE, "'%s' has entry %lld", name, (long long)dims[i]);
+  }
+}
+
+static void read_kernel(Import *im, const SymInt *weight, Window *w) {
+  if (!weight || attr_has(im, "kernel_shape"))
+    read_list(im, "kernel_shape", w->rank, 0, w->kernel);
+  for (uint32_t i = 0; weight && i < w->rank && import_ok(im); i++) {
+    if (attr_has(im, "kernel_shape") && w->kernel[i] != weight[i])
+      import_fail(im, DIAG_SHAPE_MISMATCH, "kernel_shape says %lld, the weight %lld",
+                  (long long)w->kernel[i], (long long)weight[i]);
+    w->kernel[i] = weight[i];
+    if (!sym_is_const(weight[i]) || weight[i] < 1 || weight[i] > INT32_MAX)
+      import_fail(im, DIAG_SHAPE_MISMATCH, "the weight has kernel size %lld", (long long)weight[i]);
+  }
+}
+
+/* SAME: as many outputs as ceil(size / stride), the last window ends at or beyond the last element.
+ * What depends on a dynamic size is written so that the pads are known not to be negative, and the
+ * padded size comes out as extent + stride * (outputs - 1). */
+static void same_pads(Import *im, SymInt size, AutoPad pad, Window *w, uint32_t i) {
+  SymTable *t = &im->g->syms;
+  int64_t extent = window_extent(w, i), stride = w->stride[i];
+  SymInt before = sym_sub(t, size, 1), last = sym_mul(t, sym_floordiv(t, before, stride), stride),
+         total = sym_sub(t, sym_add(t, last, extent), size),
+         same = sym_sub(t, extent - 1, sym_mod(t, before, stride));
+  if (extent < stride)
+    same = total = sym_max(t, 0, total);
+  SymInt half = sym_floordiv(t, same, 2), rest = sym_sub(t, total, half);
+  if (sym_lower(t, rest) < 0)
+    rest = sym_max(t, 0, rest);
+  w->begin[i] = pad == PAD_SAME_UPPER ? half : rest;
+  w->end[i] = pad == PAD_SAME_UPPER ? rest : half;
+}
+
+static bool is_pad(SymInt pad) { return !sym_is_const(pad) || (pad >= 0 && pad <= INT32_MAX); }
+
+static void read_pads(Import *im, ValueId x, Window *w) {
+  AutoPad pad = attr_auto_pad(im);
+  const int64_t *pads;
+  uint32_t count;
+  bool given = attr_ints(im, "pads", &pads, &count);
+  if (pad == PAD_EXPLICIT && given && count != 2 * w->rank)
+    import_fail(im, DIAG_ATTR_VALUE, "'pads' has %u entries for %u spatial dimensions", count,
+                w->rank);
+  for (uint32_t i = 0; i < w->rank && import_ok(im); i++) {
+    w->begin[i] = w->end[i] = 0;
+    if (pad == PAD_SAME_UPPER || pad == PAD_SAME_LOWER)
+      same_pads(im, ex_dim(im, x, 2 + i), pad, w, i);
+    else if (pad == PAD_EXPLICIT && given) {
+      w->begin[i] = pads[i];
+      w->end[i] = pads[i + w->rank];
+    }
+    if (!is_pad(w->begin[i]) || !is_pad(w->end[i]))
+      import_fail(im, DIAG_ATTR_VALUE, "'pads' has entries %lld and %lld", (long long)w->begin[i],
+                  (long long)w->end[i]);
+  }
+}
+
+bool window_read(Import *im, ValueId x, const SymInt *kernel, Window *w) {
+  *w = (Window){0};
+  if (!import_ok(im))
+    return false;
+  uint32_t rank = ex_rank(im, x);
+  if (rank < 3 || rank > 2 + SPATIAL_MAX) {
+    import_fail(im, DIAG_INPUT_RANK, "input has rank %u, 3 to %d are supported", rank,
+                2 + SPATIAL_MAX);
+    return false;
+  }
+  w->rank = rank - 2;
+  w->ceil = attr_int(im, "ceil_mode", 0) != 0;
+  read_kernel(im, kernel, w);
+  read_list(im, "strides", w->rank, 1, w->stride);
+  read_list(im, "dilations", w->rank, 1, w->dilation);
+  if (import_ok(im))
+    read_pads(im, x, w);
+  return import_ok(im);
+}
+
+bool window_symmetric(const Window *w) {
+  for (uint32_t i = 0; i < w->rank; i++)
+    if (!sym_is_const(w->begin[i]) || w->begin[i] != w->end[i])
+      return false;
+  return true;
+}
+
+ValueId window_pad(Import *im, ValueId x, Window *w, ArgIn value) {
+  SymInt pads[2 * SPATIAL_MAX]; /* last dim first, as ATen wants */
+  bool any = false;
+  for (uint32_t i = 0; i < w->rank; i++) {
+    uint32_t at = 2 * (w->rank - 1 - i);
+    pads[at] = w->begin[i];
+    pads[at + 1] = w->end[i];
+    any |= w->begin[i] || w->end[i];
+    w->begin[i] = w->end[i] = 0;
+  }
+  return any && import_ok(im)
+             ? build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(pads, 2 * w->rank), value)
+             : x;
+}

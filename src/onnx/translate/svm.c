@@ -1,0 +1,366 @@
+/* SVMRegressor and SVMClassifier of ai.onnx.ml, as ONNX Runtime computes them. */
+#include <math.h>
+
+#include "onnx/translate/classic.h"
+#include "onnx/translate/control.h"
+
+enum { CLASSES_MAX = 4096, COEFFICIENTS_MAX = 1 << 26, PROBABILITY_CLASSES_MAX = 64 };
+
+typedef struct Svm {
+  Import *im;
+  const float *vectors, *coefficients, *rho, *prob_a, *prob_b;
+  const int64_t *per_class;
+  uint32_t coefficient_count, rho_count, prob_count;
+  int64_t features, vector_count;
+  Classes classes;
+  PostTransform post;
+} Svm;
+
+/* --- kernels --- */
+
+static ValueId power(Import *im, ValueId x, double degree) {
+  if (degree == 2)
+    return ex_mul(im, x, x);
+  if (degree == 3)
+    return ex_mul(im, ex_mul(im, x, x), x);
+  return build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(x), A_FLOAT(degree));
+}
+
+/* exp(-gamma |x - v|^2), from differences: squares and products of large features lose digits. */
+static ValueId radial(Import *im, ValueId x, ValueId v, double gamma) {
+  ValueId distance = build(&im->b, OP_CDIST_FORWARD, A_VAL(x), A_VAL(v), A_FLOAT(2), A_NONE);
+  return ex_unary(im, OP_EXP, ex_with(im, OP_MUL_TENSOR, ex_mul(im, distance, distance), -gamma));
+}
+
+/* The kernel of samples x and `count` vectors: [N, count]. */
+static ValueId kernel_of(const Svm *s, ValueId x) {
+  Import *im = s->im;
+  StrView kind = attr_str(im, "kernel_type", "LINEAR");
+  const float *params;
+  uint32_t count;
+  double gamma = 0, offset = 0, degree = 0;
+  if (attr_floats(im, "kernel_params", &params, &count) && count >= 3) {
+    gamma = (double)params[0];
+    offset = (double)params[1];
+    degree = (double)params[2];
+  } else if (count) {
+    import_fail(im, DIAG_ATTR_VALUE, "'kernel_params' has %u numbers instead of 3", count);
+  }
+  ValueId v = classic_floats(im, s->vectors, 2, (int64_t[]){s->vector_count, s->features});
+  if (sv_eq_str(kind, "RBF"))
+    return radial(im, x, v, gamma);
+  ValueId dot = build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(v), A_NONE);
+  if (sv_eq_str(kind, "LINEAR"))
+    return dot;
+  dot = ex_with(im, OP_ADD_TENSOR, ex_with(im, OP_MUL_TENSOR, dot, gamma), offset);
+  if (sv_eq_str(kind, "POLY"))
+    return power(im, dot, degree);
+  if (sv_eq_str(kind, "SIGMOID"))
+    return ex_unary(im, OP_TANH, dot);
+  return import_fail(im, DIAG_ATTR_VALUE, "attribute 'kernel_type' is '" SV_FMT "'", SV_ARG(kind));
+}
+
+/* x W' + bias, the same bias for all rows when there is one. */
+static ValueId weighted(Import *im, ValueId x, const float *w, int64_t rows, int64_t columns,
+                        const float *bias, bool shared) {
+  float *all = ARENA_ARRAY(&im->scratch, float, (uint64_t)rows);
+  for (int64_t i = 0; i < rows; i++)
+    all[i] = bias[shared ? 0 : i];
+  ValueId weights = classic_floats(im, w, 2, (int64_t[]){rows, columns}),
+          offset = classic_floats(im, all, 1, &rows);
+  return build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(weights), A_VAL(offset));
+}
+
+static void check_vectors(const Svm *s, uint32_t given) {
+  if (import_ok(s->im) && (s->features < 1 || given / s->features < s->vector_count))
+    import_fail(s->im, DIAG_ATTR_VALUE, "%u numbers are no %lld support vectors of %lld features",
+                given, (long long)s->vector_count, (long long)s->features);
+}
+
+static bool read_common(Svm *s, ValueId x) {
+  Import *im = s->im;
+  s->features = ex_fixed(im, x, 1);
+  if (!attr_floats(im, "coefficients", &s->coefficients, &s->coefficient_count) ||
+      !s->coefficient_count || s->coefficient_count > COEFFICIENTS_MAX ||
+      !attr_floats(im, "rho", &s->rho, &s->rho_count) || !s->rho_count)
+    import_fail(im, DIAG_ATTR_VALUE, "'coefficients' or 'rho' is missing, or too long");
+  return import_ok(im);
+}
+
+/* --- regression --- */
+
+void translate_svm_regressor(Import *im) {
+  Svm s = {.im = im};
+  ValueId x = classic_samples(im), y;
+  uint32_t given = 0;
+  if (!read_common(&s, x))
+    return;
+  s.vector_count = attr_int(im, "n_supports", 0);
+  if (s.vector_count > 0) {
+    (void)attr_floats(im, "support_vectors", &s.vectors, &given);
+    check_vectors(&s, given);
+    if (s.coefficient_count < s.vector_count)
+      import_fail(im, DIAG_ATTR_VALUE, "there are %u coefficients for %lld support vectors",
+                  s.coefficient_count, (long long)s.vector_count);
+    y = weighted(im, kernel_of(&s, x), s.coefficients, 1, s.vector_count, s.rho, true);
+  } else {
+    if (s.coefficient_count != s.features)
+      import_fail(im, DIAG_ATTR_VALUE, "there are %u coefficients for %lld features",
+                  s.coefficient_count, (long long)s.features);
+    y = weighted(im, x, s.coefficients, 1, s.features, s.rho, true);
+  }
+  if (attr_int(im, "one_class", 0))
+    y = ex_where(im, ex_with(im, OP_GT_TENSOR, y, 0), ex_number(im, y, 1), ex_number(im, y, -1));
+  out(im, 0, y);
+}
+
+/* --- probabilities --- */
+
+/* The method of Wu, Lin and Weng ("Probability estimates for multi-class classification by pairwise
+ * coupling", 2004, algorithm 2) on each sample: p [N, C] and the samples still at work [N, 1]. */
+typedef struct Coupling {
+  Import *im;
+  uint32_t classes;
+  ValueId q; /* [N, C, C] */
+  ValueId p, active;
+} Coupling;
+
+static ValueId square(Import *im, ValueId x) { return ex_mul(im, x, x); }
+
+/* One class i of an iteration; diff is 0 for samples that are done, which changes nothing. */
+static void couple_class(Coupling *c, uint32_t i, ValueId *qp, ValueId *pqp) {
+  Import *im = c->im;
+  float *unit = ARENA_ARRAY(&im->scratch, float, c->classes);
+  unit[i] = 1;
+  ValueId row = ex_select(im, c->q, 1, i), qii = ex_slice(im, row, 1, i, i + 1),
+          qpi = ex_slice(im, *qp, 1, i, i + 1), diff = ex_div(im, ex_sub(im, *pqp, qpi), qii),
+          step = ex_where(im, c->active, diff, ex_number(im, diff, 0)),
+          scale = ex_with(im, OP_ADD_TENSOR, step, 1),
+          more = ex_add(im, ex_mul(im, step, qii), ex_with(im, OP_MUL_TENSOR, qpi, 2)),
+          one = classic_floats(im, unit, 1, (int64_t[]){c->classes});
+  *pqp = ex_div(im, ex_div(im, ex_add(im, *pqp, ex_mul(im, step, more)), scale), scale);
+  *qp = ex_div(im, ex_add(im, *qp, ex_mul(im, step, row)), scale);
+  c->p = ex_div(im, ex_add(im, c->p, ex_mul(im, step, one)), scale);
+}
+
+/* One iteration; what it gives is whether another one is needed. */
+static ValueId couple(Coupling *c) {
+  Import *im = c->im;
+  double eps = (double)(0.005F / (float)c->classes);
+  ValueId qp = ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_mul(im, c->q, ex_unsqueeze(im, c->p, 1)), 2,
+                             false),
+          pqp = ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_mul(im, c->p, qp), 1, true),
+          error = ex_reduce_one(im, OP_AMAX, ex_unary(im, OP_ABS, ex_sub(im, qp, pqp)), 1, true);
+  c->active = ex_binary(im, OP_LOGICAL_AND, c->active, ex_with(im, OP_GE_TENSOR, error, eps));
+  for (uint32_t i = 0; i < c->classes; i++)
+    couple_class(c, i, &qp, &pqp);
+  return ex_unary(im, OP_ANY, c->active);
+}
+
+/* p after up to 100 iterations. */
+static ValueId coupled(Coupling *c) {
+  Import *im = c->im;
+  SymInt samples = ex_dim(im, c->q, 0);
+  ValueId states[2] = {ex_full(im, DTYPE_F32, (SymInt[]){samples, c->classes}, 2,
+                               (double)(1.0F / (float)c->classes)),
+                       ex_full(im, DTYPE_BOOL, (SymInt[]){samples, 1}, 2, 1)};
+  if (!import_ok(im))
+    return 0;
+  ValueId first = build(&im->b, OP_LOOP, A_INT(100), A_NONE, A_VALS(states, 2));
+  c->p = first + 1;
+  c->active = first + 2;
+  for (uint32_t i = 0; i < 2 && import_ok(im); i++)
+    value_set_type(im->g, first + 1 + i, value_get(im->g, states[i])->type);
+  ValueId again = couple(c);
+  if (!import_ok(im))
+    return 0;
+  states[0] = c->p;
+  states[1] = c->active;
+  return build(&im->b, OP_NEXT, A_VAL(again), A_VALS(states, 2));
+}
+
+/* Row and column of each pair i < j in a matrix [C, C], as two constants: r [P, C C] puts the
+ * probability of pair p at (i, j), and its complement at (j, i). */
+static ValueId pair_matrix(Import *im, ValueId r, uint32_t classes) {
+  uint64_t pairs = (uint64_t)classes * (classes - 1) / 2, cells = (uint64_t)classes * classes;
+  int64_t *index = ARENA_ARRAY(&im->scratch, int64_t, cells);
+  uint32_t pair = 0;
+  for (uint32_t i = 0; i < classes; i++)
+    index[i * classes + i] = (int64_t)(2 * pairs); /* 0 */
+  for (uint32_t i = 0; i + 1 < classes; i++)
+    for (uint32_t j = i + 1; j < classes; j++, pair++) {
+      index[i * classes + j] = pair;
+      index[j * classes + i] = (int64_t)(pairs + pair);
+    }
+  ValueId parts[3] = {r, ex_sub(im, ex_number(im, r, 1), r), ex_slice(im, r, 1, 0, 1)};
+  parts[2] = ex_sub(im, parts[2], parts[2]);
+  ValueId all = ex_cat(im, parts, 3, 1);
+  ValueId flat = ex_index_select(im, all, 1, build_const_ints(&im->b, index, (uint32_t)cells));
+  return EX_VIEW(im, flat, ex_dim(im, r, 0), classes, classes);
+}
+
+/* Q: -r(j, i) r(i, j) beside the diagonal, which has the sums of r(j, i)^2. */
+static ValueId coupling_matrix(Import *im, ValueId r, uint32_t classes) {
+  float *eye = ARENA_ARRAY(&im->scratch, float, (uint64_t)classes *classes);
+  for (uint32_t i = 0; i < classes; i++)
+    eye[i * classes + i] = 1;
+  ValueId matrix = pair_matrix(im, r, classes);
+  ValueId transposed = EX_PERMUTE(im, matrix, 0, 2, 1),
+          sums = ex_reduce_one(im, OP_SUM_DIM_INTLIST, square(im, transposed), 2, true),
+          one = classic_floats(im, eye, 2, (int64_t[]){classes, classes});
+  return ex_sub(im, ex_mul(im, sums, one), ex_mul(im, matrix, transposed));
+}
+
+static ValueId probabilities(const Svm *s, ValueId pair_scores) {
+  Import *im = s->im;
+  int64_t pairs = (int64_t)s->classes.count * (s->classes.count - 1) / 2;
+  ValueId a = classic_floats(im, s->prob_a, 1, &pairs),
+          b = classic_floats(im, s->prob_b, 1, &pairs),
+          x = ex_unary(im, OP_NEG, ex_add(im, ex_mul(im, pair_scores, a), b)),
+          r = ex_clamp(im, ex_unary(im, OP_SIGMOID, x), (double)1.0e-7F, (double)(1 - 1.0e-7F));
+  Coupling c = {.im = im, .classes = s->classes.count};
+  c.q = coupling_matrix(im, r, s->classes.count);
+  return coupled(&c);
+}
+
+/* --- classification --- */
+
+/* The decision of each pair of classes i < j: coefficients of the vectors of i against j, and of
+ * those of j against i. */
+static ValueId pair_scores(const Svm *s, ValueId kernel) {
+  uint32_t classes = s->classes.count, pair = 0;
+  uint64_t pairs = (uint64_t)classes * (classes - 1) / 2, size, vectors = (uint64_t)s->vector_count;
+  if (!mul_u64(pairs, vectors, &size) || size > COEFFICIENTS_MAX)
+    return import_fail(s->im, DIAG_UNSUPPORTED_FEATURE,
+                       "%u classes and %lld support vectors are too many", classes,
+                       (long long)s->vector_count);
+  float *w = ARENA_ARRAY(&s->im->scratch, float, size + 1);
+  uint64_t *start = ARENA_ARRAY(&s->im->scratch, uint64_t, (uint64_t)classes + 1);
+  for (uint32_t i = 0; i < classes; i++)
+    start[i + 1] = start[i] + (uint64_t)s->per_class[i];
+  for (uint32_t i = 0; i + 1 < classes; i++)
+    for (uint32_t j = i + 1; j < classes; j++, pair++) {
+      for (uint64_t v = start[i]; v < start[i + 1]; v++)
+        w[pair * vectors + v] = s->coefficients[(j - 1) * vectors + v];
+      for (uint64_t v = start[j]; v < start[j + 1]; v++)
+        w[pair * vectors + v] = s->coefficients[i * vectors + v];
+    }
+  return weighted(s->im, kernel, w, (int64_t)pairs, s->vector_count, s->rho, false);
+}
+
+/* Each pair has a vote: for i when its decision is positive, else for j. */
+static ValueId winners(const Svm *s, ValueId scores) {
+  Import *im = s->im;
+  uint32_t classes = s->classes.count, pair = 0;
+  int64_t pairs = (int64_t)classes * (classes - 1) / 2;
+  float *w = ARENA_ARRAY(&im->scratch, float, (uint64_t)pairs *classes),
+        *otherwise = ARENA_ARRAY(&im->scratch, float, classes);
+  for (uint32_t i = 0; i + 1 < classes; i++)
+    for (uint32_t j = i + 1; j < classes; j++, pair++) {
+      w[i * (uint64_t)pairs + pair] = 1;
+      w[j * (uint64_t)pairs + pair] = -1;
+      otherwise[j] += 1;
+    }
+  ValueId positive = ex_cast(im, ex_with(im, OP_GT_TENSOR, scores, 0), DTYPE_F32),
+          votes = weighted(im, positive, w, classes, pairs, otherwise, false);
+  return build(&im->b, OP_ARGMAX, A_VAL(votes), A_INT(1), A_BOOL(false));
+}
+
+static void by_vectors(const Svm *s, ValueId x) {
+  Import *im = s->im;
+  ValueId scores = pair_scores(s, kernel_of(s, x));
+  classes_out(im, &s->classes, winners(s, scores));
+  if (s->prob_count)
+    out(im, 1, post_apply(im, s->post, probabilities(s, scores)));
+  else if (s->classes.count == 2)
+    out(im, 1, post_two(im, s->post, scores, s->post != POST_NONE));
+  else
+    out(im, 1, post_apply(im, s->post, scores));
+}
+
+/* Without support vectors: a row of coefficients for each class. */
+static void by_rows(const Svm *s, ValueId x) {
+  Import *im = s->im;
+  uint32_t classes = s->classes.count;
+  if (s->coefficient_count != s->features * classes) {
+    import_fail(im, DIAG_ATTR_VALUE, "there are %u coefficients for %lld features of %u classes",
+                s->coefficient_count, (long long)s->features, classes);
+    return;
+  }
+  ValueId scores = weighted(im, x, s->coefficients, classes, s->features, s->rho, true);
+  ValueId best = build(&im->b, OP_ARGMAX, A_VAL(scores), A_INT(1), A_BOOL(false));
+  bool positive = true;
+  for (uint32_t i = 0; i < s->coefficient_count; i++)
+    positive &= s->coefficients[i] >= 0;
+  if (classes == 2 && !s->prob_count) {
+    ValueId most = ex_reduce_one(im, OP_AMAX, scores, 1, false),
+            second = ex_with(im, positive ? OP_GE_TENSOR : OP_GT_TENSOR, most, positive ? 0.5 : 0);
+    best = ex_where(im, second, ex_number(im, best, 1), best);
+  }
+  classes_out(im, &s->classes, best);
+  out(im, 1, classes == 1 ? post_single(im, s->post, scores) : post_apply(im, s->post, scores));
+}
+
+static void read_probabilities(Svm *s, uint64_t pairs) {
+  uint32_t other;
+  if (!attr_floats(s->im, "prob_a", &s->prob_a, &s->prob_count) || !s->prob_count)
+    return;
+  (void)attr_floats(s->im, "prob_b", &s->prob_b, &other);
+  if (s->prob_count != other || other < pairs)
+    import_fail(s->im, DIAG_ATTR_VALUE, "'prob_a' has %u numbers and 'prob_b' %u", s->prob_count,
+                other);
+  else if (s->classes.count > PROBABILITY_CLASSES_MAX)
+    import_fail(s->im, DIAG_UNSUPPORTED_FEATURE, "probabilities of more than %d classes",
+                PROBABILITY_CLASSES_MAX);
+}
+
+static void check_classes(const Svm *s, uint64_t pairs, uint32_t listed) {
+  uint64_t classes = s->classes.count, vectors = (uint64_t)s->vector_count;
+  if (listed != classes || classes < 2)
+    import_fail(s->im, DIAG_ATTR_VALUE, "'vectors_per_class' has %u numbers for %llu classes",
+                listed, (unsigned long long)classes);
+  else if (s->coefficient_count < (classes - 1) * vectors || s->rho_count < pairs)
+    import_fail(s->im, DIAG_ATTR_VALUE,
+                "there are %u coefficients and %u numbers in 'rho' for %llu classes",
+                s->coefficient_count, s->rho_count, (unsigned long long)classes);
+}
+
+/* Sums up the vectors of all classes. */
+static void count_vectors(Svm *s, uint32_t listed) {
+  for (uint32_t i = 0; i < listed && import_ok(s->im); i++) {
+    if (s->per_class[i] < 0 || s->per_class[i] > COEFFICIENTS_MAX)
+      import_fail(s->im, DIAG_ATTR_VALUE, "class %u has %lld support vectors", i,
+                  (long long)s->per_class[i]);
+    s->vector_count += s->per_class[i];
+    if (s->vector_count > COEFFICIENTS_MAX)
+      import_fail(s->im, DIAG_ATTR_VALUE, "there are too many support vectors");
+  }
+}
+
+void translate_svm_classifier(Import *im) {
+  Svm s = {.im = im, .post = post_read(im)};
+  ValueId x = classic_samples(im);
+  uint32_t listed = 0, given = 0;
+  if (!classes_read(im, "classlabels_ints", "classlabels_strings", &s.classes) ||
+      !read_common(&s, x))
+    return;
+  if (s.classes.count > CLASSES_MAX) {
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "there are %u classes", s.classes.count);
+    return;
+  }
+  (void)attr_ints(im, "vectors_per_class", &s.per_class, &listed);
+  count_vectors(&s, listed);
+  uint64_t pairs = (uint64_t)s.classes.count * (s.classes.count - 1) / 2;
+  read_probabilities(&s, pairs);
+  if (s.vector_count > 0) {
+    (void)attr_floats(im, "support_vectors", &s.vectors, &given);
+    check_vectors(&s, given);
+    check_classes(&s, pairs, listed);
+  }
+  if (!import_ok(im))
+    return;
+  if (s.vector_count > 0)
+    by_vectors(&s, x);
+  else
+    by_rows(&s, x);
+}

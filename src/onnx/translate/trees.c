@@ -1,0 +1,206 @@
+/* TreeEnsembleRegressor, TreeEnsembleClassifier and TreeEnsemble of ai.onnx.ml, as ONNX Runtime
+ * computes them (trees.h). */
+#include <math.h>
+
+#include "onnx/translate/trees.h"
+
+/* The samples in the type that tests compare in: f64 stays, all others are f32. */
+static ValueId read_samples(Import *im, Trees *t) {
+  ValueId x = in_required(im, 0);
+  t->wide = ex_dtype(im, x) == DTYPE_F64;
+  x = ex_cast(im, x, t->wide ? DTYPE_F64 : DTYPE_F32);
+  if (import_ok(im) && ex_rank(im, x) == 1)
+    x = EX_VIEW(im, x, 1, ex_dim(im, x, 0));
+  if (ex_rank(im, x) != 2)
+    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, not 2", ex_rank(im, x));
+  int64_t features = ex_fixed(im, x, 1);
+  if (features > UINT32_MAX / 4)
+    import_fail(im, DIAG_INPUT_RANK, "the input has %lld features", (long long)features);
+  t->features = import_ok(im) ? (uint32_t)features : 0;
+  return x;
+}
+
+/* Double splits of f32 samples: all is computed in f64. */
+static ValueId fit_samples(Import *im, const Trees *t, ValueId x) {
+  return t->wide ? ex_cast(im, x, DTYPE_F64) : x;
+}
+
+static ValueId base_row(Import *im, const Trees *t, DType dtype) {
+  ValueId row = build_const(&im->b, DTYPE_F64, 1, (int64_t[]){t->base_count}, t->base);
+  return ex_cast(im, row, dtype);
+}
+
+static bool all_voted(const Trees *t, const TreeVoted *voted) {
+  for (uint32_t i = 0; i < t->results; i++)
+    if (voted[i] != VOTED_ALWAYS)
+      return false;
+  return true;
+}
+
+/* --- regression --- */
+
+/* A target without a vote is 0, whatever its base value. */
+static ValueId regression(Import *im, const Trees *t, ValueId x, PostTransform post, DType to) {
+  if (t->base_count && t->base_count != t->results)
+    return import_fail(im, DIAG_ATTR_VALUE, "there are %u base values for %u targets",
+                       t->base_count, t->results);
+  bool plain = all_voted(t, trees_voted(im, t)) ||
+               (!t->base_count && (t->aggregate == TREES_SUM || t->aggregate == TREES_AVERAGE));
+  ValueId voted = 0, y = trees_walk(im, t, fit_samples(im, t, x), plain ? NULL : &voted);
+  if (t->base_count)
+    y = ex_add(im, y, base_row(im, t, ex_dtype(im, y)));
+  if (t->base_count && voted)
+    y = ex_where(im, voted, y, ex_number(im, y, 0));
+  y = ex_cast(im, y, to);
+  return t->results == 1 ? post_single(im, post, y) : post_apply(im, post, y);
+}
+
+void translate_tree_regressor(Import *im) {
+  Trees t = {0};
+  ValueId x = read_samples(im, &t);
+  int64_t targets = attr_int(im, "n_targets", 1);
+  if (targets < 1 || targets > INT32_MAX)
+    import_fail(im, DIAG_ATTR_VALUE, "'n_targets' is %lld", (long long)targets);
+  PostTransform post = post_read(im);
+  t.results = (uint32_t)targets;
+  if (trees_read(im, &t, "target"))
+    out(im, 0, regression(im, &t, x, post, DTYPE_F32));
+}
+
+/* The standard numbers SOFTMAX 1 and LOGISTIC 2, ONNX Runtime the other way round. */
+void translate_tree_ensemble(Import *im) {
+  static const PostTransform posts[] = {POST_NONE, POST_LOGISTIC, POST_SOFTMAX, POST_SOFTMAX_ZERO,
+                                        POST_PROBIT};
+  Trees t = {0};
+  ValueId x = read_samples(im, &t);
+  DType dtype = import_ok(im) ? ex_dtype(im, in(im, 0)) : DTYPE_F32;
+  int64_t targets = attr_int_required(im, "n_targets"), post = attr_int(im, "post_transform", 0);
+  if (targets < 1 || targets > INT32_MAX)
+    import_fail(im, DIAG_ATTR_VALUE, "'n_targets' is %lld", (long long)targets);
+  if (post < 0 || post >= (int64_t)COUNT_OF(posts))
+    import_fail(im, DIAG_ATTR_VALUE, "'post_transform' is %lld", (long long)post);
+  t.results = import_ok(im) ? (uint32_t)targets : 1;
+  if (trees_read_ensemble(im, &t))
+    out(im, 0, regression(im, &t, x, posts[post], dtype));
+}
+
+/* --- classification --- */
+
+typedef struct Classifier {
+  Import *im;
+  Trees t;
+  Classes classes;
+  PostTransform post;
+  const TreeVoted *voted;
+  ValueId x;
+} Classifier;
+
+static ValueId column(const Classifier *c, ValueId scores, uint32_t i) {
+  return ex_slice(c->im, scores, 1, i, i + 1);
+}
+
+static ValueId plus_base(const Classifier *c, ValueId score, uint32_t i) {
+  return ex_with(c->im, OP_ADD_TENSOR, score, c->t.base[i]);
+}
+
+/* The two scores of two classes, or only the first when *single. *weight: what decides. A score
+ * without a vote is 0, and so is its base value; with base values the second score is made of the
+ * votes for the first class. */
+static ValueId score_pair(const Classifier *c, ValueId sums, bool *single, ValueId *weight) {
+  Import *im = c->im;
+  bool second = c->voted[1] == VOTED_ALWAYS, first = c->voted[0] != VOTED_NEVER;
+  ValueId a = column(c, sums, 0), b = column(c, sums, 1), zero = ex_sub(im, b, b);
+  *single = false;
+  if (c->t.base_count == 2 && second) {
+    b = plus_base(c, a, 1);
+    a = first ? ex_unary(im, OP_NEG, b) : zero;
+  } else if (c->t.base_count == 2) {
+    a = plus_base(c, a, 0);
+    b = ex_sub(im, a, a);
+  } else {
+    a = c->t.base_count == 1 && first ? plus_base(c, a, 0) : a;
+    *single = !second;
+  }
+  *weight = second ? b : a;
+  return *single ? a : ex_cat2(im, a, b, 1);
+}
+
+/* Only votes for one class: their sum decides, against 0.5 when none is negative. */
+static void two_classes(const Classifier *c, ValueId sums) {
+  Import *im = c->im;
+  bool unsure = c->voted[1] == VOTED_SOMETIMES ||
+                (c->t.base_count && c->voted[0] == VOTED_SOMETIMES && c->voted[1] == VOTED_ALWAYS);
+  if (unsure || c->t.base_count > 2 || !c->t.vote_count) {
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "two classes, and some samples get votes for both and some do not: ONNX Runtime "
+                "scores them in different ways");
+    return;
+  }
+  bool positive = true, single, one_kind = c->voted[0] == VOTED_NEVER || c->voted[1] == VOTED_NEVER;
+  for (uint32_t i = 0; i < c->t.vote_count; i++)
+    positive &= c->t.votes[i].weight >= 0;
+  ValueId weight = 0, scores = ex_cast(im, score_pair(c, sums, &single, &weight), DTYPE_F32);
+  ValueId yes = ex_with(im, OP_GT_TENSOR, weight, one_kind && positive ? 0.5 : 0);
+  const int64_t plain[2] = {0, 1};
+  Classes classes = c->classes;
+  if (!one_kind) /* 0 and 1, whatever the labels are */
+    classes.numbers = plain;
+  yes = EX_VIEW(im, yes, ex_dim(im, sums, 0));
+  classes_out_two(im, &classes, yes);
+  out(im, 1, single ? post_two(im, c->post, scores, positive) : post_apply(im, c->post, scores));
+}
+
+/* One class: the label says whether its score is positive. */
+static void one_class(const Classifier *c, ValueId score) {
+  Import *im = c->im;
+  if (c->classes.labels || c->t.base_count > 1) {
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "a single class with a string as label, or with %u "
+                "base values",
+                c->t.base_count);
+    return;
+  }
+  score = c->t.base_count ? plus_base(c, score, 0) : score;
+  ValueId yes = EX_VIEW(im, ex_with(im, OP_GT_TENSOR, score, 0), ex_dim(im, score, 0));
+  out(im, 0, ex_cast(im, yes, DTYPE_I64));
+  out(im, 1, post_single(im, c->post, ex_cast(im, score, DTYPE_F32)));
+}
+
+/* Classes without a vote do not win, unless there are base values. */
+static void many_classes(const Classifier *c, ValueId sums, ValueId voted) {
+  Import *im = c->im;
+  if (c->t.base_count && c->t.base_count != c->t.results) {
+    import_fail(im, DIAG_ATTR_VALUE, "there are %u base values for %u classes", c->t.base_count,
+                c->t.results);
+    return;
+  }
+  ValueId scores = sums;
+  if (c->t.base_count)
+    scores = sums = ex_add(im, sums, base_row(im, &c->t, ex_dtype(im, sums)));
+  else if (voted)
+    sums = ex_where(im, voted, sums, ex_number(im, sums, -INFINITY));
+  classes_out(im, &c->classes, build(&im->b, OP_ARGMAX, A_VAL(sums), A_INT(1), A_BOOL(false)));
+  out(im, 1, post_apply(im, c->post, ex_cast(im, scores, DTYPE_F32)));
+}
+
+void translate_tree_classifier(Import *im) {
+  Classifier c = {.im = im};
+  c.x = read_samples(im, &c.t);
+  c.post = post_read(im);
+  if (!import_ok(im) || !classes_read(im, "classlabels_int64s", "classlabels_strings", &c.classes))
+    return;
+  c.t.results = c.classes.count;
+  if (!trees_read(im, &c.t, "class"))
+    return;
+  c.t.aggregate = TREES_SUM;
+  c.voted = trees_voted(im, &c.t);
+  bool uncertain = c.t.results > 2 && !c.t.base_count && !all_voted(&c.t, c.voted);
+  ValueId voted = 0,
+          sums = trees_walk(im, &c.t, fit_samples(im, &c.t, c.x), uncertain ? &voted : NULL);
+  if (c.t.results == 1)
+    one_class(&c, sums);
+  else if (c.t.results == 2)
+    two_classes(&c, sums);
+  else
+    many_classes(&c, sums, voted);
+}

@@ -1,0 +1,326 @@
+/* Attributes of TreeEnsembleRegressor, TreeEnsembleClassifier and TreeEnsemble (trees.h). */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "onnx/translate/trees.h"
+#include "support/number.h"
+
+enum { NODES_MAX = 1 << 22 };
+
+typedef struct NodeKey {
+  int64_t tree, node;
+  uint32_t index;
+} NodeKey;
+
+static int by_key(const void *a, const void *b) {
+  const NodeKey *x = a, *y = b;
+  if (x->tree != y->tree)
+    return x->tree < y->tree ? -1 : 1;
+  return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* The node of that tree and number; `count` if the tree has no such node. */
+static uint32_t find_node(const NodeKey *keys, uint32_t count, int64_t tree, int64_t node) {
+  NodeKey wanted = {.tree = tree, .node = node};
+  const NodeKey *found = bsearch(&wanted, keys, count, sizeof *keys, by_key);
+  return found ? found->index : count;
+}
+
+/* --- attributes --- */
+
+/* An attribute with an integer for each of `count` things. */
+static const int64_t *integers(Import *im, const char *name, uint32_t count) {
+  const int64_t *values = NULL;
+  uint32_t given = 0;
+  if (!attr_ints(im, name, &values, &given) || given != count)
+    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u numbers instead of %u", name, given, count);
+  return values;
+}
+
+/* The elements of a tensor attribute; NULL when it is absent. */
+static const double *tensor_numbers(Import *im, Trees *t, const char *name, uint32_t *count) {
+  const Onnx__TensorProto *tensor = attr_tensor(im, name);
+  const double *values = NULL;
+  *count = 0;
+  if (!tensor)
+    return NULL;
+  t->wide |= tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE;
+  if (!value_doubles(im, import_tensor(im, tensor, 0), &values, count))
+    import_fail(im, DIAG_ATTR_VALUE, "attribute '%s' is no tensor of numbers", name);
+  return values;
+}
+
+/* The list `name` or the tensor `name`_as_tensor. */
+static const double *numbers(Import *im, Trees *t, const char *name, uint32_t *count) {
+  char long_name[48];
+  const float *values;
+  snprintf(long_name, sizeof long_name, "%s_as_tensor", name);
+  if (!attr_floats(im, name, &values, count) || !*count)
+    return tensor_numbers(im, t, long_name, count);
+  double *copy = ARENA_ARRAY(&im->scratch, double, *count);
+  for (uint32_t i = 0; i < *count; i++)
+    copy[i] = (double)values[i];
+  return copy;
+}
+
+static const double *numbers_of(Import *im, Trees *t, const char *name, uint32_t count) {
+  uint32_t given = 0;
+  const double *values = import_ok(im) ? numbers(im, t, name, &given) : NULL;
+  if (given != count)
+    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u numbers instead of %u", name, given, count);
+  return values;
+}
+
+static TreeMode mode_of(Import *im, StrView name) {
+  static const char *const names[] = {
+      [TREE_LEQ] = "BRANCH_LEQ", [TREE_LT] = "BRANCH_LT", [TREE_GTE] = "BRANCH_GTE",
+      [TREE_GT] = "BRANCH_GT",   [TREE_EQ] = "BRANCH_EQ", [TREE_NEQ] = "BRANCH_NEQ",
+      [TREE_LEAF] = "LEAF"};
+  for (size_t i = 0; i < COUNT_OF(names); i++)
+    if (names[i] && sv_eq_str(name, names[i]))
+      return (TreeMode)i;
+  import_fail(im, DIAG_ATTR_VALUE, "'" SV_FMT "' is no mode of a node", SV_ARG(name));
+  return TREE_LEAF;
+}
+
+static bool begin_nodes(Import *im, Trees *t, uint64_t count) {
+  if (!import_ok(im) || !count || count > NODES_MAX) {
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "the trees have no nodes, or more than %d",
+                NODES_MAX);
+    return false;
+  }
+  t->node_count = (uint32_t)count;
+  t->nodes = ARENA_ARRAY(&im->scratch, TreeNode, count);
+  t->roots = ARENA_ARRAY(&im->scratch, uint32_t, count);
+  return true;
+}
+
+/* The attributes of node i that all operators have, but for its branches. */
+static void fill_node(Import *im, Trees *t, uint32_t i, int64_t feature, double split) {
+  if (feature < 0 || feature >= t->features)
+    import_fail(im, DIAG_ATTR_VALUE, "node %u compares feature %lld of %u", i, (long long)feature,
+                t->features);
+  else
+    t->nodes[i].feature = (uint32_t)feature;
+  t->nodes[i].split = split;
+}
+
+static const int64_t *missing_tracks(Import *im, uint32_t count) {
+  const int64_t *missing;
+  uint32_t given;
+  if (!attr_ints(im, "nodes_missing_value_tracks_true", &missing, &given) || !given)
+    return NULL;
+  return integers(im, "nodes_missing_value_tracks_true", count);
+}
+
+/* Roots are the nodes that nothing leads to when `given` is NULL. */
+static void find_roots(Import *im, Trees *t, const int64_t *given, uint32_t given_count) {
+  bool *reached = ARENA_ARRAY(&im->scratch, bool, t->node_count);
+  for (uint32_t i = 0; i < t->node_count && import_ok(im); i++) {
+    const TreeNode *n = &t->nodes[i];
+    if (n->mode == TREE_LEAF)
+      continue;
+    const uint32_t branches[2] = {n->when_true, n->when_false};
+    for (uint32_t k = 0; k < 2; k++) {
+      bool inner = t->nodes[branches[k]].mode != TREE_LEAF;
+      if (branches[k] == i || (inner && reached[branches[k]]))
+        import_fail(im, DIAG_ATTR_VALUE, "node %u is reached twice", branches[k]);
+      reached[branches[k]] = true;
+    }
+  }
+  for (uint32_t i = 0; i < given_count && import_ok(im); i++) {
+    if (given[i] < 0 || given[i] >= t->node_count || reached[given[i]])
+      import_fail(im, DIAG_ATTR_VALUE, "root %u is no root of a tree", i);
+    else
+      t->roots[t->root_count++] = (uint32_t)given[i];
+  }
+  for (uint32_t i = 0; i < t->node_count && import_ok(im) && !given; i++)
+    if (!reached[i])
+      t->roots[t->root_count++] = i;
+  if (!t->root_count)
+    import_fail(im, DIAG_ATTR_VALUE, "the trees have no root");
+}
+
+static void add_vote(Import *im, Trees *t, uint32_t node, int64_t result, double weight) {
+  if (node >= t->node_count || result < 0 || result >= t->results)
+    import_fail(im, DIAG_ATTR_VALUE, "vote %u is of no node, or for no result", t->vote_count);
+  else
+    t->votes[t->vote_count++] = (TreeVote){node, (uint32_t)result, weight};
+}
+
+/* --- TreeEnsembleRegressor, TreeEnsembleClassifier --- */
+
+static void read_votes(Import *im, Trees *t, const char *kind, const NodeKey *keys) {
+  static const char *const suffixes[] = {"treeids", "nodeids", "ids"};
+  const int64_t *lists[COUNT_OF(suffixes)];
+  char name[32];
+  uint32_t count = 0;
+  snprintf(name, sizeof name, "%s_weights", kind);
+  const double *weights = import_ok(im) ? numbers(im, t, name, &count) : NULL;
+  for (uint32_t i = 0; i < COUNT_OF(suffixes); i++) {
+    snprintf(name, sizeof name, "%s_%s", kind, suffixes[i]);
+    lists[i] = integers(im, name, count);
+  }
+  t->votes = ARENA_ARRAY(&im->scratch, TreeVote, (uint64_t)count + 1);
+  for (uint32_t i = 0; i < count && import_ok(im); i++)
+    add_vote(im, t, find_node(keys, t->node_count, lists[0][i], lists[1][i]), lists[2][i],
+             weights[i]);
+}
+
+static void link_nodes(Import *im, Trees *t, const NodeKey *keys, const int64_t *tree_ids) {
+  const int64_t *yes = integers(im, "nodes_truenodeids", t->node_count),
+                *no = integers(im, "nodes_falsenodeids", t->node_count);
+  for (uint32_t i = 0; i < t->node_count && import_ok(im); i++) {
+    TreeNode *n = &t->nodes[i];
+    if (n->mode == TREE_LEAF)
+      continue;
+    n->when_true = find_node(keys, t->node_count, tree_ids[i], yes[i]);
+    n->when_false = find_node(keys, t->node_count, tree_ids[i], no[i]);
+    if (n->when_true == t->node_count || n->when_false == t->node_count)
+      import_fail(im, DIAG_ATTR_VALUE, "node %u leads to no node of its tree", i);
+  }
+}
+
+static const NodeKey *sorted_keys(Import *im, const Trees *t, const int64_t *tree_ids) {
+  const int64_t *node_ids = integers(im, "nodes_nodeids", t->node_count);
+  NodeKey *keys = ARENA_ARRAY(&im->scratch, NodeKey, t->node_count);
+  for (uint32_t i = 0; i < t->node_count && import_ok(im); i++)
+    keys[i] = (NodeKey){tree_ids[i], node_ids[i], i};
+  qsort(keys, t->node_count, sizeof *keys, by_key);
+  for (uint32_t i = 1; i < t->node_count && import_ok(im); i++)
+    if (by_key(&keys[i - 1], &keys[i]) == 0)
+      import_fail(im, DIAG_ATTR_VALUE, "two nodes of a tree have the number %lld",
+                  (long long)keys[i].node);
+  return keys;
+}
+
+static TreeAggregate aggregate_named(Import *im) {
+  static const char *const names[] = {
+      [TREES_AVERAGE] = "AVERAGE", [TREES_SUM] = "SUM", [TREES_MIN] = "MIN", [TREES_MAX] = "MAX"};
+  StrView how = attr_str(im, "aggregate_function", "SUM");
+  for (size_t i = 0; i < COUNT_OF(names); i++)
+    if (sv_eq_str(how, names[i]))
+      return (TreeAggregate)i;
+  import_fail(im, DIAG_ATTR_VALUE, "attribute 'aggregate_function' is '" SV_FMT "'", SV_ARG(how));
+  return TREES_SUM;
+}
+
+bool trees_read(Import *im, Trees *t, const char *kind) {
+  StrView *modes = NULL;
+  uint32_t count = 0;
+  if (!import_ok(im))
+    return false;
+  (void)attr_strs(im, "nodes_modes", &modes, &count);
+  if (!begin_nodes(im, t, count))
+    return false;
+  const int64_t *tree_ids = integers(im, "nodes_treeids", count),
+                *feature_ids = integers(im, "nodes_featureids", count),
+                *missing = missing_tracks(im, count);
+  const double *splits = numbers_of(im, t, "nodes_values", count);
+  t->base = numbers(im, t, "base_values", &t->base_count);
+  t->aggregate = aggregate_named(im);
+  for (uint32_t i = 0; i < count && import_ok(im); i++) {
+    t->nodes[i].mode = mode_of(im, modes[i]);
+    t->nodes[i].missing_true = missing && missing[i] == 1;
+    if (t->nodes[i].mode != TREE_LEAF)
+      fill_node(im, t, i, feature_ids[i], splits[i]);
+  }
+  const NodeKey *keys = import_ok(im) ? sorted_keys(im, t, tree_ids) : NULL;
+  if (!import_ok(im))
+    return false;
+  link_nodes(im, t, keys, tree_ids);
+  find_roots(im, t, NULL, 0);
+  read_votes(im, t, kind, keys);
+  return import_ok(im);
+}
+
+/* --- TreeEnsemble --- */
+
+/* Node i of the operator is node i here, leaf i comes after all nodes. */
+static uint32_t branch(Import *im, const Trees *t, uint32_t inner, int64_t to, bool leaf) {
+  int64_t first = leaf ? inner : 0, count = leaf ? t->node_count - inner : inner;
+  if (to >= 0 && to < count)
+    return (uint32_t)(first + to);
+  import_fail(im, DIAG_ATTR_VALUE, "a node leads to %s %lld of %lld", leaf ? "leaf" : "node",
+              (long long)to, (long long)count);
+  return 0;
+}
+
+/* The sets of all member nodes follow each other, with a NaN after each. */
+static void read_members(Import *im, Trees *t, uint32_t inner) {
+  uint32_t count = 0, at = 0;
+  const double *members = tensor_numbers(im, t, "membership_values", &count);
+  for (uint32_t i = 0; i < inner && import_ok(im); i++) {
+    TreeNode *n = &t->nodes[i];
+    if (n->mode != TREE_MEMBER)
+      continue;
+    n->members = members + at;
+    for (; at < count && members[at] == members[at]; at++)
+      n->member_count++;
+    if (!n->member_count)
+      import_fail(im, DIAG_ATTR_VALUE, "node %u has no membership values", i);
+    at += at < count;
+  }
+}
+
+static void read_inner(Import *im, Trees *t, uint32_t inner, const double *modes) {
+  const int64_t *features = integers(im, "nodes_featureids", inner),
+                *yes = integers(im, "nodes_truenodeids", inner),
+                *no = integers(im, "nodes_falsenodeids", inner),
+                *yes_leaf = integers(im, "nodes_trueleafs", inner),
+                *no_leaf = integers(im, "nodes_falseleafs", inner),
+                *missing = missing_tracks(im, inner);
+  uint32_t split_count = 0;
+  const double *splits = tensor_numbers(im, t, "nodes_splits", &split_count);
+  if (split_count != inner)
+    import_fail(im, DIAG_ATTR_VALUE, "'nodes_splits' has %u numbers instead of %u", split_count,
+                inner);
+  for (uint32_t i = 0; i < inner && import_ok(im); i++) {
+    TreeNode *n = &t->nodes[i];
+    int64_t mode;
+    if (!int_exact(modes[i], &mode) || mode < TREE_LEQ || mode > TREE_MEMBER) {
+      import_fail(im, DIAG_ATTR_VALUE, "%g is no mode of a node", modes[i]);
+      return;
+    }
+    n->mode = (TreeMode)mode;
+    n->missing_true = missing && missing[i] == 1;
+    fill_node(im, t, i, features[i], splits[i]);
+    n->when_true = branch(im, t, inner, yes[i], yes_leaf[i] != 0);
+    n->when_false = branch(im, t, inner, no[i], no_leaf[i] != 0);
+  }
+}
+
+static void read_leaves(Import *im, Trees *t, uint32_t inner) {
+  uint32_t leaves = t->node_count - inner, given = 0;
+  const int64_t *targets = integers(im, "leaf_targetids", leaves);
+  const double *weights = tensor_numbers(im, t, "leaf_weights", &given);
+  if (given != leaves)
+    import_fail(im, DIAG_ATTR_VALUE, "'leaf_weights' has %u numbers instead of %u", given, leaves);
+  t->votes = ARENA_ARRAY(&im->scratch, TreeVote, (uint64_t)leaves + 1);
+  for (uint32_t i = 0; i < leaves && import_ok(im); i++) {
+    t->nodes[inner + i].mode = TREE_LEAF;
+    add_vote(im, t, inner + i, targets[i], weights[i]);
+  }
+}
+
+bool trees_read_ensemble(Import *im, Trees *t) {
+  uint32_t inner = 0, leaves = 0, root_count = 0;
+  const int64_t *targets, *roots;
+  if (!import_ok(im))
+    return false;
+  const double *modes = tensor_numbers(im, t, "nodes_modes", &inner);
+  (void)attr_ints(im, "leaf_targetids", &targets, &leaves);
+  (void)attr_ints(im, "tree_roots", &roots, &root_count);
+  int64_t how = attr_int(im, "aggregate_function", TREES_SUM);
+  if (how < TREES_AVERAGE || how > TREES_MAX)
+    import_fail(im, DIAG_ATTR_VALUE, "attribute 'aggregate_function' is %lld", (long long)how);
+  t->aggregate = (TreeAggregate)how;
+  if (!begin_nodes(im, t, (uint64_t)inner + leaves))
+    return false;
+  read_leaves(im, t, inner);
+  read_inner(im, t, inner, modes);
+  read_members(im, t, inner);
+  if (import_ok(im))
+    find_roots(im, t, roots, root_count);
+  return import_ok(im);
+}

@@ -1,0 +1,434 @@
+/* All trees are walked together, one level a step (trees.h).
+ *
+ * Every test becomes "feature <= split", chosen so that it is exact: x < v is x <= the float below
+ * v; "greater" swaps the branches; equality and membership are binary searches among the limits of
+ * the values. NaN fails each comparison; where it must pass, the test reads a second copy of the
+ * features in which NaN is -infinity.
+ *
+ * Each tree then stands at an entry of a table: a feature, a split, and where the two entries that
+ * follow it are, the one for a failed test before the one for a passed test. So a step is four
+ * reads by index, a comparison and a sum. The entry of a leaf has a split that nothing passes and
+ * leads to itself; votes are a table with a row for each entry. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "onnx/translate/trees.h"
+
+enum { DEPTH_MAX = 4096, ENTRIES_MAX = 1 << 26 };
+
+/* Sorted limits: between two of them the outcome of the test is the same. It changes at each. */
+typedef struct Limits {
+  const double *at;
+  uint32_t count;
+  bool first; /* the outcome up to at[0] */
+  uint32_t middle;
+  bool nan_low, nan_low_once; /* tests read the copy with -infinity: all, or that of `middle` */
+} Limits;
+
+typedef struct Test {
+  uint32_t feature;
+  double split;
+  uint32_t passed, failed; /* tests, or LEAF | a node */
+} Test;
+
+typedef struct Walk {
+  Import *im;
+  const Trees *t;
+  Test *tests;
+  uint32_t test_count;
+  uint32_t *first_test; /* of each node: its tests follow each other */
+  Limits *limits;       /* of each node */
+  bool two_copies;
+  int64_t depth;
+} Walk;
+
+enum { LEAF = 1U << 31 };
+
+/* --- tests --- */
+
+static double below(const Trees *t, double v) {
+  return t->wide ? nextafter(v, -INFINITY) : (double)nextafterf((float)v, -INFINITY);
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Limits of "x is one of these": up to the float below each, up to each. Neighbours share one. */
+static void limits_of_set(Walk *w, Limits *l, const double *values, uint32_t count) {
+  double *sorted = ARENA_ARRAY(&w->im->scratch, double, count + 1),
+         *at = ARENA_ARRAY(&w->im->scratch, double, 2 * (uint64_t)count + 1);
+  if (count)
+    memcpy(sorted, values, count * sizeof *sorted);
+  qsort(sorted, count, sizeof *sorted, by_value);
+  l->at = at;
+  for (uint32_t i = 0; i < count; i++) {
+    double low = below(w->t, sorted[i]);
+    if (i && sorted[i] == sorted[i - 1])
+      continue;
+    if (l->count && at[l->count - 1] == low)
+      l->count--;
+    else if (sorted[i] == -INFINITY)
+      l->first = !l->first;
+    else
+      at[l->count++] = low;
+    at[l->count++] = sorted[i];
+  }
+}
+
+static void limits_of_split(Walk *w, Limits *l, double limit, bool first) {
+  double *at = ARENA_ARRAY(&w->im->scratch, double, 1);
+  at[0] = limit;
+  l->at = at;
+  l->count = 1;
+  l->first = first;
+}
+
+/* Chooses where a search begins, and the copy of the features that it reads, so that NaN gets the
+ * outcome that it must have. In the plain copy NaN fails all tests and ends above all limits, in
+ * the other one below all of them. With an even number of limits both ends have the same outcome:
+ * then NaN passes the first test only, and ends right below an odd limit. */
+static void route_nan(Walk *w, Limits *l, bool wanted) {
+  bool top = l->first ^ (l->count & 1);
+  l->middle = l->count / 2;
+  l->nan_low = top != wanted && l->first == wanted;
+  l->nan_low_once = top != wanted && l->first != wanted;
+  if (l->nan_low_once)
+    l->middle |= 1;
+  w->two_copies |= l->nan_low || l->nan_low_once;
+}
+
+static void find_limits(Walk *w, const TreeNode *n, Limits *l) {
+  bool negated = n->mode == TREE_NEQ, lower = n->mode == TREE_LT || n->mode == TREE_GTE;
+  double split = w->t->wide ? n->split : (double)(float)n->split;
+  if (n->mode != TREE_MEMBER && isnan(split)) /* the same for all numbers */
+    limits_of_split(w, l, INFINITY, negated);
+  else if (lower && split == -INFINITY)
+    limits_of_split(w, l, INFINITY, n->mode == TREE_GTE);
+  else if (lower)
+    limits_of_split(w, l, below(w->t, split), n->mode == TREE_LT);
+  else if (n->mode == TREE_LEQ || n->mode == TREE_GT)
+    limits_of_split(w, l, split, n->mode == TREE_LEQ);
+  else {
+    l->first = negated;
+    limits_of_set(w, l, n->mode == TREE_MEMBER ? n->members : &split,
+                  n->mode == TREE_MEMBER ? n->member_count : 1);
+  }
+  route_nan(w, l, n->missing_true || negated);
+}
+
+/* Where a branch begins. */
+static uint32_t target(const Walk *w, uint32_t node) {
+  return w->t->nodes[node].mode == TREE_LEAF ? LEAF | node
+                                             : w->first_test[node] + w->limits[node].middle;
+}
+
+/* The tests of limits [low, high) of a node; halving keeps the depth of calls below 32. */
+static uint32_t add_tests(Walk *w, uint32_t node, uint32_t low, uint32_t high, uint32_t middle) {
+  const TreeNode *n = &w->t->nodes[node];
+  const Limits *l = &w->limits[node];
+  if (low == high)
+    return target(w, l->first ^ (low & 1) ? n->when_true : n->when_false);
+  bool copy = l->nan_low || (l->nan_low_once && low == 0 && high == l->count);
+  uint32_t index = w->first_test[node] + middle;
+  w->tests[index] =
+      (Test){.feature = n->feature + (copy ? w->t->features : 0),
+             .split = l->at[middle],
+             .passed = add_tests(w, node, low, middle, low + (middle - low) / 2),
+             .failed = add_tests(w, node, middle + 1, high, middle + 1 + (high - middle - 1) / 2)};
+  return index;
+}
+
+/* How many tests in a row a sample can meet in a node. */
+static int64_t height_of(const Limits *l) {
+  uint32_t above = l->count - l->middle - 1, most = l->middle > above ? l->middle : above;
+  int64_t height = 1;
+  for (; most; most /= 2)
+    height++;
+  return height;
+}
+
+static void make_tests(Walk *w) {
+  const Trees *t = w->t;
+  Import *im = w->im;
+  uint64_t count = 0;
+  w->first_test = ARENA_ARRAY(&im->scratch, uint32_t, t->node_count);
+  w->limits = ARENA_ARRAY(&im->scratch, Limits, t->node_count);
+  for (uint32_t i = 0; i < t->node_count && import_ok(im); i++) {
+    if (t->nodes[i].mode == TREE_LEAF)
+      continue;
+    find_limits(w, &t->nodes[i], &w->limits[i]);
+    w->first_test[i] = (uint32_t)count;
+    count += w->limits[i].count;
+    if (count > ENTRIES_MAX)
+      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "the trees have more than %d tests", ENTRIES_MAX);
+  }
+  if (!import_ok(im))
+    return;
+  w->test_count = (uint32_t)count;
+  w->tests = ARENA_ARRAY(&im->scratch, Test, count + 1);
+  for (uint32_t i = 0; i < t->node_count; i++)
+    if (t->nodes[i].mode != TREE_LEAF)
+      (void)add_tests(w, i, 0, w->limits[i].count, w->limits[i].middle);
+}
+
+/* The longest way from a root to a leaf. */
+static void measure_depth(Walk *w) {
+  const Trees *t = w->t;
+  uint32_t *queue = ARENA_ARRAY(&w->im->scratch, uint32_t, 3 * (uint64_t)t->node_count), end = 0;
+  int64_t *level = ARENA_ARRAY(&w->im->scratch, int64_t, t->node_count);
+  for (uint32_t i = 0; i < t->root_count; i++)
+    queue[end++] = t->roots[i];
+  for (uint32_t i = 0; i < end; i++) {
+    const TreeNode *n = &t->nodes[queue[i]];
+    int64_t here = level[queue[i]];
+    w->depth = max_i64(w->depth, here);
+    if (n->mode == TREE_LEAF)
+      continue;
+    here += height_of(&w->limits[queue[i]]);
+    level[n->when_true] = max_i64(level[n->when_true], here);
+    level[n->when_false] = max_i64(level[n->when_false], here);
+    queue[end++] = n->when_true;
+    queue[end++] = n->when_false;
+  }
+  if (w->depth > DEPTH_MAX)
+    import_fail(w->im, DIAG_UNSUPPORTED_FEATURE, "a tree has more than %d levels", DEPTH_MAX);
+}
+
+/* --- tables --- */
+
+typedef struct Entries {
+  uint32_t count;
+  int64_t *features, *follow;
+  double *splits;
+  uint32_t *leaf; /* the node, or NO_LEAF */
+} Entries;
+
+enum { NO_LEAF = UINT32_MAX };
+
+static void set_entry(const Walk *w, Entries *e, uint32_t at, uint32_t to) {
+  bool leaf = (to & LEAF) != 0;
+  e->leaf[at] = leaf ? to & ~LEAF : NO_LEAF;
+  e->features[at] = leaf ? 0 : w->tests[to].feature;
+  e->splits[at] = leaf ? (double)NAN : w->tests[to].split;
+  e->follow[at] = leaf ? at : (int64_t)w->t->root_count + 2 * (int64_t)to;
+}
+
+static Entries make_entries(const Walk *w) {
+  Arena *arena = &w->im->scratch;
+  uint32_t roots = w->t->root_count, count = roots + 2 * w->test_count;
+  Entries e = {.count = count,
+               .features = ARENA_ARRAY(arena, int64_t, count),
+               .follow = ARENA_ARRAY(arena, int64_t, count),
+               .splits = ARENA_ARRAY(arena, double, count),
+               .leaf = ARENA_ARRAY(arena, uint32_t, count)};
+  for (uint32_t i = 0; i < roots; i++)
+    set_entry(w, &e, i, target(w, w->t->roots[i]));
+  for (uint32_t i = 0; i < w->test_count; i++) {
+    set_entry(w, &e, roots + 2 * i, w->tests[i].failed);
+    set_entry(w, &e, roots + 2 * i + 1, w->tests[i].passed);
+  }
+  return e;
+}
+
+/* A constant in the type of the features. */
+static ValueId real_table(const Walk *w, const double *values, uint32_t rank, const int64_t *dims) {
+  Import *im = w->im;
+  if (w->t->wide)
+    return build_const(&im->b, DTYPE_F64, rank, dims, values);
+  uint64_t count = rank == 2 ? (uint64_t)(dims[0] * dims[1]) : (uint64_t)dims[0];
+  float *narrow = ARENA_ARRAY(&im->scratch, float, count + 1);
+  for (uint64_t i = 0; i < count; i++)
+    narrow[i] = (float)values[i];
+  return build_const(&im->b, DTYPE_F32, rank, dims, narrow);
+}
+
+static double no_vote(const Trees *t) {
+  return t->aggregate == TREES_MIN ? INFINITY : t->aggregate == TREES_MAX ? -INFINITY : 0;
+}
+
+static void cast_vote(const Trees *t, double *sum, double weight) {
+  if (t->aggregate == TREES_MIN)
+    *sum = weight < *sum ? weight : *sum;
+  else if (t->aggregate == TREES_MAX)
+    *sum = weight > *sum ? weight : *sum;
+  else
+    *sum += weight;
+}
+
+/* A row of votes for each entry; those of all nodes are added up first. */
+static double *vote_rows(const Walk *w, const Entries *e, bool presence) {
+  const Trees *t = w->t;
+  uint64_t results = t->results;
+  double *by_node = ARENA_ARRAY(&w->im->scratch, double, t->node_count *results),
+         *rows = ARENA_ARRAY(&w->im->scratch, double, e->count *results);
+  double none = presence ? 0 : no_vote(t);
+  for (uint64_t i = 0; i < t->node_count * results; i++)
+    by_node[i] = none;
+  for (uint32_t i = 0; i < t->vote_count; i++) {
+    double *sum = &by_node[t->votes[i].node * results + t->votes[i].result];
+    if (presence)
+      *sum = 1;
+    else
+      cast_vote(t, sum, t->votes[i].weight);
+  }
+  for (uint32_t i = 0; i < e->count; i++)
+    for (uint64_t r = 0; r < results; r++)
+      rows[i * results + r] = e->leaf[i] == NO_LEAF ? none : by_node[e->leaf[i] * results + r];
+  return rows;
+}
+
+/* --- the program --- */
+
+/* Entries of a table at [N, trees], in the same shape. */
+static ValueId look_up(const Walk *w, ValueId table, ValueId at, SymInt samples) {
+  Import *im = w->im;
+  ValueId flat = EX_VIEW(im, at, sym_mul(&im->g->syms, samples, w->t->root_count));
+  return EX_VIEW(im, ex_index_select(im, table, 0, flat), samples, w->t->root_count);
+}
+
+static ValueId with_second_copy(const Walk *w, ValueId x) {
+  Import *im = w->im;
+  ValueId missing = ex_binary(im, OP_NE_TENSOR, x, x);
+  return ex_cat2(im, x, ex_where(im, missing, ex_number(im, x, -INFINITY), x), 1);
+}
+
+/* The entries [N, trees] after the first test, which is the same for all samples. */
+static ValueId first_step(const Walk *w, const Entries *e, ValueId x) {
+  Import *im = w->im;
+  int64_t trees = w->t->root_count;
+  ValueId value = ex_index_select(im, x, 1, build_const_ints(&im->b, e->features, (uint32_t)trees)),
+          passed = ex_binary(im, OP_LE_TENSOR, value, real_table(w, e->splits, 1, &trees));
+  return ex_add(im, ex_cast(im, passed, DTYPE_I64),
+                build_const_ints(&im->b, e->follow, (uint32_t)trees));
+}
+
+static ValueId walk_down(const Walk *w, const Entries *e, ValueId x) {
+  Import *im = w->im;
+  SymInt samples = ex_dim(im, x, 0), columns = ex_dim(im, x, 1);
+  int64_t count = e->count;
+  ValueId at = first_step(w, e, x);
+  if (!import_ok(im) || w->depth < 2)
+    return at;
+  ValueId features = build_const_ints(&im->b, e->features, e->count),
+          follow = build_const_ints(&im->b, e->follow, e->count),
+          splits = real_table(w, e->splits, 1, &count),
+          flat = EX_VIEW(im, x, sym_mul(&im->g->syms, samples, columns)), row = 0;
+  if (!(sym_is_const(samples) && samples == 1))
+    row = EX_VIEW(im, ex_with(im, OP_MUL_TENSOR, ex_arange(im, samples), (double)columns), samples,
+                  1);
+  for (int64_t level = 1; level < w->depth && import_ok(im); level++) {
+    ValueId column = look_up(w, features, at, samples);
+    column = row ? ex_add(im, column, row) : column;
+    ValueId value = look_up(w, flat, column, samples),
+            passed = ex_binary(im, OP_LE_TENSOR, value, look_up(w, splits, at, samples));
+    at = ex_add(im, look_up(w, follow, at, samples), ex_cast(im, passed, DTYPE_I64));
+  }
+  return at;
+}
+
+static ValueId votes_at(const Walk *w, const double *rows, uint32_t entries, ValueId at,
+                        SymInt samples) {
+  Import *im = w->im;
+  ValueId table = real_table(w, rows, 2, (int64_t[]){entries, w->t->results}),
+          flat = EX_VIEW(im, at, sym_mul(&im->g->syms, samples, w->t->root_count));
+  return EX_VIEW(im, ex_index_select(im, table, 0, flat), samples, w->t->root_count, w->t->results);
+}
+
+static ValueId aggregated(const Walk *w, ValueId votes) {
+  Import *im = w->im;
+  static const OpId ops[] = {[TREES_AVERAGE] = OP_SUM_DIM_INTLIST,
+                             [TREES_SUM] = OP_SUM_DIM_INTLIST,
+                             [TREES_MIN] = OP_AMIN,
+                             [TREES_MAX] = OP_AMAX};
+  ValueId y = ex_reduce_one(im, ops[w->t->aggregate], votes, 1, false);
+  return w->t->aggregate == TREES_AVERAGE ? ex_with(im, OP_DIV_TENSOR, y, w->t->root_count) : y;
+}
+
+ValueId trees_walk(Import *im, const Trees *t, ValueId x, ValueId *voted) {
+  Walk w = {.im = im, .t = t};
+  make_tests(&w);
+  if (import_ok(im))
+    measure_depth(&w);
+  uint64_t cells;
+  uint64_t entries = t->root_count + 2 * (uint64_t)w.test_count;
+  if (!mul_u64(max_i64((int64_t)entries, t->node_count), t->results, &cells) || cells > ENTRIES_MAX)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%llu nodes for %u results are too many",
+                (unsigned long long)entries, t->results);
+  if (!import_ok(im))
+    return 0;
+  Entries e = make_entries(&w);
+  SymInt samples = ex_dim(im, x, 0);
+  ValueId at = walk_down(&w, &e, w.two_copies ? with_second_copy(&w, x) : x);
+  ValueId y = aggregated(&w, votes_at(&w, vote_rows(&w, &e, false), e.count, at, samples));
+  if (voted) {
+    ValueId present = votes_at(&w, vote_rows(&w, &e, true), e.count, at, samples);
+    *voted = ex_with(im, OP_GT_TENSOR, ex_reduce_one(im, OP_AMAX, present, 1, false), 0);
+    y = ex_where(im, *voted, y, ex_number(im, y, 0));
+  }
+  return y;
+}
+
+/* --- which results get votes --- */
+
+static int by_result(const void *a, const void *b) {
+  const TreeVote *x = a, *y = b;
+  if (x->result != y->result)
+    return x->result < y->result ? -1 : 1;
+  return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* The tree of each leaf, and how many leaves each tree has; false when a leaf is reached twice. */
+static bool count_leaves(const Trees *t, uint32_t *queue, uint32_t *tree, uint32_t *leaves) {
+  uint32_t end = 0;
+  for (uint32_t i = 0; i < t->node_count; i++)
+    tree[i] = UINT32_MAX;
+  for (uint32_t i = 0; i < t->root_count; i++) {
+    tree[t->roots[i]] = i;
+    queue[end++] = t->roots[i];
+  }
+  for (uint32_t i = 0; i < end; i++) {
+    const TreeNode *n = &t->nodes[queue[i]];
+    uint32_t here = tree[queue[i]];
+    leaves[here] += n->mode == TREE_LEAF;
+    if (n->mode == TREE_LEAF)
+      continue;
+    if (tree[n->when_true] != UINT32_MAX || tree[n->when_false] != UINT32_MAX ||
+        n->when_true == n->when_false)
+      return false;
+    tree[n->when_true] = tree[n->when_false] = here;
+    queue[end++] = n->when_true;
+    queue[end++] = n->when_false;
+  }
+  return true;
+}
+
+/* A result is voted for by all samples when all leaves of one tree vote for it. */
+TreeVoted *trees_voted(Import *im, const Trees *t) {
+  Arena *arena = &im->scratch;
+  TreeVoted *voted = ARENA_ARRAY(arena, TreeVoted, t->results);
+  uint32_t *queue = ARENA_ARRAY(arena, uint32_t, t->node_count),
+           *tree = ARENA_ARRAY(arena, uint32_t, t->node_count),
+           *leaves = ARENA_ARRAY(arena, uint32_t, t->root_count),
+           *found = ARENA_ARRAY(arena, uint32_t, t->root_count);
+  TreeVote *votes = ARENA_ARRAY(arena, TreeVote, (uint64_t)t->vote_count + 1);
+  bool known = count_leaves(t, queue, tree, leaves);
+  if (t->vote_count)
+    memcpy(votes, t->votes, t->vote_count * sizeof *votes);
+  qsort(votes, t->vote_count, sizeof *votes, by_result);
+  for (uint32_t i = 0; i < t->vote_count; i++) {
+    bool next = i == 0 || votes[i].result != votes[i - 1].result;
+    if (next)
+      memset(found, 0, t->root_count * sizeof *found);
+    if (!next && votes[i].node == votes[i - 1].node)
+      continue;
+    uint32_t at = tree[votes[i].node], result = votes[i].result;
+    bool leaf = t->nodes[votes[i].node].mode == TREE_LEAF && at != UINT32_MAX;
+    if (known && leaf && ++found[at] == leaves[at])
+      voted[result] = VOTED_ALWAYS;
+    else if (voted[result] == VOTED_NEVER)
+      voted[result] = VOTED_SOMETIMES;
+  }
+  return voted;
+}

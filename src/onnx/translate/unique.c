@@ -1,0 +1,98 @@
+/* Unique: there is neither a sort nor a unique kernel, so all entries are compared with each other.
+ * That takes memory that grows with the square of their number. */
+#include "onnx/express.h"
+
+enum { UNIQUE_MAX = 8192 };
+
+typedef struct Unique {
+  ValueId rows; /* [n, m]: entry i is row i */
+  SymInt n, m;
+  ValueId first;    /* [n] i64: where an equal entry stands first */
+  ValueId is_first; /* [n] bool */
+  ValueId count;    /* [n] i64: entries equal to this one */
+  ValueId rank;     /* [n] i64: place of the entry's value in the result */
+} Unique;
+
+static ValueId as_i64(Import *im, ValueId v) { return ex_cast(im, v, DTYPE_I64); }
+
+/* Rows compared with each other: element [i, k, j] of op(rows[i], rows[k]). */
+static ValueId compare(Import *im, const Unique *u, OpId op) {
+  Shape left = {3, {u->n, 1, u->m}}, right = {3, {1, u->n, u->m}};
+  return ex_binary(im, op, ex_view_as(im, u->rows, &left), ex_view_as(im, u->rows, &right));
+}
+
+static void find_equal(Import *im, Unique *u) {
+  ValueId equal = compare(im, u, OP_EQ_TENSOR);
+  equal = as_i64(im, ex_reduce_one(im, OP_AMIN, equal, 2, false));
+  u->count = ex_reduce_one(im, OP_SUM_DIM_INTLIST, equal, 1, false);
+  u->first = build(&im->b, OP_ARGMAX, A_VAL(equal), A_INT(1), A_BOOL(false));
+  u->is_first = ex_binary(im, OP_EQ_TENSOR, u->first, ex_arange(im, u->n));
+}
+
+/* Is row k before row i, [i, k]? The first elements that differ decide. */
+static ValueId row_before(Import *im, const Unique *u) {
+  Shape flat = {2, {u->n, u->n}};
+  ValueId greater = compare(im, u, OP_GT_TENSOR);
+  if (u->m == 1)
+    return ex_view_as(im, greater, &flat);
+  ValueId differ = as_i64(im, compare(im, u, OP_NE_TENSOR));
+  ValueId at = build(&im->b, OP_ARGMAX, A_VAL(differ), A_INT(2), A_BOOL(true));
+  greater = build(&im->b, OP_GATHER, A_VAL(greater), A_INT(2), A_VAL(at));
+  return ex_view_as(im, greater, &flat);
+}
+
+/* Sorted: as many different values are smaller. Else: as many different values came before. */
+static void rank_entries(Import *im, Unique *u, bool sorted) {
+  ValueId firsts = as_i64(im, u->is_first);
+  if (sorted) {
+    ValueId before =
+        ex_binary(im, OP_LOGICAL_AND, row_before(im, u), ex_along_axis(im, u->is_first, 1, 2));
+    u->rank = ex_reduce_one(im, OP_SUM_DIM_INTLIST, as_i64(im, before), 1, false);
+    return;
+  }
+  ValueId order = build(&im->b, OP_CUMSUM, A_VAL(firsts), A_INT(0));
+  u->rank = ex_with(im, OP_SUB_TENSOR, ex_index_select(im, order, 0, u->first), 1);
+}
+
+/* First positions of the values in the order of the result: as many as there are values. */
+static ValueId result_order(Import *im, const Unique *u) {
+  Shape all = {1, {u->n}};
+  ValueId empty = ex_filled(im, DTYPE_I64, &all, 0);
+  ValueId order =
+      build(&im->b, OP_SCATTER_SRC, A_VAL(empty), A_INT(0), A_VAL(u->rank), A_VAL(u->first));
+  ValueId total = ex_reduce_one(im, OP_SUM_DIM_INTLIST, as_i64(im, u->is_first), 0, false);
+  ValueId slots = ex_unary(im, OP_NONZERO, ex_binary(im, OP_LT_TENSOR, ex_arange(im, u->n), total));
+  Shape found = {1, {ex_dim(im, slots, 0)}};
+  return ex_index_select(im, order, 0, ex_view_as(im, slots, &found));
+}
+
+void translate_unique(Import *im) {
+  ValueId x = in_required(im, 0);
+  Shape s = shape_of(im, x);
+  bool flat = !attr_has(im, "axis"), sorted = attr_int(im, "sorted", 1) != 0;
+  uint32_t axis = flat ? 0 : import_axis(im, attr_int(im, "axis", 0), s.rank);
+  SymInt all = shape_product(im, s.d, s.rank);
+  if (flat) {
+    s = (Shape){1, {all}};
+    x = ex_view_as(im, x, &s);
+  }
+  Unique u = {.n = s.d[axis], .m = 1};
+  if (sym_lower(&im->g->syms, all) < 1 || sym_upper(&im->g->syms, u.n) > UNIQUE_MAX) {
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "Unique takes 1 to %d entries", UNIQUE_MAX);
+    return;
+  }
+  for (uint32_t i = 0; i < s.rank; i++)
+    u.m = i == axis ? u.m : sym_mul(&im->g->syms, u.m, s.d[i]);
+  int64_t perm[MAX_RANK] = {axis};
+  for (uint32_t i = 0, k = 1; i < s.rank; i++)
+    if (i != axis)
+      perm[k++] = i;
+  u.rows = ex_view_as(im, ex_permute(im, x, perm), &(Shape){2, {u.n, u.m}});
+  find_equal(im, &u);
+  rank_entries(im, &u, sorted);
+  ValueId order = result_order(im, &u);
+  out(im, 0, ex_index_select(im, x, axis, order));
+  out(im, 1, order);
+  out(im, 2, u.rank);
+  out(im, 3, ex_index_select(im, u.count, 0, order));
+}

@@ -1,0 +1,109 @@
+/* Windows of signal processing and the matrix of mel filters. */
+#include <math.h>
+
+#include "onnx/express.h"
+
+static const double two_pi = 6.283185307179586476925;
+
+static bool output_type(Import *im, DType *dtype) {
+  *dtype = dtype_from_onnx((int32_t)attr_int(im, "output_datatype", 1));
+  if (*dtype == DTYPE_NONE)
+    import_fail(im, DIAG_ATTR_VALUE, "'output_datatype' is not a type that the runtime holds");
+  return import_ok(im);
+}
+
+/* a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N); N is the size, less 1 when not periodic. The length
+ * comes from a constant or from the declared output. */
+static void window(Import *im, double a0, double a1, double a2) {
+  const SymInt *size;
+  uint32_t count;
+  Shape s = {1, {0}};
+  DType dtype;
+  bool periodic = attr_int(im, "periodic", 1) != 0;
+  if (!output_type(im, &dtype))
+    return;
+  if (in_ints(im, 0, &size, &count) && count == 1)
+    s.d[0] = size[0];
+  else if (import_ok(im) && (!out_declared_dims(im, 0, s.d, &s.rank) || s.rank != 1))
+    fail_not_known(im, "the size of the window");
+  ValueId n = ex_cast(im, ex_arange(im, s.d[0]), DTYPE_F64);
+  ValueId length = ex_size(im, periodic ? s.d[0] : sym_sub(&im->g->syms, s.d[0], 1));
+  length = ex_cast(im, length, DTYPE_F64);
+  ValueId angle = ex_div(im, ex_with(im, OP_MUL_TENSOR, n, two_pi), length);
+  ValueId y = ex_with(im, OP_MUL_TENSOR, ex_unary(im, OP_COS, angle), -a1);
+  y = ex_with(im, OP_ADD_TENSOR, y, a0);
+  if (a2 != 0) {
+    ValueId twice = ex_unary(im, OP_COS, ex_with(im, OP_MUL_TENSOR, angle, 2));
+    y = ex_add(im, y, ex_with(im, OP_MUL_TENSOR, twice, a2));
+  }
+  out(im, 0, ex_cast(im, y, dtype));
+}
+
+void translate_hann_window(Import *im) { window(im, 0.5, 0.5, 0); }
+void translate_hamming_window(Import *im) { window(im, 25.0 / 46, 21.0 / 46, 0); }
+void translate_blackman_window(Import *im) { window(im, 0.42, 0.5, 0.08); }
+
+/* --- MelWeightMatrix --- */
+
+/* Input i as a 0-d f64 tensor. */
+static ValueId number(Import *im, uint32_t i) {
+  Shape scalar = {0};
+  ValueId v = ex_view_as(im, in_required(im, i), &scalar);
+  return ex_cast(im, v, DTYPE_F64);
+}
+
+/* 2595 log10(1 + f / 700) */
+static ValueId mel_of(Import *im, ValueId frequency) {
+  ValueId scaled = ex_with(im, OP_MUL_TENSOR, frequency, 1 / 700.0);
+  return ex_with(im, OP_MUL_TENSOR, ex_unary(im, OP_LOG1P, scaled), 2595 / log(10));
+}
+
+/* The spectrogram bins at which the triangles begin, peak and end: bins + 2 integers. */
+static ValueId mel_edges(Import *im, SymInt bins) {
+  SymInt edges = sym_add(&im->g->syms, bins, 2);
+  ValueId length = number(im, 1), rate = number(im, 2);
+  ValueId low = mel_of(im, number(im, 3)), high = mel_of(im, number(im, 4));
+  ValueId at = ex_arange(im, edges), span = ex_sub(im, high, low);
+  ValueId step = ex_div(im, span, ex_cast(im, ex_size(im, edges), DTYPE_F64));
+  ValueId mel = ex_add(im, ex_mul(im, ex_cast(im, at, DTYPE_F64), step), low);
+  ValueId hertz = ex_unary(im, OP_EXPM1, ex_with(im, OP_MUL_TENSOR, mel, log(10) / 2595));
+  hertz = ex_with(im, OP_MUL_TENSOR, hertz, 700);
+  ValueId bin = ex_mul(im, hertz, ex_with(im, OP_ADD_TENSOR, length, 1));
+  return ex_unary(im, OP_FLOOR, ex_div(im, bin, rate));
+}
+
+/* Rises from the left edge to 1 at the peak, falls to 0 at the right edge. A side of no width
+ * leaves the 1 at the peak. */
+static ValueId triangles(Import *im, ValueId edges, const Shape *s) {
+  ValueId row = ex_along_axis(im, ex_arange(im, s->d[0]), 0, 2);
+  row = ex_cast(im, row, DTYPE_F64);
+  ValueId corner[3];
+  for (int i = 0; i < 3; i++)
+    corner[i] =
+        ex_along_axis(im, ex_slice(im, edges, 0, i, sym_add(&im->g->syms, s->d[1], i)), 1, 2);
+  ValueId rise = ex_div(im, ex_sub(im, row, corner[0]), ex_sub(im, corner[1], corner[0])),
+          fall = ex_div(im, ex_sub(im, corner[2], row), ex_sub(im, corner[2], corner[1]));
+  ValueId rising = ex_binary(im, OP_LOGICAL_AND, ex_binary(im, OP_GE_TENSOR, row, corner[0]),
+                             ex_binary(im, OP_LT_TENSOR, row, corner[1])),
+          falling = ex_binary(im, OP_LOGICAL_AND, ex_binary(im, OP_GT_TENSOR, row, corner[1]),
+                              ex_binary(im, OP_LT_TENSOR, row, corner[2])),
+          peak = ex_binary(im, OP_EQ_TENSOR, row, corner[1]);
+  ValueId zero = build_scalar(&im->b, DTYPE_F64, 0), one = build_scalar(&im->b, DTYPE_F64, 1);
+  return ex_where(im, peak, one, ex_where(im, rising, rise, ex_where(im, falling, fall, zero)));
+}
+
+/* [length / 2 + 1, bins]; sizes from constants or from the declared output. */
+void translate_mel_weight_matrix(Import *im) {
+  const int64_t *bins, *length;
+  uint32_t a, b;
+  Shape s = {2, {0}};
+  DType dtype;
+  if (!output_type(im, &dtype))
+    return;
+  if (in_consts(im, 0, &bins, &a) && in_consts(im, 1, &length, &b) && a == 1 && b == 1)
+    s = (Shape){2, {length[0] / 2 + 1, bins[0]}};
+  else if (import_ok(im) && (!out_declared_dims(im, 0, s.d, &s.rank) || s.rank != 2))
+    fail_not_known(im, "the number of mel bins");
+  ValueId y = triangles(im, mel_edges(im, s.d[1]), &s);
+  out(im, 0, ex_cast(im, y, dtype));
+}
