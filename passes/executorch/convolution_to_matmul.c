@@ -14,7 +14,7 @@
  *                         is only worth it for large ones; followed by the opposite transpose, as
  *                         in the patches of vision transformers, it is gone after canonicalize. */
 #include "ir/builder.h"
-#include "passes/executorch/rewrite.h"
+#include "passes/pass.h"
 
 enum { SPATIAL_MAX = 2, ROWS_WORTH = 1 << 14 /* multiplications */ };
 
@@ -142,5 +142,6 @@ static ValueId rewrite(Builder *b, NodeId n) {
 }
 
 Status pass_convolution_to_matmul(PassContext *p, Graph *g) {
-  return rewrite_nodes(p, g, OP_CONVOLUTION, rewrite, "convolutions");
+  static const RewriteRule rules[] = {{OP_CONVOLUTION, rewrite, "convolutions"}};
+  return pass_rewrite(p, g, rules, COUNT_OF(rules));
 }

@@ -7,7 +7,7 @@
  * inside with the other. Scale and shift are done in place. */
 #include "ir/builder.h"
 #include "ir/match.h"
-#include "passes/executorch/rewrite.h"
+#include "passes/pass.h"
 
 /* The weight or bias [C] as [C, 1, ...] against x. */
 static ValueId by_channel(Builder *b, ValueId v, uint32_t rank) {
@@ -43,5 +43,6 @@ static ValueId rewrite(Builder *b, NodeId n) {
 }
 
 Status pass_group_norm_to_layer_norm(PassContext *p, Graph *g) {
-  return rewrite_nodes(p, g, OP_NATIVE_GROUP_NORM, rewrite, "norms");
+  static const RewriteRule rules[] = {{OP_NATIVE_GROUP_NORM, rewrite, "norms"}};
+  return pass_rewrite(p, g, rules, COUNT_OF(rules));
 }

@@ -6,7 +6,7 @@
  * Both kernels compute in f32 inside. Rounding what goes from one to the other adds an error of the
  * size of a half's last place to the result, which ONNX Runtime does not have: it takes out the
  * conversions between neighbours. */
-#include "passes/executorch/rewrite.h"
+#include "passes/pass.h"
 
 enum { VIEWS_MAX = 4 };
 
@@ -48,6 +48,7 @@ static ValueId rewrite(Builder *b, NodeId n) {
 }
 
 Status pass_widen_attention(PassContext *p, Graph *g) {
-  TRY(rewrite_nodes(p, g, OP_MM, rewrite, "products"));
-  return rewrite_nodes(p, g, OP_BMM, rewrite, "batched products");
+  static const RewriteRule rules[] = {{OP_MM, rewrite, "products"},
+                                      {OP_BMM, rewrite, "batched products"}};
+  return pass_rewrite(p, g, rules, COUNT_OF(rules));
 }

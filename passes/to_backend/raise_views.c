@@ -7,7 +7,8 @@
  * Why: backends take any leading dims, but no views of which two or more dims vary in another way
  * than before. They come from products with leading dims, for which the runtime has no kernel, and
  * from exporters. Where one dim varies at most, all stays as it is. */
-#include "passes/source/recover.h"
+#include "ir/match.h"
+#include "passes/pass.h"
 
 enum { MAX_VISITS = 128 };
 
@@ -332,8 +333,8 @@ static ValueId raise(Builder *b, NodeId n) {
 }
 
 Status pass_raise_views(PassContext *p, Graph *g) {
-  static const RecoverRow rows[] = {{OP_VIEW_COPY, raise, "views raised"},
+  static const RewriteRule rows[] = {{OP_VIEW_COPY, raise, "views raised"},
                                     {OP_BMM, sink, "views sunk"}};
-  return p->options && p->options->backend_count ? recover_run(p, g, rows, COUNT_OF(rows))
+  return p->options && p->options->backend_count ? pass_rewrite(p, g, rows, COUNT_OF(rows))
                                                  : STATUS_OK;
 }

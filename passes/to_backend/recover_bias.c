@@ -4,7 +4,8 @@
  * Backends add it while they multiply. The runtime's kernels do not, so it is for backends alone.
  */
 #include "ops/quantized.h"
-#include "passes/source/recover.h"
+#include "ir/match.h"
+#include "passes/pass.h"
 
 /* The constant as [columns], a number for each; 0: it is none. */
 static ValueId as_row(Graph *g, ValueId v, SymInt columns) {
@@ -39,7 +40,7 @@ static ValueId bias(Builder *b, NodeId n) {
     return 0;
   for (uint32_t i = 0; i < 2; i++) {
     ValueId v = node_value(g, n, i), c = node_value(g, n, 1 - i);
-    NodeId product = recover_fits(g, n, v) ? bare_product(g, v) : 0;
+    NodeId product = match_fits(g, n, v) ? bare_product(g, v) : 0;
     if (!product || value_rank(g, v) == 0 || value_dtype(g, c) != value_dtype(g, v))
       continue;
     ValueId x = node_value(g, product, 0), weight = node_value(g, product, 1),
@@ -59,7 +60,7 @@ static ValueId bias(Builder *b, NodeId n) {
 }
 
 Status pass_recover_bias(PassContext *p, Graph *g) {
-  static const RecoverRow rows[] = {{OP_ADD_TENSOR, bias, "biases"}};
-  return p->options && p->options->backend_count ? recover_run(p, g, rows, COUNT_OF(rows))
+  static const RewriteRule rows[] = {{OP_ADD_TENSOR, bias, "biases"}};
+  return p->options && p->options->backend_count ? pass_rewrite(p, g, rows, COUNT_OF(rows))
                                                  : STATUS_OK;
 }

@@ -20,6 +20,7 @@ struct Builder {
   Status status;
   BuilderFold *fold; /* may be NULL */
   void *fold_data;
+  void *data; /* of who builds, as the rules of a Rewriter (rewrite.h); may be NULL */
 };
 
 static inline Builder builder_make(Graph *g, NodeId before, LocId loc) {

@@ -194,6 +194,13 @@ void graph_replace_uses(Graph *g, ValueId from, ValueId to) {
   old->use_count = 0;
 }
 
+void graph_replace_value(Graph *g, ValueId from, ValueId to) {
+  Value *new = &g->values[to];
+  if (new->kind == VALUE_RESULT && !new->name)
+    new->name = g->values[from].name;
+  graph_replace_uses(g, from, to);
+}
+
 void value_set_type(Graph *g, ValueId v, TypeId type) { g->values[v].type = type; }
 
 /* --- values --- */

@@ -258,6 +258,9 @@ uint32_t graph_output_count(const Graph *g);
 ValueId graph_output(const Graph *g, uint32_t i);
 NameId graph_output_name(const Graph *g, uint32_t i);        /* the ONNX output name */
 void graph_replace_uses(Graph *g, ValueId from, ValueId to); /* all of them, outputs included */
+/* The value `to` takes the place of `from`: its users, and its name if it is a result without one.
+ */
+void graph_replace_value(Graph *g, ValueId from, ValueId to);
 void value_set_type(Graph *g, ValueId v, TypeId type);
 
 /* Arguments as given to graph_add_node; see the A_* makers below. */
