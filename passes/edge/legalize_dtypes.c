@@ -33,18 +33,12 @@ static bool type_taken(const Graph *g, const OpRow *row, ValueId v) {
 
 /* Whether the kernel takes the call as far as the op table knows. */
 static bool node_taken(const Graph *g, NodeId n, Arena *scratch) {
-  const Node *node = node_cget(g, n);
-  const OpRow *row = op_row(node->op);
-  for (uint32_t i = 0; i < node->arg_count; i++) {
-    const Arg *arg = node_arg(g, n, i);
-    uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-    for (uint32_t k = 0; k < count; k++) {
-      ValueId v = g->uses[arg->at + k].value;
-      if (v && !type_taken(g, row, v))
-        return false;
-    }
-  }
-  for (uint32_t i = 0; i < node->result_count; i++)
+  const OpRow *row = op_row(node_cget(g, n)->op);
+  FOR_OPERANDS(g, n, v, {
+    if (v && !type_taken(g, row, v))
+      return false;
+  })
+  for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
     if (!type_taken(g, row, node_result(g, n, i)))
       return false;
   return !row->check || !row->check(g, n, scratch);
@@ -99,9 +93,7 @@ static void replace_results(Builder *b, NodeId n, ValueId first, const Change *c
     ValueId old = node_result(g, n, i), new = first + i;
     if (value_type(g, old)->kind == TYPE_TENSOR)
       new = change_out(b, new, value_dtype(g, old), changes);
-    if (!g->values[new].name)
-      g->values[new].name = g->values[old].name;
-    graph_replace_uses(g, old, new);
+    graph_replace_value(g, old, new);
   }
 }
 
@@ -151,15 +143,10 @@ static bool try_changes(Legalizer *l, NodeId n, const Change *changes) {
 static DTypeSet dtypes_of(const Graph *g, NodeId n, bool results) {
   const Node *node = node_cget(g, n);
   DTypeSet set = 0;
-  for (uint32_t i = 0; i < node->arg_count; i++) {
-    const Arg *arg = node_arg(g, n, i);
-    uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-    for (uint32_t k = 0; k < count; k++) {
-      ValueId v = g->uses[arg->at + k].value;
-      if (v && value_type(g, v)->kind == TYPE_TENSOR)
-        set |= dtype_bit(value_dtype(g, v));
-    }
-  }
+  FOR_OPERANDS(g, n, v, {
+    if (v && value_type(g, v)->kind == TYPE_TENSOR)
+      set |= dtype_bit(value_dtype(g, v));
+  })
   for (uint32_t i = 0; results && i < node->result_count; i++)
     if (value_type(g, node_result(g, n, i))->kind == TYPE_TENSOR)
       set |= dtype_bit(value_dtype(g, node_result(g, n, i)));
@@ -233,13 +220,10 @@ static bool widen(Legalizer *l, NodeId n) {
 }
 
 static bool all_static(const Graph *g, NodeId n) {
-  for (uint32_t i = 0; i < g->nodes[n].arg_count; i++) {
-    const Arg *arg = node_arg(g, n, i);
-    uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-    for (uint32_t k = 0; k < count; k++)
-      if (g->uses[arg->at + k].value && !type_is_static(value_type(g, g->uses[arg->at + k].value)))
-        return false;
-  }
+  FOR_OPERANDS(g, n, v, {
+    if (v && !type_is_static(value_type(g, v)))
+      return false;
+  })
   for (uint32_t i = 0; i < g->nodes[n].result_count; i++)
     if (!type_is_static(value_type(g, node_result(g, n, i))))
       return false;
@@ -255,7 +239,7 @@ static bool spell_out(Legalizer *l, NodeId n) {
   ValueId v = unsigned64_spelt_out(&b, n);
   if (!v || b.status != STATUS_OK)
     return false;
-  graph_replace_uses(g, node_result(g, n, 0), v);
+  graph_replace_value(g, node_result(g, n, 0), v);
   return true;
 }
 

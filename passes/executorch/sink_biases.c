@@ -331,8 +331,7 @@ static void lower_bounds(Builder *b, const Action *a) {
   ValueId y = build(b, OP_CLAMP_TENSOR, A_VAL(x), A_OPT(min), A_OPT(max));
   if (b->status != STATUS_OK)
     return;
-  value_get(g, y)->name = value_cget(g, r)->name;
-  graph_replace_uses(g, r, y);
+  graph_replace_value(g, r, y);
   graph_remove_node(g, n);
 }
 

@@ -201,6 +201,11 @@ void graph_replace_value(Graph *g, ValueId from, ValueId to) {
   graph_replace_uses(g, from, to);
 }
 
+void graph_replace_results(Graph *g, NodeId n, ValueId first) {
+  for (uint32_t i = 0; i < g->nodes[n].result_count; i++)
+    graph_replace_value(g, node_result(g, n, i), first + i);
+}
+
 void value_set_type(Graph *g, ValueId v, TypeId type) { g->values[v].type = type; }
 
 /* --- values --- */

@@ -261,6 +261,8 @@ void graph_replace_uses(Graph *g, ValueId from, ValueId to); /* all of them, out
 /* The value `to` takes the place of `from`: its users, and its name if it is a result without one.
  */
 void graph_replace_value(Graph *g, ValueId from, ValueId to);
+/* The same for all results of n, which `first` and the values behind it are equal to. */
+void graph_replace_results(Graph *g, NodeId n, ValueId first);
 void value_set_type(Graph *g, ValueId v, TypeId type);
 
 /* Arguments as given to graph_add_node; see the A_* makers below. */
@@ -332,16 +334,22 @@ static inline UseId first_use(const Graph *g, ValueId v) { return g->values[v].f
   n;                                                                                               \
   n = (g)->nodes[n].next
 
-/* body for each operand v of node n, in order; v is 0 for absent elements of lists. */
-#define FOR_OPERANDS(g, n, v, body)                                                                \
-  for (uint32_t i_ = 0; i_ < (g)->nodes[n].arg_count; i_++) {                                      \
-    const Arg *arg_ = node_arg((g), (n), i_);                                                      \
-    uint32_t count_ = arg_->kind == ARG_VALUE ? 1 : arg_->kind == ARG_VALUES ? arg_->count : 0;    \
-    for (uint32_t k_ = 0; k_ < count_; k_++) {                                                     \
+/* How many operands an argument has. */
+static inline uint32_t arg_operand_count(const Arg *arg) {
+  return arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
+}
+/* body for each operand v of argument i of node n, in order; v is 0 for absent elements of lists.
+ */
+#define FOR_ARG_OPERANDS(g, n, i, v, body)                                                         \
+  for (uint32_t i = 0; i < (g)->nodes[n].arg_count; i++) {                                         \
+    const Arg *arg_ = node_arg((g), (n), i);                                                       \
+    for (uint32_t k_ = 0, count_ = arg_operand_count(arg_); k_ < count_; k_++) {                   \
       ValueId v = (g)->uses[arg_->at + k_].value;                                                  \
       body                                                                                         \
     }                                                                                              \
   }
+/* body for each operand v of node n, likewise. */
+#define FOR_OPERANDS(g, n, v, body) FOR_ARG_OPERANDS(g, n, i_, v, body)
 
 LocId graph_add_loc(Graph *g, Loc loc);
 DiagPlace graph_place(const Graph *g,

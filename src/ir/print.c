@@ -345,8 +345,7 @@ static void define_constants(Printer *p, NodeId n, void each(Printer *, ValueId)
   const Node *node = node_cget(g, n);
   for (uint32_t i = 0; i < node->arg_count; i++) {
     const Arg *arg = node_arg(g, n, i);
-    uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-    for (uint32_t k = 0; k < count; k++) {
+    for (uint32_t k = 0; k < arg_operand_count(arg); k++) {
       ValueId v = operand(g, arg->at + k);
       if (v && v < g->value_count && !p->number[v] && value_is_const(g, v))
         each(p, v);

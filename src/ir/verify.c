@@ -163,8 +163,7 @@ static bool check_operands(Verifier *v, NodeId n) {
       fault(v, n, "argument %u is damaged", i);
       return false;
     }
-    uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-    for (uint32_t k = 0; k < count; k++)
+    for (uint32_t k = 0; k < arg_operand_count(arg); k++)
       ok &= check_operand(v, n, arg->at + k) && check_scope(v, n, i, g->uses[arg->at + k].value);
   }
   return ok;
@@ -312,15 +311,11 @@ static void check_values(Verifier *v) {
 /* What an op has written: reading an older result in that memory would give the new contents. */
 static void check_fresh(Verifier *v, NodeId n, const uint32_t *written, const uint32_t *seen) {
   const Graph *g = v->g;
-  for (uint32_t i = 0; i < g->nodes[n].arg_count; i++) {
-    const Arg *arg = node_arg(g, n, i);
-    uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-    for (uint32_t k = 0; k < count; k++) {
-      ValueId id = g->uses[arg->at + k].value, state = id ? value_state(g, id) : 0;
-      if (state && seen[id] != written[state])
-        fault(v, n, "an operand is a state as it was before it was written");
-    }
-  }
+  FOR_OPERANDS(g, n, id, {
+    ValueId state = id ? value_state(g, id) : 0;
+    if (state && seen[id] != written[state])
+      fault(v, n, "an operand is a state as it was before it was written");
+  })
 }
 
 static void check_states(Verifier *v) {
@@ -405,8 +400,7 @@ static bool elements_fit(const Graph *g, const Arg *arg, const SchemaArg *s) {
   for (uint32_t i = 0; arg->kind == ARG_INTS && i < arg->count; i++)
     if (!sym_exists(g, g->ints[arg->at + i]))
       return false;
-  uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-  for (uint32_t i = 0; i < count; i++) {
+  for (uint32_t i = 0; i < arg_operand_count(arg); i++) {
     ValueId id = g->uses[arg->at + i].value;
     if (id ? !value_fits(g, id, s->type) : !s->element_optional)
       return false;
