@@ -82,7 +82,6 @@ static uint32_t arg_hash(Table *t, uint32_t h, const Arg *arg) {
   case ARG_BOOL:
   case ARG_STR:
   case ARG_DTYPE:
-  case ARG_GRAPH:
     return mix(h, (uint64_t)arg->i);
   }
   return h;

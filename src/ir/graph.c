@@ -46,11 +46,9 @@ Graph *graph_new(Context *ctx, StrView name) {
 void graph_free(Graph *g) {
   if (!g)
     return;
-  for (uint32_t i = 0; i < g->subgraph_count; i++)
-    graph_free(g->subgraphs[i]);
   void *pools[] = {g->nodes,     g->values, g->uses,       g->args,        g->ints,
                    g->floats,    g->types,  g->constants,  g->locs,        g->storages,
-                   g->subgraphs, g->inputs, g->type_slots, g->constraints, g->states};
+                   g->inputs, g->type_slots, g->constraints, g->states};
   for (size_t i = 0; i < COUNT_OF(pools); i++)
     xfree(pools[i]);
   sym_release(&g->syms);
@@ -333,7 +331,6 @@ static Arg arg_store(Graph *g, NodeId n, ArgIn in) {
   case ARG_INT:
   case ARG_BOOL:
   case ARG_DTYPE:
-  case ARG_GRAPH:
     arg.i = in.i;
     break;
   }
@@ -400,7 +397,6 @@ ArgIn node_arg_in(const Graph *g, NodeId n, uint32_t index, Arena *arena) {
   case ARG_INT:
   case ARG_BOOL:
   case ARG_DTYPE:
-  case ARG_GRAPH:
     in.i = arg->i;
     break;
   }

@@ -91,8 +91,7 @@ typedef enum ArgKind {
   ARG_BOOL,   /* i */
   ARG_BOOLS,  /* at: index into ints, count */
   ARG_STR,    /* i: NameId */
-  ARG_DTYPE,  /* i: DType */
-  ARG_GRAPH   /* i: index into subgraphs */
+  ARG_DTYPE   /* i: DType */
 } ArgKind;
 
 typedef struct Arg {
@@ -107,7 +106,7 @@ typedef struct Arg {
 
 typedef struct Node {
   OpId op;
-  uint16_t arg_count, result_count, flags;
+  uint16_t arg_count, result_count;
   uint32_t first_arg;
   ValueId first_result;
   NodeId prev, next;
@@ -172,13 +171,12 @@ typedef struct Graph {
   Loc *locs;
   Storage *storages;
   Constraint *constraints;
-  struct Graph **subgraphs;
   uint32_t node_count, node_capacity, value_count, value_capacity, use_count, use_capacity,
       arg_count, arg_capacity;
   uint32_t int_count, int_capacity, float_count, float_capacity, type_count, type_capacity;
   uint32_t constant_count, constant_capacity, loc_count, loc_capacity, storage_count,
       storage_capacity;
-  uint32_t constraint_count, constraint_capacity, subgraph_count, subgraph_capacity;
+  uint32_t constraint_count, constraint_capacity;
   uint32_t *type_slots, type_slot_count; /* hash-consing of types */
   NodeId first, last;                    /* order list */
   uint32_t live_nodes;

@@ -336,16 +336,12 @@ static Status parse_result_names(Parser *p, uint32_t count, NameId *names) {
   return STATUS_OK;
 }
 
-static Status parse_tag(Parser *p, uint32_t *tag, uint32_t *flags) {
+static Status parse_tag(Parser *p, uint32_t *tag) {
   Lexer *l = &p->lex;
   if (!lexer_accept_word(l, "tag"))
     return STATUS_OK;
   TRY(lexer_expect(l, "("));
   TRY(parse_u32(p, "a tag", tag));
-  TRY(lexer_expect(l, ","));
-  TRY(parse_u32(p, "flags", flags));
-  if (*flags > UINT16_MAX)
-    return lexer_error(l, l->at, "flags are at most %d", UINT16_MAX);
   return lexer_expect(l, ")");
 }
 
@@ -364,18 +360,17 @@ static Status parse_node(Parser *p, const Statement *s) {
                        schema->result_count, schema->result_count == 1 ? "" : "s", s->count);
   ArgIn args[SCHEMA_MAX_ARGS];
   NameId *names = ARENA_ARRAY(&p->scratch, NameId, s->count);
-  uint32_t tag = 0, flags = 0;
+  uint32_t tag = 0;
   LocId loc = 0;
   TRY(parse_args(p, op, args));
   TRY(parse_result_names(p, s->count, names));
-  TRY(parse_tag(p, &tag, &flags));
+  TRY(parse_tag(p, &tag));
   TRY(parse_loc(p, &loc));
   uint32_t results = op_has_trait(op, OP_CONTROL) ? s->count
                      : schema->result_list        ? 0
                                                   : schema->result_count;
   NodeId n = graph_add_node(g, 0, op, args, schema->arg_count, results, loc);
   node_get(g, n)->tag = tag;
-  node_get(g, n)->flags = (uint16_t)flags;
   TRY(type_results(p, s, n));
   for (uint32_t i = 0; i < s->count; i++)
     place_value(p, &s->results[i], node_result(g, n, i), names[i]);

@@ -259,10 +259,6 @@ static void put_arg(Printer *p, const Arg *arg) {
   case ARG_DTYPE:
     put(p, dtype_name((DType)arg->i));
     return;
-  case ARG_GRAPH:
-    put(p, "graph ");
-    put_int(p->out, arg->i);
-    return;
   case ARG_VALUES:
   case ARG_INTS:
   case ARG_FLOATS:
@@ -333,8 +329,8 @@ static void put_node(Printer *p, NodeId n) {
   }
   put(p, ")");
   put_result_names(p, node);
-  if (node->tag || node->flags)
-    strbuf_printf(p->out, " tag(%u, %u)", node->tag, node->flags);
+  if (node->tag)
+    strbuf_printf(p->out, " tag(%u)", node->tag);
   put_loc(p, node->loc);
   put_kernel(p, node);
 }

@@ -109,8 +109,6 @@ static bool arg_in_pool(const Graph *g, const Arg *arg) {
     return arg->i >= 0 && arg->i <= g->ctx->names.count;
   case ARG_DTYPE:
     return arg->i >= 0 && arg->i < DTYPE_NONE && dtype_size((DType)arg->i);
-  case ARG_GRAPH:
-    return arg->i >= 0 && arg->i < g->subgraph_count;
   case ARG_NONE:
   case ARG_INT:
   case ARG_FLOAT:
@@ -380,7 +378,7 @@ static bool kind_fits(ArgKind kind, const SchemaArg *s) {
       [ST_TENSOR] = ARG_VALUE, [ST_INT] = ARG_INT,    [ST_FLOAT] = ARG_FLOAT,
       [ST_BOOL] = ARG_BOOL,    [ST_SCALAR] = ARG_INT, [ST_STR] = ARG_STR,
       [ST_DTYPE] = ARG_DTYPE,  [ST_LAYOUT] = ARG_INT, [ST_MEMORY_FORMAT] = ARG_INT,
-      [ST_DEVICE] = ARG_INT,   [ST_GRAPH] = ARG_GRAPH};
+      [ST_DEVICE] = ARG_INT};
   static const ArgKind list[] = {[ST_TENSOR] = ARG_VALUES,
                                  [ST_INT] = ARG_INTS,
                                  [ST_FLOAT] = ARG_FLOATS,
