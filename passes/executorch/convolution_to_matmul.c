@@ -72,9 +72,7 @@ static ValueId reshaped(Builder *b, ValueId v, const SymInt *dims, uint32_t rank
 }
 
 static ValueId as_result(Builder *b, const Conv *c, ValueId v) {
-  SymInt dims[MAX_RANK];
-  memcpy(dims, value_type(b->g, c->result)->dims, (2 + c->spatial) * sizeof *dims);
-  return build_view(b, v, dims, 2 + c->spatial);
+  return build_view_as(b, v, value_dims(b->g, c->result));
 }
 
 /* One window a sample: x has its row already. */

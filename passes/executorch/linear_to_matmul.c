@@ -78,11 +78,7 @@ static ValueId turned(Products *p, ValueId w) {
 }
 
 static ValueId in_shape_of(Builder *b, ValueId v, ValueId like) {
-  SymInt dims[MAX_RANK];
-  uint32_t rank = value_rank(b->g, like);
-  for (uint32_t i = 0; i < rank; i++)
-    dims[i] = value_dim(b->g, like, i);
-  return build_view(b, v, dims, rank);
+  return build_view_as(b, v, value_dims(b->g, like));
 }
 
 static ValueId rewrite_linear(Builder *b, NodeId n) {

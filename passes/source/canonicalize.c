@@ -109,11 +109,8 @@ static ValueId view_rule(Builder *b, NodeId n) {
     return base;
   if (base == x && node_cget(g, n)->op == OP_VIEW_COPY)
     return 0;
-  SymInt dims[MAX_RANK];
-  uint32_t rank = value_rank(g, r);
-  for (uint32_t i = 0; i < rank; i++)
-    dims[i] = value_dim(g, r, i);
-  return build(b, OP_VIEW_COPY, A_VAL(base), A_INTS(dims, rank));
+  Dims dims = value_dims(g, r);
+  return build(b, OP_VIEW_COPY, A_VAL(base), A_INTS(dims.d, dims.rank));
 }
 
 static bool read_perm(const Graph *g, NodeId n, int64_t *perm) {
@@ -194,10 +191,7 @@ static ValueId permute_rule(Builder *b, NodeId n) {
   }
   if (!keeps_order(g, x, perm, rank))
     return permute_of_split(b, n, perm);
-  SymInt dims[MAX_RANK];
-  for (uint32_t i = 0; i < rank; i++)
-    dims[i] = value_dim(g, r, i);
-  return build_view(b, x, dims, rank);
+  return build_view_as(b, x, value_dims(g, r));
 }
 
 /* --- powers --- */

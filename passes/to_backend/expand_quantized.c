@@ -96,15 +96,11 @@ static ValueId split(Builder *b, ValueId v, uint32_t axis, int64_t block) {
 static ValueId expand_blocks(Builder *b, NodeId n) {
   Quantization q = quantization_of(b->g, n);
   ValueId x = node_value(b->g, n, 0);
-  SymInt dims[MAX_RANK];
-  uint32_t rank = value_rank(b->g, x);
-  for (uint32_t i = 0; i < rank; i++)
-    dims[i] = value_dim(b->g, x, i);
   ValueId y = build_cast(b, split(b, x, q.axis, q.block), DTYPE_F32);
   if (q.zeros)
     y = step(b, OP_SUB_TENSOR, y, build_cast(b, split(b, q.zeros, q.axis, 1), DTYPE_F32));
   y = step(b, OP_MUL_TENSOR, y, split(b, q.scales, q.axis, 1));
-  return build_view(b, y, dims, rank);
+  return build_view_as(b, y, value_dims(b->g, x));
 }
 
 static ValueId expand_dequantize(Builder *b, NodeId n) {

@@ -19,29 +19,16 @@ typedef struct Raise {
   bool trial; /* nothing is built: results only say whether it can be */
 } Raise;
 
-typedef struct Shape {
-  uint32_t rank;
-  SymInt dims[MAX_RANK];
-} Shape;
-
-static Shape shape_of(const Graph *g, ValueId v) {
-  const Type *t = value_type(g, v);
-  Shape s = {.rank = t->rank};
-  if (t->rank)
-    memcpy(s.dims, t->dims, t->rank * sizeof *s.dims);
-  return s;
-}
-
 /* Whether a view keeps the dims that vary as they are, or leaves one at most. */
-static bool is_plain(const Shape *from, const Shape *to) {
+static bool is_plain(const Dims *from, const Dims *to) {
   uint32_t open = 0, i = 0;
-  SymInt left = from->rank ? from->dims[0] : 1;
+  SymInt left = from->rank ? from->d[0] : 1;
   for (uint32_t k = 0; k < to->rank; k++)
-    open += !sym_is_const(to->dims[k]);
+    open += !sym_is_const(to->d[k]);
   for (uint32_t k = 0; k < to->rank && open > 1; k++) {
-    SymInt size = to->dims[k];
+    SymInt size = to->d[k];
     while (left != size && size != 1) {
-      SymInt next = i + 1 < from->rank ? from->dims[i + 1] : 0;
+      SymInt next = i + 1 < from->rank ? from->d[i + 1] : 0;
       if (sym_const_divides(size, left))
         break;
       if (left != 1 && next != 1 &&
@@ -52,7 +39,7 @@ static bool is_plain(const Shape *from, const Shape *to) {
       left = left == 1 ? next : left * next;
     }
     if (left == size)
-      left = ++i < from->rank ? from->dims[i] : 1;
+      left = ++i < from->rank ? from->d[i] : 1;
     else if (size != 1)
       left /= size;
   }
@@ -60,13 +47,13 @@ static bool is_plain(const Shape *from, const Shape *to) {
 }
 
 /* With the parts in the place of the dim. */
-static bool split_shape(const Raise *r, const Shape *s, uint32_t dim, Shape *out) {
+static bool split_shape(const Raise *r, const Dims *s, uint32_t dim, Dims *out) {
   if (s->rank + r->count - 1 > MAX_RANK)
     return false;
   *out = *s;
   out->rank = s->rank + r->count - 1;
-  memcpy(out->dims + dim, r->parts, r->count * sizeof *r->parts);
-  memcpy(out->dims + dim + r->count, s->dims + dim + 1, (s->rank - dim - 1) * sizeof *s->dims);
+  memcpy(out->d + dim, r->parts, r->count * sizeof *r->parts);
+  memcpy(out->d + dim + r->count, s->d + dim + 1, (s->rank - dim - 1) * sizeof *s->d);
   return true;
 }
 
@@ -107,11 +94,11 @@ static ValueId raised_operand(Raise *r, NodeId n, uint32_t arg, uint32_t dim) {
 static ValueId raised_view(Raise *r, NodeId n, uint32_t dim) {
   Graph *g = r->b->g;
   ValueId x = node_value(g, n, 0);
-  Shape from = shape_of(g, x), own = shape_of(g, node_result(g, n, 0)), to;
+  Dims from = value_dims(g, x), own = value_dims(g, node_result(g, n, 0)), to;
   if (!split_shape(r, &own, dim, &to))
     return 0;
   if (!is_plain(&from, &to)) {
-    if (from.rank <= dim || memcmp(from.dims, own.dims, (dim + 1) * sizeof *from.dims) != 0)
+    if (from.rank <= dim || memcmp(from.d, own.d, (dim + 1) * sizeof *from.d) != 0)
       return 0;
     x = raised(r, x, dim);
     if (x && !r->trial && value_dim(g, x, dim) != r->parts[0])
@@ -121,38 +108,38 @@ static ValueId raised_view(Raise *r, NodeId n, uint32_t dim) {
     return x;
   r->b->before = n;
   r->b->loc = node_cget(g, n)->loc;
-  return build_view(r->b, x, to.dims, to.rank);
+  return build_view_as(r->b, x, to);
 }
 
 /* What no backend computes is seen in another way behind it. */
 static ValueId viewed(Raise *r, NodeId n, uint32_t dim) {
-  Shape own = shape_of(r->b->g, node_result(r->b->g, n, 0)), to;
+  Dims own = value_dims(r->b->g, node_result(r->b->g, n, 0)), to;
   if (!split_shape(r, &own, dim, &to))
     return 0;
   if (r->trial)
     return node_result(r->b->g, n, 0);
   r->b->before = node_cget(r->b->g, n)->next;
   r->b->loc = node_cget(r->b->g, n)->loc;
-  return build_view(r->b, node_result(r->b->g, n, 0), to.dims, to.rank);
+  return build_view_as(r->b, node_result(r->b->g, n, 0), to);
 }
 
 /* Copies along the first part: left to the products and sums that broadcast them. */
 static ValueId raised_repeat(Raise *r, NodeId n, uint32_t dim) {
   Graph *g = r->b->g;
   ValueId x = node_value(g, n, 0);
-  Shape own = shape_of(g, x), to;
+  Dims own = value_dims(g, x), to;
   if (own.rank != value_rank(g, node_result(g, n, 0)) || r->count != 2 ||
-      own.dims[dim] != r->parts[1] || !split_shape(r, &own, dim, &to))
+      own.d[dim] != r->parts[1] || !split_shape(r, &own, dim, &to))
     return 0;
   for (uint32_t i = 0; i < own.rank; i++)
     if (node_ints(g, n, 1)[i] != (i == dim ? r->parts[0] : 1))
       return 0;
   if (r->trial)
     return x;
-  to.dims[dim] = 1;
+  to.d[dim] = 1;
   r->b->before = n;
   r->b->loc = node_cget(g, n)->loc;
-  return build_view(r->b, x, to.dims, to.rank);
+  return build_view_as(r->b, x, to);
 }
 
 static ValueId raised_permute(Raise *r, NodeId n, uint32_t dim) {
@@ -276,15 +263,15 @@ static ValueId raised(Raise *r, ValueId v, uint32_t dim) {
 }
 
 /* The dim of `from` that `to` has in parts, which are dims [begin, begin + count) of it. */
-static bool find_parts(Graph *g, const Shape *from, const Shape *to, uint32_t *begin,
+static bool find_parts(Graph *g, const Dims *from, const Dims *to, uint32_t *begin,
                        uint32_t *count) {
   uint32_t i = 0;
-  while (i < from->rank && i < to->rank && from->dims[i] == to->dims[i])
+  while (i < from->rank && i < to->rank && from->d[i] == to->d[i])
     i++;
   SymInt product = 1;
   for (uint32_t k = i; i < from->rank && k < to->rank; k++) {
-    product = sym_mul(&g->syms, product, to->dims[k]);
-    if (k > i && product == from->dims[i]) {
+    product = sym_mul(&g->syms, product, to->d[k]);
+    if (k > i && product == from->d[i]) {
       *begin = i;
       *count = k + 1 - i;
       return true;
@@ -300,36 +287,36 @@ static ValueId sink(Builder *b, NodeId n) {
   NodeId view = match_op(g, node_value(g, n, 0), OP_VIEW_COPY);
   if (!view)
     return 0;
-  Shape own = shape_of(g, node_result(g, view, 0)), from = shape_of(g, node_value(g, view, 0)),
-        to = shape_of(g, node_result(g, n, 0));
+  Dims own = value_dims(g, node_result(g, view, 0)), from = value_dims(g, node_value(g, view, 0)),
+        to = value_dims(g, node_result(g, n, 0));
   uint32_t dim, count;
   if (is_plain(&from, &own) || !find_parts(g, &own, &from, &dim, &count) || dim != 0)
     return 0;
-  Raise r = {.b = b, .parts = from.dims, .count = count, .trial = true};
+  Raise r = {.b = b, .parts = from.d, .count = count, .trial = true};
   if (!raised_product(&r, n, 0))
     return 0;
   r.trial = false;
   r.visits = 0;
   ValueId y = raised_product(&r, n, 0);
   b->before = n;
-  return y && value_dim(g, y, 0) == from.dims[0] ? build_view(b, y, to.dims, to.rank) : 0;
+  return y && value_dim(g, y, 0) == from.d[0] ? build_view_as(b, y, to) : 0;
 }
 
 static ValueId raise(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId x = node_value(g, n, 0);
-  Shape from = shape_of(g, x), to = shape_of(g, node_result(g, n, 0)), parts;
+  Dims from = value_dims(g, x), to = value_dims(g, node_result(g, n, 0)), parts;
   uint32_t dim, count;
   if (is_plain(&from, &to) || !find_parts(g, &from, &to, &dim, &count))
     return 0;
-  Raise r = {.b = b, .parts = to.dims + dim, .count = count, .trial = true};
+  Raise r = {.b = b, .parts = to.d + dim, .count = count, .trial = true};
   if (!split_shape(&r, &from, dim, &parts) || !is_plain(&parts, &to) || !raised(&r, x, dim))
     return 0;
   r.trial = false;
   r.visits = 0;
   ValueId y = raised(&r, x, dim);
   b->before = n;
-  return y ? build_view(b, y, to.dims, to.rank) : 0;
+  return y ? build_view_as(b, y, to) : 0;
 }
 
 Status pass_raise_views(PassContext *p, Graph *g) {

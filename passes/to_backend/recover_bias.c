@@ -45,16 +45,14 @@ static ValueId bias(Builder *b, NodeId n) {
       continue;
     ValueId x = node_value(g, product, 0), weight = node_value(g, product, 1),
             old = node_result(g, product, 0);
-    SymInt columns = value_dim(g, old, value_rank(g, old) - 1), dims[MAX_RANK];
+    SymInt columns = value_dim(g, old, value_rank(g, old) - 1);
     ValueId row = value_dim(g, v, value_rank(g, v) - 1) == columns ? as_row(g, c, columns) : 0;
     if (!row)
       continue;
-    for (uint32_t k = 0; k < value_rank(g, v); k++)
-      dims[k] = value_dim(g, v, k);
     ValueId y = node_cget(g, product)->op == OP_MM
                     ? build(b, OP_ADDMM, A_VAL(row), A_VAL(x), A_VAL(weight))
                     : build(b, OP_LINEAR, A_VAL(x), A_VAL(weight), A_VAL(row));
-    return build_view(b, y, dims, value_rank(g, v));
+    return build_view_as(b, y, value_dims(g, v));
   }
   return 0;
 }

@@ -127,6 +127,10 @@ ValueId build_view(Builder *b, ValueId x, const SymInt *dims, uint32_t rank) {
   return build(b, OP_VIEW_COPY, A_VAL(x), A_INTS(dims, rank));
 }
 
+ValueId build_view_as(Builder *b, ValueId x, Dims dims) {
+  return build_view(b, x, dims.d, dims.rank);
+}
+
 ValueId build_expand(Builder *b, ValueId x, const SymInt *dims, uint32_t rank) {
   if (b->status != STATUS_OK || has_dims(b->g, x, dims, rank))
     return x;

@@ -172,6 +172,18 @@ static void use_unlink(Graph *g, UseId u) {
   *use = (Use){0};
 }
 
+Dims dims_make(const SymInt *d, uint32_t rank) {
+  Dims dims = {.rank = rank};
+  if (rank)
+    memcpy(dims.d, d, rank * sizeof *d);
+  return dims;
+}
+
+Dims value_dims(const Graph *g, ValueId v) {
+  const Type *t = value_type(g, v);
+  return dims_make(t->dims, t->rank);
+}
+
 void graph_replace_uses(Graph *g, ValueId from, ValueId to) {
   if (from == to)
     return;

@@ -233,6 +233,13 @@ static inline const Constant *value_constant(const Graph *g,
                                              ValueId v) { /* NULL unless a constant */
   return value_is_const(g, v) ? &g->constants[g->values[v].def] : NULL;
 }
+/* The dims of a tensor in the making, on the stack: graph pools may move, these do not. */
+typedef struct Dims {
+  uint32_t rank;
+  SymInt d[MAX_RANK];
+} Dims;
+Dims dims_make(const SymInt *d, uint32_t rank); /* rank <= MAX_RANK */
+Dims value_dims(const Graph *g, ValueId v);
 ValueId graph_add_input(Graph *g, TypeId type, NameId name);
 /* initial: a constant with the bytes of the type, or 0 for zeros. */
 ValueId graph_add_state(Graph *g, TypeId type, ConstId initial, NameId name);
