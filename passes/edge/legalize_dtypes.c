@@ -12,18 +12,10 @@
 #include "passes/edge/element_types.h"
 #include "passes/pass.h"
 
-/* One attempt must not report what does not fit. */
-static void say_nothing(void *user, const char *text, size_t size) {
-  (void)user;
-  (void)text;
-  (void)size;
-}
-
 typedef struct Legalizer {
   PassContext *p;
   Graph *g;
   Fold fold;
-  DiagSink silent;
 } Legalizer;
 
 static bool type_taken(const Graph *g, const OpRow *row, ValueId v) {
@@ -122,14 +114,12 @@ static bool try_changes(Legalizer *l, NodeId n, const Change *changes) {
   Builder b = builder_make(g, n, g->nodes[n].loc);
   b.fold = fold_node;
   b.fold_data = &l->fold;
-  DiagSink *sink = g->ctx->sink;
-  g->ctx->sink = &l->silent;
+  b.quiet = true;
   ValueId first = build_changed(&b, n, changes, l->p->scratch);
   NodeId made = first ? value_def(g, first) : 0;
   bool taken = first && (!made || node_taken(g, made, l->p->scratch)) && results_match(g, n, first);
   if (taken)
     replace_results(&b, n, first, changes);
-  g->ctx->sink = sink;
   if (!taken)
     take_back(g, from, n);
   else if (b.status != STATUS_OK)
@@ -274,8 +264,6 @@ Status pass_legalize_dtypes(PassContext *p, Graph *g) {
   Legalizer l = {.p = p, .g = g};
   uint64_t changed = 0;
   fold_init(&l.fold, p->options ? p->options->fold_limit : 0);
-  diag_sink_init(&l.silent);
-  l.silent.write = say_nothing;
   for (NodeId n = g->first, next; n; n = next) {
     next = g->nodes[n].next;
     const OpRow *row = op_row(node_cget(g, n)->op);
@@ -286,7 +274,6 @@ Status pass_legalize_dtypes(PassContext *p, Graph *g) {
   }
   if (changed)
     remove_unused(g);
-  diag_sink_release(&l.silent);
   fold_release(&l.fold);
   pass_count(p, "calls", changed);
   return STATUS_OK;

@@ -168,7 +168,11 @@ static ValueId fold_constants(Fold *f, Builder *b, NodeId n) {
     return fold_view(g, n);
   arena_reset(&f->scratch);
   Tensor *results = ARENA_ARRAY(&f->scratch, Tensor, count);
-  Status status = interp_eval_const_node(g, n, &f->scratch, results, g->ctx->sink);
+  DiagSink silent;
+  diag_sink_init_silent(&silent);
+  Status status =
+      interp_eval_const_node(g, n, &f->scratch, results, b->quiet ? &silent : g->ctx->sink);
+  diag_sink_release(&silent);
   if (status == STATUS_UNSUPPORTED)
     return 0;
   if (status != STATUS_OK) {

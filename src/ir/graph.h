@@ -29,6 +29,13 @@ typedef uint16_t OpId; /* enum Op of op.h */
 
 typedef enum Level { LEVEL_ATEN, LEVEL_CORE, LEVEL_EDGE, LEVEL_EXECUTORCH, LEVEL_COUNT } Level;
 
+/* Why a shape rule refused a node. */
+typedef struct ShapeFault {
+  NodeId node;
+  DiagCode code;
+  char text[512];
+} ShapeFault;
+
 /* What all graphs of a session share. */
 typedef struct Context {
   Intern names;
@@ -36,6 +43,7 @@ typedef struct Context {
   Arena arena;        /* session-long */
   StrView model_path; /* for diagnostics */
   bool linked_data;   /* links may lead to external data */
+  ShapeFault fault;   /* of the shape rule that refused a node last */
 } Context;
 void context_init(Context *ctx, DiagSink *sink);
 void context_release(Context *ctx);

@@ -7,6 +7,7 @@
  * are put back afterwards. */
 #include "ir/verify.h"
 
+#include "ir/builder.h"
 #include "ir/region.h"
 #include "ir/text.h"
 #include "ir/verify_plan.h"
@@ -428,7 +429,7 @@ static bool check_args(Verifier *v, NodeId n) {
 /* Types by the rule, in place of the present ones; false when the rule refuses the node. */
 static bool run_shape_rule(Graph *g, NodeId n, TypeId *types, uint32_t count) {
   uint32_t constraints = g->constraint_count;
-  bool ok = op_row(g->nodes[n].op)->shape(g, n) == STATUS_OK;
+  bool ok = shape_run(g, n) == STATUS_OK;
   g->constraint_count = constraints; /* checking assumes nothing new */
   for (uint32_t i = 0; i < count; i++) {
     Value *value = value_get(g, node_result(g, n, i));
