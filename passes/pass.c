@@ -25,6 +25,18 @@ void pass_count(PassContext *p, const char *name, uint64_t count) {
   p->stats[i].count += count;
 }
 
+Status pass_rewriter(PassContext *p, Graph *g, Rewriter *r) {
+  r->counts = ARENA_ARRAY(p->scratch, uint64_t, r->rule_count);
+  Status status = rewrite_graph(g, r);
+  for (uint32_t i = 0; i < r->rule_count; i++)
+    pass_count(p, r->rules[i].name ? r->rules[i].name : r->name, r->counts[i]);
+  return status;
+}
+
+Status pass_rewrite(PassContext *p, Graph *g, const RewriteRule *rules, uint32_t count) {
+  return pass_rewriter(p, g, &(Rewriter){.rules = rules, .rule_count = count});
+}
+
 const PassRow *pass_find(StrView name) {
   for (uint32_t i = 0; i < pass_table_size; i++)
     if (sv_eq_str(name, pass_table[i].name))

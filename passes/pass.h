@@ -7,7 +7,7 @@
 #ifndef ETC_PASSES_PASS_H
 #define ETC_PASSES_PASS_H
 
-#include "ir/op.h"
+#include "ir/rewrite.h"
 #include "quant/stats.h"
 
 /* The stages of the pipeline, in order. Passes belong to one of those between import and emit. */
@@ -80,6 +80,11 @@ typedef struct PassContext {
 
 /* Adds count to the statistic of that name; sets p->changed when count is not 0. */
 void pass_count(PassContext *p, const char *name, uint64_t count);
+
+/* A pass that is a table of rules (ir/rewrite.h); counts what each of them did. */
+Status pass_rewrite(PassContext *p, Graph *g, const RewriteRule *rules, uint32_t count);
+/* The same with more to say than the rules; r->counts is set here. */
+Status pass_rewriter(PassContext *p, Graph *g, Rewriter *r);
 
 typedef Status PassFn(PassContext *p, Graph *g);
 

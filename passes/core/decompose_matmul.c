@@ -4,19 +4,6 @@
 
 #include "passes/core/decompose.h"
 
-typedef struct Shape {
-  uint32_t rank;
-  SymInt d[MAX_RANK];
-} Shape;
-
-static Shape shape_of(const Graph *g, ValueId v) {
-  const Type *t = value_type(g, v);
-  Shape s = {.rank = t->rank};
-  if (t->rank)
-    memcpy(s.d, t->dims, t->rank * sizeof *s.d);
-  return s;
-}
-
 static SymInt product(Graph *g, const SymInt *d, uint32_t count) {
   SymInt p = 1;
   for (uint32_t i = 0; i < count; i++)
@@ -42,8 +29,8 @@ ValueId decompose_addmm(Builder *b, NodeId n) {
 }
 
 /* x [..., K] times a matrix [K, N]: rows gathered into one matrix product. */
-static ValueId by_matrix(Builder *b, ValueId x, ValueId matrix, const Shape *result) {
-  Shape s = shape_of(b->g, x);
+static ValueId by_matrix(Builder *b, ValueId x, ValueId matrix, const Dims *result) {
+  Dims s = value_dims(b->g, x);
   SymInt k = s.d[s.rank - 1];
   ValueId rows = build_view(b, x, (SymInt[]){product(b->g, s.d, s.rank - 1), k}, 2);
   ValueId y = decompose_binary(b, OP_MM, rows, matrix);
@@ -51,8 +38,8 @@ static ValueId by_matrix(Builder *b, ValueId x, ValueId matrix, const Shape *res
 }
 
 /* Both with batch dims: expanded to the common batch, folded into one dim. */
-static ValueId by_batch(Builder *b, ValueId x, ValueId y, const Shape *result) {
-  Shape sx = shape_of(b->g, x), sy = shape_of(b->g, y);
+static ValueId by_batch(Builder *b, ValueId x, ValueId y, const Dims *result) {
+  Dims sx = value_dims(b->g, x), sy = value_dims(b->g, y);
   uint32_t batch = result->rank - 2;
   SymInt m = sx.d[sx.rank - 2], k = sx.d[sx.rank - 1], n = sy.d[sy.rank - 1],
          all = product(b->g, result->d, batch);
@@ -68,18 +55,18 @@ static ValueId by_batch(Builder *b, ValueId x, ValueId y, const Shape *result) {
 ValueId decompose_matmul(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId x = node_value(g, n, 0), y = node_value(g, n, 1), r = node_result(g, n, 0);
-  Shape sx = shape_of(g, x), sy = shape_of(g, y), final = shape_of(g, r), result = final;
+  Dims sx = value_dims(g, x), sy = value_dims(g, y), final = value_dims(g, r), result = final;
   if (sx.rank == 1)
     x = build_view(b, x, (SymInt[]){1, sx.d[0]}, 2);
   if (sy.rank == 1)
     y = build_view(b, y, (SymInt[]){sy.d[0], 1}, 2);
   if (sx.rank == 1 || sy.rank == 1) { /* the result with its unit dims back */
-    Shape full = shape_of(g, sx.rank > sy.rank ? x : y);
+    Dims full = value_dims(g, sx.rank > sy.rank ? x : y);
     full.d[full.rank - 2] = sx.rank == 1 ? 1 : sx.d[sx.rank - 2];
     full.d[full.rank - 1] = sy.rank == 1 ? 1 : sy.d[sy.rank - 1];
     result = full;
   }
-  sx = shape_of(g, x), sy = shape_of(g, y);
+  sx = value_dims(g, x), sy = value_dims(g, y);
   ValueId out;
   if (sx.rank == 2 && sy.rank == 2) {
     out = decompose_binary(b, OP_MM, x, y);
@@ -107,7 +94,7 @@ static ValueId swap_last(Builder *b, ValueId x) {
 /* The number of query heads over that of key heads; keys and values are repeated that often, each
  * head next to its copies. */
 static ValueId repeat_heads(Builder *b, ValueId x, SymInt heads) {
-  Shape s = shape_of(b->g, x);
+  Dims s = value_dims(b->g, x);
   if (s.rank != 4 || s.d[1] == heads)
     return x;
   SymInt times = sym_floordiv(&b->g->syms, heads, s.d[1]);
@@ -130,7 +117,7 @@ ValueId decompose_sdpa(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId q = node_value(g, n, 0), k = node_value(g, n, 1), v = node_value(g, n, 2),
           mask = node_value(g, n, 3);
-  Shape sq = shape_of(g, q), sk = shape_of(g, k);
+  Dims sq = value_dims(g, q), sk = value_dims(g, k);
   SymInt depth = sq.d[sq.rank - 1];
   if (node_absent(g, n, 6) && !sym_is_const(depth))
     return 0;

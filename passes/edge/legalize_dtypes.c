@@ -12,18 +12,10 @@
 #include "passes/edge/element_types.h"
 #include "passes/pass.h"
 
-/* One attempt must not report what does not fit. */
-static void say_nothing(void *user, const char *text, size_t size) {
-  (void)user;
-  (void)text;
-  (void)size;
-}
-
 typedef struct Legalizer {
   PassContext *p;
   Graph *g;
   Fold fold;
-  DiagSink silent;
 } Legalizer;
 
 static bool type_taken(const Graph *g, const OpRow *row, ValueId v) {
@@ -33,18 +25,12 @@ static bool type_taken(const Graph *g, const OpRow *row, ValueId v) {
 
 /* Whether the kernel takes the call as far as the op table knows. */
 static bool node_taken(const Graph *g, NodeId n, Arena *scratch) {
-  const Node *node = node_cget(g, n);
-  const OpRow *row = op_row(node->op);
-  for (uint32_t i = 0; i < node->arg_count; i++) {
-    const Arg *arg = node_arg(g, n, i);
-    uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-    for (uint32_t k = 0; k < count; k++) {
-      ValueId v = g->uses[arg->at + k].value;
-      if (v && !type_taken(g, row, v))
-        return false;
-    }
-  }
-  for (uint32_t i = 0; i < node->result_count; i++)
+  const OpRow *row = op_row(node_cget(g, n)->op);
+  FOR_OPERANDS(g, n, v, {
+    if (v && !type_taken(g, row, v))
+      return false;
+  })
+  for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
     if (!type_taken(g, row, node_result(g, n, i)))
       return false;
   return !row->check || !row->check(g, n, scratch);
@@ -99,9 +85,7 @@ static void replace_results(Builder *b, NodeId n, ValueId first, const Change *c
     ValueId old = node_result(g, n, i), new = first + i;
     if (value_type(g, old)->kind == TYPE_TENSOR)
       new = change_out(b, new, value_dtype(g, old), changes);
-    if (!g->values[new].name)
-      g->values[new].name = g->values[old].name;
-    graph_replace_uses(g, old, new);
+    graph_replace_value(g, old, new);
   }
 }
 
@@ -130,14 +114,12 @@ static bool try_changes(Legalizer *l, NodeId n, const Change *changes) {
   Builder b = builder_make(g, n, g->nodes[n].loc);
   b.fold = fold_node;
   b.fold_data = &l->fold;
-  DiagSink *sink = g->ctx->sink;
-  g->ctx->sink = &l->silent;
+  b.quiet = true;
   ValueId first = build_changed(&b, n, changes, l->p->scratch);
   NodeId made = first ? value_def(g, first) : 0;
   bool taken = first && (!made || node_taken(g, made, l->p->scratch)) && results_match(g, n, first);
   if (taken)
     replace_results(&b, n, first, changes);
-  g->ctx->sink = sink;
   if (!taken)
     take_back(g, from, n);
   else if (b.status != STATUS_OK)
@@ -151,15 +133,10 @@ static bool try_changes(Legalizer *l, NodeId n, const Change *changes) {
 static DTypeSet dtypes_of(const Graph *g, NodeId n, bool results) {
   const Node *node = node_cget(g, n);
   DTypeSet set = 0;
-  for (uint32_t i = 0; i < node->arg_count; i++) {
-    const Arg *arg = node_arg(g, n, i);
-    uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-    for (uint32_t k = 0; k < count; k++) {
-      ValueId v = g->uses[arg->at + k].value;
-      if (v && value_type(g, v)->kind == TYPE_TENSOR)
-        set |= dtype_bit(value_dtype(g, v));
-    }
-  }
+  FOR_OPERANDS(g, n, v, {
+    if (v && value_type(g, v)->kind == TYPE_TENSOR)
+      set |= dtype_bit(value_dtype(g, v));
+  })
   for (uint32_t i = 0; results && i < node->result_count; i++)
     if (value_type(g, node_result(g, n, i))->kind == TYPE_TENSOR)
       set |= dtype_bit(value_dtype(g, node_result(g, n, i)));
@@ -233,13 +210,10 @@ static bool widen(Legalizer *l, NodeId n) {
 }
 
 static bool all_static(const Graph *g, NodeId n) {
-  for (uint32_t i = 0; i < g->nodes[n].arg_count; i++) {
-    const Arg *arg = node_arg(g, n, i);
-    uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-    for (uint32_t k = 0; k < count; k++)
-      if (g->uses[arg->at + k].value && !type_is_static(value_type(g, g->uses[arg->at + k].value)))
-        return false;
-  }
+  FOR_OPERANDS(g, n, v, {
+    if (v && !type_is_static(value_type(g, v)))
+      return false;
+  })
   for (uint32_t i = 0; i < g->nodes[n].result_count; i++)
     if (!type_is_static(value_type(g, node_result(g, n, i))))
       return false;
@@ -255,7 +229,7 @@ static bool spell_out(Legalizer *l, NodeId n) {
   ValueId v = unsigned64_spelt_out(&b, n);
   if (!v || b.status != STATUS_OK)
     return false;
-  graph_replace_uses(g, node_result(g, n, 0), v);
+  graph_replace_value(g, node_result(g, n, 0), v);
   return true;
 }
 
@@ -290,8 +264,6 @@ Status pass_legalize_dtypes(PassContext *p, Graph *g) {
   Legalizer l = {.p = p, .g = g};
   uint64_t changed = 0;
   fold_init(&l.fold, p->options ? p->options->fold_limit : 0);
-  diag_sink_init(&l.silent);
-  l.silent.write = say_nothing;
   for (NodeId n = g->first, next; n; n = next) {
     next = g->nodes[n].next;
     const OpRow *row = op_row(node_cget(g, n)->op);
@@ -302,7 +274,6 @@ Status pass_legalize_dtypes(PassContext *p, Graph *g) {
   }
   if (changed)
     remove_unused(g);
-  diag_sink_release(&l.silent);
   fold_release(&l.fold);
   pass_count(p, "calls", changed);
   return STATUS_OK;

@@ -7,7 +7,7 @@
  * the shapes say what is a channel: dim 1, as the kernel has it. */
 #include "ir/builder.h"
 #include "ir/match.h"
-#include "passes/executorch/rewrite.h"
+#include "passes/pass.h"
 
 /* c is a number for each index of dim 1 of v: [C, 1, ...] of one dim less than v, with any leading
  * dim of 1. */
@@ -64,5 +64,6 @@ static ValueId rewrite(Builder *b, NodeId sum) {
 }
 
 Status pass_affine_to_batch_norm(PassContext *p, Graph *g) {
-  return rewrite_nodes(p, g, OP_ADD_TENSOR, rewrite, "affine maps");
+  static const RewriteRule rules[] = {{OP_ADD_TENSOR, rewrite, "affine maps"}};
+  return pass_rewrite(p, g, rules, COUNT_OF(rules));
 }

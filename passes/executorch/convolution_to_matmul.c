@@ -14,7 +14,7 @@
  *                         is only worth it for large ones; followed by the opposite transpose, as
  *                         in the patches of vision transformers, it is gone after canonicalize. */
 #include "ir/builder.h"
-#include "passes/executorch/rewrite.h"
+#include "passes/pass.h"
 
 enum { SPATIAL_MAX = 2, ROWS_WORTH = 1 << 14 /* multiplications */ };
 
@@ -72,9 +72,7 @@ static ValueId reshaped(Builder *b, ValueId v, const SymInt *dims, uint32_t rank
 }
 
 static ValueId as_result(Builder *b, const Conv *c, ValueId v) {
-  SymInt dims[MAX_RANK];
-  memcpy(dims, value_type(b->g, c->result)->dims, (2 + c->spatial) * sizeof *dims);
-  return build_view(b, v, dims, 2 + c->spatial);
+  return build_view_as(b, v, value_dims(b->g, c->result));
 }
 
 /* One window a sample: x has its row already. */
@@ -142,5 +140,6 @@ static ValueId rewrite(Builder *b, NodeId n) {
 }
 
 Status pass_convolution_to_matmul(PassContext *p, Graph *g) {
-  return rewrite_nodes(p, g, OP_CONVOLUTION, rewrite, "convolutions");
+  static const RewriteRule rules[] = {{OP_CONVOLUTION, rewrite, "convolutions"}};
+  return pass_rewrite(p, g, rules, COUNT_OF(rules));
 }

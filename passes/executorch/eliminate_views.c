@@ -7,7 +7,6 @@
  * stays a call, which sets the sizes of its result and points it at the operand's data
  * (kernels/prim_ops/et_view.cpp of ExecuTorch 1.4.1). One symbolic size is given as -1, which
  * spares the arithmetic for it. */
-#include "ir/builder.h"
 #include "passes/executorch/views.h"
 #include "passes/pass.h"
 
@@ -36,7 +35,7 @@ static bool infer_one(Graph *g, ValueId base, SymInt *dims, uint32_t rank) {
 
 static ValueId build_et_view(Builder *b, ValueId base, TypeId wanted) {
   Graph *g = b->g;
-  SymInt exact[MAX_RANK], inferred[MAX_RANK];
+  SymInt exact[MAX_RANK] = {0}, inferred[MAX_RANK];
   uint32_t rank = type_get(g, wanted)->rank;
   if (rank)
     memcpy(exact, type_get(g, wanted)->dims, rank * sizeof *exact);
@@ -50,33 +49,25 @@ static ValueId build_et_view(Builder *b, ValueId base, TypeId wanted) {
   return build(b, OP_ET_VIEW, A_VAL(base), A_INTS(exact, rank));
 }
 
-static Status replace_view(Graph *g, NodeId n) {
-  ValueId old = node_result(g, n, 0), base = view_base_of_type(g, old);
-  Builder b = builder_make(g, n, g->nodes[n].loc);
-  ValueId new = build_et_view(&b, base, g->values[old].type);
-  TRY(b.status);
-  g->values[new].name = g->values[old].name;
-  graph_replace_uses(g, old, new);
-  return STATUS_OK;
+static ValueId replace_view(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId old = node_result(g, n, 0);
+  if (!node_is_view(g, n) || g->values[old].use_count == 0)
+    return 0;
+  ValueId base = view_base_of_type(g, old);
+  bool done = node_cget(g, n)->op == OP_ET_VIEW && base == node_value(g, n, 0);
+  if (done || base == old) /* a change of the element type is free as it is */
+    return 0;
+  return build_et_view(b, base, g->values[old].type);
 }
 
 Status pass_eliminate_views(PassContext *p, Graph *g) {
-  uint64_t views = 0;
-  for (FOR_NODES(g, n)) {
-    if (!node_is_view(g, n) || g->values[node_result(g, n, 0)].use_count == 0)
-      continue;
-    ValueId self = node_value(g, n, 0), base = view_base_of_type(g, node_result(g, n, 0));
-    bool done = node_cget(g, n)->op == OP_ET_VIEW && base == self;
-    if (done || base == node_result(g, n, 0)) /* a change of the element type is free as it is */
-      continue;
-    TRY(replace_view(g, n));
-    views++;
-  }
+  static const RewriteRule rules[] = {{OP_NONE, replace_view, "views"}};
+  TRY(pass_rewrite(p, g, rules, COUNT_OF(rules)));
   for (NodeId n = g->last, before; n; n = before) {
     before = g->nodes[n].prev;
     if (node_is_view(g, n) && g->values[node_result(g, n, 0)].use_count == 0)
       graph_remove_node(g, n);
   }
-  pass_count(p, "views", views);
   return STATUS_OK;
 }

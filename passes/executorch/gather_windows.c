@@ -135,8 +135,7 @@ static void rewrite(Builder *b, Choice *c, uint32_t at) {
   ValueId value = windows_product(b, &i->w, i->columns);
   if (b->status != STATUS_OK)
     return;
-  value_get(g, value)->name = value_cget(g, i->w.result)->name;
-  graph_replace_uses(g, i->w.result, value);
+  graph_replace_value(g, i->w.result, value);
   graph_remove_node(g, i->node);
   if (x != i->w.geometry.x) /* its padding is ours now */
     graph_remove_node(g, value_def(g, x));

@@ -7,7 +7,7 @@
  * inside with the other. Scale and shift are done in place. */
 #include "ir/builder.h"
 #include "ir/match.h"
-#include "passes/executorch/rewrite.h"
+#include "passes/pass.h"
 
 /* The weight or bias [C] as [C, 1, ...] against x. */
 static ValueId by_channel(Builder *b, ValueId v, uint32_t rank) {
@@ -27,14 +27,13 @@ static ValueId rewrite(Builder *b, NodeId n) {
       sym_upper(&g->syms, area) > INT32_MAX || value_cget(g, node_result(g, n, 1))->use_count ||
       value_cget(g, node_result(g, n, 2))->use_count)
     return 0;
-  SymInt dims[MAX_RANK], length = sym_mul(&g->syms, area, channels / groups);
-  for (uint32_t i = 0; i < rank; i++)
-    dims[i] = value_dim(g, x, i);
+  Dims dims = value_dims(g, x);
+  SymInt length = sym_mul(&g->syms, area, channels / groups);
   double eps = node_scalar(g, n, 7);
-  SymInt rows = sym_mul(&g->syms, dims[0], groups);
+  SymInt rows = sym_mul(&g->syms, dims.d[0], groups);
   ValueId y = build_view(b, x, (SymInt[]){rows, length}, 2);
   y = build(b, OP_NATIVE_LAYER_NORM, A_VAL(y), A_INTS(&length, 1), A_NONE, A_NONE, A_FLOAT(eps));
-  y = build_view(b, y, dims, rank);
+  y = build_view_as(b, y, dims);
   if (weight && !match_filled(g, weight, 1))
     y = build(b, OP_MUL_TENSOR, A_VAL(y), A_VAL(by_channel(b, weight, rank)));
   return bias && !match_filled(g, bias, 0)
@@ -43,5 +42,6 @@ static ValueId rewrite(Builder *b, NodeId n) {
 }
 
 Status pass_group_norm_to_layer_norm(PassContext *p, Graph *g) {
-  return rewrite_nodes(p, g, OP_NATIVE_GROUP_NORM, rewrite, "norms");
+  static const RewriteRule rules[] = {{OP_NATIVE_GROUP_NORM, rewrite, "norms"}};
+  return pass_rewrite(p, g, rules, COUNT_OF(rules));
 }

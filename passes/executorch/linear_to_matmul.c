@@ -12,13 +12,12 @@
  *                   holds in memory of its own. The others stay linear.
  *   a small one     addmm, beside convolutions with a thousand times its work: 8192 products are
  *                   1 to 3 us slower than mm and add, or faster, and one call is saved. */
-#include "ir/builder.h"
 #include "passes/pass.h"
 
 enum { COPIES_MAX = 32 << 20, BLOCK = 16, SMALL = 8192, BESIDE = 1000 };
 
 typedef struct Products {
-  Builder b;
+  Graph *g;
   ValueId *turned; /* by weight: its transposed copy, 0 = none yet */
   uint32_t turned_count;
   uint64_t copied;     /* bytes */
@@ -43,7 +42,7 @@ static double work_of_convolutions(const Graph *g) {
 
 /* Halves stay out: how their addmm adds up was not looked at. */
 static bool is_small(const Products *p, ValueId result, SymInt length) {
-  const Graph *g = p->b.g;
+  const Graph *g = p->g;
   DType dtype = value_dtype(g, result);
   double work = numel_upper(g, result) * (double)sym_upper(&g->syms, length);
   return (dtype == DTYPE_F32 || dtype == DTYPE_F64) && work <= SMALL &&
@@ -60,7 +59,7 @@ static void transpose(uint8_t *to, const uint8_t *from, uint64_t rows, uint64_t 
 
 /* The constant matrix turned over, 0 when it is none or too large. */
 static ValueId turned(Products *p, ValueId w) {
-  Graph *g = p->b.g;
+  Graph *g = p->g;
   if (!value_is_const(g, w) || w >= p->turned_count)
     return 0;
   if (p->turned[w])
@@ -79,20 +78,18 @@ static ValueId turned(Products *p, ValueId w) {
 }
 
 static ValueId in_shape_of(Builder *b, ValueId v, ValueId like) {
-  SymInt dims[MAX_RANK];
-  uint32_t rank = value_rank(b->g, like);
-  for (uint32_t i = 0; i < rank; i++)
-    dims[i] = value_dim(b->g, like, i);
-  return build_view(b, v, dims, rank);
+  return build_view_as(b, v, value_dims(b->g, like));
 }
 
-static ValueId rewrite_linear(Products *p, NodeId n) {
-  Builder *b = &p->b;
+static ValueId rewrite_linear(Builder *b, NodeId n) {
+  Products *p = b->data;
   Graph *g = b->g;
   ValueId x = node_value(g, n, 0), w = node_value(g, n, 1), bias = node_value(g, n, 2);
   ValueId result = node_result(g, n, 0);
   SymInt rows = 1, length = value_dim(g, w, 1);
   ValueId y, other;
+  if (!dtype_is_float(value_dtype(g, result)))
+    return 0;
   for (uint32_t i = 0; i + 1 < value_rank(g, x); i++)
     rows = sym_mul(&g->syms, rows, value_dim(g, x, i));
   if (bias && is_small(p, result, length) && (other = turned(p, w))) {
@@ -111,45 +108,23 @@ static ValueId rewrite_linear(Products *p, NodeId n) {
   return bias ? build(b, OP_ADD_TENSOR, A_VAL(shaped), A_VAL(bias)) : shaped;
 }
 
-static ValueId rewrite_addmm(Products *p, NodeId n) {
-  Builder *b = &p->b;
+/* Integers stay: their products wrap the same, but nothing was measured. */
+static ValueId rewrite_addmm(Builder *b, NodeId n) {
   Graph *g = b->g;
-  if (node_scalar(g, n, 3) != 1 || node_scalar(g, n, 4) != 1 ||
-      is_small(p, node_result(g, n, 0), value_dim(g, node_value(g, n, 1), 1)))
+  if (!dtype_is_float(value_dtype(g, node_result(g, n, 0))) || node_scalar(g, n, 3) != 1 ||
+      node_scalar(g, n, 4) != 1 ||
+      is_small(b->data, node_result(g, n, 0), value_dim(g, node_value(g, n, 1), 1)))
     return 0;
   ValueId y = build(b, OP_MM, A_VAL(node_value(g, n, 1)), A_VAL(node_value(g, n, 2)));
   return build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(node_value(g, n, 0)));
 }
 
-/* Integers stay: their products wrap the same, but nothing was measured. */
-static ValueId rewrite(Products *p, NodeId n) {
-  Graph *g = p->b.g;
-  OpId op = node_cget(g, n)->op;
-  if ((op != OP_LINEAR && op != OP_ADDMM) || !dtype_is_float(value_dtype(g, node_result(g, n, 0))))
-    return 0;
-  return op == OP_LINEAR ? rewrite_linear(p, n) : rewrite_addmm(p, n);
-}
-
 Status pass_linear_to_matmul(PassContext *p, Graph *g) {
-  Products products = {.b = builder_make(g, 0, 0),
-                       .turned_count = g->value_count,
-                       .convolutions = work_of_convolutions(g)};
+  static const RewriteRule rules[] = {{OP_LINEAR, rewrite_linear, "products"},
+                                      {OP_ADDMM, rewrite_addmm, "products"}};
+  Products products = {
+      .g = g, .turned_count = g->value_count, .convolutions = work_of_convolutions(g)};
   products.turned = ARENA_ARRAY(p->scratch, ValueId, g->value_count);
-  memset(products.turned, 0, g->value_count * sizeof *products.turned);
-  Builder *b = &products.b;
-  uint64_t changed = 0;
-  for (NodeId n = g->first, next; n && b->status == STATUS_OK; n = next) {
-    next = node_cget(g, n)->next;
-    b->before = n;
-    b->loc = node_cget(g, n)->loc;
-    ValueId value = rewrite(&products, n), result = node_result(g, n, 0);
-    if (!value || b->status != STATUS_OK)
-      continue;
-    value_get(g, value)->name = value_cget(g, result)->name;
-    graph_replace_uses(g, result, value);
-    graph_remove_node(g, n);
-    changed++;
-  }
-  pass_count(p, "products", changed);
-  return b->status;
+  Rewriter r = {.rules = rules, .rule_count = COUNT_OF(rules), .data = &products};
+  return pass_rewriter(p, g, &r);
 }

@@ -170,24 +170,25 @@ static bool same_extent(const Graph *g, ValueId a, ValueId b) {
          (s->rank == 0 || memcmp(s->dims, t->dims, s->rank * sizeof *s->dims) == 0);
 }
 
+/* How many arguments before this one are tensors or lists of them. */
+static uint32_t tensors_before(OpId op, uint32_t arg) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < arg; i++)
+    count += op_schema(op)->args[i].type == ST_TENSOR;
+  return count;
+}
+
 bool liveness_may_overwrite(const Graph *g, NodeId n, ValueId result,
                             bool lies(void *user, ValueId v), void *user) {
   uint8_t alias = op_row(node_cget(g, n)->op)->alias;
-  uint32_t tensor = 0;
-  for (uint32_t i = 0; i < node_cget(g, n)->arg_count; i++) {
-    const Arg *arg = node_arg(g, n, i);
-    uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-    bool is_tensor = op_schema(node_cget(g, n)->op)->args[i].type == ST_TENSOR;
-    for (uint32_t k = 0; k < count; k++) {
-      ValueId v = g->uses[arg->at + k].value;
-      if (!v || !lies(user, v))
-        continue;
-      bool allowed = arg->kind == ARG_VALUE && tensor < 8 && (alias >> tensor & 1);
-      if (!allowed || !same_extent(g, v, result))
-        return false;
-    }
-    tensor += is_tensor;
-  }
+  FOR_ARG_OPERANDS(g, n, i, v, {
+    if (!v || !lies(user, v))
+      continue;
+    uint32_t tensor = tensors_before(node_cget(g, n)->op, i);
+    bool allowed = node_arg(g, n, i)->kind == ARG_VALUE && tensor < 8 && (alias >> tensor & 1);
+    if (!allowed || !same_extent(g, v, result))
+      return false;
+  })
   return true;
 }
 

@@ -1,17 +1,21 @@
-/* Biases added to the results of matrix products move down to where they cost nothing: into the
- * bias of the products that follow.
+/* Takes biases out: what is added to the result of a matrix product is moved through the nodes that
+ * follow until it meets another bias, into which it is added when the program is compiled.
  *
  *   W2 (x + b) + c    =  W2 x + (W2 b + c)
  *   (x + b) + (y + c) =  x + (y + (b + c))
  *   relu(x + b)       =  clamp(x, min = -b) + b
  *
- * Why: a convolution or linear as product is two kernels, of which the second only adds a number a
- * channel. In inverted bottlenecks and residual networks of 1x1 convolutions most of them can go.
+ * Why: a convolution or linear as a product is two kernels, of which the second only adds a number
+ * to each channel. In inverted bottlenecks and residual networks of 1x1 convolutions most of them
+ * can go.
  *
- * A bias goes when every path from it ends in another bias: over views, sums, relu, clamp, means
- * over the places of a channel, windows without padding and products with constants. All is a
- * number a channel: element i of a value lies in channel i / inner % channels, which views do not
- * change. Sums are done in double precision and rounded once. Only floats; symbolic shapes stay. */
+ * How: "the offset of v" is what v lacks once the bias in front of it is gone. It is one number for
+ * each channel; element i of a value is in channel i / inner % channels, which views do not change.
+ * Starting at the bias, the pass follows every use: each node either computes its result's offset
+ * from its operand's (views, sums, relu, clamp, means over the places of a channel, windows without
+ * padding, products with constants), or is a bias that takes the offset up. If any use is neither,
+ * the bias stays. That is found out first, without numbers; then the same walk computes them.
+ * Offsets are computed in double precision and rounded once. Only f32; dynamic shapes stay. */
 #include "passes/executorch/sink_biases.h"
 
 #include "ir/builder.h"
@@ -33,10 +37,10 @@ typedef struct Offset {
   double *values; /* NULL while only the paths are looked at, which do not depend on them */
 } Offset;
 
-/* What is to be done to a node when all paths have been found to end well. */
+/* A change to a node, made once all uses are known to be taken care of. */
 typedef struct Action {
   NodeId node;
-  uint32_t arg; /* of the constant to change; of a clamp: 0 */
+  uint32_t arg; /* of a sum: the operand that is its bias; of relu and clamp: 0 */
   Offset offset;
 } Action;
 
@@ -68,7 +72,7 @@ static float constant_at(const Graph *g, ValueId v, uint64_t i) {
   return float_at(value_constant(g, v)->data, i);
 }
 
-/* The dim that is the channels of an offset, rank when there is none. */
+/* The dim of v whose indices are the channels; its rank when there is no such dim. */
 static uint32_t channel_dim(const Graph *g, ValueId v, const Offset *o) {
   const Type *t = value_type(g, v);
   uint64_t inner = 1;
@@ -78,7 +82,8 @@ static uint32_t channel_dim(const Graph *g, ValueId v, const Offset *o) {
   return t->rank;
 }
 
-/* Constant c, as operand of a sum of v's shape, is one number a channel. Leaves out the values. */
+/* Whether constant c, an operand of a sum with the shape of v, is one number for each channel. Sets
+ * all of *o but the values. */
 static bool reads_as_offset(const Graph *g, ValueId c, ValueId v, Offset *o) {
   const Type *t = value_type(g, c), *sum = value_type(g, v);
   uint64_t inner = 1;
@@ -96,13 +101,14 @@ static bool reads_as_offset(const Graph *g, ValueId c, ValueId v, Offset *o) {
   return o->channels != 0;
 }
 
+/* The values of a constant that reads_as_offset() has accepted. */
 static void read_values(Sink *s, ValueId c, Offset *o) {
   o->values = ARENA_ARRAY(s->scratch, double, o->channels);
   for (uint64_t i = 0; i < o->channels; i++)
     o->values[i] = (double)constant_at(s->g, c, i);
 }
 
-/* The constant operand of a sum with something else, and the something. */
+/* The index of the constant operand of a sum, if one is. */
 static uint32_t bias_operand(const Graph *g, NodeId n) {
   return value_is_const(g, node_value(g, n, 1)) ? 1 : 0;
 }
@@ -116,9 +122,9 @@ static bool act(Sink *s, NodeId n, uint32_t arg, const Offset *o) {
 
 static bool sinks(Sink *s, ValueId v, Offset o);
 
-/* A matrix times the offset of the other operand, which is constant along the rows (columns). */
+/* --- products: the offset of the result is the constant operand times the offset --- */
 
-/* next += w^T o, in the order in which the weights lie. */
+/* next += w^T o; reads the weights once, in the order of memory. */
 static void add_columns(const uint8_t *weights, const Offset *o, uint64_t length,
                         const Offset *next) {
   uint64_t places = length / o->channels, columns = next->channels;
@@ -171,6 +177,7 @@ static void add_rows(Sink *s, const uint8_t *weights, const Offset *o, uint64_t 
   parallel_for((next->channels + ROWS - 1) / ROWS, GRAIN / (ROWS * length) + 1, sum_blocks, &w);
 }
 
+/* mm with a constant. The offset must be the same for all rows (columns) of the other operand. */
 static bool through_product(Sink *s, NodeId n, ValueId v, const Offset *o) {
   const Graph *g = s->g;
   ValueId left = node_value(g, n, 0), right = node_value(g, n, 1), w = v == right ? left : right;
@@ -193,7 +200,8 @@ static bool through_product(Sink *s, NodeId n, ValueId v, const Offset *o) {
   return sinks(s, node_result(g, n, 0), next);
 }
 
-/* The other operand of a sum ends, over views, in a bias of its own. */
+/* Whether the other operand of a sum is, behind views, the result of a bias: that takes the offset
+ * up. Nothing else may use it. */
 static bool into_other_bias(Sink *s, ValueId other, const Offset *o) {
   const Graph *g = s->g;
   NodeId n = value_def(g, other);
@@ -209,6 +217,8 @@ static bool into_other_bias(Sink *s, ValueId other, const Offset *o) {
          own.inner == o->inner && act(s, n, at, o);
 }
 
+/* A sum: a bias takes the offset up. A sum of two values has the offset, too; where that cannot be
+ * moved on, the bias of the other operand takes it up. */
 static bool through_sum(Sink *s, NodeId n, ValueId v, const Offset *o) {
   const Graph *g = s->g;
   ValueId a = node_value(g, n, 0), b = node_value(g, n, 1), other = v == a ? b : a;
@@ -229,6 +239,7 @@ static bool through_sum(Sink *s, NodeId n, ValueId v, const Offset *o) {
   return into_other_bias(s, other, o);
 }
 
+/* relu and clamp get their bounds less the offset, which their result has then. */
 static bool through_clamp(Sink *s, NodeId n, ValueId v, const Offset *o) {
   return channel_dim(s->g, v, o) < value_rank(s->g, v) && act(s, n, 0, o) &&
          sinks(s, node_result(s->g, n, 0), *o);
@@ -265,6 +276,7 @@ static bool through_windows(Sink *s, NodeId n, ValueId v, const Offset *o) {
                                    (Offset){o->channels, all / o->channels, .values = o->values});
 }
 
+/* Whether node n, a user of v, can do with v less the offset. */
 static bool through(Sink *s, NodeId n, ValueId v, const Offset *o) {
   switch (node_cget(s->g, n)->op) {
   case OP_MM:
@@ -284,7 +296,8 @@ static bool through(Sink *s, NodeId n, ValueId v, const Offset *o) {
   }
 }
 
-/* Whether all users of v can do with v less this offset. A node that is met twice gets two. */
+/* Whether all users of v can do with v less the offset; adds what is to be done to the actions.
+ * A node that is reached on two ways would have the offset of both: refused. */
 static bool sinks(Sink *s, ValueId v, Offset o) {
   const Graph *g = s->g;
   if (!value_cget(g, v)->use_count || !count_of(g, v))
@@ -304,7 +317,7 @@ static bool sinks(Sink *s, ValueId v, Offset o) {
   return true;
 }
 
-/* A constant of a number a channel that broadcasts against v. */
+/* The constant plus + sign * offset, which broadcasts along the channels of v. */
 static ValueId channel_constant(Builder *b, ValueId v, const Offset *o, double sign, double plus) {
   int64_t dims[MAX_RANK] = {0};
   uint32_t rank = value_rank(b->g, v), channel = channel_dim(b->g, v, o);
@@ -316,7 +329,7 @@ static ValueId channel_constant(Builder *b, ValueId v, const Offset *o, double s
   return build_const(b, DTYPE_F32, rank - channel, dims, data);
 }
 
-/* relu and clamp with the bounds lowered by the offset. */
+/* relu or clamp becomes a clamp whose bounds are less the offset. */
 static void lower_bounds(Builder *b, const Action *a) {
   Graph *g = b->g;
   NodeId n = a->node;
@@ -331,11 +344,11 @@ static void lower_bounds(Builder *b, const Action *a) {
   ValueId y = build(b, OP_CLAMP_TENSOR, A_VAL(x), A_OPT(min), A_OPT(max));
   if (b->status != STATUS_OK)
     return;
-  value_get(g, y)->name = value_cget(g, r)->name;
-  graph_replace_uses(g, r, y);
+  graph_replace_value(g, r, y);
   graph_remove_node(g, n);
 }
 
+/* A bias takes the offset up. */
 static void raise_constant(Builder *b, const Action *a) {
   Graph *g = b->g;
   ValueId c = node_value(g, a->node, a->arg);
@@ -348,6 +361,7 @@ static void raise_constant(Builder *b, const Action *a) {
     node_set_arg(g, a->node, a->arg, A_VAL(sum));
 }
 
+/* Removes the bias n, if all that uses its result can do without. */
 static bool sink(Sink *s, Builder *b, NodeId n) {
   Graph *g = s->g;
   uint32_t at = bias_operand(g, n);

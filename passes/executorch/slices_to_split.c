@@ -1,7 +1,6 @@
 /* Slices that take a tensor apart along one dim, as one split_with_sizes_copy: the same copies in
  * one call. Exporters write chunk and split as slices. They must stand near each other, as all
  * parts need memory from the first on, and without control flow between them. */
-#include "ir/builder.h"
 #include "passes/pass.h"
 
 enum { PARTS_MAX = 16, NEAR = 64 };
@@ -62,8 +61,7 @@ static NodeId rewrite(Builder *b, NodeId n, const Parts *p) {
                         A_INTS(p->sizes, p->count), A_INT(node_int(g, n, 1)));
   for (uint32_t i = 0; i < p->count && first; i++) {
     ValueId old = node_result(g, p->nodes[i], 0);
-    value_get(g, first + i)->name = value_cget(g, old)->name;
-    graph_replace_uses(g, old, first + i);
+    graph_replace_value(g, old, first + i);
     graph_remove_node(g, p->nodes[i]);
   }
   return first ? value_def(g, first) : 0;

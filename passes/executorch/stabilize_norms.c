@@ -6,7 +6,7 @@
  *   subtracted first. Rows of f16 and bf16 are rounded about as much themselves, and stay. */
 #include "ir/match.h"
 #include "ops/norm.h"
-#include "passes/executorch/rewrite.h"
+#include "passes/pass.h"
 
 /* Mean over the last count dims, kept as 1. */
 static ValueId row_mean(Builder *b, ValueId x, uint32_t count) {
@@ -58,5 +58,6 @@ static ValueId rewrite(Builder *b, NodeId n) {
 }
 
 Status pass_stabilize_norms(PassContext *p, Graph *g) {
-  return rewrite_nodes(p, g, OP_NATIVE_LAYER_NORM, rewrite, "norms");
+  static const RewriteRule rules[] = {{OP_NATIVE_LAYER_NORM, rewrite, "norms"}};
+  return pass_rewrite(p, g, rules, COUNT_OF(rules));
 }

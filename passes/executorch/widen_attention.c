@@ -6,7 +6,7 @@
  * Both kernels compute in f32 inside. Rounding what goes from one to the other adds an error of the
  * size of a half's last place to the result, which ONNX Runtime does not have: it takes out the
  * conversions between neighbours. */
-#include "passes/executorch/rewrite.h"
+#include "passes/pass.h"
 
 enum { VIEWS_MAX = 4 };
 
@@ -36,18 +36,14 @@ static ValueId rewrite(Builder *b, NodeId n) {
     return 0;
   ValueId x = build_cast(b, node_value(g, softmax, 0), DTYPE_F32);
   x = build(b, OP_SOFTMAX, A_VAL(x), A_INT(node_int(g, softmax, 1)), A_BOOL(false));
-  while (count > 0 && b->status == STATUS_OK) {
-    SymInt dims[MAX_RANK];
-    const Type *t = value_type(g, views[--count]);
-    uint32_t rank = t->rank;
-    memcpy(dims, t->dims, rank * sizeof *dims);
-    x = build_view(b, x, dims, rank);
-  }
+  while (count > 0 && b->status == STATUS_OK)
+    x = build_view_as(b, x, value_dims(g, views[--count]));
   x = build(b, node_cget(g, n)->op, A_VAL(x), A_VAL(build_cast(b, node_value(g, n, 1), DTYPE_F32)));
   return build_cast(b, x, value_dtype(g, result));
 }
 
 Status pass_widen_attention(PassContext *p, Graph *g) {
-  TRY(rewrite_nodes(p, g, OP_MM, rewrite, "products"));
-  return rewrite_nodes(p, g, OP_BMM, rewrite, "batched products");
+  static const RewriteRule rules[] = {{OP_MM, rewrite, "products"},
+                                      {OP_BMM, rewrite, "batched products"}};
+  return pass_rewrite(p, g, rules, COUNT_OF(rules));
 }

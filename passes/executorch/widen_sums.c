@@ -4,7 +4,7 @@
  * (ExecuTorch 1.4.1, portable): a sum of ones stands still at 2048, of bf16 at 256. Its matrix
  * products add up in f32. So what convolution_to_matmul and gather_windows left is converted here,
  * and the result is rounded once, as in ONNX Runtime. */
-#include "passes/executorch/rewrite.h"
+#include "passes/pass.h"
 
 static bool is_half(const Graph *g, ValueId v) {
   return value_dtype(g, v) == DTYPE_F16 || value_dtype(g, v) == DTYPE_BF16;
@@ -30,6 +30,7 @@ static ValueId rewrite(Builder *b, NodeId n) {
 }
 
 Status pass_widen_sums(PassContext *p, Graph *g) {
-  TRY(rewrite_nodes(p, g, OP_CONVOLUTION, rewrite, "convolutions"));
-  return rewrite_nodes(p, g, OP_AVG_POOL2D, rewrite, "means");
+  static const RewriteRule rules[] = {{OP_CONVOLUTION, rewrite, "convolutions"},
+                                      {OP_AVG_POOL2D, rewrite, "means"}};
+  return pass_rewrite(p, g, rules, COUNT_OF(rules));
 }

@@ -1,7 +1,8 @@
 /* Products with a constant matrix, and the constant biases added to them, as linear: the one form
  * in which weights of products are quantized, with a scale for each output channel. The matrix
  * stays as it lies in the file, behind a permute that `convert` carries out on its integers. */
-#include "passes/source/recover.h"
+#include "ir/match.h"
+#include "passes/pass.h"
 
 static bool is_weight(const Graph *g, ValueId v) {
   return value_is_const(g, v) && value_rank(g, v) == 2 && value_dtype(g, v) == DTYPE_F32;
@@ -57,7 +58,7 @@ static ValueId bias(Builder *b, NodeId n) {
   for (uint32_t i = 0; i < 2; i++) {
     ValueId y = node_value(g, n, i);
     NodeId linear = match_op_once(g, y, OP_LINEAR);
-    if (!linear || !node_absent(g, linear, 2) || !recover_fits(g, n, y))
+    if (!linear || !node_absent(g, linear, 2) || !match_fits(g, n, y))
       continue;
     ValueId row = as_row(g, node_value(g, n, 1 - i), value_dim(g, y, value_rank(g, y) - 1));
     if (row)
@@ -68,11 +69,11 @@ static ValueId bias(Builder *b, NodeId n) {
 }
 
 Status pass_spell_linear(PassContext *p, Graph *g) {
-  static const RecoverRow rows[] = {
+  static const RewriteRule rows[] = {
       {OP_MM, product, "products"},
       {OP_MATMUL, product, "products"},
       {OP_ADDMM, product_and_bias, "products"},
       {OP_ADD_TENSOR, bias, "biases"},
   };
-  return p->options->quantize ? recover_run(p, g, rows, COUNT_OF(rows)) : STATUS_OK;
+  return p->options->quantize ? pass_rewrite(p, g, rows, COUNT_OF(rows)) : STATUS_OK;
 }

@@ -3,12 +3,7 @@
  * operands; one walk in order sees operands in their final form. All rules keep the result bit for
  * bit, but powers of 2, 3 and 0.5, which are rounded otherwise; and the root of -inf is NaN, where
  * pow(-inf, 0.5) is inf in C (torch.pow takes the root as well). */
-#include "ir/builder.h"
 #include "passes/pass.h"
-
-/* Returns the value that replaces the node's only result, n's own result when n itself was changed,
- * or 0. New nodes go before n. */
-typedef ValueId Rule(Builder *b, NodeId n);
 
 static NodeId def_of(const Graph *g, ValueId v, OpId op) {
   NodeId d = value_def(g, v);
@@ -114,11 +109,8 @@ static ValueId view_rule(Builder *b, NodeId n) {
     return base;
   if (base == x && node_cget(g, n)->op == OP_VIEW_COPY)
     return 0;
-  SymInt dims[MAX_RANK];
-  uint32_t rank = value_rank(g, r);
-  for (uint32_t i = 0; i < rank; i++)
-    dims[i] = value_dim(g, r, i);
-  return build(b, OP_VIEW_COPY, A_VAL(base), A_INTS(dims, rank));
+  Dims dims = value_dims(g, r);
+  return build(b, OP_VIEW_COPY, A_VAL(base), A_INTS(dims.d, dims.rank));
 }
 
 static bool read_perm(const Graph *g, NodeId n, int64_t *perm) {
@@ -199,10 +191,7 @@ static ValueId permute_rule(Builder *b, NodeId n) {
   }
   if (!keeps_order(g, x, perm, rank))
     return permute_of_split(b, n, perm);
-  SymInt dims[MAX_RANK];
-  for (uint32_t i = 0; i < rank; i++)
-    dims[i] = value_dim(g, r, i);
-  return build_view(b, x, dims, rank);
+  return build_view_as(b, x, value_dims(g, r));
 }
 
 /* --- powers --- */
@@ -256,46 +245,18 @@ static ValueId unexpand_rule(Builder *b, NodeId n) {
   return operand ? operand : changed;
 }
 
-typedef struct RuleRow {
-  OpId op;
-  Rule *rule;
-} RuleRow;
-
-static const RuleRow rules[] = {
-    {OP_TO_COPY, same_as_operand},      {OP_EXPAND_COPY, same_as_operand},
-    {OP_SLICE_COPY_TENSOR, slice_rule}, {OP_CAT, cat_rule},
-    {OP_VIEW_COPY, view_rule},          {OP_UNSQUEEZE_COPY, view_rule},
-    {OP_SQUEEZE_COPY_DIMS, view_rule},  {OP_PERMUTE_COPY, permute_rule},
-    {OP_POW_TENSOR_SCALAR, pow_rule},   {OP_ADD_TENSOR, unexpand_rule},
-    {OP_SUB_TENSOR, unexpand_rule},     {OP_MUL_TENSOR, unexpand_rule},
-    {OP_DIV_TENSOR, unexpand_rule},     {OP_REPEAT, same_as_operand},
-    {OP_CONSTANT_PAD_ND, pad_rule},     {OP_WHERE_SELF, where_rule},
+static const RewriteRule rules[] = {
+    {OP_TO_COPY, same_as_operand, NULL},      {OP_EXPAND_COPY, same_as_operand, NULL},
+    {OP_SLICE_COPY_TENSOR, slice_rule, NULL}, {OP_CAT, cat_rule, NULL},
+    {OP_VIEW_COPY, view_rule, NULL},          {OP_UNSQUEEZE_COPY, view_rule, NULL},
+    {OP_SQUEEZE_COPY_DIMS, view_rule, NULL},  {OP_PERMUTE_COPY, permute_rule, NULL},
+    {OP_POW_TENSOR_SCALAR, pow_rule, NULL},   {OP_ADD_TENSOR, unexpand_rule, NULL},
+    {OP_SUB_TENSOR, unexpand_rule, NULL},     {OP_MUL_TENSOR, unexpand_rule, NULL},
+    {OP_DIV_TENSOR, unexpand_rule, NULL},     {OP_REPEAT, same_as_operand, NULL},
+    {OP_CONSTANT_PAD_ND, pad_rule, NULL},     {OP_WHERE_SELF, where_rule, NULL},
 };
 
 Status pass_canonicalize(PassContext *p, Graph *g) {
-  Rule *by_op[OP_COUNT] = {0};
-  for (size_t i = 0; i < COUNT_OF(rules); i++)
-    by_op[rules[i].op] = rules[i].rule;
-  Builder b = builder_make(g, 0, 0);
-  uint64_t changed = 0;
-  for (NodeId n = g->first, next; n && b.status == STATUS_OK; n = next) {
-    next = node_cget(g, n)->next;
-    Rule *rule = by_op[node_cget(g, n)->op];
-    if (!rule)
-      continue;
-    b.before = n;
-    b.loc = node_cget(g, n)->loc;
-    ValueId value = rule(&b, n), result = node_result(g, n, 0);
-    if (!value || b.status != STATUS_OK)
-      continue;
-    changed++;
-    if (value == result)
-      continue;
-    if (value_cget(g, value)->kind == VALUE_RESULT && !value_cget(g, value)->name)
-      value_get(g, value)->name = value_cget(g, result)->name;
-    graph_replace_uses(g, result, value);
-    graph_remove_node(g, n);
-  }
-  pass_count(p, "nodes rewritten", changed);
-  return b.status;
+  Rewriter r = {.rules = rules, .rule_count = COUNT_OF(rules), .name = "nodes rewritten"};
+  return pass_rewriter(p, g, &r);
 }

@@ -82,7 +82,6 @@ static uint32_t arg_hash(Table *t, uint32_t h, const Arg *arg) {
   case ARG_BOOL:
   case ARG_STR:
   case ARG_DTYPE:
-  case ARG_GRAPH:
     return mix(h, (uint64_t)arg->i);
   }
   return h;
@@ -92,7 +91,7 @@ static bool arg_equal(Table *t, const Arg *a, const Arg *b) {
   const Graph *g = t->g;
   if (a->kind != b->kind || a->count != b->count)
     return false;
-  uint32_t uses = a->kind == ARG_VALUE ? 1 : a->kind == ARG_VALUES ? a->count : 0;
+  uint32_t uses = arg_operand_count(a);
   for (uint32_t i = 0; i < uses; i++)
     if (canonical(t, g->uses[a->at + i].value) != canonical(t, g->uses[b->at + i].value))
       return false;
@@ -167,8 +166,7 @@ Status pass_eliminate_common(PassContext *p, Graph *g) {
     NodeId earlier = find(&t, n);
     if (!earlier)
       continue;
-    for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
-      graph_replace_uses(g, node_result(g, n, i), node_result(g, earlier, i));
+    graph_replace_results(g, n, node_result(g, earlier, 0));
     graph_remove_node(g, n);
     merged++;
   }

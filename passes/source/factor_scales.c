@@ -14,7 +14,8 @@
  * its minus sign.) */
 #include <math.h>
 
-#include "passes/source/recover.h"
+#include "ir/match.h"
+#include "passes/pass.h"
 
 /* Measured on a detector of 64 convolutions against ONNX Runtime: longer float sums are further
  * from its results than exact ones, shorter ones nearer, many of them equal. */
@@ -260,7 +261,7 @@ static ValueId zero_point(Builder *b, NodeId n) {
 }
 
 Status pass_factor_scales(PassContext *p, Graph *g) {
-  static const RecoverRow rows[] = {
+  static const RewriteRule rows[] = {
       {OP_TO_COPY, round_trip, "round trips"},
       {OP_SUB_TENSOR, zero_point, "zero points"},
       {OP_CONVOLUTION, convolution, "convolutions"},
@@ -269,5 +270,5 @@ Status pass_factor_scales(PassContext *p, Graph *g) {
       {OP_MATMUL, product, "products"},
       {OP_ADDMM, product_and_sum, "products"},
   };
-  return recover_run(p, g, rows, COUNT_OF(rows));
+  return pass_rewrite(p, g, rows, COUNT_OF(rows));
 }

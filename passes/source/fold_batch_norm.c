@@ -7,7 +7,6 @@
  * goes into matmul with a constant matrix, and the bias added to that. */
 #include <math.h>
 
-#include "ir/builder.h"
 #include "ir/match.h"
 #include "ops/kernel.h"
 #include "interp/interp.h"
@@ -182,8 +181,9 @@ static ValueId scale_matmul(Builder *b, ValueId v, const Affine *a, Arena *arena
 }
 
 /* x * constant, n, where x is a product itself. */
-static ValueId fold_scale(Builder *b, NodeId n, Arena *arena) {
+static ValueId fold_scale(Builder *b, NodeId n) {
   Graph *g = b->g;
+  Arena *arena = b->data;
   uint32_t at = value_is_const(g, node_value(g, n, 1)) ? 1 : 0;
   ValueId c = node_value(g, n, at), x = node_value(g, n, 1 - at);
   uint32_t rank = value_rank(g, x);
@@ -201,8 +201,9 @@ static ValueId fold_scale(Builder *b, NodeId n, Arena *arena) {
              : 0;
 }
 
-static ValueId fold_norm(Builder *b, NodeId n, Arena *arena) {
+static ValueId fold_norm(Builder *b, NodeId n) {
   Graph *g = b->g;
+  Arena *arena = b->data;
   ValueId x = node_value(g, n, 0);
   NodeId producer = match_op_once(g, x, OP_CONVOLUTION);
   if (!producer && value_rank(g, x) == 2)
@@ -214,21 +215,10 @@ static ValueId fold_norm(Builder *b, NodeId n, Arena *arena) {
 }
 
 Status pass_fold_batch_norm(PassContext *p, Graph *g) {
-  Builder b = builder_make(g, 0, 0);
-  for (NodeId n = g->first, next; n && b.status == STATUS_OK; n = next) {
-    next = node_cget(g, n)->next;
-    OpId op = node_cget(g, n)->op;
-    bool norm = op == OP_NATIVE_BATCH_NORM_LEGIT_NO_TRAINING;
-    if (!norm && op != OP_MUL_TENSOR)
-      continue;
-    b.before = n;
-    b.loc = node_cget(g, n)->loc;
-    ValueId y = (norm ? fold_norm : fold_scale)(&b, n, p->scratch);
-    if (!y)
-      continue;
-    value_get(g, y)->name = value_cget(g, node_result(g, n, 0))->name;
-    graph_replace_uses(g, node_result(g, n, 0), y);
-    pass_count(p, norm ? "batch norms folded" : "factors folded", 1);
-  }
-  return b.status;
+  static const RewriteRule rules[] = {
+      {OP_NATIVE_BATCH_NORM_LEGIT_NO_TRAINING, fold_norm, "batch norms folded"},
+      {OP_MUL_TENSOR, fold_scale, "factors folded"},
+  };
+  Rewriter r = {.rules = rules, .rule_count = COUNT_OF(rules), .data = p->scratch};
+  return pass_rewriter(p, g, &r);
 }

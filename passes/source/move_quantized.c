@@ -4,7 +4,8 @@
  * quantization, which changes no code and is the one form that backends look for. Of dequantized
  * constants (weights), the codes are moved instead, so that the weights stay what they are. */
 #include "ops/quantized.h"
-#include "passes/source/recover.h"
+#include "ir/match.h"
+#include "passes/pass.h"
 
 /* The node on another operand (one for a list of them), everything else alike. */
 static ValueId again(Builder *b, NodeId n, const ValueId *operands, uint32_t count) {
@@ -185,7 +186,7 @@ static ValueId spelt_weight(Builder *b, NodeId n) {
 }
 
 /* Where no backend waits, too: dequantizing a table costs more than all that is done with it. */
-static const RecoverRow tables[] = {
+static const RewriteRule tables[] = {
     {OP_MUL_TENSOR, spelt_weight, "weights"},
     {OP_EMBEDDING, pick_codes, "tables"},
     {OP_INDEX_SELECT, pick_codes, "tables"},
@@ -193,8 +194,8 @@ static const RecoverRow tables[] = {
 };
 
 Status pass_move_quantized(PassContext *p, Graph *g) {
-  TRY(recover_run(p, g, tables, COUNT_OF(tables)));
-  static const RecoverRow rows[] = {
+  TRY(pass_rewrite(p, g, tables, COUNT_OF(tables)));
+  static const RewriteRule rows[] = {
       {OP_CAT, move_codes, "moves"},
       {OP_CLONE, move_codes, "moves"},
       {OP_EXPAND_COPY, move_codes, "moves"},
@@ -209,5 +210,5 @@ Status pass_move_quantized(PassContext *p, Graph *g) {
   };
   if (!backends_take_quantized(p->options))
     return STATUS_OK;
-  return recover_run(p, g, rows, COUNT_OF(rows));
+  return pass_rewrite(p, g, rows, COUNT_OF(rows));
 }

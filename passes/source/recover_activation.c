@@ -1,7 +1,8 @@
 /* gelu, silu, hardswish and hardsigmoid as exporters spell them. Constants are compared with a
  * tolerance of half precision: exporters write sqrt(2) and 0.044715 in half, single or double
  * precision. */
-#include "passes/source/recover.h"
+#include "ir/match.h"
+#include "passes/pass.h"
 
 #define TOLERANCE 5e-4 /* 2^-11 is half a unit in the last place of half precision */
 #define SQRT_2 1.4142135623730951
@@ -90,7 +91,7 @@ static ValueId gelu(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId x, r = node_result(g, n, 0);
   bool exact = half_gated(g, r, erf_gate, &x);
-  if ((!exact && !half_gated(g, r, tanh_gate, &x)) || !recover_fits(g, n, x))
+  if ((!exact && !half_gated(g, r, tanh_gate, &x)) || !match_fits(g, n, x))
     return 0;
   return build(b, OP_GELU, A_VAL(x), A_STR(exact ? "none" : "tanh"));
 }
@@ -101,7 +102,7 @@ static ValueId silu(Builder *b, NodeId n) {
   for (uint32_t i = 0; i < 2; i++) {
     NodeId s = match_op(g, node_value(g, n, i), OP_SIGMOID);
     ValueId x = node_value(g, n, 1 - i);
-    if (s && node_value(g, s, 0) == x && recover_fits(g, n, x))
+    if (s && node_value(g, s, 0) == x && match_fits(g, n, x))
       return build(b, OP_SILU, A_VAL(x));
   }
   return 0;
@@ -125,7 +126,7 @@ static ValueId hardsigmoid(Builder *b, NodeId n) {
   bool divided = match_then_number(g, r, OP_DIV_TENSOR, &v, &six) && six == 6;
   if (!divided)
     divided = match_with_number(g, r, OP_MUL_TENSOR, &v, &six) && match_close(six, 1.0 / 6, 1e-6);
-  return divided && ramp(g, v, &x) && recover_fits(g, n, x) ? build(b, OP_HARDSIGMOID, A_VAL(x))
+  return divided && ramp(g, v, &x) && match_fits(g, n, x) ? build(b, OP_HARDSIGMOID, A_VAL(x))
                                                             : 0;
 }
 
@@ -144,13 +145,13 @@ static ValueId hardswish(Builder *b, NodeId n) {
   NodeId product = match_op(g, v, OP_MUL_TENSOR);
   for (uint32_t i = 0; product && i < 2; i++)
     if (ramp(g, node_value(g, product, i), &x) && node_value(g, product, 1 - i) == x &&
-        recover_fits(g, n, x))
+        match_fits(g, n, x))
       return build(b, OP_HARDSWISH, A_VAL(x));
   return 0;
 }
 
 Status pass_recover_activation(PassContext *p, Graph *g) {
-  static const RecoverRow rows[] = {
+  static const RewriteRule rows[] = {
       {OP_MUL_TENSOR, gelu, "gelu"},
       {OP_DIV_TENSOR, hardsigmoid, "hardsigmoid"},
       {OP_MUL_TENSOR, hardsigmoid, "hardsigmoid"},
@@ -158,5 +159,5 @@ Status pass_recover_activation(PassContext *p, Graph *g) {
       {OP_DIV_TENSOR, hardswish, "hardswish"},
       {OP_MUL_TENSOR, silu, "silu"},
   };
-  return recover_run(p, g, rows, COUNT_OF(rows));
+  return pass_rewrite(p, g, rows, COUNT_OF(rows));
 }

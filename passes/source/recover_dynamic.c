@@ -5,7 +5,8 @@
  *
  * becomes product(dequantize(codes), dequantize(W)), which backends match. */
 #include "ops/quantized.h"
-#include "passes/source/recover.h"
+#include "ir/match.h"
+#include "passes/pass.h"
 
 /* v without conversions to another type of integers. */
 static ValueId uncast(const Graph *g, ValueId v) {
@@ -283,6 +284,6 @@ static ValueId scaled_product(Builder *b, NodeId n) {
 }
 
 Status pass_recover_dynamic(PassContext *p, Graph *g) {
-  static const RecoverRow rows[] = {{OP_MUL_TENSOR, scaled_product, "products"}};
-  return recover_run(p, g, rows, COUNT_OF(rows));
+  static const RewriteRule rows[] = {{OP_MUL_TENSOR, scaled_product, "products"}};
+  return pass_rewrite(p, g, rows, COUNT_OF(rows));
 }

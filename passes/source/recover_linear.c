@@ -1,7 +1,8 @@
 /* linear from its pieces: a product with a transposed weight, mm(x, t(W)), is linear(x, W); a
  * linear or matrix product of a constant weight followed by a bias takes the bias in. Weights that
  * lie as [K, N] in the file stay as they are (mm): turning them would copy the whole weight. */
-#include "passes/source/recover.h"
+#include "ir/match.h"
+#include "passes/pass.h"
 
 static bool swaps_two(const Graph *g, NodeId permute) {
   if (node_list_count(g, permute, 1) != 2)
@@ -39,10 +40,10 @@ static ValueId bias(Builder *b, NodeId n) {
 }
 
 Status pass_recover_linear(PassContext *p, Graph *g) {
-  static const RecoverRow rows[] = {
+  static const RewriteRule rows[] = {
       {OP_MM, product, "products"},
       {OP_MATMUL, product, "products"},
       {OP_ADD_TENSOR, bias, "biases"},
   };
-  return recover_run(p, g, rows, COUNT_OF(rows));
+  return pass_rewrite(p, g, rows, COUNT_OF(rows));
 }

@@ -3,7 +3,8 @@
  *   rms_norm:   x / sqrt(mean(x * x) + eps) or x * rsqrt(…) or x * (1 / sqrt(…)), then * weight
  * Means are over trailing dims. The bare norm is recovered first; a weight and a bias are taken in
  * by further rows. */
-#include "passes/source/recover.h"
+#include "ir/match.h"
+#include "passes/pass.h"
 
 /* v = mean(x, trailing dims, keepdim); count of the dims. */
 static bool trailing_mean(const Graph *g, ValueId v, ValueId *x, uint32_t *count) {
@@ -75,7 +76,7 @@ static ValueId norm(Builder *b, NodeId n) {
   ValueId d, x, of;
   uint32_t count, mean_count;
   double eps;
-  if (!normalised(g, node_result(g, n, 0), &d, &count, &eps) || !recover_fits(g, n, d))
+  if (!normalised(g, node_result(g, n, 0), &d, &count, &eps) || !match_fits(g, n, d))
     return 0;
   SymInt dims[MAX_RANK];
   uint32_t rank = value_rank(g, d);
@@ -83,7 +84,7 @@ static ValueId norm(Builder *b, NodeId n) {
     dims[i] = value_dim(g, d, rank - count + i);
   NodeId centred = match_op(g, d, OP_SUB_TENSOR);
   if (centred && trailing_mean(g, node_value(g, centred, 1), &of, &mean_count) &&
-      mean_count == count && of == node_value(g, centred, 0) && recover_fits(g, n, of)) {
+      mean_count == count && of == node_value(g, centred, 0) && match_fits(g, n, of)) {
     x = of;
     return build(b, OP_NATIVE_LAYER_NORM, A_VAL(x), A_INTS(dims, count), A_NONE, A_NONE,
                  A_FLOAT(eps));
@@ -113,7 +114,7 @@ static ValueId weight(Builder *b, NodeId n) {
   Graph *g = b->g;
   for (uint32_t i = 0; i < 2; i++) {
     ValueId v = node_value(g, n, i), w = node_value(g, n, 1 - i);
-    NodeId layer = recover_lone_norm(g, v, OP_NATIVE_LAYER_NORM),
+    NodeId layer = match_lone_norm(g, v, OP_NATIVE_LAYER_NORM),
            rms = match_op_once(g, v, OP_RMS_NORM);
     if (layer && node_absent(g, layer, 2) && node_absent(g, layer, 3) && is_weight(g, w, layer))
       return layer_norm_with(b, layer, w, 0);
@@ -132,7 +133,7 @@ static ValueId bias(Builder *b, NodeId n) {
   Graph *g = b->g;
   for (uint32_t i = 0; i < 2; i++) {
     ValueId v = node_value(g, n, i), w = node_value(g, n, 1 - i);
-    NodeId layer = recover_lone_norm(g, v, OP_NATIVE_LAYER_NORM);
+    NodeId layer = match_lone_norm(g, v, OP_NATIVE_LAYER_NORM);
     if (layer && node_absent(g, layer, 3) && is_weight(g, w, layer) && node_scalar(g, n, 2) == 1)
       return layer_norm_with(b, layer, node_value(g, layer, 2), w);
   }
@@ -140,11 +141,11 @@ static ValueId bias(Builder *b, NodeId n) {
 }
 
 Status pass_recover_norm(PassContext *p, Graph *g) {
-  static const RecoverRow rows[] = {
+  static const RewriteRule rows[] = {
       {OP_DIV_TENSOR, norm, "norms"},
       {OP_MUL_TENSOR, norm, "norms"},
       {OP_MUL_TENSOR, weight, "weights"},
       {OP_ADD_TENSOR, bias, "biases"},
   };
-  return recover_run(p, g, rows, COUNT_OF(rows));
+  return pass_rewrite(p, g, rows, COUNT_OF(rows));
 }

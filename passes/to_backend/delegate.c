@@ -232,10 +232,8 @@ static Status cut_out(Delegation *d, NodeId first, uint32_t tag) {
   NodeId call = add_call(d, &part, &code, first);
   if (!call)
     return STATUS_INTERNAL;
-  for (uint32_t i = 0; i < part.output_count; i++) {
-    g->values[node_result(g, call, i)].name = g->values[outputs[i]].name;
-    graph_replace_uses(g, outputs[i], node_result(g, call, i));
-  }
+  for (uint32_t i = 0; i < part.output_count; i++)
+    graph_replace_value(g, outputs[i], node_result(g, call, i));
   while (count)
     graph_remove_node(g, nodes[--count]);
   return STATUS_OK;

@@ -2,7 +2,7 @@
  * quantized_decomposed. Without a backend to wait for it is done first of all, so that the passes
  * that follow see what is computed. */
 #include "ops/quantized.h"
-#include "passes/executorch/rewrite.h"
+#include "passes/pass.h"
 
 static ValueId step(Builder *b, OpId op, ValueId x, ValueId y) {
   if (b->status != STATUS_OK)
@@ -96,15 +96,11 @@ static ValueId split(Builder *b, ValueId v, uint32_t axis, int64_t block) {
 static ValueId expand_blocks(Builder *b, NodeId n) {
   Quantization q = quantization_of(b->g, n);
   ValueId x = node_value(b->g, n, 0);
-  SymInt dims[MAX_RANK];
-  uint32_t rank = value_rank(b->g, x);
-  for (uint32_t i = 0; i < rank; i++)
-    dims[i] = value_dim(b->g, x, i);
   ValueId y = build_cast(b, split(b, x, q.axis, q.block), DTYPE_F32);
   if (q.zeros)
     y = step(b, OP_SUB_TENSOR, y, build_cast(b, split(b, q.zeros, q.axis, 1), DTYPE_F32));
   y = step(b, OP_MUL_TENSOR, y, split(b, q.scales, q.axis, 1));
-  return build_view(b, y, dims, rank);
+  return build_view_as(b, y, value_dims(b->g, x));
 }
 
 static ValueId expand_dequantize(Builder *b, NodeId n) {
@@ -131,14 +127,12 @@ static ValueId bound(Builder *b, OpId reduce, OpId pick, ValueId x, bool rows, V
 }
 
 /* As the document of DynamicQuantizeLinear has it. */
-static bool expand_choice(Builder *b, NodeId n) {
+static ValueId expand_choice(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId x = node_value(g, n, 0);
   bool rows = node_cget(g, n)->op == OP_CHOOSE_QPARAMS_PER_TOKEN;
   double low = rows ? INT8_MIN : node_scalar(g, n, 1),
          high = rows ? INT8_MAX : node_scalar(g, n, 2);
-  b->before = n;
-  b->loc = node_cget(g, n)->loc;
   ValueId zero = build_scalar(b, DTYPE_F32, 0), one = build_scalar(b, DTYPE_F32, 1),
           least = bound(b, OP_AMIN, OP_MINIMUM, x, rows, zero),
           range = step(b, OP_SUB_TENSOR, bound(b, OP_AMAX, OP_MAXIMUM, x, rows, zero), least),
@@ -155,47 +149,25 @@ static bool expand_choice(Builder *b, NodeId n) {
     from = build(b, OP_CLAMP, A_VAL(from), A_FLOAT(low), A_FLOAT(high));
   from = build_cast(b, from, DTYPE_I64);
   if (b->status != STATUS_OK)
-    return false;
-  graph_replace_uses(g, node_result(g, n, 0), scale);
-  graph_replace_uses(g, node_result(g, n, 1), from);
-  graph_remove_node(g, n);
-  return true;
-}
-
-static Status expand_choices(PassContext *p, Graph *g) {
-  Builder b = builder_make(g, 0, 0);
-  uint64_t expanded = 0;
-  for (NodeId n = g->first, next; n && b.status == STATUS_OK; n = next) {
-    next = node_cget(g, n)->next;
-    OpId op = node_cget(g, n)->op;
-    if (op == OP_CHOOSE_QPARAMS_TENSOR || op == OP_CHOOSE_QPARAMS_PER_TOKEN)
-      expanded += expand_choice(&b, n);
-  }
-  pass_count(p, "ranges", expanded);
-  return b.status;
-}
-
-static bool has_quantization(const Graph *g) {
-  for (FOR_NODES(g, n)) {
-    OpId op = node_cget(g, n)->op;
-    if (op_has_trait(op, OP_QUANTIZE | OP_DEQUANTIZE) || op == OP_CHOOSE_QPARAMS_TENSOR ||
-        op == OP_CHOOSE_QPARAMS_PER_TOKEN)
-      return true;
-  }
-  return false;
+    return 0;
+  graph_replace_value(g, node_result(g, n, 1), from);
+  return scale;
 }
 
 Status pass_expand_quantized(PassContext *p, Graph *g) {
-  if ((g->level == LEVEL_ATEN && backends_take_quantized(p->options)) || !has_quantization(g))
-    return STATUS_OK;
-  TRY(rewrite_nodes(p, g, OP_QUANTIZE_PER_TENSOR_TENSOR, expand_quantize, "quantizations"));
-  TRY(rewrite_nodes(p, g, OP_DEQUANTIZE_PER_TENSOR_TENSOR, expand_dequantize, "dequantizations"));
-  TRY(rewrite_nodes(p, g, OP_QUANTIZE_PER_TOKEN, expand_quantize, "quantizations"));
-  TRY(rewrite_nodes(p, g, OP_DEQUANTIZE_PER_TOKEN, expand_dequantize, "dequantizations"));
-  TRY(rewrite_nodes(p, g, OP_DEQUANTIZE_AFFINE, expand_blocks, "dequantizations"));
-  TRY(expand_choices(p, g));
-  TRY(rewrite_nodes(p, g, OP_QUANTIZE_PER_TENSOR, expand_quantize, "quantizations"));
-  TRY(rewrite_nodes(p, g, OP_QUANTIZE_PER_CHANNEL, expand_quantize, "quantizations"));
-  TRY(rewrite_nodes(p, g, OP_DEQUANTIZE_PER_TENSOR, expand_dequantize, "dequantizations"));
-  return rewrite_nodes(p, g, OP_DEQUANTIZE_PER_CHANNEL, expand_dequantize, "dequantizations");
+  static const RewriteRule rules[] = {
+      {OP_CHOOSE_QPARAMS_TENSOR, expand_choice, "ranges"},
+      {OP_CHOOSE_QPARAMS_PER_TOKEN, expand_choice, "ranges"},
+      {OP_QUANTIZE_PER_TENSOR, expand_quantize, "quantizations"},
+      {OP_QUANTIZE_PER_TENSOR_TENSOR, expand_quantize, "quantizations"},
+      {OP_QUANTIZE_PER_TOKEN, expand_quantize, "quantizations"},
+      {OP_QUANTIZE_PER_CHANNEL, expand_quantize, "quantizations"},
+      {OP_DEQUANTIZE_PER_TENSOR, expand_dequantize, "dequantizations"},
+      {OP_DEQUANTIZE_PER_TENSOR_TENSOR, expand_dequantize, "dequantizations"},
+      {OP_DEQUANTIZE_PER_TOKEN, expand_dequantize, "dequantizations"},
+      {OP_DEQUANTIZE_PER_CHANNEL, expand_dequantize, "dequantizations"},
+      {OP_DEQUANTIZE_AFFINE, expand_blocks, "dequantizations"},
+  };
+  bool later = g->level == LEVEL_ATEN && backends_take_quantized(p->options);
+  return later ? STATUS_OK : pass_rewrite(p, g, rules, COUNT_OF(rules));
 }

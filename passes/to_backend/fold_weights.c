@@ -20,13 +20,9 @@ static ValueId constant_of(Builder *b, ValueId v, uint32_t steps, uint64_t *fold
   ValueId made = constant ? fold_node(b, n) : 0;
   if (!made)
     return v;
-  ValueId result = v;
-  for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++) {
-    result = node_result(g, n, i) == v ? made + i : result;
-    graph_replace_uses(g, node_result(g, n, i), made + i);
-  }
+  graph_replace_results(g, n, made);
   ++*folded;
-  return result;
+  return made + (v - node_result(g, n, 0));
 }
 
 Status pass_fold_weights(PassContext *p, Graph *g) {

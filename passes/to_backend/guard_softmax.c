@@ -7,7 +7,8 @@
  *
  * where(any(m), p, 0) with s = where(m, x, -inf) keeps its where, but p gets no NaN either: a
  * backend chooses by arithmetic. */
-#include "passes/source/recover.h"
+#include "ir/match.h"
+#include "passes/pass.h"
 
 #include <float.h>
 #include <math.h>
@@ -88,7 +89,7 @@ static ValueId cleared(Builder *b, NodeId n) {
 }
 
 Status pass_guard_softmax(PassContext *p, Graph *g) {
-  static const RecoverRow rows[] = {{OP_WHERE_SELF, guarded, "tests for NaN"},
+  static const RewriteRule rows[] = {{OP_WHERE_SELF, guarded, "tests for NaN"},
                                     {OP_WHERE_SELF, cleared, "cleared rows"}};
-  return recover_run(p, g, rows, COUNT_OF(rows));
+  return pass_rewrite(p, g, rows, COUNT_OF(rows));
 }

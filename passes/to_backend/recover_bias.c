@@ -4,7 +4,8 @@
  * Backends add it while they multiply. The runtime's kernels do not, so it is for backends alone.
  */
 #include "ops/quantized.h"
-#include "passes/source/recover.h"
+#include "ir/match.h"
+#include "passes/pass.h"
 
 /* The constant as [columns], a number for each; 0: it is none. */
 static ValueId as_row(Graph *g, ValueId v, SymInt columns) {
@@ -39,26 +40,24 @@ static ValueId bias(Builder *b, NodeId n) {
     return 0;
   for (uint32_t i = 0; i < 2; i++) {
     ValueId v = node_value(g, n, i), c = node_value(g, n, 1 - i);
-    NodeId product = recover_fits(g, n, v) ? bare_product(g, v) : 0;
+    NodeId product = match_fits(g, n, v) ? bare_product(g, v) : 0;
     if (!product || value_rank(g, v) == 0 || value_dtype(g, c) != value_dtype(g, v))
       continue;
     ValueId x = node_value(g, product, 0), weight = node_value(g, product, 1),
             old = node_result(g, product, 0);
-    SymInt columns = value_dim(g, old, value_rank(g, old) - 1), dims[MAX_RANK];
+    SymInt columns = value_dim(g, old, value_rank(g, old) - 1);
     ValueId row = value_dim(g, v, value_rank(g, v) - 1) == columns ? as_row(g, c, columns) : 0;
     if (!row)
       continue;
-    for (uint32_t k = 0; k < value_rank(g, v); k++)
-      dims[k] = value_dim(g, v, k);
     ValueId y = node_cget(g, product)->op == OP_MM
                     ? build(b, OP_ADDMM, A_VAL(row), A_VAL(x), A_VAL(weight))
                     : build(b, OP_LINEAR, A_VAL(x), A_VAL(weight), A_VAL(row));
-    return build_view(b, y, dims, value_rank(g, v));
+    return build_view_as(b, y, value_dims(g, v));
   }
   return 0;
 }
 
 Status pass_recover_bias(PassContext *p, Graph *g) {
-  static const RecoverRow rows[] = {{OP_ADD_TENSOR, bias, "biases"}};
-  return recover_run(p, g, rows, COUNT_OF(rows));
+  static const RewriteRule rows[] = {{OP_ADD_TENSOR, bias, "biases"}};
+  return pass_rewrite(p, g, rows, COUNT_OF(rows));
 }

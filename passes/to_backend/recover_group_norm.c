@@ -1,7 +1,8 @@
 /* Group norm as exporters spell it: the groups become the channels of an instance norm,
  *   view(group_norm(view(x, [N, G, rest]), G groups), dims of x), then * weight, then + bias.
  * Backends keep the layout of x then. Without one, layer norm takes its place either way. */
-#include "passes/source/recover.h"
+#include "ir/match.h"
+#include "passes/pass.h"
 
 static bool plain(const Graph *g, NodeId norm) {
   return (node_absent(g, norm, 1) || match_filled(g, node_value(g, norm, 1), 1)) &&
@@ -20,7 +21,7 @@ static ValueId norm_of(Builder *b, ValueId x, NodeId like, ValueId weight, Value
 
 static ValueId joined(Builder *b, NodeId n) {
   Graph *g = b->g;
-  NodeId norm = recover_lone_norm(g, node_value(g, n, 0), OP_NATIVE_GROUP_NORM);
+  NodeId norm = match_lone_norm(g, node_value(g, n, 0), OP_NATIVE_GROUP_NORM);
   NodeId split = norm ? match_op(g, node_value(g, norm, 0), OP_VIEW_COPY) : 0;
   if (!split || !plain(g, norm))
     return 0;
@@ -30,7 +31,7 @@ static ValueId joined(Builder *b, NodeId n) {
   if (rank < 3 || value_rank(g, rows) != 3 || value_dim(g, rows, 1) != groups ||
       value_dim(g, rows, 0) != value_dim(g, x, 0) || !sym_is_const(groups) || groups < 1 ||
       !sym_is_const(value_dim(g, x, 1)) || value_dim(g, x, 1) % groups != 0 ||
-      !recover_fits(g, n, x))
+      !match_fits(g, n, x))
     return 0;
   return norm_of(b, x, norm, 0, 0);
 }
@@ -52,10 +53,10 @@ static ValueId by_channel(Graph *g, ValueId v, ValueId x) {
 static ValueId with(Builder *b, NodeId n, uint32_t arg) {
   Graph *g = b->g;
   for (uint32_t i = 0; i < 2; i++) {
-    NodeId norm = recover_lone_norm(g, node_value(g, n, i), OP_NATIVE_GROUP_NORM);
+    NodeId norm = match_lone_norm(g, node_value(g, n, i), OP_NATIVE_GROUP_NORM);
     ValueId other = node_value(g, n, 1 - i), x = norm ? node_value(g, norm, 0) : 0;
     if (!norm || !node_absent(g, norm, 2) || (arg == 1 && !node_absent(g, norm, 1)) ||
-        !recover_fits(g, n, x))
+        !match_fits(g, n, x))
       continue;
     ValueId channels = by_channel(g, other, x);
     if (channels)
@@ -72,8 +73,8 @@ static ValueId bias(Builder *b, NodeId n) {
 }
 
 Status pass_recover_group_norm(PassContext *p, Graph *g) {
-  static const RecoverRow rows[] = {{OP_VIEW_COPY, joined, "norms"},
+  static const RewriteRule rows[] = {{OP_VIEW_COPY, joined, "norms"},
                                     {OP_MUL_TENSOR, weight, "weights"},
                                     {OP_ADD_TENSOR, bias, "biases"}};
-  return recover_run(p, g, rows, COUNT_OF(rows));
+  return pass_rewrite(p, g, rows, COUNT_OF(rows));
 }

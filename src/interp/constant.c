@@ -109,8 +109,6 @@ static bool constant_arg(const Graph *g, NodeId n, uint32_t index, Arena *arena,
   case ARG_DTYPE:
     out->i = arg->i;
     return true;
-  case ARG_GRAPH:
-    break;
   }
   return false;
 }

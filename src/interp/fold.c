@@ -77,23 +77,17 @@ bool fold_allowed(OpId op) {
 static bool operands_constant(Fold *f, const Graph *g, NodeId n, uint64_t *bytes,
                               uint64_t *largest) {
   *bytes = *largest = 0;
-  const Node *node = node_cget(g, n);
-  for (uint32_t i = 0; i < node->arg_count; i++) {
-    const Arg *arg = node_arg(g, n, i);
-    uint32_t uses = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-    for (uint32_t k = 0; k < uses; k++) {
-      ValueId v = g->uses[arg->at + k].value;
-      if (v && !value_is_const(g, v))
-        return false;
-      if (!v)
-        continue;
-      const Constant *c = value_constant(g, v);
-      *bytes += c->size;
-      *largest = c->size > *largest ? c->size : *largest;
-      if (c->file && c->file->size > f->file)
-        f->file = c->file->size;
-    }
-  }
+  FOR_OPERANDS(g, n, v, {
+    if (!v)
+      continue;
+    const Constant *c = value_constant(g, v);
+    if (!c)
+      return false;
+    *bytes += c->size;
+    *largest = c->size > *largest ? c->size : *largest;
+    if (c->file && c->file->size > f->file)
+      f->file = c->file->size;
+  })
   return true;
 }
 
@@ -174,7 +168,11 @@ static ValueId fold_constants(Fold *f, Builder *b, NodeId n) {
     return fold_view(g, n);
   arena_reset(&f->scratch);
   Tensor *results = ARENA_ARRAY(&f->scratch, Tensor, count);
-  Status status = interp_eval_const_node(g, n, &f->scratch, results, g->ctx->sink);
+  DiagSink silent;
+  diag_sink_init_silent(&silent);
+  Status status =
+      interp_eval_const_node(g, n, &f->scratch, results, b->quiet ? &silent : g->ctx->sink);
+  diag_sink_release(&silent);
   if (status == STATUS_UNSUPPORTED)
     return 0;
   if (status != STATUS_OK) {

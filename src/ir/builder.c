@@ -20,7 +20,7 @@ static bool operands_present(const OpSchema *schema, const ArgIn *args, uint32_t
   return true;
 }
 
-Status builder_check_sizes(Graph *g, NodeId n) {
+Status shape_check_sizes(Graph *g, NodeId n) {
   if (!g->syms.too_large)
     return STATUS_OK;
   g->syms.too_large = false; /* one message; what follows is judged anew */
@@ -39,8 +39,10 @@ ValueId build_args(Builder *b, OpId op, const ArgIn *args, uint32_t count) {
                             schema->result_list ? 0 : schema->result_count, b->loc);
   b->status = op_row(op)->shape(g, n);
   if (b->status == STATUS_OK)
-    b->status = builder_check_sizes(g, n);
+    b->status = shape_check_sizes(g, n);
   if (b->status != STATUS_OK) {
+    if (!b->quiet)
+      shape_report(g);
     graph_remove_node(g, n);
     return 0;
   }
@@ -127,6 +129,10 @@ ValueId build_view(Builder *b, ValueId x, const SymInt *dims, uint32_t rank) {
   return build(b, OP_VIEW_COPY, A_VAL(x), A_INTS(dims, rank));
 }
 
+ValueId build_view_as(Builder *b, ValueId x, Dims dims) {
+  return build_view(b, x, dims.d, dims.rank);
+}
+
 ValueId build_expand(Builder *b, ValueId x, const SymInt *dims, uint32_t rank) {
   if (b->status != STATUS_OK || has_dims(b->g, x, dims, rank))
     return x;
@@ -175,9 +181,11 @@ ValueId build_fail(Builder *b, DiagCode code, const char *format, ...) {
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  b->status = diag_report(b->g->ctx->sink, code, graph_place(b->g, b->loc), "%s", text);
+  b->status = diag_row(code)->status;
   if (b->status == STATUS_OK)
     b->status = STATUS_INTERNAL;
+  if (!b->quiet)
+    (void)diag_report(b->g->ctx->sink, code, graph_place(b->g, b->loc), "%s", text);
   return 0;
 }
 
@@ -232,16 +240,30 @@ static void note_operands(const Graph *g, NodeId n, Diag *d) {
 }
 
 Status shape_error(const Graph *g, NodeId n, DiagCode code, const char *format, ...) {
-  char text[512];
+  ShapeFault *fault = &g->ctx->fault;
   va_list args;
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  vsnprintf(fault->text, sizeof fault->text, format, args);
   va_end(args);
-  Diag *d = diag_begin(g->ctx->sink, code, node_place(g, n));
-  diag_message(d, "%s", text);
-  note_operands(g, n, d);
-  if (g->dim_flags && code == DIAG_SHAPE_MISMATCH)
-    diag_note(d, "the sizes are those of%s", g->dim_flags);
-  Status status = diag_end(d);
+  fault->node = n;
+  fault->code = code;
+  Status status = diag_row(code)->status;
   return status == STATUS_OK ? STATUS_INTERNAL : status;
+}
+
+void shape_report(const Graph *g) {
+  const ShapeFault *fault = &g->ctx->fault;
+  Diag *d = diag_begin(g->ctx->sink, fault->code, node_place(g, fault->node));
+  diag_message(d, "%s", fault->text);
+  note_operands(g, fault->node, d);
+  if (g->dim_flags && fault->code == DIAG_SHAPE_MISMATCH)
+    diag_note(d, "the sizes are those of%s", g->dim_flags);
+  (void)diag_end(d);
+}
+
+Status shape_run(Graph *g, NodeId n) {
+  Status status = op_row(g->nodes[n].op)->shape(g, n);
+  if (status != STATUS_OK)
+    shape_report(g);
+  return status;
 }

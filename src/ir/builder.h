@@ -19,8 +19,10 @@ struct Builder {
   NodeId before; /* insertion point: new nodes go before this one; 0 = at the end */
   LocId loc;     /* of new nodes */
   Status status;
+  bool quiet;        /* an attempt: what does not fit makes it fail, and is not reported */
   BuilderFold *fold; /* may be NULL */
   void *fold_data;
+  void *data; /* of who builds, as the rules of a Rewriter (rewrite.h); may be NULL */
 };
 
 static inline Builder builder_make(Graph *g, NodeId before, LocId loc) {
@@ -34,10 +36,6 @@ ValueId build_args(Builder *b, OpId op, const ArgIn *args, uint32_t count);
   build_args((b), (op), (const ArgIn[]){__VA_ARGS__},                                              \
              (uint32_t)(sizeof((const ArgIn[]){__VA_ARGS__}) / sizeof(ArgIn)))
 
-/* After a shape rule: reports at node n that a symbolic size passed the limits of its table
- * (sym.h), if one did. */
-Status builder_check_sizes(Graph *g, NodeId n);
-
 /* Constants. */
 ValueId build_const(Builder *b, DType dtype, uint32_t rank, const int64_t *dims,
                     const void *data); /* data copied, host order */
@@ -48,6 +46,7 @@ ValueId build_scalar_int(Builder *b, DType dtype, int64_t value); /* 0-d, exact 
 /* Short forms that many callers need. Each returns x itself when nothing is to be done. */
 ValueId build_cast(Builder *b, ValueId x, DType to);                          /* aten::_to_copy */
 ValueId build_view(Builder *b, ValueId x, const SymInt *dims, uint32_t rank); /* aten::view_copy */
+ValueId build_view_as(Builder *b, ValueId x, Dims dims); /* the same */
 ValueId build_permute(Builder *b, ValueId x, const int64_t *perm); /* rank of x entries */
 ValueId build_expand(Builder *b, ValueId x, const SymInt *dims, uint32_t rank);
 ValueId build_unsqueeze(Builder *b, ValueId x, int64_t dim); /* as a view_copy */
@@ -62,9 +61,15 @@ void result_type(Graph *g, NodeId n, uint32_t i, TypeId type);
 void result_list_size(Graph *g, NodeId n,
                       uint32_t count); /* for Tensor[] results, before result_tensor; only while the
                                           node is being built */
-/* Reports at the node's place, with the op and operand types as a note; returns the row's status.
- */
+/* In shape rules: keeps the reason why the node is refused (g->ctx->fault) and returns the row's
+ * status. A rule reports nothing: whoever ran it may want to try something else. */
 Status shape_error(const Graph *g, NodeId n, DiagCode code, const char *format, ...)
     ETC_PRINTF(4, 5);
+/* After a shape rule: refuses sizes of which one passed the limits of its table (sym.h). */
+Status shape_check_sizes(Graph *g, NodeId n);
+/* Reports the reason at its node, with the op and operand types as a note. */
+void shape_report(const Graph *g);
+/* Runs the shape rule of n, and reports why when it refuses. */
+Status shape_run(Graph *g, NodeId n);
 
 #endif

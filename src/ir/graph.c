@@ -50,11 +50,9 @@ Graph *graph_new(Context *ctx, StrView name) {
 void graph_free(Graph *g) {
   if (!g)
     return;
-  for (uint32_t i = 0; i < g->subgraph_count; i++)
-    graph_free(g->subgraphs[i]);
   void *pools[] = {g->nodes,     g->values, g->uses,       g->args,        g->ints,
                    g->floats,    g->types,  g->constants,  g->locs,        g->storages,
-                   g->subgraphs, g->inputs, g->type_slots, g->constraints, g->states};
+                   g->inputs, g->type_slots, g->constraints, g->states};
   for (size_t i = 0; i < COUNT_OF(pools); i++)
     xfree(pools[i]);
   sym_release(&g->syms);
@@ -178,6 +176,18 @@ static void use_unlink(Graph *g, UseId u) {
   *use = (Use){0};
 }
 
+Dims dims_make(const SymInt *d, uint32_t rank) {
+  Dims dims = {.rank = rank};
+  if (rank)
+    memcpy(dims.d, d, rank * sizeof *d);
+  return dims;
+}
+
+Dims value_dims(const Graph *g, ValueId v) {
+  const Type *t = value_type(g, v);
+  return dims_make(t->dims, t->rank);
+}
+
 void graph_replace_uses(Graph *g, ValueId from, ValueId to) {
   if (from == to)
     return;
@@ -196,6 +206,18 @@ void graph_replace_uses(Graph *g, ValueId from, ValueId to) {
   new->use_count += old->use_count;
   old->first_use = 0;
   old->use_count = 0;
+}
+
+void graph_replace_value(Graph *g, ValueId from, ValueId to) {
+  Value *new = &g->values[to];
+  if (new->kind == VALUE_RESULT && !new->name)
+    new->name = g->values[from].name;
+  graph_replace_uses(g, from, to);
+}
+
+void graph_replace_results(Graph *g, NodeId n, ValueId first) {
+  for (uint32_t i = 0; i < g->nodes[n].result_count; i++)
+    graph_replace_value(g, node_result(g, n, i), first + i);
 }
 
 void value_set_type(Graph *g, ValueId v, TypeId type) { g->values[v].type = type; }
@@ -325,7 +347,6 @@ static Arg arg_store(Graph *g, NodeId n, ArgIn in) {
   case ARG_INT:
   case ARG_BOOL:
   case ARG_DTYPE:
-  case ARG_GRAPH:
     arg.i = in.i;
     break;
   }
@@ -392,7 +413,6 @@ ArgIn node_arg_in(const Graph *g, NodeId n, uint32_t index, Arena *arena) {
   case ARG_INT:
   case ARG_BOOL:
   case ARG_DTYPE:
-  case ARG_GRAPH:
     in.i = arg->i;
     break;
   }

@@ -29,6 +29,13 @@ typedef uint16_t OpId; /* enum Op of op.h */
 
 typedef enum Level { LEVEL_ATEN, LEVEL_CORE, LEVEL_EDGE, LEVEL_EXECUTORCH, LEVEL_COUNT } Level;
 
+/* Why a shape rule refused a node. */
+typedef struct ShapeFault {
+  NodeId node;
+  DiagCode code;
+  char text[512];
+} ShapeFault;
+
 /* What all graphs of a session share. */
 typedef struct Context {
   Intern names;
@@ -37,6 +44,7 @@ typedef struct Context {
   StrView model_path;                    /* for diagnostics */
   bool linked_data;                      /* links may lead to external data */
   const struct DelegateReaders *readers; /* of plug-ins (ops/delegate.h); may be NULL */
+  ShapeFault fault;   /* of the shape rule that refused a node last */
 } Context;
 void context_init(Context *ctx, DiagSink *sink);
 void context_release(Context *ctx);
@@ -92,8 +100,7 @@ typedef enum ArgKind {
   ARG_BOOL,   /* i */
   ARG_BOOLS,  /* at: index into ints, count */
   ARG_STR,    /* i: NameId */
-  ARG_DTYPE,  /* i: DType */
-  ARG_GRAPH   /* i: index into subgraphs */
+  ARG_DTYPE   /* i: DType */
 } ArgKind;
 
 typedef struct Arg {
@@ -108,7 +115,7 @@ typedef struct Arg {
 
 typedef struct Node {
   OpId op;
-  uint16_t arg_count, result_count, flags;
+  uint16_t arg_count, result_count;
   uint32_t first_arg;
   ValueId first_result;
   NodeId prev, next;
@@ -176,13 +183,12 @@ typedef struct Graph {
   Loc *locs;
   Storage *storages;
   Constraint *constraints;
-  struct Graph **subgraphs;
   uint32_t node_count, node_capacity, value_count, value_capacity, use_count, use_capacity,
       arg_count, arg_capacity;
   uint32_t int_count, int_capacity, float_count, float_capacity, type_count, type_capacity;
   uint32_t constant_count, constant_capacity, loc_count, loc_capacity, storage_count,
       storage_capacity;
-  uint32_t constraint_count, constraint_capacity, subgraph_count, subgraph_capacity;
+  uint32_t constraint_count, constraint_capacity;
   uint32_t *type_slots, type_slot_count; /* hash-consing of types */
   NodeId first, last;                    /* order list */
   uint32_t live_nodes;
@@ -239,6 +245,13 @@ static inline const Constant *value_constant(const Graph *g,
                                              ValueId v) { /* NULL unless a constant */
   return value_is_const(g, v) ? &g->constants[g->values[v].def] : NULL;
 }
+/* The dims of a tensor in the making, on the stack: graph pools may move, these do not. */
+typedef struct Dims {
+  uint32_t rank;
+  SymInt d[MAX_RANK];
+} Dims;
+Dims dims_make(const SymInt *d, uint32_t rank); /* rank <= MAX_RANK */
+Dims value_dims(const Graph *g, ValueId v);
 ValueId graph_add_input(Graph *g, TypeId type, NameId name);
 /* initial: a constant with the bytes of the type, or 0 for zeros. */
 ValueId graph_add_state(Graph *g, TypeId type, ConstId initial, NameId name);
@@ -262,6 +275,11 @@ uint32_t graph_output_count(const Graph *g);
 ValueId graph_output(const Graph *g, uint32_t i);
 NameId graph_output_name(const Graph *g, uint32_t i);        /* the ONNX output name */
 void graph_replace_uses(Graph *g, ValueId from, ValueId to); /* all of them, outputs included */
+/* The value `to` takes the place of `from`: its users, and its name if it is a result without one.
+ */
+void graph_replace_value(Graph *g, ValueId from, ValueId to);
+/* The same for all results of n, which `first` and the values behind it are equal to. */
+void graph_replace_results(Graph *g, NodeId n, ValueId first);
 void value_set_type(Graph *g, ValueId v, TypeId type);
 
 /* Arguments as given to graph_add_node; see the A_* makers below. */
@@ -333,16 +351,22 @@ static inline UseId first_use(const Graph *g, ValueId v) { return g->values[v].f
   n;                                                                                               \
   n = (g)->nodes[n].next
 
-/* body for each operand v of node n, in order; v is 0 for absent elements of lists. */
-#define FOR_OPERANDS(g, n, v, body)                                                                \
-  for (uint32_t i_ = 0; i_ < (g)->nodes[n].arg_count; i_++) {                                      \
-    const Arg *arg_ = node_arg((g), (n), i_);                                                      \
-    uint32_t count_ = arg_->kind == ARG_VALUE ? 1 : arg_->kind == ARG_VALUES ? arg_->count : 0;    \
-    for (uint32_t k_ = 0; k_ < count_; k_++) {                                                     \
+/* How many operands an argument has. */
+static inline uint32_t arg_operand_count(const Arg *arg) {
+  return arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
+}
+/* body for each operand v of argument i of node n, in order; v is 0 for absent elements of lists.
+ */
+#define FOR_ARG_OPERANDS(g, n, i, v, body)                                                         \
+  for (uint32_t i = 0; i < (g)->nodes[n].arg_count; i++) {                                         \
+    const Arg *arg_ = node_arg((g), (n), i);                                                       \
+    for (uint32_t k_ = 0, count_ = arg_operand_count(arg_); k_ < count_; k_++) {                   \
       ValueId v = (g)->uses[arg_->at + k_].value;                                                  \
       body                                                                                         \
     }                                                                                              \
   }
+/* body for each operand v of node n, likewise. */
+#define FOR_OPERANDS(g, n, v, body) FOR_ARG_OPERANDS(g, n, i_, v, body)
 
 LocId graph_add_loc(Graph *g, Loc loc);
 DiagPlace graph_place(const Graph *g,

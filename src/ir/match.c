@@ -102,4 +102,17 @@ bool match_other(const Graph *g, ValueId v, OpId op, ValueId x, ValueId *other) 
   return a == x || b == x;
 }
 
+bool match_fits(const Graph *g, NodeId n, ValueId x) {
+  return value_cget(g, x)->type == value_cget(g, node_result(g, n, 0))->type &&
+         dtype_is_float(value_dtype(g, x));
+}
+
+NodeId match_lone_norm(const Graph *g, ValueId v, OpId op) {
+  NodeId n = match_op_once(g, v, op);
+  return n && node_result(g, n, 0) == v && !value_cget(g, v + 1)->use_count &&
+                 !value_cget(g, v + 2)->use_count
+             ? n
+             : 0;
+}
+
 bool match_close(double a, double b, double relative) { return fabs(a - b) <= relative * fabs(b); }

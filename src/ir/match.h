@@ -20,6 +20,12 @@ bool match_with_number(const Graph *g, ValueId v, OpId op, ValueId *x, double *n
 bool match_then_number(const Graph *g, ValueId v, OpId op, ValueId *x, double *number);
 /* v = op(a, b) or op(b, a) with one operand equal to x; gives the other. */
 bool match_other(const Graph *g, ValueId v, OpId op, ValueId x, ValueId *other);
+/* x may take the place of an op on floats that gives the type of its operand, at the result of n: x
+ * has that type. To be asked before building: shape rules report operands that they refuse. */
+bool match_fits(const Graph *g, NodeId n, ValueId x);
+/* The norm with mean and deviation as further results that computes v and nothing else that is
+ * used; 0 otherwise. Those stay the same when v gets another scale, but the node is built anew. */
+NodeId match_lone_norm(const Graph *g, ValueId v, OpId op);
 /* |a - b| <= relative * |b|. */
 bool match_close(double a, double b, double relative);
 

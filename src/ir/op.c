@@ -50,7 +50,7 @@ static SchemaType parse_base_type(Cursor *c) {
   } types[] = {{"Tensor", ST_TENSOR}, {"SymInt", ST_INT},       {"int", ST_INT},
                {"float", ST_FLOAT},   {"bool", ST_BOOL},        {"Scalar", ST_SCALAR},
                {"str", ST_STR},       {"ScalarType", ST_DTYPE}, {"MemoryFormat", ST_MEMORY_FORMAT},
-               {"Layout", ST_LAYOUT}, {"Device", ST_DEVICE},    {"Graph", ST_GRAPH}};
+               {"Layout", ST_LAYOUT}, {"Device", ST_DEVICE}};
   StrView name = word(c);
   for (size_t i = 0; i < COUNT_OF(types); i++)
     if (sv_eq_str(name, types[i].name))

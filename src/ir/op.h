@@ -74,8 +74,7 @@ typedef enum SchemaType {
   ST_DTYPE,
   ST_MEMORY_FORMAT,
   ST_LAYOUT,
-  ST_DEVICE,
-  ST_GRAPH
+  ST_DEVICE
 } SchemaType;
 typedef struct SchemaArg {
   StrView name;

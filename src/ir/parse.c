@@ -305,8 +305,10 @@ static Status type_results(Parser *p, const Statement *s, NodeId n) {
   uint32_t fresh = g->syms.symbol_count, constraints = g->constraint_count;
   for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
     value_set_type(g, node_result(g, n, i), s->results[i].type);
-  if (row->shape && (row->shape(g, n) != STATUS_OK || builder_check_sizes(g, n) != STATUS_OK))
+  if (row->shape && (row->shape(g, n) != STATUS_OK || shape_check_sizes(g, n) != STATUS_OK)) {
+    shape_report(g);
     return lexer_error(&p->lex, s->at, "the operands do not fit the op");
+  }
   g->constraint_count = constraints;
   if (node_cget(g, n)->result_count != s->count)
     return lexer_error(&p->lex, s->at, "the op gives %u tensors here, not %u",
@@ -337,16 +339,12 @@ static Status parse_result_names(Parser *p, uint32_t count, NameId *names) {
   return STATUS_OK;
 }
 
-static Status parse_tag(Parser *p, uint32_t *tag, uint32_t *flags) {
+static Status parse_tag(Parser *p, uint32_t *tag) {
   Lexer *l = &p->lex;
   if (!lexer_accept_word(l, "tag"))
     return STATUS_OK;
   TRY(lexer_expect(l, "("));
   TRY(parse_u32(p, "a tag", tag));
-  TRY(lexer_expect(l, ","));
-  TRY(parse_u32(p, "flags", flags));
-  if (*flags > UINT16_MAX)
-    return lexer_error(l, l->at, "flags are at most %d", UINT16_MAX);
   return lexer_expect(l, ")");
 }
 
@@ -365,18 +363,17 @@ static Status parse_node(Parser *p, const Statement *s) {
                        schema->result_count, schema->result_count == 1 ? "" : "s", s->count);
   ArgIn args[SCHEMA_MAX_ARGS];
   NameId *names = ARENA_ARRAY(&p->scratch, NameId, s->count);
-  uint32_t tag = 0, flags = 0;
+  uint32_t tag = 0;
   LocId loc = 0;
   TRY(parse_args(p, op, args));
   TRY(parse_result_names(p, s->count, names));
-  TRY(parse_tag(p, &tag, &flags));
+  TRY(parse_tag(p, &tag));
   TRY(parse_loc(p, &loc));
   uint32_t results = op_has_trait(op, OP_CONTROL) ? s->count
                      : schema->result_list        ? 0
                                                   : schema->result_count;
   NodeId n = graph_add_node(g, 0, op, args, schema->arg_count, results, loc);
   node_get(g, n)->tag = tag;
-  node_get(g, n)->flags = (uint16_t)flags;
   TRY(type_results(p, s, n));
   for (uint32_t i = 0; i < s->count; i++)
     place_value(p, &s->results[i], node_result(g, n, i), names[i]);

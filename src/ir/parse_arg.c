@@ -179,7 +179,7 @@ static Status parse_single(Parser *p, const SchemaArg *s, ArgIn *out) {
   bool flag = false;
   switch (s->type) {
   case ST_TENSOR:
-    return lexer_expected(l, "a value, as in %3");
+    break;
   case ST_INT:
   case ST_MEMORY_FORMAT:
   case ST_LAYOUT:
@@ -201,10 +201,8 @@ static Status parse_single(Parser *p, const SchemaArg *s, ArgIn *out) {
     return parse_string_arg(p, out);
   case ST_DTYPE:
     return parse_dtype(p, out);
-  case ST_GRAPH:
-    break;
   }
-  return lexer_error(l, l->at, "graphs as arguments cannot be read");
+  return lexer_expected(l, "a value, as in %3");
 }
 
 /* Room for one more element of a list in scratch. */

@@ -259,10 +259,6 @@ static void put_arg(Printer *p, const Arg *arg) {
   case ARG_DTYPE:
     put(p, dtype_name((DType)arg->i));
     return;
-  case ARG_GRAPH:
-    put(p, "graph ");
-    put_int(p->out, arg->i);
-    return;
   case ARG_VALUES:
   case ARG_INTS:
   case ARG_FLOATS:
@@ -333,8 +329,8 @@ static void put_node(Printer *p, NodeId n) {
   }
   put(p, ")");
   put_result_names(p, node);
-  if (node->tag || node->flags)
-    strbuf_printf(p->out, " tag(%u, %u)", node->tag, node->flags);
+  if (node->tag)
+    strbuf_printf(p->out, " tag(%u)", node->tag);
   put_loc(p, node->loc);
   put_kernel(p, node);
 }
@@ -345,8 +341,7 @@ static void define_constants(Printer *p, NodeId n, void each(Printer *, ValueId)
   const Node *node = node_cget(g, n);
   for (uint32_t i = 0; i < node->arg_count; i++) {
     const Arg *arg = node_arg(g, n, i);
-    uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-    for (uint32_t k = 0; k < count; k++) {
+    for (uint32_t k = 0; k < arg_operand_count(arg); k++) {
       ValueId v = operand(g, arg->at + k);
       if (v && v < g->value_count && !p->number[v] && value_is_const(g, v))
         each(p, v);

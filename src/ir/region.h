@@ -32,15 +32,18 @@ typedef struct Regions {
 const char *regions_find(const Graph *g, Arena *arena, Regions *out, NodeId *at);
 /* Is `scope` the region `outer` or one within it? */
 bool region_within(const Regions *r, NodeId scope, NodeId outer);
-/* The region that sees the results of n, which a loop shows to its iterations only. */
+/* The region in which the results of n can be used: that of n itself; of a loop marker, the region
+ * that it opens, since its results are values of one iteration. */
 NodeId region_of_results(const Graph *g, const Regions *r, NodeId n);
-/* The region whose values argument i of n may use. */
+/* The region whose values argument i of n may use: that of n itself; of a marker that ends a region,
+ * that region for what it hands on. */
 NodeId region_of_argument(const Graph *g, const Regions *r, NodeId n, uint32_t i);
-/* The loop, within region `outer`, that n is in or ends, and that is in no other such loop; 0 when
- * there is none: what is defined in `outer` and used by n must live until that loop ends. */
+/* Of the loops within region `outer` that n is in (or whose end n is), the outermost; 0 when there
+ * is none. A value that is defined in `outer` and used by n is used again in each iteration, and
+ * must live until that loop ends. */
 NodeId region_outermost_loop(const Graph *g, const Regions *r, NodeId n, NodeId outer);
-/* The marker that begins what n (else, endif or next) belongs to, found by a walk over the list; 0
- * when the markers do not match. */
+/* The control::if or control::loop to which n (else, endif or next) belongs, found by walking
+ * backwards from n; 0 when the markers do not match. */
 NodeId region_opening(const Graph *g, NodeId n);
 
 #endif

@@ -25,7 +25,6 @@ const Graph *graph_snapshot(const Graph *g, Arena *arena) {
   KEEP(kept->locs, g->loc_count);
   KEEP(kept->storages, g->storage_count);
   KEEP(kept->constraints, g->constraint_count);
-  KEEP(kept->subgraphs, g->subgraph_count);
   KEEP(kept->type_slots, g->type_slot_count);
   KEEP(kept->inputs, g->input_count);
   KEEP(kept->states, g->state_count);

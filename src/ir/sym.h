@@ -1,12 +1,13 @@
 /* Integers that may be symbolic.
  *
  * A SymInt is an int64: a plain number, or the handle of an expression over symbols s0, s1, … with
- * known ranges. Handles live in a band of numbers that no shape arithmetic can reach ([SYM_BAND,
- * SYM_BAND + 2^32)): a number from a file becomes a SymInt by sym_from_number(), which refuses
- * those. Expressions are kept in canonical form (sums of products of atoms with integer
- * coefficients), so two SymInts are equal as expressions exactly when they are equal as numbers,
- * for everything that
- * + - * can tell; floordiv, mod, min, max are atoms with canonical operands.
+ * known ranges. Handles are the 2^32 numbers from SYM_BAND on, close to INT64_MIN, which sizes never
+ * are. Numbers from a file can be: sym_from_number() refuses those.
+ *
+ * Expressions have one form: sums of products with integer coefficients, in a fixed order, each
+ * stored once. Two expressions that + - * can show to be equal therefore have the same handle, and
+ * == compares them. floordiv, mod, min and max are factors that are not looked into, apart from
+ * their operands, which have that form, too.
  *
  * A symbol stands for an input dimension (--dim batch=1..8) or for a size known only while running
  * ("unbacked", NonZero). */
@@ -20,8 +21,8 @@
 typedef int64_t SymInt;
 #define SYM_BAND (INT64_MIN + ((int64_t)1 << 40))
 #define SYM_MAX_TERMS 64 /* a sum that would grow beyond this stays a product of its factors */
-/* Limits of one expression written out as a tree. Expressions share their parts, so that a few
- * steps of a hostile model could stand for a tree that no walk ever ends. */
+/* Limits of one expression written out as a tree. Expressions share their parts: without limits, a
+ * few steps of a hostile model could make a tree that takes forever to walk. */
 #define SYM_MAX_SIZE 10000
 #define SYM_MAX_DEPTH 96
 
@@ -60,10 +61,10 @@ typedef struct SymTable {
   uint32_t *slots, slot_count; /* hash-consing */
   uint32_t *symbols;           /* expression of symbol n */
   uint32_t symbol_count, symbol_capacity;
-  bool too_large; /* an expression would have passed a limit since this was last cleared: what the
-                     arithmetic gave in its place is none of the right values */
-  bool saturated; /* a number did not fit since this was last cleared: where the exact value counts
-                     and not only its order, the result is wrong */
+  bool too_large; /* set when an expression would have passed a limit. What the arithmetic returned
+                     instead is wrong. Stays set until someone clears it. */
+  bool saturated; /* set when a number did not fit into 64 bits and became INT64_MAX or INT64_MIN.
+                     Still right as a bound, wrong as a value. Stays set, likewise. */
 } SymTable;
 
 void sym_init(SymTable *t);
@@ -92,10 +93,10 @@ const SymExpr *sym_expr(const SymTable *t,
                         SymInt v); /* v must not be constant and must be of this table */
 SymInt sym_symbol_by_index(const SymTable *t, uint32_t index);
 
-/* Arithmetic. Where the result would pass a limit (SYM_MAX_SIZE, SYM_MAX_DEPTH), some expression is
- * returned and too_large is set; build_args() reports it. Constants fold; overflow saturates the
- * proven range and, for constants and coefficients, gives INT64_MAX/MIN and sets saturated.
- * Division by a constant zero gives 0. floordiv rounds to minus infinity. */
+/* Arithmetic. Constants are computed. A result beyond SYM_MAX_SIZE or SYM_MAX_DEPTH sets too_large
+ * and is some other expression (build_args() refuses the node then). A number that overflows sets
+ * saturated and is INT64_MAX or INT64_MIN; proven ranges end there without a flag. Division by a
+ * constant zero gives 0. floordiv rounds to minus infinity. */
 SymInt sym_add(SymTable *t, SymInt a, SymInt b);
 SymInt sym_sub(SymTable *t, SymInt a, SymInt b);
 SymInt sym_mul(SymTable *t, SymInt a, SymInt b);

@@ -7,6 +7,7 @@
  * are put back afterwards. */
 #include "ir/verify.h"
 
+#include "ir/builder.h"
 #include "ir/region.h"
 #include "ir/text.h"
 #include "ir/verify_plan.h"
@@ -109,8 +110,6 @@ static bool arg_in_pool(const Graph *g, const Arg *arg) {
     return arg->i >= 0 && arg->i <= g->ctx->names.count;
   case ARG_DTYPE:
     return arg->i >= 0 && arg->i < DTYPE_NONE && dtype_size((DType)arg->i);
-  case ARG_GRAPH:
-    return arg->i >= 0 && arg->i < g->subgraph_count;
   case ARG_NONE:
   case ARG_INT:
   case ARG_FLOAT:
@@ -163,8 +162,7 @@ static bool check_operands(Verifier *v, NodeId n) {
       fault(v, n, "argument %u is damaged", i);
       return false;
     }
-    uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-    for (uint32_t k = 0; k < count; k++)
+    for (uint32_t k = 0; k < arg_operand_count(arg); k++)
       ok &= check_operand(v, n, arg->at + k) && check_scope(v, n, i, g->uses[arg->at + k].value);
   }
   return ok;
@@ -312,15 +310,11 @@ static void check_values(Verifier *v) {
 /* What an op has written: reading an older result in that memory would give the new contents. */
 static void check_fresh(Verifier *v, NodeId n, const uint32_t *written, const uint32_t *seen) {
   const Graph *g = v->g;
-  for (uint32_t i = 0; i < g->nodes[n].arg_count; i++) {
-    const Arg *arg = node_arg(g, n, i);
-    uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-    for (uint32_t k = 0; k < count; k++) {
-      ValueId id = g->uses[arg->at + k].value, state = id ? value_state(g, id) : 0;
-      if (state && seen[id] != written[state])
-        fault(v, n, "an operand is a state as it was before it was written");
-    }
-  }
+  FOR_OPERANDS(g, n, id, {
+    ValueId state = id ? value_state(g, id) : 0;
+    if (state && seen[id] != written[state])
+      fault(v, n, "an operand is a state as it was before it was written");
+  })
 }
 
 static void check_states(Verifier *v) {
@@ -385,7 +379,7 @@ static bool kind_fits(ArgKind kind, const SchemaArg *s) {
       [ST_TENSOR] = ARG_VALUE, [ST_INT] = ARG_INT,    [ST_FLOAT] = ARG_FLOAT,
       [ST_BOOL] = ARG_BOOL,    [ST_SCALAR] = ARG_INT, [ST_STR] = ARG_STR,
       [ST_DTYPE] = ARG_DTYPE,  [ST_LAYOUT] = ARG_INT, [ST_MEMORY_FORMAT] = ARG_INT,
-      [ST_DEVICE] = ARG_INT,   [ST_GRAPH] = ARG_GRAPH};
+      [ST_DEVICE] = ARG_INT};
   static const ArgKind list[] = {[ST_TENSOR] = ARG_VALUES,
                                  [ST_INT] = ARG_INTS,
                                  [ST_FLOAT] = ARG_FLOATS,
@@ -405,8 +399,7 @@ static bool elements_fit(const Graph *g, const Arg *arg, const SchemaArg *s) {
   for (uint32_t i = 0; arg->kind == ARG_INTS && i < arg->count; i++)
     if (!sym_exists(g, g->ints[arg->at + i]))
       return false;
-  uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-  for (uint32_t i = 0; i < count; i++) {
+  for (uint32_t i = 0; i < arg_operand_count(arg); i++) {
     ValueId id = g->uses[arg->at + i].value;
     if (id ? !value_fits(g, id, s->type) : !s->element_optional)
       return false;
@@ -436,7 +429,7 @@ static bool check_args(Verifier *v, NodeId n) {
 /* Types by the rule, in place of the present ones; false when the rule refuses the node. */
 static bool run_shape_rule(Graph *g, NodeId n, TypeId *types, uint32_t count) {
   uint32_t constraints = g->constraint_count;
-  bool ok = op_row(g->nodes[n].op)->shape(g, n) == STATUS_OK;
+  bool ok = shape_run(g, n) == STATUS_OK;
   g->constraint_count = constraints; /* checking assumes nothing new */
   for (uint32_t i = 0; i < count; i++) {
     Value *value = value_get(g, node_result(g, n, i));

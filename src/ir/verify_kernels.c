@@ -68,17 +68,11 @@ static bool check_dtype(KernelVerifier *v, NodeId n, ValueId id, uint32_t arg) {
 /* Reports the first only: the other tensors mostly have the same. */
 static bool check_dtypes(KernelVerifier *v, NodeId n) {
   const Graph *g = v->g;
-  const Node *node = node_cget(g, n);
-  for (uint32_t i = 0; i < node->arg_count; i++) {
-    const Arg *arg = node_arg(g, n, i);
-    uint32_t count = arg->kind == ARG_VALUE ? 1 : arg->kind == ARG_VALUES ? arg->count : 0;
-    for (uint32_t k = 0; k < count; k++) {
-      ValueId id = g->uses[arg->at + k].value;
-      if (id && !check_dtype(v, n, id, i))
-        return false;
-    }
-  }
-  for (uint32_t i = 0; i < node->result_count; i++)
+  FOR_ARG_OPERANDS(g, n, i, id, {
+    if (id && !check_dtype(v, n, id, i))
+      return false;
+  })
+  for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
     if (!check_dtype(v, n, node_result(g, n, i), NO_ARG))
       return false;
   return true;

@@ -55,7 +55,7 @@ Status shape_as_strided_copy(Graph *g, NodeId n) {
   int64_t offset, count = 1;
   TRY(arg_tensor(g, n, 0, &self));
   TRY(walk_lists(g, n, &size, &stride, &offset));
-  Dims from = dims_of(g, self), out = {.rank = size.count};
+  Dims from = value_dims(g, self), out = {.rank = size.count};
   for (uint32_t i = 0; i < from.rank; i++)
     if (sym_is_const(from.d[i]) && __builtin_mul_overflow(count, from.d[i], &count))
       return bad_shape(g, n, "argument 'self' has too many elements");

@@ -10,8 +10,8 @@ static Status pair(Graph *g, NodeId n, Dims *d, DType *dtype) {
   TRY(arg_tensor(g, n, 0, &a));
   TRY(arg_tensor(g, n, 1, &b));
   TRY(shape_promote(g, n, value_dtype(g, a), value_dtype(g, b), dtype));
-  *d = dims_of(g, a);
-  Dims other = dims_of(g, b);
+  *d = value_dims(g, a);
+  Dims other = value_dims(g, b);
   return shape_broadcast(g, n, d, &other);
 }
 
@@ -21,7 +21,7 @@ static Status tensor_scalar(Graph *g, NodeId n, Dims *d, DType *dtype) {
   DType kind;
   TRY(arg_tensor(g, n, 0, &a));
   TRY(arg_scalar_kind(g, n, 1, &kind));
-  *d = dims_of(g, a);
+  *d = value_dims(g, a);
   *dtype = dtype_with_scalar(value_dtype(g, a), kind);
   return STATUS_OK;
 }
@@ -105,14 +105,14 @@ Status shape_pow_scalar_base(Graph *g, NodeId n) {
   ValueId exponent;
   TRY(arg_scalar_kind(g, n, 0, &kind));
   TRY(arg_tensor(g, n, 1, &exponent));
-  Dims d = dims_of(g, exponent);
+  Dims d = value_dims(g, exponent);
   return shape_result(g, n, 0, dtype_with_scalar(value_dtype(g, exponent), kind), &d);
 }
 
 Status shape_clamp_tensor(Graph *g, NodeId n) {
   ValueId self;
   TRY(arg_tensor(g, n, 0, &self));
-  Dims d = dims_of(g, self);
+  Dims d = value_dims(g, self);
   DType dtype = value_dtype(g, self);
   if (node_absent(g, n, 1) && node_absent(g, n, 2))
     return bad_arg(g, n, "at least one of 'min' and 'max' must be given");
@@ -121,7 +121,7 @@ Status shape_clamp_tensor(Graph *g, NodeId n) {
     TRY(arg_tensor_or_none(g, n, i, &bound));
     if (!bound)
       continue;
-    Dims other = dims_of(g, bound);
+    Dims other = value_dims(g, bound);
     TRY(shape_promote(g, n, dtype, value_dtype(g, bound), &dtype));
     TRY(shape_broadcast(g, n, &d, &other));
   }
@@ -136,9 +136,9 @@ Status shape_where(Graph *g, NodeId n) {
     return bad_dtype(g, n, "the condition is %s, expected bool", dtype_name(value_dtype(g, v[0])));
   DType dtype;
   TRY(shape_promote(g, n, value_dtype(g, v[1]), value_dtype(g, v[2]), &dtype));
-  Dims d = dims_of(g, v[0]);
+  Dims d = value_dims(g, v[0]);
   for (uint32_t i = 1; i < 3; i++) {
-    Dims other = dims_of(g, v[i]);
+    Dims other = value_dims(g, v[i]);
     TRY(shape_broadcast(g, n, &d, &other));
   }
   return shape_result(g, n, 0, dtype, &d);
@@ -152,7 +152,7 @@ Status shape_masked_fill(Graph *g, NodeId n) {
   TRY(arg_scalar_kind(g, n, 2, &kind));
   if (value_dtype(g, mask) != DTYPE_BOOL)
     return bad_dtype(g, n, "the mask is %s, expected bool", dtype_name(value_dtype(g, mask)));
-  Dims d = dims_of(g, self), other = dims_of(g, mask);
+  Dims d = value_dims(g, self), other = value_dims(g, mask);
   TRY(shape_broadcast(g, n, &d, &other));
   return shape_result(g, n, 0, value_dtype(g, self), &d);
 }

@@ -40,7 +40,7 @@ Status shape_cat(Graph *g, NodeId n) {
   for (uint32_t i = 0; i < count; i++) {
     ValueId v;
     TRY(arg_list_tensor(g, n, 0, i, false, &v));
-    Dims dims = dims_of(g, v);
+    Dims dims = value_dims(g, v);
     if (dims.rank == 0)
       return bad_shape(g, n, "a 0-d tensor cannot be joined");
     DType mine = value_dtype(g, v);
@@ -74,7 +74,7 @@ Status shape_stack(Graph *g, NodeId n) {
   if (!count)
     return bad_arg(g, n, "there is no tensor to stack");
   TRY(arg_list_tensor(g, n, 0, 0, false, &first));
-  Dims in = dims_of(g, first), out = {0};
+  Dims in = value_dims(g, first), out = {0};
   DType dtype = value_dtype(g, first);
   if (in.rank == MAX_RANK)
     return bad_shape(g, n, "the result would have more than %u dimensions", MAX_RANK);
@@ -82,7 +82,7 @@ Status shape_stack(Graph *g, NodeId n) {
   for (uint32_t i = 1; i < count; i++) {
     ValueId v;
     TRY(arg_list_tensor(g, n, 0, i, false, &v));
-    Dims dims = dims_of(g, v);
+    Dims dims = value_dims(g, v);
     if (dims.rank != in.rank)
       return bad_shape(g, n, "tensors of ranks %u and %u cannot be stacked", in.rank, dims.rank);
     for (uint32_t d = 0; d < in.rank; d++)
@@ -126,7 +126,7 @@ Status shape_split_copy(Graph *g, NodeId n) {
   SymTable *t = &g->syms;
   TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_int(g, n, 1, &size));
-  Dims dims = dims_of(g, self);
+  Dims dims = value_dims(g, self);
   TRY(split_axis(g, n, 2, &dims, &axis));
   SymInt whole = dims.d[axis];
   if (sym_upper(t, size) < 0 || (size == 0 && whole != 0))
@@ -145,7 +145,7 @@ Status shape_split_with_sizes_copy(Graph *g, NodeId n) {
   ValueId self;
   uint32_t axis;
   TRY(arg_tensor(g, n, 0, &self));
-  Dims dims = dims_of(g, self);
+  Dims dims = value_dims(g, self);
   TRY(split_axis(g, n, 2, &dims, &axis));
   const Arg *sizes = node_arg(g, n, 1);
   if (sizes->kind != ARG_INTS)
@@ -171,7 +171,7 @@ Status shape_unbind_copy(Graph *g, NodeId n) {
   ValueId self;
   uint32_t axis;
   TRY(arg_tensor(g, n, 0, &self));
-  Dims dims = dims_of(g, self);
+  Dims dims = value_dims(g, self);
   TRY(split_axis(g, n, 1, &dims, &axis));
   SymInt count = dims.d[axis];
   TRY(pieces(g, n, count));

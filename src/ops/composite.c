@@ -15,7 +15,7 @@ Status shape_prelu(Graph *g, NodeId n) {
   ValueId self, weight;
   TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_tensor(g, n, 1, &weight));
-  Dims dims = dims_of(g, self), slope = dims_of(g, weight);
+  Dims dims = value_dims(g, self), slope = value_dims(g, weight);
   if (value_dtype(g, self) != value_dtype(g, weight))
     return bad_dtype(g, n, "self is %s, the weight %s", dtype_name(value_dtype(g, self)),
                      dtype_name(value_dtype(g, weight)));
@@ -29,7 +29,7 @@ Status shape_activation(Graph *g, NodeId n) {
   TRY(arg_tensor(g, n, 0, &self));
   if (!dtype_is_float(value_dtype(g, self)))
     return bad_dtype(g, n, "self is %s, must be a float type", dtype_name(value_dtype(g, self)));
-  Dims dims = dims_of(g, self);
+  Dims dims = value_dims(g, self);
   return shape_result(g, n, 0, value_dtype(g, self), &dims);
 }
 

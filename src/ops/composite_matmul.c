@@ -27,7 +27,7 @@ Status shape_matmul(Graph *g, NodeId n) {
   TRY(arg_tensor(g, n, 0, &a));
   TRY(arg_tensor(g, n, 1, &b));
   TRY(same_dtype(g, n, a, b));
-  Dims x = dims_of(g, a), y = dims_of(g, b);
+  Dims x = value_dims(g, a), y = value_dims(g, b);
   if (x.rank == 0 || y.rank == 0)
     return bad_shape(g, n, "ranks %u and %u: both must be at least 1", x.rank, y.rank);
   bool row = x.rank == 1, column = y.rank == 1;
@@ -84,7 +84,7 @@ Status shape_sdpa(Graph *g, NodeId n) {
   TRY(same_dtype(g, n, query, key));
   TRY(same_dtype(g, n, query, value));
   TRY(sdpa_options(g, n, query, mask));
-  Dims q = dims_of(g, query), k = dims_of(g, key), v = dims_of(g, value);
+  Dims q = value_dims(g, query), k = value_dims(g, key), v = value_dims(g, value);
   if (q.rank < 2 || k.rank < 2 || v.rank < 2)
     return bad_shape(g, n, "query, key and value need at least 2 dimensions");
   TRY(shape_equal(g, n, q.d[q.rank - 1], k.d[k.rank - 1], "last dims of query and key"));
@@ -101,7 +101,7 @@ Status shape_sdpa(Graph *g, NodeId n) {
   scores.d[scores.rank++] = q.d[q.rank - 2];
   scores.d[scores.rank++] = k.d[k.rank - 2];
   if (mask) {
-    Dims m = dims_of(g, mask);
+    Dims m = value_dims(g, mask);
     TRY(shape_broadcasts_to(g, n, &m, &scores, "attn_mask"));
   }
   out.d[out.rank++] = q.d[q.rank - 2];
@@ -115,7 +115,7 @@ Status shape_rms_norm(Graph *g, NodeId n) {
   TRY(arg_tensor(g, n, 0, &input));
   TRY(arg_int_list(g, n, 1, &shape));
   TRY(arg_tensor_or_none(g, n, 2, &weight));
-  Dims dims = dims_of(g, input);
+  Dims dims = value_dims(g, input);
   if (shape.count == 0 || shape.count > dims.rank)
     return bad_arg(g, n, "normalized_shape has %u entries, the input rank %u", shape.count,
                    dims.rank);
@@ -125,7 +125,7 @@ Status shape_rms_norm(Graph *g, NodeId n) {
     TRY(shape_equal(g, n, shape.v[i], dims.d[dims.rank - shape.count + i],
                     "normalized_shape and the last dims of the input"));
   if (weight) {
-    Dims w = dims_of(g, weight);
+    Dims w = value_dims(g, weight);
     TRY(same_dtype(g, n, input, weight));
     if (w.rank != shape.count)
       return bad_shape(g, n, "weight has rank %u, expected %u", w.rank, shape.count);

@@ -38,7 +38,7 @@ static Status check_condition(Graph *g, NodeId n, uint32_t i) {
   TRY(arg_tensor_or_none(g, n, i, &condition));
   if (!condition)
     return STATUS_OK;
-  Dims d = dims_of(g, condition);
+  Dims d = value_dims(g, condition);
   if (value_dtype(g, condition) != DTYPE_BOOL)
     return bad_dtype(g, n, "the condition is %s", dtype_name(value_dtype(g, condition)));
   return shape_equal(g, n, dims_numel(g, &d), 1, "elements of the condition");
@@ -52,7 +52,7 @@ static Status join_branches(Graph *g, NodeId n, uint32_t k) {
   ValueId a, b;
   TRY(arg_list_tensor(g, n, 0, k, false, &a));
   TRY(arg_list_tensor(g, n, 1, k, false, &b));
-  Dims x = dims_of(g, a), y = dims_of(g, b);
+  Dims x = value_dims(g, a), y = value_dims(g, b);
   if (value_dtype(g, a) != value_dtype(g, b))
     return bad_dtype(g, n, "result %u is %s in one branch and %s in the other", k,
                      dtype_name(value_dtype(g, a)), dtype_name(value_dtype(g, b)));
@@ -96,7 +96,7 @@ static void number_iterations(Graph *g, NodeId n, int64_t most) {
 static Status begin_state(Graph *g, NodeId n, uint32_t k) {
   ValueId init;
   TRY(arg_list_tensor(g, n, 2, k, false, &init));
-  Dims d = dims_of(g, init);
+  Dims d = value_dims(g, init);
   for (uint32_t i = 0; i < d.rank; i++) {
     SymInt have = handed_dim(g, n, 1 + k, d.rank, i);
     bool holds = is_unbacked(g, have) && sym_lower(&g->syms, have) <= sym_lower(&g->syms, d.d[i]) &&
@@ -131,7 +131,7 @@ static Status end_state(Graph *g, NodeId n, NodeId loop, uint32_t k) {
   ValueId next, init, state = node_result(g, loop, 1 + k);
   TRY(arg_list_tensor(g, n, 1, k, false, &next));
   TRY(arg_list_tensor(g, loop, 2, k, false, &init));
-  Dims x = dims_of(g, next), begin = dims_of(g, init), d = dims_of(g, state);
+  Dims x = value_dims(g, next), begin = value_dims(g, init), d = value_dims(g, state);
   if (value_dtype(g, next) != value_dtype(g, state))
     return bad_dtype(g, n, "state %u changes from %s to %s", k, dtype_name(value_dtype(g, state)),
                      dtype_name(value_dtype(g, next)));
@@ -173,7 +173,7 @@ Status shape_et_copy_index(Graph *g, NodeId n) {
   TRY(arg_tensor(g, n, 0, &to));
   TRY(arg_tensor(g, n, 1, &from));
   TRY(arg_int(g, n, 2, &index));
-  Dims d = dims_of(g, to), row = dims_of(g, from);
+  Dims d = value_dims(g, to), row = value_dims(g, from);
   if (value_dtype(g, to) != value_dtype(g, from))
     return bad_dtype(g, n, "a row of %s cannot be copied to %s", dtype_name(value_dtype(g, from)),
                      dtype_name(value_dtype(g, to)));

@@ -82,7 +82,7 @@ Status shape_convolution(Graph *g, NodeId n) {
   TRY(arg_tensor(g, n, INPUT, &input));
   TRY(arg_tensor(g, n, WEIGHT, &weight));
   TRY(arg_tensor_or_none(g, n, BIAS, &bias));
-  Dims x = dims_of(g, input), w = dims_of(g, weight);
+  Dims x = value_dims(g, input), w = value_dims(g, weight);
   if (x.rank < 3 || x.rank > 5)
     return bad_shape(g, n, "'input' has rank %u, expected 3 to 5", x.rank);
   if (w.rank != x.rank)

@@ -33,7 +33,7 @@ static Status read_dim_order(Graph *g, NodeId n, uint32_t i, uint32_t rank, DimO
 }
 
 static Status copy_result(Graph *g, NodeId n, ValueId self, DType dtype, uint32_t order_arg) {
-  Dims dims = dims_of(g, self);
+  Dims dims = value_dims(g, self);
   DimOrder order = (DimOrder)value_type(g, self)->order;
   if (order_arg)
     TRY(read_dim_order(g, n, order_arg, dims.rank, &order));
@@ -62,7 +62,7 @@ Status shape_copy_(Graph *g, NodeId n) {
   ValueId self, src;
   TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_tensor(g, n, 1, &src));
-  Dims to = dims_of(g, self), from = dims_of(g, src);
+  Dims to = value_dims(g, self), from = value_dims(g, src);
   TRY(shape_broadcasts_to(g, n, &from, &to, "src"));
   return shape_result(g, n, 0, value_dtype(g, self), &to);
 }
@@ -80,7 +80,7 @@ Status shape_resize_(Graph *g, NodeId n) {
   for (uint32_t k = 0; k < out.rank; k++)
     TRY(shape_at_least(g, n, out.d[k], 0, "a dimension"));
   ValueId state = value_state(g, self);
-  Dims room = dims_of(g, state ? state : self);
+  Dims room = value_dims(g, state ? state : self);
   int64_t least = sym_lower(&g->syms, dims_numel(g, &out));
   if (least > sym_upper(&g->syms, dims_numel(g, &room)))
     return bad_shape(g, n, "the memory of self has no room for %lld elements", (long long)least);
@@ -106,7 +106,7 @@ Status shape_glu(Graph *g, NodeId n) {
   SymTable *t = &g->syms;
   TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_const_int(g, n, 1, &dim));
-  Dims dims = dims_of(g, self);
+  Dims dims = value_dims(g, self);
   if (dims.rank == 0)
     return bad_shape(g, n, "a 0-d tensor cannot be halved");
   TRY(shape_axis(g, n, dim, dims.rank, &axis));

@@ -32,7 +32,7 @@ Status shape_full_like(Graph *g, NodeId n) {
   TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_scalar_kind(g, n, 1, &kind));
   TRY(arg_dtype(g, n, 2, value_dtype(g, self), &dtype));
-  Dims d = dims_of(g, self);
+  Dims d = value_dims(g, self);
   return shape_result(g, n, 0, dtype, &d);
 }
 

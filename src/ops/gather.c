@@ -22,7 +22,7 @@ Status shape_index_select(Graph *g, NodeId n) {
   TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_const_int(g, n, 1, &dim));
   TRY(shape_index_tensor(g, n, 2, &index));
-  Dims dims = dims_of(g, self), picks = dims_of(g, index);
+  Dims dims = value_dims(g, self), picks = value_dims(g, index);
   TRY(shape_axis(g, n, dim, dims.rank, &axis));
   if (picks.rank > 1)
     return bad_shape(g, n, "the index has rank %u, must be 0 or 1", picks.rank);
@@ -38,7 +38,7 @@ Status shape_embedding(Graph *g, NodeId n) {
   ValueId weight, indices;
   TRY(arg_tensor(g, n, 0, &weight));
   TRY(shape_index_tensor(g, n, 1, &indices));
-  Dims rows = dims_of(g, weight), out = dims_of(g, indices);
+  Dims rows = value_dims(g, weight), out = value_dims(g, indices);
   if (rows.rank != 2)
     return bad_shape(g, n, "the weight has rank %u, must be 2", rows.rank);
   if (out.rank == MAX_RANK)
@@ -52,14 +52,14 @@ Status shape_gather(Graph *g, NodeId n) {
   TRY(arg_tensor(g, n, 0, &self));
   TRY(shape_index_tensor(g, n, 2, &index));
   TRY(shape_index_within(g, n, 1, self, index));
-  Dims out = dims_of(g, index);
+  Dims out = value_dims(g, index);
   return shape_result(g, n, 0, value_dtype(g, self), &out);
 }
 
 Status shape_index_within(Graph *g, NodeId n, uint32_t dim_arg, ValueId self, ValueId index) {
   int64_t dim;
   uint32_t axis;
-  Dims dims = dims_of(g, self), at = dims_of(g, index);
+  Dims dims = value_dims(g, self), at = value_dims(g, index);
   TRY(arg_const_int(g, n, dim_arg, &dim));
   TRY(shape_axis(g, n, dim, dims.rank, &axis));
   if ((dims.rank ? dims.rank : 1) != (at.rank ? at.rank : 1))

@@ -20,7 +20,7 @@ Status shape_grid_sampler_2d(Graph *g, NodeId n) {
   TRY(arg_tensor(g, n, 1, &grid));
   TRY(arg_const_int(g, n, 2, &mode));
   TRY(arg_const_int(g, n, 3, &padding));
-  Dims in = dims_of(g, input), at = dims_of(g, grid);
+  Dims in = value_dims(g, input), at = value_dims(g, grid);
   if (in.rank != 4 || at.rank != 4)
     return bad_shape(g, n, "input of rank %u and grid of rank %u: both must have rank 4", in.rank,
                      at.rank);

@@ -77,7 +77,7 @@ static Status check_masks(Graph *g, NodeId n, const Dims *self, int64_t *bound, 
       at++;
       continue;
     }
-    Dims mask = dims_of(g, v);
+    Dims mask = value_dims(g, v);
     for (uint32_t d = 0; d < mask.rank; d++)
       TRY(shape_equal(g, n, mask.d[d], self->d[at + d], "dims of a mask and of self"));
     *bound = min_i64(*bound, sym_upper(&g->syms, dims_numel(g, &mask)));
@@ -95,7 +95,7 @@ static Status block_dims(Graph *g, NodeId n, SymInt count, Dims *block) {
     TRY(arg_list_tensor(g, n, 1, i, true, &v));
     if (!v)
       continue;
-    Dims dims = is_mask(value_dtype(g, v)) ? (Dims){1, {count}} : dims_of(g, v);
+    Dims dims = is_mask(value_dtype(g, v)) ? (Dims){1, {count}} : value_dims(g, v);
     TRY(shape_broadcast(g, n, block, &dims));
   }
   return STATUS_OK;
@@ -133,7 +133,7 @@ static Status indexed_dims(Graph *g, NodeId n, const Dims *self, Dims *out) {
 Status shape_index(Graph *g, NodeId n) {
   ValueId self;
   TRY(arg_tensor(g, n, 0, &self));
-  Dims dims = dims_of(g, self), out;
+  Dims dims = value_dims(g, self), out;
   TRY(indexed_dims(g, n, &dims, &out));
   return shape_result(g, n, 0, value_dtype(g, self), &out);
 }
@@ -143,7 +143,7 @@ Status shape_index_put(Graph *g, NodeId n) {
   IndexLayout l;
   TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_tensor(g, n, 2, &values));
-  Dims dims = dims_of(g, self), given = dims_of(g, values), target;
+  Dims dims = value_dims(g, self), given = value_dims(g, values), target;
   TRY(indexed_dims(g, n, &dims, &target));
   TRY(layout_of(g, n, &dims, &l));
   if (!l.has_mask)

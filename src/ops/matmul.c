@@ -7,7 +7,7 @@
 /* A required tensor argument of the given rank. */
 static Status matrix(Graph *g, NodeId n, uint32_t i, uint32_t rank, ValueId *v, Dims *d) {
   TRY(arg_tensor(g, n, i, v));
-  *d = dims_of(g, *v);
+  *d = value_dims(g, *v);
   if (d->rank == rank)
     return STATUS_OK;
   StrView name = arg_name(g, n, i);
@@ -57,7 +57,7 @@ Status shape_addmm(Graph *g, NodeId n) {
   TRY(same_dtype(g, n, self, a));
   TRY(shape_equal(g, n, x.d[1], y.d[0], "columns of 'mat1' and rows of 'mat2'"));
   x.d[1] = y.d[1];
-  Dims bias = dims_of(g, self);
+  Dims bias = value_dims(g, self);
   TRY(shape_broadcasts_to(g, n, &bias, &x, "dimensions of 'self' and of the product"));
   for (uint32_t i = 3; i <= 4; i++) {
     TRY(arg_scalar_kind(g, n, i, &kind));
@@ -75,7 +75,7 @@ Status shape_linear(Graph *g, NodeId n) {
   TRY(matrix(g, n, 1, 2, &weight, &w));
   TRY(arg_tensor_or_none(g, n, 2, &bias));
   TRY(same_dtype(g, n, input, weight));
-  Dims x = dims_of(g, input);
+  Dims x = value_dims(g, input);
   if (x.rank == 0)
     return bad_shape(g, n, "'input' has no dimensions");
   TRY(shape_equal(g, n, x.d[x.rank - 1], w.d[1],
@@ -100,7 +100,7 @@ Status shape_cdist_forward(Graph *g, NodeId n) {
   if (!dtype_is_float(value_dtype(g, a)))
     return bad_dtype(g, n, "the operands are %s, expected a float type",
                      dtype_name(value_dtype(g, a)));
-  Dims x = dims_of(g, a), y = dims_of(g, b);
+  Dims x = value_dims(g, a), y = value_dims(g, b);
   if (x.rank < 2 || y.rank < 2)
     return bad_shape(g, n, "the operands have ranks %u and %u, expected at least 2", x.rank,
                      y.rank);

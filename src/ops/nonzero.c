@@ -36,7 +36,7 @@ SymInt shape_count(Graph *g, NodeId n, uint32_t rank, uint32_t at, int64_t bound
 Status shape_nonzero(Graph *g, NodeId n) {
   ValueId self;
   TRY(arg_tensor(g, n, 0, &self));
-  Dims in = dims_of(g, self), out = {.rank = 2};
+  Dims in = value_dims(g, self), out = {.rank = 2};
   out.d[0] = shape_count(g, n, 2, 0, sym_upper(&g->syms, dims_numel(g, &in)), self);
   out.d[1] = in.rank;
   return shape_result(g, n, 0, DTYPE_I64, &out);

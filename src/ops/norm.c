@@ -8,7 +8,7 @@
 
 static Status float_input(Graph *g, NodeId n, uint32_t min_rank, ValueId *v, Dims *d) {
   TRY(arg_tensor(g, n, 0, v));
-  *d = dims_of(g, *v);
+  *d = value_dims(g, *v);
   if (!dtype_is_float(value_dtype(g, *v)))
     return bad_dtype(g, n, "the input is %s, expected a float type",
                      dtype_name(value_dtype(g, *v)));

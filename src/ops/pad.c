@@ -17,7 +17,7 @@ Status shape_constant_pad_nd(Graph *g, NodeId n) {
   TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_int_list(g, n, 1, &pad));
   TRY(arg_scalar_kind(g, n, 2, &kind));
-  Dims dims = dims_of(g, self);
+  Dims dims = value_dims(g, self);
   if (pad.count % 2 != 0 || pad.count / 2 > dims.rank)
     return bad_arg(g, n, "%u pads for a tensor of rank %u", pad.count, dims.rank);
   for (uint32_t i = 0; i < pad.count / 2; i++) {
@@ -59,7 +59,7 @@ Status shape_pad_nd(Graph *g, NodeId n) {
   SymTable *t = &g->syms;
   TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_int_list(g, n, 1, &pad));
-  Dims dims = dims_of(g, self);
+  Dims dims = value_dims(g, self);
   if (pad.count != 2 * kind.dims)
     return bad_arg(g, n, "%u pads for %u dimensions", pad.count, kind.dims);
   if (dims.rank != kind.dims + 1 && dims.rank != kind.dims + 2)

@@ -11,7 +11,7 @@ Status shape_permute_copy(Graph *g, NodeId n) {
   IntList order;
   TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_int_list(g, n, 1, &order));
-  Dims in = dims_of(g, self), out = {.rank = in.rank};
+  Dims in = value_dims(g, self), out = {.rank = in.rank};
   if (order.count != in.rank)
     return bad_arg(g, n, "%u dims listed for a tensor of rank %u", order.count, in.rank);
   uint32_t seen = 0;
@@ -36,7 +36,7 @@ Status shape_transpose_copy(Graph *g, NodeId n) {
   ValueId self;
   uint32_t a, b;
   TRY(arg_tensor(g, n, 0, &self));
-  Dims dims = dims_of(g, self);
+  Dims dims = value_dims(g, self);
   TRY(axis_arg(g, n, 1, dims.rank, &a));
   TRY(axis_arg(g, n, 2, dims.rank, &b));
   if (dims.rank) {
@@ -51,7 +51,7 @@ Status shape_flip(Graph *g, NodeId n) {
   ValueId self;
   uint32_t set;
   TRY(arg_tensor(g, n, 0, &self));
-  Dims dims = dims_of(g, self);
+  Dims dims = value_dims(g, self);
   TRY(shape_axes(g, n, 1, dims.rank, false, &set));
   return shape_result(g, n, 0, value_dtype(g, self), &dims);
 }
@@ -63,7 +63,7 @@ Status shape_roll(Graph *g, NodeId n) {
   TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_int_list(g, n, 1, &shifts));
   TRY(arg_int_list(g, n, 2, &axes));
-  Dims dims = dims_of(g, self);
+  Dims dims = value_dims(g, self);
   if (shifts.count != (axes.count ? axes.count : 1))
     return bad_arg(g, n, "%u shifts for %u dims", shifts.count, axes.count);
   for (uint32_t i = 0; i < axes.count; i++) {
@@ -79,7 +79,7 @@ Status shape_unfold_copy(Graph *g, NodeId n) {
   int64_t size, step;
   SymTable *t = &g->syms;
   TRY(arg_tensor(g, n, 0, &self));
-  Dims dims = dims_of(g, self);
+  Dims dims = value_dims(g, self);
   TRY(axis_arg(g, n, 1, dims.rank, &axis));
   TRY(arg_const_int(g, n, 2, &size));
   TRY(arg_const_int(g, n, 3, &step));
@@ -101,7 +101,7 @@ Status shape_diagonal_copy(Graph *g, NodeId n) {
   int64_t offset;
   SymTable *t = &g->syms;
   TRY(arg_tensor(g, n, 0, &self));
-  Dims in = dims_of(g, self), out = {0};
+  Dims in = value_dims(g, self), out = {0};
   TRY(arg_const_int(g, n, 1, &offset));
   TRY(axis_arg(g, n, 2, in.rank, &a));
   TRY(axis_arg(g, n, 3, in.rank, &b));
@@ -124,7 +124,7 @@ Status shape_tril(Graph *g, NodeId n) {
   SymInt diagonal;
   TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_int(g, n, 1, &diagonal));
-  Dims dims = dims_of(g, self);
+  Dims dims = value_dims(g, self);
   if (dims.rank < 2)
     return bad_shape(g, n, "a triangle needs at least 2 dimensions, the tensor has %u", dims.rank);
   return shape_result(g, n, 0, value_dtype(g, self), &dims);

@@ -11,7 +11,7 @@ enum { FACTOR_MAX = 1 << 15 };
 static Status read_factor(Graph *g, NodeId n, ValueId *self, Dims *dims, int64_t *factor) {
   TRY(arg_tensor(g, n, 0, self));
   TRY(arg_const_int(g, n, 1, factor));
-  *dims = dims_of(g, *self);
+  *dims = value_dims(g, *self);
   if (dims->rank < 3)
     return bad_shape(g, n, "rank %u, must be at least 3", dims->rank);
   if (*factor < 1 || *factor > FACTOR_MAX)

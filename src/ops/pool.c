@@ -58,7 +58,7 @@ static Status pool_dims(Graph *g, NodeId n, uint32_t spatial, bool dilated, Valu
                         Dims *dims) {
   PoolArgs p = {0};
   TRY(arg_tensor(g, n, 0, self));
-  *dims = dims_of(g, *self);
+  *dims = value_dims(g, *self);
   if (dims->rank != spatial + 1 && dims->rank != spatial + 2)
     return bad_shape(g, n, "rank %u, must be %u or %u", dims->rank, spatial + 1, spatial + 2);
   TRY(read_pool(g, n, spatial, dilated, &p));
@@ -99,7 +99,7 @@ Status shape_adaptive_avg_pool2d(Graph *g, NodeId n) {
   SymInt size[2];
   TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_spatial(g, n, 1, 2, -1, size));
-  Dims dims = dims_of(g, self);
+  Dims dims = value_dims(g, self);
   if (dims.rank != 3 && dims.rank != 4)
     return bad_shape(g, n, "rank %u, must be 3 or 4", dims.rank);
   for (uint32_t i = 0; i < 2; i++) {

@@ -62,7 +62,7 @@ static Status result_of(Graph *g, NodeId n, DType dtype) {
   ValueId x;
   bool quantizes = makes_codes(node_cget(g, n)->op);
   TRY(check_input(g, n, quantizes ? DTYPE_F32 : dtype, &x));
-  Dims d = dims_of(g, x);
+  Dims d = value_dims(g, x);
   return shape_result(g, n, 0, quantizes ? dtype : DTYPE_F32, &d);
 }
 
@@ -116,7 +116,7 @@ Status shape_observe(Graph *g, NodeId n) {
     TRY(arg_const_int(g, n, OBSERVE_AXIS, &dim));
     TRY(shape_axis(g, n, dim, value_rank(g, x), &axis));
   }
-  Dims d = dims_of(g, x);
+  Dims d = value_dims(g, x);
   return shape_result(g, n, 0, DTYPE_F32, &d);
 }
 
@@ -169,7 +169,7 @@ Status shape_choose_per_token(Graph *g, NodeId n) {
   DType dtype;
   TRY(check_input(g, n, DTYPE_F32, &x));
   TRY(arg_dtype(g, n, 1, DTYPE_NONE, &dtype));
-  Dims d = dims_of(g, x);
+  Dims d = value_dims(g, x);
   if (d.rank == 0 || dtype != DTYPE_I8)
     return bad_arg(g, n, "rows are quantized to i8");
   d.d[d.rank - 1] = 1;
@@ -228,7 +228,7 @@ Status shape_dequantize_affine(Graph *g, NodeId n) {
     return bad_dtype(g, n, "blocks of %s", dtype_name(dtype));
   TRY(check_blocks(g, n, AFFINE_SCALE, DT(F32), x));
   TRY(check_blocks(g, n, AFFINE_ZERO, DT(I8) | DT(U8), x));
-  Dims d = dims_of(g, x);
+  Dims d = value_dims(g, x);
   return shape_result(g, n, 0, DTYPE_F32, &d);
 }
 

@@ -10,7 +10,7 @@ static Status reduced(Graph *g, NodeId n, uint32_t dim_arg, uint32_t keep_arg, D
   ValueId self;
   uint32_t set;
   TRY(arg_tensor(g, n, 0, &self));
-  Dims in = dims_of(g, self);
+  Dims in = value_dims(g, self);
   set = ((uint32_t)1 << in.rank) - 1;
   if (dim_arg)
     TRY(shape_axes(g, n, dim_arg, in.rank, true, &set));
@@ -109,7 +109,7 @@ static Status self_and_axis(Graph *g, NodeId n, uint32_t i, Dims *d, DType *dtyp
   int64_t dim;
   TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_const_int(g, n, i, &dim));
-  *d = dims_of(g, self);
+  *d = value_dims(g, self);
   *dtype = value_dtype(g, self);
   return shape_axis(g, n, dim, d->rank, axis);
 }

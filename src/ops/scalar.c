@@ -39,7 +39,7 @@ Status shape_sym_size(Graph *g, NodeId n) {
 Status shape_sym_numel(Graph *g, NodeId n) {
   ValueId self;
   TRY(arg_tensor(g, n, 0, &self));
-  Dims d = dims_of(g, self);
+  Dims d = value_dims(g, self);
   return scalar_result(g, n, TYPE_INT, dims_numel(g, &d), true);
 }
 
@@ -65,7 +65,7 @@ static bool constant_int(const Graph *g, ValueId v, SymInt *out) {
 Status shape_local_scalar_dense(Graph *g, NodeId n) {
   ValueId self;
   TRY(arg_tensor(g, n, 0, &self));
-  Dims d = dims_of(g, self);
+  Dims d = value_dims(g, self);
   SymInt numel = dims_numel(g, &d), value = 0;
   TRY(shape_at_least(g, n, numel, 1, "the number of elements"));
   DType dtype = value_dtype(g, self);

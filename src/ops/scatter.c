@@ -19,7 +19,7 @@ Status shape_scatter(Graph *g, NodeId n) {
   TRY(arg_tensor(g, n, 0, &self));
   TRY(shape_index_tensor(g, n, 2, &index));
   TRY(shape_index_within(g, n, 1, self, index));
-  Dims dims = dims_of(g, self), at = dims_of(g, index);
+  Dims dims = value_dims(g, self), at = value_dims(g, index);
   if (node_cget(g, n)->op == OP_SCATTER_VALUE) {
     DType kind;
     TRY(arg_scalar_kind(g, n, 3, &kind));
@@ -27,7 +27,7 @@ Status shape_scatter(Graph *g, NodeId n) {
   }
   TRY(arg_tensor(g, n, 3, &src));
   TRY(same_dtype(g, n, self, src));
-  Dims from = dims_of(g, src);
+  Dims from = value_dims(g, src);
   if ((from.rank ? from.rank : 1) != (at.rank ? at.rank : 1))
     return bad_shape(g, n, "src has rank %u, the index %u", from.rank, at.rank);
   for (uint32_t i = 0; i < from.rank && i < at.rank; i++)
@@ -48,7 +48,7 @@ Status shape_masked_scatter(Graph *g, NodeId n) {
   TRY(mask_arg(g, n, 1, &mask));
   TRY(arg_tensor(g, n, 2, &source));
   TRY(same_dtype(g, n, self, source));
-  Dims out = dims_of(g, self), other = dims_of(g, mask);
+  Dims out = value_dims(g, self), other = value_dims(g, mask);
   TRY(shape_broadcast(g, n, &out, &other));
   return shape_result(g, n, 0, value_dtype(g, self), &out);
 }
@@ -57,7 +57,7 @@ Status shape_masked_select(Graph *g, NodeId n) {
   ValueId self, mask;
   TRY(arg_tensor(g, n, 0, &self));
   TRY(mask_arg(g, n, 1, &mask));
-  Dims all = dims_of(g, self), other = dims_of(g, mask), out = {.rank = 1};
+  Dims all = value_dims(g, self), other = value_dims(g, mask), out = {.rank = 1};
   TRY(shape_broadcast(g, n, &all, &other));
   bool whole = other.rank == all.rank &&
                (all.rank == 0 || memcmp(other.d, all.d, all.rank * sizeof all.d[0]) == 0);

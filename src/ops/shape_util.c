@@ -199,18 +199,6 @@ Status arg_dtype(Graph *g, NodeId n, uint32_t i, DType natural, DType *out) {
 
 /* --- dims --- */
 
-Dims dims_make(const SymInt *d, uint32_t rank) {
-  Dims dims = {.rank = rank};
-  if (rank)
-    memcpy(dims.d, d, rank * sizeof *d);
-  return dims;
-}
-
-Dims dims_of(const Graph *g, ValueId v) {
-  const Type *t = value_type(g, v);
-  return dims_make(t->dims, t->rank);
-}
-
 Status shape_axis(Graph *g, NodeId n, int64_t dim, uint32_t rank, uint32_t *out) {
   int64_t limit = rank ? (int64_t)rank : 1;
   if (!sym_is_const(dim) || dim < -limit || dim >= limit) {

@@ -9,19 +9,13 @@
 
 #include "ir/builder.h"
 
-/* Dims in the making, on the stack: graph pools may move, these do not. */
-typedef struct Dims {
-  uint32_t rank;
-  SymInt d[MAX_RANK];
-} Dims;
-
 /* A short list argument (strides, paddings, axes), at most two entries a dim. */
 typedef struct IntList {
   uint32_t count;
   SymInt v[2 * MAX_RANK];
 } IntList;
 
-/* Reports what does not fit at node n; the value is the Status to hand on. Shapes, element types,
+/* Says what does not fit at node n; the value is the Status to hand on. Shapes, element types,
  * other arguments. */
 #define bad_shape(g, n, ...) shape_error((g), (n), DIAG_SHAPE_MISMATCH, __VA_ARGS__)
 #define bad_dtype(g, n, ...) shape_error((g), (n), DIAG_DTYPE_MISMATCH, __VA_ARGS__)
@@ -60,8 +54,6 @@ bool scalar_fits(const Graph *g, NodeId n, uint32_t i, DType dtype);
 Status arg_dtype(Graph *g, NodeId n, uint32_t i, DType natural, DType *out);
 
 /* Dims. */
-Dims dims_of(const Graph *g, ValueId v);
-Dims dims_make(const SymInt *d, uint32_t rank); /* rank <= MAX_RANK */
 /* A dim argument, negative counted from the end, to 0..rank-1. A 0-d tensor takes 0 and -1 and
  * gives 0. */
 Status shape_axis(Graph *g, NodeId n, int64_t dim, uint32_t rank, uint32_t *out);

@@ -53,7 +53,7 @@ Status shape_slice_copy(Graph *g, NodeId n) {
   ValueId self;
   uint32_t axis;
   TRY(arg_tensor(g, n, 0, &self));
-  Dims out = dims_of(g, self);
+  Dims out = value_dims(g, self);
   TRY(sliced_axis(g, n, 1, out.rank, &axis));
   TRY(slice_length(g, n, 2, out.d[axis], &out.d[axis]));
   return shape_result(g, n, 0, value_dtype(g, self), &out);
@@ -84,14 +84,14 @@ static Status select_dims(Graph *g, NodeId n, uint32_t dim_arg, Dims *dims) {
 Status shape_select_copy(Graph *g, NodeId n) {
   ValueId self;
   TRY(arg_tensor(g, n, 0, &self));
-  Dims out = dims_of(g, self);
+  Dims out = value_dims(g, self);
   TRY(select_dims(g, n, 1, &out));
   return shape_result(g, n, 0, value_dtype(g, self), &out);
 }
 
 /* src must have exactly the dims of the part it is written over. */
 static Status scatter_result(Graph *g, NodeId n, ValueId self, ValueId src, const Dims *part) {
-  Dims given = dims_of(g, src), whole = dims_of(g, self);
+  Dims given = value_dims(g, src), whole = value_dims(g, self);
   if (given.rank != part->rank)
     return bad_shape(g, n, "src has rank %u, the part it is written over %u", given.rank,
                      part->rank);
@@ -108,7 +108,7 @@ Status shape_select_scatter(Graph *g, NodeId n) {
   ValueId self, src;
   TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_tensor(g, n, 1, &src));
-  Dims part = dims_of(g, self);
+  Dims part = value_dims(g, self);
   TRY(select_dims(g, n, 2, &part));
   return scatter_result(g, n, self, src, &part);
 }
@@ -118,7 +118,7 @@ Status shape_slice_scatter(Graph *g, NodeId n) {
   uint32_t axis;
   TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_tensor(g, n, 1, &src));
-  Dims part = dims_of(g, self);
+  Dims part = value_dims(g, self);
   TRY(sliced_axis(g, n, 2, part.rank, &axis));
   TRY(slice_length(g, n, 3, part.d[axis], &part.d[axis]));
   return scatter_result(g, n, self, src, &part);

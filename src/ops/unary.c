@@ -6,7 +6,7 @@
 
 /* Result 0 has the shape of `self` and the given dtype. */
 static Status result_like(Graph *g, NodeId n, ValueId self, DType dtype) {
-  Dims d = dims_of(g, self);
+  Dims d = value_dims(g, self);
   return shape_result(g, n, 0, dtype, &d);
 }
 

@@ -50,7 +50,7 @@ static Status upsample_shape(Graph *g, NodeId n, uint32_t size_arg, uint32_t sca
   ValueId self;
   IntList size;
   TRY(arg_tensor(g, n, 0, &self));
-  Dims dims = dims_of(g, self);
+  Dims dims = value_dims(g, self);
   if (dims.rank != 4)
     return bad_shape(g, n, "rank %u, must be 4", dims.rank);
   bool by_size = node_arg(g, n, size_arg)->kind != ARG_NONE;

@@ -97,7 +97,7 @@ static Status view_shape(Graph *g, NodeId n) {
   int32_t inferred = -1;
   TRY(arg_tensor(g, n, 0, &self));
   TRY(view_sizes(g, n, 1, &size, &inferred));
-  Dims from = dims_of(g, self);
+  Dims from = value_dims(g, self);
   ViewSides sides = view_cancel(g, &from, &size, inferred);
   if (inferred >= 0)
     TRY(view_infer(g, n, &sides, &size.d[inferred]));
@@ -119,7 +119,7 @@ Status shape_view_dtype(Graph *g, NodeId n) {
   if (dtype_size(dtype) == 0 || dtype_size(dtype) != dtype_size(value_dtype(g, self)))
     return bad_dtype(g, n, "elements of %s cannot be seen as %s", dtype_name(value_dtype(g, self)),
                      dtype_name(dtype));
-  Dims dims = dims_of(g, self);
+  Dims dims = value_dims(g, self);
   for (uint32_t i = 0; i < dims.rank; i++)
     if (!sym_is_const(dims.d[i]))
       return shape_error(g, n, DIAG_UNSUPPORTED_FEATURE,
@@ -133,7 +133,7 @@ Status shape_squeeze_copy(Graph *g, NodeId n) {
   ValueId self;
   uint32_t set;
   TRY(arg_tensor(g, n, 0, &self));
-  Dims in = dims_of(g, self), out = {0};
+  Dims in = value_dims(g, self), out = {0};
   TRY(shape_axes(g, n, 1, in.rank, false, &set));
   for (uint32_t i = 0; i < in.rank; i++) {
     bool drop = (set >> i & 1) && sym_known_eq(&g->syms, in.d[i], 1) != 0;
@@ -151,7 +151,7 @@ Status shape_unsqueeze_copy(Graph *g, NodeId n) {
   uint32_t axis;
   TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_const_int(g, n, 1, &dim));
-  Dims in = dims_of(g, self), out = {0};
+  Dims in = value_dims(g, self), out = {0};
   if (in.rank == MAX_RANK)
     return bad_shape(g, n, "the result would have more than %u dimensions", MAX_RANK);
   TRY(shape_axis(g, n, dim, in.rank + 1, &axis));
@@ -167,7 +167,7 @@ Status shape_expand_copy(Graph *g, NodeId n) {
   IntList size;
   TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_int_list(g, n, 1, &size));
-  Dims in = dims_of(g, self);
+  Dims in = value_dims(g, self);
   if (size.count > MAX_RANK || size.count < in.rank)
     return bad_arg(g, n, "%u sizes for a tensor of rank %u", size.count, in.rank);
   Dims out = dims_make(size.v, size.count);
@@ -188,7 +188,7 @@ Status shape_repeat(Graph *g, NodeId n) {
   IntList repeats;
   TRY(arg_tensor(g, n, 0, &self));
   TRY(arg_int_list(g, n, 1, &repeats));
-  Dims in = dims_of(g, self);
+  Dims in = value_dims(g, self);
   if (repeats.count > MAX_RANK || repeats.count < in.rank)
     return bad_arg(g, n, "%u repeats for a tensor of rank %u", repeats.count, in.rank);
   Dims out = dims_make(repeats.v, repeats.count);

@@ -2,23 +2,37 @@
 #include "ops/delegate.h"
 #include "pte/plan_internal.h"
 
+/* What a backend made is right; a call in a text that someone wrote need not be. */
+static void refuse(PlanWriter *p, NodeId n, const char *what, StrView name) {
+  p->values.status = diag_report(p->g->ctx->sink, DIAG_IR_VERIFY, node_place(p->g, n),
+                                 "%s '" SV_FMT "'", what, SV_ARG(name));
+}
+
 /* The constants that the delegate finds by name: one word of keys each. */
 static void write_named(PlanWriter *p, NodeId n) {
   StrView keys = node_str(p->g, n, DELEGATE_ARG_KEYS);
   for (uint32_t i = 0; i < node_list_count(p->g, n, DELEGATE_ARG_DATA); i++) {
     const Constant *bytes = value_constant(p->g, node_list_value(p->g, n, DELEGATE_ARG_DATA, i));
     DelegateName name;
-    if (!bytes || !delegate_next_name(&keys, bytes->size, &name) || name.key.size == 0)
-      BUG("delegate data %u is no constant with a name", i);
-    if (!segments_add_named(p->segments, name.key, *bytes, name.permuted ? &name.order : NULL))
-      BUG("two constants of one name '" SV_FMT "'", SV_ARG(name.key));
+    if (!bytes || !delegate_next_name(&keys, bytes->size, &name) || name.key.size == 0) {
+      refuse(p, n, "each of the delegate's data must be a constant with a name; the names are",
+             node_str(p->g, n, DELEGATE_ARG_KEYS));
+      return;
+    }
+    if (!segments_add_named(p->segments, name.key, *bytes, name.permuted ? &name.order : NULL)) {
+      refuse(p, n, "delegates find two different constants by the name", name.key);
+      return;
+    }
   }
 }
 
 static int32_t write_delegate(PlanWriter *p, NodeId n) {
   const Constant *blob = value_constant(p->g, node_value(p->g, n, DELEGATE_ARG_BLOB));
-  if (!blob)
-    BUG("the bytes of a delegate are no constant");
+  if (!blob) {
+    refuse(p, n, "the code must be a constant, for backend",
+           node_str(p->g, n, DELEGATE_ARG_BACKEND));
+    return 0;
+  }
   write_named(p, n);
   uint32_t segment = segments_add_blob(p->segments, *blob);
   FbRef id = fb_string(p->b, node_str(p->g, n, DELEGATE_ARG_BACKEND));

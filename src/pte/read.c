@@ -1,6 +1,7 @@
 /* See read.h. Kernel calls to nodes. */
 #include "pte/read.h"
 
+#include "ir/builder.h"
 #include "ir/text.h"
 #include "pte/call.h"
 #include "pte/read_internal.h"
@@ -221,7 +222,7 @@ static Status read_kernel_call(MethodReader *r, const PteInstruction *in) {
       graph_add_node(r->g, 0, op, args, schema->arg_count, schema->result_list ? 0 : count, r->loc);
   if (count == 1)
     expect_size(r, n, op, results[0]);
-  TRY(op_row(op)->shape(r->g, n));
+  TRY(shape_run(r->g, n));
   if (node_cget(r->g, n)->result_count != count)
     return read_error(r, DIAG_PTE_FIELD, "%u results are listed, and '%s' gives %u", count,
                       op_row(op)->out, node_cget(r->g, n)->result_count);

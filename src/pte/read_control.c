@@ -9,6 +9,7 @@
  * or before a loop and in it, become results of the marker. A value that was written on one way
  * only is lost: reading it is an error. */
 #include "ir/region.h"
+#include "ir/builder.h"
 #include "pte/call.h"
 #include "pte/read_internal.h"
 
@@ -249,7 +250,7 @@ static Status join_branches(MethodReader *r, const WrittenList branches[2]) {
   }
   NodeId n = add_marker(r, OP_ENDIF,
                         (const ArgIn[]){A_VALS(values[0], joined), A_VALS(values[1], joined)}, 2);
-  TRY(op_row(OP_ENDIF)->shape(r->g, n));
+  TRY(shape_run(r->g, n));
   for (uint32_t i = 0; i < joined; i++)
     read_define(r, indices[i], node_result(r->g, n, i));
   return STATUS_OK;
@@ -279,7 +280,7 @@ static Status read_if(MethodReader *r, LoopShape **loops, uint32_t i, uint32_t e
   WrittenList branches[2];
   TRY(read_condition(r, at(r, i)->args[0], &condition));
   NodeId n = add_marker(r, OP_IF, &condition, 1);
-  TRY(op_row(OP_IF)->shape(r->g, n));
+  TRY(shape_run(r->g, n));
   for (uint32_t k = 0; k < 2; k++) {
     uint32_t mark = r->journal_count;
     TRY(read_region(r, loops, k ? (Range){to, *next} : (Range){i + 1, last}));
@@ -339,7 +340,7 @@ static Status begin_loop(MethodReader *r, const LoopShape *l, const uint32_t *in
     states[i] = r->current[indices[i]];
   args[2] = A_VALS(states, count);
   *loop = add_marker(r, OP_LOOP, args, 3);
-  return op_row(OP_LOOP)->shape(r->g, *loop);
+  return shape_run(r->g, *loop);
 }
 
 /* Where both branches of the jump meet again. */
@@ -400,7 +401,7 @@ static Status read_loop(MethodReader *r, LoopShape **loops, const LoopShape *l) 
     values[i] = r->current[indices[i]];
   args[1] = A_VALS(values, count);
   end = add_marker(r, OP_NEXT, args, 2);
-  TRY(op_row(OP_NEXT)->shape(r->g, end));
+  TRY(shape_run(r->g, end));
   WrittenList written = end_region(r, mark);
   for (uint32_t i = 0; i < written.count; i++)
     bitset_add(&r->lost, written.items[i].index);

@@ -2,6 +2,7 @@
  * (ops/delegate.h). Where nothing is known of the backend, arguments that hold a value already are
  * taken for inputs, and the others for results. */
 #include "ops/delegate.h"
+#include "ir/builder.h"
 #include "pte/read_internal.h"
 
 /* The types of the results, as arguments of the node. */
@@ -176,9 +177,9 @@ Status read_delegate_call(MethodReader *r, const PteInstruction *in) {
                   A_INTS(types.ranks, types.count),
                   A_INTS(types.sizes, types.size_count)};
   NodeId n = graph_add_node(r->g, 0, OP_EXECUTORCH_CALL_DELEGATE, args, COUNT_OF(args), 0, r->loc);
-  TRY(op_row(OP_EXECUTORCH_CALL_DELEGATE)->shape(r->g, n));
+  TRY(shape_run(r->g, n));
   if (delegate_narrow(r->g, n, r->scratch))
-    TRY(op_row(OP_EXECUTORCH_CALL_DELEGATE)->shape(r->g, n));
+    TRY(shape_run(r->g, n));
   for (uint32_t i = 0; i < types.count; i++)
     read_define(r, results[i], node_result(r->g, n, i));
   return STATUS_OK;

@@ -167,13 +167,10 @@ static void check_written_over(Checker *c, ValueId next, ValueId state) {
     allowed =
         delegate_may_overwrite(g, n, g->values[next].result, lies_in_memory, &memory, &c->arena);
   } else if (allowed) {
-    for (uint32_t i = 0; i < node_cget(g, n)->arg_count; i++) {
-      const Arg *a = node_arg(g, n, i);
-      uint32_t count = a->kind == ARG_VALUE ? 1 : a->kind == ARG_VALUES ? a->count : 0;
-      for (uint32_t k = 0; k < count; k++)
-        if (lies_in_memory(&memory, g->uses[a->at + k].value))
-          allowed &= may_overwrite(c, n, i, g->uses[a->at + k].value);
-    }
+    FOR_ARG_OPERANDS(g, n, i, v, {
+      if (lies_in_memory(&memory, v))
+        allowed &= may_overwrite(c, n, i, v);
+    })
   }
   if (!allowed)
     fault(c, next, "value %%%u is written over state %%%u, which is read then or later", next,
@@ -201,15 +198,10 @@ static void join_marked(Checker *c, NodeId n) {
 }
 
 static void note_operands(Checker *c, NodeId n) {
-  const Graph *g = c->g;
-  const Node *node = node_cget(g, n);
-  for (uint32_t i = 0; i < node->arg_count; i++) {
-    const Arg *a = node_arg(g, n, i);
-    uint32_t count = a->kind == ARG_VALUE ? 1 : a->kind == ARG_VALUES ? a->count : 0;
-    for (uint32_t k = 0; k < count; k++)
-      if (g->uses[a->at + k].value)
-        use(c, g->uses[a->at + k].value, n);
-  }
+  FOR_OPERANDS(c->g, n, v, {
+    if (v)
+      use(c, v, n);
+  })
 }
 
 /* What a loop shows to its iterations begins in front of them: not a use within the loops around.
@@ -421,20 +413,15 @@ static uint32_t taken_over(const Sweep *s, NodeId n) {
     return 0;
   uint32_t found = 0;
   bool allowed = true;
-  for (uint32_t i = 0; i < node->arg_count; i++) {
-    const Arg *a = node_arg(g, n, i);
-    uint32_t count = a->kind == ARG_VALUE ? 1 : a->kind == ARG_VALUES ? a->count : 0;
-    for (uint32_t k = 0; k < count; k++) {
-      ValueId v = g->uses[a->at + k].value;
-      if (!v || !same_place(g, v, node->first_result))
-        continue;
-      uint32_t buffer = s->buffer_of[root_of(c, v)];
-      if (!buffer || c->buffers[buffer - 1].end != c->position[n])
-        continue;
-      found = buffer;
-      allowed &= may_overwrite(c, n, i, v);
-    }
-  }
+  FOR_ARG_OPERANDS(g, n, i, v, {
+    if (!v || !same_place(g, v, node->first_result))
+      continue;
+    uint32_t buffer = s->buffer_of[root_of(c, v)];
+    if (!buffer || c->buffers[buffer - 1].end != c->position[n])
+      continue;
+    found = buffer;
+    allowed &= may_overwrite(c, n, i, v);
+  })
   return allowed ? found : 0;
 }
 

@@ -177,7 +177,7 @@ static const char *const canonical[] = {
     "  %9: f32[2, 3, 8, 8] = aten::clamp(%0, -inf, 9.223372036854776e+18)\n"
     "  %10: f32[2, 3, 16, 16] = aten::upsample_nearest2d.vec(%0, none, [2.0, 2.0])\n"
     "  %11: f32[2, 1, 8, 8], %12: f32[2, 2, 8, 8] = aten::split_with_sizes_copy(%0, [1, 2], 1)\n"
-    "  %13: f32[2, 3, 8, 8] = aten::relu(%0) tag(2, 1)\n"
+    "  %13: f32[2, 3, 8, 8] = aten::relu(%0) tag(2)\n"
     "  %14: f32[2, 3, 2, 8] = aten::slice_copy.Tensor(%0, 2, 1, 3, 1)\n"
     "  output %2 \"y\"\n"
     "}\n",

@@ -1,0 +1,50 @@
+/* See rewrite.h. */
+#include "ir/rewrite.h"
+
+static bool is_unused(const Graph *g, NodeId n) {
+  for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
+    if (value_cget(g, node_result(g, n, i))->use_count)
+      return false;
+  return true;
+}
+
+static bool apply(Builder *b, NodeId n, const RewriteRule *rule) {
+  Graph *g = b->g;
+  b->before = n;
+  b->loc = node_cget(g, n)->loc;
+  ValueId result = node_result(g, n, 0), value = rule->rewrite(b, n);
+  if (!value || b->status != STATUS_OK || value_cget(g, value)->type != value_cget(g, result)->type)
+    return false;
+  if (value == result)
+    return true;
+  graph_replace_value(g, result, value);
+  if (is_unused(g, n))
+    graph_remove_node(g, n);
+  return true;
+}
+
+/* Tries the rules at n; whether one applied. */
+static bool visit(Builder *b, NodeId n, const Rewriter *r) {
+  OpId op = node_cget(b->g, n)->op;
+  for (uint32_t i = 0; i < r->rule_count && b->status == STATUS_OK; i++)
+    if ((r->rules[i].op == op || r->rules[i].op == OP_NONE) && apply(b, n, &r->rules[i])) {
+      r->counts[i]++;
+      return true;
+    }
+  return false;
+}
+
+Status rewrite_graph(Graph *g, const Rewriter *r) {
+  Builder b = builder_make(g, 0, 0);
+  b.fold = r->fold;
+  b.fold_data = r->fold_data;
+  b.data = r->data;
+  for (NodeId n = g->first, next; n && b.status == STATUS_OK; n = next) {
+    NodeId before = node_cget(g, n)->prev;
+    next = node_cget(g, n)->next;
+    bool replaced = visit(&b, n, r) && node_cget(g, n)->op == OP_NONE;
+    if (replaced && r->revisit)
+      next = before ? node_cget(g, before)->next : g->first;
+  }
+  return b.status;
+}
