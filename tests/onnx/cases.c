@@ -1,6 +1,7 @@
 /* The numbers of models, compared with those of a reference: files that pack_cases.py wrote.
  *
- *   cases [--backend BACKEND] [-k PART_OF_NAME] [--keep FOLDER] FILE.gz...
+ *   cases [--backend BACKEND] [-k PART_OF_NAME] [--keep FOLDER] [--nodes FILE [--update]]
+ * FILE.gz...
  *
  * Each case is run by the reference interpreter as it was imported, and as the program that
  * lowering it gives, read back from its file. Cases that must be refused name the code of the
@@ -16,6 +17,7 @@
 
 #include "interp/interp.h"
 #include "onnx/translate.h"
+#include "ops/delegate.h"
 #include "pipeline/session.h"
 
 enum { TENSORS_MAX = 32, SETTINGS_MAX = 8 };
@@ -33,8 +35,10 @@ typedef struct Case {
 } Case;
 
 typedef struct Options {
-  const char *backend, *part, *keep;
+  const char *backend, *part, *keep, *nodes;
   char folder[64];
+  bool update;
+  StrBuf known, written; /* the file of nodes, and the lines of this run */
 } Options;
 
 _Noreturn static void broken(const char *what) {
@@ -215,10 +219,55 @@ static EtcSession *new_session(const Case *c, const Options *o, const char *path
   return s;
 }
 
-static bool run_program(const Case *c, const Options *o, Reader runs, const char *path,
-                        StrBuf *why) {
+/* --- what a program calls --- */
+
+static void list_kernels(const PteMethod *m, Arena *arena, StrBuf *out) {
+  uint32_t *calls = ARENA_ARRAY(arena, uint32_t, m->operator_count);
+  memset(calls, 0, sizeof *calls * m->operator_count);
+  for (uint32_t i = 0; i < m->instruction_count; i++)
+    if (m->instructions[i].kind == PTE_KERNEL_CALL)
+      calls[m->instructions[i].index]++;
+  for (uint32_t i = 0; i < m->operator_count; i++)
+    strbuf_printf(out, "; %u " SV_FMT, calls[i], SV_ARG(m->operators[i]));
+}
+
+static void list_nodes(const PteMethod *m, Arena *arena, StrBuf *out) {
+  for (uint32_t i = 0; i < m->delegate_count; i++) {
+    const PteDelegate *d = &m->delegates[i];
+    DelegateFigures f = {0};
+    const DelegateReader *reader = delegate_reader(d->id);
+    const char *fault = reader ? reader->describe(d->data, d->size, arena, &f) : "no reader";
+    strbuf_printf(out, "; delegate of%s%s", fault ? " " : "", fault ? fault : "");
+    for (uint32_t k = 0; k < f.kind_count; k++)
+      strbuf_printf(out, "%s %u %s %s", k ? "," : "", (unsigned)f.nodes[k].count, f.nodes[k].what,
+                    f.nodes[k].types);
+  }
+}
+
+/* Whether the line of the case in the file of nodes is that of the program; NAME; CALLS.. */
+static bool same_nodes(const Case *c, Options *o, const PteMethod *m, StrBuf *why) {
+  Arena arena;
+  StrBuf line;
+  arena_init(&arena);
+  strbuf_init(&line);
+  strbuf_printf(&line, "\n%s", c->name);
+  list_kernels(m, &arena, &line);
+  list_nodes(m, &arena, &line);
+  strbuf_append(&line, SV("\n"));
+  bool fine = o->update || strstr(strbuf_cstr(&o->known), strbuf_cstr(&line));
+  strbuf_append(&o->written, (StrView){line.data + 1, line.size - 1});
+  if (!fine)
+    strbuf_printf(why, "the program calls others than %s says:%s", o->nodes, strbuf_cstr(&line));
+  strbuf_release(&line);
+  arena_release(&arena);
+  return fine;
+}
+
+static bool run_program(const Case *c, Options *o, Reader runs, const char *path, StrBuf *why) {
   EtcSession *s = new_session(c, o, path, why, false);
   bool fine = session_import(s, true) == STATUS_OK && run_all(c, runs, s->methods[0].graph, why);
+  if (fine && o->nodes)
+    fine = same_nodes(c, o, &s->sources[0]->pte.program.methods[0], why);
   etc_session_free(s);
   return fine;
 }
@@ -230,7 +279,7 @@ static void write_model(const char *path, StrView model) {
 }
 
 /* Right as imported, or refused; then lowered, and right as a program. */
-static bool check(const Case *c, const Options *o, Reader runs, StrBuf *why) {
+static bool check(const Case *c, Options *o, Reader runs, StrBuf *why) {
   char model[128], program[128];
   snprintf(model, sizeof model, "%s/model.onnx", o->folder);
   snprintf(program, sizeof program, "%s/model.pte", o->folder);
@@ -267,7 +316,7 @@ static void keep(const Case *c, const Options *o) {
   write_model(path, c->model);
 }
 
-static void run_file(Reader r, const Options *o, uint32_t *passed, uint32_t *failed) {
+static void run_file(Reader r, Options *o, uint32_t *passed, uint32_t *failed) {
   if (memcmp(take(&r, 8), "ETCCASES", 8) != 0)
     broken("this is no file of pack_cases.py");
   for (uint32_t count = take_u32(&r); count; count--) {
@@ -315,25 +364,50 @@ static void remove_folder(const Options *o) {
   rmdir(o->folder);
 }
 
+/* The file begins with an empty line, so that each line is between two line feeds. */
+static void read_nodes(Options *o) {
+  static char part[1 << 14];
+  FILE *f = o->nodes && !o->update ? fopen(o->nodes, "rb") : NULL;
+  if (o->nodes && !o->update && !f)
+    broken(o->nodes);
+  for (size_t n; f && (n = fread(part, 1, sizeof part, f)) > 0;)
+    strbuf_append(&o->known, (StrView){part, n});
+  if (f)
+    fclose(f);
+}
+
 int main(int argc, char **argv) {
   Options o = {.folder = "/tmp/etc-cases-XXXXXX"};
   uint32_t passed = 0, failed = 0;
+  strbuf_init(&o.known);
+  strbuf_init(&o.written);
+  strbuf_append(&o.written, SV("\n"));
   if (!mkdtemp(o.folder))
     broken(strerror(errno));
   for (int i = 1; i < argc; i++) {
     const char **value = !strcmp(argv[i], "--backend") ? &o.backend
                          : !strcmp(argv[i], "-k")      ? &o.part
                          : !strcmp(argv[i], "--keep")  ? &o.keep
+                         : !strcmp(argv[i], "--nodes") ? &o.nodes
                                                        : NULL;
     if (value && i + 1 < argc) {
       *value = argv[++i];
       continue;
     }
+    if (!strcmp(argv[i], "--update")) {
+      o.update = true;
+      continue;
+    }
+    read_nodes(&o);
     StrBuf bytes;
     strbuf_init(&bytes);
     run_file(unpack(argv[i], &bytes), &o, &passed, &failed);
     strbuf_release(&bytes);
   }
+  if (o.update)
+    write_model(o.nodes, (StrView){strbuf_cstr(&o.written), o.written.size});
+  strbuf_release(&o.known);
+  strbuf_release(&o.written);
   remove_folder(&o);
   printf("cases: %u passed, %u failed, 0 skipped\n", passed, failed);
   return failed || !passed;
