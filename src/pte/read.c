@@ -200,6 +200,20 @@ static void expect_size(MethodReader *r, NodeId n, OpId op, int32_t result) {
   value_set_type(g, node_result(g, n, 0), graph_scalar_type(g, TYPE_INT, size, true));
 }
 
+/* A range whose length is computed from such numbers: no longer than the file's tensor. */
+static void expect_length(MethodReader *r, NodeId n, OpId op, int32_t result) {
+  const PteValue *out = &r->m->values[result];
+  bool unknown = op == OP_ARANGE && node_arg(r->g, n, 0)->kind == ARG_VALUE &&
+                 value_type(r->g, node_value(r->g, n, 0))->rank == 0;
+  if (!unknown || out->kind != PTE_TENSOR || out->tensor->rank != 1 ||
+      out->tensor->dynamism != PTE_DYNAMIC_BOUND || out->tensor->sizes[0] < 0 ||
+      !pte_dtype_known(out->tensor->dtype))
+    return;
+  SymInt length = sym_symbol(&r->g->syms, SV(""), 0, out->tensor->sizes[0], true);
+  value_set_type(r->g, node_result(r->g, n, 0),
+                 graph_tensor_type(r->g, (DType)out->tensor->dtype, 1, &length, ORDER_CONTIGUOUS));
+}
+
 static Status read_kernel_call(MethodReader *r, const PteInstruction *in) {
   OpId op = op_find_out(r->m->operators[in->index]);
   const OpSchema *schema = op_schema(op);
@@ -220,8 +234,10 @@ static Status read_kernel_call(MethodReader *r, const PteInstruction *in) {
   /* The shape rule makes the results of an op with a list of them. */
   NodeId n =
       graph_add_node(r->g, 0, op, args, schema->arg_count, schema->result_list ? 0 : count, r->loc);
-  if (count == 1)
+  if (count == 1) {
     expect_size(r, n, op, results[0]);
+    expect_length(r, n, op, results[0]);
+  }
   TRY(shape_run(r->g, n));
   if (node_cget(r->g, n)->result_count != count)
     return read_error(r, DIAG_PTE_FIELD, "%u results are listed, and '%s' gives %u", count,

@@ -4,6 +4,10 @@
 set -u
 valgrind=$1 etc=$2 bad_models=$3 cases=$4
 shift 4
+if ! [ -x "$valgrind" ]; then
+  echo "SKIPPED: valgrind is not installed (tools/setup does it)"
+  exit 77
+fi
 work=$(mktemp -d /tmp/etc-valgrind-XXXXXX) || exit 1
 trap 'rm -rf "$work"' EXIT
 "$bad_models" --write "$work" "$cases" >/dev/null || exit 1

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Packs cases of tests/conformance with the values that references give into tests/onnx/cases/*.gz, for `values_of` (cases.c).
+
+    .venv/bin/python tests/onnx/pack_cases.py            all files
+    .venv/bin/python tests/onnx/pack_cases.py control    one of them
+
+ctest then compares the numbers of every translator with ONNX Runtime's without having it. Models and inputs are those of the
+scripts; of long tables a seeded part of each operator is taken. No value comes from etc. To be run again when a script
+there got a case that ctest should know; the same cases give the same file.
+"""
+
+import argparse
+import collections
+import gzip
+import os
+import random
+import struct
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [os.path.join(ROOT, "tests", "conformance"), os.path.join(ROOT, "tests", "lib")]
+
+import numpy as np  # noqa: E402
+import onnx  # noqa: E402
+from onnx import helper  # noqa: E402
+
+import classic  # noqa: E402
+import contrib  # noqa: E402
+import contrib_quantized  # noqa: E402
+import control  # noqa: E402
+import dynamic  # noqa: E402
+import functions  # noqa: E402
+import operators  # noqa: E402
+import quantized  # noqa: E402
+import semantics  # noqa: E402
+import single_node  # noqa: E402
+import xnnpack_ops  # noqa: E402
+
+SEED = 5
+MOST_BYTES = 6000  # of a case
+NOT_PACKED = {"LogSoftmax-masked": "differences of logarithms of 3e5 depend on the order of sums"}
+
+
+class Packed:
+    """codes: the share of elements that may differ by one code, where a product lies in the middle between two."""
+
+    def __init__(self, name, model, runs, settings=(), refused="", rtol=1e-3, atol=1e-4, codes=0.0):
+        self.name, self.model, self.runs, self.settings = name, model, runs, list(settings)
+        self.refused, self.rtol, self.atol, self.codes = refused or "", rtol, atol, codes
+
+    def text(self, value):
+        data = value if isinstance(value, bytes) else value.encode()
+        return struct.pack("<I", len(data)) + data
+
+    def tensor(self, a):
+        a = np.asarray(a)
+        number = helper.np_dtype_to_tensor_dtype(a.dtype)
+        return struct.pack(f"<BB{a.ndim}q", number, a.ndim, *a.shape) + np.ascontiguousarray(a).tobytes()
+
+    def pack(self):
+        out = [self.text(self.name), self.text(self.refused), struct.pack("<dddI", self.rtol, self.atol, self.codes, len(self.settings))]
+        for name, value in self.settings:
+            out += [self.text(name), self.text(value)]
+        out += [self.text(self.model.SerializeToString()), struct.pack("<I", len(self.runs))]
+        for inputs, outputs in self.runs:
+            for group in (inputs, outputs):
+                out += [struct.pack("<I", len(group)), *[self.tensor(a) for a in group]]
+        return b"".join(out)
+
+
+def dim_settings(dims):
+    return [("dim", f"{k}={v}" if v != 0 else f"{k}=0..0") for k, v in sorted(dims.items())]
+
+
+def of_node(case, path):
+    if case.refused:
+        return Packed(case.name, case.model, [], dim_settings(case.dims), case.refused)
+    runs = [(list(f.values()), case.expected(path, f)) for f in case.feeds]
+    return Packed(case.name, case.model, runs, dim_settings(case.dims), rtol=case.rtol, atol=case.atol)
+
+
+def of_contrib(case, path):
+    if case.compare:
+        return None
+    runs = [(list(f.values()), contrib.expected(case, f, path)) for f in case.feeds]
+    codes = 0.02 if "Linear" in case.name else 0.0
+    return Packed(case.name, case.model, runs, dim_settings(case.dims), rtol=case.rtol, atol=case.atol, codes=codes)
+
+
+def of_dynamic(case, path):
+    bounds = {"n": f"{case.least_n}..{case.high}", "m": f"{case.least_m}..{case.high}"}
+    bounds = {k: v for k, v in bounds.items() if f"{k}," in case.inputs or f"{k}]" in case.inputs}
+    flags = [x for flag in case.flags for x in flag.split("=", 1)] if all("=" in f for f in case.flags) else list(case.flags)
+    settings = [(a.lstrip("-"), b) for a, b in zip(flags[::2], flags[1::2])]
+    feeds = [case.feeds(n, m) for n, m in case.sizes]
+    return Packed(case.name, case.model(), [(f, dynamic.expected(path, f)) for f in feeds], dim_settings(bounds) + settings, rtol=1e-4, atol=1e-5)
+
+
+def of_control(case, path):
+    return Packed(case.name, case.model(), list(zip(case.feeds, control.expected(path, case.feeds))), dim_settings(case.dims), rtol=1e-4, atol=1e-5)
+
+
+def of_quantized(case, path):
+    reference = quantized.Reference(path, case.feeds)
+    if not reference.results:
+        return None
+    return Packed(case.name, case.model, [(list(case.feeds.values()), reference.results[-1])], dim_settings(case.dims),
+                  rtol=1e-4, atol=1e-5, codes=0.03)
+
+
+def nodes(module, *names):
+    return [case for name in names for case in getattr(module, name + "_cases")()]
+
+
+def quantized_cases():
+    q = quantized
+    return [*q.qdq_cases(), *q.random_cases(0, 12), *q.written_cases(), *q.run_time_cases(), *q.edge_cases()]
+
+
+def function_cases():
+    return [functions.Case(k, onnx.parser.parse_model(v)) for k, v in functions.MODELS.items()] + [functions.Case("overloads", functions.overloads())]
+
+
+# File -> cases, how one is packed, how many of one operator are taken.
+FILES = {
+    "semantics": (lambda: [c for f in semantics.FAMILIES for c in f.cases()], of_node, 14),
+    "operators": (lambda: nodes(operators, "recurrent", "convolution", "quantization", "microsoft", "shape", "size", "half", "selection"), of_node, 99),
+    "xnnpack": (lambda: [c for f in xnnpack_ops.FAMILIES for c in f()], of_node, 24),
+    "contrib": (lambda: nodes(contrib, "product", "norm", "attention", "multi_head", "group_query", "rotary", "other"), of_contrib, 99),
+    "contrib_quantized": (lambda: nodes(contrib_quantized, "recurrent", "four_bit", "nbits", "qlinear", "product", "linear"), of_contrib, 24),
+    "classic": (lambda: [c for group in classic.ALL for c in group()], of_contrib, 24),
+    "functions": (function_cases, of_contrib, 99),
+    "dynamic": (lambda: dynamic.CASES, of_dynamic, 999),
+    "control": (lambda: control.CASES, of_control, 999),
+    "quantized": (quantized_cases, of_quantized, 8),
+}
+
+
+def kind_of(case):
+    model = case.model() if callable(case.model) else case.model
+    return " ".join(sorted({n.op_type for n in model.graph.node})) if len(model.graph.node) < 9 else case.name.split("-")[0]
+
+
+def choose(table, most):
+    """A seeded part of the cases of each operator, in the order of the table."""
+    kinds = collections.defaultdict(list)
+    for i, case in enumerate(table):
+        kinds[kind_of(case)].append(i)
+    rng, chosen = random.Random(SEED), set()
+    for kind in sorted(kinds):
+        chosen.update(rng.sample(kinds[kind], min(most, len(kinds[kind]))))
+    return [table[i] for i in sorted(chosen)]
+
+
+def write(name):
+    make, pack, most = FILES[name]
+    for module in (single_node, contrib, dynamic, control):
+        module.RNG = np.random.default_rng(SEED)
+    parts, left_out = [], []
+    with tempfile.TemporaryDirectory(prefix="etc-cases-") as work:
+        path = os.path.join(work, "model.onnx")
+        for case in choose(make(), most):
+            if case.name in NOT_PACKED:
+                left_out.append(f"{case.name}: {NOT_PACKED[case.name]}")
+                continue
+            onnx.save(case.model() if callable(case.model) else case.model, path)
+            try:
+                packed = pack(case, path)
+            except Exception as e:  # noqa: BLE001  the reference has no kernel, or another build of it had
+                left_out.append(f"{case.name}: {' '.join(str(e).split())[:100]}")
+                continue
+            data = packed.pack() if packed else b""
+            if data and len(data) <= MOST_BYTES:
+                parts.append(data)
+            else:
+                left_out.append(f"{case.name}: " + (f"{len(data)} bytes" if data else "cannot be compared element by element"))
+    target = os.path.join(HERE, "cases", name + ".gz")
+    with open(target, "wb") as f:
+        f.write(gzip.compress(struct.pack("<8sI", b"ETCCASES", len(parts)) + b"".join(parts), 9, mtime=0))
+    print(f"{name}: {len(parts)} cases, {os.path.getsize(target)} bytes, {len(left_out)} left out")
+    for line in left_out:
+        print("  " + line)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("names", nargs="*", choices=[*FILES, []], default=[])
+    for name in p.parse_args().names or FILES:
+        write(name)
+
+
+if __name__ == "__main__":
+    main()
