@@ -40,6 +40,7 @@ void etc_session_free(EtcSession *s) {
   xfree(s->states);
   xfree(s->bounds);
   xfree(s->values);
+  xfree(s->constants);
   xfree(s->user_passes);
   manager_release(&s->manager);
   context_release(&s->ctx);

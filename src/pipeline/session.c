@@ -1,5 +1,6 @@
 /* The way of a program through the stages: files in, graphs, file out. */
 #include "pipeline/session.h"
+#include "pipeline/constant_methods.h"
 #include "pipeline/settings.h"
 
 #include <errno.h>
@@ -159,6 +160,16 @@ static bool has_dimension(const Onnx__GraphProto *graph, StrView name) {
   return false;
 }
 
+/* Whether a flag is for the model: by a dimension of it, or by one that has its size. */
+static bool needs_flag(const Session *s, const Onnx__GraphProto *graph, StrView name) {
+  bool found = has_dimension(graph, name);
+  for (uint32_t i = 0; i < s->dim_count && !found; i++)
+    found = s->dims[i].same.size && has_dimension(graph, s->dims[i].name) &&
+            (sv_eq(s->dims[i].same, name) ||
+             sv_eq(onnx_dim_root(s->dims, s->dim_count, s->dims[i].name), name));
+  return found;
+}
+
 /* The flags for one model. Of several models each has dimensions of its own; a flag must then fit
  * one of them at least. */
 static const DimFlag *flags_of(Session *s, const Source *source, uint32_t *count) {
@@ -168,7 +179,7 @@ static const DimFlag *flags_of(Session *s, const Source *source, uint32_t *count
   DimFlag *flags = ARENA_ARRAY(&s->arena, DimFlag, s->dim_count);
   *count = 0;
   for (uint32_t i = 0; i < s->dim_count; i++) {
-    if (!has_dimension(source->onnx.proto->graph, s->dims[i].name))
+    if (!needs_flag(s, source->onnx.proto->graph, s->dims[i].name))
       continue;
     flags[(*count)++] = s->dims[i];
     s->dims_used[i] = true;
@@ -268,8 +279,13 @@ static Status import_pte(Session *s, Source *source) {
   else
     TRY(pte_read(&s->ctx, source->path, &source->pte));
   source->open = true;
-  for (uint32_t i = 0; i < source->pte.method_count; i++)
-    add_method(s, source, source->pte.methods[i]);
+  for (uint32_t i = 0; i < source->pte.method_count; i++) {
+    const ConstantMethod *constant = source->pte.constants[i];
+    if (!constant)
+      add_method(s, source, source->pte.methods[i]);
+    else if (session_add_constant(s, constant->name, constant->items, constant->count) != ETC_OK)
+      return STATUS_INVALID;
+  }
   return STATUS_OK;
 }
 
@@ -356,6 +372,7 @@ Status session_import(Session *s, bool allow_pte) {
   TRY(check_dims_used(s));
   TRY(check_values_used(s));
   TRY(check_method_names(s));
+  TRY(session_check_constants(s));
   TRY(states_bind(s));
   return write_artifact(s, STAGE_IMPORT);
 }
@@ -517,6 +534,8 @@ Status session_emit(Session *s, const char *output) {
   TRY(write_depfile(s, output));
   return pte_emit(graphs, s->method_count, &s->sink, output,
                   (EmitOptions){.sync = s->sync,
+                                .constants = s->constants,
+                                .constant_count = s->constant_count,
                                 .figures = &s->written,
                                 .progress = s->manager.options.progress
                                                 ? &s->manager.options.progress->output
@@ -542,6 +561,7 @@ void session_print(const Session *s, PrintOptions options, StrBuf *out) {
       strbuf_append_char(out, '\n');
     graph_print(s->methods[i].graph, options, out);
   }
+  session_print_constants(s, out);
 }
 
 Status session_method(Session *s, StrView name, Method **out) {
@@ -555,6 +575,10 @@ Status session_method(Session *s, StrView name, Method **out) {
     strbuf_append(&list, i ? SV(", ") : SV(""));
     strbuf_append_printable(&list, each);
   }
+  for (uint32_t i = 0; i < s->constant_count; i++) {
+    strbuf_append(&list, list.size ? SV(", ") : SV(""));
+    strbuf_append_printable(&list, s->constants[i].name);
+  }
   Status status = STATUS_OK;
   if (!*out) {
     DiagPlace place = DIAG_NOWHERE;
@@ -563,7 +587,8 @@ Status session_method(Session *s, StrView name, Method **out) {
     if (name.size)
       diag_message(d, "there is no method '" SV_FMT "'", SV_ARG(name));
     else
-      diag_message(d, "the program has %u methods, and none is chosen", s->method_count);
+      diag_message(d, "the program has %u methods, and none is chosen",
+                   s->method_count + s->constant_count);
     diag_hint(d, "the methods are: %s", strbuf_cstr(&list));
     status = diag_end(d);
   }

@@ -5,6 +5,7 @@
 
 #include "etc/etc.h"
 #include "onnx/import.h"
+#include "ir/constant_method.h"
 #include "ir/text.h"
 #include "pipeline/manager.h"
 #include "pte/emit.h"
@@ -54,16 +55,18 @@ struct EtcSession {
   StrView *values; /* --value, as given */
   uint32_t value_count, value_capacity;
   bool *dims_used, *values_used; /* with several models: by one of them */
-  QuantOptions quantize;         /* manager.options.pass.quantize, when that was chosen */
-  double max_drop;               /* SQNR in dB that outputs must have; 0: not asked for */
-  const char *kept_text;         /* what was left in floats for it, or NULL */
+  ConstantMethod *constants;     /* --constant; of programs that are read, theirs */
+  uint32_t constant_count, constant_capacity;
+  QuantOptions quantize; /* manager.options.pass.quantize, when that was chosen */
+  double max_drop;       /* SQNR in dB that outputs must have; 0: not asked for */
+  const char *kept_text; /* what was left in floats for it, or NULL */
   UserPass *user_passes;
   uint32_t user_pass_count, user_pass_capacity;
   uint64_t given;      /* options that were set, by their row; not by the recipe */
   const char *recipe;  /* or NULL */
   DiagPlace recipe_at; /* of the value that is being set; line 0 outside of recipes */
-  uint32_t own_bounds, own_dims, own_states, own_values, own_sources,
-      own_backends;           /* given before the recipe was read */
+  uint32_t own_bounds, own_dims, own_states, own_values, own_sources, own_backends,
+      own_constants;          /* given before the recipe was read */
   const char *artifacts;      /* folder or NULL */
   const char *depfile;        /* or NULL */
   const char *depfile_target; /* or NULL: the output */

@@ -1,6 +1,7 @@
 /* The options of a session by name: one row an option, the same names as on the command line. */
 #include "pipeline/settings.h"
 
+#include "pipeline/constant_methods.h"
 #include "pipeline/max_drop.h"
 #include "support/parallel.h"
 #include "support/text.h"
@@ -69,23 +70,49 @@ size_t settings_number_at(StrView value) {
   return at;
 }
 
-static EtcStatus set_dim(Session *s, StrView value) {
+/* What is no number is the name of another dimension. */
+static bool is_dim_name(StrView text) {
+  return text.size && !strchr("0123456789+-.", text.data[0]);
+}
+
+/* NAME=OTHER: the two have one size. */
+static EtcStatus set_equal(Session *s, StrView value, DimFlag *flag) {
+  if (sv_eq(onnx_dim_root(s->dims, s->dim_count, flag->same), flag->name))
+    return session_usage(s, "--dim", "give one of them a size, and the others its name",
+                         "'" SV_FMT "': '" SV_FMT "' and '" SV_FMT
+                         "' would have the size of each other",
+                         SV_ARG(value), SV_ARG(flag->name), SV_ARG(flag->same));
+  return ETC_OK;
+}
+
+static EtcStatus read_dim(Session *s, StrView value, DimFlag *flag) {
   size_t at = settings_number_at(value);
-  DimFlag flag = {.lo = 0, .hi = 0};
-  bool range;
-  if (at < 2 ||
-      !parse_range((StrView){value.data + at, value.size - at}, &flag.lo, &flag.hi, &range))
-    return session_usage(s, "--dim", "write --dim NAME=N or --dim NAME=LO..HI",
+  StrView text = {value.data + at, value.size - at};
+  bool range, equal = is_dim_name(text);
+  if (at < 2 || !(equal || parse_range(text, &flag->lo, &flag->hi, &range)))
+    return session_usage(s, "--dim", "write --dim NAME=N, NAME=LO..HI or NAME=OTHER",
                          "'" SV_FMT "' is no dimension and size", SV_ARG(value));
-  flag.name = sv_from(keep(s, (StrView){value.data, at - 1}));
-  if (flag.lo < 0 || flag.hi < flag.lo)
+  flag->name = sv_from(keep(s, (StrView){value.data, at - 1}));
+  if (equal) {
+    flag->same = sv_from(keep(s, text));
+    return set_equal(s, value, flag);
+  }
+  if (flag->lo < 0 || flag->hi < flag->lo)
     return session_usage(s, "--dim", "sizes are 0 or more, and LO is not above HI",
                          "'" SV_FMT "' is an impossible range", SV_ARG(value));
-  if (flag.hi == 0 && !range)
+  if (flag->hi == 0 && !range)
     return session_usage(
         s, "--dim",
-        arena_printf(&s->arena, "write --dim " SV_FMT "=0..0 if that is meant", SV_ARG(flag.name)),
+        arena_printf(&s->arena, "write --dim " SV_FMT "=0..0 if that is meant", SV_ARG(flag->name)),
         "'" SV_FMT "': tensors with a dimension of 0 have no elements", SV_ARG(value));
+  return ETC_OK;
+}
+
+static EtcStatus set_dim(Session *s, StrView value) {
+  DimFlag flag = {.lo = 0, .hi = 0};
+  EtcStatus status = read_dim(s, value, &flag);
+  if (status != ETC_OK)
+    return status;
   for (uint32_t i = 0; i < s->dim_count; i++)
     if (sv_eq(s->dims[i].name, flag.name))
       return s->recipe_at.line && i < s->own_dims
@@ -409,6 +436,7 @@ static const Setting settings[] = {
     {"bound", session_set_bound, true},
     {"state", set_state, true},
     {"value", set_value, true},
+    {"constant", session_set_constant, true},
     {"pass", set_pass, true},
     {"plan", set_plan, true},
     {"fold-limit", set_fold_limit, true},
@@ -523,6 +551,7 @@ void session_recipe_begin(Session *s) {
   s->own_states = s->state_count;
   s->own_values = s->value_count;
   s->own_sources = s->source_count;
+  s->own_constants = s->constant_count;
   s->own_backends = s->manager.options.pass.backend_count;
 }
 

@@ -340,12 +340,17 @@ static Status read_methods(Context *ctx, PteFile *out) {
   Status status = STATUS_OK;
   uint64_t code_budget = pte_code_budget(&out->program);
   out->methods = ARENA_ARRAY(&out->program.arena, Graph *, out->program.method_count);
+  out->constants =
+      ARENA_ARRAY(&out->program.arena, const ConstantMethod *, out->program.method_count);
   out->latest = ARENA_ARRAY(&out->program.arena, ValueId *, out->program.method_count);
   for (uint32_t i = 0; i < out->program.method_count; i++) {
     const PteMethod *m = &out->program.methods[i];
     out->latest[i] = ARENA_ARRAY(&out->program.arena, ValueId, m->value_count);
-    Status one = read_method(ctx, &out->program, m, out->latest[i], &code_budget, &out->methods[i]);
+    out->constants[i] = read_constant_method(&out->program, m, &out->program.arena);
     out->method_count = i + 1;
+    if (out->constants[i])
+      continue;
+    Status one = read_method(ctx, &out->program, m, out->latest[i], &code_budget, &out->methods[i]);
     if (status == STATUS_OK)
       status = one;
   }
@@ -369,7 +374,8 @@ Status pte_read_bytes(Context *ctx, const char *name, const uint8_t *data, uint6
 
 void pte_close(PteFile *file) {
   for (uint32_t i = 0; i < file->method_count; i++)
-    graph_free(file->methods[i]);
+    if (file->methods[i])
+      graph_free(file->methods[i]);
   pte_program_close(&file->program);
   *file = (PteFile){.program = {.file = {.fd = -1}}};
 }

@@ -113,8 +113,12 @@ static EtcStatus take_dim(Session *s, const Onnx__ValueInfoProto *input,
   StrView param = named ? onnx_text(dim->dim_param) : SV("");
   StrView name =
       sv_from(arena_printf(&s->arena, SV_FMT ":%zu", SV_ARG(onnx_text(input->name)), axis));
+  StrView root = onnx_dim_root(s->dims, s->dim_count, param);
+  bool stated = !sv_eq(root, param); /* equal to another dim: it never gets a size of its own */
+  param = root;
   const DimFlag *same = param.size ? find_flag(s, param) : NULL;
-  if (find_flag(s, name) || (same && (same < s->dims + own || same->lo == size)))
+  if (find_flag(s, name) || (same && stated) ||
+      (same && (same < s->dims + own || same->lo == size)))
     return ETC_OK;
   if (!same && !onnx_dim_is_nameless(param))
     name = param;
