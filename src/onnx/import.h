@@ -11,6 +11,7 @@ typedef struct DimFlag {
   StrView name;
   int64_t lo, hi;
   StrView same; /* --dim NAME=OTHER: the name whose size it has, instead of a range */
+  StrView plus; /* with same: the size is the sum of both; not on the command line */
 } DimFlag;
 
 /* --bound NAME=N or NAME:AXIS=N: the upper bound of a size that data decide. NAME is an ONNX value,

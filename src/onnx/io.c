@@ -97,6 +97,14 @@ static const DimFlag *find_flag(const Import *im, StrView name, uint32_t *index)
 
 /* The dimension called name: as the flags say, else noted as missing (and 1, so that import can go
  * on). */
+static SymInt dim_by_name(Import *im, StrView name);
+
+/* The sum of two named dims. */
+static SymInt dim_sum(Import *im, const DimFlag *flag) {
+  SymInt a = dim_by_name(im, flag->same), b = dim_by_name(im, flag->plus);
+  return sym_add(&im->g->syms, a, b);
+}
+
 static SymInt dim_by_name(Import *im, StrView name) {
   ImportState *s = im->state;
   NameId id = intern_add(&im->ctx->names, name);
@@ -108,7 +116,7 @@ static SymInt dim_by_name(Import *im, StrView name) {
   if (flag) {
     s->flag_used[index] = true;
     SymInt value =
-        flag->lo == flag->hi ? flag->lo : sym_symbol(&im->g->syms, name, flag->lo, flag->hi, false);
+        flag->plus.size ? dim_sum(im, flag) : flag->lo == flag->hi ? flag->lo : sym_symbol(&im->g->syms, name, flag->lo, flag->hi, false);
     return remember_dim(s, id, value);
   }
   s->dims_missing = true;
@@ -132,7 +140,7 @@ static StrView root_name(Import *im, StrView name) {
   uint32_t index;
   for (uint32_t step = 0; step < im->options->dim_count; step++) {
     const DimFlag *flag = find_flag(im, name, &index);
-    if (!flag || !flag->same.size)
+    if (!flag || !flag->same.size || flag->plus.size)
       break;
     im->state->flag_used[index] = true;
     name = flag->same;
@@ -329,6 +337,8 @@ static const char *flags_text(Import *im) {
     if (flag->same.size) {
       strbuf_append_char(&text, '=');
       strbuf_append_printable(&text, flag->same);
+      strbuf_append(&text, flag->plus.size ? SV("+") : SV(""));
+      strbuf_append_printable(&text, flag->plus);
       continue;
     }
     strbuf_printf(&text, flag->lo == flag->hi ? "=%lld" : "=%lld..%lld", (long long)flag->lo,

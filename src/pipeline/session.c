@@ -10,6 +10,7 @@
 
 #include "ir/verify.h"
 #include "ops/delegate.h"
+#include "pipeline/derive.h"
 #include "pipeline/max_drop.h"
 #include "pipeline/states.h"
 #include "pte/emit.h"
@@ -238,6 +239,7 @@ static Status import_onnx(Session *s, Source *source) {
   TRY(session_open_onnx(s, source, &source->onnx));
   source->onnx.linked_data = s->ctx.linked_data;
   source->open = true;
+  TRY(derive_dims(s, source->onnx.proto->graph));
   ImportOptions options = {.method = sv_from(source->method),
                            .is_state = states_name,
                            .is_state_user = s,
@@ -372,6 +374,7 @@ Status session_import(Session *s, bool allow_pte) {
   TRY(check_dims_used(s));
   TRY(check_values_used(s));
   TRY(check_method_names(s));
+  TRY(derive_run(s));
   TRY(session_check_constants(s));
   TRY(states_bind(s));
   return write_artifact(s, STAGE_IMPORT);

@@ -55,6 +55,7 @@ struct EtcSession {
   StrView *values; /* --value, as given */
   uint32_t value_count, value_capacity;
   bool *dims_used, *values_used; /* with several models: by one of them */
+  struct Derive *derive;         /* --derive, or NULL (derive.h) */
   ConstantMethod *constants;     /* --constant; of programs that are read, theirs */
   uint32_t constant_count, constant_capacity;
   QuantOptions quantize; /* manager.options.pass.quantize, when that was chosen */

@@ -2,6 +2,7 @@
 #include "pipeline/settings.h"
 
 #include "pipeline/constant_methods.h"
+#include "pipeline/derive.h"
 #include "pipeline/max_drop.h"
 #include "support/parallel.h"
 #include "support/text.h"
@@ -437,6 +438,7 @@ static const Setting settings[] = {
     {"state", set_state, true},
     {"value", set_value, true},
     {"constant", session_set_constant, true},
+    {"derive", session_set_derive, true},
     {"pass", set_pass, true},
     {"plan", set_plan, true},
     {"fold-limit", set_fold_limit, true},
