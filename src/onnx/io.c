@@ -115,8 +115,10 @@ static SymInt dim_by_name(Import *im, StrView name) {
   const DimFlag *flag = find_flag(im, name, &index);
   if (flag) {
     s->flag_used[index] = true;
-    SymInt value =
-        flag->plus.size ? dim_sum(im, flag) : flag->lo == flag->hi ? flag->lo : sym_symbol(&im->g->syms, name, flag->lo, flag->hi, false);
+    SymInt value = flag->plus.size ? dim_sum(im, flag)
+                   : flag->lo == flag->hi
+                       ? flag->lo
+                       : sym_symbol(&im->g->syms, name, flag->lo, flag->hi, false);
     return remember_dim(s, id, value);
   }
   s->dims_missing = true;

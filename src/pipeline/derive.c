@@ -105,7 +105,8 @@ static EtcStatus check_settings(Session *s, struct Derive *d) {
   ConstantItem *items;
   uint32_t count = 0;
   if (!d->values[KEY_CONTEXT].size)
-    return session_usage(s, "--derive", "write llm:context=N, the tokens that the cache has room for",
+    return session_usage(s, "--derive",
+                         "write llm:context=N, the tokens that the cache has room for",
                          "the length of the context is missing");
   EtcStatus status = read_length(s, d, KEY_CONTEXT, 0, &d->context);
   if (status == ETC_OK)
@@ -303,7 +304,8 @@ static Status find_lengths(Deriver *x) {
       x->past = dim;
   }
   if (sym_is_const(x->past))
-    return refuse(x, "input '" SV_FMT "' has no dim that grows", SV_ARG(input_name(g, (uint32_t)past)));
+    return refuse(x, "input '" SV_FMT "' has no dim that grows",
+                  SV_ARG(input_name(g, (uint32_t)past)));
   return STATUS_OK;
 }
 
@@ -314,7 +316,8 @@ static Status add_start(Deriver *x) {
   Graph *g = x->g;
   SymInt one = 1;
   NameId name = intern_add(&g->ctx->names, SV("start_pos"));
-  ValueId input = graph_add_input(g, graph_tensor_type(g, DTYPE_I64, 1, &one, ORDER_CONTIGUOUS), name);
+  ValueId input =
+      graph_add_input(g, graph_tensor_type(g, DTYPE_I64, 1, &one, ORDER_CONTIGUOUS), name);
   x->start = builder_make(g, g->first, 0);
   ValueId number = build(&x->start, OP_LOCAL_SCALAR_DENSE, A_VAL(input));
   TRY(x->start.status);
@@ -439,10 +442,7 @@ static Status last_logits(Deriver *x, uint32_t output, ValueId *out) {
     return refuse(x, "output '" SV_FMT "' is not [1, n, vocabulary]",
                   SV_ARG(x->d->values[KEY_LOGITS]));
   Builder b = builder_make(g, 0, 0);
-  SymInt last = sym_sub(&g->syms, x->rows, 1);
-  ValueId row = build_slice(&b, logits, 1, last, x->rows, 1);
-  SymInt dims[2] = {1, b.status == STATUS_OK ? value_dim(g, logits, 2) : 1};
-  *out = b.status == STATUS_OK ? build_view(&b, row, dims, 2) : 0;
+  *out = build(&b, OP_SELECT_COPY_INT, A_VAL(logits), A_INT(1), A_INT(-1));
   return b.status;
 }
 
