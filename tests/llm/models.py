@@ -10,8 +10,8 @@ import os
 import numpy as np
 import torch
 
-TEXT = ("the cat sat on the mat and the dog ran to the log. the sun is hot and the snow is cold. "
-        "a bird can sing and a fish can swim. one two three four five six seven eight nine ten. ") * 8
+TEXT = ("a big cat sat on my mat. then one red dog ran over his log, while two hens fed. "
+        "every bird can sing; no fish will. snow is cold, sun is hot! count: three, four, five. ") * 6
 SPECIAL = ["<s>", "</s>", "<unk>"]
 BOS, EOS = 0, 1
 
@@ -45,15 +45,14 @@ def build(kind, words, dim=64, layers=2, heads=4, context=128):
     return model
 
 
-def train(model, tokenizer, steps=150, length=48):
+def train(model, tokenizer, steps=220, length=96):
     data = torch.tensor(tokenizer.encode(TEXT, add_special_tokens=False).ids)
     generator = torch.Generator().manual_seed(5)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     model.train()
     for _ in range(steps):
-        at = torch.randint(0, len(data) - length - 1, (16,), generator=generator)
+        at = torch.randint(0, len(data) - length - 1, (6,), generator=generator)
         batch = torch.stack([data[i:i + length] for i in at])
-        batch[:, 0] = torch.where(at % 2 == 0, torch.tensor(BOS), batch[:, 0])
         loss = model(input_ids=batch, labels=batch, use_cache=False).loss
         optimizer.zero_grad()
         loss.backward()
@@ -95,19 +94,16 @@ def export(model, path):
                torch.arange(past, past + new)[None], *[torch.randn(1, heads, past, width) for _ in pairs])
     names = ["input_ids", "attention_mask", "position_ids"] + [f"past_key_values.{p}" for p in pairs]
     outputs = ["logits"] + [f"present.{p}" for p in pairs]
-    p, n = torch.export.Dim("past_sequence_length", min=2, max=4096), torch.export.Dim("sequence_length", min=2, max=4096)
-    total = torch.export.Dim("total_sequence_length", min=2, max=8192)
-    shapes = ({1: n}, {1: total}, {1: n}, tuple({2: p} for _ in pairs))
-    shapes = ({1: torch.export.Dim.DYNAMIC}, {1: torch.export.Dim.DYNAMIC}, {1: torch.export.Dim.DYNAMIC},
-              tuple({2: torch.export.Dim.DYNAMIC} for _ in pairs))
-    del p, n, total
+    open_dim = torch.export.Dim.DYNAMIC
+    shapes = ({1: open_dim}, {1: open_dim}, {1: open_dim}, tuple({2: open_dim} for _ in pairs))
     with torch.no_grad():
-        torch.onnx.export(Decoder(model), example, path, dynamo=True, opset_version=18, input_names=names,
+        torch.onnx.export(Decoder(model).eval(), example, path, dynamo=True, opset_version=18, input_names=names,
                           output_names=outputs, dynamic_shapes=shapes, external_data=False, verbose=False)
 
 
 def make(folder, kind, **sizes):
     """model.onnx and tokenizer.json in folder; returns the loss."""
+    torch.set_num_threads(1)
     os.makedirs(folder, exist_ok=True)
     tokenizer = make_tokenizer(os.path.join(folder, "tokenizer.json"))
     model = build(kind, tokenizer.get_vocab_size(), **sizes)
