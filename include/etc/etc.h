@@ -12,7 +12,9 @@
 #ifndef ETC_ETC_H
 #define ETC_ETC_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -65,6 +67,18 @@ ETC_API EtcStatus etc_session_set_method(EtcSession *session, const char *method
 /* One more method of the program, and the path of the model that it is made from, "-" for standard
  * input (which is read now). Names differ; "forward" is what runtimes expect. */
 ETC_API EtcStatus etc_session_add_method(EtcSession *session, const char *name, const char *path);
+
+/* One more method, without inputs, that returns count values (1 or more); as the option "constant",
+ * with values that need no text. Strings are UTF-8. ETC_USAGE for a name that is empty or was given
+ * before, no values, or a float that is not finite. */
+ETC_API EtcStatus etc_session_add_constant_ints(EtcSession *session, const char *name,
+                                                const int64_t *values, size_t count);
+ETC_API EtcStatus etc_session_add_constant_doubles(EtcSession *session, const char *name,
+                                                   const double *values, size_t count);
+ETC_API EtcStatus etc_session_add_constant_bools(EtcSession *session, const char *name,
+                                                 const bool *values, size_t count);
+ETC_API EtcStatus etc_session_add_constant_strings(EtcSession *session, const char *name,
+                                                   const char *const *values, size_t count);
 
 /* Reads the models, lowers them and writes the program, once a session. output appears when it is
  * whole, or not at all; "-" is standard output, NULL what the option "output" says. */

@@ -167,6 +167,8 @@ static Status input_dim_error(Symbols *s, uint32_t input, uint32_t dim, int64_t 
                  (long long)value, expr_text(s, type->dims[dim], &text));
   if (!sym_is_const(type->dims[dim]))
     diag_note(d, "the graph says %s", expr_text(s, type->dims[dim], &text));
+  if (s->g->dim_flags)
+    diag_note(d, "the sizes are those of%s", s->g->dim_flags);
   strbuf_release(&text);
   return diag_end(d);
 }

@@ -95,12 +95,13 @@ static Status mismatch(Import *im, const Onnx__ValueInfoProto *info, TypeId type
   StrBuf text;
   strbuf_init(&text);
   type_print(im->g, type_get(im->g, type), &text);
-  Status status =
-      diag_report(im->ctx->sink, DIAG_VALUE_MISMATCH, option_place(im),
-                  "input '" SV_FMT "' is %s: '" SV_FMT "' %s", SV_ARG(onnx_text(info->name)),
-                  strbuf_cstr(&text), SV_ARG(given->text), why);
+  Diag *d = diag_begin(im->ctx->sink, DIAG_VALUE_MISMATCH, option_place(im));
+  diag_message(d, "input '" SV_FMT "' is %s: '" SV_FMT "' %s", SV_ARG(onnx_text(info->name)),
+               strbuf_cstr(&text), SV_ARG(given->text), why);
+  if (im->g->dim_flags)
+    diag_note(d, "the sizes are those of%s", im->g->dim_flags);
   strbuf_release(&text);
-  return status;
+  return diag_end(d);
 }
 
 static const char *shape_text(Import *im, const Tensor *t) {

@@ -10,6 +10,8 @@
 typedef struct DimFlag {
   StrView name;
   int64_t lo, hi;
+  StrView same; /* --dim NAME=OTHER: the name whose size it has, instead of a range */
+  StrView plus; /* with same: the size is the sum of both; not on the command line */
 } DimFlag;
 
 /* --bound NAME=N or NAME:AXIS=N: the upper bound of a size that data decide. NAME is an ONNX value,
@@ -43,6 +45,8 @@ typedef struct ImportOptions {
  * reported (all unsupported ops, all unbounded dimensions). */
 Status onnx_import(Context *ctx, OnnxModel *model, const ImportOptions *options, Graph **out);
 
+/* The name that stands for the sizes of `name`: itself, or what --dim NAME=OTHER leads to. */
+StrView onnx_dim_root(const DimFlag *flags, uint32_t count, StrView name);
 /* Whether a dim_param stands for any size and names nothing, as "?" does. Dims of such a name are
  * not equal, unless --dim names it. */
 bool onnx_dim_is_nameless(StrView dim_param);

@@ -97,6 +97,14 @@ static const DimFlag *find_flag(const Import *im, StrView name, uint32_t *index)
 
 /* The dimension called name: as the flags say, else noted as missing (and 1, so that import can go
  * on). */
+static SymInt dim_by_name(Import *im, StrView name);
+
+/* The sum of two named dims. */
+static SymInt dim_sum(Import *im, const DimFlag *flag) {
+  SymInt a = dim_by_name(im, flag->same), b = dim_by_name(im, flag->plus);
+  return sym_add(&im->g->syms, a, b);
+}
+
 static SymInt dim_by_name(Import *im, StrView name) {
   ImportState *s = im->state;
   NameId id = intern_add(&im->ctx->names, name);
@@ -107,12 +115,39 @@ static SymInt dim_by_name(Import *im, StrView name) {
   const DimFlag *flag = find_flag(im, name, &index);
   if (flag) {
     s->flag_used[index] = true;
-    SymInt value =
-        flag->lo == flag->hi ? flag->lo : sym_symbol(&im->g->syms, name, flag->lo, flag->hi, false);
+    SymInt value = flag->plus.size ? dim_sum(im, flag)
+                   : flag->lo == flag->hi
+                       ? flag->lo
+                       : sym_symbol(&im->g->syms, name, flag->lo, flag->hi, false);
     return remember_dim(s, id, value);
   }
   s->dims_missing = true;
   return remember_dim(s, id, 1);
+}
+
+StrView onnx_dim_root(const DimFlag *flags, uint32_t count, StrView name) {
+  for (uint32_t step = 0; step < count; step++) {
+    uint32_t i = 0;
+    while (i < count && !(flags[i].same.size && sv_eq(flags[i].name, name)))
+      i++;
+    if (i == count)
+      break;
+    name = flags[i].same;
+  }
+  return name;
+}
+
+/* Follows --dim NAME=OTHER, whose flags are used thereby. */
+static StrView root_name(Import *im, StrView name) {
+  uint32_t index;
+  for (uint32_t step = 0; step < im->options->dim_count; step++) {
+    const DimFlag *flag = find_flag(im, name, &index);
+    if (!flag || !flag->same.size || flag->plus.size)
+      break;
+    im->state->flag_used[index] = true;
+    name = flag->same;
+  }
+  return name;
 }
 
 /* What the size of a dynamic dim goes by: INPUT:AXIS when --dim says so or it has no name of its
@@ -137,7 +172,7 @@ static bool is_dynamic(const Onnx__TensorShapeProto__Dimension *d) {
 static bool dim_value(Import *im, const Onnx__TensorShapeProto__Dimension *d, StrView input,
                       size_t axis, SymInt *out) {
   if (is_dynamic(d)) {
-    *out = dim_by_name(im, dim_name(im, d, input, axis));
+    *out = dim_by_name(im, root_name(im, dim_name(im, d, input, axis)));
     return true;
   }
   if (d->dim_value > INT64_MAX / 16)
@@ -156,7 +191,7 @@ void import_bind_dims(Import *im, const Onnx__ValueInfoProto *info, const int64_
   for (uint32_t i = 0; i < rank; i++) {
     if (!is_dynamic(t->shape->dim[i]))
       continue;
-    StrView name = dim_name(im, t->shape->dim[i], onnx_text(info->name), i);
+    StrView name = root_name(im, dim_name(im, t->shape->dim[i], onnx_text(info->name), i));
     NameId id = intern_add(&im->ctx->names, name);
     uint32_t flag;
     bool fits = dims[i] <= INT64_MAX / 16;
@@ -235,6 +270,38 @@ static void note_output_flags(Import *im, const Onnx__GraphProto *graph) {
   }
 }
 
+/* Whether an input has a dim that goes by this name alone. */
+static bool is_input_dim(const Onnx__GraphProto *graph, StrView name) {
+  for (size_t i = 0; i < graph->n_input; i++) {
+    const Onnx__TypeProto__Tensor *t = import_tensor_type(graph->input[i]);
+    for (size_t k = 0; t && t->shape && k < t->shape->n_dim; k++) {
+      const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[k];
+      if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
+          sv_eq(onnx_text(d->dim_param), name))
+        return true;
+    }
+  }
+  return false;
+}
+
+/* --dim NAME=OTHER whose OTHER is neither a dim of an input nor given by --dim. */
+static Status check_equal_flags(Import *im, const Onnx__GraphProto *graph) {
+  Status status = STATUS_OK;
+  for (uint32_t i = 0; i < im->options->dim_count; i++) {
+    const DimFlag *flag = &im->options->dims[i];
+    uint32_t other;
+    if (!flag->same.size || is_input_dim(graph, flag->same) || find_flag(im, flag->same, &other))
+      continue;
+    Diag *d = diag_begin(im->ctx->sink, DIAG_DIM_UNKNOWN_FLAG, file_place(im));
+    diag_message(d, "--dim " SV_FMT "=" SV_FMT ": no input has a dimension called '" SV_FMT "'",
+                 SV_ARG(flag->name), SV_ARG(flag->same), SV_ARG(flag->same));
+    diag_hint(d, "name a dimension of an input, or give '" SV_FMT "' a size by --dim, too",
+              SV_ARG(flag->same));
+    status = diag_end(d);
+  }
+  return status;
+}
+
 static Status report_unknown_flags(Import *im) {
   ImportState *s = im->state;
   Status status = STATUS_OK;
@@ -269,6 +336,13 @@ static const char *flags_text(Import *im) {
     const DimFlag *flag = &im->options->dims[i];
     strbuf_append(&text, SV(" --dim "));
     strbuf_append_printable(&text, flag->name);
+    if (flag->same.size) {
+      strbuf_append_char(&text, '=');
+      strbuf_append_printable(&text, flag->same);
+      strbuf_append(&text, flag->plus.size ? SV("+") : SV(""));
+      strbuf_append_printable(&text, flag->plus);
+      continue;
+    }
     strbuf_printf(&text, flag->lo == flag->hi ? "=%lld" : "=%lld..%lld", (long long)flag->lo,
                   (long long)flag->hi);
   }
@@ -302,6 +376,7 @@ Status import_inputs(Import *im, const Onnx__GraphProto *graph) {
   Status status = STATUS_OK;
   im->state->flag_used = ARENA_ARRAY(&im->state->arena, bool, im->options->dim_count + 1);
   im->g->dim_flags = flags_text(im);
+  TRY(check_equal_flags(im, graph));
   TRY(import_given(im, graph));
   for (size_t i = 0; i < graph->n_input; i++) {
     NameId name = import_name(im, graph->input[i]->name);
@@ -416,7 +491,8 @@ static const SymInt *declared_dim(Import *im, const Onnx__TensorShapeProto__Dime
   if (d->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM ||
       onnx_dim_is_nameless(onnx_text(d->dim_param)))
     return NULL;
-  const DimName *dim = find_dim(im->state, intern_find(&im->ctx->names, onnx_text(d->dim_param)));
+  StrView name = root_name(im, onnx_text(d->dim_param));
+  const DimName *dim = find_dim(im->state, intern_find(&im->ctx->names, name));
   return dim && dim->known && !dim->split ? &dim->value : NULL;
 }
 
@@ -455,7 +531,7 @@ bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound, St
     return false;
   *param = onnx_text(d->dim_param);
   uint32_t index;
-  const DimFlag *flag = find_flag(im, *param, &index);
+  const DimFlag *flag = find_flag(im, root_name(im, *param), &index);
   const SymInt *known = declared_dim(im, d);
   *bound = known ? sym_upper(&im->g->syms, *known) : flag ? flag->hi : INT64_MAX;
   return *bound != INT64_MAX;

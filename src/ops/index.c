@@ -178,6 +178,22 @@ const char *check_index(const Graph *g, NodeId n, Arena *arena) {
   return check_contiguous(g, n, arena);
 }
 
+/* In place the kernel has one case: an index tensor of rank 1, whose rows are replaced. */
+const char *check_index_put_(const Graph *g, NodeId n, Arena *arena) {
+  uint32_t tensors = 0;
+  for (uint32_t i = 0; i < node_list_count(g, n, 1); i++) {
+    ValueId v = node_list_value(g, n, 1, i);
+    tensors += v != 0;
+    if (v && (is_mask(value_dtype(g, v)) || value_rank(g, v) != 1))
+      return "the index tensor must have rank 1";
+  }
+  if (tensors != 1)
+    return "there must be one index tensor";
+  if (arg_flag(g, n, 3))
+    return "accumulate must be false";
+  return check_index(g, n, arena);
+}
+
 /* --- kernels --- */
 
 /* One index tensor, masks taken apart into coordinates. */
@@ -405,7 +421,8 @@ Status kern_index_put(Kernel *k) {
   if (!fits)
     return kernel_error(k, "values do not have the shape of what they are written to");
   Tensor *out = k->results[0];
-  memcpy(out->data, p.self->data, tensor_bytes(p.self));
+  if (out->data != p.self->data) /* the same in place */
+    memcpy(out->data, p.self->data, tensor_bytes(p.self));
   Walk w = walk_make(p.rank, p.dims);
   strides_broadcast(values, p.rank, p.dims, w.first_strides);
   bool accumulate = k->args[3].i != 0;

@@ -139,6 +139,7 @@ const char *check_full(const Graph *g, NodeId n, Arena *arena);
 const char *check_half_to_float(const Graph *g, NodeId n, Arena *arena);
 const char *check_hardtanh(const Graph *g, NodeId n, Arena *arena);
 const char *check_index(const Graph *g, NodeId n, Arena *arena);
+const char *check_index_put_(const Graph *g, NodeId n, Arena *arena);
 const char *check_index_i64(const Graph *g, NodeId n, Arena *arena);
 const char *check_index_select(const Graph *g, NodeId n, Arena *arena);
 const char *check_linear(const Graph *g, NodeId n, Arena *arena);

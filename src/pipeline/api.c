@@ -42,6 +42,8 @@ void etc_session_free(EtcSession *s) {
     options_release(&s->layers[i]->options);
   xfree(p->methods);
   xfree(p->sources);
+  xfree(p->constants);
+  xfree(p->constant_priorities);
   for (uint32_t i = 0; i < s->resolved_count; i++)
     options_release(s->resolved[i]);
   xfree(s->layers);

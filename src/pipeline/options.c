@@ -49,6 +49,17 @@ static bool has_bound(const MethodOptions *o, const BoundOption *other) {
   return false;
 }
 
+void options_add_dim(MethodOptions *o, DimFlag flag, bool *used) {
+  ADD(o, dims, dim_count, dim_capacity, ((DimOption){flag, used}));
+}
+
+StrView options_dim_root(Arena *arena, const MethodOptions *o, StrView name) {
+  DimFlag *flags = ARENA_ARRAY(arena, DimFlag, (size_t)o->dim_count + 1);
+  for (uint32_t i = 0; i < o->dim_count; i++)
+    flags[i] = o->dims[i].flag;
+  return onnx_dim_root(flags, o->dim_count, name);
+}
+
 static void merge_lists(MethodOptions *o, const MethodOptions *below) {
   uint32_t states = o->state_count, values = o->value_count;
   for (uint32_t i = 0; i < below->dim_count; i++)
@@ -99,6 +110,8 @@ void options_merge(MethodOptions *o, const MethodOptions *below) {
     o->pass.backends = below->pass.backends;
     o->pass.backend_count = below->pass.backend_count;
   }
+  if (take & GIVEN_DERIVE)
+    o->derive = below->derive;
   merge_quantize(o, below, take);
   merge_lists(o, below);
   for (uint32_t i = 0; i < below->said_count; i++)

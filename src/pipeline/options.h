@@ -23,7 +23,8 @@ typedef enum OptionBit {
   GIVEN_RANGE_METHOD = 1 << 6,
   GIVEN_QUANTIZE_CONFIG = 1 << 7,
   GIVEN_MAX_DROP = 1 << 8,
-  GIVEN_BACKENDS = 1 << 9
+  GIVEN_BACKENDS = 1 << 9,
+  GIVEN_DERIVE = 1 << 10
 } OptionBit;
 
 /* Options that name something, each with a mark that one of the methods had it. */
@@ -53,6 +54,7 @@ typedef struct MethodOptions {
   uint32_t given; /* OptionBit */
   PassOptions pass;
   QuantOptions quantize; /* pass.quantize points here in options that are resolved */
+  const struct Derive *derive; /* --derive, see derive.h */
   double max_drop;       /* SQNR in dB that outputs must have; 0: not asked for */
   DimOption *dims;
   BoundOption *bounds;
@@ -67,6 +69,9 @@ typedef struct MethodOptions {
 void options_release(MethodOptions *o);
 /* Adds to `o` what `below` says and `o` does not. */
 void options_merge(MethodOptions *o, const MethodOptions *below);
+void options_add_dim(MethodOptions *o, DimFlag flag, bool *used);
+/* The name that stands for the sizes of `name`: itself, or what --dim NAME=OTHER leads to. */
+StrView options_dim_root(Arena *arena, const MethodOptions *o, StrView name);
 /* The range of that dimension; NULL when there is none. */
 const DimFlag *options_dim(const MethodOptions *o, StrView name);
 

@@ -122,6 +122,8 @@ Status session_emit(Session *s, const char *output) {
   TRY(write_depfile(s, output));
   return pte_emit(graphs, s->program.method_count, &s->sink, output,
                   (EmitOptions){.sync = s->sync,
+                                .constants = s->program.constants,
+                                .constant_count = s->program.constant_count,
                                 .figures = &s->program.written,
                                 .progress = s->manager.options.progress
                                                 ? &s->manager.options.progress->output

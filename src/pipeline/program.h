@@ -2,6 +2,7 @@
 #ifndef ETC_PIPELINE_PROGRAM_H
 #define ETC_PIPELINE_PROGRAM_H
 
+#include "ir/constant_method.h"
 #include "pipeline/options.h"
 #include "pte/emit.h"
 #include "pte/read.h"
@@ -32,6 +33,9 @@ typedef struct Program {
   Source **sources;
   Method *methods; /* after the stage import */
   uint32_t source_count, source_capacity, method_count, method_capacity;
+  ConstantMethod *constants;     /* --constant; of programs that are read, theirs */
+  int *constant_priorities;      /* of the layers that name them, by constant */
+  uint32_t constant_count, constant_capacity;
   const char *kept_text; /* what --max-drop left in floats, or NULL */
   EmitFigures written;   /* after the stage emit */
 } Program;

@@ -110,6 +110,39 @@ static EtcStatus read_setting(Reader *r, StrView *value) {
   return status;
 }
 
+/* A scalar as --constant takes it: in quotes where the file has some. */
+static EtcStatus read_constant(Reader *r, StrBuf *out) {
+  StrView text = {0};
+  EtcStatus status = scalar(r, "a value", &text);
+  bool quoted = status == ETC_OK && r->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+  strbuf_append(out, quoted ? SV("\"") : SV(""));
+  if (quoted)
+    strbuf_append_escaped(out, text);
+  else if (status == ETC_OK)
+    strbuf_append(out, text);
+  strbuf_append(out, quoted ? SV("\"") : SV(""));
+  return status;
+}
+
+/* The value of a constant method: a scalar, or a list with commas between its items. */
+static EtcStatus read_constants(Reader *r, StrView *value) {
+  StrBuf text;
+  strbuf_init(&text);
+  bool list = r->event.type == YAML_SEQUENCE_START_EVENT, first = true;
+  EtcStatus status = list ? next(r) : read_constant(r, &text);
+  while (list && status == ETC_OK && r->event.type != YAML_SEQUENCE_END_EVENT) {
+    strbuf_append(&text, first ? SV("") : SV(","));
+    first = false;
+    status = read_constant(r, &text);
+    if (status == ETC_OK)
+      status = next(r);
+  }
+  *value =
+      (StrView){arena_strdup(&r->s->arena, (StrView){strbuf_cstr(&text), text.size}), text.size};
+  strbuf_release(&text);
+  return status;
+}
+
 /* {KEY: VALUE, …} as KEY=VALUE,… */
 static EtcStatus read_settings(Reader *r, StrView *out) {
   *out = SV("");
@@ -130,10 +163,17 @@ static EtcStatus read_settings(Reader *r, StrView *out) {
   return status;
 }
 
+static EtcStatus read_pair_value(Reader *r, bool backend, bool constant, StrView *value) {
+  if (backend && r->event.type == YAML_MAPPING_START_EVENT)
+    return read_settings(r, value);
+  return constant ? read_constants(r, value) : scalar(r, "a value", value);
+}
+
 /* NAME: VALUE pairs, each as NAME=VALUE; IN:OUT for states, NAME:SETTINGS for backends, NAME@STAGE
  * for passes. */
 static EtcStatus read_pairs(Reader *r, StrView key) {
-  bool backend = sv_eq(key, SV("backend"));
+  bool backend = sv_eq(key, SV("backend")) || sv_eq(key, SV("derive"));
+  bool constant = sv_eq(key, SV("constant"));
   bool colon = backend || sv_eq(key, SV("state"));
   const char *between = colon ? ":" : sv_eq(key, SV("pass")) ? "@" : "=";
   EtcStatus status = next(r);
@@ -143,8 +183,7 @@ static EtcStatus read_pairs(Reader *r, StrView key) {
     if (status == ETC_OK)
       status = next(r);
     if (status == ETC_OK)
-      status = backend && r->event.type == YAML_MAPPING_START_EVENT ? read_settings(r, &value)
-                                                                    : scalar(r, "a value", &value);
+      status = read_pair_value(r, backend, constant, &value);
     if (status != ETC_OK)
       return status;
     const char *text = arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT, SV_ARG(name),
@@ -173,6 +212,8 @@ static EtcStatus read_key(Reader *r, StrView *key) {
   r->keys[r->key_count++] = *key;
   if (is_structure(r, *key))
     return ETC_OK;
+  if (sv_eq(*key, SV("constant-methods")))
+    *key = SV("constant");
   r->s->setting.at = place_at(r, r->event.start_mark);
   status = session_recipe_knows(r->s, *key);
   r->s->setting.at = DIAG_NOWHERE;

@@ -1,6 +1,8 @@
 /* What a session tells others: its graphs as text, its times, its methods by name. */
 #include "pipeline/session.h"
 
+#include "pipeline/constant_methods.h"
+
 EtcStatus session_status(Status status) {
   switch (status) {
   case STATUS_OK:
@@ -31,6 +33,7 @@ void session_print(const Session *s, PrintOptions options, StrBuf *out) {
       strbuf_append_char(out, '\n');
     graph_print(s->program.methods[i].graph, options, out);
   }
+  session_print_constants(s, out);
 }
 
 Status session_method(Session *s, StrView name, Method **out) {
@@ -43,6 +46,10 @@ Status session_method(Session *s, StrView name, Method **out) {
       *out = &s->program.methods[i];
     strbuf_append(&list, i ? SV(", ") : SV(""));
     strbuf_append_printable(&list, each);
+  }
+  for (uint32_t i = 0; i < s->program.constant_count; i++) {
+    strbuf_append(&list, list.size ? SV(", ") : SV(""));
+    strbuf_append_printable(&list, s->program.constants[i].name);
   }
   Status status = STATUS_OK;
   if (!*out) {

@@ -1,6 +1,8 @@
 /* The options of a session by name: one row an option, the same names as on the command line. */
 #include "pipeline/settings.h"
 
+#include "pipeline/constant_methods.h"
+#include "pipeline/derive.h"
 #include "pipeline/max_drop.h"
 #include "support/parallel.h"
 #include "support/text.h"
@@ -67,29 +69,54 @@ size_t settings_number_at(StrView value) {
   return at;
 }
 
-static EtcStatus set_dim(Session *s, StrView value) {
+/* What is no number is the name of another dimension. */
+static bool is_dim_name(StrView text) {
+  return text.size && !strchr("0123456789+-.", text.data[0]);
+}
+
+/* NAME=OTHER: the two have one size. */
+static EtcStatus set_equal(Session *s, StrView value, DimFlag *flag) {
+  if (sv_eq(options_dim_root(&s->arena, settings_options(s), flag->same), flag->name))
+    return session_usage(s, "--dim", "give one of them a size, and the others its name",
+                         "'" SV_FMT "': '" SV_FMT "' and '" SV_FMT
+                         "' would have the size of each other",
+                         SV_ARG(value), SV_ARG(flag->name), SV_ARG(flag->same));
+  return ETC_OK;
+}
+
+static EtcStatus read_dim(Session *s, StrView value, DimFlag *flag) {
   size_t at = settings_number_at(value);
-  DimFlag flag = {.lo = 0, .hi = 0};
-  bool range;
-  if (at < 2 ||
-      !parse_range((StrView){value.data + at, value.size - at}, &flag.lo, &flag.hi, &range))
-    return session_usage(s, "--dim", "write --dim NAME=N or --dim NAME=LO..HI",
+  StrView text = {value.data + at, value.size - at};
+  bool range, equal = is_dim_name(text);
+  if (at < 2 || !(equal || parse_range(text, &flag->lo, &flag->hi, &range)))
+    return session_usage(s, "--dim", "write --dim NAME=N, NAME=LO..HI or NAME=OTHER",
                          "'" SV_FMT "' is no dimension and size", SV_ARG(value));
-  flag.name = sv_from(keep(s, (StrView){value.data, at - 1}));
-  if (flag.lo < 0 || flag.hi < flag.lo)
+  flag->name = sv_from(keep(s, (StrView){value.data, at - 1}));
+  if (equal) {
+    flag->same = sv_from(keep(s, text));
+    return set_equal(s, value, flag);
+  }
+  if (flag->lo < 0 || flag->hi < flag->lo)
     return session_usage(s, "--dim", "sizes are 0 or more, and LO is not above HI",
                          "'" SV_FMT "' is an impossible range", SV_ARG(value));
-  if (flag.hi == 0 && !range)
+  if (flag->hi == 0 && !range)
     return session_usage(
         s, "--dim",
-        arena_printf(&s->arena, "write --dim " SV_FMT "=0..0 if that is meant", SV_ARG(flag.name)),
+        arena_printf(&s->arena, "write --dim " SV_FMT "=0..0 if that is meant", SV_ARG(flag->name)),
         "'" SV_FMT "': tensors with a dimension of 0 have no elements", SV_ARG(value));
+  return ETC_OK;
+}
+
+static EtcStatus set_dim(Session *s, StrView value) {
+  DimFlag flag = {.lo = 0, .hi = 0};
+  EtcStatus status = read_dim(s, value, &flag);
+  if (status != ETC_OK)
+    return status;
   MethodOptions *o = settings_options(s);
   if (options_dim(o, flag.name))
     return session_usage(s, "--dim", "give each dimension once",
                          "dimension '" SV_FMT "' is given twice", SV_ARG(flag.name));
-  o->dims = pool_reserve(o->dims, &o->dim_capacity, (uint64_t)o->dim_count + 1, sizeof *o->dims);
-  o->dims[o->dim_count++] = (DimOption){flag, ARENA_NEW(&s->arena, bool)};
+  options_add_dim(o, flag, ARENA_NEW(&s->arena, bool));
   return ETC_OK;
 }
 
@@ -347,6 +374,8 @@ static const Setting settings[] = {
     {"bound", session_set_bound, true, OF_METHOD, 0},
     {"state", set_state, true, OF_METHOD, 0},
     {"value", set_value, true, OF_METHOD, 0},
+    {"constant", session_set_constant, true},
+    {"derive", session_set_derive, true, OF_METHOD, GIVEN_DERIVE},
     {"pass", session_set_pass, true, OF_GRAPHS, 0},
     {"plan", set_plan, true, OF_GRAPHS, GIVEN_PLAN},
     {"fold-limit", set_fold_limit, true, OF_GRAPHS, GIVEN_FOLD_LIMIT},

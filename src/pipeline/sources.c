@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include "ir/verify.h"
+#include "pipeline/constant_methods.h"
+#include "pipeline/derive.h"
 #include "pipeline/settings.h"
 #include "pipeline/states.h"
 
@@ -151,6 +153,18 @@ static bool has_dimension(const Onnx__GraphProto *graph, StrView name) {
   return false;
 }
 
+/* Whether a flag is for the model: by a dimension of it, or by one that has its size. */
+static bool needs_flag(Session *s, const MethodOptions *o, const Onnx__GraphProto *graph,
+                       StrView name) {
+  bool found = has_dimension(graph, name);
+  for (uint32_t i = 0; i < o->dim_count && !found; i++) {
+    const DimFlag *flag = &o->dims[i].flag;
+    found = flag->same.size && has_dimension(graph, flag->name) &&
+            (sv_eq(flag->same, name) || sv_eq(options_dim_root(&s->arena, o, flag->name), name));
+  }
+  return found;
+}
+
 /* Of several models each has dimensions of its own: options for all methods then go to those that
  * they fit. An option for one method is that of its model, which reports what it does not have. */
 static void dims_for(Session *s, const Source *source, const MethodOptions *o,
@@ -158,7 +172,7 @@ static void dims_for(Session *s, const Source *source, const MethodOptions *o,
   DimFlag *flags = ARENA_ARRAY(&s->arena, DimFlag, (size_t)o->dim_count + 1);
   for (uint32_t i = 0; i < o->dim_count; i++) {
     if (s->program.source_count > 1 &&
-        !has_dimension(source->onnx.proto->graph, o->dims[i].flag.name))
+        !needs_flag(s, o, source->onnx.proto->graph, o->dims[i].flag.name))
       continue;
     flags[import->dim_count++] = o->dims[i].flag;
     *o->dims[i].used = true;
@@ -206,6 +220,7 @@ static Status import_onnx(Session *s, Source *source) {
   source->onnx.linked_data = s->ctx.linked_data;
   source->open = true;
   MethodOptions *o = session_resolve(s, sv_from(source->method));
+  TRY(derive_dims(s, o, source->onnx.proto->graph));
   StatesSearch states = {s, o};
   ImportOptions import = {.method = sv_from(source->method),
                           .is_state = states_name,
@@ -273,9 +288,14 @@ static Status import_pte(Session *s, Source *source) {
   else
     TRY(pte_read(&s->ctx, source->path, &source->pte));
   source->open = true;
-  for (uint32_t i = 0; i < source->pte.method_count; i++)
-    add_method(s, source, source->pte.methods[i],
-               session_resolve(s, intern_get(&s->ctx.names, source->pte.methods[i]->name)));
+  for (uint32_t i = 0; i < source->pte.method_count; i++) {
+    const ConstantMethod *constant = source->pte.constants[i];
+    Graph *g = source->pte.methods[i];
+    if (!constant)
+      add_method(s, source, g, session_resolve(s, intern_get(&s->ctx.names, g->name)));
+    else if (session_add_constant(s, constant->name, constant->items, constant->count) != ETC_OK)
+      return STATUS_INVALID;
+  }
   return STATUS_OK;
 }
 
@@ -339,6 +359,8 @@ Status session_import(Session *s, bool allow_pte) {
   TRY(bounds);
   TRY(session_check_used(s));
   TRY(check_method_names(s));
+  TRY(derive_run(s));
+  TRY(session_check_constants(s));
   TRY(states_bind(s));
   s->program.next = STAGE_SOURCE;
   return STATUS_OK;

@@ -6,6 +6,7 @@
 #include "pte/constants.h"
 #include "pte/flatbuffer.h"
 #include "pte/flatread.h"
+#include "pte/plan_constant.h"
 #include "pte/plan_writer.h"
 #include "pte/schema.h"
 
@@ -164,7 +165,8 @@ static void count_weights(Emitter *e) {
 
 static Status emit(Emitter *e, Graph *const *methods, uint32_t count, const char *path,
                    EmitOptions options) {
-  FbRef *plans = ARENA_ARRAY(&e->scratch, FbRef, count);
+  uint32_t all = count + options.constant_count;
+  FbRef *plans = ARENA_ARRAY(&e->scratch, FbRef, all);
   for (uint32_t i = 0; i < count; i++) {
     for (uint32_t k = 0; k < i; k++)
       if (methods[k]->name == methods[i]->name)
@@ -172,9 +174,11 @@ static Status emit(Emitter *e, Graph *const *methods, uint32_t count, const char
     PlanData data = {&e->pool, &e->initial, &e->segments, &e->figures};
     TRY(plan_write(&e->b, data, methods[i], &e->scratch, &plans[i]));
   }
+  for (uint32_t i = count; i < all; i++)
+    plans[i] = plan_constant(&e->b, &e->pool, &options.constants[i - count], &e->scratch);
   e->segment_size = segments_place(&e->segments, &e->pool, pool_bytes(e));
   count_weights(e);
-  FbRef root = write_program(e, plans, count);
+  FbRef root = write_program(e, plans, all);
   e->b.alignment = PTE_TENSOR_ALIGNMENT;
   uint8_t *header = fb_finish(&e->b, root, PTE_IDENTIFIER, e->segment_size ? PTE_HEADER_SIZE : 0);
   TRY(check_limits(e));

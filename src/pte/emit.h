@@ -2,7 +2,7 @@
 #ifndef ETC_PTE_EMIT_H
 #define ETC_PTE_EMIT_H
 
-#include "ir/graph.h"
+#include "ir/constant_method.h"
 #include "support/files.h"
 
 /* What was written. */
@@ -14,9 +14,11 @@ typedef struct EmitFigures {
 } EmitFigures;
 
 typedef struct EmitOptions {
-  bool sync;               /* fsync file and folder before the file gets its name */
-  WriteProgress *progress; /* or NULL */
-  EmitFigures *figures;    /* set on success; may be NULL */
+  bool sync;                       /* fsync file and folder before the file gets its name */
+  WriteProgress *progress;         /* or NULL */
+  const ConstantMethod *constants; /* constant_count of them, with names of their own */
+  uint32_t constant_count;
+  EmitFigures *figures; /* set on success; may be NULL */
 } EmitOptions;
 
 /* Writes the methods, each at LEVEL_EXECUTORCH with a memory plan, as one program. The bytes depend

@@ -172,6 +172,35 @@ static void json_operators(JsonWriter *w, const PteMethod *m, const MethodFigure
   json_close_array(w);
 }
 
+/* The values of a constant method, tensors by their type as the other outputs. */
+static void json_constants_of(JsonWriter *w, const PteMethod *m) {
+  if (m->input_count || m->instruction_count)
+    return;
+  json_key(w, "constants");
+  json_open_array(w);
+  for (uint32_t i = 0; i < m->output_count; i++) {
+    const PteValue *v = &m->values[m->outputs[i]];
+    switch (v->kind) {
+    case PTE_INT:
+      json_int(w, v->i);
+      break;
+    case PTE_BOOL:
+      json_bool(w, v->i != 0);
+      break;
+    case PTE_DOUBLE:
+      json_double(w, v->f);
+      break;
+    case PTE_STRING:
+      json_string(w, v->text);
+      break;
+    default:
+      json_string(w, sv_from(inspect_kind(v)));
+      break;
+    }
+  }
+  json_close_array(w);
+}
+
 static void json_method(JsonWriter *w, const PteProgram *p, const PteMethod *m,
                         const MethodDims *dims, uint64_t *budget, Arena *arena) {
   MethodFigures f = method_figures(m, arena);
@@ -179,6 +208,7 @@ static void json_method(JsonWriter *w, const PteProgram *p, const PteMethod *m,
   json_named_string(w, "name", m->name);
   json_values(w, "inputs", m, m->inputs, m->input_count, dims->inputs);
   json_values(w, "outputs", m, m->outputs, m->output_count, dims->outputs);
+  json_constants_of(w, m);
   json_states(w, m);
   json_named_uint(w, "values", m->value_count);
   json_key(w, "instructions");

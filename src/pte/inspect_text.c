@@ -2,6 +2,7 @@
  * delegates. */
 #include "pte/inspect.h"
 #include "pte/inspect_internal.h"
+#include "pte/read_internal.h"
 
 enum {
   MAX_EQUAL_SHOWN = 2,
@@ -184,6 +185,16 @@ static void text_totals(StrBuf *out, const PteMethod *m, DelegateTotals d) {
     strbuf_printf(out, "  on 8 bits: %llu of the nodes\n", (unsigned long long)d.byte_nodes);
 }
 
+/* A constant method is a line: its values, or the types of tensors. */
+static void text_constant(StrBuf *out, const ConstantMethod *m, bool first) {
+  strbuf_append(out, first ? SV("\n") : SV(""));
+  strbuf_append(out, SV("constant method '"));
+  strbuf_append_escaped(out, m->name);
+  strbuf_append(out, SV("': "));
+  constant_method_print(m, out);
+  strbuf_append_char(out, '\n');
+}
+
 static void text_method(StrBuf *out, const PteProgram *p, const PteMethod *m,
                         const MethodDims *dims, uint64_t *budget, Arena *arena, bool all) {
   MethodFigures f = method_figures(m, arena);
@@ -269,7 +280,16 @@ void pte_inspect_text(const PteProgram *p, bool all, StrBuf *out) {
   if (all)
     text_segments(out, p);
   const MethodDims *dims = program_dims(p, &arena);
-  for (uint32_t i = 0; i < p->method_count; i++)
+  bool last_constant = false;
+  for (uint32_t i = 0; i < p->method_count; i++) {
+    const ConstantMethod *constant = read_constant_method(p, &p->methods[i], &arena);
+    if (constant) {
+      text_constant(out, constant, i == 0 || !last_constant);
+      last_constant = true;
+      continue;
+    }
+    last_constant = false;
     text_method(out, p, &p->methods[i], &dims[i], &budget, &arena, all);
+  }
   arena_release(&arena);
 }

@@ -166,6 +166,37 @@ static void bound_int(MethodReader *r, int32_t index, int32_t size, int32_t time
     *bound = most + 1;
 }
 
+/* The largest size that calls of sym_size give each int, with 1 added; 0: no such call. */
+static int32_t *measured_sizes(MethodReader *r) {
+  int32_t *most = ARENA_ARRAY(r->scratch, int32_t, r->m->value_count);
+  for (uint32_t i = 0; i < r->m->instruction_count; i++) {
+    const PteInstruction *in = &r->m->instructions[i];
+    bool measures = in->kind == PTE_KERNEL_CALL && in->count == 3 &&
+                    op_find_out(r->m->operators[in->index]) == OP_SYM_SIZE_INT;
+    const PteValue *self = measures ? &r->m->values[in->args[0]] : NULL;
+    const PteValue *dim = measures ? &r->m->values[in->args[1]] : NULL;
+    if (measures && self->kind == PTE_TENSOR && dim->kind == PTE_INT && dim->i >= 0 &&
+        dim->i < self->tensor->rank && self->tensor->sizes[dim->i] < INT32_MAX)
+      most[in->args[2]] = self->tensor->sizes[dim->i] + 1;
+  }
+  return most;
+}
+
+/* Memory is planned for the sum of the largest sizes: what is added to the size of a tensor is no
+ * larger than the rest. */
+static void bound_terms(MethodReader *r) {
+  const int32_t *most = measured_sizes(r);
+  for (uint32_t i = r->m->instruction_count; i > 0; i--) {
+    const PteInstruction *in = &r->m->instructions[i - 1];
+    bool adds = in->kind == PTE_KERNEL_CALL && in->count == 3 &&
+                op_find_out(r->m->operators[in->index]) == OP_PRIM_ADD;
+    int32_t sum = adds ? r->bound[in->args[2]] : 0;
+    for (uint32_t k = 0; sum && k < 2; k++)
+      if (most[in->args[1 - k]] && most[in->args[1 - k]] <= sum)
+        bound_int(r, in->args[k], sum - most[in->args[1 - k]], 1);
+  }
+}
+
 /* Ints that give a tensor in memory its size: no larger than the tensor's. */
 static void find_bounds(MethodReader *r) {
   r->bound = ARENA_ARRAY(r->scratch, int32_t, r->m->value_count);
@@ -188,6 +219,7 @@ static void find_bounds(MethodReader *r) {
     for (uint32_t k = 0; fits && (repeats || op != OP_REPEAT) && k < sizes->count; k++)
       bound_int(r, sizes->indices[k], out->tensor->sizes[k], repeats ? self->tensor->sizes[k] : 1);
   }
+  bound_terms(r);
 }
 
 /* A number that is read from a tensor and used as a size is a symbol. */
@@ -357,12 +389,17 @@ static Status read_methods(Context *ctx, PteFile *out) {
   Status status = STATUS_OK;
   uint64_t code_budget = pte_code_budget(&out->program);
   out->methods = ARENA_ARRAY(&out->program.arena, Graph *, out->program.method_count);
+  out->constants =
+      ARENA_ARRAY(&out->program.arena, const ConstantMethod *, out->program.method_count);
   out->latest = ARENA_ARRAY(&out->program.arena, ValueId *, out->program.method_count);
   for (uint32_t i = 0; i < out->program.method_count; i++) {
     const PteMethod *m = &out->program.methods[i];
     out->latest[i] = ARENA_ARRAY(&out->program.arena, ValueId, m->value_count);
-    Status one = read_method(ctx, &out->program, m, out->latest[i], &code_budget, &out->methods[i]);
+    out->constants[i] = read_constant_method(&out->program, m, &out->program.arena);
     out->method_count = i + 1;
+    if (out->constants[i])
+      continue;
+    Status one = read_method(ctx, &out->program, m, out->latest[i], &code_budget, &out->methods[i]);
     if (status == STATUS_OK)
       status = one;
   }
@@ -386,7 +423,8 @@ Status pte_read_bytes(Context *ctx, const char *name, const uint8_t *data, uint6
 
 void pte_close(PteFile *file) {
   for (uint32_t i = 0; i < file->method_count; i++)
-    graph_free(file->methods[i]);
+    if (file->methods[i])
+      graph_free(file->methods[i]);
   pte_program_close(&file->program);
   *file = (PteFile){.program = {.file = {.fd = -1}}};
 }

@@ -18,11 +18,13 @@
 #ifndef ETC_PTE_READ_H
 #define ETC_PTE_READ_H
 
+#include "ir/constant_method.h"
 #include "pte/program.h"
 
 typedef struct PteFile {
-  PteProgram program; /* owns the file: constants of the graphs are spans of it */
-  Graph **methods;
+  PteProgram program;               /* owns the file: constants of the graphs are spans of it */
+  Graph **methods;                  /* NULL for a constant method */
+  const ConstantMethod **constants; /* by method; NULL for the others */
   ValueId **latest; /* by method and value index: what was written there last; 0 = nothing */
   uint32_t method_count;
 } PteFile;

@@ -22,3 +22,19 @@ t lower $data/dims.onnx $dims --bound sum:0=3 -o dims.pte
 t lower $data/dims.onnx $dims -q --bound prodct=3 -o dims.pte
 t lower $data/dims.onnx $dims --bound product=0 -o dims.pte
 t lower $data/dims.onnx $dims --bound product -o dims.pte
+# Stated equalities.
+t lower $data/dims.onnx --dim batch=2..4 --dim n=batch --dim m=4..8 -v -o same.pte
+t run same.pte -i 0=$data/x24.npy -i 1=$data/x24.npy -i 2=$data/x44.npy
+t run same.pte -i 0=$data/x24.npy -i 1=$data/x44.npy -i 2=$data/x44.npy
+t run $data/dims.onnx --dim n=batch -i x=$data/x24.npy -i z=$data/x44.npy -i q=$data/x44.npy
+t lower $data/dims.onnx --dim batch=2..4 --dim n=2..4 --dim m=batch -o no.pte
+t lower $data/dims.onnx --dim k=2..4 --dim n=k --dim batch=n --dim m=4..8 -o k.pte
+t lower $data/dims.onnx --dim batch=2..4 --dim n=bath --dim m=4..8 -o no.pte
+t lower $data/dims.onnx --dim batch=n --dim n=batch --dim m=4..8 -o no.pte
+t lower $data/dims.onnx --dim batch=batch -o no.pte
+t lower $data/dims.onnx --dim batch=2 --dim n=batch --dim m=4 --value z=$data/x44.npy -o no.pte
+cat >dims.yaml <<END
+model: $data/dims.onnx
+dim: {batch: 2..4, n: batch, m: 4..8}
+END
+t lower --recipe dims.yaml -o r.pte

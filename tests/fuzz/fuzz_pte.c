@@ -120,7 +120,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   PteFile file;
   if (pte_read_bytes(&ctx, "fuzz.pte", data, size, &file) == STATUS_OK) {
     for (uint32_t i = 0; i < file.method_count; i++)
-      check(file.methods[i]);
+      if (file.methods[i])
+        check(file.methods[i]);
     pte_close(&file);
   }
   context_release(&ctx);

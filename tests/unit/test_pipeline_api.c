@@ -107,12 +107,41 @@ static void test_nothing_to_do(void **state) {
   etc_session_free(NULL);
 }
 
+static void test_constants(void **state) {
+  (void)state;
+  StrBuf messages;
+  EtcSession *s = new_session(&messages);
+  char path[] = "/tmp/etc-api-XXXXXX", bytes[4096];
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  close(fd);
+  static const char *const words[] = {"hello runner", "two"};
+  assert_int_equal(etc_session_set(s, "dim", "batch=1"), ETC_OK);
+  assert_int_equal(etc_session_add_method(s, "forward", model), ETC_OK);
+  assert_int_equal(etc_session_add_constant_ints(s, "ids", (int64_t[]){1, 2}, 2), ETC_OK);
+  assert_int_equal(etc_session_add_constant_doubles(s, "rate", (double[]){0.5}, 1), ETC_OK);
+  assert_int_equal(etc_session_add_constant_bools(s, "cached", (bool[]){true}, 1), ETC_OK);
+  assert_int_equal(etc_session_add_constant_strings(s, "words", words, 2), ETC_OK);
+  assert_int_equal(etc_session_add_constant_ints(s, "ids", (int64_t[]){1}, 1), ETC_USAGE);
+  assert_int_equal(etc_session_add_constant_ints(s, "none", NULL, 0), ETC_USAGE);
+  assert_int_equal(etc_session_add_constant_ints(s, "", (int64_t[]){1}, 1), ETC_USAGE);
+  assert_int_equal(etc_session_add_constant_doubles(s, "nan", (double[]){0.0 / 0.0}, 1), ETC_USAGE);
+  assert_int_equal(etc_lower(s, path), ETC_OK);
+  FILE *file = fopen(path, "rb");
+  assert_non_null(file);
+  size_t size = fread(bytes, 1, sizeof bytes, file);
+  fclose(file);
+  assert_non_null(memmem(bytes, size, words[0], strlen(words[0])));
+  assert_non_null(memmem(bytes, size, "cached", 6));
+  unlink(path);
+  free_session(s, &messages);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lower),
-      cmocka_unit_test(test_refused_model),
-      cmocka_unit_test(test_options),
-      cmocka_unit_test(test_nothing_to_do),
+      cmocka_unit_test(test_lower),     cmocka_unit_test(test_refused_model),
+      cmocka_unit_test(test_options),   cmocka_unit_test(test_nothing_to_do),
+      cmocka_unit_test(test_constants),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "interp/interp.h"
 #include "interp/npy.h"
+#include "run_constant.h"
 #include "run_dims.h"
 #include "run_random.h"
 #include "support/text.h"
@@ -395,6 +396,9 @@ int cmd_run(const CommandLine *line) {
   if (status == ETC_OK)
     status = load(line);
   const char *name = command_line_value(line, OPT_RUN_METHOD);
+  const ConstantMethod *constant = name ? session_find_constant(s, sv_from(name)) : NULL;
+  if (status == ETC_OK && constant)
+    return (int)run_constant(line, constant);
   if (status == ETC_OK && session_method(s, sv_from(name ? name : ""), &method) != STATUS_OK)
     status = ETC_USAGE;
   if (status == ETC_OK)

@@ -108,9 +108,12 @@ static EtcStatus take_dim(Session *s, const Onnx__ValueInfoProto *input,
   StrView name =
       sv_from(arena_printf(&s->arena, SV_FMT ":%zu", SV_ARG(onnx_text(input->name)), axis));
   const MethodOptions *options = session_own(s);
+  StrView root = options_dim_root(&s->arena, options, param);
+  bool stated = !sv_eq(root, param); /* equal to another dim: it never gets a size of its own */
+  param = root;
   const DimFlag *same = param.size ? options_dim(options, param) : NULL;
   bool given = same && (const DimOption *)same < options->dims + own; /* flag comes first in it */
-  if (options_dim(options, name) || (same && (given || same->lo == size)))
+  if (options_dim(options, name) || (same && (stated || given || same->lo == size)))
     return ETC_OK;
   if (!same && !onnx_dim_is_nameless(param))
     name = param;

@@ -7,10 +7,21 @@
 #include "pte/inspect.h"
 #include "pte/verify_plan.h"
 
+/* All that can be wrong with it was found when it was read. */
+static void print_constant(const ConstantMethod *m, StrBuf *out) {
+  strbuf_append(out, SV("method '"));
+  strbuf_append_printable(out, m->name);
+  strbuf_printf(out, "': %u constant%s: ok\n", m->count, m->count == 1 ? "" : "s");
+}
+
 /* Every method is looked at, also after a fault in an earlier one. */
 static Status verify_methods(PteFile *pte, const Context *ctx, StrBuf *out) {
   Status status = STATUS_OK;
   for (uint32_t i = 0; i < pte->method_count; i++) {
+    if (pte->constants[i]) {
+      print_constant(pte->constants[i], out);
+      continue;
+    }
     Graph *g = pte->methods[i];
     Status one = graph_verify(g, "reading");
     if (one == STATUS_OK)

@@ -1,0 +1,19 @@
+/* Constant methods of a program: --constant NAME=VALUE. */
+#ifndef ETC_PIPELINE_CONSTANT_METHODS_H
+#define ETC_PIPELINE_CONSTANT_METHODS_H
+
+#include "pipeline/session.h"
+
+/* Reads NAME=VALUE: a number, true, false, FILE.npy, text, or several of one type with commas
+ * between them. In quotes everything is text. Wrong usage is reported. */
+EtcStatus session_set_constant(Session *s, StrView value);
+/* Adds a method with these outputs, which are kept as they are. */
+EtcStatus session_add_constant(Session *s, StrView name, const ConstantItem *items, uint32_t count);
+/* The constant method of that name, or NULL. */
+const ConstantMethod *session_find_constant(const Session *s, StrView name);
+/* After the import: no method has the name of a constant one. */
+Status session_check_constants(Session *s);
+/* The constant methods as comments of the textual form. */
+void session_print_constants(const Session *s, StrBuf *out);
+
+#endif

@@ -1,0 +1,530 @@
+/* See derive.h.
+ *
+ * The cache is memory for the largest length, a state for each past input. A call writes the rows
+ * of its tokens at start_pos, and attends to the rows before their end: past and new length are
+ * symbols, start_pos gives the past one its value. So a prefill of many tokens and the step of one
+ * are calls of one method, and a host may go back to an earlier position. Mask, positions and cache
+ * positions follow from the two lengths. */
+#include "pipeline/derive.h"
+
+#include "ir/builder.h"
+#include "ir/verify.h"
+#include "pipeline/constant_methods.h"
+#include "pipeline/settings.h"
+#include "support/text.h"
+
+typedef enum DeriveKey {
+  KEY_CONTEXT,
+  KEY_PREFILL,
+  KEY_BOS,
+  KEY_EOS,
+  KEY_TOKENS,
+  KEY_MASK,
+  KEY_POSITIONS,
+  KEY_PAST,
+  KEY_PRESENT,
+  KEY_LOGITS,
+  KEY_COUNT
+} DeriveKey;
+
+struct Derive {
+  StrView values[KEY_COUNT];
+  int64_t context, prefill;
+};
+
+static const struct {
+  const char *name, *fallback;
+} keys[KEY_COUNT] = {
+    [KEY_CONTEXT] = {"context", ""},
+    [KEY_PREFILL] = {"prefill", ""},
+    [KEY_BOS] = {"bos", ""},
+    [KEY_EOS] = {"eos", ""},
+    [KEY_TOKENS] = {"tokens", "input_ids"},
+    [KEY_MASK] = {"mask", "attention_mask"},
+    [KEY_POSITIONS] = {"positions", "position_ids"},
+    [KEY_PAST] = {"past", "past_key_values.*"},
+    [KEY_PRESENT] = {"present", "present.*"},
+    [KEY_LOGITS] = {"logits", "logits"},
+};
+
+enum { MAX_LENGTH = 1 << 24, DEFAULT_PREFILL = 128 };
+
+/* --- settings --- */
+
+static EtcStatus wrong_value(Session *s, const char *key, StrView value) {
+  return session_usage(s, "--derive", "write llm:context=2048,prefill=128,bos=1,eos=2",
+                       "'" SV_FMT "' is not a value of %s", SV_ARG(value), key);
+}
+
+static EtcStatus set_key(Session *s, struct Derive *d, StrView text) {
+  const char *names[KEY_COUNT];
+  StrView key = text, value = {0};
+  (void)session_split(text, '=', &key, &value);
+  for (int i = 0; i < KEY_COUNT; i++) {
+    names[i] = keys[i].name;
+    if (!sv_eq_str(key, keys[i].name))
+      continue;
+    if (!value.size)
+      return wrong_value(s, keys[i].name, value);
+    d->values[i] = sv_from(arena_strdup(&s->arena, value));
+    return ETC_OK;
+  }
+  int nearest = text_nearest(key, names, KEY_COUNT);
+  const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
+  return session_usage(s, "--derive", hint ? hint : "'etc help lower' lists the settings",
+                       "llm has no setting '" SV_FMT "'", SV_ARG(key));
+}
+
+static EtcStatus read_length(Session *s, const struct Derive *d, DeriveKey key, int64_t fallback,
+                             int64_t *out) {
+  *out = fallback;
+  if (!d->values[key].size ||
+      (text_parse_i64(d->values[key], out) && *out >= 1 && *out <= MAX_LENGTH))
+    return ETC_OK;
+  return wrong_value(s, keys[key].name, d->values[key]);
+}
+
+/* The ids in 2 or 2+3, for get_bos_id and get_eos_ids. */
+static EtcStatus read_ids(Session *s, const struct Derive *d, DeriveKey key, ConstantItem **items,
+                          uint32_t *count) {
+  StrView rest = d->values[key];
+  *items = ARENA_ARRAY(&s->arena, ConstantItem, rest.size + 1);
+  for (*count = 0; rest.size;) {
+    StrView id = rest, tail = {0};
+    (void)session_split(rest, '+', &id, &tail);
+    ConstantItem item = {.kind = CONSTANT_INT};
+    if (!text_parse_i64(id, &item.i) || item.i < 0)
+      return wrong_value(s, keys[key].name, d->values[key]);
+    (*items)[(*count)++] = item;
+    rest = tail;
+  }
+  return ETC_OK;
+}
+
+static EtcStatus check_settings(Session *s, struct Derive *d) {
+  ConstantItem *items;
+  uint32_t count = 0;
+  if (!d->values[KEY_CONTEXT].size)
+    return session_usage(s, "--derive",
+                         "write llm:context=N, the tokens that the cache has room for",
+                         "the length of the context is missing");
+  EtcStatus status = read_length(s, d, KEY_CONTEXT, 0, &d->context);
+  if (status == ETC_OK)
+    status = read_length(s, d, KEY_PREFILL,
+                         d->context < DEFAULT_PREFILL ? d->context : DEFAULT_PREFILL, &d->prefill);
+  if (status == ETC_OK && d->prefill > d->context)
+    status = session_usage(s, "--derive", "give prefill a number up to that of context",
+                           "prefill (%lld) is above context (%lld)", (long long)d->prefill,
+                           (long long)d->context);
+  if (status == ETC_OK)
+    status = read_ids(s, d, KEY_EOS, &items, &count);
+  if (status == ETC_OK)
+    status = read_ids(s, d, KEY_BOS, &items, &count);
+  return status == ETC_OK && count > 1 ? wrong_value(s, "bos", d->values[KEY_BOS]) : status;
+}
+
+EtcStatus session_set_derive(Session *s, StrView value) {
+  StrView name = value, rest = {0};
+  struct Derive *d = ARENA_NEW(&s->arena, struct Derive);
+  *d = (struct Derive){0};
+  (void)session_split(value, ':', &name, &rest);
+  if (!sv_eq(name, SV("llm")))
+    return session_usage(s, "--derive", "there is llm", "nothing is called '" SV_FMT "'",
+                         SV_ARG(name));
+  EtcStatus status = ETC_OK;
+  while (status == ETC_OK && rest.size) {
+    StrView one = rest, tail = {0};
+    (void)session_split(rest, ',', &one, &tail);
+    status = set_key(s, d, one);
+    rest = tail;
+  }
+  if (status == ETC_OK)
+    status = check_settings(s, d);
+  for (int i = 0; i < KEY_COUNT; i++)
+    if (!d->values[i].size)
+      d->values[i] = sv_from(keys[i].fallback);
+  settings_options(s)->derive = d;
+  return status;
+}
+
+/* --- names --- */
+
+typedef enum Role { ROLE_NONE, ROLE_TOKENS, ROLE_MASK, ROLE_POSITIONS, ROLE_PAST } Role;
+
+static Role role_of(const struct Derive *d, StrView name) {
+  StrView stars;
+  if (sv_eq(name, d->values[KEY_TOKENS]))
+    return ROLE_TOKENS;
+  if (sv_eq(name, d->values[KEY_MASK]))
+    return ROLE_MASK;
+  if (sv_eq(name, d->values[KEY_POSITIONS]) || sv_eq(name, SV("cache_position")))
+    return ROLE_POSITIONS;
+  return text_match(d->values[KEY_PAST], name, &stars) ? ROLE_PAST : ROLE_NONE;
+}
+
+static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *input) {
+  const Onnx__TypeProto *type = input->type;
+  bool tensor = type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+  return tensor ? type->tensor_type->shape : NULL;
+}
+
+/* --- sizes --- */
+
+/* The dims of a decoder, by what --dim calls them. */
+typedef struct Sizes {
+  Session *s;
+  MethodOptions *options; /* of the method, which get what is missing */
+  StrView past, new; /* names of the lengths; empty where they are fixed, or not seen yet */
+} Sizes;
+
+static bool is_open(const Onnx__TensorShapeProto__Dimension *dim) {
+  return dim->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE ||
+         dim->dim_value < 0;
+}
+
+/* Its dim_param, or INPUT:AXIS. */
+static StrView name_of_dim(Session *s, const Onnx__ValueInfoProto *input, size_t axis) {
+  const Onnx__TensorShapeProto__Dimension *dim = shape_of(input)->dim[axis];
+  bool named = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+  if (named && !onnx_dim_is_nameless(onnx_text(dim->dim_param)))
+    return onnx_text(dim->dim_param);
+  return sv_from(arena_printf(&s->arena, SV_FMT ":%zu", SV_ARG(onnx_text(input->name)), axis));
+}
+
+static void add_flag(Sizes *z, DimFlag flag) {
+  if (!options_dim(z->options, flag.name))
+    options_add_dim(z->options, flag, ARENA_NEW(&z->s->arena, bool));
+}
+
+/* A range for the first dim of its kind, and its name for the others. */
+static void add_length(Sizes *z, StrView *first, StrView name, int64_t lo, int64_t hi) {
+  if (!first->size) {
+    *first = name;
+    add_flag(z, (DimFlag){.name = name, .lo = lo, .hi = hi});
+  } else if (!sv_eq(*first, name)) {
+    add_flag(z, (DimFlag){.name = name, .same = *first});
+  }
+}
+
+/* The name of the number of tokens; of a model for one token it stands for 1. */
+static StrView new_length(Sizes *z) {
+  if (!z->new.size)
+    add_length(z, &z->new, SV("(one token)"), 1, 1);
+  return z->new;
+}
+
+static void add_dim(Sizes *z, const Onnx__ValueInfoProto *input, Role role, size_t axis) {
+  const struct Derive *d = z->options->derive;
+  const Onnx__TensorShapeProto *shape = shape_of(input);
+  StrView name = name_of_dim(z->s, input, axis);
+  bool last = axis + 1 == shape->n_dim;
+  if (axis == 0 && shape->n_dim > 1)
+    add_flag(z, (DimFlag){.name = name, .lo = 1, .hi = 1});
+  else if ((role == ROLE_TOKENS || role == ROLE_POSITIONS) && last)
+    add_length(z, &z->new, name, 1, d->prefill);
+  else if (role == ROLE_PAST)
+    add_length(z, &z->past, name, 0, d->context - 1);
+  else if (role == ROLE_MASK && last && z->past.size)
+    add_flag(z, (DimFlag){.name = name, .same = z->past, .plus = new_length(z)});
+}
+
+static void add_dims(Sizes *z, const Onnx__GraphProto *graph, Role role) {
+  for (size_t i = 0; i < graph->n_input; i++) {
+    const Onnx__TensorShapeProto *shape = shape_of(graph->input[i]);
+    if (!shape || role_of(z->options->derive, onnx_text(graph->input[i]->name)) != role)
+      continue;
+    for (size_t axis = 0; axis < shape->n_dim; axis++)
+      if (is_open(shape->dim[axis]))
+        add_dim(z, graph->input[i], role, axis);
+  }
+}
+
+Status derive_dims(Session *s, MethodOptions *options, const Onnx__GraphProto *graph) {
+  Sizes z = {.s = s, .options = options};
+  if (!options->derive)
+    return STATUS_OK;
+  add_dims(&z, graph, ROLE_TOKENS);
+  add_dims(&z, graph, ROLE_POSITIONS);
+  add_dims(&z, graph, ROLE_PAST);
+  add_dims(&z, graph, ROLE_MASK);
+  return STATUS_OK;
+}
+
+/* --- the graph --- */
+
+typedef struct Deriver {
+  Session *s;
+  const struct Derive *d;
+  Graph *g;
+  Builder start;     /* inserts before the nodes of the model */
+  SymInt past, rows; /* lengths before the call and of its tokens */
+  ValueId indices;   /* start_pos, start_pos + 1, … */
+  uint32_t caches;
+} Deriver;
+
+static StrView input_name(const Graph *g, uint32_t i) {
+  return intern_get(&g->ctx->names, value_cget(g, g->inputs[i])->name);
+}
+
+static Status refuse(const Deriver *x, const char *format, ...) ETC_PRINTF(2, 3);
+static Status refuse(const Deriver *x, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  const char *text = arena_vprintf(&x->s->arena, format, args);
+  va_end(args);
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = x->g->ctx->model_path;
+  return diag_report(&x->s->sink, DIAG_DERIVE, place, "%s", text);
+}
+
+static int find_input(const Deriver *x, Role role) {
+  for (uint32_t i = 0; i < x->g->input_count; i++)
+    if (role_of(x->d, input_name(x->g, i)) == role)
+      return (int)i;
+  return -1;
+}
+
+/* Past and new length, by the shapes of the inputs. */
+static Status find_lengths(Deriver *x) {
+  Graph *g = x->g;
+  int tokens = find_input(x, ROLE_TOKENS), past = find_input(x, ROLE_PAST);
+  if (past < 0)
+    return refuse(x, "no input has a name like '" SV_FMT "'", SV_ARG(x->d->values[KEY_PAST]));
+  ValueId ids = g->inputs[tokens], cache = g->inputs[past];
+  const Type *t = value_type(g, ids);
+  if (t->rank != 2 || t->dims[0] != 1 || t->dtype != DTYPE_I64)
+    return refuse(x, "input '" SV_FMT "' is not i64[1, n]", SV_ARG(x->d->values[KEY_TOKENS]));
+  x->rows = t->dims[1];
+  x->past = -1;
+  for (uint32_t i = 0; i < value_rank(g, cache); i++) {
+    SymInt dim = value_dim(g, cache, i);
+    if (!sym_is_const(dim) && sym_expr(&g->syms, dim)->kind == SYM_SYMBOL)
+      x->past = dim;
+  }
+  if (sym_is_const(x->past))
+    return refuse(x, "input '" SV_FMT "' has no dim that grows",
+                  SV_ARG(input_name(g, (uint32_t)past)));
+  return STATUS_OK;
+}
+
+static SymInt end_of(Deriver *x) { return sym_add(&x->g->syms, x->past, x->rows); }
+
+/* start_pos and what it says. */
+static Status add_start(Deriver *x) {
+  Graph *g = x->g;
+  SymInt one = 1;
+  NameId name = intern_add(&g->ctx->names, SV("start_pos"));
+  ValueId input =
+      graph_add_input(g, graph_tensor_type(g, DTYPE_I64, 1, &one, ORDER_CONTIGUOUS), name);
+  x->start = builder_make(g, g->first, 0);
+  ValueId number = build(&x->start, OP_LOCAL_SCALAR_DENSE, A_VAL(input));
+  TRY(x->start.status);
+  value_set_type(g, number, graph_scalar_type(g, TYPE_INT, x->past, true));
+  x->indices = build(&x->start, OP_ARANGE_START_STEP, A_INT(x->past), A_INT(end_of(x)), A_INT(1),
+                     A_DTYPE(DTYPE_I64));
+  return x->start.status;
+}
+
+/* An input that is a function of the two lengths. */
+static Status replace_input(Deriver *x, uint32_t position, Role role) {
+  Graph *g = x->g;
+  ValueId in = g->inputs[position], made;
+  Type t = *value_type(g, in);
+  SymInt dims[MAX_RANK];
+  memcpy(dims, t.dims, t.rank * sizeof *dims);
+  SymInt want = role == ROLE_MASK ? end_of(x) : x->rows;
+  if (t.rank < 1 || t.rank > 2 || dims[t.rank - 1] != want || (t.rank == 2 && dims[0] != 1))
+    return refuse(x, "input '" SV_FMT "' does not have the shape [1, %s]",
+                  SV_ARG(input_name(g, position)), role == ROLE_MASK ? "past + n" : "n");
+  if (role == ROLE_MASK) {
+    made = build(&x->start, OP_FULL, A_INTS(dims, t.rank), A_INT(1), A_DTYPE(t.dtype));
+  } else {
+    made = build_cast(&x->start, x->indices, (DType)t.dtype);
+    made = x->start.status == STATUS_OK ? build_view(&x->start, made, dims, t.rank) : 0;
+  }
+  TRY(x->start.status);
+  graph_replace_uses(g, in, made);
+  graph_remove_input(g, position);
+  return STATUS_OK;
+}
+
+/* The output that belongs to a past input, or -1. */
+static int find_present(const Deriver *x, StrView past) {
+  StrView stars, pattern = x->d->values[KEY_PRESENT], name = pattern;
+  (void)text_match(x->d->values[KEY_PAST], past, &stars);
+  const char *star = memchr(pattern.data, '*', pattern.size);
+  if (star) {
+    StrView head = {pattern.data, (size_t)(star - pattern.data)};
+    StrView tail = {star + 1, pattern.size - head.size - 1};
+    name = sv_from(arena_printf(&x->s->arena, SV_FMT SV_FMT SV_FMT, SV_ARG(head), SV_ARG(stars),
+                                SV_ARG(tail)));
+  }
+  for (uint32_t i = 0; i < graph_output_count(x->g); i++)
+    if (sv_eq(name, intern_get(&x->g->ctx->names, graph_output_name(x->g, i))))
+      return (int)i;
+  return -1;
+}
+
+/* The rows that present appends to past: the node is cat([past, rows], axis); 0 if it is not. */
+static ValueId appended(const Graph *g, ValueId past, ValueId present, uint32_t *axis) {
+  NodeId n = value_def(g, present);
+  if (!n || node_cget(g, n)->op != OP_CAT || node_list_count(g, n, 0) != 2 ||
+      node_list_value(g, n, 0, 0) != past || g->values[past].use_count != 1)
+    return 0;
+  int64_t dim = node_int(g, n, 1);
+  *axis = (uint32_t)(dim < 0 ? dim + value_rank(g, past) : dim);
+  return node_list_value(g, n, 0, 1);
+}
+
+/* present becomes the first rows of a state, after those of this call were written there. */
+static Status make_cache(Deriver *x, uint32_t position) {
+  Graph *g = x->g;
+  ValueId past = g->inputs[position];
+  int output = find_present(x, input_name(g, position));
+  ValueId present = output < 0 ? 0 : graph_output(g, (uint32_t)output);
+  uint32_t axis = 0;
+  ValueId rows = present ? appended(g, past, present, &axis) : 0;
+  if (output < 0)
+    return refuse(x, "input '" SV_FMT "' has no output like '" SV_FMT "'",
+                  SV_ARG(input_name(g, position)), SV_ARG(x->d->values[KEY_PRESENT]));
+  Type t = *value_type(g, past);
+  if (!rows || t.dims[axis] != x->past || value_dim(g, rows, axis) != x->rows)
+    return refuse(x, "output '" SV_FMT "' is not the past with the rows of the tokens appended",
+                  SV_ARG(intern_get(&g->ctx->names, graph_output_name(g, (uint32_t)output))));
+  SymInt dims[MAX_RANK];
+  memcpy(dims, t.dims, t.rank * sizeof *dims);
+  dims[axis] = sym_upper(&g->syms, end_of(x));
+  TypeId type = graph_tensor_type(g, (DType)t.dtype, t.rank, dims, ORDER_CONTIGUOUS);
+  ValueId state = graph_add_state(g, type, 0, value_cget(g, past)->name);
+  NodeId cat = value_def(g, present);
+  Builder b = builder_make(g, cat, node_cget(g, cat)->loc);
+  ValueId at[MAX_RANK] = {0};
+  at[axis] = x->indices;
+  ValueId written = build(&b, OP_INDEX_PUT_, A_VAL(state), A_VALS(at, axis + 1), A_VAL(rows));
+  ValueId all = b.status == STATUS_OK ? build_slice(&b, written, axis, 0, end_of(x), 1) : 0;
+  TRY(b.status);
+  graph_replace_uses(g, present, all);
+  graph_remove_node(g, cat);
+  graph_remove_input(g, position);
+  x->caches++;
+  return STATUS_OK;
+}
+
+static Status change_inputs(Deriver *x) {
+  for (uint32_t i = 0; i < x->g->input_count;) {
+    Role role = role_of(x->d, input_name(x->g, i));
+    if (role == ROLE_MASK || role == ROLE_POSITIONS)
+      TRY(replace_input(x, i, role));
+    else if (role == ROLE_PAST)
+      TRY(make_cache(x, i));
+    else
+      i++;
+  }
+  return STATUS_OK;
+}
+
+static Status check_rest(const Deriver *x) {
+  for (uint32_t i = 0; i < x->g->input_count; i++) {
+    StrView name = input_name(x->g, i);
+    if (role_of(x->d, name) == ROLE_NONE && !sv_eq(name, SV("start_pos")))
+      return refuse(x, "input '" SV_FMT "' does not follow from start_pos", SV_ARG(name));
+  }
+  return STATUS_OK;
+}
+
+/* Runners sample from the logits of the last token: the others are not computed. */
+static Status last_logits(Deriver *x, uint32_t output, ValueId *out) {
+  Graph *g = x->g;
+  ValueId logits = graph_output(g, output);
+  if (value_rank(g, logits) != 3 || value_dim(g, logits, 1) != x->rows)
+    return refuse(x, "output '" SV_FMT "' is not [1, n, vocabulary]",
+                  SV_ARG(x->d->values[KEY_LOGITS]));
+  Builder b = builder_make(g, 0, 0);
+  *out = build(&b, OP_SELECT_COPY_INT, A_VAL(logits), A_INT(1), A_INT(-1));
+  return b.status;
+}
+
+static Status set_outputs(Deriver *x, int64_t *vocabulary) {
+  Graph *g = x->g;
+  for (uint32_t i = 0; i < graph_output_count(g); i++) {
+    NameId name = graph_output_name(g, i);
+    ValueId out = 0;
+    if (!sv_eq(intern_get(&g->ctx->names, name), x->d->values[KEY_LOGITS]))
+      continue;
+    TRY(last_logits(x, i, &out));
+    *vocabulary = sym_upper(&g->syms, value_dim(g, out, 1));
+    graph_set_outputs(g, &out, 1, &name);
+    return STATUS_OK;
+  }
+  return refuse(x, "there is no output '" SV_FMT "'", SV_ARG(x->d->values[KEY_LOGITS]));
+}
+
+static Status derive_method(Session *s, const Method *m, int64_t *vocabulary, bool *dynamic) {
+  Graph *g = m->graph;
+  Deriver x = {.s = s, .d = m->options->derive, .g = g};
+  TRY(find_lengths(&x));
+  TRY(add_start(&x));
+  TRY(change_inputs(&x));
+  TRY(check_rest(&x));
+  TRY(set_outputs(&x, vocabulary));
+  *dynamic = !sym_is_const(x.rows);
+  return graph_verify(g, "deriving");
+}
+
+/* --- constant methods --- */
+
+static EtcStatus add_constant(Session *s, const char *name, ConstantItem item) {
+  if (session_find_constant(s, sv_from(name)))
+    return ETC_OK;
+  ConstantItem *copy = ARENA_NEW(&s->arena, ConstantItem);
+  *copy = item;
+  return session_add_constant(s, sv_from(name), copy, 1);
+}
+
+static EtcStatus add_ids(Session *s, const struct Derive *d, const char *name, DeriveKey key) {
+  ConstantItem *items;
+  uint32_t count;
+  EtcStatus status = read_ids(s, d, key, &items, &count);
+  if (status != ETC_OK || !count || session_find_constant(s, sv_from(name)))
+    return status;
+  return session_add_constant(s, sv_from(name), items, count);
+}
+
+static EtcStatus add_constants(Session *s, const struct Derive *d, int64_t vocabulary,
+                               bool dynamic) {
+  const struct {
+    const char *name;
+    ConstantItem item;
+  } rows[] = {
+      {"get_vocab_size", {.kind = CONSTANT_INT, .i = vocabulary}},
+      {"get_max_seq_len", {.kind = CONSTANT_INT, .i = dynamic ? d->prefill : 1}},
+      {"get_max_context_len", {.kind = CONSTANT_INT, .i = d->context}},
+      {"use_kv_cache", {.kind = CONSTANT_BOOL, .i = true}},
+      {"use_sdpa_with_kv_cache", {.kind = CONSTANT_BOOL, .i = false}},
+      {"enable_dynamic_shape", {.kind = CONSTANT_BOOL, .i = dynamic}},
+  };
+  EtcStatus status = ETC_OK;
+  for (size_t i = 0; i < COUNT_OF(rows) && status == ETC_OK; i++)
+    status = add_constant(s, rows[i].name, rows[i].item);
+  if (status == ETC_OK)
+    status = add_ids(s, d, "get_bos_id", KEY_BOS);
+  return status == ETC_OK ? add_ids(s, d, "get_eos_ids", KEY_EOS) : status;
+}
+
+Status derive_run(Session *s) {
+  for (uint32_t i = 0; i < s->program.method_count; i++) {
+    const Method *m = &s->program.methods[i];
+    int64_t vocabulary = 0;
+    bool dynamic = false;
+    Deriver x = {.s = s, .d = m->options->derive, .g = m->graph};
+    if (!x.d || m->source->kind != SOURCE_ONNX)
+      continue;
+    s->ctx.model_path = source_name(m->source);
+    if (find_input(&x, ROLE_TOKENS) < 0)
+      return refuse(&x, "no input '" SV_FMT "' for the tokens", SV_ARG(x.d->values[KEY_TOKENS]));
+    TRY(derive_method(s, m, &vocabulary, &dynamic));
+    if (add_constants(s, x.d, vocabulary, dynamic) != ETC_OK)
+      return STATUS_INVALID;
+  }
+  return STATUS_OK;
+}

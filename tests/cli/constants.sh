@@ -1,0 +1,41 @@
+# Constant methods: what lower, inspect, verify, run and print make of them, and what is refused.
+m="$data/accumulate.onnx --state h:hn"
+t lower $m --constant get_vocab_size=32000 --constant get_eos_ids=1,2 --constant rate=0.5 --constant use_kv_cache=true \
+  --constant 'name=one, two' --constant 'digits="32"' --constant "words='a', 'b'" --constant table=$data/x23.npy -o a.pte
+t verify a.pte
+t inspect a.pte
+"$ETC" inspect a.pte --json | grep -A4 '"constants": \['
+t print a.pte --no-locations
+t run a.pte --method get_eos_ids
+t run a.pte --method name
+t run a.pte --method table --output out
+t run a.pte --method words --output words
+find out words | sort
+t run a.pte --method get_eos_ids -i x=$data/x23.npy
+t run a.pte --method get_eos
+t print $m --constant a=1 --no-locations
+echo no array >broken.npy
+for value in =1 a= a=1,true a=1,,2 a=1,x 'a="x' "a='x' 'y'" a=nan a=-inf a=99999999999999999999 a=missing.npy a=$data/make.py a=broken.npy; do
+  t lower $m --constant "$value" -o no.pte
+done
+t lower $m --constant a=1 --constant a=2 -o no.pte
+t lower $m --constant forward=1 -o no.pte
+cat >r.yaml <<END
+model: $data/accumulate.onnx
+state: {h: hn}
+constant-methods:
+  get_vocab_size: 32000
+  get_eos_ids: [1, 2]
+  digits: "32"
+  words: ["a, b", 'c']
+  name: plain text
+  table: $data/x23.npy
+END
+t lower --recipe r.yaml --constant get_vocab_size=5 -o b.pte
+"$ETC" inspect b.pte | grep constant
+echo 'constant-methods: {a: [1, x]}' >>r.yaml
+t lower --recipe r.yaml -o no.pte
+sed -i '$d' r.yaml
+echo '  list: [1, [2]]' >>r.yaml
+t lower --recipe r.yaml -o no.pte
+ls
