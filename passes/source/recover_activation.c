@@ -126,8 +126,7 @@ static ValueId hardsigmoid(Builder *b, NodeId n) {
   bool divided = match_then_number(g, r, OP_DIV_TENSOR, &v, &six) && six == 6;
   if (!divided)
     divided = match_with_number(g, r, OP_MUL_TENSOR, &v, &six) && match_close(six, 1.0 / 6, 1e-6);
-  return divided && ramp(g, v, &x) && match_fits(g, n, x) ? build(b, OP_HARDSIGMOID, A_VAL(x))
-                                                            : 0;
+  return divided && ramp(g, v, &x) && match_fits(g, n, x) ? build(b, OP_HARDSIGMOID, A_VAL(x)) : 0;
 }
 
 /* x * hardsigmoid(x), or (x * clamp(x + 3, 0, 6)) / 6 */

@@ -90,6 +90,6 @@ static ValueId cleared(Builder *b, NodeId n) {
 
 Status pass_guard_softmax(PassContext *p, Graph *g) {
   static const RewriteRule rows[] = {{OP_WHERE_SELF, guarded, "tests for NaN"},
-                                    {OP_WHERE_SELF, cleared, "cleared rows"}};
+                                     {OP_WHERE_SELF, cleared, "cleared rows"}};
   return pass_rewrite(p, g, rows, COUNT_OF(rows));
 }

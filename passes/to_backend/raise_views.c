@@ -1,19 +1,19 @@
-/* For backends: removes views that join or split several dynamic dims, where what is between them can
- * be computed without.
+/* For backends: removes views that join or split several dynamic dims, where what is between them
+ * can be computed without.
  *
  * The runtime's products take two or three dims, so that leading dims are joined in front of a
- * product and split again behind it; exporters write the same. XNNPACK multiplies with any number of
- * leading dims, but its reshape works out one dynamic size at most. With a, b and h dynamic:
+ * product and split again behind it; exporters write the same. XNNPACK multiplies with any number
+ * of leading dims, but its reshape works out one dynamic size at most. With a, b and h dynamic:
  *   view(mm(view(x, [a*b, K]), W), [a, b, N])                            =>  matmul(x, W)
  *   view(bmm(view(x, [a*h, M, K]), view(y, [a*h, K, N])), [a, h, M, N])  =>  matmul(x, y)
  *
  * Two rules do this:
  * - raise_split: a view splits a dim. The value that it splits is computed once more with that dim
- *   split, and so are its operands, back to the view that joined the dims. Softmax, elementwise ops,
- *   permutations and the like may be in between.
- * - sink_join: an operand of a bmm is a view that joins its leading dims. The product is computed on
- *   the dims as they were, and the result is joined.
- * Views whose result has one dynamic dim at most stay as they are. */
+ *   split, and so are its operands, back to the view that joined the dims. Softmax, elementwise
+ * ops, permutations and the like may be in between.
+ * - sink_join: an operand of a bmm is a view that joins its leading dims. The product is computed
+ * on the dims as they were, and the result is joined. Views whose result has one dynamic dim at
+ * most stay as they are. */
 #include "ir/match.h"
 #include "passes/pass.h"
 
@@ -150,8 +150,8 @@ static ValueId split_behind(Raise *r, NodeId n, uint32_t dim) {
   return build_view_as(r->b, node_result(r->b->g, n, 0), to);
 }
 
-/* A repeat that makes copies along the first part only: the first part becomes a dim of 1, which the
- * products and elementwise ops that follow broadcast. */
+/* A repeat that makes copies along the first part only: the first part becomes a dim of 1, which
+ * the products and elementwise ops that follow broadcast. */
 static ValueId raised_repeat(Raise *r, NodeId n, uint32_t dim) {
   Graph *g = r->b->g;
   ValueId x = node_value(g, n, 0);
@@ -316,7 +316,7 @@ static ValueId sink_join(Builder *b, NodeId n) {
   if (!view)
     return 0;
   Dims own = value_dims(g, node_result(g, view, 0)), from = value_dims(g, node_value(g, view, 0)),
-        to = value_dims(g, node_result(g, n, 0));
+       to = value_dims(g, node_result(g, n, 0));
   uint32_t dim, count;
   if (is_supported(&from, &own) || !find_parts(g, &own, &from, &dim, &count) || dim != 0)
     return 0;
@@ -350,6 +350,6 @@ static ValueId raise_split(Builder *b, NodeId n) {
 
 Status pass_raise_views(PassContext *p, Graph *g) {
   static const RewriteRule rows[] = {{OP_VIEW_COPY, raise_split, "views raised"},
-                                    {OP_BMM, sink_join, "views sunk"}};
+                                     {OP_BMM, sink_join, "views sunk"}};
   return pass_rewrite(p, g, rows, COUNT_OF(rows));
 }

@@ -30,8 +30,7 @@ static ValueId joined(Builder *b, NodeId n) {
   SymInt groups = node_int(g, norm, 6);
   if (rank < 3 || value_rank(g, rows) != 3 || value_dim(g, rows, 1) != groups ||
       value_dim(g, rows, 0) != value_dim(g, x, 0) || !sym_is_const(groups) || groups < 1 ||
-      !sym_is_const(value_dim(g, x, 1)) || value_dim(g, x, 1) % groups != 0 ||
-      !match_fits(g, n, x))
+      !sym_is_const(value_dim(g, x, 1)) || value_dim(g, x, 1) % groups != 0 || !match_fits(g, n, x))
     return 0;
   return norm_of(b, x, norm, 0, 0);
 }
@@ -74,7 +73,7 @@ static ValueId bias(Builder *b, NodeId n) {
 
 Status pass_recover_group_norm(PassContext *p, Graph *g) {
   static const RewriteRule rows[] = {{OP_VIEW_COPY, joined, "norms"},
-                                    {OP_MUL_TENSOR, weight, "weights"},
-                                    {OP_ADD_TENSOR, bias, "biases"}};
+                                     {OP_MUL_TENSOR, weight, "weights"},
+                                     {OP_ADD_TENSOR, bias, "biases"}};
   return pass_rewrite(p, g, rows, COUNT_OF(rows));
 }

@@ -46,7 +46,7 @@ ValueId build_scalar_int(Builder *b, DType dtype, int64_t value); /* 0-d, exact 
 /* Short forms that many callers need. Each returns x itself when nothing is to be done. */
 ValueId build_cast(Builder *b, ValueId x, DType to);                          /* aten::_to_copy */
 ValueId build_view(Builder *b, ValueId x, const SymInt *dims, uint32_t rank); /* aten::view_copy */
-ValueId build_view_as(Builder *b, ValueId x, Dims dims); /* the same */
+ValueId build_view_as(Builder *b, ValueId x, Dims dims);                      /* the same */
 ValueId build_permute(Builder *b, ValueId x, const int64_t *perm); /* rank of x entries */
 ValueId build_expand(Builder *b, ValueId x, const SymInt *dims, uint32_t rank);
 ValueId build_unsqueeze(Builder *b, ValueId x, int64_t dim); /* as a view_copy */

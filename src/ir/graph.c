@@ -50,8 +50,8 @@ Graph *graph_new(Context *ctx, StrView name) {
 void graph_free(Graph *g) {
   if (!g)
     return;
-  void *pools[] = {g->nodes,     g->values, g->uses,       g->args,        g->ints,
-                   g->floats,    g->types,  g->constants,  g->locs,        g->storages,
+  void *pools[] = {g->nodes,  g->values,     g->uses,        g->args,  g->ints,
+                   g->floats, g->types,      g->constants,   g->locs,  g->storages,
                    g->inputs, g->type_slots, g->constraints, g->states};
   for (size_t i = 0; i < COUNT_OF(pools); i++)
     xfree(pools[i]);

@@ -44,7 +44,7 @@ typedef struct Context {
   StrView model_path;                    /* for diagnostics */
   bool linked_data;                      /* links may lead to external data */
   const struct DelegateReaders *readers; /* of plug-ins (ops/delegate.h); may be NULL */
-  ShapeFault fault;   /* of the shape rule that refused a node last */
+  ShapeFault fault;                      /* of the shape rule that refused a node last */
 } Context;
 void context_init(Context *ctx, DiagSink *sink);
 void context_release(Context *ctx);

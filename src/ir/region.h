@@ -35,8 +35,8 @@ bool region_within(const Regions *r, NodeId scope, NodeId outer);
 /* The region in which the results of n can be used: that of n itself; of a loop marker, the region
  * that it opens, since its results are values of one iteration. */
 NodeId region_of_results(const Graph *g, const Regions *r, NodeId n);
-/* The region whose values argument i of n may use: that of n itself; of a marker that ends a region,
- * that region for what it hands on. */
+/* The region whose values argument i of n may use: that of n itself; of a marker that ends a
+ * region, that region for what it hands on. */
 NodeId region_of_argument(const Graph *g, const Regions *r, NodeId n, uint32_t i);
 /* Of the loops within region `outer` that n is in (or whose end n is), the outermost; 0 when there
  * is none. A value that is defined in `outer` and used by n is used again in each iteration, and

@@ -1,8 +1,8 @@
 /* Integers that may be symbolic.
  *
  * A SymInt is an int64: a plain number, or the handle of an expression over symbols s0, s1, … with
- * known ranges. Handles are the 2^32 numbers from SYM_BAND on, close to INT64_MIN, which sizes never
- * are. Numbers from a file can be: sym_from_number() refuses those.
+ * known ranges. Handles are the 2^32 numbers from SYM_BAND on, close to INT64_MIN, which sizes
+ * never are. Numbers from a file can be: sym_from_number() refuses those.
  *
  * Expressions have one form: sums of products with integer coefficients, in a fixed order, each
  * stored once. Two expressions that + - * can show to be equal therefore have the same handle, and

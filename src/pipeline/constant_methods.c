@@ -44,8 +44,8 @@ EtcStatus session_add_constant(Session *s, StrView name, const ConstantItem *ite
         s, "give each method a name of its own",
         arena_printf(&s->arena, "constant method '" SV_FMT "' is given twice", SV_ARG(name)));
   uint32_t capacity = p->constant_capacity;
-  p->constant_priorities = pool_reserve(p->constant_priorities, &capacity,
-                                        (uint64_t)p->constant_count + 1, sizeof(int));
+  p->constant_priorities =
+      pool_reserve(p->constant_priorities, &capacity, (uint64_t)p->constant_count + 1, sizeof(int));
   p->constants = pool_reserve(p->constants, &p->constant_capacity, (uint64_t)p->constant_count + 1,
                               sizeof *p->constants);
   p->constant_priorities[p->constant_count] = priority;

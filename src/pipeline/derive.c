@@ -174,7 +174,7 @@ static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *input)
 typedef struct Sizes {
   Session *s;
   MethodOptions *options; /* of the method, which get what is missing */
-  StrView past, new; /* names of the lengths; empty where they are fixed, or not seen yet */
+  StrView past, new;      /* names of the lengths; empty where they are fixed, or not seen yet */
 } Sizes;
 
 static bool is_open(const Onnx__TensorShapeProto__Dimension *dim) {

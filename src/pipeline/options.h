@@ -53,9 +53,9 @@ typedef struct SaidOption {
 typedef struct MethodOptions {
   uint32_t given; /* OptionBit */
   PassOptions pass;
-  QuantOptions quantize; /* pass.quantize points here in options that are resolved */
+  QuantOptions quantize;       /* pass.quantize points here in options that are resolved */
   const struct Derive *derive; /* --derive, see derive.h */
-  double max_drop;       /* SQNR in dB that outputs must have; 0: not asked for */
+  double max_drop;             /* SQNR in dB that outputs must have; 0: not asked for */
   DimOption *dims;
   BoundOption *bounds;
   TextOption *states, *values; /* --state, --value */

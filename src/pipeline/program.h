@@ -33,8 +33,8 @@ typedef struct Program {
   Source **sources;
   Method *methods; /* after the stage import */
   uint32_t source_count, source_capacity, method_count, method_capacity;
-  ConstantMethod *constants;     /* --constant; of programs that are read, theirs */
-  int *constant_priorities;      /* of the layers that name them, by constant */
+  ConstantMethod *constants; /* --constant; of programs that are read, theirs */
+  int *constant_priorities;  /* of the layers that name them, by constant */
   uint32_t constant_count, constant_capacity;
   const char *kept_text; /* what --max-drop left in floats, or NULL */
   EmitFigures written;   /* after the stage emit */

@@ -7,7 +7,8 @@ static EtcStatus find_pass(Session *s, const char *option, StrView name, const P
   if (*row)
     return ETC_OK;
   const char *hint = session_did_you_mean(s, registry_nearest_pass(&s->registry, name));
-  return session_usage(s, option, hint ? hint : "'etc passes' lists the passes; others come with --plugin",
+  return session_usage(s, option,
+                       hint ? hint : "'etc passes' lists the passes; others come with --plugin",
                        "there is no pass '" SV_FMT "'", SV_ARG(name));
 }
 

@@ -235,7 +235,7 @@ static void list_nodes(const PteMethod *m, Arena *arena, StrBuf *out) {
   for (uint32_t i = 0; i < m->delegate_count; i++) {
     const PteDelegate *d = &m->delegates[i];
     DelegateFigures f = {0};
-    const DelegateReader *reader = delegate_reader(d->id);
+    const DelegateReader *reader = delegate_reader(NULL, d->id);
     const char *fault = reader ? reader->describe(d->data, d->size, arena, &f) : "no reader";
     strbuf_printf(out, "; delegate of%s%s", fault ? " " : "", fault ? fault : "");
     for (uint32_t k = 0; k < f.kind_count; k++)
@@ -265,9 +265,10 @@ static bool same_nodes(const Case *c, Options *o, const PteMethod *m, StrBuf *wh
 
 static bool run_program(const Case *c, Options *o, Reader runs, const char *path, StrBuf *why) {
   EtcSession *s = new_session(c, o, path, why, false);
-  bool fine = session_import(s, true) == STATUS_OK && run_all(c, runs, s->methods[0].graph, why);
+  bool fine =
+      session_import(s, true) == STATUS_OK && run_all(c, runs, s->program.methods[0].graph, why);
   if (fine && o->nodes)
-    fine = same_nodes(c, o, &s->sources[0]->pte.program.methods[0], why);
+    fine = same_nodes(c, o, &s->program.sources[0]->pte.program.methods[0], why);
   etc_session_free(s);
   return fine;
 }
@@ -289,7 +290,8 @@ static bool check(const Case *c, Options *o, Reader runs, StrBuf *why) {
   EtcSession *s = new_session(c, o, model, &text, true);
   const char *stage = "imported";
   Status status = session_import(s, false);
-  bool fine = status == STATUS_OK && (c->refused[0] || run_all(c, runs, s->methods[0].graph, why));
+  bool fine =
+      status == STATUS_OK && (c->refused[0] || run_all(c, runs, s->program.methods[0].graph, why));
   if (fine) {
     stage = "lowered";
     status = session_run(s, STAGE_TO_EXECUTORCH);
