@@ -92,7 +92,7 @@ static bool check_order(Verifier *v) {
 }
 
 static const char *const kind_names[] = {"none",   "value", "values", "int",    "ints",  "float",
-                                         "floats", "bool",  "bools",  "string", "dtype", "graph"};
+                                         "floats", "bool",  "bools",  "string", "dtype"};
 
 /* Whether the lists of an argument lie inside their pools. */
 static bool arg_in_pool(const Graph *g, const Arg *arg) {
