@@ -181,6 +181,16 @@ static bool has_multiple(const SymExpr *sum, const SymExpr *e, SymInt handle, in
   return true;
 }
 
+/* Whether term i is floordiv(x, a) and term `of`, floordiv(x, d), is subtracted from it d / a times. */
+static bool is_finer_quotient(const SymTable *t, const SymExpr *sum, uint32_t of, uint32_t i) {
+  const SymExpr *x = sym_expr(t, sum->terms[of]), *y = sym_expr(t, sum->terms[i]);
+  int64_t d = x->terms[1], coefficient = sum->coefficients[of];
+  return i != of && y->kind == SYM_FLOORDIV && y->terms[0] == x->terms[0] &&
+         sym_is_const(y->terms[1]) && y->terms[1] > 0 && d % y->terms[1] == 0 &&
+         coefficient % (d / y->terms[1]) == 0 &&
+         sum->coefficients[i] == -coefficient / (d / y->terms[1]);
+}
+
 /* Term `of` is floordiv(x, d), and with other terms a multiple of x - d*floordiv(x, d), which is in
  * [0, d - 1]; or of floordiv(y, a) - d*floordiv(y, a*d), which is, too. */
 static bool remainder_group(const SymTable *t, const SymExpr *sum, uint32_t of, uint64_t *terms,
@@ -197,13 +207,9 @@ static bool remainder_group(const SymTable *t, const SymExpr *sum, uint32_t of, 
   if (found && inner->kind == SYM_SUM)
     shift = inner->constant;
   for (uint32_t i = 0; i < sum->count && !found; i++) {
-    const SymExpr *y = sym_expr(t, sum->terms[i]);
-    found = i != of && y->kind == SYM_FLOORDIV && y->terms[0] == x->terms[0] &&
-            sym_is_const(y->terms[1]) && y->terms[1] > 0 && d % y->terms[1] == 0 &&
-            coefficient % (d / y->terms[1]) == 0 &&
-            sum->coefficients[i] == -coefficient / (d / y->terms[1]);
+    found = is_finer_quotient(t, sum, of, i);
     if (found) {
-      d /= y->terms[1];
+      d /= sym_expr(t, sum->terms[i])->terms[1];
       times = sum->coefficients[i];
       *terms = (uint64_t)1 << of | (uint64_t)1 << i;
     }

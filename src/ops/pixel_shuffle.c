@@ -59,6 +59,10 @@ Status shape_pixel_unshuffle(Graph *g, NodeId n) {
 
 /* --- kernels --- */
 
+static bool divisible(const int64_t *d, int64_t r, bool shuffles) {
+  return shuffles ? d[0] % (r * r) == 0 : d[1] % r == 0 && d[2] % r == 0;
+}
+
 /* Moves between wide [planes, c, r, r, h, w] and deep [planes, c, h, r, w, r]; shuffle goes from
  * the first to the second. */
 static Status shuffle(Kernel *k, bool shuffles) {
@@ -71,7 +75,7 @@ static Status shuffle(Kernel *k, bool shuffles) {
     return kernel_error(k, "rank %u, factor %lld", rank, (long long)r);
   memcpy(dims, self->dims, rank * sizeof dims[0]);
   int64_t *d = &dims[rank - 3];
-  if (shuffles ? d[0] % (r * r) != 0 : d[1] % r != 0 || d[2] % r != 0)
+  if (!divisible(d, r, shuffles))
     return kernel_error(k, "the dims cannot be divided by %lld", (long long)r);
   int64_t c = shuffles ? d[0] / (r * r) : d[0];
   int64_t h = shuffles ? d[1] : d[1] / r, w = shuffles ? d[2] : d[2] / r;
