@@ -191,14 +191,19 @@ static bool is_finer_quotient(const SymTable *t, const SymExpr *sum, uint32_t of
          sum->coefficients[i] == -coefficient / (d / y->terms[1]);
 }
 
+/* floordiv of an expression by a number above 1. */
+static bool is_quotient(const SymExpr *x) {
+  return x->kind == SYM_FLOORDIV && sym_is_const(x->terms[1]) && x->terms[1] >= 2 &&
+         !sym_is_const(x->terms[0]);
+}
+
 /* Term `of` is floordiv(x, d), and with other terms a multiple of x - d*floordiv(x, d), which is in
  * [0, d - 1]; or of floordiv(y, a) - d*floordiv(y, a*d), which is, too. */
 static bool remainder_group(const SymTable *t, const SymExpr *sum, uint32_t of, uint64_t *terms,
                             int64_t *lo, int64_t *hi) {
   const SymExpr *x = sym_expr(t, sum->terms[of]);
   int64_t shift = 0, coefficient = sum->coefficients[of];
-  if (x->kind != SYM_FLOORDIV || !sym_is_const(x->terms[1]) || x->terms[1] < 2 ||
-      sym_is_const(x->terms[0]) || coefficient <= -SYM_SMALL || coefficient >= SYM_SMALL)
+  if (!is_quotient(x) || coefficient <= -SYM_SMALL || coefficient >= SYM_SMALL)
     return false;
   const SymExpr *inner = sym_expr(t, x->terms[0]);
   int64_t d = x->terms[1], times = -coefficient / d;
