@@ -12,18 +12,26 @@ static bool is_count(const Graph *g, ValueId x, int64_t dim) {
          value_dtype(g, node_value(g, n, 0)) == DTYPE_BOOL;
 }
 
+/* The one dim that is summed over; false when there are several, or none. */
+static bool summed_dim(const Graph *g, NodeId n, int64_t *dim) {
+  uint32_t rank = value_rank(g, node_value(g, n, 0)),
+           count = node_absent(g, n, 1) ? 0 : node_list_count(g, n, 1);
+  if (!rank || (count == 0 && rank > 1) || count > 1)
+    return false;
+  *dim = count ? node_ints(g, n, 1)[0] : 0;
+  *dim += *dim < 0 ? rank : 0;
+  return true;
+}
+
 /* Over the dim and one of size 1 after it. */
 ValueId decompose_sum(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId x = node_value(g, n, 0), result = node_result(g, n, 0);
-  uint32_t rank = value_rank(g, x), count = node_absent(g, n, 1) ? 0 : node_list_count(g, n, 1);
+  uint32_t rank = value_rank(g, x);
   DType dtype = value_dtype(g, result);
-  if (!rank || rank >= MAX_RANK || (count == 0 && rank > 1) || count > 1 ||
-      dtype_in(dtype, DT(F32) | DT(F16) | DT(BF16)))
-    return 0;
-  int64_t dim = count ? node_ints(g, n, 1)[0] : 0;
-  dim += dim < 0 ? rank : 0;
-  if (is_count(g, x, dim))
+  int64_t dim;
+  if (rank >= MAX_RANK || dtype_in(dtype, DT(F32) | DT(F16) | DT(BF16)) ||
+      !summed_dim(g, n, &dim) || is_count(g, x, dim))
     return 0;
   SymInt dims[MAX_RANK];
   for (uint32_t i = 0; i <= rank; i++)
@@ -35,10 +43,7 @@ ValueId decompose_sum(Builder *b, NodeId n) {
                       A_BOOL(false), A_DTYPE(dtype));
   if (b->status != STATUS_OK)
     return 0;
-  const Type *t = value_type(g, result);
-  for (uint32_t i = 0; i < t->rank; i++)
-    dims[i] = t->dims[i];
-  return build_view(b, sum, dims, value_rank(g, result));
+  return build_view_as(b, sum, value_dims(g, result));
 }
 
 /* --- norms --- */

@@ -35,13 +35,18 @@ static bool list_is(const Graph *g, NodeId n, uint32_t arg, const SymInt *wanted
   return given > 0;
 }
 
+/* Of floats of one type, with one group, not transposed. */
+static bool is_simple(const Graph *g, NodeId n, const Conv *c) {
+  DType dtype = value_dtype(g, c->x);
+  return !node_bool(g, n, 6) && node_int(g, n, 8) == 1 && dtype_is_float(dtype) &&
+         dtype == value_dtype(g, c->weight) && (!c->bias || value_dtype(g, c->bias) == dtype);
+}
+
 static bool read_conv(Graph *g, NodeId n, Conv *c) {
   *c = (Conv){.x = node_value(g, n, 0), .weight = node_value(g, n, 1), .bias = node_value(g, n, 2)};
   c->result = node_result(g, n, 0);
   uint32_t rank = value_rank(g, c->x);
-  if (rank < 3 || rank > 2 + SPATIAL_MAX || node_bool(g, n, 6) || node_int(g, n, 8) != 1 ||
-      !dtype_is_float(value_dtype(g, c->x)) || value_dtype(g, c->x) != value_dtype(g, c->weight) ||
-      (c->bias && value_dtype(g, c->bias) != value_dtype(g, c->x)))
+  if (rank < 3 || rank > 2 + SPATIAL_MAX || !is_simple(g, n, c))
     return false;
   c->spatial = rank - 2;
   c->batch = value_dim(g, c->x, 0);

@@ -177,6 +177,14 @@ static void add_rows(Sink *s, const uint8_t *weights, const Offset *o, uint64_t 
   parallel_for((next->channels + ROWS - 1) / ROWS, GRAIN / (ROWS * length) + 1, sum_blocks, &w);
 }
 
+static void multiply(Sink *s, const uint8_t *weights, bool from_left, const Offset *o,
+                     uint64_t length, const Offset *next) {
+  if (from_left)
+    add_columns(weights, o, length, next);
+  else
+    add_rows(s, weights, o, length, next);
+}
+
 /* mm with a constant. The offset must be the same for all rows (columns) of the other operand. */
 static bool through_product(Sink *s, NodeId n, ValueId v, const Offset *o) {
   const Graph *g = s->g;
@@ -191,12 +199,10 @@ static bool through_product(Sink *s, NodeId n, ValueId v, const Offset *o) {
       o->inner != (from_left ? 1 : columns) * (length / o->channels))
     return false;
   Offset next = {.channels = from_left ? columns : rows, .inner = from_left ? 1 : columns};
-  if (o->values)
+  if (o->values) {
     next.values = ARENA_ARRAY(s->scratch, double, next.channels);
-  if (from_left && o->values)
-    add_columns(value_constant(g, w)->data, o, length, &next);
-  else if (o->values)
-    add_rows(s, value_constant(g, w)->data, o, length, &next);
+    multiply(s, value_constant(g, w)->data, from_left, o, length, &next);
+  }
   return sinks(s, node_result(g, n, 0), next);
 }
 

@@ -154,6 +154,17 @@ static ValueId scale_columns(Builder *b, ValueId weight, const Affine *a) {
   return graph_add_constant(g, value_cget(g, weight)->type, bytes, value_cget(g, weight)->name);
 }
 
+/* The product with a constant matrix that nothing else uses and that computes v; 0: there is none. */
+static NodeId matrix_product(const Graph *g, ValueId v) {
+  NodeId n = match_op_once(g, v, OP_MATMUL);
+  n = n ? n : match_op_once(g, v, OP_MM);
+  ValueId weight = n ? node_value(g, n, 1) : 0;
+  return n && value_is_const(g, weight) && value_rank(g, weight) == 2 &&
+                 value_dtype(g, weight) == DTYPE_F32 && value_cget(g, weight)->use_count == 1
+             ? n
+             : 0;
+}
+
 /* matmul(x, W) * factor, or (matmul(x, W) + bias) * factor. */
 static ValueId scale_matmul(Builder *b, ValueId v, const Affine *a, Arena *arena) {
   Graph *g = b->g;
@@ -166,13 +177,10 @@ static ValueId scale_matmul(Builder *b, ValueId v, const Affine *a, Arena *arena
     if (value_rank(g, bias) != 1 || value_dim(g, bias, 0) != a->channels)
       return 0;
   }
-  NodeId n = match_op_once(g, product, OP_MATMUL);
-  n = n ? n : match_op_once(g, product, OP_MM);
-  ValueId weight = n ? node_value(g, n, 1) : 0;
-  if (!n || !value_is_const(g, weight) || value_rank(g, weight) != 2 ||
-      value_dtype(g, weight) != DTYPE_F32 || value_cget(g, weight)->use_count != 1)
+  NodeId n = matrix_product(g, product);
+  if (!n)
     return 0;
-  ValueId shift = bias ? new_bias(b, bias, a, arena) : 0;
+  ValueId weight = node_value(g, n, 1), shift = bias ? new_bias(b, bias, a, arena) : 0;
   if (bias && !shift)
     return 0;
   ArgIn args[] = {A_VAL(node_value(g, n, 0)), A_VAL(scale_columns(b, weight, a))};

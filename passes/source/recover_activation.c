@@ -62,6 +62,19 @@ static bool tanh_gate(const Graph *g, ValueId v, ValueId *x) {
 
 typedef bool Gate(const Graph *g, ValueId v, ValueId *x);
 
+/* v is (x * gate(x)) * 0.5. */
+static bool gated_then_half(const Graph *g, ValueId v, Gate *gate, ValueId *x) {
+  ValueId inner;
+  double half;
+  if (!match_with_number(g, v, OP_MUL_TENSOR, &inner, &half) || half != 0.5)
+    return false;
+  NodeId m = match_op(g, inner, OP_MUL_TENSOR);
+  for (uint32_t i = 0; m && i < 2; i++)
+    if (gate(g, node_value(g, m, i), x) && node_value(g, m, 1 - i) == *x)
+      return true;
+  return false;
+}
+
 /* v is x * 0.5 * gate(x) in any order of the products. */
 static bool half_gated(const Graph *g, ValueId v, Gate *gate, ValueId *x) {
   ValueId inner, other;
@@ -69,12 +82,8 @@ static bool half_gated(const Graph *g, ValueId v, Gate *gate, ValueId *x) {
   NodeId n = match_op(g, v, OP_MUL_TENSOR);
   if (!n)
     return false;
-  if (match_with_number(g, v, OP_MUL_TENSOR, &inner, &half) && half == 0.5) { /* (x * gate) * 0.5 */
-    NodeId m = match_op(g, inner, OP_MUL_TENSOR);
-    for (uint32_t i = 0; m && i < 2; i++)
-      if (gate(g, node_value(g, m, i), x) && node_value(g, m, 1 - i) == *x)
-        return true;
-  }
+  if (gated_then_half(g, v, gate, x))
+    return true;
   for (uint32_t i = 0; i < 2; i++) {
     ValueId a = node_value(g, n, i), c = node_value(g, n, 1 - i);
     if (gate(g, a, x) && match_with_number(g, c, OP_MUL_TENSOR, &other, &half) && half == 0.5 &&

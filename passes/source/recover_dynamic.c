@@ -72,6 +72,23 @@ static bool weight_at(const Graph *g, ValueId codes, ValueId zero, uint64_t i, i
   return true;
 }
 
+/* The least and largest weight less its zero point; false when they are more than 8 bits apart, or
+ * cannot be read. */
+static bool weight_range(const Graph *g, ValueId codes, ValueId zero, int64_t *least,
+                         int64_t *most) {
+  uint64_t count = count_of(g, codes);
+  int64_t number;
+  *least = INT64_MAX;
+  *most = INT64_MIN;
+  for (uint64_t i = 0; i < count; i++) {
+    if (!weight_at(g, codes, zero, i, &number))
+      return false;
+    *least = min_i64(*least, number);
+    *most = max_i64(*most, number);
+  }
+  return count != 0 && *most - *least <= UINT8_MAX;
+}
+
 /* Weights less their zero points and *shift as i8; 0 when they do not fit. */
 static ValueId weight_codes(Builder *b, ValueId v, int64_t *shift) {
   Graph *g = b->g;
@@ -84,25 +101,16 @@ static ValueId weight_codes(Builder *b, ValueId v, int64_t *shift) {
     return 0;
   if (!zero && value_dtype(g, codes) == DTYPE_I8)
     return codes;
-  int64_t least = INT64_MAX, most = INT64_MIN, number;
+  int64_t least, most, number;
   uint64_t count = count_of(g, codes);
-  for (uint64_t i = 0; i < count; i++) {
-    if (!weight_at(g, codes, zero, i, &number))
-      return 0;
-    least = min_i64(least, number);
-    most = max_i64(most, number);
-  }
-  if (count == 0 || most - least > UINT8_MAX)
+  if (!weight_range(g, codes, zero, &least, &most))
     return 0;
   if (least < INT8_MIN || most > INT8_MAX)
     *shift = least - INT8_MIN;
   int8_t *bytes = arena_alloc(&g->arena, count + 1);
   for (uint64_t i = 0; i < count && weight_at(g, codes, zero, i, &number); i++)
     bytes[i] = (int8_t)(number - *shift);
-  int64_t dims[MAX_RANK];
-  for (uint32_t i = 0; i < value_rank(g, codes); i++)
-    dims[i] = value_dim(g, codes, i);
-  return build_const(b, DTYPE_I8, value_rank(g, codes), dims, bytes);
+  return build_const(b, DTYPE_I8, value_rank(g, codes), value_type(g, codes)->dims, bytes);
 }
 
 /* --- scales --- */
@@ -244,18 +252,24 @@ static ValueId add_bias(Builder *b, ValueId y, ValueId bias, uint32_t from_end) 
   return b->status == STATUS_OK ? build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(wide)) : 0;
 }
 
+/* The quantization of the operand of product n; 0: it is none that can be written on floats. */
+static NodeId quantized_operand(const Graph *g, NodeId n) {
+  OpId op = n ? node_cget(g, n)->op : OP_NONE;
+  if ((op != OP_MATMUL && op != OP_MM && op != OP_CONVOLUTION) ||
+      value_rank(g, node_value(g, n, 1)) < 2 ||
+      (op == OP_CONVOLUTION && (!node_absent(g, n, 2) || node_bool(g, n, 6))))
+    return 0;
+  return centred(g, node_value(g, n, 0));
+}
+
 static ValueId product(Builder *b, ValueId sums, ValueId factor) {
   Graph *g = b->g;
   ValueId steps, bias = 0;
   NodeId n = products_of(g, sums, &steps);
-  OpId op = n ? node_cget(g, n)->op : OP_NONE;
-  if (op != OP_MATMUL && op != OP_MM && op != OP_CONVOLUTION)
+  NodeId codes = quantized_operand(g, n);
+  if (!codes)
     return 0;
-  bool convolves = op == OP_CONVOLUTION;
-  NodeId codes = centred(g, node_value(g, n, 0));
-  if (!codes || value_rank(g, node_value(g, n, 1)) < 2 ||
-      (convolves && (!node_absent(g, n, 2) || node_bool(g, n, 6))))
-    return 0;
+  bool convolves = node_cget(g, n)->op == OP_CONVOLUTION;
   Quantization from = quantization_of(g, codes),
                to = {.dtype = DTYPE_I8, .low = INT8_MIN, .high = INT8_MAX};
   ValueId scales = weight_scales(g, factor, from.scales);

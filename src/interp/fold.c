@@ -150,18 +150,20 @@ static bool is_large_widening(const Graph *g, NodeId n, uint64_t operand_bytes) 
   return (from == DTYPE_U8 || from == DTYPE_I8) && dtype_size(to) > 1;
 }
 
+/* What stays as it is for passes that look for it, or to keep the file small. */
+static bool is_kept(const Fold *f, const Graph *g, NodeId n, uint64_t operand_bytes) {
+  return (f->keep_transposes && is_large_transpose(g, n, operand_bytes)) ||
+         (f->keep_widenings && is_large_widening(g, n, operand_bytes)) ||
+         is_large_unpacking(g, n, operand_bytes);
+}
+
 static ValueId fold_constants(Fold *f, Builder *b, NodeId n) {
   Graph *g = b->g;
   uint64_t operand_bytes, largest;
   OpId op = node_cget(g, n)->op;
   if (!fold_allowed(op) || op_has_trait(op, OP_DATA_SHAPE) ||
-      !operands_constant(f, g, n, &operand_bytes, &largest))
-    return 0;
-  if ((f->keep_transposes && is_large_transpose(g, n, operand_bytes)) ||
-      (f->keep_widenings && is_large_widening(g, n, operand_bytes)) ||
-      is_large_unpacking(g, n, operand_bytes))
-    return 0;
-  if (!results_fit(f, g, n, operand_bytes, largest))
+      !operands_constant(f, g, n, &operand_bytes, &largest) || is_kept(f, g, n, operand_bytes) ||
+      !results_fit(f, g, n, operand_bytes, largest))
     return 0;
   uint32_t count = node_cget(g, n)->result_count;
   if (op_has_trait(op, OP_VIEW) && count == 1)
@@ -214,14 +216,21 @@ static bool known_copy(Known *k) {
   return true;
 }
 
-/* Sizes times or over numbers, rounded down, as exporters compute them from scales. */
-static bool known_scaled(Known *k) {
-  Graph *g = k->g;
-  ValueId v = node_value(g, k->n, 0);
+/* What v is a view of. */
+static ValueId unviewed(const Graph *g, ValueId v) {
   DType dtype = value_dtype(g, v);
   NodeId n = value_def(g, v);
   while (n && op_has_trait(node_cget(g, n)->op, OP_VIEW) && value_dtype(g, v) == dtype)
     n = value_def(g, v = node_value(g, n, 0));
+  return v;
+}
+
+/* Sizes times or over numbers, rounded down, as exporters compute them from scales. */
+static bool known_scaled(Known *k) {
+  Graph *g = k->g;
+  ValueId v = unviewed(g, node_value(g, k->n, 0));
+  DType dtype = value_dtype(g, node_value(g, k->n, 0));
+  NodeId n = value_def(g, v);
   OpId op = n ? node_cget(g, n)->op : OP_NONE;
   if ((op != OP_MUL_TENSOR && op != OP_DIV_TENSOR) || !is_whole_float(value_dtype(g, v)))
     return false;
@@ -274,40 +283,54 @@ static bool known_cat(Known *k) {
   return at == k->count;
 }
 
+/* Which entries of a dim are picked: index[j], or without an index start + j * step. */
+typedef struct Pick {
+  int64_t axis, start, step;
+  const SymInt *index;
+  uint32_t index_count;
+} Pick;
+
+static bool read_pick(Known *k, OpId op, uint32_t rank, Pick *p) {
+  *p = (Pick){.step = 1};
+  if (op == OP_FLIP && node_list_count(k->g, k->n, 1) != 1)
+    return false;
+  p->axis = op == OP_FLIP ? node_ints(k->g, k->n, 1)[0] : node_int(k->g, k->n, 1);
+  p->axis += p->axis < 0 ? rank : 0;
+  if (op == OP_FLIP)
+    p->start = p->step = -1;
+  if (op == OP_INDEX_SELECT)
+    p->index = operand(k, 2, &p->index_count);
+  if (op == OP_SELECT_COPY_INT)
+    p->start = node_int(k->g, k->n, 2);
+  if (op == OP_SLICE_COPY_TENSOR) {
+    p->start = node_absent(k->g, k->n, 2) ? 0 : node_int(k->g, k->n, 2);
+    p->step = node_int(k->g, k->n, 4);
+  }
+  return sym_is_const(p->start) && sym_is_const(p->step) && (op != OP_INDEX_SELECT || p->index);
+}
+
 /* slice, select, index_select and flip: of each run of `size` entries along a dim the picked ones.
  */
 static bool known_pick(Known *k) {
-  uint32_t count, index_count = 0, inner = 1;
+  uint32_t count, inner = 1;
   OpId op = node_cget(k->g, k->n)->op;
-  const SymInt *x = operand(k, 0, &count),
-               *index = op == OP_INDEX_SELECT ? operand(k, 2, &index_count) : NULL;
+  const SymInt *x = operand(k, 0, &count);
   const Type *from = value_type(k->g, node_value(k->g, k->n, 0)),
              *to = value_type(k->g, node_result(k->g, k->n, 0));
-  if (!x || !count || from->rank == 0 || (op == OP_INDEX_SELECT && !index))
+  Pick p;
+  if (!x || !count || from->rank == 0 || !read_pick(k, op, from->rank, &p))
     return false;
-  bool flip = op == OP_FLIP;
-  if (flip && node_list_count(k->g, k->n, 1) != 1)
+  uint32_t size = (uint32_t)from->dims[p.axis],
+           picked = op == OP_SELECT_COPY_INT ? 1 : (uint32_t)to->dims[p.axis];
+  if (p.index && p.index_count != picked)
     return false;
-  int64_t axis = flip ? node_ints(k->g, k->n, 1)[0] : node_int(k->g, k->n, 1);
-  axis += axis < 0 ? from->rank : 0;
-  uint32_t size = (uint32_t)from->dims[axis],
-           picked = op == OP_SELECT_COPY_INT ? 1 : (uint32_t)to->dims[axis];
-  for (uint32_t i = (uint32_t)axis + 1; i < from->rank; i++)
+  for (uint32_t i = (uint32_t)p.axis + 1; i < from->rank; i++)
     inner *= (uint32_t)from->dims[i];
-  int64_t start = flip ? -1 : 0, step = flip ? -1 : 1;
-  if (op == OP_SLICE_COPY_TENSOR) {
-    start = node_absent(k->g, k->n, 2) ? 0 : node_int(k->g, k->n, 2);
-    step = node_int(k->g, k->n, 4);
-  } else if (op == OP_SELECT_COPY_INT) {
-    start = node_int(k->g, k->n, 2);
-  }
-  if (!sym_is_const(start) || !sym_is_const(step) || (index && index_count != picked))
-    return false;
-  if (start < 0)
-    start += size;
+  if (p.start < 0)
+    p.start += size;
   for (uint32_t i = 0; i < k->count; i++) {
     uint32_t j = i / inner % picked;
-    int64_t at = index ? index[j] : start + (int64_t)j * step;
+    int64_t at = p.index ? p.index[j] : p.start + (int64_t)j * p.step;
     if (at < 0 || at >= size)
       return false;
     k->out[i] = x[(i / inner / picked * size + (uint32_t)at) * inner + i % inner];
@@ -345,6 +368,18 @@ static bool binary_operands(Known *k, const SymInt **a, const SymInt **b, uint32
   return *a && *b && (*na == k->count || *na == 1) && (*nb == k->count || *nb == 1);
 }
 
+/* a / b rounded towards 0. */
+static bool truncated(Known *k, SymInt a, SymInt b, SymInt *out) {
+  SymTable *t = &k->g->syms;
+  if (sym_lower(t, b) <= 0 || node_absent(k->g, k->n, 2) ||
+      !sv_eq_str(node_str(k->g, k->n, 2), "trunc"))
+    return false;
+  *out = sym_lower(t, a) >= 0 ? sym_floordiv(t, a, b)
+                              : sym_add(t, sym_max(t, 0, sym_floordiv(t, a, b)),
+                                        sym_min(t, 0, sym_ceildiv(t, a, b)));
+  return true;
+}
+
 static bool arith(Known *k, OpId op, SymInt a, SymInt b, SymInt *out) {
   SymTable *t = &k->g->syms;
   int64_t alpha = 1;
@@ -365,13 +400,7 @@ static bool arith(Known *k, OpId op, SymInt a, SymInt b, SymInt *out) {
     *out = sym_mul(t, a, b);
     return true;
   case OP_DIV_TENSOR_MODE:
-    if (sym_lower(t, b) <= 0 || node_absent(k->g, k->n, 2) ||
-        !sv_eq_str(node_str(k->g, k->n, 2), "trunc"))
-      return false;
-    *out = sym_lower(t, a) >= 0 ? sym_floordiv(t, a, b)
-                                : sym_add(t, sym_max(t, 0, sym_floordiv(t, a, b)),
-                                          sym_min(t, 0, sym_ceildiv(t, a, b)));
-    return true;
+    return truncated(k, a, b, out);
   case OP_FLOOR_DIVIDE:
     if (sym_lower(t, b) <= 0)
       return false;
@@ -433,11 +462,16 @@ static bool known_binary(Known *k) {
   return true;
 }
 
+/* An operand with as many elements as the result, or one for all. */
+static const SymInt *broadcast(Known *k, uint32_t arg, uint32_t *count) {
+  const SymInt *x = operand(k, arg, count);
+  return x && (*count == k->count || *count == 1) ? x : NULL;
+}
+
 static bool known_where(Known *k) {
   uint32_t nc, na, nb;
-  const SymInt *c = operand(k, 0, &nc), *a = operand(k, 1, &na), *b = operand(k, 2, &nb);
-  if (!c || !a || !b || (nc != k->count && nc != 1) || (na != k->count && na != 1) ||
-      (nb != k->count && nb != 1))
+  const SymInt *c = broadcast(k, 0, &nc), *a = broadcast(k, 1, &na), *b = broadcast(k, 2, &nb);
+  if (!c || !a || !b)
     return false;
   for (uint32_t i = 0; i < k->count; i++) {
     SymInt condition = c[nc == 1 ? 0 : i];
@@ -477,44 +511,48 @@ static bool known_prod(Known *k) {
   return true;
 }
 
+static bool known_floor(Known *k) { return known_copy(k) || known_scaled(k); }
+
+/* The same bytes, other numbers. */
+static bool never_known(Known *k) {
+  (void)k;
+  return false;
+}
+
+typedef bool KnownFn(Known *k);
+
 static bool known_elements(Known *k) {
+  static const struct {
+    OpId op;
+    KnownFn *known;
+  } rows[] = {
+      {OP_TO_COPY, known_cast},
+      {OP_FLOOR, known_floor},
+      {OP_CLONE, known_copy},
+      {OP_CEIL, known_copy},
+      {OP_ROUND, known_copy},
+      {OP_SCALAR_TENSOR, known_scalar},
+      {OP_CAT, known_cat},
+      {OP_SLICE_COPY_TENSOR, known_pick},
+      {OP_SELECT_COPY_INT, known_pick},
+      {OP_INDEX_SELECT, known_pick},
+      {OP_FLIP, known_pick},
+      {OP_PERMUTE_COPY, known_permute},
+      {OP_WHERE_SELF, known_where},
+      {OP_NEG, known_neg},
+      {OP_EXPAND_COPY, known_fill},
+      {OP_PROD, known_prod},
+      {OP_PROD_DIM_INT, known_prod},
+      {OP_VIEW_COPY_DTYPE, never_known},
+  };
   OpId op = node_cget(k->g, k->n)->op;
-  switch ((enum Op)op) {
-  case OP_TO_COPY:
-    return known_cast(k);
-  case OP_FLOOR:
-    return known_copy(k) || known_scaled(k);
-  case OP_CLONE:
-  case OP_CEIL:
-  case OP_ROUND:
+  for (size_t i = 0; i < COUNT_OF(rows); i++)
+    if (rows[i].op == op)
+      return rows[i].known(k);
+  if (op_has_trait(op, OP_VIEW))
     return known_copy(k);
-  case OP_SCALAR_TENSOR:
-    return known_scalar(k);
-  case OP_CAT:
-    return known_cat(k);
-  case OP_SLICE_COPY_TENSOR:
-  case OP_SELECT_COPY_INT:
-  case OP_INDEX_SELECT:
-  case OP_FLIP:
-    return known_pick(k);
-  case OP_PERMUTE_COPY:
-    return known_permute(k);
-  case OP_WHERE_SELF:
-    return known_where(k);
-  case OP_NEG:
-    return known_neg(k);
-  case OP_EXPAND_COPY:
-    return known_fill(k);
-  case OP_PROD:
-  case OP_PROD_DIM_INT:
-    return known_prod(k);
-  case OP_VIEW_COPY_DTYPE: /* the same bytes, other numbers */
-    return false;
-  default:
-    return op_has_trait(op, OP_VIEW) ? known_copy(k)
-                                     : op_has_trait(op, OP_ELEMENTWISE) &&
-                                           node_cget(k->g, k->n)->arg_count >= 2 && known_binary(k);
-  }
+  return op_has_trait(op, OP_ELEMENTWISE) && node_cget(k->g, k->n)->arg_count >= 2 &&
+         known_binary(k);
 }
 
 /* Whether elements of this type hold all these numbers exactly. */

@@ -64,33 +64,41 @@ static const char *expr_text(const Symbols *s, SymInt expr, StrBuf *buf) {
 
 typedef enum Solved { SOLVED, SOLVED_LATER, SOLVED_NEVER, SOLVED_RANGE } Solved;
 
+/* The sum equals *value: its only unknown term, and what that must be. */
+static Solved solve_sum(Symbols *s, const SymExpr *e, int64_t *value, SymInt *unknown) {
+  int64_t coefficient = 0;
+  unsigned unknowns = 0;
+  if (__builtin_sub_overflow(*value, e->constant, value))
+    return SOLVED_NEVER;
+  for (uint32_t i = 0; i < e->count; i++) {
+    int64_t term, product;
+    if (!symbols_known(s, e->terms[i])) {
+      unknowns++;
+      *unknown = e->terms[i];
+      coefficient = e->coefficients[i];
+    } else if (!symbols_eval(s, e->terms[i], &term) ||
+               !mul_i64(term, e->coefficients[i], &product) ||
+               __builtin_sub_overflow(*value, product, value)) {
+      return SOLVED_NEVER;
+    }
+  }
+  if (unknowns != 1)
+    return SOLVED_LATER;
+  if (coefficient == 0 || (coefficient == -1 && *value == INT64_MIN) || *value % coefficient != 0)
+    return SOLVED_NEVER;
+  *value /= coefficient;
+  return SOLVED;
+}
+
 /* Binds one symbol of expr = value. LATER: more than one unknown; NEVER: no integer solves it;
  * RANGE: the solution is outside the symbol's range, *culprit is the symbol. */
 static Solved solve(Symbols *s, SymInt expr, int64_t value, SymInt *culprit, int64_t *solution) {
   const SymExpr *e = sym_expr(&s->g->syms, expr);
   SymInt unknown = expr;
   if (e->kind == SYM_SUM) {
-    int64_t coefficient = 0;
-    unsigned unknowns = 0;
-    if (__builtin_sub_overflow(value, e->constant, &value))
-      return SOLVED_NEVER;
-    for (uint32_t i = 0; i < e->count; i++) {
-      int64_t term, product;
-      if (!symbols_known(s, e->terms[i])) {
-        unknowns++;
-        unknown = e->terms[i];
-        coefficient = e->coefficients[i];
-      } else if (!symbols_eval(s, e->terms[i], &term) ||
-                 !mul_i64(term, e->coefficients[i], &product) ||
-                 __builtin_sub_overflow(value, product, &value)) {
-        return SOLVED_NEVER;
-      }
-    }
-    if (unknowns != 1)
-      return SOLVED_LATER;
-    if (coefficient == 0 || (coefficient == -1 && value == INT64_MIN) || value % coefficient != 0)
-      return SOLVED_NEVER;
-    value /= coefficient;
+    Solved sum = solve_sum(s, e, &value, &unknown);
+    if (sum != SOLVED)
+      return sum;
     e = sym_expr(&s->g->syms, unknown);
   }
   if (e->kind != SYM_SYMBOL)

@@ -42,6 +42,16 @@ bool dtype_from_name(StrView name, DType *out) {
   return false;
 }
 
+static DType promote_ints(DType a, DType b) {
+  if ((a == DTYPE_U8 && b == DTYPE_I8) || (a == DTYPE_I8 && b == DTYPE_U8))
+    return DTYPE_I16;
+  if (a == DTYPE_U8)
+    return b;
+  if (b == DTYPE_U8)
+    return a;
+  return a > b ? a : b; /* i8 < i16 < i32 < i64 by number */
+}
+
 DType dtype_promote(DType a, DType b) {
   const DTypeSet real = DTS_REAL_BOOL;
   if (a == b)
@@ -55,16 +65,7 @@ DType dtype_promote(DType a, DType b) {
   bool float_a = dtype_is_float(a), float_b = dtype_is_float(b);
   if (float_a != float_b)
     return float_a ? a : b;
-  if (float_a) {
-    if (a == DTYPE_F64 || b == DTYPE_F64)
-      return DTYPE_F64;
-    return DTYPE_F32; /* also for the pair f16, bf16 */
-  }
-  if ((a == DTYPE_U8 && b == DTYPE_I8) || (a == DTYPE_I8 && b == DTYPE_U8))
-    return DTYPE_I16;
-  if (a == DTYPE_U8)
-    return b;
-  if (b == DTYPE_U8)
-    return a;
-  return a > b ? a : b; /* i8 < i16 < i32 < i64 by number */
+  if (float_a) /* f32 also for the pair f16, bf16 */
+    return a == DTYPE_F64 || b == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
+  return promote_ints(a, b);
 }

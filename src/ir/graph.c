@@ -368,6 +368,13 @@ void node_set_arg(Graph *g, NodeId n, uint32_t index, ArgIn in) {
   g->args[at] = arg;
 }
 
+static const bool *bools_in(const Graph *g, const Arg *arg, Arena *arena) {
+  bool *bools = ARENA_ARRAY(arena, bool, arg->count);
+  for (uint32_t i = 0; i < arg->count; i++)
+    bools[i] = g->ints[arg->at + i] != 0;
+  return bools;
+}
+
 ArgIn node_arg_in(const Graph *g, NodeId n, uint32_t index, Arena *arena) {
   const Arg *arg = node_arg(g, n, index);
   ArgIn in = {.kind = (ArgKind)arg->kind, .count = arg->count};
@@ -389,13 +396,9 @@ ArgIn node_arg_in(const Graph *g, NodeId n, uint32_t index, Arena *arena) {
     in.ints = ints;
     break;
   }
-  case ARG_BOOLS: {
-    bool *bools = ARENA_ARRAY(arena, bool, arg->count);
-    for (uint32_t i = 0; i < arg->count; i++)
-      bools[i] = g->ints[arg->at + i] != 0;
-    in.bools = bools;
+  case ARG_BOOLS:
+    in.bools = bools_in(g, arg, arena);
     break;
-  }
   case ARG_FLOATS: {
     double *floats = ARENA_ARRAY(arena, double, arg->count);
     if (arg->count)

@@ -467,6 +467,15 @@ static SymInt floordiv_rest(SymTable *t, SymInt rest, int64_t divisor) {
       t, (SymExpr){.kind = SYM_FLOORDIV, .count = 2, .terms = (SymInt[]){rest, divisor}});
 }
 
+/* By a number b > 0; the quotient is known to be in [lo, hi]. */
+static SymInt floordiv_const(SymTable *t, SymInt a, int64_t b, int64_t lo, int64_t hi) {
+  SymInt quotient, rest;
+  split_by_const(t, a, b, &quotient, &rest);
+  if (sym_lower(t, rest) < 0 || sym_upper(t, rest) >= b)
+    quotient = sym_add(t, quotient, floordiv_rest(t, rest, b));
+  return within(t, quotient, lo, hi);
+}
+
 SymInt sym_floordiv(SymTable *t, SymInt a, SymInt b) {
   if (sym_is_const(a) && sym_is_const(b))
     return number_of(t, sym_const_floordiv(a, b));
@@ -474,13 +483,8 @@ SymInt sym_floordiv(SymTable *t, SymInt a, SymInt b) {
     return b == 0 ? 0 : sym_floordiv(t, sym_sub(t, 0, a), b == INT64_MIN ? INT64_MAX : -b);
   int64_t lo, hi;
   sym_range_floordiv(sym_lower(t, a), sym_upper(t, a), sym_lower(t, b), sym_upper(t, b), &lo, &hi);
-  if (sym_is_const(b)) {
-    SymInt quotient, rest;
-    split_by_const(t, a, b, &quotient, &rest);
-    if (sym_lower(t, rest) < 0 || sym_upper(t, rest) >= b)
-      quotient = sym_add(t, quotient, floordiv_rest(t, rest, b));
-    return within(t, quotient, lo, hi);
-  }
+  if (sym_is_const(b))
+    return floordiv_const(t, a, b, lo, hi);
   if (a == b && sym_lower(t, b) > 0)
     return 1;
   if (a == 0)

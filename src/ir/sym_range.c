@@ -181,14 +181,29 @@ static bool has_multiple(const SymExpr *sum, const SymExpr *e, SymInt handle, in
   return true;
 }
 
+/* Whether term i is floordiv(x, a) and term `of`, floordiv(x, d), is subtracted from it d / a times. */
+static bool is_finer_quotient(const SymTable *t, const SymExpr *sum, uint32_t of, uint32_t i) {
+  const SymExpr *x = sym_expr(t, sum->terms[of]), *y = sym_expr(t, sum->terms[i]);
+  int64_t d = x->terms[1], coefficient = sum->coefficients[of];
+  return i != of && y->kind == SYM_FLOORDIV && y->terms[0] == x->terms[0] &&
+         sym_is_const(y->terms[1]) && y->terms[1] > 0 && d % y->terms[1] == 0 &&
+         coefficient % (d / y->terms[1]) == 0 &&
+         sum->coefficients[i] == -coefficient / (d / y->terms[1]);
+}
+
+/* floordiv of an expression by a number above 1. */
+static bool is_quotient(const SymExpr *x) {
+  return x->kind == SYM_FLOORDIV && sym_is_const(x->terms[1]) && x->terms[1] >= 2 &&
+         !sym_is_const(x->terms[0]);
+}
+
 /* Term `of` is floordiv(x, d), and with other terms a multiple of x - d*floordiv(x, d), which is in
  * [0, d - 1]; or of floordiv(y, a) - d*floordiv(y, a*d), which is, too. */
 static bool remainder_group(const SymTable *t, const SymExpr *sum, uint32_t of, uint64_t *terms,
                             int64_t *lo, int64_t *hi) {
   const SymExpr *x = sym_expr(t, sum->terms[of]);
   int64_t shift = 0, coefficient = sum->coefficients[of];
-  if (x->kind != SYM_FLOORDIV || !sym_is_const(x->terms[1]) || x->terms[1] < 2 ||
-      sym_is_const(x->terms[0]) || coefficient <= -SYM_SMALL || coefficient >= SYM_SMALL)
+  if (!is_quotient(x) || coefficient <= -SYM_SMALL || coefficient >= SYM_SMALL)
     return false;
   const SymExpr *inner = sym_expr(t, x->terms[0]);
   int64_t d = x->terms[1], times = -coefficient / d;
@@ -197,13 +212,9 @@ static bool remainder_group(const SymTable *t, const SymExpr *sum, uint32_t of, 
   if (found && inner->kind == SYM_SUM)
     shift = inner->constant;
   for (uint32_t i = 0; i < sum->count && !found; i++) {
-    const SymExpr *y = sym_expr(t, sum->terms[i]);
-    found = i != of && y->kind == SYM_FLOORDIV && y->terms[0] == x->terms[0] &&
-            sym_is_const(y->terms[1]) && y->terms[1] > 0 && d % y->terms[1] == 0 &&
-            coefficient % (d / y->terms[1]) == 0 &&
-            sum->coefficients[i] == -coefficient / (d / y->terms[1]);
+    found = is_finer_quotient(t, sum, of, i);
     if (found) {
-      d /= y->terms[1];
+      d /= sym_expr(t, sum->terms[i])->terms[1];
       times = sum->coefficients[i];
       *terms = (uint64_t)1 << of | (uint64_t)1 << i;
     }

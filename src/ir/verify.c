@@ -92,7 +92,7 @@ static bool check_order(Verifier *v) {
 }
 
 static const char *const kind_names[] = {"none",   "value", "values", "int",    "ints",  "float",
-                                         "floats", "bool",  "bools",  "string", "dtype", "graph"};
+                                         "floats", "bool",  "bools",  "string", "dtype"};
 
 /* Whether the lists of an argument lie inside their pools. */
 static bool arg_in_pool(const Graph *g, const Arg *arg) {
@@ -278,6 +278,17 @@ static uint64_t check_uses(Verifier *v, ValueId id) {
   return count;
 }
 
+static void check_inputs_and_states(Verifier *v) {
+  const Graph *g = v->g;
+  for (uint32_t i = 0; i < g->state_count; i++)
+    if (g->states[i].value >= g->value_count || g->values[g->states[i].value].kind != VALUE_STATE)
+      fault(v, 0, "state %u is no state value", i);
+  for (uint32_t i = 0; i < g->input_count; i++)
+    if (g->inputs[i] >= g->value_count || g->values[g->inputs[i]].kind != VALUE_INPUT ||
+        g->values[g->inputs[i]].def != i)
+      fault(v, 0, "input %u is no input value", i);
+}
+
 static void check_values(Verifier *v) {
   Graph *g = v->g;
   uint64_t uses = 0;
@@ -296,13 +307,7 @@ static void check_values(Verifier *v) {
   if (uses != v->operand_count && !v->faults)
     fault(v, 0, "%llu uses are linked for %llu operands", (unsigned long long)uses,
           (unsigned long long)v->operand_count);
-  for (uint32_t i = 0; i < g->state_count; i++)
-    if (g->states[i].value >= g->value_count || g->values[g->states[i].value].kind != VALUE_STATE)
-      fault(v, 0, "state %u is no state value", i);
-  for (uint32_t i = 0; i < g->input_count; i++)
-    if (g->inputs[i] >= g->value_count || g->values[g->inputs[i]].kind != VALUE_INPUT ||
-        g->values[g->inputs[i]].def != i)
-      fault(v, 0, "input %u is no input value", i);
+  check_inputs_and_states(v);
 }
 
 /* --- states --- */

@@ -236,18 +236,22 @@ static uint32_t last_use(const Plan *p, ValueId v, uint32_t begin) {
   return end;
 }
 
+static void report_placeless(Plan *p, ValueId v) {
+  NodeId n = value_def(p->g, v);
+  p->report(p->user, n,
+            n                                          ? "a result has no place in memory"
+            : value_cget(p->g, v)->kind == VALUE_STATE ? "a state has no place in memory"
+                                                       : "an input has no place in memory");
+}
+
 static void add_value(Plan *p, ValueId v) {
   const Graph *g = p->g;
   uint32_t storage = value_cget(g, v)->storage;
   NodeId n = value_def(g, v);
-  if (!storage) {
-    if (needs_place(g, v))
-      p->report(p->user, n,
-                n                                       ? "a result has no place in memory"
-                : value_cget(g, v)->kind == VALUE_STATE ? "a state has no place in memory"
-                                                        : "an input has no place in memory");
+  if (!storage && needs_place(g, v))
+    report_placeless(p, v);
+  if (!storage)
     return;
-  }
   if (!place_exists(p, v) || g->storages[storage].size == 0) /* no bytes: nothing to overlap */
     return;
   bool kept = g->values[v].kind == VALUE_STATE; /* in use at all times */

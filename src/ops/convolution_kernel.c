@@ -48,6 +48,11 @@ static void conv_area(Conv *c) {
   c->depth = c->cin * c->taps;
 }
 
+static bool conv_fits(const Tensor *in, const Tensor *weight, const Tensor *out, int64_t groups) {
+  return in->rank >= 3 && in->rank <= 5 && weight->rank == in->rank && out->rank == in->rank &&
+         groups >= 1 && weight->dims[0] % groups == 0 && in->dims[1] % groups == 0;
+}
+
 static Status conv_make(Kernel *k, Conv *c, bool transposed) {
   const Tensor *in = kernel_tensor(k, 0), *weight = kernel_tensor(k, 1),
                *bias = kernel_tensor(k, 2);
@@ -55,8 +60,7 @@ static Status conv_make(Kernel *k, Conv *c, bool transposed) {
   uint32_t rank = in->rank, from = 5 - rank;
   const Tensor *out = k->results[0];
   int64_t groups = k->args[8].i;
-  if (rank < 3 || rank > 5 || weight->rank != rank || out->rank != rank || groups < 1 ||
-      weight->dims[0] % groups || in->dims[1] % groups)
+  if (!conv_fits(in, weight, out, groups))
     return kernel_error(k, "the operands do not fit together");
   *c = (Conv){.in = kernel_in_dtype(k, in, dtype),
               .weight = kernel_in_dtype(k, weight, dtype),

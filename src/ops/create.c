@@ -78,36 +78,46 @@ static SymInt unknown_length(Graph *g, NodeId n) {
 }
 
 /* arange (end, dtype); arange.start_step (start, end, step, dtype). */
+/* Start, end and step of a range. */
+typedef struct Range {
+  SymInt ints[3];
+  double floats[3];
+  bool whole, literal, known; /* all of them: no float; a number in the text; known when compiling */
+} Range;
+
+/* Argument i is number `slot` of the range. */
+static Status read_bound(Graph *g, NodeId n, uint32_t i, uint32_t slot, Range *r) {
+  const Arg *arg = node_arg(g, n, i);
+  DType kind;
+  TRY(arg_scalar_kind(g, n, i, &kind));
+  r->whole = r->whole && kind != DTYPE_F32;
+  if (arg->kind == ARG_VALUE) {
+    const Type *t = value_type(g, node_value(g, n, i));
+    r->literal = false;
+    r->known = r->known && t->kind == TYPE_INT && t->rank == 1;
+    r->ints[slot] = r->known ? t->dims[0] : 0;
+    return STATUS_OK;
+  }
+  r->ints[slot] = arg->kind == ARG_FLOAT ? 0 : arg->i;
+  r->literal = r->literal && (arg->kind == ARG_FLOAT || sym_is_const(arg->i));
+  r->floats[slot] = node_scalar(g, n, i);
+  return STATUS_OK;
+}
+
 Status shape_arange(Graph *g, NodeId n) {
   bool stepped = node_cget(g, n)->op == OP_ARANGE_START_STEP;
-  SymInt ints[3] = {0, 0, 1}, length;
-  double floats[3] = {0, 0, 1};
-  bool whole = true, literal = true, known = true;
-  for (uint32_t i = 0; i < (stepped ? 3u : 1u); i++) {
-    uint32_t slot = stepped ? i : 1;
-    const Arg *arg = node_arg(g, n, i);
-    DType kind;
-    TRY(arg_scalar_kind(g, n, i, &kind));
-    whole = whole && kind != DTYPE_F32;
-    if (arg->kind == ARG_VALUE) {
-      const Type *t = value_type(g, node_value(g, n, i));
-      literal = false;
-      known = known && t->kind == TYPE_INT && t->rank == 1;
-      ints[slot] = known ? t->dims[0] : 0;
-    } else {
-      ints[slot] = arg->kind == ARG_FLOAT ? 0 : arg->i;
-      literal = literal && (arg->kind == ARG_FLOAT || sym_is_const(arg->i));
-      floats[slot] = node_scalar(g, n, i);
-    }
-  }
+  SymInt length;
+  Range r = {{0, 0, 1}, {0, 0, 1}, .whole = true, .literal = true, .known = true};
+  for (uint32_t i = 0; i < (stepped ? 3u : 1u); i++)
+    TRY(read_bound(g, n, i, stepped ? i : 1, &r));
   DType dtype;
-  TRY(arg_dtype(g, n, stepped ? 3 : 1, whole ? DTYPE_I64 : DTYPE_F32, &dtype));
+  TRY(arg_dtype(g, n, stepped ? 3 : 1, r.whole ? DTYPE_I64 : DTYPE_F32, &dtype));
   if (dtype == DTYPE_BOOL)
     return bad_dtype(g, n, "a range cannot be bool");
-  if (whole && known)
-    TRY(int_range(g, n, ints, &length));
-  else if (literal)
-    TRY(float_range(g, n, floats, &length));
+  if (r.whole && r.known)
+    TRY(int_range(g, n, r.ints, &length));
+  else if (r.literal)
+    TRY(float_range(g, n, r.floats, &length));
   else
     length = unknown_length(g, n);
   Dims d = dims_make(&length, 1);

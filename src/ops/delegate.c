@@ -72,8 +72,22 @@ static bool take_char(StrView *text, char c) {
   return there;
 }
 
+/* One digit for each dim, each digit once. */
+static bool parse_perm(StrView text, uint32_t rank, uint32_t *perm) {
+  uint32_t seen = 0;
+  if (text.size != rank)
+    return false;
+  for (uint32_t i = 0; i < rank; i++) {
+    perm[i] = (uint32_t)(text.data[i] - '0');
+    if (perm[i] >= rank || (seen >> perm[i] & 1))
+      return false;
+    seen |= 1u << perm[i];
+  }
+  return true;
+}
+
 static bool parse_order(StrView text, uint64_t size, Permutation *out) {
-  uint32_t element, rank = 0, dims[PERMUTE_MAX_RANK], perm[PERMUTE_MAX_RANK], seen = 0;
+  uint32_t element, rank = 0, dims[PERMUTE_MAX_RANK], perm[PERMUTE_MAX_RANK];
   if (!take_number(&text, &element) || !take_char(&text, ':') ||
       (element != 1 && element != 2 && element != 4 && element != 8))
     return false;
@@ -84,14 +98,8 @@ static bool parse_order(StrView text, uint64_t size, Permutation *out) {
       return false;
     bytes *= dims[rank++];
   } while (take_char(&text, 'x'));
-  if (bytes != size || !take_char(&text, ':') || text.size != rank)
+  if (bytes != size || !take_char(&text, ':') || !parse_perm(text, rank, perm))
     return false;
-  for (uint32_t i = 0; i < rank; i++) {
-    perm[i] = (uint32_t)(text.data[i] - '0');
-    if (perm[i] >= rank || (seen >> perm[i] & 1))
-      return false;
-    seen |= 1u << perm[i];
-  }
   *out = permutation_make(element, rank, dims, perm);
   return true;
 }

@@ -97,18 +97,14 @@ const char *check_constant_pad_nd(const Graph *g, NodeId n, Arena *arena) {
 
 /* --- kernels --- */
 
-Status kern_constant_pad_nd(Kernel *k) {
-  const Tensor *self;
-  TRY(kernel_need(k, 0, &self));
-  TRY(kernel_expect_dtype(k, self));
-  Tensor *out = k->results[0];
+/* Sizes of the result and of what is moved, and where that begins on both sides. */
+static Status pad_geometry(Kernel *k, const Tensor *self, int64_t *dims, int64_t *inner,
+                           MoveSide *dst, MoveSide *src) {
   const KernelArg *pad = &k->args[1];
   uint32_t pairs = pad->kind == ARG_INTS ? pad->count / 2 : 0;
+  unsigned element = dtype_size(self->dtype);
   if (pairs > self->rank || (pad->kind == ARG_INTS && pad->count % 2 != 0))
     return kernel_error(k, "%u pads for rank %u", pad->count, self->rank);
-  int64_t dims[MAX_RANK], inner[MAX_RANK];
-  unsigned element = dtype_size(out->dtype);
-  MoveSide dst = move_side(out), src = move_side(self);
   for (uint32_t i = 0; i < self->rank; i++) {
     uint32_t pair = self->rank - 1 - i;
     int64_t lo = pair < pairs ? pad->ints[2 * pair] : 0;
@@ -118,10 +114,22 @@ Status kern_constant_pad_nd(Kernel *k) {
                           (long long)hi, (long long)size);
     inner[i] = max_i64(0, size + min_i64(lo, 0) + min_i64(hi, 0));
     if (inner[i] > 0) {
-      move_offset(&dst, element, max_i64(lo, 0), dst.strides[i]);
-      move_offset(&src, element, max_i64(-lo, 0), src.strides[i]);
+      move_offset(dst, element, max_i64(lo, 0), dst->strides[i]);
+      move_offset(src, element, max_i64(-lo, 0), src->strides[i]);
     }
   }
+  return STATUS_OK;
+}
+
+Status kern_constant_pad_nd(Kernel *k) {
+  const Tensor *self;
+  TRY(kernel_need(k, 0, &self));
+  TRY(kernel_expect_dtype(k, self));
+  Tensor *out = k->results[0];
+  int64_t dims[MAX_RANK], inner[MAX_RANK];
+  unsigned element = dtype_size(out->dtype);
+  MoveSide dst = move_side(out), src = move_side(self);
+  TRY(pad_geometry(k, self, dims, inner, &dst, &src));
   TRY(kernel_expect(k, 0, self->rank, dims));
   double storage = 0;
   Tensor value = {.dtype = out->dtype, .data = &storage, .capacity = sizeof storage};

@@ -59,19 +59,30 @@ Status shape_pixel_unshuffle(Graph *g, NodeId n) {
 
 /* --- kernels --- */
 
+static int64_t planes_of(const int64_t *dims, uint32_t rank) {
+  int64_t planes = 1;
+  for (uint32_t i = 0; i + 3 < rank; i++)
+    planes *= dims[i];
+  return planes;
+}
+
+static bool divisible(const int64_t *d, int64_t r, bool shuffles) {
+  return shuffles ? d[0] % (r * r) == 0 : d[1] % r == 0 && d[2] % r == 0;
+}
+
 /* Moves between wide [planes, c, r, r, h, w] and deep [planes, c, h, r, w, r]; shuffle goes from
  * the first to the second. */
 static Status shuffle(Kernel *k, bool shuffles) {
   const Tensor *self;
   TRY(kernel_need(k, 0, &self));
   TRY(kernel_expect_dtype(k, self));
-  int64_t r = k->args[1].i, dims[MAX_RANK], planes = 1;
+  int64_t r = k->args[1].i, dims[MAX_RANK];
   uint32_t rank = self->rank;
   if (rank < 3 || r < 1 || r > FACTOR_MAX)
     return kernel_error(k, "rank %u, factor %lld", rank, (long long)r);
   memcpy(dims, self->dims, rank * sizeof dims[0]);
   int64_t *d = &dims[rank - 3];
-  if (shuffles ? d[0] % (r * r) != 0 : d[1] % r != 0 || d[2] % r != 0)
+  if (!divisible(d, r, shuffles))
     return kernel_error(k, "the dims cannot be divided by %lld", (long long)r);
   int64_t c = shuffles ? d[0] / (r * r) : d[0];
   int64_t h = shuffles ? d[1] : d[1] / r, w = shuffles ? d[2] : d[2] / r;
@@ -79,9 +90,7 @@ static Status shuffle(Kernel *k, bool shuffles) {
   d[1] = shuffles ? h * r : h;
   d[2] = shuffles ? w * r : w;
   TRY(kernel_expect(k, 0, rank, dims));
-  for (uint32_t i = 0; i + 3 < rank; i++)
-    planes *= dims[i];
-  int64_t count[6] = {planes, c, r, r, h, w}, area = h * w;
+  int64_t count[6] = {planes_of(dims, rank), c, r, r, h, w}, area = h * w;
   MoveSide wide = {shuffles ? self->data : k->results[0]->data,
                    {c * r * r * area, r * r * area, r * area, area, w, 1}};
   MoveSide deep = {shuffles ? k->results[0]->data : self->data,

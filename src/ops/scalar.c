@@ -162,13 +162,18 @@ static bool is_division(OpId op) {
          op == OP_PRIM_MOD_INT;
 }
 
+/* Bools are compared with bools, and nothing else. */
+static bool kinds_fit(OpId op, const Scalar *a, const Scalar *b) {
+  bool bools = a->kind == TYPE_BOOL || b->kind == TYPE_BOOL;
+  return !bools || (is_compare(op) && a->kind == b->kind);
+}
+
 static Status shape_prim_binary(Graph *g, NodeId n, OpId op) {
   Scalar a, b;
   TRY(scalar_operand(g, n, 0, &a));
   TRY(scalar_operand(g, n, 1, &b));
-  bool bools = a.kind == TYPE_BOOL || b.kind == TYPE_BOOL;
   bool ints = a.kind == TYPE_INT && b.kind == TYPE_INT;
-  if (bools && !(is_compare(op) && a.kind == b.kind))
+  if (!kinds_fit(op, &a, &b))
     return wrong_kind(g, n, "numbers");
   if (is_compare(op))
     return scalar_result(g, n, TYPE_BOOL, 0, false);

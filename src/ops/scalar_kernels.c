@@ -73,10 +73,17 @@ Status kern_et_copy_index(Kernel *k) {
 static int64_t quotient(int64_t a, int64_t b) { return b == -1 ? (int64_t)(0 - U(a)) : a / b; }
 static int64_t rest(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
 
+static int64_t floored(int64_t a, int64_t b) {
+  return quotient(a, b) - ((a < 0) != (b < 0) && rest(a, b) != 0);
+}
+
+static bool divides(OpId op) {
+  return op == OP_PRIM_FLOORDIV || op == OP_PRIM_FLOORDIV_INT || op == OP_PRIM_MOD ||
+         op == OP_PRIM_MOD_INT;
+}
+
 static Status prim_ints(Kernel *k, int64_t a, int64_t b) {
-  bool divides = k->op == OP_PRIM_FLOORDIV || k->op == OP_PRIM_FLOORDIV_INT ||
-                 k->op == OP_PRIM_MOD || k->op == OP_PRIM_MOD_INT;
-  if (divides && b == 0)
+  if (divides(k->op) && b == 0)
     return kernel_error(k, "integer division by zero");
   switch ((int)k->op) {
   case OP_PRIM_ADD:
@@ -86,7 +93,7 @@ static Status prim_ints(Kernel *k, int64_t a, int64_t b) {
   case OP_PRIM_MUL:
     return give_int(k, (int64_t)(U(a) * U(b)));
   case OP_PRIM_FLOORDIV:
-    return give_int(k, quotient(a, b) - ((a < 0) != (b < 0) && rest(a, b) != 0));
+    return give_int(k, floored(a, b));
   case OP_PRIM_FLOORDIV_INT:
     return give_int(k, quotient(a, b));
   case OP_PRIM_MOD:

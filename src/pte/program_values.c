@@ -156,19 +156,9 @@ static void decode_plain_list(Decoder *d, FbTable t, PteValue *value) {
     value->bools = b;
 }
 
-static void decode_value(Decoder *d, FbTable evalue, const PteMethod *m, PteValue *value,
-                         uint32_t index) {
-  uint8_t kind = fb_u8(evalue, EVALUE_TYPE, PTE_NONE);
-  FbTable t = fb_table(evalue, EVALUE_VALUE);
-  value->kind = PTE_NULL;
-  if (d->reader.fault)
-    return;
-  if (kind == PTE_NONE || kind >= PTE_KIND_COUNT || !fb_present(t)) {
-    decode_error(d, DIAG_PTE_FIELD, "value %u has the kind %u%s", index, kind,
-                 fb_present(t) ? "" : " and no contents");
-    return;
-  }
-  value->kind = (PteKind)kind;
+/* The contents of a value whose kind is known. */
+static void decode_contents(Decoder *d, FbTable t, const PteMethod *m, PteValue *value,
+                            uint32_t index) {
   switch (value->kind) {
   case PTE_INT:
     value->i = (int64_t)fb_u64(t, SCALAR_VALUE, 0);
@@ -199,6 +189,22 @@ static void decode_value(Decoder *d, FbTable evalue, const PteMethod *m, PteValu
   case PTE_KIND_COUNT:
     break;
   }
+}
+
+static void decode_value(Decoder *d, FbTable evalue, const PteMethod *m, PteValue *value,
+                         uint32_t index) {
+  uint8_t kind = fb_u8(evalue, EVALUE_TYPE, PTE_NONE);
+  FbTable t = fb_table(evalue, EVALUE_VALUE);
+  value->kind = PTE_NULL;
+  if (d->reader.fault)
+    return;
+  if (kind == PTE_NONE || kind >= PTE_KIND_COUNT || !fb_present(t)) {
+    decode_error(d, DIAG_PTE_FIELD, "value %u has the kind %u%s", index, kind,
+                 fb_present(t) ? "" : " and no contents");
+    return;
+  }
+  value->kind = (PteKind)kind;
+  decode_contents(d, t, m, value, index);
 }
 
 /* Members of lists: Ints for int lists; tensors that stand before a tensor list, as the runtime's

@@ -166,6 +166,24 @@ static void bound_int(MethodReader *r, int32_t index, int32_t size, int32_t time
     *bound = most + 1;
 }
 
+/* Ints that give the result of a call its size: argument `at`. */
+static void bound_sizes(MethodReader *r, const PteInstruction *in, OpId op, int at) {
+  CallShape shape = call_shape(op);
+  if (in->count != shape.boxed_count)
+    return;
+  const PteValue *sizes = &r->m->values[in->args[at]], *self = &r->m->values[in->args[0]],
+                 *out = &r->m->values[in->args[shape.arg_count]];
+  if (out->kind != PTE_TENSOR)
+    return;
+  if (op == OP_ARANGE && out->tensor->rank == 1)
+    bound_int(r, in->args[at], out->tensor->sizes[0], 1);
+  bool fits = sizes->kind == PTE_INT_LIST && sizes->count == out->tensor->rank,
+       repeats = op == OP_REPEAT && self->kind == PTE_TENSOR && fits &&
+                 self->tensor->rank == sizes->count;
+  for (uint32_t k = 0; fits && (repeats || op != OP_REPEAT) && k < sizes->count; k++)
+    bound_int(r, sizes->indices[k], out->tensor->sizes[k], repeats ? self->tensor->sizes[k] : 1);
+}
+
 /* The largest size that calls of sym_size give each int, with 1 added; 0: no such call. */
 static int32_t *measured_sizes(MethodReader *r) {
   int32_t *most = ARENA_ARRAY(r->scratch, int32_t, r->m->value_count);
@@ -204,20 +222,8 @@ static void find_bounds(MethodReader *r) {
     const PteInstruction *in = &r->m->instructions[i];
     OpId op = in->kind == PTE_KERNEL_CALL ? op_find_out(r->m->operators[in->index]) : OP_NONE;
     int at = op == OP_NONE ? -1 : size_argument(op);
-    CallShape shape = at < 0 ? (CallShape){0} : call_shape(op);
-    if (at < 0 || in->count != shape.boxed_count)
-      continue;
-    const PteValue *sizes = &r->m->values[in->args[at]], *self = &r->m->values[in->args[0]],
-                   *out = &r->m->values[in->args[shape.arg_count]];
-    if (out->kind != PTE_TENSOR)
-      continue;
-    if (op == OP_ARANGE && out->tensor->rank == 1)
-      bound_int(r, in->args[at], out->tensor->sizes[0], 1);
-    bool fits = sizes->kind == PTE_INT_LIST && sizes->count == out->tensor->rank,
-         repeats = op == OP_REPEAT && self->kind == PTE_TENSOR && fits &&
-                   self->tensor->rank == sizes->count;
-    for (uint32_t k = 0; fits && (repeats || op != OP_REPEAT) && k < sizes->count; k++)
-      bound_int(r, sizes->indices[k], out->tensor->sizes[k], repeats ? self->tensor->sizes[k] : 1);
+    if (at >= 0)
+      bound_sizes(r, in, op, at);
   }
   bound_terms(r);
 }

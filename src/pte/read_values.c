@@ -210,23 +210,34 @@ static Status read_number(MethodReader *r, int64_t number, SymInt *out) {
   return read_error(r, DIAG_PTE_UNSUPPORTED, "the number %lld as an argument", (long long)number);
 }
 
+static Status read_int_literal(MethodReader *r, uint32_t index, const SchemaArg *arg, ArgIn *out) {
+  const PteValue *value = &r->m->values[index];
+  switch (arg->type) {
+  case ST_DTYPE:
+    return read_dtype(r, value, out);
+  case ST_INT:
+  case ST_SCALAR:
+  case ST_LAYOUT:
+  case ST_MEMORY_FORMAT:
+  case ST_DEVICE:
+    return read_number(r, value->i, &out->i);
+  default:
+    return wrong_kind(r, index, arg);
+  }
+}
+
 static Status read_literal(MethodReader *r, uint32_t index, const SchemaArg *arg, ArgIn *out) {
   const PteValue *value = &r->m->values[index];
   bool scalar = arg->type == ST_SCALAR;
   *out = A_INT(0);
-  if (value->kind == PTE_INT && (arg->type == ST_INT || scalar))
-    return read_number(r, value->i, &out->i);
+  if (value->kind == PTE_INT)
+    return read_int_literal(r, index, arg, out);
   if (value->kind == PTE_DOUBLE && (arg->type == ST_FLOAT || scalar))
     *out = A_FLOAT(value->f);
   else if (value->kind == PTE_BOOL && (arg->type == ST_BOOL || scalar))
     *out = A_BOOL(value->i);
   else if (value->kind == PTE_STRING && arg->type == ST_STR && value->text.data)
     *out = (ArgIn){.kind = ARG_STR, .str = value->text};
-  else if (value->kind == PTE_INT && arg->type == ST_DTYPE)
-    return read_dtype(r, value, out);
-  else if (value->kind == PTE_INT &&
-           (arg->type == ST_LAYOUT || arg->type == ST_MEMORY_FORMAT || arg->type == ST_DEVICE))
-    return read_number(r, value->i, &out->i);
   else
     return wrong_kind(r, index, arg);
   return STATUS_OK;

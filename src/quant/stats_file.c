@@ -205,15 +205,18 @@ static bool take_hex(StatsReader *r, char *out, size_t digits) {
   return true;
 }
 
+static bool line_of(StatsReader *r, const char *word) {
+  return next_line(r) && take_word(r, word);
+}
+
 static bool read_head(StatsReader *r, StatsHead *h) {
   char data[17];
   uint64_t index, count;
-  if (!next_line(r) || !sv_eq_str(r->rest, MAGIC) || !next_line(r) || !take_word(r, "model") ||
-      !take_hex(r, h->model, 32) || !next_line(r) || !take_word(r, "data") ||
-      !take_hex(r, data, 16) || !next_line(r) || !take_word(r, "samples") ||
-      !take_number(r, UINT64_MAX, &h->total) || !take_number(r, h->total, &h->counted) ||
-      !next_line(r) || !take_word(r, "shard") || !take_number(r, UINT32_MAX, &index) ||
-      !take_number(r, UINT32_MAX, &count) || index >= count)
+  if (!next_line(r) || !sv_eq_str(r->rest, MAGIC) || !line_of(r, "model") ||
+      !take_hex(r, h->model, 32) || !line_of(r, "data") || !take_hex(r, data, 16) ||
+      !line_of(r, "samples") || !take_number(r, UINT64_MAX, &h->total) ||
+      !take_number(r, h->total, &h->counted) || !line_of(r, "shard") ||
+      !take_number(r, UINT32_MAX, &index) || !take_number(r, UINT32_MAX, &count) || index >= count)
     return false;
   h->data = strtoull(data, NULL, 16);
   h->shard = (DataShard){(uint32_t)index, (uint32_t)count};

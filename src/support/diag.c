@@ -179,23 +179,28 @@ static void text_origin(StrBuf *out, const DiagPlace *place) {
   strbuf_append(out, SV(": "));
 }
 
+/* "  at node 'conv1' (Conv, node 12)". */
+static void text_node(StrBuf *out, const DiagPlace *place) {
+  bool more = place->op.size || place->index >= 0;
+  strbuf_append(out, SV("  at "));
+  if (place->node.size)
+    append_name(out, "node '", place->node, "'");
+  else
+    strbuf_append(out, SV("an unnamed node"));
+  if (more)
+    strbuf_append(out, SV(" ("));
+  append_name(out, "", place->op, "");
+  if (place->index >= 0)
+    strbuf_printf(out, "%snode %" PRId64, place->op.size ? ", " : "", place->index);
+  if (more)
+    strbuf_append(out, SV(")"));
+}
+
 /* "  at node 'conv1' (Conv, node 12) in 'body'". */
 static void text_place(StrBuf *out, const DiagPlace *place) {
   bool has_node = place->node.size || place->op.size || place->index >= 0;
-  if (has_node) {
-    strbuf_append(out, SV("  at "));
-    if (place->node.size)
-      append_name(out, "node '", place->node, "'");
-    else
-      strbuf_append(out, SV("an unnamed node"));
-    if (place->op.size || place->index >= 0)
-      strbuf_append(out, SV(" ("));
-    append_name(out, "", place->op, "");
-    if (place->index >= 0)
-      strbuf_printf(out, "%snode %" PRId64, place->op.size ? ", " : "", place->index);
-    if (place->op.size || place->index >= 0)
-      strbuf_append(out, SV(")"));
-  }
+  if (has_node)
+    text_node(out, place);
   if (place->graph.size)
     append_name(out, has_node ? " in '" : "  in '", place->graph, "'");
   if (has_node || place->graph.size)

@@ -161,33 +161,34 @@ const char *command_line_value(const CommandLine *line, OptionId id) {
 
 /* Options that only the command knows. */
 static bool is_own(OptionId id) {
-  switch ((int)id) {
-  case OPT_OUTPUT:
-  case OPT_OPT_OUTPUT:
-  case OPT_RUN_OUTPUT:
-  case OPT_STATS_OUTPUT:
-  case OPT_INPUT:
-  case OPT_RUN_METHOD:
-  case OPT_DATA:
-  case OPT_SHARD:
-  case OPT_MERGE:
-  case OPT_STAGE:
-  case OPT_OPT_PASS:
-  case OPT_JSON:
-  case OPT_MARKDOWN:
-  case OPT_ONNX:
-  case OPT_RANDOM:
-  case OPT_SEED:
-  case OPT_REPEAT:
-  case OPT_NO_LOCATIONS:
-  case OPT_HELP:
-  case OPT_DIAGNOSTICS: /* these three are applied before anything can be wrong */
-  case OPT_COLOR:
-  case OPT_QUIET:
-    return true;
-  default:
-    return false;
-  }
+  static const OptionId own[] = {
+      OPT_OUTPUT,
+      OPT_OPT_OUTPUT,
+      OPT_RUN_OUTPUT,
+      OPT_STATS_OUTPUT,
+      OPT_INPUT,
+      OPT_RUN_METHOD,
+      OPT_DATA,
+      OPT_SHARD,
+      OPT_MERGE,
+      OPT_STAGE,
+      OPT_OPT_PASS,
+      OPT_JSON,
+      OPT_MARKDOWN,
+      OPT_ONNX,
+      OPT_RANDOM,
+      OPT_SEED,
+      OPT_REPEAT,
+      OPT_NO_LOCATIONS,
+      OPT_HELP,
+      OPT_DIAGNOSTICS, /* these three are applied before anything can be wrong */
+      OPT_COLOR,
+      OPT_QUIET,
+  };
+  for (size_t i = 0; i < COUNT_OF(own); i++)
+    if (own[i] == id)
+      return true;
+  return false;
 }
 
 static EtcStatus apply_some(const CommandLine *line, bool plugins) {
