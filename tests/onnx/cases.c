@@ -19,6 +19,7 @@
 #include "onnx/translate.h"
 #include "ops/delegate.h"
 #include "pipeline/session.h"
+#include "support/text.h"
 
 enum { TENSORS_MAX = 32, SETTINGS_MAX = 8 };
 
@@ -38,6 +39,7 @@ typedef struct Options {
   const char *backend, *part, *keep, *nodes;
   char folder[64];
   bool update;
+  int64_t every;         /* of so many cases one is run */
   StrBuf known, written; /* the file of nodes, and the lines of this run */
 } Options;
 
@@ -329,7 +331,7 @@ static void run_file(Reader r, Options *o, uint32_t *passed, uint32_t *failed) {
     }
     Reader runs = r;
     skip_runs(&r);
-    if (o->part && !strstr(c.name, o->part))
+    if ((o->part && !strstr(c.name, o->part)) || count % o->every)
       continue;
     if (o->keep)
       keep(&c, o);
@@ -378,8 +380,30 @@ static void read_nodes(Options *o) {
     fclose(f);
 }
 
+/* Takes the option at argv[*i], and its value, if there is one. */
+static bool take_option(Options *o, int argc, char **argv, int *i) {
+  const char *name = argv[*i];
+  const char **value = !strcmp(name, "--backend") ? &o->backend
+                       : !strcmp(name, "-k")      ? &o->part
+                       : !strcmp(name, "--keep")  ? &o->keep
+                       : !strcmp(name, "--nodes") ? &o->nodes
+                                                  : NULL;
+  bool every = !strcmp(name, "--every");
+  if ((value || every) && *i + 1 == argc)
+    broken("an option wants a value");
+  if (value)
+    *value = argv[++*i];
+  else if (every && (!text_parse_i64(sv_from(argv[++*i]), &o->every) || o->every < 1))
+    broken("--every wants a number");
+  else if (!strcmp(name, "--update"))
+    o->update = true;
+  else
+    return every;
+  return true;
+}
+
 int main(int argc, char **argv) {
-  Options o = {.folder = "/tmp/etc-cases-XXXXXX"};
+  Options o = {.folder = "/tmp/etc-cases-XXXXXX", .every = 1};
   uint32_t passed = 0, failed = 0;
   strbuf_init(&o.known);
   strbuf_init(&o.written);
@@ -387,22 +411,11 @@ int main(int argc, char **argv) {
   if (!mkdtemp(o.folder))
     broken(strerror(errno));
   for (int i = 1; i < argc; i++) {
-    const char **value = !strcmp(argv[i], "--backend") ? &o.backend
-                         : !strcmp(argv[i], "-k")      ? &o.part
-                         : !strcmp(argv[i], "--keep")  ? &o.keep
-                         : !strcmp(argv[i], "--nodes") ? &o.nodes
-                                                       : NULL;
-    if (value && i + 1 < argc) {
-      *value = argv[++i];
+    if (take_option(&o, argc, argv, &i))
       continue;
-    }
-    if (!strcmp(argv[i], "--update")) {
-      o.update = true;
-      continue;
-    }
-    read_nodes(&o);
     StrBuf bytes;
     strbuf_init(&bytes);
+    read_nodes(&o);
     run_file(unpack(argv[i], &bytes), &o, &passed, &failed);
     strbuf_release(&bytes);
   }
