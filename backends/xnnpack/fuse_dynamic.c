@@ -159,7 +159,8 @@ static bool in_groups(Fuse *f, XnnNode *n, XnnId filter, XnnId *grouped) {
   ValueId v = size > 1 ? diagonal_codes(f->l->g, codes.v, dims, size) : codes.v;
   *grouped = xnn_constant(f->x, XNN_QCINT8, 4, dims, (XnnData){.v = v});
   float *scales = xf_channel_scales(f, &from, channels);
-  XnnData kept = from.scales ? f->x->data[from.scales - 1] : xf_floats_constant(f, scales, channels);
+  XnnData kept =
+      from.scales ? f->x->data[from.scales - 1] : xf_floats_constant(f, scales, channels);
   xnn_set_channels(f->x, *grouped, 0, kept, channels);
   n->kind = XNN_CONV2D;
   if (size > 1) {

@@ -140,19 +140,18 @@ static bool same_dims(const XnnValue *a, const XnnValue *b) {
 static bool reshape(Fuse *f, const XnnNode *n, XnnNode *made) {
   uint32_t at = (uint32_t)strcspn(xf_fields(n), "i");
   XnnId out = xf_result(n), before = n->fields[at];
-  bool fixed = f->x->values[out].origin != 0;
   if (f->uses[out] < f->uses[before]) /* what limits one limits the other */
     f->uses[out] = f->uses[before];
-  XnnId origin = f->x->values[made->fields[at]].origin;
-  if (origin)
-    made->fields[at] = origin - 1;
   XnnId in = made->fields[at];
+  if (f->base[in] != XNN_NONE)
+    made->fields[at] = in = f->base[in];
   if (same_dims(&f->x->values[in], &f->x->values[out])) {
     f->codes[out] = in;
     return true;
   }
   XnnId codes = xf_codes_like(f, out, in);
-  f->x->values[codes].origin = fixed ? in + 1 : 0;
+  if (f->x->values[out].origin) /* no dim varies */
+    f->base[codes] = in;
   return xf_give(f, made, codes);
 }
 
