@@ -120,19 +120,53 @@ static uint32_t open_dims(const XnnValue *value) {
   return (uint32_t)__builtin_popcount(value->open);
 }
 
-/* A depthwise convolution, which XNNPACK does not have for such operands, as one in groups: its
- * filter [channels, rows, columns, 1] lies as the model has it. */
+/* XNNPACK's kernels take 8 channels of a group at once. */
+enum { GROUP = 8, MAX_GROUPED = 1 << 22 };
+
+/* Channels of a group: the most, up to GROUP, that divide all. */
+static uint32_t group_size(const XnnNode *n, uint32_t channels, uint64_t bytes) {
+  uint32_t size = n->fields[CONV_GROUP_OUT] == 1 && bytes * GROUP <= MAX_GROUPED ? GROUP : 1;
+  while (channels % size)
+    size--;
+  return size;
+}
+
+/* The codes [channels, rows, columns, 1] as [channels, rows, columns, size]: 0 but for the channel
+ * itself. */
+static ValueId diagonal_codes(Graph *g, ValueId codes, const uint32_t *dims, uint32_t size) {
+  const Constant *c = value_constant(g, codes);
+  uint64_t taps = (uint64_t)dims[1] * dims[2];
+  uint8_t *bytes = arena_alloc(&g->arena, c->size * size + 1);
+  memset(bytes, 0, c->size * size);
+  for (uint64_t i = 0; i < c->size; i++)
+    bytes[i * size + i / taps % size] = c->data[i];
+  SymInt wide[] = {dims[0], dims[1], dims[2], size};
+  TypeId type = graph_tensor_type(g, DTYPE_I8, 4, wide, ORDER_CONTIGUOUS);
+  return graph_add_constant(g, type, (Constant){.data = bytes, .size = c->size * size}, 0);
+}
+
+/* A depthwise convolution, which XNNPACK does not have for such operands, as one in groups, whose
+ * filter [channels, rows, columns, 1] lies as the model has it. Groups of one channel would take
+ * as long as those of 8, of which most weights are 0. */
 static bool in_groups(Fuse *f, XnnNode *n, XnnId filter, XnnId *grouped) {
   XnnValue from = f->x->values[filter];
   if (n->fields[CONV_GROUP_IN] != 1)
     return false;
-  uint32_t dims[] = {from.dims[3], from.dims[1], from.dims[2], 1};
   XnnData codes = f->x->data[from.data - 1];
-  *grouped = xnn_constant(f->x, XNN_QCINT8, 4, dims, (XnnData){.v = codes.v});
-  float *scales = xf_channel_scales(f, &from, dims[0]);
-  XnnData kept = from.scales ? f->x->data[from.scales - 1] : xf_floats_constant(f, scales, dims[0]);
-  xnn_set_channels(f->x, *grouped, 0, kept, dims[0]);
+  uint32_t channels = from.dims[3],
+           size = group_size(n, channels, value_constant(f->l->g, codes.v)->size);
+  uint32_t dims[] = {channels, from.dims[1], from.dims[2], size};
+  ValueId v = size > 1 ? diagonal_codes(f->l->g, codes.v, dims, size) : codes.v;
+  *grouped = xnn_constant(f->x, XNN_QCINT8, 4, dims, (XnnData){.v = v});
+  float *scales = xf_channel_scales(f, &from, channels);
+  XnnData kept =
+      from.scales ? f->x->data[from.scales - 1] : xf_floats_constant(f, scales, channels);
+  xnn_set_channels(f->x, *grouped, 0, kept, channels);
   n->kind = XNN_CONV2D;
+  if (size > 1) {
+    n->fields[CONV_GROUPS] = channels / size;
+    n->fields[CONV_GROUP_IN] = n->fields[CONV_GROUP_OUT] = size;
+  }
   return true;
 }
 

@@ -130,6 +130,31 @@ static bool clamp(Fuse *f, const XnnNode *n, XnnNode *made) {
   return xf_give(f, made, xf_codes_like(f, xf_result(n), wanted));
 }
 
+static bool same_dims(const XnnValue *a, const XnnValue *b) {
+  return a->rank == b->rank && a->open == 0 && b->open == 0 &&
+         memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
+}
+
+/* Reshapes of reshapes, which were apart before nodes between them were fused, start from what the
+ * first one takes; one back to that is nothing. */
+static bool reshape(Fuse *f, const XnnNode *n, XnnNode *made) {
+  uint32_t at = (uint32_t)strcspn(xf_fields(n), "i");
+  XnnId out = xf_result(n), before = n->fields[at];
+  if (f->uses[out] < f->uses[before]) /* what limits one limits the other */
+    f->uses[out] = f->uses[before];
+  XnnId in = made->fields[at];
+  if (f->base[in] != XNN_NONE)
+    made->fields[at] = in = f->base[in];
+  if (same_dims(&f->x->values[in], &f->x->values[out])) {
+    f->codes[out] = in;
+    return true;
+  }
+  XnnId codes = xf_codes_like(f, out, in);
+  if (f->x->values[out].origin) /* no dim varies */
+    f->base[codes] = in;
+  return xf_give(f, made, codes);
+}
+
 bool xf_move(Fuse *f, const XnnNode *n) {
   if (!xf_moves(n))
     return false;
@@ -139,6 +164,8 @@ bool xf_move(Fuse *f, const XnnNode *n) {
   XnnId first = made.fields[strcspn(xf_fields(n), "i")];
   if (n->kind == XNN_CLAMP)
     return clamp(f, n, &made);
+  if (n->kind == XNN_STATIC_RESHAPE)
+    return reshape(f, n, &made);
   return xf_give(f, &made, xf_codes_like(f, xf_result(n), first));
 }
 

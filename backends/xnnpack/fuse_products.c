@@ -197,6 +197,15 @@ static XnnId unsigned_like(Fuse *f, XnnId codes) {
                        like.zero_point + XF_UNSIGNED_SHIFT);
 }
 
+/* The codes as unsigned ones, which the product before this one may have made. */
+static XnnId unsigned_of(Fuse *f, XnnId codes) {
+  if (f->unsigned_codes[codes] == XNN_NONE) {
+    f->unsigned_codes[codes] = unsigned_like(f, codes);
+    xf_emit(f, &(XnnNode){.kind = XNN_CONVERT, .fields = {codes, f->unsigned_codes[codes], 0}});
+  }
+  return f->unsigned_codes[codes];
+}
+
 /* On unsigned codes, between conversions. */
 static bool compute_unsigned(Fuse *f, const XnnNode *n, XnnNode *made, XnnId in, XnnId filter) {
   uint32_t first = (uint32_t)strcspn(xf_fields(n), "i");
@@ -204,15 +213,14 @@ static bool compute_unsigned(Fuse *f, const XnnNode *n, XnnNode *made, XnnId in,
   if (!scales_fit(f, &f->x->values[in], &f->x->values[filter], &f->x->values[wanted]) ||
       !bias_of(f, n->fields[first + 2], in, filter, &bias))
     return false;
-  XnnId codes = xf_codes_like(f, out, wanted), operand = unsigned_like(f, in),
-        result = unsigned_like(f, codes);
-  xf_emit(f, &(XnnNode){.kind = XNN_CONVERT, .fields = {in, operand, 0}});
-  made->fields[first] = operand;
+  XnnId codes = xf_codes_like(f, out, wanted), result = unsigned_like(f, codes);
+  made->fields[first] = unsigned_of(f, in);
   made->fields[first + 1] = filter;
   made->fields[first + 2] = bias;
   made->fields[strcspn(xf_fields(n), "o")] = result;
   xf_emit(f, made);
   xf_emit(f, &(XnnNode){.kind = XNN_CONVERT, .fields = {result, codes, 0}});
+  f->unsigned_codes[codes] = result;
   f->codes[out] = codes;
   return true;
 }

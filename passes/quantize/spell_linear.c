@@ -1,6 +1,9 @@
 /* Products with a constant matrix, and the constant biases added to them, as linear: the one form
  * in which weights of products are quantized, with a scale for each output channel. The matrix
- * stays as it lies in the file, behind a permute that `convert` carries out on its integers. */
+ * stays as it lies in the file, behind a permute that `convert` carries out on its integers.
+ *
+ * A hardsigmoid is a factor, a shift and limits: behind a product the first two go into weight and
+ * bias, and limits cost an integer product nothing. */
 #include "ir/match.h"
 #include "passes/pass.h"
 
@@ -68,6 +71,46 @@ static ValueId bias(Builder *b, NodeId n) {
   return 0;
 }
 
+/* --- hardsigmoid: limits of x / 6 + 1 / 2 --- */
+
+/* A constant of f32, as each element of it becomes. */
+static ValueId mapped(Graph *g, ValueId v, double factor, double shift) {
+  const Constant *c = value_constant(g, v);
+  uint64_t count = c->size / sizeof(float);
+  float *values = ARENA_ARRAY(&g->arena, float, (size_t)count + 1);
+  memcpy(values, c->data, c->size);
+  for (uint64_t i = 0; i < count; i++)
+    values[i] = (float)(values[i] * factor + shift);
+  Constant made = {.data = (const void *)values, .size = c->size};
+  return graph_add_constant(g, value_cget(g, v)->type, made, 0);
+}
+
+static bool is_floats(const Graph *g, ValueId v) {
+  return value_is_const(g, v) && value_dtype(g, v) == DTYPE_F32;
+}
+
+static ValueId ramp(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId x = node_value(g, n, 0);
+  NodeId from = match_op_once(g, x, OP_CONVOLUTION);
+  if (!from)
+    from = match_op_once(g, x, OP_LINEAR);
+  if (!from || !match_fits(g, n, x) || !is_floats(g, node_value(g, from, 1)) ||
+      node_absent(g, from, 2) || !is_floats(g, node_value(g, from, 2)))
+    return 0;
+  ArgIn args[9];
+  uint32_t count = node_cget(g, from)->arg_count;
+  for (uint32_t i = 0; i < count; i++)
+    args[i] = node_arg_in(g, from, i, &g->arena);
+  args[1] = A_VAL(mapped(g, node_value(g, from, 1), 1.0 / 6, 0));
+  args[2] = A_VAL(mapped(g, node_value(g, from, 2), 1.0 / 6, 0.5));
+  LocId loc = b->loc;
+  b->loc = node_cget(g, from)->loc;
+  ValueId y = build_args(b, node_cget(g, from)->op, args, count);
+  b->loc = loc;
+  return b->status == STATUS_OK ? build(b, OP_CLAMP, A_VAL(y), A_INT(0), A_INT(1)) : 0;
+}
+
 Status pass_spell_linear(PassContext *p, Graph *g) {
   static const RewriteRule rows[] = {
       {OP_MM, product, "products"},
@@ -75,5 +118,11 @@ Status pass_spell_linear(PassContext *p, Graph *g) {
       {OP_ADDMM, product_and_bias, "products"},
       {OP_ADD_TENSOR, bias, "biases"},
   };
-  return p->options->quantize ? pass_rewrite(p, g, rows, COUNT_OF(rows)) : STATUS_OK;
+  static const RewriteRule integers[] = {{OP_HARDSIGMOID, ramp, "ramps"}};
+  const QuantOptions *options = p->options->quantize;
+  if (!options)
+    return STATUS_OK;
+  TRY(pass_rewrite(p, g, rows, COUNT_OF(rows)));
+  return options->scheme == QUANT_INT8 ? pass_rewrite(p, g, integers, COUNT_OF(integers))
+                                       : STATUS_OK;
 }

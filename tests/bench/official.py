@@ -40,6 +40,24 @@ def xnnpack_program_of(model, inputs):
     return to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()]).to_executorch().buffer
 
 
+def int8_program_of(model, samples):
+    """The same of what the official quantizer makes of the module (per channel, ranges of `samples`, each a tuple of
+    inputs), and how often it calls kernels and delegates."""
+    import torch
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+    from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (XNNPACKQuantizer,
+                                                                         get_symmetric_quantization_config)
+    from executorch.exir import to_edge_transform_and_lower
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+    quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=True))
+    with torch.no_grad():
+        graph = prepare_pt2e(torch.export.export(model, samples[0]).module(), quantizer)
+        for sample in samples:
+            graph(*sample)
+        exported = torch.export.export(convert_pt2e(graph), samples[0])
+        return to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()]).to_executorch().buffer
+
+
 def main():
     import torch
     from vision import mobilenet_v2

@@ -2,17 +2,25 @@
 """Accuracy of quantized programs of trained networks, beside ONNX Runtime's quantizer.
 
   quantize.py NETS [--etc build/release/etc] [-k PATTERN,...] [--scheme int8] [--backend xnnpack] [-n SAMPLES] [--compare]
-              [--extra OPTION]... [--json FILE]
+              [--official] [--extra OPTION]... [--json FILE]
 
 NETS has a folder for each network: model_ts.onnx (or model.onnx), calib.npz, test.npz (an array an input, and `labels`)
 and meta.json ("inputs": names in order, "metric": accuracy or perplexity). Each model is lowered with --quantize, and the
 program runs on the ExecuTorch runtime, one sample a call, on one thread. Printed are the task's metric, the ratio of
 signal to noise against the float model on ONNX Runtime (SQNR), how often the largest logit is the same, bytes, calls, and
 the processor time of the fastest half of the runs. --compare also quantizes by onnxruntime.quantization (min-max and
-percentile). Fails when a network of the table below does not reach its SQNR, or loses more than half a point of accuracy.
+percentile).
+
+--official measures time instead: the int8 program that the official flow (torch, XNNPACKQuantizer) makes of the same
+network, ours, our float program and the int8 model of onnxruntime.quantization (min-max) run in turn in one process,
+one thread; milliseconds are the median of the processor time. Official programs are kept in build/bench/official.
+What a peer cannot make is said, and counts as a failure. Limits: OFFICIAL, FLOAT and ONNX below.
+
+Fails when a network of the table below does not reach its SQNR, or loses more than half a point of accuracy.
 """
 import argparse
 import fnmatch
+import gc
 import json
 import pathlib
 import resource
@@ -27,6 +35,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 INT8 = {"digits_mobile": 32.3, "digits_resnet8": 37.0, "kws_dscnn": 29.7, "kws_crnn": 33.7, "digits_vit": 31.0,
         "lang_bert": 34.0, "char_gpt": 26.0, "kws_rescaled": 28.7}
 PERPLEXITY, LOSS = 6.5, 0.005
+# The most that the int8 program may take, times the official one, our float one, and the model of ONNX Runtime; others
+# may take more. On digits_mobile a third of the time is in depthwise kernels, which are no faster on 8 bits.
+OFFICIAL = {"digits_mobile": 1.0, "digits_resnet8": 1.0, "digits_vit": 1.0}
+FLOAT = {"digits_mobile": 0.95, "digits_resnet8": 0.7, "lang_bert": 0.7}
+ONNX = 1.2
+PASSES, SHARE = 2000, 10  # runs of each program at most, and seconds for all
+CALIBRATE = 128
 
 
 def parse_arguments():
@@ -39,9 +54,19 @@ def parse_arguments():
     parser.add_argument("--extra", action="append", default=[], help="one more option of etc lower")
     parser.add_argument("-n", type=int, default=1000, help="samples to test with")
     parser.add_argument("--compare", action="store_true", help="with onnxruntime.quantization")
+    parser.add_argument("--official", action="store_true", help="time beside the official int8 program")
     parser.add_argument("--json", type=pathlib.Path, help="write the rows there")
     parser.add_argument("--program", type=pathlib.Path, help=argparse.SUPPRESS)
+    parser.add_argument("--race", type=pathlib.Path, nargs="+", help=argparse.SUPPRESS)
     return parser.parse_args()
+
+
+def session_of(path):
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 class Network:
@@ -68,11 +93,7 @@ class Network:
 
     def run_onnx(self, path):
         import numpy as np
-        import onnxruntime
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        session = session_of(path)
         outputs, times = [], []
         for sample in self.samples():
             begin = time.process_time()
@@ -116,23 +137,27 @@ def calls(etc, program):
     text = subprocess.run([etc, "inspect", program, "--json"], capture_output=True, text=True).stdout
     try:
         method = json.loads(text)["methods"][0]
-        return {key: method[key] for key in ("kernel_calls", "delegate_calls") if key in method}
+        return {key: method["instructions"][key] for key in ("kernel_calls", "delegate_calls")}
     except (ValueError, KeyError, IndexError, TypeError):
         return {}
+
+
+def lower(args, network, scheme, program):
+    command = [args.etc, "lower", network.model, "--dim", "batch=1", "-o", program, "-q", *args.extra]
+    if scheme != "float":
+        command += ["--quantize", scheme]
+    if scheme == "int8":
+        command += ["--calibrate", network.folder / "calib.npz"]
+    if args.backend != "none":
+        command += ["--backend", args.backend]
+    subprocess.run([str(c) for c in command], check=True)
 
 
 def our_row(args, network, reference, folder):
     import numpy as np
     program = folder / f"{network.name}.pte"
-    command = [args.etc, "lower", network.model, "--dim", "batch=1", "-o", program, "-q", *args.extra]
-    if args.scheme != "float":
-        command += ["--quantize", args.scheme]
-    if args.scheme == "int8":
-        command += ["--calibrate", network.folder / "calib.npz"]
-    if args.backend != "none":
-        command += ["--backend", args.backend]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([str(c) for c in command], check=True)
+    lower(args, network, args.scheme, program)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, __file__, str(network.folder), "--program", str(program), "-n", str(args.n)],
                    check=True, stderr=subprocess.DEVNULL)
@@ -141,15 +166,15 @@ def our_row(args, network, reference, folder):
                cpu=round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 2), **calls(args.etc, program))
 
 
-def onnx_rows(network, reference, folder):
+def quantize_onnx(network, folder, methods):
+    """(method, path, processor time) of what onnxruntime.quantization makes, a method of calibration at a time."""
     import numpy as np
     import onnxruntime.quantization as q
     from onnxruntime.quantization.shape_inference import quant_pre_process
     data = np.load(network.folder / "calib.npz")
     prepared = folder / "prepared.onnx"
     quant_pre_process(str(network.model), str(prepared))
-    for flow, method in (("onnxruntime min-max", q.CalibrationMethod.MinMax),
-                         ("onnxruntime percentile", q.CalibrationMethod.Percentile)):
+    for name in methods:
         class Reader(q.CalibrationDataReader):
             def __init__(self):
                 self.samples = ({n: data[n][i:i + 1] for n in network.inputs} for i in range(len(data[network.inputs[0]])))
@@ -158,10 +183,105 @@ def onnx_rows(network, reference, folder):
                 return next(self.samples, None)
         path, begin = folder / "quantized.onnx", time.process_time()
         q.quantize_static(str(prepared), str(path), Reader(), quant_format=q.QuantFormat.QDQ, per_channel=True,
-                          activation_type=q.QuantType.QInt8, weight_type=q.QuantType.QInt8, calibrate_method=method)
-        spent = round(time.process_time() - begin, 2)
+                          activation_type=q.QuantType.QInt8, weight_type=q.QuantType.QInt8,
+                          calibrate_method=q.CalibrationMethod[name])
+        yield name, path, round(time.process_time() - begin, 2)
+
+
+def onnx_rows(network, reference, folder):
+    for name, path, spent in quantize_onnx(network, folder, ("MinMax", "Percentile")):
         y, times = network.run_onnx(path)
+        flow = {"MinMax": "onnxruntime min-max", "Percentile": "onnxruntime percentile"}[name]
         yield row(network, flow, y, times, reference, bytes=path.stat().st_size, cpu=spent)
+
+
+# --- time beside others ---
+
+
+def official_program(network):
+    """The path of the official int8 program, made unless it is there; raises what its packages raise."""
+    import hashlib
+
+    import numpy as np
+    import torch
+    from official import int8_program_of
+    from torch_of_onnx import module_of
+    here = pathlib.Path(__file__).parent
+    key = hashlib.sha256()
+    for path in (network.model, network.folder / "calib.npz", here / "official.py", here / "torch_of_onnx.py"):
+        key.update(path.read_bytes())
+    path = ROOT / "build" / "bench" / "official" / f"{network.name}.int8.{key.hexdigest()[:16]}.pte"
+    if path.exists():
+        return path
+    data = np.load(network.folder / "calib.npz")
+    arrays = [torch.from_numpy(data[name][:CALIBRATE]) for name in network.inputs]
+    samples = [tuple(a[i:i + 1] for a in arrays) for i in range(len(arrays[0]))]
+    model = module_of(network.model)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(int8_program_of(model, samples))
+    return path
+
+
+def race(args):
+    """In a process of its own: prints the median milliseconds of each program and model, which run in turn."""
+    import statistics
+
+    import torch
+    from executorch.extension.pybindings import portable_lib
+    from executorch.runtime import Runtime
+    torch.set_num_threads(1)
+    portable_lib._unsafe_reset_threadpool(1)
+    network = Network(args.nets, args.n)
+    sample = next(network.samples())
+    tensors, feed, runs = [torch.from_numpy(a.copy()) for a in sample], dict(zip(network.inputs, sample)), []
+    for path in args.race:
+        if path.suffix == ".onnx":
+            runs.append(lambda s=session_of(path): s.run(None, feed))
+        else:
+            runs.append(lambda m=Runtime.get().load_program(str(path)).load_method("forward"): m.execute(tensors))
+    gc.disable()
+    times, end = [[] for _ in runs], time.perf_counter() + SHARE
+    for done in range(PASSES):
+        for i in range(len(runs)) if done % 2 else reversed(range(len(runs))):
+            begin = time.process_time_ns()
+            runs[i]()
+            times[i].append(time.process_time_ns() - begin)
+        if time.perf_counter() > end:
+            break
+    print(json.dumps([statistics.median(t) / 1e6 for t in times]))
+    return 0
+
+
+def time_row(args, network, folder):
+    """The row of a network, and what went wrong."""
+    wrong, paths = [], {"int8": folder / "int8.pte", "float": folder / "float.pte"}
+    for scheme, path in paths.items():
+        lower(args, network, scheme, path)
+    try:
+        paths["official"] = official_program(network)
+    except Exception as error:  # whatever its packages raise
+        wrong.append(f"{network.name}: no official program: {(str(error).strip() or repr(error)).splitlines()[0][:200]}")
+    paths["onnxruntime"] = next(quantize_onnx(network, folder, ("MinMax",)))[1]
+    ran = subprocess.run([sys.executable, __file__, str(network.folder), "--race", *map(str, paths.values())], check=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    r = dict(network=network.name, ms=dict(zip(paths, json.loads(ran.stdout.splitlines()[-1]))),
+             calls={name: calls(args.etc, path) for name, path in paths.items() if path.suffix == ".pte"})
+    for peer, limits in (("official", OFFICIAL), ("float", FLOAT), ("onnxruntime", {network.name: ONNX})):
+        if peer in r["ms"]:
+            ratio = r["ms"]["int8"] / r["ms"][peer]
+            if ratio > limits.get(network.name, ratio):
+                wrong.append(f"{network.name}: {ratio:.2f} x the time of {peer}, not {limits[network.name]}")
+    return r, wrong
+
+
+def print_time(r):
+    ours = r["ms"]["int8"]
+    print(f"{r['network']:16}{ours:9.4f} ms", end="")
+    for peer in ("official", "float", "onnxruntime"):
+        spent = r["ms"].get(peer)
+        print(f"  {peer} " + (f"{spent:.4f} ({ours / spent:.2f} x)" if spent else "none"), end="")
+    counts = ["/".join(str(c) for c in r["calls"][name].values()) for name in ("int8", "official") if name in r["calls"]]
+    print("  calls " + " against ".join(counts), flush=True)
 
 
 def faults(r):
@@ -180,13 +300,23 @@ def main():
     args = parse_arguments()
     if args.program:
         return run_program(args)
+    if args.race:
+        return race(args)
     rows, wrong = [], []
     folders = sorted(f.parent for f in args.nets.glob("*/meta.json"))
-    print(f"{'network':16}{'flow':24}{'metric':>9}{'float':>9}{'dB':>8}{'top-1':>8}{'bytes':>10}{'ms':>9}{'cpu s':>8}  calls")
+    if not args.official:
+        print(f"{'network':16}{'flow':24}{'metric':>9}{'float':>9}{'dB':>8}{'top-1':>8}{'bytes':>10}{'ms':>9}{'cpu s':>8}  calls")
     for folder in folders:
         if not any(fnmatch.fnmatch(folder.name, p) for p in args.k.split(",")):
             continue
         network = Network(folder, args.n)
+        if args.official:
+            with tempfile.TemporaryDirectory() as temporary:
+                r, found = time_row(args, network, pathlib.Path(temporary))
+            print_time(r)
+            rows.append(r)
+            wrong += found
+            continue
         reference, _ = network.run_onnx(network.model)
         with tempfile.TemporaryDirectory() as temporary:
             found = []

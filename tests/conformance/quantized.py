@@ -48,6 +48,8 @@ class Case:
     dims: dict = field(default_factory=dict)
     near: tuple = (1, MOST_DIFFERENT)
     tolerance: float = RUN_TIME
+    conversions: int | None = None  # the most nodes that convert
+    data: int = 0  # the fewest bytes of constants of the delegate: filters of groups that are as large as XNNPACK's kernels take them
 
 
 def wrong_values(case, got, want):
@@ -81,7 +83,14 @@ def wrong_placement(case, args, program):
     if found["kernels"] or found["delegates"] != 1:
         return f"{found['kernels']} kernel calls and {found['delegates']} delegate calls, instead of one delegate"
     text = subprocess.run([args.etc, "inspect", program, "--json"], capture_output=True, check=True, timeout=args.timeout).stdout
-    kinds = [k for m in json.loads(text)["methods"] for d in m["delegates"] for k in d["kinds"]]
+    shown = json.loads(text)
+    data = sum(s["bytes"] for s in shown["segments"] if not s["constants"]) - sum(d["bytes"] for m in shown["methods"] for d in m["delegates"])
+    if data < case.data:
+        return f"{data} bytes of constants, not {case.data}"
+    kinds = [k for m in shown["methods"] for d in m["delegates"] for k in d["kinds"]]
+    conversions = sum(k["nodes"] for k in kinds if k["name"] == "Convert")
+    if case.conversions is not None and conversions > case.conversions:
+        return f"{conversions} conversions, not {case.conversions}"
     products = case.floats == PRODUCTS
     names = [f"{k['name']} {k['types']}" for k in kinds if "fp32" in k["types"].split(" -> ")[0] and k["name"] != "Convert" and
              (k["name"] in PRODUCT_KINDS if products else k["name"] not in case.floats)]
@@ -171,6 +180,8 @@ def window_nets():
     yield "Conv-strides", lambda n: conv(n, n.input(*image), (12, 8, 3, 2), strides=[2, 3], pads=[0, 1, 1, 0])
     yield "Conv-dilations", lambda n: conv(n, n.input(*image), (12, 8, 3, 3), dilations=[2, 3], pads=[2, 2, 2, 2])
     yield "Conv-depthwise", lambda n: conv(n, n.input(*image), (8, 1, 3, 3), group=8, **pads)
+    yield "Conv-depthwise-12", lambda n: conv(n, n.input(1, 12, 9, 10), (12, 1, 3, 3), group=12, **pads)
+    yield "Conv-depthwise-13", lambda n: conv(n, n.input(1, 13, 9, 10), (13, 1, 3, 3), group=13, **pads)
     yield "Conv-multiplier", lambda n: conv(n, n.input(*image), (16, 1, 3, 3), group=8, act="Relu", **pads)
     yield "Conv-groups", lambda n: conv(n, n.input(*image), (12, 4, 3, 3), group=2, **pads)
     yield "Conv-line", lambda n: conv(n, n.input(1, 8, 33), (12, 8, 5), pads=[2, 2])
@@ -265,6 +276,13 @@ def attention(n):
     return n.op("Add", x, y)
 
 
+def chain(n):
+    """Two users of one value, and one of what both give."""
+    x = conv(n, n.input(1, 8, 9, 10), (8, 8, 3, 3), pads=[1, 1, 1, 1])
+    y, z = (conv(n, x, (8, 8, 1, 1)) for _ in range(2))
+    return conv(n, n.op("Add", y, z), (8, 8, 1, 1))
+
+
 NETWORKS = {"residual": residual, "mobile": mobile, "attention": attention}
 
 S8, U8S8, U8U8 = Scheme(), Scheme(act=U8), Scheme(act=U8, weight=U8, channels=False)
@@ -284,6 +302,7 @@ FLOATS = {"MatMul-batch": {"BatchMatrixMultiply", "StaticReshape"}, "attention":
 # the quantization; behind a softmax of floats one code of another rounding goes on.
 NEAR = {"LeakyRelu": (1, 0.15), "Resize-linear": (1, 0.35), "attention": (2, 0.1)}
 NEAR_BIAS = (1, 1e-2)
+CONVERSIONS = 7  # in, out, and around the sum
 
 
 def drawn(name, draw, seed=0):
@@ -395,6 +414,12 @@ def written_cases():
             model, feeds, steps = static(net, form, act, weight, channels)
             floats = FLOATS.get(name, set()) | ({"Hardswish", "FullyConnected", "StaticReshape"} if name == "mobile" and form == "QOperator" else set())
             yield Case(f"{name}-static-{kind}", model, feeds, steps, floats, near=NEAR.get(name, (1, MOST_DIFFERENT)))
+    # Weights of 9 bits make products on u8: what one gives the next ones take as it is.
+    yield Case("chain-unsigned", *static(drawn("chain", chain), "QDQ", U8, U8, False), set(), conversions=CONVERSIONS)
+
+
+# Bytes of depthwise filters in groups of 8 and 6 channels.
+IN_GROUPS = {"Conv-depthwise": 8 * 9 * 8, "Conv-depthwise-12": 12 * 9 * 6}
 
 
 # Outside of XNNPACK: it quantizes each image of a batch by its own range; weights of u8 whose zero points leave 9 bits.
@@ -406,7 +431,8 @@ def run_time_cases():
             net = drawn(name, draw)
             model, feeds, steps = dynamic(net, weight, channels, {})
             floats = None if weight == U8 or name in ("Conv-batch", "Conv-strides", "mobile") else PRODUCTS
-            yield Case(f"{name}-dynamic-{np.dtype(weight).name}{'-channels' if channels else ''}", model, feeds, steps, floats)
+            data = IN_GROUPS.get(name, 0) if floats else 0
+            yield Case(f"{name}-dynamic-{np.dtype(weight).name}{'-channels' if channels else ''}", model, feeds, steps, floats, data=data)
 
 
 def edge_cases():
