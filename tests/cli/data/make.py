@@ -45,8 +45,9 @@ def decoder():
     inputs += [value(f"past_key_values.{c}", [1, 2, "past", 2]) for c in cache]
     outputs = [value("logits", [1, "n", 8]), *(value(f"present.{c}", [1, 2, "end", 2]) for c in cache)]
     save("decoder.onnx", nodes, inputs, outputs, initializers)
+    os.makedirs(os.path.join(HERE, "llm"), exist_ok=True)
     for name, array in (("tokens3", [[3, 1, 4]]), ("tokens1", [[5]]), ("at0", [0]), ("at3", [3])):
-        np.save(os.path.join(HERE, f"{name}.npy"), np.array(array, np.int64))
+        np.save(os.path.join(HERE, "llm", f"{name}.npy"), np.array(array, np.int64))
 
 
 def main():
