@@ -468,6 +468,8 @@ static Status derive_method(Session *s, const Method *m, int64_t *vocabulary, bo
   TRY(check_rest(&x));
   TRY(set_outputs(&x, vocabulary));
   *dynamic = !sym_is_const(x.rows);
+  s->derive->prefill = sym_upper(&g->syms, x.rows); /* what --dim and the model leave of them */
+  s->derive->context = sym_upper(&g->syms, x.past) + 1;
   return graph_verify(g, "deriving");
 }
 

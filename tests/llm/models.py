@@ -109,10 +109,14 @@ def make(folder, kind, **sizes):
     model = build(kind, tokenizer.get_vocab_size(), **sizes)
     loss = train(model, tokenizer)
     export(model, os.path.join(folder, "model.onnx"))
+    write_config(model, folder)
+    return loss
+
+
+def write_config(model, folder):
     heads, width = cache_shape(model.config)
     with open(os.path.join(folder, "config.json"), "w") as f:
         json.dump({"layers": model.config.num_hidden_layers, "heads": heads, "width": width}, f)
-    return loss
 
 
 def greedy(folder, prompt_ids, count, threads=1):

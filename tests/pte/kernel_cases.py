@@ -189,6 +189,7 @@ CASES = {
     "aten::gather": [[T([n, 5]), 1, index([n, 3], 5), False], [T([4, 5]), 0, index([2, 5], 4), False], [T([2, 3, 4]), -2, index([2, 6, 4], 3), False], [T([7]), 0, index([3], 7), False]],
     "aten::index_put": [[T([5, 4]), [index([3], 5)], T([3, 4]), a] for a in (False, True)]
     + [[T([5, 4]), [index([3], 5), index([3], 4)], T([3]), False], [T([5, 4]), [T([5, 4], **M)], T([]), False], [T([n, 6]), [None, index([3], 6)], T([n, 3]), False]],
+    "aten::index_put_": [[T([5, 4]), [index([3], 5)], T([3, 4]), False], [T([n, 6]), [None, index([3], 6)], T([n, 3]), False]],
     "aten::index_select": [[T([n, 5]), 1, index([3], 5)], [T([4, 5]), 0, index([6], 4, "i32")], [T([7]), 0, index([1], 7)], [T([2, 3, 4]), -2, index([2], 3)]],
     "aten::index.Tensor": [[T([5, 4]), [index([3], 5)]], [T([5, 4]), [index([3], 5), index([3], 4)]], [T([n, 5]), [None, index([2, 2], 5)]],
                            [T([5, 4, 3]), [index([2, 1], 5), None, index([3], 3)]], [T([5, 4]), [index([3], 5, "i32")]]],

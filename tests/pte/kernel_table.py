@@ -166,13 +166,13 @@ class Program:
             v = self.value()
             body.append(f"  {v}: {t} = aten::clone({old}, none)")
             args = [re.sub(rf"{old}\b", v, a) for a in args]
-        if call.op == "aten::copy_":  # writes its operand: not an input
+        if call.op in ("aten::copy_", "aten::index_put_"):  # writes its operand: not an input
             v = self.value()
             body.append(f"  {v}: {operands[0][1]} = aten::clone({operands[0][0]}, none)")
             args[0] = v
         results = [(self.value(), type_text(d, s)) for d, s in call.types]
         body.append(f"  {', '.join(f'{v}: {t}' for v, t in results)} = {call.op}({', '.join(args)})")
-        if call.op == "aten::copy_":  # the operand again, which has no name of its own in the program
+        if call.op in ("aten::copy_", "aten::index_put_"):  # the operand again, which has no name of its own in the program
             results.append((self.value(), results[0][1]))
             body.append(f"  {results[1][0]}: {results[1][1]} = aten::clone({results.pop(0)[0]}, none)")
         if call.kept is None:

@@ -140,6 +140,23 @@ static void test_index_put(void **state) {
   check_refused(f, build(&f->b, OP_INDEX_PUT, A_VAL(x), A_VALS(&twice, 1), A_VAL(three)), "differ");
 }
 
+/* In place the runtime has one case only. */
+static void test_index_put_in_place(void **state) {
+  OpsFixture *f = *state;
+  SymInt dims[2] = {2, 3};
+  TypeId type = graph_tensor_type(f->g, DTYPE_F32, 2, dims, ORDER_CONTIGUOUS);
+  ValueId s = graph_add_state(f->g, type, 0, 0), at = I64S(2, 0), both[2] = {at, at},
+          end[2] = {0, at}, v = fixture_const(f, DTYPE_F32, DIMS(2, 2), VALUES(1, 2, 3, 4));
+  ValueId put = build(&f->b, OP_INDEX_PUT_, A_VAL(s), A_VALS(end, 2), A_VAL(v));
+  assert_int_equal(value_state(f->g, put), s);
+  assert_null(op_row(OP_INDEX_PUT_)->check(f->g, value_def(f->g, put), &f->arena));
+  ValueId one = fixture_const(f, DTYPE_F32, DIMS(1), VALUES(1));
+  put = build(&f->b, OP_INDEX_PUT_, A_VAL(s), A_VALS(both, 2), A_VAL(one));
+  assert_non_null(op_row(OP_INDEX_PUT_)->check(f->g, value_def(f->g, put), &f->arena));
+  put = build(&f->b, OP_INDEX_PUT_, A_VAL(s), A_VALS(end, 2), A_VAL(v), A_BOOL(true));
+  assert_non_null(op_row(OP_INDEX_PUT_)->check(f->g, value_def(f->g, put), &f->arena));
+}
+
 /* With constants the counts are known, so the results are static. */
 static void test_counts(void **state) {
   OpsFixture *f = *state;
@@ -209,8 +226,8 @@ static int teardown(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_index_select), TEST(test_embedding), TEST(test_gather_scatter),
-      TEST(test_index_tensor), TEST(test_index_put), TEST(test_index_checks),
-      TEST(test_counts),       TEST(test_unbacked),
+      TEST(test_index_tensor), TEST(test_index_put), TEST(test_index_put_in_place),
+      TEST(test_index_checks), TEST(test_counts),    TEST(test_unbacked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,32 @@ def save(name, nodes, inputs, outputs, initializers=(), check=True):
     return model
 
 
+def decoder():
+    """A layer of attention over a cache, with optimum's names."""
+    node = helper.make_node
+    ints = {"heads": [1, -1, 2, 2], "rows": [1, -1, 4], "axes": [1, 2]}
+    nodes = [node("Gather", ["words", "input_ids"], ["w"]), node("Gather", ["places", "position_ids"], ["p"]), node("Add", ["w", "p"], ["x"]),
+             node("Reshape", ["x", "heads"], ["h"]), node("Transpose", ["h"], ["q"], perm=[0, 2, 1, 3]),
+             node("Concat", ["past_key_values.0.key", "q"], ["present.0.key"], axis=2),
+             node("Concat", ["past_key_values.0.value", "q"], ["present.0.value"], axis=2),
+             node("Transpose", ["present.0.key"], ["kt"], perm=[0, 1, 3, 2]), node("MatMul", ["q", "kt"], ["s"]),
+             node("Cast", ["attention_mask"], ["m"], to=TensorProto.FLOAT), node("Unsqueeze", ["m", "axes"], ["m4"]), node("Mul", ["s", "m4"], ["sm"]),
+             node("Softmax", ["sm"], ["a"], axis=-1), node("MatMul", ["a", "present.0.value"], ["o"]),
+             node("Transpose", ["o"], ["ot"], perm=[0, 2, 1, 3]), node("Reshape", ["ot", "rows"], ["y"]), node("MatMul", ["y", "back"], ["logits"])]
+    words = np.sin(np.arange(32, dtype=np.float32)).reshape(8, 4)
+    initializers = [onnx.numpy_helper.from_array(np.array(v, np.int64), k) for k, v in ints.items()]
+    initializers += [onnx.numpy_helper.from_array(a, k) for k, a in
+                     (("words", words), ("back", words.T.copy()), ("places", np.cos(np.arange(64, dtype=np.float32)).reshape(16, 4)))]
+    cache = [f"0.{kind}" for kind in ("key", "value")]
+    inputs = [value(n, [1, d], TensorProto.INT64) for n, d in (("input_ids", "n"), ("attention_mask", "total"), ("position_ids", "n"))]
+    inputs += [value(f"past_key_values.{c}", [1, 2, "past", 2]) for c in cache]
+    outputs = [value("logits", [1, "n", 8]), *(value(f"present.{c}", [1, 2, "end", 2]) for c in cache)]
+    save("decoder.onnx", nodes, inputs, outputs, initializers)
+    os.makedirs(os.path.join(HERE, "llm"), exist_ok=True)
+    for name, array in (("tokens3", [[3, 1, 4]]), ("tokens1", [[5]]), ("at0", [0]), ("at3", [3])):
+        np.save(os.path.join(HERE, "llm", f"{name}.npy"), np.array(array, np.int64))
+
+
 def main():
     node = helper.make_node
     save("add.onnx", [node("Add", ["x", "y"], ["out/sum"], name="the_add")], [value("x", [2, 3]), value("y", [2, 3])],
@@ -57,6 +83,7 @@ def main():
          [value("x", [2, 3]), value("h", [2, 3])], [value("y", [2, 3]), value("hn", [2, 3])])
     save("grow.onnx", [node("Concat", ["past.0", "x"], ["present.0"], axis=0), node("ReduceMax", ["present.0"], ["y"])],
          [value("x", [2, 3]), value("past.0", ["p", 3])], [value("y", [1, 1]), value("present.0", ["q", 3])])
+    decoder()
     # For backends: nodes that XNNPACK takes, in a batch that varies, around some that it refuses.
     save("mixed.onnx", [node("Exp", ["x"], ["e"], name="enc/exp"), node("Mul", ["e", "x"], ["m"], name="enc/mul"),
                         node("Erf", ["m"], ["f"], name="enc/erf"), node("Tanh", ["f"], ["t"], name="dec/tanh"),

@@ -1,0 +1,30 @@
+# Decoders for runners of language models: what --derive llm makes of them, and what is refused.
+m=$data/decoder.onnx
+t print $m --derive llm:context=8,prefill=4,bos=1,eos=2+3 --no-locations
+t lower $m --derive llm:context=8,prefill=4,bos=1,eos=2+3 --constant get_max_seq_len=3 -o a.pte
+t verify a.pte
+t inspect a.pte
+calls="-i 0=$data/tokens3.npy -i 1=$data/at0.npy -i 0=$data/tokens1.npy -i 1=$data/at3.npy"
+t run a.pte $calls
+t lower $m --derive llm:context=8 --backend xnnpack:min-ops=1 -o x.pte
+t run x.pte $calls
+t lower $m --derive llm:context=8 --dim past=0..3 --dim n=1..2 -q -o small.pte
+"$ETC" inspect small.pte | grep '_len'
+t run small.pte $calls
+cat >r.yaml <<END
+model: $m
+derive: {llm: {context: 8, eos: [2, 3]}}
+END
+t lower --recipe r.yaml -o r.pte
+t run r.pte --method get_eos_ids
+for value in llm llm:context=0 llm:context=x llm:context=8,prefill=9 llm:context=8,eos=a llm:context=8,bos=1+2 llm:contxt=8 lm; do
+  t lower $m --derive $value -o no.pte
+done
+t lower $m --dim total=1..6 --derive llm:context=8,mask=none -o no.pte
+t lower $m --dim total=1..6 --derive llm:context=8 -o no.pte
+for more in past='none.*' present='none.*' past='past_key_values.*.key' tokens=ids logits=none; do
+  t lower $m --derive "llm:context=8,$more" -o no.pte
+done
+t lower $m --derive llm:context=8,present='present.0.key' -o no.pte
+t lower $data/grow.onnx --dim p=0..4 --derive llm:context=8 -o no.pte
+ls
