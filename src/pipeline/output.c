@@ -106,6 +106,8 @@ Status session_emit(Session *s, const char *output) {
   manager_enter(&s->manager, STAGE_EMIT);
   for (uint32_t i = 0; i < s->program.method_count; i++) {
     graphs[i] = s->program.methods[i].graph;
+    graphs[i]->banks = s->program.methods[i].options->pass.banks;
+    graphs[i]->bank_count = s->program.methods[i].options->pass.bank_count;
     session_enter(s, &s->program.methods[i]);
     Status one = graph_verify_kernels(graphs[i]);
     if (one == STATUS_OK && graphs[i]->arena_size_count == 0)

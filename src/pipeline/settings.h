@@ -25,6 +25,10 @@ EtcStatus session_set_backend(Session *s, StrView value);
 /* Where the number of NAME=NUMBER begins: behind the last '=', since names may hold others. 0
  * without one. */
 size_t settings_number_at(StrView value);
+/* --plan, --memory, --max-arena (settings_memory.c) */
+EtcStatus session_set_plan(Session *s, StrView value);
+EtcStatus session_set_memory(Session *s, StrView value);
+EtcStatus session_set_max_arena(Session *s, StrView value);
 /* --bound NAME=N or NAME:AXIS=N (settings_bound.c) */
 EtcStatus session_set_bound(Session *s, StrView value);
 /* After the import: reports bounds of unknown values, and those that nothing needed if it went

@@ -526,18 +526,53 @@ static uint64_t place_of(const Graph *g, uint32_t state) {
   return g->storages[g->values[g->states[state].value].storage].offset;
 }
 
+static uint32_t *arena_of(const Graph *g, uint32_t state) {
+  return &g->storages[g->values[g->states[state].value].storage].arena;
+}
+
+/* Puts the states of g into arena `to`. */
+static void move_arena(Graph *g, uint32_t to) {
+  uint32_t from = *arena_of(g, 0), count = to + 1;
+  if (from == to)
+    return;
+  uint64_t *sizes = ARENA_ARRAY(&g->arena, uint64_t, count);
+  memcpy(sizes, g->arena_sizes, from * sizeof *sizes);
+  sizes[to] = g->arena_sizes[from];
+  for (uint32_t i = 1; i < g->storage_count; i++)
+    if (g->storages[i].arena == from)
+      g->storages[i].arena = to;
+  g->arena_sizes = sizes;
+  g->arena_size_count = count;
+}
+
+/* The arena of the states, the same for all methods: behind those of every method. 0: none has
+ * states. */
+static uint32_t state_arena(const Session *s) {
+  uint32_t arena = 0, others = 0;
+  for (uint32_t i = 0; i < s->program.method_count; i++) {
+    const Graph *g = s->program.methods[i].graph;
+    uint32_t count = g->arena_size_count ? g->arena_size_count : 1;
+    count -= g->state_count && count > 1 ? 2 : 1;
+    others = count > others ? count : others;
+    arena |= g->state_count;
+  }
+  return arena ? others + 1 : 0;
+}
+
 void states_place(Session *s) {
   uint64_t total = 0;
+  uint32_t arena = state_arena(s);
   for (uint32_t i = 0; i < s->program.method_count; i++) {
     Graph *g = s->program.methods[i].graph;
-    if (g->state_count == 0 || g->arena_size_count <= PLAN_STATE_ARENA)
+    if (g->state_count == 0 || g->arena_size_count < 3 || !*arena_of(g, 0))
       continue;
+    move_arena(g, arena);
     uint64_t lowest = UINT64_MAX;
     for (uint32_t k = 0; k < g->state_count; k++)
       lowest = place_of(g, k) < lowest ? place_of(g, k) : lowest;
     for (uint32_t k = 1; k < g->storage_count; k++)
-      if (g->storages[k].arena == PLAN_STATE_ARENA)
+      if (g->storages[k].arena == arena)
         g->storages[k].offset += total - lowest;
-    total = g->arena_sizes[PLAN_STATE_ARENA] += total - lowest;
+    total = g->arena_sizes[arena] += total - lowest;
   }
 }

@@ -76,6 +76,8 @@ typedef struct PteMethod {
   PteInstruction *instructions;
   PteRange **ranges;     /* by input and dim; NULL: the file has bounds only (ranges.h) */
   uint64_t *arena_sizes; /* by memory_id; [0] unused */
+  MemoryBank *banks;     /* of memory_id 1..bank_count, as far as the file names them (banks.h) */
+  uint32_t bank_count;
   uint32_t value_count, input_count, output_count, operator_count, delegate_count,
       instruction_count;
   uint32_t arena_count; /* entries of arena_sizes */
