@@ -122,7 +122,8 @@ Status session_emit(Session *s, const char *output) {
   TRY(check_inputs_unchanged(s));
   TRY(write_depfile(s, output));
   return pte_emit(graphs, s->program.method_count, &s->sink, output,
-                  (EmitOptions){.sync = s->sync,
+                  (EmitOptions){.external = s->external,
+                                .sync = s->sync,
                                 .figures = &s->program.written,
                                 .progress = s->manager.options.progress
                                                 ? &s->manager.options.progress->output

@@ -304,6 +304,14 @@ static EtcStatus set_output(Session *s, StrView value) {
   s->output = session_path(s, value);
   return ETC_OK;
 }
+static EtcStatus set_external_weights(Session *s, StrView value) {
+  s->external = session_path(s, value);
+  return ETC_OK;
+}
+static EtcStatus set_data(Session *s, StrView value) {
+  s->external_data = session_path(s, value);
+  return ETC_OK;
+}
 static EtcStatus set_write_depfile(Session *s, StrView value) {
   (void)value;
   s->default_depfile = true;
@@ -424,6 +432,7 @@ static const Setting settings[] = {
     {"dim", set_dim, true, OF_METHOD, 0},
     {"bound", session_set_bound, true, OF_METHOD, 0},
     {"state", set_state, true, OF_METHOD, 0},
+    {"share-state", session_set_share_state, true},
     {"value", set_value, true, OF_METHOD, 0},
     {"pass", set_pass, true, OF_GRAPHS, 0},
     {"plan", session_set_plan, true, OF_GRAPHS, GIVEN_PLAN},
@@ -465,7 +474,8 @@ static const Setting settings[] = {
     {"max-drop", session_set_max_drop, true, OF_GRAPHS, GIVEN_MAX_DROP},
     {"plugin", set_plugin, true},
     {"recipe", set_recipe, true},
-    {"external-weights", NULL, true},
+    {"external-weights", set_external_weights, true},
+    {"data", set_data, true},
     {"report", NULL, true},
 };
 /* What only recipes say: the command has an argument for it. */

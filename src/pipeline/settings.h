@@ -28,6 +28,7 @@ size_t settings_number_at(StrView value);
 /* --plan, --memory, --max-arena (settings_memory.c) */
 EtcStatus session_set_plan(Session *s, StrView value);
 EtcStatus session_set_memory(Session *s, StrView value);
+EtcStatus session_set_share_state(Session *s, StrView value);
 EtcStatus session_set_max_arena(Session *s, StrView value);
 /* --bound NAME=N or NAME:AXIS=N (settings_bound.c) */
 EtcStatus session_set_bound(Session *s, StrView value);

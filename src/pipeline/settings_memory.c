@@ -1,4 +1,4 @@
-/* Options of the memory plan: --plan, --memory, --max-arena. */
+/* Options of the memory plan: --plan, --memory, --max-arena, --share-state. */
 #include "pipeline/settings.h"
 #include "support/text.h"
 
@@ -128,5 +128,12 @@ EtcStatus session_set_memory(Session *s, StrView value) {
   }
   settings_options(s)->pass.banks = banks;
   settings_options(s)->pass.bank_count = count;
+  return ETC_OK;
+}
+
+EtcStatus session_set_share_state(Session *s, StrView value) {
+  size_t size = s->shared_count * sizeof *s->shared;
+  s->shared = arena_grow(&s->arena, s->shared, size, size + sizeof *s->shared);
+  s->shared[s->shared_count++] = sv_from(arena_strdup(&s->arena, value));
   return ETC_OK;
 }

@@ -14,6 +14,7 @@ typedef struct EmitFigures {
 } EmitFigures;
 
 typedef struct EmitOptions {
+  const char *external;    /* constants go into this file (.ptd); NULL: into the program */
   bool sync;               /* fsync file and folder before the file gets its name */
   WriteProgress *progress; /* or NULL */
   EmitFigures *figures;    /* set on success; may be NULL */

@@ -238,6 +238,7 @@ Status plan_write(FlatBuilder *b, PlanData data, Graph *g, Arena *scratch, FbRef
   PlanWriter p = {
       .b = b, .g = g, .scratch = scratch, .segments = data.segments, .figures = data.figures};
   value_writer_init(&p.values, b, data.constants, data.initial, g, scratch);
+  p.values.external = data.external;
   p.is_output = ARENA_ARRAY(scratch, bool, g->value_count);
   for (uint32_t i = 0; i < graph_output_count(g); i++)
     p.is_output[graph_output(g, i)] = true;

@@ -26,8 +26,10 @@ typedef struct PteTensor {
   StrView name;       /* fully qualified name, mostly empty */
 } PteTensor;
 
-/* Constant: data without a place in an arena. */
-static inline bool pte_is_constant(const PteTensor *t) { return t->data != 0 && t->memory_id == 0; }
+/* Constant: data, here or in another file, without a place in an arena. */
+static inline bool pte_is_constant(const PteTensor *t) {
+  return (t->data != 0 || t->external) && t->memory_id == 0;
+}
 
 /* Memory that lives between calls: a planned tensor with first contents. */
 static inline bool pte_is_state(const PteTensor *t) { return t->data != 0 && t->memory_id != 0; }
