@@ -65,10 +65,10 @@ static uint64_t *bytes_in_use(const Liveness *l, Arena *scratch, uint64_t *peak)
 static Status measure_memory(Graph *g, Arena *scratch, Choice *c) {
   Liveness live;
   uint64_t peak;
-  TRY(liveness_compute(g, scratch, true, &live));
+  TRY(liveness_compute(g, scratch, (LivenessOptions){.in_place = true}, &live));
   c->use = bytes_in_use(&live, scratch, &peak);
-  TRY(liveness_compute(g, scratch, false, &live));
-  c->limit = liveness_bound(&live, scratch);
+  TRY(liveness_compute(g, scratch, (LivenessOptions){0}, &live));
+  c->limit = liveness_bound(&live, PLAN_ALIGNMENT, scratch);
   c->limit = c->limit > peak ? c->limit : peak;
   return STATUS_OK;
 }

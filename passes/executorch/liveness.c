@@ -13,6 +13,7 @@
 #include "passes/executorch/liveness.h"
 
 #include "ir/region.h"
+#include "support/bitset.h"
 
 typedef struct LivenessBuilder {
   Graph *g;
@@ -22,6 +23,7 @@ typedef struct LivenessBuilder {
   uint64_t *size;         /* of bases */
   Regions regions;
   uint32_t *position; /* by node */
+  Bitset host;        /* values in memory of the host */
 } LivenessBuilder;
 
 static ValueId find(LivenessBuilder *b, ValueId v) {
@@ -58,7 +60,7 @@ static Status no_size(const Graph *g, ValueId v) {
 /* A value with memory of its own. */
 static Status begin(LivenessBuilder *b, ValueId v, uint32_t position) {
   const Type *t = value_type(b->g, v);
-  if (t->kind != TYPE_TENSOR)
+  if (t->kind != TYPE_TENSOR || bitset_has(&b->host, v))
     return STATUS_OK;
   uint64_t size = type_bytes_upper(b->g, t);
   if (size > INT64_MAX - PLAN_ALIGNMENT)
@@ -251,7 +253,16 @@ static void collect(LivenessBuilder *b, Arena *arena) {
       l->span_of[v] = l->span_of[find(b, v)];
 }
 
-Status liveness_compute(Graph *g, Arena *arena, bool in_place, Liveness *out) {
+static Bitset find_host(const Graph *g, Arena *arena, LivenessOptions options) {
+  Bitset host = bitset_make(arena, g->value_count);
+  for (uint32_t i = 0; options.host_inputs && i < g->input_count; i++)
+    bitset_add(&host, g->inputs[i]);
+  for (uint32_t i = 0; options.host_outputs && i < graph_output_count(g); i++)
+    bitset_add(&host, graph_output(g, i));
+  return host;
+}
+
+Status liveness_compute(Graph *g, Arena *arena, LivenessOptions options, Liveness *out) {
   uint32_t values = g->value_count;
   *out = (Liveness){.span_of = ARENA_ARRAY(arena, uint32_t, values)};
   LivenessBuilder b = {.g = g,
@@ -260,7 +271,8 @@ Status liveness_compute(Graph *g, Arena *arena, bool in_place, Liveness *out) {
                        .first = ARENA_ARRAY(arena, uint32_t, values),
                        .last = ARENA_ARRAY(arena, uint32_t, values),
                        .size = ARENA_ARRAY(arena, uint64_t, values),
-                       .position = ARENA_ARRAY(arena, uint32_t, g->node_count)};
+                       .position = ARENA_ARRAY(arena, uint32_t, g->node_count),
+                       .host = find_host(g, arena, options)};
   NodeId at;
   const char *wrong = regions_find(g, arena, &b.regions, &at);
   if (wrong)
@@ -269,18 +281,18 @@ Status liveness_compute(Graph *g, Arena *arena, bool in_place, Liveness *out) {
   uint32_t position = 0;
   for (FOR_NODES(g, n)) {
     position++;
-    if (in_place)
+    if (options.in_place)
       out->in_place += overwrite(&b, n, position);
   }
   collect(&b, arena);
   return STATUS_OK;
 }
 
-uint64_t liveness_bound(const Liveness *l, Arena *arena) {
+uint64_t liveness_bound(const Liveness *l, uint64_t alignment, Arena *arena) {
   uint64_t *begins = ARENA_ARRAY(arena, uint64_t, (size_t)l->end + 2);
   uint64_t *ends = ARENA_ARRAY(arena, uint64_t, (size_t)l->end + 2);
   for (uint32_t i = 0; i < l->span_count; i++) {
-    uint64_t size = align_up(l->spans[i].size, PLAN_ALIGNMENT);
+    uint64_t size = align_up(l->spans[i].size, alignment);
     begins[l->spans[i].first] += size;
     ends[l->spans[i].last + 1] += size;
   }

@@ -14,7 +14,6 @@
 /* After the last tensor of an arena, where a delegate works on it: XNNPACK's vector loops read past
  * the ends of tensors (XNN_EXTRA_BYTES); exir's planner leaves as many. */
 #define PLAN_DELEGATE_SPARE 64
-#define PLAN_STATE_ARENA 2 /* memory_id of what lives between calls */
 
 typedef struct Span {
   uint64_t size; /* bytes, upper bound for dynamic shapes; not rounded */
@@ -30,18 +29,22 @@ typedef struct Liveness {
   uint32_t end;      /* position after the last node */
 } Liveness;
 
-/* Everything lives in arena. in_place: let results be written over dying operands where the op
- * table allows it. Errors: DIAG_DIM_UNBOUND or DIAG_TOO_LARGE for values whose bytes have no bound.
+typedef struct LivenessOptions {
+  bool in_place; /* results are written over dying operands where the op table allows it */
+  bool host_inputs, host_outputs; /* they have no planned memory (host_buffers.h) */
+} LivenessOptions;
+
+/* Everything lives in arena. Errors: DIAG_DIM_UNBOUND or DIAG_TOO_LARGE for values whose bytes have no bound.
  */
-Status liveness_compute(Graph *g, Arena *arena, bool in_place, Liveness *out);
+Status liveness_compute(Graph *g, Arena *arena, LivenessOptions options, Liveness *out);
 
 /* Whether the kernel of n may write `result` over the memory in which `lies` says that operands do:
  * the op table must allow it for each of those (OpRow.alias). */
 bool liveness_may_overwrite(const Graph *g, NodeId n, ValueId result,
                             bool lies(void *user, ValueId v), void *user);
 
-/* The most bytes, rounded up to PLAN_ALIGNMENT each, that are in use at one time: no plan can need
+/* The most bytes, rounded up to `alignment` each, that are in use at one time: no plan can need
  * less. Sizes must add up to less than 2^63. */
-uint64_t liveness_bound(const Liveness *l, Arena *arena);
+uint64_t liveness_bound(const Liveness *l, uint64_t alignment, Arena *arena);
 
 #endif

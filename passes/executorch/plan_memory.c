@@ -1,26 +1,44 @@
-/* The memory plan: one arena (memory_id 1) for inputs, outputs and everything between.
+/* The memory plan: an arena for each bank of the device that the user named, or one (memory_id 1),
+ * for inputs, outputs and everything between.
  *
  * `naive` gives every tensor a place of its own. `greedy` lets tensors that are never in use at the
  * same time share bytes, and results be written over dying operands (liveness.c). Inputs and
- * outputs are planned too: a host needs no buffers of its own, and their memory is reused. Values
- * that share memory name the same Storage. States lie one behind the other in an arena of their
- * own (memory_id 2); pipeline/states.c moves those of several methods apart. Overlaps are never
+ * outputs are planned too, unless the user wants them in memory of the host: a host needs no
+ * buffers of its own, and their memory is reused. Values that share memory name the same Storage.
+ * States lie one behind the other in an arena of their own behind the others; pipeline/states.c
+ * moves those of several methods apart. Overlaps are never
  * noticed by the runtime, so the verifier checks the plan again on its own (ir/verify_plan.c). */
 #include <inttypes.h>
 
 #include "ir/text.h"
-#include "passes/executorch/planner.h"
+#include "passes/executorch/host_buffers.h"
+#include "passes/executorch/plan_banks.h"
 #include "passes/pass.h"
 
-static Status check_total(PassContext *p, const Graph *g, const Liveness *l) {
-  uint64_t total = 0;
+/* What was asked for, and what is known of the graph. */
+typedef struct MemoryPlan {
+  Graph *g;
+  const Planner *planner;
+  const PassOptions *options;
+  uint64_t alignment, spare; /* spare: bytes at the end of each arena */
+  uint32_t banks;            /* arenas, states not counted */
+  Liveness live;
+  PlanProblem problem; /* the spans, sizes rounded up */
+  uint32_t *bank;      /* by span, from 0 */
+  uint64_t *offsets;   /* by span */
+  uint64_t *totals;    /* by bank, without spare */
+} MemoryPlan;
+
+static Status check_total(PassContext *p, const MemoryPlan *m) {
+  const Graph *g = m->g;
+  uint64_t total = 0, alignment = m->alignment;
   for (uint32_t i = 0; i < g->state_count; i++) {
     uint64_t size = type_bytes_upper(g, value_type(g, g->states[i].value));
-    if (size > INT64_MAX / 2 || !add_u64(total, size + PLAN_ALIGNMENT, &total))
+    if (size > INT64_MAX / 2 || !add_u64(total, size + alignment, &total))
       total = INT64_MAX;
   }
-  for (uint32_t i = 0; i < l->span_count; i++)
-    if (!add_u64(total, align_up(l->spans[i].size, PLAN_ALIGNMENT), &total) || total > INT64_MAX)
+  for (uint32_t i = 0; i < m->live.span_count; i++)
+    if (!add_u64(total, align_up(m->live.spans[i].size, alignment), &total) || total > INT64_MAX)
       return diag_report(p->sink, DIAG_TOO_LARGE, DIAG_NOWHERE,
                          "the tensors of the program need more memory than can be addressed");
   return STATUS_OK;
@@ -30,13 +48,19 @@ static Status check_total(PassContext *p, const Graph *g, const Liveness *l) {
 
 enum { LARGEST_NAMED = 3 };
 
+/* Whether the value is planned into `bank`; bank_of (by span) NULL: into any. */
+static bool in_bank(const Liveness *l, ValueId v, const uint32_t *bank_of, uint32_t bank) {
+  uint32_t span = l->span_of[v];
+  return span && (!bank_of || (span <= l->span_count && bank_of[span - 1] == bank));
+}
+
 /* The largest value outside of the spans listed; 0 if all values are in them. */
 static ValueId largest_value(const Graph *g, const Liveness *l, const uint32_t *listed,
-                             uint32_t count) {
+                             uint32_t count, const uint32_t *bank_of, uint32_t bank) {
   ValueId best = 0;
   uint64_t most = 0;
   for (ValueId v = 1; v < g->value_count; v++) {
-    bool known = l->span_of[v] == 0;
+    bool known = !in_bank(l, v, bank_of, bank);
     for (uint32_t i = 0; i < count; i++)
       known |= listed[i] == l->span_of[v];
     uint64_t size = known ? 0 : type_bytes_upper(g, value_type(g, v));
@@ -67,6 +91,18 @@ static void note_tensor(Diag *d, const Graph *g, ValueId v) {
   strbuf_release(&text);
 }
 
+static void note_largest(Diag *d, const Graph *g, const Liveness *l, const uint32_t *bank_of,
+                         uint32_t bank) {
+  uint32_t listed[LARGEST_NAMED];
+  for (uint32_t i = 0; i < LARGEST_NAMED; i++) {
+    ValueId v = largest_value(g, l, listed, i, bank_of, bank);
+    if (!v)
+      break;
+    note_tensor(d, g, v);
+    listed[i] = l->span_of[v];
+  }
+}
+
 /* A program is not written that no device could load. */
 static Status check_limit(PassContext *p, const Graph *g, const Liveness *l) {
   uint64_t limit = p->options && p->options->max_arena ? p->options->max_arena : PASS_MAX_ARENA,
@@ -84,14 +120,25 @@ static Status check_limit(PassContext *p, const Graph *g, const Liveness *l) {
   strbuf_append_bytes(&text, limit);
   diag_message(d, "%s", strbuf_cstr(&text));
   strbuf_release(&text);
-  uint32_t listed[LARGEST_NAMED];
-  for (uint32_t i = 0; i < LARGEST_NAMED; i++) {
-    ValueId v = largest_value(g, l, listed, i);
-    if (!v)
-      break;
-    note_tensor(d, g, v);
-    listed[i] = l->span_of[v];
-  }
+  note_largest(d, g, l, NULL, 0);
+  return diag_end(d);
+}
+
+/* A bank that the tensors left for it do not fit in. */
+static Status report_full(PassContext *p, const MemoryPlan *m, uint32_t bank, uint64_t missing) {
+  const MemoryBank *b = &m->options->banks[bank];
+  Diag *d = diag_begin(p->sink, DIAG_BANK_FULL, DIAG_NOWHERE);
+  StrBuf text;
+  strbuf_init(&text);
+  strbuf_printf(&text, "bank '" SV_FMT "' of ", SV_ARG(b->name));
+  strbuf_append_bytes(&text, b->size);
+  strbuf_append(&text, SV(" lacks "));
+  strbuf_append_bytes(&text, missing);
+  strbuf_append(&text, m->banks > 1 ? SV(" for the tensors that no bank before it has room for")
+                                    : SV(" for the tensors of the program"));
+  diag_message(d, "%s", strbuf_cstr(&text));
+  strbuf_release(&text);
+  note_largest(d, m->g, &m->live, m->bank, bank);
   return diag_end(d);
 }
 
@@ -102,28 +149,31 @@ static bool has_delegate(const Graph *g) {
   return false;
 }
 
-static void store_plan(Graph *g, const Liveness *l, const uint64_t *offsets, uint64_t total) {
+static void store_plan(const MemoryPlan *m) {
+  Graph *g = m->g;
+  const Liveness *l = &m->live;
+  uint32_t state_arena = m->banks + 1;
   uint64_t states = 0;
   g->storage_count = 1;
   g->storages = pool_reserve(g->storages, &g->storage_capacity,
                              (uint64_t)l->span_count + g->state_count + 1, sizeof *g->storages);
   for (uint32_t i = 0; i < l->span_count; i++)
     g->storages[g->storage_count++] =
-        (Storage){.arena = 1, .offset = offsets[i], .size = l->spans[i].size};
+        (Storage){.arena = m->bank[i] + 1, .offset = m->offsets[i], .size = l->spans[i].size};
   for (uint32_t i = 0; i < g->state_count; i++) {
     uint64_t size = type_bytes_upper(g, value_type(g, g->states[i].value));
     g->storages[g->storage_count++] =
-        (Storage){.arena = PLAN_STATE_ARENA, .offset = states, .size = size};
-    states += align_up(size, PLAN_ALIGNMENT);
+        (Storage){.arena = state_arena, .offset = states, .size = size};
+    states += align_up(size, m->alignment);
   }
   for (ValueId v = 1; v < g->value_count; v++)
     g->values[v].storage = l->span_of[v];
-  g->arena_size_count = g->state_count ? PLAN_STATE_ARENA + 1 : 2;
+  g->arena_size_count = g->state_count ? state_arena + 1 : state_arena;
   g->arena_sizes = ARENA_ARRAY(&g->arena, uint64_t, g->arena_size_count);
-  uint64_t spare = has_delegate(g) ? PLAN_DELEGATE_SPARE : 0;
-  g->arena_sizes[1] = total + spare;
+  for (uint32_t i = 0; i < m->banks; i++)
+    g->arena_sizes[i + 1] = m->totals[i] + m->spare;
   if (g->state_count)
-    g->arena_sizes[PLAN_STATE_ARENA] = states + spare;
+    g->arena_sizes[state_arena] = states + m->spare;
 }
 
 /* --- planners --- */
@@ -144,46 +194,106 @@ const Planner planners[] = {
     {0},
 };
 
-/* What a plug-in answered: tensors inside the arena and aligned. That no two overlap is checked
- * with the other rules of plans, by the verifier. */
-static Status check_places(PassContext *p, const Planner *planner, const PlanProblem *q,
+Status plan_check_places(PassContext *p, const Planner *planner, const PlanProblem *q,
                            const uint64_t *offsets, uint64_t total) {
   for (uint32_t i = 0; i < q->count; i++) {
     bool inside = offsets[i] <= total && q->spans[i].size <= total - offsets[i];
-    if (inside && offsets[i] % PLAN_ALIGNMENT == 0 && total <= INT64_MAX)
+    if (inside && offsets[i] % q->alignment == 0 && total <= INT64_MAX)
       continue;
     Diag *d = diag_begin(p->sink, DIAG_PLUGIN_FAULT, DIAG_NOWHERE);
     diag_message(d,
                  "planner '%s' of plug-in '%s' gives a tensor of %" PRIu64 " bytes offset %" PRIu64
                  " in an arena of %" PRIu64,
                  planner->name, planner->plugin, q->spans[i].size, offsets[i], total);
-    diag_hint(d, "offsets are multiples of %d, and tensors end within the arena", PLAN_ALIGNMENT);
+    diag_hint(d, "offsets are multiples of %" PRIu64 ", and tensors end within the arena",
+              q->alignment);
     return diag_end(d);
   }
   return STATUS_OK;
 }
 
-Status pass_plan_memory(PassContext *p, Graph *g) {
-  const Planner *planner = p->options && p->options->planner ? p->options->planner : &planners[0];
-  Liveness l;
-  TRY(liveness_compute(g, p->scratch, planner->in_place, &l));
-  TRY(check_total(p, g, &l));
-  uint64_t bound = liveness_bound(&l, p->scratch), total;
-  Span *rounded = ARENA_ARRAY(p->scratch, Span, l.span_count);
-  for (uint32_t i = 0; i < l.span_count; i++) {
-    rounded[i] = l.spans[i];
-    rounded[i].size = align_up(rounded[i].size, PLAN_ALIGNMENT);
+/* One arena for everything. */
+static Status place_all(PassContext *p, MemoryPlan *m) {
+  m->totals[0] = m->planner->place(&m->problem, p->scratch, m->offsets);
+  return m->planner->plugin
+             ? plan_check_places(p, m->planner, &m->problem, m->offsets, m->totals[0])
+             : STATUS_OK;
+}
+
+/* How often a node reads or writes each span. */
+static uint32_t *count_accesses(const Graph *g, const Liveness *l, Arena *scratch) {
+  uint32_t *accesses = ARENA_ARRAY(scratch, uint32_t, (size_t)l->span_count + 1);
+  for (FOR_NODES(g, n)) {
+    const Node *node = node_cget(g, n);
+    FOR_OPERANDS(g, n, v, {
+      if (v && l->span_of[v] && l->span_of[v] <= l->span_count)
+        accesses[l->span_of[v] - 1]++;
+    })
+    for (uint32_t i = 0; i < node->result_count; i++) {
+      uint32_t span = l->span_of[node->first_result + i];
+      if (span && span <= l->span_count)
+        accesses[span - 1]++;
+    }
   }
-  uint64_t *offsets = ARENA_ARRAY(p->scratch, uint64_t, l.span_count);
-  PlanProblem problem = {rounded, l.span_count, l.end + 1, bound};
-  total = planner->place(&problem, p->scratch, offsets);
-  if (planner->plugin)
-    TRY(check_places(p, planner, &problem, offsets, total));
-  store_plan(g, &l, offsets, total);
-  TRY(check_limit(p, g, &l));
-  pass_count(p, "tensors", l.span_count);
-  pass_count(p, "in place", l.in_place);
+  return accesses;
+}
+
+static Status place_in_banks(PassContext *p, MemoryPlan *m) {
+  BankProblem q = {.planner = m->planner,
+                   .all = &m->problem,
+                   .accesses = count_accesses(m->g, &m->live, p->scratch),
+                   .banks = m->options->banks,
+                   .bank_count = m->banks,
+                   .spare = m->spare};
+  uint64_t missing = 0;
+  uint32_t full = 0;
+  TRY(plan_banks(p, &q, m->bank, m->offsets, m->totals, &full, &missing));
+  return missing ? report_full(p, m, full, missing) : STATUS_OK;
+}
+
+static void find_problem(PassContext *p, MemoryPlan *m) {
+  const Liveness *l = &m->live;
+  Span *rounded = ARENA_ARRAY(p->scratch, Span, l->span_count);
+  for (uint32_t i = 0; i < l->span_count; i++) {
+    rounded[i] = l->spans[i];
+    rounded[i].size = align_up(rounded[i].size, m->alignment);
+  }
+  m->problem = (PlanProblem){.spans = rounded,
+                             .count = l->span_count,
+                             .end = l->end + 1,
+                             .bound = liveness_bound(l, m->alignment, p->scratch),
+                             .alignment = m->alignment};
+  m->bank = ARENA_ARRAY(p->scratch, uint32_t, l->span_count);
+  m->offsets = ARENA_ARRAY(p->scratch, uint64_t, l->span_count);
+  m->totals = ARENA_ARRAY(p->scratch, uint64_t, m->banks);
+}
+
+Status pass_plan_memory(PassContext *p, Graph *g) {
+  static const PassOptions none;
+  const PassOptions *o = p->options ? p->options : &none;
+  MemoryPlan m = {.g = g,
+                  .planner = o->planner ? o->planner : &planners[0],
+                  .options = o,
+                  .alignment = o->plan_alignment ? o->plan_alignment : PLAN_ALIGNMENT,
+                  .spare = has_delegate(g) ? PLAN_DELEGATE_SPARE : 0,
+                  .banks = o->bank_count ? o->bank_count : 1};
+  TRY(host_buffers_prepare(p, g, o->host_inputs, o->host_outputs));
+  TRY(liveness_compute(g, p->scratch,
+                       (LivenessOptions){.in_place = m.planner->in_place,
+                                         .host_inputs = o->host_inputs,
+                                         .host_outputs = o->host_outputs},
+                       &m.live));
+  TRY(check_total(p, &m));
+  find_problem(p, &m);
+  TRY(o->bank_count ? place_in_banks(p, &m) : place_all(p, &m));
+  store_plan(&m);
+  TRY(check_limit(p, g, &m.live));
+  uint64_t total = 0;
+  for (uint32_t i = 0; i < m.banks; i++)
+    total += m.totals[i];
+  pass_count(p, "tensors", m.live.span_count);
+  pass_count(p, "in place", m.live.in_place);
   pass_count(p, "arena bytes", total);
-  pass_count(p, "lower bound", bound);
+  pass_count(p, "lower bound", m.problem.bound);
   return STATUS_OK;
 }

@@ -6,17 +6,18 @@
 
 /* What a planner is asked. */
 typedef struct PlanProblem {
-  const Span *spans; /* sizes are multiples of PLAN_ALIGNMENT and add up to less than 2^63 */
+  const Span *spans;  /* sizes are multiples of alignment and add up to less than 2^63 */
   uint32_t count;
   uint32_t end;   /* one more than the greatest Span.last */
   uint64_t bound; /* no plan can need less (liveness_bound) */
+  uint64_t alignment; /* PLAN_ALIGNMENT or a greater power of two */
 } PlanProblem;
 
 typedef struct Planner {
   const char *name; /* of --plan */
   const char *summary;
   bool in_place; /* results may be written over operands that are not needed any more */
-  /* Writes one offset a span, a multiple of PLAN_ALIGNMENT, so that spans in use at the same time
+  /* Writes one offset a span, a multiple of the alignment, so that spans in use at the same time
    * do not overlap; returns the bytes of the arena. Checked by plan_memory. */
   uint64_t (*place)(const PlanProblem *problem, Arena *scratch, uint64_t *offsets);
   const char *plugin; /* the plug-in that has it, set where it is registered; NULL: built in */
@@ -24,7 +25,7 @@ typedef struct Planner {
 
 extern const Planner planners[]; /* the built-in ones, the default first; ends without a name */
 
-/* All planners take sizes as multiples of PLAN_ALIGNMENT that add up to less than 2^63, write one
+/* All planners take sizes as multiples of the alignment that add up to less than 2^63, write one
  * offset a span and return the bytes of the arena. Spans of size 0 get offset 0. The result depends
  * on the spans only. */
 

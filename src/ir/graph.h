@@ -148,6 +148,12 @@ typedef struct Storage {
   uint64_t size;   /* bytes (upper bound for dynamic shapes) */
 } Storage;
 
+/* A memory of the device, which becomes an arena of the program. */
+typedef struct MemoryBank {
+  StrView name;
+  uint64_t size; /* bytes; UINT64_MAX: no limit */
+} MemoryBank;
+
 /* Memory that lives between calls. */
 typedef struct State {
   ValueId value;   /* of a static tensor type; its name is the state's */
@@ -199,6 +205,8 @@ typedef struct Graph {
   uint32_t state_count, state_capacity;
   uint64_t *arena_sizes; /* by memory_id, [0] unused; set by memory planning */
   uint32_t arena_size_count;
+  const MemoryBank *banks; /* memory_id 1..bank_count; for the program that is written, or NULL */
+  uint32_t bank_count;
 } Graph;
 
 #define NODE_OUTPUT ((NodeId)1)

@@ -202,13 +202,23 @@ static bool place_exists(Plan *p, ValueId v) {
   return false;
 }
 
-/* Results that need no place: views of what has none (constants), and operands written in place. */
+static bool is_output(const Graph *g, ValueId v) {
+  for (UseId u = first_use(g, v); u; u = g->uses[u].next)
+    if (g->uses[u].node == NODE_OUTPUT)
+      return true;
+  return false;
+}
+
+/* What needs no place: inputs and outputs, whose memory the host can provide; views of what has none
+ * (constants, memory of the host), and operands written in place. */
 static bool needs_place(const Graph *g, ValueId v) {
   NodeId n = value_def(g, v);
   if (value_type(g, v)->kind != TYPE_TENSOR)
     return false;
   if (!n)
-    return true;
+    return value_cget(g, v)->kind == VALUE_STATE;
+  if (is_output(g, v))
+    return false;
   OpId op = node_cget(g, n)->op;
   if (op_has_trait(op, OP_VIEW)) {
     ValueId base = node_value(g, n, 0);

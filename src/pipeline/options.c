@@ -102,8 +102,16 @@ void options_merge(MethodOptions *o, const MethodOptions *below) {
   uint32_t take = below->given & ~o->given;
   if (take & GIVEN_FOLD_LIMIT)
     o->pass.fold_limit = below->pass.fold_limit;
-  if (take & GIVEN_PLAN)
+  if (take & GIVEN_PLAN) {
     o->pass.planner = below->pass.planner;
+    o->pass.plan_alignment = below->pass.plan_alignment;
+    o->pass.host_inputs = below->pass.host_inputs;
+    o->pass.host_outputs = below->pass.host_outputs;
+  }
+  if (take & GIVEN_MEMORY) {
+    o->pass.banks = below->pass.banks;
+    o->pass.bank_count = below->pass.bank_count;
+  }
   if (take & GIVEN_MAX_ARENA)
     o->pass.max_arena = below->pass.max_arena;
   if (take & GIVEN_BACKENDS) {

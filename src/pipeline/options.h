@@ -24,7 +24,8 @@ typedef enum OptionBit {
   GIVEN_QUANTIZE_CONFIG = 1 << 7,
   GIVEN_MAX_DROP = 1 << 8,
   GIVEN_BACKENDS = 1 << 9,
-  GIVEN_DERIVE = 1 << 10
+  GIVEN_DERIVE = 1 << 10,
+  GIVEN_MEMORY = 1 << 11
 } OptionBit;
 
 /* Options that name something, each with a mark that one of the methods had it. */

@@ -107,6 +107,8 @@ Status session_emit(Session *s, const char *output) {
   manager_enter(&s->manager, STAGE_EMIT);
   for (uint32_t i = 0; i < s->program.method_count; i++) {
     graphs[i] = s->program.methods[i].graph;
+    graphs[i]->banks = s->program.methods[i].options->pass.banks;
+    graphs[i]->bank_count = s->program.methods[i].options->pass.bank_count;
     session_enter(s, &s->program.methods[i]);
     Status one = graph_verify_kernels(graphs[i]);
     if (one == STATUS_OK && graphs[i]->arena_size_count == 0)
@@ -121,7 +123,8 @@ Status session_emit(Session *s, const char *output) {
   TRY(check_inputs_unchanged(s));
   TRY(write_depfile(s, output));
   return pte_emit(graphs, s->program.method_count, &s->sink, output,
-                  (EmitOptions){.sync = s->sync,
+                  (EmitOptions){.external = s->external,
+                                .sync = s->sync,
                                 .constants = s->program.constants,
                                 .constant_count = s->program.constant_count,
                                 .figures = &s->program.written,

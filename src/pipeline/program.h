@@ -20,6 +20,8 @@ typedef struct Source {
   MappedFile mapped; /* a textual file, or standard input */
   bool shared;       /* another session unmaps it */
   PteFile pte;
+  bool external_open;
+  PtdFile external; /* constants of pte that are in a file of their own */
 } Source;
 
 typedef struct Method {

@@ -48,6 +48,10 @@ struct EtcSession {
   const char *depfile;        /* or NULL */
   const char *depfile_target; /* or NULL: the output */
   const char *output;         /* or NULL */
+  StrView *shared;            /* --share-state, in which one '*' stands for any text */
+  uint32_t shared_count;
+  const char *external;       /* file for constants (.ptd), or NULL */
+  const char *external_data;  /* file with constants of programs that are read, or NULL */
   bool default_depfile;       /* OUT.d */
   bool sync;                  /* fsync the output */
   bool time_passes, time_json, explain_json;

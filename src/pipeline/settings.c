@@ -164,17 +164,6 @@ static EtcStatus set_method(Session *s, StrView value) {
   return session_add_source(s, keep(s, name), session_path(s, path));
 }
 
-static EtcStatus set_plan(Session *s, StrView value) {
-  const Planner *planner = registry_planner(&s->registry, value);
-  if (planner) {
-    settings_options(s)->pass.planner = planner;
-    return ETC_OK;
-  }
-  const char *hint = session_did_you_mean(s, registry_nearest_planner(&s->registry, value));
-  return session_usage(s, "--plan", hint ? hint : "there are greedy and naive",
-                       "there is no memory planner '" SV_FMT "'", SV_ARG(value));
-}
-
 static EtcStatus number(Session *s, const char *option, StrView value, int64_t lo, int64_t hi,
                         int64_t *out) {
   if (text_parse_i64(value, out) && *out >= lo && *out <= hi)
@@ -199,21 +188,6 @@ static EtcStatus set_fold_limit(Session *s, StrView value) {
   if (status == ETC_OK)
     settings_options(s)->pass.fold_limit = (uint64_t)bytes;
   return status;
-}
-/* Bytes, or K, M or G times 2^10, 2^20 or 2^30. */
-static bool parse_bytes(StrView text, uint64_t *out) {
-  static const char units[] = "KMG";
-  const char *unit = text.size ? strchr(units, text.data[text.size - 1]) : NULL;
-  uint64_t factor = unit ? (uint64_t)1024 << (10 * (unit - units)) : 1;
-  return text_parse_u64((StrView){text.data, text.size - (unit != NULL)}, out) &&
-         mul_u64(*out, factor, out) && *out > 0 && *out <= INT64_MAX;
-}
-
-static EtcStatus set_max_arena(Session *s, StrView value) {
-  if (parse_bytes(value, &settings_options(s)->pass.max_arena))
-    return ETC_OK;
-  return session_usage(s, "--max-arena", "give bytes, or a number with K, M or G: 512K, 64M, 4G",
-                       "'" SV_FMT "' is not a size in memory", SV_ARG(value));
 }
 static EtcStatus set_threads(Session *s, StrView value) {
   int64_t threads = 0;
@@ -251,6 +225,14 @@ static EtcStatus set_depfile_target(Session *s, StrView value) {
 }
 static EtcStatus set_output(Session *s, StrView value) {
   s->output = session_path(s, value);
+  return ETC_OK;
+}
+static EtcStatus set_external_weights(Session *s, StrView value) {
+  s->external = session_path(s, value);
+  return ETC_OK;
+}
+static EtcStatus set_data(Session *s, StrView value) {
+  s->external_data = session_path(s, value);
   return ETC_OK;
 }
 static EtcStatus set_write_depfile(Session *s, StrView value) {
@@ -373,13 +355,15 @@ static const Setting settings[] = {
     {"dim", set_dim, true, OF_METHOD, 0},
     {"bound", session_set_bound, true, OF_METHOD, 0},
     {"state", set_state, true, OF_METHOD, 0},
+    {"share-state", session_set_share_state, true},
     {"value", set_value, true, OF_METHOD, 0},
     {"constant", session_set_constant, true},
     {"derive", session_set_derive, true, OF_METHOD, GIVEN_DERIVE},
     {"pass", session_set_pass, true, OF_GRAPHS, 0},
-    {"plan", set_plan, true, OF_GRAPHS, GIVEN_PLAN},
+    {"plan", session_set_plan, true, OF_GRAPHS, GIVEN_PLAN},
     {"fold-limit", set_fold_limit, true, OF_GRAPHS, GIVEN_FOLD_LIMIT},
-    {"max-arena", set_max_arena, true, OF_GRAPHS, GIVEN_MAX_ARENA},
+    {"memory", session_set_memory, true, OF_GRAPHS, GIVEN_MEMORY},
+    {"max-arena", session_set_max_arena, true, OF_GRAPHS, GIVEN_MAX_ARENA},
     {"kernels", set_kernels, true},
     {"backend", session_set_backend, true, OF_GRAPHS, GIVEN_BACKENDS},
     {"explain", set_explain, false},
@@ -415,7 +399,8 @@ static const Setting settings[] = {
     {"max-drop", session_set_max_drop, true, OF_GRAPHS, GIVEN_MAX_DROP},
     {"plugin", set_plugin, true},
     {"recipe", set_recipe, true},
-    {"external-weights", NULL, true},
+    {"external-weights", set_external_weights, true},
+    {"data", set_data, true},
     {"report", NULL, true},
 };
 /* What only recipes say: the command has an argument for it. */

@@ -282,11 +282,15 @@ static Status import_text(Session *s, Source *source) {
 }
 
 static Status import_pte(Session *s, Source *source) {
+  PtdFile *external = s->external_data ? &source->external : NULL;
+  if (external)
+    TRY(ptd_open(external, &s->sink, s->ctx.names.seed, s->external_data));
+  source->external_open = external != NULL;
   if (path_is_stdin(source->path))
     TRY(pte_read_bytes(&s->ctx, source->mapped.path, source->mapped.data, source->mapped.size,
-                       &source->pte));
+                       external, &source->pte));
   else
-    TRY(pte_read(&s->ctx, source->path, &source->pte));
+    TRY(pte_read(&s->ctx, source->path, external, &source->pte));
   source->open = true;
   for (uint32_t i = 0; i < source->pte.method_count; i++) {
     const ConstantMethod *constant = source->pte.constants[i];

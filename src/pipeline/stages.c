@@ -135,9 +135,7 @@ static Status run_quantize(Session *s, StageId stage) {
 
 static Status run_to_executorch(Session *s, StageId stage) {
   TRY(run_passes(s, stage));
-  if (!s->manager.stopped)
-    states_place(s);
-  return STATUS_OK;
+  return s->manager.stopped ? STATUS_OK : states_place(s);
 }
 
 static Status run_emit(Session *s, StageId stage) {

@@ -17,8 +17,9 @@ bool states_name(void *user, StrView input);
  * into them at the end of a call. Every flag must fit one of the methods; what does not fit is
  * reported. The graphs are at the level aten. */
 Status states_bind(Session *s);
-/* Moves the states of several methods apart, so that no method writes over those of another one.
- * The graphs are planned. */
-void states_place(Session *s);
+/* Moves the states of several methods apart, so that no method writes over those of another one,
+ * and those that --share-state names to one place, where they have the same type and contents
+ * (reported if not). The graphs are planned. */
+Status states_place(Session *s);
 
 #endif

@@ -8,12 +8,14 @@
 #include "pte/flatread.h"
 #include "pte/plan_constant.h"
 #include "pte/plan_writer.h"
+#include "pte/ptd.h"
 #include "pte/schema.h"
 
 typedef struct Emitter {
   FlatBuilder b;
   ConstantPool pool, initial; /* constants; first contents of states */
   SegmentList segments;       /* of delegates */
+  PtdWriter external;         /* constants in a file of their own */
   Arena scratch;
   DiagSink *sink;
   uint64_t segment_size; /* bytes of all segments */
@@ -156,7 +158,8 @@ static Status write_file(Emitter *e, const char *path, uint8_t *header, EmitOpti
 }
 
 static void count_weights(Emitter *e) {
-  e->figures.weight_bytes = constant_pool_size(&e->pool) + constant_pool_size(&e->initial);
+  e->figures.weight_bytes = constant_pool_size(&e->pool) + constant_pool_size(&e->initial) +
+                            constant_pool_size(&e->external.pool);
   for (uint32_t i = 0; i < e->segments.count; i++) {
     const Segment *segment = &e->segments.items[i];
     e->figures.weight_bytes += segment->key && !segment->shared ? segment->bytes.size : 0;
@@ -171,7 +174,8 @@ static Status emit(Emitter *e, Graph *const *methods, uint32_t count, const char
     for (uint32_t k = 0; k < i; k++)
       if (methods[k]->name == methods[i]->name)
         BUG("two methods of one name");
-    PlanData data = {&e->pool, &e->initial, &e->segments, &e->figures};
+    PlanData data = {&e->pool, &e->initial, &e->segments, &e->figures,
+                     options.external ? &e->external : NULL};
     TRY(plan_write(&e->b, data, methods[i], &e->scratch, &plans[i]));
   }
   for (uint32_t i = count; i < all; i++)
@@ -182,6 +186,8 @@ static Status emit(Emitter *e, Graph *const *methods, uint32_t count, const char
   e->b.alignment = PTE_TENSOR_ALIGNMENT;
   uint8_t *header = fb_finish(&e->b, root, PTE_IDENTIFIER, e->segment_size ? PTE_HEADER_SIZE : 0);
   TRY(check_limits(e));
+  if (options.external)
+    TRY(ptd_write(&e->external, e->sink, options.external, options.sync));
   return write_file(e, path, header, options);
 }
 
@@ -194,11 +200,13 @@ Status pte_emit(Graph *const *methods, uint32_t count, DiagSink *sink, const cha
   constant_pool_init(&e.pool, methods[0]->ctx->names.seed);
   constant_pool_init(&e.initial, methods[0]->ctx->names.seed);
   arena_init(&e.scratch);
+  ptd_writer_init(&e.external, methods[0]->ctx, &e.scratch);
   segments_init(&e.segments, &e.scratch, methods[0]->ctx->names.seed);
   Status status = emit(&e, methods, count, path, options);
   if (options.figures && status == STATUS_OK)
     *options.figures = e.figures;
   segments_release(&e.segments);
+  ptd_writer_release(&e.external);
   arena_release(&e.scratch);
   constant_pool_release(&e.pool);
   constant_pool_release(&e.initial);

@@ -149,6 +149,18 @@ static void json_memory(JsonWriter *w, const PteMethod *m, PteMemory memory, con
   for (uint32_t i = 1; i < m->arena_count; i++)
     json_uint(w, m->arena_sizes[i]);
   json_close_array(w);
+  if (m->bank_count) {
+    json_key(w, "banks");
+    json_open_array(w);
+    for (uint32_t i = 0; i < m->bank_count; i++) {
+      json_open_object(w);
+      json_key(w, "name");
+      json_string(w, m->banks[i].name);
+      json_named_uint(w, "size", m->banks[i].size);
+      json_close_object(w);
+    }
+    json_close_array(w);
+  }
   json_named_uint(w, "arena_bytes", memory.arena);
   json_named_uint(w, "live_peak_bytes", memory.live_peak);
   json_named_uint(w, "gap_bytes", inspect_gap(memory));

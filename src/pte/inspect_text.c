@@ -89,8 +89,18 @@ static void text_states(StrBuf *out, const PteMethod *m, bool all) {
 
 static void text_memory(StrBuf *out, const PteMethod *m, PteMemory memory, DelegateTotals d) {
   for (uint32_t i = 1; i < m->arena_count; i++) {
-    strbuf_printf(out, "  arena %u: ", i);
+    strbuf_printf(out, "  arena %u", i);
+    if (i <= m->bank_count) {
+      strbuf_append(out, SV(" '"));
+      strbuf_append_printable(out, m->banks[i - 1].name);
+      strbuf_append_char(out, '\'');
+    }
+    strbuf_append(out, SV(": "));
     text_bytes(out, m->arena_sizes[i]);
+    if (i <= m->bank_count) {
+      strbuf_append(out, SV(" of "));
+      strbuf_append_bytes(out, m->banks[i - 1].size);
+    }
     strbuf_append_char(out, '\n');
   }
   strbuf_append(out, SV("  live peak: "));

@@ -21,6 +21,7 @@ typedef struct PlanWriter {
   FlatBuilder *b;
   Graph *g;
   Arena *scratch;
+  bool *is_output;   /* by value */
   int32_t *op_index; /* by OpId: index in the operators table + 1 */
   FbRef *operators;  /* first-use order */
   uint32_t operator_count;

@@ -3,6 +3,7 @@
 #include "pte/plan_internal.h"
 
 #include "ir/op.h"
+#include "pte/banks.h"
 #include "pte/call.h"
 #include "pte/plan_writer.h"
 #include "pte/ranges.h"
@@ -51,7 +52,7 @@ void plan_check_written(const PlanWriter *p, NodeId n, ValueId v) {
   if (value_is_const(p->g, v))
     BUG("node %u (%s) writes a constant", n, op_row(node_cget(p->g, n)->op)->id);
   if (value_type(p->g, v)->kind == TYPE_TENSOR && !p->g->values[v].storage &&
-      node_cget(p->g, n)->op != OP_ET_VIEW)
+      node_cget(p->g, n)->op != OP_ET_VIEW && !p->is_output[v])
     BUG("result %u of %s has no place in memory", v, op_row(node_cget(p->g, n)->op)->id);
 }
 
@@ -135,8 +136,6 @@ static FbRef write_inputs(PlanWriter *p) {
     ValueId v = p->g->inputs[i];
     if (value_type(p->g, v)->kind != TYPE_TENSOR)
       BUG("input %u is no tensor: the runtime would compare it instead of taking it", i);
-    if (!p->g->values[v].storage)
-      BUG("input %u has no place in memory", i);
     indices[i] = write_value(&p->values, v);
   }
   return fb_vector_i32(p->b, indices, p->g->input_count);
@@ -147,9 +146,6 @@ static FbRef write_outputs(PlanWriter *p) {
   int32_t *indices = ARENA_ARRAY(p->scratch, int32_t, count);
   for (uint32_t i = 0; i < count; i++) {
     ValueId v = graph_output(p->g, i);
-    const Type *t = value_type(p->g, v);
-    if (t->kind == TYPE_TENSOR && !p->g->values[v].storage)
-      BUG("output %u has no place in memory", i);
     indices[i] = write_value(&p->values, v);
   }
   return fb_vector_i32(p->b, indices, count);
@@ -193,19 +189,24 @@ static void write_states(PlanWriter *p) {
   }
 }
 
-static FbRef write_ranges(PlanWriter *p) {
-  StrBuf text;
-  strbuf_init(&text);
-  ranges_print(p->g, &text);
+/* What the format has no fields for: the ranges of dims (ranges.h), the names of banks (banks.h). */
+static FbRef write_container(PlanWriter *p) {
+  StrBuf ranges, banks;
+  strbuf_init(&ranges);
+  strbuf_init(&banks);
+  ranges_print(p->g, &ranges);
+  banks_print(p->g, &banks);
   FbRef container = 0;
-  if (text.size) {
-    FbRef inputs = fb_string(p->b, (StrView){text.data, text.size}), none = fb_string(p->b, SV(""));
+  if (ranges.size || banks.size) {
+    FbRef inputs = fb_string(p->b, (StrView){ranges.data, ranges.size}),
+          outputs = fb_string(p->b, (StrView){banks.data, banks.size});
     fb_table_begin(p->b);
     fb_field_ref(p->b, CONTAINER_INPUTS, inputs);
-    fb_field_ref(p->b, CONTAINER_OUTPUTS, none);
+    fb_field_ref(p->b, CONTAINER_OUTPUTS, outputs);
     container = fb_table_end(p->b);
   }
-  strbuf_release(&text);
+  strbuf_release(&ranges);
+  strbuf_release(&banks);
   return container;
 }
 
@@ -217,10 +218,10 @@ static FbRef write_plan(PlanWriter *p) {
   FbRef operators = fb_vector_refs(p->b, p->operators, p->operator_count);
   FbRef delegates = fb_vector_refs(p->b, p->delegates, p->delegate_count);
   FbRef arenas = write_arena_sizes(p);
-  FbRef name = fb_string(p->b, intern_get(&p->g->ctx->names, p->g->name)), ranges = write_ranges(p);
+  FbRef name = fb_string(p->b, intern_get(&p->g->ctx->names, p->g->name)), container = write_container(p);
   fb_table_begin(p->b);
   fb_field_ref(p->b, PLAN_NAME, name);
-  fb_field_ref(p->b, PLAN_CONTAINER_META_TYPE, ranges);
+  fb_field_ref(p->b, PLAN_CONTAINER_META_TYPE, container);
   fb_field_ref(p->b, PLAN_VALUES, values);
   fb_field_ref(p->b, PLAN_INPUTS, inputs);
   fb_field_ref(p->b, PLAN_OUTPUTS, outputs);
@@ -237,6 +238,10 @@ Status plan_write(FlatBuilder *b, PlanData data, Graph *g, Arena *scratch, FbRef
   PlanWriter p = {
       .b = b, .g = g, .scratch = scratch, .segments = data.segments, .figures = data.figures};
   value_writer_init(&p.values, b, data.constants, data.initial, g, scratch);
+  p.values.external = data.external;
+  p.is_output = ARENA_ARRAY(scratch, bool, g->value_count);
+  for (uint32_t i = 0; i < graph_output_count(g); i++)
+    p.is_output[graph_output(g, i)] = true;
   p.op_index = ARENA_ARRAY(scratch, int32_t, OP_COUNT);
   p.operators = ARENA_ARRAY(scratch, FbRef, OP_COUNT);
   p.delegates = ARENA_ARRAY(scratch, FbRef, g->live_nodes);

@@ -13,6 +13,7 @@ typedef struct PlanData {
   ConstantPool *constants, *initial; /* initial: first contents of states */
   SegmentList *segments;             /* the bytes and data of delegates */
   EmitFigures *figures;              /* calls and arenas are added */
+  struct PtdWriter *external;        /* where constants go; NULL: into the program */
 } PlanData;
 
 /* g: at LEVEL_EXECUTORCH, with a memory plan. scratch: for tables that live until the call ends.

@@ -26,8 +26,10 @@ typedef struct PteTensor {
   StrView name;       /* fully qualified name, mostly empty */
 } PteTensor;
 
-/* Constant: data without a place in an arena. */
-static inline bool pte_is_constant(const PteTensor *t) { return t->data != 0 && t->memory_id == 0; }
+/* Constant: data, here or in another file, without a place in an arena. */
+static inline bool pte_is_constant(const PteTensor *t) {
+  return (t->data != 0 || t->external) && t->memory_id == 0;
+}
 
 /* Memory that lives between calls: a planned tensor with first contents. */
 static inline bool pte_is_state(const PteTensor *t) { return t->data != 0 && t->memory_id != 0; }
@@ -76,6 +78,8 @@ typedef struct PteMethod {
   PteInstruction *instructions;
   PteRange **ranges;     /* by input and dim; NULL: the file has bounds only (ranges.h) */
   uint64_t *arena_sizes; /* by memory_id; [0] unused */
+  MemoryBank *banks;     /* of memory_id 1..bank_count, as far as the file names them (banks.h) */
+  uint32_t bank_count;
   uint32_t value_count, input_count, output_count, operator_count, delegate_count,
       instruction_count;
   uint32_t arena_count; /* entries of arena_sizes */

@@ -29,7 +29,8 @@ int32_t *decode_indices(Decoder *d, FbVector v, int32_t lowest, uint32_t limit, 
 void decode_method(Decoder *d, FbTable plan, PteMethod *m);
 /* Follow the fields that have no use here; a fault goes to the reader. */
 void skim_program(FbTable root);
-void skim_plan(FbTable plan, StrView *inputs); /* inputs: what it says of them as text */
+/* inputs, outputs: what it says of them as text */
+void skim_plan(FbTable plan, StrView *inputs, StrView *outputs);
 void skim_chain(FbTable chain);
 void skim_delegate(FbTable delegate);
 void skim_tensor(FbTable tensor, FbTable extra);

@@ -1,4 +1,5 @@
 /* See program.h. One ExecutionPlan: names, operators, instructions, delegates, arenas. */
+#include "pte/banks.h"
 #include "pte/program_internal.h"
 #include "pte/ranges.h"
 
@@ -200,8 +201,8 @@ void decode_method(Decoder *d, FbTable plan, PteMethod *m) {
            delegates = fb_tables(plan, PLAN_DELEGATES);
   if (!values.present && !d->reader.fault)
     decode_error(d, DIAG_PTE_FIELD, "values is missing");
-  StrView inputs;
-  skim_plan(plan, &inputs);
+  StrView inputs, outputs;
+  skim_plan(plan, &inputs, &outputs);
   decode_arenas(d, fb_vector(plan, PLAN_NON_CONST_BUFFER_SIZES, 8), m);
   if (m->arena_count)
     decode_values(d, values, m);
@@ -209,7 +210,9 @@ void decode_method(Decoder *d, FbTable plan, PteMethod *m) {
   decode_delegates(d, delegates, m);
   m->inputs = decode_ends(d, fb_vector(plan, PLAN_INPUTS, 4), m, "inputs", &m->input_count);
   m->outputs = decode_ends(d, fb_vector(plan, PLAN_OUTPUTS, 4), m, "outputs", &m->output_count);
-  if (d->status == STATUS_OK && !d->reader.fault)
+  if (d->status == STATUS_OK && !d->reader.fault) {
     m->ranges = ranges_parse(inputs, m, &d->p->arena);
+    m->banks = banks_parse(outputs, m->arena_count - 1, &d->p->arena, &m->bank_count);
+  }
   decode_chain(d, fb_tables(plan, PLAN_CHAINS), m);
 }

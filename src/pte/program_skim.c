@@ -28,10 +28,10 @@ void skim_chain(FbTable chain) {
   skim_frames(fb_tables(chain, CHAIN_STACKTRACE));
 }
 
-void skim_plan(FbTable plan, StrView *inputs) {
+void skim_plan(FbTable plan, StrView *inputs, StrView *outputs) {
   FbTable container = fb_table(plan, PLAN_CONTAINER_META_TYPE);
   *inputs = fb_text(container, CONTAINER_INPUTS);
-  (void)fb_text(container, CONTAINER_OUTPUTS);
+  *outputs = fb_text(container, CONTAINER_OUTPUTS);
   FbVector devices = fb_tables(plan, PLAN_NON_CONST_BUFFER_DEVICE);
   for (uint32_t i = 0; i < devices.count && !plan.r->fault; i++)
     (void)fb_item_table(devices, i);

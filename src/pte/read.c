@@ -367,14 +367,15 @@ static Status read_graph(MethodReader *r) {
   return STATUS_OK;
 }
 
-static Status read_method(Context *ctx, const PteProgram *p, const PteMethod *m, ValueId *latest,
-                          uint64_t *code_budget, Graph **out) {
+static Status read_method(Context *ctx, const PteProgram *p, const PteMethod *m, PtdFile *external,
+                          ValueId *latest, uint64_t *code_budget, Graph **out) {
   Arena scratch;
   arena_init(&scratch);
   MethodReader r = {.p = p,
                     .m = m,
                     .g = *out = graph_new(ctx, m->name),
                     .scratch = &scratch,
+                    .external = external,
                     .latest = latest,
                     .code_budget = code_budget,
                     .places = keymap_make(&scratch, ctx->names.seed)};
@@ -391,7 +392,7 @@ static Status read_method(Context *ctx, const PteProgram *p, const PteMethod *m,
   return status;
 }
 
-static Status read_methods(Context *ctx, PteFile *out) {
+static Status read_methods(Context *ctx, PtdFile *external, PteFile *out) {
   Status status = STATUS_OK;
   uint64_t code_budget = pte_code_budget(&out->program);
   out->methods = ARENA_ARRAY(&out->program.arena, Graph *, out->program.method_count);
@@ -405,7 +406,8 @@ static Status read_methods(Context *ctx, PteFile *out) {
     out->method_count = i + 1;
     if (out->constants[i])
       continue;
-    Status one = read_method(ctx, &out->program, m, out->latest[i], &code_budget, &out->methods[i]);
+    Status one = read_method(ctx, &out->program, m, external, out->latest[i], &code_budget,
+                             &out->methods[i]);
     if (status == STATUS_OK)
       status = one;
   }
@@ -414,17 +416,17 @@ static Status read_methods(Context *ctx, PteFile *out) {
   return status;
 }
 
-Status pte_read(Context *ctx, const char *path, PteFile *out) {
+Status pte_read(Context *ctx, const char *path, PtdFile *data, PteFile *out) {
   *out = (PteFile){0};
   TRY(pte_program_open(&out->program, ctx->sink, path));
-  return read_methods(ctx, out);
+  return read_methods(ctx, data, out);
 }
 
 Status pte_read_bytes(Context *ctx, const char *name, const uint8_t *data, uint64_t size,
-                      PteFile *out) {
+                      PtdFile *external, PteFile *out) {
   *out = (PteFile){0};
   TRY(pte_program_open_bytes(&out->program, ctx->sink, name, data, size));
-  return read_methods(ctx, out);
+  return read_methods(ctx, external, out);
 }
 
 void pte_close(PteFile *file) {

@@ -14,12 +14,13 @@
  * (ops/delegate.h) says which.
  *
  * Not supported, and reported as such: operators that are not in the op table, other jumps, state
- * kept between runs, external data, tensors that are not contiguous. */
+ * kept between runs, states with external data, tensors that are not contiguous. */
 #ifndef ETC_PTE_READ_H
 #define ETC_PTE_READ_H
 
 #include "ir/constant_method.h"
 #include "pte/program.h"
+#include "pte/ptd.h"
 
 typedef struct PteFile {
   PteProgram program;               /* owns the file: constants of the graphs are spans of it */
@@ -29,12 +30,13 @@ typedef struct PteFile {
   uint32_t method_count;
 } PteFile;
 
-/* Reads path into *out, which must not move while the graphs live. All faults are reported; after
+/* Reads path into *out, which must not move while the graphs live. data: where constants are that
+ * the program does not have itself; it outlives the graphs; NULL: nowhere. All faults are reported; after
  * one there is nothing to close. */
-Status pte_read(Context *ctx, const char *path, PteFile *out);
+Status pte_read(Context *ctx, const char *path, PtdFile *data, PteFile *out);
 /* The same from memory, which must outlive the file; name stands for the path in diagnostics. */
 Status pte_read_bytes(Context *ctx, const char *name, const uint8_t *data, uint64_t size,
-                      PteFile *out);
+                      PtdFile *external, PteFile *out);
 void pte_close(PteFile *file); /* frees the graphs too */
 
 #endif

@@ -55,6 +55,17 @@ static ValueId named_constant(MethodReader *r, uint32_t i) {
   return r->named_values[i] = graph_add_constant(r->g, type, bytes, 0);
 }
 
+/* What the program does not have itself. */
+static ValueId external_constant(MethodReader *r, const PtdEntry *e) {
+  int64_t size = (int64_t)e->size;
+  Constant bytes = {.data = e->data,
+                    .size = e->size,
+                    .file = &r->external->file,
+                    .file_offset = e->file_offset};
+  TypeId type = graph_tensor_type(r->g, DTYPE_U8, 1, &size, ORDER_CONTIGUOUS);
+  return graph_add_constant(r->g, type, bytes, 0);
+}
+
 /* Where two data have one key the runtime takes the first. */
 static void index_named_data(MethodReader *r) {
   r->named = keymap_make(r->scratch, r->g->ctx->names.seed);
@@ -88,13 +99,14 @@ static Status find_named(MethodReader *r, const PteDelegate *delegate, const Del
   for (uint32_t i = 0; i < needs->key_count && status == STATUS_OK; i++) {
     StrView key = needs->keys[i];
     uint32_t *slot, found = keymap_get(&r->named, key.data, (uint32_t)key.size, &slot);
-    if (!found || memchr(key.data, ' ', key.size))
+    const PtdEntry *e = !found && r->external ? ptd_find(r->external, key) : NULL;
+    if ((!found && !e) || memchr(key.data, ' ', key.size))
       status = read_error(r, DIAG_PTE_DELEGATE,
                           "the code for '" SV_FMT "' needs the data '" SV_FMT
                           "', which the program does not have",
                           SV_ARG(delegate->id), SV_ARG(key));
     else
-      out->values[i] = named_constant(r, found - 1);
+      out->values[i] = found ? named_constant(r, found - 1) : external_constant(r, e);
     strbuf_append(&text, i ? SV(" ") : SV(""));
     strbuf_append(&text, key);
   }

@@ -21,6 +21,7 @@ typedef struct MethodReader {
   const PteMethod *m;
   Graph *g;
   Arena *scratch;
+  PtdFile *external; /* or NULL */
   ValueId *current; /* by value index: the SSA value that it holds now, 0 = none yet */
   ValueId *latest;  /* by value index: what was written there last, wherever; 0 = nothing */
   ValueId *base;    /* by value index: what current is a view of, 0 = it is no view */

@@ -44,6 +44,33 @@ void read_define(MethodReader *r, uint32_t index, ValueId v) {
   *read_place(r, value->tensor) = v;
 }
 
+static bool same_layout(const PteTensor *t, const PtdEntry *e) {
+  return e->is_tensor && e->dtype == t->dtype && e->rank == t->rank &&
+         memcmp(e->sizes, t->sizes, t->rank * sizeof *t->sizes) == 0 &&
+         memcmp(e->dim_order, t->dim_order, t->rank) == 0;
+}
+
+/* A constant that another file has. */
+static Status make_external(MethodReader *r, uint32_t index, const PteTensor *t) {
+  TypeId type;
+  TRY(read_type(r, t, &type));
+  const PtdEntry *e = r->external ? ptd_find(r->external, t->name) : NULL;
+  if (!e)
+    return read_error(r, DIAG_PTE_DATA, "tensor '" SV_FMT "' is in another file%s", SV_ARG(t->name),
+                      r->external ? ", and not in the one given" : "");
+  if (!same_layout(t, e) || e->size < t->bytes)
+    return read_error(r, DIAG_PTE_DATA,
+                      "tensor '" SV_FMT "' has another element type or other sizes in the file of "
+                      "external data",
+                      SV_ARG(t->name));
+  Constant c = {.data = e->data,
+                .size = t->bytes,
+                .file = &r->external->file,
+                .file_offset = e->file_offset};
+  r->current[index] = graph_add_constant(r->g, type, c, intern_add(&r->g->ctx->names, t->name));
+  return STATUS_OK;
+}
+
 static Status make_constant(MethodReader *r, uint32_t index, const PteTensor *t) {
   TypeId type;
   TRY(read_type(r, t, &type));
@@ -160,9 +187,12 @@ Status read_tensor(MethodReader *r, uint32_t index, ValueId *out) {
   const PteTensor *t = value->tensor;
   bool written = r->current[index] && !r->base[index];
   TRY(check_written(r, index));
-  if (t->external)
-    return read_error(r, DIAG_PTE_UNSUPPORTED, "value %u has its data in another file", index);
-  if (!written && pte_is_constant(t))
+  if (t->external && t->memory_id)
+    return read_error(r, DIAG_PTE_UNSUPPORTED,
+                      "value %u is a state with its first contents in another file", index);
+  if (!written && t->external)
+    TRY(make_external(r, index, t));
+  else if (!written && pte_is_constant(t))
     TRY(make_constant(r, index, t));
   else if (!written && t->memory_id)
     TRY(make_view(r, index, t));

@@ -6,12 +6,17 @@
 
 #define PTE_IDENTIFIER "ET12"
 #define PTE_HEADER_MAGIC "eh00"
+#define PTD_IDENTIFIER "FT01"
+#define PTD_HEADER_MAGIC "FH01"
 
 enum {
   PTE_HEADER_AT = 8, /* file offset of the extended header */
   PTE_HEADER_SIZE =
       32, /* magic, u32 length, u64 program size, u64 segment base, u64 segment bytes */
   PTE_HEADER_MIN = 24, /* without the last field */
+  PTD_HEADER_SIZE = 40, /* magic, u32 length, u64 offset and size of the FlatBuffer, u64 segment
+                           base, u64 segment bytes */
+  PTD_HEADER_ROOM = 48, /* with padding */
   PTE_FILE_MIN = 64,   /* the loader reads that many bytes first */
   PTE_SEGMENT_ALIGNMENT = 128,
   PTE_TENSOR_ALIGNMENT = 16, /* of constants and of planned memory */
@@ -71,6 +76,9 @@ enum { PROCESSED_LOCATION, PROCESSED_INDEX };
 enum { COMPILE_SPEC_KEY, COMPILE_SPEC_VALUE };
 enum { INLINE_DATA };
 enum { NAMED_KEY, NAMED_SEGMENT };
+enum { PTD_VERSION, PTD_SEGMENTS, PTD_ENTRIES }; /* FlatTensor */
+enum { PTD_KEY, PTD_SEGMENT, PTD_LAYOUT };       /* NamedData of it */
+enum { LAYOUT_SCALAR_TYPE, LAYOUT_SIZES, LAYOUT_DIM_ORDER };
 
 /* Union KernelTypes. */
 typedef enum PteKind {
@@ -101,6 +109,7 @@ typedef enum PteInstructionKind {
 } PteInstructionKind;
 
 enum { PTE_STATIC, PTE_DYNAMIC_BOUND, PTE_DYNAMIC_UNBOUND }; /* TensorShapeDynamism */
+enum { PTE_SEGMENT, PTE_EXTERNAL };         /* location of a tensor's data */
 enum { PTE_DATA_INLINE, PTE_DATA_SEGMENT }; /* DataLocation of a delegate's bytes */
 
 #endif

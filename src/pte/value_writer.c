@@ -15,6 +15,8 @@ void value_writer_init(ValueWriter *w, FlatBuilder *b, ConstantPool *pool, Const
                      .expressions = keymap_make(scratch, seed)};
   w->index = ARENA_ARRAY(scratch, int32_t, g->value_count);
   w->data_index = ARENA_ARRAY(scratch, uint32_t, g->value_count);
+  w->external_item = ARENA_ARRAY(scratch, uint32_t, g->value_count);
+  w->external_name = ARENA_ARRAY(scratch, NameId, g->value_count);
   w->same = ARENA_ARRAY(scratch, ValueId, g->value_count);
   w->sizes = ARENA_ARRAY(scratch, FbRef, g->type_count);
   w->names = ARENA_ARRAY(scratch, NameId, g->value_count);
@@ -92,9 +94,22 @@ static FbRef write_allocation(ValueWriter *w, uint32_t storage) {
   return fb_table_end(w->b);
 }
 
+/* A constant in another file, found by its name. */
+static FbRef write_external(ValueWriter *w, ValueId v) {
+  NameId key = ptd_writer_add(w->external, w->external_item[v] - 1, value_type(w->g, v),
+                              w->external_name[v]);
+  FbRef name = fb_string(w->b, intern_get(&w->g->ctx->names, key));
+  fb_table_begin(w->b);
+  fb_field_ref(w->b, EXTRA_NAME, name);
+  fb_field_u8(w->b, EXTRA_LOCATION, PTE_EXTERNAL, 0);
+  return fb_table_end(w->b);
+}
+
 /* Inputs, outputs and states keep their names: the runtime shows them in get_attribute and does
  * nothing else with them. */
 static FbRef write_name(ValueWriter *w, ValueId v) {
+  if (w->external_item[v])
+    return write_external(w, v);
   if (!w->names[v])
     return 0;
   FbRef name = fb_string(w->b, intern_get(&w->g->ctx->names, w->names[v]));
@@ -118,7 +133,8 @@ static int32_t write_tensor(ValueWriter *w, ValueId v) {
   bool is_state = w->g->values[v].kind == VALUE_STATE;
   uint32_t data = is_state ? initial_data(w, v) : w->data_index[v];
   FbRef sizes = write_sizes(w, v), order = write_dim_order(w, t);
-  FbRef allocation = data && !is_state ? 0 : write_allocation(w, w->g->values[v].storage);
+  bool constant = (data && !is_state) || w->external_item[v];
+  FbRef allocation = constant ? 0 : write_allocation(w, w->g->values[v].storage);
   FbRef name = write_name(w, v);
   fb_table_begin(w->b);
   fb_field_u8(w->b, TENSOR_SCALAR_TYPE, t->dtype, 0);
@@ -225,6 +241,17 @@ void write_same(ValueWriter *w, ValueId v, ValueId as) {
     w->names[as] = w->names[v];
 }
 
+/* Empty ones stay in the program: there is nothing to find. */
+static void add_constant(ValueWriter *w, ValueId v) {
+  const Constant *bytes = value_constant(w->g, v);
+  if (!w->external || !bytes->size || value_type(w->g, v)->order != ORDER_CONTIGUOUS) {
+    w->data_index[v] = constant_pool_add(w->pool, *bytes);
+    return;
+  }
+  w->external_item[v] = constant_pool_add(&w->external->pool, *bytes) + 1;
+  w->external_name[v] = w->g->values[v].name;
+}
+
 int32_t write_value(ValueWriter *w, ValueId v) {
   while (w->same[v])
     v = w->same[v];
@@ -232,7 +259,7 @@ int32_t write_value(ValueWriter *w, ValueId v) {
     return w->index[v] - 1;
   int32_t index;
   if (value_is_const(w->g, v))
-    w->data_index[v] = constant_pool_add(w->pool, *value_constant(w->g, v));
+    add_constant(w, v);
   switch ((TypeKind)value_type(w->g, v)->kind) {
   case TYPE_TENSOR:
     index = write_tensor(w, v);
@@ -253,12 +280,14 @@ void write_alias(ValueWriter *w, ValueId v, ValueId same) {
 }
 
 bool writes_constant(const ValueWriter *w, ValueId v) {
-  return value_is_const(w->g, v) || w->data_index[v] != 0;
+  return value_is_const(w->g, v) || w->data_index[v] || w->external_item[v];
 }
 
 void write_constant_view(ValueWriter *w, ValueId v, ValueId constant) {
   write_value(w, constant);
   w->data_index[v] = w->data_index[constant];
+  w->external_item[v] = w->external_item[constant];
+  w->external_name[v] = w->external_name[constant];
   write_value(w, v);
 }
 

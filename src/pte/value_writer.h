@@ -9,6 +9,7 @@
 #include "pte/constants.h"
 #include "pte/flatbuffer.h"
 #include "pte/keymap.h"
+#include "pte/ptd.h"
 #include "pte/schema.h"
 
 typedef struct ValueWriter {
@@ -21,6 +22,9 @@ typedef struct ValueWriter {
   int32_t *index;       /* by ValueId: index + 1, 0 = not written yet */
   ValueId *same;        /* by ValueId: the value whose tensor it has, 0 = one of its own */
   uint32_t *data_index; /* by ValueId: data_buffer_idx of constants and their views */
+  PtdWriter *external;  /* where constants go, by name; NULL: into the pool */
+  uint32_t *external_item; /* by ValueId: item + 1 of constants, and their views, that went there */
+  NameId *external_name;   /* by ValueId: what the constant is called */
   FbRef *sizes;         /* by TypeId: its sizes vector */
   NameId *names;        /* by ValueId: of inputs and outputs, 0 for all others */
   FbRef dim_orders[2][MAX_RANK + 1];

@@ -241,6 +241,14 @@ static void find_lifetimes(Checker *c) {
 
 /* --- the single tensor --- */
 
+/* Then the host may provide its memory. */
+static bool is_output(const Graph *g, ValueId v) {
+  for (UseId u = first_use(g, v); u; u = g->uses[u].next)
+    if (g->uses[u].node == NODE_OUTPUT)
+      return true;
+  return false;
+}
+
 static void check_place(Checker *c, ValueId v) {
   const Graph *g = c->g;
   const Type *t = value_type(g, v);
@@ -250,7 +258,7 @@ static void check_place(Checker *c, ValueId v) {
   const Storage *s = storage_of(g, v);
   ValueId root = root_of(c, v);
   if (!g->values[v].storage) {
-    if (root == v && value_def(g, v))
+    if (root == v && value_def(g, v) && !is_output(g, v))
       fault(c, v, "value %%%u has no place in memory", v);
     return;
   }

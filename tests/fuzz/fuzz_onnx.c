@@ -113,7 +113,7 @@ static void verify_program(const char *path) {
   PteFile file;
   diag_sink_init(&sink);
   context_init(&ctx, &sink);
-  if (pte_read(&ctx, path, &file) != STATUS_OK)
+  if (pte_read(&ctx, path, NULL, &file) != STATUS_OK)
     BUG("the program cannot be read back");
   for (uint32_t i = 0; i < file.method_count; i++)
     if (graph_verify(file.methods[i], NULL) != STATUS_OK ||

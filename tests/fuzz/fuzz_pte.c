@@ -118,7 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   context_init(&ctx, &sink);
   inspect(&sink, data, size);
   PteFile file;
-  if (pte_read_bytes(&ctx, "fuzz.pte", data, size, &file) == STATUS_OK) {
+  if (pte_read_bytes(&ctx, "fuzz.pte", data, size, NULL, &file) == STATUS_OK) {
     for (uint32_t i = 0; i < file.method_count; i++)
       if (file.methods[i])
         check(file.methods[i]);

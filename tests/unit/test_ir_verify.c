@@ -247,8 +247,12 @@ static const struct {
     {"graph @f level(executorch) { %0: f32[4] = input \"x\" %1: f32[4] = aten::relu(%0) output %1 "
      "}",
      ""},
-    {PLANNED("64", "%0: f32[4] = input \"x\" output %0\n"), "an input has no place in memory"},
-    {PLANNED("64", "%0: f32[4]@1+0:16 = input \"x\" %1: f32[4] = aten::relu(%0) output %1\n"),
+    /* The memory of inputs and outputs can be the host's. */
+    {PLANNED("64", "%0: f32[4] = input \"x\" %1: f32[4]@1+0:16 = aten::relu(%0)\n"
+                   "%2: f32[4] = aten::neg(%1) output %2\n"),
+     ""},
+    {PLANNED("64", "%0: f32[4]@1+0:16 = input \"x\" %1: f32[4] = aten::relu(%0)\n"
+                   "%2: f32[4]@1+16:16 = aten::neg(%1) output %2\n"),
      "a result has no place in memory"},
     {PLANNED("64", "%0: f32[4]@2+0:16 = input \"x\" output %0\n"),
      "an arena that the program does not have"},

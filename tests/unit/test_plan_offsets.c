@@ -29,7 +29,7 @@ static void case_init(Case *c, uint32_t count, uint32_t end, uint64_t seed) {
 
 static void case_bound(Case *c) {
   Liveness l = {.spans = c->spans, .span_count = c->count, .end = c->end - 1};
-  c->bound = liveness_bound(&l, &c->arena);
+  c->bound = liveness_bound(&l, PLAN_ALIGNMENT, &c->arena);
 }
 
 static void check_plan(const Case *c, uint64_t total) {

@@ -86,14 +86,14 @@ static void test_round_trip(void **state) {
     StrView bytes = emit_sample(f, &samples[i]);
     PteFile first, second;
     assert_int_equal(
-        pte_read_bytes(&f->ctx, "first", (const uint8_t *)bytes.data, bytes.size, &first),
+        pte_read_bytes(&f->ctx, "first", (const uint8_t *)bytes.data, bytes.size, NULL, &first),
         STATUS_OK);
     for (uint32_t k = 0; k < first.method_count; k++)
       assert_int_equal(pte_verify_plan(first.methods[k]), STATUS_OK);
     assert_int_equal(
         pte_emit(first.methods, first.method_count, f->ctx.sink, f->path, (EmitOptions){0}),
         STATUS_OK);
-    assert_int_equal(pte_read(&f->ctx, f->path, &second), STATUS_OK);
+    assert_int_equal(pte_read(&f->ctx, f->path, NULL, &second), STATUS_OK);
     StrBuf a, b;
     strbuf_init(&a);
     strbuf_init(&b);
@@ -123,7 +123,7 @@ static void test_runs(void **state) {
   Fixture *f = *state;
   StrView bytes = emit_sample(f, &samples[0]);
   PteFile file;
-  assert_int_equal(pte_read_bytes(&f->ctx, "add", (const uint8_t *)bytes.data, bytes.size, &file),
+  assert_int_equal(pte_read_bytes(&f->ctx, "add", (const uint8_t *)bytes.data, bytes.size, NULL, &file),
                    STATUS_OK);
   static const float x[] = {1, 2, 3, 4, 5, 6}, y[] = {10, 0, 10, 0, 10, 0};
   static const int64_t dims[] = {2, 3};
@@ -209,7 +209,7 @@ static void survive(Fixture *f, const uint8_t *data, uint64_t size) {
     pte_program_close(&p);
   }
   PteFile file;
-  if (pte_read_bytes(&f->ctx, "damaged", data, size, &file) == STATUS_OK) {
+  if (pte_read_bytes(&f->ctx, "damaged", data, size, NULL, &file) == STATUS_OK) {
     for (uint32_t i = 0; i < file.method_count; i++)
       if (file.methods[i])
         (void)!pte_verify_plan(file.methods[i]);
@@ -297,7 +297,7 @@ static void test_unknown_operator(void **state) {
   assert_non_null(name);
   memcpy(name, "aten::xyz", 9);
   PteFile file;
-  assert_int_equal(pte_read_bytes(&f->ctx, "m.pte", (const uint8_t *)good.data, good.size, &file),
+  assert_int_equal(pte_read_bytes(&f->ctx, "m.pte", (const uint8_t *)good.data, good.size, NULL, &file),
                    STATUS_UNSUPPORTED);
   assert_contains(shown(f), "'aten::xyz.out'");
   assert_contains(shown(f), "1 calls");

@@ -3,10 +3,30 @@
 
 #include "pte/inspect.h"
 
+/* What has another name is read as a program, whose reader says what it is instead. */
+static bool is_named(const char *path, const char *suffix) {
+  size_t size = strlen(path);
+  size_t end = strlen(suffix);
+  return size > end && strcmp(path + size - end, suffix) == 0;
+}
+
+static EtcStatus inspect_tensors(const CommandLine *line, const char *path, StrBuf *out) {
+  Session *s = line->session;
+  PtdFile file;
+  EtcStatus status = session_status(ptd_open(&file, &s->sink, s->ctx.names.seed, path));
+  if (status != ETC_OK)
+    return status;
+  ptd_inspect(&file, s->sink.verbose, out);
+  ptd_close(&file);
+  return ETC_OK;
+}
+
 /* read: as in inspect_model. */
 static EtcStatus inspect_program(const CommandLine *line, const char *path, const Source *read,
                                  StrBuf *out) {
   Session *s = line->session;
+  if (!read && is_named(path, ".ptd"))
+    return inspect_tensors(line, path, out);
   PteProgram program;
   EtcStatus status =
       session_status(read ? pte_program_open_bytes(&program, &s->sink, read->mapped.path,
@@ -21,12 +41,6 @@ static EtcStatus inspect_program(const CommandLine *line, const char *path, cons
     pte_inspect_text(&program, s->sink.verbose, out);
   pte_program_close(&program);
   return ETC_OK;
-}
-
-/* What has another name is read as a program, whose reader says what it is instead. */
-static bool is_named(const char *path, const char *suffix) {
-  size_t size = strlen(path);
-  return size > 5 && strcmp(path + size - 5, suffix) == 0;
 }
 
 static EtcStatus inspect_stdin(const CommandLine *line, StrBuf *out) {

@@ -41,20 +41,25 @@ static Status verify_methods(PteFile *pte, const Context *ctx, StrBuf *out) {
 }
 
 /* "-" is standard input, which is mapped then. */
-static Status read_program(Session *s, const char *path, MappedFile *mapped, PteFile *pte) {
+static Status read_program(Session *s, const char *path, MappedFile *mapped, PtdFile *external,
+                           PteFile *pte) {
   s->ctx.model_path = sv_from(path);
   if (strcmp(path, "-") != 0)
-    return pte_read(&s->ctx, path, pte);
+    return pte_read(&s->ctx, path, external, pte);
   TRY(file_map_stdin(mapped, &s->arena, &s->sink));
   s->ctx.model_path = sv_from(mapped->path);
-  return pte_read_bytes(&s->ctx, mapped->path, mapped->data, mapped->size, pte);
+  return pte_read_bytes(&s->ctx, mapped->path, mapped->data, mapped->size, external, pte);
 }
 
 /* named: with the name of the file before its methods. */
 static Status verify_file(Session *s, const char *path, bool named, StrBuf *out) {
   PteFile pte;
   MappedFile mapped = {.fd = -1};
-  Status status = read_program(s, path, &mapped, &pte);
+  PtdFile external;
+  Status status = STATUS_OK;
+  if (s->external_data)
+    TRY(ptd_open(&external, &s->sink, s->ctx.names.seed, s->external_data));
+  status = read_program(s, path, &mapped, s->external_data ? &external : NULL, &pte);
   if (status == STATUS_OK) {
     if (named) {
       strbuf_append_printable(out, s->ctx.model_path);
@@ -65,11 +70,15 @@ static Status verify_file(Session *s, const char *path, bool named, StrBuf *out)
   }
   if (mapped.fd >= 0)
     file_unmap(&mapped);
+  if (s->external_data)
+    ptd_close(&external);
   return status;
 }
 
 int cmd_verify(const CommandLine *line) {
   EtcStatus status = expect_some(line, "a program");
+  if (status == ETC_OK)
+    status = command_line_apply(line);
   if (status != ETC_OK)
     return (int)status;
   StrBuf text;

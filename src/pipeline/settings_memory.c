@@ -1,0 +1,139 @@
+/* Options of the memory plan: --plan, --memory, --max-arena, --share-state. */
+#include "pipeline/settings.h"
+#include "support/text.h"
+
+enum { MAX_BANKS = 16 };
+
+/* Cuts off the part before the next comma. */
+static bool next_part(StrView *rest, StrView *part) {
+  if (rest->size == 0)
+    return false;
+  const char *comma = memchr(rest->data, ',', rest->size);
+  size_t size = comma ? (size_t)(comma - rest->data) : rest->size;
+  *part = (StrView){rest->data, size};
+  size += comma != NULL;
+  *rest = (StrView){rest->data + size, rest->size - size};
+  return true;
+}
+
+/* --- --plan NAME[:KEY=VALUE,...] --- */
+
+static bool parse_yes(StrView text, bool *out) {
+  *out = sv_eq(text, SV("yes"));
+  return *out || sv_eq(text, SV("no"));
+}
+
+static EtcStatus set_plan_key(Session *s, PassOptions *o, StrView part) {
+  const char *hint = "there are inputs=yes|no, outputs=yes|no and align=N, a power of two from 16";
+  StrView key, value;
+  bool planned = true, good = session_split(part, '=', &key, &value);
+  uint64_t align = 0;
+  if (good && sv_eq(key, SV("inputs"))) {
+    good = parse_yes(value, &planned);
+    o->host_inputs = !planned;
+  } else if (good && sv_eq(key, SV("outputs"))) {
+    good = parse_yes(value, &planned);
+    o->host_outputs = !planned;
+  } else {
+    good = good && sv_eq(key, SV("align")) && text_parse_u64(value, &align) && align >= 16 &&
+           align <= 4096 && (align & (align - 1)) == 0;
+    o->plan_alignment = (uint32_t)align;
+  }
+  if (good)
+    return ETC_OK;
+  return session_usage(s, "--plan", hint, "'" SV_FMT "' is not an option of memory planners",
+                       SV_ARG(part));
+}
+
+EtcStatus session_set_plan(Session *s, StrView value) {
+  PassOptions *o = &settings_options(s)->pass;
+  StrView name = value, rest = {0}, part;
+  session_split(value, ':', &name, &rest);
+  const Planner *planner = registry_planner(&s->registry, name);
+  if (!planner) {
+    const char *hint = session_did_you_mean(s, registry_nearest_planner(&s->registry, name));
+    return session_usage(s, "--plan", hint ? hint : "there are greedy and naive",
+                         "there is no memory planner '" SV_FMT "'", SV_ARG(name));
+  }
+  o->planner = planner;
+  o->plan_alignment = 0;
+  o->host_inputs = o->host_outputs = false;
+  while (next_part(&rest, &part)) {
+    EtcStatus status = set_plan_key(s, o, part);
+    if (status != ETC_OK)
+      return status;
+  }
+  return ETC_OK;
+}
+
+/* --- sizes --- */
+
+/* Bytes, or K, M or G times 2^10, 2^20 or 2^30. */
+static bool parse_bytes(StrView text, uint64_t *out) {
+  static const char units[] = "KMG";
+  const char *unit = text.size ? strchr(units, text.data[text.size - 1]) : NULL;
+  uint64_t factor = unit ? (uint64_t)1024 << (10 * (unit - units)) : 1;
+  return text_parse_u64((StrView){text.data, text.size - (unit != NULL)}, out) &&
+         mul_u64(*out, factor, out) && *out > 0 && *out <= INT64_MAX;
+}
+
+EtcStatus session_set_max_arena(Session *s, StrView value) {
+  if (parse_bytes(value, &settings_options(s)->pass.max_arena))
+    return ETC_OK;
+  return session_usage(s, "--max-arena", "give bytes, or a number with K, M or G: 512K, 64M, 4G",
+                       "'" SV_FMT "' is not a size in memory", SV_ARG(value));
+}
+
+/* --- --memory NAME=SIZE,... --- */
+
+/* Names are written into the program, between spaces. */
+static bool is_bank_name(StrView name) {
+  for (size_t i = 0; i < name.size; i++) {
+    char c = name.data[i];
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (!letter && (i == 0 || !((c >= '0' && c <= '9') || c == '_' || c == '-')))
+      return false;
+  }
+  return name.size > 0 && name.size <= 64;
+}
+
+static EtcStatus add_bank(Session *s, MemoryBank *banks, uint32_t count, StrView part) {
+  const char *hint = "write --memory NAME=SIZE,NAME=SIZE, as in sram=512K,dram=4M";
+  StrView name, size;
+  MemoryBank bank = {0};
+  if (!session_split(part, '=', &name, &size) || !is_bank_name(name) ||
+      !parse_bytes(size, &bank.size))
+    return session_usage(s, "--memory", hint, "'" SV_FMT "' is not a name and a size",
+                         SV_ARG(part));
+  if (count == MAX_BANKS)
+    return session_usage(s, "--memory", hint, "there are more than %d banks", MAX_BANKS);
+  for (uint32_t i = 0; i < count; i++)
+    if (sv_eq(banks[i].name, name))
+      return session_usage(s, "--memory", "give each bank a name of its own",
+                           "bank '" SV_FMT "' is given twice", SV_ARG(name));
+  bank.name = sv_from(arena_strdup(&s->arena, name));
+  banks[count] = bank;
+  return ETC_OK;
+}
+
+EtcStatus session_set_memory(Session *s, StrView value) {
+  MemoryBank *banks = ARENA_ARRAY(&s->arena, MemoryBank, MAX_BANKS);
+  uint32_t count = 0;
+  StrView rest = value, part;
+  while (next_part(&rest, &part)) {
+    EtcStatus status = add_bank(s, banks, count, part);
+    if (status != ETC_OK)
+      return status;
+    count++;
+  }
+  settings_options(s)->pass.banks = banks;
+  settings_options(s)->pass.bank_count = count;
+  return ETC_OK;
+}
+
+EtcStatus session_set_share_state(Session *s, StrView value) {
+  size_t size = s->shared_count * sizeof *s->shared;
+  s->shared = arena_grow(&s->arena, s->shared, size, size + sizeof *s->shared);
+  s->shared[s->shared_count++] = sv_from(arena_strdup(&s->arena, value));
+  return ETC_OK;
+}
