@@ -21,6 +21,7 @@ typedef struct Refusal {
 /* What a setting of --backend NAME:KEY=VALUE,… holds. */
 typedef enum SettingKind {
   SETTING_NUMBER, /* from 1 */
+  SETTING_TEXT,   /* any */
   SETTING_NODES   /* ops of the backend and nodes of the model: see selection.h */
 } SettingKind;
 
@@ -36,6 +37,7 @@ typedef struct BackendContext {
   Arena *scratch;          /* forgotten after the pass */
   const StrView *settings; /* by row of the backend's settings: what was given, checked; empty where
                               nothing was */
+  bool whole;              /* what it leaves out is an error: nothing is too small for it */
   Refusal *refusals;       /* by NodeId, of the graph as it came, for nodes that are left out */
 } BackendContext;
 
@@ -55,10 +57,11 @@ typedef struct Partition {
 typedef struct DelegateCode {
   const uint8_t *blob;
   uint64_t blob_size;
+  const DelegateSpec *specs; /* the runtime hands them to the backend with the blob */
   const ValueId *inputs, *data;
   const char *const *keys;
   const DelegateTranspose *transposes; /* those in the code */
-  uint32_t input_count, data_count, transpose_count;
+  uint32_t input_count, data_count, transpose_count, spec_count;
 } DelegateCode;
 
 typedef struct Backend {
@@ -66,20 +69,22 @@ typedef struct Backend {
   const char *id;                 /* that the runtime registers */
   const char *summary;            /* one line */
   const BackendSetting *settings; /* terminated by a row without a name */
-  const char *const *passes;      /* those of passes.def FOR_BACKENDS that it wants; ends with NULL */
-  bool quantized;                 /* takes quantize and dequantize, which are kept for it */
-  bool (*knows)(OpId op);         /* whether there are nodes of that op that it takes */
+  const char *const *passes; /* those of passes.def FOR_BACKENDS that it wants; ends with NULL */
+  bool quantized;            /* takes quantize and dequantize, which are kept for it */
+  bool (*knows)(OpId op);    /* whether there are nodes of that op that it takes */
   /* Sets the tag of each node that the backend takes to the number of its partition, from 1, and
    * refusals of the others. Nodes of a partition lie in the same region. */
   Status (*partition)(BackendContext *c, Graph *g);
   /* Makes the bytes of a partition. The graph is changed by new constants only. */
   Status (*preprocess)(BackendContext *c, Graph *g, const Partition *partition, DelegateCode *code);
+  const char *plugin; /* the plug-in that has it, set where it is registered; NULL: built in */
 } Backend;
 
 /* A backend that the user chose, with the values of its settings. */
 typedef struct BackendChoice {
   const Backend *backend;
   StrView settings[BACKEND_MAX_SETTINGS]; /* by row */
+  bool whole;                             /* it takes all nodes, or the model is not lowered */
 } BackendChoice;
 
 /* Whether a chosen backend takes quantize and dequantize. */

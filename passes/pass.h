@@ -48,10 +48,13 @@ typedef struct PassOptions {
   uint64_t fold_limit; /* bytes a computed constant may have beyond its operands; 0: default of
                           interp/fold.h */
   const struct Planner *planner; /* NULL: the first of planners */
-  uint64_t max_arena;  /* most bytes of memory that a program may plan; 0: PASS_MAX_ARENA */
+  uint64_t max_arena; /* most bytes of memory that a program may plan; 0: PASS_MAX_ARENA */
   const struct BackendChoice *backends; /* in order of preference */
   uint32_t backend_count;
   const QuantOptions *quantize; /* NULL: nothing is quantized */
+  bool explain_table;           /* how many nodes of each op are delegated goes to print */
+  void (*keep_delegate)(void *user, Graph *part); /* takes the graph of each delegate; or NULL */
+  void *keep_user;
   bool explain_json; /* what backends take and leave goes to print, one JSON object a line */
 } PassOptions;
 #define PASS_MAX_ARENA ((uint64_t)2 << 30)
@@ -87,9 +90,9 @@ typedef struct PassRow {
   const char *name;
   PassFn *run;
   StageId stage;
-  Level level_in;  /* the graph must be at this level */
-  Level level_out; /* and is at this one afterwards */
-  bool skippable;  /* the pipeline still gives a right program without it */
+  Level level_in;    /* the graph must be at this level */
+  Level level_out;   /* and is at this one afterwards */
+  bool skippable;    /* the pipeline still gives a right program without it */
   bool for_backends; /* runs when a chosen backend asks for it (Backend.passes) */
   const char *summary;
   const char *plugin; /* the plug-in that has it, set where it is registered; NULL: built in */

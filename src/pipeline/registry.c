@@ -10,8 +10,8 @@ enum { NAMES_MAX = 256 };
 
 /* Appends row to a list in the arena. */
 #define APPEND(r, list, count, row)                                                                \
-  ((list) = arena_grow((r)->arena, (list), (count) * sizeof *(list),                               \
-                       ((count) + 1) * sizeof *(list)),                                            \
+  ((list) =                                                                                        \
+       arena_grow((r)->arena, (list), (count) * sizeof *(list), ((count) + 1) * sizeof *(list)),   \
    (list)[(count)++] = (row))
 
 void registry_init(Registry *r, Arena *arena, DiagSink *sink) {
@@ -122,7 +122,10 @@ static Status add_pass(const Loading *l, const PassRow *row) {
 
 static Status add_backend(const Loading *l, const Backend *backend) {
   TRY(check_backend(l, backend));
-  APPEND(l->r, l->r->backends, l->r->backend_count, backend);
+  Backend *own = ARENA_NEW(l->r->arena, Backend);
+  *own = *backend;
+  own->plugin = l->plugin->name;
+  APPEND(l->r, l->r->backends, l->r->backend_count, own);
   return STATUS_OK;
 }
 
