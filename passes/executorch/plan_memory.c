@@ -180,8 +180,7 @@ static Status check_overlaps(PassContext *p, const Planner *planner, const PlanP
 }
 
 Status pass_plan_memory(PassContext *p, Graph *g) {
-  const Planner *planner =
-      p->options && p->options->planner ? p->options->planner : &planners[0];
+  const Planner *planner = p->options && p->options->planner ? p->options->planner : &planners[0];
   Liveness l;
   TRY(liveness_compute(g, p->scratch, planner->in_place, &l));
   TRY(check_total(p, g, &l));
