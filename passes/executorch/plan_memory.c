@@ -194,6 +194,23 @@ const Planner planners[] = {
     {0},
 };
 
+/* No two tensors that live at the same time overlap. */
+static Status check_overlaps(PassContext *p, const Planner *planner, const PlanProblem *q,
+                             const uint64_t *offsets) {
+  for (uint32_t i = 0; i < q->count; i++)
+    for (uint32_t k = 0; k < i; k++) {
+      const Span *a = &q->spans[i], *b = &q->spans[k];
+      bool together = a->first <= b->last && b->first <= a->last;
+      if (!together || offsets[i] >= offsets[k] + b->size || offsets[k] >= offsets[i] + a->size)
+        continue;
+      return diag_report(p->sink, DIAG_PLUGIN_FAULT, DIAG_NOWHERE,
+                         "planner '%s' of plug-in '%s' gives two tensors that live at the same "
+                         "time offsets %" PRIu64 " and %" PRIu64 ", where they overlap",
+                         planner->name, planner->plugin, offsets[k], offsets[i]);
+    }
+  return STATUS_OK;
+}
+
 Status plan_check_places(PassContext *p, const Planner *planner, const PlanProblem *q,
                            const uint64_t *offsets, uint64_t total) {
   for (uint32_t i = 0; i < q->count; i++) {
@@ -209,7 +226,7 @@ Status plan_check_places(PassContext *p, const Planner *planner, const PlanProbl
               q->alignment);
     return diag_end(d);
   }
-  return STATUS_OK;
+  return check_overlaps(p, planner, q, offsets);
 }
 
 /* One arena for everything. */

@@ -32,7 +32,6 @@ void skim_program(FbTable root);
 /* inputs, outputs: what it says of them as text */
 void skim_plan(FbTable plan, StrView *inputs, StrView *outputs);
 void skim_chain(FbTable chain);
-void skim_delegate(FbTable delegate);
 void skim_tensor(FbTable tensor, FbTable extra);
 void decode_values(Decoder *d, FbVector values, PteMethod *m);
 

@@ -14,11 +14,14 @@ static void print_backend(const Backend *b, StrBuf *text) {
 
 int cmd_backends(const CommandLine *line) {
   EtcStatus status = expect_arguments(line, 0, "");
+  if (status == ETC_OK)
+    status = command_line_apply(line);
   if (status != ETC_OK)
     return (int)status;
   StrBuf text;
   strbuf_init(&text);
-  for (const Backend *const *b = backends; *b; b++)
-    print_backend(*b, &text);
+  const Registry *r = &line->session->registry;
+  for (uint32_t i = 0; i < r->backend_count; i++)
+    print_backend(r->backends[i], &text);
   return print_and_release(line, &text);
 }

@@ -174,6 +174,7 @@ static bool is_own(OptionId id) {
       OPT_STAGE,
       OPT_OPT_PASS,
       OPT_JSON,
+      OPT_EXTRACT,
       OPT_MARKDOWN,
       OPT_ONNX,
       OPT_RANDOM,
