@@ -85,10 +85,9 @@ static Graph *copy_graph(const Graph *g) {
   to->syms.symbol_capacity = g->syms.symbol_count;
   to->inputs = NULL;
   to->states = NULL;
-  to->subgraphs = NULL;
   to->arena_sizes = NULL;
   to->input_count = to->input_capacity = to->state_count = to->state_capacity = 0;
-  to->subgraph_count = to->subgraph_capacity = to->arena_size_count = 0;
+  to->arena_size_count = 0;
   to->stage = SV("");
   to->option_count = 0;
   return to;

@@ -468,8 +468,11 @@ static Status derive_method(Session *s, const Method *m, int64_t *vocabulary, bo
   TRY(check_rest(&x));
   TRY(set_outputs(&x, vocabulary));
   *dynamic = !sym_is_const(x.rows);
-  s->derive->prefill = sym_upper(&g->syms, x.rows); /* what --dim and the model leave of them */
-  s->derive->context = sym_upper(&g->syms, x.past) + 1;
+  struct Derive *found = ARENA_NEW(&s->arena, struct Derive);
+  *found = *x.d;
+  found->prefill = sym_upper(&g->syms, x.rows); /* what --dim and the model leave of them */
+  found->context = sym_upper(&g->syms, x.past) + 1;
+  m->options->derive = found;
   return graph_verify(g, "deriving");
 }
 
@@ -525,7 +528,7 @@ Status derive_run(Session *s) {
     if (find_input(&x, ROLE_TOKENS) < 0)
       return refuse(&x, "no input '" SV_FMT "' for the tokens", SV_ARG(x.d->values[KEY_TOKENS]));
     TRY(derive_method(s, m, &vocabulary, &dynamic));
-    if (add_constants(s, x.d, vocabulary, dynamic) != ETC_OK)
+    if (add_constants(s, m->options->derive, vocabulary, dynamic) != ETC_OK)
       return STATUS_INVALID;
   }
   return STATUS_OK;
