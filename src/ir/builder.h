@@ -1,7 +1,8 @@
 /* Building nodes of the table: defaults are filled in, the shape rule gives the result types.
  *
  * The builder fails once: after the first error (reported to the sink) every further call returns 0
- * and does nothing, so a translator is straight code that looks at builder_status at its end. */
+ * (or its operand, where it could be the result) and does nothing, so that code is straight and
+ * looks at the status at its end. Value 0 may be asked for its type then: it has rank 0. */
 #ifndef ETC_IR_BUILDER_H
 #define ETC_IR_BUILDER_H
 

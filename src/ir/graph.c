@@ -20,6 +20,9 @@ void context_release(Context *ctx) {
        pool_reserve((g)->items, &(g)->capacity, (uint64_t)(g)->count + 1, sizeof *(g)->items),     \
    memset(&(g)->items[(g)->count], 0, sizeof *(g)->items), (g)->count++)
 
+/* Of value 0: code that goes on after a failure may read them (builder.h). */
+static const SymInt absent_dims[MAX_RANK] = {0};
+
 Graph *graph_new(Context *ctx, StrView name) {
   Graph *g = xrealloc(NULL, sizeof *g);
   *g = (Graph){.ctx = ctx, .name = intern_add(&ctx->names, name)};
@@ -34,6 +37,7 @@ Graph *graph_new(Context *ctx, StrView name) {
   POOL_ADD(g, storages, storage_count, storage_capacity);
   POOL_ADD(g, args, arg_count, arg_capacity);
   g->types[0].kind = TYPE_NONE;
+  g->types[0].dims = absent_dims;
   g->locs[0].index = -1;
   NodeId output = POOL_ADD(g, nodes, node_count, node_capacity);
   g->nodes[output].op = OP_OUTPUT;

@@ -5,16 +5,14 @@
 
 #include "onnx/import_state.h"
 
-ValueId ex_unary(Import *im, OpId op, ValueId x) {
-  return import_ok(im) ? build(&im->b, op, A_VAL(x)) : 0;
-}
+ValueId ex_unary(Import *im, OpId op, ValueId x) { return build(&im->b, op, A_VAL(x)); }
 
 ValueId ex_binary(Import *im, OpId op, ValueId x, ValueId y) {
-  return import_ok(im) ? build(&im->b, op, A_VAL(x), A_VAL(y)) : 0;
+  return build(&im->b, op, A_VAL(x), A_VAL(y));
 }
 
 ValueId ex_number(Import *im, ValueId like, double number) {
-  return import_ok(im) ? build_scalar(&im->b, value_dtype(im->g, like), number) : 0;
+  return build_scalar(&im->b, ex_dtype(im, like), number);
 }
 
 ValueId ex_with(Import *im, OpId op, ValueId x, double number) {
@@ -29,16 +27,14 @@ ValueId ex_mul(Import *im, ValueId x, ValueId y) { return ex_binary(im, OP_MUL_T
 ValueId ex_div(Import *im, ValueId x, ValueId y) { return ex_binary(im, OP_DIV_TENSOR, x, y); }
 
 ValueId ex_where(Import *im, ValueId condition, ValueId x, ValueId y) {
-  return import_ok(im) ? build(&im->b, OP_WHERE_SELF, A_VAL(condition), A_VAL(x), A_VAL(y)) : 0;
+  return build(&im->b, OP_WHERE_SELF, A_VAL(condition), A_VAL(x), A_VAL(y));
 }
 
 ValueId ex_clamp(Import *im, ValueId x, double low, double high) {
-  return import_ok(im) ? build(&im->b, OP_CLAMP, A_VAL(x), A_FLOAT(low), A_FLOAT(high)) : 0;
+  return build(&im->b, OP_CLAMP, A_VAL(x), A_FLOAT(low), A_FLOAT(high));
 }
 
-ValueId ex_cast(Import *im, ValueId x, DType to) {
-  return import_ok(im) ? build_cast(&im->b, x, to) : 0;
-}
+ValueId ex_cast(Import *im, ValueId x, DType to) { return build_cast(&im->b, x, to); }
 
 ValueId ex_widen(Import *im, ValueId x) {
   DType dtype = ex_dtype(im, x);
@@ -51,11 +47,8 @@ ValueId ex_matmul(Import *im, ValueId x, ValueId y) {
 }
 
 ValueId ex_reduce(Import *im, OpId op, ValueId x, const int64_t *axes, uint32_t count, bool keep) {
-  if (!import_ok(im))
-    return 0;
   if (op == OP_SUM_DIM_INTLIST)
-    return build(&im->b, op, A_VAL(x), A_INTS(axes, count), A_BOOL(keep),
-                 A_DTYPE(value_dtype(im->g, x)));
+    return build(&im->b, op, A_VAL(x), A_INTS(axes, count), A_BOOL(keep), A_DTYPE(ex_dtype(im, x)));
   return build(&im->b, op, A_VAL(x), A_INTS(axes, count), A_BOOL(keep));
 }
 
@@ -64,7 +57,7 @@ ValueId ex_reduce_one(Import *im, OpId op, ValueId x, int64_t axis, bool keep) {
 }
 
 ValueId ex_softmax(Import *im, ValueId x, int64_t axis) {
-  return import_ok(im) ? build(&im->b, OP_SOFTMAX, A_VAL(x), A_INT(axis), A_BOOL(false)) : 0;
+  return build(&im->b, OP_SOFTMAX, A_VAL(x), A_INT(axis), A_BOOL(false));
 }
 
 /* --- shapes --- */
@@ -80,7 +73,7 @@ SymInt ex_dim(const Import *im, ValueId x, uint32_t i) {
 int64_t ex_fixed(Import *im, ValueId x, uint32_t i) {
   if (i >= ex_rank(im, x))
     return 0;
-  SymInt d = value_dim(im->g, x, i);
+  SymInt d = ex_dim(im, x, i);
   if (sym_is_const(d))
     return d;
   import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%s needs a fixed size of dimension %u",
@@ -93,19 +86,19 @@ DType ex_dtype(const Import *im, ValueId x) {
 }
 
 ValueId ex_view(Import *im, ValueId x, const SymInt *dims, uint32_t rank) {
-  return import_ok(im) ? build_view(&im->b, x, dims, rank) : 0;
+  return build_view(&im->b, x, dims, rank);
 }
 
 ValueId ex_expand(Import *im, ValueId x, const SymInt *dims, uint32_t rank) {
-  return import_ok(im) ? build_expand(&im->b, x, dims, rank) : 0;
+  return build_expand(&im->b, x, dims, rank);
 }
 
 ValueId ex_permute(Import *im, ValueId x, const int64_t *perm) {
-  return import_ok(im) ? build_permute(&im->b, x, perm) : 0;
+  return build_permute(&im->b, x, perm);
 }
 
 ValueId ex_slice(Import *im, ValueId x, uint32_t dim, SymInt start, SymInt end) {
-  return import_ok(im) ? build_slice(&im->b, x, dim, start, end, 1) : 0;
+  return build_slice(&im->b, x, dim, start, end, 1);
 }
 
 ValueId ex_select(Import *im, ValueId x, uint32_t dim, int64_t index) {
@@ -113,14 +106,14 @@ ValueId ex_select(Import *im, ValueId x, uint32_t dim, int64_t index) {
   uint32_t rank = ex_rank(im, x);
   for (uint32_t i = 0, k = 0; i < rank; i++)
     if (i != dim)
-      dims[k++] = value_dim(im->g, x, i);
+      dims[k++] = ex_dim(im, x, i);
   return rank ? ex_view(im, ex_slice(im, x, dim, index, index + 1), dims, rank - 1) : 0;
 }
 
 ValueId ex_cat(Import *im, const ValueId *items, uint32_t count, uint32_t dim) {
   if (count == 1)
     return items[0];
-  return import_ok(im) ? build(&im->b, OP_CAT, A_VALS(items, count), A_INT(dim)) : 0;
+  return build(&im->b, OP_CAT, A_VALS(items, count), A_INT(dim));
 }
 
 ValueId ex_move_dim(Import *im, ValueId x, uint32_t from, uint32_t to) {
@@ -138,7 +131,7 @@ ValueId ex_move_dim(Import *im, ValueId x, uint32_t from, uint32_t to) {
 }
 
 ValueId ex_unsqueeze(Import *im, ValueId x, uint32_t dim) {
-  return import_ok(im) ? build_unsqueeze(&im->b, x, dim) : 0;
+  return build_unsqueeze(&im->b, x, dim);
 }
 
 /* An integer argument; false when the number cannot be one. */
@@ -148,8 +141,6 @@ static bool arg_from_float(double number, ArgIn *arg) {
 }
 
 ValueId ex_full(Import *im, DType dtype, const SymInt *dims, uint32_t rank, double value) {
-  if (!import_ok(im))
-    return 0;
   ArgIn number = dtype_is_float(dtype) ? A_FLOAT(value) : A_BOOL(value != 0);
   if (!dtype_in(dtype, DTS_REAL_BOOL) ||
       (dtype_is_int(dtype) && !arg_from_float(trunc(value), &number)))
@@ -162,10 +153,10 @@ ValueId ex_filled(Import *im, DType dtype, const Shape *shape, double value) {
 }
 
 ValueId ex_arange(Import *im, SymInt n) {
-  return import_ok(im) ? build(&im->b, OP_ARANGE, A_INT(n), A_DTYPE(DTYPE_I64)) : 0;
+  return build(&im->b, OP_ARANGE, A_INT(n), A_DTYPE(DTYPE_I64));
 }
 
-ValueId ex_size(Import *im, SymInt n) { return import_ok(im) ? build_syms(im, &n, 1, true) : 0; }
+ValueId ex_size(Import *im, SymInt n) { return build_syms(im, &n, 1, true); }
 
 /* --- what several operators share --- */
 
@@ -188,7 +179,7 @@ SymInt shape_product(Import *im, const SymInt *dims, uint32_t count) {
 }
 
 ValueId ex_view_as(Import *im, ValueId v, const Shape *shape) {
-  return import_ok(im) ? build_view(&im->b, v, shape->d, shape->rank) : 0;
+  return build_view(&im->b, v, shape->d, shape->rank);
 }
 
 ValueId fail_not_known(Import *im, const char *what) {
@@ -207,9 +198,9 @@ bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Shape
   *shape = (Shape){0};
   ValueId list = in(im, i);
   *known = in_ints(im, i, &values, &count);
-  if (list && value_rank(im->g, list) != 1) {
+  if (list && ex_rank(im, list) != 1) {
     import_fail(im, DIAG_INPUT_RANK, "%s is a tensor of rank %u, not a list", what,
-                value_rank(im->g, list));
+                ex_rank(im, list));
   } else if (*known && count > MAX_RANK) {
     import_fail(im, DIAG_INPUT_RANK, "%s has %u entries, the runtime allows %d dimensions", what,
                 count, MAX_RANK);
@@ -226,36 +217,32 @@ bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Shape
 
 ValueId ex_flip(Import *im, ValueId x, uint32_t axis) {
   int64_t dims[] = {axis};
-  return import_ok(im) ? build(&im->b, OP_FLIP, A_VAL(x), A_INTS(dims, 1)) : 0;
+  return build(&im->b, OP_FLIP, A_VAL(x), A_INTS(dims, 1));
 }
 
 ValueId ex_index_select(Import *im, ValueId x, uint32_t axis, ValueId index) {
-  return import_ok(im) ? build(&im->b, OP_INDEX_SELECT, A_VAL(x), A_INT(axis), A_VAL(index)) : 0;
+  return build(&im->b, OP_INDEX_SELECT, A_VAL(x), A_INT(axis), A_VAL(index));
 }
 
 ValueId ex_element(Import *im, ValueId vector, int64_t i) {
-  return import_ok(im) ? build(&im->b, OP_SELECT_COPY_INT, A_VAL(vector), A_INT(0), A_INT(i)) : 0;
+  return build(&im->b, OP_SELECT_COPY_INT, A_VAL(vector), A_INT(0), A_INT(i));
 }
 
 ValueId ex_cat2(Import *im, ValueId a, ValueId b, uint32_t axis) {
   ValueId parts[] = {a, b};
-  return import_ok(im) ? build(&im->b, OP_CAT, A_VALS(parts, 2), A_INT(axis)) : 0;
+  return build(&im->b, OP_CAT, A_VALS(parts, 2), A_INT(axis));
 }
 
 ValueId ex_along_axis(Import *im, ValueId vector, uint32_t axis, uint32_t rank) {
   Shape s = {.rank = rank};
-  if (!import_ok(im))
-    return 0;
   for (uint32_t i = 0; i < rank; i++)
-    s.d[i] = i == axis ? value_dim(im->g, vector, 0) : 1;
+    s.d[i] = i == axis ? ex_dim(im, vector, 0) : 1;
   return ex_view_as(im, vector, &s);
 }
 
 ValueId ex_wrap_index(Import *im, ValueId index, SymInt size) {
   const SymInt *known;
   uint32_t count;
-  if (!import_ok(im))
-    return 0;
   ValueId wide = build_cast(&im->b, index, DTYPE_I64);
   bool negative = true;
   if (value_ints(im, wide, &known, &count)) {
@@ -269,7 +256,7 @@ ValueId ex_wrap_index(Import *im, ValueId index, SymInt size) {
   if (expand && node_cget(im->g, expand)->op == OP_EXPAND_COPY) { /* each number but once */
     Shape s = shape_of(im, wide);
     ValueId once = ex_wrap_index(im, node_value(im->g, expand, 0), size);
-    return import_ok(im) ? build_expand(&im->b, once, s.d, s.rank) : 0;
+    return build_expand(&im->b, once, s.d, s.rank);
   }
   ValueId below = ex_with(im, OP_LT_TENSOR, wide, 0);
   return ex_where(im, below, ex_binary(im, OP_ADD_TENSOR, wide, ex_size(im, size)), wide);
@@ -286,7 +273,7 @@ static bool axes_list(Import *im, const int64_t *values, uint32_t count, uint32_
   axes->count = count;
   for (uint32_t i = 0; i < count && import_ok(im); i++) {
     uint32_t axis = import_axis(im, values[i], rank);
-    if (import_ok(im) && (axes->set >> axis & 1))
+    if (axes->set >> axis & 1)
       import_fail(im, DIAG_AXIS_RANGE, "axis %lld is listed twice", (long long)values[i]);
     if (!import_ok(im))
       return false;
@@ -311,7 +298,7 @@ bool axes_read(Import *im, int64_t input_since, uint32_t input, uint32_t rank, A
   if (!v || in_consts(im, input, &values, &count))
     return import_ok(im) && (!v || axes_list(im, values, count, rank, axes));
   axes->run = v;
-  SymInt length = value_rank(im->g, v) ? value_dim(im->g, v, 0) : 1;
+  SymInt length = ex_rank(im, v) ? ex_dim(im, v, 0) : 1;
   if (!sym_is_const(length) || length < 0 || length > MAX_RANK) {
     import_fail(im, DIAG_INPUT_NOT_CONST, "the number of axes is not known when lowering");
     return false;

@@ -21,7 +21,7 @@ ValueId ex_where(Import *im, ValueId condition, ValueId x, ValueId y);
 ValueId ex_clamp(Import *im, ValueId x, double low, double high); /* of float tensors */
 ValueId ex_cast(Import *im, ValueId x, DType to);
 /* f16 and bf16 as f32, anything else as it is. For formulas whose steps leave the range or the
- * precision of halves though their result does not; the caller casts the result back. */
+ * precision of f16 though their result does not; the caller casts the result back. */
 ValueId ex_widen(Import *im, ValueId x);
 /* mm or matmul, as the ranks say. */
 ValueId ex_matmul(Import *im, ValueId x, ValueId y);

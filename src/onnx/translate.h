@@ -2,9 +2,12 @@
  *
  * A translator is `void translate_x(Import *im)`: it reads inputs and attributes of the current
  * node, builds ATen nodes with im->b (ir/builder.h), and binds each output with out(). It is
- * straight code: after the first failure (import_fail or a shape rule) every builder call and
- * reader returns 0 / defaults and does nothing. The driver checks the status afterwards, and that
- * every output the graph uses was bound.
+ * straight code that a failure passes through: after the first one (import_fail or a shape rule)
+ * every builder call, reader and ex_* function returns 0 or its default, out() binds nothing, and
+ * value 0 is a scalar as far as ex_rank, ex_dim and shape_of can tell. So look at import_ok only
+ * before C code that needs what was checked: a division, an index, an allocation, a loop over what
+ * the file says. The driver checks the status afterwards, and that every output the graph uses was
+ * bound.
  *
  * im->opset is the version of the node's domain in the model (or function): the op has its meaning
  * at that version. Folding happens while building (interp/fold.h): an op over constants is a

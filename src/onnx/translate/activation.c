@@ -5,16 +5,13 @@
 
 void translate_leaky_relu(Import *im) {
   ValueId x = in_required(im, 0);
-  if (import_ok(im))
-    out(im, 0,
-        build(&im->b, OP_LEAKY_RELU, A_VAL(x), A_FLOAT(attr_float(im, "alpha", (double)0.01f))));
+  out(im, 0,
+      build(&im->b, OP_LEAKY_RELU, A_VAL(x), A_FLOAT(attr_float(im, "alpha", (double)0.01f))));
 }
 
 static void elu(Import *im, double alpha, double scale, double input_scale) {
   ValueId x = in_required(im, 0);
-  if (import_ok(im))
-    out(im, 0,
-        build(&im->b, OP_ELU, A_VAL(x), A_FLOAT(alpha), A_FLOAT(scale), A_FLOAT(input_scale)));
+  out(im, 0, build(&im->b, OP_ELU, A_VAL(x), A_FLOAT(alpha), A_FLOAT(scale), A_FLOAT(input_scale)));
 }
 
 void translate_elu(Import *im) { elu(im, attr_float(im, "alpha", 1), 1, 1); }
@@ -35,13 +32,11 @@ void translate_celu(Import *im) {
 
 /* max(0, min(1, alpha * x + beta)); alpha 1/6, beta 0.5 is ATen's hardsigmoid. */
 static ValueId hard_sigmoid(Import *im, ValueId x, double alpha, double beta) {
-  if (!import_ok(im))
-    return 0;
   if (fabs(alpha - 1.0 / 6) < 1e-7 && beta == 0.5)
     return build(&im->b, OP_HARDSIGMOID, A_VAL(x));
   ValueId scaled = ex_binary(im, OP_MUL_TENSOR, x, ex_number(im, x, alpha));
   ValueId shifted = ex_binary(im, OP_ADD_TENSOR, scaled, ex_number(im, x, beta));
-  return import_ok(im) ? build(&im->b, OP_CLAMP, A_VAL(shifted), A_INT(0), A_INT(1)) : 0;
+  return build(&im->b, OP_CLAMP, A_VAL(shifted), A_INT(0), A_INT(1));
 }
 
 void translate_hard_sigmoid(Import *im) {
@@ -52,26 +47,21 @@ void translate_hard_sigmoid(Import *im) {
 
 void translate_hard_swish(Import *im) {
   ValueId x = in_required(im, 0);
-  if (import_ok(im))
-    out(im, 0, build(&im->b, OP_HARDSWISH, A_VAL(x)));
+  out(im, 0, build(&im->b, OP_HARDSWISH, A_VAL(x)));
 }
 
 void translate_softplus(Import *im) {
   ValueId x = in_required(im, 0);
-  if (import_ok(im))
-    out(im, 0, build(&im->b, OP_SOFTPLUS, A_VAL(x)));
+  out(im, 0, build(&im->b, OP_SOFTPLUS, A_VAL(x)));
 }
 
 void translate_mish(Import *im) {
   ValueId x = in_required(im, 0);
-  if (import_ok(im))
-    out(im, 0, build(&im->b, OP_MISH, A_VAL(x)));
+  out(im, 0, build(&im->b, OP_MISH, A_VAL(x)));
 }
 
 void translate_softsign(Import *im) {
   ValueId x = in_required(im, 0);
-  if (!import_ok(im))
-    return;
   ValueId magnitude = build(&im->b, OP_ABS, A_VAL(x));
   out(im, 0,
       ex_binary(im, OP_DIV_TENSOR, x,
@@ -80,37 +70,31 @@ void translate_softsign(Import *im) {
 
 void translate_thresholded_relu(Import *im) {
   ValueId x = in_required(im, 0);
-  if (!import_ok(im))
-    return;
   ValueId above = ex_binary(im, OP_GT_TENSOR, x, ex_number(im, x, attr_float(im, "alpha", 1)));
   ValueId zero = ex_number(im, x, 0);
-  if (import_ok(im))
-    out(im, 0, build(&im->b, OP_WHERE_SELF, A_VAL(above), A_VAL(x), A_VAL(zero)));
+  out(im, 0, build(&im->b, OP_WHERE_SELF, A_VAL(above), A_VAL(x), A_VAL(zero)));
 }
 
 void translate_gelu(Import *im) {
   ValueId x = in_required(im, 0);
   StrView approximate = attr_str(im, "approximate", "none");
   bool tanh_form = sv_eq_str(approximate, "tanh");
-  if (import_ok(im) && !tanh_form && !sv_eq_str(approximate, "none"))
+  if (!tanh_form && !sv_eq_str(approximate, "none"))
     import_fail(im, DIAG_ATTR_VALUE, "approximate is '" SV_FMT "', not none or tanh",
                 SV_ARG(approximate));
-  if (import_ok(im))
-    out(im, 0, build(&im->b, OP_GELU, A_VAL(x), A_STR(tanh_form ? "tanh" : "none")));
+  out(im, 0, build(&im->b, OP_GELU, A_VAL(x), A_STR(tanh_form ? "tanh" : "none")));
 }
 
 /* x * sigmoid(alpha * x) */
 void translate_swish(Import *im) {
   ValueId x = in_required(im, 0);
   double alpha = attr_float(im, "alpha", 1);
-  if (!import_ok(im))
-    return;
   if (alpha == 1) {
     out(im, 0, build(&im->b, OP_SILU, A_VAL(x)));
     return;
   }
   ValueId scaled = ex_binary(im, OP_MUL_TENSOR, x, ex_number(im, x, alpha));
-  ValueId gate = import_ok(im) ? build(&im->b, OP_SIGMOID, A_VAL(scaled)) : 0;
+  ValueId gate = build(&im->b, OP_SIGMOID, A_VAL(scaled));
   out(im, 0, ex_binary(im, OP_MUL_TENSOR, x, gate));
 }
 
@@ -118,9 +102,7 @@ void translate_swish(Import *im) {
 void translate_shrink(Import *im) {
   ValueId x = in_required(im, 0);
   double bias = attr_float(im, "bias", 0), lambd = attr_float(im, "lambd", 0.5);
-  if (!import_ok(im))
-    return;
-  DType dtype = value_dtype(im->g, x);
+  DType dtype = ex_dtype(im, x);
   bool exact = dtype_is_float(dtype) || (bias == floor(bias) && lambd == floor(lambd));
   ValueId work = build_cast(&im->b, x, exact ? dtype : DTYPE_F32);
   ValueId low = ex_binary(im, OP_LT_TENSOR, work, ex_number(im, work, -lambd)),
@@ -128,19 +110,14 @@ void translate_shrink(Import *im) {
   ValueId up = ex_binary(im, OP_ADD_TENSOR, work, ex_number(im, work, bias)),
           down = ex_binary(im, OP_SUB_TENSOR, work, ex_number(im, work, bias));
   ValueId zero = ex_number(im, work, 0);
-  if (!import_ok(im))
-    return;
   ValueId rest = build(&im->b, OP_WHERE_SELF, A_VAL(high), A_VAL(down), A_VAL(zero));
-  ValueId all =
-      import_ok(im) ? build(&im->b, OP_WHERE_SELF, A_VAL(low), A_VAL(up), A_VAL(rest)) : 0;
-  if (import_ok(im))
-    out(im, 0, build_cast(&im->b, all, dtype));
+  ValueId all = build(&im->b, OP_WHERE_SELF, A_VAL(low), A_VAL(up), A_VAL(rest));
+  out(im, 0, build_cast(&im->b, all, dtype));
 }
 
 void translate_prelu(Import *im) {
   ValueId x = in_required(im, 0), slope = in_required(im, 1);
-  if (import_ok(im))
-    out(im, 0, build(&im->b, OP_PRELU, A_VAL(x), A_VAL(slope)));
+  out(im, 0, build(&im->b, OP_PRELU, A_VAL(x), A_VAL(slope)));
 }
 
 /* A bound as an argument of clamp: a number when constant. */
@@ -163,9 +140,7 @@ static bool clip_bound(Import *im, uint32_t i, DType dtype, ArgIn *arg) {
 void translate_clip(Import *im) {
   ValueId x = in_required(im, 0);
   ArgIn low = A_NONE, high = A_NONE;
-  if (!import_ok(im))
-    return;
-  DType dtype = value_dtype(im->g, x);
+  DType dtype = ex_dtype(im, x);
   bool numbers = true;
   if (im->opset < 11) {
     low = attr_has(im, "min") ? A_FLOAT(attr_float(im, "min", 0)) : A_NONE;

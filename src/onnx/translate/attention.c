@@ -17,7 +17,7 @@ static bool read_inputs(Import *im, Attention *a) {
   ValueId past_value = in(im, 5);
   *a = (Attention){.past = in(im, 4), .packed = ex_rank(im, q) == 3};
   int64_t q_heads = attr_int(im, "q_num_heads", 0), kv_heads = attr_int(im, "kv_num_heads", 0);
-  if (import_ok(im) && !a->past != !past_value)
+  if (!a->past != !past_value)
     import_fail(im, DIAG_INPUT_COUNT, "past_key and past_value must be given together");
   a->q = attention_split_heads(im, q, q_heads);
   a->k = attention_split_heads(im, k, kv_heads);
@@ -48,9 +48,9 @@ static void read_mask(Import *im, const Attention *a, AttentionMask *mask) {
   ValueId given = in(im, 3);
   if (!given || !import_ok(im))
     return;
-  bool logical = value_dtype(im->g, given) == DTYPE_BOOL;
-  uint32_t rank = value_rank(im->g, given);
-  SymInt keys = ex_dim(im, a->k, 2), own = rank ? value_dim(im->g, given, rank - 1) : 1,
+  bool logical = ex_dtype(im, given) == DTYPE_BOOL;
+  uint32_t rank = ex_rank(im, given);
+  SymInt keys = ex_dim(im, a->k, 2), own = rank ? ex_dim(im, given, rank - 1) : 1,
          missing = sym_sub(&im->g->syms, keys, own);
   if (own != 1 && sym_known_lt(&im->g->syms, 0, missing) == 1)
     given = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(given), A_INTS(((SymInt[]){0, missing}), 2),
@@ -67,11 +67,9 @@ static void position_mask(Import *im, const Attention *a, AttentionMask *mask) {
   bool causal = attr_int(im, "is_causal", 0) != 0;
   int64_t left = attr_int(im, "left_window_size", -1),
           right = attr_int(im, "right_window_size", -1);
-  if (import_ok(im) && (left < -1 || right < -1 || left > INT32_MAX || right > INT32_MAX))
+  if (left < -1 || right < -1 || left > INT32_MAX || right > INT32_MAX)
     import_fail(im, DIAG_ATTR_VALUE, "window sizes %lld and %lld", (long long)left,
                 (long long)right);
-  if (!import_ok(im))
-    return;
   SymInt queries = ex_dim(im, a->q, 2), keys = ex_dim(im, a->k, 2);
   valid = valid ? ex_cast(im, valid, DTYPE_I64) : 0;
   if (valid && !a->past)
@@ -100,7 +98,7 @@ static DType softmax_dtype(Import *im, DType otherwise) {
     return otherwise;
   int64_t code = attr_int(im, "softmax_precision", 1);
   DType dtype = code > 0 && code < 100 ? dtype_from_onnx((int32_t)code) : DTYPE_NONE;
-  if (import_ok(im) && !dtype_is_float(dtype))
+  if (!dtype_is_float(dtype))
     import_fail(im, DIAG_ATTR_VALUE, "softmax_precision %lld is no floating-point type",
                 (long long)code);
   return import_ok(im) ? dtype : otherwise;
@@ -124,7 +122,7 @@ void translate_attention(Import *im) {
   weights = attention_clear_rows(im, weights, mask);
   stages[3] = weights = ex_cast(im, weights, a.dtype);
   int64_t mode = attr_int(im, "qk_matmul_output_mode", 0);
-  if (import_ok(im) && (mode < 0 || mode > 3))
+  if (mode < 0 || mode > 3)
     import_fail(im, DIAG_ATTR_VALUE, "qk_matmul_output_mode is %lld", (long long)mode);
   if (import_ok(im))
     out(im, 3, stages[mode]);
@@ -141,8 +139,7 @@ static ValueId rotary_cache(Import *im, ValueId cache, ValueId positions, bool p
     SymInt batch = ex_dim(im, positions, 0), steps = ex_dim(im, positions, 1),
            size = ex_dim(im, cache, 1);
     ValueId flat = EX_VIEW(im, positions, sym_mul(&im->g->syms, batch, steps));
-    ValueId rows =
-        import_ok(im) ? build(&im->b, OP_INDEX_SELECT, A_VAL(cache), A_INT(0), A_VAL(flat)) : 0;
+    ValueId rows = build(&im->b, OP_INDEX_SELECT, A_VAL(cache), A_INT(0), A_VAL(flat));
     cache = EX_VIEW(im, rows, batch, steps, size);
   }
   return ex_unsqueeze(im, cache, packed ? 2 : 1);
@@ -176,15 +173,14 @@ static ValueId rotary_apply(Import *im, ValueId x, ValueId cosines, ValueId sine
       return turned;
     return ex_cat(im, (ValueId[]){turned, ex_slice(im, x, 3, size, whole)}, 2, 3);
   }
-  ValueId items[3] = {real, imaginary,
-                      size < whole && import_ok(im) ? ex_slice(im, x, 3, size, whole) : 0};
+  ValueId items[3] = {real, imaginary, size < whole ? ex_slice(im, x, 3, size, whole) : 0};
   return ex_cat(im, items, size < whole ? 3 : 2, 3);
 }
 
 ValueId attention_rotate(Import *im, ValueId x, ValueId cosines, ValueId sines, ValueId positions,
                          int64_t size, bool neighbours) {
   int64_t whole = ex_fixed(im, x, 3);
-  if (import_ok(im) && (size < 2 || size % 2 || size > whole))
+  if (size < 2 || size % 2 || size > whole)
     return import_fail(im, DIAG_ATTR_VALUE, "%lld of %lld elements of a head cannot be rotated",
                        (long long)size, (long long)whole);
   return rotary_apply(im, x, rotary_cache(im, cosines, positions, true),
@@ -221,8 +217,7 @@ static void rotary(Import *im, ValueId cosines, ValueId sines, ValueId positions
   cosines = rotary_cache(im, cosines, positions, packed);
   sines = rotary_cache(im, sines, positions, packed);
   ValueId y = rotary_apply(im, four, cosines, sines, size, neighbours);
-  if (import_ok(im))
-    out(im, 0, ex_view(im, y, vt(im, x)->dims, ex_rank(im, x)));
+  out(im, 0, ex_view(im, y, vt(im, x)->dims, ex_rank(im, x)));
 }
 
 void translate_rotary_embedding(Import *im) {
@@ -235,15 +230,15 @@ void translate_microsoft_rotary_embedding(Import *im) {
   ValueId x = in_required(im, 0), positions = in_required(im, 1);
   if (!import_ok(im))
     return;
-  if (value_rank(im->g, positions) == 1) {
-    uint32_t steps_dim = value_rank(im->g, x) == 3 ? 1 : 2;
+  if (ex_rank(im, positions) == 1) {
+    uint32_t steps_dim = ex_rank(im, x) == 3 ? 1 : 2;
     ValueId steps = ex_arange(im, ex_dim(im, x, steps_dim));
     positions = ex_add(im, ex_cast(im, positions, DTYPE_I64), steps);
     positions = EX_EXPAND(im, positions, ex_dim(im, x, 0), ex_dim(im, x, steps_dim));
   }
   ValueId cosines = in_required(im, 2);
   int64_t heads = attr_int(im, "num_heads", 0), half = ex_fixed(im, cosines, 1);
-  if (heads == 0 && value_rank(im->g, x) == 3 && half > 0)
+  if (heads == 0 && ex_rank(im, x) == 3 && half > 0)
     heads = ex_fixed(im, x, 2) / (2 * half);
   rotary(im, cosines, in_required(im, 3), positions, heads);
 }

@@ -10,7 +10,7 @@ ValueId attention_split_heads(Import *im, ValueId x, int64_t heads) {
   if (rank != 3)
     return import_fail(im, DIAG_INPUT_RANK, "an input of attention has rank %u, not 3 or 4", rank);
   int64_t wide = ex_fixed(im, x, 2);
-  if (import_ok(im) && (heads < 1 || wide % heads))
+  if (heads < 1 || wide % heads)
     return import_fail(im, DIAG_ATTR_VALUE, "%lld heads do not divide a hidden size of %lld",
                        (long long)heads, (long long)wide);
   ValueId four =
@@ -88,10 +88,9 @@ ValueId attention_clear_rows(Import *im, ValueId weights, AttentionMask mask) {
     if (mask.allowed)
       bias = ex_where(im, mask.allowed, bias, ex_number(im, bias, -INFINITY));
     ValueId best = ex_reduce_one(im, OP_AMAX, bias, -1, true);
-    seen = import_ok(im) ? build(&im->b, OP_NE_SCALAR, A_VAL(best), A_FLOAT(-INFINITY)) : 0;
+    seen = build(&im->b, OP_NE_SCALAR, A_VAL(best), A_FLOAT(-INFINITY));
   } else {
-    seen =
-        import_ok(im) ? build(&im->b, OP_ANY_DIM, A_VAL(mask.allowed), A_INT(-1), A_BOOL(true)) : 0;
+    seen = build(&im->b, OP_ANY_DIM, A_VAL(mask.allowed), A_INT(-1), A_BOOL(true));
   }
   return always(im, seen) ? weights : ex_where(im, seen, weights, ex_number(im, weights, 0));
 }

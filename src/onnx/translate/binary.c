@@ -31,9 +31,9 @@ static const BinaryRow binary_rows[] = {
 static bool two_operands(Import *im, ValueId *a, ValueId *b) {
   *a = in_required(im, 0);
   *b = in_required(im, 1);
-  if (import_ok(im) && value_dtype(im->g, *a) != value_dtype(im->g, *b))
-    import_fail(im, DIAG_DTYPE_MISMATCH, "operands are %s and %s",
-                dtype_name(value_dtype(im->g, *a)), dtype_name(value_dtype(im->g, *b)));
+  if (ex_dtype(im, *a) != ex_dtype(im, *b))
+    import_fail(im, DIAG_DTYPE_MISMATCH, "operands are %s and %s", dtype_name(ex_dtype(im, *a)),
+                dtype_name(ex_dtype(im, *b)));
   return import_ok(im);
 }
 
@@ -56,7 +56,7 @@ static ValueId whole_quotient(Import *im, ValueId a, ValueId b) {
   const SymInt *known;
   uint32_t count;
   ValueId quotient = build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(a), A_VAL(b), A_STR("trunc"));
-  if (!import_ok(im) || value_dtype(im->g, a) != DTYPE_I64 || value_is_const(im->g, quotient) ||
+  if (!import_ok(im) || ex_dtype(im, a) != DTYPE_I64 || value_is_const(im->g, quotient) ||
       value_ints(im, quotient, &known, &count))
     return quotient;
   if (value_ints(im, b, &known, &count) && count == 1 && sym_is_const(known[0]) && known[0] > 0) {
@@ -79,7 +79,7 @@ void translate_div(Import *im) {
   ValueId a, b;
   if (!two_operands(im, &a, &b))
     return;
-  if (dtype_is_float(value_dtype(im->g, a)))
+  if (dtype_is_float(ex_dtype(im, a)))
     out(im, 0, build(&im->b, OP_DIV_TENSOR, A_VAL(a), A_VAL(b)));
   else
     out(im, 0, whole_quotient(im, a, b));
@@ -89,22 +89,18 @@ void translate_div(Import *im) {
  * mod. (The runtime's remainder computes f64 in f32.) */
 static ValueId float_modulo(Import *im, ValueId a, ValueId b) {
   Builder *builder = &im->b;
-  DType dtype = value_dtype(im->g, a);
+  DType dtype = ex_dtype(im, a);
   ValueId rest = build(builder, OP_FMOD_TENSOR, A_VAL(a), A_VAL(b));
-  ValueId negative = import_ok(im) ? build(builder, OP_LT_SCALAR, A_VAL(b), A_INT(0)) : 0;
-  ValueId below = import_ok(im) ? build(builder, OP_LT_SCALAR, A_VAL(rest), A_INT(0)) : 0;
-  ValueId differ =
-      import_ok(im) ? build(builder, OP_LOGICAL_XOR, A_VAL(negative), A_VAL(below)) : 0;
-  ValueId moved = import_ok(im) ? build(builder, OP_ADD_TENSOR, A_VAL(rest), A_VAL(b)) : 0;
-  ValueId result =
-      import_ok(im) ? build(builder, OP_WHERE_SELF, A_VAL(differ), A_VAL(moved), A_VAL(rest)) : 0;
-  ValueId none = import_ok(im) ? build(builder, OP_EQ_SCALAR, A_VAL(rest), A_INT(0)) : 0;
-  if (!import_ok(im))
-    return 0;
+  ValueId negative = build(builder, OP_LT_SCALAR, A_VAL(b), A_INT(0));
+  ValueId below = build(builder, OP_LT_SCALAR, A_VAL(rest), A_INT(0));
+  ValueId differ = build(builder, OP_LOGICAL_XOR, A_VAL(negative), A_VAL(below));
+  ValueId moved = build(builder, OP_ADD_TENSOR, A_VAL(rest), A_VAL(b));
+  ValueId result = build(builder, OP_WHERE_SELF, A_VAL(differ), A_VAL(moved), A_VAL(rest));
+  ValueId none = build(builder, OP_EQ_SCALAR, A_VAL(rest), A_INT(0));
   ValueId zero =
       build(builder, OP_WHERE_SELF, A_VAL(negative), A_VAL(build_scalar(builder, dtype, -0.0)),
             A_VAL(build_scalar(builder, dtype, 0.0)));
-  return import_ok(im) ? build(builder, OP_WHERE_SELF, A_VAL(none), A_VAL(zero), A_VAL(result)) : 0;
+  return build(builder, OP_WHERE_SELF, A_VAL(none), A_VAL(zero), A_VAL(result));
 }
 
 /* The runtime's remainder has C's sign for integers, so the floor form is spelt out. */
@@ -116,7 +112,7 @@ void translate_mod(Import *im) {
     out(im, 0, build(&im->b, OP_FMOD_TENSOR, A_VAL(a), A_VAL(b)));
     return;
   }
-  if (dtype_is_float(value_dtype(im->g, a))) {
+  if (dtype_is_float(ex_dtype(im, a))) {
     out(im, 0, float_modulo(im, a, b));
     return;
   }
@@ -128,30 +124,26 @@ void translate_mod(Import *im) {
 /* The result has the type of the base; a constant single exponent becomes the scalar form. */
 void translate_pow(Import *im) {
   ValueId x = in_required(im, 0), y = in_required(im, 1);
-  if (!import_ok(im))
-    return;
-  DType base = value_dtype(im->g, x);
-  if (value_dtype(im->g, y) != base &&
-      dtype_in(value_dtype(im->g, y), DTS_UNSIGNED)) /* promotes with nothing */
+  DType base = ex_dtype(im, x);
+  if (ex_dtype(im, y) != base &&
+      dtype_in(ex_dtype(im, y), DTS_UNSIGNED)) /* promotes with nothing */
     y = build_cast(&im->b, y, DTYPE_I64);
   const double *exponent;
   uint32_t count;
   ValueId power;
-  if (value_rank(im->g, y) <= value_rank(im->g, x) && value_doubles(im, y, &exponent, &count) &&
-      count == 1) {
+  if (ex_rank(im, y) <= ex_rank(im, x) && value_doubles(im, y, &exponent, &count) && count == 1) {
     SymInt number;
     bool whole =
-        sym_from_float(exponent[0], &number) && (!dtype_is_float(value_dtype(im->g, y)) ||
-                                                 (fabs(exponent[0]) < 1e9 && dtype_is_float(base)));
+        sym_from_float(exponent[0], &number) &&
+        (!dtype_is_float(ex_dtype(im, y)) || (fabs(exponent[0]) < 1e9 && dtype_is_float(base)));
     power =
         build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(x), whole ? A_INT(number) : A_FLOAT(exponent[0]));
-    if (import_ok(im) && value_rank(im->g, y) > 0)
+    if (import_ok(im) && ex_rank(im, y) > 0)
       power = build_view(&im->b, power, vt(im, x)->dims, vt(im, x)->rank);
   } else {
     power = build(&im->b, OP_POW_TENSOR_TENSOR, A_VAL(x), A_VAL(y));
   }
-  if (import_ok(im))
-    out(im, 0, build_cast(&im->b, power, base));
+  out(im, 0, build_cast(&im->b, power, base));
 }
 
 /* Shifts by the width of the type or more, which C leaves undefined (negative ones count as such):
@@ -167,7 +159,7 @@ void translate_bit_shift(Import *im) {
                 SV_ARG(direction));
     return;
   }
-  DType dtype = value_dtype(im->g, a);
+  DType dtype = ex_dtype(im, a);
   bool has_sign = !dtype_is_unsigned(dtype), keep_sign = has_sign && !left;
   int64_t bits = 8 * dtype_size(dtype);
   ValueId width = build_scalar_int(&im->b, dtype, bits), zero = build_scalar_int(&im->b, dtype, 0);
@@ -190,12 +182,10 @@ static ValueId fold_inputs(Import *im, OpId op) {
   ValueId result = in_required(im, 0);
   for (uint32_t i = 1; i < in_count(im) && import_ok(im); i++) {
     ValueId next = in_required(im, i);
-    if (import_ok(im) && value_dtype(im->g, next) != value_dtype(im->g, result))
+    if (ex_dtype(im, next) != ex_dtype(im, result))
       return import_fail(im, DIAG_DTYPE_MISMATCH, "input %u is %s, the first is %s", i,
-                         dtype_name(value_dtype(im->g, next)),
-                         dtype_name(value_dtype(im->g, result)));
-    if (import_ok(im))
-      result = build(&im->b, op, A_VAL(result), A_VAL(next));
+                         dtype_name(ex_dtype(im, next)), dtype_name(ex_dtype(im, result)));
+    result = build(&im->b, op, A_VAL(result), A_VAL(next));
   }
   return import_ok(im) ? result : 0;
 }
@@ -206,17 +196,14 @@ void translate_sum(Import *im) { out(im, 0, fold_inputs(im, OP_ADD_TENSOR)); }
 
 void translate_mean(Import *im) {
   ValueId sum = fold_inputs(im, OP_ADD_TENSOR);
-  if (!import_ok(im))
-    return;
-  ValueId count = build_scalar(&im->b, value_dtype(im->g, sum), in_count(im));
+  ValueId count = build_scalar(&im->b, ex_dtype(im, sum), in_count(im));
   out(im, 0, in_count(im) == 1 ? sum : build(&im->b, OP_DIV_TENSOR, A_VAL(sum), A_VAL(count)));
 }
 
 void translate_where(Import *im) {
   ValueId condition = in_required(im, 0), a = in_required(im, 1), b = in_required(im, 2);
-  if (import_ok(im) && value_dtype(im->g, a) != value_dtype(im->g, b))
-    import_fail(im, DIAG_DTYPE_MISMATCH, "the branches are %s and %s",
-                dtype_name(value_dtype(im->g, a)), dtype_name(value_dtype(im->g, b)));
-  if (import_ok(im))
-    out(im, 0, build(&im->b, OP_WHERE_SELF, A_VAL(condition), A_VAL(a), A_VAL(b)));
+  if (ex_dtype(im, a) != ex_dtype(im, b))
+    import_fail(im, DIAG_DTYPE_MISMATCH, "the branches are %s and %s", dtype_name(ex_dtype(im, a)),
+                dtype_name(ex_dtype(im, b)));
+  out(im, 0, build(&im->b, OP_WHERE_SELF, A_VAL(condition), A_VAL(a), A_VAL(b)));
 }

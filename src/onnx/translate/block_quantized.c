@@ -70,7 +70,7 @@ static ValueId as_matrix(Import *im, ValueId v, const char *what, int64_t rows, 
   for (uint32_t i = 0; i < s.rank && import_ok(im); i++)
     if (!sym_is_const(s.d[i]) || !mul_i64(have, s.d[i], &have))
       have = -1;
-  if (import_ok(im) && have != rows * columns)
+  if (have != rows * columns)
     return import_fail(im, DIAG_SHAPE_MISMATCH, "%s does not have %lld * %lld elements", what,
                        (long long)rows, (long long)columns);
   return EX_VIEW(im, v, rows, columns);
@@ -81,7 +81,7 @@ static ValueId read_zeros(Import *im, const Blocks *w) {
   ValueId zeros = in(im, 3);
   if (!zeros || !import_ok(im))
     return 0;
-  if (value_dtype(im->g, zeros) != DTYPE_U8)
+  if (ex_dtype(im, zeros) != DTYPE_U8)
     return ex_cast(im, as_matrix(im, zeros, "zero_points", w->n, w->count), DTYPE_F32);
   int64_t row = (w->count * w->bits + 7) / 8;
   zeros = unpack_in_order(im, as_matrix(im, zeros, "zero_points", w->n, row), w->bits);
@@ -149,12 +149,11 @@ void translate_matmul_nbits(Import *im) {
     return;
   if (attr_int(im, "weight_prepacked", 0) != 0)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "weights prepacked for a GPU are not supported");
-  if (import_ok(im) && value_dtype(im->g, packed) != DTYPE_U8)
+  if (ex_dtype(im, packed) != DTYPE_U8)
     import_fail(im, DIAG_INPUT_TYPE, "the weights are %s, not u8",
-                dtype_name(value_dtype(im->g, packed)));
-  if (import_ok(im) && groups &&
-      (value_rank(im->g, groups) != 1 || !sym_is_const(value_dim(im->g, groups, 0)) ||
-       value_dim(im->g, groups, 0) < w.k))
+                dtype_name(ex_dtype(im, packed)));
+  if (groups && (ex_rank(im, groups) != 1 || !sym_is_const(ex_dim(im, groups, 0)) ||
+                 ex_dim(im, groups, 0) < w.k))
     import_fail(im, DIAG_SHAPE_MISMATCH, "g_idx does not have K = %lld entries", (long long)w.k);
   packed = as_matrix(im, packed, "B", w.n, w.count * w.bytes);
   scales = ex_cast(im, as_matrix(im, scales, "scales", w.n, w.count), DTYPE_F32);
@@ -168,7 +167,7 @@ void translate_matmul_nbits(Import *im) {
     weights = real_weights(im, &w, packed, scales, zeros);
   }
   bias = bias ? ex_cast(im, bias, DTYPE_F32) : 0;
-  ValueId y = import_ok(im) ? build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(weights), A_OPT(bias)) : 0;
+  ValueId y = build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(weights), A_OPT(bias));
   out(im, 0, ex_cast(im, y, dtype));
 }
 
@@ -187,7 +186,7 @@ static const float nf4[16] = {-1,           -0.69619280F, -0.52507305F,  -0.3949
 static ValueId bnb4_weights(Import *im, const Blocks *w, ValueId packed, ValueId largest) {
   int64_t all = w->n * w->k, blocks = (all + w->size - 1) / w->size,
           kind = attr_int(im, "quant_type", -1);
-  if (import_ok(im) && (kind < 0 || kind > 1))
+  if (kind < 0 || kind > 1)
     return import_fail(im, DIAG_ATTR_VALUE, "quant_type is %lld, not 0 or 1", (long long)kind);
   packed = as_matrix(im, packed, "B", 1, (all + 1) / 2);
   largest = as_matrix(im, largest, "absmax", blocks, 1);
@@ -220,7 +219,7 @@ void translate_matmul_bnb4(Import *im) {
   if (attr_int(im, "transB", 1) == 0)
     y = ex_matmul(im, x, weights);
   else
-    y = import_ok(im) ? build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(weights), A_NONE) : 0;
+    y = build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(weights), A_NONE);
   out(im, 0, ex_cast(im, y, dtype));
 }
 
@@ -228,7 +227,7 @@ void translate_matmul_bnb4(Import *im) {
 
 static ValueId rows(Import *im, ValueId table, ValueId flat) {
   ValueId list[] = {flat};
-  return import_ok(im) ? build(&im->b, OP_INDEX_TENSOR, A_VAL(table), A_VALS(list, 1)) : 0;
+  return build(&im->b, OP_INDEX_TENSOR, A_VAL(table), A_VALS(list, 1));
 }
 
 /* v by blocks of the last dim: [rows, blocks, size]. */
@@ -243,19 +242,18 @@ void translate_gather_block_quantized(Import *im) {
   int64_t size = attr_int(im, "block_size", 128), bits = attr_int(im, "bits", 4);
   if (!import_ok(im))
     return;
-  bool packed = value_dtype(im->g, data) == DTYPE_U8;
-  if (value_rank(im->g, data) != 2 || value_rank(im->g, scales) != 2 ||
+  bool packed = ex_dtype(im, data) == DTYPE_U8;
+  if (ex_rank(im, data) != 2 || ex_rank(im, scales) != 2 ||
       import_axis(im, attr_int(im, "gather_axis", 0), 2) != 0 ||
       import_axis(im, attr_int(im, "quantize_axis", 1), 2) != 1)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "only rows of a matrix with blocks along the columns can be gathered");
-  if (import_ok(im) &&
-      (size < 16 || size > 1 << 20 || !power_of_two(size) || (bits != 2 && bits != 4 && bits != 8)))
+  if (size < 16 || size > 1 << 20 || !power_of_two(size) || (bits != 2 && bits != 4 && bits != 8))
     import_fail(im, DIAG_ATTR_VALUE, "block_size %lld, bits %lld", (long long)size,
                 (long long)bits);
-  if (import_ok(im) && !packed)
+  if (!packed)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "data of type %s is not supported",
-                dtype_name(value_dtype(im->g, data)));
+                dtype_name(ex_dtype(im, data)));
   Shape at = shape_of(im, index), flat = {1, {shape_product(im, at.d, at.rank)}};
   int64_t blocks = ex_fixed(im, scales, 1), wide = ex_fixed(im, data, 1);
   if (import_ok(im) &&

@@ -2,24 +2,24 @@
 #include <ctype.h>
 #include <math.h>
 
+#include "onnx/express.h"
 #include "onnx/packed.h"
 
 static void cast_to(Import *im, int64_t onnx_dtype) {
   ValueId x = in_required(im, 0);
   DType to =
       onnx_dtype >= 0 && onnx_dtype < 100 ? dtype_from_onnx((int32_t)onnx_dtype) : DTYPE_NONE;
-  if (import_ok(im) && to == DTYPE_NONE)
+  if (to == DTYPE_NONE)
     import_fail(im, DIAG_TENSOR_DTYPE, "cast to %s, which the runtime cannot hold",
                 onnx_dtype_name((int32_t)onnx_dtype) ? onnx_dtype_name((int32_t)onnx_dtype)
                                                      : "an unknown type");
   int32_t small = small_float_input(im, 0);
-  if (small && import_ok(im) && to != value_dtype(im->g, x))
+  if (small && import_ok(im) && to != ex_dtype(im, x))
     x = decode_small_float(im, x, small);
-  if (import_ok(im) && dtype_in(to, DTS_FLOAT8) && to != value_dtype(im->g, x))
+  if (dtype_in(to, DTS_FLOAT8) && to != ex_dtype(im, x))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "cast from %s to %s is not supported",
-                dtype_name(value_dtype(im->g, x)), dtype_name(to));
-  if (import_ok(im))
-    out(im, 0, build_cast(&im->b, x, to));
+                dtype_name(ex_dtype(im, x)), dtype_name(to));
+  out(im, 0, build_cast(&im->b, x, to));
 }
 
 /* Before opset 6 the type is given by its name in TensorProto, which is in capitals; -1: unknown.
@@ -43,14 +43,11 @@ void translate_cast(Import *im) {
 
 void translate_cast_like(Import *im) {
   ValueId x = in_required(im, 0), like = in_required(im, 1);
-  if (!import_ok(im))
-    return;
-  DType to = value_dtype(im->g, like);
-  if (dtype_in(to, DTS_FLOAT8) || dtype_in(value_dtype(im->g, x), DTS_FLOAT8))
+  DType to = ex_dtype(im, like);
+  if (dtype_in(to, DTS_FLOAT8) || dtype_in(ex_dtype(im, x), DTS_FLOAT8))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "cast from %s to %s is not supported",
-                dtype_name(value_dtype(im->g, x)), dtype_name(to));
-  if (import_ok(im))
-    out(im, 0, build_cast(&im->b, x, to));
+                dtype_name(ex_dtype(im, x)), dtype_name(to));
+  out(im, 0, build_cast(&im->b, x, to));
 }
 
 /* Both signs: isinf; one sign: comparison with that infinity; none: false everywhere. */
@@ -58,8 +55,6 @@ void translate_is_inf(Import *im) {
   ValueId x = in_required(im, 0);
   bool negative = attr_int(im, "detect_negative", 1) != 0,
        positive = attr_int(im, "detect_positive", 1) != 0;
-  if (!import_ok(im))
-    return;
   if (negative && positive)
     out(im, 0, build(&im->b, OP_ISINF, A_VAL(x)));
   else if (negative || positive)
@@ -73,9 +68,7 @@ void translate_bit_cast(Import *im) {
   ValueId x = in_required(im, 0);
   int64_t number = attr_int_required(im, "to");
   DType to = number >= 0 && number < 100 ? dtype_from_onnx((int32_t)number) : DTYPE_NONE;
-  if (import_ok(im) && to == DTYPE_NONE)
+  if (to == DTYPE_NONE)
     import_fail(im, DIAG_TENSOR_DTYPE, "'to' is not an element type that the runtime holds");
-  if (import_ok(im))
-    out(im, 0,
-        to == value_dtype(im->g, x) ? x : build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(x), A_DTYPE(to)));
+  out(im, 0, to == ex_dtype(im, x) ? x : build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(x), A_DTYPE(to)));
 }

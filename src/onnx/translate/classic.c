@@ -11,23 +11,23 @@ ValueId classic_input(Import *im, uint32_t i) {
 }
 
 ValueId classic_floats(Import *im, const float *values, uint32_t rank, const int64_t *dims) {
-  return import_ok(im) ? build_const(&im->b, DTYPE_F32, rank, dims, values) : 0;
+  return build_const(&im->b, DTYPE_F32, rank, dims, values);
 }
 
 ValueId classic_samples(Import *im) {
   ValueId x = classic_input(im, 0);
-  if (import_ok(im) && value_rank(im->g, x) == 1)
+  if (import_ok(im) && ex_rank(im, x) == 1)
     x = EX_VIEW(im, x, 1, ex_dim(im, x, 0));
-  if (import_ok(im) && value_rank(im->g, x) != 2)
-    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, not 2", value_rank(im->g, x));
+  if (ex_rank(im, x) != 2)
+    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, not 2", ex_rank(im, x));
   return x;
 }
 
 /* The last dim, where the features are. */
 static int64_t features_of(Import *im, ValueId x) {
-  if (import_ok(im) && value_rank(im->g, x) == 0)
+  if (ex_rank(im, x) == 0)
     import_fail(im, DIAG_INPUT_RANK, "the input has no features");
-  return import_ok(im) ? ex_fixed(im, x, value_rank(im->g, x) - 1) : 0;
+  return ex_fixed(im, x, ex_rank(im, x) - 1);
 }
 
 /* A list of one number for all features or one for each; 0 when it is absent. */
@@ -78,15 +78,12 @@ void translate_normalizer(Import *im) {
 
 void translate_binarizer(Import *im) {
   ValueId x = in_required(im, 0);
-  if (import_ok(im))
-    out(im, 0,
-        ex_cast(im, ex_with(im, OP_GT_TENSOR, x, attr_float(im, "threshold", 0)), ex_dtype(im, x)));
+  out(im, 0,
+      ex_cast(im, ex_with(im, OP_GT_TENSOR, x, attr_float(im, "threshold", 0)), ex_dtype(im, x)));
 }
 
 void translate_array_feature_extractor(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1);
-  if (!import_ok(im))
-    return;
   Shape s = shape_of(im, x), at = shape_of(im, index);
   if (s.rank == 0) {
     import_fail(im, DIAG_INPUT_RANK, "the input has no features");
@@ -112,9 +109,7 @@ static ValueId ints_by_feature(Import *im, const char *name, int64_t features) {
 void translate_imputer(Import *im) {
   ValueId x = in_required(im, 0);
   int64_t features = features_of(im, x);
-  if (!import_ok(im))
-    return;
-  bool whole = !dtype_is_float(value_dtype(im->g, x));
+  bool whole = !dtype_is_float(ex_dtype(im, x));
   const float *floats;
   uint32_t count = 0;
   ValueId imputed = 0, missing;
@@ -145,8 +140,6 @@ void translate_one_hot_encoder(Import *im) {
   ValueId x = in_required(im, 0);
   const int64_t *categories;
   uint32_t count;
-  if (!import_ok(im))
-    return;
   if (!attr_exact_ints(im, "cats_int64s", &categories, &count) || !count) {
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "the categories are strings: the runtime has no tensors of strings; encode them as "
@@ -191,7 +184,7 @@ void translate_feature_vectorizer(Import *im) {
     SymInt rows = s.rank > 1 ? s.d[0] : 1;
     SymInt features = s.rank > 1 ? shape_product(im, s.d + 1, s.rank - 1) : s.rank ? s.d[0] : 1;
     x = EX_VIEW(im, x, rows, features);
-    int64_t have = import_ok(im) ? ex_fixed(im, x, 1) : 0;
+    int64_t have = ex_fixed(im, x, 1);
     if (sizes[i] < 0 || sizes[i] > FEATURES_MAX) {
       import_fail(im, DIAG_ATTR_VALUE, "'inputdimensions' has the number %lld",
                   (long long)sizes[i]);
@@ -202,7 +195,7 @@ void translate_feature_vectorizer(Import *im) {
     if (have < sizes[i])
       parts[used++] = ex_full(im, DTYPE_F32, (SymInt[]){rows, sizes[i] - have}, 2, 0);
   }
-  if (import_ok(im) && !used)
+  if (!used)
     import_fail(im, DIAG_ATTR_VALUE, "'inputdimensions' are all 0");
   out(im, 0, used == 1 ? parts[0] : ex_cat(im, parts, used, 1));
 }

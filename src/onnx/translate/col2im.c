@@ -31,8 +31,6 @@ static ValueId block_count(Import *im, const Columns *c, uint32_t d) {
                            (double)c->dilation[d]);
   SymInt room = sym_add(&im->g->syms, c->image[d], c->begin[d] + c->end[d] - 1);
   ValueId free = ex_binary(im, OP_SUB_TENSOR, ex_size(im, room), extent);
-  if (!import_ok(im))
-    return 0;
   ValueId stride = build_scalar_int(&im->b, DTYPE_I64, c->stride[d]);
   return ex_with(im, OP_ADD_TENSOR, ex_binary(im, OP_FLOOR_DIVIDE, free, stride), 1);
 }
@@ -84,11 +82,11 @@ static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
   } else {
     fail_not_known(im, "the shape of the image");
   }
-  if (import_ok(im) && (c->dims < 1 || c->dims > MAX_RANK - 2))
+  if (c->dims < 1 || c->dims > MAX_RANK - 2)
     import_fail(im, DIAG_INPUT_RANK, "an image of %u dimensions", c->dims);
   for (uint32_t i = 0; i < c->dims && import_ok(im); i++) {
     ValueId b = ex_element(im, blocks, i);
-    c->block[i] = import_ok(im) ? build_cast(&im->b, b, DTYPE_I64) : 0;
+    c->block[i] = build_cast(&im->b, b, DTYPE_I64);
   }
   if (in_ints(im, 2, &block, &block_count_known))
     *block_elements = shape_product(im, block, block_count_known);
@@ -119,7 +117,7 @@ void translate_col2im(Import *im) {
   Columns c = {0};
   SymInt block_elements;
   SymTable *t = &im->g->syms;
-  if (import_ok(im) && s.rank != 3)
+  if (s.rank != 3)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 3 is wanted", s.rank);
   if (!import_ok(im) || !read_columns(im, &c, &block_elements))
     return;
@@ -128,11 +126,9 @@ void translate_col2im(Import *im) {
   Shape flat = {2, {sym_mul(t, s.d[0], channels), sym_mul(t, elements, s.d[2])}},
         row = {2, {1, flat.d[1]}}, target = {2, {flat.d[0], sym_add(t, size, 1)}};
   ValueId index = ex_view_as(im, places(im, &c, elements, s.d[2], size), &row);
-  index = import_ok(im) ? build_expand(&im->b, index, flat.d, 2) : 0;
+  index = build_expand(&im->b, index, flat.d, 2);
   ValueId columns = ex_view_as(im, x, &flat);
-  if (!import_ok(im))
-    return;
-  ValueId y = build(&im->b, OP_SCATTER_ADD, A_VAL(ex_filled(im, value_dtype(im->g, x), &target, 0)),
+  ValueId y = build(&im->b, OP_SCATTER_ADD, A_VAL(ex_filled(im, ex_dtype(im, x), &target, 0)),
                     A_INT(1), A_VAL(index), A_VAL(columns));
   Shape to = {2, {s.d[0], channels}};
   for (uint32_t i = 0; i < c.dims; i++)

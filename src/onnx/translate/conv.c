@@ -1,27 +1,25 @@
 /* Conv and ConvTranspose: aten::convolution in 1, 2 or 3 dimensions. */
+#include "onnx/express.h"
 #include "onnx/translate/spatial.h"
 
 static ArgIn zero_of(const Import *im, ValueId x) {
-  return dtype_is_float(value_dtype(im->g, x)) ? A_FLOAT(0) : A_INT(0);
+  return dtype_is_float(ex_dtype(im, x)) ? A_FLOAT(0) : A_INT(0);
 }
 
 ValueId window_convolution(Import *im, ValueId x, ValueId weight, ValueId bias) {
   Window w;
-  if (!import_ok(im))
-    return 0;
-  if (value_rank(im->g, weight) != value_rank(im->g, x))
-    return import_fail(im, DIAG_INPUT_RANK, "input has rank %u, weight %u", value_rank(im->g, x),
-                       value_rank(im->g, weight));
+  if (ex_rank(im, weight) != ex_rank(im, x))
+    return import_fail(im, DIAG_INPUT_RANK, "input has rank %u, weight %u", ex_rank(im, x),
+                       ex_rank(im, weight));
   int64_t group = attr_int(im, "group", 1);
   if (!window_read(im, x, vt(im, weight)->dims + 2, &w))
     return 0;
   if (!window_symmetric(&w))
     x = window_pad(im, x, &w, zero_of(im, x));
   int64_t none[SPATIAL_MAX] = {0};
-  return import_ok(im) ? build(&im->b, OP_CONVOLUTION, A_VAL(x), A_VAL(weight), A_OPT(bias),
-                               W_ARG(w.stride, &w), W_ARG(w.begin, &w), W_ARG(w.dilation, &w),
-                               A_BOOL(false), W_ARG(none, &w), A_INT(group))
-                       : 0;
+  return build(&im->b, OP_CONVOLUTION, A_VAL(x), A_VAL(weight), A_OPT(bias), W_ARG(w.stride, &w),
+               W_ARG(w.begin, &w), W_ARG(w.dilation, &w), A_BOOL(false), W_ARG(none, &w),
+               A_INT(group));
 }
 
 void translate_conv(Import *im) {
@@ -40,7 +38,7 @@ typedef struct Transposed {
 static void transposed_pads(Import *im, ValueId x, Transposed *t, uint32_t i, AutoPad pad,
                             const int64_t *output_shape) {
   const Window *w = &t->w;
-  SymInt size = value_dim(im->g, x, 2 + i);
+  SymInt size = ex_dim(im, x, 2 + i);
   int64_t extent = (w->kernel[i] - 1) * w->dilation[i] + 1;
   if (!output_shape && pad != PAD_SAME_UPPER && pad != PAD_SAME_LOWER) {
     t->crop_begin[i] = w->begin[i];
@@ -93,11 +91,9 @@ static bool read_transposed(Import *im, ValueId x, ValueId weight, Transposed *t
 void translate_conv_transpose(Import *im) {
   ValueId x = in_required(im, 0), weight = in_required(im, 1), bias = in(im, 2);
   Transposed t;
-  if (!import_ok(im))
-    return;
-  if (value_rank(im->g, weight) != value_rank(im->g, x)) {
-    import_fail(im, DIAG_INPUT_RANK, "input has rank %u, weight %u", value_rank(im->g, x),
-                value_rank(im->g, weight));
+  if (ex_rank(im, weight) != ex_rank(im, x)) {
+    import_fail(im, DIAG_INPUT_RANK, "input has rank %u, weight %u", ex_rank(im, x),
+                ex_rank(im, weight));
     return;
   }
   int64_t group = attr_int(im, "group", 1);
@@ -125,6 +121,6 @@ void translate_conv_transpose(Import *im) {
             W_ARG(padding, w), W_ARG(w->dilation, w), A_BOOL(true), W_ARG(extra, w), A_INT(group));
   for (uint32_t i = 0; i < w->rank && import_ok(im); i++)
     y = build_slice(&im->b, y, 2 + i, t.crop_begin[i],
-                    sym_sub(&im->g->syms, value_dim(im->g, y, 2 + i), t.crop_end[i]), 1);
+                    sym_sub(&im->g->syms, ex_dim(im, y, 2 + i), t.crop_end[i]), 1);
   out(im, 0, y);
 }

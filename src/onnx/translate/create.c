@@ -10,14 +10,12 @@
 /* The only element of attribute 'value' (f32 zero when absent), as a 0-d constant. */
 static ValueId fill_value(Import *im) {
   const Onnx__TensorProto *t = attr_tensor(im, "value");
-  if (!import_ok(im))
-    return 0;
   if (t && packed_storage(t->data_type) != DTYPE_NONE)
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a tensor full of %s is not supported",
                        onnx_dtype_name(t->data_type));
   ValueId v = t ? import_tensor(im, t, 0) : build_scalar(&im->b, DTYPE_F32, 0);
   Shape s = shape_of(im, v), scalar = {0};
-  if (import_ok(im) && shape_product(im, s.d, s.rank) != 1)
+  if (shape_product(im, s.d, s.rank) != 1)
     return import_fail(im, DIAG_ATTR_VALUE, "'value' does not hold exactly one element");
   return ex_view_as(im, v, &scalar);
 }
@@ -31,7 +29,7 @@ void translate_constant_of_shape(Import *im) {
   ValueId value = fill_value(im);
   if (!import_ok(im) || !shape_input(im, 0, 0, "the shape", &s, &known))
     return;
-  DType dtype = value_dtype(im->g, value);
+  DType dtype = ex_dtype(im, value);
   if (dtype_in(dtype, DTS_INT) && value_ints(im, value, &whole, &count))
     out(im, 0, build(&im->b, OP_FULL, A_INTS(s.d, s.rank), A_INT(whole[0]), A_DTYPE(dtype)));
   else if (dtype_in(dtype, DTS_FLOAT | DT(BOOL)) && value_doubles(im, value, &number, &count))
@@ -44,9 +42,7 @@ void translate_constant_of_shape(Import *im) {
 
 /* start + delta * (0, 1, …, n - 1) in the type of start. */
 static ValueId range_of(Import *im, ValueId start, ValueId delta, SymInt n) {
-  if (!import_ok(im))
-    return 0;
-  ValueId steps = build_cast(&im->b, ex_arange(im, n), value_dtype(im->g, start));
+  ValueId steps = build_cast(&im->b, ex_arange(im, n), ex_dtype(im, start));
   return ex_binary(im, OP_ADD_TENSOR, ex_binary(im, OP_MUL_TENSOR, steps, delta), start);
 }
 
@@ -115,7 +111,7 @@ void translate_range(Import *im) {
   if (range_length(im, &n) ||
       (!out_declared_dims(im, 0, s.d, &s.rank) && range_read(im, start, limit, delta, &n)))
     s = (Shape){1, {n}};
-  if (import_ok(im) && s.rank != 1)
+  if (s.rank != 1)
     import_fail(im, DIAG_DIM_CONTRADICTION, "the output is declared with rank %u, not 1", s.rank);
   out(im, 0, range_of(im, ex_view_as(im, start, &scalar), ex_view_as(im, delta, &scalar), s.d[0]));
 }
@@ -126,19 +122,16 @@ void translate_eye_like(Import *im) {
   ValueId x = in_required(im, 0);
   Shape s = shape_of(im, x);
   int64_t k = attr_int(im, "k", 0);
-  if (import_ok(im) && s.rank != 2)
+  if (s.rank != 2)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 2 is wanted", s.rank);
-  if (!import_ok(im))
-    return;
-  DType dtype = attr_has(im, "dtype") ? dtype_from_onnx((int32_t)attr_int(im, "dtype", 1))
-                                      : value_dtype(im->g, x);
-  if (import_ok(im) && dtype == DTYPE_NONE)
+  DType dtype =
+      attr_has(im, "dtype") ? dtype_from_onnx((int32_t)attr_int(im, "dtype", 1)) : ex_dtype(im, x);
+  if (dtype == DTYPE_NONE)
     import_fail(im, DIAG_ATTR_VALUE, "'dtype' is not an element type that the runtime holds");
   ValueId row = ex_along_axis(im, ex_arange(im, s.d[0]), 0, 2),
           column = ex_along_axis(im, ex_arange(im, s.d[1]), 1, 2);
   ValueId on = ex_with(im, OP_EQ_TENSOR, ex_binary(im, OP_SUB_TENSOR, column, row), (double)k);
-  if (import_ok(im))
-    out(im, 0, build_cast(&im->b, on, dtype));
+  out(im, 0, build_cast(&im->b, on, dtype));
 }
 
 /* --- OneHot --- */
@@ -167,7 +160,7 @@ void translate_one_hot(Import *im) {
   ValueId indices = in_required(im, 0), values = in_required(im, 2);
   Shape s = shape_of(im, indices), to = {0};
   SymInt depth = 0;
-  if (import_ok(im) && s.rank == MAX_RANK)
+  if (s.rank == MAX_RANK)
     import_fail(im, DIAG_INPUT_RANK, "the result would have more than %d dimensions", MAX_RANK);
   uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank + 1);
   if (!import_ok(im) || !one_hot_depth(im, axis, &depth))

@@ -17,8 +17,7 @@ typedef struct Deform {
 static bool deform_read(Import *im, ValueId x, ValueId weight, ValueId offset, Deform *d) {
   if (!import_ok(im))
     return false;
-  if (value_rank(im->g, x) != 4 || value_rank(im->g, weight) != 4 ||
-      value_rank(im->g, offset) != 4) {
+  if (ex_rank(im, x) != 4 || ex_rank(im, weight) != 4 || ex_rank(im, offset) != 4) {
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "DeformConv is supported for two spatial dimensions");
     return false;
   }
@@ -32,8 +31,8 @@ static bool deform_read(Import *im, ValueId x, ValueId weight, ValueId offset, D
     d->cells[i] = ex_fixed(im, offset, 2 + i);
   }
   int64_t offsets = ex_fixed(im, offset, 1);
-  if (import_ok(im) && (d->groups < 1 || d->channels % d->groups || d->size[0] < 1 ||
-                        d->size[1] < 1 || offsets != d->groups * d->taps * 2))
+  if (d->groups < 1 || d->channels % d->groups || d->size[0] < 1 || d->size[1] < 1 ||
+      offsets != d->groups * d->taps * 2)
     import_fail(im, DIAG_SHAPE_MISMATCH, "%lld offset channels in %lld groups for %lld taps",
                 (long long)offsets, (long long)d->groups, (long long)d->taps);
   return import_ok(im);
@@ -58,7 +57,7 @@ static ValueId deform_base(Import *im, const Deform *d) {
       values[2 * i + k] = (float)((2 * place + 1) / (double)d->size[k] - 1);
     }
   }
-  return import_ok(im) ? build_const(&im->b, DTYPE_F32, 4, dims, values) : 0;
+  return build_const(&im->b, DTYPE_F32, 4, dims, values);
 }
 
 /* [N * groups, taps * rows, columns, 2]; the sampler wants the column first. */
@@ -67,12 +66,12 @@ static ValueId deform_grid(Import *im, const Deform *d, ValueId offset) {
   ValueId split = EX_VIEW(im, offset, images, d->taps, 2, d->cells[0], d->cells[1]);
   split = EX_PERMUTE(im, split, 0, 1, 3, 4, 2);
   float unit[] = {(float)(2.0 / (double)d->size[0]), (float)(2.0 / (double)d->size[1])};
-  ValueId units = import_ok(im) ? build_const(&im->b, DTYPE_F32, 1, (int64_t[]){2}, unit) : 0;
+  ValueId units = build_const(&im->b, DTYPE_F32, 1, (int64_t[]){2}, unit);
   DType dtype = ex_dtype(im, offset);
   ValueId grid = ex_add(im, ex_mul(im, split, ex_cast(im, units, dtype)),
                         ex_cast(im, deform_base(im, d), dtype));
   SymInt last[] = {4};
-  grid = import_ok(im) ? build(&im->b, OP_FLIP, A_VAL(grid), A_INTS(last, 1)) : 0;
+  grid = build(&im->b, OP_FLIP, A_VAL(grid), A_INTS(last, 1));
   return EX_VIEW(im, grid, images, d->taps * d->cells[0], d->cells[1], 2);
 }
 
@@ -96,10 +95,9 @@ void translate_deform_conv(Import *im) {
   int64_t results = ex_fixed(im, weight, 0), own = ex_fixed(im, weight, 1);
   ValueId flat = EX_VIEW(im, weight, results, own * d.taps, 1, 1);
   SymInt one[] = {1, 1}, none[] = {0, 0};
-  if (import_ok(im))
-    out(im, 0,
-        build(&im->b, OP_CONVOLUTION, A_VAL(y), A_VAL(flat), A_OPT(bias), A_INTS(one, 2),
-              A_INTS(none, 2), A_INTS(one, 2), A_BOOL(false), A_INTS(none, 2), A_INT(group)));
+  out(im, 0,
+      build(&im->b, OP_CONVOLUTION, A_VAL(y), A_VAL(flat), A_OPT(bias), A_INTS(one, 2),
+            A_INTS(none, 2), A_INTS(one, 2), A_BOOL(false), A_INTS(none, 2), A_INT(group)));
 }
 
 /* --- MaxUnpool --- */
@@ -121,7 +119,7 @@ static bool unpooled_dims(Import *im, ValueId x, SymInt *dims, SymInt *total) {
   SymTable *t = &im->g->syms;
   *total = 1;
   for (uint32_t i = 0; i < rank; i++) {
-    dims[i] = value_dim(im->g, x, i);
+    dims[i] = ex_dim(im, x, i);
     if (i >= 2) {
       uint32_t k = i - 2;
       SymInt span = sym_mul(t, sym_sub(t, dims[i], 1), strided ? strides[k] : 1);
@@ -149,15 +147,14 @@ void translate_max_unpool(Import *im) {
   SymInt dims[MAX_RANK], wanted[MAX_RANK], pads[2 * MAX_RANK] = {0}, total;
   if (!import_ok(im) || !unpooled_dims(im, x, dims, &total))
     return;
-  uint32_t rank = value_rank(im->g, x), count = 2 * (rank - 2);
+  uint32_t rank = ex_rank(im, x), count = 2 * (rank - 2);
   SymInt own = 1;
   for (uint32_t i = 0; i < rank; i++)
-    own = sym_mul(&im->g->syms, own, value_dim(im->g, x, i));
-  ValueId zeros = ex_full(im, value_dtype(im->g, x), &total, 1, 0);
+    own = sym_mul(&im->g->syms, own, ex_dim(im, x, i));
+  ValueId zeros = ex_full(im, ex_dtype(im, x), &total, 1, 0);
   ValueId places = EX_VIEW(im, ex_cast(im, index, DTYPE_I64), own), values = EX_VIEW(im, x, own);
-  ValueId flat = import_ok(im) ? build(&im->b, OP_SCATTER_SRC, A_VAL(zeros), A_INT(0),
-                                       A_VAL(places), A_VAL(values))
-                               : 0;
+  ValueId flat =
+      build(&im->b, OP_SCATTER_SRC, A_VAL(zeros), A_INT(0), A_VAL(places), A_VAL(values));
   ValueId y = ex_view(im, flat, dims, rank);
   if (in(im, 2)) {
     if (!wanted_dims(im, rank, wanted)) {

@@ -6,10 +6,8 @@ enum { DET_MAX = 64 };
 
 /* Element (i, k) of each matrix [batch, n, n] as [batch]. */
 static ValueId element(Import *im, ValueId m, uint32_t i, uint32_t k) {
-  if (!import_ok(im))
-    return 0;
   ValueId row = build(&im->b, OP_SELECT_COPY_INT, A_VAL(m), A_INT(1), A_INT(i));
-  return import_ok(im) ? build(&im->b, OP_SELECT_COPY_INT, A_VAL(row), A_INT(1), A_INT(k)) : 0;
+  return build(&im->b, OP_SELECT_COPY_INT, A_VAL(row), A_INT(1), A_INT(k));
 }
 
 /* m[0][a] m[1][b] - m[0][b] m[1][a], of rows r and r + 1. */
@@ -34,34 +32,28 @@ static ValueId small_det(Import *im, ValueId m, SymInt n) {
 static ValueId take_rows(Import *im, ValueId m, ValueId index) {
   Shape s = shape_of(im, m), at = shape_of(im, index);
   s.d[1] = at.d[1];
-  index = import_ok(im) ? build_expand(&im->b, index, s.d, 3) : 0;
-  return import_ok(im) ? build(&im->b, OP_GATHER, A_VAL(m), A_INT(1), A_VAL(index)) : 0;
+  index = build_expand(&im->b, index, s.d, 3);
+  return build(&im->b, OP_GATHER, A_VAL(m), A_INT(1), A_VAL(index));
 }
 
 /* One step: *m becomes the rest [batch, n - 1, n - 1], *det takes the pivot with its sign. */
 static void eliminate(Import *im, ValueId *m, ValueId *det) {
   Shape s = shape_of(im, *m), vector = {1, {s.d[0]}};
-  DType dtype = value_dtype(im->g, *m);
+  DType dtype = ex_dtype(im, *m);
   SymInt n = s.d[1];
   ValueId column = ex_slice(im, *m, 2, 0, 1), sizes = ex_unary(im, OP_ABS, column);
-  ValueId at = import_ok(im) ? build(&im->b, OP_ARGMAX, A_VAL(sizes), A_INT(1), A_BOOL(true)) : 0;
+  ValueId at = build(&im->b, OP_ARGMAX, A_VAL(sizes), A_INT(1), A_BOOL(true));
   ValueId top = take_rows(im, *m, at), others = ex_along_axis(im, ex_arange(im, n - 1), 1, 3);
   ValueId below = ex_binary(im, OP_GE_TENSOR, others, at);
-  if (!import_ok(im))
-    return;
   others = ex_binary(im, OP_ADD_TENSOR, others, build_cast(&im->b, below, DTYPE_I64));
   ValueId rest = take_rows(im, *m, others), pivot = ex_slice(im, top, 2, 0, 1);
   ValueId zero = ex_with(im, OP_EQ_TENSOR, pivot, 0);
-  if (!import_ok(im))
-    return;
   ValueId one = build_scalar(&im->b, dtype, 1), divisor = ex_where(im, zero, one, pivot);
   ValueId factor = ex_binary(im, OP_DIV_TENSOR, ex_slice(im, rest, 2, 0, 1), divisor);
   *m = ex_binary(im, OP_SUB_TENSOR, ex_slice(im, rest, 2, 1, n),
                  ex_binary(im, OP_MUL_TENSOR, factor, ex_slice(im, top, 2, 1, n)));
   /* The pivot of an odd row changes the sign. */
   ValueId odd = ex_floor_mod(im, at, ex_size(im, 2));
-  if (!import_ok(im))
-    return;
   ValueId sign = ex_with(im, OP_MUL_TENSOR, build_cast(&im->b, odd, dtype), -2);
   sign = ex_with(im, OP_ADD_TENSOR, sign, 1);
   ValueId share = ex_view_as(im, ex_binary(im, OP_MUL_TENSOR, pivot, sign), &vector);

@@ -91,7 +91,7 @@ static bool nms_plan(Import *im, Nms *nms) {
     nms->steps = 0;
   else if (in_consts(im, 2, &most, &count) && count == 1)
     nms->steps = min_i64(boxes, max_i64(most[0], 0));
-  if (import_ok(im) && nms->steps > SELECTIONS_MAX)
+  if (nms->steps > SELECTIONS_MAX)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "%lld selections would be unrolled, at most %d are supported",
                 (long long)nms->steps, SELECTIONS_MAX);
@@ -103,7 +103,7 @@ static bool nms_plan(Import *im, Nms *nms) {
 
 static bool nms_read(Import *im, Nms *nms) {
   ValueId boxes = in_required(im, 0), scores = in_required(im, 1), least = number_input(im, 4);
-  if (import_ok(im) && (value_rank(im->g, boxes) != 3 || value_rank(im->g, scores) != 3))
+  if (ex_rank(im, boxes) != 3 || ex_rank(im, scores) != 3)
     import_fail(im, DIAG_INPUT_RANK, "boxes and scores must have rank 3");
   *nms = (Nms){.batches = ex_fixed(im, boxes, 0),
                .classes = ex_fixed(im, scores, 1),
@@ -131,7 +131,7 @@ static ValueId nms_index(Import *im, const Nms *nms, ValueId box) {
   int64_t *batch = ARENA_ARRAY(&im->scratch, int64_t, (size_t)nms->groups);
   for (int64_t g = 0; g < nms->groups; g++)
     batch[g] = g / nms->classes;
-  ValueId base = import_ok(im) ? build_const_ints(&im->b, batch, (uint32_t)nms->groups) : 0;
+  ValueId base = build_const_ints(&im->b, batch, (uint32_t)nms->groups);
   return ex_add(im, index, ex_mul(im, base, ex_size(im, nms->boxes)));
 }
 
@@ -152,7 +152,7 @@ static ValueId nms_compare(Import *im, const Nms *nms, ValueId box, ValueId inde
 
 /* One selection of every group: score and box, [G, 1]. */
 static void nms_step(Import *im, Nms *nms, ValueId *score, ValueId *box) {
-  *score = import_ok(im) ? build(&im->b, OP_MAX_DIM, A_VAL(nms->live), A_INT(1), A_BOOL(true)) : 0;
+  *score = build(&im->b, OP_MAX_DIM, A_VAL(nms->live), A_INT(1), A_BOOL(true));
   *box = *score ? *score + 1 : 0;
   ValueId index = nms_index(im, nms, *box);
   ValueId gone =
@@ -168,7 +168,7 @@ static ValueId nms_places(Import *im, const Nms *nms) {
     table[2 * i] = i / nms->steps / nms->classes;
     table[2 * i + 1] = i / nms->steps % nms->classes;
   }
-  return import_ok(im) ? build_const(&im->b, DTYPE_I64, 2, (int64_t[]){count, 2}, table) : 0;
+  return build_const(&im->b, DTYPE_I64, 2, (int64_t[]){count, 2}, table);
 }
 
 void translate_non_max_suppression(Import *im) {
@@ -220,15 +220,15 @@ static bool roi_read(Import *im, RoiAlign *a) {
                   .maximum = sv_eq_str(mode, "max"),
                   .ratio = attr_int(im, "sampling_ratio", 0)};
   a->cells[0] = attr_int(im, "output_height", 1), a->cells[1] = attr_int(im, "output_width", 1);
-  if (import_ok(im) && (value_rank(im->g, x) != 4 || value_rank(im->g, rois) != 2))
+  if (ex_rank(im, x) != 4 || ex_rank(im, rois) != 2)
     import_fail(im, DIAG_INPUT_RANK, "X must have rank 4 and rois rank 2");
-  if (import_ok(im) && !a->maximum && !sv_eq_str(mode, "avg"))
+  if (!a->maximum && !sv_eq_str(mode, "avg"))
     import_fail(im, DIAG_ATTR_VALUE, "mode is '" SV_FMT "', not avg or max", SV_ARG(mode));
-  if (import_ok(im) && (a->ratio < 0 || a->ratio > 1024 || a->cells[0] < 1 || a->cells[1] < 1 ||
-                        a->cells[0] > 65536 || a->cells[1] > 65536))
+  if (a->ratio < 0 || a->ratio > 1024 || a->cells[0] < 1 || a->cells[1] < 1 ||
+      a->cells[0] > 65536 || a->cells[1] > 65536)
     import_fail(im, DIAG_ATTR_VALUE, "sampling_ratio %lld, output %lld x %lld", (long long)a->ratio,
                 (long long)a->cells[0], (long long)a->cells[1]);
-  if (import_ok(im) && a->ratio == 0)
+  if (a->ratio == 0)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "sampling_ratio 0 takes as many samples as each region is large, which is known "
                 "only while running");
@@ -239,8 +239,7 @@ static bool roi_read(Import *im, RoiAlign *a) {
     return false;
   a->rois = ex_with(im, OP_MUL_TENSOR, rois, attr_float(im, "spatial_scale", 1));
   a->rois = ex_with(im, OP_SUB_TENSOR, a->rois, a->half_pixel ? 0.5 : 0);
-  if (import_ok(im))
-    a->images = build(&im->b, OP_INDEX_SELECT, A_VAL(x), A_INT(0), A_VAL(batch));
+  a->images = build(&im->b, OP_INDEX_SELECT, A_VAL(x), A_INT(0), A_VAL(batch));
   return import_ok(im);
 }
 

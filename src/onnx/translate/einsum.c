@@ -105,7 +105,7 @@ static void sum_unused(Import *im, const Einsum *e, Term *t) {
   t->rank = kept;
   if (count && import_ok(im))
     t->value = build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(t->value), A_INTS(axes, count),
-                     A_BOOL(false), A_DTYPE(value_dtype(im->g, t->value)));
+                     A_BOOL(false), A_DTYPE(ex_dtype(im, t->value)));
 }
 
 static int find_label(const Term *t, uint8_t label) {
@@ -126,7 +126,7 @@ static ValueId ordered(Import *im, const Term *t, const uint8_t *labels, uint32_
     if (at >= 0)
       perm[used++] = at;
   }
-  return import_ok(im) ? ex_view_as(im, build_permute(&im->b, t->value, perm), &to) : 0;
+  return ex_view_as(im, build_permute(&im->b, t->value, perm), &to);
 }
 
 /* --- joining two terms --- */
@@ -177,7 +177,7 @@ static ValueId as_matrices(Import *im, const Einsum *e, const Term *t, const Gro
                                          sizes_of(im, e, x, x_count), sizes_of(im, e, y, y_count)}};
   for (uint32_t i = 0; i < count; i++)
     full.d[i] = e->size[labels[i]];
-  v = import_ok(im) ? build_expand(&im->b, v, full.d, count) : 0;
+  v = build_expand(&im->b, v, full.d, count);
   return ex_view_as(im, v, &flat);
 }
 
@@ -212,7 +212,7 @@ static void join(Import *im, const Einsum *e, Term *a, const Term *b) {
 static void note_sizes(Import *im, Einsum *e, const Term *t) {
   for (uint32_t i = 0; i < t->rank; i++) {
     uint8_t label = t->labels[i];
-    SymInt size = value_dim(im->g, t->value, i);
+    SymInt size = ex_dim(im, t->value, i);
     if (!e->known[label] || e->size[label] == 1)
       e->size[label] = size;
     else if (size != 1 && sym_known_eq(&im->g->syms, size, e->size[label]) == 0)
@@ -239,7 +239,7 @@ static bool read_terms(Import *im, StrView left, Einsum *e, Term *terms, uint32_
       bool dots, last = i + 1 == count;
       size_t before = rest.size;
       StrView text = take_until(&rest, ',');
-      uint32_t rank = value_rank(im->g, terms[i].value), letters = letters_in(text, &dots);
+      uint32_t rank = ex_rank(im, terms[i].value), letters = letters_in(text, &dots);
       if (letters > rank || (!dots && letters != rank) || last != (text.size == before)) {
         import_fail(im, DIAG_ATTR_VALUE, "the equation does not fit the inputs (term %u)", i);
         return false;
@@ -295,13 +295,11 @@ static ValueId contract(Import *im, Einsum *e, Term *terms, uint32_t count, cons
       e->later[terms[0].labels[k]]--;
     join(im, e, &terms[0], t);
   }
-  if (!import_ok(im))
-    return 0;
   ValueId y = ordered(im, &terms[0], result->labels, result->rank);
   Shape to = {.rank = result->rank};
   for (uint32_t i = 0; i < to.rank; i++)
     to.d[i] = e->size[result->labels[i]];
-  return import_ok(im) ? build_expand(&im->b, y, to.d, to.rank) : 0;
+  return build_expand(&im->b, y, to.d, to.rank);
 }
 
 void translate_einsum(Import *im) {

@@ -45,7 +45,7 @@ static ValueId matrix(Import *im, const Fourier *f) {
     for (int64_t j = 0; j < columns; j++)
       values[i * columns + j] = coefficient(f, i / f->in_parts, (uint32_t)(i % f->in_parts),
                                             j / f->out_parts, (uint32_t)(j % f->out_parts));
-  return import_ok(im) ? build_const(&im->b, DTYPE_F64, 2, (int64_t[]){rows, columns}, values) : 0;
+  return build_const(&im->b, DTYPE_F64, 2, (int64_t[]){rows, columns}, values);
 }
 
 /* --- DFT --- */
@@ -83,7 +83,7 @@ static ValueId transform(Import *im, ValueId x, uint32_t axis, const Fourier *pl
   SymInt rows = 1;
   for (uint32_t i = 0; i < rank; i++) {
     back[to[i]] = i;
-    dims[i] = value_dim(im->g, x, (uint32_t)to[i]);
+    dims[i] = ex_dim(im, x, (uint32_t)to[i]);
     if (i + 2 < rank)
       rows = sym_mul(&im->g->syms, rows, dims[i]);
   }
@@ -112,7 +112,7 @@ static ValueId transform_of_any(Import *im, ValueId x, ValueId axis, int64_t len
     Fourier f = plan(im, x, i, length);
     bool fits = f.length > 0 && f.out_parts == dims[rank - 1];
     for (uint32_t k = 0; k + 1 < rank && fits; k++)
-      fits = (k == i ? f.out : value_dim(im->g, x, k)) == dims[k];
+      fits = (k == i ? f.out : ex_dim(im, x, k)) == dims[k];
     if (!fits)
       continue;
     ValueId y = transform(im, x, i, &f);
@@ -128,7 +128,7 @@ void translate_dft(Import *im) {
   uint32_t rank = ex_rank(im, x), count;
   const int64_t *values;
   int64_t length = 0, axis = im->opset >= 20 ? -2 : attr_int(im, "axis", 1);
-  if (import_ok(im) && rank < 2)
+  if (rank < 2)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 2 or more are needed", rank);
   if (length_input) {
     SymInt dims[MAX_RANK];
@@ -138,7 +138,7 @@ void translate_dft(Import *im) {
     else if (import_ok(im))
       import_fail(im, DIAG_INPUT_NOT_CONST, "dft_length must be known when lowering%s",
                   out_declared_dims(im, 0, dims, &declared) ? "; make it an initializer" : "");
-    if (import_ok(im) && (length < 1 || length > INT32_MAX))
+    if (length < 1 || length > INT32_MAX)
       import_fail(im, DIAG_ATTR_VALUE, "dft_length is %lld", (long long)length);
   }
   if (axis_input && import_ok(im)) {
@@ -149,10 +149,8 @@ void translate_dft(Import *im) {
     axis = values[0];
   }
   uint32_t place = import_axis(im, axis, rank);
-  if (import_ok(im) && place + 1 == rank)
+  if (place + 1 == rank)
     import_fail(im, DIAG_AXIS_RANGE, "axis %lld is that of the parts", (long long)axis);
-  if (!import_ok(im))
-    return;
   Fourier f = plan(im, x, place, length);
   out(im, 0, transform(im, x, place, &f));
 }
@@ -206,16 +204,17 @@ static bool read_frames(Import *im, ValueId signal, ValueId window, bool oneside
     f->length = size;
   else if (!known_number(im, 3, &f->length))
     runtime = true;
-  if (import_ok(im) && runtime && !frames_declared(im, size, onesided, f))
+  if (runtime && !frames_declared(im, size, onesided, f))
     import_fail(im, DIAG_INPUT_NOT_CONST,
                 "frame_step or frame_length is known only while running, and the declared output "
                 "shape does not settle them");
-  if (import_ok(im) && (f->length < 1 || f->step < 1 || f->length > size))
+  if (f->length < 1 || f->step < 1 || f->length > size) {
     import_fail(im, DIAG_ATTR_VALUE, "frames of %lld at steps of %lld in a signal of %lld",
                 (long long)f->length, (long long)f->step, (long long)size);
-  if (import_ok(im))
-    f->count = (size - f->length) / f->step + 1;
-  if (import_ok(im) && f->count > MATRIX_MAX / f->length)
+    return false;
+  }
+  f->count = (size - f->length) / f->step + 1;
+  if (f->count > MATRIX_MAX / f->length)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%lld frames of %lld are too many",
                 (long long)f->count, (long long)f->length);
   return import_ok(im);
@@ -226,8 +225,8 @@ void translate_stft(Import *im) {
   ValueId signal = in_required(im, 0), window = in(im, 2);
   bool onesided = attr_int(im, "onesided", 1) != 0;
   Frames frames;
-  if (import_ok(im) && value_rank(im->g, signal) != 3)
-    import_fail(im, DIAG_INPUT_RANK, "the signal has rank %u, not 3", value_rank(im->g, signal));
+  if (ex_rank(im, signal) != 3)
+    import_fail(im, DIAG_INPUT_RANK, "the signal has rank %u, not 3", ex_rank(im, signal));
   if (!import_ok(im) || !read_frames(im, signal, window, onesided, &frames))
     return;
   Fourier f = {.in = frames.length,
@@ -235,7 +234,7 @@ void translate_stft(Import *im) {
                .out = onesided ? frames.length / 2 + 1 : frames.length,
                .in_parts = (uint32_t)ex_fixed(im, signal, 2),
                .out_parts = 2};
-  if (import_ok(im) && (f.in_parts < 1 || f.in_parts > 2))
+  if (f.in_parts < 1 || f.in_parts > 2)
     import_fail(im, DIAG_SHAPE_MISMATCH, "the signal has %u parts", f.in_parts);
   ValueId product = matrix(im, &f);
   SymInt columns = f.out * 2;
@@ -251,8 +250,7 @@ void translate_stft(Import *im) {
     return;
   ValueId index = build_const_ints(&im->b, places, (uint32_t)(frames.count * frames.length));
   ValueId wide = ex_cast(im, signal, DTYPE_F64);
-  ValueId picked =
-      import_ok(im) ? build(&im->b, OP_INDEX_SELECT, A_VAL(wide), A_INT(1), A_VAL(index)) : 0;
+  ValueId picked = build(&im->b, OP_INDEX_SELECT, A_VAL(wide), A_INT(1), A_VAL(index));
   SymInt batch = ex_dim(im, signal, 0);
   ValueId rows = EX_VIEW(im, picked, sym_mul(&im->g->syms, batch, frames.count), f.in * f.in_parts);
   ValueId y = EX_VIEW(im, ex_binary(im, OP_MM, rows, product), batch, frames.count, f.out, 2);

@@ -120,9 +120,9 @@ void translate_fused_conv(Import *im) {
 /* NhwcConv, NhwcFusedConv: channels last in x and y, not in the weight. */
 void translate_nhwc_conv(Import *im) {
   ValueId x = in_required(im, 0), w = in_required(im, 1), bias = in(im, 2), sum = in(im, 3);
-  if (import_ok(im) && (value_rank(im->g, x) < 3 || value_rank(im->g, w) != value_rank(im->g, x))) {
-    import_fail(im, DIAG_INPUT_RANK, "input has rank %u, weight %u", value_rank(im->g, x),
-                value_rank(im->g, w));
+  if (import_ok(im) && (ex_rank(im, x) < 3 || ex_rank(im, w) != ex_rank(im, x))) {
+    import_fail(im, DIAG_INPUT_RANK, "input has rank %u, weight %u", ex_rank(im, x),
+                ex_rank(im, w));
     return;
   }
   uint32_t last = ex_rank(im, x) - 1;
@@ -134,7 +134,7 @@ void translate_nhwc_conv(Import *im) {
 /* --- biases --- */
 
 static ValueId gelu(Import *im, ValueId x, const char *approximate) {
-  return import_ok(im) ? build(&im->b, OP_GELU, A_VAL(x), A_STR(approximate)) : 0;
+  return build(&im->b, OP_GELU, A_VAL(x), A_STR(approximate));
 }
 
 static ValueId with_bias(Import *im, ValueId x, uint32_t input) {
@@ -159,7 +159,7 @@ void translate_bias_split_gelu(Import *im) {
   ValueId x = with_bias(im, in_required(im, 0), 1);
   uint32_t rank = ex_rank(im, x);
   int64_t wide = rank ? ex_fixed(im, x, rank - 1) : 0;
-  if (import_ok(im) && (rank < 1 || wide % 2))
+  if (rank < 1 || wide % 2)
     import_fail(im, DIAG_SHAPE_MISMATCH, "%lld columns are no two halves", (long long)wide);
   ValueId left = ex_slice(im, x, rank - 1, 0, wide / 2),
           right = ex_slice(im, x, rank - 1, wide / 2, wide);
@@ -175,7 +175,7 @@ void translate_bias_dropout(Import *im) {
   const int64_t *training;
   uint32_t count;
   bool known = in_consts(im, 4, &training, &count) && count == 1 && training[0] == 0;
-  if (import_ok(im) && ((in(im, 4) && !known) || out_wanted(im, 1)))
+  if ((in(im, 4) && !known) || out_wanted(im, 1))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "dropout while training is not supported");
   translate_bias_add(im);
 }
@@ -184,10 +184,8 @@ void translate_bias_dropout(Import *im) {
 void translate_bias_softmax(Import *im) {
   ValueId x = in_required(im, 0), bias = in_required(im, 1);
   uint32_t rank = ex_rank(im, x), axis = import_axis(im, attr_int(im, "axis", 1), rank);
-  if (!import_ok(im))
-    return;
-  if (value_rank(im->g, bias) != rank) {
-    import_fail(im, DIAG_INPUT_RANK, "data has rank %u, bias %u", rank, value_rank(im->g, bias));
+  if (ex_rank(im, bias) != rank) {
+    import_fail(im, DIAG_INPUT_RANK, "data has rank %u, bias %u", rank, ex_rank(im, bias));
     return;
   }
   Shape s = shape_of(im, x);

@@ -8,7 +8,7 @@
  * index_select. */
 static ValueId gather_known(Import *im, ValueId x, uint32_t axis, const int64_t *values,
                             uint32_t count, bool scalar) {
-  int64_t size = value_dim(im->g, x, axis);
+  int64_t size = ex_dim(im, x, axis);
   int64_t *index = ARENA_ARRAY(&im->scratch, int64_t, count + 1);
   bool run = count > 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -41,22 +41,20 @@ static Shape gathered_shape(const Import *im, ValueId x, uint32_t axis, ValueId 
 static ValueId index_axis(Import *im, ValueId x, uint32_t axis, ValueId index) {
   ValueId list[MAX_RANK] = {0};
   list[axis] = index;
-  return import_ok(im) ? build(&im->b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(list, axis + 1)) : 0;
+  return build(&im->b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(list, axis + 1));
 }
 
 void translate_gather(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1);
-  if (!import_ok(im))
-    return;
-  uint32_t axis = import_axis(im, attr_int(im, "axis", 0), value_rank(im->g, x)),
-           index_rank = value_rank(im->g, index), count;
-  if (import_ok(im) && value_rank(im->g, x) - 1 + index_rank > MAX_RANK)
+  uint32_t axis = import_axis(im, attr_int(im, "axis", 0), ex_rank(im, x)),
+           index_rank = ex_rank(im, index), count;
+  if (ex_rank(im, x) - 1 + index_rank > MAX_RANK)
     import_fail(im, DIAG_INPUT_RANK, "the result would have more than %d dimensions", MAX_RANK);
   if (!import_ok(im))
     return;
   Shape to = gathered_shape(im, x, axis, index);
   const int64_t *values;
-  if (sym_is_const(value_dim(im->g, x, axis)) && in_consts(im, 1, &values, &count)) {
+  if (sym_is_const(ex_dim(im, x, axis)) && in_consts(im, 1, &values, &count)) {
     ValueId y = gather_known(im, x, axis, values, count, index_rank == 0);
     out(im, 0, ex_view_as(im, y, &to));
     return;
@@ -72,14 +70,9 @@ void translate_gather(Import *im) {
 
 void translate_gather_elements(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1);
-  if (!import_ok(im))
-    return;
-  uint32_t axis = import_axis(im, attr_int(im, "axis", 0), value_rank(im->g, x));
-  if (!import_ok(im))
-    return;
-  index = ex_wrap_index(im, index, value_dim(im->g, x, axis));
-  if (import_ok(im))
-    out(im, 0, build(&im->b, OP_GATHER, A_VAL(x), A_INT(axis), A_VAL(index)));
+  uint32_t axis = import_axis(im, attr_int(im, "axis", 0), ex_rank(im, x));
+  index = ex_wrap_index(im, index, ex_dim(im, x, axis));
+  out(im, 0, build(&im->b, OP_GATHER, A_VAL(x), A_INT(axis), A_VAL(index)));
 }
 
 /* --- GatherND --- */
@@ -115,8 +108,7 @@ void translate_gather_nd(Import *im) {
     list[i] = ex_along_axis(im, ex_arange(im, from.d[i]), i, at.rank - 1);
   for (uint32_t k = 0; k < tuple; k++)
     list[batch + k] = component(im, indices, k);
-  if (import_ok(im))
-    out(im, 0, build(&im->b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(list, (uint32_t)(batch + tuple))));
+  out(im, 0, build(&im->b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(list, (uint32_t)(batch + tuple))));
 }
 
 /* --- Compress --- */
@@ -127,16 +119,12 @@ void translate_compress(Import *im) {
   bool flat = !attr_has(im, "axis");
   Shape s = shape_of(im, x);
   uint32_t axis = flat ? 0 : import_axis(im, attr_int(im, "axis", 0), s.rank);
-  if (!import_ok(im))
-    return;
   if (flat) {
     Shape all = {1, {shape_product(im, s.d, s.rank)}};
     x = ex_view_as(im, x, &all);
   }
   ValueId rows = ex_unary(im, OP_NONZERO, condition);
-  if (!import_ok(im))
-    return;
-  Shape index = {1, {value_dim(im->g, rows, 0)}};
+  Shape index = {1, {ex_dim(im, rows, 0)}};
   out(im, 0, ex_index_select(im, x, axis, ex_view_as(im, rows, &index)));
 }
 
@@ -146,17 +134,14 @@ void translate_compress(Import *im) {
 void translate_reverse_sequence(Import *im) {
   ValueId x = in_required(im, 0), lengths = in_required(im, 1);
   Shape s = shape_of(im, x);
-  if (import_ok(im) && s.rank < 2)
+  if (s.rank < 2)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, at least 2 is wanted", s.rank);
   uint32_t batch = import_axis(im, attr_int(im, "batch_axis", 1), s.rank),
            time = import_axis(im, attr_int(im, "time_axis", 0), s.rank);
-  if (!import_ok(im))
-    return;
   ValueId n = ex_along_axis(im, build_cast(&im->b, lengths, DTYPE_I64), batch, s.rank),
           t = ex_along_axis(im, ex_arange(im, s.d[time]), time, s.rank);
   ValueId mirrored = ex_binary(im, OP_SUB_TENSOR, ex_with(im, OP_SUB_TENSOR, n, 1), t);
   ValueId index = ex_where(im, ex_binary(im, OP_LT_TENSOR, t, n), mirrored, t);
-  index = import_ok(im) ? build_expand(&im->b, index, s.d, s.rank) : 0;
-  if (import_ok(im))
-    out(im, 0, build(&im->b, OP_GATHER, A_VAL(x), A_INT(time), A_VAL(index)));
+  index = build_expand(&im->b, index, s.d, s.rank);
+  out(im, 0, build(&im->b, OP_GATHER, A_VAL(x), A_INT(time), A_VAL(index)));
 }

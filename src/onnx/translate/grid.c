@@ -27,7 +27,7 @@ static ValueId times(Import *im, ValueId a, double number) {
 /* A size plus a number, as a 0-d tensor of this type. */
 static ValueId size_as(Import *im, SymInt size, int64_t more, DType dtype) {
   ValueId v = ex_size(im, sym_add(&im->g->syms, size, more));
-  return import_ok(im) ? build_cast(&im->b, v, dtype) : 0;
+  return build_cast(&im->b, v, dtype);
 }
 
 /* --- coordinates --- */
@@ -43,7 +43,7 @@ static ValueId reflect(Import *im, ValueId at, double low, ValueId span) {
 /* Positions of one spatial dim in elements, [N, points]; component 0 of the grid is the last dim.
  */
 static ValueId positions(Import *im, const Grid *g, uint32_t dim) {
-  DType dtype = value_dtype(im->g, g->grid);
+  DType dtype = ex_dtype(im, g->grid);
   SymInt size = g->image.d[2 + dim];
   uint32_t last = g->points.rank - 1;
   Shape flat = {2, {g->points.d[0], shape_product(im, g->points.d + 1, last - 1)}};
@@ -71,11 +71,11 @@ typedef struct Neighbour {
 static void add_dim(Import *im, const Grid *g, uint32_t dim, ValueId at, ValueId weight,
                     Neighbour *n) {
   SymInt size = g->image.d[2 + dim];
-  DType dtype = value_dtype(im->g, g->grid);
+  DType dtype = ex_dtype(im, g->grid);
   ValueId inside = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, at, 0),
                              ex_binary(im, OP_LT_TENSOR, at, size_as(im, size, 0, dtype)));
   at = ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, at, size_as(im, size, -1, dtype)), 0);
-  at = import_ok(im) ? build_cast(&im->b, at, DTYPE_I64) : 0;
+  at = build_cast(&im->b, at, DTYPE_I64);
   n->index = n->index ? ex_binary(im, OP_ADD_TENSOR,
                                   ex_binary(im, OP_MUL_TENSOR, n->index, ex_size(im, size)), at)
                       : at;
@@ -92,13 +92,13 @@ static ValueId take(Import *im, const Grid *g, const Neighbour *n) {
   row = (Shape){3, {row.d[0], 1, row.d[1]}};
   Shape all = {3, {row.d[0], s->d[1], row.d[2]}};
   ValueId x = ex_view_as(im, g->x, &flat), index = ex_view_as(im, n->index, &row);
-  index = import_ok(im) ? build_expand(&im->b, index, all.d, 3) : 0;
-  ValueId y = import_ok(im) ? build(&im->b, OP_GATHER, A_VAL(x), A_INT(2), A_VAL(index)) : 0;
+  index = build_expand(&im->b, index, all.d, 3);
+  ValueId y = build(&im->b, OP_GATHER, A_VAL(x), A_INT(2), A_VAL(index));
   if (n->weight)
     y = ex_binary(im, OP_MUL_TENSOR, y, ex_view_as(im, n->weight, &row));
   if (g->padding != GRID_ZEROS || !import_ok(im))
     return y;
-  ValueId zero = build_scalar(&im->b, value_dtype(im->g, g->x), 0);
+  ValueId zero = build_scalar(&im->b, ex_dtype(im, g->x), 0);
   return ex_where(im, ex_view_as(im, n->inside, &row), y, zero);
 }
 
@@ -158,7 +158,7 @@ void translate_grid_sample(Import *im) {
                 g.points.rank, g.image.rank);
     return;
   }
-  DType dtype = value_dtype(im->g, g.x);
+  DType dtype = ex_dtype(im, g.x);
   g.grid = build_cast(&im->b, g.grid, dtype);
   if (g.dims == 2 && dtype_is_float(dtype))
     out(im, 0,
@@ -177,9 +177,7 @@ void translate_grid_sample(Import *im) {
 static ValueId cell_positions(Import *im, SymInt size, bool corners) {
   ValueId at = ex_arange(im, size), n = size_as(im, size, 0, DTYPE_F64);
   if (!import_ok(im) || size == 1)
-    return import_ok(im)
-               ? build_const(&im->b, DTYPE_F64, 1, (int64_t[]){1}, &(double){corners ? -1 : 0})
-               : 0;
+    return build_const(&im->b, DTYPE_F64, 1, (int64_t[]){1}, &(double){corners ? -1 : 0});
   at = build_cast(&im->b, at, DTYPE_F64);
   if (corners)
     return plus(im, ex_binary(im, OP_DIV_TENSOR, times(im, at, 2), plus(im, n, -1)), -1);
@@ -194,12 +192,12 @@ void translate_affine_grid(Import *im) {
   if (!shape_input(im, 1, 0, "the size of the grid", &size, &known))
     return;
   uint32_t skip = known ? 2 : 1, dims = size.rank - 2;
-  if (size.rank < 3 || dims > 3 || value_rank(im->g, theta) != 3) {
+  if (size.rank < 3 || dims > 3 || ex_rank(im, theta) != 3) {
     import_fail(im, DIAG_INPUT_RANK, "the grid has %u sizes, theta rank %u", size.rank,
-                value_rank(im->g, theta));
+                ex_rank(im, theta));
     return;
   }
-  DType dtype = value_dtype(im->g, theta);
+  DType dtype = ex_dtype(im, theta);
   SymInt cells = shape_product(im, size.d + skip, dims);
   Shape column = {3, {1, cells, 1}}, space = {dims, {0}};
   memcpy(space.d, size.d + skip, dims * sizeof *space.d);
@@ -207,14 +205,14 @@ void translate_affine_grid(Import *im) {
   for (uint32_t i = 0; i < dims; i++) {
     uint32_t axis = dims - 1 - i; /* x, the last dim, comes first */
     ValueId at = ex_along_axis(im, cell_positions(im, space.d[axis], corners), axis, dims);
-    at = import_ok(im) ? build_expand(&im->b, at, space.d, dims) : 0;
-    parts[i] = import_ok(im) ? build_cast(&im->b, ex_view_as(im, at, &column), dtype) : 0;
+    at = build_expand(&im->b, at, space.d, dims);
+    parts[i] = build_cast(&im->b, ex_view_as(im, at, &column), dtype);
   }
   parts[dims] = ex_filled(im, dtype, &column, 1);
-  ValueId base = import_ok(im) ? build(&im->b, OP_CAT, A_VALS(parts, dims + 1), A_INT(2)) : 0;
-  SymInt all[] = {value_dim(im->g, theta, 0), cells, dims + 1};
-  base = import_ok(im) ? build_expand(&im->b, base, all, 3) : 0;
-  ValueId turned = import_ok(im) ? build_permute(&im->b, theta, (int64_t[]){0, 2, 1}) : 0;
+  ValueId base = build(&im->b, OP_CAT, A_VALS(parts, dims + 1), A_INT(2));
+  SymInt all[] = {ex_dim(im, theta, 0), cells, dims + 1};
+  base = build_expand(&im->b, base, all, 3);
+  ValueId turned = build_permute(&im->b, theta, (int64_t[]){0, 2, 1});
   Shape to = {1, {all[0]}};
   for (uint32_t i = 0; i < dims; i++)
     to.d[to.rank++] = space.d[i];

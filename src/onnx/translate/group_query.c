@@ -16,7 +16,7 @@ typedef struct GroupQuery {
 
 /* [B, S, n * size] -> [B, S, n, size]. */
 static ValueId by_heads(Import *im, ValueId x, int64_t n, int64_t size) {
-  if (import_ok(im) && (value_rank(im->g, x) != 3 || value_dim(im->g, x, 2) != (SymInt)(n * size)))
+  if (ex_rank(im, x) != 3 || ex_dim(im, x, 2) != (SymInt)(n * size))
     return import_fail(im, DIAG_SHAPE_MISMATCH,
                        "an input is not of shape [batch, length, %lld * %lld]", (long long)n,
                        (long long)size);
@@ -27,15 +27,15 @@ static bool read_heads(Import *im, GroupQuery *a) {
   ValueId q = in_required(im, 0), k = in(im, 1), v = in(im, 2);
   a->heads = attr_int_required(im, "num_heads");
   a->groups = attr_int_required(im, "kv_num_heads");
-  if (import_ok(im) && !k != !v)
+  if (!k != !v)
     import_fail(im, DIAG_INPUT_COUNT, "key and value must be given together");
   bool fit = a->groups > 0 && a->heads > 0 && a->heads <= 1 << 20 && a->heads % a->groups == 0;
-  if (import_ok(im) && !fit)
+  if (!fit)
     import_fail(im, DIAG_ATTR_VALUE, "%lld query heads for %lld key heads", (long long)a->heads,
                 (long long)a->groups);
   int64_t wide = ex_rank(im, q) == 3 ? ex_fixed(im, q, 2) : 0,
           parts = k ? a->heads : a->heads + 2 * a->groups;
-  if (import_ok(im) && (wide <= 0 || wide % parts))
+  if (wide <= 0 || wide % parts)
     import_fail(im, DIAG_ATTR_VALUE, "%lld heads do not divide a hidden size of %lld",
                 (long long)parts, (long long)wide);
   if (!import_ok(im))
@@ -59,9 +59,9 @@ static void refuse(Import *im) {
   for (uint32_t i = 0; i < COUNT_OF(flags); i++)
     if (attr_int(im, flags[i], 0) != 0)
       import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%s is not supported", flags[i]);
-  if (import_ok(im) && (in(im, 12) || in(im, 13)))
+  if (in(im, 12) || in(im, 13))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "quantized caches are not supported");
-  if (import_ok(im) && out_wanted(im, 3))
+  if (out_wanted(im, 3))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "the output output_qk is not supported");
 }
 
@@ -72,21 +72,19 @@ static void read_past(Import *im, GroupQuery *a) {
   uint32_t rank;
   ValueId lengths = in_required(im, 5);
   a->past[0] = in(im, 3), a->past[1] = in(im, 4);
-  if (import_ok(im) && !a->past[0] != !a->past[1])
+  if (!a->past[0] != !a->past[1])
     import_fail(im, DIAG_INPUT_COUNT, "past_key and past_value must be given together");
   for (uint32_t i = 0; i < 2 && import_ok(im) && a->past[i]; i++)
-    if (value_rank(im->g, a->past[i]) != 4 || value_dtype(im->g, a->past[i]) != ex_dtype(im, a->q))
+    if (ex_rank(im, a->past[i]) != 4 || ex_dtype(im, a->past[i]) != ex_dtype(im, a->q))
       import_fail(im, DIAG_SHAPE_MISMATCH,
                   "past_key and past_value are tensors [batch, heads, length, size] of the type of "
                   "the query");
-  if (!import_ok(im))
-    return;
   a->length = a->steps;
   a->same = true;
   a->before = build_syms(im, (SymInt[]){0}, 1, true);
   if (!a->past[0])
     return;
-  SymInt past = value_dim(im->g, a->past[0], 2);
+  SymInt past = ex_dim(im, a->past[0], 2);
   bool buffer = out_declared_dims(im, 1, declared, &rank) && rank == 4 && declared[2] == past;
   a->length = buffer ? past : sym_add(t, past, a->steps);
   a->same = !buffer && a->batch == 1;
@@ -115,23 +113,22 @@ static ValueId head_norm(Import *im, const GroupQuery *a, ValueId x, ValueId wei
   double epsilon = attr_float(im, "qk_norm_epsilon", (double)1e-6f);
   DType dtype = ex_dtype(im, x);
   ValueId wide = ex_cast(im, x, DTYPE_F32);
-  ValueId y = import_ok(im) ? build(&im->b, OP_RMS_NORM, A_VAL(wide), A_INTS(&a->size, 1), A_NONE,
-                                    A_FLOAT(epsilon))
-                            : 0;
+  ValueId y =
+      build(&im->b, OP_RMS_NORM, A_VAL(wide), A_INTS(&a->size, 1), A_NONE, A_FLOAT(epsilon));
   return ex_mul(im, ex_cast(im, y, dtype), weight);
 }
 
 static void prepare(Import *im, GroupQuery *a) {
   ValueId cosines = in(im, 7), sines = in(im, 8), q_norm = in(im, 14), k_norm = in(im, 15);
   bool neighbours = attr_int(im, "rotary_interleaved", 0) != 0;
-  if (import_ok(im) && !q_norm != !k_norm)
+  if (!q_norm != !k_norm)
     import_fail(im, DIAG_INPUT_COUNT, "q_norm_weight and k_norm_weight must be given together");
   if (q_norm) {
     a->q = head_norm(im, a, a->q, q_norm);
     a->k = head_norm(im, a, a->k, k_norm);
   }
   if (attr_int(im, "do_rotary", 0) != 0) {
-    if (import_ok(im) && (!cosines || !sines))
+    if (!cosines || !sines)
       import_fail(im, DIAG_INPUT_COUNT, "do_rotary needs cos_cache and sin_cache");
     int64_t size = 2 * ex_fixed(im, cosines, 1);
     ValueId at = positions(im, a);
@@ -159,9 +156,8 @@ static ValueId extended(Import *im, const GroupQuery *a, ValueId past, ValueId x
   ValueId list[] = {EX_VIEW(im, ex_arange(im, rows), rows, 1), EX_VIEW(im, place, rows, a->steps)};
   ValueId flat = EX_VIEW(im, past, rows, a->length, a->size),
           fresh = EX_VIEW(im, x, rows, a->steps, a->size);
-  ValueId y = import_ok(im) ? build(&im->b, OP_INDEX_PUT, A_VAL(flat), A_VALS(list, 2),
-                                    A_VAL(fresh), A_BOOL(false))
-                            : 0;
+  ValueId y =
+      build(&im->b, OP_INDEX_PUT, A_VAL(flat), A_VALS(list, 2), A_VAL(fresh), A_BOOL(false));
   return EX_VIEW(im, y, a->batch, a->groups, a->length, a->size);
 }
 
@@ -169,7 +165,7 @@ static ValueId extended(Import *im, const GroupQuery *a, ValueId past, ValueId x
 static AttentionMask visible(Import *im, const GroupQuery *a) {
   int64_t window = attr_int(im, "local_window_size", -1), left = window > 0 ? window - 1 : -1;
   bool causal = attr_int(im, "causal", 1) != 0;
-  if (import_ok(im) && (window < -1 || window > INT32_MAX || (!causal && window != -1)))
+  if (window < -1 || window > INT32_MAX || (!causal && window != -1))
     import_fail(im, DIAG_ATTR_VALUE, "local_window_size is %lld", (long long)window);
   if (causal)
     return (AttentionMask){.allowed = attention_band(im, a->steps, a->length, a->before, left, 0)};

@@ -37,7 +37,7 @@ static bool column_tensor(Import *im, const char *name, Column *c) {
   ValueId v = import_tensor(im, t, 0);
   if (!import_ok(im))
     return false;
-  c->dtype = value_dtype(im->g, v);
+  c->dtype = ex_dtype(im, v);
   if (dtype_is_float(c->dtype) ? value_doubles(im, v, &c->real, &c->count)
                                : value_consts(im, v, &c->whole, &c->count))
     return true;
@@ -147,8 +147,6 @@ static ValueId string_constant(const Encoder *e, const uint32_t *rows, uint32_t 
 static void look_up(const Encoder *e, const uint32_t *rows, uint32_t count, ValueId at) {
   Import *im = e->im;
   const Labels *labels = NULL;
-  if (!import_ok(im))
-    return;
   ValueId table = e->values.strings ? string_constant(e, rows, count, &labels)
                   : e->values.real  ? real_constant(e, rows, count)
                                     : whole_constant(e, rows, count);
@@ -271,8 +269,6 @@ void translate_label_encoder(Import *im) {
   Encoder e = {.im = im};
   ValueId x = in_required(im, 0);
   const Labels *labels = in_labels(im, 0);
-  if (!import_ok(im))
-    return;
   if (!(im->opset < 2 && read_first_version(&e, labels != NULL)) &&
       (!column_read(im, "keys", &e.keys) || !column_read(im, "values", &e.values)))
     return;
@@ -282,7 +278,7 @@ void translate_label_encoder(Import *im) {
     return;
   }
   column_default(im, &e.values, &e.otherwise);
-  if (import_ok(im) && (e.keys.strings != NULL) != (labels != NULL))
+  if ((e.keys.strings != NULL) != (labels != NULL))
     import_fail(im, DIAG_ATTR_VALUE, "the keys and the input are not both strings or numbers");
   if (!import_ok(im))
     return;

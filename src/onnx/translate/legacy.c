@@ -18,25 +18,23 @@ static const LegacyRow legacy_rows[] = {
 static ValueId placed(Import *im, ValueId a, ValueId b) {
   if (!import_ok(im) || !attr_has(im, "axis") || attr_int(im, "broadcast", 0) == 0)
     return b;
-  uint32_t rank = value_rank(im->g, a), own = value_rank(im->g, b),
+  uint32_t rank = ex_rank(im, a), own = ex_rank(im, b),
            axis = import_axis(im, attr_int(im, "axis", 0), rank ? rank : 1);
-  if (!import_ok(im))
-    return 0;
   if (axis + own > rank)
     return import_fail(im, DIAG_ATTR_VALUE, "axis %u with %u dimensions does not fit rank %u", axis,
                        own, rank);
   SymInt dims[MAX_RANK];
   for (uint32_t i = 0; i < rank - axis; i++)
-    dims[i] = i < own ? value_dim(im->g, b, i) : 1;
+    dims[i] = i < own ? ex_dim(im, b, i) : 1;
   return ex_view(im, b, dims, rank - axis);
 }
 
 static bool legacy_operands(Import *im, ValueId *a, ValueId *b) {
   *a = in_required(im, 0);
   *b = in_required(im, 1);
-  if (import_ok(im) && value_dtype(im->g, *a) != value_dtype(im->g, *b))
-    import_fail(im, DIAG_DTYPE_MISMATCH, "operands are %s and %s",
-                dtype_name(value_dtype(im->g, *a)), dtype_name(value_dtype(im->g, *b)));
+  if (ex_dtype(im, *a) != ex_dtype(im, *b))
+    import_fail(im, DIAG_DTYPE_MISMATCH, "operands are %s and %s", dtype_name(ex_dtype(im, *a)),
+                dtype_name(ex_dtype(im, *b)));
   *b = placed(im, *a, *b);
   return import_ok(im);
 }
@@ -58,7 +56,7 @@ void translate_legacy_div(Import *im) {
   ValueId a, b;
   if (!legacy_operands(im, &a, &b))
     return;
-  bool whole = !dtype_is_float(value_dtype(im->g, a));
+  bool whole = !dtype_is_float(ex_dtype(im, a));
   out(im, 0,
       whole ? build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(a), A_VAL(b), A_STR("trunc"))
             : build(&im->b, OP_DIV_TENSOR, A_VAL(a), A_VAL(b)));
@@ -75,11 +73,11 @@ void translate_legacy_prelu(Import *im) {
   ValueId x = in_required(im, 0), slope = in_required(im, 1);
   if (!import_ok(im))
     return;
-  uint32_t rank = value_rank(im->g, x);
-  if (value_rank(im->g, slope) == 1 && rank > 2 && value_dim(im->g, slope, 0) != 1) {
+  uint32_t rank = ex_rank(im, x);
+  if (ex_rank(im, slope) == 1 && rank > 2 && ex_dim(im, slope, 0) != 1) {
     SymInt dims[MAX_RANK];
     for (uint32_t i = 0; i < rank - 1; i++)
-      dims[i] = i == 0 ? value_dim(im->g, slope, 0) : 1;
+      dims[i] = i == 0 ? ex_dim(im, slope, 0) : 1;
     slope = ex_view(im, slope, dims, rank - 1);
   }
   out(im, 0, ex_binary(im, OP_PRELU, x, slope));

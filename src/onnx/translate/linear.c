@@ -4,7 +4,7 @@
 /* x W' + intercepts: the first `rows` rows of W. More coefficients than needed are left over, as in
  * ONNX Runtime. */
 static ValueId linear_scores(Import *im, ValueId x, int64_t rows, const float *bias) {
-  int64_t features = import_ok(im) ? ex_fixed(im, x, 1) : 0;
+  int64_t features = ex_fixed(im, x, 1);
   const float *weights;
   uint32_t count;
   if (!import_ok(im))
@@ -45,7 +45,7 @@ void translate_linear_classifier(Import *im) {
     scores_count = features > 0 ? (uint32_t)(count / features) : 0;
   }
   ValueId scores = linear_scores(im, x, scores_count, bias);
-  if (import_ok(im) && classes.count != (scores_count == 1 ? 2 : scores_count))
+  if (classes.count != (scores_count == 1 ? 2 : scores_count))
     import_fail(im, DIAG_ATTR_VALUE, "there are %u labels for %u scores", classes.count,
                 scores_count);
   if (!import_ok(im))

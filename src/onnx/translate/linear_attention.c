@@ -24,7 +24,7 @@ static ValueId by_token(Import *im, const LinearAttention *a, ValueId x, int64_t
                         int64_t size) {
   if (!import_ok(im))
     return 0;
-  if (value_rank(im->g, x) != 3 || value_dim(im->g, x, 2) != heads * size)
+  if (ex_rank(im, x) != 3 || ex_dim(im, x, 2) != heads * size)
     return import_fail(im, DIAG_SHAPE_MISMATCH, "an input does not fit %lld heads of size %lld",
                        (long long)heads, (long long)size);
   ValueId four = EX_VIEW(im, x, a->batch, a->tokens, heads, size);
@@ -59,17 +59,16 @@ static bool linear_read(Import *im, LinearAttention *a) {
   *a = (LinearAttention){.groups = groups, .dtype = ex_dtype(im, q)};
   a->gating = sv_eq_str(rule, "gated") || sv_eq_str(rule, "gated_delta");
   a->delta = sv_eq_str(rule, "delta") || sv_eq_str(rule, "gated_delta");
-  if (import_ok(im) && !a->gating && !a->delta && !sv_eq_str(rule, "linear"))
+  if (!a->gating && !a->delta && !sv_eq_str(rule, "linear"))
     import_fail(im, DIAG_ATTR_VALUE, "update_rule is '" SV_FMT "'", SV_ARG(rule));
-  if (import_ok(im) && (value_rank(im->g, q) != 3 || value_rank(im->g, v) != 3))
+  if (ex_rank(im, q) != 3 || ex_rank(im, v) != 3)
     import_fail(im, DIAG_INPUT_RANK, "query and value must have rank 3");
   int64_t q_wide = ex_fixed(im, q, 2), v_wide = ex_fixed(im, v, 2);
   a->tokens = ex_fixed(im, q, 1);
-  if (import_ok(im) &&
-      (groups < 1 || heads < 1 || heads % groups || q_wide % heads || v_wide % groups))
+  if (groups < 1 || heads < 1 || heads % groups || q_wide % heads || v_wide % groups)
     import_fail(im, DIAG_ATTR_VALUE, "%lld query and %lld key heads do not fit the inputs",
                 (long long)heads, (long long)groups);
-  if (import_ok(im) && (a->tokens < 1 || a->tokens > TOKENS_MAX))
+  if (a->tokens < 1 || a->tokens > TOKENS_MAX)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "%lld tokens would be unrolled, at most %d are "
                 "supported",
@@ -114,7 +113,7 @@ void translate_linear_attention(Import *im) {
   if (!linear_read(im, &a))
     return;
   ValueId past = in(im, 3);
-  DType state_dtype = past ? value_dtype(im->g, past) : a.dtype;
+  DType state_dtype = past ? ex_dtype(im, past) : a.dtype;
   ValueId *rows = ARENA_ARRAY(&im->scratch, ValueId, (size_t)a.tokens);
   for (int64_t t = 0; t < a.tokens && import_ok(im); t++)
     rows[t] = ex_unsqueeze(im, linear_step(im, &a, t), 0);
@@ -130,7 +129,7 @@ void translate_linear_attention(Import *im) {
 void translate_causal_conv_with_state(Import *im) {
   ValueId x = in_required(im, 0), weight = in_required(im, 1), bias = in(im, 2), past = in(im, 3);
   StrView activation = attr_str(im, "activation", "none");
-  if (import_ok(im) && (value_rank(im->g, x) != 3 || value_rank(im->g, weight) != 3))
+  if (ex_rank(im, x) != 3 || ex_rank(im, weight) != 3)
     import_fail(im, DIAG_INPUT_RANK, "input and weight must have rank 3");
   int64_t size = ex_fixed(im, weight, 2), channels = ex_fixed(im, x, 1);
   if (!import_ok(im))
@@ -142,10 +141,9 @@ void translate_causal_conv_with_state(Import *im) {
     whole = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(((SymInt[]){size - 1, 0}), 2),
                   A_FLOAT(0));
   SymInt one[] = {1}, none[] = {0};
-  ValueId y = import_ok(im) ? build(&im->b, OP_CONVOLUTION, A_VAL(whole), A_VAL(weight),
-                                    A_OPT(bias), A_INTS(one, 1), A_INTS(none, 1), A_INTS(one, 1),
-                                    A_BOOL(false), A_INTS(none, 1), A_INT(channels))
-                            : 0;
+  ValueId y =
+      build(&im->b, OP_CONVOLUTION, A_VAL(whole), A_VAL(weight), A_OPT(bias), A_INTS(one, 1),
+            A_INTS(none, 1), A_INTS(one, 1), A_BOOL(false), A_INTS(none, 1), A_INT(channels));
   DType dtype = ex_dtype(im, x);
   if (sv_eq_str(activation, "silu") || sv_eq_str(activation, "swish")) {
     ValueId wide = ex_cast(im, y, dtype == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32);
@@ -188,14 +186,13 @@ static ValueId modified(Import *im, const char *name, ValueId x) {
 
 void translate_flex_attention(Import *im) {
   ValueId q = in_required(im, 0), k = in_required(im, 1), v = in_required(im, 2);
-  if (import_ok(im) &&
-      (value_rank(im->g, q) != 4 || value_rank(im->g, k) != 4 || value_rank(im->g, v) != 4))
+  if (ex_rank(im, q) != 4 || ex_rank(im, k) != 4 || ex_rank(im, v) != 4)
     import_fail(im, DIAG_INPUT_RANK, "Q, K and V must have rank 4");
   DType dtype = ex_dtype(im, q), work = dtype == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
   int64_t code = attr_int(im, "softmax_precision", 0), size = ex_fixed(im, q, 3);
   if (code)
     work = code > 0 && code < 100 ? dtype_from_onnx((int32_t)code) : DTYPE_NONE;
-  if (import_ok(im) && !dtype_is_float(work))
+  if (!dtype_is_float(work))
     import_fail(im, DIAG_ATTR_VALUE, "softmax_precision %lld is no floating-point type",
                 (long long)code);
   if (!import_ok(im))

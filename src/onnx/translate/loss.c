@@ -10,9 +10,9 @@ typedef struct Loss {
 static Loss read_labels(Import *im, ValueId scores) {
   Loss loss = {.labels = in_required(im, 1)};
   ValueId classes = in(im, 2), ignored = 0;
-  if (import_ok(im) && value_rank(im->g, scores) != value_rank(im->g, loss.labels) + 1)
-    import_fail(im, DIAG_INPUT_RANK, "scores have rank %u, labels %u", value_rank(im->g, scores),
-                value_rank(im->g, loss.labels));
+  if (ex_rank(im, scores) != ex_rank(im, loss.labels) + 1)
+    import_fail(im, DIAG_INPUT_RANK, "scores have rank %u, labels %u", ex_rank(im, scores),
+                ex_rank(im, loss.labels));
   loss.labels = ex_cast(im, loss.labels, DTYPE_I64);
   if (attr_has(im, "ignore_index") && import_ok(im)) {
     int64_t ignore = attr_int(im, "ignore_index", 0);
@@ -26,8 +26,7 @@ static Loss read_labels(Import *im, ValueId scores) {
     for (uint32_t i = 0; i < rank; i++)
       all = sym_mul(&im->g->syms, all, dims[i] = t->dims[i]);
     ValueId flat = EX_VIEW(im, loss.labels, all);
-    ValueId rows =
-        import_ok(im) ? build(&im->b, OP_INDEX_SELECT, A_VAL(classes), A_INT(0), A_VAL(flat)) : 0;
+    ValueId rows = build(&im->b, OP_INDEX_SELECT, A_VAL(classes), A_INT(0), A_VAL(flat));
     loss.weights = ex_view(im, rows, dims, rank);
   }
   if (ignored && import_ok(im))
@@ -48,11 +47,8 @@ static ValueId likelihood_loss(Import *im, ValueId log_scores) {
   StrView reduction = attr_str(im, "reduction", "mean");
   Loss loss = read_labels(im, log_scores);
   ValueId index = ex_unsqueeze(im, loss.labels, 1);
-  ValueId chosen =
-      import_ok(im) ? build(&im->b, OP_GATHER, A_VAL(log_scores), A_INT(1), A_VAL(index)) : 0;
-  if (!import_ok(im))
-    return 0;
-  ValueId sample = ex_view(im, chosen, vt(im, loss.labels)->dims, value_rank(im->g, loss.labels));
+  ValueId chosen = build(&im->b, OP_GATHER, A_VAL(log_scores), A_INT(1), A_VAL(index));
+  ValueId sample = ex_view(im, chosen, vt(im, loss.labels)->dims, ex_rank(im, loss.labels));
   ValueId weighted = loss.weights ? ex_mul(im, sample, loss.weights) : sample;
   ValueId negative;
   if (sv_eq_str(reduction, "none"))
@@ -75,7 +71,7 @@ void translate_nll_loss(Import *im) { out(im, 0, likelihood_loss(im, in_required
 /* The kernel has no f64, which is spelt out. */
 static ValueId log_softmax(Import *im, ValueId x) {
   if (ex_dtype(im, x) != DTYPE_F64)
-    return import_ok(im) ? build(&im->b, OP_LOG_SOFTMAX, A_VAL(x), A_INT(1), A_BOOL(false)) : 0;
+    return build(&im->b, OP_LOG_SOFTMAX, A_VAL(x), A_INT(1), A_BOOL(false));
   ValueId shifted = ex_sub(im, x, ex_reduce_one(im, OP_AMAX, x, 1, true));
   ValueId sum = ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_unary(im, OP_EXP, shifted), 1, true);
   return ex_sub(im, shifted, ex_unary(im, OP_LOG, sum));
@@ -83,9 +79,9 @@ static ValueId log_softmax(Import *im, ValueId x) {
 
 void translate_softmax_cross_entropy(Import *im) {
   ValueId scores = in_required(im, 0);
-  if (import_ok(im) && value_rank(im->g, scores) < 2)
+  if (ex_rank(im, scores) < 2)
     import_fail(im, DIAG_INPUT_RANK, "scores have rank %u, 2 or more are needed",
-                value_rank(im->g, scores));
+                ex_rank(im, scores));
   ValueId log_scores = log_softmax(im, scores);
   out(im, 0, likelihood_loss(im, log_scores));
   if (out_wanted(im, 1))

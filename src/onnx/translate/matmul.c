@@ -12,13 +12,13 @@ static bool constant_number(Import *im, ValueId v, double *number) {
 }
 
 static ValueId transposed(Import *im, ValueId m) {
-  return import_ok(im) ? build_permute(&im->b, m, (int64_t[]){1, 0}) : 0;
+  return build_permute(&im->b, m, (int64_t[]){1, 0});
 }
 
 static ValueId scaled(Import *im, ValueId x, double factor) {
   if (!import_ok(im) || factor == 1)
     return x;
-  ValueId number = build_scalar(&im->b, value_dtype(im->g, x), factor);
+  ValueId number = build_scalar(&im->b, ex_dtype(im, x), factor);
   return build(&im->b, OP_MUL_TENSOR, A_VAL(x), A_VAL(number));
 }
 
@@ -26,22 +26,20 @@ static ValueId scaled(Import *im, ValueId x, double factor) {
 static ValueId product(Import *im, ValueId a, ValueId b, ValueId c) {
   double alpha = attr_float(im, "alpha", 1), beta = attr_float(im, "beta", 1), number;
   bool trans_a = attr_int(im, "transA", 0) != 0, trans_b = attr_int(im, "transB", 0) != 0;
-  if (value_rank(im->g, a) != 2 || value_rank(im->g, b) != 2)
+  if (ex_rank(im, a) != 2 || ex_rank(im, b) != 2)
     return import_fail(im, DIAG_INPUT_RANK, "Gemm takes matrices, the inputs have rank %u and %u",
-                       value_rank(im->g, a), value_rank(im->g, b));
+                       ex_rank(im, a), ex_rank(im, b));
   if (trans_a)
     a = transposed(im, a);
   bool drop_c = !c || beta == 0 || (constant_number(im, c, &number) && number == 0);
-  bool linear_bias = c && value_rank(im->g, c) == 1 && import_ok(im) &&
-                     value_dim(im->g, c, 0) == value_dim(im->g, b, trans_b ? 0 : 1);
+  bool linear_bias = c && ex_rank(im, c) == 1 && import_ok(im) &&
+                     ex_dim(im, c, 0) == ex_dim(im, b, trans_b ? 0 : 1);
   if (import_ok(im) && trans_b && alpha == 1 && (drop_c || (beta == 1 && linear_bias)))
     return build(&im->b, OP_LINEAR, A_VAL(a), A_VAL(b), A_OPT(drop_c ? 0 : c));
   if (trans_b)
     b = transposed(im, b);
-  if (!import_ok(im))
-    return 0;
   SymInt whole_alpha, whole_beta;
-  bool whole = !dtype_is_float(value_dtype(im->g, a)) && sym_from_float(alpha, &whole_alpha) &&
+  bool whole = !dtype_is_float(ex_dtype(im, a)) && sym_from_float(alpha, &whole_alpha) &&
                sym_from_float(beta, &whole_beta);
   if (drop_c)
     return scaled(im, build(&im->b, OP_MM, A_VAL(a), A_VAL(b)), alpha);
@@ -54,10 +52,8 @@ static ValueId product(Import *im, ValueId a, ValueId b, ValueId c) {
 ValueId gemm_product(Import *im) {
   ValueId a = in_required(im, 0), b = in_required(im, 1), c = in(im, 2);
   double alpha = attr_float(im, "alpha", 1), beta = attr_float(im, "beta", 1);
-  if (!import_ok(im))
-    return 0;
   SymInt whole;
-  DType own = value_dtype(im->g, a);
+  DType own = ex_dtype(im, a);
   if (dtype_is_float(own) || (sym_from_float(alpha, &whole) && sym_from_float(beta, &whole)))
     return product(im, a, b, c);
   c = c ? ex_cast(im, c, DTYPE_F64) : 0;
@@ -68,12 +64,10 @@ void translate_gemm(Import *im) { out(im, 0, gemm_product(im)); }
 
 void translate_matmul(Import *im) {
   ValueId a = in_required(im, 0), b = in_required(im, 1);
-  if (!import_ok(im))
-    return;
-  if (value_dtype(im->g, a) != value_dtype(im->g, b))
-    import_fail(im, DIAG_DTYPE_MISMATCH, "operands are %s and %s",
-                dtype_name(value_dtype(im->g, a)), dtype_name(value_dtype(im->g, b)));
-  else if (value_rank(im->g, a) == 2 && value_rank(im->g, b) == 2)
+  if (ex_dtype(im, a) != ex_dtype(im, b))
+    import_fail(im, DIAG_DTYPE_MISMATCH, "operands are %s and %s", dtype_name(ex_dtype(im, a)),
+                dtype_name(ex_dtype(im, b)));
+  else if (ex_rank(im, a) == 2 && ex_rank(im, b) == 2)
     out(im, 0, build(&im->b, OP_MM, A_VAL(a), A_VAL(b)));
   else
     out(im, 0, build(&im->b, OP_MATMUL, A_VAL(a), A_VAL(b)));

@@ -49,8 +49,7 @@ void translate_unfold_tensor(Import *im) {
   ValueId x = in_required(im, 0);
   int64_t size = attr_int_required(im, "size"), step = attr_int(im, "step", 1);
   uint32_t dim = import_axis(im, attr_int(im, "dim", -1), ex_rank(im, x));
-  if (import_ok(im))
-    out(im, 0, build(&im->b, OP_UNFOLD_COPY, A_VAL(x), A_INT(dim), A_INT(size), A_INT(step)));
+  out(im, 0, build(&im->b, OP_UNFOLD_COPY, A_VAL(x), A_INT(dim), A_INT(size), A_INT(step)));
 }
 
 /* Distances of all pairs of rows. */
@@ -58,7 +57,7 @@ void translate_cdist(Import *im) {
   ValueId a = in_required(im, 0), b = in_required(im, 1);
   StrView metric = attr_str(im, "metric", "sqeuclidean");
   bool root = sv_eq_str(metric, "euclidean");
-  if (import_ok(im) && !root && !sv_eq_str(metric, "sqeuclidean"))
+  if (!root && !sv_eq_str(metric, "sqeuclidean"))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "the metric '" SV_FMT "' is not supported",
                 SV_ARG(metric));
   ValueId difference = ex_sub(im, ex_unsqueeze(im, a, 1), ex_unsqueeze(im, b, 0));

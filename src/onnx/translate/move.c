@@ -15,10 +15,9 @@ void translate_transpose(Import *im) {
   for (uint32_t i = 0; i < count && i < rank; i++)
     if (perm[i] >= 0 && perm[i] < rank)
       seen |= (uint32_t)1 << perm[i];
-  if (import_ok(im) && (count != rank || seen != ((uint32_t)1 << rank) - 1))
+  if (count != rank || seen != ((uint32_t)1 << rank) - 1)
     import_fail(im, DIAG_ATTR_VALUE, "'perm' is not a permutation of %u axes", rank);
-  if (import_ok(im))
-    out(im, 0, build_permute(&im->b, x, perm));
+  out(im, 0, build_permute(&im->b, x, perm));
 }
 
 void translate_concat(Import *im) {
@@ -26,18 +25,15 @@ void translate_concat(Import *im) {
   ValueId *parts = ARENA_ARRAY(&im->scratch, ValueId, count);
   for (uint32_t i = 0; i < count; i++)
     parts[i] = in_required(im, i);
-  if (!import_ok(im))
-    return;
   for (uint32_t i = 1; i < count; i++)
-    if (value_dtype(im->g, parts[i]) != value_dtype(im->g, parts[0])) {
+    if (ex_dtype(im, parts[i]) != ex_dtype(im, parts[0])) {
       import_fail(im, DIAG_DTYPE_MISMATCH, "input %u is %s, the first is %s", i,
-                  dtype_name(value_dtype(im->g, parts[i])),
-                  dtype_name(value_dtype(im->g, parts[0])));
+                  dtype_name(ex_dtype(im, parts[i])), dtype_name(ex_dtype(im, parts[0])));
       return;
     }
   uint32_t axis =
       import_axis(im, im->opset < 4 ? attr_int(im, "axis", 1) : attr_int_required(im, "axis"),
-                  value_rank(im->g, parts[0]));
+                  ex_rank(im, parts[0]));
   if (count == 1)
     out(im, 0, parts[0]);
   else if (import_ok(im))
@@ -88,8 +84,6 @@ static void split_sizes(Import *im, SymInt whole, uint32_t axis, uint32_t count,
     values = attribute;
     listed = true;
   }
-  if (!import_ok(im))
-    return;
   if (!listed)
     equal_sizes(im, whole, count, sizes);
   else if (given != count)
@@ -105,14 +99,10 @@ void translate_split(Import *im) {
   uint32_t count = out_count(im), wanted = 0, known_count;
   Shape s = shape_of(im, x);
   uint32_t axis = import_axis(im, attr_int(im, "axis", 0), s.rank);
-  if (!import_ok(im))
-    return;
   SymInt *sizes = ARENA_ARRAY(&im->scratch, SymInt, count + 1);
   split_sizes(im, s.d[axis], axis, count, sizes);
   for (uint32_t i = 0; i < count; i++)
     wanted += out_wanted(im, i);
-  if (!import_ok(im))
-    return;
   const SymInt *known;
   if (wanted == count && count > 1 && !value_ints(im, x, &known, &known_count)) {
     ValueId first =
@@ -157,13 +147,12 @@ void translate_tile(Import *im) {
     for (uint32_t i = 0; i < repeats.rank && i < s.rank; i++)
       repeats.d[i] = s.d[i] == 0 ? 1 : sym_floordiv(&im->g->syms, repeats.d[i], s.d[i]);
   }
-  if (import_ok(im) && repeats.rank != s.rank)
+  if (repeats.rank != s.rank)
     import_fail(im, DIAG_SHAPE_MISMATCH, "%u repeats for rank %u", repeats.rank, s.rank);
   bool one = true;
   for (uint32_t i = 0; i < repeats.rank; i++)
     one &= repeats.d[i] == 1;
-  if (import_ok(im))
-    out(im, 0, one ? x : build(&im->b, OP_REPEAT, A_VAL(x), A_INTS(repeats.d, repeats.rank)));
+  out(im, 0, one ? x : build(&im->b, OP_REPEAT, A_VAL(x), A_INTS(repeats.d, repeats.rank)));
 }
 
 /* --- DepthToSpace, SpaceToDepth --- */
@@ -172,9 +161,9 @@ static bool blocks(Import *im, ValueId *x, Shape *s, int64_t *block) {
   *x = in_required(im, 0);
   *s = shape_of(im, *x);
   *block = attr_int_required(im, "blocksize");
-  if (import_ok(im) && s->rank != 4)
+  if (s->rank != 4)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 4 is wanted", s->rank);
-  if (import_ok(im) && (*block < 1 || *block > INT16_MAX))
+  if (*block < 1 || *block > INT16_MAX)
     import_fail(im, DIAG_ATTR_VALUE, "blocksize is %lld", (long long)*block);
   return import_ok(im);
 }
@@ -184,7 +173,7 @@ static bool blocks(Import *im, ValueId *x, Shape *s, int64_t *block) {
 static bool channel_first(Import *im) {
   StrView mode = attr_str(im, "mode", "DCR");
   bool crd = sv_eq_str(mode, "CRD");
-  if (import_ok(im) && !crd && !sv_eq_str(mode, "DCR"))
+  if (!crd && !sv_eq_str(mode, "DCR"))
     import_fail(im, DIAG_ATTR_VALUE, "mode is '" SV_FMT "', not DCR or CRD", SV_ARG(mode));
   return crd;
 }
@@ -204,7 +193,7 @@ void translate_depth_to_space(Import *im) {
   Shape split = {6, {s.d[0], b, b, channels, s.d[2], s.d[3]}},
         joined = {4, {s.d[0], channels, sym_mul(t, s.d[2], b), sym_mul(t, s.d[3], b)}};
   ValueId y = ex_view_as(im, x, &split);
-  y = import_ok(im) ? build_permute(&im->b, y, (int64_t[]){0, 3, 4, 1, 5, 2}) : 0;
+  y = build_permute(&im->b, y, (int64_t[]){0, 3, 4, 1, 5, 2});
   out(im, 0, ex_view_as(im, y, &joined));
 }
 
@@ -223,7 +212,7 @@ void translate_space_to_depth(Import *im) {
   Shape split = {6, {s.d[0], s.d[1], rows, b, columns, b}},
         joined = {4, {s.d[0], sym_mul(t, s.d[1], b * b), rows, columns}};
   ValueId y = ex_view_as(im, x, &split);
-  y = import_ok(im) ? build_permute(&im->b, y, (int64_t[]){0, 3, 5, 1, 2, 4}) : 0;
+  y = build_permute(&im->b, y, (int64_t[]){0, 3, 5, 1, 2, 4});
   out(im, 0, ex_view_as(im, y, &joined));
 }
 
@@ -243,16 +232,16 @@ void translate_trilu(Import *im) {
   Shape s = shape_of(im, x);
   const SymInt *diagonal = NULL;
   uint32_t count;
-  if (import_ok(im) && s.rank < 2)
+  if (s.rank < 2) {
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, at least 2 is wanted", s.rank);
-  if (!import_ok(im))
     return;
+  }
   if (!k || (in_ints(im, 1, &diagonal, &count) && count == 1)) {
     out(im, 0, build(&im->b, upper ? OP_TRIU : OP_TRIL, A_VAL(x), A_INT(diagonal ? *diagonal : 0)));
     return;
   }
   Shape scalar = {0};
   ValueId mask = triangle(im, &s, ex_view_as(im, k, &scalar), upper);
-  ValueId zero = import_ok(im) ? build_scalar(&im->b, value_dtype(im->g, x), 0) : 0;
+  ValueId zero = build_scalar(&im->b, ex_dtype(im, x), 0);
   out(im, 0, ex_where(im, mask, x, zero));
 }

@@ -22,7 +22,7 @@ typedef struct Core {
 static ValueId visible_by_length(Import *im, ValueId mask, SymInt batch, SymInt keys) {
   SymInt count = ex_dim(im, mask, 0);
   bool begins = import_ok(im) && count == sym_mul(&im->g->syms, 2, batch);
-  if (import_ok(im) && !begins && count != batch)
+  if (!begins && count != batch)
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                        "a mask that is a vector has one or two entries for each batch entry; "
                        "cumulated lengths are not supported");
@@ -96,7 +96,7 @@ static bool hidden_sizes(Import *im, int64_t all, int64_t sizes[3]) {
     sizes[i] = named && count == 3 ? given[i] : all / 3;
   bool fit = (!named || count == 3) && sizes[0] > 0 && sizes[0] == sizes[1] && sizes[2] > 0 &&
              sizes[0] <= all && sizes[2] <= all && 2 * sizes[0] + sizes[2] == all;
-  if (import_ok(im) && !fit)
+  if (!fit)
     import_fail(im, DIAG_ATTR_VALUE,
                 "%lld columns are not those of queries, keys and values; see qkv_hidden_sizes",
                 (long long)all);
@@ -124,7 +124,7 @@ static void attend_projected(Import *im, ValueId projected, ValueId mask, ValueI
   Core c = {.q = part[0], .k = part[1], .v = part[2], .padding = mask, .added = added};
   c.causal = attr_int(im, "unidirectional", 0) != 0;
   if (past && import_ok(im)) {
-    if (value_rank(im->g, past) != 5 || value_dim(im->g, past, 0) != 2) {
+    if (ex_rank(im, past) != 5 || ex_dim(im, past, 0) != 2) {
       import_fail(im, DIAG_SHAPE_MISMATCH, "past is not of shape [2, batch, heads, length, size]");
       return;
     }
@@ -139,9 +139,9 @@ static void attend_projected(Import *im, ValueId projected, ValueId mask, ValueI
 
 void translate_microsoft_attention(Import *im) {
   ValueId x = in_required(im, 0), weight = in_required(im, 1), bias = in(im, 2);
-  if (import_ok(im) && (value_rank(im->g, x) != 3 || value_rank(im->g, weight) != 2))
+  if (ex_rank(im, x) != 3 || ex_rank(im, weight) != 2)
     import_fail(im, DIAG_INPUT_RANK, "input and weights have rank %u and %u, not 3 and 2",
-                value_rank(im->g, x), value_rank(im->g, weight));
+                ex_rank(im, x), ex_rank(im, weight));
   ValueId projected = ex_matmul(im, x, weight);
   projected = bias ? ex_add(im, projected, bias) : projected;
   attend_projected(im, projected, in(im, 3), in(im, 4), in(im, 5));
@@ -168,11 +168,10 @@ typedef struct Places {
 static bool read_parts(Import *im, int64_t heads, ValueId part[3]) {
   ValueId q = in_required(im, 0), k = in(im, 1), v = in(im, 2), from[3] = {q, k, v};
   uint32_t packed = ex_rank(im, q) == 5 ? 3 : ex_rank(im, k) == 5 ? 2 : 0;
-  if (import_ok(im) && packed && (v || (packed == 3 && k)))
+  if (packed && (v || (packed == 3 && k)))
     import_fail(im, DIAG_INPUT_COUNT, "packed keys and values are given twice");
-  if (import_ok(im) && packed &&
-      (value_dim(im->g, from[3 - packed], 3) != packed ||
-       value_dim(im->g, from[3 - packed], 2) != heads))
+  if (packed &&
+      (ex_dim(im, from[3 - packed], 3) != packed || ex_dim(im, from[3 - packed], 2) != heads))
     import_fail(im, DIAG_SHAPE_MISMATCH, "the packed input is not [batch, length, %lld, %u, size]",
                 (long long)heads, packed);
   for (uint32_t i = 0; packed && i < packed; i++) {
@@ -185,14 +184,14 @@ static bool read_parts(Import *im, int64_t heads, ValueId part[3]) {
   if (packed)
     return import_ok(im);
   part[1] = k, part[2] = v;
-  if (import_ok(im) && !k && !v && value_rank(im->g, q) == 3) { /* side by side */
+  if (import_ok(im) && !k && !v && ex_rank(im, q) == 3) { /* side by side */
     int64_t sizes[3], begin = 0;
     if (!hidden_sizes(im, ex_fixed(im, q, 2), sizes))
       return false;
     for (uint32_t i = 0; i < 3; begin += sizes[i++])
       part[i] = ex_slice(im, q, 2, begin, begin + sizes[i]);
   }
-  if (import_ok(im) && (!part[1] || !part[2]))
+  if (!part[1] || !part[2])
     import_fail(im, DIAG_INPUT_COUNT, "key and value must be given together");
   return import_ok(im);
 }
@@ -205,7 +204,7 @@ static void multi_head(Import *im, const Places *at, bool causal) {
     if (in(im, i) && i != at->bias)
       import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                   "caches shared by past and present, and beams, are not supported (input %u)", i);
-  if (import_ok(im) && !past_key != !past_value)
+  if (!past_key != !past_value)
     import_fail(im, DIAG_INPUT_COUNT, "past_key and past_value must be given together");
   if (!import_ok(im) || !read_parts(im, heads, part))
     return;

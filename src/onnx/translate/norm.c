@@ -4,10 +4,8 @@
 /* Per-channel vector as [1, C, 1, …] of this rank. */
 static ValueId channels(Import *im, ValueId v, uint32_t rank) {
   SymInt dims[MAX_RANK];
-  if (!import_ok(im))
-    return 0;
   for (uint32_t i = 0; i < rank; i++)
-    dims[i] = i == 1 ? value_dim(im->g, v, 0) : 1;
+    dims[i] = i == 1 ? ex_dim(im, v, 0) : 1;
   return build_view(&im->b, v, dims, rank);
 }
 
@@ -16,38 +14,31 @@ static ValueId channels(Import *im, ValueId v, uint32_t rank) {
 /* Softmax of one axis (opset 13), or of everything from axis on as one (before). */
 static void softmax(Import *im, OpId op) {
   ValueId x = in_required(im, 0);
-  if (!import_ok(im))
-    return;
-  uint32_t rank = value_rank(im->g, x);
+  uint32_t rank = ex_rank(im, x);
   int64_t axis = attr_int(im, "axis", im->opset >= 13 ? -1 : 1);
   if (im->opset < 13 && axis == rank) { /* rows of nothing: each element alone */
     axis = rank;
   } else {
     axis = import_axis(im, axis, rank ? rank : 1);
   }
-  if (!import_ok(im))
-    return;
   bool flat = im->opset < 13 && axis + 1 != rank;
   ValueId y = x;
   if (flat) {
     SymInt rows = 1, columns = 1;
     for (uint32_t i = 0; i < rank; i++)
       *(i < axis ? &rows : &columns) =
-          sym_mul(&im->g->syms, i < axis ? rows : columns, value_dim(im->g, x, i));
+          sym_mul(&im->g->syms, i < axis ? rows : columns, ex_dim(im, x, i));
     y = build_view(&im->b, x, (SymInt[]){rows, columns}, 2);
     axis = 1;
   }
   if (op == OP_LOG_SOFTMAX && import_ok(im) &&
-      value_dtype(im->g, x) == DTYPE_F64) { /* the kernel has no f64 */
+      ex_dtype(im, x) == DTYPE_F64) { /* the kernel has no f64 */
     int64_t axes[] = {axis};
     ValueId shifted = ex_binary(im, OP_SUB_TENSOR, y,
                                 build(&im->b, OP_AMAX, A_VAL(y), A_INTS(axes, 1), A_BOOL(true)));
-    ValueId e = import_ok(im) ? build(&im->b, OP_EXP, A_VAL(shifted)) : 0;
-    ValueId sum = import_ok(im)
-                      ? build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(e), A_INTS(axes, 1), A_BOOL(true))
-                      : 0;
-    y = ex_binary(im, OP_SUB_TENSOR, shifted,
-                  import_ok(im) ? build(&im->b, OP_LOG, A_VAL(sum)) : 0);
+    ValueId e = build(&im->b, OP_EXP, A_VAL(shifted));
+    ValueId sum = build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(e), A_INTS(axes, 1), A_BOOL(true));
+    y = ex_binary(im, OP_SUB_TENSOR, shifted, build(&im->b, OP_LOG, A_VAL(sum)));
   } else if (import_ok(im)) {
     y = build(&im->b, op, A_VAL(y), A_INT(axis), A_BOOL(false));
   }
@@ -64,9 +55,7 @@ void translate_log_softmax(Import *im) { softmax(im, OP_LOG_SOFTMAX); }
 static void batch_norm_training(Import *im, ValueId given, ValueId scale, ValueId bias,
                                 ValueId mean, ValueId var) {
   ValueId x = ex_widen(im, given);
-  if (!import_ok(im))
-    return;
-  uint32_t rank = value_rank(im->g, x), count = 0;
+  uint32_t rank = ex_rank(im, x), count = 0;
   int64_t axes[MAX_RANK];
   for (uint32_t i = 0; i < rank; i++)
     if (i != 1)
@@ -74,21 +63,20 @@ static void batch_norm_training(Import *im, ValueId given, ValueId scale, ValueI
   double eps = attr_float(im, "epsilon", (double)1e-5f),
          momentum = attr_float(im, "momentum", (double)0.9f);
   Builder *b = &im->b;
-  DType dtype = value_dtype(im->g, x);
+  DType dtype = ex_dtype(im, x);
   ValueId batch_mean = build(b, OP_MEAN_DIM, A_VAL(x), A_INTS(axes, count), A_BOOL(false));
   ValueId centred = ex_binary(im, OP_SUB_TENSOR, x, channels(im, batch_mean, rank));
   ValueId squares = ex_binary(im, OP_MUL_TENSOR, centred, centred);
-  ValueId batch_var =
-      import_ok(im) ? build(b, OP_MEAN_DIM, A_VAL(squares), A_INTS(axes, count), A_BOOL(false)) : 0;
+  ValueId batch_var = build(b, OP_MEAN_DIM, A_VAL(squares), A_INTS(axes, count), A_BOOL(false));
   ValueId stable = ex_binary(im, OP_ADD_TENSOR, batch_var, build_scalar(b, dtype, eps));
-  ValueId inverse = import_ok(im) ? build(b, OP_RSQRT, A_VAL(stable)) : 0;
+  ValueId inverse = build(b, OP_RSQRT, A_VAL(stable));
   ValueId factor = channels(im, ex_mul(im, inverse, ex_cast(im, scale, dtype)), rank),
           shift = channels(im, ex_cast(im, bias, dtype), rank);
   ValueId y = ex_add(im, ex_mul(im, centred, factor), shift);
   out(im, 0, ex_cast(im, y, ex_dtype(im, given)));
   ValueId running[] = {mean, var}, fresh[] = {batch_mean, batch_var};
   for (uint32_t i = 0; i < 2 && import_ok(im); i++) {
-    DType own = value_dtype(im->g, running[i]);
+    DType own = ex_dtype(im, running[i]);
     ValueId kept = ex_binary(im, OP_MUL_TENSOR, running[i], build_scalar(b, own, momentum));
     ValueId added = ex_binary(im, OP_MUL_TENSOR, build_cast(b, fresh[i], own),
                               build_scalar(b, own, 1 - momentum));
@@ -99,11 +87,9 @@ static void batch_norm_training(Import *im, ValueId given, ValueId scale, ValueI
 void translate_batch_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), bias = in_required(im, 2),
           mean = in_required(im, 3), var = in_required(im, 4);
-  if (!import_ok(im))
-    return;
-  if (value_rank(im->g, x) < 2) {
+  if (ex_rank(im, x) < 2) {
     import_fail(im, DIAG_INPUT_RANK, "BatchNormalization needs rank 2 or more, the input has %u",
-                value_rank(im->g, x));
+                ex_rank(im, x));
     return;
   }
   bool each_element = im->opset < 9 && attr_int(im, "spatial", 1) == 0;
@@ -115,7 +101,7 @@ void translate_batch_norm(Import *im) {
       batch_norm_training(im, x, scale, bias, mean, var);
     return;
   }
-  DType dtype = value_dtype(im->g, x);
+  DType dtype = ex_dtype(im, x);
   Builder *b = &im->b;
   scale = build_cast(b, scale, dtype), bias = build_cast(b, bias, dtype),
   mean = build_cast(b, mean, dtype), var = build_cast(b, var, dtype);
@@ -134,10 +120,9 @@ void translate_batch_norm(Import *im) {
 
 /* Trailing dims from the axis attribute. */
 static uint32_t trailing(Import *im, ValueId x, int64_t otherwise, SymInt *dims) {
-  uint32_t rank = value_rank(im->g, x),
-           axis = import_axis(im, attr_int(im, "axis", otherwise), rank);
+  uint32_t rank = ex_rank(im, x), axis = import_axis(im, attr_int(im, "axis", otherwise), rank);
   for (uint32_t i = axis; i < rank && import_ok(im); i++)
-    dims[i - axis] = value_dim(im->g, x, i);
+    dims[i - axis] = ex_dim(im, x, i);
   return rank - axis;
 }
 
@@ -147,7 +132,7 @@ static ValueId shaped_weight(Import *im, ValueId w, const SymInt *dims, uint32_t
   if (!w || !import_ok(im))
     return 0;
   w = build_cast(&im->b, w, dtype);
-  return import_ok(im) ? build_expand(&im->b, w, dims, count) : 0;
+  return build_expand(&im->b, w, dims, count);
 }
 
 /* With stash_type 1 mean and deviation are float32, as ONNX says: halves are computed in it,
@@ -156,22 +141,16 @@ static ValueId shaped_weight(Import *im, ValueId w, const SymInt *dims, uint32_t
 void translate_layer_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in(im, 1), bias = in(im, 2);
   SymInt dims[MAX_RANK];
-  if (!import_ok(im))
-    return;
   uint32_t count = trailing(im, x, -1, dims);
-  DType dtype = value_dtype(im->g, x);
+  DType dtype = ex_dtype(im, x);
   bool stats = out_wanted(im, 1) || out_wanted(im, 2);
   DType told = attr_int(im, "stash_type", 1) == 1 ? DTYPE_F32 : dtype,
         work = stats && dtype != DTYPE_F64 ? told : dtype;
   x = build_cast(&im->b, x, work);
   scale = shaped_weight(im, scale, dims, count, work);
   bias = shaped_weight(im, bias, dims, count, work);
-  if (!import_ok(im))
-    return;
   ValueId y = build(&im->b, OP_NATIVE_LAYER_NORM, A_VAL(x), A_INTS(dims, count), A_OPT(scale),
                     A_OPT(bias), A_FLOAT(attr_float(im, "epsilon", (double)1e-5f)));
-  if (!import_ok(im))
-    return;
   ValueId mean = y + 1, inverse = y + 2;
   out(im, 0, build_cast(&im->b, y, dtype));
   out(im, 1, ex_cast(im, mean, told));
@@ -181,16 +160,13 @@ void translate_layer_norm(Import *im) {
 void translate_rms_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1);
   SymInt dims[MAX_RANK];
-  if (!import_ok(im))
-    return;
   uint32_t count = trailing(im, x, -1, dims);
-  DType dtype = value_dtype(im->g, x),
+  DType dtype = ex_dtype(im, x),
         work = attr_int(im, "stash_type", 1) == 1 && dtype != DTYPE_F64 ? DTYPE_F32 : dtype;
   ValueId wide = build_cast(&im->b, x, work);
-  ValueId y = import_ok(im) ? build(&im->b, OP_RMS_NORM, A_VAL(wide), A_INTS(dims, count), A_NONE,
-                                    A_FLOAT(attr_float(im, "epsilon", (double)1e-5f)))
-                            : 0;
-  y = import_ok(im) ? build_cast(&im->b, y, dtype) : 0;
+  ValueId y = build(&im->b, OP_RMS_NORM, A_VAL(wide), A_INTS(dims, count), A_NONE,
+                    A_FLOAT(attr_float(im, "epsilon", (double)1e-5f)));
+  y = build_cast(&im->b, y, dtype);
   out(im, 0, ex_binary(im, OP_MUL_TENSOR, y, scale));
 }
 
@@ -199,28 +175,25 @@ void translate_rms_norm(Import *im) {
 /* native_group_norm of [N, C, …]; weights per channel may be absent. */
 static ValueId group_norm(Import *im, ValueId x, ValueId weight, ValueId bias, int64_t groups,
                           double eps) {
-  if (!import_ok(im))
-    return 0;
-  uint32_t rank = value_rank(im->g, x);
+  uint32_t rank = ex_rank(im, x);
   if (rank < 3)
     return import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 3 or more are needed", rank);
   SymInt inner = 1;
   for (uint32_t i = 2; i < rank; i++)
-    inner = sym_mul(&im->g->syms, inner, value_dim(im->g, x, i));
+    inner = sym_mul(&im->g->syms, inner, ex_dim(im, x, i));
   return build(&im->b, OP_NATIVE_GROUP_NORM, A_VAL(x), A_OPT(weight), A_OPT(bias),
-               A_INT(value_dim(im->g, x, 0)), A_INT(value_dim(im->g, x, 1)), A_INT(inner),
-               A_INT(groups), A_FLOAT(eps));
+               A_INT(ex_dim(im, x, 0)), A_INT(ex_dim(im, x, 1)), A_INT(inner), A_INT(groups),
+               A_FLOAT(eps));
 }
 
 void translate_instance_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), bias = in_required(im, 2);
-  if (!import_ok(im) || value_rank(im->g, x) < 2 || !sym_is_const(value_dim(im->g, x, 1))) {
+  if (!import_ok(im) || ex_rank(im, x) < 2 || !sym_is_const(ex_dim(im, x, 1))) {
     import_fail(im, DIAG_INPUT_RANK, "InstanceNormalization needs a fixed number of channels");
     return;
   }
   out(im, 0,
-      group_norm(im, x, scale, bias, value_dim(im->g, x, 1),
-                 attr_float(im, "epsilon", (double)1e-5f)));
+      group_norm(im, x, scale, bias, ex_dim(im, x, 1), attr_float(im, "epsilon", (double)1e-5f)));
 }
 
 /* Opset 18 has scale and bias per group, 21 per channel. */
@@ -238,18 +211,18 @@ static ValueId per_channel(Import *im, ValueId v, int64_t groups, SymInt channel
 void translate_group_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), bias = in_required(im, 2);
   int64_t groups = attr_int_required(im, "num_groups");
-  if (!import_ok(im) || value_rank(im->g, x) < 2)
+  if (!import_ok(im) || ex_rank(im, x) < 2)
     return;
-  DType dtype = value_dtype(im->g, x),
+  DType dtype = ex_dtype(im, x),
         work = im->opset >= 21 && attr_int(im, "stash_type", 1) == 1 && dtype != DTYPE_F64
                    ? DTYPE_F32
                    : dtype;
-  SymInt channel_count = value_dim(im->g, x, 1);
+  SymInt channel_count = ex_dim(im, x, 1);
   scale = per_channel(im, build_cast(&im->b, scale, work), groups, channel_count);
   bias = per_channel(im, build_cast(&im->b, bias, work), groups, channel_count);
   ValueId y = group_norm(im, build_cast(&im->b, x, work), scale, bias, groups,
                          attr_float(im, "epsilon", (double)1e-5f));
-  out(im, 0, import_ok(im) ? build_cast(&im->b, y, dtype) : 0);
+  out(im, 0, build_cast(&im->b, y, dtype));
 }
 
 /* --- others --- */
@@ -258,23 +231,16 @@ void translate_group_norm(Import *im) {
 void translate_lp_normalization(Import *im) {
   ValueId given = in_required(im, 0), x = ex_widen(im, given);
   int64_t p = attr_int(im, "p", 2);
-  if (!import_ok(im))
-    return;
-  int64_t axis = import_axis(im, attr_int(im, "axis", -1), value_rank(im->g, x));
-  if (import_ok(im) && p != 1 && p != 2)
+  int64_t axis = import_axis(im, attr_int(im, "axis", -1), ex_rank(im, x));
+  if (p != 1 && p != 2)
     import_fail(im, DIAG_ATTR_VALUE, "p is %lld, not 1 or 2", (long long)p);
-  if (!import_ok(im))
-    return;
   ValueId terms = p == 1 ? build(&im->b, OP_ABS, A_VAL(x)) : ex_binary(im, OP_MUL_TENSOR, x, x);
-  ValueId norm = import_ok(im) ? build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(terms), A_INTS(&axis, 1),
-                                       A_BOOL(true))
-                               : 0;
+  ValueId norm = build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(terms), A_INTS(&axis, 1), A_BOOL(true));
   if (p == 2 && import_ok(im))
     norm = build(&im->b, OP_SQRT, A_VAL(norm));
-  ValueId zero = import_ok(im) ? build(&im->b, OP_EQ_SCALAR, A_VAL(norm), A_INT(0)) : 0;
-  ValueId one = import_ok(im) ? build_scalar(&im->b, value_dtype(im->g, x), 1) : 0;
-  ValueId divisor =
-      import_ok(im) ? build(&im->b, OP_WHERE_SELF, A_VAL(zero), A_VAL(one), A_VAL(norm)) : 0;
+  ValueId zero = build(&im->b, OP_EQ_SCALAR, A_VAL(norm), A_INT(0));
+  ValueId one = build_scalar(&im->b, ex_dtype(im, x), 1);
+  ValueId divisor = build(&im->b, OP_WHERE_SELF, A_VAL(zero), A_VAL(one), A_VAL(norm));
   out(im, 0, ex_cast(im, ex_div(im, x, divisor), ex_dtype(im, given)));
 }
 
@@ -286,16 +252,12 @@ void translate_mean_variance_normalization(Import *im) {
   uint32_t count;
   if (!attr_ints(im, "axes", &axes, &count))
     axes = usual, count = 3;
-  if (!import_ok(im))
-    return;
   ValueId mean = build(&im->b, OP_MEAN_DIM, A_VAL(x), A_INTS(axes, count), A_BOOL(true));
   ValueId centred = ex_binary(im, OP_SUB_TENSOR, x, mean),
           squares = ex_binary(im, OP_MUL_TENSOR, centred, centred);
-  ValueId var = import_ok(im)
-                    ? build(&im->b, OP_MEAN_DIM, A_VAL(squares), A_INTS(axes, count), A_BOOL(true))
-                    : 0;
-  ValueId deviation = import_ok(im) ? build(&im->b, OP_SQRT, A_VAL(var)) : 0;
-  ValueId tiny = import_ok(im) ? build_scalar(&im->b, value_dtype(im->g, x), 1e-9) : 0;
+  ValueId var = build(&im->b, OP_MEAN_DIM, A_VAL(squares), A_INTS(axes, count), A_BOOL(true));
+  ValueId deviation = build(&im->b, OP_SQRT, A_VAL(var));
+  ValueId tiny = build_scalar(&im->b, ex_dtype(im, x), 1e-9);
   out(im, 0, ex_cast(im, ex_div(im, centred, ex_add(im, deviation, tiny)), ex_dtype(im, given)));
 }
 
@@ -308,7 +270,7 @@ void translate_lrn(Import *im) {
          bias = attr_float(im, "bias", 1);
   if (!import_ok(im))
     return;
-  uint32_t rank = value_rank(im->g, x);
+  uint32_t rank = ex_rank(im, x);
   if (rank < 2 || size < 1 || size > 10000) {
     import_fail(im, rank < 2 ? DIAG_INPUT_RANK : DIAG_ATTR_VALUE,
                 "LRN of a tensor of rank %u with size %lld", rank, (long long)size);
@@ -316,27 +278,21 @@ void translate_lrn(Import *im) {
   }
   SymInt inner = 1;
   for (uint32_t i = 2; i < rank; i++)
-    inner = sym_mul(&im->g->syms, inner, value_dim(im->g, x, i));
+    inner = sym_mul(&im->g->syms, inner, ex_dim(im, x, i));
   ValueId squares = ex_binary(im, OP_MUL_TENSOR, x, x);
   ValueId plane =
-      import_ok(im)
-          ? build_view(&im->b, squares,
-                       (SymInt[]){value_dim(im->g, x, 0), 1, value_dim(im->g, x, 1), inner}, 4)
-          : 0;
+      build_view(&im->b, squares, (SymInt[]){ex_dim(im, x, 0), 1, ex_dim(im, x, 1), inner}, 4);
   int64_t before = (size - 1) / 2, after = size - 1 - before;
   ValueId padded = plane;
   if (size > 1 && import_ok(im))
     padded = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(plane),
                    A_INTS(((SymInt[]){0, 0, before, after}), 4), A_FLOAT(0));
-  ValueId mean = import_ok(im)
-                     ? build(&im->b, OP_AVG_POOL2D, A_VAL(padded), A_INTS(((SymInt[]){size, 1}), 2),
-                             A_INTS(((SymInt[]){1, 1}), 2))
-                     : 0;
-  ValueId shaped = import_ok(im) ? build_view(&im->b, mean, vt(im, x)->dims, rank) : 0;
-  DType dtype = value_dtype(im->g, x);
+  ValueId mean = build(&im->b, OP_AVG_POOL2D, A_VAL(padded), A_INTS(((SymInt[]){size, 1}), 2),
+                       A_INTS(((SymInt[]){1, 1}), 2));
+  ValueId shaped = build_view(&im->b, mean, vt(im, x)->dims, rank);
+  DType dtype = ex_dtype(im, x);
   ValueId scaled = ex_binary(im, OP_MUL_TENSOR, shaped, build_scalar(&im->b, dtype, alpha));
   ValueId base = ex_binary(im, OP_ADD_TENSOR, scaled, build_scalar(&im->b, dtype, bias));
-  ValueId power =
-      import_ok(im) ? build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(base), A_FLOAT(beta)) : 0;
+  ValueId power = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(base), A_FLOAT(beta));
   out(im, 0, ex_cast(im, ex_div(im, x, power), ex_dtype(im, given)));
 }

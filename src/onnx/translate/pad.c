@@ -31,14 +31,14 @@ static bool pad_mode(Import *im, PadMode *mode) {
 /* Negative pads cut; what remains is not negative. */
 static ValueId crop(Import *im, ValueId x, Pads *p) {
   SymTable *t = &im->g->syms;
-  for (uint32_t i = 0; import_ok(im) && i < value_rank(im->g, x); i++) {
+  for (uint32_t i = 0; import_ok(im) && i < ex_rank(im, x); i++) {
     SymInt begin = sym_max(t, 0, sym_sub(t, 0, p->begin[i])),
            end = sym_max(t, 0, sym_sub(t, 0, p->end[i]));
-    if (sym_known_lt(t, value_dim(im->g, x, i), sym_add(t, begin, end)) == 1) {
+    if (sym_known_lt(t, ex_dim(im, x, i), sym_add(t, begin, end)) == 1) {
       import_fail(im, DIAG_ATTR_VALUE, "negative pads cut more from dimension %u than it has", i);
       return 0;
     }
-    x = ex_slice(im, x, i, begin, sym_sub(t, value_dim(im->g, x, i), end));
+    x = ex_slice(im, x, i, begin, sym_sub(t, ex_dim(im, x, i), end));
     p->begin[i] = sym_max(t, 0, p->begin[i]);
     p->end[i] = sym_max(t, 0, p->end[i]);
   }
@@ -49,7 +49,7 @@ static bool padded(const Pads *p, uint32_t i) { return p->begin[i] != 0 || p->en
 
 static ValueId pad_nd(Import *im, ValueId x, const Pads *p, ArgIn value) {
   SymInt list[2 * MAX_RANK];
-  uint32_t count = 0, rank = value_rank(im->g, x);
+  uint32_t count = 0, rank = ex_rank(im, x);
   for (uint32_t i = 0; i < rank; i++) {
     list[count++] = p->begin[rank - 1 - i];
     list[count++] = p->end[rank - 1 - i];
@@ -61,7 +61,7 @@ static ValueId pad_nd(Import *im, ValueId x, const Pads *p, ArgIn value) {
 
 /* A value of the pad that is no constant is laid over by where. */
 static ValueId pad_constant(Import *im, ValueId x, const Pads *p) {
-  DType dtype = value_dtype(im->g, x);
+  DType dtype = ex_dtype(im, x);
   const SymInt *whole;
   const double *number;
   uint32_t count;
@@ -73,11 +73,9 @@ static ValueId pad_constant(Import *im, ValueId x, const Pads *p) {
   if (value_doubles(im, p->value, &number, &count) &&
       (dtype_is_float(dtype) || sym_from_float(trunc(number[0]), &fill)))
     return pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(number[0]) : A_INT(fill));
-  if (!import_ok(im))
-    return 0;
   Shape s = shape_of(im, x);
   ValueId inside = pad_nd(im, ex_filled(im, DTYPE_BOOL, &s, 1), p, A_INT(0));
-  ValueId y = import_ok(im) ? pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(0) : A_INT(0)) : 0;
+  ValueId y = pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(0) : A_INT(0));
   return ex_where(im, inside, y, p->value);
 }
 
@@ -101,9 +99,7 @@ static ValueId pad_kernel(Import *im, ValueId x, const Pads *p, uint32_t first) 
     to.d[i] = sym_add(t, s.d[i], sym_add(t, pair[0], pair[1]));
   }
   ValueId y = ex_view_as(im, x, &flat);
-  y = import_ok(im)
-          ? build(&im->b, ops[p->mode == PAD_EDGE][dims - 1], A_VAL(y), A_INTS(list, 2 * dims))
-          : 0;
+  y = build(&im->b, ops[p->mode == PAD_EDGE][dims - 1], A_VAL(y), A_INTS(list, 2 * dims));
   return ex_view_as(im, y, &to);
 }
 
@@ -124,7 +120,7 @@ static ValueId fold_positions(Import *im, ValueId at, SymInt size, PadMode mode)
 
 static ValueId pad_axis(Import *im, ValueId x, const Pads *p, uint32_t axis) {
   SymTable *t = &im->g->syms;
-  SymInt size = value_dim(im->g, x, axis),
+  SymInt size = ex_dim(im, x, axis),
          whole = sym_add(t, size, sym_add(t, p->begin[axis], p->end[axis]));
   ValueId at = ex_binary(im, OP_SUB_TENSOR, ex_arange(im, whole), ex_size(im, p->begin[axis]));
   return ex_index_select(im, x, axis, fold_positions(im, at, size, p->mode));
@@ -142,8 +138,6 @@ static bool kernel_takes(Import *im, const Pads *p, const Shape *s, uint32_t fir
 
 static ValueId pad_known(Import *im, ValueId x, Pads *p) {
   x = crop(im, x, p);
-  if (!import_ok(im))
-    return 0;
   Shape s = shape_of(im, x);
   uint32_t first = 0;
   while (first < s.rank && !padded(p, first))
@@ -199,8 +193,7 @@ static void pad_run(Import *im, ValueId x, const Pads *p, ValueId pads, ValueId 
     inside = inside ? ex_binary(im, OP_LOGICAL_AND, inside, here) : here;
   }
   if (import_ok(im) && inside)
-    x = ex_where(im, inside, x,
-                 p->value ? p->value : build_scalar(&im->b, value_dtype(im->g, x), 0));
+    x = ex_where(im, inside, x, p->value ? p->value : build_scalar(&im->b, ex_dtype(im, x), 0));
   out(im, 0, x);
 }
 
@@ -209,7 +202,7 @@ static void pad_run(Import *im, ValueId x, const Pads *p, ValueId pads, ValueId 
 /* Opset 1: attribute paddings; 2: pads and value; 11: inputs; 18: an input of axes. */
 static void pad_attributes(Import *im, ValueId x, Pads *p) {
   const int64_t *values;
-  uint32_t count, rank = value_rank(im->g, x);
+  uint32_t count, rank = ex_rank(im, x);
   if (!attr_ints(im, im->opset < 2 ? "paddings" : "pads", &values, &count) || count != 2 * rank) {
     import_fail(im, DIAG_ATTR_VALUE, "the pads are not two for each of %u dimensions", rank);
     return;
@@ -218,7 +211,7 @@ static void pad_attributes(Import *im, ValueId x, Pads *p) {
     p->begin[i] = values[i];
     p->end[i] = values[rank + i];
   }
-  p->value = build_scalar(&im->b, value_dtype(im->g, x), attr_float(im, "value", 0));
+  p->value = build_scalar(&im->b, ex_dtype(im, x), attr_float(im, "value", 0));
   out(im, 0, pad_known(im, x, p));
 }
 
@@ -243,9 +236,7 @@ void translate_pad(Import *im) {
   }
   ValueId pads = in_required(im, 1), axis_input = in(im, 3);
   p.value = pad_value(im, 2);
-  if (!import_ok(im))
-    return;
-  SymInt entries = value_rank(im->g, pads) == 1 ? value_dim(im->g, pads, 0) : -1;
+  SymInt entries = ex_rank(im, pads) == 1 ? ex_dim(im, pads, 0) : -1;
   if (!sym_is_const(entries) || entries < 0 || entries % 2 || entries > 2 * MAX_RANK) {
     import_fail(im, DIAG_INPUT_RANK, "the pads are not a list of pairs");
     return;
@@ -265,8 +256,7 @@ void translate_pad(Import *im) {
     p.begin[axis] = values[i];
     p.end[axis] = values[dims + i];
   }
-  if (import_ok(im))
-    out(im, 0, pad_known(im, x, &p));
+  out(im, 0, pad_known(im, x, &p));
 }
 
 /* --- CenterCropPad --- */
@@ -282,7 +272,7 @@ void translate_center_crop_pad(Import *im) {
   if (!shape_input(im, 1, 0, "the target shape", &wanted, &known))
     return;
   bool listed = attr_ints(im, "axes", &axes, &count);
-  if (import_ok(im) && wanted.rank != (known && listed ? count : s.rank))
+  if (wanted.rank != (known && listed ? count : s.rank))
     import_fail(im, DIAG_SHAPE_MISMATCH, "%u target sizes for %u axes", wanted.rank,
                 known && listed ? count : s.rank);
   for (uint32_t i = 0; i < wanted.rank && import_ok(im); i++)
@@ -295,6 +285,5 @@ void translate_center_crop_pad(Import *im) {
     p.begin[i] = sym_sub(t, before, cropped);
     p.end[i] = sym_sub(t, more, p.begin[i]);
   }
-  if (import_ok(im))
-    out(im, 0, pad_known(im, x, &p));
+  out(im, 0, pad_known(im, x, &p));
 }

@@ -49,7 +49,7 @@ static SymInt last_start(Import *im, SymInt size, const Window *w, uint32_t i) {
 static void spell_out_ceil(Import *im, ValueId x, Window *w) {
   SymTable *t = &im->g->syms;
   for (uint32_t i = 0; i < w->rank && w->ceil && import_ok(im); i++) {
-    SymInt size = value_dim(im->g, x, 2 + i), begun = sym_add(t, size, w->begin[i]),
+    SymInt size = ex_dim(im, x, 2 + i), begun = sym_add(t, size, w->begin[i]),
            wanted = sym_sub(t, sym_add(t, last_start(im, size, w, i), window_extent(w, i)), begun);
     bool ends_beyond = !sym_is_const(wanted) && w->stride[i] <= window_extent(w, i);
     w->end[i] = ends_beyond ? wanted : sym_max(t, w->end[i], wanted);
@@ -73,16 +73,12 @@ static ValueId to_2d(Import *im, ValueId x, Window *w) {
 static ValueId from_2d(Import *im, ValueId y, uint32_t rank) {
   if (rank != 1 || !import_ok(im))
     return y;
-  return build_view(
-      &im->b, y, (SymInt[]){value_dim(im->g, y, 0), value_dim(im->g, y, 1), value_dim(im->g, y, 3)},
-      3);
+  return build_view(&im->b, y, (SymInt[]){ex_dim(im, y, 0), ex_dim(im, y, 1), ex_dim(im, y, 3)}, 3);
 }
 
 static ValueId max_pool2d(Import *im, ValueId x, const Window *w) {
-  return import_ok(im) ? build(&im->b, OP_MAX_POOL2D_WITH_INDICES, A_VAL(x), W_ARG(w->kernel, w),
-                               W_ARG(w->stride, w), W_ARG(w->begin, w), W_ARG(w->dilation, w),
-                               A_BOOL(w->ceil))
-                       : 0;
+  return build(&im->b, OP_MAX_POOL2D_WITH_INDICES, A_VAL(x), W_ARG(w->kernel, w),
+               W_ARG(w->stride, w), W_ARG(w->begin, w), W_ARG(w->dilation, w), A_BOOL(w->ceil));
 }
 
 /* An index that counts elements of a box as its coordinates; the last one varies fastest. */
@@ -109,7 +105,7 @@ static ValueId flat_indices(Import *im, const ValueId *coords, ValueId x, const 
     ValueId coord = ex_sub(im, coords[i], ex_size(im, padded->begin[i]));
     index = k ? ex_add(im, ex_mul(im, index, ex_size(im, ex_dim(im, x, 2 + i))), coord) : coord;
   }
-  SymInt plane = import_ok(im) ? shape_product(im, vt(im, x)->dims + 2, rank) : 0;
+  SymInt plane = shape_product(im, vt(im, x)->dims + 2, rank);
   ValueId offsets = ex_mul(im, ex_arange(im, sym_mul(t, n, c)), ex_size(im, plane));
   SymInt dims[2 + SPATIAL_MAX] = {n, c, 1, 1, 1};
   return ex_add(im, index, ex_view(im, offsets, dims, 2 + rank));
@@ -139,9 +135,7 @@ static ValueId max_pool3d(Import *im, ValueId x, const Window *w, ValueId coords
     ValueId at = y + 1, within[2];
     ValueId own = ex_view(im, faces + 1, (SymInt[]){d[0], d[1], sym_mul(t, d[2], whole)}, 3);
     ValueId chosen = EX_VIEW(im, at, d[0], d[1], sym_mul(t, deep, whole));
-    ValueId plane =
-        import_ok(im) ? build(&im->b, OP_GATHER, A_VAL(own), A_INT(2), A_VAL(chosen), A_BOOL(false))
-                      : 0;
+    ValueId plane = build(&im->b, OP_GATHER, A_VAL(own), A_INT(2), A_VAL(chosen), A_BOOL(false));
     coordinates(im, EX_VIEW(im, at, d[0], d[1], deep, h, wide), columns, 2, within);
     coords[0] = within[0];
     coordinates(im, EX_VIEW(im, plane, d[0], d[1], deep, h, wide), planes, 2, coords + 1);
@@ -159,10 +153,8 @@ ValueId window_max(Import *im, ValueId x) {
   if (rank == 3 || !pads_fit_kernel(&w)) {
     spell_out_ceil(im, x, &w);
     padded = w;
-    x = import_ok(im) ? window_pad(im, x, &w, lowest(value_dtype(im->g, x))) : 0;
+    x = window_pad(im, x, &w, lowest(ex_dtype(im, x)));
   }
-  if (!import_ok(im))
-    return 0;
   ValueId values, input = x;
   if (rank == 3) {
     values = max_pool3d(im, x, &w, coords);
@@ -184,7 +176,7 @@ void translate_max_pool(Import *im) { out(im, 0, window_max(im, in_required(im, 
 /* Sum over each window of every channel, as a depthwise convolution with ones (zeros beyond the
  * input). */
 static ValueId window_sums(Import *im, ValueId x, const Window *w) {
-  SymInt channels = value_dim(im->g, x, 1);
+  SymInt channels = ex_dim(im, x, 1);
   if (!sym_is_const(channels) || channels < 1)
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                        "this average pool needs a fixed number of channels");
@@ -192,11 +184,10 @@ static ValueId window_sums(Import *im, ValueId x, const Window *w) {
   int64_t none[SPATIAL_MAX] = {0};
   memcpy(dims + 2, w->kernel, w->rank * sizeof *dims);
   ValueId ones =
-      build(&im->b, OP_FULL, A_INTS(dims, 2 + w->rank), A_INT(1), A_DTYPE(value_dtype(im->g, x)));
-  return import_ok(im) ? build(&im->b, OP_CONVOLUTION, A_VAL(x), A_VAL(ones), A_NONE,
-                               W_ARG(w->stride, w), W_ARG(w->begin, w), W_ARG(w->dilation, w),
-                               A_BOOL(false), W_ARG(none, w), A_INT(channels))
-                       : 0;
+      build(&im->b, OP_FULL, A_INTS(dims, 2 + w->rank), A_INT(1), A_DTYPE(ex_dtype(im, x)));
+  return build(&im->b, OP_CONVOLUTION, A_VAL(x), A_VAL(ones), A_NONE, W_ARG(w->stride, w),
+               W_ARG(w->begin, w), W_ARG(w->dilation, w), A_BOOL(false), W_ARG(none, w),
+               A_INT(channels));
 }
 
 /* Average by hand: sums over the padded input divided by how many elements each window counts (a
@@ -205,13 +196,11 @@ static ValueId window_sums(Import *im, ValueId x, const Window *w) {
 static ValueId average_by_sums(Import *im, ValueId x, Window w, bool count_pads) {
   Window grown = w;
   spell_out_ceil(im, x, &grown);
-  if (!import_ok(im))
-    return 0;
   SymInt dims[2 + SPATIAL_MAX] = {1, 1};
   for (uint32_t i = 0; i < w.rank; i++)
-    dims[2 + i] = value_dim(im->g, x, 2 + i);
+    dims[2 + i] = ex_dim(im, x, 2 + i);
   ValueId counted =
-      build(&im->b, OP_FULL, A_INTS(dims, 2 + w.rank), A_INT(1), A_DTYPE(value_dtype(im->g, x)));
+      build(&im->b, OP_FULL, A_INTS(dims, 2 + w.rank), A_INT(1), A_DTYPE(ex_dtype(im, x)));
   Window rest = grown;
   if (count_pads && import_ok(im)) {
     Window own = w;
@@ -222,11 +211,11 @@ static ValueId average_by_sums(Import *im, ValueId x, Window w, bool count_pads)
     }
   }
   Window count_window = rest;
-  counted = import_ok(im) ? window_pad(im, counted, &count_window, A_INT(0)) : 0;
-  ValueId count = import_ok(im) ? window_sums(im, counted, &count_window) : 0;
-  ValueId padded = import_ok(im) ? window_pad(im, x, &grown, A_INT(0)) : 0;
-  ValueId sums = import_ok(im) ? window_sums(im, padded, &grown) : 0;
-  return import_ok(im) ? build(&im->b, OP_DIV_TENSOR, A_VAL(sums), A_VAL(count)) : 0;
+  counted = window_pad(im, counted, &count_window, A_INT(0));
+  ValueId count = window_sums(im, counted, &count_window);
+  ValueId padded = window_pad(im, x, &grown, A_INT(0));
+  ValueId sums = window_sums(im, padded, &grown);
+  return build(&im->b, OP_DIV_TENSOR, A_VAL(sums), A_VAL(count));
 }
 
 static bool no_pads(const Window *w) {
@@ -252,10 +241,8 @@ ValueId window_average(Import *im, ValueId x) {
   if (rank == 3 || dilated(&w) || !pads_fit_kernel(&w) || (w.ceil && !no_pads(&w)))
     return average_by_sums(im, x, w, count_pads);
   x = to_2d(im, x, &w);
-  ValueId y = import_ok(im)
-                  ? build(&im->b, OP_AVG_POOL2D, A_VAL(x), W_ARG(w.kernel, &w), W_ARG(w.stride, &w),
-                          W_ARG(w.begin, &w), A_BOOL(w.ceil), A_BOOL(count_pads || no_pads(&w)))
-                  : 0;
+  ValueId y = build(&im->b, OP_AVG_POOL2D, A_VAL(x), W_ARG(w.kernel, &w), W_ARG(w.stride, &w),
+                    W_ARG(w.begin, &w), A_BOOL(w.ceil), A_BOOL(count_pads || no_pads(&w)));
   return from_2d(im, y, rank);
 }
 
@@ -277,12 +264,11 @@ void translate_lp_pool(Import *im) {
   if (!window_read(im, x, NULL, &w))
     return;
   spell_out_ceil(im, x, &w);
-  ValueId magnitude = import_ok(im) ? build(&im->b, OP_ABS, A_VAL(x)) : 0;
-  ValueId power =
-      import_ok(im) ? build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(magnitude), A_FLOAT(p)) : 0;
-  power = import_ok(im) ? window_pad(im, power, &w, A_INT(0)) : 0;
-  ValueId sums = import_ok(im) ? window_sums(im, power, &w) : 0;
-  ValueId y = import_ok(im) ? build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(sums), A_FLOAT(1 / p)) : 0;
+  ValueId magnitude = build(&im->b, OP_ABS, A_VAL(x));
+  ValueId power = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(magnitude), A_FLOAT(p));
+  power = window_pad(im, power, &w, A_INT(0));
+  ValueId sums = window_sums(im, power, &w);
+  ValueId y = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(sums), A_FLOAT(1 / p));
   out(im, 0, ex_cast(im, y, ex_dtype(im, given)));
 }
 
@@ -291,7 +277,7 @@ void translate_lp_pool(Import *im) {
 static bool global_axes(Import *im, ValueId x, int64_t *axes, uint32_t *count) {
   if (!import_ok(im))
     return false;
-  uint32_t rank = value_rank(im->g, x);
+  uint32_t rank = ex_rank(im, x);
   if (rank < 2) {
     import_fail(im, DIAG_INPUT_RANK, "a global pool needs rank 2 or more, the input has %u", rank);
     return false;
@@ -326,11 +312,8 @@ void translate_global_lp_pool(Import *im) {
   if (!global_axes(im, x, axes, &count) || !count)
     return;
   ValueId magnitude = build(&im->b, OP_ABS, A_VAL(x));
-  ValueId power =
-      import_ok(im) ? build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(magnitude), A_FLOAT(p)) : 0;
-  ValueId sum = import_ok(im) ? build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(power), A_INTS(axes, count),
-                                      A_BOOL(true))
-                              : 0;
-  ValueId y = import_ok(im) ? build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(sum), A_FLOAT(1 / p)) : 0;
+  ValueId power = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(magnitude), A_FLOAT(p));
+  ValueId sum = build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(power), A_INTS(axes, count), A_BOOL(true));
+  ValueId y = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(sum), A_FLOAT(1 / p));
   out(im, 0, ex_cast(im, y, ex_dtype(im, given)));
 }

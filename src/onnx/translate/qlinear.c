@@ -36,8 +36,7 @@ void translate_qlinear_sigmoid(Import *im) {
 void translate_qlinear_leaky_relu(Import *im) {
   ValueId x = real_in(im, 0);
   double alpha = attr_float(im, "alpha", (double)0.01f);
-  out_quantized(im, import_ok(im) ? build(&im->b, OP_LEAKY_RELU, A_VAL(x), A_FLOAT(alpha)) : 0, 3,
-                0);
+  out_quantized(im, build(&im->b, OP_LEAKY_RELU, A_VAL(x), A_FLOAT(alpha)), 3, 0);
 }
 
 /* Of one axis, or (before opset 13) of all dims from it on. */
@@ -57,7 +56,7 @@ void translate_qlinear_softmax(Import *im) {
 void translate_qlinear_concat(Import *im) {
   uint32_t count = (in_count(im) - 2) / 3;
   int64_t axis = attr_int_required(im, "axis");
-  if (import_ok(im) && (in_count(im) % 3 != 2 || count < 1))
+  if (in_count(im) % 3 != 2 || count < 1)
     import_fail(im, DIAG_INPUT_COUNT, "%u inputs are not a scale, a zero point and triples",
                 in_count(im));
   ValueId *parts = ARENA_ARRAY(&im->scratch, ValueId, count + 1);
@@ -92,7 +91,7 @@ void translate_qlinear_global_average_pool(Import *im) {
   ValueId x = real_in(im, 0);
   int64_t axes[MAX_RANK];
   uint32_t rank = ex_rank(im, x), first = channels_last(im) ? 1 : 2;
-  if (import_ok(im) && rank < 3)
+  if (rank < 3)
     import_fail(im, DIAG_INPUT_RANK, "a global pool needs rank 3 or more, the input has %u", rank);
   for (uint32_t i = 0; i + 2 < rank; i++)
     axes[i] = first + i;
@@ -161,8 +160,8 @@ static ValueId scaled_sums(Import *im, ValueId sums, ValueId scale, ValueId colu
 }
 
 static ValueId turned(Import *im, ValueId x, const char *attribute) {
-  if (import_ok(im) && value_rank(im->g, x) != 2)
-    return import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, not 2", value_rank(im->g, x));
+  if (ex_rank(im, x) != 2)
+    return import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, not 2", ex_rank(im, x));
   return attr_int(im, attribute, 0) != 0 ? EX_PERMUTE(im, x, 1, 0) : x;
 }
 
@@ -232,6 +231,5 @@ void translate_reduce_sum_integer(Import *im) {
   if (!attr_ints(im, "axes", &axes, &count))
     import_fail(im, DIAG_ATTR_MISSING, "'axes' is missing");
   bool keep = attr_int(im, "keepdims", 1) != 0;
-  if (import_ok(im))
-    out(im, 0, ex_reduce(im, OP_SUM_DIM_INTLIST, x, axes, count, keep));
+  out(im, 0, ex_reduce(im, OP_SUM_DIM_INTLIST, x, axes, count, keep));
 }

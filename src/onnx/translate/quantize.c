@@ -24,12 +24,11 @@ static bool read_granularity(Import *im, ValueId x, ValueId scale, Granularity *
   if (!import_ok(im))
     return false;
   for (uint32_t i = 0; i < gr->rank; i++)
-    gr->dims[i] = value_dim(im->g, x, i);
+    gr->dims[i] = ex_dim(im, x, i);
   gr->block = im->opset >= 21 ? attr_int(im, "block_size", 0) : 0;
   if (gr->block < 0)
     import_fail(im, DIAG_ATTR_VALUE, "block_size is %lld", (long long)gr->block);
-  bool single = value_rank(im->g, scale) == 0 ||
-                (value_rank(im->g, scale) == 1 && value_dim(im->g, scale, 0) == 1);
+  bool single = ex_rank(im, scale) == 0 || (ex_rank(im, scale) == 1 && ex_dim(im, scale, 0) == 1);
   if (!single && gr->rank > 1)
     gr->axis = import_axis(im, attr_int(im, "axis", 1), gr->rank);
   return import_ok(im);
@@ -41,18 +40,18 @@ static ValueId spread(Import *im, const Granularity *gr, ValueId v) {
   uint32_t own = ex_rank(im, v);
   if (own == 0 || !import_ok(im))
     return v;
-  if (own == 1 && value_dim(im->g, v, 0) == 1)
+  if (own == 1 && ex_dim(im, v, 0) == 1)
     return ex_view(im, v, NULL, 0);
   if (own == 1 && !(gr->block && gr->rank == 1)) {
     for (uint32_t i = 0; i < gr->rank; i++)
-      dims[i] = i == gr->axis ? value_dim(im->g, v, 0) : 1;
+      dims[i] = i == gr->axis ? ex_dim(im, v, 0) : 1;
     return ex_view(im, v, dims, gr->rank);
   }
   if (own != gr->rank || !gr->block || own >= MAX_RANK)
     return import_fail(im, DIAG_SHAPE_MISMATCH,
                        "scale or zero point of rank %u for an input of rank %u", own, gr->rank);
   for (uint32_t i = 0, k = 0; i < own; i++) {
-    dims[k++] = value_dim(im->g, v, i);
+    dims[k++] = ex_dim(im, v, i);
     if (i == gr->axis)
       dims[k++] = 1;
   }
@@ -141,7 +140,7 @@ static ValueId saturated(Import *im, ValueId x, ValueId zero, const Target *to) 
 
 /* x / y as one division: the plain kernel multiplies by the reciprocal when y has one element. */
 static ValueId exact_quotient(Import *im, ValueId x, ValueId y) {
-  return import_ok(im) ? build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(x), A_VAL(y), A_NONE) : 0;
+  return build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(x), A_VAL(y), A_NONE);
 }
 
 /* --- as ops --- */
@@ -150,7 +149,7 @@ static ValueId exact_quotient(Import *im, ValueId x, ValueId y) {
 static bool known_scales(Import *im, const Granularity *gr, ValueId scale, Quantization *q) {
   const double *values;
   uint32_t count;
-  if (!import_ok(im) || value_dtype(im->g, scale) != DTYPE_F32 || value_rank(im->g, scale) > 1 ||
+  if (!import_ok(im) || ex_dtype(im, scale) != DTYPE_F32 || ex_rank(im, scale) > 1 ||
       !value_doubles(im, scale, &values, &count) || count == 0)
     return false;
   for (uint32_t i = 0; i < count; i++)
@@ -165,10 +164,10 @@ static bool known_scales(Import *im, const Granularity *gr, ValueId scale, Quant
 
 static bool known_zeros(Import *im, ValueId zero, Quantization *q) {
   const double *values;
-  uint32_t count, needed = q->scales ? (uint32_t)value_dim(im->g, q->scales, 0) : 1;
+  uint32_t count, needed = q->scales ? (uint32_t)ex_dim(im, q->scales, 0) : 1;
   if (is_zero(im, zero))
     return import_ok(im);
-  if (!import_ok(im) || value_rank(im->g, zero) > 1 || !value_doubles(im, zero, &values, &count) ||
+  if (!import_ok(im) || ex_rank(im, zero) > 1 || !value_doubles(im, zero, &values, &count) ||
       count != needed)
     return false;
   if (!q->scales)
@@ -193,12 +192,12 @@ static bool known_quantization(Import *im, const Granularity *gr, ValueId scale,
 static ValueId quantize_op(Import *im, const Granularity *gr, ValueId x, ValueId scale,
                            ValueId zero, const Target *to) {
   Quantization q;
-  if (!import_ok(im) || value_dtype(im->g, x) != DTYPE_F32 ||
+  if (!import_ok(im) || ex_dtype(im, x) != DTYPE_F32 ||
       !known_quantization(im, gr, scale, zero, to->dtype, to->low, to->high, &q))
     return 0;
   if (q.scales && !q.zeros)
     q.zeros = build_expand(&im->b, build_scalar_int(&im->b, DTYPE_I64, 0),
-                           (SymInt[]){value_dim(im->g, q.scales, 0)}, 1);
+                           (SymInt[]){ex_dim(im, q.scales, 0)}, 1);
   return build_quantize(&im->b, x, &q);
 }
 
@@ -207,9 +206,7 @@ static ValueId dequantize_op(Import *im, const Granularity *gr, ValueId x, Value
                              ValueId zero, int32_t packed) {
   Quantization q;
   Target range = {.low = INT32_MIN, .high = INT32_MAX};
-  if (!import_ok(im))
-    return 0;
-  DType dtype = value_dtype(im->g, x);
+  DType dtype = ex_dtype(im, x);
   range.dtype = dtype;
   if (packed)
     packed_limits(packed, &range.low, &range.high);
@@ -277,7 +274,7 @@ void translate_quantize_linear(Import *im) {
   if (!import_ok(im) || !check_scale(im, scale, false) || !read_granularity(im, x, scale, &gr))
     return;
   Target to = target_attribute(im, zero);
-  DType precision = dtype_attribute(im, "precision", value_dtype(im->g, scale));
+  DType precision = dtype_attribute(im, "precision", ex_dtype(im, scale));
   ValueId y = to.packed || precision != DTYPE_F32 ? 0 : quantize_op(im, &gr, x, scale, zero, &to);
   if (y)
     out(im, 0, y);
@@ -296,7 +293,7 @@ void translate_quantize_linear(Import *im) {
 static ValueId split_blocks(Import *im, const Granularity *gr, ValueId v, int64_t block) {
   SymInt dims[MAX_RANK + 1];
   for (uint32_t i = 0, k = 0; i < gr->rank && import_ok(im); i++) {
-    dims[k++] = i == gr->axis ? value_dim(im->g, v, i) / block : value_dim(im->g, v, i);
+    dims[k++] = i == gr->axis ? ex_dim(im, v, i) / block : ex_dim(im, v, i);
     if (i == gr->axis)
       dims[k++] = block;
   }
@@ -307,7 +304,7 @@ static ValueId split_blocks(Import *im, const Granularity *gr, ValueId v, int64_
 static bool has_whole_blocks(Import *im, const Granularity *gr, ValueId scale) {
   if (!gr->block || gr->rank >= MAX_RANK || ex_rank(im, scale) != gr->rank)
     return false;
-  SymInt blocks = value_dim(im->g, scale, gr->axis), size = gr->dims[gr->axis];
+  SymInt blocks = ex_dim(im, scale, gr->axis), size = gr->dims[gr->axis];
   return sym_is_const(blocks) && sym_is_const(size) && size % gr->block == 0 &&
          size / gr->block == blocks;
 }
@@ -332,8 +329,8 @@ static ValueId dequantize_blocks(Import *im, const Granularity *gr, ValueId x, V
   int32_t packed = in_packed(im, 0);
   Target range = {.dtype = ex_dtype(im, x)};
   if (!import_ok(im) || !has_whole_blocks(im, gr, scale) || gr->block < 2 ||
-      !value_is_const(im->g, scale) || value_dtype(im->g, scale) != DTYPE_F32 ||
-      (zero && (!value_is_const(im->g, zero) || value_dtype(im->g, zero) != range.dtype)) ||
+      !value_is_const(im->g, scale) || ex_dtype(im, scale) != DTYPE_F32 ||
+      (zero && (!value_is_const(im->g, zero) || ex_dtype(im, zero) != range.dtype)) ||
       !dtype_in(range.dtype, DT(I8) | DT(U8)))
     return 0;
   if (packed)
@@ -358,12 +355,11 @@ void translate_dequantize_linear(Import *im) {
     scale = decode_small_float(im, scale, small_scale);
   if (!import_ok(im) || !check_scale(im, scale, true) || !read_granularity(im, x, scale, &gr))
     return;
-  DType from = value_dtype(im->g, x),
-        to = dtype_attribute(im, "output_dtype", value_dtype(im->g, scale)),
+  DType from = ex_dtype(im, x), to = dtype_attribute(im, "output_dtype", ex_dtype(im, scale)),
         work = to == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
   if (small)
     x = decode_small_float(im, x, small);
-  else if (import_ok(im) && !dtype_in(from, DTS_INT | DT(U16)))
+  else if (!dtype_in(from, DTS_INT | DT(U16)))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "dequantization from %s is not supported",
                 dtype_name(from));
   bool plain = !small && to == DTYPE_F32;
@@ -387,8 +383,6 @@ void translate_dequantize_linear(Import *im) {
 }
 
 ValueId quantized_by_range(Import *im, ValueId x, ValueId *scale, ValueId *zero) {
-  if (!import_ok(im))
-    return 0;
   Quantization q = build_dynamic(&im->b, x, DTYPE_U8);
   *scale = q.scales;
   *zero = ex_cast(im, q.zeros, DTYPE_U8);
@@ -427,7 +421,7 @@ ValueId quantized_product(Import *im, ValueId a, ValueId a_zero, ValueId b, Valu
 ValueId quantized_real(Import *im, ValueId v, ValueId scale, ValueId zero, uint32_t axis) {
   Granularity gr = {.rank = ex_rank(im, v), .axis = axis};
   for (uint32_t i = 0; i < gr.rank && import_ok(im); i++)
-    gr.dims[i] = value_dim(im->g, v, i);
+    gr.dims[i] = ex_dim(im, v, i);
   ValueId y = dequantize_op(im, &gr, v, scale, zero, 0);
   if (y || !import_ok(im))
     return y;
@@ -458,9 +452,9 @@ bool quantized_is_known(Import *im, uint32_t i, uint32_t axis) {
   Granularity gr = {.rank = ex_rank(im, v), .axis = axis};
   Quantization q;
   for (uint32_t k = 0; k < gr.rank && import_ok(im); k++)
-    gr.dims[k] = value_dim(im->g, v, k);
+    gr.dims[k] = ex_dim(im, v, k);
   return import_ok(im) && gr.rank > axis &&
-         known_quantization(im, &gr, in_required(im, i + 1), in(im, i + 2), value_dtype(im->g, v),
+         known_quantization(im, &gr, in_required(im, i + 1), in(im, i + 2), ex_dtype(im, v),
                             INT8_MIN, UINT8_MAX, &q);
 }
 
@@ -481,10 +475,10 @@ bool quantized_has_one_scale(Import *im, uint32_t i) {
 /* In real numbers, where everything is known. */
 static bool real_matmul(Import *im) {
   ValueId a = in_required(im, 0), b = in_required(im, 3);
-  if (!import_ok(im) || value_rank(im->g, a) < 2 || value_rank(im->g, b) < 2 ||
+  if (!import_ok(im) || ex_rank(im, a) < 2 || ex_rank(im, b) < 2 ||
       !quantized_has_one_scale(im, 1) || !quantized_has_one_scale(im, 6))
     return false;
-  uint32_t columns = value_rank(im->g, b) - 1;
+  uint32_t columns = ex_rank(im, b) - 1;
   if (!quantized_is_known(im, 0, 0) || !quantized_is_known(im, 3, columns))
     return false;
   ValueId x = quantized_real(im, a, in(im, 1), in(im, 2), 0),

@@ -6,13 +6,13 @@ static DType float_attr(Import *im, DType otherwise) {
   if (!attr_has(im, "dtype"))
     return otherwise;
   DType dtype = dtype_from_onnx((int32_t)attr_int(im, "dtype", 1));
-  if (import_ok(im) && !dtype_is_float(dtype))
+  if (!dtype_is_float(dtype))
     import_fail(im, DIAG_ATTR_VALUE, "'dtype' is not a float type that the runtime holds");
   return dtype;
 }
 
 static ValueId random_numbers(Import *im, OpId op, const Shape *s, DType dtype) {
-  return import_ok(im) ? build(&im->b, op, A_INTS(s->d, s->rank), A_DTYPE(dtype)) : 0;
+  return build(&im->b, op, A_INTS(s->d, s->rank), A_DTYPE(dtype));
 }
 
 /* Numbers times factor plus offset. */
@@ -52,7 +52,7 @@ static void random_shaped(Import *im, bool normal) {
 static void random_like(Import *im, bool normal) {
   ValueId x = in_required(im, 0);
   Shape s = shape_of(im, x);
-  DType dtype = import_ok(im) ? value_dtype(im->g, x) : DTYPE_F32;
+  DType dtype = import_ok(im) ? ex_dtype(im, x) : DTYPE_F32;
   random_of(im, &s, float_attr(im, dtype_is_float(dtype) ? dtype : DTYPE_F32), normal);
 }
 
@@ -65,16 +65,12 @@ void translate_random_normal_like(Import *im) { random_like(im, true); }
 void translate_bernoulli(Import *im) {
   ValueId x = in_required(im, 0);
   Shape s = shape_of(im, x);
-  if (!import_ok(im))
-    return;
-  DType dtype = attr_has(im, "dtype") ? dtype_from_onnx((int32_t)attr_int(im, "dtype", 1))
-                                      : value_dtype(im->g, x);
-  if (import_ok(im) && dtype == DTYPE_NONE)
+  DType dtype =
+      attr_has(im, "dtype") ? dtype_from_onnx((int32_t)attr_int(im, "dtype", 1)) : ex_dtype(im, x);
+  if (dtype == DTYPE_NONE)
     import_fail(im, DIAG_ATTR_VALUE, "'dtype' is not an element type that the runtime holds");
-  ValueId hit =
-      ex_binary(im, OP_LT_TENSOR, random_numbers(im, OP_RAND, &s, value_dtype(im->g, x)), x);
-  if (import_ok(im))
-    out(im, 0, build_cast(&im->b, hit, dtype));
+  ValueId hit = ex_binary(im, OP_LT_TENSOR, random_numbers(im, OP_RAND, &s, ex_dtype(im, x)), x);
+  out(im, 0, build_cast(&im->b, hit, dtype));
 }
 
 /* Classes by the share of the running probabilities that a uniform number reaches. The input holds
@@ -84,15 +80,11 @@ void translate_multinomial(Import *im) {
   Shape s = shape_of(im, x);
   int64_t samples = attr_int(im, "sample_size", 1);
   DType dtype = dtype_from_onnx((int32_t)attr_int(im, "dtype", 6));
-  if (import_ok(im) && (s.rank != 2 || samples < 1 || (dtype != DTYPE_I32 && dtype != DTYPE_I64)))
+  if (s.rank != 2 || samples < 1 || (dtype != DTYPE_I32 && dtype != DTYPE_I64))
     import_fail(im, DIAG_ATTR_VALUE,
                 "Multinomial takes a matrix, a positive sample_size and an int32 or int64 dtype");
-  if (!import_ok(im))
-    return;
-  DType kind = value_dtype(im->g, x);
+  DType kind = ex_dtype(im, x);
   ValueId share = build(&im->b, OP_SOFTMAX, A_VAL(x), A_INT(1), A_BOOL(false));
-  if (!import_ok(im))
-    return;
   share = build(&im->b, OP_CUMSUM, A_VAL(share), A_INT(1), A_DTYPE(kind));
   /* All but the last class: the last one takes what rounding leaves. */
   share = ex_slice(im, share, 1, 0, sym_sub(&im->g->syms, s.d[1], 1));
@@ -100,12 +92,9 @@ void translate_multinomial(Import *im) {
   row = (Shape){3, {row.d[0], 1, row.d[1]}};
   ValueId passed = ex_binary(im, OP_LE_TENSOR, ex_view_as(im, share, &row),
                              random_numbers(im, OP_RAND, &number, kind));
-  if (!import_ok(im))
-    return;
   ValueId index =
       ex_reduce_one(im, OP_SUM_DIM_INTLIST, build_cast(&im->b, passed, DTYPE_I64), 2, false);
-  if (import_ok(im))
-    out(im, 0, build_cast(&im->b, index, dtype));
+  out(im, 0, build_cast(&im->b, index, dtype));
 }
 
 /* --- Dropout --- */
@@ -128,15 +117,13 @@ static bool at_inference(Import *im) {
  * arrives at run time picks between this and the input. */
 static void dropout_training(Import *im, ValueId x) {
   Shape s = shape_of(im, x), scalar = {0};
-  DType dtype = value_dtype(im->g, x);
+  DType dtype = ex_dtype(im, x);
   ValueId ratio, training = im->opset < 12 ? 0 : in(im, 2), given = im->opset < 12 ? 0 : in(im, 1);
   if (given)
     ratio = build_cast(&im->b, ex_view_as(im, given, &scalar), dtype);
   else
     ratio = build_scalar(&im->b, dtype, im->opset < 12 ? attr_float(im, "ratio", 0.5) : 0.5);
   ValueId kept = ex_binary(im, OP_GE_TENSOR, random_numbers(im, OP_RAND, &s, dtype), ratio);
-  if (!import_ok(im))
-    return;
   ValueId share = ex_binary(im, OP_SUB_TENSOR, build_scalar(&im->b, dtype, 1), ratio);
   ValueId y =
       ex_where(im, kept, ex_binary(im, OP_DIV_TENSOR, x, share), build_scalar(&im->b, dtype, 0));
@@ -146,21 +133,18 @@ static void dropout_training(Import *im, ValueId x) {
     kept = ex_binary(im, OP_LOGICAL_OR, kept, ex_unary(im, OP_LOGICAL_NOT, training));
   }
   out(im, 0, y);
-  if (import_ok(im))
-    out(im, 1, im->opset < 10 ? build_cast(&im->b, kept, dtype) : kept);
+  out(im, 1, im->opset < 10 ? build_cast(&im->b, kept, dtype) : kept);
 }
 
 void translate_dropout(Import *im) {
   ValueId x = in_required(im, 0);
   Shape s = shape_of(im, x);
   bool inference = at_inference(im);
-  if (!import_ok(im))
-    return;
   if (!inference) {
     dropout_training(im, x);
     return;
   }
   out(im, 0, x);
   if (out_wanted(im, 1))
-    out(im, 1, ex_filled(im, im->opset < 10 ? value_dtype(im->g, x) : DTYPE_BOOL, &s, 1));
+    out(im, 1, ex_filled(im, im->opset < 10 ? ex_dtype(im, x) : DTYPE_BOOL, &s, 1));
 }

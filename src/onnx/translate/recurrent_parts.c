@@ -62,21 +62,20 @@ static void read_activations(Import *im, const char *const *defaults, Recurrent 
 
 static void read_sizes(Import *im, ValueId w, ValueId r, Recurrent *rnn) {
   uint32_t wide = rnn->quantized ? 2 : 1; /* the dim of the gates */
-  rnn->dtype = value_dtype(im->g, rnn->x);
+  rnn->dtype = ex_dtype(im, rnn->x);
   rnn->length = ex_dim(im, rnn->x, rnn->layout ? 1 : 0);
   rnn->batch = ex_dim(im, rnn->x, rnn->layout ? 0 : 1);
   rnn->hidden = ex_fixed(im, r, 3 - wide);
   int64_t declared = attr_int(im, "hidden_size", rnn->hidden);
-  if (import_ok(im) && declared != rnn->hidden)
+  if (declared != rnn->hidden)
     import_fail(im, DIAG_ATTR_VALUE, "hidden_size is %lld, but R has %lld", (long long)declared,
                 (long long)rnn->hidden);
-  if (import_ok(im) &&
-      (value_dim(im->g, r, 0) != rnn->directions || value_dim(im->g, w, 0) != rnn->directions ||
-       value_dim(im->g, r, wide) != rnn->gates * rnn->hidden ||
-       value_dim(im->g, w, wide) != rnn->gates * rnn->hidden))
+  if (ex_dim(im, r, 0) != rnn->directions || ex_dim(im, w, 0) != rnn->directions ||
+      ex_dim(im, r, wide) != rnn->gates * rnn->hidden ||
+      ex_dim(im, w, wide) != rnn->gates * rnn->hidden)
     import_fail(im, DIAG_SHAPE_MISMATCH, "W or R do not fit %u directions of %u gates of size %lld",
                 rnn->directions, rnn->gates, (long long)rnn->hidden);
-  if (import_ok(im) && sym_upper(&im->g->syms, rnn->length) < 1)
+  if (sym_upper(&im->g->syms, rnn->length) < 1)
     import_fail(im, DIAG_SHAPE_MISMATCH, "the sequence has no steps");
 }
 
@@ -85,9 +84,9 @@ static bool read_shapes(Import *im, Recurrent *rnn) {
   rnn->x = in_required(im, 0);
   if (!import_ok(im))
     return false;
-  if (value_rank(im->g, rnn->x) != 3 || value_rank(im->g, w) != 3 || value_rank(im->g, r) != 3)
+  if (ex_rank(im, rnn->x) != 3 || ex_rank(im, w) != 3 || ex_rank(im, r) != 3)
     import_fail(im, DIAG_INPUT_RANK, "X, W and R have ranks %u, %u and %u, not 3",
-                value_rank(im->g, rnn->x), value_rank(im->g, w), value_rank(im->g, r));
+                ex_rank(im, rnn->x), ex_rank(im, w), ex_rank(im, r));
   else
     read_sizes(im, w, r, rnn);
   if (rnn->layout)
@@ -209,8 +208,6 @@ static ValueId project_direction(Import *im, const RnnPart *part, uint32_t d, ui
   ValueId x = d || rnn->reverse ? recurrent_reversed(im, rnn, rnn->x) : rnn->x,
           w = recurrent_input(im, 1, d), bias = bias_of(im, rnn, d, own);
   x = EX_VIEW(im, x, rows, ex_dim(im, x, 2));
-  if (!import_ok(im))
-    return 0;
   if (rnn->quantized)
     return quantized_dynamic(im, x, w, recurrent_input(im, 8, d), recurrent_input(im, 9, d), bias);
   return build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(w), A_OPT(bias));
@@ -241,9 +238,7 @@ ValueId recurrent_times(Import *im, ValueId base, ValueId h, ValueId w) {
 
 ValueId recurrent_gate(Import *im, const Recurrent *rnn, ValueId x, uint32_t first,
                        uint32_t count) {
-  return import_ok(im) ? ex_slice(im, x, ex_rank(im, x) - 1, first * rnn->hidden,
-                                  (first + count) * rnn->hidden)
-                       : 0;
+  return ex_slice(im, x, ex_rank(im, x) - 1, first * rnn->hidden, (first + count) * rnn->hidden);
 }
 
 void recurrent_split(Import *im, const Recurrent *rnn, ValueId x, uint32_t count, ValueId *parts) {
@@ -261,8 +256,6 @@ static ValueId scaled(Import *im, ValueId x, double factor, double shift) {
 
 ValueId recurrent_unclipped(Import *im, const RnnPart *part, uint32_t i, ValueId x) {
   const RnnActivation *f = &part->f[i];
-  if (!import_ok(im))
-    return 0;
   if (sv_eq_str(f->name, "Tanh"))
     return ex_unary(im, OP_TANH, x);
   if (sv_eq_str(f->name, "Sigmoid"))

@@ -47,14 +47,11 @@ static Shape collected_shape(const RnnPart *part, SymInt length) {
 static void set_shape(Import *im, ValueId v, Shape shape) {
   if (import_ok(im))
     value_set_type(
-        im->g, v,
-        graph_tensor_type(im->g, value_dtype(im->g, v), shape.rank, shape.d, ORDER_CONTIGUOUS));
+        im->g, v, graph_tensor_type(im->g, ex_dtype(im, v), shape.rank, shape.d, ORDER_CONTIGUOUS));
 }
 
 static ValueId of_iteration(Import *im, ValueId rows, SymInt number) {
-  return rows && import_ok(im)
-             ? build(&im->b, OP_SELECT_COPY_INT, A_VAL(rows), A_INT(0), A_INT(number))
-             : 0;
+  return rows ? build(&im->b, OP_SELECT_COPY_INT, A_VAL(rows), A_INT(0), A_INT(number)) : 0;
 }
 
 static void run(Import *im, Steps *s) {
@@ -149,8 +146,6 @@ static void run_part(Import *im, const RnnKind *kind, RnnPart *part, ValueId *y,
   s.active = active_of(im, part, backward);
   for (uint32_t i = 0; i < kind->states; i++)
     s.states[i] = initial(im, part, 5 + i);
-  if (!import_ok(im))
-    return;
   if (sym_is_const(rnn->length) && rnn->length <= PRODUCTS_UNROLLED)
     unroll(im, &s);
   else

@@ -5,9 +5,7 @@
 
 #include "onnx/translate/resample.h"
 
-static ValueId f64(Import *im, ValueId v) {
-  return import_ok(im) ? build_cast(&im->b, v, DTYPE_F64) : 0;
-}
+static ValueId f64(Import *im, ValueId v) { return build_cast(&im->b, v, DTYPE_F64); }
 
 static ValueId f64_number(Import *im, double v) { return build_scalar(&im->b, DTYPE_F64, v); }
 
@@ -48,8 +46,6 @@ static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
           last = ex_cast(im, ex_size(im, sym_sub(t, a->in, 1)), type),
           resized = ex_cast(im, ex_size(im, a->out), type), scale = ex_cast(im, a->scale, type),
           length = ex_binary(im, OP_MUL_TENSOR, scale, in), less = plus(im, length, -1);
-  if (!import_ok(im))
-    return 0;
   switch (r->coordinates) {
   case COORD_HALF_PIXEL:
     return half_pixel(im, at, scale);
@@ -90,8 +86,6 @@ static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
 
 static ValueId inside_index(Import *im, ValueId position, SymInt size) {
   ValueId last = ex_size(im, sym_sub(&im->g->syms, size, 1));
-  if (!import_ok(im))
-    return 0;
   ValueId whole = build_cast(&im->b, position, DTYPE_I64);
   return ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, whole, last), 0);
 }
@@ -197,7 +191,7 @@ static ValueId blend(Import *im, const Resample *r, const ResampleAxis *a, Value
     if (all_zero(im, taps[k].weight))
       continue;
     ValueId tap = ex_index_select(im, x, a->axis, inside_index(im, taps[k].position, a->in));
-    ValueId weight = import_ok(im) ? build_cast(&im->b, taps[k].weight, value_dtype(im->g, x)) : 0;
+    ValueId weight = build_cast(&im->b, taps[k].weight, ex_dtype(im, x));
     tap =
         ex_binary(im, OP_MUL_TENSOR, tap, ex_along_axis(im, weight, a->axis, shape_of(im, x).rank));
     y = y ? ex_binary(im, OP_ADD_TENSOR, y, tap) : tap;
@@ -207,8 +201,6 @@ static ValueId blend(Import *im, const Resample *r, const ResampleAxis *a, Value
 
 ValueId resample_axis(Import *im, const Resample *r, const ResampleAxis *a, ValueId x) {
   ValueId at = source(im, r, a), y;
-  if (!import_ok(im))
-    return 0;
   /* A coordinate of a single element may have come out as a scalar. */
   SymInt out_dims[] = {a->out};
   at = build_expand(&im->b, at, out_dims, 1);
@@ -221,6 +213,6 @@ ValueId resample_axis(Import *im, const Resample *r, const ResampleAxis *a, Valu
   ValueId last = f64(im, ex_size(im, sym_sub(&im->g->syms, a->in, 1)));
   ValueId outside = ex_binary(im, OP_LOGICAL_OR, ex_with(im, OP_LT_TENSOR, at, 0),
                               ex_binary(im, OP_GT_TENSOR, at, last));
-  ValueId fill = import_ok(im) ? build_scalar(&im->b, value_dtype(im->g, x), r->extrapolation) : 0;
+  ValueId fill = build_scalar(&im->b, ex_dtype(im, x), r->extrapolation);
   return ex_where(im, ex_along_axis(im, outside, a->axis, shape_of(im, x).rank), fill, y);
 }

@@ -81,11 +81,11 @@ void translate_flatten(Import *im) {
   int64_t axis = attr_int(im, "axis", 1);
   if (axis < 0)
     axis += from.rank;
-  if (import_ok(im) && (axis < 0 || axis > from.rank))
+  if (axis < 0 || axis > from.rank) {
     import_fail(im, DIAG_AXIS_RANGE, "axis %lld is outside a tensor of rank %u", (long long)axis,
                 from.rank);
-  if (!import_ok(im))
     return;
+  }
   uint32_t at = (uint32_t)axis;
   Shape to = {2, {shape_product(im, from.d, at), shape_product(im, from.d + at, from.rank - at)}};
   out(im, 0, ex_view_as(im, x, &to));
@@ -96,8 +96,6 @@ void translate_flatten(Import *im) {
 /* A view of x with the dims that output 0 declares. */
 static void declared_view(Import *im, ValueId x, const char *what) {
   Shape to = {0};
-  if (!import_ok(im))
-    return;
   if (!out_declared_dims(im, 0, to.d, &to.rank))
     fail_not_known(im, what);
   out(im, 0, ex_view_as(im, x, &to));
@@ -133,7 +131,7 @@ void translate_unsqueeze(Import *im) {
   uint32_t count = 0;
   bool given =
       im->opset < 13 ? attr_ints(im, "axes", &values, &count) : in_consts(im, 1, &values, &count);
-  if (import_ok(im) && !given && im->opset < 13)
+  if (!given && im->opset < 13)
     import_fail(im, DIAG_ATTR_MISSING, "Unsqueeze has no 'axes'");
   if (!given) {
     declared_view(im, x, "the list of axes");
@@ -148,7 +146,7 @@ void translate_unsqueeze(Import *im) {
   to.rank = from.rank + count;
   for (uint32_t i = 0; i < count && import_ok(im); i++) {
     uint32_t axis = import_axis(im, values[i], to.rank);
-    if (import_ok(im) && (set >> axis & 1))
+    if (set >> axis & 1)
       import_fail(im, DIAG_AXIS_RANGE, "axis %lld is listed twice", (long long)values[i]);
     set |= (uint32_t)1 << axis;
   }
@@ -196,6 +194,5 @@ void translate_expand(Import *im) {
                    &wanted, &known))
     return;
   to.rank = import_broadcast(im, from.d, from.rank, wanted.d, wanted.rank, to.d);
-  if (import_ok(im))
-    out(im, 0, build_expand(&im->b, x, to.d, to.rank));
+  out(im, 0, build_expand(&im->b, x, to.d, to.rank));
 }

@@ -126,7 +126,7 @@ static bool output_shape(Import *im, Resize *r) {
     return true;
   if (import_ok(im) && !out_declared_dims(im, 0, r->out.d, &r->out.rank))
     fail_not_known(im, r->scales ? "the list of scales" : "the list of sizes");
-  if (import_ok(im) && r->out.rank != r->in.rank)
+  if (r->out.rank != r->in.rank)
     import_fail(im, DIAG_DIM_CONTRADICTION, "the output is declared with rank %u, not %u",
                 r->out.rank, r->in.rank);
   return import_ok(im);
@@ -203,8 +203,7 @@ static bool resize_kernel(Import *im, const Resize *r) {
   if ((rank != 3 && rank != 4) || r->in.d[0] != r->out.d[0] || r->in.d[1] != r->out.d[1] ||
       r->how.mode == RESAMPLE_CUBIC || r->policy != STRETCH)
     return false;
-  if (r->how.mode == RESAMPLE_LINEAR &&
-      (!linear_kernel(r) || !dtype_is_float(value_dtype(im->g, r->x))))
+  if (r->how.mode == RESAMPLE_LINEAR && (!linear_kernel(r) || !dtype_is_float(ex_dtype(im, r->x))))
     return false;
   for (uint32_t i = 2; i < rank; i++)
     if (!exact(im, r, i) || (r->how.mode == RESAMPLE_NEAREST && !nearest_kernel(im, r, i)) ||
@@ -230,7 +229,7 @@ static bool resize_kernel(Import *im, const Resize *r) {
 /* --- axis by axis --- */
 
 static ValueId double_element(Import *im, ValueId vector, uint32_t i) {
-  return import_ok(im) ? build_cast(&im->b, ex_element(im, vector, i), DTYPE_F64) : 0;
+  return build_cast(&im->b, ex_element(im, vector, i), DTYPE_F64);
 }
 
 /* Scale of the axis at position i, as a 0-d f64 tensor. */
@@ -255,7 +254,7 @@ static ValueId axis_scale(Import *im, const Resize *r, uint32_t i) {
 }
 
 static void resize_axes(Import *im, const Resize *r) {
-  DType dtype = value_dtype(im->g, r->x);
+  DType dtype = ex_dtype(im, r->x);
   bool blends = r->how.mode != RESAMPLE_NEAREST, crop = r->how.coordinates == COORD_TF_CROP;
   ValueId y = r->x;
   if (blends && dtype != DTYPE_F64)
@@ -275,16 +274,15 @@ static void resize_axes(Import *im, const Resize *r) {
   if (import_ok(im) && blends && !dtype_is_float(dtype) && dtype_size(dtype) == 1)
     y = build(&im->b, OP_CLAMP, A_VAL(y), A_INT(dtype == DTYPE_U8 ? 0 : INT8_MIN),
               A_INT(dtype == DTYPE_U8 ? UINT8_MAX : INT8_MAX));
-  if (import_ok(im))
-    out(im, 0, build_cast(&im->b, y, dtype));
+  out(im, 0, build_cast(&im->b, y, dtype));
 }
 
 static void resize(Import *im, Resize *r) {
   if (!import_ok(im) || !output_shape(im, r))
     return;
   bool plain = r->how.coordinates != COORD_TF_CROP;
-  if (!plain && (!r->roi || value_rank(im->g, r->roi) != 1 ||
-                 value_dim(im->g, r->roi, 0) != 2 * (SymInt)r->count)) {
+  if (!plain &&
+      (!r->roi || ex_rank(im, r->roi) != 1 || ex_dim(im, r->roi, 0) != 2 * (SymInt)r->count)) {
     import_fail(im, DIAG_INPUT_COUNT,
                 "tf_crop_and_resize needs a region of interest with a begin "
                 "and an end for each axis");
@@ -297,7 +295,7 @@ static void resize(Import *im, Resize *r) {
 /* An input that may be there with no elements, which means absent. */
 static ValueId in_nonempty(Import *im, uint32_t i) {
   ValueId v = in(im, i);
-  return v && import_ok(im) && !(value_rank(im->g, v) == 1 && value_dim(im->g, v, 0) == 0) ? v : 0;
+  return v && import_ok(im) && !(ex_rank(im, v) == 1 && ex_dim(im, v, 0) == 0) ? v : 0;
 }
 
 void translate_resize(Import *im) {
@@ -311,7 +309,7 @@ void translate_resize(Import *im) {
     r.roi = in_nonempty(im, 1);
     r.sizes = r.scales ? 0 : in_nonempty(im, 3);
   }
-  if (import_ok(im) && !r.scales && !r.sizes)
+  if (!r.scales && !r.sizes)
     import_fail(im, DIAG_INPUT_COUNT, "neither scales nor sizes are given");
   resize(im, &r);
 }

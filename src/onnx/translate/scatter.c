@@ -26,7 +26,7 @@ static OpId scatter_reduction(Import *im) {
 }
 
 static bool steps_ok(Import *im, SymInt steps) {
-  if (import_ok(im) && (!sym_is_const(steps) || steps > SCATTER_STEPS_MAX))
+  if (!sym_is_const(steps) || steps > SCATTER_STEPS_MAX)
     import_fail(
         im, DIAG_UNSUPPORTED_FEATURE,
         "reductions other than none and add are unrolled over the updates, which is limited "
@@ -38,38 +38,29 @@ static bool steps_ok(Import *im, SymInt steps) {
 /* Updates at one index of axis cannot meet each other, so they are combined together. */
 static ValueId scatter_combined(Import *im, ValueId x, uint32_t axis, ValueId index,
                                 ValueId updates, OpId op) {
-  SymInt steps = value_dim(im->g, index, axis);
+  SymInt steps = ex_dim(im, index, axis);
   if (!steps_ok(im, steps))
     return 0;
   for (int64_t i = 0; i < steps && import_ok(im); i++) {
     ValueId at = ex_slice(im, index, axis, i, i + 1),
             update = ex_slice(im, updates, axis, i, i + 1);
-    if (!import_ok(im))
-      return 0;
     ValueId old = build(&im->b, OP_GATHER, A_VAL(x), A_INT(axis), A_VAL(at));
     ValueId merged = ex_binary(im, op, old, update);
-    if (import_ok(im))
-      x = build(&im->b, OP_SCATTER_SRC, A_VAL(x), A_INT(axis), A_VAL(at), A_VAL(merged));
+    x = build(&im->b, OP_SCATTER_SRC, A_VAL(x), A_INT(axis), A_VAL(at), A_VAL(merged));
   }
   return x;
 }
 
 void translate_scatter_elements(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1), updates = in_required(im, 2);
-  if (!import_ok(im))
-    return;
   OpId op = scatter_reduction(im);
-  uint32_t axis = import_axis(im, attr_int(im, "axis", 0), value_rank(im->g, x));
-  if (!import_ok(im))
-    return;
-  if (value_rank(im->g, index) != value_rank(im->g, x)) {
-    import_fail(im, DIAG_INPUT_RANK, "the indices have rank %u, the data %u",
-                value_rank(im->g, index), value_rank(im->g, x));
+  uint32_t axis = import_axis(im, attr_int(im, "axis", 0), ex_rank(im, x));
+  if (ex_rank(im, index) != ex_rank(im, x)) {
+    import_fail(im, DIAG_INPUT_RANK, "the indices have rank %u, the data %u", ex_rank(im, index),
+                ex_rank(im, x));
     return;
   }
-  index = ex_wrap_index(im, index, value_dim(im->g, x, axis));
-  if (!import_ok(im))
-    return;
+  index = ex_wrap_index(im, index, ex_dim(im, x, axis));
   if (op == OP_NONE || op == OP_ADD_TENSOR)
     out(im, 0,
         build(&im->b, op == OP_NONE ? OP_SCATTER_SRC : OP_SCATTER_ADD, A_VAL(x), A_INT(axis),
@@ -96,9 +87,7 @@ static ValueId put(Import *im, ValueId x, ValueId indices, uint32_t tuple, Value
   ValueId list[MAX_RANK] = {0};
   for (uint32_t k = 0; k < tuple; k++)
     list[k] = component(im, indices, k);
-  return import_ok(im) ? build(&im->b, OP_INDEX_PUT, A_VAL(x), A_VALS(list, tuple), A_VAL(values),
-                               A_BOOL(add))
-                       : 0;
+  return build(&im->b, OP_INDEX_PUT, A_VAL(x), A_VALS(list, tuple), A_VAL(values), A_BOOL(add));
 }
 
 /* One tuple after the other: they may name the same element. */
@@ -132,11 +121,11 @@ void translate_scatter_nd(Import *im) {
   OpId op = scatter_reduction(im);
   Shape at = shape_of(im, indices);
   SymInt tuple = at.rank ? at.d[at.rank - 1] : -1;
-  if (!sym_is_const(tuple) || tuple < 1 || tuple > value_rank(im->g, x) ||
-      value_rank(im->g, updates) + 1 < at.rank) {
+  if (!sym_is_const(tuple) || tuple < 1 || tuple > ex_rank(im, x) ||
+      ex_rank(im, updates) + 1 < at.rank) {
     import_fail(im, DIAG_SHAPE_MISMATCH,
                 "indices of rank %u and updates of rank %u do not fit a tensor of rank %u", at.rank,
-                value_rank(im->g, updates), value_rank(im->g, x));
+                ex_rank(im, updates), ex_rank(im, x));
     return;
   }
   if (op == OP_NONE || op == OP_ADD_TENSOR)
@@ -154,17 +143,14 @@ void translate_tensor_scatter(Import *im) {
   StrView mode = attr_str(im, "mode", "linear");
   Shape s = shape_of(im, x), u = shape_of(im, update);
   uint32_t axis = import_axis(im, attr_int(im, "axis", -2), s.rank);
-  if (import_ok(im) && (u.rank != s.rank || axis == 0))
+  if (u.rank != s.rank || axis == 0)
     import_fail(im, DIAG_SHAPE_MISMATCH, "the update does not fit, or the axis is the batch");
-  if (!import_ok(im))
-    return;
   ValueId at = ex_along_axis(im, ex_arange(im, u.d[axis]), axis, s.rank);
   if (write)
     at = ex_binary(im, OP_ADD_TENSOR, at,
                    ex_along_axis(im, build_cast(&im->b, write, DTYPE_I64), 0, s.rank));
   if (sv_eq_str(mode, "circular"))
     at = ex_floor_mod(im, at, ex_size(im, s.d[axis]));
-  at = import_ok(im) ? build_expand(&im->b, at, u.d, u.rank) : 0;
-  if (import_ok(im))
-    out(im, 0, build(&im->b, OP_SCATTER_SRC, A_VAL(x), A_INT(axis), A_VAL(at), A_VAL(update)));
+  at = build_expand(&im->b, at, u.d, u.rank);
+  out(im, 0, build(&im->b, OP_SCATTER_SRC, A_VAL(x), A_INT(axis), A_VAL(at), A_VAL(update)));
 }

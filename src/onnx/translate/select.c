@@ -5,13 +5,11 @@
 /* --- ArgMax, ArgMin, Hardmax --- */
 
 static ValueId arg_extreme(Import *im, OpId op, ValueId x, uint32_t axis, bool keep, bool last) {
-  if (!import_ok(im))
-    return 0;
   if (!last)
     return build(&im->b, op, A_VAL(x), A_INT(axis), A_BOOL(keep));
-  SymInt end = sym_sub(&im->g->syms, value_dim(im->g, x, axis), 1);
+  SymInt end = sym_sub(&im->g->syms, ex_dim(im, x, axis), 1);
   ValueId flipped = ex_flip(im, x, axis);
-  ValueId index = import_ok(im) ? build(&im->b, op, A_VAL(flipped), A_INT(axis), A_BOOL(keep)) : 0;
+  ValueId index = build(&im->b, op, A_VAL(flipped), A_INT(axis), A_BOOL(keep));
   return ex_binary(im, OP_SUB_TENSOR, ex_size(im, end), index);
 }
 
@@ -20,8 +18,7 @@ static void translate_arg(Import *im, OpId op) {
   uint32_t rank = shape_of(im, x).rank,
            axis = import_axis(im, attr_int(im, "axis", 0), rank ? rank : 1);
   bool keep = attr_int(im, "keepdims", 1) != 0, last = attr_int(im, "select_last_index", 0) != 0;
-  if (import_ok(im))
-    out(im, 0, arg_extreme(im, op, x, axis, keep, last));
+  out(im, 0, arg_extreme(im, op, x, axis, keep, last));
 }
 
 void translate_arg_max(Import *im) { translate_arg(im, OP_ARGMAX); }
@@ -33,8 +30,6 @@ void translate_hardmax(Import *im) {
   ValueId x = in_required(im, 0);
   Shape s = shape_of(im, x), rows = s;
   uint32_t axis = import_axis(im, attr_int(im, "axis", im->opset < 13 ? 1 : -1), s.rank);
-  if (!import_ok(im))
-    return;
   if (im->opset < 13) {
     rows = (Shape){2, {shape_product(im, s.d, axis), shape_product(im, s.d + axis, s.rank - axis)}};
     axis = 1;
@@ -42,8 +37,7 @@ void translate_hardmax(Import *im) {
   ValueId y = ex_view_as(im, x, &rows), at = arg_extreme(im, OP_ARGMAX, y, axis, true, false);
   ValueId hit = ex_binary(im, OP_EQ_TENSOR,
                           ex_along_axis(im, ex_arange(im, rows.d[axis]), axis, rows.rank), at);
-  if (import_ok(im))
-    out(im, 0, ex_view_as(im, build_cast(&im->b, hit, value_dtype(im->g, x)), &s));
+  out(im, 0, ex_view_as(im, build_cast(&im->b, hit, ex_dtype(im, x)), &s));
 }
 
 /* --- TopK --- */
@@ -57,9 +51,7 @@ typedef struct TopK {
 
 /* Kernel topk: results 0 and 1 are values and indices. */
 static ValueId topk(Import *im, ValueId x, SymInt k, bool largest) {
-  return import_ok(im)
-             ? build(&im->b, OP_TOPK, A_VAL(x), A_INT(k), A_INT(-1), A_BOOL(largest), A_BOOL(true))
-             : 0;
+  return build(&im->b, OP_TOPK, A_VAL(x), A_INT(k), A_INT(-1), A_BOOL(largest), A_BOOL(true));
 }
 
 /* The positions of the k best in rising order. The kernel's values are right, but of equal elements
@@ -69,7 +61,7 @@ static ValueId topk_members(Import *im, const TopK *t) {
   SymInt n = t->shape.d[last];
   if (t->k == n) {
     ValueId all = ex_along_axis(im, ex_arange(im, n), last, t->shape.rank);
-    return import_ok(im) ? build_expand(&im->b, all, t->shape.d, t->shape.rank) : 0;
+    return build_expand(&im->b, all, t->shape.d, t->shape.rank);
   }
   SymTable *syms = &im->g->syms;
   ValueId threshold =
@@ -157,14 +149,10 @@ static bool topk_count(Import *im, uint32_t axis, SymInt *k) {
 
 /* Unsigned numbers as signed ones in the same order: the sign bit inverted. Its own inverse. */
 static ValueId flip_sign(Import *im, ValueId x, DType to) {
-  if (!import_ok(im))
-    return 0;
-  bool was_unsigned = dtype_is_unsigned(value_dtype(im->g, x));
+  bool was_unsigned = dtype_is_unsigned(ex_dtype(im, x));
   if (was_unsigned)
     x = build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(x), A_DTYPE(to));
-  if (!import_ok(im))
-    return 0;
-  DType dtype = value_dtype(im->g, x);
+  DType dtype = ex_dtype(im, x);
   int64_t least = (int64_t)((uint64_t)1 << (8 * dtype_size(dtype) - 1));
   x = ex_binary(im, OP_BITWISE_XOR_TENSOR, x, build_scalar_int(&im->b, dtype, least));
   return was_unsigned || !import_ok(im) ? x
@@ -178,7 +166,7 @@ static DType signed_alias(DType dtype) {
 void translate_top_k(Import *im) {
   ValueId x = in_required(im, 0);
   Shape s = shape_of(im, x);
-  DType dtype = import_ok(im) ? value_dtype(im->g, x) : DTYPE_F32;
+  DType dtype = import_ok(im) ? ex_dtype(im, x) : DTYPE_F32;
   bool alias = dtype_in(dtype, DTS_UNSIGNED);
   if (alias)
     x = flip_sign(im, x, signed_alias(dtype));
@@ -191,14 +179,14 @@ void translate_top_k(Import *im) {
     perm[i] = i == axis ? s.rank - 1 : i == s.rank - 1 ? axis : i;
   t.x = build_permute(&im->b, x, perm);
   t.shape = shape_of(im, t.x);
-  if (import_ok(im) && s.rank == MAX_RANK)
+  if (s.rank == MAX_RANK)
     import_fail(im, DIAG_INPUT_RANK, "TopK needs a rank below %d", MAX_RANK);
   if (!import_ok(im))
     return;
   ValueId values = 0, indices = 0;
   if (t.k == 0) {
     values = ex_slice(im, t.x, s.rank - 1, 0, 0);
-    indices = import_ok(im) ? build_cast(&im->b, values, DTYPE_I64) : 0;
+    indices = build_cast(&im->b, values, DTYPE_I64);
   } else {
     topk_stable(im, &t, &values, &indices);
   }
@@ -217,13 +205,11 @@ void translate_non_zero(Import *im) {
   if (import_ok(im) && s.rank == 0)
     x = ex_view_as(im, x, &one);
   ValueId rows = ex_unary(im, OP_NONZERO, x);
-  if (!import_ok(im))
-    return;
   if (s.rank > 1) {
     out(im, 0, build_permute(&im->b, rows, (int64_t[]){1, 0}));
     return;
   }
-  Shape to = {2, {s.rank, value_dim(im->g, rows, 0)}};
+  Shape to = {2, {s.rank, ex_dim(im, rows, 0)}};
   if (s.rank == 0) { /* no coordinates at all: [0, n] */
     out(im, 0, ex_slice(im, ex_view_as(im, rows, &(Shape){2, {1, to.d[1]}}), 0, 0, 0));
     return;
@@ -235,18 +221,16 @@ void translate_non_zero(Import *im) {
 
 /* x moved n places along axis, the freed places filled with ones. */
 static ValueId shifted(Import *im, ValueId x, uint32_t axis, SymInt n, double fill) {
-  if (!import_ok(im))
-    return 0;
   Shape s = shape_of(im, x);
   SymInt rest = sym_sub(&im->g->syms, s.d[axis], n);
   ValueId kept = ex_slice(im, x, axis, 0, rest);
   s.d[axis] = n;
-  return ex_cat2(im, ex_filled(im, value_dtype(im->g, x), &s, fill), kept, axis);
+  return ex_cat2(im, ex_filled(im, ex_dtype(im, x), &s, fill), kept, axis);
 }
 
 /* Products of windows of 1, 2, 4, … elements: there is no kernel for running products. */
 static ValueId running_product(Import *im, ValueId x, uint32_t axis) {
-  SymInt size = value_dim(im->g, x, axis);
+  SymInt size = ex_dim(im, x, axis);
   if (!sym_is_const(size))
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "CumProd along a dimension of unknown size");
   for (int64_t width = 1; width < size && import_ok(im); width *= 2)
@@ -257,14 +241,12 @@ static ValueId running_product(Import *im, ValueId x, uint32_t axis) {
 /* The kernel adds in the element type: in halves a sum soon stands still. */
 static ValueId running(Import *im, ValueId x, uint32_t axis, bool sum) {
   bool exclusive = attr_int(im, "exclusive", 0) != 0, reverse = attr_int(im, "reverse", 0) != 0;
-  if (!import_ok(im) || value_dim(im->g, x, axis) == 0)
+  if (!import_ok(im) || ex_dim(im, x, axis) == 0)
     return x;
   ValueId y = ex_widen(im, reverse ? ex_flip(im, x, axis) : x);
   if (exclusive)
     y = shifted(im, y, axis, 1, sum ? 0 : 1);
-  if (!import_ok(im))
-    return 0;
-  y = sum ? build(&im->b, OP_CUMSUM, A_VAL(y), A_INT(axis), A_DTYPE(value_dtype(im->g, y)))
+  y = sum ? build(&im->b, OP_CUMSUM, A_VAL(y), A_INT(axis), A_DTYPE(ex_dtype(im, y)))
           : running_product(im, y, axis);
   y = ex_cast(im, y, ex_dtype(im, x));
   return reverse ? ex_flip(im, y, axis) : y;
@@ -278,12 +260,9 @@ static void cumulate(Import *im, bool sum) {
   Shape scalar = {0};
   if (in_consts(im, 1, &axis, &count) && count == 1) {
     uint32_t at = import_axis(im, axis[0], rank);
-    if (import_ok(im))
-      out(im, 0, running(im, x, at, sum));
+    out(im, 0, running(im, x, at, sum));
     return;
   }
-  if (!import_ok(im))
-    return;
   ValueId which = ex_view_as(im, ex_wrap_index(im, axis_input, rank), &scalar),
           y = running(im, x, 0, sum);
   for (uint32_t i = 1; i < rank && import_ok(im); i++)

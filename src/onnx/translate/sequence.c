@@ -6,7 +6,7 @@ enum { SEQUENCE_MAX = 65536 };
 
 static bool in_sequence(Import *im, uint32_t i, Binding *sequence) {
   *sequence = in_binding(im, i);
-  if (import_ok(im) && sequence->kind != BIND_SEQUENCE)
+  if (sequence->kind != BIND_SEQUENCE)
     import_fail(im, DIAG_INPUT_TYPE, "input %u is not a sequence", i);
   return import_ok(im);
 }
@@ -18,7 +18,7 @@ static bool in_position(Import *im, uint32_t i, uint32_t count, bool insert, uin
   int64_t most = (int64_t)count - (insert ? 0 : 1);
   if (!in(im, i)) {
     *at = insert ? count : count - 1;
-    if (import_ok(im) && !insert && !count)
+    if (!insert && !count)
       import_fail(im, DIAG_ARG_RANGE, "the sequence is empty");
     return import_ok(im);
   }
@@ -99,10 +99,10 @@ void translate_sequence_length(Import *im) {
 static const SymInt *piece_sizes(Import *im, ValueId split, SymInt whole, uint32_t *count) {
   const SymInt *values = (const SymInt[]){1};
   uint32_t entries = 1;
-  bool chunks = !split || value_rank(im->g, split) == 0;
+  bool chunks = !split || ex_rank(im, split) == 0;
   bool known = !split || value_ints(im, split, &values, &entries);
   if (!chunks) {
-    SymInt length = value_dim(im->g, split, 0);
+    SymInt length = ex_dim(im, split, 0);
     if (sym_is_const(length) && length >= 0 && length <= SEQUENCE_MAX)
       *count = (uint32_t)length;
     else
@@ -127,11 +127,7 @@ void translate_split_to_sequence(Import *im) {
   Shape s = shape_of(im, x);
   bool keep = split || attr_int(im, "keepdims", 1) != 0;
   uint32_t axis = import_axis(im, attr_int(im, "axis", 0), s.rank), count = 0;
-  if (!import_ok(im))
-    return;
   const SymInt *sizes = piece_sizes(im, split, s.d[axis], &count);
-  if (!import_ok(im))
-    return;
   ValueId *items = ARENA_ARRAY(&im->scratch, ValueId, count + 1);
   SymInt at = 0;
   for (uint32_t i = 0; sizes && i < count && import_ok(im); i++) {
@@ -159,8 +155,7 @@ void translate_concat_from_sequence(Import *im) {
   uint32_t rank = shape_of(im, parts[0]).rank, at = import_axis(im, axis, rank + stack);
   for (uint32_t i = 0; i < s.count && stack && import_ok(im); i++)
     parts[i] = build_unsqueeze(&im->b, parts[i], at);
-  if (import_ok(im))
-    out(im, 0, s.count == 1 ? parts[0] : build(&im->b, OP_CAT, A_VALS(parts, s.count), A_INT(at)));
+  out(im, 0, s.count == 1 ? parts[0] : build(&im->b, OP_CAT, A_VALS(parts, s.count), A_INT(at)));
 }
 
 /* --- optionals --- */
@@ -178,7 +173,7 @@ void translate_optional(Import *im) { bind_like(im, in_binding(im, 0)); }
 
 void translate_optional_get_element(Import *im) {
   Binding binding = in_binding(im, 0);
-  if (import_ok(im) && binding.kind == BIND_ABSENT)
+  if (binding.kind == BIND_ABSENT)
     import_fail(im, DIAG_ARG_RANGE, "the optional is empty");
   bind_like(im, binding);
 }

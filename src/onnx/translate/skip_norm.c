@@ -18,7 +18,7 @@ void translate_skip_layer_norm(Import *im) {
   uint32_t rank = ex_rank(im, sum);
   if (!import_ok(im) || rank < 1)
     return;
-  SymInt last[] = {value_dim(im->g, sum, rank - 1)};
+  SymInt last[] = {ex_dim(im, sum, rank - 1)};
   ValueId y = build(&im->b, OP_NATIVE_LAYER_NORM, A_VAL(sum), A_INTS(last, 1), A_VAL(gamma),
                     A_OPT(beta), A_FLOAT(attr_float(im, "epsilon", (double)1e-12f)));
   out(im, 0, y);
@@ -29,14 +29,11 @@ static ValueId rms(Import *im, ValueId x, ValueId scale, uint32_t axis, double e
   SymInt dims[MAX_RANK];
   uint32_t rank = ex_rank(im, x);
   for (uint32_t i = axis; i < rank; i++)
-    dims[i - axis] = value_dim(im->g, x, i);
-  if (!import_ok(im))
-    return 0;
-  DType dtype = value_dtype(im->g, x), work = dtype == DTYPE_F64 ? dtype : DTYPE_F32;
+    dims[i - axis] = ex_dim(im, x, i);
+  DType dtype = ex_dtype(im, x), work = dtype == DTYPE_F64 ? dtype : DTYPE_F32;
   ValueId wide = ex_cast(im, x, work);
-  ValueId y = import_ok(im) ? build(&im->b, OP_RMS_NORM, A_VAL(wide), A_INTS(dims, rank - axis),
-                                    A_NONE, A_FLOAT(epsilon))
-                            : 0;
+  ValueId y =
+      build(&im->b, OP_RMS_NORM, A_VAL(wide), A_INTS(dims, rank - axis), A_NONE, A_FLOAT(epsilon));
   return ex_mul(im, ex_cast(im, y, dtype), scale);
 }
 
@@ -69,10 +66,10 @@ void translate_gated_rms_norm(Import *im) {
   int64_t size = ex_fixed(im, scale, 0);
   StrView name = attr_str(im, "activation", "silu");
   bool sigmoid = sv_eq_str(name, "sigmoid");
-  if (import_ok(im) && !sigmoid && !sv_eq_str(name, "silu") && !sv_eq_str(name, "swish"))
+  if (!sigmoid && !sv_eq_str(name, "silu") && !sv_eq_str(name, "swish"))
     import_fail(im, DIAG_ATTR_VALUE, "activation is '" SV_FMT "'", SV_ARG(name));
   int64_t wide = s.rank ? ex_fixed(im, x, s.rank - 1) : 0;
-  if (import_ok(im) && (size < 1 || wide % size || s.rank + 1 > MAX_RANK))
+  if (size < 1 || wide % size || s.rank + 1 > MAX_RANK)
     import_fail(im, DIAG_SHAPE_MISMATCH, "%lld columns are not in groups of %lld", (long long)wide,
                 (long long)size);
   if (!import_ok(im))
@@ -96,19 +93,15 @@ static void group_norm(Import *im, ValueId x) {
   int64_t groups = attr_int_required(im, "groups"), activation = attr_int(im, "activation", 0);
   bool last = attr_int(im, "channels_last", 1) != 0;
   uint32_t rank = ex_rank(im, x);
-  if (import_ok(im) && (rank != 4 || activation < 0 || activation > 1))
+  if (rank != 4 || activation < 0 || activation > 1)
     import_fail(im, rank != 4 ? DIAG_INPUT_RANK : DIAG_ATTR_VALUE,
                 "the input has rank %u, not 4, or activation %lld is neither 0 nor 1", rank,
                 (long long)activation);
   DType dtype = ex_dtype(im, x);
   x = ex_cast(im, last ? EX_PERMUTE(im, x, 0, 3, 1, 2) : x, DTYPE_F32);
-  if (!import_ok(im))
-    return;
   SymInt inner = sym_mul(&im->g->syms, ex_dim(im, x, 2), ex_dim(im, x, 3));
   gamma = ex_cast(im, gamma, DTYPE_F32), beta = ex_cast(im, beta, DTYPE_F32);
   double epsilon = attr_float(im, "epsilon", (double)1e-5f);
-  if (!import_ok(im))
-    return;
   ValueId y = build(&im->b, OP_NATIVE_GROUP_NORM, A_VAL(x), A_VAL(gamma), A_VAL(beta),
                     A_INT(ex_dim(im, x, 0)), A_INT(ex_dim(im, x, 1)), A_INT(inner), A_INT(groups),
                     A_FLOAT(epsilon));
@@ -148,10 +141,10 @@ static ValueId real(Import *im, const Table *t, ValueId values) {
 
 /* Rows of a table [n, hidden] by ids [B, S] or [1, S]: only these become real numbers. */
 static ValueId rows_of(Import *im, const Table *t, ValueId ids) {
-  if (import_ok(im) && (value_rank(im->g, t->values) != 2 || value_rank(im->g, ids) != 2))
+  if (ex_rank(im, t->values) != 2 || ex_rank(im, ids) != 2)
     return import_fail(im, DIAG_INPUT_RANK, "embeddings and ids have rank %u and %u, not 2",
-                       value_rank(im->g, t->values), value_rank(im->g, ids));
-  return import_ok(im) ? real(im, t, build(&im->b, OP_EMBEDDING, A_VAL(t->values), A_VAL(ids))) : 0;
+                       ex_rank(im, t->values), ex_rank(im, ids));
+  return real(im, t, build(&im->b, OP_EMBEDDING, A_VAL(t->values), A_VAL(ids)));
 }
 
 /* How many entries of each row of the mask are 1; none without a mask. */
@@ -165,7 +158,7 @@ static ValueId counted(Import *im, ValueId mask, ValueId ids) {
 
 static ValueId embedding_sum(Import *im, const Table *tables, ValueId positions) {
   ValueId ids = in_required(im, 0), segments = in(im, 1);
-  if (import_ok(im) && !segments != !tables[SEGMENT].values)
+  if (!segments != !tables[SEGMENT].values)
     import_fail(im, DIAG_INPUT_COUNT, "segment ids and embeddings must be given together");
   ValueId sum = rows_of(im, &tables[WORD], ids);
   const Table *place = &tables[POSITION];
@@ -182,10 +175,9 @@ static void embed(Import *im, const Table *tables, ValueId positions) {
   double epsilon = attr_float(im, "epsilon", (double)1e-12f);
   ValueId gamma = real(im, &tables[GAMMA], tables[GAMMA].values),
           beta = real(im, &tables[BETA], tables[BETA].values);
-  if (import_ok(im))
-    out(im, 0,
-        build(&im->b, OP_NATIVE_LAYER_NORM, A_VAL(sum), A_INTS(hidden, 1), A_VAL(gamma),
-              A_VAL(beta), A_FLOAT(epsilon)));
+  out(im, 0,
+      build(&im->b, OP_NATIVE_LAYER_NORM, A_VAL(sum), A_INTS(hidden, 1), A_VAL(gamma), A_VAL(beta),
+            A_FLOAT(epsilon)));
   if (out_wanted(im, 1))
     out(im, 1, counted(im, mask, ids));
   if (out_wanted(im, 2))

@@ -21,9 +21,7 @@ static SymInt clamp_bound(Import *im, SymInt bound, SymInt size, int64_t least) 
 
 static ValueId slice_axis(Import *im, ValueId x, uint32_t axis, SliceAxis a) {
   SymTable *t = &im->g->syms;
-  if (!import_ok(im))
-    return 0;
-  SymInt size = value_dim(im->g, x, axis), begin, end;
+  SymInt size = ex_dim(im, x, axis), begin, end;
   if (a.step > 0) {
     begin = clamp_bound(im, a.start, size, 0);
     end = clamp_bound(im, a.end, size, 0);
@@ -33,16 +31,14 @@ static ValueId slice_axis(Import *im, ValueId x, uint32_t axis, SliceAxis a) {
     end = sym_sub(t, last, clamp_bound(im, a.end, size, -1));
     x = ex_flip(im, x, axis);
   }
-  return import_ok(im) ? build_slice(&im->b, x, axis, begin, sym_max(t, begin, end),
-                                     a.step > 0 ? a.step : -a.step)
-                       : 0;
+  return build_slice(&im->b, x, axis, begin, sym_max(t, begin, end), a.step > 0 ? a.step : -a.step);
 }
 
 /* --- starts, ends, axes or steps that arrive at run time --- */
 
 /* Element j of a vector as an i64 scalar. */
 static ValueId element(Import *im, ValueId vector, uint32_t j) {
-  return import_ok(im) ? build_cast(&im->b, ex_element(im, vector, j), DTYPE_I64) : 0;
+  return build_cast(&im->b, ex_element(im, vector, j), DTYPE_I64);
 }
 
 typedef struct RunSlice {
@@ -74,11 +70,9 @@ static void run_axis(Import *im, const RunSlice *r, uint32_t dim, uint32_t rank,
 
 static ValueId run_slice_axis(Import *im, const RunSlice *r, ValueId x, uint32_t dim,
                               const Shape *declared) {
-  SymInt size = value_dim(im->g, x, dim);
+  SymInt size = ex_dim(im, x, dim);
   ValueId start, step;
   run_axis(im, r, dim, declared->rank, &start, &step);
-  if (!import_ok(im))
-    return 0;
   ValueId last = ex_size(im, sym_sub(&im->g->syms, size, 1));
   start = ex_wrap_index(im, start, size);
   start = ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, start, last), 0);
@@ -124,10 +118,12 @@ static void slice_known(Import *im, ValueId x, const Shape *s, const SliceLists 
   for (uint32_t i = 0; i < l->start_count && import_ok(im); i++) {
     uint32_t axis = import_axis(im, l->axes ? l->axes[i] : (int64_t)i, s->rank);
     SliceAxis a = {l->starts[i], l->ends[i], l->steps ? l->steps[i] : 1};
-    if (import_ok(im) && (seen >> axis & 1))
+    if (seen >> axis & 1)
       import_fail(im, DIAG_AXIS_RANGE, "axis %u is sliced twice", axis);
-    if (import_ok(im) && (a.step == 0 || a.step == INT64_MIN))
+    if (a.step == 0 || a.step == INT64_MIN) {
       import_fail(im, DIAG_ARG_RANGE, "the step on axis %u is %lld", axis, (long long)a.step);
+      return;
+    }
     seen |= (uint32_t)1 << axis;
     x = slice_axis(im, x, axis, a);
   }
@@ -155,14 +151,12 @@ void translate_slice(Import *im) {
                value_ints(im, ends, &l.ends, &l.end_count) &&
                (!axes || in_consts(im, 3, &axis_values, &l.axis_count)) &&
                (!steps || in_consts(im, 4, &l.steps, &l.step_count));
-  if (!import_ok(im))
-    return;
   if (known) {
     l.axes = axis_values;
     slice_known(im, x, &s, &l);
     return;
   }
-  SymInt count = value_rank(im->g, starts) ? value_dim(im->g, starts, 0) : -1;
+  SymInt count = ex_rank(im, starts) ? ex_dim(im, starts, 0) : -1;
   if (!sym_is_const(count) || count < 0 || count > s.rank)
     import_fail(im, DIAG_INPUT_NOT_CONST, "the number of sliced axes is not known when lowering");
   else

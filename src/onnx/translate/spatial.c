@@ -1,5 +1,6 @@
 /* Windows of convolutions and pools; see spatial.h. Formulas of padding: ONNX operator documents of
  * Conv and AveragePool. */
+#include "onnx/express.h"
 #include "onnx/translate/spatial.h"
 
 AutoPad attr_auto_pad(Import *im) {
@@ -44,7 +45,7 @@ static void read_kernel(Import *im, const SymInt *weight, Window *w) {
       import_fail(im, DIAG_SHAPE_MISMATCH, "kernel_shape says %lld, the weight %lld",
                   (long long)w->kernel[i], (long long)weight[i]);
     w->kernel[i] = weight[i];
-    if (import_ok(im) && (!sym_is_const(weight[i]) || weight[i] < 1 || weight[i] > INT32_MAX))
+    if (!sym_is_const(weight[i]) || weight[i] < 1 || weight[i] > INT32_MAX)
       import_fail(im, DIAG_SHAPE_MISMATCH, "the weight has kernel size %lld", (long long)weight[i]);
   }
 }
@@ -80,12 +81,12 @@ static void read_pads(Import *im, ValueId x, Window *w) {
   for (uint32_t i = 0; i < w->rank && import_ok(im); i++) {
     w->begin[i] = w->end[i] = 0;
     if (pad == PAD_SAME_UPPER || pad == PAD_SAME_LOWER)
-      same_pads(im, value_dim(im->g, x, 2 + i), pad, w, i);
+      same_pads(im, ex_dim(im, x, 2 + i), pad, w, i);
     else if (pad == PAD_EXPLICIT && given) {
       w->begin[i] = pads[i];
       w->end[i] = pads[i + w->rank];
     }
-    if (import_ok(im) && (!is_pad(w->begin[i]) || !is_pad(w->end[i])))
+    if (!is_pad(w->begin[i]) || !is_pad(w->end[i]))
       import_fail(im, DIAG_ATTR_VALUE, "'pads' has entries %lld and %lld", (long long)w->begin[i],
                   (long long)w->end[i]);
   }
@@ -95,7 +96,7 @@ bool window_read(Import *im, ValueId x, const SymInt *kernel, Window *w) {
   *w = (Window){0};
   if (!import_ok(im))
     return false;
-  uint32_t rank = value_rank(im->g, x);
+  uint32_t rank = ex_rank(im, x);
   if (rank < 3 || rank > 2 + SPATIAL_MAX) {
     import_fail(im, DIAG_INPUT_RANK, "input has rank %u, 3 to %d are supported", rank,
                 2 + SPATIAL_MAX);

@@ -23,13 +23,12 @@ static ValueId power(Import *im, ValueId x, double degree) {
     return ex_mul(im, x, x);
   if (degree == 3)
     return ex_mul(im, ex_mul(im, x, x), x);
-  return import_ok(im) ? build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(x), A_FLOAT(degree)) : 0;
+  return build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(x), A_FLOAT(degree));
 }
 
 /* exp(-gamma |x - v|^2), from differences: squares and products of large features lose digits. */
 static ValueId radial(Import *im, ValueId x, ValueId v, double gamma) {
-  ValueId distance =
-      import_ok(im) ? build(&im->b, OP_CDIST_FORWARD, A_VAL(x), A_VAL(v), A_FLOAT(2), A_NONE) : 0;
+  ValueId distance = build(&im->b, OP_CDIST_FORWARD, A_VAL(x), A_VAL(v), A_FLOAT(2), A_NONE);
   return ex_unary(im, OP_EXP, ex_with(im, OP_MUL_TENSOR, ex_mul(im, distance, distance), -gamma));
 }
 
@@ -48,8 +47,6 @@ static ValueId kernel_of(const Svm *s, ValueId x) {
     import_fail(im, DIAG_ATTR_VALUE, "'kernel_params' has %u numbers instead of 3", count);
   }
   ValueId v = classic_floats(im, s->vectors, 2, (int64_t[]){s->vector_count, s->features});
-  if (!import_ok(im))
-    return 0;
   if (sv_eq_str(kind, "RBF"))
     return radial(im, x, v, gamma);
   ValueId dot = build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(v), A_NONE);
@@ -71,7 +68,7 @@ static ValueId weighted(Import *im, ValueId x, const float *w, int64_t rows, int
     all[i] = bias[shared ? 0 : i];
   ValueId weights = classic_floats(im, w, 2, (int64_t[]){rows, columns}),
           offset = classic_floats(im, all, 1, &rows);
-  return import_ok(im) ? build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(weights), A_VAL(offset)) : 0;
+  return build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(weights), A_VAL(offset));
 }
 
 static void check_vectors(const Svm *s, uint32_t given) {
@@ -82,7 +79,7 @@ static void check_vectors(const Svm *s, uint32_t given) {
 
 static bool read_common(Svm *s, ValueId x) {
   Import *im = s->im;
-  s->features = import_ok(im) ? ex_fixed(im, x, 1) : 0;
+  s->features = ex_fixed(im, x, 1);
   if (!attr_floats(im, "coefficients", &s->coefficients, &s->coefficient_count) ||
       !s->coefficient_count || s->coefficient_count > COEFFICIENTS_MAX ||
       !attr_floats(im, "rho", &s->rho, &s->rho_count) || !s->rho_count)
@@ -102,17 +99,15 @@ void translate_svm_regressor(Import *im) {
   if (s.vector_count > 0) {
     (void)attr_floats(im, "support_vectors", &s.vectors, &given);
     check_vectors(&s, given);
-    if (import_ok(im) && s.coefficient_count < s.vector_count)
+    if (s.coefficient_count < s.vector_count)
       import_fail(im, DIAG_ATTR_VALUE, "there are %u coefficients for %lld support vectors",
                   s.coefficient_count, (long long)s.vector_count);
-    y = import_ok(im)
-            ? weighted(im, kernel_of(&s, x), s.coefficients, 1, s.vector_count, s.rho, true)
-            : 0;
+    y = weighted(im, kernel_of(&s, x), s.coefficients, 1, s.vector_count, s.rho, true);
   } else {
     if (s.coefficient_count != s.features)
       import_fail(im, DIAG_ATTR_VALUE, "there are %u coefficients for %lld features",
                   s.coefficient_count, (long long)s.features);
-    y = import_ok(im) ? weighted(im, x, s.coefficients, 1, s.features, s.rho, true) : 0;
+    y = weighted(im, x, s.coefficients, 1, s.features, s.rho, true);
   }
   if (attr_int(im, "one_class", 0))
     y = ex_where(im, ex_with(im, OP_GT_TENSOR, y, 0), ex_number(im, y, 1), ex_number(im, y, -1));
@@ -200,8 +195,6 @@ static ValueId pair_matrix(Import *im, ValueId r, uint32_t classes) {
   ValueId parts[3] = {r, ex_sub(im, ex_number(im, r, 1), r), ex_slice(im, r, 1, 0, 1)};
   parts[2] = ex_sub(im, parts[2], parts[2]);
   ValueId all = ex_cat(im, parts, 3, 1);
-  if (!import_ok(im))
-    return 0;
   ValueId flat = ex_index_select(im, all, 1, build_const_ints(&im->b, index, (uint32_t)cells));
   return EX_VIEW(im, flat, ex_dim(im, r, 0), classes, classes);
 }
@@ -212,8 +205,6 @@ static ValueId coupling_matrix(Import *im, ValueId r, uint32_t classes) {
   for (uint32_t i = 0; i < classes; i++)
     eye[i * classes + i] = 1;
   ValueId matrix = pair_matrix(im, r, classes);
-  if (!import_ok(im))
-    return 0;
   ValueId turned = EX_PERMUTE(im, matrix, 0, 2, 1),
           sums = ex_reduce_one(im, OP_SUM_DIM_INTLIST, square(im, turned), 2, true),
           one = classic_floats(im, eye, 2, (int64_t[]){classes, classes});
@@ -272,7 +263,7 @@ static ValueId winners(const Svm *s, ValueId scores) {
     }
   ValueId positive = ex_cast(im, ex_with(im, OP_GT_TENSOR, scores, 0), DTYPE_F32),
           votes = weighted(im, positive, w, classes, pairs, otherwise, false);
-  return import_ok(im) ? build(&im->b, OP_ARGMAX, A_VAL(votes), A_INT(1), A_BOOL(false)) : 0;
+  return build(&im->b, OP_ARGMAX, A_VAL(votes), A_INT(1), A_BOOL(false));
 }
 
 static void by_vectors(const Svm *s, ValueId x) {
@@ -297,8 +288,6 @@ static void by_rows(const Svm *s, ValueId x) {
     return;
   }
   ValueId scores = weighted(im, x, s->coefficients, classes, s->features, s->rho, true);
-  if (!import_ok(im))
-    return;
   ValueId best = build(&im->b, OP_ARGMAX, A_VAL(scores), A_INT(1), A_BOOL(false));
   bool positive = true;
   for (uint32_t i = 0; i < s->coefficient_count; i++)

@@ -29,10 +29,10 @@ static bool tfidf_read(Import *im, Tfidf *f) {
     import_fail(im, DIAG_ATTR_MISSING, "ngram_counts and ngram_indexes are required");
   attr_floats(im, "weights", &f->weights, &f->weight_count);
   uint32_t rank = ex_rank(im, x);
-  if (import_ok(im) && (rank < 1 || rank > 2))
+  if (rank < 1 || rank > 2)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, not 1 or 2", rank);
-  if (import_ok(im) && (f->least < 1 || f->most < f->least || f->most > 64 || f->skips < 0 ||
-                        f->skips > 4096 || f->start_count > 64))
+  if (f->least < 1 || f->most < f->least || f->most > 64 || f->skips < 0 || f->skips > 4096 ||
+      f->start_count > 64)
     import_fail(im, DIAG_ATTR_VALUE, "n-grams of %lld to %lld with gaps up to %lld",
                 (long long)f->least, (long long)f->most, (long long)f->skips);
   f->length = ex_fixed(im, x, rank == 2 ? 1 : 0);
@@ -108,8 +108,7 @@ static ValueId column_matrix(Import *im, const Tfidf *f, const int64_t *ids, int
     int64_t column = f->columns[ids[i]];
     values[i * f->outputs + column] = weighted && column < f->weight_count ? f->weights[column] : 1;
   }
-  return import_ok(im) ? build_const(&im->b, DTYPE_F32, 2, (int64_t[]){grams, f->outputs}, values)
-                       : 0;
+  return build_const(&im->b, DTYPE_F32, 2, (int64_t[]){grams, f->outputs}, values);
 }
 
 /* Counts of all n-grams: [B, grams], and their numbers. */
@@ -137,10 +136,10 @@ void translate_tfidf_vectorizer(Import *im) {
   bool idf = sv_eq_str(mode, "IDF"), product = sv_eq_str(mode, "TFIDF");
   if (!idf && !product && !sv_eq_str(mode, "TF"))
     import_fail(im, DIAG_ATTR_VALUE, "mode is '" SV_FMT "', not TF, IDF or TFIDF", SV_ARG(mode));
-  int64_t *ids = ARENA_ARRAY(&im->scratch, int64_t, (size_t)f.column_count + 1), grams;
-  ValueId counts = import_ok(im) ? all_counts(im, &f, ids, &grams) : 0, y;
   if (!import_ok(im))
     return;
+  int64_t *ids = ARENA_ARRAY(&im->scratch, int64_t, (size_t)f.column_count + 1), grams;
+  ValueId counts = all_counts(im, &f, ids, &grams), y;
   if (!counts)
     y = ex_full(im, DTYPE_F32, (SymInt[]){f.batch, f.outputs}, 2, 0);
   else

@@ -7,16 +7,14 @@
 /* The samples in the type that tests compare in: f64 stays, all others are f32. */
 static ValueId read_samples(Import *im, Trees *t) {
   ValueId x = in_required(im, 0);
-  if (!import_ok(im))
-    return 0;
-  t->wide = value_dtype(im->g, x) == DTYPE_F64;
+  t->wide = ex_dtype(im, x) == DTYPE_F64;
   x = ex_cast(im, x, t->wide ? DTYPE_F64 : DTYPE_F32);
-  if (import_ok(im) && value_rank(im->g, x) == 1)
+  if (import_ok(im) && ex_rank(im, x) == 1)
     x = EX_VIEW(im, x, 1, ex_dim(im, x, 0));
-  if (import_ok(im) && value_rank(im->g, x) != 2)
-    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, not 2", value_rank(im->g, x));
-  int64_t features = import_ok(im) ? ex_fixed(im, x, 1) : 0;
-  if (import_ok(im) && features > UINT32_MAX / 4)
+  if (ex_rank(im, x) != 2)
+    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, not 2", ex_rank(im, x));
+  int64_t features = ex_fixed(im, x, 1);
+  if (features > UINT32_MAX / 4)
     import_fail(im, DIAG_INPUT_RANK, "the input has %lld features", (long long)features);
   t->features = import_ok(im) ? (uint32_t)features : 0;
   return x;
@@ -28,8 +26,7 @@ static ValueId fit_samples(Import *im, const Trees *t, ValueId x) {
 }
 
 static ValueId base_row(Import *im, const Trees *t, DType dtype) {
-  ValueId row =
-      import_ok(im) ? build_const(&im->b, DTYPE_F64, 1, (int64_t[]){t->base_count}, t->base) : 0;
+  ValueId row = build_const(&im->b, DTYPE_F64, 1, (int64_t[]){t->base_count}, t->base);
   return ex_cast(im, row, dtype);
 }
 
@@ -76,9 +73,9 @@ void translate_tree_ensemble(Import *im) {
                                         POST_PROBIT};
   Trees t = {0};
   ValueId x = read_samples(im, &t);
-  DType dtype = import_ok(im) ? value_dtype(im->g, in(im, 0)) : DTYPE_F32;
+  DType dtype = import_ok(im) ? ex_dtype(im, in(im, 0)) : DTYPE_F32;
   int64_t targets = attr_int_required(im, "n_targets"), post = attr_int(im, "post_transform", 0);
-  if (import_ok(im) && (targets < 1 || targets > INT32_MAX))
+  if (targets < 1 || targets > INT32_MAX)
     import_fail(im, DIAG_ATTR_VALUE, "'n_targets' is %lld", (long long)targets);
   if (post < 0 || post >= (int64_t)COUNT_OF(posts))
     import_fail(im, DIAG_ATTR_VALUE, "'post_transform' is %lld", (long long)post);
@@ -182,8 +179,6 @@ static void many_classes(const Classifier *c, ValueId sums, ValueId voted) {
     scores = sums = ex_add(im, sums, base_row(im, &c->t, ex_dtype(im, sums)));
   else if (voted)
     sums = ex_where(im, voted, sums, ex_number(im, sums, -INFINITY));
-  if (!import_ok(im))
-    return;
   classes_out(im, &c->classes, build(&im->b, OP_ARGMAX, A_VAL(sums), A_INT(1), A_BOOL(false)));
   out(im, 1, post_apply(im, c->post, ex_cast(im, scores, DTYPE_F32)));
 }
@@ -202,8 +197,6 @@ void translate_tree_classifier(Import *im) {
   bool uncertain = c.t.results > 2 && !c.t.base_count && !all_voted(&c.t, c.voted);
   ValueId voted = 0,
           sums = trees_walk(im, &c.t, fit_samples(im, &c.t, c.x), uncertain ? &voted : NULL);
-  if (!import_ok(im))
-    return;
   if (c.t.results == 1)
     one_class(&c, sums);
   else if (c.t.results == 2)

@@ -32,7 +32,7 @@ static uint32_t find_node(const NodeKey *keys, uint32_t count, int64_t tree, int
 static const int64_t *integers(Import *im, const char *name, uint32_t count) {
   const int64_t *values = NULL;
   uint32_t given = 0;
-  if (import_ok(im) && (!attr_ints(im, name, &values, &given) || given != count))
+  if (!attr_ints(im, name, &values, &given) || given != count)
     import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u numbers instead of %u", name, given, count);
   return values;
 }
@@ -66,7 +66,7 @@ static const double *numbers(Import *im, Trees *t, const char *name, uint32_t *c
 static const double *numbers_of(Import *im, Trees *t, const char *name, uint32_t count) {
   uint32_t given = 0;
   const double *values = import_ok(im) ? numbers(im, t, name, &given) : NULL;
-  if (import_ok(im) && given != count)
+  if (given != count)
     import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u numbers instead of %u", name, given, count);
   return values;
 }
@@ -137,7 +137,7 @@ static void find_roots(Import *im, Trees *t, const int64_t *given, uint32_t give
   for (uint32_t i = 0; i < t->node_count && import_ok(im) && !given; i++)
     if (!reached[i])
       t->roots[t->root_count++] = i;
-  if (import_ok(im) && !t->root_count)
+  if (!t->root_count)
     import_fail(im, DIAG_ATTR_VALUE, "the trees have no root");
 }
 
@@ -272,7 +272,7 @@ static void read_inner(Import *im, Trees *t, uint32_t inner, const double *modes
                 *missing = missing_tracks(im, inner);
   uint32_t split_count = 0;
   const double *splits = tensor_numbers(im, t, "nodes_splits", &split_count);
-  if (import_ok(im) && split_count != inner)
+  if (split_count != inner)
     import_fail(im, DIAG_ATTR_VALUE, "'nodes_splits' has %u numbers instead of %u", split_count,
                 inner);
   for (uint32_t i = 0; i < inner && import_ok(im); i++) {
@@ -294,7 +294,7 @@ static void read_leaves(Import *im, Trees *t, uint32_t inner) {
   uint32_t leaves = t->node_count - inner, given = 0;
   const int64_t *targets = integers(im, "leaf_targetids", leaves);
   const double *weights = tensor_numbers(im, t, "leaf_weights", &given);
-  if (import_ok(im) && given != leaves)
+  if (given != leaves)
     import_fail(im, DIAG_ATTR_VALUE, "'leaf_weights' has %u numbers instead of %u", given, leaves);
   t->votes = ARENA_ARRAY(&im->scratch, TreeVote, (uint64_t)leaves + 1);
   for (uint32_t i = 0; i < leaves && import_ok(im); i++) {

@@ -235,8 +235,6 @@ static Entries make_entries(const Walk *w) {
 /* A constant in the type of the features. */
 static ValueId real_table(const Walk *w, const double *values, uint32_t rank, const int64_t *dims) {
   Import *im = w->im;
-  if (!import_ok(im))
-    return 0;
   if (w->t->wide)
     return build_const(&im->b, DTYPE_F64, rank, dims, values);
   uint64_t count = rank == 2 ? (uint64_t)(dims[0] * dims[1]) : (uint64_t)dims[0];
@@ -300,12 +298,10 @@ static ValueId with_second_copy(const Walk *w, ValueId x) {
 static ValueId first_step(const Walk *w, const Entries *e, ValueId x) {
   Import *im = w->im;
   int64_t trees = w->t->root_count;
-  if (!import_ok(im))
-    return 0;
   ValueId value = ex_index_select(im, x, 1, build_const_ints(&im->b, e->features, (uint32_t)trees)),
           passed = ex_binary(im, OP_LE_TENSOR, value, real_table(w, e->splits, 1, &trees));
   return ex_add(im, ex_cast(im, passed, DTYPE_I64),
-                import_ok(im) ? build_const_ints(&im->b, e->follow, (uint32_t)trees) : 0);
+                build_const_ints(&im->b, e->follow, (uint32_t)trees));
 }
 
 static ValueId walk_down(const Walk *w, const Entries *e, ValueId x) {

@@ -28,7 +28,7 @@ void translate_unary(Import *im) {
   for (size_t i = 0; i < COUNT_OF(unary_rows); i++)
     if (sv_eq_str(name, unary_rows[i].onnx)) {
       ValueId x = in_required(im, 0);
-      out(im, 0, import_ok(im) ? build(&im->b, unary_rows[i].op, A_VAL(x)) : 0);
+      out(im, 0, build(&im->b, unary_rows[i].op, A_VAL(x)));
       return;
     }
   BUG("'%s' has no row", im->node->op_type);

@@ -13,9 +13,7 @@ typedef struct Unique {
   ValueId rank;     /* [n] i64: place of the entry's value in the result */
 } Unique;
 
-static ValueId as_i64(Import *im, ValueId v) {
-  return import_ok(im) ? build_cast(&im->b, v, DTYPE_I64) : 0;
-}
+static ValueId as_i64(Import *im, ValueId v) { return build_cast(&im->b, v, DTYPE_I64); }
 
 /* Rows compared with each other: element [i, k, j] of op(rows[i], rows[k]). */
 static ValueId compare(Import *im, const Unique *u, OpId op) {
@@ -26,8 +24,6 @@ static ValueId compare(Import *im, const Unique *u, OpId op) {
 static void find_equal(Import *im, Unique *u) {
   ValueId equal = compare(im, u, OP_EQ_TENSOR);
   equal = as_i64(im, ex_reduce_one(im, OP_AMIN, equal, 2, false));
-  if (!import_ok(im))
-    return;
   u->count = ex_reduce_one(im, OP_SUM_DIM_INTLIST, equal, 1, false);
   u->first = build(&im->b, OP_ARGMAX, A_VAL(equal), A_INT(1), A_BOOL(false));
   u->is_first = ex_binary(im, OP_EQ_TENSOR, u->first, ex_arange(im, u->n));
@@ -40,16 +36,14 @@ static ValueId row_before(Import *im, const Unique *u) {
   if (u->m == 1)
     return ex_view_as(im, greater, &flat);
   ValueId differ = as_i64(im, compare(im, u, OP_NE_TENSOR));
-  ValueId at = import_ok(im) ? build(&im->b, OP_ARGMAX, A_VAL(differ), A_INT(2), A_BOOL(true)) : 0;
-  greater = import_ok(im) ? build(&im->b, OP_GATHER, A_VAL(greater), A_INT(2), A_VAL(at)) : 0;
+  ValueId at = build(&im->b, OP_ARGMAX, A_VAL(differ), A_INT(2), A_BOOL(true));
+  greater = build(&im->b, OP_GATHER, A_VAL(greater), A_INT(2), A_VAL(at));
   return ex_view_as(im, greater, &flat);
 }
 
 /* Sorted: as many different values are smaller. Else: as many different values came before. */
 static void rank_entries(Import *im, Unique *u, bool sorted) {
   ValueId firsts = as_i64(im, u->is_first);
-  if (!import_ok(im))
-    return;
   if (sorted) {
     ValueId before =
         ex_binary(im, OP_LOGICAL_AND, row_before(im, u), ex_along_axis(im, u->is_first, 1, 2));
@@ -64,14 +58,11 @@ static void rank_entries(Import *im, Unique *u, bool sorted) {
 static ValueId result_order(Import *im, const Unique *u) {
   Shape all = {1, {u->n}};
   ValueId empty = ex_filled(im, DTYPE_I64, &all, 0);
-  ValueId order = import_ok(im) ? build(&im->b, OP_SCATTER_SRC, A_VAL(empty), A_INT(0),
-                                        A_VAL(u->rank), A_VAL(u->first))
-                                : 0;
+  ValueId order =
+      build(&im->b, OP_SCATTER_SRC, A_VAL(empty), A_INT(0), A_VAL(u->rank), A_VAL(u->first));
   ValueId total = ex_reduce_one(im, OP_SUM_DIM_INTLIST, as_i64(im, u->is_first), 0, false);
   ValueId slots = ex_unary(im, OP_NONZERO, ex_binary(im, OP_LT_TENSOR, ex_arange(im, u->n), total));
-  if (!import_ok(im))
-    return 0;
-  Shape found = {1, {value_dim(im->g, slots, 0)}};
+  Shape found = {1, {ex_dim(im, slots, 0)}};
   return ex_index_select(im, order, 0, ex_view_as(im, slots, &found));
 }
 
@@ -80,8 +71,6 @@ void translate_unique(Import *im) {
   Shape s = shape_of(im, x);
   bool flat = !attr_has(im, "axis"), sorted = attr_int(im, "sorted", 1) != 0;
   uint32_t axis = flat ? 0 : import_axis(im, attr_int(im, "axis", 0), s.rank);
-  if (!import_ok(im))
-    return;
   SymInt all = shape_product(im, s.d, s.rank);
   if (flat) {
     s = (Shape){1, {all}};

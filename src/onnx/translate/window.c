@@ -7,7 +7,7 @@ static const double two_pi = 6.283185307179586476925;
 
 static bool output_type(Import *im, DType *dtype) {
   *dtype = dtype_from_onnx((int32_t)attr_int(im, "output_datatype", 1));
-  if (import_ok(im) && *dtype == DTYPE_NONE)
+  if (*dtype == DTYPE_NONE)
     import_fail(im, DIAG_ATTR_VALUE, "'output_datatype' is not a type that the runtime holds");
   return import_ok(im);
 }
@@ -26,11 +26,9 @@ static void window(Import *im, double a0, double a1, double a2) {
     s.d[0] = size[0];
   else if (import_ok(im) && (!out_declared_dims(im, 0, s.d, &s.rank) || s.rank != 1))
     fail_not_known(im, "the size of the window");
-  if (!import_ok(im))
-    return;
   ValueId n = build_cast(&im->b, ex_arange(im, s.d[0]), DTYPE_F64);
   ValueId length = ex_size(im, periodic ? s.d[0] : sym_sub(&im->g->syms, s.d[0], 1));
-  length = import_ok(im) ? build_cast(&im->b, length, DTYPE_F64) : 0;
+  length = build_cast(&im->b, length, DTYPE_F64);
   ValueId angle = ex_binary(im, OP_DIV_TENSOR, ex_with(im, OP_MUL_TENSOR, n, two_pi), length);
   ValueId y = ex_with(im, OP_MUL_TENSOR, ex_unary(im, OP_COS, angle), -a1);
   y = ex_with(im, OP_ADD_TENSOR, y, a0);
@@ -38,8 +36,7 @@ static void window(Import *im, double a0, double a1, double a2) {
     ValueId twice = ex_unary(im, OP_COS, ex_with(im, OP_MUL_TENSOR, angle, 2));
     y = ex_binary(im, OP_ADD_TENSOR, y, ex_with(im, OP_MUL_TENSOR, twice, a2));
   }
-  if (import_ok(im))
-    out(im, 0, build_cast(&im->b, y, dtype));
+  out(im, 0, build_cast(&im->b, y, dtype));
 }
 
 void translate_hann_window(Import *im) { window(im, 0.5, 0.5, 0); }
@@ -52,7 +49,7 @@ void translate_blackman_window(Import *im) { window(im, 0.42, 0.5, 0.08); }
 static ValueId number(Import *im, uint32_t i) {
   Shape scalar = {0};
   ValueId v = ex_view_as(im, in_required(im, i), &scalar);
-  return import_ok(im) ? build_cast(&im->b, v, DTYPE_F64) : 0;
+  return build_cast(&im->b, v, DTYPE_F64);
 }
 
 /* 2595 log10(1 + f / 700) */
@@ -67,8 +64,6 @@ static ValueId mel_edges(Import *im, SymInt bins) {
   ValueId length = number(im, 1), rate = number(im, 2);
   ValueId low = mel_of(im, number(im, 3)), high = mel_of(im, number(im, 4));
   ValueId at = ex_arange(im, edges), span = ex_binary(im, OP_SUB_TENSOR, high, low);
-  if (!import_ok(im))
-    return 0;
   ValueId step =
       ex_binary(im, OP_DIV_TENSOR, span, build_cast(&im->b, ex_size(im, edges), DTYPE_F64));
   ValueId mel =
@@ -84,7 +79,7 @@ static ValueId mel_edges(Import *im, SymInt bins) {
  * leaves the 1 at the peak. */
 static ValueId triangles(Import *im, ValueId edges, const Shape *s) {
   ValueId row = ex_along_axis(im, ex_arange(im, s->d[0]), 0, 2);
-  row = import_ok(im) ? build_cast(&im->b, row, DTYPE_F64) : 0;
+  row = build_cast(&im->b, row, DTYPE_F64);
   ValueId corner[3];
   for (int i = 0; i < 3; i++)
     corner[i] =
@@ -98,8 +93,6 @@ static ValueId triangles(Import *im, ValueId edges, const Shape *s) {
           falling = ex_binary(im, OP_LOGICAL_AND, ex_binary(im, OP_GT_TENSOR, row, corner[1]),
                               ex_binary(im, OP_LT_TENSOR, row, corner[2])),
           peak = ex_binary(im, OP_EQ_TENSOR, row, corner[1]);
-  if (!import_ok(im))
-    return 0;
   ValueId zero = build_scalar(&im->b, DTYPE_F64, 0), one = build_scalar(&im->b, DTYPE_F64, 1);
   return ex_where(im, peak, one, ex_where(im, rising, rise, ex_where(im, falling, fall, zero)));
 }
@@ -116,9 +109,6 @@ void translate_mel_weight_matrix(Import *im) {
     s = (Shape){2, {length[0] / 2 + 1, bins[0]}};
   else if (import_ok(im) && (!out_declared_dims(im, 0, s.d, &s.rank) || s.rank != 2))
     fail_not_known(im, "the number of mel bins");
-  if (!import_ok(im))
-    return;
   ValueId y = triangles(im, mel_edges(im, s.d[1]), &s);
-  if (import_ok(im))
-    out(im, 0, build_cast(&im->b, y, dtype));
+  out(im, 0, build_cast(&im->b, y, dtype));
 }
