@@ -43,7 +43,7 @@ ValueId fail_unbounded(Import *im, uint32_t i, uint32_t dims, const char *what) 
       strbuf_printf(&flags, ":%u", dim);
     strbuf_append(&flags, SV("=N'"));
   }
-  if (im->state->sizes)
+  if (im->state->sizes && import_ok(im))
     im->state->sizes->stopped = true;
   import_fail(im, DIAG_SIZE_UNBOUND,
               "%s is known only while the program runs, and nothing bounds it: add%s", what,

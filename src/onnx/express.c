@@ -183,7 +183,7 @@ ValueId ex_view_as(Import *im, ValueId v, const Shape *shape) {
 }
 
 ValueId fail_not_known(Import *im, const char *what) {
-  if (im->state->sizes)
+  if (im->state->sizes && import_ok(im))
     im->state->sizes->stopped = true;
   return import_fail(im, DIAG_INPUT_NOT_CONST,
                      "%s is computed at run time and output 0 declares no shape: make it a "
