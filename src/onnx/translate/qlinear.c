@@ -123,23 +123,23 @@ static ValueId real_bias(Import *im, ValueId bias, ValueId scale, ValueId channe
               : 0;
 }
 
-/* In real numbers, where everything is known. */
-static bool real_conv(Import *im, bool last) {
+bool quantized_real_conv(Import *im, bool last) {
   if (!quantized_has_one_scale(im, 1) || !quantized_has_one_scale(im, 6) ||
       !quantized_is_known(im, 0, 0) || !quantized_is_known(im, 3, 0))
     return false;
   ValueId x = channels_first(im, real_in(im, 0), last),
           w = quantized_real(im, in_required(im, 3), in(im, 4), in(im, 5), 0),
-          bias = real_bias(im, in(im, 8), in(im, 1), in(im, 4));
-  out_quantized(im, channels_back(im, window_convolution(im, x, w, bias), last), 6, 0);
+          bias = real_bias(im, in(im, 8), in(im, 1), in(im, 4)),
+          y = channels_back(im, window_convolution(im, x, w, bias), last);
+  out_quantized(im, y, 6, in(im, 7) ? 7 : 0);
   return true;
 }
 
 /* QLinearConv whose image may have the channels last; the weight has not. */
 void translate_microsoft_qlinear_conv(Import *im) {
-  if (real_conv(im, channels_last(im)))
-    return;
   bool last = channels_last(im);
+  if (quantized_real_conv(im, last))
+    return;
   ValueId x = channels_first(im, in_required(im, 0), last), w = in_required(im, 3);
   ValueId sums = window_convolution(im, quantized_centred(im, x, in(im, 2), 1),
                                     quantized_centred(im, w, in(im, 5), 0), in(im, 8));
@@ -159,7 +159,7 @@ static ValueId scaled_sums(Import *im, ValueId sums, ValueId scale, ValueId colu
   return bias ? ex_add(im, y, bias) : y;
 }
 
-static ValueId turned(Import *im, ValueId x, const char *attribute) {
+static ValueId transposed(Import *im, ValueId x, const char *attribute) {
   if (ex_rank(im, x) != 2)
     return import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, not 2", ex_rank(im, x));
   return attr_int(im, attribute, 0) != 0 ? EX_PERMUTE(im, x, 1, 0) : x;
@@ -167,14 +167,15 @@ static ValueId turned(Import *im, ValueId x, const char *attribute) {
 
 /* In real numbers, where everything is known and alpha is 1. */
 static bool real_gemm(Import *im) {
-  bool turned_b = attr_int(im, "transB", 0) != 0;
+  bool transposed_b = attr_int(im, "transB", 0) != 0;
   if (attr_float(im, "alpha", 1) != 1 || !in(im, 7) || !quantized_has_one_scale(im, 1) ||
       !quantized_has_one_scale(im, 7) || !quantized_is_known(im, 0, 0) ||
-      !quantized_is_known(im, 3, turned_b ? 0 : 1) || (in(im, 6) && ex_rank(im, in(im, 6)) != 1))
+      !quantized_is_known(im, 3, transposed_b ? 0 : 1) ||
+      (in(im, 6) && ex_rank(im, in(im, 6)) != 1))
     return false;
-  ValueId w = quantized_real(im, in_required(im, 3), in(im, 4), in(im, 5), turned_b ? 0 : 1),
+  ValueId w = quantized_real(im, in_required(im, 3), in(im, 4), in(im, 5), transposed_b ? 0 : 1),
           bias = real_bias(im, in(im, 6), in(im, 1), in(im, 4)),
-          y = ex_matmul(im, turned(im, real_in(im, 0), "transA"), turned(im, w, "transB"));
+          y = ex_matmul(im, transposed(im, real_in(im, 0), "transA"), transposed(im, w, "transB"));
   out_quantized(im, bias ? ex_add(im, y, bias) : y, 7, 0);
   return true;
 }
@@ -183,8 +184,8 @@ static bool real_gemm(Import *im) {
 void translate_qgemm(Import *im) {
   if (real_gemm(im))
     return;
-  ValueId a = turned(im, in_required(im, 0), "transA"),
-          b = turned(im, in_required(im, 3), "transB");
+  ValueId a = transposed(im, in_required(im, 0), "transA"),
+          b = transposed(im, in_required(im, 3), "transB");
   ValueId c = in(im, 6), sums = quantized_product(im, a, in(im, 2), b, in(im, 5));
   sums = c ? ex_add(im, sums, c) : sums;
   ValueId y = scaled_sums(im, sums, in_required(im, 1), in_required(im, 4), 0);

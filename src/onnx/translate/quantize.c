@@ -458,13 +458,6 @@ bool quantized_is_known(Import *im, uint32_t i, uint32_t axis) {
                             INT8_MIN, UINT8_MAX, &q);
 }
 
-/* The result of products of real numbers, quantized by inputs i and i + 1; for one scale. */
-static bool out_real(Import *im, ValueId y, uint32_t i) {
-  ValueId zero = in_required(im, i + 1);
-  out(im, 0, quantized_from(im, y, in_required(im, i), zero, ex_dtype(im, zero)));
-  return true;
-}
-
 bool quantized_has_one_scale(Import *im, uint32_t i) {
   ValueId scale = in_required(im, i);
   return import_ok(im) && ex_dtype(im, scale) == DTYPE_F32 &&
@@ -483,21 +476,9 @@ static bool real_matmul(Import *im) {
     return false;
   ValueId x = quantized_real(im, a, in(im, 1), in(im, 2), 0),
           w = quantized_real(im, b, in(im, 4), in(im, 5), columns);
-  return out_real(im, ex_matmul(im, x, w), 6);
-}
-
-static bool real_conv(Import *im) {
-  ValueId x = in_required(im, 0), w = in_required(im, 3), bias = in(im, 8);
-  if (!import_ok(im) || !quantized_has_one_scale(im, 1) || !quantized_has_one_scale(im, 6) ||
-      !quantized_is_known(im, 0, 0) || !quantized_is_known(im, 3, 0))
-    return false;
-  ValueId left = quantized_real(im, x, in(im, 1), in(im, 2), 0),
-          right = quantized_real(im, w, in(im, 4), in(im, 5), 0);
-  if (bias) {
-    ValueId step = ex_mul(im, ex_view(im, in(im, 1), NULL, 0), in(im, 4));
-    bias = quantized_real(im, bias, step, 0, 0);
-  }
-  return out_real(im, window_convolution(im, left, right, bias), 6);
+  ValueId zero = in_required(im, 7);
+  out(im, 0, quantized_from(im, ex_matmul(im, x, w), in_required(im, 6), zero, ex_dtype(im, zero)));
+  return true;
 }
 
 void translate_qlinear_matmul(Import *im) {
@@ -518,7 +499,7 @@ void translate_qlinear_matmul(Import *im) {
 }
 
 void translate_qlinear_conv(Import *im) {
-  if (real_conv(im))
+  if (quantized_real_conv(im, false))
     return;
   ValueId x = in_required(im, 0), w = in_required(im, 3), y_zero = in_required(im, 7);
   ValueId left = quantized_centred(im, x, in_required(im, 2), 1),

@@ -18,6 +18,9 @@ ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType
  * point. */
 bool quantized_is_known(Import *im, uint32_t i, uint32_t axis);
 bool quantized_has_one_scale(Import *im, uint32_t i);
+/* QLinearConv as dequantize, convolution and quantize, where all scales and zero points are known;
+ * false when they are not. last: the image has its channels in the last dim, the weight has not. */
+bool quantized_real_conv(Import *im, bool last);
 /* x (f32) quantized to u8 as DynamicQuantizeLinear does it, with the scale and the zero point (u8)
  * that it chooses. */
 ValueId quantized_by_range(Import *im, ValueId x, ValueId *scale, ValueId *zero);
