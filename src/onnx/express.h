@@ -25,7 +25,7 @@ ValueId ex_cast(Import *im, ValueId x, DType to);
 ValueId ex_widen(Import *im, ValueId x);
 /* mm or matmul, as the ranks say. */
 ValueId ex_matmul(Import *im, ValueId x, ValueId y);
-/* a modulo b with the sign of b, for whole numbers; b is a 0-d or broadcasting tensor. */
+/* a modulo b with the sign of b, for integers; b is a 0-d or broadcasting tensor. */
 ValueId ex_floor_mod(Import *im, ValueId a, ValueId b);
 
 /* Reductions over one dim or several; keep: the dims stay as 1. Sums keep the element type. */

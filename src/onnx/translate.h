@@ -67,7 +67,7 @@ int32_t in_packed(Import *im, uint32_t i);
 /* The elements of integer or bool input i when they are known (constant or shape arithmetic):
  * *values lives in scratch. 0-d gives count 1. */
 bool in_ints(Import *im, uint32_t i, const SymInt **values, uint32_t *count);
-/* The same of float inputs too, whose elements are known to be whole numbers. */
+/* The same of float inputs too, whose elements are known to be integers. */
 bool in_whole(Import *im, uint32_t i, const SymInt **values, uint32_t *count);
 /* in_ints of any value. */
 bool value_ints(Import *im, ValueId v, const SymInt **values, uint32_t *count);

@@ -33,9 +33,9 @@ void translate_celu(Import *im) {
 /* max(0, min(1, alpha * x + beta)); alpha 1/6, beta 0.5 is ATen's hardsigmoid. */
 static ValueId hard_sigmoid(Import *im, ValueId x, double alpha, double beta) {
   if (fabs(alpha - 1.0 / 6) < 1e-7 && beta == 0.5)
-    return build(&im->b, OP_HARDSIGMOID, A_VAL(x));
-  ValueId scaled = ex_binary(im, OP_MUL_TENSOR, x, ex_number(im, x, alpha));
-  ValueId shifted = ex_binary(im, OP_ADD_TENSOR, scaled, ex_number(im, x, beta));
+    return ex_unary(im, OP_HARDSIGMOID, x);
+  ValueId scaled = ex_mul(im, x, ex_number(im, x, alpha));
+  ValueId shifted = ex_add(im, scaled, ex_number(im, x, beta));
   return build(&im->b, OP_CLAMP, A_VAL(shifted), A_INT(0), A_INT(1));
 }
 
@@ -47,32 +47,30 @@ void translate_hard_sigmoid(Import *im) {
 
 void translate_hard_swish(Import *im) {
   ValueId x = in_required(im, 0);
-  out(im, 0, build(&im->b, OP_HARDSWISH, A_VAL(x)));
+  out(im, 0, ex_unary(im, OP_HARDSWISH, x));
 }
 
 void translate_softplus(Import *im) {
   ValueId x = in_required(im, 0);
-  out(im, 0, build(&im->b, OP_SOFTPLUS, A_VAL(x)));
+  out(im, 0, ex_unary(im, OP_SOFTPLUS, x));
 }
 
 void translate_mish(Import *im) {
   ValueId x = in_required(im, 0);
-  out(im, 0, build(&im->b, OP_MISH, A_VAL(x)));
+  out(im, 0, ex_unary(im, OP_MISH, x));
 }
 
 void translate_softsign(Import *im) {
   ValueId x = in_required(im, 0);
-  ValueId magnitude = build(&im->b, OP_ABS, A_VAL(x));
-  out(im, 0,
-      ex_binary(im, OP_DIV_TENSOR, x,
-                ex_binary(im, OP_ADD_TENSOR, magnitude, ex_number(im, x, 1))));
+  ValueId magnitude = ex_unary(im, OP_ABS, x);
+  out(im, 0, ex_div(im, x, ex_add(im, magnitude, ex_number(im, x, 1))));
 }
 
 void translate_thresholded_relu(Import *im) {
   ValueId x = in_required(im, 0);
   ValueId above = ex_binary(im, OP_GT_TENSOR, x, ex_number(im, x, attr_float(im, "alpha", 1)));
   ValueId zero = ex_number(im, x, 0);
-  out(im, 0, build(&im->b, OP_WHERE_SELF, A_VAL(above), A_VAL(x), A_VAL(zero)));
+  out(im, 0, ex_where(im, above, x, zero));
 }
 
 void translate_gelu(Import *im) {
@@ -90,12 +88,12 @@ void translate_swish(Import *im) {
   ValueId x = in_required(im, 0);
   double alpha = attr_float(im, "alpha", 1);
   if (alpha == 1) {
-    out(im, 0, build(&im->b, OP_SILU, A_VAL(x)));
+    out(im, 0, ex_unary(im, OP_SILU, x));
     return;
   }
-  ValueId scaled = ex_binary(im, OP_MUL_TENSOR, x, ex_number(im, x, alpha));
-  ValueId gate = build(&im->b, OP_SIGMOID, A_VAL(scaled));
-  out(im, 0, ex_binary(im, OP_MUL_TENSOR, x, gate));
+  ValueId scaled = ex_mul(im, x, ex_number(im, x, alpha));
+  ValueId gate = ex_unary(im, OP_SIGMOID, scaled);
+  out(im, 0, ex_mul(im, x, gate));
 }
 
 /* y = x + bias for x < -lambd, x - bias for x > lambd, else 0. */
@@ -104,20 +102,20 @@ void translate_shrink(Import *im) {
   double bias = attr_float(im, "bias", 0), lambd = attr_float(im, "lambd", 0.5);
   DType dtype = ex_dtype(im, x);
   bool exact = dtype_is_float(dtype) || (bias == floor(bias) && lambd == floor(lambd));
-  ValueId work = build_cast(&im->b, x, exact ? dtype : DTYPE_F32);
+  ValueId work = ex_cast(im, x, exact ? dtype : DTYPE_F32);
   ValueId low = ex_binary(im, OP_LT_TENSOR, work, ex_number(im, work, -lambd)),
           high = ex_binary(im, OP_GT_TENSOR, work, ex_number(im, work, lambd));
-  ValueId up = ex_binary(im, OP_ADD_TENSOR, work, ex_number(im, work, bias)),
-          down = ex_binary(im, OP_SUB_TENSOR, work, ex_number(im, work, bias));
+  ValueId up = ex_add(im, work, ex_number(im, work, bias)),
+          down = ex_sub(im, work, ex_number(im, work, bias));
   ValueId zero = ex_number(im, work, 0);
-  ValueId rest = build(&im->b, OP_WHERE_SELF, A_VAL(high), A_VAL(down), A_VAL(zero));
-  ValueId all = build(&im->b, OP_WHERE_SELF, A_VAL(low), A_VAL(up), A_VAL(rest));
-  out(im, 0, build_cast(&im->b, all, dtype));
+  ValueId rest = ex_where(im, high, down, zero);
+  ValueId all = ex_where(im, low, up, rest);
+  out(im, 0, ex_cast(im, all, dtype));
 }
 
 void translate_prelu(Import *im) {
   ValueId x = in_required(im, 0), slope = in_required(im, 1);
-  out(im, 0, build(&im->b, OP_PRELU, A_VAL(x), A_VAL(slope)));
+  out(im, 0, ex_binary(im, OP_PRELU, x, slope));
 }
 
 /* A bound as an argument of clamp: a number when constant. */

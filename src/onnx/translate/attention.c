@@ -163,15 +163,15 @@ static ValueId rotary_apply(Import *im, ValueId x, ValueId cosines, ValueId sine
   rotary_pairs(im, x, half, neighbours, pair);
   ValueId real = ex_sub(im, ex_mul(im, cosines, pair[0]), ex_mul(im, sines, pair[1])),
           imaginary = ex_add(im, ex_mul(im, sines, pair[0]), ex_mul(im, cosines, pair[1]));
-  ValueId turned;
+  ValueId rotated;
   if (neighbours) {
     ValueId both =
         ex_cat(im, (ValueId[]){ex_unsqueeze(im, real, 4), ex_unsqueeze(im, imaginary, 4)}, 2, 4);
     dims[3] = size;
-    turned = ex_view(im, both, dims, 4);
+    rotated = ex_view(im, both, dims, 4);
     if (size == whole)
-      return turned;
-    return ex_cat(im, (ValueId[]){turned, ex_slice(im, x, 3, size, whole)}, 2, 3);
+      return rotated;
+    return ex_cat(im, (ValueId[]){rotated, ex_slice(im, x, 3, size, whole)}, 2, 3);
   }
   ValueId items[3] = {real, imaginary, size < whole ? ex_slice(im, x, 3, size, whole) : 0};
   return ex_cat(im, items, size < whole ? 3 : 2, 3);

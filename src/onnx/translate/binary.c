@@ -80,7 +80,7 @@ void translate_div(Import *im) {
   if (!two_operands(im, &a, &b))
     return;
   if (dtype_is_float(ex_dtype(im, a)))
-    out(im, 0, build(&im->b, OP_DIV_TENSOR, A_VAL(a), A_VAL(b)));
+    out(im, 0, ex_div(im, a, b));
   else
     out(im, 0, whole_quotient(im, a, b));
 }
@@ -109,16 +109,16 @@ void translate_mod(Import *im) {
   if (!two_operands(im, &a, &b))
     return;
   if (attr_int(im, "fmod", 0)) {
-    out(im, 0, build(&im->b, OP_FMOD_TENSOR, A_VAL(a), A_VAL(b)));
+    out(im, 0, ex_binary(im, OP_FMOD_TENSOR, a, b));
     return;
   }
   if (dtype_is_float(ex_dtype(im, a))) {
     out(im, 0, float_modulo(im, a, b));
     return;
   }
-  ValueId quotient = build(&im->b, OP_FLOOR_DIVIDE, A_VAL(a), A_VAL(b));
-  ValueId product = build(&im->b, OP_MUL_TENSOR, A_VAL(quotient), A_VAL(b));
-  out(im, 0, build(&im->b, OP_SUB_TENSOR, A_VAL(a), A_VAL(product)));
+  ValueId quotient = ex_binary(im, OP_FLOOR_DIVIDE, a, b);
+  ValueId product = ex_mul(im, quotient, b);
+  out(im, 0, ex_sub(im, a, product));
 }
 
 /* The result has the type of the base; a constant single exponent becomes the scalar form. */
@@ -127,7 +127,7 @@ void translate_pow(Import *im) {
   DType base = ex_dtype(im, x);
   if (ex_dtype(im, y) != base &&
       dtype_in(ex_dtype(im, y), DTS_UNSIGNED)) /* promotes with nothing */
-    y = build_cast(&im->b, y, DTYPE_I64);
+    y = ex_cast(im, y, DTYPE_I64);
   const double *exponent;
   uint32_t count;
   ValueId power;
@@ -139,11 +139,11 @@ void translate_pow(Import *im) {
     power =
         build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(x), whole ? A_INT(number) : A_FLOAT(exponent[0]));
     if (import_ok(im) && ex_rank(im, y) > 0)
-      power = build_view(&im->b, power, vt(im, x)->dims, vt(im, x)->rank);
+      power = ex_view(im, power, vt(im, x)->dims, vt(im, x)->rank);
   } else {
-    power = build(&im->b, OP_POW_TENSOR_TENSOR, A_VAL(x), A_VAL(y));
+    power = ex_binary(im, OP_POW_TENSOR_TENSOR, x, y);
   }
-  out(im, 0, build_cast(&im->b, power, base));
+  out(im, 0, ex_cast(im, power, base));
 }
 
 /* Shifts by the width of the type or more, which C leaves undefined (negative ones count as such):
@@ -163,18 +163,17 @@ void translate_bit_shift(Import *im) {
   bool has_sign = !dtype_is_unsigned(dtype), keep_sign = has_sign && !left;
   int64_t bits = 8 * dtype_size(dtype);
   ValueId width = build_scalar_int(&im->b, dtype, bits), zero = build_scalar_int(&im->b, dtype, 0);
-  ValueId fits = build(&im->b, OP_LT_TENSOR, A_VAL(b), A_VAL(width));
+  ValueId fits = ex_binary(im, OP_LT_TENSOR, b, width);
   if (has_sign) {
-    ValueId positive = build(&im->b, OP_GE_TENSOR, A_VAL(b), A_VAL(zero));
-    fits = build(&im->b, OP_LOGICAL_AND, A_VAL(fits), A_VAL(positive));
+    ValueId positive = ex_binary(im, OP_GE_TENSOR, b, zero);
+    fits = ex_binary(im, OP_LOGICAL_AND, fits, positive);
   }
   ValueId beyond = keep_sign ? build_scalar_int(&im->b, dtype, bits - 1) : zero;
-  ValueId amount = build(&im->b, OP_WHERE_SELF, A_VAL(fits), A_VAL(b), A_VAL(beyond));
+  ValueId amount = ex_where(im, fits, b, beyond);
   ValueId shifted =
       build(&im->b, left ? OP_BITWISE_LEFT_SHIFT_TENSOR : OP_BITWISE_RIGHT_SHIFT_TENSOR, A_VAL(a),
             A_VAL(amount));
-  out(im, 0,
-      keep_sign ? shifted : build(&im->b, OP_WHERE_SELF, A_VAL(fits), A_VAL(shifted), A_VAL(zero)));
+  out(im, 0, keep_sign ? shifted : ex_where(im, fits, shifted, zero));
 }
 
 /* Max, Min, Sum, Mean: a fold over any number of tensors. */
@@ -185,7 +184,7 @@ static ValueId fold_inputs(Import *im, OpId op) {
     if (ex_dtype(im, next) != ex_dtype(im, result))
       return import_fail(im, DIAG_DTYPE_MISMATCH, "input %u is %s, the first is %s", i,
                          dtype_name(ex_dtype(im, next)), dtype_name(ex_dtype(im, result)));
-    result = build(&im->b, op, A_VAL(result), A_VAL(next));
+    result = ex_binary(im, op, result, next);
   }
   return import_ok(im) ? result : 0;
 }
@@ -197,7 +196,7 @@ void translate_sum(Import *im) { out(im, 0, fold_inputs(im, OP_ADD_TENSOR)); }
 void translate_mean(Import *im) {
   ValueId sum = fold_inputs(im, OP_ADD_TENSOR);
   ValueId count = build_scalar(&im->b, ex_dtype(im, sum), in_count(im));
-  out(im, 0, in_count(im) == 1 ? sum : build(&im->b, OP_DIV_TENSOR, A_VAL(sum), A_VAL(count)));
+  out(im, 0, in_count(im) == 1 ? sum : ex_div(im, sum, count));
 }
 
 void translate_where(Import *im) {
@@ -205,5 +204,5 @@ void translate_where(Import *im) {
   if (ex_dtype(im, a) != ex_dtype(im, b))
     import_fail(im, DIAG_DTYPE_MISMATCH, "the branches are %s and %s", dtype_name(ex_dtype(im, a)),
                 dtype_name(ex_dtype(im, b)));
-  out(im, 0, build(&im->b, OP_WHERE_SELF, A_VAL(condition), A_VAL(a), A_VAL(b)));
+  out(im, 0, ex_where(im, condition, a, b));
 }

@@ -198,7 +198,7 @@ static ValueId bnb4_weights(Import *im, const Blocks *w, ValueId packed, ValueId
   if (!import_ok(im))
     return 0;
   ValueId table = build_const(&im->b, DTYPE_F32, 2, (int64_t[]){16, 1}, kind ? nf4 : fp4);
-  ValueId real = EX_VIEW(im, build(&im->b, OP_EMBEDDING, A_VAL(table), A_VAL(codes)), all);
+  ValueId real = EX_VIEW(im, ex_binary(im, OP_EMBEDDING, table, codes), all);
   if (blocks * w->size > all && import_ok(im))
     real = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(real),
                  A_INTS(((SymInt[]){0, blocks * w->size - all}), 2), A_FLOAT(0));

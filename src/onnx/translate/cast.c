@@ -19,7 +19,7 @@ static void cast_to(Import *im, int64_t onnx_dtype) {
   if (dtype_in(to, DTS_FLOAT8) && to != ex_dtype(im, x))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "cast from %s to %s is not supported",
                 dtype_name(ex_dtype(im, x)), dtype_name(to));
-  out(im, 0, build_cast(&im->b, x, to));
+  out(im, 0, ex_cast(im, x, to));
 }
 
 /* Before opset 6 the type is given by its name in TensorProto, which is in capitals; -1: unknown.
@@ -47,7 +47,7 @@ void translate_cast_like(Import *im) {
   if (dtype_in(to, DTS_FLOAT8) || dtype_in(ex_dtype(im, x), DTS_FLOAT8))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "cast from %s to %s is not supported",
                 dtype_name(ex_dtype(im, x)), dtype_name(to));
-  out(im, 0, build_cast(&im->b, x, to));
+  out(im, 0, ex_cast(im, x, to));
 }
 
 /* Both signs: isinf; one sign: comparison with that infinity; none: false everywhere. */
@@ -56,7 +56,7 @@ void translate_is_inf(Import *im) {
   bool negative = attr_int(im, "detect_negative", 1) != 0,
        positive = attr_int(im, "detect_positive", 1) != 0;
   if (negative && positive)
-    out(im, 0, build(&im->b, OP_ISINF, A_VAL(x)));
+    out(im, 0, ex_unary(im, OP_ISINF, x));
   else if (negative || positive)
     out(im, 0, build(&im->b, OP_EQ_SCALAR, A_VAL(x), A_FLOAT(positive ? INFINITY : -INFINITY)));
   else

@@ -30,7 +30,7 @@ static ValueId block_count(Import *im, const Columns *c, uint32_t d) {
   ValueId extent = ex_with(im, OP_MUL_TENSOR, ex_with(im, OP_SUB_TENSOR, c->block[d], 1),
                            (double)c->dilation[d]);
   SymInt room = sym_add(&im->g->syms, c->image[d], c->begin[d] + c->end[d] - 1);
-  ValueId free = ex_binary(im, OP_SUB_TENSOR, ex_size(im, room), extent);
+  ValueId free = ex_sub(im, ex_size(im, room), extent);
   ValueId stride = build_scalar_int(&im->b, DTYPE_I64, c->stride[d]);
   return ex_with(im, OP_ADD_TENSOR, ex_binary(im, OP_FLOOR_DIVIDE, free, stride), 1);
 }
@@ -51,14 +51,13 @@ static ValueId places(Import *im, const Columns *c, SymInt elements, SymInt bloc
   for (uint32_t i = c->dims; i-- > 0 && import_ok(im);) {
     ValueId offset = digit(im, &element, c->block[i]),
             start = digit(im, &block, block_count(im, c, i));
-    ValueId at =
-        ex_binary(im, OP_ADD_TENSOR, ex_with(im, OP_MUL_TENSOR, start, (double)c->stride[i]),
-                  ex_with(im, OP_MUL_TENSOR, offset, (double)c->dilation[i]));
+    ValueId at = ex_add(im, ex_with(im, OP_MUL_TENSOR, start, (double)c->stride[i]),
+                        ex_with(im, OP_MUL_TENSOR, offset, (double)c->dilation[i]));
     at = ex_with(im, OP_SUB_TENSOR, at, (double)c->begin[i]);
     ValueId here = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, at, 0),
                              ex_binary(im, OP_LT_TENSOR, at, ex_size(im, c->image[i])));
-    at = ex_binary(im, OP_MUL_TENSOR, at, ex_size(im, pitch));
-    flat = flat ? ex_binary(im, OP_ADD_TENSOR, flat, at) : at;
+    at = ex_mul(im, at, ex_size(im, pitch));
+    flat = flat ? ex_add(im, flat, at) : at;
     inside = inside ? ex_binary(im, OP_LOGICAL_AND, inside, here) : here;
     pitch = sym_mul(&im->g->syms, pitch, c->image[i]);
   }
@@ -86,7 +85,7 @@ static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
     import_fail(im, DIAG_INPUT_RANK, "an image of %u dimensions", c->dims);
   for (uint32_t i = 0; i < c->dims && import_ok(im); i++) {
     ValueId b = ex_element(im, blocks, i);
-    c->block[i] = build_cast(&im->b, b, DTYPE_I64);
+    c->block[i] = ex_cast(im, b, DTYPE_I64);
   }
   if (in_ints(im, 2, &block, &block_count_known))
     *block_elements = shape_product(im, block, block_count_known);
@@ -126,7 +125,7 @@ void translate_col2im(Import *im) {
   Shape flat = {2, {sym_mul(t, s.d[0], channels), sym_mul(t, elements, s.d[2])}},
         row = {2, {1, flat.d[1]}}, target = {2, {flat.d[0], sym_add(t, size, 1)}};
   ValueId index = ex_view_as(im, places(im, &c, elements, s.d[2], size), &row);
-  index = build_expand(&im->b, index, flat.d, 2);
+  index = ex_expand(im, index, flat.d, 2);
   ValueId columns = ex_view_as(im, x, &flat);
   ValueId y = build(&im->b, OP_SCATTER_ADD, A_VAL(ex_filled(im, ex_dtype(im, x), &target, 0)),
                     A_INT(1), A_VAL(index), A_VAL(columns));

@@ -244,7 +244,7 @@ static void run_branches(Import *im, ValueId condition, const Onnx__GraphProto *
   uint32_t count = out_count(im);
   Branch branches[] = {{.name = "then_branch", .graph = graphs[0]},
                        {.name = "else_branch", .graph = graphs[1]}};
-  (void)build(&im->b, OP_IF, A_VAL(control_condition(im, condition)));
+  (void)ex_unary(im, OP_IF, control_condition(im, condition));
   if (!import_ok(im))
     return;
   NodeId begin = im->g->last;

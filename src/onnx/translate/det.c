@@ -12,9 +12,9 @@ static ValueId element(Import *im, ValueId m, uint32_t i, uint32_t k) {
 
 /* m[0][a] m[1][b] - m[0][b] m[1][a], of rows r and r + 1. */
 static ValueId minor2(Import *im, ValueId m, uint32_t r, uint32_t a, uint32_t b) {
-  ValueId x = ex_binary(im, OP_MUL_TENSOR, element(im, m, r, a), element(im, m, r + 1, b)),
-          y = ex_binary(im, OP_MUL_TENSOR, element(im, m, r, b), element(im, m, r + 1, a));
-  return ex_binary(im, OP_SUB_TENSOR, x, y);
+  ValueId x = ex_mul(im, element(im, m, r, a), element(im, m, r + 1, b)),
+          y = ex_mul(im, element(im, m, r, b), element(im, m, r + 1, a));
+  return ex_sub(im, x, y);
 }
 
 static ValueId small_det(Import *im, ValueId m, SymInt n) {
@@ -22,17 +22,17 @@ static ValueId small_det(Import *im, ValueId m, SymInt n) {
     return element(im, m, 0, 0);
   if (n == 2)
     return minor2(im, m, 0, 0, 1);
-  ValueId a = ex_binary(im, OP_MUL_TENSOR, element(im, m, 0, 0), minor2(im, m, 1, 1, 2)),
-          b = ex_binary(im, OP_MUL_TENSOR, element(im, m, 0, 1), minor2(im, m, 1, 0, 2)),
-          c = ex_binary(im, OP_MUL_TENSOR, element(im, m, 0, 2), minor2(im, m, 1, 0, 1));
-  return ex_binary(im, OP_ADD_TENSOR, ex_binary(im, OP_SUB_TENSOR, a, b), c);
+  ValueId a = ex_mul(im, element(im, m, 0, 0), minor2(im, m, 1, 1, 2)),
+          b = ex_mul(im, element(im, m, 0, 1), minor2(im, m, 1, 0, 2)),
+          c = ex_mul(im, element(im, m, 0, 2), minor2(im, m, 1, 0, 1));
+  return ex_add(im, ex_sub(im, a, b), c);
 }
 
 /* Rows of m by an index [batch, rows, 1]. */
 static ValueId take_rows(Import *im, ValueId m, ValueId index) {
   Shape s = shape_of(im, m), at = shape_of(im, index);
   s.d[1] = at.d[1];
-  index = build_expand(&im->b, index, s.d, 3);
+  index = ex_expand(im, index, s.d, 3);
   return build(&im->b, OP_GATHER, A_VAL(m), A_INT(1), A_VAL(index));
 }
 
@@ -45,19 +45,18 @@ static void eliminate(Import *im, ValueId *m, ValueId *det) {
   ValueId at = build(&im->b, OP_ARGMAX, A_VAL(sizes), A_INT(1), A_BOOL(true));
   ValueId top = take_rows(im, *m, at), others = ex_along_axis(im, ex_arange(im, n - 1), 1, 3);
   ValueId below = ex_binary(im, OP_GE_TENSOR, others, at);
-  others = ex_binary(im, OP_ADD_TENSOR, others, build_cast(&im->b, below, DTYPE_I64));
+  others = ex_add(im, others, ex_cast(im, below, DTYPE_I64));
   ValueId rest = take_rows(im, *m, others), pivot = ex_slice(im, top, 2, 0, 1);
   ValueId zero = ex_with(im, OP_EQ_TENSOR, pivot, 0);
   ValueId one = build_scalar(&im->b, dtype, 1), divisor = ex_where(im, zero, one, pivot);
-  ValueId factor = ex_binary(im, OP_DIV_TENSOR, ex_slice(im, rest, 2, 0, 1), divisor);
-  *m = ex_binary(im, OP_SUB_TENSOR, ex_slice(im, rest, 2, 1, n),
-                 ex_binary(im, OP_MUL_TENSOR, factor, ex_slice(im, top, 2, 1, n)));
+  ValueId factor = ex_div(im, ex_slice(im, rest, 2, 0, 1), divisor);
+  *m = ex_sub(im, ex_slice(im, rest, 2, 1, n), ex_mul(im, factor, ex_slice(im, top, 2, 1, n)));
   /* The pivot of an odd row changes the sign. */
   ValueId odd = ex_floor_mod(im, at, ex_size(im, 2));
-  ValueId sign = ex_with(im, OP_MUL_TENSOR, build_cast(&im->b, odd, dtype), -2);
+  ValueId sign = ex_with(im, OP_MUL_TENSOR, ex_cast(im, odd, dtype), -2);
   sign = ex_with(im, OP_ADD_TENSOR, sign, 1);
-  ValueId share = ex_view_as(im, ex_binary(im, OP_MUL_TENSOR, pivot, sign), &vector);
-  *det = *det ? ex_binary(im, OP_MUL_TENSOR, *det, share) : share;
+  ValueId share = ex_view_as(im, ex_mul(im, pivot, sign), &vector);
+  *det = *det ? ex_mul(im, *det, share) : share;
 }
 
 void translate_det(Import *im) {
@@ -77,5 +76,5 @@ void translate_det(Import *im) {
   for (SymInt left = n; left > 3 && import_ok(im); left--)
     eliminate(im, &m, &det);
   ValueId last = small_det(im, m, n < 3 ? n : 3);
-  out(im, 0, ex_view_as(im, det ? ex_binary(im, OP_MUL_TENSOR, det, last) : last, &to));
+  out(im, 0, ex_view_as(im, det ? ex_mul(im, det, last) : last, &to));
 }

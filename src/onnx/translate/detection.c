@@ -270,8 +270,7 @@ static ValueId image_places(Import *im, const RoiAlign *a, uint32_t d) {
 static ValueId average_matrix(Import *im, const RoiAlign *a, uint32_t d) {
   ValueId inside, at = roi_positions(im, a, d, &inside), places = image_places(im, a, d);
   ValueId distance = ex_unary(im, OP_ABS, ex_sub(im, at, places));
-  ValueId weights =
-      ex_unary(im, OP_RELU, ex_binary(im, OP_SUB_TENSOR, ex_number(im, at, 1), distance));
+  ValueId weights = ex_unary(im, OP_RELU, ex_sub(im, ex_number(im, at, 1), distance));
   weights = ex_where(im, inside, weights, ex_number(im, weights, 0));
   weights = EX_VIEW(im, weights, a->regions, a->cells[d], a->ratio, a->size[d]);
   return ex_reduce_one(im, OP_MEAN_DIM, weights, 2, false);
@@ -284,7 +283,7 @@ static void corner_matrices(Import *im, const RoiAlign *a, uint32_t d, ValueId c
   ValueId last = ex_number(im, at, (double)(a->size[d] - 1));
   ValueId above = ex_binary(im, OP_MINIMUM, ex_with(im, OP_ADD_TENSOR, below, 1), last);
   ValueId none = ex_number(im, at, 0);
-  ValueId rest = ex_binary(im, OP_SUB_TENSOR, ex_number(im, at, 1), part);
+  ValueId rest = ex_sub(im, ex_number(im, at, 1), part);
   ValueId near[] = {below, above}, weight[] = {rest, part};
   for (uint32_t k = 0; k < 2; k++) {
     ValueId chosen =

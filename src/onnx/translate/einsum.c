@@ -126,7 +126,7 @@ static ValueId ordered(Import *im, const Term *t, const uint8_t *labels, uint32_
     if (at >= 0)
       perm[used++] = at;
   }
-  return ex_view_as(im, build_permute(&im->b, t->value, perm), &to);
+  return ex_view_as(im, ex_permute(im, t->value, perm), &to);
 }
 
 /* --- joining two terms --- */
@@ -177,7 +177,7 @@ static ValueId as_matrices(Import *im, const Einsum *e, const Term *t, const Gro
                                          sizes_of(im, e, x, x_count), sizes_of(im, e, y, y_count)}};
   for (uint32_t i = 0; i < count; i++)
     full.d[i] = e->size[labels[i]];
-  v = build_expand(&im->b, v, full.d, count);
+  v = ex_expand(im, v, full.d, count);
   return ex_view_as(im, v, &flat);
 }
 
@@ -192,8 +192,8 @@ static void join(Import *im, const Einsum *e, Term *a, const Term *b) {
   memcpy(result.labels + g.both_count, g.left, g.left_count);
   memcpy(result.labels + g.both_count + g.left_count, g.right, g.right_count);
   if (g.sum_count == 0) { /* nothing to add up: a product with broadcasting */
-    result.value = ex_binary(im, OP_MUL_TENSOR, ordered(im, a, result.labels, result.rank),
-                             ordered(im, b, result.labels, result.rank));
+    result.value = ex_mul(im, ordered(im, a, result.labels, result.rank),
+                          ordered(im, b, result.labels, result.rank));
     *a = result;
     return;
   }
@@ -299,7 +299,7 @@ static ValueId contract(Import *im, Einsum *e, Term *terms, uint32_t count, cons
   Shape to = {.rank = result->rank};
   for (uint32_t i = 0; i < to.rank; i++)
     to.d[i] = e->size[result->labels[i]];
-  return build_expand(&im->b, y, to.d, to.rank);
+  return ex_expand(im, y, to.d, to.rank);
 }
 
 void translate_einsum(Import *im) {

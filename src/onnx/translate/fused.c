@@ -160,7 +160,7 @@ void translate_bias_split_gelu(Import *im) {
   uint32_t rank = ex_rank(im, x);
   int64_t wide = rank ? ex_fixed(im, x, rank - 1) : 0;
   if (rank < 1 || wide % 2)
-    import_fail(im, DIAG_SHAPE_MISMATCH, "%lld columns are no two halves", (long long)wide);
+    import_fail(im, DIAG_SHAPE_MISMATCH, "%lld columns cannot be split in two", (long long)wide);
   ValueId left = ex_slice(im, x, rank - 1, 0, wide / 2),
           right = ex_slice(im, x, rank - 1, wide / 2, wide);
   out(im, 0, ex_mul(im, left, gelu(im, right, "none")));

@@ -138,10 +138,10 @@ void translate_reverse_sequence(Import *im) {
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, at least 2 is wanted", s.rank);
   uint32_t batch = import_axis(im, attr_int(im, "batch_axis", 1), s.rank),
            time = import_axis(im, attr_int(im, "time_axis", 0), s.rank);
-  ValueId n = ex_along_axis(im, build_cast(&im->b, lengths, DTYPE_I64), batch, s.rank),
+  ValueId n = ex_along_axis(im, ex_cast(im, lengths, DTYPE_I64), batch, s.rank),
           t = ex_along_axis(im, ex_arange(im, s.d[time]), time, s.rank);
-  ValueId mirrored = ex_binary(im, OP_SUB_TENSOR, ex_with(im, OP_SUB_TENSOR, n, 1), t);
+  ValueId mirrored = ex_sub(im, ex_with(im, OP_SUB_TENSOR, n, 1), t);
   ValueId index = ex_where(im, ex_binary(im, OP_LT_TENSOR, t, n), mirrored, t);
-  index = build_expand(&im->b, index, s.d, s.rank);
+  index = ex_expand(im, index, s.d, s.rank);
   out(im, 0, build(&im->b, OP_GATHER, A_VAL(x), A_INT(time), A_VAL(index)));
 }

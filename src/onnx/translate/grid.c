@@ -27,7 +27,7 @@ static ValueId times(Import *im, ValueId a, double number) {
 /* A size plus a number, as a 0-d tensor of this type. */
 static ValueId size_as(Import *im, SymInt size, int64_t more, DType dtype) {
   ValueId v = ex_size(im, sym_add(&im->g->syms, size, more));
-  return build_cast(&im->b, v, dtype);
+  return ex_cast(im, v, dtype);
 }
 
 /* --- coordinates --- */
@@ -35,9 +35,9 @@ static ValueId size_as(Import *im, SymInt size, int64_t more, DType dtype) {
 /* Coordinate reflected at low and low + span until it is inside. */
 static ValueId reflect(Import *im, ValueId at, double low, ValueId span) {
   ValueId twice = times(im, span, 2), off = ex_unary(im, OP_ABS, plus(im, at, -low));
-  ValueId rounds = ex_unary(im, OP_FLOOR, ex_binary(im, OP_DIV_TENSOR, off, twice));
-  off = ex_binary(im, OP_SUB_TENSOR, off, ex_binary(im, OP_MUL_TENSOR, rounds, twice));
-  return plus(im, ex_binary(im, OP_MINIMUM, off, ex_binary(im, OP_SUB_TENSOR, twice, off)), low);
+  ValueId rounds = ex_unary(im, OP_FLOOR, ex_div(im, off, twice));
+  off = ex_sub(im, off, ex_mul(im, rounds, twice));
+  return plus(im, ex_binary(im, OP_MINIMUM, off, ex_sub(im, twice, off)), low);
 }
 
 /* Positions of one spatial dim in elements, [N, points]; component 0 of the grid is the last dim.
@@ -51,9 +51,9 @@ static ValueId positions(Import *im, const Grid *g, uint32_t dim) {
                     A_INT((int64_t)g->dims - 1 - dim));
   c = plus(im, ex_view_as(im, c, &flat), 1);
   if (g->corners)
-    c = ex_binary(im, OP_MUL_TENSOR, times(im, c, 0.5), size_as(im, size, -1, dtype));
+    c = ex_mul(im, times(im, c, 0.5), size_as(im, size, -1, dtype));
   else
-    c = times(im, plus(im, ex_binary(im, OP_MUL_TENSOR, c, size_as(im, size, 0, dtype)), -1), 0.5);
+    c = times(im, plus(im, ex_mul(im, c, size_as(im, size, 0, dtype)), -1), 0.5);
   if (g->padding == GRID_REFLECTION)
     c = g->corners ? reflect(im, c, 0, size_as(im, size, -1, dtype))
                    : reflect(im, c, -0.5, size_as(im, size, 0, dtype));
@@ -75,13 +75,11 @@ static void add_dim(Import *im, const Grid *g, uint32_t dim, ValueId at, ValueId
   ValueId inside = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, at, 0),
                              ex_binary(im, OP_LT_TENSOR, at, size_as(im, size, 0, dtype)));
   at = ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, at, size_as(im, size, -1, dtype)), 0);
-  at = build_cast(&im->b, at, DTYPE_I64);
-  n->index = n->index ? ex_binary(im, OP_ADD_TENSOR,
-                                  ex_binary(im, OP_MUL_TENSOR, n->index, ex_size(im, size)), at)
-                      : at;
+  at = ex_cast(im, at, DTYPE_I64);
+  n->index = n->index ? ex_add(im, ex_mul(im, n->index, ex_size(im, size)), at) : at;
   n->inside = n->inside ? ex_binary(im, OP_LOGICAL_AND, n->inside, inside) : inside;
   if (weight)
-    n->weight = n->weight ? ex_binary(im, OP_MUL_TENSOR, n->weight, weight) : weight;
+    n->weight = n->weight ? ex_mul(im, n->weight, weight) : weight;
 }
 
 /* Elements of x at the neighbour, times its weight: [N, C, points]. */
@@ -92,10 +90,10 @@ static ValueId take(Import *im, const Grid *g, const Neighbour *n) {
   row = (Shape){3, {row.d[0], 1, row.d[1]}};
   Shape all = {3, {row.d[0], s->d[1], row.d[2]}};
   ValueId x = ex_view_as(im, g->x, &flat), index = ex_view_as(im, n->index, &row);
-  index = build_expand(&im->b, index, all.d, 3);
+  index = ex_expand(im, index, all.d, 3);
   ValueId y = build(&im->b, OP_GATHER, A_VAL(x), A_INT(2), A_VAL(index));
   if (n->weight)
-    y = ex_binary(im, OP_MUL_TENSOR, y, ex_view_as(im, n->weight, &row));
+    y = ex_mul(im, y, ex_view_as(im, n->weight, &row));
   if (g->padding != GRID_ZEROS || !import_ok(im))
     return y;
   ValueId zero = build_scalar(&im->b, ex_dtype(im, g->x), 0);
@@ -115,12 +113,11 @@ static void sample_volume(Import *im, const Grid *g) {
     for (uint32_t d = 0; d < g->dims; d++) {
       bool high = corner >> d & 1;
       ValueId here = high ? plus(im, base[d], 1) : base[d];
-      ValueId distance =
-          nearest ? 0 : ex_unary(im, OP_ABS, ex_binary(im, OP_SUB_TENSOR, at[d], here));
+      ValueId distance = nearest ? 0 : ex_unary(im, OP_ABS, ex_sub(im, at[d], here));
       add_dim(im, g, d, here, nearest ? 0 : plus(im, times(im, distance, -1), 1), &n);
     }
     ValueId part = take(im, g, &n);
-    y = y ? ex_binary(im, OP_ADD_TENSOR, y, part) : part;
+    y = y ? ex_add(im, y, part) : part;
   }
   Shape to = {2, {g->image.d[0], g->image.d[1]}};
   for (uint32_t i = 1; i + 1 < g->points.rank; i++)
@@ -159,7 +156,7 @@ void translate_grid_sample(Import *im) {
     return;
   }
   DType dtype = ex_dtype(im, g.x);
-  g.grid = build_cast(&im->b, g.grid, dtype);
+  g.grid = ex_cast(im, g.grid, dtype);
   if (g.dims == 2 && dtype_is_float(dtype))
     out(im, 0,
         build(&im->b, OP_GRID_SAMPLER_2D, A_VAL(g.x), A_VAL(g.grid), A_INT(g.mode),
@@ -178,10 +175,10 @@ static ValueId cell_positions(Import *im, SymInt size, bool corners) {
   ValueId at = ex_arange(im, size), n = size_as(im, size, 0, DTYPE_F64);
   if (!import_ok(im) || size == 1)
     return build_const(&im->b, DTYPE_F64, 1, (int64_t[]){1}, &(double){corners ? -1 : 0});
-  at = build_cast(&im->b, at, DTYPE_F64);
+  at = ex_cast(im, at, DTYPE_F64);
   if (corners)
-    return plus(im, ex_binary(im, OP_DIV_TENSOR, times(im, at, 2), plus(im, n, -1)), -1);
-  return plus(im, ex_binary(im, OP_DIV_TENSOR, plus(im, times(im, at, 2), 1), n), -1);
+    return plus(im, ex_div(im, times(im, at, 2), plus(im, n, -1)), -1);
+  return plus(im, ex_div(im, plus(im, times(im, at, 2), 1), n), -1);
 }
 
 /* theta [N, dims, dims + 1] times the homogeneous coordinates of every cell of the output. */
@@ -205,17 +202,17 @@ void translate_affine_grid(Import *im) {
   for (uint32_t i = 0; i < dims; i++) {
     uint32_t axis = dims - 1 - i; /* x, the last dim, comes first */
     ValueId at = ex_along_axis(im, cell_positions(im, space.d[axis], corners), axis, dims);
-    at = build_expand(&im->b, at, space.d, dims);
-    parts[i] = build_cast(&im->b, ex_view_as(im, at, &column), dtype);
+    at = ex_expand(im, at, space.d, dims);
+    parts[i] = ex_cast(im, ex_view_as(im, at, &column), dtype);
   }
   parts[dims] = ex_filled(im, dtype, &column, 1);
   ValueId base = build(&im->b, OP_CAT, A_VALS(parts, dims + 1), A_INT(2));
   SymInt all[] = {ex_dim(im, theta, 0), cells, dims + 1};
-  base = build_expand(&im->b, base, all, 3);
-  ValueId turned = build_permute(&im->b, theta, (int64_t[]){0, 2, 1});
+  base = ex_expand(im, base, all, 3);
+  ValueId transposed = ex_permute(im, theta, (int64_t[]){0, 2, 1});
   Shape to = {1, {all[0]}};
   for (uint32_t i = 0; i < dims; i++)
     to.d[to.rank++] = space.d[i];
   to.d[to.rank++] = dims;
-  out(im, 0, ex_view_as(im, ex_binary(im, OP_BMM, base, turned), &to));
+  out(im, 0, ex_view_as(im, ex_binary(im, OP_BMM, base, transposed), &to));
 }

@@ -59,7 +59,7 @@ void translate_legacy_div(Import *im) {
   bool whole = !dtype_is_float(ex_dtype(im, a));
   out(im, 0,
       whole ? build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(a), A_VAL(b), A_STR("trunc"))
-            : build(&im->b, OP_DIV_TENSOR, A_VAL(a), A_VAL(b)));
+            : ex_div(im, a, b));
 }
 
 void translate_legacy_pow(Import *im) {

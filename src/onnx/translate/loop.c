@@ -81,7 +81,7 @@ static void read_trip(Import *im, Loop *loop) {
   if (!dtype_is_int(ex_dtype(im, trip)))
     import_fail(im, DIAG_INPUT_TYPE, "the number of steps is %s", dtype_name(ex_dtype(im, trip)));
   else
-    loop->trip = A_VAL(build(&im->b, OP_LOCAL_SCALAR_DENSE, A_VAL(trip)));
+    loop->trip = A_VAL(ex_unary(im, OP_LOCAL_SCALAR_DENSE, trip));
 }
 
 static bool loop_read(Import *im, Loop *loop) {

@@ -11,15 +11,13 @@ static bool constant_number(Import *im, ValueId v, double *number) {
   return true;
 }
 
-static ValueId transposed(Import *im, ValueId m) {
-  return build_permute(&im->b, m, (int64_t[]){1, 0});
-}
+static ValueId transposed(Import *im, ValueId m) { return ex_permute(im, m, (int64_t[]){1, 0}); }
 
 static ValueId scaled(Import *im, ValueId x, double factor) {
   if (!import_ok(im) || factor == 1)
     return x;
   ValueId number = build_scalar(&im->b, ex_dtype(im, x), factor);
-  return build(&im->b, OP_MUL_TENSOR, A_VAL(x), A_VAL(number));
+  return ex_mul(im, x, number);
 }
 
 /* alpha * a' * b' + beta * c. A weight stored as [N, K] with a bias is aten::linear; else addmm. */
@@ -42,7 +40,7 @@ static ValueId product(Import *im, ValueId a, ValueId b, ValueId c) {
   bool whole = !dtype_is_float(ex_dtype(im, a)) && sym_from_float(alpha, &whole_alpha) &&
                sym_from_float(beta, &whole_beta);
   if (drop_c)
-    return scaled(im, build(&im->b, OP_MM, A_VAL(a), A_VAL(b)), alpha);
+    return scaled(im, ex_binary(im, OP_MM, a, b), alpha);
   return build(&im->b, OP_ADDMM, A_VAL(c), A_VAL(a), A_VAL(b),
                whole ? A_INT(whole_beta) : A_FLOAT(beta),
                whole ? A_INT(whole_alpha) : A_FLOAT(alpha));
@@ -68,7 +66,7 @@ void translate_matmul(Import *im) {
     import_fail(im, DIAG_DTYPE_MISMATCH, "operands are %s and %s", dtype_name(ex_dtype(im, a)),
                 dtype_name(ex_dtype(im, b)));
   else if (ex_rank(im, a) == 2 && ex_rank(im, b) == 2)
-    out(im, 0, build(&im->b, OP_MM, A_VAL(a), A_VAL(b)));
+    out(im, 0, ex_binary(im, OP_MM, a, b));
   else
-    out(im, 0, build(&im->b, OP_MATMUL, A_VAL(a), A_VAL(b)));
+    out(im, 0, ex_binary(im, OP_MATMUL, a, b));
 }

@@ -17,7 +17,7 @@ void translate_transpose(Import *im) {
       seen |= (uint32_t)1 << perm[i];
   if (count != rank || seen != ((uint32_t)1 << rank) - 1)
     import_fail(im, DIAG_ATTR_VALUE, "'perm' is not a permutation of %u axes", rank);
-  out(im, 0, build_permute(&im->b, x, perm));
+  out(im, 0, ex_permute(im, x, perm));
 }
 
 void translate_concat(Import *im) {
@@ -193,7 +193,7 @@ void translate_depth_to_space(Import *im) {
   Shape split = {6, {s.d[0], b, b, channels, s.d[2], s.d[3]}},
         joined = {4, {s.d[0], channels, sym_mul(t, s.d[2], b), sym_mul(t, s.d[3], b)}};
   ValueId y = ex_view_as(im, x, &split);
-  y = build_permute(&im->b, y, (int64_t[]){0, 3, 4, 1, 5, 2});
+  y = ex_permute(im, y, (int64_t[]){0, 3, 4, 1, 5, 2});
   out(im, 0, ex_view_as(im, y, &joined));
 }
 
@@ -212,7 +212,7 @@ void translate_space_to_depth(Import *im) {
   Shape split = {6, {s.d[0], s.d[1], rows, b, columns, b}},
         joined = {4, {s.d[0], sym_mul(t, s.d[1], b * b), rows, columns}};
   ValueId y = ex_view_as(im, x, &split);
-  y = build_permute(&im->b, y, (int64_t[]){0, 3, 5, 1, 2, 4});
+  y = ex_permute(im, y, (int64_t[]){0, 3, 5, 1, 2, 4});
   out(im, 0, ex_view_as(im, y, &joined));
 }
 
@@ -222,8 +222,7 @@ void translate_space_to_depth(Import *im) {
 static ValueId triangle(Import *im, const Shape *s, ValueId k, bool upper) {
   ValueId row = ex_along_axis(im, ex_arange(im, s->d[s->rank - 2]), 0, 2),
           column = ex_along_axis(im, ex_arange(im, s->d[s->rank - 1]), 1, 2);
-  return ex_binary(im, upper ? OP_GE_TENSOR : OP_LE_TENSOR,
-                   ex_binary(im, OP_SUB_TENSOR, column, row), k);
+  return ex_binary(im, upper ? OP_GE_TENSOR : OP_LE_TENSOR, ex_sub(im, column, row), k);
 }
 
 void translate_trilu(Import *im) {

@@ -147,7 +147,7 @@ void translate_microsoft_attention(Import *im) {
   attend_projected(im, projected, in(im, 3), in(im, 4), in(im, 5));
 }
 
-/* The projection is a product of whole numbers. */
+/* The projection is a product of integers. */
 void translate_qattention(Import *im) {
   ValueId sums =
       quantized_product(im, in_required(im, 0), in(im, 6), in_required(im, 1), in(im, 7));

@@ -6,7 +6,7 @@ static ValueId channels(Import *im, ValueId v, uint32_t rank) {
   SymInt dims[MAX_RANK];
   for (uint32_t i = 0; i < rank; i++)
     dims[i] = i == 1 ? ex_dim(im, v, 0) : 1;
-  return build_view(&im->b, v, dims, rank);
+  return ex_view(im, v, dims, rank);
 }
 
 /* --- softmax --- */
@@ -28,21 +28,21 @@ static void softmax(Import *im, OpId op) {
     for (uint32_t i = 0; i < rank; i++)
       *(i < axis ? &rows : &columns) =
           sym_mul(&im->g->syms, i < axis ? rows : columns, ex_dim(im, x, i));
-    y = build_view(&im->b, x, (SymInt[]){rows, columns}, 2);
+    y = ex_view(im, x, (SymInt[]){rows, columns}, 2);
     axis = 1;
   }
   if (op == OP_LOG_SOFTMAX && import_ok(im) &&
       ex_dtype(im, x) == DTYPE_F64) { /* the kernel has no f64 */
     int64_t axes[] = {axis};
-    ValueId shifted = ex_binary(im, OP_SUB_TENSOR, y,
-                                build(&im->b, OP_AMAX, A_VAL(y), A_INTS(axes, 1), A_BOOL(true)));
-    ValueId e = build(&im->b, OP_EXP, A_VAL(shifted));
+    ValueId shifted =
+        ex_sub(im, y, build(&im->b, OP_AMAX, A_VAL(y), A_INTS(axes, 1), A_BOOL(true)));
+    ValueId e = ex_unary(im, OP_EXP, shifted);
     ValueId sum = build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(e), A_INTS(axes, 1), A_BOOL(true));
-    y = ex_binary(im, OP_SUB_TENSOR, shifted, build(&im->b, OP_LOG, A_VAL(sum)));
+    y = ex_sub(im, shifted, ex_unary(im, OP_LOG, sum));
   } else if (import_ok(im)) {
     y = build(&im->b, op, A_VAL(y), A_INT(axis), A_BOOL(false));
   }
-  out(im, 0, flat && import_ok(im) ? build_view(&im->b, y, vt(im, x)->dims, rank) : y);
+  out(im, 0, flat && import_ok(im) ? ex_view(im, y, vt(im, x)->dims, rank) : y);
 }
 
 void translate_softmax(Import *im) { softmax(im, OP_SOFTMAX); }
@@ -65,10 +65,10 @@ static void batch_norm_training(Import *im, ValueId given, ValueId scale, ValueI
   Builder *b = &im->b;
   DType dtype = ex_dtype(im, x);
   ValueId batch_mean = build(b, OP_MEAN_DIM, A_VAL(x), A_INTS(axes, count), A_BOOL(false));
-  ValueId centred = ex_binary(im, OP_SUB_TENSOR, x, channels(im, batch_mean, rank));
-  ValueId squares = ex_binary(im, OP_MUL_TENSOR, centred, centred);
+  ValueId centred = ex_sub(im, x, channels(im, batch_mean, rank));
+  ValueId squares = ex_mul(im, centred, centred);
   ValueId batch_var = build(b, OP_MEAN_DIM, A_VAL(squares), A_INTS(axes, count), A_BOOL(false));
-  ValueId stable = ex_binary(im, OP_ADD_TENSOR, batch_var, build_scalar(b, dtype, eps));
+  ValueId stable = ex_add(im, batch_var, build_scalar(b, dtype, eps));
   ValueId inverse = build(b, OP_RSQRT, A_VAL(stable));
   ValueId factor = channels(im, ex_mul(im, inverse, ex_cast(im, scale, dtype)), rank),
           shift = channels(im, ex_cast(im, bias, dtype), rank);
@@ -77,10 +77,9 @@ static void batch_norm_training(Import *im, ValueId given, ValueId scale, ValueI
   ValueId running[] = {mean, var}, fresh[] = {batch_mean, batch_var};
   for (uint32_t i = 0; i < 2 && import_ok(im); i++) {
     DType own = ex_dtype(im, running[i]);
-    ValueId kept = ex_binary(im, OP_MUL_TENSOR, running[i], build_scalar(b, own, momentum));
-    ValueId added = ex_binary(im, OP_MUL_TENSOR, build_cast(b, fresh[i], own),
-                              build_scalar(b, own, 1 - momentum));
-    out(im, 1 + i, ex_binary(im, OP_ADD_TENSOR, kept, added));
+    ValueId kept = ex_mul(im, running[i], build_scalar(b, own, momentum));
+    ValueId added = ex_mul(im, build_cast(b, fresh[i], own), build_scalar(b, own, 1 - momentum));
+    out(im, 1 + i, ex_add(im, kept, added));
   }
 }
 
@@ -131,12 +130,12 @@ static ValueId shaped_weight(Import *im, ValueId w, const SymInt *dims, uint32_t
                              DType dtype) {
   if (!w || !import_ok(im))
     return 0;
-  w = build_cast(&im->b, w, dtype);
-  return build_expand(&im->b, w, dims, count);
+  w = ex_cast(im, w, dtype);
+  return ex_expand(im, w, dims, count);
 }
 
-/* With stash_type 1 mean and deviation are float32, as ONNX says: halves are computed in it,
- * doubles tell them in it. The kernel computes halves so as well, but gives both in the input's
+/* With stash_type 1 mean and deviation are float32, as ONNX says: f16 is computed in it,
+ * doubles tell them in it. The kernel computes f16 so as well, but gives both in the input's
  * type. */
 void translate_layer_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in(im, 1), bias = in(im, 2);
@@ -146,13 +145,13 @@ void translate_layer_norm(Import *im) {
   bool stats = out_wanted(im, 1) || out_wanted(im, 2);
   DType told = attr_int(im, "stash_type", 1) == 1 ? DTYPE_F32 : dtype,
         work = stats && dtype != DTYPE_F64 ? told : dtype;
-  x = build_cast(&im->b, x, work);
+  x = ex_cast(im, x, work);
   scale = shaped_weight(im, scale, dims, count, work);
   bias = shaped_weight(im, bias, dims, count, work);
   ValueId y = build(&im->b, OP_NATIVE_LAYER_NORM, A_VAL(x), A_INTS(dims, count), A_OPT(scale),
                     A_OPT(bias), A_FLOAT(attr_float(im, "epsilon", (double)1e-5f)));
   ValueId mean = y + 1, inverse = y + 2;
-  out(im, 0, build_cast(&im->b, y, dtype));
+  out(im, 0, ex_cast(im, y, dtype));
   out(im, 1, ex_cast(im, mean, told));
   out(im, 2, ex_cast(im, inverse, told));
 }
@@ -163,11 +162,11 @@ void translate_rms_norm(Import *im) {
   uint32_t count = trailing(im, x, -1, dims);
   DType dtype = ex_dtype(im, x),
         work = attr_int(im, "stash_type", 1) == 1 && dtype != DTYPE_F64 ? DTYPE_F32 : dtype;
-  ValueId wide = build_cast(&im->b, x, work);
+  ValueId wide = ex_cast(im, x, work);
   ValueId y = build(&im->b, OP_RMS_NORM, A_VAL(wide), A_INTS(dims, count), A_NONE,
                     A_FLOAT(attr_float(im, "epsilon", (double)1e-5f)));
-  y = build_cast(&im->b, y, dtype);
-  out(im, 0, ex_binary(im, OP_MUL_TENSOR, y, scale));
+  y = ex_cast(im, y, dtype);
+  out(im, 0, ex_mul(im, y, scale));
 }
 
 /* --- group and instance norm --- */
@@ -203,9 +202,9 @@ static ValueId per_channel(Import *im, ValueId v, int64_t groups, SymInt channel
   if (!sym_is_const(channel_count) || groups < 1 || channel_count % groups)
     return import_fail(im, DIAG_ATTR_VALUE, "num_groups %lld does not divide the channels",
                        (long long)groups);
-  ValueId column = build_view(&im->b, v, (SymInt[]){groups, 1}, 2);
-  ValueId wide = build_expand(&im->b, column, (SymInt[]){groups, channel_count / groups}, 2);
-  return build_view(&im->b, wide, (SymInt[]){channel_count}, 1);
+  ValueId column = ex_view(im, v, (SymInt[]){groups, 1}, 2);
+  ValueId wide = ex_expand(im, column, (SymInt[]){groups, channel_count / groups}, 2);
+  return ex_view(im, wide, (SymInt[]){channel_count}, 1);
 }
 
 void translate_group_norm(Import *im) {
@@ -218,11 +217,11 @@ void translate_group_norm(Import *im) {
                    ? DTYPE_F32
                    : dtype;
   SymInt channel_count = ex_dim(im, x, 1);
-  scale = per_channel(im, build_cast(&im->b, scale, work), groups, channel_count);
-  bias = per_channel(im, build_cast(&im->b, bias, work), groups, channel_count);
-  ValueId y = group_norm(im, build_cast(&im->b, x, work), scale, bias, groups,
+  scale = per_channel(im, ex_cast(im, scale, work), groups, channel_count);
+  bias = per_channel(im, ex_cast(im, bias, work), groups, channel_count);
+  ValueId y = group_norm(im, ex_cast(im, x, work), scale, bias, groups,
                          attr_float(im, "epsilon", (double)1e-5f));
-  out(im, 0, build_cast(&im->b, y, dtype));
+  out(im, 0, ex_cast(im, y, dtype));
 }
 
 /* --- others --- */
@@ -234,13 +233,13 @@ void translate_lp_normalization(Import *im) {
   int64_t axis = import_axis(im, attr_int(im, "axis", -1), ex_rank(im, x));
   if (p != 1 && p != 2)
     import_fail(im, DIAG_ATTR_VALUE, "p is %lld, not 1 or 2", (long long)p);
-  ValueId terms = p == 1 ? build(&im->b, OP_ABS, A_VAL(x)) : ex_binary(im, OP_MUL_TENSOR, x, x);
+  ValueId terms = p == 1 ? ex_unary(im, OP_ABS, x) : ex_mul(im, x, x);
   ValueId norm = build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(terms), A_INTS(&axis, 1), A_BOOL(true));
   if (p == 2 && import_ok(im))
-    norm = build(&im->b, OP_SQRT, A_VAL(norm));
+    norm = ex_unary(im, OP_SQRT, norm);
   ValueId zero = build(&im->b, OP_EQ_SCALAR, A_VAL(norm), A_INT(0));
   ValueId one = build_scalar(&im->b, ex_dtype(im, x), 1);
-  ValueId divisor = build(&im->b, OP_WHERE_SELF, A_VAL(zero), A_VAL(one), A_VAL(norm));
+  ValueId divisor = ex_where(im, zero, one, norm);
   out(im, 0, ex_cast(im, ex_div(im, x, divisor), ex_dtype(im, given)));
 }
 
@@ -253,10 +252,9 @@ void translate_mean_variance_normalization(Import *im) {
   if (!attr_ints(im, "axes", &axes, &count))
     axes = usual, count = 3;
   ValueId mean = build(&im->b, OP_MEAN_DIM, A_VAL(x), A_INTS(axes, count), A_BOOL(true));
-  ValueId centred = ex_binary(im, OP_SUB_TENSOR, x, mean),
-          squares = ex_binary(im, OP_MUL_TENSOR, centred, centred);
+  ValueId centred = ex_sub(im, x, mean), squares = ex_mul(im, centred, centred);
   ValueId var = build(&im->b, OP_MEAN_DIM, A_VAL(squares), A_INTS(axes, count), A_BOOL(true));
-  ValueId deviation = build(&im->b, OP_SQRT, A_VAL(var));
+  ValueId deviation = ex_unary(im, OP_SQRT, var);
   ValueId tiny = build_scalar(&im->b, ex_dtype(im, x), 1e-9);
   out(im, 0, ex_cast(im, ex_div(im, centred, ex_add(im, deviation, tiny)), ex_dtype(im, given)));
 }
@@ -279,9 +277,8 @@ void translate_lrn(Import *im) {
   SymInt inner = 1;
   for (uint32_t i = 2; i < rank; i++)
     inner = sym_mul(&im->g->syms, inner, ex_dim(im, x, i));
-  ValueId squares = ex_binary(im, OP_MUL_TENSOR, x, x);
-  ValueId plane =
-      build_view(&im->b, squares, (SymInt[]){ex_dim(im, x, 0), 1, ex_dim(im, x, 1), inner}, 4);
+  ValueId squares = ex_mul(im, x, x);
+  ValueId plane = ex_view(im, squares, (SymInt[]){ex_dim(im, x, 0), 1, ex_dim(im, x, 1), inner}, 4);
   int64_t before = (size - 1) / 2, after = size - 1 - before;
   ValueId padded = plane;
   if (size > 1 && import_ok(im))
@@ -289,10 +286,10 @@ void translate_lrn(Import *im) {
                    A_INTS(((SymInt[]){0, 0, before, after}), 4), A_FLOAT(0));
   ValueId mean = build(&im->b, OP_AVG_POOL2D, A_VAL(padded), A_INTS(((SymInt[]){size, 1}), 2),
                        A_INTS(((SymInt[]){1, 1}), 2));
-  ValueId shaped = build_view(&im->b, mean, vt(im, x)->dims, rank);
+  ValueId shaped = ex_view(im, mean, vt(im, x)->dims, rank);
   DType dtype = ex_dtype(im, x);
-  ValueId scaled = ex_binary(im, OP_MUL_TENSOR, shaped, build_scalar(&im->b, dtype, alpha));
-  ValueId base = ex_binary(im, OP_ADD_TENSOR, scaled, build_scalar(&im->b, dtype, bias));
+  ValueId scaled = ex_mul(im, shaped, build_scalar(&im->b, dtype, alpha));
+  ValueId base = ex_add(im, scaled, build_scalar(&im->b, dtype, bias));
   ValueId power = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(base), A_FLOAT(beta));
   out(im, 0, ex_cast(im, ex_div(im, x, power), ex_dtype(im, given)));
 }

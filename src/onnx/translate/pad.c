@@ -113,7 +113,7 @@ static ValueId fold_positions(Import *im, ValueId at, SymInt size, PadMode mode)
   if (mode == PAD_REFLECT) {
     SymInt period = sym_max(&im->g->syms, 1, sym_mul(&im->g->syms, last, 2));
     at = ex_floor_mod(im, at, ex_size(im, period));
-    return ex_binary(im, OP_MINIMUM, at, ex_binary(im, OP_SUB_TENSOR, ex_size(im, period), at));
+    return ex_binary(im, OP_MINIMUM, at, ex_sub(im, ex_size(im, period), at));
   }
   return ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, at, ex_size(im, last)), 0);
 }
@@ -122,7 +122,7 @@ static ValueId pad_axis(Import *im, ValueId x, const Pads *p, uint32_t axis) {
   SymTable *t = &im->g->syms;
   SymInt size = ex_dim(im, x, axis),
          whole = sym_add(t, size, sym_add(t, p->begin[axis], p->end[axis]));
-  ValueId at = ex_binary(im, OP_SUB_TENSOR, ex_arange(im, whole), ex_size(im, p->begin[axis]));
+  ValueId at = ex_sub(im, ex_arange(im, whole), ex_size(im, p->begin[axis]));
   return ex_index_select(im, x, axis, fold_positions(im, at, size, p->mode));
 }
 
@@ -161,7 +161,7 @@ static ValueId run_begin(Import *im, ValueId pads, ValueId axes, uint32_t count,
                          uint32_t rank) {
   ValueId begin = build_scalar_int(&im->b, DTYPE_I64, 0);
   if (!axes)
-    return build_cast(&im->b, ex_element(im, pads, dim), DTYPE_I64);
+    return ex_cast(im, ex_element(im, pads, dim), DTYPE_I64);
   for (uint32_t j = 0; j < count && import_ok(im); j++) {
     ValueId axis = ex_wrap_index(im, ex_element(im, axes, j), rank);
     begin = ex_where(im, ex_with(im, OP_EQ_TENSOR, axis, dim), ex_element(im, pads, j), begin);
@@ -183,7 +183,7 @@ static void pad_run(Import *im, ValueId x, const Pads *p, ValueId pads, ValueId 
   ValueId inside = 0;
   for (uint32_t i = 0; i < s.rank && import_ok(im); i++) {
     ValueId begin = run_begin(im, pads, axes, count, i, s.rank);
-    ValueId at = ex_binary(im, OP_SUB_TENSOR, ex_arange(im, to.d[i]), begin);
+    ValueId at = ex_sub(im, ex_arange(im, to.d[i]), begin);
     x = ex_index_select(im, x, i, fold_positions(im, at, s.d[i], p->mode));
     if (p->mode != PAD_CONSTANT)
       continue;

@@ -67,13 +67,13 @@ static ValueId to_2d(Import *im, ValueId x, Window *w) {
     lists[i][0] = i < 3 ? 1 : 0;
   }
   w->rank = 2;
-  return build_unsqueeze(&im->b, x, 2);
+  return ex_unsqueeze(im, x, 2);
 }
 
 static ValueId from_2d(Import *im, ValueId y, uint32_t rank) {
   if (rank != 1 || !import_ok(im))
     return y;
-  return build_view(&im->b, y, (SymInt[]){ex_dim(im, y, 0), ex_dim(im, y, 1), ex_dim(im, y, 3)}, 3);
+  return ex_view(im, y, (SymInt[]){ex_dim(im, y, 0), ex_dim(im, y, 1), ex_dim(im, y, 3)}, 3);
 }
 
 static ValueId max_pool2d(Import *im, ValueId x, const Window *w) {
@@ -215,7 +215,7 @@ static ValueId average_by_sums(Import *im, ValueId x, Window w, bool count_pads)
   ValueId count = window_sums(im, counted, &count_window);
   ValueId padded = window_pad(im, x, &grown, A_INT(0));
   ValueId sums = window_sums(im, padded, &grown);
-  return build(&im->b, OP_DIV_TENSOR, A_VAL(sums), A_VAL(count));
+  return ex_div(im, sums, count);
 }
 
 static bool no_pads(const Window *w) {
@@ -264,7 +264,7 @@ void translate_lp_pool(Import *im) {
   if (!window_read(im, x, NULL, &w))
     return;
   spell_out_ceil(im, x, &w);
-  ValueId magnitude = build(&im->b, OP_ABS, A_VAL(x));
+  ValueId magnitude = ex_unary(im, OP_ABS, x);
   ValueId power = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(magnitude), A_FLOAT(p));
   power = window_pad(im, power, &w, A_INT(0));
   ValueId sums = window_sums(im, power, &w);
@@ -311,7 +311,7 @@ void translate_global_lp_pool(Import *im) {
   double p = norm_order(im);
   if (!global_axes(im, x, axes, &count) || !count)
     return;
-  ValueId magnitude = build(&im->b, OP_ABS, A_VAL(x));
+  ValueId magnitude = ex_unary(im, OP_ABS, x);
   ValueId power = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(magnitude), A_FLOAT(p));
   ValueId sum = build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(power), A_INTS(axes, count), A_BOOL(true));
   ValueId y = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(sum), A_FLOAT(1 / p));

@@ -1,5 +1,5 @@
 /* Operators of com.microsoft on quantized tensors: real numbers from the inputs, the operation, and
- * its result rounded and saturated again; products are exact sums of whole numbers. */
+ * its result rounded and saturated again; products are exact sums of integers. */
 #include "onnx/translate/quantized.h"
 #include "onnx/translate/spatial.h"
 

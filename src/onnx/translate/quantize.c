@@ -196,8 +196,8 @@ static ValueId quantize_op(Import *im, const Granularity *gr, ValueId x, ValueId
       !known_quantization(im, gr, scale, zero, to->dtype, to->low, to->high, &q))
     return 0;
   if (q.scales && !q.zeros)
-    q.zeros = build_expand(&im->b, build_scalar_int(&im->b, DTYPE_I64, 0),
-                           (SymInt[]){ex_dim(im, q.scales, 0)}, 1);
+    q.zeros = ex_expand(im, build_scalar_int(&im->b, DTYPE_I64, 0),
+                        (SymInt[]){ex_dim(im, q.scales, 0)}, 1);
   return build_quantize(&im->b, x, &q);
 }
 

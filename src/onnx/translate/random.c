@@ -70,7 +70,7 @@ void translate_bernoulli(Import *im) {
   if (dtype == DTYPE_NONE)
     import_fail(im, DIAG_ATTR_VALUE, "'dtype' is not an element type that the runtime holds");
   ValueId hit = ex_binary(im, OP_LT_TENSOR, random_numbers(im, OP_RAND, &s, ex_dtype(im, x)), x);
-  out(im, 0, build_cast(&im->b, hit, dtype));
+  out(im, 0, ex_cast(im, hit, dtype));
 }
 
 /* Classes by the share of the running probabilities that a uniform number reaches. The input holds
@@ -92,9 +92,8 @@ void translate_multinomial(Import *im) {
   row = (Shape){3, {row.d[0], 1, row.d[1]}};
   ValueId passed = ex_binary(im, OP_LE_TENSOR, ex_view_as(im, share, &row),
                              random_numbers(im, OP_RAND, &number, kind));
-  ValueId index =
-      ex_reduce_one(im, OP_SUM_DIM_INTLIST, build_cast(&im->b, passed, DTYPE_I64), 2, false);
-  out(im, 0, build_cast(&im->b, index, dtype));
+  ValueId index = ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_cast(im, passed, DTYPE_I64), 2, false);
+  out(im, 0, ex_cast(im, index, dtype));
 }
 
 /* --- Dropout --- */
@@ -120,20 +119,19 @@ static void dropout_training(Import *im, ValueId x) {
   DType dtype = ex_dtype(im, x);
   ValueId ratio, training = im->opset < 12 ? 0 : in(im, 2), given = im->opset < 12 ? 0 : in(im, 1);
   if (given)
-    ratio = build_cast(&im->b, ex_view_as(im, given, &scalar), dtype);
+    ratio = ex_cast(im, ex_view_as(im, given, &scalar), dtype);
   else
     ratio = build_scalar(&im->b, dtype, im->opset < 12 ? attr_float(im, "ratio", 0.5) : 0.5);
   ValueId kept = ex_binary(im, OP_GE_TENSOR, random_numbers(im, OP_RAND, &s, dtype), ratio);
-  ValueId share = ex_binary(im, OP_SUB_TENSOR, build_scalar(&im->b, dtype, 1), ratio);
-  ValueId y =
-      ex_where(im, kept, ex_binary(im, OP_DIV_TENSOR, x, share), build_scalar(&im->b, dtype, 0));
+  ValueId share = ex_sub(im, build_scalar(&im->b, dtype, 1), ratio);
+  ValueId y = ex_where(im, kept, ex_div(im, x, share), build_scalar(&im->b, dtype, 0));
   if (training) {
     training = ex_view_as(im, training, &scalar);
     y = ex_where(im, training, y, x);
     kept = ex_binary(im, OP_LOGICAL_OR, kept, ex_unary(im, OP_LOGICAL_NOT, training));
   }
   out(im, 0, y);
-  out(im, 1, im->opset < 10 ? build_cast(&im->b, kept, dtype) : kept);
+  out(im, 1, im->opset < 10 ? ex_cast(im, kept, dtype) : kept);
 }
 
 void translate_dropout(Import *im) {

@@ -116,7 +116,7 @@ static void lstm_gates(Import *im, const RnnPart *part, ValueId sums, ValueId ce
   }
   gate[3] = recurrent_activate(im, part, 1, gate[3]);
   if (part->coupled)
-    gate[2] = ex_binary(im, OP_SUB_TENSOR, ex_number(im, gate[0], 1), gate[0]);
+    gate[2] = ex_sub(im, ex_number(im, gate[0], 1), gate[0]);
 }
 
 static void step_lstm(Import *im, const RnnPart *part, ValueId row, ValueId states[2]) {

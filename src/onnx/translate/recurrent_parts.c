@@ -198,8 +198,7 @@ ValueId recurrent_reversed(Import *im, const Recurrent *rnn, ValueId x) {
   SymInt last = sym_sub(&im->g->syms, rnn->length, 1);
   if (rnn->length == 1 || !import_ok(im))
     return x;
-  return ex_index_select(
-      im, x, 0, ex_binary(im, OP_SUB_TENSOR, ex_size(im, last), ex_arange(im, rnn->length)));
+  return ex_index_select(im, x, 0, ex_sub(im, ex_size(im, last), ex_arange(im, rnn->length)));
 }
 
 static ValueId project_direction(Import *im, const RnnPart *part, uint32_t d, uint32_t own) {

@@ -131,7 +131,7 @@ static ValueId arranged(Import *im, const RnnPart *part, ValueId y, bool backwar
   SymInt rows = sym_mul(&im->g->syms, rnn->length, 2), last = sym_sub(&im->g->syms, rows, 1);
   ValueId even = EX_VIEW(im, ex_with(im, OP_MUL_TENSOR, ex_arange(im, rnn->length), 2), rnn->length,
                          1),
-          order = ex_cat2(im, even, ex_binary(im, OP_SUB_TENSOR, ex_size(im, last), even), 1);
+          order = ex_cat2(im, even, ex_sub(im, ex_size(im, last), even), 1);
   y = EX_VIEW(im, y, rows, rnn->batch, rnn->hidden);
   y = ex_index_select(im, y, 0, EX_VIEW(im, order, rows));
   return EX_VIEW(im, y, rnn->length, 2, rnn->batch, rnn->hidden);

@@ -75,28 +75,28 @@ static ValueId mean(Import *im, const Reduction *r, uint32_t set) {
     if (set >> i & 1)
       count = sym_mul(&im->g->syms, count, r->shape.d[i]);
   ValueId sum = over(im, OP_SUM_DIM_INTLIST, r->x, set, r->keep), divisor = ex_size(im, count);
-  return build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(sum), A_VAL(build_cast(&im->b, divisor, r->dtype)),
+  return build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(sum), A_VAL(ex_cast(im, divisor, r->dtype)),
                A_STR("trunc"));
 }
 
 /* log and sqrt give floats; integer tensors get their type back. */
 static ValueId finish(Import *im, OpId op, ValueId y, DType dtype) {
   ValueId z = ex_unary(im, op, y);
-  return build_cast(&im->b, z, dtype);
+  return ex_cast(im, z, dtype);
 }
 
 /* max + log(sum(exp(x - max))); an infinite maximum is left out, since inf - inf is no number. */
 static ValueId log_sum_exp(Import *im, const Reduction *r, uint32_t set) {
   DType work = dtype_is_float(r->dtype) ? r->dtype : DTYPE_F32;
-  ValueId x = build_cast(&im->b, r->x, work), peak = over(im, OP_AMAX, x, set, true);
+  ValueId x = ex_cast(im, r->x, work), peak = over(im, OP_AMAX, x, set, true);
   ValueId infinite = ex_unary(im, OP_ISINF, peak);
   ValueId zero = build_scalar(&im->b, work, 0);
   ValueId shift = ex_where(im, infinite, zero, peak);
-  ValueId e = ex_unary(im, OP_EXP, ex_binary(im, OP_SUB_TENSOR, x, shift));
+  ValueId e = ex_unary(im, OP_EXP, ex_sub(im, x, shift));
   ValueId y = ex_unary(im, OP_LOG, over(im, OP_SUM_DIM_INTLIST, e, set, r->keep));
   Shape s = reduced_shape(r, set);
-  y = ex_binary(im, OP_ADD_TENSOR, y, ex_view_as(im, shift, &s));
-  return build_cast(&im->b, y, r->dtype);
+  y = ex_add(im, y, ex_view_as(im, shift, &s));
+  return ex_cast(im, y, r->dtype);
 }
 
 /* What a reduction of no elements gives. */
@@ -155,16 +155,14 @@ static ValueId reduce_set(Import *im, const Reduction *r, uint32_t set) {
   case REDUCE_L1:
     return over(im, OP_SUM_DIM_INTLIST, ex_unary(im, OP_ABS, r->x), set, r->keep);
   case REDUCE_L2:
-    return finish(
-        im, OP_SQRT,
-        over(im, OP_SUM_DIM_INTLIST, ex_binary(im, OP_MUL_TENSOR, r->x, r->x), set, r->keep),
-        r->dtype);
+    return finish(im, OP_SQRT, over(im, OP_SUM_DIM_INTLIST, ex_mul(im, r->x, r->x), set, r->keep),
+                  r->dtype);
   case REDUCE_LOG_SUM:
     return finish(im, OP_LOG, over(im, OP_SUM_DIM_INTLIST, r->x, set, r->keep), r->dtype);
   case REDUCE_LOG_SUM_EXP:
     return log_sum_exp(im, r, set);
   case REDUCE_SUM_SQUARE:
-    return over(im, OP_SUM_DIM_INTLIST, ex_binary(im, OP_MUL_TENSOR, r->x, r->x), set, r->keep);
+    return over(im, OP_SUM_DIM_INTLIST, ex_mul(im, r->x, r->x), set, r->keep);
   }
   BUG("reduction %d", (int)r->kind);
 }

@@ -5,7 +5,7 @@
 
 #include "onnx/translate/resample.h"
 
-static ValueId f64(Import *im, ValueId v) { return build_cast(&im->b, v, DTYPE_F64); }
+static ValueId f64(Import *im, ValueId v) { return ex_cast(im, v, DTYPE_F64); }
 
 static ValueId f64_number(Import *im, double v) { return build_scalar(&im->b, DTYPE_F64, v); }
 
@@ -21,7 +21,7 @@ static ValueId in_float(Import *im, ValueId at) { return f64(im, ex_cast(im, at,
 
 /* (position + 0.5) / scale - 0.5 */
 static ValueId half_pixel(Import *im, ValueId position, ValueId scale) {
-  return plus(im, ex_binary(im, OP_DIV_TENSOR, plus(im, position, 0.5), scale), -0.5);
+  return plus(im, ex_div(im, plus(im, position, 0.5), scale), -0.5);
 }
 
 /* special where the resized length is 1, else general. */
@@ -45,38 +45,32 @@ static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
   ValueId at = ex_cast(im, ex_arange(im, a->out), type), in = ex_cast(im, ex_size(im, a->in), type),
           last = ex_cast(im, ex_size(im, sym_sub(t, a->in, 1)), type),
           resized = ex_cast(im, ex_size(im, a->out), type), scale = ex_cast(im, a->scale, type),
-          length = ex_binary(im, OP_MUL_TENSOR, scale, in), less = plus(im, length, -1);
+          length = ex_mul(im, scale, in), less = plus(im, length, -1);
   switch (r->coordinates) {
   case COORD_HALF_PIXEL:
     return half_pixel(im, at, scale);
   case COORD_TF_HALF_PIXEL:
-    return in_float(im, ex_binary(im, OP_DIV_TENSOR, plus(im, at, 0.5), scale));
+    return in_float(im, ex_div(im, plus(im, at, 0.5), scale));
   case COORD_PYTORCH_HALF_PIXEL:
     return unless_one(im, resized, build_scalar(&im->b, type, -0.5), half_pixel(im, at, scale));
   case COORD_HALF_PIXEL_SYMMETRIC: {
-    ValueId adjust = ex_binary(im, OP_DIV_TENSOR, resized, length);
-    ValueId offset = ex_binary(im, OP_MUL_TENSOR, ex_with(im, OP_MUL_TENSOR, in, 0.5),
-                               ex_binary(im, OP_SUB_TENSOR, build_scalar(&im->b, type, 1), adjust));
-    return plus(im,
-                ex_binary(im, OP_ADD_TENSOR, offset,
-                          ex_binary(im, OP_DIV_TENSOR, plus(im, at, 0.5), scale)),
-                -0.5);
+    ValueId adjust = ex_div(im, resized, length);
+    ValueId offset = ex_mul(im, ex_with(im, OP_MUL_TENSOR, in, 0.5),
+                            ex_sub(im, build_scalar(&im->b, type, 1), adjust));
+    return plus(im, ex_add(im, offset, ex_div(im, plus(im, at, 0.5), scale)), -0.5);
   }
   case COORD_ALIGN_CORNERS:
     /* The last element is that of the input, as in ONNX Runtime and torch. The reference
      * implementation takes in * scale for the length, also where it is a fraction. */
     return unless_one(im, resized, build_scalar(&im->b, type, 0),
-                      ex_binary(im, OP_DIV_TENSOR, ex_binary(im, OP_MUL_TENSOR, at, last),
-                                plus(im, resized, -1)));
+                      ex_div(im, ex_mul(im, at, last), plus(im, resized, -1)));
   case COORD_ASYMMETRIC:
-    return ex_binary(im, OP_DIV_TENSOR, at, scale);
+    return ex_div(im, at, scale);
   case COORD_TF_CROP: {
-    ValueId span =
-        ex_binary(im, OP_MUL_TENSOR, ex_binary(im, OP_SUB_TENSOR, a->end, a->begin), last);
-    ValueId general = ex_binary(im, OP_DIV_TENSOR, ex_binary(im, OP_MUL_TENSOR, at, span), less);
+    ValueId span = ex_mul(im, ex_sub(im, a->end, a->begin), last);
+    ValueId general = ex_div(im, ex_mul(im, at, span), less);
     ValueId x = unless_one(im, length, ex_with(im, OP_MUL_TENSOR, span, 0.5), general);
-    return in_float(im,
-                    ex_binary(im, OP_ADD_TENSOR, x, ex_binary(im, OP_MUL_TENSOR, a->begin, last)));
+    return in_float(im, ex_add(im, x, ex_mul(im, a->begin, last)));
   }
   }
   BUG("coordinates %d", (int)r->coordinates);
@@ -86,7 +80,7 @@ static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
 
 static ValueId inside_index(Import *im, ValueId position, SymInt size) {
   ValueId last = ex_size(im, sym_sub(&im->g->syms, size, 1));
-  ValueId whole = build_cast(&im->b, position, DTYPE_I64);
+  ValueId whole = ex_cast(im, position, DTYPE_I64);
   return ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, whole, last), 0);
 }
 
@@ -114,14 +108,13 @@ static ValueId times(Import *im, ValueId a, double number) {
 /* Weight at distance d >= 0: a triangle, or the cubic with coefficient a (Keys 1981). */
 static ValueId weight_at(Import *im, const Resample *r, ValueId d) {
   if (r->mode == RESAMPLE_LINEAR)
-    return ex_with(im, OP_MAXIMUM, ex_binary(im, OP_SUB_TENSOR, f64_number(im, 1), d), 0);
+    return ex_with(im, OP_MAXIMUM, ex_sub(im, f64_number(im, 1), d), 0);
   double a = r->cubic_a;
   /* ((a + 2) d - (a + 3)) d^2 + 1 up to 1, ((a d - 5a) d + 8a) d - 4a up to 2, 0 beyond. */
-  ValueId square = ex_binary(im, OP_MUL_TENSOR, d, d);
-  ValueId near_part =
-      plus(im, ex_binary(im, OP_MUL_TENSOR, plus(im, times(im, d, a + 2), -(a + 3)), square), 1);
-  ValueId far_part = ex_binary(im, OP_MUL_TENSOR, plus(im, times(im, d, a), -5 * a), d);
-  far_part = plus(im, ex_binary(im, OP_MUL_TENSOR, plus(im, far_part, 8 * a), d), -4 * a);
+  ValueId square = ex_mul(im, d, d);
+  ValueId near_part = plus(im, ex_mul(im, plus(im, times(im, d, a + 2), -(a + 3)), square), 1);
+  ValueId far_part = ex_mul(im, plus(im, times(im, d, a), -5 * a), d);
+  far_part = plus(im, ex_mul(im, plus(im, far_part, 8 * a), d), -4 * a);
   ValueId zero = f64_number(im, 0);
   ValueId beyond = ex_where(im, ex_with(im, OP_LT_TENSOR, d, 2), far_part, zero);
   return ex_where(im, ex_with(im, OP_LE_TENSOR, d, 1), near_part, beyond);
@@ -155,20 +148,20 @@ static void make_taps(Import *im, const Resample *r, const ResampleAxis *a, Valu
   ValueId base = ex_unary(im, OP_FLOOR, at), sum = 0, last = f64(im, ex_size(im, a->in));
   for (uint32_t k = 0; k < count && import_ok(im); k++) {
     ValueId position = plus(im, base, (double)k - count / 2.0 + 1);
-    ValueId d = ex_unary(im, OP_ABS, ex_binary(im, OP_SUB_TENSOR, position, at));
+    ValueId d = ex_unary(im, OP_ABS, ex_sub(im, position, at));
     if (r->antialias)
-      d = ex_binary(im, OP_MUL_TENSOR, d, ex_with(im, OP_MINIMUM, a->scale, 1));
+      d = ex_mul(im, d, ex_with(im, OP_MINIMUM, a->scale, 1));
     ValueId weight = weight_at(im, r, d);
     if (r->exclude_outside) {
       ValueId inside = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, position, 0),
                                  ex_binary(im, OP_LT_TENSOR, position, last));
       weight = ex_where(im, inside, weight, f64_number(im, 0));
     }
-    sum = sum ? ex_binary(im, OP_ADD_TENSOR, sum, weight) : weight;
+    sum = sum ? ex_add(im, sum, weight) : weight;
     taps[k] = (Tap){position, weight};
   }
   for (uint32_t k = 0; k < count && (r->antialias || r->exclude_outside); k++)
-    taps[k].weight = ex_binary(im, OP_DIV_TENSOR, taps[k].weight, sum);
+    taps[k].weight = ex_div(im, taps[k].weight, sum);
 }
 
 static bool all_zero(Import *im, ValueId v) {
@@ -191,10 +184,9 @@ static ValueId blend(Import *im, const Resample *r, const ResampleAxis *a, Value
     if (all_zero(im, taps[k].weight))
       continue;
     ValueId tap = ex_index_select(im, x, a->axis, inside_index(im, taps[k].position, a->in));
-    ValueId weight = build_cast(&im->b, taps[k].weight, ex_dtype(im, x));
-    tap =
-        ex_binary(im, OP_MUL_TENSOR, tap, ex_along_axis(im, weight, a->axis, shape_of(im, x).rank));
-    y = y ? ex_binary(im, OP_ADD_TENSOR, y, tap) : tap;
+    ValueId weight = ex_cast(im, taps[k].weight, ex_dtype(im, x));
+    tap = ex_mul(im, tap, ex_along_axis(im, weight, a->axis, shape_of(im, x).rank));
+    y = y ? ex_add(im, y, tap) : tap;
   }
   return y ? y : x;
 }
@@ -203,7 +195,7 @@ ValueId resample_axis(Import *im, const Resample *r, const ResampleAxis *a, Valu
   ValueId at = source(im, r, a), y;
   /* A coordinate of a single element may have come out as a scalar. */
   SymInt out_dims[] = {a->out};
-  at = build_expand(&im->b, at, out_dims, 1);
+  at = ex_expand(im, at, out_dims, 1);
   if (r->mode == RESAMPLE_NEAREST)
     y = ex_index_select(im, x, a->axis, inside_index(im, nearest(im, r, a->scale, at), a->in));
   else

@@ -194,5 +194,5 @@ void translate_expand(Import *im) {
                    &wanted, &known))
     return;
   to.rank = import_broadcast(im, from.d, from.rank, wanted.d, wanted.rank, to.d);
-  out(im, 0, build_expand(&im->b, x, to.d, to.rank));
+  out(im, 0, ex_expand(im, x, to.d, to.rank));
 }

@@ -229,7 +229,7 @@ static bool resize_kernel(Import *im, const Resize *r) {
 /* --- axis by axis --- */
 
 static ValueId double_element(Import *im, ValueId vector, uint32_t i) {
-  return build_cast(&im->b, ex_element(im, vector, i), DTYPE_F64);
+  return ex_cast(im, ex_element(im, vector, i), DTYPE_F64);
 }
 
 /* Scale of the axis at position i, as a 0-d f64 tensor. */
@@ -243,10 +243,9 @@ static ValueId axis_scale(Import *im, const Resize *r, uint32_t i) {
     if (r->policy == STRETCH && k != i)
       continue;
     uint32_t axis = r->axes[k];
-    ValueId size = r->policy == STRETCH ? build_cast(&im->b, ex_size(im, r->out.d[axis]), DTYPE_F64)
+    ValueId size = r->policy == STRETCH ? ex_cast(im, ex_size(im, r->out.d[axis]), DTYPE_F64)
                                         : double_element(im, r->sizes, k);
-    ValueId in = build_cast(&im->b, ex_size(im, r->in.d[axis]), DTYPE_F64),
-            scale = ex_binary(im, OP_DIV_TENSOR, size, in);
+    ValueId in = ex_cast(im, ex_size(im, r->in.d[axis]), DTYPE_F64), scale = ex_div(im, size, in);
     best = best ? ex_binary(im, r->policy == NOT_LARGER ? OP_MINIMUM : OP_MAXIMUM, best, scale)
                 : scale;
   }
@@ -258,7 +257,7 @@ static void resize_axes(Import *im, const Resize *r) {
   bool blends = r->how.mode != RESAMPLE_NEAREST, crop = r->how.coordinates == COORD_TF_CROP;
   ValueId y = r->x;
   if (blends && dtype != DTYPE_F64)
-    y = build_cast(&im->b, y, DTYPE_F32);
+    y = ex_cast(im, y, DTYPE_F32);
   for (uint32_t i = 0; i < r->count && import_ok(im); i++) {
     uint32_t axis = r->axes[i];
     bool same = r->in.d[axis] == r->out.d[axis] && (r->scale[i] == 1 || (!r->scales && !crop));
@@ -274,7 +273,7 @@ static void resize_axes(Import *im, const Resize *r) {
   if (import_ok(im) && blends && !dtype_is_float(dtype) && dtype_size(dtype) == 1)
     y = build(&im->b, OP_CLAMP, A_VAL(y), A_INT(dtype == DTYPE_U8 ? 0 : INT8_MIN),
               A_INT(dtype == DTYPE_U8 ? UINT8_MAX : INT8_MAX));
-  out(im, 0, build_cast(&im->b, y, dtype));
+  out(im, 0, ex_cast(im, y, dtype));
 }
 
 static void resize(Import *im, Resize *r) {

@@ -147,10 +147,9 @@ void translate_tensor_scatter(Import *im) {
     import_fail(im, DIAG_SHAPE_MISMATCH, "the update does not fit, or the axis is the batch");
   ValueId at = ex_along_axis(im, ex_arange(im, u.d[axis]), axis, s.rank);
   if (write)
-    at = ex_binary(im, OP_ADD_TENSOR, at,
-                   ex_along_axis(im, build_cast(&im->b, write, DTYPE_I64), 0, s.rank));
+    at = ex_add(im, at, ex_along_axis(im, ex_cast(im, write, DTYPE_I64), 0, s.rank));
   if (sv_eq_str(mode, "circular"))
     at = ex_floor_mod(im, at, ex_size(im, s.d[axis]));
-  at = build_expand(&im->b, at, u.d, u.rank);
+  at = ex_expand(im, at, u.d, u.rank);
   out(im, 0, build(&im->b, OP_SCATTER_SRC, A_VAL(x), A_INT(axis), A_VAL(at), A_VAL(update)));
 }

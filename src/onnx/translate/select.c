@@ -10,7 +10,7 @@ static ValueId arg_extreme(Import *im, OpId op, ValueId x, uint32_t axis, bool k
   SymInt end = sym_sub(&im->g->syms, ex_dim(im, x, axis), 1);
   ValueId flipped = ex_flip(im, x, axis);
   ValueId index = build(&im->b, op, A_VAL(flipped), A_INT(axis), A_BOOL(keep));
-  return ex_binary(im, OP_SUB_TENSOR, ex_size(im, end), index);
+  return ex_sub(im, ex_size(im, end), index);
 }
 
 static void translate_arg(Import *im, OpId op) {
@@ -37,7 +37,7 @@ void translate_hardmax(Import *im) {
   ValueId y = ex_view_as(im, x, &rows), at = arg_extreme(im, OP_ARGMAX, y, axis, true, false);
   ValueId hit = ex_binary(im, OP_EQ_TENSOR,
                           ex_along_axis(im, ex_arange(im, rows.d[axis]), axis, rows.rank), at);
-  out(im, 0, ex_view_as(im, build_cast(&im->b, hit, ex_dtype(im, x)), &s));
+  out(im, 0, ex_view_as(im, ex_cast(im, hit, ex_dtype(im, x)), &s));
 }
 
 /* --- TopK --- */
@@ -61,7 +61,7 @@ static ValueId topk_members(Import *im, const TopK *t) {
   SymInt n = t->shape.d[last];
   if (t->k == n) {
     ValueId all = ex_along_axis(im, ex_arange(im, n), last, t->shape.rank);
-    return build_expand(&im->b, all, t->shape.d, t->shape.rank);
+    return ex_expand(im, all, t->shape.d, t->shape.rank);
   }
   SymTable *syms = &im->g->syms;
   ValueId threshold =
@@ -70,20 +70,19 @@ static ValueId topk_members(Import *im, const TopK *t) {
           equal = ex_binary(im, OP_EQ_TENSOR, t->x, threshold);
   if (!import_ok(im))
     return 0;
-  better = build_cast(&im->b, better, DTYPE_I64);
-  ValueId room = ex_binary(im, OP_SUB_TENSOR, ex_size(im, t->k),
-                           ex_reduce_one(im, OP_SUM_DIM_INTLIST, better, last, true));
+  better = ex_cast(im, better, DTYPE_I64);
+  ValueId room =
+      ex_sub(im, ex_size(im, t->k), ex_reduce_one(im, OP_SUM_DIM_INTLIST, better, last, true));
   if (!import_ok(im))
     return 0;
-  ValueId order =
-      build(&im->b, OP_CUMSUM, A_VAL(build_cast(&im->b, equal, DTYPE_I64)), A_INT(last));
+  ValueId order = build(&im->b, OP_CUMSUM, A_VAL(ex_cast(im, equal, DTYPE_I64)), A_INT(last));
   ValueId first = ex_binary(im, OP_LOGICAL_AND, equal, ex_binary(im, OP_LE_TENSOR, order, room));
   ValueId member = ex_binary(im, OP_LOGICAL_OR, better, first);
   /* n - position for members, 0 for others: no two alike among the k largest. */
-  ValueId rest = ex_binary(im, OP_SUB_TENSOR, ex_size(im, n), ex_arange(im, n));
+  ValueId rest = ex_sub(im, ex_size(im, n), ex_arange(im, n));
   ValueId zero = build_scalar_int(&im->b, DTYPE_I64, 0);
   ValueId key = ex_where(im, member, ex_along_axis(im, rest, last, t->shape.rank), zero);
-  return ex_binary(im, OP_SUB_TENSOR, ex_size(im, n), topk(im, key, t->k, true));
+  return ex_sub(im, ex_size(im, n), topk(im, key, t->k, true));
 }
 
 /* Position of each member among all: how many are better, or equal and earlier. */
@@ -104,7 +103,7 @@ static ValueId topk_rank(Import *im, const TopK *t, ValueId values) {
       ex_binary(im, OP_LOGICAL_OR, better, ex_binary(im, OP_LOGICAL_AND, equal, earlier));
   if (!import_ok(im))
     return 0;
-  return ex_reduce_one(im, OP_SUM_DIM_INTLIST, build_cast(&im->b, before, DTYPE_I64), rank, false);
+  return ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_cast(im, before, DTYPE_I64), rank, false);
 }
 
 /* Values and indices in order; indices of equal elements rise. The kernel alone does not keep that
@@ -177,7 +176,7 @@ void translate_top_k(Import *im) {
   int64_t perm[MAX_RANK]; /* the axis and the last one exchanged: its own inverse */
   for (uint32_t i = 0; i < s.rank; i++)
     perm[i] = i == axis ? s.rank - 1 : i == s.rank - 1 ? axis : i;
-  t.x = build_permute(&im->b, x, perm);
+  t.x = ex_permute(im, x, perm);
   t.shape = shape_of(im, t.x);
   if (s.rank == MAX_RANK)
     import_fail(im, DIAG_INPUT_RANK, "TopK needs a rank below %d", MAX_RANK);
@@ -186,14 +185,14 @@ void translate_top_k(Import *im) {
   ValueId values = 0, indices = 0;
   if (t.k == 0) {
     values = ex_slice(im, t.x, s.rank - 1, 0, 0);
-    indices = build_cast(&im->b, values, DTYPE_I64);
+    indices = ex_cast(im, values, DTYPE_I64);
   } else {
     topk_stable(im, &t, &values, &indices);
   }
   if (import_ok(im)) {
-    values = build_permute(&im->b, values, perm);
+    values = ex_permute(im, values, perm);
     out(im, 0, alias ? flip_sign(im, values, dtype) : values);
-    out(im, 1, build_permute(&im->b, indices, perm));
+    out(im, 1, ex_permute(im, indices, perm));
   }
 }
 
@@ -206,7 +205,7 @@ void translate_non_zero(Import *im) {
     x = ex_view_as(im, x, &one);
   ValueId rows = ex_unary(im, OP_NONZERO, x);
   if (s.rank > 1) {
-    out(im, 0, build_permute(&im->b, rows, (int64_t[]){1, 0}));
+    out(im, 0, ex_permute(im, rows, (int64_t[]){1, 0}));
     return;
   }
   Shape to = {2, {s.rank, ex_dim(im, rows, 0)}};
@@ -234,11 +233,11 @@ static ValueId running_product(Import *im, ValueId x, uint32_t axis) {
   if (!sym_is_const(size))
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "CumProd along a dimension of unknown size");
   for (int64_t width = 1; width < size && import_ok(im); width *= 2)
-    x = ex_binary(im, OP_MUL_TENSOR, x, shifted(im, x, axis, width, 1));
+    x = ex_mul(im, x, shifted(im, x, axis, width, 1));
   return x;
 }
 
-/* The kernel adds in the element type: in halves a sum soon stands still. */
+/* The kernel adds in the element type: in f16 a sum soon stands still. */
 static ValueId running(Import *im, ValueId x, uint32_t axis, bool sum) {
   bool exclusive = attr_int(im, "exclusive", 0) != 0, reverse = attr_int(im, "reverse", 0) != 0;
   if (!import_ok(im) || ex_dim(im, x, axis) == 0)

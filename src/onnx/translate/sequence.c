@@ -154,7 +154,7 @@ void translate_concat_from_sequence(Import *im) {
     parts[i] = item(im, &s, i);
   uint32_t rank = shape_of(im, parts[0]).rank, at = import_axis(im, axis, rank + stack);
   for (uint32_t i = 0; i < s.count && stack && import_ok(im); i++)
-    parts[i] = build_unsqueeze(&im->b, parts[i], at);
+    parts[i] = ex_unsqueeze(im, parts[i], at);
   out(im, 0, s.count == 1 ? parts[0] : build(&im->b, OP_CAT, A_VALS(parts, s.count), A_INT(at)));
 }
 

@@ -144,7 +144,7 @@ static ValueId rows_of(Import *im, const Table *t, ValueId ids) {
   if (ex_rank(im, t->values) != 2 || ex_rank(im, ids) != 2)
     return import_fail(im, DIAG_INPUT_RANK, "embeddings and ids have rank %u and %u, not 2",
                        ex_rank(im, t->values), ex_rank(im, ids));
-  return real(im, t, build(&im->b, OP_EMBEDDING, A_VAL(t->values), A_VAL(ids)));
+  return real(im, t, ex_binary(im, OP_EMBEDDING, t->values, ids));
 }
 
 /* How many entries of each row of the mask are 1; none without a mask. */

@@ -38,7 +38,7 @@ static ValueId slice_axis(Import *im, ValueId x, uint32_t axis, SliceAxis a) {
 
 /* Element j of a vector as an i64 scalar. */
 static ValueId element(Import *im, ValueId vector, uint32_t j) {
-  return build_cast(&im->b, ex_element(im, vector, j), DTYPE_I64);
+  return ex_cast(im, ex_element(im, vector, j), DTYPE_I64);
 }
 
 typedef struct RunSlice {
@@ -76,9 +76,7 @@ static ValueId run_slice_axis(Import *im, const RunSlice *r, ValueId x, uint32_t
   ValueId last = ex_size(im, sym_sub(&im->g->syms, size, 1));
   start = ex_wrap_index(im, start, size);
   start = ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, start, last), 0);
-  ValueId index =
-      ex_binary(im, OP_ADD_TENSOR,
-                ex_binary(im, OP_MUL_TENSOR, ex_arange(im, declared->d[dim]), step), start);
+  ValueId index = ex_add(im, ex_mul(im, ex_arange(im, declared->d[dim]), step), start);
   return ex_index_select(im, x, dim, index);
 }
 

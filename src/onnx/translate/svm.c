@@ -205,10 +205,10 @@ static ValueId coupling_matrix(Import *im, ValueId r, uint32_t classes) {
   for (uint32_t i = 0; i < classes; i++)
     eye[i * classes + i] = 1;
   ValueId matrix = pair_matrix(im, r, classes);
-  ValueId turned = EX_PERMUTE(im, matrix, 0, 2, 1),
-          sums = ex_reduce_one(im, OP_SUM_DIM_INTLIST, square(im, turned), 2, true),
+  ValueId transposed = EX_PERMUTE(im, matrix, 0, 2, 1),
+          sums = ex_reduce_one(im, OP_SUM_DIM_INTLIST, square(im, transposed), 2, true),
           one = classic_floats(im, eye, 2, (int64_t[]){classes, classes});
-  return ex_sub(im, ex_mul(im, sums, one), ex_mul(im, matrix, turned));
+  return ex_sub(im, ex_mul(im, sums, one), ex_mul(im, matrix, transposed));
 }
 
 static ValueId probabilities(const Svm *s, ValueId pair_scores) {

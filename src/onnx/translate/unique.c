@@ -13,7 +13,7 @@ typedef struct Unique {
   ValueId rank;     /* [n] i64: place of the entry's value in the result */
 } Unique;
 
-static ValueId as_i64(Import *im, ValueId v) { return build_cast(&im->b, v, DTYPE_I64); }
+static ValueId as_i64(Import *im, ValueId v) { return ex_cast(im, v, DTYPE_I64); }
 
 /* Rows compared with each other: element [i, k, j] of op(rows[i], rows[k]). */
 static ValueId compare(Import *im, const Unique *u, OpId op) {
@@ -87,7 +87,7 @@ void translate_unique(Import *im) {
   for (uint32_t i = 0, k = 1; i < s.rank; i++)
     if (i != axis)
       perm[k++] = i;
-  u.rows = ex_view_as(im, build_permute(&im->b, x, perm), &(Shape){2, {u.n, u.m}});
+  u.rows = ex_view_as(im, ex_permute(im, x, perm), &(Shape){2, {u.n, u.m}});
   find_equal(im, &u);
   rank_entries(im, &u, sorted);
   ValueId order = result_order(im, &u);

@@ -26,17 +26,17 @@ static void window(Import *im, double a0, double a1, double a2) {
     s.d[0] = size[0];
   else if (import_ok(im) && (!out_declared_dims(im, 0, s.d, &s.rank) || s.rank != 1))
     fail_not_known(im, "the size of the window");
-  ValueId n = build_cast(&im->b, ex_arange(im, s.d[0]), DTYPE_F64);
+  ValueId n = ex_cast(im, ex_arange(im, s.d[0]), DTYPE_F64);
   ValueId length = ex_size(im, periodic ? s.d[0] : sym_sub(&im->g->syms, s.d[0], 1));
-  length = build_cast(&im->b, length, DTYPE_F64);
-  ValueId angle = ex_binary(im, OP_DIV_TENSOR, ex_with(im, OP_MUL_TENSOR, n, two_pi), length);
+  length = ex_cast(im, length, DTYPE_F64);
+  ValueId angle = ex_div(im, ex_with(im, OP_MUL_TENSOR, n, two_pi), length);
   ValueId y = ex_with(im, OP_MUL_TENSOR, ex_unary(im, OP_COS, angle), -a1);
   y = ex_with(im, OP_ADD_TENSOR, y, a0);
   if (a2 != 0) {
     ValueId twice = ex_unary(im, OP_COS, ex_with(im, OP_MUL_TENSOR, angle, 2));
-    y = ex_binary(im, OP_ADD_TENSOR, y, ex_with(im, OP_MUL_TENSOR, twice, a2));
+    y = ex_add(im, y, ex_with(im, OP_MUL_TENSOR, twice, a2));
   }
-  out(im, 0, build_cast(&im->b, y, dtype));
+  out(im, 0, ex_cast(im, y, dtype));
 }
 
 void translate_hann_window(Import *im) { window(im, 0.5, 0.5, 0); }
@@ -49,7 +49,7 @@ void translate_blackman_window(Import *im) { window(im, 0.42, 0.5, 0.08); }
 static ValueId number(Import *im, uint32_t i) {
   Shape scalar = {0};
   ValueId v = ex_view_as(im, in_required(im, i), &scalar);
-  return build_cast(&im->b, v, DTYPE_F64);
+  return ex_cast(im, v, DTYPE_F64);
 }
 
 /* 2595 log10(1 + f / 700) */
@@ -58,36 +58,31 @@ static ValueId mel_of(Import *im, ValueId frequency) {
   return ex_with(im, OP_MUL_TENSOR, ex_unary(im, OP_LOG1P, scaled), 2595 / log(10));
 }
 
-/* The spectrogram bins at which the triangles begin, peak and end: bins + 2 whole numbers. */
+/* The spectrogram bins at which the triangles begin, peak and end: bins + 2 integers. */
 static ValueId mel_edges(Import *im, SymInt bins) {
   SymInt edges = sym_add(&im->g->syms, bins, 2);
   ValueId length = number(im, 1), rate = number(im, 2);
   ValueId low = mel_of(im, number(im, 3)), high = mel_of(im, number(im, 4));
-  ValueId at = ex_arange(im, edges), span = ex_binary(im, OP_SUB_TENSOR, high, low);
-  ValueId step =
-      ex_binary(im, OP_DIV_TENSOR, span, build_cast(&im->b, ex_size(im, edges), DTYPE_F64));
-  ValueId mel =
-      ex_binary(im, OP_ADD_TENSOR,
-                ex_binary(im, OP_MUL_TENSOR, build_cast(&im->b, at, DTYPE_F64), step), low);
+  ValueId at = ex_arange(im, edges), span = ex_sub(im, high, low);
+  ValueId step = ex_div(im, span, ex_cast(im, ex_size(im, edges), DTYPE_F64));
+  ValueId mel = ex_add(im, ex_mul(im, ex_cast(im, at, DTYPE_F64), step), low);
   ValueId hertz = ex_unary(im, OP_EXPM1, ex_with(im, OP_MUL_TENSOR, mel, log(10) / 2595));
   hertz = ex_with(im, OP_MUL_TENSOR, hertz, 700);
-  ValueId bin = ex_binary(im, OP_MUL_TENSOR, hertz, ex_with(im, OP_ADD_TENSOR, length, 1));
-  return ex_unary(im, OP_FLOOR, ex_binary(im, OP_DIV_TENSOR, bin, rate));
+  ValueId bin = ex_mul(im, hertz, ex_with(im, OP_ADD_TENSOR, length, 1));
+  return ex_unary(im, OP_FLOOR, ex_div(im, bin, rate));
 }
 
 /* Rises from the left edge to 1 at the peak, falls to 0 at the right edge. A side of no width
  * leaves the 1 at the peak. */
 static ValueId triangles(Import *im, ValueId edges, const Shape *s) {
   ValueId row = ex_along_axis(im, ex_arange(im, s->d[0]), 0, 2);
-  row = build_cast(&im->b, row, DTYPE_F64);
+  row = ex_cast(im, row, DTYPE_F64);
   ValueId corner[3];
   for (int i = 0; i < 3; i++)
     corner[i] =
         ex_along_axis(im, ex_slice(im, edges, 0, i, sym_add(&im->g->syms, s->d[1], i)), 1, 2);
-  ValueId rise = ex_binary(im, OP_DIV_TENSOR, ex_binary(im, OP_SUB_TENSOR, row, corner[0]),
-                           ex_binary(im, OP_SUB_TENSOR, corner[1], corner[0])),
-          fall = ex_binary(im, OP_DIV_TENSOR, ex_binary(im, OP_SUB_TENSOR, corner[2], row),
-                           ex_binary(im, OP_SUB_TENSOR, corner[2], corner[1]));
+  ValueId rise = ex_div(im, ex_sub(im, row, corner[0]), ex_sub(im, corner[1], corner[0])),
+          fall = ex_div(im, ex_sub(im, corner[2], row), ex_sub(im, corner[2], corner[1]));
   ValueId rising = ex_binary(im, OP_LOGICAL_AND, ex_binary(im, OP_GE_TENSOR, row, corner[0]),
                              ex_binary(im, OP_LT_TENSOR, row, corner[1])),
           falling = ex_binary(im, OP_LOGICAL_AND, ex_binary(im, OP_GT_TENSOR, row, corner[1]),
@@ -110,5 +105,5 @@ void translate_mel_weight_matrix(Import *im) {
   else if (import_ok(im) && (!out_declared_dims(im, 0, s.d, &s.rank) || s.rank != 2))
     fail_not_known(im, "the number of mel bins");
   ValueId y = triangles(im, mel_edges(im, s.d[1]), &s);
-  out(im, 0, build_cast(&im->b, y, dtype));
+  out(im, 0, ex_cast(im, y, dtype));
 }
