@@ -60,6 +60,14 @@ ValueId ex_softmax(Import *im, ValueId x, int64_t axis) {
   return build(&im->b, OP_SOFTMAX, A_VAL(x), A_INT(axis), A_BOOL(false));
 }
 
+ValueId ex_log_softmax(Import *im, ValueId x, int64_t axis) {
+  if (ex_dtype(im, x) != DTYPE_F64)
+    return build(&im->b, OP_LOG_SOFTMAX, A_VAL(x), A_INT(axis), A_BOOL(false));
+  ValueId shifted = ex_sub(im, x, ex_reduce_one(im, OP_AMAX, x, axis, true)),
+          sum = ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_unary(im, OP_EXP, shifted), axis, true);
+  return ex_sub(im, shifted, ex_unary(im, OP_LOG, sum));
+}
+
 /* --- shapes --- */
 
 uint32_t ex_rank(const Import *im, ValueId x) {

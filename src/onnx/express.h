@@ -32,6 +32,8 @@ ValueId ex_floor_mod(Import *im, ValueId a, ValueId b);
 ValueId ex_reduce(Import *im, OpId op, ValueId x, const int64_t *axes, uint32_t count, bool keep);
 ValueId ex_reduce_one(Import *im, OpId op, ValueId x, int64_t axis, bool keep);
 ValueId ex_softmax(Import *im, ValueId x, int64_t axis);
+/* The kernel has no f64: that is made of other ops. */
+ValueId ex_log_softmax(Import *im, ValueId x, int64_t axis);
 
 /* --- shapes --- */
 

@@ -129,6 +129,15 @@ void import_call(Import *im, const Onnx__FunctionProto *function) {
   }
 }
 
+static void bind_subgraph_inputs(Import *im, Frame *frame, const Onnx__GraphProto *graph,
+                                 const Binding *inputs) {
+  for (size_t i = 0; i < graph->n_input; i++) {
+    NameId name = graph->input[i] ? import_name(im, graph->input[i]->name) : 0;
+    if (name)
+      scope_slot(im, frame, name)->binding = inputs[i];
+  }
+}
+
 bool import_inline(Import *im, const Onnx__GraphProto *graph, const Binding *inputs,
                    uint32_t input_count, Binding *outputs, uint32_t output_count) {
   if (!import_ok(im))
@@ -146,11 +155,7 @@ bool import_inline(Import *im, const Onnx__GraphProto *graph, const Binding *inp
   Frame frame = {.parent = outer, .imports = outer->imports, .import_count = outer->import_count};
   if (!enter(im, &frame, "subgraph"))
     return false;
-  for (uint32_t i = 0; i < input_count; i++) {
-    NameId name = graph->input[i] ? import_name(im, graph->input[i]->name) : 0;
-    if (name)
-      scope_slot(im, &frame, name)->binding = inputs[i];
-  }
+  bind_subgraph_inputs(im, &frame, graph, inputs);
   im->frame = &frame;
   import_declare(im, graph->value_info, graph->n_value_info);
   bool failed_before = im->state->failed;

@@ -6,44 +6,29 @@
 #include "support/text.h"
 
 DType dtype_from_onnx(int32_t onnx_dtype) {
-  switch ((Onnx__TensorProto__DataType)onnx_dtype) {
-  case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
-    return DTYPE_F32;
-  case ONNX__TENSOR_PROTO__DATA_TYPE__UINT8:
-    return DTYPE_U8;
-  case ONNX__TENSOR_PROTO__DATA_TYPE__INT8:
-    return DTYPE_I8;
-  case ONNX__TENSOR_PROTO__DATA_TYPE__UINT16:
-    return DTYPE_U16;
-  case ONNX__TENSOR_PROTO__DATA_TYPE__INT16:
-    return DTYPE_I16;
-  case ONNX__TENSOR_PROTO__DATA_TYPE__INT32:
-    return DTYPE_I32;
-  case ONNX__TENSOR_PROTO__DATA_TYPE__INT64:
-    return DTYPE_I64;
-  case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL:
-    return DTYPE_BOOL;
-  case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16:
-    return DTYPE_F16;
-  case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
-    return DTYPE_F64;
-  case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32:
-    return DTYPE_U32;
-  case ONNX__TENSOR_PROTO__DATA_TYPE__UINT64:
-    return DTYPE_U64;
-  case ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16:
-    return DTYPE_BF16;
-  case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT8E4M3FN:
-    return DTYPE_F8E4M3FN;
-  case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT8E4M3FNUZ:
-    return DTYPE_F8E4M3FNUZ;
-  case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT8E5M2:
-    return DTYPE_F8E5M2;
-  case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT8E5M2FNUZ:
-    return DTYPE_F8E5M2FNUZ;
-  default:
-    return DTYPE_NONE;
-  }
+#define ROW(onnx) [ONNX__TENSOR_PROTO__DATA_TYPE__##onnx]
+  static const uint8_t dtypes[] = {
+      ROW(FLOAT) = 1 + DTYPE_F32,
+      ROW(UINT8) = 1 + DTYPE_U8,
+      ROW(INT8) = 1 + DTYPE_I8,
+      ROW(UINT16) = 1 + DTYPE_U16,
+      ROW(INT16) = 1 + DTYPE_I16,
+      ROW(INT32) = 1 + DTYPE_I32,
+      ROW(INT64) = 1 + DTYPE_I64,
+      ROW(BOOL) = 1 + DTYPE_BOOL,
+      ROW(FLOAT16) = 1 + DTYPE_F16,
+      ROW(DOUBLE) = 1 + DTYPE_F64,
+      ROW(UINT32) = 1 + DTYPE_U32,
+      ROW(UINT64) = 1 + DTYPE_U64,
+      ROW(BFLOAT16) = 1 + DTYPE_BF16,
+      ROW(FLOAT8E4M3FN) = 1 + DTYPE_F8E4M3FN,
+      ROW(FLOAT8E4M3FNUZ) = 1 + DTYPE_F8E4M3FNUZ,
+      ROW(FLOAT8E5M2) = 1 + DTYPE_F8E5M2,
+      ROW(FLOAT8E5M2FNUZ) = 1 + DTYPE_F8E5M2FNUZ,
+  };
+#undef ROW
+  bool known = onnx_dtype >= 0 && (size_t)onnx_dtype < COUNT_OF(dtypes) && dtypes[onnx_dtype];
+  return known ? (DType)(dtypes[onnx_dtype] - 1) : DTYPE_NONE;
 }
 
 static DiagPlace file_place(const Import *im) {

@@ -45,25 +45,9 @@ void translate_hard_sigmoid(Import *im) {
       hard_sigmoid(im, x, attr_float(im, "alpha", (double)0.2f), attr_float(im, "beta", 0.5)));
 }
 
-void translate_hard_swish(Import *im) {
-  ValueId x = in_required(im, 0);
-  out(im, 0, ex_unary(im, OP_HARDSWISH, x));
-}
-
-void translate_softplus(Import *im) {
-  ValueId x = in_required(im, 0);
-  out(im, 0, ex_unary(im, OP_SOFTPLUS, x));
-}
-
-void translate_mish(Import *im) {
-  ValueId x = in_required(im, 0);
-  out(im, 0, ex_unary(im, OP_MISH, x));
-}
-
 void translate_softsign(Import *im) {
   ValueId x = in_required(im, 0);
-  ValueId magnitude = ex_unary(im, OP_ABS, x);
-  out(im, 0, ex_div(im, x, ex_add(im, magnitude, ex_number(im, x, 1))));
+  out(im, 0, ex_div(im, x, ex_with(im, OP_ADD_TENSOR, ex_unary(im, OP_ABS, x), 1)));
 }
 
 void translate_thresholded_relu(Import *im) {

@@ -235,6 +235,12 @@ static ValueId in_blocks(Import *im, ValueId v, SymInt count, int64_t blocks, in
   return EX_VIEW(im, v, count, blocks, size);
 }
 
+static void check_block(Import *im, int64_t size, int64_t bits) {
+  if (size < 16 || size > 1 << 20 || !power_of_two(size) || (bits != 2 && bits != 4 && bits != 8))
+    import_fail(im, DIAG_ATTR_VALUE, "block_size %lld, bits %lld", (long long)size,
+                (long long)bits);
+}
+
 /* Only the rows that are looked up become real numbers. */
 void translate_gather_block_quantized(Import *im) {
   ValueId data = in_required(im, 0), index = in_required(im, 1), scales = in_required(im, 2),
@@ -248,9 +254,7 @@ void translate_gather_block_quantized(Import *im) {
       import_axis(im, attr_int(im, "quantize_axis", 1), 2) != 1)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "only rows of a matrix with blocks along the columns can be gathered");
-  if (size < 16 || size > 1 << 20 || !power_of_two(size) || (bits != 2 && bits != 4 && bits != 8))
-    import_fail(im, DIAG_ATTR_VALUE, "block_size %lld, bits %lld", (long long)size,
-                (long long)bits);
+  check_block(im, size, bits);
   if (!packed)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "data of type %s is not supported",
                 dtype_name(ex_dtype(im, data)));

@@ -167,6 +167,14 @@ void translate_one_hot_encoder(Import *im) {
   out(im, 0, twice ? ex_mul(im, y, classic_floats(im, last, 1, (int64_t[]){count})) : y);
 }
 
+/* [rows, features]; a vector is one row. */
+static ValueId as_rows(Import *im, ValueId x) {
+  Shape s = shape_of(im, x);
+  if (s.rank < 2)
+    return EX_VIEW(im, x, 1, s.rank ? s.d[0] : 1);
+  return EX_VIEW(im, x, s.d[0], shape_product(im, s.d + 1, s.rank - 1));
+}
+
 /* The inputs side by side, each cut or filled with zeros to its number of features. */
 void translate_feature_vectorizer(Import *im) {
   const int64_t *sizes;
@@ -179,11 +187,8 @@ void translate_feature_vectorizer(Import *im) {
   ValueId *parts = ARENA_ARRAY(&im->scratch, ValueId, 2 * (uint64_t)count);
   uint32_t used = 0;
   for (uint32_t i = 0; i < count && import_ok(im); i++) {
-    ValueId x = classic_input(im, i);
-    Shape s = shape_of(im, x);
-    SymInt rows = s.rank > 1 ? s.d[0] : 1;
-    SymInt features = s.rank > 1 ? shape_product(im, s.d + 1, s.rank - 1) : s.rank ? s.d[0] : 1;
-    x = EX_VIEW(im, x, rows, features);
+    ValueId x = as_rows(im, classic_input(im, i));
+    SymInt rows = ex_dim(im, x, 0);
     int64_t have = ex_fixed(im, x, 1);
     if (sizes[i] < 0 || sizes[i] > FEATURES_MAX) {
       import_fail(im, DIAG_ATTR_VALUE, "'inputdimensions' has the number %lld",

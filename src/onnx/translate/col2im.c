@@ -64,12 +64,11 @@ static ValueId places(Import *im, const Columns *c, SymInt elements, SymInt bloc
   return ex_where(im, inside, flat, ex_size(im, spare));
 }
 
-static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
-  const SymInt *image, *block;
-  uint32_t image_count, block_count_known;
-  ValueId blocks = in_required(im, 2);
+/* The spatial sizes of the image: input 1, or those that the model declares. */
+static void read_image(Import *im, Columns *c) {
+  const SymInt *image;
+  uint32_t image_count;
   Shape declared = {0};
-  *block_elements = -1;
   if (in_ints(im, 1, &image, &image_count)) {
     c->dims = image_count;
     for (uint32_t i = 0; i < image_count && i < MAX_RANK; i++)
@@ -81,6 +80,14 @@ static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
   } else {
     fail_not_known(im, "the shape of the image");
   }
+}
+
+static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
+  const SymInt *block;
+  uint32_t block_count_known;
+  ValueId blocks = in_required(im, 2);
+  *block_elements = -1;
+  read_image(im, c);
   if (c->dims < 1 || c->dims > MAX_RANK - 2)
     import_fail(im, DIAG_INPUT_RANK, "an image of %u dimensions", c->dims);
   for (uint32_t i = 0; i < c->dims && import_ok(im); i++) {

@@ -46,29 +46,49 @@ static ValueId range_of(Import *im, ValueId start, ValueId delta, SymInt n) {
   return ex_binary(im, OP_ADD_TENSOR, ex_binary(im, OP_MUL_TENSOR, steps, delta), start);
 }
 
+/* Start, limit and delta, when each is one known integer. */
+static bool whole_bounds(Import *im, SymInt bounds[3]) {
+  for (uint32_t i = 0; i < 3; i++) {
+    const SymInt *values;
+    uint32_t count;
+    if (!in_whole(im, i, &values, &count) || count != 1)
+      return false;
+    bounds[i] = values[0];
+  }
+  return true;
+}
+
+/* The same, when each is one constant. */
+static bool number_bounds(Import *im, double bounds[3]) {
+  for (uint32_t i = 0; i < 3; i++) {
+    const double *values;
+    uint32_t count;
+    if (!in_doubles(im, i, &values, &count) || count != 1)
+      return false;
+    bounds[i] = values[0];
+  }
+  return true;
+}
+
 /* Length from known numbers: ceil((limit - start) / delta), at least 0. */
 static bool range_length(Import *im, SymInt *n) {
-  const SymInt *start, *limit, *delta;
-  const double *from, *to, *by;
-  uint32_t a, b, c;
+  SymInt whole[3];
+  double number[3];
   SymTable *t = &im->g->syms;
-  if (in_whole(im, 0, &start, &a) && in_whole(im, 1, &limit, &b) && in_whole(im, 2, &delta, &c) &&
-      a == 1 && b == 1 && c == 1 && sym_is_const(delta[0]) && delta[0] != 0) {
+  if (whole_bounds(im, whole) && sym_is_const(whole[2]) && whole[2] != 0) {
     t->saturated = false;
-    bool up = delta[0] > 0;
-    SymInt span = up ? sym_sub(t, limit[0], start[0]) : sym_sub(t, start[0], limit[0]);
-    *n = sym_max(t, 0, sym_ceildiv(t, span, up ? delta[0] : sym_sub(t, 0, delta[0])));
+    bool up = whole[2] > 0;
+    SymInt span = up ? sym_sub(t, whole[1], whole[0]) : sym_sub(t, whole[0], whole[1]);
+    *n = sym_max(t, 0, sym_ceildiv(t, span, up ? whole[2] : sym_sub(t, 0, whole[2])));
     return !t->saturated;
   }
-  if (in_doubles(im, 0, &from, &a) && in_doubles(im, 1, &to, &b) && in_doubles(im, 2, &by, &c) &&
-      a == 1 && b == 1 && c == 1 && by[0] != 0) {
-    double count = ceil((to[0] - from[0]) / by[0]);
-    if (!(count < 0x1p40))
-      return false;
-    *n = int_clamped(count, 0, INT64_MAX);
-    return true;
-  }
-  return false;
+  if (!number_bounds(im, number) || number[2] == 0)
+    return false;
+  double count = ceil((number[1] - number[0]) / number[2]);
+  if (!(count < 0x1p40))
+    return false;
+  *n = int_clamped(count, 0, INT64_MAX);
+  return true;
 }
 
 /* Length of a range that data decide: the same formula, in the type that the runtime computes. */

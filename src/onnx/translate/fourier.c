@@ -171,6 +171,19 @@ static bool known_number(Import *im, uint32_t i, int64_t *number) {
   return true;
 }
 
+/* How many steps make `count` frames of this length; *result gets the last of them. step: the one
+ * that is known, or 0. */
+static uint32_t steps_declared(int64_t signal, int64_t length, int64_t count, int64_t step,
+                               Frames *result) {
+  uint32_t found = 0;
+  for (int64_t s = 1; s <= signal; s++)
+    if ((!step || s == step) && (signal - length) / s + 1 == count) {
+      *result = (Frames){length, s, 0};
+      found++;
+    }
+  return found;
+}
+
 /* Length and step that arrive while running, from the declared shape [B, frames, bins, 2]: taken
  * when one pair alone gives it. */
 static bool frames_declared(Import *im, int64_t signal, bool onesided, Frames *f) {
@@ -181,13 +194,8 @@ static bool frames_declared(Import *im, int64_t signal, bool onesided, Frames *f
     return false;
   Frames result = {0};
   for (int64_t length = 1; length <= signal; length++) {
-    if ((f->length && length != f->length) || (onesided ? length / 2 + 1 : length) != dims[2])
-      continue;
-    for (int64_t step = 1; step <= signal; step++)
-      if ((!f->step || step == f->step) && (signal - length) / step + 1 == dims[1]) {
-        result = (Frames){length, step, 0};
-        found++;
-      }
+    if ((!f->length || length == f->length) && (onesided ? length / 2 + 1 : length) == dims[2])
+      found += steps_declared(signal, length, dims[1], f->step, &result);
   }
   if (found == 1)
     *f = result;

@@ -51,16 +51,20 @@ static void read_gates(Import *im, LinearAttention *a) {
     a->beta = by_token(im, a, beta, a->groups, 1);
 }
 
-static bool linear_read(Import *im, LinearAttention *a) {
-  ValueId q = in_required(im, 0), k = in_required(im, 1), v = in_required(im, 2), past = in(im, 3);
+static void read_rule(Import *im, LinearAttention *a) {
   StrView rule = attr_str(im, "update_rule", "gated_delta");
-  int64_t heads = attr_int_required(im, "q_num_heads"),
-          groups = attr_int_required(im, "kv_num_heads");
-  *a = (LinearAttention){.groups = groups, .dtype = ex_dtype(im, q)};
   a->gating = sv_eq_str(rule, "gated") || sv_eq_str(rule, "gated_delta");
   a->delta = sv_eq_str(rule, "delta") || sv_eq_str(rule, "gated_delta");
   if (!a->gating && !a->delta && !sv_eq_str(rule, "linear"))
     import_fail(im, DIAG_ATTR_VALUE, "update_rule is '" SV_FMT "'", SV_ARG(rule));
+}
+
+static bool linear_read(Import *im, LinearAttention *a) {
+  ValueId q = in_required(im, 0), k = in_required(im, 1), v = in_required(im, 2), past = in(im, 3);
+  int64_t heads = attr_int_required(im, "q_num_heads"),
+          groups = attr_int_required(im, "kv_num_heads");
+  *a = (LinearAttention){.groups = groups, .dtype = ex_dtype(im, q)};
+  read_rule(im, a);
   if (ex_rank(im, q) != 3 || ex_rank(im, v) != 3)
     import_fail(im, DIAG_INPUT_RANK, "query and value must have rank 3");
   int64_t q_wide = ex_fixed(im, q, 2), v_wide = ex_fixed(im, v, 2);

@@ -68,21 +68,12 @@ static ValueId likelihood_loss(Import *im, ValueId log_scores) {
 
 void translate_nll_loss(Import *im) { out(im, 0, likelihood_loss(im, in_required(im, 0))); }
 
-/* The kernel has no f64, which is spelt out. */
-static ValueId log_softmax(Import *im, ValueId x) {
-  if (ex_dtype(im, x) != DTYPE_F64)
-    return build(&im->b, OP_LOG_SOFTMAX, A_VAL(x), A_INT(1), A_BOOL(false));
-  ValueId shifted = ex_sub(im, x, ex_reduce_one(im, OP_AMAX, x, 1, true));
-  ValueId sum = ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_unary(im, OP_EXP, shifted), 1, true);
-  return ex_sub(im, shifted, ex_unary(im, OP_LOG, sum));
-}
-
 void translate_softmax_cross_entropy(Import *im) {
   ValueId scores = in_required(im, 0);
   if (ex_rank(im, scores) < 2)
     import_fail(im, DIAG_INPUT_RANK, "scores have rank %u, 2 or more are needed",
                 ex_rank(im, scores));
-  ValueId log_scores = log_softmax(im, scores);
+  ValueId log_scores = ex_log_softmax(im, scores, 1);
   out(im, 0, likelihood_loss(im, log_scores));
   if (out_wanted(im, 1))
     out(im, 1, log_scores);

@@ -20,6 +20,11 @@ static ValueId scaled(Import *im, ValueId x, double factor) {
   return ex_mul(im, x, number);
 }
 
+/* One number for each row of b, as aten::linear takes it. */
+static bool is_column_bias(Import *im, ValueId c, ValueId b) {
+  return ex_rank(im, c) == 1 && ex_dim(im, c, 0) == ex_dim(im, b, 0);
+}
+
 /* alpha * a' * b' + beta * c. A weight stored as [N, K] with a bias is aten::linear; else addmm. */
 static ValueId product(Import *im, ValueId a, ValueId b, ValueId c) {
   double alpha = attr_float(im, "alpha", 1), beta = attr_float(im, "beta", 1), number;
@@ -29,18 +34,17 @@ static ValueId product(Import *im, ValueId a, ValueId b, ValueId c) {
                        ex_rank(im, a), ex_rank(im, b));
   if (trans_a)
     a = transposed(im, a);
-  bool drop_c = !c || beta == 0 || (constant_number(im, c, &number) && number == 0);
-  bool linear_bias = c && ex_rank(im, c) == 1 && import_ok(im) &&
-                     ex_dim(im, c, 0) == ex_dim(im, b, trans_b ? 0 : 1);
-  if (import_ok(im) && trans_b && alpha == 1 && (drop_c || (beta == 1 && linear_bias)))
-    return build(&im->b, OP_LINEAR, A_VAL(a), A_VAL(b), A_OPT(drop_c ? 0 : c));
+  if (c && (beta == 0 || (constant_number(im, c, &number) && number == 0)))
+    c = 0;
+  if (trans_b && alpha == 1 && (!c || (beta == 1 && is_column_bias(im, c, b))))
+    return build(&im->b, OP_LINEAR, A_VAL(a), A_VAL(b), A_OPT(c));
   if (trans_b)
     b = transposed(im, b);
+  if (!c)
+    return scaled(im, ex_binary(im, OP_MM, a, b), alpha);
   SymInt whole_alpha, whole_beta;
   bool whole = !dtype_is_float(ex_dtype(im, a)) && sym_from_float(alpha, &whole_alpha) &&
                sym_from_float(beta, &whole_beta);
-  if (drop_c)
-    return scaled(im, ex_binary(im, OP_MM, a, b), alpha);
   return build(&im->b, OP_ADDMM, A_VAL(c), A_VAL(a), A_VAL(b),
                whole ? A_INT(whole_beta) : A_FLOAT(beta),
                whole ? A_INT(whole_alpha) : A_FLOAT(alpha));

@@ -124,23 +124,29 @@ void translate_split(Import *im) {
 
 /* Opset 1 repeats one axis; later: one count a dim. Unknown counts follow from the declared shape.
  */
+/* Before opset 6: the number of copies and the axis. */
+static Shape tiles_of_axis(Import *im, uint32_t rank) {
+  const int64_t *tiles, *axis;
+  uint32_t tile_count, axis_count;
+  Shape repeats = {.rank = rank};
+  for (uint32_t i = 0; i < rank; i++)
+    repeats.d[i] = 1;
+  if (!in_consts(im, 1, &tiles, &tile_count) || !in_consts(im, 2, &axis, &axis_count)) {
+    import_fail(im, DIAG_INPUT_NOT_CONST, "tiles and axis must be constants");
+    return repeats;
+  }
+  uint32_t at = axis_count ? import_axis(im, axis[0], rank) : 0;
+  if (import_ok(im) && tile_count)
+    repeats.d[at] = tiles[0];
+  return repeats;
+}
+
 void translate_tile(Import *im) {
   ValueId x = in_required(im, 0);
   Shape s = shape_of(im, x), repeats;
   bool known;
-  const int64_t *tiles, *axis;
-  uint32_t tile_count, axis_count;
   if (im->opset < 6) {
-    if (!in_consts(im, 1, &tiles, &tile_count) || !in_consts(im, 2, &axis, &axis_count)) {
-      import_fail(im, DIAG_INPUT_NOT_CONST, "tiles and axis must be constants");
-      return;
-    }
-    repeats = (Shape){.rank = s.rank};
-    for (uint32_t i = 0; i < s.rank; i++)
-      repeats.d[i] = 1;
-    uint32_t at = axis_count ? import_axis(im, axis[0], s.rank) : 0;
-    if (import_ok(im) && tile_count)
-      repeats.d[at] = tiles[0];
+    repeats = tiles_of_axis(im, s.rank);
   } else if (!shape_input(im, 1, 0, "the list of repeats", &repeats, &known)) {
     return;
   } else if (!known) {

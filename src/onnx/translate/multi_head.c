@@ -164,26 +164,31 @@ typedef struct Places {
   uint32_t bias, padding, added, past_key, past_value, end;
 } Places;
 
+/* The parts [batch, length, hidden] of one input [batch, length, heads, count, size]. */
+static void unpack_parts(Import *im, ValueId packed, int64_t heads, uint32_t count,
+                         ValueId *parts) {
+  if (ex_dim(im, packed, 3) != count || ex_dim(im, packed, 2) != heads)
+    import_fail(im, DIAG_SHAPE_MISMATCH, "the packed input is not [batch, length, %lld, %u, size]",
+                (long long)heads, count);
+  for (uint32_t i = 0; i < count; i++) {
+    ValueId x = ex_select(im, packed, 3, i);
+    parts[i] = EX_VIEW(im, x, ex_dim(im, x, 0), ex_dim(im, x, 1),
+                       sym_mul(&im->g->syms, ex_dim(im, x, 2), ex_dim(im, x, 3)));
+  }
+}
+
 /* q, k and v as [B, length, heads * size], or k and v that are keys and values of heads already. */
 static bool read_parts(Import *im, int64_t heads, ValueId part[3]) {
-  ValueId q = in_required(im, 0), k = in(im, 1), v = in(im, 2), from[3] = {q, k, v};
-  uint32_t packed = ex_rank(im, q) == 5 ? 3 : ex_rank(im, k) == 5 ? 2 : 0;
-  if (packed && (v || (packed == 3 && k)))
-    import_fail(im, DIAG_INPUT_COUNT, "packed keys and values are given twice");
-  if (packed &&
-      (ex_dim(im, from[3 - packed], 3) != packed || ex_dim(im, from[3 - packed], 2) != heads))
-    import_fail(im, DIAG_SHAPE_MISMATCH, "the packed input is not [batch, length, %lld, %u, size]",
-                (long long)heads, packed);
-  for (uint32_t i = 0; packed && i < packed; i++) {
-    ValueId x = ex_select(im, from[3 - packed], 3, i);
-    part[3 - packed + i] = EX_VIEW(im, x, ex_dim(im, x, 0), ex_dim(im, x, 1),
-                                   sym_mul(&im->g->syms, ex_dim(im, x, 2), ex_dim(im, x, 3)));
-  }
-  if (packed != 3)
+  ValueId q = in_required(im, 0), k = in(im, 1), v = in(im, 2);
+  bool all = ex_rank(im, q) == 5;
+  if (all || ex_rank(im, k) == 5) {
+    if (v || (all && k))
+      import_fail(im, DIAG_INPUT_COUNT, "packed keys and values are given twice");
     part[0] = q;
-  if (packed)
+    unpack_parts(im, all ? q : k, heads, all ? 3 : 2, all ? part : part + 1);
     return import_ok(im);
-  part[1] = k, part[2] = v;
+  }
+  part[0] = q, part[1] = k, part[2] = v;
   if (import_ok(im) && !k && !v && ex_rank(im, q) == 3) { /* side by side */
     int64_t sizes[3], begin = 0;
     if (!hidden_sizes(im, ex_fixed(im, q, 2), sizes))

@@ -24,25 +24,14 @@ static void softmax(Import *im, OpId op) {
   bool flat = im->opset < 13 && axis + 1 != rank;
   ValueId y = x;
   if (flat) {
-    SymInt rows = 1, columns = 1;
-    for (uint32_t i = 0; i < rank; i++)
-      *(i < axis ? &rows : &columns) =
-          sym_mul(&im->g->syms, i < axis ? rows : columns, ex_dim(im, x, i));
-    y = ex_view(im, x, (SymInt[]){rows, columns}, 2);
+    Shape s = shape_of(im, x);
+    uint32_t first = (uint32_t)axis < s.rank ? (uint32_t)axis : s.rank;
+    y = EX_VIEW(im, x, shape_product(im, s.d, first),
+                shape_product(im, s.d + first, s.rank - first));
     axis = 1;
   }
-  if (op == OP_LOG_SOFTMAX && import_ok(im) &&
-      ex_dtype(im, x) == DTYPE_F64) { /* the kernel has no f64 */
-    int64_t axes[] = {axis};
-    ValueId shifted =
-        ex_sub(im, y, build(&im->b, OP_AMAX, A_VAL(y), A_INTS(axes, 1), A_BOOL(true)));
-    ValueId e = ex_unary(im, OP_EXP, shifted);
-    ValueId sum = build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(e), A_INTS(axes, 1), A_BOOL(true));
-    y = ex_sub(im, shifted, ex_unary(im, OP_LOG, sum));
-  } else if (import_ok(im)) {
-    y = build(&im->b, op, A_VAL(y), A_INT(axis), A_BOOL(false));
-  }
-  out(im, 0, flat && import_ok(im) ? ex_view(im, y, vt(im, x)->dims, rank) : y);
+  y = op == OP_LOG_SOFTMAX ? ex_log_softmax(im, y, axis) : ex_softmax(im, y, axis);
+  out(im, 0, flat ? ex_view(im, y, vt(im, x)->dims, rank) : y);
 }
 
 void translate_softmax(Import *im) { softmax(im, OP_SOFTMAX); }

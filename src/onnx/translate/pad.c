@@ -222,12 +222,16 @@ static ValueId pad_value(Import *im, uint32_t i) {
   return v ? ex_view_as(im, v, &scalar) : 0;
 }
 
+static bool is_pair_count(SymInt n) {
+  return sym_is_const(n) && n >= 0 && n % 2 == 0 && n <= 2 * MAX_RANK;
+}
+
 void translate_pad(Import *im) {
   ValueId x = in_required(im, 0);
   Pads p = {0};
   const SymInt *values;
   const int64_t *axes = NULL;
-  uint32_t count, axis_count = 0, rank = shape_of(im, x).rank;
+  uint32_t count, axis_count = 0;
   if (!pad_mode(im, &p.mode) || !import_ok(im))
     return;
   if (im->opset < 11) {
@@ -237,7 +241,7 @@ void translate_pad(Import *im) {
   ValueId pads = in_required(im, 1), axis_input = in(im, 3);
   p.value = pad_value(im, 2);
   SymInt entries = ex_rank(im, pads) == 1 ? ex_dim(im, pads, 0) : -1;
-  if (!sym_is_const(entries) || entries < 0 || entries % 2 || entries > 2 * MAX_RANK) {
+  if (!is_pair_count(entries)) {
     import_fail(im, DIAG_INPUT_RANK, "the pads are not a list of pairs");
     return;
   }
@@ -246,11 +250,9 @@ void translate_pad(Import *im) {
     pad_run(im, x, &p, pads, axis_input, (uint32_t)entries / 2);
     return;
   }
-  uint32_t dims = count / 2;
-  if (dims != (axes ? axis_count : rank)) {
-    import_fail(im, DIAG_SHAPE_MISMATCH, "%u pads for %u axes", count, axes ? axis_count : rank);
-    return;
-  }
+  uint32_t rank = ex_rank(im, x), dims = axes ? axis_count : rank;
+  if (count / 2 != dims)
+    import_fail(im, DIAG_SHAPE_MISMATCH, "%u pads for %u axes", count, dims);
   for (uint32_t i = 0; i < dims && import_ok(im); i++) {
     uint32_t axis = axes ? import_axis(im, axes[i], rank) : i;
     p.begin[axis] = values[i];

@@ -34,6 +34,24 @@ static bool read_granularity(Import *im, ValueId x, ValueId scale, Granularity *
   return import_ok(im);
 }
 
+/* v has one number a block of gr->block entries: each is repeated for its entries. */
+static ValueId spread_blocks(Import *im, const Granularity *gr, ValueId v) {
+  SymInt dims[MAX_RANK + 1];
+  uint32_t own = ex_rank(im, v);
+  for (uint32_t i = 0, k = 0; i < own; i++) {
+    dims[k++] = ex_dim(im, v, i);
+    if (i == gr->axis)
+      dims[k++] = 1;
+  }
+  ValueId wide = ex_view(im, v, dims, own + 1);
+  dims[gr->axis + 1] = gr->block;
+  wide = ex_expand(im, wide, dims, own + 1);
+  dims[gr->axis] = sym_mul(&im->g->syms, dims[gr->axis], gr->block);
+  for (uint32_t i = gr->axis + 1; i < own; i++)
+    dims[i] = dims[i + 1];
+  return ex_slice(im, ex_view(im, wide, dims, own), gr->axis, 0, gr->dims[gr->axis]);
+}
+
 /* The parameter so that it broadcasts to x. */
 static ValueId spread(Import *im, const Granularity *gr, ValueId v) {
   SymInt dims[MAX_RANK + 1];
@@ -50,18 +68,7 @@ static ValueId spread(Import *im, const Granularity *gr, ValueId v) {
   if (own != gr->rank || !gr->block || own >= MAX_RANK)
     return import_fail(im, DIAG_SHAPE_MISMATCH,
                        "scale or zero point of rank %u for an input of rank %u", own, gr->rank);
-  for (uint32_t i = 0, k = 0; i < own; i++) {
-    dims[k++] = ex_dim(im, v, i);
-    if (i == gr->axis)
-      dims[k++] = 1;
-  }
-  ValueId wide = ex_view(im, v, dims, own + 1);
-  dims[gr->axis + 1] = gr->block;
-  wide = ex_expand(im, wide, dims, own + 1);
-  dims[gr->axis] = sym_mul(&im->g->syms, dims[gr->axis], gr->block);
-  for (uint32_t i = gr->axis + 1; i < own; i++)
-    dims[i] = dims[i + 1];
-  return ex_slice(im, ex_view(im, wide, dims, own), gr->axis, 0, gr->dims[gr->axis]);
+  return spread_blocks(im, gr, v);
 }
 
 /* No zero point, or one that is 0 for all elements. */
@@ -347,6 +354,20 @@ static ValueId dequantize_blocks(Import *im, const Granularity *gr, ValueId x, V
                                           .block = gr->block});
 }
 
+/* By plain arithmetic, which is right for every type. */
+static ValueId dequantize_exactly(Import *im, const Granularity *gr, ValueId x, ValueId scale,
+                                  ValueId zero, DType to) {
+  DType work = to == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
+  bool split = has_whole_blocks(im, gr, scale);
+  ValueId factor = split ? split_blocks(im, gr, scale, 1) : spread(im, gr, scale), shift = 0;
+  if (zero)
+    shift = ex_cast(im, split ? split_blocks(im, gr, zero, 1) : spread(im, gr, zero), work);
+  if (split)
+    x = split_blocks(im, gr, x, gr->block);
+  ValueId y = dequantized(im, x, shift, ex_cast(im, factor, work), to);
+  return split ? ex_view(im, y, gr->dims, gr->rank) : y;
+}
+
 void translate_dequantize_linear(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), zero = in(im, 2);
   int32_t small = small_float_input(im, 0), small_scale = small_float_input(im, 1);
@@ -355,31 +376,19 @@ void translate_dequantize_linear(Import *im) {
     scale = decode_small_float(im, scale, small_scale);
   if (!import_ok(im) || !check_scale(im, scale, true) || !read_granularity(im, x, scale, &gr))
     return;
-  DType from = ex_dtype(im, x), to = dtype_attribute(im, "output_dtype", ex_dtype(im, scale)),
-        work = to == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
+  DType from = ex_dtype(im, x), to = dtype_attribute(im, "output_dtype", ex_dtype(im, scale));
   if (small)
     x = decode_small_float(im, x, small);
   else if (!dtype_in(from, DTS_INT | DT(U16)))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "dequantization from %s is not supported",
                 dtype_name(from));
-  bool plain = !small && to == DTYPE_F32;
-  ValueId y = plain && gr.block ? dequantize_blocks(im, &gr, x, scale, zero)
-              : plain           ? dequantize_op(im, &gr, x, scale, zero, in_packed(im, 0))
-                                : 0;
-  if (y)
-    out(im, 0, y);
-  if (y || !import_ok(im))
-    return;
-  bool split = has_whole_blocks(im, &gr, scale);
-  if (small || is_zero(im, zero)) /* the zero point of a float is 0 */
-    zero = 0;
-  ValueId factor = split ? split_blocks(im, &gr, scale, 1) : spread(im, &gr, scale), shift = 0;
-  if (zero)
-    shift = ex_cast(im, split ? split_blocks(im, &gr, zero, 1) : spread(im, &gr, zero), work);
-  if (split)
-    x = split_blocks(im, &gr, x, gr.block);
-  y = dequantized(im, x, shift, ex_cast(im, factor, work), to);
-  out(im, 0, split ? ex_view(im, y, gr.dims, gr.rank) : y);
+  ValueId y = 0;
+  if (!small && to == DTYPE_F32)
+    y = gr.block ? dequantize_blocks(im, &gr, x, scale, zero)
+                 : dequantize_op(im, &gr, x, scale, zero, in_packed(im, 0));
+  if (!y && import_ok(im)) /* the zero point of a float is 0 */
+    y = dequantize_exactly(im, &gr, x, scale, small || is_zero(im, zero) ? 0 : zero, to);
+  out(im, 0, y);
 }
 
 ValueId quantized_by_range(Import *im, ValueId x, ValueId *scale, ValueId *zero) {

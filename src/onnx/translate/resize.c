@@ -197,8 +197,7 @@ static bool linear_kernel(const Resize *r) {
           c == COORD_PYTORCH_HALF_PIXEL || c == COORD_ALIGN_CORNERS);
 }
 
-/* N, C and one or two image dims, resized by one of the runtime's kernels: true when done. */
-static bool resize_kernel(Import *im, const Resize *r) {
+static bool kernel_fits(Import *im, const Resize *r) {
   uint32_t rank = r->in.rank;
   if ((rank != 3 && rank != 4) || r->in.d[0] != r->out.d[0] || r->in.d[1] != r->out.d[1] ||
       r->how.mode == RESAMPLE_CUBIC || r->policy != STRETCH)
@@ -210,6 +209,14 @@ static bool resize_kernel(Import *im, const Resize *r) {
         (r->how.coordinates == COORD_PYTORCH_HALF_PIXEL &&
          sym_lower(&im->g->syms, r->out.d[i]) < 2))
       return false;
+  return true;
+}
+
+/* N, C and one or two image dims, resized by one of the runtime's kernels: true when done. */
+static bool resize_kernel(Import *im, const Resize *r) {
+  uint32_t rank = r->in.rank;
+  if (!kernel_fits(im, r))
+    return false;
   Shape image = r->in;
   SymInt size[2] = {r->out.d[2], r->out.d[rank - 1]};
   if (rank == 3) {
@@ -252,24 +259,29 @@ static ValueId axis_scale(Import *im, const Resize *r, uint32_t i) {
   return best;
 }
 
+/* y with entry i of the axes resized. */
+static ValueId resize_axis(Import *im, const Resize *r, uint32_t i, ValueId y) {
+  uint32_t axis = r->axes[i];
+  bool crop = r->how.coordinates == COORD_TF_CROP,
+       same = r->in.d[axis] == r->out.d[axis] && (r->scale[i] == 1 || (!r->scales && !crop));
+  if (same && r->policy == STRETCH)
+    return y;
+  ResampleAxis a = {axis, r->in.d[axis], r->out.d[axis], axis_scale(im, r, i), 0, 0};
+  if (crop) {
+    a.begin = double_element(im, r->roi, i);
+    a.end = double_element(im, r->roi, r->count + i);
+  }
+  return resample_axis(im, &r->how, &a, y);
+}
+
 static void resize_axes(Import *im, const Resize *r) {
   DType dtype = ex_dtype(im, r->x);
-  bool blends = r->how.mode != RESAMPLE_NEAREST, crop = r->how.coordinates == COORD_TF_CROP;
+  bool blends = r->how.mode != RESAMPLE_NEAREST;
   ValueId y = r->x;
   if (blends && dtype != DTYPE_F64)
     y = ex_cast(im, y, DTYPE_F32);
-  for (uint32_t i = 0; i < r->count && import_ok(im); i++) {
-    uint32_t axis = r->axes[i];
-    bool same = r->in.d[axis] == r->out.d[axis] && (r->scale[i] == 1 || (!r->scales && !crop));
-    if (same && r->policy == STRETCH)
-      continue;
-    ResampleAxis a = {axis, r->in.d[axis], r->out.d[axis], axis_scale(im, r, i), 0, 0};
-    if (crop) {
-      a.begin = double_element(im, r->roi, i);
-      a.end = double_element(im, r->roi, r->count + i);
-    }
-    y = resample_axis(im, &r->how, &a, y);
-  }
+  for (uint32_t i = 0; i < r->count && import_ok(im); i++)
+    y = resize_axis(im, r, i, y);
   if (import_ok(im) && blends && !dtype_is_float(dtype) && dtype_size(dtype) == 1)
     y = build(&im->b, OP_CLAMP, A_VAL(y), A_INT(dtype == DTYPE_U8 ? 0 : INT8_MIN),
               A_INT(dtype == DTYPE_U8 ? UINT8_MAX : INT8_MAX));

@@ -15,6 +15,19 @@ typedef struct Tfidf {
   uint32_t pool_count, start_count, column_count, weight_count;
 } Tfidf;
 
+static bool lengths_fit(const Tfidf *f) {
+  return f->least >= 1 && f->most >= f->least && f->most <= 64 && f->skips >= 0 &&
+         f->skips <= 4096 && f->start_count <= 64;
+}
+
+static void count_outputs(Import *im, Tfidf *f) {
+  for (uint32_t i = 0; i < f->column_count && import_ok(im); i++) {
+    if (f->columns[i] < 0 || f->columns[i] >= TFIDF_MAX)
+      import_fail(im, DIAG_ATTR_VALUE, "ngram_indexes has %lld", (long long)f->columns[i]);
+    f->outputs = max_i64(f->outputs, f->columns[i] + 1);
+  }
+}
+
 static bool tfidf_read(Import *im, Tfidf *f) {
   ValueId x = in_required(im, 0);
   *f = (Tfidf){.least = attr_int_required(im, "min_gram_length"),
@@ -31,17 +44,12 @@ static bool tfidf_read(Import *im, Tfidf *f) {
   uint32_t rank = ex_rank(im, x);
   if (rank < 1 || rank > 2)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, not 1 or 2", rank);
-  if (f->least < 1 || f->most < f->least || f->most > 64 || f->skips < 0 || f->skips > 4096 ||
-      f->start_count > 64)
+  if (!lengths_fit(f))
     import_fail(im, DIAG_ATTR_VALUE, "n-grams of %lld to %lld with gaps up to %lld",
                 (long long)f->least, (long long)f->most, (long long)f->skips);
   f->length = ex_fixed(im, x, rank == 2 ? 1 : 0);
   f->batch = rank == 2 ? ex_dim(im, x, 0) : 1;
-  for (uint32_t i = 0; i < f->column_count && import_ok(im); i++) {
-    if (f->columns[i] < 0 || f->columns[i] >= TFIDF_MAX)
-      import_fail(im, DIAG_ATTR_VALUE, "ngram_indexes has %lld", (long long)f->columns[i]);
-    f->outputs = max_i64(f->outputs, f->columns[i] + 1);
-  }
+  count_outputs(im, f);
   f->x = EX_VIEW(im, x, f->batch, f->length);
   return import_ok(im);
 }

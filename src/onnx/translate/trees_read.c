@@ -113,9 +113,8 @@ static const int64_t *missing_tracks(Import *im, uint32_t count) {
   return integers(im, "nodes_missing_value_tracks_true", count);
 }
 
-/* Roots are the nodes that nothing leads to when `given` is NULL. */
-static void find_roots(Import *im, Trees *t, const int64_t *given, uint32_t given_count) {
-  bool *reached = ARENA_ARRAY(&im->scratch, bool, t->node_count);
+/* Marks the nodes that are a branch of another one; inner nodes are so once. */
+static void find_reached(Import *im, const Trees *t, bool *reached) {
   for (uint32_t i = 0; i < t->node_count && import_ok(im); i++) {
     const TreeNode *n = &t->nodes[i];
     if (n->mode == TREE_LEAF)
@@ -128,6 +127,12 @@ static void find_roots(Import *im, Trees *t, const int64_t *given, uint32_t give
       reached[branches[k]] = true;
     }
   }
+}
+
+/* Roots are the nodes that nothing leads to when `given` is NULL. */
+static void find_roots(Import *im, Trees *t, const int64_t *given, uint32_t given_count) {
+  bool *reached = ARENA_ARRAY(&im->scratch, bool, t->node_count);
+  find_reached(im, t, reached);
   for (uint32_t i = 0; i < given_count && import_ok(im); i++) {
     if (given[i] < 0 || given[i] >= t->node_count || reached[given[i]])
       import_fail(im, DIAG_ATTR_VALUE, "root %u is no root of a tree", i);
