@@ -146,6 +146,16 @@ static ValueId loop_no_rows(Import *im, const Loop *loop, uint32_t i) {
   return ex_full(im, (DType)row.dtype, dims, row.rank, 0);
 }
 
+static void loop_outputs(Import *im, const Loop *loop, const Binding *states, Collected *scans) {
+  for (uint32_t i = 0; i < loop->states + loop->scans && import_ok(im); i++)
+    if (i < loop->states)
+      out_binding(im, i, states[i]);
+    else if (out_wanted(im, i))
+      out(im, i,
+          scans[i - loop->states].count ? collected(im, &scans[i - loop->states], i)
+                                        : loop_no_rows(im, loop, i));
+}
+
 /* NOT: the condition of some step is known only while running. */
 static Unrolled loop_unroll(Import *im, const Loop *loop, bool holds) {
   Collected *scans = collectors(im, loop->scans, min_i64(loop->most, LOOP_STEPS_MAX));
@@ -163,13 +173,7 @@ static Unrolled loop_unroll(Import *im, const Loop *loop, bool holds) {
   }
   if (loop->counted && loop->most && holds)
     return UNROLLED_NOT;
-  for (uint32_t i = 0; i < loop->states + loop->scans && import_ok(im); i++)
-    if (i < loop->states)
-      out_binding(im, i, inputs[2 + i]);
-    else if (out_wanted(im, i))
-      out(im, i,
-          scans[i - loop->states].count ? collected(im, &scans[i - loop->states], i)
-                                        : loop_no_rows(im, loop, i));
+  loop_outputs(im, loop, inputs + 2, scans);
   return UNROLLED;
 }
 
@@ -404,6 +408,15 @@ static bool scan_run(Import *im, const Scan *scan, ValueId *inputs, ValueId *res
   return true;
 }
 
+/* The last states and the scans of one entry of the batch. */
+static void collect_entry(Import *im, const Scan *scan, const ValueId *states,
+                          const ValueId *outputs, Collected *all) {
+  for (uint32_t i = 0; i < scan->states + scan->scan_outputs && import_ok(im); i++)
+    collect(im, &all[i],
+            (Binding){.kind = BIND_VALUE,
+                      .value = i < scan->states ? states[i] : outputs[i - scan->states]});
+}
+
 /* Opset 8: every tensor has a batch dim in front; each batch entry is scanned alone. */
 void translate_scan_batched(Import *im) {
   Scan scan;
@@ -431,10 +444,7 @@ void translate_scan_batched(Import *im) {
       control_poison(im);
       return;
     }
-    for (uint32_t i = 0; i < results && import_ok(im); i++)
-      collect(im, &all[i],
-              (Binding){.kind = BIND_VALUE,
-                        .value = i < scan.states ? inputs[i] : outputs[i - scan.states]});
+    collect_entry(im, &scan, inputs, outputs, all);
   }
   for (uint32_t i = 0; i < results && import_ok(im); i++)
     out(im, i, collected(im, &all[i], i));

@@ -20,6 +20,17 @@ static ValueId scaled(Import *im, ValueId x, double factor) {
   return ex_mul(im, x, number);
 }
 
+/* alpha * a b + beta * c; the factors are integers for integers, where they can be. */
+static ValueId product_and_sum(Import *im, ValueId a, ValueId b, ValueId c, double alpha,
+                               double beta) {
+  SymInt whole_alpha, whole_beta;
+  bool whole = !dtype_is_float(ex_dtype(im, a)) && sym_from_float(alpha, &whole_alpha) &&
+               sym_from_float(beta, &whole_beta);
+  return build(&im->b, OP_ADDMM, A_VAL(c), A_VAL(a), A_VAL(b),
+               whole ? A_INT(whole_beta) : A_FLOAT(beta),
+               whole ? A_INT(whole_alpha) : A_FLOAT(alpha));
+}
+
 /* One number for each row of b, as aten::linear takes it. */
 static bool is_column_bias(Import *im, ValueId c, ValueId b) {
   return ex_rank(im, c) == 1 && ex_dim(im, c, 0) == ex_dim(im, b, 0);
@@ -42,12 +53,7 @@ static ValueId product(Import *im, ValueId a, ValueId b, ValueId c) {
     b = transposed(im, b);
   if (!c)
     return scaled(im, ex_binary(im, OP_MM, a, b), alpha);
-  SymInt whole_alpha, whole_beta;
-  bool whole = !dtype_is_float(ex_dtype(im, a)) && sym_from_float(alpha, &whole_alpha) &&
-               sym_from_float(beta, &whole_beta);
-  return build(&im->b, OP_ADDMM, A_VAL(c), A_VAL(a), A_VAL(b),
-               whole ? A_INT(whole_beta) : A_FLOAT(beta),
-               whole ? A_INT(whole_alpha) : A_FLOAT(alpha));
+  return product_and_sum(im, a, b, c, alpha, beta);
 }
 
 /* Integers with factors that are no integers are multiplied as doubles, then truncated. */

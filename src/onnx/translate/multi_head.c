@@ -177,6 +177,15 @@ static void unpack_parts(Import *im, ValueId packed, int64_t heads, uint32_t cou
   }
 }
 
+/* The parts stand side by side in the last dim of q. */
+static void split_hidden(Import *im, ValueId q, ValueId part[3]) {
+  int64_t sizes[3], begin = 0;
+  if (!hidden_sizes(im, ex_fixed(im, q, 2), sizes))
+    return;
+  for (uint32_t i = 0; i < 3; begin += sizes[i++])
+    part[i] = ex_slice(im, q, 2, begin, begin + sizes[i]);
+}
+
 /* q, k and v as [B, length, heads * size], or k and v that are keys and values of heads already. */
 static bool read_parts(Import *im, int64_t heads, ValueId part[3]) {
   ValueId q = in_required(im, 0), k = in(im, 1), v = in(im, 2);
@@ -189,13 +198,8 @@ static bool read_parts(Import *im, int64_t heads, ValueId part[3]) {
     return import_ok(im);
   }
   part[0] = q, part[1] = k, part[2] = v;
-  if (import_ok(im) && !k && !v && ex_rank(im, q) == 3) { /* side by side */
-    int64_t sizes[3], begin = 0;
-    if (!hidden_sizes(im, ex_fixed(im, q, 2), sizes))
-      return false;
-    for (uint32_t i = 0; i < 3; begin += sizes[i++])
-      part[i] = ex_slice(im, q, 2, begin, begin + sizes[i]);
-  }
+  if (!k && !v && ex_rank(im, q) == 3)
+    split_hidden(im, q, part);
   if (!part[1] || !part[2])
     import_fail(im, DIAG_INPUT_COUNT, "key and value must be given together");
   return import_ok(im);

@@ -197,6 +197,12 @@ static bool linear_kernel(const Resize *r) {
           c == COORD_PYTORCH_HALF_PIXEL || c == COORD_ALIGN_CORNERS);
 }
 
+static bool kernel_fits_axis(Import *im, const Resize *r, uint32_t i) {
+  return exact(im, r, i) && (r->how.mode != RESAMPLE_NEAREST || nearest_kernel(im, r, i)) &&
+         (r->how.coordinates != COORD_PYTORCH_HALF_PIXEL ||
+          sym_lower(&im->g->syms, r->out.d[i]) >= 2);
+}
+
 static bool kernel_fits(Import *im, const Resize *r) {
   uint32_t rank = r->in.rank;
   if ((rank != 3 && rank != 4) || r->in.d[0] != r->out.d[0] || r->in.d[1] != r->out.d[1] ||
@@ -205,9 +211,7 @@ static bool kernel_fits(Import *im, const Resize *r) {
   if (r->how.mode == RESAMPLE_LINEAR && (!linear_kernel(r) || !dtype_is_float(ex_dtype(im, r->x))))
     return false;
   for (uint32_t i = 2; i < rank; i++)
-    if (!exact(im, r, i) || (r->how.mode == RESAMPLE_NEAREST && !nearest_kernel(im, r, i)) ||
-        (r->how.coordinates == COORD_PYTORCH_HALF_PIXEL &&
-         sym_lower(&im->g->syms, r->out.d[i]) < 2))
+    if (!kernel_fits_axis(im, r, i))
       return false;
   return true;
 }
