@@ -167,7 +167,8 @@ ValueId build_unsqueeze(Builder *b, ValueId x, int64_t dim) {
 ValueId build_slice(Builder *b, ValueId x, int64_t dim, SymInt start, SymInt end, int64_t step) {
   if (b->status != STATUS_OK)
     return 0;
-  if (start == 0 && step == 1 && end == value_dim(b->g, x, (uint32_t)dim))
+  const Type *t = value_type(b->g, x);
+  if (start == 0 && step == 1 && dim < t->rank && end == t->dims[dim])
     return x;
   return build(b, OP_SLICE_COPY_TENSOR, A_VAL(x), A_INT(dim), A_INT(start), A_INT(end),
                A_INT(step));

@@ -105,6 +105,13 @@ ValueId ex_permute(Import *im, ValueId x, const int64_t *perm) {
   return build_permute(&im->b, x, perm);
 }
 
+ValueId ex_permute_of(Import *im, ValueId x, const int64_t *perm, uint32_t count) {
+  if (ex_rank(im, x) != count)
+    return import_fail(im, DIAG_INPUT_RANK, "a tensor of rank %u is permuted as one of rank %u",
+                       ex_rank(im, x), count);
+  return ex_permute(im, x, perm);
+}
+
 ValueId ex_slice(Import *im, ValueId x, uint32_t dim, SymInt start, SymInt end) {
   return build_slice(&im->b, x, dim, start, end, 1);
 }

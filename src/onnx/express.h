@@ -67,8 +67,12 @@ ValueId ex_expand(Import *im, ValueId x, const SymInt *dims, uint32_t rank);
 #define EX_EXPAND(im, x, ...)                                                                      \
   ex_expand((im), (x), (SymInt[]){__VA_ARGS__},                                                    \
             (uint32_t)(sizeof((SymInt[]){__VA_ARGS__}) / sizeof(SymInt)))
-ValueId ex_permute(Import *im, ValueId x, const int64_t *perm);
-#define EX_PERMUTE(im, x, ...) ex_permute((im), (x), (int64_t[]){__VA_ARGS__})
+ValueId ex_permute(Import *im, ValueId x, const int64_t *perm); /* rank of x entries */
+/* Fails when x has another rank than `count`. */
+ValueId ex_permute_of(Import *im, ValueId x, const int64_t *perm, uint32_t count);
+#define EX_PERMUTE(im, x, ...)                                                                     \
+  ex_permute_of((im), (x), (int64_t[]){__VA_ARGS__},                                               \
+                (uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
 /* One dim to another place; those between make room. */
 ValueId ex_move_dim(Import *im, ValueId x, uint32_t from, uint32_t to);
 ValueId ex_unsqueeze(Import *im, ValueId x, uint32_t dim);

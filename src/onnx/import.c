@@ -390,20 +390,25 @@ static Status import_solving(Context *ctx, OnnxModel *model, const ImportOptions
 static Status import_any(Context *ctx, OnnxModel *model, const ImportOptions *options,
                          Graph **result) {
   Sizes sizes = {.stage = SIZES_NOTED};
-  DiagHold held;
+  DiagHold first, later;
   if (!sizes_possible(model->proto->graph))
     return import_narrowing(ctx, model, options, NULL, result);
-  diag_hold(ctx->sink, &held);
+  diag_hold(ctx->sink, &first);
   Status status = import_narrowing(ctx, model, options, &sizes, result);
   if (status != STATUS_OK && sizes.stopped) {
-    diag_drop(&held);
-    status = import_solving(ctx, model, options, 1, &held, result);
-    if (status != STATUS_OK) /* a size of 1 has meanings of its own: it broadcasts, is squeezed */
-      status = import_solving(ctx, model, options, 2, &held, result);
-    if (status != STATUS_OK) /* as at first, for its messages */
-      status = import_narrowing(ctx, model, options, NULL, result);
+    diag_hold(ctx->sink, &later);
+    Status solved = import_solving(ctx, model, options, 1, &later, result);
+    if (solved != STATUS_OK) /* a size of 1 has meanings of its own: it broadcasts, is squeezed */
+      solved = import_solving(ctx, model, options, 2, &later, result);
+    if (solved == STATUS_OK) {
+      uint32_t warnings = ctx->sink->warnings - later.warnings;
+      diag_drop(&first);
+      ctx->sink->warnings += warnings;
+      status = solved;
+    }
+    diag_let_go(&later);
   }
-  diag_let_go(&held);
+  diag_let_go(&first);
   return status;
 }
 

@@ -209,7 +209,7 @@ void translate_affine_grid(Import *im) {
   ValueId base = build(&im->b, OP_CAT, A_VALS(parts, dims + 1), A_INT(2));
   SymInt all[] = {ex_dim(im, theta, 0), cells, dims + 1};
   base = ex_expand(im, base, all, 3);
-  ValueId transposed = ex_permute(im, theta, (int64_t[]){0, 2, 1});
+  ValueId transposed = EX_PERMUTE(im, theta, 0, 2, 1);
   Shape to = {1, {all[0]}};
   for (uint32_t i = 0; i < dims; i++)
     to.d[to.rank++] = space.d[i];

@@ -11,7 +11,7 @@ static bool constant_number(Import *im, ValueId v, double *number) {
   return true;
 }
 
-static ValueId transposed(Import *im, ValueId m) { return ex_permute(im, m, (int64_t[]){1, 0}); }
+static ValueId transposed(Import *im, ValueId m) { return EX_PERMUTE(im, m, 1, 0); }
 
 static ValueId scaled(Import *im, ValueId x, double factor) {
   if (!import_ok(im) || factor == 1)

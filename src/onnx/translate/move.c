@@ -199,7 +199,7 @@ void translate_depth_to_space(Import *im) {
   Shape split = {6, {s.d[0], b, b, channels, s.d[2], s.d[3]}},
         joined = {4, {s.d[0], channels, sym_mul(t, s.d[2], b), sym_mul(t, s.d[3], b)}};
   ValueId y = ex_view_as(im, x, &split);
-  y = ex_permute(im, y, (int64_t[]){0, 3, 4, 1, 5, 2});
+  y = EX_PERMUTE(im, y, 0, 3, 4, 1, 5, 2);
   out(im, 0, ex_view_as(im, y, &joined));
 }
 
@@ -218,7 +218,7 @@ void translate_space_to_depth(Import *im) {
   Shape split = {6, {s.d[0], s.d[1], rows, b, columns, b}},
         joined = {4, {s.d[0], sym_mul(t, s.d[1], b * b), rows, columns}};
   ValueId y = ex_view_as(im, x, &split);
-  y = ex_permute(im, y, (int64_t[]){0, 3, 5, 1, 2, 4});
+  y = EX_PERMUTE(im, y, 0, 3, 5, 1, 2, 4);
   out(im, 0, ex_view_as(im, y, &joined));
 }
 

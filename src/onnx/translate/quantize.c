@@ -508,9 +508,9 @@ void translate_qlinear_matmul(Import *im) {
 }
 
 void translate_qlinear_conv(Import *im) {
+  ValueId x = in_required(im, 0), w = in_required(im, 3), y_zero = in_required(im, 7);
   if (quantized_real_conv(im, false))
     return;
-  ValueId x = in_required(im, 0), w = in_required(im, 3), y_zero = in_required(im, 7);
   ValueId left = quantized_centred(im, x, in_required(im, 2), 1),
           right = quantized_centred(im, w, in_required(im, 5), 0);
   ValueId sums = window_convolution(im, left, right, in(im, 8));

@@ -123,6 +123,8 @@ bool recurrent_read(Import *im, const RnnKind *kind, Recurrent *rnn) {
                      .function_count = kind->function_count,
                      .directions = 1,
                      .quantized = in_count(im) > 8};
+  for (uint32_t i = 8; rnn->quantized && i <= 10; i += 2) /* the scales of both weights */
+    in_required(im, i);
   StrView direction = attr_str(im, "direction", "forward");
   if (sv_eq_str(direction, "bidirectional"))
     rnn->directions = 2;

@@ -205,7 +205,7 @@ void translate_non_zero(Import *im) {
     x = ex_view_as(im, x, &one);
   ValueId rows = ex_unary(im, OP_NONZERO, x);
   if (s.rank > 1) {
-    out(im, 0, ex_permute(im, rows, (int64_t[]){1, 0}));
+    out(im, 0, EX_PERMUTE(im, rows, 1, 0));
     return;
   }
   Shape to = {2, {s.rank, ex_dim(im, rows, 0)}};

@@ -24,7 +24,8 @@ static void count_outputs(Import *im, Tfidf *f) {
   for (uint32_t i = 0; i < f->column_count && import_ok(im); i++) {
     if (f->columns[i] < 0 || f->columns[i] >= TFIDF_MAX)
       import_fail(im, DIAG_ATTR_VALUE, "ngram_indexes has %lld", (long long)f->columns[i]);
-    f->outputs = max_i64(f->outputs, f->columns[i] + 1);
+    else
+      f->outputs = max_i64(f->outputs, f->columns[i] + 1);
   }
 }
 
