@@ -49,6 +49,8 @@ def nbits_cases():
     k, codes = 64, whole(U8, 0, 16, 8, 4, 16)
     half = {"b": pack(codes, 4), "s": (np.abs(normal(8, 4)) + 0.1).astype(F16)}
     yield Case("MatMulNBits_half", "MatMulNBits", "a b s", {"a": normal(2, k, dtype=F16)}, half, out=(F16,), N=8, K=k, block_size=16, rtol=2e-2, atol=5e-2)
+    yield Case("MatMulNBits_half_bias", "MatMulNBits", "a b s - - c", {"a": normal(2, k, dtype=F16)}, {**half, "c": normal(8, dtype=F16)}, out=(F16,),
+               N=8, K=k, block_size=16, rtol=2e-2, atol=5e-2)
     feeds = [{"a": normal(b, s, k)} for b, s in ((2, 3), (1, 1), (3, 7))]
     yield Case("MatMulNBits_dynamic", "MatMulNBits", "a b s", feeds, {"b": half["b"], "s": half["s"].astype(F32)}, N=8, K=k, block_size=16,
                dims={"batch": "1..4", "steps": "1..8"}, shapes={"a": ["batch", "steps", k]}, atol=1e-3)
