@@ -24,7 +24,8 @@ typedef enum OptionBit {
   GIVEN_QUANTIZE_CONFIG = 1 << 7,
   GIVEN_MAX_DROP = 1 << 8,
   GIVEN_BACKENDS = 1 << 9,
-  GIVEN_MEMORY = 1 << 10
+  GIVEN_MEMORY = 1 << 10,
+  GIVEN_BUNDLE = 1 << 11
 } OptionBit;
 
 /* Options that name something, each with a mark that one of the methods had it. */
@@ -54,6 +55,7 @@ typedef struct MethodOptions {
   uint32_t given; /* OptionBit */
   PassOptions pass;
   QuantOptions quantize; /* pass.quantize points here in options that are resolved */
+  const char *bundle;    /* samples that become test cases, or NULL */
   double max_drop;       /* SQNR in dB that outputs must have; 0: not asked for */
   DimOption *dims;
   BoundOption *bounds;
