@@ -95,6 +95,13 @@ static Status lower(Session *s) {
   return session_run(s, STAGE_EMIT);
 }
 
+static bool has_bundle(const Session *s) {
+  for (uint32_t i = 0; i < s->layer_count; i++)
+    if (s->layers[i]->options.bundle)
+      return true;
+  return false;
+}
+
 /* What can be known to be wrong before anything is read. */
 static EtcStatus check_outputs(Session *s, const char *output) {
   bool is_stdout = output && strcmp(output, "-") == 0;
@@ -109,6 +116,12 @@ static EtcStatus check_outputs(Session *s, const char *output) {
   if (is_stdout && s->default_depfile && !s->depfile)
     return session_usage(s, "--write-depfile", "add -MF FILE",
                          "a program on standard output has no name for a file beside it");
+  if (is_stdout && has_bundle(s))
+    return session_usage(s, "--bundle", "give the program a file name",
+                         "a program on standard output has no name for a bundle beside it");
+  if (s->external && strcmp(s->external, output) == 0)
+    return session_usage(s, "--external-weights", "give the weights another name",
+                         "program and weights would be the same file");
   return ETC_OK;
 }
 

@@ -108,6 +108,8 @@ void options_merge(MethodOptions *o, const MethodOptions *below) {
     o->pass.host_inputs = below->pass.host_inputs;
     o->pass.host_outputs = below->pass.host_outputs;
   }
+  if (take & GIVEN_BUNDLE)
+    o->bundle = below->bundle;
   if (take & GIVEN_MEMORY) {
     o->pass.banks = below->pass.banks;
     o->pass.bank_count = below->pass.bank_count;

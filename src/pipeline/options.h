@@ -25,7 +25,8 @@ typedef enum OptionBit {
   GIVEN_MAX_DROP = 1 << 8,
   GIVEN_BACKENDS = 1 << 9,
   GIVEN_DERIVE = 1 << 10,
-  GIVEN_MEMORY = 1 << 11
+  GIVEN_MEMORY = 1 << 11,
+  GIVEN_BUNDLE = 1 << 12
 } OptionBit;
 
 /* Options that name something, each with a mark that one of the methods had it. */
@@ -56,6 +57,7 @@ typedef struct MethodOptions {
   PassOptions pass;
   QuantOptions quantize;       /* pass.quantize points here in options that are resolved */
   const struct Derive *derive; /* --derive, see derive.h */
+  const char *bundle;          /* samples that become test cases, or NULL */
   double max_drop;             /* SQNR in dB that outputs must have; 0: not asked for */
   DimOption *dims;
   BoundOption *bounds;

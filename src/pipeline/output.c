@@ -3,7 +3,7 @@
 
 #include "ir/verify.h"
 #include "ops/delegate.h"
-#include "pipeline/session.h"
+#include "pipeline/bundles.h"
 #include "pte/emit.h"
 
 static DiagPlace file_place(const char *path) {
@@ -122,7 +122,7 @@ Status session_emit(Session *s, const char *output) {
   TRY(status);
   TRY(check_inputs_unchanged(s));
   TRY(write_depfile(s, output));
-  return pte_emit(graphs, s->program.method_count, &s->sink, output,
+  TRY(pte_emit(graphs, s->program.method_count, &s->sink, output,
                   (EmitOptions){.external = s->external,
                                 .sync = s->sync,
                                 .constants = s->program.constants,
@@ -130,5 +130,6 @@ Status session_emit(Session *s, const char *output) {
                                 .figures = &s->program.written,
                                 .progress = s->manager.options.progress
                                                 ? &s->manager.options.progress->output
-                                                : NULL});
+                                                : NULL}));
+  return bundles_write(s, output);
 }

@@ -28,6 +28,7 @@ typedef struct Method {
   Graph *graph;
   Source *source;
   MethodOptions *options; /* resolved */
+  struct BundleSuite *suite; /* test cases, or NULL */
 } Method;
 
 typedef struct Program {

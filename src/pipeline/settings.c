@@ -231,6 +231,10 @@ static EtcStatus set_external_weights(Session *s, StrView value) {
   s->external = session_path(s, value);
   return ETC_OK;
 }
+static EtcStatus set_bundle(Session *s, StrView value) {
+  settings_options(s)->bundle = session_path(s, value);
+  return ETC_OK;
+}
 static EtcStatus set_data(Session *s, StrView value) {
   s->external_data = session_path(s, value);
   return ETC_OK;
@@ -356,6 +360,7 @@ static const Setting settings[] = {
     {"dim", set_dim, true, OF_METHOD, 0},
     {"bound", session_set_bound, true, OF_METHOD, 0},
     {"state", set_state, true, OF_METHOD, 0},
+    {"bundle", set_bundle, true, OF_METHOD, GIVEN_BUNDLE},
     {"share-state", session_set_share_state, true},
     {"value", set_value, true, OF_METHOD, 0},
     {"constant", session_set_constant, true},

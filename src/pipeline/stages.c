@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "pipeline/bundles.h"
 #include "pipeline/max_drop.h"
 #include "pipeline/settings.h"
 #include "pipeline/states.h"
@@ -136,7 +137,8 @@ static Status run_methods(Session *s, StageId stage, Status prepare(Session *s, 
 
 static Status run_import(Session *s, StageId stage) {
   (void)stage;
-  return session_import(s, false);
+  TRY(session_import(s, false));
+  return bundles_prepare(s);
 }
 
 static Status run_passes(Session *s, StageId stage) {
