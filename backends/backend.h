@@ -20,6 +20,7 @@ typedef struct Refusal {
 /* What a setting of --backend NAME:KEY=VALUE,… holds. */
 typedef enum SettingKind {
   SETTING_NUMBER, /* from 1 */
+  SETTING_TEXT,   /* any */
   SETTING_NODES   /* ops of the backend and nodes of the model: see selection.h */
 } SettingKind;
 
@@ -35,6 +36,7 @@ typedef struct BackendContext {
   Arena *scratch;          /* forgotten after the pass */
   const StrView *settings; /* by row of the backend's settings: what was given, checked; empty where
                               nothing was */
+  bool whole;              /* what it leaves out is an error: nothing is too small for it */
   Refusal *refusals;       /* by NodeId, of the graph as it came, for nodes that are left out */
 } BackendContext;
 
@@ -54,10 +56,11 @@ typedef struct Partition {
 typedef struct DelegateCode {
   const uint8_t *blob;
   uint64_t blob_size;
+  const DelegateSpec *specs; /* the runtime hands them to the backend with the blob */
   const ValueId *inputs, *data;
   const char *const *keys;
   const DelegateTranspose *transposes; /* those in the code */
-  uint32_t input_count, data_count, transpose_count;
+  uint32_t input_count, data_count, transpose_count, spec_count;
 } DelegateCode;
 
 typedef struct Backend {
@@ -73,12 +76,14 @@ typedef struct Backend {
   Status (*partition)(BackendContext *c, Graph *g);
   /* Makes the bytes of a partition. The graph is changed by new constants only. */
   Status (*preprocess)(BackendContext *c, Graph *g, const Partition *partition, DelegateCode *code);
+  const char *plugin; /* the plug-in that has it, set where it is registered; NULL: built in */
 } Backend;
 
 /* A backend that the user chose, with the values of its settings. */
 typedef struct BackendChoice {
   const Backend *backend;
   StrView settings[BACKEND_MAX_SETTINGS]; /* by row */
+  bool whole;                             /* it takes all nodes, or the model is not lowered */
 } BackendChoice;
 
 extern const Backend *const backends[]; /* the built-in ones; ends with NULL */

@@ -11,10 +11,11 @@ set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/etc)
 file(RELATIVE_PATH ETC_CONFIG_TO_PREFIX ${CMAKE_INSTALL_PREFIX}/${config_folder} ${CMAKE_INSTALL_PREFIX})
 file(RELATIVE_PATH ETC_PC_TO_PREFIX ${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(${CMAKE_CURRENT_LIST_DIR}/etc.pc.in ${CMAKE_BINARY_DIR}/etc.pc @ONLY)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/etc-plugin.pc.in ${CMAKE_BINARY_DIR}/etc-plugin.pc @ONLY)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/etcConfig.cmake.in ${CMAKE_BINARY_DIR}/etcConfig.cmake @ONLY)
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/etcConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/etc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${CMAKE_BINARY_DIR}/etc.pc ${CMAKE_BINARY_DIR}/etc-plugin.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${CMAKE_BINARY_DIR}/etcConfig.cmake ${CMAKE_BINARY_DIR}/etcConfigVersion.cmake DESTINATION ${config_folder})
 
 # What plug-ins are compiled with: the headers of the graph and the tables, below include/etc/internal.

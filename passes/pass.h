@@ -52,6 +52,9 @@ typedef struct PassOptions {
   const struct BackendChoice *backends; /* in order of preference */
   uint32_t backend_count;
   const QuantOptions *quantize; /* NULL: nothing is quantized */
+  bool explain_table;           /* how many nodes of each op are delegated goes to print */
+  void (*keep_delegate)(void *user, Graph *part); /* takes the graph of each delegate; or NULL */
+  void *keep_user;
   bool explain_json; /* what backends take and leave goes to print, one JSON object a line */
 } PassOptions;
 /* Whether a chosen backend takes quantize and dequantize. */

@@ -127,7 +127,7 @@ static bool drop_small(Partitioner *p) {
   Graph *g = p->g;
   uint64_t least = 0;
   if (!text_parse_u64(p->c->settings[SET_MIN_OPS], &least))
-    return drop_dear(p);
+    return !p->c->whole && drop_dear(p);
   uint32_t *nodes = ARENA_ARRAY(p->c->scratch, uint32_t, (size_t)last_partition(p) + 1);
   bool dropped = false;
   for (FOR_NODES(g, n))
@@ -276,7 +276,7 @@ static Status partition(BackendContext *c, Graph *g) {
   try_nodes(&p);
   do
     number_nodes(&p);
-  while (drop_copies(&p) || !try_partitions(&p) || drop_small(&p));
+  while ((!c->whole && drop_copies(&p)) || !try_partitions(&p) || drop_small(&p));
   for (FOR_NODES(g, n))
     g->nodes[n].tag = p.held[n] ? p.change[n] : 0;
   xl_release(&p.l);

@@ -4,6 +4,8 @@
  * into an order in which they do. Nodes that write an operand stay behind its readers. */
 #include "backends/backend.h"
 #include "ir/builder.h"
+#include "ir/region.h"
+#include "ir/verify.h"
 #include "passes/to_backend/explain.h"
 
 #include <inttypes.h>
@@ -13,7 +15,9 @@ typedef struct Delegation {
   Graph *g;
   const Backend *backend;
   BackendContext c;
-  uint32_t tags; /* partitions are 1 … tags */
+  uint32_t tags;   /* partitions are 1 … tags */
+  uint32_t number; /* of the backend, in the order in which they were named */
+  ExplainTable *table;
 } Delegation;
 
 /* --- order --- */
@@ -200,14 +204,122 @@ static NodeId add_call(Delegation *d, const Partition *part, const DelegateCode 
     for (uint32_t k = 0; k < t->rank; k++)
       sizes[dims++] = t->dims[k];
   }
+  StrBuf specs;
+  strbuf_init(&specs);
+  for (uint32_t i = 0; i < code->spec_count; i++)
+    delegate_append_spec(&specs, &code->specs[i]);
+  ArgIn spec_text = {.kind = ARG_STR, .str = {strbuf_cstr(&specs), specs.size}};
   Builder b = builder_make(g, before, g->nodes[part->nodes[0]].loc);
   ArgIn key_text = {.kind = ARG_STR, .str = {strbuf_cstr(&keys), keys.size}};
   ValueId first = build(&b, OP_EXECUTORCH_CALL_DELEGATE, A_STR(d->backend->id), key_text,
                         A_VAL(blob), A_VALS(code->data, code->data_count),
                         A_VALS(code->inputs, code->input_count), A_INTS(dtypes, part->output_count),
-                        A_INTS(ranks, part->output_count), A_INTS(sizes, dims));
+                        A_INTS(ranks, part->output_count), A_INTS(sizes, dims), spec_text);
   strbuf_release(&keys);
+  strbuf_release(&specs);
   return first ? value_def(g, first) : 0;
+}
+
+/* --- what a plug-in answered --- */
+
+static Status answered(const Delegation *d, const char *format, ...) ETC_PRINTF(2, 3);
+static Status answered(const Delegation *d, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  const char *text = arena_vprintf(d->p->scratch, format, args);
+  va_end(args);
+  return diag_report(
+      d->p->sink, d->backend->plugin ? DIAG_PLUGIN_FAULT : DIAG_INTERNAL, DIAG_NOWHERE,
+      "backend '%s'%s%s%s %s", d->backend->name, d->backend->plugin ? " of plug-in '" : "",
+      d->backend->plugin ? d->backend->plugin : "", d->backend->plugin ? "'" : "", text);
+}
+
+/* Partitions have numbers up to that of the nodes, and each lies in one region. */
+static Status check_tags(const Delegation *d) {
+  const Graph *g = d->g;
+  Regions regions;
+  NodeId at = 0;
+  if (regions_find(g, d->p->scratch, &regions, &at))
+    return answered(d, "broke the control flow of the graph");
+  NodeId *scopes = ARENA_ARRAY(d->p->scratch, NodeId, (size_t)g->node_count + 1);
+  bool *seen = ARENA_ARRAY(d->p->scratch, bool, (size_t)g->node_count + 1);
+  for (FOR_NODES(g, n)) {
+    uint32_t tag = g->nodes[n].tag;
+    NodeId scope = regions.any ? regions.scope[n] : 0;
+    StrView op = op_schema(g->nodes[n].op)->full;
+    if (tag > g->node_count)
+      return answered(
+          d, "puts '" SV_FMT "' into partition %" PRIu32 " of a graph of %" PRIu32 " nodes",
+          SV_ARG(op), tag, g->live_nodes);
+    if (!tag)
+      continue;
+    if (op_has_trait(g->nodes[n].op, OP_CONTROL) || op_has_trait(g->nodes[n].op, OP_DELEGATE) ||
+        (seen[tag] && scopes[tag] != scope))
+      return answered(d,
+                      "has '" SV_FMT "' in partition %" PRIu32
+                      ", which is control flow, a delegate or of another region",
+                      SV_ARG(op), tag);
+    seen[tag] = true;
+    scopes[tag] = scope;
+  }
+  return STATUS_OK;
+}
+
+/* Whether v is defined, and is a constant or not. */
+static bool is_value(const Graph *g, ValueId v, bool constant) {
+  return v && v < g->value_count && g->values[v].kind != VALUE_UNUSED &&
+         value_is_const(g, v) == constant;
+}
+
+static Status check_data(const Delegation *d, const DelegateCode *code) {
+  const Graph *g = d->g;
+  for (uint32_t i = 0; i < code->data_count; i++) {
+    DelegateName name;
+    if (!code->data || !is_value(g, code->data[i], true))
+      return answered(d, "names a value as data %" PRIu32 " that is no constant", i);
+    StrView key = code->keys && code->keys[i] ? sv_from(code->keys[i]) : SV("");
+    if (key.size == 0 || memchr(key.data, ' ', key.size) ||
+        !delegate_next_name(&key, value_constant(g, code->data[i])->size, &name) ||
+        name.key.size == 0)
+      return answered(d, "gives data %" PRIu32 " no key of one word", i);
+  }
+  return STATUS_OK;
+}
+
+/* Inputs are values from outside. */
+static Status check_code(const Delegation *d, const Partition *part, const DelegateCode *code) {
+  const Graph *g = d->g;
+  uint32_t tag = g->nodes[part->nodes[0]].tag;
+  if (code->blob_size && !code->blob)
+    return answered(d, "has no bytes for partition %" PRIu32, tag);
+  for (uint32_t i = 0; i < code->input_count; i++) {
+    bool known = code->inputs && is_value(g, code->inputs[i], false);
+    NodeId def = known ? value_def(g, code->inputs[i]) : 0;
+    if (!known || (def && g->nodes[def].tag == tag))
+      return answered(d,
+                      "names a value as input %" PRIu32 " of partition %" PRIu32
+                      " that is a constant or does not come from outside",
+                      i, tag);
+  }
+  if (code->spec_count && !code->specs)
+    return answered(d, "has no compile specs where it counts %" PRIu32, code->spec_count);
+  return check_data(d, code);
+}
+
+static Status check_call(const Delegation *d, NodeId call) {
+  const char *fault = delegate_fault(d->g, call, true, d->p->scratch);
+  return fault ? answered(d, "made code that is wrong: %s", fault) : STATUS_OK;
+}
+
+/* Hands the partition as a graph of its own to who asked for it. */
+static void keep_graph(const Delegation *d, const Partition *part, const DelegateCode *code) {
+  const PassOptions *o = d->p->options;
+  if (!o->keep_delegate)
+    return;
+  Graph *own = graph_part(d->g, part->nodes, part->node_count, code->inputs, code->input_count,
+                          part->outputs, part->output_count);
+  o->keep_delegate(o->keep_user, own);
+  graph_free(own);
 }
 
 static Status cut_out(Delegation *d, NodeId first, uint32_t tag) {
@@ -226,9 +338,12 @@ static Status cut_out(Delegation *d, NodeId first, uint32_t tag) {
       if (leaves(g, node_result(g, n, i), tag))
         outputs[part.output_count++] = node_result(g, n, i);
   }
-  DelegateCode code;
+  DelegateCode code = {0};
   TRY(d->backend->preprocess(&d->c, g, &part, &code));
+  if (d->backend->plugin)
+    TRY(check_code(d, &part, &code));
   explain_code(d->p, g, d->backend, tag, &code);
+  keep_graph(d, &part, &code);
   NodeId call = add_call(d, &part, &code, first);
   if (!call)
     return STATUS_INTERNAL;
@@ -238,16 +353,48 @@ static Status cut_out(Delegation *d, NodeId first, uint32_t tag) {
   }
   while (count)
     graph_remove_node(g, nodes[--count]);
-  return STATUS_OK;
+  return d->backend->plugin ? check_call(d, call) : STATUS_OK;
+}
+
+enum { LEFT_NAMED = 16 };
+
+/* Lists what is left to the portable kernels. */
+static Status check_whole(const Delegation *d) {
+  const Graph *g = d->g;
+  uint32_t left = 0;
+  for (FOR_NODES(g, n))
+    left += !g->nodes[n].tag && !op_has_trait(g->nodes[n].op, OP_DELEGATE);
+  if (!left)
+    return STATUS_OK;
+  Diag *diag = diag_begin(d->p->sink, DIAG_DELEGATE_NOT_WHOLE, DIAG_NOWHERE);
+  diag_message(diag, "%s leaves %" PRIu32 " of %" PRIu32 " nodes of '" SV_FMT "'", d->backend->name,
+               left, g->live_nodes, SV_ARG(intern_get(&g->ctx->names, g->name)));
+  uint32_t named = 0;
+  for (FOR_NODES(g, n)) {
+    if (g->nodes[n].tag || op_has_trait(g->nodes[n].op, OP_DELEGATE) || named++ >= LEFT_NAMED)
+      continue;
+    const Refusal *r = &d->c.refusals[n];
+    StrView name = node_place(g, n).node, op = op_schema(g->nodes[n].op)->full;
+    diag_note(diag, "'" SV_FMT "' (" SV_FMT ")%s%s", SV_ARG(name), SV_ARG(op), r->rule ? ": " : "",
+              r->rule ? r->message : "");
+  }
+  if (left > LEFT_NAMED)
+    diag_note(diag, "%" PRIu32 " more", left - LEFT_NAMED);
+  return diag_end(diag);
 }
 
 static Status delegate(Delegation *d) {
   Graph *g = d->g;
   uint32_t partitions = 0, nodes = 0;
   TRY(d->backend->partition(&d->c, g));
+  if (d->backend->plugin)
+    TRY(check_tags(d));
   for (FOR_NODES(g, n))
     d->tags = g->nodes[n].tag > d->tags ? g->nodes[n].tag : d->tags;
   explain_delegation(d->p, g, d->backend, d->c.refusals);
+  explain_table_add(d->table, g, d->number);
+  if (d->c.whole)
+    TRY(check_whole(d));
   if (d->tags == 0)
     return STATUS_OK;
   TRY(make_contiguous(d));
@@ -270,14 +417,19 @@ static Status delegate(Delegation *d) {
 Status pass_delegate(PassContext *p, Graph *g) {
   if (p->sink->explain && p->options && p->options->backend_count == 0)
     explain_no_backend(p, g);
+  ExplainTable table = explain_table_begin(p);
   for (uint32_t i = 0; p->options && i < p->options->backend_count; i++) {
     const BackendChoice *choice = &p->options->backends[i];
-    Delegation d = {.p = p, .g = g, .backend = choice->backend};
+    Delegation d = {.p = p, .g = g, .backend = choice->backend, .number = i, .table = &table};
     d.c = (BackendContext){.sink = p->sink,
                            .scratch = p->scratch,
                            .settings = choice->settings,
+                           .whole = choice->whole,
                            .refusals = ARENA_ARRAY(p->scratch, Refusal, g->node_count)};
     TRY(delegate(&d));
+    if (choice->backend->plugin && graph_verify(g, choice->backend->name) != STATUS_OK)
+      return answered(&d, "left a graph that breaks the rules of its level");
   }
+  explain_table_end(&table, p, g);
   return STATUS_OK;
 }

@@ -284,3 +284,62 @@ void explain_code(PassContext *p, const Graph *g, const Backend *backend, uint32
   p->print(p->print_user, json.data, json.size);
   strbuf_release(&json);
 }
+
+/* --- the table --- */
+
+ExplainTable explain_table_begin(PassContext *p) {
+  ExplainTable t = {0};
+  if (!p->options || !p->options->explain_table || !p->print)
+    return t;
+  t.columns = p->options->backend_count + 1;
+  t.counts = ARENA_ARRAY(p->scratch, uint32_t, (size_t)OP_COUNT * t.columns);
+  return t;
+}
+
+void explain_table_add(ExplainTable *t, const Graph *g, uint32_t backend) {
+  for (FOR_NODES(g, n))
+    if (t->counts && g->nodes[n].tag)
+      t->counts[(size_t)g->nodes[n].op * t->columns + backend]++;
+}
+
+static void table_row(StrBuf *out, StrView name, const uint32_t *counts, const ExplainTable *t,
+                      const PassContext *p) {
+  strbuf_printf(out, "  %-44.*s", (int)name.size, name.data);
+  for (uint32_t i = 0; i < t->columns; i++) {
+    bool last = i + 1 == t->columns;
+    int width = last ? 8 : (int)strlen(p->options->backends[i].backend->name);
+    strbuf_printf(out, "  %*" PRIu32, width, counts[i]);
+  }
+  strbuf_append_char(out, '\n');
+}
+
+void explain_table_end(ExplainTable *t, PassContext *p, const Graph *g) {
+  if (!t->counts)
+    return;
+  for (FOR_NODES(g, n))
+    if (!op_has_trait(g->nodes[n].op, OP_DELEGATE))
+      t->counts[(size_t)g->nodes[n].op * t->columns + t->columns - 1]++;
+  StrBuf out;
+  strbuf_init(&out);
+  strbuf_append(&out, SV("'"));
+  strbuf_append_printable(&out, intern_get(&g->ctx->names, g->name));
+  strbuf_append(&out, SV("': delegated and not, by op\n"));
+  strbuf_printf(&out, "  %-44s", "op");
+  for (uint32_t i = 0; i + 1 < t->columns; i++)
+    strbuf_printf(&out, "  %s", p->options->backends[i].backend->name);
+  strbuf_append(&out, SV("  portable\n"));
+  uint32_t *total = ARENA_ARRAY(p->scratch, uint32_t, t->columns);
+  for (uint32_t op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
+    const uint32_t *counts = &t->counts[(size_t)op * t->columns];
+    bool any = false;
+    for (uint32_t i = 0; i < t->columns; i++) {
+      any |= counts[i] != 0;
+      total[i] += counts[i];
+    }
+    if (any)
+      table_row(&out, op_schema((OpId)op)->full, counts, t, p);
+  }
+  table_row(&out, SV("all"), total, t, p);
+  p->print(p->print_user, out.data, out.size);
+  strbuf_release(&out);
+}

@@ -12,6 +12,17 @@
 void explain_delegation(PassContext *p, const Graph *g, const Backend *backend,
                         const Refusal *refusals);
 
+/* How many nodes of each op every backend takes, and how many are left. */
+typedef struct ExplainTable {
+  uint32_t *counts; /* by op and column; NULL: nobody wants to know */
+  uint32_t columns; /* the backends, and the portable kernels */
+} ExplainTable;
+ExplainTable explain_table_begin(PassContext *p);
+/* Counts the nodes with a tag for a backend. */
+void explain_table_add(ExplainTable *t, const Graph *g, uint32_t backend);
+/* Counts the nodes that are left, and prints the table. */
+void explain_table_end(ExplainTable *t, PassContext *p, const Graph *g);
+
 /* Says, where the sink shows it, that nothing is delegated since no backend was named. */
 void explain_no_backend(PassContext *p, const Graph *g);
 

@@ -206,6 +206,11 @@ const Graph *graph_snapshot(const Graph *g, Arena *arena);
  * that came since stay, without users. Storages, states and inputs must not have changed. */
 void graph_restore(Graph *g, const Graph *kept);
 
+/* The nodes, which are in order, as a graph of its own, which takes `inputs` and gives `outputs`.
+ * Types and data of constants are those of g, which must outlive it. */
+Graph *graph_part(const Graph *g, const NodeId *nodes, uint32_t node_count, const ValueId *inputs,
+                  uint32_t input_count, const ValueId *outputs, uint32_t output_count);
+
 /* Types: equal types have equal ids. dims are copied. */
 TypeId graph_tensor_type(Graph *g, DType dtype, uint32_t rank, const SymInt *dims, DimOrder order);
 TypeId graph_scalar_type(Graph *g, TypeKind kind, SymInt value, bool known);

@@ -119,6 +119,79 @@ const char *delegate_order_text(Arena *arena, size_t element, uint32_t rank, con
   return text;
 }
 
+/* --- compile specs --- */
+
+static void append_word(StrBuf *out, const uint8_t *data, uint64_t size) {
+  for (uint64_t i = 0; i < size; i++)
+    if (data[i] > ' ' && data[i] < 0x7f && data[i] != '%' && data[i] != '=')
+      strbuf_append_char(out, (char)data[i]);
+    else
+      strbuf_printf(out, "%%%02x", data[i]);
+}
+
+void delegate_append_spec(StrBuf *out, const DelegateSpec *spec) {
+  strbuf_append(out, out->size ? SV(" ") : SV(""));
+  append_word(out, (const uint8_t *)spec->key.data, spec->key.size);
+  strbuf_append_char(out, '=');
+  append_word(out, spec->data, spec->size);
+}
+
+static int hex_digit(char c) {
+  static const char digits[] = "0123456789abcdef";
+  const char *at = c ? strchr(digits, c) : NULL;
+  return at ? (int)(at - digits) : -1;
+}
+
+/* The bytes that a part of a word stands for. */
+static bool read_word(StrView text, Arena *arena, uint8_t **out, uint32_t *size) {
+  uint8_t *bytes = ARENA_ARRAY(arena, uint8_t, text.size + 1);
+  uint32_t count = 0;
+  for (size_t i = 0; i < text.size; i++) {
+    bytes[count] = (uint8_t)text.data[i];
+    if (text.data[i] == '%') {
+      bool whole = text.size - i > 2;
+      int high = whole ? hex_digit(text.data[i + 1]) : -1,
+          low = whole ? hex_digit(text.data[i + 2]) : -1;
+      if (high < 0 || low < 0)
+        return false;
+      bytes[count] = (uint8_t)(high << 4 | low);
+      i += 2;
+    }
+    count++;
+  }
+  *out = bytes;
+  *size = count;
+  return true;
+}
+
+bool delegate_parse_specs(StrView text, Arena *arena, DelegateSpec **out, uint32_t *count) {
+  uint32_t words = text.size != 0;
+  for (size_t i = 0; i < text.size; i++)
+    words += text.data[i] == ' ';
+  *out = ARENA_ARRAY(arena, DelegateSpec, (size_t)words + 1);
+  *count = words;
+  for (uint32_t i = 0; i < words; i++) {
+    const char *blank = memchr(text.data, ' ', text.size);
+    StrView word = {text.data, blank ? (size_t)(blank - text.data) : text.size};
+    const char *equals = word.size ? memchr(word.data, '=', word.size) : NULL;
+    if (!equals)
+      return false;
+    size_t key_size = (size_t)(equals - word.data);
+    uint8_t *key, *data;
+    uint32_t size;
+    if (!read_word((StrView){word.data, key_size}, arena, &key, &size))
+      return false;
+    (*out)[i].key = (StrView){(const char *)key, size};
+    if (!read_word((StrView){equals + 1, word.size - key_size - 1}, arena, &data, &size))
+      return false;
+    (*out)[i].data = data;
+    (*out)[i].size = size;
+    text =
+        (StrView){text.data + word.size + (blank != NULL), text.size - word.size - (blank != NULL)};
+  }
+  return true;
+}
+
 /* --- running --- */
 
 Status kern_call_delegate(Kernel *k) {
@@ -157,6 +230,10 @@ Status kern_call_delegate(Kernel *k) {
                        .outputs = outputs,
                        .output_count = k->result_count,
                        .memory = k->memory};
+  DelegateSpec *specs;
+  if (!delegate_parse_specs(k->args[DELEGATE_ARG_SPECS].str, k->scratch, &specs, &call.spec_count))
+    return kernel_error(k, "the compile specs are no KEY=VALUE words");
+  call.specs = specs;
   const char *fault = reader->run(&call, k->scratch);
   if (fault)
     return kernel_error(k, "%s: %s", reader->id, fault);
@@ -248,6 +325,10 @@ static const char *check_at(Sizes *s, NodeId n, const DelegateReader *reader, Ar
                        .outputs = out,
                        .output_count = outputs,
                        .fixed = !s->varies};
+  DelegateSpec *specs;
+  if (!delegate_parse_specs(node_str(g, n, DELEGATE_ARG_SPECS), arena, &specs, &call.spec_count))
+    return "the compile specs are no KEY=VALUE words";
+  call.specs = specs;
   return reader->check(&call, arena);
 }
 
@@ -265,7 +346,7 @@ static bool constraints_hold(const Graph *g, const int64_t *symbols) {
 
 /* Checks the call n with what the graph knows of sizes and, where related, at some sizes that its
  * symbols can have. */
-static const char *check_call(const Graph *g, NodeId n, bool related, Arena *arena) {
+const char *delegate_fault(const Graph *g, NodeId n, bool related, Arena *arena) {
   const DelegateReader *reader =
       delegate_reader(g->ctx->readers, node_str(g, n, DELEGATE_ARG_BACKEND));
   if (!reader)
@@ -320,7 +401,7 @@ Status delegate_check(const Graph *g, bool related, DiagCode code) {
     if (!op_has_trait(node_cget(g, n)->op, OP_DELEGATE))
       continue;
     arena_reset(&arena);
-    const char *fault = check_call(g, n, related, &arena);
+    const char *fault = delegate_fault(g, n, related, &arena);
     if (fault)
       status = diag_report(g->ctx->sink, code, node_place(g, n),
                            "the code for '" SV_FMT "' is wrong: %s",

@@ -19,7 +19,8 @@ enum {
   DELEGATE_ARG_ARGS,
   DELEGATE_ARG_DTYPES,
   DELEGATE_ARG_RANKS,
-  DELEGATE_ARG_SIZES
+  DELEGATE_ARG_SIZES,
+  DELEGATE_ARG_SPECS
 };
 
 /* Bytes that the program has under a name. */
@@ -45,6 +46,19 @@ bool delegate_next_name(StrView *keys, uint64_t size, DelegateName *out);
 const char *delegate_order_text(Arena *arena, size_t element, uint32_t rank, const uint32_t *dims,
                                 const uint32_t *perm);
 
+/* What a backend wants to be told when the program is loaded: bytes under a key. */
+typedef struct DelegateSpec {
+  StrView key;
+  const uint8_t *data;
+  uint32_t size;
+} DelegateSpec;
+
+/* The argument `specs`: words KEY=VALUE, in which every byte but printable ASCII is "%" and two hex
+ * digits, and so are '%', '=' and the blank. Appends one word. */
+void delegate_append_spec(StrBuf *out, const DelegateSpec *spec);
+/* All words, in arena. False when one is not of that form. */
+bool delegate_parse_specs(StrView text, Arena *arena, DelegateSpec **out, uint32_t *count);
+
 enum { DELEGATE_DIM_UNKNOWN = -1 };
 
 /* A call. Inputs and outputs have their dims in the order of memory, each a size or
@@ -53,9 +67,10 @@ typedef struct DelegateCall {
   const uint8_t *blob;
   uint64_t blob_size;
   const DelegateData *data;
+  const DelegateSpec *specs;
   const Tensor *inputs;
   Tensor *outputs;
-  uint32_t data_count, input_count, output_count;
+  uint32_t data_count, input_count, output_count, spec_count;
   uint64_t memory; /* bytes that running may take */
   bool fixed;      /* the code is for these sizes alone, and not for others as well */
 } DelegateCall;
@@ -152,5 +167,7 @@ bool delegate_narrow(Graph *g, NodeId n, Arena *arena);
  * symbols of g say how sizes depend on each other, as those of a graph that was read back do not;
  * then the calls are checked at some sizes that they can have, too. */
 Status delegate_check(const Graph *g, bool related, DiagCode code);
+/* The same of the call n: what is wrong with it, or NULL. */
+const char *delegate_fault(const Graph *g, NodeId n, bool related, Arena *arena);
 
 #endif

@@ -2,9 +2,11 @@
  * or expanded: nesting ends at the first level that a recipe does not have. */
 #include "pipeline/recipe.h"
 
+#include <unistd.h>
 #include <yaml.h>
 
 #include "pipeline/settings.h"
+#include "support/text.h"
 
 enum { MAX_SIZE = 1 << 20, MAX_KEYS = 64 };
 
@@ -341,6 +343,26 @@ static EtcStatus check_chain(Session *s, const Chain *chain, int priority) {
                                     chain->path));
 }
 
+/* A name that is neither a recipe that comes with etc nor a file. */
+static EtcStatus check_exists(Session *s, const Chain *chain) {
+  const char *names[MAX_KEYS];
+  size_t count = 0;
+  if (strpbrk(chain->path, "/.") || access(chain->path, F_OK) == 0)
+    return ETC_OK;
+  for (const RecipeText *t = recipe_texts; t->name && count < MAX_KEYS; t++)
+    names[count++] = t->name;
+  int nearest = text_nearest(sv_from(chain->path), names, count);
+  DiagPlace before = s->setting.at;
+  s->setting.at = chain->at ? chain->at->at : DIAG_NOWHERE;
+  EtcStatus status =
+      session_usage(s, "--recipe",
+                    nearest < 0 ? "'etc recipe list' lists those that come with etc"
+                                : session_did_you_mean(s, names[nearest]),
+                    "there is no recipe '%s', and no file of that name", chain->path);
+  s->setting.at = before;
+  return status;
+}
+
 static void keep_path(Session *s, const char *path) {
   s->included = arena_grow(&s->arena, s->included, s->included_count * sizeof *s->included,
                            (s->included_count + 1) * sizeof *s->included);
@@ -358,6 +380,9 @@ static EtcStatus apply_chain(Session *s, const Chain *chain, int *priority) {
   if (shipped) {
     status = read_bytes(&r, (const uint8_t *)shipped->text, strlen(shipped->text));
   } else {
+    status = check_exists(s, chain);
+    if (status != ETC_OK)
+      return status;
     status = session_status(file_map(&file, &s->arena, &s->sink, chain->path));
     if (status != ETC_OK)
       return status;

@@ -122,7 +122,10 @@ static Status add_pass(const Loading *l, const PassRow *row) {
 
 static Status add_backend(const Loading *l, const Backend *backend) {
   TRY(check_backend(l, backend));
-  APPEND(l->r, l->r->backends, l->r->backend_count, backend);
+  Backend *own = ARENA_NEW(l->r->arena, Backend);
+  *own = *backend;
+  own->plugin = l->plugin->name;
+  APPEND(l->r, l->r->backends, l->r->backend_count, own);
   return STATUS_OK;
 }
 

@@ -50,7 +50,8 @@ struct EtcSession {
   const char *output;         /* or NULL */
   bool default_depfile;       /* OUT.d */
   bool sync;                  /* fsync the output */
-  bool time_passes, time_json, explain_json;
+  bool time_passes, time_json, explain_json, explain_table;
+  uint32_t delegates_kept; /* as artifacts */
 };
 typedef struct EtcSession Session;
 
@@ -86,6 +87,8 @@ void session_enter(Session *s, const Method *m);
 Status session_run(Session *s, StageId last);
 /* Checks every method against the runtime's kernels and writes the program. */
 Status session_emit(Session *s, const char *output);
+/* Writes the graph of a delegate as an artifact; user is the session (PassOptions.keep_delegate). */
+void session_keep_delegate(void *user, Graph *part);
 /* Hands what time-passes asks for to the output. */
 void session_print_times(const Session *s);
 /* The graphs of all methods as text, as artifacts and `etc print` have them. */

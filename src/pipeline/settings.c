@@ -278,10 +278,11 @@ static EtcStatus set_verbose(Session *s, StrView value) {
 }
 static EtcStatus set_explain(Session *s, StrView value) {
   s->explain_json = sv_eq(value, SV("json"));
-  s->sink.explain = !s->explain_json;
+  s->explain_table = sv_eq(value, SV("table"));
+  s->sink.explain = !s->explain_json && !s->explain_table;
   if (value.size == 0 || !s->sink.explain || sv_eq(value, SV("text")))
     return ETC_OK;
-  return session_usage(s, "--explain", "there are text and json",
+  return session_usage(s, "--explain", "there are text, table and json",
                        "'" SV_FMT "' is no form of output", SV_ARG(value));
 }
 static EtcStatus set_quiet(Session *s, StrView value) {

@@ -14,13 +14,14 @@ static EtcStatus unknown_backend(Session *s, StrView name) {
 
 /* Reports a setting that the backend does not have. */
 static EtcStatus find_setting(Session *s, const Backend *backend, StrView key, uint32_t *row) {
-  const char *names[BACKEND_MAX_SETTINGS];
+  const char *names[BACKEND_MAX_SETTINGS + 1];
   for (*row = 0; backend->settings[*row].name; (*row)++) {
     if (sv_eq_str(key, backend->settings[*row].name))
       return ETC_OK;
     names[*row] = backend->settings[*row].name;
   }
-  int nearest = text_nearest(key, names, *row);
+  names[*row] = "whole";
+  int nearest = text_nearest(key, names, *row + 1);
   const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
   return session_usage(s, "--backend",
                        hint ? hint : "'etc backends' lists the settings of each backend",
@@ -44,6 +45,8 @@ static EtcStatus check_nodes(Session *s, const Backend *backend, const BackendSe
 static EtcStatus check_value(Session *s, const Backend *backend, const BackendSetting *setting,
                              StrView value) {
   uint64_t number;
+  if (value.size && setting->kind == SETTING_TEXT)
+    return ETC_OK;
   if (value.size && setting->kind == SETTING_NODES)
     return check_nodes(s, backend, setting, value);
   if (value.size && text_parse_u64(value, &number) && number >= 1 && number <= UINT32_MAX)
@@ -54,12 +57,24 @@ static EtcStatus check_value(Session *s, const Backend *backend, const BackendSe
       "'" SV_FMT "' is no value for %s", SV_ARG(value), setting->name);
 }
 
+/* whole, whole=true or whole=false: a setting that all backends have. */
+static EtcStatus set_whole(Session *s, BackendChoice *choice, StrView value) {
+  choice->whole = value.size == 0 || sv_eq(value, SV("true"));
+  if (choice->whole || sv_eq(value, SV("false")))
+    return ETC_OK;
+  return session_usage(s, "--backend",
+                       arena_printf(&s->arena, "write %s:whole", choice->backend->name),
+                       "'" SV_FMT "' is no value for whole", SV_ARG(value));
+}
+
 /* KEY=VALUE */
 static EtcStatus set_one(Session *s, BackendChoice *choice, StrView text) {
   const Backend *backend = choice->backend;
   StrView key = text, value = {0};
   uint32_t row;
   (void)session_split(text, '=', &key, &value);
+  if (sv_eq(key, SV("whole")))
+    return set_whole(s, choice, value);
   EtcStatus status = find_setting(s, backend, key, &row);
   if (status == ETC_OK)
     status = check_value(s, backend, &backend->settings[row], value);

@@ -56,28 +56,47 @@ const char *stage_nearest(StrView name) {
 
 /* --- what every stage has --- */
 
+/* To the folder of artifacts; releases text. */
+static Status write_text(Session *s, const char *name, StrBuf *text) {
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = sv_from(s->artifacts);
+  AtomicFile file;
+  Status status = STATUS_OK;
+  if (mkdir(s->artifacts, 0777) != 0 && errno != EEXIST)
+    status = diag_report(&s->sink, DIAG_FILE_WRITE, place, "cannot make folder '%s': %s",
+                         s->artifacts, strerror(errno));
+  if (status == STATUS_OK)
+    status = atomic_file_open(&file, &s->arena, &s->sink,
+                              arena_printf(&s->arena, "%s/%s", s->artifacts, name));
+  if (status == STATUS_OK) {
+    atomic_file_write(&file, text->data, text->size);
+    status = atomic_file_commit(&file, false);
+  }
+  strbuf_release(text);
+  return status;
+}
+
 static Status write_artifact(Session *s, StageId stage) {
   if (!s->artifacts)
     return STATUS_OK;
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = sv_from(s->artifacts);
-  if (mkdir(s->artifacts, 0777) != 0 && errno != EEXIST)
-    return diag_report(&s->sink, DIAG_FILE_WRITE, place, "cannot make folder '%s': %s",
-                       s->artifacts, strerror(errno));
-  const char *path =
-      arena_printf(&s->arena, "%s/%02d-%s.etir", s->artifacts, (int)stage + 1, stage_name(stage));
   StrBuf text;
   strbuf_init(&text);
   session_print(s, (PrintOptions){.full_constants = true, .locations = true, .pipeline = true},
                 &text);
-  AtomicFile file;
-  Status status = atomic_file_open(&file, &s->arena, &s->sink, path);
-  if (status == STATUS_OK) {
-    atomic_file_write(&file, text.data, text.size);
-    status = atomic_file_commit(&file, false);
-  }
-  strbuf_release(&text);
-  return status;
+  return write_text(s, arena_printf(&s->arena, "%02d-%s.etir", (int)stage + 1, stage_name(stage)),
+                    &text);
+}
+
+/* Where it fails, the artifact of the stage fails as well. */
+void session_keep_delegate(void *user, Graph *part) {
+  Session *s = user;
+  StrBuf text;
+  strbuf_init(&text);
+  graph_print(part, (PrintOptions){.full_constants = true, .locations = true}, &text);
+  (void)write_text(s,
+                   arena_printf(&s->arena, "%02d-%s.delegate-%u.etir", STAGE_TO_BACKEND + 1,
+                                stage_name(STAGE_TO_BACKEND), ++s->delegates_kept),
+                   &text);
 }
 
 /* A textual graph goes on behind the stage that it says, or else at the first stage that raises its

@@ -59,6 +59,56 @@ static void text_figures(StrBuf *out, const DelegateFigures *f) {
                   f->nodes[i].what, f->nodes[i].types);
 }
 
+enum { SPECS_SHOWN = 16, SPEC_BYTES_SHOWN = 64 };
+
+static bool is_text(const PteSpec *spec) {
+  for (uint32_t i = 0; i < spec->size; i++)
+    if (spec->data[i] < ' ' || spec->data[i] > '~')
+      return false;
+  return spec->size != 0;
+}
+
+/* The bytes of a spec that are shown: as text, or in hex. */
+static void append_value(StrBuf *out, const PteSpec *spec) {
+  uint32_t shown = spec->size < SPEC_BYTES_SHOWN ? spec->size : SPEC_BYTES_SHOWN;
+  if (is_text(spec))
+    strbuf_append(out, (StrView){(const char *)spec->data, shown});
+  for (uint32_t i = 0; i < shown && !is_text(spec); i++)
+    strbuf_printf(out, "%s%02x", i ? " " : "", spec->data[i]);
+}
+
+static void text_specs(StrBuf *out, const PteDelegate *d) {
+  for (uint32_t i = 0; i < d->spec_count && i < SPECS_SHOWN; i++) {
+    const PteSpec *spec = &d->specs[i];
+    const char *quote = is_text(spec) ? "'" : "";
+    strbuf_append(out, SV("    compile spec '"));
+    strbuf_append_escaped(out, spec->key);
+    strbuf_printf(out, "': %u byte%s%s%s", spec->size, spec->size == 1 ? "" : "s",
+                  spec->size ? ", " : "", quote);
+    append_value(out, spec);
+    strbuf_printf(out, "%s%s\n", spec->size > SPEC_BYTES_SHOWN ? "..." : "", quote);
+  }
+}
+
+static void json_specs(JsonWriter *w, const PteDelegate *d) {
+  json_named_uint(w, "compile_specs", d->spec_count);
+  json_key(w, "specs");
+  json_open_array(w);
+  for (uint32_t i = 0; i < d->spec_count && i < SPECS_SHOWN; i++) {
+    StrBuf value;
+    strbuf_init(&value);
+    append_value(&value, &d->specs[i]);
+    json_open_object(w);
+    json_named_string(w, "key", d->specs[i].key);
+    json_named_uint(w, "bytes", d->specs[i].size);
+    json_named_string(w, is_text(&d->specs[i]) ? "text" : "hex",
+                      (StrView){strbuf_cstr(&value), value.size});
+    json_close_object(w);
+    strbuf_release(&value);
+  }
+  json_close_array(w);
+}
+
 void text_delegates(StrBuf *out, const PteProgram *p, const PteMethod *m, uint64_t *budget) {
   Arena arena;
   arena_init(&arena);
@@ -68,7 +118,8 @@ void text_delegates(StrBuf *out, const PteProgram *p, const PteMethod *m, uint64
     strbuf_append(out, SV("  delegate '"));
     strbuf_append_escaped(out, d->id);
     strbuf_printf(out, "': %llu bytes, %u compile specs\n", (unsigned long long)d->size,
-                  d->compile_specs);
+                  d->spec_count);
+    text_specs(out, d);
     const char *fault = figures_of(p, d, budget, &arena, &figures);
     if (fault)
       strbuf_printf(out, "    %s\n", fault);
@@ -113,7 +164,7 @@ void json_delegates(JsonWriter *w, const PteProgram *p, const PteMethod *m, uint
     json_open_object(w);
     json_named_string(w, "id", d->id);
     json_named_uint(w, "bytes", d->size);
-    json_named_uint(w, "compile_specs", d->compile_specs);
+    json_specs(w, d);
     const char *fault = figures_of(p, d, budget, &arena, &figures);
     if (fault)
       json_named_string(w, "fault", sv_from(fault));

@@ -15,6 +15,23 @@ static void write_named(PlanWriter *p, NodeId n) {
   }
 }
 
+static FbRef write_specs(PlanWriter *p, NodeId n) {
+  DelegateSpec *specs;
+  uint32_t count;
+  if (!delegate_parse_specs(node_str(p->g, n, DELEGATE_ARG_SPECS), p->scratch, &specs, &count))
+    BUG("the compile specs of a delegate are no KEY=VALUE words");
+  FbRef *refs = ARENA_ARRAY(p->scratch, FbRef, (size_t)count + 1);
+  for (uint32_t i = 0; i < count; i++) {
+    FbRef key = fb_string(p->b, specs[i].key),
+          value = fb_vector_bytes(p->b, specs[i].data, specs[i].size, 1);
+    fb_table_begin(p->b);
+    fb_field_ref(p->b, COMPILE_SPEC_KEY, key);
+    fb_field_ref(p->b, COMPILE_SPEC_VALUE, value);
+    refs[i] = fb_table_end(p->b);
+  }
+  return fb_vector_refs(p->b, refs, count);
+}
+
 static int32_t write_delegate(PlanWriter *p, NodeId n) {
   const Constant *blob = value_constant(p->g, node_value(p->g, n, DELEGATE_ARG_BLOB));
   if (!blob)
@@ -25,7 +42,7 @@ static int32_t write_delegate(PlanWriter *p, NodeId n) {
   fb_table_begin(p->b);
   fb_field_u8(p->b, PROCESSED_LOCATION, PTE_DATA_SEGMENT, 0);
   fb_field_u32(p->b, PROCESSED_INDEX, segment, 0);
-  FbRef processed = fb_table_end(p->b), specs = fb_vector_refs(p->b, NULL, 0);
+  FbRef processed = fb_table_end(p->b), specs = write_specs(p, n);
   fb_table_begin(p->b);
   fb_field_ref(p->b, DELEGATE_ID, id);
   fb_field_ref(p->b, DELEGATE_PROCESSED, processed);

@@ -55,11 +55,19 @@ typedef struct PteInstruction {
                           FreeCall: value */
 } PteInstruction;
 
+/* What the runtime hands to the backend with the bytes. */
+typedef struct PteSpec {
+  StrView key;
+  const uint8_t *data;
+  uint32_t size;
+} PteSpec;
+
 typedef struct PteDelegate {
   StrView id;
   const uint8_t *data; /* the blob */
   uint64_t size;
-  uint32_t compile_specs;
+  PteSpec *specs;
+  uint32_t spec_count;
 } PteDelegate;
 
 /* The sizes that a dim can have. */

@@ -31,7 +31,6 @@ void decode_method(Decoder *d, FbTable plan, PteMethod *m);
 void skim_program(FbTable root);
 void skim_plan(FbTable plan, StrView *inputs); /* inputs: what it says of them as text */
 void skim_chain(FbTable chain);
-void skim_delegate(FbTable delegate);
 void skim_tensor(FbTable tensor, FbTable extra);
 void decode_values(Decoder *d, FbVector values, PteMethod *m);
 

@@ -64,6 +64,20 @@ static void decode_blob(Decoder *d, FbTable processed, PteDelegate *delegate, ui
   delegate->size = bytes.count;
 }
 
+static void decode_specs(Decoder *d, FbVector specs, PteDelegate *delegate) {
+  delegate->spec_count = specs.count;
+  delegate->specs = ARENA_ARRAY(&d->p->arena, PteSpec, specs.count);
+  for (uint32_t i = 0; i < specs.count && !d->reader.fault; i++) {
+    FbTable spec = fb_item_table(specs, i);
+    StrView key = fb_text(spec, COMPILE_SPEC_KEY);
+    FbVector value = fb_vector(spec, COMPILE_SPEC_VALUE, 1);
+    if (d->reader.fault)
+      break;
+    delegate->specs[i] =
+        (PteSpec){key.data ? key : SV(""), d->p->file.data + value.at, value.count};
+  }
+}
+
 static void decode_delegates(Decoder *d, FbVector v, PteMethod *m) {
   if (!v.present && !d->reader.fault)
     decode_error(d, DIAG_PTE_FIELD, "delegates is missing");
@@ -71,9 +85,8 @@ static void decode_delegates(Decoder *d, FbVector v, PteMethod *m) {
   m->delegates = ARENA_ARRAY(&d->p->arena, PteDelegate, v.count);
   for (uint32_t i = 0; i < v.count && !d->reader.fault; i++) {
     FbTable t = fb_item_table(v, i), processed = fb_table(t, DELEGATE_PROCESSED);
-    skim_delegate(t);
     m->delegates[i].id = decode_name(d, t, DELEGATE_ID, "a delegate's id");
-    m->delegates[i].compile_specs = fb_tables(t, DELEGATE_COMPILE_SPECS).count;
+    decode_specs(d, fb_tables(t, DELEGATE_COMPILE_SPECS), &m->delegates[i]);
     if (fb_present(processed))
       decode_blob(d, processed, &m->delegates[i], i);
     else if (!d->reader.fault)

@@ -37,15 +37,6 @@ void skim_plan(FbTable plan, StrView *inputs) {
     (void)fb_item_table(devices, i);
 }
 
-void skim_delegate(FbTable delegate) {
-  FbVector specs = fb_tables(delegate, DELEGATE_COMPILE_SPECS);
-  for (uint32_t i = 0; i < specs.count && !delegate.r->fault; i++) {
-    FbTable spec = fb_item_table(specs, i);
-    (void)fb_text(spec, COMPILE_SPEC_KEY);
-    (void)fb_vector(spec, COMPILE_SPEC_VALUE, 1);
-  }
-}
-
 void skim_tensor(FbTable tensor, FbTable extra) {
   (void)fb_u8(tensor, TENSOR_REQUIRES_GRAD, 0);
   (void)fb_u8(tensor, TENSOR_LAYOUT, 0);

@@ -147,6 +147,23 @@ static ValueId blob_constant(MethodReader *r, const PteDelegate *delegate) {
                             bytes, 0);
 }
 
+/* As the argument of the node. */
+static Status read_specs(MethodReader *r, const PteDelegate *delegate, ArgIn *out) {
+  StrBuf text;
+  strbuf_init(&text);
+  Status status = STATUS_OK;
+  for (uint32_t i = 0; i < delegate->spec_count && status == STATUS_OK; i++) {
+    const PteSpec *spec = &delegate->specs[i];
+    status = charge_code(r, spec->key.size + spec->size);
+    if (status == STATUS_OK)
+      delegate_append_spec(&text, &(DelegateSpec){spec->key, spec->data, spec->size});
+  }
+  *out = (ArgIn){.kind = ARG_STR};
+  out->str = sv_from(arena_strdup(r->scratch, (StrView){strbuf_cstr(&text), text.size}));
+  strbuf_release(&text);
+  return status;
+}
+
 Status read_delegate_call(MethodReader *r, const PteInstruction *in) {
   const PteDelegate *delegate = &r->m->delegates[in->index];
   ValueId *inputs = ARENA_ARRAY(r->scratch, ValueId, in->count);
@@ -155,7 +172,9 @@ Status read_delegate_call(MethodReader *r, const PteInstruction *in) {
                        .ranks = ARENA_ARRAY(r->scratch, SymInt, in->count),
                        .sizes = ARENA_ARRAY(r->scratch, SymInt, (size_t)in->count * MAX_RANK)};
   CallData data;
+  ArgIn specs;
   TRY(find_data(r, in, &data));
+  TRY(read_specs(r, delegate, &specs));
   for (uint32_t i = 0; i < in->count; i++) {
     uint32_t index = (uint32_t)in->args[i];
     if (r->m->values[index].kind != PTE_TENSOR)
@@ -174,7 +193,8 @@ Status read_delegate_call(MethodReader *r, const PteInstruction *in) {
                   A_VALS(inputs, input_count),
                   A_INTS(types.dtypes, types.count),
                   A_INTS(types.ranks, types.count),
-                  A_INTS(types.sizes, types.size_count)};
+                  A_INTS(types.sizes, types.size_count),
+                  specs};
   NodeId n = graph_add_node(r->g, 0, OP_EXECUTORCH_CALL_DELEGATE, args, COUNT_OF(args), 0, r->loc);
   TRY(op_row(OP_EXECUTORCH_CALL_DELEGATE)->shape(r->g, n));
   if (delegate_narrow(r->g, n, r->scratch))

@@ -1,12 +1,15 @@
 /* See segments.h. */
 #include "pte/segments.h"
 
+#include <xxhash.h>
+
 #include "pte/schema.h"
 
 enum { PIECE = 1 << 20 }; /* elements */
 
 void segments_init(SegmentList *list, Arena *arena, uint64_t seed) {
-  *list = (SegmentList){.keys = keymap_make(arena, seed), .arena = arena};
+  *list = (SegmentList){
+      .keys = keymap_make(arena, seed), .blobs = keymap_make(arena, seed), .arena = arena};
 }
 
 void segments_release(SegmentList *list) { xfree(list->items); }
@@ -20,8 +23,12 @@ static uint32_t append(SegmentList *list, Segment segment) {
 }
 
 uint32_t segments_add_blob(SegmentList *list, Constant bytes) {
-  return SEGMENTS_FIRST - 1 +
-         append(list, (Segment){.bytes = bytes, .alignment = PTE_SEGMENT_ALIGNMENT});
+  XXH128_hash_t hash = XXH3_128bits_withSeed(bytes.data, (size_t)bytes.size, list->blobs.seed);
+  uint32_t *slot, known = keymap_get(&list->blobs, &hash, sizeof hash, &slot);
+  if (known && constant_same(list->items[known - 1].bytes, bytes))
+    return SEGMENTS_FIRST - 1 + known;
+  *slot = append(list, (Segment){.bytes = bytes, .alignment = PTE_SEGMENT_ALIGNMENT});
+  return SEGMENTS_FIRST - 1 + *slot;
 }
 
 bool segments_add_named(SegmentList *list, StrView key, Constant bytes, const Permutation *order) {

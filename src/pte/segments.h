@@ -22,13 +22,13 @@ typedef struct Segment {
 typedef struct SegmentList {
   Segment *items; /* item i is segment SEGMENTS_FIRST + i */
   uint32_t count, capacity, named;
-  KeyMap keys;
+  KeyMap keys, blobs; /* blobs by hash: item + 1 */
   Arena *arena;
 } SegmentList;
 
 void segments_init(SegmentList *list, Arena *arena, uint64_t seed);
 void segments_release(SegmentList *list);
-/* The segment's index. The bytes must stay where they are until the segments are written. */
+/* The segment's index; equal bytes are one segment. The bytes must stay where they are until the segments are written. */
 uint32_t segments_add_blob(SegmentList *list, Constant bytes);
 /* Names bytes, in an order of their own or NULL, once a key. False when the key names others
  * already. */

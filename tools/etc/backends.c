@@ -14,6 +14,8 @@ static void print_backend(const Backend *b, StrBuf *text) {
 
 int cmd_backends(const CommandLine *line) {
   EtcStatus status = expect_arguments(line, 0, "");
+  if (status == ETC_OK)
+    status = command_line_apply(line);
   if (status != ETC_OK)
     return (int)status;
   StrBuf text;

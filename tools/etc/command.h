@@ -13,7 +13,9 @@ typedef int CommandFn(const CommandLine *line);
 EtcStatus expect_arguments(const CommandLine *line, uint32_t count, const char *what);
 /* The same for one argument or more. */
 EtcStatus expect_some(const CommandLine *line, const char *what);
-/* The one argument as the only source of the session, and all its graphs read. */
+/* The one argument as a source of the session, if there is one, and what the recipe says. */
+EtcStatus add_model(const CommandLine *line);
+/* The same, and all graphs read. */
 EtcStatus load_model(const CommandLine *line, bool allow_pte);
 /* With -Werror: an error when there were warnings, which were shown as errors. */
 EtcStatus refuse_warnings(const CommandLine *line);

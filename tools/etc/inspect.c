@@ -2,6 +2,47 @@
 #include "inspect.h"
 
 #include "pte/inspect.h"
+#include "support/text.h"
+
+/* Delegate `number` of all methods, counted from 1; NULL when there are fewer. */
+static const PteDelegate *find_delegate(const PteProgram *p, uint64_t number) {
+  for (uint32_t i = 0; i < p->method_count; i++) {
+    const PteMethod *m = &p->methods[i];
+    if (number >= 1 && number <= m->delegate_count)
+      return &m->delegates[number - 1];
+    number -= m->delegate_count < number ? m->delegate_count : 0;
+  }
+  return NULL;
+}
+
+/* N=FILE */
+static EtcStatus extract(Session *s, const PteProgram *p, const char *value) {
+  const char *equals = strchr(value, '=');
+  uint64_t number;
+  if (!equals || !equals[1] ||
+      !text_parse_u64((StrView){value, (size_t)(equals - value)}, &number) || number == 0)
+    return session_usage(s, "--extract", "write --extract N=FILE, N from 1",
+                         "'%s' is no number of a delegate and file", value);
+  const PteDelegate *d = find_delegate(p, number);
+  if (!d)
+    return session_usage(s, "--extract", "'etc inspect' lists the delegates",
+                         "the program has no delegate %llu", (unsigned long long)number);
+  AtomicFile file;
+  Status status = atomic_file_open(&file, &s->arena, &s->sink, equals + 1);
+  if (status == STATUS_OK) {
+    atomic_file_write(&file, d->data, d->size);
+    status = atomic_file_commit(&file, false);
+  }
+  return session_status(status);
+}
+
+static EtcStatus extract_all(const CommandLine *line, const PteProgram *p) {
+  EtcStatus status = ETC_OK;
+  for (uint32_t i = 0; i < line->option_count && status == ETC_OK; i++)
+    if (line->options[i].row->id == OPT_EXTRACT)
+      status = extract(line->session, p, line->options[i].value);
+  return status;
+}
 
 /* read: as in inspect_model. */
 static EtcStatus inspect_program(const CommandLine *line, const char *path, const Source *read,
@@ -19,8 +60,9 @@ static EtcStatus inspect_program(const CommandLine *line, const char *path, cons
     pte_inspect_json(&program, out);
   else
     pte_inspect_text(&program, s->sink.verbose, out);
+  status = extract_all(line, &program);
   pte_program_close(&program);
-  return ETC_OK;
+  return status;
 }
 
 /* What has another name is read as a program, whose reader says what it is instead. */
@@ -61,6 +103,9 @@ int cmd_inspect(const CommandLine *line) {
   EtcStatus status = expect_some(line, "a program or a model");
   if (status == ETC_OK)
     status = command_line_apply(line);
+  if (status == ETC_OK && line->argument_count > 1 && command_line_has(line, OPT_EXTRACT))
+    status =
+        session_usage(line->session, "--extract", "name one program", "--extract is for one file");
   if (status != ETC_OK)
     return (int)status;
   StrBuf text;

@@ -3,6 +3,7 @@
 #include "inspect.h"
 
 #include "onnx/describe.h"
+#include "pipeline/recipe.h"
 #include "onnx/suggest.h"
 #include "support/json.h"
 
@@ -40,6 +41,24 @@ static const char *flag_text(Inspection *i, const DimFlag *flag) {
   return range_text(i, flag->name, flag->lo, flag->hi);
 }
 
+/* The dims of a recipe, as if they were given. */
+static EtcStatus take_recipe(Inspection *i) {
+  Session *s = i->line->session, *with;
+  if (!s->recipe)
+    return ETC_OK;
+  with = etc_session_new();
+  with->sink.format = s->sink.format;
+  EtcStatus status = etc_session_set(with, "recipe", s->recipe);
+  if (status == ETC_OK)
+    status = recipe_apply(with);
+  const MethodOptions *o = session_resolve(with, SV("forward")), *own = session_own(s);
+  for (uint32_t k = 0; k < o->dim_count && status == ETC_OK; k++)
+    if (!options_dim(own, o->dims[k].flag.name))
+      status = etc_session_set(s, "dim", flag_text(i, &o->dims[k].flag));
+  etc_session_free(with);
+  return status;
+}
+
 /* Lowers the model with the dims that were given and those that are suggested. */
 static void try_lowering(Inspection *i) {
   Session *s = i->line->session;
@@ -56,6 +75,10 @@ static void try_lowering(Inspection *i) {
         range_text(i, i->dims.dims[k].name, i->dims.dims[k].size, i->dims.dims[k].size));
   EtcStatus status = i->read ? session_share_source(trial, i->read)
                              : etc_session_add_method(trial, "forward", i->path);
+  if (status == ETC_OK && s->recipe)
+    status = etc_session_set(trial, "recipe", s->recipe);
+  if (status == ETC_OK)
+    status = recipe_apply(trial);
   if (status == ETC_OK)
     status = session_status(session_import(trial, false));
   if (status == ETC_OK)
@@ -77,6 +100,8 @@ static void append_command(Inspection *i, StrBuf *out) {
   strbuf_printf(out, "etc lower %s", quote);
   strbuf_append_printable(out, sv_from(i->path));
   strbuf_append(out, sv_from(quote));
+  if (i->line->session->recipe)
+    strbuf_printf(out, " --recipe %s", i->line->session->recipe);
   for (uint32_t k = 0; k < own->dim_count; k++)
     strbuf_printf(out, " --dim %s", flag_text(i, &own->dims[k].flag));
   suggest_flags(&i->dims, out);
@@ -157,12 +182,15 @@ EtcStatus inspect_model(const CommandLine *line, const char *path, const Source 
     return status;
   arena_init(&i.arena);
   strbuf_init(&i.messages);
+  status = take_recipe(&i);
   ImportOptions options = given_dims(s);
-  suggest_dims(&s->ctx, &model, &options, &i.arena, &i.dims);
-  try_lowering(&i);
-  report(&i, &model, out);
+  if (status == ETC_OK) {
+    suggest_dims(&s->ctx, &model, &options, &i.arena, &i.dims);
+    try_lowering(&i);
+    report(&i, &model, out);
+  }
   strbuf_release(&i.messages);
   arena_release(&i.arena);
   onnx_model_close(&model);
-  return ETC_OK;
+  return status;
 }

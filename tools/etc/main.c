@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "pipeline/recipe.h"
 #include "signals.h"
 #include "support/files.h"
 
@@ -67,10 +68,22 @@ EtcStatus expect_some(const CommandLine *line, const char *what) {
   return line->argument_count ? ETC_OK : expect_arguments(line, 1, what);
 }
 
-EtcStatus load_model(const CommandLine *line, bool allow_pte) {
-  EtcStatus status = expect_arguments(line, 1, "a model");
+EtcStatus add_model(const CommandLine *line) {
+  Session *s = line->session;
+  EtcStatus status = ETC_OK;
+  if (line->argument_count != 1 && (line->argument_count || !s->recipe))
+    status = expect_arguments(line, 1, "a model");
+  if (status == ETC_OK && line->argument_count)
+    status = session_add_source(s, "forward", line->arguments[0]);
   if (status == ETC_OK)
-    status = session_add_source(line->session, "forward", line->arguments[0]);
+    status = recipe_apply(s);
+  if (status == ETC_OK && !s->program.source_count)
+    status = expect_arguments(line, 1, "a model");
+  return status;
+}
+
+EtcStatus load_model(const CommandLine *line, bool allow_pte) {
+  EtcStatus status = add_model(line);
   if (status == ETC_OK)
     status = session_status(session_import(line->session, allow_pte));
   return status;

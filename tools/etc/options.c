@@ -174,6 +174,7 @@ static bool is_own(OptionId id) {
   case OPT_STAGE:
   case OPT_OPT_PASS:
   case OPT_JSON:
+  case OPT_EXTRACT:
   case OPT_MARKDOWN:
   case OPT_ONNX:
   case OPT_RANDOM:

@@ -2,6 +2,14 @@
 #include "command.h"
 #include "support/json.h"
 
+/* Those of plug-ins run where --pass puts them. */
+static void print_plugins(const Registry *r, StrBuf *out) {
+  for (uint32_t i = 0; i < r->pass_count; i++)
+    if (r->passes[i]->plugin)
+      strbuf_printf(out, "%s %-20s   %s (plug-in '%s')\n", stage_name(r->passes[i]->stage),
+                    r->passes[i]->name, r->passes[i]->summary, r->passes[i]->plugin);
+}
+
 static void print_text(StrBuf *out) {
   for (int stage = 0; stage < STAGE_COUNT; stage++) {
     strbuf_printf(out, "%-14s %-11s %s\n", stage_name((StageId)stage),
@@ -55,6 +63,8 @@ static void print_json(StrBuf *out) {
 
 int cmd_passes(const CommandLine *line) {
   EtcStatus status = expect_arguments(line, 0, "");
+  if (status == ETC_OK)
+    status = command_line_apply(line);
   if (status != ETC_OK)
     return (int)status;
   StrBuf text;
@@ -63,5 +73,7 @@ int cmd_passes(const CommandLine *line) {
     print_json(&text);
   else
     print_text(&text);
+  if (!command_line_has(line, OPT_JSON))
+    print_plugins(&line->session->registry, &text);
   return print_and_release(line, &text);
 }

@@ -377,13 +377,22 @@ static EtcStatus run_method(const CommandLine *line, Graph *g, const Arrays *arr
   return session_status(status);
 }
 
+/* Of the method that is run; the first one where that is not known yet. */
+static const Source *chosen_source(const CommandLine *line) {
+  const Program *p = &line->session->program;
+  const char *name = command_line_value(line, OPT_RUN_METHOD);
+  for (uint32_t i = 0; name && i < p->source_count; i++)
+    if (strcmp(p->sources[i]->method, name) == 0)
+      return p->sources[i];
+  return p->sources[0];
+}
+
 static EtcStatus load(const CommandLine *line) {
   Session *s = line->session;
-  EtcStatus status = expect_arguments(line, 1, "a model");
-  if (status == ETC_OK)
-    status = session_add_source(s, "forward", line->arguments[0]);
-  if (status == ETC_OK && s->program.sources[0]->kind == SOURCE_ONNX)
-    status = dims_from_arrays(line, s->program.sources[0]);
+  EtcStatus status = add_model(line);
+  const Source *source = status == ETC_OK ? chosen_source(line) : NULL;
+  if (status == ETC_OK && source->kind == SOURCE_ONNX)
+    status = dims_from_arrays(line, source);
   return status != ETC_OK ? status : session_status(session_import(s, true));
 }
 

@@ -59,6 +59,8 @@ static Status verify_file(Session *s, const char *path, bool named, StrBuf *out)
 
 int cmd_verify(const CommandLine *line) {
   EtcStatus status = expect_some(line, "a program");
+  if (status == ETC_OK)
+    status = command_line_apply(line);
   if (status != ETC_OK)
     return (int)status;
   StrBuf text;

@@ -1,0 +1,117 @@
+/* etc recipe: what comes with etc, and what a recipe of one's own means. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "pipeline/recipe.h"
+#include "support/text.h"
+
+/* Its first lines, which are comments, up to the end of the first sentence. */
+static void append_summary(StrBuf *out, const char *text) {
+  while (*text == '#') {
+    size_t size = strcspn(text, "\n"), begin = strspn(text, "# ");
+    StrView line = {text + begin, size - begin};
+    const char *dot = line.size ? memchr(line.data, '.', line.size) : NULL;
+    strbuf_append_char(out, ' ');
+    strbuf_append(out, (StrView){line.data, dot ? (size_t)(dot - line.data) : line.size});
+    if (dot)
+      return;
+    text += size + (text[size] == '\n');
+  }
+}
+
+static void print_list(StrBuf *out) {
+  for (const RecipeText *t = recipe_texts; t->name; t++) {
+    strbuf_printf(out, "%-14s", t->name);
+    append_summary(out, t->text);
+    strbuf_append_char(out, '\n');
+  }
+}
+
+static EtcStatus show(const CommandLine *line, const char *name, StrBuf *out) {
+  const RecipeText *t = recipe_shipped(sv_from(name));
+  if (t) {
+    strbuf_append(out, sv_from(t->text));
+    return ETC_OK;
+  }
+  const char *names[64];
+  size_t count = 0;
+  for (t = recipe_texts; t->name && count < COUNT_OF(names); t++)
+    names[count++] = t->name;
+  int nearest = text_nearest(sv_from(name), names, count);
+  const char *hint =
+      nearest < 0 ? "'etc recipe list' lists the recipes"
+                  : arena_printf(&line->session->arena, "did you mean '%s'?", names[nearest]);
+  return session_usage(line->session, "", hint, "no recipe '%s' comes with etc", name);
+}
+
+static void print_options(const MethodOptions *o, StrBuf *out) {
+  for (uint32_t i = 0; i < o->dim_count; i++) {
+    const DimFlag *dim = &o->dims[i].flag;
+    strbuf_printf(out, "  dim=" SV_FMT "=%lld", SV_ARG(dim->name), (long long)dim->lo);
+    if (dim->hi != dim->lo)
+      strbuf_printf(out, "..%lld", (long long)dim->hi);
+    strbuf_append_char(out, '\n');
+  }
+  for (uint32_t i = 0; i < o->state_count; i++)
+    strbuf_printf(out, "  state=" SV_FMT "\n", SV_ARG(o->states[i].text));
+  for (uint32_t i = 0; i < o->value_count; i++)
+    strbuf_printf(out, "  value=" SV_FMT "\n", SV_ARG(o->values[i].text));
+  for (uint32_t i = 0; i < o->said_count; i++)
+    strbuf_printf(out, "  " SV_FMT "\n", SV_ARG(o->said[i].text));
+}
+
+static EtcStatus print_method(Session *s, const Source *source, StrBuf *out) {
+  strbuf_printf(out, "method '%s' from %s\n", source->method, source->path);
+  print_options(session_resolve(s, sv_from(source->method)), out);
+  if (path_is_stdin(source->path) || access(source->path, R_OK) == 0)
+    return ETC_OK;
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = sv_from(source->path);
+  return session_status(diag_report(&s->sink, DIAG_FILE_OPEN, place,
+                                    "cannot read the model of '%s': %s", source->method,
+                                    strerror(errno)));
+}
+
+/* The options of a method that no model of the recipe has are for one that is given with it. */
+static EtcStatus check(const CommandLine *line, const char *path, StrBuf *out) {
+  Session *s = line->session;
+  EtcStatus status = etc_session_set(s, "recipe", path);
+  if (status == ETC_OK)
+    status = recipe_apply(s);
+  if (status != ETC_OK)
+    return status;
+  for (uint32_t i = 0; i < s->program.source_count; i++) {
+    EtcStatus one = print_method(s, s->program.sources[i], out);
+    status = status == ETC_OK ? one : status;
+  }
+  if (s->program.source_count)
+    return status;
+  strbuf_append(out, SV("any model\n"));
+  print_options(session_resolve(s, SV("forward")), out);
+  return ETC_OK;
+}
+
+int cmd_recipe(const CommandLine *line) {
+  const char *what = line->argument_count ? line->arguments[0] : "";
+  bool list = strcmp(what, "list") == 0,
+       known = list || strcmp(what, "show") == 0 || strcmp(what, "check") == 0;
+  EtcStatus status = command_line_apply(line);
+  if (status == ETC_OK && !known)
+    status = session_usage(line->session, "", "write list, show NAME or check FILE.yaml",
+                           "'etc recipe' does not know '%s'", what);
+  if (status == ETC_OK)
+    status = expect_arguments(line, list ? 1 : 2, list ? "" : "a recipe");
+  if (status != ETC_OK)
+    return (int)status;
+  StrBuf text;
+  strbuf_init(&text);
+  if (list)
+    print_list(&text);
+  else if (strcmp(what, "show") == 0)
+    status = show(line, line->arguments[1], &text);
+  else
+    status = check(line, line->arguments[1], &text);
+  int printed = print_and_release(line, &text);
+  return status != ETC_OK ? (int)status : printed;
+}
