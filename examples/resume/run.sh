@@ -15,7 +15,7 @@ done
 
 # What a delegate was made from, as a graph that runs, and its bytes.
 etc inspect stages/06-to_backend.delegate-1.etir >delegate.txt
-says "aten::linear" delegate.txt
+says "aten::addmm" delegate.txt
 etc inspect whole.pte --extract 1=delegate.bin >/dev/null
 [ -s delegate.bin ] || fail "the delegate has no bytes"
 

@@ -230,6 +230,19 @@ static bool overwrite(LivenessBuilder *b, NodeId n, uint32_t position) {
   return false;
 }
 
+/* The span of the memory that v is in, where it has none yet. */
+static void number_span(LivenessBuilder *b, ValueId v) {
+  Liveness *l = b->l;
+  ValueId base = b->parent[v] ? find(b, v) : 0;
+  if (!base || b->g->values[base].kind == VALUE_STATE || l->span_of[base])
+    return;
+  l->spans[l->span_count] =
+      (Span){.size = b->size[base], .first = b->first[base], .last = b->last[base]};
+  l->span_of[base] = ++l->span_count;
+}
+
+/* Spans are numbered as values appear in the graph: what handles they have is chance, and other in
+ * a graph that was read from text. */
 static void collect(LivenessBuilder *b, Arena *arena) {
   Liveness *l = b->l;
   const Graph *g = b->g;
@@ -237,12 +250,13 @@ static void collect(LivenessBuilder *b, Arena *arena) {
   for (ValueId v = 1; v < g->value_count; v++)
     count += b->parent[v] == v && g->values[v].kind != VALUE_STATE;
   l->spans = ARENA_ARRAY(arena, Span, count);
+  for (uint32_t i = 0; i < g->input_count; i++)
+    number_span(b, g->inputs[i]);
+  for (FOR_NODES(g, n))
+    for (uint32_t i = 0; i < g->nodes[n].result_count; i++)
+      number_span(b, node_result(g, n, i));
   for (ValueId v = 1; v < g->value_count; v++)
-    if (b->parent[v] == v && g->values[v].kind != VALUE_STATE) {
-      l->spans[l->span_count] =
-          (Span){.size = b->size[v], .first = b->first[v], .last = b->last[v]};
-      l->span_of[v] = ++l->span_count;
-    }
+    number_span(b, v);
   for (uint32_t i = 0; i < g->state_count; i++)
     l->span_of[g->states[i].value] = l->span_count + 1 + i;
   for (ValueId v = 1; v < g->value_count; v++)

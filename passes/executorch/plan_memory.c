@@ -144,8 +144,7 @@ const Planner planners[] = {
     {0},
 };
 
-/* What a plug-in answered: tensors inside the arena and aligned. That no two overlap is checked
- * with the other rules of plans, by the verifier. */
+/* What a plug-in answered: tensors inside the arena and aligned. */
 static Status check_places(PassContext *p, const Planner *planner, const PlanProblem *q,
                            const uint64_t *offsets, uint64_t total) {
   for (uint32_t i = 0; i < q->count; i++) {
@@ -160,6 +159,23 @@ static Status check_places(PassContext *p, const Planner *planner, const PlanPro
     diag_hint(d, "offsets are multiples of %d, and tensors end within the arena", PLAN_ALIGNMENT);
     return diag_end(d);
   }
+  return STATUS_OK;
+}
+
+/* The other half: no two tensors that live at the same time overlap. */
+static Status check_overlaps(PassContext *p, const Planner *planner, const PlanProblem *q,
+                             const uint64_t *offsets) {
+  for (uint32_t i = 0; i < q->count; i++)
+    for (uint32_t k = 0; k < i; k++) {
+      const Span *a = &q->spans[i], *b = &q->spans[k];
+      bool together = a->first <= b->last && b->first <= a->last;
+      if (!together || offsets[i] >= offsets[k] + b->size || offsets[k] >= offsets[i] + a->size)
+        continue;
+      return diag_report(p->sink, DIAG_PLUGIN_FAULT, DIAG_NOWHERE,
+                         "planner '%s' of plug-in '%s' gives two tensors that live at the same "
+                         "time offsets %" PRIu64 " and %" PRIu64 ", where they overlap",
+                         planner->name, planner->plugin, offsets[k], offsets[i]);
+    }
   return STATUS_OK;
 }
 
@@ -179,6 +195,8 @@ Status pass_plan_memory(PassContext *p, Graph *g) {
   total = planner->place(&problem, p->scratch, offsets);
   if (planner->plugin)
     TRY(check_places(p, planner, &problem, offsets, total));
+  if (planner->plugin)
+    TRY(check_overlaps(p, planner, &problem, offsets));
   store_plan(g, &l, offsets, total);
   TRY(check_limit(p, g, &l));
   pass_count(p, "tensors", l.span_count);

@@ -111,6 +111,7 @@ Graph *graph_part(const Graph *g, const NodeId *nodes, uint32_t node_count, cons
   }
   for (NodeId n = part->last, prev; n; n = prev) {
     prev = part->nodes[n].prev;
+    part->nodes[n].tag = 0;
     if (!kept[n])
       graph_remove_node(part, n);
   }

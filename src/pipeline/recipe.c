@@ -347,18 +347,19 @@ static EtcStatus check_chain(Session *s, const Chain *chain, int priority) {
 static EtcStatus check_exists(Session *s, const Chain *chain) {
   const char *names[MAX_KEYS];
   size_t count = 0;
-  if (strpbrk(chain->path, "/.") || access(chain->path, F_OK) == 0)
+  const char *slash = strrchr(chain->path, '/'), *name = slash ? slash + 1 : chain->path;
+  if (strchr(name, '.') || access(chain->path, F_OK) == 0)
     return ETC_OK;
   for (const RecipeText *t = recipe_texts; t->name && count < MAX_KEYS; t++)
     names[count++] = t->name;
-  int nearest = text_nearest(sv_from(chain->path), names, count);
+  int nearest = text_nearest(sv_from(name), names, count);
   DiagPlace before = s->setting.at;
   s->setting.at = chain->at ? chain->at->at : DIAG_NOWHERE;
   EtcStatus status =
       session_usage(s, "--recipe",
                     nearest < 0 ? "'etc recipe list' lists those that come with etc"
                                 : session_did_you_mean(s, names[nearest]),
-                    "there is no recipe '%s', and no file of that name", chain->path);
+                    "there is no recipe '%s', and no file '%s'", name, chain->path);
   s->setting.at = before;
   return status;
 }

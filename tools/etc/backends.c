@@ -20,7 +20,8 @@ int cmd_backends(const CommandLine *line) {
     return (int)status;
   StrBuf text;
   strbuf_init(&text);
-  for (const Backend *const *b = backends; *b; b++)
-    print_backend(*b, &text);
+  const Registry *r = &line->session->registry;
+  for (uint32_t i = 0; i < r->backend_count; i++)
+    print_backend(r->backends[i], &text);
   return print_and_release(line, &text);
 }

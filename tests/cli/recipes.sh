@@ -1,0 +1,55 @@
+# etc recipe; --recipe of other commands; sections and includes; what is refused.
+t recipe list
+t recipe show xnnpack
+t recipe show xnpack
+t recipe check portable
+t recipe
+t recipe lisst
+t recipe list more
+t recipe check
+mkdir sub sub/deep
+cp $data/add.onnx sub/add.onnx
+cp $data/relu.onnx sub/relu.onnx
+printf 'include: [portable, deep/more.yaml]\nmodel: add.onnx\nstate: {}\n' >sub/a.yaml
+printf 'include: xnnpack\nfold-limit: 4096\n' >sub/deep/more.yaml
+t recipe check sub/a.yaml
+cat >sub/two.yaml <<END
+plan: naive
+methods:
+  one: {model: add.onnx, plan: greedy}
+  two: {model: relu.onnx, dim: {batch: 1..3}, backend: {xnnpack: {whole: true}}}
+END
+t recipe check sub/two.yaml
+t lower --recipe sub/two.yaml -o two.pte
+t lower --recipe xnnpack $data/relu.onnx --dim batch=2 -o shipped.pte
+t lower --recipe xnpack $data/relu.onnx -o no.pte
+t print --recipe sub/two.yaml --stage edge --no-locations
+t run --recipe sub/two.yaml --method two --random
+t run --recipe xnnpack
+t inspect sub/relu.onnx --recipe sub/two.yaml
+
+bad() {
+  printf '%b' "$1" >sub/bad.yaml
+  t recipe check sub/bad.yaml
+}
+bad 'methods: {one: {modell: add.onnx}}\n'
+bad 'methods: {one: {model: add.onnx}, one: {model: add.onnx}}\n'
+bad 'methods: {one: add.onnx}\n'
+bad 'methods: one\n'
+bad 'methods: {one: {methods: {}}}\n'
+bad 'methods: {one: {model: add.onnx, output: a.pte}}\n'
+bad 'methods: {one: {plan: naive}}\n'
+bad 'include: bad.yaml\n'
+printf 'include: bad.yaml\n' >sub/back.yaml
+bad 'plan: naive\ninclude: [back.yaml]\n'
+bad 'include: [missing.yaml]\n'
+bad 'include: portabel\n'
+bad 'include: {a: b}\n'
+bad 'model: [add.onnx, relu.onnx]\n'
+bad 'model: missing.onnx\n'
+bad 'plugin: missing.so\n'
+bad 'pass: {canonicalize: edgy}\n'
+bad 'pass: {canonicalise: edge}\n'
+bad 'backend: {xnnpack: {whole: maybe}}\n'
+bad 'backend: {xnnpack: {hole: true}}\n'
+ls
