@@ -1,4 +1,5 @@
-/* The demo backend of ExecuTorch's tutorial as a plug-in: it takes mm, add and sin on f32, and its code is a text of instructions.
+/* The demo backend of ExecuTorch's tutorial as a plug-in: it takes mm, add and sin on f32, and its
+ * code is a text of instructions.
  *
  *   etc-demo 3                 three inputs, values 0, 1 and 2
  *   mm 0 1                     value 3
@@ -22,7 +23,8 @@ static bool knows(OpId op) { return op == OP_MM || op == OP_ADD_TENSOR || op == 
 
 static bool is_plain(const Graph *g, ValueId v) {
   const Type *t = value_type(g, v);
-  return t->kind == TYPE_TENSOR && t->dtype == DTYPE_F32 && t->order == ORDER_CONTIGUOUS && type_is_static(t);
+  return t->kind == TYPE_TENSOR && t->dtype == DTYPE_F32 && t->order == ORDER_CONTIGUOUS &&
+         type_is_static(t);
 }
 
 /* NULL, or the rule that refuses the node. */
@@ -47,7 +49,8 @@ static const char *refuse(const BackendContext *c, const Graph *g, NodeId n, Ref
   }
   for (uint32_t i = 0; i < (node_cget(g, n)->op == OP_SIN ? 1u : 2u); i++) {
     ValueId v = node_value(g, n, i);
-    bool same = node_cget(g, n)->op == OP_MM || value_cget(g, v)->type == value_cget(g, result)->type;
+    bool same =
+        node_cget(g, n)->op == OP_MM || value_cget(g, v)->type == value_cget(g, result)->type;
     if (value_is_const(g, v) || !is_plain(g, v) || !same) {
       out->message = "operands are f32 of the result's shape, and no constants";
       out->advice = "make the constant an input";
@@ -103,7 +106,10 @@ static void find_inputs(const Graph *g, const Partition *part, Numbers *m) {
 
 static void write_node(const Graph *g, NodeId n, Numbers *m, StrBuf *text) {
   OpId op = node_cget(g, n)->op;
-  strbuf_printf(text, "%s %u", op == OP_MM ? "mm" : op == OP_SIN ? "sin" : "add",
+  strbuf_printf(text, "%s %u",
+                op == OP_MM    ? "mm"
+                : op == OP_SIN ? "sin"
+                               : "add",
                 number_of(m, node_value(g, n, 0)));
   if (op != OP_SIN)
     strbuf_printf(text, " %u", number_of(m, node_value(g, n, 1)));
@@ -118,7 +124,8 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
   find_inputs(g, part, m);
   uint32_t inputs = m->count;
   if (inputs + part->node_count >= VALUES_MAX)
-    return diag_report(c->sink, DIAG_TOO_LARGE, DIAG_NOWHERE, "the demo has %d values at most", VALUES_MAX);
+    return diag_report(c->sink, DIAG_TOO_LARGE, DIAG_NOWHERE, "the demo has %d values at most",
+                       VALUES_MAX);
   strbuf_init(&text);
   strbuf_printf(&text, "etc-demo %u\n", inputs);
   for (uint32_t i = 0; i < part->node_count; i++)
@@ -134,7 +141,8 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
   }
   StrView note = c->settings[SET_NOTE];
   if (note.size)
-    specs[code->spec_count++] = (DelegateSpec){SV("note"), (const uint8_t *)note.data, (uint32_t)note.size};
+    specs[code->spec_count++] =
+        (DelegateSpec){SV("note"), (const uint8_t *)note.data, (uint32_t)note.size};
   code->blob = (const uint8_t *)arena_strdup(&g->arena, (StrView){strbuf_cstr(&text), text.size});
   code->blob_size = text.size;
   code->inputs = m->values;
@@ -225,7 +233,8 @@ static const char *find_shapes(const DelegateCall *call, const Code *code, Tenso
       return "the operands of mm do not fit";
     if (s->op == 'm')
       to->dims[1] = b->dims[1];
-    if (s->op == 'a' && (a->rank != b->rank || memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) != 0))
+    if (s->op == 'a' &&
+        (a->rank != b->rank || memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) != 0))
       return "the operands of add have other shapes";
   }
   for (uint32_t i = 0; i < code->output_count; i++) {
@@ -276,11 +285,13 @@ static const char *run(const DelegateCall *call, Arena *arena) {
       z[k] = s->op == 's' ? sinf(x[k]) : x[k] + y[k];
   }
   for (uint32_t i = 0; !fault && i < code->output_count; i++)
-    memcpy(call->outputs[i].data, values[code->outputs[i]].data, (size_t)tensor_bytes(&call->outputs[i]));
+    memcpy(call->outputs[i].data, values[code->outputs[i]].data,
+           (size_t)tensor_bytes(&call->outputs[i]));
   return fault;
 }
 
-static const char *describe(const uint8_t *blob, uint64_t size, Arena *arena, DelegateFigures *out) {
+static const char *describe(const uint8_t *blob, uint64_t size, Arena *arena,
+                            DelegateFigures *out) {
   Code *code;
   const char *fault = read_code(blob, size, arena, &code);
   *out = (DelegateFigures){0};
@@ -301,7 +312,8 @@ static const char *describe(const uint8_t *blob, uint64_t size, Arena *arena, De
 }
 
 /* It writes its outputs when it has read all inputs. */
-static bool may_overwrite(const uint8_t *blob, uint64_t size, uint32_t input, uint32_t output, Arena *arena) {
+static bool may_overwrite(const uint8_t *blob, uint64_t size, uint32_t input, uint32_t output,
+                          Arena *arena) {
   (void)blob, (void)size, (void)input, (void)output, (void)arena;
   return true;
 }
@@ -330,4 +342,5 @@ static const DelegateReader reader = {.id = ID,
                                       .may_overwrite = may_overwrite};
 static const Backend *const backends_of_it[] = {&demo, NULL};
 static const DelegateReader *const readers_of_it[] = {&reader, NULL};
-ETC_PLUGIN = {.abi = ETC_PLUGIN_ABI, .name = "demo", .backends = backends_of_it, .readers = readers_of_it};
+ETC_PLUGIN = {
+    .abi = ETC_PLUGIN_ABI, .name = "demo", .backends = backends_of_it, .readers = readers_of_it};

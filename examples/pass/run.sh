@@ -14,8 +14,9 @@ says "aten::sigmoid.out" model.txt
 etc run model.pte --input 0=x.npy --output out
 "$PYTHON" -c 'import glob, numpy; numpy.testing.assert_allclose(numpy.load(glob.glob("out/*.npy")[0]), numpy.load("expected.npy"), 1e-6)'
 
-# In the stage to_executorch, before the first pass that raises the level; and from a recipe.
-etc lower model.onnx --plugin ./swap.so --pass relu_to_sigmoid@core:before-canonicalize -o bad.pte 2>place.txt || rm -f bad.pte
+# Within a stage, before one of its passes; and from a recipe.
+etc lower model.onnx --plugin ./swap.so --pass relu_to_sigmoid@to_executorch:before-eliminate_views -o before.pte
+same model.pte before.pte
 printf 'model: model.onnx\nplugin: swap.so\npass: {relu_to_sigmoid: edge}\n' >model.yaml
 etc lower --recipe model.yaml -o recipe.pte
 same model.pte recipe.pte

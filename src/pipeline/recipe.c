@@ -355,11 +355,10 @@ static EtcStatus check_exists(Session *s, const Chain *chain) {
   int nearest = text_nearest(sv_from(name), names, count);
   DiagPlace before = s->setting.at;
   s->setting.at = chain->at ? chain->at->at : DIAG_NOWHERE;
-  EtcStatus status =
-      session_usage(s, "--recipe",
-                    nearest < 0 ? "'etc recipe list' lists those that come with etc"
-                                : session_did_you_mean(s, names[nearest]),
-                    "there is no recipe '%s', and no file '%s'", name, chain->path);
+  EtcStatus status = session_usage(s, "--recipe",
+                                   nearest < 0 ? "'etc recipe list' lists those that come with etc"
+                                               : session_did_you_mean(s, names[nearest]),
+                                   "there is no recipe '%s', and no file '%s'", name, chain->path);
   s->setting.at = before;
   return status;
 }

@@ -126,8 +126,37 @@ static void test_places(void **state) {
   places_release(&p);
 }
 
+/* Compile specs as words, back to the same bytes; and words that are none. */
+static void specs_are_words(void **state) {
+  (void)state;
+  static const uint8_t bytes[] = {4, 0, '%', '=', ' ', 'a', 0xff};
+  Arena arena;
+  StrBuf text;
+  arena_init(&arena);
+  strbuf_init(&text);
+  delegate_append_spec(&text, &(DelegateSpec){SV("max value"), bytes, sizeof bytes});
+  delegate_append_spec(&text, &(DelegateSpec){SV(""), bytes, 0});
+  assert_string_equal(strbuf_cstr(&text), "max%20value=%04%00%25%3d%20a%ff =");
+  DelegateSpec *specs;
+  uint32_t count;
+  StrView words = {strbuf_cstr(&text), text.size};
+  assert_true(delegate_parse_specs(words, &arena, &specs, &count));
+  assert_int_equal(count, 2);
+  assert_true(sv_eq_str(specs[0].key, "max value"));
+  assert_int_equal(specs[0].size, sizeof bytes);
+  assert_memory_equal(specs[0].data, bytes, sizeof bytes);
+  assert_int_equal(specs[1].size, 0);
+  assert_true(delegate_parse_specs(SV(""), &arena, &specs, &count) && count == 0);
+  static const char *const wrong[] = {"a", "a=%", "a=%4", "a=%4g", "a=%FF", "a=1 ", " a=1", "%=1"};
+  for (size_t i = 0; i < COUNT_OF(wrong); i++)
+    assert_false(delegate_parse_specs(sv_from(wrong[i]), &arena, &specs, &count));
+  strbuf_release(&text);
+  arena_release(&arena);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_permutations),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(specs_are_words),
+                                     cmocka_unit_test(test_permutations),
                                      cmocka_unit_test(test_orders), cmocka_unit_test(test_places)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,8 +9,8 @@ static Constant bytes_of(uint8_t *data, uint8_t fill) {
   return (Constant){.data = data, .size = SIZE};
 }
 
-/* Data that kernels and a delegate read are stored once; the bytes of delegates never are shared.
- */
+/* Data that kernels and a delegate read are stored once; the bytes of delegates never are shared
+ * with them. */
 static void named_data_share_constants(void **state) {
   (void)state;
   uint8_t a[SIZE], same[SIZE], other[SIZE];
@@ -41,7 +41,28 @@ static void named_data_share_constants(void **state) {
   arena_release(&arena);
 }
 
+/* Delegates with equal bytes have one segment. */
+static void equal_blobs_are_one_segment(void **state) {
+  (void)state;
+  uint8_t a[SIZE], same[SIZE], other[SIZE];
+  Arena arena;
+  arena_init(&arena);
+  SegmentList list;
+  segments_init(&list, &arena, 1);
+  uint32_t first = segments_add_blob(&list, bytes_of(a, 7));
+  assert_int_equal(first, SEGMENTS_FIRST);
+  assert_int_equal(segments_add_blob(&list, bytes_of(other, 8)), SEGMENTS_FIRST + 1);
+  assert_int_equal(segments_add_blob(&list, bytes_of(same, 7)), first);
+  assert_int_equal(list.count, 2);
+  Constant shorter = bytes_of(same, 7);
+  shorter.size--;
+  assert_int_equal(segments_add_blob(&list, shorter), SEGMENTS_FIRST + 2);
+  segments_release(&list);
+  arena_release(&arena);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(named_data_share_constants)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(named_data_share_constants),
+                                     cmocka_unit_test(equal_blobs_are_one_segment)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
