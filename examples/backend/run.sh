@@ -30,6 +30,21 @@ etc run f.pte --plugin ./demo.so --input 0=a.npy --input 1=x.npy --input 2=b.npy
 "$PYTHON" -c 'import glob, numpy; numpy.testing.assert_allclose(numpy.load(glob.glob("out/*.npy")[0]), numpy.load("z.npy"), 1e-5)'
 refused 1 "nothing here runs delegates of 'BackendWithCompilerDemo'" "$ETC" run f.pte --input 0=a.npy --input 1=x.npy --input 2=b.npy
 
+# ExecuTorch's own reader finds the same, where it is installed.
+"$PYTHON" - <<'END'
+try:
+    from executorch.exir._serialize._program import deserialize_pte_binary
+except ImportError:
+    print("executorch is not installed: its reader is not asked")
+else:
+    program = deserialize_pte_binary(open("f.pte", "rb").read())
+    program = getattr(program, "program", program)
+    delegates = program.execution_plan[0].delegates
+    assert [d.id for d in delegates] == ["BackendWithCompilerDemo"] * 2, delegates
+    for d in delegates:
+        assert [(s.key, bytes(s.value)) for s in d.compile_specs] == [("max_value", b"\x04"), ("note", b"tutorial")], d
+END
+
 # sin as one instruction, and the whole model.
 etc lower sin.onnx --plugin ./demo.so --backend demo:whole -o sin.pte
 etc inspect sin.pte --extract 1=sin.txt >/dev/null

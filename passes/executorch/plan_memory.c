@@ -200,7 +200,7 @@ static Status check_overlaps(PassContext *p, const Planner *planner, const PlanP
   for (uint32_t i = 0; i < q->count; i++)
     for (uint32_t k = 0; k < i; k++) {
       const Span *a = &q->spans[i], *b = &q->spans[k];
-      bool together = a->first <= b->last && b->first <= a->last;
+      bool together = a->size && b->size && a->first <= b->last && b->first <= a->last;
       if (!together || offsets[i] >= offsets[k] + b->size || offsets[k] >= offsets[i] + a->size)
         continue;
       return diag_report(p->sink, DIAG_PLUGIN_FAULT, DIAG_NOWHERE,

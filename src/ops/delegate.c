@@ -355,7 +355,8 @@ static bool constraints_hold(const Graph *g, const int64_t *symbols) {
 /* Checks the call n with what the graph knows of sizes and, where related, at some sizes that its
  * symbols can have. */
 const char *delegate_fault(const Graph *g, NodeId n, bool related, Arena *arena) {
-  const DelegateReader *reader = delegate_reader(g->ctx->readers, node_str(g, n, DELEGATE_ARG_BACKEND));
+  const DelegateReader *reader =
+      delegate_reader(g->ctx->readers, node_str(g, n, DELEGATE_ARG_BACKEND));
   if (!reader)
     return NULL;
   Sizes sizes = {.g = g};

@@ -397,7 +397,7 @@ static EtcStatus check_exists(Session *s, const Chain *chain) {
   DiagPlace before = s->setting.at;
   s->setting.at = chain->at ? chain->at->at : DIAG_NOWHERE;
   EtcStatus status = session_usage(s, "--recipe",
-                                   nearest < 0 ? "'etc recipe list' lists those that come with etc"
+                                   nearest < 0 ? "'etc recipe list' lists the recipes"
                                                : session_did_you_mean(s, names[nearest]),
                                    "there is no recipe '%s', and no file '%s'", name, chain->path);
   s->setting.at = before;

@@ -21,7 +21,7 @@ COMMENT = re.compile(r"^\s*(//|/?\*)")
 # "'etc X' lists the ...": a word that the output must hold, by what is said to be there.
 SHOWN = {"commands": "lower", "options": "--dim", "backends": "xnnpack", "settings": "min-ops", "stages": "to_backend",
          "passes": "plan_memory", "codes": "E0317", "inputs": "'x'", "planners": "greedy", "operators": "Conv", "names": "dec/tanh",
-         "which": "plan_memory", "how": "@NAME", "them": "xnnpack", "it": "graph"}
+         "which": "plan_memory", "how": "@NAME", "them": "xnnpack", "recipes": "xnnpack-int8", "it": "graph"}
 
 
 def literals(path):

@@ -16,4 +16,18 @@ t inspect relu.pte --extract 1=missing/no.bin
 t lower $data/relu.onnx --dim batch=1..2 --backend xnnpack:whole --artifacts stages -o again.pte
 cat stages/06-to_backend.delegate-1.etir
 t opt stages/06-to_backend.delegate-1.etir --pass canonicalize --no-locations
+
+# Equal code is in the file once, for two calls.
+cat >twice.etir <<END
+graph @forward level(edge) {
+  %0: f32[2, 4] = input "x"
+  %1: f32[2, 4] = aten::relu(%0)
+  %2: f32[2, 4] = aten::erf(%1)
+  %3: f32[2, 4] = aten::relu(%2)
+  output %3 "y"
+}
+END
+t lower twice.etir --backend xnnpack:min-ops=1 -o twice.pte
+t inspect -v twice.pte
+t run twice.pte --random
 ls . stages

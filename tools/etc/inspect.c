@@ -25,7 +25,7 @@ static EtcStatus extract(Session *s, const PteProgram *p, const char *value) {
                          "'%s' is no number of a delegate and file", value);
   const PteDelegate *d = find_delegate(p, number);
   if (!d)
-    return session_usage(s, "--extract", "'etc inspect' lists the delegates",
+    return session_usage(s, "--extract", "they are counted from 1, over all methods",
                          "the program has no delegate %llu", (unsigned long long)number);
   AtomicFile file;
   Status status = atomic_file_open(&file, &s->arena, &s->sink, equals + 1);
