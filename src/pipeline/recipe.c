@@ -159,7 +159,8 @@ static EtcStatus read_pair_value(Reader *r, bool backend, bool constant, StrView
 
 /* NAME: VALUE pairs, each as NAME=VALUE, or IN:OUT for states, or NAME:SETTINGS for backends. */
 static EtcStatus read_pairs(Reader *r, StrView key) {
-  bool backend = sv_eq(key, SV("backend")) || sv_eq(key, SV("derive")), constant = sv_eq(key, SV("constant"));
+  bool backend = sv_eq(key, SV("backend")) || sv_eq(key, SV("derive")),
+       constant = sv_eq(key, SV("constant"));
   const char *between = backend || sv_eq(key, SV("state")) ? ":" : "=";
   EtcStatus status = next(r);
   while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
