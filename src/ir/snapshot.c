@@ -60,7 +60,7 @@ static void *own(const void *items, uint32_t count, size_t size) {
   return to;
 }
 
-/* A copy of g that may change: pools of its own, without states and subgraphs. */
+/* A copy of g that may change: pools of its own, without states. */
 static Graph *copy_graph(const Graph *g) {
   Graph *to = xrealloc(NULL, sizeof *to);
   *to = *g;

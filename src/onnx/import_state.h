@@ -98,6 +98,8 @@ const Onnx__TypeProto__Tensor *import_tensor_type(const Onnx__ValueInfoProto *in
 /* Dims of an input without a --dim flag get these sizes. */
 void import_bind_dims(Import *im, const Onnx__ValueInfoProto *info, const int64_t *dims,
                       uint32_t rank);
+/* Whether an input has a dim that goes by this name alone. */
+bool import_has_dim(const Onnx__GraphProto *graph, StrView name);
 /* The shape declared for a name of this frame; false when there is none or a dim is unknown. */
 bool import_declared_dims(Import *im, NameId name, SymInt dims[MAX_RANK], uint32_t *rank);
 

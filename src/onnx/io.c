@@ -110,18 +110,6 @@ static SymInt dim_by_name(Import *im, StrView name) {
   return remember_dim(s, id, 1);
 }
 
-StrView onnx_dim_root(const DimFlag *flags, uint32_t count, StrView name) {
-  for (uint32_t step = 0; step < count; step++) {
-    uint32_t i = 0;
-    while (i < count && !(flags[i].same.size && sv_eq(flags[i].name, name)))
-      i++;
-    if (i == count)
-      break;
-    name = flags[i].same;
-  }
-  return name;
-}
-
 /* Follows --dim NAME=OTHER, whose flags are used thereby. */
 static StrView root_name(Import *im, StrView name) {
   uint32_t index;
@@ -255,27 +243,13 @@ static void note_output_flags(Import *im, const Onnx__GraphProto *graph) {
   }
 }
 
-/* Whether an input has a dim that goes by this name alone. */
-static bool is_input_dim(const Onnx__GraphProto *graph, StrView name) {
-  for (size_t i = 0; i < graph->n_input; i++) {
-    const Onnx__TypeProto__Tensor *t = import_tensor_type(graph->input[i]);
-    for (size_t k = 0; t && t->shape && k < t->shape->n_dim; k++) {
-      const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[k];
-      if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
-          sv_eq(onnx_text(d->dim_param), name))
-        return true;
-    }
-  }
-  return false;
-}
-
 /* --dim NAME=OTHER whose OTHER is neither a dim of an input nor given by --dim. */
 static Status check_equal_flags(Import *im, const Onnx__GraphProto *graph) {
   Status status = STATUS_OK;
   for (uint32_t i = 0; i < im->options->dim_count; i++) {
     const DimFlag *flag = &im->options->dims[i];
     uint32_t other;
-    if (!flag->same.size || is_input_dim(graph, flag->same) || find_flag(im, flag->same, &other))
+    if (!flag->same.size || import_has_dim(graph, flag->same) || find_flag(im, flag->same, &other))
       continue;
     Diag *d = diag_begin(im->ctx->sink, DIAG_DIM_UNKNOWN_FLAG, file_place(im));
     diag_message(d, "--dim " SV_FMT "=" SV_FMT ": no input has a dimension called '" SV_FMT "'",
