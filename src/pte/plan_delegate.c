@@ -6,12 +6,13 @@
 static void write_named(PlanWriter *p, NodeId n) {
   StrView keys = node_str(p->g, n, DELEGATE_ARG_KEYS);
   for (uint32_t i = 0; i < node_list_count(p->g, n, DELEGATE_ARG_DATA); i++) {
-    const Constant *bytes = value_constant(p->g, node_list_value(p->g, n, DELEGATE_ARG_DATA, i));
-    DelegateName name;
-    if (!bytes || !delegate_next_name(&keys, bytes->size, &name) || name.key.size == 0)
+    const Constant *bytes =
+        value_lazy_constant(p->g, node_list_value(p->g, n, DELEGATE_ARG_DATA, i));
+    StrView key = delegate_next_key(&keys);
+    if (!bytes || key.size == 0)
       BUG("delegate data %u is no constant with a name", i);
-    if (!segments_add_named(p->segments, name.key, *bytes, name.permuted ? &name.order : NULL))
-      BUG("two constants of one name '" SV_FMT "'", SV_ARG(name.key));
+    if (!segments_add_named(p->segments, key, *bytes))
+      BUG("two constants of one name '" SV_FMT "'", SV_ARG(key));
   }
 }
 

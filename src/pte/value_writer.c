@@ -232,7 +232,7 @@ int32_t write_value(ValueWriter *w, ValueId v) {
     return w->index[v] - 1;
   int32_t index;
   if (value_is_const(w->g, v))
-    w->data_index[v] = constant_pool_add(w->pool, *value_constant(w->g, v));
+    w->data_index[v] = constant_pool_add(w->pool, *value_lazy_constant(w->g, v));
   switch ((TypeKind)value_type(w->g, v)->kind) {
   case TYPE_TENSOR:
     index = write_tensor(w, v);
