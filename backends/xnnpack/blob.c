@@ -150,7 +150,7 @@ static FbRef write_constants(FlatBuilder *b, const XnnGraph *x, const Graph *g,
     FbRef key = fb_string(b, sv_from(keys[i]));
     fb_table_begin(b);
     fb_field_u64(b, DATA_OFFSET, UINT64_MAX, 0); /* not in the blob */
-    fb_field_u64(b, DATA_SIZE, value_constant(g, x->data[i].v)->size, 0);
+    fb_field_u64(b, DATA_SIZE, value_lazy_constant(g, x->data[i].v)->size, 0);
     fb_field_ref(b, DATA_KEY, key);
     items[i + 1] = fb_table_end(b);
   }

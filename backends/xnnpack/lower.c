@@ -293,24 +293,34 @@ XnnId xl_number(XnnLowering *l, double number, uint32_t rank) {
   return xl_floats(l, rank ? 1 : 0, &one, &value);
 }
 
+const XnnOrder *xl_order(XnnLowering *l, size_t element, uint32_t rank, const uint32_t *dims,
+                         const uint32_t *perm) {
+  Permutation order = permutation_make(element, rank, dims, perm);
+  if (l->trial || permutation_keeps_order(&order))
+    return NULL;
+  XnnOrder *made = ARENA_NEW(l->arena, XnnOrder);
+  made->element = (uint32_t)element;
+  made->rank = rank;
+  memcpy(made->dims, dims, rank * sizeof *dims);
+  memcpy(made->perm, perm, rank * sizeof *perm);
+  return made;
+}
+
 XnnId xl_permuted_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
                            const uint32_t *perm, bool half) {
   if (!xl_ok(l))
     return XNN_NONE;
   size_t size = half ? sizeof(uint16_t) : sizeof(float);
-  Permutation order = permutation_make(size, rank, dims, perm);
   XnnDatatype datatype = half ? XNN_FP16 : XNN_FP32;
   if (!half && !value_is_const(l->g, v))
     return xl_dequantized_constant(l, v, rank, dims, perm);
-  if (half == is_half(l, v)) { /* the same bytes, put in order when the program is written */
-    const char *text = l->trial || permutation_keeps_order(&order)
-                           ? NULL
-                           : delegate_order_text(l->arena, size, rank, dims, perm);
-    return xnn_constant(&l->x, datatype, rank, dims, (XnnData){v, text});
-  }
+  if (half == is_half(l, v)) /* the same bytes, put in order when the program is written */
+    return xnn_constant(&l->x, datatype, rank, dims,
+                        (XnnData){v, xl_order(l, size, rank, dims, perm)});
   if (l->trial)
     return add_constant(l, half, rank, dims, NULL);
   const uint8_t *from = (const uint8_t *)xl_constant_floats(l, v);
+  Permutation order = permutation_make(size, rank, dims, perm);
   uint64_t count = permutation_count(&order);
   uint8_t *values = arena_alloc(&l->g->arena, count * size);
   permute(&order, from, 0, count, values);

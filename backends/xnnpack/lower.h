@@ -204,6 +204,11 @@ XnnId xl_number(XnnLowering *l, double number, uint32_t rank);
 /* The f32 elements of a constant; NULL in a trial. count of them. */
 const float *xl_constant_floats(XnnLowering *l, ValueId v);
 uint64_t xl_elements(XnnLowering *l, ValueId v); /* upper bound */
+/* Elements of that many bytes with dims permuted to dims; NULL when their order stays, or in a
+ * trial.
+ */
+const XnnOrder *xl_order(XnnLowering *l, size_t element, uint32_t rank, const uint32_t *dims,
+                         const uint32_t *perm);
 /* A constant with its dims permuted to dims, as halves (of halves only) or f32. */
 XnnId xl_permuted_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
                            const uint32_t *perm, bool half);

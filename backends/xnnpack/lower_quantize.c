@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "backends/xnnpack/lower.h"
+#include "ir/transform.h"
 #include "ops/delegate.h"
 #include "support/half.h"
 #include "support/permute.h"
@@ -270,6 +271,8 @@ static ValueId block_scales(XnnLowering *l, const Quantization *q, bool turned, 
 static XnnId block_shifts(XnnLowering *l, const Quantization *q, bool turned, uint32_t outputs,
                           uint32_t blocks) {
   const Constant *zeros = q->zeros ? value_constant(l->g, q->zeros) : NULL;
+  if (!zeros && stored_code(q, 0) == NIBBLE_ZERO)
+    return XNN_NONE;
   float *shifts = ARENA_ARRAY(l->arena, float, (size_t)outputs *blocks + 1);
   bool any = false;
   for (uint32_t n = 0; n < outputs; n++)
@@ -283,6 +286,24 @@ static XnnId block_shifts(XnnLowering *l, const Quantization *q, bool turned, ui
   return any ? xl_floats(l, 2, dims, shifts) : XNN_NONE;
 }
 
+/* The codes of a matrix [outputs, inputs] of these dims, packed; while the program is written where
+ * they are computed. False when some have more than 4 bits. */
+static bool pack_codes(XnnLowering *l, const Quantization *q, ValueId codes, bool turned,
+                       const uint32_t *dims, Constant *out) {
+  if (!turned && q->dtype == DTYPE_I8 &&
+      constant_packed(l->g, *value_lazy_constant(l->g, codes), out))
+    return true;
+  uint64_t row = dims[1] / 2;
+  uint8_t *bytes = ARENA_ARRAY(&l->g->arena, uint8_t, (size_t)dims[0] * row + 1);
+  const uint8_t *from = value_constant(l->g, codes)->data;
+  for (uint32_t n = 0; n < dims[0]; n++)
+    if (!pack_row(q, from + (turned ? n : (uint64_t)n * dims[1]), turned ? dims[0] : 1, dims[1],
+                  bytes + (uint64_t)n * row))
+      return false;
+  *out = (Constant){.data = bytes, .size = (uint64_t)dims[0] * row};
+  return true;
+}
+
 /* A matrix [outputs, inputs] of 4 bits with a scale for each block of the inputs. */
 static XnnId block_twin(XnnLowering *l, const Quantization *q, ValueId codes, uint32_t rank,
                         const uint32_t *dims, const uint32_t *perm, XnnId *shift) {
@@ -291,19 +312,15 @@ static XnnId block_twin(XnnLowering *l, const Quantization *q, ValueId codes, ui
     return XNN_NONE;
   bool turned = perm[0] == 1;
   uint32_t blocks = dims[1] / (uint32_t)q->block, row = dims[1] / 2;
-  uint8_t *bytes = ARENA_ARRAY(&g->arena, uint8_t, (size_t)dims[0] * row + 1);
-  const uint8_t *from = value_constant(g, codes)->data;
-  for (uint32_t n = 0; n < dims[0]; n++)
-    if (!pack_row(q, from + (turned ? n : (uint64_t)n * dims[1]), turned ? dims[0] : 1, dims[1],
-                  bytes + (uint64_t)n * row))
-      return XNN_NONE;
+  Constant nibbles;
+  if (!pack_codes(l, q, codes, turned, dims, &nibbles))
+    return XNN_NONE;
   ValueId scales = block_scales(l, q, turned, dims[0], blocks);
   if (!scales)
     return XNN_NONE;
   SymInt packed[] = {dims[0], row};
   TypeId type = graph_tensor_type(g, DTYPE_U8, 2, packed, ORDER_CONTIGUOUS);
-  ValueId v =
-      graph_add_constant(g, type, (Constant){.data = bytes, .size = (uint64_t)dims[0] * row}, 0);
+  ValueId v = graph_add_constant(g, type, nibbles, 0);
   XnnId id = xnn_constant(&l->x, XNN_QBINT4, 2, dims, (XnnData){.v = v});
   xnn_set_groups(&l->x, id, (uint32_t)q->block, (XnnData){.v = scales}, dims[0] * blocks);
   *shift = block_shifts(l, q, turned, dims[0], blocks);
@@ -329,10 +346,10 @@ static int64_t zero_at(const Graph *g, const Quantization *q, uint64_t channel) 
 /* Codes less their zero points, when those are int8, too: what has 4 bits, or few values. */
 static void take_zeros_away(XnnLowering *l, Quantization *q, ValueId *codes) {
   Graph *g = l->g;
-  const Constant *c = value_constant(g, *codes);
   if ((q->dtype != DTYPE_I8 && q->dtype != DTYPE_U8) || zeros_are(g, q, 0) ||
       (q->dtype == DTYPE_U8 && zeros_are(g, q, UNSIGNED_SHIFT)))
     return;
+  const Constant *c = value_constant(g, *codes);
   uint64_t run = q->scales ? channel_run(g, q, *codes) : c->size,
            channels = q->scales ? (uint64_t)value_dim(g, q->scales, 0) : 1;
   uint8_t *bytes = arena_alloc(&g->arena, c->size + 1);
@@ -360,11 +377,8 @@ static XnnId twin_of(XnnLowering *l, const Quantization *q, ValueId codes, uint3
     return XNN_NONE;
   if (q->dtype == DTYPE_U8)
     codes = signed_codes(l, codes);
-  Permutation order = permutation_make(size, rank, dims, perm);
-  const char *text = permutation_keeps_order(&order)
-                         ? NULL
-                         : delegate_order_text(l->arena, size, rank, dims, perm);
-  XnnId id = xnn_constant(&l->x, datatype, rank, dims, (XnnData){codes, text});
+  XnnId id = xnn_constant(&l->x, datatype, rank, dims,
+                          (XnnData){codes, xl_order(l, size, rank, dims, perm)});
   if (!q->scales) {
     xnn_set_scale(&l->x, id, q->scale,
                   (int32_t)q->zero - (q->dtype == DTYPE_U8 ? UNSIGNED_SHIFT : 0));
@@ -381,11 +395,8 @@ static XnnId twin_of(XnnLowering *l, const Quantization *q, ValueId codes, uint3
 XnnId xl_dequantized_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
                               const uint32_t *perm) {
   NodeId n = dequantized_constant(l->g, v);
-  Permutation order = permutation_make(sizeof(float), rank, dims, perm);
-  const char *text = l->trial || permutation_keeps_order(&order)
-                         ? NULL
-                         : delegate_order_text(l->arena, sizeof(float), rank, dims, perm);
-  XnnId id = xnn_constant(&l->x, XNN_FP32, rank, dims, (XnnData){v, text});
+  XnnId id = xnn_constant(&l->x, XNN_FP32, rank, dims,
+                          (XnnData){v, xl_order(l, sizeof(float), rank, dims, perm)});
   if (l->trial)
     return id;
   Quantization q = quantization_of(l->g, n);

@@ -97,11 +97,16 @@ typedef struct XnnNode {
   float limit_low, limit_high;
 } XnnNode;
 
-/* A constant: a value of the IR graph, and the order of its elements as text (ops/delegate.h),
- * NULL: as they lie. */
+/* The order of the elements of a constant: dim i of the result is dim perm[i] of the source. */
+typedef struct XnnOrder {
+  uint32_t element, rank; /* element: bytes */
+  uint32_t dims[XNN_MAX_RANK], perm[XNN_MAX_RANK];
+} XnnOrder;
+
+/* A constant: a value of the IR graph, and the order of its elements, NULL: as they lie. */
 typedef struct XnnData {
   ValueId v;
-  const char *order;
+  const XnnOrder *order;
 } XnnData;
 
 typedef struct XnnGraph {

@@ -10,6 +10,7 @@
 
 #include <xxhash.h>
 
+#include "ir/transform.h"
 #include "support/text.h"
 
 enum { SET_MIN_OPS, SET_OPS, SET_SKIP }; /* rows of settings */
@@ -283,17 +284,42 @@ static Status partition(BackendContext *c, Graph *g) {
   return STATUS_OK;
 }
 
+/* What of an order goes into names. */
+static const char *order_text(const XnnOrder *o, Arena *arena) {
+  const char *text = arena_printf(arena, ":%u", o->element);
+  for (uint32_t i = 0; i < o->rank; i++)
+    text = arena_printf(arena, "%s%c%u", text, i ? 'x' : ':', o->dims[i]);
+  for (uint32_t i = 0; i < o->rank; i++)
+    text = arena_printf(arena, "%s%s%u", text, i ? "" : ":", o->perm[i]);
+  return text;
+}
+
 /* The name of a constant in the program: equal bytes in the same order have equal names. */
 static const char *key_of(const Graph *g, const XnnData *data, Arena *arena) {
-  const Constant *c = value_constant(g, data->v);
-  XXH128_hash_t hash = XXH3_128bits(c->data, (size_t)c->size);
+  uint64_t hash[2];
+  constant_hash128(value_lazy_constant(g, data->v), 0, hash);
   if (data->order) {
-    XXH128_hash_t order = XXH3_128bits(data->order, strlen(data->order));
-    hash.low64 ^= order.low64;
-    hash.high64 ^= order.high64;
+    const char *text = order_text(data->order, arena);
+    XXH128_hash_t order = XXH3_128bits(text, strlen(text));
+    hash[0] ^= order.low64;
+    hash[1] ^= order.high64;
   }
-  return arena_printf(arena, "%016llx%016llx", (unsigned long long)hash.high64,
-                      (unsigned long long)hash.low64);
+  return arena_printf(arena, "%016llx%016llx", (unsigned long long)hash[1],
+                      (unsigned long long)hash[0]);
+}
+
+/* The value whose bytes the program has for a constant of the delegate. */
+static ValueId data_value(Graph *g, const XnnData *data) {
+  const XnnOrder *o = data->order;
+  if (!o)
+    return data->v;
+  Constant bytes =
+      constant_permuted(g, *value_lazy_constant(g, data->v), o->element, o->rank, o->dims, o->perm);
+  SymInt dims[XNN_MAX_RANK];
+  for (uint32_t i = 0; i < o->rank; i++)
+    dims[i] = o->dims[i];
+  TypeId type = graph_tensor_type(g, value_dtype(g, data->v), o->rank, dims, ORDER_CONTIGUOUS);
+  return graph_add_constant(g, type, bytes, value_cget(g, data->v)->name);
 }
 
 /* The transposes that are left, in the order of the nodes. */
@@ -339,11 +365,8 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
           *data = ARENA_ARRAY(c->scratch, ValueId, (size_t)l.x.data_count + 1);
   if (l.input_count)
     memcpy(inputs, l.inputs, l.input_count * sizeof *inputs);
-  for (uint32_t i = 0; i < l.x.data_count; i++) {
-    data[i] = l.x.data[i].v;
-    if (l.x.data[i].order)
-      keys[i] = arena_printf(c->scratch, "%s%s", keys[i], l.x.data[i].order);
-  }
+  for (uint32_t i = 0; i < l.x.data_count; i++)
+    data[i] = data_value(g, &l.x.data[i]);
   *code = (DelegateCode){.blob = blob.data,
                          .blob_size = blob.size,
                          .inputs = inputs,

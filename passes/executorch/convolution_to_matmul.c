@@ -73,7 +73,7 @@ static ValueId reshaped(Builder *b, ValueId v, const SymInt *dims, uint32_t rank
   if (!value_is_const(g, v))
     return build_view(b, v, dims, rank);
   TypeId type = graph_tensor_type(g, value_dtype(g, v), rank, dims, ORDER_CONTIGUOUS);
-  return graph_add_constant(g, type, *value_constant(g, v), value_cget(g, v)->name);
+  return graph_add_constant(g, type, *value_lazy_constant(g, v), value_cget(g, v)->name);
 }
 
 static ValueId as_result(Builder *b, const Conv *c, ValueId v) {

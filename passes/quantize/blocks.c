@@ -3,72 +3,98 @@
 
 #include <math.h>
 
+#include "passes/quantize/scales.h"
 #include "support/half.h"
 #include "support/parallel.h"
 
-enum { CANDIDATES = 17, GRAIN = 16 };
+enum { CANDIDATES = 17, PADDED = 20, GRAIN = 16 };
+
+/* Adding it and taking it away again rounds small floats to even, which compilers vectorize. */
+#define ROUNDER 0x1.8p23F
 
 typedef struct Job {
   const BlockMatrix *m;
-  int8_t *codes;
   float *scales;
 } Job;
 
+/* Non-finite elements count as 0. */
 static float load(const BlockMatrix *m, uint64_t row, uint64_t column) {
   uint64_t at = m->transposed ? column * m->rows + row : row * m->columns + column;
   float f;
-  memcpy(&f, m->data + at * sizeof f, sizeof f);
+  memcpy(&f, m->floats.data + at * sizeof f, sizeof f);
   return isfinite(f) ? f : 0;
 }
 
-static float code_of(float x, float scale) {
-  float code = rintf(x / scale);
-  return code < BLOCK_CODE_MIN ? BLOCK_CODE_MIN : code > BLOCK_CODE_MAX ? BLOCK_CODE_MAX : code;
-}
-
-static double error_of(const BlockMatrix *m, uint64_t row, uint64_t first, float scale) {
-  double sum = 0;
-  for (uint64_t i = first; i < first + m->block; i++) {
-    float x = load(m, row, i);
-    double d = (double)x - (double)(code_of(x, scale) * scale);
-    sum += d * d;
+/* Adds the squared errors of an element by all scales. */
+static void add_errors(float x, const float *scales, double *errors) {
+  for (uint32_t k = 0; k < PADDED; k++) {
+    float code = (x / scales[k] + ROUNDER) - ROUNDER;
+    code = code < BLOCK_CODE_MIN ? BLOCK_CODE_MIN : code;
+    code = code > BLOCK_CODE_MAX ? BLOCK_CODE_MAX : code;
+    double d = (double)x - (double)(code * scales[k]);
+    errors[k] += d * d;
   }
-  return sum;
 }
 
 /* The extreme of a block is worth cutting off a little, which leaves finer steps for the rest. */
-static float best_scale(const BlockMatrix *m, uint64_t row, uint64_t first) {
-  float most = 0, best = 1;
-  double least = INFINITY;
-  for (uint64_t i = first; i < first + m->block; i++)
-    most = fmaxf(most, fabsf(load(m, row, i)));
+static float best_scale(const float *x, uint32_t count) {
+  float most = 0, scales[PADDED];
+  double errors[PADDED] = {0}, least = INFINITY;
+  for (uint32_t i = 0; i < count; i++)
+    most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
   if (most < 1e-30F)
     return 1;
-  for (uint32_t k = 0; k < CANDIDATES; k++) {
-    float scale = bfloat_to_float(bfloat_from_float(most / (6.5F + 0.25F * (float)k)));
-    double error = error_of(m, row, first, scale);
-    if (error < least) {
-      least = error;
-      best = scale;
+  for (uint32_t k = 0; k < PADDED; k++)
+    scales[k] = bfloat_to_float(bfloat_from_float(most / (6.5F + 0.25F * (float)k)));
+  for (uint32_t i = 0; i < count; i++)
+    add_errors(x[i], scales, errors);
+  float best = 1;
+  for (uint32_t k = 0; k < CANDIDATES; k++)
+    if (errors[k] < least) {
+      least = errors[k];
+      best = scales[k];
     }
-  }
   return best;
 }
 
-static void quantize_rows(void *user, size_t begin, size_t end) {
+static void scale_rows(void *user, size_t begin, size_t end) {
   const Job *job = user;
   const BlockMatrix *m = job->m;
   uint64_t blocks = m->columns / m->block;
-  for (uint64_t row = begin; row < end; row++)
+  float *x = xrealloc(NULL, m->block * GRAIN * sizeof *x);
+  for (uint64_t row = begin; row < end;
+       row += GRAIN) /* beside each other where they are transposed */
     for (uint64_t k = 0; k < blocks; k++) {
-      float scale = best_scale(m, row, k * m->block);
-      job->scales[row * blocks + k] = scale;
-      for (uint64_t i = k * m->block; i < (k + 1) * m->block; i++)
-        job->codes[row * m->columns + i] = (int8_t)code_of(load(m, row, i), scale);
+      uint64_t rows = end - row < GRAIN ? end - row : GRAIN;
+      for (uint32_t i = 0; i < m->block; i++)
+        for (uint64_t r = 0; r < rows; r++)
+          x[r * m->block + i] = load(m, row + r, k * m->block + i);
+      for (uint64_t r = 0; r < rows; r++)
+        job->scales[(row + r) * blocks + k] = best_scale(x + r * m->block, m->block);
     }
+  xfree(x);
 }
 
-void quantize_blocks(const BlockMatrix *m, int8_t *codes, float *scales) {
-  Job job = {m, codes, scales};
-  parallel_for(m->rows, GRAIN, quantize_rows, &job);
+void block_scales(const BlockMatrix *m, float *scales) {
+  Job job = {m, scales};
+  parallel_for(m->rows, GRAIN, scale_rows, &job);
+  constant_drop_pages(&m->floats);
+}
+
+Constant block_codes(Graph *g, const BlockMatrix *m, const float *scales) {
+  uint64_t blocks = m->columns / m->block, row = m->transposed ? 1 : m->columns,
+           column = m->transposed ? m->rows : 1;
+  if (m->floats.size == 0)
+    return (Constant){.data = arena_alloc(&g->arena, 1)};
+  Transform t = {
+      .source = m->floats,
+      .element = sizeof(float),
+      .code = TRANSFORM_INT8,
+      .rank = 3,
+      .dims = {{m->rows, row, blocks}, {blocks, m->block * column, 1}, {m->block, column, 0}},
+      .scales = {.data = (const void *)scales, .size = m->rows * blocks * sizeof *scales},
+      .low = BLOCK_CODE_MIN,
+      .high = BLOCK_CODE_MAX,
+      .finite = true};
+  return codes_constant(g, &t);
 }

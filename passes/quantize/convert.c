@@ -9,7 +9,7 @@
 #include "ops/quantized.h"
 #include "passes/pass.h"
 #include "passes/quantize/blocks.h"
-#include "support/permute.h"
+#include "passes/quantize/scales.h"
 
 enum { BIAS_MAX = 1 << 30 }; /* of int32, so that sums have room */
 
@@ -41,11 +41,6 @@ static Quantization activation(const Graph *g, NodeId n) {
 
 /* --- weights --- */
 
-/* A tensor as [outer, channels, inner]. */
-typedef struct Channels {
-  uint64_t outer, count, inner;
-} Channels;
-
 static Channels channels_of(const Graph *g, ValueId v, uint32_t axis) {
   Channels c = {1, 1, 1};
   for (uint32_t i = 0; i < value_rank(g, v); i++) {
@@ -64,21 +59,6 @@ static float load_float(const Constant *c, uint64_t i) {
   float f;
   memcpy(&f, c->data + i * sizeof f, sizeof f);
   return f;
-}
-
-static float largest(const Constant *c, const Channels *ch, uint64_t channel) {
-  float most = 0;
-  for (uint64_t o = 0; o < ch->outer; o++)
-    for (uint64_t i = 0; i < ch->inner; i++) {
-      float x = fabsf(load_float(c, (o * ch->count + channel) * ch->inner + i));
-      most = x > most && isfinite(x) ? x : most;
-    }
-  return most;
-}
-
-static int8_t code_of(float x, float scale, int64_t low, int64_t high) {
-  double code = nearbyint((double)(x / scale));
-  return isnan(code) ? 0 : (int8_t)fmin(fmax(code, (double)low), (double)high);
 }
 
 /* The product of which the weight is observed at n; 0: of none. */
@@ -118,9 +98,9 @@ static double least_scale(const Graph *g, NodeId product, uint64_t channel) {
 static float *scales_of(Graph *g, NodeId n, ValueId w, const Channels *ch, int64_t high) {
   float *scales = ARENA_ARRAY(&g->arena, float, ch->count + 1);
   NodeId product = product_of(g, n);
+  channel_magnitudes(value_constant(g, w), ch, scales);
   for (uint64_t c = 0; c < ch->count; c++) {
-    double scale = (double)largest(value_constant(g, w), ch, c) / (double)high,
-           least = least_scale(g, product, c);
+    double scale = (double)scales[c] / (double)high, least = least_scale(g, product, c);
     scale = scale > least ? scale : least;
     scales[c] = scale == 0 ? 1 : usable_scale(scale);
   }
@@ -130,22 +110,13 @@ static float *scales_of(Graph *g, NodeId n, ValueId w, const Channels *ch, int64
 /* The integers of a weight, transposed when a permute of a matrix follows. */
 static ValueId weight_codes(Graph *g, ValueId w, const Quantization *q, const Channels *ch,
                             const float *scales, bool transposed) {
-  const Constant *c = value_constant(g, w);
-  uint64_t count = ch->outer * ch->count * ch->inner;
-  int8_t *codes = arena_alloc(&g->arena, (size_t)count + 1);
-  c = value_constant(g, w);
-  for (uint64_t i = 0; i < count; i++) {
-    uint64_t channel = i / ch->inner % ch->count;
-    uint64_t to = transposed ? channel * ch->outer + i / ch->count : i;
-    codes[to] = code_of(load_float(c, i), scales[channel], q->low, q->high);
-  }
+  Constant codes = channel_codes(g, value_constant(g, w), ch, transposed, scales, q->low, q->high);
   SymInt dims[MAX_RANK];
   uint32_t rank = value_rank(g, w);
   for (uint32_t i = 0; i < rank; i++)
     dims[i] = value_dim(g, w, transposed ? rank - 1 - i : i);
   TypeId type = graph_tensor_type(g, DTYPE_I8, rank, dims, ORDER_CONTIGUOUS);
-  return graph_add_constant(g, type, (Constant){.data = (void *)codes, .size = count},
-                            value_cget(g, w)->name);
+  return graph_add_constant(g, type, codes, value_cget(g, w)->name);
 }
 
 static ValueId vector(Graph *g, const float *numbers, uint64_t count) {
@@ -167,23 +138,22 @@ static NodeId permute_behind(const Graph *g, NodeId n) {
 static Status convert_blocks(Graph *g, NodeId n, int64_t block) {
   ValueId w = node_value(g, n, 0);
   NodeId permute = permute_behind(g, n);
-  BlockMatrix m = {.data = value_constant(g, w)->data,
+  BlockMatrix m = {.floats = *value_constant(g, w),
                    .rows = (uint64_t)value_dim(g, w, permute ? 1 : 0),
                    .columns = (uint64_t)value_dim(g, w, permute ? 0 : 1),
                    .transposed = permute,
                    .block = (uint32_t)block};
-  uint64_t count = m.rows * m.columns, scale_count = count / m.block;
-  int8_t *codes = arena_alloc(&g->arena, (size_t)count + 1);
+  uint64_t scale_count = m.rows * m.columns / m.block;
   float *scales = ARENA_ARRAY(&g->arena, float, (size_t)scale_count + 1);
-  quantize_blocks(&m, codes, scales);
+  block_scales(&m, scales);
   SymInt dims[] = {(SymInt)m.rows, (SymInt)m.columns},
          blocks[] = {(SymInt)m.rows, (SymInt)(m.columns / m.block)};
   TypeId type = graph_tensor_type(g, DTYPE_I8, 2, dims, ORDER_CONTIGUOUS),
          scale_type = graph_tensor_type(g, DTYPE_F32, 2, blocks, ORDER_CONTIGUOUS);
   Quantization q = {
       .dtype = DTYPE_I8, .low = BLOCK_CODE_MIN, .high = BLOCK_CODE_MAX, .axis = 1, .block = block};
-  ValueId integers = graph_add_constant(g, type, (Constant){.data = (void *)codes, .size = count},
-                                        value_cget(g, w)->name);
+  ValueId integers =
+      graph_add_constant(g, type, block_codes(g, &m, scales), value_cget(g, w)->name);
   q.scales = graph_add_constant(
       g, scale_type, (Constant){.data = (const void *)scales, .size = scale_count * sizeof *scales},
       0);
@@ -313,6 +283,7 @@ Status pass_convert(PassContext *p, Graph *g) {
   uint64_t weights = 0, values = 0;
   if (!p->options->quantize)
     return STATUS_OK;
+  TRY(pass_eliminate_dead(p, g)); /* products that were spelt anew still name their weights */
   for (NodeId n = g->first, next; n; n = next) {
     next = node_cget(g, n)->next;
     if (node_cget(g, n)->op != OP_OBSERVE)

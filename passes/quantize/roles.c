@@ -24,7 +24,7 @@ static bool is_real(const Graph *g, ValueId v) {
 
 static bool is_plain_const(const Graph *g, ValueId v) {
   return v && value_is_const(g, v) && value_dtype(g, v) == DTYPE_F32 &&
-         value_constant(g, v)->size >= WEIGHT_ELEMENTS_MIN;
+         value_lazy_constant(g, v)->size >= WEIGHT_ELEMENTS_MIN;
 }
 
 uint32_t quant_operand_count(const Graph *g, NodeId n, QuantRole role) {

@@ -41,7 +41,7 @@ static ValueId as_row(Graph *g, ValueId v, SymInt columns) {
     if (value_dim(g, v, i) != (i + 1 == rank ? columns : 1))
       return 0;
   TypeId type = graph_tensor_type(g, DTYPE_F32, 1, &columns, ORDER_CONTIGUOUS);
-  return rank == 1 ? v : graph_add_constant(g, type, *value_constant(g, v), 0);
+  return rank == 1 ? v : graph_add_constant(g, type, *value_lazy_constant(g, v), 0);
 }
 
 static ValueId product_and_bias(Builder *b, NodeId n) {

@@ -16,8 +16,8 @@ static bool same_type(const Graph *g, ValueId a, ValueId b) {
 
 /* A constant whose elements are all this number. */
 static bool is_splat(const Graph *g, ValueId v, double number) {
-  const Constant *c = value_constant(g, v);
-  if (!c || value_dtype(g, v) != DTYPE_F32 || c->size == 0 || c->size > 4096)
+  const Constant *c = value_lazy_constant(g, v);
+  if (!c || c->transform || value_dtype(g, v) != DTYPE_F32 || c->size == 0 || c->size > 4096)
     return false;
   for (uint64_t i = 0; i < c->size; i += 4) {
     float x;
@@ -53,8 +53,8 @@ static ValueId pad_rule(Builder *b, NodeId n) {
 /* A condition that is the same everywhere chooses one operand whole. */
 static ValueId where_rule(Builder *b, NodeId n) {
   Graph *g = b->g;
-  const Constant *c = value_constant(g, node_value(g, n, 0));
-  if (!c || value_dtype(g, node_value(g, n, 0)) != DTYPE_BOOL || !c->size ||
+  const Constant *c = value_lazy_constant(g, node_value(g, n, 0));
+  if (!c || c->transform || value_dtype(g, node_value(g, n, 0)) != DTYPE_BOOL || !c->size ||
       memcmp(c->data, c->data + 1, (size_t)c->size - 1) != 0)
     return 0;
   ValueId chosen = node_value(g, n, c->data[0] ? 1 : 2);

@@ -23,8 +23,10 @@ static uint32_t mix(uint32_t h, uint64_t x) {
 }
 
 static uint32_t constant_hash(const Graph *g, ValueId v) {
-  const Constant *c = value_constant(g, v);
+  const Constant *c = value_lazy_constant(g, v);
   uint32_t h = mix(value_cget(g, v)->type, c->size);
+  if (c->transform)
+    return mix(h, (uint64_t)(uintptr_t)c->transform);
   if (c->size > CONTENT_MAX)
     return mix(h, (uint64_t)(uintptr_t)c->data);
   for (uint64_t i = 0; i < c->size; i++)
@@ -33,9 +35,11 @@ static uint32_t constant_hash(const Graph *g, ValueId v) {
 }
 
 static bool constant_equal(const Graph *g, ValueId a, ValueId b) {
-  const Constant *x = value_constant(g, a), *y = value_constant(g, b);
+  const Constant *x = value_lazy_constant(g, a), *y = value_lazy_constant(g, b);
   if (value_cget(g, a)->type != value_cget(g, b)->type || x->size != y->size)
     return false;
+  if (x->transform || y->transform)
+    return x->transform == y->transform;
   return x->data == y->data || (x->size <= CONTENT_MAX && memcmp(x->data, y->data, x->size) == 0);
 }
 

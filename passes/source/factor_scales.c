@@ -24,8 +24,8 @@ enum { FEW_TERMS = 256 };
 /* --- matching --- */
 
 static const float *constant_floats(const Graph *g, ValueId v, uint64_t *count) {
-  const Constant *c = v ? value_constant(g, v) : NULL;
-  if (!c || value_dtype(g, v) != DTYPE_F32)
+  const Constant *c = v ? value_lazy_constant(g, v) : NULL;
+  if (!c || c->transform || value_dtype(g, v) != DTYPE_F32)
     return NULL;
   *count = c->size / sizeof(float);
   return (const float *)(const void *)c->data;

@@ -18,7 +18,7 @@ static ValueId as_row(Graph *g, ValueId v, SymInt columns) {
   if (rank > 1 && !value_is_const(g, v))
     return 0;
   TypeId type = graph_tensor_type(g, value_dtype(g, v), 1, &columns, ORDER_CONTIGUOUS);
-  return rank == 1 ? v : graph_add_constant(g, type, *value_constant(g, v), 0);
+  return rank == 1 ? v : graph_add_constant(g, type, *value_lazy_constant(g, v), 0);
 }
 
 /* The product without a bias that v is a view of, and nothing else uses. */

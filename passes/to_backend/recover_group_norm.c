@@ -46,7 +46,7 @@ static ValueId by_channel(Graph *g, ValueId v, ValueId x) {
       return 0;
   int64_t channels = value_dim(g, x, 1);
   TypeId type = graph_tensor_type(g, value_dtype(g, v), 1, &channels, ORDER_CONTIGUOUS);
-  return graph_add_constant(g, type, *value_constant(g, v), 0);
+  return graph_add_constant(g, type, *value_lazy_constant(g, v), 0);
 }
 
 static ValueId with(Builder *b, NodeId n, uint32_t arg) {

@@ -80,9 +80,9 @@ static bool operands_constant(Fold *f, const Graph *g, NodeId n, uint64_t *bytes
   FOR_OPERANDS(g, n, v, {
     if (!v)
       continue;
-    const Constant *c = value_constant(g, v);
-    if (!c)
+    if (!value_is_const(g, v))
       return false;
+    const Constant *c = value_lazy_constant(g, v);
     *bytes += c->size;
     *largest = c->size > *largest ? c->size : *largest;
     if (c->file && c->file->size > f->file)
@@ -126,7 +126,7 @@ static bool results_fit(Fold *f, const Graph *g, NodeId n, uint64_t operand_byte
 /* A view of a constant is the constant under another type: no bytes move. */
 static ValueId fold_view(Graph *g, NodeId n) {
   ValueId base = node_value(g, n, 0);
-  Constant bytes = *value_constant(g, base);
+  Constant bytes = *value_lazy_constant(g, base);
   return graph_add_constant(g, value_get(g, node_result(g, n, 0))->type, bytes, 0);
 }
 

@@ -483,7 +483,7 @@ static Status make_states(const Graph *g, Arena *arena, DiagSink *sink, Tensor *
                          "the states need more memory than there is");
     t->data = arena_calloc(arena, (size_t)t->capacity, 1);
     if (initial && t->capacity)
-      memcpy(t->data, g->constants[initial].data, (size_t)t->capacity);
+      memcpy(t->data, constant_made(&g->constants[initial])->data, (size_t)t->capacity);
   }
   return STATUS_OK;
 }

@@ -217,4 +217,7 @@ bool element_parse(DType dtype, StrView text, uint8_t *bytes) {
   return ok;
 }
 
-uint64_t constant_hash(const Constant *c) { return XXH3_64bits(c->data, (size_t)c->size); }
+uint64_t constant_hash(const Constant *c) {
+  c = constant_made(c);
+  return XXH3_64bits(c->data, (size_t)c->size);
+}

@@ -2,6 +2,7 @@
 #include "ir/graph.h"
 
 #include "ir/op.h"
+#include "ir/transform.h"
 
 void context_init(Context *ctx, DiagSink *sink) {
   *ctx = (Context){.sink = sink};
@@ -55,6 +56,7 @@ void graph_free(Graph *g) {
                    g->inputs, g->type_slots, g->constraints, g->states};
   for (size_t i = 0; i < COUNT_OF(pools); i++)
     xfree(pools[i]);
+  transforms_release(g->transforms);
   sym_release(&g->syms);
   arena_release(&g->arena);
   xfree(g);

@@ -131,13 +131,16 @@ typedef struct Loc {
   LocId from;
 } Loc;
 
+typedef struct Transform Transform; /* transform.h */
+
 /* Bytes of a constant: a span of a mapped file until a pass had to write them. data may be
  * unaligned when in a file. */
 typedef struct Constant {
-  const uint8_t *data;
+  const uint8_t *data; /* NULL: computed by the transform when needed */
   uint64_t size;
   const MappedFile *file; /* NULL: data lives in an arena */
   uint64_t file_offset;
+  Transform *transform; /* NULL: data is there */
 } Constant;
 
 /* A place in the planned memory. Values that share one (views, in-place results, bitcasts) name the
@@ -203,6 +206,7 @@ typedef struct Graph {
   const char *dim_flags; /* " --dim n=1..8", for messages about shapes; NULL without dimensions */
   State *states;
   uint32_t state_count, state_capacity;
+  Transform *transforms; /* of its constants */
   uint64_t *arena_sizes; /* by memory_id, [0] unused; set by memory planning */
   uint32_t arena_size_count;
   const MemoryBank *banks; /* memory_id 1..bank_count; for the program that is written, or NULL */
@@ -254,9 +258,17 @@ static inline bool value_is_const(const Graph *g, ValueId v) {
 static inline NodeId value_def(const Graph *g, ValueId v) { /* 0 for inputs and constants */
   return g->values[v].kind == VALUE_RESULT ? g->values[v].def : 0;
 }
-static inline const Constant *value_constant(const Graph *g,
-                                             ValueId v) { /* NULL unless a constant */
+/* The constant, or NULL; its bytes may still have to be computed (transform.h). */
+static inline const Constant *value_lazy_constant(const Graph *g, ValueId v) {
   return value_is_const(g, v) ? &g->constants[g->values[v].def] : NULL;
+}
+/* c with its bytes, which are computed when they are not there. Good as long as the graph. */
+const Constant *constant_made(const Constant *c);
+/* The constant with its bytes, or NULL. Of large ones that may be transformed ask
+ * value_lazy_constant when the size is enough. */
+static inline const Constant *value_constant(const Graph *g, ValueId v) {
+  const Constant *c = value_lazy_constant(g, v);
+  return c && c->transform ? constant_made(c) : c;
 }
 /* The dims of a tensor in the making, on the stack: graph pools may move, these do not. */
 typedef struct Dims {

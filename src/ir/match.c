@@ -55,16 +55,16 @@ static bool load_number(DType dtype, const uint8_t *data, double *number) {
 }
 
 bool match_number(const Graph *g, ValueId v, double *number) {
-  const Constant *c = v ? value_constant(g, v) : NULL;
-  if (!c)
+  const Constant *c = v ? value_lazy_constant(g, v) : NULL;
+  if (!c || c->transform)
     return false;
   DType dtype = value_dtype(g, v);
   return c->size && c->size == dtype_size(dtype) && load_number(dtype, c->data, number);
 }
 
 bool match_filled(const Graph *g, ValueId v, double number) {
-  const Constant *c = v ? value_constant(g, v) : NULL;
-  if (!c)
+  const Constant *c = v ? value_lazy_constant(g, v) : NULL;
+  if (!c || c->transform)
     return false;
   DType dtype = value_dtype(g, v);
   uint64_t size = dtype_size(dtype);

@@ -6,6 +6,7 @@
 
 #include "ir/const_text.h"
 #include "ir/parser.h"
+#include "ir/transform.h"
 
 /* --- constants of another graph --- */
 
@@ -26,9 +27,10 @@ static void known_fill(Parser *p) {
   k->slots = ARENA_ARRAY(&p->arena, ConstId, k->slot_count);
   k->keys = ARENA_ARRAY(&p->arena, uint64_t, k->slot_count);
   for (ConstId c = 1; c < k->graph->constant_count; c++) {
-    if (k->graph->constants[c].size <= CONST_INLINE_MAX)
+    const Constant *known = &k->graph->constants[c];
+    if (known->size <= CONST_INLINE_MAX || (known->transform && known->transform->source.file))
       continue;
-    uint64_t key = known_key(&k->graph->constants[c]);
+    uint64_t key = known_key(known);
     uint32_t slot = (uint32_t)key & (k->slot_count - 1);
     while (k->slots[slot])
       slot = (slot + 1) & (k->slot_count - 1);
@@ -148,7 +150,7 @@ static Status parse_file(Parser *p, uint64_t bytes, Constant *out) {
   if (!add_u64(offset, size, &end) || end > file->size)
     return lexer_error(l, at, "the constant reaches beyond the end of its file (%llu bytes)",
                        (unsigned long long)file->size);
-  *out = (Constant){file->data + offset, size, file, offset};
+  *out = (Constant){.data = file->data + offset, .size = size, .file = file, .file_offset = offset};
   if (constant_hash(out) != hash)
     return lexer_error(l, at, "the file has other bytes there than when the text was written");
   return STATUS_OK;
@@ -235,6 +237,91 @@ static Status parse_elements(Parser *p, const Type *type, uint64_t bytes, Consta
   return STATUS_OK;
 }
 
+/* --- transforms --- */
+
+/* Bytes without a type: "SIZE, DATA". */
+static Status parse_bytes(Parser *p, Constant *out) {
+  Lexer *l = &p->lex;
+  uint64_t bytes = 0;
+  TRY(lexer_expect(l, ","));
+  TRY(lexer_u64(l, "a size", &bytes));
+  TRY(lexer_expect(l, ","));
+  if (lexer_accept_word(l, "file"))
+    return parse_file(p, bytes, out);
+  if (lexer_accept_word(l, "hash"))
+    return parse_reference(p, bytes, out);
+  TRY(lexer_expect(l, "hex"));
+  return parse_hex(p, bytes, out);
+}
+
+static Status parse_code(Parser *p, Transform *t) {
+  Lexer *l = &p->lex;
+  if (lexer_accept_word(l, "copy")) {
+    uint64_t element = 0;
+    TRY(lexer_u64(l, "the bytes of an element", &element));
+    t->element = element > 8 ? 0 : (uint32_t)element;
+    return STATUS_OK;
+  }
+  const char *at = l->at;
+  int64_t low = 0, high = 0;
+  bool eight = lexer_accept_word(l, "int8");
+  if (!eight && !lexer_accept_word(l, "int4"))
+    return lexer_expected(l, "copy, int8 or int4");
+  t->code = eight ? TRANSFORM_INT8 : TRANSFORM_INT4;
+  t->element = sizeof(float);
+  t->finite = lexer_accept_word(l, "finite");
+  TRY(lexer_i64(l, "the lowest code", &low));
+  TRY(lexer_expect(l, ".."));
+  TRY(lexer_i64(l, "the highest code", &high));
+  if (low < INT8_MIN || high > INT8_MAX || low > high)
+    return lexer_error(l, at, "codes are from -128 to 127");
+  t->low = (int8_t)low;
+  t->high = (int8_t)high;
+  return STATUS_OK;
+}
+
+/* Sizes, strides, strides of the scales: each ", 64x9x32". */
+static Status parse_dims(Parser *p, Transform *t) {
+  Lexer *l = &p->lex;
+  for (uint32_t what = 0; what < (t->code == TRANSFORM_COPY ? 2 : 3); what++) {
+    uint32_t count = 0;
+    TRY(lexer_expect(l, ","));
+    do {
+      uint64_t number = 0;
+      if (count == TRANSFORM_MAX_RANK)
+        return lexer_error(l, l->at, "a transform has 8 dims at most");
+      TRY(lexer_u64(l, "a size or stride", &number));
+      TransformDim *d = &t->dims[count++];
+      *(what == 0 ? &d->size : what == 1 ? &d->stride : &d->scale) = number;
+    } while (lexer_accept(l, "x"));
+    if (what && count != t->rank)
+      return lexer_error(l, l->at, "expected %u strides", t->rank);
+    t->rank = count;
+  }
+  return STATUS_OK;
+}
+
+static Status parse_transform(Parser *p, uint64_t bytes, Constant *out) {
+  Lexer *l = &p->lex;
+  const char *at = l->at;
+  Transform t = {.element = 0};
+  TRY(lexer_expect(l, "("));
+  TRY(parse_code(p, &t));
+  TRY(parse_dims(p, &t));
+  if (t.code != TRANSFORM_COPY)
+    TRY(parse_bytes(p, &t.scales));
+  TRY(parse_bytes(p, &t.source));
+  TRY(lexer_expect(l, ")"));
+  const char *fault = transform_fault(&t);
+  if (fault)
+    return lexer_error(l, at, "%s", fault);
+  if (transform_bytes(&t) != bytes)
+    return lexer_error(l, at, "the constant has %llu bytes by its type, not %llu",
+                       (unsigned long long)bytes, (unsigned long long)transform_bytes(&t));
+  *out = constant_transform(p->g, &t);
+  return STATUS_OK;
+}
+
 Status parse_data(Parser *p, TypeId id, Constant *out) {
   Lexer *l = &p->lex;
   Type type = *type_get(p->g, id);
@@ -247,5 +334,7 @@ Status parse_data(Parser *p, TypeId id, Constant *out) {
     return parse_reference(p, bytes, out);
   if (lexer_accept_word(l, "hex"))
     return parse_hex(p, bytes, out);
+  if (lexer_accept_word(l, "transform"))
+    return parse_transform(p, bytes, out);
   return parse_elements(p, &type, bytes, out);
 }

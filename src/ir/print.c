@@ -5,6 +5,7 @@
  * text. A broken graph prints too (the verifier shows it): handles out of range become %?. */
 #include "ir/const_text.h"
 #include "ir/text.h"
+#include "ir/transform.h"
 
 typedef struct Printer {
   const Graph *g;
@@ -195,12 +196,58 @@ static void put_file(Printer *p, const Constant *c) {
                 (unsigned long long)c->size, (unsigned long long)constant_hash(c));
 }
 
+static void put_hash(const Constant *c, StrBuf *out) {
+  strbuf_printf(out, "hash(xxh3:%016llx, %llu)", (unsigned long long)constant_hash(c),
+                (unsigned long long)c->size);
+}
+
+/* A constant without a type of its own: what a transform reads. */
+static void put_bytes(Printer *p, const Constant *c) {
+  if (c->file)
+    put_file(p, c);
+  else if (c->size > CONST_INLINE_MAX && !p->options.full_constants)
+    put_hash(c, p->out);
+  else
+    put_hex(c, p->out);
+}
+
+/* "transform(int8 -127..127, 64x9x32, 288x1x9, 1x0x0, SCALES, 73728, SOURCE)", see docs/IR.md. */
+static void put_transform(Printer *p, const Transform *t) {
+  static const char *const strides[] = {", ", "x"};
+  strbuf_append(p->out, SV("transform("));
+  if (t->code == TRANSFORM_COPY)
+    strbuf_printf(p->out, "copy %u", t->element);
+  else
+    strbuf_printf(p->out, "%s%s %d..%d", t->code == TRANSFORM_INT8 ? "int8" : "int4",
+                  t->finite ? " finite" : "", t->low, t->high);
+  for (uint32_t what = 0; what < (t->code == TRANSFORM_COPY ? 2 : 3); what++)
+    for (uint32_t i = 0; i < t->rank; i++) {
+      const TransformDim *d = &t->dims[i];
+      put(p, strides[i > 0]);
+      put_unsigned(p->out, what == 0 ? d->size : what == 1 ? d->stride : d->scale);
+    }
+  strbuf_append(p->out, SV(", "));
+  if (t->code != TRANSFORM_COPY) {
+    strbuf_printf(p->out, "%llu, ", (unsigned long long)t->scales.size);
+    put_bytes(p, &t->scales);
+    strbuf_append(p->out, SV(", "));
+  }
+  strbuf_printf(p->out, "%llu, ", (unsigned long long)t->source.size);
+  put_bytes(p, &t->source);
+  strbuf_append(p->out, SV(")"));
+}
+
 static void put_data(Printer *p, const Constant *c, const Type *t) {
+  if (c->transform && c->size > CONST_INLINE_MAX &&
+      (c->transform->source.file || p->options.full_constants)) {
+    put_transform(p, c->transform);
+    return;
+  }
+  c = constant_made(c);
   if (c->size > CONST_INLINE_MAX && c->file)
     put_file(p, c);
   else if (c->size > CONST_INLINE_MAX && !p->options.full_constants)
-    strbuf_printf(p->out, "hash(xxh3:%016llx, %llu)", (unsigned long long)constant_hash(c),
-                  (unsigned long long)c->size);
+    put_hash(c, p->out);
   else if (c->size > CONST_INLINE_MAX || !put_elements(c, t, p->out))
     put_hex(c, p->out);
 }
@@ -209,7 +256,7 @@ static void put_constant(Printer *p, ValueId v) {
   put(p, "  ");
   put_definition(p, v);
   put(p, " = const ");
-  put_data(p, value_constant(p->g, v), value_type(p->g, v));
+  put_data(p, value_lazy_constant(p->g, v), value_type(p->g, v));
   if (value_cget(p->g, v)->name) {
     put(p, " ");
     put_name(p, value_cget(p->g, v)->name);

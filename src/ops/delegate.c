@@ -54,77 +54,12 @@ bool delegate_figures(const Graph *g, NodeId n, Arena *arena, DelegateFigures *o
   return reader && blob && !reader->describe(blob->data, blob->size, arena, out);
 }
 
-/* --- names --- */
-
-static bool take_number(StrView *text, uint32_t *out) {
-  uint64_t value = 0;
-  size_t i = 0;
-  for (; i < text->size && i < 10 && text->data[i] >= '0' && text->data[i] <= '9'; i++)
-    value = value * 10 + (uint64_t)(text->data[i] - '0');
-  *out = (uint32_t)value;
-  *text = (StrView){text->data + i, text->size - i};
-  return i > 0 && value <= UINT32_MAX;
-}
-
-static bool take_char(StrView *text, char c) {
-  bool there = text->size && text->data[0] == c;
-  *text = (StrView){text->data + there, text->size - there};
-  return there;
-}
-
-/* One digit for each dim, each digit once. */
-static bool parse_perm(StrView text, uint32_t rank, uint32_t *perm) {
-  uint32_t seen = 0;
-  if (text.size != rank)
-    return false;
-  for (uint32_t i = 0; i < rank; i++) {
-    perm[i] = (uint32_t)(text.data[i] - '0');
-    if (perm[i] >= rank || (seen >> perm[i] & 1))
-      return false;
-    seen |= 1u << perm[i];
-  }
-  return true;
-}
-
-static bool parse_order(StrView text, uint64_t size, Permutation *out) {
-  uint32_t element, rank = 0, dims[PERMUTE_MAX_RANK], perm[PERMUTE_MAX_RANK];
-  if (!take_number(&text, &element) || !take_char(&text, ':') ||
-      (element != 1 && element != 2 && element != 4 && element != 8))
-    return false;
-  uint64_t bytes = element;
-  do {
-    if (rank == PERMUTE_MAX_RANK || !take_number(&text, &dims[rank]) || dims[rank] == 0 ||
-        bytes > size / dims[rank])
-      return false;
-    bytes *= dims[rank++];
-  } while (take_char(&text, 'x'));
-  if (bytes != size || !take_char(&text, ':') || !parse_perm(text, rank, perm))
-    return false;
-  *out = permutation_make(element, rank, dims, perm);
-  return true;
-}
-
-bool delegate_next_name(StrView *keys, uint64_t size, DelegateName *out) {
+StrView delegate_next_key(StrView *keys) {
   const char *blank = keys->size ? memchr(keys->data, ' ', keys->size) : NULL;
   size_t length = blank ? (size_t)(blank - keys->data) : keys->size;
   StrView word = {keys->data, length};
   *keys = (StrView){keys->data + length + (blank != NULL), keys->size - length - (blank != NULL)};
-  const char *colon = word.size ? memchr(word.data, ':', word.size) : NULL;
-  *out = (DelegateName){.key = word, .permuted = colon != NULL};
-  if (!colon)
-    return true;
-  out->key.size = (size_t)(colon - word.data);
-  return parse_order((StrView){colon + 1, word.size - out->key.size - 1}, size, &out->order);
-}
-
-const char *delegate_order_text(Arena *arena, size_t element, uint32_t rank, const uint32_t *dims,
-                                const uint32_t *perm) {
-  const char *text = arena_printf(arena, ":%zu", element);
-  for (uint32_t i = 0; i < rank; i++)
-    text = arena_printf(arena, "%s%c%u", text, i ? 'x' : ':', dims[i]);
-  for (uint32_t i = 0; i < rank; i++)
-    text = arena_printf(arena, "%s%s%u", text, i ? "" : ":", perm[i]);
-  return text;
+  return word;
 }
 
 /* --- compile specs --- */
@@ -213,15 +148,9 @@ Status kern_call_delegate(Kernel *k) {
   DelegateData *named = ARENA_ARRAY(k->scratch, DelegateData, (size_t)data->count + 1);
   StrView keys = k->args[DELEGATE_ARG_KEYS].str;
   for (uint32_t i = 0; i < data->count; i++) {
-    DelegateName name;
-    uint64_t size = tensor_bytes(data->tensors[i]);
-    if (!delegate_next_name(&keys, size, &name))
-      return kernel_error(k, "data %u have no such order", i);
-    uint8_t *permuted = name.permuted ? arena_alloc(k->scratch, size) : NULL;
-    if (permuted)
-      permute(&name.order, data->tensors[i]->data, 0, permutation_count(&name.order), permuted);
-    named[i] = (DelegateData){
-        .key = name.key, .data = permuted ? permuted : data->tensors[i]->data, .size = size};
+    const Tensor *t = data->tensors[i];
+    named[i] =
+        (DelegateData){.key = delegate_next_key(&keys), .data = t->data, .size = tensor_bytes(t)};
   }
   Tensor *inputs = ARENA_ARRAY(k->scratch, Tensor, (size_t)args->count + 1),
          *outputs = ARENA_ARRAY(k->scratch, Tensor, (size_t)k->result_count + 1);
@@ -309,13 +238,10 @@ static const char *check_at(Sizes *s, NodeId n, const DelegateReader *reader, Ar
   if (!blob)
     return "the code is no constant";
   for (uint32_t i = 0; i < data; i++) {
-    const Constant *c = value_constant(g, node_list_value(g, n, DELEGATE_ARG_DATA, i));
+    const Constant *c = value_lazy_constant(g, node_list_value(g, n, DELEGATE_ARG_DATA, i));
     if (!c)
       return "data that the code finds by name are no constant";
-    DelegateName name;
-    if (!delegate_next_name(&keys, c->size, &name))
-      return "data that the code finds by name have no such order";
-    named[i] = (DelegateData){.key = name.key, .size = c->size};
+    named[i] = (DelegateData){.key = delegate_next_key(&keys), .size = c->size};
   }
   for (uint32_t i = 0; i < inputs; i++)
     in[i] = tensor_at(s, node_list_value(g, n, DELEGATE_ARG_ARGS, i));

@@ -8,7 +8,6 @@
 
 #include "ops/kernel.h"
 #include "support/json.h"
-#include "support/permute.h"
 
 /* Arguments of the op. */
 enum {
@@ -30,21 +29,9 @@ typedef struct DelegateData {
   uint64_t size;
 } DelegateData;
 
-/* One word of the argument `keys`, which names the data item of its place: a key, and after it the
- * order in which the program has the elements where that is not how they lie in the constant:
- * ":BYTES:DIMxDIM…:PERM" with the bytes of an element, and the dims of the result and a digit of
- * perm for each (support/permute.h). */
-typedef struct DelegateName {
-  StrView key;
-  bool permuted;
-  Permutation order;
-} DelegateName;
-
-/* Cuts the next word off; size: of its constant. False when that has no such order. */
-bool delegate_next_name(StrView *keys, uint64_t size, DelegateName *out);
-/* The order as it stands in a word, from the colon on. */
-const char *delegate_order_text(Arena *arena, size_t element, uint32_t rank, const uint32_t *dims,
-                                const uint32_t *perm);
+/* The next word of the argument `keys`, cut off: the name of the data item of its place; empty at
+ * the end. */
+StrView delegate_next_key(StrView *keys);
 
 /* What a backend wants to be told when the program is loaded: bytes under a key. */
 typedef struct DelegateSpec {

@@ -3,6 +3,7 @@
 
 #include <xxhash.h>
 
+#include "ir/transform.h"
 #include "pte/schema.h"
 
 enum { SAMPLE = 1024 }; /* bytes at the front, the middle and the end of a constant */
@@ -20,26 +21,29 @@ void constant_pool_release(ConstantPool *pool) {
   *pool = (ConstantPool){0};
 }
 
-static void sample_key(const ConstantPool *pool, Constant c, uint64_t key[2]) {
+static void sample_key(const ConstantPool *pool, const Constant *c, uint64_t key[2]) {
   uint8_t sample[3 * SAMPLE];
-  const uint8_t *data = c.data;
-  uint64_t size = c.size;
+  const uint8_t *data = c->data;
+  uint64_t size = c->size;
   if (size > sizeof sample) {
-    memcpy(sample, data, SAMPLE);
-    memcpy(sample + SAMPLE, data + size / 2 - SAMPLE / 2, SAMPLE);
-    memcpy(sample + 2 * SAMPLE, data + size - SAMPLE, SAMPLE);
+    constant_read(c, 0, SAMPLE, sample);
+    constant_read(c, size / 2 - SAMPLE / 2, SAMPLE, sample + SAMPLE);
+    constant_read(c, size - SAMPLE, SAMPLE, sample + 2 * SAMPLE);
     data = sample;
     size = sizeof sample;
+  } else if (c->transform) {
+    constant_read(c, 0, size, sample);
+    data = sample;
   }
+  if (c->transform)
+    constant_drop_pages(&c->transform->source);
   XXH128_hash_t h = XXH3_128bits_withSeed(data, size, pool->seed);
-  key[0] = h.low64 ^ c.size;
+  key[0] = h.low64 ^ c->size;
   key[1] = h.high64 ^ 1; /* never the key of a whole */
 }
 
-static void full_key(const ConstantPool *pool, Constant c, uint64_t key[2]) {
-  XXH128_hash_t h = XXH3_128bits_withSeed(c.data, c.size, pool->seed);
-  key[0] = h.low64;
-  key[1] = h.high64;
+static void full_key(const ConstantPool *pool, const Constant *c, uint64_t key[2]) {
+  constant_hash128(c, pool->seed, key);
 }
 
 static void grow(ConstantPool *pool) {
@@ -59,11 +63,6 @@ static void grow(ConstantPool *pool) {
   pool->slot_count = count;
 }
 
-bool constant_same(Constant a, Constant b) {
-  return a.size == b.size &&
-         (a.size == 0 || a.data == b.data || memcmp(a.data, b.data, a.size) == 0);
-}
-
 /* The slot of a key. equal_to: NULL, or the bytes that the constant in the slot must equal. */
 static PoolSlot *find(ConstantPool *pool, const uint64_t key[2], const Constant *equal_to) {
   if (pool->slot_used * 2 >= pool->slot_count)
@@ -72,7 +71,7 @@ static PoolSlot *find(ConstantPool *pool, const uint64_t key[2], const Constant 
   for (; pool->slots[at].constant; at = (at + 1) & (pool->slot_count - 1)) {
     PoolSlot *s = &pool->slots[at];
     if (s->key[0] == key[0] && s->key[1] == key[1] &&
-        (!equal_to || constant_same(pool->items[s->constant].bytes, *equal_to)))
+        (!equal_to || constant_same(&pool->items[s->constant].bytes, equal_to)))
       return s;
   }
   return &pool->slots[at];
@@ -92,24 +91,27 @@ static uint32_t append(ConstantPool *pool, Constant bytes) {
   return pool->count++;
 }
 
+static bool same_place(const Constant *a, const Constant *b) {
+  return a->data == b->data && a->transform == b->transform && a->size == b->size;
+}
+
 /* The slot of the constant with these bytes, or a free one for key. */
 static PoolSlot *look_up(ConstantPool *pool, Constant bytes, uint64_t key[2], bool *is_full) {
   *is_full = false;
-  sample_key(pool, bytes, key);
+  sample_key(pool, &bytes, key);
   PoolSlot *slot = find(pool, key, NULL);
   uint32_t first = slot->constant;
-  if (!first ||
-      (bytes.data == pool->items[first].bytes.data && bytes.size == pool->items[first].bytes.size))
+  if (!first || same_place(&bytes, &pool->items[first].bytes))
     return slot;
   if (!pool->items[first].full_key) {
-    full_key(pool, pool->items[first].bytes, key);
+    full_key(pool, &pool->items[first].bytes, key);
     slot = find(pool, key, &pool->items[first].bytes);
     if (!slot->constant)
       fill(pool, slot, key, first);
     pool->items[first].full_key = true;
   }
   *is_full = true;
-  full_key(pool, bytes, key);
+  full_key(pool, &bytes, key);
   return find(pool, key, &bytes);
 }
 
@@ -150,6 +152,17 @@ uint64_t constant_pool_size(const ConstantPool *pool) {
   return pool->count > 1 && pool->segment_size == 0 ? PTE_TENSOR_ALIGNMENT : pool->segment_size;
 }
 
+static void write_piece(void *user, const uint8_t *bytes, uint64_t size) {
+  atomic_file_write(user, bytes, size);
+}
+
+void constant_write(const Constant *c, AtomicFile *file) {
+  if (c->file)
+    atomic_file_copy(file, c->file, c->file_offset, c->size);
+  else
+    constant_each(c, write_piece, file);
+}
+
 void constant_pool_write(const ConstantPool *pool, AtomicFile *file) {
   uint64_t base = file->offset;
   for (uint32_t i = 1; i < pool->count; i++) {
@@ -157,10 +170,7 @@ void constant_pool_write(const ConstantPool *pool, AtomicFile *file) {
     if (c->bytes.size == 0)
       continue;
     atomic_file_pad(file, base + c->offset);
-    if (c->bytes.file)
-      atomic_file_copy(file, c->bytes.file, c->bytes.file_offset, c->bytes.size);
-    else
-      atomic_file_write(file, c->bytes.data, c->bytes.size);
+    constant_write(&c->bytes, file);
   }
   atomic_file_pad(file, base + constant_pool_size(pool));
 }

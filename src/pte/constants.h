@@ -30,8 +30,9 @@ typedef struct ConstantPool {
   uint64_t zero_size;
 } ConstantPool;
 
-/* Equal bytes. */
-bool constant_same(Constant a, Constant b);
+/* Writes the bytes: by the kernel's copy when they are in a file, in pieces when they are computed.
+ */
+void constant_write(const Constant *c, AtomicFile *file);
 
 void constant_pool_init(ConstantPool *pool, uint64_t seed);
 void constant_pool_release(ConstantPool *pool);

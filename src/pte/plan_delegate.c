@@ -12,15 +12,16 @@ static void refuse(PlanWriter *p, NodeId n, const char *what, StrView name) {
 static void write_named(PlanWriter *p, NodeId n) {
   StrView keys = node_str(p->g, n, DELEGATE_ARG_KEYS);
   for (uint32_t i = 0; i < node_list_count(p->g, n, DELEGATE_ARG_DATA); i++) {
-    const Constant *bytes = value_constant(p->g, node_list_value(p->g, n, DELEGATE_ARG_DATA, i));
-    DelegateName name;
-    if (!bytes || !delegate_next_name(&keys, bytes->size, &name) || name.key.size == 0) {
+    const Constant *bytes =
+        value_lazy_constant(p->g, node_list_value(p->g, n, DELEGATE_ARG_DATA, i));
+    StrView key = delegate_next_key(&keys);
+    if (!bytes || key.size == 0) {
       refuse(p, n, "each of the delegate's data must be a constant with a name; the names are",
              node_str(p->g, n, DELEGATE_ARG_KEYS));
       return;
     }
-    if (!segments_add_named(p->segments, name.key, *bytes, name.permuted ? &name.order : NULL)) {
-      refuse(p, n, "delegates find two different constants by the name", name.key);
+    if (!segments_add_named(p->segments, key, *bytes)) {
+      refuse(p, n, "delegates find two different constants by the name", key);
       return;
     }
   }

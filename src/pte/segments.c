@@ -3,9 +3,8 @@
 
 #include <xxhash.h>
 
+#include "ir/transform.h"
 #include "pte/schema.h"
-
-enum { PIECE = 1 << 20 }; /* elements */
 
 void segments_init(SegmentList *list, Arena *arena, uint64_t seed) {
   *list = (SegmentList){
@@ -25,34 +24,32 @@ static uint32_t append(SegmentList *list, Segment segment) {
 uint32_t segments_add_blob(SegmentList *list, Constant bytes) {
   XXH128_hash_t hash = XXH3_128bits_withSeed(bytes.data, (size_t)bytes.size, list->blobs.seed);
   uint32_t *slot, known = keymap_get(&list->blobs, &hash, sizeof hash, &slot);
-  if (known && constant_same(list->items[known - 1].bytes, bytes))
+  if (known && constant_same(&list->items[known - 1].bytes, &bytes))
     return SEGMENTS_FIRST - 1 + known;
   *slot = append(list, (Segment){.bytes = bytes, .alignment = PTE_SEGMENT_ALIGNMENT});
   return SEGMENTS_FIRST - 1 + *slot;
 }
 
-bool segments_add_named(SegmentList *list, StrView key, Constant bytes, const Permutation *order) {
+bool segments_add_named(SegmentList *list, StrView key, Constant bytes) {
   uint32_t *slot, known = keymap_get(&list->keys, key.data, (uint32_t)key.size, &slot);
-  if (known) {
-    const Segment *have = &list->items[known - 1];
-    return constant_same(have->bytes, bytes) && !have->order == !order &&
-           (!order || permutation_same(have->order, order));
-  }
+  if (known)
+    return constant_same(&list->items[known - 1].bytes, &bytes);
   list->named++;
-  Permutation *kept = order ? ARENA_ARRAY(list->arena, Permutation, 1) : NULL;
-  if (kept)
-    *kept = *order;
   *slot = append(list, (Segment){.bytes = bytes,
-                                 .order = kept,
                                  .key = arena_strdup(list->arena, key),
                                  .alignment = PTE_TENSOR_ALIGNMENT});
   return true;
 }
 
+/* Whether kernels may read the same bytes: those that are only permuted are for a delegate. */
+static bool may_be_shared(const Segment *s) {
+  return s->key && !(s->bytes.transform && s->bytes.transform->code == TRANSFORM_COPY);
+}
+
 uint64_t segments_place(SegmentList *list, ConstantPool *constants, uint64_t used) {
   for (uint32_t i = 0; i < list->count; i++) {
     Segment *s = &list->items[i];
-    uint32_t same = s->key && !s->order ? constant_pool_find(constants, s->bytes) : 0;
+    uint32_t same = may_be_shared(s) ? constant_pool_find(constants, s->bytes) : 0;
     s->shared = same != 0;
     if (s->shared) {
       s->offset = constant_pool_offset(constants, same);
@@ -64,29 +61,12 @@ uint64_t segments_place(SegmentList *list, ConstantPool *constants, uint64_t use
   return used;
 }
 
-/* In pieces: the whole would be a second copy of the model. */
-static void write_permuted(const Segment *s, AtomicFile *file) {
-  uint64_t count = permutation_count(s->order), element = s->order->element;
-  uint8_t *piece = xrealloc(NULL, PIECE * element);
-  for (uint64_t first = 0; first < count; first += PIECE) {
-    uint64_t size = count - first < PIECE ? count - first : PIECE;
-    permute(s->order, s->bytes.data, first, size, piece);
-    atomic_file_write(file, piece, size * element);
-  }
-  xfree(piece);
-}
-
 void segments_write(const SegmentList *list, AtomicFile *file, uint64_t base) {
   for (uint32_t i = 0; i < list->count; i++) {
     const Segment *s = &list->items[i];
     if (s->shared)
       continue;
     atomic_file_pad(file, base + s->offset);
-    if (s->order)
-      write_permuted(s, file);
-    else if (s->bytes.file)
-      atomic_file_copy(file, s->bytes.file, s->bytes.file_offset, s->bytes.size);
-    else
-      atomic_file_write(file, s->bytes.data, s->bytes.size);
+    constant_write(&s->bytes, file);
   }
 }

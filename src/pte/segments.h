@@ -6,17 +6,15 @@
 #include "ir/graph.h"
 #include "pte/constants.h"
 #include "pte/keymap.h"
-#include "support/permute.h"
 
 enum { SEGMENTS_FIRST = 2 }; /* index of the first of them in the program */
 
 typedef struct Segment {
   Constant bytes;
-  const Permutation *order; /* of the elements; NULL: as they lie */
-  const char *key;          /* of named data; NULL: the bytes of a delegate */
-  uint64_t alignment;       /* of its offset */
-  uint64_t offset;          /* from the segment base; set by segments_place */
-  bool shared;              /* lies within the segment of constants; set by segments_place */
+  const char *key;    /* of named data; NULL: the bytes of a delegate */
+  uint64_t alignment; /* of its offset */
+  uint64_t offset;    /* from the segment base; set by segments_place */
+  bool shared;        /* lies within the segment of constants; set by segments_place */
 } Segment;
 
 typedef struct SegmentList {
@@ -30,9 +28,8 @@ void segments_init(SegmentList *list, Arena *arena, uint64_t seed);
 void segments_release(SegmentList *list);
 /* The segment's index; equal bytes are one segment. The bytes must stay where they are until the segments are written. */
 uint32_t segments_add_blob(SegmentList *list, Constant bytes);
-/* Names bytes, in an order of their own or NULL, once a key. False when the key names others
- * already. */
-bool segments_add_named(SegmentList *list, StrView key, Constant bytes, const Permutation *order);
+/* Names bytes, once a key. False when the key names others already. */
+bool segments_add_named(SegmentList *list, StrView key, Constant bytes);
 /* Offsets behind `used` bytes of constants; returns the size of the whole. Named data that a kernel
  * reads as well (an embedding that is a matrix, too) lie where constants, which start at the
  * segment base, have them: segments may overlap. */

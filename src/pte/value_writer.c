@@ -243,7 +243,7 @@ void write_same(ValueWriter *w, ValueId v, ValueId as) {
 
 /* Empty ones stay in the program: there is nothing to find. */
 static void add_constant(ValueWriter *w, ValueId v) {
-  const Constant *bytes = value_constant(w->g, v);
+  const Constant *bytes = value_lazy_constant(w->g, v);
   if (!w->external || !bytes->size || value_type(w->g, v)->order != ORDER_CONTIGUOUS) {
     w->data_index[v] = constant_pool_add(w->pool, *bytes);
     return;

@@ -33,6 +33,9 @@ Status file_map_beneath(MappedFile *file, Arena *arena, DiagSink *sink, const ch
  * FILE_CHANGED is reported. Reading a mapping beyond an end that has moved raises SIGBUS, which the
  * command turns into the same message. */
 Status file_check_unchanged(const MappedFile *file, DiagSink *sink);
+/* Pages of these bytes count as this process's no more, though the mapping stays as it is: for
+ * those that were read and are not needed soon. */
+void file_drop_pages(const MappedFile *file, uint64_t offset, uint64_t size);
 void file_unmap(MappedFile *file);
 
 /* How far an output is, for whoever shows it. */

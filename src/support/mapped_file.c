@@ -283,6 +283,13 @@ Status file_check_unchanged(const MappedFile *file, DiagSink *sink) {
                      "'%s' changed while it was being read", file->path);
 }
 
+void file_drop_pages(const MappedFile *file, uint64_t offset, uint64_t size) {
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = (offset + size) / page * page;
+  offset = align_up(offset, page);
+  if (file->data && offset < end)
+    (void)madvise((void *)(uintptr_t)(file->data + offset), end - offset, MADV_DONTNEED);
+}
+
 void file_unmap(MappedFile *file) {
   if (file->data)
     munmap((void *)(uintptr_t)file->data, file->size);

@@ -104,9 +104,3 @@ uint64_t permutation_count(const Permutation *p) {
     count *= p->dims[i];
   return count;
 }
-
-bool permutation_same(const Permutation *a, const Permutation *b) {
-  return a->element == b->element && a->rank == b->rank &&
-         memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0 &&
-         memcmp(a->strides, b->strides, a->rank * sizeof *a->strides) == 0;
-}

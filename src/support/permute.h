@@ -26,6 +26,5 @@ void permute_range(const Permutation *p, const uint8_t *from, uint64_t first, ui
 void permute(const Permutation *p, const uint8_t *from, uint64_t first, uint64_t count,
              uint8_t *to);
 uint64_t permutation_count(const Permutation *p); /* of elements */
-bool permutation_same(const Permutation *a, const Permutation *b);
 
 #endif

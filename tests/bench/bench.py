@@ -6,6 +6,8 @@
 Parts: copy    etc lower of mobilenet_v2 (14 MB) against cp of the model
        python  the same against the official Python packages (skipped when they are not installed)
        large   a generated model with external data against cp; anonymous memory against the small model's
+       streamed  the same model with --quantize, its weights quantized while the program is written: portable and XNNPACK,
+               against cp of the weights; anonymous memory
        nodes   graphs of 1k, 10k and 100k nodes: how the time per node grows
        arena   memory plan of every model against the largest sum of bytes alive at once; every CNN must reach it
 Paired commands run in turn and the fastest run of each is judged (the median is printed beside it): what makes a run
@@ -25,7 +27,7 @@ import generate
 import measure
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PARTS = ("copy", "python", "large", "nodes", "arena")
+PARTS = ("copy", "python", "large", "streamed", "nodes", "arena")
 MIB = 1 << 20
 
 # Models whose activations are planned without a gap: the classifiers, detectors and image networks.
@@ -171,6 +173,45 @@ def bench_large(args, report):
                   resident=peak.resident, small_anonymous=base_peak)
     report.target("large", f"etc lower of {args.large_gb:.1f} GB against cp", lower / cp, 1.5, " x")
     report.target("large", "anonymous memory above the small model's", (peak.anonymous - base_peak) / MIB, 64, " MiB")
+
+
+# name, options of `etc lower`, whether time and memory are judged: scales of blocks of 4 bits are kept in memory.
+STREAMED = (("int8-weight-only, portable", ("--quantize", "int8-weight-only"), True),
+            ("int8-weight-only, XNNPACK", ("--quantize", "int8-weight-only", "--backend", "xnnpack"), True),
+            ("int8-dynamic, XNNPACK", ("--quantize", "int8-dynamic", "--backend", "xnnpack"), True),
+            ("int4-weight-only, XNNPACK", ("--quantize", "int4-weight-only", "--backend", "xnnpack"), False))
+
+
+def bench_streamed(args, report):
+    folder, peaks, sizes = args.out / "streamed", {}, {}
+    try:
+        model = generate.weight_model(args.large_gb, folder)
+        out = folder / "out.bin"
+        commands = {"cp": ["cp", folder / "weights.bin", out]}
+        commands.update({name: [args.etc, "lower", model, *options, "-o", out] for name, options, _ in STREAMED})
+        runs = measure.interleaved(commands, [out], args.large_repeat)
+        for name, _, _ in STREAMED:
+            peaks[name] = measure.run(commands[name], memory=True)
+            sizes[name] = out.stat().st_size
+    except OSError as error:
+        report.skip("streamed", str(error))
+        return
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    cp = measure.fastest(runs["cp"])
+    ratios = {name: measure.fastest(runs[name]) / cp for name in peaks}
+    report.table(f"{args.large_gb:.1f} GB of external weights, quantized, {args.large_repeat} paired runs",
+                 ["command", "fastest ms", "median ms", "ratio to cp", "peak anonymous MiB", "peak resident MiB", "MB written"],
+                 [["cp weights.bin", *milliseconds(runs["cp"]), "1", "", "", ""]] +
+                 [[name, *milliseconds(runs[name]), f"{ratios[name]:.2f}", f"{peaks[name].anonymous / MIB:.1f}",
+                   f"{peaks[name].resident / MIB:.0f}", f"{sizes[name] / 1e6:.0f}"] for name in peaks])
+    report.record("streamed", seconds=timings(runs), ratio=ratios, bytes=sizes,
+                  anonymous={name: run.anonymous for name, run in peaks.items()},
+                  resident={name: run.resident for name, run in peaks.items()})
+    for name, _, judged in STREAMED:
+        if judged:
+            report.target("streamed", f"{name} of {args.large_gb:.1f} GB against cp", ratios[name], 3, " x")
+            report.target("streamed", f"{name}: anonymous memory", peaks[name].anonymous / MIB, 16, " MiB")
 
 
 def node_count_model(args, count):

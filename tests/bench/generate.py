@@ -72,14 +72,16 @@ def node_graph(count):
 def _write_weights(path, layers, width, std):
     """layers float32 matrices of width x width, all different, none of it a hole that cp could skip.
 
-    One block of random values is written again and again, the first value of each matrix set to its number: enough
-    to make them differ for a compiler that shares equal constants, and as fast as the disk.
+    One block of random values is written again and again, its rows moved on each time and its first value set to the
+    number of the matrix: enough to make them differ, as floats and as codes, for a compiler that shares equal
+    constants, and as fast as the disk.
     """
     block = np.random.default_rng(0).standard_normal((width, width), dtype=np.float32) * np.float32(std)
     with open(path, "wb") as file:
         for i in range(layers):
-            block[0, 0] = std * i / layers
-            file.write(block.data)
+            rows = np.roll(block, i, axis=0)
+            rows[0, 0] = std * i / layers
+            file.write(rows.data)
 
 
 def weight_model(gigabytes, folder, width=4096):

@@ -1,11 +1,9 @@
-/* Permuted elements against the definition, in whole and in pieces; orders as text; places of
- * values as a map. */
+/* Permuted elements against the definition, in whole and in pieces; places of values as a map. */
 #include "unit.h"
 
 #include <stdlib.h>
 
 #include "backends/xnnpack/places.h"
-#include "ops/delegate.h"
 #include "support/permute.h"
 
 /* Element `at` of the result, found by counting dimensions. */
@@ -63,51 +61,6 @@ static void test_permutations(void **state) {
   check(4, 3, (uint32_t[]){100, 9, 173}, (uint32_t[]){0, 2, 1}, false); /* several threads */
 }
 
-static void test_orders(void **state) {
-  (void)state;
-  static const char *const wrong[] = {
-      "k:",
-      "k:4",
-      "k:4:2x3",
-      "k:4:2x3:",
-      "k:4:2x3:0",
-      "k:4:2x3:011",
-      "k:4:2x3:00",
-      "k:4:2x3:02",
-      "k:4:2x3:1:0",
-      "k:3:2x3:10",
-      "k:4:0x3:10",
-      "k:4:2x4:10",
-      "k:8:2x3:10",
-      "k:4:2x3x:10",
-      "k:4:-2x3:10",
-      "k:4:2x3:1a",
-      "k:4::10",
-      "k::2x3:10",
-      "k:4:4294967298x3:10",
-      "k:4:99999999999x3:10",
-      "k:4:1x1x1x1x1x1x1x2x3:012345678",
-  };
-  Arena arena;
-  DelegateName name;
-  arena_init(&arena);
-  for (size_t i = 0; i < COUNT_OF(wrong); i++) {
-    StrView keys = sv_from(wrong[i]);
-    assert_false(delegate_next_name(&keys, 24, &name));
-  }
-  const char *order = delegate_order_text(&arena, 4, 2, (uint32_t[]){2, 3}, (uint32_t[]){1, 0});
-  StrView keys = sv_from(arena_printf(&arena, "first second%s third", order));
-  assert_true(delegate_next_name(&keys, 5, &name) && !name.permuted);
-  assert_true(sv_eq_str(name.key, "first"));
-  assert_true(delegate_next_name(&keys, 24, &name) && name.permuted);
-  assert_true(sv_eq_str(name.key, "second"));
-  Permutation p = permutation_make(4, 2, (uint32_t[]){2, 3}, (uint32_t[]){1, 0});
-  assert_true(permutation_same(&p, &name.order));
-  assert_true(delegate_next_name(&keys, 7, &name) && sv_eq_str(name.key, "third"));
-  assert_int_equal(keys.size, 0);
-  arena_release(&arena);
-}
-
 static void test_places(void **state) {
   (void)state;
   enum { MANY = 1000, STEP = 64 }; /* values that fall on one slot of a small table */
@@ -157,6 +110,6 @@ static void specs_are_words(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(specs_are_words),
                                      cmocka_unit_test(test_permutations),
-                                     cmocka_unit_test(test_orders), cmocka_unit_test(test_places)};
+                                     cmocka_unit_test(test_places)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

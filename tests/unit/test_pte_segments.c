@@ -23,8 +23,8 @@ static void named_data_share_constants(void **state) {
   uint32_t item = constant_pool_add(&pool, bytes_of(a, 7));
   assert_int_equal(constant_pool_find(&pool, bytes_of(same, 7)), item);
   assert_int_equal(constant_pool_find(&pool, bytes_of(other, 8)), 0);
-  assert_true(segments_add_named(&list, SV("same"), bytes_of(same, 7), NULL));
-  assert_true(segments_add_named(&list, SV("other"), bytes_of(other, 8), NULL));
+  assert_true(segments_add_named(&list, SV("same"), bytes_of(same, 7)));
+  assert_true(segments_add_named(&list, SV("other"), bytes_of(other, 8)));
   segments_add_blob(&list, bytes_of(a, 7));
 
   uint64_t used = constant_pool_size(&pool), size = segments_place(&list, &pool, used);

@@ -1,0 +1,21 @@
+/* Scales and codes of constant weights. The codes are transforms of the floats (ir/transform.h):
+ * here each weight is read once, and again when the program is written. */
+#ifndef ETC_PASSES_QUANTIZE_SCALES_H
+#define ETC_PASSES_QUANTIZE_SCALES_H
+
+#include "ir/transform.h"
+
+/* A tensor as [outer, count, inner], with a scale for each of count channels. */
+typedef struct Channels {
+  uint64_t outer, count, inner;
+} Channels;
+
+/* The largest finite magnitude of each channel of f32 elements, on all threads. */
+void channel_magnitudes(const Constant *c, const Channels *ch, float *out);
+/* The codes of c in the order of c, or of the transposed matrix (inner is 1). */
+Constant channel_codes(Graph *g, const Constant *c, const Channels *ch, bool transposed,
+                       const float *scales, int64_t low, int64_t high);
+/* The bytes of a transform, at once when there are few. */
+Constant codes_constant(Graph *g, const Transform *t);
+
+#endif

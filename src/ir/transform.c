@@ -1,0 +1,284 @@
+/* See transform.h. */
+#include "ir/transform.h"
+
+#include <xxhash.h>
+
+#include "ir/transform_run.h"
+
+uint64_t transform_count(const Transform *t) {
+  uint64_t count = 1;
+  for (uint32_t i = 0; i < t->rank; i++)
+    count *= t->dims[i].size;
+  return count;
+}
+
+uint64_t transform_bytes(const Transform *t) {
+  uint64_t count = transform_count(t);
+  return t->code == TRANSFORM_COPY   ? count * t->element
+         : t->code == TRANSFORM_INT8 ? count
+                                     : count / 2;
+}
+
+/* Whether the largest index by these strides is below count. */
+static bool reaches(uint64_t size, uint64_t stride, uint64_t *end, uint64_t count) {
+  uint64_t step;
+  return mul_u64(size - 1, stride, &step) && add_u64(*end, step, end) && *end < count;
+}
+
+static const char *dims_fault(const Transform *t) {
+  uint64_t source = 0, scale = 0, count = 1, sources = t->source.size / t->element,
+           scales = t->code == TRANSFORM_COPY ? 1 : t->scales.size / sizeof(float);
+  if (sources == 0 || scales == 0 || t->source.transform || t->scales.transform)
+    return "a transform of nothing";
+  for (uint32_t i = 0; i < t->rank; i++) {
+    TransformDim d = t->dims[i];
+    if (d.size == 0 || !mul_u64(count, d.size, &count) || count > UINT64_MAX / 8)
+      return "the sizes of a transform are 0 or too large";
+    if (!reaches(d.size, d.stride, &source, sources))
+      return "a transform reads beyond the end of its source";
+    if (!reaches(d.size, d.scale, &scale, scales))
+      return "a transform reads beyond the end of its scales";
+  }
+  return count <= sources ? NULL : "a transform has more elements than its source";
+}
+
+const char *transform_fault(const Transform *t) {
+  bool codes = t->code != TRANSFORM_COPY;
+  if (t->rank == 0 || t->rank > TRANSFORM_MAX_RANK)
+    return "a transform has 1 to 8 dims";
+  if (t->element != 1 && t->element != 2 && t->element != 4 && t->element != 8)
+    return "elements of a transform have 1, 2, 4 or 8 bytes";
+  if (codes && t->element != sizeof(float))
+    return "codes are made of f32";
+  if (t->code == TRANSFORM_INT4 && (t->low < -8 || t->high > 7 || t->dims[t->rank - 1].size % 2))
+    return "codes of 4 bits are from -8 to 7, an even number in each row";
+  if (codes && t->low > t->high)
+    return "the lowest code is above the highest";
+  return dims_fault(t);
+}
+
+/* --- making --- */
+
+Constant constant_transform(Graph *g, const Transform *t) {
+  const char *fault = transform_fault(t);
+  if (fault)
+    BUG("%s", fault);
+  Transform *kept = ARENA_NEW(&g->arena, Transform);
+  kept->source = t->source;
+  kept->element = t->element;
+  kept->code = t->code;
+  kept->rank = t->rank;
+  memcpy(kept->dims, t->dims, sizeof t->dims);
+  kept->scales = t->scales;
+  kept->low = t->low;
+  kept->high = t->high;
+  kept->finite = t->finite;
+  kept->next = g->transforms;
+  g->transforms = kept;
+  return (Constant){.size = transform_bytes(kept), .transform = kept};
+}
+
+/* The dims of t as rank dims of these sizes, which divide them; false when they do not. */
+static bool split_dims(const Transform *t, uint32_t rank, const uint64_t *sizes,
+                       TransformDim *out) {
+  uint32_t at = rank;
+  for (uint32_t i = t->rank; i-- > 0;) {
+    TransformDim d = t->dims[i];
+    uint64_t inner = 1;
+    while (inner < d.size && at > 0 && sizes[at - 1] && d.size / inner % sizes[at - 1] == 0) {
+      at--;
+      out[at] = (TransformDim){sizes[at], inner * d.stride, inner * d.scale};
+      inner *= sizes[at];
+    }
+    if (inner != d.size)
+      return false;
+  }
+  for (; at > 0 && sizes[at - 1] == 1; at--)
+    out[at - 1] = (TransformDim){1, 0, 0};
+  return at == 0;
+}
+
+static bool keeps_order(uint32_t rank, const uint64_t *sizes, const uint32_t *perm) {
+  uint32_t last = 0;
+  for (uint32_t i = 0; i < rank; i++) {
+    if (sizes[perm[i]] == 1)
+      continue;
+    if (perm[i] < last)
+      return false;
+    last = perm[i];
+  }
+  return true;
+}
+
+Constant constant_permuted(Graph *g, Constant from, uint32_t element, uint32_t rank,
+                           const uint32_t *dims, const uint32_t *perm) {
+  uint64_t sizes[TRANSFORM_MAX_RANK];
+  TransformDim straight[TRANSFORM_MAX_RANK];
+  if (rank > TRANSFORM_MAX_RANK)
+    BUG("%u dimensions to permute", rank);
+  for (uint32_t i = 0; i < rank; i++)
+    sizes[perm[i]] = dims[i];
+  if (from.size == 0 || keeps_order(rank, sizes, perm))
+    return from;
+  Transform t = {.source = from, .element = element, .rank = rank};
+  if (from.transform && from.transform->code != TRANSFORM_INT4 &&
+      split_dims(from.transform, rank, sizes, straight)) {
+    const Transform *old = from.transform;
+    t = (Transform){.source = old->source,
+                    .element = old->element,
+                    .code = old->code,
+                    .rank = rank,
+                    .scales = old->scales,
+                    .low = old->low,
+                    .high = old->high,
+                    .finite = old->finite};
+  } else {
+    t.source = *constant_made(&from);
+    uint64_t stride = 1;
+    for (uint32_t i = rank; i-- > 0; stride *= sizes[i])
+      straight[i] = (TransformDim){sizes[i], stride, 0};
+  }
+  for (uint32_t i = 0; i < rank; i++)
+    t.dims[i] = straight[perm[i]];
+  return constant_transform(g, &t);
+}
+
+bool constant_packed(Graph *g, Constant from, Constant *out) {
+  const Transform *old = from.transform;
+  if (!old || old->code != TRANSFORM_INT8)
+    return false;
+  Transform t = {.source = old->source,
+                 .element = old->element,
+                 .code = TRANSFORM_INT4,
+                 .rank = old->rank,
+                 .scales = old->scales,
+                 .low = old->low,
+                 .high = old->high,
+                 .finite = old->finite};
+  memcpy(t.dims, old->dims, sizeof t.dims);
+  if (transform_fault(&t))
+    return false;
+  *out = constant_transform(g, &t);
+  return true;
+}
+
+/* --- reading --- */
+
+const Constant *constant_made(const Constant *c) {
+  Transform *t = c->transform;
+  if (!t)
+    return c;
+  Constant *made = atomic_load(&t->made), *none = NULL;
+  if (made)
+    return made;
+  made = xrealloc(NULL, sizeof *made + c->size);
+  uint8_t *bytes = (uint8_t *)(made + 1);
+  *made = (Constant){.data = bytes, .size = c->size};
+  transform_run(t, 0, c->size, bytes);
+  if (atomic_compare_exchange_strong(&t->made, &none, made))
+    return made;
+  xfree(made); /* another thread was first */
+  return none;
+}
+
+void transforms_release(Transform *first) {
+  for (; first; first = first->next)
+    xfree(atomic_load(&first->made));
+}
+
+void constant_read(const Constant *c, uint64_t first, uint64_t size, uint8_t *to) {
+  const Constant *made = c->transform ? atomic_load(&c->transform->made) : c;
+  if (size == 0)
+    return;
+  if (made)
+    memcpy(to, made->data + first, size);
+  else
+    transform_run(c->transform, first, size, to);
+}
+
+enum { DROPPED = 1 << 20 }; /* bytes for which the call is worth it */
+
+void constant_drop_pages(const Constant *c) {
+  if (c->file && c->size >= DROPPED)
+    file_drop_pages(c->file, c->file_offset, c->size);
+}
+
+void constant_each(const Constant *c, void body(void *user, const uint8_t *bytes, uint64_t size),
+                   void *user) {
+  const Constant *made = c->transform ? atomic_load(&c->transform->made) : c;
+  if (made) {
+    body(user, made->data, c->size);
+    return;
+  }
+  uint64_t piece = transform_piece(c->transform);
+  piece = piece < c->size ? piece : c->size;
+  uint8_t *bytes = xrealloc(NULL, piece + 1);
+  for (uint64_t at = 0; at < c->size; at += piece) {
+    uint64_t size = c->size - at < piece ? c->size - at : piece;
+    transform_run(c->transform, at, size, bytes);
+    body(user, bytes, size);
+  }
+  xfree(bytes);
+  constant_drop_pages(&c->transform->source);
+}
+
+static bool same_span(const Constant *a, const Constant *b) {
+  return a->size == b->size && (a->size == 0 || (a->data && a->data == b->data));
+}
+
+static bool same_transform(const Transform *a, const Transform *b) {
+  return a == b ||
+         (a->code == b->code && a->element == b->element && a->rank == b->rank &&
+          a->low == b->low && a->high == b->high && a->finite == b->finite &&
+          same_span(&a->source, &b->source) &&
+          memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0 &&
+          a->scales.size == b->scales.size &&
+          (a->scales.size == 0 || memcmp(a->scales.data, b->scales.data, a->scales.size) == 0));
+}
+
+/* Piece by piece: neither must be held as a whole. */
+static bool same_pieces(const Constant *a, const Constant *b) {
+  uint64_t piece = TRANSFORM_PIECE < a->size ? TRANSFORM_PIECE : a->size;
+  uint8_t *bytes = xrealloc(NULL, 2 * piece + 1);
+  bool same = true;
+  for (uint64_t at = 0; same && at < a->size; at += piece) {
+    uint64_t size = a->size - at < piece ? a->size - at : piece;
+    constant_read(a, at, size, bytes);
+    constant_read(b, at, size, bytes + piece);
+    same = memcmp(bytes, bytes + piece, size) == 0;
+  }
+  xfree(bytes);
+  return same;
+}
+
+bool constant_same(const Constant *a, const Constant *b) {
+  if (a->size != b->size)
+    return false;
+  if (a->transform && b->transform && same_transform(a->transform, b->transform))
+    return true;
+  if (a->transform || b->transform)
+    return same_pieces(a, b);
+  return a->size == 0 || a->data == b->data || memcmp(a->data, b->data, a->size) == 0;
+}
+
+static void hash_piece(void *user, const uint8_t *bytes, uint64_t size) {
+  (void)XXH3_128bits_update(user, bytes, (size_t)size);
+}
+
+void constant_hash128(const Constant *c, uint64_t seed, uint64_t out[2]) {
+  XXH128_hash_t h;
+  if (c->transform) {
+    XXH3_state_t *state = XXH3_createState();
+    if (!state)
+      BUG("no memory for a hash");
+    (void)XXH3_128bits_reset_withSeed(state, seed);
+    constant_each(c, hash_piece, state);
+    h = XXH3_128bits_digest(state);
+    (void)XXH3_freeState(state);
+  } else {
+    h = XXH3_128bits_withSeed(c->data, (size_t)c->size, seed);
+    constant_drop_pages(c);
+  }
+  out[0] = h.low64;
+  out[1] = h.high64;
+}

@@ -1,0 +1,67 @@
+/* Constants that are computed from another one when somebody reads them: permuted, quantized, or
+ * both. Weights stay in the mapped file until the program is written, in pieces, on all threads;
+ * whoever needs all values at once gets them by constant_made (value_constant does that).
+ *
+ * Element i of the result is an element of the source, and for codes one of the scales: both are
+ * found by strides, so that a permutation of a quantized constant is again one transform. */
+#ifndef ETC_IR_TRANSFORM_H
+#define ETC_IR_TRANSFORM_H
+
+#include <stdatomic.h>
+
+#include "ir/graph.h"
+
+enum { TRANSFORM_MAX_RANK = 8, TRANSFORM_PIECE = 1 << 20 };
+
+typedef enum TransformCode {
+  TRANSFORM_COPY, /* elements of 1, 2, 4 or 8 bytes as they are */
+  TRANSFORM_INT8, /* f32 / scale, rounded to even, between low and high; NaN becomes 0 */
+  TRANSFORM_INT4  /* the same + 8, two in a byte, the low nibble first */
+} TransformCode;
+
+typedef struct TransformDim {
+  uint64_t size, stride; /* of the source, in elements */
+  uint64_t scale;        /* stride of the scales; 0: the same for the whole dim */
+} TransformDim;
+
+struct Transform {
+  Constant source;  /* its bytes are there; may be unaligned */
+  uint32_t element; /* bytes of an element of the source */
+  TransformCode code;
+  uint32_t rank; /* 1 at least; sizes are not 0 */
+  TransformDim dims[TRANSFORM_MAX_RANK];
+  Constant scales; /* f32, of codes; normal numbers above 0 */
+  int8_t low, high;
+  bool finite;              /* infinities become 0, too */
+  Transform *next;          /* of the graph */
+  _Atomic(Constant *) made; /* NULL: nobody needed it yet */
+};
+
+/* The constant that t describes; the graph keeps a copy of t. */
+Constant constant_transform(Graph *g, const Transform *t);
+/* from with its elements in the order of permuted dims (support/permute.h): from itself when the
+ * order stays, else a transform, of the source of from when that is one. */
+Constant constant_permuted(Graph *g, Constant from, uint32_t element, uint32_t rank,
+                           const uint32_t *dims, const uint32_t *perm);
+/* Codes of 4 bits from those of int8 that are transformed, an even number of them in each row;
+ * false when from is something else. */
+bool constant_packed(Graph *g, Constant from, Constant *out);
+/* Why a transform of unknown origin cannot be read, or NULL. */
+const char *transform_fault(const Transform *t);
+uint64_t transform_count(const Transform *t); /* of elements */
+uint64_t transform_bytes(const Transform *t); /* of the result */
+
+/* Bytes [first, first + size) of a constant, computed on all threads where they are not there. */
+void constant_read(const Constant *c, uint64_t first, uint64_t size, uint8_t *to);
+/* Hands all bytes over in order, in pieces of at most TRANSFORM_PIECE those that are computed. */
+void constant_each(const Constant *c, void body(void *user, const uint8_t *bytes, uint64_t size),
+                   void *user);
+/* Equal bytes; computes none where both are the same transform. */
+bool constant_same(const Constant *a, const Constant *b);
+/* XXH3 of all bytes. */
+void constant_hash128(const Constant *c, uint64_t seed, uint64_t out[2]);
+/* Pages of a mapped file that were read and are not needed soon; of small constants they stay. */
+void constant_drop_pages(const Constant *c);
+void transforms_release(Transform *first); /* the bytes that were made */
+
+#endif

@@ -1,0 +1,260 @@
+/* The values of transforms: ranges of the result, on all threads. */
+#include <float.h>
+#include <math.h>
+
+#include "ir/transform_run.h"
+#include "support/parallel.h"
+
+enum { LANES = 64, TILE = 64, AHEAD = 16, CACHE_LINE = 64, LINE = 256, GRAIN = 1 << 16 };
+
+/* --- codes --- */
+
+/* Adding it and taking it away again rounds floats below 2^22 to even, which compilers vectorize.
+ */
+#define ROUNDER 0x1.8p23F
+
+static void codes_of(const Transform *t, const float *x, const float *scales, uint32_t count,
+                     uint8_t *to) {
+  float low = (float)t->low, high = (float)t->high, most = t->finite ? FLT_MAX : INFINITY;
+  for (uint32_t i = 0; i < count; i++) {
+    float real = fabsf(x[i]) <= most ? x[i] : 0, y = real / scales[i];
+    y = y == y ? y : 0;
+    y = y > low ? y : low;
+    y = y < high ? y : high;
+    to[i] = (uint8_t)(int8_t)(int)((y + ROUNDER) - ROUNDER);
+  }
+}
+
+/* --- walking --- */
+
+/* The dims of a transform, those of size 1 left out, neighbours joined. */
+typedef struct Walk {
+  const Transform *t;
+  size_t out; /* bytes of an element of the result; those of 4 bits count as one */
+  uint32_t rank;
+  uint32_t fast; /* the dim along which the source is contiguous, when the last is not; else rank */
+  uint64_t row;  /* elements of the result for each index of dim `fast`, or 1 */
+  TransformDim dims[TRANSFORM_MAX_RANK];
+} Walk;
+
+static Walk walk_make(const Transform *t) {
+  Walk w = {.t = t, .out = t->code == TRANSFORM_COPY ? t->element : 1, .row = 1};
+  for (uint32_t i = 0; i < t->rank; i++) {
+    TransformDim d = t->dims[i], *last = w.rank ? &w.dims[w.rank - 1] : NULL;
+    if (d.size == 1)
+      continue;
+    if (last && last->stride == d.size * d.stride && last->scale == d.size * d.scale)
+      *last = (TransformDim){last->size * d.size, d.stride, d.scale};
+    else
+      w.dims[w.rank++] = d;
+  }
+  if (w.rank == 0)
+    w.dims[w.rank++] = (TransformDim){1, 1, 0};
+  w.fast = w.rank;
+  for (uint32_t i = 0; i + 1 < w.rank && w.dims[w.rank - 1].stride != 1; i++)
+    if (w.dims[i].stride == 1)
+      w.fast = i;
+  for (uint32_t i = w.fast + 1; i < w.rank; i++)
+    w.row *= w.dims[i].size;
+  return w;
+}
+
+/* Where an element of the result comes from; how far it is from the end of its line. */
+typedef struct Place {
+  uint64_t source, scale, rest;
+} Place;
+
+static Place place_of(const Walk *w, uint64_t element) {
+  Place p = {0, 0, 0};
+  for (uint32_t i = w->rank; i-- > 0; element /= w->dims[i].size) {
+    uint64_t at = element % w->dims[i].size;
+    p.source += at * w->dims[i].stride;
+    p.scale += at * w->dims[i].scale;
+    if (i + 1 == w->rank)
+      p.rest = w->dims[i].size - at;
+  }
+  return p;
+}
+
+#define GATHER(type)                                                                               \
+  for (uint64_t i = 0; i < count; i++)                                                             \
+  memcpy(to + i * sizeof(type), from + i * stride * sizeof(type), sizeof(type))
+
+/* count elements that are stride elements apart. */
+static void gather(const uint8_t *from, uint64_t stride, uint64_t count, size_t element,
+                   uint8_t *to) {
+  if (stride == 1)
+    memcpy(to, from, count * element);
+  else if (element == 1)
+    GATHER(uint8_t);
+  else if (element == 2)
+    GATHER(uint16_t);
+  else if (element == 4)
+    GATHER(uint32_t);
+  else
+    GATHER(uint64_t);
+}
+
+#define SPREAD(type)                                                                               \
+  for (uint32_t i = 0; i < count; i++)                                                             \
+  memcpy(to + i * step, from + i * sizeof(type), sizeof(type))
+
+/* The other way round: count neighbours to places that are step bytes apart. */
+static void spread(const uint8_t *from, uint32_t count, size_t element, uint8_t *to, size_t step) {
+  if (element == 1)
+    SPREAD(uint8_t);
+  else if (element == 2)
+    SPREAD(uint16_t);
+  else if (element == 4)
+    SPREAD(uint32_t);
+  else
+    SPREAD(uint64_t);
+}
+
+/* Elements of one line. */
+static void run_line(const Walk *w, Place p, uint64_t count, uint8_t *to) {
+  const Transform *t = w->t;
+  TransformDim d = w->dims[w->rank - 1];
+  const uint8_t *from = t->source.data + p.source * t->element;
+  if (t->code == TRANSFORM_COPY) {
+    gather(from, d.stride, count, t->element, to);
+    return;
+  }
+  float x[LINE], scales[LINE];
+  for (uint64_t at = 0; at < count; at += LINE) {
+    uint32_t n = (uint32_t)(count - at < LINE ? count - at : LINE);
+    gather(from + at * d.stride * sizeof *x, d.stride, n, sizeof *x, (uint8_t *)x);
+    if (at == 0 || d.scale)
+      gather(t->scales.data + (p.scale + at * d.scale) * sizeof *x, d.scale, n, sizeof *x,
+             (uint8_t *)scales);
+    codes_of(t, x, scales, n, to + at);
+  }
+}
+
+/* Elements of every index of the last dim in [0, count), for `rows` indices of the fast dim each.
+ * What comes AHEAD of them is fetched early: the strides are too long for the hardware. */
+static void fill_tile(const Walk *w, Place p, uint32_t rows, uint32_t count, uint8_t *tile) {
+  const Transform *t = w->t;
+  uint64_t stride = w->dims[w->rank - 1].stride * t->element;
+  uint64_t fast = w->dims[w->fast].scale, last = w->dims[w->rank - 1].scale;
+  size_t line = TILE * w->out;
+  float x[LANES], scales[LANES];
+  uint8_t lanes[LANES * sizeof(uint64_t)];
+  for (uint32_t k = 0; k < count; k++) {
+    const uint8_t *from = t->source.data + p.source * t->element + k * stride;
+    for (size_t at = 0; k + AHEAD < p.rest && at < rows * t->element; at += CACHE_LINE)
+      __builtin_prefetch(from + AHEAD * stride + at);
+    if (t->code == TRANSFORM_COPY) {
+      spread(from, rows, t->element, tile + k * w->out, line);
+      continue;
+    }
+    memcpy(x, from, rows * sizeof *x);
+    if (k == 0 || last)
+      gather(t->scales.data + (p.scale + k * last) * sizeof *x, fast, rows, sizeof *x,
+             (uint8_t *)scales);
+    codes_of(t, x, scales, rows, lanes);
+    spread(lanes, rows, 1, tile + k, line);
+  }
+}
+
+/* LANES indices of the fast dim or fewer by TILE of the last dim: a cache line of the source is
+ * read once, and one of the result written once. to: the first element; rows are w->row elements
+ * apart.
+ */
+static void run_tile(const Walk *w, Place p, uint32_t rows, uint32_t count, uint8_t *to) {
+  uint8_t tile[LANES * TILE * sizeof(uint64_t)];
+  fill_tile(w, p, rows, count, tile);
+  for (uint32_t i = 0; i < rows; i++)
+    memcpy(to + i * w->row * w->out, tile + i * TILE * w->out, count * w->out);
+}
+
+/* Whole rows from element `first` on, which begins one; all within one run of the fast dim. */
+static void run_rows(const Walk *w, uint64_t first, uint64_t rows, uint8_t *to) {
+  uint64_t line = w->dims[w->rank - 1].size;
+  for (uint64_t r = 0; r < rows; r += LANES)
+    for (uint64_t at = 0; at < w->row; at += line)
+      for (uint64_t k = 0; k < line; k += TILE) {
+        uint64_t element = r * w->row + at + k;
+        run_tile(w, place_of(w, first + element), (uint32_t)(rows - r < LANES ? rows - r : LANES),
+                 (uint32_t)(line - k < TILE ? line - k : TILE), to + element * w->out);
+      }
+}
+
+static void run(const Walk *w, uint64_t first, uint64_t count, uint8_t *to) {
+  while (count) {
+    uint64_t done;
+    if (w->fast < w->rank && first % w->row == 0 && count >= w->row) {
+      uint64_t rows = w->dims[w->fast].size - first / w->row % w->dims[w->fast].size;
+      rows = rows < count / w->row ? rows : count / w->row;
+      run_rows(w, first, rows, to);
+      done = rows * w->row;
+    } else {
+      Place p = place_of(w, first);
+      done = p.rest < count ? p.rest : count;
+      run_line(w, p, done, to);
+    }
+    first += done;
+    count -= done;
+    to += done * w->out;
+  }
+}
+
+/* --- on all threads --- */
+
+typedef struct Job {
+  Walk w;
+  uint64_t first, end, unit, origin; /* elements; chunks are counted in units from the origin */
+  uint8_t *to;
+} Job;
+
+static void run_chunk(void *user, size_t begin, size_t end) {
+  const Job *j = user;
+  uint64_t from = j->origin + begin * j->unit, until = j->origin + end * j->unit;
+  from = from < j->first ? j->first : from;
+  until = until > j->end ? j->end : until;
+  run(&j->w, from, until - from, j->to + (from - j->first) * j->w.out);
+}
+
+static void run_elements(const Transform *t, uint64_t first, uint64_t count, uint8_t *to) {
+  Job j = {.w = walk_make(t), .first = first, .end = first + count, .to = to};
+  j.unit = j.w.row;
+  j.origin = first / j.unit * j.unit;
+  uint64_t grain = GRAIN / j.unit, least = j.w.fast < j.w.rank ? LANES : 1;
+  parallel_for((j.end - j.origin + j.unit - 1) / j.unit, grain > least ? grain : least, run_chunk,
+               &j);
+}
+
+uint64_t transform_piece(const Transform *t) {
+  Walk w = walk_make(t);
+  uint64_t most = TRANSFORM_PIECE / w.out, pair = w.row % 2 ? 2 * w.row : w.row;
+  uint64_t elements = pair <= most ? most / pair * pair : most;
+  return t->code == TRANSFORM_INT4 ? elements / 2 : elements * w.out;
+}
+
+/* Bytes of codes, two in each. */
+static void run_nibbles(const Transform *t, uint64_t first, uint64_t size, uint8_t *to) {
+  uint64_t most = TRANSFORM_PIECE / 2;
+  uint8_t *codes = xrealloc(NULL, 2 * (size < most ? size : most) + 1);
+  for (uint64_t at = 0; at < size; at += most) {
+    uint64_t n = size - at < most ? size - at : most;
+    run_elements(t, 2 * (first + at), 2 * n, codes);
+    for (uint64_t i = 0; i < n; i++)
+      to[at + i] = (uint8_t)((codes[2 * i] + 8) & 15) | (uint8_t)((codes[2 * i + 1] + 8) << 4);
+  }
+  xfree(codes);
+}
+
+void transform_run(const Transform *t, uint64_t first, uint64_t size, uint8_t *to) {
+  uint64_t e = t->code == TRANSFORM_COPY ? t->element : 1;
+  if (t->code == TRANSFORM_INT4) {
+    run_nibbles(t, first, size, to);
+  } else if (first % e == 0 && size % e == 0) {
+    run_elements(t, first / e, size / e, to);
+  } else { /* parts of elements */
+    uint64_t from = first / e, count = (first + size + e - 1) / e - from;
+    uint8_t *whole = xrealloc(NULL, count * e);
+    run_elements(t, from, count, whole);
+    memcpy(to, whole + first % e, size);
+    xfree(whole);
+  }
+}

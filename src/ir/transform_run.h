@@ -1,0 +1,12 @@
+/* The values of transforms; for transform.c. */
+#ifndef ETC_IR_TRANSFORM_RUN_H
+#define ETC_IR_TRANSFORM_RUN_H
+
+#include "ir/transform.h"
+
+/* Bytes [first, first + size) of the result, on all threads. */
+void transform_run(const Transform *t, uint64_t first, uint64_t size, uint8_t *to);
+/* How many bytes are best computed at a time: whole rows, about TRANSFORM_PIECE. */
+uint64_t transform_piece(const Transform *t);
+
+#endif

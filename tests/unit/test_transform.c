@@ -1,0 +1,247 @@
+/* Transforms of constants against the definition: in whole, in pieces, on any number of threads, of
+ * transforms again, and what a transform of unknown origin is refused for. */
+#include "ir_graph.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "ir/transform.h"
+#include "support/parallel.h"
+
+enum { MOST = 1 << 21 };
+
+typedef struct Env {
+  Capture capture;
+  Context ctx;
+  Graph *g;
+  float *floats, *scales; /* not aligned */
+  void *memory[2];
+} Env;
+
+static float number_at(uint32_t i) {
+  static const float odd[] = {NAN, INFINITY, -INFINITY, 0.0F, -0.0F, 3e38F, 1e-40F, 2.5F, 3.5F};
+  uint32_t h = i * 2654435761u;
+  return i % 97 < COUNT_OF(odd) ? odd[i % 97] : (float)(int32_t)h * 0x1p-26F;
+}
+
+static void setup(Env *e) {
+  capture_init(&e->capture);
+  context_init(&e->ctx, &e->capture.sink);
+  e->g = graph_new(&e->ctx, SV("f"));
+  for (int i = 0; i < 2; i++)
+    e->memory[i] = malloc(MOST * sizeof(float) + 2);
+  e->floats = (float *)(void *)((char *)e->memory[0] + 2);
+  e->scales = (float *)(void *)((char *)e->memory[1] + 2);
+  for (uint32_t i = 0; i < MOST; i++) {
+    float x = number_at(i), scale = 0.01F + (float)(i % 1000) * 0.003F;
+    memcpy((char *)e->floats + i * sizeof x, &x, sizeof x);
+    memcpy((char *)e->scales + i * sizeof x, &scale, sizeof x);
+  }
+}
+
+static void teardown(Env *e) {
+  parallel_set_threads(0);
+  graph_free(e->g);
+  context_release(&e->ctx);
+  capture_release(&e->capture);
+  free(e->memory[0]);
+  free(e->memory[1]);
+}
+
+static int code_of(const Transform *t, uint64_t source, uint64_t scale) {
+  float x, s;
+  memcpy(&x, t->source.data + source * sizeof x, sizeof x);
+  memcpy(&s, t->scales.data + scale * sizeof s, sizeof s);
+  if (isnan(x) || (t->finite && isinf(x)))
+    return 0;
+  return (int)fmin(fmax(nearbyint((double)(x / s)), t->low), t->high);
+}
+
+/* The bytes by the definition, one element at a time. */
+static uint8_t *expected(const Transform *t) {
+  uint64_t count = transform_count(t);
+  uint8_t *out = calloc(count, 8);
+  for (uint64_t i = 0; i < count; i++) {
+    uint64_t rest = i, source = 0, scale = 0;
+    for (uint32_t k = t->rank; k-- > 0; rest /= t->dims[k].size) {
+      source += rest % t->dims[k].size * t->dims[k].stride;
+      scale += rest % t->dims[k].size * t->dims[k].scale;
+    }
+    if (t->code == TRANSFORM_COPY)
+      memcpy(out + i * t->element, t->source.data + source * t->element, t->element);
+    else if (t->code == TRANSFORM_INT8)
+      out[i] = (uint8_t)code_of(t, source, scale);
+    else
+      out[i / 2] |= (uint8_t)((code_of(t, source, scale) + 8) << (i % 2 ? 4 : 0));
+  }
+  return out;
+}
+
+static uint8_t joined[MOST * sizeof(uint64_t)];
+static uint64_t joined_size;
+
+static void join(void *user, const uint8_t *bytes, uint64_t size) {
+  (void)user;
+  memcpy(joined + joined_size, bytes, size);
+  joined_size += size;
+}
+
+static void check(Env *e, const Transform *t) {
+  uint8_t *want = expected(t), *part = malloc(transform_bytes(t));
+  assert_null(transform_fault(t));
+  for (unsigned threads = 1; threads <= 4; threads += 3) {
+    parallel_set_threads(threads);
+    Constant c = constant_transform(e->g, t);
+    assert_int_equal(c.size, transform_bytes(t));
+    joined_size = 0;
+    constant_each(&c, join, NULL);
+    assert_int_equal(joined_size, c.size);
+    assert_memory_equal(joined, want, c.size);
+    for (uint64_t at = 0, size = 1; at < c.size; at += size, size = size * 3 + 1) {
+      size = c.size - at < size ? c.size - at : size;
+      constant_read(&c, at, size, part);
+      assert_memory_equal(part, want + at, size);
+    }
+    uint64_t a[2], b[2];
+    Constant plain = {.data = want, .size = c.size};
+    constant_hash128(&c, 5, a);
+    constant_hash128(&plain, 5, b);
+    assert_true(a[0] == b[0] && a[1] == b[1]);
+    assert_true(constant_same(&c, &plain));
+    assert_null(atomic_load(&c.transform->made)); /* nothing was made whole so far */
+    assert_memory_equal(constant_made(&c)->data, want, c.size);
+    assert_ptr_equal(constant_made(&c), constant_made(&c));
+    want[c.size - 1] ^= 16;
+    assert_false(constant_same(&c, &plain));
+    want[c.size - 1] ^= 16;
+  }
+  free(want);
+  free(part);
+}
+
+static Transform codes(const Env *e, TransformCode code) {
+  return (Transform){.source = {.data = (const void *)e->floats, .size = MOST * sizeof(float)},
+                     .element = sizeof(float),
+                     .code = code,
+                     .scales = {.data = (const void *)e->scales, .size = MOST * sizeof(float)},
+                     .low = code == TRANSFORM_INT4 ? -8 : -127,
+                     .high = code == TRANSFORM_INT4 ? 7 : 127,
+                     .finite = code == TRANSFORM_INT4};
+}
+
+static void with_dims(Transform *t, uint32_t rank, const TransformDim *dims) {
+  t->rank = rank;
+  memcpy(t->dims, dims, rank * sizeof *dims);
+}
+
+static void test_values(void **state) {
+  (void)state;
+  static const struct {
+    uint32_t rank;
+    TransformDim dims[4];
+  } shapes[] = {
+      {1, {{4002, 1, 0}}},
+      {1, {{1234, 1, 1}}},
+      {2, {{300, 700, 1}, {700, 1, 0}}},            /* by rows */
+      {2, {{700, 1, 1}, {300, 700, 0}}},            /* transposed, by output channels */
+      {2, {{700, 1, 0}, {300, 700, 1}}},            /* transposed, by input channels */
+      {2, {{1500, 1, 1}, {1390, 1500, 0}}},         /* several pieces */
+      {3, {{65, 27, 1}, {9, 1, 0}, {4, 9, 0}}},     /* a filter, channels last */
+      {3, {{90, 256, 8}, {8, 32, 1}, {32, 1, 0}}},  /* blocks */
+      {3, {{90, 1, 8}, {8, 2880, 1}, {32, 90, 0}}}, /* blocks, transposed */
+      {4, {{1, 0, 0}, {6, 70, 2}, {7, 10, 0}, {10, 1, 0}}},
+      {4, {{5, 1, 3}, {7, 5, 0}, {3, 105, 1}, {6, 35, 0}}},
+      {2, {{3, 100000, 1}, {2, 7, 5}}}, /* no dim is contiguous */
+  };
+  Env e;
+  setup(&e);
+  for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+    Transform t = codes(&e, TRANSFORM_INT8);
+    with_dims(&t, shapes[i].rank, shapes[i].dims);
+    check(&e, &t);
+    t.finite = true;
+    check(&e, &t);
+    t = codes(&e, TRANSFORM_INT4);
+    with_dims(&t, shapes[i].rank, shapes[i].dims);
+    if (!transform_fault(&t))
+      check(&e, &t);
+    for (uint32_t element = 1; element <= 4; element *= 2) {
+      t = (Transform){.source = t.source, .element = element};
+      with_dims(&t, shapes[i].rank, shapes[i].dims);
+      for (uint32_t k = 0; k < t.rank; k++)
+        t.dims[k].scale = 0;
+      check(&e, &t);
+    }
+  }
+  teardown(&e);
+}
+
+/* A permuted transform is one transform, of the same source, with the bytes of two. */
+static void test_permuted(void **state) {
+  (void)state;
+  static const uint32_t dims[] = {8, 3, 5, 6}, perm[] = {0, 2, 3, 1}; /* of [8, 6, 3, 5] */
+  Env e;
+  setup(&e);
+  Transform t = codes(&e, TRANSFORM_INT8);
+  with_dims(&t, 3, (TransformDim[]){{1, 0, 0}, {8, 90, 1}, {90, 1, 0}});
+  Constant c = constant_transform(e.g, &t), made = *constant_made(&c);
+  Constant one = constant_permuted(e.g, c, 1, 4, dims, perm),
+           two = constant_permuted(e.g, made, 1, 4, dims, perm);
+  assert_ptr_equal(one.transform->source.data, t.source.data);
+  assert_ptr_equal(two.transform->source.data, made.data);
+  assert_memory_equal(constant_made(&one)->data, constant_made(&two)->data, one.size);
+  assert_true(constant_same(&one, &two));
+  assert_false(constant_same(&one, &c));
+  Constant again =
+      constant_permuted(e.g, one, 1, 4, (uint32_t[]){8, 6, 3, 5}, (uint32_t[]){0, 3, 1, 2});
+  assert_memory_equal(constant_made(&again)->data, made.data, made.size);
+  Constant kept = constant_permuted(e.g, c, 1, 3, (uint32_t[]){8, 1, 90}, (uint32_t[]){1, 0, 2});
+  assert_ptr_equal(kept.transform, c.transform);
+  Constant odd = constant_permuted(e.g, c, 1, 2, (uint32_t[]){60, 12}, (uint32_t[]){1, 0});
+  assert_ptr_equal(odd.transform->source.data, made.data); /* dims that cut across */
+  teardown(&e);
+}
+
+static void test_faults(void **state) {
+  (void)state;
+  static const struct {
+    uint32_t rank;
+    TransformDim dims[2];
+    const char *says;
+  } wrong[] = {
+      {0, {{1, 1, 0}}, "1 to 8 dims"},
+      {9, {{1, 1, 0}}, "1 to 8 dims"},
+      {2, {{2, 1, 0}, {0, 1, 0}}, "are 0"},
+      {2, {{UINT64_MAX / 2, 0, 0}, {4, 0, 0}}, "too large"},
+      {1, {{MOST + 1, 1, 0}}, "end of its source"},
+      {2, {{2, UINT64_MAX, 0}, {2, UINT64_MAX, 0}}, "end of its source"},
+      {1, {{3, UINT64_MAX / 2 + 1, 0}}, "end of its source"},
+      {1, {{2, 1, MOST}}, "end of its scales"},
+      {2, {{MOST, 1, 0}, {2, 0, 0}}, "more elements"},
+  };
+  Env e;
+  setup(&e);
+  for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+    Transform t = codes(&e, TRANSFORM_INT8);
+    memcpy(t.dims, wrong[i].dims, sizeof wrong[i].dims);
+    t.rank = wrong[i].rank;
+    assert_non_null(transform_fault(&t));
+    assert_contains(transform_fault(&t), wrong[i].says);
+  }
+  Transform t = codes(&e, TRANSFORM_INT4);
+  with_dims(&t, 1, (TransformDim[]){{3, 1, 0}});
+  assert_contains(transform_fault(&t), "even number");
+  t = codes(&e, TRANSFORM_INT8);
+  with_dims(&t, 1, (TransformDim[]){{3, 1, 0}});
+  t.element = 2;
+  assert_contains(transform_fault(&t), "of f32");
+  t.element = 3;
+  assert_contains(transform_fault(&t), "1, 2, 4 or 8");
+  teardown(&e);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_permuted),
+                                     cmocka_unit_test(test_faults)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
