@@ -47,12 +47,12 @@ typedef struct QuantOptions {
 typedef struct PassOptions {
   uint64_t fold_limit; /* bytes a computed constant may have beyond its operands; 0: default of
                           interp/fold.h */
-  const struct Planner *planner; /* NULL: the first of planners */
-  uint32_t plan_alignment; /* of tensors in arenas, a power of two; 0: PLAN_ALIGNMENT */
+  const struct Planner *planner;  /* NULL: the first of planners */
+  uint32_t plan_alignment;        /* of tensors in arenas, a power of two; 0: PLAN_ALIGNMENT */
   bool host_inputs, host_outputs; /* the host provides their memory: they are not planned */
   const MemoryBank *banks;        /* of the device, in order of preference; states lie behind */
   uint32_t bank_count;            /* 0: one arena as large as it must be */
-  uint64_t max_arena;  /* most bytes of memory that a program may plan; 0: PASS_MAX_ARENA */
+  uint64_t max_arena; /* most bytes of memory that a program may plan; 0: PASS_MAX_ARENA */
   const struct BackendChoice *backends; /* in order of preference */
   uint32_t backend_count;
   const QuantOptions *quantize; /* NULL: nothing is quantized */

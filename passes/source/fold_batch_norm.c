@@ -154,7 +154,8 @@ static ValueId scale_columns(Builder *b, ValueId weight, const Affine *a) {
   return graph_add_constant(g, value_cget(g, weight)->type, bytes, value_cget(g, weight)->name);
 }
 
-/* The product with a constant matrix that nothing else uses and that computes v; 0: there is none. */
+/* The product with a constant matrix that nothing else uses and that computes v; 0: there is none.
+ */
 static NodeId matrix_product(const Graph *g, ValueId v) {
   NodeId n = match_op_once(g, v, OP_MATMUL);
   n = n ? n : match_op_once(g, v, OP_MM);

@@ -274,13 +274,10 @@ static bool is_value(const Graph *g, ValueId v, bool constant) {
 static Status check_data(const Delegation *d, const DelegateCode *code) {
   const Graph *g = d->g;
   for (uint32_t i = 0; i < code->data_count; i++) {
-    DelegateName name;
     if (!code->data || !is_value(g, code->data[i], true))
       return answered(d, "names a value as data %" PRIu32 " that is no constant", i);
     StrView key = code->keys && code->keys[i] ? sv_from(code->keys[i]) : SV("");
-    if (key.size == 0 || memchr(key.data, ' ', key.size) ||
-        !delegate_next_name(&key, value_constant(g, code->data[i])->size, &name) ||
-        name.key.size == 0)
+    if (key.size == 0 || memchr(key.data, ' ', key.size))
       return answered(d, "gives data %" PRIu32 " no key of one word", i);
   }
   return STATUS_OK;

@@ -181,7 +181,8 @@ static bool has_multiple(const SymExpr *sum, const SymExpr *e, SymInt handle, in
   return true;
 }
 
-/* Whether term i is floordiv(x, a) and term `of`, floordiv(x, d), is subtracted from it d / a times. */
+/* Whether term i is floordiv(x, a) and term `of`, floordiv(x, d), is subtracted from it d / a
+ * times. */
 static bool is_finer_quotient(const SymTable *t, const SymExpr *sum, uint32_t of, uint32_t i) {
   const SymExpr *x = sym_expr(t, sum->terms[of]), *y = sym_expr(t, sum->terms[i]);
   int64_t d = x->terms[1], coefficient = sum->coefficients[of];

@@ -91,7 +91,7 @@ static bool check_order(Verifier *v) {
   return v->faults == 0;
 }
 
-static const char *const kind_names[] = {"none",   "value", "values", "int",    "ints",  "float",
+static const char *const kind_names[] = {"none",   "value", "values", "int",    "ints", "float",
                                          "floats", "bool",  "bools",  "string", "dtype"};
 
 /* Whether the lists of an argument lie inside their pools. */

@@ -82,7 +82,8 @@ static SymInt unknown_length(Graph *g, NodeId n) {
 typedef struct Range {
   SymInt ints[3];
   double floats[3];
-  bool whole, literal, known; /* all of them: no float; a number in the text; known when compiling */
+  bool whole, literal,
+      known; /* all of them: no float; a number in the text; known when compiling */
 } Range;
 
 /* Argument i is number `slot` of the range. */

@@ -123,13 +123,13 @@ Status session_emit(Session *s, const char *output) {
   TRY(check_inputs_unchanged(s));
   TRY(write_depfile(s, output));
   TRY(pte_emit(graphs, s->program.method_count, &s->sink, output,
-                  (EmitOptions){.external = s->external,
-                                .sync = s->sync,
-                                .constants = s->program.constants,
-                                .constant_count = s->program.constant_count,
-                                .figures = &s->program.written,
-                                .progress = s->manager.options.progress
-                                                ? &s->manager.options.progress->output
-                                                : NULL}));
+               (EmitOptions){.external = s->external,
+                             .sync = s->sync,
+                             .constants = s->program.constants,
+                             .constant_count = s->program.constant_count,
+                             .figures = &s->program.written,
+                             .progress = s->manager.options.progress
+                                             ? &s->manager.options.progress->output
+                                             : NULL}));
   return bundles_write(s, output);
 }

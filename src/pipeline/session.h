@@ -50,10 +50,10 @@ struct EtcSession {
   const char *output;         /* or NULL */
   StrView *shared;            /* --share-state, in which one '*' stands for any text */
   uint32_t shared_count;
-  const char *external;       /* file for constants (.ptd), or NULL */
-  const char *external_data;  /* file with constants of programs that are read, or NULL */
-  bool default_depfile;       /* OUT.d */
-  bool sync;                  /* fsync the output */
+  const char *external;      /* file for constants (.ptd), or NULL */
+  const char *external_data; /* file with constants of programs that are read, or NULL */
+  bool default_depfile;      /* OUT.d */
+  bool sync;                 /* fsync the output */
   bool time_passes, time_json, explain_json, explain_table;
   uint32_t delegates_kept; /* as artifacts */
 };
@@ -91,7 +91,8 @@ void session_enter(Session *s, const Method *m);
 Status session_run(Session *s, StageId last);
 /* Checks every method against the runtime's kernels and writes the program. */
 Status session_emit(Session *s, const char *output);
-/* Writes the graph of a delegate as an artifact; user is the session (PassOptions.keep_delegate). */
+/* Writes the graph of a delegate as an artifact; user is the session (PassOptions.keep_delegate).
+ */
 void session_keep_delegate(void *user, Graph *part);
 /* Hands what time-passes asks for to the output. */
 void session_print_times(const Session *s);

@@ -598,9 +598,9 @@ static bool same_state(const Graph *g, uint32_t i, const Graph *h, uint32_t k) {
 /* Which contents come first is up to the method that is loaded first. */
 static bool same_contents(const Graph *g, uint32_t i, const Graph *h, uint32_t k) {
   ConstId a = g->states[i].initial, b = h->states[k].initial;
-  return !a == !b && (!a || (g->constants[a].size == h->constants[b].size &&
-                             memcmp(g->constants[a].data, h->constants[b].data,
-                                    g->constants[a].size) == 0));
+  return !a == !b &&
+         (!a || (g->constants[a].size == h->constants[b].size &&
+                 memcmp(g->constants[a].data, h->constants[b].data, g->constants[a].size) == 0));
 }
 
 static SharedState *find_shared(SharedStates *shared, StrView name) {
@@ -622,13 +622,13 @@ static Status share_state(Session *s, const Method *m, uint32_t state, SharedSta
   if (!known) {
     known = &shared->items[shared->count++];
     *known = (SharedState){.g = g, .state = state, .offset = shared->bytes};
-    shared->bytes += align_up(type_bytes_upper(g, value_type(g, g->states[state].value)),
-                              alignment_of(m));
+    shared->bytes +=
+        align_up(type_bytes_upper(g, value_type(g, g->states[state].value)), alignment_of(m));
   }
   known->methods++;
-  const char *what = !same_state(known->g, known->state, g, state) ? "element type or sizes"
+  const char *what = !same_state(known->g, known->state, g, state)      ? "element type or sizes"
                      : !same_contents(known->g, known->state, g, state) ? "first contents"
-                                                                         : NULL;
+                                                                        : NULL;
   if (!what)
     return STATUS_OK;
   return diag_report(&s->sink, DIAG_STATE_MISMATCH, DIAG_NOWHERE,
@@ -647,9 +647,10 @@ static Status check_shared(Session *s, const SharedStates *shared) {
       if (text_match(s->shared[i], state_name(shared->items[k].g, shared->items[k].state), &stars))
         methods = shared->items[k].methods > methods ? shared->items[k].methods : methods;
     if (methods < 2)
-      return diag_report(&s->sink, DIAG_STATE_UNKNOWN, DIAG_NOWHERE,
-                         "--share-state " SV_FMT ": %s", SV_ARG(s->shared[i]),
-                         methods ? "only one method has such a state" : "no method has such a state");
+      return diag_report(&s->sink, DIAG_STATE_UNKNOWN, DIAG_NOWHERE, "--share-state " SV_FMT ": %s",
+                         SV_ARG(s->shared[i]),
+                         methods ? "only one method has such a state"
+                                 : "no method has such a state");
   }
   return STATUS_OK;
 }

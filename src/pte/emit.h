@@ -14,12 +14,12 @@ typedef struct EmitFigures {
 } EmitFigures;
 
 typedef struct EmitOptions {
-  const char *external;    /* constants go into this file (.ptd); NULL: into the program */
-  bool sync;               /* fsync file and folder before the file gets its name */
-  WriteProgress *progress; /* or NULL */
+  const char *external;            /* constants go into this file (.ptd); NULL: into the program */
+  bool sync;                       /* fsync file and folder before the file gets its name */
+  WriteProgress *progress;         /* or NULL */
   const ConstantMethod *constants; /* constant_count of them, with names of their own */
   uint32_t constant_count;
-  EmitFigures *figures;    /* set on success; may be NULL */
+  EmitFigures *figures; /* set on success; may be NULL */
 } EmitOptions;
 
 /* Writes the methods, each at LEVEL_EXECUTORCH with a memory plan, as one program. The bytes depend

@@ -26,7 +26,8 @@ typedef struct SegmentList {
 
 void segments_init(SegmentList *list, Arena *arena, uint64_t seed);
 void segments_release(SegmentList *list);
-/* The segment's index; equal bytes are one segment. The bytes must stay where they are until the segments are written. */
+/* The segment's index; equal bytes are one segment. The bytes must stay where they are until the
+ * segments are written. */
 uint32_t segments_add_blob(SegmentList *list, Constant bytes);
 /* Names bytes, once a key. False when the key names others already. */
 bool segments_add_named(SegmentList *list, StrView key, Constant bytes);

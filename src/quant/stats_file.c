@@ -205,9 +205,7 @@ static bool take_hex(StatsReader *r, char *out, size_t digits) {
   return true;
 }
 
-static bool line_of(StatsReader *r, const char *word) {
-  return next_line(r) && take_word(r, word);
-}
+static bool line_of(StatsReader *r, const char *word) { return next_line(r) && take_word(r, word); }
 
 static bool read_head(StatsReader *r, StatsHead *h) {
   char data[17];

@@ -125,12 +125,9 @@ static void test_quiet_builder(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_replaces),
-      cmocka_unit_test(test_other_type_is_refused),
-      cmocka_unit_test(test_in_place),
-      cmocka_unit_test(test_other_results_keep_the_node),
-      cmocka_unit_test(test_revisit),
-      cmocka_unit_test(test_quiet_builder),
+      cmocka_unit_test(test_replaces), cmocka_unit_test(test_other_type_is_refused),
+      cmocka_unit_test(test_in_place), cmocka_unit_test(test_other_results_keep_the_node),
+      cmocka_unit_test(test_revisit),  cmocka_unit_test(test_quiet_builder),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

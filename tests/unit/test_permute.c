@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "backends/xnnpack/places.h"
+#include "ops/delegate.h"
 #include "support/permute.h"
 
 /* Element `at` of the result, found by counting dimensions. */
