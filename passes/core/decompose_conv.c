@@ -49,7 +49,7 @@ static ValueId fixed_taps(Builder *b, ValueId x, const Depth *d, bool transposed
   return b->status == STATUS_OK ? build(b, OP_INDEX_SELECT, A_VAL(x), A_INT(2), A_VAL(index)) : 0;
 }
 
-static ValueId open_taps(Builder *b, ValueId x, const Depth *d) {
+static ValueId dynamic_taps(Builder *b, ValueId x, const Depth *d) {
   if (d->taps == 1 && d->stride == 1 && !d->padding)
     return x;
   int64_t *taps = ARENA_ARRAY(&b->g->arena, int64_t, (size_t)d->taps);
@@ -73,7 +73,7 @@ static ValueId gather_taps(Builder *b, ValueId x, const Depth *d, bool transpose
   Graph *g = b->g;
   SymInt dims[5];
   memcpy(dims, value_type(g, x)->dims, sizeof dims);
-  x = is_fixed(d) ? fixed_taps(b, x, d, transposed) : open_taps(b, x, d);
+  x = is_fixed(d) ? fixed_taps(b, x, d, transposed) : dynamic_taps(b, x, d);
   if (b->status != STATUS_OK)
     return 0;
   SymInt n = dims[0], c = dims[1], h = dims[3], w = dims[4];

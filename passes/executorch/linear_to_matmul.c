@@ -18,8 +18,8 @@ enum { COPIES_MAX = 32 << 20, BLOCK = 16, SMALL = 8192, BESIDE = 1000 };
 
 typedef struct Products {
   Graph *g;
-  ValueId *turned; /* by weight: its transposed copy, 0 = none yet */
-  uint32_t turned_count;
+  ValueId *transposed; /* by weight: its transposed copy, 0 = none yet */
+  uint32_t transposed_count;
   uint64_t copied;     /* bytes */
   double convolutions; /* products of two numbers in all of them, at the largest sizes */
 } Products;
@@ -40,7 +40,7 @@ static double work_of_convolutions(const Graph *g) {
   return work;
 }
 
-/* Halves stay out: how their addmm adds up was not looked at. */
+/* Not f16 and bf16: how their addmm adds up was not looked at. */
 static bool is_small(const Products *p, ValueId result, SymInt length) {
   const Graph *g = p->g;
   DType dtype = value_dtype(g, result);
@@ -57,13 +57,13 @@ static void transpose(uint8_t *to, const uint8_t *from, uint64_t rows, uint64_t 
         memcpy(to + (c * rows + r) * size, from + (r * columns + c) * size, size);
 }
 
-/* The constant matrix turned over, 0 when it is none or too large. */
-static ValueId turned(Products *p, ValueId w) {
+/* The transpose of a constant matrix; 0 when w is no constant, or too large. */
+static ValueId transposed_weight(Products *p, ValueId w) {
   Graph *g = p->g;
-  if (!value_is_const(g, w) || w >= p->turned_count)
+  if (!value_is_const(g, w) || w >= p->transposed_count)
     return 0;
-  if (p->turned[w])
-    return p->turned[w];
+  if (p->transposed[w])
+    return p->transposed[w];
   const Constant *c = value_constant(g, w);
   if (c->size > COPIES_MAX - p->copied)
     return 0;
@@ -74,7 +74,7 @@ static ValueId turned(Products *p, ValueId w) {
   TypeId type = graph_tensor_type(g, dtype, 2, (SymInt[]){columns, rows}, ORDER_CONTIGUOUS);
   p->copied += c->size;
   Constant bytes = {.data = data, .size = c->size};
-  return p->turned[w] = graph_add_constant(g, type, bytes, value_cget(g, w)->name);
+  return p->transposed[w] = graph_add_constant(g, type, bytes, value_cget(g, w)->name);
 }
 
 static ValueId in_shape_of(Builder *b, ValueId v, ValueId like) {
@@ -92,14 +92,14 @@ static ValueId rewrite_linear(Builder *b, NodeId n) {
     return 0;
   for (uint32_t i = 0; i + 1 < value_rank(g, x); i++)
     rows = sym_mul(&g->syms, rows, value_dim(g, x, i));
-  if (bias && is_small(p, result, length) && (other = turned(p, w))) {
+  if (bias && is_small(p, result, length) && (other = transposed_weight(p, w))) {
     x = build_view(b, x, (SymInt[]){rows, length}, 2);
     return in_shape_of(b, build(b, OP_ADDMM, A_VAL(bias), A_VAL(x), A_VAL(other)), result);
   }
   if (rows == 1) {
     y = build(b, OP_MM, A_VAL(w), A_VAL(build_view(b, x, (SymInt[]){length, 1}, 2)));
   } else {
-    other = turned(p, w);
+    other = transposed_weight(p, w);
     if (!other)
       return 0;
     y = build(b, OP_MM, A_VAL(build_view(b, x, (SymInt[]){rows, length}, 2)), A_VAL(other));
@@ -123,8 +123,8 @@ Status pass_linear_to_matmul(PassContext *p, Graph *g) {
   static const RewriteRule rules[] = {{OP_LINEAR, rewrite_linear, "products"},
                                       {OP_ADDMM, rewrite_addmm, "products"}};
   Products products = {
-      .g = g, .turned_count = g->value_count, .convolutions = work_of_convolutions(g)};
-  products.turned = ARENA_ARRAY(p->scratch, ValueId, g->value_count);
+      .g = g, .transposed_count = g->value_count, .convolutions = work_of_convolutions(g)};
+  products.transposed = ARENA_ARRAY(p->scratch, ValueId, g->value_count);
   Rewriter r = {.rules = rules, .rule_count = COUNT_OF(rules), .data = &products};
   return pass_rewriter(p, g, &r);
 }

@@ -1,10 +1,10 @@
-/* The weights of attention on halves (f16, bf16) stay f32 between softmax and the product with the
+/* The weights of attention on f16 and bf16 stay f32 between softmax and the product with the
  * values.
  *
  *   _softmax (f16) -> views -> bmm (f16)   =>   _softmax (f32) -> views -> bmm (f32) -> f16
  *
  * Both kernels compute in f32 inside. Rounding what goes from one to the other adds an error of the
- * size of a half's last place to the result, which ONNX Runtime does not have: it takes out the
+ * size of the last place of f16 to the result, which ONNX Runtime does not have: it takes out the
  * conversions between neighbours. */
 #include "passes/pass.h"
 

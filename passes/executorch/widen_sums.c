@@ -1,4 +1,4 @@
-/* Convolutions and means over windows of halves (f16, bf16) compute in f32.
+/* Convolutions and average pools of f16 and bf16 compute in f32.
  *
  * Why: the runtime's kernels convolution.out and avg_pool2d.out add up in the element type
  * (ExecuTorch 1.4.1, portable): a sum of ones stands still at 2048, of bf16 at 256. Its matrix

@@ -1,6 +1,6 @@
 /* linear from its pieces: a product with a transposed weight, mm(x, t(W)), is linear(x, W); a
  * linear or matrix product of a constant weight followed by a bias takes the bias in. Weights that
- * lie as [K, N] in the file stay as they are (mm): turning them would copy the whole weight. */
+ * lie as [K, N] in the file stay as they are (mm): transposing them would copy the whole weight. */
 #include "ir/match.h"
 #include "passes/pass.h"
 

@@ -38,7 +38,7 @@ static double lowest(const Graph *g, ValueId v) {
   return value_dtype(g, v) == DTYPE_F16 ? -65504 : -(double)FLT_MAX;
 }
 
-static bool is_held(const Graph *g, ValueId v) {
+static bool is_supported_type(const Graph *g, ValueId v) {
   return dtype_in(value_dtype(g, v), DT(F32) | DT(F16));
 }
 
@@ -53,7 +53,7 @@ static ValueId guarded(Builder *b, NodeId n) {
   ValueId p = node_value(g, n, 2);
   NodeId test = match_op(g, node_value(g, n, 0), OP_ISNAN), soft = match_op(g, p, OP_SOFTMAX);
   double number;
-  if (!test || node_value(g, test, 0) != p || !soft || !is_held(g, p) ||
+  if (!test || node_value(g, test, 0) != p || !soft || !is_supported_type(g, p) ||
       !match_number(g, node_value(g, n, 1), &number) || number != 0)
     return 0;
   ValueId scores = node_value(g, soft, 0), mask = mask_of(g, scores);
@@ -69,7 +69,7 @@ static ValueId guarded(Builder *b, NodeId n) {
 /* What v is a conversion of, from another float type. */
 static ValueId unconverted(const Graph *g, ValueId v) {
   NodeId convert = match_op(g, v, OP_TO_COPY);
-  return convert && is_held(g, node_value(g, convert, 0)) ? node_value(g, convert, 0) : v;
+  return convert && is_supported_type(g, node_value(g, convert, 0)) ? node_value(g, convert, 0) : v;
 }
 
 static ValueId cleared(Builder *b, NodeId n) {
@@ -81,7 +81,7 @@ static ValueId cleared(Builder *b, NodeId n) {
   if (!any || !soft || !match_number(g, zero, &number) || number != 0)
     return 0;
   NodeId masked = match_op(g, unconverted(g, node_value(g, soft, 0)), OP_WHERE_SELF);
-  if (!masked || node_value(g, masked, 0) != node_value(g, any, 0) || !is_held(g, zero) ||
+  if (!masked || node_value(g, masked, 0) != node_value(g, any, 0) || !is_supported_type(g, zero) ||
       !match_number(g, node_value(g, masked, 2), &number) || number != -INFINITY)
     return 0;
   ValueId weights = limited_softmax(b, node_value(g, soft, 0), node_int(g, soft, 1));
