@@ -66,9 +66,9 @@ typedef struct Backend {
   const char *id;                 /* that the runtime registers */
   const char *summary;            /* one line */
   const BackendSetting *settings; /* terminated by a row without a name */
-  const char *const *passes;      /* those of passes.def FOR_BACKENDS that it wants; ends with NULL */
-  bool quantized;                 /* takes quantize and dequantize, which are kept for it */
-  bool (*knows)(OpId op);         /* whether there are nodes of that op that it takes */
+  const char *const *passes; /* those of passes.def FOR_BACKENDS that it wants; ends with NULL */
+  bool quantized;            /* takes quantize and dequantize, which are kept for it */
+  bool (*knows)(OpId op);    /* whether there are nodes of that op that it takes */
   /* Sets the tag of each node that the backend takes to the number of its partition, from 1, and
    * refusals of the others. Nodes of a partition lie in the same region. */
   Status (*partition)(BackendContext *c, Graph *g);

@@ -1,7 +1,6 @@
 /* The table of passes, from passes.def. */
 #include "passes/pass.h"
 
-
 const PassRow pass_table[] = {
 #define ALWAYS false
 #define FOR_BACKENDS true

@@ -47,12 +47,12 @@ typedef struct QuantOptions {
 typedef struct PassOptions {
   uint64_t fold_limit; /* bytes a computed constant may have beyond its operands; 0: default of
                           interp/fold.h */
-  const struct Planner *planner; /* NULL: the first of planners */
-  uint32_t plan_alignment; /* of tensors in arenas, a power of two; 0: PLAN_ALIGNMENT */
+  const struct Planner *planner;  /* NULL: the first of planners */
+  uint32_t plan_alignment;        /* of tensors in arenas, a power of two; 0: PLAN_ALIGNMENT */
   bool host_inputs, host_outputs; /* the host provides their memory: they are not planned */
   const MemoryBank *banks;        /* of the device, in order of preference; states lie behind */
   uint32_t bank_count;            /* 0: one arena as large as it must be */
-  uint64_t max_arena;  /* most bytes of memory that a program may plan; 0: PASS_MAX_ARENA */
+  uint64_t max_arena; /* most bytes of memory that a program may plan; 0: PASS_MAX_ARENA */
   const struct BackendChoice *backends; /* in order of preference */
   uint32_t backend_count;
   const QuantOptions *quantize; /* NULL: nothing is quantized */
@@ -91,9 +91,9 @@ typedef struct PassRow {
   const char *name;
   PassFn *run;
   StageId stage;
-  Level level_in;  /* the graph must be at this level */
-  Level level_out; /* and is at this one afterwards */
-  bool skippable;  /* the pipeline still gives a right program without it */
+  Level level_in;    /* the graph must be at this level */
+  Level level_out;   /* and is at this one afterwards */
+  bool skippable;    /* the pipeline still gives a right program without it */
   bool for_backends; /* runs when a chosen backend asks for it (Backend.passes) */
   const char *summary;
   const char *plugin; /* the plug-in that has it, set where it is registered; NULL: built in */

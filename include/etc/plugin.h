@@ -27,7 +27,8 @@
 #include "passes/executorch/planner.h"
 #include "passes/pass.h"
 
-/* Lists end with NULL; a list that is not needed is NULL. All of it lives as long as the process. */
+/* Lists end with NULL; a list that is not needed is NULL. All of it lives as long as the process.
+ */
 typedef struct EtcPlugin {
   const char *abi;  /* ETC_PLUGIN_ABI */
   const char *name; /* for messages */

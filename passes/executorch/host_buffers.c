@@ -41,9 +41,8 @@ static Status copy_inputs(Graph *g, uint64_t *copies) {
 /* Whether the kernel that makes v can write it where the host wants it. */
 static bool can_be_host(const Graph *g, ValueId v) {
   NodeId n = value_def(g, v);
-  return n && g->values[v].kind == VALUE_RESULT &&
-         !op_has_trait(node_cget(g, n)->op, OP_CONTROL) && !node_shared_operand(g, n) &&
-         !has_sharing_use(g, v);
+  return n && g->values[v].kind == VALUE_RESULT && !op_has_trait(node_cget(g, n)->op, OP_CONTROL) &&
+         !node_shared_operand(g, n) && !has_sharing_use(g, v);
 }
 
 static Status copy_outputs(Graph *g, Arena *scratch, uint64_t *copies) {

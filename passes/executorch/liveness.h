@@ -34,7 +34,8 @@ typedef struct LivenessOptions {
   bool host_inputs, host_outputs; /* they have no planned memory (host_buffers.h) */
 } LivenessOptions;
 
-/* Everything lives in arena. Errors: DIAG_DIM_UNBOUND or DIAG_TOO_LARGE for values whose bytes have no bound.
+/* Everything lives in arena. Errors: DIAG_DIM_UNBOUND or DIAG_TOO_LARGE for values whose bytes have
+ * no bound.
  */
 Status liveness_compute(Graph *g, Arena *arena, LivenessOptions options, Liveness *out);
 

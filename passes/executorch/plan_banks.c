@@ -40,9 +40,8 @@ static void find_candidates(BankSearch *s, const uint32_t *bank) {
   for (uint32_t i = 0; i < all->count; i++) {
     const Span *span = &all->spans[i];
     if (bank[i] == UINT32_MAX)
-      s->candidates[s->count++] =
-          (Candidate){(double)s->q->accesses[i] / ((double)span->last - span->first + 1),
-                      span->size, i};
+      s->candidates[s->count++] = (Candidate){
+          (double)s->q->accesses[i] / ((double)span->last - span->first + 1), span->size, i};
   }
   qsort(s->candidates, s->count, sizeof *s->candidates, compare_candidates);
 }
@@ -87,9 +86,8 @@ static Status place_first(BankSearch *s, uint32_t count, uint64_t *total) {
                       .alignment = s->q->all->alignment};
   memset(s->offsets, 0, count * sizeof *s->offsets);
   *total = count ? s->q->planner->place(&part, s->p->scratch, s->offsets) : 0;
-  return s->q->planner->plugin
-             ? plan_check_places(s->p, s->q->planner, &part, s->offsets, *total)
-             : STATUS_OK;
+  return s->q->planner->plugin ? plan_check_places(s->p, s->q->planner, &part, s->offsets, *total)
+                               : STATUS_OK;
 }
 
 /* The most candidates, counted from the best, that the planner places within capacity: by halving,

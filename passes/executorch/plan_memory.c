@@ -195,7 +195,7 @@ const Planner planners[] = {
 };
 
 Status plan_check_places(PassContext *p, const Planner *planner, const PlanProblem *q,
-                           const uint64_t *offsets, uint64_t total) {
+                         const uint64_t *offsets, uint64_t total) {
   for (uint32_t i = 0; i < q->count; i++) {
     bool inside = offsets[i] <= total && q->spans[i].size <= total - offsets[i];
     if (inside && offsets[i] % q->alignment == 0 && total <= INT64_MAX)

@@ -6,10 +6,10 @@
 
 /* What a planner is asked. */
 typedef struct PlanProblem {
-  const Span *spans;  /* sizes are multiples of alignment and add up to less than 2^63 */
+  const Span *spans; /* sizes are multiples of alignment and add up to less than 2^63 */
   uint32_t count;
-  uint32_t end;   /* one more than the greatest Span.last */
-  uint64_t bound; /* no plan can need less (liveness_bound) */
+  uint32_t end;       /* one more than the greatest Span.last */
+  uint64_t bound;     /* no plan can need less (liveness_bound) */
   uint64_t alignment; /* PLAN_ALIGNMENT or a greater power of two */
 } PlanProblem;
 

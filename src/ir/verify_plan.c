@@ -209,8 +209,8 @@ static bool is_output(const Graph *g, ValueId v) {
   return false;
 }
 
-/* What needs no place: inputs and outputs, whose memory the host can provide; views of what has none
- * (constants, memory of the host), and operands written in place. */
+/* What needs no place: inputs and outputs, whose memory the host can provide; views of what has
+ * none (constants, memory of the host), and operands written in place. */
 static bool needs_place(const Graph *g, ValueId v) {
   NodeId n = value_def(g, v);
   if (value_type(g, v)->kind != TYPE_TENSOR)

@@ -4,8 +4,8 @@
 Layer *session_layer(Session *s, int priority, const char *method) {
   for (uint32_t i = 0; i < s->layer_count; i++) {
     Layer *layer = s->layers[i];
-    bool same = method && layer->method ? strcmp(method, layer->method) == 0
-                                        : method == layer->method;
+    bool same =
+        method && layer->method ? strcmp(method, layer->method) == 0 : method == layer->method;
     if (layer->priority == priority && same)
       return layer;
   }
@@ -13,13 +13,14 @@ Layer *session_layer(Session *s, int priority, const char *method) {
   layer->priority = priority;
   layer->method = method ? arena_strdup(&s->arena, sv_from(method)) : NULL;
   layer->options.pass = PASS_OPTIONS_DEFAULT;
-  s->layers = pool_reserve(s->layers, &s->layer_capacity, (uint64_t)s->layer_count + 1,
-                           sizeof *s->layers);
+  s->layers =
+      pool_reserve(s->layers, &s->layer_capacity, (uint64_t)s->layer_count + 1, sizeof *s->layers);
   /* Sorted by priority, and those of one method before those of all. */
   uint32_t at = s->layer_count++;
   for (; at > 0; at--) {
     const Layer *before = s->layers[at - 1];
-    if (before->priority < priority || (before->priority == priority && (before->method || !method)))
+    if (before->priority < priority ||
+        (before->priority == priority && (before->method || !method)))
       break;
     s->layers[at] = s->layers[at - 1];
   }
@@ -41,8 +42,7 @@ MethodOptions *session_resolve(Session *s, StrView method) {
     if (!s->layers[i]->method || sv_eq_str(method, s->layers[i]->method))
       options_merge(o, &s->layers[i]->options);
   if (!(o->given & GIVEN_RANGE_METHOD))
-    o->quantize.range =
-        (RangeOptions){.method = RANGE_MSE, .percentile = RANGE_PERCENTILE_DEFAULT};
+    o->quantize.range = (RangeOptions){.method = RANGE_MSE, .percentile = RANGE_PERCENTILE_DEFAULT};
   if (o->given & GIVEN_SCHEME)
     o->pass.quantize = &o->quantize;
   return o;

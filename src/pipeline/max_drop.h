@@ -7,9 +7,9 @@
 /* --max-drop DB */
 EtcStatus session_set_max_drop(Session *s, StrView value);
 /* Before the stage quantize, of a method that is quantized with samples: marks in
- * m->options->quantize.kept as many nodes as it takes, those whose own SQNR is least first, and says in
- * s->program.kept_text which. The graph is as before. Errors (reported): of the samples and the passes; no output
- * of floats, or none that is near enough whatever is left in floats. */
+ * m->options->quantize.kept as many nodes as it takes, those whose own SQNR is least first, and
+ * says in s->program.kept_text which. The graph is as before. Errors (reported): of the samples and
+ * the passes; no output of floats, or none that is near enough whatever is left in floats. */
 Status session_find_kept(Session *s, const Method *m);
 
 #endif

@@ -2,8 +2,8 @@
 #include "pipeline/options.h"
 
 #define ADD(o, list, count, capacity, item)                                                        \
-  ((o)->list = pool_reserve((o)->list, &(o)->capacity, (uint64_t)(o)->count + 1,                   \
-                            sizeof *(o)->list),                                                    \
+  ((o)->list =                                                                                     \
+       pool_reserve((o)->list, &(o)->capacity, (uint64_t)(o)->count + 1, sizeof *(o)->list),       \
    (o)->list[(o)->count++] = (item))
 
 void options_release(MethodOptions *o) {

@@ -19,7 +19,8 @@ static Status check_output(Session *s, const char *output) {
   if (stat(output, &out) != 0)
     return STATUS_OK;
   for (uint32_t i = 0; i < s->program.source_count; i++) {
-    if (stat(s->program.sources[i]->path, &in) != 0 || in.st_dev != out.st_dev || in.st_ino != out.st_ino)
+    if (stat(s->program.sources[i]->path, &in) != 0 || in.st_dev != out.st_dev ||
+        in.st_ino != out.st_ino)
       continue;
     Diag *d = diag_begin(&s->sink, DIAG_FILE_WRITE, file_place(output));
     diag_message(d, "'%s' is the model itself", output);
@@ -122,12 +123,11 @@ Status session_emit(Session *s, const char *output) {
   TRY(check_inputs_unchanged(s));
   TRY(write_depfile(s, output));
   TRY(pte_emit(graphs, s->program.method_count, &s->sink, output,
-                  (EmitOptions){.external = s->external,
-                                .sync = s->sync,
-                                .figures = &s->program.written,
-                                .progress = s->manager.options.progress
-                                                ? &s->manager.options.progress->output
-                                                : NULL}));
+               (EmitOptions){.external = s->external,
+                             .sync = s->sync,
+                             .figures = &s->program.written,
+                             .progress = s->manager.options.progress
+                                             ? &s->manager.options.progress->output
+                                             : NULL}));
   return bundles_write(s, output);
 }
-

@@ -26,7 +26,7 @@ typedef struct Source {
 typedef struct Method {
   Graph *graph;
   Source *source;
-  MethodOptions *options; /* resolved */
+  MethodOptions *options;    /* resolved */
   struct BundleSuite *suite; /* test cases, or NULL */
 } Method;
 

@@ -73,8 +73,8 @@ static EtcStatus scalar(Reader *r, const char *what, StrView *out) {
 static EtcStatus add_entry(Reader *r, StrView key, StrView value) {
   r->entries = arena_grow(&r->s->arena, r->entries, r->entry_count * sizeof *r->entries,
                           (r->entry_count + 1) * sizeof *r->entries);
-  r->entries[r->entry_count++] =
-      (Entry){.method = r->method, .key = key, .value = value, .at = place_at(r, r->event.start_mark)};
+  r->entries[r->entry_count++] = (Entry){
+      .method = r->method, .key = key, .value = value, .at = place_at(r, r->event.start_mark)};
   return ETC_OK;
 }
 
@@ -275,8 +275,8 @@ static const char *folder_of(Session *s, const char *path) {
 }
 
 static EtcStatus set_entry(Session *s, const Entry *e, const char *folder, int priority) {
-  s->setting = (SettingPlace){
-      .layer = session_layer(s, priority, e->method), .at = e->at, .folder = folder};
+  s->setting =
+      (SettingPlace){.layer = session_layer(s, priority, e->method), .at = e->at, .folder = folder};
   EtcStatus status = session_recipe_set(s, e->key, e->value);
   s->setting = (SettingPlace){0};
   return status;

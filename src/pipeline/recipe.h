@@ -11,10 +11,10 @@
  * A key is the name of an option without the dashes. Its value is what the option takes; options
  * that repeat take a list, and those of the form NAME=VALUE a mapping. Options under `methods` are
  * of one method, those above of all. Keys have no order: a recipe says what the stages do, never in
- * which order they run. What names the same thing: the command line wins over the recipe, the recipe
- * over what it includes, later includes over earlier ones, and in one file a method's section over
- * what is above. Paths are relative to the folder of the file that names them; a recipe that comes
- * with etc (recipes/) is named without folder and ending. */
+ * which order they run. What names the same thing: the command line wins over the recipe, the
+ * recipe over what it includes, later includes over earlier ones, and in one file a method's
+ * section over what is above. Paths are relative to the folder of the file that names them; a
+ * recipe that comes with etc (recipes/) is named without folder and ending. */
 #ifndef ETC_PIPELINE_RECIPE_H
 #define ETC_PIPELINE_RECIPE_H
 

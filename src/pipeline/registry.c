@@ -10,8 +10,8 @@ enum { NAMES_MAX = 256 };
 
 /* Appends row to a list in the arena. */
 #define APPEND(r, list, count, row)                                                                \
-  ((list) = arena_grow((r)->arena, (list), (count) * sizeof *(list),                               \
-                       ((count) + 1) * sizeof *(list)),                                            \
+  ((list) =                                                                                        \
+       arena_grow((r)->arena, (list), (count) * sizeof *(list), ((count) + 1) * sizeof *(list)),   \
    (list)[(count)++] = (row))
 
 void registry_init(Registry *r, Arena *arena, DiagSink *sink) {

@@ -19,9 +19,9 @@ typedef struct Registry {
 /* Registers what is built in. */
 void registry_init(Registry *r, Arena *arena, DiagSink *sink);
 
-/* Loads a plug-in (include/etc/plugin.h) and registers its rows. Code stays loaded until the process
- * ends: graphs may hold texts of it. Errors (reported): no shared object, no entry, made for another
- * etc, a row that lacks something, a name that is taken. Nothing is registered then. */
+/* Loads a plug-in (include/etc/plugin.h) and registers its rows. Code stays loaded until the
+ * process ends: graphs may hold texts of it. Errors (reported): no shared object, no entry, made
+ * for another etc, a row that lacks something, a name that is taken. Nothing is registered then. */
 Status registry_load(Registry *r, const char *path);
 
 /* The first row of that name; NULL when there is none. */

@@ -40,7 +40,7 @@ struct EtcSession {
   uint32_t layer_count, layer_capacity, resolved_count, resolved_capacity;
   SettingPlace setting;
   int *given; /* by row of the settings: 1 + the priority of what set it for the whole program */
-  const char *recipe;         /* or NULL */
+  const char *recipe; /* or NULL */
   bool recipe_read;
   const char **included; /* all recipes that were read, for depfiles */
   uint32_t included_count;
@@ -50,10 +50,10 @@ struct EtcSession {
   const char *output;         /* or NULL */
   StrView *shared;            /* --share-state, in which one '*' stands for any text */
   uint32_t shared_count;
-  const char *external;       /* file for constants (.ptd), or NULL */
-  const char *external_data;  /* file with constants of programs that are read, or NULL */
-  bool default_depfile;       /* OUT.d */
-  bool sync;                  /* fsync the output */
+  const char *external;      /* file for constants (.ptd), or NULL */
+  const char *external_data; /* file with constants of programs that are read, or NULL */
+  bool default_depfile;      /* OUT.d */
+  bool sync;                 /* fsync the output */
   bool time_passes, time_json, explain_json;
 };
 typedef struct EtcSession Session;

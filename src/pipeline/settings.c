@@ -143,7 +143,8 @@ static EtcStatus find_pass(Session *s, const char *option, StrView name, const P
   if (*row)
     return ETC_OK;
   const char *hint = session_did_you_mean(s, registry_nearest_pass(&s->registry, name));
-  return session_usage(s, option, hint ? hint : "'etc passes' lists the passes; others come with --plugin",
+  return session_usage(s, option,
+                       hint ? hint : "'etc passes' lists the passes; others come with --plugin",
                        "there is no pass '" SV_FMT "'", SV_ARG(name));
 }
 
@@ -541,8 +542,7 @@ static EtcStatus read_switch(Session *s, StrView name, StrView *value, bool *off
 /* Keeps the option as it was given, for graphs that are written as text. */
 static void say(MethodOptions *o, Session *s, const Setting *setting, StrView value) {
   const char *text = arena_printf(&s->arena, "%s=" SV_FMT, setting->name, SV_ARG(value));
-  o->said =
-      pool_reserve(o->said, &o->said_capacity, (uint64_t)o->said_count + 1, sizeof *o->said);
+  o->said = pool_reserve(o->said, &o->said_capacity, (uint64_t)o->said_count + 1, sizeof *o->said);
   o->said[o->said_count++] = (SaidOption){sv_from(text), setting->bit};
 }
 

@@ -81,8 +81,8 @@ EtcStatus session_set_backend(Session *s, StrView value) {
   PassOptions *options = &settings_options(s)->pass;
   for (uint32_t i = 0; i < options->backend_count; i++)
     if (options->backends[i].backend == choice.backend)
-      return session_usage(s, "--backend", "give each backend once",
-                           "backend '%s' is given twice", choice.backend->name);
+      return session_usage(s, "--backend", "give each backend once", "backend '%s' is given twice",
+                           choice.backend->name);
   while (rest.size) {
     StrView one = rest, others = {0};
     (void)session_split(rest, ',', &one, &others);

@@ -141,8 +141,8 @@ Status session_prepare_ranges(Session *s) {
     session_enter(s, &s->program.methods[i]);
     s->manager.options.pass.quantize = &options;
     for (size_t k = 0; k < COUNT_OF(passes) && status == STATUS_OK; k++)
-      status = manager_run_pass(&s->manager, s->program.methods[i].graph,
-                                pass_find(sv_from(passes[k])));
+      status =
+          manager_run_pass(&s->manager, s->program.methods[i].graph, pass_find(sv_from(passes[k])));
   }
   return status;
 }

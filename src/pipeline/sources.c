@@ -76,8 +76,9 @@ static EtcStatus find_kind(Session *s, Source *source) {
 }
 
 static void append_source(Session *s, Source *source) {
-  s->program.sources = pool_reserve(s->program.sources, &s->program.source_capacity, (uint64_t)s->program.source_count + 1,
-                            sizeof *s->program.sources);
+  s->program.sources =
+      pool_reserve(s->program.sources, &s->program.source_capacity,
+                   (uint64_t)s->program.source_count + 1, sizeof *s->program.sources);
   s->program.sources[s->program.source_count++] = source;
 }
 
@@ -303,7 +304,8 @@ static Status check_method_names(Session *s) {
   for (uint32_t i = 1; i < s->program.method_count; i++)
     for (uint32_t k = 0; k < i; k++)
       if (same_name(s, i, k))
-        return diag_report(&s->sink, DIAG_NAME_TWICE, file_place(s->program.methods[i].source->path),
+        return diag_report(&s->sink, DIAG_NAME_TWICE,
+                           file_place(s->program.methods[i].source->path),
                            "two methods have the name '" SV_FMT "'",
                            SV_ARG(intern_get(&s->ctx.names, s->program.methods[i].graph->name)));
   return STATUS_OK;

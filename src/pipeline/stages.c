@@ -63,13 +63,14 @@ static Status write_artifact(Session *s, StageId stage) {
   DiagPlace place = DIAG_NOWHERE;
   place.file = sv_from(s->artifacts);
   if (mkdir(s->artifacts, 0777) != 0 && errno != EEXIST)
-    return diag_report(&s->sink, DIAG_FILE_WRITE, place,
-                       "cannot make folder '%s': %s", s->artifacts, strerror(errno));
+    return diag_report(&s->sink, DIAG_FILE_WRITE, place, "cannot make folder '%s': %s",
+                       s->artifacts, strerror(errno));
   const char *path =
       arena_printf(&s->arena, "%s/%02d-%s.etir", s->artifacts, (int)stage + 1, stage_name(stage));
   StrBuf text;
   strbuf_init(&text);
-  session_print(s, (PrintOptions){.full_constants = true, .locations = true, .pipeline = true}, &text);
+  session_print(s, (PrintOptions){.full_constants = true, .locations = true, .pipeline = true},
+                &text);
   AtomicFile file;
   Status status = atomic_file_open(&file, &s->arena, &s->sink, path);
   if (status == STATUS_OK) {

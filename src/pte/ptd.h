@@ -32,8 +32,8 @@ typedef struct PtdFile {
   KeyMap keys;
 } PtdFile;
 
-/* Maps and checks path; each size, offset and index is checked. Errors are reported, nothing need be
- * closed then. */
+/* Maps and checks path; each size, offset and index is checked. Errors are reported, nothing need
+ * be closed then. */
 Status ptd_open(PtdFile *p, DiagSink *sink, uint64_t seed, const char *path);
 void ptd_close(PtdFile *p);
 /* The first entry of that key, or NULL. */

@@ -24,7 +24,8 @@ static NameId free_key(PtdWriter *w, NameId name) {
   uint32_t *slot;
   for (uint32_t i = stem.size ? 2 : 1; keymap_get(&w->keys, key.data, (uint32_t)key.size, &slot);
        i++)
-    key = sv_from(arena_printf(w->arena, SV_FMT ".%u", SV_ARG(stem.size ? stem : SV("constant")), i));
+    key =
+        sv_from(arena_printf(w->arena, SV_FMT ".%u", SV_ARG(stem.size ? stem : SV("constant")), i));
   *slot = 1;
   return intern_add(&w->ctx->names, key);
 }
@@ -45,8 +46,7 @@ NameId ptd_writer_add(PtdWriter *w, uint32_t item, const Type *t, NameId name) {
     return w->tensors[known - 1].key;
   *slot = w->count + 1;
   tensor.key = free_key(w, name);
-  w->tensors =
-      pool_reserve(w->tensors, &w->capacity, (uint64_t)w->count + 1, sizeof *w->tensors);
+  w->tensors = pool_reserve(w->tensors, &w->capacity, (uint64_t)w->count + 1, sizeof *w->tensors);
   w->tensors[w->count++] = tensor;
   return tensor.key;
 }

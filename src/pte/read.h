@@ -29,8 +29,8 @@ typedef struct PteFile {
 } PteFile;
 
 /* Reads path into *out, which must not move while the graphs live. data: where constants are that
- * the program does not have itself; it outlives the graphs; NULL: nowhere. All faults are reported; after
- * one there is nothing to close. */
+ * the program does not have itself; it outlives the graphs; NULL: nowhere. All faults are reported;
+ * after one there is nothing to close. */
 Status pte_read(Context *ctx, const char *path, PtdFile *data, PteFile *out);
 /* The same from memory, which must outlive the file; name stands for the path in diagnostics. */
 Status pte_read_bytes(Context *ctx, const char *name, const uint8_t *data, uint64_t size,

@@ -57,10 +57,8 @@ static ValueId named_constant(MethodReader *r, uint32_t i) {
 /* What the program does not have itself. */
 static ValueId external_constant(MethodReader *r, const PtdEntry *e) {
   int64_t size = (int64_t)e->size;
-  Constant bytes = {.data = e->data,
-                    .size = e->size,
-                    .file = &r->external->file,
-                    .file_offset = e->file_offset};
+  Constant bytes = {
+      .data = e->data, .size = e->size, .file = &r->external->file, .file_offset = e->file_offset};
   TypeId type = graph_tensor_type(r->g, DTYPE_U8, 1, &size, ORDER_CONTIGUOUS);
   return graph_add_constant(r->g, type, bytes, 0);
 }

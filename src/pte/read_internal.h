@@ -22,13 +22,13 @@ typedef struct MethodReader {
   Graph *g;
   Arena *scratch;
   PtdFile *external; /* or NULL */
-  ValueId *current; /* by value index: the SSA value that it holds now, 0 = none yet */
-  ValueId *latest;  /* by value index: what was written there last, wherever; 0 = nothing */
-  ValueId *base;    /* by value index: what current is a view of, 0 = it is no view */
-  Bitset outputs;   /* value indices */
-  int32_t *bound;   /* by value index: the largest size that an Int is for a tensor + 1, 0 = none */
-  KeyMap places;    /* arena and offset -> ValueId written there last */
-  KeyMap named;     /* key -> 1 + index of named data; of delegates, made when first needed */
+  ValueId *current;  /* by value index: the SSA value that it holds now, 0 = none yet */
+  ValueId *latest;   /* by value index: what was written there last, wherever; 0 = nothing */
+  ValueId *base;     /* by value index: what current is a view of, 0 = it is no view */
+  Bitset outputs;    /* value indices */
+  int32_t *bound; /* by value index: the largest size that an Int is for a tensor + 1, 0 = none */
+  KeyMap places;  /* arena and offset -> ValueId written there last */
+  KeyMap named;   /* key -> 1 + index of named data; of delegates, made when first needed */
   ValueId *named_values; /* by index of named data: its constant, 0 = none yet */
   uint64_t *code_budget; /* bytes of delegates that may still be looked at */
   uint32_t instruction;

@@ -63,10 +63,8 @@ static Status make_external(MethodReader *r, uint32_t index, const PteTensor *t)
                       "tensor '" SV_FMT "' has another element type or other sizes in the file of "
                       "external data",
                       SV_ARG(t->name));
-  Constant c = {.data = e->data,
-                .size = t->bytes,
-                .file = &r->external->file,
-                .file_offset = e->file_offset};
+  Constant c = {
+      .data = e->data, .size = t->bytes, .file = &r->external->file, .file_offset = e->file_offset};
   r->current[index] = graph_add_constant(r->g, type, c, intern_add(&r->g->ctx->names, t->name));
   return STATUS_OK;
 }

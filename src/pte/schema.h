@@ -13,11 +13,11 @@ enum {
   PTE_HEADER_AT = 8, /* file offset of the extended header */
   PTE_HEADER_SIZE =
       32, /* magic, u32 length, u64 program size, u64 segment base, u64 segment bytes */
-  PTE_HEADER_MIN = 24, /* without the last field */
+  PTE_HEADER_MIN = 24,  /* without the last field */
   PTD_HEADER_SIZE = 40, /* magic, u32 length, u64 offset and size of the FlatBuffer, u64 segment
                            base, u64 segment bytes */
   PTD_HEADER_ROOM = 48, /* with padding */
-  PTE_FILE_MIN = 64,   /* the loader reads that many bytes first */
+  PTE_FILE_MIN = 64,    /* the loader reads that many bytes first */
   PTE_SEGMENT_ALIGNMENT = 128,
   PTE_TENSOR_ALIGNMENT = 16, /* of constants and of planned memory */
   PTE_MAX_INSTRUCTIONS = 10000000
@@ -109,7 +109,7 @@ typedef enum PteInstructionKind {
 } PteInstructionKind;
 
 enum { PTE_STATIC, PTE_DYNAMIC_BOUND, PTE_DYNAMIC_UNBOUND }; /* TensorShapeDynamism */
-enum { PTE_SEGMENT, PTE_EXTERNAL };         /* location of a tensor's data */
+enum { PTE_SEGMENT, PTE_EXTERNAL };                          /* location of a tensor's data */
 enum { PTE_DATA_INLINE, PTE_DATA_SEGMENT }; /* DataLocation of a delegate's bytes */
 
 #endif

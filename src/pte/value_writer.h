@@ -18,15 +18,15 @@ typedef struct ValueWriter {
   Graph *g;
   Arena *scratch;
   KeyMap known; /* constant scalars, strings and lists; key: kind byte, payload; value: index + 1 */
-  KeyMap expressions;   /* SymInt -> index + 1 of the value that holds it while running */
-  int32_t *index;       /* by ValueId: index + 1, 0 = not written yet */
-  ValueId *same;        /* by ValueId: the value whose tensor it has, 0 = one of its own */
-  uint32_t *data_index; /* by ValueId: data_buffer_idx of constants and their views */
-  PtdWriter *external;  /* where constants go, by name; NULL: into the pool */
+  KeyMap expressions;      /* SymInt -> index + 1 of the value that holds it while running */
+  int32_t *index;          /* by ValueId: index + 1, 0 = not written yet */
+  ValueId *same;           /* by ValueId: the value whose tensor it has, 0 = one of its own */
+  uint32_t *data_index;    /* by ValueId: data_buffer_idx of constants and their views */
+  PtdWriter *external;     /* where constants go, by name; NULL: into the pool */
   uint32_t *external_item; /* by ValueId: item + 1 of constants, and their views, that went there */
   NameId *external_name;   /* by ValueId: what the constant is called */
-  FbRef *sizes;         /* by TypeId: its sizes vector */
-  NameId *names;        /* by ValueId: of inputs and outputs, 0 for all others */
+  FbRef *sizes;            /* by TypeId: its sizes vector */
+  NameId *names;           /* by ValueId: of inputs and outputs, 0 for all others */
   FbRef dim_orders[2][MAX_RANK + 1];
   FbRef *values; /* written EValues */
   uint32_t count, capacity;

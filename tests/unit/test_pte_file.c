@@ -123,8 +123,9 @@ static void test_runs(void **state) {
   Fixture *f = *state;
   StrView bytes = emit_sample(f, &samples[0]);
   PteFile file;
-  assert_int_equal(pte_read_bytes(&f->ctx, "add", (const uint8_t *)bytes.data, bytes.size, NULL, &file),
-                   STATUS_OK);
+  assert_int_equal(
+      pte_read_bytes(&f->ctx, "add", (const uint8_t *)bytes.data, bytes.size, NULL, &file),
+      STATUS_OK);
   static const float x[] = {1, 2, 3, 4, 5, 6}, y[] = {10, 0, 10, 0, 10, 0};
   static const int64_t dims[] = {2, 3};
   Tensor in[] = {tensor_f32(&f->ctx.arena, 2, dims, x), tensor_f32(&f->ctx.arena, 2, dims, y)}, out;
@@ -296,8 +297,9 @@ static void test_unknown_operator(void **state) {
   assert_non_null(name);
   memcpy(name, "aten::xyz", 9);
   PteFile file;
-  assert_int_equal(pte_read_bytes(&f->ctx, "m.pte", (const uint8_t *)good.data, good.size, NULL, &file),
-                   STATUS_UNSUPPORTED);
+  assert_int_equal(
+      pte_read_bytes(&f->ctx, "m.pte", (const uint8_t *)good.data, good.size, NULL, &file),
+      STATUS_UNSUPPORTED);
   assert_contains(shown(f), "'aten::xyz.out'");
   assert_contains(shown(f), "1 calls");
   PteProgram p; /* inspect does not mind */

@@ -44,9 +44,9 @@ static EtcStatus inspect_program(const CommandLine *line, const char *path, cons
 
 static EtcStatus inspect_stdin(const CommandLine *line, StrBuf *out) {
   Session *s = line->session;
-  EtcStatus status =
-      s->program.source_count ? session_usage(s, "", "name it once", "standard input can be read only once")
-                      : session_add_source(s, "forward", "-");
+  EtcStatus status = s->program.source_count ? session_usage(s, "", "name it once",
+                                                             "standard input can be read only once")
+                                             : session_add_source(s, "forward", "-");
   if (status != ETC_OK)
     return status;
   const Source *read = s->program.sources[0];
