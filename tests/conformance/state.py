@@ -47,6 +47,7 @@ class Case:
     methods: dict
     calls: list  # (method, feed)
     flags: list
+    shared: bool = False  # the methods have the same states
     whole: object = None  # function(session, outputs of all calls) -> message or None
 
 
@@ -179,6 +180,10 @@ def method_cases():
     calls = [(m, {"x": floats(n)}) for m, n in (("one", 2), ("two", 3), ("two", 3), ("one", 2), ("one", 2), ("two", 3))]
     yield Case("methods_in_turn", {"one": Method(a, {"h": ("hn", zeros(2))}), "two": Method(b, {"h": ("hn", zeros(3))})},
                calls, ["h:hn"])
+    c = graph("g (float[2] x, float[2] h) => (float[2] z, float[2] hn) { hn = Sub(h, x) z = Mul(hn, x) }")
+    calls = [(m, {"x": floats(2)}) for m in ("one", "two", "two", "one")]
+    yield Case("methods_share", {"one": Method(a, {"h": ("hn", zeros(2))}), "two": Method(c, {"h": ("hn", zeros(2))})},
+               calls, ["h:hn"], shared=True)
 
 
 def decoder_cases(models):
@@ -226,6 +231,10 @@ def decoder(name, path, model):
 
 # --- checking ---
 
+def shared_flags(case):
+    return ["--share-state=*"] if case.shared else []
+
+
 def expected_outputs(case, sessions):
     """Of every call, with ONNX Runtime and the states handed on by us."""
     states = {m: {n: first for n, (_, first) in method.states.items()} for m, method in case.methods.items()}
@@ -233,7 +242,8 @@ def expected_outputs(case, sessions):
         session, method = sessions[name], case.methods[name]
         names = [o.name for o in session.get_outputs()]
         out = dict(zip(names, session.run(names, {**feed, **states[name]})))
-        states[name] = {n: out[o] for n, (o, _) in method.states.items()}
+        new = {n: out[o] for n, (o, _) in method.states.items()}
+        states = {m: new for m in states} if case.shared else {**states, name: new}
         kept = {o for o, _ in method.states.values()}
         yield [v for n, v in out.items() if n not in kept]
 
@@ -285,7 +295,7 @@ def check(case, args, server, work):
         sessions[name] = cases.ort_session(source)
         models.append(source if name == "forward" else f"--method={name}={source}")
     target = os.path.join(work, "model.pte")
-    result = etc_command.run([args.etc, "lower", *models, *lower_flags(case), *args.extra, "-o", target, "--verify-each", "--roundtrip",
+    result = etc_command.run([args.etc, "lower", *models, *lower_flags(case), *shared_flags(case), *args.extra, "-o", target, "--verify-each", "--roundtrip",
                               "--diagnostics=json"], args.timeout)
     if result.code != 0:
         return f"lower: {result.summary()}"

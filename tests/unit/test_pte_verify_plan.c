@@ -194,8 +194,15 @@ static void test_too_small(void **state) {
 
 static void test_not_planned(void **state) {
   Fixture *f = *state;
-  ValueId x = input(&f->m, f->t);
-  expect(f, NEG(f, x), "no place");
+  ValueId x = input(&f->m, f->t), y = NEG(f, x);
+  expect(f, plan(&f->m, NEG(f, y)), "no place");
+}
+
+/* The host provides the memory of an output. */
+static void test_output_not_planned(void **state) {
+  Fixture *f = *state;
+  ValueId x = input(&f->m, f->t), y = plan(&f->m, NEG(f, x));
+  expect(f, NEG(f, y), NULL);
 }
 
 /* Chains of random lifetimes at random places; whether any two overlap is found by comparing all
@@ -265,6 +272,7 @@ int main(void) {
       TEST(test_misaligned),
       TEST(test_too_small),
       TEST(test_not_planned),
+      TEST(test_output_not_planned),
       TEST(test_random),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

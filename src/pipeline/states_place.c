@@ -1,0 +1,193 @@
+/* The places of the states of several methods: apart, or shared (--share-state). See states.h. */
+#include "passes/executorch/liveness.h"
+#include "pipeline/settings.h"
+#include "pipeline/states.h"
+#include "support/text.h"
+
+static uint32_t *arena_of(const Graph *g, uint32_t state) {
+  return &g->storages[g->values[g->states[state].value].storage].arena;
+}
+
+/* Puts the states of g into arena `to`. */
+static void move_arena(Graph *g, uint32_t to) {
+  uint32_t from = *arena_of(g, 0), count = to + 1;
+  if (from == to)
+    return;
+  uint64_t *sizes = ARENA_ARRAY(&g->arena, uint64_t, count);
+  memcpy(sizes, g->arena_sizes, from * sizeof *sizes);
+  sizes[to] = g->arena_sizes[from];
+  for (uint32_t i = 1; i < g->storage_count; i++)
+    if (g->storages[i].arena == from)
+      g->storages[i].arena = to;
+  g->arena_sizes = sizes;
+  g->arena_size_count = count;
+}
+
+/* The arena of the states, the same for all methods: behind those of every method. 0: none has
+ * states. */
+static uint32_t state_arena(const Session *s) {
+  uint32_t arena = 0, others = 0;
+  for (uint32_t i = 0; i < s->program.method_count; i++) {
+    const Graph *g = s->program.methods[i].graph;
+    uint32_t count = g->arena_size_count ? g->arena_size_count : 1;
+    count -= g->state_count && count > 1 ? 2 : 1;
+    others = count > others ? count : others;
+    arena |= g->state_count;
+  }
+  return arena ? others + 1 : 0;
+}
+
+/* --- states of one name in several methods --- */
+
+/* A state that --share-state names, as the first method has it. */
+typedef struct SharedState {
+  const Graph *g;
+  uint32_t state;
+  uint64_t offset;
+  uint32_t methods;
+} SharedState;
+
+typedef struct SharedStates {
+  SharedState *items;
+  uint32_t count;
+  uint64_t bytes;
+} SharedStates;
+
+static StrView state_name(const Graph *g, uint32_t state) {
+  return intern_get(&g->ctx->names, value_cget(g, g->states[state].value)->name);
+}
+
+static bool is_shared(const Session *s, StrView name) {
+  StrView stars;
+  for (uint32_t i = 0; i < s->shared_count; i++)
+    if (name.size && text_match(s->shared[i], name, &stars))
+      return true;
+  return false;
+}
+
+static bool same_state(const Graph *g, uint32_t i, const Graph *h, uint32_t k) {
+  const Type *a = value_type(g, g->states[i].value), *b = value_type(h, h->states[k].value);
+  uint64_t bytes = type_bytes_upper(g, a);
+  if (a->dtype != b->dtype || a->rank != b->rank || bytes != type_bytes_upper(h, b))
+    return false;
+  for (uint32_t d = 0; d < a->rank; d++)
+    if (sym_upper(&g->syms, a->dims[d]) != sym_upper(&h->syms, b->dims[d]))
+      return false;
+  return true;
+}
+
+/* Which contents come first is up to the method that is loaded first. */
+static bool same_contents(const Graph *g, uint32_t i, const Graph *h, uint32_t k) {
+  ConstId a = g->states[i].initial, b = h->states[k].initial;
+  return !a == !b &&
+         (!a || (g->constants[a].size == h->constants[b].size &&
+                 memcmp(g->constants[a].data, h->constants[b].data, g->constants[a].size) == 0));
+}
+
+static SharedState *find_shared(SharedStates *shared, StrView name) {
+  for (uint32_t i = 0; i < shared->count; i++)
+    if (sv_eq(state_name(shared->items[i].g, shared->items[i].state), name))
+      return &shared->items[i];
+  return NULL;
+}
+
+static uint64_t alignment_of(const Method *m) {
+  uint32_t alignment = m->options->pass.plan_alignment;
+  return alignment > PLAN_ALIGNMENT ? alignment : PLAN_ALIGNMENT;
+}
+
+static Status share_state(Session *s, const Method *m, uint32_t state, SharedStates *shared) {
+  const Graph *g = m->graph;
+  StrView name = state_name(g, state);
+  SharedState *known = find_shared(shared, name);
+  if (!known) {
+    known = &shared->items[shared->count++];
+    *known = (SharedState){.g = g, .state = state, .offset = shared->bytes};
+    shared->bytes +=
+        align_up(type_bytes_upper(g, value_type(g, g->states[state].value)), alignment_of(m));
+  }
+  known->methods++;
+  const char *what = !same_state(known->g, known->state, g, state)      ? "element type or sizes"
+                     : !same_contents(known->g, known->state, g, state) ? "first contents"
+                                                                        : NULL;
+  if (!what)
+    return STATUS_OK;
+  return diag_report(&s->sink, DIAG_STATE_MISMATCH, DIAG_NOWHERE,
+                     "methods '" SV_FMT "' and '" SV_FMT "' cannot share state '" SV_FMT
+                     "': it has other %s in the second",
+                     SV_ARG(intern_get(&s->ctx.names, known->g->name)), SV_ARG(method_name(m)),
+                     SV_ARG(name), what);
+}
+
+/* Each pattern must name a state of two methods. */
+static Status check_shared(Session *s, const SharedStates *shared) {
+  for (uint32_t i = 0; i < s->shared_count; i++) {
+    uint32_t methods = 0;
+    StrView stars;
+    for (uint32_t k = 0; k < shared->count; k++)
+      if (text_match(s->shared[i], state_name(shared->items[k].g, shared->items[k].state), &stars))
+        methods = shared->items[k].methods > methods ? shared->items[k].methods : methods;
+    if (methods < 2)
+      return diag_report(&s->sink, DIAG_STATE_UNKNOWN, DIAG_NOWHERE, "--share-state " SV_FMT ": %s",
+                         SV_ARG(s->shared[i]),
+                         methods ? "only one method has such a state"
+                                 : "no method has such a state");
+  }
+  return STATUS_OK;
+}
+
+static Status find_all_shared(Session *s, SharedStates *shared) {
+  uint32_t states = 0;
+  for (uint32_t i = 0; i < s->program.method_count; i++)
+    states += s->program.methods[i].graph->state_count;
+  shared->items = ARENA_ARRAY(&s->arena, SharedState, (size_t)states + 1);
+  for (uint32_t i = 0; i < s->program.method_count; i++) {
+    const Method *m = &s->program.methods[i];
+    for (uint32_t k = 0; k < m->graph->state_count; k++)
+      if (is_shared(s, state_name(m->graph, k)))
+        TRY(share_state(s, m, k, shared));
+  }
+  return check_shared(s, shared);
+}
+
+/* Bytes that the arena has behind its last state. */
+static uint64_t spare_of(const Method *m, uint32_t arena) {
+  const Graph *g = m->graph;
+  uint64_t end = 0;
+  for (uint32_t k = 1; k < g->storage_count; k++) {
+    const Storage *storage = &g->storages[k];
+    uint64_t last = storage->offset + align_up(storage->size, alignment_of(m));
+    end = storage->arena == arena && last > end ? last : end;
+  }
+  return g->arena_sizes[arena] > end ? g->arena_sizes[arena] - end : 0;
+}
+
+/* Shared states where all methods have them, the others from `from` on; returns where they end. */
+static uint64_t place_states(const Method *m, uint32_t arena, SharedStates *shared, uint64_t from) {
+  Graph *g = m->graph;
+  uint64_t spare = spare_of(m, arena), end = from;
+  for (uint32_t k = 0; k < g->state_count; k++) {
+    Storage *storage = &g->storages[g->values[g->states[k].value].storage];
+    const SharedState *same = find_shared(shared, state_name(g, k));
+    storage->offset = same ? same->offset : end;
+    end += same ? 0 : align_up(storage->size, alignment_of(m));
+  }
+  g->arena_sizes[arena] = end + spare;
+  return end == from ? from : end + spare;
+}
+
+Status states_place(Session *s) {
+  SharedStates shared = {0};
+  uint32_t arena = state_arena(s);
+  TRY(find_all_shared(s, &shared));
+  uint64_t total = shared.bytes;
+  for (uint32_t i = 0; i < s->program.method_count; i++) {
+    const Method *m = &s->program.methods[i];
+    Graph *g = m->graph;
+    if (g->state_count == 0 || g->arena_size_count < 3 || !*arena_of(g, 0))
+      continue;
+    move_arena(g, arena);
+    total = place_states(m, arena, &shared, total);
+  }
+  return STATUS_OK;
+}
