@@ -14,20 +14,3 @@ const DelegateReader *const delegate_readers[] = {
 #undef BACKEND
     NULL,
 };
-
-bool backends_take_quantized(const PassOptions *options) {
-  for (uint32_t i = 0; i < options->backend_count; i++)
-    if (options->backends[i].backend->quantized)
-      return true;
-  return false;
-}
-
-bool backends_want_pass(const PassOptions *options, const char *name) {
-  for (uint32_t i = 0; i < options->backend_count; i++) {
-    const char *const *passes = options->backends[i].backend->passes;
-    for (; passes && *passes; passes++)
-      if (strcmp(*passes, name) == 0)
-        return true;
-  }
-  return false;
-}

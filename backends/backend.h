@@ -8,7 +8,6 @@
 #define ETC_BACKENDS_BACKEND_H
 
 #include "ops/delegate.h"
-#include "passes/pass.h"
 
 /* Why a backend does not take a node. Texts are static or in scratch. */
 typedef struct Refusal {
@@ -81,11 +80,6 @@ typedef struct BackendChoice {
   const Backend *backend;
   StrView settings[BACKEND_MAX_SETTINGS]; /* by row */
 } BackendChoice;
-
-/* Whether a chosen backend takes quantize and dequantize. */
-bool backends_take_quantized(const PassOptions *options);
-/* Whether a chosen backend wants that pass, one FOR_BACKENDS. */
-bool backends_want_pass(const PassOptions *options, const char *name);
 
 extern const Backend *const backends[]; /* the built-in ones; ends with NULL */
 

@@ -19,7 +19,7 @@ install(FILES ${CMAKE_BINARY_DIR}/etcConfig.cmake ${CMAKE_BINARY_DIR}/etcConfigV
 
 # What plug-ins are compiled with: the headers of the graph and the tables, below include/etc/internal.
 set(internal_folder ${CMAKE_INSTALL_INCLUDEDIR}/etc/internal)
-install(FILES ${PROJECT_BINARY_DIR}/src/plugin/etc/plugin_abi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/etc)
+install(FILES ${PROJECT_SOURCE_DIR}/src/pipeline/plugin.h ${PROJECT_BINARY_DIR}/src/plugin/etc/plugin_abi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/etc)
 foreach(layer support ir ops quant)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/${layer} DESTINATION ${internal_folder} FILES_MATCHING PATTERN "*.h")
 endforeach()

@@ -1,6 +1,8 @@
 /* The table of passes, from passes.def. */
 #include "passes/pass.h"
 
+#include "backends/backend.h"
+
 const PassRow pass_table[] = {
 #define ALWAYS false
 #define FOR_BACKENDS true
@@ -28,4 +30,21 @@ const PassRow *pass_find(StrView name) {
     if (sv_eq_str(name, pass_table[i].name))
       return &pass_table[i];
   return NULL;
+}
+
+bool backends_take_quantized(const PassOptions *options) {
+  for (uint32_t i = 0; i < options->backend_count; i++)
+    if (options->backends[i].backend->quantized)
+      return true;
+  return false;
+}
+
+bool backends_want_pass(const PassOptions *options, const char *name) {
+  for (uint32_t i = 0; i < options->backend_count; i++) {
+    const char *const *passes = options->backends[i].backend->passes;
+    for (; passes && *passes; passes++)
+      if (strcmp(*passes, name) == 0)
+        return true;
+  }
+  return false;
 }

@@ -58,6 +58,10 @@ typedef struct PassOptions {
   const QuantOptions *quantize; /* NULL: nothing is quantized */
   bool explain_json; /* what backends take and leave goes to print, one JSON object a line */
 } PassOptions;
+/* Whether a chosen backend takes quantize and dequantize. */
+bool backends_take_quantized(const PassOptions *options);
+/* Whether a chosen backend wants that pass, one FOR_BACKENDS. */
+bool backends_want_pass(const PassOptions *options, const char *name);
 #define PASS_MAX_ARENA ((uint64_t)2 << 30)
 #define PASS_OPTIONS_DEFAULT ((PassOptions){0})
 

@@ -3,7 +3,6 @@
  * On codes that were quantized, they become moves of real numbers between a dequantization and a
  * quantization, which changes no code and is the one form that backends look for. Of dequantized
  * constants (weights), the codes are moved instead, so that the weights stay what they are. */
-#include "backends/backend.h"
 #include "ops/quantized.h"
 #include "passes/source/recover.h"
 

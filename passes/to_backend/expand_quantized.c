@@ -1,7 +1,6 @@
 /* Quantization as plain arithmetic, where no backend took it: a plain runtime has no kernels of
  * quantized_decomposed. Without a backend to wait for it is done first of all, so that the passes
  * that follow see what is computed. */
-#include "backends/backend.h"
 #include "ops/quantized.h"
 #include "passes/executorch/rewrite.h"
 

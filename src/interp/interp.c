@@ -353,6 +353,7 @@ static Status run_node(Run *r, NodeId n) {
               .memory = r->limit - r->live,
               .sink = r->sink,
               .place = node_place(g, n),
+              .readers = g->ctx->readers,
               .as_runtime = g->level == LEVEL_EXECUTORCH};
   for (uint32_t i = 0; i < k.arg_count; i++)
     TRY(resolve_arg(r, n, i, &args[i]));

@@ -33,9 +33,10 @@ typedef enum Level { LEVEL_ATEN, LEVEL_CORE, LEVEL_EDGE, LEVEL_EXECUTORCH, LEVEL
 typedef struct Context {
   Intern names;
   DiagSink *sink;
-  Arena arena;        /* session-long */
-  StrView model_path; /* for diagnostics */
-  bool linked_data;   /* links may lead to external data */
+  Arena arena;                           /* session-long */
+  StrView model_path;                    /* for diagnostics */
+  bool linked_data;                      /* links may lead to external data */
+  const struct DelegateReaders *readers; /* of plug-ins (ops/delegate.h); may be NULL */
 } Context;
 void context_init(Context *ctx, DiagSink *sink);
 void context_release(Context *ctx);

@@ -2,9 +2,6 @@
  * nothing else; the rest is asked of the backend's reader. */
 #include "ops/delegate.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "ir/solve.h"
 #include "ops/move.h"
 #include "ops/ops.h"
@@ -39,37 +36,19 @@ Status shape_call_delegate(Graph *g, NodeId n) {
   return STATUS_OK;
 }
 
-/* Slots are only ever filled, so that they can be read without the lock. */
-enum { ADDED_MAX = 32 };
-static const DelegateReader *_Atomic added[ADDED_MAX];
-static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
-
-const DelegateReader *delegate_reader(StrView id) {
+const DelegateReader *delegate_reader(const DelegateReaders *added, StrView id) {
   for (const DelegateReader *const *r = delegate_readers; *r; r++)
     if (sv_eq_str(id, (*r)->id))
       return *r;
-  for (uint32_t i = 0; i < ADDED_MAX; i++) {
-    const DelegateReader *reader = atomic_load(&added[i]);
-    if (reader && sv_eq_str(id, reader->id))
-      return reader;
-  }
+  for (uint32_t i = 0; added && i < added->count; i++)
+    if (sv_eq_str(id, added->items[i]->id))
+      return added->items[i];
   return NULL;
 }
 
-bool delegate_add_reader(const DelegateReader *reader) {
-  pthread_mutex_lock(&adding);
-  const DelegateReader *known = delegate_reader(sv_from(reader->id));
-  uint32_t i = 0;
-  while (!known && i < ADDED_MAX && atomic_load(&added[i]))
-    i++;
-  if (!known && i < ADDED_MAX)
-    atomic_store(&added[i], known = reader);
-  pthread_mutex_unlock(&adding);
-  return known == reader;
-}
-
 bool delegate_figures(const Graph *g, NodeId n, Arena *arena, DelegateFigures *out) {
-  const DelegateReader *reader = delegate_reader(node_str(g, n, DELEGATE_ARG_BACKEND));
+  const DelegateReader *reader =
+      delegate_reader(g->ctx->readers, node_str(g, n, DELEGATE_ARG_BACKEND));
   const Constant *blob = value_constant(g, node_value(g, n, DELEGATE_ARG_BLOB));
   *out = (DelegateFigures){0};
   return reader && blob && !reader->describe(blob->data, blob->size, arena, out);
@@ -144,7 +123,7 @@ const char *delegate_order_text(Arena *arena, size_t element, uint32_t rank, con
 
 Status kern_call_delegate(Kernel *k) {
   StrView id = k->args[DELEGATE_ARG_BACKEND].str;
-  const DelegateReader *reader = delegate_reader(id);
+  const DelegateReader *reader = delegate_reader(k->readers, id);
   if (!reader)
     return kernel_error(k, "nothing here runs delegates of '" SV_FMT "'", SV_ARG(id));
   const Tensor *blob;
@@ -190,7 +169,8 @@ Status kern_call_delegate(Kernel *k) {
 
 bool delegate_may_overwrite(const Graph *g, NodeId n, uint32_t result,
                             bool lies(void *user, ValueId v), void *user, Arena *arena) {
-  const DelegateReader *reader = delegate_reader(node_str(g, n, DELEGATE_ARG_BACKEND));
+  const DelegateReader *reader =
+      delegate_reader(g->ctx->readers, node_str(g, n, DELEGATE_ARG_BACKEND));
   const Constant *blob = value_constant(g, node_value(g, n, DELEGATE_ARG_BLOB));
   if (!reader || !blob)
     return false;
@@ -286,7 +266,8 @@ static bool constraints_hold(const Graph *g, const int64_t *symbols) {
 /* Checks the call n with what the graph knows of sizes and, where related, at some sizes that its
  * symbols can have. */
 static const char *check_call(const Graph *g, NodeId n, bool related, Arena *arena) {
-  const DelegateReader *reader = delegate_reader(node_str(g, n, DELEGATE_ARG_BACKEND));
+  const DelegateReader *reader =
+      delegate_reader(g->ctx->readers, node_str(g, n, DELEGATE_ARG_BACKEND));
   if (!reader)
     return NULL;
   Sizes sizes = {.g = g};
@@ -311,7 +292,8 @@ static const char *check_call(const Graph *g, NodeId n, bool related, Arena *are
 }
 
 bool delegate_narrow(Graph *g, NodeId n, Arena *arena) {
-  const DelegateReader *reader = delegate_reader(node_str(g, n, DELEGATE_ARG_BACKEND));
+  const DelegateReader *reader =
+      delegate_reader(g->ctx->readers, node_str(g, n, DELEGATE_ARG_BACKEND));
   uint32_t count = node_list_count(g, n, DELEGATE_ARG_SIZES), at = 0;
   bool open = false;
   for (uint32_t i = 0; i < count; i++)

@@ -125,12 +125,16 @@ typedef struct DelegateReader {
                         Arena *arena);
 } DelegateReader;
 
+/* Those that plug-ins brought to a session (Context.readers). */
+typedef struct DelegateReaders {
+  const DelegateReader **items;
+  uint32_t count;
+} DelegateReaders;
+
 extern const DelegateReader *const delegate_readers[]; /* the built-in ones; ends with NULL */
-/* The reader of a plug-in. Readers are of the process, as loaded code is, so that programs can be
- * looked into without a session. The same reader may be added again; false when its id belongs to
- * another one, or there is no room. Any thread may call it. */
-bool delegate_add_reader(const DelegateReader *reader);
-const DelegateReader *delegate_reader(StrView id); /* NULL when there is none */
+/* The reader of the backend of that id, built in or among `added`, which may be NULL; NULL when
+ * there is none. */
+const DelegateReader *delegate_reader(const DelegateReaders *added, StrView id);
 
 /* May result `result` of call n be written over the memory in which `lies` says that inputs do? */
 bool delegate_may_overwrite(const Graph *g, NodeId n, uint32_t result,

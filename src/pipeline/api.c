@@ -15,6 +15,7 @@ EtcSession *etc_session_new(void) {
   context_init(&s->ctx, &s->sink);
   manager_init(&s->manager, &s->sink);
   registry_init(&s->registry, &s->arena, &s->sink);
+  s->ctx.readers = &s->registry.readers;
   s->given = ARENA_ARRAY(&s->arena, int, setting_count);
   return s;
 }

@@ -6,13 +6,12 @@
 
 #include <time.h>
 
-#include "backends/backend.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "support/json.h"
 
 void manager_init(Manager *m, DiagSink *sink) {
-  *m = (Manager){.sink = sink};
+  *m = (Manager){.sink = sink, .stage = STAGE_COUNT};
   m->options.pass = PASS_OPTIONS_DEFAULT;
   m->options.bisect_limit = -1;
 #ifndef NDEBUG
@@ -117,8 +116,10 @@ static Status check_level(const Manager *m, const Graph *g, const PassRow *row) 
 static PassRun *add_run(Manager *m, const PassRow *row, const Graph *g) {
   m->runs = pool_reserve(m->runs, &m->run_capacity, (uint64_t)m->run_count + 1, sizeof *m->runs);
   PassRun *run = &m->runs[m->run_count++];
-  *run = (PassRun){
-      .row = row, .method = intern_get(&g->ctx->names, g->name), .nodes_before = g->live_nodes};
+  *run = (PassRun){.row = row,
+                   .stage = m->stage < STAGE_COUNT ? m->stage : row->stage,
+                   .method = intern_get(&g->ctx->names, g->name),
+                   .nodes_before = g->live_nodes};
   run->nodes_after = g->live_nodes;
   const ManagerOptions *o = &m->options;
   run->skipped =
@@ -142,7 +143,7 @@ static Status execute(Manager *m, Graph *g, PassRun *run) {
                          .print_user = m->options.print_user};
   PassProgress *progress = m->options.progress;
   if (progress) {
-    progress->stage = stage_name(run->row->stage);
+    progress->stage = stage_name(run->stage);
     progress->number = m->run_count;
     progress->pass = run->row->name;
   }
@@ -195,14 +196,21 @@ static Status run_added(Manager *m, Graph *g, StageId stage, const PassRow *row,
   return STATUS_OK;
 }
 
-Status manager_run_stage(Manager *m, Graph *g, StageId stage, const AddedPasses *added) {
+static Status run_stage_passes(Manager *m, Graph *g, StageId stage, const AddedPasses *added) {
   for (uint32_t i = 0; i < pass_table_size; i++) {
     if (pass_table[i].stage != stage)
       continue;
     TRY(run_added(m, g, stage, &pass_table[i], added));
     TRY(manager_run_pass(m, g, &pass_table[i]));
   }
-  TRY(run_added(m, g, stage, NULL, added));
+  return run_added(m, g, stage, NULL, added);
+}
+
+Status manager_run_stage(Manager *m, Graph *g, StageId stage, const AddedPasses *added) {
+  m->stage = stage;
+  Status status = run_stage_passes(m, g, stage, added);
+  m->stage = STAGE_COUNT;
+  TRY(status);
   if (m->stopped)
     return STATUS_OK;
   if (g->level < stage_level(stage))
@@ -224,7 +232,7 @@ static void print_times_json(const Manager *m, StrBuf *out) {
     json_key(&w, "pass");
     json_string(&w, sv_from(run->row->name));
     json_key(&w, "stage");
-    json_string(&w, sv_from(stage_name(run->row->stage)));
+    json_string(&w, sv_from(stage_name(run->stage)));
     json_key(&w, "method");
     json_string(&w, run->method);
     json_key(&w, "seconds");
@@ -271,7 +279,7 @@ void manager_print_times(const Manager *m, bool json, StrBuf *out) {
   for (uint32_t i = 0; i < m->run_count; i++) {
     const PassRun *run = &m->runs[i];
     total += run->seconds;
-    strbuf_printf(out, "%4u  %-13s  %-20s %8.3f  %7u -> %u%s", i + 1, stage_name(run->row->stage),
+    strbuf_printf(out, "%4u  %-13s  %-20s %8.3f  %7u -> %u%s", i + 1, stage_name(run->stage),
                   run->row->name, run->seconds * 1e3, run->nodes_before, run->nodes_after,
                   run->skipped ? "  skipped" : "");
     print_stats(run, out);

@@ -54,6 +54,7 @@ typedef struct ManagerOptions {
 /* One run of one pass on one method. */
 typedef struct PassRun {
   const PassRow *row;
+  StageId stage; /* that it ran in; outside of the pipeline its own */
   StrView method;
   double seconds; /* wall */
   uint32_t nodes_before, nodes_after;
@@ -68,7 +69,8 @@ typedef struct Manager {
   Arena scratch;
   PassRun *runs; /* all so far, in order */
   uint32_t run_count, run_capacity;
-  bool stopped; /* stop_after was reached */
+  StageId stage; /* that is running; STAGE_COUNT: none */
+  bool stopped;  /* stop_after was reached */
 } Manager;
 
 void manager_init(Manager *m, DiagSink *sink);

@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 
-#include "etc/plugin.h"
+#include "pipeline/plugin.h"
 #include "support/text.h"
 
 enum { NAMES_MAX = 256 };
@@ -139,8 +139,9 @@ static Status add_reader(const Loading *l, const DelegateReader *reader) {
   if (!reader->id || !reader->id[0] || !reader->needs || !reader->check || !reader->run ||
       !reader->describe || !reader->may_overwrite)
     return refuse(l, "a reader of delegates lacks its id or functions");
-  if (!delegate_add_reader(reader))
+  if (delegate_reader(&l->r->readers, sv_from(reader->id)))
     return refuse(l, "there is a reader of delegates of '%s' already", reader->id);
+  APPEND(l->r, l->r->readers.items, l->r->readers.count, reader);
   return STATUS_OK;
 }
 

@@ -13,13 +13,14 @@ typedef struct Registry {
   const PassRow **passes; /* the pipeline in order, then those of plug-ins */
   const Backend **backends;
   const Planner **planners;
+  DelegateReaders readers; /* of plug-ins */
   uint32_t pass_count, backend_count, planner_count;
 } Registry;
 
 /* Registers what is built in. */
 void registry_init(Registry *r, Arena *arena, DiagSink *sink);
 
-/* Loads a plug-in (include/etc/plugin.h) and registers its rows. Code stays loaded until the
+/* Loads a plug-in (src/pipeline/plugin.h) and registers its rows. Code stays loaded until the
  * process ends: graphs may hold texts of it. Errors (reported): no shared object, no entry, made
  * for another etc, a row that lacks something, a name that is taken. Nothing is registered then. */
 Status registry_load(Registry *r, const char *path);

@@ -30,6 +30,12 @@ EtcStatus session_set_plan(Session *s, StrView value);
 EtcStatus session_set_memory(Session *s, StrView value);
 EtcStatus session_set_share_state(Session *s, StrView value);
 EtcStatus session_set_max_arena(Session *s, StrView value);
+/* Passes by name (settings_pass.c). */
+EtcStatus session_set_pass(Session *s, StrView value);
+EtcStatus session_set_print_before(Session *s, StrView value);
+EtcStatus session_set_print_after(Session *s, StrView value);
+EtcStatus session_set_skip_pass(Session *s, StrView value);
+EtcStatus session_set_stop_after(Session *s, StrView value);
 /* --bound NAME=N or NAME:AXIS=N (settings_bound.c) */
 EtcStatus session_set_bound(Session *s, StrView value);
 /* After the import: reports bounds of unknown values, and those that nothing needed if it went

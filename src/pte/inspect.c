@@ -184,8 +184,8 @@ static void json_operators(JsonWriter *w, const PteMethod *m, const MethodFigure
   json_close_array(w);
 }
 
-static void json_method(JsonWriter *w, const PteMethod *m, const MethodDims *dims, uint64_t *budget,
-                        Arena *arena) {
+static void json_method(JsonWriter *w, const PteProgram *p, const PteMethod *m,
+                        const MethodDims *dims, uint64_t *budget, Arena *arena) {
   MethodFigures f = method_figures(m, arena);
   json_open_object(w);
   json_named_string(w, "name", m->name);
@@ -199,9 +199,9 @@ static void json_method(JsonWriter *w, const PteMethod *m, const MethodDims *dim
   for (PteInstructionKind k = PTE_KERNEL_CALL; k < PTE_INSTRUCTION_KIND_COUNT; k++)
     json_named_uint(w, inspect_instruction_names[k], f.kinds[k]);
   json_close_object(w);
-  json_memory(w, m, f.memory, dims, delegate_totals(m, *budget));
+  json_memory(w, m, f.memory, dims, delegate_totals(p, m, *budget));
   json_operators(w, m, &f);
-  json_delegates(w, m, budget);
+  json_delegates(w, p, m, budget);
   json_close_object(w);
 }
 
@@ -263,7 +263,7 @@ void pte_inspect_json(const PteProgram *p, StrBuf *out) {
   json_open_array(&w);
   const MethodDims *dims = program_dims(p, &arena);
   for (uint32_t i = 0; i < p->method_count; i++)
-    json_method(&w, &p->methods[i], &dims[i], &budget, &arena);
+    json_method(&w, p, &p->methods[i], &dims[i], &budget, &arena);
   json_close_array(&w);
   json_close_object(&w);
   arena_release(&arena);

@@ -5,9 +5,9 @@
 #include "pte/inspect_internal.h"
 
 /* NULL, or why there are no figures. */
-static const char *figures_of(const PteDelegate *d, uint64_t *budget, Arena *arena,
-                              DelegateFigures *out) {
-  const DelegateReader *reader = delegate_reader(d->id);
+static const char *figures_of(const PteProgram *p, const PteDelegate *d, uint64_t *budget,
+                              Arena *arena, DelegateFigures *out) {
+  const DelegateReader *reader = delegate_reader(p->readers, d->id);
   *out = (DelegateFigures){0};
   if (!reader)
     return "the backend is not known";
@@ -17,14 +17,14 @@ static const char *figures_of(const PteDelegate *d, uint64_t *budget, Arena *are
   return reader->describe(d->data, d->size, arena, out);
 }
 
-DelegateTotals delegate_totals(const PteMethod *m, uint64_t budget) {
+DelegateTotals delegate_totals(const PteProgram *p, const PteMethod *m, uint64_t budget) {
   DelegateTotals t = {0};
   Arena arena;
   arena_init(&arena);
   for (uint32_t i = 0; i < m->delegate_count; i++) {
     DelegateFigures f;
     t.code = work_plus(t.code, m->delegates[i].size);
-    if (figures_of(&m->delegates[i], &budget, &arena, &f)) {
+    if (figures_of(p, &m->delegates[i], &budget, &arena, &f)) {
       t.unknown++;
       continue;
     }
@@ -59,7 +59,7 @@ static void text_figures(StrBuf *out, const DelegateFigures *f) {
                   f->nodes[i].what, f->nodes[i].types);
 }
 
-void text_delegates(StrBuf *out, const PteMethod *m, uint64_t *budget) {
+void text_delegates(StrBuf *out, const PteProgram *p, const PteMethod *m, uint64_t *budget) {
   Arena arena;
   arena_init(&arena);
   for (uint32_t i = 0; i < m->delegate_count; i++) {
@@ -69,7 +69,7 @@ void text_delegates(StrBuf *out, const PteMethod *m, uint64_t *budget) {
     strbuf_append_escaped(out, d->id);
     strbuf_printf(out, "': %llu bytes, %u compile specs\n", (unsigned long long)d->size,
                   d->compile_specs);
-    const char *fault = figures_of(d, budget, &arena, &figures);
+    const char *fault = figures_of(p, d, budget, &arena, &figures);
     if (fault)
       strbuf_printf(out, "    %s\n", fault);
     else
@@ -102,7 +102,7 @@ static void json_figures(JsonWriter *w, const DelegateFigures *f) {
   json_close_array(w);
 }
 
-void json_delegates(JsonWriter *w, const PteMethod *m, uint64_t *budget) {
+void json_delegates(JsonWriter *w, const PteProgram *p, const PteMethod *m, uint64_t *budget) {
   Arena arena;
   arena_init(&arena);
   json_key(w, "delegates");
@@ -114,7 +114,7 @@ void json_delegates(JsonWriter *w, const PteMethod *m, uint64_t *budget) {
     json_named_string(w, "id", d->id);
     json_named_uint(w, "bytes", d->size);
     json_named_uint(w, "compile_specs", d->compile_specs);
-    const char *fault = figures_of(d, budget, &arena, &figures);
+    const char *fault = figures_of(p, d, budget, &arena, &figures);
     if (fault)
       json_named_string(w, "fault", sv_from(fault));
     else

@@ -331,6 +331,7 @@ static void read_dims(const PteProgram *p, Arena *arena, MethodDims *out) {
   diag_sink_init(&sink);
   sink.write = drop; /* inspect shows also what cannot be read back */
   context_init(&ctx, &sink);
+  ctx.readers = p->readers;
   if (pte_read_bytes(&ctx, p->file.path, p->file.data, p->file.size, NULL, &file) != STATUS_OK) {
     for (uint32_t i = 0; i < p->method_count; i++)
       out[i].fault = out[i].dynamic ? diag_row(sink.first_error)->summary : NULL;

@@ -81,9 +81,9 @@ typedef struct DelegateTotals {
   uint64_t packed, workspace; /* estimates; delegates share a workspace */
   uint32_t unknown;           /* those without figures */
 } DelegateTotals;
-DelegateTotals delegate_totals(const PteMethod *m, uint64_t budget);
-void text_delegates(StrBuf *out, const PteMethod *m, uint64_t *budget);
-void json_delegates(JsonWriter *w, const PteMethod *m, uint64_t *budget);
+DelegateTotals delegate_totals(const PteProgram *p, const PteMethod *m, uint64_t budget);
+void text_delegates(StrBuf *out, const PteProgram *p, const PteMethod *m, uint64_t *budget);
+void json_delegates(JsonWriter *w, const PteProgram *p, const PteMethod *m, uint64_t *budget);
 
 /* Library that registers a kernel: "portable", "quantized", "llm" or "other" by its namespace. */
 const char *operator_library(StrView name);

@@ -194,10 +194,10 @@ static void text_totals(StrBuf *out, const PteMethod *m, DelegateTotals d) {
     strbuf_printf(out, "  on 8 bits: %llu of the nodes\n", (unsigned long long)d.byte_nodes);
 }
 
-static void text_method(StrBuf *out, const PteMethod *m, const MethodDims *dims, uint64_t *budget,
-                        Arena *arena, bool all) {
+static void text_method(StrBuf *out, const PteProgram *p, const PteMethod *m,
+                        const MethodDims *dims, uint64_t *budget, Arena *arena, bool all) {
   MethodFigures f = method_figures(m, arena);
-  DelegateTotals totals = delegate_totals(m, *budget);
+  DelegateTotals totals = delegate_totals(p, m, *budget);
   strbuf_append(out, SV("\nmethod '"));
   strbuf_append_escaped(out, m->name);
   strbuf_append(out, SV("'\n"));
@@ -208,7 +208,7 @@ static void text_method(StrBuf *out, const PteMethod *m, const MethodDims *dims,
   text_memory(out, m, f.memory, totals);
   text_dims(out, m, dims, all);
   if (all)
-    text_delegates(out, m, budget);
+    text_delegates(out, p, m, budget);
   else
     text_totals(out, m, totals);
   text_operators(out, m, &f, all);
@@ -280,6 +280,6 @@ void pte_inspect_text(const PteProgram *p, bool all, StrBuf *out) {
     text_segments(out, p);
   const MethodDims *dims = program_dims(p, &arena);
   for (uint32_t i = 0; i < p->method_count; i++)
-    text_method(out, &p->methods[i], &dims[i], &budget, &arena, all);
+    text_method(out, p, &p->methods[i], &dims[i], &budget, &arena, all);
   arena_release(&arena);
 }

@@ -119,7 +119,7 @@ static bool holds_value(const MethodReader *r, uint32_t index) {
 
 static Status find_data(MethodReader *r, const PteInstruction *in, CallData *out) {
   const PteDelegate *delegate = &r->m->delegates[in->index];
-  const DelegateReader *reader = delegate_reader(delegate->id);
+  const DelegateReader *reader = delegate_reader(r->g->ctx->readers, delegate->id);
   *out = (CallData){.keys = SV("")};
   if (!reader) {
     while (out->inputs < in->count && holds_value(r, (uint32_t)in->args[out->inputs]))
@@ -138,7 +138,7 @@ static Status find_data(MethodReader *r, const PteInstruction *in, CallData *out
 
 uint32_t read_delegate_inputs(MethodReader *r, const PteInstruction *in) {
   const PteDelegate *delegate = &r->m->delegates[in->index];
-  const DelegateReader *reader = delegate_reader(delegate->id);
+  const DelegateReader *reader = delegate_reader(r->g->ctx->readers, delegate->id);
   DelegateNeeds needs;
   if (!reader || delegate->size > *r->code_budget)
     return in->count;

@@ -90,3 +90,29 @@ t lower $data/add.onnx --recipe large.yaml -o no.pte
 t lower $data/add.onnx --recipe missing.yaml -o no.pte
 t lower $data/add.onnx --recipe . -o no.pte
 ls
+
+# Sections, what they win over, and recipes that include others.
+cat >base.yaml <<EOF
+plan: naive
+methods:
+  one: {model: $data/accumulate.onnx}
+  two:
+    model: $data/accumulate.onnx
+    state: {h: hn}
+EOF
+cat >top.yaml <<EOF
+include: base.yaml
+methods:
+  one: {state: {h: hn}, plan: greedy}
+pass: {canonicalize: edge}
+EOF
+t lower --recipe top.yaml -o sections.pte -MD
+cat sections.pte.d
+t lower --recipe top.yaml --time-passes -o sections.pte 2>&1 | grep -c "edge .*canonicalize"
+t lower $data/add.onnx --recipe xnnpack -o shipped.pte
+for text in "methods: [one]" "methods: {one: add.onnx}" "methods: {one: {model: $data/add.onnx, fsync: true}}" "methods: {one: {include: base.yaml}}" \
+  "methods: {one: {modell: x.onnx}}" "include: loop.yaml" "include: [none.yaml]" "pass: {canonicalize: egde}" \
+  "methods: {one: {model: $data/add.onnx}, other: {plan: naive}}" "pass: [canonicalize@core:before-decompos]"; do
+  echo "$text" >loop.yaml
+  t lower --recipe loop.yaml -o never.pte
+done

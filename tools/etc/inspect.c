@@ -34,6 +34,7 @@ static EtcStatus inspect_program(const CommandLine *line, const char *path, cons
                           : pte_program_open(&program, &s->sink, path));
   if (status != ETC_OK)
     return status;
+  program.readers = s->ctx.readers;
   if (command_line_has(line, OPT_JSON))
     pte_inspect_json(&program, out);
   else

@@ -1,0 +1,28 @@
+# Artifacts of every stage go on behind that stage, with the options of the run, to the same program.
+same() { # NAME OPTION...
+  name=$1
+  shift
+  "$ETC" lower "$@" -o whole.pte --artifacts stages -q || return
+  for stage in stages/*.etir; do
+    "$ETC" lower "$stage" -o again.pte -q && cmp whole.pte again.pte && echo "$name: $(basename "$stage") goes on to the same bytes"
+    rm -f again.pte
+  done
+}
+same plain $data/add.onnx --plan naive
+same delegates $data/mixed.onnx --dim batch=2 --backend xnnpack:min-ops=1,skip=tanh
+same state $data/grow.onnx --dim p=0..4 --state 'past.*:present.*'
+same methods --method one=$data/accumulate.onnx --method two=$data/add.onnx --state h:hn
+head -1 stages/04-core.etir
+t lower $data/mixed.onnx --dim batch=2 --backend xnnpack:min-ops=1,skip=tanh -o d.pte --artifacts stages
+head -1 stages/06-to_backend.etir
+
+# What a file says of itself is checked.
+sed '1s/after(to_backend)/after(core)/' stages/06-to_backend.etir >wrong.etir
+t lower wrong.etir -o w.pte
+sed '1s/after(to_backend)/after(nowhere)/' stages/06-to_backend.etir >wrong.etir
+t lower wrong.etir -o w.pte
+sed '1s/"backend=xnnpack[^"]*"/"backend=nobody"/' stages/06-to_backend.etir >wrong.etir
+t lower wrong.etir -o w.pte
+sed '1s/"backend=xnnpack[^"]*"/"plugin=x.so"/' stages/06-to_backend.etir >wrong.etir
+t lower wrong.etir -o w.pte
+rm -r stages
