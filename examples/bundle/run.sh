@@ -11,3 +11,4 @@ cd "$work"
 "$PYTHON" -c 'import numpy; numpy.savez("inputs.npz", x=numpy.random.default_rng(1).standard_normal((5, 4, 64)).astype("f"))'
 "$ETC" lower model.onnx -o model.pte --bundle inputs.npz
 "$PYTHON" "$here/check.py" model.onnx model.bpte inputs.npz
+echo "bundle: ok"

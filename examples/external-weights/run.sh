@@ -17,3 +17,4 @@ grep E0611 missing.txt
 "$PYTHON" -c 'import numpy; numpy.save("x.npy", numpy.random.default_rng(1).standard_normal((4, 64)).astype("f"))'
 "$ETC" run model.pte --data model.ptd -i x=x.npy -o out
 "$PYTHON" "$here/check.py" model.onnx model.pte model.ptd
+echo "external-weights: ok"

@@ -11,3 +11,4 @@ work=${1:-$(mktemp -d)}
 "$ETC" verify "$work/model.pte" "$work/int4.pte" >/dev/null
 "$ETC" run "$work/model.pte" --method get_vocab_size
 "$PYTHON" "$here/generate.py" "$work" model.pte int4.pte
+echo "llm: ok"

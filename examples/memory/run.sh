@@ -15,9 +15,10 @@ cd "$work"
 grep -q "arena 1 'sram': .* of 3.0 KiB" banks.txt
 "$ETC" verify banks.pte
 if "$ETC" lower model.onnx -o no.pte --memory sram=1K,dram=1K 2>full.txt; then exit 1; fi
-grep "E0515" full.txt
+grep "E0516" full.txt
 
 # Inputs and outputs stay where the host has them; each tensor begins at a multiple of 64.
 "$ETC" lower model.onnx -o host.pte --plan greedy:inputs=no,outputs=no,align=64
 "$ETC" verify host.pte
 "$PYTHON" "$here/check.py" model.onnx banks.pte host.pte
+echo "memory: ok"

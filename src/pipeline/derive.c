@@ -71,7 +71,7 @@ static EtcStatus set_key(Session *s, struct Derive *d, StrView text) {
   }
   int nearest = text_nearest(key, names, KEY_COUNT);
   const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
-  return session_usage(s, "--derive", hint ? hint : "'etc help lower' lists the settings",
+  return session_usage(s, "--derive", hint ? hint : "docs/IR.md names the settings",
                        "llm has no setting '" SV_FMT "'", SV_ARG(key));
 }
 
@@ -541,7 +541,8 @@ Status derive_run(Session *s) {
       continue;
     s->ctx.model_path = source_name(m->source);
     if (find_input(&x, ROLE_TOKENS) < 0)
-      return refuse(&x, "no input '" SV_FMT "' for the tokens", SV_ARG(x.d->values[KEY_TOKENS]));
+      return refuse(&x, "the model has no input '" SV_FMT "' for the tokens",
+                    SV_ARG(x.d->values[KEY_TOKENS]));
     TRY(derive_method(s, m, &vocabulary, &dynamic));
     if (add_constants(s, m->options->derive, vocabulary, dynamic) != ETC_OK)
       return STATUS_INVALID;
