@@ -523,36 +523,41 @@ ValueId build_dequantize(Builder *b, ValueId x, const Quantization *q) {
   return build_conversion(b, x, q, false);
 }
 
-static Tensor tensor_of(const Graph *g, ValueId v) {
+/* Data in a file may lie anywhere: kernels get an aligned copy. */
+static Tensor tensor_of(const Graph *g, ValueId v, Arena *scratch) {
   const Constant *c = value_constant(g, v);
   Tensor t = {.dtype = value_dtype(g, v), .rank = value_rank(g, v), .capacity = c->size};
   for (uint32_t i = 0; i < t.rank; i++)
     t.dims[i] = value_dim(g, v, i);
   t.data = (void *)(uintptr_t)c->data;
+  if ((uintptr_t)c->data % dtype_size(t.dtype)) {
+    t.data = arena_alloc(scratch, (size_t)c->size + 1);
+    memcpy(t.data, c->data, (size_t)c->size);
+  }
   return t;
 }
 
-void dequantize_constant(const Graph *g, NodeId n, float *out) {
+static void dequantize_with(const Graph *g, NodeId n, float *out, Arena *scratch) {
   Quantization q = quantization_of(g, n);
-  Tensor x = tensor_of(g, node_value(g, n, 0)), y = x, scales, zeros;
+  Tensor x = tensor_of(g, node_value(g, n, 0), scratch), y = x, scales, zeros;
   y.dtype = DTYPE_F32;
   y.data = out;
   if (q.block) {
-    scales = tensor_of(g, q.scales);
+    scales = tensor_of(g, q.scales, scratch);
     if (q.zeros)
-      zeros = tensor_of(g, q.zeros);
+      zeros = tensor_of(g, q.zeros, scratch);
     dequantize_blocks(&x, &scales, q.zeros ? &zeros : NULL, q.block, q.axis, out);
     return;
   }
   EwOperand scale = {.type = EW_F32, .f = (double)q.scale},
             zero = {.type = EW_F32, .f = (double)q.zero};
   if (q.scales) {
-    scales = tensor_of(g, q.scales);
+    scales = tensor_of(g, q.scales, scratch);
     scales = spread(&scales, &x, q.axis);
     scale = ew_tensor(&scales, EW_F32);
   }
   if (q.zeros) {
-    zeros = tensor_of(g, q.zeros);
+    zeros = tensor_of(g, q.zeros, scratch);
     zeros = spread(&zeros, &x, q.axis);
     zero = ew_tensor(&zeros, EW_F32);
   }
@@ -561,4 +566,11 @@ void dequantize_constant(const Graph *g, NodeId n, float *out) {
                   .in_count = 3,
                   .out_type = EW_F32,
                   .out = &y});
+}
+
+void dequantize_constant(const Graph *g, NodeId n, float *out) {
+  Arena scratch;
+  arena_init(&scratch);
+  dequantize_with(g, n, out, &scratch);
+  arena_release(&scratch);
 }

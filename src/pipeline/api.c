@@ -102,27 +102,31 @@ static bool has_bundle(const Session *s) {
   return false;
 }
 
-/* What can be known to be wrong before anything is read. */
-static EtcStatus check_outputs(Session *s, const char *output) {
-  bool is_stdout = output && strcmp(output, "-") == 0;
-  if (!output || !output[0])
-    return session_usage(s, "--output", "add -o OUT.pte", "there is no name for the output");
-  if (is_stdout && isatty(STDOUT_FILENO))
+/* Standard output takes the program alone: what else is written needs a name. */
+static EtcStatus check_stdout(Session *s) {
+  if (isatty(STDOUT_FILENO))
     return session_usage(s, "--output", "redirect standard output, or give a file name",
                          "a program is not written to a terminal");
-  if (is_stdout && s->depfile && strcmp(s->depfile, "-") == 0)
+  if (s->depfile && strcmp(s->depfile, "-") == 0)
     return session_usage(s, "--depfile", "add -MF FILE",
                          "program and dependencies would both go to standard output");
-  if (is_stdout && s->default_depfile && !s->depfile)
+  if (s->default_depfile && !s->depfile)
     return session_usage(s, "--write-depfile", "add -MF FILE",
                          "a program on standard output has no name for a file beside it");
-  if (is_stdout && has_bundle(s))
+  if (has_bundle(s))
     return session_usage(s, "--bundle", "give the program a file name",
                          "a program on standard output has no name for a bundle beside it");
+  return ETC_OK;
+}
+
+/* What can be known to be wrong before anything is read. */
+static EtcStatus check_outputs(Session *s, const char *output) {
+  if (!output || !output[0])
+    return session_usage(s, "--output", "add -o OUT.pte", "there is no name for the output");
   if (s->external && strcmp(s->external, output) == 0)
     return session_usage(s, "--external-weights", "give the weights another name",
                          "program and weights would be the same file");
-  return ETC_OK;
+  return strcmp(output, "-") == 0 ? check_stdout(s) : ETC_OK;
 }
 
 EtcStatus etc_lower(EtcSession *s, const char *output) {

@@ -71,7 +71,7 @@ static EtcStatus set_key(Session *s, struct Derive *d, StrView text) {
   }
   int nearest = text_nearest(key, names, KEY_COUNT);
   const char *hint = session_did_you_mean(s, nearest < 0 ? NULL : names[nearest]);
-  return session_usage(s, "--derive", hint ? hint : "docs/IR.md names the settings",
+  return session_usage(s, "--derive", hint ? hint : "'etc help lower' tells of --derive",
                        "llm has no setting '" SV_FMT "'", SV_ARG(key));
 }
 

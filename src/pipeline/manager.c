@@ -162,6 +162,15 @@ static Status execute(Manager *m, Graph *g, PassRun *run) {
   return status;
 }
 
+/* What the options ask to be checked after a pass; that of a plug-in is verified in any case. */
+static Status check_pass(const Manager *m, Graph *g, const PassRow *row) {
+  const ManagerOptions *o = &m->options;
+  bool verify = row->plugin || (o->verify_each && !o->verify_never);
+  if (verify && graph_verify(g, row->name) != STATUS_OK)
+    return pass_fault(m, row, "breaks the rules of its level", (StrView){0});
+  return o->roundtrip ? check_roundtrip(m, g, row) : STATUS_OK;
+}
+
 Status manager_run_pass(Manager *m, Graph *g, const PassRow *row) {
   const ManagerOptions *o = &m->options;
   if (m->stopped || (row->for_backends && !backends_want_pass(&o->pass, row->name)))
@@ -174,11 +183,7 @@ Status manager_run_pass(Manager *m, Graph *g, const PassRow *row) {
     TRY(execute(m, g, run));
     if (named(&o->print_after, row->name) || (o->print_changed && run->changed))
       print_graph(m, g, "after", row);
-    bool verify = row->plugin || (o->verify_each && !o->verify_never);
-    if (verify && graph_verify(g, row->name) != STATUS_OK)
-      return pass_fault(m, row, "breaks the rules of its level", (StrView){0});
-    if (o->roundtrip)
-      TRY(check_roundtrip(m, g, row));
+    TRY(check_pass(m, g, row));
   }
   if (o->stop_after && strcmp(o->stop_after, row->name) == 0)
     m->stopped = true;

@@ -84,15 +84,15 @@ EtcStatus session_set_quantize_config(Session *s, StrView value) {
 static EtcStatus check_options(Session *s, const MethodOptions *o) {
   const QuantOptions *q = &o->quantize;
   bool chosen = (o->given & GIVEN_SCHEME) != 0;
-  if (!chosen && (q->data || q->ranges))
-    return session_usage(s, q->data ? "--calibrate" : "--ranges", "add --quantize int8",
+  const char *from = q->data ? "--calibrate" : q->ranges ? "--ranges" : NULL;
+  if (!chosen && from)
+    return session_usage(s, from, "add --quantize int8",
                          "there is nothing to calibrate without --quantize");
-  if (chosen && q->scheme == QUANT_INT8 && !q->data && !q->ranges)
+  if (chosen && q->scheme == QUANT_INT8 && !from)
     return session_usage(s, "--quantize", "add --calibrate DATA.npz or --ranges FILE",
                          "int8 needs the ranges of values");
-  if (chosen && q->scheme != QUANT_INT8 && (q->data || q->ranges))
-    return session_usage(s, q->data ? "--calibrate" : "--ranges", "leave it out",
-                         "only int8 needs the ranges of values");
+  if (chosen && q->scheme != QUANT_INT8 && from)
+    return session_usage(s, from, "leave it out", "only int8 needs the ranges of values");
   if (q->data && q->ranges)
     return session_usage(s, "--ranges", "leave one of them out",
                          "--calibrate and --ranges are both given");

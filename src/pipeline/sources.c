@@ -246,9 +246,8 @@ static Status import_onnx(Session *s, Source *source) {
 }
 
 /* What the graph was lowered with up to its stage, so that it goes on to the same program. */
-static Status add_text_method(Session *s, Source *source, Graph *g) {
-  StrView name = intern_get(&s->ctx.names, g->name);
-  const char *method = arena_strdup(&s->arena, name);
+static Status take_options(Session *s, const Source *source, const Graph *g) {
+  const char *method = arena_strdup(&s->arena, intern_get(&s->ctx.names, g->name));
   SettingPlace before = s->setting;
   s->setting = (SettingPlace){.layer = session_layer(s, PRIORITY_FILE, method), .folder = ""};
   s->setting.at = DIAG_NOWHERE;
@@ -263,8 +262,19 @@ static Status add_text_method(Session *s, Source *source, Graph *g) {
     return diag_report(&s->sink, DIAG_IR_PARSE, file_place(source->mapped.path),
                        "a graph of level %s cannot be one after the stage '" SV_FMT "'",
                        level_name(g->level), SV_ARG(g->stage));
-  add_method(s, source, g, session_resolve(s, name));
   return status == ETC_OK ? STATUS_OK : STATUS_INVALID;
+}
+
+/* All graphs of the file, which belong to the program from here on. */
+static Status add_text_methods(Session *s, Source *source, Graph **graphs, uint32_t count) {
+  Status status = STATUS_OK;
+  for (uint32_t i = 0; i < count; i++) {
+    Status one = take_options(s, source, graphs[i]);
+    status = status == STATUS_OK ? one : status;
+    add_method(s, source, graphs[i],
+               session_resolve(s, intern_get(&s->ctx.names, graphs[i]->name)));
+  }
+  return status;
 }
 
 static Status import_text(Session *s, Source *source) {
@@ -276,8 +286,7 @@ static Status import_text(Session *s, Source *source) {
   Graph **graphs = NULL;
   uint32_t count = 0;
   TRY(graph_parse(&s->ctx, text, name, NULL, &graphs, &count));
-  for (uint32_t i = 0; i < count; i++)
-    TRY(add_text_method(s, source, graphs[i]));
+  TRY(add_text_methods(s, source, graphs, count));
   if (count == 0)
     return diag_report(&s->sink, DIAG_IR_PARSE, file_place(source->mapped.path),
                        "the file has no graph");

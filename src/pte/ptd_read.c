@@ -76,7 +76,8 @@ static bool tensor_bytes(const PtdEntry *e, uint64_t *bytes) {
   for (uint32_t i = 0; i < e->rank && good; i++) {
     good = e->sizes[i] >= 0 && e->dim_order[i] < e->rank && !(seen >> e->dim_order[i] & 1) &&
            mul_u64(*bytes, (uint64_t)e->sizes[i], bytes);
-    seen |= 1u << e->dim_order[i];
+    if (good)
+      seen |= 1u << e->dim_order[i];
   }
   return good;
 }
