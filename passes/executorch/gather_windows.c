@@ -11,8 +11,8 @@
  * gathered convolution is two to four kernels; that it is one less kernel as it was is no reason to
  * leave it: SqueezeNet 1.1 takes 138 ms in 110 kernels, and 7 s in 67 with its convolutions. Only
  * where so few fit that they are little work, and less than a tenth of all, they stay as they are.
- * f16 and bf16 are gathered whatever they need: the convolution kernel adds up in that type; a small
- * U-Net is off by 0.05 then; the products add up in floats.
+ * f16 and bf16 are gathered whatever they need: the convolution kernel adds up in that type; a
+ * small U-Net is off by 0.05 then; the products add up in floats.
  *
  * Symbolic sizes count with their upper bounds. Transposed convolutions stay. */
 #include "passes/executorch/liveness.h"
