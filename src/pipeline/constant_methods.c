@@ -279,6 +279,18 @@ Status session_check_constants(Session *s) {
   return STATUS_OK;
 }
 
+StrView session_constant_text(const ConstantMethod *m, Arena *arena) {
+  if (m->items[0].kind == CONSTANT_TENSOR)
+    return SV("");
+  StrBuf text;
+  strbuf_init(&text);
+  strbuf_printf(&text, "constant=" SV_FMT "=", SV_ARG(m->name));
+  constant_method_print(m, &text);
+  StrView kept = {arena_strdup(arena, (StrView){strbuf_cstr(&text), text.size}), text.size};
+  strbuf_release(&text);
+  return kept;
+}
+
 void session_print_constants(const Session *s, StrBuf *out) {
   for (uint32_t i = 0; i < s->program.constant_count; i++) {
     strbuf_append(out, i == 0 && out->size ? SV("\n") : SV(""));

@@ -13,6 +13,8 @@ EtcStatus session_add_constant(Session *s, StrView name, const ConstantItem *ite
 const ConstantMethod *session_find_constant(const Session *s, StrView name);
 /* After the import: no method has the name of a constant one. */
 Status session_check_constants(Session *s);
+/* constant=NAME=VALUE as --constant takes it, in arena; empty for arrays, which are in files. */
+StrView session_constant_text(const ConstantMethod *m, Arena *arena);
 /* The constant methods as comments of the textual form. */
 void session_print_constants(const Session *s, StrBuf *out);
 

@@ -543,7 +543,10 @@ EtcStatus session_recipe_set(Session *s, StrView name, StrView value) {
 EtcStatus session_set_text(Session *s, StrView text) {
   StrView name, value;
   const Setting *setting = session_split(text, '=', &name, &value) ? find_setting(name) : NULL;
-  if (!setting || setting->scope != OF_GRAPHS)
+  bool constant = setting && setting->set == session_set_constant;
+  if (constant)
+    s->setting.layer = session_layer(s, s->setting.layer->priority, NULL);
+  if (!setting || (setting->scope != OF_GRAPHS && !constant))
     return session_usage(s, "", NULL, "'" SV_FMT "' is no option of graphs", SV_ARG(text));
   return apply(s, setting, value);
 }

@@ -254,8 +254,11 @@ static Status take_options(Session *s, const Source *source, const Graph *g) {
   s->setting.at.file = source_name(source);
   s->setting.at.line = s->setting.at.column = 1;
   EtcStatus status = ETC_OK;
-  for (uint32_t i = 0; i < g->option_count && status == ETC_OK; i++)
+  Layer *layer = s->setting.layer;
+  for (uint32_t i = 0; i < g->option_count && status == ETC_OK; i++) {
+    s->setting.layer = layer;
     status = session_set_text(s, g->options[i]);
+  }
   s->setting = before;
   StageId stage = stage_find(g->stage);
   if (g->stage.size && (stage >= STAGE_EMIT || stage_level(stage) != g->level))

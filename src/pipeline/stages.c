@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "pipeline/bundles.h"
+#include "pipeline/constant_methods.h"
 #include "pipeline/max_drop.h"
 #include "pipeline/settings.h"
 #include "pipeline/states.h"
@@ -164,18 +165,25 @@ static Status run_emit(Session *s, StageId stage) {
   return session_emit(s, s->output);
 }
 
-/* For who writes the graph as text: it goes on from there. */
-static void record_stage(Method *m, StageId stage) {
+/* For who writes the graph as text: it goes on from there. The first method brings the constant
+ * ones along. */
+static void record_stage(Session *s, Method *m, StageId stage) {
   Graph *g = m->graph;
   const MethodOptions *o = m->options;
+  uint32_t constants = m == s->program.methods ? s->program.constant_count : 0;
   if (is_past(m, stage))
     return;
   g->stage = sv_from(stages[stage].name);
-  StrView *texts = ARENA_ARRAY(&g->arena, StrView, o->said_count);
-  for (uint32_t i = 0; i < o->said_count; i++)
-    texts[i] = o->said[i].text;
+  StrView *texts = ARENA_ARRAY(&g->arena, StrView, (size_t)o->said_count + constants);
   g->options = texts;
-  g->option_count = o->said_count;
+  g->option_count = 0;
+  for (uint32_t i = 0; i < o->said_count; i++)
+    texts[g->option_count++] = o->said[i].text;
+  for (uint32_t i = 0; i < constants; i++) {
+    StrView text = session_constant_text(&s->program.constants[i], &g->arena);
+    if (text.size)
+      texts[g->option_count++] = text;
+  }
 }
 
 Status session_run(Session *s, StageId last) {
@@ -186,7 +194,7 @@ Status session_run(Session *s, StageId last) {
     if (s->manager.stopped)
       return STATUS_OK;
     for (uint32_t i = 0; i < s->program.method_count; i++)
-      record_stage(&s->program.methods[i], (StageId)stage);
+      record_stage(s, &s->program.methods[i], (StageId)stage);
     s->program.next = (StageId)(stage + 1);
     if (stage < STAGE_EMIT)
       TRY(write_artifact(s, (StageId)stage));
