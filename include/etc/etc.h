@@ -36,8 +36,8 @@ typedef enum EtcStatus {
 
 typedef struct EtcSession EtcSession;
 
-/* Takes text that is not terminated and only valid during the call. user is what was given with the
- * function. */
+/* Takes bytes, mostly text that is not terminated, which are only valid during the call. user is
+ * what was given with the function. */
 typedef void EtcWrite(void *user, const char *text, size_t size);
 
 /* "0.1.0". */
@@ -80,9 +80,18 @@ ETC_API EtcStatus etc_session_add_constant_bools(EtcSession *session, const char
 ETC_API EtcStatus etc_session_add_constant_strings(EtcSession *session, const char *name,
                                                    const char *const *values, size_t count);
 
+/* The same of a model in memory: ONNX without external data, or a textual graph. data must stay as
+ * it is until etc_session_free; name stands for its path in messages. */
+ETC_API EtcStatus etc_session_add_model(EtcSession *session, const char *method, const char *name,
+                                        const void *data, size_t size);
+
 /* Reads the models, lowers them and writes the program, once a session. output appears when it is
  * whole, or not at all; "-" is standard output, NULL what the option "output" says. */
 ETC_API EtcStatus etc_lower(EtcSession *session, const char *output);
+
+/* As etc_lower, and hands the program to write, in pieces and in order, once all of it was made;
+ * not at all on any error. */
+ETC_API EtcStatus etc_lower_to(EtcSession *session, EtcWrite *write, void *user);
 
 #ifdef __cplusplus
 }

@@ -84,6 +84,11 @@ EtcStatus etc_session_add_method(EtcSession *s, const char *name, const char *pa
   return session_add_source(s, name, path);
 }
 
+EtcStatus etc_session_add_model(EtcSession *s, const char *method, const char *name,
+                                const void *data, size_t size) {
+  return session_add_bytes(s, method, name, data, size);
+}
+
 static Status lower(Session *s) {
   TRY(session_run(s, STAGE_TO_EXECUTORCH));
   if (s->manager.stopped)
@@ -104,7 +109,7 @@ static bool has_bundle(const Session *s) {
 
 /* Standard output takes the program alone: what else is written needs a name. */
 static EtcStatus check_stdout(Session *s) {
-  if (isatty(STDOUT_FILENO))
+  if (!s->deliver && isatty(STDOUT_FILENO))
     return session_usage(s, "--output", "redirect standard output, or give a file name",
                          "a program is not written to a terminal");
   if (s->depfile && strcmp(s->depfile, "-") == 0)
@@ -146,4 +151,10 @@ EtcStatus etc_lower(EtcSession *s, const char *output) {
     session_print_times(s);
   }
   return status;
+}
+
+EtcStatus etc_lower_to(EtcSession *s, EtcWrite *write, void *user) {
+  s->deliver = write;
+  s->deliver_user = user;
+  return etc_lower(s, "-");
 }

@@ -19,8 +19,8 @@ static Status check_output(Session *s, const char *output) {
   if (stat(output, &out) != 0)
     return STATUS_OK;
   for (uint32_t i = 0; i < s->program.source_count; i++) {
-    if (stat(s->program.sources[i]->path, &in) != 0 || in.st_dev != out.st_dev ||
-        in.st_ino != out.st_ino)
+    if (s->program.sources[i]->in_memory || stat(s->program.sources[i]->path, &in) != 0 ||
+        in.st_dev != out.st_dev || in.st_ino != out.st_ino)
       continue;
     Diag *d = diag_begin(&s->sink, DIAG_FILE_WRITE, file_place(output));
     diag_message(d, "'%s' is the model itself", output);
@@ -59,7 +59,7 @@ static void print_depfile(const Session *s, const char *output, StrBuf *out) {
     add_dependency(out, &rules, s->included[i]);
   for (uint32_t i = 0; i < s->program.source_count; i++) {
     const Source *source = s->program.sources[i];
-    if (path_is_stdin(source->path))
+    if (source->in_memory)
       continue;
     add_dependency(out, &rules, source->path);
     uint32_t externals = source->kind == SOURCE_ONNX ? source->onnx.locations.count : 0;
@@ -124,6 +124,8 @@ Status session_emit(Session *s, const char *output) {
   TRY(write_depfile(s, output));
   TRY(pte_emit(graphs, s->program.method_count, &s->sink, output,
                (EmitOptions){.external = s->external,
+                             .deliver = s->deliver,
+                             .deliver_user = s->deliver_user,
                              .sync = s->sync,
                              .constants = s->program.constants,
                              .constant_count = s->program.constant_count,

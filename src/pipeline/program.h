@@ -12,13 +12,14 @@ typedef enum SourceKind { SOURCE_ONNX, SOURCE_TEXT, SOURCE_PTE } SourceKind;
 /* A file that methods come from. */
 typedef struct Source {
   const char *method; /* name given with it; of ONNX models only */
-  const char *path;   /* "-": standard input */
+  const char *path;   /* "-": standard input; of bytes their name */
   int priority;       /* of the layer that names it */
   SourceKind kind;
   bool open;
   OnnxModel onnx;
-  MappedFile mapped; /* a textual file, or standard input */
-  bool shared;       /* another session unmaps it */
+  MappedFile mapped; /* a textual file, or what is in memory */
+  bool in_memory;    /* standard input, or bytes of the caller */
+  bool shared;       /* mapped is of somebody else, who unmaps it */
   PteFile pte;
   bool external_open;
   PtdFile external; /* constants of pte that are in a file of their own */

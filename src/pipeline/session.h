@@ -48,7 +48,9 @@ struct EtcSession {
   const char *depfile;        /* or NULL */
   const char *depfile_target; /* or NULL: the output */
   const char *output;         /* or NULL */
-  StrView *shared;            /* --share-state, in which one '*' stands for any text */
+  EtcWrite *deliver;          /* takes the program where the output is "-"; NULL: standard output */
+  void *deliver_user;
+  StrView *shared; /* --share-state, in which one '*' stands for any text */
   uint32_t shared_count;
   const char *external;      /* file for constants (.ptd), or NULL */
   const char *external_data; /* file with constants of programs that are read, or NULL */
@@ -75,6 +77,9 @@ Status session_check_used(Session *s);
 /* One more file to read, "-" for standard input, which is read now. Its kind is that of its name
  * (.etir, .pte) or, failing that, of its first bytes. Usage errors are reported. */
 EtcStatus session_add_source(Session *s, const char *method, const char *path);
+/* A model in memory, which must outlive the session; name stands for its path. */
+EtcStatus session_add_bytes(Session *s, const char *method, const char *name, const void *data,
+                            size_t size);
 /* Standard input that another session has read, and that outlives this one. */
 EtcStatus session_share_source(Session *s, const Source *read);
 /* The ONNX model of a source; to be closed by onnx_model_close. */

@@ -58,7 +58,8 @@ static SourceKind kind_of(const char *path) {
 }
 
 static EtcStatus find_kind(Session *s, Source *source) {
-  if (!path_is_stdin(source->path)) {
+  source->in_memory = path_is_stdin(source->path);
+  if (!source->in_memory) {
     source->kind = kind_of(source->path);
     return ETC_OK;
   }
@@ -90,12 +91,15 @@ EtcStatus session_share_source(Session *s, const Source *read) {
                      .path = read->path,
                      .kind = read->kind,
                      .mapped = read->mapped,
+                     .in_memory = true,
                      .shared = true};
   append_source(s, source);
   return ETC_OK;
 }
 
-EtcStatus session_add_source(Session *s, const char *method, const char *path) {
+/* A source without its contents; NULL in *out where one that wins is there already. */
+static EtcStatus new_source(Session *s, const char *method, const char *path, Source **out) {
+  *out = NULL;
   if (method[0] == '\0' || path[0] == '\0')
     return session_usage(s, "--method", "write --method NAME=MODEL",
                          "a method needs a name and a model");
@@ -106,14 +110,37 @@ EtcStatus session_add_source(Session *s, const char *method, const char *path) {
                  ? ETC_OK
                  : session_usage(s, "--method", "give each method a name of its own",
                                  "method '%s' is given twice", method);
-  Source *source = ARENA_NEW(&s->arena, Source);
+  Source *source = *out = ARENA_NEW(&s->arena, Source);
   source->priority = priority;
   source->method = arena_strdup(&s->arena, sv_from(method));
   source->path = arena_strdup(&s->arena, sv_from(path));
   source->mapped.fd = -1;
-  EtcStatus status = find_kind(s, source);
-  if (status != ETC_OK)
+  return ETC_OK;
+}
+
+EtcStatus session_add_source(Session *s, const char *method, const char *path) {
+  Source *source;
+  EtcStatus status = new_source(s, method, path, &source);
+  if (status == ETC_OK && source)
+    status = find_kind(s, source);
+  if (status == ETC_OK && source)
+    append_source(s, source);
+  return status;
+}
+
+EtcStatus session_add_bytes(Session *s, const char *method, const char *name, const void *data,
+                            size_t size) {
+  Source *source;
+  EtcStatus status = new_source(s, method, name, &source);
+  if (status != ETC_OK || !source)
     return status;
+  source->mapped =
+      (MappedFile){.data = data, .size = size, .path = (char *)(uintptr_t)source->path, .fd = -1};
+  source->in_memory = source->shared = true;
+  source->kind = kind_of_bytes(data, size);
+  if (size == 0)
+    return session_status(
+        diag_report(&s->sink, DIAG_FILE_EMPTY, file_place(name), "the model has no bytes"));
   append_source(s, source);
   return ETC_OK;
 }
@@ -212,7 +239,7 @@ static BoundFlag *bounds_for(Session *s, const MethodOptions *o) {
 }
 
 Status session_open_onnx(Session *s, const Source *source, OnnxModel *out) {
-  if (!path_is_stdin(source->path))
+  if (!source->in_memory)
     return onnx_model_open(out, &s->sink, source->path);
   return onnx_model_open_bytes(out, &s->sink, source->mapped.path, source->mapped.data,
                                source->mapped.size);
@@ -281,7 +308,7 @@ static Status add_text_methods(Session *s, Source *source, Graph **graphs, uint3
 }
 
 static Status import_text(Session *s, Source *source) {
-  if (!path_is_stdin(source->path))
+  if (!source->in_memory)
     TRY(file_map(&source->mapped, &s->arena, &s->sink, source->path));
   source->open = true;
   StrView text = {(const char *)source->mapped.data, (size_t)source->mapped.size};
@@ -301,7 +328,7 @@ static Status import_pte(Session *s, Source *source) {
   if (external)
     TRY(ptd_open(external, &s->sink, s->ctx.names.seed, s->external_data));
   source->external_open = external != NULL;
-  if (path_is_stdin(source->path))
+  if (source->in_memory)
     TRY(pte_read_bytes(&s->ctx, source->mapped.path, source->mapped.data, source->mapped.size,
                        external, &source->pte));
   else

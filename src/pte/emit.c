@@ -142,6 +142,8 @@ static Status write_file(Emitter *e, const char *path, uint8_t *header, EmitOpti
   AtomicFile file;
   TRY(atomic_file_open(&file, &e->scratch, e->sink, path));
   file.progress = options.progress;
+  file.deliver = options.deliver;
+  file.deliver_user = options.deliver_user;
   if (options.progress)
     options.progress->total = base + segments;
   atomic_file_write(&file, fb_bytes(&e->b), program);

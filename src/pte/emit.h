@@ -14,7 +14,10 @@ typedef struct EmitFigures {
 } EmitFigures;
 
 typedef struct EmitOptions {
-  const char *external;            /* constants go into this file (.ptd); NULL: into the program */
+  const char *external; /* constants go into this file (.ptd); NULL: into the program */
+  /* With the path "-": takes the bytes in place of standard output, or NULL. */
+  void (*deliver)(void *user, const char *data, size_t size);
+  void *deliver_user;
   bool sync;                       /* fsync file and folder before the file gets its name */
   WriteProgress *progress;         /* or NULL */
   const ConstantMethod *constants; /* constant_count of them, with names of their own */

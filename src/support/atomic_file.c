@@ -189,6 +189,8 @@ static void copy_to_stdout(AtomicFile *file) {
       continue;
     if (got <= 0)
       fail(file, DIAG_FILE_WRITE, "copy to", got < 0 ? errno : EIO);
+    else if (file->deliver)
+      file->deliver(file->deliver_user, (const char *)file->buffer, (size_t)got);
     else
       write_to(file, STDOUT_FILENO, file->buffer, (uint64_t)got);
     at += got > 0 ? (uint64_t)got : 0;

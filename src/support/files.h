@@ -60,6 +60,10 @@ typedef struct AtomicFile {
   uint8_t *buffer; /* small writes are gathered */
   size_t buffered;
   DiagSink *sink;
+  /* With "-": takes the bytes at commit, in order and in pieces, in place of standard output; set
+   * after opening, or NULL. */
+  void (*deliver)(void *user, const char *data, size_t size);
+  void *deliver_user;
   bool is_stdout;
   bool failed; /* a write failed and was reported; later writes do nothing, commit returns STATUS_IO
                 */

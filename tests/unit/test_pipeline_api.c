@@ -42,6 +42,58 @@ static void test_lower(void **state) {
   free_session(s, &messages);
 }
 
+static void keep_bytes(void *user, const char *data, size_t size) {
+  strbuf_append(user, (StrView){data, size});
+}
+
+static void read_whole(const char *path, StrBuf *out) {
+  char piece[4096];
+  FILE *f = fopen(path, "rb");
+  assert_non_null(f);
+  for (size_t got; (got = fread(piece, 1, sizeof piece, f)) > 0;)
+    strbuf_append(out, (StrView){piece, got});
+  fclose(f);
+}
+
+/* A model in memory becomes the same program, in memory. */
+static void test_memory(void **state) {
+  (void)state;
+  StrBuf messages, bytes, program, expected;
+  strbuf_init(&bytes);
+  strbuf_init(&program);
+  strbuf_init(&expected);
+  read_whole(model, &bytes);
+  EtcSession *s = new_session(&messages);
+  char path[] = "/tmp/etc-api-XXXXXX";
+  close(mkstemp(path));
+  assert_int_equal(etc_session_set(s, "dim", "batch=1..4"), ETC_OK);
+  assert_int_equal(etc_session_add_method(s, "forward", model), ETC_OK);
+  assert_int_equal(etc_lower(s, path), ETC_OK);
+  free_session(s, &messages);
+  read_whole(path, &expected);
+  unlink(path);
+  s = new_session(&messages);
+  assert_int_equal(etc_session_set_method(s, "forward", "dim", "batch=1..4"), ETC_OK);
+  assert_int_equal(etc_session_add_model(s, "forward", "relu", bytes.data, bytes.size), ETC_OK);
+  assert_int_equal(etc_lower_to(s, keep_bytes, &program), ETC_OK);
+  assert_int_equal(program.size, expected.size);
+  assert_memory_equal(program.data, expected.data, program.size);
+  free_session(s, &messages);
+  /* Half of it, and nothing of it. */
+  program.size = 0;
+  s = new_session(&messages);
+  assert_int_equal(etc_session_add_model(s, "forward", "relu", bytes.data, bytes.size / 2), ETC_OK);
+  assert_int_equal(etc_lower_to(s, keep_bytes, &program), ETC_FAILED);
+  assert_int_equal(program.size, 0);
+  assert_contains(strbuf_cstr(&messages), "relu");
+  assert_int_equal(etc_session_add_model(s, "other", "none", bytes.data, 0), ETC_FAILED);
+  assert_int_equal(etc_session_add_model(s, "forward", "relu", bytes.data, 1), ETC_USAGE);
+  free_session(s, &messages);
+  strbuf_release(&bytes);
+  strbuf_release(&program);
+  strbuf_release(&expected);
+}
+
 static void test_refused_model(void **state) {
   (void)state;
   StrBuf messages;
@@ -139,9 +191,9 @@ static void test_constants(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lower),     cmocka_unit_test(test_refused_model),
-      cmocka_unit_test(test_options),   cmocka_unit_test(test_nothing_to_do),
-      cmocka_unit_test(test_constants),
+      cmocka_unit_test(test_memory),        cmocka_unit_test(test_lower),
+      cmocka_unit_test(test_refused_model), cmocka_unit_test(test_options),
+      cmocka_unit_test(test_nothing_to_do), cmocka_unit_test(test_constants),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
