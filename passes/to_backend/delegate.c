@@ -319,6 +319,16 @@ static void keep_graph(const Delegation *d, const Partition *part, const Delegat
   graph_free(own);
 }
 
+/* For maps from instructions to nodes of the model. */
+static void keep_origin(Graph *g, NodeId call, const Partition *part) {
+  LocId *locs = ARENA_ARRAY(&g->arena, LocId, (size_t)part->node_count + 1);
+  for (uint32_t i = 0; i < part->node_count; i++)
+    locs[i] = g->nodes[part->nodes[i]].loc;
+  size_t size = g->origin_count * sizeof *g->origins;
+  g->origins = arena_grow(&g->arena, g->origins, size, size + sizeof *g->origins);
+  g->origins[g->origin_count++] = (DelegateOrigin){call, part->node_count, locs};
+}
+
 static Status cut_out(Delegation *d, NodeId first, uint32_t tag) {
   Graph *g = d->g;
   Arena *a = d->p->scratch;
@@ -344,6 +354,7 @@ static Status cut_out(Delegation *d, NodeId first, uint32_t tag) {
   NodeId call = add_call(d, &part, &code, first);
   if (!call)
     return STATUS_INTERNAL;
+  keep_origin(g, call, &part);
   for (uint32_t i = 0; i < part.output_count; i++)
     graph_replace_value(g, outputs[i], node_result(g, call, i));
   while (count)

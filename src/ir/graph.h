@@ -131,6 +131,13 @@ typedef struct Loc {
   LocId from;
 } Loc;
 
+/* The nodes that a delegate was made of. Not in the textual form. */
+typedef struct DelegateOrigin {
+  NodeId call;
+  uint32_t count;
+  const LocId *locs;
+} DelegateOrigin;
+
 typedef struct Transform Transform; /* transform.h */
 
 /* Bytes of a constant: a span of a mapped file until a pass had to write them. data may be
@@ -209,6 +216,8 @@ typedef struct Graph {
   Transform *transforms; /* of its constants */
   uint64_t *arena_sizes; /* by memory_id, [0] unused; set by memory planning */
   uint32_t arena_size_count;
+  DelegateOrigin *origins; /* of delegates */
+  uint32_t origin_count;
   const MemoryBank *banks; /* memory_id 1..bank_count; for the program that is written, or NULL */
   uint32_t bank_count;
 } Graph;

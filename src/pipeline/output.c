@@ -3,6 +3,7 @@
 
 #include "ir/verify.h"
 #include "ops/delegate.h"
+#include "pipeline/instruction_map.h"
 #include "pipeline/bundles.h"
 #include "pte/emit.h"
 
@@ -122,8 +123,11 @@ Status session_emit(Session *s, const char *output) {
   TRY(status);
   TRY(check_inputs_unchanged(s));
   TRY(write_depfile(s, output));
+  InstructionMap *maps =
+      ARENA_ARRAY(&s->arena, InstructionMap, (size_t)s->program.method_count + 1);
   TRY(pte_emit(graphs, s->program.method_count, &s->sink, output,
-               (EmitOptions){.external = s->external,
+               (EmitOptions){.maps = s->map ? maps : NULL,
+                             .external = s->external,
                              .deliver = s->deliver,
                              .deliver_user = s->deliver_user,
                              .sync = s->sync,
@@ -133,5 +137,6 @@ Status session_emit(Session *s, const char *output) {
                              .progress = s->manager.options.progress
                                              ? &s->manager.options.progress->output
                                              : NULL}));
+  TRY(instruction_map_write(s, maps));
   return bundles_write(s, output);
 }

@@ -46,6 +46,7 @@ struct EtcSession {
   uint32_t included_count;
   const char *artifacts;      /* folder or NULL */
   const char *depfile;        /* or NULL */
+  const char *map;            /* file for --map, or NULL */
   const char *depfile_target; /* or NULL: the output */
   const char *output;         /* or NULL */
   EtcWrite *deliver;          /* takes the program where the output is "-"; NULL: standard output */

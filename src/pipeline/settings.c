@@ -215,6 +215,10 @@ static EtcStatus set_artifacts(Session *s, StrView value) {
   s->artifacts = session_path(s, value);
   return ETC_OK;
 }
+static EtcStatus set_map(Session *s, StrView value) {
+  s->map = session_path(s, value);
+  return ETC_OK;
+}
 static EtcStatus set_depfile(Session *s, StrView value) {
   s->depfile = session_path(s, value);
   return ETC_OK;
@@ -374,6 +378,7 @@ static const Setting settings[] = {
     {"backend", session_set_backend, true, OF_GRAPHS, GIVEN_BACKENDS},
     {"explain", set_explain, false},
     {"artifacts", set_artifacts, true},
+    {"map", set_map, true},
     {"depfile", set_depfile, true},
     {"depfile-target", set_depfile_target, true},
     {"output", set_output, true},

@@ -176,7 +176,11 @@ static Status emit(Emitter *e, Graph *const *methods, uint32_t count, const char
     for (uint32_t k = 0; k < i; k++)
       if (methods[k]->name == methods[i]->name)
         BUG("two methods of one name");
-    PlanData data = {&e->pool, &e->initial, &e->segments, &e->figures,
+    PlanData data = {&e->pool,
+                     &e->initial,
+                     &e->segments,
+                     &e->figures,
+                     options.maps ? &options.maps[i] : NULL,
                      options.external ? &e->external : NULL};
     TRY(plan_write(&e->b, data, methods[i], &e->scratch, &plans[i]));
   }

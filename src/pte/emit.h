@@ -13,7 +13,15 @@ typedef struct EmitFigures {
   uint32_t kernel_calls, delegate_calls;
 } EmitFigures;
 
+/* Which node of the graph each instruction of a method is of; 0: none. In the arena of the graph.
+ */
+typedef struct InstructionMap {
+  const NodeId *nodes;
+  uint32_t count;
+} InstructionMap;
+
 typedef struct EmitOptions {
+  InstructionMap *maps; /* by method, filled; may be NULL */
   const char *external; /* constants go into this file (.ptd); NULL: into the program */
   /* With the path "-": takes the bytes in place of standard output, or NULL. */
   void (*deliver)(void *user, const char *data, size_t size);

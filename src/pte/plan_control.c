@@ -30,7 +30,7 @@ static void jump_unless(PlanWriter *p, int32_t condition, uint32_t label) {
   p->instructions = pool_reserve(p->instructions, &p->instruction_capacity,
                                  (uint64_t)p->instruction_count + 1, sizeof *p->instructions);
   p->instructions[p->instruction_count++] =
-      (PlanInstruction){.condition = condition, .label = label};
+      (PlanInstruction){.node = p->node, .condition = condition, .label = label};
 }
 
 static void jump(PlanWriter *p, uint32_t label) {

@@ -11,6 +11,7 @@
 
 /* A call that is written, or a jump, whose destination may still be to come. */
 typedef struct PlanInstruction {
+  NodeId node; /* that it is of */
   FbRef table; /* the Instruction; 0: a jump */
   int32_t condition;
   uint32_t label;
@@ -25,6 +26,7 @@ typedef struct PlanWriter {
   int32_t *op_index; /* by OpId: index in the operators table + 1 */
   FbRef *operators;  /* first-use order */
   uint32_t operator_count;
+  NodeId node; /* that is being written; 0 outside of the chain */
   PlanInstruction *instructions;
   uint32_t instruction_count, instruction_capacity;
   SegmentList *segments;

@@ -106,7 +106,7 @@ void plan_add_call(PlanWriter *p, PteInstructionKind kind, int32_t index, const 
   p->figures->delegate_calls += kind == PTE_DELEGATE_CALL;
   p->instructions = pool_reserve(p->instructions, &p->instruction_capacity,
                                  (uint64_t)p->instruction_count + 1, sizeof *p->instructions);
-  p->instructions[p->instruction_count++] = (PlanInstruction){.table = table};
+  p->instructions[p->instruction_count++] = (PlanInstruction){.node = p->node, .table = table};
 }
 
 void plan_call(PlanWriter *p, OpId op, const int32_t *args, uint32_t count) {
@@ -152,13 +152,16 @@ static FbRef write_outputs(PlanWriter *p) {
 }
 
 static FbRef write_chain(PlanWriter *p) {
-  for (FOR_NODES(p->g, n))
+  for (FOR_NODES(p->g, n)) {
+    p->node = n;
     if (op_has_trait(node_cget(p->g, n)->op, OP_CONTROL))
       plan_control(p, n);
     else if (op_has_trait(node_cget(p->g, n)->op, OP_DELEGATE))
       plan_delegate_call(p, n);
     else if (!write_elided_view(p, n))
       write_call(p, n);
+  }
+  p->node = 0;
   FbRef none = fb_vector_i32(p->b, NULL, 0);
   FbRef instructions = plan_instructions(p);
   fb_table_begin(p->b);
@@ -234,6 +237,13 @@ static FbRef write_plan(PlanWriter *p) {
   return fb_table_end(p->b);
 }
 
+static void fill_map(const PlanWriter *p, InstructionMap *map) {
+  NodeId *nodes = ARENA_ARRAY(&p->g->arena, NodeId, (size_t)p->instruction_count + 1);
+  for (uint32_t i = 0; i < p->instruction_count; i++)
+    nodes[i] = p->instructions[i].node;
+  *map = (InstructionMap){.nodes = nodes, .count = p->instruction_count};
+}
+
 Status plan_write(FlatBuilder *b, PlanData data, Graph *g, Arena *scratch, FbRef *plan) {
   if (g->level != LEVEL_EXECUTORCH)
     BUG("emitting a graph at level %s", level_name(g->level));
@@ -250,6 +260,8 @@ Status plan_write(FlatBuilder *b, PlanData data, Graph *g, Arena *scratch, FbRef
   plan_control_begin(&p);
   *plan = write_plan(&p);
   Status status = p.values.status;
+  if (data.map)
+    fill_map(&p, data.map);
   value_writer_release(&p.values);
   xfree(p.instructions);
   return status;

@@ -13,6 +13,7 @@ typedef struct PlanData {
   ConstantPool *constants, *initial; /* initial: first contents of states */
   SegmentList *segments;             /* the bytes and data of delegates */
   EmitFigures *figures;              /* calls and arenas are added */
+  InstructionMap *map;               /* is filled; may be NULL */
   struct PtdWriter *external;        /* where constants go; NULL: into the program */
 } PlanData;
 

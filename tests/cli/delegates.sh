@@ -74,3 +74,8 @@ EOF
 t lower wrong.etir -o wrong.pte
 t explain E0609
 ls
+
+# Which nodes of the model an instruction is of.
+t lower $data/mixed.onnx --dim batch=2 --backend xnnpack:min-ops=1,skip=tanh --map map.json -o mapped.pte
+cat map.json
+t lower $data/mixed.onnx --dim batch=2 --map none/map.json -o mapped.pte

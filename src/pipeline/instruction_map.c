@@ -1,0 +1,107 @@
+/* See instruction_map.h.
+ *
+ * {"methods": [{"name": "forward", "instructions": [
+ *   {"index": 0, "call": "aten::add.out", "nodes": [
+ *     {"name": "/head/Add", "op": "Add", "index": 12, "origin": "model.py:30"}]}]}]}
+ *
+ * An instruction has several nodes when it was fused from them, or is a delegate; none when a pass
+ * made it, as copies and jumps. */
+#include "pipeline/instruction_map.h"
+
+#include "support/json.h"
+
+enum { CHAIN_MAX = 64 }; /* of locations: a file may make longer ones, or circles */
+
+typedef struct MapWriter {
+  JsonWriter json;
+  const Graph *g;
+  uint32_t *seen; /* by location: the instruction that has it, from 1 */
+  uint32_t instruction;
+} MapWriter;
+
+static void write_name(MapWriter *w, const char *key, NameId name) {
+  if (name)
+    json_named_string(&w->json, key, intern_get(&w->g->ctx->names, name));
+}
+
+/* The location and those that it comes from, each once in an instruction. */
+static void write_locs(MapWriter *w, LocId id) {
+  for (uint32_t i = 0; id && id < w->g->loc_count && i < CHAIN_MAX; i++, id = w->g->locs[id].from) {
+    const Loc *loc = &w->g->locs[id];
+    if (w->seen[id] == w->instruction || (!loc->name && loc->index < 0))
+      continue;
+    w->seen[id] = w->instruction;
+    json_open_object(&w->json);
+    write_name(w, "name", loc->name);
+    write_name(w, "op", loc->op_type);
+    if (loc->index >= 0)
+      json_named_uint(&w->json, "index", (uint64_t)loc->index);
+    write_name(w, "scope", loc->scope);
+    write_name(w, "origin", loc->origin);
+    json_close_object(&w->json);
+  }
+}
+
+static StrView call_of(const Graph *g, NodeId n) {
+  OpId op = node_cget(g, n)->op;
+  if (op_has_trait(op, OP_DELEGATE))
+    return SV("delegate");
+  return op_has_trait(op, OP_CONTROL) ? SV("jump") : sv_from(op_row(op)->out);
+}
+
+static void write_instruction(MapWriter *w, uint32_t index, NodeId n) {
+  const Graph *g = w->g;
+  const DelegateOrigin *origin = NULL;
+  for (uint32_t i = 0; i < g->origin_count; i++)
+    origin = g->origins[i].call == n ? &g->origins[i] : origin;
+  w->instruction = index + 1;
+  json_open_object(&w->json);
+  json_named_uint(&w->json, "index", index);
+  json_named_string(&w->json, "call", n ? call_of(g, n) : SV("jump"));
+  json_key(&w->json, "nodes");
+  json_open_array(&w->json);
+  if (n)
+    write_locs(w, node_cget(g, n)->loc);
+  for (uint32_t i = 0; origin && i < origin->count; i++)
+    write_locs(w, origin->locs[i]);
+  json_close_array(&w->json);
+  json_close_object(&w->json);
+}
+
+static void write_method(MapWriter *w, const Method *m, const InstructionMap *map, Arena *arena) {
+  w->g = m->graph;
+  w->seen = ARENA_ARRAY(arena, uint32_t, (size_t)m->graph->loc_count + 1);
+  json_open_object(&w->json);
+  json_named_string(&w->json, "name", method_name(m));
+  json_key(&w->json, "instructions");
+  json_open_array(&w->json);
+  for (uint32_t i = 0; i < map->count; i++)
+    write_instruction(w, i, map->nodes[i]);
+  json_close_array(&w->json);
+  json_close_object(&w->json);
+}
+
+Status instruction_map_write(Session *s, const InstructionMap *maps) {
+  if (!s->map)
+    return STATUS_OK;
+  StrBuf text;
+  MapWriter w = {0};
+  strbuf_init(&text);
+  json_init(&w.json, &text, true);
+  json_open_object(&w.json);
+  json_key(&w.json, "methods");
+  json_open_array(&w.json);
+  for (uint32_t i = 0; i < s->program.method_count; i++)
+    write_method(&w, &s->program.methods[i], &maps[i], &s->arena);
+  json_close_array(&w.json);
+  json_close_object(&w.json);
+  strbuf_append_char(&text, '\n');
+  AtomicFile file;
+  Status status = atomic_file_open(&file, &s->arena, &s->sink, s->map);
+  if (status == STATUS_OK) {
+    atomic_file_write(&file, text.data, text.size);
+    status = atomic_file_commit(&file, false);
+  }
+  strbuf_release(&text);
+  return status;
+}

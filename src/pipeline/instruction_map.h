@@ -1,0 +1,11 @@
+/* --map FILE: which nodes of the model each instruction of the program is of, as JSON. */
+#ifndef ETC_PIPELINE_INSTRUCTION_MAP_H
+#define ETC_PIPELINE_INSTRUCTION_MAP_H
+
+#include "pipeline/session.h"
+
+/* After the program was written, with what pte_emit has filled in, by method. Writes the file of
+ * the option; nothing without one. */
+Status instruction_map_write(Session *s, const InstructionMap *maps);
+
+#endif
