@@ -165,6 +165,42 @@ static Status run_emit(Session *s, StageId stage) {
   return session_emit(s, s->output);
 }
 
+/* An option of graphs that only counts up to a stage. */
+static const struct {
+  uint32_t bit;
+  StageId stage;
+  const char *name;
+} last_stages[] = {
+    {GIVEN_SCHEME, STAGE_QUANTIZE, "--quantize"},
+    {GIVEN_BACKENDS, STAGE_TO_BACKEND, "--backend"},
+    {GIVEN_PLAN, STAGE_TO_EXECUTORCH, "--plan"},
+    {GIVEN_MEMORY, STAGE_TO_EXECUTORCH, "--memory"},
+};
+
+static void warn_past(Session *s, const Method *m, const char *option, StageId stage) {
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = source_name(m->source);
+  (void)diag_report(&s->sink, DIAG_OPTION_PAST, place,
+                    "%s changes nothing: method '" SV_FMT "' is past the stage %s", option,
+                    SV_ARG(method_name(m)), stage_name(stage));
+}
+
+/* Options that the user gave for stages that a textual graph went through already. */
+static void check_past_options(Session *s, const Method *m) {
+  for (uint32_t i = 0; i < s->layer_count; i++) {
+    const Layer *layer = s->layers[i];
+    if (layer->priority == PRIORITY_FILE ||
+        (layer->method && !sv_eq_str(method_name(m), layer->method)))
+      continue;
+    for (size_t k = 0; k < COUNT_OF(last_stages); k++)
+      if ((layer->options.given & last_stages[k].bit) && is_past(m, last_stages[k].stage))
+        warn_past(s, m, last_stages[k].name, last_stages[k].stage);
+    for (uint32_t k = 0; k < layer->options.passes.count; k++)
+      if (is_past(m, layer->options.passes.items[k].stage))
+        warn_past(s, m, "--pass", layer->options.passes.items[k].stage);
+  }
+}
+
 /* For who writes the graph as text: it goes on from there. The first method brings the constant
  * ones along. */
 static void record_stage(Session *s, Method *m, StageId stage) {
@@ -186,10 +222,17 @@ static void record_stage(Session *s, Method *m, StageId stage) {
   }
 }
 
+/* What can be known to be wrong when the models are read. */
+static Status check_options(Session *s, StageId last) {
+  for (uint32_t i = 0; i < s->program.method_count && last >= STAGE_TO_EXECUTORCH; i++)
+    check_past_options(s, &s->program.methods[i]);
+  return session_check_quantize(s);
+}
+
 Status session_run(Session *s, StageId last) {
   for (unsigned stage; (stage = s->program.next) <= last;) {
     if (stage == STAGE_SOURCE)
-      TRY(session_check_quantize(s));
+      TRY(check_options(s, last));
     TRY(stages[stage].run(s, (StageId)stage));
     if (s->manager.stopped)
       return STATUS_OK;

@@ -19,6 +19,10 @@ head -1 stages/07-to_executorch.etir
 t lower $data/mixed.onnx --dim batch=2 --backend xnnpack:min-ops=1,skip=tanh -o d.pte --artifacts stages
 head -1 stages/06-to_backend.etir
 
+# What comes too late is said.
+t lower stages/06-to_backend.etir --backend xnnpack --pass canonicalize@core -o w.pte
+t lower stages/05-edge.etir --backend xnnpack:skip=tanh -o w.pte
+
 # What a file says of itself is checked.
 sed '1s/after(to_backend)/after(core)/' stages/06-to_backend.etir >wrong.etir
 t lower wrong.etir -o w.pte
