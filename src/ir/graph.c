@@ -505,6 +505,13 @@ NameId graph_output_name(const Graph *g, uint32_t i) {
   return (NameId)node_ints(g, NODE_OUTPUT, 1)[i];
 }
 
+int graph_find_output(const Graph *g, StrView name) {
+  for (uint32_t i = 0; i < graph_output_count(g); i++)
+    if (sv_eq(name, intern_get(&g->ctx->names, graph_output_name(g, i))))
+      return (int)i;
+  return -1;
+}
+
 /* --- readers --- */
 
 static const Arg *arg_of_kind(const Graph *g, NodeId n, uint32_t i, ArgKind kind) {

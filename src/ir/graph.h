@@ -308,6 +308,7 @@ void graph_set_outputs(Graph *g, const ValueId *values, uint32_t count, const Na
 uint32_t graph_output_count(const Graph *g);
 ValueId graph_output(const Graph *g, uint32_t i);
 NameId graph_output_name(const Graph *g, uint32_t i);        /* the ONNX output name */
+int graph_find_output(const Graph *g, StrView name);         /* -1: there is no such output */
 void graph_replace_uses(Graph *g, ValueId from, ValueId to); /* all of them, outputs included */
 /* The value `to` takes the place of `from`: its users, and its name if it is a result without one.
  */

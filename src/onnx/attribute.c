@@ -145,6 +145,16 @@ StrView attr_str(Import *im, const char *name, const char *otherwise) {
   return a ? bytes_view(a->s) : sv_from(otherwise);
 }
 
+uint32_t attr_choice(Import *im, const char *name, const char *otherwise, const char *const *names,
+                     uint32_t count) {
+  StrView given = attr_str(im, name, otherwise);
+  for (uint32_t i = 0; i < count; i++)
+    if (sv_eq_str(given, names[i]))
+      return i;
+  import_fail(im, DIAG_ATTR_VALUE, "%s is '" SV_FMT "', which is not known", name, SV_ARG(given));
+  return 0;
+}
+
 bool attr_exact_ints(Import *im, const char *name, const int64_t **values, uint32_t *count) {
   const Onnx__AttributeProto *a = typed(im, name, ATTR(INTS));
   *values = NULL;

@@ -277,6 +277,16 @@ ValueId ex_wrap_index(Import *im, ValueId index, SymInt size) {
   return ex_where(im, below, ex_binary(im, OP_ADD_TENSOR, wide, ex_size(im, size)), wide);
 }
 
+ValueId ex_component(Import *im, ValueId indices, uint32_t k) {
+  if (!import_ok(im))
+    return 0;
+  Shape s = shape_of(im, indices);
+  bool only = s.d[s.rank - 1] == 1;
+  s.rank--;
+  return only ? ex_view_as(im, indices, &s)
+              : build(&im->b, OP_SELECT_COPY_INT, A_VAL(indices), A_INT(s.rank), A_INT(k));
+}
+
 ValueId ex_floor_mod(Import *im, ValueId a, ValueId b) {
   ValueId quotient = ex_binary(im, OP_FLOOR_DIVIDE, a, b);
   return ex_binary(im, OP_SUB_TENSOR, a, ex_binary(im, OP_MUL_TENSOR, quotient, b));

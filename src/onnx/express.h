@@ -93,6 +93,9 @@ ValueId ex_flip(Import *im, ValueId x, uint32_t dim);
 ValueId ex_index_select(Import *im, ValueId x, uint32_t dim, ValueId index);
 /* Indices as i64 with negative entries counted from the end of a dim of `size` entries. */
 ValueId ex_wrap_index(Import *im, ValueId index, SymInt size);
+/* Component k of the tuples along the last dim of indices (GatherND, ScatterND), that dim dropped.
+ */
+ValueId ex_component(Import *im, ValueId indices, uint32_t k);
 
 /* --- new tensors --- */
 

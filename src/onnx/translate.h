@@ -107,6 +107,9 @@ int64_t attr_int(Import *im, const char *name, int64_t otherwise);
 int64_t attr_int_required(Import *im, const char *name);
 double attr_float(Import *im, const char *name, double otherwise);
 StrView attr_str(Import *im, const char *name, const char *otherwise);
+/* The position of a text attribute among names; any other text is refused. */
+uint32_t attr_choice(Import *im, const char *name, const char *otherwise, const char *const *names,
+                     uint32_t count);
 /* false when absent; *values lives as long as the model. */
 bool attr_ints(Import *im, const char *name, const int64_t **values, uint32_t *count);
 /* Any integer, for the elements of tensors; false when absent. */

@@ -234,10 +234,6 @@ static EtcStatus read_list(Items *l, StrView text) {
   return status;
 }
 
-static bool is_npy(StrView text) {
-  return text.size > 4 && memcmp(text.data + text.size - 4, ".npy", 4) == 0;
-}
-
 /* Bare text holds commas of its own: only numbers and bools make lists. */
 static bool is_bare_text(StrView text) {
   if (text.size && (text.data[0] == '"' || text.data[0] == '\''))
@@ -255,7 +251,7 @@ EtcStatus session_set_constant(Session *s, StrView value) {
   StrView text = {equals + 1, value.size - list.name.size - 1};
   EtcStatus status;
   ConstantItem item = {.kind = CONSTANT_TEXT, .text = text};
-  if (is_npy(text)) {
+  if (sv_has_suffix(text, SV(".npy"))) {
     status = read_file(s, text, &item);
     status = status == ETC_OK ? add_item(&list, item) : status;
   } else if (is_bare_text(text)) {

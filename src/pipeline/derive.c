@@ -350,19 +350,9 @@ static Status replace_input(Deriver *x, uint32_t position, Role role) {
 
 /* The output that belongs to a past input, or -1. */
 static int find_present(const Deriver *x, StrView past) {
-  StrView stars, pattern = x->d->values[KEY_PRESENT], name = pattern;
+  StrView stars;
   (void)text_match(x->d->values[KEY_PAST], past, &stars);
-  const char *star = memchr(pattern.data, '*', pattern.size);
-  if (star) {
-    StrView head = {pattern.data, (size_t)(star - pattern.data)};
-    StrView tail = {star + 1, pattern.size - head.size - 1};
-    name = sv_from(arena_printf(&x->s->arena, SV_FMT SV_FMT SV_FMT, SV_ARG(head), SV_ARG(stars),
-                                SV_ARG(tail)));
-  }
-  for (uint32_t i = 0; i < graph_output_count(x->g); i++)
-    if (sv_eq(name, intern_get(&x->g->ctx->names, graph_output_name(x->g, i))))
-      return (int)i;
-  return -1;
+  return graph_find_output(x->g, text_fill(&x->s->arena, x->d->values[KEY_PRESENT], stars));
 }
 
 /* The rows that present appends to past: the node is cat([past, rows], axis); 0 if it is not. */
@@ -461,17 +451,15 @@ static Status last_logits(Deriver *x, uint32_t output, ValueId *out) {
 
 static Status set_outputs(Deriver *x, int64_t *vocabulary) {
   Graph *g = x->g;
-  for (uint32_t i = 0; i < graph_output_count(g); i++) {
-    NameId name = graph_output_name(g, i);
-    ValueId out = 0;
-    if (!sv_eq(intern_get(&g->ctx->names, name), x->d->values[KEY_LOGITS]))
-      continue;
-    TRY(last_logits(x, i, &out));
-    *vocabulary = sym_upper(&g->syms, value_dim(g, out, 1));
-    graph_set_outputs(g, &out, 1, &name);
-    return STATUS_OK;
-  }
-  return refuse(x, "there is no output '" SV_FMT "'", SV_ARG(x->d->values[KEY_LOGITS]));
+  int output = graph_find_output(g, x->d->values[KEY_LOGITS]);
+  ValueId out = 0;
+  if (output < 0)
+    return refuse(x, "there is no output '" SV_FMT "'", SV_ARG(x->d->values[KEY_LOGITS]));
+  NameId name = graph_output_name(g, (uint32_t)output);
+  TRY(last_logits(x, (uint32_t)output, &out));
+  *vocabulary = sym_upper(&g->syms, value_dim(g, out, 1));
+  graph_set_outputs(g, &out, 1, &name);
+  return STATUS_OK;
 }
 
 static Status derive_method(Session *s, const Method *m, int64_t *vocabulary, bool *dynamic) {

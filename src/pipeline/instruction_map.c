@@ -96,12 +96,8 @@ Status instruction_map_write(Session *s, const InstructionMap *maps) {
   json_close_array(&w.json);
   json_close_object(&w.json);
   strbuf_append_char(&text, '\n');
-  AtomicFile file;
-  Status status = atomic_file_open(&file, &s->arena, &s->sink, s->map);
-  if (status == STATUS_OK) {
-    atomic_file_write(&file, text.data, text.size);
-    status = atomic_file_commit(&file, false);
-  }
+  Status status =
+      atomic_file_whole(&s->arena, &s->sink, s->map, (StrView){strbuf_cstr(&text), text.size});
   strbuf_release(&text);
   return status;
 }

@@ -7,12 +7,6 @@
 #include "pipeline/bundles.h"
 #include "pte/emit.h"
 
-static DiagPlace file_place(const char *path) {
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = sv_from(path);
-  return place;
-}
-
 /* The output takes the place of what has its name: that must not be something that is being read.
  */
 static Status check_output(Session *s, const char *output) {
@@ -23,7 +17,7 @@ static Status check_output(Session *s, const char *output) {
     if (s->program.sources[i]->in_memory || stat(s->program.sources[i]->path, &in) != 0 ||
         in.st_dev != out.st_dev || in.st_ino != out.st_ino)
       continue;
-    Diag *d = diag_begin(&s->sink, DIAG_FILE_WRITE, file_place(output));
+    Diag *d = diag_begin(&s->sink, DIAG_FILE_WRITE, diag_file(output));
     diag_message(d, "'%s' is the model itself", output);
     diag_hint(d, "give the output another name");
     return diag_end(d);
@@ -84,12 +78,8 @@ static Status write_depfile(Session *s, const char *output) {
   StrBuf text;
   strbuf_init(&text);
   print_depfile(s, output, &text);
-  AtomicFile file;
-  Status status = atomic_file_open(&file, &s->arena, &s->sink, path);
-  if (status == STATUS_OK) {
-    atomic_file_write(&file, text.data, text.size);
-    status = atomic_file_commit(&file, false);
-  }
+  Status status =
+      atomic_file_whole(&s->arena, &s->sink, path, (StrView){strbuf_cstr(&text), text.size});
   strbuf_release(&text);
   return status;
 }
@@ -113,7 +103,7 @@ Status session_emit(Session *s, const char *output) {
     session_enter(s, &s->program.methods[i]);
     Status one = graph_verify_kernels(graphs[i]);
     if (one == STATUS_OK && graphs[i]->arena_size_count == 0)
-      one = diag_report(&s->sink, DIAG_PLAN_INVALID, file_place(s->program.methods[i].source->path),
+      one = diag_report(&s->sink, DIAG_PLAN_INVALID, diag_file(s->program.methods[i].source->path),
                         "method '" SV_FMT "' has no memory plan",
                         SV_ARG(intern_get(&s->ctx.names, graphs[i]->name)));
     if (one == STATUS_OK)

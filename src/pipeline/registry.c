@@ -57,13 +57,11 @@ typedef struct Loading {
 
 static Status refuse(const Loading *l, const char *format, ...) ETC_PRINTF(2, 3);
 static Status refuse(const Loading *l, const char *format, ...) {
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = sv_from(l->path);
   va_list args;
   va_start(args, format);
   char *text = arena_vprintf(l->r->arena, format, args);
   va_end(args);
-  return diag_report(l->r->sink, DIAG_PLUGIN, place, "%s", text);
+  return diag_report(l->r->sink, DIAG_PLUGIN, diag_file(l->path), "%s", text);
 }
 
 /* Names go into options, where they are ended by '@', ':' and ','. */

@@ -8,18 +8,7 @@
 #include "pipeline/settings.h"
 #include "pipeline/states.h"
 
-static DiagPlace file_place(const char *path) {
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = sv_from(path);
-  return place;
-}
-
 /* --- sources --- */
-
-static bool has_suffix(const char *path, const char *suffix) {
-  size_t length = strlen(path), tail = strlen(suffix);
-  return length > tail && strcmp(path + length - tail, suffix) == 0;
-}
 
 /* A .pte has "ET12" at byte 4. */
 static bool starts_like_pte(const char *path) {
@@ -50,9 +39,11 @@ static SourceKind kind_of_bytes(const uint8_t *data, uint64_t size) {
 
 /* By name, else by the first bytes. What cannot be read counts as ONNX, whose reader says why. */
 static SourceKind kind_of(const char *path) {
-  if (has_suffix(path, ".etir"))
+  StrView name = sv_from(path);
+  if (sv_has_suffix(name, SV(".etir")))
     return SOURCE_TEXT;
-  if (has_suffix(path, ".pte") || (!has_suffix(path, ".onnx") && starts_like_pte(path)))
+  if (sv_has_suffix(name, SV(".pte")) ||
+      (!sv_has_suffix(name, SV(".onnx")) && starts_like_pte(path)))
     return SOURCE_PTE;
   return SOURCE_ONNX;
 }
@@ -73,7 +64,7 @@ static EtcStatus find_kind(Session *s, Source *source) {
     return status;
   source->kind = kind_of_bytes(source->mapped.data, source->mapped.size);
   if (source->mapped.size == 0)
-    status = session_status(diag_report(&s->sink, DIAG_FILE_EMPTY, file_place(source->mapped.path),
+    status = session_status(diag_report(&s->sink, DIAG_FILE_EMPTY, diag_file(source->mapped.path),
                                         "standard input is empty"));
   return status;
 }
@@ -140,7 +131,7 @@ EtcStatus session_add_bytes(Session *s, const char *method, const char *name, co
   source->kind = kind_of_bytes(data, size);
   if (size == 0)
     return session_status(
-        diag_report(&s->sink, DIAG_FILE_EMPTY, file_place(name), "the model has no bytes"));
+        diag_report(&s->sink, DIAG_FILE_EMPTY, diag_file(name), "the model has no bytes"));
   append_source(s, source);
   return ETC_OK;
 }
@@ -289,7 +280,7 @@ static Status take_options(Session *s, const Source *source, const Graph *g) {
   s->setting = before;
   StageId stage = stage_find(g->stage);
   if (g->stage.size && (stage >= STAGE_EMIT || stage_level(stage) != g->level))
-    return diag_report(&s->sink, DIAG_IR_PARSE, file_place(source->mapped.path),
+    return diag_report(&s->sink, DIAG_IR_PARSE, diag_file(source->mapped.path),
                        "a graph of level %s cannot be one after the stage '" SV_FMT "'",
                        level_name(g->level), SV_ARG(g->stage));
   return status == ETC_OK ? STATUS_OK : STATUS_INVALID;
@@ -318,7 +309,7 @@ static Status import_text(Session *s, Source *source) {
   TRY(graph_parse(&s->ctx, text, name, NULL, &graphs, &count));
   TRY(add_text_methods(s, source, graphs, count));
   if (count == 0)
-    return diag_report(&s->sink, DIAG_IR_PARSE, file_place(source->mapped.path),
+    return diag_report(&s->sink, DIAG_IR_PARSE, diag_file(source->mapped.path),
                        "the file has no graph");
   return STATUS_OK;
 }
@@ -353,7 +344,7 @@ static Status import_source(Session *s, Source *source, bool allow_pte) {
     return import_onnx(s, source);
   if (allow_pte)
     return import_pte(s, source);
-  return diag_report(&s->sink, DIAG_PTE_UNSUPPORTED, file_place(source->path),
+  return diag_report(&s->sink, DIAG_PTE_UNSUPPORTED, diag_file(source->path),
                      "a program cannot be lowered again");
 }
 
@@ -366,8 +357,7 @@ static Status check_method_names(Session *s) {
   for (uint32_t i = 1; i < s->program.method_count; i++)
     for (uint32_t k = 0; k < i; k++)
       if (same_name(s, i, k))
-        return diag_report(&s->sink, DIAG_NAME_TWICE,
-                           file_place(s->program.methods[i].source->path),
+        return diag_report(&s->sink, DIAG_NAME_TWICE, diag_file(s->program.methods[i].source->path),
                            "two methods have the name '" SV_FMT "'",
                            SV_ARG(intern_get(&s->ctx.names, s->program.methods[i].graph->name)));
   return STATUS_OK;

@@ -60,20 +60,14 @@ const char *stage_nearest(StrView name) {
 
 /* To the folder of artifacts; releases text. */
 static Status write_text(Session *s, const char *name, StrBuf *text) {
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = sv_from(s->artifacts);
-  AtomicFile file;
   Status status = STATUS_OK;
   if (mkdir(s->artifacts, 0777) != 0 && errno != EEXIST)
-    status = diag_report(&s->sink, DIAG_FILE_WRITE, place, "cannot make folder '%s': %s",
-                         s->artifacts, strerror(errno));
+    status = diag_report(&s->sink, DIAG_FILE_WRITE, diag_file(s->artifacts),
+                         "cannot make folder '%s': %s", s->artifacts, strerror(errno));
   if (status == STATUS_OK)
-    status = atomic_file_open(&file, &s->arena, &s->sink,
-                              arena_printf(&s->arena, "%s/%s", s->artifacts, name));
-  if (status == STATUS_OK) {
-    atomic_file_write(&file, text->data, text->size);
-    status = atomic_file_commit(&file, false);
-  }
+    status =
+        atomic_file_whole(&s->arena, &s->sink, arena_printf(&s->arena, "%s/%s", s->artifacts, name),
+                          (StrView){strbuf_cstr(text), text->size});
   strbuf_release(text);
   return status;
 }

@@ -55,24 +55,6 @@ static StrView output_name(const Graph *g, uint32_t i) {
 
 /* --- names --- */
 
-/* pattern with the text in place of its '*'. */
-static StrView with_stars(Session *s, StrView pattern, StrView stars) {
-  const char *star = pattern.size ? memchr(pattern.data, '*', pattern.size) : NULL;
-  if (!star)
-    return pattern;
-  StrView head = {pattern.data, (size_t)(star - pattern.data)};
-  StrView tail = {star + 1, pattern.size - head.size - 1};
-  return sv_from(
-      arena_printf(&s->arena, SV_FMT SV_FMT SV_FMT, SV_ARG(head), SV_ARG(stars), SV_ARG(tail)));
-}
-
-static int find_output(const Graph *g, StrView name) {
-  for (uint32_t i = 0; i < graph_output_count(g); i++)
-    if (sv_eq(name, output_name(g, i)))
-      return (int)i;
-  return -1;
-}
-
 /* Does the pair name an input of g, and with it an output? */
 static bool fits(Session *s, const Graph *g, Pair pair, bool *input_found) {
   bool found = false;
@@ -81,7 +63,7 @@ static bool fits(Session *s, const Graph *g, Pair pair, bool *input_found) {
     if (!text_match(pair.in, name_of(g, g->inputs[i]), &stars))
       continue;
     *input_found = true;
-    found = find_output(g, with_stars(s, pair.out, stars)) >= 0;
+    found = graph_find_output(g, text_fill(&s->arena, pair.out, stars)) >= 0;
   }
   return found;
 }
@@ -398,8 +380,8 @@ static Status bind_option(Binder *b, const TextOption *option) {
     StrView stars;
     Pair pair = search.found;
     bool match = text_match(pair.in, name_of(b->g, b->g->inputs[i]), &stars);
-    int output = match ? find_output(b->g, with_stars(b->s, pair.out, stars)) : -1;
-    pair.file = with_stars(b->s, pair.file, stars);
+    int output = match ? graph_find_output(b->g, text_fill(&b->s->arena, pair.out, stars)) : -1;
+    pair.file = text_fill(&b->s->arena, pair.file, stars);
     if (pair.file.size)
       pair.file = sv_from(session_path_in(b->s, option->folder, pair.file));
     if (output >= 0)

@@ -55,19 +55,14 @@ static Status file_error(PteProgram *p, DiagCode code, const char *what, uint64_
                      (unsigned long long)b);
 }
 
-static bool has_suffix(StrView path, const char *suffix) {
-  size_t size = strlen(suffix);
-  return path.size > size && memcmp(path.data + path.size - size, suffix, size) == 0;
-}
-
 /* A file that is no program: says what it seems to be. */
 static Status no_program(PteProgram *p) {
   Diag *d = diag_begin(p->sink, DIAG_PTE_HEADER, pte_place(p));
   StrView path = sv_from(p->file.path);
-  if (has_suffix(path, ".onnx")) {
+  if (sv_has_suffix(path, SV(".onnx"))) {
     diag_message(d, "this is an ONNX model, not a program");
     diag_hint(d, "'etc lower' makes a program of it, 'etc inspect' shows what is in it");
-  } else if (has_suffix(path, ".etir")) {
+  } else if (sv_has_suffix(path, SV(".etir"))) {
     diag_message(d, "this is a textual graph, not a program");
     diag_hint(d, "'etc print' shows it, 'etc lower' makes a program of it");
   } else {

@@ -266,11 +266,6 @@ static void add_file(DataSet *s, const char *path) {
   add_item(s, paths, false);
 }
 
-static bool has_suffix(StrView name, StrView suffix) {
-  return name.size > suffix.size &&
-         memcmp(name.data + name.size - suffix.size, suffix.data, suffix.size) == 0;
-}
-
 static int by_text(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -291,7 +286,9 @@ static Status list_folder(const char *path, Arena *arena, DiagSink *sink, Names 
   }
   for (struct dirent *entry; (entry = readdir(folder));) {
     StrView name = sv_from(entry->d_name);
-    Names *names = has_suffix(name, SV(".npz")) ? npz : has_suffix(name, SV(".npy")) ? npy : NULL;
+    Names *names = sv_has_suffix(name, SV(".npz"))   ? npz
+                   : sv_has_suffix(name, SV(".npy")) ? npy
+                                                     : NULL;
     if (!names || name.data[0] == '.')
       continue;
     names->names = pool_reserve(names->names, &names->capacity, (uint64_t)names->count + 1,

@@ -319,3 +319,10 @@ void atomic_file_abandon(AtomicFile *file) {
   close_and_remove(file);
   file->failed = true;
 }
+
+Status atomic_file_whole(Arena *arena, DiagSink *sink, const char *path, StrView content) {
+  AtomicFile file;
+  TRY(atomic_file_open(&file, arena, sink, path));
+  atomic_file_write(&file, content.data, content.size);
+  return atomic_file_commit(&file, false);
+}

@@ -102,5 +102,10 @@ static inline bool sv_eq_str(StrView a, const char *b) { return sv_eq(a, sv_from
 static inline bool sv_starts_with(StrView a, StrView prefix) {
   return a.size >= prefix.size && memcmp(a.data, prefix.data, prefix.size) == 0;
 }
+/* Whether a ends so, with something before it: ".onnx" alone is a name without an ending. */
+static inline bool sv_has_suffix(StrView a, StrView suffix) {
+  return a.size > suffix.size &&
+         memcmp(a.data + a.size - suffix.size, suffix.data, suffix.size) == 0;
+}
 
 #endif

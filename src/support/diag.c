@@ -92,6 +92,12 @@ static bool count(DiagSink *sink, DiagCode code) {
   return sink->verbose || (sink->explain && code == DIAG_DELEGATE_SUMMARY);
 }
 
+DiagPlace diag_file(const char *path) {
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = sv_from(path);
+  return place;
+}
+
 Diag *diag_begin(DiagSink *sink, DiagCode code, DiagPlace place) {
   const DiagRow *row = diag_row(code);
   Diag *d = ARENA_NEW(&sink->arena, Diag);

@@ -57,6 +57,7 @@ typedef struct DiagPlace {
   StrView option;
 } DiagPlace;
 #define DIAG_NOWHERE ((DiagPlace){.index = -1})
+DiagPlace diag_file(const char *path); /* a file, nowhere in it */
 
 typedef enum DiagFormat { DIAG_TEXT, DIAG_JSON } DiagFormat;
 typedef void DiagWrite(void *user, const char *text, size_t size);

@@ -79,6 +79,8 @@ void atomic_file_copy(AtomicFile *file, const MappedFile *from, uint64_t offset,
  * and the error reported. */
 Status atomic_file_commit(AtomicFile *file, bool sync);
 void atomic_file_abandon(AtomicFile *file);
+/* All of a file at once: opened, written and committed. */
+Status atomic_file_whole(Arena *arena, DiagSink *sink, const char *path, StrView content);
 void atomic_file_remove_pending(void);
 
 #endif

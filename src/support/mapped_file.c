@@ -21,12 +21,6 @@
 
 enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
-static DiagPlace place_of(const char *path) {
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = sv_from(path);
-  return place;
-}
-
 static int64_t change_time(const struct stat *st) {
   return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
@@ -62,7 +56,7 @@ static Status report_irregular(DiagSink *sink, const struct stat *st, const char
 }
 
 Status file_map(MappedFile *file, Arena *arena, DiagSink *sink, const char *path) {
-  DiagPlace place = place_of(path);
+  DiagPlace place = diag_file(path);
   char *copy = arena_strdup(arena, sv_from(path));
   *file = (MappedFile){.fd = -1, .path = copy};
   struct stat st;
@@ -132,7 +126,7 @@ static bool copy_stdin(int to) {
 Status file_map_stdin(MappedFile *file, Arena *arena, DiagSink *sink) {
   struct stat st;
   *file = (MappedFile){.fd = -1, .path = arena_strdup(arena, SV("<stdin>"))};
-  DiagPlace place = place_of(file->path);
+  DiagPlace place = diag_file(file->path);
   bool direct =
       fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode) && lseek(STDIN_FILENO, 0, SEEK_CUR) == 0;
   int fd = direct ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : file_temporary();
@@ -279,7 +273,7 @@ Status file_check_unchanged(const MappedFile *file, DiagSink *sink) {
   if (file->fd < 0 || (fstat(file->fd, &st) == 0 && (uint64_t)st.st_size == file->size &&
                        change_time(&st) == file->changed_ns))
     return STATUS_OK;
-  return diag_report(sink, DIAG_FILE_CHANGED, place_of(file->path),
+  return diag_report(sink, DIAG_FILE_CHANGED, diag_file(file->path),
                      "'%s' changed while it was being read", file->path);
 }
 

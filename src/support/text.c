@@ -148,3 +148,13 @@ bool text_match(StrView pattern, StrView text, StrView *star) {
   *star = (StrView){text.data + head.size, text.size - head.size - tail.size};
   return true;
 }
+
+StrView text_fill(Arena *arena, StrView pattern, StrView star) {
+  const char *at = pattern.size ? memchr(pattern.data, '*', pattern.size) : NULL;
+  if (!at)
+    return pattern;
+  StrView head = {pattern.data, (size_t)(at - pattern.data)};
+  StrView tail = {at + 1, pattern.size - head.size - 1};
+  return sv_from(
+      arena_printf(arena, SV_FMT SV_FMT SV_FMT, SV_ARG(head), SV_ARG(star), SV_ARG(tail)));
+}

@@ -2,7 +2,7 @@
 #ifndef ETC_SUPPORT_TEXT_H
 #define ETC_SUPPORT_TEXT_H
 
-#include "support/base.h"
+#include "support/arena.h"
 
 /* Damerau-Levenshtein distance (adjacent transpositions cost one), cut off: returns limit + 1 when
  * larger than limit. Texts over 64 bytes are compared by their first 64. */
@@ -18,5 +18,7 @@ bool text_parse_double(StrView text, double *out);
 
 /* Whether text is pattern, whose first '*', if it has one, stands for any text: *star. */
 bool text_match(StrView pattern, StrView text, StrView *star);
+/* The pattern with star in place of its first '*', in arena; the pattern itself without one. */
+StrView text_fill(Arena *arena, StrView pattern, StrView star);
 
 #endif

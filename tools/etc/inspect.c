@@ -44,13 +44,6 @@ static EtcStatus extract_all(const CommandLine *line, const PteProgram *p) {
   return status;
 }
 
-/* What has another name is read as a program, whose reader says what it is instead. */
-static bool is_named(const char *path, const char *suffix) {
-  size_t size = strlen(path);
-  size_t end = strlen(suffix);
-  return size > end && strcmp(path + size - end, suffix) == 0;
-}
-
 static EtcStatus inspect_tensors(const CommandLine *line, const char *path, StrBuf *out) {
   Session *s = line->session;
   PtdFile file;
@@ -66,7 +59,7 @@ static EtcStatus inspect_tensors(const CommandLine *line, const char *path, StrB
 static EtcStatus inspect_program(const CommandLine *line, const char *path, const Source *read,
                                  StrBuf *out) {
   Session *s = line->session;
-  if (!read && is_named(path, ".ptd"))
+  if (!read && sv_has_suffix(sv_from(path), SV(".ptd")))
     return inspect_tensors(line, path, out);
   PteProgram program;
   EtcStatus status =
@@ -106,9 +99,9 @@ static EtcStatus inspect_stdin(const CommandLine *line, StrBuf *out) {
 static EtcStatus inspect_file(const CommandLine *line, const char *path, StrBuf *out) {
   if (strcmp(path, "-") == 0)
     return inspect_stdin(line, out);
-  if (is_named(path, ".onnx"))
+  if (sv_has_suffix(sv_from(path), SV(".onnx")))
     return inspect_model(line, path, NULL, out);
-  if (is_named(path, ".etir"))
+  if (sv_has_suffix(sv_from(path), SV(".etir")))
     return inspect_graphs(line, path, NULL, out);
   return inspect_program(line, path, NULL, out);
 }

@@ -108,12 +108,9 @@ int print_and_release(const CommandLine *line, StrBuf *text) {
 int write_and_release(const CommandLine *line, StrBuf *text, const char *path) {
   if (!path || strcmp(path, "-") == 0)
     return print_and_release(line, text);
-  AtomicFile file;
-  Status status = atomic_file_open(&file, &line->session->arena, &line->session->sink, path);
-  if (status == STATUS_OK) {
-    atomic_file_write(&file, strbuf_cstr(text), text->size);
-    status = atomic_file_commit(&file, false);
-  }
+  Session *s = line->session;
+  Status status =
+      atomic_file_whole(&s->arena, &s->sink, path, (StrView){strbuf_cstr(text), text->size});
   strbuf_release(text);
   return (int)session_status(status);
 }

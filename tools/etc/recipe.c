@@ -66,9 +66,7 @@ static EtcStatus print_method(Session *s, const Source *source, StrBuf *out) {
   print_options(session_resolve(s, sv_from(source->method)), out);
   if (path_is_stdin(source->path) || access(source->path, R_OK) == 0)
     return ETC_OK;
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = sv_from(source->path);
-  return session_status(diag_report(&s->sink, DIAG_FILE_OPEN, place,
+  return session_status(diag_report(&s->sink, DIAG_FILE_OPEN, diag_file(source->path),
                                     "cannot read the model of '%s': %s", source->method,
                                     strerror(errno)));
 }

@@ -6,16 +6,10 @@
 
 #include "interp/npy.h"
 
-static Status write_text(Session *s, StrView text, const char *path) {
-  AtomicFile file;
-  TRY(atomic_file_open(&file, &s->arena, &s->sink, path));
-  atomic_file_write(&file, text.data, text.size);
-  return atomic_file_commit(&file, false);
-}
-
 static Status write_item(Session *s, const ConstantItem *item, const char *stem) {
   if (item->kind == CONSTANT_TEXT)
-    return write_text(s, item->text, arena_printf(&s->arena, "%s.txt", stem));
+    return atomic_file_whole(&s->arena, &s->sink, arena_printf(&s->arena, "%s.txt", stem),
+                             item->text);
   bool truth = item->i != 0;
   int64_t number = item->i;
   double real = item->f;

@@ -77,17 +77,6 @@ void translate_gather_elements(Import *im) {
 
 /* --- GatherND --- */
 
-/* Component k of the tuples along the last dim of indices, that dim dropped. */
-static ValueId component(Import *im, ValueId indices, uint32_t k) {
-  if (!import_ok(im))
-    return 0;
-  Shape s = shape_of(im, indices);
-  bool only = s.d[s.rank - 1] == 1;
-  s.rank--;
-  return only ? ex_view_as(im, indices, &s)
-              : build(&im->b, OP_SELECT_COPY_INT, A_VAL(indices), A_INT(s.rank), A_INT(k));
-}
-
 /* The tuples of the last dim become one index tensor a dim; batch dims are counted. */
 void translate_gather_nd(Import *im) {
   ValueId x = in_required(im, 0), indices = in_required(im, 1);
@@ -107,7 +96,7 @@ void translate_gather_nd(Import *im) {
   for (uint32_t i = 0; i < batch; i++)
     list[i] = ex_along_axis(im, ex_arange(im, from.d[i]), i, at.rank - 1);
   for (uint32_t k = 0; k < tuple; k++)
-    list[batch + k] = component(im, indices, k);
+    list[batch + k] = ex_component(im, indices, k);
   out(im, 0, build(&im->b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(list, (uint32_t)(batch + tuple))));
 }
 

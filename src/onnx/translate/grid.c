@@ -125,17 +125,6 @@ static void sample_volume(Import *im, const Grid *g) {
   out(im, 0, ex_view_as(im, y, &to));
 }
 
-static uint32_t choice(Import *im, const char *attribute, const char *otherwise,
-                       const char *const *names, uint32_t count) {
-  StrView name = attr_str(im, attribute, otherwise);
-  for (uint32_t i = 0; i < count; i++)
-    if (sv_eq_str(name, names[i]))
-      return i;
-  import_fail(im, DIAG_ATTR_VALUE, "%s is '" SV_FMT "', which is not known", attribute,
-              SV_ARG(name));
-  return 0;
-}
-
 void translate_grid_sample(Import *im) {
   static const char *const modes[] = {"linear",   "nearest", "cubic",
                                       "bilinear", "nearest", "bicubic"};
@@ -143,8 +132,9 @@ void translate_grid_sample(Import *im) {
   Grid g = {.x = in_required(im, 0), .grid = in_required(im, 1)};
   g.image = shape_of(im, g.x);
   g.points = shape_of(im, g.grid);
-  g.mode = (GridMode)(choice(im, "mode", im->opset < 20 ? "bilinear" : "linear", modes, 6) % 3);
-  g.padding = (GridPadding)choice(im, "padding_mode", "zeros", paddings, 3);
+  g.mode =
+      (GridMode)(attr_choice(im, "mode", im->opset < 20 ? "bilinear" : "linear", modes, 6) % 3);
+  g.padding = (GridPadding)attr_choice(im, "padding_mode", "zeros", paddings, 3);
   g.corners = attr_int(im, "align_corners", 0) != 0;
   if (!import_ok(im))
     return;

@@ -17,17 +17,6 @@ typedef struct Resize {
 
 /* --- attributes --- */
 
-static uint32_t choice(Import *im, const char *attribute, const char *otherwise,
-                       const char *const *names, uint32_t count) {
-  StrView name = attr_str(im, attribute, otherwise);
-  for (uint32_t i = 0; i < count; i++)
-    if (sv_eq_str(name, names[i]))
-      return i;
-  import_fail(im, DIAG_ATTR_VALUE, "%s is '" SV_FMT "', which is not known", attribute,
-              SV_ARG(name));
-  return 0;
-}
-
 static void read_how(Import *im, Resize *r) {
   static const char *const modes[] = {"nearest", "linear", "cubic", "bilinear"};
   static const char *const coordinates[] = {
@@ -36,20 +25,21 @@ static void read_how(Import *im, Resize *r) {
   static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                           "ceil"};
   static const char *const policies[] = {"stretch", "not_larger", "not_smaller"};
-  uint32_t mode = choice(im, "mode", "nearest", modes, 4);
+  uint32_t mode = attr_choice(im, "mode", "nearest", modes, 4);
   bool plain = im->opset < 11;
-  r->how = (Resample){
-      .mode = mode == 3 ? RESAMPLE_LINEAR : (ResampleMode)mode,
-      .coordinates = plain ? COORD_ASYMMETRIC
-                           : (Coordinates)choice(im, "coordinate_transformation_mode", "half_pixel",
+  r->how = (Resample){.mode = mode == 3 ? RESAMPLE_LINEAR : (ResampleMode)mode,
+                      .coordinates = plain ? COORD_ASYMMETRIC
+                                           : (Coordinates)attr_choice(
+                                                 im, "coordinate_transformation_mode", "half_pixel",
                                                  coordinates, im->opset < 13 ? 7 : 6),
-      .rounding = plain ? ROUND_BY_SCALE
-                        : (Rounding)choice(im, "nearest_mode", "round_prefer_floor", roundings, 4),
-      .cubic_a = attr_float(im, "cubic_coeff_a", -0.75),
-      .extrapolation = attr_float(im, "extrapolation_value", 0),
-      .exclude_outside = attr_int(im, "exclude_outside", 0) != 0,
-      .antialias = attr_int(im, "antialias", 0) != 0};
-  r->policy = choice(im, "keep_aspect_ratio_policy", "stretch", policies, 3);
+                      .rounding = plain ? ROUND_BY_SCALE
+                                        : (Rounding)attr_choice(im, "nearest_mode",
+                                                                "round_prefer_floor", roundings, 4),
+                      .cubic_a = attr_float(im, "cubic_coeff_a", -0.75),
+                      .extrapolation = attr_float(im, "extrapolation_value", 0),
+                      .exclude_outside = attr_int(im, "exclude_outside", 0) != 0,
+                      .antialias = attr_int(im, "antialias", 0) != 0};
+  r->policy = attr_choice(im, "keep_aspect_ratio_policy", "stretch", policies, 3);
 }
 
 static bool read_axes(Import *im, Resize *r) {

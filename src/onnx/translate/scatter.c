@@ -71,22 +71,11 @@ void translate_scatter_elements(Import *im) {
 
 /* --- ScatterND --- */
 
-/* Component k of the tuples along the last dim of indices, that dim dropped. */
-static ValueId component(Import *im, ValueId indices, uint32_t k) {
-  if (!import_ok(im))
-    return 0;
-  Shape s = shape_of(im, indices);
-  bool only = s.d[s.rank - 1] == 1;
-  s.rank--;
-  return only ? ex_view_as(im, indices, &s)
-              : build(&im->b, OP_SELECT_COPY_INT, A_VAL(indices), A_INT(s.rank), A_INT(k));
-}
-
 static ValueId put(Import *im, ValueId x, ValueId indices, uint32_t tuple, ValueId values,
                    bool add) {
   ValueId list[MAX_RANK] = {0};
   for (uint32_t k = 0; k < tuple; k++)
-    list[k] = component(im, indices, k);
+    list[k] = ex_component(im, indices, k);
   return build(&im->b, OP_INDEX_PUT, A_VAL(x), A_VALS(list, tuple), A_VAL(values), A_BOOL(add));
 }
 
@@ -105,7 +94,7 @@ static ValueId put_combined(Import *im, ValueId x, ValueId indices, uint32_t tup
     ValueId one = ex_slice(im, indices, 0, i, i + 1), update = ex_slice(im, updates, 0, i, i + 1);
     ValueId list[MAX_RANK] = {0};
     for (uint32_t k = 0; k < tuple; k++)
-      list[k] = component(im, one, k);
+      list[k] = ex_component(im, one, k);
     if (!import_ok(im))
       return 0;
     ValueId old = build(&im->b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(list, tuple));
