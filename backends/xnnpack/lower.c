@@ -1,9 +1,9 @@
 /* What the functions of lower.def share; see lower.h. */
 #include "backends/xnnpack/plan.h"
 
+#include "ir/transform.h"
 #include "ops/delegate.h"
 #include "support/half.h"
-#include "support/permute.h"
 
 #include <stdarg.h>
 
@@ -295,8 +295,7 @@ XnnId xl_number(XnnLowering *l, double number, uint32_t rank) {
 
 const XnnOrder *xl_order(XnnLowering *l, size_t element, uint32_t rank, const uint32_t *dims,
                          const uint32_t *perm) {
-  Permutation order = permutation_make(element, rank, dims, perm);
-  if (l->trial || permutation_keeps_order(&order))
+  if (l->trial || permutation_keeps_order(rank, dims, perm))
     return NULL;
   XnnOrder *made = ARENA_NEW(l->arena, XnnOrder);
   made->element = (uint32_t)element;
@@ -319,11 +318,13 @@ XnnId xl_permuted_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint3
                         (XnnData){v, xl_order(l, size, rank, dims, perm)});
   if (l->trial)
     return add_constant(l, half, rank, dims, NULL);
-  const uint8_t *from = (const uint8_t *)xl_constant_floats(l, v);
-  Permutation order = permutation_make(size, rank, dims, perm);
-  uint64_t count = permutation_count(&order);
-  uint8_t *values = arena_alloc(&l->g->arena, count * size);
-  permute(&order, from, 0, count, values);
+  /* The floats are gone after the pass: nobody keeps what is made of them but in `values`. */
+  Constant straight = {.data = (const uint8_t *)xl_constant_floats(l, v), .size = size};
+  for (uint32_t i = 0; i < rank; i++)
+    straight.size *= dims[i];
+  Constant permuted = constant_permuted(l->g, straight, (uint32_t)size, rank, dims, perm);
+  uint8_t *values = arena_alloc(&l->g->arena, straight.size + 1);
+  constant_read(&permuted, 0, straight.size, values);
   return add_constant(l, half, rank, dims, values);
 }
 

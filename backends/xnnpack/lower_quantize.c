@@ -9,7 +9,6 @@
 #include "ir/transform.h"
 #include "ops/delegate.h"
 #include "support/half.h"
-#include "support/permute.h"
 
 enum { UNSIGNED_SHIFT = 128 };
 

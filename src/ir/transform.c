@@ -59,20 +59,26 @@ const char *transform_fault(const Transform *t) {
 
 /* --- making --- */
 
+/* What t computes, not made yet and of no graph. */
+static Transform transform_like(const Transform *t) {
+  Transform like = {.source = t->source,
+                    .element = t->element,
+                    .code = t->code,
+                    .rank = t->rank,
+                    .scales = t->scales,
+                    .low = t->low,
+                    .high = t->high,
+                    .finite = t->finite};
+  memcpy(like.dims, t->dims, sizeof t->dims);
+  return like;
+}
+
 Constant constant_transform(Graph *g, const Transform *t) {
   const char *fault = transform_fault(t);
   if (fault)
     BUG("%s", fault);
   Transform *kept = ARENA_NEW(&g->arena, Transform);
-  kept->source = t->source;
-  kept->element = t->element;
-  kept->code = t->code;
-  kept->rank = t->rank;
-  memcpy(kept->dims, t->dims, sizeof t->dims);
-  kept->scales = t->scales;
-  kept->low = t->low;
-  kept->high = t->high;
-  kept->finite = t->finite;
+  *kept = transform_like(t);
   kept->next = g->transforms;
   g->transforms = kept;
   return (Constant){.size = transform_bytes(kept), .transform = kept};
@@ -98,10 +104,10 @@ static bool split_dims(const Transform *t, uint32_t rank, const uint64_t *sizes,
   return at == 0;
 }
 
-static bool keeps_order(uint32_t rank, const uint64_t *sizes, const uint32_t *perm) {
+bool permutation_keeps_order(uint32_t rank, const uint32_t *dims, const uint32_t *perm) {
   uint32_t last = 0;
   for (uint32_t i = 0; i < rank; i++) {
-    if (sizes[perm[i]] == 1)
+    if (dims[i] == 1)
       continue;
     if (perm[i] < last)
       return false;
@@ -118,20 +124,13 @@ Constant constant_permuted(Graph *g, Constant from, uint32_t element, uint32_t r
     BUG("%u dimensions to permute", rank);
   for (uint32_t i = 0; i < rank; i++)
     sizes[perm[i]] = dims[i];
-  if (from.size == 0 || keeps_order(rank, sizes, perm))
+  if (from.size == 0 || permutation_keeps_order(rank, dims, perm))
     return from;
   Transform t = {.source = from, .element = element, .rank = rank};
   if (from.transform && from.transform->code != TRANSFORM_INT4 &&
       split_dims(from.transform, rank, sizes, straight)) {
-    const Transform *old = from.transform;
-    t = (Transform){.source = old->source,
-                    .element = old->element,
-                    .code = old->code,
-                    .rank = rank,
-                    .scales = old->scales,
-                    .low = old->low,
-                    .high = old->high,
-                    .finite = old->finite};
+    t = transform_like(from.transform);
+    t.rank = rank;
   } else {
     t.source = *constant_made(&from);
     uint64_t stride = 1;
@@ -147,15 +146,8 @@ bool constant_packed(Graph *g, Constant from, Constant *out) {
   const Transform *old = from.transform;
   if (!old || old->code != TRANSFORM_INT8)
     return false;
-  Transform t = {.source = old->source,
-                 .element = old->element,
-                 .code = TRANSFORM_INT4,
-                 .rank = old->rank,
-                 .scales = old->scales,
-                 .low = old->low,
-                 .high = old->high,
-                 .finite = old->finite};
-  memcpy(t.dims, old->dims, sizeof t.dims);
+  Transform t = transform_like(old);
+  t.code = TRANSFORM_INT4;
   if (transform_fault(&t))
     return false;
   *out = constant_transform(g, &t);

@@ -39,8 +39,11 @@ struct Transform {
 
 /* The constant that t describes; the graph keeps a copy of t. */
 Constant constant_transform(Graph *g, const Transform *t);
-/* from with its elements in the order of permuted dims (support/permute.h): from itself when the
- * order stays, else a transform, of the source of from when that is one. */
+/* Whether permuted dims leave the order of elements as it is. Dim i of the result, of size dims[i],
+ * is dim perm[i] of the source. */
+bool permutation_keeps_order(uint32_t rank, const uint32_t *dims, const uint32_t *perm);
+/* from with its elements in the order of permuted dims: from itself when the order stays, else a
+ * transform, of the source of from when that is one. */
 Constant constant_permuted(Graph *g, Constant from, uint32_t element, uint32_t rank,
                            const uint32_t *dims, const uint32_t *perm);
 /* Codes of 4 bits from those of int8 that are transformed, an even number of them in each row;

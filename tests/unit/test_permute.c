@@ -1,16 +1,16 @@
 /* Permuted elements against the definition, in whole and in pieces; places of values as a map. */
-#include "unit.h"
+#include "ir_graph.h"
 
 #include <stdlib.h>
 
 #include "backends/xnnpack/places.h"
+#include "ir/transform.h"
 #include "ops/delegate.h"
-#include "support/permute.h"
 
 /* Element `at` of the result, found by counting dimensions. */
 static uint64_t source_index(uint32_t rank, const uint32_t *dims, const uint32_t *perm,
                              uint64_t at) {
-  uint64_t source[PERMUTE_MAX_RANK], where[PERMUTE_MAX_RANK], index = 0;
+  uint64_t source[TRANSFORM_MAX_RANK], where[TRANSFORM_MAX_RANK], index = 0;
   for (uint32_t i = rank; i-- > 0; at /= dims[i]) {
     source[perm[i]] = dims[i];
     where[perm[i]] = at % dims[i];
@@ -31,15 +31,19 @@ static void check(size_t element, uint32_t rank, const uint32_t *dims, const uin
     base[i] = (uint8_t)(i * 7 + i / 251);
   for (uint64_t i = 0; i < count; i++)
     memcpy(want + i * element, base + source_index(rank, dims, perm, i) * element, element);
-  Permutation p = permutation_make(element, rank, dims, perm);
-  assert_int_equal(permutation_keeps_order(&p), keeps);
-  assert_int_equal(permutation_count(&p), count);
-  permute(&p, base, 0, count, got);
-  assert_memory_equal(want, got, count * element);
-  memset(got, 0, count * element);
+  Sample sample;
+  sample_init(&sample);
+  Constant c = constant_permuted(sample.g, (Constant){.data = base, .size = count * element},
+                                 (uint32_t)element, rank, dims, perm);
+  assert_int_equal(permutation_keeps_order(rank, dims, perm), keeps);
+  assert_int_equal(c.transform == NULL, keeps);
+  assert_int_equal(c.size, count * element);
   for (uint64_t first = 0; first < count; first += 5)
-    permute_range(&p, base, first, count - first < 5 ? count - first : 5, got + first * element);
+    constant_read(&c, first * element, (count - first < 5 ? count - first : 5) * element,
+                  got + first * element);
   assert_memory_equal(want, got, count * element);
+  assert_memory_equal(want, constant_made(&c)->data, count * element);
+  sample_release(&sample);
   free(from);
   free(want);
   free(got);
