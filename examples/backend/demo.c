@@ -31,7 +31,7 @@ static bool is_plain(const Graph *g, ValueId v) {
 static const char *refuse(const BackendContext *c, const Graph *g, NodeId n, Refusal *out) {
   *out = (Refusal){.message = "", .values = "", .advice = ""};
   if (!knows(node_cget(g, n)->op)) {
-    out->message = "the op is none of mm, add and sin";
+    out->message = "the op is not mm, add or sin";
     return out->rule = "op";
   }
   if (c->settings[SET_OPS].size && !selection_of_node(c->settings[SET_OPS], g, n).size) {

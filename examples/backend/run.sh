@@ -50,7 +50,7 @@ etc lower sin.onnx --plugin ./demo.so --backend demo:whole -o sin.pte
 etc inspect sin.pte --extract 1=sin.txt >/dev/null
 printf 'etc-demo 1\nsin 0\nout 1\n' >expected.txt
 same expected.txt sin.txt
-refused 1 "'sub' (aten::sub.Tensor): the op is none of mm, add and sin" "$ETC" lower f.onnx --plugin ./demo.so --backend demo:whole -o bad.pte
+refused 1 "'sub' (aten::sub.Tensor): the op is not mm, add or sin" "$ETC" lower f.onnx --plugin ./demo.so --backend demo:whole -o bad.pte
 
 # Bytes that are no code of the demo.
 "$PYTHON" -c 'import sys; data = open("f.pte", "rb").read(); open("hostile.pte", "wb").write(data.replace(b"add 3 2", b"add 9 2"))'

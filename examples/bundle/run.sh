@@ -1,14 +1,9 @@
 #!/bin/sh
 # A program with test cases (.bpte), checked by the runtime's own verifier; a wrong expectation must fail there.
 # ETC: the etc command; PYTHON: a Python with executorch, numpy and onnx.
-set -eu
-ETC=${ETC:-etc} PYTHON=${PYTHON:-python3}
-here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-"$PYTHON" "$here/model.py" model.onnx
+. "$(dirname "$0")/../common.sh"
+"$PYTHON" "$here/../mlp.py" model.onnx
 "$PYTHON" -c 'import numpy; numpy.savez("inputs.npz", x=numpy.random.default_rng(1).standard_normal((5, 4, 64)).astype("f"))'
-"$ETC" lower model.onnx -o model.pte --bundle inputs.npz
+etc lower model.onnx -o model.pte --bundle inputs.npz
 "$PYTHON" "$here/check.py" model.onnx model.bpte inputs.npz
 echo "bundle: ok"

@@ -1,4 +1,4 @@
-"""A small network: model.py OUT.onnx."""
+"""A small network: mlp.py OUT.onnx."""
 import sys
 
 import numpy as np
