@@ -49,11 +49,18 @@ static StrView call_of(const Graph *g, NodeId n) {
   return op_has_trait(op, OP_CONTROL) ? SV("jump") : sv_from(op_row(op)->out);
 }
 
+/* NULL where the graph was read from text. */
+static const DelegateOrigin *origin_of(const Graph *g, NodeId call) {
+  for (uint32_t i = 0; i < g->origin_count; i++)
+    if (g->origins[i].call == call)
+      return &g->origins[i];
+  return NULL;
+}
+
 static void write_instruction(MapWriter *w, uint32_t index, NodeId n) {
   const Graph *g = w->g;
-  const DelegateOrigin *origin = NULL;
-  for (uint32_t i = 0; i < g->origin_count; i++)
-    origin = g->origins[i].call == n ? &g->origins[i] : origin;
+  const DelegateOrigin *origin =
+      n && op_has_trait(node_cget(g, n)->op, OP_DELEGATE) ? origin_of(g, n) : NULL;
   w->instruction = index + 1;
   json_open_object(&w->json);
   json_named_uint(&w->json, "index", index);

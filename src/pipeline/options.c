@@ -53,11 +53,24 @@ void options_add_dim(MethodOptions *o, DimFlag flag, bool *used) {
   ADD(o, dims, dim_count, dim_capacity, ((DimOption){flag, used}));
 }
 
-StrView options_dim_root(Arena *arena, const MethodOptions *o, StrView name) {
+DimFlag *options_dim_flags(Arena *arena, const MethodOptions *o) {
   DimFlag *flags = ARENA_ARRAY(arena, DimFlag, (size_t)o->dim_count + 1);
   for (uint32_t i = 0; i < o->dim_count; i++)
     flags[i] = o->dims[i].flag;
-  return onnx_dim_root(flags, o->dim_count, name);
+  return flags;
+}
+
+const char *options_dim_text(Arena *arena, const DimFlag *flag) {
+  if (flag->same.size)
+    return arena_printf(arena, SV_FMT "=" SV_FMT, SV_ARG(flag->name), SV_ARG(flag->same));
+  return flag->lo == flag->hi && flag->lo
+             ? arena_printf(arena, SV_FMT "=%lld", SV_ARG(flag->name), (long long)flag->lo)
+             : arena_printf(arena, SV_FMT "=%lld..%lld", SV_ARG(flag->name), (long long)flag->lo,
+                            (long long)flag->hi);
+}
+
+StrView options_dim_root(Arena *arena, const MethodOptions *o, StrView name) {
+  return onnx_dim_root(options_dim_flags(arena, o), o->dim_count, name);
 }
 
 static void merge_lists(MethodOptions *o, const MethodOptions *below) {

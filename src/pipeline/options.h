@@ -26,7 +26,8 @@ typedef enum OptionBit {
   GIVEN_BACKENDS = 1 << 9,
   GIVEN_DERIVE = 1 << 10,
   GIVEN_MEMORY = 1 << 11,
-  GIVEN_BUNDLE = 1 << 12
+  GIVEN_BUNDLE = 1 << 12,
+  GIVEN_PATHS = GIVEN_DATA | GIVEN_RANGES | GIVEN_QUANTIZE_CONFIG /* of graphs, and name a file */
 } OptionBit;
 
 /* Options that name something, each with a mark that one of the methods had it. */
@@ -73,6 +74,10 @@ void options_release(MethodOptions *o);
 /* Adds to `o` what `below` says and `o` does not. */
 void options_merge(MethodOptions *o, const MethodOptions *below);
 void options_add_dim(MethodOptions *o, DimFlag flag, bool *used);
+/* The ranges of the dims, in arena. */
+DimFlag *options_dim_flags(Arena *arena, const MethodOptions *o);
+/* As --dim takes it: NAME=N, NAME=LO..HI or NAME=OTHER. */
+const char *options_dim_text(Arena *arena, const DimFlag *flag);
 /* The name that stands for the sizes of `name`: itself, or what --dim NAME=OTHER leads to. */
 StrView options_dim_root(Arena *arena, const MethodOptions *o, StrView name);
 /* The range of that dimension; NULL when there is none. */

@@ -509,7 +509,7 @@ static EtcStatus apply(Session *s, const Setting *setting, StrView value) {
   MethodOptions *o = settings_options(s);
   o->given |= setting->bit;
   if (setting->scope == OF_GRAPHS)
-    say(o, s, setting, value);
+    say(o, s, setting, setting->bit & GIVEN_PATHS ? sv_from(session_path(s, value)) : value);
   return ETC_OK;
 }
 

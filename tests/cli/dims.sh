@@ -38,3 +38,8 @@ model: $data/dims.onnx
 dim: {batch: 2..4, n: batch, m: 4..8}
 END
 t lower --recipe dims.yaml -o r.pte
+
+# They are said as they were given, not as a size of 0.
+t inspect $data/dims.onnx --dim batch=2..4 --dim n=batch --dim m=4..8
+printf 'model: %s\ndim: {batch: 2..4, n: batch, m: 0..3}\n' "$data/dims.onnx" >equal.yaml
+t recipe check equal.yaml

@@ -19,6 +19,20 @@ head -1 stages/07-to_executorch.etir
 t lower $data/mixed.onnx --dim batch=2 --backend xnnpack:min-ops=1,skip=tanh -o d.pte --artifacts stages
 head -1 stages/06-to_backend.etir
 
+# Files that a recipe names are found from where the artifact is lowered, not only from the recipe's folder.
+mkdir project
+cp $data/calib/relu.npz $data/relu.onnx project
+cat >project/r.yaml <<EOF
+model: relu.onnx
+dim: {batch: 1}
+quantize: int8
+calibrate: relu.npz
+backend: xnnpack
+EOF
+same quantized --recipe project/r.yaml
+head -1 stages/02-source.etir
+t lower $data/mixed.onnx --dim batch=2 --backend xnnpack:min-ops=1,skip=tanh -o d.pte --artifacts stages -q
+
 # What comes too late is said.
 t lower stages/06-to_backend.etir --backend xnnpack --pass canonicalize@core -o w.pte
 t lower stages/05-edge.etir --backend xnnpack:skip=tanh -o w.pte

@@ -25,20 +25,11 @@ static void keep_message(void *user, const char *text, size_t size) {
 
 static ImportOptions given_dims(Session *s) {
   const MethodOptions *own = session_own(s);
-  DimFlag *flags = ARENA_ARRAY(&s->arena, DimFlag, (size_t)own->dim_count + 1);
-  for (uint32_t i = 0; i < own->dim_count; i++)
-    flags[i] = own->dims[i].flag;
-  return (ImportOptions){.dims = flags, .dim_count = own->dim_count};
-}
-
-static const char *range_text(Inspection *i, StrView name, int64_t lo, int64_t hi) {
-  return lo == hi ? arena_printf(&i->arena, SV_FMT "=%lld", SV_ARG(name), (long long)lo)
-                  : arena_printf(&i->arena, SV_FMT "=%lld..%lld", SV_ARG(name), (long long)lo,
-                                 (long long)hi);
+  return (ImportOptions){.dims = options_dim_flags(&s->arena, own), .dim_count = own->dim_count};
 }
 
 static const char *flag_text(Inspection *i, const DimFlag *flag) {
-  return range_text(i, flag->name, flag->lo, flag->hi);
+  return options_dim_text(&i->arena, flag);
 }
 
 /* The dims of a recipe, as if they were given. */
@@ -70,9 +61,10 @@ static void try_lowering(Inspection *i) {
   for (uint32_t k = 0; k < own->dim_count; k++)
     (void)etc_session_set(trial, "dim", flag_text(i, &own->dims[k].flag));
   for (uint32_t k = 0; k < i->dims.count; k++)
-    (void)etc_session_set(
-        trial, "dim",
-        range_text(i, i->dims.dims[k].name, i->dims.dims[k].size, i->dims.dims[k].size));
+    (void)etc_session_set(trial, "dim",
+                          flag_text(i, &(DimFlag){.name = i->dims.dims[k].name,
+                                                  .lo = i->dims.dims[k].size,
+                                                  .hi = i->dims.dims[k].size}));
   EtcStatus status = i->read ? session_share_source(trial, i->read)
                              : etc_session_add_method(trial, "forward", i->path);
   if (status == ETC_OK && s->recipe)

@@ -45,14 +45,9 @@ static EtcStatus show(const CommandLine *line, const char *name, StrBuf *out) {
   return session_usage(line->session, "", hint, "no recipe '%s' comes with etc", name);
 }
 
-static void print_options(const MethodOptions *o, StrBuf *out) {
-  for (uint32_t i = 0; i < o->dim_count; i++) {
-    const DimFlag *dim = &o->dims[i].flag;
-    strbuf_printf(out, "  dim=" SV_FMT "=%lld", SV_ARG(dim->name), (long long)dim->lo);
-    if (dim->hi != dim->lo)
-      strbuf_printf(out, "..%lld", (long long)dim->hi);
-    strbuf_append_char(out, '\n');
-  }
+static void print_options(Arena *arena, const MethodOptions *o, StrBuf *out) {
+  for (uint32_t i = 0; i < o->dim_count; i++)
+    strbuf_printf(out, "  dim=%s\n", options_dim_text(arena, &o->dims[i].flag));
   for (uint32_t i = 0; i < o->state_count; i++)
     strbuf_printf(out, "  state=" SV_FMT "\n", SV_ARG(o->states[i].text));
   for (uint32_t i = 0; i < o->value_count; i++)
@@ -63,7 +58,7 @@ static void print_options(const MethodOptions *o, StrBuf *out) {
 
 static EtcStatus print_method(Session *s, const Source *source, StrBuf *out) {
   strbuf_printf(out, "method '%s' from %s\n", source->method, source->path);
-  print_options(session_resolve(s, sv_from(source->method)), out);
+  print_options(&s->arena, session_resolve(s, sv_from(source->method)), out);
   if (path_is_stdin(source->path) || access(source->path, R_OK) == 0)
     return ETC_OK;
   return session_status(diag_report(&s->sink, DIAG_FILE_OPEN, diag_file(source->path),
@@ -86,7 +81,7 @@ static EtcStatus check(const CommandLine *line, const char *path, StrBuf *out) {
   if (s->program.source_count)
     return status;
   strbuf_append(out, SV("any model\n"));
-  print_options(session_resolve(s, SV("forward")), out);
+  print_options(&s->arena, session_resolve(s, SV("forward")), out);
   return ETC_OK;
 }
 
