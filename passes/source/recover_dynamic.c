@@ -252,7 +252,7 @@ static ValueId add_bias(Builder *b, ValueId y, ValueId bias, uint32_t from_end) 
   return b->status == STATUS_OK ? build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(wide)) : 0;
 }
 
-/* The quantization of the operand of product n; 0: it is none that can be written on floats. */
+/* The quantization of the operand of product n; 0: it cannot be written on floats. */
 static NodeId quantized_operand(const Graph *g, NodeId n) {
   OpId op = n ? node_cget(g, n)->op : OP_NONE;
   if ((op != OP_MATMUL && op != OP_MM && op != OP_CONVOLUTION) ||

@@ -36,7 +36,7 @@ bool region_within(const Regions *r, NodeId scope, NodeId outer);
  * that it opens, since its results are values of one iteration. */
 NodeId region_of_results(const Graph *g, const Regions *r, NodeId n);
 /* The region whose values argument i of n may use: that of n itself; of a marker that ends a
- * region, that region for what it hands on. */
+ * region, that region for the values that it passes out. */
 NodeId region_of_argument(const Graph *g, const Regions *r, NodeId n, uint32_t i);
 /* Of the loops within region `outer` that n is in (or whose end n is), the outermost; 0 when there
  * is none. A value that is defined in `outer` and used by n is used again in each iteration, and

@@ -15,7 +15,7 @@ typedef struct IntList {
   SymInt v[2 * MAX_RANK];
 } IntList;
 
-/* Says what does not fit at node n; the value is the Status to hand on. Shapes, element types,
+/* Says what does not fit at node n; the value is the Status to return. Shapes, element types,
  * other arguments. */
 #define bad_shape(g, n, ...) shape_error((g), (n), DIAG_SHAPE_MISMATCH, __VA_ARGS__)
 #define bad_dtype(g, n, ...) shape_error((g), (n), DIAG_DTYPE_MISMATCH, __VA_ARGS__)

@@ -63,7 +63,7 @@ void read_note(MethodReader *r, uint32_t index, const PteTensor *place, bool is_
 ValueId *read_place(MethodReader *r, const PteTensor *t);
 /* The tensor in a value index, as an operand. */
 Status read_tensor(MethodReader *r, uint32_t index, ValueId *out);
-/* The constant method that m is, in arena; NULL when it is none. */
+/* m as a constant method, in arena; NULL when it computes, or returns other values. */
 const ConstantMethod *read_constant_method(const PteProgram *p, const PteMethod *m, Arena *arena);
 /* A DelegateCall as a node. */
 Status read_delegate_call(MethodReader *r, const PteInstruction *in);
