@@ -8,6 +8,7 @@
 
 #include "pte/inspect_internal.h"
 #include "pte/keymap.h"
+#include "pte/runtime_memory.h"
 
 enum { PIECE = 1 << 16 };
 
@@ -180,6 +181,18 @@ static void write_values(HeaderWriter *w, const char *method, const char *title,
   strbuf_release(&macro);
 }
 
+static void write_by_word(HeaderWriter *w, const char *method, const char *what, uint64_t bytes32,
+                          uint64_t bytes64) {
+  strbuf_printf(&w->text, "#define %s_%s%s (sizeof(void *) == 4 ? %llu : %llu)\n", w->prefix,
+                method, what, (unsigned long long)bytes32, (unsigned long long)bytes64);
+}
+
+static void write_runtime_memory(HeaderWriter *w, const PteMethod *m, const char *method) {
+  RuntimeMemory m32 = pte_runtime_memory(m, 4), m64 = pte_runtime_memory(m, 8);
+  write_by_word(w, method, "METHOD_BYTES", m32.method, m64.method);
+  write_by_word(w, method, "TEMP_BYTES", m32.temp, m64.temp);
+}
+
 static void write_method(HeaderWriter *w, const PteMethod *m, const char *name) {
   strbuf_append(&w->text, SV("\n/* Method "));
   embed_append_string(&w->text, m->name);
@@ -190,6 +203,7 @@ static void write_method(HeaderWriter *w, const PteMethod *m, const char *name) 
   const char *dash = arena_printf(&w->arena, "%s_", name);
   for (uint32_t i = 1; i < m->arena_count; i++)
     write_arena(w, dash, i, m->arena_sizes[i], m, 1);
+  write_runtime_memory(w, m, dash);
   write_values(w, name, "INPUT", m, m->inputs, m->input_count);
   write_values(w, name, "OUTPUT", m, m->outputs, m->output_count);
 }
@@ -238,7 +252,11 @@ static Status write_header(HeaderWriter *w, DiagSink *sink) {
     if (!names)
       return diag_row(DIAG_EMBED)->status;
     write_memory(w, p);
-    strbuf_append_char(&w->text, '\n');
+    strbuf_append(
+        &w->text,
+        SV("\n/* What the runtime takes to load a method, of the method allocator and of the "
+           "temporary one, is METHOD_BYTES\n * and TEMP_BYTES: for version 1.4.1 with portable "
+           "kernels; backends take more of their own. */\n"));
     define(w, "METHODS", p->method_count);
     for (uint32_t i = 0; i < p->method_count; i++)
       write_method(w, &p->methods[i], names[i]);
