@@ -9,6 +9,8 @@ extern const char *const inspect_instruction_names[PTE_INSTRUCTION_KIND_COUNT];
 /* "int"; of tensors their element type. */
 const char *inspect_kind(const PteValue *v);
 bool inspect_is_state(const PteValue *v);
+/* "f32[1..8, 4]", "int". ranges: of its dims; NULL where they are not known. */
+void inspect_append_value(StrBuf *out, const PteValue *v, const PteRange *ranges);
 /* What an arena has beyond the lower bound. One smaller than what is in use at once is a fault of
  * the plan; the gap is 0 then, and verify tells. */
 uint64_t inspect_gap(PteMemory m);
@@ -41,6 +43,19 @@ typedef struct PteSpans {
   uint32_t count, positions;
 } PteSpans;
 PteSpans method_spans(const PteMethod *m, Arena *arena);
+/* By value: the position of the first instruction that names it; 1: inputs and states, the number
+ * of instructions + 2: outputs alone, 0: not named; instruction i has position i + 2. */
+const uint32_t *method_first_uses(const PteMethod *m, Arena *arena);
+/* Makes one of neighbours at one place whose lives touch: one tensor, seen through views or written
+ * over in place. */
+void spans_merge(PteSpans *s);
+/* The bytes in use at once, each tensor rounded up to its alignment, and the first position with so
+ * many; of spans that are merged. */
+typedef struct PtePeak {
+  uint64_t bytes;
+  uint32_t at;
+} PtePeak;
+PtePeak spans_peak(const PteSpan *spans, uint32_t count, Arena *arena);
 /* PteMemory.live_peak of a method's spans. Merges them in place: a copy is needed to ask again. */
 uint64_t spans_live_peak(PteSpans s, Arena *arena);
 

@@ -24,8 +24,7 @@ static void text_bytes(StrBuf *out, uint64_t bytes) {
 
 /* --- values --- */
 
-/* "f32[1..8, 4]", "int". ranges: of its dims; NULL where they are not known. */
-static void text_value(StrBuf *out, const PteValue *v, const PteRange *ranges) {
+void inspect_append_value(StrBuf *out, const PteValue *v, const PteRange *ranges) {
   strbuf_append(out, sv_from(inspect_kind(v)));
   if (v->kind != PTE_TENSOR)
     return;
@@ -62,7 +61,7 @@ static void text_values(StrBuf *out, const char *title, const PteMethod *m, cons
     const PteValue *v = &m->values[indices[i]];
     strbuf_printf(out, "  %s %u: ", title, i);
     text_name(out, v);
-    text_value(out, v, ranges ? ranges[i] : NULL);
+    inspect_append_value(out, v, ranges ? ranges[i] : NULL);
     strbuf_append_char(out, '\n');
   }
   text_rest(out, strcmp(title, "input") == 0 ? "inputs" : "outputs", count, shown);
@@ -78,7 +77,7 @@ static void text_states(StrBuf *out, const PteMethod *m, bool all) {
       continue;
     strbuf_printf(out, "  state %u: ", count - 1);
     text_name(out, v);
-    text_value(out, v, NULL);
+    inspect_append_value(out, v, NULL);
     strbuf_printf(out, ", %llu bytes at %llu of arena %u\n", (unsigned long long)v->tensor->bytes,
                   (unsigned long long)v->tensor->offset, v->tensor->memory_id);
   }
