@@ -3,6 +3,7 @@
 
 #include "pte/inspect_internal.h"
 #include "support/bitset.h"
+#include "support/text.h"
 
 ProgramFigures program_figures(const PteProgram *p, Arena *arena) {
   ProgramFigures f = {0};
@@ -33,10 +34,7 @@ static int compare_counted(const void *a, const void *b) {
   const Counted *x = a, *y = b;
   if (x->calls != y->calls)
     return x->calls > y->calls ? -1 : 1;
-  size_t shorter = x->name.size < y->name.size ? x->name.size : y->name.size;
-  int order = shorter ? memcmp(x->name.data, y->name.data, shorter) : 0;
-  if (order == 0 && x->name.size != y->name.size)
-    order = x->name.size < y->name.size ? -1 : 1;
+  int order = text_compare(x->name, y->name);
   return order ? order : x->index < y->index ? -1 : 1;
 }
 

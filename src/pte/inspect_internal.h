@@ -2,6 +2,7 @@
 #ifndef ETC_PTE_INSPECT_INTERNAL_H
 #define ETC_PTE_INSPECT_INTERNAL_H
 
+#include "ops/delegate.h"
 #include "pte/inspect.h"
 #include "support/json.h"
 
@@ -9,6 +10,10 @@ extern const char *const inspect_instruction_names[PTE_INSTRUCTION_KIND_COUNT];
 /* "int"; of tensors their element type. */
 const char *inspect_kind(const PteValue *v);
 bool inspect_is_state(const PteValue *v);
+/* "606176 bytes (592.0 KiB)". */
+void inspect_append_bytes(StrBuf *out, uint64_t bytes);
+/* At most the first bytes of a name that many rows repeat: a file may share a long one. */
+StrView inspect_clip(StrView name);
 /* "f32[1..8, 4]", "int". ranges: of its dims; NULL where they are not known. */
 void inspect_append_value(StrBuf *out, const PteValue *v, const PteRange *ranges);
 /* What an arena has beyond the lower bound. One smaller than what is in use at once is a fault of
@@ -90,6 +95,10 @@ typedef struct MethodDims {
 /* By method. */
 const MethodDims *program_dims(const PteProgram *p, Arena *arena);
 
+/* What is in the code of a delegate. budget: bytes of code that may still be looked at, which it
+ * takes from. NULL, or why there are no figures. */
+const char *inspect_delegate(const PteProgram *p, const PteDelegate *d, uint64_t *budget,
+                             Arena *arena, DelegateFigures *out);
 /* The delegates of a method. budget: bytes of code that may still be looked at. */
 typedef struct DelegateTotals {
   uint64_t code, nodes, byte_nodes, transposes, constant_bytes, work;

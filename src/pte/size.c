@@ -7,6 +7,7 @@
 #include "pte/inspect_internal.h"
 #include "pte/keymap.h"
 #include "support/bitset.h"
+#include "support/text.h"
 
 typedef struct Sizer {
   const PteProgram *p;
@@ -48,7 +49,8 @@ static StrView instruction_name(const Sizer *s, uint32_t method, uint32_t index)
   StrView call = in->kind == PTE_KERNEL_CALL     ? m->operators[in->index]
                  : in->kind == PTE_DELEGATE_CALL ? m->delegates[in->index].id
                                                  : SV("control flow");
-  return sv_from(arena_printf(s->arena, SV_FMT " (instruction %u)", SV_ARG(call), index));
+  return sv_from(
+      arena_printf(s->arena, SV_FMT " (instruction %u)", SV_ARG(inspect_clip(call)), index));
 }
 
 /* Of a position of PteSpan. */
@@ -82,12 +84,14 @@ static void add_tensors(Sizer *s, uint32_t method) {
     const PteTensor *t = m->values[i].kind == PTE_TENSOR ? m->values[i].tensor : NULL;
     if (!t || t->data == 0 || t->external)
       continue;
-    add_part(s, (PtePart){.kind = pte_is_constant(t) ? PTE_PART_CONSTANT : PTE_PART_STATE,
+    bool constant = pte_is_constant(t);
+    add_part(s, (PtePart){.kind = constant ? PTE_PART_CONSTANT : PTE_PART_STATE,
                           .method = method,
                           .offset = offset_of(s->p, pte_tensor_data(s->p, t)),
                           .bytes = t->bytes,
                           .what = t->name.size ? t->name : type_text(s->arena, &m->values[i]),
-                          .layer = position_name(s, method, first[i])});
+                          .layer = constant ? position_name(s, method, first[i])
+                                            : SV("first contents")});
   }
 }
 
@@ -225,18 +229,12 @@ static void cut_parts(Sizer *s) {
   add_part(s, padding);
 }
 
-static int compare_texts(StrView a, StrView b) {
-  size_t shorter = a.size < b.size ? a.size : b.size;
-  int order = shorter ? memcmp(a.data, b.data, shorter) : 0;
-  return order ? order : (a.size > b.size) - (a.size < b.size);
-}
-
 static int compare_owners(const PtePart *x, const PtePart *y) {
   if (x->kind != y->kind)
     return x->kind < y->kind ? -1 : 1;
   if (x->method != y->method)
     return x->method < y->method ? -1 : 1;
-  return compare_texts(x->layer, y->layer);
+  return text_compare(x->layer, y->layer);
 }
 
 static int compare_parts(const void *a, const void *b) {

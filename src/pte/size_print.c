@@ -1,7 +1,7 @@
 /* See size.h. The report as text and as JSON. */
 #include "pte/size.h"
 
-#include "support/json.h"
+#include "pte/inspect_internal.h"
 
 enum { MAX_LAYERS = 12, MAX_LIVE = 5, MAX_WHATS = 3 }; /* without `all` */
 
@@ -37,9 +37,9 @@ static bool is_layer(const PteLayer *layer) {
 
 static void text_flash(StrBuf *out, const PteProgram *p, const PteSize *size, bool all) {
   uint32_t shown = 0, count = 0;
-  strbuf_printf(out, "flash: %llu bytes (", (unsigned long long)p->file.size);
-  strbuf_append_bytes(out, p->file.size);
-  strbuf_append(out, SV(")\n"));
+  strbuf_append(out, SV("flash: "));
+  inspect_append_bytes(out, p->file.size);
+  strbuf_append_char(out, '\n');
   for (PtePartKind k = 0; k < PTE_PART_KINDS; k++) {
     if (!size->totals[k])
       continue;
@@ -69,9 +69,8 @@ static void text_arena(StrBuf *out, const PteArena *a, bool all) {
     strbuf_append_printable(out, a->bank->name);
     strbuf_append_char(out, '\'');
   }
-  strbuf_printf(out, ": %llu bytes (", (unsigned long long)a->bytes);
-  strbuf_append_bytes(out, a->bytes);
-  strbuf_append_char(out, ')');
+  strbuf_append(out, SV(": "));
+  inspect_append_bytes(out, a->bytes);
   if (a->bank && a->bank->size != UINT64_MAX) {
     strbuf_append(out, SV(" of "));
     strbuf_append_bytes(out, a->bank->size);
@@ -90,7 +89,7 @@ static void text_arena(StrBuf *out, const PteArena *a, bool all) {
     strbuf_printf(out, "  %u more tensors (-v)\n", a->live_count - shown);
 }
 
-static void text_delegates(StrBuf *out, const PteMethodSize *m) {
+static void text_allocations(StrBuf *out, const PteMethodSize *m) {
   if (m->packed || m->workspace) {
     strbuf_append(out, SV("  delegates allocate besides, estimated: packed weights "));
     strbuf_append_bytes(out, m->packed);
@@ -116,7 +115,7 @@ void pte_size_text(const PteProgram *p, const PteSize *size, bool all, StrBuf *o
     strbuf_append(out, SV("'\n"));
     for (uint32_t k = 0; k < m->arena_count; k++)
       text_arena(out, &m->arenas[k], all);
-    text_delegates(out, m);
+    text_allocations(out, m);
   }
 }
 

@@ -42,6 +42,12 @@ static StrView lower(StrView text, char buffer[TEXT_MAX]) {
   return (StrView){buffer, size};
 }
 
+int text_compare(StrView a, StrView b) {
+  size_t shorter = a.size < b.size ? a.size : b.size;
+  int order = shorter ? memcmp(a.data, b.data, shorter) : 0;
+  return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
 int text_nearest(StrView word, const char *const *candidates, size_t count) {
   char word_buffer[TEXT_MAX], candidate_buffer[TEXT_MAX];
   unsigned limit = 2, best = limit + 1;
