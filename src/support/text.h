@@ -17,6 +17,11 @@ int text_nearest(StrView word, const char *const *candidates, size_t count);
 bool text_parse_i64(StrView text, int64_t *out);
 bool text_parse_u64(StrView text, uint64_t *out);
 bool text_parse_double(StrView text, double *out);
+/* A size in memory above 0: bytes, or a number, which may have a fraction, with K, M or G (KiB,
+ * MiB, GiB) for 2^10, 2^20 or 2^30: "512K", "1.5 MiB". False for anything else, 2^63 and more
+ * included.
+ */
+bool text_parse_bytes(StrView text, uint64_t *out);
 
 /* Whether text is pattern, whose first '*', if it has one, stands for any text: *star. */
 bool text_match(StrView pattern, StrView text, StrView *star);
