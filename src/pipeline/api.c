@@ -1,5 +1,7 @@
 /* The public functions (include/etc/etc.h): a thin cover of the session. */
+#include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "pipeline/recipe.h"
@@ -11,6 +13,7 @@ EtcSession *etc_session_new(void) {
   Session *s = xrealloc(NULL, sizeof *s);
   *s = (Session){0};
   arena_init(&s->arena);
+  s->program.sqnr = NAN;
   diag_sink_init(&s->sink);
   context_init(&s->ctx, &s->sink);
   manager_init(&s->manager, &s->sink);
@@ -131,6 +134,10 @@ static EtcStatus check_outputs(Session *s, const char *output) {
   if (s->external && strcmp(s->external, output) == 0)
     return session_usage(s, "--external-weights", "give the weights another name",
                          "program and weights would be the same file");
+  struct stat st;
+  if (s->budget && stat(output, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+    return session_usage(s, "--budget", "name a file, or '-' for standard output",
+                         "a device or pipe cannot take back a program that is over its budget");
   return strcmp(output, "-") == 0 ? check_stdout(s) : ETC_OK;
 }
 

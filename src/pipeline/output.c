@@ -1,8 +1,9 @@
 /* The stage emit: checks, the file of dependencies, the program. */
 #include "ir/verify.h"
 #include "ops/delegate.h"
-#include "pipeline/instruction_map.h"
+#include "pipeline/budget_lower.h"
 #include "pipeline/bundles.h"
+#include "pipeline/instruction_map.h"
 #include "pte/emit.h"
 #include "support/depfile.h"
 
@@ -39,7 +40,7 @@ static void print_depfile(const Session *s, const char *output, StrBuf *out) {
   depfile_end(&d, out);
 }
 
-/* Written first: the output, when it appears, is never without it. */
+/* The output, when it appears, is never without it. */
 static Status write_depfile(Session *s, const char *output) {
   const char *path = s->depfile;
   if (!path && s->default_depfile)
@@ -60,6 +61,19 @@ static Status check_inputs_unchanged(Session *s) {
     if (s->program.sources[i]->kind == SOURCE_ONNX)
       TRY(file_check_unchanged(&s->program.sources[i]->onnx.file, &s->sink));
   return STATUS_OK;
+}
+
+typedef struct Whole {
+  Session *s;
+  const char *output;
+  const InstructionMap *maps;
+} Whole;
+
+/* Before the program gets its name. */
+static Status check_whole(void *user, AtomicFile *file) {
+  const Whole *w = user;
+  TRY(session_check_budget(w->s, file, w->maps));
+  return write_depfile(w->s, w->output);
 }
 
 Status session_emit(Session *s, const char *output) {
@@ -83,11 +97,13 @@ Status session_emit(Session *s, const char *output) {
   }
   TRY(status);
   TRY(check_inputs_unchanged(s));
-  TRY(write_depfile(s, output));
   InstructionMap *maps =
       ARENA_ARRAY(&s->arena, InstructionMap, (size_t)s->program.method_count + 1);
+  Whole whole = {s, output, maps};
   TRY(pte_emit(graphs, s->program.method_count, &s->sink, output,
-               (EmitOptions){.maps = s->map ? maps : NULL,
+               (EmitOptions){.maps = s->map || s->budget ? maps : NULL,
+                             .whole = check_whole,
+                             .whole_user = &whole,
                              .external = s->external,
                              .deliver = s->deliver,
                              .deliver_user = s->deliver_user,

@@ -47,6 +47,7 @@ struct EtcSession {
   const char *artifacts;      /* folder or NULL */
   const char *depfile;        /* or NULL */
   const char *map;            /* file for --map, or NULL */
+  struct Budget *budget;      /* --budget, or NULL */
   const char *depfile_target; /* or NULL: the output */
   const char *output;         /* or NULL */
   EtcWrite *deliver;          /* takes the program where the output is "-"; NULL: standard output */

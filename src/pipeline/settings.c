@@ -1,6 +1,7 @@
 /* The options of a session by name: one row an option, the same names as on the command line. */
 #include "pipeline/settings.h"
 
+#include "pipeline/budget.h"
 #include "pipeline/constant_methods.h"
 #include "pipeline/derive.h"
 #include "pipeline/max_drop.h"
@@ -215,6 +216,9 @@ static EtcStatus set_artifacts(Session *s, StrView value) {
   s->artifacts = session_path(s, value);
   return ETC_OK;
 }
+static EtcStatus set_budget(Session *s, StrView value) {
+  return budget_read(s, session_path(s, value), &s->budget);
+}
 static EtcStatus set_map(Session *s, StrView value) {
   s->map = session_path(s, value);
   return ETC_OK;
@@ -379,6 +383,7 @@ static const Setting settings[] = {
     {"explain", set_explain, false},
     {"artifacts", set_artifacts, true},
     {"map", set_map, true},
+    {"budget", set_budget, true},
     {"depfile", set_depfile, true},
     {"depfile-target", set_depfile_target, true},
     {"output", set_output, true},

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "pipeline/budget.h"
 #include "pipeline/bundles.h"
 #include "pipeline/constant_methods.h"
 #include "pipeline/max_drop.h"
@@ -142,7 +143,11 @@ static Status run_passes(Session *s, StageId stage) {
 
 static Status prepare_quantize(Session *s, Method *m) {
   TRY(session_begin_quantize(s, m));
-  return m->options->max_drop > 0 ? session_find_kept(s, m) : STATUS_OK;
+  if (m->options->max_drop > 0)
+    return session_find_kept(s, m);
+  bool asked = m->options->pass.quantize && m->options->quantize.data &&
+               budget_limit(s->budget, BUDGET_SQNR);
+  return asked ? session_measure_sqnr(s, m) : STATUS_OK;
 }
 
 static Status run_quantize(Session *s, StageId stage) {
