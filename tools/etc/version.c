@@ -1,5 +1,6 @@
 /* etc version: of etc and of the formats on both sides. */
 #include "command.h"
+#include "etc_revision.h"
 
 int cmd_version(const CommandLine *line) {
   EtcStatus status = expect_arguments(line, 0, "");
@@ -8,7 +9,7 @@ int cmd_version(const CommandLine *line) {
   StrBuf text;
   strbuf_init(&text);
   strbuf_printf(&text,
-                "etc %s\n"
+                "etc %s (" ETC_REVISION ", " ETC_REVISION_DATE ")\n"
                 "reads ONNX: IR version up to %d, opset %d to %d\n"
                 "writes ExecuTorch programs: for runtime 1.4.1\n"
                 "matrix products of the interpreter: %s\n",
