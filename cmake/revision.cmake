@@ -15,7 +15,7 @@ if(NOT revision MATCHES "^([0-9a-f]+) ([0-9]+-[0-9]+-[0-9]+)$")
 endif()
 set(ETC_REVISION ${CMAKE_MATCH_1})
 set(ETC_REVISION_DATE ${CMAKE_MATCH_2})
-file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/revision/etc_revision.h CONTENT
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/version/etc_revision.h CONTENT
 "/* Which commit was configured. */
 #define ETC_REVISION \"@ETC_REVISION@\"
 #define ETC_REVISION_DATE \"@ETC_REVISION_DATE@\"
