@@ -452,6 +452,8 @@ static int find_key(StrView name) {
   return -1;
 }
 
+bool session_is_recipe_key(StrView name) { return find_key(name) >= 0; }
+
 static bool is_repeated(StrView name) {
   int key = find_key(name);
   return key >= 0 && options[key].kind == KEY_REPEAT;
