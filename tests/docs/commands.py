@@ -40,6 +40,7 @@ FILES = {
     "docs/GUIDE.md:Plug-ins": models.plugins,
     "docs/GUIDE.md:Memory": models.fixed_image,
     "docs/GUIDE.md:What an instruction comes from": models.fixed_image,
+    "docs/GUIDE.md:Pictures": models.program,
     "docs/QUANTIZATION.md:*": models.fixed_image,
     "docs/TUTORIAL.md:*": models.digits,
 }

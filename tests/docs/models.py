@@ -56,6 +56,12 @@ def fixed_image(folder):
     image(folder, batch=1)
 
 
+def program(folder):
+    """model.onnx, and model.pte of it."""
+    fixed_image(folder)
+    subprocess.run(["etc", "lower", "model.onnx", "-q", "-o", "model.pte"], cwd=folder, check=True)
+
+
 def any_image(folder):
     """An input 'image' whose height has no name."""
     nodes = [helper.make_node("Relu", ["image"], ["y"])]
