@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "pipeline/recipe.h"
+#include "pipeline/report.h"
 #include "pipeline/settings.h"
 
 const char *etc_version(void) { return ETC_VERSION; }
@@ -35,6 +36,7 @@ void etc_session_free(EtcSession *s) {
   if (!s)
     return;
   Program *p = &s->program;
+  session_report_release(s);
   for (uint32_t i = 0; i < p->method_count; i++)
     if (p->methods[i].source->kind != SOURCE_PTE)
       graph_free(p->methods[i].graph);
@@ -146,6 +148,8 @@ EtcStatus etc_lower(EtcSession *s, const char *output) {
     return session_usage(s, "", "make a new session for each program",
                          "this session has lowered its program already");
   status = check_outputs(s, s->output);
+  if (status == ETC_OK)
+    status = session_check_reports(s, s->output);
   if (status == ETC_OK) {
     status = session_status(lower(s));
     session_print_times(s);

@@ -5,11 +5,12 @@
 #include "ops/delegate.h"
 #include "pipeline/instruction_map.h"
 #include "pipeline/bundles.h"
+#include "pipeline/report.h"
 #include "pte/emit.h"
 
 /* The output takes the place of what has its name: that must not be something that is being read.
  */
-static Status check_output(Session *s, const char *output) {
+static Status check_file(Session *s, const char *output) {
   struct stat out, in;
   if (stat(output, &out) != 0)
     return STATUS_OK;
@@ -23,6 +24,12 @@ static Status check_output(Session *s, const char *output) {
     return diag_end(d);
   }
   return STATUS_OK;
+}
+
+static Status check_output(Session *s, const char *output) {
+  for (uint32_t i = 0; i < s->report_count; i++)
+    TRY(check_file(s, s->reports[i].path));
+  return check_file(s, output);
 }
 
 static void append_make_name(StrBuf *out, const char *path) {
@@ -112,6 +119,7 @@ Status session_emit(Session *s, const char *output) {
   }
   TRY(status);
   TRY(check_inputs_unchanged(s));
+  TRY(session_report_open(s));
   TRY(write_depfile(s, output));
   InstructionMap *maps =
       ARENA_ARRAY(&s->arena, InstructionMap, (size_t)s->program.method_count + 1);
@@ -128,5 +136,6 @@ Status session_emit(Session *s, const char *output) {
                                              ? &s->manager.options.progress->output
                                              : NULL}));
   TRY(instruction_map_write(s, maps));
-  return bundles_write(s, output);
+  TRY(bundles_write(s, output));
+  return session_report_write(s, output);
 }

@@ -28,8 +28,9 @@ typedef struct Source {
 typedef struct Method {
   Graph *graph;
   Source *source;
-  MethodOptions *options;    /* resolved */
-  struct BundleSuite *suite; /* test cases, or NULL */
+  MethodOptions *options;      /* resolved */
+  struct BundleSuite *suite;   /* test cases, or NULL */
+  struct ReportMethod *report; /* what --report keeps of the stages, or NULL */
 } Method;
 
 typedef struct Program {

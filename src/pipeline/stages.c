@@ -5,6 +5,7 @@
 #include "pipeline/bundles.h"
 #include "pipeline/constant_methods.h"
 #include "pipeline/max_drop.h"
+#include "pipeline/report.h"
 #include "pipeline/settings.h"
 #include "pipeline/states.h"
 #include "support/text.h"
@@ -233,8 +234,10 @@ Status session_run(Session *s, StageId last) {
     for (uint32_t i = 0; i < s->program.method_count; i++)
       record_stage(s, &s->program.methods[i], (StageId)stage);
     s->program.next = (StageId)(stage + 1);
-    if (stage < STAGE_EMIT)
-      TRY(write_artifact(s, (StageId)stage));
+    if (stage == STAGE_EMIT)
+      break;
+    session_report_stage(s, (StageId)stage);
+    TRY(write_artifact(s, (StageId)stage));
   }
   return STATUS_OK;
 }

@@ -193,16 +193,52 @@ static void print_json(const Session *s, const char *output, const Facts *f, Str
   strbuf_append_char(out, '\n');
 }
 
+static void gather(const Session *s, Facts *f) {
+  for (uint32_t i = 0; i < s->program.method_count; i++)
+    add_graph(f, s->program.methods[i].graph);
+  f->work = work_plus(f->work, f->kernel_work);
+  for (uint32_t i = 0; i < s->program.source_count; i++)
+    if (s->program.sources[i]->kind == SOURCE_ONNX)
+      add_model(f, &s->program.sources[i]->onnx);
+}
+
+/* One piece of advice, where there is one. */
+static void write_advice(JsonWriter *w, StrBuf *text) {
+  if (text->size)
+    json_string(w, (StrView){text->data, text->size});
+  strbuf_clear(text);
+}
+
+void session_advice_json(const Session *s, JsonWriter *w) {
+  Facts f = {0};
+  StrBuf text;
+  strbuf_init(&text);
+  gather(s, &f);
+  json_key(w, "figures");
+  json_open_object(w);
+  json_named_uint(w, "model_bytes", f.model_bytes);
+  json_named_uint(w, "work", f.work);
+  json_named_uint(w, "kernel_work", f.kernel_work);
+  json_named_uint(w, "packed_bytes_estimate", f.packed);
+  json_named_uint(w, "workspace_bytes_estimate", f.workspace);
+  if (s->program.kept_text)
+    json_named_string(w, "quantized", sv_from(s->program.kept_text));
+  json_close_object(w);
+  json_key(w, "next");
+  json_open_array(w);
+  advise_backend(s, &f, &text);
+  write_advice(w, &text);
+  advise_size(s, &f, &text);
+  write_advice(w, &text);
+  json_close_array(w);
+  strbuf_release(&text);
+}
+
 void session_summary(const Session *s, const char *output, StrBuf *out) {
   Facts f = {0};
   StrBuf advice;
   strbuf_init(&advice);
-  for (uint32_t i = 0; i < s->program.method_count; i++)
-    add_graph(&f, s->program.methods[i].graph);
-  f.work = work_plus(f.work, f.kernel_work);
-  for (uint32_t i = 0; i < s->program.source_count; i++)
-    if (s->program.sources[i]->kind == SOURCE_ONNX)
-      add_model(&f, &s->program.sources[i]->onnx);
+  gather(s, &f);
   advise_backend(s, &f, &advice);
   advise_size(s, &f, &advice);
   f.advice = strbuf_cstr(&advice);

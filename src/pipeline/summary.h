@@ -4,9 +4,13 @@
 #define ETC_PIPELINE_SUMMARY_H
 
 #include "pipeline/session.h"
+#include "support/json.h"
 
 /* Appends three lines at most, or one JSON object on a line where messages are JSON. After
  * session_emit. */
 void session_summary(const Session *s, const char *output, StrBuf *out);
+/* Writes the members "figures" and "next" of an object that is open: figures of all methods, and
+ * what to try next, each an option with the reason. After session_emit. */
+void session_advice_json(const Session *s, JsonWriter *w);
 
 #endif
