@@ -14,7 +14,8 @@ EtcSession *etc_session_new(void) {
   arena_init(&s->arena);
   diag_sink_init(&s->sink);
   context_init(&s->ctx, &s->sink);
-  manager_init(&s->manager, &s->sink);
+  facts_init(&s->program.facts);
+  manager_init(&s->manager, &s->sink, &s->program.facts);
   registry_init(&s->registry, &s->arena, &s->sink);
   s->ctx.readers = &s->registry.readers;
   s->given = ARENA_ARRAY(&s->arena, int, setting_count);
@@ -53,6 +54,7 @@ void etc_session_free(EtcSession *s) {
   xfree(s->layers);
   xfree(s->resolved);
   manager_release(&s->manager);
+  facts_release(&p->facts);
   context_release(&s->ctx);
   diag_sink_release(&s->sink);
   arena_release(&s->arena);

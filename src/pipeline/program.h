@@ -42,6 +42,7 @@ typedef struct Program {
   int *constant_priorities;  /* of the layers that name them, by constant */
   uint32_t constant_count, constant_capacity;
   const char *kept_text; /* what --max-drop left in floats, or NULL */
+  Facts facts;           /* recorded by the stages */
   EmitFigures written;   /* after the stage emit */
 } Program;
 

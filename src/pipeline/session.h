@@ -67,6 +67,7 @@ struct EtcSession {
   bool default_depfile;      /* OUT.d */
   bool sync;                 /* fsync the output */
   bool time_passes, time_json, explain_json, explain_table;
+  uint32_t explained;      /* delegations of the facts that session_explain told */
   uint32_t delegates_kept; /* as artifacts */
 };
 typedef struct EtcSession Session;

@@ -4,6 +4,7 @@
 
 #include "pipeline/bundles.h"
 #include "pipeline/constant_methods.h"
+#include "pipeline/explain.h"
 #include "pipeline/max_drop.h"
 #include "pipeline/report.h"
 #include "pipeline/settings.h"
@@ -124,6 +125,7 @@ static Status run_methods(Session *s, StageId stage, Status prepare(Session *s, 
     Status one = prepare(s, m);
     if (one == STATUS_OK)
       one = manager_run_stage(&s->manager, m->graph, stage, &m->options->passes);
+    session_explain(s);
     status = status == STATUS_OK ? one : status;
   }
   return status;
