@@ -28,9 +28,10 @@ typedef struct Source {
 typedef struct Method {
   Graph *graph;
   Source *source;
-  MethodOptions *options;      /* resolved */
-  struct BundleSuite *suite;   /* test cases, or NULL */
-  struct ReportMethod *report; /* what --report keeps of the stages, or NULL */
+  MethodOptions *options;        /* resolved */
+  struct BundleSuite *suite;     /* test cases, or NULL */
+  struct QuantizeErrors *errors; /* what --report measured, or NULL */
+  struct ReportMethod *report;   /* what --report keeps of the stages, or NULL */
 } Method;
 
 typedef struct Program {

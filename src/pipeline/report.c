@@ -1,8 +1,14 @@
 /* See report.h. */
 #include "pipeline/report.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
+#include "ops/work.h"
+#include "pipeline/explain.h"
+#include "pipeline/quantize_error.h"
 #include "pipeline/settings.h"
 #include "pipeline/summary.h"
 #include "report/report.h"
@@ -57,6 +63,13 @@ Status session_report_open(Session *s) {
   return STATUS_OK;
 }
 
+Status session_report_quantize(Session *s, Method *m) {
+  if (!s->report_count || !m->options->pass.quantize || !m->options->quantize.data)
+    return STATUS_OK;
+  m->errors = ARENA_NEW(&s->arena, QuantizeErrors);
+  return quantize_error_measure(s, m, m->options->quantize.data, &s->arena, m->errors);
+}
+
 void session_report_stage(Session *s, StageId stage) {
   Program *p = &s->program;
   if (!s->report_count)
@@ -81,6 +94,158 @@ void session_report_release(Session *s) {
   xfree(s->reports);
 }
 
+/* --- what backends left --- */
+
+/* The refused nodes of one rule: chained through next, by index of the node facts. */
+typedef struct RuleGroup {
+  const Refusal *first;
+  uint64_t work;
+  uint32_t head, tail; /* node facts + 1 */
+} RuleGroup;
+
+typedef struct RuleGroups {
+  RuleGroup *items;
+  uint32_t *next; /* by node fact */
+  uint32_t count, taken, left;
+} RuleGroups;
+
+static RuleGroup *group_of(RuleGroups *groups, const Refusal *r) {
+  uint32_t i = 0;
+  while (i < groups->count && strcmp(groups->items[i].first->rule, r->rule) != 0)
+    i++;
+  if (i == groups->count)
+    groups->items[groups->count++] = (RuleGroup){.first = r};
+  return &groups->items[i];
+}
+
+static RuleGroups group_refusals(const BackendFact *b, Arena *scratch) {
+  RuleGroups groups = {.items = ARENA_ARRAY(scratch, RuleGroup, (size_t)b->node_count + 1),
+                       .next = ARENA_ARRAY(scratch, uint32_t, (size_t)b->node_count + 1)};
+  for (uint32_t i = 0; i < b->node_count; i++) {
+    const NodeFact *n = &b->nodes[i];
+    groups.taken += n->partition != 0;
+    groups.left += n->partition == 0;
+    if (n->partition)
+      continue;
+    RuleGroup *group = group_of(&groups, &n->refusal);
+    group->work = work_plus(group->work, n->work);
+    if (group->tail)
+      groups.next[group->tail - 1] = i + 1;
+    else
+      group->head = i + 1;
+    group->tail = i + 1;
+  }
+  return groups;
+}
+
+static void write_refused(JsonWriter *w, const NodeFact *n) {
+  json_open_object(w);
+  json_named_string(w, "op", op_schema(n->op)->full);
+  if (n->loc)
+    json_named_uint(w, "place", n->loc);
+  if (n->work)
+    json_named_uint(w, "work", n->work);
+  json_key(w, "values");
+  json_open_object(w);
+  explain_json_values(w, &n->refusal);
+  json_close_object(w);
+  json_close_object(w);
+}
+
+static void write_group(JsonWriter *w, const BackendFact *b, const RuleGroups *groups,
+                        const RuleGroup *group) {
+  json_open_object(w);
+  json_named_string(w, "rule", sv_from(group->first->rule));
+  json_named_string(w, "message", sv_from(group->first->message));
+  json_named_string(w, "advice", sv_from(group->first->advice));
+  json_named_uint(w, "work", group->work);
+  json_key(w, "nodes");
+  json_open_array(w);
+  for (uint32_t i = group->head; i; i = groups->next[i - 1])
+    write_refused(w, &b->nodes[i - 1]);
+  json_close_array(w);
+  json_close_object(w);
+}
+
+static int compare_groups(const void *a, const void *b) {
+  const RuleGroup *x = a, *y = b;
+  if (x->work != y->work)
+    return x->work < y->work ? 1 : -1;
+  return x->head < y->head ? -1 : x->head > y->head;
+}
+
+static void write_backend(JsonWriter *w, const BackendFact *b, Arena *scratch) {
+  RuleGroups groups = group_refusals(b, scratch);
+  qsort(groups.items, groups.count, sizeof *groups.items, compare_groups);
+  json_open_object(w);
+  json_named_string(w, "backend", sv_from(b->backend->name));
+  json_named_uint(w, "work", b->work);
+  json_named_uint(w, "taken", groups.taken);
+  json_named_uint(w, "left", groups.left);
+  json_key(w, "refusals");
+  json_open_array(w);
+  for (uint32_t i = 0; i < groups.count; i++)
+    write_group(w, b, &groups, &groups.items[i]);
+  json_close_array(w);
+  json_close_object(w);
+}
+
+static void write_backends(const Session *s, const Method *m, JsonWriter *w, Arena *scratch) {
+  const Facts *f = &s->program.facts;
+  json_key(w, "backends");
+  json_open_array(w);
+  for (uint32_t i = 0; i < f->delegation_count; i++)
+    for (uint32_t k = 0; f->delegations[i].graph == m->graph && k < f->delegations[i].backend_count;
+         k++)
+      write_backend(w, &f->delegations[i].backends[k], scratch);
+  json_close_array(w);
+}
+
+/* --- what quantization costs --- */
+
+/* Rounded, so that it is the same on all machines; null for no noise or nothing to compare. */
+static void write_figure(JsonWriter *w, const char *key, double x, int digits) {
+  char text[64];
+  snprintf(text, sizeof text, "%.*f", digits, x + 0.0);
+  json_key(w, key);
+  if (isfinite(x))
+    json_raw(w, sv_from(text));
+  else
+    json_null(w);
+}
+
+static void write_error(JsonWriter *w, const QuantizeError *e, bool output) {
+  json_open_object(w);
+  if (output || e->value.size)
+    json_named_string(w, output ? "output" : "value", e->value);
+  if (!output) {
+    json_named_string(w, "node", sv_from(e->node));
+    write_figure(w, "own_sqnr", compare_sqnr(&e->own), 1);
+  }
+  if (e->loc)
+    json_named_uint(w, "place", e->loc);
+  write_figure(w, "sqnr", compare_sqnr(&e->all), 1);
+  write_figure(w, "cosine", compare_cosine(&e->all), 4);
+  json_close_object(w);
+}
+
+static void write_errors(JsonWriter *w, const QuantizeErrors *e) {
+  json_key(w, "quantization");
+  json_open_object(w);
+  json_named_uint(w, "samples", e->samples);
+  json_key(w, "values");
+  json_open_array(w);
+  for (uint32_t i = 0; i < e->row_count; i++)
+    write_error(w, &e->rows[i], false);
+  json_close_array(w);
+  json_key(w, "outputs");
+  json_open_array(w);
+  for (uint32_t i = 0; i < e->output_count; i++)
+    write_error(w, &e->outputs[i], true);
+  json_close_array(w);
+  json_close_object(w);
+}
+
 /* --- the document --- */
 
 static void write_program(Session *s, const char *output, JsonWriter *w) {
@@ -96,7 +261,7 @@ static void write_program(Session *s, const char *output, JsonWriter *w) {
   json_close_object(w);
 }
 
-static Status write_method(Method *m, JsonWriter *w) {
+static Status write_method(const Session *s, Method *m, JsonWriter *w) {
   Arena scratch;
   arena_init(&scratch);
   json_open_object(w);
@@ -107,6 +272,9 @@ static Status write_method(Method *m, JsonWriter *w) {
   for (uint32_t i = 0; i < m->options->said_count; i++)
     json_string(w, m->options->said[i].text);
   json_close_array(w);
+  write_backends(s, m, w, &scratch);
+  if (m->errors)
+    write_errors(w, m->errors);
   Status status = report_method(m->report, m->graph, w, &scratch);
   json_close_object(w);
   arena_release(&scratch);
@@ -126,7 +294,7 @@ static Status write_document(Session *s, const char *output, StrBuf *out) {
   json_key(&w, "methods");
   json_open_array(&w);
   for (uint32_t i = 0; i < s->program.method_count && status == STATUS_OK; i++)
-    status = write_method(&s->program.methods[i], &w);
+    status = write_method(s, &s->program.methods[i], &w);
   json_close_array(&w);
   json_close_object(&w);
   strbuf_append_char(out, '\n');

@@ -10,6 +10,9 @@ EtcStatus session_set_report(Session *s, StrView value);
 /* Before anything is read: no report is the program, or another report. output: the path of the
  * program. */
 EtcStatus session_check_reports(Session *s, const char *output);
+/* Before the stage quantize: measures what it will cost, where there are samples. The graph is as
+ * before. Nothing without --report. */
+Status session_report_quantize(Session *s, Method *m);
 /* After a stage: keeps the graphs as they are now. Nothing without --report. */
 void session_report_stage(Session *s, StageId stage);
 /* Before the program is written: opens the files, which appear under their names when they are

@@ -145,7 +145,9 @@ static Status run_passes(Session *s, StageId stage) {
 
 static Status prepare_quantize(Session *s, Method *m) {
   TRY(session_begin_quantize(s, m));
-  return m->options->max_drop > 0 ? session_find_kept(s, m) : STATUS_OK;
+  if (m->options->max_drop > 0)
+    TRY(session_find_kept(s, m));
+  return session_report_quantize(s, m);
 }
 
 static Status run_quantize(Session *s, StageId stage) {

@@ -193,7 +193,7 @@ static void print_json(const Session *s, const char *output, const Summary *f, S
   strbuf_append_char(out, '\n');
 }
 
-static void gather(const Session *s, Facts *f) {
+static void gather(const Session *s, Summary *f) {
   for (uint32_t i = 0; i < s->program.method_count; i++)
     add_graph(f, s->program.methods[i].graph);
   f->work = work_plus(f->work, f->kernel_work);
@@ -210,7 +210,7 @@ static void write_advice(JsonWriter *w, StrBuf *text) {
 }
 
 void session_advice_json(const Session *s, JsonWriter *w) {
-  Facts f = {0};
+  Summary f = {0};
   StrBuf text;
   strbuf_init(&text);
   gather(s, &f);
