@@ -3,12 +3,12 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
-#include "ops/work.h"
+#include "pipeline/advice.h"
 #include "pipeline/explain.h"
 #include "pipeline/quantize_error.h"
+#include "pipeline/refusals.h"
 #include "pipeline/settings.h"
 #include "pipeline/summary.h"
 #include "report/report.h"
@@ -96,48 +96,6 @@ void session_report_release(Session *s) {
 
 /* --- what backends left --- */
 
-/* The refused nodes of one rule: chained through next, by index of the node facts. */
-typedef struct RuleGroup {
-  const Refusal *first;
-  uint64_t work;
-  uint32_t head, tail; /* node facts + 1 */
-} RuleGroup;
-
-typedef struct RuleGroups {
-  RuleGroup *items;
-  uint32_t *next; /* by node fact */
-  uint32_t count, taken, left;
-} RuleGroups;
-
-static RuleGroup *group_of(RuleGroups *groups, const Refusal *r) {
-  uint32_t i = 0;
-  while (i < groups->count && strcmp(groups->items[i].first->rule, r->rule) != 0)
-    i++;
-  if (i == groups->count)
-    groups->items[groups->count++] = (RuleGroup){.first = r};
-  return &groups->items[i];
-}
-
-static RuleGroups group_refusals(const BackendFact *b, Arena *scratch) {
-  RuleGroups groups = {.items = ARENA_ARRAY(scratch, RuleGroup, (size_t)b->node_count + 1),
-                       .next = ARENA_ARRAY(scratch, uint32_t, (size_t)b->node_count + 1)};
-  for (uint32_t i = 0; i < b->node_count; i++) {
-    const NodeFact *n = &b->nodes[i];
-    groups.taken += n->partition != 0;
-    groups.left += n->partition == 0;
-    if (n->partition)
-      continue;
-    RuleGroup *group = group_of(&groups, &n->refusal);
-    group->work = work_plus(group->work, n->work);
-    if (group->tail)
-      groups.next[group->tail - 1] = i + 1;
-    else
-      group->head = i + 1;
-    group->tail = i + 1;
-  }
-  return groups;
-}
-
 static void write_refused(JsonWriter *w, const NodeFact *n) {
   json_open_object(w);
   json_named_string(w, "op", op_schema(n->op)->full);
@@ -167,16 +125,8 @@ static void write_group(JsonWriter *w, const BackendFact *b, const RuleGroups *g
   json_close_object(w);
 }
 
-static int compare_groups(const void *a, const void *b) {
-  const RuleGroup *x = a, *y = b;
-  if (x->work != y->work)
-    return x->work < y->work ? 1 : -1;
-  return x->head < y->head ? -1 : x->head > y->head;
-}
-
 static void write_backend(JsonWriter *w, const BackendFact *b, Arena *scratch) {
-  RuleGroups groups = group_refusals(b, scratch);
-  qsort(groups.items, groups.count, sizeof *groups.items, compare_groups);
+  RuleGroups groups = refusals_group(b, scratch);
   json_open_object(w);
   json_named_string(w, "backend", sv_from(b->backend->name));
   json_named_uint(w, "work", b->work);
@@ -281,6 +231,23 @@ static Status write_method(const Session *s, Method *m, JsonWriter *w) {
   return status;
 }
 
+/* Pieces of advice are texts, one a line. */
+static void write_next(Session *s, JsonWriter *w) {
+  StrBuf text;
+  strbuf_init(&text);
+  session_advise(s, &text);
+  json_key(w, "next");
+  json_open_array(w);
+  for (size_t at = 0, end; at < text.size; at = end + 1) {
+    end = at;
+    while (text.data[end] != '\n')
+      end++;
+    json_string(w, (StrView){text.data + at, end - at});
+  }
+  json_close_array(w);
+  strbuf_release(&text);
+}
+
 static Status write_document(Session *s, const char *output, StrBuf *out) {
   JsonWriter w;
   Status status = STATUS_OK;
@@ -290,7 +257,8 @@ static Status write_document(Session *s, const char *output, StrBuf *out) {
   json_named_uint(&w, "version", 1);
   json_named_string(&w, "etc", SV(ETC_VERSION));
   write_program(s, output, &w);
-  session_advice_json(s, &w);
+  session_figures_json(s, &w);
+  write_next(s, &w);
   json_key(&w, "methods");
   json_open_array(&w);
   for (uint32_t i = 0; i < s->program.method_count && status == STATUS_OK; i++)

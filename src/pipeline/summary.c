@@ -202,17 +202,8 @@ static void gather(const Session *s, Summary *f) {
       add_model(f, &s->program.sources[i]->onnx);
 }
 
-/* One piece of advice, where there is one. */
-static void write_advice(JsonWriter *w, StrBuf *text) {
-  if (text->size)
-    json_string(w, (StrView){text->data, text->size});
-  strbuf_clear(text);
-}
-
-void session_advice_json(const Session *s, JsonWriter *w) {
+void session_figures_json(const Session *s, JsonWriter *w) {
   Summary f = {0};
-  StrBuf text;
-  strbuf_init(&text);
   gather(s, &f);
   json_key(w, "figures");
   json_open_object(w);
@@ -224,14 +215,13 @@ void session_advice_json(const Session *s, JsonWriter *w) {
   if (s->program.kept_text)
     json_named_string(w, "quantized", sv_from(s->program.kept_text));
   json_close_object(w);
-  json_key(w, "next");
-  json_open_array(w);
-  advise_backend(s, &f, &text);
-  write_advice(w, &text);
-  advise_size(s, &f, &text);
-  write_advice(w, &text);
-  json_close_array(w);
-  strbuf_release(&text);
+}
+
+void session_advise_first(const Session *s, StrBuf *out) {
+  Summary f = {0};
+  gather(s, &f);
+  advise_backend(s, &f, out);
+  advise_size(s, &f, out);
 }
 
 void session_summary(const Session *s, const char *output, StrBuf *out) {

@@ -11,10 +11,24 @@ void report_name(JsonWriter *w, const char *key, const Graph *g, NameId name) {
     json_named_string(w, key, intern_get(&g->ctx->names, name));
 }
 
+/* Dims by the names that the model has for them. */
+static void append_tensor(const Graph *g, const Type *t, StrBuf *out) {
+  strbuf_append(out, sv_from(dtype_name((DType)t->dtype)));
+  strbuf_append_char(out, '[');
+  for (uint32_t i = 0; i < t->rank; i++) {
+    strbuf_append(out, i ? SV(", ") : SV(""));
+    sym_print_named(&g->syms, t->dims[i], out);
+  }
+  strbuf_append(out, t->order == ORDER_CHANNELS_LAST ? SV("] channels_last") : SV("]"));
+}
+
 void report_type(JsonWriter *w, const Graph *g, const Type *t) {
   StrBuf text;
   strbuf_init(&text);
-  type_print(g, t, &text);
+  if (t->kind == TYPE_TENSOR)
+    append_tensor(g, t, &text);
+  else
+    type_print(g, t, &text);
   json_string(w, (StrView){strbuf_cstr(&text), text.size});
   strbuf_release(&text);
 }
@@ -23,7 +37,7 @@ void report_type(JsonWriter *w, const Graph *g, const Type *t) {
 
 static void append_element(const Graph *g, const Arg *arg, uint32_t i, StrBuf *out) {
   if (arg->kind == ARG_INTS)
-    sym_print(&g->syms, g->ints[arg->at + i], out);
+    sym_print_named(&g->syms, g->ints[arg->at + i], out);
   else if (arg->kind == ARG_FLOATS)
     strbuf_append_double(out, g->floats[arg->at + i]);
   else
@@ -38,7 +52,7 @@ static void append_arg(const Graph *g, const Arg *arg, StrBuf *out) {
   case ARG_VALUES:
     return;
   case ARG_INT:
-    sym_print(&g->syms, arg->i, out);
+    sym_print_named(&g->syms, arg->i, out);
     return;
   case ARG_FLOAT:
     strbuf_append_double(out, arg->f);

@@ -12,7 +12,7 @@ function el(tag, attributes, ...children) {
     else if (key === 'style') Object.assign(e.style, value);
     else if (value !== undefined && value !== null && value !== false) e.setAttribute(key, value === true ? '' : value);
   }
-  for (const child of children.flat()) if (child !== undefined && child !== null && child !== '') e.append(child);
+  for (const child of children.flat(Infinity)) if (child !== undefined && child !== null && child !== '') e.append(child);
   return e;
 }
 

@@ -63,11 +63,11 @@ function showDetails() {
     refusalBox(node) || '',
     pairs([['node', place.name], ['ONNX', place.op && place.op + (place.index === undefined ? '' : ', number ' + place.index)], ['value', node.name],
       ['source', place.origin], ['within', place.scope], ['made from', names.filter(Boolean).join(', ')],
-      ['type', (node.out || []).map((t, i) => [i ? ', ' : '', code(t)]).flat().length ? el('span', {}, (node.out || []).map((t, i) => [i ? ', ' : '', code(t)])) : ''],
+      ['type', (node.out || []).length ? el('span', {}, node.out.map((t, i) => [i ? ', ' : '', code(t)])) : ''],
       ['work', node.work && amount(node.work) + ' multiply-adds'], ['error', errorOf(node)]]) || '',
     ...list('Memory', memoryItems(node, state.node), 6),
     ...(node.args ? [el('h3', {}, 'Arguments'), pairs(Object.entries(node.args).map(([k, v]) => [k, code(v)]))] : []),
-    ...list('Constants', (node.weights || []).map(w => [w.name || 'constant', ' ', code(w.type), ' ', bytes(w.bytes)].map(x => x)).map(parts => el('span', {}, parts))),
+    ...list('Constants', (node.weights || []).map(w => el('span', {}, w.name || 'constant', ' ', code(w.type), ' ', bytes(w.bytes)))),
     ...list('Operands', [...new Set(node.in || [])].map(i => nodeLink(i, nodes))),
     ...list('Used by', layout.users[state.node].map(i => nodeLink(i, nodes))));
 }

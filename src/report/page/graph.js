@@ -1,6 +1,7 @@
 // The graph of a stage on a canvas. Only what is visible is drawn.
 const canvas = byId('graph'), minimap = byId('minimap'), paper = canvas.getContext('2d');
 const camera = { x: 0, y: 0, scale: 1 }; // the point of the graph in the middle of the canvas
+const LEAST_SCALE = .001, MOST_SCALE = 2.5;
 let layout = null, overview = null, frame = 0, neighbours = new Set();
 
 function sizeCanvas(c) {
@@ -156,7 +157,7 @@ function drawMinimap(main) {
 // --- moving ---
 
 function clampCamera() {
-  camera.scale = Math.min(2.5, Math.max(.02, camera.scale));
+  camera.scale = Math.min(MOST_SCALE, Math.max(LEAST_SCALE, camera.scale));
   camera.x = Math.min(layout.right, Math.max(layout.left, camera.x));
   camera.y = Math.min(layout.height, Math.max(0, camera.y));
 }
@@ -164,7 +165,7 @@ function zoomBy(factor, px, py) {
   const box = canvas.getBoundingClientRect();
   const dx = (px === undefined ? 0 : px - box.left - box.width / 2), dy = (py === undefined ? 0 : py - box.top - box.height / 2);
   const before = camera.scale;
-  camera.scale = Math.min(2.5, Math.max(.02, camera.scale * factor));
+  camera.scale = Math.min(MOST_SCALE, Math.max(LEAST_SCALE, camera.scale * factor));
   camera.x += dx / before - dx / camera.scale;
   camera.y += dy / before - dy / camera.scale;
   clampCamera();
@@ -183,7 +184,8 @@ function firstView() {
   const box = canvas.getBoundingClientRect();
   fitAll();
   if (camera.scale > .45) return;
-  camera.scale = Math.min(1, Math.max(.45, box.width / (layout.right - layout.left + 120)));
+  const extents = layout.layers.map(layer => layer.length ? layout.x[layer[layer.length - 1]] - layout.x[layer[0]] : 0).sort((a, b) => a - b);
+  camera.scale = Math.min(1, Math.max(.55, box.width / (extents[Math.floor(extents.length * .9)] + NODE_WIDTH + 140)));
   const first = layout.layers[0] || [];
   const middle = first.filter(i => i < layout.nodes.length).map(i => layout.x[i]);
   camera.x = middle.length ? middle[middle.length >> 1] : 0;

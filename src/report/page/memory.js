@@ -47,7 +47,7 @@ function drawMemory() {
   for (const b of memoryBlocks()) {
     const alive = b.first <= memoryAt && memoryAt <= b.last, [fill, line] = fillOf(fateOfBlock(b));
     const x1 = x(b.first), w = Math.max(1.5, x(b.last + 1) - x1), y1 = y(b.offset + b.bytes), h = Math.max(1, y(b.offset) - y1);
-    p.globalAlpha = alive ? 1 : .45;
+    p.globalAlpha = alive ? 1 : .65;
     p.fillStyle = fill;
     p.fillRect(x1, y1, w, h);
     p.strokeStyle = line;

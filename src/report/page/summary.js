@@ -5,7 +5,8 @@ function figure(value, label, more) {
 
 // '--option' in a sentence stands out.
 function withOptions(text) {
-  return text.split(/(--[a-z][\w-]*(?: [a-z][\w:=,.@*-]*)?)/).map(part => part.startsWith('--') ? code(part) : part);
+  const words = text.charAt(0).toUpperCase() + text.slice(1);
+  return words.split(/(--[a-z][\w-]*(?: (?:xnnpack|int\d\S*|\w+[=:][^\s;]+))?)/).map(part => part.startsWith('--') ? code(part) : part);
 }
 
 function stageRows() {

@@ -58,7 +58,7 @@ function showQuantization() {
     el('div', { class: 'card' }, el('h2', {}, 'The outputs'), el('p', { class: 'soft' }, `The quantized model beside the one in floats, on ${plural(q.samples, 'sample')}: signal to noise in dB, more is better.`),
       table(['output', 'dB', 'cosine'], q.outputs.map(o => [o.output, decibel(o.sqnr), o.cosine === null ? '' : o.cosine.toFixed(4)]), [1, 2])),
     el('div', { class: 'card' }, el('h2', {}, 'Layer by layer, the worst first'),
-      el('p', { class: 'soft' }, '‘Own’ is what the node adds: its weights and the rounding of its result. ‘All’ is what has piled up.'),
+      el('p', { class: 'soft' }, '‘Own’ is what the node adds: its weights and the rounding of its result. ‘All’ is what has piled up. The longer the bar, the worse.'),
       table(['node', 'value', 'own dB', '', 'all dB', 'cosine'], rows, [2, 4, 5])));
 }
 views.push({ id: 'quantization', label: 'Quantization', show: showQuantization, hidden: () => !method().quantization });

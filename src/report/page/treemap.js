@@ -56,15 +56,14 @@ function sortedChildren(tree) {
   const rest = all.splice(MOST_CELLS - 1);
   return [...all, { name: `${rest.length} smaller ones`, bytes: sum(rest, c => c.bytes), children: new Map(), delegate: 0 }];
 }
-const cellFill = cell => cell.delegate ? tone(cell.delegate, 'fill') : colours.kernel;
 
-function cellButton([cell, x, y, w, h], whole) {
+function cellButton([cell, x, y, w, h], i, whole) {
   const inner = collapse(cell), text = [leafName(cell), ...inner.names.map(n => n.startsWith('\0') ? '' : n)].filter(Boolean).join('/').replace(/^\0\d+/, '');
   const label = (text || leafName(inner.at)) + ', ' + bytes(cell.bytes) + ', ' + percent(cell.bytes, whole);
   const parts = inner.at.children.size > 1 && w > 70 && h > 56 ? squarify(sortedChildren(inner.at), 2, 34, w - 6, h - 38) : [];
-  return el('button', { type: 'button', title: label, 'aria-label': label, style: { left: x + 'px', top: y + 'px', width: w + 'px', height: h + 'px', background: cellFill(cell) },
+  return el('button', { type: 'button', title: label, 'aria-label': label, style: { left: x + 'px', top: y + 'px', width: w + 'px', height: h + 'px', background: tone(i + 1, 'fill') },
     onclick: () => openCell(cell, inner) },
-    parts.map(([part, px, py, pw, ph]) => el('i', { style: { left: px + 'px', top: py + 'px', width: pw + 'px', height: ph + 'px', background: tone(part.delegate || 3, 'light') } })),
+    parts.map(([part, px, py, pw, ph]) => el('i', { style: { left: px + 'px', top: py + 'px', width: pw + 'px', height: ph + 'px', background: tone(i + 1, 'light') } })),
     w > 44 && h > 18 ? el('span', {}, el('b', {}, text || leafName(inner.at)), h > 34 ? bytes(cell.bytes) : '') : '');
 }
 function openCell(cell, inner) {
@@ -95,6 +94,6 @@ function showSize() {
       el('div', { class: 'crumbs' }, crumbs), map),
     el('div', { class: 'card' }, el('h2', {}, 'The largest constants'), table(['constant', 'used by', 'type', 'bytes', 'share', 'delegate'], rows, [3, 4])));
   const size = map.getBoundingClientRect();
-  map.replaceChildren(...squarify(sortedChildren(at), 0, 0, size.width, size.height).map(cell => cellButton(cell, whole)));
+  map.replaceChildren(...squarify(sortedChildren(at), 0, 0, size.width, size.height).map((cell, i) => cellButton(cell, i, whole)));
 }
 views.push({ id: 'size', label: 'Size', show: showSize });
