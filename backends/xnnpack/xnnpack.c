@@ -8,6 +8,7 @@
 #include "backends/xnnpack/blob.h"
 #include "backends/xnnpack/plan.h"
 
+#include <math.h>
 #include <xxhash.h>
 
 #include "ir/transform.h"
@@ -34,9 +35,16 @@ static bool wanted(Partitioner *p, NodeId n) {
   StrView ops = p->c->settings[SET_OPS], skip = p->c->settings[SET_SKIP],
           skipped = selection_of_node(skip, p->g, n);
   if (skipped.size)
-    return xl_refuse(&p->l, XNN_RULE_SETTING_SKIP, "skip=" SV_FMT, SV_ARG(skipped));
+    return xl_refuse(&p->l, XNN_RULE_SETTING_SKIP, R_TEXT("skip", skipped));
   return ops.size == 0 || selection_of_node(ops, p->g, n).size ||
-         xl_refuse(&p->l, XNN_RULE_SETTING_OPS, "ops=" SV_FMT, SV_ARG(ops));
+         xl_refuse(&p->l, XNN_RULE_SETTING_OPS, R_TEXT("ops", ops));
+}
+
+/* Leaves out what was refused last, which is n. Lowering can go on behind it. */
+static void leave_out(Partitioner *p, NodeId n) {
+  p->held[n] = false;
+  p->c->refusals[n] = p->l.refusal;
+  p->l.refusal = (Refusal){0};
 }
 
 /* A dequantized constant: nodes that take weights take its codes, so it stays outside and is
@@ -57,6 +65,7 @@ static void try_nodes(Partitioner *p) {
     p->held[n] = !op_has_trait(p->g->nodes[n].op, OP_CONTROL) && xl_node(&p->l, n) && wanted(p, n);
     p->c->refusals[n] = p->l.refusal;
   }
+  xl_reset(&p->l, true);
 }
 
 /* Numbers all nodes. A marker of control flow begins anew: partitions do not reach over it. */
@@ -99,7 +108,7 @@ static bool drop_copies(Partitioner *p) {
     if (!p->held[n] || worth[p->change[n]])
       continue;
     p->held[n] = false;
-    p->c->refusals[n] = xl_refusal(XNN_RULE_ONLY_COPIES, "");
+    p->c->refusals[n] = xl_refusal(XNN_RULE_ONLY_COPIES);
     dropped = true;
   }
   return dropped;
@@ -114,9 +123,9 @@ static bool drop_dear(Partitioner *p) {
     double spent = p->spent[p->change[n]], saved = p->saved[p->change[n]];
     if (!p->held[n] || saved * XNN_DOUBT >= spent || p->rounds > MAX_ROUNDS)
       continue;
-    p->held[n] = false;
-    p->c->refusals[n] = xl_refusal(
-        XNN_RULE_NO_GAIN, arena_printf(p->c->scratch, "spent=%.0f saved=%.0f", spent, saved));
+    xl_refuse(&p->l, XNN_RULE_NO_GAIN, R_INT("spent", llround(spent)),
+              R_INT("saved", llround(saved)));
+    leave_out(p, n);
     dropped = true;
   }
   return dropped;
@@ -136,10 +145,9 @@ static bool drop_small(Partitioner *p) {
   for (FOR_NODES(g, n)) {
     if (!p->held[n] || nodes[p->change[n]] >= least)
       continue;
-    p->held[n] = false;
-    p->c->refusals[n] = xl_refusal(XNN_RULE_SETTING_MIN_OPS,
-                                   arena_printf(p->c->scratch, "nodes=%u min-ops=%llu",
-                                                nodes[p->change[n]], (unsigned long long)least));
+    xl_refuse(&p->l, XNN_RULE_SETTING_MIN_OPS, R_INT("nodes", nodes[p->change[n]]),
+              R_INT("min-ops", (int64_t)least));
+    leave_out(p, n);
     dropped = true;
   }
   return dropped;
@@ -177,16 +185,10 @@ static void collect_outputs(Graph *g, const uint32_t *change, const bool *held, 
   }
 }
 
-/* Leaves out what was refused last, which is n. Lowering can go on behind it. */
-static void leave_out(Partitioner *p, NodeId n) {
-  p->held[n] = false;
-  p->c->refusals[n] = p->l.refusal;
-  p->l.refusal = (Refusal){0};
-}
-
 static void check_operands(XnnLowering *l) {
   if (l->x.extern_count > XNN_MAX_EXTERNS)
-    xl_refuse(l, XNN_RULE_OPERAND_LIMIT, "operands=%u most=%d", l->x.extern_count, XNN_MAX_EXTERNS);
+    xl_refuse(l, XNN_RULE_OPERAND_LIMIT, R_INT("operands", l->x.extern_count),
+              R_INT("most", XNN_MAX_EXTERNS));
 }
 
 /* Lowers a partition without looking at constants. Nodes that are refused in company, though not
@@ -219,7 +221,7 @@ static bool try_partition(Partitioner *p, const Partition *partition) {
 
 static void give_up(Partitioner *p, NodeId n) {
   if (p->held[n])
-    p->c->refusals[n] = xl_refusal(XNN_RULE_COMPANY, "");
+    p->c->refusals[n] = xl_refusal(XNN_RULE_COMPANY);
   p->held[n] = false;
 }
 
@@ -278,8 +280,11 @@ static Status partition(BackendContext *c, Graph *g) {
   do
     number_nodes(&p);
   while ((!c->whole && drop_copies(&p)) || !try_partitions(&p) || drop_small(&p));
-  for (FOR_NODES(g, n))
-    g->nodes[n].tag = p.held[n] ? p.change[n] : 0;
+  for (FOR_NODES(g, n)) {
+    uint32_t tag = g->nodes[n].tag = p.held[n] ? p.change[n] : 0;
+    if (tag)
+      c->costs[tag] = (PartitionCost){p.spent[tag], p.saved[tag]};
+  }
   xl_release(&p.l);
   return STATUS_OK;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "pipeline/recipe.h"
+#include "pipeline/report.h"
 #include "pipeline/settings.h"
 
 const char *etc_version(void) { return ETC_VERSION; }
@@ -16,7 +17,8 @@ EtcSession *etc_session_new(void) {
   s->program.sqnr = NAN;
   diag_sink_init(&s->sink);
   context_init(&s->ctx, &s->sink);
-  manager_init(&s->manager, &s->sink);
+  facts_init(&s->program.facts);
+  manager_init(&s->manager, &s->sink, &s->program.facts);
   registry_init(&s->registry, &s->arena, &s->sink);
   s->ctx.readers = &s->registry.readers;
   s->given = ARENA_ARRAY(&s->arena, int, setting_count);
@@ -38,6 +40,7 @@ void etc_session_free(EtcSession *s) {
   if (!s)
     return;
   Program *p = &s->program;
+  session_report_release(s);
   for (uint32_t i = 0; i < p->method_count; i++)
     if (p->methods[i].source->kind != SOURCE_PTE)
       graph_free(p->methods[i].graph);
@@ -54,6 +57,7 @@ void etc_session_free(EtcSession *s) {
   xfree(s->layers);
   xfree(s->resolved);
   manager_release(&s->manager);
+  facts_release(&p->facts);
   context_release(&s->ctx);
   diag_sink_release(&s->sink);
   arena_release(&s->arena);
@@ -153,6 +157,8 @@ EtcStatus etc_lower(EtcSession *s, const char *output) {
     return session_usage(s, "", "make a new session for each program",
                          "this session has lowered its program already");
   status = check_outputs(s, s->output);
+  if (status == ETC_OK)
+    status = session_check_reports(s, s->output);
   if (status == ETC_OK) {
     status = session_status(lower(s));
     session_print_times(s);

@@ -4,12 +4,13 @@
 #include "pipeline/budget_lower.h"
 #include "pipeline/bundles.h"
 #include "pipeline/instruction_map.h"
+#include "pipeline/report.h"
 #include "pte/emit.h"
 #include "support/depfile.h"
 
 /* The output takes the place of what has its name: that must not be something that is being read.
  */
-static Status check_output(Session *s, const char *output) {
+static Status check_file(Session *s, const char *output) {
   for (uint32_t i = 0; i < s->program.source_count; i++) {
     const Source *source = s->program.sources[i];
     if (source->in_memory || !file_same(source->path, output))
@@ -20,6 +21,12 @@ static Status check_output(Session *s, const char *output) {
     return diag_end(d);
   }
   return STATUS_OK;
+}
+
+static Status check_output(Session *s, const char *output) {
+  for (uint32_t i = 0; i < s->report_count; i++)
+    TRY(check_file(s, s->reports[i].path));
+  return check_file(s, output);
 }
 
 static void print_depfile(const Session *s, const char *output, StrBuf *out) {
@@ -97,6 +104,7 @@ Status session_emit(Session *s, const char *output) {
   }
   TRY(status);
   TRY(check_inputs_unchanged(s));
+  TRY(session_report_open(s));
   InstructionMap *maps =
       ARENA_ARRAY(&s->arena, InstructionMap, (size_t)s->program.method_count + 1);
   Whole whole = {s, output, maps};
@@ -115,5 +123,6 @@ Status session_emit(Session *s, const char *output) {
                                              ? &s->manager.options.progress->output
                                              : NULL}));
   TRY(instruction_map_write(s, maps));
-  return bundles_write(s, output);
+  TRY(bundles_write(s, output));
+  return session_report_write(s, output);
 }

@@ -28,6 +28,13 @@ typedef struct SettingPlace {
   const char *folder; /* that paths begin in, with its slash; "": the present one */
 } SettingPlace;
 
+/* A file of --report, made before the program is written so that both appear or none. */
+typedef struct SessionReport {
+  const char *path;
+  AtomicFile file;
+  bool open;
+} SessionReport;
+
 struct EtcSession {
   Arena arena;
   DiagSink sink;
@@ -44,10 +51,12 @@ struct EtcSession {
   bool recipe_read;
   const char **included; /* all recipes that were read, for depfiles */
   uint32_t included_count;
-  const char *artifacts;      /* folder or NULL */
-  const char *depfile;        /* or NULL */
-  const char *map;            /* file for --map, or NULL */
-  struct Budget *budget;      /* --budget, or NULL */
+  const char *artifacts;  /* folder or NULL */
+  const char *depfile;    /* or NULL */
+  const char *map;        /* file for --map, or NULL */
+  struct Budget *budget;  /* --budget, or NULL */
+  SessionReport *reports; /* of --report */
+  uint32_t report_count, report_capacity;
   const char *depfile_target; /* or NULL: the output */
   const char *output;         /* or NULL */
   EtcWrite *deliver;          /* takes the program where the output is "-"; NULL: standard output */
@@ -59,6 +68,7 @@ struct EtcSession {
   bool default_depfile;      /* OUT.d */
   bool sync;                 /* fsync the output */
   bool time_passes, time_json, explain_json, explain_table;
+  uint32_t explained;      /* delegations of the facts that session_explain told */
   uint32_t delegates_kept; /* as artifacts */
 };
 typedef struct EtcSession Session;

@@ -5,6 +5,7 @@
 #include "pipeline/constant_methods.h"
 #include "pipeline/derive.h"
 #include "pipeline/max_drop.h"
+#include "pipeline/report.h"
 #include "support/parallel.h"
 #include "support/text.h"
 
@@ -417,7 +418,7 @@ static const Setting settings[] = {
     {"recipe", set_recipe, true},
     {"external-weights", set_external_weights, true},
     {"data", set_data, true},
-    {"report", NULL, true},
+    {"report", session_set_report, true},
 };
 /* What only recipes say: the command has an argument for it. */
 static const Setting model_setting = {"model", set_model, true, OF_PROGRAM, 0};

@@ -24,7 +24,7 @@ typedef struct OpWork {
 
 enum { MAX_OPS = 16 }; /* operators that multiply are few */
 
-typedef struct Facts {
+typedef struct Summary {
   uint64_t work, kernel_work, float_work; /* all; that of kernels; of those what is f32 or f16 */
   uint64_t packed, workspace;             /* of delegates, estimated */
   uint64_t model_bytes;                   /* files that were read; 0: no ONNX model */
@@ -32,11 +32,11 @@ typedef struct Facts {
   OpWork ops[MAX_OPS];
   uint32_t op_count;
   const char *advice; /* or "" */
-} Facts;
+} Summary;
 
 /* --- figures --- */
 
-static void add_op(Facts *f, StrView op, uint64_t work) {
+static void add_op(Summary *f, StrView op, uint64_t work) {
   uint32_t i = 0;
   while (i < f->op_count && !sv_eq(f->ops[i].op, op))
     i++;
@@ -46,7 +46,7 @@ static void add_op(Facts *f, StrView op, uint64_t work) {
   f->ops[i] = (OpWork){op, work_plus(f->ops[i].work, work)};
 }
 
-static void add_kernel(Facts *f, const Graph *g, NodeId n) {
+static void add_kernel(Summary *f, const Graph *g, NodeId n) {
   uint64_t work = node_work(g, n);
   if (work == 0)
     return;
@@ -58,7 +58,7 @@ static void add_kernel(Facts *f, const Graph *g, NodeId n) {
   add_op(f, op.size ? op : op_schema(g->nodes[n].op)->full, work);
 }
 
-static void add_delegate(Facts *f, const Graph *g, NodeId n) {
+static void add_delegate(Summary *f, const Graph *g, NodeId n) {
   Arena arena;
   DelegateFigures figures;
   arena_init(&arena);
@@ -70,7 +70,7 @@ static void add_delegate(Facts *f, const Graph *g, NodeId n) {
   arena_release(&arena);
 }
 
-static void add_graph(Facts *f, const Graph *g) {
+static void add_graph(Summary *f, const Graph *g) {
   for (FOR_NODES(g, n))
     if (op_has_trait(g->nodes[n].op, OP_DELEGATE))
       add_delegate(f, g, n);
@@ -78,7 +78,7 @@ static void add_graph(Facts *f, const Graph *g) {
       add_kernel(f, g, n);
 }
 
-static void add_model(Facts *f, const OnnxModel *m) {
+static void add_model(Summary *f, const OnnxModel *m) {
   OnnxWeights weights = onnx_weights(m);
   f->model_bytes += onnx_file_bytes(m);
   f->weights.bytes = work_plus(f->weights.bytes, weights.bytes);
@@ -87,7 +87,7 @@ static void add_model(Facts *f, const OnnxModel *m) {
 
 /* --- advice --- */
 
-static OpWork largest(const Facts *f) {
+static OpWork largest(const Summary *f) {
   OpWork most = {0};
   for (uint32_t i = 0; i < f->op_count; i++)
     if (f->ops[i].work > most.work)
@@ -106,7 +106,7 @@ static bool is_convolution(StrView op) {
 /* The factor was measured on one thread, ExecuTorch 1.4.1 and an AVX-512 CPU: 6 (mobilevit_xxs), 8
  * (squeezenet1_1), 15 (mobilenet_v2), 38 (wav2vec2_tiny), 41 (ds_cnn_kws), 79 (yolov8n), 178
  * (resnet8_cifar). Products alone gain little, as their portable kernels are good. */
-static void advise_backend(const Session *s, const Facts *f, StrBuf *out) {
+static void advise_backend(const Session *s, const Summary *f, StrBuf *out) {
   bool none = true;
   for (uint32_t i = 0; i < s->program.method_count; i++)
     none &= s->program.methods[i].options->pass.backend_count == 0;
@@ -126,7 +126,7 @@ static void advise_backend(const Session *s, const Facts *f, StrBuf *out) {
     strbuf_append(out, SV("try --backend xnnpack"));
 }
 
-static void advise_size(const Session *s, const Facts *f, StrBuf *out) {
+static void advise_size(const Session *s, const Summary *f, StrBuf *out) {
   uint64_t file = s->program.written.file_bytes;
   if (f->model_bytes == 0 || f->weights.small_bytes < MANY_BYTES ||
       f->weights.small_bytes < f->weights.bytes / 2 || file / 2 < f->model_bytes)
@@ -144,7 +144,7 @@ static void print_calls(StrBuf *out, uint32_t count, const char *what) {
     strbuf_printf(out, ", %u %s%s", count, what, count == 1 ? "" : "s");
 }
 
-static void print_text(const Session *s, const char *output, const Facts *f, StrBuf *out) {
+static void print_text(const Session *s, const char *output, const Summary *f, StrBuf *out) {
   const EmitFigures *w = &s->program.written;
   strbuf_append(out, SV("wrote "));
   strbuf_append_printable(out, sv_from(output));
@@ -168,7 +168,7 @@ static void print_text(const Session *s, const char *output, const Facts *f, Str
     strbuf_printf(out, "  next: %s\n", f->advice);
 }
 
-static void print_json(const Session *s, const char *output, const Facts *f, StrBuf *out) {
+static void print_json(const Session *s, const char *output, const Summary *f, StrBuf *out) {
   const EmitFigures *written = &s->program.written;
   JsonWriter w;
   json_init(&w, out, false);
@@ -193,16 +193,42 @@ static void print_json(const Session *s, const char *output, const Facts *f, Str
   strbuf_append_char(out, '\n');
 }
 
-void session_summary(const Session *s, const char *output, StrBuf *out) {
-  Facts f = {0};
-  StrBuf advice;
-  strbuf_init(&advice);
+static void gather(const Session *s, Summary *f) {
   for (uint32_t i = 0; i < s->program.method_count; i++)
-    add_graph(&f, s->program.methods[i].graph);
-  f.work = work_plus(f.work, f.kernel_work);
+    add_graph(f, s->program.methods[i].graph);
+  f->work = work_plus(f->work, f->kernel_work);
   for (uint32_t i = 0; i < s->program.source_count; i++)
     if (s->program.sources[i]->kind == SOURCE_ONNX)
-      add_model(&f, &s->program.sources[i]->onnx);
+      add_model(f, &s->program.sources[i]->onnx);
+}
+
+void session_figures_json(const Session *s, JsonWriter *w) {
+  Summary f = {0};
+  gather(s, &f);
+  json_key(w, "figures");
+  json_open_object(w);
+  json_named_uint(w, "model_bytes", f.model_bytes);
+  json_named_uint(w, "work", f.work);
+  json_named_uint(w, "kernel_work", f.kernel_work);
+  json_named_uint(w, "packed_bytes_estimate", f.packed);
+  json_named_uint(w, "workspace_bytes_estimate", f.workspace);
+  if (s->program.kept_text)
+    json_named_string(w, "quantized", sv_from(s->program.kept_text));
+  json_close_object(w);
+}
+
+void session_advise_first(const Session *s, StrBuf *out) {
+  Summary f = {0};
+  gather(s, &f);
+  advise_backend(s, &f, out);
+  advise_size(s, &f, out);
+}
+
+void session_summary(const Session *s, const char *output, StrBuf *out) {
+  Summary f = {0};
+  StrBuf advice;
+  strbuf_init(&advice);
+  gather(s, &f);
   advise_backend(s, &f, &advice);
   advise_size(s, &f, &advice);
   f.advice = strbuf_cstr(&advice);

@@ -1,0 +1,155 @@
+/* See advice.h. */
+#include "pipeline/advice.h"
+
+#include <inttypes.h>
+
+#include "ops/work.h"
+#include "passes/executorch/liveness.h"
+#include "pipeline/quantize_error.h"
+#include "pipeline/refusals.h"
+#include "pipeline/summary.h"
+
+enum {
+  RULES_MAX = 3,
+  LAYERS_MAX = 3,
+  MANY_BYTES = 1 << 20,
+  SHARE = 4 /* inputs and outputs are worth a word from a quarter of the arena on */
+};
+#define LOW_SQNR 20.0 /* dB of one node: a tenth of the signal is noise */
+
+static void append_name(StrBuf *out, StrView name) {
+  strbuf_append_char(out, '\'');
+  strbuf_append_printable(out, name);
+  strbuf_append_char(out, '\'');
+}
+
+/* --- what backends left --- */
+
+static void advise_rules(const BackendFact *b, StrBuf *out) {
+  Arena arena;
+  arena_init(&arena);
+  RuleGroups groups = refusals_group(b, &arena);
+  for (uint32_t i = 0; i < groups.count && i < RULES_MAX; i++) {
+    const RuleGroup *g = &groups.items[i];
+    if (!g->first->advice[0])
+      continue;
+    strbuf_printf(out, "%s leaves %" PRIu32 " node%s (%s): ", b->backend->name, g->count,
+                  g->count == 1 ? "" : "s", g->first->rule);
+    strbuf_printf(out, "%s; %s\n", g->first->message, g->first->advice);
+  }
+  arena_release(&arena);
+}
+
+/* --- memory --- */
+
+static void advise_dims(const MethodOptions *o, StrBuf *out) {
+  for (uint32_t i = 0; i < o->dim_count; i++) {
+    const DimFlag *d = &o->dims[i].flag;
+    if (d->same.size || d->lo >= d->hi)
+      continue;
+    strbuf_append(out, SV("memory is planned for "));
+    append_name(out, d->name);
+    strbuf_printf(out, " = %" PRId64 ": --dim ", d->hi);
+    strbuf_append_printable(out, d->name);
+    strbuf_append(out, SV("=N needs less where all calls have one smaller size\n"));
+  }
+}
+
+static uint64_t arena_bytes(const Graph *g) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 1; i < g->arena_size_count; i++)
+    bytes = work_plus(bytes, g->arena_sizes[i]);
+  return bytes;
+}
+
+static uint64_t planned(const Graph *g, ValueId v) {
+  return value_cget(g, v)->storage ? type_bytes_upper(g, value_type(g, v)) : 0;
+}
+
+static void advise_ends(const Graph *g, StrBuf *out) {
+  uint64_t ends = 0, arena = arena_bytes(g);
+  for (uint32_t i = 0; i < g->input_count; i++)
+    ends = work_plus(ends, planned(g, g->inputs[i]));
+  for (uint32_t i = 0; i < graph_output_count(g); i++)
+    ends = work_plus(ends, planned(g, graph_output(g, i)));
+  if (arena < MANY_BYTES || ends < arena / SHARE)
+    return;
+  strbuf_append(out, SV("inputs and outputs have "));
+  strbuf_append_bytes(out, ends);
+  strbuf_append(out, SV(" in the arena of "));
+  strbuf_append_bytes(out, arena);
+  strbuf_append(out, SV(": where the host has memory for them, --plan greedy:inputs=no,outputs=no "
+                        "leaves them out\n"));
+}
+
+static void advise_planner(const Method *m, StrBuf *out) {
+  const Planner *planner = m->options->pass.planner;
+  Liveness live;
+  Arena arena;
+  if (!planner || strcmp(planner->name, "naive") != 0)
+    return;
+  arena_init(&arena);
+  if (liveness_compute(m->graph, &arena, (LivenessOptions){.in_place = true}, &live) == STATUS_OK) {
+    strbuf_append(out, SV("no two tensors share memory: --plan greedy needs less, at least "));
+    strbuf_append_bytes(out, liveness_bound(&live, PLAN_ALIGNMENT, &arena));
+    strbuf_append(out, SV(" instead of "));
+    strbuf_append_bytes(out, arena_bytes(m->graph));
+    strbuf_append_char(out, '\n');
+  }
+  arena_release(&arena);
+}
+
+/* --- quantization --- */
+
+static uint64_t float_bytes(const Graph *g) {
+  Arena arena;
+  uint64_t bytes = 0;
+  arena_init(&arena);
+  bool *seen = ARENA_ARRAY(&arena, bool, g->value_count);
+  for (FOR_NODES(g, n))
+    FOR_OPERANDS(g, n, v, {
+      if (v && value_is_const(g, v) && !seen[v] && value_dtype(g, v) == DTYPE_F32)
+        bytes = work_plus(bytes, value_lazy_constant(g, v)->size);
+      seen[v] = true;
+    })
+  arena_release(&arena);
+  return bytes;
+}
+
+static void advise_quantize(const Method *m, StrBuf *out) {
+  uint64_t bytes = float_bytes(m->graph);
+  if (m->options->pass.quantize || !backends_take_quantized(&m->options->pass) ||
+      bytes < MANY_BYTES)
+    return;
+  strbuf_append_bytes(out, bytes);
+  strbuf_append(out, SV(" of weights are f32: --quantize int8, with samples for --calibrate, keeps "
+                        "those of products and convolutions in a quarter of it\n"));
+}
+
+static void advise_layers(const QuantizeErrors *e, StrBuf *out) {
+  for (uint32_t i = 0; e && i < e->row_count && i < LAYERS_MAX; i++) {
+    double own = compare_sqnr(&e->rows[i].own);
+    if (!(own < LOW_SQNR) || !e->rows[i].loc)
+      continue;
+    strbuf_append_printable(out, sv_from(e->rows[i].node));
+    strbuf_printf(out, " alone has %.1f dB: leave it in floats by --quantize-config\n", own);
+  }
+}
+
+void session_advise(Session *s, StrBuf *out) {
+  const Facts *facts = &s->program.facts;
+  session_advise_first(s, out);
+  if (out->size)
+    strbuf_append_char(out, '\n');
+  for (uint32_t i = 0; i < facts->delegation_count; i++)
+    for (uint32_t k = 0; k < facts->delegations[i].backend_count; k++)
+      advise_rules(&facts->delegations[i].backends[k], out);
+  for (uint32_t i = 0; i < s->program.method_count; i++) {
+    const Method *m = &s->program.methods[i];
+    advise_layers(m->errors, out);
+    advise_quantize(m, out);
+    advise_planner(m, out);
+    advise_dims(m->options, out);
+    advise_ends(m->graph, out);
+  }
+}
