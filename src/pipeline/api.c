@@ -12,6 +12,8 @@ EtcSession *etc_session_new(void) {
   *s = (Session){0};
   arena_init(&s->arena);
   diag_sink_init(&s->sink);
+  files_read_init(&s->files);
+  s->sink.files = &s->files;
   context_init(&s->ctx, &s->sink);
   manager_init(&s->manager, &s->sink);
   registry_init(&s->registry, &s->arena, &s->sink);
@@ -53,6 +55,7 @@ void etc_session_free(EtcSession *s) {
   manager_release(&s->manager);
   context_release(&s->ctx);
   diag_sink_release(&s->sink);
+  files_read_release(&s->files);
   arena_release(&s->arena);
   xfree(s);
 }

@@ -50,18 +50,8 @@ static void print_depfile(const Session *s, const char *output, StrBuf *out) {
   strbuf_init(&rules);
   append_make_name(out, s->depfile_target ? s->depfile_target : output);
   strbuf_append_char(out, ':');
-  for (uint32_t i = 0; i < s->included_count; i++)
-    add_dependency(out, &rules, s->included[i]);
-  for (uint32_t i = 0; i < s->program.source_count; i++) {
-    const Source *source = s->program.sources[i];
-    if (source->in_memory)
-      continue;
-    add_dependency(out, &rules, source->path);
-    uint32_t externals = source->kind == SOURCE_ONNX ? source->onnx.locations.count : 0;
-    for (uint32_t k = 1; k <= externals; k++)
-      if (source->onnx.external[k])
-        add_dependency(out, &rules, source->onnx.external[k]->path);
-  }
+  for (uint32_t id = 1; id <= s->files.paths.count; id++)
+    add_dependency(out, &rules, intern_get(&s->files.paths, id).data);
   strbuf_append_char(out, '\n');
   if (rules.size)
     strbuf_append(out, (StrView){rules.data, rules.size});

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include "pipeline/plugin.h"
+#include "support/files.h"
 #include "support/text.h"
 
 enum { NAMES_MAX = 256 };
@@ -177,5 +178,6 @@ Status registry_load(Registry *r, const char *path) {
   Status status = add_rows(&l);
   if (status != STATUS_OK)
     *r = before;
+  file_note(r->sink, path);
   return status;
 }

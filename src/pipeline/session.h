@@ -42,8 +42,7 @@ struct EtcSession {
   int *given; /* by row of the settings: 1 + the priority of what set it for the whole program */
   const char *recipe; /* or NULL */
   bool recipe_read;
-  const char **included; /* all recipes that were read, for depfiles */
-  uint32_t included_count;
+  FilesRead files;            /* all that was read, for depfiles and the cache */
   const char *artifacts;      /* folder or NULL */
   const char *depfile;        /* or NULL */
   const char *map;            /* file for --map, or NULL */

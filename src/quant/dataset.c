@@ -296,6 +296,7 @@ static Status list_folder(const char *path, Arena *arena, DiagSink *sink, Names 
     names->names[names->count++] = arena_strdup(arena, name);
   }
   closedir(folder);
+  file_note(sink, path); /* its time of change is that of its list of files */
   if (npz->count)
     qsort(npz->names, npz->count, sizeof *npz->names, by_text);
   if (npy->count)
