@@ -1,21 +1,17 @@
 /* The stage emit: checks, the file of dependencies, the program. */
-#include <sys/stat.h>
-
 #include "ir/verify.h"
 #include "ops/delegate.h"
 #include "pipeline/instruction_map.h"
 #include "pipeline/bundles.h"
 #include "pte/emit.h"
+#include "support/depfile.h"
 
 /* The output takes the place of what has its name: that must not be something that is being read.
  */
 static Status check_output(Session *s, const char *output) {
-  struct stat out, in;
-  if (stat(output, &out) != 0)
-    return STATUS_OK;
   for (uint32_t i = 0; i < s->program.source_count; i++) {
-    if (s->program.sources[i]->in_memory || stat(s->program.sources[i]->path, &in) != 0 ||
-        in.st_dev != out.st_dev || in.st_ino != out.st_ino)
+    const Source *source = s->program.sources[i];
+    if (source->in_memory || !file_same(source->path, output))
       continue;
     Diag *d = diag_begin(&s->sink, DIAG_FILE_WRITE, diag_file(output));
     diag_message(d, "'%s' is the model itself", output);
@@ -25,37 +21,12 @@ static Status check_output(Session *s, const char *output) {
   return STATUS_OK;
 }
 
-static void append_make_name(StrBuf *out, const char *path) {
-  for (; *path; path++) {
-    if (*path == '$')
-      strbuf_append_char(out, '$');
-    else if (*path == ' ' || *path == '#' || *path == '\\')
-      strbuf_append_char(out, '\\');
-    strbuf_append_char(out, *path);
-  }
-}
-
-/* One file that the output depends on, and the empty rule for it. */
-static void add_dependency(StrBuf *out, StrBuf *rules, const char *path) {
-  strbuf_append(out, SV(" \\\n  "));
-  append_make_name(out, path);
-  append_make_name(rules, path);
-  strbuf_append(rules, SV(":\n"));
-}
-
-/* A rule of make, as compilers write it: the output depends on all that was read, and each of those
- * has an empty rule, so that make goes on when one is gone. */
 static void print_depfile(const Session *s, const char *output, StrBuf *out) {
-  StrBuf rules;
-  strbuf_init(&rules);
-  append_make_name(out, s->depfile_target ? s->depfile_target : output);
-  strbuf_append_char(out, ':');
+  Depfile d;
+  depfile_begin(&d, s->depfile_target ? s->depfile_target : output);
   for (uint32_t id = 1; id <= s->files.paths.count; id++)
-    add_dependency(out, &rules, intern_get(&s->files.paths, id).data);
-  strbuf_append_char(out, '\n');
-  if (rules.size)
-    strbuf_append(out, (StrView){rules.data, rules.size});
-  strbuf_release(&rules);
+    depfile_add(&d, intern_get(&s->files.paths, id).data);
+  depfile_end(&d, out);
 }
 
 /* Written first: the output, when it appears, is never without it. */

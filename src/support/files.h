@@ -58,6 +58,8 @@ Status file_check_unchanged(const MappedFile *file, DiagSink *sink);
  * those that were read and are not needed soon. */
 void file_drop_pages(const MappedFile *file, uint64_t offset, uint64_t size);
 void file_unmap(MappedFile *file);
+/* Whether both paths lead to one file that exists. */
+bool file_same(const char *a, const char *b);
 
 /* How far an output is, for whoever shows it. */
 typedef struct WriteProgress {

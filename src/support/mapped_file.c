@@ -338,3 +338,8 @@ void file_unmap(MappedFile *file) {
     close(file->fd);
   *file = (MappedFile){.fd = -1, .path = file->path};
 }
+
+bool file_same(const char *a, const char *b) {
+  struct stat x, y;
+  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
