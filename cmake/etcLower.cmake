@@ -53,24 +53,31 @@ function(_etc_check_name name embed)
   endforeach()
 endfunction()
 
-# NAME_embed: what `etc embed` makes of the program.
+# NAME_embed: what `etc embed` makes of the program, in assembler where the project has it, which takes no time to compile.
 function(_etc_embed name program)
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
-  if(NOT "C" IN_LIST languages)
-    message(FATAL_ERROR "etc_lower(${name}): EMBED makes a library of C: add C to the LANGUAGES of project()")
+  if("ASM" IN_LIST languages)
+    set(suffix S)
+  elseif("C" IN_LIST languages)
+    set(suffix c)
+  elseif("CXX" IN_LIST languages)
+    set(suffix cpp)
+  else()
+    message(FATAL_ERROR "etc_lower(${name}): EMBED makes a library: add C, CXX or ASM to the LANGUAGES of project()")
   endif()
-  set(source "${CMAKE_CURRENT_BINARY_DIR}/${name}_embed/${name}.c")
-  set(header "${CMAKE_CURRENT_BINARY_DIR}/${name}_embed/${name}.h")
-  file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/${name}_embed")
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/${name}_embed")
+  set(source "${folder}/${name}.${suffix}")
+  file(MAKE_DIRECTORY "${folder}")
   add_custom_command(
-    OUTPUT "${source}" "${header}"
-    COMMAND etc::command embed "${program}" -o "${source}" --header "${header}" --name "${name}" -q
+    OUTPUT "${source}" "${folder}/${name}.h"
+    COMMAND etc::command embed "${program}" -o "${source}" --header "${folder}/${name}.h" --name "${name}" -q
     DEPENDS "${program}" "$<TARGET_FILE:etc::command>"
     COMMENT "Embedding ${name}"
     VERBATIM)
-  add_library(${name}_embed STATIC "${source}" "${header}")
+  set_source_files_properties("${source}" PROPERTIES OBJECT_DEPENDS "${program}") # which assembler includes
+  add_library(${name}_embed STATIC "${source}" "${folder}/${name}.h")
   add_library(${name}::array ALIAS ${name}_embed)
-  target_include_directories(${name}_embed PUBLIC "${CMAKE_CURRENT_BINARY_DIR}/${name}_embed")
+  target_include_directories(${name}_embed PUBLIC "${folder}")
   add_dependencies(${name}_embed ${name})
 endfunction()
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 . "$(dirname "$0")/../common.sh"
 
-cp "$here/CMakeLists.txt" "$here/quantized.yaml" .
+cp "$here/CMakeLists.txt" "$here/host.c" "$here/quantized.yaml" "$here/../digits/digits.onnx" .
 "$PYTHON" "$here/../mlp.py" model.onnx
 "$PYTHON" -c 'import numpy; numpy.savez("samples.npz", x=numpy.random.default_rng(0).standard_normal((8, 4, 64)).astype("f"))'
 
@@ -9,6 +9,7 @@ cmake -S . -B build -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_INSTALL_PREFIX="$PWD/i
 cmake --build build
 cmake --install build
 etc verify installed/share/models/tiny.pte installed/share/models/quantized.pte
+./build/host
 
 # Nothing has changed: nothing is lowered.
 cmake --build build >again.txt
