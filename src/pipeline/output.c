@@ -3,6 +3,7 @@
 #include "ops/delegate.h"
 #include "pipeline/instruction_map.h"
 #include "pipeline/bundles.h"
+#include "pipeline/cache.h"
 #include "pte/emit.h"
 #include "support/depfile.h"
 
@@ -76,7 +77,8 @@ Status session_emit(Session *s, const char *output) {
   TRY(write_depfile(s, output));
   InstructionMap *maps =
       ARENA_ARRAY(&s->arena, InstructionMap, (size_t)s->program.method_count + 1);
-  TRY(pte_emit(graphs, s->program.method_count, &s->sink, output,
+  const char *kept = session_cache_path(s);
+  TRY(pte_emit(graphs, s->program.method_count, &s->sink, kept ? kept : output,
                (EmitOptions){.maps = s->map ? maps : NULL,
                              .external = s->external,
                              .deliver = s->deliver,
@@ -88,6 +90,16 @@ Status session_emit(Session *s, const char *output) {
                              .progress = s->manager.options.progress
                                              ? &s->manager.options.progress->output
                                              : NULL}));
+  if (kept) {
+    TRY(session_cache_keep(s));
+    TRY(session_cache_deliver(s, output));
+  }
   TRY(instruction_map_write(s, maps));
   return bundles_write(s, output);
+}
+
+Status session_emit_kept(Session *s, const char *output) {
+  TRY(check_output(s, output));
+  TRY(write_depfile(s, output));
+  return session_cache_deliver(s, output);
 }

@@ -28,6 +28,18 @@ typedef struct SettingPlace {
   const char *folder; /* that paths begin in, with its slash; "": the present one */
 } SettingPlace;
 
+/* --cache, see cache.h. */
+typedef struct Cache {
+  const char *folder;          /* NULL: none */
+  StrBuf options;              /* those that count, as they were set */
+  const char *besides;         /* an option that writes or prints more than the program, or NULL */
+  const char *program, *entry; /* paths; after the import */
+  const struct Summary *summary; /* after a hit */
+  MappedFile mapped;             /* the program, after a hit or when it was kept */
+  uint32_t files, warnings;      /* that there were when the key was made */
+  bool hit, writable;
+} Cache;
+
 struct EtcSession {
   Arena arena;
   DiagSink sink;
@@ -54,8 +66,9 @@ struct EtcSession {
   uint32_t shared_count;
   const char *external;      /* file for constants (.ptd), or NULL */
   const char *external_data; /* file with constants of programs that are read, or NULL */
-  bool default_depfile;      /* OUT.d */
-  bool sync;                 /* fsync the output */
+  Cache cache;
+  bool default_depfile; /* OUT.d */
+  bool sync;            /* fsync the output */
   bool time_passes, time_json, explain_json, explain_table;
   uint32_t delegates_kept; /* as artifacts */
 };
@@ -96,6 +109,8 @@ void session_enter(Session *s, const Method *m);
 Status session_run(Session *s, StageId last);
 /* Checks every method against the runtime's kernels and writes the program. */
 Status session_emit(Session *s, const char *output);
+/* The same with the program of the cache, after a hit. */
+Status session_emit_kept(Session *s, const char *output);
 /* Writes the graph of a delegate as an artifact; user is the session (PassOptions.keep_delegate).
  */
 void session_keep_delegate(void *user, Graph *part);

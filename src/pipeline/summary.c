@@ -4,6 +4,9 @@
  * node comes from. */
 #include "pipeline/summary.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "onnx/file/weights.h"
 #include "ops/delegate.h"
 #include "ops/work.h"
@@ -24,7 +27,7 @@ typedef struct OpWork {
 
 enum { MAX_OPS = 16 }; /* operators that multiply are few */
 
-typedef struct Facts {
+typedef struct Summary {
   uint64_t work, kernel_work, float_work; /* all; that of kernels; of those what is f32 or f16 */
   uint64_t packed, workspace;             /* of delegates, estimated */
   uint64_t model_bytes;                   /* files that were read; 0: no ONNX model */
@@ -32,11 +35,11 @@ typedef struct Facts {
   OpWork ops[MAX_OPS];
   uint32_t op_count;
   const char *advice; /* or "" */
-} Facts;
+} Summary;
 
 /* --- figures --- */
 
-static void add_op(Facts *f, StrView op, uint64_t work) {
+static void add_op(Summary *f, StrView op, uint64_t work) {
   uint32_t i = 0;
   while (i < f->op_count && !sv_eq(f->ops[i].op, op))
     i++;
@@ -46,7 +49,7 @@ static void add_op(Facts *f, StrView op, uint64_t work) {
   f->ops[i] = (OpWork){op, work_plus(f->ops[i].work, work)};
 }
 
-static void add_kernel(Facts *f, const Graph *g, NodeId n) {
+static void add_kernel(Summary *f, const Graph *g, NodeId n) {
   uint64_t work = node_work(g, n);
   if (work == 0)
     return;
@@ -58,7 +61,7 @@ static void add_kernel(Facts *f, const Graph *g, NodeId n) {
   add_op(f, op.size ? op : op_schema(g->nodes[n].op)->full, work);
 }
 
-static void add_delegate(Facts *f, const Graph *g, NodeId n) {
+static void add_delegate(Summary *f, const Graph *g, NodeId n) {
   Arena arena;
   DelegateFigures figures;
   arena_init(&arena);
@@ -70,7 +73,7 @@ static void add_delegate(Facts *f, const Graph *g, NodeId n) {
   arena_release(&arena);
 }
 
-static void add_graph(Facts *f, const Graph *g) {
+static void add_graph(Summary *f, const Graph *g) {
   for (FOR_NODES(g, n))
     if (op_has_trait(g->nodes[n].op, OP_DELEGATE))
       add_delegate(f, g, n);
@@ -78,7 +81,7 @@ static void add_graph(Facts *f, const Graph *g) {
       add_kernel(f, g, n);
 }
 
-static void add_model(Facts *f, const OnnxModel *m) {
+static void add_model(Summary *f, const OnnxModel *m) {
   OnnxWeights weights = onnx_weights(m);
   f->model_bytes += onnx_file_bytes(m);
   f->weights.bytes = work_plus(f->weights.bytes, weights.bytes);
@@ -87,7 +90,7 @@ static void add_model(Facts *f, const OnnxModel *m) {
 
 /* --- advice --- */
 
-static OpWork largest(const Facts *f) {
+static OpWork largest(const Summary *f) {
   OpWork most = {0};
   for (uint32_t i = 0; i < f->op_count; i++)
     if (f->ops[i].work > most.work)
@@ -106,7 +109,7 @@ static bool is_convolution(StrView op) {
 /* The factor was measured on one thread, ExecuTorch 1.4.1 and an AVX-512 CPU: 6 (mobilevit_xxs), 8
  * (squeezenet1_1), 15 (mobilenet_v2), 38 (wav2vec2_tiny), 41 (ds_cnn_kws), 79 (yolov8n), 178
  * (resnet8_cifar). Products alone gain little, as their portable kernels are good. */
-static void advise_backend(const Session *s, const Facts *f, StrBuf *out) {
+static void advise_backend(const Session *s, const Summary *f, StrBuf *out) {
   bool none = true;
   for (uint32_t i = 0; i < s->program.method_count; i++)
     none &= s->program.methods[i].options->pass.backend_count == 0;
@@ -126,7 +129,7 @@ static void advise_backend(const Session *s, const Facts *f, StrBuf *out) {
     strbuf_append(out, SV("try --backend xnnpack"));
 }
 
-static void advise_size(const Session *s, const Facts *f, StrBuf *out) {
+static void advise_size(const Session *s, const Summary *f, StrBuf *out) {
   uint64_t file = s->program.written.file_bytes;
   if (f->model_bytes == 0 || f->weights.small_bytes < MANY_BYTES ||
       f->weights.small_bytes < f->weights.bytes / 2 || file / 2 < f->model_bytes)
@@ -144,13 +147,13 @@ static void print_calls(StrBuf *out, uint32_t count, const char *what) {
     strbuf_printf(out, ", %u %s%s", count, what, count == 1 ? "" : "s");
 }
 
-static void print_text(const Session *s, const char *output, const Facts *f, StrBuf *out) {
+static void print_text(const Session *s, const char *output, const Summary *f, StrBuf *out) {
   const EmitFigures *w = &s->program.written;
   strbuf_append(out, SV("wrote "));
   strbuf_append_printable(out, sv_from(output));
   strbuf_append(out, SV(", "));
   strbuf_append_bytes(out, w->file_bytes);
-  strbuf_append(out, SV("\n  arena "));
+  strbuf_append(out, s->cache.hit ? SV(", from the cache\n  arena ") : SV("\n  arena "));
   strbuf_append_bytes(out, w->arena_bytes);
   strbuf_append(out, SV(", weights "));
   strbuf_append_bytes(out, w->weight_bytes);
@@ -168,7 +171,7 @@ static void print_text(const Session *s, const char *output, const Facts *f, Str
     strbuf_printf(out, "  next: %s\n", f->advice);
 }
 
-static void print_json(const Session *s, const char *output, const Facts *f, StrBuf *out) {
+static void print_json(const Session *s, const char *output, const Summary *f, StrBuf *out) {
   const EmitFigures *written = &s->program.written;
   JsonWriter w;
   json_init(&w, out, false);
@@ -188,27 +191,88 @@ static void print_json(const Session *s, const char *output, const Facts *f, Str
   json_named_uint(&w, "kernel_multiply_adds", f->kernel_work);
   if (s->program.kept_text)
     json_named_string(&w, "quantized", sv_from(s->program.kept_text));
+  if (s->cache.folder)
+    json_named_string(&w, "cache", s->cache.hit ? SV("hit") : SV("miss"));
   json_named_string(&w, "hint", sv_from(f->advice));
   json_close_object(&w);
   strbuf_append_char(out, '\n');
 }
 
-void session_summary(const Session *s, const char *output, StrBuf *out) {
-  Facts f = {0};
-  StrBuf advice;
-  strbuf_init(&advice);
+static void gather(const Session *s, Summary *f) {
   for (uint32_t i = 0; i < s->program.method_count; i++)
-    add_graph(&f, s->program.methods[i].graph);
-  f.work = work_plus(f.work, f.kernel_work);
+    add_graph(f, s->program.methods[i].graph);
+  f->work = work_plus(f->work, f->kernel_work);
   for (uint32_t i = 0; i < s->program.source_count; i++)
     if (s->program.sources[i]->kind == SOURCE_ONNX)
-      add_model(&f, &s->program.sources[i]->onnx);
-  advise_backend(s, &f, &advice);
-  advise_size(s, &f, &advice);
+      add_model(f, &s->program.sources[i]->onnx);
+}
+
+/* *f without its advice, which is appended to advice: it is made now, or was kept in the cache. */
+static void find_summary(const Session *s, Summary *f, StrBuf *advice) {
+  if (s->cache.summary) {
+    *f = *s->cache.summary;
+    strbuf_append(advice, sv_from(f->advice));
+    return;
+  }
+  gather(s, f);
+  advise_backend(s, f, advice);
+  advise_size(s, f, advice);
+}
+
+void session_summary(const Session *s, const char *output, StrBuf *out) {
+  Summary f = {0};
+  StrBuf advice;
+  strbuf_init(&advice);
+  find_summary(s, &f, &advice);
   f.advice = strbuf_cstr(&advice);
   if (s->sink.format == DIAG_JSON)
     print_json(s, output, &f, out);
   else
     print_text(s, output, &f, out);
   strbuf_release(&advice);
+}
+
+/* --- in the cache --- */
+
+#define WRITTEN_FORMAT(u64, u32)                                                                   \
+  "file %" u64 ", arena %" u64 ", weights %" u64 ", kernels %" u32 ", delegates %" u32 "\n"
+#define WORK_FORMAT(u64) "work %" u64 ", of kernels %" u64 ", packed %" u64 ", workspace %" u64 "\n"
+
+void session_summary_write(const Session *s, StrBuf *out) {
+  const EmitFigures *w = &s->program.written;
+  Summary f = {0};
+  StrBuf advice;
+  strbuf_init(&advice);
+  find_summary(s, &f, &advice);
+  strbuf_printf(out, WRITTEN_FORMAT(PRIu64, PRIu32), w->file_bytes, w->arena_bytes, w->weight_bytes,
+                w->kernel_calls, w->delegate_calls);
+  strbuf_printf(out, WORK_FORMAT(PRIu64), f.work, f.kernel_work, f.packed, f.workspace);
+  strbuf_printf(out, "quantized %s\nnext %s\n", s->program.kept_text ? s->program.kept_text : "",
+                strbuf_cstr(&advice));
+  strbuf_release(&advice);
+}
+
+/* The text after name in the last line of text that begins so; NULL without one. */
+static const char *line_of(Session *s, StrView text, const char *name) {
+  const char *at = strstr(text.data, name), *end = at ? strchr(at + 1, '\n') : NULL;
+  if (!end)
+    return NULL;
+  at += strlen(name);
+  return arena_strdup(&s->arena, (StrView){at, (size_t)(end - at)});
+}
+
+bool session_summary_read(Session *s, StrView text) {
+  EmitFigures *w = &s->program.written;
+  Summary *f = ARENA_NEW(&s->arena, Summary);
+  if (sscanf(text.data, WRITTEN_FORMAT(SCNu64, SCNu32) WORK_FORMAT(SCNu64), &w->file_bytes,
+             &w->arena_bytes, &w->weight_bytes, &w->kernel_calls, &w->delegate_calls, &f->work,
+             &f->kernel_work, &f->packed, &f->workspace) != 9)
+    return false;
+  const char *kept = line_of(s, text, "\nquantized ");
+  f->advice = line_of(s, text, "\nnext ");
+  if (!kept || !f->advice)
+    return false;
+  s->program.kept_text = kept[0] ? kept : NULL;
+  s->cache.summary = f;
+  return true;
 }

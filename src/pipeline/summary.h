@@ -9,4 +9,9 @@
  * session_emit. */
 void session_summary(const Session *s, const char *output, StrBuf *out);
 
+/* The same for an entry of the cache: lines of figures, which session_summary_read takes back for
+ * session_summary to print. False when they are not understood. */
+void session_summary_write(const Session *s, StrBuf *out);
+bool session_summary_read(Session *s, StrView text);
+
 #endif
