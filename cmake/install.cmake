@@ -16,7 +16,9 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/etcConfig.cmake.in ${PROJECT_BINARY_DIR
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/etcConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/etc.pc ${PROJECT_BINARY_DIR}/etc-plugin.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-install(FILES ${PROJECT_BINARY_DIR}/etcConfig.cmake ${PROJECT_BINARY_DIR}/etcConfigVersion.cmake DESTINATION ${config_folder})
+install(FILES ${PROJECT_BINARY_DIR}/etcConfig.cmake ${PROJECT_BINARY_DIR}/etcConfigVersion.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/etcLower.cmake
+        DESTINATION ${config_folder})
 
 # What plug-ins are compiled with: the headers of the graph and the tables, below include/etc/internal.
 set(internal_folder ${CMAKE_INSTALL_INCLUDEDIR}/etc/internal)

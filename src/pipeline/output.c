@@ -3,6 +3,7 @@
 #include "ops/delegate.h"
 #include "pipeline/budget_lower.h"
 #include "pipeline/bundles.h"
+#include "pipeline/cache.h"
 #include "pipeline/instruction_map.h"
 #include "pipeline/report.h"
 #include "pte/emit.h"
@@ -32,18 +33,8 @@ static Status check_output(Session *s, const char *output) {
 static void print_depfile(const Session *s, const char *output, StrBuf *out) {
   Depfile d;
   depfile_begin(&d, s->depfile_target ? s->depfile_target : output);
-  for (uint32_t i = 0; i < s->included_count; i++)
-    depfile_add(&d, s->included[i]);
-  for (uint32_t i = 0; i < s->program.source_count; i++) {
-    const Source *source = s->program.sources[i];
-    if (source->in_memory)
-      continue;
-    depfile_add(&d, source->path);
-    uint32_t externals = source->kind == SOURCE_ONNX ? source->onnx.locations.count : 0;
-    for (uint32_t k = 1; k <= externals; k++)
-      if (source->onnx.external[k])
-        depfile_add(&d, source->onnx.external[k]->path);
-  }
+  for (uint32_t id = 1; id <= s->files.paths.count; id++)
+    depfile_add(&d, intern_get(&s->files.paths, id).data);
   depfile_end(&d, out);
 }
 
@@ -107,8 +98,9 @@ Status session_emit(Session *s, const char *output) {
   TRY(session_report_open(s));
   InstructionMap *maps =
       ARENA_ARRAY(&s->arena, InstructionMap, (size_t)s->program.method_count + 1);
+  const char *kept = session_cache_path(s);
   Whole whole = {s, output, maps};
-  TRY(pte_emit(graphs, s->program.method_count, &s->sink, output,
+  TRY(pte_emit(graphs, s->program.method_count, &s->sink, kept ? kept : output,
                (EmitOptions){.maps = s->map || s->budget ? maps : NULL,
                              .whole = check_whole,
                              .whole_user = &whole,
@@ -122,7 +114,17 @@ Status session_emit(Session *s, const char *output) {
                              .progress = s->manager.options.progress
                                              ? &s->manager.options.progress->output
                                              : NULL}));
+  if (kept) {
+    TRY(session_cache_keep(s));
+    TRY(session_cache_deliver(s, output));
+  }
   TRY(instruction_map_write(s, maps));
   TRY(bundles_write(s, output));
   return session_report_write(s, output);
+}
+
+Status session_emit_kept(Session *s, const char *output) {
+  TRY(check_output(s, output));
+  TRY(write_depfile(s, output));
+  return session_cache_deliver(s, output);
 }

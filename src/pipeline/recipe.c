@@ -339,12 +339,6 @@ static EtcStatus check_exists(Session *s, const Chain *chain) {
   return status;
 }
 
-static void keep_path(Session *s, const char *path) {
-  s->included = arena_grow(&s->arena, s->included, s->included_count * sizeof *s->included,
-                           (s->included_count + 1) * sizeof *s->included);
-  s->included[s->included_count++] = path;
-}
-
 static EtcStatus apply_chain(Session *s, const Chain *chain, int *priority) {
   EtcStatus status = check_chain(s, chain, *priority);
   if (status != ETC_OK)
@@ -363,7 +357,6 @@ static EtcStatus apply_chain(Session *s, const Chain *chain, int *priority) {
     status = session_status(file_map(&file, &s->arena, &s->sink, chain->path));
     if (status != ETC_OK)
       return status;
-    keep_path(s, chain->path);
     status = read_bytes(&r, name, file.data, file.size);
     file_unmap(&file);
   }

@@ -2,6 +2,7 @@
 #include "pipeline/registry.h"
 
 #include "pipeline/plugin.h"
+#include "support/files.h"
 #include "support/shared_object.h"
 #include "support/text.h"
 
@@ -177,5 +178,6 @@ Status registry_load(Registry *r, const char *path) {
   Status status = add_rows(&l);
   if (status != STATUS_OK)
     *r = before;
+  file_note(r->sink, path);
   return status;
 }

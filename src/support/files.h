@@ -3,6 +3,27 @@
 #define ETC_SUPPORT_FILES_H
 
 #include "support/diag.h"
+#include "support/intern.h"
+
+/* The files that were read, each once, in the order of their first opening, with the version that
+ * was opened then: what an output depends on. file_map and file_map_beneath note what they open in
+ * the list of their sink, so that no reader can forget to; file_note is for what is not mapped. */
+typedef struct FilesRead {
+  Intern paths; /* ids from 1 */
+  struct FileVersion {
+    uint64_t size;
+    int64_t changed_ns;
+  } * versions; /* by id */
+  uint32_t capacity;
+} FilesRead;
+
+void files_read_init(FilesRead *files);
+void files_read_release(FilesRead *files);
+/* A file or folder that is read by other means; nothing happens when it does not exist. */
+void file_note(DiagSink *sink, const char *path);
+/* Whether all are still what they were when they were first opened; else FILE_CHANGED is reported.
+ */
+Status files_read_unchanged(const FilesRead *files, DiagSink *sink);
 
 /* A read-only mapping of a whole regular file. An empty file has size 0 and data pointing at
  * nothing. */
