@@ -144,6 +144,27 @@ static void print_calls(StrBuf *out, uint32_t count, const char *what) {
     strbuf_printf(out, ", %u %s%s", count, what, count == 1 ? "" : "s");
 }
 
+/* How far arenas may be above the smallest that the order of nodes allows; ARENA_UNPROVEN: not
+ * known. */
+static uint64_t arena_excess(const Session *s) {
+  uint64_t excess = 0;
+  for (uint32_t i = 0; i < s->program.method_count; i++)
+    if (!add_u64(excess, s->program.methods[i].graph->arena_excess, &excess))
+      return ARENA_UNPROVEN;
+  return excess;
+}
+
+static void print_excess(StrBuf *out, uint64_t arena, uint64_t excess) {
+  if (arena == 0 || excess >= arena)
+    return;
+  uint64_t tenths = work_times(excess, 1000) / (arena - excess);
+  if (excess == 0)
+    strbuf_append(out, SV(" (optimal)"));
+  else
+    strbuf_printf(out, " (at most %llu.%llu %% above the optimum)",
+                  (unsigned long long)((tenths + 1) / 10), (unsigned long long)((tenths + 1) % 10));
+}
+
 static void print_text(const Session *s, const char *output, const Facts *f, StrBuf *out) {
   const EmitFigures *w = &s->program.written;
   strbuf_append(out, SV("wrote "));
@@ -152,6 +173,7 @@ static void print_text(const Session *s, const char *output, const Facts *f, Str
   strbuf_append_bytes(out, w->file_bytes);
   strbuf_append(out, SV("\n  arena "));
   strbuf_append_bytes(out, w->arena_bytes);
+  print_excess(out, w->arena_bytes, arena_excess(s));
   strbuf_append(out, SV(", weights "));
   strbuf_append_bytes(out, w->weight_bytes);
   print_calls(out, w->kernel_calls, "kernel call");
@@ -179,6 +201,8 @@ static void print_json(const Session *s, const char *output, const Facts *f, Str
   json_named_string(&w, "file", sv_from(output));
   json_named_uint(&w, "file_bytes", written->file_bytes);
   json_named_uint(&w, "arena_bytes", written->arena_bytes);
+  if (arena_excess(s) != ARENA_UNPROVEN)
+    json_named_uint(&w, "arena_excess_bytes", arena_excess(s));
   json_named_uint(&w, "weight_bytes", written->weight_bytes);
   json_named_uint(&w, "kernel_calls", written->kernel_calls);
   json_named_uint(&w, "delegate_calls", written->delegate_calls);
