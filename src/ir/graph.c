@@ -26,7 +26,7 @@ static const SymInt absent_dims[MAX_RANK] = {0};
 
 Graph *graph_new(Context *ctx, StrView name) {
   Graph *g = xrealloc(NULL, sizeof *g);
-  *g = (Graph){.ctx = ctx, .name = intern_add(&ctx->names, name)};
+  *g = (Graph){.ctx = ctx, .name = intern_add(&ctx->names, name), .arena_excess = ARENA_UNPROVEN};
   sym_init(&g->syms);
   arena_init(&g->arena);
   POOL_ADD(g, nodes, node_count, node_capacity); /* handle 0 of each pool means none */

@@ -216,6 +216,8 @@ typedef struct Graph {
   Transform *transforms; /* of its constants */
   uint64_t *arena_sizes; /* by memory_id, [0] unused; set by memory planning */
   uint32_t arena_size_count;
+  uint64_t arena_excess;   /* bytes that they may be above the least possible, without states;
+                              ARENA_UNPROVEN: not known. Not in the text */
   DelegateOrigin *origins; /* of delegates */
   uint32_t origin_count;
   const MemoryBank *banks; /* memory_id 1..bank_count; for the program that is written, or NULL */
@@ -223,6 +225,7 @@ typedef struct Graph {
 } Graph;
 
 #define NODE_OUTPUT ((NodeId)1)
+#define ARENA_UNPROVEN UINT64_MAX
 
 Graph *graph_new(Context *ctx, StrView name);
 void graph_free(Graph *g);

@@ -30,6 +30,7 @@ enum { MAX_OPS = 16 }; /* operators that multiply are few */
 typedef struct Summary {
   uint64_t work, kernel_work, float_work; /* all; that of kernels; of those what is f32 or f16 */
   uint64_t packed, workspace;             /* of delegates, estimated */
+  uint64_t excess;                        /* of arenas above the least, or ARENA_UNPROVEN */
   uint64_t model_bytes;                   /* files that were read; 0: no ONNX model */
   OnnxWeights weights;
   OpWork ops[MAX_OPS];
@@ -147,6 +148,17 @@ static void print_calls(StrBuf *out, uint32_t count, const char *what) {
     strbuf_printf(out, ", %u %s%s", count, what, count == 1 ? "" : "s");
 }
 
+static void print_excess(StrBuf *out, uint64_t arena, uint64_t excess) {
+  if (arena == 0 || excess >= arena)
+    return;
+  uint64_t tenths = work_times(excess, 1000) / (arena - excess);
+  if (excess == 0)
+    strbuf_append(out, SV(" (optimal)"));
+  else
+    strbuf_printf(out, " (at most %llu.%llu %% above the optimum)",
+                  (unsigned long long)((tenths + 1) / 10), (unsigned long long)((tenths + 1) % 10));
+}
+
 static void print_text(const Session *s, const char *output, const Summary *f, StrBuf *out) {
   const EmitFigures *w = &s->program.written;
   strbuf_append(out, SV("wrote "));
@@ -155,6 +167,7 @@ static void print_text(const Session *s, const char *output, const Summary *f, S
   strbuf_append_bytes(out, w->file_bytes);
   strbuf_append(out, s->cache.hit ? SV(", from the cache\n  arena ") : SV("\n  arena "));
   strbuf_append_bytes(out, w->arena_bytes);
+  print_excess(out, w->arena_bytes, f->excess);
   strbuf_append(out, SV(", weights "));
   strbuf_append_bytes(out, w->weight_bytes);
   print_calls(out, w->kernel_calls, "kernel call");
@@ -182,6 +195,8 @@ static void print_json(const Session *s, const char *output, const Summary *f, S
   json_named_string(&w, "file", sv_from(output));
   json_named_uint(&w, "file_bytes", written->file_bytes);
   json_named_uint(&w, "arena_bytes", written->arena_bytes);
+  if (f->excess != ARENA_UNPROVEN)
+    json_named_uint(&w, "arena_excess_bytes", f->excess);
   json_named_uint(&w, "weight_bytes", written->weight_bytes);
   json_named_uint(&w, "kernel_calls", written->kernel_calls);
   json_named_uint(&w, "delegate_calls", written->delegate_calls);
@@ -198,9 +213,20 @@ static void print_json(const Session *s, const char *output, const Summary *f, S
   strbuf_append_char(out, '\n');
 }
 
+/* How far arenas may be above the smallest that the order of nodes allows; ARENA_UNPROVEN: not
+ * known. */
+static uint64_t arena_excess(const Session *s) {
+  uint64_t excess = 0;
+  for (uint32_t i = 0; i < s->program.method_count; i++)
+    if (!add_u64(excess, s->program.methods[i].graph->arena_excess, &excess))
+      return ARENA_UNPROVEN;
+  return excess;
+}
+
 static void gather(const Session *s, Summary *f) {
   for (uint32_t i = 0; i < s->program.method_count; i++)
     add_graph(f, s->program.methods[i].graph);
+  f->excess = arena_excess(s);
   f->work = work_plus(f->work, f->kernel_work);
   for (uint32_t i = 0; i < s->program.source_count; i++)
     if (s->program.sources[i]->kind == SOURCE_ONNX)
@@ -258,7 +284,8 @@ void session_summary(const Session *s, const char *output, StrBuf *out) {
 
 #define WRITTEN_FORMAT(u64, u32)                                                                   \
   "file %" u64 ", arena %" u64 ", weights %" u64 ", kernels %" u32 ", delegates %" u32 "\n"
-#define WORK_FORMAT(u64) "work %" u64 ", of kernels %" u64 ", packed %" u64 ", workspace %" u64 "\n"
+#define WORK_FORMAT(u64)                                                                           \
+  "work %" u64 ", of kernels %" u64 ", packed %" u64 ", workspace %" u64 ", excess %" u64 "\n"
 
 void session_summary_write(const Session *s, StrBuf *out) {
   const EmitFigures *w = &s->program.written;
@@ -268,7 +295,7 @@ void session_summary_write(const Session *s, StrBuf *out) {
   find_summary(s, &f, &advice);
   strbuf_printf(out, WRITTEN_FORMAT(PRIu64, PRIu32), w->file_bytes, w->arena_bytes, w->weight_bytes,
                 w->kernel_calls, w->delegate_calls);
-  strbuf_printf(out, WORK_FORMAT(PRIu64), f.work, f.kernel_work, f.packed, f.workspace);
+  strbuf_printf(out, WORK_FORMAT(PRIu64), f.work, f.kernel_work, f.packed, f.workspace, f.excess);
   strbuf_printf(out, "quantized %s\nnext %s\n", s->program.kept_text ? s->program.kept_text : "",
                 strbuf_cstr(&advice));
   strbuf_release(&advice);
@@ -288,7 +315,7 @@ bool session_summary_read(Session *s, StrView text) {
   Summary *f = ARENA_NEW(&s->arena, Summary);
   if (sscanf(text.data, WRITTEN_FORMAT(SCNu64, SCNu32) WORK_FORMAT(SCNu64), &w->file_bytes,
              &w->arena_bytes, &w->weight_bytes, &w->kernel_calls, &w->delegate_calls, &f->work,
-             &f->kernel_work, &f->packed, &f->workspace) != 9)
+             &f->kernel_work, &f->packed, &f->workspace, &f->excess) != 10)
     return false;
   const char *kept = line_of(s, text, "\nquantized ");
   f->advice = line_of(s, text, "\nnext ");
