@@ -10,6 +10,7 @@
 #include "onnx/file/weights.h"
 #include "ops/delegate.h"
 #include "ops/work.h"
+#include "pte/keymap.h"
 #include "support/json.h"
 
 enum {
@@ -62,24 +63,33 @@ static void add_kernel(Summary *f, const Graph *g, NodeId n) {
   add_op(f, op.size ? op : op_schema(g->nodes[n].op)->full, work);
 }
 
-static void add_delegate(Summary *f, const Graph *g, NodeId n) {
+/* made: the delegates of the graph that are counted already. Calls of one share its memory. */
+static void add_delegate(Summary *f, const Graph *g, NodeId n, KeyMap *made) {
+  DelegateIdentity identity = delegate_identity(g, n);
+  uint32_t *slot;
+  bool known = keymap_get(made, &identity, sizeof identity, &slot) != 0;
+  *slot = 1;
   Arena arena;
   DelegateFigures figures;
   arena_init(&arena);
   if (delegate_figures(g, n, &arena, &figures)) {
     f->work = work_plus(f->work, figures.work);
-    f->packed = work_plus(f->packed, figures.packed);
+    f->packed = work_plus(f->packed, known ? 0 : figures.packed);
     f->workspace = figures.workspace > f->workspace ? figures.workspace : f->workspace;
   }
   arena_release(&arena);
 }
 
 static void add_graph(Summary *f, const Graph *g) {
+  Arena arena;
+  arena_init(&arena);
+  KeyMap made = keymap_make(&arena, g->ctx->names.seed);
   for (FOR_NODES(g, n))
     if (op_has_trait(g->nodes[n].op, OP_DELEGATE))
-      add_delegate(f, g, n);
+      add_delegate(f, g, n, &made);
     else
       add_kernel(f, g, n);
+  arena_release(&arena);
 }
 
 static void add_model(Summary *f, const OnnxModel *m) {
