@@ -178,7 +178,8 @@ static void mark(Search *r, uint32_t kept) {
   r->options->quantize.kept = floats;
 }
 
-/* What a budget is told: the least of all methods, and the nodes that are quantized and cost most. */
+/* What a budget is told: the least of all methods, and the nodes that are quantized and cost most.
+ */
 static void record(const Search *r, uint32_t kept) {
   Program *p = &r->s->program;
   if (!isnan(p->sqnr) && !(r->sqnr < p->sqnr))

@@ -3,9 +3,9 @@
 
 #include "ir/verify.h"
 #include "ops/delegate.h"
-#include "pipeline/budget_lower.h"
 #include "pipeline/bundles.h"
 #include "pipeline/instruction_map.h"
+#include "pipeline/whole_program.h"
 #include "pte/emit.h"
 
 /* The output takes the place of what has its name: that must not be something that is being read.
@@ -101,7 +101,8 @@ typedef struct Whole {
 /* Before the program gets its name. */
 static Status check_whole(void *user, AtomicFile *file) {
   const Whole *w = user;
-  TRY(session_check_budget(w->s, file, w->maps));
+  if (session_wants_whole(w->s))
+    TRY(session_check_whole(w->s, file, w->maps));
   return write_depfile(w->s, w->output);
 }
 
@@ -130,7 +131,7 @@ Status session_emit(Session *s, const char *output) {
       ARENA_ARRAY(&s->arena, InstructionMap, (size_t)s->program.method_count + 1);
   Whole whole = {s, output, maps};
   TRY(pte_emit(graphs, s->program.method_count, &s->sink, output,
-               (EmitOptions){.maps = s->map || s->budget ? maps : NULL,
+               (EmitOptions){.maps = s->map || session_wants_whole(s) ? maps : NULL,
                              .whole = check_whole,
                              .whole_user = &whole,
                              .external = s->external,

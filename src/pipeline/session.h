@@ -58,6 +58,7 @@ struct EtcSession {
   const char *external_data; /* file with constants of programs that are read, or NULL */
   bool default_depfile;      /* OUT.d */
   bool sync;                 /* fsync the output */
+  bool size, size_json;      /* --size */
   bool time_passes, time_json, explain_json, explain_table;
   uint32_t delegates_kept; /* as artifacts */
 };
