@@ -10,6 +10,7 @@
 #include "onnx/file/weights.h"
 #include "ops/delegate.h"
 #include "ops/work.h"
+#include "pipeline/cache.h"
 #include "support/json.h"
 
 enum {
@@ -147,13 +148,19 @@ static void print_calls(StrBuf *out, uint32_t count, const char *what) {
     strbuf_printf(out, ", %u %s%s", count, what, count == 1 ? "" : "s");
 }
 
+static const char *cache_says(const Session *s) {
+  return s->cache.hit ? "hit" : session_cache_path(s) ? "miss" : "not kept";
+}
+
 static void print_text(const Session *s, const char *output, const Summary *f, StrBuf *out) {
   const EmitFigures *w = &s->program.written;
   strbuf_append(out, SV("wrote "));
   strbuf_append_printable(out, sv_from(output));
   strbuf_append(out, SV(", "));
   strbuf_append_bytes(out, w->file_bytes);
-  strbuf_append(out, s->cache.hit ? SV(", from the cache\n  arena ") : SV("\n  arena "));
+  if (s->cache.folder && strcmp(cache_says(s), "miss") != 0)
+    strbuf_printf(out, ", cache: %s", cache_says(s));
+  strbuf_append(out, SV("\n  arena "));
   strbuf_append_bytes(out, w->arena_bytes);
   strbuf_append(out, SV(", weights "));
   strbuf_append_bytes(out, w->weight_bytes);
@@ -192,7 +199,7 @@ static void print_json(const Session *s, const char *output, const Summary *f, S
   if (s->program.kept_text)
     json_named_string(&w, "quantized", sv_from(s->program.kept_text));
   if (s->cache.folder)
-    json_named_string(&w, "cache", s->cache.hit ? SV("hit") : SV("miss"));
+    json_named_string(&w, "cache", sv_from(cache_says(s)));
   json_named_string(&w, "hint", sv_from(f->advice));
   json_close_object(&w);
   strbuf_append_char(out, '\n');
