@@ -10,6 +10,7 @@
 #include "onnx/file/weights.h"
 #include "ops/delegate.h"
 #include "ops/work.h"
+#include "pipeline/cache.h"
 #include "pte/keymap.h"
 #include "support/json.h"
 
@@ -158,6 +159,10 @@ static void print_calls(StrBuf *out, uint32_t count, const char *what) {
     strbuf_printf(out, ", %u %s%s", count, what, count == 1 ? "" : "s");
 }
 
+static const char *cache_says(const Session *s) {
+  return s->cache.hit ? "hit" : session_cache_path(s) ? "miss" : "not kept";
+}
+
 static void print_excess(StrBuf *out, uint64_t arena, uint64_t excess) {
   if (arena == 0 || excess >= arena)
     return;
@@ -175,7 +180,9 @@ static void print_text(const Session *s, const char *output, const Summary *f, S
   strbuf_append_printable(out, sv_from(output));
   strbuf_append(out, SV(", "));
   strbuf_append_bytes(out, w->file_bytes);
-  strbuf_append(out, s->cache.hit ? SV(", from the cache\n  arena ") : SV("\n  arena "));
+  if (s->cache.folder && strcmp(cache_says(s), "miss") != 0)
+    strbuf_printf(out, ", cache: %s", cache_says(s));
+  strbuf_append(out, SV("\n  arena "));
   strbuf_append_bytes(out, w->arena_bytes);
   print_excess(out, w->arena_bytes, f->excess);
   strbuf_append(out, SV(", weights "));
@@ -217,7 +224,7 @@ static void print_json(const Session *s, const char *output, const Summary *f, S
   if (s->program.kept_text)
     json_named_string(&w, "quantized", sv_from(s->program.kept_text));
   if (s->cache.folder)
-    json_named_string(&w, "cache", s->cache.hit ? SV("hit") : SV("miss"));
+    json_named_string(&w, "cache", sv_from(cache_says(s)));
   json_named_string(&w, "hint", sv_from(f->advice));
   json_close_object(&w);
   strbuf_append_char(out, '\n');
