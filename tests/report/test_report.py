@@ -103,6 +103,11 @@ class Facts(unittest.TestCase):
         used = {c["name"]: method["places"][c["place"]]["name"] for c in method["constants"] if c.get("name")}
         self.assertEqual(used, {"first.weight": "/first/Gemm", "second.weight": "/second/Gemm"})
 
+    def test_constants(self):
+        """Equal ones count once, as in the file."""
+        for name, facts in made.items():
+            self.assertEqual(sum(c["bytes"] for m in facts["methods"] for c in m["constants"]), facts["program"]["weight_bytes"], name)
+
     def test_refusals(self):
         backend = made["mixed"]["methods"][0]["backends"][0]
         self.assertEqual((backend["taken"], backend["left"]), (3, 2))

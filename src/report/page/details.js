@@ -30,7 +30,7 @@ function memoryItems(node, number) {
   return blocksOf(node, number).map(b => {
     const others = method().memory.blocks.filter(o => o !== b && o.bytes && overlaps(o, b)).length;
     return el('span', {}, `${bytes(b.bytes)} at ${b.offset} of arena ${b.arena}, in use from ${b.first} to ${b.last}` +
-      (others ? `; ${plural(others, 'other tensor')} lie there at other times. ` : '. '),
+      (others ? `; ${plural(others, 'other tensor')} ${others === 1 ? 'lies' : 'lie'} there at other times. ` : '. '),
       el('button', { class: 'link', type: 'button', onclick: () => { memoryAt = b.first; choose('memory'); } }, 'Show'));
   });
 }
