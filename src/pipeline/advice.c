@@ -15,7 +15,7 @@ enum {
   MANY_BYTES = 1 << 20,
   SHARE = 4 /* inputs and outputs are worth a word from a quarter of the arena on */
 };
-#define LOW_SQNR 20.0 /* dB of one node: a tenth of the signal is noise */
+#define LOW_SQNR 20.0 /* dB: a tenth of the signal is noise */
 
 static void append_name(StrBuf *out, StrView name) {
   strbuf_append_char(out, '\'');
@@ -126,6 +126,19 @@ static void advise_quantize(const Method *m, StrBuf *out) {
                         "those of products and convolutions in a quarter of it\n"));
 }
 
+static void advise_outputs(const Method *m, StrBuf *out) {
+  const QuantizeErrors *e = m->errors;
+  for (uint32_t i = 0; e && m->options->max_drop <= 0 && i < e->output_count; i++) {
+    double all = compare_sqnr(&e->outputs[i].all);
+    if (!(all < LOW_SQNR))
+      continue;
+    strbuf_append(out, SV("output "));
+    append_name(out, e->outputs[i].value);
+    strbuf_printf(out, " has %.1f dB: --max-drop DB leaves nodes in floats until it has more\n",
+                  all);
+  }
+}
+
 static void advise_layers(const QuantizeErrors *e, StrBuf *out) {
   for (uint32_t i = 0; e && i < e->row_count && i < LAYERS_MAX; i++) {
     double own = compare_sqnr(&e->rows[i].own);
@@ -146,6 +159,7 @@ void session_advise(Session *s, StrBuf *out) {
       advise_rules(&facts->delegations[i].backends[k], out);
   for (uint32_t i = 0; i < s->program.method_count; i++) {
     const Method *m = &s->program.methods[i];
+    advise_outputs(m, out);
     advise_layers(m->errors, out);
     advise_quantize(m, out);
     advise_planner(m, out);

@@ -111,6 +111,7 @@ class Facts(unittest.TestCase):
     def test_refusals(self):
         backend = made["mixed"]["methods"][0]["backends"][0]
         self.assertEqual((backend["taken"], backend["left"]), (3, 2))
+        self.assertEqual([(d["delegate"], d["nodes"]) for d in backend["delegates"]], [(1, 3)])
         self.assertEqual([g["rule"] for g in backend["refusals"]], ["float-type"])
         self.assertTrue(any("float-type" in text for text in made["mixed"]["next"]))
         self.assertTrue(any("--plan greedy" in text for text in made["kernels"]["next"]))

@@ -9,7 +9,7 @@ function findLayers(nodes, users) {
   nodes.forEach((node, i) => { for (const from of node.in || []) layer[i] = Math.max(layer[i], layer[from] + 1); });
   // What has no operands stands right above its first user.
   for (let i = nodes.length - 1; i >= 0; i--)
-    if (!(nodes[i].in || []).length && users[i].length) layer[i] = Math.max(0, Math.min(...users[i].map(u => layer[u])) - 1);
+    if (!(nodes[i].in || []).length && users[i].length) layer[i] = Math.max(0, users[i].reduce((least, u) => Math.min(least, layer[u]), Infinity) - 1);
   return layer;
 }
 

@@ -34,7 +34,7 @@ function drawMemory() {
   p.clearRect(0, 0, view.width, view.height);
   p.fillStyle = colours.bg;
   p.fillRect(left, top, right - left, bottom - top);
-  const used = usage(), most = Math.max(1, ...used);
+  const used = usage(), most = used.reduce((a, b) => Math.max(a, b), 1);
   p.beginPath();
   p.moveTo(left, CURVE);
   used.forEach((n, t) => { p.lineTo(x(t), CURVE - (CURVE - 8) * n / most); p.lineTo(x(t + 1), CURVE - (CURVE - 8) * n / most); });
