@@ -262,23 +262,6 @@ static Status write_method(const Session *s, Method *m, JsonWriter *w) {
   return status;
 }
 
-/* Pieces of advice are texts, one a line. */
-static void write_next(Session *s, JsonWriter *w) {
-  StrBuf text;
-  strbuf_init(&text);
-  session_advise(s, &text);
-  json_key(w, "next");
-  json_open_array(w);
-  for (size_t at = 0, end; at < text.size; at = end + 1) {
-    end = at;
-    while (text.data[end] != '\n')
-      end++;
-    json_string(w, (StrView){text.data + at, end - at});
-  }
-  json_close_array(w);
-  strbuf_release(&text);
-}
-
 static Status write_document(Session *s, const char *output, StrBuf *out) {
   JsonWriter w;
   Status status = STATUS_OK;
@@ -289,7 +272,10 @@ static Status write_document(Session *s, const char *output, StrBuf *out) {
   json_named_string(&w, "etc", SV(ETC_VERSION));
   write_program(s, output, &w);
   session_figures_json(s, &w);
-  write_next(s, &w);
+  json_key(&w, "next");
+  json_open_array(&w);
+  session_advise(s, &w);
+  json_close_array(&w);
   json_key(&w, "methods");
   json_open_array(&w);
   for (uint32_t i = 0; i < s->program.method_count && status == STATUS_OK; i++)
