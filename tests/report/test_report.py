@@ -52,13 +52,13 @@ def lower(name, text, *more):
         return json.load(f)
 
 
-def make_all():
+def make_all(layers):
     write_samples(in_work("samples.npz"))
     return {"mixed": lower("mixed", models.MIXED, "--backend", "xnnpack:min-ops=1"),
             "kernels": lower("kernels", models.MIXED, "--plan", "naive", "--memory", "sram=64,dram=1M"),
             "quantized": lower("quantized", models.MIXED, "--quantize", "int8", "--calibrate", in_work("samples.npz"),
                                "--backend", "xnnpack:min-ops=1"),
-            "layers": lower("layers", models.layers(LAYERS))}
+            "layers": lower("layers", models.layers(layers))}
 
 
 class Facts(unittest.TestCase):
@@ -263,6 +263,11 @@ class Page(unittest.TestCase):
         self.b.press(f"#stages button:nth-child({names.index('to_executorch') + 1})")
         self.assertEqual(self.js("[...byId('stages').children].map(c => c.getAttribute('aria-pressed')).indexOf('true')"), len(names) - 1)
         self.assertIn("delegate 1", self.js("layout.nodes.map(titleOf)"))
+        kinds = "Object.fromEntries(layout.nodes.map(n => [titleOf(n), fate(n).kind]))"
+        expected = {"input": "end", "delegate 1": "delegate", "to_copy": "kernel", "exp": "kernel", "output": "end"}
+        self.assertEqual(self.js(kinds), expected)
+        self.b.press("#stages button:nth-child(1)")
+        self.assertEqual(self.js(kinds), {"input": "end", "linear": "delegate", "relu": "delegate", "to_copy": "kernel", "exp": "kernel", "output": "end"})
 
     def test_light_and_dark(self):
         self.open("mixed", "graph")
@@ -350,7 +355,7 @@ def main():
     if args.tests and all(t.startswith("Page") for t in args.tests) and browser.find_browser() is None:
         print("SKIPPED: the page of --report: no Chromium, tools/setup installs it")
         return SKIPPED
-    made = make_all()
+    made = make_all(100 if args.tests and not any(t.startswith("Page") for t in args.tests) else LAYERS)
     return not unittest.main(argv=[sys.argv[0], *args.tests], exit=False).result.wasSuccessful()
 
 

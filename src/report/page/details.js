@@ -13,7 +13,7 @@ function pairs(entries) {
 function fateBadge(node) {
   const f = fate(node), [fill, line] = fillOf(f);
   const place = placeOf(node);
-  const text = f.kind === 'delegate' ? `Delegate ${f.number}${backendOf(f.number) ? ' · ' + backendOf(f.number) : ''}` : f.kind === 'end' ? node.op
+  const text = f.kind === 'delegate' ? `Delegate ${f.number}${backendOf(f.number) ? ' · ' + backendOf(f.number) : ''}` + (place.kernels && !node.delegate ? ', and ' + plural(place.kernels, 'kernel call') : '') : f.kind === 'end' ? node.op
     : f.kind === 'kernel' ? (place.kernels > 1 ? plural(place.kernels, 'portable kernel call') : 'Portable kernel') : 'Computed ahead, or part of other nodes';
   return el('span', { class: 'badge', style: { background: fill, borderColor: line } }, text);
 }

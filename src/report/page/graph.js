@@ -104,7 +104,7 @@ function drawNode(i) {
   paper.fillStyle = colours.soft;
   paper.font = '11px system-ui, sans-serif';
   if (f.kind === 'end') return paper.fillText(fitText((node.out || [''])[0], 24, false), left, y + 46);
-  paper.fillText(fitText(nodeName(node), 27, true), left, y + 37);
+  paper.fillText(fitText(nodeName(node), 25, true), left, y + 37);
   paper.fillText(fitText((node.out || [''])[0] || '', 27, false), left, y + 53);
 }
 
