@@ -90,7 +90,6 @@ function layoutGraph(nodes) {
   const width = item => item < nodes.length ? NODE_WIDTH : BEND_WIDTH;
   const x = new Float64Array(items.layer.length);
   const near = list => item => list[item].length ? sum(list[item], k => x[k]) / list[item].length : x[item];
-  for (const layer of layers) alignLayer(layer, () => 0, width, x);
   for (let s = 0; s < ALIGN_SWEEPS; s++) {
     for (const layer of layers) alignLayer(layer, near(items.up), width, x);
     for (let l = layers.length - 1; l >= 0; l--) alignLayer(layers[l], near(items.down), width, x);
