@@ -1,7 +1,10 @@
 /* The public functions (include/etc/etc.h): a thin cover of the session. */
+#include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "pipeline/cache.h"
 #include "pipeline/recipe.h"
 #include "pipeline/report.h"
 #include "pipeline/settings.h"
@@ -11,8 +14,12 @@ const char *etc_version(void) { return ETC_VERSION; }
 EtcSession *etc_session_new(void) {
   Session *s = xrealloc(NULL, sizeof *s);
   *s = (Session){0};
+  s->cache.mapped.fd = -1;
   arena_init(&s->arena);
+  s->program.sqnr = NAN;
   diag_sink_init(&s->sink);
+  files_read_init(&s->files);
+  s->sink.files = &s->files;
   context_init(&s->ctx, &s->sink);
   facts_init(&s->program.facts);
   manager_init(&s->manager, &s->sink, &s->program.facts);
@@ -45,6 +52,8 @@ void etc_session_free(EtcSession *s) {
     close_source(p->sources[i]);
   for (uint32_t i = 0; i < s->layer_count; i++)
     options_release(&s->layers[i]->options);
+  file_unmap(&s->cache.mapped);
+  strbuf_release(&s->cache.options);
   xfree(p->methods);
   xfree(p->sources);
   xfree(p->constants);
@@ -57,6 +66,7 @@ void etc_session_free(EtcSession *s) {
   facts_release(&p->facts);
   context_release(&s->ctx);
   diag_sink_release(&s->sink);
+  files_read_release(&s->files);
   arena_release(&s->arena);
   xfree(s);
 }
@@ -94,14 +104,18 @@ EtcStatus etc_session_add_model(EtcSession *s, const char *method, const char *n
 }
 
 static Status lower(Session *s) {
-  TRY(session_run(s, STAGE_TO_EXECUTORCH));
+  bool hit;
+  TRY(session_run(s, STAGE_IMPORT));
+  TRY(session_cache_find(s, &hit));
+  if (!hit)
+    TRY(session_run(s, STAGE_TO_EXECUTORCH));
   if (s->manager.stopped)
     return diag_report(&s->sink, DIAG_USAGE, DIAG_NOWHERE,
                        "stopped after pass '%s': nothing is written",
                        s->manager.options.stop_after);
   if (s->sink.werror && s->sink.errors)
     return STATUS_INVALID; /* warnings, which were shown as errors */
-  return session_run(s, STAGE_EMIT);
+  return hit ? session_emit_kept(s, s->output) : session_run(s, STAGE_EMIT);
 }
 
 static bool has_bundle(const Session *s) {
@@ -135,6 +149,14 @@ static EtcStatus check_outputs(Session *s, const char *output) {
   if (s->external && strcmp(s->external, output) == 0)
     return session_usage(s, "--external-weights", "give the weights another name",
                          "program and weights would be the same file");
+  struct stat st;
+  if (s->budget && stat(output, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+    return session_usage(s, "--budget", "name a file, or '-' for standard output",
+                         "a device or pipe cannot take back a program that is over its budget");
+  if (s->cache.folder && s->cache.besides)
+    return session_usage(
+        s, "--cache", arena_printf(&s->arena, "leave out --cache or --%s", s->cache.besides),
+        "the cache keeps programs alone, and not what --%s adds", s->cache.besides);
   return strcmp(output, "-") == 0 ? check_stdout(s) : ETC_OK;
 }
 

@@ -1,22 +1,20 @@
 /* The stage emit: checks, the file of dependencies, the program. */
-#include <sys/stat.h>
-
 #include "ir/verify.h"
 #include "ops/delegate.h"
-#include "pipeline/instruction_map.h"
+#include "pipeline/budget_lower.h"
 #include "pipeline/bundles.h"
+#include "pipeline/cache.h"
+#include "pipeline/instruction_map.h"
 #include "pipeline/report.h"
 #include "pte/emit.h"
+#include "support/depfile.h"
 
 /* The output takes the place of what has its name: that must not be something that is being read.
  */
 static Status check_file(Session *s, const char *output) {
-  struct stat out, in;
-  if (stat(output, &out) != 0)
-    return STATUS_OK;
   for (uint32_t i = 0; i < s->program.source_count; i++) {
-    if (s->program.sources[i]->in_memory || stat(s->program.sources[i]->path, &in) != 0 ||
-        in.st_dev != out.st_dev || in.st_ino != out.st_ino)
+    const Source *source = s->program.sources[i];
+    if (source->in_memory || !file_same(source->path, output))
       continue;
     Diag *d = diag_begin(&s->sink, DIAG_FILE_WRITE, diag_file(output));
     diag_message(d, "'%s' is the model itself", output);
@@ -32,50 +30,15 @@ static Status check_output(Session *s, const char *output) {
   return check_file(s, output);
 }
 
-static void append_make_name(StrBuf *out, const char *path) {
-  for (; *path; path++) {
-    if (*path == '$')
-      strbuf_append_char(out, '$');
-    else if (*path == ' ' || *path == '#' || *path == '\\')
-      strbuf_append_char(out, '\\');
-    strbuf_append_char(out, *path);
-  }
-}
-
-/* One file that the output depends on, and the empty rule for it. */
-static void add_dependency(StrBuf *out, StrBuf *rules, const char *path) {
-  strbuf_append(out, SV(" \\\n  "));
-  append_make_name(out, path);
-  append_make_name(rules, path);
-  strbuf_append(rules, SV(":\n"));
-}
-
-/* A rule of make, as compilers write it: the output depends on all that was read, and each of those
- * has an empty rule, so that make goes on when one is gone. */
 static void print_depfile(const Session *s, const char *output, StrBuf *out) {
-  StrBuf rules;
-  strbuf_init(&rules);
-  append_make_name(out, s->depfile_target ? s->depfile_target : output);
-  strbuf_append_char(out, ':');
-  for (uint32_t i = 0; i < s->included_count; i++)
-    add_dependency(out, &rules, s->included[i]);
-  for (uint32_t i = 0; i < s->program.source_count; i++) {
-    const Source *source = s->program.sources[i];
-    if (source->in_memory)
-      continue;
-    add_dependency(out, &rules, source->path);
-    uint32_t externals = source->kind == SOURCE_ONNX ? source->onnx.locations.count : 0;
-    for (uint32_t k = 1; k <= externals; k++)
-      if (source->onnx.external[k])
-        add_dependency(out, &rules, source->onnx.external[k]->path);
-  }
-  strbuf_append_char(out, '\n');
-  if (rules.size)
-    strbuf_append(out, (StrView){rules.data, rules.size});
-  strbuf_release(&rules);
+  Depfile d;
+  depfile_begin(&d, s->depfile_target ? s->depfile_target : output);
+  for (uint32_t id = 1; id <= s->files.paths.count; id++)
+    depfile_add(&d, intern_get(&s->files.paths, id).data);
+  depfile_end(&d, out);
 }
 
-/* Written first: the output, when it appears, is never without it. */
+/* The output, when it appears, is never without it. */
 static Status write_depfile(Session *s, const char *output) {
   const char *path = s->depfile;
   if (!path && s->default_depfile)
@@ -96,6 +59,19 @@ static Status check_inputs_unchanged(Session *s) {
     if (s->program.sources[i]->kind == SOURCE_ONNX)
       TRY(file_check_unchanged(&s->program.sources[i]->onnx.file, &s->sink));
   return STATUS_OK;
+}
+
+typedef struct Whole {
+  Session *s;
+  const char *output;
+  const InstructionMap *maps;
+} Whole;
+
+/* Before the program gets its name. */
+static Status check_whole(void *user, AtomicFile *file) {
+  const Whole *w = user;
+  TRY(session_check_budget(w->s, file, w->maps));
+  return write_depfile(w->s, w->output);
 }
 
 Status session_emit(Session *s, const char *output) {
@@ -120,11 +96,14 @@ Status session_emit(Session *s, const char *output) {
   TRY(status);
   TRY(check_inputs_unchanged(s));
   TRY(session_report_open(s));
-  TRY(write_depfile(s, output));
   InstructionMap *maps =
       ARENA_ARRAY(&s->arena, InstructionMap, (size_t)s->program.method_count + 1);
-  TRY(pte_emit(graphs, s->program.method_count, &s->sink, output,
-               (EmitOptions){.maps = s->map ? maps : NULL,
+  const char *kept = session_cache_path(s);
+  Whole whole = {s, output, maps};
+  TRY(pte_emit(graphs, s->program.method_count, &s->sink, kept ? kept : output,
+               (EmitOptions){.maps = s->map || s->budget ? maps : NULL,
+                             .whole = check_whole,
+                             .whole_user = &whole,
                              .external = s->external,
                              .deliver = s->deliver,
                              .deliver_user = s->deliver_user,
@@ -135,7 +114,17 @@ Status session_emit(Session *s, const char *output) {
                              .progress = s->manager.options.progress
                                              ? &s->manager.options.progress->output
                                              : NULL}));
+  if (kept) {
+    TRY(session_cache_keep(s));
+    TRY(session_cache_deliver(s, output));
+  }
   TRY(instruction_map_write(s, maps));
   TRY(bundles_write(s, output));
   return session_report_write(s, output);
+}
+
+Status session_emit_kept(Session *s, const char *output) {
+  TRY(check_output(s, output));
+  TRY(write_depfile(s, output));
+  return session_cache_deliver(s, output);
 }

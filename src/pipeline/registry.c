@@ -1,9 +1,9 @@
 /* See registry.h. */
 #include "pipeline/registry.h"
 
-#include <dlfcn.h>
-
 #include "pipeline/plugin.h"
+#include "support/files.h"
+#include "support/shared_object.h"
 #include "support/text.h"
 
 enum { NAMES_MAX = 256 };
@@ -162,12 +162,13 @@ static Status add_rows(const Loading *l) {
 Status registry_load(Registry *r, const char *path) {
   Loading l = {.r = r, .path = path};
   Registry before = *r;
-  /* dlopen looks for names without a slash in the folders of the system. */
+  /* Names without a slash would be looked for in the folders of the system. */
   const char *file = strchr(path, '/') ? path : arena_printf(r->arena, "./%s", path);
-  void *object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  const char *why;
+  void *object = shared_object_open(file, &why);
   if (!object)
-    return refuse(&l, "the plug-in cannot be loaded: %s", dlerror());
-  l.plugin = dlsym(object, "etc_plugin");
+    return refuse(&l, "the plug-in cannot be loaded: %s", why);
+  l.plugin = shared_object_variable(object, "etc_plugin");
   if (!l.plugin)
     return refuse(&l, "the shared object has no 'etc_plugin': it is no plug-in of etc");
   if (!l.plugin->abi || strcmp(l.plugin->abi, ETC_PLUGIN_ABI) != 0)
@@ -177,5 +178,6 @@ Status registry_load(Registry *r, const char *path) {
   Status status = add_rows(&l);
   if (status != STATUS_OK)
     *r = before;
+  file_note(r->sink, path);
   return status;
 }

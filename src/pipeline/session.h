@@ -34,6 +34,17 @@ typedef struct SessionReport {
   AtomicFile file;
   bool open;
 } SessionReport;
+/* --cache, see cache.h. */
+typedef struct Cache {
+  const char *folder;          /* NULL: none */
+  StrBuf options;              /* those that count, as they were set */
+  const char *besides;         /* an option that writes or prints more than the program, or NULL */
+  const char *program, *entry; /* paths; after the import */
+  const struct Summary *summary; /* after a hit */
+  MappedFile mapped;             /* the program, after a hit or when it was kept */
+  uint32_t files, warnings;      /* that there were when the key was made */
+  bool hit, writable;
+} Cache;
 
 struct EtcSession {
   Arena arena;
@@ -49,11 +60,11 @@ struct EtcSession {
   int *given; /* by row of the settings: 1 + the priority of what set it for the whole program */
   const char *recipe; /* or NULL */
   bool recipe_read;
-  const char **included; /* all recipes that were read, for depfiles */
-  uint32_t included_count;
+  FilesRead files;        /* all that was read, for depfiles and the cache */
   const char *artifacts;  /* folder or NULL */
   const char *depfile;    /* or NULL */
   const char *map;        /* file for --map, or NULL */
+  struct Budget *budget;  /* --budget, or NULL */
   SessionReport *reports; /* of --report */
   uint32_t report_count, report_capacity;
   const char *depfile_target; /* or NULL: the output */
@@ -64,8 +75,9 @@ struct EtcSession {
   uint32_t shared_count;
   const char *external;      /* file for constants (.ptd), or NULL */
   const char *external_data; /* file with constants of programs that are read, or NULL */
-  bool default_depfile;      /* OUT.d */
-  bool sync;                 /* fsync the output */
+  Cache cache;
+  bool default_depfile; /* OUT.d */
+  bool sync;            /* fsync the output */
   bool time_passes, time_json, explain_json, explain_table;
   uint32_t explained;      /* delegations of the facts that session_explain told */
   uint32_t delegates_kept; /* as artifacts */
@@ -107,6 +119,8 @@ void session_enter(Session *s, const Method *m);
 Status session_run(Session *s, StageId last);
 /* Checks every method against the runtime's kernels and writes the program. */
 Status session_emit(Session *s, const char *output);
+/* The same with the program of the cache, after a hit. */
+Status session_emit_kept(Session *s, const char *output);
 /* Writes the graph of a delegate as an artifact; user is the session (PassOptions.keep_delegate).
  */
 void session_keep_delegate(void *user, Graph *part);

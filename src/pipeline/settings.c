@@ -1,6 +1,7 @@
 /* The options of a session by name: one row an option, the same names as on the command line. */
 #include "pipeline/settings.h"
 
+#include "pipeline/budget.h"
 #include "pipeline/constant_methods.h"
 #include "pipeline/derive.h"
 #include "pipeline/max_drop.h"
@@ -216,8 +217,15 @@ static EtcStatus set_artifacts(Session *s, StrView value) {
   s->artifacts = session_path(s, value);
   return ETC_OK;
 }
+static EtcStatus set_budget(Session *s, StrView value) {
+  return budget_read(s, session_path(s, value), &s->budget);
+}
 static EtcStatus set_map(Session *s, StrView value) {
   s->map = session_path(s, value);
+  return ETC_OK;
+}
+static EtcStatus set_cache(Session *s, StrView value) {
+  s->cache.folder = session_path(s, value);
   return ETC_OK;
 }
 static EtcStatus set_depfile(Session *s, StrView value) {
@@ -351,6 +359,13 @@ static EtcStatus set_plugin(Session *s, StrView value) {
  * along when they are written as text and read back. */
 typedef enum SettingScope { OF_PROGRAM, OF_METHOD, OF_GRAPHS } SettingScope;
 
+/* What it is to the cache (cache.h). */
+typedef enum CacheRole {
+  IN_KEY,     /* the program depends on it */
+  NOT_IN_KEY, /* … does not, or depends on contents of files, which are in the key anyway */
+  BESIDES     /* writes or prints more than the program: not with the cache */
+} CacheRole;
+
 /* set NULL: an option of a later version. */
 typedef struct Setting {
   const char *name;
@@ -358,14 +373,15 @@ typedef struct Setting {
   bool value; /* needs one */
   SettingScope scope;
   uint32_t bit; /* OptionBit; 0: repeated, or of the program */
+  CacheRole cache;
 } Setting;
 
 static const Setting settings[] = {
-    {"method", set_method, true},
+    {"method", set_method, true, .cache = NOT_IN_KEY},
     {"dim", set_dim, true, OF_METHOD, 0},
     {"bound", session_set_bound, true, OF_METHOD, 0},
     {"state", set_state, true, OF_METHOD, 0},
-    {"bundle", set_bundle, true, OF_METHOD, GIVEN_BUNDLE},
+    {"bundle", set_bundle, true, OF_METHOD, GIVEN_BUNDLE, .cache = BESIDES},
     {"share-state", session_set_share_state, true},
     {"value", set_value, true, OF_METHOD, 0},
     {"constant", session_set_constant, true},
@@ -377,46 +393,49 @@ static const Setting settings[] = {
     {"max-arena", session_set_max_arena, true, OF_GRAPHS, GIVEN_MAX_ARENA},
     {"kernels", set_kernels, true},
     {"backend", session_set_backend, true, OF_GRAPHS, GIVEN_BACKENDS},
-    {"explain", set_explain, false},
-    {"artifacts", set_artifacts, true},
-    {"map", set_map, true},
-    {"depfile", set_depfile, true},
-    {"depfile-target", set_depfile_target, true},
-    {"output", set_output, true},
+    {"explain", set_explain, false, .cache = BESIDES},
+    {"artifacts", set_artifacts, true, .cache = BESIDES},
+    {"map", set_map, true, .cache = BESIDES},
+    {"budget", set_budget, true, .cache = BESIDES},
+    {"depfile", set_depfile, true, .cache = NOT_IN_KEY},
+    {"depfile-target", set_depfile_target, true, .cache = NOT_IN_KEY},
+    {"output", set_output, true, .cache = NOT_IN_KEY},
     {"werror", set_werror, false},
     {"allow-linked-data", set_linked_data, false},
-    {"write-depfile", set_write_depfile, false},
-    {"fsync", set_fsync, false},
-    {"threads", set_threads, true},
-    {"print-before", session_set_print_before, true},
-    {"print-after", session_set_print_after, true},
-    {"print-changed", set_print_changed, false},
+    {"write-depfile", set_write_depfile, false, .cache = NOT_IN_KEY},
+    {"fsync", set_fsync, false, .cache = NOT_IN_KEY},
+    {"threads", set_threads, true, .cache = NOT_IN_KEY},
+    {"print-before", session_set_print_before, true, .cache = BESIDES},
+    {"print-after", session_set_print_after, true, .cache = BESIDES},
+    {"print-changed", set_print_changed, false, .cache = BESIDES},
     {"full-constants", set_full_constants, false},
     {"stop-after", session_set_stop_after, true},
     {"skip-pass", session_set_skip_pass, true},
-    {"bisect-limit", set_bisect_limit, true},
-    {"time-passes", set_time_passes, false},
+    {"bisect-limit", set_bisect_limit, true, .cache = BESIDES},
+    {"time-passes", set_time_passes, false, .cache = BESIDES},
     {"roundtrip", set_roundtrip, false},
     {"verify-each", set_verify_each, false},
     {"no-verify", set_no_verify, false},
-    {"diagnostics", set_diagnostics, true},
-    {"color", set_color, true},
-    {"verbose", set_verbose, false},
-    {"quiet", set_quiet, false},
+    {"diagnostics", set_diagnostics, true, .cache = NOT_IN_KEY},
+    {"color", set_color, true, .cache = NOT_IN_KEY},
+    {"verbose", set_verbose, false, .cache = NOT_IN_KEY},
+    {"quiet", set_quiet, false, .cache = NOT_IN_KEY},
     {"quantize", session_set_quantize, true, OF_GRAPHS, GIVEN_SCHEME},
-    {"calibrate", session_set_calibrate, true, OF_GRAPHS, GIVEN_DATA},
+    {"calibrate", session_set_calibrate, true, OF_GRAPHS, GIVEN_DATA, .cache = NOT_IN_KEY},
     {"calibrate-method", session_set_calibrate_method, true, OF_GRAPHS, GIVEN_RANGE_METHOD},
-    {"quantize-config", session_set_quantize_config, true, OF_GRAPHS, GIVEN_QUANTIZE_CONFIG},
-    {"ranges", session_set_ranges, true, OF_GRAPHS, GIVEN_RANGES},
+    {"quantize-config", session_set_quantize_config, true, OF_GRAPHS, GIVEN_QUANTIZE_CONFIG,
+     .cache = NOT_IN_KEY},
+    {"ranges", session_set_ranges, true, OF_GRAPHS, GIVEN_RANGES, .cache = NOT_IN_KEY},
     {"max-drop", session_set_max_drop, true, OF_GRAPHS, GIVEN_MAX_DROP},
-    {"plugin", set_plugin, true},
-    {"recipe", set_recipe, true},
-    {"external-weights", set_external_weights, true},
+    {"plugin", set_plugin, true, .cache = NOT_IN_KEY},
+    {"recipe", set_recipe, true, .cache = NOT_IN_KEY},
+    {"external-weights", set_external_weights, true, .cache = BESIDES},
     {"data", set_data, true},
-    {"report", session_set_report, true},
+    {"cache", set_cache, true, .cache = NOT_IN_KEY},
+    {"report", session_set_report, true, .cache = BESIDES},
 };
 /* What only recipes say: the command has an argument for it. */
-static const Setting model_setting = {"model", set_model, true, OF_PROGRAM, 0};
+static const Setting model_setting = {"model", set_model, true, OF_PROGRAM, 0, .cache = NOT_IN_KEY};
 
 /* --- keys of recipes: the options of 'etc lower' --- */
 
@@ -447,6 +466,8 @@ static int find_key(StrView name) {
       return sv_eq(name, SV("recipe")) || sv_eq(name, SV("help")) ? -1 : (int)i;
   return -1;
 }
+
+bool session_is_recipe_key(StrView name) { return find_key(name) >= 0; }
 
 static bool is_repeated(StrView name) {
   int key = find_key(name);
@@ -490,6 +511,16 @@ static bool is_overruled(Session *s, const Setting *setting) {
   return false;
 }
 
+/* The option for the key of the cache; texts end with NUL. */
+static void tell_cache(Session *s, const Setting *setting, StrView value) {
+  const Layer *layer = s->setting.layer;
+  if (setting->cache == BESIDES)
+    s->cache.besides = setting->name;
+  if (setting->cache == IN_KEY)
+    strbuf_printf(&s->cache.options, "%d %s%c%s%c" SV_FMT "%c", layer->priority,
+                  layer->method ? layer->method : "", 0, setting->name, 0, SV_ARG(value), 0);
+}
+
 static EtcStatus apply(Session *s, const Setting *setting, StrView value) {
   const char *option = arena_printf(&s->arena, "--%s", setting->name);
   if (!s->setting.layer)
@@ -504,6 +535,7 @@ static EtcStatus apply(Session *s, const Setting *setting, StrView value) {
                          setting->name);
   if (is_overruled(s, setting))
     return ETC_OK;
+  tell_cache(s, setting, value);
   EtcStatus status = setting->set(s, value);
   if (status != ETC_OK || setting->scope == OF_PROGRAM)
     return status;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "pipeline/budget.h"
 #include "pipeline/bundles.h"
 #include "pipeline/constant_methods.h"
 #include "pipeline/explain.h"
@@ -147,6 +148,9 @@ static Status prepare_quantize(Session *s, Method *m) {
   TRY(session_begin_quantize(s, m));
   if (m->options->max_drop > 0)
     TRY(session_find_kept(s, m));
+  else if (m->options->pass.quantize && m->options->quantize.data &&
+           budget_limit(s->budget, BUDGET_SQNR))
+    TRY(session_measure_sqnr(s, m));
   return session_report_quantize(s, m);
 }
 

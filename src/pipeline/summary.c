@@ -4,6 +4,9 @@
  * node comes from. */
 #include "pipeline/summary.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "onnx/file/weights.h"
 #include "ops/delegate.h"
 #include "ops/work.h"
@@ -150,7 +153,7 @@ static void print_text(const Session *s, const char *output, const Summary *f, S
   strbuf_append_printable(out, sv_from(output));
   strbuf_append(out, SV(", "));
   strbuf_append_bytes(out, w->file_bytes);
-  strbuf_append(out, SV("\n  arena "));
+  strbuf_append(out, s->cache.hit ? SV(", from the cache\n  arena ") : SV("\n  arena "));
   strbuf_append_bytes(out, w->arena_bytes);
   strbuf_append(out, SV(", weights "));
   strbuf_append_bytes(out, w->weight_bytes);
@@ -188,6 +191,8 @@ static void print_json(const Session *s, const char *output, const Summary *f, S
   json_named_uint(&w, "kernel_multiply_adds", f->kernel_work);
   if (s->program.kept_text)
     json_named_string(&w, "quantized", sv_from(s->program.kept_text));
+  if (s->cache.folder)
+    json_named_string(&w, "cache", s->cache.hit ? SV("hit") : SV("miss"));
   json_named_string(&w, "hint", sv_from(f->advice));
   json_close_object(&w);
   strbuf_append_char(out, '\n');
@@ -224,17 +229,72 @@ void session_advise_first(const Session *s, StrBuf *out) {
   advise_size(s, &f, out);
 }
 
+/* *f without its advice, which is appended to advice: it is made now, or was kept in the cache. */
+static void find_summary(const Session *s, Summary *f, StrBuf *advice) {
+  if (s->cache.summary) {
+    *f = *s->cache.summary;
+    strbuf_append(advice, sv_from(f->advice));
+    return;
+  }
+  gather(s, f);
+  advise_backend(s, f, advice);
+  advise_size(s, f, advice);
+}
+
 void session_summary(const Session *s, const char *output, StrBuf *out) {
   Summary f = {0};
   StrBuf advice;
   strbuf_init(&advice);
-  gather(s, &f);
-  advise_backend(s, &f, &advice);
-  advise_size(s, &f, &advice);
+  find_summary(s, &f, &advice);
   f.advice = strbuf_cstr(&advice);
   if (s->sink.format == DIAG_JSON)
     print_json(s, output, &f, out);
   else
     print_text(s, output, &f, out);
   strbuf_release(&advice);
+}
+
+/* --- in the cache --- */
+
+#define WRITTEN_FORMAT(u64, u32)                                                                   \
+  "file %" u64 ", arena %" u64 ", weights %" u64 ", kernels %" u32 ", delegates %" u32 "\n"
+#define WORK_FORMAT(u64) "work %" u64 ", of kernels %" u64 ", packed %" u64 ", workspace %" u64 "\n"
+
+void session_summary_write(const Session *s, StrBuf *out) {
+  const EmitFigures *w = &s->program.written;
+  Summary f = {0};
+  StrBuf advice;
+  strbuf_init(&advice);
+  find_summary(s, &f, &advice);
+  strbuf_printf(out, WRITTEN_FORMAT(PRIu64, PRIu32), w->file_bytes, w->arena_bytes, w->weight_bytes,
+                w->kernel_calls, w->delegate_calls);
+  strbuf_printf(out, WORK_FORMAT(PRIu64), f.work, f.kernel_work, f.packed, f.workspace);
+  strbuf_printf(out, "quantized %s\nnext %s\n", s->program.kept_text ? s->program.kept_text : "",
+                strbuf_cstr(&advice));
+  strbuf_release(&advice);
+}
+
+/* The text after name in the last line of text that begins so; NULL without one. */
+static const char *line_of(Session *s, StrView text, const char *name) {
+  const char *at = strstr(text.data, name), *end = at ? strchr(at + 1, '\n') : NULL;
+  if (!end)
+    return NULL;
+  at += strlen(name);
+  return arena_strdup(&s->arena, (StrView){at, (size_t)(end - at)});
+}
+
+bool session_summary_read(Session *s, StrView text) {
+  EmitFigures *w = &s->program.written;
+  Summary *f = ARENA_NEW(&s->arena, Summary);
+  if (sscanf(text.data, WRITTEN_FORMAT(SCNu64, SCNu32) WORK_FORMAT(SCNu64), &w->file_bytes,
+             &w->arena_bytes, &w->weight_bytes, &w->kernel_calls, &w->delegate_calls, &f->work,
+             &f->kernel_work, &f->packed, &f->workspace) != 9)
+    return false;
+  const char *kept = line_of(s, text, "\nquantized ");
+  f->advice = line_of(s, text, "\nnext ");
+  if (!kept || !f->advice)
+    return false;
+  s->program.kept_text = kept[0] ? kept : NULL;
+  s->cache.summary = f;
+  return true;
 }

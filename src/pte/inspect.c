@@ -24,6 +24,11 @@ double inspect_gap_percent(PteMemory m) {
 
 uint64_t inspect_gap(PteMemory m) { return m.arena > m.live_peak ? m.arena - m.live_peak : 0; }
 
+StrView inspect_clip(StrView name) {
+  enum { MOST = 128 };
+  return (StrView){name.data, name.size < MOST ? name.size : MOST};
+}
+
 bool inspect_is_state(const PteValue *v) {
   return v->kind == PTE_TENSOR && pte_is_state(v->tensor);
 }

@@ -4,9 +4,8 @@
 #include "ops/work.h"
 #include "pte/inspect_internal.h"
 
-/* NULL, or why there are no figures. */
-static const char *figures_of(const PteProgram *p, const PteDelegate *d, uint64_t *budget,
-                              Arena *arena, DelegateFigures *out) {
+const char *inspect_delegate(const PteProgram *p, const PteDelegate *d, uint64_t *budget,
+                             Arena *arena, DelegateFigures *out) {
   const DelegateReader *reader = delegate_reader(p->readers, d->id);
   *out = (DelegateFigures){0};
   if (!reader)
@@ -24,7 +23,7 @@ DelegateTotals delegate_totals(const PteProgram *p, const PteMethod *m, uint64_t
   for (uint32_t i = 0; i < m->delegate_count; i++) {
     DelegateFigures f;
     t.code = work_plus(t.code, m->delegates[i].size);
-    if (figures_of(p, &m->delegates[i], &budget, &arena, &f)) {
+    if (inspect_delegate(p, &m->delegates[i], &budget, &arena, &f)) {
       t.unknown++;
       continue;
     }
@@ -120,7 +119,7 @@ void text_delegates(StrBuf *out, const PteProgram *p, const PteMethod *m, uint64
     strbuf_printf(out, "': %llu bytes, %u compile specs\n", (unsigned long long)d->size,
                   d->spec_count);
     text_specs(out, d);
-    const char *fault = figures_of(p, d, budget, &arena, &figures);
+    const char *fault = inspect_delegate(p, d, budget, &arena, &figures);
     if (fault)
       strbuf_printf(out, "    %s\n", fault);
     else
@@ -165,7 +164,7 @@ void json_delegates(JsonWriter *w, const PteProgram *p, const PteMethod *m, uint
     json_named_string(w, "id", d->id);
     json_named_uint(w, "bytes", d->size);
     json_specs(w, d);
-    const char *fault = figures_of(p, d, budget, &arena, &figures);
+    const char *fault = inspect_delegate(p, d, budget, &arena, &figures);
     if (fault)
       json_named_string(w, "fault", sv_from(fault));
     else

@@ -296,6 +296,7 @@ static Status list_folder(const char *path, Arena *arena, DiagSink *sink, Names 
     names->names[names->count++] = arena_strdup(arena, name);
   }
   closedir(folder);
+  file_note(sink, path); /* its time of change is that of its list of files */
   if (npz->count)
     qsort(npz->names, npz->count, sizeof *npz->names, by_text);
   if (npy->count)
@@ -401,6 +402,24 @@ Status dataset_peek(const char *path, StrView input, Arena *arena, DiagSink *sin
   Status status = peek(&archive, input, arena, sink, head, found);
   archive_close(&archive);
   return status;
+}
+
+Status dataset_files(const char *path, Arena *arena, DiagSink *sink, const char ***files,
+                     uint32_t *count) {
+  Names npz = {0}, npy = {0};
+  if (is_folder(path))
+    TRY(list_folder(path, arena, sink, &npz, &npy));
+  *files = ARENA_ARRAY(arena, const char *, (size_t)npz.count + npy.count + 1);
+  *count = 0;
+  for (uint32_t i = 0; i < npz.count; i++)
+    (*files)[(*count)++] = arena_printf(arena, "%s/%s", path, npz.names[i]);
+  for (uint32_t i = 0; i < npy.count; i++)
+    (*files)[(*count)++] = arena_printf(arena, "%s/%s", path, npy.names[i]);
+  if (!is_folder(path))
+    (*files)[(*count)++] = path;
+  xfree(npz.names);
+  xfree(npy.names);
+  return STATUS_OK;
 }
 
 static Status find_files(DataSet *s) {

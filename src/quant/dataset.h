@@ -39,6 +39,12 @@ void dataset_close(DataSet *set);
 Status dataset_peek(const char *path, StrView input, Arena *arena, DiagSink *sink, NpyHead *head,
                     bool *found);
 
+/* Every file that a set may be read from: path itself, or the arrays and archives of a folder, in
+ * order; paths in arena, the one that is given as it is. Errors (reported): a folder that cannot be
+ * read. */
+Status dataset_files(const char *path, Arena *arena, DiagSink *sink, const char ***files,
+                     uint32_t *count);
+
 /* Samples of the whole set, and of the shard. */
 uint64_t dataset_total(const DataSet *set);
 uint64_t dataset_count(const DataSet *set);

@@ -3,6 +3,27 @@
 #define ETC_SUPPORT_FILES_H
 
 #include "support/diag.h"
+#include "support/intern.h"
+
+/* The files that were read, each once, in the order of their first opening, with the version that
+ * was opened then: what an output depends on. file_map and file_map_beneath note what they open in
+ * the list of their sink, so that no reader can forget to; file_note is for what is not mapped. */
+typedef struct FilesRead {
+  Intern paths; /* ids from 1 */
+  struct FileVersion {
+    uint64_t size;
+    int64_t changed_ns;
+  } * versions; /* by id */
+  uint32_t capacity;
+} FilesRead;
+
+void files_read_init(FilesRead *files);
+void files_read_release(FilesRead *files);
+/* A file or folder that is read by other means; nothing happens when it does not exist. */
+void file_note(DiagSink *sink, const char *path);
+/* Whether all are still what they were when they were first opened; else FILE_CHANGED is reported.
+ */
+Status files_read_unchanged(const FilesRead *files, DiagSink *sink);
 
 /* A read-only mapping of a whole regular file. An empty file has size 0 and data pointing at
  * nothing. */
@@ -37,6 +58,8 @@ Status file_check_unchanged(const MappedFile *file, DiagSink *sink);
  * those that were read and are not needed soon. */
 void file_drop_pages(const MappedFile *file, uint64_t offset, uint64_t size);
 void file_unmap(MappedFile *file);
+/* Whether both paths lead to one file that exists. */
+bool file_same(const char *a, const char *b);
 
 /* How far an output is, for whoever shows it. */
 typedef struct WriteProgress {
@@ -75,6 +98,10 @@ void atomic_file_pad(AtomicFile *file, uint64_t to_offset); /* zeros up to an ab
 /* size bytes of from at offset, by copy_file_range where possible (no trip through user space),
  * else by write from the mapping. */
 void atomic_file_copy(AtomicFile *file, const MappedFile *from, uint64_t offset, uint64_t size);
+/* What was written so far, mapped; to be unmapped before commit or abandon. Not for a device or
+ * pipe that is written to directly. Errors: a write that failed, which was reported;
+ * DIAG_FILE_OPEN. */
+Status atomic_file_view(AtomicFile *file, MappedFile *out);
 /* Flushes, optionally fsyncs file and folder, renames. On any failure the temporary file is gone
  * and the error reported. */
 Status atomic_file_commit(AtomicFile *file, bool sync);

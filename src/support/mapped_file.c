@@ -44,6 +44,52 @@ static Status map_descriptor(MappedFile *file, DiagSink *sink, int fd, const str
   return STATUS_OK;
 }
 
+/* --- the list of what was read --- */
+
+void files_read_init(FilesRead *files) {
+  *files = (FilesRead){0};
+  intern_init(&files->paths);
+}
+
+void files_read_release(FilesRead *files) {
+  intern_release(&files->paths);
+  xfree(files->versions);
+}
+
+static void note(DiagSink *sink, const char *path, const struct stat *st) {
+  FilesRead *files = sink->files;
+  if (!files || intern_find(&files->paths, sv_from(path)))
+    return;
+  uint32_t id = intern_add(&files->paths, sv_from(path));
+  files->versions =
+      pool_reserve(files->versions, &files->capacity, (uint64_t)id + 1, sizeof *files->versions);
+  files->versions[id] = (struct FileVersion){(uint64_t)st->st_size, change_time(st)};
+}
+
+void file_note(DiagSink *sink, const char *path) {
+  struct stat st;
+  if (stat(path, &st) == 0)
+    note(sink, path, &st);
+}
+
+static Status report_changed(DiagSink *sink, const char *path) {
+  return diag_report(sink, DIAG_FILE_CHANGED, diag_file(path),
+                     "'%s' changed while it was being read", path);
+}
+
+Status files_read_unchanged(const FilesRead *files, DiagSink *sink) {
+  for (uint32_t id = 1; id <= files->paths.count; id++) {
+    const char *path = intern_get(&files->paths, id).data;
+    struct stat st;
+    if (stat(path, &st) != 0 || (uint64_t)st.st_size != files->versions[id].size ||
+        change_time(&st) != files->versions[id].changed_ns)
+      return report_changed(sink, path);
+  }
+  return STATUS_OK;
+}
+
+/* --- mapping --- */
+
 static Status report_irregular(DiagSink *sink, const struct stat *st, const char *path,
                                DiagPlace place) {
   if (S_ISDIR(st->st_mode))
@@ -73,6 +119,7 @@ Status file_map(MappedFile *file, Arena *arena, DiagSink *sink, const char *path
     close(fd);
     return report_irregular(sink, &st, path, place);
   }
+  note(sink, path, &st);
   return map_descriptor(file, sink, fd, &st, copy, place);
 }
 
@@ -265,6 +312,7 @@ Status file_map_beneath(MappedFile *file, Arena *arena, DiagSink *sink, const ch
     close(fd);
     return status;
   }
+  note(sink, file->path, &st);
   return map_descriptor(file, sink, fd, &st, file->path, place);
 }
 
@@ -273,8 +321,7 @@ Status file_check_unchanged(const MappedFile *file, DiagSink *sink) {
   if (file->fd < 0 || (fstat(file->fd, &st) == 0 && (uint64_t)st.st_size == file->size &&
                        change_time(&st) == file->changed_ns))
     return STATUS_OK;
-  return diag_report(sink, DIAG_FILE_CHANGED, diag_file(file->path),
-                     "'%s' changed while it was being read", file->path);
+  return report_changed(sink, file->path);
 }
 
 void file_drop_pages(const MappedFile *file, uint64_t offset, uint64_t size) {
@@ -290,4 +337,9 @@ void file_unmap(MappedFile *file) {
   if (file->fd >= 0)
     close(file->fd);
   *file = (MappedFile){.fd = -1, .path = file->path};
+}
+
+bool file_same(const char *a, const char *b) {
+  struct stat x, y;
+  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }

@@ -8,6 +8,8 @@
 #include <locale.h>
 #include <stdlib.h>
 
+#include "support/number.h"
+
 enum { TEXT_MAX = 64, NUMBER_MAX = 512 };
 
 static unsigned min_unsigned(unsigned a, unsigned b) { return a < b ? a : b; }
@@ -40,6 +42,12 @@ static StrView lower(StrView text, char buffer[TEXT_MAX]) {
   for (size_t i = 0; i < size; i++)
     buffer[i] = (char)tolower((unsigned char)text.data[i]);
   return (StrView){buffer, size};
+}
+
+int text_compare(StrView a, StrView b) {
+  size_t shorter = a.size < b.size ? a.size : b.size;
+  int order = shorter ? memcmp(a.data, b.data, shorter) : 0;
+  return order ? order : (a.size > b.size) - (a.size < b.size);
 }
 
 int text_nearest(StrView word, const char *const *candidates, size_t count) {
@@ -133,6 +141,26 @@ bool text_parse_double(StrView text, double *out) {
     return false;
   *out = value;
   return true;
+}
+
+bool text_parse_bytes(StrView text, uint64_t *out) {
+  static const char units[] = "KMG";
+  bool binary = sv_has_suffix(text, SV("iB"));
+  text.size -= binary ? 2 : 0;
+  const char *unit = text.size ? memchr(units, text.data[text.size - 1], 3) : NULL;
+  uint64_t factor = unit ? (uint64_t)1024 << (10 * (unit - units)) : 1;
+  double number;
+  if (!unit && binary)
+    return false;
+  text.size -= unit != NULL;
+  while (unit && text.size && text.data[text.size - 1] == ' ')
+    text.size--;
+  if (text_parse_u64(text, out))
+    return mul_u64(*out, factor, out) && *out > 0 && *out <= INT64_MAX;
+  if (!unit || !text_parse_double(text, &number) || !(number > 0))
+    return false;
+  *out = uint_clamped(number * (double)factor);
+  return *out > 0 && *out < INT64_MAX;
 }
 
 bool text_match(StrView pattern, StrView text, StrView *star) {

@@ -10,6 +10,7 @@
 #include "ops/delegate.h"
 #include "pte/inspect.h"
 #include "pte/read.h"
+#include "pte/size.h"
 #include "pte/verify_plan.h"
 
 enum { SMALL_ARENA = 1 << 14, SMALL_COUNT = 64 };
@@ -22,6 +23,28 @@ static void drop(void *user, const char *text, size_t size) {
   (void)size;
 }
 
+/* Each byte of the file is one part. */
+static void show_size(const PteProgram *p, StrBuf *out) {
+  Arena arena;
+  uint64_t bytes = 0;
+  arena_init(&arena);
+  PteSize s = pte_size(p, NULL, &arena);
+  for (uint32_t i = 0; i < s.part_count; i++)
+    bytes += s.parts[i].bytes;
+  if (bytes != p->file.size)
+    BUG("the parts have %llu bytes", (unsigned long long)bytes);
+  pte_size_text(p, &s, true, out);
+  Sheet a = {.arena = &arena, .path = "a"}, b = {.arena = &arena, .path = "b"};
+  pte_sheet(p, &a);
+  pte_sheet(p, &b);
+  if (sheet_compare(&a, &b).count)
+    BUG("a program differs from itself");
+  SheetDiff d = sheet_compare(&a, &(Sheet){.arena = &arena, .path = "c"});
+  sheet_diff_text(&d, true, out);
+  sheet_diff_markdown(&d, out);
+  arena_release(&arena);
+}
+
 static void inspect(DiagSink *sink, const uint8_t *data, size_t size) {
   PteProgram p;
   if (pte_program_open_bytes(&p, sink, "fuzz.pte", data, size) != STATUS_OK)
@@ -30,6 +53,7 @@ static void inspect(DiagSink *sink, const uint8_t *data, size_t size) {
   strbuf_init(&out);
   pte_inspect_text(&p, true, &out);
   pte_inspect_json(&p, &out);
+  show_size(&p, &out);
   strbuf_release(&out);
   pte_program_close(&p);
 }

@@ -483,11 +483,44 @@ static void test_killed_while_writing(void **state) {
   assert_int_equal(count_entries(f), 1);
 }
 
+/* Each file once, in the order of opening, with the version of the first time. */
+static void test_files_read(void **state) {
+  Fixture *f = *state;
+  DiagSink *sink = &f->capture.sink;
+  FilesRead files;
+  MappedFile file;
+  files_read_init(&files);
+  sink->files = &files;
+  put(f, "b", "two");
+  put(f, "a", "one");
+  static const char *const opened[] = {"b", "a", "b"};
+  for (size_t i = 0; i < COUNT_OF(opened); i++) {
+    assert_int_equal(file_map(&file, &f->arena, sink, path_in(f, opened[i])), STATUS_OK);
+    file_unmap(&file);
+  }
+  assert_int_equal(
+      file_map_beneath(&file, &f->arena, sink, path_in(f, "m"), SV("a"), false, DIAG_NOWHERE),
+      STATUS_OK);
+  file_unmap(&file);
+  file_note(sink, path_in(f, "missing"));
+  file_note(sink, f->folder);
+  assert_int_equal(files.paths.count, 3);
+  assert_string_equal(intern_get(&files.paths, 1).data, path_in(f, "b"));
+  assert_string_equal(intern_get(&files.paths, 2).data, path_in(f, "a"));
+  assert_string_equal(intern_get(&files.paths, 3).data, f->folder);
+  assert_int_equal(files_read_unchanged(&files, sink), STATUS_OK);
+  put(f, "a", "three");
+  assert_int_equal(files_read_unchanged(&files, sink), STATUS_IO);
+  assert_contains(strbuf_cstr(&f->capture.text), "E0108");
+  files_read_release(&files);
+}
+
 #define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       FILE_TEST(test_map),
+      FILE_TEST(test_files_read),
       FILE_TEST(test_map_refuses),
       FILE_TEST(test_beneath),
       FILE_TEST(test_beneath_on_old_kernel),

@@ -1,0 +1,250 @@
+/* See cache.h. */
+#include "pipeline/cache.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "pipeline/summary.h"
+#include "quant/dataset.h"
+#include "source_hash.h"
+
+enum { HASH_CHARS = 32, MAX_ENTRY = 1 << 16 };
+
+/* --- the key --- */
+
+static void append_hash(StrBuf *out, const void *data, uint64_t size) {
+  XXH128_hash_t h = XXH3_128bits(size ? data : "", (size_t)size);
+  strbuf_printf(out, "%016" PRIx64 "%016" PRIx64, h.high64, h.low64);
+}
+
+/* Texts may hold anything but NUL, which ends each. */
+static void append_text(StrBuf *out, StrView text) {
+  strbuf_append(out, text);
+  strbuf_append_char(out, '\0');
+}
+
+static Status append_file(Session *s, StrBuf *out, const char *path) {
+  MappedFile file;
+  Arena arena;
+  arena_init(&arena);
+  Status status = file_map(&file, &arena, &s->sink, path);
+  if (status == STATUS_OK) {
+    append_hash(out, file.data, file.size);
+    file_unmap(&file);
+  }
+  arena_release(&arena);
+  return status;
+}
+
+static bool is_folder(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Samples are read late, and may be a folder of files, whose names say their order. */
+static Status append_samples(Session *s, StrBuf *out, const char *path) {
+  const char **files;
+  uint32_t count;
+  TRY(dataset_files(path, &s->arena, &s->sink, &files, &count));
+  append_text(out, is_folder(path) ? SV("folder") : SV("file"));
+  for (uint32_t i = 0; i < count; i++) {
+    const char *slash = strrchr(files[i], '/');
+    if (is_folder(path))
+      append_text(out, sv_from(slash ? slash + 1 : files[i]));
+    TRY(append_file(s, out, files[i]));
+  }
+  return STATUS_OK;
+}
+
+static void append_sources(const Session *s, StrBuf *out) {
+  for (uint32_t i = 0; i < s->program.source_count; i++) {
+    const Source *source = s->program.sources[i];
+    append_text(out, sv_from(source->method));
+    strbuf_printf(out, "%d ", (int)source->kind);
+    if (source->in_memory)
+      append_hash(out, source->mapped.data, source->mapped.size);
+  }
+}
+
+/* Those that were not set as text, by the library, have no other trace. */
+static void append_constants(const Session *s, StrBuf *out) {
+  for (uint32_t i = 0; i < s->program.constant_count; i++) {
+    append_text(out, s->program.constants[i].name);
+    constant_method_print(&s->program.constants[i], out);
+    strbuf_append_char(out, '\0');
+  }
+}
+
+/* Files that were read till now, in order, and those that stages to come will read. */
+static Status append_files(Session *s, StrBuf *out) {
+  for (uint32_t id = 1; id <= s->files.paths.count; id++) {
+    const char *path = intern_get(&s->files.paths, id).data;
+    if (!is_folder(path)) /* of samples */
+      TRY(append_file(s, out, path));
+  }
+  for (uint32_t i = 0; i < s->program.method_count; i++) {
+    const QuantOptions *q = &s->program.methods[i].options->quantize;
+    if (q->data)
+      TRY(append_samples(s, out, q->data));
+    if (q->ranges)
+      TRY(append_file(s, out, q->ranges));
+  }
+  return STATUS_OK;
+}
+
+static Status make_key(Session *s) {
+  StrBuf text, key;
+  strbuf_init(&text);
+  strbuf_init(&key);
+  append_text(&text, SV("etc " ETC_VERSION " " ETC_SOURCE_HASH));
+  strbuf_append(&text, (StrView){s->cache.options.data, s->cache.options.size});
+  append_sources(s, &text);
+  append_constants(s, &text);
+  Status status = append_files(s, &text);
+  append_hash(&key, text.data, text.size);
+  s->cache.program = arena_printf(&s->arena, "%s/%s.pte", s->cache.folder, strbuf_cstr(&key));
+  s->cache.entry = arena_printf(&s->arena, "%s/%s.txt", s->cache.folder, strbuf_cstr(&key));
+  s->cache.files = s->files.paths.count;
+  strbuf_release(&text);
+  strbuf_release(&key);
+  return status;
+}
+
+/* --- entries --- */
+
+static Status damaged(Session *s, const char *path, const char *why) {
+  Diag *d = diag_begin(&s->sink, DIAG_CACHE_DAMAGED, diag_file(path));
+  diag_message(d, "an entry of the cache is damaged: %s", why);
+  diag_hint(d, "remove '%s' and run again: the program is lowered anew", s->cache.entry);
+  return diag_end(d);
+}
+
+/* A file of the cache, which is none of those that the program is made from. */
+static Status map_own(Session *s, MappedFile *file, const char *path) {
+  s->sink.files = NULL;
+  Status status = file_map(file, &s->arena, &s->sink, path);
+  s->sink.files = &s->files;
+  return status;
+}
+
+/* The rest of the line that begins with name and a space, and the text after it. */
+static bool take_line(StrView *text, StrView name, StrView *value) {
+  const char *end = text->size ? memchr(text->data, '\n', text->size) : NULL;
+  size_t size = end ? (size_t)(end - text->data) : 0;
+  if (size <= name.size || !sv_starts_with(*text, name) || text->data[name.size] != ' ')
+    return false;
+  *value = (StrView){text->data + name.size + 1, size - name.size - 1};
+  *text = (StrView){end + 1, text->size - size - 1};
+  return true;
+}
+
+/* The text without its first line, "check HASH", which is the hash of the rest; and the hash of the
+ * program out of its second line. */
+static bool read_entry(StrView text, StrView *hash, StrView *summary) {
+  StrView check;
+  StrBuf expected;
+  strbuf_init(&expected);
+  bool whole = text.size < MAX_ENTRY && take_line(&text, SV("check"), &check);
+  if (whole)
+    append_hash(&expected, text.data, text.size);
+  whole = whole && sv_eq_str(check, strbuf_cstr(&expected)) &&
+          take_line(&text, SV("program"), hash) && hash->size == HASH_CHARS;
+  strbuf_release(&expected);
+  *summary = text;
+  return whole;
+}
+
+static bool has_hash(const MappedFile *file, StrView hash) {
+  StrBuf own;
+  strbuf_init(&own);
+  append_hash(&own, file->data, file->size);
+  bool same = sv_eq_str(hash, strbuf_cstr(&own));
+  strbuf_release(&own);
+  return same;
+}
+
+static Status read_kept(Session *s) {
+  MappedFile file;
+  StrView hash, summary;
+  TRY(map_own(s, &file, s->cache.entry));
+  StrView text = {arena_strdup(&s->arena, (StrView){(const char *)file.data, (size_t)file.size}),
+                  (size_t)file.size};
+  file_unmap(&file);
+  if (!read_entry(text, &hash, &summary) || !session_summary_read(s, summary))
+    return damaged(s, s->cache.entry, "its text is not the one that was written");
+  TRY(map_own(s, &s->cache.mapped, s->cache.program));
+  if (!has_hash(&s->cache.mapped, hash))
+    return damaged(s, s->cache.program, "the program is not the one that was kept");
+  return STATUS_OK;
+}
+
+static Status make_folder(Session *s) {
+  const char *folder = s->cache.folder;
+  if (mkdir(folder, 0777) == 0 || is_folder(folder))
+    return STATUS_OK;
+  return diag_report(&s->sink, DIAG_FILE_WRITE, diag_file(folder),
+                     "cannot make the folder '%s' for the cache: %s", folder, strerror(errno));
+}
+
+static Status check_writable(Session *s) {
+  const char *folder = s->cache.folder;
+  s->cache.writable = access(folder, W_OK) == 0;
+  if (s->cache.writable)
+    return STATUS_OK;
+  return diag_report(&s->sink, DIAG_CACHE_READ_ONLY, diag_file(folder),
+                     "the program is not kept in the cache '%s': %s", folder, strerror(errno));
+}
+
+Status session_cache_find(Session *s, bool *hit) {
+  *hit = false;
+  if (!s->cache.folder)
+    return STATUS_OK;
+  TRY(make_folder(s));
+  TRY(make_key(s));
+  s->cache.warnings = s->sink.warnings;
+  if (access(s->cache.entry, F_OK) != 0 || access(s->cache.program, F_OK) != 0)
+    return check_writable(s);
+  TRY(read_kept(s));
+  TRY(files_read_unchanged(&s->files, &s->sink));
+  *hit = s->cache.hit = true;
+  return STATUS_OK;
+}
+
+/* A file that the key does not know cannot be, but would make it worthless. */
+const char *session_cache_path(const Session *s) {
+  bool same = s->sink.warnings == s->cache.warnings && s->files.paths.count == s->cache.files;
+  return s->cache.writable && same ? s->cache.program : NULL;
+}
+
+Status session_cache_keep(Session *s) {
+  StrBuf text, whole;
+  TRY(files_read_unchanged(&s->files, &s->sink));
+  TRY(map_own(s, &s->cache.mapped, s->cache.program));
+  strbuf_init(&text);
+  strbuf_init(&whole);
+  strbuf_append(&text, SV("program "));
+  append_hash(&text, s->cache.mapped.data, s->cache.mapped.size);
+  strbuf_append_char(&text, '\n');
+  session_summary_write(s, &text);
+  strbuf_append(&whole, SV("check "));
+  append_hash(&whole, text.data, text.size);
+  strbuf_append_char(&whole, '\n');
+  strbuf_append(&whole, (StrView){text.data, text.size});
+  Status status =
+      atomic_file_whole(&s->arena, &s->sink, s->cache.entry, (StrView){whole.data, whole.size});
+  strbuf_release(&text);
+  strbuf_release(&whole);
+  return status;
+}
+
+Status session_cache_deliver(Session *s, const char *output) {
+  AtomicFile out;
+  TRY(atomic_file_open(&out, &s->arena, &s->sink, output));
+  out.deliver = s->deliver;
+  out.deliver_user = s->deliver_user;
+  atomic_file_copy(&out, &s->cache.mapped, 0, s->cache.mapped.size);
+  return atomic_file_commit(&out, s->sync);
+}

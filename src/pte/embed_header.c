@@ -1,0 +1,278 @@
+/* See embed.h. The header: one macro for each number that a host needs before the program is
+ * loaded.
+ *
+ * Macros of the program are PREFIX_WHAT, those of a method PREFIX_METHOD_WHAT. No WHAT of a method
+ * ends in "_" and another WHAT, so that two methods have the same macro only where their names are
+ * the same as identifiers, which is checked. */
+#include "pte/embed.h"
+
+#include "pte/inspect_internal.h"
+#include "pte/keymap.h"
+#include "pte/runtime_memory.h"
+
+enum { PIECE = 1 << 16 };
+
+typedef struct HeaderWriter {
+  const Embed *e;
+  AtomicFile *out;
+  Arena arena;
+  StrBuf text;        /* what is not written yet */
+  const char *prefix; /* of all macros */
+} HeaderWriter;
+
+/* Names and numbers of a program can be as many as the file has bytes. */
+static void write_pieces(HeaderWriter *w, size_t least) {
+  if (w->text.size < least)
+    return;
+  atomic_file_write(w->out, strbuf_cstr(&w->text), w->text.size);
+  strbuf_clear(&w->text);
+}
+
+/* Letters and digits in capitals, "_" for all else. */
+static char *macro_name(Arena *arena, StrView text) {
+  char *name = arena_strdup(arena, text);
+  for (size_t i = 0; i < text.size; i++) {
+    char c = name[i];
+    if (c >= 'a' && c <= 'z')
+      name[i] = (char)(c - 'a' + 'A');
+    else if (!(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9'))
+      name[i] = '_';
+  }
+  return name;
+}
+
+static void define(HeaderWriter *w, const char *macro, uint64_t value) {
+  strbuf_printf(&w->text, "#define %s_%s %llu\n", w->prefix, macro, (unsigned long long)value);
+}
+
+/* --- memory --- */
+
+static uint64_t arena_bytes(const PteMethod *m, uint32_t arena) {
+  return arena < m->arena_count ? m->arena_sizes[arena] : 0;
+}
+
+/* The largest of all methods. */
+static uint64_t arena_bytes_of_all(const PteProgram *p, uint32_t arena) {
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < p->method_count; i++) {
+    uint64_t bytes = arena_bytes(&p->methods[i], arena);
+    most = bytes > most ? bytes : most;
+  }
+  return most;
+}
+
+static uint32_t arena_count_of_all(const PteProgram *p) {
+  uint32_t most = 1;
+  for (uint32_t i = 0; i < p->method_count; i++)
+    most = p->methods[i].arena_count > most ? p->methods[i].arena_count : most;
+  return most;
+}
+
+/* What an arena must begin at a multiple of: the largest power of two from 16 to 128 that the
+ * offsets in it are multiples of; tensors at 0 say nothing. */
+static uint64_t arena_alignment(const PteProgram *p) {
+  uint64_t alignment = PTE_SEGMENT_ALIGNMENT;
+  bool any = false;
+  for (uint32_t i = 0; i < p->method_count; i++)
+    for (uint32_t k = 0; k < p->methods[i].value_count; k++) {
+      const PteValue *v = &p->methods[i].values[k];
+      if (v->kind != PTE_TENSOR || !v->tensor->memory_id || !v->tensor->offset)
+        continue;
+      any = true;
+      while (v->tensor->offset % alignment)
+        alignment /= 2;
+    }
+  return any && alignment > PTE_TENSOR_ALIGNMENT ? alignment : PTE_TENSOR_ALIGNMENT;
+}
+
+/* The bank of an arena, as a comment; that of the first method that names it. */
+static void append_bank(HeaderWriter *w, const PteMethod *methods, uint32_t count, uint32_t arena) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (arena > methods[i].bank_count)
+      continue;
+    const MemoryBank *bank = &methods[i].banks[arena - 1];
+    strbuf_append(&w->text, SV(" /* bank "));
+    embed_append_string(&w->text, bank->name);
+    strbuf_printf(&w->text, " of %llu bytes */", (unsigned long long)bank->size);
+    return;
+  }
+}
+
+static void write_arena(HeaderWriter *w, const char *method, uint32_t arena, uint64_t bytes,
+                        const PteMethod *methods, uint32_t count) {
+  strbuf_printf(&w->text, "#define %s_%sARENA_%u %llu", w->prefix, method, arena,
+                (unsigned long long)bytes);
+  append_bank(w, methods, count, arena);
+  strbuf_append_char(&w->text, '\n');
+  write_pieces(w, PIECE);
+}
+
+static void write_memory(HeaderWriter *w, const PteProgram *p) {
+  uint32_t count = arena_count_of_all(p);
+  strbuf_append(
+      &w->text,
+      SV("\n/* Memory for the tensors of any one method: arena I is for memory id I, buffer I - 1 "
+         "of a\n * HierarchicalAllocator. Each begins at a multiple of the alignment; one of "
+         "0 bytes is unused. */\n"));
+  define(w, "ARENA_ALIGNMENT", arena_alignment(p));
+  define(w, "ARENAS", count - 1);
+  for (uint32_t i = 1; i < count; i++)
+    write_arena(w, "", i, arena_bytes_of_all(p, i), p->methods, p->method_count);
+}
+
+/* --- methods --- */
+
+static void write_list(HeaderWriter *w, const char *macro, const PteTensor *t, const char *what) {
+  strbuf_printf(&w->text, "#define %s_%s_%s {", w->prefix, macro, what);
+  for (uint32_t i = 0; i < t->rank; i++)
+    strbuf_printf(&w->text, "%s%d", i ? ", " : "",
+                  strcmp(what, "SIZES") == 0 ? (int)t->sizes[i] : (int)t->dim_order[i]);
+  strbuf_append(&w->text, SV("}\n"));
+}
+
+/* "f32[1, 3], dynamic up to these sizes, in arena 1". */
+static void append_tensor(StrBuf *out, const PteTensor *t) {
+  strbuf_append_char(out, '[');
+  for (uint32_t i = 0; i < t->rank; i++)
+    strbuf_printf(out, "%s%d", i ? ", " : "", t->sizes[i]);
+  strbuf_append_char(out, ']');
+  if (t->name.size) {
+    strbuf_append(out, SV(" "));
+    embed_append_string(out, t->name);
+  }
+  if (t->dynamism != PTE_STATIC)
+    strbuf_append(out, SV(", dynamic up to these sizes"));
+  if (t->memory_id)
+    strbuf_printf(out, ", in arena %u", t->memory_id);
+  else
+    strbuf_append(out, pte_is_constant(t) ? SV(", constant") : SV(", in memory of the host"));
+}
+
+static void write_value(HeaderWriter *w, const char *macro, const PteValue *v) {
+  strbuf_printf(&w->text, "/* %s", inspect_kind(v));
+  if (v->kind == PTE_TENSOR)
+    append_tensor(&w->text, v->tensor);
+  strbuf_append(&w->text, SV(" */\n"));
+  if (v->kind == PTE_TENSOR) {
+    const PteTensor *t = v->tensor;
+    strbuf_printf(&w->text, "#define %s_%s_BYTES %llu\n", w->prefix, macro,
+                  (unsigned long long)t->bytes);
+    strbuf_printf(&w->text, "#define %s_%s_TYPE %u\n", w->prefix, macro, t->dtype);
+    strbuf_printf(&w->text, "#define %s_%s_RANK %u\n", w->prefix, macro, t->rank);
+    if (t->rank) {
+      write_list(w, macro, t, "SIZES");
+      write_list(w, macro, t, "DIM_ORDER");
+    }
+  }
+  write_pieces(w, PIECE);
+}
+
+/* title: "INPUT" or "OUTPUT". */
+static void write_values(HeaderWriter *w, const char *method, const char *title, const PteMethod *m,
+                         const int32_t *indices, uint32_t count) {
+  strbuf_printf(&w->text, "#define %s_%s_%sS %u\n", w->prefix, method, title, count);
+  StrBuf macro;
+  strbuf_init(&macro);
+  for (uint32_t i = 0; i < count; i++) {
+    strbuf_clear(&macro);
+    strbuf_printf(&macro, "%s_%s_%u", method, title, i);
+    write_value(w, strbuf_cstr(&macro), &m->values[indices[i]]);
+  }
+  strbuf_release(&macro);
+}
+
+static void write_by_word(HeaderWriter *w, const char *method, const char *what, uint64_t bytes32,
+                          uint64_t bytes64) {
+  strbuf_printf(&w->text, "#define %s_%s%s (sizeof(void *) == 4 ? %llu : %llu)\n", w->prefix,
+                method, what, (unsigned long long)bytes32, (unsigned long long)bytes64);
+}
+
+static void write_runtime_memory(HeaderWriter *w, const PteMethod *m, const char *method) {
+  RuntimeMemory m32 = pte_runtime_memory(m, 4), m64 = pte_runtime_memory(m, 8);
+  write_by_word(w, method, "METHOD_BYTES", m32.method, m64.method);
+  write_by_word(w, method, "TEMP_BYTES", m32.temp, m64.temp);
+}
+
+static void write_method(HeaderWriter *w, const PteMethod *m, const char *name) {
+  strbuf_append(&w->text, SV("\n/* Method "));
+  embed_append_string(&w->text, m->name);
+  strbuf_printf(&w->text, ". */\n#define %s_%s_NAME ", w->prefix, name);
+  embed_append_string(&w->text, m->name);
+  strbuf_printf(&w->text, "\n#define %s_%s_ARENAS %u\n", w->prefix, name,
+                m->arena_count ? m->arena_count - 1 : 0);
+  const char *dash = arena_printf(&w->arena, "%s_", name);
+  for (uint32_t i = 1; i < m->arena_count; i++)
+    write_arena(w, dash, i, m->arena_sizes[i], m, 1);
+  write_runtime_memory(w, m, dash);
+  write_values(w, name, "INPUT", m, m->inputs, m->input_count);
+  write_values(w, name, "OUTPUT", m, m->outputs, m->output_count);
+}
+
+/* The names of all methods in macros; NULL and a message when two are the same. */
+static char **method_macros(HeaderWriter *w, DiagSink *sink) {
+  const PteProgram *p = w->e->program;
+  char **names = ARENA_ARRAY(&w->arena, char *, (size_t)p->method_count + 1);
+  KeyMap known = keymap_make(&w->arena, (uint64_t)(uintptr_t)p); /* no file can know the address */
+  for (uint32_t i = 0; i < p->method_count; i++) {
+    uint32_t *slot;
+    names[i] = macro_name(&w->arena, p->methods[i].name);
+    uint32_t before = keymap_get(&known, names[i], (uint32_t)strlen(names[i]), &slot);
+    if (before) {
+      (void)diag_report(
+          sink, DIAG_EMBED, pte_place(p),
+          "the macros of methods '" SV_FMT "' and '" SV_FMT "' would both begin with %s_%s",
+          SV_ARG(p->methods[before - 1].name), SV_ARG(p->methods[i].name), w->prefix, names[i]);
+      return NULL;
+    }
+    *slot = i + 1;
+  }
+  return names;
+}
+
+/* --- all of it --- */
+
+static void write_declaration(HeaderWriter *w) {
+  const Embed *e = w->e;
+  embed_append_origin(e, &w->text);
+  strbuf_printf(&w->text, "#ifndef %s_H\n#define %s_H\n\n", w->prefix, w->prefix);
+  define(w, "SIZE", e->file->size);
+  define(w, "ALIGNMENT", e->alignment);
+  strbuf_printf(&w->text,
+                "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
+                "extern const unsigned char %s[%s_SIZE];\n"
+                "#ifdef __cplusplus\n}\n#endif\n",
+                e->symbol, w->prefix);
+}
+
+static Status write_header(HeaderWriter *w, DiagSink *sink) {
+  const PteProgram *p = w->e->program;
+  write_declaration(w);
+  if (p) {
+    char **names = method_macros(w, sink);
+    if (!names)
+      return diag_row(DIAG_EMBED)->status;
+    write_memory(w, p);
+    strbuf_append(
+        &w->text,
+        SV("\n/* What the runtime takes to load a method, of the method allocator and of the "
+           "temporary one, is METHOD_BYTES\n * and TEMP_BYTES: for version 1.4.1 with portable "
+           "kernels; backends take more of their own. */\n"));
+    define(w, "METHODS", p->method_count);
+    for (uint32_t i = 0; i < p->method_count; i++)
+      write_method(w, &p->methods[i], names[i]);
+  }
+  strbuf_append(&w->text, SV("\n#endif\n"));
+  write_pieces(w, 0);
+  return STATUS_OK;
+}
+
+Status embed_write_header(const Embed *e, DiagSink *sink, AtomicFile *out) {
+  HeaderWriter w = {.e = e, .out = out};
+  arena_init(&w.arena);
+  strbuf_init(&w.text);
+  w.prefix = macro_name(&w.arena, sv_from(e->symbol));
+  Status status = write_header(&w, sink);
+  strbuf_release(&w.text);
+  arena_release(&w.arena);
+  return status;
+}
