@@ -96,6 +96,17 @@ void session_report_release(Session *s) {
 
 /* --- what backends left --- */
 
+/* Rounded, so that it is the same on all machines; null for no noise or nothing to compare. */
+static void write_figure(JsonWriter *w, const char *key, double x, int digits) {
+  char text[64];
+  snprintf(text, sizeof text, "%.*f", digits, x + 0.0);
+  json_key(w, key);
+  if (isfinite(x))
+    json_raw(w, sv_from(text));
+  else
+    json_null(w);
+}
+
 static void write_refused(JsonWriter *w, const NodeFact *n) {
   json_open_object(w);
   json_named_string(w, "op", op_schema(n->op)->full);
@@ -125,13 +136,44 @@ static void write_group(JsonWriter *w, const BackendFact *b, const RuleGroups *g
   json_close_object(w);
 }
 
-static void write_backend(JsonWriter *w, const BackendFact *b, Arena *scratch) {
+/* In the order of the calls, from 1; 0: it is not called any more. */
+static uint32_t delegate_number(const Graph *g, NodeId call) {
+  uint32_t number = 0;
+  for (FOR_NODES(g, n)) {
+    number += op_has_trait(node_cget(g, n)->op, OP_DELEGATE);
+    if (n == call)
+      return number;
+  }
+  return 0;
+}
+
+static void write_estimate(JsonWriter *w, const Graph *g, const DelegateFact *d) {
+  uint32_t number = delegate_number(g, d->call);
+  if (!number)
+    return;
+  json_open_object(w);
+  json_named_uint(w, "delegate", number);
+  json_named_uint(w, "nodes", d->node_count);
+  json_named_uint(w, "transposed_bytes", d->transposed_bytes);
+  if (d->cost.spent != 0 || d->cost.saved != 0) {
+    write_figure(w, "spent_ns_estimate", d->cost.spent, 0);
+    write_figure(w, "saved_ns_estimate", d->cost.saved, 0);
+  }
+  json_close_object(w);
+}
+
+static void write_backend(JsonWriter *w, const Graph *g, const BackendFact *b, Arena *scratch) {
   RuleGroups groups = refusals_group(b, scratch);
   json_open_object(w);
   json_named_string(w, "backend", sv_from(b->backend->name));
   json_named_uint(w, "work", b->work);
   json_named_uint(w, "taken", groups.taken);
   json_named_uint(w, "left", groups.left);
+  json_key(w, "delegates");
+  json_open_array(w);
+  for (uint32_t i = 0; i < b->delegate_count; i++)
+    write_estimate(w, g, &b->delegates[i]);
+  json_close_array(w);
   json_key(w, "refusals");
   json_open_array(w);
   for (uint32_t i = 0; i < groups.count; i++)
@@ -147,22 +189,11 @@ static void write_backends(const Session *s, const Method *m, JsonWriter *w, Are
   for (uint32_t i = 0; i < f->delegation_count; i++)
     for (uint32_t k = 0; f->delegations[i].graph == m->graph && k < f->delegations[i].backend_count;
          k++)
-      write_backend(w, &f->delegations[i].backends[k], scratch);
+      write_backend(w, m->graph, &f->delegations[i].backends[k], scratch);
   json_close_array(w);
 }
 
 /* --- what quantization costs --- */
-
-/* Rounded, so that it is the same on all machines; null for no noise or nothing to compare. */
-static void write_figure(JsonWriter *w, const char *key, double x, int digits) {
-  char text[64];
-  snprintf(text, sizeof text, "%.*f", digits, x + 0.0);
-  json_key(w, key);
-  if (isfinite(x))
-    json_raw(w, sv_from(text));
-  else
-    json_null(w);
-}
 
 static void write_error(JsonWriter *w, const QuantizeError *e, bool output) {
   json_open_object(w);
@@ -231,23 +262,6 @@ static Status write_method(const Session *s, Method *m, JsonWriter *w) {
   return status;
 }
 
-/* Pieces of advice are texts, one a line. */
-static void write_next(Session *s, JsonWriter *w) {
-  StrBuf text;
-  strbuf_init(&text);
-  session_advise(s, &text);
-  json_key(w, "next");
-  json_open_array(w);
-  for (size_t at = 0, end; at < text.size; at = end + 1) {
-    end = at;
-    while (text.data[end] != '\n')
-      end++;
-    json_string(w, (StrView){text.data + at, end - at});
-  }
-  json_close_array(w);
-  strbuf_release(&text);
-}
-
 static Status write_document(Session *s, const char *output, StrBuf *out) {
   JsonWriter w;
   Status status = STATUS_OK;
@@ -258,7 +272,10 @@ static Status write_document(Session *s, const char *output, StrBuf *out) {
   json_named_string(&w, "etc", SV(ETC_VERSION));
   write_program(s, output, &w);
   session_figures_json(s, &w);
-  write_next(s, &w);
+  json_key(&w, "next");
+  json_open_array(&w);
+  session_advise(s, &w);
+  json_close_array(&w);
   json_key(&w, "methods");
   json_open_array(&w);
   for (uint32_t i = 0; i < s->program.method_count && status == STATUS_OK; i++)

@@ -1,5 +1,7 @@
 /* What the file of the program is made of: constants with the node that wants them, and delegates.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "ir/transform.h"
@@ -70,24 +72,66 @@ static void write_constant(JsonWriter *w, const Graph *g, ValueId v, LocId loc, 
   json_close_object(w);
 }
 
+/* What the program has under a key, or once for equal bytes, counts once. */
+typedef struct Seen {
+  Intern keys;
+  bool *values; /* by ValueId */
+} Seen;
+
+/* Whether the constant is there for the first time. key: of delegates, else empty. Computed
+ * constants are not computed for this. */
+static bool is_new(Seen *seen, const Graph *g, ValueId v, StrView key) {
+  const Constant *c = value_lazy_constant(g, v);
+  char text[64];
+  if (seen->values[v])
+    return false;
+  seen->values[v] = true;
+  if (!key.size && c->transform)
+    return true;
+  if (!key.size) {
+    uint64_t hash[2];
+    constant_hash128(c, 0, hash);
+    snprintf(text, sizeof text, "%016" PRIx64 "%016" PRIx64 " %" PRIu64, hash[1], hash[0], c->size);
+    key = sv_from(text);
+  }
+  uint32_t before = seen->keys.count;
+  return intern_add(&seen->keys, key) > before;
+}
+
+static void write_kernel_constants(JsonWriter *w, const Graph *g, NodeId n, Seen *seen,
+                                   const Users *users) {
+  FOR_OPERANDS(g, n, v, {
+    if (!v || !value_is_const(g, v) || !is_new(seen, g, v, SV("")))
+      continue;
+    LocId loc = find_user(users, g, v);
+    write_constant(w, g, v, loc ? loc : g->nodes[n].loc, 0);
+  })
+}
+
+static void write_delegate_constants(JsonWriter *w, const Graph *g, NodeId n, uint32_t delegate,
+                                     Seen *seen, const Users *users) {
+  StrView keys = node_str(g, n, DELEGATE_ARG_KEYS);
+  for (uint32_t i = 0; i < node_list_count(g, n, DELEGATE_ARG_DATA); i++) {
+    ValueId v = node_list_value(g, n, DELEGATE_ARG_DATA, i);
+    if (is_new(seen, g, v, delegate_next_key(&keys)))
+      write_constant(w, g, v, find_user(users, g, v), delegate);
+  }
+}
+
 void report_constants(JsonWriter *w, const ReportMethod *m, const Graph *g, Arena *scratch) {
   Users users = sort_users(m, g, scratch);
-  bool *seen = ARENA_ARRAY(scratch, bool, (size_t)g->value_count + 1);
+  Seen seen = {.values = ARENA_ARRAY(scratch, bool, (size_t)g->value_count + 1)};
   uint32_t delegates = 0;
+  intern_init(&seen.keys);
   json_key(w, "constants");
   json_open_array(w);
-  for (FOR_NODES(g, n)) {
-    bool call = op_has_trait(g->nodes[n].op, OP_DELEGATE);
-    delegates += call;
-    FOR_ARG_OPERANDS(g, n, i, v, {
-      if (!v || !value_is_const(g, v) || seen[v] || (call && i == DELEGATE_ARG_BLOB))
-        continue;
-      seen[v] = true;
-      LocId loc = find_user(&users, g, v);
-      write_constant(w, g, v, loc || call ? loc : g->nodes[n].loc, call ? delegates : 0);
-    })
-  }
+  for (FOR_NODES(g, n))
+    if (op_has_trait(g->nodes[n].op, OP_DELEGATE))
+      write_delegate_constants(w, g, n, ++delegates, &seen, &users);
+    else
+      write_kernel_constants(w, g, n, &seen, &users);
   json_close_array(w);
+  intern_release(&seen.keys);
 }
 
 /* --- delegates --- */

@@ -40,7 +40,6 @@ void report_stage(ReportMethod *m, const Graph *g, const char *stage, const char
   strbuf_init(&nodes);
   json_init(&w, &nodes, false);
   report_nodes(&w, g);
-  keep_users(m, g);
   if (m->stages.size)
     strbuf_append_char(&m->stages, ',');
   json_init(&w, &m->stages, false);
@@ -57,6 +56,7 @@ void report_stage(ReportMethod *m, const Graph *g, const char *stage, const char
     strbuf_release(&m->last);
     m->last = nodes;
     m->last_stage = stage;
+    keep_users(m, g);
   }
   json_close_object(&w);
 }

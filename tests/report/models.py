@@ -11,10 +11,10 @@ def layers(count):
     return "\n".join([*lines, f'  output %{count} "y"', "}", ""])
 
 
-# Delegated but for the part in f64; a name that is no good HTML; a product that can be quantized.
+# Delegated but for the part in f64; a weight without a name, and a node with one that is no good HTML; products that can be quantized.
 MIXED = """graph @forward level(aten) {
   %0: f32[1, 4] = input "x"
-  %1: f32[4, 4] = const [1.0, 2.0, 3.0, -4.0, 0.3, 0.1, 0.7, 0.8, 1.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8] "first.weight"
+  %1: f32[4, 4] = const [1.0, 2.0, 3.0, -4.0, 0.3, 0.1, 0.7, 0.8, 1.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
   %2: f32[4, 4] = const [0.5, 0.6, 0.7, 0.8, 1.0, 2.0, 3.0, -4.0, 0.3, 0.1, 0.7, 0.8, 1.0, 0.2, 0.3, 0.4] "second.weight"
   %3: f32[1, 4] = aten::linear(%0, %1, none) loc("/first/Gemm", "Gemm", 0)
   %4: f32[1, 4] = aten::relu(%3) loc("/first/Relu", "Relu", 1)

@@ -52,13 +52,13 @@ def lower(name, text, *more):
         return json.load(f)
 
 
-def make_all():
+def make_all(layers):
     write_samples(in_work("samples.npz"))
     return {"mixed": lower("mixed", models.MIXED, "--backend", "xnnpack:min-ops=1"),
             "kernels": lower("kernels", models.MIXED, "--plan", "naive", "--memory", "sram=64,dram=1M"),
             "quantized": lower("quantized", models.MIXED, "--quantize", "int8", "--calibrate", in_work("samples.npz"),
                                "--backend", "xnnpack:min-ops=1"),
-            "layers": lower("layers", models.layers(LAYERS))}
+            "layers": lower("layers", models.layers(layers))}
 
 
 class Facts(unittest.TestCase):
@@ -92,6 +92,10 @@ class Facts(unittest.TestCase):
                     self.assertTrue(arena != next_arena or end <= begin, (name, t))
                 self.assertTrue(all(end <= sizes[arena] for arena, _, end in places))
             self.assertEqual(memory["peak"]["bytes"], most, name)
+        # Results that are written over operands keep the block in use: there is one for every node, up to the output.
+        memory = made["layers"]["methods"][0]["memory"]
+        for t in range(memory["end"] + 1):
+            self.assertTrue(any(b["first"] <= t <= b["last"] for b in memory["blocks"]), t)
 
     def test_nodes(self):
         """Operands come before their users; the constants of delegates know the node that used them."""
@@ -100,12 +104,18 @@ class Facts(unittest.TestCase):
                 for i, node in enumerate(stage.get("nodes", [])):
                     self.assertTrue(all(k < i for k in node.get("in", [])))
         method = made["mixed"]["methods"][0]
-        used = {c["name"]: method["places"][c["place"]]["name"] for c in method["constants"] if c.get("name")}
-        self.assertEqual(used, {"first.weight": "/first/Gemm", "second.weight": "/second/Gemm"})
+        used = {c.get("name"): method["places"][c["place"]]["name"] for c in method["constants"]}
+        self.assertEqual(used, {None: "/first/Gemm", "second.weight": "/second/Gemm"})
+
+    def test_constants(self):
+        """Equal ones count once, as in the file."""
+        for name, facts in made.items():
+            self.assertEqual(sum(c["bytes"] for m in facts["methods"] for c in m["constants"]), facts["program"]["weight_bytes"], name)
 
     def test_refusals(self):
         backend = made["mixed"]["methods"][0]["backends"][0]
         self.assertEqual((backend["taken"], backend["left"]), (3, 2))
+        self.assertEqual([(d["delegate"], d["nodes"]) for d in backend["delegates"]], [(1, 3)])
         self.assertEqual([g["rule"] for g in backend["refusals"]], ["float-type"])
         self.assertTrue(any("float-type" in text for text in made["mixed"]["next"]))
         self.assertTrue(any("--plan greedy" in text for text in made["kernels"]["next"]))
@@ -239,7 +249,12 @@ class Page(unittest.TestCase):
         x, y = self.b.centre("#graph")
         before = self.js("[camera.y, camera.scale]")
         self.b.wheel(x, y, 300)
-        self.b.wheel(x, y, -200, ctrl=True)
+        name = self.js("nodeName(layout.nodes[layout.layers[Math.floor(camera.y / (NODE_HEIGHT + LAYER_GAP))].filter(i => i < layout.nodes.length)"
+                       ".sort((a, b) => Math.abs(layout.x[a] - camera.x) - Math.abs(layout.x[b] - camera.x))[0]])")
+        at = self.node_at(name)
+        self.b.wheel(*at, -200, ctrl=True)  # what is under the pointer stays there
+        for a, b in zip(self.node_at(name), at):
+            self.assertAlmostEqual(a, b, delta=1)
         after = self.js("[camera.y, camera.scale]")
         self.assertGreater(after[0], before[0])
         self.assertGreater(after[1], before[1])
@@ -257,6 +272,11 @@ class Page(unittest.TestCase):
         self.b.press(f"#stages button:nth-child({names.index('to_executorch') + 1})")
         self.assertEqual(self.js("[...byId('stages').children].map(c => c.getAttribute('aria-pressed')).indexOf('true')"), len(names) - 1)
         self.assertIn("delegate 1", self.js("layout.nodes.map(titleOf)"))
+        kinds = "Object.fromEntries(layout.nodes.map(n => [titleOf(n), fate(n).kind]))"
+        expected = {"input": "end", "delegate 1": "delegate", "to_copy": "kernel", "exp": "kernel", "output": "end"}
+        self.assertEqual(self.js(kinds), expected)
+        self.b.press("#stages button:nth-child(1)")
+        self.assertEqual(self.js(kinds), {"input": "end", "linear": "delegate", "relu": "delegate", "to_copy": "kernel", "exp": "kernel", "output": "end"})
 
     def test_light_and_dark(self):
         self.open("mixed", "graph")
@@ -288,6 +308,7 @@ class Page(unittest.TestCase):
         facts = made["kernels"]["methods"][0]["memory"]
         self.assertIn(f"{facts['peak']['bytes']} B", self.js("byId('peak-text').textContent"))
         self.assertEqual(self.js("byId('time').value"), str(facts["peak"]["at"]))
+        self.assertEqual(self.js("[Math.max(...usage()), usage()[method().memory.peak.at]]"), [facts["peak"]["bytes"]] * 2)
         rows = "document.querySelectorAll('#time-table tbody tr').length"
         self.assertEqual(self.js(rows), len(facts["peak"]["blocks"]))
         self.js("byId('time').focus()")
@@ -344,7 +365,7 @@ def main():
     if args.tests and all(t.startswith("Page") for t in args.tests) and browser.find_browser() is None:
         print("SKIPPED: the page of --report: no Chromium, tools/setup installs it")
         return SKIPPED
-    made = make_all()
+    made = make_all(100 if args.tests and not any(t.startswith("Page") for t in args.tests) else LAYERS)
     return not unittest.main(argv=[sys.argv[0], *args.tests], exit=False).result.wasSuccessful()
 
 

@@ -84,9 +84,9 @@ function fate(node) {
   if (node.op === 'input' || node.op === 'output' || node.op === 'state') return { kind: 'end' };
   if (node.delegate) return { kind: 'delegate', number: node.delegate };
   const place = placeOf(node);
+  if (state.stage >= method().stages.findIndex(s => s.name === 'to_backend')) return { kind: 'kernel' }; // what was delegated is in the calls
   if (place.delegate) return { kind: 'delegate', number: place.delegate };
-  if (place.kernels || method().stages[state.stage].level === 'executorch') return { kind: 'kernel' };
-  return { kind: 'gone' };
+  return { kind: place.kernels ? 'kernel' : 'gone' };
 }
 const fills = {
   delegate: f => [tone(f.number, 'light'), tone(f.number, 'line')],

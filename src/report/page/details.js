@@ -13,7 +13,7 @@ function pairs(entries) {
 function fateBadge(node) {
   const f = fate(node), [fill, line] = fillOf(f);
   const place = placeOf(node);
-  const text = f.kind === 'delegate' ? `Delegate ${f.number}${backendOf(f.number) ? ' · ' + backendOf(f.number) : ''}` : f.kind === 'end' ? node.op
+  const text = f.kind === 'delegate' ? `Delegate ${f.number}${backendOf(f.number) ? ' · ' + backendOf(f.number) : ''}` + (place.kernels && !node.delegate ? ', and ' + plural(place.kernels, 'kernel call') : '') : f.kind === 'end' ? node.op
     : f.kind === 'kernel' ? (place.kernels > 1 ? plural(place.kernels, 'portable kernel call') : 'Portable kernel') : 'Computed ahead, or part of other nodes';
   return el('span', { class: 'badge', style: { background: fill, borderColor: line } }, text);
 }
@@ -30,7 +30,7 @@ function memoryItems(node, number) {
   return blocksOf(node, number).map(b => {
     const others = method().memory.blocks.filter(o => o !== b && o.bytes && overlaps(o, b)).length;
     return el('span', {}, `${bytes(b.bytes)} at ${b.offset} of arena ${b.arena}, in use from ${b.first} to ${b.last}` +
-      (others ? `; ${plural(others, 'other tensor')} lie there at other times. ` : '. '),
+      (others ? `; ${plural(others, 'other tensor')} ${others === 1 ? 'lies' : 'lie'} there at other times. ` : '. '),
       el('button', { class: 'link', type: 'button', onclick: () => { memoryAt = b.first; choose('memory'); } }, 'Show'));
   });
 }

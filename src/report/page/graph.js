@@ -104,7 +104,7 @@ function drawNode(i) {
   paper.fillStyle = colours.soft;
   paper.font = '11px system-ui, sans-serif';
   if (f.kind === 'end') return paper.fillText(fitText((node.out || [''])[0], 24, false), left, y + 46);
-  paper.fillText(fitText(nodeName(node), 27, true), left, y + 37);
+  paper.fillText(fitText(nodeName(node), 25, true), left, y + 37);
   paper.fillText(fitText((node.out || [''])[0] || '', 27, false), left, y + 53);
 }
 
@@ -197,7 +197,9 @@ function centreOn(i) {
   camera.scale = Math.max(camera.scale, .6);
   camera.x = layout.x[i];
   camera.y = layerTop(layout.layer[i]) + NODE_HEIGHT / 2;
-  if (innerWidth <= 800) camera.y += canvas.getBoundingClientRect().height / 5 / camera.scale; // the details cover what is below
+  const box = canvas.getBoundingClientRect(), details = byId('details').getBoundingClientRect();
+  if (details.width && details.top > box.top && details.left < box.right) // on a phone the details cover what is below
+    camera.y += Math.max(0, box.bottom - details.top) / 2 / camera.scale;
   moved();
 }
 
@@ -322,8 +324,8 @@ function chooseStage(i) {
   if (before !== nodes) layout = layoutGraph(nodes);
   [...byId('stages').children].forEach((b, k) => b.setAttribute('aria-pressed', String(k === i)));
   const stage = method().stages[i];
-  byId('stage-note').textContent = `${stage.summary}. ${plural(countNodes(stage), 'node')}${stage.same_as ? ', as after ' + stage.same_as : ''}. ` +
-    'Scroll to move, Ctrl and scroll or pinch to zoom.';
+  byId('stage-note').textContent = `${stage.summary.charAt(0).toUpperCase() + stage.summary.slice(1)}. ${plural(countNodes(stage), 'node')}${stage.same_as ? ', as after ' + stage.same_as : ''}. ` +
+    (matchMedia('(pointer: coarse)').matches ? 'Drag to move, pinch to zoom.' : 'Scroll or drag to move, Ctrl and scroll to zoom.');
   showLegend();
   overview = null;
   if (before === nodes) return selectNode(state.node);

@@ -9,7 +9,7 @@ function findLayers(nodes, users) {
   nodes.forEach((node, i) => { for (const from of node.in || []) layer[i] = Math.max(layer[i], layer[from] + 1); });
   // What has no operands stands right above its first user.
   for (let i = nodes.length - 1; i >= 0; i--)
-    if (!(nodes[i].in || []).length && users[i].length) layer[i] = Math.max(0, Math.min(...users[i].map(u => layer[u])) - 1);
+    if (!(nodes[i].in || []).length && users[i].length) layer[i] = Math.max(0, users[i].reduce((least, u) => Math.min(least, layer[u]), Infinity) - 1);
   return layer;
 }
 
@@ -90,7 +90,6 @@ function layoutGraph(nodes) {
   const width = item => item < nodes.length ? NODE_WIDTH : BEND_WIDTH;
   const x = new Float64Array(items.layer.length);
   const near = list => item => list[item].length ? sum(list[item], k => x[k]) / list[item].length : x[item];
-  for (const layer of layers) alignLayer(layer, () => 0, width, x);
   for (let s = 0; s < ALIGN_SWEEPS; s++) {
     for (const layer of layers) alignLayer(layer, near(items.up), width, x);
     for (let l = layers.length - 1; l >= 0; l--) alignLayer(layers[l], near(items.down), width, x);

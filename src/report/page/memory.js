@@ -34,7 +34,7 @@ function drawMemory() {
   p.clearRect(0, 0, view.width, view.height);
   p.fillStyle = colours.bg;
   p.fillRect(left, top, right - left, bottom - top);
-  const used = usage(), most = Math.max(1, ...used);
+  const used = usage(), most = used.reduce((a, b) => Math.max(a, b), 1);
   p.beginPath();
   p.moveTo(left, CURVE);
   used.forEach((n, t) => { p.lineTo(x(t), CURVE - (CURVE - 8) * n / most); p.lineTo(x(t + 1), CURVE - (CURVE - 8) * n / most); });
@@ -44,8 +44,9 @@ function drawMemory() {
   p.strokeStyle = colours.accent;
   p.lineWidth = 1.2;
   p.stroke();
+  const fillsOf = memoryFills();
   for (const b of memoryBlocks()) {
-    const alive = b.first <= memoryAt && memoryAt <= b.last, [fill, line] = fillOf(fateOfBlock(b));
+    const alive = b.first <= memoryAt && memoryAt <= b.last, [fill, line] = fillsOf(b);
     const x1 = x(b.first), w = Math.max(1.5, x(b.last + 1) - x1), y1 = y(b.offset + b.bytes), h = Math.max(1, y(b.offset) - y1);
     p.globalAlpha = alive ? 1 : .65;
     p.fillStyle = fill;
@@ -74,6 +75,14 @@ function fateOfBlock(b) {
   if (node.op === 'input' || node.op === 'state') return { kind: 'end' };
   if (node.delegate) return { kind: 'delegate', number: node.delegate };
   return { kind: 'kernel' };
+}
+// Kernels by op, in colours that no delegate has.
+function memoryFills() {
+  const ops = [...new Set(lastNodes().map(n => n.op))], first = method().delegates.length + 1;
+  return b => {
+    const f = fateOfBlock(b), number = first + ops.indexOf(lastNodes()[b.node].op);
+    return f.kind === 'kernel' ? [tone(number, 'light'), tone(number, 'line')] : fillOf(f);
+  };
 }
 
 function memoryTable() {

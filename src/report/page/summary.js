@@ -5,8 +5,7 @@ function figure(value, label, more) {
 
 // '--option' in a sentence stands out.
 function withOptions(text) {
-  const words = text.charAt(0).toUpperCase() + text.slice(1);
-  return words.split(/(--[a-z][\w-]*(?: (?:xnnpack|int\d\S*|\w+[=:][^\s;]+))?)/).map(part => part.startsWith('--') ? code(part) : part);
+  return text.split(/(--[a-z][\w-]*(?: (?:xnnpack|DB|int\d\S*|\w+[=:][^\s;]+))?)/).map(part => part.startsWith('--') ? code(part) : part);
 }
 
 function stageRows() {
@@ -18,13 +17,21 @@ function stageRows() {
 }
 const countNodes = stage => stageNodes(stage).filter(n => !['input', 'output', 'state'].includes(n.op)).length;
 
+// What the backend expected of a delegate, by its number.
+function estimateOf(number) {
+  for (const b of method().backends) for (const d of b.delegates) if (d.delegate === number && d.saved_ns_estimate !== undefined) return d;
+  return null;
+}
+const time = ns => ns < 1e3 ? ns.toFixed(0) + ' ns' : ns < 1e6 ? (ns / 1e3).toFixed(1) + ' µs' : (ns / 1e6).toFixed(1) + ' ms';
+
 function delegateRows() {
   return method().delegates.map((d, i) => [
-    el('span', {}, delegateSwatch(i + 1), 'Delegate ' + (i + 1)), d.backend,
+    el('span', {}, el('span', { class: 'keep' }, delegateSwatch(i + 1), 'Delegate ' + (i + 1)), el('div', { class: 'soft' }, d.backend)),
     d.nodes === undefined ? '?' : d.nodes,
     d.work === undefined ? '' : amount(d.work),
     d.constant_bytes === undefined ? '' : bytes(d.constant_bytes),
-    d.packed_bytes_estimate === undefined ? '' : bytes(d.packed_bytes_estimate + d.workspace_bytes_estimate)]);
+    d.packed_bytes_estimate === undefined ? '' : bytes(d.packed_bytes_estimate + d.workspace_bytes_estimate),
+    estimateOf(i + 1) ? time(estimateOf(i + 1).saved_ns_estimate - estimateOf(i + 1).spent_ns_estimate) : '']);
 }
 
 function showSummary() {
@@ -51,7 +58,7 @@ function showSummary() {
       el('div', {},
         el('div', { class: 'card' }, el('h2', {}, 'Stages'), table(['stage', 'what it does', 'nodes', ''], stageRows(), [2])),
         m.delegates.length ? el('div', { class: 'card' }, el('h2', {}, 'Delegates'),
-          table(['', 'backend', 'nodes', 'multiply-adds', 'weights', '≈ memory'], delegateRows(), [2, 3, 4, 5])) : null,
+          table(['', 'nodes', 'multiply-adds', 'weights', '≈ memory', '≈ saves'], delegateRows(), [1, 2, 3, 4, 5])) : null,
         el('div', { class: 'card' }, el('h2', {}, 'How it was made'),
           el('p', {}, 'Model ', code(m.model), ', method ', code(m.name), ', etc ' + facts.etc + '.'),
           m.options.length ? el('p', {}, 'Options: ', m.options.map(o => [code('--' + o.replace('=', ' ')), ' '])) : null))));

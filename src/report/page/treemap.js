@@ -57,13 +57,19 @@ function sortedChildren(tree) {
   return [...all, { name: `${rest.length} smaller ones`, bytes: sum(rest, c => c.bytes), children: new Map(), delegate: 0 }];
 }
 
+// Of a cell within a cell: without what it has in common with those beside it.
+function partName(part) {
+  const { at, names } = collapse(part);
+  return at.constant ? leafName(at) : [part.name, ...names].join('/');
+}
+
 function cellButton([cell, x, y, w, h], i, whole) {
   const inner = collapse(cell), text = [leafName(cell), ...inner.names.map(n => n.startsWith('\0') ? '' : n)].filter(Boolean).join('/').replace(/^\0\d+/, '');
   const label = (text || leafName(inner.at)) + ', ' + bytes(cell.bytes) + ', ' + percent(cell.bytes, whole);
   const parts = inner.at.children.size > 1 && w > 70 && h > 56 ? squarify(sortedChildren(inner.at), 2, 34, w - 6, h - 38) : [];
   return el('button', { type: 'button', title: label, 'aria-label': label, style: { left: x + 'px', top: y + 'px', width: w + 'px', height: h + 'px', background: tone(i + 1, 'fill') },
     onclick: () => openCell(cell, inner) },
-    parts.map(([part, px, py, pw, ph]) => el('i', { style: { left: px + 'px', top: py + 'px', width: pw + 'px', height: ph + 'px', background: tone(i + 1, 'light') } })),
+    parts.map(([part, px, py, pw, ph]) => el('i', { style: { left: px + 'px', top: py + 'px', width: pw + 'px', height: ph + 'px', background: tone(i + 1, 'light') } }, pw > 60 && ph > 18 ? partName(part) + (pw > 130 ? ', ' + bytes(part.bytes) : '') : '')),
     w > 44 && h > 18 ? el('span', {}, el('b', {}, text || leafName(inner.at)), h > 34 ? bytes(cell.bytes) : '') : '');
 }
 function openCell(cell, inner) {
