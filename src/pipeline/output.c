@@ -116,7 +116,7 @@ Status session_emit(Session *s, const char *output) {
   InstructionMap *maps =
       ARENA_ARRAY(&s->arena, InstructionMap, (size_t)s->program.method_count + 1);
   TRY(pte_emit(graphs, s->program.method_count, &s->sink, output,
-               (EmitOptions){.maps = s->map ? maps : NULL,
+               (EmitOptions){.maps = maps,
                              .external = s->external,
                              .deliver = s->deliver,
                              .deliver_user = s->deliver_user,
@@ -127,6 +127,7 @@ Status session_emit(Session *s, const char *output) {
                              .progress = s->manager.options.progress
                                              ? &s->manager.options.progress->output
                                              : NULL}));
-  TRY(instruction_map_write(s, maps));
+  s->program.maps = maps;
+  TRY(instruction_map_write(s));
   return bundles_write(s, output);
 }

@@ -161,14 +161,16 @@ const char *command_line_value(const CommandLine *line, OptionId id) {
 
 /* Options that only the command knows. */
 static bool is_own(OptionId id) {
-  static const OptionId own[] = {
-      OPT_OUTPUT,      OPT_OPT_OUTPUT, OPT_RUN_OUTPUT, OPT_STATS_OUTPUT, OPT_INPUT,
-      OPT_RUN_METHOD,  OPT_DATA,       OPT_SHARD,      OPT_MERGE,        OPT_STAGE,
-      OPT_OPT_PASS,    OPT_JSON,       OPT_EXTRACT,    OPT_MARKDOWN,     OPT_ONNX,
-      OPT_RANDOM,      OPT_SEED,       OPT_REPEAT,     OPT_NO_LOCATIONS, OPT_HELP,
-      OPT_DIAGNOSTICS, /* these three are applied before anything can be wrong */
-      OPT_COLOR,       OPT_QUIET,
-  };
+  static const OptionId own[] =
+      {
+          OPT_OUTPUT,     OPT_OPT_OUTPUT,  OPT_RUN_OUTPUT, OPT_STATS_OUTPUT, OPT_INPUT,
+          OPT_RUN_METHOD, OPT_DATA,        OPT_SHARD,      OPT_MERGE,        OPT_STAGE,
+          OPT_OPT_PASS,   OPT_JSON,        OPT_EXTRACT,    OPT_MARKDOWN,     OPT_ONNX,
+          OPT_ALL,        OPT_RANDOM,      OPT_SEED,       OPT_REPEAT,       OPT_NO_LOCATIONS,
+          OPT_HELP,       OPT_DIAGNOSTICS, /* these three are applied before anything can be wrong
+                                            */
+          OPT_COLOR,      OPT_QUIET,
+      };
   for (size_t i = 0; i < COUNT_OF(own); i++)
     if (own[i] == id)
       return true;
