@@ -169,6 +169,7 @@ static uint32_t add(Follower *f, Carrier c) {
                                 capacity * sizeof *life->carriers);
     life->capacity = capacity;
   }
+  c.equal = c.from && life->carriers[c.from - 1].equal;
   life->carriers[life->count] = c;
   return ++life->count;
 }
@@ -233,8 +234,11 @@ static uint32_t add_next(Follower *f, uint32_t i, const End *end) {
   NodeId n = node ? f->life->carriers[i].id : 0;
   if (!node && cause->run == 0 && end->change == LIFE_FOLDED)
     return 0;
+  uint32_t before = f->life->count;
   uint32_t next = end->next ? add_value(f, end->next, cause->run, i + 1)
                             : add_node(f, end->node, cause->run, i + 1);
+  if (f->life->count > before && end->change == LIFE_EQUAL)
+    f->life->carriers[before].equal = true;
   if (node && cause->run && end->change == LIFE_REPLACED && (!cause->at || cause->at == n))
     add_built(f, n, cause, i + 1);
   return next;
@@ -271,10 +275,7 @@ static bool was_rolled_back(const Follower *f, NodeId n) {
   return e->run == 0 && !touched;
 }
 
-static void add_first(Follower *f, const LifeTarget *target) {
-  Bitset locs = bitset_make(f->arena, f->x->g->loc_count);
-  for (uint32_t i = 0; i < target->loc_count; i++)
-    bitset_add(&locs, target->locs[i]);
+static void add_first(Follower *f, const LifeTarget *target, Bitset locs) {
   if (target->value)
     (void)add_value(f, target->value, 0, 0);
   for (uint32_t i = 0; i < f->x->trace->count; i++) {
@@ -290,6 +291,17 @@ static void add_first(Follower *f, const LifeTarget *target) {
   }
 }
 
+/* What passes built for the operator besides, as far as it is in the last graph. */
+static void add_others(Follower *f, Bitset locs) {
+  const LifeIndex *x = f->x;
+  for (uint32_t i = 0; i < x->trace->count; i++) {
+    const TraceEvent *e = &x->trace->events[i];
+    if (e->kind == TRACE_BUILT && e->run && bitset_has(&locs, e->loc) && x->built[e->node] == i &&
+        x->removed[e->node] == NONE)
+      (void)add_node(f, e->node, e->run, 0);
+  }
+}
+
 Life life_find(const LifeIndex *index, LifeTarget target, Arena *arena) {
   const Graph *g = index->g;
   Life life = {.g = g};
@@ -298,8 +310,12 @@ Life life_find(const LifeIndex *index, LifeTarget target, Arena *arena) {
                 .arena = arena,
                 .node_carrier = ARENA_ARRAY(arena, uint32_t, g->node_count),
                 .value_carrier = ARENA_ARRAY(arena, uint32_t, g->value_count)};
-  add_first(&f, &target);
+  Bitset locs = bitset_make(arena, g->loc_count);
+  for (uint32_t i = 0; i < target.loc_count; i++)
+    bitset_add(&locs, target.locs[i]);
+  add_first(&f, &target, locs);
   for (uint32_t i = 0; i < life.count; i++)
     follow(&f, i);
+  add_others(&f, locs);
   return life;
 }

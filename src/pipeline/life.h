@@ -5,7 +5,8 @@
  * made of the operator. Where a pass takes one away, those that took its place carry on: what its
  * results were replaced by, and where the pass replaced a user of it by something new, that (a
  * batch norm that takes the convolution before it along). What is replaced by a value that was
- * there already goes on in that; what nothing took the place of ends. */
+ * there already goes on in that; what nothing took the place of ends. Nodes that passes add with
+ * the location of the operator (copies, conversions) are carriers, too. */
 #ifndef ETC_PIPELINE_LIFE_H
 #define ETC_PIPELINE_LIFE_H
 
@@ -22,7 +23,8 @@ typedef enum LifeChange {
   LIFE_EQUAL,    /* another value, which was there already, is the same */
   LIFE_FOLDED,   /* its result is a constant */
   LIFE_DELEGATED,
-  LIFE_UNUSED /* nothing uses it (any more) */
+  LIFE_UNUSED, /* nothing uses it (any more) */
+  LIFE_ADDED /* of no carrier's end: a pass put it there for the operator, besides what there was */
 } LifeChange;
 
 typedef struct Carrier {
@@ -36,6 +38,7 @@ typedef struct Carrier {
   const char *rule;  /* of the pass that ended it, or NULL */
   uint32_t from;     /* 1 + the carrier that it carries on from first; 0: it is one of the first */
   uint32_t next;     /* 1 + the carrier that carries on; 0: none */
+  bool equal; /* it was there already, for another operator (LIFE_EQUAL), or carries on such */
 } Carrier;
 
 typedef struct Life {

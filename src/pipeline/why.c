@@ -93,6 +93,15 @@ const char *why_readers(Why *w) {
   return text;
 }
 
+static bool has_own(const Why *w) {
+  for (uint32_t i = 0; i < w->life.count; i++)
+    if (w->life.carriers[i].change == LIFE_STAYS && !w->life.carriers[i].equal)
+      return true;
+  return false;
+}
+
+bool why_tells(const Why *w, const Carrier *c) { return !c->equal || !w->has_own; }
+
 static const DelegateFact *delegate_of(const BackendFact *b, uint32_t partition) {
   for (uint32_t i = 0; partition && i < b->delegate_count; i++)
     if (b->delegates[i].partition == partition)
@@ -115,7 +124,7 @@ static void find_facts(Why *w) {
   const Facts *f = &w->s->program.facts;
   Bitset carriers = bitset_make(&w->arena, w->g->node_count);
   for (uint32_t i = 0; i < w->life.count; i++)
-    if (w->life.carriers[i].kind == CARRIER_NODE)
+    if (w->life.carriers[i].kind == CARRIER_NODE && why_tells(w, &w->life.carriers[i]))
       bitset_add(&carriers, w->life.carriers[i].id);
   for (uint32_t d = 0; d < f->delegation_count; d++)
     for (uint32_t k = 0; f->delegations[d].graph == w->g && k < f->delegations[d].backend_count;
@@ -236,10 +245,16 @@ static uint32_t count_edits(const Why *w) {
 
 static void find_changes(Why *w) {
   Bitset own = own_locs(w);
-  w->changes = ARENA_ARRAY(&w->arena, WhyChange, (size_t)w->life.count + count_edits(w) + 1);
+  w->changes = ARENA_ARRAY(&w->arena, WhyChange, 2 * (size_t)w->life.count + count_edits(w) + 1);
   for (uint32_t i = 0; i < w->life.count; i++) {
     const Carrier *c = &w->life.carriers[i];
-    if (c->change == LIFE_STAYS)
+    if (!c->from && c->born)
+      add_change(w, (WhyChange){.run = c->born,
+                                .change = LIFE_ADDED,
+                                .what = carrier_name(w, c),
+                                .of = "",
+                                .count = 1});
+    if (c->change == LIFE_STAYS || !why_tells(w, c))
       continue;
     WhyChange change = {.run = c->lost,
                         .change = c->change,
@@ -264,6 +279,7 @@ static void tell(Session *s, const WhyTarget *target, const WhyProgram *program,
   arena_init(&w.arena);
   find_outputs(&w);
   w.life = life_find(program->index, target->target, &w.arena);
+  w.has_own = has_own(&w);
   find_facts(&w);
   find_changes(&w);
   why_find_ends(&w);

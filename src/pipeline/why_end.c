@@ -297,6 +297,8 @@ void why_find_ends(Why *w) {
   Ender e = {.w = w, .p = w->program, .in_memory = bitset_make(&w->arena, w->g->value_count)};
   for (uint32_t i = 0; i < w->life.count; i++) {
     const Carrier *c = &w->life.carriers[i];
+    if (!why_tells(w, c))
+      continue;
     if (c->kind == CARRIER_VALUE)
       end_value(&e, c);
     else if (c->change == LIFE_STAYS)

@@ -92,6 +92,7 @@ typedef struct Why {
   NameId *outputs; /* of an operator: the values that it gives */
   uint32_t output_count;
   Life life;
+  bool has_own; /* carriers that stay, and are not other operators' */
   WhyFact *facts;
   uint32_t fact_count;
   WhyChange *changes; /* in the order of the passes */
@@ -102,6 +103,9 @@ typedef struct Why {
   uint32_t memory_count;
 } Why;
 
+/* Whether the carrier tells of the target: one of another operator only where nothing else is left.
+ */
+bool why_tells(const Why *w, const Carrier *c);
 /* What is the same for all targets of a method (why_end.c). */
 Status why_program_init(WhyProgram *p, const Method *m, const InstructionMap *map, Arena *arena);
 /* Fills in ends and memory. */

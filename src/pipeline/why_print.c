@@ -11,7 +11,7 @@ enum { SHOWN = 8, SHARING_SHOWN = 4 };
 static const char *const change_keys[] = {
     [LIFE_STAYS] = "edited",  [LIFE_REPLACED] = "replaced", [LIFE_FUSED] = "fused",
     [LIFE_EQUAL] = "equal",   [LIFE_FOLDED] = "folded",     [LIFE_DELEGATED] = "delegated",
-    [LIFE_UNUSED] = "unused",
+    [LIFE_UNUSED] = "unused", [LIFE_ADDED] = "added",
 };
 
 static const struct {
@@ -150,7 +150,7 @@ static void text_import(Why *w, StrBuf *out) {
   begin_line(out, "import");
   for (uint32_t i = 0; i < w->life.count && shown <= SHOWN; i++) {
     const Carrier *c = &w->life.carriers[i];
-    if (c->from)
+    if (c->from || c->born)
       continue;
     strbuf_append(out, sv_from(comma));
     comma = ", ";
@@ -166,6 +166,7 @@ static void text_import(Why *w, StrBuf *out) {
 }
 
 static void text_change(const WhyChange *c, StrBuf *out) {
+  strbuf_append(out, c->change == LIFE_ADDED ? SV("added ") : SV(""));
   if (c->count > 1)
     strbuf_printf(out, "%" PRIu32 " ", c->count);
   strbuf_append_printable(out, sv_from(c->what));
@@ -189,6 +190,8 @@ static void text_change(const WhyChange *c, StrBuf *out) {
     break;
   case LIFE_DELEGATED:
     strbuf_append(out, SV(" went into a delegate"));
+    break;
+  case LIFE_ADDED:
     break;
   case LIFE_UNUSED:
     strbuf_append(out, c->run ? SV(" was removed: nothing uses it any more")
