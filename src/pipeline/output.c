@@ -102,7 +102,7 @@ Status session_emit(Session *s, const char *output) {
   const char *kept = session_cache_path(s);
   Whole whole = {s, output, maps};
   TRY(pte_emit(graphs, s->program.method_count, &s->sink, kept ? kept : output,
-               (EmitOptions){.maps = s->map || session_wants_whole(s) ? maps : NULL,
+               (EmitOptions){.maps = maps,
                              .whole = check_whole,
                              .whole_user = &whole,
                              .external = s->external,
@@ -119,7 +119,8 @@ Status session_emit(Session *s, const char *output) {
     TRY(session_cache_keep(s));
     TRY(session_cache_deliver(s, output));
   }
-  TRY(instruction_map_write(s, maps));
+  s->program.maps = maps;
+  TRY(instruction_map_write(s));
   TRY(bundles_write(s, output));
   return session_report_write(s, output);
 }
