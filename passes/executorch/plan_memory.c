@@ -194,11 +194,17 @@ static uint64_t place_naive(const PlanProblem *q, Arena *scratch, uint64_t *offs
 }
 
 const Planner planners[] = {
-    {"best", "What greedy finds, then an exact search for the smallest arena", true, place_best,
-     NULL},
-    {"greedy", "Several orders of the tensors, each into the lowest or the tightest gap", true,
-     place_greedy, NULL},
-    {"naive", "A place of its own for each tensor", false, place_naive, NULL},
+    {.name = "best",
+     .summary =
+         "Nodes in an order that needs less, greedy's plan, an exact search for a better one",
+     .in_place = true,
+     .schedule = true,
+     .place = place_best},
+    {.name = "greedy",
+     .summary = "Several orders of the tensors, each into the lowest or the tightest gap",
+     .in_place = true,
+     .place = place_greedy},
+    {.name = "naive", .summary = "A place of its own for each tensor", .place = place_naive},
     {0},
 };
 

@@ -18,6 +18,7 @@ typedef struct Planner {
   const char *name; /* of --plan */
   const char *summary;
   bool in_place; /* results may be written over operands that are not needed any more */
+  bool schedule; /* nodes come in an order that needs less memory (schedule_nodes.c) */
   /* Writes one offset a span, a multiple of the alignment, so that spans in use at the same time
    * do not overlap; returns the bytes of the arena. Checked by plan_memory. */
   uint64_t (*place)(const PlanProblem *problem, Arena *scratch, uint64_t *offsets);
