@@ -3,19 +3,45 @@
  *
  * The pass `delegate` asks a backend which nodes it takes, cuts each partition out of the graph and
  * replaces it by a call of the delegate. It checks what the backend says: a partition whose nodes
- * depend on each other through a node outside cannot be cut out. */
+ * depend on each other through a node outside cannot be cut out.
+ *
+ * Partitions with equal code are calls of one delegate, which the runtime initialises once: what it
+ * keeps from one call must not change the next. */
 #ifndef ETC_BACKENDS_BACKEND_H
 #define ETC_BACKENDS_BACKEND_H
 
 #include "ops/delegate.h"
 
-/* Why a backend does not take a node. Texts are static or in scratch. */
+/* A value that a rule refuses, or the limit that it passes: "rank" 7. */
+typedef enum RefusalKind { REFUSAL_INT, REFUSAL_FLOAT, REFUSAL_TEXT } RefusalKind;
+typedef struct RefusalValue {
+  const char *name; /* static */
+  RefusalKind kind;
+  union {
+    int64_t i;
+    double f;
+    StrView text; /* static, interned or in scratch */
+  };
+} RefusalValue;
+#define R_INT(n, x) ((RefusalValue){.name = (n), .kind = REFUSAL_INT, .i = (x)})
+#define R_FLOAT(n, x) ((RefusalValue){.name = (n), .kind = REFUSAL_FLOAT, .f = (x)})
+#define R_TEXT(n, s) ((RefusalValue){.name = (n), .kind = REFUSAL_TEXT, .text = (s)})
+#define R_STR(n, s) R_TEXT(n, sv_from(s))
+
+/* Why a backend does not take a node. Texts are static, values static or in scratch. */
 typedef struct Refusal {
-  const char *rule;    /* stable name of the rule that refuses it; NULL: nothing does */
-  const char *message; /* what the rule says */
-  const char *values;  /* those that failed: "name=value" separated by spaces; may be empty */
-  const char *advice;  /* what would make the node one that is taken; may be empty */
+  const char *rule;           /* stable name of the rule that refuses it; NULL: nothing does */
+  const char *message;        /* what the rule says */
+  const RefusalValue *values; /* value_count of them */
+  uint32_t value_count;
+  const char *advice; /* what would make the node one that is taken; may be empty */
 } Refusal;
+
+/* What a backend expects of a partition, in nanoseconds a call; both 0: it does not estimate. */
+typedef struct PartitionCost {
+  double spent; /* on the call, and on what only the delegate has to move */
+  double saved; /* of the time of the portable kernels */
+} PartitionCost;
 
 /* What a setting of --backend NAME:KEY=VALUE,… holds. */
 typedef enum SettingKind {
@@ -37,7 +63,9 @@ typedef struct BackendContext {
   const StrView *settings; /* by row of the backend's settings: what was given, checked; empty where
                               nothing was */
   bool whole;              /* what it leaves out is an error: nothing is too small for it */
+  void *own;               /* what the backend keeps from one call to the next; NULL at first */
   Refusal *refusals;       /* by NodeId, of the graph as it came, for nodes that are left out */
+  PartitionCost *costs;    /* by the number of the partition, up to the number of nodes */
 } BackendContext;
 
 /* The nodes of one partition, in graph order, and the values that leave it. */

@@ -1,22 +1,28 @@
-# make install: libetc (shared and static), the public headers, and what find_package(etc) and pkg-config read.
+# make install: the command, libetc (shared and static), the public headers, and what find_package(etc) and pkg-config read.
+if(ETC_STATIC)
+  install(TARGETS etc-static RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+else()
+  install(TARGETS etc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 install(TARGETS etc_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS etc_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/etc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 # What a program linked with libetc.a needs besides, by the names that linkers and pkg-config know.
-set(ETC_STATIC_LIBRARIES protobuf-c xxhash yaml z pthread m ${CMAKE_DL_LIBS})
-set(ETC_PC_REQUIRES "libprotobuf-c libxxhash yaml-0.1 zlib")
+set(ETC_STATIC_LIBRARIES protobuf-c yaml z pthread m ${CMAKE_DL_LIBS})
+set(ETC_PC_REQUIRES "libprotobuf-c yaml-0.1 zlib")
 
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/etc)
 file(RELATIVE_PATH ETC_CONFIG_TO_PREFIX ${CMAKE_INSTALL_PREFIX}/${config_folder} ${CMAKE_INSTALL_PREFIX})
 file(RELATIVE_PATH ETC_PC_TO_PREFIX ${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-configure_file(${CMAKE_CURRENT_LIST_DIR}/etc.pc.in ${CMAKE_BINARY_DIR}/etc.pc @ONLY)
-configure_file(${CMAKE_CURRENT_LIST_DIR}/etc-plugin.pc.in ${CMAKE_BINARY_DIR}/etc-plugin.pc @ONLY)
-configure_file(${CMAKE_CURRENT_LIST_DIR}/etcConfig.cmake.in ${CMAKE_BINARY_DIR}/etcConfig.cmake @ONLY)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/etc.pc.in ${PROJECT_BINARY_DIR}/etc.pc @ONLY)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/etc-plugin.pc.in ${PROJECT_BINARY_DIR}/etc-plugin.pc @ONLY)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/etcConfig.cmake.in ${PROJECT_BINARY_DIR}/etcConfig.cmake @ONLY)
 include(CMakePackageConfigHelpers)
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/etcConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/etc.pc ${CMAKE_BINARY_DIR}/etc-plugin.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-install(FILES ${CMAKE_BINARY_DIR}/etcConfig.cmake ${CMAKE_BINARY_DIR}/etcConfigVersion.cmake ${CMAKE_CURRENT_LIST_DIR}/etcLower.cmake
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/etcConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/etc.pc ${PROJECT_BINARY_DIR}/etc-plugin.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/etcConfig.cmake ${PROJECT_BINARY_DIR}/etcConfigVersion.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/etcLower.cmake
         DESTINATION ${config_folder})
 
 # What plug-ins are compiled with: the headers of the graph and the tables, below include/etc/internal.

@@ -3,7 +3,7 @@
  * A pass is one function in passes/<stage>/<name>.c, `Status pass_<name>(PassContext *p, Graph
  * *g)`, and one row of passes.def. It neither allocates (but in p->scratch and in the graph) nor
  * keeps anything from one run to the next; the pass manager (src/pipeline/manager.h) checks levels,
- * verifies, prints, times and bisects. */
+ * verifies, prints, times and bisects. What others tell of its work it records (facts.h). */
 #ifndef ETC_PASSES_PASS_H
 #define ETC_PASSES_PASS_H
 
@@ -55,11 +55,9 @@ typedef struct PassOptions {
   uint64_t max_arena; /* most bytes of memory that a program may plan; 0: PASS_MAX_ARENA */
   const struct BackendChoice *backends; /* in order of preference */
   uint32_t backend_count;
-  const QuantOptions *quantize; /* NULL: nothing is quantized */
-  bool explain_table;           /* how many nodes of each op are delegated goes to print */
+  const QuantOptions *quantize;                   /* NULL: nothing is quantized */
   void (*keep_delegate)(void *user, Graph *part); /* takes the graph of each delegate; or NULL */
   void *keep_user;
-  bool explain_json; /* what backends take and leave goes to print, one JSON object a line */
 } PassOptions;
 /* Whether a chosen backend takes quantize and dequantize. */
 bool backends_take_quantized(const PassOptions *options);
@@ -78,9 +76,8 @@ typedef struct PassContext {
   DiagSink *sink;
   Arena *scratch; /* forgotten after the pass */
   const PassOptions *options;
-  DiagWrite *print; /* takes text that the user asked for; may be NULL */
-  void *print_user;
-  bool changed; /* set by the pass when it changed the graph */
+  struct Facts *facts; /* facts.h: where to record what others tell */
+  bool changed;        /* set by the pass when it changed the graph */
   PassStat stats[PASS_MAX_STATS];
   uint32_t stat_count;
 } PassContext;

@@ -33,24 +33,23 @@ void xl_reset(XnnLowering *l, bool trial) {
   l->refusal = (Refusal){0};
 }
 
-Refusal xl_refusal(XnnRule rule, const char *values) {
+Refusal xl_refusal(XnnRule rule) {
   static const Refusal rules[XNN_RULES] = {
-#define XNN_RULE(id, name, message, advice) {name, message, "", advice},
+#define XNN_RULE(id, name, message, advice) {name, message, NULL, 0, advice},
 #include "backends/xnnpack/rules.def"
 #undef XNN_RULE
   };
-  Refusal r = rules[rule];
-  r.values = values;
-  return r;
+  return rules[rule];
 }
 
-bool xl_refuse(XnnLowering *l, XnnRule rule, const char *values, ...) {
-  if (xl_ok(l)) {
-    va_list args;
-    va_start(args, values);
-    l->refusal = xl_refusal(rule, arena_vprintf(l->arena, values, args));
-    va_end(args);
-  }
+bool xl_refuse_for(XnnLowering *l, XnnRule rule, const RefusalValue *values, uint32_t count) {
+  if (!xl_ok(l))
+    return false;
+  RefusalValue *kept = ARENA_ARRAY(l->arena, RefusalValue, count);
+  memcpy(kept, values, count * sizeof *kept);
+  l->refusal = xl_refusal(rule);
+  l->refusal.values = kept;
+  l->refusal.value_count = count;
   return false;
 }
 
@@ -73,7 +72,8 @@ int64_t xl_entry(const Graph *g, NodeId n, uint32_t arg, uint32_t i, int64_t fal
 
 uint32_t xl_dim(XnnLowering *l, ValueId v, uint32_t i) {
   int64_t upper = sym_upper(&l->g->syms, value_dim(l->g, v, i));
-  return upper > INT32_MAX ? (xl_refuse(l, XNN_RULE_SIZE_LIMIT, "dim=%u", i), 1u) : (uint32_t)upper;
+  return upper > INT32_MAX ? (xl_refuse(l, XNN_RULE_SIZE_LIMIT, R_INT("dim", i)), 1u)
+                           : (uint32_t)upper;
 }
 
 static bool is_half(const XnnLowering *l, ValueId v) { return value_dtype(l->g, v) == DTYPE_F16; }
@@ -82,17 +82,17 @@ uint32_t xl_dims(XnnLowering *l, ValueId v, DTypeSet types, uint32_t dims[XNN_MA
   const Type *t = value_type(l->g, v);
   if (t->kind != TYPE_TENSOR || !dtype_in((DType)t->dtype, types)) {
     bool floats = t->kind == TYPE_TENSOR && dtype_is_float((DType)t->dtype);
-    xl_refuse(l, floats ? XNN_RULE_FLOAT_TYPE : XNN_RULE_ELEMENT_TYPE, "dtype=%s",
-              t->kind == TYPE_TENSOR ? dtype_name((DType)t->dtype) : "scalar");
+    xl_refuse(l, floats ? XNN_RULE_FLOAT_TYPE : XNN_RULE_ELEMENT_TYPE,
+              R_STR("dtype", t->kind == TYPE_TENSOR ? dtype_name((DType)t->dtype) : "scalar"));
     return 0;
   }
   if (t->rank > XNN_MAX_RANK) {
-    xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%u", t->rank);
+    xl_refuse(l, XNN_RULE_RANK_LIMIT, R_INT("rank", t->rank));
     return 0;
   }
   for (uint32_t i = 0; i < t->rank && xl_ok(l); i++) {
     if (sym_lower(&l->g->syms, t->dims[i]) < 1)
-      xl_refuse(l, XNN_RULE_MAY_BE_EMPTY, "dim=%u", i);
+      xl_refuse(l, XNN_RULE_MAY_BE_EMPTY, R_INT("dim", i));
     dims[i] = xl_dim(l, v, i);
   }
   return t->rank;
@@ -172,7 +172,7 @@ XnnId xl_from_outside(XnnLowering *l, ValueId v) {
 XnnId xl_filter(XnnLowering *l, ValueId v) {
   uint32_t dims[XNN_MAX_RANK], rank = dims_of(l, v, dims);
   if (!is_constant_or_codes(l->g, v))
-    xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=weight-or-bias");
+    xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, R_STR("argument", "weight-or-bias"));
   static const uint32_t straight[XNN_MAX_RANK] = {0, 1, 2, 3, 4, 5};
   if (!xl_ok(l))
     return XNN_NONE;
@@ -183,7 +183,7 @@ XnnId xl_filter(XnnLowering *l, ValueId v) {
 
 bool xl_is_image(XnnLowering *l, ValueId v) {
   uint32_t rank = value_rank(l->g, v);
-  return rank == 4 || xl_refuse(l, XNN_RULE_RANK, "rank=%u needed=4", rank);
+  return rank == 4 || xl_refuse(l, XNN_RULE_RANK, R_INT("rank", rank), R_INT("needed", 4));
 }
 
 XnnId xl_temp(XnnLowering *l, uint32_t rank, const uint32_t *dims) {
@@ -193,7 +193,7 @@ XnnId xl_temp(XnnLowering *l, uint32_t rank, const uint32_t *dims) {
 uint32_t xl_upper(XnnLowering *l, SymInt size) {
   int64_t most = sym_upper(&l->g->syms, size);
   if (most > INT32_MAX)
-    xl_refuse(l, XNN_RULE_SIZE_LIMIT, "elements=%lld", (long long)most);
+    xl_refuse(l, XNN_RULE_SIZE_LIMIT, R_INT("elements", most));
   return xl_ok(l) ? (uint32_t)most : 1;
 }
 
@@ -382,9 +382,9 @@ void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, Xnn
     shape[i] = fixed ? (uint32_t)dims[i] : 0; /* 0: follows from the other dims */
   }
   if (rank > XNN_MAX_RANK)
-    xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%u", rank);
+    xl_refuse(l, XNN_RULE_RANK_LIMIT, R_INT("rank", rank));
   else if (varying > 1)
-    xl_refuse(l, XNN_RULE_VARYING, "varying-dims=%u held=1", varying);
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("varying-dims", varying), R_INT("held", 1));
   if (!xl_ok(l))
     return;
   XnnId origin = l->x.values[in].origin;
@@ -447,17 +447,17 @@ bool xl_node(XnnLowering *l, NodeId n) {
   XnnLowerFn *function = rows[node_cget(l->g, n)->op].function;
   l->node = n;
   if (function && computes_on_codes(l->g, n))
-    xl_refuse(l, XNN_RULE_ELEMENT_TYPE, "dtype=codes");
+    xl_refuse(l, XNN_RULE_ELEMENT_TYPE, R_STR("dtype", "codes"));
   else if (function)
     function(l, n);
   else
-    l->refusal = xl_refusal(XNN_RULE_NO_NODE, "");
+    l->refusal = xl_refusal(XNN_RULE_NO_NODE);
   return xl_ok(l);
 }
 
 void xl_output(XnnLowering *l, ValueId v) {
   if (!xl_has_plain(l, v) && !xl_has_nhwc(l, v) && !xl_has_turned(l, v) && !xl_is_moved(l, v))
-    xl_refuse(l, XNN_RULE_COMPANY, "value=%u", v);
+    xl_refuse(l, XNN_RULE_COMPANY, R_INT("value", v));
   XnnId id = xl_plain(l, v);
   if (xl_ok(l) && is_half(l, v))
     id = converted(l, id, XNN_FP16);

@@ -82,12 +82,15 @@ typedef void XnnLowerFn(XnnLowering *l, NodeId n);
 #include "backends/xnnpack/lower.def"
 #undef XNN_LOWER
 
-/* Keeps the first refusal: a rule, and the values that failed as "name=value name=value". Returns
- * false. */
-bool xl_refuse(XnnLowering *l, XnnRule rule, const char *values, ...) ETC_PRINTF(3, 4);
+/* Keeps the first refusal: a rule, and the values that failed (R_INT and the like). Returns false.
+ */
+#define xl_refuse(l, rule, ...)                                                                    \
+  xl_refuse_for((l), (rule), (const RefusalValue[]){__VA_ARGS__},                                  \
+                (uint32_t)(sizeof((const RefusalValue[]){__VA_ARGS__}) / sizeof(RefusalValue)))
+bool xl_refuse_for(XnnLowering *l, XnnRule rule, const RefusalValue *values, uint32_t count);
 static inline bool xl_ok(const XnnLowering *l) { return l->refusal.rule == NULL; }
-/* The refusal by a rule. */
-Refusal xl_refusal(XnnRule rule, const char *values);
+/* The refusal by a rule, without values. */
+Refusal xl_refusal(XnnRule rule);
 
 /* The dims of v as XNNPACK has them, and their number; refuses what it cannot hold, and element
  * types that are not in the set. */

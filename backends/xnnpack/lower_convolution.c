@@ -34,12 +34,12 @@ static bool read_convolution(XnnLowering *l, NodeId n, Convolution *c) {
   ValueId x = node_value(g, n, 0), weight = node_value(g, n, 1), bias = node_value(g, n, 2);
   *c = (Convolution){.transposed = node_bool(g, n, 6), .groups = (uint32_t)node_int(g, n, 8)};
   if (!is_constant_or_codes(g, weight) || (bias && !is_constant_or_codes(g, bias)))
-    return xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=%s",
-                     is_constant_or_codes(g, weight) ? "bias" : "weight");
+    return xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS,
+                     R_STR("argument", is_constant_or_codes(g, weight) ? "bias" : "weight"));
   if (value_rank(g, x) != 3 && value_rank(g, x) != 4)
-    return xl_refuse(l, XNN_RULE_RANK, "rank=%u held=3,4", value_rank(g, x));
+    return xl_refuse(l, XNN_RULE_RANK, R_INT("rank", value_rank(g, x)), R_STR("held", "3,4"));
   if (!sym_is_const(value_dim(g, x, 1)))
-    return xl_refuse(l, XNN_RULE_VARYING, "dim=1");
+    return xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", 1));
   c->rank = value_rank(g, x) - 2;
   c->in_channels = xl_dim(l, x, 1);
   c->out_channels = xl_dim(l, node_result(g, n, 0), 1);

@@ -100,11 +100,11 @@ void lower_binary(XnnLowering *l, NodeId n) {
   OpId op = node_cget(l->g, n)->op;
   ValueId a = node_value(l->g, n, 0), b = node_value(l->g, n, 1), y = node_result(l->g, n, 0);
   if ((op == OP_ADD_TENSOR || op == OP_SUB_TENSOR) && !one(l->g, n, 2)) {
-    xl_refuse(l, XNN_RULE_ATTRIBUTE, "alpha=%g held=1", node_scalar(l->g, n, 2));
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, R_FLOAT("alpha", node_scalar(l->g, n, 2)), R_INT("held", 1));
     return;
   }
   if (op == OP_DIV_TENSOR_MODE && !node_absent(l->g, n, 2)) {
-    xl_refuse(l, XNN_RULE_ATTRIBUTE, "rounding_mode=" SV_FMT, SV_ARG(node_str(l->g, n, 2)));
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, R_TEXT("rounding_mode", node_str(l->g, n, 2)));
     return;
   }
   ValueId x;
@@ -128,7 +128,7 @@ void lower_clamp(XnnLowering *l, NodeId n) {
       high = (float)node_scalar(l->g, n, 2);
   }
   if (!(low <= high)) {
-    xl_refuse(l, XNN_RULE_ATTRIBUTE, "min=%g max=%g", (double)low, (double)high);
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, R_FLOAT("min", low), R_FLOAT("max", high));
     return;
   }
   XnnInOut io = in_out(l, n);
@@ -139,7 +139,7 @@ void lower_leaky_relu(XnnLowering *l, NodeId n) {
   XnnInOut io = in_out(l, n);
   float slope = (float)node_scalar(l->g, n, 1);
   if (!isfinite(slope))
-    xl_refuse(l, XNN_RULE_ATTRIBUTE, "negative_slope=%g", (double)slope);
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, R_FLOAT("negative_slope", slope));
   if (xl_ok(l))
     XNN_ADD_NODE(&l->x, XNN_LEAKY_RELU, xnn_float(slope), io.in, io.out, 0);
 }
@@ -151,8 +151,8 @@ void lower_elu(XnnLowering *l, NodeId n) {
   float alpha = (float)(node_scalar(l->g, n, 1) * before);
   double after = scale / before;
   if (!(before > 0) || !(alpha > 0) || !isfinite(alpha) || !isfinite(after)) {
-    xl_refuse(l, XNN_RULE_ATTRIBUTE, "alpha=%g scale=%g input_scale=%g", (double)alpha, scale,
-              before);
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, R_FLOAT("alpha", alpha), R_FLOAT("scale", scale),
+              R_FLOAT("input_scale", before));
     return;
   }
   XnnInOut io = in_out(l, n);
@@ -211,7 +211,7 @@ static bool between_codes(const Graph *g, ValueId x, ValueId y) {
  * Near 0 that is exact to the last digit of 1 only, which codes of 8 bits do not see. */
 void lower_erf(XnnLowering *l, NodeId n) {
   if (xl_ok(l) && !between_codes(l->g, node_value(l->g, n, 0), node_result(l->g, n, 0)))
-    l->refusal = xl_refusal(XNN_RULE_NO_NODE, "");
+    l->refusal = xl_refusal(XNN_RULE_NO_NODE);
   XnnInOut io = in_out(l, n);
   uint32_t rank = xl_rank(l, io.in);
   XnnId z = xl_temp_like(l, io.in), gelu = xl_temp_like(l, io.in), ratio = xl_temp_like(l, io.in);
@@ -249,7 +249,7 @@ static XnnId multiplied(XnnLowering *l, XnnId a, XnnId b) {
 void lower_pow(XnnLowering *l, NodeId n) {
   double exponent = node_scalar(l->g, n, 1), quarters = fabs(exponent) * 4;
   if (!(quarters >= 1) || quarters > MAX_POWER * 4 || quarters != floor(quarters)) {
-    xl_refuse(l, XNN_RULE_ATTRIBUTE, "exponent=%g", exponent);
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, R_FLOAT("exponent", exponent));
     return;
   }
   XnnInOut io = in_out(l, n);
@@ -306,7 +306,7 @@ void lower_log1p(XnnLowering *l, NodeId n) {
   NodeId power = match_op(l->g, node_value(l->g, n, 0), OP_EXP),
          negative = power ? match_op(l->g, node_value(l->g, power, 0), OP_NEG) : 0;
   if (!negative || !match_op(l->g, node_value(l->g, negative, 0), OP_ABS)) {
-    xl_refuse(l, XNN_RULE_NO_NODE, "operand=exp(-abs(x)) needed");
+    xl_refuse(l, XNN_RULE_NO_NODE, R_STR("operand", "exp(-abs(x)) needed"));
     return;
   }
   XnnInOut io = in_out(l, n);
@@ -359,7 +359,7 @@ void lower_ge(XnnLowering *l, NodeId n) {
     NodeId user = l->g->uses[u].node;
     if (user == NODE_OUTPUT || node_cget(l->g, user)->op != OP_WHERE_SELF ||
         !xl_prelu_slope(l->g, user))
-      xl_refuse(l, XNN_RULE_NO_NODE, "held=prelu");
+      xl_refuse(l, XNN_RULE_NO_NODE, R_STR("held", "prelu"));
   }
   (void)xl_plain(l, node_value(l->g, n, 0));
 }
@@ -392,10 +392,10 @@ void lower_batch_norm(XnnLowering *l, NodeId n) {
   ValueId parts[] = {weight, bias, mean, var};
   for (size_t i = 0; i < COUNT_OF(parts); i++)
     if (parts[i] && !is_constant_or_codes(g, parts[i]))
-      xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=%zu", i + 1);
+      xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, R_INT("argument", i + 1));
   uint32_t rank = value_rank(g, x);
   if (rank < 2)
-    xl_refuse(l, XNN_RULE_RANK, "rank=%u least=2", rank);
+    xl_refuse(l, XNN_RULE_RANK, R_INT("rank", rank), R_INT("least", 2));
   if (!xl_ok(l))
     return;
   uint32_t channels = xl_dim(l, x, 1);

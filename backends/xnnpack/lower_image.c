@@ -21,7 +21,7 @@ static bool read_pool(XnnLowering *l, NodeId n, uint32_t dilation, bool ceil_mod
     if (!ceil_mode)
       continue;
     if (!sym_is_const(value_dim(g, x, 2 + i)) || !sym_is_const(value_dim(g, y, 2 + i)))
-      return xl_refuse(l, XNN_RULE_VARYING, "dim=%u ceil_mode=1", 2 + i);
+      return xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", 2 + i), R_INT("ceil_mode", 1));
     /* The windows that hang over the end get padding to hang over. */
     int64_t reach = (value_dim(g, y, 2 + i) - 1) * p->stride[i] +
                     (int64_t)p->dilation[i] * (p->kernel[i] - 1) + 1;
@@ -42,7 +42,7 @@ static void pool(XnnLowering *l, XnnNodeKind kind, const Pool *p, XnnId in, XnnI
 void lower_max_pool(XnnLowering *l, NodeId n) {
   Pool p;
   if (value_cget(l->g, node_result(l->g, n, 1))->use_count) {
-    xl_refuse(l, XNN_RULE_RESULT_USED, "result=1");
+    xl_refuse(l, XNN_RULE_RESULT_USED, R_INT("result", 1));
     return;
   }
   if (!read_pool(l, n, 4, node_bool(l->g, n, 5), &p))
@@ -72,7 +72,7 @@ void lower_avg_pool(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   Pool p;
   if (!node_absent(g, n, 6)) {
-    xl_refuse(l, XNN_RULE_ATTRIBUTE, "divisor_override=%g", node_scalar(g, n, 6));
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, R_FLOAT("divisor_override", node_scalar(g, n, 6)));
     return;
   }
   if (!read_pool(l, n, 0, node_bool(g, n, 4), &p))
@@ -95,7 +95,7 @@ void lower_adaptive_avg_pool(XnnLowering *l, NodeId n) {
     SymInt from = value_dim(g, x, 2 + i), to = value_dim(g, y, 2 + i);
     whole &= to == 1;
     if (to != 1 && (!sym_is_const(from) || !sym_is_const(to) || from % to != 0))
-      xl_refuse(l, XNN_RULE_WINDOW, "dim=%u sizes=several", 2 + i);
+      xl_refuse(l, XNN_RULE_WINDOW, R_INT("dim", 2 + i), R_STR("sizes", "several"));
     p.kernel[i] = p.stride[i] = xl_dim(l, x, 2 + i) / xl_dim(l, y, 2 + i);
   }
   XnnId in = xl_nhwc(l, x), out = xl_result_nhwc(l, y);
@@ -104,7 +104,7 @@ void lower_adaptive_avg_pool(XnnLowering *l, NodeId n) {
   if (whole)
     XNN_ADD_NODE(&l->x, XNN_GLOBAL_AVG_POOLING2D, in, out, XNN_FLAG_KEEP_DIMS);
   else if (!sym_is_const(value_dim(g, x, 2)) || !sym_is_const(value_dim(g, x, 3)))
-    xl_refuse(l, XNN_RULE_WINDOW, "sizes=several");
+    xl_refuse(l, XNN_RULE_WINDOW, R_STR("sizes", "several"));
   else
     pool(l, XNN_AVG_POOLING2D, &p, in, out);
 }
@@ -116,7 +116,7 @@ void lower_upsample_bilinear(XnnLowering *l, NodeId n) {
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   if (value_rank(g, y) != 4 || !sym_is_const(value_dim(g, y, 2)) ||
       !sym_is_const(value_dim(g, y, 3))) {
-    xl_refuse(l, XNN_RULE_VARYING, "result-rank=%u", value_rank(g, y));
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("result-rank", value_rank(g, y)));
     return;
   }
   for (uint32_t i = 0; i < 2; i++) { /* a scale of its own would be used instead of the sizes' */
@@ -124,7 +124,8 @@ void lower_upsample_bilinear(XnnLowering *l, NodeId n) {
     double extent = xl_dim(l, x, 2 + i);
     if (scale != 0 && floor(extent * scale) == xl_dim(l, y, 2 + i) &&
         extent * scale != floor(extent * scale))
-      xl_refuse(l, XNN_RULE_ATTRIBUTE, "scale=%g held=%g", scale, xl_dim(l, y, 2 + i) / extent);
+      xl_refuse(l, XNN_RULE_ATTRIBUTE, R_FLOAT("scale", scale),
+                R_FLOAT("held", xl_dim(l, y, 2 + i) / extent));
   }
   XnnId in = xl_nhwc(l, x), out = xl_result_nhwc(l, y);
   if (xl_ok(l))
@@ -140,14 +141,14 @@ void lower_upsample_nearest(XnnLowering *l, NodeId n) {
     return;
   for (uint32_t i = 1; i < 4; i++)
     if (!sym_is_const(value_dim(g, x, i)) || !sym_is_const(value_dim(g, y, i)))
-      xl_refuse(l, XNN_RULE_VARYING, "dim=%u", i);
+      xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", i));
   if (!xl_ok(l))
     return;
   SymInt batch = value_dim(g, x, 0), h = value_dim(g, x, 2), w = value_dim(g, x, 3),
          c = value_dim(g, x, 1), oh = value_dim(g, y, 2), ow = value_dim(g, y, 3);
   if (oh % h || ow % w || (oh / h) * (ow / w) > 4096) {
-    xl_refuse(l, XNN_RULE_WINDOW, "factor-h=%g factor-w=%g", (double)oh / (double)h,
-              (double)ow / (double)w);
+    xl_refuse(l, XNN_RULE_WINDOW, R_FLOAT("factor-h", (double)oh / (double)h),
+              R_FLOAT("factor-w", (double)ow / (double)w));
     return;
   }
   uint32_t fh = (uint32_t)(oh / h), fw = (uint32_t)(ow / w), ones[] = {1, 1, fh, 1, fw, 1};

@@ -21,13 +21,14 @@ static XnnDatatype whole_datatype(DType dtype) {
 XnnId xl_whole_numbers(XnnLowering *l, ValueId v) {
   Quantization q;
   if (xl_ok(l) && xl_codes(l->g, v, &q))
-    xl_refuse(l, XNN_RULE_QUANTIZATION, "held=quantize,dequantize");
+    xl_refuse(l, XNN_RULE_QUANTIZATION, R_STR("held", "quantize,dequantize"));
   if (!xl_ok(l) || xl_has_plain(l, v))
     return xl_ok(l) ? xl_plain(l, v) : XNN_NONE;
   uint32_t dims[XNN_MAX_RANK], rank = xl_dims(l, v, DT(BOOL) | DT(U8) | DT(I8) | DT(I32), dims);
   DType dtype = value_dtype(l->g, v);
   if (value_is_const(l->g, v) && dtype != DTYPE_BOOL)
-    xl_refuse(l, XNN_RULE_ELEMENT_TYPE, "dtype=%s argument=constant", dtype_name(dtype));
+    xl_refuse(l, XNN_RULE_ELEMENT_TYPE, R_STR("dtype", dtype_name(dtype)),
+              R_STR("argument", "constant"));
   if (!xl_ok(l))
     return XNN_NONE;
   if (value_is_const(l->g, v)) {
@@ -190,9 +191,9 @@ void lower_where(XnnLowering *l, NodeId n) {
   if (xl_prelu(l, n))
     return;
   if (value_rank(g, y) > XNN_MAX_RANK)
-    xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%u", value_rank(g, y));
+    xl_refuse(l, XNN_RULE_RANK_LIMIT, R_INT("rank", value_rank(g, y)));
   if (from_floats(g, condition, &budget))
-    xl_refuse(l, XNN_RULE_CONDITION, "argument=condition");
+    xl_refuse(l, XNN_RULE_CONDITION, R_STR("argument", "condition"));
   float yes = 0, no = 0;
   bool number_a = one_number(g, a, &yes), number_b = one_number(g, b, &no);
   if (number_a && number_b) {

@@ -8,16 +8,17 @@ static XnnId bias_of(XnnLowering *l, ValueId bias) {
   if (!bias)
     return XNN_NONE;
   if (!is_constant_or_codes(l->g, bias))
-    xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=bias");
+    xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, R_STR("argument", "bias"));
   else if (value_rank(l->g, bias) != 1)
-    xl_refuse(l, XNN_RULE_WEIGHT_RANK, "bias-rank=%u held=1", value_rank(l->g, bias));
+    xl_refuse(l, XNN_RULE_WEIGHT_RANK, R_INT("bias-rank", value_rank(l->g, bias)),
+              R_INT("held", 1));
   return xl_filter(l, bias);
 }
 
 /* A static matrix as a filter. */
 static XnnId filter_of(XnnLowering *l, ValueId v) {
   if (value_rank(l->g, v) != 2)
-    xl_refuse(l, XNN_RULE_WEIGHT_RANK, "weight-rank=%u held=2", value_rank(l->g, v));
+    xl_refuse(l, XNN_RULE_WEIGHT_RANK, R_INT("weight-rank", value_rank(l->g, v)), R_INT("held", 2));
   return xl_filter(l, v);
 }
 
@@ -194,7 +195,7 @@ static bool turned_products(XnnLowering *l, ValueId x, ValueId y, ValueId out) {
 void lower_matmul(XnnLowering *l, NodeId n) {
   ValueId x = node_value(l->g, n, 0), y = node_value(l->g, n, 1), out = node_result(l->g, n, 0);
   if (value_rank(l->g, x) < 2 || value_rank(l->g, y) < 2)
-    xl_refuse(l, XNN_RULE_RANK, "rank=1 least=2");
+    xl_refuse(l, XNN_RULE_RANK, R_INT("rank", 1), R_INT("least", 2));
   else if (value_rank(l->g, y) == 2)
     product(l, x, y, XNN_NONE, XNN_FLAG_TRANSPOSE_WEIGHTS, result_of_rows(l, x, out));
   else if (!turned_products(l, x, y, out))
@@ -246,7 +247,7 @@ void xl_scale_and_shift(XnnLowering *l, XnnId in, XnnId weight, XnnId bias, XnnI
 bool xl_results_unused(XnnLowering *l, NodeId n, uint32_t first) {
   for (uint32_t i = first; i < node_cget(l->g, n)->result_count; i++)
     if (value_cget(l->g, node_result(l->g, n, i))->use_count)
-      return xl_refuse(l, XNN_RULE_RESULT_USED, "result=%u", i);
+      return xl_refuse(l, XNN_RULE_RESULT_USED, R_INT("result", i));
   return true;
 }
 
@@ -292,9 +293,9 @@ void lower_layer_norm(XnnLowering *l, NodeId n) {
     return;
   for (uint32_t i = rank - count; i < rank; i++)
     if (!sym_is_const(value_dim(g, x, i)))
-      xl_refuse(l, XNN_RULE_VARYING, "dim=%u", i);
+      xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", i));
   if (rank > XNN_MAX_RANK || count == 0)
-    xl_refuse(l, XNN_RULE_RANK, "rank=%u dims=%u", rank, count);
+    xl_refuse(l, XNN_RULE_RANK, R_INT("rank", rank), R_INT("dims", count));
   if (!xl_ok(l))
     return;
   XnnId rows = xl_normalized(l, joined(l, x, count), node_scalar(g, n, 4));
@@ -317,7 +318,7 @@ void lower_softmax(XnnLowering *l, NodeId n) {
   if (xl_has_turned(l, x))
     xl_plain(l, x);
   if (rank == 0)
-    xl_refuse(l, XNN_RULE_RANK, "rank=0 least=1");
+    xl_refuse(l, XNN_RULE_RANK, R_INT("rank", 0), R_INT("least", 1));
   XnnInOut io = xl_in_out(l, x, y);
   if (!xl_ok(l))
     return;

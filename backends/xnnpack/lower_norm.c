@@ -6,7 +6,7 @@
 /* A constant of [channels] as one that varies along dim 1 of a tensor of that rank. */
 static XnnId per_channel(XnnLowering *l, ValueId v, uint32_t rank) {
   if (!is_constant_or_codes(l->g, v)) {
-    xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=per-channel");
+    xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, R_STR("argument", "per-channel"));
     return XNN_NONE;
   }
   uint32_t dims[XNN_MAX_RANK] = {xl_dim(l, v, 0), 1, 1, 1, 1, 1};
@@ -64,7 +64,7 @@ static void row_norm(XnnLowering *l, const GroupNorm *n) {
   uint32_t rank = value_rank(g, n->x), rest = 1;
   for (uint32_t i = 1; i < rank; i++) {
     if (!sym_is_const(value_dim(g, n->x, i)))
-      xl_refuse(l, XNN_RULE_VARYING, "dim=%u", i);
+      xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", i));
     rest *= xl_dim(l, n->x, i);
   }
   XnnId in = xl_plain(l, n->x), out = xl_result(l, n->y);
@@ -91,7 +91,7 @@ void lower_group_norm(XnnLowering *l, NodeId n) {
   if (!xl_results_unused(l, n, 1))
     return;
   if (!sym_is_const(value_dim(g, norm.x, 1)))
-    xl_refuse(l, XNN_RULE_VARYING, "dim=1");
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", 1));
   norm.channels = xl_dim(l, norm.x, 1);
   if (!xl_ok(l))
     return;

@@ -26,7 +26,7 @@ typedef struct Piece {
 
 /* Its size along the axis is known. */
 static bool open_piece(XnnLowering *l, const Piece *p, uint32_t axis) {
-  return sym_is_const(p->dims[axis]) || xl_refuse(l, XNN_RULE_VARYING, "dim=%u", axis);
+  return sym_is_const(p->dims[axis]) || xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", axis));
 }
 
 static Piece cut(XnnLowering *l, const Piece *p, uint32_t axis, uint32_t begin, uint32_t count) {
@@ -92,7 +92,7 @@ static void add_position(RunList *list, uint32_t position) {
 static Piece take(XnnLowering *l, const Piece *p, uint32_t axis, const RunList *list) {
   XnnId ids[MAX_RUNS];
   if (list->count == 0 || list->count > MAX_RUNS)
-    xl_refuse(l, XNN_RULE_PIECES, "most=%d", MAX_RUNS);
+    xl_refuse(l, XNN_RULE_PIECES, R_INT("most", MAX_RUNS));
   if (!xl_ok(l) || !open_piece(l, p, axis))
     return *p;
   for (uint32_t i = 0; i < list->count && xl_ok(l); i++) {
@@ -114,7 +114,7 @@ static Piece piece_of(XnnLowering *l, ValueId x, ValueId y, bool *nhwc) {
   Piece p = {.rank = value_rank(l->g, x)};
   *nhwc = xl_in_nhwc(l, y);
   if (p.rank == 0 || p.rank > XNN_MAX_RANK)
-    xl_refuse(l, XNN_RULE_RANK, "rank=%u", p.rank);
+    xl_refuse(l, XNN_RULE_RANK, R_INT("rank", p.rank));
   for (uint32_t i = 0; i < p.rank && xl_ok(l); i++)
     p.dims[*nhwc ? xl_nhwc_axis(i, p.rank) : i] = value_dim(l->g, x, i);
   p.id = *nhwc ? xl_nhwc(l, x) : xl_plain(l, x);
@@ -141,7 +141,7 @@ void xl_strided_slice(XnnLowering *l, ValueId x, uint32_t axis, int64_t begin, i
                       ValueId y) {
   RunList list = {.count = 0};
   if (!sym_is_const(value_dim(l->g, y, axis)) || step > INT32_MAX) {
-    xl_refuse(l, XNN_RULE_VARYING, "dim=%u", axis);
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", axis));
     return;
   }
   add_run(&list, (Run){(uint32_t)begin, (uint32_t)step, xl_dim(l, y, axis)});
@@ -161,7 +161,7 @@ void lower_index_select(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), index = node_value(g, n, 2), y = node_result(g, n, 0);
   if (value_rank(g, x) == 0 || !value_is_const(g, index) || value_dtype(g, index) != DTYPE_I64) {
-    xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, "argument=index");
+    xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, R_STR("argument", "index"));
     return;
   }
   uint32_t axis = xl_axis(node_int(g, n, 1), value_rank(g, x)), extent = xl_dim(l, x, axis);
@@ -170,12 +170,12 @@ void lower_index_select(XnnLowering *l, NodeId n) {
     int64_t position;
     memcpy(&position, value_constant(g, index)->data + i * sizeof position, sizeof position);
     if (position < 0 || position >= extent)
-      xl_refuse(l, XNN_RULE_ATTRIBUTE, "index=%" PRId64, position);
+      xl_refuse(l, XNN_RULE_ATTRIBUTE, R_INT("index", position));
     add_position(&list, (uint32_t)position);
   }
   bool single = list.count == value_constant(g, index)->size / sizeof(int64_t);
   if (single && list.count > MAX_ROWS && outermost(g, x, axis))
-    xl_refuse(l, XNN_RULE_PIECES, "most=%d", MAX_ROWS);
+    xl_refuse(l, XNN_RULE_PIECES, R_INT("most", MAX_ROWS));
   take_one(l, x, axis, &list, y);
 }
 
@@ -212,7 +212,7 @@ void lower_inside_pad(XnnLowering *l, NodeId n) {
     if (!open_piece(l, &p, axis) || (before == 0 && after == 0))
       continue;
     if (!fits_pad(before, p.dims[axis], reflects) || !fits_pad(after, p.dims[axis], reflects)) {
-      xl_refuse(l, XNN_RULE_PIECES, "dim=%u most=%d", dim, MAX_EDGE);
+      xl_refuse(l, XNN_RULE_PIECES, R_INT("dim", dim), R_INT("most", MAX_EDGE));
       return;
     }
     uint32_t extent = xl_upper(l, p.dims[axis]);
@@ -252,12 +252,12 @@ void lower_repeat(XnnLowering *l, NodeId n) {
   Piece p = piece_of(l, node_value(g, n, 0), node_result(g, n, 0), &nhwc);
   const SymInt *times = node_ints(g, n, 1);
   if (node_list_count(g, n, 1) != p.rank)
-    xl_refuse(l, XNN_RULE_RANK, "rank=%u repeats=%u", p.rank, node_list_count(g, n, 1));
+    xl_refuse(l, XNN_RULE_RANK, R_INT("rank", p.rank), R_INT("repeats", node_list_count(g, n, 1)));
   for (uint32_t i = 0; i < p.rank && xl_ok(l); i++) {
     if (times[i] == 1)
       continue;
     if (!sym_is_const(times[i]) || times[i] < 1 || times[i] > MAX_REPEATS)
-      xl_refuse(l, XNN_RULE_EXPANSION, "dim=%u most=%d", i, MAX_REPEATS);
+      xl_refuse(l, XNN_RULE_EXPANSION, R_INT("dim", i), R_INT("most", MAX_REPEATS));
     else
       p = repeated(l, &p, nhwc ? xl_nhwc_axis(i, p.rank) : i, (uint32_t)times[i]);
   }

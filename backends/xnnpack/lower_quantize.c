@@ -77,21 +77,20 @@ static bool check_parameters(XnnLowering *l, NodeId n, ValueId codes) {
   Graph *g = l->g;
   Quantization own = quantization_of(g, n), q;
   if (own.scales)
-    return xl_refuse(l, XNN_RULE_QUANTIZATION, "held=per-tensor");
+    return xl_refuse(l, XNN_RULE_QUANTIZATION, R_STR("held", "per-tensor"));
   if (!dtype_in(own.dtype, DT(I8) | DT(U8)))
-    return xl_refuse(l, XNN_RULE_ELEMENT_TYPE, "dtype=%s", dtype_name(own.dtype));
+    return xl_refuse(l, XNN_RULE_ELEMENT_TYPE, R_STR("dtype", dtype_name(own.dtype)));
   if (!xl_codes(g, codes, &q))
-    return xl_refuse(l, XNN_RULE_QUANTIZATION, "scale=%g", (double)own.scale);
+    return xl_refuse(l, XNN_RULE_QUANTIZATION, R_FLOAT("scale", own.scale));
   if (!quantization_equal(g, &own, &q))
-    return xl_refuse(l, XNN_RULE_QUANTIZATION, "scale=%g other=%g", (double)own.scale,
-                     (double)q.scale);
+    return xl_refuse(l, XNN_RULE_QUANTIZATION, R_FLOAT("scale", own.scale),
+                     R_FLOAT("other", q.scale));
   int64_t least = own.dtype == DTYPE_U8 ? 0 : INT8_MIN;
   if (own.low != least || own.high != least + UINT8_MAX)
-    return xl_refuse(l, XNN_RULE_QUANTIZATION, "range=%lld..%lld", (long long)own.low,
-                     (long long)own.high);
+    return xl_refuse(l, XNN_RULE_QUANTIZATION, R_INT("low", own.low), R_INT("high", own.high));
   return own.zero >= own.low && own.zero <= own.high
              ? true
-             : xl_refuse(l, XNN_RULE_QUANTIZATION, "zero-point=%lld", (long long)own.zero);
+             : xl_refuse(l, XNN_RULE_QUANTIZATION, R_INT("zero-point", own.zero));
 }
 
 void lower_quantize(XnnLowering *l, NodeId n) {
@@ -140,7 +139,7 @@ static bool used_by_pair(const Graph *g, NodeId n) {
 /* Nothing: products of codes quantize their operand by themselves. */
 void lower_choice(XnnLowering *l, NodeId n) {
   if (!used_by_pair(l->g, n))
-    xl_refuse(l, XNN_RULE_QUANTIZATION, "held=one-image");
+    xl_refuse(l, XNN_RULE_QUANTIZATION, R_STR("held", "one-image"));
 }
 
 /* A conversion of floats to floats marks what is quantized. */
@@ -148,7 +147,7 @@ void lower_dynamic(XnnLowering *l, NodeId n) {
   NodeId from = value_def(l->g, node_value(l->g, n, 0));
   if (!is_quantize(l->g, from) || !quantization_of(l->g, from).dynamic ||
       !is_one_image(l->g, node_result(l->g, n, 0)))
-    xl_refuse(l, XNN_RULE_QUANTIZATION, "held=one-image");
+    xl_refuse(l, XNN_RULE_QUANTIZATION, R_STR("held", "one-image"));
   if (!xl_ok(l))
     return;
   convert(l, node_value(l->g, from, 0), node_result(l->g, n, 0));

@@ -38,7 +38,7 @@ static bool read_reduction(XnnLowering *l, NodeId n, Reduction *r) {
   r->rank = value_rank(g, r->x);
   r->keep = value_rank(g, r->y) == r->rank;
   if (r->rank == 0 || r->rank > XNN_MAX_RANK)
-    return xl_refuse(l, XNN_RULE_RANK, "rank=%u", r->rank);
+    return xl_refuse(l, XNN_RULE_RANK, R_INT("rank", r->rank));
   if (node_absent(g, n, 1))
     r->set = (1u << r->rank) - 1;
   else if (node_arg(g, n, 1)->kind == ARG_INT)
@@ -104,7 +104,7 @@ XnnId xl_image_means(XnnLowering *l, XnnId in) {
 
 static XnnId image_sums(XnnLowering *l, XnnId in, SymInt count) {
   if (!sym_is_const(count))
-    xl_refuse(l, XNN_RULE_VARYING, "elements=?");
+    xl_refuse(l, XNN_RULE_VARYING, R_STR("elements", "?"));
   return xl_scaled(l, xl_image_means(l, in), (double)count);
 }
 
@@ -213,7 +213,7 @@ void lower_mean(XnnLowering *l, NodeId n) {
 /* Maxima over the height of an image [n, h, 1, c] in NHWC. */
 static XnnId column_maxima(XnnLowering *l, XnnId in, SymInt height) {
   if (!sym_is_const(height))
-    xl_refuse(l, XNN_RULE_VARYING, "dim=?");
+    xl_refuse(l, XNN_RULE_VARYING, R_STR("dim", "?"));
   if (!xl_ok(l) || height == 1)
     return in;
   XnnValue like = l->x.values[in];
@@ -250,7 +250,7 @@ void lower_maximum(XnnLowering *l, NodeId n) {
   bool least = op == OP_AMIN || op == OP_MIN_DIM;
   Reduction r;
   if (node_cget(g, n)->result_count > 1 && value_cget(g, node_result(g, n, 1))->use_count) {
-    xl_refuse(l, XNN_RULE_RESULT_USED, "result=1");
+    xl_refuse(l, XNN_RULE_RESULT_USED, R_INT("result", 1));
     return;
   }
   if (!read_reduction(l, n, &r))
@@ -273,9 +273,9 @@ static XnnId whole_like(XnnLowering *l, XnnId in) {
 static XnnId column_positions(XnnLowering *l, XnnId in, SymInt height) {
   static const uint32_t one = 1;
   if (!sym_is_const(height))
-    xl_refuse(l, XNN_RULE_VARYING, "dim=?");
+    xl_refuse(l, XNN_RULE_VARYING, R_STR("dim", "?"));
   else if (height == 1)
-    xl_refuse(l, XNN_RULE_WINDOW, "elements=1");
+    xl_refuse(l, XNN_RULE_WINDOW, R_INT("elements", 1));
   if (!xl_ok(l))
     return XNN_NONE;
   XnnValue like = l->x.values[in];
@@ -298,8 +298,8 @@ void lower_position(XnnLowering *l, NodeId n) {
   /* XNNPACK searches side by side or not at all fast. */
   int64_t lanes = sym_lower(&l->g->syms, r.inner != 1 ? r.inner : r.outer);
   if (lanes < FEW_LANES && sym_upper(&l->g->syms, r.reduced) > LONG_SEARCH)
-    xl_refuse(l, XNN_RULE_WINDOW, "elements=%lld searches=%lld needed=%d",
-              (long long)sym_upper(&l->g->syms, r.reduced), (long long)lanes, FEW_LANES);
+    xl_refuse(l, XNN_RULE_WINDOW, R_INT("elements", sym_upper(&l->g->syms, r.reduced)),
+              R_INT("searches", lanes), R_INT("needed", FEW_LANES));
   uint32_t dims[XNN_MAX_RANK], rank = xl_dims(l, r.y, DT(I64), dims);
   XnnId in = together(l, &r), image = columns(l, &r, least ? negated(l, in) : in),
         where = column_positions(l, image, r.reduced);
@@ -319,7 +319,7 @@ void lower_log_softmax(XnnLowering *l, NodeId n) {
   if (!read_reduction(l, n, &r))
     return;
   if (!sym_is_const(r.reduced)) {
-    xl_refuse(l, XNN_RULE_VARYING, "dim=%u", (uint32_t)__builtin_ctz(r.set));
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", (uint32_t)__builtin_ctz(r.set)));
     return;
   }
   XnnId x = xl_plain(l, r.x),

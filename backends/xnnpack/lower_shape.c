@@ -49,7 +49,7 @@ void lower_permute(XnnLowering *l, NodeId n) {
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   uint32_t rank = value_rank(g, x), perm[XNN_MAX_RANK];
   if (rank > XNN_MAX_RANK) {
-    xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%u", rank);
+    xl_refuse(l, XNN_RULE_RANK_LIMIT, R_INT("rank", rank));
     return;
   }
   if (xl_is_moved(l, y))
@@ -95,7 +95,7 @@ void xl_slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t rank, uint32_t b
 /* y = x cut on one dim, in the layout of the node. */
 static void cut(XnnLowering *l, ValueId x, uint32_t axis, SymInt begin, SymInt size, ValueId y) {
   if (!sym_is_const(begin) || !sym_is_const(size) || begin < 0 || size < 1)
-    xl_refuse(l, XNN_RULE_VARYING, "dim=%u", axis);
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", axis));
   XnnInOut io = xl_in_out(l, x, y);
   xl_slice(l, io.in, io.axis[axis], xl_rank(l, io.in), (uint32_t)begin, (uint32_t)size, io.out);
 }
@@ -111,7 +111,7 @@ void lower_slice(XnnLowering *l, NodeId n) {
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   uint32_t rank = value_rank(g, x);
   if (rank == 0) {
-    xl_refuse(l, XNN_RULE_RANK, "rank=0 least=1");
+    xl_refuse(l, XNN_RULE_RANK, R_INT("rank", 0), R_INT("least", 1));
     return;
   }
   uint32_t axis = xl_axis(node_int(g, n, 1), rank);
@@ -124,14 +124,14 @@ void lower_slice(XnnLowering *l, NodeId n) {
   else if (sym_is_const(begin) && begin >= 0)
     xl_strided_slice(l, x, axis, begin, node_int(g, n, 4), y);
   else
-    xl_refuse(l, XNN_RULE_VARYING, "dim=%u", axis);
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", axis));
 }
 
 void lower_split(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0);
   if (value_rank(g, x) == 0) {
-    xl_refuse(l, XNN_RULE_RANK, "rank=0 least=1");
+    xl_refuse(l, XNN_RULE_RANK, R_INT("rank", 0), R_INT("least", 1));
     return;
   }
   uint32_t axis = xl_axis(node_int(g, n, 2), value_rank(g, x)),
@@ -164,7 +164,7 @@ void lower_select(XnnLowering *l, NodeId n) {
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   uint32_t rank = value_rank(g, x), dims[XNN_MAX_RANK];
   if (rank == 0 || rank > XNN_MAX_RANK) {
-    xl_refuse(l, XNN_RULE_RANK, "rank=%u", rank);
+    xl_refuse(l, XNN_RULE_RANK, R_INT("rank", rank));
     return;
   }
   uint32_t axis = xl_axis(node_int(g, n, 1), rank);
@@ -172,7 +172,7 @@ void lower_select(XnnLowering *l, NodeId n) {
   if (sym_is_const(index) && index < 0 && sym_is_const(extent))
     index += extent;
   if (!sym_is_const(index) || index < 0) {
-    xl_refuse(l, XNN_RULE_VARYING, "dim=%u", axis);
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", axis));
     return;
   }
   if (xl_open_dims(g, y) > 1) {
@@ -238,7 +238,7 @@ void lower_cat(XnnLowering *l, NodeId n) {
   ValueId y = node_result(g, n, 0);
   uint32_t rank = value_rank(g, y), count = node_list_count(g, n, 0);
   if (rank == 0 || count == 0) {
-    xl_refuse(l, XNN_RULE_RANK, "rank=%u operands=%u", rank, count);
+    xl_refuse(l, XNN_RULE_RANK, R_INT("rank", rank), R_INT("operands", count));
     return;
   }
   uint32_t axis = xl_axis(node_int(g, n, 1), rank);
@@ -247,7 +247,8 @@ void lower_cat(XnnLowering *l, NodeId n) {
   for (uint32_t i = 0; i < count; i++) {
     ValueId v = operands[i] = node_list_value(g, n, 0, i);
     if (value_rank(g, v) != rank)
-      xl_refuse(l, XNN_RULE_RANK, "operand=%u rank=%u needed=%u", i, value_rank(g, v), rank);
+      xl_refuse(l, XNN_RULE_RANK, R_INT("operand", i), R_INT("rank", value_rank(g, v)),
+                R_INT("needed", rank));
   }
   Turned t;
   if (all_turned(l, operands, count) && xl_common_order(l, operands, count, rank, &t)) {
@@ -279,7 +280,7 @@ static XnnId cropped(XnnLowering *l, XnnId in, uint32_t axis, SymInt extent, Sym
   if (!xl_ok(l) || (begin == 0 && end == 0))
     return in;
   if (!sym_is_const(extent) || begin + end >= extent) {
-    xl_refuse(l, XNN_RULE_VARYING, "dim=%u", axis);
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", axis));
     return XNN_NONE;
   }
   XnnValue like = l->x.values[in];
@@ -295,7 +296,7 @@ void lower_pad(XnnLowering *l, NodeId n) {
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   uint32_t rank = value_rank(g, x), before[XNN_MAX_RANK] = {0}, after[XNN_MAX_RANK] = {0};
   if (rank > XNN_MAX_RANK) {
-    xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%u", rank);
+    xl_refuse(l, XNN_RULE_RANK_LIMIT, R_INT("rank", rank));
     return;
   }
   XnnInOut io = xl_in_out(l, x, y);
@@ -303,7 +304,7 @@ void lower_pad(XnnLowering *l, NodeId n) {
     SymInt first = node_ints(g, n, 1)[2 * i], second = node_ints(g, n, 1)[2 * i + 1];
     uint32_t dim = rank - 1 - i, axis = io.axis[dim];
     if (!sym_is_const(first) || !sym_is_const(second) || first > INT32_MAX || second > INT32_MAX) {
-      xl_refuse(l, XNN_RULE_VARYING, "dim=%u", dim);
+      xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", dim));
       return;
     }
     io.in = cropped(l, io.in, axis, value_dim(g, x, dim), first, second);
@@ -331,12 +332,12 @@ void lower_expand(XnnLowering *l, NodeId n) {
   for (uint32_t i = 0; i < rank && xl_ok(l); i++) {
     bool same = i >= lead && value_dim(g, x, i - lead) == value_dim(g, y, i);
     if (!same && !sym_is_const(value_dim(g, y, i)))
-      xl_refuse(l, XNN_RULE_VARYING, "dim=%u", i);
+      xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", i));
     ones[io.axis[i]] = same ? 1 : xl_dim(l, y, i);
     count *= ones[io.axis[i]];
   }
   if (count > 1 << 20)
-    xl_refuse(l, XNN_RULE_EXPANSION, "times=%" PRIu64 " most=%d", count, 1 << 20);
+    xl_refuse(l, XNN_RULE_EXPANSION, R_INT("times", count), R_INT("most", 1 << 20));
   xl_binary(l, XNN_MULTIPLY, io.in, xl_ones(l, held, ones), io.out);
 }
 
@@ -350,7 +351,7 @@ void lower_pixel_shuffle(XnnLowering *l, NodeId n) {
     return;
   for (uint32_t i = 1; i < 4; i++)
     if (!sym_is_const(value_dim(g, x, i)))
-      xl_refuse(l, XNN_RULE_VARYING, "dim=%u", i);
+      xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", i));
   if (xl_has_turned(l, x))
     xl_plain(l, x);
   XnnInOut io = xl_in_out(l, x, y);

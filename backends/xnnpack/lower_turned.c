@@ -34,7 +34,7 @@ bool xl_is_loose(const Turned *t, uint32_t rank, uint32_t axis) {
 void xl_add_axis(XnnLowering *l, Turned *t, uint32_t rank) {
   uint32_t ones[XNN_MAX_RANK] = {1, 1, 1, 1, 1, 1}, dims[XNN_MAX_RANK] = {1};
   if (xl_rank(l, t->id) == XNN_MAX_RANK)
-    xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%d", XNN_MAX_RANK + 1);
+    xl_refuse(l, XNN_RULE_RANK_LIMIT, R_INT("rank", XNN_MAX_RANK + 1));
   if (!xl_ok(l))
     return;
   XnnValue from = l->x.values[t->id];

@@ -21,7 +21,7 @@ typedef struct View {
 
 static void insert_one(XnnLowering *l, View *v, uint32_t at) {
   if (v->rank == XNN_MAX_RANK)
-    xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%d", XNN_MAX_RANK + 1);
+    xl_refuse(l, XNN_RULE_RANK_LIMIT, R_INT("rank", XNN_MAX_RANK + 1));
   uint32_t axis = 0, held = xl_rank(l, v->t.id);
   while (axis < held && !xl_is_loose(&v->t, v->rank, axis))
     axis++;
@@ -50,7 +50,7 @@ static void move_pieces(XnnLowering *l, View *v, uint32_t from, uint32_t to, uin
   uint32_t count = (uint32_t)v->dims[from] / size, axis = v->t.axis[from];
   XnnId pieces[MAX_PIECES];
   if (count > MAX_PIECES)
-    xl_refuse(l, XNN_RULE_PIECES, "pieces=%u most=%d", count, MAX_PIECES);
+    xl_refuse(l, XNN_RULE_PIECES, R_INT("pieces", count), R_INT("most", MAX_PIECES));
   if (!xl_ok(l))
     return;
   XnnValue whole = l->x.values[v->t.id];
@@ -104,12 +104,12 @@ void xl_open_view(XnnLowering *l, ValueId x, ValueId y) {
   Graph *g = l->g;
   View v = {.t = xl_turned(l, x), .rank = value_rank(g, x)};
   if (v.rank > XNN_MAX_RANK || value_rank(g, y) > XNN_MAX_RANK)
-    xl_refuse(l, XNN_RULE_RANK_LIMIT, "rank=%u", v.rank);
+    xl_refuse(l, XNN_RULE_RANK_LIMIT, R_INT("rank", v.rank));
   for (uint32_t i = 0; i < v.rank && xl_ok(l); i++)
     v.dims[i] = value_dim(g, x, i);
   for (uint32_t i = 0; i < value_rank(g, y) && xl_ok(l); i++)
     if (!make_dim(l, &v, i, value_dim(g, y, i)))
-      xl_refuse(l, XNN_RULE_VARYING, "dim=%u varying-dims=%u", i, xl_open_dims(g, y));
+      xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", i), R_INT("varying-dims", xl_open_dims(g, y)));
   while (v.rank > value_rank(g, y))
     remove_one(&v, v.rank - 1);
   xl_set_turned(l, y, v.t);

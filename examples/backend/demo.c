@@ -29,7 +29,7 @@ static bool is_plain(const Graph *g, ValueId v) {
 
 /* NULL, or the rule that refuses the node. */
 static const char *refuse(const BackendContext *c, const Graph *g, NodeId n, Refusal *out) {
-  *out = (Refusal){.message = "", .values = "", .advice = ""};
+  *out = (Refusal){.message = "", .advice = ""};
   if (!knows(node_cget(g, n)->op)) {
     out->message = "the op is not mm, add or sin";
     return out->rule = "op";

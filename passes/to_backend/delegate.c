@@ -6,18 +6,18 @@
 #include "ir/builder.h"
 #include "ir/region.h"
 #include "ir/verify.h"
-#include "passes/to_backend/explain.h"
+#include "passes/facts.h"
 
 #include <inttypes.h>
 
 typedef struct Delegation {
   PassContext *p;
   Graph *g;
+  DelegationFact *run;
   const Backend *backend;
   BackendContext c;
-  uint32_t tags;   /* partitions are 1 … tags */
-  uint32_t number; /* of the backend, in the order in which they were named */
-  ExplainTable *table;
+  BackendFact *fact;
+  uint32_t tags; /* partitions are 1 … tags */
 } Delegation;
 
 /* --- order --- */
@@ -349,11 +349,12 @@ static Status cut_out(Delegation *d, NodeId first, uint32_t tag) {
   TRY(d->backend->preprocess(&d->c, g, &part, &code));
   if (d->backend->plugin)
     TRY(check_code(d, &part, &code));
-  explain_code(d->p, g, d->backend, tag, &code);
+  DelegateFact *fact = facts_add_delegate(d->p->facts, d->fact, g, &part, &code, d->c.costs[tag]);
   keep_graph(d, &part, &code);
   NodeId call = add_call(d, &part, &code, first);
   if (!call)
     return STATUS_INTERNAL;
+  fact->call = call;
   keep_origin(g, call, &part);
   for (uint32_t i = 0; i < part.output_count; i++)
     graph_replace_value(g, outputs[i], node_result(g, call, i));
@@ -397,8 +398,7 @@ static Status delegate(Delegation *d) {
     TRY(check_tags(d));
   for (FOR_NODES(g, n))
     d->tags = g->nodes[n].tag > d->tags ? g->nodes[n].tag : d->tags;
-  explain_delegation(d->p, g, d->backend, d->c.refusals);
-  explain_table_add(d->table, g, d->number);
+  d->fact = facts_add_backend(d->p->facts, d->run, d->backend, d->c.refusals);
   if (d->c.whole)
     TRY(check_whole(d));
   if (d->tags == 0)
@@ -421,21 +421,22 @@ static Status delegate(Delegation *d) {
 }
 
 Status pass_delegate(PassContext *p, Graph *g) {
-  if (p->sink->explain && p->options && p->options->backend_count == 0)
-    explain_no_backend(p, g);
-  ExplainTable table = explain_table_begin(p);
-  for (uint32_t i = 0; p->options && i < p->options->backend_count; i++) {
+  uint32_t backend_count = p->options ? p->options->backend_count : 0;
+  DelegationFact *run = facts_add_delegation(p->facts, g, backend_count);
+  for (uint32_t i = 0; i < backend_count; i++) {
     const BackendChoice *choice = &p->options->backends[i];
-    Delegation d = {.p = p, .g = g, .backend = choice->backend, .number = i, .table = &table};
+    Delegation d = {.p = p, .g = g, .run = run, .backend = choice->backend};
     d.c = (BackendContext){.sink = p->sink,
                            .scratch = p->scratch,
                            .settings = choice->settings,
                            .whole = choice->whole,
-                           .refusals = ARENA_ARRAY(p->scratch, Refusal, g->node_count)};
+                           .refusals = ARENA_ARRAY(p->scratch, Refusal, g->node_count),
+                           .costs =
+                               ARENA_ARRAY(p->scratch, PartitionCost, (size_t)g->node_count + 1)};
     TRY(delegate(&d));
     if (choice->backend->plugin && graph_verify(g, choice->backend->name) != STATUS_OK)
       return answered(&d, "left a graph that breaks the rules of its level");
   }
-  explain_table_end(&table, p, g);
+  facts_count_kernels(p->facts, run);
   return STATUS_OK;
 }

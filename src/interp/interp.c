@@ -7,6 +7,7 @@
 #include "interp/interp.h"
 
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "interp/run.h"
@@ -445,6 +446,12 @@ static Status make_arenas(Run *r) {
   return STATUS_OK;
 }
 
+static uint64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 static Status run_nodes(Run *r) {
   for (NodeId n = r->g->first; n;) {
     if (op_has_trait(node_cget(r->g, n)->op, OP_CONTROL)) {
@@ -452,7 +459,10 @@ static Status run_nodes(Run *r) {
       continue;
     }
     TRY(control_enter(r, n));
+    uint64_t begin = r->trace ? now_ns() : 0;
     TRY(run_node(r, n));
+    if (r->trace)
+      r->trace(r->trace_user, n, begin, now_ns());
     n = r->g->nodes[n].next;
   }
   return STATUS_OK;
@@ -523,7 +533,12 @@ Status interp_run(Graph *g, const Tensor *inputs, uint32_t input_count, Arena *a
 
 Status interp_call(Graph *g, const Tensor *inputs, uint32_t input_count, Tensor *states,
                    Arena *arena, Tensor *outputs) {
-  Run r = {.g = g, .sink = g->ctx->sink, .states = states};
+  return interp_traced_call(g, inputs, input_count, states, arena, outputs, NULL, NULL);
+}
+
+Status interp_traced_call(Graph *g, const Tensor *inputs, uint32_t input_count, Tensor *states,
+                          Arena *arena, Tensor *outputs, InterpTrace *trace, void *user) {
+  Run r = {.g = g, .sink = g->ctx->sink, .states = states, .trace = trace, .trace_user = user};
   return run_graph(&r, inputs, input_count, arena, outputs);
 }
 

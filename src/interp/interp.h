@@ -28,6 +28,13 @@ Status interp_states(const Graph *g, Arena *arena, Tensor **states);
 Status interp_call(Graph *g, const Tensor *inputs, uint32_t input_count, Tensor *states,
                    Arena *arena, Tensor *outputs);
 
+/* Called when a node has run, with the times at which it began and ended, in ns of CLOCK_MONOTONIC.
+ * In loops once an iteration; markers of control flow are left out. */
+typedef void InterpTrace(void *user, NodeId n, uint64_t begin, uint64_t end);
+/* interp_call, telling trace, which may be NULL, of each node. */
+Status interp_traced_call(Graph *g, const Tensor *inputs, uint32_t input_count, Tensor *states,
+                          Arena *arena, Tensor *outputs, InterpTrace *trace, void *user);
+
 /* Called with each tensor that an input or a result of a node has, when it is known; in loops once
  * an iteration. It is gone after the call. Data of a node's result may be overwritten: what uses
  * the value reads what is there then. Nothing else of it changes, and inputs are only read. */

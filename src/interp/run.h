@@ -38,6 +38,8 @@ typedef struct Run {
   uint64_t steps;     /* nodes that have run, in graphs with control flow */
   InterpWatch *watch; /* may be NULL */
   void *watch_user;
+  InterpTrace *trace; /* may be NULL */
+  void *trace_user;
 } Run;
 
 Status run_alloc(Run *r, DiagPlace place, uint64_t bytes, void **out);

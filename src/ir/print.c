@@ -321,6 +321,10 @@ static void put_arg(Printer *p, const Arg *arg) {
   put(p, "?");
 }
 
+void arg_print(const Graph *g, const Arg *arg, StrBuf *out) {
+  put_arg(&(Printer){.g = g, .out = out}, arg);
+}
+
 /* --- nodes --- */
 
 static bool result_named(const Graph *g, const Node *node) {

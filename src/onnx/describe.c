@@ -6,6 +6,7 @@
 #include "onnx/suggest.h"
 #include "onnx/file/tensor.h"
 #include "onnx/file/weights.h"
+#include "support/text.h"
 
 enum { LINE = 100, MAX_OPS_SHOWN = 40, MAX_VALUES_SHOWN = 16 };
 
@@ -23,11 +24,7 @@ typedef struct OpCounts {
 
 static int by_name(const void *a, const void *b) {
   const OpCount *x = a, *y = b;
-  size_t size = x->op.size < y->op.size ? x->op.size : y->op.size;
-  int order = size ? memcmp(x->op.data, y->op.data, size) : 0;
-  if (order == 0 && x->op.size != y->op.size)
-    order = x->op.size < y->op.size ? -1 : 1;
-  return order;
+  return text_compare(x->op, y->op);
 }
 
 static int most_first(const void *a, const void *b) {

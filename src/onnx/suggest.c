@@ -321,13 +321,10 @@ void suggest_flags(const DimSuggestions *s, StrBuf *out) {
   }
 }
 
-void onnx_append_value(StrBuf *out, const Onnx__ValueInfoProto *value) {
+void onnx_append_type(StrBuf *out, const Onnx__ValueInfoProto *value) {
   const Onnx__TypeProto__Tensor *t = tensor_of(value);
-  strbuf_append_char(out, '\'');
-  strbuf_append_printable(out, onnx_text(value->name));
-  strbuf_append(out, SV("' ("));
   if (!t) {
-    strbuf_append(out, SV("no tensor)"));
+    strbuf_append(out, SV("no tensor"));
     return;
   }
   DType dtype = dtype_from_onnx(t->elem_type);
@@ -345,7 +342,15 @@ void onnx_append_value(StrBuf *out, const Onnx__ValueInfoProto *value) {
     else
       strbuf_append_char(out, '?');
   }
-  strbuf_append(out, t->shape ? SV("])") : SV(")"));
+  strbuf_append(out, t->shape ? SV("]") : SV(""));
+}
+
+void onnx_append_value(StrBuf *out, const Onnx__ValueInfoProto *value) {
+  strbuf_append_char(out, '\'');
+  strbuf_append_printable(out, onnx_text(value->name));
+  strbuf_append(out, SV("' ("));
+  onnx_append_type(out, value);
+  strbuf_append_char(out, ')');
 }
 
 /* "input 'x' (f32[batch, 4]) axis 0, input 'y' (…) axis 1" */

@@ -27,6 +27,8 @@ void suggest_dims(Context *ctx, OnnxModel *model, const ImportOptions *options, 
 void suggest_flags(const DimSuggestions *s, StrBuf *out);
 /* E0317 for the dims that have no size: where they are, which must be equal, and the flags. */
 Status suggest_report(Context *ctx, OnnxModel *model, const ImportOptions *options);
+/* "f32[batch, 3, ?]". */
+void onnx_append_type(StrBuf *out, const Onnx__ValueInfoProto *value);
 /* "'x' (f32[batch, 3, ?])". */
 void onnx_append_value(StrBuf *out, const Onnx__ValueInfoProto *value);
 

@@ -11,8 +11,9 @@
 
 #ifdef ETC_HAVE_BLAS
 #include <cblas.h>
-#include <dlfcn.h>
 #include <pthread.h>
+
+#include "support/shared_object.h"
 
 /* One library for the process, which stays loaded. All pointers are set, or none is. */
 static struct {
@@ -23,21 +24,15 @@ static struct {
   __typeof__(&openblas_set_num_threads) set_threads;
 } blas = {.once = PTHREAD_ONCE_INIT};
 
-/* POSIX has dlsym return functions as object pointers, which C cannot convert. */
-static bool find_symbol(void *library, const char *name, void *function) {
-  void *found = dlsym(library, name);
-  memcpy(function, &found, sizeof found);
-  return found != NULL;
-}
-
 static void load_blas(void) {
   static const char *const names[] = {"libopenblas.so.0", "libopenblas.so"};
   void *library = NULL;
+  const char *why;
   for (size_t i = 0; i < COUNT_OF(names) && !library; i++)
-    library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-  blas.loaded = library && find_symbol(library, "cblas_sgemm", &blas.sgemm) &&
-                find_symbol(library, "cblas_dgemm", &blas.dgemm) &&
-                find_symbol(library, "openblas_set_num_threads", &blas.set_threads);
+    library = shared_object_open(names[i], &why);
+  blas.loaded = library && shared_object_function(library, "cblas_sgemm", &blas.sgemm) &&
+                shared_object_function(library, "cblas_dgemm", &blas.dgemm) &&
+                shared_object_function(library, "openblas_set_num_threads", &blas.set_threads);
   if (blas.loaded)
     blas.set_threads(1); /* its threads spin when they have nothing to do; ours wait */
 }

@@ -1,10 +1,14 @@
 /* The public functions (include/etc/etc.h): a thin cover of the session. */
+#include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "pipeline/cache.h"
 #include "pipeline/recipe.h"
+#include "pipeline/report.h"
 #include "pipeline/settings.h"
+#include "pipeline/whole_program.h"
 
 const char *etc_version(void) { return ETC_VERSION; }
 
@@ -13,11 +17,13 @@ EtcSession *etc_session_new(void) {
   *s = (Session){0};
   s->cache.mapped.fd = -1;
   arena_init(&s->arena);
+  s->program.sqnr = NAN;
   diag_sink_init(&s->sink);
   files_read_init(&s->files);
   s->sink.files = &s->files;
   context_init(&s->ctx, &s->sink);
-  manager_init(&s->manager, &s->sink);
+  facts_init(&s->program.facts);
+  manager_init(&s->manager, &s->sink, &s->program.facts);
   registry_init(&s->registry, &s->arena, &s->sink);
   s->ctx.readers = &s->registry.readers;
   s->given = ARENA_ARRAY(&s->arena, int, setting_count);
@@ -39,6 +45,7 @@ void etc_session_free(EtcSession *s) {
   if (!s)
     return;
   Program *p = &s->program;
+  session_report_release(s);
   for (uint32_t i = 0; i < p->method_count; i++)
     if (p->methods[i].source->kind != SOURCE_PTE)
       graph_free(p->methods[i].graph);
@@ -57,6 +64,7 @@ void etc_session_free(EtcSession *s) {
   xfree(s->layers);
   xfree(s->resolved);
   manager_release(&s->manager);
+  facts_release(&p->facts);
   context_release(&s->ctx);
   diag_sink_release(&s->sink);
   files_read_release(&s->files);
@@ -142,6 +150,12 @@ static EtcStatus check_outputs(Session *s, const char *output) {
   if (s->external && strcmp(s->external, output) == 0)
     return session_usage(s, "--external-weights", "give the weights another name",
                          "program and weights would be the same file");
+  struct stat st;
+  if (session_wants_whole(s) && stat(output, &st) == 0 && !S_ISREG(st.st_mode) &&
+      !S_ISDIR(st.st_mode))
+    return session_usage(s, s->budget ? "--budget" : "--size",
+                         "name a file, or '-' for standard output",
+                         "a device or pipe cannot be looked at before it gets the program");
   if (s->cache.folder && s->cache.besides)
     return session_usage(
         s, "--cache", arena_printf(&s->arena, "leave out --cache or --%s", s->cache.besides),
@@ -161,6 +175,8 @@ EtcStatus etc_lower(EtcSession *s, const char *output) {
     return session_usage(s, "", "make a new session for each program",
                          "this session has lowered its program already");
   status = check_outputs(s, s->output);
+  if (status == ETC_OK)
+    status = session_check_reports(s, s->output);
   if (status == ETC_OK) {
     status = session_status(lower(s));
     session_print_times(s);

@@ -7,11 +7,12 @@
 #include <time.h>
 
 #include "ir/text.h"
+#include "ir/trace.h"
 #include "ir/verify.h"
 #include "support/json.h"
 
-void manager_init(Manager *m, DiagSink *sink) {
-  *m = (Manager){.sink = sink, .stage = STAGE_COUNT};
+void manager_init(Manager *m, DiagSink *sink, Facts *facts) {
+  *m = (Manager){.sink = sink, .facts = facts, .stage = STAGE_COUNT};
   m->options.pass = PASS_OPTIONS_DEFAULT;
   m->options.bisect_limit = -1;
 #ifndef NDEBUG
@@ -21,11 +22,7 @@ void manager_init(Manager *m, DiagSink *sink) {
   arena_init(&m->scratch);
 }
 
-void manager_release(Manager *m) {
-  arena_release(&m->scratch);
-  xfree(m->runs);
-  m->runs = NULL;
-}
+void manager_release(Manager *m) { arena_release(&m->scratch); }
 
 static double seconds_now(void) {
   struct timespec now;
@@ -59,7 +56,7 @@ static void print_bisect(const Manager *m, const PassRun *run) {
   StrBuf text;
   strbuf_init(&text);
   strbuf_printf(&text, "bisect: %s pass (%u) %s on method '",
-                run->skipped ? "NOT running" : "running", m->run_count, run->row->name);
+                run->skipped ? "NOT running" : "running", m->facts->run_count, run->row->name);
   strbuf_append_escaped(&text, run->method);
   strbuf_append(&text, SV("'\n"));
   print_text(m, &text);
@@ -72,7 +69,8 @@ static Status pass_fault(const Manager *m, const PassRow *row, const char *fault
     diag_message(d, "pass '%s' of plug-in '%s' left a graph that %s", row->name, row->plugin,
                  fault);
   else
-    diag_message(d, "pass '%s' (run %u) left a graph that %s", row->name, m->run_count, fault);
+    diag_message(d, "pass '%s' (run %u) left a graph that %s", row->name, m->facts->run_count,
+                 fault);
   if (detail.size)
     diag_note(d, SV_FMT, SV_ARG(detail));
   return diag_end(d);
@@ -114,17 +112,16 @@ static Status check_level(const Manager *m, const Graph *g, const PassRow *row) 
 }
 
 static PassRun *add_run(Manager *m, const PassRow *row, const Graph *g) {
-  m->runs = pool_reserve(m->runs, &m->run_capacity, (uint64_t)m->run_count + 1, sizeof *m->runs);
-  PassRun *run = &m->runs[m->run_count++];
+  PassRun *run = facts_add_run(m->facts);
   *run = (PassRun){.row = row,
                    .stage = m->stage < STAGE_COUNT ? m->stage : row->stage,
                    .method = intern_get(&g->ctx->names, g->name),
                    .nodes_before = g->live_nodes};
   run->nodes_after = g->live_nodes;
   const ManagerOptions *o = &m->options;
-  run->skipped =
-      row->skippable && (named(&o->skip, row->name) ||
-                         (o->bisect && o->bisect_limit >= 0 && m->run_count > o->bisect_limit));
+  run->skipped = row->skippable &&
+                 (named(&o->skip, row->name) ||
+                  (o->bisect && o->bisect_limit >= 0 && m->facts->run_count > o->bisect_limit));
   if (o->bisect && row->skippable)
     print_bisect(m, run);
   return run;
@@ -136,17 +133,16 @@ void manager_enter(Manager *m, StageId stage) {
 }
 
 static Status execute(Manager *m, Graph *g, PassRun *run) {
-  PassContext context = {.sink = m->sink,
-                         .scratch = &m->scratch,
-                         .options = &m->options.pass,
-                         .print = m->options.print,
-                         .print_user = m->options.print_user};
+  PassContext context = {
+      .sink = m->sink, .scratch = &m->scratch, .options = &m->options.pass, .facts = m->facts};
   PassProgress *progress = m->options.progress;
   if (progress) {
     progress->stage = stage_name(run->stage);
-    progress->number = m->run_count;
+    progress->number = m->facts->run_count;
     progress->pass = run->row->name;
   }
+  if (g->trace)
+    g->trace->run = m->facts->run_count;
   double begin = seconds_now();
   Status status = run->row->run(&context, g);
   run->seconds = seconds_now() - begin;
@@ -229,8 +225,8 @@ static void print_times_json(const Manager *m, StrBuf *out) {
   JsonWriter w;
   json_init(&w, out, true);
   json_open_array(&w);
-  for (uint32_t i = 0; i < m->run_count; i++) {
-    const PassRun *run = &m->runs[i];
+  for (uint32_t i = 0; i < m->facts->run_count; i++) {
+    const PassRun *run = &m->facts->runs[i];
     json_open_object(&w);
     json_key(&w, "number");
     json_uint(&w, i + 1);
@@ -281,8 +277,8 @@ void manager_print_times(const Manager *m, bool json, StrBuf *out) {
   }
   double total = 0;
   strbuf_append(out, SV("  no  stage          pass                       ms    nodes\n"));
-  for (uint32_t i = 0; i < m->run_count; i++) {
-    const PassRun *run = &m->runs[i];
+  for (uint32_t i = 0; i < m->facts->run_count; i++) {
+    const PassRun *run = &m->facts->runs[i];
     total += run->seconds;
     strbuf_printf(out, "%4u  %-13s  %-20s %8.3f  %7u -> %u%s", i + 1, stage_name(run->stage),
                   run->row->name, run->seconds * 1e3, run->nodes_before, run->nodes_after,

@@ -3,7 +3,7 @@
 #ifndef ETC_PIPELINE_MANAGER_H
 #define ETC_PIPELINE_MANAGER_H
 
-#include "passes/pass.h"
+#include "passes/facts.h"
 #include "quant/observe.h"
 
 /* Where the pipeline is: for whoever has to report a crash, or to show it to a user who waits, from
@@ -51,29 +51,17 @@ typedef struct ManagerOptions {
   PassProgress *progress; /* may be NULL */
 } ManagerOptions;
 
-/* One run of one pass on one method. */
-typedef struct PassRun {
-  const PassRow *row;
-  StageId stage; /* that it ran in; outside of the pipeline its own */
-  StrView method;
-  double seconds; /* wall */
-  uint32_t nodes_before, nodes_after;
-  bool changed, skipped;
-  PassStat stats[PASS_MAX_STATS];
-  uint32_t stat_count;
-} PassRun;
-
 typedef struct Manager {
   ManagerOptions options;
   DiagSink *sink;
   Arena scratch;
-  PassRun *runs; /* all so far, in order */
-  uint32_t run_count, run_capacity;
+  Facts *facts;
   StageId stage; /* that is running; STAGE_COUNT: none */
   bool stopped;  /* stop_after was reached */
 } Manager;
 
-void manager_init(Manager *m, DiagSink *sink);
+/* facts: where runs of passes, and what they find out, are recorded; the caller's. */
+void manager_init(Manager *m, DiagSink *sink, Facts *facts);
 void manager_release(Manager *m);
 
 /* Says where the pipeline is, outside of passes. */

@@ -10,7 +10,7 @@
 #include "passes/quantize/pairs.h"
 #include "pipeline/settings.h"
 
-enum { NAMES_MAX = 10 };
+enum { NAMES_MAX = 10, WORST_MAX = 3 };
 #define DROP_MAX 200.0
 
 /* A node that can stay in floats. */
@@ -178,23 +178,57 @@ static void mark(Search *r, uint32_t kept) {
   r->options->quantize.kept = floats;
 }
 
-Status session_find_kept(Session *s, const Method *m) {
+/* What a budget is told: the least of all methods, and the nodes that are quantized and cost most.
+ */
+static void record(const Search *r, uint32_t kept) {
+  Program *p = &r->s->program;
+  if (!isnan(p->sqnr) && !(r->sqnr < p->sqnr))
+    return;
+  StrBuf text;
+  strbuf_init(&text);
+  for (uint32_t i = kept; i < r->count && i < kept + WORST_MAX; i++) {
+    strbuf_append(&text, i > kept ? SV(", ") : SV(""));
+    write_node(r, r->list[i].node, &text);
+    strbuf_printf(&text, " %.1f dB", r->list[i].own);
+  }
+  p->sqnr = r->sqnr;
+  p->worst = arena_strdup(&r->s->arena, (StrView){strbuf_cstr(&text), text.size});
+  strbuf_release(&text);
+}
+
+static Status find_kept(Search *r) {
+  uint32_t kept = 0;
+  TRY(search(r, &kept));
+  mark(r, kept);
+  write_text(r, kept);
+  record(r, kept);
+  return STATUS_OK;
+}
+
+static Status measure(Search *r) {
+  TRY(try_kept(r, 0));
+  record(r, 0);
+  return STATUS_OK;
+}
+
+/* Runs it with a copy of the method's graph as it is before nodes are quantized; the graph is what
+ * it was then. */
+static Status with_plain(Session *s, const Method *m, Status run(Search *r)) {
   static const char *const before[] = {"spell_linear", "equalize"};
   Graph *g = m->graph;
   Search r = {.s = s, .options = m->options, .g = g};
-  uint32_t kept = 0;
   arena_init(&r.arena);
   m->options->quantize.kept = NULL;
   const Graph *original = graph_snapshot(g, &r.arena);
   Status status = run_passes(&r, before, COUNT_OF(before));
   r.plain = graph_snapshot(g, &r.arena);
   if (status == STATUS_OK)
-    status = search(&r, &kept);
-  if (status == STATUS_OK) {
-    mark(&r, kept);
-    write_text(&r, kept);
-  }
+    status = run(&r);
   graph_restore(g, original); /* the passes give new nodes the same handles again */
   arena_release(&r.arena);
   return status;
 }
+
+Status session_find_kept(Session *s, const Method *m) { return with_plain(s, m, find_kept); }
+
+Status session_measure_sqnr(Session *s, const Method *m) { return with_plain(s, m, measure); }

@@ -11,5 +11,8 @@ EtcStatus session_set_max_drop(Session *s, StrView value);
  * says in s->program.kept_text which. The graph is as before. Errors (reported): of the samples and
  * the passes; no output of floats, or none that is near enough whatever is left in floats. */
 Status session_find_kept(Session *s, const Method *m);
+/* Compares the method with everything quantized that is to be, on the samples of --calibrate:
+ * Program.sqnr and worst, of all methods the least. The graph stays as it is. */
+Status session_measure_sqnr(Session *s, const Method *m);
 
 #endif

@@ -1,15 +1,17 @@
 /* The stage emit: checks, the file of dependencies, the program. */
 #include "ir/verify.h"
 #include "ops/delegate.h"
-#include "pipeline/instruction_map.h"
 #include "pipeline/bundles.h"
 #include "pipeline/cache.h"
+#include "pipeline/instruction_map.h"
+#include "pipeline/report.h"
+#include "pipeline/whole_program.h"
 #include "pte/emit.h"
 #include "support/depfile.h"
 
 /* The output takes the place of what has its name: that must not be something that is being read.
  */
-static Status check_output(Session *s, const char *output) {
+static Status check_file(Session *s, const char *output) {
   for (uint32_t i = 0; i < s->program.source_count; i++) {
     const Source *source = s->program.sources[i];
     if (source->in_memory || !file_same(source->path, output))
@@ -22,6 +24,12 @@ static Status check_output(Session *s, const char *output) {
   return STATUS_OK;
 }
 
+static Status check_output(Session *s, const char *output) {
+  for (uint32_t i = 0; i < s->report_count; i++)
+    TRY(check_file(s, s->reports[i].path));
+  return check_file(s, output);
+}
+
 static void print_depfile(const Session *s, const char *output, StrBuf *out) {
   Depfile d;
   depfile_begin(&d, s->depfile_target ? s->depfile_target : output);
@@ -30,7 +38,7 @@ static void print_depfile(const Session *s, const char *output, StrBuf *out) {
   depfile_end(&d, out);
 }
 
-/* Written first: the output, when it appears, is never without it. */
+/* The output, when it appears, is never without it. */
 static Status write_depfile(Session *s, const char *output) {
   const char *path = s->depfile;
   if (!path && s->default_depfile)
@@ -51,6 +59,20 @@ static Status check_inputs_unchanged(Session *s) {
     if (s->program.sources[i]->kind == SOURCE_ONNX)
       TRY(file_check_unchanged(&s->program.sources[i]->onnx.file, &s->sink));
   return STATUS_OK;
+}
+
+typedef struct Whole {
+  Session *s;
+  const char *output;
+  const InstructionMap *maps;
+} Whole;
+
+/* Before the program gets its name. */
+static Status check_whole(void *user, AtomicFile *file) {
+  const Whole *w = user;
+  if (session_wants_whole(w->s))
+    TRY(session_check_whole(w->s, file, w->maps));
+  return write_depfile(w->s, w->output);
 }
 
 Status session_emit(Session *s, const char *output) {
@@ -74,12 +96,15 @@ Status session_emit(Session *s, const char *output) {
   }
   TRY(status);
   TRY(check_inputs_unchanged(s));
-  TRY(write_depfile(s, output));
+  TRY(session_report_open(s));
   InstructionMap *maps =
       ARENA_ARRAY(&s->arena, InstructionMap, (size_t)s->program.method_count + 1);
   const char *kept = session_cache_path(s);
+  Whole whole = {s, output, maps};
   TRY(pte_emit(graphs, s->program.method_count, &s->sink, kept ? kept : output,
-               (EmitOptions){.maps = s->map ? maps : NULL,
+               (EmitOptions){.maps = maps,
+                             .whole = check_whole,
+                             .whole_user = &whole,
                              .external = s->external,
                              .deliver = s->deliver,
                              .deliver_user = s->deliver_user,
@@ -94,8 +119,10 @@ Status session_emit(Session *s, const char *output) {
     TRY(session_cache_keep(s));
     TRY(session_cache_deliver(s, output));
   }
-  TRY(instruction_map_write(s, maps));
-  return bundles_write(s, output);
+  s->program.maps = maps;
+  TRY(instruction_map_write(s));
+  TRY(bundles_write(s, output));
+  return session_report_write(s, output);
 }
 
 Status session_emit_kept(Session *s, const char *output) {

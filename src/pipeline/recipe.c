@@ -1,14 +1,13 @@
-/* See recipe.h. The events of libyaml are taken one by one, so that nothing of the file is built up
- * or expanded: nesting ends at the first level that a recipe does not have. */
+/* See recipe.h. */
 #include "pipeline/recipe.h"
 
 #include <unistd.h>
-#include <yaml.h>
 
 #include "pipeline/settings.h"
+#include "pipeline/yaml_reader.h"
 #include "support/text.h"
 
-enum { MAX_SIZE = 1 << 20, MAX_KEYS = 64 };
+enum { MAX_KEYS = 64 };
 
 /* One option that a recipe sets. */
 typedef struct Entry {
@@ -19,10 +18,7 @@ typedef struct Entry {
 
 typedef struct Reader {
   Session *s;
-  yaml_parser_t parser;
-  yaml_event_t event;
-  bool has_event;
-  StrView file;
+  YamlReader yaml;
   StrView keys[MAX_KEYS]; /* of the mapping that is being read */
   uint32_t key_count;
   const char *method; /* whose section it is, or NULL */
@@ -30,84 +26,43 @@ typedef struct Reader {
   uint32_t entry_count;
 } Reader;
 
-static DiagPlace place_at(const Reader *r, yaml_mark_t mark) {
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = r->file;
-  place.line = (uint32_t)mark.line + 1;
-  place.column = (uint32_t)mark.column + 1;
-  return place;
-}
-
-static EtcStatus wrong(Reader *r, const char *format, ...) ETC_PRINTF(2, 3);
-static EtcStatus wrong(Reader *r, const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  char *text = arena_vprintf(&r->s->arena, format, args);
-  va_end(args);
-  DiagPlace place = place_at(r, r->has_event ? r->event.start_mark : r->parser.problem_mark);
-  return session_status(diag_report(&r->s->sink, DIAG_RECIPE, place, "%s", text));
-}
-
-/* The next event, in place of the one before. */
-static EtcStatus next(Reader *r) {
-  if (r->has_event)
-    yaml_event_delete(&r->event);
-  r->has_event = yaml_parser_parse(&r->parser, &r->event) != 0;
-  if (!r->has_event)
-    return wrong(r, "%s", r->parser.problem ? r->parser.problem : "this is no YAML");
-  if (r->event.type == YAML_ALIAS_EVENT)
-    return wrong(r, "aliases are not supported");
-  return ETC_OK;
-}
-
-/* The text of a scalar, kept; what says what it should be. */
-static EtcStatus scalar(Reader *r, const char *what, StrView *out) {
-  if (r->event.type != YAML_SCALAR_EVENT)
-    return wrong(r, "expected %s", what);
-  StrView text = {(const char *)r->event.data.scalar.value, r->event.data.scalar.length};
-  if (memchr(text.data, 0, text.size))
-    return wrong(r, "%s holds a zero byte", what);
-  *out = (StrView){arena_strdup(&r->s->arena, text), text.size};
-  return ETC_OK;
-}
-
 /* Keeps what the recipe says; it is set when all of it is known. */
 static EtcStatus add_entry(Reader *r, StrView key, StrView value) {
   r->entries = arena_grow(&r->s->arena, r->entries, r->entry_count * sizeof *r->entries,
                           (r->entry_count + 1) * sizeof *r->entries);
-  r->entries[r->entry_count++] = (Entry){
-      .method = r->method, .key = key, .value = value, .at = place_at(r, r->event.start_mark)};
+  r->entries[r->entry_count++] =
+      (Entry){.method = r->method, .key = key, .value = value, .at = yaml_place(&r->yaml)};
   return ETC_OK;
 }
 
 /* A list of values, each as if the option were given once more. */
 static EtcStatus read_list(Reader *r, StrView key) {
-  EtcStatus status = next(r);
-  while (status == ETC_OK && r->event.type != YAML_SEQUENCE_END_EVENT) {
+  EtcStatus status = yaml_next(&r->yaml);
+  while (status == ETC_OK && r->yaml.event.type != YAML_SEQUENCE_END_EVENT) {
     StrView value = {0};
-    status = scalar(r, "a value", &value);
+    status = yaml_scalar(&r->yaml, "a value", &value);
     if (status == ETC_OK)
       status = add_entry(r, key, value);
     if (status == ETC_OK)
-      status = next(r);
+      status = yaml_next(&r->yaml);
   }
   return status;
 }
 
 /* The value of a setting: a scalar, or a list that is joined by '+'. */
 static EtcStatus read_setting(Reader *r, StrView *value) {
-  if (r->event.type != YAML_SEQUENCE_START_EVENT)
-    return scalar(r, "a value or a list", value);
+  if (r->yaml.event.type != YAML_SEQUENCE_START_EVENT)
+    return yaml_scalar(&r->yaml, "a value or a list", value);
   *value = SV("");
-  EtcStatus status = next(r);
-  while (status == ETC_OK && r->event.type != YAML_SEQUENCE_END_EVENT) {
+  EtcStatus status = yaml_next(&r->yaml);
+  while (status == ETC_OK && r->yaml.event.type != YAML_SEQUENCE_END_EVENT) {
     StrView one = {0};
-    status = scalar(r, "a value", &one);
+    status = yaml_scalar(&r->yaml, "a value", &one);
     if (status == ETC_OK)
       *value = sv_from(arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT, SV_ARG(*value),
                                     value->size ? "+" : "", SV_ARG(one)));
     if (status == ETC_OK)
-      status = next(r);
+      status = yaml_next(&r->yaml);
   }
   return status;
 }
@@ -115,8 +70,8 @@ static EtcStatus read_setting(Reader *r, StrView *value) {
 /* A scalar as --constant takes it: in quotes where the file has some. */
 static EtcStatus read_constant(Reader *r, StrBuf *out) {
   StrView text = {0};
-  EtcStatus status = scalar(r, "a value", &text);
-  bool quoted = status == ETC_OK && r->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+  EtcStatus status = yaml_scalar(&r->yaml, "a value", &text);
+  bool quoted = status == ETC_OK && r->yaml.event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
   strbuf_append(out, quoted ? SV("\"") : SV(""));
   if (quoted)
     strbuf_append_escaped(out, text);
@@ -130,14 +85,14 @@ static EtcStatus read_constant(Reader *r, StrBuf *out) {
 static EtcStatus read_constants(Reader *r, StrView *value) {
   StrBuf text;
   strbuf_init(&text);
-  bool list = r->event.type == YAML_SEQUENCE_START_EVENT, first = true;
-  EtcStatus status = list ? next(r) : read_constant(r, &text);
-  while (list && status == ETC_OK && r->event.type != YAML_SEQUENCE_END_EVENT) {
+  bool list = r->yaml.event.type == YAML_SEQUENCE_START_EVENT, first = true;
+  EtcStatus status = list ? yaml_next(&r->yaml) : read_constant(r, &text);
+  while (list && status == ETC_OK && r->yaml.event.type != YAML_SEQUENCE_END_EVENT) {
     strbuf_append(&text, first ? SV("") : SV(","));
     first = false;
     status = read_constant(r, &text);
     if (status == ETC_OK)
-      status = next(r);
+      status = yaml_next(&r->yaml);
   }
   *value =
       (StrView){arena_strdup(&r->s->arena, (StrView){strbuf_cstr(&text), text.size}), text.size};
@@ -148,27 +103,27 @@ static EtcStatus read_constants(Reader *r, StrView *value) {
 /* {KEY: VALUE, …} as KEY=VALUE,… */
 static EtcStatus read_settings(Reader *r, StrView *out) {
   *out = SV("");
-  EtcStatus status = next(r);
-  while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
+  EtcStatus status = yaml_next(&r->yaml);
+  while (status == ETC_OK && r->yaml.event.type != YAML_MAPPING_END_EVENT) {
     StrView key = {0}, value = {0};
-    status = scalar(r, "the name of a setting", &key);
+    status = yaml_scalar(&r->yaml, "the name of a setting", &key);
     if (status == ETC_OK)
-      status = next(r);
+      status = yaml_next(&r->yaml);
     if (status == ETC_OK)
       status = read_setting(r, &value);
     if (status != ETC_OK)
       return status;
     *out = sv_from(arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT "=" SV_FMT, SV_ARG(*out),
                                 out->size ? "," : "", SV_ARG(key), SV_ARG(value)));
-    status = next(r);
+    status = yaml_next(&r->yaml);
   }
   return status;
 }
 
 static EtcStatus read_pair_value(Reader *r, bool backend, bool constant, StrView *value) {
-  if (backend && r->event.type == YAML_MAPPING_START_EVENT)
+  if (backend && r->yaml.event.type == YAML_MAPPING_START_EVENT)
     return read_settings(r, value);
-  return constant ? read_constants(r, value) : scalar(r, "a value", value);
+  return constant ? read_constants(r, value) : yaml_scalar(&r->yaml, "a value", value);
 }
 
 /* NAME: VALUE pairs, each as NAME=VALUE; IN:OUT for states, NAME:SETTINGS for backends, NAME@STAGE
@@ -178,12 +133,12 @@ static EtcStatus read_pairs(Reader *r, StrView key) {
   bool constant = sv_eq(key, SV("constant"));
   bool colon = backend || sv_eq(key, SV("state"));
   const char *between = colon ? ":" : sv_eq(key, SV("pass")) ? "@" : "=";
-  EtcStatus status = next(r);
-  while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
+  EtcStatus status = yaml_next(&r->yaml);
+  while (status == ETC_OK && r->yaml.event.type != YAML_MAPPING_END_EVENT) {
     StrView name = {0}, value = {0};
-    status = scalar(r, "a name", &name);
+    status = yaml_scalar(&r->yaml, "a name", &name);
     if (status == ETC_OK)
-      status = next(r);
+      status = yaml_next(&r->yaml);
     if (status == ETC_OK)
       status = read_pair_value(r, backend, constant, &value);
     if (status != ETC_OK)
@@ -192,7 +147,7 @@ static EtcStatus read_pairs(Reader *r, StrView key) {
                                     backend && !value.size ? "" : between, SV_ARG(value));
     status = add_entry(r, key, sv_from(text));
     if (status == ETC_OK)
-      status = next(r);
+      status = yaml_next(&r->yaml);
   }
   return status;
 }
@@ -203,20 +158,20 @@ static bool is_structure(const Reader *r, StrView key) {
 }
 
 static EtcStatus read_key(Reader *r, StrView *key) {
-  EtcStatus status = scalar(r, "the name of an option", key);
+  EtcStatus status = yaml_scalar(&r->yaml, "the name of an option", key);
   for (uint32_t i = 0; status == ETC_OK && i < r->key_count; i++)
     if (sv_eq(r->keys[i], *key))
-      status = wrong(r, "'" SV_FMT "' is there twice", SV_ARG(*key));
+      status = yaml_wrong(&r->yaml, NULL, "'" SV_FMT "' is there twice", SV_ARG(*key));
   if (status != ETC_OK)
     return status;
   if (r->key_count == MAX_KEYS)
-    return wrong(r, "more than %d keys", MAX_KEYS);
+    return yaml_wrong(&r->yaml, NULL, "more than %d keys", MAX_KEYS);
   r->keys[r->key_count++] = *key;
   if (is_structure(r, *key))
     return ETC_OK;
   if (sv_eq(*key, SV("constant-methods")))
     *key = SV("constant");
-  r->s->setting.at = place_at(r, r->event.start_mark);
+  r->s->setting.at = yaml_place(&r->yaml);
   status = session_recipe_knows(r->s, *key);
   r->s->setting.at = DIAG_NOWHERE;
   return status;
@@ -230,24 +185,26 @@ static EtcStatus read_methods(Reader *r) {
   StrView outer[MAX_KEYS];
   uint32_t outer_count = r->key_count;
   memcpy(outer, r->keys, outer_count * sizeof *outer);
-  if (r->event.type != YAML_MAPPING_START_EVENT)
-    return wrong(r, "expected a mapping of methods, as in 'methods: {forward: {model: m.onnx}}'");
-  EtcStatus status = next(r);
-  while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
+  if (r->yaml.event.type != YAML_MAPPING_START_EVENT)
+    return yaml_wrong(&r->yaml, NULL,
+                      "expected a mapping of methods, as in 'methods: {forward: {model: m.onnx}}'");
+  EtcStatus status = yaml_next(&r->yaml);
+  while (status == ETC_OK && r->yaml.event.type != YAML_MAPPING_END_EVENT) {
     StrView name = {0};
-    status = scalar(r, "the name of a method", &name);
+    status = yaml_scalar(&r->yaml, "the name of a method", &name);
     if (status == ETC_OK)
-      status = next(r);
-    if (status == ETC_OK && r->event.type != YAML_MAPPING_START_EVENT)
-      status = wrong(r, "expected the options of method '" SV_FMT "', as in '{model: m.onnx}'",
-                     SV_ARG(name));
+      status = yaml_next(&r->yaml);
+    if (status == ETC_OK && r->yaml.event.type != YAML_MAPPING_START_EVENT)
+      status = yaml_wrong(&r->yaml, NULL,
+                          "expected the options of method '" SV_FMT "', as in '{model: m.onnx}'",
+                          SV_ARG(name));
     r->method = name.data;
     r->key_count = 0;
     if (status == ETC_OK)
       status = read_mapping(r);
     r->method = NULL;
     if (status == ETC_OK)
-      status = next(r);
+      status = yaml_next(&r->yaml);
   }
   memcpy(r->keys, outer, outer_count * sizeof *outer);
   r->key_count = outer_count;
@@ -258,49 +215,34 @@ static EtcStatus read_value(Reader *r, StrView key) {
   StrView value = {0};
   if (is_structure(r, key) && sv_eq(key, SV("methods")))
     return read_methods(r);
-  if (r->event.type == YAML_SEQUENCE_START_EVENT)
+  if (r->yaml.event.type == YAML_SEQUENCE_START_EVENT)
     return read_list(r, key);
-  if (r->event.type == YAML_MAPPING_START_EVENT)
+  if (r->yaml.event.type == YAML_MAPPING_START_EVENT)
     return read_pairs(r, key);
-  EtcStatus status = scalar(r, "a value", &value);
+  EtcStatus status = yaml_scalar(&r->yaml, "a value", &value);
   return status == ETC_OK ? add_entry(r, key, value) : status;
 }
 
 static EtcStatus read_mapping(Reader *r) {
-  EtcStatus status = next(r);
-  while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
+  EtcStatus status = yaml_next(&r->yaml);
+  while (status == ETC_OK && r->yaml.event.type != YAML_MAPPING_END_EVENT) {
     StrView key = {0};
     status = read_key(r, &key);
     if (status == ETC_OK)
-      status = next(r);
+      status = yaml_next(&r->yaml);
     if (status == ETC_OK)
       status = read_value(r, key);
     if (status == ETC_OK)
-      status = next(r);
+      status = yaml_next(&r->yaml);
   }
   return status;
 }
 
-/* Stream, document, mapping of keys, and the ends of these. */
 static EtcStatus read_all(Reader *r) {
-  static const yaml_event_type_t begin[] = {YAML_STREAM_START_EVENT, YAML_DOCUMENT_START_EVENT,
-                                            YAML_MAPPING_START_EVENT};
-  EtcStatus status = ETC_OK;
-  for (size_t i = 0; i < COUNT_OF(begin); i++) {
-    status = next(r);
-    if (status != ETC_OK)
-      return status;
-    if (r->event.type != begin[i])
-      return wrong(r, "a recipe is a mapping of options, as in 'plan: greedy'");
-  }
-  status = read_mapping(r);
+  EtcStatus status = yaml_begin(&r->yaml, "a recipe is a mapping of options, as in 'plan: greedy'");
   if (status == ETC_OK)
-    status = next(r); /* the end of the document */
-  if (status == ETC_OK)
-    status = next(r);
-  if (status == ETC_OK && r->event.type != YAML_STREAM_END_EVENT)
-    return wrong(r, "a recipe is one document");
-  return status;
+    status = read_mapping(r);
+  return status == ETC_OK ? yaml_end(&r->yaml) : status;
 }
 
 /* --- setting what was read --- */
@@ -339,19 +281,12 @@ static EtcStatus set_entries(const Reader *r, const char *folder, int priority) 
   return ETC_OK;
 }
 
-static EtcStatus read_bytes(Reader *r, const uint8_t *data, uint64_t size) {
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = r->file;
-  if (size == 0 || size > MAX_SIZE)
-    return session_status(
-        diag_report(&r->s->sink, DIAG_RECIPE, place, "a recipe has 1 to %d bytes", MAX_SIZE));
-  if (!yaml_parser_initialize(&r->parser))
-    return session_status(STATUS_NO_MEMORY);
-  yaml_parser_set_input_string(&r->parser, data, (size_t)size);
-  EtcStatus status = read_all(r);
-  if (r->has_event)
-    yaml_event_delete(&r->event);
-  yaml_parser_delete(&r->parser);
+static EtcStatus read_bytes(Reader *r, StrView file, const uint8_t *data, uint64_t size) {
+  EtcStatus status = yaml_open(&r->yaml, r->s, DIAG_RECIPE, "a recipe", file, data, size);
+  if (status != ETC_OK)
+    return status;
+  status = read_all(r);
+  yaml_close(&r->yaml);
   return status;
 }
 
@@ -408,12 +343,13 @@ static EtcStatus apply_chain(Session *s, const Chain *chain, int *priority) {
   EtcStatus status = check_chain(s, chain, *priority);
   if (status != ETC_OK)
     return status;
-  Reader r = {.s = s, .file = sv_from(chain->path)};
+  Reader r = {.s = s};
+  StrView name = sv_from(chain->path);
   const RecipeText *shipped = recipe_shipped(sv_from(chain->path));
   const char *folder = shipped ? "" : folder_of(s, chain->path);
   MappedFile file;
   if (shipped) {
-    status = read_bytes(&r, (const uint8_t *)shipped->text, strlen(shipped->text));
+    status = read_bytes(&r, name, (const uint8_t *)shipped->text, strlen(shipped->text));
   } else {
     status = check_exists(s, chain);
     if (status != ETC_OK)
@@ -421,7 +357,7 @@ static EtcStatus apply_chain(Session *s, const Chain *chain, int *priority) {
     status = session_status(file_map(&file, &s->arena, &s->sink, chain->path));
     if (status != ETC_OK)
       return status;
-    status = read_bytes(&r, file.data, file.size);
+    status = read_bytes(&r, name, file.data, file.size);
     file_unmap(&file);
   }
   if (status == ETC_OK)

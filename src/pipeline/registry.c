@@ -1,10 +1,9 @@
 /* See registry.h. */
 #include "pipeline/registry.h"
 
-#include <dlfcn.h>
-
 #include "pipeline/plugin.h"
 #include "support/files.h"
+#include "support/shared_object.h"
 #include "support/text.h"
 
 enum { NAMES_MAX = 256 };
@@ -63,6 +62,14 @@ static Status refuse(const Loading *l, const char *format, ...) {
   char *text = arena_vprintf(l->r->arena, format, args);
   va_end(args);
   return diag_report(l->r->sink, DIAG_PLUGIN, diag_file(l->path), "%s", text);
+}
+
+static Status refuse_object(const Loading *l, const char *why) {
+  Diag *d = diag_begin(l->r->sink, DIAG_PLUGIN, diag_file(l->path));
+  diag_message(d, "the plug-in cannot be loaded: %s", why);
+  if (!shared_object_loader())
+    diag_hint(d, "use an etc that is linked with libc, such as that of the Debian package");
+  return diag_end(d);
 }
 
 /* Names go into options, where they are ended by '@', ':' and ','. */
@@ -163,12 +170,13 @@ static Status add_rows(const Loading *l) {
 Status registry_load(Registry *r, const char *path) {
   Loading l = {.r = r, .path = path};
   Registry before = *r;
-  /* dlopen looks for names without a slash in the folders of the system. */
+  /* Names without a slash would be looked for in the folders of the system. */
   const char *file = strchr(path, '/') ? path : arena_printf(r->arena, "./%s", path);
-  void *object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  const char *why;
+  void *object = shared_object_open(file, &why);
   if (!object)
-    return refuse(&l, "the plug-in cannot be loaded: %s", dlerror());
-  l.plugin = dlsym(object, "etc_plugin");
+    return refuse_object(&l, why);
+  l.plugin = shared_object_variable(object, "etc_plugin");
   if (!l.plugin)
     return refuse(&l, "the shared object has no 'etc_plugin': it is no plug-in of etc");
   if (!l.plugin->abi || strcmp(l.plugin->abi, ETC_PLUGIN_ABI) != 0)

@@ -28,6 +28,12 @@ typedef struct SettingPlace {
   const char *folder; /* that paths begin in, with its slash; "": the present one */
 } SettingPlace;
 
+/* A file of --report, made before the program is written so that both appear or none. */
+typedef struct SessionReport {
+  const char *path;
+  AtomicFile file;
+  bool open;
+} SessionReport;
 /* --cache, see cache.h. */
 typedef struct Cache {
   const char *folder;          /* NULL: none */
@@ -54,10 +60,13 @@ struct EtcSession {
   int *given; /* by row of the settings: 1 + the priority of what set it for the whole program */
   const char *recipe; /* or NULL */
   bool recipe_read;
-  FilesRead files;            /* all that was read, for depfiles and the cache */
-  const char *artifacts;      /* folder or NULL */
-  const char *depfile;        /* or NULL */
-  const char *map;            /* file for --map, or NULL */
+  FilesRead files;        /* all that was read, for depfiles and the cache */
+  const char *artifacts;  /* folder or NULL */
+  const char *depfile;    /* or NULL */
+  const char *map;        /* file for --map, or NULL */
+  struct Budget *budget;  /* --budget, or NULL */
+  SessionReport *reports; /* of --report */
+  uint32_t report_count, report_capacity;
   const char *depfile_target; /* or NULL: the output */
   const char *output;         /* or NULL */
   EtcWrite *deliver;          /* takes the program where the output is "-"; NULL: standard output */
@@ -69,7 +78,9 @@ struct EtcSession {
   Cache cache;
   bool default_depfile; /* OUT.d */
   bool sync;            /* fsync the output */
+  bool size, size_json; /* --size */
   bool time_passes, time_json, explain_json, explain_table;
+  uint32_t explained;      /* delegations of the facts that session_explain told */
   uint32_t delegates_kept; /* as artifacts */
 };
 typedef struct EtcSession Session;

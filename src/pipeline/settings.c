@@ -1,9 +1,11 @@
 /* The options of a session by name: one row an option, the same names as on the command line. */
 #include "pipeline/settings.h"
 
+#include "pipeline/budget.h"
 #include "pipeline/constant_methods.h"
 #include "pipeline/derive.h"
 #include "pipeline/max_drop.h"
+#include "pipeline/report.h"
 #include "support/parallel.h"
 #include "support/text.h"
 
@@ -215,6 +217,17 @@ static EtcStatus set_artifacts(Session *s, StrView value) {
   s->artifacts = session_path(s, value);
   return ETC_OK;
 }
+static EtcStatus set_budget(Session *s, StrView value) {
+  return budget_read(s, session_path(s, value), &s->budget);
+}
+static EtcStatus set_size(Session *s, StrView value) {
+  s->size = true;
+  s->size_json = sv_eq(value, SV("json"));
+  if (value.size == 0 || s->size_json || sv_eq(value, SV("text")))
+    return ETC_OK;
+  return session_usage(s, "--size", "there are text and json", "'" SV_FMT "' is no form of output",
+                       SV_ARG(value));
+}
 static EtcStatus set_map(Session *s, StrView value) {
   s->map = session_path(s, value);
   return ETC_OK;
@@ -391,6 +404,8 @@ static const Setting settings[] = {
     {"explain", set_explain, false, .cache = BESIDES},
     {"artifacts", set_artifacts, true, .cache = BESIDES},
     {"map", set_map, true, .cache = BESIDES},
+    {"budget", set_budget, true, .cache = BESIDES},
+    {"size", set_size, false, .cache = BESIDES},
     {"depfile", set_depfile, true, .cache = NOT_IN_KEY},
     {"depfile-target", set_depfile_target, true, .cache = NOT_IN_KEY},
     {"output", set_output, true, .cache = NOT_IN_KEY},
@@ -426,7 +441,7 @@ static const Setting settings[] = {
     {"external-weights", set_external_weights, true, .cache = BESIDES},
     {"data", set_data, true},
     {"cache", set_cache, true, .cache = NOT_IN_KEY},
-    {"report", NULL, true, .cache = BESIDES},
+    {"report", session_set_report, true, .cache = BESIDES},
 };
 /* What only recipes say: the command has an argument for it. */
 static const Setting model_setting = {"model", set_model, true, OF_PROGRAM, 0, .cache = NOT_IN_KEY};
@@ -460,6 +475,8 @@ static int find_key(StrView name) {
       return sv_eq(name, SV("recipe")) || sv_eq(name, SV("help")) ? -1 : (int)i;
   return -1;
 }
+
+bool session_is_recipe_key(StrView name) { return find_key(name) >= 0; }
 
 static bool is_repeated(StrView name) {
   int key = find_key(name);

@@ -52,7 +52,7 @@ EtcStatus session_set_plan(Session *s, StrView value) {
   const Planner *planner = registry_planner(&s->registry, name);
   if (!planner) {
     const char *hint = session_did_you_mean(s, registry_nearest_planner(&s->registry, name));
-    return session_usage(s, "--plan", hint ? hint : "there are greedy and naive",
+    return session_usage(s, "--plan", hint ? hint : "there are best, greedy and naive",
                          "there is no memory planner '" SV_FMT "'", SV_ARG(name));
   }
   o->planner = planner;
@@ -68,17 +68,8 @@ EtcStatus session_set_plan(Session *s, StrView value) {
 
 /* --- sizes --- */
 
-/* Bytes, or K, M or G times 2^10, 2^20 or 2^30. */
-static bool parse_bytes(StrView text, uint64_t *out) {
-  static const char units[] = "KMG";
-  const char *unit = text.size ? strchr(units, text.data[text.size - 1]) : NULL;
-  uint64_t factor = unit ? (uint64_t)1024 << (10 * (unit - units)) : 1;
-  return text_parse_u64((StrView){text.data, text.size - (unit != NULL)}, out) &&
-         mul_u64(*out, factor, out) && *out > 0 && *out <= INT64_MAX;
-}
-
 EtcStatus session_set_max_arena(Session *s, StrView value) {
-  if (parse_bytes(value, &settings_options(s)->pass.max_arena))
+  if (text_parse_bytes(value, &settings_options(s)->pass.max_arena))
     return ETC_OK;
   return session_usage(s, "--max-arena", "give bytes, or a number with K, M or G: 512K, 64M, 4G",
                        "'" SV_FMT "' is not a size in memory", SV_ARG(value));
@@ -102,7 +93,7 @@ static EtcStatus add_bank(Session *s, MemoryBank *banks, uint32_t count, StrView
   StrView name, size;
   MemoryBank bank = {0};
   if (!session_split(part, '=', &name, &size) || !is_bank_name(name) ||
-      !parse_bytes(size, &bank.size))
+      !text_parse_bytes(size, &bank.size))
     return session_usage(s, "--memory", hint, "'" SV_FMT "' is not a name and a size",
                          SV_ARG(part));
   if (count == MAX_BANKS)

@@ -1,6 +1,7 @@
 /* --quantize, --calibrate, --calibrate-method, --ranges, --quantize-config: how a model is
  * quantized. */
 #include "pipeline/quantize_config.h"
+#include "pipeline/budget.h"
 #include "pipeline/settings.h"
 
 #include <stdlib.h>
@@ -102,8 +103,24 @@ static EtcStatus check_options(Session *s, const MethodOptions *o) {
   return ETC_OK;
 }
 
+/* A limit of SQNR needs something to compare. */
+static Status check_sqnr(Session *s) {
+  const BudgetLimit *limit = budget_limit(s->budget, BUDGET_SQNR);
+  bool can = limit == NULL;
+  for (uint32_t i = 0; i < s->program.method_count; i++)
+    can |= s->program.methods[i].options->quantize.data != NULL;
+  if (can)
+    return STATUS_OK;
+  Diag *d = diag_begin(&s->sink, DIAG_BUDGET_FILE, limit->at);
+  diag_message(d, "sqnr cannot be measured without samples");
+  diag_hint(d, "add --quantize int8 --calibrate DATA.npz; 'etc quantize-report' measures other "
+               "schemes");
+  return diag_end(d);
+}
+
 Status session_check_quantize(Session *s) {
   const Method *calibrated = NULL;
+  TRY(check_sqnr(s));
   if (s->program.method_count == 0 && check_options(s, session_own(s)) != ETC_OK)
     return STATUS_USAGE;
   for (uint32_t i = 0; i < s->program.method_count; i++) {

@@ -148,8 +148,6 @@ static void add_method(Session *s, Source *source, Graph *g, MethodOptions *opti
 void session_enter(Session *s, const Method *m) {
   s->ctx.model_path = source_name(m->source);
   s->manager.options.pass = m->options->pass;
-  s->manager.options.pass.explain_json = s->explain_json;
-  s->manager.options.pass.explain_table = s->explain_table;
   s->manager.options.pass.keep_delegate = s->artifacts ? session_keep_delegate : NULL;
   s->manager.options.pass.keep_user = s;
 }

@@ -2,9 +2,12 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "pipeline/budget.h"
 #include "pipeline/bundles.h"
 #include "pipeline/constant_methods.h"
+#include "pipeline/explain.h"
 #include "pipeline/max_drop.h"
+#include "pipeline/report.h"
 #include "pipeline/settings.h"
 #include "pipeline/states.h"
 #include "support/text.h"
@@ -123,6 +126,7 @@ static Status run_methods(Session *s, StageId stage, Status prepare(Session *s, 
     Status one = prepare(s, m);
     if (one == STATUS_OK)
       one = manager_run_stage(&s->manager, m->graph, stage, &m->options->passes);
+    session_explain(s);
     status = status == STATUS_OK ? one : status;
   }
   return status;
@@ -142,7 +146,12 @@ static Status run_passes(Session *s, StageId stage) {
 
 static Status prepare_quantize(Session *s, Method *m) {
   TRY(session_begin_quantize(s, m));
-  return m->options->max_drop > 0 ? session_find_kept(s, m) : STATUS_OK;
+  if (m->options->max_drop > 0)
+    TRY(session_find_kept(s, m));
+  else if (m->options->pass.quantize && m->options->quantize.data &&
+           budget_limit(s->budget, BUDGET_SQNR))
+    TRY(session_measure_sqnr(s, m));
+  return session_report_quantize(s, m);
 }
 
 static Status run_quantize(Session *s, StageId stage) {
@@ -233,8 +242,10 @@ Status session_run(Session *s, StageId last) {
     for (uint32_t i = 0; i < s->program.method_count; i++)
       record_stage(s, &s->program.methods[i], (StageId)stage);
     s->program.next = (StageId)(stage + 1);
-    if (stage < STAGE_EMIT)
-      TRY(write_artifact(s, (StageId)stage));
+    if (stage == STAGE_EMIT)
+      break;
+    session_report_stage(s, (StageId)stage);
+    TRY(write_artifact(s, (StageId)stage));
   }
   return STATUS_OK;
 }

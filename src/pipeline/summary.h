@@ -4,10 +4,16 @@
 #define ETC_PIPELINE_SUMMARY_H
 
 #include "pipeline/session.h"
+#include "support/json.h"
 
 /* Appends three lines at most, or one JSON object on a line where messages are JSON. After
  * session_emit. */
 void session_summary(const Session *s, const char *output, StrBuf *out);
+/* Writes the member "figures" of an object that is open: those of all methods. After session_emit.
+ */
+void session_figures_json(const Session *s, JsonWriter *w);
+/* Appends what the summary has to say on what to do next; nothing when that is nothing. */
+void session_advise_first(const Session *s, StrBuf *out);
 
 /* The same for an entry of the cache: lines of figures, which session_summary_read takes back for
  * session_summary to print. False when they are not understood. */

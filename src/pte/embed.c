@@ -3,7 +3,7 @@
 
 #include "pte/schema.h"
 
-enum { BYTES_A_LINE = 32 };
+enum { BYTES_A_LINE = 32, BYTES_IN_MEMORY = 1 << 20 };
 
 bool embed_form(StrView output, EmbedForm *form) {
   static const struct {
@@ -233,6 +233,8 @@ static void write_numbers(const Embed *e, AtomicFile *out) {
   for (uint64_t at = 0; at < e->file->size; at += BYTES_A_LINE) {
     uint64_t rest = e->file->size - at;
     write_line(out, e->file->data + at, rest < BYTES_A_LINE ? rest : BYTES_A_LINE);
+    if (at && at % BYTES_IN_MEMORY == 0)
+      file_drop_pages(e->file, at - BYTES_IN_MEMORY, BYTES_IN_MEMORY);
   }
   atomic_file_write(out, "};\n", 3);
 }

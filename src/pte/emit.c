@@ -132,6 +132,17 @@ static Status check_limits(const Emitter *e) {
   return STATUS_OK;
 }
 
+/* Constants in a file of their own appear before the program that needs them. */
+static Status finish(Emitter *e, AtomicFile *file, EmitOptions options) {
+  Status status = options.whole ? options.whole(options.whole_user, file) : STATUS_OK;
+  if (status == STATUS_OK && options.external)
+    status = ptd_write(&e->external, e->sink, options.external, options.sync);
+  if (status == STATUS_OK)
+    return atomic_file_commit(file, options.sync);
+  atomic_file_abandon(file);
+  return status;
+}
+
 /* A program without segments needs no header. */
 static Status write_file(Emitter *e, const char *path, uint8_t *header, EmitOptions options) {
   uint64_t segments = e->segment_size, program = e->b.size;
@@ -156,7 +167,7 @@ static Status write_file(Emitter *e, const char *path, uint8_t *header, EmitOpti
     constant_pool_write(&e->initial, &file);
   }
   segments_write(&e->segments, &file, base);
-  return atomic_file_commit(&file, options.sync);
+  return finish(e, &file, options);
 }
 
 static void count_weights(Emitter *e) {
@@ -192,8 +203,6 @@ static Status emit(Emitter *e, Graph *const *methods, uint32_t count, const char
   e->b.alignment = PTE_TENSOR_ALIGNMENT;
   uint8_t *header = fb_finish(&e->b, root, PTE_IDENTIFIER, e->segment_size ? PTE_HEADER_SIZE : 0);
   TRY(check_limits(e));
-  if (options.external)
-    TRY(ptd_write(&e->external, e->sink, options.external, options.sync));
   return write_file(e, path, header, options);
 }
 

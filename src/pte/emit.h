@@ -26,6 +26,10 @@ typedef struct EmitOptions {
   /* With the path "-": takes the bytes in place of standard output, or NULL. */
   void (*deliver)(void *user, const char *data, size_t size);
   void *deliver_user;
+  /* Called when the program is whole and has not got its name yet; after an error nothing of it is
+   * left. May be NULL. */
+  Status (*whole)(void *user, AtomicFile *file);
+  void *whole_user;
   bool sync;                       /* fsync file and folder before the file gets its name */
   WriteProgress *progress;         /* or NULL */
   const ConstantMethod *constants; /* constant_count of them, with names of their own */

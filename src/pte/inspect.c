@@ -24,6 +24,11 @@ double inspect_gap_percent(PteMemory m) {
 
 uint64_t inspect_gap(PteMemory m) { return m.arena > m.live_peak ? m.arena - m.live_peak : 0; }
 
+StrView inspect_clip(StrView name) {
+  enum { MOST = 128 };
+  return (StrView){name.data, name.size < MOST ? name.size : MOST};
+}
+
 bool inspect_is_state(const PteValue *v) {
   return v->kind == PTE_TENSOR && pte_is_state(v->tensor);
 }
@@ -231,7 +236,7 @@ static void json_method(JsonWriter *w, const PteProgram *p, const PteMethod *m,
   json_close_object(w);
   json_memory(w, m, f.memory, dims, delegate_totals(p, m, *budget));
   json_operators(w, m, &f);
-  json_delegates(w, p, m, budget);
+  json_delegates(w, p, m, f.delegate_calls, budget);
   json_close_object(w);
 }
 

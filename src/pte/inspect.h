@@ -4,6 +4,7 @@
 #define ETC_PTE_INSPECT_H
 
 #include "pte/program.h"
+#include "support/sheet.h"
 
 /* Memory of one method. A lower bound for any plan with these instructions: at its busiest
  * instruction the program uses tensors of that many bytes, each rounded up to 16, those at one
@@ -25,5 +26,8 @@ PteMemory pte_method_memory(const PteMethod *m);
  */
 void pte_inspect_text(const PteProgram *p, bool all, StrBuf *out);
 void pte_inspect_json(const PteProgram *p, StrBuf *out);
+/* Adds what is known of the program, to be compared with another. Constants have no names in most
+ * programs: those are counted by their type. */
+void pte_sheet(const PteProgram *p, Sheet *sheet);
 
 #endif

@@ -4,9 +4,8 @@
 #include "ops/work.h"
 #include "pte/inspect_internal.h"
 
-/* NULL, or why there are no figures. */
-static const char *figures_of(const PteProgram *p, const PteDelegate *d, uint64_t *budget,
-                              Arena *arena, DelegateFigures *out) {
+const char *inspect_delegate(const PteProgram *p, const PteDelegate *d, uint64_t *budget,
+                             Arena *arena, DelegateFigures *out) {
   const DelegateReader *reader = delegate_reader(p->readers, d->id);
   *out = (DelegateFigures){0};
   if (!reader)
@@ -24,7 +23,7 @@ DelegateTotals delegate_totals(const PteProgram *p, const PteMethod *m, uint64_t
   for (uint32_t i = 0; i < m->delegate_count; i++) {
     DelegateFigures f;
     t.code = work_plus(t.code, m->delegates[i].size);
-    if (figures_of(p, &m->delegates[i], &budget, &arena, &f)) {
+    if (inspect_delegate(p, &m->delegates[i], &budget, &arena, &f)) {
       t.unknown++;
       continue;
     }
@@ -109,7 +108,8 @@ static void json_specs(JsonWriter *w, const PteDelegate *d) {
   json_close_array(w);
 }
 
-void text_delegates(StrBuf *out, const PteProgram *p, const PteMethod *m, uint64_t *budget) {
+void text_delegates(StrBuf *out, const PteProgram *p, const PteMethod *m, const uint32_t *calls,
+                    uint64_t *budget) {
   Arena arena;
   arena_init(&arena);
   for (uint32_t i = 0; i < m->delegate_count; i++) {
@@ -117,10 +117,13 @@ void text_delegates(StrBuf *out, const PteProgram *p, const PteMethod *m, uint64
     DelegateFigures figures;
     strbuf_append(out, SV("  delegate '"));
     strbuf_append_escaped(out, d->id);
-    strbuf_printf(out, "': %llu bytes, %u compile specs\n", (unsigned long long)d->size,
+    strbuf_printf(out, "': %llu bytes, %u compile specs", (unsigned long long)d->size,
                   d->spec_count);
+    if (calls[i] != 1)
+      strbuf_printf(out, ", called %u times", calls[i]);
+    strbuf_append_char(out, '\n');
     text_specs(out, d);
-    const char *fault = figures_of(p, d, budget, &arena, &figures);
+    const char *fault = inspect_delegate(p, d, budget, &arena, &figures);
     if (fault)
       strbuf_printf(out, "    %s\n", fault);
     else
@@ -153,7 +156,8 @@ static void json_figures(JsonWriter *w, const DelegateFigures *f) {
   json_close_array(w);
 }
 
-void json_delegates(JsonWriter *w, const PteProgram *p, const PteMethod *m, uint64_t *budget) {
+void json_delegates(JsonWriter *w, const PteProgram *p, const PteMethod *m, const uint32_t *calls,
+                    uint64_t *budget) {
   Arena arena;
   arena_init(&arena);
   json_key(w, "delegates");
@@ -163,9 +167,10 @@ void json_delegates(JsonWriter *w, const PteProgram *p, const PteMethod *m, uint
     DelegateFigures figures;
     json_open_object(w);
     json_named_string(w, "id", d->id);
+    json_named_uint(w, "calls", calls[i]);
     json_named_uint(w, "bytes", d->size);
     json_specs(w, d);
-    const char *fault = figures_of(p, d, budget, &arena, &figures);
+    const char *fault = inspect_delegate(p, d, budget, &arena, &figures);
     if (fault)
       json_named_string(w, "fault", sv_from(fault));
     else

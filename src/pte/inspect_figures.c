@@ -3,6 +3,7 @@
 
 #include "pte/inspect_internal.h"
 #include "support/bitset.h"
+#include "support/text.h"
 
 ProgramFigures program_figures(const PteProgram *p, Arena *arena) {
   ProgramFigures f = {0};
@@ -33,20 +34,20 @@ static int compare_counted(const void *a, const void *b) {
   const Counted *x = a, *y = b;
   if (x->calls != y->calls)
     return x->calls > y->calls ? -1 : 1;
-  size_t shorter = x->name.size < y->name.size ? x->name.size : y->name.size;
-  int order = shorter ? memcmp(x->name.data, y->name.data, shorter) : 0;
-  if (order == 0 && x->name.size != y->name.size)
-    order = x->name.size < y->name.size ? -1 : 1;
+  int order = text_compare(x->name, y->name);
   return order ? order : x->index < y->index ? -1 : 1;
 }
 
 MethodFigures method_figures(const PteMethod *m, Arena *arena) {
   MethodFigures f = {.calls = ARENA_ARRAY(arena, uint32_t, m->operator_count),
+                     .delegate_calls = ARENA_ARRAY(arena, uint32_t, m->delegate_count),
                      .order = ARENA_ARRAY(arena, uint32_t, m->operator_count)};
   for (uint32_t i = 0; i < m->instruction_count; i++) {
     f.kinds[m->instructions[i].kind]++;
     if (m->instructions[i].kind == PTE_KERNEL_CALL)
       f.calls[m->instructions[i].index]++;
+    else if (m->instructions[i].kind == PTE_DELEGATE_CALL)
+      f.delegate_calls[m->instructions[i].index]++;
   }
   Counted *counted = ARENA_ARRAY(arena, Counted, m->operator_count);
   for (uint32_t i = 0; i < m->operator_count; i++)
@@ -129,20 +130,31 @@ static int compare_spans(const void *a, const void *b) {
   return x->end < y->end ? -1 : x->end > y->end;
 }
 
-/* Adds the sizes of all spans at their first and takes them off behind their last position; the
- * largest running sum. */
-static uint64_t peak_of(const PteSpan *spans, uint32_t count, uint32_t positions, Arena *arena) {
-  uint64_t *change = ARENA_ARRAY(arena, uint64_t, (size_t)positions + 2); /* modulo 2^64 */
+/* A span that begins or has ended: what it adds to the bytes in use, modulo 2^64. */
+typedef struct Change {
+  uint32_t at;
+  uint64_t bytes;
+} Change;
+
+static int compare_changes(const void *a, const void *b) {
+  const Change *x = a, *y = b;
+  return (x->at > y->at) - (x->at < y->at);
+}
+
+PtePeak spans_peak(const PteSpan *spans, uint32_t count, Arena *arena) {
+  Change *changes = ARENA_ARRAY(arena, Change, 2 * (size_t)count + 1);
   for (uint32_t i = 0; i < count; i++) {
     uint64_t size = align_up(spans[i].size, PTE_TENSOR_ALIGNMENT);
-    change[spans[i].begin] += size;
-    change[spans[i].end + 1] -= size;
+    changes[2 * i] = (Change){spans[i].begin, size};
+    changes[2 * i + 1] = (Change){spans[i].end + 1, 0 - size};
   }
-  uint64_t now = 0, peak = 0;
-  for (uint32_t t = 0; t <= positions; t++) {
-    now += change[t];
-    if (now > peak)
-      peak = now;
+  qsort(changes, 2 * (size_t)count, sizeof *changes, compare_changes);
+  PtePeak peak = {0};
+  uint64_t now = 0;
+  for (uint32_t i = 0; i < 2 * count; i++) {
+    now += changes[i].bytes;
+    if (changes[i + 1].at != changes[i].at && now > peak.bytes)
+      peak = (PtePeak){now, changes[i].at};
   }
   return peak;
 }
@@ -163,11 +175,10 @@ static void find_lives(const PteMethod *m, Lives *l, uint32_t last) {
     }
 }
 
-/* Neighbours at one place whose lives touch are one tensor, seen through views or written over in
- * place. */
-static uint32_t merge_spans(PteSpan *spans, uint32_t count) {
+void spans_merge(PteSpans *s) {
+  PteSpan *spans = s->spans;
   uint32_t kept = 0;
-  for (uint32_t i = 0; i < count; i++) {
+  for (uint32_t i = 0; i < s->count; i++) {
     PteSpan *last = kept ? &spans[kept - 1] : NULL;
     if (last && last->arena == spans[i].arena && last->offset == spans[i].offset &&
         last->end >= spans[i].begin) {
@@ -177,16 +188,25 @@ static uint32_t merge_spans(PteSpan *spans, uint32_t count) {
       spans[kept++] = spans[i];
     }
   }
-  return kept;
+  s->count = kept;
 }
 
-PteSpans method_spans(const PteMethod *m, Arena *arena) {
+static Lives method_lives(const PteMethod *m, Arena *arena) {
   Lives l = {.m = m,
              .begin = ARENA_ARRAY(arena, uint32_t, m->value_count),
              .end = ARENA_ARRAY(arena, uint32_t, m->value_count)};
+  find_lives(m, &l, m->instruction_count + 2);
+  return l;
+}
+
+const uint32_t *method_first_uses(const PteMethod *m, Arena *arena) {
+  return method_lives(m, arena).begin;
+}
+
+PteSpans method_spans(const PteMethod *m, Arena *arena) {
+  Lives l = method_lives(m, arena);
   PteSpans s = {.spans = ARENA_ARRAY(arena, PteSpan, m->value_count),
                 .positions = m->instruction_count + 2};
-  find_lives(m, &l, s.positions);
   for (uint32_t v = 0; v < m->value_count; v++) {
     const PteTensor *t = m->values[v].kind == PTE_TENSOR ? m->values[v].tensor : NULL;
     if (t && t->memory_id && t->bytes && l.begin[v])
@@ -203,7 +223,8 @@ PteSpans method_spans(const PteMethod *m, Arena *arena) {
 }
 
 uint64_t spans_live_peak(PteSpans s, Arena *arena) {
-  return peak_of(s.spans, merge_spans(s.spans, s.count), s.positions, arena);
+  spans_merge(&s);
+  return spans_peak(s.spans, s.count, arena).bytes;
 }
 
 PteMemory pte_method_memory(const PteMethod *m) {

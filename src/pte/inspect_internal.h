@@ -2,6 +2,7 @@
 #ifndef ETC_PTE_INSPECT_INTERNAL_H
 #define ETC_PTE_INSPECT_INTERNAL_H
 
+#include "ops/delegate.h"
 #include "pte/inspect.h"
 #include "support/json.h"
 
@@ -9,6 +10,12 @@ extern const char *const inspect_instruction_names[PTE_INSTRUCTION_KIND_COUNT];
 /* "int"; of tensors their element type. */
 const char *inspect_kind(const PteValue *v);
 bool inspect_is_state(const PteValue *v);
+/* "606176 bytes (592.0 KiB)". */
+void inspect_append_bytes(StrBuf *out, uint64_t bytes);
+/* At most the first bytes of a name that many rows repeat: a file may share a long one. */
+StrView inspect_clip(StrView name);
+/* "f32[1..8, 4]", "int". ranges: of its dims; NULL where they are not known. */
+void inspect_append_value(StrBuf *out, const PteValue *v, const PteRange *ranges);
 /* What an arena has beyond the lower bound. One smaller than what is in use at once is a fault of
  * the plan; the gap is 0 then, and verify tells. */
 uint64_t inspect_gap(PteMemory m);
@@ -22,9 +29,10 @@ typedef struct ProgramFigures {
 ProgramFigures program_figures(const PteProgram *p, Arena *arena);
 
 typedef struct MethodFigures {
-  uint32_t *calls; /* by operator */
-  uint32_t *order; /* operators that are called, most calls first, then by name */
-  uint32_t used;   /* of them */
+  uint32_t *calls;          /* by operator */
+  uint32_t *delegate_calls; /* by delegate */
+  uint32_t *order;          /* operators that are called, most calls first, then by name */
+  uint32_t used;            /* of them */
   uint32_t kinds[PTE_INSTRUCTION_KIND_COUNT];
   PteMemory memory;
 } MethodFigures;
@@ -41,6 +49,19 @@ typedef struct PteSpans {
   uint32_t count, positions;
 } PteSpans;
 PteSpans method_spans(const PteMethod *m, Arena *arena);
+/* By value: the position of the first instruction that names it; 1: inputs and states, the number
+ * of instructions + 2: outputs alone, 0: not named; instruction i has position i + 2. */
+const uint32_t *method_first_uses(const PteMethod *m, Arena *arena);
+/* Makes one of neighbours at one place whose lives touch: one tensor, seen through views or written
+ * over in place. */
+void spans_merge(PteSpans *s);
+/* The bytes in use at once, each tensor rounded up to its alignment, and the first position with so
+ * many; of spans that are merged. */
+typedef struct PtePeak {
+  uint64_t bytes;
+  uint32_t at;
+} PtePeak;
+PtePeak spans_peak(const PteSpan *spans, uint32_t count, Arena *arena);
 /* PteMemory.live_peak of a method's spans. Merges them in place: a copy is needed to ask again. */
 uint64_t spans_live_peak(PteSpans s, Arena *arena);
 
@@ -75,6 +96,10 @@ typedef struct MethodDims {
 /* By method. */
 const MethodDims *program_dims(const PteProgram *p, Arena *arena);
 
+/* What is in the code of a delegate. budget: bytes of code that may still be looked at, which it
+ * takes from. NULL, or why there are no figures. */
+const char *inspect_delegate(const PteProgram *p, const PteDelegate *d, uint64_t *budget,
+                             Arena *arena, DelegateFigures *out);
 /* The delegates of a method. budget: bytes of code that may still be looked at. */
 typedef struct DelegateTotals {
   uint64_t code, nodes, byte_nodes, transposes, constant_bytes, work;
@@ -82,8 +107,11 @@ typedef struct DelegateTotals {
   uint32_t unknown;           /* those without figures */
 } DelegateTotals;
 DelegateTotals delegate_totals(const PteProgram *p, const PteMethod *m, uint64_t budget);
-void text_delegates(StrBuf *out, const PteProgram *p, const PteMethod *m, uint64_t *budget);
-void json_delegates(JsonWriter *w, const PteProgram *p, const PteMethod *m, uint64_t *budget);
+/* calls: how often each is called. */
+void text_delegates(StrBuf *out, const PteProgram *p, const PteMethod *m, const uint32_t *calls,
+                    uint64_t *budget);
+void json_delegates(JsonWriter *w, const PteProgram *p, const PteMethod *m, const uint32_t *calls,
+                    uint64_t *budget);
 
 /* Library that registers a kernel: "portable", "quantized", "llm" or "other" by its namespace. */
 const char *operator_library(StrView name);

@@ -12,8 +12,7 @@ enum {
   MAX_DIMS_SHOWN = 4
 };
 
-/* "606176 bytes (592.0 KiB)". */
-static void text_bytes(StrBuf *out, uint64_t bytes) {
+void inspect_append_bytes(StrBuf *out, uint64_t bytes) {
   strbuf_printf(out, "%llu bytes", (unsigned long long)bytes);
   if (bytes < 1024)
     return;
@@ -24,8 +23,7 @@ static void text_bytes(StrBuf *out, uint64_t bytes) {
 
 /* --- values --- */
 
-/* "f32[1..8, 4]", "int". ranges: of its dims; NULL where they are not known. */
-static void text_value(StrBuf *out, const PteValue *v, const PteRange *ranges) {
+void inspect_append_value(StrBuf *out, const PteValue *v, const PteRange *ranges) {
   strbuf_append(out, sv_from(inspect_kind(v)));
   if (v->kind != PTE_TENSOR)
     return;
@@ -62,7 +60,7 @@ static void text_values(StrBuf *out, const char *title, const PteMethod *m, cons
     const PteValue *v = &m->values[indices[i]];
     strbuf_printf(out, "  %s %u: ", title, i);
     text_name(out, v);
-    text_value(out, v, ranges ? ranges[i] : NULL);
+    inspect_append_value(out, v, ranges ? ranges[i] : NULL);
     strbuf_append_char(out, '\n');
   }
   text_rest(out, strcmp(title, "input") == 0 ? "inputs" : "outputs", count, shown);
@@ -78,7 +76,7 @@ static void text_states(StrBuf *out, const PteMethod *m, bool all) {
       continue;
     strbuf_printf(out, "  state %u: ", count - 1);
     text_name(out, v);
-    text_value(out, v, NULL);
+    inspect_append_value(out, v, NULL);
     strbuf_printf(out, ", %llu bytes at %llu of arena %u\n", (unsigned long long)v->tensor->bytes,
                   (unsigned long long)v->tensor->offset, v->tensor->memory_id);
   }
@@ -96,7 +94,7 @@ static void text_memory(StrBuf *out, const PteMethod *m, PteMemory memory, Deleg
       strbuf_append_char(out, '\'');
     }
     strbuf_append(out, SV(": "));
-    text_bytes(out, m->arena_sizes[i]);
+    inspect_append_bytes(out, m->arena_sizes[i]);
     if (i <= m->bank_count) {
       strbuf_append(out, SV(" of "));
       strbuf_append_bytes(out, m->banks[i - 1].size);
@@ -104,7 +102,7 @@ static void text_memory(StrBuf *out, const PteMethod *m, PteMemory memory, Deleg
     strbuf_append_char(out, '\n');
   }
   strbuf_append(out, SV("  live peak: "));
-  text_bytes(out, memory.live_peak);
+  inspect_append_bytes(out, memory.live_peak);
   strbuf_printf(out, " at least; gap %llu bytes (%.1f %%)\n",
                 (unsigned long long)inspect_gap(memory),
                 inspect_gap(memory) ? inspect_gap_percent(memory) : 0.0);
@@ -180,10 +178,13 @@ static void text_operators(StrBuf *out, const PteMethod *m, const MethodFigures 
   text_rest(out, "operators", f->used, shown);
 }
 
-static void text_totals(StrBuf *out, const PteMethod *m, DelegateTotals d) {
+static void text_totals(StrBuf *out, const PteMethod *m, uint32_t calls, DelegateTotals d) {
   if (!m->delegate_count)
     return;
-  strbuf_printf(out, "  delegates: %u, code of ", m->delegate_count);
+  strbuf_printf(out, "  delegates: %u, ", m->delegate_count);
+  if (calls != m->delegate_count)
+    strbuf_printf(out, "called %u times, ", calls);
+  strbuf_append(out, SV("code of "));
   strbuf_append_bytes(out, d.code);
   strbuf_printf(out, "; %llu nodes, %llu transposes among them, constants of ",
                 (unsigned long long)d.nodes, (unsigned long long)d.transposes);
@@ -219,9 +220,9 @@ static void text_method(StrBuf *out, const PteProgram *p, const PteMethod *m,
   text_memory(out, m, f.memory, totals);
   text_dims(out, m, dims, all);
   if (all)
-    text_delegates(out, p, m, budget);
+    text_delegates(out, p, m, f.delegate_calls, budget);
   else
-    text_totals(out, m, totals);
+    text_totals(out, m, f.kinds[PTE_DELEGATE_CALL], totals);
   text_operators(out, m, &f, all);
 }
 
@@ -263,20 +264,20 @@ static void text_file(StrBuf *out, const PteProgram *p, Arena *arena) {
   strbuf_append(out, SV("file: "));
   strbuf_append_escaped(out, sv_from(p->file.path));
   strbuf_append(out, SV(", "));
-  text_bytes(out, p->file.size);
+  inspect_append_bytes(out, p->file.size);
   strbuf_printf(out, ", version %u\nprogram: ", p->version);
-  text_bytes(out, p->program_size);
+  inspect_append_bytes(out, p->program_size);
   strbuf_append(out, p->has_header ? SV(", extended header") : SV(", no extended header"));
   if (p->segment_count)
     strbuf_printf(out, ", %u segment%s", p->segment_count, p->segment_count == 1 ? "" : "s");
   strbuf_printf(out, "\nconstants: %u tensors, ", f.constant_tensors);
-  text_bytes(out, f.constant_bytes);
+  inspect_append_bytes(out, f.constant_bytes);
   strbuf_printf(out, "; %u different, ", f.unique_constants);
-  text_bytes(out, f.unique_bytes);
+  inspect_append_bytes(out, f.unique_bytes);
   strbuf_append_char(out, '\n');
   if (p->named_data_count) {
     strbuf_printf(out, "data of delegates: %u, ", p->named_data_count);
-    text_bytes(out, named_bytes(p));
+    inspect_append_bytes(out, named_bytes(p));
     strbuf_append_char(out, '\n');
   }
   text_libraries(out, p);

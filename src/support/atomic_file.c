@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -121,7 +122,7 @@ static int open_temporary(AtomicFile *file, Arena *arena) {
       errno = strlen(name) < PATH_MAX ? EMFILE : ENAMETOOLONG;
       return -1;
     }
-    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0) {
       file->temporary = name;
       file->slot = slot;
@@ -266,6 +267,20 @@ void atomic_file_copy(AtomicFile *file, const MappedFile *from, uint64_t offset,
   if (done < size && !file->failed && file_check_unchanged(from, file->sink) != STATUS_OK)
     file->failed = true;
   atomic_file_write(file, from->data + offset + done, size - done);
+}
+
+Status atomic_file_view(AtomicFile *file, MappedFile *out) {
+  *out = (MappedFile){.fd = -1, .path = file->path, .size = file->offset};
+  if (!file->failed)
+    flush_buffer(file);
+  if (file->failed)
+    return STATUS_IO;
+  void *data = mmap(NULL, (size_t)file->offset, PROT_READ, MAP_SHARED, file->fd, 0);
+  if (data == MAP_FAILED)
+    return diag_report(file->sink, DIAG_FILE_OPEN, place_of(file), "cannot map '%s': %s",
+                       file->path, strerror(errno));
+  out->data = data;
+  return STATUS_OK;
 }
 
 /* Makes the rename itself durable. Failure is no fault of the file, which is whole. */

@@ -98,6 +98,10 @@ void atomic_file_pad(AtomicFile *file, uint64_t to_offset); /* zeros up to an ab
 /* size bytes of from at offset, by copy_file_range where possible (no trip through user space),
  * else by write from the mapping. */
 void atomic_file_copy(AtomicFile *file, const MappedFile *from, uint64_t offset, uint64_t size);
+/* What was written so far, mapped; to be unmapped before commit or abandon. Not for a device or
+ * pipe that is written to directly. Errors: a write that failed, which was reported;
+ * DIAG_FILE_OPEN. */
+Status atomic_file_view(AtomicFile *file, MappedFile *out);
 /* Flushes, optionally fsyncs file and folder, renames. On any failure the temporary file is gone
  * and the error reported. */
 Status atomic_file_commit(AtomicFile *file, bool sync);

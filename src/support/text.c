@@ -8,6 +8,8 @@
 #include <locale.h>
 #include <stdlib.h>
 
+#include "support/number.h"
+
 enum { TEXT_MAX = 64, NUMBER_MAX = 512 };
 
 static unsigned min_unsigned(unsigned a, unsigned b) { return a < b ? a : b; }
@@ -40,6 +42,12 @@ static StrView lower(StrView text, char buffer[TEXT_MAX]) {
   for (size_t i = 0; i < size; i++)
     buffer[i] = (char)tolower((unsigned char)text.data[i]);
   return (StrView){buffer, size};
+}
+
+int text_compare(StrView a, StrView b) {
+  size_t shorter = a.size < b.size ? a.size : b.size;
+  int order = shorter ? memcmp(a.data, b.data, shorter) : 0;
+  return order ? order : (a.size > b.size) - (a.size < b.size);
 }
 
 int text_nearest(StrView word, const char *const *candidates, size_t count) {
@@ -133,6 +141,33 @@ bool text_parse_double(StrView text, double *out) {
     return false;
   *out = value;
   return true;
+}
+
+/* The factor of the unit at the end of text, which is cut off with the blanks before it; 1: none.
+ */
+static uint64_t cut_unit(StrView *text) {
+  static const char units[] = "KMG";
+  StrView rest = *text;
+  bool binary = sv_has_suffix(rest, SV("iB"));
+  rest.size -= binary ? 2 : 0;
+  const char *unit = rest.size ? memchr(units, rest.data[rest.size - 1], 3) : NULL;
+  if (!unit)
+    return 1;
+  for (rest.size--; rest.size && rest.data[rest.size - 1] == ' ';)
+    rest.size--;
+  *text = rest;
+  return (uint64_t)1024 << (10 * (unit - units));
+}
+
+bool text_parse_bytes(StrView text, uint64_t *out) {
+  uint64_t factor = cut_unit(&text);
+  double number;
+  if (text_parse_u64(text, out))
+    return mul_u64(*out, factor, out) && *out > 0 && *out <= INT64_MAX;
+  if (factor == 1 || !text_parse_double(text, &number) || !(number > 0))
+    return false;
+  *out = uint_clamped(number * (double)factor);
+  return *out > 0 && *out < INT64_MAX;
 }
 
 bool text_match(StrView pattern, StrView text, StrView *star) {

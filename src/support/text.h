@@ -7,6 +7,8 @@
 /* Damerau-Levenshtein distance (adjacent transpositions cost one), cut off: returns limit + 1 when
  * larger than limit. Texts over 64 bytes are compared by their first 64. */
 unsigned text_distance(StrView a, StrView b, unsigned limit);
+/* In the order of their bytes, a shorter one before what it begins: below, at or above 0. */
+int text_compare(StrView a, StrView b);
 /* Index of the candidate nearest to word within distance 2 (3 for words over 8 bytes; case
  * ignored), or -1. First of equals. */
 int text_nearest(StrView word, const char *const *candidates, size_t count);
@@ -15,6 +17,11 @@ int text_nearest(StrView word, const char *const *candidates, size_t count);
 bool text_parse_i64(StrView text, int64_t *out);
 bool text_parse_u64(StrView text, uint64_t *out);
 bool text_parse_double(StrView text, double *out);
+/* A size in memory above 0: bytes, or a number, which may have a fraction, with K, M or G (KiB,
+ * MiB, GiB) for 2^10, 2^20 or 2^30: "512K", "1.5 MiB". False for anything else, 2^63 and more
+ * included.
+ */
+bool text_parse_bytes(StrView text, uint64_t *out);
 
 /* Whether text is pattern, whose first '*', if it has one, stands for any text: *star. */
 bool text_match(StrView pattern, StrView text, StrView *star);

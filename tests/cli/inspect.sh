@@ -38,3 +38,20 @@ t inspect - - <$data/relu.onnx
 t inspect - </dev/null
 echo nonsense >bad.etir
 t inspect bad.etir
+# What a selective build of the runtime must have, for one program and for two.
+"$ETC" lower $data/mixed.onnx --dim batch=1 --backend xnnpack:min-ops=1 -q -o mixed.pte
+t inspect add.pte --kernels=yaml
+t inspect add.pte mixed.pte --kernels=cmake
+sed 's/aten::add/a";#${}()/' add.pte >strange.pte
+t inspect strange.pte --kernels=cmake
+t inspect strange.pte --kernels=yaml
+sed 's/XnnpackBackend/X"#$Backend()./' mixed.pte >strange.pte
+t inspect strange.pte --kernels=cmake
+"$ETC" lower $data/relu.onnx --constant n=1 --dim batch=1 --backend xnnpack:min-ops=1 -q -o none.pte
+t inspect none.pte --kernels=yaml
+t inspect none.pte --kernels=cmake
+t inspect add.pte --kernels=make
+t inspect add.pte --kernels
+t inspect add.pte --kernels=yaml --json
+t inspect add.pte missing.pte --kernels=yaml
+t inspect $data/add.onnx --kernels=yaml

@@ -25,7 +25,7 @@ cat joined.d
 "$ETC" print joined.pte >joined.etir
 t lower joined.etir --dim batch=2 -o no.pte
 t run joined.pte --dim batch=2
-t -V
+t -V | sed 's/ ([^)]*)$//'
 mkdir cache
 cp $data/external.onnx cache
 ln -s "../$data/external weights.bin" "cache/external weights.bin"

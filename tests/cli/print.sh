@@ -21,3 +21,16 @@ t lower $data/relu.onnx --dim batch=2 -o relu.pte --pass eliminate_dead@edge
 t print $data/dims.onnx --dim batch=1..4 --dim n=2..4 --dim m=8..40 -o no.etir -Werror
 ls no.etir 2>/dev/null
 t print $data/relu.onnx --dim batch=2 -Werror --no-locations
+# Pictures, of names that are hard to quote, too.
+t print $data/mixed.onnx --dim batch=1 --format dot
+t print $data/mixed.onnx --dim batch=1 --stage to_executorch --format model-explorer
+cat >names.etir <<'END'
+graph @odd level(aten) {
+  %0: f32[2] = input "a{b}|<c> \"d\" \\ \x01 </script>"
+  %1: f32[2] = aten::relu(%0) loc("outer/in|ner/relu{1}", "Relu", 0)
+  output %1 "y|y"
+}
+END
+t print names.etir --format dot
+t print names.etir --format model-explorer
+t print $data/mixed.onnx --dim batch=1 --format png

@@ -44,3 +44,10 @@ t run $data/add.onnx --random --repeat 0
 "$ETC" run $data/accumulate.onnx --state h:hn -i x=$data/ones23.npy -i x=$data/x23.npy --repeat 3 | sed 's/ [0-9.]* ms/ T ms/g'
 t run $data/dims.onnx --dim batch=1..4 --dim n=2..4 --dim m=8..40 --random -Werror
 t run $data/relu.onnx --dim batch=2 --random -Werror
+# When each node ran.
+t run $data/mixed.onnx --dim batch=2 --random --repeat 2 --profile trace.json -q >/dev/null
+grep -o '"ph":"X","name":"[^"]*"' trace.json
+grep -o '"node of the model":"[^"]*","results":"[^"]*"' trace.json | head -n 2
+t run $data/mixed.onnx --dim batch=2 --random --profile .
+t run $data/mixed.onnx --random --profile none.json
+[ -e none.json ] || echo "no file"

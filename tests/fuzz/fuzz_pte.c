@@ -1,5 +1,5 @@
-/* Any bytes as a program file: decoded, reported, read back as graphs, verified, printed, and, when
- * the program is small, run on its planned arena; the code of its delegates too.
+/* Any bytes as a program file: decoded, reported, embedded, read back as graphs, verified, printed,
+ * and, when the program is small, run on its planned arena; the code of its delegates too.
  *
  * Seeds: tests/fuzz/corpus/fuzz_pte, made by tests/pte/programs.c, and the programs of the official
  * cases (seeds.py). */
@@ -8,8 +8,11 @@
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "ops/delegate.h"
+#include "pte/embed.h"
 #include "pte/inspect.h"
+#include "pte/kernels.h"
 #include "pte/read.h"
+#include "pte/size.h"
 #include "pte/verify_plan.h"
 
 enum { SMALL_ARENA = 1 << 14, SMALL_COUNT = 64 };
@@ -22,6 +25,50 @@ static void drop(void *user, const char *text, size_t size) {
   (void)size;
 }
 
+/* Each byte of the file is one part. */
+static void show_size(const PteProgram *p, StrBuf *out) {
+  Arena arena;
+  uint64_t bytes = 0;
+  arena_init(&arena);
+  PteSize s = pte_size(p, NULL, &arena);
+  for (uint32_t i = 0; i < s.part_count; i++)
+    bytes += s.parts[i].bytes;
+  if (bytes != p->file.size)
+    BUG("the parts have %llu bytes", (unsigned long long)bytes);
+  pte_size_text(p, &s, true, out);
+  Sheet a = {.arena = &arena, .path = "a"}, b = {.arena = &arena, .path = "b"};
+  pte_sheet(p, &a);
+  pte_sheet(p, &b);
+  if (sheet_compare(&a, &b).count)
+    BUG("a program differs from itself");
+  SheetDiff d = sheet_compare(&a, &(Sheet){.arena = &arena, .path = "c"});
+  sheet_diff_text(&d, true, out);
+  sheet_diff_markdown(&d, out);
+  arena_release(&arena);
+}
+
+/* What firmware is built with. */
+static void embed(const PteProgram *p, DiagSink *sink) {
+  Embed e = {.file = &p->file, .program = p, .symbol = "fuzz", .alignment = embed_alignment(p)};
+  AtomicFile out;
+  Arena arena;
+  arena_init(&arena);
+  if (atomic_file_open(&out, &arena, sink, "/dev/null") == STATUS_OK) {
+    (void)!embed_write_header(&e, sink, &out);
+    atomic_file_abandon(&out);
+  }
+  arena_release(&arena);
+}
+
+static void list_kernels(const PteProgram *p, StrBuf *out) {
+  KernelList list;
+  kernel_list_init(&list);
+  kernel_list_add(&list, p);
+  kernel_list_yaml(&list, out);
+  kernel_list_cmake(&list, out);
+  kernel_list_release(&list);
+}
+
 static void inspect(DiagSink *sink, const uint8_t *data, size_t size) {
   PteProgram p;
   if (pte_program_open_bytes(&p, sink, "fuzz.pte", data, size) != STATUS_OK)
@@ -30,6 +77,9 @@ static void inspect(DiagSink *sink, const uint8_t *data, size_t size) {
   strbuf_init(&out);
   pte_inspect_text(&p, true, &out);
   pte_inspect_json(&p, &out);
+  show_size(&p, &out);
+  list_kernels(&p, &out);
+  embed(&p, sink);
   strbuf_release(&out);
   pte_program_close(&p);
 }

@@ -8,7 +8,7 @@
 #include "ir_graph.h"
 
 #include "interp/interp.h"
-#include "passes/pass.h"
+#include "passes/facts.h"
 
 enum { RUNS = 4, SYMBOLS_MAX = 8 };
 
@@ -124,12 +124,15 @@ static void apply(Trial *t, Graph *g, StrView names) {
       fail_msg("%s: no pass " SV_FMT, t->path, SV_ARG(name));
     if (sv_eq(name, SV("recover_dynamic")))
       continue; /* adds biases before it rounds: quantized.py compares its values */
-    PassContext context = {.sink = &t->s.capture.sink, .options = &options};
+    Facts facts;
+    facts_init(&facts);
+    PassContext context = {.sink = &t->s.capture.sink, .options = &options, .facts = &facts};
     Arena scratch;
     arena_init(&scratch);
     context.scratch = &scratch;
     Status status = row->run(&context, g);
     arena_release(&scratch);
+    facts_release(&facts);
     if (row->level_in != row->level_out)
       g->level = row->level_out;
     if (status != STATUS_OK || graph_verify(g, row->name) != STATUS_OK)

@@ -5,6 +5,7 @@
 
 typedef struct ManagerTest {
   Sample sample;
+  Facts facts;
   Manager manager;
   StrBuf printed;
 } ManagerTest;
@@ -18,13 +19,15 @@ static const char text[] = "graph @forward level(aten) {\n"
 
 static void manager_test_init(ManagerTest *t) {
   sample_parse(&t->sample, text);
-  manager_init(&t->manager, &t->sample.capture.sink);
+  facts_init(&t->facts);
+  manager_init(&t->manager, &t->sample.capture.sink, &t->facts);
   strbuf_init(&t->printed);
   t->manager.options.print = capture_write;
   t->manager.options.print_user = &t->printed;
 }
 static void manager_test_release(ManagerTest *t) {
   manager_release(&t->manager);
+  facts_release(&t->facts);
   strbuf_release(&t->printed);
   sample_release(&t->sample);
 }
@@ -81,7 +84,7 @@ static void test_statistics(void **state) {
   ManagerTest t;
   manager_test_init(&t);
   assert_int_equal(manager_run_pass(&t.manager, t.sample.g, &removing), STATUS_OK);
-  const PassRun *run = &t.manager.runs[0];
+  const PassRun *run = &t.facts.runs[0];
   assert_int_equal(run->nodes_before, 2);
   assert_int_equal(run->nodes_after, 1);
   assert_true(run->changed);

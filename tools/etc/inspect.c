@@ -2,6 +2,7 @@
 #include "inspect.h"
 
 #include "pte/inspect.h"
+#include "pte/kernels.h"
 #include "support/text.h"
 
 /* Delegate `number` of all methods, counted from 1; NULL when there are fewer. */
@@ -106,6 +107,45 @@ static EtcStatus inspect_file(const CommandLine *line, const char *path, StrBuf 
   return inspect_program(line, path, NULL, out);
 }
 
+/* One list for all of the programs: a runtime is built once. */
+static EtcStatus inspect_kernels(const CommandLine *line, const char *form, StrBuf *out) {
+  Session *s = line->session;
+  bool yaml = strcmp(form, "yaml") == 0;
+  if (!yaml && strcmp(form, "cmake") != 0)
+    return session_usage(s, "--kernels", "--kernels=yaml or --kernels=cmake",
+                         "'%s' is no form of a list of kernels", form);
+  if (command_line_has(line, OPT_JSON) || command_line_has(line, OPT_EXTRACT))
+    return session_usage(s, "--kernels", "leave out --json and --extract",
+                         "--kernels prints the list and nothing else");
+  KernelList list;
+  kernel_list_init(&list);
+  EtcStatus status = ETC_OK;
+  for (uint32_t i = 0; i < line->argument_count; i++) {
+    PteProgram program;
+    EtcStatus one = session_status(pte_program_open(&program, &s->sink, line->arguments[i]));
+    if (one == ETC_OK) {
+      kernel_list_add(&list, &program);
+      pte_program_close(&program);
+    }
+    status = status == ETC_OK ? one : status;
+  }
+  if (status == ETC_OK)
+    (yaml ? kernel_list_yaml : kernel_list_cmake)(&list, out);
+  kernel_list_release(&list);
+  return status;
+}
+
+static EtcStatus inspect_all(const CommandLine *line, StrBuf *out) {
+  EtcStatus status = ETC_OK;
+  for (uint32_t i = 0; i < line->argument_count; i++) {
+    if (i && out->size && !command_line_has(line, OPT_JSON))
+      strbuf_append_char(out, '\n');
+    EtcStatus one = inspect_file(line, line->arguments[i], out);
+    status = status == ETC_OK ? one : status;
+  }
+  return status;
+}
+
 int cmd_inspect(const CommandLine *line) {
   EtcStatus status = expect_some(line, "a program or a model");
   if (status == ETC_OK)
@@ -117,13 +157,8 @@ int cmd_inspect(const CommandLine *line) {
     return (int)status;
   StrBuf text;
   strbuf_init(&text);
-  for (uint32_t i = 0; i < line->argument_count; i++) {
-    const char *path = line->arguments[i];
-    if (i && text.size && !command_line_has(line, OPT_JSON))
-      strbuf_append_char(&text, '\n');
-    EtcStatus one = inspect_file(line, path, &text);
-    status = status == ETC_OK ? one : status;
-  }
+  const char *kernels = command_line_value(line, OPT_KERNEL_LIST);
+  status = kernels ? inspect_kernels(line, kernels, &text) : inspect_all(line, &text);
   int printed = print_and_release(line, &text);
   return status != ETC_OK ? (int)status : printed;
 }

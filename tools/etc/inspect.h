@@ -3,6 +3,7 @@
 #define ETC_TOOLS_INSPECT_H
 
 #include "command.h"
+#include "support/sheet.h"
 
 /* What is in the ONNX model at path, whether it lowers, and how. ETC_OK also when it does not
  * lower: that is in the report. read: standard input, which has been read, or NULL. */
@@ -10,5 +11,7 @@ EtcStatus inspect_model(const CommandLine *line, const char *path, const Source 
 /* What is in the textual graphs at path, or in what has been read. */
 EtcStatus inspect_graphs(const CommandLine *line, const char *path, const Source *read,
                          StrBuf *out);
+/* Adds what is known of the textual graphs at path, to be compared with others. */
+EtcStatus graphs_sheet(const CommandLine *line, const char *path, Sheet *sheet);
 
 #endif

@@ -1,5 +1,6 @@
 /* See inspect.h. Of textual graphs: inputs and outputs, and how often each op is there. */
 #include <stdlib.h>
+#include <xxhash.h>
 
 #include "inspect.h"
 #include "ir/op.h"
@@ -161,8 +162,9 @@ static void report(const Session *s, const char *path, bool json, StrBuf *out) {
   strbuf_append_char(out, '\n');
 }
 
-EtcStatus inspect_graphs(const CommandLine *line, const char *path, const Source *read,
-                         StrBuf *out) {
+/* A session of its own with the graphs; to be freed, whatever *status is. */
+static Session *open_graphs(const CommandLine *line, const char *path, const Source *read,
+                            EtcStatus *status) {
   const DiagSink *sink = &line->session->sink;
   Session *s = etc_session_new();
   etc_session_on_diagnostic(s, sink->write, sink->write_user);
@@ -170,11 +172,116 @@ EtcStatus inspect_graphs(const CommandLine *line, const char *path, const Source
   s->sink.color = sink->color;
   s->sink.verbose = sink->verbose;
   s->sink.quiet = sink->quiet;
-  EtcStatus status = read ? session_share_source(s, read) : session_add_source(s, "forward", path);
-  if (status == ETC_OK)
-    status = session_status(session_import(s, false));
+  *status = read ? session_share_source(s, read) : session_add_source(s, "forward", path);
+  if (*status == ETC_OK)
+    *status = session_status(session_import(s, false));
+  return s;
+}
+
+EtcStatus inspect_graphs(const CommandLine *line, const char *path, const Source *read,
+                         StrBuf *out) {
+  EtcStatus status;
+  Session *s = open_graphs(line, path, read, &status);
   if (status == ETC_OK)
     report(s, read ? read->mapped.path : path, command_line_has(line, OPT_JSON), out);
+  etc_session_free(s);
+  return status;
+}
+
+/* --- facts to compare --- */
+
+static void sheet_value(const Graph *g, const char *what, uint32_t i, StrView name, ValueId v,
+                        Sheet *sheet) {
+  StrBuf text;
+  strbuf_init(&text);
+  strbuf_append_char(&text, '\'');
+  strbuf_append(&text, name);
+  strbuf_append(&text, SV("' "));
+  append_type(g, v, &text);
+  sheet_add(sheet, (Fact){.section = FACTS_INTERFACE,
+                          .kind = FACT_TEXT,
+                          .method = intern_get(&g->ctx->names, g->name),
+                          .name = sv_from(arena_printf(sheet->arena, "%s %u", what, i)),
+                          .text = {strbuf_cstr(&text), text.size}});
+  strbuf_release(&text);
+}
+
+static void sheet_ops(const Graph *g, Sheet *sheet) {
+  OpCount counts[OP_COUNT];
+  uint32_t count = count_ops(g, counts);
+  StrView method = intern_get(&g->ctx->names, g->name);
+  sheet_add(sheet, (Fact){.section = FACTS_OPERATORS,
+                          .kind = FACT_TEXT,
+                          .method = method,
+                          .name = SV("level"),
+                          .text = sv_from(level_name(g->level))});
+  sheet_add(sheet, (Fact){.section = FACTS_OPERATORS,
+                          .kind = FACT_COUNT,
+                          .method = method,
+                          .name = SV("nodes"),
+                          .number = g->live_nodes});
+  for (uint32_t i = 0; i < count; i++)
+    sheet_add(sheet, (Fact){.section = FACTS_OPERATORS,
+                            .kind = FACT_COUNT,
+                            .method = method,
+                            .name = op_schema(counts[i].op)->full,
+                            .number = counts[i].count});
+}
+
+/* Named constants that are used, by type; the bytes of all by element type. */
+static void sheet_constants(const Graph *g, Sheet *sheet, Sheet *sums) {
+  StrView method = intern_get(&g->ctx->names, g->name);
+  for (ValueId v = 1; v < g->value_count; v++) {
+    const Constant *c = value_lazy_constant(g, v);
+    StrView name = intern_get(&g->ctx->names, g->values[v].name);
+    StrBuf type;
+    if (!c || !g->values[v].use_count)
+      continue;
+    strbuf_init(&type);
+    append_type(g, v, &type);
+    StrView text = {strbuf_cstr(&type), type.size};
+    sheet_add(name.size ? sheet : sums, (Fact){.section = FACTS_CONSTANTS,
+                                               .kind = name.size ? FACT_TEXT : FACT_COUNT,
+                                               .method = method,
+                                               .name = name.size ? name : text,
+                                               .number = 1,
+                                               .text = text});
+    sheet_add(sums, (Fact){.section = FACTS_QUANTIZATION,
+                           .kind = FACT_BYTES,
+                           .method = method,
+                           .name = sv_from(arena_printf(sheet->arena, "constants in %s",
+                                                        dtype_name(value_dtype(g, v)))),
+                           .number = c->size});
+    strbuf_release(&type);
+  }
+}
+
+static void sheet_graph(const Graph *g, Sheet *sheet) {
+  Sheet sums = {.arena = sheet->arena};
+  for (uint32_t i = 0; i < g->input_count; i++)
+    sheet_value(g, "input", i, input_name(g, i), g->inputs[i], sheet);
+  for (uint32_t i = 0; i < graph_output_count(g); i++)
+    sheet_value(g, "output", i, output_name(g, i), graph_output(g, i), sheet);
+  sheet_ops(g, sheet);
+  sheet_constants(g, sheet, &sums);
+  sheet_add_sums(sheet, &sums);
+}
+
+EtcStatus graphs_sheet(const CommandLine *line, const char *path, Sheet *sheet) {
+  EtcStatus status;
+  Session *s = open_graphs(line, path, NULL, &status);
+  sheet->kind = "textual graph";
+  if (status == ETC_OK) {
+    const MappedFile *file = &s->program.sources[0]->mapped;
+    sheet_add(sheet,
+              (Fact){.section = FACTS_SIZE,
+                     .kind = FACT_BYTES,
+                     .name = SV("file"),
+                     .number = file->size,
+                     .hash = XXH3_64bits_withSeed(file->data, (size_t)file->size, sheet->seed)});
+    for (uint32_t i = 0; i < s->program.method_count; i++)
+      sheet_graph(s->program.methods[i].graph, sheet);
+  }
   etc_session_free(s);
   return status;
 }

@@ -1,6 +1,7 @@
 /* etc opt: passes by name, on textual graphs. */
 #include "command.h"
 #include "ir/verify.h"
+#include "pipeline/explain.h"
 
 /* The row of that name that fits the graph's level best: a pass may have rows at several levels. */
 static const PassRow *row_for(const Registry *r, const char *name, Level level) {
@@ -44,17 +45,21 @@ static EtcStatus parse_passes(const CommandLine *line, PassNames *list) {
   return ETC_OK;
 }
 
+static Status run_on(Session *s, Graph *g, const PassNames *list) {
+  if (!s->manager.options.verify_never)
+    TRY(graph_verify(g, "parsing"));
+  s->manager.stopped = false;
+  for (uint32_t i = 0; i < list->count; i++)
+    TRY(manager_run_pass(&s->manager, g, row_for(&s->registry, list->names[i], g->level)));
+  return s->manager.options.verify_never ? STATUS_OK : graph_verify(g, "the last pass");
+}
+
 static Status run_passes(Session *s, const PassNames *list) {
   for (uint32_t m = 0; m < s->program.method_count; m++) {
-    Graph *g = s->program.methods[m].graph;
     session_enter(s, &s->program.methods[m]);
-    if (!s->manager.options.verify_never)
-      TRY(graph_verify(g, "parsing"));
-    s->manager.stopped = false;
-    for (uint32_t i = 0; i < list->count; i++)
-      TRY(manager_run_pass(&s->manager, g, row_for(&s->registry, list->names[i], g->level)));
-    if (!s->manager.options.verify_never)
-      TRY(graph_verify(g, "the last pass"));
+    Status status = run_on(s, s->program.methods[m].graph, list);
+    session_explain(s);
+    TRY(status);
   }
   return STATUS_OK;
 }

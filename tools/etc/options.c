@@ -159,7 +159,8 @@ const char *command_line_value(const CommandLine *line, OptionId id) {
   return NULL;
 }
 
-/* Options that only the command knows. */
+/* Options that only the command knows. --diagnostics, --color and --quiet are applied before
+ * anything can be wrong. */
 static bool is_own(OptionId id) {
   static const OptionId own[] = {
       OPT_OUTPUT,       OPT_OPT_OUTPUT, OPT_RUN_OUTPUT, OPT_STATS_OUTPUT, OPT_INPUT,
@@ -167,8 +168,8 @@ static bool is_own(OptionId id) {
       OPT_OPT_PASS,     OPT_JSON,       OPT_EXTRACT,    OPT_MARKDOWN,     OPT_ONNX,
       OPT_RANDOM,       OPT_SEED,       OPT_REPEAT,     OPT_NO_LOCATIONS, OPT_HELP,
       OPT_EMBED_OUTPUT, OPT_HEADER,     OPT_SYMBOL,     OPT_SECTION,      OPT_ALIGN,
-      OPT_DIAGNOSTICS, /* these three are applied before anything can be wrong */
-      OPT_COLOR,        OPT_QUIET,
+      OPT_KERNEL_LIST,  OPT_LICENSES,   OPT_FORMAT,     OPT_PROFILE,      OPT_ALL,
+      OPT_DIAGNOSTICS,  OPT_COLOR,      OPT_QUIET,
   };
   for (size_t i = 0; i < COUNT_OF(own); i++)
     if (own[i] == id)

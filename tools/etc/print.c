@@ -1,5 +1,21 @@
-/* etc print: the graphs of a model as text, at any stage. */
+/* etc print: the graphs of a model as text or as pictures, at any stage. */
 #include "command.h"
+
+#include "ir/picture.h"
+
+typedef enum Format { FORMAT_TEXT, FORMAT_DOT, FORMAT_MODEL_EXPLORER, FORMAT_COUNT } Format;
+
+static EtcStatus parse_format(const CommandLine *line, Format *format) {
+  static const char *const names[FORMAT_COUNT] = {"text", "dot", "model-explorer"};
+  const char *name = command_line_value(line, OPT_FORMAT);
+  *format = FORMAT_TEXT;
+  while (name && *format < FORMAT_COUNT && strcmp(name, names[*format]) != 0)
+    (*format)++;
+  return *format < FORMAT_COUNT
+             ? ETC_OK
+             : session_usage(line->session, "--format", "text, dot or model-explorer",
+                             "there is no format '%s'", name);
+}
 
 static EtcStatus parse_stage(const CommandLine *line, StageId *stage) {
   const char *name = command_line_value(line, OPT_STAGE);
@@ -17,11 +33,51 @@ static EtcStatus parse_stage(const CommandLine *line, StageId *stage) {
                        "there is no graph after a stage '%s'", name);
 }
 
+static void print_text(const CommandLine *line, StrBuf *out) {
+  session_print(line->session,
+                (PrintOptions){.full_constants = line->session->manager.options.full_constants,
+                               .locations = !command_line_has(line, OPT_NO_LOCATIONS)},
+                out);
+}
+
+/* A digraph a method. */
+static void print_dot(const Program *program, StrBuf *out) {
+  for (uint32_t i = 0; i < program->method_count; i++)
+    picture_dot(program->methods[i].graph, out);
+}
+
+/* A collection of graphs, one a method. */
+static void print_model_explorer(const Program *program, StrBuf *out) {
+  JsonWriter w;
+  json_init(&w, out, false);
+  json_open_object(&w);
+  json_named_string(&w, "label", sv_from(program->sources[0]->path));
+  json_key(&w, "graphs");
+  json_open_array(&w);
+  for (uint32_t i = 0; i < program->method_count; i++)
+    picture_model_explorer(program->methods[i].graph, &w);
+  json_close_array(&w);
+  json_close_object(&w);
+  strbuf_append_char(out, '\n');
+}
+
+static void print_as(const CommandLine *line, Format format, StrBuf *out) {
+  if (format == FORMAT_DOT)
+    print_dot(&line->session->program, out);
+  else if (format == FORMAT_MODEL_EXPLORER)
+    print_model_explorer(&line->session->program, out);
+  else
+    print_text(line, out);
+}
+
 int cmd_print(const CommandLine *line) {
   Session *s = line->session;
   StageId stage = STAGE_IMPORT;
+  Format format;
   StrBuf text;
-  EtcStatus status = command_line_apply(line);
+  EtcStatus status = parse_format(line, &format);
+  if (status == ETC_OK)
+    status = command_line_apply(line);
   if (status == ETC_OK)
     status = parse_stage(line, &stage);
   if (status == ETC_OK)
@@ -39,9 +95,6 @@ int cmd_print(const CommandLine *line) {
   if (status != ETC_OK)
     return (int)status;
   strbuf_init(&text);
-  session_print(s,
-                (PrintOptions){.full_constants = s->manager.options.full_constants,
-                               .locations = !command_line_has(line, OPT_NO_LOCATIONS)},
-                &text);
+  print_as(line, format, &text);
   return write_and_release(line, &text, command_line_value(line, OPT_OPT_OUTPUT));
 }

@@ -12,6 +12,7 @@
 #include "interp/npy.h"
 #include "run_constant.h"
 #include "run_dims.h"
+#include "run_profile.h"
 #include "run_random.h"
 #include "support/text.h"
 
@@ -299,6 +300,7 @@ typedef struct Results {
   StrBuf *text;
   bool dropped; /* they are of a run that is only timed */
   double seconds;
+  RunProfile *profile; /* NULL: none is asked for */
 } Results;
 
 /* Call k, with its outputs in arena. */
@@ -312,7 +314,8 @@ static Status call_method(Session *s, Graph *g, const Arrays *arrays, uint32_t k
     arrays->tensors[i] = input->items[input->count == 1 ? 0 : k].tensor;
   }
   double begin = seconds_now();
-  TRY(interp_call(g, arrays->tensors, arrays->count, states, arena, outputs));
+  TRY(interp_traced_call(g, arrays->tensors, arrays->count, states, arena, outputs,
+                         results->profile ? profile_step : NULL, results->profile));
   results->seconds += seconds_now() - begin;
   if (results->dropped)
     return STATUS_OK;
@@ -363,19 +366,29 @@ static EtcStatus run_method(const CommandLine *line, Graph *g, const Arrays *arr
     return usage;
   StrBuf text;
   strbuf_init(&text);
+  const char *profile_path = command_line_value(line, OPT_PROFILE);
+  RunProfile profile;
+  if (profile_path)
+    profile_begin(&profile, g);
   double *seconds = ARENA_ARRAY(&s->arena, double, repeat);
   Status status = folder && arrays->calls > 1 ? make_folder(s, folder) : STATUS_OK;
   for (uint64_t i = 0; i < repeat && status == STATUS_OK; i++) {
-    Results results = {.folder = folder, .text = &text, .dropped = i > 0};
+    Results results = {.folder = folder,
+                       .text = &text,
+                       .dropped = i > 0,
+                       .profile = profile_path ? &profile : NULL};
     status = run_once(s, g, arrays, &results);
     seconds[i] = results.seconds;
   }
   if (status == STATUS_OK && command_line_has(line, OPT_REPEAT))
     print_repeated(seconds, repeat, &text);
+  int64_t code = session_status(status);
+  if (profile_path)
+    code = max_i64(code, profile_end(line, &profile, profile_path, status == STATUS_OK));
   if (text.size)
-    return (EtcStatus)max_i64(print_and_release(line, &text), session_status(status));
+    return (EtcStatus)max_i64(print_and_release(line, &text), code);
   strbuf_release(&text);
-  return session_status(status);
+  return (EtcStatus)code;
 }
 
 /* Of the method that is run; the first one where that is not known yet. */

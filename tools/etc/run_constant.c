@@ -38,6 +38,9 @@ static Status write_items(Session *s, const ConstantMethod *m, const char *folde
 }
 
 EtcStatus run_constant(const CommandLine *line, const ConstantMethod *m) {
+  if (command_line_has(line, OPT_PROFILE))
+    return session_usage(line->session, "--profile", "leave it out",
+                         "a constant method runs no kernels");
   Session *s = line->session;
   if (command_line_has(line, OPT_INPUT))
     return session_usage(s, "--input", "leave --input out", "method '" SV_FMT "' has no inputs",

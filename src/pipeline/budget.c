@@ -1,0 +1,188 @@
+/* See budget.h. Reading the file. */
+#include "pipeline/budget.h"
+
+#include "pipeline/settings.h"
+#include "pipeline/yaml_reader.h"
+#include "support/text.h"
+
+enum { MAX_LIMITS = 64 };
+
+static const struct {
+  const char *group, *name;
+  BudgetUnit unit;
+} keys[BUDGET_KEYS] = {
+#define BUDGET_KEY(id, group, name, unit, summary) {group, name, BUDGET_##unit},
+#include "pipeline/budget.def"
+};
+
+static const char *const unit_hints[] = {
+    [BUDGET_BYTES] = "a size is bytes, or a number with K, M or G: 512K, 1.5M, 4MiB",
+    [BUDGET_NUMBER] = "it is a whole number, such as 12",
+    [BUDGET_DB] = "it is a number of dB, such as 30 or 30dB",
+    [BUDGET_MS] = "it is a number of milliseconds, such as 20 or 20ms"};
+
+/* A number and its unit, which may be left out. */
+static bool parse_measure(StrView text, StrView unit, double *out) {
+  if (sv_has_suffix(text, unit))
+    text.size -= unit.size;
+  while (text.size && text.data[text.size - 1] == ' ')
+    text.size--;
+  return text_parse_double(text, out) && *out >= 0 && *out <= 1e15;
+}
+
+static bool parse_value(BudgetUnit unit, StrView text, double *out) {
+  uint64_t number;
+  switch (unit) {
+  case BUDGET_BYTES:
+    if (!sv_eq(text, SV("0")) && !text_parse_bytes(text, &number))
+      return false;
+    *out = sv_eq(text, SV("0")) ? 0 : (double)number;
+    return true;
+  case BUDGET_NUMBER:
+    if (!text_parse_u64(text, &number) || number > UINT32_MAX)
+      return false;
+    *out = (double)number;
+    return true;
+  case BUDGET_DB:
+    return parse_measure(text, SV("dB"), out);
+  case BUDGET_MS:
+    return parse_measure(text, SV("ms"), out);
+  }
+  return false;
+}
+
+/* --- keys --- */
+
+static EtcStatus unknown_key(YamlReader *r, StrView key, const char *const *names, size_t count,
+                             const char *hint) {
+  int nearest = text_nearest(key, names, count);
+  const char *near = session_did_you_mean(r->s, nearest < 0 ? NULL : names[nearest]);
+  return yaml_wrong(r, near ? near : hint, "a budget has no key '" SV_FMT "'", SV_ARG(key));
+}
+
+/* The first row of a group; BUDGET_KEYS, reported, when there is none. */
+static EtcStatus find_group(YamlReader *r, StrView key, BudgetKey *out) {
+  const char *names[BUDGET_KEYS];
+  size_t count = 0;
+  for (*out = 0; *out < BUDGET_KEYS; ++*out) {
+    if (sv_eq_str(key, keys[*out].group))
+      return ETC_OK;
+    if (!count || strcmp(names[count - 1], keys[*out].group) != 0)
+      names[count++] = keys[*out].group;
+  }
+  return unknown_key(
+      r, key, names, count,
+      "there are file, constants, arena, kernels, delegates, outside, sqnr and time");
+}
+
+/* The row of a name within a group, "*" standing for any. */
+static EtcStatus find_name(YamlReader *r, BudgetKey group, StrView name, BudgetKey *out) {
+  const char *names[BUDGET_KEYS];
+  size_t count = 0;
+  for (*out = group; *out < BUDGET_KEYS && strcmp(keys[*out].group, keys[group].group) == 0;
+       ++*out) {
+    if (sv_eq_str(name, keys[*out].name) || strcmp(keys[*out].name, "*") == 0)
+      return ETC_OK;
+    names[count++] = keys[*out].name;
+  }
+  return unknown_key(
+      r, name, names, count,
+      arena_printf(&r->s->arena, "of %s there are %s", keys[group].group,
+                   group == BUDGET_KERNELS ? "different and calls" : "count, code and memory"));
+}
+
+static EtcStatus add_limit(YamlReader *r, Budget *b, BudgetKey key, StrView name) {
+  StrView text = {0};
+  BudgetLimit limit = {.key = key, .at = yaml_place(r)};
+  const char *group = keys[key].group;
+  limit.name = name.size ? sv_from(arena_printf(&r->s->arena, "%s." SV_FMT, group, SV_ARG(name)))
+                         : sv_from(group);
+  limit.arena = key == BUDGET_ARENA ? name : SV("");
+  for (uint32_t i = 0; i < b->count; i++)
+    if (sv_eq(b->limits[i].name, limit.name))
+      return yaml_wrong(r, NULL, "'" SV_FMT "' is there twice", SV_ARG(limit.name));
+  if (b->count == MAX_LIMITS)
+    return yaml_wrong(r, NULL, "more than %d limits", MAX_LIMITS);
+  EtcStatus status = yaml_scalar(r, "a limit", &text);
+  if (status != ETC_OK)
+    return status;
+  if (!parse_value(keys[key].unit, text, &limit.limit))
+    return yaml_wrong(r, unit_hints[keys[key].unit], "'" SV_FMT "' is no limit of " SV_FMT,
+                      SV_ARG(text), SV_ARG(limit.name));
+  b->limits[b->count++] = limit;
+  return ETC_OK;
+}
+
+/* {NAME: LIMIT, …} of a group. */
+static EtcStatus read_group(YamlReader *r, Budget *b, BudgetKey group) {
+  EtcStatus status = yaml_next(r);
+  while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
+    StrView name = {0};
+    BudgetKey key = group;
+    status = yaml_scalar(r, "a name", &name);
+    if (status == ETC_OK)
+      status = find_name(r, group, name, &key);
+    if (status == ETC_OK)
+      status = yaml_next(r);
+    if (status == ETC_OK)
+      status = add_limit(r, b, key, name);
+    if (status == ETC_OK)
+      status = yaml_next(r);
+  }
+  return status;
+}
+
+static EtcStatus read_key(YamlReader *r, Budget *b) {
+  StrView text = {0};
+  BudgetKey key = 0;
+  EtcStatus status = yaml_scalar(r, "a key", &text);
+  if (status == ETC_OK)
+    status = find_group(r, text, &key);
+  if (status == ETC_OK)
+    status = yaml_next(r);
+  if (status != ETC_OK)
+    return status;
+  StrView name = sv_from(keys[key].name);
+  if (name.size && r->event.type == YAML_MAPPING_START_EVENT)
+    return read_group(r, b, key);
+  return add_limit(r, b, key, name);
+}
+
+static EtcStatus read_all(YamlReader *r, Budget *b) {
+  EtcStatus status = yaml_begin(r, "a budget is a mapping of limits, as in 'file: 512K'");
+  if (status == ETC_OK)
+    status = yaml_next(r);
+  while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
+    status = read_key(r, b);
+    if (status == ETC_OK)
+      status = yaml_next(r);
+  }
+  if (status == ETC_OK && b->count == 0)
+    return yaml_wrong(r, "add one, as in 'file: 512K'", "the budget has no limit");
+  return status == ETC_OK ? yaml_end(r) : status;
+}
+
+EtcStatus budget_read(Session *s, const char *path, Budget **out) {
+  MappedFile file;
+  YamlReader r;
+  Budget *b = ARENA_NEW(&s->arena, Budget);
+  EtcStatus status = session_status(file_map(&file, &s->arena, &s->sink, path));
+  if (status != ETC_OK)
+    return status;
+  *b = (Budget){.path = path, .limits = ARENA_ARRAY(&s->arena, BudgetLimit, MAX_LIMITS)};
+  status = yaml_open(&r, s, DIAG_BUDGET_FILE, "a budget", sv_from(path), file.data, file.size);
+  if (status == ETC_OK) {
+    status = read_all(&r, b);
+    yaml_close(&r);
+  }
+  file_unmap(&file);
+  *out = b;
+  return status;
+}
+
+const BudgetLimit *budget_limit(const Budget *b, BudgetKey key) {
+  for (uint32_t i = 0; b && i < b->count; i++)
+    if (b->limits[i].key == key)
+      return &b->limits[i];
+  return NULL;
+}

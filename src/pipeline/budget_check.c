@@ -1,0 +1,293 @@
+/* See budget.h. What a program has of each limit, and what takes most of it. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "pipeline/budget.h"
+#include "pte/inspect_internal.h"
+#include "pte/keymap.h"
+#include "support/text.h"
+
+enum { SHOWN = 3 }; /* of what takes most */
+
+typedef struct Check {
+  Session *s;
+  const PteProgram *p;
+  const PteSize *size;
+  const PteNames *names;
+  const BudgetMeasures *measures;
+} Check;
+
+/* Takes the text over from a buffer. */
+static const char *keep(const Check *c, StrBuf *text) {
+  char *kept = arena_strdup(&c->s->arena, (StrView){strbuf_cstr(text), text->size});
+  strbuf_release(text);
+  return kept;
+}
+
+static void append_item(StrBuf *out, StrView name, uint64_t bytes) {
+  strbuf_append(out, out->size ? SV(", ") : SV(""));
+  strbuf_append_printable(out, name);
+  strbuf_append_char(out, ' ');
+  strbuf_append_bytes(out, bytes);
+}
+
+/* --- sizes --- */
+
+static bool is_weight(PtePartKind kind) {
+  return kind == PTE_PART_CONSTANT || kind == PTE_PART_STATE || kind == PTE_PART_DATA;
+}
+
+/* Layers of the file, or of its weights. */
+static const char *largest_layers(const Check *c, bool weights) {
+  StrBuf text;
+  strbuf_init(&text);
+  for (uint32_t i = 0, shown = 0; i < c->size->layer_count && shown < SHOWN; i++) {
+    const PteLayer *layer = &c->size->layers[i];
+    PtePartKind kind = layer->parts->kind;
+    if (weights ? !is_weight(kind) : kind == PTE_PART_PADDING)
+      continue;
+    append_item(&text, kind == PTE_PART_PROGRAM ? SV("the program itself") : layer->parts->layer,
+                layer->bytes);
+    shown++;
+  }
+  if (weights && c->size->external)
+    append_item(&text, SV("in a file of their own"), c->size->external);
+  return keep(c, &text);
+}
+
+static void check_weights(const Check *c, BudgetRow *row) {
+  row->actual = (double)c->size->external;
+  for (PtePartKind k = 0; k < PTE_PART_KINDS; k++)
+    row->actual += is_weight(k) ? (double)c->size->totals[k] : 0;
+  row->why = largest_layers(c, true);
+}
+
+/* --- arenas --- */
+
+/* name empty: every arena. */
+static bool is_arena(const PteArena *a, StrView name) {
+  uint64_t id;
+  return !name.size || (text_parse_u64(name, &id) && id == a->id) ||
+         (a->bank && sv_eq(a->bank->name, name));
+}
+
+static const char *largest_live(const Check *c, const PteArena *a) {
+  StrBuf text;
+  strbuf_init(&text);
+  for (uint32_t i = 0; a && i < a->live_count && i < SHOWN; i++)
+    append_item(&text, a->live[i].name, a->live[i].bytes);
+  if (a && a->live_count) {
+    strbuf_append(&text, SV(", in use at "));
+    strbuf_append_printable(&text, a->at);
+  }
+  return keep(c, &text);
+}
+
+/* False when there is no such arena. */
+static bool check_arena(const Check *c, BudgetRow *row) {
+  const PteArena *largest = NULL;
+  for (uint32_t i = 0; i < c->size->method_count; i++)
+    for (uint32_t k = 0; k < c->size->methods[i].arena_count; k++) {
+      const PteArena *a = &c->size->methods[i].arenas[k];
+      if (!is_arena(a, row->limit->arena))
+        continue;
+      row->actual += (double)a->bytes;
+      if (!largest || a->bytes > largest->bytes)
+        largest = a;
+    }
+  row->why = largest_live(c, largest);
+  return largest || !row->limit->arena.size;
+}
+
+static EtcStatus no_arena(const Check *c, const BudgetLimit *limit) {
+  StrBuf names;
+  strbuf_init(&names);
+  for (uint32_t i = 0; i < c->size->method_count; i++)
+    for (uint32_t k = 0; k < c->size->methods[i].arena_count; k++) {
+      const PteArena *a = &c->size->methods[i].arenas[k];
+      strbuf_append(&names, names.size ? SV(", ") : SV(""));
+      if (a->bank)
+        strbuf_append_printable(&names, a->bank->name);
+      else
+        strbuf_printf(&names, "%u", a->id);
+    }
+  Diag *d = diag_begin(&c->s->sink, DIAG_BUDGET_FILE, limit->at);
+  diag_message(d, "the program has no arena '" SV_FMT "'", SV_ARG(limit->arena));
+  diag_hint(d, "it has %s; --memory names banks", names.size ? strbuf_cstr(&names) : "none");
+  strbuf_release(&names);
+  return session_status(diag_end(d));
+}
+
+/* --- kernels and delegates --- */
+
+typedef struct KernelUse {
+  StrView name;
+  uint32_t calls, method, instruction; /* of the first call */
+} KernelUse;
+
+typedef struct KernelUses {
+  KernelUse *items; /* most calls first */
+  uint32_t count, calls;
+} KernelUses;
+
+static int most_calls(const void *a, const void *b) {
+  const KernelUse *x = a, *y = b;
+  if (x->calls != y->calls)
+    return x->calls > y->calls ? -1 : 1;
+  if (x->method != y->method)
+    return x->method < y->method ? -1 : 1;
+  return x->instruction < y->instruction ? -1 : x->instruction > y->instruction;
+}
+
+static void count_method(const Check *c, uint32_t method, bool computing, KeyMap *known,
+                         KernelUses *out) {
+  const PteMethod *m = &c->p->methods[method];
+  for (uint32_t i = 0; i < m->instruction_count; i++) {
+    uint32_t *slot;
+    if (m->instructions[i].kind != PTE_KERNEL_CALL)
+      continue;
+    StrView name = m->operators[m->instructions[i].index];
+    if (computing && !operator_library(name)[0])
+      continue;
+    if (!keymap_get(known, name.data, (uint32_t)name.size, &slot)) {
+      out->items[out->count++] = (KernelUse){name, 0, method, i};
+      *slot = out->count;
+    }
+    out->items[*slot - 1].calls++;
+    out->calls++;
+  }
+}
+
+/* computing: without those of the runtime itself, which only handle sizes and views. */
+static KernelUses count_kernels(const Check *c, bool computing) {
+  size_t most = 1;
+  for (uint32_t i = 0; i < c->p->method_count; i++)
+    most += c->p->methods[i].operator_count;
+  KeyMap known = keymap_make(&c->s->arena, c->s->ctx.names.seed);
+  KernelUses out = {.items = ARENA_ARRAY(&c->s->arena, KernelUse, most)};
+  for (uint32_t i = 0; i < c->p->method_count; i++)
+    count_method(c, i, computing, &known, &out);
+  qsort(out.items, out.count, sizeof *out.items, most_calls);
+  return out;
+}
+
+/* "aten::mm.out 3 (/head/MatMul)": the most called, or, where each kernel counts, the least. */
+static const char *kernel_names(const Check *c, const KernelUses *uses, bool least) {
+  StrBuf text;
+  strbuf_init(&text);
+  for (uint32_t i = 0; i < uses->count && i < 2 * SHOWN; i++) {
+    const KernelUse *use = &uses->items[least ? uses->count - 1 - i : i];
+    StrView node =
+        c->names ? c->names->instruction(c->names->user, use->method, use->instruction) : SV("");
+    strbuf_append(&text, i ? SV(", ") : SV(""));
+    strbuf_append_printable(&text, use->name);
+    strbuf_printf(&text, " %u", use->calls);
+    if (node.size) {
+      strbuf_append(&text, SV(" ("));
+      strbuf_append_printable(&text, node);
+      strbuf_append_char(&text, ')');
+    }
+  }
+  return keep(c, &text);
+}
+
+static void check_kernels(const Check *c, BudgetRow *row) {
+  bool different = row->limit->key == BUDGET_KERNELS;
+  KernelUses uses = count_kernels(c, row->limit->key == BUDGET_OUTSIDE);
+  row->actual = different ? uses.count : uses.calls;
+  row->why = kernel_names(c, &uses, different);
+}
+
+static void check_delegates(const Check *c, BudgetRow *row) {
+  StrBuf text;
+  uint32_t count = 0;
+  strbuf_init(&text);
+  for (uint32_t i = 0; i < c->p->method_count; i++) {
+    const PteMethod *m = &c->p->methods[i];
+    for (uint32_t k = 0; k < m->delegate_count; k++)
+      if (++count <= SHOWN)
+        append_item(&text, m->delegates[k].id, m->delegates[k].size);
+  }
+  row->actual =
+      row->limit->key == BUDGET_DELEGATES ? count : (double)c->size->totals[PTE_PART_CODE];
+  row->why = keep(c, &text);
+}
+
+static void check_delegate_memory(const Check *c, BudgetRow *row) {
+  double packed = 0, workspace = 0;
+  uint32_t unknown = 0;
+  for (uint32_t i = 0; i < c->size->method_count; i++) {
+    packed += (double)c->size->methods[i].packed;
+    workspace = fmax(workspace, (double)c->size->methods[i].workspace);
+    unknown += c->size->methods[i].unknown;
+  }
+  row->known = unknown == 0;
+  row->actual = packed + workspace;
+  row->why = unknown ? "the backend does not tell of its memory"
+                     : arena_printf(&c->s->arena, "packed weights %.0f, workspace %.0f bytes",
+                                    packed, workspace);
+}
+
+/* --- all --- */
+
+static void check_measure(const Check *c, BudgetRow *row) {
+  bool sqnr = row->limit->key == BUDGET_SQNR;
+  row->known = c->measures != NULL;
+  row->why = "only 'etc lower' knows it";
+  if (!row->known)
+    return;
+  row->actual = sqnr ? c->measures->sqnr : c->measures->time;
+  row->why = sqnr ? c->measures->worst : c->measures->slow;
+}
+
+static EtcStatus check_row(const Check *c, BudgetRow *row) {
+  row->known = true;
+  row->why = "";
+  switch (row->limit->key) {
+  case BUDGET_FILE:
+    row->actual = (double)c->p->file.size;
+    row->why = largest_layers(c, false);
+    break;
+  case BUDGET_CONSTANTS:
+    check_weights(c, row);
+    break;
+  case BUDGET_ARENA_TOTAL:
+  case BUDGET_ARENA:
+    if (!check_arena(c, row))
+      return no_arena(c, row->limit);
+    break;
+  case BUDGET_KERNELS:
+  case BUDGET_KERNEL_CALLS:
+  case BUDGET_OUTSIDE:
+    check_kernels(c, row);
+    break;
+  case BUDGET_DELEGATES:
+  case BUDGET_DELEGATE_CODE:
+    check_delegates(c, row);
+    break;
+  case BUDGET_DELEGATE_MEMORY:
+    check_delegate_memory(c, row);
+    break;
+  default:
+    check_measure(c, row);
+    break;
+  }
+  bool least = row->limit->key == BUDGET_SQNR;
+  bool within = least ? row->actual >= row->limit->limit : row->actual <= row->limit->limit;
+  row->over = row->known && !within; /* also of NaN */
+  return ETC_OK;
+}
+
+EtcStatus budget_check(Session *s, const Budget *b, const PteProgram *p, const PteSize *size,
+                       const PteNames *names, const BudgetMeasures *measures, BudgetResult *out) {
+  Check c = {s, p, size, names, measures};
+  *out = (BudgetResult){.budget = b, .rows = ARENA_ARRAY(&s->arena, BudgetRow, b->count)};
+  for (uint32_t i = 0; i < b->count; i++) {
+    out->rows[i].limit = &b->limits[i];
+    EtcStatus status = check_row(&c, &out->rows[i]);
+    if (status != ETC_OK)
+      return status;
+    out->over += out->rows[i].over;
+  }
+  return ETC_OK;
+}

@@ -1,0 +1,123 @@
+/* See quantize_error.h. */
+#include "pipeline/quantize_error.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "passes/quantize/pairs.h"
+#include "pipeline/settings.h"
+
+typedef struct Measure {
+  Session *s;
+  Graph *g; /* quantized */
+  Arena *arena;
+  Compare compare;
+  NodeId *nodes; /* by pair */
+} Measure;
+
+static Status run_passes(Measure *r, const char *const *names, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    TRY(manager_run_pass(&r->s->manager, r->g, pass_find(sv_from(names[i]))));
+  return STATUS_OK;
+}
+
+static Status compare(Measure *r, const char *data, QuantizeErrors *out) {
+  PassProgress *progress = r->s->manager.options.progress;
+  DataSet *set = NULL;
+  TRY(dataset_open(&set, r->g, data, (DataShard){0, 1}, &r->s->sink));
+  out->samples = dataset_count(set);
+  Status status = compare_run(&r->compare, set, progress ? &progress->samples : NULL, &r->s->sink);
+  dataset_close(set);
+  return status;
+}
+
+/* --- names --- */
+
+static StrView name_text(const Measure *r, NameId name) {
+  return name ? intern_get(&r->g->ctx->names, name) : (StrView){0};
+}
+
+/* The operator and the name of the model's node, or the op. */
+static const char *node_text(const Measure *r, NodeId n) {
+  if (!n)
+    return "input";
+  const Loc *loc = &r->g->locs[node_cget(r->g, n)->loc];
+  StrView op = op_schema(node_cget(r->g, n)->op)->full;
+  StrView type = loc->op_type ? name_text(r, loc->op_type) : op;
+  StrView name = name_text(r, loc->name);
+  return name.size ? arena_printf(r->arena, SV_FMT " '" SV_FMT "'", SV_ARG(type), SV_ARG(name))
+                   : arena_strdup(r->arena, type);
+}
+
+/* --- rows --- */
+
+static double damage(const QuantizeError *e) {
+  double own = compare_sqnr(&e->own);
+  return isnan(own) ? INFINITY : own;
+}
+
+static int compare_rows(const void *a, const void *b) {
+  const QuantizeError *x = a, *y = b;
+  double dx = damage(x), dy = damage(y);
+  if (dx != dy)
+    return dx < dy ? -1 : 1;
+  return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Pairs that are outputs come last, one for each output of floats. */
+static void list_outputs(const Measure *r, uint32_t pair, QuantizeErrors *out) {
+  const Graph *plain = r->compare.plain;
+  for (uint32_t i = 0; i < graph_output_count(plain) && pair < r->compare.pair_count; i++) {
+    if (!dtype_is_float(value_dtype(plain, graph_output(plain, i))))
+      continue;
+    StrView name = name_text(r, graph_output_name(plain, i));
+    out->outputs[out->output_count++] = (QuantizeError){
+        .value = name.size ? name : sv_from(arena_printf(r->arena, "output_%" PRIu32, i)),
+        .node = "output",
+        .all = r->compare.pairs[pair++].all};
+  }
+}
+
+static void list_rows(const Measure *r, QuantizeErrors *out) {
+  const Compare *c = &r->compare;
+  out->rows = ARENA_ARRAY(r->arena, QuantizeError, (size_t)c->pair_count + 1);
+  out->outputs = ARENA_ARRAY(r->arena, QuantizeError, (size_t)c->pair_count + 1);
+  for (uint32_t i = 0; i < c->pair_count && !c->pairs[i].output; i++) {
+    NodeId n = r->nodes[i];
+    out->rows[out->row_count++] =
+        (QuantizeError){.value = name_text(r, value_cget(c->plain, c->pairs[i].plain)->name),
+                        .node = node_text(r, n),
+                        .loc = n ? node_cget(r->g, n)->loc : 0,
+                        .order = i,
+                        .own = c->pairs[i].own,
+                        .all = c->pairs[i].all};
+  }
+  list_outputs(r, out->row_count, out);
+  qsort(out->rows, out->row_count, sizeof *out->rows, compare_rows);
+}
+
+static Status measure(Measure *r, const char *data, QuantizeErrors *out) {
+  static const char *const before[] = {"spell_linear", "equalize"};
+  static const char *const after[] = {"annotate", "observe", "convert"};
+  TRY(run_passes(r, before, COUNT_OF(before)));
+  const Graph *plain = graph_snapshot(r->g, r->arena);
+  TRY(run_passes(r, after, COUNT_OF(after)));
+  find_pairs(plain, r->g, r->arena, &r->compare, &r->nodes);
+  TRY(compare(r, data, out));
+  list_rows(r, out);
+  return STATUS_OK;
+}
+
+Status quantize_error_measure(Session *s, const Method *m, const char *data, Arena *arena,
+                              QuantizeErrors *out) {
+  Measure r = {.s = s, .g = m->graph, .arena = arena};
+  const Graph *original = graph_snapshot(m->graph, arena);
+  *out = (QuantizeErrors){0};
+  manager_enter(&s->manager, STAGE_QUANTIZE);
+  s->ctx.model_path = source_name(m->source);
+  TRY(session_begin_quantize(s, m));
+  Status status = measure(&r, data, out);
+  graph_restore(m->graph, original);
+  return status;
+}

@@ -1,0 +1,88 @@
+/* See yaml_reader.h. */
+#include "pipeline/yaml_reader.h"
+
+enum { MAX_SIZE = 1 << 20 };
+
+DiagPlace yaml_place(const YamlReader *r) {
+  yaml_mark_t mark = r->has_event ? r->event.start_mark : r->parser.problem_mark;
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = r->file;
+  place.line = (uint32_t)mark.line + 1;
+  place.column = (uint32_t)mark.column + 1;
+  return place;
+}
+
+EtcStatus yaml_wrong(YamlReader *r, const char *hint, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  char *text = arena_vprintf(&r->s->arena, format, args);
+  va_end(args);
+  Diag *d = diag_begin(&r->s->sink, r->code, yaml_place(r));
+  diag_message(d, "%s", text);
+  if (hint)
+    diag_hint(d, "%s", hint);
+  return session_status(diag_end(d));
+}
+
+EtcStatus yaml_open(YamlReader *r, Session *s, DiagCode code, const char *what, StrView file,
+                    const uint8_t *data, uint64_t size) {
+  *r = (YamlReader){.s = s, .code = code, .what = what, .file = file};
+  DiagPlace place = DIAG_NOWHERE;
+  place.file = file;
+  if (size == 0 || size > MAX_SIZE)
+    return session_status(
+        diag_report(&s->sink, code, place, "%s has 1 to %d bytes", what, MAX_SIZE));
+  if (!yaml_parser_initialize(&r->parser))
+    return session_status(STATUS_NO_MEMORY);
+  yaml_parser_set_input_string(&r->parser, data, (size_t)size);
+  return ETC_OK;
+}
+
+void yaml_close(YamlReader *r) {
+  if (r->has_event)
+    yaml_event_delete(&r->event);
+  yaml_parser_delete(&r->parser);
+}
+
+EtcStatus yaml_next(YamlReader *r) {
+  if (r->has_event)
+    yaml_event_delete(&r->event);
+  r->has_event = yaml_parser_parse(&r->parser, &r->event) != 0;
+  if (!r->has_event)
+    return yaml_wrong(r, NULL, "%s", r->parser.problem ? r->parser.problem : "this is no YAML");
+  if (r->event.type == YAML_ALIAS_EVENT)
+    return yaml_wrong(r, NULL, "aliases are not supported");
+  return ETC_OK;
+}
+
+EtcStatus yaml_scalar(YamlReader *r, const char *what, StrView *out) {
+  if (r->event.type != YAML_SCALAR_EVENT)
+    return yaml_wrong(r, NULL, "expected %s", what);
+  StrView text = {(const char *)r->event.data.scalar.value, r->event.data.scalar.length};
+  if (memchr(text.data, 0, text.size))
+    return yaml_wrong(r, NULL, "%s holds a zero byte", what);
+  *out = (StrView){arena_strdup(&r->s->arena, text), text.size};
+  return ETC_OK;
+}
+
+EtcStatus yaml_begin(YamlReader *r, const char *expected) {
+  static const yaml_event_type_t begin[] = {YAML_STREAM_START_EVENT, YAML_DOCUMENT_START_EVENT,
+                                            YAML_MAPPING_START_EVENT};
+  for (size_t i = 0; i < COUNT_OF(begin); i++) {
+    EtcStatus status = yaml_next(r);
+    if (status != ETC_OK)
+      return status;
+    if (r->event.type != begin[i])
+      return yaml_wrong(r, NULL, "%s", expected);
+  }
+  return ETC_OK;
+}
+
+EtcStatus yaml_end(YamlReader *r) {
+  EtcStatus status = yaml_next(r); /* the end of the document */
+  if (status == ETC_OK)
+    status = yaml_next(r);
+  if (status == ETC_OK && r->event.type != YAML_STREAM_END_EVENT)
+    return yaml_wrong(r, NULL, "%s is one document", r->what);
+  return status;
+}

@@ -1,0 +1,154 @@
+/* What a program takes of a device: on sample programs, and on one whose parts lie in each other.
+ */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../pte/maker.h"
+#include "pte/emit.h"
+#include "pte/size.h"
+
+typedef struct Fixture {
+  Capture capture;
+  Context ctx;
+  Arena arena;
+  char path[64];
+  PteProgram p;
+} Fixture;
+
+static int setup(void **state) {
+  Fixture *f = xrealloc(NULL, sizeof *f);
+  *f = (Fixture){0};
+  capture_init(&f->capture);
+  context_init(&f->ctx, &f->capture.sink);
+  arena_init(&f->arena);
+  snprintf(f->path, sizeof f->path, "/tmp/etc-test-XXXXXX");
+  int fd = mkstemp(f->path);
+  assert_true(fd >= 0);
+  close(fd);
+  *state = f;
+  return 0;
+}
+
+static int teardown(void **state) {
+  Fixture *f = *state;
+  unlink(f->path);
+  arena_release(&f->arena);
+  context_release(&f->ctx);
+  capture_release(&f->capture);
+  xfree(f);
+  return 0;
+}
+
+static PteSize sample(Fixture *f, void (*make)(Maker *), const PteNames *names) {
+  Maker m = {.ctx = &f->ctx};
+  make(&m);
+  assert_int_equal(pte_emit(m.graphs, m.count, f->ctx.sink, f->path, (EmitOptions){0}), STATUS_OK);
+  for (uint32_t i = 0; i < m.count; i++)
+    graph_free(m.graphs[i]);
+  assert_int_equal(pte_program_open(&f->p, f->ctx.sink, f->path), STATUS_OK);
+  return pte_size(&f->p, names, &f->arena);
+}
+
+static uint64_t sum(const PteSize *s) {
+  uint64_t bytes = 0, layers = 0;
+  for (uint32_t i = 0; i < s->part_count; i++)
+    bytes += s->parts[i].bytes;
+  for (uint32_t i = 0; i < s->layer_count; i++)
+    layers += s->layers[i].bytes;
+  assert_int_equal(bytes, layers);
+  return bytes;
+}
+
+/* The sums of all samples are those of their files. */
+static void test_sums(void **state) {
+  Fixture *f = *state;
+  static void (*const makers[])(Maker *) = {
+      sample_add,     sample_constants, sample_empty_constant, sample_shapes, sample_dynamic,
+      sample_methods, sample_factories, sample_control,        sample_states};
+  for (size_t i = 0; i < COUNT_OF(makers); i++) {
+    PteSize s = sample(f, makers[i], NULL);
+    assert_int_equal(sum(&s), f->p.file.size);
+    pte_program_close(&f->p);
+  }
+}
+
+static const PtePart *find(const PteSize *s, PtePartKind kind) {
+  for (uint32_t i = 0; i < s->part_count; i++)
+    if (s->parts[i].kind == kind)
+      return &s->parts[i];
+  return NULL;
+}
+
+static void test_constants(void **state) {
+  Fixture *f = *state;
+  PteSize s = sample(f, sample_constants, NULL);
+  assert_int_equal(s.totals[PTE_PART_CONSTANT], 36); /* of 84: equal ones are there once */
+  assert_int_equal(s.totals[PTE_PART_PROGRAM] + s.totals[PTE_PART_PADDING] + 36, f->p.file.size);
+  assert_true(s.layers[0].parts->kind == PTE_PART_PROGRAM);
+  assert_int_equal(s.methods[0].arenas[0].bytes, 192);
+  assert_int_equal(s.methods[0].arenas[0].peak, 96);
+  assert_true(s.methods[0].arenas[0].live_count >= 2);
+  pte_program_close(&f->p);
+}
+
+static StrView named(void *user, uint32_t method, uint32_t instruction) {
+  (void)user;
+  (void)method;
+  (void)instruction;
+  return SV("/first");
+}
+
+static StrView no_data(void *user, StrView key) {
+  (void)user;
+  (void)key;
+  return SV("");
+}
+
+/* Names of the model take the place of instructions. */
+static void test_names(void **state) {
+  Fixture *f = *state;
+  PteNames names = {.instruction = named, .data = no_data};
+  PteSize s = sample(f, sample_constants, &names);
+  const PtePart *part = find(&s, PTE_PART_CONSTANT);
+  assert_int_equal(part->layer.size, 6);
+  assert_memory_equal(part->layer.data, "/first", 6);
+  pte_program_close(&f->p);
+}
+
+/* Named data within the constants, one item behind the other's middle, an unused segment. */
+static void test_overlaps(void **state) {
+  Fixture *f = *state;
+  enum { SIZE = 1000 };
+  static uint8_t bytes[SIZE];
+  PteSegment segments[] = {{200, 300}, {300, 400}, {600, 200}, {900, 100}};
+  StrView keys[] = {SV("a"), SV("b"), SV("c")};
+  uint32_t at[] = {0, 1, 2};
+  PteProgram p = {.file = {.data = bytes, .size = SIZE, .fd = -1},
+                  .program_size = 150,
+                  .segments = segments,
+                  .segment_count = 4,
+                  .constant_segment = 4,
+                  .initial_segment = 4,
+                  .named_data = keys,
+                  .named_segments = at,
+                  .named_data_count = 3};
+  PteSize s = pte_size(&p, NULL, &f->arena);
+  assert_int_equal(sum(&s), SIZE);
+  assert_int_equal(s.totals[PTE_PART_PROGRAM], 150);
+  assert_int_equal(s.totals[PTE_PART_DATA], 600); /* 200 .. 800 */
+  assert_int_equal(s.totals[PTE_PART_UNUSED], 100);
+  assert_int_equal(s.totals[PTE_PART_PADDING], 150); /* 150 .. 200, 800 .. 900 */
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_sums, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_constants, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_names, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_overlaps, setup, teardown),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,52 @@
+/* etc size: what a program takes of flash and of SRAM. */
+#include "command.h"
+#include "pipeline/budget.h"
+#include "pte/size.h"
+
+static void print(const CommandLine *line, const PteProgram *p, const PteSize *size,
+                  const BudgetResult *budget, StrBuf *out) {
+  Session *s = line->session;
+  if (!command_line_has(line, OPT_JSON)) {
+    pte_size_text(p, size, s->sink.verbose, out);
+    if (budget) {
+      strbuf_append(out, SV("budget:\n"));
+      budget_text(budget, out);
+    }
+    return;
+  }
+  JsonWriter w;
+  json_init(&w, out, true);
+  json_open_object(&w);
+  pte_size_json(p, size, &w);
+  if (budget)
+    budget_json(budget, &w);
+  json_close_object(&w);
+  strbuf_append_char(out, '\n');
+}
+
+int cmd_size(const CommandLine *line) {
+  Session *s = line->session;
+  PteProgram program;
+  EtcStatus status = expect_arguments(line, 1, "a program");
+  if (status == ETC_OK)
+    status = command_line_apply(line);
+  if (status == ETC_OK)
+    status = session_status(pte_program_open(&program, &s->sink, line->arguments[0]));
+  if (status != ETC_OK)
+    return (int)status;
+  program.readers = s->ctx.readers;
+  BudgetResult budget = {0};
+  PteSize size = pte_size(&program, NULL, &s->arena);
+  if (s->budget)
+    status = budget_check(s, s->budget, &program, &size, NULL, NULL, &budget);
+  if (status != ETC_OK) {
+    pte_program_close(&program);
+    return (int)status;
+  }
+  StrBuf text;
+  strbuf_init(&text);
+  print(line, &program, &size, s->budget ? &budget : NULL, &text);
+  pte_program_close(&program);
+  int printed = print_and_release(line, &text);
+  return budget.over ? ETC_FAILED : printed;
+}
