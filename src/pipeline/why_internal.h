@@ -20,6 +20,8 @@ typedef struct WhyTarget {
 WhyTarget *why_targets(const Session *s, StrView name, Arena *arena, uint32_t *count);
 /* All operators of all methods. */
 WhyTarget *why_operators(const Session *s, Arena *arena, uint32_t *count);
+/* An operator of a model, by its name or that of an output, that import did not come to; NULL. */
+const Onnx__NodeProto *why_left_out(const Session *s, StrView name);
 /* The name of the model that is most like it, or NULL. */
 const char *why_nearest(const Session *s, StrView name, Arena *arena);
 
@@ -121,6 +123,8 @@ const char *why_loc_name(const Graph *g, LocId loc, Arena *arena);
  * "" for none. */
 const char *why_readers(Why *w);
 
+/* Of an operator that import did not come to. */
+void why_print_left_out(const Onnx__NodeProto *node, bool json, StrBuf *out);
 void why_print_text(Why *w, StrBuf *out);
 void why_print_json(Why *w, StrBuf *out);
 
