@@ -116,7 +116,9 @@ static void add_facts(Why *w, const BackendFact *b, const Bitset *carriers) {
       continue;
     w->facts = arena_grow(&w->arena, w->facts, w->fact_count * sizeof *w->facts,
                           (w->fact_count + 1) * sizeof *w->facts);
-    w->facts[w->fact_count++] = (WhyFact){n, b, delegate_of(b, n->partition)};
+    const DelegateFact *delegate = delegate_of(b, n->partition);
+    uint32_t number = delegate ? why_delegate_number(w, delegate->call) : 0;
+    w->facts[w->fact_count++] = (WhyFact){n, b, delegate, number};
   }
 }
 

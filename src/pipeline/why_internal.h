@@ -74,6 +74,7 @@ typedef struct WhyFact {
   const NodeFact *node;
   const BackendFact *backend;
   const DelegateFact *delegate; /* NULL: it refused the node */
+  uint32_t number;              /* of the delegate, as `etc inspect` counts them */
 } WhyFact;
 
 /* The program of a method: when what runs, and lies where. */
@@ -110,6 +111,8 @@ typedef struct Why {
 bool why_tells(const Why *w, const Carrier *c);
 /* What is the same for all targets of a method (why_end.c). */
 Status why_program_init(WhyProgram *p, const Method *m, const InstructionMap *map, Arena *arena);
+/* The number of a call of a delegate as `etc inspect` counts them: from 1, over all methods. */
+uint32_t why_delegate_number(const Why *w, NodeId call);
 /* Fills in ends and memory. */
 void why_find_ends(Why *w);
 

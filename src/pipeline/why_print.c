@@ -235,8 +235,8 @@ static void text_fact(const Why *w, uint32_t i, StrBuf *out) {
   strbuf_append(out, op_schema(f->node->op)->full);
   if (f->delegate) {
     const PartitionCost *cost = &f->delegate->cost;
-    strbuf_printf(out, ", in a delegate of %" PRIu32 " node%s", f->delegate->node_count,
-                  f->delegate->node_count == 1 ? "" : "s");
+    strbuf_printf(out, " into delegate %" PRIu32 " (%" PRIu32 " node%s)", f->number,
+                  f->delegate->node_count, f->delegate->node_count == 1 ? "" : "s");
     if (cost->spent > 0 || cost->saved > 0)
       strbuf_printf(out, ", estimated to save %.0f ns and to cost %.0f ns a call", cost->saved,
                     cost->spent);
@@ -423,6 +423,7 @@ static void json_fact(const WhyFact *f, JsonWriter *j) {
   json_named_string(j, "backend", sv_from(f->backend->backend->name));
   json_named_string(j, "aten", op_schema(f->node->op)->full);
   if (f->delegate) {
+    json_named_uint(j, "delegate", f->number);
     json_named_uint(j, "delegate_nodes", f->delegate->node_count);
     json_key(j, "spent_ns");
     json_double(j, f->delegate->cost.spent);
