@@ -3,7 +3,10 @@
  *
  * The pass `delegate` asks a backend which nodes it takes, cuts each partition out of the graph and
  * replaces it by a call of the delegate. It checks what the backend says: a partition whose nodes
- * depend on each other through a node outside cannot be cut out. */
+ * depend on each other through a node outside cannot be cut out.
+ *
+ * Partitions with equal code are calls of one delegate, which the runtime initialises once: what it
+ * keeps from one call must not change the next. */
 #ifndef ETC_BACKENDS_BACKEND_H
 #define ETC_BACKENDS_BACKEND_H
 
@@ -60,6 +63,7 @@ typedef struct BackendContext {
   const StrView *settings; /* by row of the backend's settings: what was given, checked; empty where
                               nothing was */
   bool whole;              /* what it leaves out is an error: nothing is too small for it */
+  void *own;               /* what the backend keeps from one call to the next; NULL at first */
   Refusal *refusals;       /* by NodeId, of the graph as it came, for nodes that are left out */
   PartitionCost *costs;    /* by the number of the partition, up to the number of nodes */
 } BackendContext;

@@ -1,4 +1,9 @@
-# make install: libetc (shared and static), the public headers, and what find_package(etc) and pkg-config read.
+# make install: the command, libetc (shared and static), the public headers, and what find_package(etc) and pkg-config read.
+if(ETC_STATIC)
+  install(TARGETS etc-static RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+else()
+  install(TARGETS etc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 install(TARGETS etc_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS etc_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/etc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

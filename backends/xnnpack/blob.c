@@ -5,6 +5,8 @@
  * transpose, the number of a DelegateMove and the name of a node. */
 #include "backends/xnnpack/blob.h"
 
+#include <xxhash.h>
+
 #include "pte/flatbuffer.h"
 
 enum {
@@ -232,8 +234,29 @@ XnnBlob xnn_blob(const XnnGraph *x, const Graph *g, const char *const *keys,
     if (region.size)
       memcpy(data + region_at(b.size), region.data, region.size);
     blob.data = data;
+    blob.tables = b.size;
   }
   strbuf_release(&region);
   fb_release(&b);
+  return blob;
+}
+
+XnnBlobs *xnn_blobs(Arena *arena) {
+  XnnBlobs *blobs = arena_alloc(arena, sizeof *blobs);
+  *blobs = (XnnBlobs){.graphs = keymap_make(arena, 0), .arena = arena};
+  return blobs;
+}
+
+XnnBlob xnn_blob_once(XnnBlobs *blobs, XnnBlob blob) {
+  if (!blob.data)
+    return blob;
+  XXH128_hash_t hash = XXH3_128bits(blob.data + HEADER_SIZE, blob.tables);
+  uint32_t *slot, known = keymap_get(&blobs->graphs, &hash, sizeof hash, &slot);
+  if (known)
+    return blobs->items[known - 1];
+  size_t size = blobs->count * sizeof blob;
+  blobs->items = arena_grow(blobs->arena, blobs->items, size, size + sizeof blob);
+  blobs->items[blobs->count++] = blob;
+  *slot = blobs->count;
   return blob;
 }

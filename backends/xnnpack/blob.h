@@ -4,6 +4,7 @@
 
 #include "backends/xnnpack/subgraph.h"
 #include "ops/delegate.h"
+#include "pte/keymap.h"
 
 #define XNN_BACKEND_ID "XnnpackBackend"
 
@@ -12,9 +13,22 @@
 typedef struct XnnBlob {
   const uint8_t *data;
   uint64_t size;
+  uint32_t tables; /* bytes of the graph in it */
 } XnnBlob;
 /* transposes: of the graph, in order; for readers (reader.c), the runtime does not look at them. */
 XnnBlob xnn_blob(const XnnGraph *x, const Graph *g, const char *const *keys,
                  const DelegateTranspose *transposes, uint32_t transpose_count, Arena *arena);
+
+/* Those that were made for a graph of the IR. */
+typedef struct XnnBlobs {
+  KeyMap graphs; /* by hash of the graph: item + 1 */
+  XnnBlob *items;
+  uint32_t count;
+  Arena *arena;
+} XnnBlobs;
+XnnBlobs *xnn_blobs(Arena *arena);
+/* The first blob that has the same graph as this one, and for transposes perhaps the names of other
+ * nodes: equal partitions have equal bytes. The blob itself when there is none. */
+XnnBlob xnn_blob_once(XnnBlobs *blobs, XnnBlob blob);
 
 #endif

@@ -30,6 +30,12 @@ typedef enum XnnWork {
  * takes less memory and fewer instructions than many kernels. */
 #define XNN_DOUBT 1.25
 
+/* A partition is divided where equal parts of it save that many bytes of packed weights, at least
+ * so many for each nanosecond that the further calls take. Weights that are read for the first time
+ * in a call take about a tenth of a nanosecond a byte, so that the program becomes no slower. */
+#define XNN_LEAST_REPEATED ((uint64_t)128 << 10)
+#define XNN_BYTES_PER_TIME 16.0
+
 /* What is saved by not calling kernels for n. */
 double xnn_saved(const Graph *g, NodeId n, XnnWork work);
 /* What one call of a delegate with this graph costs besides computing. */

@@ -3,10 +3,12 @@
  * Whether it can hold a node is asked of the code that lowers it (lower.h). The nodes that it can
  * hold are numbered by how many changes between it and the portable kernels lie before them at
  * least; those of one number make one partition, so there are as few as the dependencies allow and
- * none depends on itself. */
+ * none depends on itself. Parts that are equal but for activations become partitions of their own
+ * afterwards (repeat.h). */
 #include "backends/selection.h"
 #include "backends/xnnpack/blob.h"
 #include "backends/xnnpack/plan.h"
+#include "backends/xnnpack/repeat.h"
 
 #include <math.h>
 #include <xxhash.h>
@@ -14,9 +16,9 @@
 #include "ir/transform.h"
 #include "support/text.h"
 
-enum { SET_MIN_OPS, SET_OPS, SET_SKIP }; /* rows of settings */
+enum { SET_MIN_OPS, SET_OPS, SET_SKIP, SET_MIN_SHARED }; /* rows of settings */
 
-enum { MAX_ROUNDS = 16 };
+enum { MAX_ROUNDS = 16, MAX_DIVISIONS = 64 };
 
 typedef struct Partitioner {
   BackendContext *c;
@@ -26,6 +28,7 @@ typedef struct Partitioner {
   uint32_t *change;      /* by NodeId: number of its partition, or of the last one before it */
   double *spent, *saved; /* by partition: see estimate.h */
   uint32_t rounds;       /* how often all partitions were tried */
+  uint32_t divisions;    /* how often one was divided at repeats to try it */
 } Partitioner;
 
 /* --- which nodes --- */
@@ -233,42 +236,151 @@ static void estimate(Partitioner *p, uint32_t number, const Partition *partition
   }
 }
 
+/* The nodes of all partitions, sorted by partition: those of number i from first[i] to
+ * first[i + 1]. outputs has room for those of one. */
+typedef struct PartitionList {
+  NodeId *nodes;
+  ValueId *outputs;
+  uint32_t *first, last;
+} PartitionList;
+
+static PartitionList list_partitions(const Partitioner *p) {
+  Graph *g = p->g;
+  Arena *a = p->c->scratch;
+  uint32_t results = 0;
+  PartitionList list = {.last = last_partition(p)};
+  for (FOR_NODES(g, n))
+    results += g->nodes[n].result_count;
+  list.nodes = ARENA_ARRAY(a, NodeId, g->live_nodes);
+  list.outputs = ARENA_ARRAY(a, ValueId, results);
+  list.first = ARENA_ARRAY(a, uint32_t, list.last + 2);
+  for (FOR_NODES(g, n))
+    if (p->held[n])
+      list.first[p->change[n] + 1]++;
+  for (uint32_t i = 1; i < list.last + 2; i++)
+    list.first[i] += list.first[i - 1];
+  uint32_t *at = ARENA_ARRAY(a, uint32_t, list.last + 1);
+  for (FOR_NODES(g, n))
+    if (p->held[n])
+      list.nodes[list.first[p->change[n]] + at[p->change[n]]++] = n;
+  return list;
+}
+
+/* Until the next one is asked for. */
+static Partition partition_of(const Partitioner *p, const PartitionList *list, uint32_t number) {
+  Partition part = {.nodes = list->nodes + list->first[number],
+                    .node_count = list->first[number + 1] - list->first[number],
+                    .outputs = list->outputs};
+  for (uint32_t k = 0; k < part.node_count; k++)
+    collect_outputs(p->g, p->change, p->held, part.nodes[k], list->outputs, &part.output_count);
+  return part;
+}
+
 /* Tries all partitions once; false when something was left out. A partition that still loses nodes
  * after many rounds is given up as a whole: rounds must not grow with the graph. */
 static bool try_partitions(Partitioner *p) {
-  Graph *g = p->g;
-  uint32_t most = last_partition(p), results = 0;
-  for (FOR_NODES(g, n))
-    results += g->nodes[n].result_count;
-  NodeId *nodes = ARENA_ARRAY(p->c->scratch, NodeId, g->live_nodes);
-  ValueId *outputs = ARENA_ARRAY(p->c->scratch, ValueId, results);
-  uint32_t *first = ARENA_ARRAY(p->c->scratch, uint32_t, most + 2);
-  for (FOR_NODES(g, n))
-    if (p->held[n])
-      first[p->change[n] + 1]++;
-  for (uint32_t i = 1; i < most + 2; i++)
-    first[i] += first[i - 1];
-  uint32_t *at = ARENA_ARRAY(p->c->scratch, uint32_t, most + 1);
-  for (FOR_NODES(g, n))
-    if (p->held[n])
-      nodes[first[p->change[n]] + at[p->change[n]]++] = n;
-  p->spent = ARENA_ARRAY(p->c->scratch, double, (size_t)most + 1);
-  p->saved = ARENA_ARRAY(p->c->scratch, double, (size_t)most + 1);
+  PartitionList list = list_partitions(p);
+  p->spent = ARENA_ARRAY(p->c->scratch, double, (size_t)list.last + 1);
+  p->saved = ARENA_ARRAY(p->c->scratch, double, (size_t)list.last + 1);
   bool whole = true;
-  for (uint32_t i = 1; i <= most; i++) {
-    Partition partition = {.nodes = nodes + first[i], .node_count = at[i], .outputs = outputs};
-    for (uint32_t k = 0; k < at[i]; k++)
-      collect_outputs(g, p->change, p->held, partition.nodes[k], outputs, &partition.output_count);
-    if (try_partition(p, &partition)) {
-      estimate(p, i, &partition);
+  for (uint32_t i = 1; i <= list.last; i++) {
+    Partition part = partition_of(p, &list, i);
+    if (try_partition(p, &part)) {
+      estimate(p, i, &part);
       continue;
     }
     whole = false;
-    for (uint32_t k = 0; k < at[i] && p->rounds > MAX_ROUNDS; k++)
-      give_up(p, partition.nodes[k]);
+    for (uint32_t k = 0; k < part.node_count && p->rounds > MAX_ROUNDS; k++)
+      give_up(p, part.nodes[k]);
   }
   p->rounds++;
   return whole;
+}
+
+/* --- equal parts --- */
+
+/* Gives partition `number` the parts of repeat_divide: the first keeps the number, the others
+ * follow `last`. */
+static void number_parts(const Partitioner *p, const Partition *whole, const uint32_t *part,
+                         uint32_t number, uint32_t last) {
+  for (uint32_t k = 0; k < whole->node_count; k++)
+    p->change[whole->nodes[k]] = part[k] ? last + part[k] : number;
+}
+
+/* What the calls of the parts cost; infinite where XNNPACK cannot hold one. */
+static double spent_on_parts(Partitioner *p, uint32_t number, uint32_t last) {
+  PartitionList list = list_partitions(p);
+  double spent = 0;
+  for (uint32_t i = number; i <= list.last; i = i == number ? last + 1 : i + 1) {
+    Partition part = partition_of(p, &list, i);
+    xl_reset(&p->l, true);
+    if (!lower_all(&p->l, &part))
+      return INFINITY;
+    check_operands(&p->l);
+    if (!xl_ok(&p->l))
+      return INFINITY;
+    spent += xnn_spent(&p->l.x);
+  }
+  return spent;
+}
+
+/* Whether further calls that cost so much are worth the bytes that are packed once. */
+static bool is_worth_calls(const Partitioner *p, double spent, uint64_t saved) {
+  return spent < INFINITY &&
+         (p->c->settings[SET_MIN_SHARED].size || spent * XNN_BYTES_PER_TIME < (double)saved);
+}
+
+/* Divides a partition at those of its repeats that pay. */
+static void divide_partition(Partitioner *p, const Partition *whole, Repeat *repeats,
+                             uint32_t repeat_count) {
+  uint32_t number = p->change[whole->nodes[0]], last = last_partition(p), kept = 0;
+  double spent = p->spent[number];
+  uint32_t *best = ARENA_ARRAY(p->c->scratch, uint32_t, whole->node_count),
+           *part = ARENA_ARRAY(p->c->scratch, uint32_t, whole->node_count);
+  for (uint32_t i = 0; i < repeat_count && p->divisions++ < MAX_DIVISIONS; i++) {
+    repeats[kept] = repeats[i];
+    double now = INFINITY;
+    if (repeat_divide(p->g, whole->nodes, whole->node_count, repeats, kept + 1, p->c->scratch,
+                      part)) {
+      number_parts(p, whole, part, number, last);
+      now = spent_on_parts(p, number, last);
+    }
+    if (!is_worth_calls(p, now - spent, repeats[kept].saved))
+      continue;
+    spent = now;
+    memcpy(best, part, whole->node_count * sizeof *part);
+    kept++;
+  }
+  number_parts(p, whole, best, number, last);
+}
+
+/* Makes repeated parts of partitions partitions of their own; false when there are none. */
+static bool divide_repeats(Partitioner *p) {
+  Arena *a = p->c->scratch;
+  uint32_t *partitions = ARENA_ARRAY(a, uint32_t, p->g->node_count);
+  for (FOR_NODES(p->g, n))
+    partitions[n] = p->held[n] ? p->change[n] : 0;
+  const Repeat *found;
+  uint64_t least = XNN_LEAST_REPEATED;
+  (void)text_parse_u64(p->c->settings[SET_MIN_SHARED], &least);
+  uint32_t count = repeat_find(p->g, partitions, least, a, &found);
+  if (!count)
+    return false;
+  PartitionList list = list_partitions(p);
+  Repeat *repeats = ARENA_ARRAY(a, Repeat, count);
+  for (uint32_t i = 1; i <= list.last; i++) {
+    uint32_t own = 0;
+    for (uint32_t k = 0; k < count; k++)
+      if (found[k].partition == i)
+        repeats[own++] = found[k];
+    Partition whole = {.nodes = list.nodes + list.first[i],
+                       .node_count = list.first[i + 1] - list.first[i]};
+    if (own)
+      divide_partition(p, &whole, repeats, own);
+  }
+  if (!p->c->whole)
+    (void)drop_copies(p);
+  return true;
 }
 
 static Status partition(BackendContext *c, Graph *g) {
@@ -280,6 +392,8 @@ static Status partition(BackendContext *c, Graph *g) {
   do
     number_nodes(&p);
   while ((!c->whole && drop_copies(&p)) || !try_partitions(&p) || drop_small(&p));
+  if (divide_repeats(&p))
+    (void)try_partitions(&p);
   for (FOR_NODES(g, n)) {
     uint32_t tag = g->nodes[n].tag = p.held[n] ? p.change[n] : 0;
     if (tag)
@@ -365,7 +479,9 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
     keys[i] = key_of(g, &l.x.data[i], c->scratch);
   uint32_t transpose_count = 0;
   const DelegateTranspose *transposes = transposes_of(&l, c->scratch, &transpose_count);
-  XnnBlob blob = xnn_blob(&l.x, g, keys, transposes, transpose_count, &g->arena);
+  c->own = c->own ? c->own : xnn_blobs(c->scratch);
+  XnnBlob blob =
+      xnn_blob_once(c->own, xnn_blob(&l.x, g, keys, transposes, transpose_count, &g->arena));
   ValueId *inputs = ARENA_ARRAY(c->scratch, ValueId, (size_t)l.input_count + 1),
           *data = ARENA_ARRAY(c->scratch, ValueId, (size_t)l.x.data_count + 1);
   if (l.input_count)
@@ -394,6 +510,10 @@ static const BackendSetting settings[] = {
                      SETTING_NUMBER},
     [SET_OPS] = {"ops", "LIST", "only these ops and nodes", SETTING_NODES},
     [SET_SKIP] = {"skip", "LIST", "never these ops and nodes", SETTING_NODES},
+    [SET_MIN_SHARED] = {"min-shared", "BYTES",
+                        "equal parts share a delegate when that saves so many bytes of weights "
+                        "(default: 131072, and by estimated time)",
+                        SETTING_NUMBER},
     {NULL},
 };
 

@@ -1,9 +1,9 @@
 /* The memory plan: an arena for each bank of the device that the user named, or one (memory_id 1),
  * for inputs, outputs and everything between.
  *
- * `naive` gives every tensor a place of its own. `greedy` lets tensors that are never in use at the
- * same time share bytes, and results be written over dying operands (liveness.c). Inputs and
- * outputs are planned too, unless the user wants them in memory of the host: a host needs no
+ * `naive` gives every tensor a place of its own. `best` and `greedy` let tensors that are never in
+ * use at the same time share bytes, and results be written over dying operands (liveness.c). Inputs
+ * and outputs are planned too, unless the user wants them in memory of the host: a host needs no
  * buffers of its own, and their memory is reused. Values that share memory name the same Storage.
  * States lie one behind the other in an arena of their own behind the others; pipeline/states.c
  * moves those of several methods apart. Overlaps are never
@@ -24,6 +24,7 @@ typedef struct MemoryPlan {
   uint32_t banks;            /* arenas, states not counted */
   Liveness live;
   PlanProblem problem; /* the spans, sizes rounded up */
+  uint64_t proved;     /* no arena can be smaller */
   uint32_t *bank;      /* by span, from 0 */
   uint64_t *offsets;   /* by span */
   uint64_t *totals;    /* by bank, without spare */
@@ -174,9 +175,14 @@ static void store_plan(const MemoryPlan *m) {
     g->arena_sizes[i + 1] = m->totals[i] + m->spare;
   if (g->state_count)
     g->arena_sizes[state_arena] = states + m->spare;
+  g->arena_excess = m->banks == 1 ? m->totals[0] - m->proved : ARENA_UNPROVEN;
 }
 
 /* --- planners --- */
+
+static uint64_t place_best(const PlanProblem *q, Arena *scratch, uint64_t *offsets) {
+  return planner_best(q, 0, scratch, offsets);
+}
 
 static uint64_t place_greedy(const PlanProblem *q, Arena *scratch, uint64_t *offsets) {
   return planner_greedy(q->spans, q->count, q->end, q->bound, scratch, offsets);
@@ -188,9 +194,17 @@ static uint64_t place_naive(const PlanProblem *q, Arena *scratch, uint64_t *offs
 }
 
 const Planner planners[] = {
-    {"greedy", "Several orders of the tensors, each into the lowest or the tightest gap", true,
-     place_greedy, NULL},
-    {"naive", "A place of its own for each tensor", false, place_naive, NULL},
+    {.name = "best",
+     .summary =
+         "Nodes in an order that needs less, greedy's plan, an exact search for a better one",
+     .in_place = true,
+     .schedule = true,
+     .place = place_best},
+    {.name = "greedy",
+     .summary = "Several orders of the tensors, each into the lowest or the tightest gap",
+     .in_place = true,
+     .place = place_greedy},
+    {.name = "naive", .summary = "A place of its own for each tensor", .place = place_naive},
     {0},
 };
 
@@ -279,7 +293,9 @@ static void find_problem(PassContext *p, MemoryPlan *m) {
                              .count = l->span_count,
                              .end = l->end + 1,
                              .bound = liveness_bound(l, m->alignment, p->scratch),
-                             .alignment = m->alignment};
+                             .alignment = m->alignment,
+                             .proved = &m->proved};
+  m->proved = m->problem.bound;
   m->bank = ARENA_ARRAY(p->scratch, uint32_t, l->span_count);
   m->offsets = ARENA_ARRAY(p->scratch, uint64_t, l->span_count);
   m->totals = ARENA_ARRAY(p->scratch, uint64_t, m->banks);
@@ -311,6 +327,6 @@ Status pass_plan_memory(PassContext *p, Graph *g) {
   pass_count(p, "tensors", m.live.span_count);
   pass_count(p, "in place", m.live.in_place);
   pass_count(p, "arena bytes", total);
-  pass_count(p, "lower bound", m.problem.bound);
+  pass_count(p, "lower bound", m.proved);
   return STATUS_OK;
 }

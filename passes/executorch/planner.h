@@ -11,12 +11,14 @@ typedef struct PlanProblem {
   uint32_t end;       /* one more than the greatest Span.last */
   uint64_t bound;     /* no plan can need less (liveness_bound) */
   uint64_t alignment; /* PLAN_ALIGNMENT or a greater power of two */
+  uint64_t *proved;   /* `bound`, to be raised by a planner that proves more; or NULL */
 } PlanProblem;
 
 typedef struct Planner {
   const char *name; /* of --plan */
   const char *summary;
   bool in_place; /* results may be written over operands that are not needed any more */
+  bool schedule; /* nodes come in an order that needs less memory (schedule_nodes.c) */
   /* Writes one offset a span, a multiple of the alignment, so that spans in use at the same time
    * do not overlap; returns the bytes of the arena. Checked by plan_memory. */
   uint64_t (*place)(const PlanProblem *problem, Arena *scratch, uint64_t *offsets);
@@ -37,6 +39,11 @@ uint64_t planner_naive(const Span *spans, uint32_t count, uint64_t *offsets);
  * n log n on large graphs. end: one more than the greatest Span.last. */
 uint64_t planner_greedy(const Span *spans, uint32_t count, uint32_t end, uint64_t bound,
                         Arena *scratch, uint64_t *offsets);
+
+/* The least arena that a search finds with that much work (plan_search.h; 0: half a second's):
+ * begins with planner_greedy. Writes to q->proved how small an arena can be. Found or proven
+ * optimal is what has some hundred spans, as a rule; thousands are left to planner_greedy. */
+uint64_t planner_best(const PlanProblem *q, uint64_t work, Arena *scratch, uint64_t *offsets);
 
 /* One sweep over time with a free list: what planner_greedy starts with. Linear time. */
 uint64_t planner_sweep(const Span *spans, uint32_t count, uint32_t end, Arena *scratch,

@@ -2,6 +2,7 @@
  * walk in order with a hash table; operands are compared by value, small constants by content, so
  * chains merge in one go. A node with an effect may write what was read before: nodes on its two
  * sides are never merged (they have different epochs). */
+#include "ir/same.h"
 #include "passes/pass.h"
 
 enum { CONTENT_MAX = 256 }; /* bytes of a constant compared by content; larger ones by their span */
@@ -17,20 +18,15 @@ typedef struct Table {
   uint32_t constants_size;
 } Table;
 
-static uint32_t mix(uint32_t h, uint64_t x) {
-  uint64_t v = (x ^ h) * 0x9e3779b97f4a7c15u;
-  return (uint32_t)(v >> 32) ^ (uint32_t)v;
-}
-
 static uint32_t constant_hash(const Graph *g, ValueId v) {
   const Constant *c = value_lazy_constant(g, v);
-  uint32_t h = mix(value_cget(g, v)->type, c->size);
+  uint32_t h = same_mix(value_cget(g, v)->type, c->size);
   if (c->transform)
-    return mix(h, (uint64_t)(uintptr_t)c->transform);
+    return same_mix(h, (uint64_t)(uintptr_t)c->transform);
   if (c->size > CONTENT_MAX)
-    return mix(h, (uint64_t)(uintptr_t)c->data);
+    return same_mix(h, (uint64_t)(uintptr_t)c->data);
   for (uint64_t i = 0; i < c->size; i++)
-    h = mix(h, c->data[i]);
+    h = same_mix(h, c->data[i]);
   return h;
 }
 
@@ -57,77 +53,15 @@ static ValueId canonical(Table *t, ValueId v) {
   return t->same[v] = t->constants[slot];
 }
 
-static uint32_t arg_hash(Table *t, uint32_t h, const Arg *arg) {
-  const Graph *g = t->g;
-  h = mix(h, (uint64_t)arg->kind << 32 | arg->count);
-  switch ((ArgKind)arg->kind) {
-  case ARG_VALUE:
-    return mix(h, canonical(t, g->uses[arg->at].value));
-  case ARG_VALUES:
-    for (uint32_t i = 0; i < arg->count; i++)
-      h = mix(h, canonical(t, g->uses[arg->at + i].value));
-    return h;
-  case ARG_INTS:
-  case ARG_BOOLS:
-    for (uint32_t i = 0; i < arg->count; i++)
-      h = mix(h, (uint64_t)g->ints[arg->at + i]);
-    return h;
-  case ARG_FLOATS:
-    for (uint32_t i = 0; i < arg->count; i++) {
-      uint64_t bits;
-      memcpy(&bits, &g->floats[arg->at + i], sizeof bits);
-      h = mix(h, bits);
-    }
-    return h;
-  case ARG_NONE:
-    return h;
-  case ARG_INT:
-  case ARG_FLOAT:
-  case ARG_BOOL:
-  case ARG_STR:
-  case ARG_DTYPE:
-    return mix(h, (uint64_t)arg->i);
-  }
-  return h;
-}
-
-static bool arg_equal(Table *t, const Arg *a, const Arg *b) {
-  const Graph *g = t->g;
-  if (a->kind != b->kind || a->count != b->count)
-    return false;
-  uint32_t uses = arg_operand_count(a);
-  for (uint32_t i = 0; i < uses; i++)
-    if (canonical(t, g->uses[a->at + i].value) != canonical(t, g->uses[b->at + i].value))
-      return false;
-  if (uses || a->kind == ARG_NONE || a->kind == ARG_VALUES)
-    return true;
-  if (a->kind == ARG_INTS || a->kind == ARG_BOOLS)
-    return !a->count || memcmp(g->ints + a->at, g->ints + b->at, a->count * sizeof *g->ints) == 0;
-  if (a->kind == ARG_FLOATS)
-    return !a->count ||
-           memcmp(g->floats + a->at, g->floats + b->at, a->count * sizeof *g->floats) == 0;
-  return a->i == b->i; /* FLOAT too: compared as bits */
-}
-
-static bool node_equal(Table *t, NodeId a, NodeId b) {
-  const Node *x = node_cget(t->g, a), *y = node_cget(t->g, b);
-  if (x->op != y->op || x->result_count != y->result_count)
-    return false;
-  for (uint32_t i = 0; i < x->arg_count; i++)
-    if (!arg_equal(t, node_arg(t->g, a, i), node_arg(t->g, b, i)))
-      return false;
-  return true;
-}
+static uint64_t key_of(void *table, ValueId v) { return canonical(table, v); }
 
 /* The earlier node equal to n, or 0 after n was put into the table. */
 static NodeId find(Table *t, NodeId n) {
-  const Node *node = node_cget(t->g, n);
-  uint32_t h = mix(t->epoch, node->op);
-  for (uint32_t i = 0; i < node->arg_count; i++)
-    h = arg_hash(t, h, node_arg(t->g, n, i));
+  uint32_t h = same_mix(t->epoch, same_hash(t->g, n, key_of, t));
   uint32_t slot = h & (t->size - 1);
   for (; t->nodes[slot]; slot = (slot + 1) & (t->size - 1))
-    if (t->hashes[slot] == h && t->epochs[slot] == t->epoch && node_equal(t, t->nodes[slot], n))
+    if (t->hashes[slot] == h && t->epochs[slot] == t->epoch &&
+        same_nodes(t->g, t->nodes[slot], n, key_of, t))
       return t->nodes[slot];
   t->nodes[slot] = n;
   t->hashes[slot] = h;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "ir/trace.h"
 #include "support/half.h"
 #include "support/number.h"
 
@@ -51,6 +52,8 @@ ValueId build_args(Builder *b, OpId op, const ArgIn *args, uint32_t count) {
     if (b->status != STATUS_OK)
       return 0;
     if (folded) {
+      for (uint32_t i = 0; i < g->nodes[n].result_count; i++)
+        TRACE(g, .kind = TRACE_REPLACED, .value = node_result(g, n, i), .to = folded + i);
       graph_remove_node(g, n);
       return folded;
     }

@@ -2,6 +2,7 @@
 #include "ir/graph.h"
 
 #include "ir/op.h"
+#include "ir/trace.h"
 #include "ir/transform.h"
 
 void context_init(Context *ctx, DiagSink *sink) {
@@ -26,7 +27,8 @@ static const SymInt absent_dims[MAX_RANK] = {0};
 
 Graph *graph_new(Context *ctx, StrView name) {
   Graph *g = xrealloc(NULL, sizeof *g);
-  *g = (Graph){.ctx = ctx, .name = intern_add(&ctx->names, name)};
+  *g = (Graph){.ctx = ctx, .name = intern_add(&ctx->names, name), .arena_excess = ARENA_UNPROVEN};
+  g->trace = ctx->traced ? trace_new() : NULL;
   sym_init(&g->syms);
   arena_init(&g->arena);
   POOL_ADD(g, nodes, node_count, node_capacity); /* handle 0 of each pool means none */
@@ -56,6 +58,7 @@ void graph_free(Graph *g) {
                    g->inputs, g->type_slots, g->constraints, g->states};
   for (size_t i = 0; i < COUNT_OF(pools); i++)
     xfree(pools[i]);
+  trace_free(g->trace);
   transforms_release(g->transforms);
   sym_release(&g->syms);
   arena_release(&g->arena);
@@ -173,7 +176,8 @@ static void use_unlink(Graph *g, UseId u) {
       g->values[use->value].first_use = use->next;
     if (use->next)
       g->uses[use->next].prev = use->prev;
-    g->values[use->value].use_count--;
+    if (--g->values[use->value].use_count == 0)
+      TRACE(g, .kind = TRACE_RELEASED, .value = use->value, .node = use->node);
   }
   *use = (Use){0};
 }
@@ -200,6 +204,7 @@ void graph_replace_uses(Graph *g, ValueId from, ValueId to) {
   }
   if (!last)
     return;
+  TRACE(g, .kind = TRACE_REPLACED, .value = from, .to = to);
   Value *old = &g->values[from], *new = &g->values[to];
   g->uses[last].next = new->first_use;
   if (new->first_use)
@@ -467,6 +472,7 @@ NodeId graph_add_node(Graph *g, NodeId before, OpId op, const ArgIn *args, uint3
   }
   node_link(g, n, before);
   g->live_nodes++;
+  TRACE(g, .kind = TRACE_BUILT, .node = n, .op = op, .loc = loc);
   return n;
 }
 
@@ -477,6 +483,8 @@ void graph_remove_node(Graph *g, NodeId n) {
       BUG("removing node %u whose result %u is still used", n, i);
     g->values[node->first_result + i].kind = VALUE_UNUSED;
   }
+  TRACE(g, .kind = TRACE_REMOVED, .node = n, .value = node->first_result,
+        .to = node->first_result + node->result_count);
   for (uint32_t i = 0; i < node->arg_count; i++)
     arg_drop(g, &g->args[node->first_arg + i]);
   node_unlink(g, n);

@@ -43,6 +43,7 @@ typedef struct Context {
   Arena arena;                           /* session-long */
   StrView model_path;                    /* for diagnostics */
   bool linked_data;                      /* links may lead to external data */
+  bool traced;                           /* new graphs have a trace (trace.h) */
   const struct DelegateReaders *readers; /* of plug-ins (ops/delegate.h); may be NULL */
   ShapeFault fault;                      /* of the shape rule that refused a node last */
 } Context;
@@ -139,6 +140,7 @@ typedef struct DelegateOrigin {
 } DelegateOrigin;
 
 typedef struct Transform Transform; /* transform.h */
+typedef struct Trace Trace;         /* trace.h */
 
 /* Bytes of a constant: a span of a mapped file until a pass had to write them. data may be
  * unaligned when in a file. */
@@ -216,13 +218,18 @@ typedef struct Graph {
   Transform *transforms; /* of its constants */
   uint64_t *arena_sizes; /* by memory_id, [0] unused; set by memory planning */
   uint32_t arena_size_count;
+  uint64_t arena_excess;   /* bytes that they may be above the least possible, without states;
+                              ARENA_UNPROVEN: not known. Not in the text */
   DelegateOrigin *origins; /* of delegates */
   uint32_t origin_count;
   const MemoryBank *banks; /* memory_id 1..bank_count; for the program that is written, or NULL */
   uint32_t bank_count;
+  Trace *trace;    /* NULL: nobody asks */
+  uint32_t traced; /* of a snapshot: the events so far */
 } Graph;
 
 #define NODE_OUTPUT ((NodeId)1)
+#define ARENA_UNPROVEN UINT64_MAX
 
 Graph *graph_new(Context *ctx, StrView name);
 void graph_free(Graph *g);

@@ -1,11 +1,20 @@
 /* See rewrite.h. */
 #include "ir/rewrite.h"
 
+#include "ir/trace.h"
+
 static bool is_unused(const Graph *g, NodeId n) {
   for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
     if (value_cget(g, node_result(g, n, i))->use_count)
       return false;
   return true;
+}
+
+static void name_cause(Graph *g, const char *rule, NodeId at) {
+  if (!g->trace)
+    return;
+  g->trace->rule = rule;
+  g->trace->at = at;
 }
 
 static bool apply(Builder *b, NodeId n, const RewriteRule *rule) {
@@ -15,8 +24,10 @@ static bool apply(Builder *b, NodeId n, const RewriteRule *rule) {
   ValueId result = node_result(g, n, 0), value = rule->rewrite(b, n);
   if (!value || b->status != STATUS_OK || value_cget(g, value)->type != value_cget(g, result)->type)
     return false;
-  if (value == result)
+  if (value == result) {
+    TRACE(g, .kind = TRACE_EDITED, .node = n);
     return true;
+  }
   graph_replace_value(g, result, value);
   if (is_unused(g, n))
     graph_remove_node(g, n);
@@ -26,12 +37,17 @@ static bool apply(Builder *b, NodeId n, const RewriteRule *rule) {
 /* Tries the rules at n; whether one applied. */
 static bool visit(Builder *b, NodeId n, const Rewriter *r) {
   OpId op = node_cget(b->g, n)->op;
-  for (uint32_t i = 0; i < r->rule_count && b->status == STATUS_OK; i++)
-    if ((r->rules[i].op == op || r->rules[i].op == OP_NONE) && apply(b, n, &r->rules[i])) {
-      r->counts[i]++;
-      return true;
-    }
-  return false;
+  bool applied = false;
+  for (uint32_t i = 0; i < r->rule_count && b->status == STATUS_OK && !applied; i++) {
+    const RewriteRule *rule = &r->rules[i];
+    if (rule->op != op && rule->op != OP_NONE)
+      continue;
+    name_cause(b->g, rule->name ? rule->name : r->name, n);
+    applied = apply(b, n, rule);
+    r->counts[i] += applied;
+  }
+  name_cause(b->g, NULL, 0);
+  return applied;
 }
 
 Status rewrite_graph(Graph *g, const Rewriter *r) {

@@ -1,6 +1,6 @@
 /* A graph kept as it was. Handles are positions in pools, so that copies of the pools are the whole
  * graph; what the pools point to (dims, bytes, terms) never changes and is shared. */
-#include "ir/graph.h"
+#include "ir/trace.h"
 
 #define KEEP(items, count) ((items) = copy((items), (count), sizeof *(items), arena))
 
@@ -14,6 +14,7 @@ static void *copy(const void *items, uint32_t count, size_t size, Arena *arena) 
 const Graph *graph_snapshot(const Graph *g, Arena *arena) {
   Graph *kept = arena_alloc(arena, sizeof *kept);
   *kept = *g;
+  kept->traced = g->trace ? g->trace->count : 0;
   KEEP(kept->nodes, g->node_count);
   KEEP(kept->values, g->value_count);
   KEEP(kept->uses, g->use_count);
@@ -46,6 +47,8 @@ void graph_restore(Graph *g, const Graph *kept) {
   g->first = kept->first;
   g->last = kept->last;
   g->live_nodes = kept->live_nodes;
+  if (g->trace)
+    g->trace->count = kept->traced;
 }
 
 /* --- a part --- */
@@ -88,6 +91,7 @@ static Graph *copy_graph(const Graph *g) {
   to->arena_sizes = NULL;
   to->input_count = to->input_capacity = to->state_count = to->state_capacity = 0;
   to->arena_size_count = 0;
+  to->trace = NULL;
   to->stage = SV("");
   to->option_count = 0;
   return to;

@@ -10,6 +10,7 @@
 #include "onnx/import_state.h"
 #include "onnx/file/order.h"
 #include "onnx/packed.h"
+#include "ir/trace.h"
 #include "support/text.h"
 
 typedef struct TranslatorRow {
@@ -249,6 +250,17 @@ static void translate_node(Import *im, Onnx__NodeProto *const *nodes, size_t cou
   check_outputs_bound(im);
 }
 
+/* What the names of the current node stand for, for who asks what became of it. */
+static void trace_names(Import *im, TraceKind kind, char *const *names, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    NameId name = import_name(im, names[i]);
+    Binding b = name ? import_lookup(im, name) : (Binding){.kind = BIND_NONE};
+    if (name)
+      TRACE(im->g, .kind = kind, .loc = im->b.loc, .name = name,
+            .value = b.kind == BIND_VALUE ? b.value : 0);
+  }
+}
+
 void import_nodes(Import *im, Onnx__NodeProto *const *nodes, size_t count) {
   Frame *frame = im->frame;
   bool top = frame->depth == 0;
@@ -272,6 +284,10 @@ void import_nodes(Import *im, Onnx__NodeProto *const *nodes, size_t count) {
     }
     translate_node(im, nodes, count, i);
     im->node = node; /* calls change it */
+    if (im->g->trace) {
+      trace_names(im, TRACE_READ, node->input, node->n_input);
+      trace_names(im, TRACE_BOUND, node->output, node->n_output);
+    }
     if (im->b.status != STATUS_OK || im->state->failed)
       poison_outputs(im);
     if (im->b.status != STATUS_OK) {

@@ -2,6 +2,8 @@
  * nothing else; the rest is asked of the backend's reader. */
 #include "ops/delegate.h"
 
+#include <xxhash.h>
+
 #include "ir/solve.h"
 #include "ops/move.h"
 #include "ops/ops.h"
@@ -44,6 +46,28 @@ const DelegateReader *delegate_reader(const DelegateReaders *added, StrView id) 
     if (sv_eq_str(id, added->items[i]->id))
       return added->items[i];
   return NULL;
+}
+
+static void hash_text(XXH3_state_t *state, StrView text) {
+  uint64_t size = text.size; /* first, so that texts do not run into each other */
+  (void)XXH3_128bits_update(state, &size, sizeof size);
+  (void)XXH3_128bits_update(state, text.size ? text.data : "", text.size);
+}
+
+DelegateIdentity delegate_identity(const Graph *g, NodeId n) {
+  const Constant *blob = value_constant(g, node_value(g, n, DELEGATE_ARG_BLOB));
+  XXH3_state_t *state = XXH3_createState();
+  if (!state)
+    BUG("no memory for a hash");
+  (void)XXH3_128bits_reset(state);
+  hash_text(state, node_str(g, n, DELEGATE_ARG_BACKEND));
+  hash_text(state, node_str(g, n, DELEGATE_ARG_SPECS));
+  hash_text(state, node_str(g, n, DELEGATE_ARG_KEYS));
+  if (blob)
+    hash_text(state, (StrView){(const char *)blob->data, (size_t)blob->size});
+  XXH128_hash_t hash = XXH3_128bits_digest(state);
+  (void)XXH3_freeState(state);
+  return (DelegateIdentity){{hash.low64, hash.high64}};
 }
 
 bool delegate_figures(const Graph *g, NodeId n, Arena *arena, DelegateFigures *out) {

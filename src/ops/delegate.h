@@ -142,6 +142,14 @@ const DelegateReader *delegate_reader(const DelegateReaders *added, StrView id);
 bool delegate_may_overwrite(const Graph *g, NodeId n, uint32_t result,
                             bool lies(void *user, ValueId v), void *user, Arena *arena);
 
+/* Calls with equal identities are calls of one delegate of a program: the same backend, code,
+ * compile specs, and names of the data that it finds in the program. A hash of them. */
+typedef struct DelegateIdentity {
+  uint64_t hash[2];
+} DelegateIdentity;
+/* That of the call n; its code may be no constant in a text that someone wrote. */
+DelegateIdentity delegate_identity(const Graph *g, NodeId n);
+
 /* What is in the code of the call n; false when nobody knows it. */
 bool delegate_figures(const Graph *g, NodeId n, Arena *arena, DelegateFigures *out);
 

@@ -8,6 +8,7 @@
 #include "pipeline/recipe.h"
 #include "pipeline/report.h"
 #include "pipeline/settings.h"
+#include "pipeline/whole_program.h"
 
 const char *etc_version(void) { return ETC_VERSION; }
 
@@ -150,9 +151,11 @@ static EtcStatus check_outputs(Session *s, const char *output) {
     return session_usage(s, "--external-weights", "give the weights another name",
                          "program and weights would be the same file");
   struct stat st;
-  if (s->budget && stat(output, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-    return session_usage(s, "--budget", "name a file, or '-' for standard output",
-                         "a device or pipe cannot take back a program that is over its budget");
+  if (session_wants_whole(s) && stat(output, &st) == 0 && !S_ISREG(st.st_mode) &&
+      !S_ISDIR(st.st_mode))
+    return session_usage(s, s->budget ? "--budget" : "--size",
+                         "name a file, or '-' for standard output",
+                         "a device or pipe cannot be looked at before it gets the program");
   if (s->cache.folder && s->cache.besides)
     return session_usage(
         s, "--cache", arena_printf(&s->arena, "leave out --cache or --%s", s->cache.besides),

@@ -7,21 +7,19 @@
 
 enum { MAX_LIMITS = 64 };
 
-typedef enum BudgetUnit { UNIT_BYTES, UNIT_NUMBER, UNIT_DB, UNIT_MS } BudgetUnit;
-
 static const struct {
   const char *group, *name;
   BudgetUnit unit;
 } keys[BUDGET_KEYS] = {
-#define BUDGET_KEY(id, group, name, unit, summary) {group, name, UNIT_##unit},
+#define BUDGET_KEY(id, group, name, unit, summary) {group, name, BUDGET_##unit},
 #include "pipeline/budget.def"
 };
 
 static const char *const unit_hints[] = {
-    [UNIT_BYTES] = "a size is bytes, or a number with K, M or G: 512K, 1.5M, 4MiB",
-    [UNIT_NUMBER] = "it is a whole number, such as 12",
-    [UNIT_DB] = "it is a number of dB, such as 30 or 30dB",
-    [UNIT_MS] = "it is a number of milliseconds, such as 20 or 20ms"};
+    [BUDGET_BYTES] = "a size is bytes, or a number with K, M or G: 512K, 1.5M, 4MiB",
+    [BUDGET_NUMBER] = "it is a whole number, such as 12",
+    [BUDGET_DB] = "it is a number of dB, such as 30 or 30dB",
+    [BUDGET_MS] = "it is a number of milliseconds, such as 20 or 20ms"};
 
 /* A number and its unit, which may be left out. */
 static bool parse_measure(StrView text, StrView unit, double *out) {
@@ -35,19 +33,19 @@ static bool parse_measure(StrView text, StrView unit, double *out) {
 static bool parse_value(BudgetUnit unit, StrView text, double *out) {
   uint64_t number;
   switch (unit) {
-  case UNIT_BYTES:
-    if (!text_parse_bytes(text, &number))
+  case BUDGET_BYTES:
+    if (!sv_eq(text, SV("0")) && !text_parse_bytes(text, &number))
       return false;
-    *out = (double)number;
+    *out = sv_eq(text, SV("0")) ? 0 : (double)number;
     return true;
-  case UNIT_NUMBER:
+  case BUDGET_NUMBER:
     if (!text_parse_u64(text, &number) || number > UINT32_MAX)
       return false;
     *out = (double)number;
     return true;
-  case UNIT_DB:
+  case BUDGET_DB:
     return parse_measure(text, SV("dB"), out);
-  case UNIT_MS:
+  case BUDGET_MS:
     return parse_measure(text, SV("ms"), out);
   }
   return false;

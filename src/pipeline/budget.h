@@ -23,6 +23,8 @@ typedef enum BudgetKey {
   BUDGET_KEYS
 } BudgetKey;
 
+typedef enum BudgetUnit { BUDGET_BYTES, BUDGET_NUMBER, BUDGET_DB, BUDGET_MS } BudgetUnit;
+
 typedef struct BudgetLimit {
   BudgetKey key;
   StrView name;  /* "arena.sram" */
@@ -45,9 +47,9 @@ const BudgetLimit *budget_limit(const Budget *b, BudgetKey key);
 
 /* What only lowering knows. */
 typedef struct BudgetMeasures {
-  double sqnr;       /* dB, the least of all outputs; NaN: not measured */
+  double sqnr;       /* dB, the least of all outputs; NaN, which is within no limit: not measured */
   const char *worst; /* the nodes that cost most of it */
-  double time;       /* ms; NaN: not estimated */
+  double time;       /* ms, see budget_time.h */
   const char *slow;  /* the nodes that take most of it */
 } BudgetMeasures;
 

@@ -50,6 +50,8 @@ static const char *largest_layers(const Check *c, bool weights) {
                 layer->bytes);
     shown++;
   }
+  if (weights && c->size->external)
+    append_item(&text, SV("in a file of their own"), c->size->external);
   return keep(c, &text);
 }
 
@@ -230,12 +232,12 @@ static void check_delegate_memory(const Check *c, BudgetRow *row) {
 
 static void check_measure(const Check *c, BudgetRow *row) {
   bool sqnr = row->limit->key == BUDGET_SQNR;
-  double value = !c->measures ? NAN : sqnr ? c->measures->sqnr : c->measures->time;
-  row->known = !isnan(value);
-  row->actual = value;
-  row->why = !row->known ? "only 'etc lower' knows it"
-             : sqnr      ? c->measures->worst
-                         : c->measures->slow;
+  row->known = c->measures != NULL;
+  row->why = "only 'etc lower' knows it";
+  if (!row->known)
+    return;
+  row->actual = sqnr ? c->measures->sqnr : c->measures->time;
+  row->why = sqnr ? c->measures->worst : c->measures->slow;
 }
 
 static EtcStatus check_row(const Check *c, BudgetRow *row) {
@@ -271,8 +273,8 @@ static EtcStatus check_row(const Check *c, BudgetRow *row) {
     break;
   }
   bool least = row->limit->key == BUDGET_SQNR;
-  row->over =
-      row->known && (least ? row->actual < row->limit->limit : row->actual > row->limit->limit);
+  bool within = least ? row->actual >= row->limit->limit : row->actual <= row->limit->limit;
+  row->over = row->known && !within; /* also of NaN */
   return ETC_OK;
 }
 

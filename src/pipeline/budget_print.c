@@ -2,23 +2,30 @@
 #include "pipeline/budget.h"
 #include "support/number.h"
 
-static const char *const units[BUDGET_KEYS] = {
-#define BUDGET_KEY(id, group, name, unit, summary) #unit,
+static const BudgetUnit units[BUDGET_KEYS] = {
+#define BUDGET_KEY(id, group, name, unit, summary) BUDGET_##unit,
 #include "pipeline/budget.def"
 };
+static const char *const unit_names[] = {
+    [BUDGET_BYTES] = "bytes", [BUDGET_NUMBER] = "count", [BUDGET_DB] = "dB", [BUDGET_MS] = "ms"};
 
-static bool is_unit(const BudgetRow *row, const char *unit) {
-  return strcmp(units[row->limit->key], unit) == 0;
+static bool is_unit(const BudgetRow *row, BudgetUnit unit) {
+  return units[row->limit->key] == unit;
 }
 
-/* "1.5 MiB", "12", "30.0 dB", "20.0 ms" */
+static bool is_whole(const BudgetRow *row) {
+  return is_unit(row, BUDGET_BYTES) || is_unit(row, BUDGET_NUMBER);
+}
+
+/* "1.5 MiB", "12", "30.0 dB", "0.25 ms" */
 static void append_value(StrBuf *out, const BudgetRow *row, double value) {
-  if (is_unit(row, "BYTES"))
+  if (is_unit(row, BUDGET_BYTES))
     strbuf_append_bytes(out, uint_clamped(value));
-  else if (is_unit(row, "NUMBER"))
+  else if (is_unit(row, BUDGET_NUMBER))
     strbuf_printf(out, "%.0f", value);
   else
-    strbuf_printf(out, "%.1f %s", value, is_unit(row, "DB") ? "dB" : "ms");
+    strbuf_printf(out, value < 10 ? "%.2f %s" : "%.1f %s", value,
+                  unit_names[units[row->limit->key]]);
 }
 
 /* A column of its own, whose texts end under each other. */
@@ -30,7 +37,7 @@ static void append_column(StrBuf *out, size_t from, size_t width) {
 enum { NAME_WIDTH = 18, VALUE_WIDTH = 12, OVER_WIDTH = 18 };
 
 static void text_row(const BudgetRow *row, StrBuf *out) {
-  bool least = is_unit(row, "DB");
+  bool least = is_unit(row, BUDGET_DB);
   size_t from = out->size;
   strbuf_append_printable(out, row->limit->name);
   append_column(out, from, NAME_WIDTH);
@@ -61,13 +68,19 @@ void budget_text(const BudgetResult *r, StrBuf *out) {
   size_t from = out->size;
   strbuf_append(out, SV("limit"));
   append_column(out, from, NAME_WIDTH);
-  strbuf_append(out, SV("allowed     actual"));
-  append_column(out, from, NAME_WIDTH + 2 * VALUE_WIDTH);
-  strbuf_append_char(out, '\n');
+  strbuf_append(out, SV("allowed     actual\n"));
   for (uint32_t i = 0; i < r->budget->count; i++) {
     text_row(&r->rows[i], out);
     strbuf_append_char(out, '\n');
   }
+}
+
+static void json_value(JsonWriter *w, const char *key, const BudgetRow *row, double value) {
+  json_key(w, key);
+  if (is_whole(row))
+    json_uint(w, uint_clamped(value));
+  else
+    json_double(w, value);
 }
 
 void budget_json(const BudgetResult *r, JsonWriter *w) {
@@ -77,13 +90,14 @@ void budget_json(const BudgetResult *r, JsonWriter *w) {
     const BudgetRow *row = &r->rows[i];
     json_open_object(w);
     json_named_string(w, "limit", row->limit->name);
-    json_key(w, "allowed");
-    json_double(w, row->limit->limit);
-    json_key(w, "actual");
-    if (row->known)
-      json_double(w, row->actual);
-    else
+    json_value(w, "allowed", row, row->limit->limit);
+    if (row->known) {
+      json_value(w, "actual", row, row->actual);
+    } else {
+      json_key(w, "actual");
       json_null(w);
+    }
+    json_named_string(w, "unit", sv_from(unit_names[units[row->limit->key]]));
     json_key(w, "over");
     json_bool(w, row->over);
     json_named_string(w, "why", sv_from(row->why));

@@ -88,7 +88,7 @@ static void write_method(MapWriter *w, const Method *m, const InstructionMap *ma
   json_close_object(&w->json);
 }
 
-Status instruction_map_write(Session *s, const InstructionMap *maps) {
+Status instruction_map_write(Session *s) {
   if (!s->map)
     return STATUS_OK;
   StrBuf text;
@@ -99,7 +99,7 @@ Status instruction_map_write(Session *s, const InstructionMap *maps) {
   json_key(&w.json, "methods");
   json_open_array(&w.json);
   for (uint32_t i = 0; i < s->program.method_count; i++)
-    write_method(&w, &s->program.methods[i], &maps[i], &s->arena);
+    write_method(&w, &s->program.methods[i], &s->program.maps[i], &s->arena);
   json_close_array(&w.json);
   json_close_object(&w.json);
   strbuf_append_char(&text, '\n');

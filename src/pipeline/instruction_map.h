@@ -4,8 +4,7 @@
 
 #include "pipeline/session.h"
 
-/* After the program was written, with what pte_emit has filled in, by method. Writes the file of
- * the option; nothing without one. */
-Status instruction_map_write(Session *s, const InstructionMap *maps);
+/* After the program was written. Writes the file of the option; nothing without one. */
+Status instruction_map_write(Session *s);
 
 #endif

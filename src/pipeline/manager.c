@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "ir/text.h"
+#include "ir/trace.h"
 #include "ir/verify.h"
 #include "support/json.h"
 
@@ -140,6 +141,8 @@ static Status execute(Manager *m, Graph *g, PassRun *run) {
     progress->number = m->facts->run_count;
     progress->pass = run->row->name;
   }
+  if (g->trace)
+    g->trace->run = m->facts->run_count;
   double begin = seconds_now();
   Status status = run->row->run(&context, g);
   run->seconds = seconds_now() - begin;

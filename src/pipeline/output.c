@@ -1,11 +1,11 @@
 /* The stage emit: checks, the file of dependencies, the program. */
 #include "ir/verify.h"
 #include "ops/delegate.h"
-#include "pipeline/budget_lower.h"
 #include "pipeline/bundles.h"
 #include "pipeline/cache.h"
 #include "pipeline/instruction_map.h"
 #include "pipeline/report.h"
+#include "pipeline/whole_program.h"
 #include "pte/emit.h"
 #include "support/depfile.h"
 
@@ -70,7 +70,8 @@ typedef struct Whole {
 /* Before the program gets its name. */
 static Status check_whole(void *user, AtomicFile *file) {
   const Whole *w = user;
-  TRY(session_check_budget(w->s, file, w->maps));
+  if (session_wants_whole(w->s))
+    TRY(session_check_whole(w->s, file, w->maps));
   return write_depfile(w->s, w->output);
 }
 
@@ -101,7 +102,7 @@ Status session_emit(Session *s, const char *output) {
   const char *kept = session_cache_path(s);
   Whole whole = {s, output, maps};
   TRY(pte_emit(graphs, s->program.method_count, &s->sink, kept ? kept : output,
-               (EmitOptions){.maps = s->map || s->budget ? maps : NULL,
+               (EmitOptions){.maps = maps,
                              .whole = check_whole,
                              .whole_user = &whole,
                              .external = s->external,
@@ -118,7 +119,8 @@ Status session_emit(Session *s, const char *output) {
     TRY(session_cache_keep(s));
     TRY(session_cache_deliver(s, output));
   }
-  TRY(instruction_map_write(s, maps));
+  s->program.maps = maps;
+  TRY(instruction_map_write(s));
   TRY(bundles_write(s, output));
   return session_report_write(s, output);
 }

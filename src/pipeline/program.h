@@ -42,11 +42,12 @@ typedef struct Program {
   ConstantMethod *constants; /* --constant; of programs that are read, theirs */
   int *constant_priorities;  /* of the layers that name them, by constant */
   uint32_t constant_count, constant_capacity;
-  const char *kept_text; /* what --max-drop left in floats, or NULL */
-  double sqnr;           /* dB, the least of the outputs on the samples; NaN: not measured */
-  const char *worst;     /* the nodes that cost most of it */
-  Facts facts;           /* recorded by the stages */
-  EmitFigures written;   /* after the stage emit */
+  const char *kept_text;      /* what --max-drop left in floats, or NULL */
+  double sqnr;                /* dB, the least of the outputs on the samples; NaN: not measured */
+  const char *worst;          /* the nodes that cost most of it */
+  Facts facts;                /* recorded by the stages */
+  EmitFigures written;        /* after the stage emit */
+  const InstructionMap *maps; /* likewise: by method, which node each instruction is of */
 } Program;
 
 /* Its path for messages, or "<stdin>". */

@@ -64,6 +64,14 @@ static Status refuse(const Loading *l, const char *format, ...) {
   return diag_report(l->r->sink, DIAG_PLUGIN, diag_file(l->path), "%s", text);
 }
 
+static Status refuse_object(const Loading *l, const char *why) {
+  Diag *d = diag_begin(l->r->sink, DIAG_PLUGIN, diag_file(l->path));
+  diag_message(d, "the plug-in cannot be loaded: %s", why);
+  if (!shared_object_loader())
+    diag_hint(d, "use an etc that is linked with libc, such as that of the Debian package");
+  return diag_end(d);
+}
+
 /* Names go into options, where they are ended by '@', ':' and ','. */
 static bool is_name(const char *name) {
   static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
@@ -167,7 +175,7 @@ Status registry_load(Registry *r, const char *path) {
   const char *why;
   void *object = shared_object_open(file, &why);
   if (!object)
-    return refuse(&l, "the plug-in cannot be loaded: %s", why);
+    return refuse_object(&l, why);
   l.plugin = shared_object_variable(object, "etc_plugin");
   if (!l.plugin)
     return refuse(&l, "the shared object has no 'etc_plugin': it is no plug-in of etc");

@@ -78,6 +78,7 @@ struct EtcSession {
   Cache cache;
   bool default_depfile; /* OUT.d */
   bool sync;            /* fsync the output */
+  bool size, size_json; /* --size */
   bool time_passes, time_json, explain_json, explain_table;
   uint32_t explained;      /* delegations of the facts that session_explain told */
   uint32_t delegates_kept; /* as artifacts */

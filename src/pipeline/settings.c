@@ -220,6 +220,14 @@ static EtcStatus set_artifacts(Session *s, StrView value) {
 static EtcStatus set_budget(Session *s, StrView value) {
   return budget_read(s, session_path(s, value), &s->budget);
 }
+static EtcStatus set_size(Session *s, StrView value) {
+  s->size = true;
+  s->size_json = sv_eq(value, SV("json"));
+  if (value.size == 0 || s->size_json || sv_eq(value, SV("text")))
+    return ETC_OK;
+  return session_usage(s, "--size", "there are text and json", "'" SV_FMT "' is no form of output",
+                       SV_ARG(value));
+}
 static EtcStatus set_map(Session *s, StrView value) {
   s->map = session_path(s, value);
   return ETC_OK;
@@ -397,6 +405,7 @@ static const Setting settings[] = {
     {"artifacts", set_artifacts, true, .cache = BESIDES},
     {"map", set_map, true, .cache = BESIDES},
     {"budget", set_budget, true, .cache = BESIDES},
+    {"size", set_size, false, .cache = BESIDES},
     {"depfile", set_depfile, true, .cache = NOT_IN_KEY},
     {"depfile-target", set_depfile_target, true, .cache = NOT_IN_KEY},
     {"output", set_output, true, .cache = NOT_IN_KEY},

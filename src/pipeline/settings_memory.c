@@ -52,7 +52,7 @@ EtcStatus session_set_plan(Session *s, StrView value) {
   const Planner *planner = registry_planner(&s->registry, name);
   if (!planner) {
     const char *hint = session_did_you_mean(s, registry_nearest_planner(&s->registry, name));
-    return session_usage(s, "--plan", hint ? hint : "there are greedy and naive",
+    return session_usage(s, "--plan", hint ? hint : "there are best, greedy and naive",
                          "there is no memory planner '" SV_FMT "'", SV_ARG(name));
   }
   o->planner = planner;

@@ -10,6 +10,8 @@
 #include "onnx/file/weights.h"
 #include "ops/delegate.h"
 #include "ops/work.h"
+#include "pipeline/cache.h"
+#include "pte/keymap.h"
 #include "support/json.h"
 
 enum {
@@ -30,6 +32,7 @@ enum { MAX_OPS = 16 }; /* operators that multiply are few */
 typedef struct Summary {
   uint64_t work, kernel_work, float_work; /* all; that of kernels; of those what is f32 or f16 */
   uint64_t packed, workspace;             /* of delegates, estimated */
+  uint64_t excess;                        /* of arenas above the least, or ARENA_UNPROVEN */
   uint64_t model_bytes;                   /* files that were read; 0: no ONNX model */
   OnnxWeights weights;
   OpWork ops[MAX_OPS];
@@ -61,24 +64,33 @@ static void add_kernel(Summary *f, const Graph *g, NodeId n) {
   add_op(f, op.size ? op : op_schema(g->nodes[n].op)->full, work);
 }
 
-static void add_delegate(Summary *f, const Graph *g, NodeId n) {
+/* made: the delegates of the graph that are counted already. Calls of one share its memory. */
+static void add_delegate(Summary *f, const Graph *g, NodeId n, KeyMap *made) {
+  DelegateIdentity identity = delegate_identity(g, n);
+  uint32_t *slot;
+  bool known = keymap_get(made, &identity, sizeof identity, &slot) != 0;
+  *slot = 1;
   Arena arena;
   DelegateFigures figures;
   arena_init(&arena);
   if (delegate_figures(g, n, &arena, &figures)) {
     f->work = work_plus(f->work, figures.work);
-    f->packed = work_plus(f->packed, figures.packed);
+    f->packed = work_plus(f->packed, known ? 0 : figures.packed);
     f->workspace = figures.workspace > f->workspace ? figures.workspace : f->workspace;
   }
   arena_release(&arena);
 }
 
 static void add_graph(Summary *f, const Graph *g) {
+  Arena arena;
+  arena_init(&arena);
+  KeyMap made = keymap_make(&arena, g->ctx->names.seed);
   for (FOR_NODES(g, n))
     if (op_has_trait(g->nodes[n].op, OP_DELEGATE))
-      add_delegate(f, g, n);
+      add_delegate(f, g, n, &made);
     else
       add_kernel(f, g, n);
+  arena_release(&arena);
 }
 
 static void add_model(Summary *f, const OnnxModel *m) {
@@ -147,14 +159,32 @@ static void print_calls(StrBuf *out, uint32_t count, const char *what) {
     strbuf_printf(out, ", %u %s%s", count, what, count == 1 ? "" : "s");
 }
 
+static const char *cache_says(const Session *s) {
+  return s->cache.hit ? "hit" : session_cache_path(s) ? "miss" : "not kept";
+}
+
+static void print_excess(StrBuf *out, uint64_t arena, uint64_t excess) {
+  if (arena == 0 || excess >= arena)
+    return;
+  uint64_t tenths = work_times(excess, 1000) / (arena - excess);
+  if (excess == 0)
+    strbuf_append(out, SV(" (optimal)"));
+  else
+    strbuf_printf(out, " (at most %llu.%llu %% above the optimum)",
+                  (unsigned long long)((tenths + 1) / 10), (unsigned long long)((tenths + 1) % 10));
+}
+
 static void print_text(const Session *s, const char *output, const Summary *f, StrBuf *out) {
   const EmitFigures *w = &s->program.written;
   strbuf_append(out, SV("wrote "));
   strbuf_append_printable(out, sv_from(output));
   strbuf_append(out, SV(", "));
   strbuf_append_bytes(out, w->file_bytes);
-  strbuf_append(out, s->cache.hit ? SV(", from the cache\n  arena ") : SV("\n  arena "));
+  if (s->cache.folder && strcmp(cache_says(s), "miss") != 0)
+    strbuf_printf(out, ", cache: %s", cache_says(s));
+  strbuf_append(out, SV("\n  arena "));
   strbuf_append_bytes(out, w->arena_bytes);
+  print_excess(out, w->arena_bytes, f->excess);
   strbuf_append(out, SV(", weights "));
   strbuf_append_bytes(out, w->weight_bytes);
   print_calls(out, w->kernel_calls, "kernel call");
@@ -182,6 +212,8 @@ static void print_json(const Session *s, const char *output, const Summary *f, S
   json_named_string(&w, "file", sv_from(output));
   json_named_uint(&w, "file_bytes", written->file_bytes);
   json_named_uint(&w, "arena_bytes", written->arena_bytes);
+  if (f->excess != ARENA_UNPROVEN)
+    json_named_uint(&w, "arena_excess_bytes", f->excess);
   json_named_uint(&w, "weight_bytes", written->weight_bytes);
   json_named_uint(&w, "kernel_calls", written->kernel_calls);
   json_named_uint(&w, "delegate_calls", written->delegate_calls);
@@ -192,15 +224,26 @@ static void print_json(const Session *s, const char *output, const Summary *f, S
   if (s->program.kept_text)
     json_named_string(&w, "quantized", sv_from(s->program.kept_text));
   if (s->cache.folder)
-    json_named_string(&w, "cache", s->cache.hit ? SV("hit") : SV("miss"));
+    json_named_string(&w, "cache", sv_from(cache_says(s)));
   json_named_string(&w, "hint", sv_from(f->advice));
   json_close_object(&w);
   strbuf_append_char(out, '\n');
 }
 
+/* How far arenas may be above the smallest that the order of nodes allows; ARENA_UNPROVEN: not
+ * known. */
+static uint64_t arena_excess(const Session *s) {
+  uint64_t excess = 0;
+  for (uint32_t i = 0; i < s->program.method_count; i++)
+    if (!add_u64(excess, s->program.methods[i].graph->arena_excess, &excess))
+      return ARENA_UNPROVEN;
+  return excess;
+}
+
 static void gather(const Session *s, Summary *f) {
   for (uint32_t i = 0; i < s->program.method_count; i++)
     add_graph(f, s->program.methods[i].graph);
+  f->excess = arena_excess(s);
   f->work = work_plus(f->work, f->kernel_work);
   for (uint32_t i = 0; i < s->program.source_count; i++)
     if (s->program.sources[i]->kind == SOURCE_ONNX)
@@ -258,7 +301,8 @@ void session_summary(const Session *s, const char *output, StrBuf *out) {
 
 #define WRITTEN_FORMAT(u64, u32)                                                                   \
   "file %" u64 ", arena %" u64 ", weights %" u64 ", kernels %" u32 ", delegates %" u32 "\n"
-#define WORK_FORMAT(u64) "work %" u64 ", of kernels %" u64 ", packed %" u64 ", workspace %" u64 "\n"
+#define WORK_FORMAT(u64)                                                                           \
+  "work %" u64 ", of kernels %" u64 ", packed %" u64 ", workspace %" u64 ", excess %" u64 "\n"
 
 void session_summary_write(const Session *s, StrBuf *out) {
   const EmitFigures *w = &s->program.written;
@@ -268,7 +312,7 @@ void session_summary_write(const Session *s, StrBuf *out) {
   find_summary(s, &f, &advice);
   strbuf_printf(out, WRITTEN_FORMAT(PRIu64, PRIu32), w->file_bytes, w->arena_bytes, w->weight_bytes,
                 w->kernel_calls, w->delegate_calls);
-  strbuf_printf(out, WORK_FORMAT(PRIu64), f.work, f.kernel_work, f.packed, f.workspace);
+  strbuf_printf(out, WORK_FORMAT(PRIu64), f.work, f.kernel_work, f.packed, f.workspace, f.excess);
   strbuf_printf(out, "quantized %s\nnext %s\n", s->program.kept_text ? s->program.kept_text : "",
                 strbuf_cstr(&advice));
   strbuf_release(&advice);
@@ -288,7 +332,7 @@ bool session_summary_read(Session *s, StrView text) {
   Summary *f = ARENA_NEW(&s->arena, Summary);
   if (sscanf(text.data, WRITTEN_FORMAT(SCNu64, SCNu32) WORK_FORMAT(SCNu64), &w->file_bytes,
              &w->arena_bytes, &w->weight_bytes, &w->kernel_calls, &w->delegate_calls, &f->work,
-             &f->kernel_work, &f->packed, &f->workspace) != 9)
+             &f->kernel_work, &f->packed, &f->workspace, &f->excess) != 10)
     return false;
   const char *kept = line_of(s, text, "\nquantized ");
   f->advice = line_of(s, text, "\nnext ");

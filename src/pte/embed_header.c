@@ -6,11 +6,13 @@
  * the same as identifiers, which is checked. */
 #include "pte/embed.h"
 
+#include <math.h>
+
 #include "pte/inspect_internal.h"
 #include "pte/keymap.h"
 #include "pte/runtime_memory.h"
 
-enum { PIECE = 1 << 16 };
+enum { PIECE = 1 << 16, MAX_METHOD_NAME = 200 /* a part of many macros */ };
 
 typedef struct HeaderWriter {
   const Embed *e;
@@ -47,25 +49,28 @@ static void define(HeaderWriter *w, const char *macro, uint64_t value) {
 
 /* --- memory --- */
 
-static uint64_t arena_bytes(const PteMethod *m, uint32_t arena) {
-  return arena < m->arena_count ? m->arena_sizes[arena] : 0;
-}
+/* An arena of any method: the largest of all, and the bank of the first method that names it. */
+typedef struct SharedArena {
+  uint64_t bytes;
+  const MemoryBank *bank;
+} SharedArena;
 
-/* The largest of all methods. */
-static uint64_t arena_bytes_of_all(const PteProgram *p, uint32_t arena) {
-  uint64_t most = 0;
-  for (uint32_t i = 0; i < p->method_count; i++) {
-    uint64_t bytes = arena_bytes(&p->methods[i], arena);
-    most = bytes > most ? bytes : most;
-  }
-  return most;
-}
-
-static uint32_t arena_count_of_all(const PteProgram *p) {
-  uint32_t most = 1;
+/* By memory id; [0] unused. */
+static SharedArena *shared_arenas(const PteProgram *p, Arena *arena, uint32_t *count) {
+  *count = 1;
   for (uint32_t i = 0; i < p->method_count; i++)
-    most = p->methods[i].arena_count > most ? p->methods[i].arena_count : most;
-  return most;
+    *count = p->methods[i].arena_count > *count ? p->methods[i].arena_count : *count;
+  SharedArena *shared = ARENA_ARRAY(arena, SharedArena, *count);
+  for (uint32_t i = 0; i < p->method_count; i++) {
+    const PteMethod *m = &p->methods[i];
+    for (uint32_t k = 1; k < m->arena_count; k++) {
+      if (m->arena_sizes[k] > shared[k].bytes)
+        shared[k].bytes = m->arena_sizes[k];
+      if (k <= m->bank_count && !shared[k].bank)
+        shared[k].bank = &m->banks[k - 1];
+    }
+  }
+  return shared;
 }
 
 /* What an arena must begin at a multiple of: the largest power of two from 16 to 128 that the
@@ -85,39 +90,31 @@ static uint64_t arena_alignment(const PteProgram *p) {
   return any && alignment > PTE_TENSOR_ALIGNMENT ? alignment : PTE_TENSOR_ALIGNMENT;
 }
 
-/* The bank of an arena, as a comment; that of the first method that names it. */
-static void append_bank(HeaderWriter *w, const PteMethod *methods, uint32_t count, uint32_t arena) {
-  for (uint32_t i = 0; i < count; i++) {
-    if (arena > methods[i].bank_count)
-      continue;
-    const MemoryBank *bank = &methods[i].banks[arena - 1];
+/* method: with "_" behind it, or "". */
+static void write_arena(HeaderWriter *w, const char *method, uint32_t arena, uint64_t bytes,
+                        const MemoryBank *bank) {
+  strbuf_printf(&w->text, "#define %s_%sARENA_%u %llu", w->prefix, method, arena,
+                (unsigned long long)bytes);
+  if (bank) {
     strbuf_append(&w->text, SV(" /* bank "));
     embed_append_string(&w->text, bank->name);
     strbuf_printf(&w->text, " of %llu bytes */", (unsigned long long)bank->size);
-    return;
   }
-}
-
-static void write_arena(HeaderWriter *w, const char *method, uint32_t arena, uint64_t bytes,
-                        const PteMethod *methods, uint32_t count) {
-  strbuf_printf(&w->text, "#define %s_%sARENA_%u %llu", w->prefix, method, arena,
-                (unsigned long long)bytes);
-  append_bank(w, methods, count, arena);
   strbuf_append_char(&w->text, '\n');
   write_pieces(w, PIECE);
 }
 
 static void write_memory(HeaderWriter *w, const PteProgram *p) {
-  uint32_t count = arena_count_of_all(p);
-  strbuf_append(
-      &w->text,
-      SV("\n/* Memory for the tensors of any one method: arena I is for memory id I, buffer I - 1 "
-         "of a\n * HierarchicalAllocator. Each begins at a multiple of the alignment; one of "
-         "0 bytes is unused. */\n"));
+  uint32_t count;
+  const SharedArena *shared = shared_arenas(p, &w->arena, &count);
+  strbuf_append(&w->text,
+                SV("\n/* Memory for the tensors of any one method: arena I is for memory id I, "
+                   "buffer I - 1 of a\n * HierarchicalAllocator. Each begins at a multiple of the "
+                   "alignment; one of 0 bytes is unused. */\n"));
   define(w, "ARENA_ALIGNMENT", arena_alignment(p));
   define(w, "ARENAS", count - 1);
   for (uint32_t i = 1; i < count; i++)
-    write_arena(w, "", i, arena_bytes_of_all(p, i), p->methods, p->method_count);
+    write_arena(w, "", i, shared[i].bytes, shared[i].bank);
 }
 
 /* --- methods --- */
@@ -148,22 +145,46 @@ static void append_tensor(StrBuf *out, const PteTensor *t) {
     strbuf_append(out, pte_is_constant(t) ? SV(", constant") : SV(", in memory of the host"));
 }
 
-static void write_value(HeaderWriter *w, const char *macro, const PteValue *v) {
+static void write_tensor(HeaderWriter *w, const char *macro, const PteTensor *t) {
+  strbuf_printf(&w->text, "#define %s_%s_BYTES %llu\n", w->prefix, macro,
+                (unsigned long long)t->bytes);
+  strbuf_printf(&w->text, "#define %s_%s_TYPE %u\n", w->prefix, macro, t->dtype);
+  strbuf_printf(&w->text, "#define %s_%s_RANK %u\n", w->prefix, macro, t->rank);
+  if (t->rank) {
+    write_list(w, macro, t, "SIZES");
+    write_list(w, macro, t, "DIM_ORDER");
+  }
+}
+
+/* What a method without instructions returns, where C has a literal for it. */
+static void write_constant(HeaderWriter *w, const char *macro, const PteValue *v) {
+  bool literal = v->kind == PTE_STRING || (v->kind == PTE_DOUBLE && isfinite(v->f)) ||
+                 ((v->kind == PTE_INT || v->kind == PTE_BOOL) && v->i != INT64_MIN);
+  if (!literal)
+    return;
+  strbuf_printf(&w->text, "#define %s_%s_VALUE ", w->prefix, macro);
+  if (v->kind == PTE_STRING) {
+    embed_append_string(&w->text, v->text);
+  } else {
+    strbuf_append_char(&w->text, '(');
+    if (v->kind == PTE_DOUBLE)
+      strbuf_append_double(&w->text, v->f);
+    else
+      strbuf_printf(&w->text, "%lld", (long long)v->i);
+    strbuf_append_char(&w->text, ')');
+  }
+  strbuf_append_char(&w->text, '\n');
+}
+
+static void write_value(HeaderWriter *w, const char *macro, const PteValue *v, bool constant) {
   strbuf_printf(&w->text, "/* %s", inspect_kind(v));
   if (v->kind == PTE_TENSOR)
     append_tensor(&w->text, v->tensor);
   strbuf_append(&w->text, SV(" */\n"));
-  if (v->kind == PTE_TENSOR) {
-    const PteTensor *t = v->tensor;
-    strbuf_printf(&w->text, "#define %s_%s_BYTES %llu\n", w->prefix, macro,
-                  (unsigned long long)t->bytes);
-    strbuf_printf(&w->text, "#define %s_%s_TYPE %u\n", w->prefix, macro, t->dtype);
-    strbuf_printf(&w->text, "#define %s_%s_RANK %u\n", w->prefix, macro, t->rank);
-    if (t->rank) {
-      write_list(w, macro, t, "SIZES");
-      write_list(w, macro, t, "DIM_ORDER");
-    }
-  }
+  if (v->kind == PTE_TENSOR)
+    write_tensor(w, macro, v->tensor);
+  else if (constant)
+    write_constant(w, macro, v);
   write_pieces(w, PIECE);
 }
 
@@ -176,7 +197,7 @@ static void write_values(HeaderWriter *w, const char *method, const char *title,
   for (uint32_t i = 0; i < count; i++) {
     strbuf_clear(&macro);
     strbuf_printf(&macro, "%s_%s_%u", method, title, i);
-    write_value(w, strbuf_cstr(&macro), &m->values[indices[i]]);
+    write_value(w, strbuf_cstr(&macro), &m->values[indices[i]], m->instruction_count == 0);
   }
   strbuf_release(&macro);
 }
@@ -200,33 +221,48 @@ static void write_method(HeaderWriter *w, const PteMethod *m, const char *name) 
   embed_append_string(&w->text, m->name);
   strbuf_printf(&w->text, "\n#define %s_%s_ARENAS %u\n", w->prefix, name,
                 m->arena_count ? m->arena_count - 1 : 0);
-  const char *dash = arena_printf(&w->arena, "%s_", name);
+  const char *before = arena_printf(&w->arena, "%s_", name);
   for (uint32_t i = 1; i < m->arena_count; i++)
-    write_arena(w, dash, i, m->arena_sizes[i], m, 1);
-  write_runtime_memory(w, m, dash);
+    write_arena(w, before, i, m->arena_sizes[i], i <= m->bank_count ? &m->banks[i - 1] : NULL);
+  write_runtime_memory(w, m, before);
   write_values(w, name, "INPUT", m, m->inputs, m->input_count);
   write_values(w, name, "OUTPUT", m, m->outputs, m->output_count);
 }
 
-/* The names of all methods in macros; NULL and a message when two are the same. */
-static char **method_macros(HeaderWriter *w, DiagSink *sink) {
+/* The name of method i in macros, which is added to known. */
+static Status method_macro(HeaderWriter *w, DiagSink *sink, KeyMap *known, uint32_t i, char **out) {
   const PteProgram *p = w->e->program;
-  char **names = ARENA_ARRAY(&w->arena, char *, (size_t)p->method_count + 1);
+  StrView name = p->methods[i].name;
+  if (name.size > MAX_METHOD_NAME)
+    return diag_report(sink, DIAG_EMBED, pte_place(p),
+                       "the name of method %u has %zu bytes, too many for macros", i, name.size);
+  uint32_t *slot;
+  *out = macro_name(&w->arena, name);
+  uint32_t before = keymap_get(known, *out, (uint32_t)name.size, &slot);
+  if (before)
+    return diag_report(sink, DIAG_EMBED, pte_place(p),
+                       "the macros of methods '" SV_FMT "' and '" SV_FMT
+                       "' would both begin with %s_%s",
+                       SV_ARG(p->methods[before - 1].name), SV_ARG(name), w->prefix, *out);
+  *slot = i + 1;
+  return STATUS_OK;
+}
+
+static Status write_methods(HeaderWriter *w, DiagSink *sink) {
+  const PteProgram *p = w->e->program;
   KeyMap known = keymap_make(&w->arena, (uint64_t)(uintptr_t)p); /* no file can know the address */
+  strbuf_append(
+      &w->text,
+      SV("\n/* What the runtime takes to load a method, of the method allocator and of the "
+         "temporary one, is METHOD_BYTES\n * and TEMP_BYTES: for version 1.4.1 with portable "
+         "kernels; backends take more of their own. */\n"));
+  define(w, "METHODS", p->method_count);
   for (uint32_t i = 0; i < p->method_count; i++) {
-    uint32_t *slot;
-    names[i] = macro_name(&w->arena, p->methods[i].name);
-    uint32_t before = keymap_get(&known, names[i], (uint32_t)strlen(names[i]), &slot);
-    if (before) {
-      (void)diag_report(
-          sink, DIAG_EMBED, pte_place(p),
-          "the macros of methods '" SV_FMT "' and '" SV_FMT "' would both begin with %s_%s",
-          SV_ARG(p->methods[before - 1].name), SV_ARG(p->methods[i].name), w->prefix, names[i]);
-      return NULL;
-    }
-    *slot = i + 1;
+    char *name = NULL;
+    TRY(method_macro(w, sink, &known, i, &name));
+    write_method(w, &p->methods[i], name);
   }
-  return names;
+  return STATUS_OK;
 }
 
 /* --- all of it --- */
@@ -248,18 +284,8 @@ static Status write_header(HeaderWriter *w, DiagSink *sink) {
   const PteProgram *p = w->e->program;
   write_declaration(w);
   if (p) {
-    char **names = method_macros(w, sink);
-    if (!names)
-      return diag_row(DIAG_EMBED)->status;
     write_memory(w, p);
-    strbuf_append(
-        &w->text,
-        SV("\n/* What the runtime takes to load a method, of the method allocator and of the "
-           "temporary one, is METHOD_BYTES\n * and TEMP_BYTES: for version 1.4.1 with portable "
-           "kernels; backends take more of their own. */\n"));
-    define(w, "METHODS", p->method_count);
-    for (uint32_t i = 0; i < p->method_count; i++)
-      write_method(w, &p->methods[i], names[i]);
+    TRY(write_methods(w, sink));
   }
   strbuf_append(&w->text, SV("\n#endif\n"));
   write_pieces(w, 0);

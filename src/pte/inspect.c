@@ -236,7 +236,7 @@ static void json_method(JsonWriter *w, const PteProgram *p, const PteMethod *m,
   json_close_object(w);
   json_memory(w, m, f.memory, dims, delegate_totals(p, m, *budget));
   json_operators(w, m, &f);
-  json_delegates(w, p, m, budget);
+  json_delegates(w, p, m, f.delegate_calls, budget);
   json_close_object(w);
 }
 

@@ -108,7 +108,8 @@ static void json_specs(JsonWriter *w, const PteDelegate *d) {
   json_close_array(w);
 }
 
-void text_delegates(StrBuf *out, const PteProgram *p, const PteMethod *m, uint64_t *budget) {
+void text_delegates(StrBuf *out, const PteProgram *p, const PteMethod *m, const uint32_t *calls,
+                    uint64_t *budget) {
   Arena arena;
   arena_init(&arena);
   for (uint32_t i = 0; i < m->delegate_count; i++) {
@@ -116,8 +117,11 @@ void text_delegates(StrBuf *out, const PteProgram *p, const PteMethod *m, uint64
     DelegateFigures figures;
     strbuf_append(out, SV("  delegate '"));
     strbuf_append_escaped(out, d->id);
-    strbuf_printf(out, "': %llu bytes, %u compile specs\n", (unsigned long long)d->size,
+    strbuf_printf(out, "': %llu bytes, %u compile specs", (unsigned long long)d->size,
                   d->spec_count);
+    if (calls[i] != 1)
+      strbuf_printf(out, ", called %u times", calls[i]);
+    strbuf_append_char(out, '\n');
     text_specs(out, d);
     const char *fault = inspect_delegate(p, d, budget, &arena, &figures);
     if (fault)
@@ -152,7 +156,8 @@ static void json_figures(JsonWriter *w, const DelegateFigures *f) {
   json_close_array(w);
 }
 
-void json_delegates(JsonWriter *w, const PteProgram *p, const PteMethod *m, uint64_t *budget) {
+void json_delegates(JsonWriter *w, const PteProgram *p, const PteMethod *m, const uint32_t *calls,
+                    uint64_t *budget) {
   Arena arena;
   arena_init(&arena);
   json_key(w, "delegates");
@@ -162,6 +167,7 @@ void json_delegates(JsonWriter *w, const PteProgram *p, const PteMethod *m, uint
     DelegateFigures figures;
     json_open_object(w);
     json_named_string(w, "id", d->id);
+    json_named_uint(w, "calls", calls[i]);
     json_named_uint(w, "bytes", d->size);
     json_specs(w, d);
     const char *fault = inspect_delegate(p, d, budget, &arena, &figures);

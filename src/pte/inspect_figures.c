@@ -40,11 +40,14 @@ static int compare_counted(const void *a, const void *b) {
 
 MethodFigures method_figures(const PteMethod *m, Arena *arena) {
   MethodFigures f = {.calls = ARENA_ARRAY(arena, uint32_t, m->operator_count),
+                     .delegate_calls = ARENA_ARRAY(arena, uint32_t, m->delegate_count),
                      .order = ARENA_ARRAY(arena, uint32_t, m->operator_count)};
   for (uint32_t i = 0; i < m->instruction_count; i++) {
     f.kinds[m->instructions[i].kind]++;
     if (m->instructions[i].kind == PTE_KERNEL_CALL)
       f.calls[m->instructions[i].index]++;
+    else if (m->instructions[i].kind == PTE_DELEGATE_CALL)
+      f.delegate_calls[m->instructions[i].index]++;
   }
   Counted *counted = ARENA_ARRAY(arena, Counted, m->operator_count);
   for (uint32_t i = 0; i < m->operator_count; i++)

@@ -29,9 +29,10 @@ typedef struct ProgramFigures {
 ProgramFigures program_figures(const PteProgram *p, Arena *arena);
 
 typedef struct MethodFigures {
-  uint32_t *calls; /* by operator */
-  uint32_t *order; /* operators that are called, most calls first, then by name */
-  uint32_t used;   /* of them */
+  uint32_t *calls;          /* by operator */
+  uint32_t *delegate_calls; /* by delegate */
+  uint32_t *order;          /* operators that are called, most calls first, then by name */
+  uint32_t used;            /* of them */
   uint32_t kinds[PTE_INSTRUCTION_KIND_COUNT];
   PteMemory memory;
 } MethodFigures;
@@ -106,8 +107,11 @@ typedef struct DelegateTotals {
   uint32_t unknown;           /* those without figures */
 } DelegateTotals;
 DelegateTotals delegate_totals(const PteProgram *p, const PteMethod *m, uint64_t budget);
-void text_delegates(StrBuf *out, const PteProgram *p, const PteMethod *m, uint64_t *budget);
-void json_delegates(JsonWriter *w, const PteProgram *p, const PteMethod *m, uint64_t *budget);
+/* calls: how often each is called. */
+void text_delegates(StrBuf *out, const PteProgram *p, const PteMethod *m, const uint32_t *calls,
+                    uint64_t *budget);
+void json_delegates(JsonWriter *w, const PteProgram *p, const PteMethod *m, const uint32_t *calls,
+                    uint64_t *budget);
 
 /* Library that registers a kernel: "portable", "quantized", "llm" or "other" by its namespace. */
 const char *operator_library(StrView name);

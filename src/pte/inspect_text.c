@@ -178,10 +178,13 @@ static void text_operators(StrBuf *out, const PteMethod *m, const MethodFigures 
   text_rest(out, "operators", f->used, shown);
 }
 
-static void text_totals(StrBuf *out, const PteMethod *m, DelegateTotals d) {
+static void text_totals(StrBuf *out, const PteMethod *m, uint32_t calls, DelegateTotals d) {
   if (!m->delegate_count)
     return;
-  strbuf_printf(out, "  delegates: %u, code of ", m->delegate_count);
+  strbuf_printf(out, "  delegates: %u, ", m->delegate_count);
+  if (calls != m->delegate_count)
+    strbuf_printf(out, "called %u times, ", calls);
+  strbuf_append(out, SV("code of "));
   strbuf_append_bytes(out, d.code);
   strbuf_printf(out, "; %llu nodes, %llu transposes among them, constants of ",
                 (unsigned long long)d.nodes, (unsigned long long)d.transposes);
@@ -217,9 +220,9 @@ static void text_method(StrBuf *out, const PteProgram *p, const PteMethod *m,
   text_memory(out, m, f.memory, totals);
   text_dims(out, m, dims, all);
   if (all)
-    text_delegates(out, p, m, budget);
+    text_delegates(out, p, m, f.delegate_calls, budget);
   else
-    text_totals(out, m, totals);
+    text_totals(out, m, f.kinds[PTE_DELEGATE_CALL], totals);
   text_operators(out, m, &f, all);
 }
 

@@ -44,6 +44,7 @@ static FbRef write_specs(PlanWriter *p, NodeId n) {
   return fb_vector_refs(p->b, refs, count);
 }
 
+/* Calls of equal code are calls of one delegate, which the runtime loads once. */
 static int32_t write_delegate(PlanWriter *p, NodeId n) {
   const Constant *blob = value_constant(p->g, node_value(p->g, n, DELEGATE_ARG_BLOB));
   if (!blob) {
@@ -51,7 +52,11 @@ static int32_t write_delegate(PlanWriter *p, NodeId n) {
            node_str(p->g, n, DELEGATE_ARG_BACKEND));
     return 0;
   }
-  write_named(p, n);
+  write_named(p, n); /* of each call: no two constants may have one name */
+  DelegateIdentity identity = delegate_identity(p->g, n);
+  uint32_t *slot, known = keymap_get(&p->delegate_index, &identity, sizeof identity, &slot);
+  if (known)
+    return (int32_t)known - 1;
   uint32_t segment = segments_add_blob(p->segments, *blob);
   FbRef id = fb_string(p->b, node_str(p->g, n, DELEGATE_ARG_BACKEND));
   fb_table_begin(p->b);
@@ -63,6 +68,7 @@ static int32_t write_delegate(PlanWriter *p, NodeId n) {
   fb_field_ref(p->b, DELEGATE_PROCESSED, processed);
   fb_field_ref(p->b, DELEGATE_COMPILE_SPECS, specs);
   p->delegates[p->delegate_count++] = fb_table_end(p->b);
+  *slot = p->delegate_count;
   return (int32_t)p->delegate_count - 1;
 }
 

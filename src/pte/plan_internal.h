@@ -33,6 +33,7 @@ typedef struct PlanWriter {
   EmitFigures *figures;
   FbRef *delegates;
   uint32_t delegate_count;
+  KeyMap delegate_index; /* by DelegateIdentity: index in the delegates table + 1 */
   Regions regions;
   uint32_t *labels; /* by label: the instruction that it names */
   uint32_t label_count;

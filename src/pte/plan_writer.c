@@ -257,6 +257,7 @@ Status plan_write(FlatBuilder *b, PlanData data, Graph *g, Arena *scratch, FbRef
   p.op_index = ARENA_ARRAY(scratch, int32_t, OP_COUNT);
   p.operators = ARENA_ARRAY(scratch, FbRef, OP_COUNT);
   p.delegates = ARENA_ARRAY(scratch, FbRef, g->live_nodes);
+  p.delegate_index = keymap_make(scratch, g->ctx->names.seed);
   plan_control_begin(&p);
   *plan = write_plan(&p);
   Status status = p.values.status;

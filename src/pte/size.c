@@ -294,8 +294,16 @@ static int compare_live(const void *a, const void *b) {
   return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-static StrView span_name(const Sizer *s, uint32_t method, const PteSpan *span) {
-  StrView name = s->p->methods[method].values[span->value].tensor->name;
+/* spans: those of the arena, in order of place. An input that is only read through a view has ended
+ * where the view begins. */
+static StrView span_name(const Sizer *s, uint32_t method, const PteSpan *spans, uint32_t i) {
+  const PteMethod *m = &s->p->methods[method];
+  const PteSpan *span = &spans[i], *before = i ? span - 1 : NULL;
+  bool view = before && before->begin == 1 && before->end + 1 == span->begin &&
+              before->offset == span->offset && before->size == span->size;
+  StrView name = m->values[span->value].tensor->name;
+  if (!name.size && view)
+    name = m->values[before->value].tensor->name;
   return name.size ? name : position_name(s, method, span->begin);
 }
 
@@ -313,7 +321,7 @@ static PteArena size_arena(const Sizer *s, uint32_t method, uint32_t id, const P
   for (uint32_t i = 0; i < count; i++)
     if (spans[i].begin <= peak.at && spans[i].end >= peak.at)
       out.live[out.live_count++] =
-          (PteLive){span_name(s, method, &spans[i]), align_up(spans[i].size, PTE_TENSOR_ALIGNMENT),
+          (PteLive){span_name(s, method, spans, i), align_up(spans[i].size, PTE_TENSOR_ALIGNMENT),
                     spans[i].offset};
   qsort(out.live, out.live_count, sizeof *out.live, compare_live);
   return out;

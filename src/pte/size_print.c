@@ -11,7 +11,7 @@ static void text_share(StrBuf *out, uint64_t bytes, uint64_t whole) {
                 whole ? 100.0 * (double)bytes / (double)whole : 0.0);
 }
 
-static void text_layer(StrBuf *out, const PteProgram *p, const PteLayer *layer) {
+static void text_layer(StrBuf *out, const PteProgram *p, const PteLayer *layer, bool all) {
   const PtePart *first = layer->parts;
   text_share(out, layer->bytes, p->file.size);
   if (p->method_count > 1) {
@@ -20,11 +20,13 @@ static void text_layer(StrBuf *out, const PteProgram *p, const PteLayer *layer) 
   }
   strbuf_append_printable(out, first->layer.size ? first->layer : SV("not used by an instruction"));
   uint32_t shown = layer->count < MAX_WHATS ? layer->count : MAX_WHATS;
+  if (first->kind == PTE_PART_DATA && !all) /* keys, mostly hashes */
+    shown = 0;
   for (uint32_t i = 0; i < shown; i++) {
     strbuf_append(out, i ? SV(", ") : SV(": "));
     strbuf_append_printable(out, first[i].what);
   }
-  if (shown < layer->count)
+  if (shown && shown < layer->count)
     strbuf_printf(out, " and %u more", layer->count - shown);
   strbuf_append_char(out, '\n');
 }
@@ -55,7 +57,7 @@ static void text_flash(StrBuf *out, const PteProgram *p, const PteSize *size, bo
     if (count++ >= MAX_LAYERS && !all)
       continue;
     strbuf_append(out, shown++ ? SV("") : SV("by layer, the largest first:\n"));
-    text_layer(out, p, &size->layers[i]);
+    text_layer(out, p, &size->layers[i], all);
   }
   if (shown < count)
     strbuf_printf(out, "  %u more layers (-v)\n", count - shown);

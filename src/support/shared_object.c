@@ -4,10 +4,10 @@
 
 #ifdef ETC_STATIC_BINARY
 
+bool shared_object_loader(void) { return false; }
 void *shared_object_open(const char *path, const char **why) {
   (void)path;
-  *why = "this etc is a static binary, which loads no shared objects; use one that is linked with "
-         "libc, such as that of the Debian package";
+  *why = "this etc is a static binary, which loads no shared objects";
   return NULL;
 }
 void *shared_object_variable(void *object, const char *name) {
@@ -21,6 +21,8 @@ bool shared_object_function(void *object, const char *name, void *function) {
 
 #else
 #include <dlfcn.h>
+
+bool shared_object_loader(void) { return true; }
 
 void *shared_object_open(const char *path, const char **why) {
   void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -5,6 +5,8 @@
 
 #include "support/base.h"
 
+/* Whether this binary can open any. */
+bool shared_object_loader(void);
 /* Opens path, or finds a name without a slash where the system has its libraries. Stays open until
  * the process ends. NULL with *why otherwise: a text of this thread, until the next call. */
 void *shared_object_open(const char *path, const char **why);

@@ -143,21 +143,28 @@ bool text_parse_double(StrView text, double *out) {
   return true;
 }
 
-bool text_parse_bytes(StrView text, uint64_t *out) {
+/* The factor of the unit at the end of text, which is cut off with the blanks before it; 1: none.
+ */
+static uint64_t cut_unit(StrView *text) {
   static const char units[] = "KMG";
-  bool binary = sv_has_suffix(text, SV("iB"));
-  text.size -= binary ? 2 : 0;
-  const char *unit = text.size ? memchr(units, text.data[text.size - 1], 3) : NULL;
-  uint64_t factor = unit ? (uint64_t)1024 << (10 * (unit - units)) : 1;
+  StrView rest = *text;
+  bool binary = sv_has_suffix(rest, SV("iB"));
+  rest.size -= binary ? 2 : 0;
+  const char *unit = rest.size ? memchr(units, rest.data[rest.size - 1], 3) : NULL;
+  if (!unit)
+    return 1;
+  for (rest.size--; rest.size && rest.data[rest.size - 1] == ' ';)
+    rest.size--;
+  *text = rest;
+  return (uint64_t)1024 << (10 * (unit - units));
+}
+
+bool text_parse_bytes(StrView text, uint64_t *out) {
+  uint64_t factor = cut_unit(&text);
   double number;
-  if (!unit && binary)
-    return false;
-  text.size -= unit != NULL;
-  while (unit && text.size && text.data[text.size - 1] == ' ')
-    text.size--;
   if (text_parse_u64(text, out))
     return mul_u64(*out, factor, out) && *out > 0 && *out <= INT64_MAX;
-  if (!unit || !text_parse_double(text, &number) || !(number > 0))
+  if (factor == 1 || !text_parse_double(text, &number) || !(number > 0))
     return false;
   *out = uint_clamped(number * (double)factor);
   return *out > 0 && *out < INT64_MAX;

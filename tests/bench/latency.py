@@ -119,6 +119,15 @@ class Program:
         return [arrays.own(arrays.from_torch(x)) for x in self.method.execute(inputs)]
 
 
+def session_of(path):
+    """Of ONNX Runtime, on one thread."""
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
 def milliseconds(runs, rounds, share, clock=time.perf_counter):
     """The fastest run of each of the functions, which are called in turn, there and back: what one leaves behind in
     caches and allocators is what the next one finds."""

@@ -12,7 +12,6 @@ for noise: below 128 hidden units what counts is not the arithmetic but calls, o
 Writes JSON to build/bench unless only some networks are measured.
 """
 import argparse
-import ctypes
 import dataclasses
 import fnmatch
 import os
@@ -26,6 +25,7 @@ sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("zoo", "lib", "confo
 
 import latency  # noqa: E402
 import measure  # noqa: E402
+from fresh import Fresh  # noqa: E402
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 # XNNPACK's time / ONNX Runtime's, by the hidden size, and for one or two steps.
@@ -34,7 +34,7 @@ FEW, FEW_TIME = 2, 1.5
 MEMORY, SPARE = 1.5, 2 << 20  # times the memory that ONNX Runtime adds, and bytes besides
 GROWTH = 1.02  # of file and weights, from the fewest steps to the most
 NOISE = 1.25
-TRIES, SHARE, LOADS = 4, 2.0, 3
+TRIES, SHARE = 4, 2.0
 
 
 @dataclasses.dataclass
@@ -103,45 +103,7 @@ def model_of(network):
     return model.SerializeToString(), rng.normal(size=(network.steps, 1, width)).astype(np.float32)
 
 
-def session_of(path):
-    import onnxruntime
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-
-def anonymous():
-    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) * 1024
-    return 0
-
-
-def loaded(load, run):
-    """(milliseconds of loading, bytes that loading and a first run add), each the least of some processes."""
-    def once():
-        ctypes.CDLL(None).malloc_trim(0)  # what other programs have left in the heap would not be added
-        ours, theirs = os.pipe()
-        child = os.fork()
-        if child == 0:
-            before, begin = anonymous(), time.process_time()
-            program = load()
-            spent = time.process_time() - begin
-            run(program)
-            os.write(theirs, f"{1e3 * spent} {anonymous() - before}".encode())
-            os._exit(0)
-        os.close(theirs)
-        answer = os.read(ours, 100).decode().split()
-        os.close(ours)
-        os.waitpid(child, 0)
-        if len(answer) != 2:
-            raise RuntimeError("a program does not load")
-        return float(answer[0]), int(answer[1])
-    return tuple(min(column) for column in zip(*(once() for _ in range(LOADS))))
-
-
-def measure_network(args, network):
+def measure_network(args, network, fresh):
     """A row, or a message instead of it."""
     import arrays
     folder = args.out / "recurrent"
@@ -155,7 +117,7 @@ def measure_network(args, network):
         flags = (["--dim", f"T=1..{network.steps}"] if network.dynamic else []) + (
             ["--backend", "xnnpack"] if backend == "xnnpack" else [])
         measure.run([args.etc, "lower", path, "-o", program, *flags])
-    session, tensor = session_of(path), arrays.to_torch(x)
+    session, tensor = latency.session_of(path), arrays.to_torch(x)
     expected = session.run(None, {"x": x})
     ready = {backend: latency.Program(program) for backend, program in programs.items()}
     for backend, program in ready.items():
@@ -170,11 +132,9 @@ def measure_network(args, network):
         best = [min(pair) for pair in zip(best, latency.milliseconds(runs, args.rounds, share, time.process_time))]
         if best[1] <= limit_of(network) * best[0]:
             break
-    row["onnxruntime"] = dict(zip(("load_ms", "memory"), loaded(lambda: session_of(path), lambda s: s.run(None, {"x": x}))),
-                              ms=best[0], bytes=path.stat().st_size)
+    row["onnxruntime"] = dict(zip(("load_ms", "memory"), fresh.added(path, [x])), ms=best[0], bytes=path.stat().st_size)
     for i, (backend, program) in enumerate(programs.items()):
-        figures = loaded(lambda program=program: latency.Program(program), lambda p: p.method.execute([tensor]))
-        row[backend] = dict(zip(("load_ms", "memory"), figures), ms=best[1 + i], bytes=program.stat().st_size)
+        row[backend] = dict(zip(("load_ms", "memory"), fresh.added(program, [x])), ms=best[1 + i], bytes=program.stat().st_size)
     row["ratio"], row["portable_ratio"] = best[1] / best[0], best[2] / best[0]
     return row
 
@@ -218,13 +178,13 @@ def main():
     torch.set_num_threads(1)
     _unsafe_reset_threadpool(1)
     patterns = args.k.split(",") if args.k else ["*"]
-    rows, faults = [], []
+    rows, faults, fresh = [], [], Fresh()
     print("| " + " | ".join(HEAD) + " |\n" + "|---" * len(HEAD) + "|", flush=True)
     for network in NETWORKS:
         if (args.quick and not network.quick) or not any(fnmatch.fnmatch(network.name, p) for p in patterns):
             continue
         try:
-            row = measure_network(args, network)
+            row = measure_network(args, network, fresh)
         except (OSError, RuntimeError, subprocess.CalledProcessError, measure.CommandFailed) as error:
             row = f"{network.name}: {str(error).strip() or error!r}"
         if isinstance(row, str):

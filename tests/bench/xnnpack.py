@@ -10,7 +10,8 @@ processor time of the fastest run, and the median time of all runs by the clock 
 which is the latency of an idle machine and comes out the same on a busy one; there the other one is mostly about how
 often a run was interrupted. Loading
 (reading the file and initialising the method, which packs the weights) is measured in turn as well, from copies of both
-files that were made in one way; and so is lowering: with the backend, without, and copying the model, which is what one
+files that were made in one way; the anonymous memory that loading and a first run add in a process of its own for each
+(fresh.py); and so is lowering: with the backend, without, and copying the model, which is what one
 pass over the weights costs.
 
 Fails when one of our programs is wrong, or one of the limits below is not kept. Writes JSON to build/bench unless only
@@ -35,6 +36,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("zoo", "lib", "conformance", "bench")]
 
 import latency  # noqa: E402
+from fresh import Fresh  # noqa: E402
 
 QUICK = ("mobilenet_v3", "vit", "gpt2_kv", "unet", "swin")
 TRANSFORMERS = ("vit_tiny", "qwen2_tiny", "bert_mini", "whisper_encoder", "whisper_decoder", "gpt2_tiny", "gpt2_kv",
@@ -42,6 +44,7 @@ TRANSFORMERS = ("vit_tiny", "qwen2_tiny", "bert_mini", "whisper_encoder", "whisp
 # Of one network, and of the geometric mean over all.
 LATENCY, MEAN_LATENCY, MEAN_REFERENCE = 1.03, 0.75, 1.1
 SIZE, LOAD, DELEGATES = 1.005, 1.0, 4
+MEMORY, SPARE, MEAN_MEMORY = 1.5, 2 << 20, 0.8  # times what ONNX Runtime adds, and bytes besides; in the mean
 LOWERING = 2.0  # times lowering without a backend, and one copy of the model besides
 NOISE, QUICK_NOISE = 1.03, 1.25  # of two measurements of the same thing; of short ones
 TRIES = 3  # measurements of a network that is above a limit
@@ -88,13 +91,9 @@ def model_of(args, spec, source, folder):
     return target
 
 
-def session_of(model, inputs):
+def reference_run(model, inputs):
     """A function that runs the model once in ONNX Runtime on one thread."""
-    import onnxruntime
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(model.path, options, providers=["CPUExecutionProvider"])
+    session = latency.session_of(model.path)
     feeds = {x.name: array for x, array in zip(model.inputs, inputs)}
     return lambda: session.run(None, feeds)
 
@@ -189,7 +188,7 @@ def official_of(args, spec, source, inputs, expected, atol, row):
     return program, path
 
 
-def measure(args, spec, source, folder):
+def measure(args, spec, source, folder, fresh):
     """One row of the table, or a message instead of it."""
     import arrays
     import models
@@ -206,7 +205,7 @@ def measure(args, spec, source, folder):
     if wrong:
         return f"{spec.name}: our outputs: {wrong}"
     official, official_path = official_of(args, spec, source, tensors, expected, atol, row)
-    runs = [lambda: ours.method.execute(tensors), session_of(model, inputs)]
+    runs = [lambda: ours.method.execute(tensors), reference_run(model, inputs)]
     if official:
         runs.append(lambda: official.method.execute(tensors))
     copied = copies(args, [p for p in (path, official_path) if p])
@@ -226,11 +225,20 @@ def measure(args, spec, source, folder):
         row["latency_ratio"], row["wall_ratio"] = (a / b for a, b in zip(best[0], best[2]))
         row["load_ratio"] = loads[0] / loads[1]
         row["size_ratio"] = row["ours"]["bytes"] / row["official"]["bytes"]
+    memory = [fresh.added(p, inputs)[1] for p in (path, model.path, official_path) if p]
+    row["ours"]["memory"], row["onnxruntime_memory"] = memory[:2]
+    row["memory_ratio"] = memory[0] / memory[1]
+    if official:
+        row["official"]["memory"] = memory[2]
     return row
 
 
 HEAD = ("network", "calls / delegates", "official", "ms", "official", "ratio", "wall ms", "official", "ratio",
-        "ONNX Runtime", "ratio", "wall ms", "ratio", "file", "load", "arena KiB", "official", "lowering ms")
+        "ONNX Runtime", "ratio", "wall ms", "ratio", "file", "load", "arena KiB", "official", "MiB added", "official", "ONNX Runtime", "ratio", "lowering ms")
+
+
+def mib(count):
+    return f"{count / (1 << 20):.1f}"
 
 
 def format_row(row):
@@ -249,6 +257,7 @@ def format_row(row):
             f"{row['onnxruntime_ms']:.3g}", ratio("reference_ratio"), f"{row['onnxruntime_wall_ms']:.3g}",
             ratio("reference_wall_ratio"), ratio("size_ratio"), ratio("load_ratio"),
             str(ours["arena"] // 1024), str(official["arena"] // 1024) if official else "-",
+            mib(ours["memory"]), mib(official["memory"]) if measured else "-", mib(row["onnxruntime_memory"]), ratio("memory_ratio"),
             f"{row['lower_ms']:.0f} ({row['plain_ms']:.0f} + {row['copy_ms']:.0f})"]
 
 
@@ -262,6 +271,7 @@ def faults_of(args, row):
     limit("latency / official", row.get("latency_ratio", 0), LATENCY * (noise if args.quick else 1))
     limit("file size / official", row.get("size_ratio", 0), SIZE)
     limit("load time / official", row.get("load_ratio", 0), LOAD * noise)
+    limit("memory MiB", row["ours"]["memory"] / (1 << 20), (MEMORY * row["onnxruntime_memory"] + SPARE) / (1 << 20))
     limit("lowering ms", row["lower_ms"], (LOWERING * row["plain_ms"] + row["copy_ms"]) * noise)
     if "official" in row:
         limit("delegates", row["ours"]["delegates"], max(1, row["official"]["delegates"]))
@@ -278,7 +288,8 @@ def means_of(rows):
     """[(what, value, limit or None)]"""
     pairs = (("latency / official", "latency_ratio", MEAN_LATENCY), ("wall time / official", "wall_ratio", None),
              ("latency / ONNX Runtime", "reference_ratio", MEAN_REFERENCE),
-             ("wall time / ONNX Runtime", "reference_wall_ratio", None), ("load time / official", "load_ratio", LOAD))
+             ("wall time / ONNX Runtime", "reference_wall_ratio", None), ("load time / official", "load_ratio", LOAD),
+             ("memory / ONNX Runtime", "memory_ratio", MEAN_MEMORY))
     return [(what, geometric_mean([r[key] for r in rows if key in r]), most) for what, key, most in pairs
             if any(key in r for r in rows)]
 
@@ -291,11 +302,11 @@ def main():
     from executorch.extension.pybindings.portable_lib import _unsafe_reset_threadpool
     torch.set_num_threads(1)
     _unsafe_reset_threadpool(1)
-    rows, faults = [], []
+    rows, faults, fresh = [], [], Fresh()
     print("| " + " | ".join(HEAD) + " |\n" + "|---" * len(HEAD) + "|", flush=True)
     for spec, source, folder in networks(args):
         try:
-            row = measure(args, spec, source, folder)
+            row = measure(args, spec, source, folder, fresh)
         except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
             row = f"{spec.name}: {str(error).strip() or error!r}"
         if isinstance(row, str):

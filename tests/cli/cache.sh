@@ -1,6 +1,6 @@
 # --cache: what hits, what misses, and what is wrong with a cache. Keys change with every version of etc.
 u() {
-  t "$@" | sed 's/[0-9a-f]\{32\}/KEY/g; s/.*SUMMARY.*"cache":"\([a-z]*\)".*/cache \1/'
+  t "$@" | sed 's/[0-9a-f]\{32\}/KEY/g; s/.*SUMMARY.*"cache":"\([a-z ]*\)".*/cache \1/'
 }
 # entries NUMBER: that many are kept, and nothing else.
 entries() {
@@ -59,6 +59,7 @@ u $net --calibrate samples/0.npz
 entries 12
 # Warnings of the import are said by a hit as well; what warns later is not kept.
 u lower net.etir --backend xnnpack:skip=@nothing --cache cache -o b.pte
+u lower net.etir --backend xnnpack:skip=@nothing --cache cache -o b.pte --diagnostics json | tail -1
 entries 12
 for werror in '' '' -Werror; do
   u lower $data/dims.onnx --dim batch=1..8 --dim n=1..12 --dim m=2..10 --cache cache -o b.pte $werror

@@ -62,6 +62,30 @@ t inspect codes.pte -v
 "$ETC" inspect codes.pte --json | sed -n '/"nodes_on_8_bits"/p; /"name": "FullyConnected"/,/}/p'
 rm codes.etir
 
+# Equal parts are one delegate: its weights are counted once, each call is checked and run
+cat >repeats.etir <<EOF
+graph @forward level(edge) {
+  %0: f32[1, 2] = input "x"
+  %1: f32[2, 2] = const [1.0, -2.0, 0.5, 1.0]
+  %2: f32[1, 2] = aten::linear(%0, %1)
+  %3: f32[1, 2] = aten::tanh(%2)
+  %4: f32[1, 2] = aten::linear(%3, %1)
+  %5: f32[1, 2] = aten::tanh(%4)
+  output %5 "y"
+}
+EOF
+for bytes in 16 17; do
+  t lower repeats.etir -o repeats.pte --backend xnnpack:min-ops=1,min-shared=$bytes
+  t inspect repeats.pte
+  t verify repeats.pte
+  t run repeats.pte --random --seed 1
+done
+t lower repeats.etir -o repeats.pte --backend xnnpack:min-ops=1,min-shared=0
+"$ETC" lower repeats.etir -q -o repeats.pte --backend xnnpack:min-ops=1,min-shared=1
+t inspect -v repeats.pte
+"$ETC" inspect --json repeats.pte | sed -n '/"calls"/p; /"packed_bytes_estimate"/p'
+rm repeats.etir repeats.pte
+
 # Code that is wrong: our own fault, since nobody else makes it
 cat >wrong.etir <<EOF
 graph @forward level(edge) {

@@ -12,15 +12,17 @@ cp add.pte '3 x*?"é.pte'
 t embed '3 x*?"é.pte' -o odd.S
 sed -n 's/.*\(made\|incbin\)/\1/p; s/^extern//p' odd.S odd.h
 # Methods, banks, states, constant methods, dynamic dims, external data.
-"$ETC" lower --method Encode-1=$data/relu.onnx --method decode=$data/add.onnx --dim batch=1..8 --memory sram=16,dram=1K --constant n=3 -q -o two.pte
+"$ETC" lower --method Encode-1=$data/relu.onnx --method decode=$data/add.onnx --dim batch=1..8 --memory sram=16,dram=1K --constant n=-3 --constant s=2.5 --constant yes=true --constant labels='"a?b", "*/"' -q -o two.pte
 t embed two.pte -o two.c -q
-grep -e ARENA -e NAME -e METHODS -e dynamic -e INPUTS two.h
+grep -e ARENA -e NAME -e METHODS -e dynamic -e INPUTS -e VALUE two.h
 "$ETC" lower $data/mixed.onnx --dim batch=1 --external-weights mixed.ptd -o mixed.pte -q
 t embed mixed.ptd -o weights.c
 cat weights.h
 # What cannot be.
 "$ETC" lower --method a-b=$data/add.onnx --method A_b=$data/add.onnx -q -o same.pte
 t embed same.pte -o no.c
+"$ETC" lower --method $(printf '%0201d' 0)=$data/add.onnx -q -o long.pte
+t embed long.pte -o no.c
 t embed add.pte -o no.c --name 3x
 t embed add.pte -o no.c --name int
 t embed add.pte -o no.c --name ''

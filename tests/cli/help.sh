@@ -1,6 +1,6 @@
 # The texts are made from schema/options.def.
 t help
-for command in lower run opt print inspect verify calibrate ops passes backends explain completion version help; do t help $command; done
+for command in lower run opt print inspect verify calibrate ops passes backends why explain completion version help; do t help $command; done
 t lower --help
 t --help
 # The commit that was configured, and its date: from git, or unknown.

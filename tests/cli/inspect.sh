@@ -52,5 +52,6 @@ t inspect none.pte --kernels=yaml
 t inspect none.pte --kernels=cmake
 t inspect add.pte --kernels=make
 t inspect add.pte --kernels
+t inspect add.pte --kernels=yaml --json
 t inspect add.pte missing.pte --kernels=yaml
 t inspect $data/add.onnx --kernels=yaml

@@ -17,6 +17,24 @@ for program in d banks x e; do
              END { print whole == sum ? "whole" : whole " is not " sum }'
 done
 
+# While lowering, with the names of the model.
+cat >net.etir <<'END'
+graph @forward level(aten) {
+  %0: f32[1, 4] = input "x"
+  %1: f32[2, 4] = const [1.0, 2.0, 3.0, -4.0, 5.0, 6.0, 7.0, 8.0]
+  %2: f32[1, 2] = aten::linear(%0, %1, none) loc("first", "Gemm", 0)
+  %3: f32[1, 2] = aten::relu(%2)
+  %4: f32[2, 2] = const [1.0, 2.0, 3.0, 4.0]
+  %5: f32[1, 2] = aten::linear(%3, %4, none) loc("second", "Gemm", 1)
+  output %5 "y"
+}
+END
+t lower net.etir -o o.pte --size
+t lower net.etir -o o.pte --size=json | head -n 24
+t lower $data/decoder.onnx --dim n=1 --dim past=0..4 --dim total=1..5 --backend xnnpack:min-ops=1 -o y.pte --size
+t lower net.etir -o o.pte --size=yaml
+t lower net.etir -o /dev/null --size
+
 t size
 t size d.pte banks.pte
 t size $data/decoder.onnx

@@ -16,7 +16,7 @@ t lower $data/add.onnx -qz -o a.pte
 t lower $data/add.onnx -MDx -o a.pte
 t lower $data/add.onnx --fsync=yes -o a.pte
 t lower $data/add.onnx -o a.pte --plan gredy
-t lower $data/add.onnx -o a.pte --plan best
+t lower $data/add.onnx -o a.pte --plan optimal
 t lower $data/add.onnx -o a.pte --threads many
 t lower $data/add.onnx -o a.pte --threads -1
 t lower $data/add.onnx -o a.pte --fold-limit 0

@@ -1,5 +1,5 @@
-/* Any bytes as a program file: decoded, reported, read back as graphs, verified, printed, and, when
- * the program is small, run on its planned arena; the code of its delegates too.
+/* Any bytes as a program file: decoded, reported, embedded, read back as graphs, verified, printed,
+ * and, when the program is small, run on its planned arena; the code of its delegates too.
  *
  * Seeds: tests/fuzz/corpus/fuzz_pte, made by tests/pte/programs.c, and the programs of the official
  * cases (seeds.py). */
@@ -8,7 +8,9 @@
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "ops/delegate.h"
+#include "pte/embed.h"
 #include "pte/inspect.h"
+#include "pte/kernels.h"
 #include "pte/read.h"
 #include "pte/size.h"
 #include "pte/verify_plan.h"
@@ -45,6 +47,28 @@ static void show_size(const PteProgram *p, StrBuf *out) {
   arena_release(&arena);
 }
 
+/* What firmware is built with. */
+static void embed(const PteProgram *p, DiagSink *sink) {
+  Embed e = {.file = &p->file, .program = p, .symbol = "fuzz", .alignment = embed_alignment(p)};
+  AtomicFile out;
+  Arena arena;
+  arena_init(&arena);
+  if (atomic_file_open(&out, &arena, sink, "/dev/null") == STATUS_OK) {
+    (void)!embed_write_header(&e, sink, &out);
+    atomic_file_abandon(&out);
+  }
+  arena_release(&arena);
+}
+
+static void list_kernels(const PteProgram *p, StrBuf *out) {
+  KernelList list;
+  kernel_list_init(&list);
+  kernel_list_add(&list, p);
+  kernel_list_yaml(&list, out);
+  kernel_list_cmake(&list, out);
+  kernel_list_release(&list);
+}
+
 static void inspect(DiagSink *sink, const uint8_t *data, size_t size) {
   PteProgram p;
   if (pte_program_open_bytes(&p, sink, "fuzz.pte", data, size) != STATUS_OK)
@@ -54,6 +78,8 @@ static void inspect(DiagSink *sink, const uint8_t *data, size_t size) {
   pte_inspect_text(&p, true, &out);
   pte_inspect_json(&p, &out);
   show_size(&p, &out);
+  list_kernels(&p, &out);
+  embed(&p, sink);
   strbuf_release(&out);
   pte_program_close(&p);
 }

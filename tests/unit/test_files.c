@@ -300,6 +300,29 @@ static void test_not_there_before_commit(void **state) {
   atomic_file_abandon(&file);
 }
 
+/* What is written can be looked at before it has its name. */
+static void test_view(void **state) {
+  Fixture *f = *state;
+  AtomicFile file;
+  MappedFile view;
+  const char *const paths[] = {path_in(f, "new"), "-"};
+  for (size_t i = 0; i < COUNT_OF(paths); i++) {
+    assert_int_equal(atomic_file_open(&file, &f->arena, &f->capture.sink, paths[i]), STATUS_OK);
+    atomic_file_write(&file, "abc", 3);
+    atomic_file_pad(&file, 5);
+    assert_int_equal(atomic_file_view(&file, &view), STATUS_OK);
+    assert_int_equal(view.size, 5);
+    assert_memory_equal(view.data, "abc\0", 5);
+    file_unmap(&view);
+    atomic_file_abandon(&file);
+    assert_int_equal(count_entries(f), 0);
+  }
+  assert_int_equal(atomic_file_open(&file, &f->arena, &f->capture.sink, "/dev/null"), STATUS_OK);
+  atomic_file_write(&file, "abc", 3);
+  assert_int_equal(atomic_file_view(&file, &view), STATUS_IO);
+  atomic_file_abandon(&file);
+}
+
 static void test_large_and_padded(void **state) {
   Fixture *f = *state;
   AtomicFile file;
@@ -526,6 +549,7 @@ int main(void) {
       FILE_TEST(test_beneath_on_old_kernel),
       FILE_TEST(test_commit),
       FILE_TEST(test_not_there_before_commit),
+      FILE_TEST(test_view),
       FILE_TEST(test_large_and_padded),
       FILE_TEST(test_copy),
       FILE_TEST(test_targets),

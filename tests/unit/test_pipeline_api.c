@@ -1,12 +1,13 @@
 /* The public interface: sessions, options, messages, programs. */
 #include "unit.h"
 
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "etc/etc.h"
+#include "pipeline/session.h"
 
 static const char model[] = ETC_SOURCE_DIR "/tests/cli/data/relu.onnx";
 
@@ -189,11 +190,54 @@ static void test_constants(void **state) {
   free_session(s, &messages);
 }
 
+/* Lowers bytes in memory with one constant method; whether the program came out of the cache. */
+static bool from_cache(const char *folder, StrBuf *bytes, int64_t constant) {
+  StrBuf messages, program;
+  EtcSession *s = new_session(&messages);
+  strbuf_init(&program);
+  assert_int_equal(etc_session_set(s, "cache", folder), ETC_OK);
+  assert_int_equal(etc_session_set(s, "dim", "batch=1"), ETC_OK);
+  assert_int_equal(etc_session_add_model(s, "forward", "m.onnx", bytes->data, bytes->size), ETC_OK);
+  assert_int_equal(etc_session_add_constant_ints(s, "n", &constant, 1), ETC_OK);
+  assert_int_equal(etc_lower_to(s, keep_bytes, &program), ETC_OK);
+  assert_true(program.size > 100);
+  bool hit = s->cache.hit;
+  strbuf_release(&program);
+  free_session(s, &messages);
+  return hit;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw) {
+  (void)st, (void)flag, (void)ftw;
+  return remove(path);
+}
+
+/* What has no file and no text counts as well. */
+static void test_cache(void **state) {
+  (void)state;
+  StrBuf bytes;
+  char folder[] = "/tmp/etc-api-XXXXXX";
+  assert_non_null(mkdtemp(folder));
+  strbuf_init(&bytes);
+  read_whole(model, &bytes);
+  assert_false(from_cache(folder, &bytes, 1));
+  assert_true(from_cache(folder, &bytes, 1));
+  assert_false(from_cache(folder, &bytes, 2));
+  char *name = memmem(bytes.data, bytes.size, "the_relu", 8); /* of its node */
+  assert_non_null(name);
+  name[0] = 'T';
+  assert_false(from_cache(folder, &bytes, 1));
+  assert_true(from_cache(folder, &bytes, 1));
+  strbuf_release(&bytes);
+  nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_memory),        cmocka_unit_test(test_lower),
       cmocka_unit_test(test_refused_model), cmocka_unit_test(test_options),
       cmocka_unit_test(test_nothing_to_do), cmocka_unit_test(test_constants),
+      cmocka_unit_test(test_cache),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

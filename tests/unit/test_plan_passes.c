@@ -37,11 +37,12 @@ static uint64_t statistic(const Runner *r, const char *name) {
 
 static Status run_stage(Runner *r, Sample *s, const char *plan) {
   r->options = PASS_OPTIONS_DEFAULT;
-  r->options.planner = strcmp(plan, "naive") == 0 ? &planners[1] : &planners[0];
+  r->options.planner = strcmp(plan, "naive") == 0 ? &planners[2] : &planners[0];
   TRY(run_pass(r, s, pass_legalize_outputs, LEVEL_EDGE));
   TRY(run_pass(r, s, pass_eliminate_views, LEVEL_EDGE));
   TRY(run_pass(r, s, pass_materialize_symints, LEVEL_EDGE));
   TRY(run_pass(r, s, pass_out_variants, LEVEL_EXECUTORCH));
+  TRY(run_pass(r, s, pass_schedule_nodes, LEVEL_EXECUTORCH));
   return run_pass(r, s, pass_plan_memory, LEVEL_EXECUTORCH);
 }
 
@@ -351,7 +352,7 @@ static uint64_t place_nowhere(const PlanProblem *q, Arena *scratch, uint64_t *of
 /* A planner of a plug-in that gives places outside of the arena. */
 static void test_planner_fault(void **state) {
   (void)state;
-  static const Planner wrong = {"wrong", "", false, place_nowhere, "tested"};
+  static const Planner wrong = {.name = "wrong", .place = place_nowhere, .plugin = "tested"};
   Sample s;
   Runner r = {.options = {.planner = &wrong}};
   sample_init(&s);

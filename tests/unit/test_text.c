@@ -99,11 +99,59 @@ static void test_doubles(void **state) {
   assert_true(text_parse_double((StrView){"1.25xyz", 4}, &value) && value == 1.25);
 }
 
+static void test_bytes(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    uint64_t bytes;
+  } good[] = {{"1", 1},
+              {"512K", 524288},
+              {"4M", 4194304},
+              {"2G", 2147483648},
+              {"1.5MiB", 1572864},
+              {"0.25 KiB", 256},
+              {"9007199254740993", 9007199254740993}};
+  static const char *const bad[] = {"",
+                                    "0",
+                                    "0K",
+                                    "-1",
+                                    "1.5",
+                                    "K",
+                                    "iB",
+                                    "5iB",
+                                    "1KB",
+                                    "1k",
+                                    "1 B",
+                                    "K 1",
+                                    "1K ",
+                                    "+1K",
+                                    "nanK",
+                                    "infG",
+                                    "9223372036854775808",
+                                    "8589934592G",
+                                    "9e99M"};
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < COUNT_OF(good); i++)
+    assert_true(text_parse_bytes(sv_from(good[i].text), &bytes) && bytes == good[i].bytes);
+  for (size_t i = 0; i < COUNT_OF(bad); i++)
+    assert_false(text_parse_bytes(sv_from(bad[i]), &bytes));
+}
+
+static void test_compare(void **state) {
+  (void)state;
+  assert_true(text_compare(SV("a"), SV("b")) < 0);
+  assert_true(text_compare(SV("ab"), SV("a")) > 0);
+  assert_true(text_compare(SV(""), SV("a")) < 0);
+  assert_int_equal(text_compare(SV("ab"), SV("ab")), 0);
+  assert_true(text_compare(SV("\xff"), SV("a")) > 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_distance), cmocka_unit_test(test_cut_off),
       cmocka_unit_test(test_nearest),  cmocka_unit_test(test_integers),
-      cmocka_unit_test(test_doubles),
+      cmocka_unit_test(test_doubles),  cmocka_unit_test(test_bytes),
+      cmocka_unit_test(test_compare),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

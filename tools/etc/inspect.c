@@ -114,6 +114,9 @@ static EtcStatus inspect_kernels(const CommandLine *line, const char *form, StrB
   if (!yaml && strcmp(form, "cmake") != 0)
     return session_usage(s, "--kernels", "--kernels=yaml or --kernels=cmake",
                          "'%s' is no form of a list of kernels", form);
+  if (command_line_has(line, OPT_JSON) || command_line_has(line, OPT_EXTRACT))
+    return session_usage(s, "--kernels", "leave out --json and --extract",
+                         "--kernels prints the list and nothing else");
   KernelList list;
   kernel_list_init(&list);
   EtcStatus status = ETC_OK;

@@ -8,7 +8,7 @@
 /* Standard error stays JSON for those who asked for JSON there. */
 static void print_summary(const Session *s, const char *output) {
   StrBuf text;
-  if (s->sink.quiet || s->explain_json || (s->time_passes && s->time_json))
+  if (s->sink.quiet || s->explain_json || s->size_json || (s->time_passes && s->time_json))
     return;
   output = output ? output : s->output; /* of a recipe */
   strbuf_init(&text);

@@ -168,8 +168,8 @@ static bool is_own(OptionId id) {
       OPT_OPT_PASS,     OPT_JSON,       OPT_EXTRACT,    OPT_MARKDOWN,     OPT_ONNX,
       OPT_RANDOM,       OPT_SEED,       OPT_REPEAT,     OPT_NO_LOCATIONS, OPT_HELP,
       OPT_EMBED_OUTPUT, OPT_HEADER,     OPT_SYMBOL,     OPT_SECTION,      OPT_ALIGN,
-      OPT_KERNEL_LIST,  OPT_LICENSES,   OPT_FORMAT,     OPT_PROFILE,      OPT_DIAGNOSTICS,
-      OPT_COLOR,        OPT_QUIET,
+      OPT_KERNEL_LIST,  OPT_LICENSES,   OPT_FORMAT,     OPT_PROFILE,      OPT_ALL,
+      OPT_DIAGNOSTICS,  OPT_COLOR,      OPT_QUIET,
   };
   for (size_t i = 0; i < COUNT_OF(own); i++)
     if (own[i] == id)

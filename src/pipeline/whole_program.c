@@ -1,11 +1,12 @@
-/* See budget_lower.h. The program is read back, so that a budget sees what `etc size` sees; what
+/* See whole_program.h. The program is read back, so that a budget sees what `etc size` sees; what
  * the model calls things is known from the graphs that it was made of. */
-#include "pipeline/budget_lower.h"
+#include "pipeline/whole_program.h"
 
 #include <math.h>
 
 #include "ops/delegate.h"
 #include "pipeline/budget.h"
+#include "pipeline/budget_time.h"
 #include "pte/keymap.h"
 
 typedef struct Names {
@@ -25,18 +26,29 @@ static StrView first_name(const Graph *g, const LocId *locs, uint32_t count) {
   return SV("");
 }
 
-/* The node of the model that the instruction is of; of a delegate the first. */
+/* "XnnpackBackend from /stem/Conv" */
+static StrView delegate_name(const Names *names, const Graph *g, NodeId call) {
+  StrView name = SV("");
+  for (uint32_t i = 0; !name.size && i < g->origin_count; i++)
+    if (g->origins[i].call == call)
+      name = first_name(g, g->origins[i].locs, g->origins[i].count);
+  if (!name.size)
+    return name;
+  return sv_from(arena_printf(&names->s->arena, SV_FMT " from " SV_FMT,
+                              SV_ARG(node_str(g, call, DELEGATE_ARG_BACKEND)), SV_ARG(name)));
+}
+
+/* The node of the model that the instruction is of. */
 static StrView instruction_name(void *user, uint32_t method, uint32_t instruction) {
   const Names *names = user;
   if (method >= names->s->program.method_count || instruction >= names->maps[method].count)
     return SV("");
   const Graph *g = names->s->program.methods[method].graph;
   NodeId n = names->maps[method].nodes[instruction];
-  StrView name = n ? node_place(g, n).node : SV("");
-  for (uint32_t i = 0; n && !name.size && i < g->origin_count; i++)
-    if (g->origins[i].call == n)
-      name = first_name(g, g->origins[i].locs, g->origins[i].count);
-  return name;
+  if (!n)
+    return SV("");
+  return op_has_trait(node_cget(g, n)->op, OP_DELEGATE) ? delegate_name(names, g, n)
+                                                        : node_place(g, n).node;
 }
 
 static StrView data_name(void *user, StrView key) {
@@ -74,27 +86,54 @@ static Names names_of(Session *s, const InstructionMap *maps) {
   return names;
 }
 
-static Status check(Session *s, const PteProgram *p, const InstructionMap *maps) {
-  Names names = names_of(s, maps);
-  PteNames model = {&names, instruction_name, data_name};
-  BudgetMeasures measures = {.sqnr = s->program.sqnr, .worst = s->program.worst, .time = NAN};
-  PteSize size = pte_size(p, &model, &s->arena);
+static void show_size(Session *s, const PteProgram *p, const PteSize *size) {
+  StrBuf text;
+  strbuf_init(&text);
+  if (s->size_json) {
+    JsonWriter w;
+    json_init(&w, &text, true);
+    json_open_object(&w);
+    pte_size_json(p, size, &w);
+    json_close_object(&w);
+    strbuf_append_char(&text, '\n');
+  } else {
+    pte_size_text(p, size, s->sink.verbose, &text);
+  }
+  s->manager.options.print(s->manager.options.print_user, strbuf_cstr(&text), text.size);
+  strbuf_release(&text);
+}
+
+static Status check_budget(Session *s, const PteProgram *p, const PteSize *size,
+                           const PteNames *names) {
+  BudgetMeasures measures = {.sqnr = s->program.sqnr,
+                             .worst = isnan(s->program.sqnr) ? "no output of floats was compared"
+                                                             : s->program.worst};
   BudgetResult result;
-  if (budget_check(s, s->budget, p, &size, &model, &measures, &result) != ETC_OK)
+  measures.time = program_time(&s->program, &s->arena, &measures.slow);
+  if (budget_check(s, s->budget, p, size, names, &measures, &result) != ETC_OK)
     return STATUS_USAGE;
   return budget_report(s, &result);
 }
 
-Status session_check_budget(Session *s, AtomicFile *file, const InstructionMap *maps) {
+static Status look(Session *s, const PteProgram *p, const InstructionMap *maps) {
+  Names names = names_of(s, maps);
+  PteNames model = {&names, instruction_name, data_name};
+  PteSize size = pte_size(p, &model, &s->arena);
+  if (s->size && s->manager.options.print)
+    show_size(s, p, &size);
+  return s->budget ? check_budget(s, p, &size, &model) : STATUS_OK;
+}
+
+bool session_wants_whole(const Session *s) { return s->budget || s->size; }
+
+Status session_check_whole(Session *s, AtomicFile *file, const InstructionMap *maps) {
   MappedFile view;
   PteProgram p;
-  if (!s->budget)
-    return STATUS_OK;
   TRY(atomic_file_view(file, &view));
   Status status = pte_program_open_bytes(&p, &s->sink, file->path, view.data, view.size);
   if (status == STATUS_OK) {
     p.readers = s->ctx.readers;
-    status = check(s, &p, maps);
+    status = look(s, &p, maps);
     pte_program_close(&p);
   }
   file_unmap(&view);

@@ -1,0 +1,287 @@
+/* See schedule.h.
+ *
+ * What is in use after some nodes have run depends on which ran, not on their order. So orders are
+ * built node by node, of those that have run the same nodes the one with the lowest peak is kept,
+ * and of all the WIDTH that have least in use (a beam search; with all of them it would be the
+ * exact dynamic program of Ahn et al., "Ordering Chaos: Memory-Aware Scheduling of Irregularly
+ * Wired Neural Networks for Edge Devices", 2020). Orders whose peak passes a limit are dropped; the
+ * limit begins at the lower bound and rises when nothing is found. A node that leaves no more in
+ * use than before goes first, without a choice: later it could only free less or as much. */
+#include "passes/executorch/schedule.h"
+
+#include <stdlib.h>
+
+enum {
+  WIDTH = 32,        /* orders kept */
+  CHOICES = 8,       /* nodes tried after each */
+  LIMITS = 6,        /* limits tried */
+  MAX_WORK = 1 << 28 /* bytes copied and nodes looked at, about 0.1 s */
+};
+
+/* After some nodes have run. */
+typedef struct State {
+  uint64_t live, peak;
+  uint64_t hash;  /* of the set of nodes that ran */
+  uint32_t first; /* the first node that has not run */
+  uint32_t ready_count;
+  uint16_t *ready; /* nodes that wait for none; unordered */
+  uint16_t *waits; /* by node: for so many that have not run; RAN */
+  uint16_t *left;  /* by buffer: uses to come */
+} State;
+#define RAN UINT16_MAX
+
+/* Running a node after a state. */
+typedef struct Move {
+  uint64_t live, peak, hash;
+  uint32_t first, state, node;
+} Move;
+
+typedef struct Step {
+  uint16_t state, node; /* of the level before */
+} Step;
+
+typedef struct Beam {
+  const ScheduleProblem *p;
+  State *states, *next;
+  uint32_t count;
+  Move *moves; /* WIDTH * CHOICES */
+  uint32_t move_count;
+  Step *steps; /* WIDTH a level */
+  uint64_t limit, work;
+} Beam;
+
+/* Bytes in use while the node runs and afterwards. */
+static void run_node(const ScheduleProblem *p, const uint16_t *left, uint32_t node, uint64_t live,
+                     uint64_t *during, uint64_t *after) {
+  const ScheduleNode *n = &p->nodes[node];
+  uint64_t made = 0, freed = 0, over = 0;
+  for (uint32_t i = 0; i < n->make_count; i++) {
+    const ScheduleBuffer *b = &p->buffers[n->makes[i]];
+    made += b->size;
+    freed += b->uses ? 0 : b->size;
+  }
+  for (uint32_t i = 0; i < n->use_count; i++) {
+    uint64_t size = left[n->uses[i].buffer] == 1 ? p->buffers[n->uses[i].buffer].size : 0;
+    freed += size;
+    over = n->uses[i].over && size > over ? size : over;
+  }
+  over = n->make_count && over > p->buffers[n->makes[0]].size ? p->buffers[n->makes[0]].size : over;
+  *during = live + made - over;
+  *after = live + made - freed;
+}
+
+static uint64_t begin(const ScheduleProblem *p, uint16_t *left) {
+  uint64_t live = 0;
+  for (uint32_t i = 0; i < p->buffer_count; i++) {
+    left[i] = (uint16_t)p->buffers[i].uses;
+    live += p->buffers[i].given ? p->buffers[i].size : 0;
+  }
+  return live;
+}
+
+uint64_t schedule_peak(const ScheduleProblem *p, const uint32_t *order, Arena *scratch) {
+  uint16_t *left = ARENA_ARRAY(scratch, uint16_t, p->buffer_count);
+  uint64_t live = begin(p, left), peak = live, during;
+  for (uint32_t i = 0; i < p->node_count; i++) {
+    const ScheduleNode *n = &p->nodes[order[i]];
+    run_node(p, left, order[i], live, &during, &live);
+    peak = during > peak ? during : peak;
+    for (uint32_t k = 0; k < n->use_count; k++)
+      left[n->uses[k].buffer]--;
+  }
+  return peak;
+}
+
+uint64_t schedule_bound(const ScheduleProblem *p) {
+  uint64_t given = 0, most = 0;
+  for (uint32_t i = 0; i < p->buffer_count; i++)
+    given += p->buffers[i].given ? p->buffers[i].size : 0;
+  for (uint32_t k = 0; k < p->node_count; k++) {
+    const ScheduleNode *n = &p->nodes[k];
+    uint64_t bytes = 0, over = 0;
+    for (uint32_t i = 0; i < n->make_count; i++)
+      bytes += p->buffers[n->makes[i]].size;
+    for (uint32_t i = 0; i < n->use_count; i++) {
+      uint64_t size = p->buffers[n->uses[i].buffer].size;
+      bytes += size;
+      over = n->uses[i].over && size > over ? size : over;
+    }
+    most = bytes - over > most ? bytes - over : most;
+  }
+  return most > given ? most : given;
+}
+
+/* --- the beam --- */
+
+/* A number for each node (the finalizer of SplitMix64, Steele et al., 2014). */
+static uint64_t node_hash(uint32_t node) {
+  uint64_t x = (node + 1) * 0x9e3779b97f4a7c15u;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+  return x ^ x >> 31;
+}
+
+/* Less in use first; then what is nearer to the order as it was. */
+static int compare_moves(const void *a, const void *b) {
+  const Move *x = a, *y = b;
+  if (x->live != y->live)
+    return x->live < y->live ? -1 : 1;
+  if (x->first != y->first)
+    return x->first > y->first ? -1 : 1;
+  if (x->hash != y->hash)
+    return x->hash < y->hash ? -1 : 1;
+  if (x->peak != y->peak)
+    return x->peak < y->peak ? -1 : 1;
+  if (x->state != y->state)
+    return x->state < y->state ? -1 : 1;
+  return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* Keeps a move among the best of the CHOICES that begin at `from`. */
+static void keep_move(Beam *b, uint32_t from, Move m) {
+  uint32_t at = b->move_count;
+  if (at - from < CHOICES)
+    b->move_count++;
+  else if (compare_moves(&m, &b->moves[--at]) >= 0)
+    return;
+  for (; at > from && compare_moves(&m, &b->moves[at - 1]) < 0; at--)
+    b->moves[at] = b->moves[at - 1];
+  b->moves[at] = m;
+}
+
+/* The nodes to try after state i. */
+static void find_moves(Beam *b, uint32_t i) {
+  const State *s = &b->states[i];
+  uint32_t from = b->move_count;
+  for (uint32_t k = 0; k < s->ready_count; k++) {
+    uint32_t node = s->ready[k], first = s->first;
+    uint64_t during, after;
+    run_node(b->p, s->left, node, s->live, &during, &after);
+    if (during > b->limit)
+      continue;
+    if (node == first)
+      do
+        first++;
+      while (first < b->p->node_count && s->waits[first] == RAN);
+    Move m = {after, during > s->peak ? during : s->peak, s->hash ^ node_hash(node), first, i,
+              node};
+    if (after <= s->live) { /* no choice */
+      b->moves[from] = m;
+      b->move_count = from + 1;
+      return;
+    }
+    keep_move(b, from, m);
+  }
+}
+
+static void apply_move(Beam *b, const Move *m, State *out) {
+  const ScheduleProblem *p = b->p;
+  const State *in = &b->states[m->state];
+  const ScheduleNode *n = &p->nodes[m->node];
+  memcpy(out->waits, in->waits, p->node_count * sizeof *out->waits);
+  memcpy(out->left, in->left, p->buffer_count * sizeof *out->left);
+  out->live = m->live;
+  out->peak = m->peak;
+  out->hash = m->hash;
+  out->first = m->first;
+  out->ready_count = 0;
+  for (uint32_t i = 0; i < in->ready_count; i++)
+    if (in->ready[i] != m->node)
+      out->ready[out->ready_count++] = in->ready[i];
+  out->waits[m->node] = RAN;
+  for (uint32_t i = 0; i < n->before_count; i++)
+    if (--out->waits[n->before[i]] == 0)
+      out->ready[out->ready_count++] = (uint16_t)n->before[i];
+  for (uint32_t i = 0; i < n->use_count; i++)
+    out->left[n->uses[i].buffer]--;
+}
+
+/* Runs one more node; false when no order is left. */
+static bool advance(Beam *b, Step *steps) {
+  uint32_t kept = 0;
+  b->move_count = 0;
+  for (uint32_t i = 0; i < b->count; i++) {
+    find_moves(b, i);
+    b->work += b->states[i].ready_count;
+  }
+  qsort(b->moves, b->move_count, sizeof *b->moves, compare_moves);
+  for (uint32_t i = 0; i < b->move_count && kept < WIDTH; i++) {
+    const Move *m = &b->moves[i];
+    if (i && m->hash == m[-1].hash)
+      continue;
+    apply_move(b, m, &b->next[kept]);
+    steps[kept++] = (Step){(uint16_t)m->state, (uint16_t)m->node};
+  }
+  b->work += (uint64_t)kept * (b->p->node_count + b->p->buffer_count) * 2;
+  State *swap = b->states;
+  b->states = b->next;
+  b->next = swap;
+  b->count = kept;
+  return kept > 0;
+}
+
+static void begin_beam(Beam *b) {
+  State *s = &b->states[0];
+  *s = (State){.ready = s->ready, .waits = s->waits, .left = s->left};
+  s->live = s->peak = begin(b->p, s->left);
+  for (uint32_t i = 0; i < b->p->node_count; i++) {
+    s->waits[i] = (uint16_t)b->p->nodes[i].waits;
+    if (s->waits[i] == 0)
+      s->ready[s->ready_count++] = (uint16_t)i;
+  }
+  b->count = 1;
+}
+
+/* An order whose peak is at most b->limit. */
+static bool find_order(Beam *b, uint32_t *order) {
+  uint32_t n = b->p->node_count, best = 0;
+  begin_beam(b);
+  for (uint32_t level = 0; level < n; level++)
+    if (b->work > MAX_WORK || !advance(b, b->steps + (size_t)level * WIDTH))
+      return false;
+  for (uint32_t i = 1; i < b->count; i++)
+    if (b->states[i].peak < b->states[best].peak)
+      best = i;
+  for (uint32_t level = n; level-- > 0;) {
+    Step step = b->steps[(size_t)level * WIDTH + best];
+    order[level] = step.node;
+    best = step.state;
+  }
+  return true;
+}
+
+static State *make_states(const ScheduleProblem *p, Arena *scratch) {
+  State *states = ARENA_ARRAY(scratch, State, WIDTH);
+  for (uint32_t i = 0; i < WIDTH; i++)
+    states[i] = (State){.ready = ARENA_ARRAY(scratch, uint16_t, p->node_count),
+                        .waits = ARENA_ARRAY(scratch, uint16_t, p->node_count),
+                        .left = ARENA_ARRAY(scratch, uint16_t, p->buffer_count)};
+  return states;
+}
+
+bool schedule_search(const ScheduleProblem *p, Arena *scratch, uint32_t *order) {
+  uint32_t n = p->node_count, *found = ARENA_ARRAY(scratch, uint32_t, n);
+  for (uint32_t i = 0; i < n; i++)
+    found[i] = i;
+  uint64_t low = schedule_bound(p), high = schedule_peak(p, found, scratch);
+  bool better = false;
+  if (low >= high)
+    return false;
+  Beam b = {.p = p,
+            .states = make_states(p, scratch),
+            .next = make_states(p, scratch),
+            .moves = ARENA_ARRAY(scratch, Move, WIDTH * CHOICES),
+            .steps = ARENA_ARRAY(scratch, Step, (size_t)n * WIDTH)};
+  b.limit = low;
+  for (unsigned i = 0; i < LIMITS && low < high; i++) {
+    if (find_order(&b, found)) {
+      better = true;
+      memcpy(order, found, n * sizeof *order);
+      high = schedule_peak(p, order, scratch);
+    } else {
+      low = b.limit + 1;
+    }
+    b.limit = i + 2 == LIMITS ? high - 1 : low + (high - low) / 2;
+  }
+  return better;
+}

@@ -1,0 +1,45 @@
+/* Orders of nodes that need less memory, on plain lists. */
+#ifndef ETC_PASSES_EXECUTORCH_SCHEDULE_H
+#define ETC_PASSES_EXECUTORCH_SCHEDULE_H
+
+#include "support/arena.h"
+
+#define SCHEDULE_MAX_NODES 4096
+
+typedef struct ScheduleBuffer {
+  uint64_t size;
+  uint32_t uses; /* by so many nodes; the caller of the program is one more */
+  bool given;    /* there before the first node: an input */
+} ScheduleBuffer;
+
+typedef struct ScheduleUse {
+  uint32_t buffer;
+  bool over; /* the first buffer that the node makes may take its place */
+} ScheduleUse;
+
+typedef struct ScheduleNode {
+  const uint32_t *before;  /* nodes that must come later, each once */
+  const ScheduleUse *uses; /* each buffer once */
+  const uint32_t *makes;
+  uint32_t before_count, use_count, make_count;
+  uint32_t waits; /* for so many nodes */
+} ScheduleNode;
+
+/* Nodes in an order that is possible. */
+typedef struct ScheduleProblem {
+  const ScheduleNode *nodes;
+  const ScheduleBuffer *buffers;
+  uint32_t node_count, buffer_count; /* node_count at most SCHEDULE_MAX_NODES */
+} ScheduleProblem;
+
+/* The most bytes in use at one time when the nodes run in that order. */
+uint64_t schedule_peak(const ScheduleProblem *p, const uint32_t *order, Arena *scratch);
+
+/* No order needs less: what a node reads and writes is there while it runs. */
+uint64_t schedule_bound(const ScheduleProblem *p);
+
+/* Looks for an order with a lower peak than that of the nodes as they are; false: none was found.
+ * The work is limited, and grows with the square of the nodes. */
+bool schedule_search(const ScheduleProblem *p, Arena *scratch, uint32_t *order);
+
+#endif

@@ -1,0 +1,321 @@
+/* See life.h. */
+#include "pipeline/life.h"
+
+#include "ir/op.h"
+#include "support/bitset.h"
+
+#define NONE UINT32_MAX
+
+/* How a node or value ended. */
+typedef struct End {
+  LifeChange change;
+  uint32_t event; /* that ended it; NONE: nobody ever used it */
+  ValueId next;   /* what goes on; 0: `node` does, or nothing */
+  NodeId node;
+} End;
+
+/* The last events about nodes and values, as indices; NONE where there is none. */
+struct LifeIndex {
+  const Graph *g;
+  const Trace *trace;
+  uint32_t *built, *removed;     /* by node */
+  uint32_t *replaced, *released; /* by value */
+  uint32_t *first_at;            /* by node: the first that was built where a rule looked at it */
+  uint32_t *first_loc;           /* by location: the first that was built outside of rules */
+  uint32_t *next;                /* by event: the next one of either list */
+  End *ends;                     /* by node that was removed */
+};
+
+/* One search. */
+typedef struct Follower {
+  const LifeIndex *x;
+  Life *life;
+  Arena *arena;
+  uint32_t *node_carrier, *value_carrier; /* 1 + the carrier that it is */
+} Follower;
+
+static uint32_t *nones(Arena *arena, uint32_t count) {
+  uint32_t *items = ARENA_ARRAY(arena, uint32_t, (size_t)count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    items[i] = NONE;
+  return items;
+}
+
+static void index_event(LifeIndex *x, uint32_t i) {
+  const TraceEvent *e = &x->trace->events[i];
+  uint32_t *list;
+  switch (e->kind) {
+  case TRACE_BUILT:
+    x->built[e->node] = i;
+    list = e->at ? &x->first_at[e->at] : &x->first_loc[e->loc];
+    x->next[i] = *list;
+    *list = i;
+    break;
+  case TRACE_REMOVED:
+    x->removed[e->node] = i;
+    break;
+  case TRACE_REPLACED:
+    x->replaced[e->value] = i;
+    break;
+  case TRACE_RELEASED:
+    x->released[e->value] = i;
+    break;
+  case TRACE_EDITED:
+  case TRACE_BOUND:
+  case TRACE_READ:
+    break;
+  }
+}
+
+/* The node that v is or was a result of; 0 for other values. */
+static NodeId node_of(const LifeIndex *x, ValueId v) {
+  const Value *value = value_cget(x->g, v);
+  if (value->kind == VALUE_RESULT)
+    return value->def;
+  if (value->kind != VALUE_UNUSED || value->def >= x->g->node_count ||
+      x->removed[value->def] == NONE)
+    return 0;
+  const TraceEvent *e = &x->trace->events[x->removed[value->def]];
+  return e->value <= v && v < e->to ? value->def : 0;
+}
+
+/* Whether what v is a result of was made by the change that is event e: by the same rule at the
+ * same node, or outside of rules in the same pass. */
+static bool is_new(const LifeIndex *x, ValueId v, const TraceEvent *e) {
+  NodeId n = node_of(x, v);
+  if (!n || x->built[n] == NONE)
+    return false;
+  const TraceEvent *built = &x->trace->events[x->built[n]];
+  return built->run == e->run && built->at == e->at;
+}
+
+static End replaced_by(const LifeIndex *x, uint32_t i) {
+  const TraceEvent *e = &x->trace->events[i];
+  End end = {.change = LIFE_EQUAL, .event = i, .next = e->to};
+  if (value_is_const(x->g, e->to) && !value_is_const(x->g, e->value))
+    end.change = LIFE_FOLDED;
+  else if (is_new(x, e->to, e))
+    end.change = LIFE_REPLACED;
+  return end;
+}
+
+/* Its last user let go of it in event i: what became of that user? It was removed before, when it
+ * was. */
+static End end_of_released(const LifeIndex *x, uint32_t i) {
+  NodeId user = x->trace->events[i].node;
+  End end = {.change = LIFE_UNUSED, .event = i};
+  if (user <= NODE_OUTPUT)
+    return end;
+  if (x->removed[user] == NONE || x->removed[user] > i) /* it has other operands now */
+    return (End){.change = LIFE_FUSED, .event = i, .node = user};
+  End users = x->ends[user];
+  if (users.change == LIFE_FOLDED)
+    return users;
+  if (users.change != LIFE_REPLACED && users.change != LIFE_FUSED)
+    return users.event == NONE ? end : (End){.change = LIFE_UNUSED, .event = users.event};
+  users.change = LIFE_FUSED;
+  return users;
+}
+
+static End end_of_value(const LifeIndex *x, ValueId v) {
+  uint32_t replaced = x->replaced[v], released = x->released[v];
+  if (replaced != NONE && (released == NONE || replaced > released))
+    return replaced_by(x, replaced);
+  if (released != NONE)
+    return end_of_released(x, released);
+  return (End){.change = LIFE_UNUSED, .event = NONE};
+}
+
+/* Of a node that event i removed: of its results one that goes on. */
+static End end_of_node(const LifeIndex *x, const TraceEvent *removed, uint32_t i) {
+  End best = {.change = LIFE_UNUSED, .event = NONE};
+  for (ValueId v = removed->value; v < removed->to; v++) {
+    End end = end_of_value(x, v);
+    if (best.event == NONE || (best.change == LIFE_UNUSED && end.change != LIFE_UNUSED))
+      best = end;
+  }
+  if (best.event == NONE)
+    best.event = i;
+  return best;
+}
+
+const LifeIndex *life_index(const Graph *g, Arena *arena) {
+  LifeIndex *x = ARENA_NEW(arena, LifeIndex);
+  x->g = g;
+  x->trace = g->trace;
+  x->built = nones(arena, g->node_count);
+  x->removed = nones(arena, g->node_count);
+  x->first_at = nones(arena, g->node_count);
+  x->replaced = nones(arena, g->value_count);
+  x->released = nones(arena, g->value_count);
+  x->first_loc = nones(arena, g->loc_count);
+  x->next = nones(arena, x->trace->count);
+  x->ends = ARENA_ARRAY(arena, End, g->node_count);
+  for (uint32_t i = 0; i < x->trace->count; i++)
+    index_event(x, i);
+  for (uint32_t i = 0; i < x->trace->count; i++)
+    if (x->trace->events[i].kind == TRACE_REMOVED)
+      x->ends[x->trace->events[i].node] = end_of_node(x, &x->trace->events[i], i);
+  return x;
+}
+
+/* --- carriers --- */
+
+static uint32_t add(Follower *f, Carrier c) {
+  Life *life = f->life;
+  if (life->count == life->capacity) {
+    uint32_t capacity = life->capacity ? 2 * life->capacity : 16;
+    life->carriers = arena_grow(f->arena, life->carriers, life->count * sizeof *life->carriers,
+                                capacity * sizeof *life->carriers);
+    life->capacity = capacity;
+  }
+  c.equal = c.from && life->carriers[c.from - 1].equal;
+  life->carriers[life->count] = c;
+  return ++life->count;
+}
+
+/* The carriers that come next are found through carrier `from` - 1, in that run. Adding returns 1 +
+ * the index of the carrier; 0 for what is none. */
+static uint32_t add_node(Follower *f, NodeId n, uint32_t run, uint32_t from) {
+  if (n <= NODE_OUTPUT || f->x->built[n] == NONE)
+    return 0;
+  const TraceEvent *e = &f->x->trace->events[f->x->built[n]];
+  if (!f->node_carrier[n])
+    f->node_carrier[n] = add(
+        f,
+        (Carrier){
+            .kind = CARRIER_NODE, .id = n, .op = e->op, .loc = e->loc, .born = run, .from = from});
+  return f->node_carrier[n];
+}
+
+/* The value, or the node that it is a result of, or was before that was removed. */
+static uint32_t add_value(Follower *f, ValueId v, uint32_t run, uint32_t from) {
+  NodeId n = node_of(f->x, v);
+  if (n)
+    return add_node(f, n, run, from);
+  if (v && !f->value_carrier[v])
+    f->value_carrier[v] =
+        add(f, (Carrier){.kind = CARRIER_VALUE, .id = v, .born = run, .from = from});
+  return f->value_carrier[v];
+}
+
+static bool is_delegate_call(const Follower *f, ValueId v) {
+  const Value *value = value_cget(f->x->g, v);
+  return value->kind == VALUE_RESULT &&
+         op_has_trait(node_cget(f->x->g, value->def)->op, OP_DELEGATE);
+}
+
+/* All that was built where n was, and outlived the pass: by the rule that looked at n, or outside
+ * of rules for the same operator of the model. */
+static void add_built(Follower *f, NodeId n, const TraceEvent *cause, uint32_t from) {
+  const LifeIndex *x = f->x;
+  LocId loc = x->trace->events[x->built[n]].loc;
+  for (uint32_t i = cause->at ? x->first_at[n] : x->first_loc[loc]; i != NONE; i = x->next[i]) {
+    const TraceEvent *e = &x->trace->events[i];
+    uint32_t removed = x->removed[e->node];
+    if (e->run == cause->run && (removed == NONE || x->trace->events[removed].run > e->run))
+      (void)add_node(f, e->node, e->run, from);
+  }
+}
+
+/* Whether it is in the last graph; of constants those that are used. */
+static bool stays(const Follower *f, const Carrier *c) {
+  if (c->kind == CARRIER_NODE)
+    return f->x->removed[c->id] == NONE;
+  const Value *v = value_cget(f->x->g, c->id);
+  return v->kind != VALUE_CONST || v->use_count;
+}
+
+/* Adds what goes on where carrier i ended; returns 1 + the index of the carrier that took its
+ * place. What import read of a constant to compute another one is no longer that constant. */
+static uint32_t add_next(Follower *f, uint32_t i, const End *end) {
+  const TraceEvent *cause = &f->x->trace->events[end->event];
+  bool node = f->life->carriers[i].kind == CARRIER_NODE;
+  NodeId n = node ? f->life->carriers[i].id : 0;
+  if (!node && cause->run == 0 && end->change == LIFE_FOLDED)
+    return 0;
+  uint32_t before = f->life->count;
+  uint32_t next = end->next ? add_value(f, end->next, cause->run, i + 1)
+                            : add_node(f, end->node, cause->run, i + 1);
+  if (f->life->count > before && end->change == LIFE_EQUAL)
+    f->life->carriers[before].equal = true;
+  if (node && cause->run && end->change == LIFE_REPLACED && (!cause->at || cause->at == n))
+    add_built(f, n, cause, i + 1);
+  return next;
+}
+
+/* Notes how carrier i ended, and adds what goes on. */
+static void follow(Follower *f, uint32_t i) {
+  Carrier *c = &f->life->carriers[i];
+  if (stays(f, c))
+    return;
+  End end = c->kind == CARRIER_NODE ? f->x->ends[c->id] : end_of_value(f->x, c->id);
+  bool delegated = end.next && is_delegate_call(f, end.next);
+  c->change = delegated ? LIFE_DELEGATED : end.change;
+  c->lost = c->born;
+  if (end.event == NONE)
+    return;
+  c->lost = f->x->trace->events[end.event].run;
+  c->rule = f->x->trace->events[end.event].rule;
+  uint32_t next = add_next(f, i, &end); /* may move c */
+  f->life->carriers[i].next = next;
+}
+
+/* --- the first ones --- */
+
+/* Tries of the importer are rolled back: nobody ever used those nodes, and nothing replaced them.
+ */
+static bool was_rolled_back(const Follower *f, NodeId n) {
+  if (f->x->removed[n] == NONE)
+    return false;
+  const TraceEvent *e = &f->x->trace->events[f->x->removed[n]];
+  bool touched = false;
+  for (ValueId v = e->value; v < e->to; v++)
+    touched |= f->x->replaced[v] != NONE;
+  return e->run == 0 && !touched;
+}
+
+static void add_first(Follower *f, const LifeTarget *target, Bitset locs) {
+  if (target->value)
+    (void)add_value(f, target->value, 0, 0);
+  for (uint32_t i = 0; i < f->x->trace->count; i++) {
+    const TraceEvent *e = &f->x->trace->events[i];
+    if (e->kind == TRACE_BUILT && e->run == 0 && bitset_has(&locs, e->loc) &&
+        f->x->built[e->node] == i && !was_rolled_back(f, e->node))
+      (void)add_node(f, e->node, 0, 0);
+  }
+  for (uint32_t i = 0; i < f->x->trace->count && f->life->count == 0; i++) {
+    const TraceEvent *e = &f->x->trace->events[i];
+    if (e->kind == TRACE_BOUND && bitset_has(&locs, e->loc))
+      (void)add_value(f, e->value, 0, 0);
+  }
+}
+
+/* What passes built for the operator besides, as far as it is in the last graph. */
+static void add_others(Follower *f, Bitset locs) {
+  const LifeIndex *x = f->x;
+  for (uint32_t i = 0; i < x->trace->count; i++) {
+    const TraceEvent *e = &x->trace->events[i];
+    if (e->kind == TRACE_BUILT && e->run && bitset_has(&locs, e->loc) && x->built[e->node] == i &&
+        x->removed[e->node] == NONE)
+      (void)add_node(f, e->node, e->run, 0);
+  }
+}
+
+Life life_find(const LifeIndex *index, LifeTarget target, Arena *arena) {
+  const Graph *g = index->g;
+  Life life = {.g = g};
+  Follower f = {.x = index,
+                .life = &life,
+                .arena = arena,
+                .node_carrier = ARENA_ARRAY(arena, uint32_t, g->node_count),
+                .value_carrier = ARENA_ARRAY(arena, uint32_t, g->value_count)};
+  Bitset locs = bitset_make(arena, g->loc_count);
+  for (uint32_t i = 0; i < target.loc_count; i++)
+    bitset_add(&locs, target.locs[i]);
+  add_first(&f, &target, locs);
+  for (uint32_t i = 0; i < life.count; i++)
+    follow(&f, i);
+  add_others(&f, locs);
+  return life;
+}

@@ -1,0 +1,364 @@
+/* See why.h. */
+#include "pipeline/why.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "pipeline/why_internal.h"
+
+enum { LISTED = 16 };
+
+static void drop_program(void *user, const char *data, size_t size) {
+  (void)user;
+  (void)data;
+  (void)size;
+}
+
+void session_trace(Session *s) { s->ctx.traced = true; }
+
+Status session_lower_in_memory(Session *s) {
+  s->artifacts = s->map = s->depfile = s->external = NULL; /* a recipe may name them */
+  s->default_depfile = false;
+  s->deliver = drop_program;
+  s->output = "-";
+  return session_run(s, STAGE_EMIT);
+}
+
+/* --- names --- */
+
+const char *why_op_name(OpId op, Arena *arena) { return arena_strdup(arena, op_schema(op)->full); }
+
+const char *why_loc_name(const Graph *g, LocId id, Arena *arena) {
+  DiagPlace place = graph_place(g, id);
+  if (place.node.size)
+    return arena_printf(arena, "'" SV_FMT "' (" SV_FMT ")", SV_ARG(place.node), SV_ARG(place.op));
+  if (place.index >= 0)
+    return arena_printf(arena, SV_FMT ", node %" PRId64, SV_ARG(place.op), place.index);
+  return arena_strdup(arena, place.op);
+}
+
+const char *why_value_name(const Why *w, ValueId v, Arena *arena) {
+  StrView name = intern_get(&w->s->ctx.names, value_cget(w->g, v)->name);
+  NodeId n = value_def(w->g, v);
+  if (name.size)
+    return arena_printf(arena, "'" SV_FMT "'", SV_ARG(name));
+  return n ? arena_printf(arena, "a result of %s",
+                          why_loc_name(w->g, node_cget(w->g, n)->loc, arena))
+           : "an unnamed value";
+}
+
+/* --- what is known --- */
+
+static Bitset own_locs(Why *w) {
+  Bitset own = bitset_make(&w->arena, w->g->loc_count);
+  for (uint32_t i = 0; i < w->t.target.loc_count; i++)
+    bitset_add(&own, w->t.target.locs[i]);
+  return own;
+}
+
+static bool is_output(const Why *w, NameId name) {
+  for (uint32_t i = 0; i < w->output_count; i++)
+    if (w->outputs[i] == name)
+      return true;
+  return false;
+}
+
+static void find_outputs(Why *w) {
+  const Trace *trace = w->g->trace;
+  Bitset own = own_locs(w);
+  for (uint32_t i = 0; i < trace->count; i++) {
+    const TraceEvent *e = &trace->events[i];
+    if (e->kind != TRACE_BOUND || !bitset_has(&own, e->loc) || is_output(w, e->name))
+      continue;
+    w->outputs = arena_grow(&w->arena, w->outputs, w->output_count * sizeof *w->outputs,
+                            (w->output_count + 1) * sizeof *w->outputs);
+    w->outputs[w->output_count++] = e->name;
+  }
+}
+
+const char *why_readers(Why *w) {
+  enum { SHOWN = 6 };
+  const Trace *trace = w->g->trace;
+  const char *text = "";
+  uint32_t shown = 0;
+  for (uint32_t i = 0; i < trace->count && shown <= SHOWN; i++) {
+    const TraceEvent *e = &trace->events[i];
+    bool reads = w->t.target.value ? e->value == w->t.target.value : is_output(w, e->name);
+    if (e->kind != TRACE_READ || !reads)
+      continue;
+    text = arena_printf(&w->arena, "%s%s%s", text, shown ? ", " : "",
+                        shown == SHOWN ? "..." : why_loc_name(w->g, e->loc, &w->arena));
+    shown++;
+  }
+  return text;
+}
+
+static bool has_own(const Why *w) {
+  for (uint32_t i = 0; i < w->life.count; i++)
+    if (w->life.carriers[i].change == LIFE_STAYS && !w->life.carriers[i].equal)
+      return true;
+  return false;
+}
+
+bool why_tells(const Why *w, const Carrier *c) { return !c->equal || !w->has_own; }
+
+static const DelegateFact *delegate_of(const BackendFact *b, uint32_t partition) {
+  for (uint32_t i = 0; partition && i < b->delegate_count; i++)
+    if (b->delegates[i].partition == partition)
+      return &b->delegates[i];
+  return NULL;
+}
+
+static void add_facts(Why *w, const BackendFact *b, const Bitset *carriers) {
+  for (uint32_t i = 0; i < b->node_count; i++) {
+    const NodeFact *n = &b->nodes[i];
+    if (!bitset_has(carriers, n->node))
+      continue;
+    w->facts = arena_grow(&w->arena, w->facts, w->fact_count * sizeof *w->facts,
+                          (w->fact_count + 1) * sizeof *w->facts);
+    w->facts[w->fact_count++] = (WhyFact){n, b, delegate_of(b, n->partition)};
+  }
+}
+
+static void find_facts(Why *w) {
+  const Facts *f = &w->s->program.facts;
+  Bitset carriers = bitset_make(&w->arena, w->g->node_count);
+  for (uint32_t i = 0; i < w->life.count; i++)
+    if (w->life.carriers[i].kind == CARRIER_NODE && why_tells(w, &w->life.carriers[i]))
+      bitset_add(&carriers, w->life.carriers[i].id);
+  for (uint32_t d = 0; d < f->delegation_count; d++)
+    for (uint32_t k = 0; f->delegations[d].graph == w->g && k < f->delegations[d].backend_count;
+         k++)
+      add_facts(w, &f->delegations[d].backends[k], &carriers);
+}
+
+/* --- changes --- */
+
+static const char *carrier_name(Why *w, const Carrier *c) {
+  if (c->kind == CARRIER_NODE)
+    return why_op_name(c->op, &w->arena);
+  if (value_is_const(w->g, c->id))
+    return w->t.target.value == c->id ? "the constant" : "a constant";
+  return why_value_name(w, c->id, &w->arena);
+}
+
+/* Words, each once, and how often they came: "aten::mul.Tensor, 2 aten::add.Tensor". */
+typedef struct WordList {
+  const char *words[8];
+  uint32_t counts[8], count, more;
+} WordList;
+
+static void add_word(WordList *list, const char *word, bool counted) {
+  for (uint32_t i = 0; i < list->count; i++)
+    if (strcmp(list->words[i], word) == 0) {
+      list->counts[i] += counted;
+      return;
+    }
+  if (list->count == COUNT_OF(list->words)) {
+    list->more++;
+    return;
+  }
+  list->words[list->count] = word;
+  list->counts[list->count++] = 1;
+}
+
+static const char *words_text(Why *w, const WordList *list) {
+  const char *text = "";
+  for (uint32_t i = 0; i < list->count; i++) {
+    const char *comma = i ? ", " : "";
+    text = list->counts[i] == 1 ? arena_printf(&w->arena, "%s%s%s", text, comma, list->words[i])
+                                : arena_printf(&w->arena, "%s%s%" PRIu32 " %s", text, comma,
+                                               list->counts[i], list->words[i]);
+  }
+  return list->more ? arena_printf(&w->arena, "%s, ...", text) : text;
+}
+
+/* What goes on for carrier i: what was found through it, and what another one found before it. */
+static void find_became(Why *w, uint32_t i, const Bitset *own, WhyChange *change) {
+  WordList ops = {0}, others = {0};
+  const Carrier *c = &w->life.carriers[i];
+  for (uint32_t k = 0; k < w->life.count; k++) {
+    const Carrier *next = &w->life.carriers[k];
+    if (next->from != i + 1 && c->next != k + 1)
+      continue;
+    add_word(&ops, carrier_name(w, next), true);
+    if (next->kind == CARRIER_NODE && w->t.loc && !bitset_has(own, next->loc) &&
+        !op_has_trait(next->op, OP_DELEGATE))
+      add_word(&others, why_loc_name(w->g, next->loc, &w->arena), false);
+  }
+  change->became = ops.count ? words_text(w, &ops) : NULL;
+  change->of = words_text(w, &others);
+}
+
+static bool same_text(const char *a, const char *b) {
+  return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static void add_change(Why *w, WhyChange change) {
+  for (uint32_t i = 0; i < w->change_count; i++) {
+    WhyChange *old = &w->changes[i];
+    if (old->run == change.run && old->change == change.change &&
+        same_text(old->rule, change.rule) && same_text(old->what, change.what) &&
+        same_text(old->became, change.became) && same_text(old->of, change.of)) {
+      old->count++;
+      return;
+    }
+  }
+  w->changes[w->change_count++] = change;
+}
+
+static int compare_changes(const void *a, const void *b) {
+  const WhyChange *x = a, *y = b;
+  if (x->run != y->run)
+    return x->run < y->run ? -1 : 1;
+  return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Rules that changed a carrier in place. */
+static void find_edits(Why *w) {
+  const Trace *trace = w->g->trace;
+  Bitset carriers = bitset_make(&w->arena, w->g->node_count);
+  OpId *ops = ARENA_ARRAY(&w->arena, OpId, w->g->node_count);
+  for (uint32_t i = 0; i < w->life.count; i++)
+    if (w->life.carriers[i].kind == CARRIER_NODE) {
+      bitset_add(&carriers, w->life.carriers[i].id);
+      ops[w->life.carriers[i].id] = w->life.carriers[i].op;
+    }
+  for (uint32_t i = 0; i < trace->count; i++) {
+    const TraceEvent *e = &trace->events[i];
+    if (e->kind == TRACE_EDITED && bitset_has(&carriers, e->node))
+      add_change(w, (WhyChange){.run = e->run,
+                                .change = LIFE_STAYS,
+                                .rule = e->rule,
+                                .what = why_op_name(ops[e->node], &w->arena),
+                                .of = "",
+                                .count = 1});
+  }
+}
+
+static uint32_t count_edits(const Why *w) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < w->g->trace->count; i++)
+    count += w->g->trace->events[i].kind == TRACE_EDITED;
+  return count;
+}
+
+static void find_changes(Why *w) {
+  Bitset own = own_locs(w);
+  w->changes = ARENA_ARRAY(&w->arena, WhyChange, 2 * (size_t)w->life.count + count_edits(w) + 1);
+  for (uint32_t i = 0; i < w->life.count; i++) {
+    const Carrier *c = &w->life.carriers[i];
+    if (!c->from && c->born)
+      add_change(w, (WhyChange){.run = c->born,
+                                .change = LIFE_ADDED,
+                                .what = carrier_name(w, c),
+                                .of = "",
+                                .count = 1});
+    if (c->change == LIFE_STAYS || !why_tells(w, c))
+      continue;
+    WhyChange change = {.run = c->lost,
+                        .change = c->change,
+                        .rule = c->rule,
+                        .what = carrier_name(w, c),
+                        .constant = c->kind == CARRIER_VALUE,
+                        .count = 1};
+    find_became(w, i, &own, &change);
+    add_change(w, change);
+  }
+  find_edits(w);
+  for (uint32_t i = 0; i < w->change_count; i++)
+    w->changes[i].order = i;
+  qsort(w->changes, w->change_count, sizeof *w->changes, compare_changes);
+}
+
+/* --- one target --- */
+
+static void tell(Session *s, const WhyTarget *target, const WhyProgram *program, bool json,
+                 StrBuf *out) {
+  Why w = {.s = s, .t = *target, .g = target->method->graph, .program = program};
+  arena_init(&w.arena);
+  find_outputs(&w);
+  w.life = life_find(program->index, target->target, &w.arena);
+  w.has_own = has_own(&w);
+  find_facts(&w);
+  find_changes(&w);
+  why_find_ends(&w);
+  (json ? why_print_json : why_print_text)(&w, out);
+  arena_release(&w.arena);
+}
+
+/* The targets, those of a method behind each other. */
+static Status tell_all(Session *s, const WhyTarget *targets, uint32_t count, bool json,
+                       StrBuf *out) {
+  Arena arena;
+  WhyProgram program = {0};
+  Status status = STATUS_OK;
+  arena_init(&arena);
+  for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+    uint32_t method = targets[i].method_index;
+    if (i == 0 || method != targets[i - 1].method_index)
+      status = why_program_init(&program, targets[i].method, &s->program.maps[method], &arena);
+    if (status == STATUS_OK)
+      tell(s, &targets[i], &program, json, out);
+  }
+  arena_release(&arena);
+  return status;
+}
+
+static Status unknown(Session *s, StrView name, Arena *arena) {
+  const char *nearest = why_nearest(s, name, arena);
+  Diag *d = diag_begin(&s->sink, DIAG_USAGE, DIAG_NOWHERE);
+  diag_message(d, "the model has no operator and no value '" SV_FMT "'", SV_ARG(name));
+  if (nearest)
+    diag_hint(d, "did you mean '%s'?", nearest);
+  else
+    diag_hint(d, "'etc print MODEL' shows the names of operators behind loc");
+  return diag_end(d);
+}
+
+static bool is_ambiguous(const WhyTarget *targets, uint32_t count) {
+  for (uint32_t i = 1; i < count; i++)
+    if (targets[i].method_index == targets[i - 1].method_index)
+      return true;
+  return false;
+}
+
+static Status ambiguous(Session *s, StrView name, const WhyTarget *targets, uint32_t count) {
+  Diag *d = diag_begin(&s->sink, DIAG_USAGE, DIAG_NOWHERE);
+  diag_message(d, "'" SV_FMT "' may be one of %" PRIu32 " operators", SV_ARG(name), count);
+  for (uint32_t i = 0; i < count && i < LISTED; i++) {
+    DiagPlace place = graph_place(targets[i].method->graph, targets[i].loc);
+    diag_note(d, "'" SV_FMT "%s" SV_FMT "' (" SV_FMT ", node %" PRId64 ")", SV_ARG(place.graph),
+              place.graph.size ? "/" : "", SV_ARG(place.node), SV_ARG(place.op), place.index);
+  }
+  if (count > LISTED)
+    diag_note(d, "%" PRIu32 " more", count - LISTED);
+  diag_hint(d, "name one of its outputs, or SCOPE/NAME");
+  return diag_end(d);
+}
+
+Status session_why(Session *s, StrView name, bool json, StrBuf *out) {
+  Arena arena;
+  uint32_t count;
+  arena_init(&arena);
+  WhyTarget *targets = why_targets(s, name, &arena, &count);
+  Status status = STATUS_OK;
+  if (!count)
+    status = unknown(s, name, &arena);
+  else if (is_ambiguous(targets, count))
+    status = ambiguous(s, name, targets, count);
+  if (status == STATUS_OK)
+    status = tell_all(s, targets, count, json, out);
+  arena_release(&arena);
+  return status;
+}
+
+Status session_why_all(Session *s, bool json, StrBuf *out) {
+  Arena arena;
+  uint32_t count;
+  arena_init(&arena);
+  const WhyTarget *targets = why_operators(s, &arena, &count);
+  Status status = tell_all(s, targets, count, json, out);
+  arena_release(&arena);
+  return status;
+}

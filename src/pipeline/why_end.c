@@ -1,0 +1,310 @@
+/* What became of an operator or value in the program: instructions, constants, memory. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "ir/text.h"
+#include "ir/transform.h"
+#include "passes/executorch/planner.h"
+#include "pipeline/why_internal.h"
+
+typedef struct Ender {
+  Why *w;
+  const WhyProgram *p;
+  Bitset in_memory; /* values that are in Why.memory */
+} Ender;
+
+/* --- instructions --- */
+
+static void index_instructions(WhyProgram *p, const Graph *g, const InstructionMap *map,
+                               Arena *arena) {
+  p->first = ARENA_ARRAY(arena, uint32_t, g->node_count);
+  p->count = ARENA_ARRAY(arena, uint32_t, g->node_count);
+  for (uint32_t i = 0; i < map->count; i++) {
+    NodeId n = map->nodes[i];
+    if (n && !p->first[n])
+      p->first[n] = i + 1;
+    p->count[n]++;
+  }
+  p->begin = ARENA_ARRAY(arena, uint32_t, (size_t)g->live_nodes + 2);
+  p->end = ARENA_ARRAY(arena, uint32_t, (size_t)g->live_nodes + 2);
+  uint32_t position = 0, next = 0;
+  for (FOR_NODES(g, n)) {
+    position++;
+    p->begin[position] = p->first[n] ? p->first[n] - 1 : next;
+    next = p->first[n] ? p->begin[position] + p->count[n] : next;
+    p->end[position] = next;
+  }
+}
+
+Status why_program_init(WhyProgram *p, const Method *m, const InstructionMap *map, Arena *arena) {
+  const PassOptions *o = &m->options->pass;
+  const Planner *planner = o->planner ? o->planner : &planners[0];
+  p->index = life_index(m->graph, arena);
+  index_instructions(p, m->graph, map, arena);
+  return liveness_compute(m->graph, arena,
+                          (LivenessOptions){.in_place = planner->in_place,
+                                            .host_inputs = o->host_inputs,
+                                            .host_outputs = o->host_outputs},
+                          &p->live);
+}
+
+/* The number of a delegate call as `etc inspect` counts them. */
+static uint32_t delegate_number(const Why *w, NodeId call) {
+  uint32_t number = 0;
+  for (uint32_t m = 0; m <= w->t.method_index; m++) {
+    const Graph *g = w->s->program.methods[m].graph;
+    for (FOR_NODES(g, n)) {
+      number += op_has_trait(g->nodes[n].op, OP_DELEGATE);
+      if (g == w->g && n == call)
+        return number;
+    }
+  }
+  return number;
+}
+
+static void add_end(Why *w, WhyEnd end) {
+  w->ends = arena_grow(&w->arena, w->ends, w->end_count * sizeof *w->ends,
+                       (w->end_count + 1) * sizeof *w->ends);
+  w->ends[w->end_count++] = end;
+}
+
+/* Its first instruction, or the next one behind it. */
+static uint32_t position_of(const Ender *e, NodeId n) {
+  for (; n; n = node_cget(e->w->g, n)->next)
+    if (e->p->first[n])
+      return e->p->first[n] - 1;
+  return UINT32_MAX;
+}
+
+static void end_node(Ender *e, NodeId n) {
+  Why *w = e->w;
+  OpId op = node_cget(w->g, n)->op;
+  WhyEnd end = {.node = n,
+                .instruction = position_of(e, n),
+                .instruction_count = e->p->count[n],
+                .what = why_op_name(op, &w->arena)};
+  if (op_has_trait(op, OP_DELEGATE)) {
+    end.kind = WHY_DELEGATE;
+    end.delegate = delegate_number(w, n);
+    end.what = node_str(w->g, n, DELEGATE_ARG_BACKEND).data;
+  } else if (op_has_trait(op, OP_CONTROL)) {
+    end.kind = WHY_CONTROL;
+  } else if (!e->p->count[n]) {
+    end.kind = WHY_VIEW;
+  } else {
+    end.kind = WHY_KERNEL;
+    end.what = op_row(op)->out ? op_row(op)->out : end.what;
+  }
+  add_end(w, end);
+}
+
+/* --- constants --- */
+
+/* "data of delegate 1, instruction 0" or "instructions 3, 7". */
+static const char *users_text(const Ender *e, ValueId v) {
+  enum { SHOWN = 4 };
+  Why *w = e->w;
+  const char *text = "";
+  uint32_t shown = 0;
+  for (UseId u = first_use(w->g, v); u; u = w->g->uses[u].next) {
+    NodeId n = w->g->uses[u].node;
+    if (n == NODE_OUTPUT || !e->p->first[n] || shown > SHOWN)
+      continue;
+    const char *comma = shown ? ", " : "";
+    if (shown++ == SHOWN)
+      text = arena_printf(&w->arena, "%s, ...", text);
+    else if (op_has_trait(node_cget(w->g, n)->op, OP_DELEGATE))
+      text = arena_printf(&w->arena, "%s%sdelegate %" PRIu32, text, comma, delegate_number(w, n));
+    else
+      text = arena_printf(&w->arena, "%s%sinstruction %" PRIu32, text, comma, e->p->first[n] - 1);
+  }
+  return text;
+}
+
+static const char *form_of(const Constant *c) {
+  const Transform *t = c->transform;
+  if (!t)
+    return "as they are";
+  if (t->code == TRANSFORM_COPY)
+    return "permuted";
+  return t->code == TRANSFORM_INT8 ? "quantized to 8 bits" : "quantized to 4 bits";
+}
+
+static void end_constant(Ender *e, ValueId v) {
+  Why *w = e->w;
+  StrBuf type;
+  strbuf_init(&type);
+  type_print(w->g, value_type(w->g, v), &type);
+  const Constant *c = value_lazy_constant(w->g, v);
+  const char *users = users_text(e, v);
+  WhyEnd end = (WhyEnd){
+      .kind = WHY_CONSTANT,
+      .value = v,
+      .what = arena_printf(&w->arena, "%s, %" PRIu64 " bytes", strbuf_cstr(&type), c->size),
+      .form = arena_printf(&w->arena, "%s%s%s", form_of(c), users[0] ? ", for " : "", users)};
+  strbuf_release(&type);
+  for (uint32_t i = 0; i < w->end_count; i++) /* equal constants are one in the program */
+    if (w->ends[i].kind == WHY_CONSTANT && strcmp(w->ends[i].what, end.what) == 0 &&
+        strcmp(w->ends[i].form, end.form) == 0)
+      return;
+  add_end(w, end);
+}
+
+/* Whether `other` holds the bytes of c, in another order or as codes. */
+static bool made_from(const Constant *other, const Constant *c) {
+  const Constant *source = other->transform ? &other->transform->source : other;
+  const Constant *bytes = c->transform ? &c->transform->source : c;
+  return source->data && source->data == bytes->data && bytes->size;
+}
+
+/* Constants of the program that are the bytes of a constant of the model. */
+static void end_bytes(Ender *e, ValueId v) {
+  const Graph *g = e->w->g;
+  for (ValueId other = 1; other < g->value_count; other++)
+    if (value_is_const(g, other) && g->values[other].use_count &&
+        made_from(value_lazy_constant(g, other), value_lazy_constant(g, v)))
+      end_constant(e, other);
+}
+
+static void end_value(Ender *e, const Carrier *c) {
+  Why *w = e->w;
+  StrBuf type;
+  switch (value_cget(w->g, c->id)->kind) {
+  case VALUE_CONST:
+    end_bytes(e, c->id);
+    return;
+  case VALUE_INPUT:
+  case VALUE_STATE:
+    strbuf_init(&type);
+    type_print(w->g, value_type(w->g, c->id), &type);
+    add_end(w,
+            (WhyEnd){.kind = value_cget(w->g, c->id)->kind == VALUE_INPUT ? WHY_INPUT : WHY_STATE,
+                     .value = c->id,
+                     .what = arena_strdup(&w->arena, (StrView){type.data, type.size})});
+    strbuf_release(&type);
+    return;
+  default:
+    return;
+  }
+}
+
+/* --- memory --- */
+
+static bool overlap(const Storage *a, const Storage *b) {
+  return a->arena == b->arena && a->offset < b->offset + b->size && b->offset < a->offset + a->size;
+}
+
+static const Storage *storage_of(const Graph *g, ValueId v) {
+  uint32_t kind = g->values[v].kind;
+  bool there = kind == VALUE_INPUT || kind == VALUE_RESULT || kind == VALUE_STATE;
+  return there && g->values[v].storage ? &g->storages[g->values[v].storage] : NULL;
+}
+
+/* The operand that has the same place. */
+static ValueId in_place_of(const Graph *g, ValueId v) {
+  NodeId n = value_def(g, v);
+  const Storage *own = storage_of(g, v);
+  if (!n)
+    return 0;
+  FOR_OPERANDS(g, n, operand, {
+    const Storage *s = operand ? storage_of(g, operand) : NULL;
+    if (s && s->arena == own->arena && s->offset == own->offset && s->size && own->size)
+      return operand;
+  })
+  return 0;
+}
+
+/* Values of other spans in the same bytes, those first that have a name. */
+static void find_sharing(Ender *e, WhyMemory *m) {
+  const Graph *g = e->w->g;
+  ValueId *sharing = ARENA_ARRAY(&e->w->arena, ValueId, g->value_count);
+  for (int named = 1; named >= 0; named--)
+    for (ValueId v = 1; v < g->value_count; v++) {
+      const Storage *s = storage_of(g, v);
+      if (s && !g->values[v].name == !named &&
+          e->p->live.span_of[v] != e->p->live.span_of[m->value] && overlap(s, &m->storage))
+        sharing[m->sharing_count++] = v;
+    }
+  m->sharing = sharing;
+}
+
+static void lifetime(Ender *e, WhyMemory *m) {
+  Why *w = e->w;
+  uint32_t span = e->p->live.span_of[m->value];
+  m->from = m->to = "always";
+  if (!span || span > e->p->live.span_count)
+    return;
+  const Span *s = &e->p->live.spans[span - 1];
+  m->from = s->first == 0 ? "the begin of the call"
+                          : arena_printf(&w->arena, "instruction %" PRIu32, e->p->begin[s->first]);
+  if (s->last >= w->g->live_nodes + 1)
+    m->to = "the end of the call";
+  else
+    m->to = arena_printf(&w->arena, "instruction %" PRIu32,
+                         e->p->end[s->last] ? e->p->end[s->last] - 1 : 0);
+}
+
+static void add_memory(Ender *e, ValueId v) {
+  Why *w = e->w;
+  const Storage *s = storage_of(w->g, v);
+  if (!s || !s->size || bitset_has(&e->in_memory, v))
+    return;
+  bitset_add(&e->in_memory, v);
+  w->memory = arena_grow(&w->arena, w->memory, w->memory_count * sizeof *w->memory,
+                         (w->memory_count + 1) * sizeof *w->memory);
+  WhyMemory *m = &w->memory[w->memory_count++];
+  *m = (WhyMemory){.value = v, .storage = *s, .bank = "", .in_place = in_place_of(w->g, v)};
+  if (s->arena && s->arena <= w->g->bank_count)
+    m->bank = arena_strdup(&w->arena, w->g->banks[s->arena - 1].name);
+  lifetime(e, m);
+  find_sharing(e, m);
+}
+
+/* Whether result v of a delegate is an output of the target in the model. */
+static bool is_output_of_target(const Why *w, ValueId v) {
+  for (uint32_t i = 0; i < w->output_count; i++)
+    if (w->outputs[i] == value_cget(w->g, v)->name)
+      return true;
+  return false;
+}
+
+static void find_memory(Ender *e) {
+  Why *w = e->w;
+  for (uint32_t i = 0; i < w->end_count; i++) {
+    const WhyEnd *end = &w->ends[i];
+    if (end->kind == WHY_INPUT || end->kind == WHY_STATE)
+      add_memory(e, end->value);
+    for (uint32_t k = 0;
+         end->node && !w->t.target.value && k < node_cget(w->g, end->node)->result_count; k++) {
+      ValueId v = node_result(w->g, end->node, k);
+      if (end->kind != WHY_DELEGATE || is_output_of_target(w, v))
+        add_memory(e, v);
+    }
+  }
+}
+
+/* Constants, then what runs, in order. */
+static int compare_ends(const void *a, const void *b) {
+  const WhyEnd *x = a, *y = b;
+  if (!x->node != !y->node)
+    return x->node ? 1 : -1;
+  if (x->instruction != y->instruction)
+    return x->instruction < y->instruction ? -1 : 1;
+  return x->node < y->node ? -1 : x->node > y->node;
+}
+
+void why_find_ends(Why *w) {
+  Ender e = {.w = w, .p = w->program, .in_memory = bitset_make(&w->arena, w->g->value_count)};
+  for (uint32_t i = 0; i < w->life.count; i++) {
+    const Carrier *c = &w->life.carriers[i];
+    if (!why_tells(w, c))
+      continue;
+    if (c->kind == CARRIER_VALUE)
+      end_value(&e, c);
+    else if (c->change == LIFE_STAYS)
+      end_node(&e, c->id);
+  }
+  if (w->end_count)
+    qsort(w->ends, w->end_count, sizeof *w->ends, compare_ends);
+  find_memory(&e);
+}

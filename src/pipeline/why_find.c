@@ -1,0 +1,138 @@
+/* Which operators and values of the model a name may mean. */
+#include "pipeline/why_internal.h"
+#include "support/text.h"
+
+typedef struct Finder {
+  const Session *s;
+  Arena *arena;
+  StrView name;
+  WhyTarget *found;
+  uint32_t count;
+} Finder;
+
+static StrView name_of(const Graph *g, NameId name) { return intern_get(&g->ctx->names, name); }
+
+/* NAME, or SCOPE/NAME. */
+static bool is_named(const Graph *g, const Loc *loc, StrView name) {
+  StrView own = name_of(g, loc->name), scope = name_of(g, loc->scope);
+  if (!own.size)
+    return false;
+  if (sv_eq(own, name))
+    return true;
+  return scope.size && name.size == scope.size + 1 + own.size && sv_starts_with(name, scope) &&
+         name.data[scope.size] == '/' && sv_has_suffix(name, own);
+}
+
+/* One operator has several locations where it is inlined several times. */
+static bool same_operator(const Graph *g, LocId a, LocId b) {
+  const Loc *x = &g->locs[a], *y = &g->locs[b];
+  return x->name == y->name && x->scope == y->scope && x->index == y->index &&
+         x->op_type == y->op_type;
+}
+
+static WhyTarget *add(Finder *f, uint32_t method) {
+  f->found = arena_grow(f->arena, f->found, f->count * sizeof *f->found,
+                        (f->count + 1) * sizeof *f->found);
+  f->found[f->count] =
+      (WhyTarget){.method = &f->s->program.methods[method], .method_index = method};
+  return &f->found[f->count++];
+}
+
+static void add_operator(Finder *f, uint32_t method, LocId loc) {
+  const Graph *g = f->s->program.methods[method].graph;
+  for (uint32_t i = 0; i < f->count; i++)
+    if (f->found[i].method_index == method && f->found[i].loc &&
+        same_operator(g, f->found[i].loc, loc))
+      return;
+  WhyTarget *t = add(f, method);
+  uint32_t count = 0;
+  for (LocId i = 1; i < g->loc_count; i++)
+    count += same_operator(g, i, loc);
+  LocId *locs = ARENA_ARRAY(f->arena, LocId, count);
+  for (LocId i = 1; i < g->loc_count; i++)
+    if (same_operator(g, i, loc))
+      locs[t->target.loc_count++] = i;
+  t->target.locs = locs;
+  t->loc = loc;
+  t->name = g->locs[loc].name;
+}
+
+static void add_value(Finder *f, uint32_t method, ValueId v, NameId name) {
+  for (uint32_t i = 0; i < f->count; i++)
+    if (f->found[i].method_index == method && f->found[i].target.value == v)
+      return;
+  WhyTarget *t = add(f, method);
+  t->target.value = v;
+  t->name = name;
+}
+
+/* Values that operators of the model give come from those. */
+static void find_outputs(Finder *f, uint32_t method) {
+  const Graph *g = f->s->program.methods[method].graph;
+  for (uint32_t i = 0; i < g->trace->count; i++) {
+    const TraceEvent *e = &g->trace->events[i];
+    if (e->kind == TRACE_BOUND && sv_eq(name_of(g, e->name), f->name))
+      add_operator(f, method, e->loc);
+  }
+}
+
+/* Inputs and initializers; of a textual graph results, too. The first value of a name is the
+ * model's: passes give its name to what they make of it. */
+static void find_value(Finder *f, uint32_t method) {
+  const Graph *g = f->s->program.methods[method].graph;
+  for (ValueId v = 1; v < g->value_count; v++)
+    if (g->values[v].name && sv_eq(name_of(g, g->values[v].name), f->name)) {
+      add_value(f, method, v, g->values[v].name);
+      return;
+    }
+}
+
+WhyTarget *why_targets(const Session *s, StrView name, Arena *arena, uint32_t *count) {
+  Finder f = {.s = s, .arena = arena, .name = name};
+  for (uint32_t m = 0; m < s->program.method_count; m++) {
+    const Graph *g = s->program.methods[m].graph;
+    uint32_t before = f.count;
+    for (LocId i = 1; i < g->loc_count; i++)
+      if (is_named(g, &g->locs[i], name))
+        add_operator(&f, m, i);
+    if (f.count == before)
+      find_outputs(&f, m);
+    if (f.count == before)
+      find_value(&f, m);
+  }
+  *count = f.count;
+  return f.found;
+}
+
+WhyTarget *why_operators(const Session *s, Arena *arena, uint32_t *count) {
+  Finder f = {.s = s, .arena = arena};
+  for (uint32_t m = 0; m < s->program.method_count; m++)
+    for (LocId i = 1; i < s->program.methods[m].graph->loc_count; i++)
+      if (s->program.methods[m].graph->locs[i].index >= 0)
+        add_operator(&f, m, i);
+  *count = f.count;
+  return f.found;
+}
+
+const char *why_nearest(const Session *s, StrView name, Arena *arena) {
+  size_t count = 0, all = 0;
+  for (uint32_t m = 0; m < s->program.method_count; m++) {
+    const Graph *g = s->program.methods[m].graph;
+    all += (size_t)g->loc_count + g->value_count + g->trace->count;
+  }
+  const char **names = ARENA_ARRAY(arena, const char *, all + 1);
+  for (uint32_t m = 0; m < s->program.method_count; m++) {
+    const Graph *g = s->program.methods[m].graph;
+    for (LocId i = 1; i < g->loc_count; i++)
+      if (g->locs[i].name)
+        names[count++] = name_of(g, g->locs[i].name).data;
+    for (uint32_t i = 0; i < g->trace->count; i++)
+      if (g->trace->events[i].kind == TRACE_BOUND)
+        names[count++] = name_of(g, g->trace->events[i].name).data;
+    for (ValueId v = 1; v < g->value_count; v++)
+      if (g->values[v].name)
+        names[count++] = name_of(g, g->values[v].name).data;
+  }
+  int nearest = text_nearest(name, names, count);
+  return nearest < 0 ? NULL : names[nearest];
+}

@@ -1,0 +1,127 @@
+/* What the files of `etc why` share. */
+#ifndef ETC_PIPELINE_WHY_INTERNAL_H
+#define ETC_PIPELINE_WHY_INTERNAL_H
+
+#include "passes/executorch/liveness.h"
+#include "pipeline/life.h"
+#include "pipeline/why.h"
+#include "support/bitset.h"
+
+/* An operator or a value of one method. */
+typedef struct WhyTarget {
+  const Method *method;
+  uint32_t method_index;
+  LifeTarget target;
+  LocId loc; /* of an operator, one of its locations; 0: a value */
+  NameId name;
+} WhyTarget;
+
+/* All that name may mean; in arena. */
+WhyTarget *why_targets(const Session *s, StrView name, Arena *arena, uint32_t *count);
+/* All operators of all methods. */
+WhyTarget *why_operators(const Session *s, Arena *arena, uint32_t *count);
+/* The name of the model that is most like it, or NULL. */
+const char *why_nearest(const Session *s, StrView name, Arena *arena);
+
+/* One kind of change in one pass, of equal carriers. */
+typedef struct WhyChange {
+  uint32_t run; /* from 1; 0: import */
+  LifeChange change;
+  const char *rule, *what, *became; /* ops, with numbers; became NULL: nothing */
+  const char *of;                   /* operators of the model that `became` is of, or "" */
+  bool constant;                    /* that is what changed */
+  uint32_t count;
+  uint32_t order; /* in which it was found */
+} WhyChange;
+
+typedef enum WhyEndKind {
+  WHY_DELEGATE,
+  WHY_KERNEL,
+  WHY_CONTROL,
+  WHY_VIEW, /* no instruction */
+  WHY_CONSTANT,
+  WHY_INPUT,
+  WHY_STATE,
+  WHY_ENDS
+} WhyEndKind;
+
+/* What is in the program. */
+typedef struct WhyEnd {
+  WhyEndKind kind;
+  NodeId node;
+  ValueId value;
+  uint32_t instruction, instruction_count; /* the first, and how many */
+  uint32_t delegate; /* from 1, over all methods, as etc inspect counts them */
+  const char *what;  /* the kernel, the backend, the type of a constant */
+  const char *form;  /* of a constant: how its bytes lie, and who has them */
+} WhyEnd;
+
+/* A piece of planned memory. */
+typedef struct WhyMemory {
+  ValueId value;
+  Storage storage;
+  const char *bank;       /* "" without banks */
+  const char *from, *to;  /* "instruction 3", "the call", "the end" */
+  ValueId in_place;       /* the operand that it is written over, or whose memory it is; 0: none */
+  const ValueId *sharing; /* other values that have some of its bytes at another time */
+  uint32_t sharing_count;
+} WhyMemory;
+
+/* What a backend made of a carrier. */
+typedef struct WhyFact {
+  const NodeFact *node;
+  const BackendFact *backend;
+  const DelegateFact *delegate; /* NULL: it refused the node */
+} WhyFact;
+
+/* The program of a method: when what runs, and lies where. */
+typedef struct WhyProgram {
+  const LifeIndex *index;
+  Liveness live;
+  uint32_t *first, *count; /* by node: 1 + its first instruction, 0 for none; how many it has */
+  uint32_t *begin, *end;   /* by position of nodes, from 1: the first instruction of it or of those
+                              behind, and the first behind it */
+} WhyProgram;
+
+typedef struct Why {
+  Session *s;
+  Arena arena;
+  WhyTarget t;
+  const Graph *g;
+  const WhyProgram *program;
+  NameId *outputs; /* of an operator: the values that it gives */
+  uint32_t output_count;
+  Life life;
+  bool has_own; /* carriers that stay, and are not other operators' */
+  WhyFact *facts;
+  uint32_t fact_count;
+  WhyChange *changes; /* in the order of the passes */
+  uint32_t change_count;
+  WhyEnd *ends;
+  uint32_t end_count;
+  WhyMemory *memory;
+  uint32_t memory_count;
+} Why;
+
+/* Whether the carrier tells of the target: one of another operator only where nothing else is left.
+ */
+bool why_tells(const Why *w, const Carrier *c);
+/* What is the same for all targets of a method (why_end.c). */
+Status why_program_init(WhyProgram *p, const Method *m, const InstructionMap *map, Arena *arena);
+/* Fills in ends and memory. */
+void why_find_ends(Why *w);
+
+/* "aten::add.Tensor" */
+const char *why_op_name(OpId op, Arena *arena);
+/* The name of v in the model, or of what it is a result of: "'x'". */
+const char *why_value_name(const Why *w, ValueId v, Arena *arena);
+/* "'conv1' (Conv)", or the op where a pass made it. */
+const char *why_loc_name(const Graph *g, LocId loc, Arena *arena);
+/* The operators that read the value, or one of the outputs, of the model: "'a' (Conv), 'b' (Add)";
+ * "" for none. */
+const char *why_readers(Why *w);
+
+void why_print_text(Why *w, StrBuf *out);
+void why_print_json(Why *w, StrBuf *out);
+
+#endif

@@ -1,0 +1,139 @@
+/* Orders of nodes, against all orders that are possible, on small graphs made at random. */
+#include "unit.h"
+
+#include "passes/executorch/schedule.h"
+
+enum { NODES = 8, OPERANDS = 3 };
+
+typedef struct Case {
+  Arena arena;
+  ScheduleProblem p;
+  ScheduleNode *nodes;
+  ScheduleBuffer *buffers;
+  bool before[NODES][NODES];
+  uint64_t state; /* of the random numbers */
+} Case;
+
+static uint32_t next_random(Case *c, uint32_t below) {
+  c->state ^= c->state << 13;
+  c->state ^= c->state >> 7;
+  c->state ^= c->state << 17;
+  return (uint32_t)(c->state >> 11) % below;
+}
+
+static void add_operand(Case *c, uint32_t node, ScheduleUse *uses, uint32_t buffer) {
+  ScheduleNode *n = &c->nodes[node];
+  for (uint32_t i = 0; i < n->use_count; i++)
+    if (uses[i].buffer == buffer)
+      return;
+  uses[n->use_count++] = (ScheduleUse){buffer, next_random(c, 2)};
+  c->buffers[buffer].uses++;
+  if (buffer > 0) /* buffer 0 is the input, buffer k + 1 is made by node k */
+    c->before[buffer - 1][node] = true;
+}
+
+/* Every node makes a buffer of those before it; what nobody uses is an output. */
+static void case_init(Case *c, uint32_t count, uint64_t seed) {
+  *c = (Case){.state = seed * 0x9e3779b97f4a7c15u + 1};
+  arena_init(&c->arena);
+  c->nodes = ARENA_ARRAY(&c->arena, ScheduleNode, count);
+  c->buffers = ARENA_ARRAY(&c->arena, ScheduleBuffer, (size_t)count + 1);
+  c->p = (ScheduleProblem){c->nodes, c->buffers, count, count + 1};
+  for (uint32_t i = 0; i <= count; i++)
+    c->buffers[i].size = 16 * (uint64_t)next_random(c, 20);
+  c->buffers[0].given = true;
+  for (uint32_t k = 0; k < count; k++) {
+    ScheduleUse *uses = ARENA_ARRAY(&c->arena, ScheduleUse, OPERANDS);
+    uint32_t *makes = ARENA_ARRAY(&c->arena, uint32_t, 1), *after;
+    for (uint32_t i = next_random(c, OPERANDS) + 1; i > 0; i--)
+      add_operand(c, k, uses, next_random(c, k + 1));
+    makes[0] = k + 1;
+    after = ARENA_ARRAY(&c->arena, uint32_t, count);
+    c->nodes[k].uses = uses;
+    c->nodes[k].makes = makes;
+    c->nodes[k].make_count = 1;
+    c->nodes[k].before = after;
+  }
+  for (uint32_t i = 0; i < count; i++)
+    for (uint32_t k = 0; k < count; k++)
+      if (c->before[i][k]) {
+        ((uint32_t *)c->nodes[i].before)[c->nodes[i].before_count++] = k;
+        c->nodes[k].waits++;
+      }
+  for (uint32_t i = 0; i <= count; i++)
+    if (c->buffers[i].uses == 0 || i == count)
+      c->buffers[i].uses++;
+}
+
+static bool possible(const Case *c, const uint32_t *order, uint32_t placed, uint32_t node) {
+  for (uint32_t i = 0; i < c->p.node_count; i++) {
+    bool ran = false;
+    for (uint32_t k = 0; k < placed; k++)
+      ran |= order[k] == i;
+    if ((c->before[i][node] && !ran) || (i == node && ran))
+      return false;
+  }
+  return true;
+}
+
+static uint64_t least_of_orders(Case *c, uint32_t *order, uint32_t placed) {
+  uint64_t least = UINT64_MAX;
+  if (placed == c->p.node_count)
+    return schedule_peak(&c->p, order, &c->arena);
+  for (uint32_t node = 0; node < c->p.node_count; node++) {
+    if (!possible(c, order, placed, node))
+      continue;
+    order[placed] = node;
+    uint64_t peak = least_of_orders(c, order, placed + 1);
+    least = peak < least ? peak : least;
+  }
+  return least;
+}
+
+static void test_against_orders(void **state) {
+  (void)state;
+  uint32_t better = 0;
+  for (uint32_t seed = 1; seed <= 200; seed++) {
+    Case c;
+    uint32_t order[NODES], asis[NODES] = {0, 1, 2, 3, 4, 5, 6, 7};
+    case_init(&c, 3 + seed % (NODES - 2), seed);
+    uint64_t before = schedule_peak(&c.p, asis, &c.arena), least = least_of_orders(&c, order, 0);
+    assert_true(schedule_bound(&c.p) <= least);
+    bool found = schedule_search(&c.p, &c.arena, order);
+    assert_int_equal(found, least < before);
+    for (uint32_t i = 0; found && i < c.p.node_count; i++)
+      assert_true(possible(&c, order, i, order[i]));
+    if (found)
+      assert_int_equal(schedule_peak(&c.p, order, &c.arena), least);
+    better += found;
+    arena_release(&c.arena);
+  }
+  assert_true(better > 20);
+}
+
+/* What runs in place, what an input takes, what an output keeps. */
+static void test_peak(void **state) {
+  (void)state;
+  Arena arena;
+  arena_init(&arena);
+  ScheduleBuffer buffers[] = {{32, 1, true}, {32, 2, false}, {16, 0, false}};
+  uint32_t made[] = {1, 2};
+  ScheduleUse over[] = {{0, true}}, kept[] = {{1, false}};
+  ScheduleNode nodes[] = {{.uses = over, .use_count = 1, .makes = made, .make_count = 1},
+                          {.uses = kept, .use_count = 1, .makes = made + 1, .make_count = 1}};
+  ScheduleProblem p = {nodes, buffers, 2, 3};
+  const uint32_t order[] = {0, 1};
+  assert_int_equal(schedule_peak(&p, order, &arena), 48);
+  over[0].over = false;
+  assert_int_equal(schedule_peak(&p, order, &arena), 64);
+  buffers[1].uses = 1;
+  buffers[0].uses = 2;
+  assert_int_equal(schedule_peak(&p, order, &arena), 80);
+  arena_release(&arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_orders),
+                                     cmocka_unit_test(test_peak)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
