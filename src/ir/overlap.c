@@ -113,7 +113,8 @@ void overlap_find(const MemoryBlock *blocks, uint32_t count, uint32_t end, Arena
   for (uint32_t t = 0; t < end; t++) {
     for (uint32_t i = begins[t]; i; i = next_begin[i - 1]) {
       const MemoryBlock *b = &blocks[i - 1];
-      uint64_t top = b->offset + b->size;
+      uint64_t top = UINT64_MAX;
+      (void)add_u64(b->offset, b->size, &top);
       uint32_t from = places_before(&s, b->arena, 0), to = places_before(&s, b->arena, top);
       if (b->size && tree_max(&s, from, to) > b->offset)
         report(user, i - 1, s.places[first_above(&s, from, to, b->offset)].block);

@@ -5,7 +5,7 @@
 #include "support/arena.h"
 
 typedef struct MemoryBlock {
-  uint64_t offset, size; /* the end fits 64 bits; without bytes it overlaps nothing */
+  uint64_t offset, size; /* without bytes it overlaps nothing */
   uint32_t arena;
   uint32_t begin, end; /* times, both included */
 } MemoryBlock;
