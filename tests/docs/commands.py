@@ -40,7 +40,12 @@ FILES = {
     "docs/GUIDE.md:Plug-ins": models.plugins,
     "docs/GUIDE.md:Memory": models.fixed_image,
     "docs/GUIDE.md:What an instruction comes from": models.fixed_image,
+    "docs/GUIDE.md:In builds": models.fixed_image,
+    "docs/GUIDE.md:Flash, SRAM and budgets": models.program,
+    "docs/GUIDE.md:What differs between two programs": models.program,
+    "docs/GUIDE.md:Firmware": models.program,
     "docs/GUIDE.md:A report": models.fixed_image,
+    "docs/GUIDE.md:What became of an operator": models.fates,
     "docs/GUIDE.md:Pictures": models.program,
     "docs/GUIDE.md:Where the time goes": models.program,
     "docs/QUANTIZATION.md:*": models.fixed_image,
@@ -79,7 +84,11 @@ def sections(path):
     """(heading, number of its first line, lines) of each section."""
     with open(path) as f:
         lines = f.read().split("\n")
-    heads = [i for i, line in enumerate(lines) if re.match(r"#+ ", line)]
+    heads, fenced = [], False
+    for i, line in enumerate(lines):
+        fenced ^= line.startswith("```")
+        if not fenced and re.match(r"#+ ", line):
+            heads.append(i)
     for i, end in zip(heads, heads[1:] + [len(lines)]):
         yield lines[i].lstrip("# "), i + 1, lines[i + 1:end]
 

@@ -57,9 +57,16 @@ def fixed_image(folder):
 
 
 def program(folder):
-    """model.onnx, and model.pte of it."""
+    """model.onnx, model.pte of it and others of the same bytes; a budget that it is within."""
     fixed_image(folder)
-    subprocess.run(["etc", "lower", "model.onnx", "-q", "-o", "model.pte"], cwd=folder, check=True)
+    for name in ("model", "old", "new", "a", "b"):
+        subprocess.run(["etc", "lower", "model.onnx", "-q", "-o", name + ".pte"], cwd=folder, check=True)
+    with open(os.path.join(folder, "budget.yaml"), "w") as f:
+        f.write("file: 64K\narena: 128K\nkernels: {different: 8}\n")
+
+
+def fates(folder):
+    shutil.copy(os.path.join(ROOT, "tests", "cli", "data", "why.onnx"), os.path.join(folder, "model.onnx"))
 
 
 def any_image(folder):
