@@ -40,6 +40,7 @@ FILES = {
     "docs/GUIDE.md:Plug-ins": models.plugins,
     "docs/GUIDE.md:Memory": models.fixed_image,
     "docs/GUIDE.md:What an instruction comes from": models.fixed_image,
+    "docs/GUIDE.md:A report": models.fixed_image,
     "docs/GUIDE.md:Pictures": models.program,
     "docs/GUIDE.md:Where the time goes": models.program,
     "docs/QUANTIZATION.md:*": models.fixed_image,
