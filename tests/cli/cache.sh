@@ -57,10 +57,28 @@ mv samples/b.npz samples/0.npz
 u $net --calibrate samples
 u $net --calibrate samples/0.npz
 entries 12
+# A hit tells what the miss told.
+for plan in greedy naive; do
+  "$ETC" $net --calibrate samples/a.npz --plan $plan 2>miss
+  "$ETC" $net --calibrate samples/a.npz --plan $plan 2>hit
+  sed 's/"miss"/"hit"/' miss | cmp - hit
+done
+rm -rf cache/*
+# A budget: a program that was kept was within it, and one that is over it is never kept.
+echo 'file: 1K' >budget.yaml
+budget="lower $data/relu.onnx --dim batch=5 --cache cache --budget budget.yaml --diagnostics json -o b.pte"
+u $budget
+u $budget
+echo 'file: 10' >budget.yaml
+rm -f b.pte
+u $budget | grep -o 'cache .*\|"id":"BUDGET"\|^exit.*'
+u $budget | grep -o 'cache .*\|"id":"BUDGET"\|^exit.*'
+ls b.pte 2>/dev/null
+entries 1
 # Warnings of the import are said by a hit as well; what warns later is not kept.
 u lower net.etir --backend xnnpack:skip=@nothing --cache cache -o b.pte
 u lower net.etir --backend xnnpack:skip=@nothing --cache cache -o b.pte --diagnostics json | tail -1
-entries 12
+entries 1
 for werror in '' '' -Werror; do
   u lower $data/dims.onnx --dim batch=1..8 --dim n=1..12 --dim m=2..10 --cache cache -o b.pte $werror
 done
