@@ -74,7 +74,6 @@ function(_etc_embed name program)
     DEPENDS "${program}" "$<TARGET_FILE:etc::command>"
     COMMENT "Embedding ${name}"
     VERBATIM)
-  set_source_files_properties("${source}" PROPERTIES OBJECT_DEPENDS "${program}") # which assembler includes
   add_library(${name}_embed STATIC "${source}" "${folder}/${name}.h")
   add_library(${name}::array ALIAS ${name}_embed)
   target_include_directories(${name}_embed PUBLIC "${folder}")

@@ -263,13 +263,14 @@ void xl_reshape_to(XnnLowering *l, XnnId in, ValueId like, XnnId out); /* the di
 XnnId xl_origin(const XnnLowering *l, XnnId id);
 /* Means over height and width of an image in NHWC, as [n, 1, 1, c]. */
 XnnId xl_image_means(XnnLowering *l, XnnId in);
-/* Sums over the last dim of in times factor, plus offset; the dim stays as 1. */
-XnnId xl_row_sums(XnnLowering *l, XnnId in, double factor, double offset);
+/* Sums over the last dim of in times factor, plus offset; the dim stays as 1. dims: those of in, or
+ * NULL where they are not known: long rows take much memory then. */
+XnnId xl_row_sums(XnnLowering *l, XnnId in, const SymInt *dims, double factor, double offset);
 /* x times a static matrix [out, in] (flags: [in, out]) plus a bias or XNN_NONE. */
 void xl_fully_connected(XnnLowering *l, XnnId x, XnnId filter, XnnId bias, uint32_t flags,
                         XnnId out);
-/* (in - mean) / sqrt(variance + eps) over the last dim. */
-XnnId xl_normalized(XnnLowering *l, XnnId in, double eps);
+/* (in - mean) / sqrt(variance + eps) over the last dim; dims as above. */
+XnnId xl_normalized(XnnLowering *l, XnnId in, const SymInt *dims, double eps);
 /* in * weight + bias into out; either may be absent. */
 void xl_scale_and_shift(XnnLowering *l, XnnId in, XnnId weight, XnnId bias, XnnId out);
 /* Refuses when a result of n from `first` on is used. */

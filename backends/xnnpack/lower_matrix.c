@@ -202,11 +202,48 @@ void lower_matmul(XnnLowering *l, NodeId n) {
     xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, xl_plain(l, x), xl_plain(l, y), xl_result(l, out));
 }
 
-XnnId xl_row_sums(XnnLowering *l, XnnId in, double factor, double offset) {
+/* XNNPACK packs a column padded to 16 columns: that of a long row would be larger than the row, and
+ * one row at a time is read from memory with it. */
+enum { LONG_ROW = 2048, MOST_PIECE = 512, LEAST_PIECE = 16 };
+
+/* The length of the pieces in which a long row is summed up; 0: it has no such divisor. */
+static uint32_t piece_of(uint32_t length) {
+  uint32_t piece = MOST_PIECE;
+  while (piece >= LEAST_PIECE && length % piece)
+    piece--;
+  return piece >= LEAST_PIECE ? piece : 0;
+}
+
+/* Sums of pieces, and then the sums of those. */
+static XnnId sums_of_pieces(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t piece,
+                            double factor, double offset) {
+  uint32_t rank = xl_rank(l, in);
+  SymInt split[XNN_MAX_RANK], sums[XNN_MAX_RANK];
+  memcpy(split, dims, rank * sizeof *dims);
+  split[rank - 1] = dims[rank - 1] / piece;
+  memcpy(sums, split, rank * sizeof *dims);
+  split[rank] = piece;
+  XnnId pieces = xl_sym_temp(l, rank + 1, split), flat = xl_sym_temp(l, rank, sums);
+  xl_reshape(l, in, split, rank + 1, pieces);
+  xl_reshape(l, xl_row_sums(l, pieces, NULL, factor, 0), sums, rank, flat);
+  return xl_row_sums(l, flat, sums, 1, offset);
+}
+
+static bool can_split_rows(const XnnLowering *l, XnnId in, const SymInt *dims) {
+  uint32_t rank = xl_rank(l, in), varying = 0;
+  for (uint32_t i = 0; dims && i < rank; i++)
+    varying += !sym_is_const(dims[i]);
+  return dims && rank < XNN_MAX_RANK && varying <= 1 && sym_is_const(dims[rank - 1]);
+}
+
+XnnId xl_row_sums(XnnLowering *l, XnnId in, const SymInt *dims, double factor, double offset) {
   if (!xl_ok(l))
     return XNN_NONE;
   XnnValue value = l->x.values[in];
-  uint32_t length = value.dims[value.rank - 1], filter[] = {1, length}, one = 1;
+  uint32_t length = value.dims[value.rank - 1], filter[] = {1, length}, one = 1,
+           piece = length >= LONG_ROW && can_split_rows(l, in, dims) ? piece_of(length) : 0;
+  if (piece)
+    return sums_of_pieces(l, in, dims, piece, factor, offset);
   float *column = ARENA_ARRAY(l->arena, float, length), shift = (float)offset;
   for (uint32_t i = 0; i < length; i++)
     column[i] = (float)factor;
@@ -217,16 +254,16 @@ XnnId xl_row_sums(XnnLowering *l, XnnId in, double factor, double offset) {
   return out;
 }
 
-XnnId xl_normalized(XnnLowering *l, XnnId in, double eps) {
+XnnId xl_normalized(XnnLowering *l, XnnId in, const SymInt *dims, double eps) {
   if (!xl_ok(l))
     return XNN_NONE;
   XnnValue value = l->x.values[in];
   double share = 1.0 / value.dims[value.rank - 1];
-  XnnId mean = xl_row_sums(l, in, share, 0), centered = xl_temp_like(l, in),
+  XnnId mean = xl_row_sums(l, in, dims, share, 0), centered = xl_temp_like(l, in),
         square = xl_temp_like(l, in), out = xl_temp_like(l, in);
   xl_binary(l, XNN_SUBTRACT, in, mean, centered);
   xl_unary(l, XNN_SQUARE, centered, square);
-  XnnId variance = xl_row_sums(l, square, share, eps), factor = xl_temp_like(l, variance);
+  XnnId variance = xl_row_sums(l, square, dims, share, eps), factor = xl_temp_like(l, variance);
   xl_unary(l, XNN_RECIPROCAL_SQUARE_ROOT, variance, factor);
   xl_binary(l, XNN_MULTIPLY, centered, factor, out);
   return out;
@@ -251,13 +288,13 @@ bool xl_results_unused(XnnLowering *l, NodeId n, uint32_t first) {
   return true;
 }
 
-/* The last `count` dims of v as one. */
-static XnnId joined(XnnLowering *l, ValueId v, uint32_t count) {
+/* v with its last `count` dims as one, normalized over it. */
+static XnnId normalized_rows(XnnLowering *l, ValueId v, uint32_t count, double eps) {
   uint32_t rank = value_rank(l->g, v), sizes[XNN_MAX_RANK];
   SymInt dims[XNN_MAX_RANK];
-  if (count == 1)
-    return xl_rows(l, v).id;
-  XnnId in = xl_plain(l, v);
+  if (count == 1 && xl_has_turned(l, v))
+    return xl_normalized(l, xl_rows(l, v).id, NULL, eps);
+  XnnId in = count == 1 ? xl_rows(l, v).id : xl_plain(l, v);
   if (!xl_ok(l))
     return in;
   for (uint32_t i = 0; i < rank; i++) {
@@ -266,9 +303,11 @@ static XnnId joined(XnnLowering *l, ValueId v, uint32_t count) {
         i > to ? sym_mul(&l->g->syms, dims[to], value_dim(l->g, v, i)) : value_dim(l->g, v, i);
     sizes[to] = i > to ? sizes[to] * xl_dim(l, v, i) : xl_dim(l, v, i);
   }
+  if (count == 1)
+    return xl_normalized(l, in, dims, eps);
   XnnId out = xl_temp(l, rank - count + 1, sizes);
   xl_reshape(l, in, dims, rank - count + 1, out);
-  return out;
+  return xl_normalized(l, out, dims, eps);
 }
 
 /* in with the dims of v. */
@@ -298,7 +337,7 @@ void lower_layer_norm(XnnLowering *l, NodeId n) {
     xl_refuse(l, XNN_RULE_RANK, R_INT("rank", rank), R_INT("dims", count));
   if (!xl_ok(l))
     return;
-  XnnId rows = xl_normalized(l, joined(l, x, count), node_scalar(g, n, 4));
+  XnnId rows = normalized_rows(l, x, count, node_scalar(g, n, 4));
   if (count > 1)
     rows = apart(l, rows, x);
   xl_scale_and_shift(l, rows, weight ? xl_plain(l, weight) : XNN_NONE,

@@ -35,7 +35,7 @@ static XnnId group_means(XnnLowering *l, const GroupNorm *n, XnnId means, double
   }
   XnnId apart = XL_TEMP(l, batch, n->groups, width), whole = XL_TEMP(l, batch, n->groups, width);
   xl_reshape(l, means, (SymInt[]){n->batch, n->groups, width}, 3, apart);
-  XnnId mean = xl_row_sums(l, apart, 1.0 / width, offset);
+  XnnId mean = xl_row_sums(l, apart, NULL, 1.0 / width, offset);
   xl_binary(l, XNN_MULTIPLY, mean, xl_ones(l, 3, (uint32_t[]){1, 1, width}), whole);
   xl_reshape(l, whole, (SymInt[]){n->batch, 1, 1, n->channels}, 4, spread);
   return spread;
@@ -73,7 +73,7 @@ static void row_norm(XnnLowering *l, const GroupNorm *n) {
   SymInt rows[] = {n->batch, n->groups, rest / n->groups};
   XnnId grouped = XL_TEMP(l, xl_dim(l, n->x, 0), n->groups, rest / n->groups);
   xl_reshape(l, in, rows, 3, grouped);
-  XnnId flat = xl_normalized(l, grouped, n->eps), back = xl_temp_like(l, in);
+  XnnId flat = xl_normalized(l, grouped, rows, n->eps), back = xl_temp_like(l, in);
   xl_reshape_to(l, flat, n->x, back);
   xl_scale_and_shift(l, back, n->weight ? per_channel(l, n->weight, rank) : XNN_NONE,
                      n->bias ? per_channel(l, n->bias, rank) : XNN_NONE, out);

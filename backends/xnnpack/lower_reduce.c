@@ -117,12 +117,13 @@ static bool over_last(XnnLowering *l, const Reduction *r, bool mean) {
     return false;
   if (xl_has_turned(l, r->x) && r->keep) {
     Turned t = xl_rows(l, r->x);
-    t.id = xl_row_sums(l, t.id, mean ? 1.0 / (double)r->reduced : 1.0, 0);
+    t.id = xl_row_sums(l, t.id, NULL, mean ? 1.0 / (double)r->reduced : 1.0, 0);
     xl_set_turned(l, r->y, t);
     return true;
   }
+  Dims dims = value_dims(g, r->x);
   XnnId in = nhwc ? xl_nhwc(l, r->x) : xl_plain(l, r->x),
-        sums = xl_row_sums(l, in, mean ? 1.0 / (double)r->reduced : 1.0, 0);
+        sums = xl_row_sums(l, in, nhwc ? NULL : dims.d, mean ? 1.0 / (double)r->reduced : 1.0, 0);
   if (nhwc)
     xl_set_nhwc(l, r->y, sums);
   else if (value_rank(g, r->y) == r->rank)
@@ -200,8 +201,9 @@ void lower_mean(XnnLowering *l, NodeId n) {
   if (over_last(l, &r, mean) || over_open(l, &r, mean))
     return;
   if (r.inner == 1 && sym_is_const(r.reduced)) {
-    XnnId rows = with_dims(l, together(l, &r), (SymInt[]){r.outer, r.reduced}, 2);
-    finish(l, &r, xl_row_sums(l, rows, mean ? 1.0 / (double)r.reduced : 1.0, 0));
+    SymInt dims[] = {r.outer, r.reduced};
+    XnnId rows = with_dims(l, together(l, &r), dims, 2);
+    finish(l, &r, xl_row_sums(l, rows, dims, mean ? 1.0 / (double)r.reduced : 1.0, 0));
     return;
   }
   XnnId image = as_image(l, &r);

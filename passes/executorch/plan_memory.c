@@ -10,6 +10,7 @@
  * noticed by the runtime, so the verifier checks the plan again on its own (ir/verify_plan.c). */
 #include <inttypes.h>
 
+#include "ir/overlap.h"
 #include "ir/text.h"
 #include "passes/executorch/host_buffers.h"
 #include "passes/executorch/plan_banks.h"
@@ -208,21 +209,34 @@ const Planner planners[] = {
     {0},
 };
 
+typedef struct Overlaps {
+  const uint64_t *offsets;
+  uint64_t first[2]; /* the offsets of the first two that were found */
+  uint32_t count;
+} Overlaps;
+
+static void note_overlap(void *user, uint32_t span, uint32_t other) {
+  Overlaps *o = user;
+  if (o->count++)
+    return;
+  o->first[0] = o->offsets[other];
+  o->first[1] = o->offsets[span];
+}
+
 /* No two tensors that live at the same time overlap. */
 static Status check_overlaps(PassContext *p, const Planner *planner, const PlanProblem *q,
                              const uint64_t *offsets) {
+  Overlaps o = {.offsets = offsets};
+  MemoryBlock *blocks = ARENA_ARRAY(p->scratch, MemoryBlock, q->count);
   for (uint32_t i = 0; i < q->count; i++)
-    for (uint32_t k = 0; k < i; k++) {
-      const Span *a = &q->spans[i], *b = &q->spans[k];
-      bool together = a->size && b->size && a->first <= b->last && b->first <= a->last;
-      if (!together || offsets[i] >= offsets[k] + b->size || offsets[k] >= offsets[i] + a->size)
-        continue;
-      return diag_report(p->sink, DIAG_PLUGIN_FAULT, DIAG_NOWHERE,
-                         "planner '%s' of plug-in '%s' gives two tensors that live at the same "
-                         "time offsets %" PRIu64 " and %" PRIu64 ", where they overlap",
-                         planner->name, planner->plugin, offsets[k], offsets[i]);
-    }
-  return STATUS_OK;
+    blocks[i] = (MemoryBlock){offsets[i], q->spans[i].size, 0, q->spans[i].first, q->spans[i].last};
+  overlap_find(blocks, q->count, q->end, p->scratch, note_overlap, &o);
+  if (!o.count)
+    return STATUS_OK;
+  return diag_report(p->sink, DIAG_PLUGIN_FAULT, DIAG_NOWHERE,
+                     "planner '%s' of plug-in '%s' gives two tensors that live at the same time "
+                     "offsets %" PRIu64 " and %" PRIu64 ", where they overlap",
+                     planner->name, planner->plugin, o.first[0], o.first[1]);
 }
 
 Status plan_check_places(PassContext *p, const Planner *planner, const PlanProblem *q,

@@ -3,17 +3,14 @@
  * operand.
  *
  * Values that share a place that way form a group; the times in which a group holds something are
- * its segments. A sweep over the segments in the order of the program asks a tree of maxima,
- * ordered by offset, whether an active segment reaches into the new one: n log n, also for plans
- * made to be slow.
+ * its segments, no two of which may overlap (overlap.h).
  *
  * Control flow: both branches of an if are taken for what runs one after the other, which only asks
  * for more. What a loop uses from outside is live until the loop ends; its states are live from
  * iteration to iteration because a marker's results lie where its operands do. */
 #include "ir/verify_plan.h"
 
-#include <stdlib.h>
-
+#include "ir/overlap.h"
 #include "ir/region.h"
 
 #define NONE UINT32_MAX
@@ -23,8 +20,6 @@ typedef struct Segment {
   uint32_t storage, group;
   ValueId value; /* the first */
   uint64_t size;
-  uint32_t rank; /* by arena and offset */
-  uint32_t next; /* that ends at the same position */
 } Segment;
 
 typedef struct Plan {
@@ -38,7 +33,6 @@ typedef struct Plan {
   uint32_t *current; /* by group: its latest segment, NONE */
   Segment *segments;
   uint32_t count;
-  uint64_t *highest; /* tree of maxima: end of the active segments, by rank */
   Regions regions;
 } Plan;
 
@@ -298,114 +292,31 @@ static void add_values(Plan *p) {
       add_value(p, node_result(g, n, i));
 }
 
-/* --- the sweep --- */
+/* --- overlaps --- */
 
-typedef struct Place {
-  uint64_t offset;
-  uint32_t arena, segment;
-} Place;
-
-static int place_order(const void *a, const void *b) {
-  const Place *x = a, *y = b;
-  if (x->arena != y->arena)
-    return x->arena < y->arena ? -1 : 1;
-  if (x->offset != y->offset)
-    return x->offset < y->offset ? -1 : 1;
-  return x->segment < y->segment ? -1 : x->segment > y->segment;
+static void report_overlap(void *user, uint32_t segment, uint32_t with) {
+  Plan *p = user;
+  const Segment *s = &p->segments[segment], *other = &p->segments[with];
+  NodeId def = value_def(p->g, other->value);
+  bool state = value_cget(p->g, other->value)->kind == VALUE_STATE;
+  const char *what = def     ? op_row(node_cget(p->g, def)->op)->schema
+                     : state ? "a state"
+                             : "an input";
+  int size = (int)strcspn(what, "(");
+  place_fault(p, s->value,
+              arena_printf(p->arena, "overlaps that of %.*s (%llu bytes at %llu), which is live",
+                           size, what, (unsigned long long)other->size,
+                           (unsigned long long)p->g->storages[other->storage].offset));
 }
 
-static void rank_segments(Plan *p, Place *places) {
+static void check_overlaps(Plan *p) {
+  MemoryBlock *blocks = ARENA_ARRAY(p->arena, MemoryBlock, p->count);
   for (uint32_t i = 0; i < p->count; i++) {
-    const Storage *s = &p->g->storages[p->segments[i].storage];
-    places[i] = (Place){s->offset, s->arena, i};
-  }
-  qsort(places, p->count, sizeof *places, place_order);
-  for (uint32_t i = 0; i < p->count; i++)
-    p->segments[places[i].segment].rank = i;
-}
-
-static void tree_set(Plan *p, uint32_t rank, uint64_t value) {
-  uint32_t i = rank + p->count;
-  p->highest[i] = value;
-  for (i /= 2; i > 0; i /= 2)
-    p->highest[i] =
-        p->highest[2 * i] > p->highest[2 * i + 1] ? p->highest[2 * i] : p->highest[2 * i + 1];
-}
-
-static uint64_t tree_max(const Plan *p, uint32_t from, uint32_t to) {
-  uint64_t max = 0;
-  for (uint32_t i = from + p->count, k = to + p->count; i < k; i /= 2, k /= 2) {
-    if (i & 1) {
-      max = p->highest[i] > max ? p->highest[i] : max;
-      i++;
-    }
-    if (k & 1) {
-      k--;
-      max = p->highest[k] > max ? p->highest[k] : max;
-    }
-  }
-  return max;
-}
-
-/* Number of places before (arena, offset). */
-static uint32_t lower_bound(const Place *places, uint32_t count, uint32_t arena, uint64_t offset) {
-  uint32_t low = 0;
-  while (count > 0) {
-    uint32_t half = count / 2;
-    const Place *m = &places[low + half];
-    if (m->arena < arena || (m->arena == arena && m->offset < offset)) {
-      low += half + 1;
-      count -= half + 1;
-    } else {
-      count = half;
-    }
-  }
-  return low;
-}
-
-static void overlap_fault(Plan *p, const Segment *s, const Place *places, uint32_t from,
-                          uint32_t to) {
-  uint64_t begin = p->g->storages[s->storage].offset;
-  for (uint32_t i = from; i < to; i++) {
-    if (p->highest[i + p->count] <= begin)
-      continue;
-    const Segment *other = &p->segments[places[i].segment];
-    NodeId def = value_def(p->g, other->value);
-    bool state = value_cget(p->g, other->value)->kind == VALUE_STATE;
-    const char *what = def     ? op_row(node_cget(p->g, def)->op)->schema
-                       : state ? "a state"
-                               : "an input";
-    int size = (int)strcspn(what, "(");
-    place_fault(p, s->value,
-                arena_printf(p->arena, "overlaps that of %.*s (%llu bytes at %llu), which is live",
-                             size, what, (unsigned long long)other->size,
-                             (unsigned long long)places[i].offset));
-    return;
-  }
-}
-
-static void sweep(Plan *p) {
-  Place *places = ARENA_ARRAY(p->arena, Place, p->count);
-  uint32_t *ending = ARENA_ARRAY(p->arena, uint32_t, (size_t)p->end + 1); /* segment + 1 by end */
-  uint32_t done = 0; /* ends below this position are over */
-  rank_segments(p, places);
-  p->highest = ARENA_ARRAY(p->arena, uint64_t, 2 * (size_t)p->count + 2);
-  for (uint32_t i = 0; i < p->count; i++) {
-    Segment *s = &p->segments[i];
+    const Segment *s = &p->segments[i];
     const Storage *storage = &p->g->storages[s->storage];
-    for (; done < s->begin; done++)
-      for (uint32_t k = ending[done]; k; k = p->segments[k - 1].next)
-        tree_set(p, p->segments[k - 1].rank, 0);
-    uint64_t end = storage->offset + s->size;
-    uint32_t from = lower_bound(places, p->count, storage->arena, 0);
-    uint32_t to = lower_bound(places, p->count, storage->arena, end);
-    if (tree_max(p, from, to) > storage->offset)
-      overlap_fault(p, s, places, from, to);
-    if (s->size)
-      tree_set(p, s->rank, end);
-    s->next = ending[s->end];
-    ending[s->end] = i + 1;
+    blocks[i] = (MemoryBlock){storage->offset, s->size, storage->arena, s->begin, s->end};
   }
+  overlap_find(blocks, p->count, p->end + 1, p->arena, report_overlap, p);
 }
 
 void verify_plan(const Graph *g, const uint32_t *position, Arena *arena, PlanFault *report,
@@ -423,5 +334,5 @@ void verify_plan(const Graph *g, const uint32_t *position, Arena *arena, PlanFau
     p.current[i] = NONE;
   }
   add_values(&p);
-  sweep(&p);
+  check_overlaps(&p);
 }

@@ -205,6 +205,12 @@ static bool is_delegate_call(const Follower *f, ValueId v) {
          op_has_trait(node_cget(f->x->g, value->def)->op, OP_DELEGATE);
 }
 
+/* Whether what event e built is still there when its pass is done. */
+static bool outlives(const LifeIndex *x, const TraceEvent *e) {
+  uint32_t removed = x->removed[e->node];
+  return removed == NONE || x->trace->events[removed].run > e->run;
+}
+
 /* All that was built where n was, and outlived the pass: by the rule that looked at n, or outside
  * of rules for the same operator of the model. */
 static void add_built(Follower *f, NodeId n, const TraceEvent *cause, uint32_t from) {
@@ -212,8 +218,7 @@ static void add_built(Follower *f, NodeId n, const TraceEvent *cause, uint32_t f
   LocId loc = x->trace->events[x->built[n]].loc;
   for (uint32_t i = cause->at ? x->first_at[n] : x->first_loc[loc]; i != NONE; i = x->next[i]) {
     const TraceEvent *e = &x->trace->events[i];
-    uint32_t removed = x->removed[e->node];
-    if (e->run == cause->run && (removed == NONE || x->trace->events[removed].run > e->run))
+    if (e->run == cause->run && outlives(x, e))
       (void)add_node(f, e->node, e->run, from);
   }
 }
@@ -284,22 +289,41 @@ static void add_first(Follower *f, const LifeTarget *target, Bitset locs) {
         f->x->built[e->node] == i && !was_rolled_back(f, e->node))
       (void)add_node(f, e->node, 0, 0);
   }
-  for (uint32_t i = 0; i < f->x->trace->count && f->life->count == 0; i++) {
+}
+
+/* Of an operator of which nothing stays, the values that are its outputs: others' values that it
+ * hands on (Identity, Dropout, If with one branch that can run). */
+static void add_outputs(Follower *f, Bitset locs) {
+  const Life *life = f->life;
+  for (uint32_t i = 0; i < life->count; i++)
+    if (life->carriers[i].change == LIFE_STAYS)
+      return;
+  for (uint32_t i = 0; i < f->x->trace->count; i++) {
     const TraceEvent *e = &f->x->trace->events[i];
+    uint32_t before = life->count;
     if (e->kind == TRACE_BOUND && bitset_has(&locs, e->loc))
       (void)add_value(f, e->value, 0, 0);
+    if (life->count > before)
+      life->carriers[before].equal = true;
   }
 }
 
-/* What passes built for the operator besides, as far as it is in the last graph. */
+/* What passes built for the operator besides, and did not take away themselves. */
 static void add_others(Follower *f, Bitset locs) {
   const LifeIndex *x = f->x;
   for (uint32_t i = 0; i < x->trace->count; i++) {
     const TraceEvent *e = &x->trace->events[i];
     if (e->kind == TRACE_BUILT && e->run && bitset_has(&locs, e->loc) && x->built[e->node] == i &&
-        x->removed[e->node] == NONE)
+        outlives(x, e))
       (void)add_node(f, e->node, e->run, 0);
   }
+}
+
+/* From carrier `done` on; returns how many there are then. */
+static uint32_t follow_all(Follower *f, uint32_t done) {
+  for (; done < f->life->count; done++)
+    follow(f, done);
+  return done;
 }
 
 Life life_find(const LifeIndex *index, LifeTarget target, Arena *arena) {
@@ -314,8 +338,10 @@ Life life_find(const LifeIndex *index, LifeTarget target, Arena *arena) {
   for (uint32_t i = 0; i < target.loc_count; i++)
     bitset_add(&locs, target.locs[i]);
   add_first(&f, &target, locs);
-  for (uint32_t i = 0; i < life.count; i++)
-    follow(&f, i);
+  uint32_t done = follow_all(&f, 0);
   add_others(&f, locs);
+  done = follow_all(&f, done);
+  add_outputs(&f, locs);
+  follow_all(&f, done);
   return life;
 }

@@ -33,7 +33,7 @@ const char *why_loc_name(const Graph *g, LocId id, Arena *arena) {
   if (place.node.size)
     return arena_printf(arena, "'" SV_FMT "' (" SV_FMT ")", SV_ARG(place.node), SV_ARG(place.op));
   if (place.index >= 0)
-    return arena_printf(arena, SV_FMT ", node %" PRId64, SV_ARG(place.op), place.index);
+    return arena_printf(arena, SV_FMT " (node %" PRId64 ")", SV_ARG(place.op), place.index);
   return arena_strdup(arena, place.op);
 }
 
@@ -116,7 +116,9 @@ static void add_facts(Why *w, const BackendFact *b, const Bitset *carriers) {
       continue;
     w->facts = arena_grow(&w->arena, w->facts, w->fact_count * sizeof *w->facts,
                           (w->fact_count + 1) * sizeof *w->facts);
-    w->facts[w->fact_count++] = (WhyFact){n, b, delegate_of(b, n->partition)};
+    const DelegateFact *delegate = delegate_of(b, n->partition);
+    uint32_t number = delegate ? why_delegate_number(w, delegate->call) : 0;
+    w->facts[w->fact_count++] = (WhyFact){n, b, delegate, number};
   }
 }
 
@@ -312,7 +314,7 @@ static Status unknown(Session *s, StrView name, Arena *arena) {
   if (nearest)
     diag_hint(d, "did you mean '%s'?", nearest);
   else
-    diag_hint(d, "'etc print MODEL' shows the names of operators behind loc");
+    diag_hint(d, "'etc why MODEL --all' tells of all operators");
   return diag_end(d);
 }
 
@@ -343,7 +345,10 @@ Status session_why(Session *s, StrView name, bool json, StrBuf *out) {
   arena_init(&arena);
   WhyTarget *targets = why_targets(s, name, &arena, &count);
   Status status = STATUS_OK;
-  if (!count)
+  const Onnx__NodeProto *left_out = count ? NULL : why_left_out(s, name);
+  if (left_out)
+    why_print_left_out(left_out, json, out);
+  else if (!count)
     status = unknown(s, name, &arena);
   else if (is_ambiguous(targets, count))
     status = ambiguous(s, name, targets, count);

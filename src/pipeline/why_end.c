@@ -48,8 +48,7 @@ Status why_program_init(WhyProgram *p, const Method *m, const InstructionMap *ma
                           &p->live);
 }
 
-/* The number of a delegate call as `etc inspect` counts them. */
-static uint32_t delegate_number(const Why *w, NodeId call) {
+uint32_t why_delegate_number(const Why *w, NodeId call) {
   uint32_t number = 0;
   for (uint32_t m = 0; m <= w->t.method_index; m++) {
     const Graph *g = w->s->program.methods[m].graph;
@@ -85,7 +84,7 @@ static void end_node(Ender *e, NodeId n) {
                 .what = why_op_name(op, &w->arena)};
   if (op_has_trait(op, OP_DELEGATE)) {
     end.kind = WHY_DELEGATE;
-    end.delegate = delegate_number(w, n);
+    end.delegate = why_delegate_number(w, n);
     end.what = node_str(w->g, n, DELEGATE_ARG_BACKEND).data;
   } else if (op_has_trait(op, OP_CONTROL)) {
     end.kind = WHY_CONTROL;
@@ -114,7 +113,8 @@ static const char *users_text(const Ender *e, ValueId v) {
     if (shown++ == SHOWN)
       text = arena_printf(&w->arena, "%s, ...", text);
     else if (op_has_trait(node_cget(w->g, n)->op, OP_DELEGATE))
-      text = arena_printf(&w->arena, "%s%sdelegate %" PRIu32, text, comma, delegate_number(w, n));
+      text =
+          arena_printf(&w->arena, "%s%sdelegate %" PRIu32, text, comma, why_delegate_number(w, n));
     else
       text = arena_printf(&w->arena, "%s%sinstruction %" PRIu32, text, comma, e->p->first[n] - 1);
   }
@@ -283,6 +283,15 @@ static void find_memory(Ender *e) {
   }
 }
 
+/* Where the bytes of a constant are in the program, that is enough. */
+static void keep_constants(Why *w) {
+  uint32_t constants = 0;
+  for (uint32_t i = 0; i < w->end_count && w->t.target.value; i++)
+    if (w->ends[i].kind == WHY_CONSTANT)
+      w->ends[constants++] = w->ends[i];
+  w->end_count = constants ? constants : w->end_count;
+}
+
 /* Constants, then what runs, in order. */
 static int compare_ends(const void *a, const void *b) {
   const WhyEnd *x = a, *y = b;
@@ -304,6 +313,7 @@ void why_find_ends(Why *w) {
     else if (c->change == LIFE_STAYS)
       end_node(&e, c->id);
   }
+  keep_constants(w);
   if (w->end_count)
     qsort(w->ends, w->end_count, sizeof *w->ends, compare_ends);
   find_memory(&e);

@@ -114,6 +114,51 @@ WhyTarget *why_operators(const Session *s, Arena *arena, uint32_t *count) {
   return f.found;
 }
 
+enum { NESTED_MAX = 64 };
+
+static const Onnx__NodeProto *find_proto(Onnx__NodeProto *const *nodes, size_t count, StrView name,
+                                         unsigned depth);
+
+static const Onnx__NodeProto *find_within(const Onnx__NodeProto *node, StrView name,
+                                          unsigned depth) {
+  const Onnx__NodeProto *found = NULL;
+  for (size_t i = 0; i < node->n_attribute && !found && depth < NESTED_MAX; i++) {
+    const Onnx__AttributeProto *a = node->attribute[i];
+    if (a->g)
+      found = find_proto(a->g->node, a->g->n_node, name, depth + 1);
+    for (size_t k = 0; k < a->n_graphs && !found; k++)
+      found = find_proto(a->graphs[k]->node, a->graphs[k]->n_node, name, depth + 1);
+  }
+  return found;
+}
+
+static const Onnx__NodeProto *find_proto(Onnx__NodeProto *const *nodes, size_t count, StrView name,
+                                         unsigned depth) {
+  for (size_t i = 0; i < count; i++) {
+    bool is = sv_eq(onnx_text(nodes[i]->name), name);
+    for (size_t k = 0; k < nodes[i]->n_output; k++)
+      is |= sv_eq(onnx_text(nodes[i]->output[k]), name);
+    const Onnx__NodeProto *found = is ? nodes[i] : find_within(nodes[i], name, depth);
+    if (found)
+      return found;
+  }
+  return NULL;
+}
+
+const Onnx__NodeProto *why_left_out(const Session *s, StrView name) {
+  const Onnx__NodeProto *found = NULL;
+  for (uint32_t i = 0; i < s->program.source_count && name.size && !found; i++) {
+    const Source *source = s->program.sources[i];
+    if (source->kind != SOURCE_ONNX || !source->open)
+      continue;
+    const Onnx__ModelProto *model = source->onnx.proto;
+    found = find_proto(model->graph->node, model->graph->n_node, name, 0);
+    for (size_t k = 0; k < model->n_functions && !found; k++)
+      found = find_proto(model->functions[k]->node, model->functions[k]->n_node, name, 0);
+  }
+  return found;
+}
+
 const char *why_nearest(const Session *s, StrView name, Arena *arena) {
   size_t count = 0, all = 0;
   for (uint32_t m = 0; m < s->program.method_count; m++) {

@@ -20,6 +20,8 @@ typedef struct WhyTarget {
 WhyTarget *why_targets(const Session *s, StrView name, Arena *arena, uint32_t *count);
 /* All operators of all methods. */
 WhyTarget *why_operators(const Session *s, Arena *arena, uint32_t *count);
+/* An operator of a model, by its name or that of an output, that import did not come to; NULL. */
+const Onnx__NodeProto *why_left_out(const Session *s, StrView name);
 /* The name of the model that is most like it, or NULL. */
 const char *why_nearest(const Session *s, StrView name, Arena *arena);
 
@@ -72,6 +74,7 @@ typedef struct WhyFact {
   const NodeFact *node;
   const BackendFact *backend;
   const DelegateFact *delegate; /* NULL: it refused the node */
+  uint32_t number;              /* of the delegate, as `etc inspect` counts them */
 } WhyFact;
 
 /* The program of a method: when what runs, and lies where. */
@@ -108,6 +111,8 @@ typedef struct Why {
 bool why_tells(const Why *w, const Carrier *c);
 /* What is the same for all targets of a method (why_end.c). */
 Status why_program_init(WhyProgram *p, const Method *m, const InstructionMap *map, Arena *arena);
+/* The number of a call of a delegate as `etc inspect` counts them: from 1, over all methods. */
+uint32_t why_delegate_number(const Why *w, NodeId call);
 /* Fills in ends and memory. */
 void why_find_ends(Why *w);
 
@@ -121,6 +126,8 @@ const char *why_loc_name(const Graph *g, LocId loc, Arena *arena);
  * "" for none. */
 const char *why_readers(Why *w);
 
+/* Of an operator that import did not come to. */
+void why_print_left_out(const Onnx__NodeProto *node, bool json, StrBuf *out);
 void why_print_text(Why *w, StrBuf *out);
 void why_print_json(Why *w, StrBuf *out);
 

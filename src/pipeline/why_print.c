@@ -8,10 +8,17 @@
 
 enum { SHOWN = 8, SHARING_SHOWN = 4 };
 
-static const char *const change_keys[] = {
-    [LIFE_STAYS] = "edited",  [LIFE_REPLACED] = "replaced", [LIFE_FUSED] = "fused",
-    [LIFE_EQUAL] = "equal",   [LIFE_FOLDED] = "folded",     [LIFE_DELEGATED] = "delegated",
-    [LIFE_UNUSED] = "unused", [LIFE_ADDED] = "added",
+static const struct {
+  const char *key, *text; /* text: behind what changed, and before what it became */
+} changes[] = {
+    [LIFE_STAYS] = {"edited", " changed in place"},
+    [LIFE_REPLACED] = {"replaced", " became "},
+    [LIFE_FUSED] = {"fused", " went into "},
+    [LIFE_EQUAL] = {"equal", " is the same as "},
+    [LIFE_FOLDED] = {"folded", " was computed: a constant"},
+    [LIFE_DELEGATED] = {"delegated", " went into a delegate"},
+    [LIFE_UNUSED] = {"unused", " was removed: nothing uses it any more"},
+    [LIFE_ADDED] = {"added", ""},
 };
 
 static const struct {
@@ -43,8 +50,8 @@ static const struct {
     [ABSENT_REMOVED] = {"removed", "not in the program: nothing there uses it"},
 };
 
-static Absence absence_of(const Why *w) {
-  bool folded = false, later = false;
+static Absence absence_of(Why *w) {
+  bool folded = false, later = w->t.target.value && !why_readers(w)[0];
   for (uint32_t i = 0; i < w->change_count; i++) {
     folded |= w->changes[i].change == LIFE_FOLDED;
     later |= w->changes[i].run != 0;
@@ -88,7 +95,7 @@ static uint32_t count_like(const Why *w, uint32_t i) {
 
 static void begin_line(StrBuf *out, const char *label) { strbuf_printf(out, "  %-14s", label); }
 
-static void text_fate(const Why *w, StrBuf *out) {
+static void text_fate(Why *w, StrBuf *out) {
   const char *comma = "";
   begin_line(out, "fate");
   for (unsigned kind = 0; kind < WHY_ENDS; kind++) {
@@ -143,6 +150,21 @@ static void text_names(Why *w, StrBuf *out) {
   strbuf_append_char(out, '\n');
 }
 
+/* A node or value that import made of it, or that was there for another operator. */
+static void text_first(Why *w, const Carrier *c, StrBuf *out) {
+  bool constant = c->kind == CARRIER_VALUE && value_is_const(w->g, c->id);
+  strbuf_append(out, c->equal && !constant ? SV("the same as ") : SV(""));
+  strbuf_append(out, constant ? SV("constant ") : SV(""));
+  if (c->kind == CARRIER_VALUE)
+    strbuf_append_printable(out, sv_from(why_value_name(w, c->id, &w->arena)));
+  else
+    strbuf_append(out, op_schema(c->op)->full);
+  if (c->kind == CARRIER_NODE && c->equal) {
+    strbuf_append(out, SV(", of "));
+    strbuf_append_printable(out, sv_from(why_loc_name(w->g, c->loc, &w->arena)));
+  }
+}
+
 /* What import made of it. */
 static void text_import(Why *w, StrBuf *out) {
   const char *comma = "";
@@ -156,48 +178,31 @@ static void text_import(Why *w, StrBuf *out) {
     comma = ", ";
     if (shown++ == SHOWN)
       strbuf_append(out, SV("..."));
-    else if (c->kind == CARRIER_NODE)
-      strbuf_append(out, op_schema(c->op)->full);
     else
-      strbuf_printf(out, "%s%s", value_is_const(w->g, c->id) ? "constant " : "",
-                    why_value_name(w, c->id, &w->arena));
+      text_first(w, c, out);
   }
   strbuf_append(out, shown ? SV("\n") : SV("no tensor of its own\n"));
 }
 
-static void text_change(const WhyChange *c, StrBuf *out) {
+static const char *change_text(Why *w, const WhyChange *c) {
+  if (c->change == LIFE_FOLDED && c->constant)
+    return " went into a computed constant";
+  if (c->change == LIFE_UNUSED && !c->run)
+    return why_readers(w)[0] ? " was read while importing: no tensor uses it"
+                             : " is read by nothing";
+  return changes[c->change].text;
+}
+
+static void text_change(Why *w, const WhyChange *c, StrBuf *out) {
+  bool names_next =
+      c->change == LIFE_REPLACED || c->change == LIFE_FUSED || c->change == LIFE_EQUAL;
   strbuf_append(out, c->change == LIFE_ADDED ? SV("added ") : SV(""));
   if (c->count > 1)
     strbuf_printf(out, "%" PRIu32 " ", c->count);
   strbuf_append_printable(out, sv_from(c->what));
-  const char *became = c->became ? c->became : "";
-  switch (c->change) {
-  case LIFE_STAYS:
-    strbuf_append(out, SV(" changed in place"));
-    break;
-  case LIFE_REPLACED:
-    strbuf_printf(out, " became %s", became);
-    break;
-  case LIFE_FUSED:
-    strbuf_printf(out, " went into %s", became);
-    break;
-  case LIFE_EQUAL:
-    strbuf_printf(out, " is the same as %s", became);
-    break;
-  case LIFE_FOLDED:
-    strbuf_append(out, c->constant ? SV(" went into a computed constant")
-                                   : SV(" was computed: a constant"));
-    break;
-  case LIFE_DELEGATED:
-    strbuf_append(out, SV(" went into a delegate"));
-    break;
-  case LIFE_ADDED:
-    break;
-  case LIFE_UNUSED:
-    strbuf_append(out, c->run ? SV(" was removed: nothing uses it any more")
-                              : SV(" was read while importing: no tensor is left to use"));
-    break;
-  }
+  strbuf_append(out, sv_from(change_text(w, c)));
+  if (names_next && c->became)
+    strbuf_append_printable(out, sv_from(c->became));
   if (c->of[0]) {
     strbuf_append(out, SV(", of "));
     strbuf_append_printable(out, sv_from(c->of));
@@ -230,8 +235,8 @@ static void text_fact(const Why *w, uint32_t i, StrBuf *out) {
   strbuf_append(out, op_schema(f->node->op)->full);
   if (f->delegate) {
     const PartitionCost *cost = &f->delegate->cost;
-    strbuf_printf(out, ", in a delegate of %" PRIu32 " node%s", f->delegate->node_count,
-                  f->delegate->node_count == 1 ? "" : "s");
+    strbuf_printf(out, " into delegate %" PRIu32 " (%" PRIu32 " node%s)", f->number,
+                  f->delegate->node_count, f->delegate->node_count == 1 ? "" : "s");
     if (cost->spent > 0 || cost->saved > 0)
       strbuf_printf(out, ", estimated to save %.0f ns and to cost %.0f ns a call", cost->saved,
                     cost->spent);
@@ -239,7 +244,11 @@ static void text_fact(const Why *w, uint32_t i, StrBuf *out) {
     return;
   }
   strbuf_printf(out, " (%s): %s%s", r->rule, r->message, r->value_count ? ": " : "");
-  explain_append_values(out, r);
+  StrBuf values;
+  strbuf_init(&values);
+  explain_append_values(&values, r);
+  strbuf_append_printable(out, (StrView){values.data, values.size});
+  strbuf_release(&values);
   strbuf_append_char(out, '\n');
   if (r->advice[0]) {
     begin_line(out, "");
@@ -256,7 +265,7 @@ static void text_facts(const Why *w, StrBuf *out) {
   }
 }
 
-static void text_changes(const Why *w, StrBuf *out) {
+static void text_changes(Why *w, StrBuf *out) {
   uint32_t delegate = delegate_run(w);
   bool told = false;
   for (uint32_t i = 0; i < w->change_count; i++) {
@@ -268,7 +277,7 @@ static void text_changes(const Why *w, StrBuf *out) {
     if (c->run == delegate && w->fact_count && c->change != LIFE_UNUSED)
       continue;
     begin_run(w, c->run, c->rule, out);
-    text_change(c, out);
+    text_change(w, c, out);
   }
   if (!told)
     text_facts(w, out);
@@ -373,7 +382,7 @@ static void json_names(Why *w, JsonWriter *j) {
   json_close_array(j);
 }
 
-static void json_fate(const Why *w, JsonWriter *j) {
+static void json_fate(Why *w, JsonWriter *j) {
   json_key(j, "fate");
   json_open_array(j);
   for (unsigned kind = 0; kind < WHY_ENDS; kind++)
@@ -396,7 +405,7 @@ static void json_changes(const Why *w, JsonWriter *j) {
       json_named_string(j, "pass", sv_from(run->row->name));
     if (c->rule)
       json_named_string(j, "rule", sv_from(c->rule));
-    json_named_string(j, "change", sv_from(change_keys[c->change]));
+    json_named_string(j, "change", sv_from(changes[c->change].key));
     json_named_string(j, "what", sv_from(c->what));
     if (c->became)
       json_named_string(j, "became", sv_from(c->became));
@@ -414,6 +423,7 @@ static void json_fact(const WhyFact *f, JsonWriter *j) {
   json_named_string(j, "backend", sv_from(f->backend->backend->name));
   json_named_string(j, "aten", op_schema(f->node->op)->full);
   if (f->delegate) {
+    json_named_uint(j, "delegate", f->number);
     json_named_uint(j, "delegate_nodes", f->delegate->node_count);
     json_key(j, "spent_ns");
     json_double(j, f->delegate->cost.spent);
@@ -495,4 +505,28 @@ void why_print_json(Why *w, StrBuf *out) {
   json_close_array(&j);
   json_close_object(&j);
   strbuf_append_char(out, '\n');
+}
+
+void why_print_left_out(const Onnx__NodeProto *node, bool json, StrBuf *out) {
+  if (json) {
+    JsonWriter j;
+    json_init(&j, out, false);
+    json_open_object(&j);
+    json_named_string(&j, "node", onnx_text(node->name));
+    json_named_string(&j, "op", onnx_text(node->op_type));
+    json_key(&j, "fate");
+    json_open_array(&j);
+    json_string(&j, SV("left_out"));
+    json_close_array(&j);
+    json_close_object(&j);
+    strbuf_append_char(out, '\n');
+    return;
+  }
+  strbuf_append_char(out, '\'');
+  strbuf_append_printable(out, onnx_text(node->name));
+  strbuf_append(out, SV("' ("));
+  strbuf_append_printable(out, onnx_text(node->op_type));
+  strbuf_append(out, SV(")\n"));
+  begin_line(out, "fate");
+  strbuf_append(out, SV("not in the program: the branch or function that it is in never runs\n"));
 }

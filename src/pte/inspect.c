@@ -2,6 +2,7 @@
 #include "pte/inspect.h"
 
 #include "pte/inspect_internal.h"
+#include "pte/runtime_memory.h"
 #include "support/json.h"
 
 const char *const inspect_instruction_names[PTE_INSTRUCTION_KIND_COUNT] = {
@@ -145,6 +146,15 @@ static void json_dims(JsonWriter *w, const MethodDims *d) {
   json_named_uint(w, "by_dim_left_out", d->left_out);
 }
 
+/* By the bits of a pointer. */
+static void json_runtime(JsonWriter *w, const PteMethod *m) {
+  RuntimeMemory words4 = pte_runtime_memory(m, 4), words8 = pte_runtime_memory(m, 8);
+  json_named_uint(w, "method_allocator_bytes_32", words4.method);
+  json_named_uint(w, "method_allocator_bytes_64", words8.method);
+  json_named_uint(w, "temp_allocator_bytes_32", words4.temp);
+  json_named_uint(w, "temp_allocator_bytes_64", words8.temp);
+}
+
 static void json_memory(JsonWriter *w, const PteMethod *m, PteMemory memory, const MethodDims *dims,
                         DelegateTotals delegates) {
   json_key(w, "memory");
@@ -173,6 +183,7 @@ static void json_memory(JsonWriter *w, const PteMethod *m, PteMemory memory, con
   json_double(w, inspect_gap(memory) ? inspect_gap_percent(memory) : 0.0);
   json_named_uint(w, "packed_bytes_estimate", delegates.packed);
   json_named_uint(w, "workspace_bytes_estimate", delegates.workspace);
+  json_runtime(w, m);
   json_dims(w, dims);
   json_close_object(w);
 }

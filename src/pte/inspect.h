@@ -22,7 +22,7 @@ PteMemory pte_method_memory(const PteMethod *m);
  * bounds. A size that is planned by its range can be smaller than planned for even with all inputs
  * at their bounds, so the last peak may be below live_peak. Memory within delegates is not counted
  * there; what is known of it is beside it, an estimate. all: the text lists all segments, keys,
- * operators and delegates.
+ * operators and delegates, and what the runtime takes beside the arenas (runtime_memory.h).
  */
 void pte_inspect_text(const PteProgram *p, bool all, StrBuf *out);
 void pte_inspect_json(const PteProgram *p, StrBuf *out);

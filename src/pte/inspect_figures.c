@@ -97,26 +97,42 @@ uint32_t program_libraries(const PteProgram *p, const char *names[MAX_LIBRARIES]
 typedef struct Lives {
   const PteMethod *m;
   uint32_t *begin,
-      *end; /* by value index; begin 0 = not named; positions: 1 inputs, 2… instructions */
+      *end;   /* by value index; begin 0 = not named; positions: 1 inputs, 2… instructions */
+  bool *read; /* by value index: the first that names it reads it */
 } Lives;
 
-static void touch(Lives *l, int32_t value, uint32_t position) {
+static void touch(Lives *l, int32_t value, uint32_t position, bool read) {
   if (value < 0)
     return;
-  if (!l->begin[value])
+  if (!l->begin[value]) {
     l->begin[value] = position;
+    l->read[value] = read;
+  }
   if (position > l->end[value])
     l->end[value] = position;
 }
 
 /* A value and the members of a list. */
-static void touch_all(Lives *l, int32_t value, uint32_t position) {
+static void touch_all(Lives *l, int32_t value, uint32_t position, bool read) {
   const PteValue *v = &l->m->values[value];
-  touch(l, value, position);
+  touch(l, value, position, read);
   if (v->kind != PTE_TENSOR_LIST && v->kind != PTE_OPTIONAL_TENSOR_LIST)
     return;
   for (uint32_t i = 0; i < v->count; i++)
-    touch(l, v->indices[i], position);
+    touch(l, v->indices[i], position, read);
+}
+
+/* How many arguments of a call, counted from the first, are only read. A kernel has what it writes
+ * at the end, and once more as its results; nothing is known of delegates. */
+static uint32_t read_count(const PteInstruction *call) {
+  if (call->kind != PTE_KERNEL_CALL || call->count == 0)
+    return 0;
+  for (uint32_t r = 1; 2 * r <= call->count; r++) {
+    const int32_t *results = call->args + call->count - r;
+    if (memcmp(results, results - r, r * sizeof *results) == 0)
+      return call->count - 2 * r;
+  }
+  return call->count - 1;
 }
 
 static int compare_spans(const void *a, const void *b) {
@@ -161,27 +177,31 @@ PtePeak spans_peak(const PteSpan *spans, uint32_t count, Arena *arena) {
 
 static void find_lives(const PteMethod *m, Lives *l, uint32_t last) {
   for (uint32_t i = 0; i < m->input_count; i++)
-    touch_all(l, m->inputs[i], 1);
-  for (uint32_t i = 0; i < m->instruction_count; i++)
+    touch_all(l, m->inputs[i], 1, false);
+  for (uint32_t i = 0; i < m->instruction_count; i++) {
+    uint32_t reads = read_count(&m->instructions[i]);
     for (uint32_t k = 0; k < m->instructions[i].count; k++)
-      touch_all(l, m->instructions[i].args[k], i + 2);
+      touch_all(l, m->instructions[i].args[k], i + 2, k < reads);
+  }
   for (uint32_t i = 0; i < m->output_count; i++)
-    touch_all(l, m->outputs[i], last);
+    touch_all(l, m->outputs[i], last, true);
   for (uint32_t i = 0; i < m->value_count; i++)
     if (m->values[i].kind == PTE_TENSOR && pte_is_state(m->values[i].tensor)) {
-      touch(l, (int32_t)i, 1);
-      touch(l, (int32_t)i, last);
+      touch(l, (int32_t)i, 1, false);
+      touch(l, (int32_t)i, last, false);
       l->begin[i] = 1;
     }
 }
 
+/* Neighbours at one place are one tensor, seen through views or written over in place, where their
+ * lives touch or the later one is read without having been written. */
 void spans_merge(PteSpans *s) {
   PteSpan *spans = s->spans;
   uint32_t kept = 0;
   for (uint32_t i = 0; i < s->count; i++) {
     PteSpan *last = kept ? &spans[kept - 1] : NULL;
     if (last && last->arena == spans[i].arena && last->offset == spans[i].offset &&
-        last->end >= spans[i].begin) {
+        (last->end >= spans[i].begin || spans[i].read)) {
       last->end = spans[i].end > last->end ? spans[i].end : last->end;
       last->size = spans[i].size > last->size ? spans[i].size : last->size;
     } else {
@@ -194,7 +214,8 @@ void spans_merge(PteSpans *s) {
 static Lives method_lives(const PteMethod *m, Arena *arena) {
   Lives l = {.m = m,
              .begin = ARENA_ARRAY(arena, uint32_t, m->value_count),
-             .end = ARENA_ARRAY(arena, uint32_t, m->value_count)};
+             .end = ARENA_ARRAY(arena, uint32_t, m->value_count),
+             .read = ARENA_ARRAY(arena, bool, m->value_count)};
   find_lives(m, &l, m->instruction_count + 2);
   return l;
 }
@@ -215,7 +236,8 @@ PteSpans method_spans(const PteMethod *m, Arena *arena) {
                                      .value = v,
                                      .arena = t->memory_id,
                                      .begin = l.begin[v],
-                                     .end = l.end[v]};
+                                     .end = l.end[v],
+                                     .read = l.read[v]};
   }
   if (s.count)
     qsort(s.spans, s.count, sizeof *s.spans, compare_spans);

@@ -42,6 +42,7 @@ MethodFigures method_figures(const PteMethod *m, Arena *arena);
 typedef struct PteSpan {
   uint64_t offset, size;
   uint32_t value, arena, begin, end;
+  bool read; /* before it is written: it is a view of what was there */
 } PteSpan;
 
 typedef struct PteSpans {

@@ -3,6 +3,7 @@
 #include "pte/inspect.h"
 #include "pte/inspect_internal.h"
 #include "pte/read_internal.h"
+#include "pte/runtime_memory.h"
 
 enum {
   MAX_EQUAL_SHOWN = 2,
@@ -117,6 +118,17 @@ static void text_memory(StrBuf *out, const PteMethod *m, PteMemory memory, Deleg
   strbuf_append(out, SV(" (estimates)\n"));
 }
 
+static void text_runtime(StrBuf *out, const PteMethod *m) {
+  RuntimeMemory words4 = pte_runtime_memory(m, 4), words8 = pte_runtime_memory(m, 8);
+  strbuf_printf(
+      out,
+      "  runtime: method allocator %llu bytes, temporary allocator %llu; with pointers of "
+      "32 bits %llu and %llu%s\n",
+      (unsigned long long)words8.method, (unsigned long long)words8.temp,
+      (unsigned long long)words4.method, (unsigned long long)words4.temp,
+      m->delegate_count ? "; backends take more" : "");
+}
+
 static void text_dim(StrBuf *out, const PteMethod *m, InputDim at) {
   strbuf_printf(out, "input %u ", at.input);
   text_name(out, &m->values[m->inputs[at.input]]);
@@ -218,6 +230,8 @@ static void text_method(StrBuf *out, const PteProgram *p, const PteMethod *m,
   text_states(out, m, all);
   text_instructions(out, m, &f);
   text_memory(out, m, f.memory, totals);
+  if (all)
+    text_runtime(out, m);
   text_dims(out, m, dims, all);
   if (all)
     text_delegates(out, p, m, f.delegate_calls, budget);

@@ -1,28 +1,20 @@
 /* See verify_plan.h.
  *
  * Views are merged with what they view into one Buffer, in use from the first definition to the
- * last use. The buffers are swept in order of time; those in use are kept in a set ordered by
- * place, where they never overlap, so that a new one needs to be compared with its two neighbours
- * only. A buffer found to overlap is reported once and left out of the set.
+ * last use; no two of them may overlap (ir/overlap.h).
  *
  * A marker's results are one buffer with its operands. What a loop uses from outside is in use
  * until the loop ends. */
 #include "pte/verify_plan.h"
 
-#include <stdlib.h>
-
+#include "ir/overlap.h"
 #include "ir/region.h"
 #include "ops/delegate.h"
 #include "pte/schema.h"
-#include "support/bitset.h"
 
 typedef struct Buffer {
-  ValueId value; /* the first of those that share it */
-  uint32_t begin,
-      end; /* positions of the defining node and of the last user; 0 = before the first node */
-  uint32_t arena;
-  uint64_t offset, size;
-  uint32_t rank; /* among all buffers, by place */
+  ValueId value;     /* the first of those that share it */
+  MemoryBlock block; /* from the defining node (0: before the first) to the last user */
 } Buffer;
 
 typedef struct Checker {
@@ -35,10 +27,6 @@ typedef struct Checker {
   uint32_t *last_read; /* likewise: the last node so far, whatever loops are around it */
   Buffer *buffers;     /* in order of begin */
   uint32_t count;
-  uint32_t *by_place; /* rank -> buffer */
-  Bitset *levels; /* ranks in use: a tree of words; level 0 has a bit for each rank, level k+1 one
-                     for each word of level k */
-  uint32_t level_count;
   Regions regions;
   uint64_t lookups; /* of constraints, still allowed: a hostile program has many of them */
   Status status;
@@ -277,6 +265,12 @@ static void check_place(Checker *c, ValueId v) {
 
 /* --- pairs --- */
 
+static void add_buffer(Checker *c, ValueId v, uint32_t begin, uint32_t end, const uint64_t *size) {
+  const Storage *s = storage_of(c->g, v);
+  if (size[v])
+    c->buffers[c->count++] = (Buffer){v, {s->offset, size[v], s->arena, begin, end}};
+}
+
 /* Buffers of nonzero size, one for each root, in order of time. */
 static void make_buffers(Checker *c) {
   const Graph *g = c->g;
@@ -289,132 +283,23 @@ static void make_buffers(Checker *c) {
       size[root] = storage_of(g, v)->size;
   }
   c->buffers = ARENA_ARRAY(&c->arena, Buffer, g->value_count);
-  for (uint32_t i = 0; i < g->input_count; i++) {
-    ValueId v = g->inputs[i];
-    if (size[v])
-      c->buffers[c->count++] = (Buffer){.value = v, .end = c->last_use[v], .size = size[v]};
-  }
-  for (uint32_t i = 0; i < g->state_count; i++) { /* in use before, while and after a call */
-    ValueId v = g->states[i].value;
-    if (size[v])
-      c->buffers[c->count++] = (Buffer){.value = v, .end = c->last, .size = size[v]};
-  }
+  for (uint32_t i = 0; i < g->input_count; i++)
+    add_buffer(c, g->inputs[i], 0, c->last_use[g->inputs[i]], size);
+  for (uint32_t i = 0; i < g->state_count; i++) /* in use before, while and after a call */
+    add_buffer(c, g->states[i].value, 0, c->last, size);
   for (FOR_NODES(g, n)) {
     const Node *node = node_cget(g, n);
     for (ValueId v = node->first_result; v < node->first_result + node->result_count; v++)
-      if (c->root[v] == v && size[v])
-        c->buffers[c->count++] =
-            (Buffer){.value = v, .begin = c->position[n], .end = c->last_use[v], .size = size[v]};
+      if (c->root[v] == v)
+        add_buffer(c, v, c->position[n], c->last_use[v], size);
   }
-  for (uint32_t i = 0; i < c->count; i++) {
-    c->buffers[i].arena = storage_of(g, c->buffers[i].value)->arena;
-    c->buffers[i].offset = storage_of(g, c->buffers[i].value)->offset;
-  }
-}
-
-typedef struct Key {
-  uint64_t offset;
-  uint32_t arena, buffer;
-} Key;
-
-static int compare_keys(const void *a, const void *b) {
-  const Key *x = a, *y = b;
-  if (x->arena != y->arena)
-    return x->arena < y->arena ? -1 : 1;
-  if (x->offset != y->offset)
-    return x->offset < y->offset ? -1 : 1;
-  return x->buffer < y->buffer ? -1 : 1;
-}
-
-static void rank_buffers(Checker *c) {
-  Key *keys = ARENA_ARRAY(&c->arena, Key, c->count);
-  for (uint32_t i = 0; i < c->count; i++)
-    keys[i] = (Key){c->buffers[i].offset, c->buffers[i].arena, i};
-  qsort(keys, c->count, sizeof *keys, compare_keys);
-  c->by_place = ARENA_ARRAY(&c->arena, uint32_t, c->count);
-  for (uint32_t i = 0; i < c->count; i++) {
-    c->by_place[i] = keys[i].buffer;
-    c->buffers[keys[i].buffer].rank = i;
-  }
-  c->levels = ARENA_ARRAY(&c->arena, Bitset, 8);
-  for (uint32_t bits = c->count; c->level_count < 8; bits = bits / 64 + 1) {
-    c->levels[c->level_count++] = bitset_make(&c->arena, bits);
-    if (bits < 64)
-      break;
-  }
-}
-
-static void set_add(Checker *c, uint32_t rank) {
-  for (uint32_t k = 0; k < c->level_count; k++, rank /= 64)
-    bitset_add(&c->levels[k], rank);
-}
-
-static void set_remove(Checker *c, uint32_t rank) {
-  for (uint32_t k = 0; k < c->level_count; k++, rank /= 64) {
-    bitset_remove(&c->levels[k], rank);
-    if (c->levels[k].words[rank / 64])
-      return;
-  }
-}
-
-/* The nearest rank in the set below (up: above) rank; false when there is none. Climbs to the first
- * level whose word has a bit on that side, then descends along the outermost bits. */
-static bool set_neighbour(const Checker *c, uint32_t rank, bool up, uint32_t *out) {
-  for (uint32_t k = 0; k < c->level_count; k++, rank /= 64) {
-    uint64_t word = c->levels[k].words[rank / 64], below = ((uint64_t)1 << rank % 64) - 1;
-    word &= up ? ~(below << 1 | 1) : below;
-    if (!word)
-      continue;
-    uint32_t at = rank / 64;
-    for (;; word = c->levels[--k].words[at]) {
-      at = at * 64 + (uint32_t)(up ? __builtin_ctzll(word) : 63 - __builtin_clzll(word));
-      if (k == 0) {
-        *out = at;
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
-/* Reports an overlap of a new buffer with one in use. */
-static bool overlaps(Checker *c, const Buffer *b, const Buffer *other) {
-  if (b->arena != other->arena || b->offset >= other->offset + other->size ||
-      other->offset >= b->offset + b->size)
-    return false;
-  fault(c, b->value,
-        "value %%%u (%llu bytes at %llu of arena %u) overlaps value %%%u (%llu bytes at %llu), "
-        "which is still in use",
-        b->value, (unsigned long long)b->size, (unsigned long long)b->offset, b->arena,
-        other->value, (unsigned long long)other->size, (unsigned long long)other->offset);
-  return true;
-}
-
-/* Adds buffer i to the set; false after a fault. */
-static bool enter(Checker *c, uint32_t i) {
-  const Buffer *b = &c->buffers[i];
-  uint32_t rank;
-  bool bad =
-      set_neighbour(c, b->rank, false, &rank) && overlaps(c, b, &c->buffers[c->by_place[rank]]);
-  bad |= set_neighbour(c, b->rank, true, &rank) && overlaps(c, b, &c->buffers[c->by_place[rank]]);
-  if (!bad)
-    set_add(c, b->rank);
-  return !bad;
 }
 
 /* --- in-place calls --- */
 
-typedef struct Sweep {
-  Checker *c;
-  uint32_t *buffer_of; /* by root ValueId: buffer + 1 */
-  bool *active;        /* by buffer: in the set */
-  uint32_t *ends;      /* buffers in order of end */
-} Sweep;
-
 /* The one operand whose memory the first result of n takes over by right, as a buffer + 1; 0 when
  * there is none. Every use of that memory by the call must be one that the kernel can overwrite. */
-static uint32_t taken_over(const Sweep *s, NodeId n) {
-  Checker *c = s->c;
+static uint32_t taken_over(Checker *c, const uint32_t *buffer_of, NodeId n) {
   const Graph *g = c->g;
   const Node *node = node_cget(g, n);
   if (!node->result_count || !g->values[node->first_result].storage)
@@ -424,8 +309,8 @@ static uint32_t taken_over(const Sweep *s, NodeId n) {
   FOR_ARG_OPERANDS(g, n, i, v, {
     if (!v || !same_place(g, v, node->first_result))
       continue;
-    uint32_t buffer = s->buffer_of[root_of(c, v)];
-    if (!buffer || c->buffers[buffer - 1].end != c->position[n])
+    uint32_t buffer = buffer_of[root_of(c, v)];
+    if (!buffer || c->buffers[buffer - 1].block.end != c->position[n])
       continue;
     found = buffer;
     allowed &= may_overwrite(c, n, i, v);
@@ -433,48 +318,34 @@ static uint32_t taken_over(const Sweep *s, NodeId n) {
   return allowed ? found : 0;
 }
 
-static void leave(Sweep *s, uint32_t buffer) {
-  if (s->active[buffer])
-    set_remove(s->c, s->c->buffers[buffer].rank);
-  s->active[buffer] = false;
-}
-
-/* Buffers sorted by end, by counting. */
-static void sort_ends(Sweep *s) {
-  const Checker *c = s->c;
-  uint32_t *start = ARENA_ARRAY(&s->c->arena, uint32_t, (size_t)c->last + 2);
+/* A buffer that is taken over ends before the call, any other with the call that uses it last. */
+static void end_taken_over(Checker *c) {
+  uint32_t *buffer_of = ARENA_ARRAY(&c->arena, uint32_t, c->g->value_count); /* by root, + 1 */
   for (uint32_t i = 0; i < c->count; i++)
-    start[c->buffers[i].end + 1]++;
-  for (uint32_t t = 1; t <= c->last + 1; t++)
-    start[t] += start[t - 1];
-  s->ends = ARENA_ARRAY(&s->c->arena, uint32_t, c->count);
-  for (uint32_t i = 0; i < c->count; i++)
-    s->ends[start[c->buffers[i].end]++] = i;
-}
-
-/* A call's results come to life while its operands still are in use; what is used last by it goes
- * afterwards. */
-static void sweep(Checker *c) {
-  Sweep s = {.c = c,
-             .buffer_of = ARENA_ARRAY(&c->arena, uint32_t, c->g->value_count),
-             .active = ARENA_ARRAY(&c->arena, bool, c->count)};
-  for (uint32_t i = 0; i < c->count; i++)
-    s.buffer_of[c->buffers[i].value] = i + 1;
-  sort_ends(&s);
-  uint32_t next = 0, ended = 0;
-  for (; next < c->count && c->buffers[next].begin == 0; next++)
-    s.active[next] = enter(c, next);
-  for (; ended < c->count && c->buffers[s.ends[ended]].end == 0; ended++)
-    leave(&s, s.ends[ended]);
+    buffer_of[c->buffers[i].value] = i + 1;
   for (FOR_NODES(c->g, n)) {
-    uint32_t over = taken_over(&s, n), now = c->position[n];
+    uint32_t over = taken_over(c, buffer_of, n);
     if (over)
-      leave(&s, over - 1);
-    for (; next < c->count && c->buffers[next].begin == now; next++)
-      s.active[next] = enter(c, next);
-    for (; ended < c->count && c->buffers[s.ends[ended]].end == now; ended++)
-      leave(&s, s.ends[ended]);
+      c->buffers[over - 1].block.end--;
   }
+}
+
+static void report_overlap(void *user, uint32_t buffer, uint32_t with) {
+  Checker *c = user;
+  const Buffer *b = &c->buffers[buffer], *other = &c->buffers[with];
+  fault(c, b->value,
+        "value %%%u (%llu bytes at %llu of arena %u) overlaps value %%%u (%llu bytes at %llu), "
+        "which is still in use",
+        b->value, (unsigned long long)b->block.size, (unsigned long long)b->block.offset,
+        b->block.arena, other->value, (unsigned long long)other->block.size,
+        (unsigned long long)other->block.offset);
+}
+
+static void check_overlaps(Checker *c) {
+  MemoryBlock *blocks = ARENA_ARRAY(&c->arena, MemoryBlock, c->count);
+  for (uint32_t i = 0; i < c->count; i++)
+    blocks[i] = c->buffers[i].block;
+  overlap_find(blocks, c->count, c->last + 1, &c->arena, report_overlap, c);
 }
 
 Status pte_verify_plan(const Graph *g) {
@@ -491,8 +362,8 @@ Status pte_verify_plan(const Graph *g) {
   for (ValueId v = 1; v < g->value_count; v++)
     check_place(&c, v);
   make_buffers(&c);
-  rank_buffers(&c);
-  sweep(&c);
+  end_taken_over(&c);
+  check_overlaps(&c);
   arena_release(&c.arena);
   return c.status;
 }

@@ -1,5 +1,5 @@
-/* A second opinion on a memory plan, from the order of the instructions alone: shares nothing with
- * the planner or the verifier of the IR. */
+/* A second opinion on a memory plan, from the order of the instructions alone: shares with the
+ * planner and the verifier of the IR only the search for blocks that overlap (ir/overlap.h). */
 #ifndef ETC_PTE_VERIFY_PLAN_H
 #define ETC_PTE_VERIFY_PLAN_H
 

@@ -70,7 +70,9 @@ def install(version, folder):
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     done = pip(python, "install", "-q", "--no-deps", f"executorch=={version}")
     if done.returncode == 0:
-        done = pip(python, "install", "-q", f"executorch=={version}", wanted_torch(python), *TOOLS)
+        done = pip(python, "install", "-q", f"executorch=={version}", wanted_torch(python))
+    if done.returncode == 0:
+        done = pip(python, "install", "-q", *TOOLS)
     if done.returncode != 0:
         return python, "cannot be installed: " + done.stderr.strip().splitlines()[-1]
     imported = subprocess.run([python, "-c", "import torch; import executorch.runtime"], capture_output=True, text=True)

@@ -62,6 +62,18 @@ t inspect codes.pte -v
 "$ETC" inspect codes.pte --json | sed -n '/"nodes_on_8_bits"/p; /"name": "FullyConnected"/,/}/p'
 rm codes.etir
 
+# Long rows are summed up in pieces: a column for all of one would be packed sixteenfold
+cat >rows.etir <<EOF
+graph @forward level(edge) {
+  sym s0 "batch" in [1, 4]
+  %0: f32[s0, 4, 65536] = input "x"
+  %1: f32[s0, 4, 65536], %2: f32[s0, 2], %3: f32[s0, 2] = aten::native_group_norm(%0, none, none, s0, 4, 65536, 2, 0.00001)
+  output %1 "y"
+}
+EOF
+t lower rows.etir -o rows.pte --backend xnnpack
+rm rows.etir
+
 # Equal parts are one delegate: its weights are counted once, each call is checked and run
 cat >repeats.etir <<EOF
 graph @forward level(edge) {

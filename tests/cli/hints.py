@@ -73,6 +73,8 @@ class Checker:
         words = [values.get(word, word) for word in text.split()]
         if words == ["lower", "--help"] or len(words) == 1 and words[0] not in ("help", "passes", "backends", "ops", "version", "explain"):
             return ["help", words[0]]
+        if words[0] == "why":
+            words += ["--dim", "batch=1"]
         if words[0] in ("lower", "print"):
             words += [] if self.model in words else [self.model]
             words += ["--dim", "batch=1", "-o", os.path.join(self.work, "out.pte")]

@@ -55,3 +55,18 @@ t inspect add.pte --kernels
 t inspect add.pte --kernels=yaml --json
 t inspect add.pte missing.pte --kernels=yaml
 t inspect $data/add.onnx --kernels=yaml
+# Its view is read behind the product: the first tensor stays in use though no call names it in between.
+cat >view.etir <<'END'
+graph @forward level(edge) {
+  %0: f32[4, 4] = input "x"
+  %1: f32[4, 4] = aten::exp(%0)
+  %2: f32[4, 4] = aten::sin(%1)
+  %3: f32[4, 4] = aten::mm(%2, %2)
+  %4: f32[16] = aten::view_copy(%1, [16])
+  %5: f32[16] = aten::view_copy(%3, [16])
+  %6: f32[16] = aten::add.Tensor(%4, %5)
+  output %6 "y"
+}
+END
+t lower view.etir -o view.pte
+t inspect view.pte

@@ -1,12 +1,13 @@
 # What became of an operator: with a backend, and on portable kernels.
 model="$data/why.onnx --backend xnnpack:min-ops=1"
-for node in conv norm product twin dead choice adds call t; do t why $model $node; done
+for node in conv norm product twin dead choice adds call t fixed same never; do t why $model $node; done
 for node in norm erf flatten sum; do t why $data/why.onnx $node; done
 # Of a value: an output, an input, initializers whose bytes are packed, computed with, or read at import
-for value in y x weight scale rows; do t why $model $value; done
+for value in y x weight scale rows unused always; do t why $model $value; done
 t why $data/why.onnx weight
 t why $model erf --json
 t why $model norm --json
+t why $model never --json
 t why $model two --json
 t why $data/why.onnx sum --memory fast=300,slow=4K --json
 # Several may be meant; none is

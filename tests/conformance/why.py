@@ -22,7 +22,7 @@ sys.path[:0] = [HERE, os.path.join(ROOT, "tests", "lib")]
 import etc_command  # noqa: E402
 import models  # noqa: E402
 
-MODELS = "albert,bert_dynamo,conformer,crnn_ocr,deeplab,densenet,gpt2_kv,gru_text,lenet,llama_kv,mobilenet_v2,resnet18,vit*,yolo*"
+MODELS = "albert,bert_dynamo,conformer,crnn_ocr,deeplab,densenet,gpt2_kv,gru_text,lenet,llama_kv,mobilenet_v2,resnet18,state_space*,vit*,yolo*"
 RUNS = {"delegate", "kernel", "control"}
 FATES = RUNS | {"view", "constant", "input", "state", "import", "folded", "removed"}
 

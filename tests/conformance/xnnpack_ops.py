@@ -229,6 +229,20 @@ def product_cases():
 
 # --- normalization ---
 
+def long_row_cases():
+    """Rows that are summed up in pieces, where they have a divisor."""
+    for shape, axes in (((2, 3, 4096), [2]), ((3, 2053), [1]), ((3, 4106), [1]), ((2, 96, 70), [1, 2]), ((2, 3, 4, 96, 32), [3, 4])):
+        for op in ("ReduceMean", "ReduceSum"):
+            yield single(f"{op}-long-{shape[-1]}-{len(axes)}", op, ["x", "a"], {"x": normal(*shape) + np.float32(3)}, {"a": ints(*axes)}, opset=18)
+    for axis, shape in ((-1, (4096,)), (-2, (64, 50))):
+        yield single(f"LayerNormalization-long{axis}", "LayerNormalization", ["x", "g", "b"], {"x": normal(2, *shape)},
+                     {"g": normal(*shape), "b": normal(*shape)}, axis=axis)
+    batches = [{"x": normal(size, 4, 9000)} for size in (2, 1, 3)]
+    yield single("InstanceNormalization-long", "InstanceNormalization", ["x", "g", "b"], batches, {"g": normal(4), "b": normal(4)},
+                 dims={"n": "1..3"}, shapes={"x": ["n", 4, 9000]})
+    yield single("ReduceMean-long-dynamic", "ReduceMean", ["x", "a"], batches, {"a": ints(2)}, opset=18, dims={"n": "1..3"}, shapes={"x": ["n", 4, 9000]})
+
+
 def norm_cases():
     for rank in (2, 3, 4, 5):
         shape = SIZES[:rank]
@@ -500,7 +514,7 @@ def window_cases():
                          coordinate_transformation_mode=place, opset=13, **more)
 
 
-FAMILIES = (image_cases, tap_cases, half_cases, reduce_cases, pointwise_cases, product_cases, norm_cases, official_cases,
+FAMILIES = (image_cases, tap_cases, half_cases, reduce_cases, long_row_cases, pointwise_cases, product_cases, norm_cases, official_cases,
             limit_cases, found_cases, cast_cases, position_cases, quantized_weight_cases, where_cases, move_cases, window_cases)
 
 

@@ -118,23 +118,23 @@ static void test_names(void **state) {
   pte_program_close(&f->p);
 }
 
-/* Named data within the constants, one item behind the other's middle, an unused segment. */
+/* Named data that begin within others, or lie within them, and an unused segment. */
 static void test_overlaps(void **state) {
   Fixture *f = *state;
   enum { SIZE = 1000 };
   static uint8_t bytes[SIZE];
-  PteSegment segments[] = {{200, 300}, {300, 400}, {600, 200}, {900, 100}};
-  StrView keys[] = {SV("a"), SV("b"), SV("c")};
-  uint32_t at[] = {0, 1, 2};
+  PteSegment segments[] = {{200, 300}, {300, 400}, {600, 200}, {350, 50}, {900, 100}};
+  StrView keys[] = {SV("a"), SV("b"), SV("c"), SV("d")};
+  uint32_t at[] = {0, 1, 2, 3};
   PteProgram p = {.file = {.data = bytes, .size = SIZE, .fd = -1},
                   .program_size = 150,
                   .segments = segments,
-                  .segment_count = 4,
-                  .constant_segment = 4,
-                  .initial_segment = 4,
+                  .segment_count = 5,
+                  .constant_segment = 5,
+                  .initial_segment = 5,
                   .named_data = keys,
                   .named_segments = at,
-                  .named_data_count = 3};
+                  .named_data_count = 4};
   PteSize s = pte_size(&p, NULL, &f->arena);
   assert_int_equal(sum(&s), SIZE);
   assert_int_equal(s.totals[PTE_PART_PROGRAM], 150);

@@ -58,16 +58,19 @@ def why():
     weight = np.arange(36, dtype=np.float32).reshape(4, 1, 3, 3) / 36
     channels = {k: array(np.array(v, np.float32), k) for k, v in (("scale", [1, 2, 3, 4]), ("shift", [0, 1, 0, 1]), ("mean", [0, 0, 1, 1]), ("var", [1, 4, 1, 4]))}
     branches = {f"{k}_branch": helper.make_graph([node(op, ["flat"], [k], name="inner")], k, [], [value(k, [1, 64])]) for k, op in (("then", "Neg"), ("else", "Abs"))}
+    fixed = {f"{k}_branch": helper.make_graph([node(op, ["flat"], [name], name=name)], k, [], [value(name, [1, 64])])
+             for k, op, name in (("then", "Sin", "taken"), ("else", "Cos", "never"))}
     nodes = [node("Conv", ["x", "weight"], ["c"], name="conv", pads=[1, 1, 1, 1]),
              node("BatchNormalization", ["c", "scale", "shift", "mean", "var"], ["n"], name="norm"), node("Relu", ["n"], ["r"], name="act"),
              node("Constant", [], ["two"], name="two", value=array(np.float32(2), "v")), node("Constant", [], ["three"], name="three", value=array(np.float32(3), "v")),
              node("Mul", ["two", "three"], ["six"], name="product"), node("Mul", ["r", "six"], ["m"], name="times"),
              node("Erf", ["m"], ["e"], name="erf"), node("Erf", ["m"], ["e2"], name="twin"), node("Exp", ["m"], ["nobody"], name="dead"),
              node("Add", ["e", "e2"], ["s"], name="sum"), node("Reshape", ["s", "rows"], ["flat"], name="flatten"),
-             node("If", ["flag"], ["y"], name="choice", **branches), node("Tanh", ["flat"], ["t"]), node("Double", ["t"], ["z"], name="call", domain="local")]
+             node("If", ["flag"], ["y"], name="choice", **branches), node("Tanh", ["flat"], ["t"]),
+             node("If", ["always"], ["k"], name="fixed", **fixed), node("Identity", ["k"], ["w"], name="same"), node("Double", ["t"], ["z"], name="call", domain="local")]
     double = helper.make_function("local", "Double", ["a"], ["b"], [node("Add", ["a", "a"], ["b"], name="adds")], [helper.make_opsetid("", 17)])
-    graph = helper.make_graph(nodes, "main", [value("x", [1, 1, 4, 4]), value("flag", [], TensorProto.BOOL)], [value("y", [1, 64]), value("z", [1, 64])],
-                              [rows, array(weight, "weight"), *channels.values()])
+    graph = helper.make_graph(nodes, "main", [value("x", [1, 1, 4, 4]), value("flag", [], TensorProto.BOOL)], [value("y", [1, 64]), value("z", [1, 64]), value("w", [1, 64])],
+                              [rows, array(weight, "weight"), array(np.array(True), "always"), array(np.ones(3, np.float32), "unused"), *channels.values()])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("local", 1)], ir_version=8, producer_name="", functions=[double])
     onnx.checker.check_model(model)
     onnx.save(model, os.path.join(HERE, "why.onnx"))
