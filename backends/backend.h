@@ -5,8 +5,8 @@
  * replaces it by a call of the delegate. It checks what the backend says: a partition whose nodes
  * depend on each other through a node outside cannot be cut out.
  *
- * Partitions with equal code are calls of one delegate, which the runtime initialises once: what it
- * keeps from one call must not change the next. */
+ * Partitions with equal code are calls of one delegate where the backend's reader says that it is
+ * stateless. */
 #ifndef ETC_BACKENDS_BACKEND_H
 #define ETC_BACKENDS_BACKEND_H
 

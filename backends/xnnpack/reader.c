@@ -224,4 +224,5 @@ const DelegateReader reader_xnnpack = {.id = "XnnpackBackend",
                                        .check = check,
                                        .run = xr_run,
                                        .describe = describe,
-                                       .may_overwrite = may_overwrite};
+                                       .may_overwrite = may_overwrite,
+                                       .stateless = true};

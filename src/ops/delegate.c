@@ -55,12 +55,16 @@ static void hash_text(XXH3_state_t *state, StrView text) {
 }
 
 DelegateIdentity delegate_identity(const Graph *g, NodeId n) {
+  StrView backend = node_str(g, n, DELEGATE_ARG_BACKEND);
+  const DelegateReader *reader = delegate_reader(g->ctx->readers, backend);
   const Constant *blob = value_constant(g, node_value(g, n, DELEGATE_ARG_BLOB));
   XXH3_state_t *state = XXH3_createState();
   if (!state)
     BUG("no memory for a hash");
   (void)XXH3_128bits_reset(state);
-  hash_text(state, node_str(g, n, DELEGATE_ARG_BACKEND));
+  if (!reader || !reader->stateless)
+    (void)XXH3_128bits_update(state, &n, sizeof n);
+  hash_text(state, backend);
   hash_text(state, node_str(g, n, DELEGATE_ARG_SPECS));
   hash_text(state, node_str(g, n, DELEGATE_ARG_KEYS));
   if (blob)

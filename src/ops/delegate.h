@@ -125,6 +125,9 @@ typedef struct DelegateReader {
    * begins to write the output, in whatever order it runs what does not depend on each other? */
   bool (*may_overwrite)(const uint8_t *blob, uint64_t size, uint32_t input, uint32_t output,
                         Arena *arena);
+  /* Nothing that one call leaves in a delegate changes the next: calls with equal code may be calls
+   * of one delegate, which the runtime initialises once. */
+  bool stateless;
 } DelegateReader;
 
 /* Those that plug-ins brought to a session (Context.readers). */
@@ -143,7 +146,8 @@ bool delegate_may_overwrite(const Graph *g, NodeId n, uint32_t result,
                             bool lies(void *user, ValueId v), void *user, Arena *arena);
 
 /* Calls with equal identities are calls of one delegate of a program: the same backend, code,
- * compile specs, and names of the data that it finds in the program. A hash of them. */
+ * compile specs, and names of the data that it finds in the program. A hash of them; of a backend
+ * that is not known to be stateless each call has its own. */
 typedef struct DelegateIdentity {
   uint64_t hash[2];
 } DelegateIdentity;
