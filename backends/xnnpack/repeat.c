@@ -302,8 +302,7 @@ static void grow_ahead(Finder *f, uint32_t ahead) {
 static void drop_last_views(Finder *f) {
   for (uint32_t s = f->size; s--;) {
     NodeId *row = f->rows + (size_t)s * f->copies;
-    if (s == 0 || xl_work(node_cget(f->g, row[0])->op) != XNN_WORK_VIEW ||
-        inner_uses(f, row[0], 0))
+    if (s == 0 || xl_work(node_cget(f->g, row[0])->op) != XNN_WORK_VIEW || inner_uses(f, row[0], 0))
       continue;
     f->size--;
     const NodeId *last = f->rows + (size_t)f->size * f->copies;
