@@ -528,7 +528,7 @@ static const char *const wanted_passes[] = {"recover_dynamic",
 
 const Backend backend_xnnpack = {.name = "xnnpack",
                                  .id = XNN_BACKEND_ID,
-                                 .summary = "CPU kernels of XNNPACK; halves compute in f32",
+                                 .summary = "CPU kernels of XNNPACK; float16 is computed in float32",
                                  .settings = settings,
                                  .passes = wanted_passes,
                                  .quantized = true,

@@ -9,7 +9,7 @@
 unsigned text_distance(StrView a, StrView b, unsigned limit);
 /* In the order of their bytes, a shorter one before what it begins: below, at or above 0. */
 int text_compare(StrView a, StrView b);
-/* Index of the candidate nearest to word within distance 2 (3 for words over 8 bytes; case
+/* Index of the candidate nearest to word within distance 2 (case
  * ignored), or -1. First of equals. */
 int text_nearest(StrView word, const char *const *candidates, size_t count);
 /* The whole view as a decimal integer / floating number; false on anything else, overflow included.

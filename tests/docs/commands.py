@@ -39,7 +39,7 @@ FILES = {
     "docs/GUIDE.md:Recipes": models.decoder,
     "docs/GUIDE.md:Plug-ins": models.plugins,
     "docs/GUIDE.md:Memory": models.fixed_image,
-    "docs/GUIDE.md:What an instruction comes from": models.fixed_image,
+    "docs/GUIDE.md:From instructions to nodes of the model": models.fixed_image,
     "docs/GUIDE.md:In builds": models.fixed_image,
     "docs/GUIDE.md:Flash, SRAM and budgets": models.program,
     "docs/GUIDE.md:What differs between two programs": models.program,

@@ -115,7 +115,7 @@ def speech(folder):
 def acme(folder):
     """acme.onnx, with operators that nobody has."""
     nodes = [helper.make_node("Relu", ["x"], ["r"], name="/body/relu"),
-             helper.make_node("NonMaxSuppress", ["r"], ["n"], name="/post/nms"),
+             helper.make_node("StringSplit", ["r"], ["n"], name="/post/split"),
              helper.make_node("FancyOp", ["n"], ["f"], name="/head/fancy", domain="com.acme"),
              helper.make_node("FancyOp", ["f"], ["y"], name="/head/fancier", domain="com.acme")]
     save(folder, "acme.onnx", nodes, [value("x", [1, 4])], [value("y", [1, 4])], domains=["com.acme"])
