@@ -68,8 +68,7 @@ static uint64_t data_bytes(const Graph *g, const DelegateCode *code) {
 DelegateFact *facts_add_delegate(Facts *f, BackendFact *b, const Graph *g,
                                  const Partition *partition, const DelegateCode *code,
                                  PartitionCost cost) {
-  size_t size = b->delegate_count * sizeof *b->delegates;
-  b->delegates = arena_grow(&f->arena, b->delegates, size, size + sizeof *b->delegates);
+  b->delegates = arena_push(&f->arena, b->delegates, b->delegate_count, sizeof *b->delegates);
   DelegateFact *d = &b->delegates[b->delegate_count++];
   DelegateTranspose *transposes = ARENA_ARRAY(&f->arena, DelegateTranspose, code->transpose_count);
   *d = (DelegateFact){.partition = g->nodes[partition->nodes[0]].tag,

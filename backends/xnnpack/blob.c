@@ -254,8 +254,7 @@ XnnBlob xnn_blob_once(XnnBlobs *blobs, XnnBlob blob) {
   uint32_t *slot, known = keymap_get(&blobs->graphs, &hash, sizeof hash, &slot);
   if (known)
     return blobs->items[known - 1];
-  size_t size = blobs->count * sizeof blob;
-  blobs->items = arena_grow(blobs->arena, blobs->items, size, size + sizeof blob);
+  blobs->items = arena_push(blobs->arena, blobs->items, blobs->count, sizeof blob);
   blobs->items[blobs->count++] = blob;
   *slot = blobs->count;
   return blob;

@@ -59,14 +59,18 @@ static Status append_samples(Session *s, StrBuf *out, const char *path) {
   return STATUS_OK;
 }
 
-static void append_sources(const Session *s, StrBuf *out) {
+/* Methods may have their models in common, so that each is told with its own. */
+static Status append_sources(Session *s, StrBuf *out) {
   for (uint32_t i = 0; i < s->program.source_count; i++) {
     const Source *source = s->program.sources[i];
     append_text(out, sv_from(source->method));
     strbuf_printf(out, "%d ", (int)source->kind);
     if (source->in_memory)
       append_hash(out, source->mapped.data, source->mapped.size);
+    else
+      TRY(append_file(s, out, source->path));
   }
+  return STATUS_OK;
 }
 
 /* Those that were not set as text, by the library, have no other trace. */
@@ -78,17 +82,27 @@ static void append_constants(const Session *s, StrBuf *out) {
   }
 }
 
-/* Files that were read till now, in order, and those that stages to come will read. */
+static bool is_source(const Session *s, const char *path) {
+  for (uint32_t i = 0; i < s->program.source_count; i++)
+    if (!s->program.sources[i]->in_memory && strcmp(s->program.sources[i]->path, path) == 0)
+      return true;
+  return false;
+}
+
+/* Other files that were read till now, in order, and those that stages to come will read. */
 static Status append_files(Session *s, StrBuf *out) {
   for (uint32_t id = 1; id <= s->files.paths.count; id++) {
     const char *path = intern_get(&s->files.paths, id).data;
-    if (!is_folder(path)) /* of samples */
+    if (!is_folder(path) && !is_source(s, path)) /* folders are of samples */
       TRY(append_file(s, out, path));
   }
   for (uint32_t i = 0; i < s->program.method_count; i++) {
     const QuantOptions *q = &s->program.methods[i].options->quantize;
+    strbuf_printf(out, "method %u", i);
+    append_text(out, q->data ? SV(" samples") : SV(""));
     if (q->data)
       TRY(append_samples(s, out, q->data));
+    append_text(out, q->ranges ? SV(" ranges") : SV(""));
     if (q->ranges)
       TRY(append_file(s, out, q->ranges));
   }
@@ -101,9 +115,10 @@ static Status make_key(Session *s) {
   strbuf_init(&key);
   append_text(&text, SV("etc " ETC_VERSION " " ETC_SOURCE_HASH));
   strbuf_append(&text, (StrView){s->cache.options.data, s->cache.options.size});
-  append_sources(s, &text);
   append_constants(s, &text);
-  Status status = append_files(s, &text);
+  Status status = append_sources(s, &text);
+  if (status == STATUS_OK)
+    status = append_files(s, &text);
   append_hash(&key, text.data, text.size);
   s->cache.program = arena_printf(&s->arena, "%s/%s.pte", s->cache.folder, strbuf_cstr(&key));
   s->cache.entry = arena_printf(&s->arena, "%s/%s.txt", s->cache.folder, strbuf_cstr(&key));
@@ -170,6 +185,10 @@ static Status read_kept(Session *s) {
   MappedFile file;
   StrView hash, summary;
   TRY(map_own(s, &file, s->cache.entry));
+  if (file.size >= MAX_ENTRY) {
+    file_unmap(&file);
+    return damaged(s, s->cache.entry, "its text is longer than any that is written");
+  }
   StrView text = {arena_strdup(&s->arena, (StrView){(const char *)file.data, (size_t)file.size}),
                   (size_t)file.size};
   file_unmap(&file);

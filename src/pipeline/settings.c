@@ -520,12 +520,15 @@ static bool is_overruled(Session *s, const Setting *setting) {
   return false;
 }
 
-/* The option for the key of the cache; texts end with NUL. */
+/* The option for the key of the cache; texts end with NUL. Of a file that is read only the contents
+ * count, and which method has it. */
 static void tell_cache(Session *s, const Setting *setting, StrView value) {
   const Layer *layer = s->setting.layer;
   if (setting->cache == BESIDES)
     s->cache.besides = setting->name;
-  if (setting->cache == IN_KEY)
+  if (setting->cache == NOT_IN_KEY)
+    value = SV("");
+  if (setting->cache == IN_KEY || (setting->cache == NOT_IN_KEY && setting->scope != OF_PROGRAM))
     strbuf_printf(&s->cache.options, "%d %s%c%s%c" SV_FMT "%c", layer->priority,
                   layer->method ? layer->method : "", 0, setting->name, 0, SV_ARG(value), 0);
 }

@@ -62,14 +62,13 @@ static void add_data(Names *names, const Graph *g, NodeId call) {
   Arena *arena = &names->s->arena;
   StrView keys = node_str(g, call, DELEGATE_ARG_KEYS);
   uint32_t count = node_list_count(g, call, DELEGATE_ARG_DATA);
-  names->items = arena_grow(arena, names->items, names->count * sizeof *names->items,
-                            (names->count + count) * sizeof *names->items);
   for (uint32_t i = 0; i < count; i++) {
     uint32_t *slot;
     ValueId v = node_list_value(g, call, DELEGATE_ARG_DATA, i);
     StrView key = delegate_next_key(&keys), name = intern_get(&g->ctx->names, g->values[v].name);
     if (!name.size || keymap_get(&names->data, key.data, (uint32_t)key.size, &slot))
       continue;
+    names->items = arena_push(arena, names->items, names->count, sizeof *names->items);
     names->items[names->count++] = name;
     *slot = names->count;
   }

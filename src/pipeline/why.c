@@ -17,8 +17,13 @@ static void drop_program(void *user, const char *data, size_t size) {
 void session_trace(Session *s) { s->ctx.traced = true; }
 
 Status session_lower_in_memory(Session *s) {
-  s->artifacts = s->map = s->depfile = s->external = NULL; /* a recipe may name them */
-  s->default_depfile = false;
+  /* What a recipe may name beside the program is left out. */
+  s->artifacts = s->map = s->depfile = s->external = NULL;
+  s->budget = NULL;
+  s->report_count = 0;
+  for (uint32_t i = 0; i < s->layer_count; i++)
+    s->layers[i]->options.bundle = NULL;
+  s->default_depfile = s->size = s->explain_json = s->explain_table = false;
   s->deliver = drop_program;
   s->output = "-";
   return session_run(s, STAGE_EMIT);

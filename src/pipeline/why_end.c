@@ -5,7 +5,9 @@
 #include "ir/text.h"
 #include "ir/transform.h"
 #include "passes/executorch/planner.h"
+#include "ops/delegate.h"
 #include "pipeline/why_internal.h"
+#include "pte/keymap.h"
 
 typedef struct Ender {
   Why *w;
@@ -49,21 +51,29 @@ Status why_program_init(WhyProgram *p, const Method *m, const InstructionMap *ma
 }
 
 uint32_t why_delegate_number(const Why *w, NodeId call) {
-  uint32_t number = 0;
+  uint32_t number = 0, before = 0;
+  Arena arena;
+  arena_init(&arena);
   for (uint32_t m = 0; m <= w->t.method_index; m++) {
     const Graph *g = w->s->program.methods[m].graph;
+    KeyMap made = keymap_make(&arena, g->ctx->names.seed);
     for (FOR_NODES(g, n)) {
-      number += op_has_trait(g->nodes[n].op, OP_DELEGATE);
+      if (!op_has_trait(g->nodes[n].op, OP_DELEGATE))
+        continue;
+      DelegateIdentity identity = delegate_identity(g, n);
+      uint32_t *slot;
+      if (!keymap_get(&made, &identity, sizeof identity, &slot))
+        *slot = ++before;
       if (g == w->g && n == call)
-        return number;
+        number = *slot;
     }
   }
+  arena_release(&arena);
   return number;
 }
 
 static void add_end(Why *w, WhyEnd end) {
-  w->ends = arena_grow(&w->arena, w->ends, w->end_count * sizeof *w->ends,
-                       (w->end_count + 1) * sizeof *w->ends);
+  w->ends = arena_push(&w->arena, w->ends, w->end_count, sizeof *w->ends);
   w->ends[w->end_count++] = end;
 }
 

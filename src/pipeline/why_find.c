@@ -31,8 +31,7 @@ static bool same_operator(const Graph *g, LocId a, LocId b) {
 }
 
 static WhyTarget *add(Finder *f, uint32_t method) {
-  f->found = arena_grow(f->arena, f->found, f->count * sizeof *f->found,
-                        (f->count + 1) * sizeof *f->found);
+  f->found = arena_push(f->arena, f->found, f->count, sizeof *f->found);
   f->found[f->count] =
       (WhyTarget){.method = &f->s->program.methods[method], .method_index = method};
   return &f->found[f->count++];

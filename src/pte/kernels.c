@@ -1,6 +1,7 @@
 /* See kernels.h. */
 #include "pte/kernels.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
 #include "pte/inspect_internal.h"
@@ -163,9 +164,9 @@ static void yaml_text(StrBuf *out, StrView text) {
   json_string(&w, text);
 }
 
-/* Names with "::" mean nothing else in YAML. */
+/* Names with "::" mean nothing else in YAML, unless they could be numbers: 12:30 is 750. */
 static void yaml_name(StrBuf *out, StrView name) {
-  if (is_plain(name) && name.data[0] != ':' && name.data[name.size - 1] != ':' &&
+  if (is_plain(name) && isalpha((unsigned char)name.data[0]) && name.data[name.size - 1] != ':' &&
       memchr(name.data, ':', name.size))
     strbuf_append(out, name);
   else

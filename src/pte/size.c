@@ -192,7 +192,10 @@ static int compare_places(const void *a, const void *b) {
     return x->bytes > y->bytes ? -1 : 1;
   if (x->kind != y->kind)
     return x->kind < y->kind ? -1 : 1;
-  return (x->method > y->method) - (x->method < y->method);
+  if (x->method != y->method)
+    return x->method < y->method ? -1 : 1;
+  int layers = text_compare(x->layer, y->layer);
+  return layers ? layers : text_compare(x->what, y->what);
 }
 
 /* What lies between parts: tables of the program, or padding. */
@@ -291,7 +294,9 @@ static int compare_live(const void *a, const void *b) {
   const PteLive *x = a, *y = b;
   if (x->bytes != y->bytes)
     return x->bytes > y->bytes ? -1 : 1;
-  return (x->offset > y->offset) - (x->offset < y->offset);
+  if (x->offset != y->offset)
+    return x->offset < y->offset ? -1 : 1;
+  return text_compare(x->name, y->name);
 }
 
 /* spans: those of the arena, in order of place. An input that is only read through a view has ended

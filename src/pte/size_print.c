@@ -127,7 +127,8 @@ static void json_layer(JsonWriter *w, const PteProgram *p, const PteLayer *layer
   json_open_object(w);
   json_named_string(w, "layer", layer->parts->layer);
   json_named_string(w, "kind", sv_from(pte_part_name(layer->parts->kind)));
-  json_named_string(w, "method", p->methods[layer->parts->method].name);
+  uint32_t method = layer->parts->method; /* 0 of a program without methods, too */
+  json_named_string(w, "method", method < p->method_count ? p->methods[method].name : SV(""));
   json_named_uint(w, "bytes", layer->bytes);
   json_key(w, "parts");
   json_open_array(w);

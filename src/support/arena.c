@@ -186,6 +186,12 @@ void *arena_grow(Arena *arena, void *old, size_t old_size, size_t new_size) {
   return p;
 }
 
+void *arena_push(Arena *arena, void *items, uint32_t count, size_t size) {
+  bool full = (count & (count - 1)) == 0; /* it has room for a power of two, or none */
+  return full ? arena_grow(arena, items, count * size, (count ? 2 * (size_t)count : 1) * size)
+              : items;
+}
+
 char *arena_strdup(Arena *arena, StrView text) {
   char *copy = arena_alloc(arena, text.size + 1);
   if (text.size)

@@ -30,6 +30,9 @@ void *arena_calloc(Arena *arena, size_t count, size_t size);
 /* The bytes of old (old_size of them) in a block of new_size bytes; grows in place when old was the
  * last allocation. */
 void *arena_grow(Arena *arena, void *old, size_t old_size, size_t new_size);
+/* Room for one more element behind `count` of `size` bytes each in an array that was made by this
+ * function alone (NULL: empty). It doubles, so that n calls move O(n) elements. */
+void *arena_push(Arena *arena, void *items, uint32_t count, size_t size);
 /* A terminated copy of the view. */
 char *arena_strdup(Arena *arena, StrView text);
 char *arena_printf(Arena *arena, const char *format, ...) ETC_PRINTF(2, 3);

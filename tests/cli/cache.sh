@@ -23,6 +23,10 @@ u lower copy.onnx --dim batch=2 --plan naive --cache cache -o b.pte --diagnostic
 u lower --method other=copy.onnx --dim batch=2 --cache cache -o b.pte --diagnostics json
 cp $data/add.onnx copy.onnx
 u lower copy.onnx --cache cache -o b.pte --diagnostics json
+# Two models in three methods: it counts which method has which.
+for last in add two_outputs; do
+  u lower --method a=$data/add.onnx --method b=$data/two_outputs.onnx --method c=$data/$last.onnx --cache methods -o m.pte --diagnostics json
+done
 "$ETC" lower copy.onnx -q -o plain.pte && cmp b.pte plain.pte
 entries 5
 # External data, recipes, samples.

@@ -36,6 +36,11 @@ static void show_size(const PteProgram *p, StrBuf *out) {
   if (bytes != p->file.size)
     BUG("the parts have %llu bytes", (unsigned long long)bytes);
   pte_size_text(p, &s, true, out);
+  JsonWriter w;
+  json_init(&w, out, true);
+  json_open_object(&w);
+  pte_size_json(p, &s, &w);
+  json_close_object(&w);
   Sheet a = {.arena = &arena, .path = "a"}, b = {.arena = &arena, .path = "b"};
   pte_sheet(p, &a);
   pte_sheet(p, &b);

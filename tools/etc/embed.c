@@ -158,12 +158,12 @@ static Status write_outputs(Job *j) {
       status = file_check_unchanged(j->embed.file, &s->sink);
     }
     if (status == STATUS_OK)
+      status = write_depfile(j);
+    if (status == STATUS_OK)
       status = atomic_file_commit(&header, false);
     else
       atomic_file_abandon(&header);
   }
-  if (status == STATUS_OK)
-    status = write_depfile(j);
   if (status == STATUS_OK)
     return atomic_file_commit(&array, false);
   atomic_file_abandon(&array);

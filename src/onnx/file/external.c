@@ -66,6 +66,14 @@ static Status parse_entries(const Onnx__TensorProto *t, const char *what, DiagSi
   return STATUS_OK;
 }
 
+/* A line end in a name would begin a rule of its own in a dependency file. */
+static bool has_control(StrView text) {
+  for (size_t i = 0; i < text.size; i++)
+    if ((unsigned char)text.data[i] < ' ')
+      return true;
+  return false;
+}
+
 static Status check_location(StrView location, const char *what, DiagSink *sink, DiagPlace place) {
   const char *why = NULL;
   if (location.size == 0)
@@ -78,6 +86,8 @@ static Status check_location(StrView location, const char *what, DiagSink *sink,
     why = "is a path with a drive of Windows";
   else if (memchr(location.data, '\\', location.size))
     why = "has backslashes, which ONNX does not use";
+  else if (has_control(location))
+    why = "has control characters";
   if (!why)
     return STATUS_OK;
   return diag_report(sink, DIAG_EXTERNAL_PATH, place,
