@@ -4,6 +4,7 @@
 #include "backends/xnnpack/lower.h"
 #include "ir/same.h"
 #include "ir/transform.h"
+#include "pte/keymap.h"
 
 #include <stdlib.h>
 
@@ -30,7 +31,8 @@ typedef struct Finder {
   uint32_t *stamp, *depth; /* by NodeId: for split_rows */
   uint32_t *seen, *order;  /* by ValueId: for signature */
   uint32_t round;
-  uint64_t span; /* nodes that split_rows may still look at */
+  uint64_t span;   /* nodes that split_rows may still look at */
+  uint64_t growth; /* nodes that copies may still grow to, in all */
   Repeat *items;
   uint32_t count;
 } Finder;
@@ -359,21 +361,21 @@ static void find_depths(Finder *f, uint32_t copy) {
  * Returns how many numbers there are. */
 static uint32_t split_rows(Finder *f, uint32_t *number) {
   uint32_t count = 1;
-  uint32_t *before = ARENA_ARRAY(f->arena, uint32_t, f->size);
   for (uint32_t c = 0; c < f->copies; c++) {
     find_depths(f, c);
     if (f->stamp[f->rows[c]] != f->round)
       continue; /* too long */
-    uint32_t next = 0;
-    memcpy(before, number, f->size * sizeof *number);
+    count = 0;
+    Arena scratch;
+    arena_init(&scratch);
+    KeyMap numbers = keymap_make(&scratch, f->g->ctx->names.seed);
     for (uint32_t s = 0; s < f->size; s++) {
-      uint32_t depth = f->depth[f->rows[s * f->copies + c]], like = 0;
-      while (like < s &&
-             (before[like] != before[s] || f->depth[f->rows[like * f->copies + c]] != depth))
-        like++;
-      number[s] = like < s ? number[like] : next++;
+      uint32_t key[2] = {number[s], f->depth[f->rows[s * f->copies + c]]}, *slot;
+      if (!keymap_get(&numbers, key, sizeof key, &slot))
+        *slot = ++count;
+      number[s] = *slot - 1;
     }
-    count = next;
+    arena_release(&scratch);
   }
   return count;
 }
@@ -422,21 +424,23 @@ static uint32_t signature(Finder *f, uint32_t copy, const uint64_t *sorted) {
   return h;
 }
 
-/* The signature that most copies have. */
-static uint32_t most_common(const uint32_t *items, uint32_t count) {
+/* The signature that most copies have, of equally many that of the first copy. */
+static uint32_t most_common(const Finder *f, const uint32_t *items) {
   uint32_t best = 0, most = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    uint32_t equal = 0;
-    for (uint32_t k = 0; k < count; k++)
-      equal += items[k] == items[i];
-    if (equal > most) {
+  uint64_t *sorted = ARENA_ARRAY(f->arena, uint64_t, f->copies);
+  for (uint32_t i = 0; i < f->copies; i++)
+    sorted[i] = (uint64_t)items[i] << 32 | i;
+  qsort(sorted, f->copies, sizeof *sorted, by_position);
+  for (uint32_t begin = 0, end; begin < f->copies; begin = end) {
+    for (end = begin; end < f->copies && sorted[end] >> 32 == sorted[begin] >> 32; end++)
+      ;
+    uint32_t first = (uint32_t)sorted[begin], equal = end - begin;
+    if (equal > most || (equal == most && first < best)) {
       most = equal;
-      best = items[i];
+      best = first;
     }
-    if (most * 2 > count)
-      break;
   }
-  return best;
+  return items[best];
 }
 
 /* Makes a repeat of the rows that there are, of those copies that are alike in everything. */
@@ -452,7 +456,7 @@ static void keep_repeat(Finder *f, uint64_t least) {
     sort_copy(f, c, sorted);
     signatures[c] = signature(f, c, sorted);
   }
-  uint32_t common = most_common(signatures, f->copies);
+  uint32_t common = most_common(f, signatures);
   for (uint32_t c = 0; c < f->copies; c++)
     copies += signatures[c] == common;
   if (weights * (copies - 1) < least)
@@ -481,19 +485,33 @@ static void release_rows(Finder *f, const NodeId *rows, uint32_t size) {
     f->copy[rows[i]] = 0;
 }
 
+/* The rows by their number. first: where those of a number begin, count + 1 of them. */
+static uint32_t *rows_by_number(Finder *f, const uint32_t *number, uint32_t count,
+                                uint32_t *first) {
+  uint32_t *rows = ARENA_ARRAY(f->arena, uint32_t, f->size),
+           *at = ARENA_ARRAY(f->arena, uint32_t, count);
+  for (uint32_t s = 0; s < f->size; s++)
+    first[number[s] + 1]++;
+  for (uint32_t i = 0; i < count; i++)
+    first[i + 1] += first[i];
+  for (uint32_t s = 0; s < f->size; s++)
+    rows[first[number[s]] + at[number[s]]++] = s;
+  return rows;
+}
+
 /* Keeps what grew, in pieces that do not depend on themselves. */
 static void keep_rows(Finder *f, uint64_t least) {
   uint32_t grown = f->size, *number = ARENA_ARRAY(f->arena, uint32_t, f->size),
-           count = split_rows(f, number);
+           count = split_rows(f, number), *first = ARENA_ARRAY(f->arena, uint32_t, count + 1),
+           *rows = rows_by_number(f, number, count, first);
   size_t row = f->copies * sizeof *f->rows;
   NodeId *all = ARENA_ARRAY(f->arena, NodeId, (size_t)grown * f->copies);
   memcpy(all, f->rows, grown * row);
   release_rows(f, all, grown);
   for (uint32_t i = 0; i < count; i++) {
     f->size = 0;
-    for (uint32_t s = 0; s < grown; s++) {
-      if (number[s] != i)
-        continue;
+    for (uint32_t k = first[i]; k < first[i + 1]; k++) {
+      uint32_t s = rows[k];
       memcpy(f->rows + (size_t)f->size * f->copies, all + (size_t)s * f->copies, row);
       for (uint32_t c = 0; c < f->copies; c++) {
         f->copy[all[s * f->copies + c]] = c + 1;
@@ -506,15 +524,20 @@ static void keep_rows(Finder *f, uint64_t least) {
   }
 }
 
-/* Grows copies from the nodes of one kind. */
+/* Grows copies from the nodes of one kind. What grows in vain may do so from many leads: together
+ * they may grow to a number of nodes that is linear in the graph. */
 static void grow_from(Finder *f, NodeId lead, uint64_t least) {
   f->copies = f->size = 0;
+  if (f->growth == 0)
+    return;
   for (NodeId n = lead; n; n = f->next[n])
     if (is_free(f, n))
       f->rows[f->copies++] = n;
   if (f->copies < 2 || !add_row(f))
     return;
   grow(f);
+  uint64_t grown = (uint64_t)f->size * f->copies;
+  f->growth -= grown < f->growth ? grown : f->growth;
   keep_rows(f, least);
 }
 
@@ -534,7 +557,7 @@ uint32_t repeat_find(const Graph *g, const uint32_t *partitions, uint64_t least,
   f.order = ARENA_ARRAY(arena, uint32_t, g->value_count);
   f.rows = ARENA_ARRAY(arena, NodeId, (size_t)g->live_nodes * 2 + 1);
   f.items = ARENA_ARRAY(arena, Repeat, (size_t)g->live_nodes + 1);
-  f.span = (uint64_t)SPAN_FACTOR * g->live_nodes;
+  f.span = f.growth = (uint64_t)SPAN_FACTOR * g->live_nodes;
   find_same_constants(&f);
   find_kinds(&f);
   for (FOR_NODES(g, n))

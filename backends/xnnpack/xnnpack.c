@@ -307,14 +307,16 @@ static void number_parts(const Partitioner *p, const Partition *whole, const uin
     p->change[whole->nodes[k]] = part[k] ? last + part[k] : number;
 }
 
-/* What the calls of the parts cost; infinite where XNNPACK cannot hold one. */
+/* What the calls of the parts cost; infinite where XNNPACK cannot hold one, or min-ops is more. */
 static double spent_on_parts(Partitioner *p, uint32_t number, uint32_t last) {
   PartitionList list = list_partitions(p);
+  uint64_t least = 0;
   double spent = 0;
+  (void)text_parse_u64(p->c->settings[SET_MIN_OPS], &least);
   for (uint32_t i = number; i <= list.last; i = i == number ? last + 1 : i + 1) {
     Partition part = partition_of(p, &list, i);
     xl_reset(&p->l, true);
-    if (!lower_all(&p->l, &part))
+    if (part.node_count < least || !lower_all(&p->l, &part))
       return INFINITY;
     check_operands(&p->l);
     if (!xl_ok(&p->l))
@@ -528,7 +530,8 @@ static const char *const wanted_passes[] = {"recover_dynamic",
 
 const Backend backend_xnnpack = {.name = "xnnpack",
                                  .id = XNN_BACKEND_ID,
-                                 .summary = "CPU kernels of XNNPACK; float16 is computed in float32",
+                                 .summary =
+                                     "CPU kernels of XNNPACK; float16 is computed in float32",
                                  .settings = settings,
                                  .passes = wanted_passes,
                                  .quantized = true,

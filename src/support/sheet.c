@@ -5,6 +5,13 @@
 
 #include "support/text.h"
 
+/* Facts of one method follow each other, and share its name. */
+static StrView keep_method(Sheet *s, StrView method) {
+  if (s->count && sv_eq(s->facts[s->count - 1].method, method))
+    return s->facts[s->count - 1].method;
+  return (StrView){arena_strdup(s->arena, method), method.size};
+}
+
 void sheet_add(Sheet *s, Fact fact) {
   if (s->count == s->capacity) {
     uint32_t capacity = s->capacity ? 2 * s->capacity : 64;
@@ -12,7 +19,7 @@ void sheet_add(Sheet *s, Fact fact) {
         arena_grow(s->arena, s->facts, s->capacity * sizeof *s->facts, capacity * sizeof *s->facts);
     s->capacity = capacity;
   }
-  fact.method = (StrView){arena_strdup(s->arena, fact.method), fact.method.size};
+  fact.method = keep_method(s, fact.method);
   fact.name = (StrView){arena_strdup(s->arena, fact.name), fact.name.size};
   fact.text = (StrView){arena_strdup(s->arena, fact.text), fact.text.size};
   s->facts[s->count++] = fact;

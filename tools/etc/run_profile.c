@@ -4,8 +4,9 @@
 
 #include "ir/text.h"
 
-/* About 300 MB of text; a loop may run for a long time. */
+/* A loop may run for a long time, and a node have thousands of results. */
 #define EVENTS_MAX 1000000
+#define TEXT_MAX ((size_t)300 << 20)
 
 static StrView name_of(const Graph *g, NameId name) {
   return name ? intern_get(&g->ctx->names, name) : SV("");
@@ -64,7 +65,7 @@ void profile_step(void *user, NodeId n, uint64_t begin, uint64_t end) {
   const Graph *g = p->g;
   const Node *node = node_cget(g, n);
   const Loc *loc = node->loc ? &g->locs[node->loc] : NULL;
-  if (p->events == EVENTS_MAX) {
+  if (p->events == EVENTS_MAX || p->text.size > TEXT_MAX) {
     p->left_out++;
     return;
   }
