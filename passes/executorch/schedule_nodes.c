@@ -8,6 +8,7 @@
 #include "passes/executorch/planner.h"
 #include "passes/executorch/schedule.h"
 #include "passes/pass.h"
+#include "pte/keymap.h"
 #include "support/bitset.h"
 
 typedef struct Pair {
@@ -113,15 +114,46 @@ static bool keeps_place(const Graph *g, NodeId n) {
   return !sizes || g->uses[first_use(g, v)].next;
 }
 
+/* Sizes among the arguments are found by their expression: behind the node that computes it. */
+static void add_size_pair(Scheduler *s, KeyMap *computed, SymInt size, uint32_t at) {
+  uint32_t *slot;
+  if (sym_is_const(size))
+    return;
+  uint32_t first = keymap_get(computed, &size, sizeof size, &slot);
+  if (first)
+    add_pair(s, first - 1, at);
+}
+
+static void add_size_pairs(Scheduler *s, KeyMap *computed, uint32_t at) {
+  const Graph *g = s->g;
+  const Node *node = node_cget(g, s->nodes[at]);
+  for (uint32_t i = 0; i < node->arg_count; i++) {
+    const Arg *arg = node_arg(g, s->nodes[at], i);
+    if (arg->kind == ARG_INT)
+      add_size_pair(s, computed, arg->i, at);
+    for (uint32_t k = 0; arg->kind == ARG_INTS && k < arg->count; k++)
+      add_size_pair(s, computed, g->ints[arg->at + k], at);
+  }
+  for (ValueId v = node->first_result; v < node->first_result + node->result_count; v++) {
+    const Type *t = value_type(g, v);
+    uint32_t *slot;
+    if (t->kind == TYPE_INT && t->rank == 1 && !sym_is_const(t->dims[0]) &&
+        !keymap_get(computed, &t->dims[0], sizeof t->dims[0], &slot))
+      *slot = at + 1;
+  }
+}
+
 static void find_pairs(Scheduler *s) {
   const Graph *g = s->g;
   uint32_t kept = 0, random = 0; /* position + 1 */
+  KeyMap computed = keymap_make(s->scratch, g->ctx->names.seed);
   for (uint32_t i = 0; i < s->count; i++) {
     NodeId n = s->nodes[i];
     FOR_OPERANDS(g, n, v, {
       if (v && value_def(g, v))
         add_pair(s, s->position[value_def(g, v)], i);
     })
+    add_size_pairs(s, &computed, i);
     if (kept)
       add_pair(s, kept - 1, i);
     if (keeps_place(g, n)) {
