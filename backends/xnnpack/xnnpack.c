@@ -332,8 +332,8 @@ static bool is_worth_calls(const Partitioner *p, double spent, uint64_t saved) {
          (p->c->settings[SET_MIN_SHARED].size || spent * XNN_BYTES_PER_TIME < (double)saved);
 }
 
-/* Divides a partition at those of its repeats that pay. */
-static void divide_partition(Partitioner *p, const Partition *whole, Repeat *repeats,
+/* Divides a partition at those of its repeats that pay; false when none does. */
+static bool divide_partition(Partitioner *p, const Partition *whole, Repeat *repeats,
                              uint32_t repeat_count) {
   uint32_t number = p->change[whole->nodes[0]], last = last_partition(p), kept = 0;
   double spent = p->spent[number];
@@ -354,6 +354,7 @@ static void divide_partition(Partitioner *p, const Partition *whole, Repeat *rep
     kept++;
   }
   number_parts(p, whole, best, number, last);
+  return kept > 0;
 }
 
 /* Makes repeated parts of partitions partitions of their own; false when there are none. */
@@ -368,6 +369,7 @@ static bool divide_repeats(Partitioner *p) {
   uint32_t count = repeat_find(p->g, partitions, least, a, &found);
   if (!count)
     return false;
+  bool divided = false;
   PartitionList list = list_partitions(p);
   Repeat *repeats = ARENA_ARRAY(a, Repeat, count);
   for (uint32_t i = 1; i <= list.last; i++) {
@@ -377,12 +379,11 @@ static bool divide_repeats(Partitioner *p) {
         repeats[own++] = found[k];
     Partition whole = {.nodes = list.nodes + list.first[i],
                        .node_count = list.first[i + 1] - list.first[i]};
-    if (own)
-      divide_partition(p, &whole, repeats, own);
+    divided |= own && divide_partition(p, &whole, repeats, own);
   }
-  if (!p->c->whole)
+  if (divided && !p->c->whole)
     (void)drop_copies(p);
-  return true;
+  return divided;
 }
 
 static Status partition(BackendContext *c, Graph *g) {

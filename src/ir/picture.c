@@ -14,9 +14,7 @@ static const char *value_word(ValueKind kind) {
   return words[kind];
 }
 
-static StrView name_of(const Graph *g, NameId name) {
-  return name ? intern_get(&g->ctx->names, name) : SV("");
-}
+static StrView name_of(const Graph *g, NameId name) { return intern_get(&g->ctx->names, name); }
 
 /* The id of what gives the value, in text. */
 static StrView source_id(const Graph *g, ValueId v, char text[16]) {

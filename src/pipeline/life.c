@@ -163,12 +163,7 @@ const LifeIndex *life_index(const Graph *g, Arena *arena) {
 
 static uint32_t add(Follower *f, Carrier c) {
   Life *life = f->life;
-  if (life->count == life->capacity) {
-    uint32_t capacity = life->capacity ? 2 * life->capacity : 16;
-    life->carriers = arena_grow(f->arena, life->carriers, life->count * sizeof *life->carriers,
-                                capacity * sizeof *life->carriers);
-    life->capacity = capacity;
-  }
+  life->carriers = arena_push(f->arena, life->carriers, life->count, sizeof *life->carriers);
   c.equal = c.from && life->carriers[c.from - 1].equal;
   life->carriers[life->count] = c;
   return ++life->count;

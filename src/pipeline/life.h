@@ -44,7 +44,7 @@ typedef struct Carrier {
 typedef struct Life {
   const Graph *g;
   Carrier *carriers; /* in the order in which they were found */
-  uint32_t count, capacity;
+  uint32_t count;
 } Life;
 
 /* What of the model is asked for: an operator by its locations (one that is inlined several times

@@ -75,8 +75,7 @@ static void find_outputs(Why *w) {
     const TraceEvent *e = &trace->events[i];
     if (e->kind != TRACE_BOUND || !bitset_has(&own, e->loc) || is_output(w, e->name))
       continue;
-    w->outputs = arena_grow(&w->arena, w->outputs, w->output_count * sizeof *w->outputs,
-                            (w->output_count + 1) * sizeof *w->outputs);
+    w->outputs = arena_push(&w->arena, w->outputs, w->output_count, sizeof *w->outputs);
     w->outputs[w->output_count++] = e->name;
   }
 }
@@ -119,8 +118,7 @@ static void add_facts(Why *w, const BackendFact *b, const Bitset *carriers) {
     const NodeFact *n = &b->nodes[i];
     if (!bitset_has(carriers, n->node))
       continue;
-    w->facts = arena_grow(&w->arena, w->facts, w->fact_count * sizeof *w->facts,
-                          (w->fact_count + 1) * sizeof *w->facts);
+    w->facts = arena_push(&w->arena, w->facts, w->fact_count, sizeof *w->facts);
     const DelegateFact *delegate = delegate_of(b, n->partition);
     uint32_t number = delegate ? why_delegate_number(w, delegate->call) : 0;
     w->facts[w->fact_count++] = (WhyFact){n, b, delegate, number};

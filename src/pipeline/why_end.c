@@ -260,8 +260,7 @@ static void add_memory(Ender *e, ValueId v) {
   if (!s || !s->size || bitset_has(&e->in_memory, v))
     return;
   bitset_add(&e->in_memory, v);
-  w->memory = arena_grow(&w->arena, w->memory, w->memory_count * sizeof *w->memory,
-                         (w->memory_count + 1) * sizeof *w->memory);
+  w->memory = arena_push(&w->arena, w->memory, w->memory_count, sizeof *w->memory);
   WhyMemory *m = &w->memory[w->memory_count++];
   *m = (WhyMemory){.value = v, .storage = *s, .bank = "", .in_place = in_place_of(w->g, v)};
   if (s->arena && s->arena <= w->g->bank_count)

@@ -14,7 +14,7 @@ typedef struct Sizer {
   const PteNames *names;
   Arena *arena;
   PtePart *parts; /* may overlap until they are cut */
-  uint32_t count, capacity;
+  uint32_t count;
 } Sizer;
 
 const char *pte_part_name(PtePartKind kind) {
@@ -29,12 +29,7 @@ const char *pte_part_name(PtePartKind kind) {
 static void add_part(Sizer *s, PtePart part) {
   if (part.bytes == 0)
     return;
-  if (s->count == s->capacity) {
-    uint32_t capacity = s->capacity ? 2 * s->capacity : 64;
-    s->parts =
-        arena_grow(s->arena, s->parts, s->capacity * sizeof *s->parts, capacity * sizeof *s->parts);
-    s->capacity = capacity;
-  }
+  s->parts = arena_push(s->arena, s->parts, s->count, sizeof *s->parts);
   s->parts[s->count++] = part;
 }
 

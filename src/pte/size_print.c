@@ -123,6 +123,15 @@ void pte_size_text(const PteProgram *p, const PteSize *size, bool all, StrBuf *o
 
 /* --- JSON --- */
 
+/* A part of the file, or a tensor in an arena. */
+static void json_place(JsonWriter *w, StrView name, uint64_t offset, uint64_t bytes) {
+  json_open_object(w);
+  json_named_string(w, "name", name);
+  json_named_uint(w, "offset", offset);
+  json_named_uint(w, "bytes", bytes);
+  json_close_object(w);
+}
+
 static void json_layer(JsonWriter *w, const PteProgram *p, const PteLayer *layer) {
   json_open_object(w);
   json_named_string(w, "layer", layer->parts->layer);
@@ -132,13 +141,8 @@ static void json_layer(JsonWriter *w, const PteProgram *p, const PteLayer *layer
   json_named_uint(w, "bytes", layer->bytes);
   json_key(w, "parts");
   json_open_array(w);
-  for (uint32_t i = 0; i < layer->count; i++) {
-    json_open_object(w);
-    json_named_string(w, "name", layer->parts[i].what);
-    json_named_uint(w, "offset", layer->parts[i].offset);
-    json_named_uint(w, "bytes", layer->parts[i].bytes);
-    json_close_object(w);
-  }
+  for (uint32_t i = 0; i < layer->count; i++)
+    json_place(w, layer->parts[i].what, layer->parts[i].offset, layer->parts[i].bytes);
   json_close_array(w);
   json_close_object(w);
 }
@@ -174,13 +178,8 @@ static void json_arena(JsonWriter *w, const PteArena *a) {
   json_named_string(w, "peak_at", a->live_count ? a->at : SV(""));
   json_key(w, "tensors");
   json_open_array(w);
-  for (uint32_t i = 0; i < a->live_count; i++) {
-    json_open_object(w);
-    json_named_string(w, "name", a->live[i].name);
-    json_named_uint(w, "offset", a->live[i].offset);
-    json_named_uint(w, "bytes", a->live[i].bytes);
-    json_close_object(w);
-  }
+  for (uint32_t i = 0; i < a->live_count; i++)
+    json_place(w, a->live[i].name, a->live[i].offset, a->live[i].bytes);
   json_close_array(w);
   json_close_object(w);
 }

@@ -13,12 +13,7 @@ static StrView keep_method(Sheet *s, StrView method) {
 }
 
 void sheet_add(Sheet *s, Fact fact) {
-  if (s->count == s->capacity) {
-    uint32_t capacity = s->capacity ? 2 * s->capacity : 64;
-    s->facts =
-        arena_grow(s->arena, s->facts, s->capacity * sizeof *s->facts, capacity * sizeof *s->facts);
-    s->capacity = capacity;
-  }
+  s->facts = arena_push(s->arena, s->facts, s->count, sizeof *s->facts);
   fact.method = keep_method(s, fact.method);
   fact.name = (StrView){arena_strdup(s->arena, fact.name), fact.name.size};
   fact.text = (StrView){arena_strdup(s->arena, fact.text), fact.text.size};

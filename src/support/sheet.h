@@ -36,7 +36,7 @@ typedef struct Sheet {
   const char *path, *kind; /* kind: "program", "ONNX model", "textual graph" */
   uint64_t seed;           /* of hashes */
   Fact *facts;
-  uint32_t count, capacity;
+  uint32_t count;
 } Sheet;
 
 /* Keeps a copy of the fact and its texts. */

@@ -8,10 +8,6 @@
 #define EVENTS_MAX 1000000
 #define TEXT_MAX ((size_t)300 << 20)
 
-static StrView name_of(const Graph *g, NameId name) {
-  return name ? intern_get(&g->ctx->names, name) : SV("");
-}
-
 static void named_time(JsonWriter *w, const char *key, uint64_t ns) {
   json_key(w, key);
   json_double(w, (double)ns / 1e3);
@@ -45,7 +41,7 @@ void profile_begin(RunProfile *p, const Graph *g) {
   json_key(&p->w, "traceEvents");
   json_open_array(&p->w);
   track(&p->w, "process_name", SV("etc run: reference kernels"));
-  track(&p->w, "thread_name", name_of(g, g->name));
+  track(&p->w, "thread_name", intern_get(&g->ctx->names, g->name));
 }
 
 static void types(JsonWriter *w, const Graph *g, NodeId n) {
@@ -77,7 +73,7 @@ void profile_step(void *user, NodeId n, uint64_t begin, uint64_t end) {
   json_key(&p->w, "args");
   json_open_object(&p->w);
   if (loc && loc->name)
-    json_named_string(&p->w, "node of the model", name_of(g, loc->name));
+    json_named_string(&p->w, "node of the model", intern_get(&g->ctx->names, loc->name));
   types(&p->w, g, n);
   json_close_object(&p->w);
   json_close_object(&p->w);
