@@ -20,6 +20,15 @@ static const DiagRow rows[] = {
 #undef DIAG
 };
 
+static const struct {
+  const char *digits, *title;
+} groups[] = {
+#define DIAG(id, code, severity, status, summary, explanation, hint)
+#define DIAG_GROUP(digits, title) {digits, title},
+#include "diags.def"
+#undef DIAG
+};
+
 typedef struct Note {
   struct Note *next;
   const char *text;
@@ -38,6 +47,13 @@ const DiagRow *diag_row(DiagCode code) {
   if ((unsigned)code >= DIAG_CODE_COUNT)
     BUG("diagnostic %d", (int)code);
   return &rows[code];
+}
+
+const char *diag_group(const DiagRow *row) {
+  for (size_t i = 0; i < COUNT_OF(groups); i++)
+    if (memcmp(groups[i].digits, row->code + 1, 2) == 0)
+      return groups[i].title;
+  BUG("code %s has no group", row->code);
 }
 
 bool diag_find(StrView name, DiagCode *code) {

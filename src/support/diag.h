@@ -40,6 +40,8 @@ typedef struct DiagRow {
   const char *hint;        /* default hint or "" */
 } DiagRow;
 const DiagRow *diag_row(DiagCode code);
+/* What codes have in common whose two first digits are these of `row`: "reading .pte programs". */
+const char *diag_group(const DiagRow *row);
 /* The code of "E0123" or "DIM_UNBOUND"; false when there is none. */
 bool diag_find(StrView name, DiagCode *code);
 

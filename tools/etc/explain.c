@@ -33,6 +33,47 @@ static int list_all(const CommandLine *line) {
   return print_and_release(line, &text);
 }
 
+/* Text that Markdown shows as it is, but for code between single quotes. */
+static void append_markdown(StrBuf *out, const char *text) {
+  for (; *text; text++) {
+    if (strchr("\\`*_<>|[]", *text))
+      strbuf_append_char(out, '\\');
+    strbuf_append_char(out, *text);
+  }
+}
+
+static void append_markdown_row(StrBuf *out, const DiagRow *row) {
+  strbuf_printf(out, "\n### %s\n\n**", row->code);
+  append_markdown(out, row->summary);
+  strbuf_printf(out, "** (`%s`)\n\n", row->id);
+  append_markdown(out, row->explanation);
+  strbuf_append_char(out, '\n');
+  if (row->hint[0]) {
+    strbuf_printf(out, "\nWhat to do: ");
+    append_markdown(out, row->hint);
+    strbuf_append_char(out, '\n');
+  }
+}
+
+/* docs/DIAGNOSTICS.md */
+static int print_markdown(const CommandLine *line) {
+  StrBuf text;
+  strbuf_init(&text);
+  strbuf_printf(&text, "%s",
+                "# Diagnostics\n\nWhat the codes in messages mean, as `etc explain "
+                "CODE` prints it: E an error, W a "
+                "warning, I information.\nMade by `tools/update-docs`.\n");
+  const char *group = "";
+  for (unsigned i = 0; i < DIAG_CODE_COUNT; i++) {
+    const DiagRow *row = diag_row((DiagCode)i);
+    if (diag_group(row) != group)
+      strbuf_printf(&text, "\n## %.2s: %s\n", row->code + 1, diag_group(row));
+    group = diag_group(row);
+    append_markdown_row(&text, row);
+  }
+  return print_and_release(line, &text);
+}
+
 static char upper(char c) { return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c; }
 
 static EtcStatus unknown(const CommandLine *line, const char *given) {
@@ -50,6 +91,10 @@ static EtcStatus unknown(const CommandLine *line, const char *given) {
 }
 
 int cmd_explain(const CommandLine *line) {
+  if (command_line_has(line, OPT_MARKDOWN)) {
+    EtcStatus status = expect_arguments(line, 0, "");
+    return status != ETC_OK ? (int)status : print_markdown(line);
+  }
   if (line->argument_count == 0)
     return list_all(line);
   EtcStatus status = expect_arguments(line, 1, "a code");
