@@ -50,7 +50,7 @@ BackendFact *facts_add_backend(Facts *f, DelegationFact *d, const Backend *backe
     const Node *node = &g->nodes[n];
     uint64_t work = node_work(g, n);
     b->work = work_plus(b->work, work);
-    if (node->tag || refusals[n].rule)
+    if (node->tag || (refusals[n].rule && !op_has_trait(node->op, OP_DELEGATE)))
       nodes[b->node_count++] = (NodeFact){
           n,         node->loc, node->op,
           node->tag, work,      node->tag ? (Refusal){0} : keep_refusal(&f->arena, refusals[n])};

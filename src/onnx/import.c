@@ -227,18 +227,22 @@ static void translate_node(Import *im, Onnx__NodeProto *const *nodes, size_t cou
     return;
   }
   im->opset = onnx_opset_version(im->frame->imports, im->frame->import_count, domain);
-  const Onnx__FunctionProto *function = import_function(im, im->node);
+  const LoweredOp *lowered = import_lowered(im, domain, op);
+  const Onnx__FunctionProto *function = lowered ? NULL : import_function(im, im->node);
   bool named;
-  const TranslatorRow *row = function ? NULL : find_row(domain, op, im->opset, &named);
-  if (!function && !row) {
+  const TranslatorRow *row = function || lowered ? NULL : find_row(domain, op, im->opset, &named);
+  if (!function && !lowered && !row) {
     note_unsupported(im, domain, op);
     poison_outputs(im);
     return;
   }
   if (!inputs_defined(im, nodes, count, at) || !import_check_attributes(im))
     return;
-  if (function) {
-    import_call(im, function);
+  if (lowered || function) {
+    if (lowered)
+      import_lowered_call(im, lowered);
+    else
+      import_call(im, function);
     return;
   }
   if (!input_count_fits(im, &row->row))

@@ -21,6 +21,14 @@ typedef struct BoundFlag {
   int64_t most;
 } BoundFlag;
 
+/* --lowered DOMAIN.OP=FILE.pte: an operator that a program computes. */
+typedef struct LoweredOp {
+  StrView domain, op; /* domain "": that of ONNX */
+  const char *path;
+  const Graph *graph; /* at LEVEL_EXECUTORCH; lives as long as what is imported */
+  bool *used;         /* set where a node of that operator was met */
+} LoweredOp;
+
 typedef struct ImportOptions {
   StrView method; /* name of the graph; "forward" by default */
   const DimFlag *dims;
@@ -30,6 +38,8 @@ typedef struct ImportOptions {
   bool *bounds_used;     /* by index of bounds: set where a size had no other bound */
   const StrView *values; /* --value INPUT=NUMBER or INPUT=FILE.npy: inputs that become constants */
   uint32_t value_count;
+  const LoweredOp *lowered;
+  uint32_t lowered_count;
   bool (*is_state)(void *user, StrView input); /* NULL: none. An input that is one stays an input
                                                   even when it has an initializer */
   void *is_state_user;

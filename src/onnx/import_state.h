@@ -125,4 +125,8 @@ Status import_functions(Import *im); /* makes the table; two of one name are an 
 const Onnx__FunctionProto *import_function(Import *im, const Onnx__NodeProto *node);
 void import_call(Import *im, const Onnx__FunctionProto *function);
 
+/* lowered.c */
+const LoweredOp *import_lowered(const Import *im, StrView domain, StrView op); /* or NULL */
+void import_lowered_call(Import *im, const LoweredOp *lowered);
+
 #endif

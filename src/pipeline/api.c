@@ -51,6 +51,7 @@ void etc_session_free(EtcSession *s) {
       graph_free(p->methods[i].graph);
   for (uint32_t i = 0; i < p->source_count; i++)
     close_source(p->sources[i]);
+  session_close_lowered(s);
   for (uint32_t i = 0; i < s->layer_count; i++)
     options_release(&s->layers[i]->options);
   file_unmap(&s->cache.mapped);

@@ -28,6 +28,14 @@ typedef struct SettingPlace {
   const char *folder; /* that paths begin in, with its slash; "": the present one */
 } SettingPlace;
 
+/* A program of --lowered. */
+typedef struct LoweredFile {
+  StrView domain, op;
+  const char *path;
+  PteFile file;
+  bool open, used;
+} LoweredFile;
+
 /* A file of --report, made before the program is written so that both appear or none. */
 typedef struct SessionReport {
   const char *path;
@@ -73,6 +81,9 @@ struct EtcSession {
   void *deliver_user;
   StrView *shared; /* --share-state, in which one '*' stands for any text */
   uint32_t shared_count;
+  LoweredFile *lowered;   /* --lowered */
+  LoweredOp *lowered_ops; /* the same for the import */
+  uint32_t lowered_count;
   const char *external;      /* file for constants (.ptd), or NULL */
   const char *external_data; /* file with constants of programs that are read, or NULL */
   Cache cache;

@@ -392,6 +392,7 @@ static const Setting settings[] = {
     {"bundle", set_bundle, true, OF_METHOD, GIVEN_BUNDLE, .cache = BESIDES},
     {"share-state", session_set_share_state, true},
     {"value", set_value, true, OF_METHOD, 0},
+    {"lowered", session_set_lowered, true},
     {"constant", session_set_constant, true},
     {"derive", session_set_derive, true, OF_METHOD, GIVEN_DERIVE},
     {"pass", session_set_pass, true, OF_GRAPHS, 0},

@@ -43,6 +43,12 @@ EtcStatus session_set_bound(Session *s, StrView value);
 /* After the import: reports bounds of unknown values, and those that nothing needed if it went
  * well. */
 Status session_check_bounds(Session *s, bool imported);
+/* --lowered DOMAIN.OP=FILE.pte (settings_lowered.c) */
+EtcStatus session_set_lowered(Session *s, StrView value);
+/* Before and after the import: reads the programs; reports those of operators that no model has. */
+Status session_open_lowered(Session *s);
+Status session_check_lowered(Session *s);
+void session_close_lowered(Session *s);
 /* --quantize, --calibrate, --ranges, --calibrate-method (settings_quantize.c) */
 EtcStatus session_set_quantize(Session *s, StrView value);
 EtcStatus session_set_calibrate(Session *s, StrView value);

@@ -245,6 +245,8 @@ static Status import_onnx(Session *s, Source *source) {
                           .is_state = states_name,
                           .is_state_user = &states,
                           .fold_limit = o->pass.fold_limit,
+                          .lowered = s->lowered_ops,
+                          .lowered_count = s->lowered_count,
                           .bounds = bounds_for(s, o),
                           .bound_count = o->bound_count,
                           .bounds_used = ARENA_ARRAY(&s->arena, bool, (size_t)o->bound_count + 1)};
@@ -384,6 +386,7 @@ Status session_import(Session *s, bool allow_pte) {
   Status status = STATUS_OK;
   TRY(check_dims_wanted(s));
   manager_enter(&s->manager, STAGE_IMPORT);
+  TRY(session_open_lowered(s));
   for (uint32_t i = 0; i < s->program.source_count; i++) {
     Status one = import_source(s, s->program.sources[i], allow_pte);
     status = status == STATUS_OK ? one : status;
@@ -392,6 +395,7 @@ Status session_import(Session *s, bool allow_pte) {
   TRY(status);
   TRY(bounds);
   TRY(session_check_used(s));
+  TRY(session_check_lowered(s));
   TRY(check_method_names(s));
   TRY(derive_run(s));
   TRY(session_check_constants(s));

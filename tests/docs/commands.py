@@ -37,6 +37,7 @@ FILES = {
     "docs/GUIDE.md:Sizes and values that the model leaves to its user":
         {"vad": models.voice, "speech": models.speech, "image:2": models.any_image, "n=1..8": models.sequences},
     "docs/GUIDE.md:Recipes": models.decoder,
+    "docs/GUIDE.md:A lowered program as an operator": models.siamese,
     "docs/GUIDE.md:Plug-ins": models.plugins,
     "docs/GUIDE.md:Memory": models.fixed_image,
     "docs/GUIDE.md:From instructions to nodes of the model": models.fixed_image,

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import onnx
@@ -135,6 +136,12 @@ def digits(folder):
     source = os.path.join(ROOT, "examples", "digits")
     for name in ("digits.onnx", "images.npy", "labels.npy"):
         shutil.copy(os.path.join(source, name), folder)
+
+
+def siamese(folder):
+    """A model that calls an encoder twice, and the program of the encoder."""
+    subprocess.run([sys.executable, os.path.join(ROOT, "examples", "lowered", "model.py")], cwd=folder, check=True)
+    subprocess.run(["etc", "lower", "-q", "encoder.onnx", "-o", "encoder.pte"], cwd=folder, check=True)
 
 
 def plugins(folder):

@@ -1,0 +1,131 @@
+/* Operators that a program computes which was lowered before: --lowered DOMAIN.OP=FILE.pte. The
+ * nodes of its graph, which is at LEVEL_EXECUTORCH, take the place of the operator's node; calls of
+ * delegates go through all levels as they are. */
+#include "ir/text.h"
+#include "onnx/import_state.h"
+
+const LoweredOp *import_lowered(const Import *im, StrView domain, StrView op) {
+  for (uint32_t i = 0; i < im->options->lowered_count; i++) {
+    const LoweredOp *lowered = &im->options->lowered[i];
+    if (sv_eq(lowered->domain, domain) && sv_eq(lowered->op, op))
+      return lowered;
+  }
+  return NULL;
+}
+
+/* The program's graph, and what its values are in the graph that is made. */
+typedef struct Inlining {
+  Import *im;
+  const LoweredOp *lowered;
+  const Graph *from;
+  ValueId *values; /* by value of from; 0: not there yet */
+} Inlining;
+
+/* What the first node that cannot stand at LEVEL_ATEN is; NULL when all can. */
+static const char *obstacle(Import *im, const Graph *from, const char **op) {
+  for (FOR_NODES(from, n)) {
+    OpId id = node_cget(from, n)->op;
+    *op = arena_strdup(&im->scratch, op_schema(id)->name);
+    if (op_has_trait(id, OP_EFFECT | OP_CONTROL))
+      return "keeps a state or jumps";
+    if (!op_allowed_at(id, LEVEL_ATEN))
+      return "exists in programs only";
+    for (uint32_t i = 0; i < node_cget(from, n)->result_count; i++) {
+      const Type *type = value_type(from, node_result(from, n, i));
+      if (!type_is_static(type))
+        return "has a result whose size is known at run time only";
+      if (type->order != ORDER_CONTIGUOUS)
+        return "has a result that is not contiguous";
+    }
+  }
+  return NULL;
+}
+
+static TypeId copy_type(Graph *to, const Type *type) {
+  return graph_tensor_type(to, (DType)type->dtype, type->rank, type->dims, (DimOrder)type->order);
+}
+
+/* The value of the new graph; constants are made when they are first used. */
+static ValueId map_value(Inlining *n, ValueId v) {
+  if (!v || n->values[v] || !value_is_const(n->from, v))
+    return n->values[v];
+  Constant bytes = *value_constant(n->from, v);
+  TypeId type = copy_type(n->im->g, value_type(n->from, v));
+  return n->values[v] = graph_add_constant(n->im->g, type, bytes, 0);
+}
+
+static ArgIn map_argument(Inlining *n, ArgIn arg) {
+  if (arg.kind == ARG_VALUE)
+    arg.i = map_value(n, (ValueId)arg.i);
+  if (arg.kind == ARG_VALUES) {
+    ValueId *values = ARENA_ARRAY(&n->im->scratch, ValueId, (size_t)arg.count + 1);
+    for (uint32_t i = 0; i < arg.count; i++)
+      values[i] = map_value(n, arg.values[i]);
+    arg.values = values;
+  }
+  return arg;
+}
+
+static void copy_node(Inlining *n, NodeId node) {
+  Arena *scratch = &n->im->scratch;
+  uint32_t count = node_cget(n->from, node)->arg_count;
+  ArgIn *args = ARENA_ARRAY(scratch, ArgIn, (size_t)count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    args[i] = map_argument(n, node_arg_in(n->from, node, i, scratch));
+  ValueId first = build_args(&n->im->b, node_cget(n->from, node)->op, args, count);
+  for (uint32_t i = 0; i < node_cget(n->from, node)->result_count && import_ok(n->im); i++)
+    n->values[node_result(n->from, node, i)] = first + i;
+}
+
+static void refuse_input(Inlining *n, uint32_t i, const Type *want, ValueId have) {
+  StrBuf wanted, had;
+  strbuf_init(&wanted);
+  strbuf_init(&had);
+  type_print(n->from, want, &wanted);
+  type_print(n->im->g, vt(n->im, have), &had);
+  import_fail(n->im, DIAG_LOWERED_MISMATCH, "input %u is %s, '%s' takes %s", i, strbuf_cstr(&had),
+              n->lowered->path, strbuf_cstr(&wanted));
+  strbuf_release(&wanted);
+  strbuf_release(&had);
+}
+
+static void bind_inputs(Inlining *n) {
+  for (uint32_t i = 0; i < n->from->input_count && import_ok(n->im); i++) {
+    ValueId given = in_required(n->im, i), input = n->from->inputs[i];
+    if (!import_ok(n->im))
+      return;
+    const Type *want = value_type(n->from, input), *have = vt(n->im, given);
+    bool same = want->dtype == have->dtype && want->rank == have->rank && type_is_static(want) &&
+                type_is_static(have);
+    for (uint32_t d = 0; d < want->rank && same; d++)
+      same = want->dims[d] == have->dims[d];
+    if (!same)
+      refuse_input(n, i, want, given);
+    n->values[input] = given;
+  }
+}
+
+void import_lowered_call(Import *im, const LoweredOp *lowered) {
+  const Graph *from = lowered->graph;
+  *lowered->used = true;
+  if (in_count(im) != from->input_count || out_count(im) > graph_output_count(from)) {
+    import_fail(im, DIAG_LOWERED_MISMATCH,
+                "the node has %u inputs and %u outputs, '%s' has %u and %u", in_count(im),
+                out_count(im), lowered->path, from->input_count, graph_output_count(from));
+    return;
+  }
+  const char *op = "", *why = obstacle(im, from, &op);
+  if (why) {
+    import_fail(im, DIAG_LOWERED_MISMATCH, "'%s' cannot be a part of another program: its %s %s",
+                lowered->path, op, why);
+    return;
+  }
+  Inlining n = {im, lowered, from, ARENA_ARRAY(&im->scratch, ValueId, from->value_count)};
+  bind_inputs(&n);
+  for (FOR_NODES(from, node))
+    if (import_ok(im))
+      copy_node(&n, node);
+  for (uint32_t i = 0; i < out_count(im) && import_ok(im); i++)
+    if (out_wanted(im, i))
+      out(im, i, map_value(&n, graph_output(from, i)));
+}

@@ -1,0 +1,78 @@
+/* --lowered DOMAIN.OP=FILE.pte: programs that compute operators of the models. */
+#include "pipeline/settings.h"
+
+EtcStatus session_set_lowered(Session *s, StrView value) {
+  StrView name, path;
+  if (!session_split(value, '=', &name, &path) || path.size == 0)
+    return session_usage(s, "--lowered", "write --lowered DOMAIN.OP=FILE.pte",
+                         "--lowered " SV_FMT ": an operator and a program are needed",
+                         SV_ARG(value));
+  name = sv_from(arena_strdup(&s->arena, name));
+  size_t dot = name.size;
+  while (dot > 0 && name.data[dot - 1] != '.')
+    dot--;
+  LoweredFile file = {.op = {name.data + dot, name.size - dot}, .path = session_path(s, path)};
+  if (dot)
+    file.domain = (StrView){name.data, dot - 1};
+  if (sv_eq_str(file.domain, "ai.onnx"))
+    file.domain = SV("");
+  for (uint32_t i = 0; i < s->lowered_count; i++)
+    if (sv_eq(s->lowered[i].op, file.op) && sv_eq(s->lowered[i].domain, file.domain))
+      return session_usage(s, "--lowered", "give each operator one program",
+                           "operator '" SV_FMT "' is given twice", SV_ARG(name));
+  s->lowered = arena_push(&s->arena, s->lowered, s->lowered_count, sizeof file);
+  s->lowered[s->lowered_count++] = file;
+  return ETC_OK;
+}
+
+/* The only method, or forward. */
+static Status method_of(Session *s, const LoweredFile *file, const Graph **out) {
+  const Graph *found = NULL, *forward = NULL;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < file->file.method_count; i++) {
+    const Graph *g = file->file.methods[i];
+    if (!g)
+      continue;
+    found = g;
+    count++;
+    if (sv_eq_str(intern_get(&s->ctx.names, g->name), "forward"))
+      forward = g;
+  }
+  *out = count == 1 ? found : forward;
+  if (*out)
+    return STATUS_OK;
+  return diag_report(&s->sink, DIAG_LOWERED_MISMATCH, diag_file(file->path),
+                     "the program has %u methods, and none is called 'forward'", count);
+}
+
+Status session_open_lowered(Session *s) {
+  s->lowered_ops = ARENA_ARRAY(&s->arena, LoweredOp, (size_t)s->lowered_count + 1);
+  for (uint32_t i = 0; i < s->lowered_count; i++) {
+    LoweredFile *file = &s->lowered[i];
+    s->ctx.model_path = sv_from(file->path);
+    TRY(pte_read(&s->ctx, file->path, NULL, &file->file));
+    file->open = true;
+    s->lowered_ops[i] = (LoweredOp){
+        .domain = file->domain, .op = file->op, .path = file->path, .used = &file->used};
+    TRY(method_of(s, file, &s->lowered_ops[i].graph));
+  }
+  return STATUS_OK;
+}
+
+Status session_check_lowered(Session *s) {
+  Status status = STATUS_OK;
+  for (uint32_t i = 0; i < s->lowered_count; i++) {
+    const LoweredFile *file = &s->lowered[i];
+    if (!file->used)
+      status = diag_report(&s->sink, DIAG_LOWERED_UNUSED, diag_file(file->path),
+                           "no node has the operator '" SV_FMT "%s" SV_FMT "'",
+                           SV_ARG(file->domain), file->domain.size ? "." : "", SV_ARG(file->op));
+  }
+  return status;
+}
+
+void session_close_lowered(Session *s) {
+  for (uint32_t i = 0; i < s->lowered_count; i++)
+    if (s->lowered[i].open)
+      pte_close(&s->lowered[i].file);
+}
