@@ -338,7 +338,7 @@ static PteMethodSize size_method(const Sizer *s, uint32_t method, uint64_t *budg
                        .workspace = totals.workspace,
                        .unknown = totals.unknown};
   PteSpans all = method_spans(m, s->arena);
-  spans_merge(&all);
+  spans_merge(&all, s->arena);
   uint32_t first = 0;
   for (uint32_t id = 1; id < m->arena_count; id++) {
     uint32_t end = first;

@@ -161,6 +161,8 @@ def run_item(args, model, item, server, work):
     if stage == "ok":
         row["pte"] = os.path.getsize(path)
         stage, message = run_cases(args, model, indices, path, row, server, work)
+        if stage == "ok":
+            stage, message = check_size(args, path)
         if not args.keep:
             os.unlink(path)
     row["stage"], row["message"] = stage, " ".join(message.split())
@@ -188,6 +190,18 @@ def run_cases(args, model, indices, path, row, server, work):
             return "mismatch", f"{suffix[1:]}: etc run: {message}"
         if i == indices[0]:
             row["run_ms"], row["ort_ms"] = answer["seconds"] * 1e3, reference_ms(model, inputs)
+    return "ok", ""
+
+
+def check_size(args, path):
+    """No arena has more in use than it has bytes."""
+    done = etc_command.run([args.etc, "size", "--json", path], args.timeout)
+    if done.code != 0:
+        return "size", done.summary()[1]
+    for method in json.loads(done.stdout)["methods"]:
+        for arena in method["arenas"]:
+            if arena["peak_bytes"] > arena["bytes"]:
+                return "size", f"{arena['peak_bytes']} bytes in use of an arena of {arena['bytes']}"
     return "ok", ""
 
 
