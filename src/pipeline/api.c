@@ -120,50 +120,6 @@ static Status lower(Session *s) {
   return hit ? session_emit_kept(s, s->output) : session_run(s, STAGE_EMIT);
 }
 
-static bool has_bundle(const Session *s) {
-  for (uint32_t i = 0; i < s->layer_count; i++)
-    if (s->layers[i]->options.bundle)
-      return true;
-  return false;
-}
-
-/* Standard output takes the program alone: what else is written needs a name. */
-static EtcStatus check_stdout(Session *s) {
-  if (!s->deliver && isatty(STDOUT_FILENO))
-    return session_usage(s, "--output", "redirect standard output, or give a file name",
-                         "a program is not written to a terminal");
-  if (s->depfile && strcmp(s->depfile, "-") == 0)
-    return session_usage(s, "--depfile", "add -MF FILE",
-                         "program and dependencies would both go to standard output");
-  if (s->default_depfile && !s->depfile)
-    return session_usage(s, "--write-depfile", "add -MF FILE",
-                         "a program on standard output has no name for a file beside it");
-  if (has_bundle(s))
-    return session_usage(s, "--bundle", "give the program a file name",
-                         "a program on standard output has no name for a bundle beside it");
-  return ETC_OK;
-}
-
-/* What can be known to be wrong before anything is read. */
-static EtcStatus check_outputs(Session *s, const char *output) {
-  if (!output || !output[0])
-    return session_usage(s, "--output", "add -o OUT.pte", "there is no name for the output");
-  if (s->external && strcmp(s->external, output) == 0)
-    return session_usage(s, "--external-weights", "give the weights another name",
-                         "program and weights would be the same file");
-  struct stat st;
-  if (session_wants_whole(s) && stat(output, &st) == 0 && !S_ISREG(st.st_mode) &&
-      !S_ISDIR(st.st_mode))
-    return session_usage(s, s->budget ? "--budget" : "--size",
-                         "name a file, or '-' for standard output",
-                         "a device or pipe cannot be looked at before it gets the program");
-  if (s->cache.folder && s->cache.besides)
-    return session_usage(
-        s, "--cache", arena_printf(&s->arena, "leave out --cache or --%s", s->cache.besides),
-        "the cache keeps programs alone, and not what --%s adds", s->cache.besides);
-  return strcmp(output, "-") == 0 ? check_stdout(s) : ETC_OK;
-}
-
 EtcStatus etc_lower(EtcSession *s, const char *output) {
   EtcStatus status = recipe_apply(s);
   if (status != ETC_OK)
@@ -175,9 +131,7 @@ EtcStatus etc_lower(EtcSession *s, const char *output) {
   if (s->program.method_count)
     return session_usage(s, "", "make a new session for each program",
                          "this session has lowered its program already");
-  status = check_outputs(s, s->output);
-  if (status == ETC_OK)
-    status = session_check_reports(s, s->output);
+  status = session_check_outputs(s, s->output);
   if (status == ETC_OK) {
     status = session_status(lower(s));
     session_print_times(s);

@@ -53,12 +53,17 @@ const char *bundles_path(Session *s, const char *output) {
   return arena_printf(&s->arena, SV_FMT ".bpte", SV_ARG(path));
 }
 
-Status bundles_write(Session *s, const char *output) {
+Status bundles_write(Session *s, AtomicFile *program, const char *output) {
   BundleSuite *suites = ARENA_ARRAY(&s->arena, BundleSuite, s->program.method_count);
   uint32_t count = 0;
+  MappedFile bytes;
   for (uint32_t i = 0; i < s->program.method_count; i++)
     if (s->program.methods[i].suite)
       suites[count++] = *s->program.methods[i].suite;
-  return count ? bundle_write(suites, count, &s->sink, output, bundles_path(s, output), s->sync)
-               : STATUS_OK;
+  if (!count)
+    return STATUS_OK;
+  TRY(atomic_file_view(program, &bytes));
+  Status status = bundle_write(suites, count, &s->sink, &bytes, bundles_path(s, output), s->sync);
+  file_unmap(&bytes);
+  return status;
 }

@@ -7,8 +7,8 @@
 /* Runs the imported methods that have samples on them, in order and with their states; reported:
  * samples that cannot be read or do not fit. */
 Status bundles_prepare(Session *s);
-/* After the program: OUT.bpte beside OUT.pte, if there are test cases. */
-Status bundles_write(Session *s, const char *output);
+/* OUT.bpte beside OUT.pte, if there are test cases. program: all bytes of it are written. */
+Status bundles_write(Session *s, AtomicFile *program, const char *output);
 /* Where that is. */
 const char *bundles_path(Session *s, const char *output);
 

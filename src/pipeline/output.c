@@ -9,27 +9,6 @@
 #include "pte/emit.h"
 #include "support/depfile.h"
 
-/* The output takes the place of what has its name: that must not be something that is being read.
- */
-static Status check_file(Session *s, const char *output) {
-  for (uint32_t i = 0; i < s->program.source_count; i++) {
-    const Source *source = s->program.sources[i];
-    if (source->in_memory || !file_same(source->path, output))
-      continue;
-    Diag *d = diag_begin(&s->sink, DIAG_FILE_WRITE, diag_file(output));
-    diag_message(d, "'%s' is the model itself", output);
-    diag_hint(d, "give the output another name");
-    return diag_end(d);
-  }
-  return STATUS_OK;
-}
-
-static Status check_output(Session *s, const char *output) {
-  for (uint32_t i = 0; i < s->report_count; i++)
-    TRY(check_file(s, s->reports[i].path));
-  return check_file(s, output);
-}
-
 static void print_depfile(const Session *s, const char *output, StrBuf *out) {
   Depfile d;
   depfile_begin(&d, s->depfile_target ? s->depfile_target : output);
@@ -38,11 +17,15 @@ static void print_depfile(const Session *s, const char *output, StrBuf *out) {
   depfile_end(&d, out);
 }
 
+const char *session_depfile(Session *s, const char *output) {
+  return s->depfile           ? s->depfile
+         : s->default_depfile ? arena_printf(&s->arena, "%s.d", output)
+                              : NULL;
+}
+
 /* The output, when it appears, is never without it. */
 static Status write_depfile(Session *s, const char *output) {
-  const char *path = s->depfile;
-  if (!path && s->default_depfile)
-    path = arena_printf(&s->arena, "%s.d", output);
+  const char *path = session_depfile(s, output);
   if (!path)
     return STATUS_OK;
   StrBuf text;
@@ -70,14 +53,22 @@ typedef struct Whole {
 /* Before the program gets its name. */
 static Status check_whole(void *user, AtomicFile *file) {
   const Whole *w = user;
-  if (session_wants_whole(w->s))
-    TRY(session_check_whole(w->s, file, w->maps));
+  w->s->program.maps = w->maps;
+  return session_wants_whole(w->s) ? session_check_whole(w->s, file, w->maps) : STATUS_OK;
+}
+
+/* Then, so that none of them is missing where there is a program. */
+static Status write_beside(void *user, AtomicFile *file) {
+  const Whole *w = user;
+  TRY(instruction_map_write(w->s));
+  TRY(bundles_write(w->s, file, w->output));
+  TRY(session_report_write(w->s, w->output));
   return write_depfile(w->s, w->output);
 }
 
 Status session_emit(Session *s, const char *output) {
   Graph **graphs = ARENA_ARRAY(&s->arena, Graph *, s->program.method_count);
-  Status status = check_output(s, output);
+  Status status = session_check_overwrites(s, output);
   TRY(status);
   manager_enter(&s->manager, STAGE_EMIT);
   for (uint32_t i = 0; i < s->program.method_count; i++) {
@@ -104,6 +95,7 @@ Status session_emit(Session *s, const char *output) {
   TRY(pte_emit(graphs, s->program.method_count, &s->sink, kept ? kept : output,
                (EmitOptions){.maps = maps,
                              .whole = check_whole,
+                             .beside = write_beside,
                              .whole_user = &whole,
                              .external = s->external,
                              .deliver = s->deliver,
@@ -119,14 +111,11 @@ Status session_emit(Session *s, const char *output) {
     TRY(session_cache_keep(s));
     TRY(session_cache_deliver(s, output));
   }
-  s->program.maps = maps;
-  TRY(instruction_map_write(s));
-  TRY(bundles_write(s, output));
-  return session_report_write(s, output);
+  return STATUS_OK;
 }
 
 Status session_emit_kept(Session *s, const char *output) {
-  TRY(check_output(s, output));
+  TRY(session_check_overwrites(s, output));
   TRY(write_depfile(s, output));
   return session_cache_deliver(s, output);
 }

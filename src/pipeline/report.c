@@ -40,20 +40,6 @@ EtcStatus session_set_report(Session *s, StrView value) {
   return ETC_OK;
 }
 
-EtcStatus session_check_reports(Session *s, const char *output) {
-  for (uint32_t i = 0; i < s->report_count; i++) {
-    const char *path = s->reports[i].path;
-    for (uint32_t k = 0; k < i; k++)
-      if (strcmp(path, s->reports[k].path) == 0)
-        return session_usage(s, "--report", "give each report a name of its own",
-                             "'%s' is named twice", path);
-    if (strcmp(path, output) == 0)
-      return session_usage(s, "--report", "give the report another name",
-                           "program and report would be the same file");
-  }
-  return ETC_OK;
-}
-
 Status session_report_open(Session *s) {
   for (uint32_t i = 0; i < s->report_count; i++) {
     SessionReport *r = &s->reports[i];

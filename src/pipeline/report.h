@@ -7,9 +7,6 @@
 
 /* --report FILE.html or FILE.json */
 EtcStatus session_set_report(Session *s, StrView value);
-/* Before anything is read: no report is the program, or another report. output: the path of the
- * program. */
-EtcStatus session_check_reports(Session *s, const char *output);
 /* Before the stage quantize: measures what it will cost, where there are samples. The graph is as
  * before. Nothing without --report. */
 Status session_report_quantize(Session *s, Method *m);

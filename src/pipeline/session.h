@@ -138,6 +138,12 @@ Status session_emit_kept(Session *s, const char *output);
 void session_keep_delegate(void *user, Graph *part);
 /* Hands what time-passes asks for to the output. */
 void session_print_times(const Session *s);
+/* Before anything is read: whether two outputs have one name; a usage error. */
+EtcStatus session_check_outputs(Session *s, const char *output);
+/* Before anything is written: whether an output would take the place of a file that was read. */
+Status session_check_overwrites(Session *s, const char *output);
+/* The file of dependencies of that output, or NULL. */
+const char *session_depfile(Session *s, const char *output);
 /* The graphs of all methods as text, as artifacts and `etc print` have them. */
 void session_print(const Session *s, PrintOptions options, StrBuf *out);
 /* The method of that name; the only one when name is empty. Reports an unknown or missing name

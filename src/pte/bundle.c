@@ -76,30 +76,25 @@ static Status write_file(FlatBuilder *b, Arena *arena, DiagSink *sink, const cha
 }
 
 Status bundle_write(const BundleSuite *suites, uint32_t count, DiagSink *sink,
-                    const char *program_path, const char *path, bool sync) {
+                    const MappedFile *program, const char *path, bool sync) {
   Arena arena;
-  MappedFile program;
+  FlatBuilder b;
   arena_init(&arena);
-  Status status = file_map(&program, &arena, sink, program_path);
-  if (status == STATUS_OK) {
-    FlatBuilder b;
-    FbRef *refs = ARENA_ARRAY(&arena, FbRef, (size_t)count + 1);
-    fb_init(&b);
-    b.alignment = PROGRAM_ALIGNMENT;
-    for (uint32_t i = 0; i < count; i++)
-      refs[i] = write_suite(&b, &suites[i], &arena);
-    FbRef list = fb_vector_refs(&b, refs, count);
-    FbRef bytes = write_bytes(&b, program.data, program.size, PROGRAM_ALIGNMENT);
-    fb_table_begin(&b);
-    fb_field_u32(&b, BUNDLE_VERSION, SCHEMA_VERSION, 0);
-    fb_field_ref(&b, BUNDLE_SUITES, list);
-    fb_field_ref(&b, BUNDLE_PROGRAM, bytes);
-    FbRef root = fb_table_end(&b);
-    fb_finish(&b, root, "BP08", 0);
-    status = write_file(&b, &arena, sink, path, sync);
-    fb_release(&b);
-    file_unmap(&program);
-  }
+  fb_init(&b);
+  b.alignment = PROGRAM_ALIGNMENT;
+  FbRef *refs = ARENA_ARRAY(&arena, FbRef, (size_t)count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    refs[i] = write_suite(&b, &suites[i], &arena);
+  FbRef list = fb_vector_refs(&b, refs, count);
+  FbRef bytes = write_bytes(&b, program->data, program->size, PROGRAM_ALIGNMENT);
+  fb_table_begin(&b);
+  fb_field_u32(&b, BUNDLE_VERSION, SCHEMA_VERSION, 0);
+  fb_field_ref(&b, BUNDLE_SUITES, list);
+  fb_field_ref(&b, BUNDLE_PROGRAM, bytes);
+  FbRef root = fb_table_end(&b);
+  fb_finish(&b, root, "BP08", 0);
+  Status status = write_file(&b, &arena, sink, path, sync);
+  fb_release(&b);
   arena_release(&arena);
   return status;
 }

@@ -18,9 +18,8 @@ typedef struct BundleSuite {
   uint32_t count, input_count, output_count;
 } BundleSuite;
 
-/* Writes the program at program_path with the suites to path. Errors (reported): those of files;
- * DIAG_TOO_LARGE. */
+/* Writes the program with the suites to path. Errors (reported): those of files; DIAG_TOO_LARGE. */
 Status bundle_write(const BundleSuite *suites, uint32_t count, DiagSink *sink,
-                    const char *program_path, const char *path, bool sync);
+                    const MappedFile *program, const char *path, bool sync);
 
 #endif

@@ -134,9 +134,13 @@ static Status check_limits(const Emitter *e) {
 
 /* Constants in a file of their own appear before the program that needs them. */
 static Status finish(Emitter *e, AtomicFile *file, EmitOptions options) {
+  if (options.figures)
+    *options.figures = e->figures;
   Status status = options.whole ? options.whole(options.whole_user, file) : STATUS_OK;
   if (status == STATUS_OK && options.external)
     status = ptd_write(&e->external, e->sink, options.external, options.sync);
+  if (status == STATUS_OK && options.beside)
+    status = options.beside(options.whole_user, file);
   if (status == STATUS_OK)
     return atomic_file_commit(file, options.sync);
   atomic_file_abandon(file);
@@ -218,8 +222,6 @@ Status pte_emit(Graph *const *methods, uint32_t count, DiagSink *sink, const cha
   ptd_writer_init(&e.external, methods[0]->ctx, &e.scratch);
   segments_init(&e.segments, &e.scratch, methods[0]->ctx->names.seed);
   Status status = emit(&e, methods, count, path, options);
-  if (options.figures && status == STATUS_OK)
-    *options.figures = e.figures;
   segments_release(&e.segments);
   ptd_writer_release(&e.external);
   arena_release(&e.scratch);

@@ -29,7 +29,9 @@ typedef struct EmitOptions {
   /* Called when the program is whole and has not got its name yet; after an error nothing of it is
    * left. May be NULL. */
   Status (*whole)(void *user, AtomicFile *file);
-  void *whole_user;
+  /* Called after that: writes what belongs beside the program. */
+  Status (*beside)(void *user, AtomicFile *file);
+  void *whole_user; /* of both */
   bool sync;                       /* fsync file and folder before the file gets its name */
   WriteProgress *progress;         /* or NULL */
   const ConstantMethod *constants; /* constant_count of them, with names of their own */

@@ -97,6 +97,13 @@ static Status look_at_target(AtomicFile *file, Arena *arena, bool *direct) {
     return diag_report(file->sink, DIAG_FILE_IS_DIRECTORY, place_of(file),
                        "the output '%s' is a folder", file->path);
   *direct = !S_ISREG(st.st_mode);
+  const char *read = file->sink->files ? files_read_path(file->sink->files, file->target) : NULL;
+  if (read) {
+    Diag *d = diag_begin(file->sink, DIAG_FILE_WRITE, place_of(file));
+    diag_message(d, "'%s' would take the place of '%s', which is being read", file->path, read);
+    diag_hint(d, "give the output another name");
+    return diag_end(d);
+  }
   file->mode = st.st_mode & 07777;
   if (!*direct && access(file->target, W_OK) != 0)
     return diag_report(file->sink, DIAG_FILE_WRITE, place_of(file), "cannot replace '%s': %s",

@@ -11,7 +11,7 @@
 typedef struct FilesRead {
   Intern paths; /* ids from 1 */
   struct FileVersion {
-    uint64_t size;
+    uint64_t size, device, inode;
     int64_t changed_ns;
   } * versions; /* by id */
   uint32_t capacity;
@@ -24,6 +24,10 @@ void file_note(DiagSink *sink, const char *path);
 /* Whether all are still what they were when they were first opened; else FILE_CHANGED is reported.
  */
 Status files_read_unchanged(const FilesRead *files, DiagSink *sink);
+
+/* The path by which the file was read that `path` leads to, or NULL: no output may take its place.
+ */
+const char *files_read_path(const FilesRead *files, const char *path);
 
 /* A read-only mapping of a whole regular file. An empty file has size 0 and data pointing at
  * nothing. */
@@ -60,6 +64,8 @@ void file_drop_pages(const MappedFile *file, uint64_t offset, uint64_t size);
 void file_unmap(MappedFile *file);
 /* Whether both paths lead to one file that exists. */
 bool file_same(const char *a, const char *b);
+/* The same, or whether they would, if both were made: names in one folder. */
+bool file_same_place(const char *a, const char *b);
 
 /* How far an output is, for whoever shows it. */
 typedef struct WriteProgress {
@@ -69,9 +75,9 @@ typedef struct WriteProgress {
 /* A file that appears under its name only when commit succeeds; until then it is PATH.tmp-PID-N in
  * the same folder and is removed by abandon, and by the signal handler of the command
  * (atomic_file_remove_pending is async-signal-safe). A symbolic link at path is followed and stays.
- * An existing file keeps its permissions. A device or pipe (/dev/null, /dev/stdout) is written to
- * directly. "-" is standard output: it gets nothing before commit, which copies a temporary file to
- * it. */
+ * An existing file keeps its permissions; one that was read (FilesRead) is not replaced. A device
+ * or pipe (/dev/null, /dev/stdout) is written to directly. "-" is standard output: it gets nothing
+ * before commit, which copies a temporary file to it. */
 typedef struct AtomicFile {
   WriteProgress *progress; /* may be NULL */
   int fd;

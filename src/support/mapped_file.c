@@ -63,13 +63,25 @@ static void note(DiagSink *sink, const char *path, const struct stat *st) {
   uint32_t id = intern_add(&files->paths, sv_from(path));
   files->versions =
       pool_reserve(files->versions, &files->capacity, (uint64_t)id + 1, sizeof *files->versions);
-  files->versions[id] = (struct FileVersion){(uint64_t)st->st_size, change_time(st)};
+  files->versions[id] = (struct FileVersion){(uint64_t)st->st_size, (uint64_t)st->st_dev,
+                                             (uint64_t)st->st_ino, change_time(st)};
 }
 
 void file_note(DiagSink *sink, const char *path) {
   struct stat st;
   if (stat(path, &st) == 0)
     note(sink, path, &st);
+}
+
+const char *files_read_path(const FilesRead *files, const char *path) {
+  struct stat st;
+  if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+    return NULL;
+  for (uint32_t id = 1; id <= files->paths.count; id++)
+    if (files->versions[id].inode == (uint64_t)st.st_ino &&
+        files->versions[id].device == (uint64_t)st.st_dev)
+      return intern_get(&files->paths, id).data;
+  return NULL;
 }
 
 static Status report_changed(DiagSink *sink, const char *path) {
@@ -337,6 +349,18 @@ void file_unmap(MappedFile *file) {
   if (file->fd >= 0)
     close(file->fd);
   *file = (MappedFile){.fd = -1, .path = file->path};
+}
+
+bool file_same_place(const char *a, const char *b) {
+  if (strcmp(a, b) == 0 || file_same(a, b))
+    return true;
+  const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
+  if (strcmp(x ? x + 1 : a, y ? y + 1 : b) != 0)
+    return false;
+  char folders[2][PATH_MAX];
+  int sizes[] = {snprintf(folders[0], PATH_MAX, "%.*s.", (int)(x ? x + 1 - a : 0), a),
+                 snprintf(folders[1], PATH_MAX, "%.*s.", (int)(y ? y + 1 - b : 0), b)};
+  return sizes[0] < PATH_MAX && sizes[1] < PATH_MAX && file_same(folders[0], folders[1]);
 }
 
 bool file_same(const char *a, const char *b) {
