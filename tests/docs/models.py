@@ -85,11 +85,11 @@ def sequences(folder):
 def decoder(folder):
     """A decoder with a cache that grows: decoder.onnx, and two calls for it."""
     nodes = [helper.make_node("Gather", ["table", "ids"], ["k"]),
-             helper.make_node("Concat", ["past_k", "k"], ["present_k"], axis=1),
-             helper.make_node("ReduceMean", ["present_k"], ["m"], axes=[1], keepdims=0),
+             helper.make_node("Concat", ["past_key_values.0.key", "k"], ["present.0.key"], axis=1),
+             helper.make_node("ReduceMean", ["present.0.key"], ["m"], axes=[1], keepdims=0),
              helper.make_node("MatMul", ["m", "head"], ["logits"])]
-    save(folder, "decoder.onnx", nodes, [value("ids", [1, 1], I64), value("past_k", [1, "past", 8])],
-         [value("logits", [1, 32]), value("present_k", [1, "total", 8])], [weight("table", 32, 8), weight("head", 8, 32)])
+    save(folder, "decoder.onnx", nodes, [value("ids", [1, 1], I64), value("past_key_values.0.key", [1, "past", 8])],
+         [value("logits", [1, 32]), value("present.0.key", [1, "total", 8])], [weight("table", 32, 8), weight("head", 8, 32)])
     for name in "ab":
         np.save(os.path.join(folder, name + ".npy"), np.full((1, 1), ord(name) % 32, np.int64))
 
