@@ -85,11 +85,20 @@ static void append_examples(StrBuf *out, const char *examples) {
   strbuf_release(&text);
 }
 
-/* A line that begins with an option begins a paragraph. */
+/* A line that begins with an option begins a paragraph; lines that begin with blanks stay as they
+ * are. */
 static void append_description(StrBuf *out, const char *text) {
   roff_section(out, SV("DESCRIPTION"));
   for (const char *at = text; *at;) {
     size_t size = strcspn(at, "\n") + 1;
+    if (at[0] == ' ') {
+      const char *end = at;
+      while (*end == ' ')
+        end += strcspn(end, "\n") + 1;
+      roff_example(out, (StrView){at, (size_t)(end - at)});
+      at = end;
+      continue;
+    }
     if (at != text && at[0] == '-' && at[1] == '-')
       strbuf_append(out, SV(".PP\n"));
     roff_text(out, (StrView){at, size});
