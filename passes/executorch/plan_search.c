@@ -65,13 +65,13 @@ struct PlanSearch {
   Component *components;
   uint32_t component_count;
   uint64_t capacity;
-  uint64_t left;      /* work until the present attempt is given up */
-  uint32_t *crossing; /* by section: unplaced buffers that are in the one after it as well */
-  uint64_t *sums;     /* by section, of one check */
-  uint64_t *raised;   /* set of buffers, of one step */
-  Entry **levels;     /* by depth: memory for entries */
-  Range proof;        /* the window that was impossible last; or empty */
-  uint64_t *offsets;  /* by span, of the present attempt */
+  uint64_t work_left;     /* work until the present attempt is given up */
+  uint32_t *crossing;     /* by section: unplaced buffers that are in the one after it as well */
+  uint64_t *sums;         /* by section, of one check */
+  uint64_t *floor_raised; /* set of buffers: those whose lowest offset rose in this step */
+  Entry **levels;         /* by depth: memory for entries */
+  Range impossible;       /* the window that could not be filled last; or empty */
+  uint64_t *offsets;      /* by span, of the present attempt */
 };
 
 /* --- sections --- */
@@ -192,7 +192,7 @@ PlanSearch *plan_search_make(const Span *spans, uint32_t count, uint32_t end, Ar
   s->arena = arena;
   s->buffers = ARENA_ARRAY(arena, Buffer, sized);
   s->sections = find_sections(s, spans, count, end);
-  s->raised = ARENA_ARRAY(arena, uint64_t, sized / 64 + 1);
+  s->floor_raised = ARENA_ARRAY(arena, uint64_t, sized / 64 + 1);
   s->levels = ARENA_ARRAY(arena, Entry *, (size_t)sized + 1);
   find_components(s);
   find_rankings(s);
@@ -201,7 +201,7 @@ PlanSearch *plan_search_make(const Span *spans, uint32_t count, uint32_t end, Ar
 
 /* --- one step --- */
 
-/* Merges the set s->raised, `moved` buffers that now begin at `top`, into the list of `kept`
+/* Merges the set s->floor_raised, `moved` buffers that now begin at `top`, into the list of `kept`
  * others; empties the set. */
 static void merge_raised(PlanSearch *s, Entry *list, uint32_t kept, uint32_t moved, uint64_t top) {
   uint32_t out = kept, in, count = kept + moved;
@@ -210,8 +210,8 @@ static void merge_raised(PlanSearch *s, Entry *list, uint32_t kept, uint32_t mov
   in = out + moved;
   memmove(list + in, list + out, (kept - out) * sizeof *list);
   for (uint32_t word = 0; out < in; word++)
-    for (; s->raised[word]; s->raised[word] &= s->raised[word] - 1) {
-      uint32_t buffer = word * 64 + (uint32_t)__builtin_ctzll(s->raised[word]);
+    for (; s->floor_raised[word]; s->floor_raised[word] &= s->floor_raised[word] - 1) {
+      uint32_t buffer = word * 64 + (uint32_t)__builtin_ctzll(s->floor_raised[word]);
       while (in < count && list[in].at == top && list[in].buffer < buffer)
         list[out++] = list[in++];
       list[out++] = (Entry){top, buffer};
@@ -233,7 +233,7 @@ static bool copy_entries(PlanSearch *s, const Part *from, uint32_t placed, uint6
     if (e.buffer == placed || b->from < to->from || b->to > to->to)
       continue;
     if (e.at < top && sections_meet(b, p)) {
-      s->raised[e.buffer / 64] |= (uint64_t)1 << e.buffer % 64;
+      s->floor_raised[e.buffer / 64] |= (uint64_t)1 << e.buffer % 64;
       moved++;
     } else {
       to->entries[kept++] = e;
@@ -241,7 +241,7 @@ static bool copy_entries(PlanSearch *s, const Part *from, uint32_t placed, uint6
   }
   merge_raised(s, to->entries, kept, moved, top);
   to->count = kept + moved;
-  s->left -= from->count < s->left ? from->count : s->left;
+  s->work_left -= from->count < s->work_left ? from->count : s->work_left;
   return moved != 0;
 }
 
@@ -260,7 +260,7 @@ static bool sections_fit(PlanSearch *s, const Part *part, uint64_t least) {
     work += b->to - b->from + 1;
     fit = at <= s->capacity && most <= s->capacity - at;
   }
-  s->left -= work < s->left ? work : s->left;
+  s->work_left -= work < s->work_left ? work : s->work_left;
   return fit;
 }
 
@@ -313,7 +313,7 @@ static SearchAnswer descend(PlanSearch *s, Part part, Entry last, uint32_t depth
     if (e.at < last.at || (e.at == last.at && e.buffer < last.buffer) ||
         (b->twin && i && part.entries[i - 1].buffer + 1 == e.buffer))
       continue;
-    if (!s->left)
+    if (!s->work_left)
       return SEARCH_UNDECIDED;
     bool moved = false;
     s->offsets[b->span] = e.at;
@@ -350,10 +350,10 @@ static SearchAnswer attempt(PlanSearch *s, Range range, unsigned ranking, uint64
   uint64_t given = limit < *work ? limit : *work;
   Part part = {.entries = level_entries(s, 0), .from = range.from, .to = range.to};
   pick_buffers(s, s->rankings[ranking], range, &part);
-  s->left = given > s->count ? given - s->count : 0;
+  s->work_left = given > s->count ? given - s->count : 0;
   SearchAnswer answer =
       sections_fit(s, &part, 0) ? descend(s, part, (Entry){0}, 0) : SEARCH_IMPOSSIBLE;
-  *work -= given - s->left;
+  *work -= given - s->work_left;
   return answer;
 }
 
@@ -368,7 +368,7 @@ static bool impossible_window(PlanSearch *s, Range range, uint64_t limit, uint64
       decided &= answer != SEARCH_UNDECIDED;
       if (answer != SEARCH_IMPOSSIBLE)
         continue;
-      s->proof = window;
+      s->impossible = window;
       return true;
     }
   return false;
@@ -391,7 +391,7 @@ SearchAnswer plan_search_run(PlanSearch *s, uint64_t capacity, uint64_t *work, u
   uint32_t solved = 0;
   s->capacity = capacity;
   s->offsets = offsets;
-  if (s->proof.to && attempt(s, s->proof, 0, *work / 8, work) == SEARCH_IMPOSSIBLE)
+  if (s->impossible.to && attempt(s, s->impossible, 0, *work / 8, work) == SEARCH_IMPOSSIBLE)
     return SEARCH_IMPOSSIBLE;
   for (uint32_t i = 0; i < s->component_count; i++)
     s->components[i].solved = false;

@@ -9,23 +9,23 @@
 enum { MAX_WORK = 400000000 }; /* about half a second */
 
 /* Sizes of arenas: none below `low` is possible, one of `high` is known; whether one between `low`
- * and `open` is possible could not be decided. Multiples of the alignment. */
+ * and `undecided` is possible could not be decided. Multiples of the alignment. */
 typedef struct Limits {
-  uint64_t low, open, high, unit;
+  uint64_t low, undecided, high, unit;
 } Limits;
 
 /* The size to ask for next: the lowest first, then the middle. */
 static uint64_t next_size(const Limits *l, bool first) {
-  return first ? l->low : l->open + (l->high - l->open) / l->unit / 2 * l->unit;
+  return first ? l->low : l->undecided + (l->high - l->undecided) / l->unit / 2 * l->unit;
 }
 
 static void narrow(Limits *l, SearchAnswer answer, uint64_t size, uint64_t found) {
   if (answer == SEARCH_FOUND)
     l->high = found;
   else
-    l->open = size + l->unit;
+    l->undecided = size + l->unit;
   if (answer == SEARCH_IMPOSSIBLE)
-    l->low = l->open;
+    l->low = l->undecided;
 }
 
 static uint64_t top_of(const PlanProblem *q, const uint64_t *offsets) {
@@ -38,13 +38,13 @@ static uint64_t top_of(const PlanProblem *q, const uint64_t *offsets) {
 }
 
 uint64_t planner_best(const PlanProblem *q, uint64_t work, Arena *scratch, uint64_t *offsets) {
-  Limits l = {.low = q->bound, .open = q->bound, .unit = q->alignment};
+  Limits l = {.low = q->bound, .undecided = q->bound, .unit = q->alignment};
   l.high = planner_greedy(q->spans, q->count, q->end, q->bound, scratch, offsets);
   PlanSearch *search =
       l.high > l.low ? plan_search_make(q->spans, q->count, q->end, scratch) : NULL;
   uint64_t *found = search ? ARENA_ARRAY(scratch, uint64_t, q->count) : NULL;
   work = work ? work : MAX_WORK;
-  for (bool first = true; search && work && l.open < l.high; first = false) {
+  for (bool first = true; search && work && l.undecided < l.high; first = false) {
     uint64_t size = next_size(&l, first), share = work / 2 + 1;
     work -= share;
     SearchAnswer answer = plan_search_run(search, size, &share, found);

@@ -24,9 +24,9 @@ typedef struct State {
   uint64_t hash;  /* of the set of nodes that ran */
   uint32_t first; /* the first node that has not run */
   uint32_t ready_count;
-  uint16_t *ready; /* nodes that wait for none; unordered */
-  uint16_t *waits; /* by node: for so many that have not run; RAN */
-  uint16_t *left;  /* by buffer: uses to come */
+  uint16_t *ready;        /* nodes that wait for none; unordered */
+  uint16_t *predecessors; /* by node: those that have not run yet; RAN */
+  uint16_t *left;         /* by buffer: uses to come */
 } State;
 #define RAN UINT16_MAX
 
@@ -162,7 +162,7 @@ static void find_moves(Beam *b, uint32_t i) {
     if (node == first)
       do
         first++;
-      while (first < b->p->node_count && s->waits[first] == RAN);
+      while (first < b->p->node_count && s->predecessors[first] == RAN);
     Move m = {after, during > s->peak ? during : s->peak, s->hash ^ node_hash(node), first, i,
               node};
     if (after <= s->live) { /* no choice */
@@ -178,7 +178,7 @@ static void apply_move(Beam *b, const Move *m, State *out) {
   const ScheduleProblem *p = b->p;
   const State *in = &b->states[m->state];
   const ScheduleNode *n = &p->nodes[m->node];
-  memcpy(out->waits, in->waits, p->node_count * sizeof *out->waits);
+  memcpy(out->predecessors, in->predecessors, p->node_count * sizeof *out->predecessors);
   memcpy(out->left, in->left, p->buffer_count * sizeof *out->left);
   out->live = m->live;
   out->peak = m->peak;
@@ -188,9 +188,9 @@ static void apply_move(Beam *b, const Move *m, State *out) {
   for (uint32_t i = 0; i < in->ready_count; i++)
     if (in->ready[i] != m->node)
       out->ready[out->ready_count++] = in->ready[i];
-  out->waits[m->node] = RAN;
+  out->predecessors[m->node] = RAN;
   for (uint32_t i = 0; i < n->before_count; i++)
-    if (--out->waits[n->before[i]] == 0)
+    if (--out->predecessors[n->before[i]] == 0)
       out->ready[out->ready_count++] = (uint16_t)n->before[i];
   for (uint32_t i = 0; i < n->use_count; i++)
     out->left[n->uses[i].buffer]--;
@@ -222,11 +222,11 @@ static bool advance(Beam *b, Step *steps) {
 
 static void begin_beam(Beam *b) {
   State *s = &b->states[0];
-  *s = (State){.ready = s->ready, .waits = s->waits, .left = s->left};
+  *s = (State){.ready = s->ready, .predecessors = s->predecessors, .left = s->left};
   s->live = s->peak = begin(b->p, s->left);
   for (uint32_t i = 0; i < b->p->node_count; i++) {
-    s->waits[i] = (uint16_t)b->p->nodes[i].waits;
-    if (s->waits[i] == 0)
+    s->predecessors[i] = (uint16_t)b->p->nodes[i].predecessors;
+    if (s->predecessors[i] == 0)
       s->ready[s->ready_count++] = (uint16_t)i;
   }
   b->count = 1;
@@ -254,7 +254,7 @@ static State *make_states(const ScheduleProblem *p, Arena *scratch) {
   State *states = ARENA_ARRAY(scratch, State, WIDTH);
   for (uint32_t i = 0; i < WIDTH; i++)
     states[i] = (State){.ready = ARENA_ARRAY(scratch, uint16_t, p->node_count),
-                        .waits = ARENA_ARRAY(scratch, uint16_t, p->node_count),
+                        .predecessors = ARENA_ARRAY(scratch, uint16_t, p->node_count),
                         .left = ARENA_ARRAY(scratch, uint16_t, p->buffer_count)};
   return states;
 }

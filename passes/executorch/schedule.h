@@ -22,7 +22,7 @@ typedef struct ScheduleNode {
   const ScheduleUse *uses; /* each buffer once */
   const uint32_t *makes;
   uint32_t before_count, use_count, make_count;
-  uint32_t waits; /* for so many nodes */
+  uint32_t predecessors; /* nodes that must come before */
 } ScheduleNode;
 
 /* Nodes in an order that is possible. */

@@ -101,7 +101,7 @@ static void add_pair(Scheduler *s, uint32_t first, uint32_t second) {
     s->pairs = arena_grow(s->scratch, s->pairs, size, s->pair_capacity * sizeof *s->pairs);
   }
   s->pairs[s->pair_count++] = (Pair){first, second};
-  s->out[second].waits++;
+  s->out[second].predecessors++;
 }
 
 /* Whether n must keep its place: it writes, and does not only give a state its present size. */

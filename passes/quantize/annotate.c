@@ -7,9 +7,9 @@
  * loses nothing: the sums of residual branches before a norm, for one. Moves follow their operand.
  *
  * Each value that is quantized gets a node `observe` behind it, with the number of its range:
- * values of one range share scale and zero point. What an integer node makes is used through it by
- * all; what a float node makes only by integer nodes. A clamp behind a node is a part of it, so
- * that what is observed is what is left.
+ * values of one range share scale and zero point. All users of an
+ * integer node read its result through it; of the result of a float node only integer users do. A
+ * clamp behind a node is a part of it, so that what is observed is what is left.
  *
  * Only weights are quantized in loops, where what was rounded comes back in each iteration, and of
  * the last product before a loop or an output. */
@@ -26,17 +26,17 @@ enum { DEPTH_MAX = 8 };
 typedef struct Plan {
   Graph *g;
   Arena *arena;
-  uint8_t *role;    /* by node: QuantRole */
-  bool *integer;    /* by node */
-  bool *looped;     /* by node: in a loop */
-  bool *floats;     /* by node: it computes in floats, also with a weight that is quantized */
-  NodeId *clamp;    /* by node: the clamp that is a part of it; 0: none */
-  bool *part;       /* by node: a clamp that is a part of another node */
-  bool *wanted;     /* by value: as integers, by a node that is or may be integer */
-  bool *made;       /* by value: by an integer node */
-  bool *symmetric;  /* by value, of the first of a range */
-  ValueId *range;   /* by value: another of its range, or itself */
-  uint32_t *number; /* by value, of the first of a range: its number, from 1; 0: none yet */
+  uint8_t *role;  /* by node: QuantRole */
+  bool *integer;  /* by node */
+  bool *looped;   /* by node: in a loop */
+  bool *floats;   /* by node: it computes in floats, also with a weight that is quantized */
+  NodeId *clamp;  /* by node: the clamp that is a part of it; 0: none */
+  bool *absorbed; /* by node: a clamp that is a part of another node */
+  bool *wanted_as_integer; /* by value: by a node that is or may be integer */
+  bool *made_by_integer;   /* by value */
+  bool *symmetric;         /* by value, of the first of a range */
+  ValueId *range;          /* by value: another of its range, or itself */
+  uint32_t *number;        /* by value, of the first of a range: its number, from 1; 0: none yet */
   uint32_t numbers;
 } Plan;
 
@@ -47,9 +47,9 @@ static Plan make_plan(Graph *g, Arena *arena) {
   p.looped = ARENA_ARRAY(arena, bool, g->node_count);
   p.floats = ARENA_ARRAY(arena, bool, g->node_count);
   p.clamp = ARENA_ARRAY(arena, NodeId, g->node_count);
-  p.part = ARENA_ARRAY(arena, bool, g->node_count);
-  p.wanted = ARENA_ARRAY(arena, bool, g->value_count);
-  p.made = ARENA_ARRAY(arena, bool, g->value_count);
+  p.absorbed = ARENA_ARRAY(arena, bool, g->node_count);
+  p.wanted_as_integer = ARENA_ARRAY(arena, bool, g->value_count);
+  p.made_by_integer = ARENA_ARRAY(arena, bool, g->value_count);
   p.symmetric = ARENA_ARRAY(arena, bool, g->value_count);
   p.range = ARENA_ARRAY(arena, ValueId, g->value_count);
   p.number = ARENA_ARRAY(arena, uint32_t, g->value_count);
@@ -140,7 +140,7 @@ static void find_roles(Plan *p, const QuantOptions *options) {
     if (!user || user == NODE_OUTPUT || p->role[user] != ROLE_CLAMP)
       continue;
     p->clamp[n] = user;
-    p->part[user] = true;
+    p->absorbed[user] = true;
   }
 }
 
@@ -153,14 +153,14 @@ static ValueId result_of(const Plan *p, NodeId n, uint32_t i) {
 
 static bool any_wanted(const Plan *p, NodeId n) {
   for (uint32_t i = 0; i < result_count(p, n); i++)
-    if (p->wanted[result_of(p, n, i)])
+    if (p->wanted_as_integer[result_of(p, n, i)])
       return true;
   return false;
 }
 
 static bool any_made(const Plan *p, NodeId n, QuantRole role) {
   for (uint32_t k = 0; k < quant_operand_count(p->g, n, role); k++)
-    if (p->made[quant_operand(p->g, n, role, k)])
+    if (p->made_by_integer[quant_operand(p->g, n, role, k)])
       return true;
   return false;
 }
@@ -171,10 +171,10 @@ static void find_wanted(Plan *p) {
   Graph *g = p->g;
   for (NodeId n = g->last; n; n = node_cget(g, n)->prev) {
     QuantRole role = (QuantRole)p->role[n];
-    if (p->part[n] || p->floats[n] || (!is_product(role) && !any_wanted(p, n)))
+    if (p->absorbed[n] || p->floats[n] || (!is_product(role) && !any_wanted(p, n)))
       continue;
     for (uint32_t k = 0; k < quant_operand_count(g, n, role); k++)
-      p->wanted[quant_operand(g, n, role, k)] = true;
+      p->wanted_as_integer[quant_operand(g, n, role, k)] = true;
   }
 }
 
@@ -182,12 +182,12 @@ static void find_integers(Plan *p) {
   Graph *g = p->g;
   for (FOR_NODES(g, n)) {
     QuantRole role = (QuantRole)p->role[n];
-    if (p->part[n] || p->floats[n] || role == ROLE_FLOAT || role == ROLE_TABLE)
+    if (p->absorbed[n] || p->floats[n] || role == ROLE_FLOAT || role == ROLE_TABLE)
       continue;
     p->integer[n] =
         is_product(role) || (any_made(p, n, role) && (role == ROLE_MOVE || any_wanted(p, n)));
     for (uint32_t i = 0; p->integer[n] && i < result_count(p, n); i++)
-      p->made[result_of(p, n, i)] = true;
+      p->made_by_integer[result_of(p, n, i)] = true;
   }
 }
 
@@ -251,7 +251,7 @@ static Status observe_operand(Plan *p, ValueId v, ValueId *seen, uint32_t seen_c
   TRY(status);
   if (v < seen_count)
     seen[v] = to;
-  if (!p->made[v])
+  if (!p->made_by_integer[v])
     return STATUS_OK;
   graph_replace_uses(g, v, to);
   node_set_arg(g, value_def(g, to), 0, A_VAL(v));

@@ -135,7 +135,7 @@ static NodeId only_user(const Graph *g, ValueId v) {
   return user == NODE_OUTPUT ? 0 : user;
 }
 
-/* The dim of the channels of what a product makes, or takes. */
+/* Whether the channels of an operand or result are on the dim that its product expects. */
 static bool channels_fit(const Graph *g, ValueId v, bool linear) {
   return value_rank(g, v) >= 2 && (!linear || value_rank(g, v) == 2);
 }

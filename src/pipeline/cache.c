@@ -232,7 +232,7 @@ Status session_cache_find(Session *s, bool *hit) {
   return STATUS_OK;
 }
 
-/* A file that the key does not know cannot be, but would make it worthless. */
+/* Every file that was read must be a part of the key; if one is not, the program is not kept. */
 const char *session_cache_path(const Session *s) {
   bool same = s->sink.warnings == s->cache.warnings && s->files.paths.count == s->cache.files;
   return s->cache.writable && same ? s->cache.program : NULL;

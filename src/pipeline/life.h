@@ -38,7 +38,8 @@ typedef struct Carrier {
   const char *rule;  /* of the pass that ended it, or NULL */
   uint32_t from;     /* 1 + the carrier that it carries on from first; 0: it is one of the first */
   uint32_t next;     /* 1 + the carrier that carries on; 0: none */
-  bool equal; /* it was there already, for another operator (LIFE_EQUAL), or carries on such */
+  bool equal; /* it was there already, for another operator (LIFE_EQUAL), or continues one that was
+               */
 } Carrier;
 
 typedef struct Life {

@@ -58,7 +58,7 @@ static void case_init(Case *c, uint32_t count, uint64_t seed) {
     for (uint32_t k = 0; k < count; k++)
       if (c->before[i][k]) {
         ((uint32_t *)c->nodes[i].before)[c->nodes[i].before_count++] = k;
-        c->nodes[k].waits++;
+        c->nodes[k].predecessors++;
       }
   for (uint32_t i = 0; i <= count; i++)
     if (c->buffers[i].uses == 0 || i == count)

@@ -59,7 +59,7 @@ static ValueId pad_nd(Import *im, ValueId x, const Pads *p, ArgIn value) {
   return count ? build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(list, count), value) : x;
 }
 
-/* A value of the pad that is no constant is laid over by where. */
+/* A pad value that is known at run time only is put in with where(). */
 static ValueId pad_constant(Import *im, ValueId x, const Pads *p) {
   DType dtype = ex_dtype(im, x);
   const SymInt *whole;
