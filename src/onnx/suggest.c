@@ -13,6 +13,7 @@ enum {
   MAX_PLACES = 4,
   IMAGE = 224,
   OTHER = 32,
+  ALONE_MAX = 6, /* most dims of which each is tried alone */
   NODES_MAX = 20000
 };
 
@@ -258,6 +259,19 @@ static void set_flags(Suggester *s, bool range) {
   }
 }
 
+/* Tries the other sizes for the dim `alone` while the rest are 1, as a state beside samples has a
+ * batch that no name tells; alone == count: for all dims but batches. */
+static void try_others(Suggester *s, uint32_t alone, bool *unsupported) {
+  for (size_t k = 0; k < COUNT_OF(others) && !s->out->fits && !*unsupported; k++) {
+    for (uint32_t i = 0; i < s->count; i++) {
+      DimFlag *flag = &s->flags[s->options->dim_count + i];
+      if (!is_batch(&s->dims[i]))
+        flag->lo = flag->hi = alone == i || alone == s->count ? others[k] : 1;
+    }
+    s->out->fits = try_import(s, NULL, unsupported);
+  }
+}
+
 static void find_sizes(Suggester *s) {
   Graph *g = NULL;
   bool unsupported = false;
@@ -270,12 +284,10 @@ static void find_sizes(Suggester *s) {
   s->out->fits = try_import(s, NULL, &unsupported);
   if (s->model->proto->graph->n_node > NODES_MAX)
     return;
-  for (size_t k = 0; k < COUNT_OF(others) && !s->out->fits && !unsupported; k++) {
-    for (uint32_t i = 0; i < s->count; i++)
-      if (!is_batch(&s->dims[i]))
-        s->flags[s->options->dim_count + i].lo = s->flags[s->options->dim_count + i].hi = others[k];
-    s->out->fits = try_import(s, NULL, &unsupported);
-  }
+  try_others(s, s->count, &unsupported);
+  for (uint32_t i = 0; i < s->count && s->count <= ALONE_MAX; i++)
+    if (!is_batch(&s->dims[i]))
+      try_others(s, i, &unsupported);
   for (uint32_t i = 0; i < s->count && s->out->fits; i++)
     s->out->dims[i].size = s->flags[s->options->dim_count + i].lo;
 }

@@ -5,6 +5,7 @@ t inspect add.pte -v
 t inspect $data/add.onnx
 t inspect $data/dims.onnx
 t inspect $data/dims.onnx --dim m=2..10
+t inspect $data/window.onnx
 t inspect $data/unknown.onnx $data/external.onnx
 t inspect $data/relu.onnx --json
 "$ETC" inspect $data/dims.onnx | sed -n 's/^  etc/"$ETC" -q/p' | sed 's/-q lower/lower -q/' >command

@@ -56,6 +56,7 @@ class Case:
     opset: int = 18
     jumps: bool = True  # the program must have some
     rows: str = ""  # of the last output, as the importer knows their number: "?" when data decide it, "" is not looked at
+    states: int = -1  # of the first loop, as the importer builds it; -1 is not looked at
     fails: list = dataclasses.field(default_factory=list)  # inputs with which the call must end with an error
 
     def model(self):
@@ -159,6 +160,20 @@ CASES = [
              body = l (int64 i, bool c, float[2] p, float[2] q, float[2] r) => (bool k, float[2] q2, float[2] p2, float[2] r2) {
              k = Identity(c) q2 = Identity(q) p2 = Identity(p) r2 = Identity(r) }>""",
          [[floats(2), floats(2), whole(m)] for m in (3, 0, 2, 1)]),
+    Case("loop-kept", "float[2] x, float[2] w, int64 m", "float[2] y, float[2] p, float[2] q, float[rows,2] z", TRUE + """
+         v = Exp(w)
+         y, p, q, z = Loop (m, t, x, w, v) <body = b (int64 i, bool c, float[2] s, float[2] e, float[2] f)
+                 => (bool k, float[2] n, float[2] g, float[2] h, float[2] r) {
+             k = Identity(c) g = Identity(e) h = Identity(f) l = Mul(s, g) n = Tanh(l) r = Add(n, f) }>""",
+         [[floats(2), floats(2), whole(n)] for n in (3, 0, 7, 1)], {"rows": 9}, states=2),
+    Case("loop-kept-only", "float[2] x, int64 m", "float[2] y, float[2] z", TRUE + """
+         y, z = Loop (m, t, x, x) <body = b (int64 i, bool c, float[2] s, float[2] e) => (bool k, float[2] n, float[2] g) {
+             k = Identity(c) n = Identity(s) g = Identity(e) }>""", counts(3, 0), states=0),
+    Case("loop-kept-swapped", "float[2] x, int64 m", "float[2] y, float[2] z, float[2] u", TRUE + """
+         w = Exp(x)
+         y, z, u = Loop (m, t, x, w, x) <body = b (int64 i, bool c, float[2] s, float[2] e, float[2] f)
+                 => (bool k, float[2] n, float[2] g, float[2] h) { k = Identity(c) n = Identity(e) g = Identity(s) h = Identity(f) }>""",
+         counts(3, 0, 6), states=2),
     Case("loop-outer", "float[2] a, float[2] b, int64 m", "float[2] x, float[2] y, float[2] z, float[2] w", TRUE + """
          n = Neg(b)
          x, y, z = Loop (m, t, a, b, n) <
@@ -403,6 +418,10 @@ def differs(case, folder):
         text = f.read()
     if case.jumps != ("control::" in text):
         return "it has no control flow" if case.jumps else "it has control flow"
+    if case.states >= 0:
+        states = re.search(r"control::loop\([^\[]*\[(.*?)\]", text)[1].count("%")
+        if states != case.states:
+            return f"its first loop has {states} states, not {case.states}"
     value = re.findall(r"^  output .*%(\d+)", text, re.M)[-1]
     size = re.search(rf"%{value}: \w+\[((?:\([^)]*\)|[^],(])*)", text)[1]
     size = re.sub(r"s\d+", lambda s: re.search(rf'sym {s[0]} "(.*?)"', text)[1] or "?", size)

@@ -94,6 +94,13 @@ CASES = [
          'last=Constant<value_ints=[1]>() c=Unsqueeze(k,last) s=Shape(x) e=Expand(c,s) '
          'z=Sub(x,x) y=ScatterElements<axis=0,reduction="add">(z,e,x)',
          feeds=lambda n, m: [floats(n, m), RNG.integers(-n, n, n)]),
+    # The number of frames follows the length of the signal; of rank 2 as torch.onnx writes it.
+    Case('stft', 'float[n,m,1] x', 'float[n,f,3,2] y',
+         's=Constant<value_int=2>() w=Constant<value=float[4]{0.5,1.0,-1.0,2.0}>() y=STFT(x,s,w)',
+         feeds=lambda n, m: [floats(n, m, 1)], sizes=((2, 8), (1, 4), (3, 7)), least_m=4),
+    Case('stft of rank 2', 'float[n,m] x', 'float[n,f,5,2] y',
+         's=Constant<value_int=1>() l=Constant<value_int=5>() y=STFT<onesided=0>(x,s,,l)',
+         feeds=lambda n, m: [floats(n, m)], sizes=((2, 8), (1, 5), (3, 7)), least_m=5),
     Case('reshape-1', 'float[n,m,4] x', 'float[a,b] y',
          's=Constant<value_ints=[0,-1]>() y=Reshape(x,s)', fixed=True),
     Case('reshape-shape', 'float[n,m,4] x', 'float[a,b] y',

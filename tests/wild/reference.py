@@ -25,7 +25,12 @@ def session(path, optimise=True):
 
 
 def run(model, arrays):
-    return model.run(None, {x.name: a for x, a in zip(model.get_inputs(), arrays)})
+    return [as_array(x) for x in model.run(None, {x.name: a for x, a in zip(model.get_inputs(), arrays)})]
+
+
+def as_array(output):
+    """One map a sample, as scikit-learn's classifiers return their probabilities, becomes a row each."""
+    return np.array([list(x.values()) for x in output], np.float32) if isinstance(output, list) else output
 
 
 def can_move(array):

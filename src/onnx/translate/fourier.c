@@ -158,7 +158,8 @@ void translate_dft(Import *im) {
 /* --- STFT --- */
 
 typedef struct Frames {
-  int64_t length, step, count;
+  int64_t length, step;
+  SymInt count;
 } Frames;
 
 /* The number of an input: true when known. */
@@ -202,30 +203,46 @@ static bool frames_declared(Import *im, int64_t signal, bool onesided, Frames *f
   return found == 1;
 }
 
-static bool read_frames(Import *im, ValueId signal, ValueId window, bool onesided, Frames *f) {
-  *f = (Frames){0};
-  int64_t size = ex_fixed(im, signal, 1);
-  bool runtime = !known_number(im, 1, &f->step);
+/* 0: known only while running. */
+static int64_t frame_length(Import *im, ValueId signal, ValueId window) {
+  int64_t length = 0;
   if (window)
-    f->length = ex_fixed(im, window, 0);
-  else if (!in(im, 3))
-    f->length = size;
-  else if (!known_number(im, 3, &f->length))
-    runtime = true;
-  if (runtime && !frames_declared(im, size, onesided, f))
+    return ex_fixed(im, window, 0);
+  if (!in(im, 3))
+    return ex_fixed(im, signal, 1);
+  return known_number(im, 3, &length) ? length : 0;
+}
+
+static bool read_frames(Import *im, ValueId signal, ValueId window, bool onesided, Frames *f) {
+  SymTable *t = &im->g->syms;
+  SymInt size = ex_dim(im, signal, 1);
+  *f = (Frames){.length = frame_length(im, signal, window)};
+  bool known = known_number(im, 1, &f->step) && f->length;
+  if (!known && !(sym_is_const(size) && frames_declared(im, size, onesided, f)))
     import_fail(im, DIAG_INPUT_NOT_CONST,
                 "frame_step or frame_length is known only while running, and the declared output "
                 "shape does not settle them");
-  if (f->length < 1 || f->step < 1 || f->length > size) {
+  int64_t longest = sym_upper(t, size);
+  if (f->length < 1 || f->step < 1 || f->length > longest) {
     import_fail(im, DIAG_ATTR_VALUE, "frames of %lld at steps of %lld in a signal of %lld",
-                (long long)f->length, (long long)f->step, (long long)size);
+                (long long)f->length, (long long)f->step, (long long)longest);
     return false;
   }
-  f->count = (size - f->length) / f->step + 1;
-  if (f->count > MATRIX_MAX / f->length)
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%lld frames of %lld are too many",
-                (long long)f->count, (long long)f->length);
+  f->count = sym_add(t, sym_floordiv(t, sym_sub(t, size, f->length), f->step), 1);
+  f->count = sym_max(t, 0, f->count);
+  int64_t most = sym_upper(t, f->count);
+  if (most > MATRIX_MAX / f->length)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%lld frames of %lld are too many", (long long)most,
+                (long long)f->length);
   return import_ok(im);
+}
+
+/* The place in the signal of each element of each frame, one frame behind the other. */
+static ValueId places(Import *im, const Frames *f) {
+  SymInt total = sym_mul(&im->g->syms, f->count, f->length);
+  ValueId begin = ex_with(im, OP_MUL_TENSOR, ex_arange(im, f->count), (double)f->step),
+          offset = ex_arange(im, f->length);
+  return EX_VIEW(im, ex_add(im, EX_VIEW(im, begin, f->count, 1), offset), total);
 }
 
 /* Overlapping frames are picked by an index; the window is multiplied into the matrix. */
@@ -233,6 +250,8 @@ void translate_stft(Import *im) {
   ValueId signal = in_required(im, 0), window = in(im, 2);
   bool onesided = attr_int(im, "onesided", 1) != 0;
   Frames frames;
+  if (ex_rank(im, signal) == 2) /* as torch.onnx writes it, and ONNX Runtime takes it */
+    signal = ex_unsqueeze(im, signal, 2);
   if (ex_rank(im, signal) != 3)
     import_fail(im, DIAG_INPUT_RANK, "the signal has rank %u, not 3", ex_rank(im, signal));
   if (!import_ok(im) || !read_frames(im, signal, window, onesided, &frames))
@@ -251,14 +270,11 @@ void translate_stft(Import *im) {
     product = ex_mul(im, EX_VIEW(im, product, f.in, f.in_parts, columns), weights);
     product = EX_VIEW(im, product, f.in * f.in_parts, columns);
   }
-  int64_t *places = ARENA_ARRAY(&im->scratch, int64_t, (size_t)(frames.count * frames.length));
-  for (int64_t i = 0; i < frames.count * frames.length; i++)
-    places[i] = i / frames.length * frames.step + i % frames.length;
   if (!import_ok(im))
     return;
-  ValueId index = build_const_ints(&im->b, places, (uint32_t)(frames.count * frames.length));
   ValueId wide = ex_cast(im, signal, DTYPE_F64);
-  ValueId picked = build(&im->b, OP_INDEX_SELECT, A_VAL(wide), A_INT(1), A_VAL(index));
+  ValueId picked =
+      build(&im->b, OP_INDEX_SELECT, A_VAL(wide), A_INT(1), A_VAL(places(im, &frames)));
   SymInt batch = ex_dim(im, signal, 0);
   ValueId rows = EX_VIEW(im, picked, sym_mul(&im->g->syms, batch, frames.count), f.in * f.in_parts);
   ValueId y = EX_VIEW(im, ex_binary(im, OP_MM, rows, product), batch, frames.count, f.out, 2);

@@ -3,9 +3,10 @@
  * What a body does to the shapes of its states is known only after it has been translated, and the
  * states must be there before. So the body is translated with what is known so far; when that turns
  * out to be too narrow, all of it is taken back and translated again: with the rows of the
- * collected tensors, and with a symbol for each size that changes from one iteration to the next.
- * The range of such a symbol is found in this order: the body keeps a range; the size grows by the
- * same number in each of a known number of iterations; the model declares the shape of the output.
+ * collected tensors, without the states that no iteration changes, and with a symbol for each size
+ * that changes from one iteration to the next. The range of such a symbol is found in this order:
+ * the body keeps a range; the size grows by the same number in each of a known number of
+ * iterations; the model declares the shape of the output.
  */
 #include <stdio.h>
 
@@ -24,9 +25,14 @@ typedef struct Size {
   bool declared; /* its bound is declared: the body may do anything */
 } Size;
 
+/* Weights that a model hands from iteration to iteration (as those of TensorFlow do) are kept: the
+ * body reads what was there before the loop, and no delegate has to take them as inputs. */
+typedef enum Keeping { KEPT_UNTRIED, KEPT, KEPT_NOT } Keeping;
+
 typedef struct Carried {
   ValueId init;
   Size sizes[MAX_RANK];
+  Keeping kept; /* each iteration hands the state on as it is: the loop does not carry it */
   bool collects;
   TypeId row; /* of collected tensors, 0 = not known yet */
 } Carried;
@@ -170,7 +176,8 @@ static TypeId type_of_state(Attempt *a, const Carried *s) {
   return graph_tensor_type(g, value_dtype(g, s->init), rank, dims, ORDER_CONTIGUOUS);
 }
 
-static bool is_known(const Carried *s) { return !s->collects || s->row; }
+/* Is it a state of the loop that is built? */
+static bool is_carried(const Carried *s) { return s->collects ? s->row != 0 : s->kept != KEPT; }
 
 static void begin(Attempt *a) {
   Import *im = a->im;
@@ -179,7 +186,7 @@ static void begin(Attempt *a) {
   for (uint32_t k = 0; k < a->count && import_ok(im); k++) {
     if (a->states[k].collects && a->states[k].row)
       begin_collecting(a, k);
-    if (is_known(&a->states[k]))
+    if (is_carried(&a->states[k]))
       inits[known++] = a->states[k].init;
   }
   ValueId first = build(&im->b, OP_LOOP, a->trip, A_OPT(a->condition), A_VALS(inits, known));
@@ -192,9 +199,11 @@ static void begin(Attempt *a) {
   }
   known = 0;
   for (uint32_t k = 0; k < a->count; k++) {
-    a->values[k] = is_known(&a->states[k]) ? first + ++known : 0;
-    if (a->values[k])
-      value_set_type(im->g, a->values[k], type_of_state(a, &a->states[k]));
+    a->values[k] = a->states[k].kept == KEPT ? a->states[k].init : 0;
+    if (!is_carried(&a->states[k]))
+      continue;
+    a->values[k] = first + ++known;
+    value_set_type(im->g, a->values[k], type_of_state(a, &a->states[k]));
     if (a->counted && k < a->loop->state_count)
       counter_assume(im, &a->counted->counters[k], a->values[k], a->number);
   }
@@ -247,6 +256,17 @@ static void check_condition(Attempt *a, Binding binding) {
     a->again = control_condition(a->im, binding.value);
 }
 
+/* Is the state kept, as the body hands it on as it is? An attempt that carries it finds that out;
+ * if the next one, which does not, makes another value of it, it is carried after all. */
+static bool check_kept(Attempt *a, Carried *s, ValueId now, ValueId next) {
+  bool same = now == next, changes = s->kept == (same ? KEPT_UNTRIED : KEPT);
+  if (changes) {
+    s->kept = same ? KEPT : KEPT_NOT;
+    a->narrow = true;
+  }
+  return changes || s->kept == KEPT;
+}
+
 static void check_state(Attempt *a, uint32_t k, Binding binding) {
   Graph *g = a->im->g;
   Carried *s = &a->states[k];
@@ -262,6 +282,8 @@ static void check_state(Attempt *a, uint32_t k, Binding binding) {
                            A_INT(a->number));
     return;
   }
+  if (check_kept(a, s, a->values[k], binding.value))
+    return;
   const Type *now = value_type(g, a->values[k]), *next = value_type(g, binding.value);
   if (now->dtype != next->dtype || now->rank != next->rank) {
     import_fail(a->im, DIAG_UNSUPPORTED_FEATURE,
@@ -310,13 +332,22 @@ static void end(Attempt *a, ValueId *results) {
   Graph *g = im->g;
   SymTable *t = &g->syms;
   SymInt trip = exact_trip(a);
-  ValueId first = build(&im->b, OP_NEXT, A_OPT(a->again), A_VALS(a->values, a->count));
+  ValueId *next = ARENA_ARRAY(&im->scratch, ValueId, a->count + 1);
+  uint32_t carried = 0;
+  for (uint32_t k = 0; k < a->count; k++)
+    if (is_carried(&a->states[k]))
+      next[carried++] = a->values[k];
+  ValueId result = build(&im->b, OP_NEXT, A_OPT(a->again), A_VALS(next, carried));
   for (uint32_t k = 0; k < a->count && import_ok(im); k++) {
     const Carried *s = &a->states[k];
     SymInt dims[MAX_RANK];
-    uint32_t rank = value_rank(g, first + k);
+    if (!is_carried(s)) {
+      results[k] = s->init;
+      continue;
+    }
+    uint32_t rank = value_rank(g, result);
     for (uint32_t i = 0; i < rank; i++) {
-      dims[i] = value_dim(g, first + k, i);
+      dims[i] = value_dim(g, result, i);
       if (trip == -1 || !s->sizes[i].own)
         continue;
       if (s->collects)
@@ -324,9 +355,9 @@ static void end(Attempt *a, ValueId *results) {
       else if (s->sizes[i].steady)
         dims[i] = sym_add(t, value_dim(g, s->init, i), sym_mul(t, s->sizes[i].step, trip));
     }
-    value_set_type(g, first + k,
-                   graph_tensor_type(g, value_dtype(g, first + k), rank, dims, ORDER_CONTIGUOUS));
-    results[k] = first + k;
+    value_set_type(g, result,
+                   graph_tensor_type(g, value_dtype(g, result), rank, dims, ORDER_CONTIGUOUS));
+    results[k] = result++;
   }
 }
 

@@ -5,7 +5,7 @@
 #include "onnx/translate/trees.h"
 #include "support/number.h"
 
-enum { NODES_MAX = 1 << 22 };
+enum { NODES_MAX = 1 << 24 };
 
 typedef struct NodeKey {
   int64_t tree, node;
@@ -84,9 +84,13 @@ static TreeMode mode_of(Import *im, StrView name) {
 }
 
 static bool begin_nodes(Import *im, Trees *t, uint64_t count) {
-  if (!import_ok(im) || !count || count > NODES_MAX) {
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "the trees have no nodes, or more than %d",
-                NODES_MAX);
+  if (!import_ok(im))
+    return false;
+  if (!count || count > NODES_MAX) {
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "the trees have %llu nodes, and 1 to %d are supported: let several operators have "
+                "some of the trees each, and add what they return",
+                (unsigned long long)count, NODES_MAX);
     return false;
   }
   t->node_count = (uint32_t)count;

@@ -6,6 +6,7 @@ import os
 import numpy as np
 import onnx
 import onnx.numpy_helper
+import onnx.parser
 from onnx import TensorProto, helper
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -22,6 +23,21 @@ def save(name, nodes, inputs, outputs, initializers=(), check=True):
         onnx.checker.check_model(model)
     onnx.save(model, os.path.join(HERE, name))
     return model
+
+
+def window():
+    """Samples of which a window needs 100, beside a state with the same batch, in dims without names. As in voice activity detectors a
+    branch has another rank when there is one sample of a batch, so that the sizes must be known."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]> main (float[a,b] x, float[2,c,4] s) => (float[2,c,5] y) {
+        one = Constant<value_ints = [1]>() w = Constant<value = float[1,1,2] {1.0, 2.0}>() u = Unsqueeze(x, one)
+        v = Conv<dilations = [99]>(u, w) m = ReduceMean<axes = [1, 2], keepdims = 0>(v) n = Shape<start = 0, end = 1>(x) c0 = Equal(n, one)
+        i = If (c0) <then_branch = t () => (float p) { p = Squeeze(m) }, else_branch = e () => (float[k] q) { q = Neg(m) }>
+        shape = Constant<value_ints = [1, -1, 1]>() r = Reshape(i, shape) twice = Constant<value_ints = [2, 1, 1]>() g = Tile(r, twice)
+        y = Concat<axis = 2>(g, s) }""")
+    for v in (*model.graph.input, *model.graph.output):
+        for dim in v.type.tensor_type.shape.dim:
+            dim.ClearField("dim_param")
+    onnx.save(model, os.path.join(HERE, "window.onnx"))
 
 
 def decoder():
@@ -96,6 +112,7 @@ def main():
                        node("Reshape", ["sum", "shape"], ["pairs"], name="the_reshape")],
          [value("x", ["batch", 4]), value("z", ["n", 4]), value("q", ["m", 4])],
          [value("pairs", ["p", 8]), value("product", ["m2", 4])])
+    window()
     # where nodes come from, as torch notes it
     trace = 'File "/a/b/main.py", line 3, in <module>\n    model(x)\n  File "/a/b/model.py", line 12, in forward\n    return self.act(x)'
     nodes = [node("Relu", ["x"], ["r"], name="act"), node("Reshape", ["r", "s"], ["y"], name="view"), node("Constant", [], ["s"], value_ints=[4])]
