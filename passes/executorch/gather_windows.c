@@ -18,7 +18,7 @@
 #include "passes/executorch/liveness.h"
 #include "passes/executorch/sink_biases.h"
 #include "passes/executorch/views.h"
-#include "passes/executorch/windows.h"
+#include "passes/executorch/window_bands.h"
 #include "passes/pass.h"
 
 enum {
@@ -32,12 +32,14 @@ typedef struct Candidate {
   Windows w;
   NodeId node;
   uint32_t position;
-  ValueId columns; /* once it is rewritten */
+  Bands bands;     /* if not all windows are gathered at once */
+  ValueId columns; /* of all windows, once it is rewritten */
 } Candidate;
 
 typedef struct Choice {
   Candidate *candidates;
   uint32_t count;
+  Liveness live;
   uint64_t *use;  /* bytes in use while each node runs, by position from 1 */
   uint64_t limit; /* bytes */
 } Choice;
@@ -63,12 +65,12 @@ static uint64_t *bytes_in_use(const Liveness *l, Arena *scratch, uint64_t *peak)
 }
 
 static Status measure_memory(Graph *g, Arena *scratch, Choice *c) {
-  Liveness live;
+  Liveness apart;
   uint64_t peak;
-  TRY(liveness_compute(g, scratch, (LivenessOptions){.in_place = true}, &live));
-  c->use = bytes_in_use(&live, scratch, &peak);
-  TRY(liveness_compute(g, scratch, (LivenessOptions){0}, &live));
-  c->limit = liveness_bound(&live, PLAN_ALIGNMENT, scratch);
+  TRY(liveness_compute(g, scratch, (LivenessOptions){.in_place = true}, &c->live));
+  c->use = bytes_in_use(&c->live, scratch, &peak);
+  TRY(liveness_compute(g, scratch, (LivenessOptions){0}, &apart));
+  c->limit = liveness_bound(&apart, PLAN_ALIGNMENT, scratch);
   c->limit = c->limit > peak ? c->limit : peak;
   return STATUS_OK;
 }
@@ -80,6 +82,33 @@ static void leave_others(const Graph *g, Choice *c) {
     if (loses_precision(g, &c->candidates[i].w))
       c->candidates[kept++] = c->candidates[i];
   c->count = kept;
+}
+
+/* Nothing reads x, nor what lies in its memory, behind the convolution. */
+static bool ends_with(const Choice *c, const Candidate *i) {
+  uint32_t span = c->live.span_of[i->w.geometry.x];
+  return span && span <= c->live.span_count && c->live.spans[span - 1].last == i->position;
+}
+
+static Bands find_bands(const Graph *g, const Choice *c, const Candidate *i) {
+  uint64_t use = c->use[i->position], room = c->limit - use;
+  if (window_bands_fit_over_x(g, &i->w) && ends_with(c, i)) {
+    uint64_t result = type_bytes_upper(g, value_type(g, i->w.result));
+    Bands bands = window_bands(g, &i->w, true, room + align_up(result, PLAN_ALIGNMENT));
+    if (bands.count)
+      return bands;
+  }
+  return window_bands(g, &i->w, false, room);
+}
+
+/* Whether it is worth while, at once or in bands. */
+static bool choose_bands(const Graph *g, const Choice *c, Candidate *i) {
+  if (i->w.work < WORTH)
+    return false;
+  if (c->use[i->position] + i->w.extra <= c->limit)
+    return true;
+  i->bands = find_bands(g, c, i);
+  return i->bands.count;
 }
 
 static void find_candidates(Graph *g, Arena *scratch, Choice *c) {
@@ -96,8 +125,8 @@ static void find_candidates(Graph *g, Arena *scratch, Choice *c) {
     i->node = n;
     i->position = position;
     work += (double)i->w.work;
-    if (loses_precision(g, &i->w) ||
-        (i->w.work >= WORTH && c->use[position] + i->w.extra <= c->limit)) {
+    i->bands = (Bands){0};
+    if (choose_bands(g, c, i) || loses_precision(g, &i->w)) {
       gathered += (double)i->w.work;
       c->count++;
     }
@@ -129,10 +158,16 @@ static void rewrite(Builder *b, Choice *c, uint32_t at) {
   ValueId x = node_value(g, i->node, 0);
   if (!windows_read(g, i->node, &i->w)) /* anew: x may be the result of one that was rewritten */
     return;
-  i->columns = gathered_before(c, at);
-  if (!i->columns)
-    i->columns = windows_columns(b, &i->w);
-  ValueId value = windows_product(b, &i->w, i->columns);
+  windows_constants(g, &i->w);
+  ValueId value;
+  if (i->bands.count) {
+    value = window_bands_build(b, &i->w, i->bands);
+  } else {
+    i->columns = gathered_before(c, at);
+    if (!i->columns)
+      i->columns = windows_columns(b, &i->w);
+    value = windows_product(b, &i->w, i->columns);
+  }
   if (b->status != STATUS_OK)
     return;
   graph_replace_value(g, i->w.result, value);

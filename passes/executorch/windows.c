@@ -171,7 +171,8 @@ ValueId windows_columns(Builder *b, const Windows *w) {
   }
   stride[0] = step;
   stride[batch] = sym_mul(t, step, size[0]);
-  x = build(b, OP_AS_STRIDED_COPY, A_VAL(x), A_INTS(size, rank), A_INTS(stride, rank), A_INT(0));
+  x = build(b, OP_AS_STRIDED_COPY, A_VAL(x), A_INTS(size, rank), A_INTS(stride, rank),
+            A_INT(y->offset));
   return seen_as(b, x, (SymInt[]){size[0] * y->taps, sym_mul(t, y->batch, y->places)}, 2);
 }
 
@@ -200,34 +201,45 @@ static ValueId weight_and_bias(Graph *g, const Windows *w) {
   return graph_add_constant(g, type, constant, value_cget(g, w->weight)->name);
 }
 
-static ValueId product(Builder *b, const Windows *w, ValueId columns) {
+/* The weight as the product takes it: with the bias, a matrix, or one a group. */
+static ValueId weight_matrix(Graph *g, const Windows *w) {
   const Geometry *y = &w->geometry;
   int64_t length = y->in / y->groups * y->taps;
-  SymInt places = sym_mul(&b->g->syms, y->batch, y->places);
   if (y->bias_row)
-    return build(b, OP_MM, A_VAL(weight_and_bias(b->g, w)), A_VAL(columns));
-  if (y->groups == 1) {
-    ValueId weight = reshaped(b->g, w->weight, (SymInt[]){w->out, length}, 2);
-    return build(b, OP_MM, A_VAL(weight), A_VAL(columns));
-  }
-  SymInt rows = w->out / y->groups;
-  ValueId weight = reshaped(b->g, w->weight, (SymInt[]){y->groups, rows, length}, 3);
+    return weight_and_bias(g, w);
+  if (y->groups == 1)
+    return reshaped(g, w->weight, (SymInt[]){w->out, length}, 2);
+  return reshaped(g, w->weight, (SymInt[]){y->groups, w->out / y->groups, length}, 3);
+}
+
+static ValueId product(Builder *b, const Windows *w, ValueId columns) {
+  const Geometry *y = &w->geometry;
+  SymInt places = sym_mul(&b->g->syms, y->batch, y->places);
+  if (y->groups == 1)
+    return build(b, OP_MM, A_VAL(w->matrix), A_VAL(columns));
+  int64_t length = y->in / y->groups * y->taps;
   ValueId x = seen_as(b, columns, (SymInt[]){y->groups, length, places}, 3);
-  return seen_as(b, build(b, OP_BMM, A_VAL(weight), A_VAL(x)), (SymInt[]){w->out, places}, 2);
+  return seen_as(b, build(b, OP_BMM, A_VAL(w->matrix), A_VAL(x)), (SymInt[]){w->out, places}, 2);
+}
+
+void windows_constants(Graph *g, Windows *w) {
+  w->matrix = weight_matrix(g, w);
+  if (w->bias && !w->geometry.bias_row)
+    w->column = reshaped(g, w->bias, (SymInt[]){w->out, 1}, 2);
 }
 
 ValueId windows_product(Builder *b, const Windows *w, ValueId columns) {
   const Geometry *y = &w->geometry;
   ValueId v = columns ? product(b, w, columns) : 0;
-  if (w->bias && !y->bias_row && v)
-    v = build(b, OP_ADD_TENSOR, A_VAL(v), A_VAL(reshaped(b->g, w->bias, (SymInt[]){w->out, 1}, 2)));
+  if (w->column && v)
+    v = build(b, OP_ADD_TENSOR, A_VAL(v), A_VAL(w->column));
   if (y->batch != 1 && v) { /* [M, N, places] */
     v = seen_as(b, v, (SymInt[]){w->out, y->batch, y->places}, 3);
     v = v ? build_permute(b, v, (int64_t[]){1, 0, 2}) : 0;
   }
   if (!v || b->status != STATUS_OK)
     return 0;
-  SymInt dims[2 + WINDOW_DIMS_MAX];
-  memcpy(dims, value_type(b->g, w->result)->dims, (2 + y->spatial) * sizeof *dims);
+  SymInt dims[2 + WINDOW_DIMS_MAX] = {y->batch, w->out};
+  memcpy(dims + 2, y->size, y->spatial * sizeof *dims);
   return seen_as(b, v, dims, 2 + y->spatial);
 }

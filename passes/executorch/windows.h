@@ -17,6 +17,7 @@ typedef struct Geometry {
   SymInt size[WINDOW_DIMS_MAX];    /* windows along each dim */
   int64_t stride[WINDOW_DIMS_MAX], dilation[WINDOW_DIMS_MAX];
   int64_t before[WINDOW_DIMS_MAX], after[WINDOW_DIMS_MAX]; /* zeros around x */
+  int64_t offset;   /* of the first window in x, elements */
   int64_t direct;   /* 1: x has the columns as it is, else 0 */
   int64_t bias_row; /* 1: the columns have rows to multiply a bias with, else 0 */
 } Geometry;
@@ -24,14 +25,17 @@ typedef struct Geometry {
 typedef struct Windows {
   Geometry geometry;
   ValueId weight, bias, result;
+  ValueId matrix, column; /* weight and bias as the product takes them, 0 without a bias to add */
   int64_t out;
-  bool pads;
+  bool pads; /* zeros around x, or a channel for the bias */
   uint64_t extra; /* bytes of the padded input and of the columns */
   uint64_t work;  /* products of two numbers */
 } Windows;
 
 /* False when convolution n is none that can be gathered. */
 bool windows_read(Graph *g, NodeId n, Windows *w);
+/* Makes matrix and column, which windows_product needs. */
+void windows_constants(Graph *g, Windows *w);
 /* [C * taps, N * places], a matrix; 0 after a failure. */
 ValueId windows_columns(Builder *b, const Windows *w);
 /* The convolution's result from its columns. */

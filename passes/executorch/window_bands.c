@@ -1,0 +1,144 @@
+/* See window_bands.h.
+ *
+ *   y = full                          or x itself, when it is not needed any more
+ *   rows of x -> columns -> product   for each band
+ *   y = slice_scatter(y, product)
+ *
+ * slice_scatter writes over its operand (OpRow.alias), so that there is one y. Where that is x, the
+ * rows of x that the next band needs are copied before this band is written. */
+#include "passes/executorch/window_bands.h"
+
+#include "passes/executorch/liveness.h"
+
+enum {
+  COUNT_MAX = 64,
+  WORTH = 4000 /* products in a band, 100 us as convolution: more than its calls cost */
+};
+
+/* What band `first`..`first + rows` reads of x. */
+typedef struct Rows {
+  int64_t begin, end;   /* within x */
+  int64_t above, below; /* zeros around them */
+} Rows;
+
+static Rows rows_of(const Graph *g, const Windows *w, int64_t first, int64_t rows) {
+  const Geometry *y = &w->geometry;
+  int64_t height = value_dim(g, y->x, 2), begin = first * y->stride[0] - y->before[0];
+  int64_t end = begin + (rows - 1) * y->stride[0] + (y->kernel[0] - 1) * y->dilation[0] + 1;
+  Rows r = {begin > 0 ? begin : 0, end < height ? end : height};
+  r.above = r.begin - begin;
+  r.below = end - r.end;
+  return r;
+}
+
+static int64_t rows_from(const Windows *w, Bands bands, int64_t first) {
+  int64_t left = w->geometry.size[0] - first;
+  return left < bands.rows ? left : bands.rows;
+}
+
+/* Each band reads something of x, not zeros alone. */
+static bool all_read_x(const Graph *g, const Windows *w, Bands bands) {
+  for (int64_t first = 0; first < w->geometry.size[0]; first += bands.rows) {
+    Rows r = rows_of(g, w, first, rows_from(w, bands, first));
+    if (r.begin >= r.end)
+      return false;
+  }
+  return true;
+}
+
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* The most bytes in use beside x and the result. Nothing overflows: windows_read has computed as
+ * much for all rows. */
+static uint64_t bytes_of_band(const Graph *g, const Windows *w, int64_t rows) {
+  const Geometry *y = &w->geometry;
+  const SymTable *t = &g->syms;
+  uint64_t sample = (uint64_t)sym_upper(t, y->batch) * dtype_size(value_dtype(g, y->x));
+  uint64_t channels = (uint64_t)(y->in + y->bias_row), places = (uint64_t)rows;
+  uint64_t high = (uint64_t)((rows - 1) * y->stride[0] + (y->kernel[0] - 1) * y->dilation[0] + 1);
+  uint64_t plain = high, padded = high;
+  for (uint32_t i = 1; i < y->spatial; i++) {
+    uint64_t length = (uint64_t)sym_upper(t, value_dim(g, y->x, 2 + i));
+    plain *= length;
+    padded *= length + (uint64_t)(y->before[i] + y->after[i]);
+    places *= (uint64_t)sym_upper(t, y->size[i]);
+  }
+  uint64_t slice = w->pads ? align_up(sample * (uint64_t)y->in * plain, PLAN_ALIGNMENT) : 0;
+  padded = w->pads ? align_up(sample * channels * padded, PLAN_ALIGNMENT) : 0;
+  uint64_t columns = align_up(sample * channels * (uint64_t)y->taps * places, PLAN_ALIGNMENT);
+  uint64_t product = align_up(sample * (uint64_t)w->out * places, PLAN_ALIGNMENT);
+  uint64_t other = y->batch == 1 ? slice : most(slice, product); /* rows to come; a transpose */
+  return most(most(slice + padded, padded + columns), product + most(columns, other));
+}
+
+bool window_bands_fit_over_x(const Graph *g, const Windows *w) {
+  const Geometry *y = &w->geometry;
+  return value_cget(g, y->x)->type == value_cget(g, w->result)->type && y->stride[0] == 1;
+}
+
+Bands window_bands(const Graph *g, const Windows *w, bool over_x, uint64_t room) {
+  const Geometry *y = &w->geometry;
+  int64_t all = y->size[0];
+  if (!sym_is_const(all) || !sym_is_const(value_dim(g, y->x, 2)))
+    return (Bands){0};
+  for (uint32_t count = 2; count <= COUNT_MAX && count <= all && w->work / count >= WORTH; count++) {
+    Bands bands = {.rows = (all + count - 1) / count, .over_x = over_x};
+    bands.count = (uint32_t)((all + bands.rows - 1) / bands.rows);
+    if (over_x && bands.rows < y->before[0])
+      break;
+    if (bytes_of_band(g, w, bands.rows) <= room && all_read_x(g, w, bands))
+      return bands;
+  }
+  return (Bands){0};
+}
+
+/* The convolution of one band alone; `from` has the rows of x that it reads. */
+static Windows band_at(Builder *b, const Windows *whole, ValueId from, Bands bands, int64_t first) {
+  Graph *g = b->g;
+  Windows w = *whole;
+  Geometry *y = &w.geometry;
+  int64_t count = rows_from(whole, bands, first);
+  Rows rows = rows_of(g, whole, first, count);
+  y->size[0] = count;
+  y->places = count;
+  y->before[0] = rows.above;
+  y->after[0] = rows.below;
+  for (uint32_t i = 1; i < y->spatial; i++)
+    y->places = sym_mul(&g->syms, y->places, y->size[i]);
+  if (w.pads) {
+    y->x = build_slice(b, from, 2, rows.begin, rows.end, 1);
+    w.pads = y->bias_row;
+    for (uint32_t i = 0; i < y->spatial; i++)
+      w.pads |= y->before[i] > 0 || y->after[i] > 0;
+    return w;
+  }
+  y->x = from; /* the columns begin further down */
+  y->offset = rows.begin;
+  for (uint32_t i = 1; i < y->spatial; i++)
+    y->offset = sym_mul(&g->syms, y->offset, value_dim(g, from, 2 + i));
+  return w;
+}
+
+ValueId window_bands_build(Builder *b, const Windows *w, Bands bands) {
+  Graph *g = b->g;
+  const Type *type = value_type(g, w->result);
+  ValueId x = w->geometry.x;
+  ValueId y = bands.over_x ? x
+                           : build(b, OP_FULL, A_INTS(type->dims, type->rank), A_INT(0),
+                                   A_DTYPE((DType)type->dtype));
+  Windows next = band_at(b, w, x, bands, 0);
+  for (int64_t first = 0, end; first < w->geometry.size[0] && b->status == STATUS_OK; first = end) {
+    Windows band = next;
+    ValueId value = windows_product(b, &band, windows_columns(b, &band));
+    end = first + rows_from(w, bands, first);
+    bool last = end == w->geometry.size[0];
+    if (!last && w->pads)
+      next = band_at(b, w, bands.over_x ? y : x, bands, end);
+    if (value)
+      y = build(b, OP_SLICE_SCATTER, A_VAL(y), A_VAL(value), A_INT(2), A_INT(first), A_INT(end),
+                A_INT(1));
+    if (!last && !w->pads)
+      next = band_at(b, w, bands.over_x ? y : x, bands, end);
+  }
+  return b->status == STATUS_OK ? y : 0;
+}
