@@ -32,7 +32,8 @@ typedef struct Candidate {
   Windows w;
   NodeId node;
   uint32_t position;
-  Bands bands;     /* if not all windows are gathered at once */
+  bool at_once;
+  Bands bands;     /* otherwise */
   ValueId columns; /* of all windows, once it is rewritten */
 } Candidate;
 
@@ -41,7 +42,8 @@ typedef struct Choice {
   uint32_t count;
   Liveness live;
   uint64_t *use;  /* bytes in use while each node runs, by position from 1 */
-  uint64_t limit; /* bytes */
+  uint64_t limit; /* bytes, of all windows at once */
+  uint64_t need;  /* bytes that are in use at one time anyway: the limit of bands */
 } Choice;
 
 /* f16 and bf16: sums of few terms are exact enough. */
@@ -66,12 +68,11 @@ static uint64_t *bytes_in_use(const Liveness *l, Arena *scratch, uint64_t *peak)
 
 static Status measure_memory(Graph *g, Arena *scratch, Choice *c) {
   Liveness apart;
-  uint64_t peak;
   TRY(liveness_compute(g, scratch, (LivenessOptions){.in_place = true}, &c->live));
-  c->use = bytes_in_use(&c->live, scratch, &peak);
+  c->use = bytes_in_use(&c->live, scratch, &c->need);
   TRY(liveness_compute(g, scratch, (LivenessOptions){0}, &apart));
   c->limit = liveness_bound(&apart, PLAN_ALIGNMENT, scratch);
-  c->limit = c->limit > peak ? c->limit : peak;
+  c->limit = c->limit > c->need ? c->limit : c->need;
   return STATUS_OK;
 }
 
@@ -91,7 +92,7 @@ static bool ends_with(const Choice *c, const Candidate *i) {
 }
 
 static Bands find_bands(const Graph *g, const Choice *c, const Candidate *i) {
-  uint64_t use = c->use[i->position], room = c->limit - use;
+  uint64_t use = c->use[i->position], room = c->need - use;
   if (window_bands_fit_over_x(g, &i->w) && ends_with(c, i)) {
     uint64_t result = type_bytes_upper(g, value_type(g, i->w.result));
     Bands bands = window_bands(g, &i->w, true, room + align_up(result, PLAN_ALIGNMENT));
@@ -101,38 +102,46 @@ static Bands find_bands(const Graph *g, const Choice *c, const Candidate *i) {
   return window_bands(g, &i->w, false, room);
 }
 
-/* Whether it is worth while, at once or in bands. */
-static bool choose_bands(const Graph *g, const Choice *c, Candidate *i) {
-  if (i->w.work < WORTH)
-    return false;
-  if (c->use[i->position] + i->w.extra <= c->limit)
-    return true;
-  i->bands = find_bands(g, c, i);
-  return i->bands.count;
+/* Finds out how each candidate is gathered; those that are not go. What fits at once is counted as
+ * memory that is needed anyway before bands are fitted in. */
+static void choose(const Graph *g, Choice *c) {
+  double work = 0, gathered = 0;
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < c->count; i++) {
+    Candidate *a = &c->candidates[i];
+    uint64_t use = c->use[a->position] + a->w.extra;
+    a->at_once = a->w.work >= WORTH && use <= c->limit;
+    if (a->at_once && use > c->need)
+      c->need = use;
+  }
+  for (uint32_t i = 0; i < c->count; i++) {
+    Candidate *a = &c->candidates[i];
+    work += (double)a->w.work;
+    if (!a->at_once)
+      a->bands = find_bands(g, c, a);
+    if (!a->at_once && !a->bands.count) {
+      if (!loses_precision(g, &a->w))
+        continue;
+      a->at_once = true;
+    }
+    gathered += (double)a->w.work;
+    c->candidates[kept++] = *a;
+  }
+  c->count = kept;
+  if (gathered < FEW && gathered * LEAST_SHARE < work)
+    leave_others(g, c);
 }
 
 static void find_candidates(Graph *g, Arena *scratch, Choice *c) {
   uint32_t position = 0, convolutions = 0;
-  double work = 0, gathered = 0;
   for (FOR_NODES(g, n))
     convolutions += node_cget(g, n)->op == OP_CONVOLUTION;
   c->candidates = ARENA_ARRAY(scratch, Candidate, convolutions);
   for (FOR_NODES(g, n)) {
-    position++;
-    Candidate *i = &c->candidates[c->count];
-    if (node_cget(g, n)->op != OP_CONVOLUTION || !windows_read(g, n, &i->w))
-      continue;
-    i->node = n;
-    i->position = position;
-    work += (double)i->w.work;
-    i->bands = (Bands){0};
-    if (choose_bands(g, c, i) || loses_precision(g, &i->w)) {
-      gathered += (double)i->w.work;
-      c->count++;
-    }
+    Candidate i = {.node = n, .position = ++position};
+    if (node_cget(g, n)->op == OP_CONVOLUTION && windows_read(g, n, &i.w))
+      c->candidates[c->count++] = i;
   }
-  if (gathered < FEW && gathered * LEAST_SHARE < work)
-    leave_others(g, c);
 }
 
 /* The columns that another convolution has gathered shortly before, if they may live so long. */
@@ -158,9 +167,11 @@ static void rewrite(Builder *b, Choice *c, uint32_t at) {
   ValueId x = node_value(g, i->node, 0);
   if (!windows_read(g, i->node, &i->w)) /* anew: x may be the result of one that was rewritten */
     return;
+  if (!i->at_once && !i->bands.count && !loses_precision(g, &i->w))
+    return;
   windows_constants(g, &i->w);
   ValueId value;
-  if (i->bands.count) {
+  if (!i->at_once && i->bands.count) {
     value = window_bands_build(b, &i->w, i->bands);
   } else {
     i->columns = gathered_before(c, at);
@@ -176,20 +187,50 @@ static void rewrite(Builder *b, Choice *c, uint32_t at) {
     graph_remove_node(g, value_def(g, x));
 }
 
-static Status gather(Graph *g, Arena *scratch, uint64_t *count) {
-  Choice c = {0};
+/* Those that are gathered at once, or the others, in bands. */
+static Status rewrite_all(Graph *g, Choice *c, bool at_once) {
   Builder b = builder_make(g, 0, 0);
-  TRY(measure_memory(g, scratch, &c));
-  find_candidates(g, scratch, &c);
-  for (uint32_t i = 0; i < c.count && b.status == STATUS_OK; i++)
-    rewrite(&b, &c, i);
-  *count = c.count;
+  for (uint32_t i = 0; i < c->count && b.status == STATUS_OK; i++)
+    if (c->candidates[i].at_once == at_once)
+      rewrite(&b, c, i);
   return b.status;
+}
+
+/* Bands for those that are left, now that it is known how much memory the rest needs, in the order
+ * that it will have. */
+static Status fit_bands(PassContext *p, Graph *g, Choice *c) {
+  uint32_t *positions = ARENA_ARRAY(p->scratch, uint32_t, g->node_count), position = 0;
+  TRY(pass_schedule_nodes(p, g));
+  TRY(measure_memory(g, p->scratch, c));
+  for (FOR_NODES(g, n))
+    positions[n] = ++position;
+  for (uint32_t i = 0; i < c->count; i++) {
+    Candidate *a = &c->candidates[i];
+    if (a->at_once)
+      continue;
+    a->position = positions[a->node];
+    windows_read(g, a->node, &a->w); /* anew: x may be the result of one that was rewritten */
+    a->bands = find_bands(g, c, a);
+  }
+  return rewrite_all(g, c, false);
+}
+
+static Status gather(PassContext *p, Graph *g, uint64_t *count) {
+  Choice c = {0};
+  TRY(measure_memory(g, p->scratch, &c));
+  find_candidates(g, p->scratch, &c);
+  choose(g, &c);
+  *count = c.count;
+  TRY(rewrite_all(g, &c, true));
+  for (uint32_t i = 0; i < c.count; i++)
+    if (!c.candidates[i].at_once)
+      return fit_bands(p, g, &c);
+  return STATUS_OK;
 }
 
 Status pass_gather_windows(PassContext *p, Graph *g) {
   uint64_t count, gone;
-  TRY(gather(g, p->scratch, &count));
+  TRY(gather(p, g, &count));
   pass_count(p, "convolutions", count);
   if (!count)
     return STATUS_OK;
