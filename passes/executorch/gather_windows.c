@@ -85,17 +85,30 @@ static void leave_others(const Graph *g, Choice *c) {
   c->count = kept;
 }
 
-/* Nothing reads x, nor what lies in its memory, behind the convolution. */
-static bool ends_with(const Choice *c, const Candidate *i) {
-  uint32_t span = c->live.span_of[i->w.geometry.x];
-  return span && span <= c->live.span_count && c->live.spans[span - 1].last == i->position;
+static uint64_t planned_bytes(const Graph *g, ValueId v) {
+  return align_up(type_bytes_upper(g, value_type(g, v)), PLAN_ALIGNMENT);
 }
 
+/* The last node that reads x or what lies in its memory; 0: its memory is not planned, as that of a
+ * constant. */
+static uint32_t last_reader(const Choice *c, ValueId x) {
+  uint32_t span = c->live.span_of[x];
+  return span && span <= c->live.span_count ? c->live.spans[span - 1].last : 0;
+}
+
+/* Bands in the memory that nothing else needs. Where padding is taken in, x stays up to here in the
+ * place of the padded x. */
 static Bands find_bands(const Graph *g, const Choice *c, const Candidate *i) {
-  uint64_t use = c->use[i->position], room = c->need - use;
-  if (window_bands_fit_over_x(g, &i->w) && ends_with(c, i)) {
-    uint64_t result = type_bytes_upper(g, value_type(g, i->w.result));
-    Bands bands = window_bands(g, &i->w, true, room + align_up(result, PLAN_ALIGNMENT));
+  uint64_t room = c->need - c->use[i->position];
+  ValueId x = i->w.geometry.x, padded = node_value(g, i->node, 0);
+  uint32_t last = last_reader(c, x);
+  bool dies = last == i->position;
+  if (x != padded) {
+    dies = last && last == c->live.spans[c->live.span_of[padded] - 1].first;
+    room += planned_bytes(g, padded) - (dies ? planned_bytes(g, x) : 0);
+  }
+  if (dies && window_bands_fit_over_x(g, &i->w)) {
+    Bands bands = window_bands(g, &i->w, true, room + planned_bytes(g, i->w.result));
     if (bands.count)
       return bands;
   }
