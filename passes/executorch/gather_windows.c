@@ -25,7 +25,8 @@ enum {
   WORTH = 1000,     /* products, 20 us as convolution: more than the calls cost */
   LEAST_SHARE = 10, /* one of so many products must be in what is gathered, */
   FEW = 1 << 20,    /* or so many, 20 ms */
-  NEAR = 8          /* convolutions between two that share columns */
+  NEAR = 8,         /* convolutions between two that share columns */
+  SPARE = 8         /* the part of the free memory that bands leave */
 };
 
 typedef struct Candidate {
@@ -107,6 +108,7 @@ static Bands find_bands(const Graph *g, const Choice *c, const Candidate *i) {
     dies = last && last == c->live.spans[c->live.span_of[padded] - 1].first;
     room += planned_bytes(g, padded) - (dies ? planned_bytes(g, x) : 0);
   }
+  room -= room / SPARE; /* tensors of several sizes leave gaps */
   if (dies && window_bands_fit_over_x(g, &i->w)) {
     Bands bands = window_bands(g, &i->w, true, room + planned_bytes(g, i->w.result));
     if (bands.count)
@@ -115,15 +117,19 @@ static Bands find_bands(const Graph *g, const Choice *c, const Candidate *i) {
   return window_bands(g, &i->w, false, room);
 }
 
+/* Others get no memory but what is needed anyway. */
+static bool is_plain(const Windows *w) { return w->geometry.groups == 1 || w->geometry.batch == 1; }
+
 /* Finds out how each candidate is gathered; those that are not go. What fits at once is counted as
  * memory that is needed anyway before bands are fitted in. */
 static void choose(const Graph *g, Choice *c) {
   double work = 0, gathered = 0;
   uint32_t kept = 0;
+  uint64_t others = c->need;
   for (uint32_t i = 0; i < c->count; i++) {
     Candidate *a = &c->candidates[i];
     uint64_t use = c->use[a->position] + a->w.extra;
-    a->at_once = a->w.work >= WORTH && use <= c->limit;
+    a->at_once = a->w.work >= WORTH && use <= (is_plain(&a->w) ? c->limit : others);
     if (a->at_once && use > c->need)
       c->need = use;
   }

@@ -124,7 +124,7 @@ bool windows_read(Graph *g, NodeId n, Windows *w) {
     w->pads |= y->before[i] > 0 || y->after[i] > 0;
   }
   if (sym_lower(&g->syms, y->batch) < 1 || y->in < 1 || w->out < 1 || y->taps < 1 ||
-      sym_lower(&g->syms, y->places) < 1 || (y->groups != 1 && y->batch != 1))
+      sym_lower(&g->syms, y->places) < 1)
     return false;
   y->direct = is_direct(g, w);
   y->bias_row = wants_bias_row(g, w);
