@@ -86,6 +86,11 @@ static void leave_others(const Graph *g, Choice *c) {
   c->count = kept;
 }
 
+/* Groups of several samples get no memory but what is needed anyway, as bands. */
+static bool may_need_more(const Windows *w) {
+  return w->geometry.groups == 1 || w->geometry.batch == 1;
+}
+
 static uint64_t planned_bytes(const Graph *g, ValueId v) {
   return align_up(type_bytes_upper(g, value_type(g, v)), PLAN_ALIGNMENT);
 }
@@ -109,6 +114,8 @@ static Bands find_bands(const Graph *g, const Choice *c, const Candidate *i) {
     room += planned_bytes(g, padded) - (dies ? planned_bytes(g, x) : 0);
   }
   room -= room / SPARE; /* tensors of several sizes leave gaps */
+  if (i->w.work >= WORTH && i->w.extra <= room)
+    return (Bands){.count = 1};
   if (dies && window_bands_fit_over_x(g, &i->w)) {
     Bands bands = window_bands(g, &i->w, true, room + planned_bytes(g, i->w.result));
     if (bands.count)
@@ -117,19 +124,15 @@ static Bands find_bands(const Graph *g, const Choice *c, const Candidate *i) {
   return window_bands(g, &i->w, false, room);
 }
 
-/* Others get no memory but what is needed anyway. */
-static bool is_plain(const Windows *w) { return w->geometry.groups == 1 || w->geometry.batch == 1; }
-
 /* Finds out how each candidate is gathered; those that are not go. What fits at once is counted as
  * memory that is needed anyway before bands are fitted in. */
 static void choose(const Graph *g, Choice *c) {
   double work = 0, gathered = 0;
   uint32_t kept = 0;
-  uint64_t others = c->need;
   for (uint32_t i = 0; i < c->count; i++) {
     Candidate *a = &c->candidates[i];
     uint64_t use = c->use[a->position] + a->w.extra;
-    a->at_once = a->w.work >= WORTH && use <= (is_plain(&a->w) ? c->limit : others);
+    a->at_once = a->w.work >= WORTH && use <= c->limit && may_need_more(&a->w);
     if (a->at_once && use > c->need)
       c->need = use;
   }
@@ -168,7 +171,7 @@ static ValueId gathered_before(const Choice *c, uint32_t at) {
   const Candidate *wanted = &c->candidates[at];
   for (uint32_t i = at; i-- > 0 && at - i <= NEAR;) {
     const Candidate *other = &c->candidates[i];
-    if (!other->columns || memcmp(&other->w.geometry, &wanted->w.geometry, sizeof(Geometry)) != 0)
+    if (!other->columns || !may_need_more(&other->w) || memcmp(&other->w.geometry, &wanted->w.geometry, sizeof(Geometry)) != 0)
       continue;
     uint32_t position = other->position;
     while (position <= wanted->position && c->use[position] + wanted->w.extra <= c->limit)
@@ -190,7 +193,7 @@ static void rewrite(Builder *b, Choice *c, uint32_t at) {
     return;
   windows_constants(g, &i->w);
   ValueId value;
-  if (!i->at_once && i->bands.count) {
+  if (!i->at_once && i->bands.count > 1) {
     value = window_bands_build(b, &i->w, i->bands);
   } else {
     i->columns = gathered_before(c, at);

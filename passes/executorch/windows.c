@@ -72,6 +72,9 @@ static bool count_costs(const Graph *g, Windows *w) {
                            (uint64_t)(y->before[i] + y->after[i]),
                        &padded);
   w->extra = !ok || y->direct ? 0 : columns + (w->pads ? padded : 0);
+  uint64_t result = type_bytes_upper(g, value_type(g, w->result));
+  if (y->batch != 1 && w->extra < result) /* the product and its transpose */
+    w->extra = result;
   return ok && columns < UINT64_MAX / 8 && padded < UINT64_MAX / 8;
 }
 
