@@ -26,7 +26,8 @@ enum {
   LEAST_SHARE = 10, /* one of so many products must be in what is gathered, */
   FEW = 1 << 20,    /* or so many, 20 ms */
   NEAR = 8,         /* convolutions between two that share columns */
-  SPARE = 8         /* the part of the free memory that bands leave */
+  SPARE = 8         /* the part of the free memory that bands leave if they can: tensors of several
+                       sizes leave gaps */
 };
 
 typedef struct Candidate {
@@ -86,9 +87,10 @@ static void leave_others(const Graph *g, Choice *c) {
   c->count = kept;
 }
 
-/* Groups of several samples get no memory but what is needed anyway, as bands. */
+/* Groups of several samples and transposed convolutions get no memory but what is needed anyway, as
+ * bands. */
 static bool may_need_more(const Windows *w) {
-  return w->geometry.groups == 1 || w->geometry.batch == 1;
+  return !w->transposed && (w->geometry.groups == 1 || w->geometry.batch == 1);
 }
 
 static uint64_t planned_bytes(const Graph *g, ValueId v) {
@@ -102,6 +104,16 @@ static uint32_t last_reader(const Choice *c, ValueId x) {
   return span && span <= c->live.span_count ? c->live.spans[span - 1].last : 0;
 }
 
+/* dies: x is not needed any more. */
+static Bands fit(const Graph *g, const Candidate *i, uint64_t room, bool dies) {
+  Bands bands = {0};
+  if (i->w.work >= WORTH && i->w.extra <= room)
+    return (Bands){.count = 1};
+  if (dies && window_bands_fit_over_x(g, &i->w))
+    bands = window_bands(g, &i->w, true, room + planned_bytes(g, i->w.result));
+  return bands.count ? bands : window_bands(g, &i->w, false, room);
+}
+
 /* Bands in the memory that nothing else needs. Where padding is taken in, x stays up to here in the
  * place of the padded x. */
 static Bands find_bands(const Graph *g, const Choice *c, const Candidate *i) {
@@ -113,15 +125,8 @@ static Bands find_bands(const Graph *g, const Choice *c, const Candidate *i) {
     dies = last && last == c->live.spans[c->live.span_of[padded] - 1].first;
     room += planned_bytes(g, padded) - (dies ? planned_bytes(g, x) : 0);
   }
-  room -= room / SPARE; /* tensors of several sizes leave gaps */
-  if (i->w.work >= WORTH && i->w.extra <= room)
-    return (Bands){.count = 1};
-  if (dies && window_bands_fit_over_x(g, &i->w)) {
-    Bands bands = window_bands(g, &i->w, true, room + planned_bytes(g, i->w.result));
-    if (bands.count)
-      return bands;
-  }
-  return window_bands(g, &i->w, false, room);
+  Bands bands = fit(g, i, room - room / SPARE, dies);
+  return bands.count ? bands : fit(g, i, room, dies);
 }
 
 /* Finds out how each candidate is gathered; those that are not go. What fits at once is counted as

@@ -67,7 +67,8 @@ static uint64_t bytes_of_band(const Graph *g, const Windows *w, int64_t rows) {
   padded = w->pads ? align_up(sample * channels * padded, PLAN_ALIGNMENT) : 0;
   uint64_t columns = align_up(sample * channels * (uint64_t)y->taps * places, PLAN_ALIGNMENT);
   uint64_t product = align_up(sample * (uint64_t)w->out * places, PLAN_ALIGNMENT);
-  uint64_t other = y->batch == 1 ? slice : most(slice, product); /* rows to come; a transpose */
+  bool permuted = y->batch != 1 || windows_phases(y) != 1;
+  uint64_t other = permuted ? most(slice, product) : slice; /* rows to come, or the other order */
   return most(most(slice + padded, padded + columns), product + most(columns, other));
 }
 
@@ -123,6 +124,7 @@ ValueId window_bands_build(Builder *b, const Windows *w, Bands bands) {
   Graph *g = b->g;
   const Type *type = value_type(g, w->result);
   ValueId x = w->geometry.x;
+  int64_t phases = w->geometry.phases[0];
   ValueId y = bands.over_x ? x
                            : build(b, OP_FULL, A_INTS(type->dims, type->rank), A_INT(0),
                                    A_DTYPE((DType)type->dtype));
@@ -135,8 +137,8 @@ ValueId window_bands_build(Builder *b, const Windows *w, Bands bands) {
     if (!last && w->pads)
       next = band_at(b, w, bands.over_x ? y : x, bands, end);
     if (value)
-      y = build(b, OP_SLICE_SCATTER, A_VAL(y), A_VAL(value), A_INT(2), A_INT(first), A_INT(end),
-                A_INT(1));
+      y = build(b, OP_SLICE_SCATTER, A_VAL(y), A_VAL(value), A_INT(2), A_INT(first * phases),
+                A_INT(end * phases), A_INT(1));
     if (!last && !w->pads)
       next = band_at(b, w, bands.over_x ? y : x, bands, end);
   }
