@@ -101,6 +101,7 @@ static Windows band_at(Builder *b, const Windows *whole, ValueId from, Bands ban
   int64_t count = rows_from(whole, bands, first);
   Rows rows = rows_of(g, whole, first, count);
   y->size[0] = count;
+  y->direct = 0;
   y->places = count;
   y->before[0] = rows.above;
   y->after[0] = rows.below;
