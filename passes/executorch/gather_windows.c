@@ -11,10 +11,12 @@
  * gathered convolution is two to four kernels; that it is one less kernel as it was is no reason to
  * leave it: SqueezeNet 1.1 takes 138 ms in 110 kernels, and 7 s in 67 with its convolutions. Only
  * where so few fit that they are little work, and less than a tenth of all, they stay as they are.
+ * Those that do not fit are gathered in bands of rows (window_bands.c), as many as it takes to need
+ * no more memory than the rest does: a U-Net of 16 MiB went from 8.3 s to below 1 s.
  * f16 and bf16 are gathered whatever they need: the convolution kernel adds up in that type; a
  * small U-Net is off by 0.05 then; the products add up in floats.
  *
- * Symbolic sizes count with their upper bounds. Transposed convolutions stay. */
+ * Symbolic sizes count with their upper bounds; there are no bands of a symbolic number of rows. */
 #include "passes/executorch/liveness.h"
 #include "passes/executorch/sink_biases.h"
 #include "passes/executorch/views.h"
@@ -176,7 +178,8 @@ static ValueId gathered_before(const Choice *c, uint32_t at) {
   const Candidate *wanted = &c->candidates[at];
   for (uint32_t i = at; i-- > 0 && at - i <= NEAR;) {
     const Candidate *other = &c->candidates[i];
-    if (!other->columns || !may_need_more(&other->w) || memcmp(&other->w.geometry, &wanted->w.geometry, sizeof(Geometry)) != 0)
+    if (!other->columns || !may_need_more(&other->w) ||
+        memcmp(&other->w.geometry, &wanted->w.geometry, sizeof(Geometry)) != 0)
       continue;
     uint32_t position = other->position;
     while (position <= wanted->position && c->use[position] + wanted->w.extra <= c->limit)

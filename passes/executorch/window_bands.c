@@ -82,7 +82,8 @@ Bands window_bands(const Graph *g, const Windows *w, bool over_x, uint64_t room)
   int64_t all = y->size[0];
   if (!sym_is_const(all) || !sym_is_const(value_dim(g, y->x, 2)))
     return (Bands){0};
-  for (uint32_t count = 2; count <= COUNT_MAX && count <= all && w->work / count >= WORTH; count++) {
+  for (uint32_t count = 2; count <= COUNT_MAX && count <= all && w->work / count >= WORTH;
+       count++) {
     Bands bands = {.rows = (all + count - 1) / count, .over_x = over_x};
     bands.count = (uint32_t)((all + bands.rows - 1) / bands.rows);
     if (over_x && bands.rows < y->before[0])

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#define EPSILON 0x1p-100 /* EPSILON and bias / EPSILON must be normal floats */
+#define EPSILON 0x1p-100     /* EPSILON and bias / EPSILON must be normal floats */
 enum { BIAS_MAX = 1 << 20 }; /* of a bias that is divided by it */
 
 static void read_list(const Graph *g, NodeId n, uint32_t arg, uint32_t count, int64_t *out) {
@@ -253,7 +253,8 @@ void windows_constants(Graph *g, Windows *w) {
 }
 
 /* The product as samples, channels, and windows with their phases:
- * [M, phases, N, windows] -> [N, M, windows and phases in turn]; [M, N, places] -> [N, M, places] */
+ * [M, phases, N, windows] -> [N, M, windows and phases in turn]; [M, N, places] -> [N, M, places]
+ */
 static ValueId in_order(Builder *b, const Windows *w, ValueId v) {
   const Geometry *y = &w->geometry;
   int64_t phases = windows_phases(y), perm[2 + 2 * WINDOW_DIMS_MAX] = {1, 0, 2};
