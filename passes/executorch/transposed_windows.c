@@ -18,7 +18,7 @@ static bool read_dim(const Graph *g, NodeId n, Windows *w, uint32_t i) {
   Geometry *y = &w->geometry;
   SymInt length = value_dim(g, y->x, 2 + i), size = value_dim(g, w->result, 2 + i);
   int64_t taps = value_dim(g, w->weight, 2 + i), s = entry(g, n, 3, i), p = entry(g, n, 4, i);
-  if (!sym_is_const(length) || !sym_is_const(size) || size < 1 || s < 1 || size % s != 0 ||
+  if (!sym_is_const(length) || !sym_is_const(size) || size < 1 || s < 1 || size % s != 0 || p < 0 ||
       p >= taps || entry(g, n, 5, i) != 1)
     return false;
   int64_t first = -((taps - 1 - p) / s), last = (s - 1 + p) / s;

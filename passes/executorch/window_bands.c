@@ -5,7 +5,8 @@
  *   y = slice_scatter(y, product)
  *
  * slice_scatter writes over its operand (OpRow.alias), so that there is one y. Where that is x, the
- * rows of x that the next band needs are copied before this band is written. */
+ * rows of x that the next band needs are copied before this band is written; a result of less
+ * channels is that of x without the last ones. */
 #include "passes/executorch/window_bands.h"
 
 #include "passes/executorch/liveness.h"
@@ -50,12 +51,13 @@ static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* The most bytes in use beside x and the result. Nothing overflows: windows_read has computed as
  * much for all rows. */
-static uint64_t bytes_of_band(const Graph *g, const Windows *w, int64_t rows) {
+static uint64_t bytes_of_band(const Graph *g, const Windows *w, Bands bands) {
   const Geometry *y = &w->geometry;
   const SymTable *t = &g->syms;
   uint64_t sample = (uint64_t)sym_upper(t, y->batch) * dtype_size(value_dtype(g, y->x));
-  uint64_t channels = (uint64_t)(y->in + y->bias_row), places = (uint64_t)rows;
-  uint64_t high = (uint64_t)((rows - 1) * y->stride[0] + (y->kernel[0] - 1) * y->dilation[0] + 1);
+  uint64_t channels = (uint64_t)(y->in + y->bias_row), places = (uint64_t)bands.rows;
+  uint64_t high =
+      (uint64_t)((bands.rows - 1) * y->stride[0] + (y->kernel[0] - 1) * y->dilation[0] + 1);
   uint64_t plain = high, padded = high;
   for (uint32_t i = 1; i < y->spatial; i++) {
     uint64_t length = (uint64_t)sym_upper(t, value_dim(g, y->x, 2 + i));
@@ -69,12 +71,19 @@ static uint64_t bytes_of_band(const Graph *g, const Windows *w, int64_t rows) {
   uint64_t product = align_up(sample * (uint64_t)w->out * places, PLAN_ALIGNMENT);
   bool permuted = y->batch != 1 || windows_phases(y) != 1;
   uint64_t other = permuted ? most(slice, product) : slice; /* rows to come, or the other order */
-  return most(most(slice + padded, padded + columns), product + most(columns, other));
+  uint64_t need = most(most(slice + padded, padded + columns), product + most(columns, other));
+  if (!bands.over_x || w->out == y->in)
+    return need;
+  uint64_t widened = align_up(sample * (uint64_t)y->in * places, PLAN_ALIGNMENT);
+  return most(need, product + widened + slice);
 }
 
 bool window_bands_fit_over_x(const Graph *g, const Windows *w) {
   const Geometry *y = &w->geometry;
-  return value_cget(g, y->x)->type == value_cget(g, w->result)->type && y->stride[0] == 1;
+  const Type *x = value_type(g, y->x), *t = value_type(g, w->result);
+  return y->stride[0] == 1 && windows_phases(y) == 1 && x->dtype == t->dtype && w->out <= y->in &&
+         x->dims[0] == t->dims[0] &&
+         memcmp(x->dims + 2, t->dims + 2, y->spatial * sizeof *x->dims) == 0;
 }
 
 Bands window_bands(const Graph *g, const Windows *w, bool over_x, uint64_t room) {
@@ -88,7 +97,7 @@ Bands window_bands(const Graph *g, const Windows *w, bool over_x, uint64_t room)
     bands.count = (uint32_t)((all + bands.rows - 1) / bands.rows);
     if (over_x && bands.rows < y->before[0])
       break;
-    if (bytes_of_band(g, w, bands.rows) <= room && all_read_x(g, w, bands))
+    if (bytes_of_band(g, w, bands) <= room && all_read_x(g, w, bands))
       return bands;
   }
   return (Bands){0};
@@ -122,6 +131,16 @@ static Windows band_at(Builder *b, const Windows *whole, ValueId from, Bands ban
   return w;
 }
 
+/* As many channels as x, where the result has less. */
+static ValueId with_channels(Builder *b, ValueId v, int64_t channels) {
+  int64_t pads[2 * WINDOW_DIMS_MAX + 2] = {0};
+  uint32_t rank = value_rank(b->g, v);
+  pads[2 * rank - 3] = channels - value_dim(b->g, v, 1);
+  if (pads[2 * rank - 3] == 0)
+    return v;
+  return build(b, OP_CONSTANT_PAD_ND, A_VAL(v), A_INTS(pads, 2 * (rank - 1)), A_FLOAT(0));
+}
+
 ValueId window_bands_build(Builder *b, const Windows *w, Bands bands) {
   Graph *g = b->g;
   const Type *type = value_type(g, w->result);
@@ -138,11 +157,15 @@ ValueId window_bands_build(Builder *b, const Windows *w, Bands bands) {
     bool last = end == w->geometry.size[0];
     if (!last && w->pads)
       next = band_at(b, w, bands.over_x ? y : x, bands, end);
+    if (bands.over_x && value)
+      value = with_channels(b, value, w->geometry.in);
     if (value)
       y = build(b, OP_SLICE_SCATTER, A_VAL(y), A_VAL(value), A_INT(2), A_INT(first * phases),
                 A_INT(end * phases), A_INT(1));
     if (!last && !w->pads)
       next = band_at(b, w, bands.over_x ? y : x, bands, end);
   }
+  if (bands.over_x && b->status == STATUS_OK)
+    y = build_slice(b, y, 1, 0, w->out, 1);
   return b->status == STATUS_OK ? y : 0;
 }

@@ -16,8 +16,8 @@ typedef struct Bands {
  * is, x and the result are one piece of memory. */
 Bands window_bands(const Graph *g, const Windows *w, bool over_x, uint64_t room);
 
-/* Whether the result may be written over x, band after band: it has the same type, and a band needs
- * nothing above the band before it. */
+/* Whether the result may be written over x, band after band: it has the same type, with no more
+ * channels, and a band needs nothing above the band before it. */
 bool window_bands_fit_over_x(const Graph *g, const Windows *w);
 
 /* The convolution's result; 0 after a failure. */

@@ -98,6 +98,8 @@ def gathered():
         "same": ((1, 8, 20, 12), (8, 8, 3, 3), same),
         "samples": ((3, 8, 14, 10), (8, 8, 3, 3), same),
         "more-channels": ((1, 4, 20, 12), (12, 4, 3, 3), same),
+        "less-channels": ((2, 12, 20, 12), (5, 12, 3, 3), same),
+        "less-channels-line": ((1, 12, 200), (7, 12, 5), {"pads": [2, 2]}),
         "strided": ((1, 6, 21, 17), (8, 6, 3, 3), {"strides": [2, 2], "pads": [1, 0, 1, 2]}),
         "strided-over-windows": ((2, 6, 24, 17), (8, 6, 2, 3), {"strides": [3, 2]}),
         "dilated": ((1, 6, 24, 16), (6, 6, 3, 3), {"dilations": [3, 2], "pads": [3, 2, 3, 2]}),
