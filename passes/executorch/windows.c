@@ -10,11 +10,8 @@
 
 #include <math.h>
 
-#define EPSILON 0x1p-100 /* EPSILON and bias / EPSILON must be normal floats */
-enum {
-  BIAS_MAX = 1 << 20, /* of a bias that is divided by it */
-  WEIGHTS_MAX = 8 << 20
-}; /* bytes of a weight that is copied for it */
+#define EPSILON 0x1p-100     /* EPSILON and bias / EPSILON must be normal floats */
+enum { BIAS_MAX = 1 << 20 }; /* of a bias that is divided by it */
 
 static void read_list(const Graph *g, NodeId n, uint32_t arg, uint32_t count, int64_t *out) {
   uint32_t given = node_list_count(g, n, arg);
@@ -46,7 +43,7 @@ static bool wants_bias_row(const Graph *g, const Windows *w) {
       value_constant(g, w->weight)->size > WEIGHTS_MAX)
     return false;
   const uint8_t *data = value_constant(g, w->bias)->data;
-  for (int64_t i = 0; i < w->out; i++) {
+  for (int64_t i = 0; i < value_dim(g, w->bias, 0); i++) {
     float f;
     memcpy(&f, data + (size_t)i * sizeof f, sizeof f);
     if (!(fabsf(f) < BIAS_MAX))
@@ -54,6 +51,16 @@ static bool wants_bias_row(const Graph *g, const Windows *w) {
   }
   return true;
 }
+
+int64_t windows_phases(const Geometry *y) {
+  int64_t phases = 1;
+  for (uint32_t i = 0; i < y->spatial; i++)
+    phases *= y->phases[i];
+  return phases;
+}
+
+/* The product is not in the order of the result. */
+static bool is_permuted(const Geometry *y) { return y->batch != 1 || windows_phases(y) != 1; }
 
 /* Bytes and products at the largest sizes; false when they cannot be told in 63 bits. */
 static bool count_costs(const Graph *g, Windows *w) {
@@ -72,6 +79,9 @@ static bool count_costs(const Graph *g, Windows *w) {
                            (uint64_t)(y->before[i] + y->after[i]),
                        &padded);
   w->extra = !ok || y->direct ? 0 : columns + (w->pads ? padded : 0);
+  uint64_t result = type_bytes_upper(g, value_type(g, w->result));
+  if (is_permuted(y) && w->extra < result) /* the product as well */
+    w->extra = result;
   return ok && columns < UINT64_MAX / 8 && padded < UINT64_MAX / 8;
 }
 
@@ -86,11 +96,11 @@ static bool is_direct(const Graph *g, const Windows *w) {
   return y->batch == 1 && !w->pads && (each || all);
 }
 
-static bool can_be_read(const Graph *g, const Windows *w, NodeId n) {
+static bool can_be_read(const Graph *g, const Windows *w) {
   ValueId x = w->geometry.x;
   uint32_t rank = value_rank(g, x);
   DType dtype = value_dtype(g, x);
-  return rank >= 3 && rank <= 2 + WINDOW_DIMS_MAX && !node_bool(g, n, 6) && dtype_is_float(dtype) &&
+  return rank >= 3 && rank <= 2 + WINDOW_DIMS_MAX && dtype_is_float(dtype) &&
          sym_is_const(value_dim(g, x, 1)) && type_is_static(value_type(g, w->weight)) &&
          value_is_const(g, w->weight) &&
          (!w->bias || (value_dtype(g, w->bias) == dtype && value_is_const(g, w->bias))) &&
@@ -98,11 +108,24 @@ static bool can_be_read(const Graph *g, const Windows *w, NodeId n) {
          type_bytes_upper(g, value_type(g, w->result)) <= UINT32_MAX;
 }
 
+static void read_plain(const Graph *g, NodeId n, Windows *w) {
+  Geometry *y = &w->geometry;
+  read_list(g, n, 3, y->spatial, y->stride);
+  read_list(g, n, 4, y->spatial, y->before);
+  read_list(g, n, 4, y->spatial, y->after);
+  read_list(g, n, 5, y->spatial, y->dilation);
+  for (uint32_t i = 0; i < y->spatial; i++) {
+    y->kernel[i] = value_dim(g, w->weight, 2 + i);
+    y->size[i] = value_dim(g, w->result, 2 + i);
+    y->phases[i] = 1;
+  }
+}
+
 bool windows_read(Graph *g, NodeId n, Windows *w) {
   *w = (Windows){.weight = node_value(g, n, 1), .bias = node_value(g, n, 2)};
   w->geometry.x = node_value(g, n, 0);
   w->result = node_result(g, n, 0);
-  if (!can_be_read(g, w, n))
+  if (!can_be_read(g, w))
     return false;
   Geometry *y = &w->geometry;
   y->spatial = value_rank(g, y->x) - 2;
@@ -111,20 +134,19 @@ bool windows_read(Graph *g, NodeId n, Windows *w) {
   w->out = value_dim(g, w->weight, 0);
   y->groups = node_int(g, n, 8);
   y->taps = y->places = 1;
-  read_list(g, n, 3, y->spatial, y->stride);
-  read_list(g, n, 4, y->spatial, y->before);
-  read_list(g, n, 4, y->spatial, y->after);
-  read_list(g, n, 5, y->spatial, y->dilation);
+  w->transposed = node_bool(g, n, 6);
+  if (!w->transposed)
+    read_plain(g, n, w);
+  else if (!transposed_read(g, n, w))
+    return false;
   take_padding(g, y);
   for (uint32_t i = 0; i < y->spatial; i++) {
-    y->kernel[i] = value_dim(g, w->weight, 2 + i);
-    y->size[i] = value_dim(g, w->result, 2 + i);
     y->taps *= y->kernel[i];
     y->places = sym_mul(&g->syms, y->places, y->size[i]);
     w->pads |= y->before[i] > 0 || y->after[i] > 0;
   }
   if (sym_lower(&g->syms, y->batch) < 1 || y->in < 1 || w->out < 1 || y->taps < 1 ||
-      sym_lower(&g->syms, y->places) < 1 || (y->groups != 1 && y->batch != 1))
+      sym_lower(&g->syms, y->places) < 1)
     return false;
   y->direct = is_direct(g, w);
   y->bias_row = wants_bias_row(g, w);
@@ -171,7 +193,8 @@ ValueId windows_columns(Builder *b, const Windows *w) {
   }
   stride[0] = step;
   stride[batch] = sym_mul(t, step, size[0]);
-  x = build(b, OP_AS_STRIDED_COPY, A_VAL(x), A_INTS(size, rank), A_INTS(stride, rank), A_INT(0));
+  x = build(b, OP_AS_STRIDED_COPY, A_VAL(x), A_INTS(size, rank), A_INTS(stride, rank),
+            A_INT(y->offset));
   return seen_as(b, x, (SymInt[]){size[0] * y->taps, sym_mul(t, y->batch, y->places)}, 2);
 }
 
@@ -200,34 +223,71 @@ static ValueId weight_and_bias(Graph *g, const Windows *w) {
   return graph_add_constant(g, type, constant, value_cget(g, w->weight)->name);
 }
 
-static ValueId product(Builder *b, const Windows *w, ValueId columns) {
+/* The weight as the product takes it: with the bias, a matrix, or one a group. */
+static ValueId weight_matrix(Graph *g, const Windows *w) {
   const Geometry *y = &w->geometry;
   int64_t length = y->in / y->groups * y->taps;
-  SymInt places = sym_mul(&b->g->syms, y->batch, y->places);
   if (y->bias_row)
-    return build(b, OP_MM, A_VAL(weight_and_bias(b->g, w)), A_VAL(columns));
-  if (y->groups == 1) {
-    ValueId weight = reshaped(b->g, w->weight, (SymInt[]){w->out, length}, 2);
-    return build(b, OP_MM, A_VAL(weight), A_VAL(columns));
-  }
-  SymInt rows = w->out / y->groups;
-  ValueId weight = reshaped(b->g, w->weight, (SymInt[]){y->groups, rows, length}, 3);
+    return weight_and_bias(g, w);
+  if (y->groups == 1)
+    return reshaped(g, w->weight, (SymInt[]){w->out, length}, 2);
+  return reshaped(g, w->weight, (SymInt[]){y->groups, w->out / y->groups, length}, 3);
+}
+
+static ValueId product(Builder *b, const Windows *w, ValueId columns) {
+  const Geometry *y = &w->geometry;
+  SymInt places = sym_mul(&b->g->syms, y->batch, y->places);
+  if (y->groups == 1)
+    return build(b, OP_MM, A_VAL(w->matrix), A_VAL(columns));
+  int64_t length = y->in / y->groups * y->taps;
   ValueId x = seen_as(b, columns, (SymInt[]){y->groups, length, places}, 3);
-  return seen_as(b, build(b, OP_BMM, A_VAL(weight), A_VAL(x)), (SymInt[]){w->out, places}, 2);
+  return seen_as(b, build(b, OP_BMM, A_VAL(w->matrix), A_VAL(x)), (SymInt[]){w->out, places}, 2);
+}
+
+void windows_constants(Graph *g, Windows *w) {
+  if (w->transposed)
+    transposed_constants(g, w);
+  w->matrix = weight_matrix(g, w);
+  if (w->bias && !w->geometry.bias_row)
+    w->column = reshaped(g, w->bias, (SymInt[]){w->out, 1}, 2);
+}
+
+/* The product as samples, channels, and windows with their phases:
+ * [M, phases, N, windows] -> [N, M, windows and phases in turn]; [M, N, places] -> [N, M, places]
+ */
+static ValueId in_order(Builder *b, const Windows *w, ValueId v) {
+  const Geometry *y = &w->geometry;
+  int64_t phases = windows_phases(y), perm[2 + 2 * WINDOW_DIMS_MAX] = {1, 0, 2};
+  SymInt dims[2 + 2 * WINDOW_DIMS_MAX] = {w->out / phases, y->batch, y->places};
+  uint32_t rank = 3, batch = 1 + y->spatial;
+  if (phases > 1) {
+    rank = 2 + 2 * y->spatial;
+    perm[0] = batch;
+    perm[1] = 0;
+    dims[batch] = y->batch;
+    for (uint32_t i = 0; i < y->spatial; i++) {
+      dims[1 + i] = y->phases[i];
+      dims[batch + 1 + i] = y->size[i];
+      perm[2 + 2 * i] = batch + 1 + i;
+      perm[3 + 2 * i] = 1 + i;
+    }
+  }
+  v = seen_as(b, v, dims, rank);
+  return v ? build_permute(b, v, perm) : 0;
 }
 
 ValueId windows_product(Builder *b, const Windows *w, ValueId columns) {
   const Geometry *y = &w->geometry;
   ValueId v = columns ? product(b, w, columns) : 0;
-  if (w->bias && !y->bias_row && v)
-    v = build(b, OP_ADD_TENSOR, A_VAL(v), A_VAL(reshaped(b->g, w->bias, (SymInt[]){w->out, 1}, 2)));
-  if (y->batch != 1 && v) { /* [M, N, places] */
-    v = seen_as(b, v, (SymInt[]){w->out, y->batch, y->places}, 3);
-    v = v ? build_permute(b, v, (int64_t[]){1, 0, 2}) : 0;
-  }
+  if (w->column && v)
+    v = build(b, OP_ADD_TENSOR, A_VAL(v), A_VAL(w->column));
+  if (is_permuted(y) && v)
+    v = in_order(b, w, v);
   if (!v || b->status != STATUS_OK)
     return 0;
-  SymInt dims[2 + WINDOW_DIMS_MAX];
-  memcpy(dims, value_type(b->g, w->result)->dims, (2 + y->spatial) * sizeof *dims);
+  SymInt dims[2 + WINDOW_DIMS_MAX] = {y->batch};
+  dims[1] = w->out / windows_phases(y);
+  for (uint32_t i = 0; i < y->spatial; i++)
+    dims[2 + i] = sym_mul(&b->g->syms, y->size[i], y->phases[i]);
   return seen_as(b, v, dims, 2 + y->spatial);
 }

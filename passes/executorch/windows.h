@@ -5,7 +5,10 @@
 
 #include "ir/builder.h"
 
-enum { WINDOW_DIMS_MAX = 2 };
+enum {
+  WINDOW_DIMS_MAX = 2,
+  WEIGHTS_MAX = 8 << 20 /* bytes of a weight of which a copy is made that is larger */
+};
 
 /* Two convolutions with the same x and geometry gather the same columns. */
 typedef struct Geometry {
@@ -17,24 +20,39 @@ typedef struct Geometry {
   SymInt size[WINDOW_DIMS_MAX];    /* windows along each dim */
   int64_t stride[WINDOW_DIMS_MAX], dilation[WINDOW_DIMS_MAX];
   int64_t before[WINDOW_DIMS_MAX], after[WINDOW_DIMS_MAX]; /* zeros around x */
-  int64_t direct;   /* 1: x has the columns as it is, else 0 */
-  int64_t bias_row; /* 1: the columns have rows to multiply a bias with, else 0 */
+  int64_t phases[WINDOW_DIMS_MAX]; /* elements of the result that a window gives along each dim */
+  int64_t offset;                  /* of the first window in x, elements */
+  int64_t direct;                  /* 1: x has the columns as it is, else 0 */
+  int64_t bias_row;                /* 1: the columns have rows to multiply a bias with, else 0 */
 } Geometry;
 
 typedef struct Windows {
   Geometry geometry;
   ValueId weight, bias, result;
-  int64_t out;
-  bool pads;
-  uint64_t extra; /* bytes of the padded input and of the columns */
-  uint64_t work;  /* products of two numbers */
+  ValueId matrix, column; /* weight and bias as the product takes them, 0 without a bias to add */
+  int64_t out;            /* products of a window: channels of the result, times phases */
+  bool transposed;
+  int64_t tap[WINDOW_DIMS_MAX]; /* transposed: of phase 0 for the first element of a window */
+  bool pads;                    /* zeros around x, or a channel for the bias */
+  uint64_t extra;               /* bytes of the padded input and of the columns */
+  uint64_t work;                /* products of two numbers */
 } Windows;
 
+/* The products of all dims: more than 1 in transposed convolutions. */
+int64_t windows_phases(const Geometry *y);
 /* False when convolution n is none that can be gathered. */
 bool windows_read(Graph *g, NodeId n, Windows *w);
+/* Makes matrix and column, which windows_product needs. */
+void windows_constants(Graph *g, Windows *w);
 /* [C * taps, N * places], a matrix; 0 after a failure. */
 ValueId windows_columns(Builder *b, const Windows *w);
 /* The convolution's result from its columns. */
 ValueId windows_product(Builder *b, const Windows *w, ValueId columns);
+
+/* A transposed convolution of stride s as windows that give s results each along a dim: sets
+ * kernel, stride, before, after, phases and size. False when it is none of those that can be. */
+bool transposed_read(const Graph *g, NodeId n, Windows *w);
+/* Its weight and bias for them, as of a convolution with `out` channels: channel, then phases. */
+void transposed_constants(Graph *g, Windows *w);
 
 #endif

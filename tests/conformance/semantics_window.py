@@ -1,6 +1,7 @@
 """Windows and sampling: pooling, convolution, resizing, grids, regions; normalization over planes."""
 
 import numpy as np
+from onnx import helper
 
 from single_node import Case, RNG, ints, normal
 
@@ -88,6 +89,45 @@ def convolutions():
         yield Case(f"DeformConv-{group}", "DeformConv", ["x", "w", "o", "b", "m"],
                    {"x": normal(1, 6, 5, 6), "o": normal(1, 2 * 4 * 2, 4, 5), "m": np.abs(normal(1, 4 * 2, 4, 5))},
                    {"w": normal(3, 6 // group, 2, 2), "b": normal(3)}, opset=19, group=group, offset_group=2, oracle="onnx" if group == 3 else "onnx")
+
+
+def gathered():
+    """Convolutions beside something that takes `rest` times the memory of x: their windows fit below it at once, in bands of rows, or not at all."""
+    same = {"pads": [1, 1, 1, 1]}
+    plain = {
+        "same": ((1, 8, 20, 12), (8, 8, 3, 3), same),
+        "samples": ((3, 8, 14, 10), (8, 8, 3, 3), same),
+        "more-channels": ((1, 4, 20, 12), (12, 4, 3, 3), same),
+        "less-channels": ((2, 12, 20, 12), (5, 12, 3, 3), same),
+        "less-channels-line": ((1, 12, 200), (7, 12, 5), {"pads": [2, 2]}),
+        "strided": ((1, 6, 21, 17), (8, 6, 3, 3), {"strides": [2, 2], "pads": [1, 0, 1, 2]}),
+        "strided-over-windows": ((2, 6, 24, 17), (8, 6, 2, 3), {"strides": [3, 2]}),
+        "dilated": ((1, 6, 24, 16), (6, 6, 3, 3), {"dilations": [3, 2], "pads": [3, 2, 3, 2]}),
+        "wide-pads": ((1, 6, 18, 12), (8, 6, 3, 3), {"pads": [4, 0, 3, 1]}),
+        "groups": ((1, 8, 20, 16), (12, 4, 3, 3), {"group": 2, **same}),
+        "depthwise": ((2, 16, 20, 16), (16, 1, 3, 3), {"group": 16, **same}),
+        "one-by-one": ((2, 16, 24, 12), (16, 16, 1, 1), {}),
+        "line": ((1, 12, 200), (12, 12, 5), {"pads": [2, 2]}),
+        "causal": ((2, 12, 120), (12, 12, 3), {"dilations": [4], "pads": [8, 0]}),
+    }
+    transposed = {
+        "twice": ((1, 12, 12, 10), (12, 8, 2, 2), {"strides": [2, 2]}),
+        "four-taps": ((1, 12, 12, 10), (12, 6, 4, 4), {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
+        "three-taps": ((2, 8, 12, 10), (8, 8, 3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1], "output_padding": [1, 1]}),
+        "uneven": ((1, 8, 12, 10), (8, 6, 3, 5), {"strides": [1, 3], "pads": [2, 1, 0, 1]}),
+        "stride-one": ((1, 8, 16, 12), (8, 8, 3, 3), {"pads": [1, 1, 1, 1]}),
+        "line": ((2, 12, 40), (12, 8, 8), {"strides": [4], "pads": [2, 2]}),
+        "not-a-multiple": ((1, 8, 12, 10), (8, 8, 3, 3), {"strides": [2, 2]}),
+    }
+    for op, table in (("Conv", plain), ("ConvTranspose", transposed)):
+        for label, (shape, weight, attributes) in table.items():
+            outputs = weight[0] if op == "Conv" else weight[1]
+            for rest in (2, 3, 4, 6, 16):
+                nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node(op, ["r", "w", "b"], ["c"], **attributes),
+                         helper.make_node("ReduceMax", ["c"], ["y0"], axes=[1]),
+                         helper.make_node("Expand", ["s", "n"], ["large"]), helper.make_node("ReduceMax", ["large"], ["y1"])]
+                yield Case(f"gathered-{op}-{label}-{rest}", op, [], {"x": normal(*shape), "s": normal(1)},
+                           {"w": normal(*weight), "b": normal(outputs), "n": ints(int(rest * np.prod(shape)))}, outputs=2, nodes=nodes)
 
 
 COORDINATES = ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel")
@@ -225,5 +265,5 @@ def normalizations():
 
 
 def cases():
-    for group in (max_pools, average_pools, convolutions, resizes, grids, normalizations):
+    for group in (max_pools, average_pools, convolutions, gathered, resizes, grids, normalizations):
         yield from group()

@@ -1,0 +1,171 @@
+/* See window_bands.h.
+ *
+ *   y = full                          or x itself, when it is not needed any more
+ *   rows of x -> columns -> product   for each band
+ *   y = slice_scatter(y, product)
+ *
+ * slice_scatter writes over its operand (OpRow.alias), so that there is one y. Where that is x, the
+ * rows of x that the next band needs are copied before this band is written; a result of less
+ * channels is that of x without the last ones. */
+#include "passes/executorch/window_bands.h"
+
+#include "passes/executorch/liveness.h"
+
+enum {
+  COUNT_MAX = 64,
+  WORTH = 4000 /* products in a band, 100 us as convolution: more than its calls cost */
+};
+
+/* What band `first`..`first + rows` reads of x. */
+typedef struct Rows {
+  int64_t begin, end;   /* within x */
+  int64_t above, below; /* zeros around them */
+} Rows;
+
+static Rows rows_of(const Graph *g, const Windows *w, int64_t first, int64_t rows) {
+  const Geometry *y = &w->geometry;
+  int64_t height = value_dim(g, y->x, 2), begin = first * y->stride[0] - y->before[0];
+  int64_t end = begin + (rows - 1) * y->stride[0] + (y->kernel[0] - 1) * y->dilation[0] + 1;
+  Rows r = {begin > 0 ? begin : 0, end < height ? end : height};
+  r.above = r.begin - begin;
+  r.below = end - r.end;
+  return r;
+}
+
+static int64_t rows_from(const Windows *w, Bands bands, int64_t first) {
+  int64_t left = w->geometry.size[0] - first;
+  return left < bands.rows ? left : bands.rows;
+}
+
+/* Each band reads something of x, not zeros alone. */
+static bool all_read_x(const Graph *g, const Windows *w, Bands bands) {
+  for (int64_t first = 0; first < w->geometry.size[0]; first += bands.rows) {
+    Rows r = rows_of(g, w, first, rows_from(w, bands, first));
+    if (r.begin >= r.end)
+      return false;
+  }
+  return true;
+}
+
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* The most bytes in use beside x and the result. Nothing overflows: windows_read has computed as
+ * much for all rows. */
+static uint64_t bytes_of_band(const Graph *g, const Windows *w, Bands bands) {
+  const Geometry *y = &w->geometry;
+  const SymTable *t = &g->syms;
+  uint64_t sample = (uint64_t)sym_upper(t, y->batch) * dtype_size(value_dtype(g, y->x));
+  uint64_t channels = (uint64_t)(y->in + y->bias_row), places = (uint64_t)bands.rows;
+  uint64_t high =
+      (uint64_t)((bands.rows - 1) * y->stride[0] + (y->kernel[0] - 1) * y->dilation[0] + 1);
+  uint64_t plain = high, padded = high;
+  for (uint32_t i = 1; i < y->spatial; i++) {
+    uint64_t length = (uint64_t)sym_upper(t, value_dim(g, y->x, 2 + i));
+    plain *= length;
+    padded *= length + (uint64_t)(y->before[i] + y->after[i]);
+    places *= (uint64_t)sym_upper(t, y->size[i]);
+  }
+  uint64_t slice = w->pads ? align_up(sample * (uint64_t)y->in * plain, PLAN_ALIGNMENT) : 0;
+  padded = w->pads ? align_up(sample * channels * padded, PLAN_ALIGNMENT) : 0;
+  uint64_t columns = align_up(sample * channels * (uint64_t)y->taps * places, PLAN_ALIGNMENT);
+  uint64_t product = align_up(sample * (uint64_t)w->out * places, PLAN_ALIGNMENT);
+  bool permuted = y->batch != 1 || windows_phases(y) != 1;
+  uint64_t other = permuted ? most(slice, product) : slice; /* rows to come, or the other order */
+  uint64_t need = most(most(slice + padded, padded + columns), product + most(columns, other));
+  if (!bands.over_x || w->out == y->in)
+    return need;
+  uint64_t widened = align_up(sample * (uint64_t)y->in * places, PLAN_ALIGNMENT);
+  return most(need, product + widened + slice);
+}
+
+bool window_bands_fit_over_x(const Graph *g, const Windows *w) {
+  const Geometry *y = &w->geometry;
+  const Type *x = value_type(g, y->x), *t = value_type(g, w->result);
+  return y->stride[0] == 1 && windows_phases(y) == 1 && x->dtype == t->dtype && w->out <= y->in &&
+         x->dims[0] == t->dims[0] &&
+         memcmp(x->dims + 2, t->dims + 2, y->spatial * sizeof *x->dims) == 0;
+}
+
+Bands window_bands(const Graph *g, const Windows *w, bool over_x, uint64_t room) {
+  const Geometry *y = &w->geometry;
+  int64_t all = y->size[0];
+  if (!sym_is_const(all) || !sym_is_const(value_dim(g, y->x, 2)))
+    return (Bands){0};
+  for (uint32_t count = 2; count <= COUNT_MAX && count <= all && w->work / count >= WORTH;
+       count++) {
+    Bands bands = {.rows = (all + count - 1) / count, .over_x = over_x};
+    bands.count = (uint32_t)((all + bands.rows - 1) / bands.rows);
+    if (over_x && bands.rows < y->before[0])
+      break;
+    if (bytes_of_band(g, w, bands) <= room && all_read_x(g, w, bands))
+      return bands;
+  }
+  return (Bands){0};
+}
+
+/* The convolution of one band alone; `from` has the rows of x that it reads. */
+static Windows band_at(Builder *b, const Windows *whole, ValueId from, Bands bands, int64_t first) {
+  Graph *g = b->g;
+  Windows w = *whole;
+  Geometry *y = &w.geometry;
+  int64_t count = rows_from(whole, bands, first);
+  Rows rows = rows_of(g, whole, first, count);
+  y->size[0] = count;
+  y->direct = 0;
+  y->places = count;
+  y->before[0] = rows.above;
+  y->after[0] = rows.below;
+  for (uint32_t i = 1; i < y->spatial; i++)
+    y->places = sym_mul(&g->syms, y->places, y->size[i]);
+  if (w.pads) {
+    y->x = build_slice(b, from, 2, rows.begin, rows.end, 1);
+    w.pads = y->bias_row;
+    for (uint32_t i = 0; i < y->spatial; i++)
+      w.pads |= y->before[i] > 0 || y->after[i] > 0;
+    return w;
+  }
+  y->x = from; /* the columns begin further down */
+  y->offset = rows.begin;
+  for (uint32_t i = 1; i < y->spatial; i++)
+    y->offset = sym_mul(&g->syms, y->offset, value_dim(g, from, 2 + i));
+  return w;
+}
+
+/* As many channels as x, where the result has less. */
+static ValueId with_channels(Builder *b, ValueId v, int64_t channels) {
+  int64_t pads[2 * WINDOW_DIMS_MAX + 2] = {0};
+  uint32_t rank = value_rank(b->g, v);
+  pads[2 * rank - 3] = channels - value_dim(b->g, v, 1);
+  if (pads[2 * rank - 3] == 0)
+    return v;
+  return build(b, OP_CONSTANT_PAD_ND, A_VAL(v), A_INTS(pads, 2 * (rank - 1)), A_FLOAT(0));
+}
+
+ValueId window_bands_build(Builder *b, const Windows *w, Bands bands) {
+  Graph *g = b->g;
+  const Type *type = value_type(g, w->result);
+  ValueId x = w->geometry.x;
+  int64_t phases = w->geometry.phases[0];
+  ValueId y = bands.over_x ? x
+                           : build(b, OP_FULL, A_INTS(type->dims, type->rank), A_INT(0),
+                                   A_DTYPE((DType)type->dtype));
+  Windows next = band_at(b, w, x, bands, 0);
+  for (int64_t first = 0, end; first < w->geometry.size[0] && b->status == STATUS_OK; first = end) {
+    Windows band = next;
+    ValueId value = windows_product(b, &band, windows_columns(b, &band));
+    end = first + rows_from(w, bands, first);
+    bool last = end == w->geometry.size[0];
+    if (!last && w->pads)
+      next = band_at(b, w, bands.over_x ? y : x, bands, end);
+    if (bands.over_x && value)
+      value = with_channels(b, value, w->geometry.in);
+    if (value)
+      y = build(b, OP_SLICE_SCATTER, A_VAL(y), A_VAL(value), A_INT(2), A_INT(first * phases),
+                A_INT(end * phases), A_INT(1));
+    if (!last && !w->pads)
+      next = band_at(b, w, bands.over_x ? y : x, bands, end);
+  }
+  if (bands.over_x && b->status == STATUS_OK)
+    y = build_slice(b, y, 1, 0, w->out, 1);
+  return b->status == STATUS_OK ? y : 0;
+}

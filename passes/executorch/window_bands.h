@@ -1,0 +1,26 @@
+/* A convolution by the products of windows.h, one band of result rows after the other, so that the
+ * columns of one band are in memory at a time. */
+#ifndef ETC_PASSES_EXECUTORCH_WINDOW_BANDS_H
+#define ETC_PASSES_EXECUTORCH_WINDOW_BANDS_H
+
+#include "passes/executorch/windows.h"
+
+typedef struct Bands {
+  uint32_t count; /* 0: there is no way */
+  int64_t rows;   /* of the result, in all bands but the last */
+  bool over_x;    /* the result is written over x, which nothing else reads */
+} Bands;
+
+/* The fewest bands that need at most `room` bytes besides x and the result, if there are any that
+ * make up for their calls. over_x: only result rows that x has room for may be in use besides, that
+ * is, x and the result are one piece of memory. */
+Bands window_bands(const Graph *g, const Windows *w, bool over_x, uint64_t room);
+
+/* Whether the result may be written over x, band after band: it has the same type, with no more
+ * channels, and a band needs nothing above the band before it. */
+bool window_bands_fit_over_x(const Graph *g, const Windows *w);
+
+/* The convolution's result; 0 after a failure. */
+ValueId window_bands_build(Builder *b, const Windows *w, Bands bands);
+
+#endif
