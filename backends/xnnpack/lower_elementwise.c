@@ -116,6 +116,24 @@ void lower_binary(XnnLowering *l, NodeId n) {
   binary(l, kind_of(op), a, b, y);
 }
 
+/* Whole numbers that rounded numbers are limited to, and which 2^22 has room for. */
+static bool limits_of_codes(const Graph *g, NodeId n, float *low, float *high) {
+  if (node_cget(g, n)->op != OP_CLAMP || node_absent(g, n, 1) || node_absent(g, n, 2))
+    return false;
+  double least = node_scalar(g, n, 1), most = node_scalar(g, n, 2), room = 1 << 22;
+  *low = (float)least;
+  *high = (float)most;
+  return least <= most && least >= -room && most <= room && least == floor(least) &&
+         most == floor(most);
+}
+
+/* The limits of the one node that uses the rounded number, if they are limits of codes. */
+static bool rounds_to_codes(const Graph *g, ValueId rounded, float *low, float *high) {
+  UseId use = first_use(g, rounded);
+  return value_cget(g, rounded)->use_count == 1 && g->uses[use].node != NODE_OUTPUT &&
+         limits_of_codes(g, g->uses[use].node, low, high);
+}
+
 void lower_clamp(XnnLowering *l, NodeId n) {
   OpId op = node_cget(l->g, n)->op;
   float low = -INFINITY, high = INFINITY;
@@ -132,7 +150,12 @@ void lower_clamp(XnnLowering *l, NodeId n) {
     return;
   }
   XnnInOut io = in_out(l, n);
-  xl_clamp(l, io.in, low, high, io.out);
+  float same_low, same_high;
+  ValueId x = node_value(l->g, n, 0);
+  if (match_op(l->g, x, OP_ROUND) && rounds_to_codes(l->g, x, &same_low, &same_high))
+    xl_unary(l, XNN_COPY, io.in, io.out); /* lower_round has limited them */
+  else
+    xl_clamp(l, io.in, low, high, io.out);
 }
 
 void lower_leaky_relu(XnnLowering *l, NodeId n) {
@@ -275,11 +298,29 @@ void lower_pow(XnnLowering *l, NodeId n) {
     xl_unary(l, XNN_COPY, power, io.out);
 }
 
+/* Between 2^23 and 2^24 there is no room for fractions: the middle, added and taken away, rounds
+ * what is up to 2^22 away from 0. The limits, which are nearer, take the place of all else. */
+static void round_to_codes(XnnLowering *l, XnnInOut io, float low, float high) {
+  XnnId moved = xl_temp_like(l, io.in), middle = xl_number(l, 3 << 22, xl_rank(l, io.in));
+  xl_binary(l, XNN_ADD, io.in, middle, moved);
+  if (!xl_ok(l))
+    return;
+  XnnNode *back = XNN_ADD_NODE(&l->x, XNN_SUBTRACT, moved, middle, io.out, 0);
+  back->limited = true;
+  back->limit_low = low;
+  back->limit_high = high;
+}
+
 /* Half to even. 2^23 has no room for fractions: added and taken away it rounds what lies between 0
  * and it, and there are no fractions beyond. */
 void lower_round(XnnLowering *l, NodeId n) {
   const float big = 1 << 23;
   XnnInOut io = in_out(l, n);
+  float low, high;
+  if (rounds_to_codes(l->g, node_result(l->g, n, 0), &low, &high)) {
+    round_to_codes(l, io, low, high);
+    return;
+  }
   XnnId parts[] = {xl_temp_like(l, io.in), xl_temp_like(l, io.in)}, rest = io.in, sum = XNN_NONE;
   xl_clamp(l, io.in, 0, big, parts[0]);
   xl_clamp(l, io.in, -big, 0, parts[1]);
