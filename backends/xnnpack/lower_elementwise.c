@@ -214,24 +214,39 @@ void lower_gelu(XnnLowering *l, NodeId n) {
 /* x is computed from codes, by nothing but products and sums with constants: it is finite. */
 static bool from_codes(const Graph *g, ValueId x, uint32_t steps) {
   NodeId n = value_def(g, x);
-  if (is_dequantize(g, n))
-    return true;
   OpId op = n ? node_cget(g, n)->op : OP_NONE;
+  if (is_dequantize(g, n) || op == OP_CLAMP)
+    return true;
   bool simple = op == OP_ADD_TENSOR || op == OP_DIV_TENSOR || op == OP_MUL_TENSOR;
   return simple && steps && is_constant_or_codes(g, node_value(g, n, 1)) &&
          from_codes(g, node_value(g, n, 0), steps - 1);
+}
+
+/* n makes codes of y: by an op, or spelt out for codes of 16 bits. */
+static bool makes_codes(const Graph *g, NodeId n, ValueId y) {
+  if (n == NODE_OUTPUT || is_quantize(g, n))
+    return n != NODE_OUTPUT;
+  ValueId steps = node_cget(g, n)->op == OP_DIV_TENSOR_MODE && node_value(g, n, 0) == y
+                      ? node_result(g, n, 0)
+                      : 0;
+  if (!steps || value_cget(g, steps)->use_count != 1)
+    return false;
+  NodeId round = g->uses[first_use(g, steps)].node;
+  float low, high;
+  return round != NODE_OUTPUT && node_cget(g, round)->op == OP_ROUND &&
+         rounds_to_codes(g, node_result(g, round, 0), &low, &high);
 }
 
 /* Whether y becomes codes, and x comes from some. */
 static bool between_codes(const Graph *g, ValueId x, ValueId y) {
   bool all = from_codes(g, x, 2);
   for (UseId u = first_use(g, y); u; u = g->uses[u].next)
-    all = all && g->uses[u].node != NODE_OUTPUT && is_quantize(g, g->uses[u].node);
+    all = all && makes_codes(g, g->uses[u].node, y);
   return all;
 }
 
 /* gelu(x) = x / 2 * (1 + erf(x / sqrt(2))), so erf(x) = 2 * gelu(z) / z - 1 with z = sqrt(2) * x.
- * Near 0 that is exact to the last digit of 1 only, which codes of 8 bits do not see. */
+ * Near 0 that is exact to the last digit of 1 only, which codes do not see. */
 void lower_erf(XnnLowering *l, NodeId n) {
   if (xl_ok(l) && !between_codes(l->g, node_value(l->g, n, 0), node_result(l->g, n, 0)))
     l->refusal = xl_refusal(XNN_RULE_NO_NODE);
