@@ -194,7 +194,7 @@ static bool kernel_fits_axis(Import *im, const Resize *r, uint32_t i) {
           sym_lower(&im->g->syms, r->out.d[i]) >= 2);
 }
 
-/* Codes of an op that backends match. */
+/* Codes of an op that backends match: they are resized as the numbers they stand for. */
 static bool is_quantized(Import *im, ValueId x) {
   NodeId n = import_ok(im) ? value_def(im->g, x) : 0;
   if (!is_quantize(im->g, n))
