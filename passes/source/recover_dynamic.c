@@ -3,7 +3,8 @@
  *
  *     product(i32(codes) - zero, W) as f32 * (scale * weight_scale)
  *
- * becomes product(dequantize(codes), dequantize(W)), which backends match. */
+ * becomes product(dequantize(codes), dequantize(W)), which backends match; likewise where the second
+ * operand, too, is quantized at run time. */
 #include "ops/quantized.h"
 #include "ir/match.h"
 #include "passes/pass.h"
@@ -326,10 +327,34 @@ static ValueId product(Builder *b, ValueId sums, ValueId factor) {
   return bias && y ? add_bias(b, y, bias, from_end) : y;
 }
 
+/* Both operands are quantized at run time: factor is the product of their scales. */
+static ValueId product_of_two(Builder *b, ValueId sums, ValueId factor) {
+  Graph *g = b->g;
+  ValueId steps;
+  NodeId n = products_of(g, sums, &steps), scale = match_op(g, unviewed(g, factor), OP_MUL_TENSOR);
+  if (!n || steps || !scale || node_cget(g, n)->op != OP_MATMUL)
+    return 0;
+  NodeId left = centred(g, node_value(g, n, 0)), right = centred(g, node_value(g, n, 1));
+  if (!left || !right)
+    return 0;
+  Quantization first = quantization_of(g, left), second = quantization_of(g, right);
+  ValueId one = unviewed(g, node_value(g, scale, 0)), other = unviewed(g, node_value(g, scale, 1));
+  if (!(one == first.scales && other == second.scales) &&
+      !(one == second.scales && other == first.scales))
+    return 0;
+  ValueId x = build_dequantize(b, node_result(g, left, 0), &first),
+          y = build_dequantize(b, node_result(g, right, 0), &second);
+  return on_floats(b, n, x, y);
+}
+
 static ValueId scaled_product(Builder *b, NodeId n) {
   ValueId left = node_value(b->g, n, 0), right = node_value(b->g, n, 1),
           y = product(b, left, right);
-  return y ? y : product(b, right, left);
+  if (!y)
+    y = product(b, right, left);
+  if (!y)
+    y = product_of_two(b, left, right);
+  return y ? y : product_of_two(b, right, left);
 }
 
 Status pass_recover_dynamic(PassContext *p, Graph *g) {

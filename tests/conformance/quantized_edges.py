@@ -185,6 +185,10 @@ def run_time():
             numbers = {"wq": codes(dtype, 32, 16), "ws": scales, "wz": zeros}
             name = f"run-time-{np.dtype(dtype).name}-{zeros[0]}-{scales.size}"
             yield name, model(text, {"x": x}, numbers, {"y": F32}), {"x": x}, [None], {"StaticReshape", "Add", "Multiply"}
+    both = ("q, s, z = DynamicQuantizeLinear(x)\nk, t, v = DynamicQuantizeLinear(w)\ni = MatMulInteger(q, k, z, v)\nf = Cast(i) to=1\nc = Mul(s, t)\n"
+            "y = Mul(f, c)\n")
+    feeds = {"x": normal(2, 5, 32), "w": normal(2, 32, 6)}
+    yield "run-time-both", model(both, feeds, {}, {"y": F32}), feeds, [None], {"BatchMatrixMultiply"}
 
 
 def forms():
