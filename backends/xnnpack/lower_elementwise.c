@@ -116,6 +116,24 @@ void lower_binary(XnnLowering *l, NodeId n) {
   binary(l, kind_of(op), a, b, y);
 }
 
+/* Whole numbers that rounded numbers are limited to, and which 2^22 has room for. */
+static bool limits_of_codes(const Graph *g, NodeId n, float *low, float *high) {
+  if (node_cget(g, n)->op != OP_CLAMP || node_absent(g, n, 1) || node_absent(g, n, 2))
+    return false;
+  double least = node_scalar(g, n, 1), most = node_scalar(g, n, 2), room = 1 << 22;
+  *low = (float)least;
+  *high = (float)most;
+  return least <= most && least >= -room && most <= room && least == floor(least) &&
+         most == floor(most);
+}
+
+/* The limits of the one node that uses the rounded number, if they are limits of codes. */
+static bool rounds_to_codes(const Graph *g, ValueId rounded, float *low, float *high) {
+  UseId use = first_use(g, rounded);
+  return value_cget(g, rounded)->use_count == 1 && g->uses[use].node != NODE_OUTPUT &&
+         limits_of_codes(g, g->uses[use].node, low, high);
+}
+
 void lower_clamp(XnnLowering *l, NodeId n) {
   OpId op = node_cget(l->g, n)->op;
   float low = -INFINITY, high = INFINITY;
@@ -132,7 +150,12 @@ void lower_clamp(XnnLowering *l, NodeId n) {
     return;
   }
   XnnInOut io = in_out(l, n);
-  xl_clamp(l, io.in, low, high, io.out);
+  float same_low, same_high;
+  ValueId x = node_value(l->g, n, 0);
+  if (match_op(l->g, x, OP_ROUND) && rounds_to_codes(l->g, x, &same_low, &same_high))
+    xl_unary(l, XNN_COPY, io.in, io.out); /* lower_round has limited them */
+  else
+    xl_clamp(l, io.in, low, high, io.out);
 }
 
 void lower_leaky_relu(XnnLowering *l, NodeId n) {
@@ -191,24 +214,39 @@ void lower_gelu(XnnLowering *l, NodeId n) {
 /* x is computed from codes, by nothing but products and sums with constants: it is finite. */
 static bool from_codes(const Graph *g, ValueId x, uint32_t steps) {
   NodeId n = value_def(g, x);
-  if (is_dequantize(g, n))
-    return true;
   OpId op = n ? node_cget(g, n)->op : OP_NONE;
+  if (is_dequantize(g, n) || op == OP_CLAMP)
+    return true;
   bool simple = op == OP_ADD_TENSOR || op == OP_DIV_TENSOR || op == OP_MUL_TENSOR;
   return simple && steps && is_constant_or_codes(g, node_value(g, n, 1)) &&
          from_codes(g, node_value(g, n, 0), steps - 1);
+}
+
+/* n makes codes of y: by an op, or spelt out for codes of 16 bits. */
+static bool makes_codes(const Graph *g, NodeId n, ValueId y) {
+  if (n == NODE_OUTPUT || is_quantize(g, n))
+    return n != NODE_OUTPUT;
+  ValueId steps = node_cget(g, n)->op == OP_DIV_TENSOR_MODE && node_value(g, n, 0) == y
+                      ? node_result(g, n, 0)
+                      : 0;
+  if (!steps || value_cget(g, steps)->use_count != 1)
+    return false;
+  NodeId round = g->uses[first_use(g, steps)].node;
+  float low, high;
+  return round != NODE_OUTPUT && node_cget(g, round)->op == OP_ROUND &&
+         rounds_to_codes(g, node_result(g, round, 0), &low, &high);
 }
 
 /* Whether y becomes codes, and x comes from some. */
 static bool between_codes(const Graph *g, ValueId x, ValueId y) {
   bool all = from_codes(g, x, 2);
   for (UseId u = first_use(g, y); u; u = g->uses[u].next)
-    all = all && g->uses[u].node != NODE_OUTPUT && is_quantize(g, g->uses[u].node);
+    all = all && makes_codes(g, g->uses[u].node, y);
   return all;
 }
 
 /* gelu(x) = x / 2 * (1 + erf(x / sqrt(2))), so erf(x) = 2 * gelu(z) / z - 1 with z = sqrt(2) * x.
- * Near 0 that is exact to the last digit of 1 only, which codes of 8 bits do not see. */
+ * Near 0 that is exact to the last digit of 1 only, which codes do not see. */
 void lower_erf(XnnLowering *l, NodeId n) {
   if (xl_ok(l) && !between_codes(l->g, node_value(l->g, n, 0), node_result(l->g, n, 0)))
     l->refusal = xl_refusal(XNN_RULE_NO_NODE);
@@ -275,11 +313,29 @@ void lower_pow(XnnLowering *l, NodeId n) {
     xl_unary(l, XNN_COPY, power, io.out);
 }
 
+/* Between 2^23 and 2^24 there is no room for fractions: the middle, added and taken away, rounds
+ * what is up to 2^22 away from 0. The limits, which are nearer, take the place of all else. */
+static void round_to_codes(XnnLowering *l, XnnInOut io, float low, float high) {
+  XnnId moved = xl_temp_like(l, io.in), middle = xl_number(l, 3 << 22, xl_rank(l, io.in));
+  xl_binary(l, XNN_ADD, io.in, middle, moved);
+  if (!xl_ok(l))
+    return;
+  XnnNode *back = XNN_ADD_NODE(&l->x, XNN_SUBTRACT, moved, middle, io.out, 0);
+  back->limited = true;
+  back->limit_low = low;
+  back->limit_high = high;
+}
+
 /* Half to even. 2^23 has no room for fractions: added and taken away it rounds what lies between 0
  * and it, and there are no fractions beyond. */
 void lower_round(XnnLowering *l, NodeId n) {
   const float big = 1 << 23;
   XnnInOut io = in_out(l, n);
+  float low, high;
+  if (rounds_to_codes(l->g, node_result(l->g, n, 0), &low, &high)) {
+    round_to_codes(l, io, low, high);
+    return;
+  }
   XnnId parts[] = {xl_temp_like(l, io.in), xl_temp_like(l, io.in)}, rest = io.in, sum = XNN_NONE;
   xl_clamp(l, io.in, 0, big, parts[0]);
   xl_clamp(l, io.in, -big, 0, parts[1]);

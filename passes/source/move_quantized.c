@@ -1,4 +1,4 @@
-/* Moves of quantized tensors: views, permutes, slices, joins, maximum pools.
+/* Moves of quantized tensors: views, permutes, slices, splits, joins, maximum pools, nearest pixels.
  *
  * On codes that were quantized, they become moves of real numbers between a dequantization and a
  * quantization, which changes no code and is the one form that backends look for. Of dequantized
@@ -115,6 +115,24 @@ static ValueId move_codes(Builder *b, NodeId n) {
   return build_quantize(b, moved, &q);
 }
 
+/* The same of a node whose results are the parts of its operand. */
+static ValueId move_parts(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  Quantization q;
+  if (!quantized_alike(g, n, &q))
+    return 0;
+  ValueId real = build_dequantize(b, operand(g, n, 0), &q),
+          moved = b->status == STATUS_OK ? again(b, n, &real, 1) : 0;
+  NodeId parts = moved ? value_def(g, moved) : 0;
+  for (uint32_t i = 1; parts && i < node_cget(g, n)->result_count; i++) {
+    ValueId codes = build_quantize(b, node_result(g, parts, i), &q);
+    if (b->status != STATUS_OK)
+      return 0;
+    graph_replace_value(g, node_result(g, n, i), codes);
+  }
+  return moved ? build_quantize(b, moved, &q) : 0;
+}
+
 /* Picked rows times picked scales. */
 static ValueId pick_scales(Builder *b, NodeId n, const Quantization *q, ValueId rows) {
   Graph *g = b->g;
@@ -204,8 +222,11 @@ Status pass_move_quantized(PassContext *p, Graph *g) {
       {OP_PERMUTE_COPY, move_codes, "moves"},
       {OP_SELECT_COPY_INT, move_codes, "moves"},
       {OP_SLICE_COPY_TENSOR, move_codes, "moves"},
+      {OP_SPLIT_COPY_TENSOR, move_parts, "moves"},
+      {OP_SPLIT_WITH_SIZES_COPY, move_parts, "moves"},
       {OP_SQUEEZE_COPY_DIMS, move_codes, "moves"},
       {OP_UNSQUEEZE_COPY, move_codes, "moves"},
+      {OP_UPSAMPLE_NEAREST2D_VEC, move_codes, "moves"},
       {OP_VIEW_COPY, move_codes, "moves"},
   };
   if (!backends_take_quantized(p->options))

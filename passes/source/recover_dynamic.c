@@ -3,7 +3,8 @@
  *
  *     product(i32(codes) - zero, W) as f32 * (scale * weight_scale)
  *
- * becomes product(dequantize(codes), dequantize(W)), which backends match. */
+ * becomes product(dequantize(codes), dequantize(W)), which backends match; likewise where the second
+ * operand, too, is quantized at run time. */
 #include "ops/quantized.h"
 #include "ir/match.h"
 #include "passes/pass.h"
@@ -72,44 +73,77 @@ static bool weight_at(const Graph *g, ValueId codes, ValueId zero, uint64_t i, i
   return true;
 }
 
-/* The least and largest weight less its zero point; false when they are more than 8 bits apart, or
- * cannot be read. */
-static bool weight_range(const Graph *g, ValueId codes, ValueId zero, int64_t *least,
-                         int64_t *most) {
-  uint64_t count = count_of(g, codes);
-  int64_t number;
-  *least = INT64_MAX;
-  *most = INT64_MIN;
-  for (uint64_t i = 0; i < count; i++) {
-    if (!weight_at(g, codes, zero, i, &number))
-      return false;
-    *least = min_i64(*least, number);
-    *most = max_i64(*most, number);
-  }
-  return count != 0 && *most - *least <= UINT8_MAX;
+/* What is taken from weights, besides their zero points, so that they fit i8: one number, or one a
+ * column. */
+typedef struct Shifts {
+  uint64_t count;  /* 1, or of the columns */
+  uint64_t behind; /* elements of the dims behind that of the columns */
+  int64_t *by;
+  bool any;
+} Shifts;
+
+static int64_t *shift_of(const Shifts *s, uint64_t i) {
+  return &s->by[i / s->behind % s->count];
 }
 
-/* Weights less their zero points and *shift as i8; 0 when they do not fit. */
-static ValueId weight_codes(Builder *b, ValueId v, int64_t *shift) {
+/* Chooses the shift of each column; false when its weights are more than 8 bits apart, or cannot
+ * be read. */
+static bool choose_shifts(Graph *g, ValueId codes, ValueId zero, Shifts *s) {
+  uint64_t count = count_of(g, codes);
+  int64_t *most = ARENA_ARRAY(&g->arena, int64_t, (size_t)s->count + 1), number;
+  for (uint64_t c = 0; c < s->count; c++) {
+    s->by[c] = INT64_MAX; /* the least weight, for now */
+    most[c] = INT64_MIN;
+  }
+  for (uint64_t i = 0; i < count; i++) {
+    uint64_t c = i / s->behind % s->count;
+    if (!weight_at(g, codes, zero, i, &number))
+      return false;
+    s->by[c] = min_i64(s->by[c], number);
+    most[c] = max_i64(most[c], number);
+  }
+  for (uint64_t c = 0; c < s->count && count; c++) {
+    int64_t least = s->by[c];
+    if (most[c] - least > UINT8_MAX)
+      return false;
+    s->by[c] = least < INT8_MIN || most[c] > INT8_MAX ? least - INT8_MIN : 0;
+    s->any = s->any || s->by[c];
+  }
+  return count != 0;
+}
+
+/* One shift for all weights where that does, else one a column. */
+static bool find_shifts(Graph *g, ValueId codes, ValueId zero, uint32_t axis, Shifts *s) {
+  uint64_t columns = (uint64_t)value_dim(g, codes, axis);
+  *s = (Shifts){.count = 1, .behind = 1};
+  s->by = ARENA_ARRAY(&g->arena, int64_t, (size_t)columns + 1);
+  if (choose_shifts(g, codes, zero, s))
+    return true;
+  s->count = columns;
+  for (uint32_t i = axis + 1; i < value_rank(g, codes); i++)
+    s->behind *= (uint64_t)value_dim(g, codes, i);
+  return s->count && s->behind && choose_shifts(g, codes, zero, s);
+}
+
+/* Weights less their zero points and their shifts as i8; 0 when they do not fit. */
+static ValueId weight_codes(Builder *b, ValueId v, uint32_t axis, Shifts *shifts) {
   Graph *g = b->g;
   NodeId sub = match_op(g, v, OP_SUB_TENSOR);
   ValueId codes = uncast(g, sub ? node_value(g, sub, 0) : v),
           zero = sub ? uncast(g, node_value(g, sub, 1)) : 0;
-  *shift = 0;
+  *shifts = (Shifts){0};
   if (!value_is_const(g, codes) || (zero && !value_is_const(g, zero)) ||
       (zero && !zero_fits(g, zero, codes)))
     return 0;
   if (!zero && value_dtype(g, codes) == DTYPE_I8)
     return codes;
-  int64_t least, most, number;
-  uint64_t count = count_of(g, codes);
-  if (!weight_range(g, codes, zero, &least, &most))
+  if (!find_shifts(g, codes, zero, axis, shifts))
     return 0;
-  if (least < INT8_MIN || most > INT8_MAX)
-    *shift = least - INT8_MIN;
+  uint64_t count = count_of(g, codes);
+  int64_t number;
   int8_t *bytes = arena_alloc(&g->arena, count + 1);
   for (uint64_t i = 0; i < count && weight_at(g, codes, zero, i, &number); i++)
-    bytes[i] = (int8_t)(number - *shift);
+    bytes[i] = (int8_t)(number - *shift_of(shifts, i));
   return build_const(b, DTYPE_I8, value_rank(g, codes), value_type(g, codes)->dims, bytes);
 }
 
@@ -186,15 +220,17 @@ static ValueId ones_like(Builder *b, ValueId w, uint32_t columns, bool groups) {
 }
 
 /* shift * scale of each column, with that many dims of 1 behind. */
-static ValueId column_shifts(Builder *b, int64_t shift, const Quantization *q, uint32_t from_end) {
-  uint64_t count = q->scales ? count_of(b->g, q->scales) : 1;
+static ValueId column_shifts(Builder *b, const Shifts *s, const Quantization *q,
+                             uint32_t from_end) {
+  uint64_t scales = q->scales ? count_of(b->g, q->scales) : 1,
+           count = scales > s->count ? scales : s->count;
   float *shifts = ARENA_ARRAY(&b->g->arena, float, (size_t)count + 1);
   int64_t dims[MAX_RANK] = {(int64_t)count};
   for (uint64_t i = 0; i < count; i++) {
     float scale = q->scale;
     if (q->scales)
       memcpy(&scale, value_constant(b->g, q->scales)->data + i * sizeof scale, sizeof scale);
-    shifts[i] = (float)shift * scale;
+    shifts[i] = (float)s->by[i % s->count] * scale;
   }
   for (uint32_t i = 1; i <= from_end; i++)
     dims[i] = 1;
@@ -202,11 +238,11 @@ static ValueId column_shifts(Builder *b, int64_t shift, const Quantization *q, u
 }
 
 /* What was taken from each weight so that it fits i8, times the sums of the operand. */
-static ValueId add_shifts(Builder *b, NodeId n, ValueId x, ValueId y, int64_t shift,
+static ValueId add_shifts(Builder *b, NodeId n, ValueId x, ValueId y, const Shifts *s,
                           const Quantization *q, uint32_t from_end) {
   bool groups = node_cget(b->g, n)->op == OP_CONVOLUTION && node_int(b->g, n, 8) != 1;
   ValueId sums = on_floats(b, n, x, ones_like(b, node_value(b->g, n, 1), q->axis, groups)),
-          shifts = column_shifts(b, shift, q, from_end);
+          shifts = column_shifts(b, s, q, from_end);
   ValueId all = b->status == STATUS_OK ? build(b, OP_MUL_TENSOR, A_VAL(sums), A_VAL(shifts)) : 0;
   return b->status == STATUS_OK ? build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(all)) : 0;
 }
@@ -273,7 +309,7 @@ static ValueId product(Builder *b, ValueId sums, ValueId factor) {
   Quantization from = quantization_of(g, codes),
                to = {.dtype = DTYPE_I8, .low = INT8_MIN, .high = INT8_MAX};
   ValueId scales = weight_scales(g, factor, from.scales);
-  int64_t shift;
+  Shifts shifts;
   to.axis = columns_of(g, n);
   uint32_t from_end = convolves ? value_rank(g, node_value(g, n, 1)) - 2 : 0;
   if (!scales ||
@@ -281,20 +317,44 @@ static ValueId product(Builder *b, ValueId sums, ValueId factor) {
     return 0;
   if (steps && !(bias = bias_of_steps(g, steps, from.scales, scales)))
     return 0;
-  ValueId w = weight_codes(b, node_value(g, n, 1), &shift);
+  ValueId w = weight_codes(b, node_value(g, n, 1), to.axis, &shifts);
   if (!w)
     return 0;
   ValueId x = build_dequantize(b, node_result(g, codes, 0), &from),
           y = on_floats(b, n, x, build_dequantize(b, w, &to));
-  if (shift)
-    y = add_shifts(b, n, x, y, shift, &to, from_end);
+  if (shifts.any)
+    y = add_shifts(b, n, x, y, &shifts, &to, from_end);
   return bias && y ? add_bias(b, y, bias, from_end) : y;
+}
+
+/* Both operands are quantized at run time: factor is the product of their scales. */
+static ValueId product_of_two(Builder *b, ValueId sums, ValueId factor) {
+  Graph *g = b->g;
+  ValueId steps;
+  NodeId n = products_of(g, sums, &steps), scale = match_op(g, unviewed(g, factor), OP_MUL_TENSOR);
+  if (!n || steps || !scale || node_cget(g, n)->op != OP_MATMUL)
+    return 0;
+  NodeId left = centred(g, node_value(g, n, 0)), right = centred(g, node_value(g, n, 1));
+  if (!left || !right)
+    return 0;
+  Quantization first = quantization_of(g, left), second = quantization_of(g, right);
+  ValueId one = unviewed(g, node_value(g, scale, 0)), other = unviewed(g, node_value(g, scale, 1));
+  if (!(one == first.scales && other == second.scales) &&
+      !(one == second.scales && other == first.scales))
+    return 0;
+  ValueId x = build_dequantize(b, node_result(g, left, 0), &first),
+          y = build_dequantize(b, node_result(g, right, 0), &second);
+  return on_floats(b, n, x, y);
 }
 
 static ValueId scaled_product(Builder *b, NodeId n) {
   ValueId left = node_value(b->g, n, 0), right = node_value(b->g, n, 1),
           y = product(b, left, right);
-  return y ? y : product(b, right, left);
+  if (!y)
+    y = product(b, right, left);
+  if (!y)
+    y = product_of_two(b, left, right);
+  return y ? y : product_of_two(b, right, left);
 }
 
 Status pass_recover_dynamic(PassContext *p, Graph *g) {

@@ -58,6 +58,10 @@ def q(x, scale, zero=0, dtype=I8, odd=True):
     return {f"{x}s": F32(scale * ODD[x] if odd else scale), f"{x}z": dtype(zero)}
 
 
+# 16 bits: what quantizes and dequantizes on floats. Rounding and limits are two nodes, none of them Clamp.
+SPELT_OUT = {"Div", "Add", "Subtract", "Multiply"}
+
+
 def pair(x, y=None):
     y = y or x
     return f"{x}q = QuantizeLinear({x}, {y}s, {y}z)\n{x}r = DequantizeLinear({x}q, {y}s, {y}z)\n"
@@ -65,7 +69,7 @@ def pair(x, y=None):
 
 def edges():
     """(name, model, feeds, steps, floats as in quantized.Case, dims)"""
-    for make in (parameters, sharing, axes, forms, types, open_dims, bodies, on_codes):
+    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes):
         yield from make()
 
 
@@ -172,6 +176,21 @@ def axes():
     yield "activation-of-channels", model(text, {"x": image}, numbers, {"y": F32}), {"x": image}, [None], None
 
 
+def run_time():
+    """Products of what is quantized at run time, with weights of which each column has a zero point."""
+    x = normal(1, 5, 32)
+    text = "q, s, z = DynamicQuantizeLinear(x)\ni = MatMulInteger(q, wq, z, wz)\nf = Cast(i) to=1\nc = Mul(s, ws)\ny = Mul(f, c)\n"
+    for dtype, zeros in ((U8, codes(U8, 16)), (U8, np.arange(120, 136).astype(U8)), (I8, codes(I8, 16))):
+        for scales in (F32(0.01), np.abs(normal(16)) * F32(0.01) + F32(0.002)):
+            numbers = {"wq": codes(dtype, 32, 16), "ws": scales, "wz": zeros}
+            name = f"run-time-{np.dtype(dtype).name}-{zeros[0]}-{scales.size}"
+            yield name, model(text, {"x": x}, numbers, {"y": F32}), {"x": x}, [None], {"StaticReshape", "Add", "Multiply"}
+    both = ("q, s, z = DynamicQuantizeLinear(x)\nk, t, v = DynamicQuantizeLinear(w)\ni = MatMulInteger(q, k, z, v)\nf = Cast(i) to=1\nc = Mul(s, t)\n"
+            "y = Mul(f, c)\n")
+    feeds = {"x": normal(2, 5, 32), "w": normal(2, 32, 6)}
+    yield "run-time-both", model(both, feeds, {}, {"y": F32}), feeds, [None], {"BatchMatrixMultiply"}
+
+
 def forms():
     x, w = normal(4, 32), codes(I8, 16, 32)
     text = pair("x") + "wr = DequantizeLinear(wq, ws)\ny = Gemm(xr, wr) transB=1\n" + "yq = QuantizeLinear(y, ys)\nyr = DequantizeLinear(yq, ys)\n"
@@ -213,7 +232,10 @@ def types():
     for dtype, zero in ((np.int16, 0), (np.uint16, 32768), (np.int16, 77)):
         text = pair("x") + "wr = DequantizeLinear(wq, ws, wz)\ny = MatMul(xr, wr)\n" + pair("y")
         numbers = {**q("x", 1e-4, zero, dtype), **q("w", 0.01), **q("y", 1e-3, zero, dtype), "wq": w}
-        yield f"{np.dtype(dtype).name}-{zero}", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [1e-3], None
+        yield f"{np.dtype(dtype).name}-{zero}", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [1e-3], SPELT_OUT | {"FullyConnected"}
+        text = pair("x") + "y = Erf(xr)\n" + pair("y")
+        numbers = {**q("x", 1e-4, zero, dtype), **q("y", 4e-5, zero, dtype)}
+        yield f"{np.dtype(dtype).name}-{zero}-Erf", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [4e-5], SPELT_OUT | {"GELU", "Gelu"}
 
 
 def open_dims():
@@ -254,6 +276,10 @@ def bodies():
     yield "Loop", made, {"x": x}, [0.02], None
 
 
+# Between two codes ONNX Runtime takes the one nearer to 0.
+RESIZED = {"StaticResizeBilinear2D", "StaticTranspose", "Add", "Subtract", "Clamp"}
+
+
 def on_codes():
     image = normal(1, 8, 6, 6)
     begin = "xq = QuantizeLinear(x, xs, xz)\n"
@@ -270,6 +296,12 @@ def on_codes():
                 numbers = {**numbers, "t": RNG.integers(0, 2, (8, 6, 6)).astype(bool)}
             name = f"codes-{op}-{np.dtype(dtype).name}"
             yield name, model(begin + f"yq = {call}" + end, {"x": image}, numbers, {"yr": F32}), {"x": image}, [0.02], None
+        numbers = {**numbers, "twice": np.array([1, 1, 2, 2], F32)}
+        for mode, floats in (("nearest", set()), ("linear", RESIZED)):
+            name = f"codes-Resize-{mode}-{np.dtype(dtype).name}"
+            yield name, model(begin + f"yq = Resize(xq, , twice) mode={mode}" + end, {"x": image}, numbers, {"yr": F32}), {"x": image}, [0.02], floats
+        text = begin + "a, b = Split(xq) axis=1\nyq = Concat(b, a) axis=1"
+        yield f"codes-Split-{np.dtype(dtype).name}", model(text + end, {"x": image}, numbers, {"yr": F32}, opset=17), {"x": image}, [0.02], set()
     numbers = {**q("x", 0.02, 3), "wq": codes(I8, 8, 8, 3, 3), **q("w", 0.01), **q("y", 0.05, -4)}
     text = begin + "p = MaxPool(xq) kernel_shape=2,2\npr = DequantizeLinear(p, xs, xz)\nwr = DequantizeLinear(wq, ws, wz)\ny = Conv(pr, wr)\n" + pair("y")
     yield "codes-between", model(text, {"x": image}, numbers, {"yr": F32}), {"x": image}, [0.05], set()

@@ -191,7 +191,7 @@ static bool known_quantization(Import *im, const Granularity *gr, ValueId scale,
                       .low = int_clamped(low, INT32_MIN, INT32_MAX),
                       .high = int_clamped(high, INT32_MIN, INT32_MAX),
                       .axis = gr->axis};
-  return import_ok(im) && !gr->block && dtype_in(dtype, DT(U8) | DT(I8) | DT(I16) | DT(I32)) &&
+  return import_ok(im) && !gr->block && dtype_in(dtype, DT(U8) | DT(I8) | DT(I32)) &&
          known_scales(im, gr, scale, q) && known_zeros(im, zero, q);
 }
 

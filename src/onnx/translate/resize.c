@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "onnx/translate/resample.h"
+#include "ops/quantized.h"
 
 typedef struct Resize {
   Resample how;
@@ -213,17 +214,41 @@ static bool kernel_fits_axis(Import *im, const Resize *r, uint32_t i) {
           sym_lower(&im->g->syms, r->out.d[i]) >= 2);
 }
 
+/* Codes of an op that backends match: they are resized as the numbers they stand for. */
+static bool is_quantized(Import *im, ValueId x) {
+  NodeId n = import_ok(im) ? value_def(im->g, x) : 0;
+  if (!is_quantize(im->g, n))
+    return false;
+  Quantization q = quantization_of(im->g, n);
+  return !q.scales && !q.dynamic && q.scale > 0 && dtype_in(q.dtype, DT(U8) | DT(I8));
+}
+
 static bool kernel_fits(Import *im, const Resize *r) {
   uint32_t rank = r->in.rank;
   if ((rank != 3 && rank != 4) || r->in.d[0] != r->out.d[0] || r->in.d[1] != r->out.d[1] ||
       r->how.mode == RESAMPLE_CUBIC || r->policy != STRETCH)
     return false;
-  if (r->how.mode == RESAMPLE_LINEAR && (!linear_kernel(r) || !dtype_is_float(ex_dtype(im, r->x))))
+  if (r->how.mode == RESAMPLE_LINEAR &&
+      (!linear_kernel(r) || (!dtype_is_float(ex_dtype(im, r->x)) && !is_quantized(im, r->x))))
     return false;
   for (uint32_t i = 2; i < rank; i++)
     if (!kernel_fits_axis(im, r, i))
       return false;
   return true;
+}
+
+/* x as codes: of two codes that it lies between ONNX Runtime takes the one nearer to 0, which is no
+ * number but a code. What rounding takes away from a whole code must not count. */
+static ValueId codes_towards_zero(Import *im, ValueId x, const Quantization *q) {
+  const float rounding = 1.0F / 1024;
+  double most = (double)((0.5F - rounding) * q->scale);
+  ValueId less = build_scalar(&im->b, DTYPE_F32, most);
+  if (q->dtype == DTYPE_I8) {
+    ValueId zero = build_scalar(&im->b, DTYPE_F32, (double)((float)q->zero * q->scale));
+    less = ex_clamp(im, ex_add(im, x, zero), -most, most);
+  }
+  x = ex_sub(im, x, less);
+  return import_ok(im) ? build_quantize(&im->b, x, q) : 0;
 }
 
 /* N, C and one or two image dims, resized by one of the runtime's kernels: true when done. */
@@ -238,11 +263,19 @@ static bool resize_kernel(Import *im, const Resize *r) {
     size[0] = 1;
   }
   ValueId y = ex_view_as(im, r->x, &image);
+  bool quantized = r->how.mode == RESAMPLE_LINEAR && is_quantized(im, r->x);
+  Quantization q = {0};
+  if (quantized) {
+    q = quantization_of(im->g, value_def(im->g, r->x));
+    y = ex_view_as(im, build_dequantize(&im->b, r->x, &q), &image);
+  }
   if (r->how.mode == RESAMPLE_NEAREST)
     y = build(&im->b, OP_UPSAMPLE_NEAREST2D_VEC, A_VAL(y), A_INTS(size, 2), A_NONE);
   else
     y = build(&im->b, OP_UPSAMPLE_BILINEAR2D_VEC, A_VAL(y), A_INTS(size, 2),
               A_BOOL(r->how.coordinates == COORD_ALIGN_CORNERS), A_NONE);
+  if (quantized)
+    y = codes_towards_zero(im, y, &q);
   out(im, 0, ex_view_as(im, y, &r->out));
   return true;
 }
