@@ -27,4 +27,8 @@ void xl_convolution_node(XnnLowering *l, const ConvolutionNode *c, XnnId in, Xnn
  * when XNNPACK's own node is to do it. */
 bool xl_by_phases(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
 
+/* Computes the result of a convolution of few output channels, plain, from in, [n, h, w, c], by one
+ * product and sums; false when that is not faster. */
+bool xl_by_planes(XnnLowering *l, NodeId n, const Convolution *c, XnnId in);
+
 #endif
