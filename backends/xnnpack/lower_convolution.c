@@ -302,7 +302,7 @@ void lower_convolution(XnnLowering *l, NodeId n) {
     return;
   XnnId out = c.rank == 2 ? xl_result_nhwc(l, y)
                           : XL_TEMP(l, xl_dim(l, y, 0), 1, xl_dim(l, y, 2), xl_dim(l, y, 1));
-  if (!c.transposed || !xl_by_phases(l, n, &c, in, out))
+  if (!(c.transposed ? xl_by_phases(l, n, &c, in, out) : xl_by_live_taps(l, n, &c, in, out)))
     add_pieces(l, n, &c, pieces, count, in, out);
   if (c.rank == 1)
     image_as_line(l, out, y);

@@ -113,6 +113,16 @@ def tap_cases():
     half = np.float16
     yield single("taps-half-dilated", "Conv", ["x", "w", "b"], {"x": normal(1, 4, 14, 9).astype(half)},
                  {"w": normal(6, 4, 3, 3).astype(half), "b": normal(6).astype(half)}, pads=[20] * 4, dilations=[20, 20], **HALF, out_type=half)
+    # Taps that meet the image for a part of the result only.
+    for dilation, pad in ((6, 6), (10, 10), (9, 4), (12, 14)):
+        yield conv(f"live-{dilation}-{pad}", (2, 128, 14, 15), (64, 128, 3, 3), pads=[pad] * 4, dilations=[dilation] * 2)
+    yield conv("live-groups", (1, 64, 14, 20), (96, 32, 3, 3), group=2, pads=[10] * 4, dilations=[10] * 2)
+    yield conv("live-unequal", (1, 128, 14, 20), (64, 128, 3, 4), pads=[0, 15, 0, 15], dilations=[1, 10])
+    yield conv("live-strided", (1, 128, 28, 28), (64, 128, 3, 3), pads=[20] * 4, dilations=[20] * 2, strides=[1, 2])
+    yield conv("live-line", (1, 128, 40), (64, 128, 5), pads=[30, 30], dilations=[15])
+    yield single("taps-live-no-bias", "Conv", ["x", "w"], {"x": normal(1, 128, 14, 15)}, {"w": normal(64, 128, 3, 3)}, pads=[10] * 4, dilations=[10] * 2)
+    yield single("taps-live-half", "Conv", ["x", "w", "b"], {"x": normal(1, 128, 14, 15).astype(half)},
+                 {"w": (normal(64, 128, 3, 3) / 16).astype(half), "b": normal(64).astype(half)}, pads=[10] * 4, dilations=[10] * 2, **HALF, out_type=half)
 
 
 # --- transposed convolutions ---
