@@ -13,7 +13,7 @@
  * result for one input channel and tap, and of a float of a plane, in all that is done with it. */
 #define PRODUCT 0.32
 #define PLANE 2.2
-#define NODE 400.0
+#define NODE 600.0
 
 enum { LANES = 16, MAX_TAPS = 32, MAX_PHASES = 16 };
 
@@ -99,15 +99,14 @@ static bool is_cheaper(const Graph *g, const Planes *p) {
   const Line *h = &p->line[0], *w = &p->line[1];
   double taps = (double)h->taps * w->taps, in = p->c->in_channels, out = p->c->out_channels;
   double batch = (double)sym_upper(&g->syms, p->batch), places = batch * h->in * w->in;
-  double phases = p->c->transposed ? (double)h->stride * w->stride : 1;
   /* Phases share the sixteen channels where their taps agree. */
   double together = (h->taps % h->stride ? 1 : h->stride) * (w->taps % w->stride ? 1 : w->stride);
   double direct = p->c->transposed
                       ? places * taps / together * sixteens(out * together) * in * PRODUCT
                       : batch * h->out * w->out * taps * sixteens(out) * in * PRODUCT;
   double product = places * sixteens(taps * out) * in * PRODUCT, sums = places * taps * out * PLANE;
-  double nodes = (4.0 * (h->taps + w->taps) * (phases > 1 ? 2 : 1)) * NODE;
-  return taps * out <= 1.5 * in && 1.25 * (product + sums + nodes) < direct;
+  double nodes = (2.0 * (h->taps + w->taps) + 8) * NODE; /* a part and a sum for each tap */
+  return taps * out <= 1.5 * in && 1.1 * (product + sums + nodes) < direct;
 }
 
 /* --- nodes --- */
