@@ -3,10 +3,12 @@
 
 #include "backends/xnnpack/moves.h"
 #include "ir/op.h"
+#include "ops/work.h"
 
 #define CALL 110.0 /* of a delegate, beyond that of a kernel */
 #define NODE 65.0  /* of XNNPACK */
 #define MOVED 0.15 /* a byte that is only put in another order or type */
+#define TAP 0.5    /* an element of a window that kernels gather, the least of several ways */
 
 /* Of kernels: a call, and an element beyond what XNNPACK takes for it. */
 static const struct {
@@ -25,6 +27,19 @@ static bool is_free(uint8_t kind) {
   return kind == XNN_STATIC_RESHAPE || kind == XNN_COPY || kind == XNN_CLAMP;
 }
 
+/* What kernels spend on gathering the windows of a convolution, which XNNPACK reads in place; those
+ * of one element are products as they lie. */
+static double windows(const Graph *g, NodeId n) {
+  ValueId weight = node_value(g, n, 1);
+  double taps = 1, products = (double)node_work(g, n);
+  for (uint32_t i = 2; i < value_rank(g, weight); i++)
+    taps *= (double)sym_upper(&g->syms, value_dim(g, weight, i));
+  if (taps <= 1 || node_bool(g, n, 6))
+    return taps <= 1 ? 0 : products;
+  double outputs = (double)sym_upper(&g->syms, value_dim(g, weight, 0));
+  return outputs > 0 ? products / outputs * (double)node_int(g, n, 8) : 0;
+}
+
 double xnn_saved(const Graph *g, NodeId n, XnnWork work) {
   bool reads = work == XNN_WORK_REDUCTION || work == XNN_WORK_MEAN;
   double count = (double)moves_elements(g, reads ? node_value(g, n, 0) : node_result(g, n, 0));
@@ -32,7 +47,8 @@ double xnn_saved(const Graph *g, NodeId n, XnnWork work) {
     ValueId left = node_value(g, n, node_cget(g, n)->op == OP_ADDMM ? 1 : 0);
     count *= (double)sym_upper(&g->syms, value_dim(g, left, value_rank(g, left) - 1));
   }
-  return rates[work].call + count * rates[work].element;
+  double gathered = node_cget(g, n)->op == OP_CONVOLUTION ? windows(g, n) : 0;
+  return rates[work].call + count * rates[work].element + gathered * TAP;
 }
 
 double xnn_spent(const XnnGraph *x) {

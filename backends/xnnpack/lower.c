@@ -248,9 +248,10 @@ const float *xl_constant_floats(XnnLowering *l, ValueId v) {
   return copy;
 }
 
-/* A constant of the graph with these bytes, which its arena takes. */
-static XnnId add_constant(XnnLowering *l, bool half, uint32_t rank, const uint32_t *dims,
-                          const void *values) {
+XnnId xl_made_constant(XnnLowering *l, bool half, uint32_t rank, const uint32_t *dims,
+                       const void *values) {
+  if (!xl_ok(l))
+    return XNN_NONE;
   int64_t sizes[XNN_MAX_RANK];
   uint64_t size = half ? sizeof(uint16_t) : sizeof(float);
   for (uint32_t i = 0; i < rank; i++)
@@ -274,7 +275,7 @@ XnnId xl_floats(XnnLowering *l, uint32_t rank, const uint32_t *dims, const float
     copy = arena_alloc(&l->g->arena, count * sizeof *copy);
     memcpy(copy, values, count * sizeof *copy);
   }
-  return add_constant(l, false, rank, dims, copy);
+  return xl_made_constant(l, false, rank, dims, copy);
 }
 
 XnnId xl_ones(XnnLowering *l, uint32_t rank, const uint32_t *dims) {
@@ -317,7 +318,7 @@ XnnId xl_permuted_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint3
     return xnn_constant(&l->x, datatype, rank, dims,
                         (XnnData){v, xl_order(l, size, rank, dims, perm)});
   if (l->trial)
-    return add_constant(l, half, rank, dims, NULL);
+    return xl_made_constant(l, half, rank, dims, NULL);
   /* The floats are gone after the pass: nobody keeps what is made of them but in `values`. */
   Constant straight = {.data = (const uint8_t *)xl_constant_floats(l, v), .size = size};
   for (uint32_t i = 0; i < rank; i++)
@@ -325,7 +326,7 @@ XnnId xl_permuted_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint3
   Constant permuted = constant_permuted(l->g, straight, (uint32_t)size, rank, dims, perm);
   uint8_t *values = arena_alloc(&l->g->arena, straight.size + 1);
   constant_read(&permuted, 0, straight.size, values);
-  return add_constant(l, half, rank, dims, values);
+  return xl_made_constant(l, half, rank, dims, values);
 }
 
 /* --- nodes --- */

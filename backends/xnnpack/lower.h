@@ -204,6 +204,10 @@ uint32_t xl_rank(const XnnLowering *l, XnnId id);
 XnnId xl_floats(XnnLowering *l, uint32_t rank, const uint32_t *dims, const float *values);
 XnnId xl_ones(XnnLowering *l, uint32_t rank, const uint32_t *dims); /* products with it broadcast */
 XnnId xl_number(XnnLowering *l, double number, uint32_t rank);
+/* A constant of these bytes, f32 or halves, which are in the arena of the graph; NULL in a trial.
+ */
+XnnId xl_made_constant(XnnLowering *l, bool half, uint32_t rank, const uint32_t *dims,
+                       const void *values);
 /* The f32 elements of a constant; NULL in a trial. count of them. */
 const float *xl_constant_floats(XnnLowering *l, ValueId v);
 uint64_t xl_elements(XnnLowering *l, ValueId v); /* upper bound */

@@ -4,7 +4,7 @@
  * whose dilation is that of the image. A depthwise kernel of more taps than XNNPACK has loops for
  * would run as a convolution of one channel in each group, ten times slower: it becomes a sum of
  * kernels of every second row or column. */
-#include "backends/xnnpack/lower.h"
+#include "backends/xnnpack/convolution.h"
 
 enum {
   NODE_CONV_FIELDS = 20,
@@ -21,13 +21,6 @@ typedef struct Taps {
 typedef struct Piece {
   Taps taps[2];
 } Piece;
-
-typedef struct Convolution {
-  uint32_t rank; /* spatial dims, 1 or 2 */
-  uint32_t stride[2], padding[2], dilation[2], adjust[2], kernel[2];
-  uint32_t groups, in_channels, out_channels;
-  bool transposed, depthwise;
-} Convolution;
 
 static bool read_convolution(XnnLowering *l, NodeId n, Convolution *c) {
   Graph *g = l->g;
@@ -223,22 +216,18 @@ static Turned lines_as_image(XnnLowering *l, ValueId x) {
   return t;
 }
 
-static void add_node(XnnLowering *l, const Convolution *c, const Piece *p, XnnId in, XnnId weights,
-                     XnnId bias, XnnId out) {
-  XnnNodeKind kind = c->transposed  ? XNN_CONV_TRANSPOSE2D
-                     : c->depthwise ? XNN_DEPTHWISE_CONV2D
-                                    : XNN_CONV2D;
-  const Taps *t = p->taps;
-  const uint32_t fields[NODE_CONV_FIELDS] = {c->transposed ? c->padding[0] : before(c, p, 0),
-                                             c->transposed ? c->padding[1] : after(c, p, 1),
-                                             c->transposed ? c->padding[0] : after(c, p, 0),
-                                             c->transposed ? c->padding[1] : before(c, p, 1),
-                                             t[0].count,
-                                             t[1].count,
+void xl_convolution_node(XnnLowering *l, const ConvolutionNode *c, XnnId in, XnnId weights,
+                         XnnId bias, XnnId out) {
+  const uint32_t fields[NODE_CONV_FIELDS] = {c->before[0],
+                                             c->after[1],
+                                             c->after[0],
+                                             c->before[1],
+                                             c->kernel[0],
+                                             c->kernel[1],
                                              c->stride[0],
                                              c->stride[1],
-                                             c->dilation[0] * t[0].step,
-                                             c->dilation[1] * t[1].step,
+                                             c->dilation[0],
+                                             c->dilation[1],
                                              c->in_channels / c->groups,
                                              c->out_channels / c->groups,
                                              c->groups,
@@ -250,7 +239,26 @@ static void add_node(XnnLowering *l, const Convolution *c, const Piece *p, XnnId
                                              out,
                                              0};
   if (xl_ok(l))
-    xnn_node(&l->x, kind, fields, NODE_CONV_FIELDS);
+    xnn_node(&l->x, c->kind, fields, NODE_CONV_FIELDS);
+}
+
+static void add_node(XnnLowering *l, const Convolution *c, const Piece *p, XnnId in, XnnId weights,
+                     XnnId bias, XnnId out) {
+  ConvolutionNode node = {.kind = c->transposed  ? XNN_CONV_TRANSPOSE2D
+                                  : c->depthwise ? XNN_DEPTHWISE_CONV2D
+                                                 : XNN_CONV2D,
+                          .groups = c->groups,
+                          .in_channels = c->in_channels,
+                          .out_channels = c->out_channels};
+  for (uint32_t i = 0; i < 2; i++) {
+    node.before[i] = c->transposed ? c->padding[i] : (uint32_t)before(c, p, i);
+    node.after[i] = c->transposed ? c->padding[i] : (uint32_t)after(c, p, i);
+    node.kernel[i] = p->taps[i].count;
+    node.stride[i] = c->stride[i];
+    node.dilation[i] = c->dilation[i] * p->taps[i].step;
+    node.adjust[i] = c->adjust[i];
+  }
+  xl_convolution_node(l, &node, in, weights, bias, out);
 }
 
 /* The sum of the pieces into out. */
@@ -292,7 +300,8 @@ void lower_convolution(XnnLowering *l, NodeId n) {
   XnnId in = c.rank == 1 ? line_as_image(l, x) : xl_nhwc(l, x);
   XnnId out = c.rank == 2 ? xl_result_nhwc(l, y)
                           : XL_TEMP(l, xl_dim(l, y, 0), 1, xl_dim(l, y, 2), xl_dim(l, y, 1));
-  add_pieces(l, n, &c, pieces, count, in, out);
+  if (!c.transposed || !xl_by_phases(l, n, &c, in, out))
+    add_pieces(l, n, &c, pieces, count, in, out);
   if (c.rank == 1)
     image_as_line(l, out, y);
 }

@@ -1,22 +1,38 @@
-/* aten::convolution with three spatial dims, which the runtime has no kernel for, as one with two:
- * the depth taps of each output plane are gathered next to each other (index_select by a constant
- * index) and become input channels. [N, C, D, H, W] -> [N, C, D', K, H, W] -> [N * D', C * K, H,
- * W]; the weight [M, C / g, K, h, w] is [M, C / g * K, h, w] without moving a byte, and groups stay
- * together. A transposed convolution gathers too: taps that no input plane reaches take one of
- * zeros. Where the depth is known only as a range, the index is computed while running. */
+/* aten::convolution with three spatial dims, which the runtime has no kernel for, as one with two.
+ *
+ * A window that is long in depth alone is one of an image with the depth as its height and all
+ * places of a plane as its width: [N, C, D, H * W].
+ *
+ * Otherwise the depth taps of each output plane are gathered next to each other (index_select by a
+ * constant index) and become input channels. [N, C, D, H, W] -> [N, C, D', K, H, W] -> [N * D',
+ * C * K, H, W]; the weight [M, C / g, K, h, w] is [M, C / g * K, h, w] without moving a byte, and
+ * groups stay together. Where the depth is known only as a range, the index is computed while
+ * running.
+ *
+ * A transposed convolution gathers too. Output planes s * q + r, s being the stride in depth, meet
+ * every s-th tap of the kernel, others for each r: each r is a convolution of its own, and their
+ * planes are interleaved. Taps that no input plane reaches take one of zeros. */
 #include "passes/core/decompose.h"
 
-enum { TAPS_MAX = 1 << 20 };
+enum { TAPS_MAX = 1 << 20, PHASES_MAX = 8 };
 
 typedef struct Depth {
   SymInt in, out; /* plain numbers, or for convolutions that are not transposed sizes */
   int64_t taps, stride, padding, dilation;
+  int64_t phase, step; /* of a part: its output planes, and its taps, are step apart */
 } Depth;
 
 static bool is_fixed(const Depth *d) { return sym_is_const(d->in) && sym_is_const(d->out); }
 
+/* The first tap of the kernel that a phase meets: the others have zeros between the planes. */
+static int64_t first_tap(const Depth *d) { return (d->phase + d->padding) % d->step; }
+
 /* The input plane of tap k of output plane o; `in` stands for zeros. */
 static int64_t plane_of(const Depth *d, bool transposed, int64_t o, int64_t k) {
+  if (transposed) {
+    k = first_tap(d) + k * d->step;
+    o = d->phase + o * d->step;
+  }
   int64_t at =
       transposed ? o + d->padding - k * d->dilation : o * d->stride - d->padding + k * d->dilation;
   if (transposed && at >= 0)
@@ -98,36 +114,118 @@ static SymInt entry(const Graph *g, NodeId n, uint32_t arg, uint32_t i) {
   return node_ints(g, n, arg)[count == 1 ? 0 : i];
 }
 
-ValueId decompose_convolution(Builder *b, NodeId n) {
-  Graph *g = b->g;
-  ValueId x = node_value(g, n, 0), weight = node_value(g, n, 1), bias = node_value(g, n, 2);
-  if (value_rank(g, x) != 5)
-    return 0;
-  SymInt result[5], stride[2], padding[2], dilation[2], extra[2];
-  memcpy(result, value_type(g, node_result(g, n, 0))->dims, sizeof result);
-  bool transposed = node_bool(g, n, 6);
-  SymInt taps = value_dim(g, weight, 2);
-  Depth d = {.in = value_dim(g, x, 2), .out = result[2], .taps = taps};
-  if ((transposed && !is_fixed(&d)) || !sym_is_const(taps) || !sym_is_const(result[1]) ||
-      sym_lower(&g->syms, d.out) < 1 || taps < 1 || sym_upper(&g->syms, d.out) > TAPS_MAX / taps)
-    return 0; /* stays, and is refused for want of a kernel */
-  d.stride = entry(g, n, 3, 0);
-  d.padding = entry(g, n, 4, 0);
-  d.dilation = entry(g, n, 5, 0);
+typedef struct Conv3 {
+  NodeId n;
+  ValueId x, weight, bias;
+  SymInt result[5], stride[2], padding[2], dilation[2], extra[2], groups;
+  bool transposed;
+  Depth depth;
+} Conv3;
+
+static bool read_conv(Graph *g, NodeId n, Conv3 *c) {
+  *c = (Conv3){.n = n,
+               .x = node_value(g, n, 0),
+               .weight = node_value(g, n, 1),
+               .bias = node_value(g, n, 2),
+               .groups = node_int(g, n, 8),
+               .transposed = node_bool(g, n, 6)};
+  if (value_rank(g, c->x) != 5)
+    return false;
+  memcpy(c->result, value_type(g, node_result(g, n, 0))->dims, sizeof c->result);
+  SymInt taps = value_dim(g, c->weight, 2);
+  Depth *d = &c->depth;
+  *d = (Depth){.in = value_dim(g, c->x, 2), .out = c->result[2], .taps = taps, .step = 1};
+  if ((c->transposed && !is_fixed(d)) || !sym_is_const(taps) || !sym_is_const(c->result[1]) ||
+      sym_lower(&g->syms, d->out) < 1 || taps < 1 || sym_upper(&g->syms, d->out) > TAPS_MAX / taps)
+    return false; /* stays, and is refused for want of a kernel */
+  d->stride = entry(g, n, 3, 0);
+  d->padding = entry(g, n, 4, 0);
+  d->dilation = entry(g, n, 5, 0);
   for (uint32_t i = 0; i < 2; i++) {
-    stride[i] = entry(g, n, 3, 1 + i);
-    padding[i] = entry(g, n, 4, 1 + i);
-    dilation[i] = entry(g, n, 5, 1 + i);
-    extra[i] = entry(g, n, 7, 1 + i);
+    c->stride[i] = entry(g, n, 3, 1 + i);
+    c->padding[i] = entry(g, n, 4, 1 + i);
+    c->dilation[i] = entry(g, n, 5, 1 + i);
+    c->extra[i] = entry(g, n, 7, 1 + i);
   }
-  SymInt groups = node_int(g, n, 8);
-  ValueId planes = gather_taps(b, x, &d, transposed);
-  ValueId flat = flat_weight(b, weight, transposed);
+  return true;
+}
+
+/* --- windows in depth alone --- */
+
+static bool is_column(const Graph *g, const Conv3 *c) {
+  for (uint32_t i = 0; i < 2; i++)
+    if (value_dim(g, c->weight, 3 + i) != 1 || c->stride[i] != 1 || c->padding[i] || c->extra[i] ||
+        !sym_is_const(value_dim(g, c->x, 3 + i)))
+      return false;
+  return true;
+}
+
+static ValueId column_convolution(Builder *b, const Conv3 *c) {
+  Graph *g = b->g;
+  SymInt x[5], w[5];
+  memcpy(x, value_type(g, c->x)->dims, sizeof x);
+  memcpy(w, value_type(g, c->weight)->dims, sizeof w);
+  const Depth *d = &c->depth;
+  ValueId image = build_view(b, c->x, (SymInt[]){x[0], x[1], x[2], x[3] * x[4]}, 4),
+          weight = build_view(b, c->weight, (SymInt[]){w[0], w[1], w[2], 1}, 4);
+  ValueId y = build(b, OP_CONVOLUTION, A_VAL(image), A_VAL(weight), A_OPT(c->bias),
+                    A_INTS(((SymInt[]){d->stride, 1}), 2), A_INTS(((SymInt[]){d->padding, 0}), 2),
+                    A_INTS(((SymInt[]){d->dilation, 1}), 2), A_BOOL(c->transposed),
+                    A_INTS(((SymInt[]){entry(g, c->n, 7, 0), 0}), 2), A_INT(c->groups));
+  return build_view(b, y, c->result, 5);
+}
+
+/* --- planes --- */
+
+/* The convolution of the planes that d describes, [N * D', M, H', W']. */
+static ValueId plane_convolution(Builder *b, const Conv3 *c, const Depth *d, ValueId weight) {
+  ValueId planes = gather_taps(b, c->x, d, c->transposed);
+  ValueId flat = flat_weight(b, weight, c->transposed);
   if (b->status != STATUS_OK)
     return 0;
-  ValueId y = build(b, OP_CONVOLUTION, A_VAL(planes), A_VAL(flat), A_OPT(bias), A_INTS(stride, 2),
-                    A_INTS(padding, 2), A_INTS(dilation, 2), A_BOOL(transposed), A_INTS(extra, 2),
-                    A_INT(groups));
-  y = build_view(b, y, (SymInt[]){result[0], result[2], result[1], result[3], result[4]}, 5);
+  return build(b, OP_CONVOLUTION, A_VAL(planes), A_VAL(flat), A_OPT(c->bias), A_INTS(c->stride, 2),
+               A_INTS(c->padding, 2), A_INTS(c->dilation, 2), A_BOOL(c->transposed),
+               A_INTS(c->extra, 2), A_INT(c->groups));
+}
+
+/* Planes of all phases, interleaved: [N, D', M, H', W']; 0 where each tap meets every plane, or
+ * there are phases without taps. */
+static ValueId interleaved_phases(Builder *b, const Conv3 *c) {
+  Graph *g = b->g;
+  Depth d = c->depth;
+  d.step = d.stride;
+  if (!c->transposed || d.stride < 2 || d.stride > PHASES_MAX || d.dilation > 1 ||
+      d.stride > d.taps)
+    return 0;
+  ValueId phases[PHASES_MAX];
+  SymInt each = (d.out + d.stride - 1) / d.stride, rows = sym_mul(&g->syms, c->result[0], each),
+         m = c->result[1], h = c->result[3], w = c->result[4];
+  d.out = each;
+  for (d.phase = 0; d.phase < d.stride; d.phase++) {
+    int64_t first = first_tap(&d);
+    d.taps = (c->depth.taps - first + d.stride - 1) / d.stride;
+    ValueId weight = build_slice(b, c->weight, 2, first, c->depth.taps, d.stride);
+    ValueId y = b->status == STATUS_OK ? plane_convolution(b, c, &d, weight) : 0;
+    phases[d.phase] = build_view(b, y, (SymInt[]){rows, 1, m, h, w}, 5);
+  }
+  if (b->status != STATUS_OK)
+    return 0;
+  ValueId y = build(b, OP_CAT, A_VALS(phases, (uint32_t)d.stride), A_INT(1));
+  y = build_view(b, y, (SymInt[]){c->result[0], each * d.stride, m, h, w}, 5);
+  return build_slice(b, y, 1, 0, c->depth.out, 1);
+}
+
+ValueId decompose_convolution(Builder *b, NodeId n) {
+  Conv3 c;
+  if (!read_conv(b->g, n, &c))
+    return 0;
+  if (is_column(b->g, &c))
+    return column_convolution(b, &c);
+  ValueId y = interleaved_phases(b, &c);
+  if (!y && b->status == STATUS_OK) {
+    y = plane_convolution(b, &c, &c.depth, c.weight);
+    y = build_view(b, y,
+                   (SymInt[]){c.result[0], c.result[2], c.result[1], c.result[3], c.result[4]}, 5);
+  }
   return build_permute(b, y, (int64_t[]){0, 2, 1, 3, 4});
 }

@@ -115,6 +115,68 @@ def tap_cases():
                  {"w": normal(6, 4, 3, 3).astype(half), "b": normal(6).astype(half)}, pads=[20] * 4, dilations=[20, 20], **HALF, out_type=half)
 
 
+# --- transposed convolutions ---
+
+def phase_cases():
+    def conv(name, x, w, groups=1, half=False, **attributes):
+        kind = np.float16 if half else np.float32
+        return single(f"phases-{name}", "ConvTranspose", ["x", "w", "b"], {"x": normal(*x).astype(kind)},
+                      {"w": normal(*w).astype(kind), "b": normal(w[1] * groups).astype(kind)}, group=groups, **attributes,
+                      **({**HALF, "out_type": half} if half else {}))
+
+    # Few channels (all phases together), and many (like phases, or each for itself).
+    for channels in (3, 40):
+        for kernel, stride, pad, extra in ((2, 2, 0, 0), (4, 2, 1, 0), (3, 2, 1, 1), (3, 2, 1, 0), (3, 2, 0, 0), (5, 2, 2, 1), (6, 3, 1, 0),
+                                           (9, 4, 4, 3), (3, 1, 1, 0), (4, 2, 3, 1), (2, 2, 1, 0), (3, 4, 0, 0), (8, 8, 0, 0)):
+            name = f"{channels}-{kernel}-{stride}-{pad}-{extra}"
+            yield conv(name, (2, 5, 4, 7), (5, channels, kernel, kernel), strides=[stride] * 2, pads=[pad] * 4, output_padding=[extra] * 2)
+            yield conv(f"{name}-line", (1, 5, 9), (5, channels, kernel), strides=[stride], pads=[pad] * 2, output_padding=[extra])
+    yield conv("unequal", (1, 6, 5, 3), (6, 4, 2, 5), strides=[2, 3], pads=[0, 2, 0, 2], output_padding=[0, 1])
+    yield conv("crop", (1, 6, 5, 3), (6, 4, 4, 4), strides=[2, 2], pads=[0, 1, 2, 3])
+    yield conv("dilated", (1, 6, 5, 5), (6, 4, 3, 3), strides=[1, 1], dilations=[2, 3], pads=[1, 2, 1, 2])
+    yield conv("dilated-strides", (1, 6, 5, 5), (6, 4, 3, 3), strides=[2, 2], dilations=[2, 2])
+    # Windows of a single element do not meet.
+    for pad in (0, 1):
+        yield conv(f"single-{pad}", (2, 7, 1, 1), (7, 5, 4, 4), strides=[2, 2], pads=[pad] * 4)
+    yield conv("single-row", (1, 7, 1, 6), (7, 5, 4, 4), strides=[2, 2], pads=[1] * 4)
+    yield conv("single-extra", (1, 7, 1, 1), (7, 5, 4, 4), strides=[2, 2], output_padding=[1, 1])
+    for groups, depth in ((2, 3), (6, 1), (6, 2)):
+        for kernel in (2, 3, 4):
+            yield conv(f"groups-{groups}-{depth}-{kernel}", (2, 6, 5, 4), (6, depth, kernel, kernel), groups, strides=[2, 2], pads=[kernel // 2 - 1] * 4)
+    for kernel, groups in ((2, 1), (4, 1), (4, 2), (4, 6)):
+        yield conv(f"half-{kernel}-{groups}", (1, 6, 5, 4), (6, 4, kernel, kernel), groups, half=np.float16, strides=[2, 2], pads=[kernel // 2 - 1] * 4)
+    yield single("phases-no-bias", "ConvTranspose", ["x", "w"], {"x": normal(1, 6, 5, 4)}, {"w": normal(6, 4, 4, 4)}, strides=[2, 2], pads=[1] * 4)
+    for dims, shape in (({"n": "1..4"}, ["n", 4, 5, 6]), ({"n": "1..6"}, [1, 4, "n", 6])):
+        yield single(f"phases-varying-{shape.index('n')}", "ConvTranspose", ["x", "w"], [{"x": normal(*(n if d == "n" else d for d in shape))} for n in (3, 1, 4)],
+                     {"w": normal(4, 3, 4, 4)}, strides=[2, 2], pads=[1] * 4, shapes={"x": shape}, dims=dims)
+    # Limits stay behind the interleaving, with and without zero between them.
+    w = {"w": normal(6, 4, 4, 4), "l": np.float32(0.5), "h": np.float32(2)}
+    up = node("ConvTranspose", ["x", "w"], "t", strides=[2, 2], pads=[1] * 4)
+    yield graph("phases-relu", [up, node("Relu", ["t"])], {"x": normal(1, 6, 5, 4)}, w)
+    yield graph("phases-limits", [up, node("Clip", ["t", "l", "h"])], {"x": normal(1, 6, 5, 4)}, w)
+    for kernel, stride, pad, extra in ((2, 2, 0, 0), (4, 2, 1, 0), (3, 2, 1, 1), (3, 2, 1, 0), (5, 3, 2, 1), (3, 4, 0, 0)):
+        yield conv(f"volume-{kernel}-{stride}-{pad}-{extra}", (2, 3, 4, 3, 5), (3, 4, *[kernel] * 3), strides=[stride] * 3, pads=[pad] * 6,
+                   output_padding=[extra] * 3)
+    yield conv("volume-groups", (1, 6, 4, 3, 5), (6, 2, 4, 3, 3), 2, strides=[2, 1, 2], pads=[1] * 6)
+
+
+def column_cases():
+    """Windows over depth alone."""
+    def conv(name, w, **attributes):
+        return single(f"column-{name}", "Conv", ["x", "w", "b"], {"x": normal(2, 4, 7, 3, 5)}, {"w": normal(*w), "b": normal(w[0])}, **attributes)
+
+    yield conv("plain", (6, 4, 3, 1, 1), pads=[1, 0, 0, 1, 0, 0])
+    yield conv("strided", (6, 4, 5, 1, 1), strides=[4, 1, 1], pads=[2, 0, 0, 2, 0, 0])
+    yield conv("causal", (6, 4, 3, 1, 1), dilations=[2, 1, 1], pads=[4, 0, 0, 0, 0, 0])
+    yield conv("groups", (6, 2, 2, 1, 1), group=2)
+    yield conv("padded", (6, 4, 3, 1, 1), pads=[1] * 6)
+    yield conv("one", (6, 4, 1, 1, 1))
+    yield single("column-transposed", "ConvTranspose", ["x", "w"], {"x": normal(1, 4, 3, 2, 5)}, {"w": normal(4, 3, 4, 1, 1)}, strides=[2, 1, 1],
+                 pads=[1, 0, 0, 1, 0, 0])
+    yield single("column-varying", "Conv", ["x", "w"], [{"x": normal(1, 4, n, 3, 5)} for n in (3, 1, 6)], {"w": normal(6, 4, 3, 1, 1)},
+                 pads=[1, 0, 0, 1, 0, 0], shapes={"x": [1, 4, "n", 3, 5]}, dims={"n": "1..6"})
+
+
 # --- reductions ---
 
 AXES = {1: [[0]], 2: [[0], [1], [0, 1]], 3: [[0], [1], [2], [0, 1], [1, 2], [0, 2], None], 4: [[1], [2], [3], [0, 2], [1, 3], [2, 3], [1, 2, 3], None],
@@ -514,7 +576,7 @@ def window_cases():
                          coordinate_transformation_mode=place, opset=13, **more)
 
 
-FAMILIES = (image_cases, tap_cases, half_cases, reduce_cases, long_row_cases, pointwise_cases, product_cases, norm_cases, official_cases,
+FAMILIES = (image_cases, tap_cases, phase_cases, column_cases, half_cases, reduce_cases, long_row_cases, pointwise_cases, product_cases, norm_cases, official_cases,
             limit_cases, found_cases, cast_cases, position_cases, quantized_weight_cases, where_cases, move_cases, window_cases)
 
 

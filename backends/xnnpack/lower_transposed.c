@@ -1,0 +1,363 @@
+/* Transposed convolutions as ordinary ones, whose kernels are faster in XNNPACK.
+ *
+ * With stride s, the elements s * q + r of a result are a phase of it for each r below s. Each
+ * phase is an ordinary convolution of stride 1 with every s-th tap of the kernel, backwards, so
+ * that no product is computed twice and no weight is stored twice. Phases next to each other whose
+ * taps and padding agree are the channels of one convolution. Results are interleaved by joining
+ * channels: [n, h, w, (phase, c)] has the elements of [n, h, w * phases, c] in order.
+ *
+ * Where the stride divides the kernel, all phases are one convolution on an image that is some rows
+ * larger, and the rest is cut off: better for few channels, of which XNNPACK computes 16 at a time.
+ * What is cheapest by the times below is taken, in each of the two dims. */
+#include "backends/xnnpack/convolution.h"
+
+/* Nanoseconds of one thread, measured on an AVX-512 CPU with tests/bench/convolutions.py: of 16
+ * channels of a result for one input channel and tap, of a byte that is copied, one in pieces that
+ * change places, and of a node. */
+#define PRODUCT 0.32
+#define COPIED 0.06
+#define MOVED 0.12
+#define NODE 1000.0
+
+enum { LANES = 16, MAX_PARTS = 16, DEPTHWISE_TAPS = 25 };
+
+/* Phases of one dim that are channels of one convolution. */
+typedef struct Part {
+  uint32_t count;         /* phases */
+  uint32_t first;         /* the first tap of the kernel, of the first phase */
+  uint32_t taps;          /* of each */
+  uint32_t before, after; /* padding */
+} Part;
+
+/* One dim of the result: phases * length elements, of which some are cut off in front. */
+typedef struct Axis {
+  Part parts[MAX_PARTS];
+  uint32_t count, phases, length, skipped;
+  uint32_t size;     /* of the result */
+  uint32_t step;     /* from tap to tap: the stride */
+  uint32_t dilation; /* of each part; 1 if it has a stride */
+} Axis;
+
+typedef enum Grouping {
+  EACH_PHASE, /* is a part */
+  LIKE_PHASES,
+  ALL_PHASES, /* on a larger image */
+  GROUPINGS
+} Grouping;
+
+typedef struct Phases {
+  const Convolution *c;
+  ValueId weight, bias;
+  bool half;
+  SymInt batch;
+  uint32_t in[2];
+  Axis axis[2];
+} Phases;
+
+/* --- which phases --- */
+
+static bool add_part(Axis *a, Grouping grouping, Part p, bool follows) {
+  Part *last = a->count ? &a->parts[a->count - 1] : NULL;
+  if (last && follows && grouping == LIKE_PHASES && last->taps == p.taps &&
+      last->before == p.before) {
+    last->count++;
+    return true;
+  }
+  if (a->count == MAX_PARTS)
+    return false;
+  a->parts[a->count++] = p;
+  return true;
+}
+
+/* All phases of an image of `in` elements, as one part. */
+static bool join_phases(Axis *a, uint32_t in, uint32_t kernel, uint32_t padding) {
+  uint32_t taps = kernel / a->step;
+  if (kernel % a->step || a->dilation > 1 || a->phases != a->step)
+    return false;
+  a->length = in + taps - 1;
+  a->skipped = padding;
+  a->count = 1;
+  a->parts[0] = (Part){a->step, 0, taps, taps - 1, taps - 1};
+  return (uint64_t)a->length * a->step >= (uint64_t)padding + a->size;
+}
+
+/* False when the dim is none of phases. */
+static bool split_axis(const Phases *p, uint32_t i, Grouping grouping, Axis *a) {
+  const Convolution *c = p->c;
+  uint32_t in = p->in[i], kernel = c->kernel[i], padding = c->padding[i], size = p->axis[i].size;
+  /* Windows of a single element do not meet. */
+  uint32_t stride = in == 1 && !c->adjust[i] && c->dilation[i] == 1 ? kernel : c->stride[i];
+  *a = (Axis){.size = size, .step = stride, .dilation = c->dilation[i]};
+  if (stride == 0 || (stride > 1 && a->dilation > 1))
+    return false;
+  a->length = (size + stride - 1) / stride;
+  a->phases = a->length == 1 ? size : stride;
+  if (grouping == ALL_PHASES)
+    return join_phases(a, in, kernel, padding);
+  for (uint32_t r = 0; r < a->phases; r++) {
+    /* Element stride * q + r meets inputs q + shift - t by taps first + stride * t. */
+    uint32_t first = (r + padding) % stride, shift = (r + padding) / stride;
+    if (first >= kernel)
+      return false;
+    uint32_t taps = (kernel - first + stride - 1) / stride, reach = (taps - 1) * a->dilation;
+    if (reach < shift || a->length + shift < in)
+      return false; /* it begins or ends inside of the image */
+    Part part = {1, first, taps, reach - shift, a->length + shift - in};
+    if (!add_part(a, grouping, part, first > 0))
+      return false;
+  }
+  return true;
+}
+
+/* --- what it costs --- */
+
+static double rounded(uint64_t channels) { return (double)((channels + LANES - 1) / LANES); }
+
+static double cost_of(const Phases *p, const Axis axis[2]) {
+  const Convolution *c = p->c;
+  uint32_t in = c->in_channels / c->groups, out = c->out_channels / c->groups;
+  double places = (double)axis[0].length * axis[1].length, cost = 0;
+  double bytes = places * axis[0].phases * axis[1].phases * c->out_channels * sizeof(float);
+  bool turns = false;
+  for (uint32_t i = 0; i < axis[0].count; i++)
+    for (uint32_t k = 0; k < axis[1].count; k++) {
+      const Part *h = &axis[0].parts[i], *w = &axis[1].parts[k];
+      cost += NODE + places * h->taps * w->taps * in * c->groups *
+                         rounded((uint64_t)h->count * w->count * out) * PRODUCT;
+      turns |= h->count > 1;
+    }
+  for (uint32_t i = 0; i < 2; i++) {
+    cost += axis[i].count > 1 ? NODE + bytes * COPIED : 0;
+    if (axis[i].length * axis[i].phases > axis[i].size)
+      cost += NODE + bytes * COPIED;
+  }
+  return cost + (turns ? NODE + bytes * MOVED : 0);
+}
+
+/* The cheapest way to group the phases; false when there is none. */
+static bool choose(Phases *p) {
+  double best = 0;
+  Axis axis[2], chosen[2];
+  bool found = false;
+  Grouping most =
+      p->c->groups > 1 ? LIKE_PHASES : GROUPINGS; /* channels of a group stay together */
+  for (Grouping h = EACH_PHASE; h < most; h++)
+    for (Grouping w = EACH_PHASE; w < most; w++) {
+      if (!split_axis(p, 0, h, &axis[0]) || !split_axis(p, 1, w, &axis[1]))
+        continue;
+      double cost = cost_of(p, axis);
+      if (found && cost >= best)
+        continue;
+      best = cost;
+      found = true;
+      memcpy(chosen, axis, sizeof axis);
+    }
+  if (found)
+    memcpy(p->axis, chosen, sizeof chosen);
+  return found;
+}
+
+/* --- operands --- */
+
+/* Where the weights of a part are read: element (row phase, column phase, output, row, column,
+ * input) of the convolution. */
+typedef struct Source {
+  const Phases *p;
+  const Part *part[2];
+  const uint8_t *bytes;
+  size_t element;
+} Source;
+
+/* The tap of the kernel that is tap t of a phase, counted in the order of the image. */
+static uint32_t tap_of(const Source *s, uint32_t i, uint32_t phase, uint32_t t) {
+  return s->part[i]->first + phase + s->p->axis[i].step * (s->part[i]->taps - 1 - t);
+}
+
+/* The inputs of one output channel at one tap, or for depthwise kernels the outputs at one tap. */
+static uint8_t *copy_run(const Source *s, uint32_t output, uint32_t row, uint32_t column,
+                         uint8_t *to) {
+  const Convolution *c = s->p->c;
+  uint32_t in = c->in_channels / c->groups, out = c->out_channels / c->groups;
+  uint64_t taps = (uint64_t)c->kernel[0] * c->kernel[1],
+           tap = (uint64_t)row * c->kernel[1] + column;
+  bool depthwise = in == 1 && c->groups > 1;
+  uint64_t first = depthwise ? 0 : (uint64_t)(output / out) * in * out + output % out;
+  uint64_t step = depthwise ? 1 : out, count = depthwise ? c->out_channels : in;
+  for (uint64_t i = 0; i < count; i++, to += s->element)
+    memcpy(to, s->bytes + ((first + i * step) * taps + tap) * s->element, s->element);
+  return to;
+}
+
+static void copy_taps(const Source *s, uint8_t *to) {
+  const Convolution *c = s->p->c;
+  const Part *h = s->part[0], *w = s->part[1];
+  uint32_t outputs = c->in_channels == c->groups && c->groups > 1 ? 1 : c->out_channels;
+  uint64_t count = (uint64_t)h->count * w->count * outputs;
+  for (uint64_t i = 0; i < count; i++) {
+    uint32_t column_phase = (uint32_t)(i / outputs % w->count),
+             row_phase = (uint32_t)(i / outputs / w->count);
+    for (uint32_t y = 0; y < h->taps; y++)
+      for (uint32_t x = 0; x < w->taps; x++)
+        to = copy_run(s, (uint32_t)(i % outputs), tap_of(s, 0, row_phase, y),
+                      tap_of(s, 1, column_phase, x), to);
+  }
+}
+
+/* The whole kernel, with a tap of its own for each phase: only the order of its dims changes, which
+ * is done when the program is written. */
+static XnnId whole_filter(XnnLowering *l, const Phases *p) {
+  const Convolution *c = p->c;
+  uint32_t kh = c->kernel[0], kw = c->kernel[1], in = c->in_channels, out = c->out_channels;
+  XnnId id = xl_permuted_constant(l, p->weight, 4, (uint32_t[]){kh, kw, out, in},
+                                  (uint32_t[]){2, 3, 1, 0}, p->half);
+  if (xl_ok(l))
+    memcpy(l->x.values[id].dims, (uint32_t[]){kh * kw * out, 1, 1, in}, 4 * sizeof(uint32_t));
+  return id;
+}
+
+static XnnId filter(XnnLowering *l, const Phases *p, const Part *h, const Part *w) {
+  const Convolution *c = p->c;
+  bool whole = h->taps == 1 && w->taps == 1 && h->count == c->kernel[0] && w->count == c->kernel[1];
+  if (whole && c->groups == 1)
+    return whole_filter(l, p);
+  bool depthwise = c->groups > 1 && c->in_channels == c->groups;
+  uint32_t outputs = h->count * w->count * c->out_channels;
+  uint32_t dims[] = {depthwise ? 1 : outputs, h->taps, w->taps,
+                     depthwise ? outputs : c->in_channels / c->groups};
+  Source s = {p, {h, w}, NULL, p->half ? sizeof(uint16_t) : sizeof(float)};
+  uint8_t *bytes = NULL;
+  if (!l->trial) {
+    s.bytes = value_constant(l->g, p->weight)->data;
+    bytes = arena_alloc(&l->g->arena, s.element * dims[0] * dims[1] * dims[2] * dims[3] + 1);
+    copy_taps(&s, bytes);
+  }
+  return xl_made_constant(l, p->half, 4, dims, bytes);
+}
+
+/* The bias of each phase. */
+static XnnId bias_of(XnnLowering *l, const Phases *p, uint32_t phases) {
+  if (!p->bias)
+    return XNN_NONE;
+  if (phases == 1)
+    return xl_filter(l, p->bias);
+  uint32_t dims[] = {phases * p->c->out_channels};
+  uint8_t *bytes = NULL;
+  if (!l->trial) {
+    const Constant *bias = value_constant(l->g, p->bias);
+    bytes = arena_alloc(&l->g->arena, bias->size * phases + 1);
+    for (uint32_t i = 0; i < phases; i++)
+      memcpy(bytes + i * bias->size, bias->data, bias->size);
+  }
+  return xl_made_constant(l, p->half, 1, dims, bytes);
+}
+
+/* --- nodes --- */
+
+static XnnId reshaped(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank) {
+  XnnId out = xl_sym_temp(l, rank, dims);
+  xl_reshape(l, in, dims, rank, out);
+  return out;
+}
+
+static XnnId convolved(XnnLowering *l, const Phases *p, const Part *h, const Part *w, XnnId in) {
+  const Convolution *c = p->c;
+  uint32_t phases = h->count * w->count;
+  ConvolutionNode node = {
+      .kind = c->groups > 1 && c->groups == c->in_channels ? XNN_DEPTHWISE_CONV2D : XNN_CONV2D,
+      .before = {h->before, w->before},
+      .after = {h->after, w->after},
+      .kernel = {h->taps, w->taps},
+      .stride = {1, 1},
+      .dilation = {p->axis[0].dilation, p->axis[1].dilation},
+      .groups = c->groups,
+      .in_channels = c->in_channels,
+      .out_channels = phases * c->out_channels};
+  SymInt dims[] = {p->batch, p->axis[0].length, p->axis[1].length, node.out_channels};
+  XnnId weights = filter(l, p, h, w), bias = bias_of(l, p, phases), out = xl_sym_temp(l, 4, dims);
+  xl_convolution_node(l, &node, in, weights, bias, out);
+  return out;
+}
+
+/* The parts of some rows as [n, h, phases of rows, w * phases of columns * c]. */
+static XnnId rows_of(XnnLowering *l, const Phases *p, const Part *h, XnnId in) {
+  const Axis *wide = &p->axis[1];
+  SymInt height = p->axis[0].length, line = (SymInt)wide->phases * p->c->out_channels;
+  XnnId items[MAX_PARTS];
+  for (uint32_t i = 0; i < wide->count; i++) {
+    items[i] = convolved(l, p, h, &wide->parts[i], in);
+    SymInt dims[] = {p->batch, height, wide->length, h->count,
+                     (SymInt)wide->parts[i].count * p->c->out_channels};
+    items[i] = reshaped(l, items[i], dims, 5);
+  }
+  SymInt joined[] = {p->batch, height, wide->length, h->count, line};
+  XnnId rows = items[0];
+  if (wide->count > 1) {
+    rows = xl_sym_temp(l, 5, joined);
+    xl_concatenate(l, items, wide->count, 4, rows);
+  }
+  if (h->count > 1 && wide->length > 1) {
+    XnnId turned = xl_sym_temp(l, 5, (SymInt[]){p->batch, height, h->count, wide->length, line});
+    xl_transpose(l, rows, (uint32_t[]){0, 1, 3, 2, 4}, 5, turned);
+    rows = turned;
+  }
+  return reshaped(l, rows, (SymInt[]){p->batch, height, h->count, wide->length * line}, 4);
+}
+
+/* Cuts off what is beyond the result in one dim of [n, h, w, c]. */
+static XnnId cropped(XnnLowering *l, const Phases *p, uint32_t i, XnnId in, SymInt dims[4]) {
+  const Axis *a = &p->axis[i];
+  if (a->phases * a->length == a->size)
+    return in;
+  dims[1 + i] = a->size;
+  XnnId out = xl_sym_temp(l, 4, dims);
+  xl_slice(l, in, 1 + i, 4, a->skipped, a->size, out);
+  return out;
+}
+
+/* --- the whole --- */
+
+/* Of floats that are there, with sizes that do not vary but for the batch. */
+static bool read_phases(XnnLowering *l, NodeId n, const Convolution *c, Phases *p) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  *p = (Phases){.c = c,
+                .weight = node_value(g, n, 1),
+                .bias = node_value(g, n, 2),
+                .batch = value_dim(g, x, 0)};
+  p->half = value_dtype(g, p->weight) == DTYPE_F16;
+  if (!value_is_const(g, p->weight) || (p->bias && !value_is_const(g, p->bias)) ||
+      (c->groups > 1 && p->half && c->groups == c->in_channels))
+    return false;
+  for (uint32_t i = 0; i < 2; i++) {
+    bool absent = c->rank == 1 && i == 0;
+    SymInt in = absent ? 1 : value_dim(g, x, value_rank(g, x) - 2 + i),
+           out = absent ? 1 : value_dim(g, y, value_rank(g, y) - 2 + i);
+    if (!sym_is_const(in) || !sym_is_const(out))
+      return false;
+    p->in[i] = (uint32_t)in;
+    p->axis[i].size = (uint32_t)out;
+  }
+  return true;
+}
+
+bool xl_by_phases(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out) {
+  Phases p;
+  if (!xl_ok(l) || !read_phases(l, n, c, &p) || !choose(&p))
+    return false;
+  const Axis *high = &p.axis[0];
+  SymInt line = (SymInt)p.axis[1].length * p.axis[1].phases * c->out_channels;
+  XnnId items[MAX_PARTS];
+  for (uint32_t i = 0; i < high->count; i++)
+    items[i] = rows_of(l, &p, &high->parts[i], in);
+  XnnId rows = items[0];
+  if (high->count > 1) {
+    rows = xl_sym_temp(l, 4, (SymInt[]){p.batch, high->length, high->phases, line});
+    xl_concatenate(l, items, high->count, 2, rows);
+  }
+  SymInt dims[] = {p.batch, (SymInt)high->length * high->phases,
+                   (SymInt)p.axis[1].length * p.axis[1].phases, c->out_channels};
+  XnnId whole = reshaped(l, rows, dims, 4);
+  whole = cropped(l, &p, 1, cropped(l, &p, 0, whole, dims), dims);
+  xl_unary(l, XNN_COPY, whole, out);
+  return true;
+}
