@@ -49,4 +49,9 @@ void xl_convolution_node(XnnLowering *l, const ConvolutionNode *c, XnnId in, Xnn
  * when XNNPACK's own node is to do it. */
 bool xl_by_phases(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
 
+/* Computes a convolution, from in to out, both [n, h, w, c], on strips of the image; false when
+ * that saves too little memory. */
+bool xl_by_strips(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId weights,
+                  XnnId bias, XnnId out);
+
 #endif

@@ -259,7 +259,8 @@ static void add_pieces(XnnLowering *l, NodeId n, const Convolution *c, const Pie
     XnnId weights = filter(l, weight, c, &pieces[i]);
     XnnId b = i || !bias ? XNN_NONE : wide ? wide_bias(l, bias) : xl_filter(l, bias);
     XnnId part = count == 1 ? out : xl_temp_like(l, out);
-    add_node(l, c, &pieces[i], cropped(l, c, &pieces[i], 0, columns), weights, b, part);
+    if (!is_whole(c, &pieces[i]) || !xl_by_strips(l, n, c, in, weights, b, part))
+      add_node(l, c, &pieces[i], cropped(l, c, &pieces[i], 0, columns), weights, b, part);
     if (i) {
       XnnId total = i + 1 == count ? out : xl_temp_like(l, out);
       xl_binary(l, XNN_ADD, sum, part, total);

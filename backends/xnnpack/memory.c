@@ -108,7 +108,12 @@ static uint64_t own_bytes(const XrGraph *x, const XrNode *n) {
     return 0;
   if (taps(w) == 1 || out->rank != 4)
     return 0;
-  return work_times(work_times(out->dims[1], out->dims[2]), work_times(taps(w), POINTER));
+  /* Windows of a depthwise kernel share those of the columns in which they overlap. */
+  uint64_t columns = n->kind == XR_DepthwiseConv2d && w->dilation[1] == 1
+                         ? min_i64(w->stride[1], w->kernel[1])
+                         : w->kernel[1];
+  return work_times(work_times(out->dims[1], out->dims[2]),
+                    work_times(work_times(columns, w->kernel[0]), POINTER));
 }
 
 uint64_t xr_workspace(const XrGraph *x, Arena *arena) {

@@ -113,6 +113,13 @@ def tap_cases():
     for dilation, stride in ((12, 1), (14, 1), (36, 1), (36, 3), (20, 2)):
         yield conv(f"dilated-{dilation}-{stride}", (1, 5, 14, 20), (7, 5, 3, 3), pads=[dilation] * 4, dilations=[dilation] * 2,
                    strides=[stride] * 2)
+    # So many on images of few channels that these are computed in strips.
+    yield conv("strips", (2, 2, 48, 44), (3, 2, 9, 9), pads=[4, 4, 4, 4])
+    yield conv("strips-stride-dilation", (1, 1, 131, 97), (3, 1, 9, 9), pads=[8, 8, 8, 8], strides=[2, 1], dilations=[2, 1])
+    yield conv("strips-one-row", (1, 1, 64, 100), (3, 1, 1, 31), pads=[0, 15, 0, 15])
+    yield conv("strips-without-padding", (1, 4, 71, 71), (4, 2, 12, 12), group=2)
+    yield conv("strips-line", (2, 1, 1250), (5, 1, 251))
+    yield conv("strips-line-stride", (1, 1, 9000), (5, 1, 64), pads=[32, 32], strides=[2])
     yield conv("dilated-groups", (1, 6, 14, 9), (4, 3, 5, 3), group=2, pads=[28, 36, 28, 36], dilations=[14, 36])
     yield conv("dilated-depthwise", (1, 6, 14, 9), (6, 1, 5, 3), group=6, pads=[28, 36, 28, 36], dilations=[14, 36])
     yield conv("dilated-line", (1, 6, 14), (4, 6, 3), pads=[20, 20], dilations=[20])
