@@ -166,7 +166,8 @@ static FbRef write_graph(FlatBuilder *b, const XnnGraph *x, const Graph *g, cons
   uint32_t *externs = ARENA_ARRAY(arena, uint32_t, (size_t)x->value_count + 1), inputs = 0,
            outputs = x->value_count;
   for (XnnId i = 0; i < x->value_count; i++) {
-    values[i] = write_value(b, &x->values[i], i);
+    XnnId id = x->order ? x->order[i] : i;
+    values[i] = write_value(b, &x->values[id], id);
     if (x->values[i].external)
       externs[x->values[i].is_input ? inputs++ : outputs--] = i;
   }

@@ -12,6 +12,28 @@ typedef struct Convolution {
   bool transposed, depthwise;
 } Convolution;
 
+/* Some rows or columns of a kernel. */
+typedef struct Taps {
+  uint32_t first, count, step;
+} Taps;
+
+/* The part of a kernel that one node computes: rows and columns. */
+typedef struct Piece {
+  Taps taps[2];
+} Piece;
+
+enum { MAX_PIECES = 160 };
+
+/* Padding before and after the taps of a piece; negative where they begin inside of the image. */
+int64_t xl_piece_before(const Convolution *c, const Piece *p, uint32_t dim);
+int64_t xl_piece_after(const Convolution *c, const Piece *p, uint32_t dim);
+
+/* Cuts a depthwise kernel, of which p is left, into at most MAX_PIECES pieces whose sum is computed
+ * fastest; returns their number. in: sizes of the image, 0: not known. least: taps from which on it
+ * may be cut. */
+uint32_t xl_depthwise_pieces(const Convolution *c, const Piece *p, const uint32_t in[2],
+                             uint32_t least, Piece *pieces);
+
 /* How a node of XNNPACK computes (a part of) one: its own window and channels. */
 typedef struct ConvolutionNode {
   XnnNodeKind kind;
@@ -34,5 +56,9 @@ bool xl_by_planes(XnnLowering *l, NodeId n, const Convolution *c, XnnId in);
 /* Computes a dilated convolution, from in to out, both [n, h, w, c], without most of the taps that
  * meet padding; false when that is not faster. */
 bool xl_by_live_taps(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
+/* Computes a convolution, from in to out, both [n, h, w, c], on strips of the image; false when
+ * that saves too little memory. */
+bool xl_by_strips(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId weights,
+                  XnnId bias, XnnId out);
 
 #endif

@@ -1,26 +1,14 @@
 /* Convolutions: XNNPACK has them for images in NHWC.
  *
  * Taps of a kernel that fall on padding wherever it stands are left out, which is most of a kernel
- * whose dilation is that of the image. A depthwise kernel of more taps than XNNPACK has loops for
- * would run as a convolution of one channel in each group, ten times slower: it becomes a sum of
- * kernels of every second row or column. */
+ * whose dilation is that of the image. Depthwise kernels are cut into pieces (lower_depthwise.c),
+ * whose results are added. */
 #include "backends/xnnpack/convolution.h"
 
 enum {
   NODE_CONV_FIELDS = 20,
-  DEPTHWISE_TAPS = 25, /* the most that XNNPACK has a loop for */
-  MAX_PIECES = 64
+  DEPTHWISE_TAPS = 25 /* the most that XNNPACK has a loop for */
 };
-
-/* Some rows or columns of a kernel. */
-typedef struct Taps {
-  uint32_t first, count, step;
-} Taps;
-
-/* The part of a kernel that one node computes: rows and columns. */
-typedef struct Piece {
-  Taps taps[2];
-} Piece;
 
 static bool read_convolution(XnnLowering *l, NodeId n, Convolution *c) {
   Graph *g = l->g;
@@ -52,15 +40,14 @@ static bool read_convolution(XnnLowering *l, NodeId n, Convolution *c) {
 
 /* --- which taps --- */
 
-/* Padding before and after the taps of a piece; negative where they begin inside of the image. */
-static int64_t before(const Convolution *c, const Piece *p, uint32_t i) {
-  return (int64_t)c->padding[i] - (int64_t)p->taps[i].first * c->dilation[i];
+int64_t xl_piece_before(const Convolution *c, const Piece *p, uint32_t dim) {
+  return (int64_t)c->padding[dim] - (int64_t)p->taps[dim].first * c->dilation[dim];
 }
 
-static int64_t after(const Convolution *c, const Piece *p, uint32_t i) {
-  const Taps *t = &p->taps[i];
-  uint32_t behind = c->kernel[i] - 1 - (t->first + (t->count - 1) * t->step);
-  return (int64_t)c->padding[i] - (int64_t)behind * c->dilation[i];
+int64_t xl_piece_after(const Convolution *c, const Piece *p, uint32_t dim) {
+  const Taps *t = &p->taps[dim];
+  uint32_t behind = c->kernel[dim] - 1 - (t->first + (t->count - 1) * t->step);
+  return (int64_t)c->padding[dim] - (int64_t)behind * c->dilation[dim];
 }
 
 /* The taps that meet more than padding, as far as padding for the others can be left out. */
@@ -74,10 +61,12 @@ static Piece live_taps(XnnLowering *l, NodeId n, const Convolution *c) {
       continue;
     Taps *t = &p.taps[i];
     int64_t reach = (out - 1) * c->stride[i], dilation = c->dilation[i];
-    for (; t->count > 1 && before(c, &p, i) >= dilation && reach < before(c, &p, i); t->count--)
+    for (;
+         t->count > 1 && xl_piece_before(c, &p, i) >= dilation && reach < xl_piece_before(c, &p, i);
+         t->count--)
       t->first++;
-    while (t->count > 1 && after(c, &p, i) >= dilation &&
-           (t->count - 1) * dilation - before(c, &p, i) >= in)
+    while (t->count > 1 && xl_piece_after(c, &p, i) >= dilation &&
+           (t->count - 1) * dilation - xl_piece_before(c, &p, i) >= in)
       t->count--;
   }
   return p;
@@ -85,23 +74,6 @@ static Piece live_taps(XnnLowering *l, NodeId n, const Convolution *c) {
 
 static bool is_whole(const Convolution *c, const Piece *p) {
   return p->taps[0].count == c->kernel[0] && p->taps[1].count == c->kernel[1];
-}
-
-/* Cuts p into pieces that XNNPACK has loops for. False when one would begin inside of the image, or
- * when there would be too many. */
-static bool cut(const Convolution *c, Piece p, Piece *pieces, uint32_t *count) {
-  if (*count == MAX_PIECES || before(c, &p, 0) < 0 || before(c, &p, 1) < 0 || after(c, &p, 0) < 0 ||
-      after(c, &p, 1) < 0)
-    return false;
-  if ((uint64_t)p.taps[0].count * p.taps[1].count <= DEPTHWISE_TAPS) {
-    pieces[(*count)++] = p;
-    return true;
-  }
-  uint32_t i = p.taps[1].count >= p.taps[0].count;
-  Piece even = p, odd = p;
-  even.taps[i] = (Taps){p.taps[i].first, (p.taps[i].count + 1) / 2, 2 * p.taps[i].step};
-  odd.taps[i] = (Taps){p.taps[i].first + p.taps[i].step, p.taps[i].count / 2, 2 * p.taps[i].step};
-  return cut(c, even, pieces, count) && cut(c, odd, pieces, count);
 }
 
 /* --- operands --- */
@@ -251,8 +223,9 @@ static void add_node(XnnLowering *l, const Convolution *c, const Piece *p, XnnId
                           .in_channels = c->in_channels,
                           .out_channels = c->out_channels};
   for (uint32_t i = 0; i < 2; i++) {
-    node.before[i] = c->transposed ? c->padding[i] : (uint32_t)before(c, p, i);
-    node.after[i] = c->transposed ? c->padding[i] : (uint32_t)after(c, p, i);
+    int64_t padding[] = {xl_piece_before(c, p, i), xl_piece_after(c, p, i)};
+    node.before[i] = c->transposed ? c->padding[i] : (uint32_t)max_i64(padding[0], 0);
+    node.after[i] = c->transposed ? c->padding[i] : (uint32_t)max_i64(padding[1], 0);
     node.kernel[i] = p->taps[i].count;
     node.stride[i] = c->stride[i];
     node.dilation[i] = c->dilation[i] * p->taps[i].step;
@@ -261,17 +234,33 @@ static void add_node(XnnLowering *l, const Convolution *c, const Piece *p, XnnId
   xl_convolution_node(l, &node, in, weights, bias, out);
 }
 
+/* The image without the rows (dim 0) or columns (dim 1) that no tap of the piece reads. */
+static XnnId cropped(XnnLowering *l, const Convolution *c, const Piece *p, uint32_t dim, XnnId in) {
+  int64_t begin = -min_i64(xl_piece_before(c, p, dim), 0),
+          end = -min_i64(xl_piece_after(c, p, dim), 0);
+  if (!xl_ok(l) || c->transposed || begin + end == 0)
+    return in;
+  XnnValue like = l->x.values[in];
+  like.dims[1 + dim] -= (uint32_t)(begin + end);
+  XnnId out = xl_temp(l, like.rank, like.dims);
+  xl_slice(l, in, 1 + dim, like.rank, (uint32_t)begin, like.dims[1 + dim], out);
+  return out;
+}
+
 /* The sum of the pieces into out. */
 static void add_pieces(XnnLowering *l, NodeId n, const Convolution *c, const Piece *pieces,
                        uint32_t count, XnnId in, XnnId out) {
   ValueId weight = node_value(l->g, n, 1), bias = node_value(l->g, n, 2);
   bool wide = c->depthwise || !is_whole(c, &pieces[0]);
-  XnnId sum = XNN_NONE;
+  XnnId sum = XNN_NONE, columns = in;
   for (uint32_t i = 0; i < count; i++) {
+    if (i == 0 || memcmp(&pieces[i].taps[1], &pieces[i - 1].taps[1], sizeof(Taps)) != 0)
+      columns = cropped(l, c, &pieces[i], 1, in);
     XnnId weights = filter(l, weight, c, &pieces[i]);
     XnnId b = i || !bias ? XNN_NONE : wide ? wide_bias(l, bias) : xl_filter(l, bias);
     XnnId part = count == 1 ? out : xl_temp_like(l, out);
-    add_node(l, c, &pieces[i], in, weights, b, part);
+    if (!is_whole(c, &pieces[i]) || !xl_by_strips(l, n, c, in, weights, b, part))
+      add_node(l, c, &pieces[i], cropped(l, c, &pieces[i], 0, columns), weights, b, part);
     if (i) {
       XnnId total = i + 1 == count ? out : xl_temp_like(l, out);
       xl_binary(l, XNN_ADD, sum, part, total);
@@ -281,17 +270,31 @@ static void add_pieces(XnnLowering *l, NodeId n, const Convolution *c, const Pie
   }
 }
 
+/* The pieces that the convolution is computed in. */
+static uint32_t cut(XnnLowering *l, NodeId n, const Convolution *c, Piece *pieces) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0);
+  Piece live = live_taps(l, n, c);
+  uint32_t in[2] = {1, 1};
+  for (uint32_t i = c->rank == 1; i < 2; i++) {
+    SymInt size = value_dim(g, x, c->rank + i);
+    in[i] = sym_is_const(size) ? (uint32_t)size : 0;
+  }
+  /* Codes that are cut are floats, which pays only where XNNPACK would have no loop. */
+  bool floats = value_is_const(g, node_value(g, n, 1));
+  if (c->depthwise)
+    return xl_depthwise_pieces(c, &live, in, floats ? 1 : DEPTHWISE_TAPS + 1, pieces);
+  pieces[0] = live;
+  return 1;
+}
+
 void lower_convolution(XnnLowering *l, NodeId n) {
   Convolution c;
   if (!read_convolution(l, n, &c))
     return;
   ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
-  Piece pieces[MAX_PIECES], live = live_taps(l, n, &c);
-  uint32_t count = 0;
-  if (!c.depthwise || !cut(&c, live, pieces, &count)) {
-    pieces[0] = live;
-    count = 1;
-  }
+  Piece pieces[MAX_PIECES];
+  uint32_t count = cut(l, n, &c, pieces);
   if (c.rank == 1 && (xl_open_dims(l->g, x) > 1 || xl_open_dims(l->g, y) > 1)) {
     Turned t = lines_as_image(l, x);
     add_pieces(l, n, &c, pieces, count, t.id, xl_result_turned(l, y, t));

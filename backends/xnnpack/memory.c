@@ -3,12 +3,12 @@
  * anonymous memory of a process. */
 #include "backends/xnnpack/memory.h"
 
+#include "backends/xnnpack/workspace.h"
 #include "ops/work.h"
 
 enum {
   CHANNEL_TILE = 16, /* output channels that a kernel computes at once: packed weights are padded */
-  POINTER = 8,       /* bytes: kernels of convolutions find their operands by pointers */
-  VALUE_ALIGNMENT = 64 /* of values in the workspace */
+  POINTER = 8        /* bytes: kernels of convolutions find their operands by pointers */
 };
 
 static uint64_t elements(const XrValue *v) {
@@ -16,11 +16,6 @@ static uint64_t elements(const XrValue *v) {
   for (uint8_t i = 0; i < v->rank; i++)
     count = work_times(count, v->dims[i]);
   return count;
-}
-
-static uint64_t bytes_of(const XrValue *v) {
-  uint64_t bytes;
-  return xr_value_bytes(v, &bytes) ? bytes : UINT64_MAX;
 }
 
 static uint64_t last_dim(const XrValue *v, uint32_t from_end) {
@@ -99,80 +94,13 @@ uint64_t xr_packed(const XrGraph *x) {
   return bytes;
 }
 
+uint64_t xr_packed_each_call(const XrGraph *x, const XrNode *n) {
+  return n->input_count > 1 && !is_packed_once(x, n) ? packed_node(x, n) : 0;
+}
+
 /* --- workspace --- */
 
-typedef struct Life {
-  uint32_t first, last; /* nodes from 1; first 0: not in the workspace */
-  uint32_t uses;        /* operands of nodes that it is */
-  uint32_t base;        /* the value whose memory it shares, itself mostly */
-} Life;
-
-static bool in_workspace(const XrValue *v) { return !v->constant && v->external == XR_NONE; }
-
-/* Whether XNNPACK lets the result of n take the place of an operand: it has no other use. */
-static bool in_place(const XrGraph *x, const XrNode *n, uint32_t operand, const Life *lives) {
-  XrForm form = xr_form(n->kind);
-  bool kind = form == XR_FORM_UNARY || form == XR_FORM_UNARY_NUMBER || form == XR_FORM_RESHAPE ||
-              (form == XR_FORM_BINARY && n->kind != XR_BatchMatrixMultiply);
-  const XrValue *in = &x->values[operand], *out = &x->values[n->output];
-  const Life *base = &lives[lives[operand].base];
-  return kind && in_workspace(in) && in_workspace(out) && lives[operand].uses == 1 && base->first &&
-         lives[operand].base != n->output && bytes_of(in) == bytes_of(out);
-}
-
-static void define(const XrGraph *x, Life *lives, uint32_t value, uint32_t position) {
-  if (value != XR_NONE && in_workspace(&x->values[value]) && !lives[value].first)
-    lives[value].first = position;
-}
-
-static void share_place(const XrGraph *x, const XrNode *n, Life *lives) {
-  for (uint8_t k = 0; k < n->input_count; k++) {
-    if (n->inputs[k] == XR_NONE || !in_place(x, n, n->inputs[k], lives))
-      continue;
-    Life *base = &lives[lives[n->inputs[k]].base], *out = &lives[n->output];
-    base->last = out->last > base->last ? out->last : base->last;
-    out->base = lives[n->inputs[k]].base;
-    out->first = 0;
-    return;
-  }
-}
-
-static void find_lives(const XrGraph *x, Life *lives) {
-  for (uint32_t i = 0; i < x->node_count; i++)
-    for (uint8_t k = 0; k < x->nodes[i].input_count; k++)
-      if (x->nodes[i].inputs[k] != XR_NONE) {
-        lives[x->nodes[i].inputs[k]].last = i + 1;
-        lives[x->nodes[i].inputs[k]].uses++;
-      }
-  for (uint32_t i = 0; i < x->node_count; i++) {
-    define(x, lives, x->nodes[i].output, i + 1);
-    define(x, lives, x->nodes[i].positions, i + 1);
-    share_place(x, &x->nodes[i], lives);
-  }
-}
-
-/* The largest sum of values that live at once. */
-static uint64_t live_peak(const XrGraph *x, const Life *lives, Arena *arena) {
-  uint64_t *change = ARENA_ARRAY(arena, uint64_t, (size_t)x->node_count + 3); /* modulo 2^64 */
-  for (uint32_t id = 0; id < x->value_count; id++) {
-    const Life *life = &lives[id];
-    uint64_t bytes = life->first ? bytes_of(&x->values[id]) : 0;
-    if (bytes > UINT64_MAX - VALUE_ALIGNMENT)
-      return UINT64_MAX;
-    change[life->first] += align_up(bytes, VALUE_ALIGNMENT);
-    change[(life->last > life->first ? life->last : life->first) + 1] -=
-        align_up(bytes, VALUE_ALIGNMENT);
-  }
-  uint64_t now = 0, peak = 0;
-  for (uint32_t i = 0; i <= x->node_count; i++) {
-    now += change[i];
-    peak = now > peak ? now : peak;
-  }
-  return peak;
-}
-
-/* Pointers to the operands of a convolution whose windows overlap, and weights that are packed in
- * each call. */
+/* Pointers to the operands of a convolution whose windows overlap. */
 static uint64_t own_bytes(const XrGraph *x, const XrNode *n) {
   const XrValue *out = &x->values[n->output];
   const XrWindow *w = &n->window;
@@ -180,20 +108,17 @@ static uint64_t own_bytes(const XrGraph *x, const XrNode *n) {
     return 0;
   if (taps(w) == 1 || out->rank != 4)
     return 0;
-  return work_times(work_times(out->dims[1], out->dims[2]), work_times(taps(w), POINTER));
+  /* Windows of a depthwise kernel share those of the columns in which they overlap. */
+  uint64_t columns = n->kind == XR_DepthwiseConv2d && w->dilation[1] == 1
+                         ? min_i64(w->stride[1], w->kernel[1])
+                         : w->kernel[1];
+  return work_times(work_times(out->dims[1], out->dims[2]),
+                    work_times(work_times(columns, w->kernel[0]), POINTER));
 }
 
 uint64_t xr_workspace(const XrGraph *x, Arena *arena) {
-  Life *lives = ARENA_ARRAY(arena, Life, (size_t)x->value_count + 1);
-  uint64_t own = 0, packed = 0;
-  for (uint32_t id = 0; id < x->value_count; id++)
-    lives[id].base = id;
-  find_lives(x, lives);
-  for (uint32_t i = 0; i < x->node_count; i++) {
-    const XrNode *n = &x->nodes[i];
-    uint64_t each = is_packed_once(x, n) ? 0 : n->input_count > 1 ? packed_node(x, n) : 0;
-    packed = each > packed ? each : packed;
-    own = work_plus(own, own_bytes(x, n));
-  }
-  return work_plus(live_peak(x, lives, arena), work_plus(own, packed));
+  uint64_t own = 0;
+  for (uint32_t i = 0; i < x->node_count; i++)
+    own = work_plus(own, own_bytes(x, &x->nodes[i]));
+  return work_plus(xr_workspace_values(x, arena), own);
 }

@@ -259,6 +259,7 @@ static void read_values(Reader *r, FbVector tables) {
       return;
     }
     taken[id] = true;
+    v.position = i;
     x->values[id] = v;
   }
   x->value_count = tables.count;

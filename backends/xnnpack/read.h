@@ -79,6 +79,7 @@ typedef struct XrValue {
   uint32_t constant;          /* index of an XrConstant, 0 = none */
   uint32_t external;          /* index of an argument of the call, or XR_NONE */
   uint32_t flags;
+  uint32_t position;                               /* in the list of values */
   float scale;                                     /* XR_PER_TENSOR */
   int32_t zero_point;                              /* likewise */
   uint32_t channel_dim, group_size, nonbatch_dims; /* of the other schemes */

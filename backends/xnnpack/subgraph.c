@@ -18,6 +18,7 @@ void xnn_release(XnnGraph *x) {
 
 void xnn_clear(XnnGraph *x) {
   x->value_count = x->node_count = x->int_count = x->data_count = x->extern_count = 0;
+  x->order = NULL;
 }
 
 XnnId xnn_value(XnnGraph *x, XnnDatatype datatype, uint32_t rank, const uint32_t *dims) {

@@ -116,6 +116,7 @@ typedef struct XnnGraph {
   XnnData *data;
   uint32_t value_count, value_capacity, node_count, node_capacity, int_count, int_capacity,
       data_count, data_capacity, extern_count;
+  const XnnId *order; /* in which the values are written; NULL: by id */
 } XnnGraph;
 
 void xnn_init(XnnGraph *x);

@@ -9,6 +9,7 @@
 #include "backends/xnnpack/blob.h"
 #include "backends/xnnpack/plan.h"
 #include "backends/xnnpack/repeat.h"
+#include "backends/xnnpack/workspace.h"
 
 #include <math.h>
 #include <xxhash.h>
@@ -467,6 +468,17 @@ static DelegateTranspose *transposes_of(const XnnLowering *l, Arena *arena, uint
   return items;
 }
 
+/* The bytes of the delegate, with its values in the order for which XNNPACK needs least memory. */
+static XnnBlob write_delegate(XnnGraph *x, Graph *g, const char *const *keys,
+                              const DelegateTranspose *transposes, uint32_t transpose_count,
+                              BackendContext *c) {
+  XnnBlob blob = xnn_blob(x, g, keys, transposes, transpose_count, &g->arena);
+  XrGraph written;
+  if (blob.data && !xr_read(blob.data, blob.size, c->scratch, &written))
+    x->order = xr_value_order(&written, c->scratch);
+  return x->order ? xnn_blob(x, g, keys, transposes, transpose_count, &g->arena) : blob;
+}
+
 static Status preprocess(BackendContext *c, Graph *g, const Partition *part, DelegateCode *code) {
   XnnLowering l;
   xl_init(&l, g, c->scratch);
@@ -484,7 +496,7 @@ static Status preprocess(BackendContext *c, Graph *g, const Partition *part, Del
   const DelegateTranspose *transposes = transposes_of(&l, c->scratch, &transpose_count);
   c->own = c->own ? c->own : xnn_blobs(c->scratch);
   XnnBlob blob =
-      xnn_blob_once(c->own, xnn_blob(&l.x, g, keys, transposes, transpose_count, &g->arena));
+      xnn_blob_once(c->own, write_delegate(&l.x, g, keys, transposes, transpose_count, c));
   ValueId *inputs = ARENA_ARRAY(c->scratch, ValueId, (size_t)l.input_count + 1),
           *data = ARENA_ARRAY(c->scratch, ValueId, (size_t)l.x.data_count + 1);
   if (l.input_count)

@@ -95,18 +95,31 @@ def tap_cases():
     def conv(name, x, w, **attributes):
         return single(f"taps-{name}", "Conv", ["x", "w", "b"], {"x": normal(*x)}, {"w": normal(*w), "b": normal(w[0])}, **attributes)
 
-    # Depthwise kernels of more than 25 taps are a sum of several.
-    for rows, columns, stride, dilation in ((7, 7, 1, 1), (7, 7, 2, 1), (5, 6, 1, 2), (1, 31, 1, 1), (31, 1, 2, 1), (11, 9, 3, 1)):
+    # Depthwise kernels of more taps than XNNPACK has a loop for are a sum of several, as are some of fewer.
+    for rows, columns, stride, dilation in ((7, 7, 1, 1), (7, 7, 2, 1), (5, 6, 1, 2), (1, 31, 1, 1), (31, 1, 2, 1), (11, 9, 3, 1), (1, 11, 1, 1),
+                                            (31, 31, 1, 1), (13, 13, 2, 1)):
         pads = [(rows - 1) // 2 * dilation, (columns - 1) // 2 * dilation] * 2
         yield conv(f"depthwise-{rows}x{columns}-{stride}-{dilation}", (2, 6, 33, 38), (6, 1, rows, columns), group=6, pads=pads,
                    strides=[stride] * 2, dilations=[dilation] * 2)
     yield conv("depthwise-multiplier", (1, 4, 14, 15), (8, 1, 7, 7), group=4, pads=[3, 3, 3, 3])
     yield conv("depthwise-without-padding", (1, 4, 14, 15), (4, 1, 7, 7), group=4)
+    for stride, dilation in ((2, 1), (1, 2), (3, 2)):
+        yield conv(f"depthwise-without-padding-{stride}-{dilation}", (2, 4, 24, 25), (4, 1, 9, 7), group=4, strides=[stride] * 2, dilations=[dilation] * 2)
+    yield conv("depthwise-little-padding", (1, 4, 24, 25), (4, 1, 9, 11), group=4, pads=[2, 1, 2, 1])
+    yield conv("depthwise-much-padding", (1, 4, 3, 4), (4, 1, 9, 9), group=4, pads=[8, 8, 8, 8])
+    yield conv("depthwise-line-without-padding", (2, 4, 80), (4, 1, 65), group=4)
     yield conv("depthwise-line", (1, 4, 45), (4, 1, 31), group=4, pads=[15, 15])
     # Taps that meet padding only.
     for dilation, stride in ((12, 1), (14, 1), (36, 1), (36, 3), (20, 2)):
         yield conv(f"dilated-{dilation}-{stride}", (1, 5, 14, 20), (7, 5, 3, 3), pads=[dilation] * 4, dilations=[dilation] * 2,
                    strides=[stride] * 2)
+    # So many on images of few channels that these are computed in strips.
+    yield conv("strips", (2, 2, 48, 44), (3, 2, 9, 9), pads=[4, 4, 4, 4])
+    yield conv("strips-stride-dilation", (1, 1, 131, 97), (3, 1, 9, 9), pads=[8, 8, 8, 8], strides=[2, 1], dilations=[2, 1])
+    yield conv("strips-one-row", (1, 1, 64, 100), (3, 1, 1, 31), pads=[0, 15, 0, 15])
+    yield conv("strips-without-padding", (1, 4, 71, 71), (4, 2, 12, 12), group=2)
+    yield conv("strips-line", (2, 1, 1250), (5, 1, 251))
+    yield conv("strips-line-stride", (1, 1, 9000), (5, 1, 64), pads=[32, 32], strides=[2])
     yield conv("dilated-groups", (1, 6, 14, 9), (4, 3, 5, 3), group=2, pads=[28, 36, 28, 36], dilations=[14, 36])
     yield conv("dilated-depthwise", (1, 6, 14, 9), (6, 1, 5, 3), group=6, pads=[28, 36, 28, 36], dilations=[14, 36])
     yield conv("dilated-line", (1, 6, 14), (4, 6, 3), pads=[20, 20], dilations=[20])

@@ -2,6 +2,7 @@
 #include "xnn_cases.h"
 
 #include "backends/xnnpack/memory.h"
+#include "backends/xnnpack/workspace.h"
 
 typedef struct Expected {
   Made made;
@@ -61,8 +62,42 @@ static void values_between_nodes(void **state) {
                     .workspace = 2 * 256});
 }
 
+/* Tables of transposes, which take no place of their operand. */
+#define TURN(from, to)                                                                             \
+  {                                                                                                \
+    TRANSPOSE, {2, VEC(0), from, to, 0}, {                                                         \
+      {                                                                                            \
+        2, { 1, 0 }                                                                                \
+      }                                                                                            \
+    }                                                                                              \
+  }
+
+/* A chain of values of one size: each is placed behind the one before, unless every other one comes
+ * first. */
+static void chain_of_equal_values(void **state) {
+  (void)state;
+  Made m = {.values = {IN(0, 8, 8), TEMP(8, 8), TEMP(8, 8), TEMP(8, 8), OUT(1, 8, 8)},
+            .nodes = {TURN(0, 1), TURN(1, 2), TURN(2, 3), TURN(3, 4)}};
+  const uint32_t expected[] = {0, 4, 1, 3, 2};
+  Arena arena;
+  arena_init(&arena);
+  DelegateCall call = made_call(&m, &arena, NULL);
+  XrGraph x;
+  assert_null(xr_read(call.blob, call.blob_size, &arena, &x));
+  assert_int_equal(xr_workspace(&x, &arena), 3 * 256);
+  const uint32_t *order = xr_value_order(&x, &arena);
+  assert_non_null(order);
+  assert_memory_equal(order, expected, sizeof expected);
+  for (uint32_t i = 0; i < 5; i++) /* the same graph with its values in that order */
+    x.values[order[i]].position = i;
+  assert_int_equal(xr_workspace(&x, &arena), 2 * 256);
+  assert_null(xr_value_order(&x, &arena));
+  arena_release(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(product), cmocka_unit_test(quantized_product),
-                                     cmocka_unit_test(values_between_nodes)};
+                                     cmocka_unit_test(values_between_nodes),
+                                     cmocka_unit_test(chain_of_equal_values)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
