@@ -152,33 +152,41 @@ XnnMeanForm xl_mean_form(XnnLowering *l, NodeId n) {
 /* One or two dims where two or more vary: the mean over the two before the last in memory, of which
  * one may be 1 and no dim of x. Both stay there as 1. */
 static bool over_open(XnnLowering *l, const Reduction *r, bool mean) {
-  uint32_t count = (uint32_t)__builtin_popcount(r->set), perm[XNN_MAX_RANK], at = 0, last = r->rank;
-  if (xl_open_dims(l->g, r->x) < 2 || count > 2 || count == r->rank ||
+  uint32_t perm[XNN_MAX_RANK + 1], at = 0, last = r->rank, kept = 0;
+  if (xl_open_dims(l->g, r->x) < 2 || r->set == (1u << r->rank) - 1 ||
       (!mean && !sym_is_const(r->reduced)))
     return false;
   Turned t = xl_turned(l, r->x), to = {0};
-  if (count == 1 && xl_rank(l, t.id) == r->rank)
+  uint32_t axes = 0, held = r->rank;
+  for (uint32_t i = 0; i < r->rank; i++) {
+    axes += reduces(r, i) ? 1u + t.more[i] : 0;
+    held += t.more[i];
+  }
+  if (axes == 1 && xl_rank(l, t.id) == held)
     xl_add_axis(l, &t, r->rank);
-  if (!xl_ok(l) || xl_rank(l, t.id) != r->rank + 2 - count)
+  if (!xl_ok(l) || axes > 2 || xl_rank(l, t.id) != held + 2 - axes)
     return false;
   while (reduces(r, --last))
     ;
   for (uint32_t i = 0; i < last; i++)
     if (!reduces(r, i))
-      perm[at++] = t.axis[i];
+      xl_push_axes(&t, i, perm, &at);
   for (uint32_t i = 0; i < r->rank; i++)
     if (reduces(r, i))
-      perm[at++] = t.axis[i];
-  for (uint32_t a = 0; a < r->rank + 2 - count; a++)
+      xl_push_axes(&t, i, perm, &at);
+  for (uint32_t a = 0; a < held + 2 - axes; a++)
     if (xl_is_loose(&t, r->rank, a))
       perm[at++] = a;
-  perm[at++] = t.axis[last];
+  perm[at++] = xl_whole_axis(l, &t, last);
   xl_permute_axes(l, &t, perm, at);
-  uint32_t kept = 0;
+  to = t;
   for (uint32_t i = 0; i < r->rank; i++)
     for (uint32_t k = 0; k < at; k++)
-      if (perm[k] == t.axis[i] && (r->keep || !reduces(r, i)))
-        to.axis[kept++] = (uint8_t)k;
+      if (perm[k] == t.axis[i] && (r->keep || !reduces(r, i))) {
+        to.axis[kept] = (uint8_t)k;
+        to.more[kept] = reduces(r, i) ? 0 : t.more[i];
+        memcpy(to.part[kept++], t.part[i], sizeof t.part[i]);
+      }
   to.id = mean ? xl_image_means(l, t.id) : image_sums(l, t.id, r->reduced);
   xl_set_turned(l, r->y, to);
   return true;
