@@ -6,7 +6,7 @@
 #include "backends/xnnpack/plan.h"
 
 /* More costs more than the call of a second delegate. */
-enum { MOST_BATCHES = 8, MOST_ELEMENTS = 1 << 18, MOST_JOINED = 64 };
+enum { MOST_BATCHES = 8, MOST_ELEMENTS = 1 << 12, MOST_JOINED = 64 };
 
 /* The dim of v that varies beside the one that is held apart; rank: there are none, or several, or
  * it is too large. */
