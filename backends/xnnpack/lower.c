@@ -27,7 +27,7 @@ void xl_release(XnnLowering *l) {
 void xl_reset(XnnLowering *l, bool trial) {
   xnn_clear(&l->x);
   places_clear(&l->places);
-  l->input_count = l->turn_count = l->mask_count = l->split_count = 0;
+  l->input_count = l->turn_count = l->mask_count = l->split_count = l->count_count = 0;
   l->node = l->blame = 0;
   l->turns_for = DELEGATE_MOVE_INSIDE;
   l->takes_codes = false;

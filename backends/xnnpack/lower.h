@@ -38,6 +38,12 @@ typedef struct XnnMask {
   XnnId id;
 } XnnMask;
 
+/* A size that varies, as a number [1, 1]. */
+typedef struct XnnCount {
+  SymInt size;
+  XnnId id;
+} XnnCount;
+
 /* A transpose, and what it is for. */
 typedef struct XnnTurn {
   NodeId node; /* whose value, or which needs it */
@@ -60,6 +66,8 @@ typedef struct XnnLowering {
   uint32_t input_count, input_capacity;
   XnnMask masks[16]; /* those that there are already */
   uint32_t mask_count;
+  XnnCount counts[16]; /* likewise */
+  uint32_t count_count;
   XnnTurn *turns; /* the transposes */
   uint32_t turn_count, turn_capacity;
   DelegateMove turns_for; /* the next ones */
@@ -294,6 +302,10 @@ void xl_strided_slice(XnnLowering *l, ValueId x, uint32_t axis, int64_t begin, i
 /* in, whose elements keep their order, with the dims of out; at most one dim may vary. */
 void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, XnnId out);
 void xl_reshape_to(XnnLowering *l, XnnId in, ValueId like, XnnId out); /* the dims of like */
+/* The same with numbers as XNNPACK has them: 0 is the dim that it finds out. */
+void xl_reshape_open(XnnLowering *l, XnnId in, const uint32_t *shape, uint32_t rank, XnnId out);
+/* Ones with the dims of in that are in the set, and 1 in the others. */
+XnnId xl_ones_along(XnnLowering *l, XnnId in, uint32_t set);
 /* The value of which id is a reshape, all dims known; id itself when it is none. */
 XnnId xl_origin(const XnnLowering *l, XnnId id);
 /* Means over height and width of an image in NHWC, as [n, 1, 1, c]. */

@@ -80,29 +80,42 @@ static XnnId in_order(XnnLowering *l, Turned t, uint32_t rank) {
   return t.id;
 }
 
-/* Infinite in row i and column i, and minus infinite elsewhere: [1, batch, 1, most]. Zeros as many
- * as there are batches are made of what the first element of each rounds to, which is finite. */
-static XnnId diagonal(XnnLowering *l, XnnId in, uint32_t axis, uint32_t most) {
+void xl_reshape_open(XnnLowering *l, XnnId in, const uint32_t *shape, uint32_t rank, XnnId out) {
+  if (!xl_ok(l))
+    return;
+  uint32_t vector = xnn_vector(&l->x, shape, rank);
+  XNN_ADD_NODE(&l->x, XNN_STATIC_RESHAPE, rank, vector, in, out, 0)->vector_count = (uint8_t)rank;
+}
+
+/* They are made of zeros, and those of what the first elements round to as codes of 8 bits, as
+ * numbers that are not finite have no such code. */
+XnnId xl_ones_along(XnnLowering *l, XnnId in, uint32_t set) {
   if (!xl_ok(l))
     return XNN_NONE;
   XnnValue like = l->x.values[in];
-  XnnId first = in;
   for (uint32_t i = 0; i < like.rank; i++) {
-    if (i == axis)
+    if (set >> i & 1 || like.dims[i] == 1)
       continue;
     like.dims[i] = 1;
-    XnnId less = xl_temp(l, like.rank, like.dims);
-    xl_slice(l, first, i, like.rank, 0, 1, less);
-    first = less;
+    XnnId first = xl_temp(l, like.rank, like.dims);
+    xl_slice(l, in, i, like.rank, 0, 1, first);
+    in = first;
   }
   XnnId codes = xl_temp(l, like.rank, like.dims), finite = xl_temp(l, like.rank, like.dims),
-        column = XL_TEMP(l, 1, most, 1, 1), ones = xl_temp_like(l, column);
+        ones = xl_temp_like(l, finite);
   l->x.values[codes].datatype = XNN_QINT8;
-  xl_unary(l, XNN_CONVERT, first, codes);
+  xl_unary(l, XNN_CONVERT, in, codes);
   xl_unary(l, XNN_CONVERT, codes, finite);
-  uint32_t shape[] = {1, 0, 1, 1}, vector = xnn_vector(&l->x, shape, 4);
-  XNN_ADD_NODE(&l->x, XNN_STATIC_RESHAPE, 4, vector, finite, column, 0)->vector_count = 4;
-  xl_binary(l, XNN_ADD, xl_scaled(l, column, 0), xl_number(l, 1, 1), ones);
+  xl_binary(l, XNN_ADD, xl_scaled(l, finite, 0), xl_number(l, 1, 1), ones);
+  return ones;
+}
+
+/* Infinite in row i and column i, and minus infinite elsewhere: [1, batch, 1, most]. */
+static XnnId diagonal(XnnLowering *l, XnnId in, uint32_t axis, uint32_t most) {
+  XnnId along = xl_ones_along(l, in, 1u << axis), ones = XL_TEMP(l, 1, most, 1, 1);
+  if (!xl_ok(l))
+    return XNN_NONE;
+  xl_reshape_open(l, along, (uint32_t[]){1, 0, 1, 1}, 4, ones);
   /* Row i of output k is the number of ones up to row i - k less that up to row i - k - 1. */
   float *taps = ARENA_ARRAY(l->arena, float, (size_t)most * (most + 1));
   for (uint32_t k = 0; k < most; k++) {
@@ -127,9 +140,7 @@ static XnnId mask_of(XnnLowering *l, XnnId diagonal, uint32_t most, uint32_t k, 
   shape[axis] = 0;
   XnnId column = XL_TEMP(l, 1, most, 1, 1), out = xl_temp(l, rank, dims);
   xl_slice(l, diagonal, 3, 4, k, 1, column);
-  uint32_t vector = xnn_vector(&l->x, shape, rank);
-  XNN_ADD_NODE(&l->x, XNN_STATIC_RESHAPE, rank, vector, column, out, 0)->vector_count =
-      (uint8_t)rank;
+  xl_reshape_open(l, column, shape, rank, out);
   return out;
 }
 
