@@ -243,7 +243,8 @@ XnnId xl_in_order(XnnLowering *l, ValueId v, Turned like, uint32_t rank) {
   if (own == rank && xl_was_turned(l, v, &t) && xl_rank(l, t.id) == held &&
       same_axes(&t, &like, rank))
     return t.id;
-  t = xl_turned(l, v);
+  if (!xl_is_apart(&like, rank) || !xl_was_turned(l, v, &t) || !xl_is_apart(&t, own))
+    t = xl_turned(l, v);
   if (is_lead(l, &like, rank) && is_straight(l, &t, own))
     return t.id;
   while (xl_ok(l) && xl_rank(l, t.id) < held)
@@ -251,7 +252,9 @@ XnnId xl_in_order(XnnLowering *l, ValueId v, Turned like, uint32_t rank) {
   uint32_t perm[XNN_MAX_RANK] = {0};
   order_like(l, v, &t, &like, skip, perm);
   xl_permute_axes(l, &t, perm, held);
-  if (own == rank && xl_ok(l)) {
+  Turned before;
+  bool keeps = xl_was_turned(l, v, &before) && xl_is_apart(&before, own) && !xl_is_apart(&t, own);
+  if (own == rank && xl_ok(l) && !keeps) { /* what is apart is not joined again for others */
     memcpy(t.axis, like.axis, sizeof t.axis);
     xl_set_turned(l, v, t);
   }
