@@ -74,7 +74,7 @@ typedef struct XnnLowering {
   NodeId node;            /* that is lowered */
   bool takes_codes;       /* the node dequantizes: codes from outside, too */
   bool trial;
-  bool alone;  /* a trial of one node, whose operands may come in any form */
+  bool alone;   /* a trial of one node, whose operands may come in any form */
   NodeId blame; /* a view whose result the node that was refused wants in one piece; 0: none */
   XnnJoin *joins;
   uint32_t join_count, join_capacity;

@@ -117,7 +117,7 @@ static XnnId diagonal(XnnLowering *l, XnnId in, uint32_t axis, uint32_t most) {
     return XNN_NONE;
   xl_reshape_open(l, along, (uint32_t[]){1, 0, 1, 1}, 4, ones);
   /* Row i of output k is the number of ones up to row i - k less that up to row i - k - 1. */
-  float *taps = ARENA_ARRAY(l->arena, float, (size_t)most * (most + 1));
+  float *taps = ARENA_ARRAY(l->arena, float, (size_t)most *(most + 1));
   for (uint32_t k = 0; k < most; k++) {
     taps[k * (most + 1) + most - k] = 1;
     taps[k * (most + 1) + most - k - 1] = -1;

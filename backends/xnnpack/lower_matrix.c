@@ -155,34 +155,52 @@ static void order_matrices(XnnLowering *l, ValueId v) {
   xl_set_turned(l, v, to);
 }
 
+/* The order in which the product of x and y is computed: that of one of them. *transposed: y has
+ * its matrices the other way round, and stays as it is, second. False: there is no such order. */
+static bool order_of_product(XnnLowering *l, ValueId x, ValueId y, uint32_t rank, Turned *first,
+                             Turned *second, bool *transposed) {
+  *transposed = has_matrices(l, y, true, second);
+  order_matrices(l, x);
+  if (has_matrices(l, x, false, first)) {
+    *transposed = *transposed && xl_rank(l, first->id) == xl_rank(l, second->id) &&
+                  memcmp(first->axis, second->axis, rank - 2) == 0 &&
+                  memcmp(first->more, second->more, rank - 2) == 0;
+    return true;
+  }
+  if (!*transposed)
+    return has_matrices(l, y, false, first);
+  *first = *second;
+  first->axis[rank - 2] = second->axis[rank - 1];
+  first->axis[rank - 1] = second->axis[rank - 2];
+  return true;
+}
+
+static bool has_more_axes(XnnLowering *l, ValueId v, uint32_t held) {
+  return xl_has_turned(l, v) && xl_rank(l, xl_turned(l, v).id) > held;
+}
+
+/* The second operand has its matrices in one piece, also where the rows of the first are apart. */
+static void straighten_second(XnnLowering *l, ValueId y, uint32_t rank, uint32_t held) {
+  if (!xl_has_turned(l, y))
+    return;
+  Turned own = xl_turned(l, y);
+  if (xl_rank(l, own.id) > held || own.more[rank - 1] || own.more[rank - 2])
+    (void)xl_plain(l, y);
+}
+
 /* Products of matrices whose leading dims lie in another order in memory, or with more of size 1:
  * that of one operand, which the other is brought into. The second may be transposed there. */
 static bool turned_products(XnnLowering *l, ValueId x, ValueId y, ValueId out) {
   uint32_t rank = value_rank(l->g, out);
   Turned first, second;
-  bool transposed = has_matrices(l, y, true, &second);
-  if (value_rank(l->g, x) != rank || value_rank(l->g, y) != rank)
+  bool transposed;
+  if (value_rank(l->g, x) != rank || value_rank(l->g, y) != rank ||
+      !order_of_product(l, x, y, rank, &first, &second, &transposed))
     return false;
-  order_matrices(l, x);
-  if (has_matrices(l, x, false, &first)) {
-    transposed = transposed && xl_rank(l, first.id) == xl_rank(l, second.id) &&
-                 memcmp(first.axis, second.axis, rank - 2) == 0 &&
-                 memcmp(first.more, second.more, rank - 2) == 0;
-  } else if (transposed) {
-    first = second;
-    first.axis[rank - 2] = second.axis[rank - 1];
-    first.axis[rank - 1] = second.axis[rank - 2];
-  } else if (!has_matrices(l, y, false, &first)) {
-    return false;
-  }
   uint32_t held = xl_rank(l, first.id);
-  if (xl_is_apart(&first, rank) && xl_has_turned(l, y)) {
-    Turned own = xl_turned(l, y);
-    if (xl_rank(l, own.id) > held || own.more[rank - 1] || own.more[rank - 2])
-      (void)xl_plain(l, y);
-  }
-  if ((xl_has_turned(l, x) && xl_rank(l, xl_turned(l, x).id) > held) ||
-      (xl_has_turned(l, y) && xl_rank(l, xl_turned(l, y).id) > held))
+  if (xl_is_apart(&first, rank))
+    straighten_second(l, y, rank, held);
+  if (has_more_axes(l, x, held) || has_more_axes(l, y, held))
     return false;
   Turned right = first; /* has its rows in one piece */
   right.axis[rank - 2] = (uint8_t)(held - 2);
@@ -219,9 +237,8 @@ void lower_bmm(XnnLowering *l, NodeId n) {
   ValueId x = node_value(l->g, n, 0), y = node_value(l->g, n, 1);
   if ((is_apart(l, x) || is_apart(l, y)) && turned_products(l, x, y, node_result(l->g, n, 0)))
     return;
-  XnnId a = xl_plain(l, x), b = xl_plain(l, y),
-        out = xl_result(l, node_result(l->g, n, 0)), wide_a = with_batch(l, a),
-        wide_b = with_batch(l, b);
+  XnnId a = xl_plain(l, x), b = xl_plain(l, y), out = xl_result(l, node_result(l->g, n, 0)),
+        wide_a = with_batch(l, a), wide_b = with_batch(l, b);
   if (!xl_ok(l) || (wide_a == a && wide_b == b)) {
     xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, a, b, out);
     return;

@@ -110,8 +110,8 @@ static XnnId pixel_count(XnnLowering *l, XnnId in, SymInt count) {
     if (l->counts[i].size == count)
       return l->counts[i].id;
   uint32_t rank = xl_rank(l, in), most = xl_upper(l, count);
-  XnnId ones = xl_ones_along(l, in, 1u << (rank - 3) | 1u << (rank - 2)),
-        row = XL_TEMP(l, 1, most), column = XL_TEMP(l, most, 1), out = XL_TEMP(l, 1, 1);
+  XnnId ones = xl_ones_along(l, in, 1u << (rank - 3) | 1u << (rank - 2)), row = XL_TEMP(l, 1, most),
+        column = XL_TEMP(l, most, 1), out = XL_TEMP(l, 1, 1);
   xl_reshape_open(l, ones, (uint32_t[]){1, 0}, 2, row);
   xl_reshape_open(l, ones, (uint32_t[]){0, 1}, 2, column);
   xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, row, column, out);
@@ -370,43 +370,49 @@ static XnnId one_hot(XnnLowering *l, XnnId column, uint32_t count) {
   return out;
 }
 
+/* Whether n takes rows of a constant table of finite numbers at positions that a delegate knows,
+ * and may know here. */
+static bool takes_rows(XnnLowering *l, NodeId n, Reduction *r) {
+  Graph *g = l->g;
+  ValueId table = node_value(g, n, 0),
+          index = node_list_count(g, n, 1) == 1 ? node_list_value(g, n, 1, 0) : 0;
+  NodeId def = index ? value_def(g, index) : 0;
+  if (!def || (node_cget(g, def)->op != OP_ARGMAX && node_cget(g, def)->op != OP_ARGMIN) ||
+      !(l->alone || xl_has_plain(l, index)))
+    return false;
+  if (!value_is_const(g, table) || value_rank(g, table) != 2 ||
+      value_dtype(g, table) != DTYPE_F32 || xl_elements(l, table) > MOST_TABLE)
+    return false;
+  return read_reduction(l, def, r) && sym_upper(&g->syms, r->reduced) <= xl_dim(l, table, 0) &&
+         is_finite(value_constant(g, table));
+}
+
 /* Rows of a small constant table at positions of maxima, which the delegate knows as whole numbers:
  * the product of the table with rows that are 1 at the position. */
 void lower_index(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
-  ValueId table = node_value(g, n, 0), index = node_list_count(g, n, 1) == 1 ? node_list_value(g, n, 1, 0) : 0,
-          y = node_result(g, n, 0);
-  NodeId def = index ? value_def(g, index) : 0;
-  bool position = def && (node_cget(g, def)->op == OP_ARGMAX || node_cget(g, def)->op == OP_ARGMIN);
+  ValueId table = node_value(g, n, 0), y = node_result(g, n, 0);
   Reduction r;
-  if (!position || !value_is_const(g, table) || value_rank(g, table) != 2 ||
-      value_dtype(g, table) != DTYPE_F32 || (!l->alone && !xl_has_plain(l, index)) ||
-      !read_reduction(l, def, &r)) {
+  if (!takes_rows(l, n, &r)) {
     xl_refuse(l, XNN_RULE_NO_NODE);
     return;
   }
-  uint32_t rows = xl_dim(l, table, 0), width = xl_dim(l, table, 1), rank = value_rank(g, index),
-           dims[XNN_MAX_RANK] = {1};
-  if ((uint64_t)rows * width > MOST_TABLE || sym_upper(&g->syms, r.reduced) > rows ||
-      !is_finite(value_constant(g, table)))
-    xl_refuse(l, XNN_RULE_EXPANSION, R_INT("times", rows));
-  if (l->alone || !xl_ok(l)) {
-    (void)xl_result(l, y);
+  XnnId out = xl_result(l, y);
+  if (l->alone || !xl_ok(l))
     return;
-  }
+  ValueId index = node_list_value(g, n, 1, 0);
+  uint32_t rank = value_rank(g, index), rows = xl_dim(l, table, 0);
   SymInt wide[XNN_MAX_RANK];
   for (uint32_t i = 0; i < rank; i++)
     wide[i] = value_dim(g, index, i);
   wide[rank] = 1;
-  XnnId whole = xl_plain(l, index), numbers = xl_temp(l, rank, l->x.values[whole].dims),
+  XnnId whole = xl_plain(l, index), numbers = xl_sym_temp(l, rank, wide),
         column = xl_sym_temp(l, rank + 1, wide);
   xl_unary(l, XNN_CONVERT, whole, numbers);
   xl_reshape(l, numbers, wide, rank + 1, column);
-  XnnId hot = one_hot(l, column, rows), out = xl_result(l, y);
-  dims[0] = width;
-  dims[1] = rows;
-  xl_fully_connected(l, hot, xl_permuted_constant(l, table, 2, dims, (const uint32_t[]){1, 0}, false),
-                     XNN_NONE, 0, out);
+  uint32_t dims[] = {xl_dim(l, table, 1), rows};
+  XnnId filter = xl_permuted_constant(l, table, 2, dims, (const uint32_t[]){1, 0}, false);
+  xl_fully_connected(l, one_hot(l, column, rows), filter, XNN_NONE, 0, out);
 }
 
 /* --- log softmax --- */

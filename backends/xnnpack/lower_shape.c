@@ -101,7 +101,8 @@ static void cut(XnnLowering *l, ValueId x, uint32_t axis, SymInt begin, SymInt s
   if (!sym_is_const(begin) || !sym_is_const(size) || begin < 0 || size < 1)
     xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", axis));
   XnnInOut io = xl_in_out(l, x, y);
-  xl_slice(l, io.in, xl_whole_axis(l, &io.at, axis), xl_rank(l, io.in), (uint32_t)begin, (uint32_t)size, io.out);
+  xl_slice(l, io.in, xl_whole_axis(l, &io.at, axis), xl_rank(l, io.in), (uint32_t)begin,
+           (uint32_t)size, io.out);
 }
 
 /* A start or end counted from the front and inside of the dim. */

@@ -205,24 +205,30 @@ static bool join_apart(XnnLowering *l, View *v, uint32_t at, SymInt size) {
   return true;
 }
 
+/* One step towards that: known sizes, and dims that are next to each other. */
+static bool change_dim(XnnLowering *l, View *v, uint32_t at, SymInt size) {
+  SymInt has = v->dims[at], next = at + 1 < v->rank ? v->dims[at + 1] : 0;
+  if (v->t.more[at] && part_dim(l, v, at, size))
+    return true;
+  if (has > size && sym_const_divides(size, has))
+    split(l, v, at, (uint32_t)size);
+  else if (next == 1)
+    remove_dim(v, at + 1);
+  else if (next && sym_const_divides(has, size) && sym_const_divides(next, size / has))
+    join(l, v, at);
+  else
+    return join_apart(l, v, at, size);
+  return true;
+}
+
 /* Makes dim `at` of v `size`, or the first of several; false when there is no way. */
 static bool make_dim(XnnLowering *l, View *v, uint32_t at, SymInt size) {
   while (xl_ok(l) && (at == v->rank || v->dims[at] != size)) {
-    SymInt has = at < v->rank ? v->dims[at] : 0;
-    if (has == 1)
+    if (at < v->rank && v->dims[at] == 1)
       remove_dim(v, at);
     else if (size == 1)
       insert_one(l, v, at);
-    else if (at < v->rank && v->t.more[at] && part_dim(l, v, at, size))
-      continue;
-    else if (has > size && sym_const_divides(size, has))
-      split(l, v, at, (uint32_t)size);
-    else if (at + 1 < v->rank && v->dims[at + 1] == 1)
-      remove_dim(v, at + 1);
-    else if (at + 1 < v->rank && sym_const_divides(has, size) &&
-             sym_const_divides(v->dims[at + 1], size / has))
-      join(l, v, at);
-    else if (!join_apart(l, v, at, size))
+    else if (at == v->rank || !change_dim(l, v, at, size))
       return false;
   }
   return xl_ok(l);

@@ -309,8 +309,8 @@ static void note_splits(XnnLowering *l, const NodeId *nodes, uint32_t count) {
         xl_view_of_open(l->g, node_value(l->g, nodes[i], 0), node_result(l->g, nodes[i], 0));
     if (!found.splits)
       continue;
-    l->splits =
-        pool_reserve(l->splits, &l->split_capacity, (uint64_t)l->split_count + 1, sizeof *l->splits);
+    l->splits = pool_reserve(l->splits, &l->split_capacity, (uint64_t)l->split_count + 1,
+                             sizeof *l->splits);
     l->splits[l->split_count++] = found.split;
   }
 }

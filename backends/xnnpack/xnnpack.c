@@ -235,8 +235,8 @@ static void check_operands(XnnLowering *l) {
               R_INT("most", XNN_MAX_EXTERNS));
 }
 
-/* Leaves out views whose dims can neither stay apart nor be joined, and takes them from the nodes of
- * the partition; false when there were any. */
+/* Leaves out views whose dims can neither stay apart nor be joined, and takes them from the nodes
+ * of the partition; false when there were any. */
 static bool settle_views(Partitioner *p, Partition *partition) {
   NodeId *nodes = ARENA_ARRAY(p->c->scratch, NodeId, partition->node_count), refused;
   memcpy(nodes, partition->nodes, partition->node_count * sizeof *nodes);
