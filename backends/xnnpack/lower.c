@@ -20,16 +20,19 @@ void xl_release(XnnLowering *l) {
   places_release(&l->places);
   xfree(l->inputs);
   xfree(l->turns);
+  xfree(l->joins);
+  xfree(l->splits);
 }
 
 void xl_reset(XnnLowering *l, bool trial) {
   xnn_clear(&l->x);
   places_clear(&l->places);
-  l->input_count = l->turn_count = l->mask_count = 0;
-  l->node = 0;
+  l->input_count = l->turn_count = l->mask_count = l->split_count = l->count_count = 0;
+  l->node = l->blame = 0;
   l->turns_for = DELEGATE_MOVE_INSIDE;
   l->takes_codes = false;
   l->trial = trial;
+  l->alone = false;
   l->refusal = (Refusal){0};
 }
 

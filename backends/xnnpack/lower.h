@@ -38,12 +38,24 @@ typedef struct XnnMask {
   XnnId id;
 } XnnMask;
 
+/* A size that varies, as a number [1, 1]. */
+typedef struct XnnCount {
+  SymInt size;
+  XnnId id;
+} XnnCount;
+
 /* A transpose, and what it is for. */
 typedef struct XnnTurn {
   NodeId node; /* whose value, or which needs it */
   XnnId out;
   DelegateMove what;
 } XnnTurn;
+
+/* A view whose dims have to be joined in memory. */
+typedef struct XnnJoin {
+  NodeId view;
+  bool late; /* not there, but where someone wants what follows from it in one piece */
+} XnnJoin;
 
 typedef struct XnnLowering {
   Graph *g;
@@ -54,12 +66,20 @@ typedef struct XnnLowering {
   uint32_t input_count, input_capacity;
   XnnMask masks[16]; /* those that there are already */
   uint32_t mask_count;
+  XnnCount counts[16]; /* likewise */
+  uint32_t count_count;
   XnnTurn *turns; /* the transposes */
   uint32_t turn_count, turn_capacity;
   DelegateMove turns_for; /* the next ones */
   NodeId node;            /* that is lowered */
   bool takes_codes;       /* the node dequantizes: codes from outside, too */
   bool trial;
+  bool alone;   /* a trial of one node, whose operands may come in any form */
+  NodeId blame; /* a view whose result the node that was refused wants in one piece; 0: none */
+  XnnJoin *joins;
+  uint32_t join_count, join_capacity;
+  SymInt *splits; /* sizes that views of the partition split into several that vary */
+  uint32_t split_count, split_capacity;
   Refusal refusal; /* why the node cannot be held; no rule: it can */
 } XnnLowering;
 
@@ -147,9 +167,13 @@ XnnId xl_result_nhwc(XnnLowering *l, ValueId v);
 typedef struct XnnInOut {
   XnnId in, out;
   bool nhwc;
-  uint8_t axis[XNN_MAX_RANK]; /* which dim of them each dim of x and y is */
+  Turned at; /* which dim of them each dim of x and y is */
 } XnnInOut;
 XnnInOut xl_in_out(XnnLowering *l, ValueId x, ValueId y);
+/* Where dim i of a value is that the node has to have in one piece; refuses one that is apart. */
+uint32_t xl_whole_axis(XnnLowering *l, const Turned *t, uint32_t i);
+/* Whether some dim is held apart. */
+bool xl_is_apart(const Turned *t, uint32_t rank);
 /* Refuses what is not of rank 4. */
 bool xl_is_image(XnnLowering *l, ValueId v);
 /* The number of dims that vary. */
@@ -170,6 +194,10 @@ bool xl_common_order(XnnLowering *l, const ValueId *operands, uint32_t count, ui
 XnnId xl_in_order(XnnLowering *l, ValueId v, Turned like, uint32_t rank);
 /* Whether dim `axis` of id is none of the value. */
 bool xl_is_loose(const Turned *t, uint32_t rank, uint32_t axis);
+/* Entries from `from` on are moved to `to`. */
+void xl_move_entries(Turned *t, uint32_t from, uint32_t to);
+/* Adds the dims of id that are dim i to a permutation. */
+void xl_push_axes(const Turned *t, uint32_t i, uint32_t *perm, uint32_t *count);
 /* The dims of id in another order; which of them those of the value are stays to be said. */
 void xl_permute_axes(XnnLowering *l, Turned *t, const uint32_t *perm, uint32_t rank);
 /* One more dim of 1 in front. */
@@ -178,6 +206,21 @@ void xl_set_turned(XnnLowering *l, ValueId v, Turned t);
 XnnId xl_straight(XnnLowering *l, Turned t, uint32_t rank);
 /* y = x with other dims, of which two or more vary. */
 void xl_open_view(XnnLowering *l, ValueId x, ValueId y);
+/* Whether a view joins, or splits, dims of which two or more vary. */
+typedef struct OpenDims {
+  bool joins, splits;
+  SymInt joined, split; /* the size of such a dim */
+} OpenDims;
+OpenDims xl_view_of_open(Graph *g, ValueId x, ValueId y);
+/* Whether y, the result of a view, is to be held apart, or is open in another way. */
+bool xl_is_open_view(XnnLowering *l, ValueId x, ValueId y);
+/* After a refusal for the sake of a view: has it join its dims next time; false: it cannot. */
+bool xl_join_at_blamed(XnnLowering *l);
+/* After a view was refused that splits what another one has joined: has that be done late. */
+bool xl_join_late(XnnLowering *l, NodeId view);
+const XnnJoin *xl_join_of(const XnnLowering *l, NodeId view); /* NULL: none */
+/* t, of the result v of a view, with its dims joined. */
+XnnId xl_joined(XnnLowering *l, Turned t, ValueId v);
 /* v is the same bytes as an XNNPACK value that exists. */
 void xl_set_plain(XnnLowering *l, ValueId v, XnnId id);
 void xl_set_nhwc(XnnLowering *l, ValueId v, XnnId id);
@@ -263,6 +306,10 @@ void xl_strided_slice(XnnLowering *l, ValueId x, uint32_t axis, int64_t begin, i
 /* in, whose elements keep their order, with the dims of out; at most one dim may vary. */
 void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, XnnId out);
 void xl_reshape_to(XnnLowering *l, XnnId in, ValueId like, XnnId out); /* the dims of like */
+/* The same with numbers as XNNPACK has them: 0 is the dim that it finds out. */
+void xl_reshape_open(XnnLowering *l, XnnId in, const uint32_t *shape, uint32_t rank, XnnId out);
+/* Ones with the dims of in that are in the set, and 1 in the others. */
+XnnId xl_ones_along(XnnLowering *l, XnnId in, uint32_t set);
 /* The value of which id is a reshape, all dims known; id itself when it is none. */
 XnnId xl_origin(const XnnLowering *l, XnnId id);
 /* Means over height and width of an image in NHWC, as [n, 1, 1, c]. */

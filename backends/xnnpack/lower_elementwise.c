@@ -466,7 +466,8 @@ void lower_batch_norm(XnnLowering *l, NodeId n) {
     shift[i] = (float)((c ? (double)c[i] : 0) - (double)m[i] * a);
   }
   XnnInOut io = in_out(l, n);
-  uint32_t dims[XNN_MAX_RANK] = {channels, 1, 1, 1, 1, 1}, used = xl_rank(l, io.in) - io.axis[1];
+  uint32_t dims[XNN_MAX_RANK] = {channels, 1, 1, 1, 1, 1},
+           used = xl_rank(l, io.in) - xl_whole_axis(l, &io.at, 1);
   XnnId scaled = xl_temp_like(l, io.in);
   xl_binary(l, XNN_MULTIPLY, io.in, xl_floats(l, used, dims, scale), scaled);
   xl_binary(l, XNN_ADD, scaled, xl_floats(l, used, dims, shift), io.out);

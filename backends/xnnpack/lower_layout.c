@@ -181,10 +181,22 @@ static void bring(XnnLowering *l, ValueId v, bool nhwc) {
   l->node = node;
 }
 
-static void straighten(XnnLowering *l, ValueId v) {
+/* v in a layout, from how it was left. */
+static void straighten(XnnLowering *l, ValueId v, bool nhwc) {
   NodeId node = l->node;
+  uint32_t rank = value_rank(l->g, v), vary = xl_open_dims(l->g, v);
+  Turned t = xl_turned(l, v), to = t;
   begin_turn(l, v, true);
-  xl_set_plain(l, v, xl_straight(l, xl_turned(l, v), value_rank(l->g, v)));
+  for (uint32_t i = 0; i < rank && nhwc; i++) {
+    uint32_t at = xl_nhwc_axis(i, rank);
+    to.axis[at] = t.axis[i];
+    to.more[at] = t.more[i];
+  }
+  const XnnJoin *join = t.view ? xl_join_of(l, t.view) : NULL;
+  if (!nhwc && (vary <= 1 || (join && join->late)) && xl_is_apart(&t, rank))
+    xl_set_plain(l, v, xl_joined(l, t, v));
+  else
+    set(l, v, nhwc, xl_straight(l, to, rank));
   l->turns_for = DELEGATE_MOVE_INSIDE;
   l->node = node;
 }
@@ -208,7 +220,7 @@ XnnId xl_plain(XnnLowering *l, ValueId v) {
   if (is_constant_or_codes(l->g, v))
     xl_set_plain(l, v, constant_in(l, v, false));
   else if (xl_has_turned(l, v))
-    straighten(l, v);
+    straighten(l, v, false);
   else if (xl_is_moved(l, v) || xl_has_nhwc(l, v))
     bring(l, v, false);
   else
@@ -227,9 +239,11 @@ XnnId xl_nhwc(XnnLowering *l, ValueId v) {
   }
   if (is_constant_or_codes(l->g, v))
     return constant_in(l, v, true);
-  if (!xl_is_moved(l, v))
+  if (xl_has_turned(l, v))
+    straighten(l, v, true);
+  else if (!xl_is_moved(l, v))
     (void)xl_plain(l, v);
-  if (xl_ok(l))
+  if (xl_ok(l) && !xl_has_nhwc(l, v))
     bring(l, v, true);
   return xl_ok(l) ? id_of(l, v, true) - 1 : XNN_NONE;
 }
@@ -240,12 +254,10 @@ XnnInOut xl_in_out(XnnLowering *l, ValueId x, ValueId y) {
   XnnInOut io = {.nhwc = xl_in_nhwc(l, y)};
   if (xl_has_turned(l, x)) {
     Turned t = xl_turned(l, x);
-    io = (XnnInOut){.in = t.id, .out = xl_result_turned(l, y, t)};
-    memcpy(io.axis, t.axis, sizeof io.axis);
-    return io;
+    return (XnnInOut){.in = t.id, .out = xl_result_turned(l, y, t), .at = t};
   }
   for (uint32_t i = 0; i < XNN_MAX_RANK; i++)
-    io.axis[i] = (uint8_t)(io.nhwc ? xl_nhwc_axis(i, value_rank(l->g, x)) : i);
+    io.at.axis[i] = (uint8_t)(io.nhwc ? xl_nhwc_axis(i, value_rank(l->g, x)) : i);
   io.in = io.nhwc ? xl_nhwc(l, x) : xl_plain(l, x);
   io.out = result(l, y, io.nhwc);
   return io;

@@ -117,33 +117,6 @@ void lower_addmm(XnnLowering *l, NodeId n) {
     add_bias(l, bare, xl_plain(l, bias), beta, out);
 }
 
-/* What in was before a dim of 1 in front of it was taken away; in itself otherwise. */
-static XnnId with_batch(const XnnLowering *l, XnnId in) {
-  XnnId origin = xl_origin(l, in);
-  if (!xl_ok(l))
-    return in;
-  const XnnValue *wide = &l->x.values[origin], *narrow = &l->x.values[in];
-  bool fits = wide->rank == narrow->rank + 1 && wide->dims[0] == 1 &&
-              memcmp(wide->dims + 1, narrow->dims, narrow->rank * sizeof *wide->dims) == 0;
-  return fits ? origin : in;
-}
-
-/* Exporters make three dims of four for it, and four again behind it. */
-void lower_bmm(XnnLowering *l, NodeId n) {
-  XnnId a = xl_plain(l, node_value(l->g, n, 0)), b = xl_plain(l, node_value(l->g, n, 1)),
-        out = xl_result(l, node_result(l->g, n, 0)), wide_a = with_batch(l, a),
-        wide_b = with_batch(l, b);
-  if (!xl_ok(l) || (wide_a == a && wide_b == b)) {
-    xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, a, b, out);
-    return;
-  }
-  uint32_t dims[XNN_MAX_RANK] = {1};
-  memcpy(dims + 1, l->x.values[out].dims, 3 * sizeof *dims);
-  XnnId wide = xl_temp(l, 4, dims);
-  xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, wide_a, wide_b, wide);
-  back(l, wide, out);
-}
-
 void lower_mm(XnnLowering *l, NodeId n) {
   ValueId x = node_value(l->g, n, 0);
   product(l, x, node_value(l->g, n, 1), XNN_NONE, XNN_FLAG_TRANSPOSE_WEIGHTS,
@@ -157,7 +130,62 @@ static bool has_matrices(XnnLowering *l, ValueId v, bool turned, Turned *t) {
     return false;
   *t = xl_turned(l, v);
   uint32_t held = xl_rank(l, t->id);
-  return t->axis[rank - 2 + turned] + 2u == held && t->axis[rank - 1 - turned] + 1u == held;
+  return !t->more[rank - 1] && t->axis[rank - 2 + turned] + 2u + t->more[rank - 2] == held &&
+         t->axis[rank - 1 - turned] + 1u == held && !(turned && t->more[rank - 2]);
+}
+
+/* Brings a value with dims that are held apart into the order that it has, what is loose in front:
+ * its rows may be apart then. */
+static void order_matrices(XnnLowering *l, ValueId v) {
+  uint32_t rank = value_rank(l->g, v), perm[XNN_MAX_RANK] = {0}, count = 0;
+  if (!xl_has_turned(l, v))
+    return;
+  Turned t = xl_turned(l, v), to = t;
+  if (!xl_is_apart(&t, rank))
+    return;
+  (void)xl_whole_axis(l, &t, rank - 1);
+  for (uint32_t a = 0; a < xl_rank(l, t.id); a++)
+    if (xl_is_loose(&t, rank, a))
+      perm[count++] = a;
+  for (uint32_t i = 0; i < rank; i++) {
+    to.axis[i] = (uint8_t)count;
+    xl_push_axes(&t, i, perm, &count);
+  }
+  xl_permute_axes(l, &to, perm, count);
+  xl_set_turned(l, v, to);
+}
+
+/* The order in which the product of x and y is computed: that of one of them. *transposed: y has
+ * its matrices the other way round, and stays as it is, second. False: there is no such order. */
+static bool order_of_product(XnnLowering *l, ValueId x, ValueId y, uint32_t rank, Turned *first,
+                             Turned *second, bool *transposed) {
+  *transposed = has_matrices(l, y, true, second);
+  order_matrices(l, x);
+  if (has_matrices(l, x, false, first)) {
+    *transposed = *transposed && xl_rank(l, first->id) == xl_rank(l, second->id) &&
+                  memcmp(first->axis, second->axis, rank - 2) == 0 &&
+                  memcmp(first->more, second->more, rank - 2) == 0;
+    return true;
+  }
+  if (!*transposed)
+    return has_matrices(l, y, false, first);
+  *first = *second;
+  first->axis[rank - 2] = second->axis[rank - 1];
+  first->axis[rank - 1] = second->axis[rank - 2];
+  return true;
+}
+
+static bool has_more_axes(XnnLowering *l, ValueId v, uint32_t held) {
+  return xl_has_turned(l, v) && xl_rank(l, xl_turned(l, v).id) > held;
+}
+
+/* The second operand has its matrices in one piece, also where the rows of the first are apart. */
+static void straighten_second(XnnLowering *l, ValueId y, uint32_t rank, uint32_t held) {
+  if (!xl_has_turned(l, y))
+    return;
+  Turned own = xl_turned(l, y);
+  if (xl_rank(l, own.id) > held || own.more[rank - 1] || own.more[rank - 2])
+    (void)xl_plain(l, y);
 }
 
 /* Products of matrices whose leading dims lie in another order in memory, or with more of size 1:
@@ -165,30 +193,61 @@ static bool has_matrices(XnnLowering *l, ValueId v, bool turned, Turned *t) {
 static bool turned_products(XnnLowering *l, ValueId x, ValueId y, ValueId out) {
   uint32_t rank = value_rank(l->g, out);
   Turned first, second;
-  bool transposed = has_matrices(l, y, true, &second);
-  if (value_rank(l->g, x) != rank || value_rank(l->g, y) != rank)
+  bool transposed;
+  if (value_rank(l->g, x) != rank || value_rank(l->g, y) != rank ||
+      !order_of_product(l, x, y, rank, &first, &second, &transposed))
     return false;
-  if (has_matrices(l, x, false, &first)) {
-    transposed = transposed && xl_rank(l, first.id) == xl_rank(l, second.id) &&
-                 memcmp(first.axis, second.axis, rank - 2) == 0;
-  } else if (transposed) {
-    first = second;
-    first.axis[rank - 2] = second.axis[rank - 1];
-    first.axis[rank - 1] = second.axis[rank - 2];
-  } else if (!has_matrices(l, y, false, &first)) {
-    return false;
-  }
   uint32_t held = xl_rank(l, first.id);
-  if ((xl_has_turned(l, x) && xl_rank(l, xl_turned(l, x).id) > held) ||
-      (xl_has_turned(l, y) && xl_rank(l, xl_turned(l, y).id) > held))
+  if (xl_is_apart(&first, rank))
+    straighten_second(l, y, rank, held);
+  if (has_more_axes(l, x, held) || has_more_axes(l, y, held))
     return false;
+  Turned right = first; /* has its rows in one piece */
+  right.axis[rank - 2] = (uint8_t)(held - 2);
+  right.more[rank - 2] = 0;
   XnnId a = xl_in_order(l, x, first, rank),
-        b = transposed ? second.id : xl_in_order(l, y, first, rank),
+        b = transposed ? second.id : xl_in_order(l, y, right, rank),
         result = xl_result_turned(l, out, first);
   if (xl_ok(l))
     XNN_ADD_NODE(&l->x, XNN_BATCH_MATRIX_MULTIPLY, a, b, result,
                  transposed ? XNN_FLAG_TRANSPOSE_B : 0);
   return true;
+}
+
+/* What in was before a dim of 1 in front of it was taken away; in itself otherwise. */
+static XnnId with_batch(const XnnLowering *l, XnnId in) {
+  XnnId origin = xl_origin(l, in);
+  if (!xl_ok(l))
+    return in;
+  const XnnValue *wide = &l->x.values[origin], *narrow = &l->x.values[in];
+  bool fits = wide->rank == narrow->rank + 1 && wide->dims[0] == 1 &&
+              memcmp(wide->dims + 1, narrow->dims, narrow->rank * sizeof *wide->dims) == 0;
+  return fits ? origin : in;
+}
+
+static bool is_apart(XnnLowering *l, ValueId v) {
+  if (!xl_has_turned(l, v))
+    return false;
+  Turned t = xl_turned(l, v);
+  return xl_is_apart(&t, value_rank(l->g, v));
+}
+
+/* Exporters make three dims of four for it, and four again behind it. */
+void lower_bmm(XnnLowering *l, NodeId n) {
+  ValueId x = node_value(l->g, n, 0), y = node_value(l->g, n, 1);
+  if ((is_apart(l, x) || is_apart(l, y)) && turned_products(l, x, y, node_result(l->g, n, 0)))
+    return;
+  XnnId a = xl_plain(l, x), b = xl_plain(l, y), out = xl_result(l, node_result(l->g, n, 0)),
+        wide_a = with_batch(l, a), wide_b = with_batch(l, b);
+  if (!xl_ok(l) || (wide_a == a && wide_b == b)) {
+    xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, a, b, out);
+    return;
+  }
+  uint32_t dims[XNN_MAX_RANK] = {1};
+  memcpy(dims + 1, l->x.values[out].dims, 3 * sizeof *dims);
+  XnnId wide = xl_temp(l, 4, dims);
+  xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, wide_a, wide_b, wide);
+  back(l, wide, out);
 }
 
 /* x [..., M, K] times a matrix or [..., K, N]. */
@@ -364,7 +423,7 @@ void lower_softmax(XnnLowering *l, NodeId n) {
   XnnInOut io = xl_in_out(l, x, y);
   if (!xl_ok(l))
     return;
-  uint32_t axis = io.axis[xl_axis(node_int(g, n, 1), rank)];
+  uint32_t axis = io.at.axis[xl_axis(node_int(g, n, 1), rank)];
   rank = xl_rank(l, io.in);
   if (axis == rank - 1) {
     xl_unary(l, XNN_SOFTMAX, io.in, io.out);

@@ -3,9 +3,11 @@
  * The dims that are reduced are brought together, so that the value is [outer, reduced, inner].
  * That is an image of height `reduced` and width 1: means and maxima are those of pools over it.
  * Sums over the last dims alone are products with a column. */
+#include <math.h>
+
 #include "backends/xnnpack/lower.h"
 
-enum { FEW_LANES = 8, LONG_SEARCH = 256 };
+enum { FEW_LANES = 8, LONG_SEARCH = 256, MOST_TABLE = 1 << 15 };
 
 typedef struct Reduction {
   ValueId x, y;
@@ -102,10 +104,29 @@ XnnId xl_image_means(XnnLowering *l, XnnId in) {
   return out;
 }
 
+/* The number of pixels of an image, as [1, 1]: a row of ones times the column. */
+static XnnId pixel_count(XnnLowering *l, XnnId in, SymInt count) {
+  for (uint32_t i = 0; i < l->count_count; i++)
+    if (l->counts[i].size == count)
+      return l->counts[i].id;
+  uint32_t rank = xl_rank(l, in), most = xl_upper(l, count);
+  XnnId ones = xl_ones_along(l, in, 1u << (rank - 3) | 1u << (rank - 2)), row = XL_TEMP(l, 1, most),
+        column = XL_TEMP(l, most, 1), out = XL_TEMP(l, 1, 1);
+  xl_reshape_open(l, ones, (uint32_t[]){1, 0}, 2, row);
+  xl_reshape_open(l, ones, (uint32_t[]){0, 1}, 2, column);
+  xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, row, column, out);
+  if (xl_ok(l) && l->count_count < COUNT_OF(l->counts))
+    l->counts[l->count_count++] = (XnnCount){count, out};
+  return out;
+}
+
 static XnnId image_sums(XnnLowering *l, XnnId in, SymInt count) {
-  if (!sym_is_const(count))
-    xl_refuse(l, XNN_RULE_VARYING, R_STR("elements", "?"));
-  return xl_scaled(l, xl_image_means(l, in), (double)count);
+  XnnId means = xl_image_means(l, in);
+  if (sym_is_const(count))
+    return xl_scaled(l, means, (double)count);
+  XnnId out = xl_temp_like(l, means);
+  xl_binary(l, XNN_MULTIPLY, means, pixel_count(l, in, count), out);
+  return out;
 }
 
 /* One dim that is the last in the layout of the node: no other dim matters, and any may vary. */
@@ -152,33 +173,40 @@ XnnMeanForm xl_mean_form(XnnLowering *l, NodeId n) {
 /* One or two dims where two or more vary: the mean over the two before the last in memory, of which
  * one may be 1 and no dim of x. Both stay there as 1. */
 static bool over_open(XnnLowering *l, const Reduction *r, bool mean) {
-  uint32_t count = (uint32_t)__builtin_popcount(r->set), perm[XNN_MAX_RANK], at = 0, last = r->rank;
-  if (xl_open_dims(l->g, r->x) < 2 || count > 2 || count == r->rank ||
-      (!mean && !sym_is_const(r->reduced)))
+  uint32_t perm[XNN_MAX_RANK + 1], at = 0, last = r->rank, kept = 0;
+  if (xl_open_dims(l->g, r->x) < 2 || r->set == (1u << r->rank) - 1)
     return false;
   Turned t = xl_turned(l, r->x), to = {0};
-  if (count == 1 && xl_rank(l, t.id) == r->rank)
+  uint32_t axes = 0, held = r->rank;
+  for (uint32_t i = 0; i < r->rank; i++) {
+    axes += reduces(r, i) ? 1u + t.more[i] : 0;
+    held += t.more[i];
+  }
+  if (axes == 1 && xl_rank(l, t.id) == held)
     xl_add_axis(l, &t, r->rank);
-  if (!xl_ok(l) || xl_rank(l, t.id) != r->rank + 2 - count)
+  if (!xl_ok(l) || axes > 2 || xl_rank(l, t.id) != held + 2 - axes)
     return false;
   while (reduces(r, --last))
     ;
   for (uint32_t i = 0; i < last; i++)
     if (!reduces(r, i))
-      perm[at++] = t.axis[i];
+      xl_push_axes(&t, i, perm, &at);
   for (uint32_t i = 0; i < r->rank; i++)
     if (reduces(r, i))
-      perm[at++] = t.axis[i];
-  for (uint32_t a = 0; a < r->rank + 2 - count; a++)
+      xl_push_axes(&t, i, perm, &at);
+  for (uint32_t a = 0; a < held + 2 - axes; a++)
     if (xl_is_loose(&t, r->rank, a))
       perm[at++] = a;
-  perm[at++] = t.axis[last];
+  perm[at++] = xl_whole_axis(l, &t, last);
   xl_permute_axes(l, &t, perm, at);
-  uint32_t kept = 0;
+  to = t;
   for (uint32_t i = 0; i < r->rank; i++)
     for (uint32_t k = 0; k < at; k++)
-      if (perm[k] == t.axis[i] && (r->keep || !reduces(r, i)))
-        to.axis[kept++] = (uint8_t)k;
+      if (perm[k] == t.axis[i] && (r->keep || !reduces(r, i))) {
+        to.axis[kept] = (uint8_t)k;
+        to.more[kept] = reduces(r, i) ? 0 : t.more[i];
+        memcpy(to.part[kept++], t.part[i], sizeof t.part[i]);
+      }
   to.id = mean ? xl_image_means(l, t.id) : image_sums(l, t.id, r->reduced);
   xl_set_turned(l, r->y, to);
   return true;
@@ -212,15 +240,17 @@ void lower_mean(XnnLowering *l, NodeId n) {
 
 /* --- maxima --- */
 
-/* Maxima over the height of an image [n, h, 1, c] in NHWC. */
+/* Maxima over the height of an image [n, h, 1, c] in NHWC. Where it varies, the one window has the
+ * largest height, which padding makes up for. */
 static XnnId column_maxima(XnnLowering *l, XnnId in, SymInt height) {
-  if (!sym_is_const(height))
-    xl_refuse(l, XNN_RULE_VARYING, R_STR("dim", "?"));
+  uint32_t most = xl_upper(l, height);
   if (!xl_ok(l) || height == 1)
     return in;
+  uint32_t padding = most - (uint32_t)sym_lower(&l->g->syms, height),
+           stride = sym_is_const(height) ? 1 : most;
   XnnValue like = l->x.values[in];
   XnnId out = XL_TEMP(l, like.dims[0], 1, 1, like.dims[3]);
-  XNN_ADD_NODE(&l->x, XNN_MAX_POOLING2D, 0, 0, 0, 0, (uint32_t)height, 1, 1, 1, 1, 1, in, out, 0);
+  XNN_ADD_NODE(&l->x, XNN_MAX_POOLING2D, 0, 0, padding, 0, most, 1, stride, 1, 1, 1, in, out, 0);
   return out;
 }
 
@@ -310,6 +340,79 @@ void lower_position(XnnLowering *l, NodeId n) {
   XnnId out = xnn_value(&l->x, XNN_INT32, rank, dims);
   xl_reshape_to(l, where, r.y, out);
   xl_set_plain(l, r.y, out);
+}
+
+static bool is_finite(const Constant *table) {
+  for (uint64_t i = 0; table && i < table->size / sizeof(float); i++) {
+    float value;
+    memcpy(&value, (const uint8_t *)table->data + i * sizeof value, sizeof value);
+    if (!isfinite(value))
+      return false;
+  }
+  return table != NULL;
+}
+
+/* 1 where the position is what the last dim, which is 1, holds, and 0 elsewhere. */
+static XnnId one_hot(XnnLowering *l, XnnId column, uint32_t count) {
+  if (!xl_ok(l))
+    return XNN_NONE;
+  XnnValue like = l->x.values[column];
+  like.dims[like.rank - 1] = count;
+  XnnId away = xl_temp(l, like.rank, like.dims), square = xl_temp_like(l, away),
+        less = xl_temp_like(l, away), out = xl_temp_like(l, away);
+  float *places = ARENA_ARRAY(l->arena, float, count);
+  for (uint32_t i = 0; i < count; i++)
+    places[i] = (float)i;
+  xl_binary(l, XNN_SUBTRACT, column, xl_floats(l, 1, &count, places), away);
+  xl_unary(l, XNN_SQUARE, away, square);
+  xl_clamp(l, square, 0, 1, less);
+  xl_binary(l, XNN_SUBTRACT, xl_number(l, 1, 1), less, out);
+  return out;
+}
+
+/* Whether n takes rows of a constant table of finite numbers at positions that a delegate knows,
+ * and may know here. */
+static bool takes_rows(XnnLowering *l, NodeId n, Reduction *r) {
+  Graph *g = l->g;
+  ValueId table = node_value(g, n, 0),
+          index = node_list_count(g, n, 1) == 1 ? node_list_value(g, n, 1, 0) : 0;
+  NodeId def = index ? value_def(g, index) : 0;
+  if (!def || (node_cget(g, def)->op != OP_ARGMAX && node_cget(g, def)->op != OP_ARGMIN) ||
+      !(l->alone || xl_has_plain(l, index)))
+    return false;
+  if (!value_is_const(g, table) || value_rank(g, table) != 2 ||
+      value_dtype(g, table) != DTYPE_F32 || xl_elements(l, table) > MOST_TABLE)
+    return false;
+  return read_reduction(l, def, r) && sym_upper(&g->syms, r->reduced) <= xl_dim(l, table, 0) &&
+         is_finite(value_constant(g, table));
+}
+
+/* Rows of a small constant table at positions of maxima, which the delegate knows as whole numbers:
+ * the product of the table with rows that are 1 at the position. */
+void lower_index(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  ValueId table = node_value(g, n, 0), y = node_result(g, n, 0);
+  Reduction r;
+  if (!takes_rows(l, n, &r)) {
+    xl_refuse(l, XNN_RULE_NO_NODE);
+    return;
+  }
+  XnnId out = xl_result(l, y);
+  if (l->alone || !xl_ok(l))
+    return;
+  ValueId index = node_list_value(g, n, 1, 0);
+  uint32_t rank = value_rank(g, index), rows = xl_dim(l, table, 0);
+  SymInt wide[XNN_MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++)
+    wide[i] = value_dim(g, index, i);
+  wide[rank] = 1;
+  XnnId whole = xl_plain(l, index), numbers = xl_sym_temp(l, rank, wide),
+        column = xl_sym_temp(l, rank + 1, wide);
+  xl_unary(l, XNN_CONVERT, whole, numbers);
+  xl_reshape(l, numbers, wide, rank + 1, column);
+  uint32_t dims[] = {xl_dim(l, table, 1), rows};
+  XnnId filter = xl_permuted_constant(l, table, 2, dims, (const uint32_t[]){1, 0}, false);
+  xl_fully_connected(l, one_hot(l, column, rows), filter, XNN_NONE, 0, out);
 }
 
 /* --- log softmax --- */

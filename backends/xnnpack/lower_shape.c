@@ -18,6 +18,10 @@ void lower_view(XnnLowering *l, NodeId n) {
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   if (xl_is_moved(l, y))
     return;
+  if (xl_is_open_view(l, x, y)) {
+    xl_open_view(l, x, y);
+    return;
+  }
   if (xl_in_nhwc(l, y)) {
     SymInt turned[XNN_MAX_RANK];
     uint32_t rank = value_rank(g, y);
@@ -26,10 +30,7 @@ void lower_view(XnnLowering *l, NodeId n) {
     xl_reshape(l, xl_nhwc(l, x), turned, rank, xl_result_nhwc(l, y));
     return;
   }
-  if (xl_open_dims(g, y) > 1)
-    xl_open_view(l, x, y);
-  else
-    xl_reshape_to(l, xl_plain(l, x), y, xl_result(l, y));
+  xl_reshape_to(l, xl_plain(l, x), y, xl_result(l, y));
 }
 
 void xl_turns_layout(const Graph *g, NodeId permute, bool *to_nhwc, bool *to_plain) {
@@ -64,8 +65,11 @@ void lower_permute(XnnLowering *l, NodeId n) {
   }
   if (xl_has_turned(l, x) || (xl_open_dims(g, x) > 1 && !to_plain)) {
     Turned from = xl_turned(l, x), to = from;
-    for (uint32_t i = 0; i < rank; i++)
+    for (uint32_t i = 0; i < rank; i++) {
       to.axis[i] = from.axis[perm[i]];
+      to.more[i] = from.more[perm[i]];
+      memcpy(to.part[i], from.part[perm[i]], sizeof to.part[i]);
+    }
     xl_set_turned(l, y, to);
     return;
   }
@@ -97,7 +101,8 @@ static void cut(XnnLowering *l, ValueId x, uint32_t axis, SymInt begin, SymInt s
   if (!sym_is_const(begin) || !sym_is_const(size) || begin < 0 || size < 1)
     xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", axis));
   XnnInOut io = xl_in_out(l, x, y);
-  xl_slice(l, io.in, io.axis[axis], xl_rank(l, io.in), (uint32_t)begin, (uint32_t)size, io.out);
+  xl_slice(l, io.in, xl_whole_axis(l, &io.at, axis), xl_rank(l, io.in), (uint32_t)begin,
+           (uint32_t)size, io.out);
 }
 
 /* A start or end counted from the front and inside of the dim. */
@@ -150,12 +155,12 @@ static void select_open(XnnLowering *l, ValueId x, uint32_t axis, uint32_t index
   if (!xl_ok(l))
     return;
   XnnValue like = l->x.values[t.id];
-  like.dims[t.axis[axis]] = 1;
+  uint32_t at = xl_whole_axis(l, &t, axis);
+  like.dims[at] = 1;
   XnnId one = xl_temp(l, like.rank, like.dims);
-  xl_slice(l, t.id, t.axis[axis], like.rank, index, 1, one);
+  xl_slice(l, t.id, at, like.rank, index, 1, one);
   t.id = one;
-  for (uint32_t i = axis; i < value_rank(l->g, y); i++)
-    t.axis[i] = t.axis[i + 1];
+  xl_move_entries(&t, axis + 1, axis);
   xl_set_turned(l, y, t);
 }
 
@@ -254,7 +259,7 @@ void lower_cat(XnnLowering *l, NodeId n) {
   if (all_turned(l, operands, count) && xl_common_order(l, operands, count, rank, &t)) {
     for (uint32_t i = 0; i < count; i++)
       items[i] = xl_in_order(l, operands[i], t, rank);
-    xl_concatenate(l, items, count, t.axis[axis], xl_result_turned(l, y, t));
+    xl_concatenate(l, items, count, xl_whole_axis(l, &t, axis), xl_result_turned(l, y, t));
     return;
   }
   bool nhwc = xl_in_nhwc(l, y);
@@ -302,7 +307,7 @@ void lower_pad(XnnLowering *l, NodeId n) {
   XnnInOut io = xl_in_out(l, x, y);
   for (uint32_t i = 0; i < node_list_count(g, n, 1) / 2; i++) {
     SymInt first = node_ints(g, n, 1)[2 * i], second = node_ints(g, n, 1)[2 * i + 1];
-    uint32_t dim = rank - 1 - i, axis = io.axis[dim];
+    uint32_t dim = rank - 1 - i, axis = xl_whole_axis(l, &io.at, dim);
     if (!sym_is_const(first) || !sym_is_const(second) || first > INT32_MAX || second > INT32_MAX) {
       xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", dim));
       return;
@@ -323,7 +328,7 @@ void lower_expand(XnnLowering *l, NodeId n) {
   if (as_left)
     io = xl_in_out(l, x, y);
   else
-    io = (XnnInOut){.in = xl_plain(l, x), .out = xl_result(l, y), .axis = {0, 1, 2, 3, 4, 5}};
+    io = (XnnInOut){.in = xl_plain(l, x), .out = xl_result(l, y), .at.axis = {0, 1, 2, 3, 4, 5}};
   if (!xl_ok(l))
     return;
   uint32_t rank = value_rank(g, y), lead = rank - value_rank(g, x), held = xl_rank(l, io.out),
@@ -333,8 +338,9 @@ void lower_expand(XnnLowering *l, NodeId n) {
     bool same = i >= lead && value_dim(g, x, i - lead) == value_dim(g, y, i);
     if (!same && !sym_is_const(value_dim(g, y, i)))
       xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", i));
-    ones[io.axis[i]] = same ? 1 : xl_dim(l, y, i);
-    count *= ones[io.axis[i]];
+    uint32_t axis = same ? io.at.axis[i] : xl_whole_axis(l, &io.at, i);
+    ones[axis] = same ? 1 : xl_dim(l, y, i);
+    count *= ones[axis];
   }
   if (count > 1 << 20)
     xl_refuse(l, XNN_RULE_EXPANSION, R_INT("times", count), R_INT("most", 1 << 20));

@@ -11,9 +11,39 @@ uint32_t xl_open_dims(const Graph *g, ValueId v) {
   return open;
 }
 
+bool xl_is_apart(const Turned *t, uint32_t rank) {
+  for (uint32_t i = 0; i < rank; i++)
+    if (t->more[i])
+      return true;
+  return false;
+}
+
+uint32_t xl_whole_axis(XnnLowering *l, const Turned *t, uint32_t i) {
+  if (t->more[i] && xl_ok(l)) {
+    l->blame = t->view;
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", i), R_INT("varying-dims", t->more[i] + 1),
+              R_INT("held", 1));
+  }
+  return t->axis[i];
+}
+
+void xl_move_entries(Turned *t, uint32_t from, uint32_t to) {
+  uint32_t count = XNN_MAX_RANK - (from > to ? from : to);
+  memmove(t->axis + to, t->axis + from, count * sizeof *t->axis);
+  memmove(t->more + to, t->more + from, count * sizeof *t->more);
+  memmove(t->part + to, t->part + from, count * sizeof *t->part);
+}
+
+void xl_push_axes(const Turned *t, uint32_t i, uint32_t *perm, uint32_t *count) {
+  for (uint32_t k = 0; k <= t->more[i]; k++)
+    perm[(*count)++] = t->axis[i] + k;
+}
+
 /* Whether dim i of the value is dim i + skip of id, and the dims before are loose. */
 static bool is_lead(XnnLowering *l, const Turned *t, uint32_t rank) {
   uint32_t skip = xl_rank(l, t->id) - rank;
+  if (xl_is_apart(t, rank))
+    return false;
   for (uint32_t i = 0; i < rank; i++)
     if (t->axis[i] != i + skip)
       return false;
@@ -26,7 +56,7 @@ static bool is_straight(XnnLowering *l, const Turned *t, uint32_t rank) {
 
 bool xl_is_loose(const Turned *t, uint32_t rank, uint32_t axis) {
   for (uint32_t i = 0; i < rank; i++)
-    if (t->axis[i] == axis)
+    if (axis >= t->axis[i] && axis <= t->axis[i] + t->more[i])
       return false;
   return true;
 }
@@ -73,6 +103,8 @@ static void drop_axes(XnnLowering *l, Turned *t) {
 
 XnnId xl_straight(XnnLowering *l, Turned t, uint32_t rank) {
   uint32_t perm[XNN_MAX_RANK] = {0}, count = 0;
+  for (uint32_t i = 0; i < rank; i++)
+    (void)xl_whole_axis(l, &t, i);
   if ((xl_rank(l, t.id) - rank) % 2)
     xl_add_axis(l, &t, rank);
   uint32_t held = xl_rank(l, t.id);
@@ -96,7 +128,8 @@ XnnId xl_result_turned(XnnLowering *l, ValueId y, Turned t) {
     return xl_result(l, y);
   XnnValue like = l->x.values[t.id];
   for (uint32_t i = 0; i < value_rank(l->g, y); i++)
-    like.dims[t.axis[i]] = xl_dim(l, y, i);
+    if (!t.more[i])
+      like.dims[t.axis[i]] = xl_dim(l, y, i);
   t.id = xl_temp(l, like.rank, like.dims);
   xl_set_turned(l, y, t);
   return t.id;
@@ -107,6 +140,10 @@ XnnId xl_result_turned(XnnLowering *l, ValueId y, Turned t) {
 Turned xl_rows(XnnLowering *l, ValueId x) {
   uint32_t rank = value_rank(l->g, x), perm[XNN_MAX_RANK], count = 0;
   Turned t = xl_turned(l, x);
+  if (rank && t.more[rank - 1]) {
+    (void)xl_plain(l, x);
+    t = xl_turned(l, x);
+  }
   uint32_t held = xl_rank(l, t.id);
   if (!xl_ok(l) || rank == 0 || t.axis[rank - 1] == held - 1)
     return t;
@@ -114,8 +151,9 @@ Turned xl_rows(XnnLowering *l, ValueId x) {
     if (xl_is_loose(&t, rank, a))
       perm[count++] = a;
   for (uint32_t i = 0; i < rank; i++) {
-    perm[count] = t.axis[i];
-    t.axis[i] = (uint8_t)count++;
+    uint8_t to = (uint8_t)count;
+    xl_push_axes(&t, i, perm, &count);
+    t.axis[i] = to;
   }
   xl_permute_axes(l, &t, perm, held);
   xl_set_turned(l, x, t);
@@ -135,8 +173,9 @@ bool xl_common_order(XnnLowering *l, const ValueId *operands, uint32_t count, ui
     if (!xl_has_turned(l, v))
       continue;
     Turned own = xl_turned(l, v);
-    held = xl_rank(l, own.id) > held ? xl_rank(l, own.id) : held;
-    if (value_rank(l->g, v) == rank && elements > most) {
+    bool wider = xl_rank(l, own.id) > held;
+    held = wider ? xl_rank(l, own.id) : held;
+    if (value_rank(l->g, v) == rank && (elements > most || (elements == most && wider))) {
       most = elements;
       *t = own;
     }
@@ -148,6 +187,9 @@ bool xl_common_order(XnnLowering *l, const ValueId *operands, uint32_t count, ui
 static XnnId constant_in_order(XnnLowering *l, ValueId v, const Turned *t, uint32_t skip) {
   uint32_t own = value_rank(l->g, v), held = xl_rank(l, t->id), count = 0;
   uint32_t dims[XNN_MAX_RANK], perm[XNN_MAX_RANK], wide[XNN_MAX_RANK] = {1, 1, 1, 1, 1, 1};
+  for (uint32_t i = 0; i < own; i++)
+    if (xl_dim(l, v, i) != 1)
+      (void)xl_whole_axis(l, t, skip + i);
   for (uint32_t a = 0; a < held; a++)
     for (uint32_t i = 0; i < own; i++)
       if (t->axis[skip + i] == a) {
@@ -163,6 +205,33 @@ static XnnId constant_in_order(XnnLowering *l, ValueId v, const Turned *t, uint3
   return id;
 }
 
+static bool same_axes(const Turned *a, const Turned *b, uint32_t rank) {
+  return memcmp(a->axis, b->axis, rank) == 0 && memcmp(a->more, b->more, rank) == 0;
+}
+
+/* Where each dim of id has to come from for an operand that lies in the order `like`, skip of whose
+ * dims it does not have. A dim in one piece is none of two there, unless it is 1. */
+static void order_like(XnnLowering *l, ValueId v, const Turned *t, const Turned *like,
+                       uint32_t skip, uint32_t *perm) {
+  uint32_t own = value_rank(l->g, v), held = xl_rank(l, like->id), left = 0, taken = 0;
+  for (uint32_t i = 0; i < own; i++) {
+    uint32_t to = like->axis[skip + i], parts = t->more[i] + 1u;
+    if (t->more[i] != like->more[skip + i] && value_dim(l->g, v, i) != 1)
+      (void)xl_whole_axis(l, t->more[i] ? t : like, t->more[i] ? i : skip + i);
+    for (uint32_t k = 0; k < parts && to + k < held; k++) {
+      perm[to + k] = t->axis[i] + k;
+      taken |= 1u << (to + k);
+    }
+  }
+  for (uint32_t a = 0; a < held && xl_ok(l); a++) {
+    if (taken >> a & 1)
+      continue;
+    while (!xl_is_loose(t, own, left))
+      left++;
+    perm[a] = left++;
+  }
+}
+
 XnnId xl_in_order(XnnLowering *l, ValueId v, Turned like, uint32_t rank) {
   uint32_t own = value_rank(l->g, v), held = xl_rank(l, like.id), skip = rank - own;
   if (!xl_ok(l))
@@ -172,27 +241,20 @@ XnnId xl_in_order(XnnLowering *l, ValueId v, Turned like, uint32_t rank) {
                                                              : constant_in_order(l, v, &like, skip);
   Turned t;
   if (own == rank && xl_was_turned(l, v, &t) && xl_rank(l, t.id) == held &&
-      memcmp(t.axis, like.axis, rank) == 0)
+      same_axes(&t, &like, rank))
     return t.id;
-  t = xl_turned(l, v);
+  if (!xl_is_apart(&like, rank) || !xl_was_turned(l, v, &t) || !xl_is_apart(&t, own))
+    t = xl_turned(l, v);
   if (is_lead(l, &like, rank) && is_straight(l, &t, own))
     return t.id;
   while (xl_ok(l) && xl_rank(l, t.id) < held)
     xl_add_axis(l, &t, own);
-  uint32_t perm[XNN_MAX_RANK], left = 0, taken = 0;
-  for (uint32_t i = 0; i < own; i++) {
-    perm[like.axis[skip + i]] = t.axis[i];
-    taken |= 1u << like.axis[skip + i];
-  }
-  for (uint32_t a = 0; a < held; a++) {
-    if (taken >> a & 1)
-      continue;
-    while (!xl_is_loose(&t, own, left))
-      left++;
-    perm[a] = left++;
-  }
+  uint32_t perm[XNN_MAX_RANK] = {0};
+  order_like(l, v, &t, &like, skip, perm);
   xl_permute_axes(l, &t, perm, held);
-  if (own == rank && xl_ok(l)) {
+  Turned before;
+  bool keeps = xl_was_turned(l, v, &before) && xl_is_apart(&before, own) && !xl_is_apart(&t, own);
+  if (own == rank && xl_ok(l) && !keeps) { /* what is apart is not joined again for others */
     memcpy(t.axis, like.axis, sizeof t.axis);
     xl_set_turned(l, v, t);
   }

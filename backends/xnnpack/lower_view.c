@@ -3,7 +3,8 @@
  *   a dim of 1 is added by broadcasting: a product with a one of higher rank,
  *   a dim of known size is split into slices, which are put behind each other along a new dim,
  *   two dims of known size are joined by slices along the one, put behind each other along the
- *   other, two dims of 1 go as the mean over them.
+ *   other, two dims of 1 go as the mean over them,
+ *   dims that are joined and vary are held apart, until a view splits them again.
  *
  * Where a dim lies in memory, and what else is there of size 1, is left open until someone wants
  * the value as it is (Turned): heads that are split, transposed, transposed back and joined are
@@ -19,6 +20,63 @@ typedef struct View {
   SymInt dims[XNN_MAX_RANK + 1];
 } View;
 
+/* --- dims that vary --- */
+
+/* The fewest dims of x from i on, and of y from k on, with the same product; false when there are
+ * none within the limit of parts. */
+static bool next_group(Graph *g, ValueId x, uint32_t i, uint32_t *x_count, ValueId y, uint32_t k,
+                       uint32_t *y_count, SymInt *size) {
+  SymInt have = 1;
+  for (*x_count = 1; *x_count <= TURNED_PARTS && i + *x_count <= value_rank(g, x); ++*x_count) {
+    have = sym_mul(&g->syms, have, value_dim(g, x, i + *x_count - 1));
+    SymInt want = 1;
+    for (*y_count = 1; *y_count <= TURNED_PARTS && k + *y_count <= value_rank(g, y); ++*y_count) {
+      want = sym_mul(&g->syms, want, value_dim(g, y, k + *y_count - 1));
+      *size = want;
+      if (want == have)
+        return true;
+    }
+  }
+  return false;
+}
+
+static bool varies(Graph *g, ValueId v, uint32_t from, uint32_t count) {
+  for (uint32_t i = from; i < from + count; i++)
+    if (!sym_is_const(value_dim(g, v, i)))
+      return count > 1;
+  return false;
+}
+
+OpenDims xl_view_of_open(Graph *g, ValueId x, ValueId y) {
+  OpenDims found = {0};
+  for (uint32_t i = 0, k = 0, a, b; i < value_rank(g, x) && k < value_rank(g, y); i += a, k += b) {
+    SymInt size;
+    if (!next_group(g, x, i, &a, y, k, &b, &size))
+      return found;
+    if (varies(g, x, i, a) && b == 1) {
+      found.joins = true;
+      found.joined = size;
+    }
+    if (varies(g, y, k, b) && a == 1) {
+      found.splits = true;
+      found.split = size;
+    }
+  }
+  return found;
+}
+
+bool xl_is_open_view(XnnLowering *l, ValueId x, ValueId y) {
+  if (xl_open_dims(l->g, y) > 1)
+    return true;
+  OpenDims found = xl_view_of_open(l->g, x, y);
+  for (uint32_t i = 0; i < l->split_count && found.joins; i++)
+    if (l->splits[i] == found.joined)
+      return true;
+  return false;
+}
+
+/* --- steps of a view --- */
+
 static void insert_one(XnnLowering *l, View *v, uint32_t at) {
   if (v->rank == XNN_MAX_RANK)
     xl_refuse(l, XNN_RULE_RANK_LIMIT, R_INT("rank", XNN_MAX_RANK + 1));
@@ -31,23 +89,25 @@ static void insert_one(XnnLowering *l, View *v, uint32_t at) {
   }
   if (!xl_ok(l))
     return;
-  memmove(v->t.axis + at + 1, v->t.axis + at, v->rank - at);
+  xl_move_entries(&v->t, at, at + 1);
   memmove(v->dims + at + 1, v->dims + at, (v->rank - at) * sizeof *v->dims);
   v->t.axis[at] = (uint8_t)axis;
+  v->t.more[at] = 0;
   v->dims[at] = 1;
   v->rank++;
 }
 
-/* A dim of 1. */
-static void remove_one(View *v, uint32_t at) {
+/* A dim of 1, or one that is part of another now. */
+static void remove_dim(View *v, uint32_t at) {
   v->rank--;
-  memmove(v->t.axis + at, v->t.axis + at + 1, v->rank - at);
+  xl_move_entries(&v->t, at + 1, at);
   memmove(v->dims + at, v->dims + at + 1, (v->rank - at) * sizeof *v->dims);
 }
 
 /* `size` elements of dim `from` in each piece; the pieces one behind the other along dim `to`. */
 static void move_pieces(XnnLowering *l, View *v, uint32_t from, uint32_t to, uint32_t size) {
-  uint32_t count = (uint32_t)v->dims[from] / size, axis = v->t.axis[from];
+  uint32_t count = (uint32_t)v->dims[from] / size, axis = xl_whole_axis(l, &v->t, from),
+           target = xl_whole_axis(l, &v->t, to);
   XnnId pieces[MAX_PIECES];
   if (count > MAX_PIECES)
     xl_refuse(l, XNN_RULE_PIECES, R_INT("pieces", count), R_INT("most", MAX_PIECES));
@@ -59,9 +119,9 @@ static void move_pieces(XnnLowering *l, View *v, uint32_t from, uint32_t to, uin
     pieces[i] = xl_temp(l, whole.rank, whole.dims);
     xl_slice(l, v->t.id, axis, whole.rank, i * size, size, pieces[i]);
   }
-  whole.dims[v->t.axis[to]] *= count;
+  whole.dims[target] *= count;
   XnnId out = xl_temp(l, whole.rank, whole.dims);
-  xl_concatenate(l, pieces, count, v->t.axis[to], out);
+  xl_concatenate(l, pieces, count, target, out);
   v->t.id = out;
   v->dims[from] = size;
   v->dims[to] *= count;
@@ -76,41 +136,136 @@ static void split(XnnLowering *l, View *v, uint32_t at, uint32_t outer) {
 
 static void join(XnnLowering *l, View *v, uint32_t at) {
   move_pieces(l, v, at, at + 1, 1);
-  remove_one(v, at);
+  remove_dim(v, at);
+}
+
+/* Makes two of a dim that is held apart, the first of that size. */
+static bool part_dim(XnnLowering *l, View *v, uint32_t at, SymInt size) {
+  SymInt product = 1, rest = 1;
+  uint32_t count = 0, more = v->t.more[at];
+  while (count < more && product != size)
+    product = sym_mul(&l->g->syms, product, v->t.part[at][count++]);
+  if (product != size)
+    return false;
+  for (uint32_t i = count; i <= more; i++)
+    rest = sym_mul(&l->g->syms, rest, v->t.part[at][i]);
+  if (v->rank == XNN_MAX_RANK)
+    return xl_refuse(l, XNN_RULE_RANK_LIMIT, R_INT("rank", XNN_MAX_RANK + 1));
+  xl_move_entries(&v->t, at, at + 1);
+  memmove(v->dims + at + 1, v->dims + at, (v->rank - at) * sizeof *v->dims);
+  v->rank++;
+  v->t.more[at] = (uint8_t)(count - 1);
+  v->t.more[at + 1] = (uint8_t)(more - count);
+  v->t.axis[at + 1] = (uint8_t)(v->t.axis[at] + count);
+  memmove(v->t.part[at + 1], v->t.part[at + 1] + count, (more + 1 - count) * sizeof(SymInt));
+  v->dims[at] = size;
+  v->dims[at + 1] = rest;
+  return true;
+}
+
+/* Brings the axes of dim at + 1 behind those of dim `at`. */
+static void make_adjacent(XnnLowering *l, View *v, uint32_t at) {
+  Turned *t = &v->t;
+  uint32_t perm[XNN_MAX_RANK], count = 0, held = xl_rank(l, t->id), place[XNN_MAX_RANK] = {0};
+  for (uint32_t a = 0; a < held; a++) {
+    if (a >= t->axis[at + 1] && a <= t->axis[at + 1] + t->more[at + 1])
+      continue;
+    perm[count++] = a;
+    if (a == t->axis[at] + t->more[at])
+      xl_push_axes(t, at + 1, perm, &count);
+  }
+  for (uint32_t k = 0; k < count; k++)
+    place[perm[k]] = k;
+  xl_permute_axes(l, t, perm, count);
+  for (uint32_t i = 0; i < v->rank; i++)
+    t->axis[i] = (uint8_t)place[t->axis[i]];
+}
+
+/* Makes dims `at` and at + 1 one that is held apart, when that gets nearer to the size. */
+static bool join_apart(XnnLowering *l, View *v, uint32_t at, SymInt size) {
+  if (at + 1 >= v->rank || v->t.more[at] + v->t.more[at + 1] + 2 > TURNED_PARTS)
+    return false;
+  SymTable *syms = &l->g->syms;
+  SymInt product = sym_mul(syms, v->dims[at], v->dims[at + 1]);
+  bool three = at + 2 < v->rank && v->t.more[at] + v->t.more[at + 1] + 3 <= TURNED_PARTS &&
+               sym_mul(syms, product, v->dims[at + 2]) == size;
+  if (product != size && !three)
+    return false;
+  make_adjacent(l, v, at);
+  Turned *t = &v->t;
+  if (!t->more[at])
+    t->part[at][0] = v->dims[at];
+  if (!t->more[at + 1])
+    t->part[at + 1][0] = v->dims[at + 1];
+  memcpy(t->part[at] + t->more[at] + 1, t->part[at + 1], (t->more[at + 1] + 1u) * sizeof(SymInt));
+  t->more[at] = (uint8_t)(t->more[at] + t->more[at + 1] + 1);
+  t->view = l->node;
+  remove_dim(v, at + 1);
+  v->dims[at] = product;
+  return true;
+}
+
+/* One step towards that: known sizes, and dims that are next to each other. */
+static bool change_dim(XnnLowering *l, View *v, uint32_t at, SymInt size) {
+  SymInt has = v->dims[at], next = at + 1 < v->rank ? v->dims[at + 1] : 0;
+  if (v->t.more[at] && part_dim(l, v, at, size))
+    return true;
+  if (has > size && sym_const_divides(size, has))
+    split(l, v, at, (uint32_t)size);
+  else if (next == 1)
+    remove_dim(v, at + 1);
+  else if (next && sym_const_divides(has, size) && sym_const_divides(next, size / has))
+    join(l, v, at);
+  else
+    return join_apart(l, v, at, size);
+  return true;
 }
 
 /* Makes dim `at` of v `size`, or the first of several; false when there is no way. */
 static bool make_dim(XnnLowering *l, View *v, uint32_t at, SymInt size) {
   while (xl_ok(l) && (at == v->rank || v->dims[at] != size)) {
-    SymInt has = at < v->rank ? v->dims[at] : 0;
-    if (has == 1)
-      remove_one(v, at);
+    if (at < v->rank && v->dims[at] == 1)
+      remove_dim(v, at);
     else if (size == 1)
       insert_one(l, v, at);
-    else if (has > size && sym_const_divides(size, has))
-      split(l, v, at, (uint32_t)size);
-    else if (at + 1 < v->rank && v->dims[at + 1] == 1)
-      remove_one(v, at + 1);
-    else if (at + 1 < v->rank && sym_const_divides(has, size) &&
-             sym_const_divides(v->dims[at + 1], size / has))
-      join(l, v, at);
-    else
+    else if (at == v->rank || !change_dim(l, v, at, size))
       return false;
   }
   return xl_ok(l);
 }
 
+/* The operand as it is, or in NHWC where dims stay apart that are next to each other there. */
+static Turned operand(XnnLowering *l, ValueId x, ValueId y) {
+  uint32_t rank = value_rank(l->g, x);
+  if (xl_has_turned(l, x) || xl_has_plain(l, x) || !xl_has_layouts(l->g, x) ||
+      !(xl_has_nhwc(l, x) || xl_in_nhwc(l, y)) || !xl_view_of_open(l->g, x, y).joins)
+    return xl_turned(l, x);
+  Turned t = {.id = xl_nhwc(l, x)};
+  for (uint32_t i = 0; i < rank; i++)
+    t.axis[i] = (uint8_t)xl_nhwc_axis(i, rank);
+  return t;
+}
+
 void xl_open_view(XnnLowering *l, ValueId x, ValueId y) {
   Graph *g = l->g;
-  View v = {.t = xl_turned(l, x), .rank = value_rank(g, x)};
+  View v = {.t = operand(l, x, y), .rank = value_rank(g, x)};
   if (v.rank > XNN_MAX_RANK || value_rank(g, y) > XNN_MAX_RANK)
     xl_refuse(l, XNN_RULE_RANK_LIMIT, R_INT("rank", v.rank));
   for (uint32_t i = 0; i < v.rank && xl_ok(l); i++)
     v.dims[i] = value_dim(g, x, i);
-  for (uint32_t i = 0; i < value_rank(g, y) && xl_ok(l); i++)
-    if (!make_dim(l, &v, i, value_dim(g, y, i)))
-      xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", i), R_INT("varying-dims", xl_open_dims(g, y)));
+  for (uint32_t i = 0; i < value_rank(g, y) && xl_ok(l); i++) {
+    if (make_dim(l, &v, i, value_dim(g, y, i)))
+      continue;
+    if (l->alone && xl_view_of_open(g, x, y).splits) { /* it may be apart already */
+      (void)xl_result(l, y);
+      return;
+    }
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", i), R_INT("varying-dims", xl_open_dims(g, y)));
+  }
   while (v.rank > value_rank(g, y))
-    remove_one(&v, v.rank - 1);
+    remove_dim(&v, v.rank - 1);
+  const XnnJoin *join = xl_join_of(l, l->node);
   xl_set_turned(l, y, v.t);
+  if (join && !join->late)
+    xl_set_plain(l, y, xl_joined(l, v.t, y));
 }

@@ -5,10 +5,16 @@
 
 #include "backends/xnnpack/moves.h"
 
-/* A value whose dim i is dim axis[i] of id. Further dims of id are 1 and no dim of the value. */
+enum { TURNED_PARTS = 3 };
+
+/* A value whose dim i is dim axis[i] of id. Further dims of id are 1 and no dim of the value.
+ * A dim that a view joined of several, more than one of which may vary, is held apart: as dim
+ * axis[i] and more[i] dims behind it, part[i] are their sizes. */
 typedef struct Turned {
   XnnId id;
-  uint8_t axis[XNN_MAX_RANK];
+  uint8_t axis[XNN_MAX_RANK], more[XNN_MAX_RANK];
+  SymInt part[XNN_MAX_RANK][TURNED_PARTS];
+  NodeId view; /* which joined dims that are held apart */
 } Turned;
 
 /* 1 + XnnId in each layout, 0 when it is not there. */

@@ -19,7 +19,7 @@
 
 enum { SET_MIN_OPS, SET_OPS, SET_SKIP, SET_MIN_SHARED }; /* rows of settings */
 
-enum { MAX_ROUNDS = 16, MAX_DIVISIONS = 64 };
+enum { MAX_ROUNDS = 16, MAX_DIVISIONS = 64, MAX_TRIALS = 256 };
 
 typedef struct Partitioner {
   BackendContext *c;
@@ -44,11 +44,14 @@ static bool wanted(Partitioner *p, NodeId n) {
          xl_refuse(&p->l, XNN_RULE_SETTING_OPS, R_TEXT("ops", ops));
 }
 
-/* Leaves out what was refused last, which is n. Lowering can go on behind it. */
+/* Leaves out what was refused last, which is n, or a view whose result n cannot take. Lowering can
+ * go on behind it. */
 static void leave_out(Partitioner *p, NodeId n) {
+  n = p->l.blame ? p->l.blame : n;
   p->held[n] = false;
   p->c->refusals[n] = p->l.refusal;
   p->l.refusal = (Refusal){0};
+  p->l.blame = 0;
 }
 
 /* A dequantized constant: nodes that take weights take its codes, so it stays outside and is
@@ -62,6 +65,7 @@ static void try_nodes(Partitioner *p) {
   selection_warn_unused(p->c->sink, "skip", p->c->settings[SET_SKIP], p->g);
   for (FOR_NODES(p->g, n)) {
     xl_reset(&p->l, true);
+    p->l.alone = true;
     if (is_weight(p->g, n)) {
       p->c->refusals[n] = (Refusal){0};
       continue;
@@ -163,7 +167,44 @@ static void plan(XnnLowering *l, const Partition *partition) {
   xl_plan(l, partition->nodes, partition->node_count, partition->outputs, partition->output_count);
 }
 
+/* Some views whose dims may be apart. */
+static bool has_open_views(const Graph *g, const Partition *partition) {
+  for (uint32_t i = 0; i < partition->node_count; i++)
+    if (xl_layouts(node_cget(g, partition->nodes[i])->op) == XL_VIEW &&
+        xl_open_dims(g, node_value(g, partition->nodes[i], 0)) > 1)
+      return true;
+  return false;
+}
+
+/* The first node that is refused in a trial, or makes an output that is; 0: none. */
+static NodeId first_refused(XnnLowering *l, const Partition *partition) {
+  xl_reset(l, true);
+  plan(l, partition);
+  for (uint32_t i = 0; i < partition->node_count; i++)
+    if (!xl_node(l, partition->nodes[i]))
+      return partition->nodes[i];
+  for (uint32_t i = 0; i < partition->output_count; i++)
+    if (xl_plain(l, partition->outputs[i]) == XNN_NONE)
+      return value_def(l->g, partition->outputs[i]);
+  return 0;
+}
+
+/* Finds out by trials which views have to join their dims. The first node that is refused all the
+ * same, 0: none. What is behind such a node tells nothing. */
+static NodeId find_joins(XnnLowering *l, const Partition *partition) {
+  l->join_count = 0;
+  if (!has_open_views(l->g, partition))
+    return 0;
+  NodeId refused = first_refused(l, partition);
+  while (refused && (xl_join_at_blamed(l) || xl_join_late(l, refused)))
+    refused = first_refused(l, partition);
+  return refused;
+}
+
 static bool lower_all(XnnLowering *l, const Partition *partition) {
+  bool trial = l->trial;
+  (void)find_joins(l, partition);
+  xl_reset(l, trial);
   plan(l, partition);
   for (uint32_t i = 0; i < partition->node_count; i++)
     if (!xl_node(l, partition->nodes[i]))
@@ -195,10 +236,29 @@ static void check_operands(XnnLowering *l) {
               R_INT("most", XNN_MAX_EXTERNS));
 }
 
+/* Leaves out views whose dims can neither stay apart nor be joined, and takes them from the nodes
+ * of the partition; false when there were any. */
+static bool settle_views(Partitioner *p, Partition *partition) {
+  NodeId *nodes = ARENA_ARRAY(p->c->scratch, NodeId, partition->node_count), refused;
+  memcpy(nodes, partition->nodes, partition->node_count * sizeof *nodes);
+  partition->nodes = nodes;
+  bool whole = true;
+  for (uint32_t i = 0; i < MAX_TRIALS && (refused = find_joins(&p->l, partition)); i++) {
+    leave_out(p, refused);
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < partition->node_count; k++)
+      if (p->held[nodes[k]])
+        nodes[kept++] = nodes[k];
+    partition->node_count = kept;
+    whole = false;
+  }
+  return whole;
+}
+
 /* Lowers a partition without looking at constants. Nodes that are refused in company, though not
  * alone, are left out, and those behind them take their results from outside; false then. */
-static bool try_partition(Partitioner *p, const Partition *partition) {
-  bool whole = true;
+static bool try_partition(Partitioner *p, Partition *partition) {
+  bool whole = settle_views(p, partition);
   xl_reset(&p->l, true);
   plan(&p->l, partition);
   for (uint32_t i = 0; i < partition->node_count; i++) {

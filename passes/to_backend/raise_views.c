@@ -286,7 +286,12 @@ static ValueId raised(Raise *r, ValueId v, uint32_t dim) {
   NodeId n = value_def(g, v);
   if (++r->visits > MAX_VISITS || r->b->status != STATUS_OK || !n || v != node_result(g, n, 0))
     return 0;
-  RaisedFn *f = function_of(node_cget(g, n)->op);
+  OpId op = node_cget(g, n)->op;
+  bool moves = op == OP_VIEW_COPY || op == OP_PERMUTE_COPY || op == OP_GATHER ||
+               op == OP_INDEX_TENSOR || op == OP_REPEAT;
+  if (!moves && value_cget(g, v)->use_count > 1) /* it would be computed twice */
+    return 0;
+  RaisedFn *f = function_of(op);
   return f ? f(r, n, dim) : 0;
 }
 

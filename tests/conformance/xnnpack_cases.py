@@ -160,6 +160,14 @@ def position(d):
     return d.node("ArgM" + d.row[4:].lower(), [x], axis=d.whole(-len(shape), len(shape) - 1), keepdims=d.one(None, 0, 1))
 
 
+@case_of("INDEX_TENSOR")
+def rows_at_maxima(d):
+    shape, d.special, rows = [d.whole(1, 6), d.whole(2, 9)], False, d.whole(1, 12)
+    at = d.node(d.one("ArgMax", "ArgMin"), [d.operand(shape)], axis=1, keepdims=0)
+    table = d.weight([max(rows, shape[1]), d.whole(1, 7)])
+    return d.compute(d.node("Gather", [table, at]))
+
+
 @case_of("TO_COPY")
 def cast(d):
     d.special = False  # NaN has no number

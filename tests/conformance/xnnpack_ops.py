@@ -516,7 +516,47 @@ def position_cases():
         yield graph(f"{op}-one-row", [node(op, ["x"], axis=1)], {"x": normal(1, 400)}, kernels=1, out_type=np.int64)
         yield graph(f"{op}-one", [node(op, ["x"], axis=1)], {"x": normal(7, 1)}, kernels=None, out_type=np.int64)
         yield graph(f"{op}-used", [node(op, ["x"], "p", axis=1, keepdims=0), node("Gather", ["e", "p"], "r"), node("Tanh", ["r"])],
-                    {"x": normal(7, 6)}, {"e": normal(6, 5)}, kernels=1)
+                    {"x": normal(7, 6)}, {"e": normal(6, 5)})
+        yield graph(f"{op}-large-table", [node(op, ["x"], "p", axis=1, keepdims=0), node("Gather", ["e", "p"], "r"), node("Tanh", ["r"])],
+                    {"x": normal(7, 6)}, {"e": normal(600, 60)}, kernels=1)
+        yield graph(f"{op}-not-finite", [node(op, ["x"], "p", axis=1, keepdims=0), node("Gather", ["e", "p"], "r"), node("Tanh", ["r"])],
+                    {"x": normal(7, 6)}, {"e": np.array([[1, 2], [np.inf, 3], [4, np.nan], [5, 6], [7, 8], [9, 10]], np.float32)}, kernels=1)
+
+
+def varying_cases():
+    """Of sizes that vary together: views that join and split them, sums and maxima over them."""
+    sizes, bounds = [(3, 2, 5), (1, 1, 1), (2, 6, 1), (3, 6, 7)], {"n": "1..3", "h": "1..6", "w": "1..7"}
+
+    def images(channels, scale=1.0):
+        feeds = [{"x": scale * normal(n, channels, h, w)} for n, h, w in sizes]
+        feeds[0]["x"][1, 0, 0, 0], feeds[3]["x"][0, 1, 5, 6] = np.inf, -np.inf
+        return feeds
+
+    image = {"shapes": {"x": ["n", 4, "h", "w"]}, "dims": bounds}
+    joined, split = ints(0, 4, -1), node("Shape", ["x"], "s")
+    # A join that is wanted in memory, for each of the batches.
+    yield graph("join-softmax", [node("Neg", ["x"], "t"), node("Reshape", ["t", "j"], "r"), node("Softmax", ["r"], axis=-1)],
+                [{"x": np.where(np.isinf(f["x"]), np.float32(3), f["x"])} for f in images(4, 5)], {"j": joined}, **image)
+    yield graph("join-result", [node("Neg", ["x"], "t"), node("Reshape", ["t", "j"], "r"), node("Tanh", ["r"])], images(4), {"j": joined}, **image)
+    # One that is split again, and so stays apart: as rows, normalised, multiplied, and as an image.
+    tokens = [node("Conv", ["x", "k"], "c", pads=[1, 1, 1, 1]), node("Reshape", ["c", "j"], "r"), node("Transpose", ["r"], "t", perm=[0, 2, 1])]
+    finite = [{"x": normal(n, 4, h, w)} for n, h, w in sizes]
+    more = {"k": normal(4, 4, 3, 3) / 4, "j": joined, "g": normal(4), "b": normal(4), "p": normal(4, 4) / 2, "q": normal(4, 4) / 2}
+    back = [node("Transpose", ["o"], "u", perm=[0, 2, 1]), split, node("Reshape", ["u", "s"], "v"), node("Conv", ["v", "k"], pads=[1, 1, 1, 1])]
+    yield graph("apart-rows", [*tokens, node("LayerNormalization", ["t", "g", "b"], "l"), node("MatMul", ["l", "p"], "m"), node("Gelu", ["m"], "a"),
+                               node("Add", ["a", "t"], "o"), *back], finite, more, opset=20, **image)
+    attention = [node("MatMul", ["t", "p"], "Q"), node("MatMul", ["t", "q"], "K"), node("Transpose", ["K"], "T", perm=[0, 2, 1]),
+                 node("MatMul", ["Q", "T"], "S"), node("Softmax", ["S"], "P", axis=-1), node("MatMul", ["P", "t"], "O")]
+    yield graph("apart-attention", [*tokens, *attention, node("Add", ["O", "t"], "o"), *back], finite, more, **image)
+    for axis in (0, 1, 2):
+        yield single(f"ReduceSum-varying-{axis}", "ReduceSum", ["x", "a"], [{"x": normal(*size)} for size in sizes], {"a": ints(axis)}, opset=18,
+                     shapes={"x": ["n", "h", "w"]}, dims=bounds)
+    for op in ("ReduceSum", "ReduceMax", "ReduceMin"):
+        for shape, axis in (((3, None, 4), 1), ((3, None), 1), ((None, 5), 0)):
+            feeds = [{"x": normal(*(size or n for size in shape))} for n in (5, 1, 7)]
+            feeds[0]["x"].flat[0] = np.inf
+            yield single(f"{op}-varying-{len(shape)}-{axis}", op, ["x", "a"], feeds, {"a": ints(axis)}, opset=18,
+                         shapes={"x": [size or "n" for size in shape]}, dims={"n": "1..8"})
 
 
 def quantized_weight_cases():
@@ -627,8 +667,8 @@ def window_cases():
                          coordinate_transformation_mode=place, opset=13, **more)
 
 
-FAMILIES = (image_cases, tap_cases, phase_cases, plane_cases, column_cases, half_cases, reduce_cases, long_row_cases, pointwise_cases, product_cases, norm_cases, official_cases,
-            limit_cases, found_cases, cast_cases, position_cases, quantized_weight_cases, where_cases, move_cases, window_cases)
+FAMILIES = (image_cases, tap_cases, phase_cases, plane_cases, column_cases, half_cases, reduce_cases, long_row_cases, pointwise_cases, product_cases, norm_cases,
+            official_cases, limit_cases, found_cases, cast_cases, position_cases, varying_cases, quantized_weight_cases, where_cases, move_cases, window_cases)
 
 
 def main():
