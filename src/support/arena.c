@@ -1,4 +1,4 @@
-/* Bump allocation in blocks. A block starts at 64 KiB and doubles up to 1 MiB; a request over a
+/* Bump allocation in blocks. A block starts at 64 KiB and doubles up to 4 MiB; a request over a
  * quarter of that gets a block of its own, put behind the newest one so that the free space there
  * is not lost.
  *
@@ -29,7 +29,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
 #endif
 
-enum { ALIGNMENT = 16, BLOCK_MIN = 1 << 16, BLOCK_MAX = 1 << 20, OWN_BLOCK = BLOCK_MAX / 4 };
+enum { ALIGNMENT = 16, BLOCK_MIN = 1 << 16, BLOCK_MAX = 1 << 22, OWN_BLOCK = BLOCK_MAX / 4 };
 
 struct ArenaBlock {
   ArenaBlock *older;

@@ -54,6 +54,10 @@ Status file_map_beneath(MappedFile *file, Arena *arena, DiagSink *sink, const ch
  * FILE_CHANGED is reported. Reading a mapping beyond an end that has moved raises SIGBUS, which the
  * command turns into the same message. */
 Status file_check_unchanged(const MappedFile *file, DiagSink *sink);
+/* Brings in the pages of these bytes at once, which is faster than one by one as they are touched:
+ * for those that are all read next. False where the system cannot, or the file has become shorter.
+ */
+bool file_fetch_pages(const MappedFile *file, uint64_t offset, uint64_t size);
 /* Pages of these bytes count as this process's no more, though the mapping stays as it is: for
  * those that were read and are not needed soon. */
 void file_drop_pages(const MappedFile *file, uint64_t offset, uint64_t size);
@@ -95,8 +99,9 @@ typedef struct AtomicFile {
 Status atomic_file_open(AtomicFile *file, Arena *arena, DiagSink *sink, const char *path);
 void atomic_file_write(AtomicFile *file, const void *data, uint64_t size);
 void atomic_file_pad(AtomicFile *file, uint64_t to_offset); /* zeros up to an absolute offset */
-/* size bytes of from at offset, by copy_file_range where possible (no trip through user space),
- * else by write from the mapping. */
+/* size bytes of from at offset, from the mapping where its pages can be fetched at once, else by
+ * copy_file_range: it copies page by page, twice where the two places in the files lie differently
+ * in their pages, as they nearly always do. */
 void atomic_file_copy(AtomicFile *file, const MappedFile *from, uint64_t offset, uint64_t size);
 /* What was written so far, mapped; to be unmapped before commit or abandon. Not for a device or
  * pipe that is written to directly. Errors: a write that failed, which was reported;

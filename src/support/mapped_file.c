@@ -324,6 +324,17 @@ Status file_check_unchanged(const MappedFile *file, DiagSink *sink) {
   return report_changed(sink, file->path);
 }
 
+bool file_fetch_pages(const MappedFile *file, uint64_t offset, uint64_t size) {
+#ifdef MADV_POPULATE_READ
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), begin = offset / page * page;
+  return !size || (file->data && madvise((void *)(uintptr_t)(file->data + begin),
+                                         offset + size - begin, MADV_POPULATE_READ) == 0);
+#else
+  (void)offset;
+  return !size || !file;
+#endif
+}
+
 void file_drop_pages(const MappedFile *file, uint64_t offset, uint64_t size) {
   uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = (offset + size) / page * page;
   offset = align_up(offset, page);
