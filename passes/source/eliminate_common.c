@@ -11,9 +11,9 @@ typedef struct Table {
   Graph *g;
   uint64_t *slots;  /* hash << 32 | node: most misses are seen without a look at the node */
   uint32_t *epochs; /* by slot */
-  uint32_t size;  /* power of two */
-  uint32_t epoch; /* number of nodes with an effect so far */
-  ValueId *same;  /* by ValueId of a constant: the first constant equal to it */
+  uint32_t size;    /* power of two */
+  uint32_t epoch;   /* number of nodes with an effect so far */
+  ValueId *same;    /* by ValueId of a constant: the first constant equal to it */
   ValueId *constants;
   uint32_t constants_size;
 } Table;

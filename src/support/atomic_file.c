@@ -241,6 +241,10 @@ static uint64_t write_pages(AtomicFile *file, const MappedFile *from, uint64_t o
   uint64_t done = 0;
   while (done < size && !file->failed) {
     uint64_t part = size - done < PAGES_MAX ? size - done : PAGES_MAX;
+    if (file_check_unchanged(from, file->sink) != STATUS_OK) {
+      file->failed = true;
+      break;
+    }
     if (!file_fetch_pages(from, offset + done, part))
       break;
     write_through(file, from->data + offset + done, part);

@@ -2,6 +2,8 @@
 #ifndef ETC_SUPPORT_FILES_H
 #define ETC_SUPPORT_FILES_H
 
+#include <stdatomic.h>
+
 #include "support/diag.h"
 #include "support/intern.h"
 
@@ -30,9 +32,10 @@ Status files_read_unchanged(const FilesRead *files, DiagSink *sink);
 typedef struct MappedFile {
   const uint8_t *data;
   uint64_t size;
-  int fd;             /* kept open so that ranges can be copied by the kernel; -1 when closed */
-  char *path;         /* as given, owned by the arena passed to map */
-  int64_t changed_ns; /* time of last change when it was opened */
+  int fd;              /* kept open so that ranges can be copied by the kernel; -1 when closed */
+  char *path;          /* as given, owned by the arena passed to map */
+  int64_t changed_ns;  /* time of last change when it was opened */
+  atomic_bool fetched; /* all pages are there, see file_fetch_pages */
 } MappedFile;
 
 /* Maps path. Errors (reported): missing, directory, unreadable, not a regular file (FIFO, device).
@@ -58,8 +61,8 @@ Status file_check_unchanged(const MappedFile *file, DiagSink *sink);
  * for those that are all read next. False where the system cannot, or the file has become shorter.
  */
 bool file_fetch_pages(const MappedFile *file, uint64_t offset, uint64_t size);
-/* Pages of these bytes count as this process's no more, though the mapping stays as it is: for
- * those that were read and are not needed soon. */
+/* Pages of these bytes, of a large file, count as this process's no more, though the mapping stays
+ * as it is: for those that were read and are not needed soon. */
 void file_drop_pages(const MappedFile *file, uint64_t offset, uint64_t size);
 void file_unmap(MappedFile *file);
 /* Whether both paths lead to one file that exists. */
