@@ -9,11 +9,11 @@ enum { CONTENT_MAX = 256 }; /* bytes of a constant compared by content; larger o
 
 typedef struct Table {
   Graph *g;
-  NodeId *nodes;
-  uint32_t *hashes, *epochs;
-  uint32_t size;  /* power of two */
-  uint32_t epoch; /* number of nodes with an effect so far */
-  ValueId *same;  /* by ValueId of a constant: the first constant equal to it */
+  uint64_t *slots;  /* hash << 32 | node: most misses are seen without a look at the node */
+  uint32_t *epochs; /* by slot */
+  uint32_t size;    /* power of two */
+  uint32_t epoch;   /* number of nodes with an effect so far */
+  ValueId *same;    /* by ValueId of a constant: the first constant equal to it */
   ValueId *constants;
   uint32_t constants_size;
 } Table;
@@ -59,13 +59,15 @@ static uint64_t key_of(void *table, ValueId v) { return canonical(table, v); }
 static NodeId find(Table *t, NodeId n) {
   uint32_t h = same_mix(t->epoch, same_hash(t->g, n, key_of, t));
   uint32_t slot = h & (t->size - 1);
-  for (; t->nodes[slot]; slot = (slot + 1) & (t->size - 1))
-    if (t->hashes[slot] == h && t->epochs[slot] == t->epoch &&
-        same_nodes(t->g, t->nodes[slot], n, key_of, t))
-      return t->nodes[slot];
-  t->nodes[slot] = n;
-  t->hashes[slot] = h;
-  t->epochs[slot] = t->epoch;
+  for (; t->slots[slot]; slot = (slot + 1) & (t->size - 1)) {
+    NodeId other = (NodeId)t->slots[slot];
+    if (t->slots[slot] >> 32 == h && t->epochs[slot] == t->epoch &&
+        same_nodes(t->g, other, n, key_of, t))
+      return other;
+  }
+  t->slots[slot] = (uint64_t)h << 32 | n;
+  if (t->epoch) /* they are zeros */
+    t->epochs[slot] = t->epoch;
   return 0;
 }
 
@@ -90,8 +92,7 @@ static uint64_t merge_constants(const Table *t) {
 Status pass_eliminate_common(PassContext *p, Graph *g) {
   Table t = {
       .g = g, .size = power_above(g->live_nodes), .constants_size = power_above(g->constant_count)};
-  t.nodes = ARENA_ARRAY(p->scratch, NodeId, t.size);
-  t.hashes = ARENA_ARRAY(p->scratch, uint32_t, t.size);
+  t.slots = ARENA_ARRAY(p->scratch, uint64_t, t.size);
   t.epochs = ARENA_ARRAY(p->scratch, uint32_t, t.size);
   t.same = ARENA_ARRAY(p->scratch, ValueId, g->value_count);
   t.constants = ARENA_ARRAY(p->scratch, ValueId, t.constants_size);

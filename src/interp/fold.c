@@ -197,7 +197,7 @@ typedef struct Known {
   Graph *g;
   NodeId n;
   uint32_t count; /* of the result */
-  SymInt *out;
+  SymInt *out;    /* all of them are written where the result is known */
 } Known;
 
 static const SymInt *operand(Known *k, uint32_t arg, uint32_t *count) {
@@ -593,7 +593,7 @@ static ValueId fold_known(Fold *f, Builder *b, NodeId n) {
   if (node_cget(g, n)->result_count != 1 || !small_type(value_type(g, result), &count))
     return 0;
   arena_reset(&f->scratch);
-  Known k = {f, g, n, count, ARENA_ARRAY(&f->scratch, SymInt, count + 1)};
+  Known k = {f, g, n, count, arena_alloc(&f->scratch, ((size_t)count + 1) * sizeof(SymInt))};
   g->syms.saturated = false;
   bool known = known_elements(&k) && !g->syms.saturated;
   if (g->syms.too_large) { /* not known, then */

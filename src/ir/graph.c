@@ -27,7 +27,10 @@ static const SymInt absent_dims[MAX_RANK] = {0};
 
 Graph *graph_new(Context *ctx, StrView name) {
   Graph *g = xrealloc(NULL, sizeof *g);
-  *g = (Graph){.ctx = ctx, .name = intern_add(&ctx->names, name), .arena_excess = ARENA_UNPROVEN};
+  *g = (Graph){.ctx = ctx,
+               .name = intern_add(&ctx->names, name),
+               .arena_excess = ARENA_UNPROVEN,
+               .verified = EDITS_UNVERIFIED};
   g->trace = ctx->traced ? trace_new() : NULL;
   sym_init(&g->syms);
   arena_init(&g->arena);
@@ -183,9 +186,10 @@ static void use_unlink(Graph *g, UseId u) {
 }
 
 Dims dims_make(const SymInt *d, uint32_t rank) {
-  Dims dims = {.rank = rank};
-  if (rank)
-    memcpy(dims.d, d, rank * sizeof *d);
+  Dims dims;
+  dims.rank = rank;
+  for (uint32_t i = 0; i < MAX_RANK; i++)
+    dims.d[i] = i < rank ? d[i] : 0;
   return dims;
 }
 
@@ -204,6 +208,7 @@ void graph_replace_uses(Graph *g, ValueId from, ValueId to) {
   }
   if (!last)
     return;
+  g->edits++;
   TRACE(g, .kind = TRACE_REPLACED, .value = from, .to = to);
   Value *old = &g->values[from], *new = &g->values[to];
   g->uses[last].next = new->first_use;
@@ -227,12 +232,16 @@ void graph_replace_results(Graph *g, NodeId n, ValueId first) {
     graph_replace_value(g, node_result(g, n, i), first + i);
 }
 
-void value_set_type(Graph *g, ValueId v, TypeId type) { g->values[v].type = type; }
+void value_set_type(Graph *g, ValueId v, TypeId type) {
+  g->edits += g->values[v].type != type;
+  g->values[v].type = type;
+}
 
 /* --- values --- */
 
 ValueId graph_add_input(Graph *g, TypeId type, NameId name) {
   ValueId v = POOL_ADD(g, values, value_count, value_capacity);
+  g->edits++;
   g->values[v] = (Value){.type = type, .kind = VALUE_INPUT, .name = name, .def = g->input_count};
   g->inputs =
       pool_reserve(g->inputs, &g->input_capacity, (uint64_t)g->input_count + 1, sizeof *g->inputs);
@@ -242,6 +251,7 @@ ValueId graph_add_input(Graph *g, TypeId type, NameId name) {
 
 ValueId graph_add_state(Graph *g, TypeId type, ConstId initial, NameId name) {
   ValueId v = POOL_ADD(g, values, value_count, value_capacity);
+  g->edits++;
   g->values[v] = (Value){.type = type, .kind = VALUE_STATE, .name = name, .def = g->state_count};
   POOL_ADD(g, states, state_count, state_capacity);
   g->states[g->state_count - 1] = (State){.value = v, .initial = initial};
@@ -253,6 +263,7 @@ void graph_remove_input(Graph *g, uint32_t position) {
   if (g->values[v].use_count)
     BUG("input %u is still used", position);
   g->values[v].kind = VALUE_UNUSED;
+  g->edits++;
   for (uint32_t i = position; i + 1 < g->input_count; i++) {
     g->inputs[i] = g->inputs[i + 1];
     g->values[g->inputs[i]].def = i;
@@ -373,6 +384,7 @@ void node_set_arg(Graph *g, NodeId n, uint32_t index, ArgIn in) {
   arg_drop(g, &old);
   Arg arg = arg_store(g, n, in);
   g->args[at] = arg;
+  g->edits++;
 }
 
 static const bool *bools_in(const Graph *g, const Arg *arg, Arena *arena) {
@@ -433,6 +445,7 @@ ArgIn node_arg_in(const Graph *g, NodeId n, uint32_t index, Arena *arena) {
 
 static void node_link(Graph *g, NodeId n, NodeId before) {
   Node *node = &g->nodes[n];
+  g->edits++;
   node->next = before;
   node->prev = before ? g->nodes[before].prev : g->last;
   *(node->prev ? &g->nodes[node->prev].next : &g->first) = n;
@@ -441,6 +454,7 @@ static void node_link(Graph *g, NodeId n, NodeId before) {
 
 static void node_unlink(Graph *g, NodeId n) {
   Node *node = &g->nodes[n];
+  g->edits++;
   *(node->prev ? &g->nodes[node->prev].next : &g->first) = node->next;
   *(node->next ? &g->nodes[node->next].prev : &g->last) = node->prev;
   node->prev = node->next = 0;

@@ -224,12 +224,15 @@ typedef struct Graph {
   uint32_t origin_count;
   const MemoryBank *banks; /* memory_id 1..bank_count; for the program that is written, or NULL */
   uint32_t bank_count;
-  Trace *trace;    /* NULL: nobody asks */
-  uint32_t traced; /* of a snapshot: the events so far */
+  uint64_t edits;    /* changes so far of nodes, their order, arguments and types */
+  uint64_t verified; /* edits when graph_verify() found no fault last; EDITS_UNVERIFIED: not yet */
+  Trace *trace;      /* NULL: nobody asks */
+  uint32_t traced;   /* of a snapshot: the events so far */
 } Graph;
 
 #define NODE_OUTPUT ((NodeId)1)
 #define ARENA_UNPROVEN UINT64_MAX
+#define EDITS_UNVERIFIED UINT64_MAX
 
 Graph *graph_new(Context *ctx, StrView name);
 void graph_free(Graph *g);

@@ -1,6 +1,7 @@
 /* See rewrite.h. */
 #include "ir/rewrite.h"
 
+#include "ir/op.h"
 #include "ir/trace.h"
 
 static bool is_unused(const Graph *g, NodeId n) {
@@ -34,11 +35,28 @@ static bool apply(Builder *b, NodeId n, const RewriteRule *rule) {
   return true;
 }
 
-/* Tries the rules at n; whether one applied. */
-static bool visit(Builder *b, NodeId n, const Rewriter *r) {
+/* The rules by op: where the first of an op is, counted from 1; 0: there is none. Most nodes are of
+ * ops that no rule is for. */
+typedef struct FirstRules {
+  uint16_t of[OP_COUNT];
+} FirstRules;
+
+static FirstRules find_first(const Rewriter *r) {
+  FirstRules first = {{0}};
+  for (uint32_t i = r->rule_count; i-- > 0;) {
+    if (r->rules[i].op != OP_NONE)
+      first.of[r->rules[i].op] = (uint16_t)(i + 1);
+    for (uint32_t op = 0; r->rules[i].op == OP_NONE && op < OP_COUNT; op++)
+      first.of[op] = (uint16_t)(i + 1);
+  }
+  return first;
+}
+
+/* Tries the rules at n from that one on; whether one applied. */
+static bool visit(Builder *b, NodeId n, const Rewriter *r, uint32_t from) {
   OpId op = node_cget(b->g, n)->op;
   bool applied = false;
-  for (uint32_t i = 0; i < r->rule_count && b->status == STATUS_OK && !applied; i++) {
+  for (uint32_t i = from; i < r->rule_count && b->status == STATUS_OK && !applied; i++) {
     const RewriteRule *rule = &r->rules[i];
     if (rule->op != op && rule->op != OP_NONE)
       continue;
@@ -55,10 +73,12 @@ Status rewrite_graph(Graph *g, const Rewriter *r) {
   b.fold = r->fold;
   b.fold_data = r->fold_data;
   b.data = r->data;
+  FirstRules first = find_first(r);
   for (NodeId n = g->first, next; n && b.status == STATUS_OK; n = next) {
     NodeId before = node_cget(g, n)->prev;
     next = node_cget(g, n)->next;
-    bool replaced = visit(&b, n, r) && node_cget(g, n)->op == OP_NONE;
+    uint32_t from = first.of[node_cget(g, n)->op];
+    bool replaced = from && visit(&b, n, r, from - 1) && node_cget(g, n)->op == OP_NONE;
     if (replaced && r->revisit)
       next = before ? node_cget(g, before)->next : g->first;
   }

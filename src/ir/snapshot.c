@@ -47,6 +47,7 @@ void graph_restore(Graph *g, const Graph *kept) {
   g->first = kept->first;
   g->last = kept->last;
   g->live_nodes = kept->live_nodes;
+  g->edits++;
   if (g->trace)
     g->trace->count = kept->traced;
 }

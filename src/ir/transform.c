@@ -190,6 +190,11 @@ void constant_read(const Constant *c, uint64_t first, uint64_t size, uint8_t *to
 
 enum { DROPPED = 1 << 20 }; /* bytes for which the call is worth it */
 
+void constant_fetch_pages(const Constant *c) {
+  if (c->file)
+    (void)file_fetch_pages(c->file, c->file_offset, c->size);
+}
+
 void constant_drop_pages(const Constant *c) {
   if (c->file && c->size >= DROPPED)
     file_drop_pages(c->file, c->file_offset, c->size);
@@ -268,6 +273,7 @@ void constant_hash128(const Constant *c, uint64_t seed, uint64_t out[2]) {
     h = XXH3_128bits_digest(state);
     (void)XXH3_freeState(state);
   } else {
+    constant_fetch_pages(c);
     h = XXH3_128bits_withSeed(c->data, (size_t)c->size, seed);
     constant_drop_pages(c);
   }

@@ -63,6 +63,8 @@ void constant_each(const Constant *c, void body(void *user, const uint8_t *bytes
 bool constant_same(const Constant *a, const Constant *b);
 /* XXH3 of all bytes. */
 void constant_hash128(const Constant *c, uint64_t seed, uint64_t out[2]);
+/* Pages of a mapped file that are all read next. */
+void constant_fetch_pages(const Constant *c);
 /* Pages of a mapped file that were read and are not needed soon; of small constants they stay. */
 void constant_drop_pages(const Constant *c);
 void transforms_release(Transform *first); /* the bytes that were made */

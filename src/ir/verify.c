@@ -480,18 +480,23 @@ static void check_types(Verifier *v, NodeId n) {
       type_mismatch(v, n, i, types[i]);
 }
 
+static void check_level(Verifier *v, NodeId n) {
+  OpId op = v->g->nodes[n].op;
+  if (!op_allowed_at(op, v->g->level))
+    fault(v, n, "'" SV_FMT "' is not allowed at level %s", SV_ARG(op_schema(op)->full),
+          level_name(v->g->level));
+}
+
 static void check_node(Verifier *v, NodeId n) {
-  Graph *g = v->g;
-  OpId op = g->nodes[n].op;
-  StrView name = op_schema(op)->full;
-  if (!op_allowed_at(op, g->level))
-    fault(v, n, "'" SV_FMT "' is not allowed at level %s", SV_ARG(name), level_name(g->level));
+  check_level(v, n);
   if (check_args(v, n))
     check_types(v, n);
 }
 
 static void verify_all(Verifier *v) {
   Graph *g = v->g;
+  v->position = ARENA_ARRAY(&v->arena, uint32_t, g->node_count);
+  v->operands = bitset_make(&v->arena, g->use_count);
   if (!check_order(v) || !check_regions(v) || !check_output_node(v))
     return;
   bool ok = true;
@@ -511,15 +516,28 @@ static void verify_all(Verifier *v) {
     verify_plan(g, v->position, &v->arena, plan_fault, v);
 }
 
-Status graph_verify(Graph *g, const char *after) {
+/* The rule that a graph can break without a change to it, when its level is raised. */
+static void verify_levels(Verifier *v) {
+  for (FOR_NODES(v->g, n))
+    check_level(v, n);
+}
+
+static Status verify(Graph *g, const char *after, void (*check)(Verifier *v)) {
   Verifier v = {.g = g, .after = after};
   arena_init(&v.arena);
-  v.position = ARENA_ARRAY(&v.arena, uint32_t, g->node_count);
-  v.operands = bitset_make(&v.arena, g->use_count);
-  verify_all(&v);
+  check(&v);
   arena_release(&v.arena);
+  if (v.faults == 0)
+    g->verified = g->edits;
   if (v.faults > MAX_FAULTS)
     (void)diag_report(g->ctx->sink, DIAG_IR_VERIFY, DIAG_NOWHERE, "%u more faults",
                       v.faults - MAX_FAULTS);
   return v.faults ? STATUS_INVALID : STATUS_OK;
+}
+
+Status graph_verify(Graph *g, const char *after) { return verify(g, after, verify_all); }
+
+Status graph_verify_changed(Graph *g, const char *after) {
+  bool changed = g->edits != g->verified || g->level == LEVEL_EXECUTORCH; /* places are no edits */
+  return verify(g, after, changed ? verify_all : verify_levels);
 }

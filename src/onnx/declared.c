@@ -62,7 +62,7 @@ static bool declared_behind(Import *im, NameId name, SymInt dims[MAX_RANK], uint
 bool out_declared_dims(Import *im, uint32_t i, SymInt dims[MAX_RANK], uint32_t *rank) {
   if (!import_ok(im) || !out_wanted(im, i))
     return false;
-  NameId name = import_name(im, im->node->output[i]);
+  NameId name = import_output_name(im, i);
   if (import_declared_dims(im, name, dims, rank))
     return true;
   return !im->frame->parent && !im->frame->function && declared_behind(im, name, dims, rank);

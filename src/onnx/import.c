@@ -48,20 +48,25 @@ static StrView canonical_domain(StrView domain) {
   return sv_eq_str(domain, "ai.onnx") ? SV("") : domain;
 }
 
-/* The row for an op of this version; *named tells whether the name exists at all. Rows are few
- * enough for a scan with the first byte compared first; measured far below the cost of building the
- * node. */
-static const TranslatorRow *find_row(StrView domain, StrView name, int64_t opset, bool *named) {
-  *named = false;
+static const TranslatorRow *scan_rows(StrView domain, StrView name, int64_t opset) {
   for (size_t i = 0; i < COUNT_OF(rows); i++) {
     const OnnxOpRow *r = &rows[i].row;
-    if (r->name[0] != name.data[0] || !sv_eq_str(name, r->name) || !sv_eq_str(domain, r->domain))
-      continue;
-    *named = true;
-    if (opset >= r->since && (r->until == 0 || opset <= r->until))
+    if (sv_eq_str(name, r->name) && sv_eq_str(domain, r->domain) && opset >= r->since &&
+        (r->until == 0 || opset <= r->until))
       return &rows[i];
   }
   return NULL;
+}
+
+/* The row for the current node, an op of im->opset. Models are made of few ops: what was found for
+ * one is kept. */
+static const TranslatorRow *find_row(Import *im, StrView domain) {
+  NameId op = import_name(im, im->node->op_type);
+  KnownRow *known = &im->state->known_rows[op % KNOWN_ROWS];
+  if (known->op != op || known->opset != im->opset || !sv_eq(known->domain, domain))
+    *known = (KnownRow){domain, op, im->opset,
+                        scan_rows(domain, onnx_text(im->node->op_type), im->opset)};
+  return known->row;
 }
 
 /* --- unsupported ops: collected, reported once each --- */
@@ -153,7 +158,7 @@ static void report_unsupported(Import *im) {
 static void poison_outputs(Import *im) {
   for (uint32_t i = 0; i < out_count(im); i++)
     if (out_wanted(im, i)) {
-      BindingSlot *slot = scope_slot(im, im->frame, import_name(im, im->node->output[i]));
+      BindingSlot *slot = scope_slot(im, im->frame, import_output_name(im, i));
       if (slot->binding.kind == BIND_NONE)
         slot->binding = (Binding){.kind = BIND_POISON};
     }
@@ -181,13 +186,14 @@ static void fail_circle(Import *im, Onnx__NodeProto *const *nodes, size_t count,
 static bool inputs_defined(Import *im, Onnx__NodeProto *const *nodes, size_t count, size_t at) {
   bool poisoned = false;
   for (uint32_t i = 0; i < in_count(im); i++) {
-    StrView name = onnx_text(im->node->input[i]);
-    if (!name.size)
+    NameId id = import_input_name(im, i);
+    if (!id)
       continue;
-    Binding binding = import_lookup(im, intern_add(&im->ctx->names, name));
+    Binding binding = import_lookup(im, id);
     poisoned |= binding.kind == BIND_POISON;
     if (binding.kind != BIND_NONE)
       continue;
+    StrView name = intern_get(&im->ctx->names, id);
     if (produced_later(nodes, count, at, name))
       fail_circle(im, nodes, count, at, name);
     else
@@ -214,8 +220,7 @@ static bool input_count_fits(Import *im, const OnnxOpRow *row) {
 
 static void check_outputs_bound(Import *im) {
   for (uint32_t i = 0; i < out_count(im) && import_ok(im); i++)
-    if (out_wanted(im, i) &&
-        import_lookup(im, import_name(im, im->node->output[i])).kind == BIND_NONE)
+    if (out_wanted(im, i) && import_lookup(im, import_output_name(im, i)).kind == BIND_NONE)
       import_fail(im, DIAG_UNSUPPORTED_FEATURE, "output %u ('%s') of %s is not supported", i,
                   im->node->output[i], im->node->op_type);
 }
@@ -229,8 +234,7 @@ static void translate_node(Import *im, Onnx__NodeProto *const *nodes, size_t cou
   im->opset = onnx_opset_version(im->frame->imports, im->frame->import_count, domain);
   const LoweredOp *lowered = import_lowered(im, domain, op);
   const Onnx__FunctionProto *function = lowered ? NULL : import_function(im, im->node);
-  bool named;
-  const TranslatorRow *row = function || lowered ? NULL : find_row(domain, op, im->opset, &named);
+  const TranslatorRow *row = function || lowered ? NULL : find_row(im, domain);
   if (!function && !lowered && !row) {
     note_unsupported(im, domain, op);
     poison_outputs(im);
@@ -349,6 +353,7 @@ static Status import_once(Context *ctx, OnnxModel *model, const ImportOptions *o
   fold_release(&state->fold);
   intern_release(&state->function_names);
   strbuf_release(&state->function_key);
+  scope_release(state);
   arena_release(&state->arena);
   xfree(state->dims);
   xfree(state);

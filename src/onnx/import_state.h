@@ -29,8 +29,10 @@ struct Frame {
   NameId path; /* for diagnostics */
 };
 
+enum { FRAME_MAIN = 1 }; /* id of the frame of the main graph */
+
 typedef struct BindingSlot {
-  uint64_t key; /* frame id << 32 | name; 0 = free */
+  uint64_t key; /* frame id << 32 | name */
   Binding binding;
   const Onnx__ValueInfoProto *info; /* declared type */
 } BindingSlot;
@@ -56,11 +58,33 @@ typedef struct GivenValue {
   Tensor array; /* of a number: the shape only */
 } GivenValue;
 
+/* Ids of the names of a node: its inputs, then its outputs. Each is asked for several times. */
+typedef struct NodeNames {
+  const Onnx__NodeProto *node;
+  NameId *ids;
+  uint32_t capacity;
+} NodeNames;
+
+/* What the last nodes of an op were translated by, see find_row() in import.c. */
+typedef struct KnownRow {
+  StrView domain;
+  NameId op;
+  int64_t opset;
+  const struct TranslatorRow *row;
+} KnownRow;
+enum { KNOWN_ROWS = 64 };
+
 typedef struct ImportState {
   Fold fold;
   Arena arena;
-  BindingSlot *slots; /* open addressing */
-  uint32_t slot_count, slot_used;
+  BindingSlot *slots; /* what names stand for, from 1 */
+  uint32_t slot_count, slot_capacity;
+  uint32_t *main_slots; /* by name: the slot of the main graph; 0: none */
+  uint32_t main_capacity;
+  uint32_t *inner_slots; /* slots of other frames, by open addressing; 0 = free */
+  uint32_t inner_capacity, inner_count;
+  NodeNames node_names;
+  KnownRow known_rows[KNOWN_ROWS];
   uint32_t frame_count;
   uint32_t inlined;       /* nodes of functions and subgraphs so far */
   uint32_t trials;        /* within each other, see control_try */
@@ -88,6 +112,10 @@ BindingSlot *scope_find(Import *im, Frame *frame,
 bool scope_bind(Import *im, NameId name,
                 Binding binding); /* in im->frame; false + report when bound already */
 NameId import_name(Import *im, const char *text); /* 0 for absent or empty */
+/* import_name() of an input (output) of the current node. */
+NameId import_input_name(Import *im, uint32_t i);
+NameId import_output_name(Import *im, uint32_t i);
+void scope_release(ImportState *s);
 
 /* io.c */
 Status import_inputs(Import *im, const Onnx__GraphProto *graph);

@@ -476,8 +476,7 @@ bool import_declared_dims(Import *im, NameId name, SymInt dims[MAX_RANK], uint32
 
 bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound, StrView *param) {
   bool wanted = import_ok(im) && out_wanted(im, i);
-  const Onnx__TypeProto__Tensor *t =
-      wanted ? declared(im, import_name(im, im->node->output[i])) : NULL;
+  const Onnx__TypeProto__Tensor *t = wanted ? declared(im, import_output_name(im, i)) : NULL;
   *param = SV("");
   if (!t || !t->shape || dim >= t->shape->n_dim)
     return false;
@@ -498,8 +497,7 @@ bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound, St
 
 bool out_declared_dtype(Import *im, uint32_t i, DType *dtype) {
   bool wanted = import_ok(im) && out_wanted(im, i);
-  const Onnx__TypeProto__Tensor *t =
-      wanted ? declared(im, import_name(im, im->node->output[i])) : NULL;
+  const Onnx__TypeProto__Tensor *t = wanted ? declared(im, import_output_name(im, i)) : NULL;
   *dtype = t ? dtype_from_onnx(t->elem_type) : DTYPE_NONE;
   return *dtype != DTYPE_NONE;
 }

@@ -122,7 +122,7 @@ void packed_outputs(Import *im) {
   Binding from = in_binding(im, 0);
   if (!from.packed || !import_ok(im) || !find_taker(im, from.packed)->moves || !out_wanted(im, 0))
     return;
-  Binding *to = &scope_slot(im, im->frame, import_name(im, im->node->output[0]))->binding;
+  Binding *to = &scope_slot(im, im->frame, import_output_name(im, 0))->binding;
   to->packed = from.packed;
   to->labels = from.labels;
 }

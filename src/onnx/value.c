@@ -23,9 +23,8 @@ ValueId import_fail(Import *im, DiagCode code, const char *format, ...) {
 uint32_t in_count(const Import *im) { return (uint32_t)im->node->n_input; }
 
 Binding in_binding(Import *im, uint32_t i) {
-  if (!import_ok(im) || i >= im->node->n_input || !im->node->input[i] || !*im->node->input[i])
-    return (Binding){.kind = BIND_ABSENT};
-  return import_lookup(im, import_name(im, im->node->input[i]));
+  NameId name = import_ok(im) && i < im->node->n_input ? import_input_name(im, i) : 0;
+  return name ? import_lookup(im, name) : (Binding){.kind = BIND_ABSENT};
 }
 
 ValueId in(Import *im, uint32_t i) {
@@ -121,14 +120,14 @@ bool out_wanted(const Import *im, uint32_t i) {
 
 static void bind_output(Import *im, uint32_t i, Binding binding) {
   if (import_ok(im) && out_wanted(im, i))
-    scope_bind(im, import_name(im, im->node->output[i]), binding);
+    scope_bind(im, import_output_name(im, i), binding);
 }
 
 void out(Import *im, uint32_t i, ValueId v) {
   if (!v && import_ok(im))
     BUG("output %u of '%s' bound to nothing", i, im->node->op_type ? im->node->op_type : "");
   if (import_ok(im) && out_wanted(im, i) && !value_get(im->g, v)->name)
-    value_get(im->g, v)->name = import_name(im, im->node->output[i]);
+    value_get(im->g, v)->name = import_output_name(im, i);
   bind_output(im, i, (Binding){.kind = BIND_VALUE, .value = v});
 }
 

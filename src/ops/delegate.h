@@ -153,6 +153,8 @@ typedef struct DelegateIdentity {
 } DelegateIdentity;
 /* That of the call n; its code may be no constant in a text that someone wrote. */
 DelegateIdentity delegate_identity(const Graph *g, NodeId n);
+/* The nodes that the call was made of; NULL where the graph was read from text. */
+const DelegateOrigin *delegate_origin(const Graph *g, NodeId call);
 
 /* What is in the code of the call n; false when nobody knows it. */
 bool delegate_figures(const Graph *g, NodeId n, Arena *arena, DelegateFigures *out);

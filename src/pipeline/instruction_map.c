@@ -8,6 +8,7 @@
  * made it, as copies and jumps. */
 #include "pipeline/instruction_map.h"
 
+#include "ops/delegate.h"
 #include "support/json.h"
 
 enum { CHAIN_MAX = 64 }; /* of locations: a file may make longer ones, or circles */
@@ -49,18 +50,10 @@ static StrView call_of(const Graph *g, NodeId n) {
   return op_has_trait(op, OP_CONTROL) ? SV("jump") : sv_from(op_row(op)->out);
 }
 
-/* NULL where the graph was read from text. */
-static const DelegateOrigin *origin_of(const Graph *g, NodeId call) {
-  for (uint32_t i = 0; i < g->origin_count; i++)
-    if (g->origins[i].call == call)
-      return &g->origins[i];
-  return NULL;
-}
-
 static void write_instruction(MapWriter *w, uint32_t index, NodeId n) {
   const Graph *g = w->g;
   const DelegateOrigin *origin =
-      n && op_has_trait(node_cget(g, n)->op, OP_DELEGATE) ? origin_of(g, n) : NULL;
+      n && op_has_trait(node_cget(g, n)->op, OP_DELEGATE) ? delegate_origin(g, n) : NULL;
   w->instruction = index + 1;
   json_open_object(&w->json);
   json_named_uint(&w->json, "index", index);

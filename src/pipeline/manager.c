@@ -218,7 +218,7 @@ Status manager_run_stage(Manager *m, Graph *g, StageId stage, const AddedPasses 
     g->level = stage_level(stage);
   if (m->options.verify_never)
     return STATUS_OK;
-  return graph_verify(g, stage_name(stage));
+  return graph_verify_changed(g, stage_name(stage));
 }
 
 static void print_times_json(const Manager *m, StrBuf *out) {

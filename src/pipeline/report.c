@@ -122,19 +122,17 @@ static void write_group(JsonWriter *w, const BackendFact *b, const RuleGroups *g
   json_close_object(w);
 }
 
-/* In the order of the calls, from 1; 0: it is not called any more. */
-static uint32_t delegate_number(const Graph *g, NodeId call) {
-  uint32_t number = 0;
-  for (FOR_NODES(g, n)) {
-    number += op_has_trait(node_cget(g, n)->op, OP_DELEGATE);
-    if (n == call)
-      return number;
-  }
-  return 0;
+/* By node: calls of delegates in their order, from 1; 0: it is none, or is gone. */
+static const uint32_t *number_calls(const Graph *g, Arena *scratch) {
+  uint32_t *numbers = ARENA_ARRAY(scratch, uint32_t, g->node_count), last = 0;
+  for (FOR_NODES(g, n))
+    if (op_has_trait(node_cget(g, n)->op, OP_DELEGATE))
+      numbers[n] = ++last;
+  return numbers;
 }
 
-static void write_estimate(JsonWriter *w, const Graph *g, const DelegateFact *d) {
-  uint32_t number = delegate_number(g, d->call);
+static void write_estimate(JsonWriter *w, const uint32_t *numbers, const DelegateFact *d) {
+  uint32_t number = numbers[d->call];
   if (!number)
     return;
   json_open_object(w);
@@ -148,7 +146,8 @@ static void write_estimate(JsonWriter *w, const Graph *g, const DelegateFact *d)
   json_close_object(w);
 }
 
-static void write_backend(JsonWriter *w, const Graph *g, const BackendFact *b, Arena *scratch) {
+static void write_backend(JsonWriter *w, const uint32_t *numbers, const BackendFact *b,
+                          Arena *scratch) {
   RuleGroups groups = refusals_group(b, scratch);
   json_open_object(w);
   json_named_string(w, "backend", sv_from(b->backend->name));
@@ -158,7 +157,7 @@ static void write_backend(JsonWriter *w, const Graph *g, const BackendFact *b, A
   json_key(w, "delegates");
   json_open_array(w);
   for (uint32_t i = 0; i < b->delegate_count; i++)
-    write_estimate(w, g, &b->delegates[i]);
+    write_estimate(w, numbers, &b->delegates[i]);
   json_close_array(w);
   json_key(w, "refusals");
   json_open_array(w);
@@ -170,12 +169,13 @@ static void write_backend(JsonWriter *w, const Graph *g, const BackendFact *b, A
 
 static void write_backends(const Session *s, const Method *m, JsonWriter *w, Arena *scratch) {
   const Facts *f = &s->program.facts;
+  const uint32_t *numbers = number_calls(m->graph, scratch);
   json_key(w, "backends");
   json_open_array(w);
   for (uint32_t i = 0; i < f->delegation_count; i++)
     for (uint32_t k = 0; f->delegations[i].graph == m->graph && k < f->delegations[i].backend_count;
          k++)
-      write_backend(w, m->graph, &f->delegations[i].backends[k], scratch);
+      write_backend(w, numbers, &f->delegations[i].backends[k], scratch);
   json_close_array(w);
 }
 

@@ -28,10 +28,8 @@ static StrView first_name(const Graph *g, const LocId *locs, uint32_t count) {
 
 /* "XnnpackBackend from /stem/Conv" */
 static StrView delegate_name(const Names *names, const Graph *g, NodeId call) {
-  StrView name = SV("");
-  for (uint32_t i = 0; !name.size && i < g->origin_count; i++)
-    if (g->origins[i].call == call)
-      name = first_name(g, g->origins[i].locs, g->origins[i].count);
+  const DelegateOrigin *origin = delegate_origin(g, call);
+  StrView name = origin ? first_name(g, origin->locs, origin->count) : SV("");
   if (!name.size)
     return name;
   return sv_from(arena_printf(&names->s->arena, SV_FMT " from " SV_FMT,

@@ -106,35 +106,25 @@ static bool has_own(const Why *w) {
 
 bool why_tells(const Why *w, const Carrier *c) { return !c->equal || !w->has_own; }
 
-static const DelegateFact *delegate_of(const BackendFact *b, uint32_t partition) {
-  for (uint32_t i = 0; partition && i < b->delegate_count; i++)
-    if (b->delegates[i].partition == partition)
-      return &b->delegates[i];
-  return NULL;
-}
-
-static void add_facts(Why *w, const BackendFact *b, const Bitset *carriers) {
-  for (uint32_t i = 0; i < b->node_count; i++) {
-    const NodeFact *n = &b->nodes[i];
+static void add_facts(Why *w, const WhyBackend *b, const Bitset *carriers) {
+  for (uint32_t i = 0; i < b->fact->node_count; i++) {
+    const NodeFact *n = &b->fact->nodes[i];
     if (!bitset_has(carriers, n->node))
       continue;
     w->facts = arena_push(&w->arena, w->facts, w->fact_count, sizeof *w->facts);
-    const DelegateFact *delegate = delegate_of(b, n->partition);
-    uint32_t number = delegate ? why_delegate_number(w, delegate->call) : 0;
-    w->facts[w->fact_count++] = (WhyFact){n, b, delegate, number};
+    const DelegateFact *delegate = b->delegates[n->partition];
+    uint32_t number = delegate ? w->program->delegate[delegate->call] : 0;
+    w->facts[w->fact_count++] = (WhyFact){n, b->fact, delegate, number};
   }
 }
 
 static void find_facts(Why *w) {
-  const Facts *f = &w->s->program.facts;
   Bitset carriers = bitset_make(&w->arena, w->g->node_count);
   for (uint32_t i = 0; i < w->life.count; i++)
     if (w->life.carriers[i].kind == CARRIER_NODE && why_tells(w, &w->life.carriers[i]))
       bitset_add(&carriers, w->life.carriers[i].id);
-  for (uint32_t d = 0; d < f->delegation_count; d++)
-    for (uint32_t k = 0; f->delegations[d].graph == w->g && k < f->delegations[d].backend_count;
-         k++)
-      add_facts(w, &f->delegations[d].backends[k], &carriers);
+  for (uint32_t i = 0; i < w->program->backend_count; i++)
+    add_facts(w, &w->program->backends[i], &carriers);
 }
 
 /* --- changes --- */
@@ -178,14 +168,36 @@ static const char *words_text(Why *w, const WordList *list) {
   return list->more ? arena_printf(&w->arena, "%s, ...", text) : text;
 }
 
+/* Those that carry on from each carrier, in order; numbers from 1. */
+typedef struct Followers {
+  uint32_t *first; /* by number of the carrier */
+  uint32_t *next;  /* by number of the follower */
+} Followers;
+
+static Followers index_followers(Why *w) {
+  Followers f = {ARENA_ARRAY(&w->arena, uint32_t, (size_t)w->life.count + 1),
+                 ARENA_ARRAY(&w->arena, uint32_t, (size_t)w->life.count + 1)};
+  for (uint32_t k = w->life.count; k > 0; k--) {
+    uint32_t from = w->life.carriers[k - 1].from;
+    f.next[k] = f.first[from];
+    f.first[from] = k;
+  }
+  return f;
+}
+
 /* What goes on for carrier i: what was found through it, and what another one found before it. */
-static void find_became(Why *w, uint32_t i, const Bitset *own, WhyChange *change) {
+static void find_became(Why *w, uint32_t i, const Followers *f, const Bitset *own,
+                        WhyChange *change) {
   WordList ops = {0}, others = {0};
-  const Carrier *c = &w->life.carriers[i];
-  for (uint32_t k = 0; k < w->life.count; k++) {
-    const Carrier *next = &w->life.carriers[k];
-    if (next->from != i + 1 && c->next != k + 1)
-      continue;
+  const Carrier *all = w->life.carriers;
+  uint32_t own_next = f->first[i + 1], other = all[i].next;
+  if (other && all[other - 1].from == i + 1)
+    other = 0;
+  while (own_next || other) {
+    bool take_other = other && (!own_next || other < own_next);
+    const Carrier *next = &all[(take_other ? other : own_next) - 1];
+    other = take_other ? 0 : other;
+    own_next = take_other ? own_next : f->next[own_next];
     add_word(&ops, carrier_name(w, next), true);
     if (next->kind == CARRIER_NODE && w->t.loc && !bitset_has(own, next->loc) &&
         !op_has_trait(next->op, OP_DELEGATE))
@@ -195,21 +207,28 @@ static void find_became(Why *w, uint32_t i, const Bitset *own, WhyChange *change
   change->of = words_text(w, &others);
 }
 
-static bool same_text(const char *a, const char *b) {
-  return a == b || (a && b && strcmp(a, b) == 0);
+static uint32_t text_number(Why *w, const char *text) {
+  uint32_t *slot;
+  if (text && !keymap_get(&w->change_texts, text, (uint32_t)strlen(text), &slot))
+    *slot = w->change_texts.count;
+  return text ? *slot : 0;
 }
 
+/* Equal ones are one, and counted. */
 static void add_change(Why *w, WhyChange change) {
-  for (uint32_t i = 0; i < w->change_count; i++) {
-    WhyChange *old = &w->changes[i];
-    if (old->run == change.run && old->change == change.change &&
-        same_text(old->rule, change.rule) && same_text(old->what, change.what) &&
-        same_text(old->became, change.became) && same_text(old->of, change.of)) {
-      old->count++;
-      return;
-    }
+  uint32_t key[] = {change.run,
+                    (uint32_t)change.change,
+                    text_number(w, change.rule),
+                    text_number(w, change.what),
+                    text_number(w, change.became),
+                    text_number(w, change.of)};
+  uint32_t *slot, old = keymap_get(&w->change_keys, key, sizeof key, &slot);
+  if (old) {
+    w->changes[old - 1].count++;
+    return;
   }
   w->changes[w->change_count++] = change;
+  *slot = w->change_count;
 }
 
 static int compare_changes(const void *a, const void *b) {
@@ -250,6 +269,8 @@ static uint32_t count_edits(const Why *w) {
 
 static void find_changes(Why *w) {
   Bitset own = own_locs(w);
+  Followers followers = index_followers(w);
+  w->change_texts = w->change_keys = keymap_make(&w->arena, w->s->ctx.names.seed);
   w->changes = ARENA_ARRAY(&w->arena, WhyChange, 2 * (size_t)w->life.count + count_edits(w) + 1);
   for (uint32_t i = 0; i < w->life.count; i++) {
     const Carrier *c = &w->life.carriers[i];
@@ -267,7 +288,7 @@ static void find_changes(Why *w) {
                         .what = carrier_name(w, c),
                         .constant = c->kind == CARRIER_VALUE,
                         .count = 1};
-    find_became(w, i, &own, &change);
+    find_became(w, i, &followers, &own, &change);
     add_change(w, change);
   }
   find_edits(w);
@@ -302,7 +323,7 @@ static Status tell_all(Session *s, const WhyTarget *targets, uint32_t count, boo
   for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
     uint32_t method = targets[i].method_index;
     if (i == 0 || method != targets[i - 1].method_index)
-      status = why_program_init(&program, targets[i].method, &s->program.maps[method], &arena);
+      status = why_program_init(&program, s, method, &arena);
     if (status == STATUS_OK)
       tell(s, &targets[i], &program, json, out);
   }

@@ -7,7 +7,6 @@
 #include "passes/executorch/planner.h"
 #include "ops/delegate.h"
 #include "pipeline/why_internal.h"
-#include "pte/keymap.h"
 
 typedef struct Ender {
   Why *w;
@@ -38,25 +37,13 @@ static void index_instructions(WhyProgram *p, const Graph *g, const InstructionM
   }
 }
 
-Status why_program_init(WhyProgram *p, const Method *m, const InstructionMap *map, Arena *arena) {
-  const PassOptions *o = &m->options->pass;
-  const Planner *planner = o->planner ? o->planner : &planners[0];
-  p->index = life_index(m->graph, arena);
-  index_instructions(p, m->graph, map, arena);
-  return liveness_compute(m->graph, arena,
-                          (LivenessOptions){.in_place = planner->in_place,
-                                            .host_inputs = o->host_inputs,
-                                            .host_outputs = o->host_outputs},
-                          &p->live);
-}
-
-uint32_t why_delegate_number(const Why *w, NodeId call) {
-  uint32_t number = 0, before = 0;
-  Arena arena;
-  arena_init(&arena);
-  for (uint32_t m = 0; m <= w->t.method_index; m++) {
-    const Graph *g = w->s->program.methods[m].graph;
-    KeyMap made = keymap_make(&arena, g->ctx->names.seed);
+/* By node of the method. Those of the methods before it are counted first. */
+static uint32_t *number_delegates(const Session *s, uint32_t method, Arena *arena) {
+  uint32_t *numbers = NULL, before = 0;
+  for (uint32_t m = 0; m <= method; m++) {
+    const Graph *g = s->program.methods[m].graph;
+    KeyMap made = keymap_make(arena, g->ctx->names.seed);
+    numbers = ARENA_ARRAY(arena, uint32_t, g->node_count);
     for (FOR_NODES(g, n)) {
       if (!op_has_trait(g->nodes[n].op, OP_DELEGATE))
         continue;
@@ -64,12 +51,48 @@ uint32_t why_delegate_number(const Why *w, NodeId call) {
       uint32_t *slot;
       if (!keymap_get(&made, &identity, sizeof identity, &slot))
         *slot = ++before;
-      if (g == w->g && n == call)
-        number = *slot;
+      numbers[n] = *slot;
     }
   }
-  arena_release(&arena);
-  return number;
+  return numbers;
+}
+
+static void add_backend(WhyProgram *p, const BackendFact *fact, Arena *arena) {
+  uint32_t last = 0;
+  for (uint32_t i = 0; i < fact->node_count; i++)
+    last = fact->nodes[i].partition > last ? fact->nodes[i].partition : last;
+  for (uint32_t i = 0; i < fact->delegate_count; i++)
+    last = fact->delegates[i].partition > last ? fact->delegates[i].partition : last;
+  const DelegateFact **delegates = ARENA_ARRAY(arena, const DelegateFact *, (size_t)last + 1);
+  for (uint32_t i = 0; i < fact->delegate_count; i++)
+    delegates[fact->delegates[i].partition] = &fact->delegates[i];
+  p->backends = arena_push(arena, p->backends, p->backend_count, sizeof *p->backends);
+  p->backends[p->backend_count++] = (WhyBackend){fact, delegates};
+}
+
+static void index_facts(WhyProgram *p, const Facts *f, const Graph *g, Arena *arena) {
+  p->backends = NULL;
+  p->backend_count = 0;
+  for (uint32_t i = 0; i < f->delegation_count; i++) {
+    const DelegationFact *d = &f->delegations[i];
+    for (uint32_t k = 0; d->graph == g && k < d->backend_count; k++)
+      add_backend(p, &d->backends[k], arena);
+  }
+}
+
+Status why_program_init(WhyProgram *p, const Session *s, uint32_t method, Arena *arena) {
+  const Method *m = &s->program.methods[method];
+  const PassOptions *o = &m->options->pass;
+  const Planner *planner = o->planner ? o->planner : &planners[0];
+  p->index = life_index(m->graph, arena);
+  index_instructions(p, m->graph, &s->program.maps[method], arena);
+  p->delegate = number_delegates(s, method, arena);
+  index_facts(p, &s->program.facts, m->graph, arena);
+  return liveness_compute(m->graph, arena,
+                          (LivenessOptions){.in_place = planner->in_place,
+                                            .host_inputs = o->host_inputs,
+                                            .host_outputs = o->host_outputs},
+                          &p->live);
 }
 
 static void add_end(Why *w, WhyEnd end) {
@@ -94,7 +117,7 @@ static void end_node(Ender *e, NodeId n) {
                 .what = why_op_name(op, &w->arena)};
   if (op_has_trait(op, OP_DELEGATE)) {
     end.kind = WHY_DELEGATE;
-    end.delegate = why_delegate_number(w, n);
+    end.delegate = e->p->delegate[n];
     end.what = node_str(w->g, n, DELEGATE_ARG_BACKEND).data;
   } else if (op_has_trait(op, OP_CONTROL)) {
     end.kind = WHY_CONTROL;
@@ -123,8 +146,7 @@ static const char *users_text(const Ender *e, ValueId v) {
     if (shown++ == SHOWN)
       text = arena_printf(&w->arena, "%s, ...", text);
     else if (op_has_trait(node_cget(w->g, n)->op, OP_DELEGATE))
-      text =
-          arena_printf(&w->arena, "%s%sdelegate %" PRIu32, text, comma, why_delegate_number(w, n));
+      text = arena_printf(&w->arena, "%s%sdelegate %" PRIu32, text, comma, e->p->delegate[n]);
     else
       text = arena_printf(&w->arena, "%s%sinstruction %" PRIu32, text, comma, e->p->first[n] - 1);
   }

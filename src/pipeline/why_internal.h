@@ -5,6 +5,7 @@
 #include "passes/executorch/liveness.h"
 #include "pipeline/life.h"
 #include "pipeline/why.h"
+#include "pte/keymap.h"
 #include "support/bitset.h"
 
 /* An operator or a value of one method. */
@@ -77,13 +78,23 @@ typedef struct WhyFact {
   uint32_t number;              /* of the delegate, as `etc inspect` counts them */
 } WhyFact;
 
+/* What a backend said of the nodes of a method. */
+typedef struct WhyBackend {
+  const BackendFact *fact;
+  const DelegateFact **delegates; /* by partition; NULL: it became none */
+} WhyBackend;
+
 /* The program of a method: when what runs, and lies where. */
 typedef struct WhyProgram {
   const LifeIndex *index;
   Liveness live;
+  WhyBackend *backends;
+  uint32_t backend_count;
   uint32_t *first, *count; /* by node: 1 + its first instruction, 0 for none; how many it has */
-  uint32_t *begin, *end;   /* by position of nodes, from 1: the first instruction of it or of those
-                              behind, and the first behind it */
+  uint32_t *delegate; /* by node: the number of the delegate that it calls as `etc inspect` counts
+                         them, from 1, over all methods; 0: it calls none */
+  uint32_t *begin, *end; /* by position of nodes, from 1: the first instruction of it or of those
+                            behind, and the first behind it */
 } WhyProgram;
 
 typedef struct Why {
@@ -100,6 +111,7 @@ typedef struct Why {
   uint32_t fact_count;
   WhyChange *changes; /* in the order of the passes */
   uint32_t change_count;
+  KeyMap change_texts, change_keys; /* numbers of texts, and of changes, from 1 */
   WhyEnd *ends;
   uint32_t end_count;
   WhyMemory *memory;
@@ -110,9 +122,7 @@ typedef struct Why {
  */
 bool why_tells(const Why *w, const Carrier *c);
 /* What is the same for all targets of a method (why_end.c). */
-Status why_program_init(WhyProgram *p, const Method *m, const InstructionMap *map, Arena *arena);
-/* The number of a call of a delegate as `etc inspect` counts them: from 1, over all methods. */
-uint32_t why_delegate_number(const Why *w, NodeId call);
+Status why_program_init(WhyProgram *p, const Session *s, uint32_t method, Arena *arena);
 /* Fills in ends and memory. */
 void why_find_ends(Why *w);
 

@@ -34,6 +34,11 @@ static bool reserve(FlatBuilder *b, uint64_t extra) {
   return true;
 }
 
+void fb_expect(FlatBuilder *b, uint64_t size) {
+  if (size <= FB_MAX_SIZE - b->size)
+    (void)reserve(b, size);
+}
+
 /* Takes size bytes in front; the caller reserved them. */
 static uint8_t *push(FlatBuilder *b, uint32_t size) {
   b->size += size;

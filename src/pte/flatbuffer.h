@@ -43,6 +43,8 @@ typedef struct FlatBuilder {
 } FlatBuilder;
 
 void fb_init(FlatBuilder *b);
+/* About so many more bytes will come: what is there is copied once instead of with each growth. */
+void fb_expect(FlatBuilder *b, uint64_t size);
 void fb_release(FlatBuilder *b);
 
 /* Vectors of count elements. Strings end with a NUL that is not counted. bytes: aligned to

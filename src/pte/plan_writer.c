@@ -9,6 +9,8 @@
 #include "pte/ranges.h"
 #include "pte/schema.h"
 
+enum { NODE_BYTES = 96 }; /* of the program, in the mean: an instruction and a tensor */
+
 /* Ops of one kernel share its entry. */
 static int32_t operator_index(PlanWriter *p, OpId op) {
   op = op_find_out(sv_from(op_row(op)->out));
@@ -258,6 +260,7 @@ Status plan_write(FlatBuilder *b, PlanData data, Graph *g, Arena *scratch, FbRef
   p.operators = ARENA_ARRAY(scratch, FbRef, OP_COUNT);
   p.delegates = ARENA_ARRAY(scratch, FbRef, g->live_nodes);
   p.delegate_index = keymap_make(scratch, g->ctx->names.seed);
+  fb_expect(b, (uint64_t)g->live_nodes * NODE_BYTES);
   plan_control_begin(&p);
   *plan = write_plan(&p);
   Status status = p.values.status;

@@ -1,6 +1,7 @@
 /* The graph after a stage: nodes with their operands, types, arguments and constants; and the
  * places in the model that they come from. */
 #include "ir/text.h"
+#include "ops/delegate.h"
 #include "ops/work.h"
 #include "report/internal.h"
 
@@ -264,19 +265,12 @@ static void mark(const Graph *g, Fate *fates, LocId loc, uint32_t delegate, uint
   }
 }
 
-static const DelegateOrigin *origin_of(const Graph *g, NodeId call) {
-  for (uint32_t i = 0; i < g->origin_count; i++)
-    if (g->origins[i].call == call)
-      return &g->origins[i];
-  return NULL;
-}
-
 static Fate *find_fates(const Graph *g, Arena *scratch) {
   Fate *fates = ARENA_ARRAY(scratch, Fate, (size_t)g->loc_count + 1);
   uint32_t delegates = 0, number = 0;
   for (FOR_NODES(g, n)) {
     bool call = op_has_trait(g->nodes[n].op, OP_DELEGATE);
-    const DelegateOrigin *origin = call ? origin_of(g, n) : NULL;
+    const DelegateOrigin *origin = call ? delegate_origin(g, n) : NULL;
     delegates += call;
     number++;
     mark(g, fates, g->nodes[n].loc, call ? delegates : 0, number);

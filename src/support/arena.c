@@ -1,4 +1,4 @@
-/* Bump allocation in blocks. A block starts at 64 KiB and doubles up to 1 MiB; a request over a
+/* Bump allocation in blocks. A block starts at 64 KiB and doubles up to 4 MiB; a request over a
  * quarter of that gets a block of its own, put behind the newest one so that the free space there
  * is not lost.
  *
@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "support/files.h"
 
@@ -28,7 +29,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
 #endif
 
-enum { ALIGNMENT = 16, BLOCK_MIN = 1 << 16, BLOCK_MAX = 1 << 20, OWN_BLOCK = BLOCK_MAX / 4 };
+enum { ALIGNMENT = 16, BLOCK_MIN = 1 << 16, BLOCK_MAX = 1 << 22, OWN_BLOCK = BLOCK_MAX / 4 };
 
 struct ArenaBlock {
   ArenaBlock *older;
@@ -56,6 +57,20 @@ static bool must_fail(void) {
 static bool must_fail(void) { return false; }
 #endif
 
+/* Pages that a large request touches come one by one, each with a trip into the kernel: asked for
+ * large pages it gives hundreds at once. */
+static void prefer_large_pages(void *p, size_t size) {
+#ifdef MADV_HUGEPAGE
+  enum { LARGE_PAGE = 1 << 21 };
+  uintptr_t from = align_up((uintptr_t)p, LARGE_PAGE),
+            to = ((uintptr_t)p + size) & ~(uintptr_t)(LARGE_PAGE - 1);
+  if (from < to)
+    (void)madvise((void *)from, to - from, MADV_HUGEPAGE); /* advice: it may be refused */
+#else
+  (void)p, (void)size;
+#endif
+}
+
 /* The one place where memory is asked of the system. old is NULL when zeroed. */
 static void *request(void *old, size_t size, bool zeroed) {
   void *p = NULL;
@@ -63,6 +78,7 @@ static void *request(void *old, size_t size, bool zeroed) {
     p = zeroed ? calloc(1, size) : realloc(old, size);
   if (!p)
     out_of_memory(size);
+  prefer_large_pages(p, size);
   return p;
 }
 

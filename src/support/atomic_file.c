@@ -19,7 +19,8 @@ enum {
   PENDING_MAX = 16,
   COPY_MIN = 1 << 16,
   WRITE_MAX = 1 << 30,
-  COPY_MAX = 1 << 26
+  COPY_MAX = 1 << 26,
+  PAGES_MAX = 1 << 22
 };
 
 typedef enum SlotState { SLOT_FREE, SLOT_FILLING, SLOT_LIVE } SlotState;
@@ -241,6 +242,26 @@ void atomic_file_pad(AtomicFile *file, uint64_t to_offset) {
   }
 }
 
+/* Writes from the mapping, which holds few pages at a time; returns how many bytes it did. */
+static uint64_t write_pages(AtomicFile *file, const MappedFile *from, uint64_t offset,
+                            uint64_t size) {
+  uint64_t done = 0;
+  while (done < size && !file->failed) {
+    uint64_t part = size - done < PAGES_MAX ? size - done : PAGES_MAX;
+    if (file_check_unchanged(from, file->sink) != STATUS_OK) {
+      file->failed = true;
+      break;
+    }
+    if (!file_fetch_pages(from, offset + done, part))
+      break;
+    write_through(file, from->data + offset + done, part);
+    file_drop_pages(from, offset + done, part);
+    done += part;
+    advance(file, part);
+  }
+  return done;
+}
+
 /* Lets the kernel copy; returns how many bytes it did before it could or would not go on. */
 static uint64_t copy_in_kernel(AtomicFile *file, const MappedFile *from, uint64_t offset,
                                uint64_t size) {
@@ -267,8 +288,9 @@ void atomic_file_copy(AtomicFile *file, const MappedFile *from, uint64_t offset,
   uint64_t done = 0;
   if (size >= COPY_MIN && from->fd >= 0 && !file->failed) {
     flush_buffer(file);
+    done = write_pages(file, from, offset, size);
     if (!file->failed)
-      done = copy_in_kernel(file, from, offset, size);
+      done += copy_in_kernel(file, from, offset + done, size - done);
   }
   /* Other file system, a pipe, or an end that has moved: the rest, if any, goes by write. */
   if (done < size && !file->failed && file_check_unchanged(from, file->sink) != STATUS_OK)

@@ -2,6 +2,8 @@
 #ifndef ETC_SUPPORT_FILES_H
 #define ETC_SUPPORT_FILES_H
 
+#include <stdatomic.h>
+
 #include "support/diag.h"
 #include "support/intern.h"
 
@@ -34,9 +36,10 @@ const char *files_read_path(const FilesRead *files, const char *path);
 typedef struct MappedFile {
   const uint8_t *data;
   uint64_t size;
-  int fd;             /* kept open so that ranges can be copied by the kernel; -1 when closed */
-  char *path;         /* as given, owned by the arena passed to map */
-  int64_t changed_ns; /* time of last change when it was opened */
+  int fd;              /* kept open so that ranges can be copied by the kernel; -1 when closed */
+  char *path;          /* as given, owned by the arena passed to map */
+  int64_t changed_ns;  /* time of last change when it was opened */
+  atomic_bool fetched; /* all pages are there, see file_fetch_pages */
 } MappedFile;
 
 /* Maps path. Errors (reported): missing, directory, unreadable, not a regular file (FIFO, device).
@@ -58,8 +61,12 @@ Status file_map_beneath(MappedFile *file, Arena *arena, DiagSink *sink, const ch
  * FILE_CHANGED is reported. Reading a mapping beyond an end that has moved raises SIGBUS, which the
  * command turns into the same message. */
 Status file_check_unchanged(const MappedFile *file, DiagSink *sink);
-/* Pages of these bytes count as this process's no more, though the mapping stays as it is: for
- * those that were read and are not needed soon. */
+/* Brings in the pages of these bytes at once, which is faster than one by one as they are touched:
+ * for those that are all read next. False where the system cannot, or the file has become shorter.
+ */
+bool file_fetch_pages(const MappedFile *file, uint64_t offset, uint64_t size);
+/* Pages of these bytes, of a large file, count as this process's no more, though the mapping stays
+ * as it is: for those that were read and are not needed soon. */
 void file_drop_pages(const MappedFile *file, uint64_t offset, uint64_t size);
 void file_unmap(MappedFile *file);
 /* Whether both paths lead to one file that exists. */
@@ -101,8 +108,9 @@ typedef struct AtomicFile {
 Status atomic_file_open(AtomicFile *file, Arena *arena, DiagSink *sink, const char *path);
 void atomic_file_write(AtomicFile *file, const void *data, uint64_t size);
 void atomic_file_pad(AtomicFile *file, uint64_t to_offset); /* zeros up to an absolute offset */
-/* size bytes of from at offset, by copy_file_range where possible (no trip through user space),
- * else by write from the mapping. */
+/* size bytes of from at offset, from the mapping where its pages can be fetched at once, else by
+ * copy_file_range: it copies page by page, twice where the two places in the files lie differently
+ * in their pages, as they nearly always do. */
 void atomic_file_copy(AtomicFile *file, const MappedFile *from, uint64_t offset, uint64_t size);
 /* What was written so far, mapped; to be unmapped before commit or abandon. Not for a device or
  * pipe that is written to directly. Errors: a write that failed, which was reported;

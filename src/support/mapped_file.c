@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { KEPT_MAX = 1 << 26 };
 enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
 static int64_t change_time(const struct stat *st) {
@@ -336,10 +337,32 @@ Status file_check_unchanged(const MappedFile *file, DiagSink *sink) {
   return report_changed(sink, file->path);
 }
 
+static bool fetch(const MappedFile *file, uint64_t offset, uint64_t size) {
+#ifdef MADV_POPULATE_READ
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), begin = offset / page * page;
+  return madvise((void *)(uintptr_t)(file->data + begin), offset + size - begin,
+                 MADV_POPULATE_READ) == 0;
+#else
+  (void)file, (void)offset, (void)size;
+  return false;
+#endif
+}
+
+/* Fetching and dropping takes as long as hashing what is there: a file of no great size is fetched
+ * once, and stays. */
+bool file_fetch_pages(const MappedFile *file, uint64_t offset, uint64_t size) {
+  atomic_bool *fetched = (atomic_bool *)(uintptr_t)&file->fetched; /* a note, no change to a file */
+  if (!file->data || file->size > KEPT_MAX)
+    return file->data && fetch(file, offset, size);
+  if (!atomic_load(fetched) && fetch(file, 0, file->size))
+    atomic_store(fetched, true);
+  return atomic_load(fetched);
+}
+
 void file_drop_pages(const MappedFile *file, uint64_t offset, uint64_t size) {
   uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = (offset + size) / page * page;
   offset = align_up(offset, page);
-  if (file->data && offset < end)
+  if (file->data && offset < end && file->size > KEPT_MAX)
     (void)madvise((void *)(uintptr_t)(file->data + offset), end - offset, MADV_DONTNEED);
 }
 

@@ -398,6 +398,31 @@ static void test_copy(void **state) {
   file_unmap(&from);
 }
 
+/* Of a large file few pages are there at a time: what was copied is right across the pieces, and
+ * what was dropped can be read again. */
+static void test_copy_of_large(void **state) {
+  Fixture *f = *state;
+  enum { SIZE = 65 << 20, COPIED = 9 << 20 };
+  AtomicFile file;
+  MappedFile from, back;
+  int fd = open(path_in(f, "large"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  assert_true(fd >= 0);
+  assert_int_equal(ftruncate(fd, SIZE), 0);
+  for (uint32_t at = 0; at < COPIED + 8192; at += 4096 + 4)
+    assert_int_equal(pwrite(fd, &at, sizeof at, at), sizeof at);
+  close(fd);
+  assert_int_equal(file_map(&from, &f->arena, &f->capture.sink, path_in(f, "large")), STATUS_OK);
+  assert_int_equal(atomic_file_open(&file, &f->arena, &f->capture.sink, path_in(f, "out")),
+                   STATUS_OK);
+  atomic_file_copy(&file, &from, 1000, COPIED);
+  assert_int_equal(atomic_file_commit(&file, false), STATUS_OK);
+  assert_int_equal(file_map(&back, &f->arena, &f->capture.sink, path_in(f, "out")), STATUS_OK);
+  assert_int_equal(back.size, COPIED);
+  assert_memory_equal(back.data, from.data + 1000, COPIED);
+  file_unmap(&back);
+  file_unmap(&from);
+}
+
 static void test_targets(void **state) {
   Fixture *f = *state;
   AtomicFile file;
@@ -552,6 +577,7 @@ int main(void) {
       FILE_TEST(test_view),
       FILE_TEST(test_large_and_padded),
       FILE_TEST(test_copy),
+      FILE_TEST(test_copy_of_large),
       FILE_TEST(test_targets),
       FILE_TEST(test_pipe_is_written_to),
       FILE_TEST(test_link_and_mode_stay),

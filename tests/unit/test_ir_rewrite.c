@@ -106,6 +106,41 @@ static void test_revisit(void **state) {
   }
 }
 
+static uint32_t asked[3];
+static ValueId refuse_any(Builder *b, NodeId n) {
+  (void)b, (void)n;
+  asked[0]++;
+  return 0;
+}
+static ValueId refuse_neg(Builder *b, NodeId n) {
+  (void)b, (void)n;
+  asked[1]++;
+  return 0;
+}
+static ValueId answer_neg(Builder *b, NodeId n) {
+  asked[2]++;
+  return build(b, OP_ABS, A_VAL(node_value(b->g, n, 0)));
+}
+
+/* Rules for an op and for any op are tried in the order of the table until one answers. */
+static void test_order_of_rules(void **state) {
+  (void)state;
+  Sample s;
+  sample_parse(&s, text);
+  static const RewriteRule rules[] = {{OP_NEG, refuse_neg, NULL},
+                                      {OP_NONE, refuse_any, NULL},
+                                      {OP_NEG, answer_neg, NULL},
+                                      {OP_NONE, refuse_any, NULL}};
+  uint64_t counts[COUNT_OF(rules)] = {0};
+  Rewriter r = {.rules = rules, .rule_count = COUNT_OF(rules), .counts = counts};
+  assert_int_equal(rewrite_graph(s.g, &r), STATUS_OK);
+  assert_int_equal(asked[0], 5); /* twice for relu and split, once for neg */
+  assert_int_equal(asked[1], 1);
+  assert_int_equal(asked[2], 1);
+  assert_int_equal(counts[2], 1);
+  sample_release(&s);
+}
+
 static void test_quiet_builder(void **state) {
   (void)state;
   for (int quiet = 0; quiet < 2; quiet++) {
@@ -125,9 +160,10 @@ static void test_quiet_builder(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_replaces), cmocka_unit_test(test_other_type_is_refused),
-      cmocka_unit_test(test_in_place), cmocka_unit_test(test_other_results_keep_the_node),
-      cmocka_unit_test(test_revisit),  cmocka_unit_test(test_quiet_builder),
+      cmocka_unit_test(test_replaces),      cmocka_unit_test(test_other_type_is_refused),
+      cmocka_unit_test(test_in_place),      cmocka_unit_test(test_other_results_keep_the_node),
+      cmocka_unit_test(test_revisit),       cmocka_unit_test(test_order_of_rules),
+      cmocka_unit_test(test_quiet_builder),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -201,6 +201,58 @@ static void test_faults_are_bounded(void **state) {
   sample_release(&s);
 }
 
+/* Every function that changes a graph counts as an edit, so that what it broke is looked for. */
+static void edit_add(Graph *g) {
+  ValueId x = input_of(g);
+  graph_add_node(g, 0, OP_RELU, &A_VAL(x), 1, 1, 0);
+}
+static void edit_remove(Graph *g) {
+  edit_add(g);
+  g->verified = g->edits;
+  graph_remove_node(g, g->last);
+}
+static void edit_move(Graph *g) { graph_move_before(g, node_number(g, 0), 0); }
+static void edit_arg(Graph *g) { node_set_arg(g, node_number(g, 1), 0, A_NONE); }
+static void edit_uses(Graph *g) { graph_replace_uses(g, input_of(g), result_of(g, 2)); }
+static void edit_type(Graph *g) { value_set_type(g, result_of(g, 0), f32_type(g, 7, 3)); }
+static void edit_input(Graph *g) { graph_add_input(g, 0, 0); }
+static void edit_restore(Graph *g) {
+  Arena arena;
+  arena_init(&arena);
+  graph_restore(g, graph_snapshot(g, &arena));
+  arena_release(&arena);
+}
+
+static void test_changed(void **state) {
+  (void)state;
+  static void (*const edits[])(Graph *) = {edit_add,  edit_remove, edit_move,  edit_arg,
+                                           edit_uses, edit_type,   edit_input, edit_restore};
+  for (size_t i = 0; i < COUNT_OF(edits); i++) {
+    Sample s;
+    sample_parse(&s, sound);
+    assert_int_equal(s.g->edits, s.g->verified); /* parsing verifies */
+    edits[i](s.g);
+    if (s.g->edits == s.g->verified)
+      fail_msg("edit %zu is not seen", i);
+    sample_release(&s);
+  }
+  Sample s;
+  sample_parse(&s, sound);
+  edit_arg(s.g);
+  assert_int_equal(graph_verify_changed(s.g, NULL), STATUS_INVALID);
+  sample_release(&s);
+  sample_parse(&s, "graph @f level(aten) {\n"
+                   "  %0: f32[4] = input \"x\"\n"
+                   "  %1: f32[4] = aten::mish(%0)\n"
+                   "  output %1\n"
+                   "}\n");
+  assert_int_equal(graph_verify_changed(s.g, NULL), STATUS_OK);
+  s.g->level = LEVEL_EDGE; /* no edit, and yet something else is allowed */
+  assert_int_equal(graph_verify_changed(s.g, NULL), STATUS_INVALID);
+  assert_contains(sample_messages(&s), "'aten::mish' is not allowed at level edge");
+  sample_release(&s);
+}
+
 /* --- levels and plans, as text --- */
 
 /* The text must be refused with the message; "" stands for a text that is right. */
@@ -402,6 +454,7 @@ int main(void) {
       cmocka_unit_test(test_no_change), cmocka_unit_test(test_faults_are_bounded),
       cmocka_unit_test(test_levels),    cmocka_unit_test(test_plans),
       cmocka_unit_test(test_kernels),   cmocka_unit_test(test_no_kernel),
+      cmocka_unit_test(test_changed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
