@@ -245,8 +245,8 @@ static bool is_bare_text(StrView text) {
 EtcStatus session_set_constant(Session *s, StrView value) {
   const char *equals = memchr(value.data, '=', value.size);
   if (!equals || equals == value.data || equals + 1 == value.data + value.size)
-    return session_usage(s, "--constant", "write --constant NAME=VALUE",
-                         "'" SV_FMT "' is no name and value", SV_ARG(value));
+    return session_missing(s, "--constant", "write --constant NAME=VALUE",
+                           equals == value.data ? "name" : "value", value);
   Items list = {.s = s, .name = {value.data, (size_t)(equals - value.data)}};
   StrView text = {equals + 1, value.size - list.name.size - 1};
   EtcStatus status;

@@ -37,8 +37,8 @@ EtcStatus session_set_max_drop(Session *s, StrView value) {
     settings_options(s)->max_drop = drop;
     return ETC_OK;
   }
-  return session_usage(s, "--max-drop", "a number of dB above 0 and at most 200, such as 30",
-                       "'" SV_FMT "' is no SQNR", SV_ARG(value));
+  return session_usage(s, "--max-drop", "give a number of dB above 0 and at most 200, such as 40",
+                       "--max-drop does not take '" SV_FMT "'", SV_ARG(value));
 }
 
 static Status run_passes(Search *r, const char *const *names, size_t count) {

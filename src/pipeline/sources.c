@@ -342,8 +342,10 @@ static Status import_source(Session *s, Source *source, bool allow_pte) {
     return import_onnx(s, source);
   if (allow_pte)
     return import_pte(s, source);
-  return diag_report(&s->sink, DIAG_PTE_UNSUPPORTED, diag_file(source->path),
-                     "a program cannot be lowered again");
+  Diag *d = diag_begin(&s->sink, DIAG_PTE_UNSUPPORTED, diag_file(source->path));
+  diag_message(d, "'" SV_FMT "' is a program already", SV_ARG(source_name(source)));
+  diag_hint(d, "lower the .onnx that it was made from; 'etc inspect' shows what is in it");
+  return diag_end(d);
 }
 
 static bool same_name(const Session *s, uint32_t a, uint32_t b) {
