@@ -268,9 +268,12 @@ EtcStatus session_set_constant(Session *s, StrView value) {
 Status session_check_constants(Session *s) {
   for (uint32_t i = 0; i < s->program.method_count; i++) {
     StrView name = intern_get(&s->ctx.names, s->program.methods[i].graph->name);
-    if (session_find_constant(s, name))
-      return diag_report(&s->sink, DIAG_NAME_TWICE, DIAG_NOWHERE,
-                         "a method and a constant method have the name '" SV_FMT "'", SV_ARG(name));
+    if (!session_find_constant(s, name))
+      continue;
+    Diag *d = diag_begin(&s->sink, DIAG_NAME_TWICE, DIAG_NOWHERE);
+    diag_message(d, "a method and a constant method have the name '" SV_FMT "'", SV_ARG(name));
+    diag_hint(d, "give the constant method another name");
+    return diag_end(d);
   }
   return STATUS_OK;
 }

@@ -156,7 +156,7 @@ static void write_text(const Search *r, uint32_t kept) {
   StrBuf text;
   strbuf_init(&text);
   if (isinf(r->sqnr))
-    strbuf_append(&text, SV("exact"));
+    strbuf_append(&text, SV("no noise is left"));
   else
     strbuf_printf(&text, "SQNR %.1f dB", r->sqnr);
   strbuf_printf(&text, ", %" PRIu32 " of %" PRIu32 " nodes in floats", kept, r->count);
@@ -167,6 +167,8 @@ static void write_text(const Search *r, uint32_t kept) {
   }
   if (shown < kept)
     strbuf_printf(&text, " and %" PRIu32 " more (-v)", kept - shown);
+  if (isinf(r->sqnr) && kept)
+    strbuf_append(&text, SV("; a smaller --max-drop quantizes more"));
   r->s->program.kept_text = arena_strdup(&r->s->arena, (StrView){strbuf_cstr(&text), text.size});
   strbuf_release(&text);
 }

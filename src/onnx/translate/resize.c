@@ -115,7 +115,11 @@ static bool output_shape(Import *im, Resize *r) {
   if (r->scales ? shape_from_scales(im, r) : shape_from_sizes(im, r))
     return true;
   if (import_ok(im) && !out_declared_dims(im, 0, r->out.d, &r->out.rank))
-    fail_not_known(im, r->scales ? "the list of scales" : "the list of sizes");
+    fail_not_known(im,
+                   r->sizes         ? 3
+                   : im->opset < 11 ? 1
+                                    : 2,
+                   r->scales ? "the list of scales" : "the list of sizes");
   if (r->out.rank != r->in.rank)
     import_fail(im, DIAG_DIM_CONTRADICTION, "the output is declared with rank %u, not %u",
                 r->out.rank, r->in.rank);
