@@ -388,7 +388,7 @@ void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, Xnn
   if (rank > XNN_MAX_RANK)
     xl_refuse(l, XNN_RULE_RANK_LIMIT, R_INT("rank", rank));
   else if (varying > 1)
-    xl_refuse(l, XNN_RULE_VARYING, R_INT("varying-dims", varying), R_INT("held", 1));
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("varying-dims", varying), R_INT("supported", 1));
   if (!xl_ok(l))
     return;
   XnnId origin = l->x.values[in].origin;

@@ -18,7 +18,7 @@ static bool read_convolution(XnnLowering *l, NodeId n, Convolution *c) {
     return xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS,
                      R_STR("argument", is_constant_or_codes(g, weight) ? "bias" : "weight"));
   if (value_rank(g, x) != 3 && value_rank(g, x) != 4)
-    return xl_refuse(l, XNN_RULE_RANK, R_INT("rank", value_rank(g, x)), R_STR("held", "3,4"));
+    return xl_refuse(l, XNN_RULE_RANK, R_INT("rank", value_rank(g, x)), R_STR("supported", "3,4"));
   if (!sym_is_const(value_dim(g, x, 1)))
     return xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", 1));
   c->rank = value_rank(g, x) - 2;

@@ -100,7 +100,8 @@ void lower_binary(XnnLowering *l, NodeId n) {
   OpId op = node_cget(l->g, n)->op;
   ValueId a = node_value(l->g, n, 0), b = node_value(l->g, n, 1), y = node_result(l->g, n, 0);
   if ((op == OP_ADD_TENSOR || op == OP_SUB_TENSOR) && !one(l->g, n, 2)) {
-    xl_refuse(l, XNN_RULE_ATTRIBUTE, R_FLOAT("alpha", node_scalar(l->g, n, 2)), R_INT("held", 1));
+    xl_refuse(l, XNN_RULE_ATTRIBUTE, R_FLOAT("alpha", node_scalar(l->g, n, 2)),
+              R_INT("supported", 1));
     return;
   }
   if (op == OP_DIV_TENSOR_MODE && !node_absent(l->g, n, 2)) {
@@ -415,7 +416,7 @@ void lower_ge(XnnLowering *l, NodeId n) {
     NodeId user = l->g->uses[u].node;
     if (user == NODE_OUTPUT || node_cget(l->g, user)->op != OP_WHERE_SELF ||
         !xl_prelu_slope(l->g, user))
-      xl_refuse(l, XNN_RULE_NO_NODE, R_STR("held", "prelu"));
+      xl_refuse(l, XNN_RULE_NO_NODE, R_STR("supported", "as a part of PRelu"));
   }
   (void)xl_plain(l, node_value(l->g, n, 0));
 }

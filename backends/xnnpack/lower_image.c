@@ -125,7 +125,7 @@ void lower_upsample_bilinear(XnnLowering *l, NodeId n) {
     if (scale != 0 && floor(extent * scale) == xl_dim(l, y, 2 + i) &&
         extent * scale != floor(extent * scale))
       xl_refuse(l, XNN_RULE_ATTRIBUTE, R_FLOAT("scale", scale),
-                R_FLOAT("held", xl_dim(l, y, 2 + i) / extent));
+                R_FLOAT("supported", xl_dim(l, y, 2 + i) / extent));
   }
   XnnId in = xl_nhwc(l, x), out = xl_result_nhwc(l, y);
   if (xl_ok(l))

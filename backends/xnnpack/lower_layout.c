@@ -234,7 +234,7 @@ XnnId xl_nhwc(XnnLowering *l, ValueId v) {
   if (xl_has_nhwc(l, v))
     return id_of(l, v, true) - 1;
   if (!xl_has_layouts(l->g, v)) {
-    xl_refuse(l, XNN_RULE_RANK, R_INT("rank", value_rank(l->g, v)), R_STR("held", "3,4"));
+    xl_refuse(l, XNN_RULE_RANK, R_INT("rank", value_rank(l->g, v)), R_STR("supported", "3,4"));
     return XNN_NONE;
   }
   if (is_constant_or_codes(l->g, v))

@@ -21,7 +21,7 @@ static XnnDatatype whole_datatype(DType dtype) {
 XnnId xl_whole_numbers(XnnLowering *l, ValueId v) {
   Quantization q;
   if (xl_ok(l) && xl_codes(l->g, v, &q))
-    xl_refuse(l, XNN_RULE_QUANTIZATION, R_STR("held", "quantize,dequantize"));
+    xl_refuse(l, XNN_RULE_QUANTIZATION, R_STR("supported", "quantize,dequantize"));
   if (!xl_ok(l) || xl_has_plain(l, v))
     return xl_ok(l) ? xl_plain(l, v) : XNN_NONE;
   uint32_t dims[XNN_MAX_RANK], rank = xl_dims(l, v, DT(BOOL) | DT(U8) | DT(I8) | DT(I32), dims);

@@ -11,14 +11,15 @@ static XnnId bias_of(XnnLowering *l, ValueId bias) {
     xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, R_STR("argument", "bias"));
   else if (value_rank(l->g, bias) != 1)
     xl_refuse(l, XNN_RULE_WEIGHT_RANK, R_INT("bias-rank", value_rank(l->g, bias)),
-              R_INT("held", 1));
+              R_INT("supported", 1));
   return xl_filter(l, bias);
 }
 
 /* A static matrix as a filter. */
 static XnnId filter_of(XnnLowering *l, ValueId v) {
   if (value_rank(l->g, v) != 2)
-    xl_refuse(l, XNN_RULE_WEIGHT_RANK, R_INT("weight-rank", value_rank(l->g, v)), R_INT("held", 2));
+    xl_refuse(l, XNN_RULE_WEIGHT_RANK, R_INT("weight-rank", value_rank(l->g, v)),
+              R_INT("supported", 2));
   return xl_filter(l, v);
 }
 

@@ -77,7 +77,7 @@ static bool check_parameters(XnnLowering *l, NodeId n, ValueId codes) {
   Graph *g = l->g;
   Quantization own = quantization_of(g, n), q;
   if (own.scales)
-    return xl_refuse(l, XNN_RULE_QUANTIZATION, R_STR("held", "per-tensor"));
+    return xl_refuse(l, XNN_RULE_QUANTIZATION, R_STR("supported", "per-tensor"));
   if (!dtype_in(own.dtype, DT(I8) | DT(U8)))
     return xl_refuse(l, XNN_RULE_ELEMENT_TYPE, R_STR("dtype", dtype_name(own.dtype)));
   if (!xl_codes(g, codes, &q))
@@ -139,7 +139,7 @@ static bool used_by_pair(const Graph *g, NodeId n) {
 /* Nothing: products of codes quantize their operand by themselves. */
 void lower_choice(XnnLowering *l, NodeId n) {
   if (!used_by_pair(l->g, n))
-    xl_refuse(l, XNN_RULE_QUANTIZATION, R_STR("held", "one-image"));
+    xl_refuse(l, XNN_RULE_QUANTIZATION, R_STR("supported", "one-image"));
 }
 
 /* A conversion of floats to floats marks what is quantized. */
@@ -147,7 +147,7 @@ void lower_dynamic(XnnLowering *l, NodeId n) {
   NodeId from = value_def(l->g, node_value(l->g, n, 0));
   if (!is_quantize(l->g, from) || !quantization_of(l->g, from).dynamic ||
       !is_one_image(l->g, node_result(l->g, n, 0)))
-    xl_refuse(l, XNN_RULE_QUANTIZATION, R_STR("held", "one-image"));
+    xl_refuse(l, XNN_RULE_QUANTIZATION, R_STR("supported", "one-image"));
   if (!xl_ok(l))
     return;
   convert(l, node_value(l->g, from, 0), node_result(l->g, n, 0));

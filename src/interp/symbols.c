@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "ir/solve.h"
+#include "ir/text.h"
 
 enum {
   MAX_EXPR_DEPTH = 256
@@ -168,7 +169,7 @@ static Status input_dim_error(Symbols *s, uint32_t input, uint32_t dim, int64_t 
   Diag *d = diag_begin(s->sink, DIAG_RUN_INPUT_SHAPE, model_place(s->g));
   int64_t expected;
   if (symbols_eval(s, type->dims[dim], &expected))
-    diag_message(d, "dim %u of %s is %lld, the graph wants %lld", dim, label, (long long)value,
+    diag_message(d, "dim %u of %s is %lld, and must be %lld", dim, label, (long long)value,
                  (long long)expected);
   else
     diag_message(d, "dim %u of %s is %lld, which nothing that %s stands for gives", dim, label,
@@ -240,6 +241,27 @@ static Status bind_round(Symbols *s, const Tensor *inputs, bool last, bool *prog
   return STATUS_OK;
 }
 
+/* "input 'x' takes f32[1, 3], the array is f32[5, 3]": before sizes are solved for. */
+static Status wrong_shape(const Symbols *s, const char *label, const Type *type,
+                          const Tensor *input) {
+  StrBuf want, have;
+  strbuf_init(&want);
+  strbuf_init(&have);
+  type_print(s->g, type, &want);
+  strbuf_printf(&have, "%s[", dtype_name(input->dtype));
+  for (uint32_t d = 0; d < input->rank; d++)
+    strbuf_printf(&have, "%s%lld", d ? ", " : "", (long long)input->dims[d]);
+  Diag *d = diag_begin(s->sink, DIAG_RUN_INPUT_SHAPE, model_place(s->g));
+  diag_message(d, "%s takes %s, the array is %s]", label, strbuf_cstr(&want), strbuf_cstr(&have));
+  if (s->g->dim_flags) {
+    diag_note(d, "the sizes are those of%s", s->g->dim_flags);
+    diag_hint(d, "give an array of that shape, or other sizes by --dim");
+  }
+  strbuf_release(&want);
+  strbuf_release(&have);
+  return diag_end(d);
+}
+
 static Status check_input(const Symbols *s, uint32_t i, const Tensor *input) {
   const Type *type = value_type(s->g, s->g->inputs[i]);
   char buffer[LABEL_SIZE];
@@ -247,14 +269,15 @@ static Status check_input(const Symbols *s, uint32_t i, const Tensor *input) {
   if (type->kind != TYPE_TENSOR)
     return diag_report(s->sink, DIAG_NOT_IMPLEMENTED, model_place(s->g),
                        "%s is a scalar, not a tensor", label);
-  if (type->dtype != input->dtype)
-    return diag_report(s->sink, DIAG_RUN_INPUT_TYPE, model_place(s->g),
-                       "%s is %s, the graph wants %s", label, dtype_name(input->dtype),
-                       dtype_name((DType)type->dtype));
-  if (type->rank != input->rank)
-    return diag_report(s->sink, DIAG_RUN_INPUT_SHAPE, model_place(s->g),
-                       "%s has rank %u, the graph wants rank %u", label, input->rank, type->rank);
-  return STATUS_OK;
+  bool fits = type->rank == input->rank;
+  for (uint32_t d = 0; fits && d < type->rank; d++)
+    fits = !sym_is_const(type->dims[d]) || type->dims[d] == input->dims[d];
+  if (!fits)
+    return wrong_shape(s, label, type, input);
+  if (type->dtype == input->dtype)
+    return STATUS_OK;
+  return diag_report(s->sink, DIAG_RUN_INPUT_TYPE, model_place(s->g), "%s takes %s, not %s", label,
+                     dtype_name((DType)type->dtype), dtype_name(input->dtype));
 }
 
 Status symbols_bind_inputs(Symbols *s, const Tensor *inputs, uint32_t count) {

@@ -177,20 +177,29 @@ ValueId build_slice(Builder *b, ValueId x, int64_t dim, SymInt start, SymInt end
                A_INT(step));
 }
 
-ValueId build_fail(Builder *b, DiagCode code, const char *format, ...) {
+ValueId build_fail_hint(Builder *b, DiagCode code, const char *hint, const char *message) {
   if (b->status != STATUS_OK)
     return 0;
+  b->status = diag_row(code)->status;
+  if (b->status == STATUS_OK)
+    b->status = STATUS_INTERNAL;
+  if (b->quiet)
+    return 0;
+  Diag *d = diag_begin(b->g->ctx->sink, code, graph_place(b->g, b->loc));
+  diag_message(d, "%s", message);
+  if (hint)
+    diag_hint(d, "%s", hint);
+  (void)diag_end(d);
+  return 0;
+}
+
+ValueId build_fail(Builder *b, DiagCode code, const char *format, ...) {
   char text[512];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  b->status = diag_row(code)->status;
-  if (b->status == STATUS_OK)
-    b->status = STATUS_INTERNAL;
-  if (!b->quiet)
-    (void)diag_report(b->g->ctx->sink, code, graph_place(b->g, b->loc), "%s", text);
-  return 0;
+  return build_fail_hint(b, code, NULL, text);
 }
 
 /* --- shape rules --- */
@@ -262,6 +271,9 @@ void shape_report(const Graph *g) {
   note_operands(g, fault->node, d);
   if (g->dim_flags && fault->code == DIAG_SHAPE_MISMATCH)
     diag_note(d, "the sizes are those of%s", g->dim_flags);
+  else if (fault->code == DIAG_SHAPE_MISMATCH)
+    diag_hint(d, "the model contradicts itself here: check its weights and the shapes of its "
+                 "inputs, or export it again");
   (void)diag_end(d);
 }
 

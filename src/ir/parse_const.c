@@ -152,7 +152,10 @@ static Status parse_file(Parser *p, uint64_t bytes, Constant *out) {
                        (unsigned long long)file->size);
   *out = (Constant){.data = file->data + offset, .size = size, .file = file, .file_offset = offset};
   if (constant_hash(out) != hash)
-    return lexer_error(l, at, "the file has other bytes there than when the text was written");
+    return lexer_error(l, at,
+                       "'%s' has other bytes there than when the text was written: lower the "
+                       "model again with --artifacts",
+                       file->path);
   return STATUS_OK;
 }
 

@@ -139,7 +139,7 @@ Status bounds_finish(Bounds *b, Graph *g) {
     return STATUS_OK;
   Diag *d = diag_begin(g->ctx->sink, DIAG_DIM_SUMMARY,
                        (DiagPlace){.file = g->ctx->model_path, .index = -1});
-  diag_message(d, "the dimensions left open, and what the model needs of them");
+  diag_message(d, "sizes that vary, and what the model needs of them");
   solve_note(g, &s, d);
   return diag_end(d);
 }

@@ -197,13 +197,40 @@ ValueId ex_view_as(Import *im, ValueId v, const Shape *shape) {
   return build_view(&im->b, v, shape->d, shape->rank);
 }
 
-ValueId fail_not_known(Import *im, const char *what) {
-  if (im->state->sizes && import_ok(im))
+/* Name i of a node; "" without one. */
+static const char *name_at(char *const *names, size_t count, uint32_t i) {
+  return i < count && names[i] ? names[i] : "";
+}
+
+ValueId fail_not_known(Import *im, uint32_t input, const char *what) {
+  if (!import_ok(im))
+    return 0;
+  if (im->state->sizes)
     im->state->sizes->stopped = true;
-  return import_fail(im, DIAG_INPUT_NOT_CONST,
-                     "%s is computed at run time and output 0 declares no shape: make it a "
-                     "constant, or run ONNX shape inference so that the output's shape is declared",
-                     what);
+  const char *name = name_at(im->node->input, im->node->n_input, input);
+  const char *output = name_at(im->node->output, im->node->n_output, 0);
+  bool given = false;
+  ValueId v = in(im, input);
+  for (uint32_t i = 0; i < im->g->input_count; i++)
+    given |= v && im->g->inputs[i] == v;
+  const char *message = arena_printf(&im->scratch,
+                                     "%s (input '%s') is computed at run time, and output '%s' "
+                                     "declares no fixed size",
+                                     what, name, output);
+  const char *hint =
+      given ? arena_printf(&im->scratch, "give it when lowering: --value %s=VALUE", name)
+            : "make it a constant, or run ONNX shape inference so that the output's shape is "
+              "declared";
+  return build_fail_hint(&im->b, DIAG_INPUT_NOT_CONST, hint, message);
+}
+
+bool types_agree(Import *im, ValueId a, ValueId b) {
+  DType x = ex_dtype(im, a), y = ex_dtype(im, b);
+  if (import_ok(im) && x != y)
+    import_fail(im, DIAG_DTYPE_MISMATCH, "'%s' is %s and '%s' is %s, %s needs one type",
+                name_at(im->node->input, im->node->n_input, 0), dtype_name(x),
+                name_at(im->node->input, im->node->n_input, 1), dtype_name(y), im->node->op_type);
+  return import_ok(im);
 }
 
 bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Shape *shape,
@@ -225,7 +252,7 @@ bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Shape
   } else if (import_ok(im) && !out_declared_dims(im, 0, shape->d, &shape->rank)) {
     *known = data_sizes(im, list, first, what, shape);
     if (!*known)
-      fail_not_known(im, what);
+      fail_not_known(im, i, what);
   }
   return import_ok(im);
 }

@@ -51,7 +51,9 @@ SymInt shape_product(Import *im, const SymInt *dims, uint32_t count);
 bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Shape *shape,
                  bool *known);
 /* Fails with a message that says what to do about an input that arrives at run time. */
-ValueId fail_not_known(Import *im, const char *what);
+ValueId fail_not_known(Import *im, uint32_t input, const char *what);
+/* Fails when a and b, of the first two inputs of the node, have two element types. */
+bool types_agree(Import *im, ValueId a, ValueId b);
 
 uint32_t ex_rank(const Import *im, ValueId x);
 SymInt ex_dim(const Import *im, ValueId x, uint32_t i);

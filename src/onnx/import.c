@@ -107,6 +107,8 @@ static void note_versions(Diag *d, const Unsupported *u) {
   }
   if (until == 0)
     diag_note(d, "it is supported from opset %d on", since);
+  if (until == 0 && u->domain.size == 0)
+    diag_hint(d, "convert the model: onnx.version_converter.convert_version(model, %d)", since);
   else if (until > 0)
     diag_note(d, "it is supported from opset %d to %d", since, until);
 }

@@ -261,6 +261,33 @@ static Status check_equal_flags(Import *im, const Onnx__GraphProto *graph) {
   return status;
 }
 
+/* A flag INPUT:AXIS that is of no use: the model fixes that axis, or does not have it. */
+static bool describe_fixed(const Import *im, const DimFlag *flag, Diag *d) {
+  const Onnx__GraphProto *graph = im->model->proto->graph;
+  for (size_t i = 0; i < graph->n_input; i++) {
+    StrView input = onnx_text(graph->input[i]->name), name = flag->name;
+    const Onnx__TypeProto__Tensor *t = import_tensor_type(graph->input[i]);
+    uint64_t axis;
+    if (!t || !t->shape || !sv_starts_with(name, input) || name.size <= input.size + 1 ||
+        name.data[input.size] != ':' ||
+        !text_parse_u64((StrView){name.data + input.size + 1, name.size - input.size - 1}, &axis))
+      continue;
+    StrBuf value;
+    strbuf_init(&value);
+    onnx_append_value(&value, graph->input[i]);
+    if (axis >= t->shape->n_dim)
+      diag_message(d, "--dim " SV_FMT ": input %s has no axis %llu", SV_ARG(name),
+                   strbuf_cstr(&value), (unsigned long long)axis);
+    else
+      diag_message(d, "--dim " SV_FMT ": axis %llu of input %s is fixed in the model", SV_ARG(name),
+                   (unsigned long long)axis, strbuf_cstr(&value));
+    diag_hint(d, "leave it out, or export the model with a dynamic axis");
+    strbuf_release(&value);
+    return true;
+  }
+  return false;
+}
+
 static Status report_unknown_flags(Import *im) {
   ImportState *s = im->state;
   Status status = STATUS_OK;
@@ -272,6 +299,10 @@ static Status report_unknown_flags(Import *im) {
       continue;
     StrView name = im->options->dims[i].name;
     Diag *d = diag_begin(im->ctx->sink, DIAG_DIM_UNKNOWN_FLAG, file_place(im));
+    if (describe_fixed(im, &im->options->dims[i], d)) {
+      status = diag_end(d);
+      continue;
+    }
     diag_message(d, "no input has a dimension called '" SV_FMT "'", SV_ARG(name));
     int nearest = text_nearest(name, names, s->dim_count);
     if (nearest >= 0)

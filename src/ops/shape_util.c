@@ -3,6 +3,8 @@
  * part in it. */
 #include "ops/shape_util.h"
 
+#include "ir/text.h"
+
 #include <float.h>
 #include <math.h>
 
@@ -235,6 +237,28 @@ void shape_assume(Graph *g, NodeId n, ConstraintKind kind, SymInt lhs, SymInt rh
   }
   graph_add_constraint(
       g, (Constraint){.kind = kind, .lhs = lhs, .rhs = rhs, .loc = node_cget(g, n)->loc});
+}
+
+/* "'x' (f32[batch, 7])", or the type alone of what the model has no name for. */
+static const char *value_text(Graph *g, ValueId v) {
+  StrBuf text;
+  strbuf_init(&text);
+  StrView name = intern_get(&g->ctx->names, value_cget(g, v)->name);
+  if (name.size)
+    strbuf_printf(&text, "'" SV_FMT "' (", SV_ARG(name));
+  type_print(g, value_type(g, v), &text);
+  strbuf_append(&text, name.size ? SV(")") : SV(""));
+  const char *kept = arena_strdup(&g->arena, sv_from(strbuf_cstr(&text)));
+  strbuf_release(&text);
+  return kept;
+}
+
+Status shape_equal_of(Graph *g, NodeId n, ValueId x, SymInt a, const char *of_x, ValueId y,
+                      SymInt b, const char *of_y) {
+  if (a != b && sym_known_eq(&g->syms, a, b) == 0)
+    return bad_shape(g, n, "%s of %s and %s of %s differ: %s and %s", of_x, value_text(g, x), of_y,
+                     value_text(g, y), dim_text(g, a), dim_text(g, b));
+  return shape_equal(g, n, a, b, "");
 }
 
 Status shape_equal(Graph *g, NodeId n, SymInt a, SymInt b, const char *what) {

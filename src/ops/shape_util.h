@@ -64,6 +64,10 @@ Status shape_axes(Graph *g, NodeId n, uint32_t arg, uint32_t rank, bool empty_is
 /* Checks that a == b; when that cannot be known, assumes it. `what` names the pair: "rows of mat2
  * and columns of self". */
 Status shape_equal(Graph *g, NodeId n, SymInt a, SymInt b, const char *what);
+/* The same of a dim of x and one of y, which must multiply: `of_x` and `of_y` say what they are
+ * ("columns"), and messages name the values as the model does. */
+Status shape_equal_of(Graph *g, NodeId n, ValueId x, SymInt a, const char *of_x, ValueId y,
+                      SymInt b, const char *of_y);
 /* Checks that a >= b; when that cannot be known, assumes it. */
 Status shape_at_least(Graph *g, NodeId n, SymInt a, SymInt b, const char *what);
 /* Keeps an assumption once. */

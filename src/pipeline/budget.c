@@ -19,7 +19,7 @@ static const char *const unit_hints[] = {
     [BUDGET_BYTES] = "a size is bytes, or a number with K, M or G: 512K, 1.5M, 4MiB",
     [BUDGET_NUMBER] = "it is a whole number, such as 12",
     [BUDGET_DB] = "it is a number of dB, such as 30 or 30dB",
-    [BUDGET_MS] = "it is a number of milliseconds, such as 20 or 20ms"};
+    [BUDGET_MS] = "it is a number of milliseconds with its unit, such as 20ms"};
 
 /* A number and its unit, which may be left out. */
 static bool parse_measure(StrView text, StrView unit, double *out) {
@@ -46,7 +46,7 @@ static bool parse_value(BudgetUnit unit, StrView text, double *out) {
   case BUDGET_DB:
     return parse_measure(text, SV("dB"), out);
   case BUDGET_MS:
-    return parse_measure(text, SV("ms"), out);
+    return sv_has_suffix(text, SV("ms")) && parse_measure(text, SV("ms"), out);
   }
   return false;
 }
@@ -107,8 +107,8 @@ static EtcStatus add_limit(YamlReader *r, Budget *b, BudgetKey key, StrView name
   if (status != ETC_OK)
     return status;
   if (!parse_value(keys[key].unit, text, &limit.limit))
-    return yaml_wrong(r, unit_hints[keys[key].unit], "'" SV_FMT "' is no limit of " SV_FMT,
-                      SV_ARG(text), SV_ARG(limit.name));
+    return yaml_wrong(r, unit_hints[keys[key].unit], SV_FMT " does not take '" SV_FMT "'",
+                      SV_ARG(limit.name), SV_ARG(text));
   b->limits[b->count++] = limit;
   return ETC_OK;
 }

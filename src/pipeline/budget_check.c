@@ -113,7 +113,9 @@ static EtcStatus no_arena(const Check *c, const BudgetLimit *limit) {
     }
   Diag *d = diag_begin(&c->s->sink, DIAG_BUDGET_FILE, limit->at);
   diag_message(d, "the program has no arena '" SV_FMT "'", SV_ARG(limit->arena));
-  diag_hint(d, "it has %s; --memory names banks", names.size ? strbuf_cstr(&names) : "none");
+  const char *hint =
+      names.size ? "it has %s; banks get names by --memory sram=SIZE,..." : "it has no arena";
+  diag_hint(d, hint, strbuf_cstr(&names));
   strbuf_release(&names);
   return session_status(diag_end(d));
 }

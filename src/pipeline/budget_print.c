@@ -24,8 +24,11 @@ static void append_value(StrBuf *out, const BudgetRow *row, double value) {
   else if (is_unit(row, BUDGET_NUMBER))
     strbuf_printf(out, "%.0f", value);
   else
-    strbuf_printf(out, value < 10 ? "%.2f %s" : "%.1f %s", value,
-                  unit_names[units[row->limit->key]]);
+    strbuf_printf(out,
+                  value < 0.1  ? "%.3g %s"
+                  : value < 10 ? "%.2f %s"
+                               : "%.1f %s",
+                  value, unit_names[units[row->limit->key]]);
 }
 
 /* A column of its own, whose texts end under each other. */
@@ -120,15 +123,26 @@ static void note_table(const BudgetResult *r, Diag *d) {
   strbuf_release(&text);
 }
 
+/* Whether what is missed is the SQNR alone, which a raised limit would miss by more. */
+static bool only_sqnr(const BudgetResult *r) {
+  bool only = true;
+  for (uint32_t i = 0; i < r->budget->count; i++)
+    only &= !r->rows[i].over || is_unit(&r->rows[i], BUDGET_DB);
+  return only;
+}
+
 Status budget_report(Session *s, const BudgetResult *r) {
   if (!r->over && !s->sink.verbose)
     return STATUS_OK;
   Diag *d =
       diag_begin(&s->sink, r->over ? DIAG_BUDGET : DIAG_BUDGET_HELD, diag_file(r->budget->path));
   if (r->over)
-    diag_message(d, "the program is over %u of %u limits", r->over, r->budget->count);
+    diag_message(d, "the program misses %u of %u limits", r->over, r->budget->count);
   else
     diag_message(d, "the program is within its %u limits", r->budget->count);
   note_table(r, d);
+  if (r->over && only_sqnr(r))
+    diag_hint(d, "lower sqnr, or keep nodes in floats: 'etc quantize-report' lists the worst, "
+                 "--max-drop keeps them");
   return diag_end(d);
 }

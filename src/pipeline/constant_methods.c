@@ -245,8 +245,8 @@ static bool is_bare_text(StrView text) {
 EtcStatus session_set_constant(Session *s, StrView value) {
   const char *equals = memchr(value.data, '=', value.size);
   if (!equals || equals == value.data || equals + 1 == value.data + value.size)
-    return session_usage(s, "--constant", "write --constant NAME=VALUE",
-                         "'" SV_FMT "' is no name and value", SV_ARG(value));
+    return session_missing(s, "--constant", "write --constant NAME=VALUE",
+                           equals == value.data ? "name" : "value", value);
   Items list = {.s = s, .name = {value.data, (size_t)(equals - value.data)}};
   StrView text = {equals + 1, value.size - list.name.size - 1};
   EtcStatus status;
@@ -268,9 +268,12 @@ EtcStatus session_set_constant(Session *s, StrView value) {
 Status session_check_constants(Session *s) {
   for (uint32_t i = 0; i < s->program.method_count; i++) {
     StrView name = intern_get(&s->ctx.names, s->program.methods[i].graph->name);
-    if (session_find_constant(s, name))
-      return diag_report(&s->sink, DIAG_NAME_TWICE, DIAG_NOWHERE,
-                         "a method and a constant method have the name '" SV_FMT "'", SV_ARG(name));
+    if (!session_find_constant(s, name))
+      continue;
+    Diag *d = diag_begin(&s->sink, DIAG_NAME_TWICE, DIAG_NOWHERE);
+    diag_message(d, "a method and a constant method have the name '" SV_FMT "'", SV_ARG(name));
+    diag_hint(d, "give the constant method another name");
+    return diag_end(d);
   }
   return STATUS_OK;
 }

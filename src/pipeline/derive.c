@@ -129,7 +129,7 @@ EtcStatus session_set_derive(Session *s, StrView value) {
   *d = (struct Derive){0};
   (void)session_split(value, ':', &name, &rest);
   if (!sv_eq(name, SV("llm")))
-    return session_usage(s, "--derive", "there is llm", "nothing is called '" SV_FMT "'",
+    return session_usage(s, "--derive", "there is llm", "--derive knows no '" SV_FMT "'",
                          SV_ARG(name));
   EtcStatus status = ETC_OK;
   while (status == ETC_OK && rest.size) {

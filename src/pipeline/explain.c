@@ -142,7 +142,8 @@ static int compare_rules(const void *a, const void *b) {
 static void note_rule(Diag *diag, uint64_t work, const RuleCount *r) {
   StrBuf text;
   strbuf_init(&text);
-  strbuf_printf(&text, "%" PRIu32 " left", r->nodes);
+  strbuf_printf(&text, "%" PRIu32 " node%s on portable kernels", r->nodes,
+                r->nodes == 1 ? " stays" : "s stay");
   if (work)
     strbuf_printf(&text, ", %u %% of the work", work_percent(r->work, work));
   strbuf_printf(&text, " (%s): %s: ", r->first->rule, r->first->message);

@@ -37,8 +37,8 @@ EtcStatus session_set_max_drop(Session *s, StrView value) {
     settings_options(s)->max_drop = drop;
     return ETC_OK;
   }
-  return session_usage(s, "--max-drop", "a number of dB above 0 and at most 200, such as 30",
-                       "'" SV_FMT "' is no SQNR", SV_ARG(value));
+  return session_usage(s, "--max-drop", "give a number of dB above 0 and at most 200, such as 40",
+                       "--max-drop does not take '" SV_FMT "'", SV_ARG(value));
 }
 
 static Status run_passes(Search *r, const char *const *names, size_t count) {
@@ -156,7 +156,7 @@ static void write_text(const Search *r, uint32_t kept) {
   StrBuf text;
   strbuf_init(&text);
   if (isinf(r->sqnr))
-    strbuf_append(&text, SV("exact"));
+    strbuf_append(&text, SV("no noise is left"));
   else
     strbuf_printf(&text, "SQNR %.1f dB", r->sqnr);
   strbuf_printf(&text, ", %" PRIu32 " of %" PRIu32 " nodes in floats", kept, r->count);
@@ -167,6 +167,8 @@ static void write_text(const Search *r, uint32_t kept) {
   }
   if (shown < kept)
     strbuf_printf(&text, " and %" PRIu32 " more (-v)", kept - shown);
+  if (isinf(r->sqnr) && kept)
+    strbuf_append(&text, SV("; a smaller --max-drop quantizes more"));
   r->s->program.kept_text = arena_strdup(&r->s->arena, (StrView){strbuf_cstr(&text), text.size});
   strbuf_release(&text);
 }

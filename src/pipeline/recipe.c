@@ -100,6 +100,11 @@ static EtcStatus read_constants(Reader *r, StrView *value) {
   return status;
 }
 
+/* Whether NAME: {KEY: VALUE, …} may stand below the key. */
+static bool has_settings(StrView key) {
+  return sv_eq(key, SV("backend")) || sv_eq(key, SV("derive"));
+}
+
 /* {KEY: VALUE, …} as KEY=VALUE,… */
 static EtcStatus read_settings(Reader *r, StrView *out) {
   *out = SV("");
@@ -120,17 +125,28 @@ static EtcStatus read_settings(Reader *r, StrView *out) {
   return status;
 }
 
-static EtcStatus read_pair_value(Reader *r, bool backend, bool constant, StrView *value) {
-  if (backend && r->yaml.event.type == YAML_MAPPING_START_EVENT)
+static EtcStatus refuse_list(Reader *r, StrView key, StrView name) {
+  if (sv_eq(key, SV("dim")))
+    return yaml_wrong(&r->yaml, NULL, SV_FMT " takes one size or a range, as in '" SV_FMT ": 1..3'",
+                      SV_ARG(name), SV_ARG(name));
+  return yaml_wrong(&r->yaml, NULL, SV_FMT " takes one value, and not a list", SV_ARG(name));
+}
+
+/* Of NAME: VALUE below key. */
+static EtcStatus read_pair_value(Reader *r, StrView key, StrView name, StrView *value) {
+  yaml_event_type_t type = r->yaml.event.type;
+  if (type == YAML_MAPPING_START_EVENT && has_settings(key))
     return read_settings(r, value);
-  return constant ? read_constants(r, value) : yaml_scalar(&r->yaml, "a value", value);
+  if (sv_eq(key, SV("constant")))
+    return read_constants(r, value);
+  return type == YAML_SEQUENCE_START_EVENT ? refuse_list(r, key, name)
+                                           : yaml_scalar(&r->yaml, "a value", value);
 }
 
 /* NAME: VALUE pairs, each as NAME=VALUE; IN:OUT for states, NAME:SETTINGS for backends, NAME@STAGE
  * for passes. */
 static EtcStatus read_pairs(Reader *r, StrView key) {
-  bool backend = sv_eq(key, SV("backend")) || sv_eq(key, SV("derive"));
-  bool constant = sv_eq(key, SV("constant"));
+  bool backend = has_settings(key);
   bool colon = backend || sv_eq(key, SV("state"));
   const char *between = colon ? ":" : sv_eq(key, SV("pass")) ? "@" : "=";
   EtcStatus status = yaml_next(&r->yaml);
@@ -140,7 +156,7 @@ static EtcStatus read_pairs(Reader *r, StrView key) {
     if (status == ETC_OK)
       status = yaml_next(&r->yaml);
     if (status == ETC_OK)
-      status = read_pair_value(r, backend, constant, &value);
+      status = read_pair_value(r, key, name, &value);
     if (status != ETC_OK)
       return status;
     const char *text = arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT, SV_ARG(name),

@@ -1,6 +1,8 @@
 /* See registry.h. */
 #include "pipeline/registry.h"
 
+#include <unistd.h>
+
 #include "pipeline/plugin.h"
 #include "support/files.h"
 #include "support/shared_object.h"
@@ -67,8 +69,17 @@ static Status refuse(const Loading *l, const char *format, ...) {
 static Status refuse_object(const Loading *l, const char *why) {
   Diag *d = diag_begin(l->r->sink, DIAG_PLUGIN, diag_file(l->path));
   diag_message(d, "the plug-in cannot be loaded: %s", why);
-  if (!shared_object_loader())
+  if (access(l->path, F_OK) != 0)
+    diag_hint(d, "check the path");
+  else if (!shared_object_loader())
     diag_hint(d, "use an etc that is linked with libc, such as that of the Debian package");
+  return diag_end(d);
+}
+
+static Status refuse_build(const Loading *l) {
+  Diag *d = diag_begin(l->r->sink, DIAG_PLUGIN, diag_file(l->path));
+  diag_message(d, "the plug-in was compiled for another build of etc");
+  diag_hint(d, "compile it against the headers that were installed with this etc");
   return diag_end(d);
 }
 
@@ -180,7 +191,7 @@ Status registry_load(Registry *r, const char *path) {
   if (!l.plugin)
     return refuse(&l, "the shared object has no 'etc_plugin': it is no plug-in of etc");
   if (!l.plugin->abi || strcmp(l.plugin->abi, ETC_PLUGIN_ABI) != 0)
-    return refuse(&l, "the plug-in was compiled for another build of etc");
+    return refuse_build(&l);
   if (!l.plugin->name || !l.plugin->name[0])
     return refuse(&l, "the plug-in has no name");
   Status status = add_rows(&l);

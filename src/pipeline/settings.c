@@ -17,10 +17,17 @@ EtcStatus session_usage(Session *s, const char *option, const char *hint, const 
   va_start(args, format);
   diag_message(d, "%s", arena_vprintf(&s->arena, format, args));
   va_end(args);
+  if (!hint && s->setting.at.line)
+    hint = "'etc help lower' lists the options";
   if (hint)
     diag_hint(d, "%s", hint);
   (void)diag_end(d);
   return ETC_USAGE;
+}
+
+EtcStatus session_missing(Session *s, const char *option, const char *hint, const char *what,
+                          StrView value) {
+  return session_usage(s, option, hint, "'" SV_FMT "': the %s is missing", SV_ARG(value), what);
 }
 
 static char *keep(Session *s, StrView text) { return arena_strdup(&s->arena, text); }
@@ -86,13 +93,23 @@ static EtcStatus set_equal(Session *s, StrView value, DimFlag *flag) {
   return ETC_OK;
 }
 
+/* A --dim without one of its halves, or with a size that is none. */
+static EtcStatus dim_unclear(Session *s, StrView value, StrView size) {
+  const char *hint = "write --dim NAME=N, NAME=LO..HI or NAME=OTHER";
+  if (size.size == value.size || size.size == 0)
+    return session_missing(s, "--dim", hint, "size", value);
+  if (size.size + 1 == value.size)
+    return session_usage(s, "--dim", hint, "'" SV_FMT "': the name is missing", SV_ARG(value));
+  return session_usage(s, "--dim", hint, "'" SV_FMT "': '" SV_FMT "' is not a size", SV_ARG(value),
+                       SV_ARG(size));
+}
+
 static EtcStatus read_dim(Session *s, StrView value, DimFlag *flag) {
   size_t at = settings_number_at(value);
   StrView text = {value.data + at, value.size - at};
   bool range, equal = is_dim_name(text);
   if (at < 2 || !(equal || parse_range(text, &flag->lo, &flag->hi, &range)))
-    return session_usage(s, "--dim", "write --dim NAME=N, NAME=LO..HI or NAME=OTHER",
-                         "'" SV_FMT "' is no dimension and size", SV_ARG(value));
+    return dim_unclear(s, value, text);
   flag->name = sv_from(keep(s, (StrView){value.data, at - 1}));
   if (equal) {
     flag->same = sv_from(keep(s, text));
@@ -132,9 +149,9 @@ static TextOption text_option(Session *s, StrView text) {
 static EtcStatus set_state(Session *s, StrView value) {
   const char *colon = memchr(value.data, ':', value.size);
   if (!colon || colon == value.data || colon + 1 == value.data + value.size)
-    return session_usage(s, "--state",
-                         "write --state INPUT:OUTPUT or --state INPUT:OUTPUT=FILE.npy",
-                         "'" SV_FMT "' is no input and output", SV_ARG(value));
+    return session_missing(s, "--state",
+                           "write --state INPUT:OUTPUT or --state INPUT:OUTPUT=FILE.npy",
+                           colon == value.data ? "input" : "output", value);
   MethodOptions *o = settings_options(s);
   o->states =
       pool_reserve(o->states, &o->state_capacity, (uint64_t)o->state_count + 1, sizeof *o->states);
@@ -145,8 +162,8 @@ static EtcStatus set_state(Session *s, StrView value) {
 static EtcStatus set_value(Session *s, StrView value) {
   const char *equals = memchr(value.data, '=', value.size);
   if (!equals || equals == value.data || equals + 1 == value.data + value.size)
-    return session_usage(s, "--value", "write --value INPUT=NUMBER or --value INPUT=FILE.npy",
-                         "'" SV_FMT "' does not name an input and its value", SV_ARG(value));
+    return session_missing(s, "--value", "write --value INPUT=NUMBER or --value INPUT=FILE.npy",
+                           equals == value.data ? "input" : "value", value);
   StrView input = {value.data, (size_t)(equals - value.data) + 1};
   StrView text = {equals + 1, value.size - input.size};
   if (!onnx_value_is_number(text))
@@ -161,8 +178,8 @@ static EtcStatus set_value(Session *s, StrView value) {
 static EtcStatus set_method(Session *s, StrView value) {
   StrView name, path;
   if (!session_split(value, '=', &name, &path) || path.size == 0)
-    return session_usage(s, "--method", "write --method NAME=MODEL.onnx",
-                         "'" SV_FMT "' is no name and model", SV_ARG(value));
+    return session_missing(s, "--method", "write --method NAME=MODEL.onnx",
+                           value.data[0] == '=' ? "name" : "model", value);
   return session_add_source(s, keep(s, name), session_path(s, path));
 }
 
@@ -172,7 +189,7 @@ static EtcStatus number(Session *s, const char *option, StrView value, int64_t l
     return ETC_OK;
   return session_usage(s, option,
                        arena_printf(&s->arena, "give a number of at least %lld", (long long)lo),
-                       "'" SV_FMT "' is no number that %s takes", SV_ARG(value), option);
+                       "%s does not take '" SV_FMT "'", option, SV_ARG(value));
 }
 
 static EtcStatus set_model(Session *s, StrView value) {
@@ -184,13 +201,6 @@ static EtcStatus set_recipe(Session *s, StrView value) {
   return ETC_OK;
 }
 
-static EtcStatus set_fold_limit(Session *s, StrView value) {
-  int64_t bytes = 0;
-  EtcStatus status = number(s, "--fold-limit", value, 1, INT64_MAX, &bytes);
-  if (status == ETC_OK)
-    settings_options(s)->pass.fold_limit = (uint64_t)bytes;
-  return status;
-}
 static EtcStatus set_threads(Session *s, StrView value) {
   int64_t threads = 0;
   EtcStatus status = number(s, "--threads", value, 0, 4096, &threads);
@@ -208,9 +218,8 @@ static EtcStatus set_kernels(Session *s, StrView value) {
     return ETC_OK;
   if (sv_eq(value, SV("portable,quantized")) || sv_eq(value, SV("quantized,portable")))
     return session_later(s, "kernels");
-  return session_usage(s, "--kernels",
-                       "there are portable and quantized; programs always need portable",
-                       "'" SV_FMT "' is no list of kernel libraries", SV_ARG(value));
+  return session_usage(s, "--kernels", "only 'portable', the default, is supported so far",
+                       "there is no kernel library '" SV_FMT "'", SV_ARG(value));
 }
 
 static EtcStatus set_artifacts(Session *s, StrView value) {
@@ -225,8 +234,8 @@ static EtcStatus set_size(Session *s, StrView value) {
   s->size_json = sv_eq(value, SV("json"));
   if (value.size == 0 || s->size_json || sv_eq(value, SV("text")))
     return ETC_OK;
-  return session_usage(s, "--size", "there are text and json", "'" SV_FMT "' is no form of output",
-                       SV_ARG(value));
+  return session_usage(s, "--size", "there are text and json",
+                       "there is no form of output '" SV_FMT "'", SV_ARG(value));
 }
 static EtcStatus set_map(Session *s, StrView value) {
   s->map = session_path(s, value);
@@ -317,7 +326,7 @@ static EtcStatus set_explain(Session *s, StrView value) {
   if (value.size == 0 || !s->sink.explain || sv_eq(value, SV("text")))
     return ETC_OK;
   return session_usage(s, "--explain", "there are text, table and json",
-                       "'" SV_FMT "' is no form of output", SV_ARG(value));
+                       "there is no form of output '" SV_FMT "'", SV_ARG(value));
 }
 static EtcStatus set_quiet(Session *s, StrView value) {
   (void)value;
@@ -330,14 +339,14 @@ static EtcStatus set_time_passes(Session *s, StrView value) {
   if (value.size == 0 || s->time_json || sv_eq(value, SV("text")))
     return ETC_OK;
   return session_usage(s, "--time-passes", "there are text and json",
-                       "'" SV_FMT "' is no form of output", SV_ARG(value));
+                       "there is no form of output '" SV_FMT "'", SV_ARG(value));
 }
 static EtcStatus set_diagnostics(Session *s, StrView value) {
   s->sink.format = sv_eq(value, SV("json")) ? DIAG_JSON : DIAG_TEXT;
   if (s->sink.format == DIAG_JSON || sv_eq(value, SV("text")))
     return ETC_OK;
   return session_usage(s, "--diagnostics", "there are text and json",
-                       "'" SV_FMT "' is no form of messages", SV_ARG(value));
+                       "there is no form of messages '" SV_FMT "'", SV_ARG(value));
 }
 /* "auto" is for the command to decide, which knows the terminal. */
 static EtcStatus set_color(Session *s, StrView value) {
@@ -347,7 +356,7 @@ static EtcStatus set_color(Session *s, StrView value) {
   if (s->sink.color || sv_eq(value, SV("never")))
     return ETC_OK;
   return session_usage(s, "--color", "there are auto, always and never",
-                       "'" SV_FMT "' is no answer to when", SV_ARG(value));
+                       "--color does not take '" SV_FMT "'", SV_ARG(value));
 }
 
 EtcStatus session_later(Session *s, const char *option) {
@@ -397,7 +406,7 @@ static const Setting settings[] = {
     {"derive", session_set_derive, true, OF_METHOD, GIVEN_DERIVE},
     {"pass", session_set_pass, true, OF_GRAPHS, 0},
     {"plan", session_set_plan, true, OF_GRAPHS, GIVEN_PLAN},
-    {"fold-limit", set_fold_limit, true, OF_GRAPHS, GIVEN_FOLD_LIMIT},
+    {"fold-limit", session_set_fold_limit, true, OF_GRAPHS, GIVEN_FOLD_LIMIT},
     {"memory", session_set_memory, true, OF_GRAPHS, GIVEN_MEMORY},
     {"max-arena", session_set_max_arena, true, OF_GRAPHS, GIVEN_MAX_ARENA},
     {"kernels", set_kernels, true},
@@ -494,8 +503,8 @@ static EtcStatus read_switch(Session *s, StrView name, StrView *value, bool *off
     return ETC_OK;
   *off = sv_eq(*value, SV("false")) || sv_eq(*value, SV("no"));
   if (kind == KEY_FLAG && !on && !*off)
-    return session_usage(s, "", "write true or false", "'" SV_FMT "' is no value of " SV_FMT,
-                         SV_ARG(*value), SV_ARG(name));
+    return session_usage(s, "", "write true or false", SV_FMT " does not take '" SV_FMT "'",
+                         SV_ARG(name), SV_ARG(*value));
   if (on)
     *value = SV("");
   return ETC_OK;
@@ -598,7 +607,8 @@ EtcStatus session_set_text(Session *s, StrView text) {
   if (constant)
     s->setting.layer = session_layer(s, s->setting.layer->priority, NULL);
   if (!setting || (setting->scope != OF_GRAPHS && !constant))
-    return session_usage(s, "", NULL, "'" SV_FMT "' is no option of graphs", SV_ARG(text));
+    return session_usage(s, "", NULL, "a graph cannot bring the option '" SV_FMT "' along",
+                         SV_ARG(text));
   return apply(s, setting, value);
 }
 

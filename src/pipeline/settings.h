@@ -22,6 +22,10 @@ EtcStatus session_later(Session *s, const char *option);
 
 /* --- for settings_backend.c --- */
 
+/* "'VALUE': the WHAT is missing" */
+EtcStatus session_missing(Session *s, const char *option, const char *hint, const char *what,
+                          StrView value);
+
 /* --backend NAME or NAME:KEY=VALUE,KEY=VALUE */
 EtcStatus session_set_backend(Session *s, StrView value);
 /* Where the number of NAME=NUMBER begins: behind the last '=', since names may hold others. 0
@@ -33,11 +37,12 @@ EtcStatus session_set_print_before(Session *s, StrView value);
 EtcStatus session_set_print_after(Session *s, StrView value);
 EtcStatus session_set_skip_pass(Session *s, StrView value);
 EtcStatus session_set_stop_after(Session *s, StrView value);
-/* --plan, --memory, --max-arena (settings_memory.c) */
+/* --plan, --memory, --share-state, --max-arena, --fold-limit (settings_memory.c) */
 EtcStatus session_set_plan(Session *s, StrView value);
 EtcStatus session_set_memory(Session *s, StrView value);
 EtcStatus session_set_share_state(Session *s, StrView value);
 EtcStatus session_set_max_arena(Session *s, StrView value);
+EtcStatus session_set_fold_limit(Session *s, StrView value);
 /* --bound NAME=N or NAME:AXIS=N (settings_bound.c) */
 EtcStatus session_set_bound(Session *s, StrView value);
 /* After the import: reports bounds of unknown values, and those that nothing needed if it went

@@ -54,7 +54,7 @@ static EtcStatus check_value(Session *s, const Backend *backend, const BackendSe
   return session_usage(
       s, "--backend",
       arena_printf(&s->arena, "write %s:%s=%s", backend->name, setting->name, setting->argument),
-      "'" SV_FMT "' is no value for %s", SV_ARG(value), setting->name);
+      "%s does not take '" SV_FMT "'", setting->name, SV_ARG(value));
 }
 
 /* whole, whole=true or whole=false: a setting that all backends have. */
@@ -64,7 +64,7 @@ static EtcStatus set_whole(Session *s, BackendChoice *choice, StrView value) {
     return ETC_OK;
   return session_usage(s, "--backend",
                        arena_printf(&s->arena, "write %s:whole", choice->backend->name),
-                       "'" SV_FMT "' is no value for whole", SV_ARG(value));
+                       "whole does not take '" SV_FMT "'", SV_ARG(value));
 }
 
 /* KEY=VALUE */

@@ -8,9 +8,11 @@ enum { DEPTH_MAX = 16, NAMES_MAX = 4096 };
 EtcStatus session_set_bound(Session *s, StrView value) {
   BoundFlag flag = {.most = 0};
   size_t at = settings_number_at(value);
-  if (at < 2 || !text_parse_i64((StrView){value.data + at, value.size - at}, &flag.most))
-    return session_usage(s, "--bound", "write --bound NAME=N or --bound NAME:AXIS=N",
-                         "'" SV_FMT "' is no value and size", SV_ARG(value));
+  const char *hint = "write --bound NAME=N or --bound NAME:AXIS=N";
+  if (at < 2 || at == value.size)
+    return session_missing(s, "--bound", hint, at == 1 ? "name" : "size", value);
+  if (!text_parse_i64((StrView){value.data + at, value.size - at}, &flag.most))
+    return session_usage(s, "--bound", hint, "'" SV_FMT "' does not end in a size", SV_ARG(value));
   if (flag.most < 1 || flag.most > INT32_MAX)
     return session_usage(s, "--bound", "a bound is 1 or more, and below 2^31",
                          "'" SV_FMT "' is an impossible bound", SV_ARG(value));

@@ -1,4 +1,5 @@
-/* Options of the memory plan: --plan, --memory, --max-arena, --share-state. */
+/* Options of the memory plan, --plan, --memory, --max-arena and --share-state, and other sizes:
+ * --fold-limit. */
 #include "pipeline/settings.h"
 #include "support/text.h"
 
@@ -41,8 +42,7 @@ static EtcStatus set_plan_key(Session *s, PassOptions *o, StrView part) {
   }
   if (good)
     return ETC_OK;
-  return session_usage(s, "--plan", hint, "'" SV_FMT "' is not an option of memory planners",
-                       SV_ARG(part));
+  return session_usage(s, "--plan", hint, "memory planners do not take '" SV_FMT "'", SV_ARG(part));
 }
 
 EtcStatus session_set_plan(Session *s, StrView value) {
@@ -68,11 +68,18 @@ EtcStatus session_set_plan(Session *s, StrView value) {
 
 /* --- sizes --- */
 
-EtcStatus session_set_max_arena(Session *s, StrView value) {
-  if (text_parse_bytes(value, &settings_options(s)->pass.max_arena))
+static EtcStatus set_bytes(Session *s, const char *option, StrView value, uint64_t *out) {
+  if (text_parse_bytes(value, out))
     return ETC_OK;
-  return session_usage(s, "--max-arena", "give bytes, or a number with K, M or G: 512K, 64M, 4G",
+  return session_usage(s, option, "give bytes, or a number with K, M or G: 512K, 64M, 4G",
                        "'" SV_FMT "' is not a size in memory", SV_ARG(value));
+}
+
+EtcStatus session_set_max_arena(Session *s, StrView value) {
+  return set_bytes(s, "--max-arena", value, &settings_options(s)->pass.max_arena);
+}
+EtcStatus session_set_fold_limit(Session *s, StrView value) {
+  return set_bytes(s, "--fold-limit", value, &settings_options(s)->pass.fold_limit);
 }
 
 /* --- --memory NAME=SIZE,... --- */
@@ -94,7 +101,7 @@ static EtcStatus add_bank(Session *s, MemoryBank *banks, uint32_t count, StrView
   MemoryBank bank = {0};
   if (!session_split(part, '=', &name, &size) || !is_bank_name(name) ||
       !text_parse_bytes(size, &bank.size))
-    return session_usage(s, "--memory", hint, "'" SV_FMT "' is not a name and a size",
+    return session_usage(s, "--memory", hint, "'" SV_FMT "' does not give a bank and its size",
                          SV_ARG(part));
   if (count == MAX_BANKS)
     return session_usage(s, "--memory", hint, "there are more than %d banks", MAX_BANKS);

@@ -54,7 +54,7 @@ EtcStatus session_set_pass(Session *s, StrView value) {
   }
   if (placed && !sv_starts_with(place, before))
     return session_usage(s, "--pass", "write --pass NAME@STAGE:before-PASS",
-                         "'" SV_FMT "' is no place in a stage", SV_ARG(place));
+                         "'" SV_FMT "' does not say before which pass", SV_ARG(place));
   if (placed) {
     StrView other = {place.data + before.size, place.size - before.size};
     status = find_before(s, other, added.stage, &added.before);

@@ -22,7 +22,7 @@ static EtcStatus set_block(Session *s, StrView number, bool given) {
   if (given && (!text_parse_u64(number, &block) || block < BLOCK_DEFAULT || block > BLOCK_MAX ||
                 block % BLOCK_DEFAULT))
     return session_usage(s, "--quantize", "blocks have 32, 64, 96, ... weights",
-                         "'" SV_FMT "' is no size of blocks", SV_ARG(number));
+                         "blocks cannot have '" SV_FMT "' weights", SV_ARG(number));
   settings_options(s)->quantize.block = (uint32_t)block;
   return ETC_OK;
 }
@@ -74,7 +74,7 @@ EtcStatus session_set_calibrate_method(Session *s, StrView value) {
     return ETC_OK;
   return session_usage(s, "--calibrate-method",
                        "there are min-max, percentile, percentile:99.9, mse and entropy",
-                       "'" SV_FMT "' is no way to choose ranges", SV_ARG(value));
+                       "ranges cannot be chosen by '" SV_FMT "'", SV_ARG(value));
 }
 
 EtcStatus session_set_quantize_config(Session *s, StrView value) {

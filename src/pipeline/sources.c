@@ -263,6 +263,14 @@ static Status import_onnx(Session *s, Source *source) {
   return graph_verify(g, stage_name(STAGE_IMPORT));
 }
 
+static Status unknown_stage(Session *s, const Source *source, const Graph *g) {
+  const char *near = stage_nearest(g->stage);
+  Diag *d = diag_begin(&s->sink, DIAG_IR_PARSE, diag_file(source->mapped.path));
+  diag_message(d, "a textual graph is not one after a stage '" SV_FMT "'", SV_ARG(g->stage));
+  diag_hint(d, "%s", near ? session_did_you_mean(s, near) : "'etc passes' lists the stages");
+  return diag_end(d);
+}
+
 /* What the graph was lowered with up to its stage, so that it goes on to the same program. */
 static Status take_options(Session *s, const Source *source, const Graph *g) {
   const char *method = arena_strdup(&s->arena, intern_get(&s->ctx.names, g->name));
@@ -279,7 +287,9 @@ static Status take_options(Session *s, const Source *source, const Graph *g) {
   }
   s->setting = before;
   StageId stage = stage_find(g->stage);
-  if (g->stage.size && (stage >= STAGE_EMIT || stage_level(stage) != g->level))
+  if (g->stage.size && stage >= STAGE_EMIT)
+    return unknown_stage(s, source, g);
+  if (g->stage.size && stage_level(stage) != g->level)
     return diag_report(&s->sink, DIAG_IR_PARSE, diag_file(source->mapped.path),
                        "a graph of level %s cannot be one after the stage '" SV_FMT "'",
                        level_name(g->level), SV_ARG(g->stage));
@@ -344,8 +354,10 @@ static Status import_source(Session *s, Source *source, bool allow_pte) {
     return import_onnx(s, source);
   if (allow_pte)
     return import_pte(s, source);
-  return diag_report(&s->sink, DIAG_PTE_UNSUPPORTED, diag_file(source->path),
-                     "a program cannot be lowered again");
+  Diag *d = diag_begin(&s->sink, DIAG_PTE_UNSUPPORTED, diag_file(source->path));
+  diag_message(d, "'" SV_FMT "' is a program already", SV_ARG(source_name(source)));
+  diag_hint(d, "lower the .onnx that it was made from; 'etc inspect' shows what is in it");
+  return diag_end(d);
 }
 
 static bool same_name(const Session *s, uint32_t a, uint32_t b) {
@@ -363,6 +375,11 @@ static Status check_method_names(Session *s) {
   return STATUS_OK;
 }
 
+/* Every textual graph has that word, which other text is told from it by. */
+static bool mentions_graph(const MappedFile *file) {
+  return memmem(file->data, (size_t)file->size, "graph", 5) != NULL;
+}
+
 /* Only ONNX models have dimensions to fix: those of the others are what they are. */
 static Status check_dims_wanted(Session *s) {
   uint32_t dims = 0;
@@ -376,7 +393,14 @@ static Status check_dims_wanted(Session *s) {
   DiagPlace place = DIAG_NOWHERE;
   place.option = SV("--dim");
   Diag *d = diag_begin(&s->sink, DIAG_USAGE, place);
-  diag_message(d, "'" SV_FMT "' is no ONNX model: its dimensions are fixed or bounded already",
+  const Source *first = s->program.sources[0];
+  if (first->kind == SOURCE_TEXT && first->in_memory && !mentions_graph(&first->mapped)) {
+    diag_message(d, "'" SV_FMT "' is neither an ONNX model nor a textual graph",
+                 SV_ARG(source_name(first)));
+    diag_hint(d, "give the bytes of an .onnx file");
+    return diag_end(d);
+  }
+  diag_message(d, "'" SV_FMT "' is not an ONNX model: its dimensions are fixed or bounded already",
                SV_ARG(source_name(s->program.sources[0])));
   diag_hint(d, "give --dim when the .onnx is lowered or printed");
   return diag_end(d);

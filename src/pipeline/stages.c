@@ -158,7 +158,22 @@ static Status run_quantize(Session *s, StageId stage) {
   return run_methods(s, stage, prepare_quantize);
 }
 
+/* The portable kernels compute in floats, and weights are stored as what reads them takes. */
+static void check_quantize_used(Session *s, const Method *m) {
+  const PassOptions *o = &m->options->pass;
+  if (!o->quantize || backends_take_quantized(o) || is_past(m, STAGE_QUANTIZE))
+    return;
+  DiagPlace place = DIAG_NOWHERE;
+  place.option = SV("--quantize");
+  (void)diag_report(&s->sink, DIAG_QUANTIZE_FLOATS, place,
+                    "method '" SV_FMT "' gets no smaller: portable kernels compute in floats, so "
+                    "its weights are stored as floats",
+                    SV_ARG(method_name(m)));
+}
+
 static Status run_to_executorch(Session *s, StageId stage) {
+  for (uint32_t i = 0; i < s->program.method_count; i++)
+    check_quantize_used(s, &s->program.methods[i]);
   TRY(run_passes(s, stage));
   return s->manager.stopped ? STATUS_OK : states_place(s);
 }
@@ -198,6 +213,9 @@ static void check_past_options(Session *s, const Method *m) {
     for (size_t k = 0; k < COUNT_OF(last_stages); k++)
       if ((layer->options.given & last_stages[k].bit) && is_past(m, last_stages[k].stage))
         warn_past(s, m, last_stages[k].name, last_stages[k].stage);
+    if (layer->options.value_count && m->source->kind != SOURCE_ONNX &&
+        (layer->method || s->program.source_count == 1))
+      warn_past(s, m, "--value", STAGE_IMPORT);
     for (uint32_t k = 0; k < layer->options.passes.count; k++)
       if (is_past(m, layer->options.passes.items[k].stage))
         warn_past(s, m, "--pass", layer->options.passes.items[k].stage);

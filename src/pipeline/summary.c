@@ -129,14 +129,15 @@ static void advise_backend(const Session *s, const Summary *f, StrBuf *out) {
   OpWork most = largest(f);
   if (f->float_work < WORTH_DELEGATING || percent < (none ? MOST : MUCH))
     return;
-  strbuf_printf(out, "%u %% of the work is ", percent);
+  strbuf_printf(out, "%u %% of the computing (", percent);
   strbuf_append_printable(out, most.op);
-  strbuf_append(out, most.work < f->float_work ? SV(" and the like on portable kernels: ")
-                                               : SV(" on portable kernels: "));
+  strbuf_append(out, most.work < f->float_work ? SV(" and others) runs on portable kernels; ")
+                                               : SV(") runs on portable kernels; "));
   if (!none)
     strbuf_append(out, SV("--explain says why"));
   else if (is_convolution(most.op))
-    strbuf_append(out, SV("--backend xnnpack runs such networks 5 to 100 times faster"));
+    strbuf_append(out,
+                  SV("--backend xnnpack is 5 to 100 times faster where the runtime has XNNPACK"));
   else
     strbuf_append(out, SV("try --backend xnnpack"));
 }
@@ -198,7 +199,7 @@ static void print_text(const Session *s, const char *output, const Summary *f, S
   if (s->program.kept_text)
     strbuf_printf(out, "  quantized: %s\n", s->program.kept_text);
   if (f->advice[0])
-    strbuf_printf(out, "  next: %s\n", f->advice);
+    strbuf_printf(out, "  hint: %s\n", f->advice);
 }
 
 static void print_json(const Session *s, const char *output, const Summary *f, StrBuf *out) {

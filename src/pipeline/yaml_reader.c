@@ -29,9 +29,11 @@ EtcStatus yaml_open(YamlReader *r, Session *s, DiagCode code, const char *what, 
   *r = (YamlReader){.s = s, .code = code, .what = what, .file = file};
   DiagPlace place = DIAG_NOWHERE;
   place.file = file;
-  if (size == 0 || size > MAX_SIZE)
+  if (size == 0)
+    return session_status(diag_report(&s->sink, code, place, "the file is empty"));
+  if (size > MAX_SIZE)
     return session_status(
-        diag_report(&s->sink, code, place, "%s has 1 to %d bytes", what, MAX_SIZE));
+        diag_report(&s->sink, code, place, "%s has more than %d bytes", what, MAX_SIZE));
   if (!yaml_parser_initialize(&r->parser))
     return session_status(STATUS_NO_MEMORY);
   yaml_parser_set_input_string(&r->parser, data, (size_t)size);

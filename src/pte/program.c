@@ -55,18 +55,28 @@ static Status file_error(PteProgram *p, DiagCode code, const char *what, uint64_
                      (unsigned long long)b);
 }
 
+static Status ends_early(PteProgram *p, uint64_t needed) {
+  return diag_report(p->sink, DIAG_PTE_TRUNCATED, pte_place(p),
+                     "the file ends early: the program needs %llu bytes, the file has %llu",
+                     (unsigned long long)needed, (unsigned long long)p->file.size);
+}
+
 /* A file that is no program: says what it seems to be. */
 static Status no_program(PteProgram *p) {
   Diag *d = diag_begin(p->sink, DIAG_PTE_HEADER, pte_place(p));
   StrView path = sv_from(p->file.path);
-  if (sv_has_suffix(path, SV(".onnx"))) {
+  if (p->file.size == 0) {
+    diag_message(d, "the file is empty");
+  } else if (sv_has_suffix(path, SV(".onnx"))) {
     diag_message(d, "this is an ONNX model, not a program");
     diag_hint(d, "'etc lower' makes a program of it, 'etc inspect' shows what is in it");
   } else if (sv_has_suffix(path, SV(".etir"))) {
     diag_message(d, "this is a textual graph, not a program");
     diag_hint(d, "'etc print' shows it, 'etc lower' makes a program of it");
   } else {
-    diag_message(d, "the file does not hold the identifier " PTE_IDENTIFIER " of a program");
+    diag_message(d, "this is neither a program (.pte) nor an ONNX model: it does not hold the "
+                    "identifier " PTE_IDENTIFIER);
+    diag_hint(d, "'etc lower MODEL.onnx -o OUT.pte' makes a program");
   }
   return diag_end(d);
 }
@@ -94,12 +104,11 @@ static Status read_header(PteProgram *p, uint64_t *base) {
   *base = load_u64(header + 16);
   uint64_t size = length >= PTE_HEADER_SIZE ? load_u64(header + 24) : 0, end;
   if (p->program_size > p->file.size)
-    return file_error(p, DIAG_PTE_TRUNCATED,
-                      "the program reaches beyond the end of the file (needed, present)",
-                      p->program_size, p->file.size);
-  if (*base && (!add_u64(*base, size, &end) || end > p->file.size))
-    return file_error(p, DIAG_PTE_TRUNCATED,
-                      "the segments reach beyond the end of the file (start, bytes)", *base, size);
+    return ends_early(p, p->program_size);
+  if (*base && !add_u64(*base, size, &end))
+    return ends_early(p, UINT64_MAX);
+  if (*base && end > p->file.size)
+    return ends_early(p, end);
   return STATUS_OK;
 }
 

@@ -121,15 +121,30 @@ static void append_dims(StrBuf *out, const NpyHead *head) {
   strbuf_append_char(out, ']');
 }
 
+/* Rows that do not come out even: the input takes several of them a sample. */
+static bool rows_left(const DataSet *s, uint32_t i, const NpyHead *head, int64_t *rows) {
+  const Type *type = input_type(s, i);
+  *rows = rows_of(s->g, type);
+  return *rows > 1 && head->rank == type->rank && dims_fit(s->g, type, 1, head->dims + 1) &&
+         head->dims[0] % *rows != 0;
+}
+
 static Status report_array(const DataSet *s, uint32_t i, const Reader *r, DiagCode code) {
   StrBuf have, want;
   strbuf_init(&have);
   strbuf_init(&want);
   append_dims(&have, &r->head);
   type_print(s->g, input_type(s, i), &want);
+  int64_t rows;
   Diag *d = data_begin(s, code, r->path);
-  diag_message(d, "array '" SV_FMT "' is %s, the input %s", SV_ARG(input_name(s, i)),
-               strbuf_cstr(&have), strbuf_cstr(&want));
+  if (code == DIAG_DATA_SHAPE && rows_left(s, i, &r->head, &rows))
+    diag_message(d,
+                 "input '" SV_FMT "' takes %" PRId64 " rows a call, and %" PRId64
+                 " are no multiple of that",
+                 SV_ARG(input_name(s, i)), rows, r->head.dims[0]);
+  else
+    diag_message(d, "the samples are %s, input '" SV_FMT "' takes %s", strbuf_cstr(&have),
+                 SV_ARG(input_name(s, i)), strbuf_cstr(&want));
   Status status = diag_end(d);
   strbuf_release(&have);
   strbuf_release(&want);
@@ -159,10 +174,12 @@ static bool widens(DType from, DType to) {
                                        : from_unsigned && from_size < to_size);
 }
 
-static Status check_type(const DataSet *s, uint32_t i, const Reader *r) {
+static Status check_type(const DataSet *s, uint32_t i, Reader *r) {
   DType want = (DType)input_type(s, i)->dtype;
-  if (r->head.dtype != want && !widens(r->head.dtype, want))
-    return report_array(s, i, r, DIAG_DATA_TYPE);
+  if (r->head.dtype != want && !widens(r->head.dtype, want)) {
+    bool shape = fits_whole(s, i, &r->head) || divide(s, i, false, r);
+    return report_array(s, i, r, shape ? DIAG_DATA_TYPE : DIAG_DATA_SHAPE);
+  }
   if (!r->head.fortran || r->head.rank < 2)
     return STATUS_OK;
   Diag *d = data_begin(s, DIAG_DATA_TYPE, r->path);
@@ -450,7 +467,14 @@ static Status scan(DataSet *s) {
   if (s->total)
     return STATUS_OK;
   Diag *d = data_begin(s, DIAG_DATA_SAMPLES, s->path);
-  diag_message(d, "'%s' holds no samples", s->path);
+  if (s->item_count || !is_folder(s->path)) {
+    diag_message(d, "'%s' holds no samples", s->path);
+    return diag_end(d);
+  }
+  diag_message(d, "folder '%s' has no .npz and no .npy", s->path);
+  if (s->g->input_count)
+    diag_hint(d, "put %s with samples along its first axis into it, or .npz files",
+              file_of_input(&s->arena, input_name(s, 0)));
   return diag_end(d);
 }
 

@@ -116,3 +116,5 @@ for text in "methods: [one]" "methods: {one: add.onnx}" "methods: {one: {model: 
   echo "$text" >loop.yaml
   t lower --recipe loop.yaml -o never.pte
 done
+bad 'dim: {batch: [1, 3]}\n'
+bad 'state: {h: [hn]}\n'

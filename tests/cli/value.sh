@@ -24,3 +24,6 @@ t lower $data/names.onnx -o n.pte
 t lower $data/names.onnx --dim n=2 --dim '?=4' -o n.pte
 t lower $data/names.onnx --dim n=2 --dim z:0=1..4 --dim x:1=4 --dim z:1=4 -o n.pte
 t run n.pte -i x=$data/x24.npy -i z=$data/x34.npy
+# A textual graph has its inputs as they are.
+"$ETC" print $data/add.onnx >plain.etir
+t lower plain.etir --value foo=3 -o plain.pte

@@ -251,9 +251,9 @@ static void test_messages(void **state) {
   Fixture *f = *state;
   static const Case cases[] = {
       {"identifier", 4, 4, 0x41414141},          {"fewer than any program", 60, 0, 0},
-      {"header is too short", 12, 4, 23},        {"program reaches beyond", 16, 8, 1 << 20},
-      {"segments reach beyond", 24, 8, 1 << 20}, {"names no place for segments", 24, 8, 0},
-      {"segments reach beyond", 1700, 0, 0},     {"outside of the file", 0, 4, 0x7ffffff0},
+      {"header is too short", 12, 4, 23},        {"the program needs 1048576", 16, 8, 1 << 20},
+      {"the file ends early", 24, 8, 1 << 20}, {"names no place for segments", 24, 8, 0},
+      {"the file ends early", 1700, 0, 0},     {"outside of the file", 0, 4, 0x7ffffff0},
   };
   StrView good = emit_sample(f, &samples[1]);
   for (size_t i = 0; i < COUNT_OF(cases); i++) {

@@ -271,12 +271,12 @@ static void test_refused_arrays(void **state) {
       {"<f4", "(4, 2)", nan_data, 32, "has NaN in sample 1, at element 1"},
       {"<f4", "(4, 2)", infinite, 32, "has infinity in sample 2, at element 0"},
       {"<f4", "(4, 2)", numbers, 28, "needs 32 bytes by its shape, and has 28"},
-      {"<f4", "(2, 4)", numbers, 32, "array 'x' is f32[2, 4], the input f32[1, 2]"},
-      {"<f4", "(8,)", numbers, 32, "array 'x' is f32[8], the input f32[1, 2]"},
+      {"<f4", "(2, 4)", numbers, 32, "the samples are f32[2, 4], input 'x' takes f32[1, 2]"},
+      {"<f4", "(8,)", numbers, 32, "the samples are f32[8], input 'x' takes f32[1, 2]"},
       {"<f4", "(0, 2)", numbers, 0, "holds no samples"},
-      {"<f8", "(2, 2)", numbers, 32, "array 'x' is f64[2, 2], the input f32[1, 2]"},
+      {"<f8", "(2, 2)", numbers, 32, "the samples are f64[2, 2], input 'x' takes f32[1, 2]"},
       {"|O", "(4, 2)", numbers, 32, "element type '|O'"},
-      {"|u1", "(16, 2)", numbers, 32, "array 'x' is u8[16, 2], the input f32[1, 2]"},
+      {"|u1", "(16, 2)", numbers, 32, "the samples are u8[16, 2], input 'x' takes f32[1, 2]"},
       {"<f4", "(-1, 2)", numbers, 32, "the header is not understood"},
       {"<f4", "(4611686018427387904, 2)", numbers, 32, "more elements than memory"},
   };
@@ -304,7 +304,7 @@ static void test_refused_sets(void **state) {
   data_init(&t, graph_xy);
   Bytes x = npy("<f4", "(4, 2)", numbers, sizeof numbers),
         y = npy("<i4", "(2,)", integers, sizeof integers / 2);
-  check_refused(&t, t.folder, "holds no samples");
+  check_refused(&t, t.folder, "has no .npz and no .npy");
   data_write(&t, "x.npy", x.data, x.size);
   check_refused(&t, t.path, "holds one array, and the model has 2 inputs");
   check_refused(&t, t.folder, "'y.npy' is the file of an input");

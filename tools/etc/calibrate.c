@@ -23,7 +23,7 @@ static EtcStatus read_shard(const CommandLine *line, DataShard *shard) {
     return ETC_OK;
   }
   return session_usage(line->session, "--shard", "write 0/4 to 3/4 for four shards",
-                       "'%s' is no shard I/N with I from 0 to N-1", text);
+                       "'%s' does not say which shard of how many", text);
 }
 
 static EtcStatus need(const CommandLine *line, OptionId id, const char *what, const char **out) {
@@ -94,8 +94,8 @@ static EtcStatus load(const CommandLine *line, const char *data, Method **method
   if (status == ETC_OK)
     status = session_add_source(s, "forward", line->arguments[0]);
   if (status == ETC_OK && s->program.sources[0]->kind != SOURCE_ONNX)
-    status =
-        session_usage(s, "", "calibrate the .onnx", "'%s' is no ONNX model", line->arguments[0]);
+    status = session_usage(s, "", "calibrate the .onnx", "'%s' is not an ONNX model",
+                           line->arguments[0]);
   if (status == ETC_OK)
     status = dims_from_data(line, s->program.sources[0], data);
   if (status == ETC_OK)

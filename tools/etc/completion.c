@@ -163,5 +163,5 @@ int cmd_completion(const CommandLine *line) {
     return print_and_release(line, &text);
   }
   return (int)session_usage(line->session, "", "there are bash, zsh and fish",
-                            "'%s' is no shell that etc has completions for", line->arguments[0]);
+                            "there are no completions for a shell '%s'", line->arguments[0]);
 }

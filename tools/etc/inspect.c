@@ -23,7 +23,7 @@ static EtcStatus extract(Session *s, const PteProgram *p, const char *value) {
   if (!equals || !equals[1] ||
       !text_parse_u64((StrView){value, (size_t)(equals - value)}, &number) || number == 0)
     return session_usage(s, "--extract", "write --extract N=FILE, N from 1",
-                         "'%s' is no number of a delegate and file", value);
+                         "'%s' does not give a number and a file", value);
   const PteDelegate *d = find_delegate(p, number);
   if (!d)
     return session_usage(s, "--extract", "they are counted from 1, over all methods",
@@ -113,7 +113,7 @@ static EtcStatus inspect_kernels(const CommandLine *line, const char *form, StrB
   bool yaml = strcmp(form, "yaml") == 0;
   if (!yaml && strcmp(form, "cmake") != 0)
     return session_usage(s, "--kernels", "--kernels=yaml or --kernels=cmake",
-                         "'%s' is no form of a list of kernels", form);
+                         "there is no list of kernels '%s'", form);
   if (command_line_has(line, OPT_JSON) || command_line_has(line, OPT_EXTRACT))
     return session_usage(s, "--kernels", "leave out --json and --extract",
                          "--kernels prints the list and nothing else");

@@ -17,6 +17,7 @@ typedef struct Inspection {
   DimSuggestions dims;
   StrBuf messages; /* of lowering it */
   bool lowers;
+  bool unbounded; /* what is missing is a size that only data decide: --bound */
 } Inspection;
 
 static void keep_message(void *user, const char *text, size_t size) {
@@ -76,7 +77,17 @@ static void try_lowering(Inspection *i) {
   if (status == ETC_OK)
     status = session_status(session_run(trial, STAGE_TO_EXECUTORCH));
   i->lowers = status == ETC_OK;
+  i->unbounded = trial->sink.errors && trial->sink.first_error == DIAG_SIZE_UNBOUND;
   etc_session_free(trial);
+}
+
+/* " --bound 'y=N'", as the message of what failed says. */
+static void append_bounds(Inspection *i, StrBuf *out) {
+  const char *from = strstr(strbuf_cstr(&i->messages), " --bound '"), *to = NULL;
+  for (const char *at = from; at && (at = strstr(at, "=N'")) != NULL; at += 3)
+    to = memchr(from, '\n', (size_t)(at - from)) ? to : at + 3;
+  if (to)
+    strbuf_append(out, (StrView){from, (size_t)(to - from)});
 }
 
 /* "etc lower m.onnx --dim batch=1 -o m.pte" */
@@ -97,9 +108,19 @@ static void append_command(Inspection *i, StrBuf *out) {
   for (uint32_t k = 0; k < own->dim_count; k++)
     strbuf_printf(out, " --dim %s", flag_text(i, &own->dims[k].flag));
   suggest_flags(&i->dims, out);
+  if (i->unbounded)
+    append_bounds(i, out);
   strbuf_printf(out, " -o %s", quote);
   strbuf_append_printable(out, (StrView){name, (size_t)length});
   strbuf_printf(out, ".pte%s", quote);
+}
+
+/* Dims of a size of their own. */
+static uint32_t free_dims(const Inspection *i) {
+  uint32_t count = 0;
+  for (uint32_t k = 0; k < i->dims.count; k++)
+    count += i->dims.dims[k].equal == k;
+  return count;
 }
 
 static void text_verdict(Inspection *i, StrBuf *out) {
@@ -107,9 +128,15 @@ static void text_verdict(Inspection *i, StrBuf *out) {
     strbuf_append(out, SV("does not lower:\n"));
   if (!i->lowers || i->line->session->sink.verbose)
     strbuf_append(out, sv_from(strbuf_cstr(&i->messages)));
-  strbuf_append(out, i->lowers ? SV("lowers with:\n  ") : SV("once that is changed:\n  "));
+  strbuf_append(out, i->lowers      ? SV("lowers with:\n  ")
+                     : i->unbounded ? SV("once that bound is given (N is yours to choose):\n  ")
+                                    : SV("once the model is changed:\n  "));
   append_command(i, out);
   strbuf_append_char(out, '\n');
+  if (free_dims(i) > 1)
+    strbuf_append(out,
+                  SV("  (the sizes are examples, chosen one by one: what runs may need others, "
+                     "as where one is the sum of two)\n"));
 }
 
 /* The messages are objects, one a line. */

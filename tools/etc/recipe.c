@@ -90,6 +90,8 @@ int cmd_recipe(const CommandLine *line) {
   bool list = strcmp(what, "list") == 0,
        known = list || strcmp(what, "show") == 0 || strcmp(what, "check") == 0;
   EtcStatus status = command_line_apply(line);
+  if (status == ETC_OK && !what[0])
+    status = expect_arguments(line, 1, "list, show NAME or check FILE.yaml");
   if (status == ETC_OK && !known)
     status = session_usage(line->session, "", "write list, show NAME or check FILE.yaml",
                            "'etc recipe' does not know '%s'", what);

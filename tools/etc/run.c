@@ -102,7 +102,7 @@ static EtcStatus read_input(Session *s, const Graph *g, Arrays *arrays, const ch
   const char *path = NULL;
   int index = split_input(g, value, &name, &path);
   if (index == -2 || (path && !path[0]))
-    return session_usage(s, "--input", "write --input NAME=FILE.npy", "'%s' is no name and file",
+    return session_usage(s, "--input", "write --input NAME=FILE.npy", "'%s': the file is missing",
                          value);
   if (index < 0)
     return unknown_input(s, g, name);
@@ -129,7 +129,7 @@ static EtcStatus read_number(const CommandLine *line, OptionId id, uint64_t fall
   return session_usage(
       line->session, arena_printf(&line->session->arena, "--%s", option),
       arena_printf(&line->session->arena, "give a number from %u", (unsigned)least),
-      "'%s' is no number that --%s takes", text, option);
+      "--%s does not take '%s'", option, text);
 }
 
 /* What --random makes for the inputs that are not given. */

@@ -161,6 +161,18 @@ static const char *short_name(const ProtobufCMessageDescriptor *message) {
   return strncmp(message->name, "onnx.", 5) == 0 ? message->name + 5 : message->name;
 }
 
+/* The length of the first line, or of what is shown of it, when the file begins as text; 0. */
+static size_t text_line(const uint8_t *data, uint64_t size) {
+  enum { LOOKED_AT = 64, SHOWN = 32 };
+  size_t line = 0, most = size < LOOKED_AT ? (size_t)size : LOOKED_AT;
+  for (size_t i = 0; i < most; i++)
+    if ((data[i] < ' ' && !memchr("\t\r\n", data[i], 3)) || data[i] >= 0x7f)
+      return 0;
+  while (line < most && line < SHOWN && data[line] >= ' ')
+    line++;
+  return line;
+}
+
 /* Always false, so that callers can return it. */
 ETC_PRINTF(5, 6)
 static bool fault(Skim *s, DiagCode code, const SkimType *type, const uint8_t *at,
@@ -170,8 +182,17 @@ static bool fault(Skim *s, DiagCode code, const SkimType *type, const uint8_t *a
   const char *what = arena_vprintf(s->scratch, format, args);
   va_end(args);
   Diag *d = diag_begin(s->sink, code, s->place);
-  diag_message(d, "not a readable ONNX file: byte %llu, in %s: %s",
-               (unsigned long long)(at - s->base), short_name(type->descriptor), what);
+  size_t line = text_line(s->base, s->size);
+  if (line) {
+    diag_message(d, "this is no ONNX model: it begins with the text \"%.*s\"", (int)line,
+                 (const char *)s->base);
+    if (s->sink->verbose)
+      diag_note(d, "byte %llu, in %s: %s", (unsigned long long)(at - s->base),
+                short_name(type->descriptor), what);
+  } else {
+    diag_message(d, "not a readable ONNX file: byte %llu, in %s: %s",
+                 (unsigned long long)(at - s->base), short_name(type->descriptor), what);
+  }
   const char *hint = other_format(s->base, s->size);
   if (hint)
     diag_hint(d, "%s", hint);

@@ -31,10 +31,7 @@ static const BinaryRow binary_rows[] = {
 static bool two_operands(Import *im, ValueId *a, ValueId *b) {
   *a = in_required(im, 0);
   *b = in_required(im, 1);
-  if (ex_dtype(im, *a) != ex_dtype(im, *b))
-    import_fail(im, DIAG_DTYPE_MISMATCH, "operands are %s and %s", dtype_name(ex_dtype(im, *a)),
-                dtype_name(ex_dtype(im, *b)));
-  return import_ok(im);
+  return types_agree(im, *a, *b);
 }
 
 void translate_binary(Import *im) {

@@ -78,7 +78,7 @@ static void read_image(Import *im, Columns *c) {
     c->dims = declared.rank - 2;
     memcpy(c->image, declared.d + 2, c->dims * sizeof *declared.d);
   } else {
-    fail_not_known(im, "the shape of the image");
+    fail_not_known(im, 1, "the shape of the image");
   }
 }
 
@@ -113,7 +113,7 @@ static SymInt channel_count(Import *im, SymInt rows, SymInt block_elements) {
     return sym_floordiv(&im->g->syms, rows, block_elements);
   if (out_declared_dims(im, 0, declared.d, &declared.rank) && declared.rank > 1)
     return declared.d[1];
-  fail_not_known(im, "the shape of the blocks");
+  fail_not_known(im, 2, "the shape of the blocks");
   return 1;
 }
 

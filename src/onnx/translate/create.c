@@ -171,7 +171,7 @@ static bool one_hot_depth(Import *im, uint32_t axis, SymInt *depth) {
            axis < declared.rank)
     *depth = declared.d[axis];
   else
-    fail_not_known(im, "the depth");
+    fail_not_known(im, 1, "the depth");
   return import_ok(im);
 }
 

@@ -32,9 +32,7 @@ static ValueId placed(Import *im, ValueId a, ValueId b) {
 static bool legacy_operands(Import *im, ValueId *a, ValueId *b) {
   *a = in_required(im, 0);
   *b = in_required(im, 1);
-  if (ex_dtype(im, *a) != ex_dtype(im, *b))
-    import_fail(im, DIAG_DTYPE_MISMATCH, "operands are %s and %s", dtype_name(ex_dtype(im, *a)),
-                dtype_name(ex_dtype(im, *b)));
+  (void)types_agree(im, *a, *b);
   *b = placed(im, *a, *b);
   return import_ok(im);
 }

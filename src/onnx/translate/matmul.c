@@ -72,10 +72,9 @@ void translate_gemm(Import *im) { out(im, 0, gemm_product(im)); }
 
 void translate_matmul(Import *im) {
   ValueId a = in_required(im, 0), b = in_required(im, 1);
-  if (ex_dtype(im, a) != ex_dtype(im, b))
-    import_fail(im, DIAG_DTYPE_MISMATCH, "operands are %s and %s", dtype_name(ex_dtype(im, a)),
-                dtype_name(ex_dtype(im, b)));
-  else if (ex_rank(im, a) == 2 && ex_rank(im, b) == 2)
+  if (!types_agree(im, a, b))
+    return;
+  if (ex_rank(im, a) == 2 && ex_rank(im, b) == 2)
     out(im, 0, ex_binary(im, OP_MM, a, b));
   else
     out(im, 0, ex_binary(im, OP_MATMUL, a, b));

@@ -74,7 +74,7 @@ static void split_sizes(Import *im, SymInt whole, uint32_t axis, uint32_t count,
     for (uint32_t i = 0; i < count && import_ok(im); i++) {
       Shape declared = {0};
       if (!out_declared_dims(im, i, declared.d, &declared.rank) || axis >= declared.rank)
-        fail_not_known(im, "the list of sizes");
+        fail_not_known(im, 1, "the list of sizes");
       sizes[i] = declared.d[axis];
     }
     return;

@@ -173,7 +173,7 @@ static void pad_run(Import *im, ValueId x, const Pads *p, ValueId pads, ValueId 
                     uint32_t count) {
   Shape s = shape_of(im, x), to = {0};
   if (!out_declared_dims(im, 0, to.d, &to.rank)) {
-    fail_not_known(im, "the list of pads");
+    fail_not_known(im, 1, "the list of pads");
     return;
   }
   if (to.rank != s.rank || (!axes && count != s.rank)) {

@@ -188,7 +188,7 @@ static ValueId axes_mask(Import *im, ValueId axes, uint32_t rank) {
 static ValueId reduce_run(Import *im, const Reduction *r, const Axes *axes) {
   Shape declared = {0};
   if (!out_declared_dims(im, 0, declared.d, &declared.rank))
-    return fail_not_known(im, "the list of axes");
+    return fail_not_known(im, 1, "the list of axes");
   ValueId result = 0, mask = 0;
   for (uint32_t set = 0; set < (uint32_t)1 << r->shape.rank && import_ok(im); set++) {
     if ((uint32_t)__builtin_popcount(set) != axes->count || !set_fits(r, set, &declared))

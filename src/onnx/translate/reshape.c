@@ -97,7 +97,7 @@ void translate_flatten(Import *im) {
 static void declared_view(Import *im, ValueId x, const char *what) {
   Shape to = {0};
   if (!out_declared_dims(im, 0, to.d, &to.rank))
-    fail_not_known(im, what);
+    fail_not_known(im, 1, what);
   out(im, 0, ex_view_as(im, x, &to));
 }
 

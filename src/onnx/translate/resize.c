@@ -135,7 +135,11 @@ static bool output_shape(Import *im, Resize *r) {
     if (r->unsolved)
       fail_unsolved(im, r);
     else
-      fail_not_known(im, r->scales ? "the list of scales" : "the list of sizes");
+      fail_not_known(im,
+                     r->sizes         ? 3
+                     : im->opset < 11 ? 1
+                                      : 2,
+                     r->scales ? "the list of scales" : "the list of sizes");
   }
   if (r->out.rank != r->in.rank)
     import_fail(im, DIAG_DIM_CONTRADICTION, "the output is declared with rank %u, not %u",

@@ -142,7 +142,7 @@ static bool topk_count(Import *im, uint32_t axis, SymInt *k) {
            axis < declared.rank)
     *k = declared.d[axis];
   else
-    fail_not_known(im, "the number of elements to take");
+    fail_not_known(im, 1, "the number of elements to take");
   return import_ok(im);
 }
 

@@ -84,7 +84,7 @@ static ValueId run_slice_axis(Import *im, const RunSlice *r, ValueId x, uint32_t
 static void run_slice(Import *im, ValueId x, const Shape *s, RunSlice r) {
   Shape declared = {0};
   if (!out_declared_dims(im, 0, declared.d, &declared.rank)) {
-    fail_not_known(im, "the start of a slice");
+    fail_not_known(im, 1, "the start of a slice");
     return;
   }
   if (declared.rank != s->rank) {

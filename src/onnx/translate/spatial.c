@@ -16,7 +16,9 @@ AutoPad attr_auto_pad(Import *im) {
   for (size_t i = 0; i < COUNT_OF(rows); i++)
     if (sv_eq_str(name, rows[i].name))
       return rows[i].pad;
-  import_fail(im, DIAG_ATTR_VALUE, "auto_pad is '" SV_FMT "'", SV_ARG(name));
+  import_fail(im, DIAG_ATTR_VALUE,
+              "auto_pad is '" SV_FMT "'; allowed: NOTSET, VALID, SAME_UPPER, SAME_LOWER",
+              SV_ARG(name));
   return PAD_EXPLICIT;
 }
 

@@ -25,7 +25,7 @@ static void window(Import *im, double a0, double a1, double a2) {
   if (in_ints(im, 0, &size, &count) && count == 1)
     s.d[0] = size[0];
   else if (import_ok(im) && (!out_declared_dims(im, 0, s.d, &s.rank) || s.rank != 1))
-    fail_not_known(im, "the size of the window");
+    fail_not_known(im, 0, "the size of the window");
   ValueId n = ex_cast(im, ex_arange(im, s.d[0]), DTYPE_F64);
   ValueId length = ex_size(im, periodic ? s.d[0] : sym_sub(&im->g->syms, s.d[0], 1));
   length = ex_cast(im, length, DTYPE_F64);
@@ -103,7 +103,7 @@ void translate_mel_weight_matrix(Import *im) {
   if (in_consts(im, 0, &bins, &a) && in_consts(im, 1, &length, &b) && a == 1 && b == 1)
     s = (Shape){2, {length[0] / 2 + 1, bins[0]}};
   else if (import_ok(im) && (!out_declared_dims(im, 0, s.d, &s.rank) || s.rank != 2))
-    fail_not_known(im, "the number of mel bins");
+    fail_not_known(im, 0, "the number of mel bins");
   ValueId y = triangles(im, mel_edges(im, s.d[1]), &s);
   out(im, 0, ex_cast(im, y, dtype));
 }
