@@ -34,6 +34,10 @@ int64_t xl_piece_after(const Convolution *c, const Piece *p, uint32_t dim);
 uint32_t xl_depthwise_pieces(const Convolution *c, const Piece *p, const uint32_t in[2],
                              uint32_t least, Piece *pieces);
 
+/* Makes a depthwise convolution with several outputs for each channel of the image one with an
+ * image of so many channels, where XNNPACK has a loop for that; the image. */
+XnnId xl_repeat_channels(XnnLowering *l, NodeId n, Convolution *c, XnnId in);
+
 /* How a node of XNNPACK computes (a part of) one: its own window and channels. */
 typedef struct ConvolutionNode {
   XnnNodeKind kind;

@@ -300,7 +300,7 @@ void lower_convolution(XnnLowering *l, NodeId n) {
     add_pieces(l, n, &c, pieces, count, t.id, xl_result_turned(l, y, t));
     return;
   }
-  XnnId in = c.rank == 1 ? line_as_image(l, x) : xl_nhwc(l, x);
+  XnnId in = xl_repeat_channels(l, n, &c, c.rank == 1 ? line_as_image(l, x) : xl_nhwc(l, x));
   XnnId out = c.rank == 2 ? xl_result_nhwc(l, y)
                           : XL_TEMP(l, xl_dim(l, y, 0), 1, xl_dim(l, y, 2), xl_dim(l, y, 1));
   if (!c.transposed || !xl_by_phases(l, n, &c, in, out))
