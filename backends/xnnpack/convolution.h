@@ -58,4 +58,12 @@ bool xl_by_phases(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnI
 bool xl_by_strips(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId weights,
                   XnnId bias, XnnId out);
 
+/* Computes the result of a convolution of few output channels, plain, from in, [n, h, w, c], by one
+ * product and sums; false when that is not faster. */
+bool xl_by_planes(XnnLowering *l, NodeId n, const Convolution *c, XnnId in);
+
+/* Computes a dilated convolution, from in to out, both [n, h, w, c], without most of the taps that
+ * meet padding; false when that is not faster. */
+bool xl_by_live_taps(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
+
 #endif

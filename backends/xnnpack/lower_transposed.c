@@ -278,29 +278,34 @@ static XnnId convolved(XnnLowering *l, const Phases *p, const Part *h, const Par
   return out;
 }
 
-/* The parts of some rows as [n, h, phases of rows, w * phases of columns * c]. */
+/* The parts of some rows as [n, h, phases of rows * w, phases of columns * c]. */
 static XnnId rows_of(XnnLowering *l, const Phases *p, const Part *h, XnnId in) {
   const Axis *wide = &p->axis[1];
   SymInt height = p->axis[0].length, line = (SymInt)wide->phases * p->c->out_channels;
-  XnnId items[MAX_PARTS];
+  SymInt apart[] = {p->batch, height, wide->length, h->count, line},
+         turned[] = {p->batch, height, h->count, wide->length, line},
+         joined[] = {p->batch, height, (SymInt)h->count * wide->length, line};
+  XnnId items[MAX_PARTS], rows;
   for (uint32_t i = 0; i < wide->count; i++) {
     items[i] = convolved(l, p, h, &wide->parts[i], in);
     SymInt dims[] = {p->batch, height, wide->length, h->count,
                      (SymInt)wide->parts[i].count * p->c->out_channels};
-    items[i] = reshaped(l, items[i], dims, 5);
+    if (h->count > 1)
+      items[i] = reshaped(l, items[i], dims, 5);
   }
-  SymInt joined[] = {p->batch, height, wide->length, h->count, line};
-  XnnId rows = items[0];
+  rows = items[0];
   if (wide->count > 1) {
-    rows = xl_sym_temp(l, 5, joined);
-    xl_concatenate(l, items, wide->count, 4, rows);
+    rows = h->count > 1 ? xl_sym_temp(l, 5, apart) : xl_sym_temp(l, 4, joined);
+    xl_concatenate(l, items, wide->count, h->count > 1 ? 4 : 3, rows);
   }
-  if (h->count > 1 && wide->length > 1) {
-    XnnId turned = xl_sym_temp(l, 5, (SymInt[]){p->batch, height, h->count, wide->length, line});
-    xl_transpose(l, rows, (uint32_t[]){0, 1, 3, 2, 4}, 5, turned);
-    rows = turned;
+  if (h->count == 1)
+    return rows;
+  if (wide->length > 1) {
+    XnnId in_order = xl_sym_temp(l, 5, turned);
+    xl_transpose(l, rows, (uint32_t[]){0, 1, 3, 2, 4}, 5, in_order);
+    rows = in_order;
   }
-  return reshaped(l, rows, (SymInt[]){p->batch, height, h->count, wide->length * line}, 4);
+  return reshaped(l, rows, joined, 4);
 }
 
 /* Cuts off what is beyond the result in one dim of [n, h, w, c]. */
@@ -325,7 +330,8 @@ static bool read_phases(XnnLowering *l, NodeId n, const Convolution *c, Phases *
                 .bias = node_value(g, n, 2),
                 .batch = value_dim(g, x, 0)};
   p->half = value_dtype(g, p->weight) == DTYPE_F16;
-  if (!value_is_const(g, p->weight) || (p->bias && !value_is_const(g, p->bias)) ||
+  if (!value_is_const(g, p->weight) || xl_elements(l, p->weight) > INT32_MAX ||
+      (p->bias && !value_is_const(g, p->bias)) ||
       (c->groups > 1 && p->half && c->groups == c->in_channels))
     return false;
   for (uint32_t i = 0; i < 2; i++) {
@@ -345,13 +351,14 @@ bool xl_by_phases(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnI
   if (!xl_ok(l) || !read_phases(l, n, c, &p) || !choose(&p))
     return false;
   const Axis *high = &p.axis[0];
-  SymInt line = (SymInt)p.axis[1].length * p.axis[1].phases * c->out_channels;
+  SymInt line = (SymInt)p.axis[1].phases * c->out_channels;
   XnnId items[MAX_PARTS];
   for (uint32_t i = 0; i < high->count; i++)
     items[i] = rows_of(l, &p, &high->parts[i], in);
   XnnId rows = items[0];
   if (high->count > 1) {
-    rows = xl_sym_temp(l, 4, (SymInt[]){p.batch, high->length, high->phases, line});
+    rows = xl_sym_temp(
+        l, 4, (SymInt[]){p.batch, high->length, (SymInt)high->phases * p.axis[1].length, line});
     xl_concatenate(l, items, high->count, 2, rows);
   }
   SymInt dims[] = {p.batch, (SymInt)high->length * high->phases,

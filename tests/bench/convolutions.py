@@ -8,7 +8,8 @@ lower --backend xnnpack`. Program and ONNX Runtime, both on one thread, run in t
 of the fastest run counts; loading and the first run, in a process of its own, give the anonymous memory that each adds
 (--memory). --against lowers with another etc as well and shows its time in the same run, for what a change gains.
 
-A model of one operator reorders its input and result between NCHW and NHWC, which a network does at its ends only.
+A model of one operator reorders its input and result between NCHW and NHWC, which a network does at its ends only. The column
+"within" is without that: our program for the same operator on images in NHWC, beside ONNX Runtime on the plain one.
 
 Prints the shapes, then the geometric mean and the worst of each kind. Fails when a result is wrong or a ratio is above the limit.
 """
@@ -57,8 +58,8 @@ class Shape:
         self.transposed = kind.startswith("transposed")
         self.text = " ".join(words[1:])
 
-    def model(self):
-        """Bytes of the ONNX file, and an input."""
+    def model(self, nhwc=False):
+        """Bytes of the ONNX file, and an input; both sides in NHWC where the channels come last."""
         import numpy as np
         from onnx import TensorProto, helper, numpy_helper
         rng = np.random.default_rng(zlib.crc32(f"{self.name} {self.text}".encode()))
@@ -66,14 +67,22 @@ class Shape:
         shape = (left, right // self.groups, *self.k)
         weights = [rng.normal(size=shape) / math.sqrt(math.prod(shape[1:])), rng.normal(size=self.out)]
         more = {"output_padding": self.o} if any(self.o) else {}
-        node = helper.make_node("ConvTranspose" if self.transposed else "Conv", ["x", "w", "b"], ["y"], kernel_shape=self.k,
-                                strides=self.s, pads=self.p * 2, dilations=self.d, group=self.groups, **more)
+        ends = ("from", "to") if nhwc else ("x", "y")
+        nodes = [helper.make_node("ConvTranspose" if self.transposed else "Conv", [ends[0], "w", "b"], [ends[1]], kernel_shape=self.k,
+                                  strides=self.s, pads=self.p * 2, dilations=self.d, group=self.groups, **more)]
+        rank = len(self.dims)
+        dims, inward, outward = self.dims, [0, rank - 1, *range(1, rank - 1)], [0, *range(2, rank), 1]
+        if nhwc:
+            dims = [self.dims[i] for i in outward]
+            nodes = [helper.make_node("Transpose", ["x"], ["from"], perm=inward), *nodes,
+                     helper.make_node("Transpose", ["to"], ["y"], perm=outward)]
         graph = helper.make_graph(
-            [node], "convolution", [helper.make_tensor_value_info("x", TensorProto.FLOAT, self.dims)],
+            nodes, "convolution", [helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)],
             [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None] * len(self.dims))],
             [numpy_helper.from_array(w.astype(np.float32), name) for w, name in zip(weights, "wb")])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-        return model.SerializeToString(), rng.normal(size=self.dims).astype(np.float32)
+        x = rng.normal(size=self.dims).astype(np.float32)
+        return model.SerializeToString(), np.ascontiguousarray(x.transpose(outward)) if nhwc else x
 
 
 def shapes():
@@ -116,12 +125,12 @@ def measure_shape(args, shape, folder, fresh):
     import arrays
     import numpy as np
     path = folder / "model.onnx"
-    content, x = shape.model()
+    content, plain = shape.model()
     path.write_bytes(content)
-    session, tensor = latency.session_of(path), arrays.to_torch(x)
-    expected = session.run(None, {"x": x})[0]
+    session, tensor = latency.session_of(path), arrays.to_torch(plain)
+    expected = session.run(None, {"x": plain})[0]
     row = {"name": shape.name, "kind": shape.kind, "text": shape.text}
-    runs = [lambda: session.run(None, {"x": x})]
+    runs = [lambda: session.run(None, {"x": plain})]
     for i, etc in enumerate(e for e in (args.etc, args.against) if e):
         program_path = folder / f"{i}.pte"
         measure.run([etc, "lower", path, "-o", program_path, "--backend", "xnnpack"])
@@ -134,23 +143,28 @@ def measure_shape(args, shape, folder, fresh):
         if i == 0:
             found = latency.facts(args, program_path)
             row.update(calls=found["kernels"], delegates=found["delegates"], growth=found["bytes"] / len(content))
+    if fresh:
+        row["memory"], row["reference_memory"] = (fresh.added(p, [plain])[1] / (1 << 20) for p in (folder / "0.pte", path))
+    content, x = shape.model(nhwc=True)
+    path.write_bytes(content)
+    measure.run([args.etc, "lower", path, "-o", folder / "within.pte", "--backend", "xnnpack"])
+    within, last = latency.Program(folder / "within.pte"), arrays.to_torch(x)
+    runs.append(lambda: within.method.execute([last]))
     best = None
     for _ in range(TRIES):
         again = timed(runs, args.share)
         best = [min(pair) for pair in zip(best or again, again)]
         if best[1] <= LIMIT * best[0]:
             break
-    row.update(reference=best[0], ms=best[1], ratio=best[1] / best[0])
+    row.update(reference=best[0], ms=best[1], ratio=best[1] / best[0], within=best[-1] / best[0])
     if args.against:
         row["against"] = best[2] / best[0]
-    if fresh:
-        row["memory"], row["reference_memory"] = (fresh.added(p, [x])[1] / (1 << 20) for p in (folder / "0.pte", path))
     return row
 
 
 def line_of(row):
     text = f"{row['kind']:14} {row['name']:22} {row['text']:48} {row['calls']:3} / {row['delegates']}  {row['ms']:8.3f}"
-    text += f" {row['reference']:8.3f} {row['ratio']:6.2f}"
+    text += f" {row['reference']:8.3f} {row['ratio']:6.2f} {row['within']:6.2f}"
     if "against" in row:
         text += f" {row['against']:6.2f}"
     if "memory" in row:
@@ -167,7 +181,7 @@ def summary(rows):
         group = list(group)
         worst = max(group, key=lambda r: r["ratio"])
         before = f", before {mean([r['against'] for r in group]):.2f}" if "against" in worst else ""
-        print(f"{kind:14} {len(group):3} shapes: mean {mean([r['ratio'] for r in group]):.2f}{before}, "
+        print(f"{kind:14} {len(group):3} shapes: mean {mean([r['ratio'] for r in group]):.2f}{before}, within {mean([r['within'] for r in group]):.2f}, "
               f"{sum(r['ratio'] > LIMIT for r in group)} above {LIMIT}, worst {worst['ratio']:.2f} ({worst['name']})")
 
 
@@ -182,7 +196,7 @@ def main():
     torch.set_num_threads(1)
     _unsafe_reset_threadpool(1)
     rows, faults, fresh = [], [], Fresh() if args.memory else None
-    print(f"{'kind':14} {'name':22} {'shape':48} calls / d.     ms     ORT  ratio{' before' if args.against else ''}", flush=True)
+    print(f"{'kind':14} {'name':22} {'shape':48} calls / d.     ms     ORT  ratio within{' before' if args.against else ''}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         for shape in selected(args):
             try:

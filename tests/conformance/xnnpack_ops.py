@@ -131,6 +131,16 @@ def tap_cases():
     half = np.float16
     yield single("taps-half-dilated", "Conv", ["x", "w", "b"], {"x": normal(1, 4, 14, 9).astype(half)},
                  {"w": normal(6, 4, 3, 3).astype(half), "b": normal(6).astype(half)}, pads=[20] * 4, dilations=[20, 20], **HALF, out_type=half)
+    # Taps that meet the image for a part of the result only.
+    for dilation, pad in ((6, 6), (10, 10), (9, 4), (12, 14)):
+        yield conv(f"live-{dilation}-{pad}", (2, 128, 14, 15), (64, 128, 3, 3), pads=[pad] * 4, dilations=[dilation] * 2)
+    yield conv("live-groups", (1, 64, 14, 20), (96, 32, 3, 3), group=2, pads=[10] * 4, dilations=[10] * 2)
+    yield conv("live-unequal", (1, 128, 14, 20), (64, 128, 3, 4), pads=[0, 15, 0, 15], dilations=[1, 10])
+    yield conv("live-strided", (1, 128, 28, 28), (64, 128, 3, 3), pads=[20] * 4, dilations=[20] * 2, strides=[1, 2])
+    yield conv("live-line", (1, 128, 40), (64, 128, 5), pads=[30, 30], dilations=[15])
+    yield single("taps-live-no-bias", "Conv", ["x", "w"], {"x": normal(1, 128, 14, 15)}, {"w": normal(64, 128, 3, 3)}, pads=[10] * 4, dilations=[10] * 2)
+    yield single("taps-live-half", "Conv", ["x", "w", "b"], {"x": normal(1, 128, 14, 15).astype(half)},
+                 {"w": (normal(64, 128, 3, 3) / 16).astype(half), "b": normal(64).astype(half)}, pads=[10] * 4, dilations=[10] * 2, **HALF, out_type=half)
 
 
 # --- transposed convolutions ---
@@ -176,6 +186,34 @@ def phase_cases():
         yield conv(f"volume-{kernel}-{stride}-{pad}-{extra}", (2, 3, 4, 3, 5), (3, 4, *[kernel] * 3), strides=[stride] * 3, pads=[pad] * 6,
                    output_padding=[extra] * 3)
     yield conv("volume-groups", (1, 6, 4, 3, 5), (6, 2, 4, 3, 3), 2, strides=[2, 1, 2], pads=[1] * 6)
+
+
+def plane_cases():
+    """Few output channels: sums of planes."""
+    def conv(name, op, x, w, half=False, **attributes):
+        kind, transposed = np.float16 if half else np.float32, op == "ConvTranspose"
+        return single(f"planes-{name}", op, ["x", "w", "b"], {"x": normal(*x).astype(kind)},
+                      {"w": (normal(*w) / 8).astype(kind), "b": normal(w[1 if transposed else 0]).astype(kind)}, **attributes,
+                      **({**HALF, "out_type": half} if half else {}))
+
+    for kernel, pads in ((3, [1] * 4), (3, [0] * 4), (4, [1, 2, 1, 2]), (5, [2, 0, 2, 0]), (2, [1] * 4)):
+        yield conv(f"{kernel}-{pads[0]}-{pads[1]}", "Conv", (2, 96, 12, 14), (3, 96, kernel, kernel), pads=pads)
+    yield conv("unequal", "Conv", (1, 96, 12, 14), (2, 96, 1, 7), pads=[0, 3, 0, 1])
+    yield conv("line", "Conv", (1, 96, 150), (1, 96, 7), pads=[3, 3])
+    yield conv("half", "Conv", (1, 96, 12, 14), (1, 96, 3, 3), half=np.float16, pads=[1] * 4)
+    yield single("planes-no-bias", "Conv", ["x", "w"], {"x": normal(1, 64, 12, 14)}, {"w": normal(1, 64, 3, 3)}, pads=[1] * 4)
+    yield single("planes-varying", "Conv", ["x", "w"], [{"x": normal(n, 64, 12, 14)} for n in (3, 1, 4)], {"w": normal(1, 64, 3, 3)}, pads=[1] * 4,
+                 shapes={"x": ["n", 64, 12, 14]}, dims={"n": "1..4"})
+    for kernel, stride, pad, extra in ((3, 1, 1, 0), (3, 1, 0, 0), (9, 2, 4, 1), (9, 3, 4, 2), (9, 4, 4, 3), (5, 2, 2, 0), (5, 3, 0, 0), (4, 2, 1, 0),
+                                       (4, 2, 3, 1), (5, 2, 0, 1), (6, 4, 1, 0)):
+        name = f"transposed-{kernel}-{stride}-{pad}-{extra}"
+        yield conv(name, "ConvTranspose", (2, 96, 14, 17), (96, 1, kernel, kernel), strides=[stride] * 2, pads=[pad] * 4, output_padding=[extra] * 2)
+        yield conv(f"{name}-line", "ConvTranspose", (1, 96, 150), (96, 2, kernel), strides=[stride], pads=[pad] * 2, output_padding=[extra])
+    yield conv("transposed-half", "ConvTranspose", (1, 96, 12, 14), (96, 1, 5, 5), half=np.float16, strides=[2, 2], pads=[2] * 4)
+    yield conv("transposed-unequal", "ConvTranspose", (1, 96, 12, 14), (96, 2, 3, 5), strides=[1, 3], pads=[1, 0, 1, 2])
+    # What follows is in the layout of images.
+    yield graph("planes-between", [node("Conv", ["x", "w"], "t", pads=[1] * 4), node("Relu", ["t"], "u"), node("Conv", ["u", "v"], pads=[1] * 4)],
+                {"x": normal(1, 64, 12, 14)}, {"w": normal(2, 64, 3, 3), "v": normal(20, 2, 3, 3)})
 
 
 def column_cases():
@@ -594,7 +632,7 @@ def window_cases():
                          coordinate_transformation_mode=place, opset=13, **more)
 
 
-FAMILIES = (image_cases, tap_cases, phase_cases, column_cases, half_cases, reduce_cases, long_row_cases, pointwise_cases, product_cases, norm_cases, official_cases,
+FAMILIES = (image_cases, tap_cases, phase_cases, plane_cases, column_cases, half_cases, reduce_cases, long_row_cases, pointwise_cases, product_cases, norm_cases, official_cases,
             limit_cases, found_cases, cast_cases, position_cases, quantized_weight_cases, where_cases, move_cases, window_cases)
 
 
