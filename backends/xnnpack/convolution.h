@@ -34,6 +34,10 @@ int64_t xl_piece_after(const Convolution *c, const Piece *p, uint32_t dim);
 uint32_t xl_depthwise_pieces(const Convolution *c, const Piece *p, const uint32_t in[2],
                              uint32_t least, Piece *pieces);
 
+/* Makes a depthwise convolution with several outputs for each channel of the image one with an
+ * image of so many channels, where XNNPACK has a loop for that; the image. */
+XnnId xl_repeat_channels(XnnLowering *l, NodeId n, Convolution *c, XnnId in);
+
 /* How a node of XNNPACK computes (a part of) one: its own window and channels. */
 typedef struct ConvolutionNode {
   XnnNodeKind kind;
@@ -49,6 +53,11 @@ void xl_convolution_node(XnnLowering *l, const ConvolutionNode *c, XnnId in, Xnn
  * when XNNPACK's own node is to do it. */
 bool xl_by_phases(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
 
+/* Computes a convolution, from in to out, both [n, h, w, c], on strips of the image; false when
+ * that saves too little memory. */
+bool xl_by_strips(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId weights,
+                  XnnId bias, XnnId out);
+
 /* Computes the result of a convolution of few output channels, plain, from in, [n, h, w, c], by one
  * product and sums; false when that is not faster. */
 bool xl_by_planes(XnnLowering *l, NodeId n, const Convolution *c, XnnId in);
@@ -56,9 +65,5 @@ bool xl_by_planes(XnnLowering *l, NodeId n, const Convolution *c, XnnId in);
 /* Computes a dilated convolution, from in to out, both [n, h, w, c], without most of the taps that
  * meet padding; false when that is not faster. */
 bool xl_by_live_taps(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
-/* Computes a convolution, from in to out, both [n, h, w, c], on strips of the image; false when
- * that saves too little memory. */
-bool xl_by_strips(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId weights,
-                  XnnId bias, XnnId out);
 
 #endif

@@ -304,6 +304,7 @@ void lower_convolution(XnnLowering *l, NodeId n) {
   XnnId in = c.rank == 1 ? line_as_image(l, x) : xl_nhwc(l, x);
   if (xl_by_planes(l, n, &c, in))
     return;
+  in = xl_repeat_channels(l, n, &c, in);
   XnnId out = c.rank == 2 ? xl_result_nhwc(l, y)
                           : XL_TEMP(l, xl_dim(l, y, 0), 1, xl_dim(l, y, 2), xl_dim(l, y, 1));
   if (!(c.transposed ? xl_by_phases(l, n, &c, in, out) : xl_by_live_taps(l, n, &c, in, out)))

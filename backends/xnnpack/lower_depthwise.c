@@ -17,6 +17,7 @@ enum {
   CROPS = 12,   /* of leaving out rows, */
   CROPS_COLUMNS = 20,
   DISTANT = 10,      /* hundredths of a loop, for columns at a distance, */
+  MOST_OUTPUTS = 4,  /* for a channel: of one concatenation */
   WORTH_CUTTING = 85 /* hundredths of the cost of the whole that pieces may have. */
 };
 
@@ -101,4 +102,34 @@ uint32_t xl_depthwise_pieces(const Convolution *c, const Piece *p, const uint32_
         memcpy(pieces, tried, made * sizeof *tried);
       }
   return count;
+}
+
+/* [rows, channels] -> [rows, outputs, channels] -> [rows, channels, outputs]. */
+XnnId xl_repeat_channels(XnnLowering *l, NodeId n, Convolution *c, XnnId in) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0);
+  uint32_t outputs = c->out_channels / c->in_channels, inner = c->in_channels;
+  XnnId copies[MOST_OUTPUTS];
+  if (!xl_ok(l) || !c->depthwise || outputs == 1 || outputs > MOST_OUTPUTS ||
+      !value_is_const(g, node_value(g, n, 1)) || xl_open_dims(g, x) > 1)
+    return in;
+  SymInt rows = sym_mul(&g->syms, value_dim(g, x, 0), value_dim(g, x, 2)),
+         wide[] = {value_dim(g, x, 0), 1, value_dim(g, x, 2), c->out_channels};
+  if (c->rank == 2) {
+    rows = sym_mul(&g->syms, rows, value_dim(g, x, 3));
+    wide[1] = value_dim(g, x, 2);
+    wide[2] = value_dim(g, x, 3);
+  }
+  SymInt flat[] = {rows, 1, inner}, joined[] = {rows, outputs, inner},
+         turned[] = {rows, inner, outputs};
+  XnnId one = xl_sym_temp(l, 3, flat), all = xl_sym_temp(l, 3, joined),
+        apart = xl_sym_temp(l, 3, turned), image = xl_sym_temp(l, 4, wide);
+  for (uint32_t i = 0; i < outputs; i++)
+    copies[i] = one;
+  xl_reshape(l, in, flat, 3, one);
+  xl_concatenate(l, copies, outputs, 1, all);
+  xl_transpose(l, all, (uint32_t[]){0, 2, 1}, 3, apart);
+  xl_reshape(l, apart, wide, 4, image);
+  c->in_channels = c->groups = c->out_channels;
+  return image;
 }

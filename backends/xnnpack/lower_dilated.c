@@ -115,6 +115,7 @@ static bool read_dilated(XnnLowering *l, NodeId n, const Convolution *c, Dilated
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   *d = (Dilated){.c = c, .n = n, .batch = value_dim(g, x, 0)};
   if (c->transposed || c->depthwise || !value_is_const(g, node_value(g, n, 1)) ||
+      xl_elements(l, node_value(g, n, 1)) > INT32_MAX ||
       (c->dilation[0] == 1 && c->dilation[1] == 1))
     return false;
   for (uint32_t i = 0; i < 2; i++) {

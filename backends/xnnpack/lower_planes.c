@@ -71,7 +71,7 @@ static bool read_planes(XnnLowering *l, NodeId n, const Convolution *c, Planes *
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0), bias = node_value(g, n, 2);
   *p = (Planes){.c = c, .batch = value_dim(g, x, 0)};
   if (c->groups > 1 || !value_is_const(g, node_value(g, n, 1)) ||
-      (bias && !value_is_const(g, bias)))
+      xl_elements(l, node_value(g, n, 1)) > INT32_MAX || (bias && !value_is_const(g, bias)))
     return false;
   for (uint32_t i = 0; i < 2; i++) {
     bool absent = c->rank == 1 && i == 0;

@@ -330,7 +330,8 @@ static bool read_phases(XnnLowering *l, NodeId n, const Convolution *c, Phases *
                 .bias = node_value(g, n, 2),
                 .batch = value_dim(g, x, 0)};
   p->half = value_dtype(g, p->weight) == DTYPE_F16;
-  if (!value_is_const(g, p->weight) || (p->bias && !value_is_const(g, p->bias)) ||
+  if (!value_is_const(g, p->weight) || xl_elements(l, p->weight) > INT32_MAX ||
+      (p->bias && !value_is_const(g, p->bias)) ||
       (c->groups > 1 && p->half && c->groups == c->in_channels))
     return false;
   for (uint32_t i = 0; i < 2; i++) {

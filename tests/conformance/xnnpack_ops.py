@@ -102,6 +102,11 @@ def tap_cases():
         yield conv(f"depthwise-{rows}x{columns}-{stride}-{dilation}", (2, 6, 33, 38), (6, 1, rows, columns), group=6, pads=pads,
                    strides=[stride] * 2, dilations=[dilation] * 2)
     yield conv("depthwise-multiplier", (1, 4, 14, 15), (8, 1, 7, 7), group=4, pads=[3, 3, 3, 3])
+    yield conv("depthwise-multiplier-3", (2, 5, 14, 15), (15, 1, 3, 3), group=5, strides=[2, 1])
+    for name, shape, dims in (("batch", ["n", 4, 14, 15], {"n": "1..3"}), ("image", [2, 4, "h", "w"], {"h": "9..14", "w": "9..15"})):
+        for what, w in (("multiplier", (8, 1, 3, 3)), ("pieces", (4, 1, 7, 7))):
+            yield conv(f"depthwise-{what}-{name}", (2, 4, 14, 15), w, group=4, shapes={"x": shape}, dims=dims)
+    yield conv("depthwise-multiplier-line", (2, 5, 40), (10, 1, 5), group=5, dilations=[2])
     yield conv("depthwise-without-padding", (1, 4, 14, 15), (4, 1, 7, 7), group=4)
     for stride, dilation in ((2, 1), (1, 2), (3, 2)):
         yield conv(f"depthwise-without-padding-{stride}-{dilation}", (2, 4, 24, 25), (4, 1, 9, 7), group=4, strides=[stride] * 2, dilations=[dilation] * 2)
