@@ -87,19 +87,20 @@ static bool read_planes(XnnLowering *l, NodeId n, const Convolution *c, Planes *
  * planes at a time, which must not take much more memory than the operand. */
 static bool is_cheaper(const Graph *g, const Planes *p) {
   const Line *h = &p->line[0], *w = &p->line[1];
-  double taps = (double)h->taps * w->taps, in = p->c->in_channels, out = p->c->out_channels;
+  uint64_t taps = (uint64_t)h->taps * w->taps, out = p->c->out_channels;
+  double in = p->c->in_channels;
   double batch = (double)sym_upper(&g->syms, p->batch), places = batch * h->in * w->in;
   /* Phases share the sixteen channels where their taps agree. */
-  double together = (h->taps % h->stride ? 1 : h->stride) * (w->taps % w->stride ? 1 : w->stride);
-  double direct =
-      p->c->transposed
-          ? places * taps / together * sixteens((uint64_t)(out * together)) * in * TIME_PRODUCT
-          : batch * h->out * w->out * taps * sixteens((uint64_t)out) * in * TIME_PRODUCT;
-  double product = places * sixteens((uint64_t)(taps * out)) * in * TIME_PRODUCT,
-         sums = places * taps * out * TIME_PLANE;
-  double nodes =
-      (2.0 * (h->taps + w->taps) + 8) * TIME_SMALL_NODE; /* a part and a sum for each tap */
-  return taps * out <= 1.5 * in && 1.1 * (product + sums + nodes) < direct;
+  uint64_t together =
+      (uint64_t)(h->taps % h->stride ? 1 : h->stride) * (w->taps % w->stride ? 1 : w->stride);
+  double direct = p->c->transposed
+                      ? places * (double)taps / (double)together * sixteens(out * together)
+                      : batch * h->out * w->out * (double)taps * sixteens(out);
+  double product = places * sixteens(taps * out) * in * TIME_PRODUCT,
+         sums = places * (double)(taps * out) * TIME_PLANE;
+  double nodes = (2.0 * (h->taps + w->taps) + 8) * TIME_SMALL_NODE; /* parts and sums of taps */
+  return (double)(taps * out) <= 1.5 * in &&
+         1.1 * (product + sums + nodes) < direct * in * TIME_PRODUCT;
 }
 
 /* --- nodes --- */
