@@ -4,6 +4,20 @@
 
 #include "backends/xnnpack/lower.h"
 
+/* What the ways to compute a convolution are chosen by: nanoseconds of one thread, fitted to the
+ * times that tests/bench/convolutions.py shows on an AVX-512 CPU. XNNPACK computes 16 channels of a
+ * result at a time, however few there are. */
+#define TIME_PRODUCT 0.32     /* 16 channels of a result, for one input channel and tap */
+#define TIME_NODE 1000.0      /* a convolution, and what moves its result */
+#define TIME_SMALL_NODE 600.0 /* on a plane: part of it, or a sum */
+#define TIME_COPIED 0.24      /* a float that is joined or cut out, of a result */
+#define TIME_MOVED 0.48       /* in pieces that change places */
+#define TIME_READ 0.12        /* a float of a part of an operand */
+#define TIME_ADDED 0.4        /* filled up with zeros and added */
+#define TIME_PLANE 2.2        /* of a plane: moved, filled up, cut out, added */
+
+static inline double sixteens(uint64_t channels) { return (double)((channels + 15) / 16); }
+
 /* A convolution on images; one of lines is one on images that are 1 high. */
 typedef struct Convolution {
   uint32_t rank; /* spatial dims, 1 or 2 */

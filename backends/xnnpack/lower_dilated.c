@@ -4,19 +4,11 @@
  * most of the work: of a kernel of 3 x 3 with dilation 18 on an image of 33 x 33 it is 60 %. A tap,
  * or a row or column of the kernel, that meets the image only for a part of the result is then a
  * convolution of its own, of the part of the image that it meets; the parts are filled up with
- * zeros and added. What is cheaper by the times below is taken, in each of the two dims. */
+ * zeros and added. What is cheaper is taken, in each of the two dims. */
 #include "backends/xnnpack/convolution.h"
 #include "ir/transform.h"
 
-/* Nanoseconds of one thread, see lower_transposed.c for how they are measured: of 16 channels of a
- * result for one input channel and tap, of a float that is copied, or filled up and added, and of a
- * node. */
-#define PRODUCT 0.32
-#define COPIED 0.12
-#define ADDED 0.4
-#define NODE 1000.0
-
-enum { LANES = 16, MAX_TAPS = 16 };
+enum { MAX_TAPS = 16 };
 
 /* Taps of one dim of a kernel, and what of the image they meet. */
 typedef struct Part {
@@ -76,20 +68,20 @@ static bool split_axis(const Convolution *c, uint32_t i, bool split, Axis *a) {
 static double cost_of(const Graph *g, const Dilated *d, const Axis axis[2]) {
   const Convolution *c = d->c;
   double in = c->in_channels, out = c->out_channels, cost = 0;
-  double sixteens = c->groups * (double)((c->out_channels / c->groups + LANES - 1) / LANES);
+  double outputs = c->groups * sixteens(c->out_channels / c->groups);
   for (uint32_t i = 0; i < axis[0].count; i++) {
     const Part *h = &axis[0].parts[i];
     for (uint32_t k = 0; k < axis[1].count; k++) {
       const Part *w = &axis[1].parts[k];
       double places = (double)h->out * w->out;
-      cost += NODE + places * h->taps * w->taps * (in / c->groups) * sixteens * PRODUCT;
+      cost += TIME_NODE + places * h->taps * w->taps * (in / c->groups) * outputs * TIME_PRODUCT;
       if (w->out < axis[1].out || k)
-        cost += 2 * NODE + (double)h->in * w->in * in * COPIED +
-                (double)h->out * axis[1].out * out * ADDED;
+        cost += 2 * TIME_NODE + (double)h->in * w->in * in * TIME_READ +
+                (double)h->out * axis[1].out * out * TIME_ADDED;
     }
     if (i)
-      cost += 2 * NODE + (double)h->in * axis[1].in * in * COPIED +
-              (double)axis[0].out * axis[1].out * out * ADDED;
+      cost += 2 * TIME_NODE + (double)h->in * axis[1].in * in * TIME_READ +
+              (double)axis[0].out * axis[1].out * out * TIME_ADDED;
   }
   return cost * (double)sym_upper(&g->syms, d->batch);
 }

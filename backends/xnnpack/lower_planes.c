@@ -9,13 +9,7 @@
  * wanted in. */
 #include "backends/xnnpack/convolution.h"
 
-/* Nanoseconds of one thread, see lower_transposed.c for how they are measured: of 16 channels of a
- * result for one input channel and tap, and of a float of a plane, in all that is done with it. */
-#define PRODUCT 0.32
-#define PLANE 2.2
-#define NODE 600.0
-
-enum { LANES = 16, MAX_TAPS = 32, MAX_PHASES = 16 };
+enum { MAX_TAPS = 32, MAX_PHASES = 16 };
 
 /* One dim. Element stride * q + r of the result is the sum of elements q + shift - t of the planes
  * of taps first + stride * t; of a convolution that is not transposed, element q that of elements q
@@ -89,24 +83,24 @@ static bool read_planes(XnnLowering *l, NodeId n, const Convolution *c, Planes *
 
 /* --- what it costs --- */
 
-static double sixteens(double channels) {
-  return (double)(uint64_t)((channels + LANES - 1) / LANES);
-}
-
 /* Beside the same convolution in one node, or one for each phase. There are three copies of the
  * planes at a time, which must not take much more memory than the operand. */
 static bool is_cheaper(const Graph *g, const Planes *p) {
   const Line *h = &p->line[0], *w = &p->line[1];
-  double taps = (double)h->taps * w->taps, in = p->c->in_channels, out = p->c->out_channels;
+  uint64_t taps = (uint64_t)h->taps * w->taps, out = p->c->out_channels;
+  double in = p->c->in_channels;
   double batch = (double)sym_upper(&g->syms, p->batch), places = batch * h->in * w->in;
   /* Phases share the sixteen channels where their taps agree. */
-  double together = (h->taps % h->stride ? 1 : h->stride) * (w->taps % w->stride ? 1 : w->stride);
+  uint64_t together =
+      (uint64_t)(h->taps % h->stride ? 1 : h->stride) * (w->taps % w->stride ? 1 : w->stride);
   double direct = p->c->transposed
-                      ? places * taps / together * sixteens(out * together) * in * PRODUCT
-                      : batch * h->out * w->out * taps * sixteens(out) * in * PRODUCT;
-  double product = places * sixteens(taps * out) * in * PRODUCT, sums = places * taps * out * PLANE;
-  double nodes = (2.0 * (h->taps + w->taps) + 8) * NODE; /* a part and a sum for each tap */
-  return taps * out <= 1.5 * in && 1.1 * (product + sums + nodes) < direct;
+                      ? places * (double)taps / (double)together * sixteens(out * together)
+                      : batch * h->out * w->out * (double)taps * sixteens(out);
+  double product = places * sixteens(taps * out) * in * TIME_PRODUCT,
+         sums = places * (double)(taps * out) * TIME_PLANE;
+  double nodes = (2.0 * (h->taps + w->taps) + 8) * TIME_SMALL_NODE; /* parts and sums of taps */
+  return (double)(taps * out) <= 1.5 * in &&
+         1.1 * (product + sums + nodes) < direct * in * TIME_PRODUCT;
 }
 
 /* --- nodes --- */

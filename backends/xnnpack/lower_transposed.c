@@ -8,18 +8,10 @@
  *
  * Where the stride divides the kernel, all phases are one convolution on an image that is some rows
  * larger, and the rest is cut off: better for few channels, of which XNNPACK computes 16 at a time.
- * What is cheapest by the times below is taken, in each of the two dims. */
+ * What is cheapest is taken, in each of the two dims. */
 #include "backends/xnnpack/convolution.h"
 
-/* Nanoseconds of one thread, measured on an AVX-512 CPU with tests/bench/convolutions.py: of 16
- * channels of a result for one input channel and tap, of a byte that is copied, one in pieces that
- * change places, and of a node. */
-#define PRODUCT 0.32
-#define COPIED 0.06
-#define MOVED 0.12
-#define NODE 1000.0
-
-enum { LANES = 16, MAX_PARTS = 16, DEPTHWISE_TAPS = 25 };
+enum { MAX_PARTS = 16, DEPTHWISE_TAPS = 25 };
 
 /* Phases of one dim that are channels of one convolution. */
 typedef struct Part {
@@ -53,6 +45,10 @@ typedef struct Phases {
   uint32_t in[2];
   Axis axis[2];
 } Phases;
+
+static bool is_depthwise(const Convolution *c) {
+  return c->groups > 1 && c->groups == c->in_channels;
+}
 
 /* --- which phases --- */
 
@@ -111,27 +107,34 @@ static bool split_axis(const Phases *p, uint32_t i, Grouping grouping, Axis *a) 
 
 /* --- what it costs --- */
 
-static double rounded(uint64_t channels) { return (double)((channels + LANES - 1) / LANES); }
-
 static double cost_of(const Phases *p, const Axis axis[2]) {
   const Convolution *c = p->c;
   uint32_t in = c->in_channels / c->groups, out = c->out_channels / c->groups;
   double places = (double)axis[0].length * axis[1].length, cost = 0;
-  double bytes = places * axis[0].phases * axis[1].phases * c->out_channels * sizeof(float);
+  double floats = places * axis[0].phases * axis[1].phases * c->out_channels;
   bool turns = false;
   for (uint32_t i = 0; i < axis[0].count; i++)
     for (uint32_t k = 0; k < axis[1].count; k++) {
       const Part *h = &axis[0].parts[i], *w = &axis[1].parts[k];
-      cost += NODE + places * h->taps * w->taps * in * c->groups *
-                         rounded((uint64_t)h->count * w->count * out) * PRODUCT;
+      cost += TIME_NODE + places * h->taps * w->taps * in * c->groups *
+                              sixteens((uint64_t)h->count * w->count * out) * TIME_PRODUCT;
       turns |= h->count > 1;
     }
   for (uint32_t i = 0; i < 2; i++) {
-    cost += axis[i].count > 1 ? NODE + bytes * COPIED : 0;
+    cost += axis[i].count > 1 ? TIME_NODE + floats * TIME_COPIED : 0;
     if (axis[i].length * axis[i].phases > axis[i].size)
-      cost += NODE + bytes * COPIED;
+      cost += TIME_NODE + floats * TIME_COPIED;
   }
-  return cost + (turns ? NODE + bytes * MOVED : 0);
+  return cost + (turns ? TIME_NODE + floats * TIME_MOVED : 0);
+}
+
+/* Whether XNNPACK has loops for all parts. */
+static bool has_loops(const Convolution *c, const Axis axis[2]) {
+  uint32_t most[2] = {0, 0};
+  for (uint32_t i = 0; i < 2; i++)
+    for (uint32_t k = 0; k < axis[i].count; k++)
+      most[i] = axis[i].parts[k].taps > most[i] ? axis[i].parts[k].taps : most[i];
+  return !is_depthwise(c) || (uint64_t)most[0] * most[1] <= DEPTHWISE_TAPS;
 }
 
 /* The cheapest way to group the phases; false when there is none. */
@@ -143,7 +146,8 @@ static bool choose(Phases *p) {
       p->c->groups > 1 ? LIKE_PHASES : GROUPINGS; /* channels of a group stay together */
   for (Grouping h = EACH_PHASE; h < most; h++)
     for (Grouping w = EACH_PHASE; w < most; w++) {
-      if (!split_axis(p, 0, h, &axis[0]) || !split_axis(p, 1, w, &axis[1]))
+      if (!split_axis(p, 0, h, &axis[0]) || !split_axis(p, 1, w, &axis[1]) ||
+          !has_loops(p->c, axis))
         continue;
       double cost = cost_of(p, axis);
       if (found && cost >= best)
@@ -180,7 +184,7 @@ static uint8_t *copy_run(const Source *s, uint32_t output, uint32_t row, uint32_
   uint32_t in = c->in_channels / c->groups, out = c->out_channels / c->groups;
   uint64_t taps = (uint64_t)c->kernel[0] * c->kernel[1],
            tap = (uint64_t)row * c->kernel[1] + column;
-  bool depthwise = in == 1 && c->groups > 1;
+  bool depthwise = is_depthwise(c);
   uint64_t first = depthwise ? 0 : (uint64_t)(output / out) * in * out + output % out;
   uint64_t step = depthwise ? 1 : out, count = depthwise ? c->out_channels : in;
   for (uint64_t i = 0; i < count; i++, to += s->element)
@@ -191,7 +195,7 @@ static uint8_t *copy_run(const Source *s, uint32_t output, uint32_t row, uint32_
 static void copy_taps(const Source *s, uint8_t *to) {
   const Convolution *c = s->p->c;
   const Part *h = s->part[0], *w = s->part[1];
-  uint32_t outputs = c->in_channels == c->groups && c->groups > 1 ? 1 : c->out_channels;
+  uint32_t outputs = is_depthwise(c) ? 1 : c->out_channels;
   uint64_t count = (uint64_t)h->count * w->count * outputs;
   for (uint64_t i = 0; i < count; i++) {
     uint32_t column_phase = (uint32_t)(i / outputs % w->count),
@@ -220,7 +224,7 @@ static XnnId filter(XnnLowering *l, const Phases *p, const Part *h, const Part *
   bool whole = h->taps == 1 && w->taps == 1 && h->count == c->kernel[0] && w->count == c->kernel[1];
   if (whole && c->groups == 1)
     return whole_filter(l, p);
-  bool depthwise = c->groups > 1 && c->in_channels == c->groups;
+  bool depthwise = is_depthwise(c);
   uint32_t outputs = h->count * w->count * c->out_channels;
   uint32_t dims[] = {depthwise ? 1 : outputs, h->taps, w->taps,
                      depthwise ? outputs : c->in_channels / c->groups};
@@ -262,16 +266,15 @@ static XnnId reshaped(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t ran
 static XnnId convolved(XnnLowering *l, const Phases *p, const Part *h, const Part *w, XnnId in) {
   const Convolution *c = p->c;
   uint32_t phases = h->count * w->count;
-  ConvolutionNode node = {
-      .kind = c->groups > 1 && c->groups == c->in_channels ? XNN_DEPTHWISE_CONV2D : XNN_CONV2D,
-      .before = {h->before, w->before},
-      .after = {h->after, w->after},
-      .kernel = {h->taps, w->taps},
-      .stride = {1, 1},
-      .dilation = {p->axis[0].dilation, p->axis[1].dilation},
-      .groups = c->groups,
-      .in_channels = c->in_channels,
-      .out_channels = phases * c->out_channels};
+  ConvolutionNode node = {.kind = is_depthwise(c) ? XNN_DEPTHWISE_CONV2D : XNN_CONV2D,
+                          .before = {h->before, w->before},
+                          .after = {h->after, w->after},
+                          .kernel = {h->taps, w->taps},
+                          .stride = {1, 1},
+                          .dilation = {p->axis[0].dilation, p->axis[1].dilation},
+                          .groups = c->groups,
+                          .in_channels = c->in_channels,
+                          .out_channels = phases * c->out_channels};
   SymInt dims[] = {p->batch, p->axis[0].length, p->axis[1].length, node.out_channels};
   XnnId weights = filter(l, p, h, w), bias = bias_of(l, p, phases), out = xl_sym_temp(l, 4, dims);
   xl_convolution_node(l, &node, in, weights, bias, out);
@@ -331,8 +334,7 @@ static bool read_phases(XnnLowering *l, NodeId n, const Convolution *c, Phases *
                 .batch = value_dim(g, x, 0)};
   p->half = value_dtype(g, p->weight) == DTYPE_F16;
   if (!value_is_const(g, p->weight) || xl_elements(l, p->weight) > INT32_MAX ||
-      (p->bias && !value_is_const(g, p->bias)) ||
-      (c->groups > 1 && p->half && c->groups == c->in_channels))
+      (p->bias && !value_is_const(g, p->bias)) || (p->half && is_depthwise(c)))
     return false;
   for (uint32_t i = 0; i < 2; i++) {
     bool absent = c->rank == 1 && i == 0;

@@ -171,6 +171,7 @@ def phase_cases():
     for groups, depth in ((2, 3), (6, 1), (6, 2)):
         for kernel in (2, 3, 4):
             yield conv(f"groups-{groups}-{depth}-{kernel}", (2, 6, 5, 4), (6, depth, kernel, kernel), groups, strides=[2, 2], pads=[kernel // 2 - 1] * 4)
+    yield conv("groups-taps", (1, 6, 5, 4), (6, 1, 12, 12), 6, strides=[2, 2], pads=[5] * 4)  # phases of more than 25 taps
     for kernel, groups in ((2, 1), (4, 1), (4, 2), (4, 6)):
         yield conv(f"half-{kernel}-{groups}", (1, 6, 5, 4), (6, 4, kernel, kernel), groups, half=np.float16, strides=[2, 2], pads=[kernel // 2 - 1] * 4)
     yield single("phases-no-bias", "ConvTranspose", ["x", "w"], {"x": normal(1, 6, 5, 4)}, {"w": normal(6, 4, 4, 4)}, strides=[2, 2], pads=[1] * 4)
