@@ -555,7 +555,7 @@ def window_cases():
 
 
 FAMILIES = (image_cases, tap_cases, half_cases, reduce_cases, long_row_cases, pointwise_cases, product_cases, norm_cases, official_cases,
-            limit_cases, found_cases, cast_cases, position_cases, varying_cases, quantized_weight_cases, where_cases, move_cases, window_cases)
+            limit_cases, found_cases, cast_cases, position_cases, quantized_weight_cases, where_cases, move_cases, window_cases, varying_cases)
 
 
 def main():
