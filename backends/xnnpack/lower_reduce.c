@@ -106,6 +106,8 @@ XnnId xl_image_means(XnnLowering *l, XnnId in) {
 
 /* The number of pixels of an image, as [1, 1]: a row of ones times the column. */
 static XnnId pixel_count(XnnLowering *l, XnnId in, SymInt count) {
+  if (!xl_ok(l))
+    return XNN_NONE;
   for (uint32_t i = 0; i < l->count_count; i++)
     if (l->counts[i].size == count)
       return l->counts[i].id;
