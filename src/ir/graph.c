@@ -194,8 +194,7 @@ Dims dims_make(const SymInt *d, uint32_t rank) {
 }
 
 Dims value_dims(const Graph *g, ValueId v) {
-  const Type *t = value_type(g, v);
-  return dims_make(t->dims, t->rank);
+  return dims_make(value_type(g, v)->dims, value_rank(g, v));
 }
 
 void graph_replace_uses(Graph *g, ValueId from, ValueId to) {

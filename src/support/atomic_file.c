@@ -20,7 +20,8 @@ enum {
   COPY_MIN = 1 << 16,
   WRITE_MAX = 1 << 30,
   COPY_MAX = 1 << 26,
-  PAGES_MAX = 1 << 22
+  PAGES_MAX = 1 << 22,
+  MAPPED_MAX = 1 << 26 /* bytes of a file whose pages file_fetch_pages keeps */
 };
 
 typedef enum SlotState { SLOT_FREE, SLOT_FILLING, SLOT_LIVE } SlotState;
@@ -242,11 +243,12 @@ void atomic_file_pad(AtomicFile *file, uint64_t to_offset) {
   }
 }
 
-/* Writes from the mapping, which holds few pages at a time; returns how many bytes it did. */
+/* Writes from the mapping of a small file, whose pages stay there; returns how many bytes it did.
+ * Of a large one they would have to come and go: the kernel's copy is faster. */
 static uint64_t write_pages(AtomicFile *file, const MappedFile *from, uint64_t offset,
                             uint64_t size) {
   uint64_t done = 0;
-  while (done < size && !file->failed) {
+  while (done < size && !file->failed && from->size <= MAPPED_MAX) {
     uint64_t part = size - done < PAGES_MAX ? size - done : PAGES_MAX;
     if (file_check_unchanged(from, file->sink) != STATUS_OK) {
       file->failed = true;
@@ -255,7 +257,6 @@ static uint64_t write_pages(AtomicFile *file, const MappedFile *from, uint64_t o
     if (!file_fetch_pages(from, offset + done, part))
       break;
     write_through(file, from->data + offset + done, part);
-    file_drop_pages(from, offset + done, part);
     done += part;
     advance(file, part);
   }

@@ -398,8 +398,7 @@ static void test_copy(void **state) {
   file_unmap(&from);
 }
 
-/* Of a large file few pages are there at a time: what was copied is right across the pieces, and
- * what was dropped can be read again. */
+/* A large file is copied by the kernel, a small one from its mapping (test_copy). */
 static void test_copy_of_large(void **state) {
   Fixture *f = *state;
   enum { SIZE = 65 << 20, COPIED = 9 << 20 };
