@@ -1,4 +1,5 @@
-/* Moves of quantized tensors: views, permutes, slices, splits, joins, maximum pools, nearest pixels.
+/* Moves of quantized tensors: views, permutes, slices, splits, joins, maximum pools, nearest
+ * pixels.
  *
  * On codes that were quantized, they become moves of real numbers between a dequantization and a
  * quantization, which changes no code and is the one form that backends look for. Of dequantized

@@ -3,8 +3,8 @@
  *
  *     product(i32(codes) - zero, W) as f32 * (scale * weight_scale)
  *
- * becomes product(dequantize(codes), dequantize(W)), which backends match; likewise where the second
- * operand, too, is quantized at run time. */
+ * becomes product(dequantize(codes), dequantize(W)), which backends match; likewise where the
+ * second operand, too, is quantized at run time. */
 #include "ops/quantized.h"
 #include "ir/match.h"
 #include "passes/pass.h"
@@ -82,9 +82,7 @@ typedef struct Shifts {
   bool any;
 } Shifts;
 
-static int64_t *shift_of(const Shifts *s, uint64_t i) {
-  return &s->by[i / s->behind % s->count];
-}
+static int64_t *shift_of(const Shifts *s, uint64_t i) { return &s->by[i / s->behind % s->count]; }
 
 /* Chooses the shift of each column; false when its weights are more than 8 bits apart, or cannot
  * be read. */
