@@ -110,6 +110,42 @@ static void trace(Import *im, Element *e) {
   }
 }
 
+/* --- lower bounds --- */
+
+enum { DEPTH_MAX = 32 };
+
+/* Are all elements 1 or more, or no numbers? Lengths of speech synthesis are: each token has a
+ * frame (Clip, CumSum), a batch one (Clip, ReduceMax). With a size that may be 0, no delegate could
+ * take what follows. */
+static bool at_least_one(const Graph *g, ValueId v, uint32_t depth) {
+  NodeId n = value_def(g, v);
+  OpId op = n ? node_cget(g, n)->op : OP_NONE;
+  if (op == OP_NONE || depth > DEPTH_MAX)
+    return false;
+  switch ((enum Op)op) {
+  case OP_CLAMP:
+    return node_arg(g, n, 1)->kind != ARG_NONE && node_scalar(g, n, 1) >= 1;
+  case OP_TO_COPY:
+    return dtype_size(value_dtype(g, v)) >= 4 && /* 256 as u8 is 0 */
+           at_least_one(g, node_value(g, n, 0), depth + 1);
+  case OP_AMAX:
+  case OP_AMIN:
+  case OP_CEIL:
+  case OP_ROUND:
+  case OP_FLOOR:
+  case OP_CUMSUM:
+  case OP_SELECT_COPY_INT:
+  case OP_SLICE_COPY_TENSOR:
+  case OP_INDEX_SELECT:
+    return at_least_one(g, node_value(g, n, 0), depth + 1);
+  default:
+    return op_has_trait(op, OP_VIEW) && op != OP_VIEW_COPY_DTYPE &&
+           at_least_one(g, node_value(g, n, 0), depth + 1);
+  }
+}
+
+/* --- reading --- */
+
 /* What is read in the main graph is known to everything after it: one symbol stands for one number
  * wherever it is used. In a branch or loop it is known only there. */
 static SymInt read_element(Import *im, const Element *e, int64_t most) {
@@ -119,10 +155,12 @@ static SymInt read_element(Import *im, const Element *e, int64_t most) {
   bool single = value_rank(im->g, v) == 0 || value_dim(im->g, v, 0) == 1;
   if (!single)
     v = ex_element(im, v, e->at);
-  ValueId number = import_ok(im) ? build(&im->b, OP_LOCAL_SCALAR_DENSE, A_VAL(v)) : 0;
+  bool some = import_ok(im) && most > 0 && at_least_one(im->g, v, 0);
+  ValueId read = some ? ex_with(im, OP_MAXIMUM, v, 1) : v; /* what a NaN is made must not pass */
+  ValueId number = import_ok(im) ? build(&im->b, OP_LOCAL_SCALAR_DENSE, A_VAL(read)) : 0;
   if (!import_ok(im))
     return 0;
-  SymInt size = sym_symbol(&im->g->syms, SV(""), 0, most, true);
+  SymInt size = sym_symbol(&im->g->syms, SV(""), some ? 1 : 0, most, true);
   value_set_type(im->g, number, graph_scalar_type(im->g, TYPE_INT, size, true));
   if (im->frame->depth == 0)
     fold_set_contents(&im->state->fold, v, &size, 1);
