@@ -76,12 +76,13 @@ static void try_nodes(Partitioner *p) {
   xl_reset(&p->l, true);
 }
 
-/* Numbers all nodes. A marker of control flow begins anew: partitions do not reach over it. */
+/* Numbers all nodes. A marker of control flow begins anew, and so does the reading of a size that
+ * nodes after it have: partitions do not reach over them. */
 static void number_nodes(Partitioner *p) {
   Graph *g = p->g;
   uint32_t base = 0, most = 0;
   for (FOR_NODES(g, n)) {
-    if (op_has_trait(g->nodes[n].op, OP_CONTROL))
+    if (op_has_trait(g->nodes[n].op, OP_CONTROL) || node_reads_some(g, n))
       base = most;
     uint32_t change = base + (p->held[n] ? 1 : 0);
     FOR_OPERANDS(g, n, v, {

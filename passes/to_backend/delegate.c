@@ -107,13 +107,14 @@ static uint32_t heap_pop(uint32_t *heap, uint32_t *size, const uint32_t *place) 
   return top;
 }
 
-/* Between two markers of control flow nodes may be put into another order. */
+/* Between two markers of control flow nodes may be put into another order. What reads a size that a
+ * delegate may have is one, too: no operand tells who depends on it. */
 static void chain_markers(Graph *g, const Units *u, EdgeFn *f, void *data) {
   NodeId marker = 0, before = 0;
   for (FOR_NODES(g, n)) {
     if (marker && u->of[marker] != u->of[n])
       f(data, u->of[marker], u->of[n]);
-    if (op_has_trait(g->nodes[n].op, OP_CONTROL)) {
+    if (op_has_trait(g->nodes[n].op, OP_CONTROL) || node_reads_some(g, n)) {
       for (NodeId k = before; k && k != marker; k = g->nodes[k].prev)
         if (u->of[k] != u->of[n])
           f(data, u->of[k], u->of[n]);

@@ -378,6 +378,8 @@ SymInt node_int(const Graph *g, NodeId n, uint32_t i);
 const SymInt *node_ints(const Graph *g, NodeId n,
                         uint32_t i); /* node_list_count of them; dies at the next append */
 double node_scalar(const Graph *g, NodeId n, uint32_t i); /* INT, FLOAT or BOOL as a double */
+/* Does it read a size of 1 or more from a tensor, which other nodes may have in their types? */
+bool node_reads_some(const Graph *g, NodeId n);
 bool node_bool(const Graph *g, NodeId n, uint32_t i);
 StrView node_str(const Graph *g, NodeId n, uint32_t i);
 static inline bool node_absent(const Graph *g, NodeId n, uint32_t i) {

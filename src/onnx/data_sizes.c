@@ -110,6 +110,41 @@ static void trace(Import *im, Element *e) {
   }
 }
 
+/* --- lower bounds --- */
+
+enum { DEPTH_MAX = 32 };
+
+/* Ops whose result is 1 or more when all elements of the operand are. */
+static bool keeps_one(const Graph *g, NodeId n) {
+  static const OpId ops[] = {OP_AMAX,   OP_AMIN,         OP_CEIL,
+                             OP_ROUND,  OP_FLOOR,        OP_SELECT_COPY_INT,
+                             OP_CUMSUM, OP_INDEX_SELECT, OP_SLICE_COPY_TENSOR};
+  OpId op = node_cget(g, n)->op;
+  if (op == OP_TO_COPY) /* 256 as u8 is 0 */
+    return dtype_size(value_dtype(g, node_result(g, n, 0))) >= 4;
+  for (size_t i = 0; i < COUNT_OF(ops); i++)
+    if (op == ops[i])
+      return true;
+  return op_has_trait(op, OP_VIEW) && op != OP_VIEW_COPY_DTYPE;
+}
+
+/* Are all elements 1 or more, or no numbers? Lengths of speech synthesis are: each token has a
+ * frame (Clip, CumSum), a batch one (Clip, ReduceMax). With a size that may be 0, no delegate could
+ * take what follows. */
+static bool at_least_one(const Graph *g, ValueId v) {
+  NodeId n = value_def(g, v);
+  for (uint32_t depth = 0; n && depth < DEPTH_MAX; depth++) {
+    if (node_cget(g, n)->op == OP_CLAMP)
+      return node_arg(g, n, 1)->kind != ARG_NONE && node_scalar(g, n, 1) >= 1;
+    if (!keeps_one(g, n))
+      return false;
+    n = value_def(g, node_value(g, n, 0));
+  }
+  return false;
+}
+
+/* --- reading --- */
+
 /* What is read in the main graph is known to everything after it: one symbol stands for one number
  * wherever it is used. In a branch or loop it is known only there. */
 static SymInt read_element(Import *im, const Element *e, int64_t most) {
@@ -119,10 +154,12 @@ static SymInt read_element(Import *im, const Element *e, int64_t most) {
   bool single = value_rank(im->g, v) == 0 || value_dim(im->g, v, 0) == 1;
   if (!single)
     v = ex_element(im, v, e->at);
-  ValueId number = import_ok(im) ? build(&im->b, OP_LOCAL_SCALAR_DENSE, A_VAL(v)) : 0;
+  bool some = import_ok(im) && most > 0 && at_least_one(im->g, v);
+  ValueId read = some ? ex_with(im, OP_MAXIMUM, v, 1) : v; /* what a NaN is made must not pass */
+  ValueId number = import_ok(im) ? build(&im->b, OP_LOCAL_SCALAR_DENSE, A_VAL(read)) : 0;
   if (!import_ok(im))
     return 0;
-  SymInt size = sym_symbol(&im->g->syms, SV(""), 0, most, true);
+  SymInt size = sym_symbol(&im->g->syms, SV(""), some ? 1 : 0, most, true);
   value_set_type(im->g, number, graph_scalar_type(im->g, TYPE_INT, size, true));
   if (im->frame->depth == 0)
     fold_set_contents(&im->state->fold, v, &size, 1);

@@ -115,3 +115,7 @@ ls
 t lower $data/mixed.onnx --dim batch=2 --backend xnnpack:min-ops=1,skip=tanh --map map.json -o mapped.pte
 cat map.json
 t lower $data/mixed.onnx --dim batch=2 --map none/map.json -o mapped.pte
+
+# What follows a length that data decide is in a delegate, too, when that length is 1 or more
+t lower $data/regulator.onnx --bound places=90 -o regulator.pte --backend xnnpack:min-ops=1
+t verify regulator.pte

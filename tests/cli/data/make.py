@@ -40,6 +40,15 @@ def window():
     onnx.save(model, os.path.join(HERE, "window.onnx"))
 
 
+def regulator():
+    """A length that data decide, 1 or more, and what is computed on so many frames; as in speech synthesis."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]> main (float[2,3] x) => (float[2,t] y) {
+        one = Constant<value = float {1.0}>() start = Constant<value = int64 {0}>() step = Constant<value = int64 {1}>() e = Exp(x)
+        d = ReduceSum<keepdims = 0>(e) c = Clip(d, one) n = Cast<to = 7>(c) places = Range(start, n, step) f = Cast<to = 1>(places)
+        s = Sigmoid(f) l = ReduceMax<axes = [1], keepdims = 1>(e) m = Mul(l, s) y = Tanh(m) }""")
+    onnx.save(model, os.path.join(HERE, "regulator.onnx"))
+
+
 def decoder():
     """A layer of attention over a cache, with optimum's names."""
     node = helper.make_node
@@ -113,6 +122,7 @@ def main():
          [value("x", ["batch", 4]), value("z", ["n", 4]), value("q", ["m", 4])],
          [value("pairs", ["p", 8]), value("product", ["m2", 4])])
     window()
+    regulator()
     # where nodes come from, as torch notes it
     trace = 'File "/a/b/main.py", line 3, in <module>\n    model(x)\n  File "/a/b/model.py", line 12, in forward\n    return self.act(x)'
     nodes = [node("Relu", ["x"], ["r"], name="act"), node("Reshape", ["r", "s"], ["y"], name="view"), node("Constant", [], ["s"], value_ints=[4])]
