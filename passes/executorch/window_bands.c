@@ -127,7 +127,7 @@ static Windows band_at(Builder *b, const Windows *whole, ValueId from, Bands ban
   y->x = from; /* the columns begin further down */
   y->offset = rows.begin;
   for (uint32_t i = 1; i < y->spatial; i++)
-    y->offset = sym_mul(&g->syms, y->offset, value_dim(g, from, 2 + i));
+    y->offset = sym_mul(&g->syms, y->offset, value_dim(g, whole->geometry.x, 2 + i));
   return w;
 }
 
@@ -141,14 +141,28 @@ static ValueId with_channels(Builder *b, ValueId v, int64_t channels) {
   return build(b, OP_CONSTANT_PAD_ND, A_VAL(v), A_INTS(pads, 2 * (rank - 1)), A_FLOAT(0));
 }
 
+/* What the bands are written over. */
+static ValueId start(Builder *b, const Windows *w, Bands bands) {
+  const Type *type = value_type(b->g, w->result);
+  if (bands.over_x)
+    return w->geometry.x;
+  return build(b, OP_FULL, A_INTS(type->dims, type->rank), A_INT(0), A_DTYPE((DType)type->dtype));
+}
+
+/* y with the rows of that band. */
+static ValueId write_band(Builder *b, const Windows *w, Bands bands, ValueId y, ValueId band,
+                          int64_t first) {
+  int64_t phases = w->geometry.phases[0], end = first + rows_from(w, bands, first);
+  if (bands.over_x && band)
+    band = with_channels(b, band, w->geometry.in);
+  if (b->status != STATUS_OK)
+    return 0;
+  return build(b, OP_SLICE_SCATTER, A_VAL(y), A_VAL(band), A_INT(2), A_INT(first * phases),
+               A_INT(end * phases), A_INT(1));
+}
+
 ValueId window_bands_build(Builder *b, const Windows *w, Bands bands) {
-  Graph *g = b->g;
-  const Type *type = value_type(g, w->result);
-  ValueId x = w->geometry.x;
-  int64_t phases = w->geometry.phases[0];
-  ValueId y = bands.over_x ? x
-                           : build(b, OP_FULL, A_INTS(type->dims, type->rank), A_INT(0),
-                                   A_DTYPE((DType)type->dtype));
+  ValueId x = w->geometry.x, y = start(b, w, bands);
   Windows next = band_at(b, w, x, bands, 0);
   for (int64_t first = 0, end; first < w->geometry.size[0] && b->status == STATUS_OK; first = end) {
     Windows band = next;
@@ -157,11 +171,7 @@ ValueId window_bands_build(Builder *b, const Windows *w, Bands bands) {
     bool last = end == w->geometry.size[0];
     if (!last && w->pads)
       next = band_at(b, w, bands.over_x ? y : x, bands, end);
-    if (bands.over_x && value)
-      value = with_channels(b, value, w->geometry.in);
-    if (value)
-      y = build(b, OP_SLICE_SCATTER, A_VAL(y), A_VAL(value), A_INT(2), A_INT(first * phases),
-                A_INT(end * phases), A_INT(1));
+    y = write_band(b, w, bands, y, value, first);
     if (!last && !w->pads)
       next = band_at(b, w, bands.over_x ? y : x, bands, end);
   }

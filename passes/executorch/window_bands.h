@@ -11,9 +11,9 @@ typedef struct Bands {
   bool over_x;    /* the result is written over x, which nothing else reads */
 } Bands;
 
-/* The fewest bands that need at most `room` bytes besides x and the result, if there are any that
- * make up for their calls. over_x: only result rows that x has room for may be in use besides, that
- * is, x and the result are one piece of memory. */
+/* The fewest bands that need at most `room` bytes besides x and the result (over_x: besides x,
+ * which is the result as well), and are large enough to make up for their calls; count 0: there are
+ * none. */
 Bands window_bands(const Graph *g, const Windows *w, bool over_x, uint64_t room);
 
 /* Whether the result may be written over x, band after band: it has the same type, with no more

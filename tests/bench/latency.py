@@ -10,7 +10,7 @@ fastest runs are compared, since what makes a run slower than the fastest is the
 the stored ones of ONNX Runtime. Kernel calls are counted in the files: views that cost nothing are in neither.
 
 Fails when one of our programs is wrong, is slower than the official one by more than the noise of such measurements,
-or makes more kernel calls without being at least twice as fast. ONNX Runtime's latency (one thread) is for information. Writes JSON to build/bench, unless
+or makes more kernel calls without being faster by a tenth. ONNX Runtime's latency (one thread) is for information. Writes JSON to build/bench, unless
 only some models are measured.
 The official programs are kept in build/bench/official, since making them takes longer than all measurements.
 """
@@ -44,7 +44,7 @@ MODELS = {
 }
 QUICK = ("mobilenet_v2_dynamo", "vit", "gpt2_kv", "lstm_text", "ds_cnn")
 LIMIT, NOISE = 1.0, 1.05
-PAID = 0.5  # what the time must come down to when there are more kernel calls
+PAID = 0.9  # what the time must come down to when there are more kernel calls, as of convolutions in bands
 TRIES = 3  # measurements of a model whose latency is above the official one's
 SHARE = 4.0  # seconds of measurement a model
 RTOL, ATOL = 1e-3, 1e-4
