@@ -59,6 +59,8 @@ Status bundles_write(Session *s, const char *output) {
   for (uint32_t i = 0; i < s->program.method_count; i++)
     if (s->program.methods[i].suite)
       suites[count++] = *s->program.methods[i].suite;
-  return count ? bundle_write(suites, count, &s->sink, output, bundles_path(s, output), s->sync)
-               : STATUS_OK;
+  if (!count)
+    return STATUS_OK;
+  s->bundle = bundles_path(s, output);
+  return bundle_write(suites, count, &s->sink, output, s->bundle, s->sync);
 }
