@@ -63,7 +63,8 @@ Status bundles_write(Session *s, AtomicFile *program, const char *output) {
   if (!count)
     return STATUS_OK;
   TRY(atomic_file_view(program, &bytes));
-  Status status = bundle_write(suites, count, &s->sink, &bytes, bundles_path(s, output), s->sync);
+  s->bundle = bundles_path(s, output);
+  Status status = bundle_write(suites, count, &s->sink, &bytes, s->bundle, s->sync);
   file_unmap(&bytes);
   return status;
 }

@@ -72,6 +72,7 @@ struct EtcSession {
   const char *artifacts;  /* folder or NULL */
   const char *depfile;    /* or NULL */
   const char *map;        /* file for --map, or NULL */
+  const char *bundle;     /* file of test cases that was written, or NULL */
   struct Budget *budget;  /* --budget, or NULL */
   SessionReport *reports; /* of --report */
   uint32_t report_count, report_capacity;

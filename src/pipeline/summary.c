@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "onnx/file/weights.h"
 #include "ops/delegate.h"
@@ -175,6 +176,21 @@ static void print_excess(StrBuf *out, uint64_t arena, uint64_t excess) {
                   (unsigned long long)((tenths + 1) / 10), (unsigned long long)((tenths + 1) % 10));
 }
 
+/* The files besides the program. */
+static void print_besides(const Session *s, StrBuf *out) {
+  const char *const paths[] = {s->bundle, s->external, s->map};
+  struct stat st;
+  for (size_t i = 0; i < COUNT_OF(paths); i++) {
+    if (!paths[i] || stat(paths[i], &st) != 0)
+      continue;
+    strbuf_append(out, SV("  also wrote "));
+    strbuf_append_printable(out, sv_from(paths[i]));
+    strbuf_append(out, SV(", "));
+    strbuf_append_bytes(out, (uint64_t)st.st_size);
+    strbuf_append_char(out, '\n');
+  }
+}
+
 static void print_text(const Session *s, const char *output, const Summary *f, StrBuf *out) {
   const EmitFigures *w = &s->program.written;
   strbuf_append(out, SV("wrote "));
@@ -196,6 +212,7 @@ static void print_text(const Session *s, const char *output, const Summary *f, S
     strbuf_append(out, SV(" more memory"));
   }
   strbuf_append_char(out, '\n');
+  print_besides(s, out);
   if (s->program.kept_text)
     strbuf_printf(out, "  quantized: %s\n", s->program.kept_text);
   if (f->advice[0])

@@ -166,14 +166,25 @@ static void text_dims(StrBuf *out, const PteMethod *m, const MethodDims *d, bool
     strbuf_printf(out, "    %u more dims\n", d->left_out + d->count - shown);
 }
 
+/* "1 value", "2 values" */
+static void text_count(StrBuf *out, uint64_t count, const char *plural) {
+  size_t size = strlen(plural);
+  strbuf_printf(out, "%llu ", (unsigned long long)count);
+  strbuf_append(out, (StrView){plural, count == 1 ? size - 1 : size});
+}
+
 /* --- instructions --- */
 
 static void text_instructions(StrBuf *out, const PteMethod *m, const MethodFigures *f) {
   const char *before = ": ";
-  strbuf_printf(out, "  %u values, %u instructions", m->value_count, m->instruction_count);
+  strbuf_append(out, SV("  "));
+  text_count(out, m->value_count, "values");
+  strbuf_append(out, SV(", "));
+  text_count(out, m->instruction_count, "instructions");
   for (PteInstructionKind k = PTE_KERNEL_CALL; k < PTE_INSTRUCTION_KIND_COUNT; k++)
     if (f->kinds[k]) {
-      strbuf_printf(out, "%s%u %s", before, f->kinds[k], inspect_instruction_names[k]);
+      strbuf_append(out, sv_from(before));
+      text_count(out, f->kinds[k], inspect_instruction_names[k]);
       before = ", ";
     }
   strbuf_append_char(out, '\n');
@@ -198,8 +209,11 @@ static void text_totals(StrBuf *out, const PteMethod *m, uint32_t calls, Delegat
     strbuf_printf(out, "called %u times, ", calls);
   strbuf_append(out, SV("code of "));
   strbuf_append_bytes(out, d.code);
-  strbuf_printf(out, "; %llu nodes, %llu transposes among them, constants of ",
-                (unsigned long long)d.nodes, (unsigned long long)d.transposes);
+  strbuf_append(out, SV("; "));
+  text_count(out, d.nodes, "nodes");
+  strbuf_append(out, SV(", "));
+  text_count(out, d.transposes, "transposes");
+  strbuf_append(out, SV(" among them, constants of "));
   strbuf_append_bytes(out, d.constant_bytes);
   if (d.unknown)
     strbuf_printf(out, "; %u of unknown contents", d.unknown);
