@@ -142,7 +142,7 @@ Status budget_report(Session *s, const BudgetResult *r) {
     diag_message(d, "the program is within its %u limits", r->budget->count);
   note_table(r, d);
   if (r->over && only_sqnr(r))
-    diag_hint(d, "lower sqnr, or keep nodes in floats: 'etc quantize-report' lists the worst, "
-                 "--max-drop keeps them");
+    diag_hint(d, "lower sqnr, or keep the worst nodes in floats: --max-drop does so, and "
+                 "'etc quantize-report' measures each");
   return diag_end(d);
 }

@@ -76,7 +76,7 @@ static Status no_program(PteProgram *p) {
   } else {
     diag_message(d, "this is neither a program (.pte) nor an ONNX model: it does not hold the "
                     "identifier " PTE_IDENTIFIER);
-    diag_hint(d, "'etc lower MODEL.onnx -o OUT.pte' makes a program");
+    diag_hint(d, "'etc lower' makes a program of an ONNX model");
   }
   return diag_end(d);
 }

@@ -115,7 +115,8 @@ static void test_json(void **state) {
       "\"message\":\"axis 5 "
       "\\\"x\\\"\\n\",\"file\":\"model.onnx\",\"node\":\"conv1\",\"op\":\"Conv\","
       "\"graph\":\"\",\"index\":12,\"line\":0,\"column\":0,\"option\":\"\",\"notes\":[\"one\"],"
-      "\"hint\":\"\"}\n");
+      "\"hint\":\"correct the axis in the model, or the rank of the "
+      "tensor that it is for\"}\n");
   capture_release(&c);
 }
 
