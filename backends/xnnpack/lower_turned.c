@@ -22,7 +22,7 @@ uint32_t xl_whole_axis(XnnLowering *l, const Turned *t, uint32_t i) {
   if (t->more[i] && xl_ok(l)) {
     l->blame = t->view;
     xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", i), R_INT("varying-dims", t->more[i] + 1),
-              R_INT("held", 1));
+              R_INT("supported", 1));
   }
   return t->axis[i];
 }

@@ -32,5 +32,5 @@ t lower m.onnx --bundle bundle -MF bad.bpte -o bad.pte
 # What cannot be written beside the program leaves no program.
 t lower m.onnx --map /dev/full -o bad.pte
 t lower m.onnx --map none/a.json --bundle bundle -o bad.pte
-t lower m.onnx --map /dev/null --bundle bundle --report r.json -MF /dev/null -o good.pte
+t lower m.onnx --map /dev/null --bundle bundle --report r.json -MF good.d -o good.pte
 ls
