@@ -31,7 +31,7 @@ typedef struct EmitOptions {
   Status (*whole)(void *user, AtomicFile *file);
   /* Called after that: writes what belongs beside the program. */
   Status (*beside)(void *user, AtomicFile *file);
-  void *whole_user; /* of both */
+  void *whole_user;                /* of both */
   bool sync;                       /* fsync file and folder before the file gets its name */
   WriteProgress *progress;         /* or NULL */
   const ConstantMethod *constants; /* constant_count of them, with names of their own */

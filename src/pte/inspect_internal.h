@@ -53,8 +53,8 @@ PteSpans method_spans(const PteMethod *m, Arena *arena);
 /* By value: the position of the first instruction that names it; 1: inputs and states, the number
  * of instructions + 2: outputs alone, 0: not named; instruction i has position i + 2. */
 const uint32_t *method_first_uses(const PteMethod *m, Arena *arena);
-/* Makes one of spans that are one piece of memory: a tensor seen through views, written in parts, or
- * written over in place. What is left overlaps in place or in time, not in both. */
+/* Makes one of spans that are one piece of memory: a tensor seen through views, written in parts,
+ * or written over in place. What is left overlaps in place or in time, not in both. */
 void spans_merge(PteSpans *s, Arena *arena);
 /* The bytes in use at once, each tensor rounded up to its alignment, and the first position with so
  * many; of spans that are merged. */

@@ -176,8 +176,7 @@ static void test_products_and_norms(void **state) {
   check_type(&f, build(b, OP_MM, A_VAL(x), A_VAL(w)), DTYPE_F32, (SymInt[]){s, 5}, 2);
   check_type(&f, build(b, OP_ADDMM, A_VAL(bias), A_VAL(x), A_VAL(w)), DTYPE_F32, (SymInt[]){s, 5},
              2);
-  check_refused(&f, build(b, OP_MM, A_VAL(w), A_VAL(w)),
-                "rows of f32[6, 5] differ: 5 and 6");
+  check_refused(&f, build(b, OP_MM, A_VAL(w), A_VAL(w)), "rows of f32[6, 5] differ: 5 and 6");
   check_refused(&f, build(b, OP_ADDMM, A_VAL(c), A_VAL(x), A_VAL(w)), "6 and 5");
   ValueId ln = build(b, OP_NATIVE_LAYER_NORM, A_VAL(x4), A_INTS(((SymInt[]){4, 5}), 2), A_NONE,
                      A_NONE, A_FLOAT(1e-5));

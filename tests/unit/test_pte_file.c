@@ -250,8 +250,8 @@ typedef struct Case {
 static void test_messages(void **state) {
   Fixture *f = *state;
   static const Case cases[] = {
-      {"identifier", 4, 4, 0x41414141},          {"fewer than any program", 60, 0, 0},
-      {"header is too short", 12, 4, 23},        {"the program needs 1048576", 16, 8, 1 << 20},
+      {"identifier", 4, 4, 0x41414141},        {"fewer than any program", 60, 0, 0},
+      {"header is too short", 12, 4, 23},      {"the program needs 1048576", 16, 8, 1 << 20},
       {"the file ends early", 24, 8, 1 << 20}, {"names no place for segments", 24, 8, 0},
       {"the file ends early", 1700, 0, 0},     {"outside of the file", 0, 4, 0x7ffffff0},
   };
