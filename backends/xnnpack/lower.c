@@ -460,7 +460,7 @@ bool xl_node(XnnLowering *l, NodeId n) {
 }
 
 void xl_output(XnnLowering *l, ValueId v) {
-  if (!xl_has_plain(l, v) && !xl_has_nhwc(l, v) && !xl_has_turned(l, v) && !xl_is_moved(l, v))
+  if (!xl_has_plain(l, v) && !xl_has_nhwc(l, v) && !xl_has_permuted(l, v) && !xl_is_moved(l, v))
     xl_refuse(l, XNN_RULE_COMPANY, R_INT("value", v));
   XnnId id = xl_plain(l, v);
   if (xl_ok(l) && is_half(l, v))

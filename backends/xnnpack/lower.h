@@ -163,47 +163,47 @@ XnnId xl_from_outside(XnnLowering *l, ValueId v);
 XnnId xl_result(XnnLowering *l, ValueId v);
 XnnId xl_result_nhwc(XnnLowering *l, ValueId v);
 /* x, and a new value for the result y of the same rank, in the layout of the node that makes y, or
- * turned as x is. */
+ * permuted as x is. */
 typedef struct XnnInOut {
   XnnId in, out;
   bool nhwc;
-  Turned at; /* which dim of them each dim of x and y is */
+  Permuted at; /* which dim of them each dim of x and y is */
 } XnnInOut;
 XnnInOut xl_in_out(XnnLowering *l, ValueId x, ValueId y);
 /* Where dim i of a value is that the node has to have in one piece; refuses one that is apart. */
-uint32_t xl_whole_axis(XnnLowering *l, const Turned *t, uint32_t i);
+uint32_t xl_whole_axis(XnnLowering *l, const Permuted *t, uint32_t i);
 /* Whether some dim is held apart. */
-bool xl_is_apart(const Turned *t, uint32_t rank);
+bool xl_is_apart(const Permuted *t, uint32_t rank);
 /* Refuses what is not of rank 4. */
 bool xl_is_image(XnnLowering *l, ValueId v);
 /* The number of dims that vary. */
-uint32_t xl_open_dims(const Graph *g, ValueId v);
-/* A value of which it is left open how it lies in memory; see lower_turned.c. xl_turned: v as it
- * is, or as it was left; xl_straight: as it is. */
-bool xl_has_turned(const XnnLowering *l, ValueId v);
-bool xl_was_turned(const XnnLowering *l, ValueId v, Turned *t); /* also if it is in a layout */
-Turned xl_turned(XnnLowering *l, ValueId v);
+uint32_t xl_varying_dims(const Graph *g, ValueId v);
+/* A value of which it is left open how it lies in memory; see lower_permuted.c. xl_permuted: v as
+ * it is, or as it was left; xl_straight: as it is. */
+bool xl_has_permuted(const XnnLowering *l, ValueId v);
+bool xl_was_permuted(const XnnLowering *l, ValueId v, Permuted *t); /* also if it is in a layout */
+Permuted xl_permuted(XnnLowering *l, ValueId v);
 /* A new value for the result y, as t is. */
-XnnId xl_result_turned(XnnLowering *l, ValueId y, Turned t);
+XnnId xl_result_permuted(XnnLowering *l, ValueId y, Permuted t);
 /* x with its last dim last in memory, and as it was left otherwise. */
-Turned xl_rows(XnnLowering *l, ValueId x);
+Permuted xl_rows(XnnLowering *l, ValueId x);
 /* The order in which a node on these operands, whose result has that rank, is better computed than
  * in a layout, and an operand in it or so that it broadcasts. */
 bool xl_common_order(XnnLowering *l, const ValueId *operands, uint32_t count, uint32_t rank,
-                     Turned *t);
-XnnId xl_in_order(XnnLowering *l, ValueId v, Turned like, uint32_t rank);
+                     Permuted *t);
+XnnId xl_in_order(XnnLowering *l, ValueId v, Permuted like, uint32_t rank);
 /* Whether dim `axis` of id is none of the value. */
-bool xl_is_loose(const Turned *t, uint32_t rank, uint32_t axis);
+bool xl_is_loose(const Permuted *t, uint32_t rank, uint32_t axis);
 /* Entries from `from` on are moved to `to`. */
-void xl_move_entries(Turned *t, uint32_t from, uint32_t to);
+void xl_move_entries(Permuted *t, uint32_t from, uint32_t to);
 /* Adds the dims of id that are dim i to a permutation. */
-void xl_push_axes(const Turned *t, uint32_t i, uint32_t *perm, uint32_t *count);
+void xl_push_axes(const Permuted *t, uint32_t i, uint32_t *perm, uint32_t *count);
 /* The dims of id in another order; which of them those of the value are stays to be said. */
-void xl_permute_axes(XnnLowering *l, Turned *t, const uint32_t *perm, uint32_t rank);
+void xl_permute_axes(XnnLowering *l, Permuted *t, const uint32_t *perm, uint32_t rank);
 /* One more dim of 1 in front. */
-void xl_add_axis(XnnLowering *l, Turned *t, uint32_t rank);
-void xl_set_turned(XnnLowering *l, ValueId v, Turned t);
-XnnId xl_straight(XnnLowering *l, Turned t, uint32_t rank);
+void xl_add_axis(XnnLowering *l, Permuted *t, uint32_t rank);
+void xl_set_permuted(XnnLowering *l, ValueId v, Permuted t);
+XnnId xl_straight(XnnLowering *l, Permuted t, uint32_t rank);
 /* y = x with other dims, of which two or more vary. */
 void xl_open_view(XnnLowering *l, ValueId x, ValueId y);
 /* Whether a view joins, or splits, dims of which two or more vary. */
@@ -220,7 +220,7 @@ bool xl_join_at_blamed(XnnLowering *l);
 bool xl_join_late(XnnLowering *l, NodeId view);
 const XnnJoin *xl_join_of(const XnnLowering *l, NodeId view); /* NULL: none */
 /* t, of the result v of a view, with its dims joined. */
-XnnId xl_joined(XnnLowering *l, Turned t, ValueId v);
+XnnId xl_joined(XnnLowering *l, Permuted t, ValueId v);
 /* v is the same bytes as an XNNPACK value that exists. */
 void xl_set_plain(XnnLowering *l, ValueId v, XnnId id);
 void xl_set_nhwc(XnnLowering *l, ValueId v, XnnId id);

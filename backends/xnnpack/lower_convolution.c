@@ -153,8 +153,8 @@ static XnnId filter(XnnLowering *l, ValueId weight, const Convolution *c, const 
   }
   /* With one spatial dim kh is 1 wherever it is written. */
   uint32_t dims[] = {c->out_channels, kh, kw, in}, straight[] = {0, 2, 3, 1},
-           turned[] = {1, 2, 3, 0};
-  return xl_permuted_constant(l, weight, 4, dims, c->transposed ? turned : straight, half);
+           permuted[] = {1, 2, 3, 0};
+  return xl_permuted_constant(l, weight, 4, dims, c->transposed ? permuted : straight, half);
 }
 
 /* In f32. */
@@ -178,14 +178,14 @@ static void image_as_line(XnnLowering *l, XnnId image, ValueId y) {
 }
 
 /* [N, C, L], of which N and L vary, as an image [1, N, L, C] or [N, 1, L, C]. */
-static Turned lines_as_image(XnnLowering *l, ValueId x) {
-  Turned t;
-  if (xl_was_turned(l, x, &t) && xl_rank(l, t.id) == 4 && !xl_is_apart(&t, 3) && t.axis[2] == 2 &&
+static Permuted lines_as_image(XnnLowering *l, ValueId x) {
+  Permuted t;
+  if (xl_was_permuted(l, x, &t) && xl_rank(l, t.id) == 4 && !xl_is_apart(&t, 3) && t.axis[2] == 2 &&
       t.axis[1] == 3)
     return t;
-  t = (Turned){.id = xl_nhwc(l, x), .axis = {0, 2, 1}};
+  t = (Permuted){.id = xl_nhwc(l, x), .axis = {0, 2, 1}};
   xl_add_axis(l, &t, 3);
-  xl_set_turned(l, x, t);
+  xl_set_permuted(l, x, t);
   return t;
 }
 
@@ -296,9 +296,9 @@ void lower_convolution(XnnLowering *l, NodeId n) {
   ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
   Piece pieces[MAX_PIECES];
   uint32_t count = cut(l, n, &c, pieces);
-  if (c.rank == 1 && (xl_open_dims(l->g, x) > 1 || xl_open_dims(l->g, y) > 1)) {
-    Turned t = lines_as_image(l, x);
-    add_pieces(l, n, &c, pieces, count, t.id, xl_result_turned(l, y, t));
+  if (c.rank == 1 && (xl_varying_dims(l->g, x) > 1 || xl_varying_dims(l->g, y) > 1)) {
+    Permuted t = lines_as_image(l, x);
+    add_pieces(l, n, &c, pieces, count, t.id, xl_result_permuted(l, y, t));
     return;
   }
   XnnId in = c.rank == 1 ? line_as_image(l, x) : xl_nhwc(l, x);

@@ -111,7 +111,7 @@ XnnId xl_repeat_channels(XnnLowering *l, NodeId n, Convolution *c, XnnId in) {
   uint32_t outputs = c->out_channels / c->in_channels, inner = c->in_channels;
   XnnId copies[MOST_OUTPUTS];
   if (!xl_ok(l) || !c->depthwise || outputs == 1 || outputs > MOST_OUTPUTS ||
-      !value_is_const(g, node_value(g, n, 1)) || xl_open_dims(g, x) > 1)
+      !value_is_const(g, node_value(g, n, 1)) || xl_varying_dims(g, x) > 1)
     return in;
   SymInt rows = sym_mul(&g->syms, value_dim(g, x, 0), value_dim(g, x, 2)),
          wide[] = {value_dim(g, x, 0), 1, value_dim(g, x, 2), c->out_channels};
@@ -121,9 +121,9 @@ XnnId xl_repeat_channels(XnnLowering *l, NodeId n, Convolution *c, XnnId in) {
     wide[2] = value_dim(g, x, 3);
   }
   SymInt flat[] = {rows, 1, inner}, joined[] = {rows, outputs, inner},
-         turned[] = {rows, inner, outputs};
+         permuted[] = {rows, inner, outputs};
   XnnId one = xl_sym_temp(l, 3, flat), all = xl_sym_temp(l, 3, joined),
-        apart = xl_sym_temp(l, 3, turned), image = xl_sym_temp(l, 4, wide);
+        apart = xl_sym_temp(l, 3, permuted), image = xl_sym_temp(l, 4, wide);
   for (uint32_t i = 0; i < outputs; i++)
     copies[i] = one;
   xl_reshape(l, in, flat, 3, one);

@@ -66,10 +66,10 @@ static void binary(XnnLowering *l, XnnNodeKind kind, ValueId a, ValueId b, Value
     return;
   uint32_t rank = value_rank(l->g, y);
   ValueId operands[] = {a, b};
-  Turned t;
+  Permuted t;
   if (xl_common_order(l, operands, 2, rank, &t)) {
     XnnId first = xl_in_order(l, a, t, rank), second = xl_in_order(l, b, t, rank);
-    xl_binary(l, kind, first, second, xl_result_turned(l, y, t));
+    xl_binary(l, kind, first, second, xl_result_permuted(l, y, t));
     return;
   }
   bool nhwc = xl_in_nhwc(l, y);

@@ -10,7 +10,7 @@ enum { MOST_BATCHES = 8, MOST_ELEMENTS = 1 << 12, MOST_JOINED = 64 };
 
 /* The dim of v that varies beside the one that is held apart; rank: there are none, or several, or
  * it is too large. */
-static uint32_t batch_dim(XnnLowering *l, const Turned *t, ValueId v) {
+static uint32_t batch_dim(XnnLowering *l, const Permuted *t, ValueId v) {
   uint32_t rank = value_rank(l->g, v), batch = rank;
   for (uint32_t i = 0; i < rank; i++) {
     SymInt size = value_dim(l->g, v, i);
@@ -23,7 +23,7 @@ static uint32_t batch_dim(XnnLowering *l, const Turned *t, ValueId v) {
   return batch;
 }
 
-static bool can_join(XnnLowering *l, const Turned *t, ValueId v) {
+static bool can_join(XnnLowering *l, const Permuted *t, ValueId v) {
   return xl_elements(l, v) <= MOST_ELEMENTS && batch_dim(l, t, v) < value_rank(l->g, v);
 }
 
@@ -35,9 +35,9 @@ bool xl_join_at_blamed(XnnLowering *l) {
   const Place *place = places_find(&l->places, v);
   uint32_t apart = 0;
   for (uint32_t i = 0; place && i < value_rank(l->g, v); i++)
-    apart += place->turned.more[i] > 0;
-  if (!place || !place->is_turned || apart != 1 || xl_join_of(l, view) ||
-      l->join_count == MOST_JOINED || !can_join(l, &place->turned, v))
+    apart += place->permuted.more[i] > 0;
+  if (!place || !place->is_permuted || apart != 1 || xl_join_of(l, view) ||
+      l->join_count == MOST_JOINED || !can_join(l, &place->permuted, v))
     return false;
   l->joins =
       pool_reserve(l->joins, &l->join_capacity, (uint64_t)l->join_count + 1, sizeof *l->joins);
@@ -69,7 +69,7 @@ const XnnJoin *xl_join_of(const XnnLowering *l, NodeId view) {
 }
 
 /* t with its dims in order in memory, those that are loose in front. */
-static XnnId in_order(XnnLowering *l, Turned t, uint32_t rank) {
+static XnnId in_order(XnnLowering *l, Permuted t, uint32_t rank) {
   uint32_t perm[XNN_MAX_RANK] = {0}, count = 0, held = xl_rank(l, t.id);
   for (uint32_t a = 0; a < held; a++)
     if (xl_is_loose(&t, rank, a))
@@ -144,7 +144,7 @@ static XnnId mask_of(XnnLowering *l, XnnId diagonal, uint32_t most, uint32_t k, 
   return out;
 }
 
-static XnnId batches_joined(XnnLowering *l, Turned t, ValueId v, uint32_t batch) {
+static XnnId batches_joined(XnnLowering *l, Permuted t, ValueId v, uint32_t batch) {
   Graph *g = l->g;
   uint32_t rank = value_rank(g, v), most = xl_dim(l, v, batch), begin[XNN_MAX_RANK] = {0},
            end[XNN_MAX_RANK] = {0};
@@ -179,12 +179,12 @@ static XnnId batches_joined(XnnLowering *l, Turned t, ValueId v, uint32_t batch)
   return sum;
 }
 
-XnnId xl_joined(XnnLowering *l, Turned t, ValueId v) {
-  if (xl_open_dims(l->g, v) > 1) {
+XnnId xl_joined(XnnLowering *l, Permuted t, ValueId v) {
+  if (xl_varying_dims(l->g, v) > 1) {
     if (can_join(l, &t, v))
       return batches_joined(l, t, v, batch_dim(l, &t, v));
     l->blame = xl_ok(l) ? t.view : l->blame;
-    xl_refuse(l, XNN_RULE_VARYING, R_INT("varying-dims", xl_open_dims(l->g, v)));
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("varying-dims", xl_varying_dims(l->g, v)));
   }
   XnnId in = in_order(l, t, value_rank(l->g, v));
   SymInt dims[XNN_MAX_RANK];

@@ -14,31 +14,31 @@ static uint32_t id_of(const XnnLowering *l, ValueId v, bool nhwc) {
 bool xl_has_nhwc(const XnnLowering *l, ValueId v) { return id_of(l, v, true) != 0; }
 bool xl_has_plain(const XnnLowering *l, ValueId v) { return id_of(l, v, false) != 0; }
 
-void xl_set_turned(XnnLowering *l, ValueId v, Turned t) {
+void xl_set_permuted(XnnLowering *l, ValueId v, Permuted t) {
   if (!xl_ok(l))
     return;
   Place *place = places_make(&l->places, v);
-  place->is_turned = true;
-  place->turned = t;
+  place->is_permuted = true;
+  place->permuted = t;
 }
 
 /* It is, and is not there in a layout yet. */
-bool xl_has_turned(const XnnLowering *l, ValueId v) {
+bool xl_has_permuted(const XnnLowering *l, ValueId v) {
   const Place *place = places_find(&l->places, v);
-  return place && place->is_turned && !place->plain && !place->nhwc;
+  return place && place->is_permuted && !place->plain && !place->nhwc;
 }
 
-bool xl_was_turned(const XnnLowering *l, ValueId v, Turned *t) {
+bool xl_was_permuted(const XnnLowering *l, ValueId v, Permuted *t) {
   const Place *place = places_find(&l->places, v);
-  if (place && place->is_turned)
-    *t = place->turned;
-  return place && place->is_turned;
+  if (place && place->is_permuted)
+    *t = place->permuted;
+  return place && place->is_permuted;
 }
 
-Turned xl_turned(XnnLowering *l, ValueId v) {
-  if (xl_has_turned(l, v))
-    return places_find(&l->places, v)->turned;
-  return (Turned){.id = xl_plain(l, v), .axis = {0, 1, 2, 3, 4, 5}};
+Permuted xl_permuted(XnnLowering *l, ValueId v) {
+  if (xl_has_permuted(l, v))
+    return places_find(&l->places, v)->permuted;
+  return (Permuted){.id = xl_plain(l, v), .axis = {0, 1, 2, 3, 4, 5}};
 }
 
 bool xl_in_nhwc(const XnnLowering *l, ValueId y) {
@@ -102,7 +102,7 @@ static void view_as(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank,
 static void go(XnnLowering *l, const Moves *m, ValueId v, bool from_nhwc, bool nhwc) {
   Graph *g = l->g;
   MoveRoute route = moves_route(m, g, from_nhwc, nhwc);
-  SymInt have[XNN_MAX_RANK], want[XNN_MAX_RANK], turned[XNN_MAX_RANK] = {0};
+  SymInt have[XNN_MAX_RANK], want[XNN_MAX_RANK], permuted[XNN_MAX_RANK] = {0};
   uint32_t have_rank = dims_in(g, m->from, from_nhwc, have), rank = dims_in(g, v, nhwc, want);
   XnnId in = id_of(l, m->from, from_nhwc) - 1;
   if (route.rank <= 1) {
@@ -122,9 +122,9 @@ static void go(XnnLowering *l, const Moves *m, ValueId v, bool from_nhwc, bool n
     in = apart;
   }
   for (uint32_t i = 0; i < route.rank; i++)
-    turned[i] = route.dims[route.perm[i]];
-  bool whole = same_dims(turned, route.rank, want, rank);
-  XnnId out = whole ? result(l, v, nhwc) : xl_sym_temp(l, route.rank, turned);
+    permuted[i] = route.dims[route.perm[i]];
+  bool whole = same_dims(permuted, route.rank, want, rank);
+  XnnId out = whole ? result(l, v, nhwc) : xl_sym_temp(l, route.rank, permuted);
   begin_turn(l, v, m->permuted);
   xl_transpose(l, in, route.perm, route.rank, out);
   l->turns_for = DELEGATE_MOVE_INSIDE;
@@ -184,8 +184,8 @@ static void bring(XnnLowering *l, ValueId v, bool nhwc) {
 /* v in a layout, from how it was left. */
 static void straighten(XnnLowering *l, ValueId v, bool nhwc) {
   NodeId node = l->node;
-  uint32_t rank = value_rank(l->g, v), vary = xl_open_dims(l->g, v);
-  Turned t = xl_turned(l, v), to = t;
+  uint32_t rank = value_rank(l->g, v), vary = xl_varying_dims(l->g, v);
+  Permuted t = xl_permuted(l, v), to = t;
   begin_turn(l, v, true);
   for (uint32_t i = 0; i < rank && nhwc; i++) {
     uint32_t at = xl_nhwc_axis(i, rank);
@@ -219,7 +219,7 @@ XnnId xl_plain(XnnLowering *l, ValueId v) {
     return id_of(l, v, false) - 1;
   if (is_constant_or_codes(l->g, v))
     xl_set_plain(l, v, constant_in(l, v, false));
-  else if (xl_has_turned(l, v))
+  else if (xl_has_permuted(l, v))
     straighten(l, v, false);
   else if (xl_is_moved(l, v) || xl_has_nhwc(l, v))
     bring(l, v, false);
@@ -239,7 +239,7 @@ XnnId xl_nhwc(XnnLowering *l, ValueId v) {
   }
   if (is_constant_or_codes(l->g, v))
     return constant_in(l, v, true);
-  if (xl_has_turned(l, v))
+  if (xl_has_permuted(l, v))
     straighten(l, v, true);
   else if (!xl_is_moved(l, v))
     (void)xl_plain(l, v);
@@ -252,9 +252,9 @@ XnnId xl_nhwc(XnnLowering *l, ValueId v) {
 
 XnnInOut xl_in_out(XnnLowering *l, ValueId x, ValueId y) {
   XnnInOut io = {.nhwc = xl_in_nhwc(l, y)};
-  if (xl_has_turned(l, x)) {
-    Turned t = xl_turned(l, x);
-    return (XnnInOut){.in = t.id, .out = xl_result_turned(l, y, t), .at = t};
+  if (xl_has_permuted(l, x)) {
+    Permuted t = xl_permuted(l, x);
+    return (XnnInOut){.in = t.id, .out = xl_result_permuted(l, y, t), .at = t};
   }
   for (uint32_t i = 0; i < XNN_MAX_RANK; i++)
     io.at.axis[i] = (uint8_t)(io.nhwc ? xl_nhwc_axis(i, value_rank(l->g, x)) : i);

@@ -59,9 +59,9 @@ static void product(XnnLowering *l, ValueId x, ValueId weight, XnnId bias, uint3
   if (!is_constant_or_codes(l->g, weight)) {
     filter = xl_plain(l, weight);
   } else if (flags && value_rank(l->g, weight) == 2) {
-    uint32_t dims[] = {xl_dim(l, weight, 1), xl_dim(l, weight, 0)}, turned[] = {1, 0};
+    uint32_t dims[] = {xl_dim(l, weight, 1), xl_dim(l, weight, 0)}, permuted[] = {1, 0};
     filter =
-        xl_permuted_constant(l, weight, 2, dims, turned, value_dtype(l->g, weight) == DTYPE_F16);
+        xl_permuted_constant(l, weight, 2, dims, permuted, value_dtype(l->g, weight) == DTYPE_F16);
     flags = 0;
   } else {
     filter = filter_of(l, weight);
@@ -71,7 +71,7 @@ static void product(XnnLowering *l, ValueId x, ValueId weight, XnnId bias, uint3
 
 /* A new value for the result y of a node that takes rows of x. */
 static XnnId result_of_rows(XnnLowering *l, ValueId x, ValueId y) {
-  return xl_has_turned(l, x) ? xl_result_turned(l, y, xl_rows(l, x)) : xl_result(l, y);
+  return xl_has_permuted(l, x) ? xl_result_permuted(l, y, xl_rows(l, x)) : xl_result(l, y);
 }
 
 /* A bias that the product cannot take. */
@@ -101,7 +101,7 @@ void lower_addmm(XnnLowering *l, NodeId n) {
   ValueId bias = node_value(l->g, n, 0), x = node_value(l->g, n, 1),
           weight = node_value(l->g, n, 2), y = node_result(l->g, n, 0);
   double beta = node_scalar(l->g, n, 3), alpha = node_scalar(l->g, n, 4);
-  if (xl_has_turned(l, x))
+  if (xl_has_permuted(l, x))
     xl_plain(l, x);
   XnnId out = xl_result(l, y);
   if (alpha == 1 && beta == 1 && fits_product(l->g, weight, bias)) {
@@ -125,23 +125,23 @@ void lower_mm(XnnLowering *l, NodeId n) {
 }
 
 /* Whether v was left with its last two dims, in this order or the other, last in memory. */
-static bool has_matrices(XnnLowering *l, ValueId v, bool turned, Turned *t) {
+static bool has_matrices(XnnLowering *l, ValueId v, bool permuted, Permuted *t) {
   uint32_t rank = value_rank(l->g, v);
-  if (is_constant_or_codes(l->g, v) || !xl_has_turned(l, v))
+  if (is_constant_or_codes(l->g, v) || !xl_has_permuted(l, v))
     return false;
-  *t = xl_turned(l, v);
+  *t = xl_permuted(l, v);
   uint32_t held = xl_rank(l, t->id);
-  return !t->more[rank - 1] && t->axis[rank - 2 + turned] + 2u + t->more[rank - 2] == held &&
-         t->axis[rank - 1 - turned] + 1u == held && !(turned && t->more[rank - 2]);
+  return !t->more[rank - 1] && t->axis[rank - 2 + permuted] + 2u + t->more[rank - 2] == held &&
+         t->axis[rank - 1 - permuted] + 1u == held && !(permuted && t->more[rank - 2]);
 }
 
 /* Brings a value with dims that are held apart into the order that it has, what is loose in front:
  * its rows may be apart then. */
 static void order_matrices(XnnLowering *l, ValueId v) {
   uint32_t rank = value_rank(l->g, v), perm[XNN_MAX_RANK] = {0}, count = 0;
-  if (!xl_has_turned(l, v))
+  if (!xl_has_permuted(l, v))
     return;
-  Turned t = xl_turned(l, v), to = t;
+  Permuted t = xl_permuted(l, v), to = t;
   if (!xl_is_apart(&t, rank))
     return;
   (void)xl_whole_axis(l, &t, rank - 1);
@@ -153,13 +153,13 @@ static void order_matrices(XnnLowering *l, ValueId v) {
     xl_push_axes(&t, i, perm, &count);
   }
   xl_permute_axes(l, &to, perm, count);
-  xl_set_turned(l, v, to);
+  xl_set_permuted(l, v, to);
 }
 
 /* The order in which the product of x and y is computed: that of one of them. *transposed: y has
  * its matrices the other way round, and stays as it is, second. False: there is no such order. */
-static bool order_of_product(XnnLowering *l, ValueId x, ValueId y, uint32_t rank, Turned *first,
-                             Turned *second, bool *transposed) {
+static bool order_of_product(XnnLowering *l, ValueId x, ValueId y, uint32_t rank, Permuted *first,
+                             Permuted *second, bool *transposed) {
   *transposed = has_matrices(l, y, true, second);
   order_matrices(l, x);
   if (has_matrices(l, x, false, first)) {
@@ -177,23 +177,23 @@ static bool order_of_product(XnnLowering *l, ValueId x, ValueId y, uint32_t rank
 }
 
 static bool has_more_axes(XnnLowering *l, ValueId v, uint32_t held) {
-  return xl_has_turned(l, v) && xl_rank(l, xl_turned(l, v).id) > held;
+  return xl_has_permuted(l, v) && xl_rank(l, xl_permuted(l, v).id) > held;
 }
 
 /* The second operand has its matrices in one piece, also where the rows of the first are apart. */
 static void straighten_second(XnnLowering *l, ValueId y, uint32_t rank, uint32_t held) {
-  if (!xl_has_turned(l, y))
+  if (!xl_has_permuted(l, y))
     return;
-  Turned own = xl_turned(l, y);
+  Permuted own = xl_permuted(l, y);
   if (xl_rank(l, own.id) > held || own.more[rank - 1] || own.more[rank - 2])
     (void)xl_plain(l, y);
 }
 
 /* Products of matrices whose leading dims lie in another order in memory, or with more of size 1:
  * that of one operand, which the other is brought into. The second may be transposed there. */
-static bool turned_products(XnnLowering *l, ValueId x, ValueId y, ValueId out) {
+static bool permuted_products(XnnLowering *l, ValueId x, ValueId y, ValueId out) {
   uint32_t rank = value_rank(l->g, out);
-  Turned first, second;
+  Permuted first, second;
   bool transposed;
   if (value_rank(l->g, x) != rank || value_rank(l->g, y) != rank ||
       !order_of_product(l, x, y, rank, &first, &second, &transposed))
@@ -203,12 +203,12 @@ static bool turned_products(XnnLowering *l, ValueId x, ValueId y, ValueId out) {
     straighten_second(l, y, rank, held);
   if (has_more_axes(l, x, held) || has_more_axes(l, y, held))
     return false;
-  Turned right = first; /* has its rows in one piece */
+  Permuted right = first; /* has its rows in one piece */
   right.axis[rank - 2] = (uint8_t)(held - 2);
   right.more[rank - 2] = 0;
   XnnId a = xl_in_order(l, x, first, rank),
         b = transposed ? second.id : xl_in_order(l, y, right, rank),
-        result = xl_result_turned(l, out, first);
+        result = xl_result_permuted(l, out, first);
   if (xl_ok(l))
     XNN_ADD_NODE(&l->x, XNN_BATCH_MATRIX_MULTIPLY, a, b, result,
                  transposed ? XNN_FLAG_TRANSPOSE_B : 0);
@@ -227,16 +227,16 @@ static XnnId with_batch(const XnnLowering *l, XnnId in) {
 }
 
 static bool is_apart(XnnLowering *l, ValueId v) {
-  if (!xl_has_turned(l, v))
+  if (!xl_has_permuted(l, v))
     return false;
-  Turned t = xl_turned(l, v);
+  Permuted t = xl_permuted(l, v);
   return xl_is_apart(&t, value_rank(l->g, v));
 }
 
 /* Exporters make three dims of four for it, and four again behind it. */
 void lower_bmm(XnnLowering *l, NodeId n) {
   ValueId x = node_value(l->g, n, 0), y = node_value(l->g, n, 1);
-  if ((is_apart(l, x) || is_apart(l, y)) && turned_products(l, x, y, node_result(l->g, n, 0)))
+  if ((is_apart(l, x) || is_apart(l, y)) && permuted_products(l, x, y, node_result(l->g, n, 0)))
     return;
   XnnId a = xl_plain(l, x), b = xl_plain(l, y), out = xl_result(l, node_result(l->g, n, 0)),
         wide_a = with_batch(l, a), wide_b = with_batch(l, b);
@@ -258,7 +258,7 @@ void lower_matmul(XnnLowering *l, NodeId n) {
     xl_refuse(l, XNN_RULE_RANK, R_INT("rank", 1), R_INT("least", 2));
   else if (value_rank(l->g, y) == 2)
     product(l, x, y, XNN_NONE, XNN_FLAG_TRANSPOSE_WEIGHTS, result_of_rows(l, x, out));
-  else if (!turned_products(l, x, y, out))
+  else if (!permuted_products(l, x, y, out))
     xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, xl_plain(l, x), xl_plain(l, y), xl_result(l, out));
 }
 
@@ -355,7 +355,7 @@ bool xl_results_unused(XnnLowering *l, NodeId n, uint32_t first) {
 static XnnId normalized_rows(XnnLowering *l, ValueId v, uint32_t count, double eps) {
   uint32_t rank = value_rank(l->g, v), sizes[XNN_MAX_RANK];
   SymInt dims[XNN_MAX_RANK];
-  if (count == 1 && xl_has_turned(l, v))
+  if (count == 1 && xl_has_permuted(l, v))
     return xl_normalized(l, xl_rows(l, v).id, NULL, eps);
   XnnId in = count == 1 ? xl_rows(l, v).id : xl_plain(l, v);
   if (!xl_ok(l))
@@ -412,12 +412,12 @@ void lower_softmax(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   uint32_t rank = value_rank(g, x), perm[XNN_MAX_RANK] = {0};
-  if (xl_has_turned(l, x) && xl_axis(node_int(g, n, 1), rank) == rank - 1) {
-    Turned t = xl_rows(l, x);
-    xl_unary(l, XNN_SOFTMAX, t.id, xl_result_turned(l, y, t));
+  if (xl_has_permuted(l, x) && xl_axis(node_int(g, n, 1), rank) == rank - 1) {
+    Permuted t = xl_rows(l, x);
+    xl_unary(l, XNN_SOFTMAX, t.id, xl_result_permuted(l, y, t));
     return;
   }
-  if (xl_has_turned(l, x))
+  if (xl_has_permuted(l, x))
     xl_plain(l, x);
   if (rank == 0)
     xl_refuse(l, XNN_RULE_RANK, R_INT("rank", 0), R_INT("least", 1));

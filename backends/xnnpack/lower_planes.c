@@ -205,8 +205,8 @@ static XnnId interleaved(XnnLowering *l, const Planes *p, XnnId in) {
   SymInt outputs = p->c->out_channels;
   if (p->c->transposed && h->stride * w->stride > 1) {
     SymInt apart[] = {p->batch, w->stride, h->stride, outputs * h->length, w->length},
-           turned[] = {p->batch, outputs * h->length, h->stride, w->length, w->stride};
-    XnnId out = xl_sym_temp(l, 5, turned);
+           permuted[] = {p->batch, outputs * h->length, h->stride, w->length, w->stride};
+    XnnId out = xl_sym_temp(l, 5, permuted);
     xl_transpose(l, shaped(l, in, apart, 5), (uint32_t[]){0, 3, 2, 4, 1}, 5, out);
     in = out;
   }

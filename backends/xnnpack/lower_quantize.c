@@ -66,7 +66,7 @@ XnnId xl_codes_out(XnnLowering *l, ValueId v, XnnId id) {
 /* x and y in the same layout; not as views left them. */
 static void convert(XnnLowering *l, ValueId x, ValueId y) {
   l->takes_codes = true;
-  if (xl_has_turned(l, x))
+  if (xl_has_permuted(l, x))
     (void)xl_plain(l, x);
   XnnInOut io = xl_in_out(l, x, y);
   xl_unary(l, XNN_CONVERT, io.in, io.out);
@@ -118,7 +118,7 @@ static bool is_one_image(const Graph *g, ValueId x) {
     if (user != NODE_OUTPUT && node_cget(g, user)->op == OP_CONVOLUTION && value_dim(g, x, 0) != 1)
       return false;
   }
-  return xl_open_dims(g, x) <= 1 && value_rank(g, x) >= 2 &&
+  return xl_varying_dims(g, x) <= 1 && value_rank(g, x) >= 2 &&
          sym_is_const(value_dim(g, x, value_rank(g, x) - 1));
 }
 
@@ -238,8 +238,8 @@ static bool pack_row(const Quantization *q, const uint8_t *codes, uint64_t colum
 }
 
 /* Where the parameters of block k of output n are; the scale that is there. */
-static uint64_t block_at(bool turned, uint32_t outputs, uint32_t blocks, uint32_t n, uint32_t k) {
-  return turned ? (uint64_t)k * outputs + n : (uint64_t)n * blocks + k;
+static uint64_t block_at(bool permuted, uint32_t outputs, uint32_t blocks, uint32_t n, uint32_t k) {
+  return permuted ? (uint64_t)k * outputs + n : (uint64_t)n * blocks + k;
 }
 
 static float scale_at(const Graph *g, const Quantization *q, uint64_t at) {
@@ -249,12 +249,12 @@ static float scale_at(const Graph *g, const Quantization *q, uint64_t at) {
 }
 
 /* The scales [outputs, blocks] in bfloat16. */
-static ValueId block_scales(XnnLowering *l, const Quantization *q, bool turned, uint32_t outputs,
+static ValueId block_scales(XnnLowering *l, const Quantization *q, bool permuted, uint32_t outputs,
                             uint32_t blocks) {
   uint16_t *to = ARENA_ARRAY(&l->g->arena, uint16_t, (size_t)outputs * blocks + 1);
   for (uint32_t n = 0; n < outputs; n++)
     for (uint32_t k = 0; k < blocks; k++) {
-      float scale = scale_at(l->g, q, block_at(turned, outputs, blocks, n, k));
+      float scale = scale_at(l->g, q, block_at(permuted, outputs, blocks, n, k));
       if (!isnormal(scale) || scale < 0)
         return 0;
       to[(uint64_t)n * blocks + k] = bfloat_from_float(scale);
@@ -266,7 +266,7 @@ static ValueId block_scales(XnnLowering *l, const Quantization *q, bool turned, 
 }
 
 /* (NIBBLE_ZERO - zero point) * scale of each block, [outputs, blocks]; XNN_NONE when all are 0. */
-static XnnId block_shifts(XnnLowering *l, const Quantization *q, bool turned, uint32_t outputs,
+static XnnId block_shifts(XnnLowering *l, const Quantization *q, bool permuted, uint32_t outputs,
                           uint32_t blocks) {
   const Constant *zeros = q->zeros ? value_constant(l->g, q->zeros) : NULL;
   if (!zeros && stored_code(q, 0) == NIBBLE_ZERO)
@@ -275,7 +275,7 @@ static XnnId block_shifts(XnnLowering *l, const Quantization *q, bool turned, ui
   bool any = false;
   for (uint32_t n = 0; n < outputs; n++)
     for (uint32_t k = 0; k < blocks; k++) {
-      uint64_t at = block_at(turned, outputs, blocks, n, k);
+      uint64_t at = block_at(permuted, outputs, blocks, n, k);
       int zero = (int)stored_code(q, zeros ? zeros->data[at] : 0);
       shifts[(uint64_t)n * blocks + k] = (float)(NIBBLE_ZERO - zero) * scale_at(l->g, q, at);
       any = any || zero != NIBBLE_ZERO;
@@ -286,16 +286,16 @@ static XnnId block_shifts(XnnLowering *l, const Quantization *q, bool turned, ui
 
 /* The codes of a matrix [outputs, inputs] of these dims, packed; while the program is written where
  * they are computed. False when some have more than 4 bits. */
-static bool pack_codes(XnnLowering *l, const Quantization *q, ValueId codes, bool turned,
+static bool pack_codes(XnnLowering *l, const Quantization *q, ValueId codes, bool permuted,
                        const uint32_t *dims, Constant *out) {
-  if (!turned && q->dtype == DTYPE_I8 &&
+  if (!permuted && q->dtype == DTYPE_I8 &&
       constant_packed(l->g, *value_lazy_constant(l->g, codes), out))
     return true;
   uint64_t row = dims[1] / 2;
   uint8_t *bytes = ARENA_ARRAY(&l->g->arena, uint8_t, (size_t)dims[0] * row + 1);
   const uint8_t *from = value_constant(l->g, codes)->data;
   for (uint32_t n = 0; n < dims[0]; n++)
-    if (!pack_row(q, from + (turned ? n : (uint64_t)n * dims[1]), turned ? dims[0] : 1, dims[1],
+    if (!pack_row(q, from + (permuted ? n : (uint64_t)n * dims[1]), permuted ? dims[0] : 1, dims[1],
                   bytes + (uint64_t)n * row))
       return false;
   *out = (Constant){.data = bytes, .size = (uint64_t)dims[0] * row};
@@ -308,12 +308,12 @@ static XnnId block_twin(XnnLowering *l, const Quantization *q, ValueId codes, ui
   Graph *g = l->g;
   if (rank != 2 || perm[1] != q->axis || q->block % LEAST_BLOCK || dims[1] % q->block)
     return XNN_NONE;
-  bool turned = perm[0] == 1;
+  bool permuted = perm[0] == 1;
   uint32_t blocks = dims[1] / (uint32_t)q->block, row = dims[1] / 2;
   Constant nibbles;
-  if (!pack_codes(l, q, codes, turned, dims, &nibbles))
+  if (!pack_codes(l, q, codes, permuted, dims, &nibbles))
     return XNN_NONE;
-  ValueId scales = block_scales(l, q, turned, dims[0], blocks);
+  ValueId scales = block_scales(l, q, permuted, dims[0], blocks);
   if (!scales)
     return XNN_NONE;
   SymInt packed[] = {dims[0], row};
@@ -321,7 +321,7 @@ static XnnId block_twin(XnnLowering *l, const Quantization *q, ValueId codes, ui
   ValueId v = graph_add_constant(g, type, nibbles, 0);
   XnnId id = xnn_constant(&l->x, XNN_QBINT4, 2, dims, (XnnData){.v = v});
   xnn_set_groups(&l->x, id, (uint32_t)q->block, (XnnData){.v = scales}, dims[0] * blocks);
-  *shift = block_shifts(l, q, turned, dims[0], blocks);
+  *shift = block_shifts(l, q, permuted, dims[0], blocks);
   return id;
 }
 

@@ -134,14 +134,14 @@ static XnnId image_sums(XnnLowering *l, XnnId in, SymInt count) {
 /* One dim that is the last in the layout of the node: no other dim matters, and any may vary. */
 static bool over_last(XnnLowering *l, const Reduction *r, bool mean) {
   Graph *g = l->g;
-  bool nhwc = xl_in_nhwc(l, r->y) && !xl_has_turned(l, r->x);
+  bool nhwc = xl_in_nhwc(l, r->y) && !xl_has_permuted(l, r->x);
   uint32_t last = nhwc ? 1 : r->rank - 1;
   if (r->set != 1u << last || !sym_is_const(r->reduced))
     return false;
-  if (xl_has_turned(l, r->x) && r->keep) {
-    Turned t = xl_rows(l, r->x);
+  if (xl_has_permuted(l, r->x) && r->keep) {
+    Permuted t = xl_rows(l, r->x);
     t.id = xl_row_sums(l, t.id, NULL, mean ? 1.0 / (double)r->reduced : 1.0, 0);
-    xl_set_turned(l, r->y, t);
+    xl_set_permuted(l, r->y, t);
     return true;
   }
   Dims dims = value_dims(g, r->x);
@@ -151,8 +151,8 @@ static bool over_last(XnnLowering *l, const Reduction *r, bool mean) {
     xl_set_nhwc(l, r->y, sums);
   else if (value_rank(g, r->y) == r->rank)
     xl_set_plain(l, r->y, sums);
-  else if (xl_open_dims(g, r->y) > 1)
-    xl_set_turned(l, r->y, (Turned){.id = sums, .axis = {0, 1, 2, 3, 4, 5}});
+  else if (xl_varying_dims(g, r->y) > 1)
+    xl_set_permuted(l, r->y, (Permuted){.id = sums, .axis = {0, 1, 2, 3, 4, 5}});
   else
     finish(l, r, sums);
   return true;
@@ -176,9 +176,9 @@ XnnMeanForm xl_mean_form(XnnLowering *l, NodeId n) {
  * one may be 1 and no dim of x. Both stay there as 1. */
 static bool over_open(XnnLowering *l, const Reduction *r, bool mean) {
   uint32_t perm[XNN_MAX_RANK + 1], at = 0, last = r->rank, kept = 0;
-  if (xl_open_dims(l->g, r->x) < 2 || r->set == (1u << r->rank) - 1)
+  if (xl_varying_dims(l->g, r->x) < 2 || r->set == (1u << r->rank) - 1)
     return false;
-  Turned t = xl_turned(l, r->x), to = {0};
+  Permuted t = xl_permuted(l, r->x), to = {0};
   uint32_t axes = 0, held = r->rank;
   for (uint32_t i = 0; i < r->rank; i++) {
     axes += reduces(r, i) ? 1u + t.more[i] : 0;
@@ -210,7 +210,7 @@ static bool over_open(XnnLowering *l, const Reduction *r, bool mean) {
         memcpy(to.part[kept++], t.part[i], sizeof t.part[i]);
       }
   to.id = mean ? xl_image_means(l, t.id) : image_sums(l, t.id, r->reduced);
-  xl_set_turned(l, r->y, to);
+  xl_set_permuted(l, r->y, to);
   return true;
 }
 
@@ -262,9 +262,9 @@ static XnnId columns(XnnLowering *l, const Reduction *r, XnnId in) {
   if (r->inner != 1)
     return with_dims(l, in, (SymInt[]){r->outer, r->reduced, 1, r->inner}, 4);
   XnnId rows = with_dims(l, in, (SymInt[]){r->outer, r->reduced}, 2),
-        turned = xl_sym_temp(l, 2, (SymInt[]){r->reduced, r->outer});
-  xl_transpose(l, rows, (uint32_t[]){1, 0}, 2, turned);
-  return with_dims(l, turned, (SymInt[]){1, r->reduced, 1, r->outer}, 4);
+        permuted = xl_sym_temp(l, 2, (SymInt[]){r->reduced, r->outer});
+  xl_transpose(l, rows, (uint32_t[]){1, 0}, 2, permuted);
+  return with_dims(l, permuted, (SymInt[]){1, r->reduced, 1, r->outer}, 4);
 }
 
 /* Maxima as [outer, 1, 1, inner], or [1, 1, 1, outer]. */

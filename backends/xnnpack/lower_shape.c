@@ -23,11 +23,11 @@ void lower_view(XnnLowering *l, NodeId n) {
     return;
   }
   if (xl_in_nhwc(l, y)) {
-    SymInt turned[XNN_MAX_RANK];
+    SymInt permuted[XNN_MAX_RANK];
     uint32_t rank = value_rank(g, y);
     for (uint32_t i = 0; i < rank; i++)
-      turned[xl_nhwc_axis(i, rank)] = value_dim(g, y, i);
-    xl_reshape(l, xl_nhwc(l, x), turned, rank, xl_result_nhwc(l, y));
+      permuted[xl_nhwc_axis(i, rank)] = value_dim(g, y, i);
+    xl_reshape(l, xl_nhwc(l, x), permuted, rank, xl_result_nhwc(l, y));
     return;
   }
   xl_reshape_to(l, xl_plain(l, x), y, xl_result(l, y));
@@ -63,14 +63,14 @@ void lower_permute(XnnLowering *l, NodeId n) {
     xl_set_plain(l, y, xl_nhwc(l, x));
     return;
   }
-  if (xl_has_turned(l, x) || (xl_open_dims(g, x) > 1 && !to_plain)) {
-    Turned from = xl_turned(l, x), to = from;
+  if (xl_has_permuted(l, x) || (xl_varying_dims(g, x) > 1 && !to_plain)) {
+    Permuted from = xl_permuted(l, x), to = from;
     for (uint32_t i = 0; i < rank; i++) {
       to.axis[i] = from.axis[perm[i]];
       to.more[i] = from.more[perm[i]];
       memcpy(to.part[i], from.part[perm[i]], sizeof to.part[i]);
     }
-    xl_set_turned(l, y, to);
+    xl_set_permuted(l, y, to);
     return;
   }
   XnnId in = xl_plain(l, x);
@@ -151,7 +151,7 @@ void lower_split(XnnLowering *l, NodeId n) {
 
 /* The dim stays in memory, and is none of the value any more. */
 static void select_open(XnnLowering *l, ValueId x, uint32_t axis, uint32_t index, ValueId y) {
-  Turned t = xl_turned(l, x);
+  Permuted t = xl_permuted(l, x);
   if (!xl_ok(l))
     return;
   XnnValue like = l->x.values[t.id];
@@ -161,7 +161,7 @@ static void select_open(XnnLowering *l, ValueId x, uint32_t axis, uint32_t index
   xl_slice(l, t.id, at, like.rank, index, 1, one);
   t.id = one;
   xl_move_entries(&t, axis + 1, axis);
-  xl_set_turned(l, y, t);
+  xl_set_permuted(l, y, t);
 }
 
 void lower_select(XnnLowering *l, NodeId n) {
@@ -180,7 +180,7 @@ void lower_select(XnnLowering *l, NodeId n) {
     xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", axis));
     return;
   }
-  if (xl_open_dims(g, y) > 1) {
+  if (xl_varying_dims(g, y) > 1) {
     select_open(l, x, axis, (uint32_t)index, y);
     return;
   }
@@ -231,9 +231,9 @@ void xl_concatenate(XnnLowering *l, const XnnId *items, uint32_t count, uint32_t
   }
 }
 
-static bool all_turned(const XnnLowering *l, const ValueId *values, uint32_t count) {
+static bool all_permuted(const XnnLowering *l, const ValueId *values, uint32_t count) {
   for (uint32_t i = 0; i < count; i++)
-    if (!xl_has_turned(l, values[i]))
+    if (!xl_has_permuted(l, values[i]))
       return false;
   return true;
 }
@@ -255,11 +255,11 @@ void lower_cat(XnnLowering *l, NodeId n) {
       xl_refuse(l, XNN_RULE_RANK, R_INT("operand", i), R_INT("rank", value_rank(g, v)),
                 R_INT("needed", rank));
   }
-  Turned t;
-  if (all_turned(l, operands, count) && xl_common_order(l, operands, count, rank, &t)) {
+  Permuted t;
+  if (all_permuted(l, operands, count) && xl_common_order(l, operands, count, rank, &t)) {
     for (uint32_t i = 0; i < count; i++)
       items[i] = xl_in_order(l, operands[i], t, rank);
-    xl_concatenate(l, items, count, xl_whole_axis(l, &t, axis), xl_result_turned(l, y, t));
+    xl_concatenate(l, items, count, xl_whole_axis(l, &t, axis), xl_result_permuted(l, y, t));
     return;
   }
   bool nhwc = xl_in_nhwc(l, y);
@@ -323,7 +323,7 @@ void lower_pad(XnnLowering *l, NodeId n) {
 void lower_expand(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
-  bool as_left = xl_has_turned(l, x) && value_rank(g, x) == value_rank(g, y);
+  bool as_left = xl_has_permuted(l, x) && value_rank(g, x) == value_rank(g, y);
   XnnInOut io;
   if (as_left)
     io = xl_in_out(l, x, y);
@@ -358,7 +358,7 @@ void lower_pixel_shuffle(XnnLowering *l, NodeId n) {
   for (uint32_t i = 1; i < 4; i++)
     if (!sym_is_const(value_dim(g, x, i)))
       xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", i));
-  if (xl_has_turned(l, x))
+  if (xl_has_permuted(l, x))
     xl_plain(l, x);
   XnnInOut io = xl_in_out(l, x, y);
   if (!xl_ok(l))

@@ -286,7 +286,7 @@ static XnnId rows_of(XnnLowering *l, const Phases *p, const Part *h, XnnId in) {
   const Axis *wide = &p->axis[1];
   SymInt height = p->axis[0].length, line = (SymInt)wide->phases * p->c->out_channels;
   SymInt apart[] = {p->batch, height, wide->length, h->count, line},
-         turned[] = {p->batch, height, h->count, wide->length, line},
+         permuted[] = {p->batch, height, h->count, wide->length, line},
          joined[] = {p->batch, height, (SymInt)h->count * wide->length, line};
   XnnId items[MAX_PARTS], rows;
   for (uint32_t i = 0; i < wide->count; i++) {
@@ -304,7 +304,7 @@ static XnnId rows_of(XnnLowering *l, const Phases *p, const Part *h, XnnId in) {
   if (h->count == 1)
     return rows;
   if (wide->length > 1) {
-    XnnId in_order = xl_sym_temp(l, 5, turned);
+    XnnId in_order = xl_sym_temp(l, 5, permuted);
     xl_transpose(l, rows, (uint32_t[]){0, 1, 3, 2, 4}, 5, in_order);
     rows = in_order;
   }

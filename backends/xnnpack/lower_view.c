@@ -7,7 +7,7 @@
  *   dims that are joined and vary are held apart, until a view splits them again.
  *
  * Where a dim lies in memory, and what else is there of size 1, is left open until someone wants
- * the value as it is (Turned): heads that are split, transposed, transposed back and joined are
+ * the value as it is (Permuted): heads that are split, transposed, transposed back and joined are
  * moved once then, and a dim that one view leaves over is what the next one adds. */
 #include "backends/xnnpack/lower.h"
 
@@ -15,7 +15,7 @@ enum { MAX_PIECES = 64 };
 
 /* A value on its way from one view to the other. */
 typedef struct View {
-  Turned t;
+  Permuted t;
   uint32_t rank;
   SymInt dims[XNN_MAX_RANK + 1];
 } View;
@@ -27,10 +27,10 @@ typedef struct View {
 static bool next_group(Graph *g, ValueId x, uint32_t i, uint32_t *x_count, ValueId y, uint32_t k,
                        uint32_t *y_count, SymInt *size) {
   SymInt have = 1;
-  for (*x_count = 1; *x_count <= TURNED_PARTS && i + *x_count <= value_rank(g, x); ++*x_count) {
+  for (*x_count = 1; *x_count <= PERMUTED_PARTS && i + *x_count <= value_rank(g, x); ++*x_count) {
     have = sym_mul(&g->syms, have, value_dim(g, x, i + *x_count - 1));
     SymInt want = 1;
-    for (*y_count = 1; *y_count <= TURNED_PARTS && k + *y_count <= value_rank(g, y); ++*y_count) {
+    for (*y_count = 1; *y_count <= PERMUTED_PARTS && k + *y_count <= value_rank(g, y); ++*y_count) {
       want = sym_mul(&g->syms, want, value_dim(g, y, k + *y_count - 1));
       *size = want;
       if (want == have)
@@ -66,7 +66,7 @@ OpenDims xl_view_of_open(Graph *g, ValueId x, ValueId y) {
 }
 
 bool xl_is_open_view(XnnLowering *l, ValueId x, ValueId y) {
-  if (xl_open_dims(l->g, y) > 1)
+  if (xl_varying_dims(l->g, y) > 1)
     return true;
   OpenDims found = xl_view_of_open(l->g, x, y);
   for (uint32_t i = 0; i < l->split_count && found.joins; i++)
@@ -165,7 +165,7 @@ static bool part_dim(XnnLowering *l, View *v, uint32_t at, SymInt size) {
 
 /* Brings the axes of dim at + 1 behind those of dim `at`. */
 static void make_adjacent(XnnLowering *l, View *v, uint32_t at) {
-  Turned *t = &v->t;
+  Permuted *t = &v->t;
   uint32_t perm[XNN_MAX_RANK], count = 0, held = xl_rank(l, t->id), place[XNN_MAX_RANK] = {0};
   for (uint32_t a = 0; a < held; a++) {
     if (a >= t->axis[at + 1] && a <= t->axis[at + 1] + t->more[at + 1])
@@ -183,16 +183,16 @@ static void make_adjacent(XnnLowering *l, View *v, uint32_t at) {
 
 /* Makes dims `at` and at + 1 one that is held apart, when that gets nearer to the size. */
 static bool join_apart(XnnLowering *l, View *v, uint32_t at, SymInt size) {
-  if (at + 1 >= v->rank || v->t.more[at] + v->t.more[at + 1] + 2 > TURNED_PARTS)
+  if (at + 1 >= v->rank || v->t.more[at] + v->t.more[at + 1] + 2 > PERMUTED_PARTS)
     return false;
   SymTable *syms = &l->g->syms;
   SymInt product = sym_mul(syms, v->dims[at], v->dims[at + 1]);
-  bool three = at + 2 < v->rank && v->t.more[at] + v->t.more[at + 1] + 3 <= TURNED_PARTS &&
+  bool three = at + 2 < v->rank && v->t.more[at] + v->t.more[at + 1] + 3 <= PERMUTED_PARTS &&
                sym_mul(syms, product, v->dims[at + 2]) == size;
   if (product != size && !three)
     return false;
   make_adjacent(l, v, at);
-  Turned *t = &v->t;
+  Permuted *t = &v->t;
   if (!t->more[at])
     t->part[at][0] = v->dims[at];
   if (!t->more[at + 1])
@@ -235,12 +235,12 @@ static bool make_dim(XnnLowering *l, View *v, uint32_t at, SymInt size) {
 }
 
 /* The operand as it is, or in NHWC where dims stay apart that are next to each other there. */
-static Turned operand(XnnLowering *l, ValueId x, ValueId y) {
+static Permuted operand(XnnLowering *l, ValueId x, ValueId y) {
   uint32_t rank = value_rank(l->g, x);
-  if (xl_has_turned(l, x) || xl_has_plain(l, x) || !xl_has_layouts(l->g, x) ||
+  if (xl_has_permuted(l, x) || xl_has_plain(l, x) || !xl_has_layouts(l->g, x) ||
       !(xl_has_nhwc(l, x) || xl_in_nhwc(l, y)) || !xl_view_of_open(l->g, x, y).joins)
-    return xl_turned(l, x);
-  Turned t = {.id = xl_nhwc(l, x)};
+    return xl_permuted(l, x);
+  Permuted t = {.id = xl_nhwc(l, x)};
   for (uint32_t i = 0; i < rank; i++)
     t.axis[i] = (uint8_t)xl_nhwc_axis(i, rank);
   return t;
@@ -260,12 +260,12 @@ void xl_open_view(XnnLowering *l, ValueId x, ValueId y) {
       (void)xl_result(l, y);
       return;
     }
-    xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", i), R_INT("varying-dims", xl_open_dims(g, y)));
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", i), R_INT("varying-dims", xl_varying_dims(g, y)));
   }
   while (v.rank > value_rank(g, y))
     remove_dim(&v, v.rank - 1);
   const XnnJoin *join = xl_join_of(l, l->node);
-  xl_set_turned(l, y, v.t);
+  xl_set_permuted(l, y, v.t);
   if (join && !join->late)
     xl_set_plain(l, y, xl_joined(l, v.t, y));
 }

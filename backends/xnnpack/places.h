@@ -5,24 +5,24 @@
 
 #include "backends/xnnpack/moves.h"
 
-enum { TURNED_PARTS = 3 };
+enum { PERMUTED_PARTS = 3 };
 
 /* A value whose dim i is dim axis[i] of id. Further dims of id are 1 and no dim of the value.
- * A dim that a view joined of several, more than one of which may vary, is held apart: as dim
- * axis[i] and more[i] dims behind it, part[i] are their sizes. */
-typedef struct Turned {
+ * Where a view joins several dims of which more than one may vary, XNNPACK cannot reshape: dim i
+ * then stays the dims axis[i] to axis[i] + more[i] of id, with the sizes part[i]. */
+typedef struct Permuted {
   XnnId id;
   uint8_t axis[XNN_MAX_RANK], more[XNN_MAX_RANK];
-  SymInt part[XNN_MAX_RANK][TURNED_PARTS];
+  SymInt part[XNN_MAX_RANK][PERMUTED_PARTS];
   NodeId view; /* which joined dims that are held apart */
-} Turned;
+} Permuted;
 
 /* 1 + XnnId in each layout, 0 when it is not there. */
 typedef struct Place {
   ValueId v;
   uint32_t plain, nhwc;
-  bool is_turned;
-  Turned turned;      /* if it is */
+  bool is_permuted;
+  Permuted permuted;  /* if it is */
   uint32_t vertex;    /* of the node that makes it: see plan.c */
   bool in_nhwc;       /* as it was planned */
   const Moves *moves; /* it is these steps; NULL: it is computed */

@@ -165,7 +165,7 @@ static void run_prelu(Runner *r, const Tensor *x, const Tensor *slope, Tensor *o
 }
 
 /* t with its last two dims exchanged. */
-static Tensor turned(Runner *r, const Tensor *t) {
+static Tensor permuted(Runner *r, const Tensor *t) {
   uint32_t perm[XR_MAX_RANK];
   for (uint32_t i = 0; i < t->rank; i++)
     perm[i] = i;
@@ -181,7 +181,7 @@ static void run_binary(Runner *r, const XrNode *n, const Tensor *a, const Tensor
     KernelArg args[] = {K_TENSOR(a), K_TENSOR(b), K_INT(1)};
     xr_kernel(r, n->kind == XR_Add ? OP_ADD_TENSOR : OP_SUB_TENSOR, args, COUNT_OF(args), out);
   } else if (n->kind == XR_BatchMatrixMultiply) {
-    Tensor right = n->flags & 1 ? turned(r, b) : *b;
+    Tensor right = n->flags & 1 ? permuted(r, b) : *b;
     KernelArg args[] = {K_TENSOR(a), K_TENSOR(&right)};
     xr_kernel(r, OP_MATMUL, args, COUNT_OF(args), out);
   } else {
@@ -191,7 +191,7 @@ static void run_binary(Runner *r, const XrNode *n, const Tensor *a, const Tensor
 }
 
 void xr_run_product(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
-  Tensor filter = n->flags & 1 ? turned(r, &in[1]) : in[1];
+  Tensor filter = n->flags & 1 ? permuted(r, &in[1]) : in[1];
   KernelArg args[] = {K_TENSOR(&in[0]), K_TENSOR(&filter), K_NONE};
   if (n->inputs[2] != XR_NONE)
     args[2] = K_TENSOR(&in[2]);

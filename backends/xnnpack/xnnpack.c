@@ -172,7 +172,7 @@ static void plan(XnnLowering *l, const Partition *partition) {
 static bool has_open_views(const Graph *g, const Partition *partition) {
   for (uint32_t i = 0; i < partition->node_count; i++)
     if (xl_layouts(node_cget(g, partition->nodes[i])->op) == XL_VIEW &&
-        xl_open_dims(g, node_value(g, partition->nodes[i], 0)) > 1)
+        xl_varying_dims(g, node_value(g, partition->nodes[i], 0)) > 1)
       return true;
   return false;
 }

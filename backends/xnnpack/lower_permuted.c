@@ -1,24 +1,24 @@
-/* Values of which it is open how they lie in memory, as views and permutations leave them. Nodes
- * that compute each element or row for itself take them as they are, and give the like; what else
- * is an operand of such a node is put into the same order. So what is 1 and no dim of the value is
- * carried along until someone wants the value as it is. */
+/* Values that stay in a permuted order of memory, as views and permutations leave them. Nodes that
+ * compute each element or row for itself work in that order, and their results have it too; their
+ * other operands are brought into it. The transpose is made only when a node needs the value in its
+ * own order. Dims of 1 in memory that are none of the value are carried along until then. */
 #include "backends/xnnpack/lower.h"
 
-uint32_t xl_open_dims(const Graph *g, ValueId v) {
+uint32_t xl_varying_dims(const Graph *g, ValueId v) {
   uint32_t open = 0;
   for (uint32_t i = 0; i < value_rank(g, v); i++)
     open += !sym_is_const(value_dim(g, v, i));
   return open;
 }
 
-bool xl_is_apart(const Turned *t, uint32_t rank) {
+bool xl_is_apart(const Permuted *t, uint32_t rank) {
   for (uint32_t i = 0; i < rank; i++)
     if (t->more[i])
       return true;
   return false;
 }
 
-uint32_t xl_whole_axis(XnnLowering *l, const Turned *t, uint32_t i) {
+uint32_t xl_whole_axis(XnnLowering *l, const Permuted *t, uint32_t i) {
   if (t->more[i] && xl_ok(l)) {
     l->blame = t->view;
     xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", i), R_INT("varying-dims", t->more[i] + 1),
@@ -27,20 +27,20 @@ uint32_t xl_whole_axis(XnnLowering *l, const Turned *t, uint32_t i) {
   return t->axis[i];
 }
 
-void xl_move_entries(Turned *t, uint32_t from, uint32_t to) {
+void xl_move_entries(Permuted *t, uint32_t from, uint32_t to) {
   uint32_t count = XNN_MAX_RANK - (from > to ? from : to);
   memmove(t->axis + to, t->axis + from, count * sizeof *t->axis);
   memmove(t->more + to, t->more + from, count * sizeof *t->more);
   memmove(t->part + to, t->part + from, count * sizeof *t->part);
 }
 
-void xl_push_axes(const Turned *t, uint32_t i, uint32_t *perm, uint32_t *count) {
+void xl_push_axes(const Permuted *t, uint32_t i, uint32_t *perm, uint32_t *count) {
   for (uint32_t k = 0; k <= t->more[i]; k++)
     perm[(*count)++] = t->axis[i] + k;
 }
 
 /* Whether dim i of the value is dim i + skip of id, and the dims before are loose. */
-static bool is_lead(XnnLowering *l, const Turned *t, uint32_t rank) {
+static bool is_lead(XnnLowering *l, const Permuted *t, uint32_t rank) {
   uint32_t skip = xl_rank(l, t->id) - rank;
   if (xl_is_apart(t, rank))
     return false;
@@ -50,18 +50,18 @@ static bool is_lead(XnnLowering *l, const Turned *t, uint32_t rank) {
   return true;
 }
 
-static bool is_straight(XnnLowering *l, const Turned *t, uint32_t rank) {
+static bool is_straight(XnnLowering *l, const Permuted *t, uint32_t rank) {
   return xl_rank(l, t->id) == rank && is_lead(l, t, rank);
 }
 
-bool xl_is_loose(const Turned *t, uint32_t rank, uint32_t axis) {
+bool xl_is_loose(const Permuted *t, uint32_t rank, uint32_t axis) {
   for (uint32_t i = 0; i < rank; i++)
     if (axis >= t->axis[i] && axis <= t->axis[i] + t->more[i])
       return false;
   return true;
 }
 
-void xl_add_axis(XnnLowering *l, Turned *t, uint32_t rank) {
+void xl_add_axis(XnnLowering *l, Permuted *t, uint32_t rank) {
   uint32_t ones[XNN_MAX_RANK] = {1, 1, 1, 1, 1, 1}, dims[XNN_MAX_RANK] = {1};
   if (xl_rank(l, t->id) == XNN_MAX_RANK)
     xl_refuse(l, XNN_RULE_RANK_LIMIT, R_INT("rank", XNN_MAX_RANK + 1));
@@ -76,7 +76,7 @@ void xl_add_axis(XnnLowering *l, Turned *t, uint32_t rank) {
     t->axis[i]++;
 }
 
-void xl_permute_axes(XnnLowering *l, Turned *t, const uint32_t *perm, uint32_t rank) {
+void xl_permute_axes(XnnLowering *l, Permuted *t, const uint32_t *perm, uint32_t rank) {
   uint32_t dims[XNN_MAX_RANK];
   bool same = true;
   for (uint32_t i = 0; i < rank && xl_ok(l); i++) {
@@ -91,7 +91,7 @@ void xl_permute_axes(XnnLowering *l, Turned *t, const uint32_t *perm, uint32_t r
 }
 
 /* Without the last two dims of 1 before the last dim. */
-static void drop_axes(XnnLowering *l, Turned *t) {
+static void drop_axes(XnnLowering *l, Permuted *t) {
   if (!xl_ok(l))
     return;
   XnnValue from = l->x.values[t->id];
@@ -101,7 +101,7 @@ static void drop_axes(XnnLowering *l, Turned *t) {
   t->id = out;
 }
 
-XnnId xl_straight(XnnLowering *l, Turned t, uint32_t rank) {
+XnnId xl_straight(XnnLowering *l, Permuted t, uint32_t rank) {
   uint32_t perm[XNN_MAX_RANK] = {0}, count = 0;
   for (uint32_t i = 0; i < rank; i++)
     (void)xl_whole_axis(l, &t, i);
@@ -121,7 +121,7 @@ XnnId xl_straight(XnnLowering *l, Turned t, uint32_t rank) {
   return t.id;
 }
 
-XnnId xl_result_turned(XnnLowering *l, ValueId y, Turned t) {
+XnnId xl_result_permuted(XnnLowering *l, ValueId y, Permuted t) {
   if (!xl_ok(l))
     return XNN_NONE;
   if (is_straight(l, &t, value_rank(l->g, y)))
@@ -131,18 +131,18 @@ XnnId xl_result_turned(XnnLowering *l, ValueId y, Turned t) {
     if (!t.more[i])
       like.dims[t.axis[i]] = xl_dim(l, y, i);
   t.id = xl_temp(l, like.rank, like.dims);
-  xl_set_turned(l, y, t);
+  xl_set_permuted(l, y, t);
   return t.id;
 }
 
 /* --- operands --- */
 
-Turned xl_rows(XnnLowering *l, ValueId x) {
+Permuted xl_rows(XnnLowering *l, ValueId x) {
   uint32_t rank = value_rank(l->g, x), perm[XNN_MAX_RANK], count = 0;
-  Turned t = xl_turned(l, x);
+  Permuted t = xl_permuted(l, x);
   if (rank && t.more[rank - 1]) {
     (void)xl_plain(l, x);
-    t = xl_turned(l, x);
+    t = xl_permuted(l, x);
   }
   uint32_t held = xl_rank(l, t.id);
   if (!xl_ok(l) || rank == 0 || t.axis[rank - 1] == held - 1)
@@ -156,12 +156,12 @@ Turned xl_rows(XnnLowering *l, ValueId x) {
     t.axis[i] = to;
   }
   xl_permute_axes(l, &t, perm, held);
-  xl_set_turned(l, x, t);
+  xl_set_permuted(l, x, t);
   return t;
 }
 
 bool xl_common_order(XnnLowering *l, const ValueId *operands, uint32_t count, uint32_t rank,
-                     Turned *t) {
+                     Permuted *t) {
   uint64_t most = 0, largest = 0;
   uint32_t held = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -170,9 +170,9 @@ bool xl_common_order(XnnLowering *l, const ValueId *operands, uint32_t count, ui
       continue;
     uint64_t elements = xl_elements(l, v);
     largest = elements > largest ? elements : largest;
-    if (!xl_has_turned(l, v))
+    if (!xl_has_permuted(l, v))
       continue;
-    Turned own = xl_turned(l, v);
+    Permuted own = xl_permuted(l, v);
     bool wider = xl_rank(l, own.id) > held;
     held = wider ? xl_rank(l, own.id) : held;
     if (value_rank(l->g, v) == rank && (elements > most || (elements == most && wider))) {
@@ -184,7 +184,7 @@ bool xl_common_order(XnnLowering *l, const ValueId *operands, uint32_t count, ui
 }
 
 /* A constant, whose elements are put in order while the program is written. */
-static XnnId constant_in_order(XnnLowering *l, ValueId v, const Turned *t, uint32_t skip) {
+static XnnId constant_in_order(XnnLowering *l, ValueId v, const Permuted *t, uint32_t skip) {
   uint32_t own = value_rank(l->g, v), held = xl_rank(l, t->id), count = 0;
   uint32_t dims[XNN_MAX_RANK], perm[XNN_MAX_RANK], wide[XNN_MAX_RANK] = {1, 1, 1, 1, 1, 1};
   for (uint32_t i = 0; i < own; i++)
@@ -205,13 +205,13 @@ static XnnId constant_in_order(XnnLowering *l, ValueId v, const Turned *t, uint3
   return id;
 }
 
-static bool same_axes(const Turned *a, const Turned *b, uint32_t rank) {
+static bool same_axes(const Permuted *a, const Permuted *b, uint32_t rank) {
   return memcmp(a->axis, b->axis, rank) == 0 && memcmp(a->more, b->more, rank) == 0;
 }
 
 /* Where each dim of id has to come from for an operand that lies in the order `like`, skip of whose
  * dims it does not have. A dim in one piece is none of two there, unless it is 1. */
-static void order_like(XnnLowering *l, ValueId v, const Turned *t, const Turned *like,
+static void order_like(XnnLowering *l, ValueId v, const Permuted *t, const Permuted *like,
                        uint32_t skip, uint32_t *perm) {
   uint32_t own = value_rank(l->g, v), held = xl_rank(l, like->id), left = 0, taken = 0;
   for (uint32_t i = 0; i < own; i++) {
@@ -232,19 +232,19 @@ static void order_like(XnnLowering *l, ValueId v, const Turned *t, const Turned 
   }
 }
 
-XnnId xl_in_order(XnnLowering *l, ValueId v, Turned like, uint32_t rank) {
+XnnId xl_in_order(XnnLowering *l, ValueId v, Permuted like, uint32_t rank) {
   uint32_t own = value_rank(l->g, v), held = xl_rank(l, like.id), skip = rank - own;
   if (!xl_ok(l))
     return XNN_NONE;
   if (is_constant_or_codes(l->g, v))
     return xl_elements(l, v) == 1 || is_lead(l, &like, rank) ? xl_plain(l, v)
                                                              : constant_in_order(l, v, &like, skip);
-  Turned t;
-  if (own == rank && xl_was_turned(l, v, &t) && xl_rank(l, t.id) == held &&
+  Permuted t;
+  if (own == rank && xl_was_permuted(l, v, &t) && xl_rank(l, t.id) == held &&
       same_axes(&t, &like, rank))
     return t.id;
-  if (!xl_is_apart(&like, rank) || !xl_was_turned(l, v, &t) || !xl_is_apart(&t, own))
-    t = xl_turned(l, v);
+  if (!xl_is_apart(&like, rank) || !xl_was_permuted(l, v, &t) || !xl_is_apart(&t, own))
+    t = xl_permuted(l, v);
   if (is_lead(l, &like, rank) && is_straight(l, &t, own))
     return t.id;
   while (xl_ok(l) && xl_rank(l, t.id) < held)
@@ -252,11 +252,11 @@ XnnId xl_in_order(XnnLowering *l, ValueId v, Turned like, uint32_t rank) {
   uint32_t perm[XNN_MAX_RANK] = {0};
   order_like(l, v, &t, &like, skip, perm);
   xl_permute_axes(l, &t, perm, held);
-  Turned before;
-  bool keeps = xl_was_turned(l, v, &before) && xl_is_apart(&before, own) && !xl_is_apart(&t, own);
+  Permuted before;
+  bool keeps = xl_was_permuted(l, v, &before) && xl_is_apart(&before, own) && !xl_is_apart(&t, own);
   if (own == rank && xl_ok(l) && !keeps) { /* what is apart is not joined again for others */
     memcpy(t.axis, like.axis, sizeof t.axis);
-    xl_set_turned(l, v, t);
+    xl_set_permuted(l, v, t);
   }
   return t.id;
 }
