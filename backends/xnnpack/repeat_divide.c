@@ -7,7 +7,7 @@
 typedef struct Unit {
   uint32_t first, count; /* of its nodes in Division.nodes */
   uint32_t pending;      /* operands that other units compute, which are not placed yet */
-  uint32_t level;        /* how often a path to it goes from a copy to what is left */
+  uint32_t level;        /* the most times that a path to it leaves a copy */
 } Unit;
 
 typedef struct Division {

@@ -77,10 +77,10 @@ EtcStatus session_check_outputs(Session *s, const char *output) {
     return session_usage(s, s->budget ? "--budget" : "--size",
                          "name a file, or '-' for standard output",
                          "a device or pipe cannot be looked at before it gets the program");
-  if (s->cache.folder && s->cache.besides)
+  if (s->cache.folder && s->cache.extra_output)
     return session_usage(
-        s, "--cache", arena_printf(&s->arena, "leave out --cache or --%s", s->cache.besides),
-        "the cache keeps programs alone, and not what --%s adds", s->cache.besides);
+        s, "--cache", arena_printf(&s->arena, "leave out --cache or --%s", s->cache.extra_output),
+        "the cache keeps programs alone, and not what --%s adds", s->cache.extra_output);
   EtcStatus status = strcmp(output, "-") == 0 ? check_stdout(s) : ETC_OK;
   return status == ETC_OK ? check_names(s, output) : status;
 }

@@ -46,7 +46,7 @@ typedef struct SessionReport {
 typedef struct Cache {
   const char *folder;          /* NULL: none */
   StrBuf options;              /* those that count, as they were set */
-  const char *besides;         /* an option that writes or prints more than the program, or NULL */
+  const char *extra_output;    /* an option that writes or prints more than the program, or NULL */
   const char *program, *entry; /* paths; after the import */
   const struct Summary *summary; /* after a hit */
   MappedFile mapped;             /* the program, after a hit or when it was kept */

@@ -535,7 +535,7 @@ static bool is_overruled(Session *s, const Setting *setting) {
 static void tell_cache(Session *s, const Setting *setting, StrView value) {
   const Layer *layer = s->setting.layer;
   if (setting->cache == BESIDES)
-    s->cache.besides = setting->name;
+    s->cache.extra_output = setting->name;
   if (setting->cache == NOT_IN_KEY)
     value = SV("");
   if (setting->cache == IN_KEY || (setting->cache == NOT_IN_KEY && setting->scope != OF_PROGRAM))
