@@ -138,7 +138,7 @@ static void advise_backend(const Session *s, const Summary *f, StrBuf *out) {
     strbuf_append(out, SV("--explain says why"));
   else if (is_convolution(most.op))
     strbuf_append(out,
-                  SV("--backend xnnpack is 5 to 100 times faster where the runtime has XNNPACK"));
+                  SV("--backend xnnpack is 3 to 30 times faster where the runtime has XNNPACK"));
   else
     strbuf_append(out, SV("try --backend xnnpack"));
 }
