@@ -16,7 +16,7 @@ etc run both.pte --method encode --input 0=x3.npy >encode.txt
 says "f32[3, 256]" encode.txt
 etc run both.pte --method decode --input 0=x1.npy >decode.txt
 says "f32[1, 256]" decode.txt
-refused 1 "the graph wants 1" "$ETC" run both.pte --method decode --input 0=x3.npy
+refused 1 "takes f32[1, 256], the array is f32[3, 256]" "$ETC" run both.pte --method decode --input 0=x3.npy
 
 # The matrix is there once: 256 KiB and not 512.
 etc lower encode.onnx --backend xnnpack --dim batch=1..4 -o encode.pte

@@ -69,10 +69,10 @@ static Status refuse(const Loading *l, const char *format, ...) {
 static Status refuse_object(const Loading *l, const char *why) {
   Diag *d = diag_begin(l->r->sink, DIAG_PLUGIN, diag_file(l->path));
   diag_message(d, "the plug-in cannot be loaded: %s", why);
-  if (access(l->path, F_OK) != 0)
-    diag_hint(d, "check the path");
-  else if (!shared_object_loader())
+  if (!shared_object_loader())
     diag_hint(d, "use an etc that is linked with libc, such as that of the Debian package");
+  else if (access(l->path, F_OK) != 0)
+    diag_hint(d, "check the path");
   return diag_end(d);
 }
 
