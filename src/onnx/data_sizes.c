@@ -134,8 +134,9 @@ static bool keeps_one(const Graph *g, NodeId n) {
 static bool at_least_one(const Graph *g, ValueId v) {
   NodeId n = value_def(g, v);
   for (uint32_t depth = 0; n && depth < DEPTH_MAX; depth++) {
-    if (node_cget(g, n)->op == OP_CLAMP)
-      return node_arg(g, n, 1)->kind != ARG_NONE && node_scalar(g, n, 1) >= 1;
+    if (node_cget(g, n)->op == OP_CLAMP) /* of a maximum below the minimum all is the maximum */
+      return !node_absent(g, n, 1) && node_scalar(g, n, 1) >= 1 &&
+             (node_absent(g, n, 2) || node_scalar(g, n, 2) >= 1);
     if (!keeps_one(g, n))
       return false;
     n = value_def(g, node_value(g, n, 0));

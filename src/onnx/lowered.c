@@ -45,6 +45,14 @@ static TypeId copy_type(Graph *to, const Type *type) {
   return graph_tensor_type(to, (DType)type->dtype, type->rank, type->dims, (DimOrder)type->order);
 }
 
+/* Of fixed sizes. */
+static bool same_type(const Type *a, const Type *b) {
+  bool same = a->dtype == b->dtype && a->rank == b->rank && type_is_static(a) && type_is_static(b);
+  for (uint32_t d = 0; d < a->rank && same; d++)
+    same = a->dims[d] == b->dims[d];
+  return same;
+}
+
 /* The value of the new graph; constants are made when they are first used. */
 static ValueId map_value(Inlining *n, ValueId v) {
   if (!v || n->values[v] || !value_is_const(n->from, v))
@@ -73,8 +81,13 @@ static void copy_node(Inlining *n, NodeId node) {
   for (uint32_t i = 0; i < count; i++)
     args[i] = map_argument(n, node_arg_in(n->from, node, i, scratch));
   ValueId first = build_args(&n->im->b, node_cget(n->from, node)->op, args, count);
-  for (uint32_t i = 0; i < node_cget(n->from, node)->result_count && import_ok(n->im); i++)
-    n->values[node_result(n->from, node, i)] = first + i;
+  for (uint32_t i = 0; i < node_cget(n->from, node)->result_count && import_ok(n->im); i++) {
+    ValueId result = node_result(n->from, node, i);
+    n->values[result] = first + i;
+    if (!same_type(value_type(n->from, result), vt(n->im, first + i)))
+      import_fail(n->im, DIAG_LOWERED_MISMATCH,
+                  "result %u of '%s' has another type than in the program", i, n->lowered->path);
+  }
 }
 
 static void refuse_input(Inlining *n, uint32_t i, const Type *want, ValueId have) {
@@ -94,12 +107,8 @@ static void bind_inputs(Inlining *n) {
     ValueId given = in_required(n->im, i), input = n->from->inputs[i];
     if (!import_ok(n->im))
       return;
-    const Type *want = value_type(n->from, input), *have = vt(n->im, given);
-    bool same = want->dtype == have->dtype && want->rank == have->rank && type_is_static(want) &&
-                type_is_static(have);
-    for (uint32_t d = 0; d < want->rank && same; d++)
-      same = want->dims[d] == have->dims[d];
-    if (!same)
+    const Type *want = value_type(n->from, input);
+    if (!same_type(want, vt(n->im, given)))
       refuse_input(n, i, want, given);
     n->values[input] = given;
   }
@@ -114,7 +123,7 @@ void import_lowered_call(Import *im, const LoweredOp *lowered) {
                 out_count(im), lowered->path, from->input_count, graph_output_count(from));
     return;
   }
-  const char *op = "", *why = obstacle(im, from, &op);
+  const char *op = "method", *why = from->state_count ? "keeps a state" : obstacle(im, from, &op);
   if (why) {
     import_fail(im, DIAG_LOWERED_MISMATCH, "'%s' cannot be a part of another program: its %s %s",
                 lowered->path, op, why);

@@ -37,7 +37,11 @@ static NamedOutput *list_outputs(Session *s, const char *output, uint32_t *count
   return list;
 }
 
-static bool is_device(const char *path) { return sv_starts_with(sv_from(path), SV("/dev/")); }
+/* What may be written to several times. */
+static bool is_device(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
 
 static EtcStatus check_names(Session *s, const char *output) {
   uint32_t count;
@@ -59,6 +63,9 @@ static EtcStatus check_stdout(Session *s) {
   if (s->depfile && strcmp(s->depfile, "-") == 0)
     return session_usage(s, "--depfile", "add -MF FILE",
                          "program and dependencies would both go to standard output");
+  if ((s->map && path_is_stdin(s->map)) || (s->external && path_is_stdin(s->external)))
+    return session_usage(s, s->map && path_is_stdin(s->map) ? "--map" : "--external-weights",
+                         "give it a file name", "two outputs would go to standard output");
   if (s->default_depfile && !s->depfile)
     return session_usage(s, "--write-depfile", "add -MF FILE",
                          "a program on standard output has no name for a file beside it");

@@ -217,6 +217,7 @@ static void absorb(PteSpan *spans, uint32_t into, uint32_t i) {
   uint64_t a_end = a->offset + a->size, b_end = b->offset + b->size;
   a->offset = b->offset < a->offset ? b->offset : a->offset;
   a->size = (b_end > a_end ? b_end : a_end) - a->offset;
+  a->begin = b->begin < a->begin ? b->begin : a->begin;
   a->end = b->end > a->end ? b->end : a->end;
   b->size = 0;
 }

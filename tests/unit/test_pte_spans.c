@@ -48,6 +48,14 @@ static void whole_of_parts(void **state) {
   assert_int_equal(peak(spans, 4, 2), 192);
 }
 
+/* The part that was written first is not the one that lies first. */
+static void parts_from_the_end(void **state) {
+  (void)state;
+  PteSpan spans[] = {SPAN(64, 64, 2, 10, false), SPAN(0, 64, 8, 10, false),
+                     SPAN(0, 128, 9, 10, true), SPAN(128, 64, 2, 3, false)};
+  assert_int_equal(peak(spans, 4, 2), 192);
+}
+
 /* Another arena has the same offsets. */
 static void arenas_of_their_own(void **state) {
   (void)state;
@@ -89,7 +97,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tensors_that_take_turns), cmocka_unit_test(written_over_in_place),
       cmocka_unit_test(view_of_a_part),          cmocka_unit_test(whole_of_parts),
-      cmocka_unit_test(arenas_of_their_own),     cmocka_unit_test(results_in_a_list),
+      cmocka_unit_test(parts_from_the_end),      cmocka_unit_test(arenas_of_their_own),
+      cmocka_unit_test(results_in_a_list),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
