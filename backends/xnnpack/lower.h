@@ -178,8 +178,8 @@ bool xl_is_apart(const Permuted *t, uint32_t rank);
 bool xl_is_image(XnnLowering *l, ValueId v);
 /* The number of dims that vary. */
 uint32_t xl_varying_dims(const Graph *g, ValueId v);
-/* A value of which it is left open how it lies in memory; see lower_permuted.c. xl_permuted: v as
- * it is, or as it was left; xl_straight: as it is. */
+/* A value whose dims are in another order in memory; see lower_permuted.c. xl_permuted: v in
+ * whatever order it has; xl_straight: v in its own order, by a transpose if needed. */
 bool xl_has_permuted(const XnnLowering *l, ValueId v);
 bool xl_was_permuted(const XnnLowering *l, ValueId v, Permuted *t); /* also if it is in a layout */
 Permuted xl_permuted(XnnLowering *l, ValueId v);

@@ -117,7 +117,7 @@ void lower_binary(XnnLowering *l, NodeId n) {
   binary(l, kind_of(op), a, b, y);
 }
 
-/* Whole numbers that rounded numbers are limited to, and which 2^22 has room for. */
+/* Whether n clamps to integer bounds within +-2^22, the range in which rounding is exact. */
 static bool limits_of_codes(const Graph *g, NodeId n, float *low, float *high) {
   if (node_cget(g, n)->op != OP_CLAMP || node_absent(g, n, 1) || node_absent(g, n, 2))
     return false;
@@ -314,8 +314,8 @@ void lower_pow(XnnLowering *l, NodeId n) {
     xl_unary(l, XNN_COPY, power, io.out);
 }
 
-/* Between 2^23 and 2^24 there is no room for fractions: the middle, added and taken away, rounds
- * what is up to 2^22 away from 0. The limits, which are nearer, take the place of all else. */
+/* Rounds to the nearest, half to even: floats between 2^23 and 2^24 are integers, so adding and
+ * subtracting 3 * 2^22 rounds x up to 2^22. Larger x are clamped anyway. */
 static void round_to_codes(XnnLowering *l, XnnInOut io, float low, float high) {
   XnnId moved = xl_temp_like(l, io.in), middle = xl_number(l, 3 << 22, xl_rank(l, io.in));
   xl_binary(l, XNN_ADD, io.in, middle, moved);

@@ -1,6 +1,6 @@
-/* Dims that are held apart (lower_view.c), joined in memory. XNNPACK's reshape finds out one size:
- * where one more dim of the value varies, which is mostly the batch, each of the batches that there
- * may be is reshaped for itself, and put into its place by a mask. */
+/* Merges dynamic dims that a view left unmerged (lower_view.c) when the batch is dynamic too.
+ * XNNPACK's reshape infers only one dim, so every possible batch index is sliced and reshaped on
+ * its own; a minimum with a mask puts it into its row, and a maximum combines the rows. */
 #include <math.h>
 
 #include "backends/xnnpack/plan.h"
@@ -8,7 +8,7 @@
 /* More costs more than the call of a second delegate. */
 enum { MOST_BATCHES = 8, MOST_ELEMENTS = 1 << 12, MOST_JOINED = 64 };
 
-/* The dim of v that varies beside the one that is held apart; rank: there are none, or several, or
+/* The dynamic dim of v beside the one that is left unmerged; rank: there are none, or several, or
  * it is too large. */
 static uint32_t batch_dim(XnnLowering *l, const Permuted *t, ValueId v) {
   uint32_t rank = value_rank(l->g, v), batch = rank;
@@ -87,8 +87,8 @@ void xl_reshape_open(XnnLowering *l, XnnId in, const uint32_t *shape, uint32_t r
   XNN_ADD_NODE(&l->x, XNN_STATIC_RESHAPE, rank, vector, in, out, 0)->vector_count = (uint8_t)rank;
 }
 
-/* They are made of zeros, and those of what the first elements round to as codes of 8 bits, as
- * numbers that are not finite have no such code. */
+/* Ones of a size that is known at run time: 0 * x + 1. x is rounded to 8 bits first, since 0 * inf
+ * is NaN and 8 bits have no infinities. */
 XnnId xl_ones_along(XnnLowering *l, XnnId in, uint32_t set) {
   if (!xl_ok(l))
     return XNN_NONE;

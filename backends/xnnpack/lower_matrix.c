@@ -233,7 +233,8 @@ static bool is_apart(XnnLowering *l, ValueId v) {
   return xl_is_apart(&t, value_rank(l->g, v));
 }
 
-/* Exporters make three dims of four for it, and four again behind it. */
+/* Exporters drop a leading dim of 1 for bmm and add it again behind it: multiplying in rank 4 makes
+ * both views cancel. */
 void lower_bmm(XnnLowering *l, NodeId n) {
   ValueId x = node_value(l->g, n, 0), y = node_value(l->g, n, 1);
   if ((is_apart(l, x) || is_apart(l, y)) && permuted_products(l, x, y, node_result(l->g, n, 0)))

@@ -105,7 +105,7 @@ static bool is_cheaper(const Graph *g, const Planes *p) {
 
 /* --- nodes --- */
 
-/* Part of a value: `count` elements from `first` on of dims a and b. */
+/* Elements [first, first + count) of one dim. */
 typedef struct Window {
   uint32_t axis, first, count;
 } Window;

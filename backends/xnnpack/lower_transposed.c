@@ -77,7 +77,7 @@ static bool join_phases(Axis *a, uint32_t in, uint32_t kernel, uint32_t padding)
   return (uint64_t)a->length * a->step >= (uint64_t)padding + a->size;
 }
 
-/* False when the dim is none of phases. */
+/* False when the dim cannot be computed by phases. */
 static bool split_axis(const Phases *p, uint32_t i, Grouping grouping, Axis *a) {
   const Convolution *c = p->c;
   uint32_t in = p->in[i], kernel = c->kernel[i], padding = c->padding[i], size = p->axis[i].size;

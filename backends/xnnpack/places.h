@@ -7,9 +7,10 @@
 
 enum { PERMUTED_PARTS = 3 };
 
-/* A value whose dim i is dim axis[i] of id. Further dims of id are 1 and no dim of the value.
- * Where a view joins several dims of which more than one may vary, XNNPACK cannot reshape: dim i
- * then stays the dims axis[i] to axis[i] + more[i] of id, with the sizes part[i]. */
+/* A value whose dim i is dim axis[i] of id. Dims of id that belong to no dim of the value have size
+ * 1; they are "loose". XNNPACK's reshape infers one dim, so a view that merges several dynamic dims
+ * cannot be a reshape: such a dim is kept "apart", as the consecutive dims axis[i] to
+ * axis[i] + more[i] of id, whose sizes are part[i], until a view splits it again. */
 typedef struct Permuted {
   XnnId id;
   uint8_t axis[XNN_MAX_RANK], more[XNN_MAX_RANK];

@@ -1,9 +1,9 @@
 /* See workspace.h. XNNPACK places values by size, the largest first, and those of one size in the
  * order in which they were defined: each into the smallest gap between the placed ones that live at
- * the same time, or else behind the last of these. What is free before the first of them it does
- * not see. So a chain of values of one size, placed one after the other, moves on and on: each is
- * placed behind the one before. Placed so that every other one comes first, all of these are at the
- * beginning, and the rest behind them. Seen in XNNPACK's source as of ExecuTorch 1.4.1, and
+ * the same time, or else behind the last of these. It ignores free space below the first live
+ * value. In a chain of equal values each is therefore placed above the one before, and the
+ * workspace grows. With every other value listed first, these all get offset 0 and the rest lie
+ * directly above: two values' worth of memory. Seen in XNNPACK's source as of ExecuTorch 1.4.1, and
  * compared with what it allocates. */
 #include "backends/xnnpack/workspace.h"
 

@@ -9,12 +9,12 @@
  * Which: the columns need taps times the memory of x, therefore only where they fit below what the
  * program would need without writing results over operands, as the official exporter plans it. A
  * gathered convolution is two to four kernels. The further calls are worth it: SqueezeNet 1.1 takes
- * 138 ms in 110 calls instead of 7 s in 67. Only
- * where so few fit that they are little work, and less than a tenth of all, they stay as they are.
- * Those that do not fit are gathered in bands of rows (window_bands.c), as many as it takes to need
- * no more memory than the rest does: a U-Net of 16 MiB went from 8.3 s to below 1 s.
- * f16 and bf16 are gathered whatever they need: the convolution kernel adds up in that type; a
- * small U-Net is off by 0.05 then; the products add up in floats.
+ * 138 ms in 110 calls instead of 7 s in 67. Exception: where what fits is less than a tenth of all
+ * products, and little work, nothing is gathered. Those that do not fit are gathered in bands of
+ * rows (window_bands.c), as many as it takes to need no more memory than the rest does: a U-Net of
+ * 16 MiB went from 8.3 s to below 1 s. f16 and bf16 are gathered whatever they need: the
+ * convolution kernel adds up in that type; a small U-Net is off by 0.05 then; the products add up
+ * in floats.
  *
  * Symbolic sizes count with their upper bounds; there are no bands of a symbolic number of rows. */
 #include "passes/executorch/liveness.h"
@@ -24,12 +24,12 @@
 #include "passes/pass.h"
 
 enum {
-  WORTH = 1000,     /* products, 20 us as convolution: more than the calls cost */
-  LEAST_SHARE = 10, /* one of so many products must be in what is gathered, */
-  FEW = 1 << 20,    /* or so many, 20 ms */
-  NEAR = 8,         /* convolutions between two that share columns */
-  SPARE = 8         /* the part of the free memory that bands leave if they can: tensors of several
-                       sizes leave gaps */
+  PRODUCTS_MIN = 1000, /* products, 20 us as convolution: more than the calls cost */
+  LEAST_SHARE = 10,    /* one of so many products must be in what is gathered, */
+  FEW = 1 << 20,       /* or so many, 20 ms */
+  NEAR = 8,            /* convolutions between two that share columns */
+  SPARE = 8 /* the part of the free memory that bands leave if they can: tensors of several
+               sizes leave gaps */
 };
 
 typedef struct Candidate {
@@ -109,7 +109,7 @@ static uint32_t last_reader(const Choice *c, ValueId x) {
 /* dies: x is not needed any more. */
 static Bands fit(const Graph *g, const Candidate *i, uint64_t room, bool dies) {
   Bands bands = {0};
-  if (i->w.work >= WORTH && i->w.extra <= room)
+  if (i->w.work >= PRODUCTS_MIN && i->w.extra <= room)
     return (Bands){.count = 1};
   if (dies && window_bands_fit_over_x(g, &i->w))
     bands = window_bands(g, &i->w, true, room + planned_bytes(g, i->w.result));
@@ -139,7 +139,7 @@ static void choose(const Graph *g, Choice *c) {
   for (uint32_t i = 0; i < c->count; i++) {
     Candidate *a = &c->candidates[i];
     uint64_t use = c->use[a->position] + a->w.extra;
-    a->at_once = a->w.work >= WORTH && use <= c->limit && may_need_more(&a->w);
+    a->at_once = a->w.work >= PRODUCTS_MIN && use <= c->limit && may_need_more(&a->w);
     if (a->at_once && use > c->need)
       c->need = use;
   }

@@ -13,7 +13,8 @@
 
 enum {
   COUNT_MAX = 64,
-  WORTH = 4000 /* products in a band, 100 us as convolution: more than its calls cost */
+  BAND_PRODUCTS_MIN =
+      4000 /* in a band: 80 us as convolution (20 ns each), more than its calls cost */
 };
 
 /* What band `first`..`first + rows` reads of x. */
@@ -91,8 +92,8 @@ Bands window_bands(const Graph *g, const Windows *w, bool over_x, uint64_t room)
   int64_t all = y->size[0];
   if (!sym_is_const(all) || !sym_is_const(value_dim(g, y->x, 2)))
     return (Bands){0};
-  for (uint32_t count = 2; count <= COUNT_MAX && count <= all && w->work / count >= WORTH;
-       count++) {
+  for (uint32_t count = 2;
+       count <= COUNT_MAX && count <= all && w->work / count >= BAND_PRODUCTS_MIN; count++) {
     Bands bands = {.rows = (all + count - 1) / count, .over_x = over_x};
     bands.count = (uint32_t)((all + bands.rows - 1) / bands.rows);
     if (over_x && bands.rows < y->before[0])

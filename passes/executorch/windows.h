@@ -40,7 +40,7 @@ typedef struct Windows {
 
 /* The products of all dims: more than 1 in transposed convolutions. */
 int64_t windows_phases(const Geometry *y);
-/* False when convolution n is none that can be gathered. */
+/* False when n cannot be computed by gathering its windows. */
 bool windows_read(Graph *g, NodeId n, Windows *w);
 /* Makes matrix and column, which windows_product needs. */
 void windows_constants(Graph *g, Windows *w);
@@ -50,7 +50,8 @@ ValueId windows_columns(Builder *b, const Windows *w);
 ValueId windows_product(Builder *b, const Windows *w, ValueId columns);
 
 /* A transposed convolution of stride s as windows that give s results each along a dim: sets
- * kernel, stride, before, after, phases and size. False when it is none of those that can be. */
+ * kernel, stride, before, after, phases and size. False for groups, dilations, a dynamic size, or
+ * one that is no multiple of the stride. */
 bool transposed_read(const Graph *g, NodeId n, Windows *w);
 /* Its weight and bias for them, as of a convolution with `out` channels: channel, then phases. */
 void transposed_constants(Graph *g, Windows *w);

@@ -1,6 +1,6 @@
-/* Operators that a program computes which was lowered before: --lowered DOMAIN.OP=FILE.pte. The
- * nodes of its graph, which is at LEVEL_EXECUTORCH, take the place of the operator's node; calls of
- * delegates go through all levels as they are. */
+/* Operators that are computed by a program which was lowered already: --lowered DOMAIN.OP=FILE.pte.
+ * The nodes of its graph, which is at LEVEL_EXECUTORCH, take the place of the operator's node;
+ * calls of delegates go through all levels as they are. */
 #include "ir/text.h"
 #include "onnx/import_state.h"
 

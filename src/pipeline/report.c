@@ -122,7 +122,7 @@ static void write_group(JsonWriter *w, const BackendFact *b, const RuleGroups *g
   json_close_object(w);
 }
 
-/* By node: calls of delegates in their order, from 1; 0: it is none, or is gone. */
+/* By node: calls of delegates in their order, from 1; 0: not a call, or removed. */
 static const uint32_t *number_calls(const Graph *g, Arena *scratch) {
   uint32_t *numbers = ARENA_ARRAY(scratch, uint32_t, g->node_count), last = 0;
   for (FOR_NODES(g, n))

@@ -93,7 +93,7 @@ static EtcStatus set_equal(Session *s, StrView value, DimFlag *flag) {
   return ETC_OK;
 }
 
-/* A --dim without one of its halves, or with a size that is none. */
+/* A --dim without name or size, or whose size is neither a number, a range nor a name. */
 static EtcStatus dim_unclear(Session *s, StrView value, StrView size) {
   const char *hint = "write --dim NAME=N, NAME=LO..HI or NAME=OTHER";
   if (size.size == value.size || size.size == 0)

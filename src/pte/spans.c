@@ -222,7 +222,8 @@ static void absorb(PteSpan *spans, uint32_t into, uint32_t i) {
   b->size = 0;
 }
 
-/* Whether span i holds what others have written: it is read first, or begins while they live. */
+/* Adds span i, in order of time. It is the same piece of memory as each span that it overlaps if it
+ * is read before it is written, or begins while that span is in use; those are merged. */
 static void add_span(Owners *o, uint32_t i) {
   PteSpan *spans = o->spans;
   uint32_t first = first_behind(o, spans[i].arena, spans[i].offset),

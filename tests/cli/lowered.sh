@@ -1,4 +1,4 @@
-# Operators that programs compute which were lowered before.
+# Operators that are computed by programs which were lowered already.
 "$ETC" lower $data/relu.onnx --dim batch=2 -q -o relu.pte
 "$ETC" lower $data/relu.onnx --dim batch=1..2 -q -o sizes.pte
 "$ETC" lower $data/accumulate.onnx -q --state h:hn -o state.pte

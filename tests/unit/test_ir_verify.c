@@ -216,6 +216,12 @@ static void edit_arg(Graph *g) { node_set_arg(g, node_number(g, 1), 0, A_NONE); 
 static void edit_uses(Graph *g) { graph_replace_uses(g, input_of(g), result_of(g, 2)); }
 static void edit_type(Graph *g) { value_set_type(g, result_of(g, 0), f32_type(g, 7, 3)); }
 static void edit_input(Graph *g) { graph_add_input(g, 0, 0); }
+static void edit_remove_input(Graph *g) {
+  graph_add_input(g, f32_type(g, 1, 1), 0);
+  g->edits = g->verified;
+  graph_remove_input(g, g->input_count - 1);
+}
+static void edit_state(Graph *g) { graph_add_state(g, f32_type(g, 1, 1), 0, 0); }
 static void edit_restore(Graph *g) {
   Arena arena;
   arena_init(&arena);
@@ -225,8 +231,9 @@ static void edit_restore(Graph *g) {
 
 static void test_changed(void **state) {
   (void)state;
-  static void (*const edits[])(Graph *) = {edit_add,  edit_remove, edit_move,  edit_arg,
-                                           edit_uses, edit_type,   edit_input, edit_restore};
+  static void (*const edits[])(Graph *) = {edit_add,   edit_remove, edit_move,  edit_arg,
+                                           edit_uses,  edit_type,   edit_input, edit_remove_input,
+                                           edit_state, edit_restore};
   for (size_t i = 0; i < COUNT_OF(edits); i++) {
     Sample s;
     sample_parse(&s, sound);
