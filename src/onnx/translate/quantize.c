@@ -281,7 +281,10 @@ void translate_quantize_linear(Import *im) {
   if (!import_ok(im) || !check_scale(im, scale, false) || !read_granularity(im, x, scale, &gr))
     return;
   Target to = target_attribute(im, zero);
-  DType precision = dtype_attribute(im, "precision", ex_dtype(im, scale));
+  /* The standard divides in the type of the scale; f16 quotients fall into the middle between two
+   * codes too often, and ONNX Runtime divides in f32. */
+  DType usual = ex_dtype(im, scale) == DTYPE_F16 ? DTYPE_F32 : ex_dtype(im, scale),
+        precision = dtype_attribute(im, "precision", usual);
   ValueId y = to.packed || precision != DTYPE_F32 ? 0 : quantize_op(im, &gr, x, scale, zero, &to);
   if (y)
     out(im, 0, y);
