@@ -26,6 +26,15 @@ typedef struct Convolution {
   bool transposed, depthwise;
 } Convolution;
 
+/* Whether each channel of the operand has a kernel of its own, also of a transposed convolution. */
+bool xl_has_one_input_a_group(const Convolution *c);
+/* The spatial sizes of operand and result; false when one is dynamic. */
+bool xl_image_sizes(const XnnLowering *l, NodeId n, const Convolution *c, uint32_t in[2],
+                    uint32_t out[2]);
+
+/* The most taps that XNNPACK has a depthwise loop for (ExecuTorch 1.4.1). */
+enum { DEPTHWISE_TAPS = 25 };
+
 /* Some rows or columns of a kernel. */
 typedef struct Taps {
   uint32_t first, count, step;

@@ -400,6 +400,12 @@ void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, Xnn
   XNN_ADD_NODE(&l->x, XNN_STATIC_RESHAPE, rank, vector, in, out, 0)->vector_count = (uint8_t)rank;
 }
 
+XnnId xl_reshaped(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank) {
+  XnnId out = xl_sym_temp(l, rank, dims);
+  xl_reshape(l, in, dims, rank, out);
+  return out;
+}
+
 XnnId xl_origin(const XnnLowering *l, XnnId id) {
   XnnId origin = xl_ok(l) ? l->x.values[id].origin : 0;
   return origin ? origin - 1 : id;

@@ -11,9 +11,9 @@
  * asked for and not there is made by a transpose, once. Views and permutes are made where someone
  * wants them (moves.h).
  *
- * All is computed in f32. Halves are converted where they come in and go out, and weights stay
- * halves in the file: XNNPACK wants weights of convolutions on halves as f32, which would double
- * the file, loads kernels on halves on some CPUs only, and those of x86 are the slower ones. */
+ * All is computed in f32. f16 values are converted where they come in and go out, and weights stay
+ * f16 in the file: XNNPACK wants weights of f16 convolutions as f32, which would double the file,
+ * loads f16 kernels on some CPUs only, and those of x86 are the slower ones. */
 #ifndef ETC_BACKENDS_XNNPACK_LOWER_H
 #define ETC_BACKENDS_XNNPACK_LOWER_H
 
@@ -247,7 +247,7 @@ uint32_t xl_rank(const XnnLowering *l, XnnId id);
 XnnId xl_floats(XnnLowering *l, uint32_t rank, const uint32_t *dims, const float *values);
 XnnId xl_ones(XnnLowering *l, uint32_t rank, const uint32_t *dims); /* products with it broadcast */
 XnnId xl_number(XnnLowering *l, double number, uint32_t rank);
-/* A constant of these bytes, f32 or halves, which are in the arena of the graph; NULL in a trial.
+/* A constant of these bytes, f32 or f16, which are in the arena of the graph; NULL in a trial.
  */
 XnnId xl_made_constant(XnnLowering *l, bool half, uint32_t rank, const uint32_t *dims,
                        const void *values);
@@ -259,13 +259,13 @@ uint64_t xl_elements(XnnLowering *l, ValueId v); /* upper bound */
  */
 const XnnOrder *xl_order(XnnLowering *l, size_t element, uint32_t rank, const uint32_t *dims,
                          const uint32_t *perm);
-/* A constant with its dims permuted to dims, as halves (of halves only) or f32. */
+/* A constant with its dims permuted to dims, as f16 (of f16 only) or f32. */
 XnnId xl_permuted_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
                            const uint32_t *perm, bool half);
 /* Weights or a bias as the graph has them, for a node that packs them; each use is a value of its
- * own. Weights that are halves want a bias of halves. */
+ * own. f16 weights need an f16 bias. */
 XnnId xl_filter(XnnLowering *l, ValueId v);
-/* x with the precision of halves. */
+/* x with the precision of f16. */
 XnnId xl_rounded(XnnLowering *l, XnnId x);
 
 /* --- quantized values (lower_quantize.c) --- */
@@ -305,6 +305,7 @@ void xl_strided_slice(XnnLowering *l, ValueId x, uint32_t axis, int64_t begin, i
                       ValueId y);
 /* in, whose elements keep their order, with the dims of out; at most one dim may vary. */
 void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, XnnId out);
+XnnId xl_reshaped(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank); /* a temporary */
 void xl_reshape_to(XnnLowering *l, XnnId in, ValueId like, XnnId out); /* the dims of like */
 /* The same with numbers as XNNPACK has them: 0 is the dim that it finds out. */
 void xl_reshape_open(XnnLowering *l, XnnId in, const uint32_t *shape, uint32_t rank, XnnId out);

@@ -5,10 +5,25 @@
  * whose results are added. */
 #include "backends/xnnpack/convolution.h"
 
-enum {
-  NODE_CONV_FIELDS = 20,
-  DEPTHWISE_TAPS = 25 /* the most that XNNPACK has a loop for */
-};
+enum { NODE_CONV_FIELDS = 20 };
+
+bool xl_has_one_input_a_group(const Convolution *c) {
+  return c->groups > 1 && c->groups == c->in_channels;
+}
+
+bool xl_image_sizes(const XnnLowering *l, NodeId n, const Convolution *c, uint32_t in[2],
+                    uint32_t out[2]) {
+  Dims x = value_dims(l->g, node_value(l->g, n, 0)), y = value_dims(l->g, node_result(l->g, n, 0));
+  for (uint32_t i = 0; i < 2; i++) {
+    bool absent = c->rank == 1 && i == 0;
+    SymInt from = absent ? 1 : x.d[x.rank - 2 + i], to = absent ? 1 : y.d[y.rank - 2 + i];
+    if (!sym_is_const(from) || !sym_is_const(to))
+      return false;
+    in[i] = (uint32_t)from;
+    out[i] = (uint32_t)to;
+  }
+  return true;
+}
 
 static bool read_convolution(XnnLowering *l, NodeId n, Convolution *c) {
   Graph *g = l->g;
@@ -34,7 +49,7 @@ static bool read_convolution(XnnLowering *l, NodeId n, Convolution *c) {
     c->dilation[i] = absent ? 1 : (uint32_t)xl_entry(g, n, 5, k, 1);
     c->adjust[i] = absent ? 0 : (uint32_t)xl_entry(g, n, 7, k, 0);
   }
-  c->depthwise = !c->transposed && c->groups > 1 && c->groups == c->in_channels;
+  c->depthwise = !c->transposed && xl_has_one_input_a_group(c);
   return xl_ok(l);
 }
 

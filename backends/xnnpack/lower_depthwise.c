@@ -8,10 +8,11 @@
 #include "backends/xnnpack/convolution.h"
 
 /* Measured costs of an element of the result, in hundredths of a nanosecond: of the loops, ... */
-static const struct { uint32_t taps, cost; } loops[] = {{3, 18}, {4, 22}, {9, 44}, {25, 122}};
+static const struct {
+  uint32_t taps, cost;
+} loops[] = {{3, 18}, {4, 22}, {9, 44}, {DEPTHWISE_TAPS, 122}};
 
 enum {
-  LARGEST = 25,
   NO_LOOP = 46, /* ... of a tap without a loop, */
   ADDITION = 9, /* of adding a piece, */
   CROPS = 12,   /* of leaving out rows, */
@@ -90,8 +91,8 @@ uint32_t xl_depthwise_pieces(const Convolution *c, const Piece *p, const uint32_
   uint32_t count = 1, rows = p->taps[0].count, columns = p->taps[1].count, made;
   uint64_t taps = (uint64_t)rows * columns, best = loop_cost(taps) * WORTH_CUTTING / 100;
   pieces[0] = *p;
-  for (uint32_t r = 1; taps >= least && r <= rows && r <= LARGEST; r++)
-    for (uint32_t k = 1; k <= columns && r * k <= LARGEST; k++)
+  for (uint32_t r = 1; taps >= least && r <= rows && r <= DEPTHWISE_TAPS; r++)
+    for (uint32_t k = 1; k <= columns && r * k <= DEPTHWISE_TAPS; k++)
       for (uint32_t forms = 0; forms < 4; forms++) {
         const Division by[] = {{r, forms & 1}, {k, forms >> 1}};
         uint64_t cost = divide(c, p, by, in, best, tried, &made);

@@ -104,20 +104,18 @@ static bool choose(const Graph *g, Dilated *d) {
 
 static bool read_dilated(XnnLowering *l, NodeId n, const Convolution *c, Dilated *d) {
   Graph *g = l->g;
-  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  ValueId x = node_value(g, n, 0);
   *d = (Dilated){.c = c, .n = n, .batch = value_dim(g, x, 0)};
   if (c->transposed || c->depthwise || !value_is_const(g, node_value(g, n, 1)) ||
       xl_elements(l, node_value(g, n, 1)) > INT32_MAX ||
       (c->dilation[0] == 1 && c->dilation[1] == 1))
     return false;
+  uint32_t in[2], out[2];
+  if (!xl_image_sizes(l, n, c, in, out))
+    return false;
   for (uint32_t i = 0; i < 2; i++) {
-    bool absent = c->rank == 1 && i == 0;
-    SymInt in = absent ? 1 : value_dim(g, x, value_rank(g, x) - 2 + i),
-           out = absent ? 1 : value_dim(g, y, value_rank(g, y) - 2 + i);
-    if (!sym_is_const(in) || !sym_is_const(out))
-      return false;
-    d->axis[i].in = (uint32_t)in;
-    d->axis[i].out = (uint32_t)out;
+    d->axis[i].in = in[i];
+    d->axis[i].out = out[i];
   }
   return true;
 }

@@ -62,19 +62,17 @@ static bool read_line(const Planes *p, const Convolution *c, uint32_t i, Line *d
 
 static bool read_planes(XnnLowering *l, NodeId n, const Convolution *c, Planes *p) {
   Graph *g = l->g;
-  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0), bias = node_value(g, n, 2);
+  ValueId x = node_value(g, n, 0), bias = node_value(g, n, 2);
   *p = (Planes){.c = c, .batch = value_dim(g, x, 0)};
   if (c->groups > 1 || !value_is_const(g, node_value(g, n, 1)) ||
       xl_elements(l, node_value(g, n, 1)) > INT32_MAX || (bias && !value_is_const(g, bias)))
     return false;
+  uint32_t in[2], out[2];
+  if (!xl_image_sizes(l, n, c, in, out))
+    return false;
   for (uint32_t i = 0; i < 2; i++) {
-    bool absent = c->rank == 1 && i == 0;
-    SymInt in = absent ? 1 : value_dim(g, x, value_rank(g, x) - 2 + i),
-           out = absent ? 1 : value_dim(g, y, value_rank(g, y) - 2 + i);
-    if (!sym_is_const(in) || !sym_is_const(out))
-      return false;
-    p->line[i].in = (uint32_t)in;
-    p->line[i].out = (uint32_t)out;
+    p->line[i].in = in[i];
+    p->line[i].out = out[i];
     if (!read_line(p, c, i, &p->line[i]))
       return false;
   }
@@ -123,12 +121,6 @@ static XnnId part_of(XnnLowering *l, XnnId in, const Window *cut, SymInt *dims, 
   uint32_t first = xnn_vector(&l->x, offsets, rank), second = xnn_vector(&l->x, sizes, rank);
   XNN_ADD_NODE(&l->x, XNN_STATIC_SLICE, rank, first, second, in, out, 0)->vector_count =
       (uint8_t)rank;
-  return out;
-}
-
-static XnnId shaped(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank) {
-  XnnId out = xl_sym_temp(l, rank, dims);
-  xl_reshape(l, in, dims, rank, out);
   return out;
 }
 
@@ -207,12 +199,12 @@ static XnnId interleaved(XnnLowering *l, const Planes *p, XnnId in) {
     SymInt apart[] = {p->batch, w->stride, h->stride, outputs * h->length, w->length},
            permuted[] = {p->batch, outputs * h->length, h->stride, w->length, w->stride};
     XnnId out = xl_sym_temp(l, 5, permuted);
-    xl_transpose(l, shaped(l, in, apart, 5), (uint32_t[]){0, 3, 2, 4, 1}, 5, out);
+    xl_transpose(l, xl_reshaped(l, in, apart, 5), (uint32_t[]){0, 3, 2, 4, 1}, 5, out);
     in = out;
   }
   uint32_t stride[] = {p->c->transposed ? h->stride : 1, p->c->transposed ? w->stride : 1};
   SymInt dims[] = {p->batch, outputs, (SymInt)h->length * stride[0], (SymInt)w->length * stride[1]};
-  in = shaped(l, in, dims, 4);
+  in = xl_reshaped(l, in, dims, 4);
   if (dims[2] == h->out && dims[3] == w->out)
     return in;
   return part_of(l, in, (Window[]){{2, 0, h->out}, {3, 0, w->out}}, dims, 4);
@@ -228,17 +220,17 @@ bool xl_by_planes(XnnLowering *l, NodeId n, const Convolution *c, XnnId in) {
   SymInt rows = (SymInt)h->taps * c->out_channels;
   /* Columns: dim 3 of what is summed is the width. */
   SymInt dims[5] = {p.batch, w->taps, rows * high, wide, 1};
-  XnnId planes = shaped(l, planes_of(l, n, &p, in), dims, 5);
+  XnnId planes = xl_reshaped(l, planes_of(l, n, &p, in), dims, 5);
   XnnId sums = summed(l, &p, 1, planes, dims);
   SymInt phases = dims[1];
   SymInt each[5] = {sym_mul(&l->g->syms, p.batch, phases), h->taps, c->out_channels, high,
                     w->length};
-  sums = summed(l, &p, 0, shaped(l, sums, each, 5), each);
+  sums = summed(l, &p, 0, xl_reshaped(l, sums, each, 5), each);
   XnnId whole = interleaved(l, &p, sums);
   SymInt flat[] = {p.batch, c->out_channels, w->out};
   XnnId out = xl_result(l, y);
   if (c->rank == 1)
-    whole = shaped(l, whole, flat, 3);
+    whole = xl_reshaped(l, whole, flat, 3);
   if (!bias) {
     xl_unary(l, XNN_COPY, whole, out);
     return true;

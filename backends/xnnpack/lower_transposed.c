@@ -11,7 +11,7 @@
  * What is cheapest is taken, in each of the two dims. */
 #include "backends/xnnpack/convolution.h"
 
-enum { MAX_PARTS = 16, DEPTHWISE_TAPS = 25 };
+enum { MAX_PARTS = 16 };
 
 /* Phases of one dim that are channels of one convolution. */
 typedef struct Part {
@@ -45,10 +45,6 @@ typedef struct Phases {
   uint32_t in[2];
   Axis axis[2];
 } Phases;
-
-static bool is_depthwise(const Convolution *c) {
-  return c->groups > 1 && c->groups == c->in_channels;
-}
 
 /* --- which phases --- */
 
@@ -134,10 +130,10 @@ static bool has_loops(const Convolution *c, const Axis axis[2]) {
   for (uint32_t i = 0; i < 2; i++)
     for (uint32_t k = 0; k < axis[i].count; k++)
       most[i] = axis[i].parts[k].taps > most[i] ? axis[i].parts[k].taps : most[i];
-  return !is_depthwise(c) || (uint64_t)most[0] * most[1] <= DEPTHWISE_TAPS;
+  return !xl_has_one_input_a_group(c) || (uint64_t)most[0] * most[1] <= DEPTHWISE_TAPS;
 }
 
-/* The cheapest way to group the phases; false when there is none. */
+/* The cheapest way to group the phases; false when none is possible. */
 static bool choose(Phases *p) {
   double best = 0;
   Axis axis[2], chosen[2];
@@ -184,7 +180,7 @@ static uint8_t *copy_run(const Source *s, uint32_t output, uint32_t row, uint32_
   uint32_t in = c->in_channels / c->groups, out = c->out_channels / c->groups;
   uint64_t taps = (uint64_t)c->kernel[0] * c->kernel[1],
            tap = (uint64_t)row * c->kernel[1] + column;
-  bool depthwise = is_depthwise(c);
+  bool depthwise = xl_has_one_input_a_group(c);
   uint64_t first = depthwise ? 0 : (uint64_t)(output / out) * in * out + output % out;
   uint64_t step = depthwise ? 1 : out, count = depthwise ? c->out_channels : in;
   for (uint64_t i = 0; i < count; i++, to += s->element)
@@ -195,7 +191,7 @@ static uint8_t *copy_run(const Source *s, uint32_t output, uint32_t row, uint32_
 static void copy_taps(const Source *s, uint8_t *to) {
   const Convolution *c = s->p->c;
   const Part *h = s->part[0], *w = s->part[1];
-  uint32_t outputs = is_depthwise(c) ? 1 : c->out_channels;
+  uint32_t outputs = xl_has_one_input_a_group(c) ? 1 : c->out_channels;
   uint64_t count = (uint64_t)h->count * w->count * outputs;
   for (uint64_t i = 0; i < count; i++) {
     uint32_t column_phase = (uint32_t)(i / outputs % w->count),
@@ -224,7 +220,7 @@ static XnnId filter(XnnLowering *l, const Phases *p, const Part *h, const Part *
   bool whole = h->taps == 1 && w->taps == 1 && h->count == c->kernel[0] && w->count == c->kernel[1];
   if (whole && c->groups == 1)
     return whole_filter(l, p);
-  bool depthwise = is_depthwise(c);
+  bool depthwise = xl_has_one_input_a_group(c);
   uint32_t outputs = h->count * w->count * c->out_channels;
   uint32_t dims[] = {depthwise ? 1 : outputs, h->taps, w->taps,
                      depthwise ? outputs : c->in_channels / c->groups};
@@ -257,16 +253,10 @@ static XnnId bias_of(XnnLowering *l, const Phases *p, uint32_t phases) {
 
 /* --- nodes --- */
 
-static XnnId reshaped(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank) {
-  XnnId out = xl_sym_temp(l, rank, dims);
-  xl_reshape(l, in, dims, rank, out);
-  return out;
-}
-
 static XnnId convolved(XnnLowering *l, const Phases *p, const Part *h, const Part *w, XnnId in) {
   const Convolution *c = p->c;
   uint32_t phases = h->count * w->count;
-  ConvolutionNode node = {.kind = is_depthwise(c) ? XNN_DEPTHWISE_CONV2D : XNN_CONV2D,
+  ConvolutionNode node = {.kind = xl_has_one_input_a_group(c) ? XNN_DEPTHWISE_CONV2D : XNN_CONV2D,
                           .before = {h->before, w->before},
                           .after = {h->after, w->after},
                           .kernel = {h->taps, w->taps},
@@ -294,7 +284,7 @@ static XnnId rows_of(XnnLowering *l, const Phases *p, const Part *h, XnnId in) {
     SymInt dims[] = {p->batch, height, wide->length, h->count,
                      (SymInt)wide->parts[i].count * p->c->out_channels};
     if (h->count > 1)
-      items[i] = reshaped(l, items[i], dims, 5);
+      items[i] = xl_reshaped(l, items[i], dims, 5);
   }
   rows = items[0];
   if (wide->count > 1) {
@@ -308,7 +298,7 @@ static XnnId rows_of(XnnLowering *l, const Phases *p, const Part *h, XnnId in) {
     xl_transpose(l, rows, (uint32_t[]){0, 1, 3, 2, 4}, 5, in_order);
     rows = in_order;
   }
-  return reshaped(l, rows, joined, 4);
+  return xl_reshaped(l, rows, joined, 4);
 }
 
 /* Cuts off what is beyond the result in one dim of [n, h, w, c]. */
@@ -327,24 +317,19 @@ static XnnId cropped(XnnLowering *l, const Phases *p, uint32_t i, XnnId in, SymI
 /* Of floats that are there, with sizes that do not vary but for the batch. */
 static bool read_phases(XnnLowering *l, NodeId n, const Convolution *c, Phases *p) {
   Graph *g = l->g;
-  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   *p = (Phases){.c = c,
                 .weight = node_value(g, n, 1),
                 .bias = node_value(g, n, 2),
-                .batch = value_dim(g, x, 0)};
+                .batch = value_dim(g, node_value(g, n, 0), 0)};
   p->half = value_dtype(g, p->weight) == DTYPE_F16;
   if (!value_is_const(g, p->weight) || xl_elements(l, p->weight) > INT32_MAX ||
-      (p->bias && !value_is_const(g, p->bias)) || (p->half && is_depthwise(c)))
+      (p->bias && !value_is_const(g, p->bias)) || (p->half && xl_has_one_input_a_group(c)))
     return false;
-  for (uint32_t i = 0; i < 2; i++) {
-    bool absent = c->rank == 1 && i == 0;
-    SymInt in = absent ? 1 : value_dim(g, x, value_rank(g, x) - 2 + i),
-           out = absent ? 1 : value_dim(g, y, value_rank(g, y) - 2 + i);
-    if (!sym_is_const(in) || !sym_is_const(out))
-      return false;
-    p->in[i] = (uint32_t)in;
-    p->axis[i].size = (uint32_t)out;
-  }
+  uint32_t out[2];
+  if (!xl_image_sizes(l, n, c, p->in, out))
+    return false;
+  for (uint32_t i = 0; i < 2; i++)
+    p->axis[i].size = out[i];
   return true;
 }
 
@@ -365,7 +350,7 @@ bool xl_by_phases(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnI
   }
   SymInt dims[] = {p.batch, (SymInt)high->length * high->phases,
                    (SymInt)p.axis[1].length * p.axis[1].phases, c->out_channels};
-  XnnId whole = reshaped(l, rows, dims, 4);
+  XnnId whole = xl_reshaped(l, rows, dims, 4);
   whole = cropped(l, &p, 1, cropped(l, &p, 0, whole, dims), dims);
   xl_unary(l, XNN_COPY, whole, out);
   return true;

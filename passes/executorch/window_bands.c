@@ -70,7 +70,7 @@ static uint64_t bytes_of_band(const Graph *g, const Windows *w, Bands bands) {
   padded = w->pads ? align_up(sample * channels * padded, PLAN_ALIGNMENT) : 0;
   uint64_t columns = align_up(sample * channels * (uint64_t)y->taps * places, PLAN_ALIGNMENT);
   uint64_t product = align_up(sample * (uint64_t)w->out * places, PLAN_ALIGNMENT);
-  bool permuted = y->batch != 1 || windows_phases(y) != 1;
+  bool permuted = windows_are_permuted(y);
   uint64_t other = permuted ? most(slice, product) : slice; /* rows to come, or the other order */
   uint64_t need = most(most(slice + padded, padded + columns), product + most(columns, other));
   if (!bands.over_x || w->out == y->in)

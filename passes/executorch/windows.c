@@ -59,8 +59,7 @@ int64_t windows_phases(const Geometry *y) {
   return phases;
 }
 
-/* The product is not in the order of the result. */
-static bool is_permuted(const Geometry *y) { return y->batch != 1 || windows_phases(y) != 1; }
+bool windows_are_permuted(const Geometry *y) { return y->batch != 1 || windows_phases(y) != 1; }
 
 /* Bytes and products at the largest sizes; false when they cannot be told in 63 bits. */
 static bool count_costs(const Graph *g, Windows *w) {
@@ -80,7 +79,7 @@ static bool count_costs(const Graph *g, Windows *w) {
                        &padded);
   w->extra = !ok || y->direct ? 0 : columns + (w->pads ? padded : 0);
   uint64_t result = type_bytes_upper(g, value_type(g, w->result));
-  if (is_permuted(y) && w->extra < result) /* the product as well */
+  if (windows_are_permuted(y) && w->extra < result) /* the product as well */
     w->extra = result;
   return ok && columns < UINT64_MAX / 8 && padded < UINT64_MAX / 8;
 }
@@ -281,7 +280,7 @@ ValueId windows_product(Builder *b, const Windows *w, ValueId columns) {
   ValueId v = columns ? product(b, w, columns) : 0;
   if (w->column && v)
     v = build(b, OP_ADD_TENSOR, A_VAL(v), A_VAL(w->column));
-  if (is_permuted(y) && v)
+  if (windows_are_permuted(y) && v)
     v = in_order(b, w, v);
   if (!v || b->status != STATUS_OK)
     return 0;

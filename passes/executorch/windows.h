@@ -40,6 +40,8 @@ typedef struct Windows {
 
 /* The products of all dims: more than 1 in transposed convolutions. */
 int64_t windows_phases(const Geometry *y);
+/* Whether the product is in another order than the result. */
+bool windows_are_permuted(const Geometry *y);
 /* False when n cannot be computed by gathering its windows. */
 bool windows_read(Graph *g, NodeId n, Windows *w);
 /* Makes matrix and column, which windows_product needs. */

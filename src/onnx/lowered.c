@@ -21,11 +21,11 @@ typedef struct Inlining {
   ValueId *values; /* by value of from; 0: not there yet */
 } Inlining;
 
-/* What the first node that cannot stand at LEVEL_ATEN is; NULL when all can. */
-static const char *obstacle(Import *im, const Graph *from, const char **op) {
+/* What keeps the first node that cannot stand at LEVEL_ATEN from it, and its op; NULL when all can.
+ */
+static const char *obstacle(const Graph *from, OpId *op) {
   for (FOR_NODES(from, n)) {
-    OpId id = node_cget(from, n)->op;
-    *op = arena_strdup(&im->scratch, op_schema(id)->name);
+    OpId id = *op = node_cget(from, n)->op;
     if (op_has_trait(id, OP_EFFECT | OP_CONTROL))
       return "keeps a state or jumps";
     if (!op_allowed_at(id, LEVEL_ATEN))
@@ -123,10 +123,13 @@ void import_lowered_call(Import *im, const LoweredOp *lowered) {
                 out_count(im), lowered->path, from->input_count, graph_output_count(from));
     return;
   }
-  const char *op = "method", *why = from->state_count ? "keeps a state" : obstacle(im, from, &op);
+  OpId op = OP_NONE;
+  const char *why = from->state_count ? "keeps a state" : obstacle(from, &op);
   if (why) {
-    import_fail(im, DIAG_LOWERED_MISMATCH, "'%s' cannot be a part of another program: its %s %s",
-                lowered->path, op, why);
+    StrView name = op == OP_NONE ? SV("method") : op_schema(op)->name;
+    import_fail(im, DIAG_LOWERED_MISMATCH,
+                "'%s' cannot be a part of another program: its " SV_FMT " %s", lowered->path,
+                SV_ARG(name), why);
     return;
   }
   Inlining n = {im, lowered, from, ARENA_ARRAY(&im->scratch, ValueId, from->value_count)};

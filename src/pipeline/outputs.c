@@ -37,7 +37,7 @@ static NamedOutput *list_outputs(Session *s, const char *output, uint32_t *count
   return list;
 }
 
-/* What may be written to several times. */
+/* A device or pipe: what is written to it takes the place of nothing. */
 static bool is_device(const char *path) {
   struct stat st;
   return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
@@ -78,9 +78,7 @@ static EtcStatus check_stdout(Session *s) {
 EtcStatus session_check_outputs(Session *s, const char *output) {
   if (!output || !output[0])
     return session_usage(s, "--output", "add -o OUT.pte", "there is no name for the output");
-  struct stat st;
-  if (session_wants_whole(s) && stat(output, &st) == 0 && !S_ISREG(st.st_mode) &&
-      !S_ISDIR(st.st_mode))
+  if (session_wants_whole(s) && is_device(output))
     return session_usage(s, s->budget ? "--budget" : "--size",
                          "name a file, or '-' for standard output",
                          "a device or pipe cannot be looked at before it gets the program");

@@ -20,8 +20,7 @@ enum {
   COPY_MIN = 1 << 16,
   WRITE_MAX = 1 << 30,
   COPY_MAX = 1 << 26,
-  PAGES_MAX = 1 << 22,
-  MAPPED_MAX = 1 << 26 /* bytes of a file whose pages file_fetch_pages keeps */
+  PAGES_MAX = 1 << 22
 };
 
 typedef enum SlotState { SLOT_FREE, SLOT_FILLING, SLOT_LIVE } SlotState;
@@ -248,7 +247,7 @@ void atomic_file_pad(AtomicFile *file, uint64_t to_offset) {
 static uint64_t write_pages(AtomicFile *file, const MappedFile *from, uint64_t offset,
                             uint64_t size) {
   uint64_t done = 0;
-  while (done < size && !file->failed && from->size <= MAPPED_MAX) {
+  while (done < size && !file->failed && from->size <= FILE_KEPT_MAX) {
     uint64_t part = size - done < PAGES_MAX ? size - done : PAGES_MAX;
     if (file_check_unchanged(from, file->sink) != STATUS_OK) {
       file->failed = true;

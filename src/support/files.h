@@ -64,6 +64,7 @@ Status file_check_unchanged(const MappedFile *file, DiagSink *sink);
 /* Brings in the pages of these bytes at once, which is faster than one by one as they are touched:
  * for those that are all read next. False where the system cannot, or the file has become shorter.
  */
+enum { FILE_KEPT_MAX = 1 << 26 }; /* bytes of a file that is fetched once, and stays */
 bool file_fetch_pages(const MappedFile *file, uint64_t offset, uint64_t size);
 /* Pages of these bytes, of a large file, count as this process's no more, though the mapping stays
  * as it is: for those that were read and are not needed soon. */

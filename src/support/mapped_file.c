@@ -19,7 +19,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { KEPT_MAX = 1 << 26 };
 enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
 static int64_t change_time(const struct stat *st) {
@@ -352,7 +351,7 @@ static bool fetch(const MappedFile *file, uint64_t offset, uint64_t size) {
  * once, and stays. */
 bool file_fetch_pages(const MappedFile *file, uint64_t offset, uint64_t size) {
   atomic_bool *fetched = (atomic_bool *)(uintptr_t)&file->fetched; /* a note, no change to a file */
-  if (!file->data || file->size > KEPT_MAX)
+  if (!file->data || file->size > FILE_KEPT_MAX)
     return file->data && fetch(file, offset, size);
   if (!atomic_load(fetched) && fetch(file, 0, file->size))
     atomic_store(fetched, true);
@@ -362,7 +361,7 @@ bool file_fetch_pages(const MappedFile *file, uint64_t offset, uint64_t size) {
 void file_drop_pages(const MappedFile *file, uint64_t offset, uint64_t size) {
   uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = (offset + size) / page * page;
   offset = align_up(offset, page);
-  if (file->data && offset < end && file->size > KEPT_MAX)
+  if (file->data && offset < end && file->size > FILE_KEPT_MAX)
     (void)madvise((void *)(uintptr_t)(file->data + offset), end - offset, MADV_DONTNEED);
 }
 

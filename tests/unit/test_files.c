@@ -401,7 +401,7 @@ static void test_copy(void **state) {
 /* A large file is copied by the kernel, a small one from its mapping (test_copy). */
 static void test_copy_of_large(void **state) {
   Fixture *f = *state;
-  enum { SIZE = 65 << 20, COPIED = 9 << 20 };
+  enum { SIZE = FILE_KEPT_MAX + (1 << 20), COPIED = 9 << 20 };
   AtomicFile file;
   MappedFile from, back;
   int fd = open(path_in(f, "large"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
