@@ -10,11 +10,13 @@
  * - it would leave a gap that one of the unplaced buffers fits into;
  * - the buffer tried is equal to one of lower rank that is not placed yet.
  * A buffer that nothing unplaced meets is placed once: another place for it changes nothing. Where
- * no unplaced buffer reaches over the border of two sections, both sides are solved apart.
+ * no unplaced buffer reaches over the border of two sections, both sides are solved on their own.
  *
  * Several rankings are tried in turn, with limits that grow: often one finds quickly what the
- * others do not. That nothing fits is often a matter of few sections, while the search gets lost in
- * all the ways to place the others: windows of sections are tried alone, too. */
+ * others do not. Each is tried as it is, and so that sides solved on their own are ranked anew by
+ * what is left in their sections. That nothing fits is often a matter of few sections, while the
+ * search gets lost in all the ways to place the others: windows of sections are tried alone, too.
+ */
 #include "passes/executorch/plan_search.h"
 
 #include <stdlib.h>
@@ -22,6 +24,7 @@
 enum {
   MAX_BUFFERS = 2048,
   RANKINGS = 4,
+  WAYS = 2 * RANKINGS,
   FIRST_LIMIT = 256, /* work of the first attempt for each buffer */
   FIRST_WINDOW = 4   /* sections */
 };
@@ -30,6 +33,7 @@ typedef struct Buffer {
   uint64_t size;
   uint32_t from, to;   /* sections, `to` excluded */
   uint32_t span, time; /* in use for so many nodes */
+  uint64_t at;         /* of the entry, while it is ranked anew */
   bool twin;           /* the same size and sections as the buffer one rank below */
 } Buffer;
 
@@ -60,7 +64,10 @@ typedef struct Component {
 struct PlanSearch {
   Arena *arena;
   Buffer *rankings[RANKINGS];
-  Buffer *buffers; /* those that the present attempt places, in order of rank */
+  struct Ranked *ranked; /* memory for sorting */
+  const uint8_t *order;  /* the keys of the present ranking */
+  bool anew;             /* parts are ranked anew in the present attempt */
+  Buffer *buffers;       /* those that the present part of the search places, in order of rank */
   uint32_t count, sections;
   Component *components;
   uint32_t component_count;
@@ -70,6 +77,7 @@ struct PlanSearch {
   uint64_t *sums;         /* by section, of one check */
   uint64_t *floor_raised; /* set of buffers: those whose lowest offset rose in this step */
   Entry **levels;         /* by depth: memory for entries */
+  Buffer **reranked;      /* by depth: memory for buffers that are ranked anew */
   Range impossible;       /* the window that could not be filled last; or empty */
   uint64_t *offsets;      /* by span, of the present attempt */
 };
@@ -153,9 +161,11 @@ static int compare_ranked(const void *a, const void *b) {
   return x->buffer.span < y->buffer.span ? -1 : 1;
 }
 
-static void rank_buffers(PlanSearch *s, const uint8_t *order, Ranked *ranked, Buffer *out) {
-  for (uint32_t i = 0; i < s->count; i++) {
-    const Buffer *b = &s->buffers[i];
+/* Sorts buffers by s->order, with s->sums the bytes that each section holds. */
+static void rank_buffers(PlanSearch *s, Buffer *buffers, uint32_t count) {
+  Ranked *ranked = s->ranked;
+  for (uint32_t i = 0; i < count; i++) {
+    const Buffer *b = &buffers[i];
     uint64_t value[KEYS] = {[LENGTH] = b->to - b->from, [TIME] = b->time};
     for (uint32_t k = b->from; k < b->to; k++)
       value[PRESSURE] = s->sums[k] > value[PRESSURE] ? s->sums[k] : value[PRESSURE];
@@ -163,22 +173,30 @@ static void rank_buffers(PlanSearch *s, const uint8_t *order, Ranked *ranked, Bu
       value[AREA] = UINT64_MAX;
     ranked[i].buffer = *b;
     for (unsigned k = 0; k < ORDER_KEYS; k++)
-      ranked[i].keys[k] = value[order[k]];
+      ranked[i].keys[k] = value[s->order[k]];
   }
-  qsort(ranked, s->count, sizeof *ranked, compare_ranked);
-  for (uint32_t i = 0; i < s->count; i++)
-    out[i] = ranked[i].buffer;
+  qsort(ranked, count, sizeof *ranked, compare_ranked);
+  for (uint32_t i = 0; i < count; i++)
+    buffers[i] = ranked[i].buffer;
+}
+
+/* The bytes of each section between `from` and `to`. */
+static void sum_sections(PlanSearch *s, const Buffer *buffers, uint32_t count, Range range) {
+  memset(s->sums + range.from, 0, (range.to - range.from) * sizeof *s->sums);
+  for (uint32_t i = 0; i < count; i++)
+    for (uint32_t k = buffers[i].from; k < buffers[i].to; k++)
+      s->sums[k] += buffers[i].size;
 }
 
 static void find_rankings(PlanSearch *s) {
-  Ranked *ranked = ARENA_ARRAY(s->arena, Ranked, s->count);
+  s->ranked = ARENA_ARRAY(s->arena, Ranked, s->count);
   s->sums = ARENA_ARRAY(s->arena, uint64_t, s->sections);
-  for (uint32_t i = 0; i < s->count; i++)
-    for (uint32_t k = s->buffers[i].from; k < s->buffers[i].to; k++)
-      s->sums[k] += s->buffers[i].size;
+  sum_sections(s, s->buffers, s->count, (Range){0, s->sections});
   for (unsigned r = 0; r < RANKINGS; r++) {
     s->rankings[r] = ARENA_ARRAY(s->arena, Buffer, s->count);
-    rank_buffers(s, key_orders[r], ranked, s->rankings[r]);
+    memcpy(s->rankings[r], s->buffers, s->count * sizeof *s->buffers);
+    s->order = key_orders[r];
+    rank_buffers(s, s->rankings[r], s->count);
   }
 }
 
@@ -194,6 +212,7 @@ PlanSearch *plan_search_make(const Span *spans, uint32_t count, uint32_t end, Ar
   s->sections = find_sections(s, spans, count, end);
   s->floor_raised = ARENA_ARRAY(arena, uint64_t, sized / 64 + 1);
   s->levels = ARENA_ARRAY(arena, Entry *, (size_t)sized + 1);
+  s->reranked = ARENA_ARRAY(arena, Buffer *, (size_t)sized + 1);
   find_components(s);
   find_rankings(s);
   return s;
@@ -274,6 +293,43 @@ static Entry *level_entries(PlanSearch *s, uint32_t depth) {
   return s->levels[depth];
 }
 
+/* Whether the buffer of this rank is like the one below it, so that their order does not matter. */
+static bool is_twin(const Buffer *buffers, uint32_t rank) {
+  const Buffer *b = &buffers[rank], *below = rank ? b - 1 : b;
+  return rank && below->size == b->size && below->from == b->from && below->to == b->to;
+}
+
+static int compare_entries(const void *a, const void *b) {
+  const Entry *x = a, *y = b;
+  if (x->at != y->at)
+    return x->at < y->at ? -1 : 1;
+  return x->buffer < y->buffer ? -1 : 1;
+}
+
+/* Solves a part above `least` with its buffers ranked by what is in it alone. */
+static SearchAnswer descend_reranked(PlanSearch *s, Part part, uint64_t least, uint32_t depth) {
+  Buffer *outer = s->buffers;
+  if (!s->reranked[depth])
+    s->reranked[depth] = ARENA_ARRAY(s->arena, Buffer, s->count - depth);
+  Buffer *buffers = s->reranked[depth];
+  for (uint32_t i = 0; i < part.count; i++) {
+    buffers[i] = outer[part.entries[i].buffer];
+    buffers[i].at = part.entries[i].at;
+  }
+  sum_sections(s, buffers, part.count, (Range){part.from, part.to});
+  rank_buffers(s, buffers, part.count);
+  for (uint32_t i = 0; i < part.count; i++) {
+    buffers[i].twin = is_twin(buffers, i);
+    part.entries[i] = (Entry){buffers[i].at, i};
+  }
+  qsort(part.entries, part.count, sizeof *part.entries, compare_entries);
+  s->work_left -= 8 * part.count < s->work_left ? 8 * part.count : s->work_left;
+  s->buffers = buffers;
+  SearchAnswer answer = descend(s, part, (Entry){least, 0}, depth);
+  s->buffers = outer;
+  return answer;
+}
+
 /* Solves the parts that are left of `whole` after `placed` was placed; *moved: it has moved others
  * up. */
 static SearchAnswer solve_parts(PlanSearch *s, const Part *whole, Entry placed, uint32_t depth,
@@ -293,7 +349,9 @@ static SearchAnswer solve_parts(PlanSearch *s, const Part *whole, Entry placed, 
     while (end < entries + whole->count - 1 && s->buffers[end->buffer].to <= part.to)
       end++;
     part.count = (uint32_t)(end - part.entries);
-    SearchAnswer answer = descend(s, part, placed, depth + 1);
+    SearchAnswer answer = !s->anew || part.count + 1 == whole->count
+                              ? descend(s, part, placed, depth + 1)
+                              : descend_reranked(s, part, placed.at, depth + 1);
     if (answer != SEARCH_FOUND)
       return answer;
   }
@@ -335,21 +393,23 @@ static void pick_buffers(PlanSearch *s, const Buffer *ranking, Range range, Part
       continue;
     b.from = b.from > range.from ? b.from : range.from;
     b.to = b.to < range.to ? b.to : range.to;
-    const Buffer *below = count ? &s->buffers[count - 1] : &b;
-    b.twin = count && below->size == b.size && below->from == b.from && below->to == b.to;
     s->buffers[count] = b;
+    s->buffers[count].twin = is_twin(s->buffers, count);
     part->entries[count] = (Entry){0, count};
     count++;
   }
   part->count = count;
 }
 
-/* Solves a range of sections with at most `limit` of the work. */
-static SearchAnswer attempt(PlanSearch *s, Range range, unsigned ranking, uint64_t limit,
+/* Solves a range of sections with at most `limit` of the work. way: one of WAYS, a ranking twice
+ * and one more where parts are ranked anew. */
+static SearchAnswer attempt(PlanSearch *s, Range range, unsigned way, uint64_t limit,
                             uint64_t *work) {
   uint64_t given = limit < *work ? limit : *work;
   Part part = {.entries = level_entries(s, 0), .from = range.from, .to = range.to};
-  pick_buffers(s, s->rankings[ranking], range, &part);
+  s->order = key_orders[way / 2];
+  s->anew = way % 2;
+  pick_buffers(s, s->rankings[way / 2], range, &part);
   s->work_left = given > s->count ? given - s->count : 0;
   SearchAnswer answer =
       sections_fit(s, &part, 0) ? descend(s, part, (Entry){0}, 0) : SEARCH_IMPOSSIBLE;
@@ -374,10 +434,10 @@ static bool impossible_window(PlanSearch *s, Range range, uint64_t limit, uint64
   return false;
 }
 
-/* One round for a component: each ranking, then windows. */
+/* One round for a component: each way, then windows. */
 static SearchAnswer try_component(PlanSearch *s, Range range, uint64_t limit, uint64_t *work) {
-  for (unsigned r = 0; r < RANKINGS && *work; r++) {
-    SearchAnswer answer = attempt(s, range, r, limit, work);
+  for (unsigned way = 0; way < WAYS && *work; way++) {
+    SearchAnswer answer = attempt(s, range, way, limit, work);
     if (answer != SEARCH_UNDECIDED)
       return answer;
   }
