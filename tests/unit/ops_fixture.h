@@ -98,4 +98,20 @@ static inline void check_refused(OpsFixture *f, ValueId v, const char *part) {
   fixture_clear(f);
 }
 
+/* Setup and teardown of a test whose state is an OpsFixture, and its row in the list of tests. */
+static inline int fixture_setup(void **state) {
+  OpsFixture *f = test_malloc(sizeof *f);
+  fixture_init(f);
+  *state = f;
+  return 0;
+}
+
+static inline int fixture_teardown(void **state) {
+  fixture_release(*state);
+  test_free(*state);
+  return 0;
+}
+
+#define OPS_TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
 #endif

@@ -97,25 +97,10 @@ static void test_rms_norm(void **state) {
   check_refused(f, build(&f->b, OP_RMS_NORM, A_VAL(x), INTS(2, 2), A_VAL(w)), "weight has rank 1");
 }
 
-static int setup(void **state) {
-  OpsFixture *f = test_malloc(sizeof *f);
-  fixture_init(f);
-  *state = f;
-  return 0;
-}
-
-static int teardown(void **state) {
-  fixture_release(*state);
-  test_free(*state);
-  return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_activations), TEST(test_prelu),    TEST(test_matmul),
-      TEST(test_attention),   TEST(test_rms_norm),
+      OPS_TEST(test_activations), OPS_TEST(test_prelu),    OPS_TEST(test_matmul),
+      OPS_TEST(test_attention),   OPS_TEST(test_rms_norm),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -208,26 +208,11 @@ static void test_unbacked(void **state) {
   check_tensor(&outputs[1], DTYPE_I64, DIMS(2, 2), VALUES(0, 0, 6, 7), 0);
 }
 
-static int setup(void **state) {
-  OpsFixture *f = test_malloc(sizeof *f);
-  fixture_init(f);
-  *state = f;
-  return 0;
-}
-
-static int teardown(void **state) {
-  fixture_release(*state);
-  test_free(*state);
-  return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_index_select), TEST(test_embedding), TEST(test_gather_scatter),
-      TEST(test_index_tensor), TEST(test_index_put), TEST(test_index_put_in_place),
-      TEST(test_index_checks), TEST(test_counts),    TEST(test_unbacked),
+      OPS_TEST(test_index_select), OPS_TEST(test_embedding), OPS_TEST(test_gather_scatter),
+      OPS_TEST(test_index_tensor), OPS_TEST(test_index_put), OPS_TEST(test_index_put_in_place),
+      OPS_TEST(test_index_checks), OPS_TEST(test_counts),    OPS_TEST(test_unbacked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

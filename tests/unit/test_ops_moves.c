@@ -287,30 +287,15 @@ static void test_casts(void **state) {
   check_refused(f, build(&f->b, OP_COPY_, A_VAL(src), A_VAL(x)), "differ: 4 and 1");
 }
 
-static int setup(void **state) {
-  OpsFixture *f = test_malloc(sizeof *f);
-  fixture_init(f);
-  *state = f;
-  return 0;
-}
-
-static int teardown(void **state) {
-  fixture_release(*state);
-  test_free(*state);
-  return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_view),          TEST(test_squeeze),
-      TEST(test_permute_sizes), TEST(test_large_transpose),
-      TEST(test_expand_repeat), TEST(test_as_strided),
-      TEST(test_slice),         TEST(test_scatter_parts),
-      TEST(test_cat_stack),     TEST(test_split),
-      TEST(test_reorder),       TEST(test_pads),
-      TEST(test_casts),
+      OPS_TEST(test_view),          OPS_TEST(test_squeeze),
+      OPS_TEST(test_permute_sizes), OPS_TEST(test_large_transpose),
+      OPS_TEST(test_expand_repeat), OPS_TEST(test_as_strided),
+      OPS_TEST(test_slice),         OPS_TEST(test_scatter_parts),
+      OPS_TEST(test_cat_stack),     OPS_TEST(test_split),
+      OPS_TEST(test_reorder),       OPS_TEST(test_pads),
+      OPS_TEST(test_casts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,21 +136,6 @@ static void test_pixel_shuffle(void **state) {
   check_refused(f, build(&f->b, OP_PIXEL_UNSHUFFLE, A_VAL(x), A_INT(2)), "the height, 1");
 }
 
-static int setup(void **state) {
-  OpsFixture *f = test_malloc(sizeof *f);
-  fixture_init(f);
-  *state = f;
-  return 0;
-}
-
-static int teardown(void **state) {
-  fixture_release(*state);
-  test_free(*state);
-  return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 /* f32 has a loop of its own: the same as f64 on every window, NaN and padding among them. */
 static void test_max_pool_types(void **state) {
   (void)state;
@@ -187,11 +172,11 @@ static void test_max_pool_types(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_max_pool_types),
-      TEST(test_max_pool),
-      TEST(test_avg_pool),
-      TEST(test_upsample),
-      TEST(test_grid_sampler),
-      TEST(test_pixel_shuffle),
+      OPS_TEST(test_max_pool),
+      OPS_TEST(test_avg_pool),
+      OPS_TEST(test_upsample),
+      OPS_TEST(test_grid_sampler),
+      OPS_TEST(test_pixel_shuffle),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,23 +55,8 @@ static void test_shares(void **state) {
   assert_true(work_plus(UINT64_MAX, 1) == UINT64_MAX);
 }
 
-static int setup(void **state) {
-  OpsFixture *f = test_malloc(sizeof *f);
-  fixture_init(f);
-  *state = f;
-  return 0;
-}
-
-static int teardown(void **state) {
-  fixture_release(*state);
-  test_free(*state);
-  return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void) {
-  const struct CMUnitTest tests[] = {TEST(test_products), TEST(test_convolutions),
-                                     TEST(test_shares)};
+  const struct CMUnitTest tests[] = {OPS_TEST(test_products), OPS_TEST(test_convolutions),
+                                     OPS_TEST(test_shares)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,13 +13,6 @@ typedef struct Case {
   uint64_t state; /* of the random numbers */
 } Case;
 
-static uint32_t next_random(Case *c, uint32_t below) {
-  c->state ^= c->state << 13;
-  c->state ^= c->state >> 7;
-  c->state ^= c->state << 17;
-  return (uint32_t)(c->state >> 11) % below;
-}
-
 static void case_init(Case *c, uint32_t count, uint32_t end, uint64_t seed) {
   *c = (Case){.count = count, .end = end, .state = seed * 0x9e3779b97f4a7c15u + 1};
   arena_init(&c->arena);
@@ -66,9 +59,9 @@ static uint64_t run_all(Case *c) {
 
 static void random_spans(Case *c, uint32_t longest, uint32_t largest) {
   for (uint32_t i = 0; i < c->count; i++) {
-    uint32_t first = next_random(c, c->end);
-    uint32_t last = first + next_random(c, longest);
-    c->spans[i] = (Span){.size = (uint64_t)next_random(c, largest) * PLAN_ALIGNMENT,
+    uint32_t first = draw_below(&c->state, c->end);
+    uint32_t last = first + draw_below(&c->state, longest);
+    c->spans[i] = (Span){.size = (uint64_t)draw_below(&c->state, largest) * PLAN_ALIGNMENT,
                          .first = first,
                          .last = last < c->end ? last : c->end - 1};
   }
@@ -102,7 +95,7 @@ static void test_chain(void **state) {
     Case c;
     case_init(&c, 300, 301, seed);
     for (uint32_t i = 0; i < c.count; i++)
-      c.spans[i] = (Span){(uint64_t)(1 + next_random(&c, 5000)) * PLAN_ALIGNMENT, i, i + 1};
+      c.spans[i] = (Span){(uint64_t)(1 + draw_below(&c.state, 5000)) * PLAN_ALIGNMENT, i, i + 1};
     uint64_t total = run_all(&c);
     assert_int_equal(total, c.bound);
     arena_release(&c.arena);
@@ -151,13 +144,13 @@ static void test_large(void **state) {
   Case c;
   case_init(&c, 100000, 100001, 7);
   for (uint32_t i = 0; i < c.count; i++)
-    c.spans[i] = (Span){(uint64_t)(1 + next_random(&c, 50)) * PLAN_ALIGNMENT, 0, c.end - 1};
+    c.spans[i] = (Span){(uint64_t)(1 + draw_below(&c.state, 50)) * PLAN_ALIGNMENT, 0, c.end - 1};
   case_bound(&c);
   assert_int_equal(planner_greedy(c.spans, c.count, c.end, c.bound, &c.arena, c.offsets), c.bound);
   for (uint32_t i = 0; i < c.count; i++) {
-    uint32_t first = next_random(&c, c.end - 40);
-    c.spans[i] = (Span){(uint64_t)(1 + next_random(&c, 500)) * PLAN_ALIGNMENT, first,
-                        first + next_random(&c, 40)};
+    uint32_t first = draw_below(&c.state, c.end - 40);
+    c.spans[i] = (Span){(uint64_t)(1 + draw_below(&c.state, 500)) * PLAN_ALIGNMENT, first,
+                        first + draw_below(&c.state, 40)};
   }
   case_bound(&c);
   uint64_t total = planner_greedy(c.spans, c.count, c.end, c.bound, &c.arena, c.offsets);

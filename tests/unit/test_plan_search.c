@@ -21,13 +21,6 @@ typedef struct Case {
   uint64_t state; /* of the random numbers */
 } Case;
 
-static uint32_t next_random(Case *c, uint32_t below) {
-  c->state ^= c->state << 13;
-  c->state ^= c->state >> 7;
-  c->state ^= c->state << 17;
-  return (uint32_t)(c->state >> 11) % below;
-}
-
 static void case_init(Case *c, uint32_t count, uint32_t end, uint64_t seed) {
   *c = (Case){.q = {.count = count, .end = end, .alignment = PLAN_ALIGNMENT},
               .state = seed * 0x9e3779b97f4a7c15u + 1};
@@ -117,8 +110,8 @@ static void test_against_orders(void **state) {
   for (uint32_t seed = 1; seed <= 400; seed++) {
     case_init(&c, 3 + seed % 6, 5 + seed % 3, seed);
     for (uint32_t i = 0; i < c.q.count; i++) {
-      uint32_t first = next_random(&c, c.q.end), last = first + next_random(&c, 4);
-      c.spans[i] = (Span){PLAN_ALIGNMENT * (uint64_t)next_random(&c, 5), first,
+      uint32_t first = draw_below(&c.state, c.q.end), last = first + draw_below(&c.state, 4);
+      c.spans[i] = (Span){PLAN_ALIGNMENT * (uint64_t)draw_below(&c.state, 5), first,
                           last < c.q.end ? last : c.q.end - 1};
     }
     check_against_orders(&c);
@@ -133,15 +126,16 @@ static void test_against_orders(void **state) {
 
 /* Cuts a full arena, [from, to) in time and [0, size), into up to 2^depth pieces. */
 static void cut(Case *c, uint32_t from, uint32_t to, uint64_t size, uint32_t depth) {
-  bool across = next_random(c, 2);
+  bool across = draw_below(&c->state, 2);
   if (depth == 0 || to - from < 3 || size < 64) {
     c->spans[c->q.count++] = (Span){size, from, to - 1};
   } else if (across) {
-    uint32_t at = from + 1 + next_random(c, to - from - 1);
+    uint32_t at = from + 1 + draw_below(&c->state, to - from - 1);
     cut(c, from, at, size, depth - 1);
     cut(c, at, to, size, depth - 1);
   } else {
-    uint64_t part = PLAN_ALIGNMENT * (1 + (uint64_t)next_random(c, (uint32_t)(size / 16) - 1));
+    uint64_t part =
+        PLAN_ALIGNMENT * (1 + (uint64_t)draw_below(&c->state, (uint32_t)(size / 16) - 1));
     cut(c, from, to, part, depth - 1);
     cut(c, from, to, size - part, depth - 1);
   }
@@ -180,8 +174,9 @@ static void test_impossible_window(void **state) {
   for (uint32_t i = 0; i < COUNT_OF(knot); i++)
     c.spans[c.q.count++] = (Span){knot[i].size, 75 + knot[i].first, 75 + knot[i].last};
   for (uint32_t i = 0; i < 380; i++) {
-    uint32_t first = next_random(&c, 70) + (i % 2 ? 85 : 0), last = first + next_random(&c, 6);
-    uint64_t most = 0, size = 16 * (1 + (uint64_t)next_random(&c, 2));
+    uint32_t first = draw_below(&c.state, 70) + (i % 2 ? 85 : 0),
+             last = first + draw_below(&c.state, 6);
+    uint64_t most = 0, size = 16 * (1 + (uint64_t)draw_below(&c.state, 2));
     for (uint32_t t = first; t <= last; t++)
       most = in_use[t] > most ? in_use[t] : most;
     if (most + size > 64)
@@ -205,8 +200,8 @@ static void test_limits(void **state) {
   Case c;
   case_init(&c, 120, 80, 11);
   for (uint32_t i = 0; i < c.q.count; i++) {
-    uint32_t first = next_random(&c, c.q.end), last = first + next_random(&c, 9);
-    c.spans[i] = (Span){PLAN_ALIGNMENT * (uint64_t)(1 + next_random(&c, 900)), first,
+    uint32_t first = draw_below(&c.state, c.q.end), last = first + draw_below(&c.state, 9);
+    c.spans[i] = (Span){PLAN_ALIGNMENT * (uint64_t)(1 + draw_below(&c.state, 900)), first,
                         last < c.q.end ? last : c.q.end - 1};
   }
   case_bound(&c);

@@ -14,19 +14,12 @@ typedef struct Case {
   uint64_t state; /* of the random numbers */
 } Case;
 
-static uint32_t next_random(Case *c, uint32_t below) {
-  c->state ^= c->state << 13;
-  c->state ^= c->state >> 7;
-  c->state ^= c->state << 17;
-  return (uint32_t)(c->state >> 11) % below;
-}
-
 static void add_operand(Case *c, uint32_t node, ScheduleUse *uses, uint32_t buffer) {
   ScheduleNode *n = &c->nodes[node];
   for (uint32_t i = 0; i < n->use_count; i++)
     if (uses[i].buffer == buffer)
       return;
-  uses[n->use_count++] = (ScheduleUse){buffer, next_random(c, 2)};
+  uses[n->use_count++] = (ScheduleUse){buffer, draw_below(&c->state, 2)};
   c->buffers[buffer].uses++;
   if (buffer > 0) /* buffer 0 is the input, buffer k + 1 is made by node k */
     c->before[buffer - 1][node] = true;
@@ -40,13 +33,13 @@ static void case_init(Case *c, uint32_t count, uint64_t seed) {
   c->buffers = ARENA_ARRAY(&c->arena, ScheduleBuffer, (size_t)count + 1);
   c->p = (ScheduleProblem){c->nodes, c->buffers, count, count + 1};
   for (uint32_t i = 0; i <= count; i++)
-    c->buffers[i].size = 16 * (uint64_t)next_random(c, 20);
+    c->buffers[i].size = 16 * (uint64_t)draw_below(&c->state, 20);
   c->buffers[0].given = true;
   for (uint32_t k = 0; k < count; k++) {
     ScheduleUse *uses = ARENA_ARRAY(&c->arena, ScheduleUse, OPERANDS);
     uint32_t *makes = ARENA_ARRAY(&c->arena, uint32_t, 1), *after;
-    for (uint32_t i = next_random(c, OPERANDS) + 1; i > 0; i--)
-      add_operand(c, k, uses, next_random(c, k + 1));
+    for (uint32_t i = draw_below(&c->state, OPERANDS) + 1; i > 0; i--)
+      add_operand(c, k, uses, draw_below(&c->state, k + 1));
     makes[0] = k + 1;
     after = ARENA_ARRAY(&c->arena, uint32_t, count);
     c->nodes[k].uses = uses;

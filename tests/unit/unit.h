@@ -33,6 +33,15 @@ static inline void capture_release(Capture *capture) {
   strbuf_release(&capture->text);
 }
 
+/* A number below `below`, the same ones after the same seed in *state, which is not 0
+ * (xorshift64, Marsaglia 2003). */
+static inline uint32_t draw_below(uint64_t *state, uint32_t below) {
+  *state ^= *state << 13;
+  *state ^= *state >> 7;
+  *state ^= *state << 17;
+  return (uint32_t)(*state >> 11) % below;
+}
+
 #define assert_contains(text, part)                                                                \
   do {                                                                                             \
     if (!strstr((text), (part)))                                                                   \
