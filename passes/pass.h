@@ -55,12 +55,17 @@ typedef struct PassOptions {
   uint64_t max_arena; /* most bytes of memory that a program may plan; 0: PASS_MAX_ARENA */
   const struct BackendChoice *backends; /* in order of preference */
   uint32_t backend_count;
-  const QuantOptions *quantize;                   /* NULL: nothing is quantized */
+  bool quantized_kernels;       /* the runtime has the kernels of quantized_decomposed */
+  const QuantOptions *quantize; /* NULL: nothing is quantized */
   void (*keep_delegate)(void *user, Graph *part); /* takes the graph of each delegate; or NULL */
   void *keep_user;
 } PassOptions;
 /* Whether a chosen backend takes quantize and dequantize. */
 bool backends_take_quantized(const PassOptions *options);
+/* The same, or the runtime has kernels for them: they stand until both had their choice. */
+static inline bool quantized_stands(const PassOptions *options) {
+  return options->quantized_kernels || backends_take_quantized(options);
+}
 /* Whether a chosen backend wants that pass, one FOR_BACKENDS. */
 bool backends_want_pass(const PassOptions *options, const char *name);
 #define PASS_MAX_ARENA ((uint64_t)2 << 30)

@@ -1,6 +1,6 @@
 /* Quantization as plain arithmetic, where no backend took it: a plain runtime has no kernels of
- * quantized_decomposed. Without a backend to wait for it is done first of all, so that the passes
- * that follow see what is computed. */
+ * quantized_decomposed. Without a backend or kernels to wait for it is done first of all, so that
+ * the passes that follow see what is computed. */
 #include "ops/quantized.h"
 #include "passes/pass.h"
 
@@ -64,9 +64,18 @@ static ValueId zero_of(Builder *b, const Quantization *q, uint32_t rank) {
   return any ? along(b, numbers, count, q->axis, rank) : 0;
 }
 
+/* Whether the runtime's library `quantized` has a kernel for n. Constants are computed ahead. */
+static bool stays_call(Builder *b, NodeId n) {
+  const PassOptions *options = b->data;
+  return options->quantized_kernels && quantized_call(b->g, n) &&
+         !value_is_const(b->g, node_value(b->g, n, 0));
+}
+
 /* The runtime's division multiplies by the reciprocal when the divisor has one element and no
  * rounding mode is named. */
 static ValueId expand_quantize(Builder *b, NodeId n) {
+  if (stays_call(b, n))
+    return 0;
   Quantization q = quantization_of(b->g, n);
   ValueId x = node_value(b->g, n, 0);
   uint32_t rank = value_rank(b->g, x);
@@ -104,6 +113,8 @@ static ValueId expand_blocks(Builder *b, NodeId n) {
 }
 
 static ValueId expand_dequantize(Builder *b, NodeId n) {
+  if (stays_call(b, n))
+    return 0;
   Quantization q = quantization_of(b->g, n);
   ValueId x = node_value(b->g, n, 0);
   uint32_t rank = value_rank(b->g, x);
@@ -168,6 +179,9 @@ Status pass_expand_quantized(PassContext *p, Graph *g) {
       {OP_DEQUANTIZE_PER_CHANNEL, expand_dequantize, "dequantizations"},
       {OP_DEQUANTIZE_AFFINE, expand_blocks, "dequantizations"},
   };
-  bool later = g->level == LEVEL_ATEN && backends_take_quantized(p->options);
-  return later ? STATUS_OK : pass_rewrite(p, g, rules, COUNT_OF(rules));
+  if (g->level == LEVEL_ATEN && quantized_stands(p->options))
+    return STATUS_OK;
+  PassOptions options = *p->options;
+  return pass_rewriter(
+      p, g, &(Rewriter){.rules = rules, .rule_count = COUNT_OF(rules), .data = &options});
 }

@@ -257,6 +257,21 @@ static bool quantize(const EwJob *job, const void *const *in, void *out, size_t 
   return true;
 }
 
+/* The runtime's kernel: the reciprocal in f32, codes as 64-bit integers, of which what is not
+ * finite or too large is the least. */
+static bool quantize_as_runtime(const EwJob *job, const void *const *in, void *out, size_t count) {
+  const float *x = in[0], *scale = in[1], *zero = in[2];
+  float *y = out, low = (float)job->f[0], high = (float)job->f[1];
+  for (size_t i = 0; i < count; i++) {
+    float code = rintf(x[i] * (1.0F / scale[i]));
+    if (!(fabsf(code) < 0x1p63F))
+      code = -0x1p63F;
+    code += zero[i];
+    y[i] = code < low ? low : code > high ? high : code;
+  }
+  return true;
+}
+
 static bool dequantize(const EwJob *job, const void *const *in, void *out, size_t count) {
   const float *x = in[0], *scale = in[1], *zero = in[2];
   float *y = out;
@@ -270,7 +285,9 @@ static Status run(Kernel *k, EwOperand scale, EwOperand zero, uint32_t range) {
   const Tensor *x;
   TRY(kernel_need(k, 0, &x));
   TRY(kernel_expect(k, 0, x->rank, x->dims));
-  EwJob job = {.fn = makes_codes(k->op) ? quantize : dequantize,
+  EwJob job = {.fn = !makes_codes(k->op) ? dequantize
+                     : k->as_runtime     ? quantize_as_runtime
+                                         : quantize,
                .in = {ew_tensor(x, EW_F32), scale, zero},
                .in_count = 3,
                .out_type = EW_F32,

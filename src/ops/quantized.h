@@ -26,6 +26,10 @@ static inline bool is_dequantize(const Graph *g, NodeId n) {
   return n && op_has_trait(node_cget(g, n)->op, OP_DEQUANTIZE);
 }
 
+/* Whether the runtime's library `quantized` has a kernel for n, at LEVEL_EDGE or later: a
+ * quantization or dequantization per tensor whose scale and zero point are known. */
+bool quantized_call(const Graph *g, NodeId n);
+
 /* Where the arguments of quantized_decomposed::observe are. */
 enum {
   OBSERVE_RANGE = 1,

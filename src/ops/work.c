@@ -64,6 +64,7 @@ uint64_t node_work(const Graph *g, NodeId n) {
   case OP_BMM:
   case OP_LINEAR:
   case OP_MATMUL:
+  case OP_MIXED_LINEAR:
     return product_work(g, n, 0);
   case OP_ADDMM:
     return product_work(g, n, 1);

@@ -113,6 +113,8 @@ static void merge_quantize(MethodOptions *o, const MethodOptions *below, uint32_
 
 void options_merge(MethodOptions *o, const MethodOptions *below) {
   uint32_t take = below->given & ~o->given;
+  if (take & GIVEN_KERNELS)
+    o->pass.quantized_kernels = below->pass.quantized_kernels;
   if (take & GIVEN_FOLD_LIMIT)
     o->pass.fold_limit = below->pass.fold_limit;
   if (take & GIVEN_PLAN) {

@@ -27,6 +27,7 @@ typedef enum OptionBit {
   GIVEN_DERIVE = 1 << 10,
   GIVEN_MEMORY = 1 << 11,
   GIVEN_BUNDLE = 1 << 12,
+  GIVEN_KERNELS = 1 << 13,
   GIVEN_PATHS = GIVEN_DATA | GIVEN_RANGES | GIVEN_QUANTIZE_CONFIG /* of graphs, and name a file */
 } OptionBit;
 

@@ -213,13 +213,24 @@ static EtcStatus set_bisect_limit(Session *s, StrView value) {
   return number(s, "--bisect-limit", value, -1, UINT32_MAX, &s->manager.options.bisect_limit);
 }
 
+/* Libraries of kernels, with commas between them. */
 static EtcStatus set_kernels(Session *s, StrView value) {
-  if (sv_eq(value, SV("portable")))
-    return ETC_OK;
-  if (sv_eq(value, SV("portable,quantized")) || sv_eq(value, SV("quantized,portable")))
-    return session_later(s, "kernels");
-  return session_usage(s, "--kernels", "only 'portable', the default, is supported so far",
-                       "there is no kernel library '" SV_FMT "'", SV_ARG(value));
+  bool portable = false, quantized = false;
+  while (value.size) {
+    StrView name = value, rest = {0};
+    (void)session_split(value, ',', &name, &rest);
+    value = rest;
+    if (!sv_eq(name, SV("portable")) && !sv_eq(name, SV("quantized")))
+      return session_usage(s, "--kernels", "the libraries are 'portable' and 'quantized'",
+                           "there is no kernel library '" SV_FMT "'", SV_ARG(name));
+    portable |= sv_eq(name, SV("portable"));
+    quantized |= sv_eq(name, SV("quantized"));
+  }
+  if (!portable)
+    return session_usage(s, "--kernels", "give --kernels portable,quantized",
+                         "programs need the kernels of the library 'portable'");
+  settings_options(s)->pass.quantized_kernels = quantized;
+  return ETC_OK;
 }
 
 static EtcStatus set_artifacts(Session *s, StrView value) {
@@ -359,15 +370,6 @@ static EtcStatus set_color(Session *s, StrView value) {
                        "--color does not take '" SV_FMT "'", SV_ARG(value));
 }
 
-EtcStatus session_later(Session *s, const char *option) {
-  DiagPlace place = s->setting.at.line ? s->setting.at : DIAG_NOWHERE;
-  place.option = sv_from(arena_printf(&s->arena, "--%s", option));
-  Diag *d = diag_begin(&s->sink, DIAG_NOT_IMPLEMENTED, place);
-  diag_message(d, "--%s is not available yet", option);
-  diag_hint(d, "leave it out; nothing was written");
-  return session_status(diag_end(d));
-}
-
 static EtcStatus set_plugin(Session *s, StrView value) {
   return session_status(registry_load(&s->registry, session_path(s, value)));
 }
@@ -383,7 +385,6 @@ typedef enum CacheRole {
   BESIDES     /* writes or prints more than the program: not with the cache */
 } CacheRole;
 
-/* set NULL: an option of a later version. */
 typedef struct Setting {
   const char *name;
   EtcStatus (*set)(Session *s, StrView value);
@@ -409,7 +410,7 @@ static const Setting settings[] = {
     {"fold-limit", session_set_fold_limit, true, OF_GRAPHS, GIVEN_FOLD_LIMIT},
     {"memory", session_set_memory, true, OF_GRAPHS, GIVEN_MEMORY},
     {"max-arena", session_set_max_arena, true, OF_GRAPHS, GIVEN_MAX_ARENA},
-    {"kernels", set_kernels, true},
+    {"kernels", set_kernels, true, OF_GRAPHS, GIVEN_KERNELS},
     {"backend", session_set_backend, true, OF_GRAPHS, GIVEN_BACKENDS},
     {"explain", set_explain, false, .cache = BESIDES},
     {"artifacts", set_artifacts, true, .cache = BESIDES},
@@ -547,8 +548,6 @@ static EtcStatus apply(Session *s, const Setting *setting, StrView value) {
   const char *option = arena_printf(&s->arena, "--%s", setting->name);
   if (!s->setting.layer)
     s->setting.layer = session_layer(s, PRIORITY_COMMAND, NULL);
-  if (!setting->set)
-    return session_later(s, setting->name);
   if (setting->value && value.size == 0)
     return session_usage(s, option, NULL, "%s%s needs a value", s->setting.at.line ? "" : "--",
                          setting->name);

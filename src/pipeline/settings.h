@@ -17,8 +17,6 @@ bool session_is_recipe_key(StrView name);
 EtcStatus session_recipe_set(Session *s, StrView name, StrView value);
 /* A path that begins in folder, which ends with a slash or is empty. */
 const char *session_path_in(Session *s, const char *folder, StrView path);
-/* Reports that an option is for a later version; ETC_FAILED. */
-EtcStatus session_later(Session *s, const char *option);
 
 /* --- for settings_backend.c --- */
 

@@ -161,7 +161,7 @@ static Status run_quantize(Session *s, StageId stage) {
 /* The portable kernels compute in floats, and weights are stored as what reads them takes. */
 static void check_quantize_used(Session *s, const Method *m) {
   const PassOptions *o = &m->options->pass;
-  if (!o->quantize || backends_take_quantized(o) || is_past(m, STAGE_QUANTIZE))
+  if (!o->quantize || quantized_stands(o) || is_past(m, STAGE_QUANTIZE))
     return;
   DiagPlace place = DIAG_NOWHERE;
   place.option = SV("--quantize");

@@ -87,6 +87,14 @@ def execute_series(request, tell):
     return {"stage": "ok", "message": "", "seconds": 0.0}
 
 
+def load_kernels(path):
+    """The library of quantized kernels, which a plain runtime has not, where the program calls one."""
+    with open(path, "rb") as f:
+        if b"quantized_decomposed::" not in f.read():
+            return
+    import executorch.kernels.quantized  # noqa: F401
+
+
 def execute(request, tell):
     """In the forked child. `tell(stage)` records how far it got, for the case that it dies."""
     import numpy as np
@@ -96,6 +104,7 @@ def execute(request, tell):
     import arrays
 
     torch.set_num_threads(1)
+    load_kernels(request["pte"])
     inputs, expected = arrays.load_bundle(request["bundle"])
     tensors = [arrays.to_torch(x) for x in inputs]
     before = [x.clone() for x in tensors]
