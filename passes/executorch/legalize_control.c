@@ -125,6 +125,19 @@ static bool is_listed(const ValueId *values, uint32_t count, ValueId v) {
   return false;
 }
 
+/* A condition that is a state is read by the marker, after the new state was written over it: it is
+ * copied aside, unless the state stays. */
+static void settle_condition(Copies *c, Builder *b, NodeId n, NodeId loop, const bool *keep) {
+  Graph *g = c->g;
+  if (node_absent(g, n, 0))
+    return;
+  ValueId condition = node_value(g, n, 0), state = memory_of(g, condition);
+  if (value_def(g, state) != loop || keep[value_cget(g, state)->result - 1])
+    return;
+  node_set_arg(g, n, 0, A_VAL(build(b, OP_CLONE, A_VAL(condition))));
+  c->made++;
+}
+
 /* Operands that lie in the memory of a state are copied aside, but those that stay in their own. */
 static Status settle_next(Copies *c, NodeId n, NodeId loop) {
   Graph *g = c->g;
@@ -142,6 +155,7 @@ static Status settle_next(Copies *c, NodeId n, NodeId loop) {
     values[k] = build(&b, OP_CLONE, A_VAL(v));
     c->made++;
   }
+  settle_condition(c, &b, n, loop, keep);
   TRY(b.status);
   node_set_arg(g, n, 1, A_VALS(values, count));
   return copy_list(c, n, 1, n, keep);

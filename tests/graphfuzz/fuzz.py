@@ -3,6 +3,7 @@
 
     tests/graphfuzz/fuzz.py [--etc PATH] [--graphs N] [--seed BASE] [--jobs N]     many graphs, seeds BASE, BASE+1, ...
     tests/graphfuzz/fuzz.py --seed N --replay                                      one graph again, with its text
+    tests/graphfuzz/fuzz.py --only Nested --no-floor [...]                         If, Loop and Scan within each other (nested.py)
     tests/graphfuzz/fuzz.py --replay build/graphfuzz/SEED.case                     a shrunk one again
 
 The graphs of a seed are the same on every machine (with the same releases of onnx and onnxruntime), so a run of CI checks
@@ -144,7 +145,7 @@ def print_values(case):
 def replay(args):
     import onnx
 
-    worker = Worker(args.etc, extra=args.extra)
+    worker = Worker(args.etc, args.only, args.extra)
     if args.replay is True:
         answer = worker.ask({"seed": args.seed, "generate": True})
     else:

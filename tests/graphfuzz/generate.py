@@ -11,6 +11,7 @@ import convolution  # noqa: F401
 import elementwise  # noqa: F401
 import indexing  # noqa: F401
 import layout  # noqa: F401
+import nested  # noqa: F401
 import normalization  # noqa: F401
 import quantized  # noqa: F401
 import recurrent  # noqa: F401
@@ -30,14 +31,14 @@ def candidates(opset, only=None):
     for name, rows in FAMILIES.items():
         for since, until, function, weight in rows:
             if since <= opset <= until and (only is None or name in only):
-                found.append((name, function, weight))
+                found.append((name, function, weight or float(only is not None)))
     return found
 
 
 def generate(seed, only=None, rejected=None):
     """The case of a seed. `only`: names of operators. `rejected` counts (operator, reason) of what did not come to be."""
     rng = random.Random(seed)
-    opset = rng.choice(OPSETS)
+    opset = rng.choice([o for o in OPSETS if only is None or candidates(o, only)] or OPSETS)
     builder = Builder(seed, opset, rng.random() < SYMBOLIC_SHARE)
     available = candidates(opset, only)
     wanted = rng.choice([1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25])

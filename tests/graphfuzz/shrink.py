@@ -48,6 +48,7 @@ def candidates(case):
     values = known_values(case)
     if values is not None:
         yield from with_fewer_steps(case, values)
+    yield from with_smaller_bodies(case)
     yield from with_plain_nodes(case)
     yield from with_plain_constants(case)
     yield from with_smaller_sizes(case)
@@ -131,6 +132,74 @@ def drop_input(node, k):
     node.input[k] = ""
     while node.input and not node.input[-1]:
         node.input.pop()
+
+
+def with_smaller_bodies(case):
+    """Nodes of branches and bodies replaced by one of their operands; results of control flow left out."""
+    for i, step in enumerate(case.steps):
+        for j, node in enumerate(step.nodes):
+            for path in bodies(node):
+                for k in reversed(range(len(at_path(node, path).node))):
+                    yield edited(case, i, j, lambda n, path=path, k=k: unwrap(at_path(n, path), k, None))
+                    for name in at_path(node, path).node[k].input:
+                        if name:
+                            yield edited(case, i, j, lambda n, path=path, k=k, name=name: unwrap(at_path(n, path), k, name))
+                    for r in range(len(at_path(node, path).node[k].output)):
+                        yield edited(case, i, j, lambda n, path=path, k=k, r=r: drop_result(at_path(n, path).node[k], r))
+            if j == len(step.nodes) - 1 and len(node.output) > 1:
+                for r, out in enumerate(node.output):
+                    if out not in case.outputs:
+                        yield edited(case, i, j, lambda n, r=r: drop_result(n, r))
+
+
+def bodies(node, path=()):
+    """The graphs within a node, as paths of (attribute, node) indices."""
+    for a, attribute in enumerate(node.attribute):
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            yield (*path, a)
+            for k, inner in enumerate(attribute.g.node):
+                yield from bodies(inner, (*path, a, k))
+
+
+def at_path(node, path):
+    graph = node.attribute[path[0]].g
+    return at_path(graph.node[path[1]], path[2:]) if len(path) > 1 else graph
+
+
+def unwrap(graph, k, name):
+    """Leaves out node k; what used its results uses `name`."""
+    gone = set(graph.node[k].output)
+    del graph.node[k]
+    if name is not None:
+        rename(graph, gone, name)
+
+
+def rename(graph, gone, name):
+    for node in graph.node:
+        for i, x in enumerate(node.input):
+            if x in gone:
+                node.input[i] = name
+        for a in node.attribute:
+            if a.type == onnx.AttributeProto.GRAPH:
+                rename(a.g, gone, name)
+    for out in graph.output:
+        if out.name in gone:
+            out.name = name
+
+
+def drop_result(node, r):
+    """Leaves out result r of If or Loop, with what makes it."""
+    if node.op_type not in ("If", "Loop"):
+        return
+    carried = len(node.input) - 2 if node.op_type == "Loop" else 0
+    del node.output[r]
+    for a in node.attribute:
+        if a.type == onnx.AttributeProto.GRAPH:
+            del a.g.output[r + (node.op_type == "Loop")]
+            if r < carried:
+                del a.g.input[r + 2]
+    if r < carried:
+        del node.input[r + 2]
 
 
 def with_plain_constants(case):
