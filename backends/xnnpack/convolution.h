@@ -89,4 +89,8 @@ bool xl_by_planes(XnnLowering *l, NodeId n, const Convolution *c, XnnId in);
  * meet padding; false when that is not faster. */
 bool xl_by_live_taps(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
 
+/* Computes a convolution whose weights arrive at run time, from in to out, both [n, h, w, c];
+ * refuses what it does not take. */
+bool xl_by_windows(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
+
 #endif

@@ -29,9 +29,8 @@ static bool read_convolution(XnnLowering *l, NodeId n, Convolution *c) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), weight = node_value(g, n, 1), bias = node_value(g, n, 2);
   *c = (Convolution){.transposed = node_bool(g, n, 6), .groups = (uint32_t)node_int(g, n, 8)};
-  if (!is_constant_or_codes(g, weight) || (bias && !is_constant_or_codes(g, bias)))
-    return xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS,
-                     R_STR("argument", is_constant_or_codes(g, weight) ? "bias" : "weight"));
+  if (is_constant_or_codes(g, weight) && bias && !is_constant_or_codes(g, bias))
+    return xl_refuse(l, XNN_RULE_RUNTIME_WEIGHTS, R_STR("argument", "bias"));
   if (value_rank(g, x) != 3 && value_rank(g, x) != 4)
     return xl_refuse(l, XNN_RULE_RANK, R_INT("rank", value_rank(g, x)), R_STR("supported", "3,4"));
   if (!sym_is_const(value_dim(g, x, 1)))
@@ -304,11 +303,27 @@ static uint32_t cut(XnnLowering *l, NodeId n, const Convolution *c, Piece *piece
   return 1;
 }
 
+/* The image of x, and the place of the result, in NHWC; image_as_line has to follow for lines. */
+static XnnId image_of(XnnLowering *l, const Convolution *c, ValueId x) {
+  return c->rank == 1 ? line_as_image(l, x) : xl_nhwc(l, x);
+}
+
+static XnnId image_of_result(XnnLowering *l, const Convolution *c, ValueId y) {
+  return c->rank == 2 ? xl_result_nhwc(l, y)
+                      : XL_TEMP(l, xl_dim(l, y, 0), 1, xl_dim(l, y, 2), xl_dim(l, y, 1));
+}
+
 void lower_convolution(XnnLowering *l, NodeId n) {
   Convolution c;
   if (!read_convolution(l, n, &c))
     return;
   ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
+  if (!is_constant_or_codes(l->g, node_value(l->g, n, 1))) {
+    XnnId in = image_of(l, &c, x), out = image_of_result(l, &c, y);
+    if (xl_by_windows(l, n, &c, in, out) && c.rank == 1)
+      image_as_line(l, out, y);
+    return;
+  }
   Piece pieces[MAX_PIECES];
   uint32_t count = cut(l, n, &c, pieces);
   if (c.rank == 1 && (xl_varying_dims(l->g, x) > 1 || xl_varying_dims(l->g, y) > 1)) {
@@ -316,12 +331,11 @@ void lower_convolution(XnnLowering *l, NodeId n) {
     add_pieces(l, n, &c, pieces, count, t.id, xl_result_permuted(l, y, t));
     return;
   }
-  XnnId in = c.rank == 1 ? line_as_image(l, x) : xl_nhwc(l, x);
+  XnnId in = image_of(l, &c, x);
   if (xl_by_planes(l, n, &c, in))
     return;
   in = xl_repeat_channels(l, n, &c, in);
-  XnnId out = c.rank == 2 ? xl_result_nhwc(l, y)
-                          : XL_TEMP(l, xl_dim(l, y, 0), 1, xl_dim(l, y, 2), xl_dim(l, y, 1));
+  XnnId out = image_of_result(l, &c, y);
   if (!(c.transposed ? xl_by_phases(l, n, &c, in, out) : xl_by_live_taps(l, n, &c, in, out)))
     add_pieces(l, n, &c, pieces, count, in, out);
   if (c.rank == 1)

@@ -208,6 +208,10 @@ static void add_node(Plan *p, NodeId n, uint32_t i) {
     want(p, first_operand(g, n), sides.in);
   else if (layouts != XL_UNREAD)
     FOR_OPERANDS(g, n, v, { want(p, v, sides.in); })
+  if (node_cget(g, n)->op == OP_CONVOLUTION) { /* weights and bias that arrive at run time */
+    want(p, node_value(g, n, 1), PLAIN);
+    want(p, node_value(g, n, 2), PLAIN);
+  }
   for (uint32_t k = 0; k < node_cget(g, n)->result_count; k++)
     places_make(&p->l->places, node_result(g, n, k))->vertex = sides.out;
 }

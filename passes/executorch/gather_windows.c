@@ -199,7 +199,7 @@ static void rewrite(Builder *b, Choice *c, uint32_t at) {
     return;
   if (!i->at_once && !i->bands.count && !loses_precision(g, &i->w))
     return;
-  windows_constants(g, &i->w);
+  windows_weights(b, &i->w);
   ValueId value;
   if (!i->at_once && i->bands.count > 1) {
     value = window_bands_build(b, &i->w, i->bands);

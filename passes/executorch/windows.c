@@ -40,6 +40,7 @@ static void take_padding(const Graph *g, Geometry *y) {
 /* The bias is small enough to be a weight of EPSILON, and that spares a kernel. */
 static bool wants_bias_row(const Graph *g, const Windows *w) {
   if (!w->bias || !w->pads || w->geometry.groups != 1 || value_dtype(g, w->bias) != DTYPE_F32 ||
+      !value_is_const(g, w->weight) || !value_is_const(g, w->bias) ||
       value_constant(g, w->weight)->size > WEIGHTS_MAX)
     return false;
   const uint8_t *data = value_constant(g, w->bias)->data;
@@ -101,8 +102,7 @@ static bool can_be_read(const Graph *g, const Windows *w) {
   DType dtype = value_dtype(g, x);
   return rank >= 3 && rank <= 2 + WINDOW_DIMS_MAX && dtype_is_float(dtype) &&
          sym_is_const(value_dim(g, x, 1)) && type_is_static(value_type(g, w->weight)) &&
-         value_is_const(g, w->weight) &&
-         (!w->bias || (value_dtype(g, w->bias) == dtype && value_is_const(g, w->bias))) &&
+         value_dtype(g, w->weight) == dtype && (!w->bias || value_dtype(g, w->bias) == dtype) &&
          type_bytes_upper(g, value_type(g, x)) <= UINT32_MAX &&
          type_bytes_upper(g, value_type(g, w->result)) <= UINT32_MAX;
 }
@@ -118,6 +118,10 @@ static void read_plain(const Graph *g, NodeId n, Windows *w) {
     y->size[i] = value_dim(g, w->result, 2 + i);
     y->phases[i] = 1;
   }
+}
+
+static bool has_constant_weights(const Graph *g, const Windows *w) {
+  return value_is_const(g, w->weight) && (!w->bias || value_is_const(g, w->bias));
 }
 
 bool windows_read(Graph *g, NodeId n, Windows *w) {
@@ -136,7 +140,7 @@ bool windows_read(Graph *g, NodeId n, Windows *w) {
   w->transposed = node_bool(g, n, 6);
   if (!w->transposed)
     read_plain(g, n, w);
-  else if (!transposed_read(g, n, w))
+  else if (!has_constant_weights(g, w) || !transposed_read(g, n, w))
     return false;
   take_padding(g, y);
   for (uint32_t i = 0; i < y->spatial; i++) {
@@ -197,8 +201,11 @@ ValueId windows_columns(Builder *b, const Windows *w) {
   return seen_as(b, x, (SymInt[]){size[0] * y->taps, sym_mul(t, y->batch, y->places)}, 2);
 }
 
-/* The constant with other dims, its bytes where they are. */
-static ValueId reshaped(Graph *g, ValueId v, const SymInt *dims, uint32_t rank) {
+/* v with other dims, its bytes where they are. */
+static ValueId reshaped(Builder *b, ValueId v, const SymInt *dims, uint32_t rank) {
+  Graph *g = b->g;
+  if (!value_is_const(g, v))
+    return seen_as(b, v, dims, rank);
   TypeId type = graph_tensor_type(g, value_dtype(g, v), rank, dims, ORDER_CONTIGUOUS);
   return graph_add_constant(g, type, *value_constant(g, v), value_cget(g, v)->name);
 }
@@ -223,14 +230,14 @@ static ValueId weight_and_bias(Graph *g, const Windows *w) {
 }
 
 /* The weight as the product takes it: with the bias, a matrix, or one a group. */
-static ValueId weight_matrix(Graph *g, const Windows *w) {
+static ValueId weight_matrix(Builder *b, const Windows *w) {
   const Geometry *y = &w->geometry;
   int64_t length = y->in / y->groups * y->taps;
   if (y->bias_row)
-    return weight_and_bias(g, w);
+    return weight_and_bias(b->g, w);
   if (y->groups == 1)
-    return reshaped(g, w->weight, (SymInt[]){w->out, length}, 2);
-  return reshaped(g, w->weight, (SymInt[]){y->groups, w->out / y->groups, length}, 3);
+    return reshaped(b, w->weight, (SymInt[]){w->out, length}, 2);
+  return reshaped(b, w->weight, (SymInt[]){y->groups, w->out / y->groups, length}, 3);
 }
 
 static ValueId product(Builder *b, const Windows *w, ValueId columns) {
@@ -243,12 +250,12 @@ static ValueId product(Builder *b, const Windows *w, ValueId columns) {
   return seen_as(b, build(b, OP_BMM, A_VAL(w->matrix), A_VAL(x)), (SymInt[]){w->out, places}, 2);
 }
 
-void windows_constants(Graph *g, Windows *w) {
+void windows_weights(Builder *b, Windows *w) {
   if (w->transposed)
-    transposed_constants(g, w);
-  w->matrix = weight_matrix(g, w);
+    transposed_constants(b->g, w);
+  w->matrix = weight_matrix(b, w);
   if (w->bias && !w->geometry.bias_row)
-    w->column = reshaped(g, w->bias, (SymInt[]){w->out, 1}, 2);
+    w->column = reshaped(b, w->bias, (SymInt[]){w->out, 1}, 2);
 }
 
 /* The product as samples, channels, and windows with their phases:

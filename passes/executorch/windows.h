@@ -44,8 +44,9 @@ int64_t windows_phases(const Geometry *y);
 bool windows_are_permuted(const Geometry *y);
 /* False when n cannot be computed by gathering its windows. */
 bool windows_read(Graph *g, NodeId n, Windows *w);
-/* Makes matrix and column, which windows_product needs. */
-void windows_constants(Graph *g, Windows *w);
+/* Makes matrix and column, which windows_product needs: constants, or views of what arrives at run
+ * time. */
+void windows_weights(Builder *b, Windows *w);
 /* [C * taps, N * places], a matrix; 0 after a failure. */
 ValueId windows_columns(Builder *b, const Windows *w);
 /* The convolution's result from its columns. */

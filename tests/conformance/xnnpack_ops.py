@@ -143,6 +143,38 @@ def tap_cases():
                  {"w": (normal(64, 128, 3, 3) / 16).astype(half), "b": normal(64).astype(half)}, pads=[10] * 4, dilations=[10] * 2, **HALF, out_type=half)
 
 
+# --- weights that arrive at run time ---
+
+def runtime_weight_cases():
+    def conv(name, x, w, bias=True, kind=np.float32, **attributes):
+        feeds = {"x": normal(*x), "w": normal(*w), **({"b": normal(w[0])} if bias else {})}
+        return single(f"runtime-weights-{name}", "Conv", list(feeds), {k: v.astype(kind) for k, v in feeds.items()}, **attributes,
+                      **({**HALF, "out_type": kind} if kind != np.float32 else {}))
+
+    yield conv("image", (1, 5, 9, 8), (7, 5, 3, 3), pads=[1, 1, 1, 1])
+    yield conv("unequal", (2, 3, 9, 8), (6, 3, 2, 3), pads=[1, 0, 1, 0], dilations=[2, 1], bias=False)
+    # Windows that stop before the end of the image, and at a part of a stride.
+    for stride in ([2, 1], [3, 2], [2, 4]):
+        yield conv(f"stride-{stride[0]}-{stride[1]}", (2, 3, 14, 11), (4, 3, 3, 3), pads=[1, 1, 1, 1], strides=stride, dilations=[1, 2])
+    yield conv("one-tap", (2, 5, 6, 4), (7, 5, 1, 1))
+    yield conv("one-tap-stride", (1, 5, 6, 5), (7, 5, 1, 1), strides=[2, 2], bias=False)
+    yield conv("template", (1, 6, 15, 15), (1, 6, 7, 7), bias=False)
+    yield conv("line", (2, 5, 20), (7, 5, 5), pads=[4, 4], dilations=[2])
+    yield conv("depthwise", (2, 6, 12, 11), (6, 1, 4, 3), group=6, pads=[1, 1, 1, 1], strides=[1, 2])
+    yield conv("depthwise-one-tap", (1, 6, 4, 5), (6, 1, 1, 1), group=6, bias=False)
+    yield conv("depthwise-line", (1, 6, 20), (6, 1, 5), group=6, bias=False)
+    yield conv("batch", (2, 3, 6, 8), (4, 3, 3, 3), shapes={"x": ["n", 3, 6, 8]}, dims={"n": "1..3"})
+    yield conv("half", (1, 4, 7, 6), (5, 4, 3, 3), kind=np.float16)
+    # Modulated layers: weights that are computed, of which plan and order of the operands are those of the partition.
+    weights = {"w": normal(6, 4, 3, 3), "v": normal(6, 6, 3, 3)}
+    nodes = [node("Mul", ["w", "s"], "ws"), node("Conv", ["x", "ws"], "t", pads=[1, 1, 1, 1]), node("Relu", ["t"], "r"),
+             node("Softmax", ["v"], "vs", axis=1), node("Conv", ["r", "vs"], "y0")]
+    yield graph("runtime-weights-chain", nodes, {"x": normal(1, 4, 7, 8), "s": normal(1, 4, 1, 1)}, weights)
+    # Of several groups, and transposed ones.
+    yield conv("groups", (1, 6, 8, 8), (4, 3, 3, 3), group=2, kernels=1)
+    yield single("runtime-weights-transposed", "ConvTranspose", ["x", "w"], {"x": normal(1, 3, 5, 5), "w": normal(3, 4, 3, 3)}, kernels=1)
+
+
 # --- transposed convolutions ---
 
 def phase_cases():
@@ -673,7 +705,7 @@ def window_cases():
                          coordinate_transformation_mode=place, opset=13, **more)
 
 
-FAMILIES = (image_cases, tap_cases, phase_cases, plane_cases, column_cases, half_cases, reduce_cases, long_row_cases, pointwise_cases, product_cases, norm_cases,
+FAMILIES = (image_cases, tap_cases, runtime_weight_cases, phase_cases, plane_cases, column_cases, half_cases, reduce_cases, long_row_cases, pointwise_cases, product_cases, norm_cases,
             official_cases, limit_cases, found_cases, cast_cases, position_cases, varying_cases, quantized_weight_cases, where_cases, move_cases, window_cases)
 
 
