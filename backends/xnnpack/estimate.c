@@ -14,12 +14,13 @@
 static const struct {
   double call, element;
 } rates[] = {
-    [XNN_WORK_VIEW] = {0, 0},        [XNN_WORK_COPY] = {75, 0},
-    [XNN_WORK_JOIN] = {75, 0},       [XNN_WORK_SHUFFLE] = {75, 3},
-    [XNN_WORK_ORDER] = {75, 3},      [XNN_WORK_ARITHMETIC] = {75, 0.15},
-    [XNN_WORK_FUNCTION] = {75, 2.5}, [XNN_WORK_REDUCTION] = {75, 0.5},
-    [XNN_WORK_MEAN] = {5000, 0.5},   [XNN_WORK_NORM] = {75, 0.8},
-    [XNN_WORK_WINDOW] = {150, 20},   [XNN_WORK_PRODUCT] = {150, 0.003},
+    [XNN_WORK_VIEW] = {0, 0},          [XNN_WORK_COPY] = {75, 0},
+    [XNN_WORK_JOIN] = {75, 0},         [XNN_WORK_SHUFFLE] = {75, 3},
+    [XNN_WORK_ORDER] = {75, 3},        [XNN_WORK_ARITHMETIC] = {75, 0.15},
+    [XNN_WORK_ROUNDING] = {225, 5},    [XNN_WORK_FUNCTION] = {75, 2.5},
+    [XNN_WORK_REDUCTION] = {75, 0.5},  [XNN_WORK_MEAN] = {5000, 0.5},
+    [XNN_WORK_NORM] = {75, 0.8},       [XNN_WORK_WINDOW] = {150, 20},
+    [XNN_WORK_PRODUCT] = {150, 0.003},
 };
 
 /* Nodes that XNNPACK makes part of others, or does nothing for. */

@@ -1,7 +1,6 @@
 /* Nodes `observe` become quantize and dequantize: of weights at once, which leaves their integers
  * behind a dequantize; of values by the ranges that were found. A value that was never seen (a
  * branch that no sample took) stays in floats. */
-#include <float.h>
 #include <math.h>
 
 #include "ir/builder.h"
@@ -12,32 +11,6 @@
 #include "passes/quantize/scales.h"
 
 enum { BIAS_MAX = 1 << 30 }; /* of int32, so that sums have room */
-
-/* --- scales --- */
-
-/* Scales that are normal numbers, also after a few products of them. */
-#define SCALE_MIN 1e-30
-
-static float usable_scale(double scale) {
-  return scale < SCALE_MIN ? (float)SCALE_MIN : scale > FLT_MAX ? FLT_MAX : (float)scale;
-}
-
-/* Scale and zero point of a range that holds 0. */
-static Quantization activation(const Graph *g, NodeId n) {
-  Quantization q = {
-      .dtype = DTYPE_I8, .low = node_int(g, n, OBSERVE_MIN), .high = node_int(g, n, OBSERVE_MAX)};
-  double low = fmin(node_scalar(g, n, OBSERVE_LOW), 0),
-         high = fmax(node_scalar(g, n, OBSERVE_HIGH), 0);
-  if (node_bool(g, n, OBSERVE_SYMMETRIC)) {
-    q.scale = low == 0 && high == 0 ? 1 : usable_scale(fmax(-low, high) / (double)q.high);
-    q.low = INT8_MIN;
-    return q;
-  }
-  q.scale = low == high ? 1 : usable_scale((high - low) / (double)(q.high - q.low));
-  double zero = (double)q.low - nearbyint(low / (double)q.scale);
-  q.zero = (int64_t)fmin(fmax(zero, (double)q.low), (double)q.high);
-  return q;
-}
 
 /* --- weights --- */
 
@@ -268,7 +241,7 @@ static ValueId constant_codes(Graph *g, ValueId v, const Quantization *q) {
 static Status convert_value(Graph *g, NodeId n) {
   ValueId v = node_value(g, n, 0), to = v;
   if (!node_absent(g, n, OBSERVE_LOW) && !node_absent(g, n, OBSERVE_HIGH)) {
-    Quantization q = activation(g, n);
+    Quantization q = observed_quantization(g, n);
     Builder b = builder_make(g, n, node_cget(g, n)->loc);
     to = value_is_const(g, v) ? constant_codes(g, v, &q) : build_quantize(&b, v, &q);
     to = build_dequantize(&b, to, &q);

@@ -8,7 +8,9 @@
 #include "ops/quantized.h"
 #include "passes/pass.h"
 #include "passes/quantize/roles.h"
+#include "passes/quantize/scales.h"
 #include "quant/stats_file.h"
+#include "quant/trial.h"
 
 /* A node that waits for its range. */
 typedef struct Watch {
@@ -126,30 +128,115 @@ static void limit(const Graph *g, const Watch *w, Range *wanted) {
   wanted->high = fmax(wanted->high, seen.high);
 }
 
-static void set_ranges(PassContext *p, Graph *g, const Watches *w, Stats *stats) {
-  const RangeOptions *options = &p->options->quantize->range;
-  Range *limits = ARENA_ARRAY(p->scratch, Range, w->ranges);
-  uint64_t set = 0;
+static Range *find_limits(Graph *g, const Watches *w, Stats *stats, Arena *arena) {
+  Range *limits = ARENA_ARRAY(arena, Range, (size_t)w->ranges + 1);
   for (uint32_t i = 0; i < w->count; i++) {
     const Watch *at = &w->list[i];
     limit(g, at, &limits[at->range]);
     if (value_is_const(g, at->value))
-      add_constant(&stats[at->range], g, at->value, p->scratch);
+      add_constant(&stats[at->range], g, at->value, arena);
   }
+  return limits;
+}
+
+/* By watch; of values that were never seen, low is greater than high. Values of one range are
+ * marked alike. */
+static Range *find_ranges(const Graph *g, const Watches *w, const Stats *stats, const Range *limits,
+                          const RangeOptions *options, Arena *arena) {
+  Range *ranges = ARENA_ARRAY(arena, Range, (size_t)w->count + 1);
+  uint32_t *first = ARENA_ARRAY(arena, uint32_t, (size_t)w->ranges + 1); /* 1 + watch */
   for (uint32_t i = 0; i < w->count; i++) {
     const Watch *at = &w->list[i];
     RangeOptions own = *options;
     own.qmin = (int32_t)node_int(g, at->node, OBSERVE_MIN);
     own.qmax = (int32_t)node_int(g, at->node, OBSERVE_MAX);
     own.symmetric = node_bool(g, at->node, OBSERVE_SYMMETRIC);
+    uint32_t same = first[at->range];
+    first[at->range] = same ? same : i + 1;
+    ranges[i] = (Range){1, 0};
     if (stats[at->range].count == 0)
       continue;
-    Range range = stats_range(&stats[at->range], &own);
-    node_set_arg(g, at->node, OBSERVE_LOW, A_FLOAT(fmax(range.low, limits[at->range].low)));
-    node_set_arg(g, at->node, OBSERVE_HIGH, A_FLOAT(fmin(range.high, limits[at->range].high)));
+    ranges[i] = same ? ranges[same - 1] : stats_range(&stats[at->range], &own);
+    ranges[i].low = fmax(ranges[i].low, limits[at->range].low);
+    ranges[i].high = fmin(ranges[i].high, limits[at->range].high);
+  }
+  return ranges;
+}
+
+static uint64_t set_ranges(Graph *g, const Watches *w, const Range *ranges) {
+  uint64_t set = 0;
+  for (uint32_t i = 0; i < w->count; i++) {
+    if (ranges[i].low > ranges[i].high)
+      continue;
+    node_set_arg(g, w->list[i].node, OBSERVE_LOW, A_FLOAT(ranges[i].low));
+    node_set_arg(g, w->list[i].node, OBSERVE_HIGH, A_FLOAT(ranges[i].high));
     set++;
   }
-  pass_count(p, "values", set);
+  return set;
+}
+
+/* --- trials --- */
+
+/* Rounding errors cancel each other out in the sums that follow. What is cut off does not: it is
+ * always too small, and in some networks it is what matters (the token of a transformer that stands
+ * for the whole image). How often it counts is found by trying. */
+static const double cut_weights[] = {1, 10, 100};
+
+static Trial trial_of(const Graph *g, const Watches *w, Arena *arena) {
+  Trial t = {.list = ARENA_ARRAY(arena, TrialRounding, (size_t)w->count + 1)};
+  for (uint32_t i = 0; i < w->count; i++) {
+    NodeId n = w->list[i].node;
+    if (node_absent(g, n, OBSERVE_LOW))
+      continue;
+    Quantization q = observed_quantization(g, n);
+    t.list[t.count++] = (TrialRounding){node_result(g, n, 0), q.scale, q.zero, q.low, q.high};
+  }
+  return t;
+}
+
+static Status run_trials(PassContext *p, const Graph *g, Trial *trials, uint32_t count) {
+  DataSet *set = NULL;
+  const char *data = p->options->quantize->data;
+  TRY(dataset_open(&set, g, data, (DataShard){0, 1}, p->sink));
+  DataShard some = trial_shard(dataset_total(set));
+  dataset_close(set);
+  TRY(dataset_open(&set, g, data, some, p->sink));
+  Status status = trial_run(g, trials, count, set, p->sink);
+  dataset_close(set);
+  return status;
+}
+
+/* Of the ranges by each of cut_weights those that change the outputs least. */
+static Status try_ranges(PassContext *p, Graph *g, const Watches *w, const Stats *stats,
+                         const Range *limits, const Range **ranges) {
+  enum { COUNT = COUNT_OF(cut_weights) };
+  RangeOptions options = p->options->quantize->range;
+  Trial trials[COUNT];
+  const Range *by[COUNT];
+  uint32_t best = 0;
+  for (uint32_t k = 0; k < COUNT; k++) {
+    options.cut_weight = cut_weights[k];
+    by[k] = find_ranges(g, w, stats, limits, &options, p->scratch);
+    set_ranges(g, w, by[k]);
+    trials[k] = trial_of(g, w, p->scratch);
+  }
+  TRY(run_trials(p, g, trials, COUNT));
+  for (uint32_t k = 1; k < COUNT; k++)
+    if (trials[k].noise < trials[best].noise)
+      best = k;
+  *ranges = by[best];
+  return STATUS_OK;
+}
+
+static Status choose_ranges(PassContext *p, Graph *g, const Watches *w, Stats *stats) {
+  const QuantOptions *q = p->options->quantize;
+  const Range *limits = find_limits(g, w, stats, p->scratch), *ranges;
+  if (q->range.method == RANGE_AUTO && q->data)
+    TRY(try_ranges(p, g, w, stats, limits, &ranges));
+  else
+    ranges = find_ranges(g, w, stats, limits, &q->range, p->scratch);
+  pass_count(p, "values", set_ranges(g, w, ranges));
+  return STATUS_OK;
 }
 
 /* --- statistics --- */
@@ -218,7 +305,7 @@ Status pass_observe(PassContext *p, Graph *g) {
   Status status = q->ranges ? read_ranges(p, g, values, count, ranges, stats)
                             : run_samples(p, g, values, count, ranges, stats);
   if (status == STATUS_OK)
-    set_ranges(p, g, &w, stats);
+    status = choose_ranges(p, g, &w, stats);
   for (uint32_t i = 0; i < w.ranges; i++)
     stats_release(&stats[i]);
   return status;

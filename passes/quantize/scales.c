@@ -1,10 +1,37 @@
 /* See scales.h. */
 #include "passes/quantize/scales.h"
 
+#include <float.h>
+#include <math.h>
+
 #include "support/parallel.h"
 
 enum { GRAIN = 1 << 16, COLUMNS = 1 << 10, FEW = 1 << 12 };
 enum { MAGNITUDE = 0x7FFFFFFF, INFINITE = 0x7F800000 }; /* bits of floats */
+
+#define SCALE_MIN 1e-30
+
+float usable_scale(double scale) {
+  return scale < SCALE_MIN ? (float)SCALE_MIN : scale > FLT_MAX ? FLT_MAX : (float)scale;
+}
+
+Quantization observed_quantization(const Graph *g, NodeId n) {
+  Quantization q = {
+      .dtype = DTYPE_I8, .low = node_int(g, n, OBSERVE_MIN), .high = node_int(g, n, OBSERVE_MAX)};
+  double low = fmin(node_scalar(g, n, OBSERVE_LOW), 0),
+         high = fmax(node_scalar(g, n, OBSERVE_HIGH), 0);
+  if (node_bool(g, n, OBSERVE_SYMMETRIC)) {
+    q.scale = low == 0 && high == 0 ? 1 : usable_scale(fmax(-low, high) / (double)q.high);
+    q.low = INT8_MIN;
+    return q;
+  }
+  q.scale = low == high ? 1 : usable_scale((high - low) / (double)(q.high - q.low));
+  double zero = (double)q.low - nearbyint(low / (double)q.scale);
+  q.zero = (int64_t)fmin(fmax(zero, (double)q.low), (double)q.high);
+  return q;
+}
+
+/* --- weights --- */
 
 typedef struct Reading {
   const uint8_t *data;

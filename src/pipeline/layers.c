@@ -42,7 +42,8 @@ MethodOptions *session_resolve(Session *s, StrView method) {
     if (!s->layers[i]->method || sv_eq_str(method, s->layers[i]->method))
       options_merge(o, &s->layers[i]->options);
   if (!(o->given & GIVEN_RANGE_METHOD))
-    o->quantize.range = (RangeOptions){.method = RANGE_MSE, .percentile = RANGE_PERCENTILE_DEFAULT};
+    o->quantize.range =
+        (RangeOptions){.method = RANGE_AUTO, .percentile = RANGE_PERCENTILE_DEFAULT};
   if (o->given & GIVEN_SCHEME)
     o->pass.quantize = &o->quantize;
   return o;

@@ -73,7 +73,7 @@ EtcStatus session_set_calibrate_method(Session *s, StrView value) {
                            read_percentile(s, number, &range->percentile))))
     return ETC_OK;
   return session_usage(s, "--calibrate-method",
-                       "there are min-max, percentile, percentile:99.9, mse and entropy",
+                       "there are auto, min-max, percentile, percentile:99.9, mse and entropy",
                        "ranges cannot be chosen by '" SV_FMT "'", SV_ARG(value));
 }
 

@@ -124,12 +124,14 @@ typedef struct Search {
 
 #define ROUNDER 0x1.8p52 /* added and taken away again, it rounds to the nearest even integer */
 
-/* The integral of the error up to x, in steps: of (x - n)^2, n the level nearest to x. */
-static inline double error_integral(double x, double least, double most) {
+/* The integral of the error up to x, in steps: of (x - n)^2, n the level nearest to x; what is cut
+ * off counts `extra` times more. */
+static inline double error_integral(double x, double least, double most, double extra) {
   double n = (x + ROUNDER) - ROUNDER;
   n = n < least ? least : n > most ? most : n;
-  double rest = x - n;
-  return n / 12 + rest * rest * rest / 3;
+  double rest = x - n, cubed = rest * rest * rest;
+  double cut = cubed > 0.125 ? cubed - 0.125 : cubed < -0.125 ? cubed + 0.125 : 0;
+  return n / 12 + (cubed + extra * cut) / 3;
 }
 
 static int32_t middle(const RangeOptions *o) {
@@ -150,8 +152,9 @@ static double squared_error(Search *search, Range r) {
   if (!(step > 0))
     return INFINITY;
   double inverse = 1 / step, least = qmin - zero, most = qmax - zero, sum = 0;
+  double extra = fmax(o->cut_weight, 1) - 1;
   for (uint32_t i = 0; i <= bins->count; i++)
-    search->integral[i] = error_integral(bins->edges[i] * inverse, least, most);
+    search->integral[i] = error_integral(bins->edges[i] * inverse, least, most, extra);
   for (uint32_t i = 0; i < bins->count; i++)
     sum += (search->integral[i + 1] - search->integral[i]) * bins->density[i];
   return sum * step * step * step;
@@ -308,6 +311,7 @@ Range stats_range(const Stats *stats, const RangeOptions *options) {
   case RANGE_PERCENTILE:
     r = range_percentile(stats, options, &arena);
     break;
+  case RANGE_AUTO:
   case RANGE_MSE:
     r = range_mse(stats, options, full, &arena);
     break;
@@ -320,7 +324,8 @@ Range stats_range(const Stats *stats, const RangeOptions *options) {
 }
 
 bool range_method_find(StrView name, RangeMethod *method) {
-  static const char *const names[] = {[RANGE_MINMAX] = "min-max",
+  static const char *const names[] = {[RANGE_AUTO] = "auto",
+                                      [RANGE_MINMAX] = "min-max",
                                       [RANGE_PERCENTILE] = "percentile",
                                       [RANGE_MSE] = "mse",
                                       [RANGE_ENTROPY] = "entropy"};

@@ -64,6 +64,8 @@ uint64_t stats_infinities(const Stats *stats);
 uint64_t stats_nans(const Stats *stats);
 
 typedef enum RangeMethod {
+  RANGE_AUTO,       /* of several by squared error, with more or less cut off, the one that changes
+                       the outputs least on samples; without samples as RANGE_MSE */
   RANGE_MINMAX,     /* all values */
   RANGE_PERCENTILE, /* the share of values that is given, the rest cut off */
   RANGE_MSE,        /* least mean squared error of quantization */
@@ -76,6 +78,8 @@ typedef struct RangeOptions {
                          as on the right, or, symmetric, from the absolute values */
   int32_t qmin, qmax; /* qmin < qmax: the quantized values that there are */
   bool symmetric;     /* the zero point is fixed, in the middle of qmin and qmax, rounded up */
+  double cut_weight;  /* how often the squared error counts that values outside of the range have
+                         beyond that of rounding, of RANGE_MSE and RANGE_AUTO; 0: once */
 } RangeOptions;
 
 /* low <= 0 <= high: what quantized values have to stand for. Symmetric: low is -high. */
@@ -86,7 +90,7 @@ typedef struct Range {
 /* The range that the options ask for; infinities and NaN are left out. {0, 0} where no finite value
  * was counted. The same on every machine. */
 Range stats_range(const Stats *stats, const RangeOptions *options);
-/* What the names "min-max", "percentile", "mse" and "entropy" mean; false for others. */
+/* What the names "auto", "min-max", "percentile", "mse" and "entropy" mean; false for others. */
 bool range_method_find(StrView name, RangeMethod *method);
 
 #endif

@@ -141,20 +141,22 @@ static void test_percentile(void **state) {
   stats_release(&s);
 }
 
-/* The mean squared error of the values themselves. */
-static double true_error(const float *values, uint32_t count, Range r, bool symmetric) {
+/* The mean squared error of the values themselves; of those that are cut off it counts more. */
+static double true_error(const float *values, uint32_t count, Range r, bool symmetric,
+                         double cut_weight) {
   double step = symmetric ? r.high / 127 : (r.high - r.low) / 255, sum = 0;
   double zero = symmetric ? 0 : rint(-128 - r.low / step);
   for (uint32_t i = 0; i < count; i++) {
     double q = fmin(fmax(rint((double)values[i] / step) + zero, -128), 127);
     double error = (q - zero) * step - (double)values[i];
-    sum += error * error;
+    sum += error * error * (fabs(error) > 0.5001 * step ? cut_weight : 1);
   }
   return sum / count;
 }
 
 /* The least error over a grid of thresholds, by brute force. */
-static double least_error(const float *values, uint32_t count, Range full, bool symmetric) {
+static double least_error(const float *values, uint32_t count, Range full, bool symmetric,
+                          double cut_weight) {
   double least = INFINITY;
   for (double a = 1; a > 0.05; a -= 0.02)
     for (double b = 1; b > 0.05; b -= 0.02) {
@@ -163,7 +165,7 @@ static double least_error(const float *values, uint32_t count, Range full, bool 
         r.high = fmax(-full.low, full.high) * b;
         r.low = -r.high;
       }
-      least = fmin(least, true_error(values, count, r, symmetric));
+      least = fmin(least, true_error(values, count, r, symmetric, cut_weight));
       if (symmetric || full.high == 0)
         break;
     }
@@ -171,9 +173,24 @@ static double least_error(const float *values, uint32_t count, Range full, bool 
     return least;
   for (double b = 1; b > 0.02; b -= 0.005) {
     double high = fmax(-full.low, full.high) * b;
-    least = fmin(least, true_error(values, count, (Range){-high, high}, true));
+    least = fmin(least, true_error(values, count, (Range){-high, high}, true, cut_weight));
   }
   return least;
+}
+
+static void check_mse(unsigned number, const float *values, uint32_t count, bool symmetric,
+                      double cut_weight) {
+  Stats s = stats_of(values, count);
+  Range full = {fmin((double)s.low, 0), fmax((double)s.high, 0)};
+  RangeOptions o = options_of(cut_weight > 1 ? RANGE_AUTO : RANGE_MSE, symmetric);
+  o.cut_weight = cut_weight > 1 ? cut_weight : 0;
+  Range r = stats_range(&s, &o);
+  double found = true_error(values, count, r, symmetric, cut_weight);
+  double least = least_error(values, count, full, symmetric, cut_weight);
+  if (found > 1.1 * least)
+    fail_msg("case %u, symmetric %d, weight %g: %g, by brute force %g", number, symmetric,
+             cut_weight, found, least);
+  stats_release(&s);
 }
 
 static void test_mse(void **state) {
@@ -190,15 +207,8 @@ static void test_mse(void **state) {
       make_values(values, count, cases[i].shift, cases[i].outliers, 3 + i);
       for (uint32_t k = 0; cases[i].relu && k < count; k++)
         values[k] = fmaxf(values[k], 0);
-      Stats s = stats_of(values, count);
-      Range full = {fmin((double)s.low, 0), fmax((double)s.high, 0)};
-      RangeOptions o = options_of(RANGE_MSE, symmetric);
-      Range r = stats_range(&s, &o);
-      double found = true_error(values, count, r, symmetric);
-      double least = least_error(values, count, full, symmetric);
-      if (found > 1.1 * least)
-        fail_msg("case %u, symmetric %u: %g, by brute force %g", i, symmetric, found, least);
-      stats_release(&s);
+      for (double cut_weight = 1; cut_weight < 1000; cut_weight *= 10)
+        check_mse(i, values, count, symmetric, cut_weight);
     }
 }
 
@@ -236,7 +246,7 @@ static void test_edges(void **state) {
   static const double full[][2] = {{0, 0}, {0, 3},        {0, 0},    {-6, 0},
                                    {0, 0}, {-3e38, 3e38}, {-1.9, 0}, {0, 2}};
   for (unsigned i = 0; i < COUNT_OF(cases); i++)
-    for (unsigned method = 0; method < 8; method++) {
+    for (unsigned method = 0; method < 10; method++) {
       Stats s = stats_of(cases[i], 4);
       RangeOptions o = options_of((RangeMethod)(method / 2), method % 2);
       Range r = stats_range(&s, &o);
@@ -255,6 +265,7 @@ static void test_edges(void **state) {
 static void test_names(void **state) {
   (void)state;
   RangeMethod method;
+  assert_true(range_method_find(SV("auto"), &method) && method == RANGE_AUTO);
   assert_true(range_method_find(SV("min-max"), &method) && method == RANGE_MINMAX);
   assert_true(range_method_find(SV("percentile"), &method) && method == RANGE_PERCENTILE);
   assert_true(range_method_find(SV("mse"), &method) && method == RANGE_MSE);

@@ -1,0 +1,82 @@
+/* Trials: what rounding of a value does to the outputs, however many threads run them. */
+#include "ir_graph.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "quant/trial.h"
+#include "support/parallel.h"
+
+static const char text[] = "graph @forward level(aten) {\n"
+                           "  %0: f32[1, 2] = input \"x\"\n"
+                           "  %1: f32[1, 2] = aten::relu(%0)\n"
+                           "  %2: f32[1, 2] = aten::neg(%1)\n"
+                           "  output %2 \"y\", %1 \"r\"\n"
+                           "}\n";
+static const float numbers[8] = {1, -2, 3, -4, 5, -6, 7, -8};
+
+/* An .npy file of numbers as [4, 2]. */
+static void write_numbers(char *path) {
+  static const char header[] =
+      "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 2), }          \n";
+  uint8_t start[] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, sizeof header - 1, 0};
+  int fd = mkstemps(path, 4);
+  assert_true(fd >= 0);
+  FILE *f = fdopen(fd, "wb");
+  assert_non_null(f);
+  fwrite(start, 1, sizeof start, f);
+  fwrite(header, 1, sizeof header - 1, f);
+  fwrite(numbers, 1, sizeof numbers, f);
+  assert_int_equal(fclose(f), 0);
+}
+
+static void run(Sample *s, const char *path, unsigned threads, Trial *trials, uint32_t count) {
+  DataSet *set;
+  parallel_set_threads(threads);
+  assert_int_equal(dataset_open(&set, s->g, path, trial_shard(4), &s->capture.sink), STATUS_OK);
+  assert_int_equal(trial_run(s->g, trials, count, set, &s->capture.sink), STATUS_OK);
+  dataset_close(set);
+}
+
+static void test_noise(void **state) {
+  (void)state;
+  char path[] = "/tmp/etc-trial-XXXXXX.npy";
+  Sample s;
+  sample_parse(&s, text);
+  write_numbers(path);
+  NodeId relu = value_def(s.g, graph_output(s.g, 1));
+  ValueId r = node_result(s.g, relu, 0);
+  /* Exact; cut off at 3; in steps of 2, ties to even; an input is left as it is. */
+  TrialRounding exact = {r, 1, -128, -128, 127}, narrow = {r, 1, 0, -128, 3},
+                coarse = {r, 2, -128, -128, 127}, input = {s.g->inputs[0], 100, 0, 0, 1};
+  Trial trials[] = {{&exact, 1, 0}, {&narrow, 1, 0}, {&coarse, 1, 0}, {&input, 1, 0}};
+  for (unsigned threads = 1; threads < 4; threads++) {
+    run(&s, path, threads, trials, COUNT_OF(trials));
+    assert_true(trials[0].noise == 0 && trials[3].noise == 0);
+    assert_true(fabs(trials[1].noise - 2 * 20.0 / 84) < 1e-12); /* of both outputs */
+    assert_true(fabs(trials[2].noise - 2 * 4.0 / 84) < 1e-12);
+  }
+  parallel_set_threads(0);
+  unlink(path);
+  sample_release(&s);
+}
+
+static void test_shard(void **state) {
+  (void)state;
+  static const uint64_t totals[] = {0, 1, TRIAL_SAMPLES, TRIAL_SAMPLES + 1, 1000, UINT64_MAX / 2};
+  for (unsigned i = 0; i < COUNT_OF(totals); i++) {
+    DataShard shard = trial_shard(totals[i]);
+    assert_true(shard.index == 0 && shard.count >= 1);
+    if (totals[i] <= 1000)
+      assert_true((totals[i] + shard.count - 1) / shard.count <= TRIAL_SAMPLES);
+  }
+  assert_int_equal(trial_shard(TRIAL_SAMPLES).count, 1);
+  assert_int_equal(trial_shard(TRIAL_SAMPLES + 1).count, 2);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_noise), cmocka_unit_test(test_shard)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
