@@ -93,9 +93,19 @@ static Graph *copy_graph(const Graph *g) {
   to->input_count = to->input_capacity = to->state_count = to->state_capacity = 0;
   to->arena_size_count = 0;
   to->trace = NULL;
+  to->transforms = NULL; /* those of its constants stay the property of g */
   to->stage = SV("");
   to->option_count = 0;
   return to;
+}
+
+/* What is no input is a part of those that use it, as a dequantized weight of several partitions.
+ */
+static bool is_used(const Graph *g, NodeId n) {
+  for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
+    if (value_cget(g, node_result(g, n, i))->use_count)
+      return true;
+  return false;
 }
 
 Graph *graph_part(const Graph *g, const NodeId *nodes, uint32_t node_count, const ValueId *inputs,
@@ -115,7 +125,7 @@ Graph *graph_part(const Graph *g, const NodeId *nodes, uint32_t node_count, cons
   for (NodeId n = part->last, prev; n; n = prev) {
     prev = part->nodes[n].prev;
     part->nodes[n].tag = 0;
-    if (!kept[n])
+    if (!kept[n] && !is_used(part, n))
       graph_remove_node(part, n);
   }
   return part;

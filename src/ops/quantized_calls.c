@@ -1,7 +1,5 @@
 /* What the runtime has kernels for in its library `quantized` (quantized_ops_lib of ExecuTorch
  * 1.4.1), probed with the wheel: quantization per tensor, and mixed_linear. */
-#include <math.h>
-
 #include "ops/elementwise.h"
 #include "ops/gemm.h"
 #include "ops/move.h"
@@ -12,13 +10,16 @@
 /* Where the arguments of mixed_linear are. */
 enum { MIXED_INPUT, MIXED_WEIGHT, MIXED_SCALES, MIXED_ZEROS, MIXED_DTYPE };
 
+/* Scales whose reciprocal, and products with it, are far from the ends of f32. */
+static const float least_scale = 0x1p-60F, largest_scale = 0x1p60F;
+
 bool quantized_call(const Graph *g, NodeId n) {
   OpId op = node_cget(g, n)->op;
   if (op != OP_QUANTIZE_PER_TENSOR && op != OP_DEQUANTIZE_PER_TENSOR)
     return false;
   Quantization q = quantization_of(g, n);
-  return dtype_in(q.dtype, DT(U8) | DT(I8) | DT(I16)) && isnormal(q.scale) && q.scale > 0 &&
-         q.zero >= q.low && q.zero <= q.high;
+  return dtype_in(q.dtype, DT(U8) | DT(I8) | DT(I16)) && q.scale >= least_scale &&
+         q.scale <= largest_scale && q.zero >= q.low && q.zero <= q.high;
 }
 
 const char *check_quantized_call(const Graph *g, NodeId n, Arena *arena) {
@@ -26,7 +27,8 @@ const char *check_quantized_call(const Graph *g, NodeId n, Arena *arena) {
   if (g->level != LEVEL_EXECUTORCH || node_cget(g, n)->op == OP_MIXED_LINEAR ||
       quantized_call(g, n))
     return NULL;
-  return "the kernel takes u8, i8 and i16 with a positive scale and a zero point in their range";
+  return "the kernel takes u8, i8 and i16 with a scale of 2^-60 to 2^60 and a zero point in their "
+         "range";
 }
 
 Status shape_mixed_linear(Graph *g, NodeId n) {

@@ -119,3 +119,21 @@ t lower $data/mixed.onnx --dim batch=2 --map none/map.json -o mapped.pte
 # What follows a length that data decide is in a delegate, too, when that length is 1 or more
 t lower $data/regulator.onnx --bound places=90 -o regulator.pte --backend xnnpack:min-ops=1
 t verify regulator.pte
+
+# Graphs of delegates as artifacts change nothing in the program; a dequantized weight that two partitions read is in both
+cat >shared.etir <<EOF
+graph @forward level(aten) {
+  %0: f32[4, 2] = input "x"
+  %1: f32[2, 2] = const [1.0, 2.0, 3.0, 4.0] "w"
+  %2: f32[4, 2] = aten::linear(%0, %1, none) loc("first", "Gemm", 0)
+  %3: f32[4, 2] = aten::relu(%2) loc("relu", "Relu", 1)
+  %4: f32[4, 2] = aten::cumsum(%3, 0) loc("sum", "CumSum", 2)
+  %5: f32[4, 2] = aten::linear(%4, %1, none) loc("second", "Gemm", 3)
+  %6: f32[4, 2] = aten::relu(%5) loc("relu2", "Relu", 4)
+  output %6 "y"
+}
+EOF
+t lower shared.etir --quantize int8-weight-only --backend xnnpack:min-ops=1 -o plain.pte -q
+t lower shared.etir --quantize int8-weight-only --backend xnnpack:min-ops=1 --artifacts parts -o kept.pte -q
+cmp plain.pte kept.pte && ls parts | grep delegate
+grep -h dequantize parts/*delegate-?.etir
