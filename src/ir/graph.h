@@ -158,6 +158,7 @@ typedef struct Storage {
   uint32_t arena;  /* memory_id, 1-based */
   uint64_t offset; /* bytes */
   uint64_t size;   /* bytes (upper bound for dynamic shapes) */
+  bool enforced;   /* the runtime ends a call where a tensor of dynamic shape would be larger */
 } Storage;
 
 /* A memory of the device, which becomes an arena of the program. */

@@ -189,7 +189,7 @@ static bool place_exists(Plan *p, ValueId v) {
     place_fault(p, v, "is not aligned to 16 bytes");
   else if (!add_u64(s->offset, s->size, &end) || end > g->arena_sizes[s->arena])
     place_fault(p, v, "reaches beyond its arena");
-  else if (bytes > s->size)
+  else if (bytes > s->size && !(s->enforced && !type_is_static(value_type(g, v))))
     place_fault(p, v, "is smaller than its type");
   else
     return true;

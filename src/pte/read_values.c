@@ -27,8 +27,10 @@ static void give_storage(MethodReader *r, ValueId v, const PteTensor *t) {
   Graph *g = r->g;
   g->storages = pool_reserve(g->storages, &g->storage_capacity, (uint64_t)g->storage_count + 1,
                              sizeof *g->storages);
-  g->storages[g->storage_count] =
-      (Storage){.arena = t->memory_id, .offset = t->offset, .size = t->bytes};
+  g->storages[g->storage_count] = (Storage){.arena = t->memory_id,
+                                            .offset = t->offset,
+                                            .size = t->bytes,
+                                            .enforced = t->dynamism == PTE_DYNAMIC_BOUND};
   g->values[v].storage = g->storage_count++;
 }
 

@@ -137,3 +137,17 @@ t lower shared.etir --quantize int8-weight-only --backend xnnpack:min-ops=1 -o p
 t lower shared.etir --quantize int8-weight-only --backend xnnpack:min-ops=1 --artifacts parts -o kept.pte -q
 cmp plain.pte kept.pte && ls parts | grep delegate
 grep -h dequantize parts/*delegate-?.etir
+# Sizes that a delegate gives are symbols of their own when the program is read: what follows from them may seem larger than it can get
+cat >crop.etir <<EOF
+graph @forward level(aten) {
+  sym s0 "h" in [1, 8]
+  %0: f32[1, 2, s0, 3] = input "x"
+  %1: f32[2, 2, 3, 1] = const [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0] "w"
+  %2: f32[1, 2, s0*2 + 1, 3] = aten::convolution(%0, %1, none, [2, 1], [0, 0], [1, 1], true, [0, 0], 1) loc("up", "ConvTranspose", 0)
+  %3: f32[1, 2, s0*2 - 1, 3] = aten::slice_copy.Tensor(%2, 2, 1, s0*2, 1) loc("crop", "Slice", 1)
+  %4: f32[1, 2, s0*2 - 1, 3] = aten::cumsum(%3, 3) loc("sum", "CumSum", 2)
+  output %4 "y"
+}
+EOF
+t lower crop.etir -o crop.pte --backend xnnpack:min-ops=1 -q
+t verify crop.pte

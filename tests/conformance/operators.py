@@ -87,6 +87,10 @@ def convolution_cases():
     regions = np.array([[0, 0, 6, 5], [1, 2, 9, 8], [-3, -3, 20, 20]], np.float32)
     yield Case("RoiAlign_beyond", "RoiAlign", ["x", "r", "b"], {"x": normal(2, 3, 8, 9), "r": regions, "b": np.array([0, 1, 0])},
                output_height=3, output_width=2, sampling_ratio=2, spatial_scale=0.8)
+    own = np.random.default_rng(1)  # so that the cases behind keep their values
+    for pad in ("SAME_UPPER", "SAME_LOWER"):  # strides beyond the kernel
+        yield Case(f"ConvTranspose_wide_{pad}", "ConvTranspose", ["x", "w"], {"x": own.standard_normal((1, 2, 3, 4), dtype=np.float32)},
+                   {"w": own.standard_normal((2, 3, 1, 2), dtype=np.float32)}, auto_pad=pad, strides=[4, 3])
 
 
 def shape_cases():

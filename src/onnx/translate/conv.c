@@ -34,7 +34,8 @@ typedef struct Transposed {
 } Transposed;
 
 /* Total padding of one dim: output_shape, or auto_pad SAME (output = input * stride), decides it;
- * else the pads. */
+ * else the pads. With strides beyond the kernel SAME pads nothing, as ONNX Runtime has it, so that
+ * the output is smaller than the document says. */
 static void transposed_pads(Import *im, ValueId x, Transposed *t, uint32_t i, AutoPad pad,
                             const int64_t *output_shape) {
   const Window *w = &t->w;
@@ -53,7 +54,7 @@ static void transposed_pads(Import *im, ValueId x, Transposed *t, uint32_t i, Au
                       ? w->stride[i] * (size - 1) + t->output_padding[i] + extent - output_shape[i]
                       : t->output_padding[i] + extent - w->stride[i];
   if (total < 0) { /* the output is larger than the sum: more output padding at the end */
-    t->output_padding[i] -= total;
+    t->output_padding[i] -= output_shape ? total : 0;
     total = 0;
   }
   t->crop_begin[i] = pad == PAD_SAME_UPPER ? total / 2 : total - total / 2;
