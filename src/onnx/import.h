@@ -45,6 +45,7 @@ typedef struct ImportOptions {
   void *is_state_user;
   uint64_t fold_limit; /* bytes a folded result may have beyond its operands; 0 = the default of
                           fold.h */
+  bool blocks;         /* a chosen backend multiplies weights of 4 bits in blocks */
   DimFlag *left; /* dim_count ranges: what the model leaves of dims. NULL: nobody asks; else the
                     import is only to learn that, and suggests nothing where a dim has no size */
 } ImportOptions;

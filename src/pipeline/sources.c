@@ -245,6 +245,7 @@ static Status import_onnx(Session *s, Source *source) {
                           .is_state = states_name,
                           .is_state_user = &states,
                           .fold_limit = o->pass.fold_limit,
+                          .blocks = backends_take_quantized(&o->pass),
                           .lowered = s->lowered_ops,
                           .lowered_count = s->lowered_count,
                           .bounds = bounds_for(s, o),

@@ -1,7 +1,11 @@
 /* Matrix products and lookups of com.microsoft over weights of 2, 4 or 8 bits, with scales for
  * blocks of them. The weights stay packed in the program and become real numbers while it runs:
- * one matrix at a time needs memory for that. */
+ * one matrix at a time needs memory for that. Where a backend multiplies such weights by rows of
+ * 8 bits and the model allows that (accuracy_level 4), they are dequantized blocks, which the
+ * backend packs again. */
+#include "onnx/import_state.h"
 #include "onnx/translate/quantized.h"
+#include "ops/quantized.h"
 
 /* --- unpacking --- */
 
@@ -141,6 +145,43 @@ static ValueId grouped_weights(Import *im, const Blocks *w, ValueId packed, Valu
   return ex_mul(im, y, ex_index_select(im, scales, 1, groups));
 }
 
+enum { ACCURACY_INT8 = 4, BACKEND_BLOCK = 32, ZERO_BYTE = 0x88 };
+
+/* Zero points of 4 bits that are all 8: those of codes with a sign. */
+static bool zeros_are_middle(Import *im) {
+  ValueId zeros = in(im, 3);
+  const Constant *c = zeros ? value_constant(im->g, zeros) : NULL;
+  if (!zeros)
+    return true;
+  if (!c || ex_dtype(im, zeros) != DTYPE_U8)
+    return false;
+  for (uint64_t i = 0; i < c->size; i++)
+    if (c->data[i] != ZERO_BYTE)
+      return false;
+  return true;
+}
+
+/* The weights [N, K] as blocks that a backend takes; 0 when it does not. packed: [N, bytes]. */
+static ValueId backend_weights(Import *im, const Blocks *w, ValueId packed, ValueId scales) {
+  if (!import_ok(im) || !im->options->blocks || w->bits != 4 || w->k % w->size ||
+      w->size % BACKEND_BLOCK || attr_int(im, "accuracy_level", 0) != ACCURACY_INT8 ||
+      !zeros_are_middle(im))
+    return 0;
+  const Constant *c = value_constant(im->g, packed);
+  if (!c || !value_is_const(im->g, scales))
+    return 0;
+  int8_t *codes = arena_alloc(&im->g->arena, (size_t)c->size * 2 + 1);
+  for (uint64_t i = 0; i < c->size; i++) {
+    codes[2 * i] = (int8_t)((c->data[i] & 15) - 8);
+    codes[2 * i + 1] = (int8_t)((c->data[i] >> 4) - 8);
+  }
+  TypeId type = graph_tensor_type(im->g, DTYPE_I8, 2, (SymInt[]){w->n, w->k}, ORDER_CONTIGUOUS);
+  Constant bytes = {.data = (const uint8_t *)codes, .size = c->size * 2};
+  Quantization q = {
+      .dtype = DTYPE_I8, .low = -8, .high = 7, .scales = scales, .axis = 1, .block = w->size};
+  return build_dequantize(&im->b, graph_add_constant(im->g, type, bytes, 0), &q);
+}
+
 void translate_matmul_nbits(Import *im) {
   Blocks w;
   ValueId x = in_required(im, 0), packed = in_required(im, 1), scales = in_required(im, 2),
@@ -157,14 +198,14 @@ void translate_matmul_nbits(Import *im) {
     import_fail(im, DIAG_SHAPE_MISMATCH, "g_idx does not have K = %lld entries", (long long)w.k);
   packed = as_matrix(im, packed, "B", w.n, w.count * w.bytes);
   scales = ex_cast(im, as_matrix(im, scales, "scales", w.n, w.count), DTYPE_F32);
-  ValueId zeros = read_zeros(im, &w), weights;
   DType dtype = ex_dtype(im, x);
   x = ex_cast(im, x, DTYPE_F32);
+  ValueId weights = groups ? 0 : backend_weights(im, &w, packed, scales);
   if (groups) {
-    weights = grouped_weights(im, &w, packed, scales, zeros, groups);
-  } else {
+    weights = grouped_weights(im, &w, packed, scales, read_zeros(im, &w), groups);
+  } else if (!weights) {
     x = by_parts(im, &w, x, 8 / w.bits);
-    weights = real_weights(im, &w, packed, scales, zeros);
+    weights = real_weights(im, &w, packed, scales, read_zeros(im, &w));
   }
   bias = bias ? ex_cast(im, bias, DTYPE_F32) : 0;
   ValueId y = build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(weights), A_OPT(bias));
