@@ -104,7 +104,6 @@ def execute(request, tell):
     import arrays
 
     torch.set_num_threads(1)
-    load_kernels(request["pte"])
     inputs, expected = arrays.load_bundle(request["bundle"])
     tensors = [arrays.to_torch(x) for x in inputs]
     before = [x.clone() for x in tensors]
@@ -112,6 +111,7 @@ def execute(request, tell):
     try:
         tell(stage)
         limit_threads(request)
+        load_kernels(request["pte"])
         program = ExecuTorch.get().load_program(request["pte"])
         method = program.load_method(request.get("method", "forward"))
         stage = "run"
