@@ -8,7 +8,9 @@
  *
  * A session lowers one program. Different sessions may be used by different threads; one session by
  * one thread at a time. Strings are copied and may be freed after the call. The library never ends
- * the process but for lack of memory and faults of its own. */
+ * the process but for faults of its own. When memory runs out, a call returns ETC_NO_MEMORY, after
+ * a message; all files and memory of the session are given back, no output is left half written,
+ * and the session can only be freed. */
 #ifndef ETC_ETC_H
 #define ETC_ETC_H
 
@@ -26,12 +28,13 @@ extern "C" {
 #define ETC_API
 #endif
 
-/* The numbers are the exit codes of the command. */
+/* The numbers are the exit codes of the command, which ends with 1 for ETC_NO_MEMORY. */
 typedef enum EtcStatus {
   ETC_OK = 0,
   ETC_FAILED = 1, /* the model cannot be read or lowered, or the output not be written */
   ETC_USAGE = 2, /* an unknown option, a value that it cannot have or that the model does not fit */
-  ETC_INTERNAL = 70 /* a fault of etc */
+  ETC_NO_MEMORY = 3, /* every other call of the session returns it as well */
+  ETC_INTERNAL = 70  /* a fault of etc */
 } EtcStatus;
 
 typedef struct EtcSession EtcSession;
@@ -43,7 +46,7 @@ typedef void EtcWrite(void *user, const char *text, size_t size);
 /* "0.1.0". */
 ETC_API const char *etc_version(void);
 
-/* A session without methods; never NULL. */
+/* A session without methods; NULL when there is no memory for it. */
 ETC_API EtcSession *etc_session_new(void);
 /* session may be NULL. */
 ETC_API void etc_session_free(EtcSession *session);

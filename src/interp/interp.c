@@ -6,7 +6,6 @@
  * Data-dependent results are allocated at their upper bound; their real dims bind symbols. */
 #include "interp/interp.h"
 
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,9 +29,7 @@ Status run_alloc(Run *r, DiagPlace place, uint64_t bytes, void **out) {
   uint64_t total;
   if (!add_u64(r->live, bytes, &total) || total > r->limit || bytes > PTRDIFF_MAX)
     return memory_error(r, place, bytes);
-  *out = malloc(bytes ? (size_t)bytes : 1);
-  if (!*out)
-    return memory_error(r, place, bytes);
+  *out = xmalloc((size_t)bytes);
   r->live += bytes;
   return STATUS_OK;
 }
@@ -41,7 +38,7 @@ void run_free(Run *r, Slot *slot) {
   if (!slot->owned)
     return;
   r->live -= slot->tensor.capacity;
-  free(slot->owned);
+  xfree(slot->owned);
   slot->owned = NULL;
   slot->tensor.data = NULL;
 }
@@ -295,7 +292,7 @@ static void settle_results(Run *r, NodeId n, Kernel *k, Tensor *aside) {
     t->rank = aside[i].rank;
     memcpy(t->data, aside[i].data, (size_t)tensor_bytes(t));
     r->live -= aside[i].capacity;
-    free(aside[i].data);
+    xfree(aside[i].data);
   }
 }
 
@@ -435,7 +432,7 @@ static Status make_arenas(Run *r) {
     return STATUS_OK;
   r->memory = ARENA_ARRAY(&r->arena, uint8_t *, g->arena_size_count);
   for (uint32_t i = 1; i < g->arena_size_count; i++) {
-    void *memory;
+    void *memory = NULL;
     uint64_t size = g->arena_sizes[i];
     if (size > r->limit)
       return memory_error(r, DIAG_NOWHERE, size);
@@ -518,7 +515,7 @@ static Status run_graph(Run *r, const Tensor *inputs, uint32_t input_count, Aren
   for (uint32_t v = 0; v < g->value_count; v++)
     run_free(r, &r->slots[v]);
   for (uint32_t i = 1; r->memory && i < g->arena_size_count; i++)
-    free(r->memory[i]);
+    xfree(r->memory[i]);
   arena_release(&r->scratch);
   arena_release(&r->arena);
   return status;

@@ -265,13 +265,11 @@ static void hash_piece(void *user, const uint8_t *bytes, uint64_t size) {
 void constant_hash128(const Constant *c, uint64_t seed, uint64_t out[2]) {
   XXH128_hash_t h;
   if (c->transform) {
-    XXH3_state_t *state = XXH3_createState();
-    if (!state)
-      BUG("no memory for a hash");
-    (void)XXH3_128bits_reset_withSeed(state, seed);
-    constant_each(c, hash_piece, state);
-    h = XXH3_128bits_digest(state);
-    (void)XXH3_freeState(state);
+    XXH3_state_t state;
+    XXH3_INITSTATE(&state);
+    (void)XXH3_128bits_reset_withSeed(&state, seed);
+    constant_each(c, hash_piece, &state);
+    h = XXH3_128bits_digest(&state);
   } else {
     constant_fetch_pages(c);
     h = XXH3_128bits_withSeed(c->data, (size_t)c->size, seed);

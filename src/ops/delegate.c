@@ -58,19 +58,16 @@ DelegateIdentity delegate_identity(const Graph *g, NodeId n) {
   StrView backend = node_str(g, n, DELEGATE_ARG_BACKEND);
   const DelegateReader *reader = delegate_reader(g->ctx->readers, backend);
   const Constant *blob = value_constant(g, node_value(g, n, DELEGATE_ARG_BLOB));
-  XXH3_state_t *state = XXH3_createState();
-  if (!state)
-    BUG("no memory for a hash");
-  (void)XXH3_128bits_reset(state);
+  XXH3_state_t state;
+  (void)XXH3_128bits_reset(&state);
   if (!reader || !reader->stateless)
-    (void)XXH3_128bits_update(state, &n, sizeof n);
-  hash_text(state, backend);
-  hash_text(state, node_str(g, n, DELEGATE_ARG_SPECS));
-  hash_text(state, node_str(g, n, DELEGATE_ARG_KEYS));
+    (void)XXH3_128bits_update(&state, &n, sizeof n);
+  hash_text(&state, backend);
+  hash_text(&state, node_str(g, n, DELEGATE_ARG_SPECS));
+  hash_text(&state, node_str(g, n, DELEGATE_ARG_KEYS));
   if (blob)
-    hash_text(state, (StrView){(const char *)blob->data, (size_t)blob->size});
-  XXH128_hash_t hash = XXH3_128bits_digest(state);
-  (void)XXH3_freeState(state);
+    hash_text(&state, (StrView){(const char *)blob->data, (size_t)blob->size});
+  XXH128_hash_t hash = XXH3_128bits_digest(&state);
   return (DelegateIdentity){{hash.low64, hash.high64}};
 }
 

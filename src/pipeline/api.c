@@ -1,5 +1,6 @@
 /* The public functions (include/etc/etc.h): a thin cover of the session. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,9 +13,70 @@
 
 const char *etc_version(void) { return ETC_VERSION; }
 
-EtcSession *etc_session_new(void) {
-  Session *s = xrealloc(NULL, sizeof *s);
-  *s = (Session){0};
+/* --- calls --- */
+
+typedef struct Call {
+  Session *s;
+  SessionCall *run;
+  void *user;
+  EtcStatus status;
+} Call;
+
+static void run_call(void *user) {
+  Call *c = user;
+  c->status = c->run(c->s, c->user);
+}
+
+typedef struct Shortage {
+  DiagSink sink;
+  char text[80];
+} Shortage;
+
+static void report_shortage(void *user) {
+  Shortage *m = user;
+  (void)diag_report(&m->sink, DIAG_NO_MEMORY, DIAG_NOWHERE, "%s", m->text);
+  diag_sink_release(&m->sink);
+}
+
+/* All that the session had is free again, so that there is memory for a message; or else there is
+ * a shorter one. */
+static void tell_shortage(Session *s, size_t failed) {
+  Shortage m = {.sink = {.format = s->sink.format,
+                         .color = s->sink.color,
+                         .write = s->diagnostic,
+                         .write_user = s->diagnostic_user}};
+  memory_message(failed, m.text, sizeof m.text);
+  if (memory_scope_run(&s->memory, report_shortage, &m) == 0)
+    return;
+  char line[160];
+  const char *format = m.sink.format == DIAG_JSON ? "{\"severity\":\"error\",\"code\":\"%s\","
+                                                    "\"id\":\"NO_MEMORY\",\"message\":\"%s\"}\n"
+                                                  : "etc: error[%s]: %s\n";
+  int size = snprintf(line, sizeof line, format, diag_row(DIAG_NO_MEMORY)->code, m.text);
+  if (m.sink.write)
+    m.sink.write(m.sink.write_user, line, (size_t)size);
+  else
+    fwrite(line, 1, (size_t)size, stderr);
+}
+
+EtcStatus session_call(Session *s, SessionCall *run, void *user) {
+  Call c = {s, run, user, ETC_OK};
+  if (s->no_memory)
+    return ETC_NO_MEMORY;
+  if (s->inner || memory_scope() == &s->memory)
+    return run(s, user);
+  size_t failed = memory_scope_run(&s->memory, run_call, &c);
+  if (!failed)
+    return c.status;
+  s->no_memory = true;
+  tell_shortage(s, failed);
+  return ETC_NO_MEMORY;
+}
+
+/* --- sessions --- */
+
+static EtcStatus prepare(Session *s, void *unused) {
+  (void)unused;
   s->cache.mapped.fd = -1;
   arena_init(&s->arena);
   s->program.sqnr = NAN;
@@ -27,7 +89,26 @@ EtcSession *etc_session_new(void) {
   registry_init(&s->registry, &s->arena, &s->sink);
   s->ctx.readers = &s->registry.readers;
   s->given = ARENA_ARRAY(&s->arena, int, setting_count);
+  return ETC_OK;
+}
+
+Session *session_new_inner(void) {
+  Session *s = xcalloc(sizeof *s);
+  s->inner = true;
+  (void)prepare(s, NULL);
   return s;
+}
+
+EtcSession *etc_session_new(void) {
+  Session *s = calloc(1, sizeof *s);
+  if (!s)
+    return NULL;
+  memory_scope_init(&s->memory);
+  Call c = {.s = s, .run = prepare};
+  if (memory_scope_run(&s->memory, run_call, &c) == 0)
+    return s;
+  free(s);
+  return NULL;
 }
 
 static void close_source(Source *source) {
@@ -41,9 +122,8 @@ static void close_source(Source *source) {
     file_unmap(&source->mapped);
 }
 
-void etc_session_free(EtcSession *s) {
-  if (!s)
-    return;
+static EtcStatus release(Session *s, void *unused) {
+  (void)unused;
   Program *p = &s->program;
   session_report_release(s);
   for (uint32_t i = 0; i < p->method_count; i++)
@@ -70,12 +150,27 @@ void etc_session_free(EtcSession *s) {
   diag_sink_release(&s->sink);
   files_read_release(&s->files);
   arena_release(&s->arena);
-  xfree(s);
+  return ETC_OK;
+}
+
+void etc_session_free(EtcSession *s) {
+  if (!s)
+    return;
+  if (s->inner) {
+    (void)release(s, NULL);
+    xfree(s);
+    return;
+  }
+  Call c = {.s = s, .run = release};
+  if (!s->no_memory)
+    (void)memory_scope_run(&s->memory, run_call, &c);
+  memory_scope_end(&s->memory);
+  free(s);
 }
 
 void etc_session_on_diagnostic(EtcSession *s, EtcWrite *write, void *user) {
-  s->sink.write = write;
-  s->sink.write_user = user;
+  s->sink.write = s->diagnostic = write;
+  s->sink.write_user = s->diagnostic_user = user;
 }
 
 void etc_session_on_output(EtcSession *s, EtcWrite *write, void *user) {
@@ -83,27 +178,54 @@ void etc_session_on_output(EtcSession *s, EtcWrite *write, void *user) {
   s->manager.options.print_user = user;
 }
 
-EtcStatus etc_session_set(EtcSession *s, const char *name, const char *value) {
-  return session_set(s, sv_from(name), sv_from(value ? value : ""));
-}
+/* --- options and models --- */
 
-EtcStatus etc_session_set_method(EtcSession *s, const char *method, const char *name,
-                                 const char *value) {
+typedef struct Given {
+  const char *method, *name, *value;
+  const void *data;
+  size_t size;
+} Given;
+
+static EtcStatus set(Session *s, void *user) {
+  const Given *g = user;
   SettingPlace before = s->setting;
-  s->setting.layer = session_layer(s, PRIORITY_COMMAND, method);
-  EtcStatus status = session_set(s, sv_from(name), sv_from(value ? value : ""));
+  if (g->method)
+    s->setting.layer = session_layer(s, PRIORITY_COMMAND, g->method);
+  EtcStatus status = session_set(s, sv_from(g->name), sv_from(g->value ? g->value : ""));
   s->setting = before;
   return status;
 }
 
+EtcStatus etc_session_set(EtcSession *s, const char *name, const char *value) {
+  return session_call(s, set, &(Given){.name = name, .value = value});
+}
+
+EtcStatus etc_session_set_method(EtcSession *s, const char *method, const char *name,
+                                 const char *value) {
+  return session_call(s, set, &(Given){.method = method, .name = name, .value = value});
+}
+
+static EtcStatus add_source(Session *s, void *user) {
+  const Given *g = user;
+  return session_add_source(s, g->method, g->name);
+}
+
 EtcStatus etc_session_add_method(EtcSession *s, const char *name, const char *path) {
-  return session_add_source(s, name, path);
+  return session_call(s, add_source, &(Given){.method = name, .name = path});
+}
+
+static EtcStatus add_bytes(Session *s, void *user) {
+  const Given *g = user;
+  return session_add_bytes(s, g->method, g->name, g->data, g->size);
 }
 
 EtcStatus etc_session_add_model(EtcSession *s, const char *method, const char *name,
                                 const void *data, size_t size) {
-  return session_add_bytes(s, method, name, data, size);
+  return session_call(s, add_bytes,
+                      &(Given){.method = method, .name = name, .data = data, .size = size});
 }
+
+/* --- lowering --- */
 
 static Status lower(Session *s) {
   bool hit;
@@ -120,11 +242,12 @@ static Status lower(Session *s) {
   return hit ? session_emit_kept(s, s->output) : session_run(s, STAGE_EMIT);
 }
 
-EtcStatus etc_lower(EtcSession *s, const char *output) {
+static EtcStatus run_lower(Session *s, void *user) {
+  const Given *g = user;
   EtcStatus status = recipe_apply(s);
   if (status != ETC_OK)
     return status;
-  s->output = output ? arena_strdup(&s->arena, sv_from(output)) : s->output;
+  s->output = g->name ? arena_strdup(&s->arena, sv_from(g->name)) : s->output;
   if (s->program.source_count == 0)
     return session_usage(s, "", "name a model, or add methods with --method NAME=MODEL.onnx",
                          "there is no model");
@@ -137,6 +260,10 @@ EtcStatus etc_lower(EtcSession *s, const char *output) {
     session_print_times(s);
   }
   return status;
+}
+
+EtcStatus etc_lower(EtcSession *s, const char *output) {
+  return session_call(s, run_lower, &(Given){.name = output});
 }
 
 EtcStatus etc_lower_to(EtcSession *s, EtcWrite *write, void *user) {

@@ -3,51 +3,58 @@
 
 #include "pipeline/constant_methods.h"
 
-static ConstantItem *make_items(Session *s, size_t count) {
-  return ARENA_ARRAY(&s->arena, ConstantItem, count);
+typedef struct Given {
+  const char *name;
+  size_t count;
+  const int64_t *ints; /* one of these is set */
+  const double *doubles;
+  const bool *bools;
+  const char *const *strings;
+} Given;
+
+static ConstantItem item_of(Session *s, const Given *g, size_t i) {
+  if (g->ints)
+    return (ConstantItem){.kind = CONSTANT_INT, .i = g->ints[i]};
+  if (g->doubles)
+    return (ConstantItem){.kind = CONSTANT_FLOAT, .f = g->doubles[i]};
+  if (g->bools)
+    return (ConstantItem){.kind = CONSTANT_BOOL, .i = g->bools[i]};
+  StrView text = sv_from(g->strings[i]);
+  return (ConstantItem){.kind = CONSTANT_TEXT, .text = {arena_strdup(&s->arena, text), text.size}};
 }
 
-static EtcStatus add(Session *s, const char *name, const ConstantItem *items, size_t count) {
-  if (count > UINT32_MAX)
-    return session_usage(s, "--constant", NULL, "constant method '%s' has too many values", name);
-  return session_add_constant(s, sv_from(name), items, (uint32_t)count);
+static EtcStatus add(Session *s, void *user) {
+  const Given *g = user;
+  if (g->count > UINT32_MAX)
+    return session_usage(s, "--constant", NULL, "constant method '%s' has too many values",
+                         g->name);
+  ConstantItem *items = ARENA_ARRAY(&s->arena, ConstantItem, g->count);
+  for (size_t i = 0; i < g->count; i++) {
+    items[i] = item_of(s, g, i);
+    if (items[i].kind == CONSTANT_FLOAT && !isfinite(items[i].f))
+      return session_usage(s, "--constant", NULL,
+                           "constant method '%s': value %zu is not a finite number", g->name,
+                           i + 1);
+  }
+  return session_add_constant(s, sv_from(g->name), items, (uint32_t)g->count);
 }
 
 EtcStatus etc_session_add_constant_ints(EtcSession *s, const char *name, const int64_t *values,
                                         size_t count) {
-  ConstantItem *items = make_items(s, count);
-  for (size_t i = 0; i < count; i++)
-    items[i] = (ConstantItem){.kind = CONSTANT_INT, .i = values[i]};
-  return add(s, name, items, count);
+  return session_call(s, add, &(Given){.name = name, .count = count, .ints = values});
 }
 
 EtcStatus etc_session_add_constant_doubles(EtcSession *s, const char *name, const double *values,
                                            size_t count) {
-  ConstantItem *items = make_items(s, count);
-  for (size_t i = 0; i < count; i++) {
-    items[i] = (ConstantItem){.kind = CONSTANT_FLOAT, .f = values[i]};
-    if (!isfinite(values[i]))
-      return session_usage(s, "--constant", NULL,
-                           "constant method '%s': value %zu is not a finite number", name, i + 1);
-  }
-  return add(s, name, items, count);
+  return session_call(s, add, &(Given){.name = name, .count = count, .doubles = values});
 }
 
 EtcStatus etc_session_add_constant_bools(EtcSession *s, const char *name, const bool *values,
                                          size_t count) {
-  ConstantItem *items = make_items(s, count);
-  for (size_t i = 0; i < count; i++)
-    items[i] = (ConstantItem){.kind = CONSTANT_BOOL, .i = values[i]};
-  return add(s, name, items, count);
+  return session_call(s, add, &(Given){.name = name, .count = count, .bools = values});
 }
 
 EtcStatus etc_session_add_constant_strings(EtcSession *s, const char *name,
                                            const char *const *values, size_t count) {
-  ConstantItem *items = make_items(s, count);
-  for (size_t i = 0; i < count; i++) {
-    StrView text = sv_from(values[i]);
-    items[i] =
-        (ConstantItem){.kind = CONSTANT_TEXT, .text = {arena_strdup(&s->arena, text), text.size}};
-  }
-  return add(s, name, items, count);
+  return session_call(s, add, &(Given){.name = name, .count = count, .strings = values});
 }

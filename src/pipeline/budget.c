@@ -164,7 +164,7 @@ static EtcStatus read_all(YamlReader *r, Budget *b) {
 
 EtcStatus budget_read(Session *s, const char *path, Budget **out) {
   MappedFile file;
-  YamlReader r;
+  YamlReader *r;
   Budget *b = ARENA_NEW(&s->arena, Budget);
   EtcStatus status = session_status(file_map(&file, &s->arena, &s->sink, path));
   if (status != ETC_OK)
@@ -172,8 +172,8 @@ EtcStatus budget_read(Session *s, const char *path, Budget **out) {
   *b = (Budget){.path = path, .limits = ARENA_ARRAY(&s->arena, BudgetLimit, MAX_LIMITS)};
   status = yaml_open(&r, s, DIAG_BUDGET_FILE, "a budget", sv_from(path), file.data, file.size);
   if (status == ETC_OK) {
-    status = read_all(&r, b);
-    yaml_close(&r);
+    status = read_all(r, b);
+    yaml_close(r);
   }
   file_unmap(&file);
   *out = b;

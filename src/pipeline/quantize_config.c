@@ -96,7 +96,7 @@ static EtcStatus read_all(YamlReader *r, QuantOptions *options) {
 
 EtcStatus quantize_config_read(Session *s, const char *path, QuantOptions *options) {
   MappedFile file;
-  YamlReader r;
+  YamlReader *r;
   EtcStatus status = session_status(file_map(&file, &s->arena, &s->sink, path));
   if (status != ETC_OK)
     return status;
@@ -104,8 +104,8 @@ EtcStatus quantize_config_read(Session *s, const char *path, QuantOptions *optio
   status = yaml_open(&r, s, DIAG_QUANT_CONFIG, "a quantization config", sv_from(file.path),
                      file.data, file.size);
   if (status == ETC_OK) {
-    status = read_all(&r, options);
-    yaml_close(&r);
+    status = read_all(r, options);
+    yaml_close(r);
   }
   file_unmap(&file);
   return status;

@@ -18,7 +18,7 @@ typedef struct Entry {
 
 typedef struct Reader {
   Session *s;
-  YamlReader yaml;
+  YamlReader *yaml;
   StrView keys[MAX_KEYS]; /* of the mapping that is being read */
   uint32_t key_count;
   const char *method; /* whose section it is, or NULL */
@@ -31,38 +31,38 @@ static EtcStatus add_entry(Reader *r, StrView key, StrView value) {
   r->entries = arena_grow(&r->s->arena, r->entries, r->entry_count * sizeof *r->entries,
                           (r->entry_count + 1) * sizeof *r->entries);
   r->entries[r->entry_count++] =
-      (Entry){.method = r->method, .key = key, .value = value, .at = yaml_place(&r->yaml)};
+      (Entry){.method = r->method, .key = key, .value = value, .at = yaml_place(r->yaml)};
   return ETC_OK;
 }
 
 /* A list of values, each as if the option were given once more. */
 static EtcStatus read_list(Reader *r, StrView key) {
-  EtcStatus status = yaml_next(&r->yaml);
-  while (status == ETC_OK && r->yaml.event.type != YAML_SEQUENCE_END_EVENT) {
+  EtcStatus status = yaml_next(r->yaml);
+  while (status == ETC_OK && r->yaml->event.type != YAML_SEQUENCE_END_EVENT) {
     StrView value = {0};
-    status = yaml_scalar(&r->yaml, "a value", &value);
+    status = yaml_scalar(r->yaml, "a value", &value);
     if (status == ETC_OK)
       status = add_entry(r, key, value);
     if (status == ETC_OK)
-      status = yaml_next(&r->yaml);
+      status = yaml_next(r->yaml);
   }
   return status;
 }
 
 /* The value of a setting: a scalar, or a list that is joined by '+'. */
 static EtcStatus read_setting(Reader *r, StrView *value) {
-  if (r->yaml.event.type != YAML_SEQUENCE_START_EVENT)
-    return yaml_scalar(&r->yaml, "a value or a list", value);
+  if (r->yaml->event.type != YAML_SEQUENCE_START_EVENT)
+    return yaml_scalar(r->yaml, "a value or a list", value);
   *value = SV("");
-  EtcStatus status = yaml_next(&r->yaml);
-  while (status == ETC_OK && r->yaml.event.type != YAML_SEQUENCE_END_EVENT) {
+  EtcStatus status = yaml_next(r->yaml);
+  while (status == ETC_OK && r->yaml->event.type != YAML_SEQUENCE_END_EVENT) {
     StrView one = {0};
-    status = yaml_scalar(&r->yaml, "a value", &one);
+    status = yaml_scalar(r->yaml, "a value", &one);
     if (status == ETC_OK)
       *value = sv_from(arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT, SV_ARG(*value),
                                     value->size ? "+" : "", SV_ARG(one)));
     if (status == ETC_OK)
-      status = yaml_next(&r->yaml);
+      status = yaml_next(r->yaml);
   }
   return status;
 }
@@ -70,8 +70,8 @@ static EtcStatus read_setting(Reader *r, StrView *value) {
 /* A scalar as --constant takes it: in quotes where the file has some. */
 static EtcStatus read_constant(Reader *r, StrBuf *out) {
   StrView text = {0};
-  EtcStatus status = yaml_scalar(&r->yaml, "a value", &text);
-  bool quoted = status == ETC_OK && r->yaml.event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+  EtcStatus status = yaml_scalar(r->yaml, "a value", &text);
+  bool quoted = status == ETC_OK && r->yaml->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
   strbuf_append(out, quoted ? SV("\"") : SV(""));
   if (quoted)
     strbuf_append_escaped(out, text);
@@ -85,14 +85,14 @@ static EtcStatus read_constant(Reader *r, StrBuf *out) {
 static EtcStatus read_constants(Reader *r, StrView *value) {
   StrBuf text;
   strbuf_init(&text);
-  bool list = r->yaml.event.type == YAML_SEQUENCE_START_EVENT, first = true;
-  EtcStatus status = list ? yaml_next(&r->yaml) : read_constant(r, &text);
-  while (list && status == ETC_OK && r->yaml.event.type != YAML_SEQUENCE_END_EVENT) {
+  bool list = r->yaml->event.type == YAML_SEQUENCE_START_EVENT, first = true;
+  EtcStatus status = list ? yaml_next(r->yaml) : read_constant(r, &text);
+  while (list && status == ETC_OK && r->yaml->event.type != YAML_SEQUENCE_END_EVENT) {
     strbuf_append(&text, first ? SV("") : SV(","));
     first = false;
     status = read_constant(r, &text);
     if (status == ETC_OK)
-      status = yaml_next(&r->yaml);
+      status = yaml_next(r->yaml);
   }
   *value =
       (StrView){arena_strdup(&r->s->arena, (StrView){strbuf_cstr(&text), text.size}), text.size};
@@ -108,39 +108,39 @@ static bool has_settings(StrView key) {
 /* {KEY: VALUE, …} as KEY=VALUE,… */
 static EtcStatus read_settings(Reader *r, StrView *out) {
   *out = SV("");
-  EtcStatus status = yaml_next(&r->yaml);
-  while (status == ETC_OK && r->yaml.event.type != YAML_MAPPING_END_EVENT) {
+  EtcStatus status = yaml_next(r->yaml);
+  while (status == ETC_OK && r->yaml->event.type != YAML_MAPPING_END_EVENT) {
     StrView key = {0}, value = {0};
-    status = yaml_scalar(&r->yaml, "the name of a setting", &key);
+    status = yaml_scalar(r->yaml, "the name of a setting", &key);
     if (status == ETC_OK)
-      status = yaml_next(&r->yaml);
+      status = yaml_next(r->yaml);
     if (status == ETC_OK)
       status = read_setting(r, &value);
     if (status != ETC_OK)
       return status;
     *out = sv_from(arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT "=" SV_FMT, SV_ARG(*out),
                                 out->size ? "," : "", SV_ARG(key), SV_ARG(value)));
-    status = yaml_next(&r->yaml);
+    status = yaml_next(r->yaml);
   }
   return status;
 }
 
 static EtcStatus refuse_list(Reader *r, StrView key, StrView name) {
   if (sv_eq(key, SV("dim")))
-    return yaml_wrong(&r->yaml, NULL, SV_FMT " takes one size or a range, as in '" SV_FMT ": 1..3'",
+    return yaml_wrong(r->yaml, NULL, SV_FMT " takes one size or a range, as in '" SV_FMT ": 1..3'",
                       SV_ARG(name), SV_ARG(name));
-  return yaml_wrong(&r->yaml, NULL, SV_FMT " takes one value, and not a list", SV_ARG(name));
+  return yaml_wrong(r->yaml, NULL, SV_FMT " takes one value, and not a list", SV_ARG(name));
 }
 
 /* Of NAME: VALUE below key. */
 static EtcStatus read_pair_value(Reader *r, StrView key, StrView name, StrView *value) {
-  yaml_event_type_t type = r->yaml.event.type;
+  yaml_event_type_t type = r->yaml->event.type;
   if (type == YAML_MAPPING_START_EVENT && has_settings(key))
     return read_settings(r, value);
   if (sv_eq(key, SV("constant")))
     return read_constants(r, value);
   return type == YAML_SEQUENCE_START_EVENT ? refuse_list(r, key, name)
-                                           : yaml_scalar(&r->yaml, "a value", value);
+                                           : yaml_scalar(r->yaml, "a value", value);
 }
 
 /* NAME: VALUE pairs, each as NAME=VALUE; IN:OUT for states, NAME:SETTINGS for backends, NAME@STAGE
@@ -149,12 +149,12 @@ static EtcStatus read_pairs(Reader *r, StrView key) {
   bool backend = has_settings(key);
   bool colon = backend || sv_eq(key, SV("state"));
   const char *between = colon ? ":" : sv_eq(key, SV("pass")) ? "@" : "=";
-  EtcStatus status = yaml_next(&r->yaml);
-  while (status == ETC_OK && r->yaml.event.type != YAML_MAPPING_END_EVENT) {
+  EtcStatus status = yaml_next(r->yaml);
+  while (status == ETC_OK && r->yaml->event.type != YAML_MAPPING_END_EVENT) {
     StrView name = {0}, value = {0};
-    status = yaml_scalar(&r->yaml, "a name", &name);
+    status = yaml_scalar(r->yaml, "a name", &name);
     if (status == ETC_OK)
-      status = yaml_next(&r->yaml);
+      status = yaml_next(r->yaml);
     if (status == ETC_OK)
       status = read_pair_value(r, key, name, &value);
     if (status != ETC_OK)
@@ -163,7 +163,7 @@ static EtcStatus read_pairs(Reader *r, StrView key) {
                                     backend && !value.size ? "" : between, SV_ARG(value));
     status = add_entry(r, key, sv_from(text));
     if (status == ETC_OK)
-      status = yaml_next(&r->yaml);
+      status = yaml_next(r->yaml);
   }
   return status;
 }
@@ -174,20 +174,20 @@ static bool is_structure(const Reader *r, StrView key) {
 }
 
 static EtcStatus read_key(Reader *r, StrView *key) {
-  EtcStatus status = yaml_scalar(&r->yaml, "the name of an option", key);
+  EtcStatus status = yaml_scalar(r->yaml, "the name of an option", key);
   for (uint32_t i = 0; status == ETC_OK && i < r->key_count; i++)
     if (sv_eq(r->keys[i], *key))
-      status = yaml_wrong(&r->yaml, NULL, "'" SV_FMT "' is there twice", SV_ARG(*key));
+      status = yaml_wrong(r->yaml, NULL, "'" SV_FMT "' is there twice", SV_ARG(*key));
   if (status != ETC_OK)
     return status;
   if (r->key_count == MAX_KEYS)
-    return yaml_wrong(&r->yaml, NULL, "more than %d keys", MAX_KEYS);
+    return yaml_wrong(r->yaml, NULL, "more than %d keys", MAX_KEYS);
   r->keys[r->key_count++] = *key;
   if (is_structure(r, *key))
     return ETC_OK;
   if (sv_eq(*key, SV("constant-methods")))
     *key = SV("constant");
-  r->s->setting.at = yaml_place(&r->yaml);
+  r->s->setting.at = yaml_place(r->yaml);
   status = session_recipe_knows(r->s, *key);
   r->s->setting.at = DIAG_NOWHERE;
   return status;
@@ -201,17 +201,17 @@ static EtcStatus read_methods(Reader *r) {
   StrView outer[MAX_KEYS];
   uint32_t outer_count = r->key_count;
   memcpy(outer, r->keys, outer_count * sizeof *outer);
-  if (r->yaml.event.type != YAML_MAPPING_START_EVENT)
-    return yaml_wrong(&r->yaml, NULL,
+  if (r->yaml->event.type != YAML_MAPPING_START_EVENT)
+    return yaml_wrong(r->yaml, NULL,
                       "expected a mapping of methods, as in 'methods: {forward: {model: m.onnx}}'");
-  EtcStatus status = yaml_next(&r->yaml);
-  while (status == ETC_OK && r->yaml.event.type != YAML_MAPPING_END_EVENT) {
+  EtcStatus status = yaml_next(r->yaml);
+  while (status == ETC_OK && r->yaml->event.type != YAML_MAPPING_END_EVENT) {
     StrView name = {0};
-    status = yaml_scalar(&r->yaml, "the name of a method", &name);
+    status = yaml_scalar(r->yaml, "the name of a method", &name);
     if (status == ETC_OK)
-      status = yaml_next(&r->yaml);
-    if (status == ETC_OK && r->yaml.event.type != YAML_MAPPING_START_EVENT)
-      status = yaml_wrong(&r->yaml, NULL,
+      status = yaml_next(r->yaml);
+    if (status == ETC_OK && r->yaml->event.type != YAML_MAPPING_START_EVENT)
+      status = yaml_wrong(r->yaml, NULL,
                           "expected the options of method '" SV_FMT "', as in '{model: m.onnx}'",
                           SV_ARG(name));
     r->method = name.data;
@@ -220,7 +220,7 @@ static EtcStatus read_methods(Reader *r) {
       status = read_mapping(r);
     r->method = NULL;
     if (status == ETC_OK)
-      status = yaml_next(&r->yaml);
+      status = yaml_next(r->yaml);
   }
   memcpy(r->keys, outer, outer_count * sizeof *outer);
   r->key_count = outer_count;
@@ -231,34 +231,34 @@ static EtcStatus read_value(Reader *r, StrView key) {
   StrView value = {0};
   if (is_structure(r, key) && sv_eq(key, SV("methods")))
     return read_methods(r);
-  if (r->yaml.event.type == YAML_SEQUENCE_START_EVENT)
+  if (r->yaml->event.type == YAML_SEQUENCE_START_EVENT)
     return read_list(r, key);
-  if (r->yaml.event.type == YAML_MAPPING_START_EVENT)
+  if (r->yaml->event.type == YAML_MAPPING_START_EVENT)
     return read_pairs(r, key);
-  EtcStatus status = yaml_scalar(&r->yaml, "a value", &value);
+  EtcStatus status = yaml_scalar(r->yaml, "a value", &value);
   return status == ETC_OK ? add_entry(r, key, value) : status;
 }
 
 static EtcStatus read_mapping(Reader *r) {
-  EtcStatus status = yaml_next(&r->yaml);
-  while (status == ETC_OK && r->yaml.event.type != YAML_MAPPING_END_EVENT) {
+  EtcStatus status = yaml_next(r->yaml);
+  while (status == ETC_OK && r->yaml->event.type != YAML_MAPPING_END_EVENT) {
     StrView key = {0};
     status = read_key(r, &key);
     if (status == ETC_OK)
-      status = yaml_next(&r->yaml);
+      status = yaml_next(r->yaml);
     if (status == ETC_OK)
       status = read_value(r, key);
     if (status == ETC_OK)
-      status = yaml_next(&r->yaml);
+      status = yaml_next(r->yaml);
   }
   return status;
 }
 
 static EtcStatus read_all(Reader *r) {
-  EtcStatus status = yaml_begin(&r->yaml, "a recipe is a mapping of options, as in 'plan: greedy'");
+  EtcStatus status = yaml_begin(r->yaml, "a recipe is a mapping of options, as in 'plan: greedy'");
   if (status == ETC_OK)
     status = read_mapping(r);
-  return status == ETC_OK ? yaml_end(&r->yaml) : status;
+  return status == ETC_OK ? yaml_end(r->yaml) : status;
 }
 
 /* --- setting what was read --- */
@@ -302,7 +302,7 @@ static EtcStatus read_bytes(Reader *r, StrView file, const uint8_t *data, uint64
   if (status != ETC_OK)
     return status;
   status = read_all(r);
-  yaml_close(&r->yaml);
+  yaml_close(r->yaml);
   return status;
 }
 

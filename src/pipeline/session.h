@@ -55,6 +55,11 @@ typedef struct Cache {
 } Cache;
 
 struct EtcSession {
+  MemoryScope memory; /* what the public functions allocate */
+  bool no_memory;     /* it ran out: nothing but this, and where messages go, is there any more */
+  bool inner;         /* see session_new_inner */
+  EtcWrite *diagnostic;
+  void *diagnostic_user;
   Arena arena;
   DiagSink sink;
   Context ctx;
@@ -96,6 +101,16 @@ struct EtcSession {
   uint32_t delegates_kept; /* as artifacts */
 };
 typedef struct EtcSession Session;
+
+/* --- calls (api.c) --- */
+
+typedef EtcStatus SessionCall(Session *s, void *user);
+/* Runs call; when memory runs out in it, says so, leaves s fit for etc_session_free alone, and
+ * returns ETC_NO_MEMORY. Every public function does its work in one; the command is one as a
+ * whole. */
+EtcStatus session_call(Session *s, SessionCall *call, void *user);
+/* A session that is made and freed within a call of another one, and shares its memory. */
+Session *session_new_inner(void);
 
 /* --- options (layers.c) --- */
 

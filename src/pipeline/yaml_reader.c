@@ -24,9 +24,15 @@ EtcStatus yaml_wrong(YamlReader *r, const char *hint, const char *format, ...) {
   return session_status(diag_end(d));
 }
 
-EtcStatus yaml_open(YamlReader *r, Session *s, DiagCode code, const char *what, StrView file,
+static void delete_parser(void *block) {
+  YamlReader *r = block;
+  if (r->has_event)
+    yaml_event_delete(&r->event);
+  yaml_parser_delete(&r->parser); /* zeros are a parser without anything */
+}
+
+EtcStatus yaml_open(YamlReader **out, Session *s, DiagCode code, const char *what, StrView file,
                     const uint8_t *data, uint64_t size) {
-  *r = (YamlReader){.s = s, .code = code, .what = what, .file = file};
   DiagPlace place = DIAG_NOWHERE;
   place.file = file;
   if (size == 0)
@@ -34,22 +40,25 @@ EtcStatus yaml_open(YamlReader *r, Session *s, DiagCode code, const char *what, 
   if (size > MAX_SIZE)
     return session_status(
         diag_report(&s->sink, code, place, "%s has more than %d bytes", what, MAX_SIZE));
+  YamlReader *r = *out = memory_guard(sizeof *r, delete_parser);
+  *r = (YamlReader){.s = s, .code = code, .what = what, .file = file};
   if (!yaml_parser_initialize(&r->parser))
-    return session_status(STATUS_NO_MEMORY);
+    memory_fail(sizeof r->parser);
   yaml_parser_set_input_string(&r->parser, data, (size_t)size);
   return ETC_OK;
 }
 
 void yaml_close(YamlReader *r) {
-  if (r->has_event)
-    yaml_event_delete(&r->event);
-  yaml_parser_delete(&r->parser);
+  delete_parser(r);
+  xfree(r);
 }
 
 EtcStatus yaml_next(YamlReader *r) {
   if (r->has_event)
     yaml_event_delete(&r->event);
   r->has_event = yaml_parser_parse(&r->parser, &r->event) != 0;
+  if (r->parser.error == YAML_MEMORY_ERROR)
+    memory_fail(SIZE_MAX);
   if (!r->has_event)
     return yaml_wrong(r, NULL, "%s", r->parser.problem ? r->parser.problem : "this is no YAML");
   if (r->event.type == YAML_ALIAS_EVENT)

@@ -20,7 +20,7 @@ typedef struct YamlReader {
 
 /* data: 1 byte to 1 MiB, or that is reported; must live until yaml_close. On
  * success yaml_close is to be called. */
-EtcStatus yaml_open(YamlReader *r, Session *s, DiagCode code, const char *what, StrView file,
+EtcStatus yaml_open(YamlReader **out, Session *s, DiagCode code, const char *what, StrView file,
                     const uint8_t *data, uint64_t size);
 void yaml_close(YamlReader *r);
 /* The place of the present event, or of what the parser found wrong. */

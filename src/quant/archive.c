@@ -264,6 +264,16 @@ struct ArchiveStream {
   uint8_t buffer[BUFFER_SIZE];
 };
 
+static void *zip_alloc(void *unused, unsigned count, unsigned size) {
+  (void)unused;
+  return xmalloc((size_t)count * size);
+}
+
+static void zip_free(void *unused, void *p) {
+  (void)unused;
+  xfree(p);
+}
+
 Status archive_stream_open(ArchiveStream **out, const Archive *archive, const ArchiveEntry *entry,
                            const char *label, DiagSink *sink) {
   *out = NULL;
@@ -278,6 +288,8 @@ Status archive_stream_open(ArchiveStream **out, const Archive *archive, const Ar
   s->label = label;
   s->sink = sink;
   s->left = entry->size;
+  s->zip.zalloc = zip_alloc;
+  s->zip.zfree = zip_free;
   if (entry->method == DEFLATED && inflateInit2(&s->zip, -MAX_WBITS) != Z_OK) {
     xfree(s);
     return archive_error(sink, archive->file.path, "there is too little memory to inflate '%s'",

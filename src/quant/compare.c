@@ -141,7 +141,7 @@ static bool take_sample(Worker *w) {
   Comparison *o = w->o;
   bool more = false;
   arena_reset(&w->arena);
-  pthread_mutex_lock(&o->lock);
+  memory_lock(&o->lock);
   w->inputs = ARENA_ARRAY(&w->arena, Tensor, o->c->plain->input_count + 1);
   if (!o->failed && dataset_next(o->set, &w->arena, w->inputs, &more) != STATUS_OK) {
     o->data_failed = o->failed = true;
@@ -150,7 +150,7 @@ static bool take_sample(Worker *w) {
   }
   w->sample = o->samples;
   o->samples += more;
-  pthread_mutex_unlock(&o->lock);
+  memory_unlock(&o->lock);
   return more;
 }
 
@@ -173,18 +173,34 @@ static void finish_sample(Worker *w) {
   pthread_mutex_unlock(&o->lock);
 }
 
+static void run_samples(void *user) {
+  Worker *w = user;
+  diag_sink_init_silent(&w->sink);
+  arena_init(&w->arena);
+  while (w->status == STATUS_OK && take_sample(w)) {
+    w->status = run_sample(w, &w->sink);
+    finish_sample(w);
+  }
+  diag_sink_release(&w->sink);
+}
+
+/* Without memory for a sample, those behind it do not wait for it. */
+static void give_up(Comparison *o) {
+  pthread_mutex_lock(&o->lock);
+  o->failed = true;
+  pthread_cond_broadcast(&o->added);
+  pthread_mutex_unlock(&o->lock);
+}
+
 static void work(void *user, size_t begin, size_t end) {
   Comparison *o = user;
   for (size_t i = begin; i < end; i++) {
-    Worker *w = &o->workers[i];
-    w->o = o;
-    diag_sink_init_silent(&w->sink);
-    arena_init(&w->arena);
-    while (w->status == STATUS_OK && take_sample(w)) {
-      w->status = run_sample(w, &w->sink);
-      finish_sample(w);
+    o->workers[i].o = o;
+    size_t failed = memory_try(run_samples, &o->workers[i]);
+    if (failed) {
+      give_up(o);
+      memory_fail(failed);
     }
-    diag_sink_release(&w->sink);
   }
 }
 

@@ -46,7 +46,7 @@ struct DataSet {
   uint32_t item_count, item_capacity, open_item;
   Reader *readers;
   uint64_t total, next;
-  XXH3_state_t *hash;
+  XXH3_state_t *hash; /* while all is scanned */
   uint64_t digest;
 };
 
@@ -293,9 +293,16 @@ typedef struct Names {
   uint32_t count, capacity;
 } Names;
 
+static void close_folder(void *block) {
+  DIR **hold = block;
+  if (*hold)
+    closedir(*hold);
+}
+
 static Status list_folder(const char *path, Arena *arena, DiagSink *sink, Names *npz, Names *npy) {
-  DIR *folder = opendir(path);
+  DIR **hold = memory_guard(sizeof *hold, close_folder), *folder = *hold = opendir(path);
   if (!folder) {
+    xfree(hold);
     DiagPlace place = DIAG_NOWHERE;
     place.file = sv_from(path);
     return diag_report(sink, DIAG_FILE_OPEN, place, "cannot read folder '%s': %s", path,
@@ -312,7 +319,8 @@ static Status list_folder(const char *path, Arena *arena, DiagSink *sink, Names 
                                 sizeof *names->names);
     names->names[names->count++] = arena_strdup(arena, name);
   }
-  closedir(folder);
+  close_folder(hold);
+  xfree(hold);
   file_note(sink, path); /* its time of change is that of its list of files */
   if (npz->count)
     qsort(npz->names, npz->count, sizeof *npz->names, by_text);
@@ -488,12 +496,11 @@ Status dataset_open(DataSet **out, const Graph *g, const char *path, DataShard s
   s->readers = ARENA_ARRAY(&s->arena, Reader, g->input_count + 1);
   for (uint32_t i = 0; i < g->input_count; i++)
     s->readers[i].archive.file.fd = -1;
-  s->hash = XXH3_createState();
-  if (s->hash)
-    XXH3_64bits_reset(s->hash);
+  XXH3_state_t hash;
+  XXH3_64bits_reset(&hash);
+  s->hash = &hash;
   Status status = scan(s);
-  s->digest = s->hash ? XXH3_64bits_digest(s->hash) : 0;
-  XXH3_freeState(s->hash);
+  s->digest = XXH3_64bits_digest(&hash);
   s->hash = NULL;
   close_item(s);
   *out = s;

@@ -78,26 +78,26 @@ static void take_values(Worker *w, Stats *stats, pthread_mutex_t *lock, const Te
   const float *values = t->data;
   uint64_t count = (uint64_t)tensor_numel(t), inner = 1, at = 0;
   if (count <= STATS_FEW) {
-    pthread_mutex_lock(lock);
+    memory_lock(lock);
     stats_add(stats, w->scratch, values, count);
-    pthread_mutex_unlock(lock);
+    memory_unlock(lock);
     at = count;
   }
   while (at < count) {
     uint64_t part = count - at < STATS_COUNT_MAX ? count - at : STATS_COUNT_MAX;
     stats_count(w->scratch, values + at, part);
     at += part;
-    pthread_mutex_lock(lock);
+    memory_lock(lock);
     stats_flush(stats, w->scratch);
-    pthread_mutex_unlock(lock);
+    memory_unlock(lock);
   }
   if (stats->channels == 0 || t->rank < 2 || t->dims[1] != stats->channels)
     return;
   for (uint32_t d = 2; d < t->rank; d++)
     inner *= (uint64_t)t->dims[d];
-  pthread_mutex_lock(lock);
+  memory_lock(lock);
   stats_add_channels(stats, values, (uint64_t)t->dims[0], inner);
-  pthread_mutex_unlock(lock);
+  memory_unlock(lock);
 }
 
 static void watch(void *user, ValueId v, Tensor *tensor) {
@@ -128,7 +128,7 @@ static bool take_sample(Worker *w) {
   Observation *o = w->o;
   bool more = false;
   arena_reset(&w->arena);
-  pthread_mutex_lock(&o->read);
+  memory_lock(&o->read);
   w->inputs = ARENA_ARRAY(&w->arena, Tensor, o->g->input_count + 1);
   if (!atomic_load(&o->failed)) {
     if (dataset_next(o->set, &w->arena, w->inputs, &more) != STATUS_OK) {
@@ -139,15 +139,15 @@ static bool take_sample(Worker *w) {
     w->sample = o->samples;
     o->samples += more;
   }
-  pthread_mutex_unlock(&o->read);
+  memory_unlock(&o->read);
   return more;
 }
 
 static void count_done(Observation *o) {
-  pthread_mutex_lock(&o->read);
+  memory_lock(&o->read);
   if (o->progress)
     o->progress->done++;
-  pthread_mutex_unlock(&o->read);
+  memory_unlock(&o->read);
 }
 
 static void work(void *user, size_t begin, size_t end) {

@@ -22,16 +22,13 @@ static Diag *stats_begin(DiagSink *sink, DiagCode code, const char *path) {
 /* --- the model --- */
 
 Status stats_model_hash(OnnxModel *model, char hash[33]) {
-  XXH3_state_t *state = XXH3_createState();
-  if (!state)
-    return STATUS_NO_MEMORY;
-  XXH3_128bits_reset(state);
-  XXH3_128bits_update(state, model->file.data, (size_t)model->file.size);
+  XXH3_state_t state;
+  XXH3_128bits_reset(&state);
+  XXH3_128bits_update(&state, model->file.data, (size_t)model->file.size);
   for (uint32_t i = 1; i <= model->locations.count; i++)
     if (model->external[i])
-      XXH3_128bits_update(state, model->external[i]->data, (size_t)model->external[i]->size);
-  XXH128_hash_t digest = XXH3_128bits_digest(state);
-  XXH3_freeState(state);
+      XXH3_128bits_update(&state, model->external[i]->data, (size_t)model->external[i]->size);
+  XXH128_hash_t digest = XXH3_128bits_digest(&state);
   snprintf(hash, 33, "%016" PRIx64 "%016" PRIx64, digest.high64, digest.low64);
   return STATUS_OK;
 }

@@ -3,31 +3,11 @@
  * is not lost.
  *
  * In builds with AddressSanitizer the free part of a block is poisoned, so that a read or write
- * past an allocation is seen as with malloc. Builds with ETC_TEST_ALLOC count the requests to the
- * system and can make the n-th one fail. */
+ * past an allocation is seen as with malloc. */
 #include "support/arena.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-
-#include "support/files.h"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ARENA_POISON 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define ARENA_POISON 1
-#endif
-#if defined(ARENA_POISON)
-#include <sanitizer/asan_interface.h>
-#else
-#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
-#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
-#endif
 
 enum { ALIGNMENT = 16, BLOCK_MIN = 1 << 16, BLOCK_MAX = 1 << 22, OWN_BLOCK = BLOCK_MAX / 4 };
 
@@ -39,51 +19,8 @@ struct ArenaBlock {
 /* The header takes one aligned slot, so that what follows is aligned as malloc aligns. */
 #define HEADER ((sizeof(ArenaBlock) + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1))
 
-ETC_NORETURN static void out_of_memory(size_t size) {
-  fprintf(stderr, "etc: out of memory: a request for %zu bytes failed\n", size);
-  atomic_file_remove_pending();
-  exit(1);
-}
-
-#ifdef ETC_TEST_ALLOC
-/* Whether this request is the one that ETC_FAIL_ALLOC names; requests count from 1. */
-static bool must_fail(void) {
-  static uint64_t requests; /* tests with failing requests run on one thread */
-  const char *text = getenv("ETC_FAIL_ALLOC");
-  return __atomic_add_fetch(&requests, 1, __ATOMIC_RELAXED) ==
-         (text ? strtoull(text, NULL, 10) : 0);
-}
-#else
-static bool must_fail(void) { return false; }
-#endif
-
-/* Pages that a large request touches come one by one, each with a trip into the kernel: asked for
- * large pages it gives hundreds at once. */
-static void prefer_large_pages(void *p, size_t size) {
-#ifdef MADV_HUGEPAGE
-  enum { LARGE_PAGE = 1 << 21 };
-  uintptr_t from = align_up((uintptr_t)p, LARGE_PAGE),
-            to = ((uintptr_t)p + size) & ~(uintptr_t)(LARGE_PAGE - 1);
-  if (from < to)
-    (void)madvise((void *)from, to - from, MADV_HUGEPAGE); /* advice: it may be refused */
-#else
-  (void)p, (void)size;
-#endif
-}
-
-/* The one place where memory is asked of the system. old is NULL when zeroed. */
-static void *request(void *old, size_t size, bool zeroed) {
-  void *p = NULL;
-  if (size <= PTRDIFF_MAX && !must_fail())
-    p = zeroed ? calloc(1, size) : realloc(old, size);
-  if (!p)
-    out_of_memory(size);
-  prefer_large_pages(p, size);
-  return p;
-}
-
 static ArenaBlock *block_new(Arena *arena, size_t size, bool zeroed) {
-  ArenaBlock *block = request(NULL, HEADER + size, zeroed);
+  ArenaBlock *block = zeroed ? xcalloc(HEADER + size) : xmalloc(HEADER + size);
   block->older = NULL;
   block->size = size;
   arena->total += HEADER + size;
@@ -95,7 +32,7 @@ static char *block_data(ArenaBlock *block) { return (char *)block + HEADER; }
 static void block_free(Arena *arena, ArenaBlock *block) {
   arena->total -= HEADER + block->size;
   ASAN_UNPOISON_MEMORY_REGION(block_data(block), block->size);
-  free(block);
+  xfree(block);
 }
 
 void arena_init(Arena *arena) { *arena = (Arena){0}; }
@@ -157,7 +94,7 @@ static void add_block(Arena *arena, size_t slot) {
  * unique. */
 static size_t slot_size(size_t size) {
   if (size > PTRDIFF_MAX - HEADER - ALIGNMENT)
-    out_of_memory(size);
+    memory_fail(size);
   return size == 0 ? ALIGNMENT : (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 }
 
@@ -180,7 +117,7 @@ void *arena_alloc(Arena *arena, size_t size) { return alloc_bytes(arena, size, f
 void *arena_calloc(Arena *arena, size_t count, size_t size) {
   uint64_t bytes;
   if (!mul_u64(count, size, &bytes))
-    out_of_memory(SIZE_MAX);
+    memory_fail(SIZE_MAX);
   return alloc_bytes(arena, bytes, true);
 }
 
@@ -234,25 +171,4 @@ char *arena_printf(Arena *arena, const char *format, ...) {
   char *text = arena_vprintf(arena, format, args);
   va_end(args);
   return text;
-}
-
-void *xrealloc(void *old, size_t size) { return request(old, size ? size : 1, false); }
-
-void xfree(void *p) { free(p); }
-
-void *pool_reserve(void *items, uint32_t *capacity, uint64_t needed, size_t elem_size) {
-  if (needed <= *capacity)
-    return items;
-  uint64_t grown = (uint64_t)*capacity * 2, bytes;
-  if (grown < 16)
-    grown = 16;
-  if (grown > UINT32_MAX)
-    grown = UINT32_MAX;
-  if (grown < needed)
-    grown = needed;
-  if (grown > UINT32_MAX || !mul_u64(grown, elem_size, &bytes))
-    out_of_memory(SIZE_MAX);
-  items = xrealloc(items, bytes);
-  *capacity = (uint32_t)grown;
-  return items;
 }

@@ -1,16 +1,14 @@
-/* Memory. Everything that lives as long as a context, a graph or a pass comes from an arena and is
+/* Arenas. Everything that lives as long as a context, a graph or a pass comes from an arena and is
  * freed at once.
  *
- * An allocation never returns NULL: when the system is out of memory (or ETC_FAIL_ALLOC=n asked for
- * the n-th request to fail, see HACKING.md) the arena prints one line and exits with 1; the output
- * file is only renamed when whole, so nothing is lost. Sizes that come from a file must be checked
- * against what the file can hold before they get here. */
+ * An allocation never returns NULL: memory.h says what happens when there is no memory left. Sizes
+ * that come from a file must be checked against what the file can hold before they get here. */
 #ifndef ETC_SUPPORT_ARENA_H
 #define ETC_SUPPORT_ARENA_H
 
 #include <stdarg.h>
 
-#include "support/base.h"
+#include "support/memory.h"
 
 typedef struct ArenaBlock ArenaBlock;
 typedef struct Arena {
@@ -25,7 +23,7 @@ void arena_reset(Arena *arena);   /* forgets all allocations, may keep one block
 
 /* size bytes, 16-byte aligned, uninitialised. size 0 gives a valid unique pointer. */
 void *arena_alloc(Arena *arena, size_t size);
-/* count * size bytes of zeros; exits as for lack of memory when the product overflows. */
+/* count * size bytes of zeros; a product that overflows fails as for lack of memory. */
 void *arena_calloc(Arena *arena, size_t count, size_t size);
 /* The bytes of old (old_size of them) in a block of new_size bytes; grows in place when old was the
  * last allocation. */
@@ -41,14 +39,5 @@ char *arena_vprintf(Arena *arena, const char *format, va_list args) ETC_PRINTF(2
 /* ARENA_NEW(a, T) one zeroed T, ARENA_ARRAY(a, T, n) n zeroed T. */
 #define ARENA_NEW(arena, type) ((type *)arena_calloc((arena), 1, sizeof(type)))
 #define ARENA_ARRAY(arena, type, n) ((type *)arena_calloc((arena), (n), sizeof(type)))
-
-/* malloc/realloc with the same behaviour on failure as the arena, for pools that must survive
- * growth. */
-void *xrealloc(void *old, size_t size);
-void xfree(void *p);
-
-/* Makes room for one more element in a growing array kept by xrealloc: *items has *capacity
- * elements of elem_size. */
-void *pool_reserve(void *items, uint32_t *capacity, uint64_t needed, size_t elem_size);
 
 #endif

@@ -1,7 +1,7 @@
 /* Output that is there whole or not at all: a temporary file in the folder of the target, renamed
  * at the end (rename(2) replaces in one step). The list of pending temporaries is a fixed array of
- * path buffers whose state is one atomic word each, so that a signal handler, BUG() and the
- * out-of-memory exit can remove the files without a lock. */
+ * path buffers whose state is one atomic word each, so that a signal handler, BUG() and whoever
+ * has run out of memory can remove the files without a lock. */
 #include "support/files.h"
 
 #include <errno.h>
@@ -49,6 +49,21 @@ static void pending_drop(int slot) {
     atomic_store(&pending[slot].state, SLOT_FREE);
 }
 
+/* What is to be closed and removed unless the file is finished. */
+typedef struct OutputHold {
+  int fd;   /* -1: none */
+  int slot; /* in the list of pending files, of one that is there; -1: none */
+} OutputHold;
+
+static void close_hold(void *block) {
+  OutputHold *hold = block;
+  if (hold->fd >= 0)
+    close(hold->fd);
+  if (hold->slot >= 0)
+    (void)unlink(pending[hold->slot].path);
+  pending_drop(hold->slot);
+}
+
 void atomic_file_remove_pending(void) {
   int error = errno;
   for (int i = 0; i < PENDING_MAX; i++)
@@ -72,14 +87,11 @@ static void fail(AtomicFile *file, DiagCode code, const char *what, int error) {
 }
 
 static void close_and_remove(AtomicFile *file) {
-  if (file->fd >= 0)
-    close(file->fd);
-  file->fd = -1;
-  if (file->temporary)
-    (void)unlink(file->temporary);
+  if (file->hold)
+    close_hold(file->hold);
+  xfree(file->hold);
+  file->hold = NULL;
   file->temporary = NULL;
-  pending_drop(file->slot);
-  file->slot = -1;
   xfree(file->buffer);
   file->buffer = NULL;
   file->buffered = 0;
@@ -131,9 +143,9 @@ static int open_temporary(AtomicFile *file, Arena *arena) {
       return -1;
     }
     int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd >= 0) {
+    if (fd >= 0) { /* no allocation before the hold has it */
       file->temporary = name;
-      file->slot = slot;
+      file->hold->slot = slot;
       return fd;
     }
     int error = errno;
@@ -145,31 +157,36 @@ static int open_temporary(AtomicFile *file, Arena *arena) {
   return -1;
 }
 
-/* The descriptor to write to, or -1 and errno. */
+/* The descriptor to write to, or -1 and errno, in the hold. */
 static Status open_output(AtomicFile *file, Arena *arena, const char *path) {
   bool direct;
   file->is_stdout = strcmp(path, "-") == 0;
   file->path = arena_strdup(arena, file->is_stdout ? SV("<stdout>") : sv_from(path));
   if (file->is_stdout) {
     file->target = file->path;
-    file->fd = file_temporary();
+    file->hold->fd = file_temporary();
     return STATUS_OK;
   }
   TRY(look_at_target(file, arena, &direct));
-  file->fd =
+  file->hold->fd =
       direct ? open(file->target, O_WRONLY | O_CLOEXEC | O_NOCTTY) : open_temporary(file, arena);
   return STATUS_OK;
 }
 
 Status atomic_file_open(AtomicFile *file, Arena *arena, DiagSink *sink, const char *path) {
-  *file = (AtomicFile){.fd = -1, .slot = -1, .sink = sink, .failed = true};
-  TRY(open_output(file, arena, path));
-  if (file->fd < 0)
-    return diag_report(sink, DIAG_FILE_WRITE, place_of(file), "cannot make the output '%s': %s",
-                       file->path, strerror(errno));
-  file->buffer = xrealloc(NULL, BUFFER_SIZE);
-  file->failed = false;
-  return STATUS_OK;
+  *file = (AtomicFile){.sink = sink, .failed = true};
+  file->hold = memory_guard(sizeof *file->hold, close_hold);
+  *file->hold = (OutputHold){.fd = -1, .slot = -1};
+  Status status = open_output(file, arena, path);
+  if (status == STATUS_OK && file->hold->fd < 0)
+    status = diag_report(sink, DIAG_FILE_WRITE, place_of(file), "cannot make the output '%s': %s",
+                         file->path, strerror(errno));
+  if (status == STATUS_OK)
+    file->buffer = xmalloc(BUFFER_SIZE);
+  else
+    close_and_remove(file);
+  file->failed = status != STATUS_OK;
+  return status;
 }
 
 static void write_to(AtomicFile *file, int fd, const uint8_t *data, uint64_t size) {
@@ -187,13 +204,13 @@ static void write_to(AtomicFile *file, int fd, const uint8_t *data, uint64_t siz
 }
 
 static void write_through(AtomicFile *file, const uint8_t *data, uint64_t size) {
-  write_to(file, file->fd, data, size);
+  write_to(file, file->hold->fd, data, size);
 }
 
 /* All that was written, now that it is whole; the buffer is empty. */
 static void copy_to_stdout(AtomicFile *file) {
   for (uint64_t at = 0; at < file->offset && !file->failed;) {
-    ssize_t got = pread(file->fd, file->buffer, BUFFER_SIZE, (off_t)at);
+    ssize_t got = pread(file->hold->fd, file->buffer, BUFFER_SIZE, (off_t)at);
     if (got < 0 && errno == EINTR)
       continue;
     if (got <= 0)
@@ -270,7 +287,7 @@ static uint64_t copy_in_kernel(AtomicFile *file, const MappedFile *from, uint64_
   while (done < size) {
     uint64_t rest = size - done;
     ssize_t copied =
-        copy_file_range(from->fd, &at, file->fd, NULL, rest < COPY_MAX ? rest : COPY_MAX, 0);
+        copy_file_range(from->fd, &at, file->hold->fd, NULL, rest < COPY_MAX ? rest : COPY_MAX, 0);
     if (copied < 0 && errno == EINTR)
       continue;
     if (copied <= 0)
@@ -304,12 +321,12 @@ Status atomic_file_view(AtomicFile *file, MappedFile *out) {
     flush_buffer(file);
   if (file->failed)
     return STATUS_IO;
-  void *data = mmap(NULL, (size_t)file->offset, PROT_READ, MAP_SHARED, file->fd, 0);
-  if (data == MAP_FAILED)
-    return diag_report(file->sink, DIAG_FILE_OPEN, place_of(file), "cannot map '%s': %s",
-                       file->path, strerror(errno));
-  out->data = data;
-  return STATUS_OK;
+  if (file_map_bytes(out, file->hold->fd, MAP_SHARED))
+    return STATUS_OK;
+  int error = errno;
+  file_unmap(out);
+  return diag_report(file->sink, DIAG_FILE_OPEN, place_of(file), "cannot map '%s': %s", file->path,
+                     strerror(error));
 }
 
 /* Makes the rename itself durable. Failure is no fault of the file, which is whole. */
@@ -330,17 +347,18 @@ static void sync_folder(const AtomicFile *file) {
 
 /* Closing can report a write that failed late (quota, network). */
 static void finish_descriptor(AtomicFile *file, bool sync) {
-  if (!file->failed && file->temporary && file->mode && fchmod(file->fd, file->mode) != 0)
+  if (!file->failed && file->temporary && file->mode && fchmod(file->hold->fd, file->mode) != 0)
     fail(file, DIAG_FILE_WRITE, "set the permissions of", errno);
-  if (!file->failed && file->temporary && sync && fsync(file->fd) != 0)
+  if (!file->failed && file->temporary && sync && fsync(file->hold->fd) != 0)
     fail(file, DIAG_FILE_WRITE, "sync", errno);
-  if (close(file->fd) != 0 && !file->failed)
+  int fd = file->hold->fd;
+  file->hold->fd = -1;
+  if (close(fd) != 0 && !file->failed)
     fail(file, DIAG_FILE_WRITE, "write", errno);
-  file->fd = -1;
 }
 
 Status atomic_file_commit(AtomicFile *file, bool sync) {
-  if (file->fd < 0)
+  if (!file->hold)
     return STATUS_IO;
   if (!file->failed)
     flush_buffer(file);
@@ -348,10 +366,12 @@ Status atomic_file_commit(AtomicFile *file, bool sync) {
     copy_to_stdout(file);
   finish_descriptor(file, sync);
   if (!file->failed && file->temporary) {
-    if (rename(file->temporary, file->target) == 0)
-      file->temporary = NULL;
-    else
+    if (rename(file->temporary, file->target) == 0) {
+      pending_drop(file->hold->slot);
+      file->hold->slot = -1;
+    } else {
       fail(file, DIAG_FILE_RENAME, "give the finished output its name", errno);
+    }
   }
   if (!file->failed && sync && !file->is_stdout)
     sync_folder(file);

@@ -33,9 +33,11 @@ const char *files_read_path(const FilesRead *files, const char *path);
 
 /* A read-only mapping of a whole regular file. An empty file has size 0 and data pointing at
  * nothing. */
+typedef struct FileHold FileHold;
 typedef struct MappedFile {
   const uint8_t *data;
   uint64_t size;
+  FileHold *hold;      /* the mapping and the descriptor; NULL: the bytes are somebody else's */
   int fd;              /* kept open so that ranges can be copied by the kernel; -1 when closed */
   char *path;          /* as given, owned by the arena passed to map */
   int64_t changed_ns;  /* time of last change when it was opened */
@@ -69,6 +71,10 @@ bool file_fetch_pages(const MappedFile *file, uint64_t offset, uint64_t size);
 /* Pages of these bytes, of a large file, count as this process's no more, though the mapping stays
  * as it is: for those that were read and are not needed soon. */
 void file_drop_pages(const MappedFile *file, uint64_t offset, uint64_t size);
+/* Gives up the descriptor; the mapping stays. */
+void file_close_descriptor(MappedFile *file);
+/* Maps file->size bytes of fd; false and errno when the system cannot. For atomic_file_view. */
+bool file_map_bytes(MappedFile *file, int fd, int flags);
 void file_unmap(MappedFile *file);
 /* Whether both paths lead to one file that exists. */
 bool file_same(const char *a, const char *b);
@@ -88,11 +94,10 @@ typedef struct WriteProgress {
  * before commit, which copies a temporary file to it. */
 typedef struct AtomicFile {
   WriteProgress *progress; /* may be NULL */
-  int fd;
-  uint64_t offset; /* bytes written so far */
+  struct OutputHold *hold; /* the descriptor and the pending file; NULL: not open */
+  uint64_t offset;         /* bytes written so far */
   char *path, *target,
       *temporary;  /* target: path without symbolic links; temporary: NULL for a device or pipe */
-  int slot;        /* in the list of pending files; -1 = none */
   unsigned mode;   /* permissions of the file to be replaced; 0 = new file */
   uint8_t *buffer; /* small writes are gathered */
   size_t buffered;

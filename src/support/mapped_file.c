@@ -25,23 +25,66 @@ static int64_t change_time(const struct stat *st) {
   return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
-/* Maps the open descriptor, which is closed on failure. st was read from it. */
-static Status map_descriptor(MappedFile *file, DiagSink *sink, int fd, const struct stat *st,
-                             char *path, DiagPlace place) {
-  *file = (MappedFile){
-      .fd = fd, .path = path, .size = (uint64_t)st->st_size, .changed_ns = change_time(st)};
-  if (file->size == 0)
-    return STATUS_OK;
+/* --- what the system gave --- */
+
+struct FileHold {
+  int fd; /* -1: none */
+  void *data;
+  size_t size;
+};
+
+static void close_hold(void *block) {
+  FileHold *hold = block;
+  if (hold->data)
+    munmap(hold->data, hold->size);
+  if (hold->fd >= 0)
+    close(hold->fd);
+}
+
+/* Made before anything is opened, so that nothing can be lost. */
+static FileHold *new_hold(void) {
+  FileHold *hold = memory_guard(sizeof *hold, close_hold);
+  hold->fd = -1;
+  return hold;
+}
+
+static void let_go(FileHold *hold) {
+  if (hold)
+    close_hold(hold);
+  xfree(hold);
+}
+
+bool file_map_bytes(MappedFile *file, int fd, int flags) {
+  errno = EFBIG;
+  file->hold = file->hold ? file->hold : new_hold();
   void *data =
-      file->size <= SIZE_MAX ? mmap(NULL, file->size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
-  if (data == MAP_FAILED) {
-    int error = errno;
-    close(fd);
-    *file = (MappedFile){.fd = -1, .path = path};
-    return diag_report(sink, DIAG_FILE_OPEN, place, "cannot map '%s': %s", path, strerror(error));
-  }
-  file->data = data;
-  return STATUS_OK;
+      file->size <= SIZE_MAX ? mmap(NULL, (size_t)file->size, PROT_READ, flags, fd, 0) : MAP_FAILED;
+  if (data == MAP_FAILED)
+    return false;
+  file->hold->size = (size_t)file->size;
+  file->data = file->hold->data = data;
+  return true;
+}
+
+void file_close_descriptor(MappedFile *file) {
+  if (file->fd >= 0)
+    close(file->fd);
+  file->fd = file->hold->fd = -1;
+}
+
+/* Maps the open descriptor of the hold, which is let go on failure. st was read from it. */
+static Status map_descriptor(MappedFile *file, DiagSink *sink, FileHold *hold,
+                             const struct stat *st, char *path, DiagPlace place) {
+  *file = (MappedFile){.fd = hold->fd,
+                       .hold = hold,
+                       .path = path,
+                       .size = (uint64_t)st->st_size,
+                       .changed_ns = change_time(st)};
+  if (file->size == 0 || file_map_bytes(file, hold->fd, MAP_PRIVATE))
+    return STATUS_OK;
+  int error = errno;
+  file_unmap(file);
+  return diag_report(sink, DIAG_FILE_OPEN, place, "cannot map '%s': %s", path, strerror(error));
 }
 
 /* --- the list of what was read --- */
@@ -117,22 +160,22 @@ Status file_map(MappedFile *file, Arena *arena, DiagSink *sink, const char *path
   DiagPlace place = diag_file(path);
   char *copy = arena_strdup(arena, sv_from(path));
   *file = (MappedFile){.fd = -1, .path = copy};
+  FileHold *hold = new_hold();
   struct stat st;
-  int fd = open(path, OPEN_FLAGS);
-  if (fd < 0 || fstat(fd, &st) != 0) {
+  hold->fd = open(path, OPEN_FLAGS);
+  if (hold->fd < 0 || fstat(hold->fd, &st) != 0) {
     int error = errno;
-    if (fd >= 0)
-      close(fd);
+    let_go(hold);
     if (error == ENXIO) /* a socket */
       return diag_report(sink, DIAG_FILE_NOT_REGULAR, place, "'%s' is not a regular file", path);
     return diag_report(sink, DIAG_FILE_OPEN, place, "cannot open '%s': %s", path, strerror(error));
   }
   if (!S_ISREG(st.st_mode)) {
-    close(fd);
+    let_go(hold);
     return report_irregular(sink, &st, path, place);
   }
   note(sink, path, &st);
-  return map_descriptor(file, sink, fd, &st, copy, place);
+  return map_descriptor(file, sink, hold, &st, copy, place);
 }
 
 /* --- standard input --- */
@@ -188,12 +231,12 @@ Status file_map_stdin(MappedFile *file, Arena *arena, DiagSink *sink) {
   DiagPlace place = diag_file(file->path);
   bool direct =
       fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode) && lseek(STDIN_FILENO, 0, SEEK_CUR) == 0;
-  int fd = direct ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : file_temporary();
-  if (fd >= 0 && (direct || copy_stdin(fd)) && fstat(fd, &st) == 0)
-    return map_descriptor(file, sink, fd, &st, file->path, place);
+  FileHold *hold = new_hold();
+  hold->fd = direct ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : file_temporary();
+  if (hold->fd >= 0 && (direct || copy_stdin(hold->fd)) && fstat(hold->fd, &st) == 0)
+    return map_descriptor(file, sink, hold, &st, file->path, place);
   int error = errno;
-  if (fd >= 0)
-    close(fd);
+  let_go(hold);
   return diag_report(sink, DIAG_FILE_OPEN, place, "cannot read standard input%s: %s",
                      direct ? "" : " into a temporary file", strerror(error));
 }
@@ -309,23 +352,30 @@ Status file_map_beneath(MappedFile *file, Arena *arena, DiagSink *sink, const ch
   char *name = arena_strdup(arena, relative), *walk = arena_strdup(arena, relative);
   char *folder = folder_of(arena, base_path);
   file->path = arena_printf(arena, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name);
-  int folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder_fd < 0)
-    return diag_report(sink, DIAG_FILE_OPEN, place, "cannot open the folder '%s': %s", folder,
-                       strerror(errno));
+  FileHold *hold = new_hold();
   struct stat st;
-  int fd = open_beneath(folder_fd, walk, links), error = errno;
-  close(folder_fd);
-  if (fd < 0)
-    return report_open_beneath(sink, arena, place, name, error);
-  Status status = fstat(fd, &st) == 0 ? check_external(sink, arena, place, name, links, &st)
-                                      : report_open_beneath(sink, arena, place, name, errno);
+  Status status;
+  int folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error = errno;
+  if (folder_fd >= 0) {
+    hold->fd = open_beneath(folder_fd, walk, links);
+    error = errno;
+    close(folder_fd);
+  }
+  if (folder_fd < 0)
+    status = diag_report(sink, DIAG_FILE_OPEN, place, "cannot open the folder '%s': %s", folder,
+                         strerror(error));
+  else if (hold->fd < 0)
+    status = report_open_beneath(sink, arena, place, name, error);
+  else if (fstat(hold->fd, &st) != 0)
+    status = report_open_beneath(sink, arena, place, name, errno);
+  else
+    status = check_external(sink, arena, place, name, links, &st);
   if (status != STATUS_OK) {
-    close(fd);
+    let_go(hold);
     return status;
   }
   note(sink, file->path, &st);
-  return map_descriptor(file, sink, fd, &st, file->path, place);
+  return map_descriptor(file, sink, hold, &st, file->path, place);
 }
 
 Status file_check_unchanged(const MappedFile *file, DiagSink *sink) {
@@ -366,10 +416,7 @@ void file_drop_pages(const MappedFile *file, uint64_t offset, uint64_t size) {
 }
 
 void file_unmap(MappedFile *file) {
-  if (file->data)
-    munmap((void *)(uintptr_t)file->data, file->size);
-  if (file->fd >= 0)
-    close(file->fd);
+  let_go(file->hold);
   *file = (MappedFile){.fd = -1, .path = file->path};
 }
 

@@ -12,7 +12,18 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "support/memory.h"
+
 enum { THREADS_MAX = 256, CHUNKS_MAX = 256 };
+
+typedef struct Loop {
+  ParallelBody *body;
+  void *user;
+  size_t count, chunk;
+  MemoryScope *scope; /* of the caller */
+  atomic_size_t next;
+  atomic_size_t failed; /* size of a request for memory that failed, or 0 */
+} Loop;
 
 typedef struct Pool {
   pthread_mutex_t mutex;
@@ -21,11 +32,7 @@ typedef struct Pool {
   unsigned wanted;     /* workers that may join the loop at hand */
   unsigned inside;     /* workers in the loop at hand */
   uint64_t generation; /* number of loops so far */
-  /* The loop at hand; written under the mutex while no worker is inside. */
-  ParallelBody *body;
-  void *user;
-  size_t count, chunk;
-  atomic_size_t next;
+  Loop *loop;          /* the one at hand; written while no worker is inside */
 } Pool;
 
 #define POOL_EMPTY                                                                                 \
@@ -61,13 +68,21 @@ unsigned parallel_threads(void) {
   return threads ? threads : online_cores();
 }
 
-/* Runs chunks of [0, count) till none is left. */
-static void run_chunks(ParallelBody *body, void *user, size_t count, size_t chunk,
-                       atomic_size_t *next) {
+static void take_chunks(void *user) {
+  Loop *l = user;
+  for (size_t begin; (begin = atomic_fetch_add(&l->next, l->chunk)) < l->count;)
+    l->body(l->user, begin, l->count - begin < l->chunk ? l->count : begin + l->chunk);
+}
+
+/* Runs chunks of [0, count) till none is left, or memory has run out on some thread. */
+static void run_chunks(Loop *l) {
   bool before = inside_loop;
   inside_loop = true;
-  for (size_t begin; (begin = atomic_fetch_add(next, chunk)) < count;)
-    body(user, begin, count - begin < chunk ? count : begin + chunk);
+  size_t failed = memory_try(take_chunks, l);
+  if (failed) {
+    atomic_store(&l->failed, failed);
+    atomic_store(&l->next, l->count);
+  }
   inside_loop = before;
 }
 
@@ -84,7 +99,8 @@ static void *worker(void *unused) {
     pool.wanted--;
     pool.inside++;
     pthread_mutex_unlock(&pool.mutex);
-    run_chunks(pool.body, pool.user, pool.count, pool.chunk, &pool.next);
+    memory_set_scope(pool.loop->scope);
+    run_chunks(pool.loop);
     pthread_mutex_lock(&pool.mutex);
     if (--pool.inside == 0)
       pthread_cond_signal(&pool.done);
@@ -118,21 +134,16 @@ static void start_workers(unsigned wanted) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static void run_on_pool(size_t count, size_t chunk, unsigned helpers, ParallelBody *body,
-                        void *user) {
+static void run_on_pool(Loop *loop, unsigned helpers) {
   pthread_mutex_lock(&pool.mutex);
   start_workers(helpers);
-  pool.body = body;
-  pool.user = user;
-  pool.count = count;
-  pool.chunk = chunk;
-  atomic_store(&pool.next, 0);
+  pool.loop = loop;
   pool.wanted = helpers;
   pool.generation++;
   pthread_cond_broadcast(&pool.work);
   pthread_mutex_unlock(&pool.mutex);
 
-  run_chunks(body, user, count, chunk, &pool.next);
+  run_chunks(loop);
 
   pthread_mutex_lock(&pool.mutex);
   pool.wanted = 0; /* who comes now would find nothing */
@@ -151,12 +162,14 @@ void parallel_for(size_t count, size_t grain, ParallelBody *body, void *user) {
   unsigned threads = parallel_threads();
   if (threads > chunks)
     threads = (unsigned)chunks;
+  Loop loop = {.body = body, .user = user, .count = count, .chunk = chunk, .scope = memory_scope()};
   /* A second program thread that comes while a loop runs works alone rather than wait. */
   if (threads > 1 && !inside_loop && pthread_mutex_trylock(&loop_mutex) == 0) {
-    run_on_pool(count, chunk, threads - 1, body, user);
+    run_on_pool(&loop, threads - 1);
     pthread_mutex_unlock(&loop_mutex);
-    return;
+  } else {
+    run_chunks(&loop);
   }
-  atomic_size_t next = 0;
-  run_chunks(body, user, count, chunk, &next);
+  if (loop.failed)
+    memory_fail(loop.failed);
 }

@@ -25,8 +25,7 @@ void strbuf_clear(StrBuf *buf) {
 
 const char *strbuf_cstr(const StrBuf *buf) { return buf->data ? buf->data : ""; }
 
-/* Room for extra more bytes and the terminator. xrealloc ends the process when there is none,
- * overflow included. */
+/* Room for extra more bytes and the terminator; a size that overflows is too large for xrealloc. */
 static void reserve(StrBuf *buf, size_t extra) {
   size_t needed = extra < SIZE_MAX - buf->size ? buf->size + extra + 1 : SIZE_MAX;
   if (needed <= buf->capacity)

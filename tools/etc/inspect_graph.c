@@ -166,7 +166,7 @@ static void report(const Session *s, const char *path, bool json, StrBuf *out) {
 static Session *open_graphs(const CommandLine *line, const char *path, const Source *read,
                             EtcStatus *status) {
   const DiagSink *sink = &line->session->sink;
-  Session *s = etc_session_new();
+  Session *s = session_new_inner();
   etc_session_on_diagnostic(s, sink->write, sink->write_user);
   s->sink.format = sink->format;
   s->sink.color = sink->color;

@@ -38,7 +38,7 @@ static EtcStatus take_recipe(Inspection *i) {
   Session *s = i->line->session, *with;
   if (!s->recipe)
     return ETC_OK;
-  with = etc_session_new();
+  with = session_new_inner();
   with->sink.format = s->sink.format;
   EtcStatus status = etc_session_set(with, "recipe", s->recipe);
   if (status == ETC_OK)
@@ -55,7 +55,7 @@ static EtcStatus take_recipe(Inspection *i) {
 static void try_lowering(Inspection *i) {
   Session *s = i->line->session;
   const MethodOptions *own = session_own(s);
-  Session *trial = etc_session_new();
+  Session *trial = session_new_inner();
   etc_session_on_diagnostic(trial, keep_message, &i->messages);
   trial->sink.format = i->json ? DIAG_JSON : DIAG_TEXT;
   trial->sink.quiet = !s->sink.verbose;

@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "pipeline/recipe.h"
+#include "progress.h"
 #include "signals.h"
 #include "support/files.h"
 
@@ -115,12 +116,20 @@ int write_and_release(const CommandLine *line, StrBuf *text, const char *path) {
   return (int)session_status(status);
 }
 
+typedef struct Arguments {
+  int count;
+  char **texts;
+} Arguments;
+
 static void to_stderr(void *user, const char *text, size_t size) {
   (void)user;
   fwrite(text, 1, size, stderr);
 }
 
-static int run(Session *s, int argc, char **argv) {
+static EtcStatus run(Session *s, void *user) {
+  const Arguments *given = user;
+  int argc = given->count;
+  char **argv = given->texts;
   if (argc < 2) {
     StrBuf text;
     strbuf_init(&text);
@@ -136,19 +145,19 @@ static int run(Session *s, int argc, char **argv) {
     name = "version";
   CommandLine line = {.session = s, .command = command_find(sv_from(name))};
   if (line.command == CMD_COUNT)
-    return (int)unknown_command(s, name);
+    return unknown_command(s, name);
   EtcStatus status = command_line_parse(&line, argc - 2, argv + 2);
   if (status == ETC_OK)
     status = apply_message_options(&line);
   if (status != ETC_OK)
-    return (int)status;
+    return status;
   if (line.help) {
     StrBuf text;
     strbuf_init(&text);
     help_command(line.command, &text);
-    return print_and_release(&line, &text);
+    return (EtcStatus)print_and_release(&line, &text);
   }
-  return functions[line.command](&line);
+  return (EtcStatus)functions[line.command](&line);
 }
 
 int main(int argc, char **argv) {
@@ -156,10 +165,15 @@ int main(int argc, char **argv) {
    * would only spin. */
   setenv("OPENBLAS_NUM_THREADS", "1", 1);
   Session *s = etc_session_new();
+  if (!s) {
+    fputs("etc: out of memory\n", stderr);
+    return ETC_FAILED;
+  }
   etc_session_on_output(s, to_stderr, NULL);
   s->manager.options.progress = signals_install();
   prepare_messages(s, argc, argv);
-  int code = run(s, argc, argv);
+  EtcStatus status = session_call(s, run, &(Arguments){argc, argv});
+  progress_stop(); /* where memory ran out it still runs */
   etc_session_free(s);
-  return code;
+  return status == ETC_NO_MEMORY ? ETC_FAILED : (int)status;
 }

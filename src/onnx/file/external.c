@@ -7,7 +7,6 @@
  * refused when it means something else on another system. */
 #include "onnx/file/external.h"
 
-#include <unistd.h>
 
 #include "support/text.h"
 
@@ -109,10 +108,8 @@ static Status open_location(OnnxModel *m, StrView location, DiagSink *sink, Diag
       m->external_capacity = capacity;
     }
     m->external[id] = file;
-    if (id > DESCRIPTORS_KEPT) {
-      close(file->fd);
-      file->fd = -1;
-    }
+    if (id > DESCRIPTORS_KEPT)
+      file_close_descriptor(file);
   }
   *out = m->external[id];
   return STATUS_OK;
