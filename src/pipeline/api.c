@@ -1,6 +1,5 @@
 /* The public functions (include/etc/etc.h): a thin cover of the session. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "pipeline/report.h"
 #include "pipeline/settings.h"
 #include "pipeline/whole_program.h"
+#include "support/parallel.h"
 
 const char *etc_version(void) { return ETC_VERSION; }
 
@@ -46,17 +46,8 @@ static void tell_shortage(Session *s, size_t failed) {
                          .write = s->diagnostic,
                          .write_user = s->diagnostic_user}};
   memory_message(failed, m.text, sizeof m.text);
-  if (memory_scope_run(&s->memory, report_shortage, &m) == 0)
-    return;
-  char line[160];
-  const char *format = m.sink.format == DIAG_JSON ? "{\"severity\":\"error\",\"code\":\"%s\","
-                                                    "\"id\":\"NO_MEMORY\",\"message\":\"%s\"}\n"
-                                                  : "etc: error[%s]: %s\n";
-  int size = snprintf(line, sizeof line, format, diag_row(DIAG_NO_MEMORY)->code, m.text);
-  if (m.sink.write)
-    m.sink.write(m.sink.write_user, line, (size_t)size);
-  else
-    fwrite(line, 1, (size_t)size, stderr);
+  if (memory_scope_run(&s->memory, report_shortage, &m) != 0)
+    diag_report_without_memory(&m.sink, DIAG_NO_MEMORY, m.text);
 }
 
 EtcStatus session_call(Session *s, SessionCall *run, void *user) {
@@ -65,7 +56,9 @@ EtcStatus session_call(Session *s, SessionCall *run, void *user) {
     return ETC_NO_MEMORY;
   if (s->inner || memory_scope() == &s->memory)
     return run(s, user);
+  unsigned before = parallel_set_threads(s->threads);
   size_t failed = memory_scope_run(&s->memory, run_call, &c);
+  (void)parallel_set_threads(before);
   if (!failed)
     return c.status;
   s->no_memory = true;

@@ -58,6 +58,7 @@ struct EtcSession {
   MemoryScope memory; /* what the public functions allocate */
   bool no_memory;     /* it ran out: nothing but this, and where messages go, is there any more */
   bool inner;         /* see session_new_inner */
+  unsigned threads;   /* see parallel_set_threads */
   EtcWrite *diagnostic;
   void *diagnostic_user;
   Arena arena;

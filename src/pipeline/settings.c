@@ -204,9 +204,11 @@ static EtcStatus set_recipe(Session *s, StrView value) {
 static EtcStatus set_threads(Session *s, StrView value) {
   int64_t threads = 0;
   EtcStatus status = number(s, "--threads", value, 0, 4096, &threads);
-  if (status == ETC_OK)
-    parallel_set_threads((unsigned)threads);
-  return status;
+  if (status != ETC_OK)
+    return status;
+  s->threads = (unsigned)threads;
+  (void)parallel_set_threads(s->threads);
+  return ETC_OK;
 }
 static EtcStatus set_bisect_limit(Session *s, StrView value) {
   s->manager.options.bisect = true;

@@ -78,11 +78,28 @@ void diag_sink_init_silent(DiagSink *sink) { *sink = (DiagSink){.write = drop_te
 
 void diag_sink_release(DiagSink *sink) { arena_release(&sink->arena); }
 
-static void write_out(DiagSink *sink, const StrBuf *out) {
+static void write_text(const DiagSink *sink, const char *text, size_t size) {
   if (sink->write)
-    sink->write(sink->write_user, strbuf_cstr(out), out->size);
+    sink->write(sink->write_user, text, size);
   else
-    fwrite(strbuf_cstr(out), 1, out->size, stderr);
+    fwrite(text, 1, size, stderr);
+}
+
+static void write_out(const DiagSink *sink, const StrBuf *out) {
+  write_text(sink, strbuf_cstr(out), out->size);
+}
+
+void diag_report_without_memory(const DiagSink *sink, DiagCode code, const char *message) {
+  char line[256];
+  const DiagRow *row = diag_row(code);
+  int size =
+      sink->format == DIAG_JSON
+          ? snprintf(line, sizeof line,
+                     "{\"severity\":\"error\",\"code\":\"%s\",\"id\":\"%s\",\"message\":\"%s\"}\n",
+                     row->code, row->id, message)
+          : snprintf(line, sizeof line, "etc: error[%s]: %s\n", row->code, message);
+  if (size > 0 && (size_t)size < sizeof line)
+    write_text(sink, line, (size_t)size);
 }
 
 static DiagSeverity severity_of(const DiagSink *sink, DiagCode code) {

@@ -110,6 +110,8 @@ void diag_hint(Diag *d, const char *format, ...) ETC_PRINTF(2, 3);
 Status diag_end(Diag *d);
 Status diag_report(DiagSink *sink, DiagCode code, DiagPlace place, const char *format, ...)
     ETC_PRINTF(4, 5);
+/* An error of up to 100 plain characters, in the format of the sink. */
+void diag_report_without_memory(const DiagSink *sink, DiagCode code, const char *message);
 /* From now on diagnostics are counted and kept; let_go writes those that drop did not throw away,
  * counts included. Every hold must be let go. */
 void diag_hold(DiagSink *sink, DiagHold *hold);

@@ -43,12 +43,14 @@ typedef struct Pool {
 
 static Pool pool = POOL_EMPTY;
 static pthread_mutex_t loop_mutex =
-    PTHREAD_MUTEX_INITIALIZER;     /* held by the caller of the running loop */
-static atomic_uint chosen_threads; /* 0 = online cores */
+    PTHREAD_MUTEX_INITIALIZER;                /* held by the caller of the running loop */
+static _Thread_local unsigned chosen_threads; /* 0 = online cores */
 static _Thread_local bool inside_loop;
 
-void parallel_set_threads(unsigned threads) {
-  atomic_store(&chosen_threads, threads < THREADS_MAX ? threads : THREADS_MAX);
+unsigned parallel_set_threads(unsigned threads) {
+  unsigned before = chosen_threads;
+  chosen_threads = threads < THREADS_MAX ? threads : THREADS_MAX;
+  return before;
 }
 
 /* Asked once: the answer comes from a file in /sys, which takes longer than a small loop. */
@@ -64,7 +66,7 @@ static unsigned online_cores(void) {
 }
 
 unsigned parallel_threads(void) {
-  unsigned threads = inside_loop ? 1 : atomic_load(&chosen_threads);
+  unsigned threads = inside_loop ? 1 : chosen_threads;
   return threads ? threads : online_cores();
 }
 

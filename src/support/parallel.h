@@ -7,8 +7,9 @@
 
 typedef void ParallelBody(void *user, size_t begin, size_t end);
 
-/* 0 = number of online cores. Takes effect for later loops. */
-void parallel_set_threads(unsigned threads);
+/* How many threads later loops of the calling thread may have; 0 = number of online cores. Returns
+ * what it was before. */
+unsigned parallel_set_threads(unsigned threads);
 /* Threads that a loop begun here may have: 1 inside of another one. */
 unsigned parallel_threads(void);
 /* Runs body over [0, count) in chunks of at least grain elements, on up to parallel_threads()

@@ -7,7 +7,6 @@
  * refused when it means something else on another system. */
 #include "onnx/file/external.h"
 
-
 #include "support/text.h"
 
 /* Exporters of big models write one file a tensor. Descriptors beyond these are closed: the mapping
