@@ -64,6 +64,19 @@ def searches():
                            axis=axis, largest=largest)
     for dtype in (np.int32, np.int64, np.float64):
         yield Case(f"TopK-{np.dtype(dtype).name}", "TopK", ["x", "k"], {"x": whole(dtype, -3, 4, 3, 7)}, {"k": ints(4)}, outputs=2, out_type=[dtype, np.int64])
+    # Equal elements, signs, and zeros of both signs, which are equal.
+    signed = whole(np.float32, -2, 3, 3, 40) * np.where(np.arange(40) % 2, np.float32(1), np.float32(-1)) * np.float32(1e-30)
+    for dtype in (np.float32, np.float64, np.int8, np.int32):
+        for largest in (0, 1):
+            for k in (9, 40):
+                yield Case(f"TopK-signs-{np.dtype(dtype).name}-{largest}-{k}", "TopK", ["x", "k"], {"x": (signed * (1e30 if np.dtype(dtype).kind == "i" else 1)).astype(dtype)},
+                           {"k": ints(k)}, outputs=2, out_type=[dtype, np.int64], largest=largest)
+    extremes = np.array([[np.inf, -np.inf, 3e38, -3e38, 1e-45, -1e-45, 0, -0.0, 1, -1]], np.float32)
+    for largest in (0, 1):
+        yield Case(f"TopK-extremes-{largest}", "TopK", ["x", "k"], {"x": extremes}, {"k": ints(10)}, outputs=2, out_type=[np.float32, np.int64], largest=largest)
+    for dtype in (np.float32, np.uint8, np.int64):  # computed when lowering
+        yield Case(f"TopK-constant-{np.dtype(dtype).name}", "TopK", ["x", "k"], {}, {"x": whole(dtype, 0, 4, 2, 6), "k": ints(3)}, outputs=2,
+                   out_type=[dtype, np.int64])
     values = whole(np.float32, 0, 3, 4, 3)
     for axis in (None, 0, 1, -1):
         for order in (0, 1):

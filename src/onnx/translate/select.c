@@ -106,13 +106,50 @@ static ValueId topk_rank(Import *im, const TopK *t, ValueId values) {
   return ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_cast(im, before, DTYPE_I64), rank, false);
 }
 
+/* Floats as whole numbers in the same order: their bits, counted down from the least number where
+ * the sign is set, so that both zeros are 0. Any others as they are; all in i64. */
+static ValueId in_order(Import *im, ValueId x) {
+  if (!dtype_is_float(ex_dtype(im, x)))
+    return ex_cast(im, x, DTYPE_I64);
+  x = ex_cast(im, x, DTYPE_F32);
+  ValueId bits =
+      ex_cast(im, build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(x), A_DTYPE(DTYPE_I32)), DTYPE_I64);
+  ValueId down = ex_sub(im, build_scalar_int(&im->b, DTYPE_I64, INT32_MIN), bits);
+  return ex_where(im, ex_with(im, OP_LT_TENSOR, bits, 0), down, bits);
+}
+
+/* Numbers of elements of at most 32 bits in the same order, and no two alike in a row: of equal
+ * elements the earlier one is better. So the kernel leaves no choice. Rows of 2^31 elements fit. */
+static ValueId topk_by_position(Import *im, const TopK *t) {
+  uint32_t last = t->shape.rank - 1;
+  ValueId n = ex_size(im, t->shape.d[last]), at = ex_arange(im, t->shape.d[last]);
+  if (t->largest)
+    at = ex_sub(im, n, at);
+  ValueId keys = ex_mul(im, in_order(im, t->x), n);
+  keys = ex_binary(im, OP_ADD_TENSOR, keys, ex_along_axis(im, at, last, t->shape.rank));
+  ValueId best = topk(im, keys, t->k, t->largest);
+  return best ? best + 1 : 0; /* result 1, of a constant too */
+}
+
+/* Bits are not seen as numbers where sizes vary. */
+static bool has_positions(Import *im, const TopK *t) {
+  DType dtype = ex_dtype(im, t->x);
+  return dtype_size(dtype) <= 4 &&
+         (!dtype_is_float(dtype) || type_is_static(value_type(im->g, t->x)));
+}
+
 /* Values and indices in order; indices of equal elements rise. The kernel alone does not keep that
- * order, so the members are found by value and then put in place by rank. */
+ * order, so others are found by value and then put in place by rank. */
 static void topk_stable(Import *im, const TopK *t, ValueId *values, ValueId *indices) {
   uint32_t last = t->shape.rank - 1;
   if (t->k == 1) {
     *indices = arg_extreme(im, t->largest ? OP_ARGMAX : OP_ARGMIN, t->x, last, true, false);
     *values = ex_reduce_one(im, t->largest ? OP_AMAX : OP_AMIN, t->x, last, true);
+    return;
+  }
+  if (has_positions(im, t)) {
+    *values = topk(im, t->x, t->k, t->largest);
+    *indices = topk_by_position(im, t);
     return;
   }
   ValueId members = topk_members(im, t);
