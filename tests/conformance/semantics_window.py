@@ -37,6 +37,10 @@ def max_pools():
         yield Case(f"MaxPool-{rank}d-ceil-indices", "MaxPool", ["x"], x, outputs=2, out_type=[np.float32, np.int64], **more, pads=[1] * 2 * rank, **EXACT)
         yield Case(f"MaxPool-{rank}d-dilated-indices", "MaxPool", ["x"], x, outputs=2, out_type=[np.float32, np.int64],
                    kernel_shape=[2] * rank, dilations=[2] * rank, **EXACT)
+    for where, kernel in (("planes", [1, 2, 3]), ("depth", [2, 1, 1]), ("nothing", [1, 1, 1])):  # pools that leave one of the two steps out
+        x, window = {"x": normal(*PLANES[3])}, {"kernel_shape": kernel, "strides": kernel}
+        yield Case(f"MaxPool-3d-in-{where}", "MaxPool", ["x"], x, **window, **EXACT)
+        yield Case(f"MaxPool-3d-in-{where}-indices", "MaxPool", ["x"], x, outputs=2, out_type=[np.float32, np.int64], **window, **EXACT)
     for dtype in (np.int8, np.uint8):
         yield Case(f"MaxPool-{np.dtype(dtype).name}", "MaxPool", ["x"], {"x": RNG.integers(0, 100, (1, 2, 5, 6)).astype(dtype)}, out_type=dtype,
                    opset=12, kernel_shape=[2, 3], pads=[1, 1, 0, 0], **EXACT)

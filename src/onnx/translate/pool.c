@@ -111,6 +111,12 @@ static ValueId flat_indices(Import *im, const ValueId *coords, ValueId x, const 
   return ex_add(im, index, ex_view(im, offsets, dims, 2 + rank));
 }
 
+/* A pool that takes each element alone gives them back; their indices are wanted all the same. */
+static bool takes_one(Import *im, const Window *w) {
+  return !out_wanted(im, 1) && w->kernel[0] == 1 && w->kernel[1] == 1 && w->stride[0] == 1 &&
+         w->stride[1] == 1;
+}
+
 /* Max over a box is max over its H x W face, then over D: [N, C, D, H, W] -> [N, C*D, H, W] -> pool
  * -> [N, C, D, H'*W'] -> pool. x is padded already. */
 static ValueId max_pool3d(Import *im, ValueId x, const Window *w, ValueId coords[3]) {
@@ -125,8 +131,12 @@ static ValueId max_pool3d(Import *im, ValueId x, const Window *w, ValueId coords
                   .kernel = {w->kernel[0], 1},
                   .stride = {w->stride[0], 1},
                   .dilation = {w->dilation[0], 1}};
-  ValueId faces = max_pool2d(im, EX_VIEW(im, x, d[0], sym_mul(t, d[1], d[2]), d[3], d[4]), &face);
+  ValueId faces = EX_VIEW(im, x, d[0], sym_mul(t, d[1], d[2]), d[3], d[4]);
+  if (!takes_one(im, &face))
+    faces = max_pool2d(im, faces, &face);
   SymInt h = ex_dim(im, faces, 2), wide = ex_dim(im, faces, 3), whole = sym_mul(t, h, wide);
+  if (takes_one(im, &depth))
+    return EX_VIEW(im, faces, d[0], d[1], d[2], h, wide);
   ValueId y = max_pool2d(im, EX_VIEW(im, faces, d[0], d[1], d[2], whole), &depth);
   SymInt deep = ex_dim(im, y, 2);
   if (out_wanted(im, 1) && import_ok(im)) {
