@@ -8,9 +8,9 @@ const Backend *const backends[] = {
     NULL,
 };
 
-const DelegateReader *const delegate_readers[] = {
+static const DelegateReader *const readers[] = {
 #define BACKEND(name) &reader_##name,
 #include "backends/backends.def"
 #undef BACKEND
-    NULL,
 };
+const DelegateReaders backend_readers = {readers, COUNT_OF(readers)};

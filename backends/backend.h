@@ -114,7 +114,8 @@ typedef struct BackendChoice {
   bool whole;                             /* it takes all nodes, or the model is not lowered */
 } BackendChoice;
 
-extern const Backend *const backends[]; /* the built-in ones; ends with NULL */
+extern const Backend *const backends[];       /* the built-in ones; ends with NULL */
+extern const DelegateReaders backend_readers; /* and theirs */
 
 #define BACKEND(name)                                                                              \
   extern const Backend backend_##name;                                                             \

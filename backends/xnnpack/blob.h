@@ -4,7 +4,7 @@
 
 #include "backends/xnnpack/subgraph.h"
 #include "ops/delegate.h"
-#include "pte/keymap.h"
+#include "support/keymap.h"
 
 #define XNN_BACKEND_ID "XnnpackBackend"
 

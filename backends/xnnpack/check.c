@@ -1,7 +1,7 @@
 /* See check.h. Ids, element types, constants, the arguments of the call; shape.c has the shapes. */
 #include "backends/xnnpack/check.h"
 
-#include "pte/keymap.h"
+#include "support/keymap.h"
 
 bool xr_fail(XrCheck *c, const char *format, ...) {
   va_list args;

@@ -6,7 +6,7 @@
 #include "backends/xnnpack/check.h"
 #include "backends/xnnpack/memory.h"
 #include "backends/xnnpack/run.h"
-#include "pte/keymap.h"
+#include "support/keymap.h"
 
 static bool is_new(KeyMap *seen, StrView key) {
   uint32_t *slot;

@@ -4,7 +4,7 @@
 #include "backends/xnnpack/lower.h"
 #include "ir/same.h"
 #include "ir/transform.h"
-#include "pte/keymap.h"
+#include "support/keymap.h"
 
 #include <stdlib.h>
 

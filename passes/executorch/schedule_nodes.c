@@ -8,7 +8,7 @@
 #include "passes/executorch/planner.h"
 #include "passes/executorch/schedule.h"
 #include "passes/pass.h"
-#include "pte/keymap.h"
+#include "support/keymap.h"
 #include "support/bitset.h"
 
 typedef struct Pair {

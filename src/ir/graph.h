@@ -44,7 +44,7 @@ typedef struct Context {
   StrView model_path;                    /* for diagnostics */
   bool linked_data;                      /* links may lead to external data */
   bool traced;                           /* new graphs have a trace (trace.h) */
-  const struct DelegateReaders *readers; /* of plug-ins (ops/delegate.h); may be NULL */
+  const struct DelegateReaders *readers; /* of delegates (ops/delegate.h); or NULL */
   ShapeFault fault;                      /* of the shape rule that refused a node last */
 } Context;
 void context_init(Context *ctx, DiagSink *sink);

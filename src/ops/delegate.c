@@ -38,13 +38,10 @@ Status shape_call_delegate(Graph *g, NodeId n) {
   return STATUS_OK;
 }
 
-const DelegateReader *delegate_reader(const DelegateReaders *added, StrView id) {
-  for (const DelegateReader *const *r = delegate_readers; *r; r++)
-    if (sv_eq_str(id, (*r)->id))
-      return *r;
-  for (uint32_t i = 0; added && i < added->count; i++)
-    if (sv_eq_str(id, added->items[i]->id))
-      return added->items[i];
+const DelegateReader *delegate_reader(const DelegateReaders *known, StrView id) {
+  for (uint32_t i = 0; known && i < known->count; i++)
+    if (sv_eq_str(id, known->items[i]->id))
+      return known->items[i];
   return NULL;
 }
 

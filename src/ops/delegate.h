@@ -130,16 +130,16 @@ typedef struct DelegateReader {
   bool stateless;
 } DelegateReader;
 
-/* Those that plug-ins brought to a session (Context.readers). */
+/* Those that are known (Context.readers): those of backends.h, and in a session those of plug-ins.
+ */
 typedef struct DelegateReaders {
-  const DelegateReader **items;
+  const DelegateReader *const *items;
   uint32_t count;
 } DelegateReaders;
 
-extern const DelegateReader *const delegate_readers[]; /* the built-in ones; ends with NULL */
-/* The reader of the backend of that id, built in or among `added`, which may be NULL; NULL when
- * there is none. */
-const DelegateReader *delegate_reader(const DelegateReaders *added, StrView id);
+/* The reader of the backend of that id; NULL when there is none among `known`, which may be NULL.
+ */
+const DelegateReader *delegate_reader(const DelegateReaders *known, StrView id);
 
 /* May result `result` of call n be written over the memory in which `lies` says that inputs do? */
 bool delegate_may_overwrite(const Graph *g, NodeId n, uint32_t result,

@@ -45,7 +45,7 @@ struct Kernel {
   uint64_t memory; /* bytes that the kernel may still ask for; 0 where nothing is known of it */
   DiagSink *sink;
   DiagPlace place;
-  const struct DelegateReaders *readers; /* of plug-ins; may be NULL */
+  const struct DelegateReaders *readers; /* of delegates; may be NULL */
   bool as_runtime; /* a call of a program: faults of the runtime's kernel are part of its meaning */
 };
 

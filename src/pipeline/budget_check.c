@@ -4,7 +4,7 @@
 
 #include "pipeline/budget.h"
 #include "pte/inspect_internal.h"
-#include "pte/keymap.h"
+#include "support/keymap.h"
 #include "support/text.h"
 
 enum { SHOWN = 3 }; /* of what takes most */

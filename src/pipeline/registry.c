@@ -24,6 +24,7 @@ void registry_init(Registry *r, Arena *arena, DiagSink *sink) {
     APPEND(r, r->backends, r->backend_count, *b);
   for (const Planner *p = planners; p->name; p++)
     APPEND(r, r->planners, r->planner_count, p);
+  r->readers = backend_readers;
 }
 
 /* --- by name --- */
@@ -161,7 +162,12 @@ static Status add_reader(const Loading *l, const DelegateReader *reader) {
     return refuse(l, "a reader of delegates lacks its id or functions");
   if (delegate_reader(&l->r->readers, sv_from(reader->id)))
     return refuse(l, "there is a reader of delegates of '%s' already", reader->id);
-  APPEND(l->r, l->r->readers.items, l->r->readers.count, reader);
+  DelegateReaders *known = &l->r->readers;
+  const DelegateReader **items =
+      ARENA_ARRAY(l->r->arena, const DelegateReader *, (size_t)known->count + 1);
+  memcpy(items, known->items, known->count * sizeof *items);
+  items[known->count++] = reader;
+  known->items = items;
   return STATUS_OK;
 }
 

@@ -13,7 +13,7 @@ typedef struct Registry {
   const PassRow **passes; /* the pipeline in order, then those of plug-ins */
   const Backend **backends;
   const Planner **planners;
-  DelegateReaders readers; /* of plug-ins */
+  DelegateReaders readers;
   uint32_t pass_count, backend_count, planner_count;
 } Registry;
 

@@ -12,7 +12,7 @@
 #include "ops/delegate.h"
 #include "ops/work.h"
 #include "pipeline/cache.h"
-#include "pte/keymap.h"
+#include "support/keymap.h"
 #include "support/json.h"
 
 enum {

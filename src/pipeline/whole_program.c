@@ -7,7 +7,7 @@
 #include "ops/delegate.h"
 #include "pipeline/budget.h"
 #include "pipeline/budget_time.h"
-#include "pte/keymap.h"
+#include "support/keymap.h"
 
 typedef struct Names {
   Session *s;

@@ -5,7 +5,7 @@
 #include "passes/executorch/liveness.h"
 #include "pipeline/life.h"
 #include "pipeline/why.h"
-#include "pte/keymap.h"
+#include "support/keymap.h"
 #include "support/bitset.h"
 
 /* An operator or a value of one method. */

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "pte/inspect_internal.h"
-#include "pte/keymap.h"
+#include "support/keymap.h"
 #include "pte/runtime_memory.h"
 
 enum { PIECE = 1 << 16, MAX_METHOD_NAME = 200 /* a part of many macros */ };

@@ -6,7 +6,7 @@
 #ifndef ETC_PTE_KERNELS_H
 #define ETC_PTE_KERNELS_H
 
-#include "pte/keymap.h"
+#include "support/keymap.h"
 #include "pte/program.h"
 
 /* Pairs of texts, each once. */

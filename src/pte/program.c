@@ -1,7 +1,7 @@
 /* See program.h. The file level: extended header, segments, the table Program. */
 #include "pte/program.h"
 
-#include "pte/keymap.h"
+#include "support/keymap.h"
 #include "pte/program_internal.h"
 
 enum { MAX_LIST_USES = 1 << 28 };

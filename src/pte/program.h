@@ -102,7 +102,7 @@ typedef struct PteProgram {
   MappedFile file;
   DiagSink *sink;
   const struct DelegateReaders
-      *readers;          /* of plug-ins, for inspection; NULL, or set by the owner */
+      *readers;          /* of delegates, for inspection; NULL, or set by the owner */
   uint64_t program_size; /* of the FlatBuffer, header included */
   uint32_t version;
   bool has_header;

@@ -10,7 +10,7 @@
 #include "ir/graph.h"
 #include "pte/constants.h"
 #include "pte/emit.h"
-#include "pte/keymap.h"
+#include "support/keymap.h"
 
 /* --- reading --- */
 

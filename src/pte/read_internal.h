@@ -3,7 +3,7 @@
 #define ETC_PTE_READ_INTERNAL_H
 
 #include "ir/op.h"
-#include "pte/keymap.h"
+#include "support/keymap.h"
 #include "pte/read.h"
 #include "support/bitset.h"
 

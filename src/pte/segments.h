@@ -5,7 +5,7 @@
 
 #include "ir/graph.h"
 #include "pte/constants.h"
-#include "pte/keymap.h"
+#include "support/keymap.h"
 
 enum { SEGMENTS_FIRST = 2 }; /* index of the first of them in the program */
 

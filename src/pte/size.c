@@ -5,7 +5,7 @@
 
 #include "ops/delegate.h"
 #include "pte/inspect_internal.h"
-#include "pte/keymap.h"
+#include "support/keymap.h"
 #include "support/bitset.h"
 #include "support/text.h"
 

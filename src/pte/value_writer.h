@@ -8,7 +8,7 @@
 #include "ir/op.h"
 #include "pte/constants.h"
 #include "pte/flatbuffer.h"
-#include "pte/keymap.h"
+#include "support/keymap.h"
 #include "pte/ptd.h"
 #include "pte/schema.h"
 

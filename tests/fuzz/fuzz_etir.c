@@ -3,6 +3,7 @@
  *
  * Seeds are the .etir goldens (tools/fuzz-smoke gathers them) and the graphs of the official cases
  * (seeds.py). */
+#include "backends/backend.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 
@@ -39,6 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   diag_sink_init(&sink);
   sink.write = drop;
   context_init(&ctx, &sink);
+  ctx.readers = &backend_readers;
   StrView text = {(const char *)data, size};
   if (graph_parse(&ctx, text, SV("fuzz.etir"), NULL, &graphs, &count) == STATUS_OK) {
     for (uint32_t i = 0; i < count; i++) {

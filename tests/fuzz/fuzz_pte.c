@@ -3,6 +3,7 @@
  *
  * Seeds: tests/fuzz/corpus/fuzz_pte, made by tests/pte/programs.c, and the programs of the official
  * cases (seeds.py). */
+#include "backends/backend.h"
 #include "backends/xnnpack/read.h"
 #include "interp/interp.h"
 #include "ir/text.h"
@@ -78,6 +79,7 @@ static void inspect(DiagSink *sink, const uint8_t *data, size_t size) {
   PteProgram p;
   if (pte_program_open_bytes(&p, sink, "fuzz.pte", data, size) != STATUS_OK)
     return;
+  p.readers = &backend_readers;
   StrBuf out;
   strbuf_init(&out);
   pte_inspect_text(&p, true, &out);
@@ -171,6 +173,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   diag_sink_init(&sink);
   sink.write = drop;
   context_init(&ctx, &sink);
+  ctx.readers = &backend_readers;
   inspect(&sink, data, size);
   PteFile file;
   if (pte_read_bytes(&ctx, "fuzz.pte", data, size, NULL, &file) == STATUS_OK) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "maker.h"
+#include "backends/backend.h"
 #include "pte/emit.h"
 
 static Status write_sample(Context *ctx, const char *folder, const Sample *sample) {
@@ -24,6 +25,7 @@ int main(int argc, char **argv) {
   Context ctx;
   diag_sink_init(&sink);
   context_init(&ctx, &sink);
+  ctx.readers = &backend_readers;
   int failures = 0;
   for (size_t i = 0; i < COUNT_OF(samples); i++)
     failures += write_sample(&ctx, argv[1], &samples[i]) != STATUS_OK;

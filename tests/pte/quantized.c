@@ -8,6 +8,7 @@
 
 #include "quantized_draw.h"
 
+#include "backends/backend.h"
 #include "pte/emit.h"
 
 /* --- cases --- */
@@ -453,6 +454,7 @@ int main(int argc, char **argv) {
   Context ctx;
   diag_sink_init(&sink);
   context_init(&ctx, &sink);
+  ctx.readers = &backend_readers;
   int failures = 0;
   uint64_t seed = strtoull(argv[2], NULL, 10);
   uint32_t rounds = (uint32_t)strtoul(argv[3], NULL, 10);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../pte/maker.h"
+#include "backends/backend.h"
 #include "interp/interp.h"
 #include "ir/text.h"
 #include "pte/emit.h"
@@ -24,6 +25,7 @@ static int setup(void **state) {
   Fixture *f = xrealloc(NULL, sizeof *f);
   capture_init(&f->capture);
   context_init(&f->ctx, &f->capture.sink);
+  f->ctx.readers = &backend_readers;
   snprintf(f->folder, sizeof f->folder, "/tmp/etc-test-XXXXXX");
   assert_non_null(mkdtemp(f->folder));
   snprintf(f->path, sizeof f->path, "%s/program.pte", f->folder);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../pte/maker.h"
+#include "backends/backend.h"
 #include "pte/emit.h"
 #include "pte/inspect.h"
 
@@ -20,6 +21,7 @@ static int setup(void **state) {
   Fixture *f = xrealloc(NULL, sizeof *f);
   capture_init(&f->capture);
   context_init(&f->ctx, &f->capture.sink);
+  f->ctx.readers = &backend_readers;
   strbuf_init(&f->out);
   snprintf(f->path, sizeof f->path, "/tmp/etc-test-XXXXXX");
   int fd = mkstemp(f->path);

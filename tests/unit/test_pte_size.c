@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../pte/maker.h"
+#include "backends/backend.h"
 #include "pte/emit.h"
 #include "pte/size.h"
 
@@ -23,6 +24,7 @@ static int setup(void **state) {
   *f = (Fixture){0};
   capture_init(&f->capture);
   context_init(&f->ctx, &f->capture.sink);
+  f->ctx.readers = &backend_readers;
   arena_init(&f->arena);
   snprintf(f->path, sizeof f->path, "/tmp/etc-test-XXXXXX");
   int fd = mkstemp(f->path);

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "../pte/maker.h"
+#include "backends/backend.h"
 #include "pte/verify_plan.h"
 
 typedef struct Fixture {
@@ -17,6 +18,7 @@ static int setup(void **state) {
   *f = (Fixture){0};
   capture_init(&f->capture);
   context_init(&f->ctx, &f->capture.sink);
+  f->ctx.readers = &backend_readers;
   f->m.ctx = &f->ctx;
   begin(&f->m, "forward");
   f->t = type_of(&f->m, DTYPE_F32, 2, two_three);

@@ -265,6 +265,7 @@ static void written_parameters(void **state) {
   Context ctx;
   diag_sink_init(&sink);
   context_init(&ctx, &sink);
+  ctx.readers = &backend_readers;
   Graph *g = graph_new(&ctx, SV("forward"));
   static const uint8_t zeros[256];
   const SymInt size = sizeof zeros;

@@ -99,6 +99,7 @@ static Status open_input(Job *j) {
     j->embed.file = &j->data.file;
   } else {
     TRY(pte_program_open(&j->program, &s->sink, j->path));
+    j->program.readers = s->ctx.readers;
     j->embed.file = &j->program.file;
     j->embed.program = &j->program;
   }

@@ -1,7 +1,7 @@
 /* A map from short byte strings to numbers, for de-duplication. Seeded, so that no input can choose
  * its collisions; never iterated, so that the seed does not show in the output. */
-#ifndef ETC_PTE_KEYMAP_H
-#define ETC_PTE_KEYMAP_H
+#ifndef ETC_SUPPORT_KEYMAP_H
+#define ETC_SUPPORT_KEYMAP_H
 
 #include "support/arena.h"
 

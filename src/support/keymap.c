@@ -1,5 +1,5 @@
 /* See keymap.h. Open addressing, at most half full. */
-#include "pte/keymap.h"
+#include "support/keymap.h"
 
 #include <xxhash.h>
 
