@@ -97,11 +97,15 @@ static Status append_files(Session *s, StrBuf *out) {
       TRY(append_file(s, out, path));
   }
   for (uint32_t i = 0; i < s->program.method_count; i++) {
-    const QuantOptions *q = &s->program.methods[i].options->quantize;
+    const MethodOptions *o = s->program.methods[i].options;
+    const QuantOptions *q = &o->quantize;
     strbuf_printf(out, "method %u", i);
     append_text(out, q->data ? SV(" samples") : SV(""));
     if (q->data)
       TRY(append_samples(s, out, q->data));
+    append_text(out, o->compare ? SV(" compared") : SV(""));
+    if (o->compare)
+      TRY(append_samples(s, out, o->compare));
     append_text(out, q->ranges ? SV(" ranges") : SV(""));
     if (q->ranges)
       TRY(append_file(s, out, q->ranges));

@@ -82,7 +82,7 @@ static Status try_kept(Search *r, uint32_t kept) {
   q->kept_count = r->plain->node_count;
   TRY(run_passes(r, passes, COUNT_OF(passes)));
   find_pairs(r->plain, r->g, &r->arena, &c, &nodes);
-  TRY(dataset_open(&set, r->g, q->data, (DataShard){0, 1}, &s->sink));
+  TRY(dataset_open(&set, r->g, options_samples(r->options), (DataShard){0, 1}, &s->sink));
   Status status = compare_run(&c, set, NULL, &s->sink);
   dataset_close(set);
   r->sqnr = NAN;

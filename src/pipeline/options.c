@@ -107,8 +107,14 @@ static void merge_quantize(MethodOptions *o, const MethodOptions *below, uint32_
     o->quantize.floats = q->floats;
     o->quantize.weight_only = q->weight_only;
   }
+  if (take & GIVEN_COMPARE)
+    o->compare = below->compare;
   if (take & GIVEN_MAX_DROP)
     o->max_drop = below->max_drop;
+}
+
+const char *options_samples(const MethodOptions *o) {
+  return o->compare ? o->compare : o->quantize.data;
 }
 
 void options_merge(MethodOptions *o, const MethodOptions *below) {

@@ -28,7 +28,9 @@ typedef enum OptionBit {
   GIVEN_MEMORY = 1 << 11,
   GIVEN_BUNDLE = 1 << 12,
   GIVEN_KERNELS = 1 << 13,
-  GIVEN_PATHS = GIVEN_DATA | GIVEN_RANGES | GIVEN_QUANTIZE_CONFIG /* of graphs, and name a file */
+  GIVEN_COMPARE = 1 << 14,
+  /* Of graphs, and name a file. */
+  GIVEN_PATHS = GIVEN_DATA | GIVEN_RANGES | GIVEN_QUANTIZE_CONFIG | GIVEN_COMPARE
 } OptionBit;
 
 /* Options that name something, each with a mark that one of the methods had it. */
@@ -60,6 +62,7 @@ typedef struct MethodOptions {
   QuantOptions quantize;       /* pass.quantize points here in options that are resolved */
   const struct Derive *derive; /* --derive, see derive.h */
   const char *bundle;          /* samples that become test cases, or NULL */
+  const char *compare;         /* samples to compare on; NULL: those of quantize.data */
   double max_drop;             /* SQNR in dB that outputs must have; 0: not asked for */
   DimOption *dims;
   BoundOption *bounds;
@@ -70,6 +73,8 @@ typedef struct MethodOptions {
       value_count, value_capacity, said_count, said_capacity;
 } MethodOptions;
 
+/* What quantization is measured on: a path of samples, or NULL. */
+const char *options_samples(const MethodOptions *o);
 /* Frees the lists. */
 void options_release(MethodOptions *o);
 /* Adds to `o` what `below` says and `o` does not. */

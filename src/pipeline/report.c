@@ -50,10 +50,11 @@ Status session_report_open(Session *s) {
 }
 
 Status session_report_quantize(Session *s, Method *m) {
-  if (!s->report_count || !m->options->pass.quantize || !m->options->quantize.data)
+  const char *samples = options_samples(m->options);
+  if (!s->report_count || !m->options->pass.quantize || !samples)
     return STATUS_OK;
   m->errors = ARENA_NEW(&s->arena, QuantizeErrors);
-  return quantize_error_measure(s, m, m->options->quantize.data, &s->arena, m->errors);
+  return quantize_error_measure(s, m, samples, &s->arena, m->errors);
 }
 
 void session_report_stage(Session *s, StageId stage) {

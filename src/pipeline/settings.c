@@ -448,6 +448,7 @@ static const Setting settings[] = {
     {"quantize-config", session_set_quantize_config, true, OF_GRAPHS, GIVEN_QUANTIZE_CONFIG,
      .cache = NOT_IN_KEY},
     {"ranges", session_set_ranges, true, OF_GRAPHS, GIVEN_RANGES, .cache = NOT_IN_KEY},
+    {"compare", session_set_compare, true, OF_GRAPHS, GIVEN_COMPARE, .cache = NOT_IN_KEY},
     {"max-drop", session_set_max_drop, true, OF_GRAPHS, GIVEN_MAX_DROP},
     {"plugin", set_plugin, true, .cache = NOT_IN_KEY},
     {"recipe", set_recipe, true, .cache = NOT_IN_KEY},

@@ -55,6 +55,7 @@ void session_close_lowered(Session *s);
 /* --quantize, --calibrate, --ranges, --calibrate-method (settings_quantize.c) */
 EtcStatus session_set_quantize(Session *s, StrView value);
 EtcStatus session_set_calibrate(Session *s, StrView value);
+EtcStatus session_set_compare(Session *s, StrView value);
 EtcStatus session_set_ranges(Session *s, StrView value);
 EtcStatus session_set_calibrate_method(Session *s, StrView value);
 EtcStatus session_set_quantize_config(Session *s, StrView value);

@@ -50,6 +50,11 @@ EtcStatus session_set_calibrate(Session *s, StrView value) {
   return ETC_OK;
 }
 
+EtcStatus session_set_compare(Session *s, StrView value) {
+  settings_options(s)->compare = session_path(s, value);
+  return ETC_OK;
+}
+
 EtcStatus session_set_ranges(Session *s, StrView value) {
   settings_options(s)->quantize.ranges = session_path(s, value);
   return ETC_OK;
@@ -81,6 +86,20 @@ EtcStatus session_set_quantize_config(Session *s, StrView value) {
   return quantize_config_read(s, session_path(s, value), &settings_options(s)->quantize);
 }
 
+/* Samples to compare on, and what wants them. */
+static EtcStatus check_samples(Session *s, const MethodOptions *o) {
+  bool chosen = (o->given & GIVEN_SCHEME) != 0;
+  if (!chosen && o->compare)
+    return session_usage(s, "--compare", "add --quantize SCHEME",
+                         "there is nothing to compare without --quantize");
+  if (o->max_drop == 0 || (chosen && options_samples(o)))
+    return ETC_OK;
+  return session_usage(
+      s, "--max-drop",
+      chosen ? "add --compare DATA.npz" : "add --quantize int8 and --calibrate DATA.npz",
+      "the outputs cannot be compared without %s", chosen ? "samples" : "--quantize");
+}
+
 /* What was given for one method, or a usage error. */
 static EtcStatus check_options(Session *s, const MethodOptions *o) {
   const QuantOptions *q = &o->quantize;
@@ -93,14 +112,13 @@ static EtcStatus check_options(Session *s, const MethodOptions *o) {
     return session_usage(s, "--quantize", "add --calibrate DATA.npz or --ranges FILE",
                          "int8 needs the ranges of values");
   if (chosen && q->scheme != QUANT_INT8 && from)
-    return session_usage(s, from, "leave it out", "only int8 needs the ranges of values");
+    return session_usage(s, from,
+                         "leave it out; samples to compare the quantized model on: --compare PATH",
+                         "only int8 needs the ranges of values");
   if (q->data && q->ranges)
     return session_usage(s, "--ranges", "leave one of them out",
                          "--calibrate and --ranges are both given");
-  if (o->max_drop > 0 && !q->data)
-    return session_usage(s, "--max-drop", "add --quantize int8 and --calibrate DATA.npz",
-                         "the outputs cannot be compared without samples");
-  return ETC_OK;
+  return check_samples(s, o);
 }
 
 /* A limit of SQNR needs something to compare. */
@@ -108,13 +126,13 @@ static Status check_sqnr(Session *s) {
   const BudgetLimit *limit = budget_limit(s->budget, BUDGET_SQNR);
   bool can = limit == NULL;
   for (uint32_t i = 0; i < s->program.method_count; i++)
-    can |= s->program.methods[i].options->quantize.data != NULL;
+    can |= options_samples(s->program.methods[i].options) != NULL;
   if (can)
     return STATUS_OK;
   Diag *d = diag_begin(&s->sink, DIAG_BUDGET_FILE, limit->at);
   diag_message(d, "sqnr cannot be measured without samples");
-  diag_hint(d, "add --quantize int8 --calibrate DATA.npz; 'etc quantize-report' measures other "
-               "schemes");
+  diag_hint(d,
+            "add --quantize int8 --calibrate DATA.npz, or with another scheme --compare DATA.npz");
   return diag_end(d);
 }
 

@@ -148,7 +148,7 @@ static Status prepare_quantize(Session *s, Method *m) {
   TRY(session_begin_quantize(s, m));
   if (m->options->max_drop > 0)
     TRY(session_find_kept(s, m));
-  else if (m->options->pass.quantize && m->options->quantize.data &&
+  else if (m->options->pass.quantize && options_samples(m->options) &&
            budget_limit(s->budget, BUDGET_SQNR))
     TRY(session_measure_sqnr(s, m));
   return session_report_quantize(s, m);

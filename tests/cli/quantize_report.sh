@@ -105,6 +105,15 @@ t lower deep.etir -o drop.pte --quantize int8 --calibrate $calib/relu.npz --max-
 t lower deep.etir -o drop.pte --quantize int8-dynamic --max-drop 30
 t lower $data/relu.onnx --dim batch=1 -o drop.pte --quantize int8 --ranges relu.stats --max-drop 30
 t lower deep.etir -o drop.pte --max-drop 30
+# Other samples than those of --calibrate, and schemes that calibrate nothing.
+for scheme in int8-dynamic int8-weight-only; do
+  t lower deep.etir -o drop.pte --quantize $scheme --compare $calib/relu.npz --max-drop 45
+  t lower deep.etir -o drop.pte --quantize $scheme --compare $calib/relu.npz --report drop.json
+  python3 -c 'import json; q = json.load(open("drop.json"))["methods"][0]["quantization"]; print(q["samples"], q["outputs"])'
+done
+t lower $data/relu.onnx --dim batch=1 -o drop.pte --quantize int8 --ranges relu.stats --compare $calib/relu.npz --max-drop 150
+t lower deep.etir -o drop.pte --quantize int8 --calibrate $calib/relu.npz --compare $calib/missing.npz --max-drop 30
+t lower deep.etir -o drop.pte --compare $calib/relu.npz
 t lower deep.etir -o drop.pte --quantize int8 --calibrate $calib/nan.npz --max-drop 30
 
 ls
