@@ -28,12 +28,9 @@ static const char *const quantized[] = {"calibrate", DATA "calib/relu_deflated.n
                                         NULL};
 static const char *const refused[] = {"threads", "1", NULL};
 
-static const Case cases[] = {{DATA "relu.onnx", portable},
-                             {DATA "relu.onnx", xnnpack},
-                             {DATA "why.onnx", recipe},
-                             {DATA "relu.onnx", quantized},
-                             {DATA "external.onnx", NULL},
-                             {DATA "unknown.onnx", refused}};
+static const Case cases[] = {{DATA "relu.onnx", portable}, {DATA "relu.onnx", xnnpack},
+                             {DATA "why.onnx", recipe},    {DATA "relu.onnx", quantized},
+                             {DATA "external.onnx", NULL}, {DATA "unknown.onnx", refused}};
 
 typedef struct Lowering {
   const Case *c;
