@@ -95,6 +95,13 @@ CASES = [
          'z=Sub(x,x) y=ScatterElements<axis=0,reduction="add">(z,e,x)',
          feeds=lambda n, m: [floats(n, m), RNG.integers(-n, n, n)]),
     # The number of frames follows the length of the signal; of rank 2 as torch.onnx writes it.
+    Case('dft of real rows', 'float[n,m,1] x', 'float[n,m,2] y, float[n,k,2] z', 'y = DFT<axis = 1>(x)  z = DFT<axis = 1, onesided = 1>(x)',
+         feeds=lambda n, m: [floats(n, m, 1)]),
+    Case('dft of complex rows, and back', 'float[n,m,2] x', 'float[n,m,2] y, float[n,m,2] z, float[n,m,2] c',
+         'y = DFT<axis = 1>(x)  z = DFT<axis = 1, inverse = 1>(x)  c = DFT<axis = 0>(x)', feeds=lambda n, m: [floats(n, m, 2)]),
+    Case('dft of a length', 'float[n,m,2] x', 'float[n,5,2] y, float[n,5,2] z',
+         'l = Constant<value_int = 5>()  y = DFT<axis = 1>(x, l)  z = DFT<axis = 1, inverse = 1>(x, l)', feeds=lambda n, m: [floats(n, m, 2)],
+         sizes=((3, 5), (1, 2), (6, 8))),
     Case('stft', 'float[n,m,1] x', 'float[n,f,3,2] y',
          's=Constant<value_int=2>() w=Constant<value=float[4]{0.5,1.0,-1.0,2.0}>() y=STFT(x,s,w)',
          feeds=lambda n, m: [floats(n, m, 1)], sizes=((2, 8), (1, 4), (3, 7)), least_m=4),

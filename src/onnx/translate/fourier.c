@@ -1,4 +1,5 @@
-/* DFT and STFT as products with constant matrices. The runtime's FFT kernels work on complex
+/* DFT and STFT as products with matrices: constant ones, or where the length is known only as a
+ * range ones that are computed while running. The runtime's FFT kernels work on complex
  * tensors, which programs cannot hold as inputs or outputs. Products are f64: a sum of n terms in
  * f32 would lose the digits that the operator promises near zero. */
 #include <math.h>
@@ -8,9 +9,9 @@
 enum { MATRIX_MAX = 1 << 23 }; /* elements of a matrix */
 
 typedef struct Fourier {
-  int64_t in;     /* entries of the transformed dim */
-  int64_t length; /* of the transform */
-  int64_t out;    /* entries of the result */
+  SymInt in;     /* entries of the transformed dim */
+  SymInt length; /* of the transform */
+  SymInt out;    /* entries of the result */
   bool inverse, onesided;
   uint32_t in_parts, out_parts; /* 1 real, 2 complex */
 } Fourier;
@@ -33,13 +34,58 @@ static double coefficient(const Fourier *f, int64_t n, uint32_t p, int64_t k, ui
   return scale * (p == q ? real : p ? -imaginary : imaginary);
 }
 
+/* 1 in f64 for the entries n of a spectrum that stand for themselves (those with n = 0, and the
+ * middle of an even length), 2 for those that stand for a mirrored one as well; [in, 1]. */
+static ValueId mirrored_weight(Import *im, ValueId n, ValueId length) {
+  ValueId alone = ex_binary(im, OP_LOGICAL_OR, ex_with(im, OP_EQ_TENSOR, n, 0),
+                            ex_binary(im, OP_EQ_TENSOR, ex_with(im, OP_MUL_TENSOR, n, 2), length));
+  ValueId one = build_scalar_int(&im->b, DTYPE_I64, 1),
+          two = build_scalar_int(&im->b, DTYPE_I64, 2);
+  return ex_cast(im, ex_where(im, alone, one, two), DTYPE_F64);
+}
+
+/* coefficient() of all entries, as a value of the program. */
+static ValueId running_matrix(Import *im, const Fourier *f) {
+  ValueId n = EX_VIEW(im, ex_arange(im, f->in), f->in, 1), k = ex_arange(im, f->out),
+          length = ex_size(im, f->length), divisor = ex_cast(im, length, DTYPE_F64);
+  ValueId turns = ex_cast(im, ex_floor_mod(im, ex_mul(im, n, k), length), DTYPE_F64);
+  ValueId angle = ex_div(im, ex_with(im, OP_MUL_TENSOR, turns, 2 * M_PI), divisor);
+  ValueId real = ex_unary(im, OP_COS, angle), imaginary = ex_unary(im, OP_SIN, angle);
+  ValueId scale = f->inverse ? ex_div(im, ex_number(im, divisor, 1), divisor) : 0;
+  if (f->inverse && f->onesided)
+    scale = ex_mul(im, scale, mirrored_weight(im, n, length));
+  if (f->in != f->length && !(f->inverse && f->onesided)) { /* entries behind the length: not met */
+    ValueId met = ex_cast(im, ex_binary(im, OP_LT_TENSOR, n, length), DTYPE_F64);
+    scale = scale ? ex_mul(im, scale, met) : met;
+  }
+  if (scale) {
+    real = ex_mul(im, real, scale);
+    imaginary = ex_mul(im, imaginary, scale);
+  }
+  ValueId minus = ex_unary(im, OP_NEG, imaginary), rows[2];
+  bool result_is_real = f->out_parts == 1;
+  real = EX_VIEW(im, real, f->in, 1, f->out, 1);
+  minus = EX_VIEW(im, minus, f->in, 1, f->out, 1);
+  imaginary = EX_VIEW(im, imaginary, f->in, 1, f->out, 1);
+  rows[0] = result_is_real ? real : ex_cat2(im, real, f->inverse ? imaginary : minus, 3);
+  rows[1] = result_is_real ? minus : ex_cat2(im, f->inverse ? minus : imaginary, real, 3);
+  ValueId all = f->in_parts == 1 ? rows[0] : ex_cat2(im, rows[0], rows[1], 1);
+  SymTable *t = &im->g->syms;
+  return EX_VIEW(im, all, sym_mul(t, f->in, f->in_parts), sym_mul(t, f->out, f->out_parts));
+}
+
 /* [in * in_parts, out * out_parts] */
 static ValueId matrix(Import *im, const Fourier *f) {
-  int64_t rows = f->in * f->in_parts, columns = f->out * f->out_parts;
-  if (rows < 1 || columns < 1 || rows > MATRIX_MAX / columns)
+  const SymTable *t = &im->g->syms;
+  int64_t rows = sym_upper(t, f->in), columns = sym_upper(t, f->out);
+  if (rows < 1 || columns < 1 || rows > MATRIX_MAX / f->in_parts / f->out_parts / columns)
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                        "a transform of %lld entries to %lld needs too large a matrix",
-                       (long long)f->in, (long long)f->out);
+                       (long long)rows, (long long)columns);
+  if (!sym_is_const(f->in) || !sym_is_const(f->length))
+    return running_matrix(im, f);
+  rows *= f->in_parts;
+  columns *= f->out_parts;
   double *values = ARENA_ARRAY(&im->scratch, double, (size_t)(rows * columns));
   for (int64_t i = 0; i < rows; i++)
     for (int64_t j = 0; j < columns; j++)
@@ -54,11 +100,12 @@ static ValueId matrix(Import *im, const Fourier *f) {
 static Fourier plan(Import *im, ValueId x, uint32_t axis, int64_t length) {
   Fourier f = {.inverse = attr_int(im, "inverse", 0) != 0,
                .onesided = attr_int(im, "onesided", 0) != 0,
-               .in = ex_fixed(im, x, axis),
+               .in = ex_dim(im, x, axis),
                .in_parts = (uint32_t)ex_fixed(im, x, ex_rank(im, x) - 1)};
   bool real_result = f.inverse && f.onesided;
-  f.length = length ? length : real_result ? 2 * (f.in - 1) : f.in;
-  f.out = f.onesided && !f.inverse ? f.length / 2 + 1 : f.length;
+  SymTable *t = &im->g->syms;
+  f.length = length ? length : real_result ? sym_mul(t, sym_sub(t, f.in, 1), 2) : f.in;
+  f.out = f.onesided && !f.inverse ? sym_add(t, sym_floordiv(t, f.length, 2), 1) : f.length;
   f.out_parts = real_result ? 1 : 2;
   return f;
 }
@@ -69,9 +116,9 @@ static ValueId transform(Import *im, ValueId x, uint32_t axis, const Fourier *pl
   Fourier f = *plan_of_axis;
   if (!import_ok(im))
     return 0;
-  if (f.length < 1 || f.in_parts > 2)
+  if (sym_lower(&im->g->syms, f.length) < 1 || f.in_parts < 1 || f.in_parts > 2)
     return import_fail(im, DIAG_SHAPE_MISMATCH, "a transform of length %lld of %u parts",
-                       (long long)f.length, f.in_parts);
+                       (long long)sym_lower(&im->g->syms, f.length), f.in_parts);
   SymInt dims[MAX_RANK];
   int64_t to[MAX_RANK], back[MAX_RANK];
   uint32_t k = 0;
@@ -88,7 +135,7 @@ static ValueId transform(Import *im, ValueId x, uint32_t axis, const Fourier *pl
       rows = sym_mul(&im->g->syms, rows, dims[i]);
   }
   ValueId flat = ex_permute(im, ex_cast(im, x, DTYPE_F64), to);
-  flat = EX_VIEW(im, flat, rows, f.in * f.in_parts);
+  flat = EX_VIEW(im, flat, rows, sym_mul(&im->g->syms, f.in, f.in_parts));
   ValueId y = ex_binary(im, OP_MM, flat, matrix(im, &f));
   dims[rank - 2] = f.out;
   dims[rank - 1] = f.out_parts;
@@ -110,7 +157,7 @@ static ValueId transform_of_any(Import *im, ValueId x, ValueId axis, int64_t len
   place = ex_where(im, ex_with(im, OP_LT_TENSOR, place, 0), wrapped, place);
   for (uint32_t i = 0; i + 1 < rank && import_ok(im); i++) {
     Fourier f = plan(im, x, i, length);
-    bool fits = f.length > 0 && f.out_parts == dims[rank - 1];
+    bool fits = sym_lower(&im->g->syms, f.length) > 0 && f.out_parts == dims[rank - 1];
     for (uint32_t k = 0; k + 1 < rank && fits; k++)
       fits = (k == i ? f.out : ex_dim(im, x, k)) == dims[k];
     if (!fits)
@@ -258,7 +305,7 @@ void translate_stft(Import *im) {
     return;
   Fourier f = {.in = frames.length,
                .length = frames.length,
-               .out = onesided ? frames.length / 2 + 1 : frames.length,
+               .out = onesided ? frames.length / 2 + 1 : frames.length, /* numbers */
                .in_parts = (uint32_t)ex_fixed(im, signal, 2),
                .out_parts = 2};
   if (f.in_parts < 1 || f.in_parts > 2)
