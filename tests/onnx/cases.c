@@ -18,6 +18,7 @@
 #include "interp/interp.h"
 #include "onnx/translate.h"
 #include "ops/delegate.h"
+#include "backends/backend.h"
 #include "pipeline/session.h"
 #include "support/text.h"
 
@@ -237,7 +238,7 @@ static void list_nodes(const PteMethod *m, Arena *arena, StrBuf *out) {
   for (uint32_t i = 0; i < m->delegate_count; i++) {
     const PteDelegate *d = &m->delegates[i];
     DelegateFigures f = {0};
-    const DelegateReader *reader = delegate_reader(NULL, d->id);
+    const DelegateReader *reader = delegate_reader(&backend_readers, d->id);
     const char *fault = reader ? reader->describe(d->data, d->size, arena, &f) : "no reader";
     strbuf_printf(out, "; delegate of%s%s", fault ? " " : "", fault ? fault : "");
     for (uint32_t k = 0; k < f.kind_count; k++)
