@@ -11,7 +11,22 @@ void context_init(Context *ctx, DiagSink *sink) {
   arena_init(&ctx->arena);
 }
 
+typedef struct ContextFile {
+  MappedFile file;
+  struct ContextFile *next;
+} ContextFile;
+
+MappedFile *context_file(Context *ctx) {
+  ContextFile *f = ARENA_NEW(&ctx->arena, ContextFile);
+  f->file.fd = -1;
+  f->next = ctx->files;
+  ctx->files = f;
+  return &f->file;
+}
+
 void context_release(Context *ctx) {
+  for (ContextFile *f = ctx->files; f; f = f->next)
+    file_unmap(&f->file);
   intern_release(&ctx->names);
   arena_release(&ctx->arena);
 }

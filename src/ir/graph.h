@@ -45,10 +45,13 @@ typedef struct Context {
   bool linked_data;                      /* links may lead to external data */
   bool traced;                           /* new graphs have a trace (trace.h) */
   const struct DelegateReaders *readers; /* of delegates (ops/delegate.h); or NULL */
+  struct ContextFile *files;             /* mapped: constants of graphs lie in them */
   ShapeFault fault;                      /* of the shape rule that refused a node last */
 } Context;
 void context_init(Context *ctx, DiagSink *sink);
 void context_release(Context *ctx);
+/* A file to map, which context_release unmaps. */
+MappedFile *context_file(Context *ctx);
 
 /* TENSOR, or a scalar that lives in a value slot of the program while it runs (sym_size, prim ops,
  * _local_scalar_dense). An INT scalar carries the expression it is equal to in dims[0] when rank is

@@ -90,7 +90,7 @@ static Status find_source(Parser *p, const char *at, StrView path, const MappedF
     }
   DiagPlace place = DIAG_NOWHERE;
   place.file = p->lex.file;
-  MappedFile *file = ARENA_NEW(&p->ctx->arena, MappedFile);
+  MappedFile *file = context_file(p->ctx);
   Status status = map_source(p, path, file, place);
   if (status != STATUS_OK) {
     (void)lexer_error(&p->lex, at, "a constant needs this file");

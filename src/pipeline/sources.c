@@ -63,9 +63,11 @@ static EtcStatus find_kind(Session *s, Source *source) {
   if (status != ETC_OK)
     return status;
   source->kind = kind_of_bytes(source->mapped.data, source->mapped.size);
-  if (source->mapped.size == 0)
+  if (source->mapped.size == 0) {
+    file_unmap(&source->mapped);
     status = session_status(diag_report(&s->sink, DIAG_FILE_EMPTY, diag_file(source->mapped.path),
                                         "standard input is empty"));
+  }
   return status;
 }
 
