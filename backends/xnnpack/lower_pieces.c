@@ -148,6 +148,40 @@ void xl_strided_slice(XnnLowering *l, ValueId x, uint32_t axis, int64_t begin, i
   take_one(l, x, axis, &list, y);
 }
 
+/* What lies before the slice, the slice, what lies behind it. */
+void lower_slice_scatter(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), src = node_value(g, n, 1), y = node_result(g, n, 0);
+  uint32_t axis = xl_axis(node_int(g, n, 2), value_rank(g, x)), count = 0;
+  SymInt extent = value_dim(g, x, axis), begin = node_absent(g, n, 3) ? 0 : node_int(g, n, 3),
+         size = value_dim(g, src, axis);
+  if (!sym_is_const(extent) || !sym_is_const(begin) || !sym_is_const(size) || begin < 0 ||
+      begin + size > extent) {
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", axis));
+    return;
+  }
+  if (node_int(g, n, 5) != 1) {
+    xl_refuse(l, XNN_RULE_PIECES, R_INT("step", node_int(g, n, 5)));
+    return;
+  }
+  bool nhwc;
+  Piece whole = piece_of(l, x, y, &nhwc), slice = piece_of(l, src, y, &nhwc);
+  uint32_t at = nhwc ? xl_nhwc_axis(axis, whole.rank) : axis, first = (uint32_t)begin,
+           end = (uint32_t)(begin + size), last = (uint32_t)extent;
+  XnnId ids[3];
+  if (first > 0)
+    ids[count++] = cut(l, &whole, at, 0, first).id;
+  ids[count++] = slice.id;
+  if (end < last)
+    ids[count++] = cut(l, &whole, at, end, last - end).id;
+  if (!xl_ok(l))
+    return;
+  whole.id = count == 1 ? slice.id : xl_sym_temp(l, whole.rank, whole.dims);
+  if (count > 1)
+    xl_concatenate(l, ids, count, at, whole.id);
+  finish(l, &whole, nhwc, y);
+}
+
 /* Are entries of the axis whole pieces of memory? The kernel copies those as fast where no two of
  * them follow each other, and a node for each would make the program grow with their number. */
 static bool outermost(const Graph *g, ValueId x, uint32_t axis) {

@@ -181,6 +181,11 @@ def resizes():
         beyond = {"r": np.array([0, 0, -0.3, 0.1, 1, 1, 1.4, 0.7], np.float32), "z": ints(1, 2, 4, 8)}
         yield Case(f"Resize-{mode}-crop-beyond", "Resize", ["x", "r", "", "z"], x, beyond, opset=13, mode=mode,
                    coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=-3.0)
+        # ONNX Runtime crops no axis whose scale is 1, be it the common one of a policy.
+        kept = {"r": np.array([0.2, 0.1, 0.9, 0.7], np.float32), "z": ints(3, 4)}
+        for policy in ("stretch", "not_larger", "not_smaller"):
+            yield Case(f"Resize-{mode}-crop-{policy}-kept", "Resize", ["x", "r", "", "z"], {"x": normal(1, 2, 3, 4)}, kept, opset=18, mode=mode,
+                       axes=[2, 3], coordinate_transformation_mode="tf_crop_and_resize", keep_aspect_ratio_policy=policy)
     for rank, shape, factors in ((1, (1, 2, 7), [1, 1, 1.6]), (3, (1, 2, 3, 4, 5), [1, 1, 2, 1.5, 0.7])):
         for mode in ("nearest", "linear"):
             yield Case(f"Resize-{rank}d-{mode}", "Resize", ["x", "", "s"], {"x": normal(*shape)}, {"s": np.array(factors, np.float32)}, opset=13, mode=mode)

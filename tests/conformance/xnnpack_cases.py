@@ -511,6 +511,23 @@ def cut(d):
     return d.layout(d.compute(d.node("Slice", [d.operand(shape), d.ints(*starts), d.ints(*ends), d.ints(*axes), d.ints(*steps)])), len(shape))
 
 
+@case_of("SLICE_SCATTER")
+def slice_scatter(d):
+    """An assignment to a slice, as exporters write it: the positions of each of its elements."""
+    shape = d.shape(1, 4)
+    dims = d.whole(1, len(shape))
+    if any(size in SYMBOLS or size == 0 for size in shape[:dims]):
+        raise Invalid
+    ranges = []
+    for size in shape[:dims]:
+        begin, step = d.whole(0, size - 1) if d.chance(0.7) else 0, d.one(1, 1, 1, 1, 1, 2, 3)
+        end = d.whole(begin + 1, size) if d.chance(0.5) else size
+        ranges.append(np.arange(begin, end, step) - (size if d.chance(0.1) else 0))
+    positions = np.stack(np.meshgrid(*ranges, indexing="ij"), -1)
+    updates = d.operand([*(len(r) for r in ranges), *shape[dims:]])
+    return d.layout(d.compute(d.node("ScatterND", [d.operand(shape), d.constant(positions), updates])), len(shape))
+
+
 @case_of("SPLIT_WITH_SIZES_COPY")
 def split(d):
     shape = d.shape(1)

@@ -652,6 +652,13 @@ def move_cases():
         yield from moved(f"Gather-{label}-last", "Gather", (2, 3, 6), ["i"], {"i": ints(*index)}, axis=2)
     for axis in (0, 1, 2):
         yield from moved(f"flip-{axis}", "Slice", (2, 4, 6), "bead", {"b": ints(-1), "e": ints(-99), "a": ints(axis), "d": ints(-1)})
+    # x[:, :, 1:, 2:7] = z with indices that are too many to be computed ahead, as exporters write it.
+    rows, columns = np.arange(1, 700, dtype=np.int64).reshape(-1, 1), np.arange(2, 402, dtype=np.int64)
+    at = [node("Expand", ["i", "s"], "i1"), node("Expand", ["i", "s"], "i2"), node("Expand", ["r", "s"], "i3"), node("Expand", ["c", "s"], "i4")]
+    at += [node("Unsqueeze", [f"i{k}", "last"], f"u{k}") for k in (1, 2, 3, 4)]
+    at += [node("Concat", ["u1", "u2", "u3", "u4"], "at", axis=-1), node("Mul", ["x", "x"], "t"), node("ScatterND", ["t", "at", "z"])]
+    yield graph("assignment", at, {"x": normal(1, 1, 700, 405), "z": normal(1, 1, 699, 400)},
+                {"i": ints(0), "r": rows, "c": columns, "s": ints(1, 1, 699, 400), "last": ints(-1)})
     for op, block in (("DepthToSpace", 2), ("SpaceToDepth", 2)):
         yield from moved(op, op, (2, 8, 4, 6), blocksize=block)
     yield from moved("DepthToSpace-CRD", "DepthToSpace", (2, 8, 4, 6), blocksize=2, mode="CRD")
