@@ -22,7 +22,6 @@ typedef struct Comparison {
   pthread_cond_t added;
   uint64_t samples, done; /* taken, and added to the sums */
   bool failed, data_failed;
-  bool reading; /* true to another worker: memory ran out in the middle of it */
   struct Worker *workers;
 } Comparison;
 
@@ -144,14 +143,10 @@ static bool take_sample(Worker *w) {
   arena_reset(&w->arena);
   memory_lock(&o->lock);
   w->inputs = ARENA_ARRAY(&w->arena, Tensor, o->c->plain->input_count + 1);
-  if (!o->failed && !o->reading) {
-    o->reading = true;
-    if (dataset_next(o->set, &w->arena, w->inputs, &more) != STATUS_OK) {
-      o->data_failed = o->failed = true;
-      more = false;
-      pthread_cond_broadcast(&o->added);
-    }
-    o->reading = false;
+  if (!o->failed && dataset_next(o->set, &w->arena, w->inputs, &more) != STATUS_OK) {
+    o->data_failed = o->failed = true;
+    more = false;
+    pthread_cond_broadcast(&o->added);
   }
   w->sample = o->samples;
   o->samples += more;

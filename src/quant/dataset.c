@@ -546,7 +546,7 @@ static bool all_finite(const Tensor *t, int64_t *at) {
   return true;
 }
 
-static Status check_values(const DataSet *s, uint32_t i, const Tensor *t) {
+static Status check_values(const DataSet *s, uint32_t i, uint64_t number, const Tensor *t) {
   int64_t at = 0;
   const char *what = NULL;
   if (dtype_is_float(t->dtype) && !all_finite(t, &at))
@@ -558,7 +558,7 @@ static Status check_values(const DataSet *s, uint32_t i, const Tensor *t) {
   const Reader *r = &s->readers[i];
   Diag *d = data_begin(s, DIAG_DATA_VALUE, r->path);
   diag_message(d, "array '%s' has %s in sample %" PRIu64 ", at element %" PRId64, r->label, what,
-               s->next - s->items[s->open_item].first, at);
+               number, at);
   return diag_end(d);
 }
 
@@ -597,7 +597,7 @@ static Status read_sample(DataSet *s, uint32_t i, uint64_t number, Arena *arena,
     r->next = number + 1;
     if (r->head.big_endian)
       swap_bytes(&t);
-    TRY(check_values(s, i, &t));
+    TRY(check_values(s, i, number, &t));
   }
   if (t.dtype != want)
     widen(&t, want, arena, out);
@@ -610,8 +610,10 @@ Status dataset_next(DataSet *set, Arena *arena, Tensor *tensors, bool *more) {
   *more = false;
   if (set->next >= set->total)
     return STATUS_OK;
+  uint64_t next = set->next;
+  set->next = set->total; /* so it stays when an error or lack of memory ends the reading */
   uint32_t k = set->open_item == NO_ITEM ? 0 : set->open_item;
-  while (set->next - set->items[k].first >= set->items[k].samples)
+  while (next - set->items[k].first >= set->items[k].samples)
     k++;
   uint64_t samples = set->items[k].samples;
   if (k != set->open_item)
@@ -622,8 +624,8 @@ Status dataset_next(DataSet *set, Arena *arena, Tensor *tensors, bool *more) {
     return diag_end(d);
   }
   for (uint32_t i = 0; i < set->g->input_count; i++)
-    TRY(read_sample(set, i, set->next - set->items[k].first, arena, &tensors[i]));
-  if (!add_u64(set->next, set->shard.count, &set->next))
+    TRY(read_sample(set, i, next - set->items[k].first, arena, &tensors[i]));
+  if (!add_u64(next, set->shard.count, &set->next))
     set->next = UINT64_MAX;
   *more = true;
   return STATUS_OK;

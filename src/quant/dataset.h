@@ -50,7 +50,8 @@ uint64_t dataset_total(const DataSet *set);
 uint64_t dataset_count(const DataSet *set);
 /* The next sample of the shard: one tensor an input of g, in order, data in arena. *more is false,
  * and no tensor made, when there is none left. Errors (reported): what cannot be read, checksums
- * that do not match, NaN and infinities. Not for several threads at a time. */
+ * that do not match, NaN and infinities; after one, or when memory ran out, no sample is left. Not
+ * for several threads at a time. */
 Status dataset_next(DataSet *set, Arena *arena, Tensor *tensors, bool *more);
 /* A hash of the names, sizes and checksums of what is in the set: of all samples, not of the shard.
  */

@@ -23,7 +23,6 @@ typedef struct Observation {
   uint64_t samples;                   /* taken so far */
   atomic_bool failed;
   bool data_failed; /* reported already */
-  bool reading;     /* true to another worker: memory ran out in the middle of it */
   struct Worker *workers;
 } Observation;
 
@@ -131,14 +130,12 @@ static bool take_sample(Worker *w) {
   arena_reset(&w->arena);
   memory_lock(&o->read);
   w->inputs = ARENA_ARRAY(&w->arena, Tensor, o->g->input_count + 1);
-  if (!atomic_load(&o->failed) && !o->reading) {
-    o->reading = true;
+  if (!atomic_load(&o->failed)) {
     if (dataset_next(o->set, &w->arena, w->inputs, &more) != STATUS_OK) {
       o->data_failed = true;
       atomic_store(&o->failed, true);
       more = false;
     }
-    o->reading = false;
     w->sample = o->samples;
     o->samples += more;
   }

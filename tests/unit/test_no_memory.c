@@ -2,7 +2,6 @@
  * the functions here in the place of malloc, calloc and realloc (-Wl,--wrap). */
 #include "unit.h"
 
-#include <dirent.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,16 +119,6 @@ static EtcStatus lower(const Case *c, const char *folder) {
 
 /* --- what a run leaves --- */
 
-static unsigned open_files(void) {
-  unsigned count = 0;
-  DIR *folder = opendir("/proc/self/fd");
-  assert_non_null(folder);
-  while (readdir(folder))
-    count++;
-  closedir(folder);
-  return count;
-}
-
 static bool is_mapped(const char *part) {
   char line[1024];
   bool found = false;
@@ -181,7 +170,7 @@ static unsigned long count_requests(const Case *c, const char *folder, EtcStatus
 static void fail_each(const Case *c, const char *folder) {
   EtcStatus whole;
   unsigned long count = count_requests(c, folder, &whole), failed = 0;
-  unsigned files = open_files();
+  unsigned files = open_descriptors();
   bool written = clear(folder);
   assert_true(written == (whole == ETC_OK));
   assert_true(count > 20);
@@ -198,7 +187,7 @@ static void fail_each(const Case *c, const char *folder) {
       if (status != ETC_NO_MEMORY)
         fail_msg("%s, request %lu of %lu: status %d\n%s", c->name, n, count, (int)status,
                  said.text);
-      assert_int_equal(open_files(), files);
+      assert_int_equal(open_descriptors(), files);
       assert_false(is_mapped(c->model));
       failed++;
     }
