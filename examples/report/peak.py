@@ -1,4 +1,4 @@
-"""What a build could log or compare of report.json: peak.py REPORT.json (docs/report.schema.json describes the file)."""
+"""What a build could log or compare of report.json: peak.py REPORT.json (docs/reference/report.schema.json describes the file)."""
 import json
 import sys
 

@@ -137,8 +137,7 @@ typedef struct DelegateReaders {
   uint32_t count;
 } DelegateReaders;
 
-/* The reader of the backend of that id; NULL when there is none among `known`, which may be NULL.
- */
+/* The reader of backend `id` in `known`, which may be NULL; NULL when there is none. */
 const DelegateReader *delegate_reader(const DelegateReaders *known, StrView id);
 
 /* May result `result` of call n be written over the memory in which `lies` says that inputs do? */
@@ -153,6 +152,9 @@ typedef struct DelegateIdentity {
 } DelegateIdentity;
 /* That of the call n; its code may be no constant in a text that someone wrote. */
 DelegateIdentity delegate_identity(const Graph *g, NodeId n);
+/* By NodeId: the number of the delegate that a call is one of, from 1 in the order of their first
+ * calls; 0 for other nodes. count: of delegates, may be NULL. In `arena`. */
+const uint32_t *delegate_numbers(const Graph *g, Arena *arena, uint32_t *count);
 /* The nodes that the call was made of; NULL where the graph was read from text. */
 const DelegateOrigin *delegate_origin(const Graph *g, NodeId call);
 

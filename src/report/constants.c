@@ -121,13 +121,13 @@ static void write_delegate_constants(JsonWriter *w, const Graph *g, NodeId n, ui
 void report_constants(JsonWriter *w, const ReportMethod *m, const Graph *g, Arena *scratch) {
   Users users = sort_users(m, g, scratch);
   Seen seen = {.values = ARENA_ARRAY(scratch, bool, (size_t)g->value_count + 1)};
-  uint32_t delegates = 0;
+  const uint32_t *delegates = delegate_numbers(g, scratch, NULL);
   intern_init(&seen.keys);
   json_key(w, "constants");
   json_open_array(w);
   for (FOR_NODES(g, n))
-    if (op_has_trait(g->nodes[n].op, OP_DELEGATE))
-      write_delegate_constants(w, g, n, ++delegates, &seen, &users);
+    if (delegates[n])
+      write_delegate_constants(w, g, n, delegates[n], &seen, &users);
     else
       write_kernel_constants(w, g, n, &seen, &users);
   json_close_array(w);
@@ -150,11 +150,14 @@ static void write_kinds(JsonWriter *w, const DelegateFigures *f) {
   json_close_array(w);
 }
 
-static void write_delegate(JsonWriter *w, const Graph *g, NodeId n, uint32_t node, Arena *scratch) {
+/* n: the first of its calls, of the number `node` in the report. */
+static void write_delegate(JsonWriter *w, const Graph *g, NodeId n, uint32_t node, uint32_t calls,
+                           Arena *scratch) {
   DelegateFigures f;
   json_open_object(w);
   json_named_string(w, "backend", node_str(g, n, DELEGATE_ARG_BACKEND));
   json_named_uint(w, "node", node);
+  json_named_uint(w, "calls", calls);
   json_named_uint(w, "code_bytes",
                   value_lazy_constant(g, node_value(g, n, DELEGATE_ARG_BLOB))->size);
   if (delegate_figures(g, n, scratch, &f)) {
@@ -170,12 +173,18 @@ static void write_delegate(JsonWriter *w, const Graph *g, NodeId n, uint32_t nod
 }
 
 void report_delegates(JsonWriter *w, const Graph *g, Arena *scratch) {
-  uint32_t node = report_first_node(g);
+  uint32_t node = report_first_node(g), count, written = 0;
+  const uint32_t *delegates = delegate_numbers(g, scratch, &count);
+  uint32_t *calls = ARENA_ARRAY(scratch, uint32_t, (size_t)count + 1);
+  for (FOR_NODES(g, n))
+    calls[delegates[n]]++;
   json_key(w, "delegates");
   json_open_array(w);
   for (FOR_NODES(g, n)) {
-    if (op_has_trait(g->nodes[n].op, OP_DELEGATE))
-      write_delegate(w, g, n, node, scratch);
+    if (delegates[n] > written) {
+      write_delegate(w, g, n, node, calls[delegates[n]], scratch);
+      written++;
+    }
     node++;
   }
   json_close_array(w);

@@ -103,11 +103,11 @@ static void write_args(JsonWriter *w, const Graph *g, NodeId n, StrBuf *text) {
 
 /* --- nodes --- */
 
-/* The number of the node that makes each value. */
+/* By NodeId: the number of the node in the report, and of the delegate that a call is one of. */
 typedef struct Numbers {
   Arena arena;
-  uint32_t *node;     /* by NodeId */
-  uint32_t delegates; /* calls of them so far */
+  uint32_t *node;
+  const uint32_t *delegate;
 } Numbers;
 
 static uint32_t number_of(const Graph *g, const Numbers *numbers, ValueId v) {
@@ -172,15 +172,16 @@ static void write_results(JsonWriter *w, const Graph *g, NodeId n) {
   report_name(w, "name", g, value_cget(g, node->first_result)->name);
 }
 
-static void write_node(JsonWriter *w, const Graph *g, Numbers *numbers, NodeId n, StrBuf *text) {
+static void write_node(JsonWriter *w, const Graph *g, const Numbers *numbers, NodeId n,
+                       StrBuf *text) {
   const Node *node = node_cget(g, n);
   uint64_t work = node_work(g, n);
   json_open_object(w);
   json_named_string(w, "op", op_schema(node->op)->full);
   if (node->loc)
     json_named_uint(w, "place", node->loc);
-  if (op_has_trait(node->op, OP_DELEGATE))
-    json_named_uint(w, "delegate", ++numbers->delegates);
+  if (numbers->delegate[n])
+    json_named_uint(w, "delegate", numbers->delegate[n]);
   if (work)
     json_named_uint(w, "work", work);
   write_inputs(w, g, numbers, n);
@@ -220,11 +221,12 @@ static void write_output(JsonWriter *w, const Graph *g, const Numbers *numbers, 
 }
 
 void report_nodes(JsonWriter *w, const Graph *g) {
-  Numbers numbers = {.delegates = 0};
+  Numbers numbers = {.delegate = NULL};
   uint32_t next = report_first_node(g);
   StrBuf text;
   strbuf_init(&text);
   arena_init(&numbers.arena);
+  numbers.delegate = delegate_numbers(g, &numbers.arena, NULL);
   numbers.node = ARENA_ARRAY(&numbers.arena, uint32_t, g->node_count);
   for (FOR_NODES(g, n))
     numbers.node[n] = next++;
@@ -267,15 +269,14 @@ static void mark(const Graph *g, Fate *fates, LocId loc, uint32_t delegate, uint
 
 static Fate *find_fates(const Graph *g, Arena *scratch) {
   Fate *fates = ARENA_ARRAY(scratch, Fate, (size_t)g->loc_count + 1);
-  uint32_t delegates = 0, number = 0;
+  const uint32_t *delegates = delegate_numbers(g, scratch, NULL);
+  uint32_t number = 0;
   for (FOR_NODES(g, n)) {
-    bool call = op_has_trait(g->nodes[n].op, OP_DELEGATE);
-    const DelegateOrigin *origin = call ? delegate_origin(g, n) : NULL;
-    delegates += call;
+    const DelegateOrigin *origin = delegates[n] ? delegate_origin(g, n) : NULL;
     number++;
-    mark(g, fates, g->nodes[n].loc, call ? delegates : 0, number);
+    mark(g, fates, g->nodes[n].loc, delegates[n], number);
     for (uint32_t i = 0; origin && i < origin->count; i++)
-      mark(g, fates, origin->locs[i], delegates, number);
+      mark(g, fates, origin->locs[i], delegates[n], number);
   }
   return fates;
 }

@@ -2,8 +2,8 @@
  *
  * After each stage report_stage keeps what the graph of a method is then. When the program is
  * there, report_method writes all of that with the memory plan, the constants and the delegates of
- * the graph that was written. Every fact comes from graphs; docs/report.schema.json describes the
- * result, page/ shows it. */
+ * the graph that was written. Every fact comes from graphs; docs/reference/report.schema.json
+ * describes the result, page/ shows it. */
 #ifndef ETC_REPORT_REPORT_H
 #define ETC_REPORT_REPORT_H
 

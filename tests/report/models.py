@@ -24,3 +24,16 @@ MIXED = """graph @forward level(aten) {
   output %7 "y"
 }
 """
+
+# The same layer before and behind an operator that XNNPACK does not have, with another one at the end: two delegates, three calls.
+TWICE = """graph @forward level(aten) {
+  %0: f32[1, 4] = input "x"
+  %1: f32[4, 4] = const [1.0, 2.0, 3.0, -4.0, 0.3, 0.1, 0.7, 0.8, 1.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8] "weight"
+  %2: f32[1, 4] = aten::linear(%0, %1, none) loc("/first/Gemm", "Gemm", 0)
+  %3: f32[1, 4] = aten::erf(%2) loc("/Erf", "Erf", 1)
+  %4: f32[1, 4] = aten::linear(%3, %1, none) loc("/second/Gemm", "Gemm", 2)
+  %5: f32[1, 4] = aten::erf(%4) loc("/Erf_1", "Erf", 3)
+  %6: f32[1, 4] = aten::sigmoid(%5) loc("/Sigmoid", "Sigmoid", 4)
+  output %6 "y"
+}
+"""

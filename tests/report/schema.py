@@ -1,4 +1,4 @@
-"""Checks a document against a JSON Schema: the keywords that docs/report.schema.json uses, and no others."""
+"""Checks a document against a JSON Schema: the keywords that docs/reference/report.schema.json uses, and no others."""
 
 TYPES = {"object": dict, "array": list, "string": str, "null": type(None), "integer": int, "number": (int, float)}
 KEYWORDS = {"$schema", "$defs", "$ref", "title", "description", "type", "const", "enum", "minimum", "items", "required", "properties",

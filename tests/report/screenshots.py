@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes the pictures of reports in docs/, from a generated network (tests/zoo/make.py).
+"""Makes the pictures of reports in docs/images, from a generated network (tests/zoo/make.py).
 
-    tests/report/screenshots.py --etc build/release/etc --models build/zoo --to docs
+    tests/report/screenshots.py --etc build/release/etc --models build/zoo --to docs/images
 """
 
 import argparse

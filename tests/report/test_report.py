@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--report: the JSON against docs/report.schema.json, and the page in a real browser.
+"""--report: the JSON against docs/reference/report.schema.json, and the page in a real browser.
 
     tests/report/test_report.py --etc build/release/etc
     tests/report/test_report.py --etc build/release/etc Page.test_search     some of it
@@ -58,19 +58,20 @@ def make_all(layers):
             "kernels": lower("kernels", models.MIXED, "--plan", "naive", "--memory", "sram=64,dram=1M"),
             "quantized": lower("quantized", models.MIXED, "--quantize", "int8", "--calibrate", in_work("samples.npz"),
                                "--backend", "xnnpack:min-ops=1"),
+            "twice": lower("twice", models.TWICE, "--backend", "xnnpack:min-ops=1"),
             "layers": lower("layers", models.layers(layers))}
 
 
 class Facts(unittest.TestCase):
     def test_schema(self):
-        with open(os.path.join(ROOT, "docs", "report.schema.json")) as f:
+        with open(os.path.join(ROOT, "docs", "reference", "report.schema.json")) as f:
             top = json.load(f)
         for name, facts in made.items():
             with self.subTest(name):
                 self.assertEqual(list(schema.check(facts, top, top)), [])
 
     def test_schema_can_fail(self):
-        with open(os.path.join(ROOT, "docs", "report.schema.json")) as f:
+        with open(os.path.join(ROOT, "docs", "reference", "report.schema.json")) as f:
             top = json.load(f)
         facts = json.loads(json.dumps(made["mixed"]))
         facts["methods"][0]["memory"]["end"] = -1
@@ -119,6 +120,20 @@ class Facts(unittest.TestCase):
         self.assertEqual([g["rule"] for g in backend["refusals"]], ["float-type"])
         self.assertTrue(any("float-type" in text for text in made["mixed"]["next"]))
         self.assertTrue(any("--plan greedy" in text for text in made["kernels"]["next"]))
+
+    def test_shared_delegates(self):
+        """Calls of equal code are calls of one delegate, by the numbers that etc inspect counts and etc why names."""
+        method = made["twice"]["methods"][0]
+        self.assertEqual([d["calls"] for d in method["delegates"]], [2, 1])
+        last = [s["nodes"] for s in method["stages"] if "nodes" in s][-1]
+        self.assertEqual([n["delegate"] for n in last if "delegate" in n], [1, 1, 2])
+        self.assertEqual({p["name"]: p["delegate"] for p in method["places"] if "delegate" in p},
+                         {"/first/Gemm": 1, "/second/Gemm": 1, "/Sigmoid": 2})
+        self.assertEqual([d["delegate"] for d in method["backends"][0]["delegates"]], [1, 1, 2])
+        self.assertEqual(made["twice"]["program"]["delegate_calls"], 3)
+        told = subprocess.run([options.etc, "why", in_work("twice.etir"), "/second/Gemm", "--backend", "xnnpack:min-ops=1"],
+                              check=True, capture_output=True, text=True).stdout
+        self.assertIn("into delegate 1 ", told)
 
     def test_quantization(self):
         q = made["quantized"]["methods"][0]["quantization"]

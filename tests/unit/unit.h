@@ -3,6 +3,7 @@
 #ifndef ETC_TESTS_UNIT_H
 #define ETC_TESTS_UNIT_H
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,6 +41,18 @@ static inline uint32_t draw_below(uint64_t *state, uint32_t below) {
   *state ^= *state >> 7;
   *state ^= *state << 17;
   return (uint32_t)(*state >> 11) % below;
+}
+
+/* Counts the file descriptors of the process and a few entries more: to compare with a later count.
+ */
+static inline unsigned open_descriptors(void) {
+  unsigned count = 0;
+  DIR *folder = opendir("/proc/self/fd");
+  assert_non_null(folder);
+  while (readdir(folder))
+    count++;
+  closedir(folder);
+  return count;
 }
 
 #define assert_contains(text, part)                                                                \

@@ -17,21 +17,22 @@ function stageRows() {
 }
 const countNodes = stage => stageNodes(stage).filter(n => !['input', 'output', 'state'].includes(n.op)).length;
 
-// What the backend expected of a delegate, by its number.
-function estimateOf(number) {
-  for (const b of method().backends) for (const d of b.delegates) if (d.delegate === number && d.saved_ns_estimate !== undefined) return d;
-  return null;
+// What the backend expected all calls of a delegate to save, by its number; null: it did not say.
+function savedBy(number) {
+  const all = method().backends.flatMap(b => b.delegates).filter(d => d.delegate === number && d.saved_ns_estimate !== undefined);
+  return all.length ? sum(all, d => d.saved_ns_estimate - d.spent_ns_estimate) : null;
 }
 const time = ns => ns < 1e3 ? ns.toFixed(0) + ' ns' : ns < 1e6 ? (ns / 1e3).toFixed(1) + ' µs' : (ns / 1e6).toFixed(1) + ' ms';
 
 function delegateRows() {
   return method().delegates.map((d, i) => [
     el('span', {}, el('span', { class: 'keep' }, delegateSwatch(i + 1), 'Delegate ' + (i + 1)), el('div', { class: 'soft' }, d.backend)),
+    d.calls,
     d.nodes === undefined ? '?' : d.nodes,
     d.work === undefined ? '' : amount(d.work),
     d.constant_bytes === undefined ? '' : bytes(d.constant_bytes),
     d.packed_bytes_estimate === undefined ? '' : bytes(d.packed_bytes_estimate + d.workspace_bytes_estimate),
-    estimateOf(i + 1) ? time(estimateOf(i + 1).saved_ns_estimate - estimateOf(i + 1).spent_ns_estimate) : '']);
+    savedBy(i + 1) === null ? '' : time(savedBy(i + 1))]);
 }
 
 function showSummary() {
@@ -58,7 +59,7 @@ function showSummary() {
       el('div', {},
         el('div', { class: 'card' }, el('h2', {}, 'Stages'), table(['stage', 'what it does', 'nodes', ''], stageRows(), [2])),
         m.delegates.length ? el('div', { class: 'card' }, el('h2', {}, 'Delegates'),
-          table(['', 'nodes', 'multiply-adds', 'weights', '≈ memory', '≈ saves'], delegateRows(), [1, 2, 3, 4, 5])) : null,
+          table(['', 'calls', 'nodes', 'multiply-adds', 'weights', '≈ memory', '≈ saves'], delegateRows(), [1, 2, 3, 4, 5, 6])) : null,
         el('div', { class: 'card' }, el('h2', {}, 'How it was made'),
           el('p', {}, 'Model ', code(m.model), ', method ', code(m.name), ', etc ' + facts.etc + '.'),
           m.options.length ? el('p', {}, 'Options: ', m.options.map(o => [code('--' + o.replace('=', ' ')), ' '])) : null))));
