@@ -8,8 +8,8 @@
 #include "passes/executorch/planner.h"
 #include "passes/executorch/schedule.h"
 #include "passes/pass.h"
-#include "support/keymap.h"
 #include "support/bitset.h"
+#include "support/keymap.h"
 
 typedef struct Pair {
   uint32_t first, second; /* positions */

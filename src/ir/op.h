@@ -45,6 +45,11 @@ typedef Status KernelFn(Kernel *k);
  * arena). Runs at LEVEL_EDGE and later. */
 typedef const char *KernelCheckFn(const Graph *g, NodeId n, Arena *arena);
 
+/* May result `result` of node n be written over the memory in which `lies` says that operands do?
+ * For ops whose code decides it (calls of delegates). */
+typedef bool OverwriteFn(const Graph *g, NodeId n, uint32_t result,
+                         bool lies(void *user, ValueId v), void *user, Arena *arena);
+
 typedef struct OpRow {
   const char *id;
   const char *schema; /* functional ATen schema */
@@ -58,7 +63,8 @@ typedef struct OpRow {
                       counts tensor arguments) */
   uint32_t levels; /* bit of each Level at which it may stand; 0 = all when out is set, ATEN only
                       otherwise */
-  KernelCheckFn *check; /* what dtypes cannot say; may be NULL */
+  KernelCheckFn *check;    /* what dtypes cannot say; may be NULL */
+  OverwriteFn *overwrites; /* asked in place of alias; may be NULL */
   const char *doc;
 } OpRow;
 extern const OpRow op_table[OP_COUNT];

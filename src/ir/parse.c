@@ -1,5 +1,5 @@
-/* Text to graphs, see text.h; the grammar is in docs/IR.md. One statement is read to its end before
- * anything of it enters the graph. The first error ends the parse.
+/* Text to graphs, see text.h; the grammar is in docs/reference/etir.md. One statement is read to
+ * its end before anything of it enters the graph. The first error ends the parse.
  *
  * Types that the text gives are compared with what the shape rules compute. Rules that make symbols
  * of their own (sizes known only while running) are handed the types first and keep the symbols. */

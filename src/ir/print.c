@@ -1,4 +1,4 @@
-/* Graph to text. The grammar is in docs/IR.md; parse.c reads what is written here.
+/* Graph to text. The grammar is in docs/reference/etir.md; parse.c reads what is written here.
  *
  * Values are numbered in the order in which they appear: inputs, then each constant right before
  * its first user, then results. Nothing in the text depends on handles, so equal graphs give equal
@@ -211,7 +211,8 @@ static void put_bytes(Printer *p, const Constant *c) {
     put_hex(c, p->out);
 }
 
-/* "transform(int8 -127..127, 64x9x32, 288x1x9, 1x0x0, SCALES, 73728, SOURCE)", see docs/IR.md. */
+/* "transform(int8 -127..127, 64x9x32, 288x1x9, 1x0x0, SCALES, 73728, SOURCE)", see
+ * docs/reference/etir.md. */
 static void put_transform(Printer *p, const Transform *t) {
   static const char *const strides[] = {", ", "x"};
   strbuf_append(p->out, SV("transform("));

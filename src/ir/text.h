@@ -1,4 +1,4 @@
-/* The textual form, .etir: print and parse round-trip exactly. Grammar: docs/IR.md. */
+/* The textual form, .etir: print and parse round-trip exactly. Grammar: docs/reference/etir.md. */
 #ifndef ETC_IR_TEXT_H
 #define ETC_IR_TEXT_H
 

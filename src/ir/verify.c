@@ -54,7 +54,10 @@ static void fault(Verifier *v, NodeId n, const char *format, ...) {
   (void)diag_end(d);
 }
 
-static void plan_fault(void *user, NodeId n, const char *message) { fault(user, n, "%s", message); }
+static void plan_fault(void *user, ValueId value, const char *message) {
+  Verifier *v = user;
+  fault(v, value_def(v->g, value), "%s", message);
+}
 
 /* --- the order list and the operands --- */
 
@@ -513,7 +516,7 @@ static void verify_all(Verifier *v) {
     check_node(v, m);
   check_states(v);
   if (v->faults == 0 && g->level == LEVEL_EXECUTORCH && g->arena_size_count > 0)
-    verify_plan(g, v->position, &v->arena, plan_fault, v);
+    verify_plan(g, plan_fault, v);
 }
 
 /* The rule that a graph can break without a change to it, when its level is raised. */

@@ -1,201 +1,253 @@
-/* Checks of the memory plan: each place exists, is large enough, and no two values that are live at
- * the same time overlap, except where one is a view of the other or an op may write over its
- * operand.
+/* See verify_plan.h.
  *
- * Values that share a place that way form a group; the times in which a group holds something are
- * its segments, no two of which may overlap (overlap.h).
+ * Views are merged with what they view into one Buffer, in use from the first definition to the
+ * last use; no two of them may overlap (ir/overlap.h).
  *
- * Control flow: both branches of an if are taken for what runs one after the other, which only asks
- * for more. What a loop uses from outside is live until the loop ends; its states are live from
- * iteration to iteration because a marker's results lie where its operands do. */
+ * A marker's results are one buffer with its operands. What a loop uses from outside is in use
+ * until the loop ends. Both branches of an if are taken for what runs one after the other, which
+ * only asks for more. */
 #include "ir/verify_plan.h"
 
+#include <inttypes.h>
+
+#include "ir/op.h"
 #include "ir/overlap.h"
 #include "ir/region.h"
 
-#define NONE UINT32_MAX
+enum { ALIGNMENT = 16 }; /* as the runtime's kernels expect */
 
-typedef struct Segment {
-  uint32_t begin, end; /* positions of nodes, inclusive */
-  uint32_t storage, group;
-  ValueId value; /* the first */
-  uint64_t size;
-} Segment;
+typedef struct Buffer {
+  ValueId value;     /* the first of those that share it */
+  MemoryBlock block; /* from the defining node (0: before the first) to the last user */
+} Buffer;
 
-typedef struct Plan {
+typedef struct Checker {
   const Graph *g;
-  const uint32_t *position;
-  uint32_t end; /* position after the last node */
-  Arena *arena;
-  PlanFault *report;
-  void *user;
-  uint32_t *group;   /* by storage: parent of the union-find forest */
-  uint32_t *current; /* by group: its latest segment, NONE */
-  Segment *segments;
+  Arena arena;
+  uint32_t *position;  /* by NodeId, from 1 */
+  uint32_t last;       /* position behind all nodes */
+  ValueId *root;       /* by ValueId: the value whose memory it is */
+  uint32_t *last_use;  /* by root ValueId */
+  uint32_t *last_read; /* likewise: the last node so far, whatever loops are around it */
+  Buffer *buffers;     /* in order of begin */
   uint32_t count;
   Regions regions;
-} Plan;
+  uint64_t lookups; /* of constraints, still allowed: a hostile program has many of them */
+  PlanFault *report;
+  void *user;
+} Checker;
 
-/* --- what a node may share --- */
-
-static uint32_t group_of(Plan *p, uint32_t storage) {
-  while (p->group[storage] != storage)
-    storage = p->group[storage] = p->group[p->group[storage]];
-  return storage;
+static const Storage *storage_of(const Graph *g, ValueId v) {
+  return &g->storages[g->values[v].storage];
 }
 
-static void group_join(Plan *p, uint32_t a, uint32_t b) {
-  uint32_t x = group_of(p, a), y = group_of(p, b);
-  if (x == y)
-    return;
-  uint32_t s = p->current[x], t = p->current[y];
-  if (s == NONE || (t != NONE && p->segments[t].end > p->segments[s].end))
-    p->current[x] = t;
-  p->group[y] = x;
+/* "result 0", "input 2"; the report says of which node. */
+static const char *name_of(Checker *c, ValueId v) {
+  const Value *value = value_cget(c->g, v);
+  bool result = value->kind == VALUE_RESULT, state = value->kind == VALUE_STATE;
+  return arena_printf(&c->arena, "%s %u",
+                      result  ? "result"
+                      : state ? "state"
+                              : "input",
+                      result ? value->result : value->def);
 }
 
-static bool same_place(const Graph *g, uint32_t a, uint32_t b) {
-  return a && b && g->storages[a].arena == g->storages[b].arena &&
-         g->storages[a].offset == g->storages[b].offset;
+static void fault(Checker *c, ValueId v, const char *format, ...) ETC_PRINTF(3, 4);
+static void fault(Checker *c, ValueId v, const char *format, ...) {
+  const Storage *s = storage_of(c->g, v);
+  va_list args;
+  va_start(args, format);
+  const char *what = arena_vprintf(&c->arena, format, args);
+  va_end(args);
+  const char *text =
+      arena_printf(&c->arena, "the place of %s (arena %u, %" PRIu64 " bytes at %" PRIu64 ") %s",
+                   name_of(c, v), s->arena, s->size, s->offset, what);
+  c->report(c->user, v, text);
 }
 
-typedef enum Sharing { SHARE_NOT, SHARE_WRITE_OVER, SHARE_BYTES } Sharing;
+/* --- which values share memory by right --- */
 
-/* How the results of node n may share the place of tensor argument `tensor` (counted among the
- * tensor arguments), which is argument i. */
-static Sharing may_share(const Graph *g, NodeId n, uint32_t i, uint32_t tensor) {
-  OpId op = node_cget(g, n)->op;
-  if ((op_has_trait(op, OP_VIEW) && tensor == 0) || op_schema(op)->args[i].mutated)
-    return SHARE_BYTES;
-  return tensor < 8 && (op_row(op)->alias >> tensor & 1) ? SHARE_WRITE_OVER : SHARE_NOT;
-}
-
-/* Joins the group of result storage r with those of operands at the same place, where that is
- * allowed. */
-static Sharing share_with_operands(Plan *p, NodeId n, uint32_t r) {
-  const Graph *g = p->g;
-  const OpSchema *schema = op_schema(node_cget(g, n)->op);
-  Sharing best = SHARE_NOT;
-  for (uint32_t i = 0, tensor = 0; i < schema->arg_count; i++) {
-    if (schema->args[i].type != ST_TENSOR)
-      continue;
-    uint32_t k = tensor++;
-    if (node_arg(g, n, i)->kind != ARG_VALUE)
-      continue;
-    ValueId v = node_value(g, n, i);
-    Sharing sharing = may_share(g, n, i, k);
-    if (!v || sharing == SHARE_NOT || !same_place(g, r, value_cget(g, v)->storage))
-      continue;
-    group_join(p, r, value_cget(g, v)->storage);
-    best = sharing > best ? sharing : best;
+static ValueId root_of(Checker *c, ValueId v) {
+  while (c->root[v] != v) {
+    c->root[v] = c->root[c->root[v]];
+    v = c->root[v];
   }
-  return best;
+  return v;
 }
 
-/* --- markers --- */
-
-static Sharing share_with(Plan *p, uint32_t storage, ValueId v, Sharing how) {
-  if (!same_place(p->g, storage, value_cget(p->g, v)->storage))
-    return SHARE_NOT;
-  group_join(p, storage, value_cget(p->g, v)->storage);
-  return how;
+static bool same_place(const Graph *g, ValueId a, ValueId b) {
+  const Storage *x = storage_of(g, a), *y = storage_of(g, b);
+  return g->values[a].storage && g->values[b].storage && x->arena == y->arena &&
+         x->offset == y->offset;
 }
 
-/* Result i of a marker, which must lie where its operands do. */
-static Sharing share_with_marked(Plan *p, ValueId v) {
-  const Graph *g = p->g;
-  const Value *value = value_cget(g, v);
-  NodeId n = value->def;
+/* A view without instruction or by et_view, and an op that writes its operand and returns it. */
+static bool shares_by_right(const Graph *g, NodeId n, ValueId operand, ValueId result) {
   OpId op = node_cget(g, n)->op;
-  uint32_t first = op == OP_LOOP ? 1 : 0, list = op == OP_LOOP ? 2 : op == OP_NEXT ? 1 : 0;
-  Sharing sharing = share_with(p, value->storage,
-                               node_list_value(g, n, list, value->result - first), SHARE_BYTES);
-  if (op == OP_ENDIF && sharing != SHARE_NOT)
-    sharing = share_with(p, value->storage, node_list_value(g, n, 1, value->result), SHARE_BYTES);
-  if (sharing == SHARE_NOT)
-    p->report(p->user, n, "a result does not lie where the operands for it are");
-  return sharing;
-}
-
-/* What v is written over as operand of a marker: the value of the other branch, or the state that
- * no one reads any more; 0 when it is no such operand. */
-static ValueId written_over(const Plan *p, ValueId v, Sharing *how) {
-  const Graph *g = p->g;
-  for (UseId u = p->regions.any ? first_use(g, v) : 0; u; u = g->uses[u].next) {
-    NodeId n = g->uses[u].node;
-    OpId op = node_cget(g, n)->op;
-    if (op != OP_ENDIF && op != OP_NEXT)
-      continue;
-    const Arg *list = node_arg(g, n, 1);
-    if (u < list->at || u - list->at >= list->count)
-      continue;
-    *how = op == OP_ENDIF ? SHARE_BYTES : SHARE_WRITE_OVER;
-    return op == OP_ENDIF ? node_list_value(g, n, 0, u - list->at)
-                          : node_result(g, p->regions.partner[n], 1 + u - list->at);
-  }
-  return 0;
-}
-
-static bool reads_place(const Graph *g, NodeId n, uint32_t storage) {
-  FOR_OPERANDS(g, n, v, {
-    if (v && same_place(g, storage, value_cget(g, v)->storage))
-      return true;
-  })
-  return false;
-}
-
-static Sharing sharing_of(Plan *p, ValueId v) {
-  NodeId n = value_def(p->g, v);
-  if (!n)
-    return SHARE_NOT;
-  if (op_has_trait(node_cget(p->g, n)->op, OP_CONTROL))
-    return share_with_marked(p, v);
-  uint32_t storage = value_cget(p->g, v)->storage;
-  Sharing a = share_with_operands(p, n, storage), b = SHARE_NOT;
-  ValueId over = written_over(p, v, &b);
-  if (over && over != v) /* whether a delegate may, its code says (pte/verify_plan.c) */
-    b = a == SHARE_NOT && !op_has_trait(node_cget(p->g, n)->op, OP_DELEGATE) &&
-                reads_place(p->g, n, storage)
-            ? SHARE_NOT
-            : share_with(p, storage, over, b);
-  return a > b ? a : b;
-}
-
-/* --- places --- */
-
-static void place_fault(Plan *p, ValueId v, const char *what) {
-  const Value *value = value_cget(p->g, v);
-  const Storage *s = &p->g->storages[value->storage];
-  bool result = value->kind == VALUE_RESULT;
-  const char *text = arena_printf(p->arena, "the place of %s %u (arena %u, %llu bytes at %llu) %s",
-                                  result                       ? "result"
-                                  : value->kind == VALUE_STATE ? "state"
-                                                               : "input",
-                                  result ? value->result : value->def, s->arena,
-                                  (unsigned long long)s->size, (unsigned long long)s->offset, what);
-  p->report(p->user, value_def(p->g, v), text);
-}
-
-static bool place_exists(Plan *p, ValueId v) {
-  const Graph *g = p->g;
-  const Storage *s = &g->storages[value_cget(g, v)->storage];
-  Sharing how = SHARE_NOT;
-  ValueId over = written_over(p, v, &how); /* a state has its own bound, and is kept to it */
-  bool bounded = over && how == SHARE_WRITE_OVER;
-  uint64_t end, bytes = type_bytes_upper(g, value_type(g, bounded ? over : v));
-  if (s->arena == 0 || s->arena >= g->arena_size_count)
-    place_fault(p, v, "is in an arena that the program does not have");
-  else if (s->offset % 16)
-    place_fault(p, v, "is not aligned to 16 bytes");
-  else if (!add_u64(s->offset, s->size, &end) || end > g->arena_sizes[s->arena])
-    place_fault(p, v, "reaches beyond its arena");
-  else if (bytes > s->size && !(s->enforced && !type_is_static(value_type(g, v))))
-    place_fault(p, v, "is smaller than its type");
-  else
+  if (op == OP_ET_VIEW)
     return true;
+  return (op_has_trait(op, OP_VIEW) || op_schema(op)->args[0].mutated) &&
+         (same_place(g, operand, result) || !g->values[result].storage);
+}
+
+/* n uses v: until the end of each loop around n that v is not defined in. */
+static void use(Checker *c, ValueId v, NodeId n) {
+  ValueId root = root_of(c, v);
+  uint32_t position = n == NODE_OUTPUT ? c->last : c->position[n];
+  NodeId loop = region_outermost_loop(c->g, &c->regions, n,
+                                      region_of_results(c->g, &c->regions, value_def(c->g, root)));
+  if (loop)
+    position = c->position[c->regions.partner[loop]];
+  if (position > c->last_use[root])
+    c->last_use[root] = position;
+  if (n != NODE_OUTPUT && c->position[n] > c->last_read[root])
+    c->last_read[root] = c->position[n];
+}
+
+static void join(Checker *c, ValueId v, ValueId with) {
+  ValueId later = root_of(c, v), root = root_of(c, with);
+  if (later == root || !same_place(c->g, v, with))
+    return;
+  if (c->last_use[later] > c->last_use[root])
+    c->last_use[root] = c->last_use[later];
+  c->root[later] = root;
+}
+
+/* Equal dims, or dims that the calls of the program only take when they are equal. */
+static bool same_dim(Checker *c, SymInt a, SymInt b) {
+  const Graph *g = c->g;
+  if (a == b)
+    return true;
+  for (uint32_t i = 0; i < g->constraint_count && c->lookups > 0; i++, c->lookups--) {
+    const Constraint *k = &g->constraints[i];
+    if (k->kind == CONSTRAINT_EQ && ((k->lhs == a && k->rhs == b) || (k->lhs == b && k->rhs == a)))
+      return true;
+  }
   return false;
 }
 
+/* May the kernel of n write its result over the tensor argument arg? Result and operand must also
+ * agree element by element. */
+static bool may_overwrite(Checker *c, NodeId n, uint32_t arg, ValueId operand) {
+  const Graph *g = c->g;
+  const OpSchema *s = op_schema(node_cget(g, n)->op);
+  uint32_t tensor_arg = 0;
+  for (uint32_t i = 0; i < arg; i++)
+    tensor_arg += s->args[i].type == ST_TENSOR;
+  if (s->args[arg].list || tensor_arg >= 8 ||
+      !(op_row(node_cget(g, n)->op)->alias >> tensor_arg & 1))
+    return false;
+  const Type *a = value_type(g, operand), *b = value_type(g, node_cget(g, n)->first_result);
+  bool same = a->rank == b->rank && dtype_size((DType)a->dtype) == dtype_size((DType)b->dtype);
+  for (uint32_t i = 0; same && i < a->rank; i++)
+    same = same_dim(c, a->dims[i], b->dims[i]);
+  return same;
+}
+
+typedef struct InMemory {
+  Checker *c;
+  ValueId root;
+} InMemory;
+
+static bool lies_in_memory(void *user, ValueId v) {
+  const InMemory *m = user;
+  return v && root_of(m->c, v) == m->root;
+}
+
+/* Operand `next` of a marker that ends a loop is written where `state` is, which nothing but what
+ * writes it may read then. */
+static void check_written_over(Checker *c, ValueId next, ValueId state) {
+  const Graph *g = c->g;
+  NodeId n = value_def(g, next);
+  InMemory memory = {c, root_of(c, state)};
+  if (!n || root_of(c, next) == memory.root || !same_place(g, next, state) ||
+      c->last_read[memory.root] < c->position[n])
+    return;
+  bool allowed = c->last_read[memory.root] == c->position[n];
+  OverwriteFn *overwrites = op_row(node_cget(g, n)->op)->overwrites;
+  if (allowed && overwrites) {
+    allowed = overwrites(g, n, g->values[next].result, lies_in_memory, &memory, &c->arena);
+  } else if (allowed) {
+    FOR_ARG_OPERANDS(g, n, i, v, {
+      if (lies_in_memory(&memory, v))
+        allowed &= may_overwrite(c, n, i, v);
+    })
+  }
+  if (!allowed)
+    fault(c, next, "is that of a state which is read then or later");
+}
+
+static void join_result(Checker *c, ValueId result, ValueId operand) {
+  if (c->g->values[result].storage && !same_place(c->g, result, operand))
+    fault(c, result, "is not where the operands for it are");
+  join(c, result, operand);
+}
+
+/* The results of marker n, and what they are written over. */
+static void join_marked(Checker *c, NodeId n) {
+  const Graph *g = c->g;
+  OpId op = node_cget(g, n)->op;
+  uint32_t list = op == OP_LOOP ? 2 : op == OP_NEXT ? 1 : 0;
+  for (uint32_t k = 0; k < node_list_count(g, n, list); k++) {
+    ValueId operand = node_list_value(g, n, list, k);
+    if (op == OP_LOOP)
+      join_result(c, node_result(g, n, 1 + k), operand);
+    if (op == OP_NEXT)
+      check_written_over(c, operand, node_result(g, c->regions.partner[n], 1 + k));
+    if (op == OP_NEXT)
+      join(c, operand, node_result(g, c->regions.partner[n], 1 + k));
+    if (op == OP_ENDIF)
+      join(c, node_list_value(g, n, 1, k), operand);
+    if (op != OP_LOOP)
+      join_result(c, node_result(g, n, k), operand);
+  }
+}
+
+static void note_operands(Checker *c, NodeId n) {
+  FOR_OPERANDS(c->g, n, v, {
+    if (v)
+      use(c, v, n);
+  })
+}
+
+/* What a loop shows to its iterations begins in front of them: not a use within the loops around.
+ */
+static void note_results(Checker *c, NodeId n) {
+  const Node *node = node_cget(c->g, n);
+  for (uint32_t i = 0; i < node->result_count; i++) {
+    ValueId v = node->first_result + i;
+    if (c->root[v] == v)
+      c->last_use[v] = c->last_read[v] = c->position[n];
+    else
+      use(c, v, n);
+  }
+}
+
+static void find_lifetimes(Checker *c) {
+  const Graph *g = c->g;
+  for (ValueId v = 0; v < g->value_count; v++)
+    c->root[v] = v;
+  for (FOR_NODES(g, n))
+    c->position[n] = ++c->last;
+  for (FOR_NODES(g, n)) {
+    const Node *node = node_cget(g, n);
+    bool unary = node->arg_count && node_arg(g, n, 0)->kind == ARG_VALUE;
+    for (uint32_t i = 0; i < node->result_count && unary; i++)
+      if (shares_by_right(g, n, node_value(g, n, 0), node->first_result + i))
+        c->root[node->first_result + i] = root_of(c, node_value(g, n, 0));
+    note_operands(c, n);
+    note_results(c, n);
+    if (op_has_trait(node->op, OP_CONTROL))
+      join_marked(c, n);
+  }
+  c->last++;
+  for (uint32_t i = 0; i < graph_output_count(g); i++)
+    use(c, graph_output(g, i), NODE_OUTPUT);
+}
+
+/* --- the single tensor --- */
+
+/* Then the host may provide its memory. */
 static bool is_output(const Graph *g, ValueId v) {
   for (UseId u = first_use(g, v); u; u = g->uses[u].next)
     if (g->uses[u].node == NODE_OUTPUT)
@@ -207,16 +259,14 @@ static bool is_output(const Graph *g, ValueId v) {
  * none (constants, memory of the host), and operands written in place. */
 static bool needs_place(const Graph *g, ValueId v) {
   NodeId n = value_def(g, v);
-  if (value_type(g, v)->kind != TYPE_TENSOR)
-    return false;
   if (!n)
-    return value_cget(g, v)->kind == VALUE_STATE;
+    return g->values[v].kind == VALUE_STATE;
   if (is_output(g, v))
     return false;
   OpId op = node_cget(g, n)->op;
   if (op_has_trait(op, OP_VIEW)) {
     ValueId base = node_value(g, n, 0);
-    return op != OP_ET_VIEW && base && value_cget(g, base)->storage && !value_is_const(g, base);
+    return op != OP_ET_VIEW && base && g->values[base].storage && !value_is_const(g, base);
   }
   for (uint32_t i = 0; i < op_schema(op)->arg_count; i++)
     if (op_schema(op)->args[i].mutated)
@@ -224,115 +274,148 @@ static bool needs_place(const Graph *g, ValueId v) {
   return true;
 }
 
-/* --- segments --- */
-
-static uint32_t last_use(const Plan *p, ValueId v, uint32_t begin) {
-  uint32_t end = begin;
-  for (UseId u = first_use(p->g, v); u; u = p->g->uses[u].next) {
-    NodeId n = p->g->uses[u].node;
-    uint32_t at = n == NODE_OUTPUT ? p->end : p->position[n];
-    NodeId scope = p->regions.any && n != NODE_OUTPUT ? p->regions.scope[n] : 0;
-    for (; scope; scope = p->regions.scope[scope])
-      if (node_cget(p->g, scope)->op == OP_LOOP && p->position[scope] > begin)
-        at = p->position[p->regions.partner[scope]];
-    end = at > end ? at : end;
+/* Bytes that v can have at most. What a loop writes over its state is kept to the state's type;
+ * where the runtime keeps it to its place (Storage.enforced), there is no other bound. */
+static uint64_t bytes_of(const Checker *c, ValueId v) {
+  const Graph *g = c->g;
+  const Type *t = value_type(g, v);
+  if (type_is_static(t))
+    return type_bytes_upper(g, t);
+  if (storage_of(g, v)->enforced)
+    return 0;
+  for (UseId u = c->regions.any ? first_use(g, v) : 0; u; u = g->uses[u].next) {
+    NodeId n = g->uses[u].node;
+    const Arg *list = node_cget(g, n)->op == OP_NEXT ? node_arg(g, n, 1) : NULL;
+    if (list && u >= list->at && u - list->at < list->count)
+      return type_bytes_upper(
+          g, value_type(g, node_result(g, c->regions.partner[n], 1 + u - list->at)));
   }
-  return end;
+  return type_bytes_upper(g, t);
 }
 
-static void report_placeless(Plan *p, ValueId v) {
-  NodeId n = value_def(p->g, v);
-  p->report(p->user, n,
-            n                                          ? "a result has no place in memory"
-            : value_cget(p->g, v)->kind == VALUE_STATE ? "a state has no place in memory"
-                                                       : "an input has no place in memory");
-}
-
-static void add_value(Plan *p, ValueId v) {
-  const Graph *g = p->g;
-  uint32_t storage = value_cget(g, v)->storage;
-  NodeId n = value_def(g, v);
-  if (!storage && needs_place(g, v))
-    report_placeless(p, v);
-  if (!storage)
+static void check_place(Checker *c, ValueId v) {
+  const Graph *g = c->g;
+  uint32_t kind = g->values[v].kind;
+  if (value_type(g, v)->kind != TYPE_TENSOR || kind == VALUE_CONST || kind == VALUE_UNUSED)
     return;
-  if (!place_exists(p, v) || g->storages[storage].size == 0) /* no bytes: nothing to overlap */
-    return;
-  bool kept = g->values[v].kind == VALUE_STATE; /* in use at all times */
-  uint32_t begin = n ? p->position[n] : 0, end = kept ? p->end : last_use(p, v, begin);
-  Sharing sharing = sharing_of(p, v);
-  uint32_t group = group_of(p, storage), latest = p->current[group];
-  if (latest == NONE || p->segments[latest].end < begin) {
-    p->current[group] = p->count;
-    p->segments[p->count++] = (Segment){.begin = begin,
-                                        .end = end,
-                                        .storage = storage,
-                                        .group = group,
-                                        .value = v,
-                                        .size = g->storages[storage].size};
+  if (!g->values[v].storage) {
+    if (needs_place(g, v))
+      c->report(c->user, v, arena_printf(&c->arena, "%s has no place in memory", name_of(c, v)));
     return;
   }
-  Segment *s = &p->segments[latest];
-  if (sharing == SHARE_NOT)
-    place_fault(p, v, "holds a value that is still live");
-  else if (sharing == SHARE_WRITE_OVER && s->end > begin)
-    place_fault(p, v, "is that of an operand which is used later");
-  s->end = end > s->end ? end : s->end;
-  s->size = g->storages[storage].size > s->size ? g->storages[storage].size : s->size;
+  const Storage *s = storage_of(g, v);
+  uint64_t end, bytes = bytes_of(c, v);
+  if (s->arena == 0 || s->arena >= g->arena_size_count)
+    fault(c, v, "is in an arena that the program does not have");
+  else if (!add_u64(s->offset, s->size, &end) || end > g->arena_sizes[s->arena])
+    fault(c, v, "reaches beyond its arena");
+  if (bytes > s->size)
+    fault(c, v, "is too small for its type, of %" PRIu64 " bytes", bytes);
+  if (s->offset % ALIGNMENT)
+    fault(c, v, "is not aligned to %d bytes", ALIGNMENT);
 }
 
-static void add_values(Plan *p) {
-  const Graph *g = p->g;
+/* --- pairs --- */
+
+static void add_buffer(Checker *c, ValueId v, uint32_t begin, uint32_t end, const uint64_t *size) {
+  const Storage *s = storage_of(c->g, v);
+  if (size[v])
+    c->buffers[c->count++] = (Buffer){v, {s->offset, size[v], s->arena, begin, end}};
+}
+
+/* Buffers of nonzero size, one for each root, in order of time. */
+static void make_buffers(Checker *c) {
+  const Graph *g = c->g;
+  uint64_t *size = ARENA_ARRAY(&c->arena, uint64_t, g->value_count);
+  for (ValueId v = 1; v < g->value_count; v++) {
+    ValueId root = root_of(c, v);
+    uint32_t kind = g->values[v].kind;
+    if (kind != VALUE_UNUSED && kind != VALUE_CONST && g->values[v].storage &&
+        storage_of(g, v)->size > size[root])
+      size[root] = storage_of(g, v)->size;
+  }
+  c->buffers = ARENA_ARRAY(&c->arena, Buffer, g->value_count);
   for (uint32_t i = 0; i < g->input_count; i++)
-    add_value(p, g->inputs[i]);
-  for (uint32_t i = 0; i < g->state_count; i++)
-    add_value(p, g->states[i].value);
-  for (FOR_NODES(g, n))
-    for (uint32_t i = 0; i < node_cget(g, n)->result_count; i++)
-      add_value(p, node_result(g, n, i));
-}
-
-/* --- overlaps --- */
-
-static void report_overlap(void *user, uint32_t segment, uint32_t with) {
-  Plan *p = user;
-  const Segment *s = &p->segments[segment], *other = &p->segments[with];
-  NodeId def = value_def(p->g, other->value);
-  bool state = value_cget(p->g, other->value)->kind == VALUE_STATE;
-  const char *what = def     ? op_row(node_cget(p->g, def)->op)->schema
-                     : state ? "a state"
-                             : "an input";
-  int size = (int)strcspn(what, "(");
-  place_fault(p, s->value,
-              arena_printf(p->arena, "overlaps that of %.*s (%llu bytes at %llu), which is live",
-                           size, what, (unsigned long long)other->size,
-                           (unsigned long long)p->g->storages[other->storage].offset));
-}
-
-static void check_overlaps(Plan *p) {
-  MemoryBlock *blocks = ARENA_ARRAY(p->arena, MemoryBlock, p->count);
-  for (uint32_t i = 0; i < p->count; i++) {
-    const Segment *s = &p->segments[i];
-    const Storage *storage = &p->g->storages[s->storage];
-    blocks[i] = (MemoryBlock){storage->offset, s->size, storage->arena, s->begin, s->end};
+    add_buffer(c, g->inputs[i], 0, c->last_use[g->inputs[i]], size);
+  for (uint32_t i = 0; i < g->state_count; i++) /* in use before, while and after a call */
+    add_buffer(c, g->states[i].value, 0, c->last, size);
+  for (FOR_NODES(g, n)) {
+    const Node *node = node_cget(g, n);
+    for (ValueId v = node->first_result; v < node->first_result + node->result_count; v++)
+      if (c->root[v] == v)
+        add_buffer(c, v, c->position[n], c->last_use[v], size);
   }
-  overlap_find(blocks, p->count, p->end + 1, p->arena, report_overlap, p);
 }
 
-void verify_plan(const Graph *g, const uint32_t *position, Arena *arena, PlanFault *report,
-                 void *user) {
-  Plan p = {.g = g, .position = position, .arena = arena, .report = report, .user = user};
+/* --- in-place calls --- */
+
+/* The one operand whose memory the first result of n takes over by right, as a buffer + 1; 0 when
+ * there is none. Every use of that memory by the call must be one that the kernel can overwrite. */
+static uint32_t taken_over(Checker *c, const uint32_t *buffer_of, NodeId n) {
+  const Graph *g = c->g;
+  const Node *node = node_cget(g, n);
+  if (!node->result_count || !g->values[node->first_result].storage)
+    return 0;
+  uint32_t found = 0;
+  bool allowed = true;
+  FOR_ARG_OPERANDS(g, n, i, v, {
+    if (!v || !same_place(g, v, node->first_result))
+      continue;
+    uint32_t buffer = buffer_of[root_of(c, v)];
+    if (!buffer || c->buffers[buffer - 1].block.end != c->position[n])
+      continue;
+    found = buffer;
+    allowed &= may_overwrite(c, n, i, v);
+  })
+  return allowed ? found : 0;
+}
+
+/* A buffer that is taken over ends before the call, any other with the call that uses it last. */
+static void end_taken_over(Checker *c) {
+  uint32_t *buffer_of = ARENA_ARRAY(&c->arena, uint32_t, c->g->value_count); /* by root, + 1 */
+  for (uint32_t i = 0; i < c->count; i++)
+    buffer_of[c->buffers[i].value] = i + 1;
+  for (FOR_NODES(c->g, n)) {
+    uint32_t over = taken_over(c, buffer_of, n);
+    if (over)
+      c->buffers[over - 1].block.end--;
+  }
+}
+
+static void report_overlap(void *user, uint32_t buffer, uint32_t with) {
+  Checker *c = user;
+  const Buffer *b = &c->buffers[buffer], *other = &c->buffers[with];
+  NodeId def = value_def(c->g, other->value);
+  const char *name = name_of(c, other->value);
+  if (def)
+    name = arena_printf(&c->arena, "%s of " SV_FMT, name,
+                        SV_ARG(op_schema(node_cget(c->g, def)->op)->full));
+  fault(c, b->value, "overlaps that of %s (%" PRIu64 " bytes at %" PRIu64 "), still in use", name,
+        other->block.size, other->block.offset);
+}
+
+static void check_overlaps(Checker *c) {
+  MemoryBlock *blocks = ARENA_ARRAY(&c->arena, MemoryBlock, c->count);
+  for (uint32_t i = 0; i < c->count; i++)
+    blocks[i] = c->buffers[i].block;
+  overlap_find(blocks, c->count, c->last + 1, &c->arena, report_overlap, c);
+}
+
+void verify_plan(const Graph *g, PlanFault *report, void *user) {
+  Checker c = {.g = g, .lookups = 1 << 24, .report = report, .user = user};
   NodeId at;
-  if (regions_find(g, arena, &p.regions, &at))
-    return; /* reported before */
-  p.end = g->live_nodes + 1;
-  p.group = ARENA_ARRAY(arena, uint32_t, g->storage_count);
-  p.current = ARENA_ARRAY(arena, uint32_t, g->storage_count);
-  p.segments = ARENA_ARRAY(arena, Segment, g->value_count);
-  for (uint32_t i = 0; i < g->storage_count; i++) {
-    p.group[i] = i;
-    p.current[i] = NONE;
+  arena_init(&c.arena);
+  if (!regions_find(g, &c.arena, &c.regions, &at)) {
+    c.position = ARENA_ARRAY(&c.arena, uint32_t, g->node_count);
+    c.root = ARENA_ARRAY(&c.arena, ValueId, g->value_count);
+    c.last_use = ARENA_ARRAY(&c.arena, uint32_t, g->value_count);
+    c.last_read = ARENA_ARRAY(&c.arena, uint32_t, g->value_count);
+    find_lifetimes(&c);
+    for (ValueId v = 1; v < g->value_count; v++)
+      check_place(&c, v);
+    make_buffers(&c);
+    end_taken_over(&c);
+    check_overlaps(&c);
   }
-  add_values(&p);
-  check_overlaps(&p);
+  arena_release(&c.arena);
 }

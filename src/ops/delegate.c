@@ -8,6 +8,7 @@
 #include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/shape_util.h"
+#include "support/keymap.h"
 
 enum { RESULTS_MAX = 4096, SAMPLES = 3, DIM_MAX = INT32_MAX };
 
@@ -66,6 +67,23 @@ DelegateIdentity delegate_identity(const Graph *g, NodeId n) {
     hash_text(&state, (StrView){(const char *)blob->data, (size_t)blob->size});
   XXH128_hash_t hash = XXH3_128bits_digest(&state);
   return (DelegateIdentity){{hash.low64, hash.high64}};
+}
+
+const uint32_t *delegate_numbers(const Graph *g, Arena *arena, uint32_t *count) {
+  uint32_t *numbers = ARENA_ARRAY(arena, uint32_t, (size_t)g->node_count + 1), last = 0;
+  KeyMap known = keymap_make(arena, g->ctx->names.seed);
+  for (FOR_NODES(g, n)) {
+    if (!op_has_trait(g->nodes[n].op, OP_DELEGATE))
+      continue;
+    DelegateIdentity identity = delegate_identity(g, n);
+    uint32_t *slot;
+    if (!keymap_get(&known, &identity, sizeof identity, &slot))
+      *slot = ++last;
+    numbers[n] = *slot;
+  }
+  if (count)
+    *count = last;
+  return numbers;
 }
 
 /* Origins are in the order in which their calls were built, which is that of their ids. */

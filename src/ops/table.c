@@ -1,4 +1,5 @@
 /* schema/ops.def as data. */
+#include "ops/delegate.h"
 #include "ops/ops.h"
 
 const OpRow op_table[OP_COUNT] = {

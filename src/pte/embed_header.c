@@ -9,8 +9,8 @@
 #include <math.h>
 
 #include "pte/inspect_internal.h"
-#include "support/keymap.h"
 #include "pte/runtime_memory.h"
+#include "support/keymap.h"
 
 enum { PIECE = 1 << 16, MAX_METHOD_NAME = 200 /* a part of many macros */ };
 

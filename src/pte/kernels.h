@@ -6,8 +6,8 @@
 #ifndef ETC_PTE_KERNELS_H
 #define ETC_PTE_KERNELS_H
 
-#include "support/keymap.h"
 #include "pte/program.h"
+#include "support/keymap.h"
 
 /* Pairs of texts, each once. */
 typedef struct PairSet {

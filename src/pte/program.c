@@ -1,8 +1,8 @@
 /* See program.h. The file level: extended header, segments, the table Program. */
 #include "pte/program.h"
 
-#include "support/keymap.h"
 #include "pte/program_internal.h"
+#include "support/keymap.h"
 
 enum { MAX_LIST_USES = 1 << 28 };
 

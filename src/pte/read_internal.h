@@ -3,9 +3,9 @@
 #define ETC_PTE_READ_INTERNAL_H
 
 #include "ir/op.h"
-#include "support/keymap.h"
 #include "pte/read.h"
 #include "support/bitset.h"
+#include "support/keymap.h"
 
 /* What a value was before it changed within a branch or loop. */
 typedef struct JournalEntry {

@@ -5,8 +5,8 @@
 
 #include "ops/delegate.h"
 #include "pte/inspect_internal.h"
-#include "support/keymap.h"
 #include "support/bitset.h"
+#include "support/keymap.h"
 #include "support/text.h"
 
 typedef struct Sizer {

@@ -8,9 +8,9 @@
 #include "ir/op.h"
 #include "pte/constants.h"
 #include "pte/flatbuffer.h"
-#include "support/keymap.h"
 #include "pte/ptd.h"
 #include "pte/schema.h"
+#include "support/keymap.h"
 
 typedef struct ValueWriter {
   FlatBuilder *b;

@@ -312,7 +312,7 @@ static const struct {
      ""},
     {PLANNED("64", "%0: f32[4]@1+0:16 = input \"x\" %1: f32[4] = aten::relu(%0)\n"
                    "%2: f32[4]@1+16:16 = aten::neg(%1) output %2\n"),
-     "a result has no place in memory"},
+     "result 0 has no place in memory"},
     {PLANNED("64", "%0: f32[4]@2+0:16 = input \"x\" output %0\n"),
      "an arena that the program does not have"},
     {PLANNED("64", "%0: f32[4]@0+0:16 = input \"x\" output %0\n"),
@@ -321,18 +321,19 @@ static const struct {
     {PLANNED("64", "%0: f32[4]@1+64:16 = input \"x\" output %0\n"), "reaches beyond its arena"},
     {PLANNED("64", "%0: f32[4]@1+18446744073709551600:32 = input \"x\" output %0\n"),
      "reaches beyond its arena"},
-    {PLANNED("64", "%0: f32[4]@1+0:12 = input \"x\" output %0\n"), "is smaller than its type"},
+    {PLANNED("64", "%0: f32[4]@1+0:12 = input \"x\" output %0\n"),
+     "is too small for its type, of "},
     /* The same place while the other is still needed. */
     {PLANNED("64", "%0: f32[4]@1+0:16 = input \"x\" %1: f32[4]@1+16:16 = input \"y\"\n"
                    "%2: f32[4]@1+0:16 = aten::relu(%1) %3: f32[4]@1+32:16 = aten::add.Tensor(%0, "
                    "%2) output %3\n"),
-     "overlaps that of an input (16 bytes at 0), which is live"},
+     "overlaps that of input 0 (16 bytes at 0), still in use"},
     {PLANNED("64", "%0: f32[4]@1+0:16 = input \"x\" %1: f32[4]@1+16:16 = aten::relu(%0)\n"
                    "%2: f32[8]@1+16:32 = aten::cat([%1, %1]) output %2\n"),
-     "overlaps that of aten::relu (16 bytes at 16), which is live"},
+     "overlaps that of result 0 of aten::relu (16 bytes at 16), still in use"},
     {PLANNED("96", "%0: f32[4]@1+16:16 = input \"x\" %1: f32[12]@1+0:48 = aten::cat([%0, %0, %0]) "
                    "output %1\n"),
-     "overlaps that of an input (16 bytes at 16)"},
+     "overlaps that of input 0 (16 bytes at 16)"},
     /* Dead values give their place away. */
     {PLANNED(
          "64",
@@ -347,17 +348,17 @@ static const struct {
      ""},
     {PLANNED("64",
              "%0: f32[4]@1+0:16 = input \"x\" %1: f32[4]@%0 = aten::relu(%0) output %1, %0\n"),
-     "is that of an operand which is used later"},
+     "overlaps that of input 0"},
     {PLANNED("64",
              "%0: f32[4]@1+0:16 = input \"x\" %1: f32[4]@1+0:16 = aten::relu(%0) output %1, %0\n"),
-     "is that of an operand which is used later"},
+     "overlaps that of input 0"},
     /* flip may not. */
     {PLANNED("64",
              "%0: f32[4]@1+0:16 = input \"x\" %1: f32[4]@%0 = aten::flip(%0, [0]) output %1\n"),
-     "holds a value that is still live"},
+     "overlaps that of input 0"},
     {PLANNED("64",
              "%0: f32[4]@1+0:16 = input \"x\" %1: f32[4]@1+0:16 = aten::flip(%0, [0]) output %1\n"),
-     "overlaps that of an input"},
+     "overlaps that of input 0"},
     /* A view lives in its base, and keeps it alive. */
     {PLANNED("64", "%0: f32[4]@1+0:16 = input \"x\" %1: f32[2, 2]@%0 = aten::view_copy(%0, [2, 2]) "
                    "output %1, %0\n"),
@@ -370,12 +371,12 @@ static const struct {
          "64",
          "%0: f32[4]@1+0:16 = input \"x\" %1: f32[2, 2]@%0 = aten::view_copy(%0, [2, 2])\n"
          "%2: f32[4]@1+16:16 = aten::abs(%0) %3: f32[4]@1+0:16 = aten::abs(%2) output %1, %3\n"),
-     "overlaps that of an input"},
+     "overlaps that of input 0"},
     /* Writing over the base of a view that is used later. */
     {PLANNED("64",
              "%0: f32[4]@1+0:16 = input \"x\" %1: f32[2, 2]@%0 = aten::view_copy(%0, [2, 2])\n"
              "%2: f32[4]@%0 = aten::relu(%0) output %1, %2\n"),
-     "is that of an operand which is used later"},
+     "overlaps that of input 0"},
     /* Views of constants and empty tensors take no room. */
     {PLANNED("64", "%0: f32[4]@1+0:16 = input \"x\" %1: f32[4] = const [1, 2, 3, 4]\n"
                    "%2: f32[2, 2] = aten::view_copy(%1, [2, 2]) output %0, %2\n"),
@@ -387,11 +388,11 @@ static const struct {
     {PLANNED("96", "%0: f32[4]@1+0:16 = input \"x\" %1: f32[]@1+16:16, %2: i64[]@1+16:16 = "
                    "aten::max.dim(%0, 0)\n"
                    "output %1, %2\n"),
-     "overlaps that of aten::max.dim"},
+     "overlaps that of result 0 of aten::max.dim"},
     /* Symbolic sizes count with their bound. */
     {"graph @f level(executorch) { sym s0 \"n\" in [1, 8] arenas [0, 64] %0: f32[s0]@1+0:16 = "
      "input \"x\" output %0 }",
-     "is smaller than its type"},
+     "is too small for its type, of "},
 };
 
 static void test_plans(void **state) {

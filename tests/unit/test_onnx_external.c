@@ -2,7 +2,6 @@
  * must be refused. */
 #include "unit.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,16 +228,6 @@ static void test_data_twice(void **state) {
   assert_int_equal(c.sink.first_error, DIAG_TENSOR_DATA);
   onnx_model_close(&m);
   capture_release(&c);
-}
-
-static unsigned open_descriptors(void) {
-  unsigned count = 0;
-  DIR *dir = opendir("/proc/self/fd");
-  assert_non_null(dir);
-  while (readdir(dir))
-    count++;
-  closedir(dir);
-  return count;
 }
 
 /* A file a tensor, each used twice: mapped once, and not all of them kept open. */

@@ -169,14 +169,14 @@ static void test_outside(void **state) {
   Fixture *f = *state;
   ValueId x = input(&f->m, f->t), y = plan(&f->m, NEG(f, x));
   place(f, y)->offset = 48; /* ends at 80 of 64 */
-  expect(f, y, "does not lie in its arena");
+  expect(f, y, "reaches beyond its arena");
 }
 
 static void test_no_such_arena(void **state) {
   Fixture *f = *state;
   ValueId x = input(&f->m, f->t), y = plan(&f->m, NEG(f, x));
   place(f, y)->arena = 2;
-  expect(f, y, "does not lie in its arena");
+  expect(f, y, "an arena that the program does not have");
 }
 
 static void test_misaligned(void **state) {
@@ -191,7 +191,7 @@ static void test_too_small(void **state) {
   Fixture *f = *state;
   ValueId x = input(&f->m, f->t), y = plan(&f->m, NEG(f, x));
   place(f, y)->size = 16;
-  expect(f, y, "needs 24 bytes");
+  expect(f, y, "is too small for its type, of 24 bytes");
 }
 
 static void test_not_planned(void **state) {
