@@ -1,4 +1,4 @@
-# etc_lower: a model as a part of a build. docs/GUIDE.md, "In builds", says how it is used.
+# etc_lower: a model as a part of a build. docs/guide/builds.md says how it is used.
 #
 #   etc_lower(NAME [MODEL m.onnx] [RECIPE r.yaml] [METHOD name=m.onnx...] [OUTPUT m.pte]
 #             [BACKEND xnnpack[:KEY=VALUE,...]...] [DIM batch=1...] [QUANTIZE SCHEME] [CALIBRATE PATH]

@@ -67,7 +67,7 @@ bool onnx_value_is_for(StrView value, StrView input);
 /* Whether what stands behind INPUT= is a number; else it is a file. */
 bool onnx_value_is_number(StrView text);
 
-/* All supported operators, for messages, `etc ops` and docs/OPS.md. */
+/* All supported operators, for messages, `etc ops` and docs/reference/operators.md. */
 typedef struct OnnxOpRow {
   const char *domain; /* "" is ai.onnx */
   const char *name;

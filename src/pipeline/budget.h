@@ -9,8 +9,8 @@
  *     sqnr: 30dB
  *     time: 20ms
  *
- * docs/GUIDE.md says what each key means. `etc lower --budget` holds the program against it before
- * the file gets its name, `etc size --budget` a program that is there. */
+ * docs/guide/budgets.md says what each key means. `etc lower --budget` holds the program against it
+ * before the file gets its name, `etc size --budget` a program that is there. */
 #ifndef ETC_PIPELINE_BUDGET_H
 #define ETC_PIPELINE_BUDGET_H
 

@@ -1,10 +1,10 @@
 /* See budget_time.h.
  *
- * The rates fit the times of docs/BENCHMARKS.md, which are of one AVX-512 machine: its 17 networks
- * on portable kernels that take 0.3 ms and more come out at 0.79 to 1.11 times what was measured
- * (tests/bench/time_estimate.py), those with a few microseconds at less than half of it. Another
- * device is slower or faster as a whole, and has other ratios between the rates. Integers count as
- * floats; what a delegate multiplies counts as far as its reader knows it.
+ * The rates fit the times of docs/measurements/benchmarks.md, which are of one AVX-512 machine: its
+ * 17 networks on portable kernels that take 0.3 ms and more come out at 0.79 to 1.11 times what was
+ * measured (tests/bench/time_estimate.py), those with a few microseconds at less than half of it.
+ * Another device is slower or faster as a whole, and has other ratios between the rates. Integers
+ * count as floats; what a delegate multiplies counts as far as its reader knows it.
  */
 #include "pipeline/budget_time.h"
 

@@ -123,15 +123,6 @@ static void write_group(JsonWriter *w, const BackendFact *b, const RuleGroups *g
   json_close_object(w);
 }
 
-/* By node: calls of delegates in their order, from 1; 0: not a call, or removed. */
-static const uint32_t *number_calls(const Graph *g, Arena *scratch) {
-  uint32_t *numbers = ARENA_ARRAY(scratch, uint32_t, g->node_count), last = 0;
-  for (FOR_NODES(g, n))
-    if (op_has_trait(node_cget(g, n)->op, OP_DELEGATE))
-      numbers[n] = ++last;
-  return numbers;
-}
-
 static void write_estimate(JsonWriter *w, const uint32_t *numbers, const DelegateFact *d) {
   uint32_t number = numbers[d->call];
   if (!number)
@@ -170,7 +161,7 @@ static void write_backend(JsonWriter *w, const uint32_t *numbers, const BackendF
 
 static void write_backends(const Session *s, const Method *m, JsonWriter *w, Arena *scratch) {
   const Facts *f = &s->program.facts;
-  const uint32_t *numbers = number_calls(m->graph, scratch);
+  const uint32_t *numbers = delegate_numbers(m->graph, scratch, NULL);
   json_key(w, "backends");
   json_open_array(w);
   for (uint32_t i = 0; i < f->delegation_count; i++)

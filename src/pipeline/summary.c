@@ -12,8 +12,8 @@
 #include "ops/delegate.h"
 #include "ops/work.h"
 #include "pipeline/cache.h"
-#include "support/keymap.h"
 #include "support/json.h"
+#include "support/keymap.h"
 
 enum {
   WORTH_DELEGATING = 10 * 1000 * 1000, /* multiply-adds: some milliseconds on portable kernels */

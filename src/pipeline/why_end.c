@@ -39,21 +39,16 @@ static void index_instructions(WhyProgram *p, const Graph *g, const InstructionM
 
 /* By node of the method. Those of the methods before it are counted first. */
 static uint32_t *number_delegates(const Session *s, uint32_t method, Arena *arena) {
-  uint32_t *numbers = NULL, before = 0;
-  for (uint32_t m = 0; m <= method; m++) {
-    const Graph *g = s->program.methods[m].graph;
-    KeyMap made = keymap_make(arena, g->ctx->names.seed);
-    numbers = ARENA_ARRAY(arena, uint32_t, g->node_count);
-    for (FOR_NODES(g, n)) {
-      if (!op_has_trait(g->nodes[n].op, OP_DELEGATE))
-        continue;
-      DelegateIdentity identity = delegate_identity(g, n);
-      uint32_t *slot;
-      if (!keymap_get(&made, &identity, sizeof identity, &slot))
-        *slot = ++before;
-      numbers[n] = *slot;
-    }
+  uint32_t before = 0, count;
+  for (uint32_t m = 0; m < method; m++) {
+    (void)delegate_numbers(s->program.methods[m].graph, arena, &count);
+    before += count;
   }
+  const Graph *g = s->program.methods[method].graph;
+  const uint32_t *own = delegate_numbers(g, arena, NULL);
+  uint32_t *numbers = ARENA_ARRAY(arena, uint32_t, (size_t)g->node_count + 1);
+  for (FOR_NODES(g, n))
+    numbers[n] = own[n] ? before + own[n] : 0;
   return numbers;
 }
 

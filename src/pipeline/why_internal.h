@@ -5,8 +5,8 @@
 #include "passes/executorch/liveness.h"
 #include "pipeline/life.h"
 #include "pipeline/why.h"
-#include "support/keymap.h"
 #include "support/bitset.h"
+#include "support/keymap.h"
 
 /* An operator or a value of one method. */
 typedef struct WhyTarget {

@@ -1,4 +1,4 @@
-/* Memory of the system, and what happens when there is none left.
+/* Heap allocation, and what happens when it fails.
  *
  * An allocation never returns NULL. When it fails (or ETC_FAIL_ALLOC=n asked for the n-th one to
  * fail, see HACKING.md), the thread leaves all that it is in the middle of, and goes on behind the

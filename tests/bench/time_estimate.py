@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How rough the time of a budget is: etc's estimates beside the times on portable kernels in docs/BENCHMARKS.md.
+"""How rough the time of a budget is: etc's estimates beside the times on portable kernels in docs/measurements/benchmarks.md.
 
   time_estimate.py [--etc build/release/etc] [--least MS]
 
@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
 def measured():
-    text = (ROOT / "docs/BENCHMARKS.md").read_text()
+    text = (ROOT / "docs/measurements/benchmarks.md").read_text()
     table = text.split("<!-- figures latency -->")[1].split("<!-- /figures")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[3:]]
     return {row[0]: float(row[3].split("/")[0]) for row in rows if len(row) > 3 and "/" in row[3]}

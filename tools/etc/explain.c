@@ -55,7 +55,7 @@ static void append_markdown_row(StrBuf *out, const DiagRow *row) {
   }
 }
 
-/* docs/DIAGNOSTICS.md */
+/* docs/reference/diagnostics.md */
 static int print_markdown(const CommandLine *line) {
   StrBuf text;
   strbuf_init(&text);

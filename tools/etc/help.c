@@ -48,14 +48,27 @@ void help_command(CommandId command, StrBuf *out) {
   }
 }
 
+/* docs/reference/commands.md: the texts as they are printed. */
+static void help_markdown(StrBuf *out) {
+  strbuf_append(out, SV("# Commands\n\nAs `etc help COMMAND` prints them. Made by "
+                        "`tools/update-docs`.\n\n```text\n"));
+  help_overview(out);
+  for (unsigned i = 0; i < CMD_COUNT; i++) {
+    strbuf_printf(out, "```\n\n## etc %s\n\n```text\n", command_table[i].name);
+    help_command((CommandId)i, out);
+  }
+  strbuf_append(out, SV("```\n"));
+}
+
 int cmd_help(const CommandLine *line) {
   StrBuf text;
   strbuf_init(&text);
+  bool markdown = command_line_has(line, OPT_MARKDOWN);
   if (line->argument_count == 0) {
-    help_overview(&text);
+    (markdown ? help_markdown : help_overview)(&text);
     return print_and_release(line, &text);
   }
-  EtcStatus status = expect_arguments(line, 1, "a command");
+  EtcStatus status = expect_arguments(line, markdown ? 0 : 1, markdown ? "" : "a command");
   if (status != ETC_OK)
     return (int)status;
   const char *name = line->arguments[0];

@@ -1,4 +1,5 @@
-/* etc ops: the op table and the list of ONNX operators, as text, JSON or Markdown (docs/OPS.md). */
+/* etc ops: the op table and the list of ONNX operators, as text, JSON or Markdown
+ * (docs/reference/operators.md). */
 #include "command.h"
 #include "support/json.h"
 

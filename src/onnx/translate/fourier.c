@@ -305,7 +305,7 @@ void translate_stft(Import *im) {
     return;
   Fourier f = {.in = frames.length,
                .length = frames.length,
-               .out = onesided ? frames.length / 2 + 1 : frames.length, /* numbers */
+               .out = onesided ? frames.length / 2 + 1 : frames.length,
                .in_parts = (uint32_t)ex_fixed(im, signal, 2),
                .out_parts = 2};
   if (f.in_parts < 1 || f.in_parts > 2)

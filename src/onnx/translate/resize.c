@@ -314,8 +314,8 @@ static ValueId axis_scale(Import *im, const Resize *r, uint32_t i) {
 static ValueId resize_axis(Import *im, const Resize *r, uint32_t i, ValueId y) {
   uint32_t axis = r->axes[i];
   bool crop = r->how.coordinates == COORD_TF_CROP,
-       same = r->in.d[axis] == r->out.d[axis] && (r->scale[i] == 1 || (!r->scales && !crop));
-  if (same && r->policy == STRETCH)
+       to_size = !r->scales && r->policy == STRETCH; /* then the scale is the ratio of the sizes */
+  if (r->in.d[axis] == r->out.d[axis] && (r->scale[i] == 1 || (to_size && !crop)))
     return y;
   ResampleAxis a = {axis, r->in.d[axis], r->out.d[axis], axis_scale(im, r, i), 0, 0};
   if (crop) {
