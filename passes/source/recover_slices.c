@@ -124,11 +124,21 @@ static bool arange_counts(const Graph *g, NodeId n, Count *out) {
          in_range(out->step);
 }
 
+/* The elements of an expanded tensor or of a view, by those of its operand. */
+static bool moved_counts(const Graph *g, NodeId n, uint32_t depth, Count *out) {
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  if (!counts(g, x, depth, out))
+    return false;
+  if (out->axis == NOWHERE)
+    return true;
+  out->axis = node_cget(g, n)->op == OP_EXPAND_COPY
+                  ? out->axis + value_rank(g, y) - value_rank(g, x)
+                  : axis_of_view(g, x, y, out->axis);
+  return out->axis != NOWHERE;
+}
+
 static bool node_counts(const Graph *g, ValueId v, uint32_t depth, Count *out) {
   NodeId n = value_def(g, v);
-  ValueId x = n && node_cget(g, n)->arg_count && node_arg(g, n, 0)->kind == ARG_VALUE
-                  ? node_value(g, n, 0)
-                  : 0;
   switch (n ? node_cget(g, n)->op : OP_NONE) {
   case OP_ARANGE:
   case OP_ARANGE_START_STEP:
@@ -139,17 +149,8 @@ static bool node_counts(const Graph *g, ValueId v, uint32_t depth, Count *out) {
   case OP_SELECT_COPY_INT:
     return component_counts(g, n, depth, out);
   case OP_EXPAND_COPY:
-    if (!counts(g, x, depth, out))
-      return false;
-    out->axis = out->axis == NOWHERE ? NOWHERE : out->axis + value_rank(g, v) - value_rank(g, x);
-    return true;
   case OP_VIEW_COPY:
-    if (!counts(g, x, depth, out))
-      return false;
-    if (out->axis == NOWHERE)
-      return true;
-    out->axis = axis_of_view(g, x, v, out->axis);
-    return out->axis != NOWHERE;
+    return moved_counts(g, n, depth, out);
   default:
     return false;
   }
@@ -178,22 +179,37 @@ typedef struct Block {
   } dims[MAX_RANK];
 } Block;
 
+static void add_whole(const Graph *g, Block *b, uint32_t i) {
+  b->dims[i].step = 1;
+  b->dims[i].size = value_dim(g, b->x, i);
+  b->dims[i].whole = true;
+}
+
+/* `size` positions of dim i of x; negative ones count from the end. */
 static bool add_dim(const Graph *g, Block *b, uint32_t i, Count c, SymInt size) {
   SymInt extent = value_dim(g, b->x, i);
-  bool whole = c.begin == 0 && c.step == 1 && size == extent;
-  if (!whole && (!sym_is_const(size) || !sym_is_const(extent) || size < 1 || !in_range(size)))
-    return false;
-  int64_t last = whole ? 0 : c.begin + c.step * (size - 1);
-  if (c.begin < 0 && last < 0) {
-    c.begin += extent;
-    last += extent;
+  if (c.begin == 0 && c.step == 1 && size == extent) {
+    add_whole(g, b, i);
+    return true;
   }
-  if (!whole && (c.begin < 0 || last < c.begin || last >= extent || (size > 1 && c.step < 1)))
+  if (!sym_is_const(size) || !sym_is_const(extent) || size < 1 || !in_range(size))
     return false;
-  b->dims[i].begin = c.begin;
-  b->dims[i].step = size == 1 ? 1 : c.step;
+  int64_t step = size == 1 ? 1 : c.step, last = c.begin + step * (size - 1),
+          from = c.begin < 0 && last < 0 ? extent : 0;
+  if (step < 1 || c.begin + from < 0 || last + from >= extent)
+    return false;
+  b->dims[i].begin = c.begin + from;
+  b->dims[i].step = step;
   b->dims[i].size = size;
-  b->dims[i].whole = whole || size == extent;
+  b->dims[i].whole = size == extent;
+  return true;
+}
+
+/* Are all dims of v from `first` on, and before `end`, of size 1? */
+static bool are_ones(const Graph *g, ValueId v, uint32_t first, uint32_t end) {
+  for (; first < end; first++)
+    if (value_dim(g, v, first) != 1)
+      return false;
   return true;
 }
 
@@ -210,20 +226,16 @@ static bool block_of(const Graph *g, NodeId n, Block *b) {
     if (!index || value_cget(g, index)->type != value_cget(g, first)->type ||
         !counts(g, index, DEPTH_MAX, &c))
       return false;
-    while (c.axis != NOWHERE && next < c.axis && value_dim(g, first, next) == 1)
-      next++;
-    if (c.axis != NOWHERE && c.axis != next++)
+    bool one = c.axis == NOWHERE;
+    if (!one && (c.axis < next || !are_ones(g, first, next, c.axis)))
       return false;
-    if (!add_dim(g, b, i, c, c.axis == NOWHERE ? 1 : value_dim(g, first, c.axis)))
+    if (!add_dim(g, b, i, c, one ? 1 : value_dim(g, first, c.axis)))
       return false;
+    next = one ? next : c.axis + 1;
   }
-  for (; next < value_rank(g, first); next++)
-    if (value_dim(g, first, next) != 1)
-      return false;
   for (uint32_t i = tuple; i < b->rank; i++)
-    if (!add_dim(g, b, i, (Count){0, 1, 0}, value_dim(g, b->x, i)))
-      return false;
-  return true;
+    add_whole(g, b, i);
+  return are_ones(g, first, next, value_rank(g, first));
 }
 
 static int64_t end_of(const Block *block, uint32_t i) {
