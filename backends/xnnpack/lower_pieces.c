@@ -5,7 +5,7 @@
 
 #include "backends/xnnpack/lower.h"
 
-enum { MAX_RUNS = 160, MAX_ROWS = 16, MAX_EDGE = 64, MAX_REPEATS = 1 << 16 };
+enum { MAX_RUNS = 160, MAX_ROWS = 16, MAX_STEP = 16, MAX_EDGE = 64, MAX_REPEATS = 1 << 16 };
 
 /* Positions begin, begin + step, … of a dim. */
 typedef struct Run {
@@ -75,10 +75,11 @@ static void add_run(RunList *list, Run run) {
   list->positions += run.count;
 }
 
-/* One more position, in the last run if it goes on there. */
+/* One more position, in the last run if it goes on there. What lies between the positions of a run
+ * is copied with them, so that steps have a limit. */
 static void add_position(RunList *list, uint32_t position) {
   Run *last = list->count && list->count <= MAX_RUNS ? &list->runs[list->count - 1] : NULL;
-  if (last && last->count == 1 && position > last->begin)
+  if (last && last->count == 1 && position > last->begin && position - last->begin <= MAX_STEP)
     last->step = position - last->begin;
   if (!last || last->step == 0 ||
       position != (uint64_t)last->begin + (uint64_t)last->step * last->count) {
@@ -182,8 +183,8 @@ void lower_slice_scatter(XnnLowering *l, NodeId n) {
   finish(l, &whole, nhwc, y);
 }
 
-/* Are entries of the axis whole pieces of memory? The kernel copies those as fast where no two of
- * them follow each other, and a node for each would make the program grow with their number. */
+/* Are entries of the axis whole pieces of memory? The kernel copies those as fast where few of them
+ * follow each other, and a node for each would make the program grow with their number. */
 static bool outermost(const Graph *g, ValueId x, uint32_t axis) {
   for (uint32_t i = 0; i < axis; i++)
     if (value_dim(g, x, i) != 1)
@@ -207,8 +208,8 @@ void lower_index_select(XnnLowering *l, NodeId n) {
       xl_refuse(l, XNN_RULE_ATTRIBUTE, R_INT("index", position));
     add_position(&list, (uint32_t)position);
   }
-  bool single = list.count == value_constant(g, index)->size / sizeof(int64_t);
-  if (single && list.count > MAX_ROWS && outermost(g, x, axis))
+  bool scattered = 2 * (uint64_t)list.count > xl_elements(l, index);
+  if (scattered && list.count > MAX_ROWS && outermost(g, x, axis))
     xl_refuse(l, XNN_RULE_PIECES, R_INT("most", MAX_ROWS));
   take_one(l, x, axis, &list, y);
 }
