@@ -106,24 +106,30 @@ static bool is_number(const Tensor *t, const XrValue *v) {
   return t->rank == 0 && v->rank == 1 && v->dims[0] == 1;
 }
 
-static void check_external(XrCheck *c, uint32_t id, uint32_t *taken) {
+/* Is value id an argument? If so, it is that of one place, on the side that it is marked for. */
+static bool check_place(XrCheck *c, uint32_t id, uint32_t *taken) {
   const XrValue *v = &c->x->values[id];
-  uint32_t inputs = c->call->input_count;
-  bool is_input = v->flags == XR_INPUT;
+  bool is_input = v->external < c->call->input_count;
   if (v->external == XR_NONE) {
     if (v->flags)
       xr_fail(c, "value %u is marked as an input or output, and is no argument", id);
-    return;
+    return false;
   }
   if (v->external >= c->x->external_count || taken[v->external]++)
     xr_fail(c, "value %u is argument %u, %s", id, v->external,
             v->external < c->x->external_count ? "which another one is" : "which there is not");
-  else if (is_input != (v->external < inputs) || (!is_input && v->flags != XR_OUTPUT))
+  else if (v->flags != (is_input ? XR_INPUT : XR_OUTPUT))
     xr_fail(c, "value %u is argument %u, an %s of the call, and is not marked as one", id,
-            v->external, v->external < inputs ? "input" : "output");
-  if (c->fault)
+            v->external, is_input ? "input" : "output");
+  return !c->fault;
+}
+
+static void check_external(XrCheck *c, uint32_t id, uint32_t *taken) {
+  if (!check_place(c, id, taken))
     return;
+  const XrValue *v = &c->x->values[id];
   const Tensor *t = argument_of(c, v);
+  bool is_input = v->flags == XR_INPUT;
   if (t->rank != v->rank && !(is_input && is_number(t, v)))
     xr_fail(c, "argument %u has rank %u, and value %u rank %u", v->external, t->rank, id, v->rank);
   else if (!same_type(v, t->dtype, !is_input))

@@ -171,17 +171,19 @@ static void keep(Fuse *f, const XnnNode *n) {
   xf_emit(f, &copy);
 }
 
-void xl_fuse(XnnLowering *l) {
-  XnnGraph *x = &l->x;
-  bool any = false;
-  if (l->trial)
-    return;
+static bool has_codes(const XnnGraph *x) {
   for (XnnId v = 0; v < x->value_count; v++)
-    any = any || x->values[v].codes || x->values[v].datatype == XNN_QINT8;
+    if (x->values[v].codes || x->values[v].datatype == XNN_QINT8)
+      return true;
   for (uint32_t i = 0; i < x->node_count; i++)
-    any = any || x->nodes[i].kind == XNN_CONVERT;
-  if (!any)
-    return;
+    if (x->nodes[i].kind == XNN_CONVERT)
+      return true;
+  return false;
+}
+
+/* Takes the nodes out of the graph, to be written anew. */
+static Fuse fuse_begin(XnnLowering *l) {
+  XnnGraph *x = &l->x;
   /* Every node may add a value, and a conversion one for each operand. */
   size_t most = (size_t)x->value_count * 2 + (size_t)x->node_count * 8 + 1;
   Fuse f = {.l = l,
@@ -210,6 +212,14 @@ void xl_fuse(XnnLowering *l) {
   }
   for (uint32_t i = 0; i < l->turn_count; i++)
     f.turn[l->turns[i].out] = i + 1;
+  return f;
+}
+
+void xl_fuse(XnnLowering *l) {
+  XnnGraph *x = &l->x;
+  if (l->trial || !has_codes(x))
+    return;
+  Fuse f = fuse_begin(l);
   find_wants(&f);
   for (uint32_t i = 0; i < f.old_count; i++) {
     const XnnNode *n = &f.old[i];

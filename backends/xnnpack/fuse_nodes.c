@@ -256,39 +256,36 @@ static bool compute_alike(Fuse *f, const XnnNode *n) {
          xf_give(f, &made, xf_codes_like(f, xf_result(n), made.fields[at]));
 }
 
+/* Computed on codes element by element, each operand and the result with parameters of its own. */
+static bool is_each(uint8_t kind) {
+  static const bool kinds[] = {
+      [XNN_ABS] = true,        [XNN_ADD] = true,
+      [XNN_CEILING] = true,    [XNN_BATCH_MATRIX_MULTIPLY] = true,
+      [XNN_COS] = true,        [XNN_DIV] = true,
+      [XNN_ELU] = true,        [XNN_EXP] = true,
+      [XNN_FLOOR] = true,      [XNN_GELU] = true,
+      [XNN_HARDSWISH] = true,  [XNN_GLOBAL_AVG_POOLING2D] = true,
+      [XNN_LEAKY_RELU] = true, [XNN_LOG] = true,
+      [XNN_MULTIPLY] = true,   [XNN_NEGATE] = true,
+      [XNN_SIGMOID] = true,    [XNN_RECIPROCAL_SQUARE_ROOT] = true,
+      [XNN_SIN] = true,        [XNN_SQUARE] = true,
+      [XNN_SUBTRACT] = true,   [XNN_SQUARE_ROOT] = true,
+      [XNN_TANH] = true,
+  };
+  return kind < COUNT_OF(kinds) && kinds[kind];
+}
+
 bool xf_compute(Fuse *f, const XnnNode *n) {
   if (f->wanted[xf_result(n)] >= WANT_FLOATS)
     return false;
+  if (is_each(n->kind))
+    return compute_each(f, n);
   switch (n->kind) {
   case XNN_CONV2D:
   case XNN_CONV_TRANSPOSE2D:
   case XNN_DEPTHWISE_CONV2D:
   case XNN_FULLY_CONNECTED:
     return xf_compute_product(f, n);
-  case XNN_ABS:
-  case XNN_ADD:
-  case XNN_BATCH_MATRIX_MULTIPLY:
-  case XNN_CEILING:
-  case XNN_COS:
-  case XNN_DIV:
-  case XNN_ELU:
-  case XNN_EXP:
-  case XNN_FLOOR:
-  case XNN_GELU:
-  case XNN_GLOBAL_AVG_POOLING2D:
-  case XNN_HARDSWISH:
-  case XNN_LEAKY_RELU:
-  case XNN_LOG:
-  case XNN_MULTIPLY:
-  case XNN_NEGATE:
-  case XNN_RECIPROCAL_SQUARE_ROOT:
-  case XNN_SIGMOID:
-  case XNN_SIN:
-  case XNN_SQUARE:
-  case XNN_SQUARE_ROOT:
-  case XNN_SUBTRACT:
-  case XNN_TANH:
-    return compute_each(f, n);
   case XNN_STATIC_RESIZE_BILINEAR2D:
     return compute_alike(f, n);
   default:

@@ -25,6 +25,24 @@ bool xl_image_sizes(const XnnLowering *l, NodeId n, const Convolution *c, uint32
   return true;
 }
 
+/* A 1-D convolution is one of images that are 1 high. */
+static void read_window(XnnLowering *l, NodeId n, Convolution *c) {
+  const Graph *g = l->g;
+  uint32_t first = 2 - c->rank;
+  for (uint32_t i = 0; i < first; i++) {
+    c->kernel[i] = c->stride[i] = c->dilation[i] = 1;
+    c->padding[i] = c->adjust[i] = 0;
+  }
+  for (uint32_t i = first; i < 2; i++) {
+    uint32_t k = i - first;
+    c->kernel[i] = xl_dim(l, node_value(g, n, 1), 2 + k);
+    c->stride[i] = (uint32_t)xl_entry(g, n, 3, k, 1);
+    c->padding[i] = (uint32_t)xl_entry(g, n, 4, k, 0);
+    c->dilation[i] = (uint32_t)xl_entry(g, n, 5, k, 1);
+    c->adjust[i] = (uint32_t)xl_entry(g, n, 7, k, 0);
+  }
+}
+
 static bool read_convolution(XnnLowering *l, NodeId n, Convolution *c) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), weight = node_value(g, n, 1), bias = node_value(g, n, 2);
@@ -38,16 +56,7 @@ static bool read_convolution(XnnLowering *l, NodeId n, Convolution *c) {
   c->rank = value_rank(g, x) - 2;
   c->in_channels = xl_dim(l, x, 1);
   c->out_channels = xl_dim(l, node_result(g, n, 0), 1);
-  for (uint32_t i = 0; i < 2; i++) {
-    /* A 1-D convolution is one of images that are 1 high. */
-    bool absent = c->rank == 1 && i == 0;
-    uint32_t k = c->rank == 1 ? 0 : i;
-    c->kernel[i] = absent ? 1 : xl_dim(l, weight, 2 + k);
-    c->stride[i] = absent ? 1 : (uint32_t)xl_entry(g, n, 3, k, 1);
-    c->padding[i] = absent ? 0 : (uint32_t)xl_entry(g, n, 4, k, 0);
-    c->dilation[i] = absent ? 1 : (uint32_t)xl_entry(g, n, 5, k, 1);
-    c->adjust[i] = absent ? 0 : (uint32_t)xl_entry(g, n, 7, k, 0);
-  }
+  read_window(l, n, c);
   c->depthwise = !c->transposed && xl_has_one_input_a_group(c);
   return xl_ok(l);
 }

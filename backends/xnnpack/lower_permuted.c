@@ -184,8 +184,10 @@ bool xl_common_order(XnnLowering *l, const ValueId *operands, uint32_t count, ui
 }
 
 /* A constant, whose elements are put in order while the program is written. */
-static XnnId constant_in_order(XnnLowering *l, ValueId v, const Permuted *t, uint32_t skip) {
-  uint32_t own = value_rank(l->g, v), held = xl_rank(l, t->id), count = 0;
+static XnnId constant_in_order(XnnLowering *l, ValueId v, const Permuted *t, uint32_t rank) {
+  uint32_t own = value_rank(l->g, v), held = xl_rank(l, t->id), count = 0, skip = rank - own;
+  if (xl_elements(l, v) == 1 || is_lead(l, t, rank))
+    return xl_plain(l, v);
   uint32_t dims[XNN_MAX_RANK], perm[XNN_MAX_RANK], wide[XNN_MAX_RANK] = {1, 1, 1, 1, 1, 1};
   for (uint32_t i = 0; i < own; i++)
     if (xl_dim(l, v, i) != 1)
@@ -232,13 +234,23 @@ static void order_like(XnnLowering *l, ValueId v, const Permuted *t, const Permu
   }
 }
 
+/* Others find v in this order, too; what is apart is not joined again for them. */
+static void keep_order(XnnLowering *l, ValueId v, Permuted t, const Permuted *like) {
+  uint32_t own = value_rank(l->g, v);
+  Permuted before;
+  bool keeps = xl_was_permuted(l, v, &before) && xl_is_apart(&before, own) && !xl_is_apart(&t, own);
+  if (!xl_ok(l) || keeps)
+    return;
+  memcpy(t.axis, like->axis, sizeof t.axis);
+  xl_set_permuted(l, v, t);
+}
+
 XnnId xl_in_order(XnnLowering *l, ValueId v, Permuted like, uint32_t rank) {
   uint32_t own = value_rank(l->g, v), held = xl_rank(l, like.id), skip = rank - own;
   if (!xl_ok(l))
     return XNN_NONE;
   if (is_constant_or_codes(l->g, v))
-    return xl_elements(l, v) == 1 || is_lead(l, &like, rank) ? xl_plain(l, v)
-                                                             : constant_in_order(l, v, &like, skip);
+    return constant_in_order(l, v, &like, rank);
   Permuted t;
   if (own == rank && xl_was_permuted(l, v, &t) && xl_rank(l, t.id) == held &&
       same_axes(&t, &like, rank))
@@ -252,11 +264,7 @@ XnnId xl_in_order(XnnLowering *l, ValueId v, Permuted like, uint32_t rank) {
   uint32_t perm[XNN_MAX_RANK] = {0};
   order_like(l, v, &t, &like, skip, perm);
   xl_permute_axes(l, &t, perm, held);
-  Permuted before;
-  bool keeps = xl_was_permuted(l, v, &before) && xl_is_apart(&before, own) && !xl_is_apart(&t, own);
-  if (own == rank && xl_ok(l) && !keeps) { /* what is apart is not joined again for others */
-    memcpy(t.axis, like.axis, sizeof t.axis);
-    xl_set_permuted(l, v, t);
-  }
+  if (own == rank)
+    keep_order(l, v, t, &like);
   return t.id;
 }

@@ -172,13 +172,47 @@ XnnMeanForm xl_mean_form(XnnLowering *l, NodeId n) {
   return channels && sym_is_const(r.reduced) ? MEAN_OF_CHANNELS : MEAN_OF_ROWS;
 }
 
+/* The order of the axes of t in which those that are summed lie before the last one, which is none
+ * of them. Returns how many there are. */
+static uint32_t reduced_inside(XnnLowering *l, const Reduction *r, const Permuted *t, uint32_t axes,
+                               uint32_t *perm) {
+  uint32_t count = 0, last = r->rank;
+  while (reduces(r, --last))
+    ;
+  for (uint32_t i = 0; i < last; i++)
+    if (!reduces(r, i))
+      xl_push_axes(t, i, perm, &count);
+  for (uint32_t i = 0; i < r->rank; i++)
+    if (reduces(r, i))
+      xl_push_axes(t, i, perm, &count);
+  for (uint32_t a = 0; a < axes; a++)
+    if (xl_is_loose(t, r->rank, a))
+      perm[count++] = a;
+  perm[count++] = xl_whole_axis(l, t, last);
+  return count;
+}
+
+/* Where the dims of the result lie when the axes of t have been put in the order of perm. */
+static Permuted axes_of_result(const Reduction *r, const Permuted *t, const uint32_t *perm,
+                               uint32_t count) {
+  Permuted to = *t;
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < r->rank; i++)
+    for (uint32_t k = 0; k < count; k++)
+      if (perm[k] == t->axis[i] && (r->keep || !reduces(r, i))) {
+        to.axis[kept] = (uint8_t)k;
+        to.more[kept] = reduces(r, i) ? 0 : t->more[i];
+        memcpy(to.part[kept++], t->part[i], sizeof t->part[i]);
+      }
+  return to;
+}
+
 /* One or two dims where two or more vary: the mean over the two before the last in memory, of which
  * one may be 1 and no dim of x. Both stay there as 1. */
 static bool over_open(XnnLowering *l, const Reduction *r, bool mean) {
-  uint32_t perm[XNN_MAX_RANK + 1], at = 0, last = r->rank, kept = 0;
   if (xl_varying_dims(l->g, r->x) < 2 || r->set == (1u << r->rank) - 1)
     return false;
-  Permuted t = xl_permuted(l, r->x), to = {0};
+  Permuted t = xl_permuted(l, r->x);
   uint32_t axes = 0, held = r->rank;
   for (uint32_t i = 0; i < r->rank; i++) {
     axes += reduces(r, i) ? 1u + t.more[i] : 0;
@@ -188,27 +222,9 @@ static bool over_open(XnnLowering *l, const Reduction *r, bool mean) {
     xl_add_axis(l, &t, r->rank);
   if (!xl_ok(l) || axes > 2 || xl_rank(l, t.id) != held + 2 - axes)
     return false;
-  while (reduces(r, --last))
-    ;
-  for (uint32_t i = 0; i < last; i++)
-    if (!reduces(r, i))
-      xl_push_axes(&t, i, perm, &at);
-  for (uint32_t i = 0; i < r->rank; i++)
-    if (reduces(r, i))
-      xl_push_axes(&t, i, perm, &at);
-  for (uint32_t a = 0; a < held + 2 - axes; a++)
-    if (xl_is_loose(&t, r->rank, a))
-      perm[at++] = a;
-  perm[at++] = xl_whole_axis(l, &t, last);
-  xl_permute_axes(l, &t, perm, at);
-  to = t;
-  for (uint32_t i = 0; i < r->rank; i++)
-    for (uint32_t k = 0; k < at; k++)
-      if (perm[k] == t.axis[i] && (r->keep || !reduces(r, i))) {
-        to.axis[kept] = (uint8_t)k;
-        to.more[kept] = reduces(r, i) ? 0 : t.more[i];
-        memcpy(to.part[kept++], t.part[i], sizeof t.part[i]);
-      }
+  uint32_t perm[XNN_MAX_RANK + 1], count = reduced_inside(l, r, &t, held + 2 - axes, perm);
+  xl_permute_axes(l, &t, perm, count);
+  Permuted to = axes_of_result(r, &t, perm, count);
   to.id = mean ? xl_image_means(l, t.id) : image_sums(l, t.id, r->reduced);
   xl_set_permuted(l, r->y, to);
   return true;

@@ -149,6 +149,15 @@ static void want(Plan *p, ValueId v, uint32_t vertex) {
 /* A value in the memory of l->arena with one step more than x, the operand of n; NULL when it has
  * to be computed. It can be had by one transpose from either layout and in either layout, and one
  * dim may vary, so that getting it is never refused. */
+/* Has each way from a layout of the source to one of y few enough dims? */
+static bool routes_fit(Graph *g, const Moves *m, ValueId y) {
+  for (uint32_t from = 0; from <= xl_has_layouts(g, m->from); from++)
+    for (uint32_t to = 0; to <= xl_has_layouts(g, y); to++)
+      if (moves_route(m, g, from, to).rank > XNN_MAX_RANK)
+        return false;
+  return true;
+}
+
 static const Moves *steps(XnnLowering *l, NodeId n, bool permutes) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
@@ -166,11 +175,7 @@ static const Moves *steps(XnnLowering *l, NodeId n, bool permutes) {
   }
   for (uint32_t i = 0; i < m.count; i++)
     varying += !sym_is_const(m.factors[i].size);
-  for (uint32_t i = 0; i < 4; i++)
-    if ((i < 2 || xl_has_layouts(g, m.from)) && (i % 2 == 0 || xl_has_layouts(g, y)) &&
-        moves_route(&m, g, i / 2, i % 2).rank > XNN_MAX_RANK)
-      return NULL;
-  if (varying > 1)
+  if (varying > 1 || !routes_fit(g, &m, y))
     return NULL;
   m.alike = permutes ? y : place && place->moves ? m.alike : x;
   Moves *kept = arena_alloc(l->arena, sizeof *kept);
@@ -233,21 +238,26 @@ static uint32_t any_of(Plan *p, const Want *wants, uint32_t count, uint32_t ther
   return vertex;
 }
 
+static bool all_want(const Want *wants, uint32_t count, uint32_t vertex) {
+  for (uint32_t i = 0; i < count; i++)
+    if (wants[i].vertex != vertex)
+      return false;
+  return true;
+}
+
 /* What it costs to have a value in layout `there` where it is wanted: `same` when the node that
  * made it is computed in that layout, and `other`. A larger `same`, as behind a permute, is no cost
  * of a cut; it is counted as though the value were wanted for certain. */
 static void add_costs(Plan *p, const Moves *m, uint32_t maker, const Want *wants, uint32_t count,
                       uint32_t there) {
   Graph *g = p->l->g;
-  bool both = xl_has_layouts(g, m->from), nhwc = there == NHWC, wanted = false;
+  bool both = xl_has_layouts(g, m->from), nhwc = there == NHWC;
   uint32_t end = nhwc ? PLAIN : NHWC;
   uint64_t same = moves_cost(m, g, both && nhwc, nhwc),
            other = both ? moves_cost(m, g, !nhwc, nhwc) : same;
-  for (uint32_t i = 0; i < count; i++)
-    wanted |= wants[i].vertex != end;
   if (maker < CUT_FREE)
     same = other = maker == there ? same : other;
-  if (!wanted || (!same && !other))
+  if (all_want(wants, count, end) || same + other == 0)
     return;
   uint64_t least = same < other ? same : other;
   uint32_t vertex = any_of(p, wants, count, there);

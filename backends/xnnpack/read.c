@@ -214,6 +214,16 @@ static void read_quantization(Reader *r, FbTable quantized, uint32_t id, XrValue
 }
 
 /* *id: what nodes call the value. */
+static void check_read(Reader *r, const XrValue *v, uint32_t id, bool plain) {
+  if (!is_known(v->datatype) || (plain && xr_scheme(v->datatype) != XR_PLAIN))
+    fail(r, "value %u has the datatype %u", id, v->datatype);
+  if (v->flags & ~(uint32_t)(XR_INPUT | XR_OUTPUT))
+    fail(r, "value %u has the flags %#x", id, v->flags);
+  for (uint32_t i = 0; i < v->rank; i++)
+    if (v->dims[i] == 0 || v->dims[i] > INT32_MAX)
+      fail(r, "dim %u of value %u is %u", i, id, v->dims[i]);
+}
+
 static XrValue read_value(Reader *r, FbTable t, uint32_t *id) {
   uint8_t kind = fb_u8(t, VALUE_KIND, 0);
   FbTable table = fb_table(t, VALUE_TABLE), tensor = table;
@@ -232,13 +242,7 @@ static XrValue read_value(Reader *r, FbTable t, uint32_t *id) {
   v.flags = fb_u32(tensor, TENSOR_FLAGS, 0);
   if (fb_u32(tensor, TENSOR_RANK, 0) != v.rank)
     fail(r, "value %u has %u dims and says %u", *id, v.rank, fb_u32(tensor, TENSOR_RANK, 0));
-  if (!is_known(v.datatype) || (kind == VALUE_PLAIN && xr_scheme(v.datatype) != XR_PLAIN))
-    fail(r, "value %u has the datatype %u", *id, v.datatype);
-  if (v.flags & ~(uint32_t)(XR_INPUT | XR_OUTPUT))
-    fail(r, "value %u has the flags %#x", *id, v.flags);
-  for (uint32_t i = 0; i < v.rank; i++)
-    if (v.dims[i] == 0 || v.dims[i] > INT32_MAX)
-      fail(r, "dim %u of value %u is %u", i, *id, v.dims[i]);
+  check_read(r, &v, *id, kind == VALUE_PLAIN);
   if (kind == VALUE_QUANTIZED && ok(r))
     read_quantization(r, table, *id, &v);
   return v;

@@ -160,29 +160,38 @@ static void finish_floats(const XrNode *n, const Finish *f, const double *sums, 
   }
 }
 
+/* The first operand in steps. Of one that is quantized at run time, each row has a scale. */
+static Tensor operand_steps(Runner *r, const XrNode *n, const Tensor *in, const Tensor *out,
+                            Finish *f) {
+  const XrValue *x = value_of(r, n->inputs[0]);
+  if (x->datatype != XR_QDINT8)
+    return xr_is_byte(x->datatype) ? xr_steps(r, x, in) : as_f64(r, in);
+  bool by_row = xr_form(n->kind) == XR_FORM_PRODUCT || xr_is_pointwise(n);
+  int64_t count = 1;
+  for (uint32_t i = by_row ? in->rank - 1 : 1; i < in->rank; i++)
+    count *= in->dims[i];
+  float *rows = NULL;
+  Tensor steps = dynamic_steps(r, in, count, &rows);
+  if (!r->fault) {
+    f->rows = rows;
+    f->row_size = tensor_numel(out) / (tensor_numel(in) / count);
+  }
+  return steps;
+}
+
 void xr_run_weighted(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
-  const XrValue *x = value_of(r, n->inputs[0]), *filter = value_of(r, n->inputs[1]);
-  bool product = xr_form(n->kind) == XR_FORM_PRODUCT, dynamic = x->datatype == XR_QDINT8;
-  int64_t channels = out->dims[out->rank - 1], count = 1;
+  const XrValue *filter = value_of(r, n->inputs[1]);
+  bool product = xr_form(n->kind) == XR_FORM_PRODUCT;
+  int64_t channels = out->dims[out->rank - 1];
   Finish f = {.channels = channels};
-  for (uint32_t i = product || xr_is_pointwise(n) ? in[0].rank - 1 : 1; i < in[0].rank; i++)
-    count *= in[0].dims[i];
   XrValue ones = {.datatype = XR_QINT8, .scale = 1};
   f.scales = scales_of(r, filter->datatype == XR_QBINT4 ? &ones : filter, (uint32_t)channels);
-  float *rows = NULL;
-  Tensor steps[3] = {dynamic                   ? dynamic_steps(r, &in[0], count, &rows)
-                     : xr_is_byte(x->datatype) ? xr_steps(r, x, &in[0])
-                                               : as_f64(r, &in[0]),
-                     filter_steps(r, filter, &in[1])},
+  Tensor steps[3] = {operand_steps(r, n, &in[0], out, &f), filter_steps(r, filter, &in[1])},
          sums = xr_temp(r, DTYPE_F64, out->rank, out->dims);
   XrNode bare = *n;
   bare.inputs[2] = XR_NONE;
   if (n->inputs[2] != XR_NONE)
     f.bias = as_f64(r, &in[2]).data;
-  if (dynamic && !r->fault) {
-    f.rows = rows;
-    f.row_size = tensor_numel(out) / (tensor_numel(&in[0]) / count);
-  }
   if (!r->fault && product)
     xr_run_product(r, &bare, steps, &sums);
   else if (!r->fault)

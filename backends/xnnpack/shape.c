@@ -333,55 +333,47 @@ static void unary_shape(XrCheck *c, const XrNode *n, XrShape *out) {
     xr_fail(c, "the factor is %g", (double)n->number);
 }
 
-void xr_shape(XrCheck *c, const XrNode *n, XrShape *out) {
-  switch (xr_form(n->kind)) {
-  case XR_FORM_UNARY:
-  case XR_FORM_UNARY_NUMBER:
-    unary_shape(c, n, out);
-    break;
-  case XR_FORM_BINARY:
-    if (n->kind == XR_BatchMatrixMultiply) {
-      matrix_shape(c, n, out);
-      break;
-    }
-    allow_flags(c, n, 0);
-    broadcast(c, shape_of(c, n->inputs[0]), shape_of(c, n->inputs[1]), 0, out);
-    break;
-  case XR_FORM_PRODUCT:
-    product_shape(c, n, out);
-    break;
-  case XR_FORM_CONVOLUTION:
-    convolution_shape(c, n, out);
-    break;
-  case XR_FORM_POSITION:
-    if (n->window.kernel[0] == 1 && n->window.kernel[1] == 1)
-      xr_fail(c, "windows of one element");
-    pool_shape(c, n, out);
-    break;
-  case XR_FORM_POOL:
-    pool_shape(c, n, out);
-    break;
-  case XR_FORM_RESIZE:
-    resize_shape(c, n, out);
-    break;
-  case XR_FORM_TRANSPOSE:
-    transpose_shape(c, n, out);
-    break;
-  case XR_FORM_RESHAPE:
-    reshape_shape(c, n, out);
-    break;
-  case XR_FORM_SLICE:
-    slice_shape(c, n, out);
-    break;
-  case XR_FORM_PAD:
-    pad_shape(c, n, out);
-    break;
-  case XR_FORM_JOIN:
-    join_shape(c, n, out);
-    break;
-  case XR_FORM_NONE:
-    xr_fail(c, "a kind that is not known");
+static void binary_shape(XrCheck *c, const XrNode *n, XrShape *out) {
+  if (n->kind == XR_BatchMatrixMultiply) {
+    matrix_shape(c, n, out);
+    return;
   }
+  allow_flags(c, n, 0);
+  broadcast(c, shape_of(c, n->inputs[0]), shape_of(c, n->inputs[1]), 0, out);
+}
+
+static void position_shape(XrCheck *c, const XrNode *n, XrShape *out) {
+  if (n->window.kernel[0] == 1 && n->window.kernel[1] == 1)
+    xr_fail(c, "windows of one element");
+  pool_shape(c, n, out);
+}
+
+static void shape_by_form(XrCheck *c, const XrNode *n, XrShape *out) {
+  typedef void FormFn(XrCheck *, const XrNode *, XrShape *);
+  static FormFn *const shapes[] = {
+      [XR_FORM_UNARY] = unary_shape,
+      [XR_FORM_UNARY_NUMBER] = unary_shape,
+      [XR_FORM_BINARY] = binary_shape,
+      [XR_FORM_PRODUCT] = product_shape,
+      [XR_FORM_CONVOLUTION] = convolution_shape,
+      [XR_FORM_POSITION] = position_shape,
+      [XR_FORM_POOL] = pool_shape,
+      [XR_FORM_RESIZE] = resize_shape,
+      [XR_FORM_TRANSPOSE] = transpose_shape,
+      [XR_FORM_RESHAPE] = reshape_shape,
+      [XR_FORM_SLICE] = slice_shape,
+      [XR_FORM_PAD] = pad_shape,
+      [XR_FORM_JOIN] = join_shape,
+  };
+  XrForm form = xr_form(n->kind);
+  if (form < COUNT_OF(shapes) && shapes[form])
+    shapes[form](c, n, out);
+  else
+    xr_fail(c, "a kind that is not known");
+}
+
+void xr_shape(XrCheck *c, const XrNode *n, XrShape *out) {
+  shape_by_form(c, n, out);
   for (uint32_t i = 0; i < out->rank; i++)
     if (out->dims[i] > XR_SIZE_MAX)
       xr_fail(c, "dim %u of the result is %lld", i, (long long)out->dims[i]);

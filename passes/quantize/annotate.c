@@ -133,6 +133,11 @@ static void find_roles(Plan *p, const QuantOptions *options) {
     bool tail = options->scheme == QUANT_INT8 && linear && (is_head(g, n) || feeds_loops(p, n, 0));
     p->floats[n] = p->looped[n] || tail || selection_of_node(options->weight_only, g, n).size > 0;
   }
+}
+
+/* Limits that belong to the node before them. */
+static void find_clamps(Plan *p) {
+  Graph *g = p->g;
   for (FOR_NODES(g, n)) {
     ValueId y = node_result(g, n, 0);
     UseId use = may_clamp((QuantRole)p->role[n]) ? first_use(g, y) : 0;
@@ -373,6 +378,7 @@ Status pass_annotate(PassContext *c, Graph *g) {
   Plan p = make_plan(g, c->scratch);
   find_loops(&p);
   find_roles(&p, options);
+  find_clamps(&p);
   find_wanted(&p);
   find_integers(&p);
   find_ranges(&p);

@@ -99,6 +99,23 @@ static bool as_second(const Graph *g, NodeId n, uint64_t channels, Side *s) {
   return true;
 }
 
+/* A mean over dims behind the channels. */
+static bool keeps_channels(const Graph *g, NodeId n) {
+  for (uint32_t i = 0; i < node_list_count(g, n, 1); i++) {
+    int64_t dim = node_ints(g, n, 1)[i];
+    if (dim == 0 || dim == 1 || dim + value_rank(g, node_value(g, n, 0)) <= 1)
+      return false;
+  }
+  return node_list_count(g, n, 1) > 0;
+}
+
+/* [n, c, 1, 1] to [n, c]. */
+static bool is_flatten(const Graph *g, NodeId n) {
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  return value_rank(g, x) > 2 && value_rank(g, y) == 2 &&
+         value_dim(g, x, 0) == value_dim(g, y, 0) && value_dim(g, x, 1) == value_dim(g, y, 1);
+}
+
 /* Ops f with f(s x) = s f(x) for a positive s a channel, the channels staying dim 1. */
 static bool commutes(const Graph *g, NodeId n) {
   switch (node_cget(g, n)->op) {
@@ -111,19 +128,9 @@ static bool commutes(const Graph *g, NodeId n) {
   case OP_CLAMP:
     return !node_absent(g, n, 1) && node_scalar(g, n, 1) == 0 && node_absent(g, n, 2);
   case OP_MEAN_DIM:
-    for (uint32_t i = 0; i < node_list_count(g, n, 1); i++) {
-      int64_t dim = node_ints(g, n, 1)[i];
-      if (dim == 0 || dim == 1 || dim + value_rank(g, node_value(g, n, 0)) <= 1)
-        return false;
-    }
-    return node_list_count(g, n, 1) > 0;
-  case OP_VIEW_COPY: { /* [n, c, 1, 1] to [n, c] */
-    ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
-    bool same = value_rank(g, x) > 2 && value_rank(g, y) == 2 &&
-                value_dim(g, x, 0) == value_dim(g, y, 0) &&
-                value_dim(g, x, 1) == value_dim(g, y, 1);
-    return same;
-  }
+    return keeps_channels(g, n);
+  case OP_VIEW_COPY:
+    return is_flatten(g, n);
   default:
     return false;
   }
