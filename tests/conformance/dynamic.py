@@ -189,6 +189,13 @@ CASES = [
          feeds=lambda n, m: [floats(n, m), RNG.integers(-m, m, (n, 1)), floats(n, 1)]),
     Case('pad', 'float[n,m,4] x', 'float[a,b,c] y',
          'p=Constant<value_ints=[0,1,0,0,2,1]>() y=Pad(x,p)'),
+    # Swin and restoration nets: filled up to whole windows, rolled by 2, cut into windows
+    Case('pad-roll-windows', 'float[n,m,4] x', 'float[a,b,c,d] y',
+         's=Shape<start=1,end=2>(x) two=Constant<value_ints=[2]>() four=Constant<value_ints=[4]>() one=Constant<value_ints=[1]>()'
+         ' zero=Constant<value_ints=[0]>() last=Constant<value_ints=[9223372036854775807]>() r=Mod(s,four) q=Sub(four,r) p=Mod(q,four)'
+         ' e=Concat<axis=0>(zero,zero,zero,zero,p,zero) f=Pad(x,e) t=Shape<start=1,end=2>(f) k=Mod(two,t)'
+         ' g=Slice(f,k,last,one) h=Slice(f,zero,k,one) j=Concat<axis=1>(g,h)'
+         ' n=Shape<end=1>(x) w=Div(t,four) v=Concat<axis=0>(n,w,four,four) y=Reshape(j,v)'),
     Case('pad-crop', 'float[n,m,4] x', 'float[a,b,c] y',
          'p=Constant<value_ints=[0,0,-1,0,2,-1]>() y=Pad(x,p)'),
     Case('pad-edge', 'float[n,m,4] x', 'float[a,b,c] y',
