@@ -187,6 +187,12 @@ CASES = [
     Case('scatterel', 'float[n,m] x, int64[n,1] i, float[n,1] u', 'float[a,b] y',
          'y=ScatterElements<axis=1>(x,i,u)',
          feeds=lambda n, m: [floats(n, m), RNG.integers(-m, m, (n, 1)), floats(n, 1)]),
+    Case('scatterel-max', 'float[n,m] x, int64[n,m] i, float[n,m] u', 'float[a,b] y',
+         'y=ScatterElements<axis=1,reduction="max">(x,i,u)',
+         feeds=lambda n, m: [floats(n, m), RNG.integers(-m, m, (n, m)), floats(n, m)]),
+    Case('scatternd-min', 'float[n,m] x, int64[m,1] i, float[m,m] u', 'float[a,b] y',
+         'y=ScatterND<reduction="min">(x,i,u)',
+         feeds=lambda n, m: [floats(n, m), RNG.integers(-n, n, (m, 1)), floats(m, m)]),
     Case('pad', 'float[n,m,4] x', 'float[a,b,c] y',
          'p=Constant<value_ints=[0,1,0,0,2,1]>() y=Pad(x,p)'),
     # Swin and restoration nets: filled up to whole windows, rolled by 2, cut into windows
