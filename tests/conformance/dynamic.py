@@ -404,6 +404,13 @@ CASES = [
          'w=ConstantOfShape<value=float[1] {0.5}>(ws) y=ConvTranspose<strides=[2,2],pads=[1,1,1,1]>(x,w)'.replace(
              'w=Const', 'ws=Constant<value_ints=[2,3,4,4]>() w=Const'),
          feeds=lambda n, m: [floats(1, 2, n, m)]),
+    # what ends vocoders and separators: one output, all phases of it channels on XNNPACK
+    Case('convtranspose-line', 'float[2,5,n] x, float[2,3,m] z', 'float[2,1,c] y, float[2,2,d] u',
+         'ws=Constant<value_ints=[5,1,16]>() k=Constant<value_int=80>() o=Constant<value_int=1>() l=Constant<value_int=0>() g=Range(l,k,o) f=Cast<to=1>(g) e=Sin(f) v=Reshape(e,ws) '
+         'y=ConvTranspose<strides=[4]>(x,v) '
+         'vs=Constant<value_ints=[3,2,6]>() q=Constant<value_int=36>() h=Range(l,q,o) i=Cast<to=1>(h) j=Cos(i) a=Reshape(j,vs) '
+         'b=Constant<value_floats=[0.5,-1.5]>() u=ConvTranspose<strides=[3]>(z,a,b)',
+         feeds=lambda n, m: [floats(2, 5, n), floats(2, 3, m)]),
     Case('conv3d-depth', 'float[1,2,n,m,5] x, float[3,2,3,2,2] w', 'float[1,3,a,b,c] y, float[1,3,d,e,f] z, float[1,3,g,h,i] p',
          'y=Conv<pads=[1,0,1,1,0,1]>(x,w) z=Conv<strides=[2,1,1],pads=[2,0,0,2,1,0]>(x,w) '
          'p=Conv<strides=[3,2,2],dilations=[2,1,1],pads=[2,0,0,2,1,0]>(x,w)',
