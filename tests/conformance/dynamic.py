@@ -400,6 +400,11 @@ CASES = [
          'u=Constant<value_ints=[1,2,3,5]>() y=Resize<mode="linear",antialias=1,exclude_outside=1>(x,,,u) '
          'k=Constant<value_floats=[1.0,1.0,0.5,0.6]>() z=Resize<mode="cubic",antialias=1>(x,,k)',
          feeds=lambda n, m: [floats(1, 2, n, m)], sizes=((3, 5), (2, 4), (7, 8), (8, 3)), least_n=2, least_m=2),
+    # Whole factors are copies; where several sizes vary, XNNPACK repeats pixels by a transposed convolution
+    Case('resize-whole', 'float[1,6,n,m] x, float[2,17,3,m] z', 'float[1,6,a,b] y, float[2,17,3,d] u',
+         's=Constant<value_floats=[1.0,1.0,3.0,2.0]>() y=Resize<mode="nearest",coordinate_transformation_mode="asymmetric",nearest_mode="floor">(x,,s) '
+         't=Constant<value_floats=[1.0,1.0,1.0,4.0]>() u=Resize<mode="nearest",coordinate_transformation_mode="asymmetric",nearest_mode="floor">(z,,t)',
+         feeds=lambda n, m: [floats(1, 6, n, m), floats(2, 17, 3, m)]),
     Case('convtranspose', 'float[1,2,n,m] x', 'float[1,3,c,d] y',
          'w=ConstantOfShape<value=float[1] {0.5}>(ws) y=ConvTranspose<strides=[2,2],pads=[1,1,1,1]>(x,w)'.replace(
              'w=Const', 'ws=Constant<value_ints=[2,3,4,4]>() w=Const'),
