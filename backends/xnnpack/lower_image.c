@@ -1,7 +1,7 @@
 /* Pools and resizing: XNNPACK has them for images in NHWC. */
 #include <math.h>
 
-#include "backends/xnnpack/lower.h"
+#include "backends/xnnpack/convolution.h"
 
 typedef struct Pool {
   uint32_t kernel[2], stride[2], before[2], after[2], dilation[2];
@@ -133,30 +133,83 @@ void lower_upsample_bilinear(XnnLowering *l, NodeId n) {
                  node_bool(g, n, 2) ? XNN_FLAG_ALIGN_CORNERS : 0);
 }
 
+enum { MOST_TIMES = 4096, MOST_TAPS = 1 << 16 }; /* of a pixel; of the weights of a repetition */
+
+/* How many times the size `from` goes into `to`, for every size; 0 if that is no whole number. */
+static uint32_t whole_factor(XnnLowering *l, SymInt from, SymInt to) {
+  SymTable *t = &l->g->syms;
+  SymInt factor = sym_floordiv(t, to, from);
+  bool whole =
+      sym_is_const(factor) && factor > 0 && factor <= 4096 && sym_mul(t, from, factor) == to;
+  return whole ? (uint32_t)factor : 0;
+}
+
+/* Repeats pixels of an image of which several sizes vary, which no reshape can tell apart: a
+ * transposed convolution whose windows do not meet. XNNPACK computes 16 channels at a time, so that
+ * each of a group of so many takes no longer than one alone. */
+static void repeat_pixels(XnnLowering *l, NodeId n, uint32_t fh, uint32_t fw) {
+  ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
+  uint32_t c = xl_dim(l, x, 1), group = 16;
+  uint64_t taps = (uint64_t)c * fh * fw;
+  while (group > 1 && (c % group || taps * group > MOST_TAPS))
+    group--;
+  if (taps > MOST_TAPS || value_dtype(l->g, x) != DTYPE_F32) {
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", 2));
+    return;
+  }
+  float *values = ARENA_ARRAY(l->arena, float, taps *group);
+  for (uint64_t i = 0; i < taps; i++)
+    values[i * group + i / (fh * fw) % group] = 1;
+  ConvolutionNode node = {.kind = XNN_CONV_TRANSPOSE2D,
+                          .kernel = {fh, fw},
+                          .stride = {fh, fw},
+                          .dilation = {1, 1},
+                          .groups = c / group,
+                          .in_channels = c,
+                          .out_channels = c};
+  XnnId in = xl_nhwc(l, x), out = xl_result_nhwc(l, y);
+  if (xl_ok(l))
+    xl_convolution_node(l, &node, in, xl_floats(l, 4, (uint32_t[]){c, fh, fw, group}, values),
+                        XNN_NONE, out);
+}
+
 /* Whole factors: [N, H, 1, W, 1, C] times ones of [1, 1, fh, 1, fw, 1]. */
+static void repeat_by_ones(XnnLowering *l, NodeId n, uint32_t fh, uint32_t fw) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  SymInt batch = value_dim(g, x, 0), h = value_dim(g, x, 2), w = value_dim(g, x, 3),
+         c = value_dim(g, x, 1);
+  SymInt apart[] = {batch, h, 1, w, 1, c}, grown[] = {batch, h, fh, w, fw, c},
+         joined[] = {batch, value_dim(g, y, 2), value_dim(g, y, 3), c};
+  XnnId in = xl_nhwc(l, x), out = xl_result_nhwc(l, y), more = xl_sym_temp(l, 6, grown);
+  xl_binary(l, XNN_MULTIPLY, xl_reshaped(l, in, apart, 6),
+            xl_ones(l, 6, (uint32_t[]){1, 1, fh, 1, fw, 1}), more);
+  xl_reshape(l, more, joined, 4, out);
+}
+
 void lower_upsample_nearest(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   if (!xl_is_image(l, x))
     return;
-  for (uint32_t i = 1; i < 4; i++)
-    if (!sym_is_const(value_dim(g, x, i)) || !sym_is_const(value_dim(g, y, i)))
-      xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", i));
+  uint32_t factor[2] = {0};
+  for (uint32_t i = 0; i < 2; i++) {
+    SymInt from = value_dim(g, x, 2 + i), to = value_dim(g, y, 2 + i);
+    factor[i] = whole_factor(l, from, to);
+    if (!factor[i] && sym_is_const(from) && sym_is_const(to))
+      xl_refuse(l, XNN_RULE_WINDOW,
+                R_FLOAT(i ? "factor-w" : "factor-h", (double)to / (double)from));
+    else if (!factor[i])
+      xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", 2 + i));
+  }
+  if (factor[0] * factor[1] > MOST_TIMES)
+    xl_refuse(l, XNN_RULE_WINDOW, R_INT("factor-h", factor[0]), R_INT("factor-w", factor[1]));
+  if (!sym_is_const(value_dim(g, x, 1)))
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", 1));
   if (!xl_ok(l))
     return;
-  SymInt batch = value_dim(g, x, 0), h = value_dim(g, x, 2), w = value_dim(g, x, 3),
-         c = value_dim(g, x, 1), oh = value_dim(g, y, 2), ow = value_dim(g, y, 3);
-  if (oh % h || ow % w || (oh / h) * (ow / w) > 4096) {
-    xl_refuse(l, XNN_RULE_WINDOW, R_FLOAT("factor-h", (double)oh / (double)h),
-              R_FLOAT("factor-w", (double)ow / (double)w));
-    return;
-  }
-  uint32_t fh = (uint32_t)(oh / h), fw = (uint32_t)(ow / w), ones[] = {1, 1, fh, 1, fw, 1};
-  uint32_t many = xl_dim(l, x, 0);
-  XnnId in = xl_nhwc(l, x), out = xl_result_nhwc(l, y),
-        apart = XL_TEMP(l, many, (uint32_t)h, 1, (uint32_t)w, 1, (uint32_t)c),
-        grown = XL_TEMP(l, many, (uint32_t)h, fh, (uint32_t)w, fw, (uint32_t)c);
-  xl_reshape(l, in, (SymInt[]){batch, h, 1, w, 1, c}, 6, apart);
-  xl_binary(l, XNN_MULTIPLY, apart, xl_ones(l, 6, ones), grown);
-  xl_reshape(l, grown, (SymInt[]){batch, oh, ow, c}, 4, out);
+  if (xl_varying_dims(g, x) > 1)
+    repeat_pixels(l, n, factor[0], factor[1]);
+  else
+    repeat_by_ones(l, n, factor[0], factor[1]);
 }

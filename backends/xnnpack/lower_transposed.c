@@ -253,7 +253,9 @@ static XnnId bias_of(XnnLowering *l, const Phases *p, uint32_t phases) {
 
 /* --- nodes --- */
 
-static XnnId convolved(XnnLowering *l, const Phases *p, const Part *h, const Part *w, XnnId in) {
+/* The phases of a part as channels, on an image of so many places. */
+static XnnId convolved(XnnLowering *l, const Phases *p, const Part *h, const Part *w, XnnId in,
+                       SymInt height, SymInt width) {
   const Convolution *c = p->c;
   uint32_t phases = h->count * w->count;
   ConvolutionNode node = {.kind = xl_has_one_input_a_group(c) ? XNN_DEPTHWISE_CONV2D : XNN_CONV2D,
@@ -265,7 +267,7 @@ static XnnId convolved(XnnLowering *l, const Phases *p, const Part *h, const Par
                           .groups = c->groups,
                           .in_channels = c->in_channels,
                           .out_channels = phases * c->out_channels};
-  SymInt dims[] = {p->batch, p->axis[0].length, p->axis[1].length, node.out_channels};
+  SymInt dims[] = {p->batch, height, width, node.out_channels};
   XnnId weights = filter(l, p, h, w), bias = bias_of(l, p, phases), out = xl_sym_temp(l, 4, dims);
   xl_convolution_node(l, &node, in, weights, bias, out);
   return out;
@@ -280,7 +282,7 @@ static XnnId rows_of(XnnLowering *l, const Phases *p, const Part *h, XnnId in) {
          joined[] = {p->batch, height, (SymInt)h->count * wide->length, line};
   XnnId items[MAX_PARTS], rows;
   for (uint32_t i = 0; i < wide->count; i++) {
-    items[i] = convolved(l, p, h, &wide->parts[i], in);
+    items[i] = convolved(l, p, h, &wide->parts[i], in, height, wide->length);
     SymInt dims[] = {p->batch, height, wide->length, h->count,
                      (SymInt)wide->parts[i].count * p->c->out_channels};
     if (h->count > 1)
@@ -314,28 +316,55 @@ static XnnId cropped(XnnLowering *l, const Phases *p, uint32_t i, XnnId in, SymI
 
 /* --- the whole --- */
 
-/* Of floats that are there, with sizes that do not vary but for the batch. */
-static bool read_phases(XnnLowering *l, NodeId n, const Convolution *c, Phases *p) {
+/* Of floats that are there. */
+static bool read_operands(XnnLowering *l, NodeId n, const Convolution *c, Phases *p) {
   Graph *g = l->g;
   *p = (Phases){.c = c,
                 .weight = node_value(g, n, 1),
                 .bias = node_value(g, n, 2),
                 .batch = value_dim(g, node_value(g, n, 0), 0)};
   p->half = value_dtype(g, p->weight) == DTYPE_F16;
-  if (!value_is_const(g, p->weight) || xl_elements(l, p->weight) > INT32_MAX ||
-      (p->bias && !value_is_const(g, p->bias)) || (p->half && xl_has_one_input_a_group(c)))
-    return false;
+  return value_is_const(g, p->weight) && xl_elements(l, p->weight) <= INT32_MAX &&
+         (!p->bias || value_is_const(g, p->bias)) && !(p->half && xl_has_one_input_a_group(c));
+}
+
+/* Of sizes that do not vary but for the batch. */
+static bool read_sizes(XnnLowering *l, NodeId n, Phases *p) {
   uint32_t out[2];
-  if (!xl_image_sizes(l, n, c, p->in, out))
+  if (!xl_image_sizes(l, n, p->c, p->in, out))
     return false;
   for (uint32_t i = 0; i < 2; i++)
     p->axis[i].size = out[i];
   return true;
 }
 
+/* A line of a length that varies, with all phases as channels where nothing has to be cut off: what
+ * ends a vocoder or a separator, whose one output would be computed sixteenfold. */
+static bool by_open_line(XnnLowering *l, NodeId n, Phases *p, XnnId in, XnnId out) {
+  const Convolution *c = p->c;
+  ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
+  uint32_t kernel = c->kernel[1], stride = c->stride[1], taps = stride ? kernel / stride : 0;
+  if (c->rank != 1 || c->groups > 1 || c->dilation[1] > 1 || c->padding[1] || c->adjust[1] ||
+      taps == 0 || kernel % stride || !sym_is_const(p->batch) ||
+      sixteens((uint64_t)stride * c->out_channels) * 2 > sixteens(c->out_channels) * stride)
+    return false;
+  Part row = {1, 0, 1, 0, 0}, all = {stride, 0, taps, taps - 1, taps - 1};
+  p->axis[0] = (Axis){.step = 1, .dilation = 1};
+  p->axis[1] = (Axis){.step = stride, .dilation = 1};
+  SymInt length = sym_add(&l->g->syms, value_dim(l->g, x, 2), taps - 1);
+  XnnId phases = convolved(l, p, &row, &all, in, 1, length);
+  SymInt dims[] = {p->batch, 1, value_dim(l->g, y, 2), c->out_channels};
+  xl_reshape(l, phases, dims, 4, out);
+  return true;
+}
+
 bool xl_by_phases(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out) {
   Phases p;
-  if (!xl_ok(l) || !read_phases(l, n, c, &p) || !choose(&p))
+  if (!xl_ok(l) || !read_operands(l, n, c, &p))
+    return false;
+  if (!read_sizes(l, n, &p))
+    return by_open_line(l, n, &p, in, out);
+  if (!choose(&p))
     return false;
   const Axis *high = &p.axis[0];
   SymInt line = (SymInt)p.axis[1].phases * c->out_channels;

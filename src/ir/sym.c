@@ -444,9 +444,20 @@ static int64_t common_divisor(int64_t a, int64_t b) {
   return a;
 }
 
+/* Whether each coefficient is divisor - 1, which stands for -1; they become 1. */
+static bool is_negated(Sum *s, int64_t divisor) {
+  for (uint32_t i = 0; i < s->count; i++)
+    if (divisor == 2 || s->coefficients[i] != divisor - 1)
+      return false;
+  for (uint32_t i = 0; i < s->count; i++)
+    s->coefficients[i] = 1;
+  return true;
+}
+
 /* floordiv of what split_by_const left over: coefficients and constant are in [0, divisor). Two
  * divisions are one, floordiv(floordiv(x, a) + c, b) = floordiv(x + a*c, a*b), and so are common
- * factors: the sizes behind strided convolutions stay short. */
+ * factors: the sizes behind strided convolutions stay short. floordiv(-x, b) is
+ * -floordiv(x + b-1, b): a size that is filled up to a multiple of b is b times one quotient. */
 static SymInt floordiv_rest(SymTable *t, SymInt rest, int64_t divisor) {
   Sum s;
   int64_t factor = divisor, product;
@@ -458,6 +469,12 @@ static SymInt floordiv_rest(SymTable *t, SymInt rest, int64_t divisor) {
       s.coefficients[i] /= factor;
     s.constant /= factor;
     return sym_floordiv(t, sum_value(t, &s), divisor / factor);
+  }
+  if (is_negated(&s, divisor)) {
+    SymInt up = sym_const_mod(-1 - s.constant, divisor), x;
+    s.constant = 0;
+    x = sum_value(t, &s);
+    return sym_sub(t, x, sym_floordiv(t, sym_add(t, x, up), divisor));
   }
   const SymExpr *e = s.count == 1 && s.coefficients[0] == 1 ? sym_expr(t, s.terms[0]) : NULL;
   if (e && e->kind == SYM_FLOORDIV && sym_is_const(e->terms[1]) &&
@@ -476,6 +493,13 @@ static SymInt floordiv_const(SymTable *t, SymInt a, int64_t b, int64_t lo, int64
   return within(t, quotient, lo, hi);
 }
 
+/* Whether -b <= a < b, which makes the quotient 0 or -1: c % size in what shifts by c. */
+static bool is_below(SymTable *t, SymInt a, SymInt b, SymInt *quotient) {
+  *quotient = sym_lower(t, a) >= 0 ? 0 : -1;
+  return *quotient == 0 ? sym_known_lt(t, a, b) == 1
+                        : sym_upper(t, a) < 0 && sym_known_le(t, sym_sub(t, 0, a), b) == 1;
+}
+
 SymInt sym_floordiv(SymTable *t, SymInt a, SymInt b) {
   if (sym_is_const(a) && sym_is_const(b))
     return number_of(t, sym_const_floordiv(a, b));
@@ -492,6 +516,8 @@ SymInt sym_floordiv(SymTable *t, SymInt a, SymInt b) {
   SymInt q;
   if (!sym_is_const(a) && sym_lower(t, b) > 0 && exact_div(t, a, b, &q))
     return within(t, q, lo, hi);
+  if (is_below(t, a, b, &q))
+    return q;
   return expr_intern(t, (SymExpr){.kind = SYM_FLOORDIV, .count = 2, .terms = (SymInt[]){a, b}});
 }
 
@@ -512,6 +538,8 @@ SymInt sym_mod(SymTable *t, SymInt a, SymInt b) {
   SymInt q;
   if (a == b || (!sym_is_const(a) && !sym_is_const(b) && exact_div(t, a, b, &q)))
     return 0;
+  if (is_below(t, a, b, &q))
+    return q == 0 ? a : sym_add(t, a, b);
   return expr_intern(t, (SymExpr){.kind = SYM_MOD, .count = 2, .terms = (SymInt[]){a, b}});
 }
 

@@ -181,14 +181,44 @@ static bool has_multiple(const SymExpr *sum, const SymExpr *e, SymInt handle, in
   return true;
 }
 
-/* Whether term i is floordiv(x, a) and term `of`, floordiv(x, d), is subtracted from it d / a
- * times. */
-static bool is_finer_quotient(const SymTable *t, const SymExpr *sum, uint32_t of, uint32_t i) {
+/* An expression as a sum: of itself, if it is none. */
+static uint32_t sum_terms(const SymTable *t, const SymInt *v, const SymInt **terms,
+                          const int64_t **coefficients, int64_t *constant) {
+  static const int64_t one = 1;
+  const SymExpr *e = sym_expr(t, *v);
+  bool is_sum = e->kind == SYM_SUM;
+  *terms = is_sum ? e->terms : v;
+  *coefficients = is_sum ? e->coefficients : &one;
+  *constant = is_sum ? e->constant : 0;
+  return is_sum ? e->count : 1;
+}
+
+/* a - b where that is a small number. */
+static bool constant_apart(const SymTable *t, SymInt a, SymInt b, int64_t *apart) {
+  const SymInt *x, *y;
+  const int64_t *m, *n;
+  int64_t c, d;
+  if (sym_is_const(a) || sym_is_const(b))
+    return false;
+  uint32_t count = sum_terms(t, &a, &x, &m, &c);
+  if (sum_terms(t, &b, &y, &n, &d) != count || c <= -SYM_SMALL || c >= SYM_SMALL ||
+      d <= -SYM_SMALL || d >= SYM_SMALL)
+    return false;
+  *apart = c - d;
+  return memcmp(x, y, count * sizeof *x) == 0 && memcmp(m, n, count * sizeof *m) == 0;
+}
+
+/* Whether term i is floordiv(x, a), and term `of`, floordiv(x + a*shift, d), is subtracted from it
+ * d / a times. */
+static bool is_finer_quotient(const SymTable *t, const SymExpr *sum, uint32_t of, uint32_t i,
+                              int64_t *shift) {
   const SymExpr *x = sym_expr(t, sum->terms[of]), *y = sym_expr(t, sum->terms[i]);
-  int64_t d = x->terms[1], coefficient = sum->coefficients[of];
-  return i != of && y->kind == SYM_FLOORDIV && y->terms[0] == x->terms[0] &&
-         sym_is_const(y->terms[1]) && y->terms[1] > 0 && d % y->terms[1] == 0 &&
-         coefficient % (d / y->terms[1]) == 0 &&
+  int64_t d = x->terms[1], coefficient = sum->coefficients[of], apart;
+  if (i == of || y->kind != SYM_FLOORDIV || !constant_apart(t, x->terms[0], y->terms[0], &apart) ||
+      !sym_const_divides(y->terms[1], d) || apart % y->terms[1] != 0)
+    return false;
+  *shift = apart / y->terms[1];
+  return coefficient % (d / y->terms[1]) == 0 &&
          sum->coefficients[i] == -coefficient / (d / y->terms[1]);
 }
 
@@ -199,7 +229,7 @@ static bool is_quotient(const SymExpr *x) {
 }
 
 /* Term `of` is floordiv(x, d), and with other terms a multiple of x - d*floordiv(x, d), which is in
- * [0, d - 1]; or of floordiv(y, a) - d*floordiv(y, a*d), which is, too. */
+ * [0, d - 1]; or of floordiv(y, a) + m - d*floordiv(y + a*m, a*d), which is, too. */
 static bool remainder_group(const SymTable *t, const SymExpr *sum, uint32_t of, uint64_t *terms,
                             int64_t *lo, int64_t *hi) {
   const SymExpr *x = sym_expr(t, sum->terms[of]);
@@ -213,7 +243,7 @@ static bool remainder_group(const SymTable *t, const SymExpr *sum, uint32_t of, 
   if (found && inner->kind == SYM_SUM)
     shift = inner->constant;
   for (uint32_t i = 0; i < sum->count && !found; i++) {
-    found = is_finer_quotient(t, sum, of, i);
+    found = is_finer_quotient(t, sum, of, i, &shift);
     if (found) {
       d /= sym_expr(t, sum->terms[i])->terms[1];
       times = sum->coefficients[i];

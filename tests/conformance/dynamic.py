@@ -187,8 +187,21 @@ CASES = [
     Case('scatterel', 'float[n,m] x, int64[n,1] i, float[n,1] u', 'float[a,b] y',
          'y=ScatterElements<axis=1>(x,i,u)',
          feeds=lambda n, m: [floats(n, m), RNG.integers(-m, m, (n, 1)), floats(n, 1)]),
+    Case('scatterel-max', 'float[n,m] x, int64[n,m] i, float[n,m] u', 'float[a,b] y',
+         'y=ScatterElements<axis=1,reduction="max">(x,i,u)',
+         feeds=lambda n, m: [floats(n, m), RNG.integers(-m, m, (n, m)), floats(n, m)]),
+    Case('scatternd-min', 'float[n,m] x, int64[m,1] i, float[m,m] u', 'float[a,b] y',
+         'y=ScatterND<reduction="min">(x,i,u)',
+         feeds=lambda n, m: [floats(n, m), RNG.integers(-n, n, (m, 1)), floats(m, m)]),
     Case('pad', 'float[n,m,4] x', 'float[a,b,c] y',
          'p=Constant<value_ints=[0,1,0,0,2,1]>() y=Pad(x,p)'),
+    # Swin and restoration nets: filled up to whole windows, rolled by 2, cut into windows
+    Case('pad-roll-windows', 'float[n,m,4] x', 'float[a,b,c,d] y',
+         's=Shape<start=1,end=2>(x) two=Constant<value_ints=[2]>() four=Constant<value_ints=[4]>() one=Constant<value_ints=[1]>()'
+         ' zero=Constant<value_ints=[0]>() last=Constant<value_ints=[9223372036854775807]>() r=Mod(s,four) q=Sub(four,r) p=Mod(q,four)'
+         ' e=Concat<axis=0>(zero,zero,zero,zero,p,zero) f=Pad(x,e) t=Shape<start=1,end=2>(f) k=Mod(two,t)'
+         ' g=Slice(f,k,last,one) h=Slice(f,zero,k,one) j=Concat<axis=1>(g,h)'
+         ' n=Shape<end=1>(x) w=Div(t,four) v=Concat<axis=0>(n,w,four,four) y=Reshape(j,v)'),
     Case('pad-crop', 'float[n,m,4] x', 'float[a,b,c] y',
          'p=Constant<value_ints=[0,0,-1,0,2,-1]>() y=Pad(x,p)'),
     Case('pad-edge', 'float[n,m,4] x', 'float[a,b,c] y',
@@ -387,10 +400,22 @@ CASES = [
          'u=Constant<value_ints=[1,2,3,5]>() y=Resize<mode="linear",antialias=1,exclude_outside=1>(x,,,u) '
          'k=Constant<value_floats=[1.0,1.0,0.5,0.6]>() z=Resize<mode="cubic",antialias=1>(x,,k)',
          feeds=lambda n, m: [floats(1, 2, n, m)], sizes=((3, 5), (2, 4), (7, 8), (8, 3)), least_n=2, least_m=2),
+    # Whole factors are copies; where several sizes vary, XNNPACK repeats pixels by a transposed convolution
+    Case('resize-whole', 'float[1,6,n,m] x, float[2,17,3,m] z', 'float[1,6,a,b] y, float[2,17,3,d] u',
+         's=Constant<value_floats=[1.0,1.0,3.0,2.0]>() y=Resize<mode="nearest",coordinate_transformation_mode="asymmetric",nearest_mode="floor">(x,,s) '
+         't=Constant<value_floats=[1.0,1.0,1.0,4.0]>() u=Resize<mode="nearest",coordinate_transformation_mode="asymmetric",nearest_mode="floor">(z,,t)',
+         feeds=lambda n, m: [floats(1, 6, n, m), floats(2, 17, 3, m)]),
     Case('convtranspose', 'float[1,2,n,m] x', 'float[1,3,c,d] y',
          'w=ConstantOfShape<value=float[1] {0.5}>(ws) y=ConvTranspose<strides=[2,2],pads=[1,1,1,1]>(x,w)'.replace(
              'w=Const', 'ws=Constant<value_ints=[2,3,4,4]>() w=Const'),
          feeds=lambda n, m: [floats(1, 2, n, m)]),
+    # what ends vocoders and separators: one output, all phases of it channels on XNNPACK
+    Case('convtranspose-line', 'float[2,5,n] x, float[2,3,m] z', 'float[2,1,c] y, float[2,2,d] u',
+         'ws=Constant<value_ints=[5,1,16]>() k=Constant<value_int=80>() o=Constant<value_int=1>() l=Constant<value_int=0>() g=Range(l,k,o) f=Cast<to=1>(g) e=Sin(f) v=Reshape(e,ws) '
+         'y=ConvTranspose<strides=[4]>(x,v) '
+         'vs=Constant<value_ints=[3,2,6]>() q=Constant<value_int=36>() h=Range(l,q,o) i=Cast<to=1>(h) j=Cos(i) a=Reshape(j,vs) '
+         'b=Constant<value_floats=[0.5,-1.5]>() u=ConvTranspose<strides=[3]>(z,a,b)',
+         feeds=lambda n, m: [floats(2, 5, n), floats(2, 3, m)]),
     Case('conv3d-depth', 'float[1,2,n,m,5] x, float[3,2,3,2,2] w', 'float[1,3,a,b,c] y, float[1,3,d,e,f] z, float[1,3,g,h,i] p',
          'y=Conv<pads=[1,0,1,1,0,1]>(x,w) z=Conv<strides=[2,1,1],pads=[2,0,0,2,1,0]>(x,w) '
          'p=Conv<strides=[3,2,2],dilations=[2,1,1],pads=[2,0,0,2,1,0]>(x,w)',

@@ -180,6 +180,13 @@ def scatters():
         feed = {"x": whole(dtype, 0, 2, 4, 5), "i": RNG.integers(0, 1, (2, 5)) + ints(0, 2).reshape(2, 1), "u": whole(dtype, 0, 2, 2, 5)}
         yield Case(f"ScatterElements-{name}", "ScatterElements", ["x", "i", "u"], feed, out_type=dtype, **EXACT)
         yield Case(f"ScatterND-{name}", "ScatterND", ["x", "i", "u"], {**feed, "i": ints(3, 0).reshape(2, 1)}, out_type=dtype, **EXACT)
+    for dtype in (np.float32, np.int64, np.uint8):  # more updates than can be unrolled, which meet each other
+        for reduction in ("max", "min"):
+            name, many = f"many-{np.dtype(dtype).name}-{reduction}", RNG.integers(-7, 7, (1500, 2))
+            feed = {"x": whole(dtype, 40, 60, 7, 2), "i": many, "u": whole(dtype, 0, 100, 1500, 2)}
+            yield Case(f"ScatterElements-{name}", "ScatterElements", ["x", "i", "u"], feed, reduction=reduction, out_type=dtype, **EXACT)
+            feed = {"x": whole(dtype, 40, 60, 7, 7, 3), "i": many, "u": whole(dtype, 0, 100, 1500, 3)}
+            yield Case(f"ScatterND-{name}", "ScatterND", ["x", "i", "u"], feed, reduction=reduction, out_type=dtype, **EXACT)
     yield Case("ScatterND-empty", "ScatterND", ["x", "i", "u"], {**x, "i": np.zeros((0, 1), np.int64), "u": normal(0, 5)}, **EXACT)
 
 

@@ -257,6 +257,42 @@ static void test_canonical(void **state) {
   sym_release(&t);
 }
 
+/* a % b as the importer spells it. */
+static SymInt rest_of(SymTable *t, SymInt a, SymInt b) {
+  return sym_sub(t, a, sym_mul(t, sym_floordiv(t, a, b), b));
+}
+
+/* Swin and other nets that fill images up: size + (4 - size % 4) % 4, twice, and what rolls them.
+ */
+static void test_filled_up(void **state) {
+  (void)state;
+  SymTable t;
+  sym_init(&t);
+  SymInt size = sym_symbol(&t, SV("height"), 56, 96, false);
+  SymInt more = rest_of(&t, sym_sub(&t, 4, rest_of(&t, size, 4)), 4);
+  SymInt whole = sym_add(&t, size, more);
+  assert_true(whole == sym_mul(&t, sym_ceildiv(&t, size, 4), 4));
+  assert_int_equal(sym_lower(&t, whole), 56);
+  assert_int_equal(sym_upper(&t, whole), 96);
+  SymInt rows = sym_floordiv(&t, whole, 4);
+  SymInt filled = sym_add(&t, rows, rest_of(&t, sym_sub(&t, 0, rows), 4));
+  assert_true(filled == sym_mul(&t, sym_ceildiv(&t, size, 16), 4));
+  assert_int_equal(sym_lower(&t, filled), 16);
+  assert_int_equal(sym_upper(&t, filled), 24);
+  SymInt frames = sym_sub(&t, sym_floordiv(&t, size, 8), 1); /* of a window of 16 by steps of 8 */
+  SymInt gap = rest_of(&t, sym_sub(&t, 20, rest_of(&t, frames, 20)), 20);
+  assert_int_equal(sym_lower(&t, gap), 0);
+  assert_int_equal(sym_upper(&t, gap), 19);
+  assert_int_equal(sym_lower(&t, sym_add(&t, frames, gap)), 20);
+  assert_true(sym_mod(&t, 2, filled) == 2);
+  assert_true(sym_floordiv(&t, 2, filled) == 0);
+  assert_true(sym_mod(&t, -2, filled) == sym_sub(&t, filled, 2));
+  assert_true(sym_floordiv(&t, -16, filled) == -1);
+  assert_false(sym_is_const(sym_floordiv(&t, -17, filled)));
+  assert_false(sym_is_const(sym_mod(&t, 16, filled)));
+  sym_release(&t);
+}
+
 static void test_constants_saturate(void **state) {
   (void)state;
   SymTable t;
@@ -530,6 +566,7 @@ int main(void) {
       cmocka_unit_test(test_three_operations),
       cmocka_unit_test(test_many_operations),
       cmocka_unit_test(test_canonical),
+      cmocka_unit_test(test_filled_up),
       cmocka_unit_test(test_constants_saturate),
       cmocka_unit_test(test_numbers_are_exact_or_refused),
       cmocka_unit_test(test_ranges_of_related_terms),

@@ -1,7 +1,8 @@
 /* Scatter, ScatterElements, ScatterND, TensorScatter: writing by index.
  *
- * The runtime scatters by replacing or adding only. With mul, min or max the writes are done a step
- * at a time: read the elements, combine, write them back. */
+ * The runtime scatters by replacing or adding only. For min and max the updates are sorted, so that
+ * the extreme one of each element is written last. With mul, and for types that the kernel does not
+ * sort, the writes are done a step at a time: read the elements, combine, write them back. */
 #include "onnx/express.h"
 
 enum { SCATTER_STEPS_MAX = 1024 };
@@ -29,16 +30,35 @@ static bool steps_ok(Import *im, SymInt steps) {
   if (!sym_is_const(steps) || steps > SCATTER_STEPS_MAX)
     import_fail(
         im, DIAG_UNSUPPORTED_FEATURE,
-        "reductions other than none and add are unrolled over the updates, which is limited "
-        "to %d of a size known when lowering",
+        "reduction mul, and min and max of this element type, are unrolled over the updates, which "
+        "is limited to %d of a size known when lowering",
         SCATTER_STEPS_MAX);
   return import_ok(im);
+}
+
+/* The kernel writes in the order of the updates. */
+static ValueId scatter_sorted(Import *im, ValueId x, uint32_t axis, ValueId index, ValueId updates,
+                              OpId op) {
+  ValueId sorted = build(&im->b, OP_TOPK, A_VAL(updates), A_INT(ex_dim(im, updates, axis)),
+                         A_INT(axis), A_BOOL(op == OP_MINIMUM), A_BOOL(true));
+  ValueId order = sorted ? sorted + 1 : 0;
+  ValueId at = build(&im->b, OP_GATHER, A_VAL(index), A_INT(axis), A_VAL(order));
+  ValueId written = build(&im->b, OP_SCATTER_SRC, A_VAL(x), A_INT(axis), A_VAL(at), A_VAL(sorted));
+  return ex_binary(im, op, x, written);
+}
+
+/* Whether updates are sorted: steps of them meet each other. */
+static bool is_sorted(const Import *im, OpId op, ValueId updates, SymInt steps) {
+  return op != OP_MUL_TENSOR && steps != 0 && steps != 1 &&
+         dtype_in(ex_dtype(im, updates), DTS_REAL);
 }
 
 /* Updates at one index of axis cannot meet each other, so they are combined together. */
 static ValueId scatter_combined(Import *im, ValueId x, uint32_t axis, ValueId index,
                                 ValueId updates, OpId op) {
   SymInt steps = ex_dim(im, index, axis);
+  if (is_sorted(im, op, updates, steps))
+    return scatter_sorted(im, x, axis, index, updates, op);
   if (!steps_ok(im, steps))
     return 0;
   for (int64_t i = 0; i < steps && import_ok(im); i++) {
@@ -79,11 +99,32 @@ static ValueId put(Import *im, ValueId x, ValueId indices, uint32_t tuple, Value
   return build(&im->b, OP_INDEX_PUT, A_VAL(x), A_VALS(list, tuple), A_VAL(values), A_BOOL(add));
 }
 
+/* Rows of the dims that a tuple names, by the number of the row. */
+static ValueId put_sorted(Import *im, ValueId x, ValueId indices, uint32_t tuple, ValueId updates,
+                          const Shape *tuples, OpId op) {
+  Shape s = shape_of(im, x), row = {1, {tuples->d[0]}};
+  Shape table = {2,
+                 {shape_product(im, s.d, tuple), shape_product(im, s.d + tuple, s.rank - tuple)}},
+        rows = {2, {tuples->d[0], table.d[1]}};
+  ValueId number = 0;
+  for (uint32_t k = 0; k < tuple && import_ok(im); k++) {
+    ValueId at = ex_wrap_index(im, ex_component(im, indices, k), s.d[k]);
+    number = number ? ex_add(im, ex_mul(im, number, ex_size(im, s.d[k])), at) : at;
+  }
+  number = ex_along_axis(im, ex_view_as(im, number, &row), 0, 2);
+  ValueId y =
+      scatter_sorted(im, ex_view_as(im, x, &table), 0, ex_expand(im, number, rows.d, rows.rank),
+                     ex_view_as(im, updates, &rows), op);
+  return ex_view_as(im, y, &s);
+}
+
 /* One tuple after the other: they may name the same element. */
 static ValueId put_combined(Import *im, ValueId x, ValueId indices, uint32_t tuple, ValueId updates,
                             OpId op) {
   Shape at = shape_of(im, indices), from = shape_of(im, updates),
         tuples = {2, {shape_product(im, at.d, at.rank - 1), tuple}}, rows = {1, {tuples.d[0]}};
+  if (is_sorted(im, op, updates, tuples.d[0]))
+    return put_sorted(im, x, indices, tuple, updates, &tuples, op);
   if (!steps_ok(im, tuples.d[0]))
     return 0;
   for (uint32_t i = at.rank - 1; i < from.rank; i++)
