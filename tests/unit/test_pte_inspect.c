@@ -64,7 +64,8 @@ static void test_text(void **state) {
   assert_contains(text, "input 0: f32[2, 3]\n");
   assert_contains(text, "16 values, 6 instructions: 6 kernel calls");
   assert_contains(text, "arena 1: 192 bytes");
-  assert_contains(text, "in use at once: 96 bytes at least; the arenas have 96 bytes (100.0 %) more");
+  assert_contains(text,
+                  "in use at once: 96 bytes at least; the arenas have 96 bytes (100.0 %) more");
   assert_contains(text, "       2  aten::add.out\n       1  aten::cat.out\n");
   pte_program_close(&p);
 }
