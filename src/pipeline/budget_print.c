@@ -150,9 +150,11 @@ Status budget_report(Session *s, const BudgetResult *r) {
   Diag *d =
       diag_begin(&s->sink, r->over ? DIAG_BUDGET : DIAG_BUDGET_HELD, diag_file(r->budget->path));
   if (r->over)
-    diag_message(d, "the program misses %u of %u limits", r->over, r->budget->count);
+    diag_message(d, "the program misses %u of %u limit%s", r->over, r->budget->count,
+                 r->budget->count == 1 ? "" : "s");
   else
-    diag_message(d, "the program is within its %u limits", r->budget->count);
+    diag_message(d, "the program is within its %u limit%s", r->budget->count,
+                 r->budget->count == 1 ? "" : "s");
   note_table(r, d);
   if (r->over && only_sqnr(r))
     diag_hint(d, "lower sqnr, or keep the worst nodes in floats: --max-drop does so, and "

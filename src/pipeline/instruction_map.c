@@ -97,9 +97,7 @@ static void write_data(MapWriter *w, Session *s) {
   json_close_array(&w->json);
 }
 
-Status instruction_map_write(Session *s) {
-  if (!s->map)
-    return STATUS_OK;
+Status instruction_map_write(Session *s, const char *path) {
   StrBuf text;
   MapWriter w = {0};
   strbuf_init(&text);
@@ -114,7 +112,7 @@ Status instruction_map_write(Session *s) {
   json_close_object(&w.json);
   strbuf_append_char(&text, '\n');
   Status status =
-      atomic_file_whole(&s->arena, &s->sink, s->map, (StrView){strbuf_cstr(&text), text.size});
+      atomic_file_whole(&s->arena, &s->sink, path, (StrView){strbuf_cstr(&text), text.size});
   strbuf_release(&text);
   return status;
 }
