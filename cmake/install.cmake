@@ -1,10 +1,12 @@
-# make install: the command, libetc (shared and static), the public headers, and what find_package(etc) and pkg-config read.
+# make install: the command (component `command`), libetc as programs run with it (`library`) and as they are built with it (`development`):
+# the command, libetc (shared and static), the public headers, and what find_package(etc) and pkg-config read.
 if(ETC_STATIC)
-  install(TARGETS etc-static RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS etc-static RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
 else()
-  install(TARGETS etc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS etc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
 endif()
-install(TARGETS etc_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development) # of what follows
+install(TARGETS etc_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development)
 install(TARGETS etc_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/etc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
@@ -37,3 +39,4 @@ install(FILES ${PROJECT_SOURCE_DIR}/passes/executorch/planner.h ${PROJECT_SOURCE
 install(FILES ${PROJECT_SOURCE_DIR}/backends/backend.h ${PROJECT_SOURCE_DIR}/backends/selection.h ${PROJECT_SOURCE_DIR}/backends/backends.def
         DESTINATION ${internal_folder}/backends)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/schema/ DESTINATION ${internal_folder} FILES_MATCHING PATTERN "*.def")
+unset(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME)

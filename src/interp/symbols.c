@@ -256,6 +256,8 @@ static Status wrong_shape(const Symbols *s, const char *label, const Type *type,
   if (s->g->dim_flags) {
     diag_note(d, "the sizes are those of%s", s->g->dim_flags);
     diag_hint(d, "give an array of that shape, or other sizes by --dim");
+  } else {
+    diag_hint(d, "give an array of that type and shape; other sizes are for 'etc lower' (--dim)");
   }
   strbuf_release(&want);
   strbuf_release(&have);

@@ -254,7 +254,9 @@ static Status check_equal_flags(Import *im, const Onnx__GraphProto *graph) {
     Diag *d = diag_begin(im->ctx->sink, DIAG_DIM_UNKNOWN_FLAG, file_place(im));
     diag_message(d, "--dim " SV_FMT "=" SV_FMT ": no input has a dimension called '" SV_FMT "'",
                  SV_ARG(flag->name), SV_ARG(flag->same), SV_ARG(flag->same));
-    diag_hint(d, "name a dimension of an input, or give '" SV_FMT "' a size by --dim, too",
+    diag_hint(d,
+              "write a number, a range or a dimension of an input, or give '" SV_FMT
+              "' a size by --dim, too",
               SV_ARG(flag->same));
     status = diag_end(d);
   }
@@ -275,13 +277,17 @@ static bool describe_fixed(const Import *im, const DimFlag *flag, Diag *d) {
     StrBuf value;
     strbuf_init(&value);
     onnx_append_value(&value, graph->input[i]);
-    if (axis >= t->shape->n_dim)
+    bool beyond = axis >= t->shape->n_dim;
+    if (beyond)
       diag_message(d, "--dim " SV_FMT ": input %s has no axis %llu", SV_ARG(name),
                    strbuf_cstr(&value), (unsigned long long)axis);
     else
       diag_message(d, "--dim " SV_FMT ": axis %llu of input %s is fixed in the model", SV_ARG(name),
                    (unsigned long long)axis, strbuf_cstr(&value));
-    diag_hint(d, "leave it out, or export the model with a dynamic axis");
+    if (beyond && t->shape->n_dim)
+      diag_hint(d, "axes count from 0; its last one is %zu", t->shape->n_dim - 1);
+    else
+      diag_hint(d, "leave it out, or export the model with a dynamic axis");
     strbuf_release(&value);
     return true;
   }

@@ -15,6 +15,20 @@ static const struct {
 #include "pipeline/budget.def"
 };
 
+/* What a method has of its own; file, constants and SQNR are of the program. */
+static const bool of_method[BUDGET_KEYS] = {
+    [BUDGET_ARENA_TOTAL] = true,     [BUDGET_ARENA] = true,     [BUDGET_KERNELS] = true,
+    [BUDGET_KERNEL_CALLS] = true,    [BUDGET_DELEGATES] = true, [BUDGET_DELEGATE_CODE] = true,
+    [BUDGET_DELEGATE_MEMORY] = true, [BUDGET_OUTSIDE] = true,   [BUDGET_TIME] = true,
+};
+
+/* What others call a key. */
+static const struct {
+  const char *word, *key;
+} synonyms[] = {{"flash", "file"},   {"size", "file"},     {"weights", "constants"},
+                {"sram", "arena"},   {"ram", "arena"},     {"memory", "arena"},
+                {"latency", "time"}, {"method", "methods"}};
+
 static const char *const unit_hints[] = {
     [BUDGET_BYTES] = "a size is bytes, or a number with K, M or G: 512K, 1.5M, 4MiB",
     [BUDGET_NUMBER] = "it is a whole number, such as 12",
@@ -60,6 +74,16 @@ static EtcStatus unknown_key(YamlReader *r, StrView key, const char *const *name
   return yaml_wrong(r, near ? near : hint, "a budget has no key '" SV_FMT "'", SV_ARG(key));
 }
 
+static EtcStatus unknown_group(YamlReader *r, StrView key, const char *const *names, size_t count) {
+  for (size_t i = 0; i < COUNT_OF(synonyms); i++)
+    if (sv_eq_str(key, synonyms[i].word))
+      return yaml_wrong(r, arena_printf(&r->s->arena, "did you mean '%s'?", synonyms[i].key),
+                        "a budget has no key '" SV_FMT "'", SV_ARG(key));
+  return unknown_key(r, key, names, count,
+                     "there are file, constants, arena, kernels, delegates, outside, sqnr, time "
+                     "and methods");
+}
+
 /* The first row of a group; BUDGET_KEYS, reported, when there is none. */
 static EtcStatus find_group(YamlReader *r, StrView key, BudgetKey *out) {
   const char *names[BUDGET_KEYS];
@@ -70,9 +94,7 @@ static EtcStatus find_group(YamlReader *r, StrView key, BudgetKey *out) {
     if (!count || strcmp(names[count - 1], keys[*out].group) != 0)
       names[count++] = keys[*out].group;
   }
-  return unknown_key(
-      r, key, names, count,
-      "there are file, constants, arena, kernels, delegates, outside, sqnr and time");
+  return unknown_group(r, key, names, count);
 }
 
 /* The row of a name within a group, "*" standing for any. */
@@ -91,12 +113,19 @@ static EtcStatus find_name(YamlReader *r, BudgetKey group, StrView name, BudgetK
                    group == BUDGET_KERNELS ? "different and calls" : "count, code and memory"));
 }
 
-static EtcStatus add_limit(YamlReader *r, Budget *b, BudgetKey key, StrView name) {
+/* "arena.sram", "prefill: arena.sram" */
+static StrView limit_name(Arena *arena, BudgetKey key, StrView name, StrView method) {
+  const char *text = keys[key].group;
+  if (name.size)
+    text = arena_printf(arena, "%s." SV_FMT, text, SV_ARG(name));
+  return sv_from(method.size ? arena_printf(arena, SV_FMT ": %s", SV_ARG(method), text) : text);
+}
+
+/* method: that it is of; empty: of the program. */
+static EtcStatus add_limit(YamlReader *r, Budget *b, BudgetKey key, StrView name, StrView method) {
   StrView text = {0};
-  BudgetLimit limit = {.key = key, .at = yaml_place(r)};
-  const char *group = keys[key].group;
-  limit.name = name.size ? sv_from(arena_printf(&r->s->arena, "%s." SV_FMT, group, SV_ARG(name)))
-                         : sv_from(group);
+  BudgetLimit limit = {.key = key, .method = method, .at = yaml_place(r)};
+  limit.name = limit_name(&r->s->arena, key, name, method);
   limit.arena = key == BUDGET_ARENA ? name : SV("");
   for (uint32_t i = 0; i < b->count; i++)
     if (sv_eq(b->limits[i].name, limit.name))
@@ -114,7 +143,7 @@ static EtcStatus add_limit(YamlReader *r, Budget *b, BudgetKey key, StrView name
 }
 
 /* {NAME: LIMIT, …} of a group. */
-static EtcStatus read_group(YamlReader *r, Budget *b, BudgetKey group) {
+static EtcStatus read_group(YamlReader *r, Budget *b, BudgetKey group, StrView method) {
   EtcStatus status = yaml_next(r);
   while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
     StrView name = {0};
@@ -125,7 +154,62 @@ static EtcStatus read_group(YamlReader *r, Budget *b, BudgetKey group) {
     if (status == ETC_OK)
       status = yaml_next(r);
     if (status == ETC_OK)
-      status = add_limit(r, b, key, name);
+      status = add_limit(r, b, key, name, method);
+    if (status == ETC_OK)
+      status = yaml_next(r);
+  }
+  return status;
+}
+
+static EtcStatus read_limits(YamlReader *r, Budget *b, BudgetKey key, StrView method) {
+  StrView name = sv_from(keys[key].name);
+  if (name.size && r->event.type == YAML_MAPPING_START_EVENT)
+    return read_group(r, b, key, method);
+  return add_limit(r, b, key, name, method);
+}
+
+/* KEY: LIMIT or KEY: {NAME: LIMIT, …} of one method. */
+static EtcStatus read_method_key(YamlReader *r, Budget *b, StrView method) {
+  StrView text = {0};
+  BudgetKey key = 0;
+  EtcStatus status = yaml_scalar(r, "a key", &text);
+  if (status == ETC_OK)
+    status = find_group(r, text, &key);
+  if (status == ETC_OK && !of_method[key])
+    return yaml_wrong(r, "give it outside of 'methods'",
+                      "%s is of the program as a whole, not of a method", keys[key].group);
+  if (status == ETC_OK)
+    status = yaml_next(r);
+  return status == ETC_OK ? read_limits(r, b, key, method) : status;
+}
+
+/* METHOD: {KEY: LIMIT, …} */
+static EtcStatus read_method(YamlReader *r, Budget *b) {
+  StrView method = {0};
+  EtcStatus status = yaml_scalar(r, "the name of a method", &method);
+  if (status == ETC_OK)
+    status = yaml_next(r);
+  if (status == ETC_OK && r->event.type != YAML_MAPPING_START_EVENT)
+    return yaml_wrong(r, "write 'methods: {NAME: {arena: 64K}}'",
+                      "expected limits of method '" SV_FMT "'", SV_ARG(method));
+  if (status == ETC_OK)
+    status = yaml_next(r);
+  while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
+    status = read_method_key(r, b, method);
+    if (status == ETC_OK)
+      status = yaml_next(r);
+  }
+  return status;
+}
+
+static EtcStatus read_methods(YamlReader *r, Budget *b) {
+  EtcStatus status = yaml_next(r);
+  if (status == ETC_OK && r->event.type != YAML_MAPPING_START_EVENT)
+    return yaml_wrong(r, "write 'methods: {NAME: {arena: 64K}}'", "expected methods by name");
+  if (status == ETC_OK)
+    status = yaml_next(r);
+  while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
+    status = read_method(r, b);
     if (status == ETC_OK)
       status = yaml_next(r);
   }
@@ -136,16 +220,13 @@ static EtcStatus read_key(YamlReader *r, Budget *b) {
   StrView text = {0};
   BudgetKey key = 0;
   EtcStatus status = yaml_scalar(r, "a key", &text);
+  if (status == ETC_OK && sv_eq(text, SV("methods")))
+    return read_methods(r, b);
   if (status == ETC_OK)
     status = find_group(r, text, &key);
   if (status == ETC_OK)
     status = yaml_next(r);
-  if (status != ETC_OK)
-    return status;
-  StrView name = sv_from(keys[key].name);
-  if (name.size && r->event.type == YAML_MAPPING_START_EVENT)
-    return read_group(r, b, key);
-  return add_limit(r, b, key, name);
+  return status == ETC_OK ? read_limits(r, b, key, SV("")) : status;
 }
 
 static EtcStatus read_all(YamlReader *r, Budget *b) {

@@ -8,6 +8,7 @@
  *     outside: 3
  *     sqnr: 30dB
  *     time: 20ms
+ *     methods: {prefill: {arena: 256K, time: 12ms}}   # of one method alone
  *
  * docs/guide/budgets.md says what each key means. `etc lower --budget` holds the program against it
  * before the file gets its name, `etc size --budget` a program that is there. */
@@ -27,9 +28,10 @@ typedef enum BudgetUnit { BUDGET_BYTES, BUDGET_NUMBER, BUDGET_DB, BUDGET_MS } Bu
 
 typedef struct BudgetLimit {
   BudgetKey key;
-  StrView name;  /* "arena.sram" */
-  StrView arena; /* BUDGET_ARENA: name of a bank or number of an arena */
-  double limit;  /* bytes, a number, dB or ms */
+  StrView name;   /* "arena.sram", of a method "prefill: arena.sram" */
+  StrView method; /* empty: the program */
+  StrView arena;  /* BUDGET_ARENA: name of a bank or number of an arena */
+  double limit;   /* bytes, a number, dB or ms */
   DiagPlace at;
 } BudgetLimit;
 
@@ -49,8 +51,10 @@ const BudgetLimit *budget_limit(const Budget *b, BudgetKey key);
 typedef struct BudgetMeasures {
   double sqnr;       /* dB, the least of all outputs; NaN, which is within no limit: not measured */
   const char *worst; /* the nodes that cost most of it */
-  double time;       /* ms, see budget_time.h */
-  const char *slow;  /* the nodes that take most of it */
+  /* By method, as far as there are times: ms (budget_time.h), and the nodes that take most. */
+  const double *times;
+  const char *const *slow;
+  uint32_t time_count;
 } BudgetMeasures;
 
 /* A limit and what the program has. */
@@ -68,8 +72,8 @@ typedef struct BudgetResult {
   uint32_t over;   /* rows that are */
 } BudgetResult;
 
-/* names: as for pte_size. measures: NULL for a program that is only read. An arena that the program
- * does not have is reported (DIAG_BUDGET_FILE). */
+/* names: as for pte_size. measures: NULL for a program that is only read. A method or an
+ * arena that the program does not have is reported (DIAG_BUDGET_FILE). */
 EtcStatus budget_check(Session *s, const Budget *b, const PteProgram *p, const PteSize *size,
                        const PteNames *names, const BudgetMeasures *measures, BudgetResult *out);
 /* A table, one line a limit: "arena.sram  256.0 KiB  300.0 KiB  44.0 KiB over  …". */

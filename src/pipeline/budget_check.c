@@ -15,6 +15,7 @@ typedef struct Check {
   const PteSize *size;
   const PteNames *names;
   const BudgetMeasures *measures;
+  uint32_t first, end; /* the methods that the present limit is of */
 } Check;
 
 /* Takes the text over from a buffer. */
@@ -86,7 +87,7 @@ static const char *largest_live(const Check *c, const PteArena *a) {
 /* False when there is no such arena. */
 static bool check_arena(const Check *c, BudgetRow *row) {
   const PteArena *largest = NULL;
-  for (uint32_t i = 0; i < c->size->method_count; i++)
+  for (uint32_t i = c->first; i < c->end; i++)
     for (uint32_t k = 0; k < c->size->methods[i].arena_count; k++) {
       const PteArena *a = &c->size->methods[i].arenas[k];
       if (!is_arena(a, row->limit->arena))
@@ -102,7 +103,7 @@ static bool check_arena(const Check *c, BudgetRow *row) {
 static EtcStatus no_arena(const Check *c, const BudgetLimit *limit) {
   StrBuf names;
   strbuf_init(&names);
-  for (uint32_t i = 0; i < c->size->method_count; i++)
+  for (uint32_t i = c->first; i < c->end; i++)
     for (uint32_t k = 0; k < c->size->methods[i].arena_count; k++) {
       const PteArena *a = &c->size->methods[i].arenas[k];
       strbuf_append(&names, names.size ? SV(", ") : SV(""));
@@ -163,11 +164,11 @@ static void count_method(const Check *c, uint32_t method, bool computing, KeyMap
 /* computing: without those of the runtime itself, which only handle sizes and views. */
 static KernelUses count_kernels(const Check *c, bool computing) {
   size_t most = 1;
-  for (uint32_t i = 0; i < c->p->method_count; i++)
+  for (uint32_t i = c->first; i < c->end; i++)
     most += c->p->methods[i].operator_count;
   KeyMap known = keymap_make(&c->s->arena, c->s->ctx.names.seed);
   KernelUses out = {.items = ARENA_ARRAY(&c->s->arena, KernelUse, most)};
-  for (uint32_t i = 0; i < c->p->method_count; i++)
+  for (uint32_t i = c->first; i < c->end; i++)
     count_method(c, i, computing, &known, &out);
   qsort(out.items, out.count, sizeof *out.items, most_calls);
   return out;
@@ -200,25 +201,34 @@ static void check_kernels(const Check *c, BudgetRow *row) {
   row->why = kernel_names(c, &uses, different);
 }
 
+/* Code that several delegates share counts once. */
 static void check_delegates(const Check *c, BudgetRow *row) {
   StrBuf text;
+  KeyMap codes = keymap_make(&c->s->arena, c->s->ctx.names.seed);
   uint32_t count = 0;
+  double code = 0;
   strbuf_init(&text);
-  for (uint32_t i = 0; i < c->p->method_count; i++) {
+  for (uint32_t i = c->first; i < c->end; i++) {
     const PteMethod *m = &c->p->methods[i];
-    for (uint32_t k = 0; k < m->delegate_count; k++)
+    for (uint32_t k = 0; k < m->delegate_count; k++) {
+      const PteDelegate *d = &m->delegates[k];
+      uint32_t *slot;
       if (++count <= SHOWN)
-        append_item(&text, m->delegates[k].id, m->delegates[k].size);
+        append_item(&text, d->id, d->size);
+      if (!d->size || keymap_get(&codes, &d->data, sizeof d->data, &slot))
+        continue;
+      *slot = 1;
+      code += (double)d->size;
+    }
   }
-  row->actual =
-      row->limit->key == BUDGET_DELEGATES ? count : (double)c->size->totals[PTE_PART_CODE];
+  row->actual = row->limit->key == BUDGET_DELEGATES ? count : code;
   row->why = keep(c, &text);
 }
 
 static void check_delegate_memory(const Check *c, BudgetRow *row) {
   double packed = 0, workspace = 0;
   uint32_t unknown = 0;
-  for (uint32_t i = 0; i < c->size->method_count; i++) {
+  for (uint32_t i = c->first; i < c->end; i++) {
     packed += (double)c->size->methods[i].packed;
     workspace = fmax(workspace, (double)c->size->methods[i].workspace);
     unknown += c->size->methods[i].unknown;
@@ -232,14 +242,25 @@ static void check_delegate_memory(const Check *c, BudgetRow *row) {
 
 /* --- all --- */
 
+/* That of the slowest method. */
+static void check_time(const Check *c, BudgetRow *row) {
+  for (uint32_t i = c->first; i < c->end && i < c->measures->time_count; i++)
+    if (c->measures->times[i] > row->actual) {
+      row->actual = c->measures->times[i];
+      row->why = c->measures->slow[i];
+    }
+}
+
 static void check_measure(const Check *c, BudgetRow *row) {
-  bool sqnr = row->limit->key == BUDGET_SQNR;
   row->known = c->measures != NULL;
-  row->why = "only 'etc lower' knows it";
-  if (!row->known)
-    return;
-  row->actual = sqnr ? c->measures->sqnr : c->measures->time;
-  row->why = sqnr ? c->measures->worst : c->measures->slow;
+  if (!row->known) {
+    row->why = "only 'etc lower' knows it";
+  } else if (row->limit->key == BUDGET_SQNR) {
+    row->actual = c->measures->sqnr;
+    row->why = c->measures->worst;
+  } else {
+    check_time(c, row);
+  }
 }
 
 static EtcStatus check_row(const Check *c, BudgetRow *row) {
@@ -280,13 +301,40 @@ static EtcStatus check_row(const Check *c, BudgetRow *row) {
   return ETC_OK;
 }
 
+/* Sets which methods the limit is of. */
+static EtcStatus select_methods(Check *c, const BudgetLimit *limit) {
+  c->first = 0;
+  c->end = c->p->method_count;
+  if (!limit->method.size)
+    return ETC_OK;
+  while (c->first < c->end && !sv_eq(c->p->methods[c->first].name, limit->method))
+    c->first++;
+  bool found = c->first < c->end;
+  c->end = found ? c->first + 1 : c->end;
+  if (found)
+    return ETC_OK;
+  StrBuf names;
+  strbuf_init(&names);
+  for (uint32_t i = 0; i < c->p->method_count; i++) {
+    strbuf_append(&names, i ? SV(", ") : SV(""));
+    strbuf_append_printable(&names, c->p->methods[i].name);
+  }
+  Diag *d = diag_begin(&c->s->sink, DIAG_BUDGET_FILE, limit->at);
+  diag_message(d, "the program has no method '" SV_FMT "'", SV_ARG(limit->method));
+  diag_hint(d, "its methods are: %s", strbuf_cstr(&names));
+  strbuf_release(&names);
+  return session_status(diag_end(d));
+}
+
 EtcStatus budget_check(Session *s, const Budget *b, const PteProgram *p, const PteSize *size,
                        const PteNames *names, const BudgetMeasures *measures, BudgetResult *out) {
-  Check c = {s, p, size, names, measures};
+  Check c = {.s = s, .p = p, .size = size, .names = names, .measures = measures};
   *out = (BudgetResult){.budget = b, .rows = ARENA_ARRAY(&s->arena, BudgetRow, b->count)};
   for (uint32_t i = 0; i < b->count; i++) {
     out->rows[i].limit = &b->limits[i];
-    EtcStatus status = check_row(&c, &out->rows[i]);
+    EtcStatus status = select_methods(&c, &b->limits[i]);
+    if (status == ETC_OK)
+      status = check_row(&c, &out->rows[i]);
     if (status != ETC_OK)
       return status;
     out->over += out->rows[i].over;

@@ -37,13 +37,24 @@ static void append_column(StrBuf *out, size_t from, size_t width) {
     strbuf_append_char(out, ' ');
 }
 
-enum { NAME_WIDTH = 18, VALUE_WIDTH = 12, OVER_WIDTH = 18 };
+enum { NAME_WIDTH = 18, NAME_WIDTH_MAX = 48, VALUE_WIDTH = 12, OVER_WIDTH = 18 };
 
-static void text_row(const BudgetRow *row, StrBuf *out) {
+/* That of the longest name, within limits. */
+static size_t name_width(const BudgetResult *r) {
+  size_t width = NAME_WIDTH;
+  for (uint32_t i = 0; i < r->budget->count; i++) {
+    size_t own = r->rows[i].limit->name.size + 1;
+    width = own > width ? own : width;
+  }
+  return width < NAME_WIDTH_MAX ? width : NAME_WIDTH_MAX;
+}
+
+static void text_row(const BudgetRow *row, size_t width, StrBuf *out) {
   bool least = is_unit(row, BUDGET_DB);
   size_t from = out->size;
   strbuf_append_printable(out, row->limit->name);
-  append_column(out, from, NAME_WIDTH);
+  strbuf_append_char(out, ' ');
+  append_column(out, from, width);
   from = out->size;
   append_value(out, row, row->limit->limit);
   append_column(out, from, VALUE_WIDTH);
@@ -68,12 +79,12 @@ static void text_row(const BudgetRow *row, StrBuf *out) {
 }
 
 void budget_text(const BudgetResult *r, StrBuf *out) {
-  size_t from = out->size;
+  size_t from = out->size, width = name_width(r);
   strbuf_append(out, SV("limit"));
-  append_column(out, from, NAME_WIDTH);
+  append_column(out, from, width);
   strbuf_append(out, SV("allowed     actual\n"));
   for (uint32_t i = 0; i < r->budget->count; i++) {
-    text_row(&r->rows[i], out);
+    text_row(&r->rows[i], width, out);
     strbuf_append_char(out, '\n');
   }
 }
@@ -93,6 +104,8 @@ void budget_json(const BudgetResult *r, JsonWriter *w) {
     const BudgetRow *row = &r->rows[i];
     json_open_object(w);
     json_named_string(w, "limit", row->limit->name);
+    if (row->limit->method.size)
+      json_named_string(w, "method", row->limit->method);
     json_value(w, "allowed", row, row->limit->limit);
     if (row->known) {
       json_value(w, "actual", row, row->actual);
@@ -137,9 +150,11 @@ Status budget_report(Session *s, const BudgetResult *r) {
   Diag *d =
       diag_begin(&s->sink, r->over ? DIAG_BUDGET : DIAG_BUDGET_HELD, diag_file(r->budget->path));
   if (r->over)
-    diag_message(d, "the program misses %u of %u limits", r->over, r->budget->count);
+    diag_message(d, "the program misses %u of %u limit%s", r->over, r->budget->count,
+                 r->budget->count == 1 ? "" : "s");
   else
-    diag_message(d, "the program is within its %u limits", r->budget->count);
+    diag_message(d, "the program is within its %u limit%s", r->budget->count,
+                 r->budget->count == 1 ? "" : "s");
   note_table(r, d);
   if (r->over && only_sqnr(r))
     diag_hint(d, "lower sqnr, or keep the worst nodes in floats: --max-drop does so, and "

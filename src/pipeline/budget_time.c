@@ -83,22 +83,14 @@ static const char *slow_text(const Graph *g, const Slow slow[SHOWN], Arena *aren
   return kept;
 }
 
-double program_time(const Program *p, Arena *arena, const char **slow) {
-  double most = 0;
-  *slow = "";
-  for (uint32_t i = 0; i < p->method_count; i++) {
-    const Graph *g = p->methods[i].graph;
-    Slow nodes[SHOWN] = {{0}};
-    double time = 0;
-    for (FOR_NODES(g, n)) {
-      Slow one = {n, node_time(g, n)};
-      time += one.time;
-      keep_slow(nodes, one);
-    }
-    if (time > most) {
-      most = time;
-      *slow = slow_text(g, nodes, arena);
-    }
+double method_time(const Graph *g, Arena *arena, const char **slow) {
+  Slow nodes[SHOWN] = {{0}};
+  double time = 0;
+  for (FOR_NODES(g, n)) {
+    Slow one = {n, node_time(g, n)};
+    time += one.time;
+    keep_slow(nodes, one);
   }
-  return most / 1e6;
+  *slow = slow_text(g, nodes, arena);
+  return time / 1e6;
 }

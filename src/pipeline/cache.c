@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "pipeline/instruction_map.h"
 #include "pipeline/summary.h"
 #include "quant/dataset.h"
 #include "source_hash.h"
@@ -119,6 +120,7 @@ static Status make_key(Session *s) {
   strbuf_init(&key);
   append_text(&text, SV("etc " ETC_VERSION " " ETC_SOURCE_HASH));
   strbuf_append(&text, (StrView){s->cache.options.data, s->cache.options.size});
+  append_text(&text, s->map ? SV("map") : SV(""));
   append_constants(s, &text);
   Status status = append_sources(s, &text);
   if (status == STATUS_OK)
@@ -126,6 +128,8 @@ static Status make_key(Session *s) {
   append_hash(&key, text.data, text.size);
   s->cache.program = arena_printf(&s->arena, "%s/%s.pte", s->cache.folder, strbuf_cstr(&key));
   s->cache.entry = arena_printf(&s->arena, "%s/%s.txt", s->cache.folder, strbuf_cstr(&key));
+  s->cache.map =
+      s->map ? arena_printf(&s->arena, "%s/%s.json", s->cache.folder, strbuf_cstr(&key)) : NULL;
   s->cache.files = s->files.paths.count;
   strbuf_release(&text);
   strbuf_release(&key);
@@ -160,9 +164,9 @@ static bool take_line(StrView *text, StrView name, StrView *value) {
   return true;
 }
 
-/* The text without its first line, "check HASH", which is the hash of the rest; and the hash of the
- * program out of its second line. */
-static bool read_entry(StrView text, StrView *hash, StrView *summary) {
+/* The text without its first line, "check HASH", which is the hash of the rest; and the hashes of
+ * the program and, if there is one, of the map out of the lines behind it. */
+static bool read_entry(StrView text, bool with_map, StrView *hash, StrView *map, StrView *summary) {
   StrView check;
   StrBuf expected;
   strbuf_init(&expected);
@@ -170,7 +174,8 @@ static bool read_entry(StrView text, StrView *hash, StrView *summary) {
   if (whole)
     append_hash(&expected, text.data, text.size);
   whole = whole && sv_eq_str(check, strbuf_cstr(&expected)) &&
-          take_line(&text, SV("program"), hash) && hash->size == HASH_CHARS;
+          take_line(&text, SV("program"), hash) && hash->size == HASH_CHARS &&
+          (!with_map || (take_line(&text, SV("map"), map) && map->size == HASH_CHARS));
   strbuf_release(&expected);
   *summary = text;
   return whole;
@@ -187,7 +192,7 @@ static bool has_hash(const MappedFile *file, StrView hash) {
 
 static Status read_kept(Session *s) {
   MappedFile file;
-  StrView hash, summary;
+  StrView hash, map = {0}, summary;
   TRY(map_own(s, &file, s->cache.entry));
   if (file.size >= MAX_ENTRY) {
     file_unmap(&file);
@@ -196,11 +201,17 @@ static Status read_kept(Session *s) {
   StrView text = {arena_strdup(&s->arena, (StrView){(const char *)file.data, (size_t)file.size}),
                   (size_t)file.size};
   file_unmap(&file);
-  if (!read_entry(text, &hash, &summary) || !session_summary_read(s, summary))
+  if (!read_entry(text, s->cache.map != NULL, &hash, &map, &summary) ||
+      !session_summary_read(s, summary))
     return damaged(s, s->cache.entry, "its text is not the one that was written");
   TRY(map_own(s, &s->cache.mapped, s->cache.program));
   if (!has_hash(&s->cache.mapped, hash))
     return damaged(s, s->cache.program, "the program is not the one that was kept");
+  if (!s->cache.map)
+    return STATUS_OK;
+  TRY(map_own(s, &s->cache.mapped_map, s->cache.map));
+  if (!has_hash(&s->cache.mapped_map, map))
+    return damaged(s, s->cache.map, "the map is not the one that was kept");
   return STATUS_OK;
 }
 
@@ -228,7 +239,8 @@ Status session_cache_find(Session *s, bool *hit) {
   TRY(make_folder(s));
   TRY(make_key(s));
   s->cache.warnings = s->sink.warnings;
-  if (access(s->cache.entry, F_OK) != 0 || access(s->cache.program, F_OK) != 0)
+  if (access(s->cache.entry, F_OK) != 0 || access(s->cache.program, F_OK) != 0 ||
+      (s->cache.map && access(s->cache.map, F_OK) != 0))
     return check_writable(s);
   TRY(read_kept(s));
   TRY(files_read_unchanged(&s->files, &s->sink));
@@ -242,6 +254,17 @@ const char *session_cache_path(const Session *s) {
   return s->cache.writable && same ? s->cache.program : NULL;
 }
 
+static Status keep_map(Session *s, StrBuf *text) {
+  MappedFile map;
+  TRY(instruction_map_write(s, s->cache.map));
+  TRY(map_own(s, &map, s->cache.map));
+  strbuf_append(text, SV("map "));
+  append_hash(text, map.data, map.size);
+  strbuf_append_char(text, '\n');
+  file_unmap(&map);
+  return STATUS_OK;
+}
+
 Status session_cache_keep(Session *s) {
   StrBuf text, whole;
   TRY(files_read_unchanged(&s->files, &s->sink));
@@ -251,16 +274,26 @@ Status session_cache_keep(Session *s) {
   strbuf_append(&text, SV("program "));
   append_hash(&text, s->cache.mapped.data, s->cache.mapped.size);
   strbuf_append_char(&text, '\n');
+  Status status = s->cache.map ? keep_map(s, &text) : STATUS_OK;
   session_summary_write(s, &text);
   strbuf_append(&whole, SV("check "));
   append_hash(&whole, text.data, text.size);
   strbuf_append_char(&whole, '\n');
   strbuf_append(&whole, (StrView){text.data, text.size});
-  Status status =
-      atomic_file_whole(&s->arena, &s->sink, s->cache.entry, (StrView){whole.data, whole.size});
+  if (status == STATUS_OK)
+    status =
+        atomic_file_whole(&s->arena, &s->sink, s->cache.entry, (StrView){whole.data, whole.size});
   strbuf_release(&text);
   strbuf_release(&whole);
   return status;
+}
+
+Status session_cache_deliver_map(Session *s) {
+  const MappedFile *map = &s->cache.mapped_map;
+  if (!s->cache.map)
+    return STATUS_OK;
+  return atomic_file_whole(&s->arena, &s->sink, s->map,
+                           (StrView){(const char *)map->data, (size_t)map->size});
 }
 
 Status session_cache_deliver(Session *s, const char *output) {

@@ -2,13 +2,15 @@
  *
  * {"methods": [{"name": "forward", "instructions": [
  *   {"index": 0, "call": "aten::add.out", "nodes": [
- *     {"name": "/head/Add", "op": "Add", "index": 12, "origin": "model.py:30"}]}]}]}
+ *     {"name": "/head/Add", "op": "Add", "index": 12, "origin": "model.py:30"}]}]}],
+ *  "data": [{"key": "3f1c…", "name": "head.weight"}]}
  *
  * An instruction has several nodes when it was fused from them, or is a delegate; none when a pass
- * made it, as copies and jumps. */
+ * made it, as copies and jumps. data are the constants that delegates find by a key. */
 #include "pipeline/instruction_map.h"
 
 #include "ops/delegate.h"
+#include "pipeline/model_names.h"
 #include "support/json.h"
 
 enum { CHAIN_MAX = 64 }; /* of locations: a file may make longer ones, or circles */
@@ -81,9 +83,21 @@ static void write_method(MapWriter *w, const Method *m, const InstructionMap *ma
   json_close_object(&w->json);
 }
 
-Status instruction_map_write(Session *s) {
-  if (!s->map)
-    return STATUS_OK;
+static void write_data(MapWriter *w, Session *s) {
+  uint32_t count;
+  const DataName *data = model_data_names(s, &count);
+  json_key(&w->json, "data");
+  json_open_array(&w->json);
+  for (uint32_t i = 0; i < count; i++) {
+    json_open_object(&w->json);
+    json_named_string(&w->json, "key", data[i].key);
+    json_named_string(&w->json, "name", data[i].name);
+    json_close_object(&w->json);
+  }
+  json_close_array(&w->json);
+}
+
+Status instruction_map_write(Session *s, const char *path) {
   StrBuf text;
   MapWriter w = {0};
   strbuf_init(&text);
@@ -94,10 +108,11 @@ Status instruction_map_write(Session *s) {
   for (uint32_t i = 0; i < s->program.method_count; i++)
     write_method(&w, &s->program.methods[i], &s->program.maps[i], &s->arena);
   json_close_array(&w.json);
+  write_data(&w, s);
   json_close_object(&w.json);
   strbuf_append_char(&text, '\n');
   Status status =
-      atomic_file_whole(&s->arena, &s->sink, s->map, (StrView){strbuf_cstr(&text), text.size});
+      atomic_file_whole(&s->arena, &s->sink, path, (StrView){strbuf_cstr(&text), text.size});
   strbuf_release(&text);
   return status;
 }

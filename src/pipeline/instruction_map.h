@@ -4,7 +4,7 @@
 
 #include "pipeline/session.h"
 
-/* After the program was written. Writes the file of the option; nothing without one. */
-Status instruction_map_write(Session *s);
+/* After the program was written. Writes the file. */
+Status instruction_map_write(Session *s, const char *path);
 
 #endif

@@ -2,9 +2,11 @@
 #include "pipeline/life.h"
 
 #include "ir/op.h"
-#include "support/bitset.h"
+#include <stdlib.h>
 
-#define NONE UINT32_MAX
+#include "support/keymap.h"
+
+#define NONE LIFE_NO_EVENT
 
 /* How a node or value ended. */
 typedef struct End {
@@ -24,6 +26,13 @@ struct LifeIndex {
   uint32_t *first_loc;           /* by location: the first that was built outside of rules */
   uint32_t *next;                /* by event: the next one of either list */
   End *ends;                     /* by node that was removed */
+  /* Lists in the order of the events. */
+  uint32_t *at_loc;    /* by location: the first BUILT or BOUND */
+  uint32_t *edited;    /* by node */
+  uint32_t *read;      /* by name: the first READ */
+  uint32_t *next_same; /* by event: the next one of any of these */
+  uint32_t *read_of;   /* by value: the first READ */
+  uint32_t *next_of;   /* by event: the next READ of the value */
 };
 
 /* One search. */
@@ -31,7 +40,7 @@ typedef struct Follower {
   const LifeIndex *x;
   Life *life;
   Arena *arena;
-  uint32_t *node_carrier, *value_carrier; /* 1 + the carrier that it is */
+  KeyMap carriers; /* by kind and id: 1 + the carrier that it is */
 } Follower;
 
 static uint32_t *nones(Arena *arena, uint32_t count) {
@@ -64,6 +73,26 @@ static void index_event(LifeIndex *x, uint32_t i) {
   case TRACE_BOUND:
   case TRACE_READ:
     break;
+  }
+}
+
+/* From the last event to the first. */
+static void index_list(LifeIndex *x, uint32_t i) {
+  const TraceEvent *e = &x->trace->events[i];
+  uint32_t *list = NULL;
+  if (e->kind == TRACE_BUILT || e->kind == TRACE_BOUND)
+    list = &x->at_loc[e->loc];
+  else if (e->kind == TRACE_EDITED)
+    list = &x->edited[e->node];
+  else if (e->kind == TRACE_READ)
+    list = &x->read[e->name];
+  if (list) {
+    x->next_same[i] = *list;
+    *list = i;
+  }
+  if (e->kind == TRACE_READ) {
+    x->next_of[i] = x->read_of[e->value];
+    x->read_of[e->value] = i;
   }
 }
 
@@ -151,15 +180,72 @@ const LifeIndex *life_index(const Graph *g, Arena *arena) {
   x->first_loc = nones(arena, g->loc_count);
   x->next = nones(arena, x->trace->count);
   x->ends = ARENA_ARRAY(arena, End, g->node_count);
+  x->at_loc = nones(arena, g->loc_count);
+  x->edited = nones(arena, g->node_count);
+  x->read = nones(arena, g->ctx->names.count + 1); /* ids begin with 1 */
+  x->read_of = nones(arena, g->value_count);
+  x->next_same = nones(arena, x->trace->count);
+  x->next_of = nones(arena, x->trace->count);
   for (uint32_t i = 0; i < x->trace->count; i++)
     index_event(x, i);
+  for (uint32_t i = x->trace->count; i > 0; i--)
+    index_list(x, i - 1);
   for (uint32_t i = 0; i < x->trace->count; i++)
     if (x->trace->events[i].kind == TRACE_REMOVED)
       x->ends[x->trace->events[i].node] = end_of_node(x, &x->trace->events[i], i);
   return x;
 }
 
+/* --- events --- */
+
+bool life_owns(const LifeTarget *target, LocId loc) {
+  uint32_t low = 0, high = target->loc_count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (target->locs[middle] < loc)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < target->loc_count && target->locs[low] == loc;
+}
+
+static int compare_events(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+uint32_t *life_events(const LifeIndex *x, const LifeTarget *target, TraceKind kind, Arena *arena,
+                      uint32_t *count) {
+  uint32_t *events = NULL;
+  *count = 0;
+  for (uint32_t k = 0; k < target->loc_count; k++)
+    for (uint32_t i = x->at_loc[target->locs[k]]; i != NONE; i = x->next_same[i]) {
+      if (x->trace->events[i].kind != kind)
+        continue;
+      events = arena_push(arena, events, *count, sizeof *events);
+      events[(*count)++] = i;
+    }
+  if (target->loc_count > 1 && *count)
+    qsort(events, *count, sizeof *events, compare_events);
+  return events;
+}
+
+uint32_t life_first_edit(const LifeIndex *x, NodeId n) { return x->edited[n]; }
+uint32_t life_first_read(const LifeIndex *x, NameId name) { return x->read[name]; }
+uint32_t life_first_read_of(const LifeIndex *x, ValueId v) { return x->read_of[v]; }
+uint32_t life_next_event(const LifeIndex *x, uint32_t i, bool by_value) {
+  return by_value ? x->next_of[i] : x->next_same[i];
+}
+
 /* --- carriers --- */
+
+/* Where the number of the carrier is; good until the next call. */
+static uint32_t *carrier_of(Follower *f, CarrierKind kind, uint32_t id) {
+  uint32_t key[] = {(uint32_t)kind, id}, *slot;
+  (void)keymap_get(&f->carriers, key, sizeof key, &slot);
+  return slot;
+}
 
 static uint32_t add(Follower *f, Carrier c) {
   Life *life = f->life;
@@ -175,12 +261,13 @@ static uint32_t add_node(Follower *f, NodeId n, uint32_t run, uint32_t from) {
   if (n <= NODE_OUTPUT || f->x->built[n] == NONE)
     return 0;
   const TraceEvent *e = &f->x->trace->events[f->x->built[n]];
-  if (!f->node_carrier[n])
-    f->node_carrier[n] = add(
+  uint32_t *carrier = carrier_of(f, CARRIER_NODE, n);
+  if (!*carrier)
+    *carrier = add(
         f,
         (Carrier){
             .kind = CARRIER_NODE, .id = n, .op = e->op, .loc = e->loc, .born = run, .from = from});
-  return f->node_carrier[n];
+  return *carrier;
 }
 
 /* The value, or the node that it is a result of, or was before that was removed. */
@@ -188,10 +275,12 @@ static uint32_t add_value(Follower *f, ValueId v, uint32_t run, uint32_t from) {
   NodeId n = node_of(f->x, v);
   if (n)
     return add_node(f, n, run, from);
-  if (v && !f->value_carrier[v])
-    f->value_carrier[v] =
-        add(f, (Carrier){.kind = CARRIER_VALUE, .id = v, .born = run, .from = from});
-  return f->value_carrier[v];
+  if (!v)
+    return 0;
+  uint32_t *carrier = carrier_of(f, CARRIER_VALUE, v);
+  if (!*carrier)
+    *carrier = add(f, (Carrier){.kind = CARRIER_VALUE, .id = v, .born = run, .from = from});
+  return *carrier;
 }
 
 static bool is_delegate_call(const Follower *f, ValueId v) {
@@ -275,41 +364,40 @@ static bool was_rolled_back(const Follower *f, NodeId n) {
   return e->run == 0 && !touched;
 }
 
-static void add_first(Follower *f, const LifeTarget *target, Bitset locs) {
+static void add_first(Follower *f, const LifeTarget *target, const uint32_t *built,
+                      uint32_t count) {
   if (target->value)
     (void)add_value(f, target->value, 0, 0);
-  for (uint32_t i = 0; i < f->x->trace->count; i++) {
-    const TraceEvent *e = &f->x->trace->events[i];
-    if (e->kind == TRACE_BUILT && e->run == 0 && bitset_has(&locs, e->loc) &&
-        f->x->built[e->node] == i && !was_rolled_back(f, e->node))
+  for (uint32_t i = 0; i < count; i++) {
+    const TraceEvent *e = &f->x->trace->events[built[i]];
+    if (e->run == 0 && f->x->built[e->node] == built[i] && !was_rolled_back(f, e->node))
       (void)add_node(f, e->node, 0, 0);
   }
 }
 
 /* Of an operator of which nothing stays, the values that are its outputs: others' values that it
  * hands on (Identity, Dropout, If with one branch that can run). */
-static void add_outputs(Follower *f, Bitset locs) {
+static void add_outputs(Follower *f, const LifeTarget *target) {
   const Life *life = f->life;
+  uint32_t count;
   for (uint32_t i = 0; i < life->count; i++)
     if (life->carriers[i].change == LIFE_STAYS)
       return;
-  for (uint32_t i = 0; i < f->x->trace->count; i++) {
-    const TraceEvent *e = &f->x->trace->events[i];
+  const uint32_t *bound = life_events(f->x, target, TRACE_BOUND, f->arena, &count);
+  for (uint32_t i = 0; i < count; i++) {
     uint32_t before = life->count;
-    if (e->kind == TRACE_BOUND && bitset_has(&locs, e->loc))
-      (void)add_value(f, e->value, 0, 0);
+    (void)add_value(f, f->x->trace->events[bound[i]].value, 0, 0);
     if (life->count > before)
       life->carriers[before].equal = true;
   }
 }
 
 /* What passes built for the operator besides, and did not take away themselves. */
-static void add_others(Follower *f, Bitset locs) {
+static void add_others(Follower *f, const uint32_t *built, uint32_t count) {
   const LifeIndex *x = f->x;
-  for (uint32_t i = 0; i < x->trace->count; i++) {
-    const TraceEvent *e = &x->trace->events[i];
-    if (e->kind == TRACE_BUILT && e->run && bitset_has(&locs, e->loc) && x->built[e->node] == i &&
-        outlives(x, e))
+  for (uint32_t i = 0; i < count; i++) {
+    const TraceEvent *e = &x->trace->events[built[i]];
+    if (e->run && x->built[e->node] == built[i] && outlives(x, e))
       (void)add_node(f, e->node, e->run, 0);
   }
 }
@@ -327,16 +415,14 @@ Life life_find(const LifeIndex *index, LifeTarget target, Arena *arena) {
   Follower f = {.x = index,
                 .life = &life,
                 .arena = arena,
-                .node_carrier = ARENA_ARRAY(arena, uint32_t, g->node_count),
-                .value_carrier = ARENA_ARRAY(arena, uint32_t, g->value_count)};
-  Bitset locs = bitset_make(arena, g->loc_count);
-  for (uint32_t i = 0; i < target.loc_count; i++)
-    bitset_add(&locs, target.locs[i]);
-  add_first(&f, &target, locs);
+                .carriers = keymap_make(arena, g->ctx->names.seed)};
+  uint32_t count;
+  const uint32_t *built = life_events(index, &target, TRACE_BUILT, arena, &count);
+  add_first(&f, &target, built, count);
   uint32_t done = follow_all(&f, 0);
-  add_others(&f, locs);
+  add_others(&f, built, count);
   done = follow_all(&f, done);
-  add_outputs(&f, locs);
+  add_outputs(&f, &target);
   follow_all(&f, done);
   return life;
 }

@@ -48,8 +48,8 @@ typedef struct Life {
   uint32_t count;
 } Life;
 
-/* What of the model is asked for: an operator by its locations (one that is inlined several times
- * has several), or else a value. */
+/* What of the model is asked for: an operator by its locations (ascending; one that is inlined
+ * several times has several), or else a value. */
 typedef struct LifeTarget {
   const LocId *locs;
   uint32_t loc_count;
@@ -60,6 +60,19 @@ typedef struct LifeTarget {
 typedef struct LifeIndex LifeIndex;
 /* g must have a trace. In arena. */
 const LifeIndex *life_index(const Graph *g, Arena *arena);
+/* Whether the location is one of the target's. */
+bool life_owns(const LifeTarget *target, LocId loc);
+/* The events of that kind, TRACE_BUILT or TRACE_BOUND, at the locations of the target, in order:
+ * numbers of events in arena. */
+uint32_t *life_events(const LifeIndex *x, const LifeTarget *target, TraceKind kind, Arena *arena,
+                      uint32_t *count);
+#define LIFE_NO_EVENT UINT32_MAX
+/* The first TRACE_EDITED of a node, the first TRACE_READ of a name or of a value; LIFE_NO_EVENT. */
+uint32_t life_first_edit(const LifeIndex *x, NodeId n);
+uint32_t life_first_read(const LifeIndex *x, NameId name);
+uint32_t life_first_read_of(const LifeIndex *x, ValueId v);
+/* The one behind event i of the same list; of reads of a value with by_value. */
+uint32_t life_next_event(const LifeIndex *x, uint32_t i, bool by_value);
 /* Follows the target. Everything is in arena. */
 Life life_find(const LifeIndex *index, LifeTarget target, Arena *arena);
 #endif

@@ -60,7 +60,8 @@ static Status check_whole(void *user, AtomicFile *file) {
 /* Then, so that none of them is missing where there is a program. */
 static Status write_beside(void *user, AtomicFile *file) {
   const Whole *w = user;
-  TRY(instruction_map_write(w->s));
+  if (w->s->map)
+    TRY(instruction_map_write(w->s, w->s->map));
   TRY(bundles_write(w->s, file, w->output));
   TRY(session_report_write(w->s, w->output));
   return write_depfile(w->s, w->output);
@@ -117,5 +118,6 @@ Status session_emit(Session *s, const char *output) {
 Status session_emit_kept(Session *s, const char *output) {
   TRY(session_check_overwrites(s, output));
   TRY(write_depfile(s, output));
+  TRY(session_cache_deliver_map(s));
   return session_cache_deliver(s, output);
 }

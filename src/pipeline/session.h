@@ -48,8 +48,10 @@ typedef struct Cache {
   StrBuf options;              /* those that count, as they were set */
   const char *extra_output;    /* an option that writes or prints more than the program, or NULL */
   const char *program, *entry; /* paths; after the import */
+  const char *map;             /* the same; NULL without --map */
   const struct Summary *summary; /* after a hit */
   MappedFile mapped;             /* the program, after a hit or when it was kept */
+  MappedFile mapped_map;         /* after a hit */
   uint32_t files, warnings;      /* that there were when the key was made */
   bool hit, writable;
 } Cache;

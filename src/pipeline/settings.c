@@ -416,7 +416,7 @@ static const Setting settings[] = {
     {"backend", session_set_backend, true, OF_GRAPHS, GIVEN_BACKENDS},
     {"explain", set_explain, false, .cache = BESIDES},
     {"artifacts", set_artifacts, true, .cache = BESIDES},
-    {"map", set_map, true, .cache = BESIDES},
+    {"map", set_map, true, .cache = NOT_IN_KEY}, /* whether there is one is, see cache.c */
     {"budget", set_budget, true, .cache = NOT_IN_KEY},
     {"size", set_size, false, .cache = BESIDES},
     {"depfile", set_depfile, true, .cache = NOT_IN_KEY},

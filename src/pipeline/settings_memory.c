@@ -96,7 +96,8 @@ static bool is_bank_name(StrView name) {
 }
 
 static EtcStatus add_bank(Session *s, MemoryBank *banks, uint32_t count, StrView part) {
-  const char *hint = "write --memory NAME=SIZE,NAME=SIZE, as in sram=512K,dram=4M";
+  const char *hint = "write --memory NAME=SIZE,NAME=SIZE, as in sram=512K,dram=4M; sizes are bytes "
+                     "or have K, M or G";
   StrView name, size;
   MemoryBank bank = {0};
   if (!session_split(part, '=', &name, &size) || !is_bank_name(name) ||

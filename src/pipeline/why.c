@@ -54,13 +54,6 @@ const char *why_value_name(const Why *w, ValueId v, Arena *arena) {
 
 /* --- what is known --- */
 
-static Bitset own_locs(Why *w) {
-  Bitset own = bitset_make(&w->arena, w->g->loc_count);
-  for (uint32_t i = 0; i < w->t.target.loc_count; i++)
-    bitset_add(&own, w->t.target.locs[i]);
-  return own;
-}
-
 static bool is_output(const Why *w, NameId name) {
   for (uint32_t i = 0; i < w->output_count; i++)
     if (w->outputs[i] == name)
@@ -69,31 +62,51 @@ static bool is_output(const Why *w, NameId name) {
 }
 
 static void find_outputs(Why *w) {
-  const Trace *trace = w->g->trace;
-  Bitset own = own_locs(w);
-  for (uint32_t i = 0; i < trace->count; i++) {
-    const TraceEvent *e = &trace->events[i];
-    if (e->kind != TRACE_BOUND || !bitset_has(&own, e->loc) || is_output(w, e->name))
+  uint32_t count;
+  const uint32_t *bound =
+      life_events(w->program->index, &w->t.target, TRACE_BOUND, &w->arena, &count);
+  for (uint32_t i = 0; i < count; i++) {
+    const TraceEvent *e = &w->g->trace->events[bound[i]];
+    if (is_output(w, e->name))
       continue;
     w->outputs = arena_push(&w->arena, w->outputs, w->output_count, sizeof *w->outputs);
     w->outputs[w->output_count++] = e->name;
   }
 }
 
+static int compare_numbers(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* The first `most` TRACE_READ of the value or of each output, in order: numbers of events. */
+static uint32_t *find_reads(Why *w, uint32_t most, uint32_t *count) {
+  const LifeIndex *index = w->program->index;
+  bool by_value = w->t.target.value != 0;
+  uint32_t lists = by_value ? 1 : w->output_count;
+  uint32_t *reads = ARENA_ARRAY(&w->arena, uint32_t, (size_t)most * lists + 1);
+  *count = 0;
+  for (uint32_t k = 0; k < lists; k++) {
+    uint32_t i = by_value ? life_first_read_of(index, w->t.target.value)
+                          : life_first_read(index, w->outputs[k]);
+    for (uint32_t taken = 0; taken < most && i != LIFE_NO_EVENT; taken++) {
+      reads[(*count)++] = i;
+      i = life_next_event(index, i, by_value);
+    }
+  }
+  qsort(reads, *count, sizeof *reads, compare_numbers);
+  return reads;
+}
+
 const char *why_readers(Why *w) {
   enum { SHOWN = 6 };
-  const Trace *trace = w->g->trace;
   const char *text = "";
-  uint32_t shown = 0;
-  for (uint32_t i = 0; i < trace->count && shown <= SHOWN; i++) {
-    const TraceEvent *e = &trace->events[i];
-    bool reads = w->t.target.value ? e->value == w->t.target.value : is_output(w, e->name);
-    if (e->kind != TRACE_READ || !reads)
-      continue;
-    text = arena_printf(&w->arena, "%s%s%s", text, shown ? ", " : "",
-                        shown == SHOWN ? "..." : why_loc_name(w->g, e->loc, &w->arena));
-    shown++;
-  }
+  uint32_t count;
+  const uint32_t *reads = find_reads(w, SHOWN + 1, &count);
+  for (uint32_t i = 0; i < count && i <= SHOWN; i++)
+    text = arena_printf(
+        &w->arena, "%s%s%s", text, i ? ", " : "",
+        i == SHOWN ? "..." : why_loc_name(w->g, w->g->trace->events[reads[i]].loc, &w->arena));
   return text;
 }
 
@@ -106,25 +119,35 @@ static bool has_own(const Why *w) {
 
 bool why_tells(const Why *w, const Carrier *c) { return !c->equal || !w->has_own; }
 
-static void add_facts(Why *w, const WhyBackend *b, const Bitset *carriers) {
-  for (uint32_t i = 0; i < b->fact->node_count; i++) {
-    const NodeFact *n = &b->fact->nodes[i];
-    if (!bitset_has(carriers, n->node))
-      continue;
-    w->facts = arena_push(&w->arena, w->facts, w->fact_count, sizeof *w->facts);
-    const DelegateFact *delegate = b->delegates[n->partition];
-    uint32_t number = delegate ? w->program->delegate[delegate->call] : 0;
-    w->facts[w->fact_count++] = (WhyFact){n, b->fact, delegate, number};
-  }
+/* In the order of the backends, and of the nodes that each tells of. */
+static int compare_facts(const void *a, const void *b) {
+  const WhyFact *x = a, *y = b;
+  if (x->order != y->order)
+    return x->order < y->order ? -1 : 1;
+  return (x->node > y->node) - (x->node < y->node);
+}
+
+static void add_fact(Why *w, uint32_t backend, const NodeFact *n) {
+  const WhyBackend *b = &w->program->backends[backend];
+  const DelegateFact *delegate = b->delegates[n->partition];
+  uint32_t number = delegate ? w->program->delegate[delegate->call] : 0;
+  w->facts = arena_push(&w->arena, w->facts, w->fact_count, sizeof *w->facts);
+  w->facts[w->fact_count++] = (WhyFact){n, b->fact, delegate, number, backend};
 }
 
 static void find_facts(Why *w) {
-  Bitset carriers = bitset_make(&w->arena, w->g->node_count);
-  for (uint32_t i = 0; i < w->life.count; i++)
-    if (w->life.carriers[i].kind == CARRIER_NODE && why_tells(w, &w->life.carriers[i]))
-      bitset_add(&carriers, w->life.carriers[i].id);
-  for (uint32_t i = 0; i < w->program->backend_count; i++)
-    add_facts(w, &w->program->backends[i], &carriers);
+  for (uint32_t i = 0; i < w->life.count; i++) {
+    const Carrier *c = &w->life.carriers[i];
+    for (uint32_t k = 0; k < w->program->backend_count; k++) {
+      const WhyBackend *b = &w->program->backends[k];
+      if (c->kind != CARRIER_NODE || !why_tells(w, c))
+        continue;
+      for (uint32_t f = b->first[c->id]; f; f = b->next[f - 1])
+        add_fact(w, k, &b->fact->nodes[f - 1]);
+    }
+  }
+  if (w->fact_count)
+    qsort(w->facts, w->fact_count, sizeof *w->facts, compare_facts);
 }
 
 /* --- changes --- */
@@ -186,8 +209,7 @@ static Followers index_followers(Why *w) {
 }
 
 /* What goes on for carrier i: what was found through it, and what another one found before it. */
-static void find_became(Why *w, uint32_t i, const Followers *f, const Bitset *own,
-                        WhyChange *change) {
+static void find_became(Why *w, uint32_t i, const Followers *f, WhyChange *change) {
   WordList ops = {0}, others = {0};
   const Carrier *all = w->life.carriers;
   uint32_t own_next = f->first[i + 1], other = all[i].next;
@@ -199,7 +221,7 @@ static void find_became(Why *w, uint32_t i, const Followers *f, const Bitset *ow
     other = take_other ? 0 : other;
     own_next = take_other ? own_next : f->next[own_next];
     add_word(&ops, carrier_name(w, next), true);
-    if (next->kind == CARRIER_NODE && w->t.loc && !bitset_has(own, next->loc) &&
+    if (next->kind == CARRIER_NODE && w->t.loc && !life_owns(&w->t.target, next->loc) &&
         !op_has_trait(next->op, OP_DELEGATE))
       add_word(&others, why_loc_name(w->g, next->loc, &w->arena), false);
   }
@@ -227,6 +249,7 @@ static void add_change(Why *w, WhyChange change) {
     w->changes[old - 1].count++;
     return;
   }
+  w->changes = arena_push(&w->arena, w->changes, w->change_count, sizeof *w->changes);
   w->changes[w->change_count++] = change;
   *slot = w->change_count;
 }
@@ -238,40 +261,45 @@ static int compare_changes(const void *a, const void *b) {
   return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Rules that changed a carrier in place. */
+/* A rule that changed a carrier in place. */
+typedef struct Edit {
+  uint32_t event;
+  OpId op; /* of the carrier */
+} Edit;
+
+static int compare_edits(const void *a, const void *b) {
+  const Edit *x = a, *y = b;
+  return x->event < y->event ? -1 : x->event > y->event;
+}
+
 static void find_edits(Why *w) {
-  const Trace *trace = w->g->trace;
-  Bitset carriers = bitset_make(&w->arena, w->g->node_count);
-  OpId *ops = ARENA_ARRAY(&w->arena, OpId, w->g->node_count);
-  for (uint32_t i = 0; i < w->life.count; i++)
-    if (w->life.carriers[i].kind == CARRIER_NODE) {
-      bitset_add(&carriers, w->life.carriers[i].id);
-      ops[w->life.carriers[i].id] = w->life.carriers[i].op;
+  const LifeIndex *index = w->program->index;
+  Edit *edits = NULL;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < w->life.count; i++) {
+    const Carrier *c = &w->life.carriers[i];
+    uint32_t event = c->kind == CARRIER_NODE ? life_first_edit(index, c->id) : LIFE_NO_EVENT;
+    for (; event != LIFE_NO_EVENT; event = life_next_event(index, event, false)) {
+      edits = arena_push(&w->arena, edits, count, sizeof *edits);
+      edits[count++] = (Edit){event, c->op};
     }
-  for (uint32_t i = 0; i < trace->count; i++) {
-    const TraceEvent *e = &trace->events[i];
-    if (e->kind == TRACE_EDITED && bitset_has(&carriers, e->node))
-      add_change(w, (WhyChange){.run = e->run,
-                                .change = LIFE_STAYS,
-                                .rule = e->rule,
-                                .what = why_op_name(ops[e->node], &w->arena),
-                                .of = "",
-                                .count = 1});
+  }
+  if (count)
+    qsort(edits, count, sizeof *edits, compare_edits);
+  for (uint32_t i = 0; i < count; i++) {
+    const TraceEvent *e = &w->g->trace->events[edits[i].event];
+    add_change(w, (WhyChange){.run = e->run,
+                              .change = LIFE_STAYS,
+                              .rule = e->rule,
+                              .what = why_op_name(edits[i].op, &w->arena),
+                              .of = "",
+                              .count = 1});
   }
 }
 
-static uint32_t count_edits(const Why *w) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < w->g->trace->count; i++)
-    count += w->g->trace->events[i].kind == TRACE_EDITED;
-  return count;
-}
-
 static void find_changes(Why *w) {
-  Bitset own = own_locs(w);
   Followers followers = index_followers(w);
   w->change_texts = w->change_keys = keymap_make(&w->arena, w->s->ctx.names.seed);
-  w->changes = ARENA_ARRAY(&w->arena, WhyChange, 2 * (size_t)w->life.count + count_edits(w) + 1);
   for (uint32_t i = 0; i < w->life.count; i++) {
     const Carrier *c = &w->life.carriers[i];
     if (!c->from && c->born)
@@ -288,20 +316,21 @@ static void find_changes(Why *w) {
                         .what = carrier_name(w, c),
                         .constant = c->kind == CARRIER_VALUE,
                         .count = 1};
-    find_became(w, i, &followers, &own, &change);
+    find_became(w, i, &followers, &change);
     add_change(w, change);
   }
   find_edits(w);
   for (uint32_t i = 0; i < w->change_count; i++)
     w->changes[i].order = i;
-  qsort(w->changes, w->change_count, sizeof *w->changes, compare_changes);
+  if (w->change_count)
+    qsort(w->changes, w->change_count, sizeof *w->changes, compare_changes);
 }
 
 /* --- one target --- */
 
 static void tell(Session *s, const WhyTarget *target, const WhyProgram *program, bool json,
                  StrBuf *out) {
-  Why w = {.s = s, .t = *target, .g = target->method->graph, .program = program};
+  Why w = {.s = s, .t = *target, .g = target->method->graph, .program = program, .json = json};
   arena_init(&w.arena);
   find_outputs(&w);
   w.life = life_find(program->index, target->target, &w.arena);
@@ -331,13 +360,33 @@ static Status tell_all(Session *s, const WhyTarget *targets, uint32_t count, boo
   return status;
 }
 
+/* name is the type of operators: hints at one of them. */
+static bool hint_type(const Session *s, StrView name, Diag *d) {
+  uint32_t count = 0;
+  const Graph *g = NULL;
+  LocId first = 0;
+  for (uint32_t m = 0; m < s->program.method_count; m++) {
+    const Graph *own = s->program.methods[m].graph;
+    for (LocId i = 1; i < own->loc_count; i++)
+      if (own->locs[i].name && sv_eq(graph_place(own, i).op, name) && !count++) {
+        g = own;
+        first = i;
+      }
+  }
+  if (count)
+    diag_hint(d,
+              "that is a type; give the name of an operator, as '" SV_FMT "'; --all tells of all",
+              SV_ARG(graph_place(g, first).node));
+  return count != 0;
+}
+
 static Status unknown(Session *s, StrView name, Arena *arena) {
   const char *nearest = why_nearest(s, name, arena);
   Diag *d = diag_begin(&s->sink, DIAG_USAGE, DIAG_NOWHERE);
   diag_message(d, "the model has no operator and no value '" SV_FMT "'", SV_ARG(name));
   if (nearest)
     diag_hint(d, "did you mean '%s'?", nearest);
-  else
+  else if (!hint_type(s, name, d))
     diag_hint(d, "'etc why MODEL --all' tells of all operators");
   return diag_end(d);
 }

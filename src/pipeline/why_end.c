@@ -1,4 +1,4 @@
-/* What became of an operator or value in the program: instructions, constants, memory. */
+/* What became of an operator or value in the program: instructions and constants. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -11,7 +11,6 @@
 typedef struct Ender {
   Why *w;
   const WhyProgram *p;
-  Bitset in_memory; /* values that are in Why.memory */
 } Ender;
 
 /* --- instructions --- */
@@ -52,7 +51,7 @@ static uint32_t *number_delegates(const Session *s, uint32_t method, Arena *aren
   return numbers;
 }
 
-static void add_backend(WhyProgram *p, const BackendFact *fact, Arena *arena) {
+static void add_backend(WhyProgram *p, const BackendFact *fact, uint32_t node_count, Arena *arena) {
   uint32_t last = 0;
   for (uint32_t i = 0; i < fact->node_count; i++)
     last = fact->nodes[i].partition > last ? fact->nodes[i].partition : last;
@@ -61,8 +60,16 @@ static void add_backend(WhyProgram *p, const BackendFact *fact, Arena *arena) {
   const DelegateFact **delegates = ARENA_ARRAY(arena, const DelegateFact *, (size_t)last + 1);
   for (uint32_t i = 0; i < fact->delegate_count; i++)
     delegates[fact->delegates[i].partition] = &fact->delegates[i];
+  WhyBackend b = {.fact = fact,
+                  .delegates = delegates,
+                  .first = ARENA_ARRAY(arena, uint32_t, (size_t)node_count + 1),
+                  .next = ARENA_ARRAY(arena, uint32_t, (size_t)fact->node_count + 1)};
+  for (uint32_t i = fact->node_count; i > 0; i--) {
+    b.next[i - 1] = b.first[fact->nodes[i - 1].node];
+    b.first[fact->nodes[i - 1].node] = i;
+  }
   p->backends = arena_push(arena, p->backends, p->backend_count, sizeof *p->backends);
-  p->backends[p->backend_count++] = (WhyBackend){fact, delegates};
+  p->backends[p->backend_count++] = b;
 }
 
 static void index_facts(WhyProgram *p, const Facts *f, const Graph *g, Arena *arena) {
@@ -71,7 +78,27 @@ static void index_facts(WhyProgram *p, const Facts *f, const Graph *g, Arena *ar
   for (uint32_t i = 0; i < f->delegation_count; i++) {
     const DelegationFact *d = &f->delegations[i];
     for (uint32_t k = 0; d->graph == g && k < d->backend_count; k++)
-      add_backend(p, &d->backends[k], arena);
+      add_backend(p, &d->backends[k], g->node_count, arena);
+  }
+}
+
+/* Where the bytes come from. */
+static const uint8_t *bytes_of(const Constant *c) {
+  return c->transform ? c->transform->source.data : c->data;
+}
+
+/* Constants that are in use, by their bytes. */
+static void index_constants(WhyProgram *p, const Graph *g, Arena *arena) {
+  p->constants = ARENA_NEW(arena, KeyMap);
+  *p->constants = keymap_make(arena, g->ctx->names.seed);
+  p->next_of_bytes = ARENA_ARRAY(arena, ValueId, (size_t)g->value_count + 1);
+  for (ValueId v = g->value_count; v-- > 1;) {
+    uint32_t *slot;
+    if (!value_is_const(g, v) || !g->values[v].use_count)
+      continue;
+    const uint8_t *bytes = bytes_of(value_lazy_constant(g, v));
+    p->next_of_bytes[v] = keymap_get(p->constants, &bytes, sizeof bytes, &slot);
+    *slot = v;
   }
 }
 
@@ -83,11 +110,14 @@ Status why_program_init(WhyProgram *p, const Session *s, uint32_t method, Arena 
   index_instructions(p, m->graph, &s->program.maps[method], arena);
   p->delegate = number_delegates(s, method, arena);
   index_facts(p, &s->program.facts, m->graph, arena);
-  return liveness_compute(m->graph, arena,
-                          (LivenessOptions){.in_place = planner->in_place,
-                                            .host_inputs = o->host_inputs,
-                                            .host_outputs = o->host_outputs},
-                          &p->live);
+  index_constants(p, m->graph, arena);
+  TRY(liveness_compute(m->graph, arena,
+                       (LivenessOptions){.in_place = planner->in_place,
+                                         .host_inputs = o->host_inputs,
+                                         .host_outputs = o->host_outputs},
+                       &p->live));
+  p->places = why_find_places(m->graph, &p->live, arena);
+  return STATUS_OK;
 }
 
 static void add_end(Why *w, WhyEnd end) {
@@ -177,20 +207,17 @@ static void end_constant(Ender *e, ValueId v) {
   add_end(w, end);
 }
 
-/* Whether `other` holds the bytes of c, in another order or as codes. */
-static bool made_from(const Constant *other, const Constant *c) {
-  const Constant *source = other->transform ? &other->transform->source : other;
-  const Constant *bytes = c->transform ? &c->transform->source : c;
-  return source->data && source->data == bytes->data && bytes->size;
-}
-
-/* Constants of the program that are the bytes of a constant of the model. */
+/* Constants of the program that are the bytes of a constant of the model, in another order or as
+ * codes perhaps. */
 static void end_bytes(Ender *e, ValueId v) {
-  const Graph *g = e->w->g;
-  for (ValueId other = 1; other < g->value_count; other++)
-    if (value_is_const(g, other) && g->values[other].use_count &&
-        made_from(value_lazy_constant(g, other), value_lazy_constant(g, v)))
-      end_constant(e, other);
+  const Constant *c = value_lazy_constant(e->w->g, v);
+  const uint8_t *bytes = bytes_of(c);
+  uint32_t *slot;
+  if (!bytes || !(c->transform ? c->transform->source.size : c->size))
+    return;
+  for (ValueId other = keymap_get(e->p->constants, &bytes, sizeof bytes, &slot); other;
+       other = e->p->next_of_bytes[other])
+    end_constant(e, other);
 }
 
 static void end_value(Ender *e, const Carrier *c) {
@@ -215,100 +242,6 @@ static void end_value(Ender *e, const Carrier *c) {
   }
 }
 
-/* --- memory --- */
-
-static bool overlap(const Storage *a, const Storage *b) {
-  return a->arena == b->arena && a->offset < b->offset + b->size && b->offset < a->offset + a->size;
-}
-
-static const Storage *storage_of(const Graph *g, ValueId v) {
-  uint32_t kind = g->values[v].kind;
-  bool there = kind == VALUE_INPUT || kind == VALUE_RESULT || kind == VALUE_STATE;
-  return there && g->values[v].storage ? &g->storages[g->values[v].storage] : NULL;
-}
-
-/* The operand that has the same place. */
-static ValueId in_place_of(const Graph *g, ValueId v) {
-  NodeId n = value_def(g, v);
-  const Storage *own = storage_of(g, v);
-  if (!n)
-    return 0;
-  FOR_OPERANDS(g, n, operand, {
-    const Storage *s = operand ? storage_of(g, operand) : NULL;
-    if (s && s->arena == own->arena && s->offset == own->offset && s->size && own->size)
-      return operand;
-  })
-  return 0;
-}
-
-/* Values of other spans in the same bytes, those first that have a name. */
-static void find_sharing(Ender *e, WhyMemory *m) {
-  const Graph *g = e->w->g;
-  ValueId *sharing = ARENA_ARRAY(&e->w->arena, ValueId, g->value_count);
-  for (int named = 1; named >= 0; named--)
-    for (ValueId v = 1; v < g->value_count; v++) {
-      const Storage *s = storage_of(g, v);
-      if (s && !g->values[v].name == !named &&
-          e->p->live.span_of[v] != e->p->live.span_of[m->value] && overlap(s, &m->storage))
-        sharing[m->sharing_count++] = v;
-    }
-  m->sharing = sharing;
-}
-
-static void lifetime(Ender *e, WhyMemory *m) {
-  Why *w = e->w;
-  uint32_t span = e->p->live.span_of[m->value];
-  m->from = m->to = "always";
-  if (!span || span > e->p->live.span_count)
-    return;
-  const Span *s = &e->p->live.spans[span - 1];
-  m->from = s->first == 0 ? "the begin of the call"
-                          : arena_printf(&w->arena, "instruction %" PRIu32, e->p->begin[s->first]);
-  if (s->last >= w->g->live_nodes + 1)
-    m->to = "the end of the call";
-  else
-    m->to = arena_printf(&w->arena, "instruction %" PRIu32,
-                         e->p->end[s->last] ? e->p->end[s->last] - 1 : 0);
-}
-
-static void add_memory(Ender *e, ValueId v) {
-  Why *w = e->w;
-  const Storage *s = storage_of(w->g, v);
-  if (!s || !s->size || bitset_has(&e->in_memory, v))
-    return;
-  bitset_add(&e->in_memory, v);
-  w->memory = arena_push(&w->arena, w->memory, w->memory_count, sizeof *w->memory);
-  WhyMemory *m = &w->memory[w->memory_count++];
-  *m = (WhyMemory){.value = v, .storage = *s, .bank = "", .in_place = in_place_of(w->g, v)};
-  if (s->arena && s->arena <= w->g->bank_count)
-    m->bank = arena_strdup(&w->arena, w->g->banks[s->arena - 1].name);
-  lifetime(e, m);
-  find_sharing(e, m);
-}
-
-/* Whether result v of a delegate is an output of the target in the model. */
-static bool is_output_of_target(const Why *w, ValueId v) {
-  for (uint32_t i = 0; i < w->output_count; i++)
-    if (w->outputs[i] == value_cget(w->g, v)->name)
-      return true;
-  return false;
-}
-
-static void find_memory(Ender *e) {
-  Why *w = e->w;
-  for (uint32_t i = 0; i < w->end_count; i++) {
-    const WhyEnd *end = &w->ends[i];
-    if (end->kind == WHY_INPUT || end->kind == WHY_STATE)
-      add_memory(e, end->value);
-    for (uint32_t k = 0;
-         end->node && !w->t.target.value && k < node_cget(w->g, end->node)->result_count; k++) {
-      ValueId v = node_result(w->g, end->node, k);
-      if (end->kind != WHY_DELEGATE || is_output_of_target(w, v))
-        add_memory(e, v);
-    }
-  }
-}
-
 /* Where the bytes of a constant are in the program, that is enough. */
 static void keep_constants(Why *w) {
   uint32_t constants = 0;
@@ -329,7 +262,7 @@ static int compare_ends(const void *a, const void *b) {
 }
 
 void why_find_ends(Why *w) {
-  Ender e = {.w = w, .p = w->program, .in_memory = bitset_make(&w->arena, w->g->value_count)};
+  Ender e = {.w = w, .p = w->program};
   for (uint32_t i = 0; i < w->life.count; i++) {
     const Carrier *c = &w->life.carriers[i];
     if (!why_tells(w, c))
@@ -342,5 +275,5 @@ void why_find_ends(Why *w) {
   keep_constants(w);
   if (w->end_count)
     qsort(w->ends, w->end_count, sizeof *w->ends, compare_ends);
-  find_memory(&e);
+  why_find_memory(w);
 }

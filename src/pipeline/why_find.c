@@ -103,12 +103,30 @@ WhyTarget *why_targets(const Session *s, StrView name, Arena *arena, uint32_t *c
   return f.found;
 }
 
+/* One location of an operator of the model, of which there may be several. */
+static void add_location(Finder *f, KeyMap *known, uint32_t method, LocId id) {
+  const Loc *loc = &f->s->program.methods[method].graph->locs[id];
+  uint64_t key[] = {method, loc->name, loc->scope, (uint64_t)loc->index, loc->op_type};
+  uint32_t *slot, found = keymap_get(known, key, sizeof key, &slot);
+  if (!found) {
+    WhyTarget *t = add(f, method);
+    t->loc = id;
+    t->name = loc->name;
+    *slot = found = f->count;
+  }
+  LifeTarget *target = &f->found[found - 1].target;
+  LocId *locs = (LocId *)target->locs;
+  target->locs = locs = arena_push(f->arena, locs, target->loc_count, sizeof *locs);
+  locs[target->loc_count++] = id;
+}
+
 WhyTarget *why_operators(const Session *s, Arena *arena, uint32_t *count) {
   Finder f = {.s = s, .arena = arena};
+  KeyMap known = keymap_make(arena, s->ctx.names.seed);
   for (uint32_t m = 0; m < s->program.method_count; m++)
     for (LocId i = 1; i < s->program.methods[m].graph->loc_count; i++)
       if (s->program.methods[m].graph->locs[i].index >= 0)
-        add_operator(&f, m, i);
+        add_location(&f, &known, m, i);
   *count = f.count;
   return f.found;
 }

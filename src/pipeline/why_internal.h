@@ -63,12 +63,15 @@ typedef struct WhyEnd {
 typedef struct WhyMemory {
   ValueId value;
   Storage storage;
-  const char *bank;       /* "" without banks */
-  const char *from, *to;  /* "instruction 3", "the call", "the end" */
-  ValueId in_place;       /* the operand that it is written over, or whose memory it is; 0: none */
-  const ValueId *sharing; /* other values that have some of its bytes at another time */
+  const char *bank;        /* "" without banks */
+  const char *from, *to;   /* "instruction 3", "the call", "the end" */
+  ValueId in_place;        /* the operand that it is written over, or whose memory it is; 0: none */
+  const ValueId *sharing;  /* other values that have some of its bytes at another time */
+  uint32_t sharing_listed; /* in `sharing`: all, or the first few of them for text */
   uint32_t sharing_count;
 } WhyMemory;
+
+enum { SHARING_SHOWN = 4 }; /* in text */
 
 /* What a backend made of a carrier. */
 typedef struct WhyFact {
@@ -76,13 +79,30 @@ typedef struct WhyFact {
   const BackendFact *backend;
   const DelegateFact *delegate; /* NULL: it refused the node */
   uint32_t number;              /* of the delegate, as `etc inspect` counts them */
+  uint32_t order;               /* of the backend */
 } WhyFact;
 
 /* What a backend said of the nodes of a method. */
 typedef struct WhyBackend {
   const BackendFact *fact;
   const DelegateFact **delegates; /* by partition; NULL: it became none */
+  uint32_t *first;                /* by node: 1 + the first fact of it, 0: none */
+  uint32_t *next;                 /* by fact: 1 + the next one of that node */
 } WhyBackend;
+
+/* Values that lie in the same bytes: those with a name first, then by number. */
+typedef struct WhyPlace {
+  Storage storage;
+  ValueId *values;
+  uint32_t count;
+} WhyPlace;
+
+/* The planned memory of a method. */
+typedef struct WhyPlaces {
+  WhyPlace *items;
+  uint32_t count;
+  KeyMap spans; /* by place and span: how many values of the place are in the span */
+} WhyPlaces;
 
 /* The program of a method: when what runs, and lies where. */
 typedef struct WhyProgram {
@@ -95,11 +115,15 @@ typedef struct WhyProgram {
                          them, from 1, over all methods; 0: it calls none */
   uint32_t *begin, *end; /* by position of nodes, from 1: the first instruction of it or of those
                             behind, and the first behind it */
+  WhyPlaces *places;
+  KeyMap *constants;      /* by the address of bytes: the first constant made of them, if used */
+  ValueId *next_of_bytes; /* by constant: the next one */
 } WhyProgram;
 
 typedef struct Why {
   Session *s;
   Arena arena;
+  bool json; /* all is told, else what is shown */
   WhyTarget t;
   const Graph *g;
   const WhyProgram *program;
@@ -125,6 +149,10 @@ bool why_tells(const Why *w, const Carrier *c);
 Status why_program_init(WhyProgram *p, const Session *s, uint32_t method, Arena *arena);
 /* Fills in ends and memory. */
 void why_find_ends(Why *w);
+/* Where planned memory is (why_memory.c). */
+WhyPlaces *why_find_places(const Graph *g, const Liveness *live, Arena *arena);
+/* The memory of ends, with their lifetimes and what shares it. */
+void why_find_memory(Why *w);
 
 /* "aten::add.Tensor" */
 const char *why_op_name(OpId op, Arena *arena);

@@ -6,7 +6,7 @@
 #include "pipeline/why_internal.h"
 #include "support/json.h"
 
-enum { SHOWN = 8, SHARING_SHOWN = 4 };
+enum { SHOWN = 8 };
 
 static const struct {
   const char *key, *text; /* text: behind what changed, and before what it became */
@@ -326,12 +326,12 @@ static void text_memory(Why *w, const WhyMemory *m, StrBuf *out) {
     return;
   begin_line(out, "");
   strbuf_append(out, SV("shares bytes, at other times, with "));
-  for (uint32_t i = 0; i < m->sharing_count && i < SHARING_SHOWN; i++) {
+  for (uint32_t i = 0; i < m->sharing_listed; i++) {
     strbuf_append(out, i ? SV(", ") : SV(""));
     strbuf_append_printable(out, sv_from(why_value_name(w, m->sharing[i], &w->arena)));
   }
-  if (m->sharing_count > SHARING_SHOWN)
-    strbuf_printf(out, " and %" PRIu32 " more", m->sharing_count - SHARING_SHOWN);
+  if (m->sharing_count > m->sharing_listed)
+    strbuf_printf(out, " and %" PRIu32 " more", m->sharing_count - m->sharing_listed);
   strbuf_append_char(out, '\n');
 }
 
@@ -475,7 +475,7 @@ static void json_memory(Why *w, const WhyMemory *m, JsonWriter *j) {
     json_named_string(j, "in_place_of", plain_name(w, m->in_place));
   json_key(j, "shares_with");
   json_open_array(j);
-  for (uint32_t i = 0; i < m->sharing_count; i++)
+  for (uint32_t i = 0; i < m->sharing_listed; i++)
     json_string(j, plain_name(w, m->sharing[i]));
   json_close_array(j);
   json_close_object(j);

@@ -60,7 +60,11 @@ EtcStatus yaml_next(YamlReader *r) {
   if (r->parser.error == YAML_MEMORY_ERROR)
     memory_fail(SIZE_MAX);
   if (!r->has_event)
-    return yaml_wrong(r, NULL, "%s", r->parser.problem ? r->parser.problem : "this is no YAML");
+    return yaml_wrong(
+        r,
+        "the file is no YAML from there on: look for a bracket, a quote or a colon that is "
+        "missing before it",
+        "%s", r->parser.problem ? r->parser.problem : "this is no YAML");
   if (r->event.type == YAML_ALIAS_EVENT)
     return yaml_wrong(r, NULL, "aliases are not supported");
   return ETC_OK;

@@ -102,9 +102,9 @@ static void text_memory(StrBuf *out, const PteMethod *m, PteMemory memory, Deleg
     }
     strbuf_append_char(out, '\n');
   }
-  strbuf_append(out, SV("  live peak: "));
+  strbuf_append(out, SV("  in use at once: "));
   inspect_append_bytes(out, memory.live_peak);
-  strbuf_printf(out, " at least; gap %llu bytes (%.1f %%)\n",
+  strbuf_printf(out, " at least; the arenas have %llu bytes (%.1f %%) more\n",
                 (unsigned long long)inspect_gap(memory),
                 inspect_gap(memory) ? inspect_gap_percent(memory) : 0.0);
   if (!d.packed && !d.workspace)
@@ -156,9 +156,9 @@ static void text_curve(StrBuf *out, const PteMethod *m, const DimCurve *c) {
 static void text_dims(StrBuf *out, const PteMethod *m, const MethodDims *d, bool all) {
   uint32_t shown = all || d->count < MAX_DIMS_SHOWN ? d->count : MAX_DIMS_SHOWN;
   if (d->fault)
-    strbuf_printf(out, "  live peak by input dim: not known: %s\n", d->fault);
+    strbuf_printf(out, "  in use at once by input dim: not known: %s\n", d->fault);
   if (d->count)
-    strbuf_append(out, SV("  live peak by input dim, the others at their bounds or what "
+    strbuf_append(out, SV("  in use at once by input dim, the others at their bounds or what "
                           "follows (the arenas stay as they are):\n"));
   for (uint32_t i = 0; i < shown; i++)
     text_curve(out, m, &d->curves[i]);
@@ -166,11 +166,12 @@ static void text_dims(StrBuf *out, const PteMethod *m, const MethodDims *d, bool
     strbuf_printf(out, "    %u more dims\n", d->left_out + d->count - shown);
 }
 
-/* "1 value", "2 values" */
+/* "1 value", "2 values"; of "kernel_calls" "2 kernel calls". */
 static void text_count(StrBuf *out, uint64_t count, const char *plural) {
   size_t size = strlen(plural);
   strbuf_printf(out, "%llu ", (unsigned long long)count);
-  strbuf_append(out, (StrView){plural, count == 1 ? size - 1 : size});
+  for (size_t i = 0; i < (count == 1 ? size - 1 : size); i++)
+    strbuf_append_char(out, plural[i] == '_' ? ' ' : plural[i]);
 }
 
 /* --- instructions --- */
@@ -293,7 +294,7 @@ static void text_file(StrBuf *out, const PteProgram *p, Arena *arena) {
   strbuf_append_escaped(out, sv_from(p->file.path));
   strbuf_append(out, SV(", "));
   inspect_append_bytes(out, p->file.size);
-  strbuf_printf(out, ", version %u\nprogram: ", p->version);
+  strbuf_printf(out, ", schema version %u\nprogram: ", p->version);
   inspect_append_bytes(out, p->program_size);
   strbuf_append(out, p->has_header ? SV(", extended header") : SV(", no extended header"));
   if (p->segment_count)

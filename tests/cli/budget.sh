@@ -62,6 +62,27 @@ t lower net.etir --quantize int8 --calibrate $calib/relu.npz -o r.pte -q
 cmp q.pte r.pte && echo "measuring changes nothing"
 t lower net.etir --quantize int8 --calibrate $calib/relu.npz --max-drop 30 -o q.pte --budget sqnr.yaml -v
 
+# Limits of one method, beside those of the program.
+cat >methods.yaml <<END
+arena: 1K
+methods:
+  a: {arena: 64, kernels: {different: 1, calls: 1}, outside: 1, time: 1ms}
+  b:
+    arena: {total: 4, 1: 48}
+    delegates: {count: 0, code: 0, memory: 0}
+END
+two="lower --method a=$data/relu.onnx --method b=$data/add.onnx --dim batch=2"
+t $two -o two.pte --budget methods.yaml
+sed -i 's/total: 4/total: 4K/; s/1: 48/1: 4K/' methods.yaml
+t $two -o two.pte --budget methods.yaml -v
+t size two.pte --budget methods.yaml
+t size two.pte --budget methods.yaml --json | tail -n 30
+t $two --backend xnnpack:min-ops=1 -o no.pte --budget methods.yaml
+printf 'methods: {c: {arena: 1K}}\n' >methods.yaml
+t $two -o no.pte --budget methods.yaml
+printf 'methods: {a: {arena: {dram: 1K}}}\n' >methods.yaml
+t $two -o no.pte --budget methods.yaml
+
 # What is no budget.
 bad() {
   printf '%b' "$1" >bad.yaml
@@ -81,6 +102,19 @@ bad 'delegates: {nodes: 1}\n'
 bad 'sqnr: 20ms\n'
 bad 'time: soon\n'
 bad 'file: {total: 3}\n'
+bad 'sram: 3K\n'
+bad 'flash: 3K\n'
+bad 'method: {forward: {arena: 3K}}\n'
+bad 'methods: 3\n'
+bad 'methods: [forward]\n'
+bad 'methods: {forward: 3K}\n'
+bad 'methods: {forward: {file: 3K}}\n'
+bad 'methods: {forward: {sqnr: 30}}\n'
+bad 'methods: {forward: {methods: {forward: {arena: 3}}}}\n'
+bad 'methods: {forward: {arena: 3 apples}}\n'
+bad 'methods: {forward: {arena: 3K, arena: 4K}}\n'
+bad 'methods: {forward: {arena: 3K}}\nmethods: {forward: {arena: 4K}}\n'
+bad 'methods: {forward: {}}\n'
 bad 'arena: [1, 2]\n'
 bad 'arena: {1: 3K, 1: 4K}\n'
 bad 'arena: {total: 3K}\narena: 4K\n'

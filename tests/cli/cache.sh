@@ -115,7 +115,7 @@ u lower $data/relu.onnx --dim batch=2 --cache a.pte -o c.pte
 u lower $data/relu.onnx --dim batch=2 --cache missing/cache -o c.pte
 u lower $data/relu.onnx --dim batch=2 --cache cache/x/../y -o c.pte
 u lower $data/relu.onnx --dim batch=2 --cache '' -o c.pte
-for option in --artifacts=x --map=x --bundle=x --external-weights=x --explain --time-passes --print-changed; do
+for option in --artifacts=x --bundle=x --external-weights=x --explain --time-passes --print-changed; do
   u $relu -o c.pte $option 2>&1 | head -2 | tail -1
 done
 ls c.pte x missing 2>/dev/null
@@ -128,6 +128,21 @@ wait
 for i in 1 2 3 4 5 6 7 8; do cmp a.pte "many$i.pte"; done
 entries 1
 u $relu -o b.pte --diagnostics json
+# The map of the program is kept with it, as another entry.
+u $relu -o b.pte --map first.json --diagnostics json
+u $relu -o b.pte --map second.json --diagnostics json
+"$ETC" lower $data/relu.onnx --dim batch=2 -q -o plain.pte --map plain.json
+cmp first.json plain.json && cmp second.json plain.json && cmp b.pte plain.pte && echo "the same map"
+ls cache | sed 's/.*[.]//' | sort | uniq -c | sed 's/^ *//'
+u $relu -o b.pte --diagnostics json
+printf 'x' >>"$(ls cache/*.json)"
+u $relu -o b.pte --map third.json
+ls third.json 2>/dev/null
+rm cache/*.json
+u $relu -o b.pte --map third.json --diagnostics json
+cmp third.json plain.json && rm cache/*.json "$(grep -l '^map' cache/*.txt)"
+rm -r cache
+u $relu -q -o b.pte
 # A folder that cannot be written to: what is there is used, the rest is lowered each time. Root could write all the same.
 cp "$ETC" own-etc
 own=

@@ -9,7 +9,7 @@ for set in relu_deflated.npz folder; do
 done
 for shards in 2 7 64; do
   for i in $(seq 0 $((shards - 1))); do
-    "$ETC" calibrate $data/relu.onnx --dim batch=1 --data $calib/relu.npz --shard $i/$shards -o $shards-$i.stats
+    "$ETC" calibrate -q $data/relu.onnx --dim batch=1 --data $calib/relu.npz --shard $i/$shards -o $shards-$i.stats
   done
   "$ETC" calibrate --merge $shards-*.stats -o merged.stats
   cmp merged.stats whole.stats && echo $shards shards: the same

@@ -48,6 +48,7 @@ t embed add.pte -o no.c --header folder
 t embed $data/add.onnx -o no.c
 t embed missing.pte -o no.c
 t embed $data/x23.npy -o no.c
+t embed two.pte -o .
 head -c 300 two.pte >short.pte
 t embed short.pte -o no.c
 cp add.pte wrong.ptd

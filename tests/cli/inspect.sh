@@ -71,3 +71,7 @@ graph @forward level(edge) {
 END
 t lower view.etir -o view.pte
 t inspect view.pte
+
+# Sizes are of models: a program has its own.
+t lower $data/relu.onnx --dim batch=2 -q -o sized.pte
+t inspect sized.pte --dim batch=3

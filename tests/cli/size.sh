@@ -41,3 +41,32 @@ t size $data/decoder.onnx
 t size no.pte
 head -c 100 d.pte >cut.pte
 t size cut.pte
+
+# --map: the names that `etc lower --size` has.
+for backend in '' '--backend xnnpack:min-ops=1'; do
+  "$ETC" lower $data/why.onnx $backend -o m.pte --map m.json --size >lowered 2>&1
+  "$ETC" size m.pte --map m.json >read
+  grep -v '^wrote\|^  also wrote\|^  arena .*weights\|hint:' lowered | cmp - read && echo same
+done
+t size m.pte --map m.json
+printf 'file: 1K\nkernels: 1\n' >small.yaml
+t size m.pte --map m.json --budget small.yaml
+"$ETC" lower --method a=$data/add.onnx --method b=$data/relu.onnx --dim batch=2 --constant c=3 -q -o two.pte --map two.json
+t size two.pte --map two.json
+# What is no map, or another program's.
+t size m.pte --map two.json
+t size two.pte --map m.json
+t lower $data/add.onnx -q -o add.pte --map add.json
+t size two.pte --map add.json
+sed 's/"index": 1,/"index": 2,/' m.json >order.json
+t size m.pte --map order.json
+sed '/"call"/s/aten::[a-z]*/aten::other/' m.json >other.json
+t size m.pte --map other.json
+head -c 300 m.json >cut.json
+t size m.pte --map cut.json
+t size m.pte --map $data/add.onnx
+: >empty.json
+t size m.pte --map empty.json
+t size m.pte --map none.json
+t size m.pte --map .
+t size m.pte --map

@@ -15,3 +15,7 @@
 "$ETC" lower $data/add.onnx -o a.pte --time-passes=json 2>&1 | tr -d ' \n' | grep -c '"pass":"plan_memory","stage":"to_executorch","method":"forward","seconds":'
 t lower $data/add.onnx -o b.pte --skip-pass eliminate_dead --skip-pass fold_constants
 cmp a.pte b.pte && echo "same bytes"
+# A word that is no code: what there is about it.
+t explain dimension
+t explain budget
+t explain nonsense-word

@@ -16,6 +16,7 @@ t why $model "choice(subgraph)/inner"
 t why $model then
 t why $model corv
 t why $model nothing-like-it
+t why $model Conv
 t why $data/why.onnx
 t why conv
 t why $data/why.onnx conv more

@@ -360,6 +360,12 @@ static void test_other_formats(void **state) {
   refuse(&p, DIAG_PROTO_WIRE, "web page");
   proto_raw(&p, "\x30\0\0\0ET12eh00", 12);
   refuse(&p, DIAG_PROTO_WIRE, "ExecuTorch program already");
+  proto_raw(&p, "\x1f\x8b\x08\x00", 4);
+  refuse(&p, DIAG_PROTO_WIRE, "gunzip");
+  proto_raw(&p, "\x93NUMPY\x01\x00", 8);
+  refuse(&p, DIAG_PROTO_WIRE, "NumPy array");
+  proto_raw(&p, "GGUF\x03\x00\x00\x00", 8);
+  refuse(&p, DIAG_PROTO_WIRE, "GGUF");
 }
 
 int main(void) {

@@ -62,9 +62,10 @@ static void test_text(void **state) {
   assert_contains(text, "segment 0: 48 bytes");
   assert_contains(text, "operator libraries: portable\n");
   assert_contains(text, "input 0: f32[2, 3]\n");
-  assert_contains(text, "16 values, 6 instructions: 6 kernel_calls");
+  assert_contains(text, "16 values, 6 instructions: 6 kernel calls");
   assert_contains(text, "arena 1: 192 bytes");
-  assert_contains(text, "live peak: 96 bytes at least; gap 96 bytes (100.0 %)");
+  assert_contains(text,
+                  "in use at once: 96 bytes at least; the arenas have 96 bytes (100.0 %) more");
   assert_contains(text, "       2  aten::add.out\n       1  aten::cat.out\n");
   pte_program_close(&p);
 }
@@ -91,7 +92,7 @@ static void test_by_dim(void **state) {
   PteProgram p;
   open_sample(f, sample_dynamic, &p);
   pte_inspect_text(&p, true, &f->out);
-  assert_contains(strbuf_cstr(&f->out), "live peak: 256 bytes");
+  assert_contains(strbuf_cstr(&f->out), "in use at once: 256 bytes");
   assert_contains(strbuf_cstr(&f->out),
                   "    input 0 dim 0: 1 -> 32 bytes, 2 -> 64, 4 -> 128, 6 -> 192, 8 -> 256; "
                   "at these 0 + 32 * dim\n");

@@ -1,6 +1,7 @@
 /* etc calibrate: statistics of all values of a model over a data set, or a shard of it, and shards
  * merged. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "command.h"
 #include "pipeline/settings.h"
@@ -138,6 +139,9 @@ static EtcStatus run_collect(const CommandLine *line, const char *output) {
   if (status == ETC_OK)
     status = session_status(collect(s, method, set, output, shard));
   progress_stop();
+  if (status == ETC_OK && !s->sink.quiet && s->sink.format == DIAG_TEXT)
+    fprintf(stderr, "wrote %s, ranges from %" PRIu64 " sample%s\n", output, dataset_count(set),
+            dataset_count(set) == 1 ? "" : "s");
   dataset_close(set);
   return status;
 }

@@ -1,5 +1,6 @@
 /* etc embed: programs as source text that firmware is built with. */
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "command.h"
 #include "pte/embed.h"
@@ -28,6 +29,11 @@ static const char *default_header(Session *s, const char *output) {
   return arena_printf(&s->arena, SV_FMT "h", SV_ARG(((StrView){output, size})));
 }
 
+static bool is_folder(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static EtcStatus set_names(Job *j, const CommandLine *line) {
   Session *s = j->session;
   j->path = line->arguments[0];
@@ -35,11 +41,17 @@ static EtcStatus set_names(Job *j, const CommandLine *line) {
   if (!j->output)
     return session_usage(s, "--output", "add -o OUT.c or -o OUT.S",
                          "there is no name for the output");
-  if (!embed_form(sv_from(j->output), &j->embed.form))
+  if (embed_form(sv_from(j->output), &j->embed.form)) {
+    j->header = command_line_value(line, OPT_HEADER);
+  } else if (is_folder(j->output)) {
+    return session_usage(s, "--output",
+                         arena_printf(&s->arena, "name a file in it: -o %s/program.c", j->output),
+                         "'%s' is a folder", j->output);
+  } else {
     return session_usage(s, "--output",
                          "the name ends in .c, .cc, .cpp or .cxx, or in .S for the assembler",
                          "'%s' says neither C nor assembler", j->output);
-  j->header = command_line_value(line, OPT_HEADER);
+  }
   if (!j->header)
     j->header = default_header(s, j->output);
   if (strcmp(j->header, j->output) == 0 || file_same(j->header, j->output))

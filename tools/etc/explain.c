@@ -76,6 +76,21 @@ static int print_markdown(const CommandLine *line) {
 
 static char upper(char c) { return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c; }
 
+/* What has the word in its summary: "E0317 DIM_UNBOUND, E0319 …"; NULL. */
+static const char *about(Arena *arena, const char *word) {
+  enum { SHOWN = 6, SHORTEST = 3 };
+  const char *text = NULL;
+  uint32_t count = 0;
+  for (unsigned i = 0; i < DIAG_CODE_COUNT && strlen(word) >= SHORTEST; i++) {
+    const DiagRow *row = diag_row((DiagCode)i);
+    if (!strstr(row->summary, word) || ++count > SHOWN)
+      continue;
+    text = arena_printf(arena, "%s%s%s (%s)", text ? text : "", text ? ", " : "", row->code,
+                        row->summary);
+  }
+  return text && count > SHOWN ? arena_printf(arena, "%s and %u more", text, count - SHOWN) : text;
+}
+
 static EtcStatus unknown(const CommandLine *line, const char *given) {
   Session *s = line->session;
   const char *names[2 * DIAG_CODE_COUNT];
@@ -84,10 +99,12 @@ static EtcStatus unknown(const CommandLine *line, const char *given) {
     names[2 * i + 1] = diag_row((DiagCode)i)->code;
   }
   int nearest = text_nearest(sv_from(given), names, COUNT_OF(names));
-  return session_usage(s, "",
-                       nearest < 0 ? "'etc explain' lists all codes"
-                                   : arena_printf(&s->arena, "did you mean %s?", names[nearest]),
-                       "there is no diagnostic '%s'", given);
+  const char *found = about(&s->arena, given), *hint = "'etc explain' lists all codes";
+  if (nearest >= 0)
+    hint = arena_printf(&s->arena, "did you mean %s?", names[nearest]);
+  else if (found)
+    hint = arena_printf(&s->arena, "about that there are: %s", found);
+  return session_usage(s, "", hint, "there is no diagnostic '%s'", given);
 }
 
 int cmd_explain(const CommandLine *line) {

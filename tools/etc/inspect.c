@@ -62,6 +62,10 @@ static EtcStatus inspect_program(const CommandLine *line, const char *path, cons
   Session *s = line->session;
   if (!read && sv_has_suffix(sv_from(path), SV(".ptd")))
     return inspect_tensors(line, path, out);
+  if (command_line_has(line, OPT_DIM))
+    return session_usage(s, "--dim", "give --dim when the .onnx is lowered or inspected",
+                         "'%s' is not an ONNX model: its dimensions are fixed or bounded already",
+                         path);
   PteProgram program;
   EtcStatus status =
       session_status(read ? pte_program_open_bytes(&program, &s->sink, read->mapped.path,

@@ -22,7 +22,10 @@ int cmd_lower(const CommandLine *line) {
   const char *output = command_line_value(line, OPT_OUTPUT);
   EtcStatus status = command_line_apply(line);
   if (status == ETC_OK && line->argument_count > 1)
-    status = expect_arguments(line, 1, "a model");
+    status =
+        session_usage(line->session, "",
+                      "a program of several models has several methods: --method NAME=MODEL.onnx",
+                      "'etc lower' takes one model; '%s' is another one", line->arguments[1]);
   progress_start(line);
   if (status == ETC_OK && line->argument_count)
     status = etc_session_add_method(session, "forward", line->arguments[0]);

@@ -57,8 +57,8 @@ EtcStatus expect_arguments(const CommandLine *line, uint32_t count, const char *
   const CommandRow *row = &command_table[line->command];
   if (line->argument_count == count)
     return ETC_OK;
-  const char *usage =
-      arena_printf(&line->session->arena, "usage: etc %s %s", row->name, row->arguments);
+  const char *usage = arena_printf(&line->session->arena, "usage: etc %s%s%s", row->name,
+                                   row->arguments[0] ? " " : "", row->arguments);
   if (line->argument_count < count)
     return session_usage(line->session, "", usage, "'etc %s' needs %s", row->name, what);
   return session_usage(line->session, "", usage, "'etc %s' takes no argument '%s'", row->name,

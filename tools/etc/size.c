@@ -1,6 +1,7 @@
 /* etc size: what a program takes of flash and of SRAM. */
 #include "command.h"
 #include "pipeline/budget.h"
+#include "pipeline/model_names.h"
 #include "pte/size.h"
 
 static void print(const CommandLine *line, const PteProgram *p, const PteSize *size,
@@ -24,6 +25,22 @@ static void print(const CommandLine *line, const PteProgram *p, const PteSize *s
   strbuf_append_char(out, '\n');
 }
 
+/* Measures the program, and holds it against the budget, if there is one. */
+static EtcStatus measure(const CommandLine *line, const PteProgram *p, PteSize *size,
+                         BudgetResult *budget) {
+  Session *s = line->session;
+  const char *map = command_line_value(line, OPT_SIZE_MAP);
+  PteNames model;
+  EtcStatus status = ETC_OK;
+  if (map)
+    status = session_status(map_names_read(s, map, p, &model));
+  if (status != ETC_OK)
+    return status;
+  *size = pte_size(p, map ? &model : NULL, &s->arena);
+  return s->budget ? budget_check(s, s->budget, p, size, map ? &model : NULL, NULL, budget)
+                   : ETC_OK;
+}
+
 int cmd_size(const CommandLine *line) {
   Session *s = line->session;
   PteProgram program;
@@ -36,17 +53,15 @@ int cmd_size(const CommandLine *line) {
     return (int)status;
   program.readers = s->ctx.readers;
   BudgetResult budget = {0};
-  PteSize size = pte_size(&program, NULL, &s->arena);
-  if (s->budget)
-    status = budget_check(s, s->budget, &program, &size, NULL, NULL, &budget);
-  if (status != ETC_OK) {
-    pte_program_close(&program);
-    return (int)status;
-  }
+  PteSize size;
   StrBuf text;
   strbuf_init(&text);
-  print(line, &program, &size, s->budget ? &budget : NULL, &text);
+  status = measure(line, &program, &size, &budget);
+  if (status == ETC_OK)
+    print(line, &program, &size, s->budget ? &budget : NULL, &text);
   pte_program_close(&program);
   int printed = print_and_release(line, &text);
+  if (status != ETC_OK)
+    return (int)status;
   return budget.over ? ETC_FAILED : printed;
 }

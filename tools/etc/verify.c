@@ -34,8 +34,8 @@ static Status verify_methods(PteFile *pte, const Context *ctx, StrBuf *out) {
     const PteMemory memory = pte_method_memory(&pte->program.methods[i]);
     strbuf_append(out, SV("method '"));
     strbuf_append_printable(out, intern_get(&ctx->names, g->name));
-    strbuf_printf(out, "': %u operations, arena %" PRIu64 " bytes: %s\n", g->live_nodes,
-                  memory.arena, one == STATUS_OK ? "ok" : "NOT ok");
+    strbuf_printf(out, "': %u operation%s, arena %" PRIu64 " bytes: %s\n", g->live_nodes,
+                  g->live_nodes == 1 ? "" : "s", memory.arena, one == STATUS_OK ? "ok" : "NOT ok");
   }
   return status;
 }
