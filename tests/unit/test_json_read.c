@@ -16,7 +16,7 @@ static void begin(Reading *r, const char *text) {
 static void test_members(void **state) {
   (void)state;
   Reading r;
-  StrView key, text;
+  StrView key, text = {NULL, 0};
   uint64_t number = 0;
   begin(&r, " {\"skipped\": [1, {\"a\": [true, null, -1.5e3, {}, []]}, \"]\"],\n"
             "  \"n\": 18446744073709551615, \"list\": [\"x\", \"\"] } ");
@@ -48,7 +48,7 @@ static void test_strings(void **state) {
   };
   for (size_t i = 0; i < COUNT_OF(cases); i++) {
     Reading r;
-    StrView text;
+    StrView text = {NULL, 0};
     begin(&r, cases[i][0]);
     assert_true(json_read_string(&r.json, &text));
     assert_true(sv_eq_str(text, cases[i][1]));
