@@ -140,7 +140,7 @@ static uint32_t whole_factor(XnnLowering *l, SymInt from, SymInt to) {
   SymTable *t = &l->g->syms;
   SymInt factor = sym_floordiv(t, to, from);
   bool whole =
-      sym_is_const(factor) && factor > 0 && factor <= 4096 && sym_mul(t, from, factor) == to;
+      sym_is_const(factor) && factor > 0 && factor <= MOST_TIMES && sym_mul(t, from, factor) == to;
   return whole ? (uint32_t)factor : 0;
 }
 

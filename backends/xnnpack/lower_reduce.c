@@ -172,8 +172,8 @@ XnnMeanForm xl_mean_form(XnnLowering *l, NodeId n) {
   return channels && sym_is_const(r.reduced) ? MEAN_OF_CHANNELS : MEAN_OF_ROWS;
 }
 
-/* The order of the axes of t in which those that are summed lie before the last one, which is none
- * of them. Returns how many there are. */
+/* The permutation of the axes of t that puts the reduced ones just before the last axis, which is
+ * not reduced. Returns the number of axes. */
 static uint32_t reduced_inside(XnnLowering *l, const Reduction *r, const Permuted *t, uint32_t axes,
                                uint32_t *perm) {
   uint32_t count = 0, last = r->rank;

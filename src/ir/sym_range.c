@@ -181,7 +181,7 @@ static bool has_multiple(const SymExpr *sum, const SymExpr *e, SymInt handle, in
   return true;
 }
 
-/* An expression as a sum: of itself, if it is none. */
+/* The terms of a sum; any other expression is a sum of one term, itself. */
 static uint32_t sum_terms(const SymTable *t, const SymInt *v, const SymInt **terms,
                           const int64_t **coefficients, int64_t *constant) {
   static const int64_t one = 1;

@@ -349,8 +349,8 @@ static void make_buffers(Checker *c) {
 
 /* --- in-place calls --- */
 
-/* The one operand whose memory the first result of n takes over by right, as a buffer + 1; 0 when
- * there is none. Every use of that memory by the call must be one that the kernel can overwrite. */
+/* The one operand whose memory the first result of n takes over by right, as a buffer + 1, or 0.
+ * Every use of that memory by the call must be one that the kernel can overwrite. */
 static uint32_t taken_over(Checker *c, const uint32_t *buffer_of, NodeId n) {
   const Graph *g = c->g;
   const Node *node = node_cget(g, n);

@@ -137,7 +137,7 @@ typedef struct DelegateReaders {
   uint32_t count;
 } DelegateReaders;
 
-/* The reader of backend `id` in `known`, which may be NULL; NULL when there is none. */
+/* The reader of backend `id` in `known`, which may be NULL; NULL if it has no reader. */
 const DelegateReader *delegate_reader(const DelegateReaders *known, StrView id);
 
 /* May result `result` of call n be written over the memory in which `lies` says that inputs do? */

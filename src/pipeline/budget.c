@@ -144,8 +144,8 @@ static EtcStatus add_limit(YamlReader *r, Budget *b, BudgetKey key, StrView name
 
 /* {NAME: LIMIT, …} of a group. */
 static EtcStatus read_group(YamlReader *r, Budget *b, BudgetKey group, StrView method) {
-  EtcStatus status = yaml_next(r);
-  while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
+  EtcStatus status = ETC_OK;
+  while (yaml_more(r, &status)) {
     StrView name = {0};
     BudgetKey key = group;
     status = yaml_scalar(r, "a name", &name);
@@ -155,8 +155,6 @@ static EtcStatus read_group(YamlReader *r, Budget *b, BudgetKey group, StrView m
       status = yaml_next(r);
     if (status == ETC_OK)
       status = add_limit(r, b, key, name, method);
-    if (status == ETC_OK)
-      status = yaml_next(r);
   }
   return status;
 }
@@ -192,13 +190,8 @@ static EtcStatus read_method(YamlReader *r, Budget *b) {
   if (status == ETC_OK && r->event.type != YAML_MAPPING_START_EVENT)
     return yaml_wrong(r, "write 'methods: {NAME: {arena: 64K}}'",
                       "expected limits of method '" SV_FMT "'", SV_ARG(method));
-  if (status == ETC_OK)
-    status = yaml_next(r);
-  while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
+  while (yaml_more(r, &status))
     status = read_method_key(r, b, method);
-    if (status == ETC_OK)
-      status = yaml_next(r);
-  }
   return status;
 }
 
@@ -206,13 +199,8 @@ static EtcStatus read_methods(YamlReader *r, Budget *b) {
   EtcStatus status = yaml_next(r);
   if (status == ETC_OK && r->event.type != YAML_MAPPING_START_EVENT)
     return yaml_wrong(r, "write 'methods: {NAME: {arena: 64K}}'", "expected methods by name");
-  if (status == ETC_OK)
-    status = yaml_next(r);
-  while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
+  while (yaml_more(r, &status))
     status = read_method(r, b);
-    if (status == ETC_OK)
-      status = yaml_next(r);
-  }
   return status;
 }
 
@@ -231,13 +219,8 @@ static EtcStatus read_key(YamlReader *r, Budget *b) {
 
 static EtcStatus read_all(YamlReader *r, Budget *b) {
   EtcStatus status = yaml_begin(r, "a budget is a mapping of limits, as in 'file: 512K'");
-  if (status == ETC_OK)
-    status = yaml_next(r);
-  while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
+  while (yaml_more(r, &status))
     status = read_key(r, b);
-    if (status == ETC_OK)
-      status = yaml_next(r);
-  }
   if (status == ETC_OK && b->count == 0)
     return yaml_wrong(r, "add one, as in 'file: 512K'", "the budget has no limit");
   return status == ETC_OK ? yaml_end(r) : status;

@@ -307,12 +307,11 @@ static EtcStatus select_methods(Check *c, const BudgetLimit *limit) {
   c->end = c->p->method_count;
   if (!limit->method.size)
     return ETC_OK;
-  while (c->first < c->end && !sv_eq(c->p->methods[c->first].name, limit->method))
-    c->first++;
-  bool found = c->first < c->end;
-  c->end = found ? c->first + 1 : c->end;
-  if (found)
+  c->first = pte_find_method(c->p, limit->method);
+  if (c->first < c->end) {
+    c->end = c->first + 1;
     return ETC_OK;
+  }
   StrBuf names;
   strbuf_init(&names);
   for (uint32_t i = 0; i < c->p->method_count; i++) {

@@ -40,20 +40,15 @@ static Status append_file(Session *s, StrBuf *out, const char *path) {
   return status;
 }
 
-static bool is_folder(const char *path) {
-  struct stat st;
-  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 /* Samples are read late, and may be a folder of files, whose names say their order. */
 static Status append_samples(Session *s, StrBuf *out, const char *path) {
   const char **files;
   uint32_t count;
   TRY(dataset_files(path, &s->arena, &s->sink, &files, &count));
-  append_text(out, is_folder(path) ? SV("folder") : SV("file"));
+  append_text(out, file_is_folder(path) ? SV("folder") : SV("file"));
   for (uint32_t i = 0; i < count; i++) {
     const char *slash = strrchr(files[i], '/');
-    if (is_folder(path))
+    if (file_is_folder(path))
       append_text(out, sv_from(slash ? slash + 1 : files[i]));
     TRY(append_file(s, out, files[i]));
   }
@@ -94,7 +89,7 @@ static bool is_source(const Session *s, const char *path) {
 static Status append_files(Session *s, StrBuf *out) {
   for (uint32_t id = 1; id <= s->files.paths.count; id++) {
     const char *path = intern_get(&s->files.paths, id).data;
-    if (!is_folder(path) && !is_source(s, path)) /* folders are of samples */
+    if (!file_is_folder(path) && !is_source(s, path)) /* folders are of samples */
       TRY(append_file(s, out, path));
   }
   for (uint32_t i = 0; i < s->program.method_count; i++) {
@@ -217,7 +212,7 @@ static Status read_kept(Session *s) {
 
 static Status make_folder(Session *s) {
   const char *folder = s->cache.folder;
-  if (mkdir(folder, 0777) == 0 || is_folder(folder))
+  if (mkdir(folder, 0777) == 0 || file_is_folder(folder))
     return STATUS_OK;
   return diag_report(&s->sink, DIAG_FILE_WRITE, diag_file(folder),
                      "cannot make the folder '%s' for the cache: %s", folder, strerror(errno));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "support/keymap.h"
+#include "support/number.h"
 
 #define NONE LIFE_NO_EVENT
 
@@ -210,11 +211,6 @@ bool life_owns(const LifeTarget *target, LocId loc) {
   return low < target->loc_count && target->locs[low] == loc;
 }
 
-static int compare_events(const void *a, const void *b) {
-  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-  return x < y ? -1 : x > y;
-}
-
 uint32_t *life_events(const LifeIndex *x, const LifeTarget *target, TraceKind kind, Arena *arena,
                       uint32_t *count) {
   uint32_t *events = NULL;
@@ -227,7 +223,7 @@ uint32_t *life_events(const LifeIndex *x, const LifeTarget *target, TraceKind ki
       events[(*count)++] = i;
     }
   if (target->loc_count > 1 && *count)
-    qsort(events, *count, sizeof *events, compare_events);
+    qsort(events, *count, sizeof *events, compare_u32);
   return events;
 }
 

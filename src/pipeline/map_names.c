@@ -80,10 +80,9 @@ static bool read_line(MapReader *r, MapLine *line) {
 /* As `etc lower --size` names it: of a delegate the backend, too. */
 static StrView name_of(const MapReader *r, const PteMethod *m, const PteInstruction *in,
                        StrView node) {
-  if (in->kind != PTE_DELEGATE_CALL || !node.size)
-    return node;
-  return sv_from(arena_printf(&r->s->arena, SV_FMT " from " SV_FMT,
-                              SV_ARG(m->delegates[in->index].id), SV_ARG(node)));
+  return in->kind == PTE_DELEGATE_CALL
+             ? delegate_label(&r->s->arena, m->delegates[in->index].id, node)
+             : node;
 }
 
 /* The lines of the method are those of its instructions, in order. */
@@ -115,13 +114,6 @@ static void read_instructions(MapReader *r, uint32_t method) {
                    m->instruction_count);
 }
 
-static uint32_t find_method(const PteProgram *p, StrView name) {
-  uint32_t i = 0;
-  while (i < p->method_count && !sv_eq(p->methods[i].name, name))
-    i++;
-  return i;
-}
-
 /* {"name": …, "instructions": […]}, in this order. */
 static void read_method(MapReader *r) {
   StrView key, name = {0};
@@ -131,7 +123,7 @@ static void read_method(MapReader *r) {
     (void)json_wrong(&r->json, "expected the name of a method");
     return;
   }
-  uint32_t method = find_method(r->p, name);
+  uint32_t method = pte_find_method(r->p, name);
   if (method == r->p->method_count) {
     (void)is_other(r, "it has a method '" SV_FMT "'", SV_ARG(name));
     return;

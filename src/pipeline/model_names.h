@@ -16,6 +16,10 @@ DataName *model_data_names(Session *s, uint32_t *count);
 /* maps: by method; must live as long as what is returned. */
 PteNames model_names(Session *s, const InstructionMap *maps);
 
+/* "XnnpackBackend from /stem/Conv": the name of a delegate by a node that it was made of, in
+ * arena; "" where that has no name. */
+StrView delegate_label(Arena *arena, StrView backend, StrView node);
+
 /* What a file that `etc lower --map` wrote says of program p, which must be the one that was
  * written with it. Reported (DIAG_MAP_FILE): what is no such file, a map of another program. */
 Status map_names_read(Session *s, const char *path, const PteProgram *p, PteNames *out);

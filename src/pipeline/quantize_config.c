@@ -56,12 +56,9 @@ static EtcStatus add_term(YamlReader *r, StrView *list) {
 static EtcStatus read_terms(YamlReader *r, StrView *list) {
   if (r->event.type != YAML_SEQUENCE_START_EVENT)
     return add_term(r, list);
-  EtcStatus status = yaml_next(r);
-  while (status == ETC_OK && r->event.type != YAML_SEQUENCE_END_EVENT) {
+  EtcStatus status = ETC_OK;
+  while (yaml_more(r, &status))
     status = add_term(r, list);
-    if (status == ETC_OK)
-      status = yaml_next(r);
-  }
   return status;
 }
 
@@ -84,13 +81,8 @@ static EtcStatus read_entry(YamlReader *r, QuantOptions *options) {
 
 static EtcStatus read_all(YamlReader *r, QuantOptions *options) {
   EtcStatus status = yaml_begin(r, "expected a mapping, as in 'float: [softmax]'");
-  if (status == ETC_OK)
-    status = yaml_next(r);
-  while (status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT) {
+  while (yaml_more(r, &status))
     status = read_entry(r, options);
-    if (status == ETC_OK)
-      status = yaml_next(r);
-  }
   return status == ETC_OK ? yaml_end(r) : status;
 }
 

@@ -37,14 +37,12 @@ static EtcStatus add_entry(Reader *r, StrView key, StrView value) {
 
 /* A list of values, each as if the option were given once more. */
 static EtcStatus read_list(Reader *r, StrView key) {
-  EtcStatus status = yaml_next(r->yaml);
-  while (status == ETC_OK && r->yaml->event.type != YAML_SEQUENCE_END_EVENT) {
+  EtcStatus status = ETC_OK;
+  while (yaml_more(r->yaml, &status)) {
     StrView value = {0};
     status = yaml_scalar(r->yaml, "a value", &value);
     if (status == ETC_OK)
       status = add_entry(r, key, value);
-    if (status == ETC_OK)
-      status = yaml_next(r->yaml);
   }
   return status;
 }
@@ -54,15 +52,13 @@ static EtcStatus read_setting(Reader *r, StrView *value) {
   if (r->yaml->event.type != YAML_SEQUENCE_START_EVENT)
     return yaml_scalar(r->yaml, "a value or a list", value);
   *value = SV("");
-  EtcStatus status = yaml_next(r->yaml);
-  while (status == ETC_OK && r->yaml->event.type != YAML_SEQUENCE_END_EVENT) {
+  EtcStatus status = ETC_OK;
+  while (yaml_more(r->yaml, &status)) {
     StrView one = {0};
     status = yaml_scalar(r->yaml, "a value", &one);
     if (status == ETC_OK)
       *value = sv_from(arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT, SV_ARG(*value),
                                     value->size ? "+" : "", SV_ARG(one)));
-    if (status == ETC_OK)
-      status = yaml_next(r->yaml);
   }
   return status;
 }
@@ -86,13 +82,11 @@ static EtcStatus read_constants(Reader *r, StrView *value) {
   StrBuf text;
   strbuf_init(&text);
   bool list = r->yaml->event.type == YAML_SEQUENCE_START_EVENT, first = true;
-  EtcStatus status = list ? yaml_next(r->yaml) : read_constant(r, &text);
-  while (list && status == ETC_OK && r->yaml->event.type != YAML_SEQUENCE_END_EVENT) {
+  EtcStatus status = list ? ETC_OK : read_constant(r, &text);
+  while (list && yaml_more(r->yaml, &status)) {
     strbuf_append(&text, first ? SV("") : SV(","));
     first = false;
     status = read_constant(r, &text);
-    if (status == ETC_OK)
-      status = yaml_next(r->yaml);
   }
   *value =
       (StrView){arena_strdup(&r->s->arena, (StrView){strbuf_cstr(&text), text.size}), text.size};
@@ -108,8 +102,8 @@ static bool has_settings(StrView key) {
 /* {KEY: VALUE, …} as KEY=VALUE,… */
 static EtcStatus read_settings(Reader *r, StrView *out) {
   *out = SV("");
-  EtcStatus status = yaml_next(r->yaml);
-  while (status == ETC_OK && r->yaml->event.type != YAML_MAPPING_END_EVENT) {
+  EtcStatus status = ETC_OK;
+  while (yaml_more(r->yaml, &status)) {
     StrView key = {0}, value = {0};
     status = yaml_scalar(r->yaml, "the name of a setting", &key);
     if (status == ETC_OK)
@@ -120,7 +114,6 @@ static EtcStatus read_settings(Reader *r, StrView *out) {
       return status;
     *out = sv_from(arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT "=" SV_FMT, SV_ARG(*out),
                                 out->size ? "," : "", SV_ARG(key), SV_ARG(value)));
-    status = yaml_next(r->yaml);
   }
   return status;
 }
@@ -149,8 +142,8 @@ static EtcStatus read_pairs(Reader *r, StrView key) {
   bool backend = has_settings(key);
   bool colon = backend || sv_eq(key, SV("state"));
   const char *between = colon ? ":" : sv_eq(key, SV("pass")) ? "@" : "=";
-  EtcStatus status = yaml_next(r->yaml);
-  while (status == ETC_OK && r->yaml->event.type != YAML_MAPPING_END_EVENT) {
+  EtcStatus status = ETC_OK;
+  while (yaml_more(r->yaml, &status)) {
     StrView name = {0}, value = {0};
     status = yaml_scalar(r->yaml, "a name", &name);
     if (status == ETC_OK)
@@ -162,8 +155,6 @@ static EtcStatus read_pairs(Reader *r, StrView key) {
     const char *text = arena_printf(&r->s->arena, SV_FMT "%s" SV_FMT, SV_ARG(name),
                                     backend && !value.size ? "" : between, SV_ARG(value));
     status = add_entry(r, key, sv_from(text));
-    if (status == ETC_OK)
-      status = yaml_next(r->yaml);
   }
   return status;
 }
@@ -204,8 +195,8 @@ static EtcStatus read_methods(Reader *r) {
   if (r->yaml->event.type != YAML_MAPPING_START_EVENT)
     return yaml_wrong(r->yaml, NULL,
                       "expected a mapping of methods, as in 'methods: {forward: {model: m.onnx}}'");
-  EtcStatus status = yaml_next(r->yaml);
-  while (status == ETC_OK && r->yaml->event.type != YAML_MAPPING_END_EVENT) {
+  EtcStatus status = ETC_OK;
+  while (yaml_more(r->yaml, &status)) {
     StrView name = {0};
     status = yaml_scalar(r->yaml, "the name of a method", &name);
     if (status == ETC_OK)
@@ -219,8 +210,6 @@ static EtcStatus read_methods(Reader *r) {
     if (status == ETC_OK)
       status = read_mapping(r);
     r->method = NULL;
-    if (status == ETC_OK)
-      status = yaml_next(r->yaml);
   }
   memcpy(r->keys, outer, outer_count * sizeof *outer);
   r->key_count = outer_count;
@@ -240,16 +229,14 @@ static EtcStatus read_value(Reader *r, StrView key) {
 }
 
 static EtcStatus read_mapping(Reader *r) {
-  EtcStatus status = yaml_next(r->yaml);
-  while (status == ETC_OK && r->yaml->event.type != YAML_MAPPING_END_EVENT) {
+  EtcStatus status = ETC_OK;
+  while (yaml_more(r->yaml, &status)) {
     StrView key = {0};
     status = read_key(r, &key);
     if (status == ETC_OK)
       status = yaml_next(r->yaml);
     if (status == ETC_OK)
       status = read_value(r, key);
-    if (status == ETC_OK)
-      status = yaml_next(r->yaml);
   }
   return status;
 }

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "pipeline/advice.h"
 #include "pipeline/explain.h"
@@ -15,11 +14,6 @@
 
 static bool is_page(const char *path) { return sv_has_suffix(sv_from(path), SV(".html")); }
 
-static bool is_folder(const char *path) {
-  struct stat st;
-  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 static EtcStatus refuse_folder(Session *s, const char *path) {
   Diag *d = diag_begin(&s->sink, DIAG_FILE_IS_DIRECTORY, diag_file(path));
   diag_message(d, "the report '%s' is a folder", path);
@@ -29,7 +23,7 @@ static EtcStatus refuse_folder(Session *s, const char *path) {
 
 EtcStatus session_set_report(Session *s, StrView value) {
   const char *path = session_path(s, value);
-  if (is_folder(path))
+  if (file_is_folder(path))
     return refuse_folder(s, path);
   if (!is_page(path) && !sv_has_suffix(sv_from(path), SV(".json")))
     return session_usage(s, "--report", "write --report FILE.html or --report FILE.json",

@@ -74,11 +74,6 @@ static void find_outputs(Why *w) {
   }
 }
 
-static int compare_numbers(const void *a, const void *b) {
-  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-  return x < y ? -1 : x > y;
-}
-
 /* The first `most` TRACE_READ of the value or of each output, in order: numbers of events. */
 static uint32_t *find_reads(Why *w, uint32_t most, uint32_t *count) {
   const LifeIndex *index = w->program->index;
@@ -94,7 +89,7 @@ static uint32_t *find_reads(Why *w, uint32_t most, uint32_t *count) {
       i = life_next_event(index, i, by_value);
     }
   }
-  qsort(reads, *count, sizeof *reads, compare_numbers);
+  qsort(reads, *count, sizeof *reads, compare_u32);
   return reads;
 }
 

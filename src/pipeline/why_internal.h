@@ -7,6 +7,7 @@
 #include "pipeline/why.h"
 #include "support/bitset.h"
 #include "support/keymap.h"
+#include "support/number.h"
 
 /* An operator or a value of one method. */
 typedef struct WhyTarget {

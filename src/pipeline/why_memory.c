@@ -31,11 +31,6 @@ static ValueId in_place_of(const Graph *g, ValueId v) {
 
 /* --- sharing --- */
 
-static int compare_values(const void *a, const void *b) {
-  ValueId x = *(const ValueId *)a, y = *(const ValueId *)b;
-  return x < y ? -1 : x > y;
-}
-
 /* How many values of the place are in the span. */
 static uint32_t *span_count(WhyPlaces *places, uint32_t place, uint32_t span) {
   uint32_t key[] = {place, span}, *slot;
@@ -84,7 +79,7 @@ static void list_place(Why *w, const WhyPlace *p, uint32_t span, uint32_t most, 
 }
 
 /* Those that have a name first. */
-static uint32_t put_named_first(const Graph *g, ValueId *list, uint32_t count, Arena *arena) {
+static void put_named_first(const Graph *g, ValueId *list, uint32_t count, Arena *arena) {
   ValueId *rest = ARENA_ARRAY(arena, ValueId, (size_t)count + 1);
   uint32_t named = 0, other = 0;
   for (uint32_t i = 0; i < count; i++)
@@ -94,7 +89,6 @@ static uint32_t put_named_first(const Graph *g, ValueId *list, uint32_t count, A
       rest[other++] = list[i];
   if (other)
     memcpy(list + named, rest, other * sizeof *rest);
-  return count;
 }
 
 /* Values of other spans in the same bytes, those first that have a name. */
@@ -113,8 +107,8 @@ static void find_sharing(Why *w, WhyMemory *m) {
       list_place(w, p, span, most, &list, &m->sharing_listed);
   }
   if (m->sharing_listed) {
-    qsort(list, m->sharing_listed, sizeof *list, compare_values);
-    m->sharing_listed = put_named_first(w->g, list, m->sharing_listed, &w->arena);
+    qsort(list, m->sharing_listed, sizeof *list, compare_u32);
+    put_named_first(w->g, list, m->sharing_listed, &w->arena);
   }
   m->sharing_listed = m->sharing_listed < most ? m->sharing_listed : most;
   m->sharing = list;

@@ -70,6 +70,13 @@ EtcStatus yaml_next(YamlReader *r) {
   return ETC_OK;
 }
 
+bool yaml_more(YamlReader *r, EtcStatus *status) {
+  if (*status == ETC_OK)
+    *status = yaml_next(r);
+  return *status == ETC_OK && r->event.type != YAML_MAPPING_END_EVENT &&
+         r->event.type != YAML_SEQUENCE_END_EVENT;
+}
+
 EtcStatus yaml_scalar(YamlReader *r, const char *what, StrView *out) {
   if (r->event.type != YAML_SCALAR_EVENT)
     return yaml_wrong(r, NULL, "expected %s", what);

@@ -29,6 +29,10 @@ DiagPlace yaml_place(const YamlReader *r);
 EtcStatus yaml_wrong(YamlReader *r, const char *hint, const char *format, ...) ETC_PRINTF(3, 4);
 /* The next event, in place of the one before. Aliases are refused. */
 EtcStatus yaml_next(YamlReader *r);
+/* For loops over a mapping or a sequence, from the event that begins it: whether there is one more
+ * entry, whose first event is the present one then. False at the end, and where *status, of the
+ * entry before, or reading on tells of a fault. The entry must be read to its last event. */
+bool yaml_more(YamlReader *r, EtcStatus *status);
 /* The text of a scalar, kept; what says what it should be ("a value"). */
 EtcStatus yaml_scalar(YamlReader *r, const char *what, StrView *out);
 /* From the start of the file to the start of its mapping, which is the present event then.

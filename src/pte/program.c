@@ -257,6 +257,13 @@ static Status finish_open(PteProgram *p) {
   return status;
 }
 
+uint32_t pte_find_method(const PteProgram *p, StrView name) {
+  uint32_t i = 0;
+  while (i < p->method_count && !sv_eq(p->methods[i].name, name))
+    i++;
+  return i;
+}
+
 Status pte_program_open(PteProgram *p, DiagSink *sink, const char *path) {
   *p = (PteProgram){.sink = sink};
   arena_init(&p->arena);

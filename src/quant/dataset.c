@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <xxhash.h>
 
 #include "ir/text.h"
@@ -380,17 +379,12 @@ static Status find_in_folder(DataSet *s, const Names *npz, const Names *npy) {
   return STATUS_OK;
 }
 
-static bool is_folder(const char *path) {
-  struct stat st;
-  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 /* The first file that has the array of an input. */
 static Status first_file(const char *path, StrView input, Arena *arena, DiagSink *sink,
                          const char **file) {
   Names npz = {0}, npy = {0};
   *file = path;
-  if (!is_folder(path))
+  if (!file_is_folder(path))
     return STATUS_OK;
   TRY(list_folder(path, arena, sink, &npz, &npy));
   const char *own = file_of_input(arena, input), *name = npz.count ? npz.names[0] : NULL;
@@ -432,7 +426,7 @@ Status dataset_peek(const char *path, StrView input, Arena *arena, DiagSink *sin
 Status dataset_files(const char *path, Arena *arena, DiagSink *sink, const char ***files,
                      uint32_t *count) {
   Names npz = {0}, npy = {0};
-  if (is_folder(path))
+  if (file_is_folder(path))
     TRY(list_folder(path, arena, sink, &npz, &npy));
   *files = ARENA_ARRAY(arena, const char *, (size_t)npz.count + npy.count + 1);
   *count = 0;
@@ -440,7 +434,7 @@ Status dataset_files(const char *path, Arena *arena, DiagSink *sink, const char 
     (*files)[(*count)++] = arena_printf(arena, "%s/%s", path, npz.names[i]);
   for (uint32_t i = 0; i < npy.count; i++)
     (*files)[(*count)++] = arena_printf(arena, "%s/%s", path, npy.names[i]);
-  if (!is_folder(path))
+  if (!file_is_folder(path))
     (*files)[(*count)++] = path;
   xfree(npz.names);
   xfree(npy.names);
@@ -448,7 +442,7 @@ Status dataset_files(const char *path, Arena *arena, DiagSink *sink, const char 
 }
 
 static Status find_files(DataSet *s) {
-  if (!is_folder(s->path)) {
+  if (!file_is_folder(s->path)) {
     add_file(s, s->path);
     return STATUS_OK;
   }
@@ -475,7 +469,7 @@ static Status scan(DataSet *s) {
   if (s->total)
     return STATUS_OK;
   Diag *d = data_begin(s, DIAG_DATA_SAMPLES, s->path);
-  if (s->item_count || !is_folder(s->path)) {
+  if (s->item_count || !file_is_folder(s->path)) {
     diag_message(d, "'%s' holds no samples", s->path);
     return diag_end(d);
   }

@@ -76,6 +76,7 @@ void file_close_descriptor(MappedFile *file);
 /* Maps file->size bytes of fd; false and errno when the system cannot. For atomic_file_view. */
 bool file_map_bytes(MappedFile *file, int fd, int flags);
 void file_unmap(MappedFile *file);
+bool file_is_folder(const char *path);
 /* Whether both paths lead to one file that exists. */
 bool file_same(const char *a, const char *b);
 /* The same, or whether they would, if both were made: names in one folder. */

@@ -42,7 +42,7 @@ bool json_read_uint(JsonReader *r, uint64_t *out);
 bool json_skip(JsonReader *r);
 /* After the whole value: false if something follows, or went wrong before. */
 bool json_read_end(JsonReader *r);
-/* Notes a fault at the present place, if there is none yet; false. */
+/* Records a fault at the current position, unless there is one already; returns false. */
 bool json_wrong(JsonReader *r, const char *problem);
 /* The place that was reached, from 1. */
 void json_read_place(const JsonReader *r, uint32_t *line, uint32_t *column);

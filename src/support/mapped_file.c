@@ -432,6 +432,11 @@ bool file_same_place(const char *a, const char *b) {
   return sizes[0] < PATH_MAX && sizes[1] < PATH_MAX && file_same(folders[0], folders[1]);
 }
 
+bool file_is_folder(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 bool file_same(const char *a, const char *b) {
   struct stat x, y;
   return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;

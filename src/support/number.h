@@ -1,5 +1,6 @@
-/* Floats as integers. A cast is undefined for NaN and for what the integer type does not hold, so
- * every conversion in the project is one of these (tools/lint). */
+/* Floats as integers, and the order of integers. A cast of a float is undefined for NaN and for
+ * what the integer type does not hold, so every conversion in the project is one of these
+ * (tools/lint). */
 #ifndef ETC_SUPPORT_NUMBER_H
 #define ETC_SUPPORT_NUMBER_H
 
@@ -26,6 +27,12 @@ static inline bool int_exact(double number, int64_t *out) {
   bool fits = number >= -0x1p63 && number < 0x1p63 && number == trunc(number);
   *out = fits ? (int64_t)number : 0;
   return fits;
+}
+
+/* For qsort: uint32_t in ascending order. */
+static inline int compare_u32(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
 }
 
 #endif

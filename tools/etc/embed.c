@@ -1,6 +1,5 @@
 /* etc embed: programs as source text that firmware is built with. */
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "command.h"
 #include "pte/embed.h"
@@ -29,11 +28,6 @@ static const char *default_header(Session *s, const char *output) {
   return arena_printf(&s->arena, SV_FMT "h", SV_ARG(((StrView){output, size})));
 }
 
-static bool is_folder(const char *path) {
-  struct stat st;
-  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 static EtcStatus set_names(Job *j, const CommandLine *line) {
   Session *s = j->session;
   j->path = line->arguments[0];
@@ -43,7 +37,7 @@ static EtcStatus set_names(Job *j, const CommandLine *line) {
                          "there is no name for the output");
   if (embed_form(sv_from(j->output), &j->embed.form)) {
     j->header = command_line_value(line, OPT_HEADER);
-  } else if (is_folder(j->output)) {
+  } else if (file_is_folder(j->output)) {
     return session_usage(s, "--output",
                          arena_printf(&s->arena, "name a file in it: -o %s/program.c", j->output),
                          "'%s' is a folder", j->output);
