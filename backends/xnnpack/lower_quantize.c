@@ -407,6 +407,88 @@ XnnId xl_dequantized_constant(XnnLowering *l, ValueId v, uint32_t rank, const ui
   return id;
 }
 
+/* --- picked constants --- */
+
+/* Element i is element from[i] of `bytes`, or `zero` where that is XL_NO_ELEMENT. */
+static uint8_t *picked(XnnLowering *l, const void *bytes, size_t element, const int32_t *from,
+                       uint64_t count, int32_t zero) {
+  uint8_t *all = arena_alloc(&l->g->arena, count * element + 1), *to = all;
+  for (uint64_t i = 0; i < count; i++, to += element)
+    if (from[i] == XL_NO_ELEMENT)
+      memset(to, zero, element); /* a number of one byte, or 0 */
+    else
+      memcpy(to, (const uint8_t *)bytes + (uint64_t)from[i] * element, element);
+  return all;
+}
+
+/* The scale of each of `rows` rows: that of the channel that its elements come from. */
+static ValueId picked_scales(XnnLowering *l, const Quantization *q, uint64_t run,
+                             const int32_t *from, uint32_t rows, uint64_t row) {
+  float *scales = ARENA_ARRAY(&l->g->arena, float, (size_t)rows + 1);
+  for (uint32_t i = 0; i < rows; i++) {
+    uint64_t k = 0;
+    while (k + 1 < row && from[i * row + k] == XL_NO_ELEMENT)
+      k++;
+    int32_t first = from[i * row + k];
+    scales[i] = scale_at(l->g, q, first == XL_NO_ELEMENT ? 0 : (uint64_t)first / run);
+  }
+  SymInt dims[] = {rows};
+  return graph_add_constant(l->g, graph_tensor_type(l->g, DTYPE_F32, 1, dims, ORDER_CONTIGUOUS),
+                            (Constant){.data = (void *)scales, .size = rows * sizeof *scales}, 0);
+}
+
+static XnnId picked_twin(XnnLowering *l, NodeId n, uint32_t rank, const uint32_t *dims,
+                         const int32_t *from, uint64_t count) {
+  Graph *g = l->g;
+  Quantization q = quantization_of(g, n);
+  ValueId codes = node_value(g, n, 0);
+  if (q.block || (q.scales && q.axis != 0))
+    return XNN_NONE;
+  uint64_t run = channel_run(g, &(Quantization){.axis = 0}, codes);
+  take_zeros_away(l, &q, &codes);
+  XnnDatatype datatype = twin_datatype(g, &q);
+  if (datatype == XNN_FP32)
+    return XNN_NONE;
+  int32_t zero = q.scales ? 0 : (int32_t)q.zero - (q.dtype == DTYPE_U8 ? UNSIGNED_SHIFT : 0);
+  if (q.dtype == DTYPE_U8)
+    codes = signed_codes(l, codes);
+  DType dtype = q.dtype == DTYPE_I32 ? DTYPE_I32 : DTYPE_I8;
+  SymInt sizes[XNN_MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++)
+    sizes[i] = dims[i];
+  uint8_t *bytes =
+      picked(l, value_constant(g, codes)->data, dtype_size(dtype), from, count, zero);
+  ValueId v =
+      graph_add_constant(g, graph_tensor_type(g, dtype, rank, sizes, ORDER_CONTIGUOUS),
+                         (Constant){.data = bytes, .size = count * dtype_size(dtype)}, 0);
+  XnnId id = xnn_constant(&l->x, datatype, rank, dims, (XnnData){.v = v});
+  if (q.scales)
+    xnn_set_channels(&l->x, id, 0,
+                     (XnnData){.v = picked_scales(l, &q, run, from, dims[0], count / dims[0])},
+                     dims[0]);
+  else
+    xnn_set_scale(&l->x, id, q.scale, zero);
+  return id;
+}
+
+XnnId xl_picked_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
+                         const int32_t *from) {
+  bool half = xl_ok(l) && value_dtype(l->g, v) == DTYPE_F16;
+  if (!xl_ok(l) || l->trial)
+    return xl_made_constant(l, half, rank, dims, NULL);
+  uint64_t count = 1;
+  for (uint32_t i = 0; i < rank; i++)
+    count *= dims[i];
+  const void *source = half ? value_constant(l->g, v)->data : (const void *)xl_constant_floats(l, v);
+  XnnId id = xl_made_constant(
+      l, half, rank, dims,
+      picked(l, source, half ? sizeof(uint16_t) : sizeof(float), from, count, 0));
+  NodeId n = dequantized_constant(l->g, v);
+  XnnId twin = n ? picked_twin(l, n, rank, dims, from, count) : XNN_NONE;
+  l->x.values[id].codes = twin == XNN_NONE ? 0 : twin + 1;
+  return id;
+}
+
 /* Floats that are still needed, of dequantized constants, are made now. */
 static void make_floats(XnnLowering *l, XnnData *data) {
   NodeId n = dequantized_constant(l->g, data->v);
