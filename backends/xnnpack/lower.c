@@ -7,7 +7,8 @@
 
 #include <stdarg.h>
 
-/* Halves with more elements stay halves in the file, and are converted in each run. */
+/* Constants of float16 with more elements stay float16 in the file, and are converted in each run.
+ */
 enum { LARGE_CONSTANT = 4096 };
 
 void xl_init(XnnLowering *l, Graph *g, Arena *arena) {

@@ -135,7 +135,7 @@ void lower_upsample_bilinear(XnnLowering *l, NodeId n) {
 
 enum { MOST_TIMES = 4096, MOST_TAPS = 1 << 16 }; /* of a pixel; of the weights of a repetition */
 
-/* How many times the size `from` goes into `to`, for every size; 0 if that is no whole number. */
+/* How many times the size `from` goes into `to`, for every size; 0 if that is not an integer. */
 static uint32_t whole_factor(XnnLowering *l, SymInt from, SymInt to) {
   SymTable *t = &l->g->syms;
   SymInt factor = sym_floordiv(t, to, from);

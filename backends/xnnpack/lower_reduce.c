@@ -406,7 +406,7 @@ static bool takes_rows(XnnLowering *l, NodeId n, Reduction *r) {
          is_finite(value_constant(g, table));
 }
 
-/* Rows of a small constant table at positions of maxima, which the delegate knows as whole numbers:
+/* Rows of a small constant table at positions of maxima, which the delegate has as integers:
  * the product of the table with rows that are 1 at the position. */
 void lower_index(XnnLowering *l, NodeId n) {
   Graph *g = l->g;

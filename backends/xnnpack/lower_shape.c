@@ -149,7 +149,7 @@ void lower_split(XnnLowering *l, NodeId n) {
   }
 }
 
-/* The dim stays in memory, and is none of the value any more. */
+/* The dim stays in memory as an extra axis (places.h). */
 static void select_open(XnnLowering *l, ValueId x, uint32_t axis, uint32_t index, ValueId y) {
   Permuted t = xl_permuted(l, x);
   if (!xl_ok(l))

@@ -1,5 +1,5 @@
 /* See run.h. Runs the nodes in the order of the graph, each on f32 (or i32) with the reference
- * kernels of the op table where an op means the same; halves are rounded after each node. */
+ * kernels of the op table where an op means the same; float16 is rounded after each node. */
 #include "backends/xnnpack/run.h"
 
 #include <math.h>
@@ -298,7 +298,7 @@ static void finish_result(Runner *r, uint32_t id) {
     release(r, id);
 }
 
-/* On f32 or i32; halves are rounded at the end. */
+/* On f32 or i32; float16 is rounded at the end. */
 static void run_plain(Runner *r, const XrNode *n, const Tensor *in, DType used) {
   const XrShape *shape = &r->c.shapes[n->output];
   Tensor *value = xr_result(r, n->output);

@@ -54,7 +54,7 @@ static Watches find_watches(const Graph *g, Arena *arena) {
   return w;
 }
 
-/* What a move makes has no other values than its operand, whose range it has. */
+/* The result of an op that only moves elements has the range of its operand. */
 static bool follows(const Graph *g, const Watch *w) {
   NodeId def = value_def(g, w->value), from;
   if (!def || quant_role(g, def) != ROLE_MOVE || node_cget(g, def)->op == OP_CONSTANT_PAD_ND)

@@ -76,13 +76,13 @@ static ValueId fold_view(Graph *g, NodeId n) {
   return graph_add_constant(g, value_get(g, node_result(g, n, 0))->type, bytes, 0);
 }
 
-/* A matrix large enough to be worth not turning, see Fold.keep_transposes. */
+/* The transpose of a matrix so large that it is better not folded, see Fold.keep_transposes. */
 static bool is_large_transpose(const Graph *g, NodeId n, uint64_t operand_bytes) {
   return node_cget(g, n)->op == OP_PERMUTE_COPY && value_rank(g, node_result(g, n, 0)) == 2 &&
          operand_bytes > (1 << 14);
 }
 
-/* Taking packed weights apart: they would be stored unpacked. */
+/* Unpacking of packed weights, which would be stored unpacked. */
 static bool is_large_unpacking(const Graph *g, NodeId n, uint64_t operand_bytes) {
   OpId op = node_cget(g, n)->op;
   return (op == OP_BITWISE_AND_SCALAR || op == OP_BITWISE_RIGHT_SHIFT_TENSOR_SCALAR) &&

@@ -17,8 +17,7 @@ void fold_set_contents(Fold *f, ValueId v, const SymInt *values, uint32_t count)
   f->contents[v] = copy;
 }
 
-/* Whether whole numbers up to WHOLE_MAX are exact in this element type, for floats: exporters
- * compute some sizes in them. */
+/* Exporters compute some sizes in floats, in which integers up to WHOLE_MAX are exact. */
 enum { WHOLE_MAX = 1 << 24 };
 static bool is_whole_float(DType t) { return t == DTYPE_F32 || t == DTYPE_F64; }
 
