@@ -35,7 +35,7 @@ static uint32_t rows_of(const XnnValue *value) {
 static void emit_reshape(Fuse *f, XnnId in, XnnId out) {
   XnnValue to = f->x->values[out];
   for (uint32_t i = 0; i < to.rank; i++)
-    if (to.open >> i & 1)
+    if (to.dynamic >> i & 1)
       to.dims[i] = 0; /* follows from the others */
   uint32_t dims = xnn_vector(f->x, to.dims, to.rank);
   xf_emit(f, &(XnnNode){.kind = XNN_STATIC_RESHAPE,
@@ -80,7 +80,7 @@ static void emit_rows_as_image(Fuse *f, const XnnNode *n, XnnId in, XnnId filter
            count = x->values[filter].dims[0];
   if (f->rows[in] == XNN_NONE) {
     XnnId image = xnn_value(x, XNN_FP32, 4, (uint32_t[]){1, rows, 1, columns});
-    x->values[image].open = from.open ? 2 : 0;
+    x->values[image].dynamic = from.dynamic ? 2 : 0;
     emit_reshape(f, in, image);
     quantized_at_run(f, image, 3, &f->rows[in]);
   }
@@ -117,7 +117,7 @@ static bool takes_pixels(const XnnNode *n) {
 
 /* How many dims may vary. */
 static uint32_t open_dims(const XnnValue *value) {
-  return (uint32_t)__builtin_popcount(value->open);
+  return (uint32_t)__builtin_popcount(value->dynamic);
 }
 
 /* XNNPACK's kernels take 8 channels of a group at once. */
@@ -175,7 +175,7 @@ static XnnId with_columns(Fuse *f, XnnId like, uint32_t columns) {
   XnnValue value = f->x->values[like];
   value.dims[value.rank - 1] = columns;
   XnnId made = xnn_value(f->x, XNN_FP32, value.rank, value.dims);
-  f->x->values[made].open = value.open;
+  f->x->values[made].dynamic = value.dynamic;
   return made;
 }
 

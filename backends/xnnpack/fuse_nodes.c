@@ -131,11 +131,11 @@ static bool clamp(Fuse *f, const XnnNode *n, XnnNode *made) {
 }
 
 static bool same_dims(const XnnValue *a, const XnnValue *b) {
-  return a->rank == b->rank && a->open == 0 && b->open == 0 &&
+  return a->rank == b->rank && a->dynamic == 0 && b->dynamic == 0 &&
          memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
 }
 
-/* Reshapes of reshapes, which were apart before nodes between them were fused, start from what the
+/* Reshapes of reshapes, which had nodes between them before those were fused, start from what the
  * first one takes; one back to that is nothing. */
 static bool reshape(Fuse *f, const XnnNode *n, XnnNode *made) {
   uint32_t at = (uint32_t)strcspn(xf_fields(n), "i");

@@ -101,7 +101,7 @@ static bool sums_fit(const Fuse *f, ValueId steps, const XnnValue *filter, uint3
   return true;
 }
 
-/* The floats of a bias; NULL when they are none. */
+/* The values of a bias of floats; NULL for one of integers. */
 static const float *bias_floats(const Fuse *f, const XnnData *data, uint32_t *count) {
   const Graph *g = f->l->g;
   NodeId codes = dequantized_constant(g, data->v);

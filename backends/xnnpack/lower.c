@@ -7,7 +7,8 @@
 
 #include <stdarg.h>
 
-/* Halves with more elements stay halves in the file, and are converted in each run. */
+/* Constants of float16 with more elements stay float16 in the file, and are converted in each run.
+ */
 enum { LARGE_CONSTANT = 4096 };
 
 void xl_init(XnnLowering *l, Graph *g, Arena *arena) {
@@ -116,7 +117,7 @@ static XnnId new_value(XnnLowering *l, ValueId v, bool nhwc, XnnDatatype datatyp
   XnnId id = xnn_value(&l->x, datatype, rank, placed);
   for (uint32_t i = 0; i < rank; i++)
     if (!sym_is_const(value_dim(l->g, v, i)))
-      l->x.values[id].open |= (uint8_t)(1u << (nhwc ? xl_nhwc_axis(i, rank) : i));
+      l->x.values[id].dynamic |= (uint8_t)(1u << (nhwc ? xl_nhwc_axis(i, rank) : i));
   Quantization q;
   if (xl_codes(l->g, v, &q))
     xl_set_codes(l, id, &q);
@@ -212,7 +213,7 @@ XnnId xl_temp_like(XnnLowering *l, XnnId id) {
     return XNN_NONE;
   XnnValue like = l->x.values[id];
   XnnId made = xnn_value(&l->x, (XnnDatatype)like.datatype, like.rank, like.dims);
-  l->x.values[made].open = like.open;
+  l->x.values[made].dynamic = like.dynamic;
   return made;
 }
 

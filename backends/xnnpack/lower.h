@@ -51,10 +51,10 @@ typedef struct XnnTurn {
   DelegateMove what;
 } XnnTurn;
 
-/* A view whose dims have to be joined in memory. */
+/* A view whose dims have to be merged in memory. */
 typedef struct XnnJoin {
   NodeId view;
-  bool late; /* not there, but where someone wants what follows from it in one piece */
+  bool late; /* not at the view, but at the first node that needs the dim as one axis */
 } XnnJoin;
 
 typedef struct XnnLowering {
@@ -78,9 +78,9 @@ typedef struct XnnLowering {
   NodeId blame; /* a view whose result the node that was refused wants in one piece; 0: none */
   XnnJoin *joins;
   uint32_t join_count, join_capacity;
-  SymInt *splits; /* sizes that views of the partition split into several that vary */
+  SymInt *splits; /* sizes that views of the partition split into several dynamic ones */
   uint32_t split_count, split_capacity;
-  Refusal refusal; /* why the node cannot be held; no rule: it can */
+  Refusal refusal; /* why the node is not supported; no rule: it is */
 } XnnLowering;
 
 void xl_init(XnnLowering *l, Graph *g, Arena *arena);
@@ -170,13 +170,14 @@ typedef struct XnnInOut {
   Permuted at; /* which dim of them each dim of x and y is */
 } XnnInOut;
 XnnInOut xl_in_out(XnnLowering *l, ValueId x, ValueId y);
-/* Where dim i of a value is that the node has to have in one piece; refuses one that is apart. */
+/* The axis of dim i, for a node that needs it as one axis; refuses a dim that is stored unmerged.
+ */
 uint32_t xl_whole_axis(XnnLowering *l, const Permuted *t, uint32_t i);
-/* Whether some dim is held apart. */
-bool xl_is_apart(const Permuted *t, uint32_t rank);
+/* Whether some dim is stored unmerged (places.h). */
+bool xl_is_unmerged(const Permuted *t, uint32_t rank);
 /* Refuses what is not of rank 4. */
 bool xl_is_image(XnnLowering *l, ValueId v);
-/* The number of dims that vary. */
+/* The number of dynamic dims. */
 uint32_t xl_varying_dims(const Graph *g, ValueId v);
 /* A value whose dims are in another order in memory; see lower_permuted.c. xl_permuted: v in
  * whatever order it has; xl_straight: v in its own order, by a transpose if needed. */
@@ -192,8 +193,8 @@ Permuted xl_rows(XnnLowering *l, ValueId x);
 bool xl_common_order(XnnLowering *l, const ValueId *operands, uint32_t count, uint32_t rank,
                      Permuted *t);
 XnnId xl_in_order(XnnLowering *l, ValueId v, Permuted like, uint32_t rank);
-/* Whether dim `axis` of id is none of the value. */
-bool xl_is_loose(const Permuted *t, uint32_t rank, uint32_t axis);
+/* Whether axis `axis` of id belongs to no dim of the value. */
+bool xl_is_extra_axis(const Permuted *t, uint32_t rank, uint32_t axis);
 /* Entries from `from` on are moved to `to`. */
 void xl_move_entries(Permuted *t, uint32_t from, uint32_t to);
 /* Adds the dims of id that are dim i to a permutation. */
@@ -204,16 +205,16 @@ void xl_permute_axes(XnnLowering *l, Permuted *t, const uint32_t *perm, uint32_t
 void xl_add_axis(XnnLowering *l, Permuted *t, uint32_t rank);
 void xl_set_permuted(XnnLowering *l, ValueId v, Permuted t);
 XnnId xl_straight(XnnLowering *l, Permuted t, uint32_t rank);
-/* y = x with other dims, of which two or more vary. */
-void xl_open_view(XnnLowering *l, ValueId x, ValueId y);
-/* Whether a view joins, or splits, dims of which two or more vary. */
-typedef struct OpenDims {
+/* y = x with other dims, two or more of which are dynamic. */
+void xl_dynamic_view(XnnLowering *l, ValueId x, ValueId y);
+/* Whether a view merges, or splits, dims two or more of which are dynamic. */
+typedef struct DynamicDims {
   bool joins, splits;
   SymInt joined, split; /* the size of such a dim */
-} OpenDims;
-OpenDims xl_view_of_open(Graph *g, ValueId x, ValueId y);
-/* Whether y, the result of a view, is to be held apart, or is open in another way. */
-bool xl_is_open_view(XnnLowering *l, ValueId x, ValueId y);
+} DynamicDims;
+DynamicDims xl_dynamic_dims(Graph *g, ValueId x, ValueId y);
+/* Whether y, the result of a view, has dynamic dims that no reshape of XNNPACK can infer. */
+bool xl_is_dynamic_view(XnnLowering *l, ValueId x, ValueId y);
 /* After a refusal for the sake of a view: has it join its dims next time; false: it cannot. */
 bool xl_join_at_blamed(XnnLowering *l);
 /* After a view was refused that splits what another one has joined: has that be done late. */

@@ -203,8 +203,8 @@ static void image_as_line(XnnLowering *l, XnnId image, ValueId y) {
 /* [N, C, L], of which N and L vary, as an image [1, N, L, C] or [N, 1, L, C]. */
 static Permuted lines_as_image(XnnLowering *l, ValueId x) {
   Permuted t;
-  if (xl_was_permuted(l, x, &t) && xl_rank(l, t.id) == 4 && !xl_is_apart(&t, 3) && t.axis[2] == 2 &&
-      t.axis[1] == 3)
+  if (xl_was_permuted(l, x, &t) && xl_rank(l, t.id) == 4 && !xl_is_unmerged(&t, 3) &&
+      t.axis[2] == 2 && t.axis[1] == 3)
     return t;
   t = (Permuted){.id = xl_nhwc(l, x), .axis = {0, 2, 1}};
   xl_add_axis(l, &t, 3);

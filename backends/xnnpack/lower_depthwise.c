@@ -124,13 +124,13 @@ XnnId xl_repeat_channels(XnnLowering *l, NodeId n, Convolution *c, XnnId in) {
   SymInt flat[] = {rows, 1, inner}, joined[] = {rows, outputs, inner},
          permuted[] = {rows, inner, outputs};
   XnnId one = xl_sym_temp(l, 3, flat), all = xl_sym_temp(l, 3, joined),
-        apart = xl_sym_temp(l, 3, permuted), image = xl_sym_temp(l, 4, wide);
+        split = xl_sym_temp(l, 3, permuted), image = xl_sym_temp(l, 4, wide);
   for (uint32_t i = 0; i < outputs; i++)
     copies[i] = one;
   xl_reshape(l, in, flat, 3, one);
   xl_concatenate(l, copies, outputs, 1, all);
-  xl_transpose(l, all, (uint32_t[]){0, 2, 1}, 3, apart);
-  xl_reshape(l, apart, wide, 4, image);
+  xl_transpose(l, all, (uint32_t[]){0, 2, 1}, 3, split);
+  xl_reshape(l, split, wide, 4, image);
   c->in_channels = c->groups = c->out_channels;
   return image;
 }

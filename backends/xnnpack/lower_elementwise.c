@@ -260,7 +260,7 @@ void lower_erf(XnnLowering *l, NodeId n) {
   xl_binary(l, XNN_SUBTRACT, xl_scaled(l, ratio, 2), xl_number(l, 1, rank), io.out);
 }
 
-/* Not by the node that XNNPACK has for it, to which 1 / sqrt(0) is no number. */
+/* Not by the node that XNNPACK has for it, for which 1 / sqrt(0) is NaN. */
 void lower_rsqrt(XnnLowering *l, NodeId n) {
   XnnInOut io = in_out(l, n);
   XnnId root = xl_temp_like(l, io.in);
@@ -284,7 +284,7 @@ static XnnId multiplied(XnnLowering *l, XnnId a, XnnId b) {
   return out;
 }
 
-/* Quarters of whole numbers, by squares and square roots. */
+/* Multiples of 1/4, by squares and square roots. */
 void lower_pow(XnnLowering *l, NodeId n) {
   double exponent = node_scalar(l->g, n, 1), quarters = fabs(exponent) * 4;
   if (!(quarters >= 1) || quarters > MAX_POWER * 4 || quarters != floor(quarters)) {

@@ -135,7 +135,7 @@ void lower_upsample_bilinear(XnnLowering *l, NodeId n) {
 
 enum { MOST_TIMES = 4096, MOST_TAPS = 1 << 16 }; /* of a pixel; of the weights of a repetition */
 
-/* How many times the size `from` goes into `to`, for every size; 0 if that is no whole number. */
+/* How many times the size `from` goes into `to`, for every size; 0 if that is not an integer. */
 static uint32_t whole_factor(XnnLowering *l, SymInt from, SymInt to) {
   SymTable *t = &l->g->syms;
   SymInt factor = sym_floordiv(t, to, from);
@@ -144,7 +144,7 @@ static uint32_t whole_factor(XnnLowering *l, SymInt from, SymInt to) {
   return whole ? (uint32_t)factor : 0;
 }
 
-/* Repeats pixels of an image of which several sizes vary, which no reshape can tell apart: a
+/* Repeats pixels of an image with several dynamic sizes, which no reshape can infer: a
  * transposed convolution whose windows do not meet. XNNPACK computes 16 channels at a time, so that
  * each of a group of so many takes no longer than one alone. */
 static void repeat_pixels(XnnLowering *l, NodeId n, uint32_t fh, uint32_t fw) {
@@ -179,10 +179,10 @@ static void repeat_by_ones(XnnLowering *l, NodeId n, uint32_t fh, uint32_t fw) {
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   SymInt batch = value_dim(g, x, 0), h = value_dim(g, x, 2), w = value_dim(g, x, 3),
          c = value_dim(g, x, 1);
-  SymInt apart[] = {batch, h, 1, w, 1, c}, grown[] = {batch, h, fh, w, fw, c},
+  SymInt split[] = {batch, h, 1, w, 1, c}, grown[] = {batch, h, fh, w, fw, c},
          joined[] = {batch, value_dim(g, y, 2), value_dim(g, y, 3), c};
   XnnId in = xl_nhwc(l, x), out = xl_result_nhwc(l, y), more = xl_sym_temp(l, 6, grown);
-  xl_binary(l, XNN_MULTIPLY, xl_reshaped(l, in, apart, 6),
+  xl_binary(l, XNN_MULTIPLY, xl_reshaped(l, in, split, 6),
             xl_ones(l, 6, (uint32_t[]){1, 1, fh, 1, fw, 1}), more);
   xl_reshape(l, more, joined, 4, out);
 }

@@ -33,10 +33,10 @@ bool xl_join_at_blamed(XnnLowering *l) {
     return false;
   ValueId v = node_result(l->g, view, 0);
   const Place *place = places_find(&l->places, v);
-  uint32_t apart = 0;
+  uint32_t unmerged = 0;
   for (uint32_t i = 0; place && i < value_rank(l->g, v); i++)
-    apart += place->permuted.more[i] > 0;
-  if (!place || !place->is_permuted || apart != 1 || xl_join_of(l, view) ||
+    unmerged += place->permuted.more[i] > 0;
+  if (!place || !place->is_permuted || unmerged != 1 || xl_join_of(l, view) ||
       l->join_count == MOST_JOINED || !can_join(l, &place->permuted, v))
     return false;
   l->joins =
@@ -50,10 +50,10 @@ bool xl_join_late(XnnLowering *l, NodeId view) {
   bool changed = false;
   if (l->blame || xl_layouts(node_cget(g, view)->op) != XL_VIEW)
     return false;
-  OpenDims split = xl_view_of_open(g, node_value(g, view, 0), node_result(g, view, 0));
+  DynamicDims split = xl_dynamic_dims(g, node_value(g, view, 0), node_result(g, view, 0));
   for (uint32_t i = 0; i < l->join_count && split.splits; i++) {
     NodeId n = l->joins[i].view;
-    OpenDims made = xl_view_of_open(g, node_value(g, n, 0), node_result(g, n, 0));
+    DynamicDims made = xl_dynamic_dims(g, node_value(g, n, 0), node_result(g, n, 0));
     if (l->joins[i].late || made.joined != split.split)
       continue;
     l->joins[i].late = changed = true;
@@ -68,15 +68,15 @@ const XnnJoin *xl_join_of(const XnnLowering *l, NodeId view) {
   return NULL;
 }
 
-/* t with its dims in order in memory, those that are loose in front. */
+/* t with its dims in order in memory, extra axes in front. */
 static XnnId in_order(XnnLowering *l, Permuted t, uint32_t rank) {
-  uint32_t perm[XNN_MAX_RANK] = {0}, count = 0, held = xl_rank(l, t.id);
-  for (uint32_t a = 0; a < held; a++)
-    if (xl_is_loose(&t, rank, a))
+  uint32_t perm[XNN_MAX_RANK] = {0}, count = 0, stored = xl_rank(l, t.id);
+  for (uint32_t a = 0; a < stored; a++)
+    if (xl_is_extra_axis(&t, rank, a))
       perm[count++] = a;
   for (uint32_t i = 0; i < rank; i++)
     xl_push_axes(&t, i, perm, &count);
-  xl_permute_axes(l, &t, perm, held);
+  xl_permute_axes(l, &t, perm, stored);
   return t.id;
 }
 
@@ -151,7 +151,7 @@ static XnnId batches_joined(XnnLowering *l, Permuted t, ValueId v, uint32_t batc
   XnnId in = in_order(l, t, rank);
   if (!xl_ok(l))
     return XNN_NONE;
-  uint32_t held = xl_rank(l, in), axis = held;
+  uint32_t stored = xl_rank(l, in), axis = stored;
   SymInt dims[XNN_MAX_RANK];
   for (uint32_t i = rank; i-- > batch;)
     axis -= 1u + t.more[i];
@@ -161,13 +161,13 @@ static XnnId batches_joined(XnnLowering *l, Permuted t, ValueId v, uint32_t batc
   XnnValue like = l->x.values[in];
   end[axis] = most - (uint32_t)sym_lower(&g->syms, value_dim(g, v, batch));
   like.dims[axis] += end[axis];
-  XnnId padded = end[axis] ? xl_temp(l, held, like.dims) : in;
+  XnnId padded = end[axis] ? xl_temp(l, stored, like.dims) : in;
   if (end[axis])
-    xl_pad(l, in, held, begin, end, 0, padded);
+    xl_pad(l, in, stored, begin, end, 0, padded);
   like.dims[axis] = 1;
   for (uint32_t k = 0; k < most; k++) {
-    XnnId piece = xl_temp(l, held, like.dims), row = xl_sym_temp(l, rank, dims);
-    xl_slice(l, padded, axis, held, k, 1, piece);
+    XnnId piece = xl_temp(l, stored, like.dims), row = xl_sym_temp(l, rank, dims);
+    xl_slice(l, padded, axis, stored, k, 1, piece);
     xl_reshape(l, piece, dims, rank, row);
     XnnId placed = xl_sym_temp(l, rank, value_dims(g, v).d);
     xl_binary(l, XNN_MINIMUM, row, mask_of(l, masks, most, k, batch, rank), placed);

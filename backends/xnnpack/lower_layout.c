@@ -117,9 +117,9 @@ static void go(XnnLowering *l, const Moves *m, ValueId v, bool from_nhwc, bool n
     return;
   }
   if (!same_dims(have, have_rank, route.dims, route.rank)) {
-    XnnId apart = xl_sym_temp(l, route.rank, route.dims);
-    xl_reshape(l, in, route.dims, route.rank, apart);
-    in = apart;
+    XnnId split = xl_sym_temp(l, route.rank, route.dims);
+    xl_reshape(l, in, route.dims, route.rank, split);
+    in = split;
   }
   for (uint32_t i = 0; i < route.rank; i++)
     permuted[i] = route.dims[route.perm[i]];
@@ -193,7 +193,7 @@ static void straighten(XnnLowering *l, ValueId v, bool nhwc) {
     to.more[at] = t.more[i];
   }
   const XnnJoin *join = t.view ? xl_join_of(l, t.view) : NULL;
-  if (!nhwc && (vary <= 1 || (join && join->late)) && xl_is_apart(&t, rank))
+  if (!nhwc && (vary <= 1 || (join && join->late)) && xl_is_unmerged(&t, rank))
     xl_set_plain(l, v, xl_joined(l, t, v));
   else
     set(l, v, nhwc, xl_straight(l, to, rank));

@@ -132,7 +132,7 @@ static void choose(XnnLowering *l, ValueId condition, bool keep, XnnId x, float 
 
 enum { CONDITION_NODES = 64 };
 
-/* Whether v, whole numbers or booleans, is computed from floats; also when that takes long to see.
+/* Whether v, integers or booleans, is computed from floats; also when that takes long to see.
  */
 static bool from_floats(const Graph *g, ValueId v, uint32_t *budget) {
   NodeId def = value_def(g, v);

@@ -130,23 +130,23 @@ static bool has_matrices(XnnLowering *l, ValueId v, bool permuted, Permuted *t) 
   if (is_constant_or_codes(l->g, v) || !xl_has_permuted(l, v))
     return false;
   *t = xl_permuted(l, v);
-  uint32_t held = xl_rank(l, t->id);
-  return !t->more[rank - 1] && t->axis[rank - 2 + permuted] + 2u + t->more[rank - 2] == held &&
-         t->axis[rank - 1 - permuted] + 1u == held && !(permuted && t->more[rank - 2]);
+  uint32_t stored = xl_rank(l, t->id);
+  return !t->more[rank - 1] && t->axis[rank - 2 + permuted] + 2u + t->more[rank - 2] == stored &&
+         t->axis[rank - 1 - permuted] + 1u == stored && !(permuted && t->more[rank - 2]);
 }
 
-/* Brings a value with dims that are held apart into the order that it has, what is loose in front:
- * its rows may be apart then. */
+/* Transposes a value that is stored unmerged so that its dims are in order in memory, extra axes in
+ * front; its rows may stay unmerged. */
 static void order_matrices(XnnLowering *l, ValueId v) {
   uint32_t rank = value_rank(l->g, v), perm[XNN_MAX_RANK] = {0}, count = 0;
   if (!xl_has_permuted(l, v))
     return;
   Permuted t = xl_permuted(l, v), to = t;
-  if (!xl_is_apart(&t, rank))
+  if (!xl_is_unmerged(&t, rank))
     return;
   (void)xl_whole_axis(l, &t, rank - 1);
   for (uint32_t a = 0; a < xl_rank(l, t.id); a++)
-    if (xl_is_loose(&t, rank, a))
+    if (xl_is_extra_axis(&t, rank, a))
       perm[count++] = a;
   for (uint32_t i = 0; i < rank; i++) {
     to.axis[i] = (uint8_t)count;
@@ -176,16 +176,17 @@ static bool order_of_product(XnnLowering *l, ValueId x, ValueId y, uint32_t rank
   return true;
 }
 
-static bool has_more_axes(XnnLowering *l, ValueId v, uint32_t held) {
-  return xl_has_permuted(l, v) && xl_rank(l, xl_permuted(l, v).id) > held;
+static bool has_more_axes(XnnLowering *l, ValueId v, uint32_t stored) {
+  return xl_has_permuted(l, v) && xl_rank(l, xl_permuted(l, v).id) > stored;
 }
 
-/* The second operand has its matrices in one piece, also where the rows of the first are apart. */
-static void straighten_second(XnnLowering *l, ValueId y, uint32_t rank, uint32_t held) {
+/* The matrices of the second operand are contiguous, also where the rows of the first are unmerged.
+ */
+static void straighten_second(XnnLowering *l, ValueId y, uint32_t rank, uint32_t stored) {
   if (!xl_has_permuted(l, y))
     return;
   Permuted own = xl_permuted(l, y);
-  if (xl_rank(l, own.id) > held || own.more[rank - 1] || own.more[rank - 2])
+  if (xl_rank(l, own.id) > stored || own.more[rank - 1] || own.more[rank - 2])
     (void)xl_plain(l, y);
 }
 
@@ -198,13 +199,13 @@ static bool permuted_products(XnnLowering *l, ValueId x, ValueId y, ValueId out)
   if (value_rank(l->g, x) != rank || value_rank(l->g, y) != rank ||
       !order_of_product(l, x, y, rank, &first, &second, &transposed))
     return false;
-  uint32_t held = xl_rank(l, first.id);
-  if (xl_is_apart(&first, rank))
-    straighten_second(l, y, rank, held);
-  if (has_more_axes(l, x, held) || has_more_axes(l, y, held))
+  uint32_t stored = xl_rank(l, first.id);
+  if (xl_is_unmerged(&first, rank))
+    straighten_second(l, y, rank, stored);
+  if (has_more_axes(l, x, stored) || has_more_axes(l, y, stored))
     return false;
-  Permuted right = first; /* has its rows in one piece */
-  right.axis[rank - 2] = (uint8_t)(held - 2);
+  Permuted right = first; /* whose rows are one axis */
+  right.axis[rank - 2] = (uint8_t)(stored - 2);
   right.more[rank - 2] = 0;
   XnnId a = xl_in_order(l, x, first, rank),
         b = transposed ? second.id : xl_in_order(l, y, right, rank),
@@ -230,7 +231,7 @@ static bool is_apart(XnnLowering *l, ValueId v) {
   if (!xl_has_permuted(l, v))
     return false;
   Permuted t = xl_permuted(l, v);
-  return xl_is_apart(&t, value_rank(l->g, v));
+  return xl_is_unmerged(&t, value_rank(l->g, v));
 }
 
 /* Exporters drop a leading dim of 1 for bmm and add it again behind it: multiplying in rank 4 makes
@@ -374,8 +375,8 @@ static XnnId normalized_rows(XnnLowering *l, ValueId v, uint32_t count, double e
   return xl_normalized(l, out, dims, eps);
 }
 
-/* in with the dims of v. */
-static XnnId apart(XnnLowering *l, XnnId in, ValueId v) {
+/* in, reshaped to the dims of v. */
+static XnnId reshaped_to(XnnLowering *l, XnnId in, ValueId v) {
   uint32_t rank = value_rank(l->g, v), sizes[XNN_MAX_RANK] = {0};
   SymInt dims[XNN_MAX_RANK];
   for (uint32_t i = 0; i < rank; i++) {
@@ -403,7 +404,7 @@ void lower_layer_norm(XnnLowering *l, NodeId n) {
     return;
   XnnId rows = normalized_rows(l, x, count, node_scalar(g, n, 4));
   if (count > 1)
-    rows = apart(l, rows, x);
+    rows = reshaped_to(l, rows, x);
   xl_scale_and_shift(l, rows, weight ? xl_plain(l, weight) : XNN_NONE,
                      bias ? xl_plain(l, bias) : XNN_NONE, result_of_rows(l, x, y));
 }

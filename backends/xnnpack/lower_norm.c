@@ -33,9 +33,9 @@ static XnnId group_means(XnnLowering *l, const GroupNorm *n, XnnId means, double
     xl_binary(l, XNN_ADD, means, xl_number(l, offset, 4), spread);
     return spread;
   }
-  XnnId apart = XL_TEMP(l, batch, n->groups, width), whole = XL_TEMP(l, batch, n->groups, width);
-  xl_reshape(l, means, (SymInt[]){n->batch, n->groups, width}, 3, apart);
-  XnnId mean = xl_row_sums(l, apart, NULL, 1.0 / width, offset);
+  XnnId split = XL_TEMP(l, batch, n->groups, width), whole = XL_TEMP(l, batch, n->groups, width);
+  xl_reshape(l, means, (SymInt[]){n->batch, n->groups, width}, 3, split);
+  XnnId mean = xl_row_sums(l, split, NULL, 1.0 / width, offset);
   xl_binary(l, XNN_MULTIPLY, mean, xl_ones(l, 3, (uint32_t[]){1, 1, width}), whole);
   xl_reshape(l, whole, (SymInt[]){n->batch, 1, 1, n->channels}, 4, spread);
   return spread;

@@ -1,17 +1,18 @@
 /* Values that stay in a permuted order of memory, as views and permutations leave them. Nodes that
  * compute each element or row for itself work in that order, and their results have it too; their
  * other operands are brought into it. The transpose is made only when a node needs the value in its
- * own order. Dims of 1 in memory that are none of the value are carried along until then. */
+ * own order. Axes of size 1 in memory that no dim of the value is stored at
+ * are carried along until then. */
 #include "backends/xnnpack/lower.h"
 
 uint32_t xl_varying_dims(const Graph *g, ValueId v) {
-  uint32_t open = 0;
+  uint32_t dynamic = 0;
   for (uint32_t i = 0; i < value_rank(g, v); i++)
-    open += !sym_is_const(value_dim(g, v, i));
-  return open;
+    dynamic += !sym_is_const(value_dim(g, v, i));
+  return dynamic;
 }
 
-bool xl_is_apart(const Permuted *t, uint32_t rank) {
+bool xl_is_unmerged(const Permuted *t, uint32_t rank) {
   for (uint32_t i = 0; i < rank; i++)
     if (t->more[i])
       return true;
@@ -39,10 +40,10 @@ void xl_push_axes(const Permuted *t, uint32_t i, uint32_t *perm, uint32_t *count
     perm[(*count)++] = t->axis[i] + k;
 }
 
-/* Whether dim i of the value is dim i + skip of id, and the dims before are loose. */
+/* Whether dim i of the value is dim i + skip of id, and the axes before are extra. */
 static bool is_lead(XnnLowering *l, const Permuted *t, uint32_t rank) {
   uint32_t skip = xl_rank(l, t->id) - rank;
-  if (xl_is_apart(t, rank))
+  if (xl_is_unmerged(t, rank))
     return false;
   for (uint32_t i = 0; i < rank; i++)
     if (t->axis[i] != i + skip)
@@ -54,7 +55,7 @@ static bool is_straight(XnnLowering *l, const Permuted *t, uint32_t rank) {
   return xl_rank(l, t->id) == rank && is_lead(l, t, rank);
 }
 
-bool xl_is_loose(const Permuted *t, uint32_t rank, uint32_t axis) {
+bool xl_is_extra_axis(const Permuted *t, uint32_t rank, uint32_t axis) {
   for (uint32_t i = 0; i < rank; i++)
     if (axis >= t->axis[i] && axis <= t->axis[i] + t->more[i])
       return false;
@@ -107,16 +108,16 @@ XnnId xl_straight(XnnLowering *l, Permuted t, uint32_t rank) {
     (void)xl_whole_axis(l, &t, i);
   if ((xl_rank(l, t.id) - rank) % 2)
     xl_add_axis(l, &t, rank);
-  uint32_t held = xl_rank(l, t.id);
+  uint32_t stored = xl_rank(l, t.id);
   for (; count + 1 < rank; count++)
     perm[count] = t.axis[count];
-  for (uint32_t a = 0; a < held; a++)
-    if (xl_is_loose(&t, rank, a))
+  for (uint32_t a = 0; a < stored; a++)
+    if (xl_is_extra_axis(&t, rank, a))
       perm[count++] = a;
   if (rank)
     perm[count] = t.axis[rank - 1];
-  xl_permute_axes(l, &t, perm, held);
-  for (; held > rank; held -= 2)
+  xl_permute_axes(l, &t, perm, stored);
+  for (; stored > rank; stored -= 2)
     drop_axes(l, &t);
   return t.id;
 }
@@ -144,18 +145,18 @@ Permuted xl_rows(XnnLowering *l, ValueId x) {
     (void)xl_plain(l, x);
     t = xl_permuted(l, x);
   }
-  uint32_t held = xl_rank(l, t.id);
-  if (!xl_ok(l) || rank == 0 || t.axis[rank - 1] == held - 1)
+  uint32_t stored = xl_rank(l, t.id);
+  if (!xl_ok(l) || rank == 0 || t.axis[rank - 1] == stored - 1)
     return t;
-  for (uint32_t a = 0; a < held; a++)
-    if (xl_is_loose(&t, rank, a))
+  for (uint32_t a = 0; a < stored; a++)
+    if (xl_is_extra_axis(&t, rank, a))
       perm[count++] = a;
   for (uint32_t i = 0; i < rank; i++) {
     uint8_t to = (uint8_t)count;
     xl_push_axes(&t, i, perm, &count);
     t.axis[i] = to;
   }
-  xl_permute_axes(l, &t, perm, held);
+  xl_permute_axes(l, &t, perm, stored);
   xl_set_permuted(l, x, t);
   return t;
 }
@@ -163,7 +164,7 @@ Permuted xl_rows(XnnLowering *l, ValueId x) {
 bool xl_common_order(XnnLowering *l, const ValueId *operands, uint32_t count, uint32_t rank,
                      Permuted *t) {
   uint64_t most = 0, largest = 0;
-  uint32_t held = 0;
+  uint32_t stored = 0;
   for (uint32_t i = 0; i < count; i++) {
     ValueId v = operands[i];
     if (is_constant_or_codes(l->g, v))
@@ -173,26 +174,26 @@ bool xl_common_order(XnnLowering *l, const ValueId *operands, uint32_t count, ui
     if (!xl_has_permuted(l, v))
       continue;
     Permuted own = xl_permuted(l, v);
-    bool wider = xl_rank(l, own.id) > held;
-    held = wider ? xl_rank(l, own.id) : held;
+    bool wider = xl_rank(l, own.id) > stored;
+    stored = wider ? xl_rank(l, own.id) : stored;
     if (value_rank(l->g, v) == rank && (elements > most || (elements == most && wider))) {
       most = elements;
       *t = own;
     }
   }
-  return most && most == largest && xl_rank(l, t->id) == held;
+  return most && most == largest && xl_rank(l, t->id) == stored;
 }
 
 /* A constant, whose elements are put in order while the program is written. */
 static XnnId constant_in_order(XnnLowering *l, ValueId v, const Permuted *t, uint32_t rank) {
-  uint32_t own = value_rank(l->g, v), held = xl_rank(l, t->id), count = 0, skip = rank - own;
+  uint32_t own = value_rank(l->g, v), stored = xl_rank(l, t->id), count = 0, skip = rank - own;
   if (xl_elements(l, v) == 1 || is_lead(l, t, rank))
     return xl_plain(l, v);
   uint32_t dims[XNN_MAX_RANK], perm[XNN_MAX_RANK], wide[XNN_MAX_RANK] = {1, 1, 1, 1, 1, 1};
   for (uint32_t i = 0; i < own; i++)
     if (xl_dim(l, v, i) != 1)
       (void)xl_whole_axis(l, t, skip + i);
-  for (uint32_t a = 0; a < held; a++)
+  for (uint32_t a = 0; a < stored; a++)
     for (uint32_t i = 0; i < own; i++)
       if (t->axis[skip + i] == a) {
         perm[count] = i;
@@ -201,7 +202,7 @@ static XnnId constant_in_order(XnnLowering *l, ValueId v, const Permuted *t, uin
   XnnId id = xl_permuted_constant(l, v, own, dims, perm, false);
   if (xl_ok(l)) {
     XnnValue *value = &l->x.values[id];
-    value->rank = (uint8_t)held;
+    value->rank = (uint8_t)stored;
     memcpy(value->dims, wide, sizeof wide);
   }
   return id;
@@ -211,34 +212,37 @@ static bool same_axes(const Permuted *a, const Permuted *b, uint32_t rank) {
   return memcmp(a->axis, b->axis, rank) == 0 && memcmp(a->more, b->more, rank) == 0;
 }
 
-/* Where each dim of id has to come from for an operand that lies in the order `like`, skip of whose
- * dims it does not have. A dim in one piece is none of two there, unless it is 1. */
+/* The permutation that brings the axes of t into the order `like`, whose first `skip` dims the
+ * operand does not have. A dim stored at one axis cannot go where `like` has several, unless its
+ * size is 1. */
 static void order_like(XnnLowering *l, ValueId v, const Permuted *t, const Permuted *like,
                        uint32_t skip, uint32_t *perm) {
-  uint32_t own = value_rank(l->g, v), held = xl_rank(l, like->id), left = 0, taken = 0;
+  uint32_t own = value_rank(l->g, v), stored = xl_rank(l, like->id), left = 0, taken = 0;
   for (uint32_t i = 0; i < own; i++) {
     uint32_t to = like->axis[skip + i], parts = t->more[i] + 1u;
     if (t->more[i] != like->more[skip + i] && value_dim(l->g, v, i) != 1)
       (void)xl_whole_axis(l, t->more[i] ? t : like, t->more[i] ? i : skip + i);
-    for (uint32_t k = 0; k < parts && to + k < held; k++) {
+    for (uint32_t k = 0; k < parts && to + k < stored; k++) {
       perm[to + k] = t->axis[i] + k;
       taken |= 1u << (to + k);
     }
   }
-  for (uint32_t a = 0; a < held && xl_ok(l); a++) {
+  for (uint32_t a = 0; a < stored && xl_ok(l); a++) {
     if (taken >> a & 1)
       continue;
-    while (!xl_is_loose(t, own, left))
+    while (!xl_is_extra_axis(t, own, left))
       left++;
     perm[a] = left++;
   }
 }
 
-/* Others find v in this order, too; what is apart is not joined again for them. */
+/* Later uses find v in this order, too, unless v is stored unmerged and t is not: merging is what
+ * they may not support. */
 static void keep_order(XnnLowering *l, ValueId v, Permuted t, const Permuted *like) {
   uint32_t own = value_rank(l->g, v);
   Permuted before;
-  bool keeps = xl_was_permuted(l, v, &before) && xl_is_apart(&before, own) && !xl_is_apart(&t, own);
+  bool keeps =
+      xl_was_permuted(l, v, &before) && xl_is_unmerged(&before, own) && !xl_is_unmerged(&t, own);
   if (!xl_ok(l) || keeps)
     return;
   memcpy(t.axis, like->axis, sizeof t.axis);
@@ -246,24 +250,24 @@ static void keep_order(XnnLowering *l, ValueId v, Permuted t, const Permuted *li
 }
 
 XnnId xl_in_order(XnnLowering *l, ValueId v, Permuted like, uint32_t rank) {
-  uint32_t own = value_rank(l->g, v), held = xl_rank(l, like.id), skip = rank - own;
+  uint32_t own = value_rank(l->g, v), stored = xl_rank(l, like.id), skip = rank - own;
   if (!xl_ok(l))
     return XNN_NONE;
   if (is_constant_or_codes(l->g, v))
     return constant_in_order(l, v, &like, rank);
   Permuted t;
-  if (own == rank && xl_was_permuted(l, v, &t) && xl_rank(l, t.id) == held &&
+  if (own == rank && xl_was_permuted(l, v, &t) && xl_rank(l, t.id) == stored &&
       same_axes(&t, &like, rank))
     return t.id;
-  if (!xl_is_apart(&like, rank) || !xl_was_permuted(l, v, &t) || !xl_is_apart(&t, own))
+  if (!xl_is_unmerged(&like, rank) || !xl_was_permuted(l, v, &t) || !xl_is_unmerged(&t, own))
     t = xl_permuted(l, v);
   if (is_lead(l, &like, rank) && is_straight(l, &t, own))
     return t.id;
-  while (xl_ok(l) && xl_rank(l, t.id) < held)
+  while (xl_ok(l) && xl_rank(l, t.id) < stored)
     xl_add_axis(l, &t, own);
   uint32_t perm[XNN_MAX_RANK] = {0};
   order_like(l, v, &t, &like, skip, perm);
-  xl_permute_axes(l, &t, perm, held);
+  xl_permute_axes(l, &t, perm, stored);
   if (own == rank)
     keep_order(l, v, t, &like);
   return t.id;

@@ -264,15 +264,15 @@ void lower_inside_pad(XnnLowering *l, NodeId n) {
 
 /* The whole dim `times` times: [outer, 1, n, inner] times ones of [1, times, 1, 1]. */
 static Piece repeated(XnnLowering *l, const Piece *p, uint32_t axis, uint32_t times) {
-  SymInt apart[] = {1, 1, p->dims[axis], 1}, grown[4];
+  SymInt split[] = {1, 1, p->dims[axis], 1}, grown[4];
   uint32_t shape[] = {1, times, 1, 1};
   for (uint32_t i = 0; i < p->rank; i++)
     if (i != axis)
-      apart[i < axis ? 0 : 3] = sym_mul(&l->g->syms, apart[i < axis ? 0 : 3], p->dims[i]);
-  memcpy(grown, apart, sizeof grown);
+      split[i < axis ? 0 : 3] = sym_mul(&l->g->syms, split[i < axis ? 0 : 3], p->dims[i]);
+  memcpy(grown, split, sizeof grown);
   grown[1] = times;
-  XnnId one = xl_sym_temp(l, 4, apart), many = xl_sym_temp(l, 4, grown);
-  xl_reshape(l, p->id, apart, 4, one);
+  XnnId one = xl_sym_temp(l, 4, split), many = xl_sym_temp(l, 4, grown);
+  xl_reshape(l, p->id, split, 4, one);
   xl_binary(l, XNN_MULTIPLY, one, xl_ones(l, 4, shape), many);
   Piece all = *p;
   all.dims[axis] = sym_mul(&l->g->syms, p->dims[axis], times);

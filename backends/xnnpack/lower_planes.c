@@ -197,10 +197,10 @@ static XnnId interleaved(XnnLowering *l, const Planes *p, XnnId in) {
   const Line *h = &p->line[0], *w = &p->line[1];
   SymInt outputs = p->c->out_channels;
   if (p->c->transposed && h->stride * w->stride > 1) {
-    SymInt apart[] = {p->batch, w->stride, h->stride, outputs * h->length, w->length},
+    SymInt split[] = {p->batch, w->stride, h->stride, outputs * h->length, w->length},
            permuted[] = {p->batch, outputs * h->length, h->stride, w->length, w->stride};
     XnnId out = xl_sym_temp(l, 5, permuted);
-    xl_transpose(l, xl_reshaped(l, in, apart, 5), (uint32_t[]){0, 3, 2, 4, 1}, 5, out);
+    xl_transpose(l, xl_reshaped(l, in, split, 5), (uint32_t[]){0, 3, 2, 4, 1}, 5, out);
     in = out;
   }
   uint32_t stride[] = {p->c->transposed ? h->stride : 1, p->c->transposed ? w->stride : 1};

@@ -186,7 +186,7 @@ static uint32_t reduced_inside(XnnLowering *l, const Reduction *r, const Permute
     if (reduces(r, i))
       xl_push_axes(t, i, perm, &count);
   for (uint32_t a = 0; a < axes; a++)
-    if (xl_is_loose(t, r->rank, a))
+    if (xl_is_extra_axis(t, r->rank, a))
       perm[count++] = a;
   perm[count++] = xl_whole_axis(l, t, last);
   return count;
@@ -207,22 +207,23 @@ static Permuted axes_of_result(const Reduction *r, const Permuted *t, const uint
   return to;
 }
 
-/* One or two dims where two or more vary: the mean over the two before the last in memory, of which
- * one may be 1 and no dim of x. Both stay there as 1. */
-static bool over_open(XnnLowering *l, const Reduction *r, bool mean) {
+/* One or two reduced dims of a value with two or more dynamic dims: the mean over the two axes
+ * before the last in memory, one of which may be an extra axis of size 1. Both stay as axes of 1.
+ */
+static bool over_dynamic(XnnLowering *l, const Reduction *r, bool mean) {
   if (xl_varying_dims(l->g, r->x) < 2 || r->set == (1u << r->rank) - 1)
     return false;
   Permuted t = xl_permuted(l, r->x);
-  uint32_t axes = 0, held = r->rank;
+  uint32_t axes = 0, stored = r->rank;
   for (uint32_t i = 0; i < r->rank; i++) {
     axes += reduces(r, i) ? 1u + t.more[i] : 0;
-    held += t.more[i];
+    stored += t.more[i];
   }
-  if (axes == 1 && xl_rank(l, t.id) == held)
+  if (axes == 1 && xl_rank(l, t.id) == stored)
     xl_add_axis(l, &t, r->rank);
-  if (!xl_ok(l) || axes > 2 || xl_rank(l, t.id) != held + 2 - axes)
+  if (!xl_ok(l) || axes > 2 || xl_rank(l, t.id) != stored + 2 - axes)
     return false;
-  uint32_t perm[XNN_MAX_RANK + 1], count = reduced_inside(l, r, &t, held + 2 - axes, perm);
+  uint32_t perm[XNN_MAX_RANK + 1], count = reduced_inside(l, r, &t, stored + 2 - axes, perm);
   xl_permute_axes(l, &t, perm, count);
   Permuted to = axes_of_result(r, &t, perm, count);
   to.id = mean ? xl_image_means(l, t.id) : image_sums(l, t.id, r->reduced);
@@ -244,7 +245,7 @@ void lower_mean(XnnLowering *l, NodeId n) {
       finish(l, &r, pixel);
     return;
   }
-  if (over_last(l, &r, mean) || over_open(l, &r, mean))
+  if (over_last(l, &r, mean) || over_dynamic(l, &r, mean))
     return;
   if (r.inner == 1 && sym_is_const(r.reduced)) {
     SymInt dims[] = {r.outer, r.reduced};
@@ -405,7 +406,7 @@ static bool takes_rows(XnnLowering *l, NodeId n, Reduction *r) {
          is_finite(value_constant(g, table));
 }
 
-/* Rows of a small constant table at positions of maxima, which the delegate knows as whole numbers:
+/* Rows of a small constant table at positions of maxima, which the delegate has as integers:
  * the product of the table with rows that are 1 at the position. */
 void lower_index(XnnLowering *l, NodeId n) {
   Graph *g = l->g;

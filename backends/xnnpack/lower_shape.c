@@ -18,8 +18,8 @@ void lower_view(XnnLowering *l, NodeId n) {
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   if (xl_is_moved(l, y))
     return;
-  if (xl_is_open_view(l, x, y)) {
-    xl_open_view(l, x, y);
+  if (xl_is_dynamic_view(l, x, y)) {
+    xl_dynamic_view(l, x, y);
     return;
   }
   if (xl_in_nhwc(l, y)) {
@@ -149,7 +149,7 @@ void lower_split(XnnLowering *l, NodeId n) {
   }
 }
 
-/* The dim stays in memory, and is none of the value any more. */
+/* The dim stays in memory as an extra axis (places.h). */
 static void select_open(XnnLowering *l, ValueId x, uint32_t axis, uint32_t index, ValueId y) {
   Permuted t = xl_permuted(l, x);
   if (!xl_ok(l))
@@ -331,7 +331,7 @@ void lower_expand(XnnLowering *l, NodeId n) {
     io = (XnnInOut){.in = xl_plain(l, x), .out = xl_result(l, y), .at.axis = {0, 1, 2, 3, 4, 5}};
   if (!xl_ok(l))
     return;
-  uint32_t rank = value_rank(g, y), lead = rank - value_rank(g, x), held = xl_rank(l, io.out),
+  uint32_t rank = value_rank(g, y), lead = rank - value_rank(g, x), stored = xl_rank(l, io.out),
            ones[XNN_MAX_RANK] = {1, 1, 1, 1, 1, 1};
   uint64_t count = 1;
   for (uint32_t i = 0; i < rank && xl_ok(l); i++) {
@@ -344,7 +344,7 @@ void lower_expand(XnnLowering *l, NodeId n) {
   }
   if (count > 1 << 20)
     xl_refuse(l, XNN_RULE_EXPANSION, R_INT("times", count), R_INT("most", 1 << 20));
-  xl_binary(l, XNN_MULTIPLY, io.in, xl_ones(l, held, ones), io.out);
+  xl_binary(l, XNN_MULTIPLY, io.in, xl_ones(l, stored, ones), io.out);
 }
 
 /* [N, C r r, H, W] -> [N, C, r, r, H, W] -> [N, C, H, r, W, r] -> [N, C, H r, W r], or
@@ -367,14 +367,14 @@ void lower_pixel_shuffle(XnnLowering *l, NodeId n) {
            w = xl_dim(l, x, 3), c = xl_dim(l, y, 1);
   SymInt many = value_dim(g, x, 0);
   if (io.nhwc) {
-    XnnId apart = XL_TEMP(l, batch, h, w, c, r, r), woven = XL_TEMP(l, batch, h, r, w, r, c);
-    xl_reshape(l, io.in, (SymInt[]){many, h, w, c, r, r}, 6, apart);
-    xl_transpose(l, apart, perm, 6, woven);
+    XnnId split = XL_TEMP(l, batch, h, w, c, r, r), woven = XL_TEMP(l, batch, h, r, w, r, c);
+    xl_reshape(l, io.in, (SymInt[]){many, h, w, c, r, r}, 6, split);
+    xl_transpose(l, split, perm, 6, woven);
     xl_reshape(l, woven, (SymInt[]){many, (SymInt)h * r, (SymInt)w * r, c}, 4, io.out);
   } else {
-    XnnId apart = XL_TEMP(l, batch, c, r, r, h, w), woven = XL_TEMP(l, batch, c, h, r, w, r);
-    xl_reshape(l, io.in, (SymInt[]){many, c, r, r, h, w}, 6, apart);
-    xl_transpose(l, apart, perm, 6, woven);
+    XnnId split = XL_TEMP(l, batch, c, r, r, h, w), woven = XL_TEMP(l, batch, c, h, r, w, r);
+    xl_reshape(l, io.in, (SymInt[]){many, c, r, r, h, w}, 6, split);
+    xl_transpose(l, split, perm, 6, woven);
     xl_reshape(l, woven, (SymInt[]){many, c, (SymInt)h * r, (SymInt)w * r}, 4, io.out);
   }
 }

@@ -84,14 +84,14 @@ static XnnId strips_of(XnnLowering *l, const Convolution *c, const Strips *s, Xn
   uint32_t steps = s->count + (s->more > 0), inner = s->width * s->channels,
            rows = s->step + s->more, before[] = {0, c->padding[s->dim], 0},
            after[] = {0, steps * s->step - s->in - c->padding[s->dim], 0};
-  SymInt flat[] = {s->batch, s->in, inner}, apart[] = {s->batch, steps, s->step, inner},
+  SymInt flat[] = {s->batch, s->in, inner}, split[] = {s->batch, steps, s->step, inner},
          dims[] = {(SymInt)s->batch * s->count, s->dim ? 1 : rows, s->dim ? rows : s->width,
                    s->channels};
   XnnId image = xl_sym_temp(l, 3, flat), padded = XL_TEMP(l, s->batch, steps * s->step, inner),
-        blocks = xl_sym_temp(l, 4, apart), strips = xl_sym_temp(l, 4, dims);
+        blocks = xl_sym_temp(l, 4, split), strips = xl_sym_temp(l, 4, dims);
   xl_reshape(l, in, flat, 3, image);
   xl_pad(l, image, 3, before, after, 0, padded);
-  xl_reshape(l, padded, apart, 4, blocks);
+  xl_reshape(l, padded, split, 4, blocks);
   xl_reshape(l, s->more ? with_next(l, s, blocks, inner) : blocks, dims, 4, strips);
   return strips;
 }

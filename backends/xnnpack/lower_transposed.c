@@ -277,7 +277,7 @@ static XnnId convolved(XnnLowering *l, const Phases *p, const Part *h, const Par
 static XnnId rows_of(XnnLowering *l, const Phases *p, const Part *h, XnnId in) {
   const Axis *wide = &p->axis[1];
   SymInt height = p->axis[0].length, line = (SymInt)wide->phases * p->c->out_channels;
-  SymInt apart[] = {p->batch, height, wide->length, h->count, line},
+  SymInt split[] = {p->batch, height, wide->length, h->count, line},
          permuted[] = {p->batch, height, h->count, wide->length, line},
          joined[] = {p->batch, height, (SymInt)h->count * wide->length, line};
   XnnId items[MAX_PARTS], rows;
@@ -290,7 +290,7 @@ static XnnId rows_of(XnnLowering *l, const Phases *p, const Part *h, XnnId in) {
   }
   rows = items[0];
   if (wide->count > 1) {
-    rows = h->count > 1 ? xl_sym_temp(l, 5, apart) : xl_sym_temp(l, 4, joined);
+    rows = h->count > 1 ? xl_sym_temp(l, 5, split) : xl_sym_temp(l, 4, joined);
     xl_concatenate(l, items, wide->count, h->count > 1 ? 4 : 3, rows);
   }
   if (h->count == 1)

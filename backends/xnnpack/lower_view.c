@@ -1,14 +1,15 @@
-/* Views of which two or more dims vary. XNNPACK's reshape finds out one size at most, so:
+/* Views with two or more dynamic dims. XNNPACK's reshape infers one size at most, so:
  *
  *   a dim of 1 is added by broadcasting: a product with a one of higher rank,
  *   a dim of known size is split into slices, which are put behind each other along a new dim,
  *   two dims of known size are joined by slices along the one, put behind each other along the
  *   other, two dims of 1 go as the mean over them,
- *   dims that are joined and vary are held apart, until a view splits them again.
+ *   dynamic dims that are merged are stored unmerged (places.h), until a view splits them again.
  *
- * Where a dim lies in memory, and what else is there of size 1, is left open until someone wants
- * the value as it is (Permuted): heads that are split, transposed, transposed back and joined are
- * moved once then, and a dim that one view leaves over is what the next one adds. */
+ * The order of the dims in memory, and extra axes of size 1, stay as they come (Permuted) until a
+ * node needs the value contiguous: heads that are split, transposed, transposed back and merged are
+ * then transposed once, and an axis that one view leaves over is the one that the next view adds.
+ */
 #include "backends/xnnpack/lower.h"
 
 enum { MAX_PIECES = 64 };
@@ -47,8 +48,8 @@ static bool varies(Graph *g, ValueId v, uint32_t from, uint32_t count) {
   return false;
 }
 
-OpenDims xl_view_of_open(Graph *g, ValueId x, ValueId y) {
-  OpenDims found = {0};
+DynamicDims xl_dynamic_dims(Graph *g, ValueId x, ValueId y) {
+  DynamicDims found = {0};
   for (uint32_t i = 0, k = 0, a, b; i < value_rank(g, x) && k < value_rank(g, y); i += a, k += b) {
     SymInt size;
     if (!next_group(g, x, i, &a, y, k, &b, &size))
@@ -65,10 +66,10 @@ OpenDims xl_view_of_open(Graph *g, ValueId x, ValueId y) {
   return found;
 }
 
-bool xl_is_open_view(XnnLowering *l, ValueId x, ValueId y) {
+bool xl_is_dynamic_view(XnnLowering *l, ValueId x, ValueId y) {
   if (xl_varying_dims(l->g, y) > 1)
     return true;
-  OpenDims found = xl_view_of_open(l->g, x, y);
+  DynamicDims found = xl_dynamic_dims(l->g, x, y);
   for (uint32_t i = 0; i < l->split_count && found.joins; i++)
     if (l->splits[i] == found.joined)
       return true;
@@ -80,10 +81,10 @@ bool xl_is_open_view(XnnLowering *l, ValueId x, ValueId y) {
 static void insert_one(XnnLowering *l, View *v, uint32_t at) {
   if (v->rank == XNN_MAX_RANK)
     xl_refuse(l, XNN_RULE_RANK_LIMIT, R_INT("rank", XNN_MAX_RANK + 1));
-  uint32_t axis = 0, held = xl_rank(l, v->t.id);
-  while (axis < held && !xl_is_loose(&v->t, v->rank, axis))
+  uint32_t axis = 0, stored = xl_rank(l, v->t.id);
+  while (axis < stored && !xl_is_extra_axis(&v->t, v->rank, axis))
     axis++;
-  if (axis == held) {
+  if (axis == stored) {
     xl_add_axis(l, &v->t, v->rank);
     axis = 0;
   }
@@ -139,7 +140,7 @@ static void join(XnnLowering *l, View *v, uint32_t at) {
   remove_dim(v, at);
 }
 
-/* Makes two of a dim that is held apart, the first of that size. */
+/* Splits a dim that is stored unmerged into two, the first of that size. */
 static bool part_dim(XnnLowering *l, View *v, uint32_t at, SymInt size) {
   SymInt product = 1, rest = 1;
   uint32_t count = 0, more = v->t.more[at];
@@ -166,8 +167,8 @@ static bool part_dim(XnnLowering *l, View *v, uint32_t at, SymInt size) {
 /* Brings the axes of dim at + 1 behind those of dim `at`. */
 static void make_adjacent(XnnLowering *l, View *v, uint32_t at) {
   Permuted *t = &v->t;
-  uint32_t perm[XNN_MAX_RANK], count = 0, held = xl_rank(l, t->id), place[XNN_MAX_RANK] = {0};
-  for (uint32_t a = 0; a < held; a++) {
+  uint32_t perm[XNN_MAX_RANK], count = 0, stored = xl_rank(l, t->id), place[XNN_MAX_RANK] = {0};
+  for (uint32_t a = 0; a < stored; a++) {
     if (a >= t->axis[at + 1] && a <= t->axis[at + 1] + t->more[at + 1])
       continue;
     perm[count++] = a;
@@ -181,8 +182,9 @@ static void make_adjacent(XnnLowering *l, View *v, uint32_t at) {
     t->axis[i] = (uint8_t)place[t->axis[i]];
 }
 
-/* Makes dims `at` and at + 1 one that is held apart, when that gets nearer to the size. */
-static bool join_apart(XnnLowering *l, View *v, uint32_t at, SymInt size) {
+/* Merges dims `at` and at + 1 into one that is stored unmerged, if that, or one more, is of the
+ * size. */
+static bool merge_dims(XnnLowering *l, View *v, uint32_t at, SymInt size) {
   if (at + 1 >= v->rank || v->t.more[at] + v->t.more[at + 1] + 2 > PERMUTED_PARTS)
     return false;
   SymTable *syms = &l->g->syms;
@@ -217,7 +219,7 @@ static bool change_dim(XnnLowering *l, View *v, uint32_t at, SymInt size) {
   else if (next && sym_const_divides(has, size) && sym_const_divides(next, size / has))
     join(l, v, at);
   else
-    return join_apart(l, v, at, size);
+    return merge_dims(l, v, at, size);
   return true;
 }
 
@@ -234,11 +236,11 @@ static bool make_dim(XnnLowering *l, View *v, uint32_t at, SymInt size) {
   return xl_ok(l);
 }
 
-/* The operand as it is, or in NHWC where dims stay apart that are next to each other there. */
+/* The operand as it is stored, or in NHWC where the dims that y merges are consecutive there. */
 static Permuted operand(XnnLowering *l, ValueId x, ValueId y) {
   uint32_t rank = value_rank(l->g, x);
   if (xl_has_permuted(l, x) || xl_has_plain(l, x) || !xl_has_layouts(l->g, x) ||
-      !(xl_has_nhwc(l, x) || xl_in_nhwc(l, y)) || !xl_view_of_open(l->g, x, y).joins)
+      !(xl_has_nhwc(l, x) || xl_in_nhwc(l, y)) || !xl_dynamic_dims(l->g, x, y).joins)
     return xl_permuted(l, x);
   Permuted t = {.id = xl_nhwc(l, x)};
   for (uint32_t i = 0; i < rank; i++)
@@ -246,7 +248,7 @@ static Permuted operand(XnnLowering *l, ValueId x, ValueId y) {
   return t;
 }
 
-void xl_open_view(XnnLowering *l, ValueId x, ValueId y) {
+void xl_dynamic_view(XnnLowering *l, ValueId x, ValueId y) {
   Graph *g = l->g;
   View v = {.t = operand(l, x, y), .rank = value_rank(g, x)};
   if (v.rank > XNN_MAX_RANK || value_rank(g, y) > XNN_MAX_RANK)
@@ -256,7 +258,7 @@ void xl_open_view(XnnLowering *l, ValueId x, ValueId y) {
   for (uint32_t i = 0; i < value_rank(g, y) && xl_ok(l); i++) {
     if (make_dim(l, &v, i, value_dim(g, y, i)))
       continue;
-    if (l->alone && xl_view_of_open(g, x, y).splits) { /* it may be apart already */
+    if (l->alone && xl_dynamic_dims(g, x, y).splits) { /* it may be stored so already */
       (void)xl_result(l, y);
       return;
     }

@@ -7,15 +7,16 @@
 
 enum { PERMUTED_PARTS = 3 };
 
-/* A value whose dim i is dim axis[i] of id. Dims of id that belong to no dim of the value have size
- * 1; they are "loose". XNNPACK's reshape infers one dim, so a view that merges several dynamic dims
- * cannot be a reshape: such a dim is kept "apart", as the consecutive dims axis[i] to
- * axis[i] + more[i] of id, whose sizes are part[i], until a view splits it again. */
+/* A value whose dim i is stored at axis axis[i] of id. Axes of id that belong to no dim of the
+ * value are "extra"; they have size 1. XNNPACK's reshape infers one dim, so a view that merges
+ * several dynamic dims cannot be a reshape: such a dim is stored "unmerged", as the consecutive
+ * axes axis[i] to axis[i] + more[i] of id, whose sizes are part[i], until a view splits it again.
+ */
 typedef struct Permuted {
   XnnId id;
   uint8_t axis[XNN_MAX_RANK], more[XNN_MAX_RANK];
   SymInt part[XNN_MAX_RANK][PERMUTED_PARTS];
-  NodeId view; /* which joined dims that are held apart */
+  NodeId view; /* the last one that merged dims which are stored unmerged */
 } Permuted;
 
 /* 1 + XnnId in each layout, 0 when it is not there. */

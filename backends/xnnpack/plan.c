@@ -188,8 +188,8 @@ static const Moves *steps(XnnLowering *l, NodeId n, bool permutes) {
 static Sides of_move(Plan *p, NodeId n, bool permutes) {
   Graph *g = p->l->g;
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
-  if (!permutes && is_number(g, x) && xl_has_layouts(g, x) && xl_is_open_view(p->l, x, y) &&
-      xl_view_of_open(g, x, y).joins)
+  if (!permutes && is_number(g, x) && xl_has_layouts(g, x) && xl_is_dynamic_view(p->l, x, y) &&
+      xl_dynamic_dims(g, x, y).joins)
     return (Sides){either(p, 0, 0), PLAIN};
   if (!permutes)
     return alike(is_number(g, x) && xl_keeps_channels(g, x, y) ? either(p, 0, 0) : PLAIN);
@@ -314,13 +314,13 @@ static void take_first_layouts(Plan *p, const NodeId *nodes, uint32_t count) {
   }
 }
 
-/* What views split: elsewhere it is held apart. */
+/* Sizes that views split again: only those have to be stored unmerged. */
 static void note_splits(XnnLowering *l, const NodeId *nodes, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     if (xl_layouts(node_cget(l->g, nodes[i])->op) != XL_VIEW)
       continue;
-    OpenDims found =
-        xl_view_of_open(l->g, node_value(l->g, nodes[i], 0), node_result(l->g, nodes[i], 0));
+    DynamicDims found =
+        xl_dynamic_dims(l->g, node_value(l->g, nodes[i], 0), node_result(l->g, nodes[i], 0));
     if (!found.splits)
       continue;
     l->splits = pool_reserve(l->splits, &l->split_capacity, (uint64_t)l->split_count + 1,

@@ -74,7 +74,7 @@ static bool ok(const Reader *r) { return !r->fault && !r->fb.fault; }
 
 /* --- values --- */
 
-/* A vector of whole numbers, one for each dim. Returns how many there are. */
+/* A vector of integers, one for each dim. Returns how many there are. */
 static uint8_t read_vector(Reader *r, FbTable t, uint16_t id, uint32_t out[XR_MAX_RANK],
                            const char *what) {
   FbVector v = fb_vector(t, id, 4);

@@ -121,7 +121,7 @@ static bool computes_on_bytes(const XrGraph *x, const XrNode *n) {
 }
 
 /* What the transposes are for, as far as the region of the blob says it: see blob.c. A region of
- * another kind is none of ours. */
+ * another kind is not handled here. */
 static const DelegateTranspose *transposes_of(const XrGraph *x, uint32_t count, Arena *arena) {
   StrView text = {(const char *)x->region, x->region_size};
   DelegateTranspose *items = ARENA_ARRAY(arena, DelegateTranspose, (size_t)count + 1);

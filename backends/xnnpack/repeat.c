@@ -5,6 +5,7 @@
 #include "ir/same.h"
 #include "ir/transform.h"
 #include "support/keymap.h"
+#include "support/number.h"
 
 #include <stdlib.h>
 
@@ -381,15 +382,10 @@ static uint32_t split_rows(Finder *f, uint32_t *number) {
 }
 
 /* The places of a copy, by position in the graph. */
-static int by_position(const void *a, const void *b) {
-  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return x < y ? -1 : x > y;
-}
-
 static void sort_copy(Finder *f, uint32_t copy, uint64_t *sorted) {
   for (uint32_t s = 0; s < f->size; s++)
     sorted[s] = (uint64_t)f->at[f->rows[s * f->copies + copy]] << 32 | s;
-  qsort(sorted, f->size, sizeof *sorted, by_position);
+  qsort(sorted, f->size, sizeof *sorted, compare_u64);
 }
 
 static bool leaves(const Finder *f, ValueId v, uint32_t copy) {
@@ -430,7 +426,7 @@ static uint32_t most_common(const Finder *f, const uint32_t *items) {
   uint64_t *sorted = ARENA_ARRAY(f->arena, uint64_t, f->copies);
   for (uint32_t i = 0; i < f->copies; i++)
     sorted[i] = (uint64_t)items[i] << 32 | i;
-  qsort(sorted, f->copies, sizeof *sorted, by_position);
+  qsort(sorted, f->copies, sizeof *sorted, compare_u64);
   for (uint32_t begin = 0, end; begin < f->copies; begin = end) {
     for (end = begin; end < f->copies && sorted[end] >> 32 == sorted[begin] >> 32; end++)
       ;

@@ -1,5 +1,5 @@
 /* See run.h. Runs the nodes in the order of the graph, each on f32 (or i32) with the reference
- * kernels of the op table where an op means the same; halves are rounded after each node. */
+ * kernels of the op table where an op means the same; float16 is rounded after each node. */
 #include "backends/xnnpack/run.h"
 
 #include <math.h>
@@ -298,7 +298,7 @@ static void finish_result(Runner *r, uint32_t id) {
     release(r, id);
 }
 
-/* On f32 or i32; halves are rounded at the end. */
+/* On f32 or i32; float16 is rounded at the end. */
 static void run_plain(Runner *r, const XrNode *n, const Tensor *in, DType used) {
   const XrShape *shape = &r->c.shapes[n->output];
   Tensor *value = xr_result(r, n->output);
@@ -377,14 +377,14 @@ const char *xr_run(const DelegateCall *call, Arena *arena) {
               .owned = ARENA_ARRAY(arena, uint64_t, count),
               .remaining = ARENA_ARRAY(arena, uint32_t, count)};
   /* The sizes of outputs are bounds. */
-  DelegateCall open = *call;
-  open.outputs = ARENA_ARRAY(arena, Tensor, (size_t)call->output_count + 1);
+  DelegateCall unsized = *call;
+  unsized.outputs = ARENA_ARRAY(arena, Tensor, (size_t)call->output_count + 1);
   for (uint32_t i = 0; i < call->output_count; i++) {
-    open.outputs[i] = call->outputs[i];
+    unsized.outputs[i] = call->outputs[i];
     for (uint32_t k = 0; k < MAX_RANK; k++)
-      open.outputs[i].dims[k] = XR_UNKNOWN;
+      unsized.outputs[i].dims[k] = XR_UNKNOWN;
   }
-  fault = xr_check(&r.c, &x, &open, arena);
+  fault = xr_check(&r.c, &x, &unsized, arena);
   if (fault)
     return fault;
   diag_sink_init_silent(&r.sink);

@@ -155,7 +155,7 @@ static void scale_by(Tensor *t, double factor) {
     at[i] *= factor;
 }
 
-/* The operands are multiplied by whole numbers, so that the larger one has SUM_BITS; halves go up.
+/* The operands are multiplied by integers, so that the larger one has SUM_BITS; halves go up.
  */
 static void run_sum(Runner *r, const XrNode *n, const Tensor *in, Tensor *out) {
   const XrValue *a = value_of(r, n->inputs[0]), *b = value_of(r, n->inputs[1]),

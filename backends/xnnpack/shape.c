@@ -244,22 +244,22 @@ static int64_t count_of(XrCheck *c, const XrShape *s) {
 
 static void reshape_shape(XrCheck *c, const XrNode *n, XrShape *out) {
   int64_t count = count_of(c, shape_of(c, n->inputs[0])), rest = 1;
-  uint32_t open = XR_MAX_RANK;
+  uint32_t inferred = XR_MAX_RANK;
   out->rank = n->vector_count;
   for (uint32_t i = 0; i < n->vector_count; i++) {
-    if (n->first[i] > XR_SIZE_MAX || (n->first[i] == 0 && open < XR_MAX_RANK))
+    if (n->first[i] > XR_SIZE_MAX || (n->first[i] == 0 && inferred < XR_MAX_RANK))
       xr_fail(c, "dim %u of the new shape is %u", i, n->first[i]);
     if (n->first[i] == 0)
-      open = i;
+      inferred = i;
     else if (!mul_i64(rest, n->first[i], &rest))
       xr_fail(c, "a value of too many elements");
     out->dims[i] = n->first[i];
   }
   if (c->fault)
     return;
-  if (open < XR_MAX_RANK)
-    out->dims[open] = count < 0 ? XR_UNKNOWN : count / rest;
-  if (count >= 0 && (open < XR_MAX_RANK ? count % rest != 0 : count != rest))
+  if (inferred < XR_MAX_RANK)
+    out->dims[inferred] = count < 0 ? XR_UNKNOWN : count / rest;
+  if (count >= 0 && (inferred < XR_MAX_RANK ? count % rest != 0 : count != rest))
     xr_fail(c, "%lld elements do not make a shape of %lld", (long long)count, (long long)rest);
 }
 

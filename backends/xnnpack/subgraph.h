@@ -76,7 +76,7 @@ typedef struct XnnValue {
   uint32_t external;           /* 1 + index of the delegate's argument; 0: internal */
   bool is_input;               /* of external ones: read, not written */
   XnnId origin;                /* 1 + the value that a reshape made it of; 0: none, or dims vary */
-  uint8_t open;                /* bit i: dim i may vary */
+  uint8_t dynamic;             /* bit i: dim i is dynamic */
   bool follows_window;         /* from a convolution or pool by nothing but copies and limits */
   XnnId codes;          /* 1 + the constant of integers that this one of floats was; 0: none */
   XnnId shift;          /* 1 + what the zero points of blocks add, [outputs, blocks]; 0: nothing */

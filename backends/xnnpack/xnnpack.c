@@ -24,7 +24,7 @@ typedef struct Partitioner {
   BackendContext *c;
   Graph *g;
   XnnLowering l;
-  bool *held;            /* by NodeId */
+  bool *delegated;       /* by NodeId */
   uint32_t *change;      /* by NodeId: number of its partition, or of the last one before it */
   double *spent, *saved; /* by partition: see estimate.h */
   uint32_t rounds;       /* how often all partitions were tried */
@@ -47,7 +47,7 @@ static bool wanted(Partitioner *p, NodeId n) {
  * go on behind it. */
 static void leave_out(Partitioner *p, NodeId n) {
   n = p->l.blame ? p->l.blame : n;
-  p->held[n] = false;
+  p->delegated[n] = false;
   p->c->refusals[n] = p->l.refusal;
   p->l.refusal = (Refusal){0};
   p->l.blame = 0;
@@ -69,7 +69,8 @@ static void try_nodes(Partitioner *p) {
       p->c->refusals[n] = (Refusal){0};
       continue;
     }
-    p->held[n] = !op_has_trait(p->g->nodes[n].op, OP_CONTROL) && xl_node(&p->l, n) && wanted(p, n);
+    p->delegated[n] =
+        !op_has_trait(p->g->nodes[n].op, OP_CONTROL) && xl_node(&p->l, n) && wanted(p, n);
     p->c->refusals[n] = p->l.refusal;
   }
   xl_reset(&p->l, true);
@@ -83,12 +84,12 @@ static void number_nodes(Partitioner *p) {
   for (FOR_NODES(g, n)) {
     if (op_has_trait(g->nodes[n].op, OP_CONTROL) || node_reads_some(g, n))
       base = most;
-    uint32_t change = base + (p->held[n] ? 1 : 0);
+    uint32_t change = base + (p->delegated[n] ? 1 : 0);
     FOR_OPERANDS(g, n, v, {
       NodeId def = v ? value_def(g, v) : 0;
       if (def && is_weight(g, def))
         def = 0;
-      uint32_t least = def ? p->change[def] + (p->held[n] && !p->held[def]) : 0;
+      uint32_t least = def ? p->change[def] + (p->delegated[n] && !p->delegated[def]) : 0;
       change = least > change ? least : change;
     })
     p->change[n] = change;
@@ -110,12 +111,12 @@ static bool drop_copies(Partitioner *p) {
   Graph *g = p->g;
   bool *worth = ARENA_ARRAY(p->c->scratch, bool, (size_t)last_partition(p) + 1), dropped = false;
   for (FOR_NODES(g, n))
-    if (p->held[n] && xl_work(g->nodes[n].op) > XNN_WORK_ORDER)
+    if (p->delegated[n] && xl_work(g->nodes[n].op) > XNN_WORK_ORDER)
       worth[p->change[n]] = true;
   for (FOR_NODES(g, n)) {
-    if (!p->held[n] || worth[p->change[n]])
+    if (!p->delegated[n] || worth[p->change[n]])
       continue;
-    p->held[n] = false;
+    p->delegated[n] = false;
     p->c->refusals[n] = xl_refusal(XNN_RULE_ONLY_COPIES);
     dropped = true;
   }
@@ -129,7 +130,7 @@ static bool drop_dear(Partitioner *p) {
   bool dropped = false;
   for (FOR_NODES(g, n)) {
     double spent = p->spent[p->change[n]], saved = p->saved[p->change[n]];
-    if (!p->held[n] || saved * XNN_DOUBT >= spent || p->rounds > MAX_ROUNDS)
+    if (!p->delegated[n] || saved * XNN_DOUBT >= spent || p->rounds > MAX_ROUNDS)
       continue;
     xl_refuse(&p->l, XNN_RULE_NO_GAIN, R_INT("spent", llround(spent)),
               R_INT("saved", llround(saved)));
@@ -149,9 +150,9 @@ static bool drop_small(Partitioner *p) {
   uint32_t *nodes = ARENA_ARRAY(p->c->scratch, uint32_t, (size_t)last_partition(p) + 1);
   bool dropped = false;
   for (FOR_NODES(g, n))
-    nodes[p->change[n]] += p->held[n];
+    nodes[p->change[n]] += p->delegated[n];
   for (FOR_NODES(g, n)) {
-    if (!p->held[n] || nodes[p->change[n]] >= least)
+    if (!p->delegated[n] || nodes[p->change[n]] >= least)
       continue;
     xl_refuse(&p->l, XNN_RULE_SETTING_MIN_OPS, R_INT("nodes", nodes[p->change[n]]),
               R_INT("min-ops", (int64_t)least));
@@ -167,8 +168,8 @@ static void plan(XnnLowering *l, const Partition *partition) {
   xl_plan(l, partition->nodes, partition->node_count, partition->outputs, partition->output_count);
 }
 
-/* Some views whose dims may be apart. */
-static bool has_open_views(const Graph *g, const Partition *partition) {
+/* Some views whose dims may be stored unmerged. */
+static bool has_dynamic_views(const Graph *g, const Partition *partition) {
   for (uint32_t i = 0; i < partition->node_count; i++)
     if (xl_layouts(node_cget(g, partition->nodes[i])->op) == XL_VIEW &&
         xl_varying_dims(g, node_value(g, partition->nodes[i], 0)) > 1)
@@ -193,7 +194,7 @@ static NodeId first_refused(XnnLowering *l, const Partition *partition) {
  * same, 0: none. What is behind such a node tells nothing. */
 static NodeId find_joins(XnnLowering *l, const Partition *partition) {
   l->join_count = 0;
-  if (!has_open_views(l->g, partition))
+  if (!has_dynamic_views(l->g, partition))
     return 0;
   NodeId refused = first_refused(l, partition);
   while (refused && (xl_join_at_blamed(l) || xl_join_late(l, refused)))
@@ -216,13 +217,13 @@ static bool lower_all(XnnLowering *l, const Partition *partition) {
   return xl_ok(l);
 }
 
-static void collect_outputs(Graph *g, const uint32_t *change, const bool *held, NodeId n,
+static void collect_outputs(Graph *g, const uint32_t *change, const bool *delegated, NodeId n,
                             ValueId *outputs, uint32_t *count) {
   for (uint32_t i = 0; i < g->nodes[n].result_count; i++) {
     ValueId v = node_result(g, n, i);
     for (UseId u = first_use(g, v); u; u = g->uses[u].next) {
       NodeId user = g->uses[u].node;
-      if (user != NODE_OUTPUT && held[user] && change[user] == change[n])
+      if (user != NODE_OUTPUT && delegated[user] && change[user] == change[n])
         continue;
       outputs[(*count)++] = v;
       break;
@@ -236,8 +237,8 @@ static void check_operands(XnnLowering *l) {
               R_INT("most", XNN_MAX_EXTERNS));
 }
 
-/* Leaves out views whose dims can neither stay apart nor be joined, and takes them from the nodes
- * of the partition; false when there were any. */
+/* Leaves out views whose dims can neither stay unmerged nor be merged, and takes them from the
+ * nodes of the partition; false when there were any. */
 static bool settle_views(Partitioner *p, Partition *partition) {
   NodeId *nodes = ARENA_ARRAY(p->c->scratch, NodeId, partition->node_count), refused;
   memcpy(nodes, partition->nodes, partition->node_count * sizeof *nodes);
@@ -247,7 +248,7 @@ static bool settle_views(Partitioner *p, Partition *partition) {
     leave_out(p, refused);
     uint32_t kept = 0;
     for (uint32_t k = 0; k < partition->node_count; k++)
-      if (p->held[nodes[k]])
+      if (p->delegated[nodes[k]])
         nodes[kept++] = nodes[k];
     partition->node_count = kept;
     whole = false;
@@ -271,7 +272,7 @@ static bool try_partition(Partitioner *p, Partition *partition) {
   }
   for (uint32_t i = 0; i < partition->output_count; i++) {
     NodeId n = value_def(p->g, partition->outputs[i]);
-    if (!p->held[n])
+    if (!p->delegated[n])
       continue;
     xl_output(&p->l, partition->outputs[i]);
     check_operands(&p->l);
@@ -284,9 +285,9 @@ static bool try_partition(Partitioner *p, Partition *partition) {
 }
 
 static void give_up(Partitioner *p, NodeId n) {
-  if (p->held[n])
+  if (p->delegated[n])
     p->c->refusals[n] = xl_refusal(XNN_RULE_COMPANY);
-  p->held[n] = false;
+  p->delegated[n] = false;
 }
 
 static void estimate(Partitioner *p, uint32_t number, const Partition *partition) {
@@ -316,13 +317,13 @@ static PartitionList list_partitions(const Partitioner *p) {
   list.outputs = ARENA_ARRAY(a, ValueId, results);
   list.first = ARENA_ARRAY(a, uint32_t, list.last + 2);
   for (FOR_NODES(g, n))
-    if (p->held[n])
+    if (p->delegated[n])
       list.first[p->change[n] + 1]++;
   for (uint32_t i = 1; i < list.last + 2; i++)
     list.first[i] += list.first[i - 1];
   uint32_t *at = ARENA_ARRAY(a, uint32_t, list.last + 1);
   for (FOR_NODES(g, n))
-    if (p->held[n])
+    if (p->delegated[n])
       list.nodes[list.first[p->change[n]] + at[p->change[n]]++] = n;
   return list;
 }
@@ -333,7 +334,8 @@ static Partition partition_of(const Partitioner *p, const PartitionList *list, u
                     .node_count = list->first[number + 1] - list->first[number],
                     .outputs = list->outputs};
   for (uint32_t k = 0; k < part.node_count; k++)
-    collect_outputs(p->g, p->change, p->held, part.nodes[k], list->outputs, &part.output_count);
+    collect_outputs(p->g, p->change, p->delegated, part.nodes[k], list->outputs,
+                    &part.output_count);
   return part;
 }
 
@@ -423,7 +425,7 @@ static bool divide_repeats(Partitioner *p) {
   Arena *a = p->c->scratch;
   uint32_t *partitions = ARENA_ARRAY(a, uint32_t, p->g->node_count);
   for (FOR_NODES(p->g, n))
-    partitions[n] = p->held[n] ? p->change[n] : 0;
+    partitions[n] = p->delegated[n] ? p->change[n] : 0;
   const Repeat *found;
   uint64_t least = XNN_LEAST_REPEATED;
   (void)text_parse_u64(p->c->settings[SET_MIN_SHARED], &least);
@@ -449,7 +451,7 @@ static bool divide_repeats(Partitioner *p) {
 
 static Status partition(BackendContext *c, Graph *g) {
   Partitioner p = {.c = c, .g = g};
-  p.held = ARENA_ARRAY(c->scratch, bool, g->node_count);
+  p.delegated = ARENA_ARRAY(c->scratch, bool, g->node_count);
   p.change = ARENA_ARRAY(c->scratch, uint32_t, g->node_count);
   xl_init(&p.l, g, c->scratch);
   try_nodes(&p);
@@ -459,7 +461,7 @@ static Status partition(BackendContext *c, Graph *g) {
   if (divide_repeats(&p))
     (void)try_partitions(&p);
   for (FOR_NODES(g, n)) {
-    uint32_t tag = g->nodes[n].tag = p.held[n] ? p.change[n] : 0;
+    uint32_t tag = g->nodes[n].tag = p.delegated[n] ? p.change[n] : 0;
     if (tag)
       c->costs[tag] = (PartitionCost){p.spent[tag], p.saved[tag]};
   }

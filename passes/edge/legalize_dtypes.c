@@ -1,5 +1,5 @@
-/* Element types: a call that the runtime's kernel does not take is rewritten on types that it
- * takes, where that gives the same results.
+/* Element types: a call that the runtime's kernel does not support is rewritten on types that it
+ * supports, where that gives the same results.
  *
  * - Unsigned integers of 16, 32 and 64 bits are known to few kernels. Where only bits count
  *   they are viewed as signed ones; 16 and 32 bits are widened to i64 elsewhere; of
@@ -23,7 +23,7 @@ static bool type_taken(const Graph *g, const OpRow *row, ValueId v) {
   return t->kind != TYPE_TENSOR || !row->dtypes || dtype_in((DType)t->dtype, row->dtypes);
 }
 
-/* Whether the kernel takes the call as far as the op table knows. */
+/* Whether the kernel supports the call as far as the op table knows. */
 static bool node_taken(const Graph *g, NodeId n, Arena *scratch) {
   const OpRow *row = op_row(node_cget(g, n)->op);
   FOR_OPERANDS(g, n, v, {
@@ -107,7 +107,7 @@ static bool results_match(const Graph *g, NodeId n, ValueId first) {
   return true;
 }
 
-/* Rewrites n with these changes when its kernel takes it then. */
+/* Rewrites n with these changes if its kernel supports it then. */
 static bool try_changes(Legalizer *l, NodeId n, const Change *changes) {
   Graph *g = l->g;
   NodeId from = g->nodes[n].prev;

@@ -13,7 +13,7 @@
  * each channel; element i of a value is in channel i / inner % channels, which views do not change.
  * Starting at the bias, the pass follows every use: each node either computes its result's offset
  * from its operand's (views, sums, relu, clamp, means over the places of a channel, windows without
- * padding, products with constants), or is a bias that takes the offset up. If any use is neither,
+ * padding, products with constants), or is a bias that absorbs the offset. If any use is neither,
  * the bias stays. That is found out first, without numbers; then the same walk computes them.
  * Offsets are computed in double precision and rounded once. Only f32; dynamic shapes stay. */
 #include "passes/executorch/sink_biases.h"
@@ -209,8 +209,8 @@ static bool through_product(Sink *s, NodeId n, ValueId v, const Offset *o) {
   return sinks(s, node_result(g, n, 0), next);
 }
 
-/* Whether the other operand of a sum is, behind views, the result of a bias: that takes the offset
- * up. Nothing else may use it. */
+/* Whether the other operand of a sum is, behind views, the result of a bias: that absorbs the
+ * offset. Nothing else may use it. */
 static bool into_other_bias(Sink *s, ValueId other, const Offset *o) {
   const Graph *g = s->g;
   NodeId n = value_def(g, other);
@@ -226,8 +226,8 @@ static bool into_other_bias(Sink *s, ValueId other, const Offset *o) {
          own.inner == o->inner && act(s, n, at, o);
 }
 
-/* A sum: a bias takes the offset up. A sum of two values has the offset, too; where that cannot be
- * moved on, the bias of the other operand takes it up. */
+/* A sum: a bias absorbs the offset. A sum of two values has the offset, too; where that cannot be
+ * moved on, the bias of the other operand absorbs it. */
 static bool through_sum(Sink *s, NodeId n, ValueId v, const Offset *o) {
   const Graph *g = s->g;
   ValueId a = node_value(g, n, 0), b = node_value(g, n, 1), other = v == a ? b : a;
@@ -357,7 +357,7 @@ static void lower_bounds(Builder *b, const Action *a) {
   graph_remove_node(g, n);
 }
 
-/* A bias takes the offset up. */
+/* A bias absorbs the offset. */
 static void raise_constant(Builder *b, const Action *a) {
   Graph *g = b->g;
   ValueId c = node_value(g, a->node, a->arg);

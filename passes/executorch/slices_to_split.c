@@ -1,4 +1,4 @@
-/* Slices that take a tensor apart along one dim, as one split_with_sizes_copy: the same copies in
+/* Slices that partition a tensor along one dim, as one split_with_sizes_copy: the same copies in
  * one call. Exporters write chunk and split as slices. They must stand near each other, as all
  * parts need memory from the first on, and without control flow between them. */
 #include "passes/pass.h"

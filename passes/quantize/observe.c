@@ -11,6 +11,7 @@
 #include "passes/quantize/scales.h"
 #include "quant/stats_file.h"
 #include "quant/trial.h"
+#include "support/number.h"
 
 /* A node that waits for its range. */
 typedef struct Watch {
@@ -24,23 +25,19 @@ typedef struct Watches {
   uint32_t count, ranges; /* ranges: how many different ones, numbered from 0 */
 } Watches;
 
-static int compare_numbers(const void *a, const void *b) {
-  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-  return x < y ? -1 : x > y;
-}
-
-/* The numbers of ranges may be any: they are counted through. */
+/* Ranges are numbered anew from 0, since a graph may give them any numbers; the order is of no
+ * consequence. */
 static void number_ranges(const Graph *g, Watches *w, Arena *arena) {
-  int64_t *numbers = ARENA_ARRAY(arena, int64_t, (size_t)w->count + 1);
+  uint64_t *numbers = ARENA_ARRAY(arena, uint64_t, (size_t)w->count + 1);
   for (uint32_t i = 0; i < w->count; i++)
-    numbers[i] = node_int(g, w->list[i].node, OBSERVE_RANGE);
-  qsort(numbers, w->count, sizeof *numbers, compare_numbers);
+    numbers[i] = (uint64_t)node_int(g, w->list[i].node, OBSERVE_RANGE);
+  qsort(numbers, w->count, sizeof *numbers, compare_u64);
   for (uint32_t i = 0; i < w->count; i++)
     if (i == 0 || numbers[i] != numbers[w->ranges - 1])
       numbers[w->ranges++] = numbers[i];
   for (uint32_t i = 0; i < w->count; i++) {
-    int64_t own = node_int(g, w->list[i].node, OBSERVE_RANGE);
-    const int64_t *at = bsearch(&own, numbers, w->ranges, sizeof *numbers, compare_numbers);
+    uint64_t own = (uint64_t)node_int(g, w->list[i].node, OBSERVE_RANGE);
+    const uint64_t *at = bsearch(&own, numbers, w->ranges, sizeof *numbers, compare_u64);
     w->list[i].range = at ? (uint32_t)(at - numbers) : 0;
   }
 }
@@ -57,7 +54,7 @@ static Watches find_watches(const Graph *g, Arena *arena) {
   return w;
 }
 
-/* What a move makes has no other values than its operand, whose range it has. */
+/* The result of an op that only moves elements has the range of its operand. */
 static bool follows(const Graph *g, const Watch *w) {
   NodeId def = value_def(g, w->value), from;
   if (!def || quant_role(g, def) != ROLE_MOVE || node_cget(g, def)->op == OP_CONSTANT_PAD_ND)

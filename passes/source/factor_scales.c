@@ -1,8 +1,8 @@
 /* Scales of quantized tensors behind the matrix products and convolutions: of
  *
- *     product((q - z) * s, (w - y) * t) + bias    with whole numbers q, z, w, y
+ *     product((q - z) * s, (w - y) * t) + bias    with integers q, z, w, y
  *
- * this makes product(q - z, w - y) * (s * t) + bias. Sums of products of small whole numbers are
+ * this makes product(q - z, w - y) * (s * t) + bias. Sums of products of small integers are
  * exact in f32 (to 2^24), so that the order in which a kernel adds them no longer shows: what the
  * next quantization rounds is off by two roundings instead of by one for each term. Sums of few
  * terms are left alone: their error is small, and another runtime that adds in the same order has
@@ -78,7 +78,7 @@ static bool is_whole(const Graph *g, ValueId v) {
   return from_integer(g, v) || rounded(g, v, &sum);
 }
 
-/* v = whole numbers times constant factors that are not 0. */
+/* v = integers times constant factors that are not 0. */
 typedef struct Scaled {
   ValueId whole, scale;
   const float *factors;

@@ -73,8 +73,8 @@ static bool weight_at(const Graph *g, ValueId codes, ValueId zero, uint64_t i, i
   return true;
 }
 
-/* What is taken from weights, besides their zero points, so that they fit i8: one number, or one a
- * column. */
+/* What is subtracted from weights, besides their zero points, so that they fit i8: one number, or
+ * one a column. */
 typedef struct Shifts {
   uint64_t count;  /* 1, or of the columns */
   uint64_t behind; /* elements of the dims behind that of the columns */
@@ -84,8 +84,8 @@ typedef struct Shifts {
 
 static int64_t *shift_of(const Shifts *s, uint64_t i) { return &s->by[i / s->behind % s->count]; }
 
-/* Chooses the shift of each column; false when its weights are more than 8 bits apart, or cannot
- * be read. */
+/* Chooses the shift of each column; false when the range of its weights exceeds 8 bits, or they
+ * cannot be read. */
 static bool choose_shifts(Graph *g, ValueId codes, ValueId zero, Shifts *s) {
   uint64_t count = count_of(g, codes);
   int64_t *most = ARENA_ARRAY(&g->arena, int64_t, (size_t)s->count + 1), number;
@@ -235,7 +235,7 @@ static ValueId column_shifts(Builder *b, const Shifts *s, const Quantization *q,
   return build_const(b, DTYPE_F32, count == 1 ? 0 : from_end + 1, dims, shifts);
 }
 
-/* What was taken from each weight so that it fits i8, times the sums of the operand. */
+/* y + shifts * sums of the operand: adds again what was subtracted from the weights. */
 static ValueId add_shifts(Builder *b, NodeId n, ValueId x, ValueId y, const Shifts *s,
                           const Quantization *q, uint32_t from_end) {
   bool groups = node_cget(b->g, n)->op == OP_CONVOLUTION && node_int(b->g, n, 8) != 1;
@@ -246,7 +246,7 @@ static ValueId add_shifts(Builder *b, NodeId n, ValueId x, ValueId y, const Shif
 }
 
 /* v = bias / (scale * weight scales) as an integer, a bias in steps of the sums: the bias, a vector
- * of floats; 0 when it is not. The step that rounding down takes is not taken. */
+ * of floats, before it was rounded down; 0 when it is not. */
 static ValueId bias_of_steps(const Graph *g, ValueId v, ValueId scale, ValueId scales) {
   NodeId cast = match_op(g, unviewed(g, v), OP_TO_COPY);
   NodeId floor = cast ? match_op(g, node_value(g, cast, 0), OP_FLOOR) : 0;

@@ -1,4 +1,4 @@
-/* Cuts out of the graph what backends take, and puts calls of their delegates there.
+/* Cuts the partitions of backends out of the graph, and puts calls of their delegates there.
  *
  * The nodes of a partition need not follow each other: before they are cut out, the graph is put
  * into an order in which they do. Nodes that write an operand stay behind its readers. */

@@ -8,7 +8,7 @@
 
 enum { WEIGHT = 1, BIAS = 2, MAX_STEPS = 4 };
 
-/* v as a constant, or v when it is none after that many steps. */
+/* v as a constant; v itself when it is still not constant after that many steps. */
 static ValueId constant_of(Builder *b, ValueId v, uint32_t steps, uint64_t *folded) {
   Graph *g = b->g;
   NodeId n = v ? value_def(g, v) : 0;

@@ -53,7 +53,7 @@ static bool use_up(Remaining *r, SymInt size) {
   return true;
 }
 
-/* Whether backends take a view between these shapes: each dynamic dim stays a dim of its own, or
+/* Whether backends support a view between these shapes: each dynamic dim stays a dim of its own, or
  * there is one at most. */
 static bool is_supported(const Dims *from, const Dims *to) {
   uint32_t dynamic = 0;
@@ -115,7 +115,7 @@ static ValueId raised_operand(Raise *r, NodeId n, uint32_t arg, uint32_t dim) {
   return built(r, &a, node_cget(r->b->g, n)->op, a.count);
 }
 
-/* A view of the same value with more dims. Where that is one that backends do not take, either, and
+/* A view of the same value with more dims. Where backends do not support that one, either, and
  * the view keeps the dims up to this one, its operand is split as well. */
 static ValueId raised_view(Raise *r, NodeId n, uint32_t dim) {
   Graph *g = r->b->g;
@@ -137,8 +137,8 @@ static ValueId raised_view(Raise *r, NodeId n, uint32_t dim) {
   return build_view_as(r->b, x, to);
 }
 
-/* Ops that no backend takes stay as they are, and a view behind them splits the dim: the runtime's
- * view takes any number of dynamic dims. */
+/* Ops that no backend supports stay as they are, and a view behind them splits the dim: the
+ * runtime's view supports any number of dynamic dims. */
 static ValueId split_behind(Raise *r, NodeId n, uint32_t dim) {
   Dims own = value_dims(r->b->g, node_result(r->b->g, n, 0)), to;
   if (!split_shape(r, &own, dim, &to))

@@ -7,7 +7,7 @@
 #include "ir/match.h"
 #include "passes/pass.h"
 
-/* The constant as [columns], a number for each; 0: it is none. */
+/* The constant as [columns], one value a column; 0: it has no such shape. */
 static ValueId as_row(Graph *g, ValueId v, SymInt columns) {
   uint32_t rank = value_rank(g, v);
   if (!is_constant_or_codes(g, v) || rank == 0)

@@ -35,7 +35,7 @@ static ValueId joined(Builder *b, NodeId n) {
   return norm_of(b, x, norm, 0, 0);
 }
 
-/* A constant [C, 1, ...] or [1, C, 1, ...] as [C]; 0: v is none for x. */
+/* A constant [C, 1, ...] or [1, C, 1, ...] as [C]; 0: v cannot be a weight of x. */
 static ValueId by_channel(Graph *g, ValueId v, ValueId x) {
   uint32_t rank = value_rank(g, x), own = value_rank(g, v), channel = own + 1 - rank;
   if (!value_is_const(g, v) || own + 1 < rank || own > rank ||

@@ -42,7 +42,7 @@ typedef struct Parser {
 Status parse_value(Parser *p, ValueId *out);
 /* A string or none. The string gets an id; none gives 0. */
 Status parse_name(Parser *p, const char *what, NameId *out);
-/* A whole number or an expression over the graph's symbols. */
+/* An integer or an expression over the graph's symbols. */
 Status parse_sym(Parser *p, SymInt *out);
 Status parse_type(Parser *p, TypeId *out);
 /* The arguments of a call, up to ')'. args has room for SCHEMA_MAX_ARGS; lists live in scratch.

@@ -8,12 +8,12 @@ void constraint_print(const Graph *g, const Constraint *c, StrBuf *out) {
       [CONSTRAINT_EQ] = " == ", [CONSTRAINT_GE] = " >= ", [CONSTRAINT_DIVISIBLE] = " % "};
   bool divides = c->kind == CONSTRAINT_DIVISIBLE;
   bool sum = divides && !sym_is_const(c->lhs) && sym_expr(&g->syms, c->lhs)->kind == SYM_SUM;
-  bool turned = c->kind == CONSTRAINT_GE && sym_is_const(c->lhs); /* "8 >= n" reads "n <= 8" */
+  bool swapped = c->kind == CONSTRAINT_GE && sym_is_const(c->lhs); /* "8 >= n" reads "n <= 8" */
   strbuf_append(out, sum ? SV("(") : SV(""));
-  sym_print_named(&g->syms, turned ? c->rhs : c->lhs, out);
+  sym_print_named(&g->syms, swapped ? c->rhs : c->lhs, out);
   strbuf_append(out, sum ? SV(")") : SV(""));
-  strbuf_append(out, sv_from(turned ? " <= " : relations[c->kind]));
-  sym_print_named(&g->syms, turned ? c->lhs : c->rhs, out);
+  strbuf_append(out, sv_from(swapped ? " <= " : relations[c->kind]));
+  sym_print_named(&g->syms, swapped ? c->lhs : c->rhs, out);
   strbuf_append(out, divides ? SV(" == 0") : SV(""));
 }
 

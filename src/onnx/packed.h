@@ -22,7 +22,7 @@ bool packed_inputs_fit(Import *im);
 void packed_outputs(Import *im);
 
 /* Small floats, those of the runtime (f8…) among them, as f32, by a table. */
-int32_t small_float_input(Import *im, uint32_t i); /* the type, 0 when input i is none */
+int32_t small_float_input(Import *im, uint32_t i); /* the type; 0: input i is not a small float */
 ValueId decode_small_float(Import *im, ValueId v, int32_t onnx_dtype);
 
 #endif

@@ -46,7 +46,7 @@ Status shape_scalar_tensor(Graph *g, NodeId n) {
 
 /* --- arange --- */
 
-/* Length of a range over whole numbers, as an expression. */
+/* Length of a range over integers, as an expression. */
 static Status int_range(Graph *g, NodeId n, const SymInt v[3], SymInt *length) {
   SymTable *t = &g->syms;
   if (!sym_is_const(v[2]))

@@ -110,7 +110,7 @@ static bool not_negative(const Graph *g, const Scalar *a, const Scalar *b) {
   return sym_lower(&g->syms, a->value) >= 0 && sym_lower(&g->syms, b->value) >= 0;
 }
 
-/* Result of an op on two whole numbers with known expressions; false when the rule has no
+/* Result of an op on two integers with known expressions; false when the rule has no
  * expression for it. */
 static bool int_expression(Graph *g, OpId op, const Scalar *a, const Scalar *b, SymInt *out) {
   SymTable *t = &g->syms;

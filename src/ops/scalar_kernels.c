@@ -173,7 +173,7 @@ static Status prim_binary(Kernel *k) {
 
 /* --- one operand --- */
 
-/* To a whole number, saturating. */
+/* To an integer, saturating. */
 static int64_t to_int(double v) {
   Tensor number = {.dtype = DTYPE_F64, .data = &v};
   return tensor_load_int(&number, 0);

@@ -33,11 +33,11 @@ Status arg_tensor_or_none(Graph *g, NodeId n, uint32_t i, ValueId *out);
 /* Element k of a Tensor[] or Tensor?[] argument; *out = 0 for an absent element (optional lists
  * only). */
 Status arg_list_tensor(Graph *g, NodeId n, uint32_t i, uint32_t k, bool optional, ValueId *out);
-/* A whole number: a literal, or a run-time scalar whose expression is known. */
+/* An integer: a literal, or a run-time scalar whose expression is known. */
 Status arg_int(Graph *g, NodeId n, uint32_t i, SymInt *out);
-/* A whole number that must be a constant: axes, kernel sizes, flags of torch's int type. */
+/* An integer that must be a constant: axes, kernel sizes, flags of torch's int type. */
 Status arg_const_int(Graph *g, NodeId n, uint32_t i, int64_t *out);
-/* A list of at most 2 * MAX_RANK whole numbers; absent gives an empty list. */
+/* A list of at most 2 * MAX_RANK integers; absent gives an empty list. */
 Status arg_int_list(Graph *g, NodeId n, uint32_t i, IntList *out);
 /* A list given once for all or once a dim: empty is filled with `fill` (an error when fill is
  * negative), one entry is repeated. */

@@ -26,6 +26,8 @@ EtcStatus session_missing(Session *s, const char *option, const char *hint, cons
 
 /* --backend NAME or NAME:KEY=VALUE,KEY=VALUE */
 EtcStatus session_set_backend(Session *s, StrView value);
+/* --dim (settings_dim.c) */
+EtcStatus session_set_dim(Session *s, StrView value);
 /* Where the number of NAME=NUMBER begins: behind the last '=', since names may hold others. 0
  * without one. */
 size_t settings_number_at(StrView value);

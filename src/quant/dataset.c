@@ -2,15 +2,13 @@
  * which says how many samples there are, and their data in order. */
 #include "quant/dataset.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <xxhash.h>
 
 #include "ir/text.h"
 #include "quant/archive.h"
+#include "quant/dataset_files.h"
 #include "support/text.h"
 
 enum { SAMPLE_MAX = INT32_MAX };
@@ -282,77 +280,20 @@ static void add_file(DataSet *s, const char *path) {
   add_item(s, paths, false);
 }
 
-static int by_text(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* The names in a folder that end so, in order. */
-typedef struct Names {
-  const char **names;
-  uint32_t count, capacity;
-} Names;
-
-static void close_folder(void *block) {
-  DIR **hold = block;
-  if (*hold)
-    closedir(*hold);
-}
-
-static Status list_folder(const char *path, Arena *arena, DiagSink *sink, Names *npz, Names *npy) {
-  DIR **hold = memory_guard(sizeof *hold, close_folder), *folder = *hold = opendir(path);
-  if (!folder) {
-    xfree(hold);
-    DiagPlace place = DIAG_NOWHERE;
-    place.file = sv_from(path);
-    return diag_report(sink, DIAG_FILE_OPEN, place, "cannot read folder '%s': %s", path,
-                       strerror(errno));
-  }
-  for (struct dirent *entry; (entry = readdir(folder));) {
-    StrView name = sv_from(entry->d_name);
-    Names *names = sv_has_suffix(name, SV(".npz"))   ? npz
-                   : sv_has_suffix(name, SV(".npy")) ? npy
-                                                     : NULL;
-    if (!names || name.data[0] == '.')
-      continue;
-    names->names = pool_reserve(names->names, &names->capacity, (uint64_t)names->count + 1,
-                                sizeof *names->names);
-    names->names[names->count++] = arena_strdup(arena, name);
-  }
-  close_folder(hold);
-  xfree(hold);
-  file_note(sink, path); /* its time of change is that of its list of files */
-  if (npz->count)
-    qsort(npz->names, npz->count, sizeof *npz->names, by_text);
-  if (npy->count)
-    qsort(npy->names, npy->count, sizeof *npy->names, by_text);
-  return STATUS_OK;
-}
-
-/* NAME.npy, as `etc run --output` names files. */
-static char *file_of_input(Arena *arena, StrView name) {
-  char *stem = arena_strdup(arena, name);
-  for (char *c = stem; *c; c++) {
-    bool plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') || (*c >= 'a' && *c <= 'z');
-    if (!plain && !strchr("._-+@", *c))
-      *c = '_';
-  }
-  return arena_printf(arena, "%s.npy", stem);
-}
-
 /* A file for each input, when all are there; NULL otherwise. */
-static const char *const *files_by_input(DataSet *s, const Names *npy) {
+static const char *const *files_by_input(DataSet *s, const FolderNames *npy) {
   uint32_t count = s->g->input_count;
   const char **paths = ARENA_ARRAY(&s->arena, const char *, count + 1);
   for (uint32_t i = 0; i < count; i++) {
-    const char *name = file_of_input(&s->arena, input_name(s, i));
-    if (!bsearch(&name, npy->names, npy->count, sizeof *npy->names, by_text))
+    const char *name = folder_file_of(&s->arena, input_name(s, i));
+    if (!folder_has(npy, name))
       return NULL;
     paths[i] = arena_printf(&s->arena, "%s/%s", s->path, name);
   }
   return paths;
 }
 
-static Status find_in_folder(DataSet *s, const Names *npz, const Names *npy) {
+static Status find_in_folder(DataSet *s, const FolderNames *npz, const FolderNames *npy) {
   if (npz->count && npy->count) {
     Diag *d = data_begin(s, DIAG_DATA_SAMPLES, s->path);
     diag_message(d, "the folder has .npz and .npy files: '%s' and '%s'", npz->names[0],
@@ -369,75 +310,13 @@ static Status find_in_folder(DataSet *s, const Names *npz, const Names *npy) {
     diag_message(d, "the folder does not have a file NAME.npy for each of %u inputs",
                  s->g->input_count);
     for (uint32_t i = 0; i < s->g->input_count && i < 16; i++)
-      diag_note(d, "'%s' is the file of an input", file_of_input(&s->arena, input_name(s, i)));
+      diag_note(d, "'%s' is the file of an input", folder_file_of(&s->arena, input_name(s, i)));
     return diag_end(d);
   }
-  const Names *names = npz->count ? npz : npy;
+  const FolderNames *names = npz->count ? npz : npy;
   s->sequence = true;
   for (uint32_t i = 0; i < names->count; i++)
     add_file(s, arena_printf(&s->arena, "%s/%s", s->path, names->names[i]));
-  return STATUS_OK;
-}
-
-/* The first file that has the array of an input. */
-static Status first_file(const char *path, StrView input, Arena *arena, DiagSink *sink,
-                         const char **file) {
-  Names npz = {0}, npy = {0};
-  *file = path;
-  if (!file_is_folder(path))
-    return STATUS_OK;
-  TRY(list_folder(path, arena, sink, &npz, &npy));
-  const char *own = file_of_input(arena, input), *name = npz.count ? npz.names[0] : NULL;
-  if (npy.count && !npz.count)
-    name = bsearch(&own, npy.names, npy.count, sizeof *npy.names, by_text) ? own : npy.names[0];
-  *file = name ? arena_printf(arena, "%s/%s", path, name) : NULL;
-  xfree(npz.names);
-  xfree(npy.names);
-  return STATUS_OK;
-}
-
-static Status peek(const Archive *archive, StrView input, Arena *arena, DiagSink *sink,
-                   NpyHead *head, bool *found) {
-  ArchiveStream *stream;
-  const ArchiveEntry *entry = archive_find(archive, input);
-  if (!entry)
-    return STATUS_OK;
-  TRY(archive_stream_open(&stream, archive, entry, arena_strdup(arena, input), sink));
-  Status status = archive_stream_head(stream, DTYPE_NONE, arena, head);
-  archive_stream_close(stream);
-  *found = status == STATUS_OK;
-  return status;
-}
-
-Status dataset_peek(const char *path, StrView input, Arena *arena, DiagSink *sink, NpyHead *head,
-                    bool *found) {
-  const char *file;
-  Archive archive;
-  *found = false;
-  TRY(first_file(path, input, arena, sink, &file));
-  if (!file)
-    return STATUS_OK;
-  TRY(archive_open(&archive, arena, sink, file));
-  Status status = peek(&archive, input, arena, sink, head, found);
-  archive_close(&archive);
-  return status;
-}
-
-Status dataset_files(const char *path, Arena *arena, DiagSink *sink, const char ***files,
-                     uint32_t *count) {
-  Names npz = {0}, npy = {0};
-  if (file_is_folder(path))
-    TRY(list_folder(path, arena, sink, &npz, &npy));
-  *files = ARENA_ARRAY(arena, const char *, (size_t)npz.count + npy.count + 1);
-  *count = 0;
-  for (uint32_t i = 0; i < npz.count; i++)
-    (*files)[(*count)++] = arena_printf(arena, "%s/%s", path, npz.names[i]);
-  for (uint32_t i = 0; i < npy.count; i++)
-    (*files)[(*count)++] = arena_printf(arena, "%s/%s", path, npy.names[i]);
-  if (!file_is_folder(path))
-    (*files)[(*count)++] = path;
-  xfree(npz.names);
-  xfree(npy.names);
   return STATUS_OK;
 }
 
@@ -446,8 +325,8 @@ static Status find_files(DataSet *s) {
     add_file(s, s->path);
     return STATUS_OK;
   }
-  Names npz = {0}, npy = {0};
-  Status status = list_folder(s->path, &s->arena, s->sink, &npz, &npy);
+  FolderNames npz = {0}, npy = {0};
+  Status status = folder_list(s->path, &s->arena, s->sink, &npz, &npy);
   if (status == STATUS_OK)
     status = find_in_folder(s, &npz, &npy);
   xfree(npz.names);
@@ -476,7 +355,7 @@ static Status scan(DataSet *s) {
   diag_message(d, "folder '%s' has no .npz and no .npy", s->path);
   if (s->g->input_count)
     diag_hint(d, "put %s with samples along its first axis into it, or .npz files",
-              file_of_input(&s->arena, input_name(s, 0)));
+              folder_file_of(&s->arena, input_name(s, 0)));
   return diag_end(d);
 }
 

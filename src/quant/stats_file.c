@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "ir/op.h"
+#include "support/number.h"
 #include "support/text.h"
 
 #define MAGIC "etc-statistics 1"
@@ -360,15 +361,10 @@ static Status check_same(const StatsFile *first, const StatsFile *file, const ch
                             "with other options");
 }
 
-static int by_number(const void *a, const void *b) {
-  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return (x > y) - (x < y);
-}
-
 /* keys: number of a shard << 32 | the file that it is in. Each shard is there once. */
 static Status check_shards(uint64_t *keys, const char *const *paths, uint32_t count,
                            uint32_t shards, DiagSink *sink) {
-  qsort(keys, count, sizeof *keys, by_number);
+  qsort(keys, count, sizeof *keys, compare_u64);
   for (uint32_t i = 1; i < count; i++) {
     if (keys[i - 1] >> 32 != keys[i] >> 32)
       continue;

@@ -10,38 +10,13 @@ result. The few cases that name a number of operators are what the backend must 
 import sys
 
 import numpy as np
-from onnx import helper
 
 import single_node
-from single_node import Case, ints, normal
+from single_node import ints, normal
+from xnnpack_nodes import HALF, chain, graph, node, single
+from xnnpack_ops_windows import column_cases, phase_cases, plane_cases, runtime_weight_cases, tap_cases, window_cases
 
-HALF = {"rtol": 2e-2, "atol": 1e-2}
-
-
-def node(op, inputs, outputs="y0", **attributes):
-    return helper.make_node(op, inputs, [outputs] if isinstance(outputs, str) else outputs, **attributes)
-
-
-def chain(x, *steps):
-    """Nodes one after the other, from x to y0: (op, further inputs, attributes)."""
-    made = []
-    for i, step in enumerate(steps):
-        op, more, attributes = (*step, [], {})[:3] if len(step) == 1 else (*step, {})[:3]
-        out = "y0" if i == len(steps) - 1 else f"t{i}"
-        made.append(node(op, [x, *more], out, **attributes))
-        x = out
-    return made
-
-
-def graph(name, nodes, feeds, constants=(), kernels=0, **more):
-    return Case(name, None, None, feeds, constants, nodes=nodes, kernels=kernels, **more)
-
-
-def single(name, op, inputs, feeds, constants=(), kernels=0, **more):
-    return Case(name, op, inputs, feeds, constants, kernels=kernels, **more)
-
-
-# --- halves ---
+# --- float16 ---
 
 def half_cases():
     f16 = np.float16
@@ -87,183 +62,6 @@ def half_cases():
     # Values that are rounded to halves, and what is read more than once: XNNPACK must find no copies to remove.
     yield graph("half-norm", [node("ReduceL2", ["x"], "n", axes=[-1]), node("Div", ["x", "n"])], {"x": h(1, 2, 16, 64)}, opset=13, **half)
     yield graph("half-norm-twice", [node("ReduceL2", ["x"], "n", axes=[-1]), node("Add", ["n", "n"])], {"x": h(1, 2, 16, 64)}, opset=13, **half)
-
-
-# --- taps of convolutions ---
-
-def tap_cases():
-    def conv(name, x, w, **attributes):
-        return single(f"taps-{name}", "Conv", ["x", "w", "b"], {"x": normal(*x)}, {"w": normal(*w), "b": normal(w[0])}, **attributes)
-
-    # Depthwise kernels of more taps than XNNPACK has a loop for are a sum of several, as are some of fewer.
-    for rows, columns, stride, dilation in ((7, 7, 1, 1), (7, 7, 2, 1), (5, 6, 1, 2), (1, 31, 1, 1), (31, 1, 2, 1), (11, 9, 3, 1), (1, 11, 1, 1),
-                                            (31, 31, 1, 1), (13, 13, 2, 1)):
-        pads = [(rows - 1) // 2 * dilation, (columns - 1) // 2 * dilation] * 2
-        yield conv(f"depthwise-{rows}x{columns}-{stride}-{dilation}", (2, 6, 33, 38), (6, 1, rows, columns), group=6, pads=pads,
-                   strides=[stride] * 2, dilations=[dilation] * 2)
-    yield conv("depthwise-multiplier", (1, 4, 14, 15), (8, 1, 7, 7), group=4, pads=[3, 3, 3, 3])
-    yield conv("depthwise-multiplier-3", (2, 5, 14, 15), (15, 1, 3, 3), group=5, strides=[2, 1])
-    for name, shape, dims in (("batch", ["n", 4, 14, 15], {"n": "1..3"}), ("image", [2, 4, "h", "w"], {"h": "9..14", "w": "9..15"})):
-        for what, w in (("multiplier", (8, 1, 3, 3)), ("pieces", (4, 1, 7, 7))):
-            yield conv(f"depthwise-{what}-{name}", (2, 4, 14, 15), w, group=4, shapes={"x": shape}, dims=dims)
-    yield conv("depthwise-multiplier-line", (2, 5, 40), (10, 1, 5), group=5, dilations=[2])
-    yield conv("depthwise-without-padding", (1, 4, 14, 15), (4, 1, 7, 7), group=4)
-    for stride, dilation in ((2, 1), (1, 2), (3, 2)):
-        yield conv(f"depthwise-without-padding-{stride}-{dilation}", (2, 4, 24, 25), (4, 1, 9, 7), group=4, strides=[stride] * 2, dilations=[dilation] * 2)
-    yield conv("depthwise-little-padding", (1, 4, 24, 25), (4, 1, 9, 11), group=4, pads=[2, 1, 2, 1])
-    yield conv("depthwise-much-padding", (1, 4, 3, 4), (4, 1, 9, 9), group=4, pads=[8, 8, 8, 8])
-    yield conv("depthwise-line-without-padding", (2, 4, 80), (4, 1, 65), group=4)
-    yield conv("depthwise-line", (1, 4, 45), (4, 1, 31), group=4, pads=[15, 15])
-    # Taps that meet padding only.
-    for dilation, stride in ((12, 1), (14, 1), (36, 1), (36, 3), (20, 2)):
-        yield conv(f"dilated-{dilation}-{stride}", (1, 5, 14, 20), (7, 5, 3, 3), pads=[dilation] * 4, dilations=[dilation] * 2,
-                   strides=[stride] * 2)
-    # So many on images of few channels that these are computed in strips.
-    yield conv("strips", (2, 2, 48, 44), (3, 2, 9, 9), pads=[4, 4, 4, 4])
-    yield conv("strips-stride-dilation", (1, 1, 131, 97), (3, 1, 9, 9), pads=[8, 8, 8, 8], strides=[2, 1], dilations=[2, 1])
-    yield conv("strips-one-row", (1, 1, 64, 100), (3, 1, 1, 31), pads=[0, 15, 0, 15])
-    yield conv("strips-without-padding", (1, 4, 71, 71), (4, 2, 12, 12), group=2)
-    yield conv("strips-line", (2, 1, 1250), (5, 1, 251))
-    yield conv("strips-line-stride", (1, 1, 9000), (5, 1, 64), pads=[32, 32], strides=[2])
-    yield conv("dilated-groups", (1, 6, 14, 9), (4, 3, 5, 3), group=2, pads=[28, 36, 28, 36], dilations=[14, 36])
-    yield conv("dilated-depthwise", (1, 6, 14, 9), (6, 1, 5, 3), group=6, pads=[28, 36, 28, 36], dilations=[14, 36])
-    yield conv("dilated-line", (1, 6, 14), (4, 6, 3), pads=[20, 20], dilations=[20])
-    half = np.float16
-    yield single("taps-half-dilated", "Conv", ["x", "w", "b"], {"x": normal(1, 4, 14, 9).astype(half)},
-                 {"w": normal(6, 4, 3, 3).astype(half), "b": normal(6).astype(half)}, pads=[20] * 4, dilations=[20, 20], **HALF, out_type=half)
-    # Taps that meet the image for a part of the result only.
-    for dilation, pad in ((6, 6), (10, 10), (9, 4), (12, 14)):
-        yield conv(f"live-{dilation}-{pad}", (2, 128, 14, 15), (64, 128, 3, 3), pads=[pad] * 4, dilations=[dilation] * 2)
-    yield conv("live-groups", (1, 64, 14, 20), (96, 32, 3, 3), group=2, pads=[10] * 4, dilations=[10] * 2)
-    yield conv("live-unequal", (1, 128, 14, 20), (64, 128, 3, 4), pads=[0, 15, 0, 15], dilations=[1, 10])
-    yield conv("live-strided", (1, 128, 28, 28), (64, 128, 3, 3), pads=[20] * 4, dilations=[20] * 2, strides=[1, 2])
-    yield conv("live-line", (1, 128, 40), (64, 128, 5), pads=[30, 30], dilations=[15])
-    yield single("taps-live-no-bias", "Conv", ["x", "w"], {"x": normal(1, 128, 14, 15)}, {"w": normal(64, 128, 3, 3)}, pads=[10] * 4, dilations=[10] * 2)
-    yield single("taps-live-half", "Conv", ["x", "w", "b"], {"x": normal(1, 128, 14, 15).astype(half)},
-                 {"w": (normal(64, 128, 3, 3) / 16).astype(half), "b": normal(64).astype(half)}, pads=[10] * 4, dilations=[10] * 2, **HALF, out_type=half)
-
-
-# --- weights that arrive at run time ---
-
-def runtime_weight_cases():
-    def conv(name, x, w, bias=True, kind=np.float32, **attributes):
-        feeds = {"x": normal(*x), "w": normal(*w), **({"b": normal(w[0])} if bias else {})}
-        return single(f"runtime-weights-{name}", "Conv", list(feeds), {k: v.astype(kind) for k, v in feeds.items()}, **attributes,
-                      **({**HALF, "out_type": kind} if kind != np.float32 else {}))
-
-    yield conv("image", (1, 5, 9, 8), (7, 5, 3, 3), pads=[1, 1, 1, 1])
-    yield conv("unequal", (2, 3, 9, 8), (6, 3, 2, 3), pads=[1, 0, 1, 0], dilations=[2, 1], bias=False)
-    # Windows that stop before the end of the image, and at a part of a stride.
-    for stride in ([2, 1], [3, 2], [2, 4]):
-        yield conv(f"stride-{stride[0]}-{stride[1]}", (2, 3, 14, 11), (4, 3, 3, 3), pads=[1, 1, 1, 1], strides=stride, dilations=[1, 2])
-    yield conv("one-tap", (2, 5, 6, 4), (7, 5, 1, 1))
-    yield conv("one-tap-stride", (1, 5, 6, 5), (7, 5, 1, 1), strides=[2, 2], bias=False)
-    yield conv("template", (1, 6, 15, 15), (1, 6, 7, 7), bias=False)
-    yield conv("line", (2, 5, 20), (7, 5, 5), pads=[4, 4], dilations=[2])
-    yield conv("depthwise", (2, 6, 12, 11), (6, 1, 4, 3), group=6, pads=[1, 1, 1, 1], strides=[1, 2])
-    yield conv("depthwise-one-tap", (1, 6, 4, 5), (6, 1, 1, 1), group=6, bias=False)
-    yield conv("depthwise-line", (1, 6, 20), (6, 1, 5), group=6, bias=False)
-    yield conv("batch", (2, 3, 6, 8), (4, 3, 3, 3), shapes={"x": ["n", 3, 6, 8]}, dims={"n": "1..3"})
-    yield conv("half", (1, 4, 7, 6), (5, 4, 3, 3), kind=np.float16)
-    # Modulated layers: weights that are computed, of which plan and order of the operands are those of the partition.
-    weights = {"w": normal(6, 4, 3, 3), "v": normal(6, 6, 3, 3)}
-    nodes = [node("Mul", ["w", "s"], "ws"), node("Conv", ["x", "ws"], "t", pads=[1, 1, 1, 1]), node("Relu", ["t"], "r"),
-             node("Softmax", ["v"], "vs", axis=1), node("Conv", ["r", "vs"], "y0")]
-    yield graph("runtime-weights-chain", nodes, {"x": normal(1, 4, 7, 8), "s": normal(1, 4, 1, 1)}, weights)
-    # Of several groups, and transposed ones.
-    yield conv("groups", (1, 6, 8, 8), (4, 3, 3, 3), group=2, kernels=1)
-    yield single("runtime-weights-transposed", "ConvTranspose", ["x", "w"], {"x": normal(1, 3, 5, 5), "w": normal(3, 4, 3, 3)}, kernels=1)
-
-
-# --- transposed convolutions ---
-
-def phase_cases():
-    def conv(name, x, w, groups=1, half=False, **attributes):
-        kind = np.float16 if half else np.float32
-        return single(f"phases-{name}", "ConvTranspose", ["x", "w", "b"], {"x": normal(*x).astype(kind)},
-                      {"w": normal(*w).astype(kind), "b": normal(w[1] * groups).astype(kind)}, group=groups, **attributes,
-                      **({**HALF, "out_type": half} if half else {}))
-
-    # Few channels (all phases together), and many (like phases, or each for itself).
-    for channels in (3, 40):
-        for kernel, stride, pad, extra in ((2, 2, 0, 0), (4, 2, 1, 0), (3, 2, 1, 1), (3, 2, 1, 0), (3, 2, 0, 0), (5, 2, 2, 1), (6, 3, 1, 0),
-                                           (9, 4, 4, 3), (3, 1, 1, 0), (4, 2, 3, 1), (2, 2, 1, 0), (3, 4, 0, 0), (8, 8, 0, 0)):
-            name = f"{channels}-{kernel}-{stride}-{pad}-{extra}"
-            yield conv(name, (2, 5, 4, 7), (5, channels, kernel, kernel), strides=[stride] * 2, pads=[pad] * 4, output_padding=[extra] * 2)
-            yield conv(f"{name}-line", (1, 5, 9), (5, channels, kernel), strides=[stride], pads=[pad] * 2, output_padding=[extra])
-    yield conv("unequal", (1, 6, 5, 3), (6, 4, 2, 5), strides=[2, 3], pads=[0, 2, 0, 2], output_padding=[0, 1])
-    yield conv("crop", (1, 6, 5, 3), (6, 4, 4, 4), strides=[2, 2], pads=[0, 1, 2, 3])
-    yield conv("dilated", (1, 6, 5, 5), (6, 4, 3, 3), strides=[1, 1], dilations=[2, 3], pads=[1, 2, 1, 2])
-    yield conv("dilated-strides", (1, 6, 5, 5), (6, 4, 3, 3), strides=[2, 2], dilations=[2, 2])
-    # Windows of a single element do not meet.
-    for pad in (0, 1):
-        yield conv(f"single-{pad}", (2, 7, 1, 1), (7, 5, 4, 4), strides=[2, 2], pads=[pad] * 4)
-    yield conv("single-row", (1, 7, 1, 6), (7, 5, 4, 4), strides=[2, 2], pads=[1] * 4)
-    yield conv("single-extra", (1, 7, 1, 1), (7, 5, 4, 4), strides=[2, 2], output_padding=[1, 1])
-    for groups, depth in ((2, 3), (6, 1), (6, 2)):
-        for kernel in (2, 3, 4):
-            yield conv(f"groups-{groups}-{depth}-{kernel}", (2, 6, 5, 4), (6, depth, kernel, kernel), groups, strides=[2, 2], pads=[kernel // 2 - 1] * 4)
-    yield conv("groups-taps", (1, 6, 5, 4), (6, 1, 12, 12), 6, strides=[2, 2], pads=[5] * 4)  # phases of more than 25 taps
-    for kernel, groups in ((2, 1), (4, 1), (4, 2), (4, 6)):
-        yield conv(f"half-{kernel}-{groups}", (1, 6, 5, 4), (6, 4, kernel, kernel), groups, half=np.float16, strides=[2, 2], pads=[kernel // 2 - 1] * 4)
-    yield single("phases-no-bias", "ConvTranspose", ["x", "w"], {"x": normal(1, 6, 5, 4)}, {"w": normal(6, 4, 4, 4)}, strides=[2, 2], pads=[1] * 4)
-    for dims, shape in (({"n": "1..4"}, ["n", 4, 5, 6]), ({"n": "1..6"}, [1, 4, "n", 6])):
-        yield single(f"phases-varying-{shape.index('n')}", "ConvTranspose", ["x", "w"], [{"x": normal(*(n if d == "n" else d for d in shape))} for n in (3, 1, 4)],
-                     {"w": normal(4, 3, 4, 4)}, strides=[2, 2], pads=[1] * 4, shapes={"x": shape}, dims=dims)
-    # Limits stay behind the interleaving, with and without zero between them.
-    w = {"w": normal(6, 4, 4, 4), "l": np.float32(0.5), "h": np.float32(2)}
-    up = node("ConvTranspose", ["x", "w"], "t", strides=[2, 2], pads=[1] * 4)
-    yield graph("phases-relu", [up, node("Relu", ["t"])], {"x": normal(1, 6, 5, 4)}, w)
-    yield graph("phases-limits", [up, node("Clip", ["t", "l", "h"])], {"x": normal(1, 6, 5, 4)}, w)
-    for kernel, stride, pad, extra in ((2, 2, 0, 0), (4, 2, 1, 0), (3, 2, 1, 1), (3, 2, 1, 0), (5, 3, 2, 1), (3, 4, 0, 0)):
-        yield conv(f"volume-{kernel}-{stride}-{pad}-{extra}", (2, 3, 4, 3, 5), (3, 4, *[kernel] * 3), strides=[stride] * 3, pads=[pad] * 6,
-                   output_padding=[extra] * 3)
-    yield conv("volume-groups", (1, 6, 4, 3, 5), (6, 2, 4, 3, 3), 2, strides=[2, 1, 2], pads=[1] * 6)
-
-
-def plane_cases():
-    """Few output channels: sums of planes."""
-    def conv(name, op, x, w, half=False, **attributes):
-        kind, transposed = np.float16 if half else np.float32, op == "ConvTranspose"
-        return single(f"planes-{name}", op, ["x", "w", "b"], {"x": normal(*x).astype(kind)},
-                      {"w": (normal(*w) / 8).astype(kind), "b": normal(w[1 if transposed else 0]).astype(kind)}, **attributes,
-                      **({**HALF, "out_type": half} if half else {}))
-
-    for kernel, pads in ((3, [1] * 4), (3, [0] * 4), (4, [1, 2, 1, 2]), (5, [2, 0, 2, 0]), (2, [1] * 4)):
-        yield conv(f"{kernel}-{pads[0]}-{pads[1]}", "Conv", (2, 96, 12, 14), (3, 96, kernel, kernel), pads=pads)
-    yield conv("unequal", "Conv", (1, 96, 12, 14), (2, 96, 1, 7), pads=[0, 3, 0, 1])
-    yield conv("line", "Conv", (1, 96, 150), (1, 96, 7), pads=[3, 3])
-    yield conv("half", "Conv", (1, 96, 12, 14), (1, 96, 3, 3), half=np.float16, pads=[1] * 4)
-    yield single("planes-no-bias", "Conv", ["x", "w"], {"x": normal(1, 64, 12, 14)}, {"w": normal(1, 64, 3, 3)}, pads=[1] * 4)
-    yield single("planes-varying", "Conv", ["x", "w"], [{"x": normal(n, 64, 12, 14)} for n in (3, 1, 4)], {"w": normal(1, 64, 3, 3)}, pads=[1] * 4,
-                 shapes={"x": ["n", 64, 12, 14]}, dims={"n": "1..4"})
-    for kernel, stride, pad, extra in ((3, 1, 1, 0), (3, 1, 0, 0), (9, 2, 4, 1), (9, 3, 4, 2), (9, 4, 4, 3), (5, 2, 2, 0), (5, 3, 0, 0), (4, 2, 1, 0),
-                                       (4, 2, 3, 1), (5, 2, 0, 1), (6, 4, 1, 0)):
-        name = f"transposed-{kernel}-{stride}-{pad}-{extra}"
-        yield conv(name, "ConvTranspose", (2, 96, 14, 17), (96, 1, kernel, kernel), strides=[stride] * 2, pads=[pad] * 4, output_padding=[extra] * 2)
-        yield conv(f"{name}-line", "ConvTranspose", (1, 96, 150), (96, 2, kernel), strides=[stride], pads=[pad] * 2, output_padding=[extra])
-    yield conv("transposed-half", "ConvTranspose", (1, 96, 12, 14), (96, 1, 5, 5), half=np.float16, strides=[2, 2], pads=[2] * 4)
-    yield conv("transposed-unequal", "ConvTranspose", (1, 96, 12, 14), (96, 2, 3, 5), strides=[1, 3], pads=[1, 0, 1, 2])
-    # What follows is in the layout of images.
-    yield graph("planes-between", [node("Conv", ["x", "w"], "t", pads=[1] * 4), node("Relu", ["t"], "u"), node("Conv", ["u", "v"], pads=[1] * 4)],
-                {"x": normal(1, 64, 12, 14)}, {"w": normal(2, 64, 3, 3), "v": normal(20, 2, 3, 3)})
-
-
-def column_cases():
-    """Windows over depth alone."""
-    def conv(name, w, **attributes):
-        return single(f"column-{name}", "Conv", ["x", "w", "b"], {"x": normal(2, 4, 7, 3, 5)}, {"w": normal(*w), "b": normal(w[0])}, **attributes)
-
-    yield conv("plain", (6, 4, 3, 1, 1), pads=[1, 0, 0, 1, 0, 0])
-    yield conv("strided", (6, 4, 5, 1, 1), strides=[4, 1, 1], pads=[2, 0, 0, 2, 0, 0])
-    yield conv("causal", (6, 4, 3, 1, 1), dilations=[2, 1, 1], pads=[4, 0, 0, 0, 0, 0])
-    yield conv("groups", (6, 2, 2, 1, 1), group=2)
-    yield conv("padded", (6, 4, 3, 1, 1), pads=[1] * 6)
-    yield conv("one", (6, 4, 1, 1, 1))
-    yield single("column-transposed", "ConvTranspose", ["x", "w"], {"x": normal(1, 4, 3, 2, 5)}, {"w": normal(4, 3, 4, 1, 1)}, strides=[2, 1, 1],
-                 pads=[1, 0, 0, 1, 0, 0])
-    yield single("column-varying", "Conv", ["x", "w"], [{"x": normal(1, 4, n, 3, 5)} for n in (3, 1, 6)], {"w": normal(6, 4, 3, 1, 1)},
-                 pads=[1, 0, 0, 1, 0, 0], shapes={"x": [1, 4, "n", 3, 5]}, dims={"n": "1..6"})
 
 
 # --- reductions ---
@@ -673,47 +471,9 @@ def move_cases():
     yield graph("Expand", [node("Expand", ["x", "r"], "t"), node("Tanh", ["t"])], {"x": normal(2, 1, 3)}, {"r": ints(5, 2, 4, 3)})
 
 
-# --- windows ---
-
-def window_cases():
-    x = {"x": normal(2, 3, 9, 8)}
-    for op, more in (("MaxPool", [{}]), ("AveragePool", [{"count_include_pad": 0}, {"count_include_pad": 1}])):
-        for extra in more:
-            label = f"{op}{''.join(str(v) for v in extra.values())}"
-            for kernel, stride, pads in (((2, 2), (2, 2), (0, 0, 0, 0)), ((3, 3), (2, 2), (1, 1, 1, 1)), ((3, 2), (1, 2), (1, 0, 1, 0)), ((1, 1), (2, 2), (0, 0, 0, 0)),
-                                         ((2, 2), (3, 3), (0, 0, 0, 0)), ((3, 3), (1, 1), (0, 1, 2, 0)), ((1, 3), (1, 1), (0, 1, 0, 1))):
-                for ceil in (0, 1):
-                    name = f"{label}-{kernel[0]}x{kernel[1]}-{stride[0]}{stride[1]}-{''.join(map(str, pads))}-{ceil}"
-                    yield single(name, op, ["x"], x, kernel_shape=kernel, strides=stride, pads=pads, ceil_mode=ceil, opset=19, **extra)
-            yield single(f"{label}-line", op, ["x"], {"x": normal(2, 3, 11)}, kernel_shape=[3], strides=[2], pads=[1, 1], **extra)
-    yield single("MaxPool-dilated", "MaxPool", ["x"], x, kernel_shape=[2, 3], dilations=[2, 2])
-    for op in ("GlobalAveragePool", "GlobalMaxPool"):
-        for shape in ((2, 3, 7), (2, 3, 5, 6), (1, 3, 4, 5, 2)):
-            yield single(f"{op}-{len(shape)}", op, ["x"], {"x": normal(*shape)})
-    for group, multiplier in ((1, 0), (2, 0), (4, 1), (4, 2), (4, 3)):
-        out = 6 if not multiplier else 4 * multiplier
-        for stride, pads, dilation in ((1, [0, 0, 0, 0], 1), (2, [1, 1, 1, 1], 1), (1, [0, 1, 2, 0], 2), (3, [2, 2, 2, 2], 2)):
-            yield single(f"Conv-{group}-{out}-{stride}-{sum(pads)}-{dilation}", "Conv", ["x", "w", "b"], {"x": normal(2, 4, 11, 10)},
-                         {"w": normal(out, 4 // group, 3, 3), "b": normal(out)}, group=group, strides=[stride] * 2, pads=pads, dilations=[dilation] * 2)
-    for group in (1, 2, 4):
-        for stride, pads, more, dilation in ((1, 0, 0, 1), (2, 1, 1, 1), (2, 0, 0, 2), (3, 1, 2, 1)):
-            yield single(f"ConvTranspose-{group}-{stride}-{pads}-{more}-{dilation}", "ConvTranspose", ["x", "w", "b"], {"x": normal(2, 4, 5, 6)},
-                         {"w": normal(4, 2, 3, 3), "b": normal(2 * group)}, group=group, strides=[stride] * 2, pads=[pads] * 4, output_padding=[more] * 2,
-                         dilations=[dilation] * 2)
-    for stride, dilation, group in ((1, 1, 1), (2, 1, 2), (1, 3, 1), (2, 2, 4)):
-        yield single(f"Conv-line-{stride}-{dilation}-{group}", "Conv", ["x", "w", "b"], {"x": normal(2, 4, 13)}, {"w": normal(8, 4 // group, 3), "b": normal(8)},
-                     group=group, strides=[stride], dilations=[dilation], pads=[1, 1])
-    yield single("ConvTranspose-line", "ConvTranspose", ["x", "w"], {"x": normal(2, 4, 7)}, {"w": normal(4, 3, 4)}, strides=[2], pads=[1, 1])
-    sizes = {"s": np.array([1, 1, 2, 3], np.float32)}
-    for mode, places in (("nearest", ("asymmetric", "half_pixel")), ("linear", ("half_pixel", "align_corners", "pytorch_half_pixel"))):
-        for place in places:
-            more = {"nearest_mode": "floor"} if (mode, place) == ("nearest", "asymmetric") else {}
-            yield single(f"Resize-{mode}-{place}", "Resize", ["x", "", "s"], {"x": normal(2, 3, 4, 5)}, sizes, mode=mode,
-                         coordinate_transformation_mode=place, opset=13, **more)
-
-
-FAMILIES = (image_cases, tap_cases, runtime_weight_cases, phase_cases, plane_cases, column_cases, half_cases, reduce_cases, long_row_cases, pointwise_cases, product_cases, norm_cases,
-            official_cases, limit_cases, found_cases, cast_cases, position_cases, varying_cases, quantized_weight_cases, where_cases, move_cases, window_cases)
+FAMILIES = (image_cases, tap_cases, runtime_weight_cases, phase_cases, plane_cases, column_cases, half_cases, reduce_cases,
+            long_row_cases, pointwise_cases, product_cases, norm_cases, official_cases, limit_cases, found_cases, cast_cases,
+            position_cases, varying_cases, quantized_weight_cases, where_cases, move_cases, window_cases)
 
 
 def main():

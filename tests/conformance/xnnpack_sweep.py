@@ -34,7 +34,8 @@ from onnx import helper, numpy_helper  # noqa: E402
 import arrays  # noqa: E402
 import etc_command  # noqa: E402
 import runtime  # noqa: E402
-import xnnpack_cases  # noqa: E402, F401  fills CASES
+import xnnpack_cases  # noqa: E402, F401  fills CASES, as xnnpack_cases_moves does
+import xnnpack_cases_moves  # noqa: E402, F401
 import xnnpack_draw  # noqa: E402
 from cases import ort_session  # noqa: E402
 

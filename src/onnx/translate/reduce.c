@@ -85,7 +85,7 @@ static ValueId finish(Import *im, OpId op, ValueId y, DType dtype) {
   return ex_cast(im, z, dtype);
 }
 
-/* max + log(sum(exp(x - max))); an infinite maximum is left out, since inf - inf is no number. */
+/* max + log(sum(exp(x - max))); an infinite maximum is left out, since inf - inf is NaN. */
 static ValueId log_sum_exp(Import *im, const Reduction *r, uint32_t set) {
   DType work = dtype_is_float(r->dtype) ? r->dtype : DTYPE_F32;
   ValueId x = ex_cast(im, r->x, work), peak = over(im, OP_AMAX, x, set, true);

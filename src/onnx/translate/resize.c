@@ -182,7 +182,7 @@ static bool nearest_agrees(const Resize *r, uint32_t axis, int64_t factor) {
   return true;
 }
 
-/* The whole factor of an axis, 0 when there is none. */
+/* The integer factor of an axis, 0 when it is not an integer. */
 static int64_t whole_factor(Import *im, const Resize *r, uint32_t axis) {
   SymInt in = r->in.d[axis], out = r->out.d[axis];
   if (sym_is_const(in) && sym_is_const(out))

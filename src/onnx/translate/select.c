@@ -106,7 +106,7 @@ static ValueId topk_rank(Import *im, const TopK *t, ValueId values) {
   return ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_cast(im, before, DTYPE_I64), rank, false);
 }
 
-/* Floats as whole numbers in the same order: their bits, counted down from the least number where
+/* Floats as integers in the same order: their bits, counted down from the least number where
  * the sign is set, so that both zeros are 0. Any others as they are; all in i64. */
 static ValueId in_order(Import *im, ValueId x) {
   if (!dtype_is_float(ex_dtype(im, x)))

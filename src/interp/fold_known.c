@@ -1,0 +1,480 @@
+/* Folding while building, see fold.h: elements that are known although they may be symbolic. */
+#include "interp/fold_known.h"
+
+#include <math.h>
+
+#include "interp/interp.h"
+
+void fold_set_contents(Fold *f, ValueId v, const SymInt *values, uint32_t count) {
+  if (v >= f->capacity) {
+    uint32_t old = f->capacity, wanted = v + 1;
+    f->contents = pool_reserve(f->contents, &f->capacity, wanted, sizeof *f->contents);
+    memset(f->contents + old, 0, (f->capacity - old) * sizeof *f->contents);
+  }
+  SymInt *copy = ARENA_ARRAY(&f->arena, SymInt, count + 1);
+  if (count)
+    memcpy(copy, values, count * sizeof *copy);
+  f->contents[v] = copy;
+}
+
+/* Exporters compute some sizes in floats, in which integers up to WHOLE_MAX are exact. */
+enum { WHOLE_MAX = 1 << 24 };
+static bool is_whole_float(DType t) { return t == DTYPE_F32 || t == DTYPE_F64; }
+
+/* Elements of a small static tensor type that can hold sizes. */
+static bool small_type(const Type *t, uint32_t *count) {
+  DType dtype = (DType)t->dtype;
+  if (t->kind != TYPE_TENSOR ||
+      !(dtype_is_int(dtype) || dtype == DTYPE_BOOL || is_whole_float(dtype)) || dtype == DTYPE_U64)
+    return false;
+  uint64_t n = 1;
+  for (uint32_t i = 0; i < t->rank; i++)
+    if (!sym_is_const(t->dims[i]) || !mul_u64(n, (uint64_t)t->dims[i], &n) || n > FOLD_CONTENTS_MAX)
+      return false;
+  *count = (uint32_t)n;
+  return true;
+}
+
+const SymInt *fold_contents(Fold *f, const Graph *g, ValueId v, Arena *arena, uint32_t *count) {
+  if (!small_type(value_type(g, v), count))
+    return NULL;
+  if (!value_is_const(g, v))
+    return v < f->capacity ? f->contents[v] : NULL;
+  Tensor t = interp_constant(g, v, arena);
+  SymInt *values = ARENA_ARRAY(arena, SymInt, *count + 1);
+  for (uint32_t i = 0; i < *count; i++) {
+    bool is_float = is_whole_float(t.dtype);
+    double value = is_float ? tensor_load(&t, i) : 0;
+    if (fabs(value) > WHOLE_MAX || (value == 0 && signbit(value)) ||
+        !(is_float ? sym_from_float(value, &values[i])
+                   : sym_from_number(tensor_load_int(&t, i), &values[i])))
+      return NULL;
+  }
+  return values;
+}
+
+typedef struct Known {
+  Fold *f;
+  Graph *g;
+  NodeId n;
+  uint32_t count; /* of the result */
+  SymInt *out;    /* all of them are written where the result is known */
+} Known;
+
+static const SymInt *operand(Known *k, uint32_t arg, uint32_t *count) {
+  const Arg *a = node_arg(k->g, k->n, arg);
+  return a->kind == ARG_VALUE && k->g->uses[a->at].value
+             ? fold_contents(k->f, k->g, k->g->uses[a->at].value, &k->f->scratch, count)
+             : NULL;
+}
+
+static bool known_copy(Known *k) {
+  uint32_t count;
+  const SymInt *x = operand(k, 0, &count);
+  if (!x || count != k->count)
+    return false;
+  memcpy(k->out, x, count * sizeof *x);
+  return true;
+}
+
+/* What v is a view of. */
+static ValueId unviewed(const Graph *g, ValueId v) {
+  DType dtype = value_dtype(g, v);
+  NodeId n = value_def(g, v);
+  while (n && op_has_trait(node_cget(g, n)->op, OP_VIEW) && value_dtype(g, v) == dtype)
+    n = value_def(g, v = node_value(g, n, 0));
+  return v;
+}
+
+/* Sizes times or over numbers, rounded down, as exporters compute them from scales. */
+static bool known_scaled(Known *k) {
+  Graph *g = k->g;
+  ValueId v = unviewed(g, node_value(g, k->n, 0));
+  DType dtype = value_dtype(g, node_value(g, k->n, 0));
+  NodeId n = value_def(g, v);
+  OpId op = n ? node_cget(g, n)->op : OP_NONE;
+  if ((op != OP_MUL_TENSOR && op != OP_DIV_TENSOR) || !is_whole_float(value_dtype(g, v)))
+    return false;
+  bool swap = op == OP_MUL_TENSOR && value_is_const(g, node_value(g, n, 0));
+  ValueId size = node_value(g, n, swap), by = node_value(g, n, !swap);
+  uint32_t count;
+  const SymInt *sizes = fold_contents(k->f, g, size, &k->f->scratch, &count);
+  if (!sizes || count != k->count || !value_is_const(g, by))
+    return false;
+  Tensor factors = interp_constant(g, by, &k->f->scratch);
+  int64_t given = tensor_numel(&factors);
+  for (uint32_t i = 0; i < count && (given == 1 || given == count); i++)
+    if (!sym_scaled(&g->syms, sizes[i], tensor_load(&factors, given == 1 ? 0 : i),
+                    (SymScaling){.f32 = dtype == DTYPE_F32, .over = op == OP_DIV_TENSOR},
+                    &k->out[i]))
+      return false;
+  return given == 1 || given == count;
+}
+
+static bool known_cast(Known *k) {
+  DType to = value_dtype(k->g, node_result(k->g, k->n, 0)),
+        from = value_dtype(k->g, node_value(k->g, k->n, 0));
+  return (dtype_is_int(from) || is_whole_float(from)) &&
+         (to == DTYPE_I64 || to == DTYPE_I32 || is_whole_float(to)) &&
+         (known_copy(k) || (is_whole_float(from) && dtype_is_int(to) && known_scaled(k)));
+}
+
+static bool known_scalar(Known *k) {
+  const Arg *a = node_arg(k->g, k->n, 0);
+  DType dtype = value_dtype(k->g, node_result(k->g, k->n, 0));
+  if (a->kind != ARG_INT || (dtype != DTYPE_I64 && dtype != DTYPE_I32 && !is_whole_float(dtype)))
+    return false;
+  k->out[0] = a->i;
+  return true;
+}
+
+static bool known_cat(Known *k) {
+  uint32_t at = 0;
+  if (value_rank(k->g, node_result(k->g, k->n, 0)) != 1)
+    return false;
+  for (uint32_t i = 0; i < node_list_count(k->g, k->n, 0); i++) {
+    uint32_t count;
+    const SymInt *x =
+        fold_contents(k->f, k->g, node_list_value(k->g, k->n, 0, i), &k->f->scratch, &count);
+    if (!x || at + count > k->count)
+      return false;
+    memcpy(k->out + at, x, count * sizeof *x);
+    at += count;
+  }
+  return at == k->count;
+}
+
+/* Which entries of a dim are picked: index[j], or without an index start + j * step. */
+typedef struct Pick {
+  int64_t axis, start, step;
+  const SymInt *index;
+  uint32_t index_count;
+} Pick;
+
+static bool read_pick(Known *k, OpId op, uint32_t rank, Pick *p) {
+  *p = (Pick){.step = 1};
+  if (op == OP_FLIP && node_list_count(k->g, k->n, 1) != 1)
+    return false;
+  p->axis = op == OP_FLIP ? node_ints(k->g, k->n, 1)[0] : node_int(k->g, k->n, 1);
+  p->axis += p->axis < 0 ? rank : 0;
+  if (op == OP_FLIP)
+    p->start = p->step = -1;
+  if (op == OP_INDEX_SELECT)
+    p->index = operand(k, 2, &p->index_count);
+  if (op == OP_SELECT_COPY_INT)
+    p->start = node_int(k->g, k->n, 2);
+  if (op == OP_SLICE_COPY_TENSOR) {
+    p->start = node_absent(k->g, k->n, 2) ? 0 : node_int(k->g, k->n, 2);
+    p->step = node_int(k->g, k->n, 4);
+  }
+  return sym_is_const(p->start) && sym_is_const(p->step) && (op != OP_INDEX_SELECT || p->index);
+}
+
+/* slice, select, index_select and flip: of each run of `size` entries along a dim the picked ones.
+ */
+static bool known_pick(Known *k) {
+  uint32_t count, inner = 1;
+  OpId op = node_cget(k->g, k->n)->op;
+  const SymInt *x = operand(k, 0, &count);
+  const Type *from = value_type(k->g, node_value(k->g, k->n, 0)),
+             *to = value_type(k->g, node_result(k->g, k->n, 0));
+  Pick p;
+  if (!x || !count || from->rank == 0 || !read_pick(k, op, from->rank, &p))
+    return false;
+  uint32_t size = (uint32_t)from->dims[p.axis],
+           picked = op == OP_SELECT_COPY_INT ? 1 : (uint32_t)to->dims[p.axis];
+  if (p.index && p.index_count != picked)
+    return false;
+  for (uint32_t i = (uint32_t)p.axis + 1; i < from->rank; i++)
+    inner *= (uint32_t)from->dims[i];
+  if (p.start < 0)
+    p.start += size;
+  for (uint32_t i = 0; i < k->count; i++) {
+    uint32_t j = i / inner % picked;
+    int64_t at = p.index ? p.index[j] : p.start + (int64_t)j * p.step;
+    if (at < 0 || at >= size)
+      return false;
+    k->out[i] = x[(i / inner / picked * size + (uint32_t)at) * inner + i % inner];
+  }
+  return true;
+}
+
+static bool known_permute(Known *k) {
+  uint32_t count, strides[MAX_RANK + 1] = {0};
+  const SymInt *x = operand(k, 0, &count);
+  const Type *from = value_type(k->g, node_value(k->g, k->n, 0)),
+             *to = value_type(k->g, node_result(k->g, k->n, 0));
+  if (!x || count != k->count)
+    return false;
+  strides[from->rank] = 1;
+  for (uint32_t d = from->rank; d-- > 0;)
+    strides[d] = strides[d + 1] * (uint32_t)from->dims[d];
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t rest = i, at = 0;
+    for (uint32_t d = to->rank; d-- > 0; rest /= (uint32_t)to->dims[d]) {
+      int64_t source = node_ints(k->g, k->n, 1)[d];
+      at += rest % (uint32_t)to->dims[d] * strides[(source < 0 ? source + from->rank : source) + 1];
+    }
+    k->out[i] = x[at];
+  }
+  return true;
+}
+
+/* Element i of an operand broadcast to the result; only a single element or the same count
+ * broadcasts here. */
+static bool binary_operands(Known *k, const SymInt **a, const SymInt **b, uint32_t *na,
+                            uint32_t *nb) {
+  *a = operand(k, 0, na);
+  *b = operand(k, 1, nb);
+  return *a && *b && (*na == k->count || *na == 1) && (*nb == k->count || *nb == 1);
+}
+
+/* a / b rounded towards 0. */
+static bool truncated(Known *k, SymInt a, SymInt b, SymInt *out) {
+  SymTable *t = &k->g->syms;
+  if (sym_lower(t, b) <= 0 || node_absent(k->g, k->n, 2) ||
+      !sv_eq_str(node_str(k->g, k->n, 2), "trunc"))
+    return false;
+  *out = sym_lower(t, a) >= 0 ? sym_floordiv(t, a, b)
+                              : sym_add(t, sym_max(t, 0, sym_floordiv(t, a, b)),
+                                        sym_min(t, 0, sym_ceildiv(t, a, b)));
+  return true;
+}
+
+static bool arith(Known *k, OpId op, SymInt a, SymInt b, SymInt *out) {
+  SymTable *t = &k->g->syms;
+  int64_t alpha = 1;
+  if (op == OP_ADD_TENSOR || op == OP_SUB_TENSOR) {
+    const Arg *arg = node_arg(k->g, k->n, 2);
+    if (arg->kind != ARG_INT)
+      return false;
+    alpha = arg->i;
+  }
+  switch ((enum Op)op) {
+  case OP_ADD_TENSOR:
+    *out = sym_add(t, a, sym_mul(t, b, alpha));
+    return true;
+  case OP_SUB_TENSOR:
+    *out = sym_sub(t, a, sym_mul(t, b, alpha));
+    return true;
+  case OP_MUL_TENSOR:
+    *out = sym_mul(t, a, b);
+    return true;
+  case OP_DIV_TENSOR_MODE:
+    return truncated(k, a, b, out);
+  case OP_FLOOR_DIVIDE:
+    if (sym_lower(t, b) <= 0)
+      return false;
+    *out = sym_floordiv(t, a, b);
+    return true;
+  case OP_MINIMUM:
+    *out = sym_min(t, a, b);
+    return true;
+  case OP_MAXIMUM:
+    *out = sym_max(t, a, b);
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* A comparison whose answer is the same for the whole range of the symbols. */
+static bool compare(Known *k, OpId op, SymInt a, SymInt b, SymInt *out) {
+  SymTable *t = &k->g->syms;
+  int answer = -1;
+  switch ((enum Op)op) {
+  case OP_EQ_TENSOR:
+    answer = sym_known_eq(t, a, b);
+    break;
+  case OP_NE_TENSOR:
+    answer = sym_known_eq(t, a, b);
+    answer = answer < 0 ? -1 : !answer;
+    break;
+  case OP_LT_TENSOR:
+    answer = sym_known_lt(t, a, b);
+    break;
+  case OP_GT_TENSOR:
+    answer = sym_known_lt(t, b, a);
+    break;
+  case OP_LE_TENSOR:
+    answer = sym_known_le(t, a, b);
+    break;
+  case OP_GE_TENSOR:
+    answer = sym_known_le(t, b, a);
+    break;
+  default:
+    break;
+  }
+  *out = answer;
+  return answer >= 0;
+}
+
+static bool known_binary(Known *k) {
+  const SymInt *a, *b;
+  uint32_t na, nb;
+  OpId op = node_cget(k->g, k->n)->op;
+  if (!binary_operands(k, &a, &b, &na, &nb))
+    return false;
+  for (uint32_t i = 0; i < k->count; i++) {
+    SymInt x = a[na == 1 ? 0 : i], y = b[nb == 1 ? 0 : i];
+    if (!arith(k, op, x, y, &k->out[i]) && !compare(k, op, x, y, &k->out[i]))
+      return false;
+  }
+  return true;
+}
+
+/* An operand with as many elements as the result, or one for all. */
+static const SymInt *broadcast(Known *k, uint32_t arg, uint32_t *count) {
+  const SymInt *x = operand(k, arg, count);
+  return x && (*count == k->count || *count == 1) ? x : NULL;
+}
+
+static bool known_where(Known *k) {
+  uint32_t nc, na, nb;
+  const SymInt *c = broadcast(k, 0, &nc), *a = broadcast(k, 1, &na), *b = broadcast(k, 2, &nb);
+  if (!c || !a || !b)
+    return false;
+  for (uint32_t i = 0; i < k->count; i++) {
+    SymInt condition = c[nc == 1 ? 0 : i];
+    if (!sym_is_const(condition))
+      return false;
+    k->out[i] = condition ? a[na == 1 ? 0 : i] : b[nb == 1 ? 0 : i];
+  }
+  return true;
+}
+
+static bool known_neg(Known *k) {
+  if (!known_copy(k))
+    return false;
+  for (uint32_t i = 0; i < k->count; i++)
+    k->out[i] = sym_sub(&k->g->syms, 0, k->out[i]);
+  return true;
+}
+
+static bool known_fill(Known *k) {
+  uint32_t count;
+  const SymInt *x = operand(k, 0, &count);
+  if (!x || count != 1)
+    return known_copy(k);
+  for (uint32_t i = 0; i < k->count; i++)
+    k->out[i] = x[0];
+  return true;
+}
+
+static bool known_prod(Known *k) {
+  uint32_t count;
+  const SymInt *x = operand(k, 0, &count);
+  if (!x || k->count != 1 || value_rank(k->g, node_value(k->g, k->n, 0)) > 1)
+    return false;
+  k->out[0] = 1;
+  for (uint32_t i = 0; i < count; i++)
+    k->out[0] = sym_mul(&k->g->syms, k->out[0], x[i]);
+  return true;
+}
+
+static bool known_floor(Known *k) { return known_copy(k) || known_scaled(k); }
+
+/* The same bytes, other numbers. */
+static bool never_known(Known *k) {
+  (void)k;
+  return false;
+}
+
+typedef bool KnownFn(Known *k);
+
+static bool known_elements(Known *k) {
+  static const struct {
+    OpId op;
+    KnownFn *known;
+  } rows[] = {
+      {OP_TO_COPY, known_cast},
+      {OP_FLOOR, known_floor},
+      {OP_CLONE, known_copy},
+      {OP_CEIL, known_copy},
+      {OP_ROUND, known_copy},
+      {OP_SCALAR_TENSOR, known_scalar},
+      {OP_CAT, known_cat},
+      {OP_SLICE_COPY_TENSOR, known_pick},
+      {OP_SELECT_COPY_INT, known_pick},
+      {OP_INDEX_SELECT, known_pick},
+      {OP_FLIP, known_pick},
+      {OP_PERMUTE_COPY, known_permute},
+      {OP_WHERE_SELF, known_where},
+      {OP_NEG, known_neg},
+      {OP_EXPAND_COPY, known_fill},
+      {OP_PROD, known_prod},
+      {OP_PROD_DIM_INT, known_prod},
+      {OP_VIEW_COPY_DTYPE, never_known},
+  };
+  OpId op = node_cget(k->g, k->n)->op;
+  for (size_t i = 0; i < COUNT_OF(rows); i++)
+    if (rows[i].op == op)
+      return rows[i].known(k);
+  if (op_has_trait(op, OP_VIEW))
+    return known_copy(k);
+  return op_has_trait(op, OP_ELEMENTWISE) && node_cget(k->g, k->n)->arg_count >= 2 &&
+         known_binary(k);
+}
+
+/* Whether elements of this type hold all these numbers exactly. */
+static bool all_fit(const SymTable *t, DType dtype, const SymInt *values, uint32_t count) {
+  if (dtype == DTYPE_I64)
+    return true;
+  int64_t most = WHOLE_MAX, least = -WHOLE_MAX;
+  if (dtype_is_int(dtype)) {
+    bool negative = !dtype_is_unsigned(dtype);
+    most = ((int64_t)1 << (8 * dtype_size(dtype) - negative)) - 1;
+    least = negative ? -most - 1 : 0;
+  }
+  for (uint32_t i = 0; i < count; i++)
+    if (sym_lower(t, values[i]) < least || sym_upper(t, values[i]) > most)
+      return false;
+  return true;
+}
+
+/* One known element needs no kernel but the one that makes a tensor of it: what computed it from
+ * other tensors of sizes is left without users. */
+static ValueId from_size(Builder *b, NodeId n, SymInt size) {
+  const Type t = *value_type(b->g, node_result(b->g, n, 0));
+  SymInt dims[MAX_RANK];
+  OpId op = node_cget(b->g, n)->op;
+  if (op == OP_SCALAR_TENSOR || op_has_trait(op, OP_VIEW) || t.dtype == DTYPE_BOOL)
+    return 0;
+  for (uint32_t i = 0; i < t.rank; i++)
+    dims[i] = 1;
+  ValueId v = build(b, OP_SCALAR_TENSOR, A_INT(size), A_DTYPE(t.dtype));
+  return t.rank ? build_view(b, v, dims, t.rank) : v;
+}
+
+ValueId fold_known(Fold *f, Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId result = node_result(g, n, 0);
+  uint32_t count;
+  if (node_cget(g, n)->result_count != 1 || !small_type(value_type(g, result), &count))
+    return 0;
+  arena_reset(&f->scratch);
+  Known k = {f, g, n, count, arena_alloc(&f->scratch, ((size_t)count + 1) * sizeof(SymInt))};
+  g->syms.saturated = false;
+  bool known = known_elements(&k) && !g->syms.saturated;
+  if (g->syms.too_large) { /* not known, then */
+    g->syms.too_large = false;
+    return 0;
+  }
+  if (!known || !all_fit(&g->syms, value_dtype(g, result), k.out, count))
+    return 0;
+  bool constant = true;
+  for (uint32_t i = 0; i < count; i++)
+    constant &= sym_is_const(k.out[i]);
+  if (!constant) {
+    fold_set_contents(f, result, k.out, count);
+    return count == 1 ? from_size(b, n, k.out[0]) : 0;
+  }
+  TypeId type = value_get(g, result)->type;
+  const Type *t = type_get(g, type);
+  Tensor data = {.dtype = (DType)t->dtype, .rank = 1, .dims = {count}};
+  data.data = arena_alloc(&f->scratch, tensor_bytes(&data) + 1);
+  data.capacity = tensor_bytes(&data);
+  for (uint32_t i = 0; i < count; i++)
+    tensor_store_int(&data, i, k.out[i]);
+  return graph_add_constant_copy(g, type, data.data, tensor_bytes(&data));
+}

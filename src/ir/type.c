@@ -1,0 +1,89 @@
+/* The types of a graph: each stands once in its pool, so that equal types have one handle. */
+#include "ir/graph.h"
+
+static uint32_t type_hash(const Type *t) {
+  uint64_t h =
+      ((uint64_t)t->kind << 24 | (uint64_t)t->dtype << 16 | (uint64_t)t->order << 8 | t->rank) +
+      0x9e3779b97f4a7c15u;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    h = (h ^ (uint64_t)t->dims[i]) * 0xff51afd7ed558ccdu;
+    h ^= h >> 32;
+  }
+  return (uint32_t)(h ^ h >> 29);
+}
+
+static bool type_equal(const Type *a, const Type *b) {
+  return a->kind == b->kind && a->dtype == b->dtype && a->order == b->order && a->rank == b->rank &&
+         (a->rank == 0 || memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0);
+}
+
+static void type_slots_grow(Graph *g) {
+  uint32_t count = g->type_slot_count ? g->type_slot_count * 2 : 256;
+  uint32_t *slots = xrealloc(NULL, count * sizeof *slots);
+  memset(slots, 0, count * sizeof *slots);
+  for (TypeId t = 1; t < g->type_count; t++) {
+    uint32_t slot = type_hash(&g->types[t]) & (count - 1);
+    while (slots[slot])
+      slot = (slot + 1) & (count - 1);
+    slots[slot] = t;
+  }
+  xfree(g->type_slots);
+  g->type_slots = slots;
+  g->type_slot_count = count;
+}
+
+static TypeId type_intern(Graph *g, Type wanted) {
+  if (g->type_count * 2 >= g->type_slot_count)
+    type_slots_grow(g);
+  uint32_t mask = g->type_slot_count - 1, slot = type_hash(&wanted) & mask;
+  for (; g->type_slots[slot]; slot = (slot + 1) & mask)
+    if (type_equal(&g->types[g->type_slots[slot]], &wanted))
+      return g->type_slots[slot];
+  SymInt *dims = ARENA_ARRAY(&g->arena, SymInt, wanted.rank);
+  if (wanted.rank)
+    memcpy(dims, wanted.dims, wanted.rank * sizeof *dims);
+  g->types =
+      pool_reserve(g->types, &g->type_capacity, (uint64_t)g->type_count + 1, sizeof *g->types);
+  TypeId id = g->type_count++;
+  g->types[id] = wanted;
+  g->types[id].dims = dims;
+  g->type_slots[slot] = id;
+  return id;
+}
+
+TypeId graph_tensor_type(Graph *g, DType dtype, uint32_t rank, const SymInt *dims, DimOrder order) {
+  if (rank > MAX_RANK)
+    BUG("tensor of rank %u", rank);
+  return type_intern(g, (Type){.kind = TYPE_TENSOR,
+                               .dtype = (uint8_t)dtype,
+                               .order = (uint8_t)order,
+                               .rank = (uint8_t)rank,
+                               .dims = dims});
+}
+
+TypeId graph_scalar_type(Graph *g, TypeKind kind, SymInt value, bool known) {
+  return type_intern(
+      g, (Type){.kind = (uint8_t)kind, .dtype = DTYPE_NONE, .rank = known ? 1 : 0, .dims = &value});
+}
+
+uint64_t type_bytes_upper(const Graph *g, const Type *t) {
+  if (t->kind != TYPE_TENSOR)
+    return 0;
+  uint64_t bytes = dtype_size((DType)t->dtype);
+  bool overflow = false;
+  for (uint32_t i = 0; i < t->rank; i++) {
+    int64_t dim = sym_upper(&g->syms, t->dims[i]);
+    if (dim <= 0)
+      return 0;
+    if (dim == INT64_MAX || !mul_u64(bytes, (uint64_t)dim, &bytes))
+      overflow = true;
+  }
+  return overflow || bytes > INT64_MAX ? UINT64_MAX : bytes;
+}
+
+bool type_is_static(const Type *t) {
+  for (uint32_t i = 0; i < t->rank; i++)
+    if (!sym_is_const(t->dims[i]))
+      return false;
+  return true;
+}
