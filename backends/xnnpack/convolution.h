@@ -85,6 +85,7 @@ bool xl_by_strips(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnI
 typedef struct Blocks {
   uint32_t in, out;
   uint32_t before, after; /* blocks of padding */
+  uint32_t front;         /* columns of padding that the image gets before its first block */
   uint32_t kernel;        /* blocks that a block of the result reads */
   uint32_t image;         /* blocks of the image */
   double share;           /* of the time that it takes without blocks */

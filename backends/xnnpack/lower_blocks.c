@@ -38,11 +38,15 @@ static uint64_t weights(const Job *j, const Blocks *b) {
   return (uint64_t)b->out * c->out_channels * c->kernel[0] * b->kernel * b->in * c->in_channels;
 }
 
+static bool is_in_place(const Job *j, const Blocks *b) {
+  return (uint64_t)b->image * b->in == j->in[1];
+}
+
 static double time_of(const Job *j, const Blocks *b) {
   const Convolution *c = j->c;
   double places = j->batch * j->out[0] * (j->out[1] / b->out),
          bytes = (double)weights(j, b) * (j->codes ? 1 : sizeof(float)),
-         copied = (uint64_t)b->image * b->in == j->in[1]
+         copied = is_in_place(j, b)
                       ? 0
                       : j->batch * j->in[0] * j->in[1] * c->in_channels * TIME_COPIED;
   return places * c->kernel[0] * b->kernel * input_channels(j, b->in * c->in_channels) *
@@ -59,18 +63,19 @@ static bool has_few_pointers(const Job *j, const Blocks *b) {
   return pointers <= LEAST_POINTERS || pointers <= 2 * images * (j->codes ? 1 : sizeof(float));
 }
 
-/* Blocks of `columns` columns of the result; false when there are none. */
-static bool make_blocks(const Job *j, uint32_t columns, Blocks *b) {
+/* Blocks of `columns` columns of the result; false when there are none. copied: the padding becomes
+ * part of the image, so that the first block begins where the first window does. */
+static bool make_blocks(const Job *j, uint32_t columns, bool copied, Blocks *b) {
   const Convolution *c = j->c;
-  uint32_t stride = c->stride[1], padding = c->padding[1], last;
+  uint32_t stride = c->stride[1], padding = copied ? 0 : c->padding[1], last;
   if ((uint64_t)columns * stride * c->in_channels > MOST_CHANNELS ||
       (uint64_t)columns * c->out_channels > MOST_CHANNELS)
     return false;
-  *b = (Blocks){.in = columns * stride, .out = columns};
+  *b = (Blocks){.in = columns * stride, .out = columns, .front = copied ? c->padding[1] : 0};
   b->before = (padding + b->in - 1) / b->in;
   last = (columns - 1) * stride + c->kernel[1] - 1 + b->before * b->in - padding;
   b->kernel = last / b->in + 1;
-  b->image = (j->in[1] + b->in - 1) / b->in;
+  b->image = (j->in[1] + b->front + b->in - 1) / b->in;
   if (j->out[1] % columns || j->out[1] / columns + b->kernel - 1 < b->before + b->image)
     return false;
   b->after = j->out[1] / columns + b->kernel - 1 - b->before - b->image;
@@ -90,14 +95,14 @@ bool xl_find_blocks(XnnLowering *l, NodeId n, const Convolution *c, Blocks *b) {
   j.codes = !value_is_const(g, node_value(g, n, 1)) && from && is_dequantize(g, from);
   double direct = time_of(&j, &single), least = direct * WORTH;
   *b = single;
-  for (uint32_t columns = 1; columns <= MOST_COLUMNS; columns *= 2) {
-    if (columns * c->stride[1] == 1 || !make_blocks(&j, columns, &found) ||
-        !has_few_pointers(&j, &found) || time_of(&j, &found) >= least)
-      continue;
-    *b = found;
-    least = time_of(&j, &found);
-    b->share = least / direct;
-  }
+  for (uint32_t columns = 1; columns <= MOST_COLUMNS; columns *= 2)
+    for (int copied = 0; copied < 2; copied++)
+      if (columns * c->stride[1] > 1 && make_blocks(&j, columns, copied, &found) &&
+          has_few_pointers(&j, &found) && time_of(&j, &found) < least) {
+        *b = found;
+        least = time_of(&j, &found);
+      }
+  b->share = least / direct;
   return b->in > 1;
 }
 
@@ -113,7 +118,7 @@ static const int32_t *weights_of_blocks(XnnLowering *l, const Convolution *c, co
     uint32_t channel = (uint32_t)(i % c->in_channels),
              column = (uint32_t)(i / c->in_channels % b->in);
     uint64_t block = i / inner, row = block / b->kernel, output = row / c->kernel[0];
-    int64_t tap = (int64_t)(block % b->kernel) * b->in + column + c->padding[1] -
+    int64_t tap = (int64_t)(block % b->kernel) * b->in + column + c->padding[1] - b->front -
                   (int64_t)b->before * b->in -
                   (int64_t)(output / c->out_channels) * c->stride[1];
     uint64_t kernel = output % c->out_channels * c->in_channels + channel;
@@ -141,14 +146,18 @@ static XnnId bias_of_columns(XnnLowering *l, ValueId bias, const Convolution *c,
 
 /* --- nodes --- */
 
-/* in with columns of zeros up to the last block. */
-static XnnId whole_blocks(XnnLowering *l, const Convolution *c, const Blocks *b, XnnId in) {
+/* in with columns of zeros before it, and up to the last block. */
+static XnnId whole_blocks(XnnLowering *l, const Convolution *c, const Blocks *b, SymInt batch,
+                          XnnId in) {
   XnnValue like = l->x.values[in];
-  uint32_t more = b->image * b->in - like.dims[2], before[4] = {0}, after[] = {0, 0, more, 0};
-  if (!more)
+  uint32_t columns = b->image * b->in, channels = c->in_channels,
+           before[] = {0, 0, b->front * channels},
+           after[] = {0, 0, (columns - b->front - like.dims[2]) * channels};
+  if (columns == like.dims[2])
     return in;
-  XnnId padded = XL_TEMP(l, like.dims[0], like.dims[1], like.dims[2] + more, c->in_channels);
-  xl_pad(l, in, 4, before, after, 0, padded);
+  SymInt rows[] = {batch, like.dims[1], (SymInt)like.dims[2] * channels};
+  XnnId padded = XL_TEMP(l, like.dims[0], like.dims[1], columns * channels);
+  xl_pad(l, xl_reshaped(l, in, rows, 3), 3, before, after, 0, padded);
   return padded;
 }
 
@@ -174,7 +183,7 @@ void xl_by_blocks(XnnLowering *l, NodeId n, const Convolution *c, const Blocks *
                           .groups = 1,
                           .in_channels = (uint32_t)inputs,
                           .out_channels = (uint32_t)outputs};
-  XnnId image = xl_reshaped(l, whole_blocks(l, c, b, in), blocks, 4),
+  XnnId image = xl_reshaped(l, whole_blocks(l, c, b, batch, in), blocks, 4),
         result = xl_sym_temp(l, 4, results);
   xl_convolution_node(l, &node, image, filter(l, node_value(g, n, 1), c, b),
                       bias_of_columns(l, bias, c, b), result);
