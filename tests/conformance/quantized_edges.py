@@ -332,3 +332,12 @@ def blocks():
     yield case("u8", (1, 1, 40, 40), (8, 1, 5, 5), dtype=U8, bias=True, attributes="pads=2,2,2,2")
     yield case("u8-weights", (1, 1, 40, 40), (8, 1, 5, 5), dtype=U8, kind=U8, weight_zero=128, attributes="pads=2,2,2,2")
     yield case("u8-weights-odd-zero", (1, 1, 40, 40), (8, 1, 5, 5), dtype=U8, kind=U8, weight_zero=117, attributes="pads=2,2,2,2", per_channel=False)
+    yield pad()
+
+
+def pad():
+    """onnxruntime quantizes the value of a Pad, too."""
+    image = normal(1, 3, 12, 12)
+    numbers = {**q("x", 0.02, 3), **q("w", 0.01), **q("y", 0.05, -4), "wq": codes(I8, 4, 3, 3, 3), "pads": np.array([0, 0, 0, 0, 0, 0, 1, 1]), "vq": I8(53)}
+    text = pair("x") + "v = DequantizeLinear(vq, xs, xz)\nwr = DequantizeLinear(wq, ws, wz)\np = Pad(xr, pads, v)\n" + pair("p", "x") + "y = Conv(pr, wr)\n"
+    return "pad-of-quantized-value", model(text + pair("y"), {"x": image}, numbers, {"yr": F32}), {"x": image}, [0.05], set()
