@@ -136,14 +136,6 @@ static XnnId filter(XnnLowering *l, ValueId weight, const Convolution *c, const 
                             l->trial ? NULL : weights_of_blocks(l, c, b, count));
 }
 
-static XnnId bias_of_columns(XnnLowering *l, ValueId bias, const Convolution *c, const Blocks *b) {
-  uint32_t dims[] = {b->out * c->out_channels};
-  int32_t *from = ARENA_ARRAY(l->arena, int32_t, (size_t)dims[0] + 1);
-  for (uint32_t i = 0; i < dims[0]; i++)
-    from[i] = (int32_t)(i % c->out_channels);
-  return bias ? xl_picked_constant(l, bias, 1, dims, from) : XNN_NONE;
-}
-
 /* --- nodes --- */
 
 /* in with columns of zeros before it, and up to the last block. */
@@ -186,6 +178,6 @@ void xl_by_blocks(XnnLowering *l, NodeId n, const Convolution *c, const Blocks *
   XnnId image = xl_reshaped(l, whole_blocks(l, c, b, batch, in), blocks, 4),
         result = xl_sym_temp(l, 4, results);
   xl_convolution_node(l, &node, image, filter(l, node_value(g, n, 1), c, b),
-                      bias_of_columns(l, bias, c, b), result);
+                      bias ? xl_repeated_bias(l, bias, (uint32_t)outputs) : XNN_NONE, result);
   xl_reshape(l, result, whole, 4, out);
 }

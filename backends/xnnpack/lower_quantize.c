@@ -421,16 +421,31 @@ static uint8_t *picked(XnnLowering *l, const void *bytes, size_t element, const 
   return all;
 }
 
-/* The scale of each of `rows` rows: that of the channel that its elements come from. */
+/* The channel of all `row` elements, whose numbers in the constant are from[i], where each of
+ * `channels` has `run` elements that follow each other; -1: they are of several. */
+static int64_t channel_of(const int32_t *from, uint64_t row, uint64_t run, uint64_t channels) {
+  int64_t channel = -1;
+  for (uint64_t k = 0; k < row; k++) {
+    int64_t own = (int64_t)((uint64_t)from[k] / run % channels);
+    if (from[k] == XL_NO_ELEMENT)
+      continue;
+    if (channel >= 0 && channel != own)
+      return -1;
+    channel = own;
+  }
+  return channel;
+}
+
+/* The scale of each of `rows` rows of that many elements; 0 when one has several. */
 static ValueId picked_scales(XnnLowering *l, const Quantization *q, uint64_t run,
                              const int32_t *from, uint32_t rows, uint64_t row) {
+  uint64_t channels = (uint64_t)value_dim(l->g, q->scales, 0);
   float *scales = ARENA_ARRAY(&l->g->arena, float, (size_t)rows + 1);
   for (uint32_t i = 0; i < rows; i++) {
-    uint64_t k = 0;
-    while (k + 1 < row && from[i * row + k] == XL_NO_ELEMENT)
-      k++;
-    int32_t first = from[i * row + k];
-    scales[i] = scale_at(l->g, q, first == XL_NO_ELEMENT ? 0 : (uint64_t)first / run);
+    int64_t channel = channel_of(from + i * row, row, run, channels);
+    if (channel < 0)
+      return 0;
+    scales[i] = scale_at(l->g, q, (uint64_t)channel);
   }
   SymInt dims[] = {rows};
   return graph_add_constant(l->g, graph_tensor_type(l->g, DTYPE_F32, 1, dims, ORDER_CONTIGUOUS),
@@ -442,12 +457,13 @@ static XnnId picked_twin(XnnLowering *l, NodeId n, uint32_t rank, const uint32_t
   Graph *g = l->g;
   Quantization q = quantization_of(g, n);
   ValueId codes = node_value(g, n, 0);
-  if (q.block || (q.scales && q.axis != 0))
+  if (q.block)
     return XNN_NONE;
-  uint64_t run = channel_run(g, &(Quantization){.axis = 0}, codes);
+  uint64_t run = channel_run(g, &q, codes);
   take_zeros_away(l, &q, &codes);
   XnnDatatype datatype = twin_datatype(g, &q);
-  if (datatype == XNN_FP32)
+  ValueId scales = q.scales ? picked_scales(l, &q, run, from, dims[0], count / dims[0]) : 0;
+  if (datatype == XNN_FP32 || (q.scales && !scales))
     return XNN_NONE;
   int32_t zero = q.scales ? 0 : (int32_t)q.zero - (q.dtype == DTYPE_U8 ? UNSIGNED_SHIFT : 0);
   if (q.dtype == DTYPE_U8)
@@ -462,10 +478,8 @@ static XnnId picked_twin(XnnLowering *l, NodeId n, uint32_t rank, const uint32_t
       graph_add_constant(g, graph_tensor_type(g, dtype, rank, sizes, ORDER_CONTIGUOUS),
                          (Constant){.data = bytes, .size = count * dtype_size(dtype)}, 0);
   XnnId id = xnn_constant(&l->x, datatype, rank, dims, (XnnData){.v = v});
-  if (q.scales)
-    xnn_set_channels(&l->x, id, 0,
-                     (XnnData){.v = picked_scales(l, &q, run, from, dims[0], count / dims[0])},
-                     dims[0]);
+  if (scales)
+    xnn_set_channels(&l->x, id, 0, (XnnData){.v = scales}, dims[0]);
   else
     xnn_set_scale(&l->x, id, q.scale, zero);
   return id;
@@ -487,6 +501,14 @@ XnnId xl_picked_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_
   XnnId twin = n ? picked_twin(l, n, rank, dims, from, count) : XNN_NONE;
   l->x.values[id].codes = twin == XNN_NONE ? 0 : twin + 1;
   return id;
+}
+
+XnnId xl_repeated_bias(XnnLowering *l, ValueId bias, uint32_t count) {
+  uint32_t own = xl_dim(l, bias, 0);
+  int32_t *from = ARENA_ARRAY(l->arena, int32_t, (size_t)count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    from[i] = (int32_t)(i % own);
+  return xl_picked_constant(l, bias, 1, &count, from);
 }
 
 /* Floats that are still needed, of dequantized constants, are made now. */
