@@ -81,9 +81,26 @@ bool xl_by_phases(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnI
 bool xl_by_strips(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId weights,
                   XnnId bias, XnnId out);
 
+/* Columns that are channels: `in` of the image, `out` of the result; see lower_blocks.c. */
+typedef struct Blocks {
+  uint32_t in, out;
+  uint32_t before, after; /* blocks of padding */
+  uint32_t front;         /* columns of padding that the image gets before its first block */
+  uint32_t kernel;        /* blocks that a block of the result reads */
+  uint32_t image;         /* blocks of the image */
+  double share;           /* of the time that it takes without blocks */
+} Blocks;
+
+/* The fastest blocks for a convolution; false when none are faster than single columns. */
+bool xl_find_blocks(XnnLowering *l, NodeId n, const Convolution *c, Blocks *b);
+/* Computes the convolution, from in to out, both [n, h, w, c], on blocks of columns. */
+void xl_by_blocks(XnnLowering *l, NodeId n, const Convolution *c, const Blocks *b, XnnId in,
+                  XnnId out);
+
 /* Computes the result of a convolution of few output channels, plain, from in, [n, h, w, c], by one
- * product and sums; false when that is not faster. */
-bool xl_by_planes(XnnLowering *l, NodeId n, const Convolution *c, XnnId in);
+ * product and sums; false when that is not faster. share: of the time of one node, that the other
+ * way to compute it takes. */
+bool xl_by_planes(XnnLowering *l, NodeId n, const Convolution *c, double share, XnnId in);
 
 /* Computes a dilated convolution, from in to out, both [n, h, w, c], without most of the taps that
  * meet padding; false when that is not faster. */

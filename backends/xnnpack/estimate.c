@@ -10,17 +10,18 @@
 #define MOVED 0.15 /* a byte that is only put in another order or type */
 #define TAP 0.5    /* an element of a window that kernels gather, the least of several ways */
 
-/* Of kernels: a call, and an element beyond what XNNPACK takes for it. */
+/* Of kernels: a call, an element beyond what XNNPACK takes for it, and what they take more for an
+ * element of half precision, which they widen and round one at a time. */
 static const struct {
-  double call, element;
+  double call, element, half;
 } rates[] = {
-    [XNN_WORK_VIEW] = {0, 0},          [XNN_WORK_COPY] = {75, 0},
-    [XNN_WORK_JOIN] = {75, 0},         [XNN_WORK_SHUFFLE] = {75, 3},
-    [XNN_WORK_ORDER] = {75, 3},        [XNN_WORK_ARITHMETIC] = {75, 0.15},
-    [XNN_WORK_ROUNDING] = {225, 5},    [XNN_WORK_FUNCTION] = {75, 2.5},
-    [XNN_WORK_REDUCTION] = {75, 0.5},  [XNN_WORK_MEAN] = {5000, 0.5},
-    [XNN_WORK_NORM] = {75, 0.8},       [XNN_WORK_WINDOW] = {150, 20},
-    [XNN_WORK_PRODUCT] = {150, 0.003},
+    [XNN_WORK_VIEW] = {0, 0, 0},          [XNN_WORK_COPY] = {75, 0, 0},
+    [XNN_WORK_JOIN] = {75, 0, 0},         [XNN_WORK_SHUFFLE] = {75, 3, 0},
+    [XNN_WORK_ORDER] = {75, 3, 0},        [XNN_WORK_ARITHMETIC] = {75, 0.15, 12},
+    [XNN_WORK_ROUNDING] = {225, 5, 12},   [XNN_WORK_FUNCTION] = {75, 2.5, 12},
+    [XNN_WORK_REDUCTION] = {75, 0.5, 0},  [XNN_WORK_MEAN] = {5000, 0.5, 0},
+    [XNN_WORK_NORM] = {75, 0.8, 12},      [XNN_WORK_WINDOW] = {150, 20, 0},
+    [XNN_WORK_PRODUCT] = {150, 0.003, 2},
 };
 
 /* Nodes that XNNPACK makes part of others, or does nothing for. */
@@ -48,8 +49,11 @@ double xnn_saved(const Graph *g, NodeId n, XnnWork work) {
     ValueId left = node_value(g, n, node_cget(g, n)->op == OP_ADDMM ? 1 : 0);
     count *= (double)sym_upper(&g->syms, value_dim(g, left, value_rank(g, left) - 1));
   }
-  double gathered = node_cget(g, n)->op == OP_CONVOLUTION ? windows(g, n) : 0;
-  return rates[work].call + count * rates[work].element + gathered * TAP;
+  double gathered = node_cget(g, n)->op == OP_CONVOLUTION ? windows(g, n) : 0,
+         element = rates[work].element;
+  if (dtype_in(value_dtype(g, node_result(g, n, 0)), DT(F16) | DT(BF16)))
+    element += rates[work].half;
+  return rates[work].call + count * element + gathered * TAP;
 }
 
 double xnn_spent(const XnnGraph *x) {

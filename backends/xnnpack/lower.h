@@ -282,6 +282,13 @@ XnnId xl_codes_out(XnnLowering *l, ValueId v, XnnId id);
 /* A dequantized constant as floats, with its codes as a twin. */
 XnnId xl_dequantized_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
                               const uint32_t *perm);
+/* Weights or a bias whose element i is element from[i] of the constant v, or 0 where that is
+ * XL_NO_ELEMENT. Dim 0 are the output channels. */
+enum { XL_NO_ELEMENT = -1 };
+XnnId xl_picked_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
+                         const int32_t *from);
+/* The bias as often as makes `count` numbers. */
+XnnId xl_repeated_bias(XnnLowering *l, ValueId bias, uint32_t count);
 /* When all nodes are there: constants that nothing uses are dropped, floats of dequantized ones
  * that something uses are computed. */
 void xl_finish_constants(XnnLowering *l);

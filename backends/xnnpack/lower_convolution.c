@@ -341,11 +341,15 @@ void lower_convolution(XnnLowering *l, NodeId n) {
     return;
   }
   XnnId in = image_of(l, &c, x);
-  if (xl_by_planes(l, n, &c, in))
+  Blocks blocks;
+  bool blocked = xl_find_blocks(l, n, &c, &blocks);
+  if (xl_by_planes(l, n, &c, blocked ? blocks.share : 1, in))
     return;
   in = xl_repeat_channels(l, n, &c, in);
   XnnId out = image_of_result(l, &c, y);
-  if (!(c.transposed ? xl_by_phases(l, n, &c, in, out) : xl_by_live_taps(l, n, &c, in, out)))
+  if (blocked)
+    xl_by_blocks(l, n, &c, &blocks, in, out);
+  else if (!(c.transposed ? xl_by_phases(l, n, &c, in, out) : xl_by_live_taps(l, n, &c, in, out)))
     add_pieces(l, n, &c, pieces, count, in, out);
   if (c.rank == 1)
     image_as_line(l, out, y);

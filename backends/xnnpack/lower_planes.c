@@ -81,9 +81,10 @@ static bool read_planes(XnnLowering *l, NodeId n, const Convolution *c, Planes *
 
 /* --- what it costs --- */
 
-/* Beside the same convolution in one node, or one for each phase. There are three copies of the
+/* Beside the same convolution in one node, of whose time the best other way takes a share, or one
+ * for each phase. There are three copies of the
  * planes at a time, which must not take much more memory than the operand. */
-static bool is_cheaper(const Graph *g, const Planes *p) {
+static bool is_cheaper(const Graph *g, const Planes *p, double share) {
   const Line *h = &p->line[0], *w = &p->line[1];
   uint64_t taps = (uint64_t)h->taps * w->taps, out = p->c->out_channels;
   double in = p->c->in_channels;
@@ -98,7 +99,7 @@ static bool is_cheaper(const Graph *g, const Planes *p) {
          sums = places * (double)(taps * out) * TIME_PLANE;
   double nodes = (2.0 * (h->taps + w->taps) + 8) * TIME_SMALL_NODE; /* parts and sums of taps */
   return (double)(taps * out) <= 1.5 * in &&
-         1.1 * (product + sums + nodes) < direct * in * TIME_PRODUCT;
+         1.1 * (product + sums + nodes) < direct * in * TIME_PRODUCT * share;
 }
 
 /* --- nodes --- */
@@ -210,9 +211,9 @@ static XnnId interleaved(XnnLowering *l, const Planes *p, XnnId in) {
   return part_of(l, in, (Window[]){{2, 0, h->out}, {3, 0, w->out}}, dims, 4);
 }
 
-bool xl_by_planes(XnnLowering *l, NodeId n, const Convolution *c, XnnId in) {
+bool xl_by_planes(XnnLowering *l, NodeId n, const Convolution *c, double share, XnnId in) {
   Planes p;
-  if (!xl_ok(l) || !read_planes(l, n, c, &p) || !is_cheaper(l->g, &p))
+  if (!xl_ok(l) || !read_planes(l, n, c, &p) || !is_cheaper(l->g, &p, share))
     return false;
   const Line *h = &p.line[0], *w = &p.line[1];
   ValueId bias = node_value(l->g, n, 2), y = node_result(l->g, n, 0);

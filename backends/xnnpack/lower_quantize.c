@@ -407,6 +407,109 @@ XnnId xl_dequantized_constant(XnnLowering *l, ValueId v, uint32_t rank, const ui
   return id;
 }
 
+/* --- picked constants --- */
+
+/* Element i is element from[i] of `bytes`, or `zero` where that is XL_NO_ELEMENT. */
+static uint8_t *picked(XnnLowering *l, const void *bytes, size_t element, const int32_t *from,
+                       uint64_t count, int32_t zero) {
+  uint8_t *all = arena_alloc(&l->g->arena, count * element + 1), *to = all;
+  for (uint64_t i = 0; i < count; i++, to += element)
+    if (from[i] == XL_NO_ELEMENT)
+      memset(to, zero, element); /* a number of one byte, or 0 */
+    else
+      memcpy(to, (const uint8_t *)bytes + (uint64_t)from[i] * element, element);
+  return all;
+}
+
+/* The channel of all `row` elements, whose numbers in the constant are from[i], where each of
+ * `channels` has `run` elements that follow each other; -1: they are of several. */
+static int64_t channel_of(const int32_t *from, uint64_t row, uint64_t run, uint64_t channels) {
+  int64_t channel = -1;
+  for (uint64_t k = 0; k < row; k++) {
+    int64_t own = (int64_t)((uint64_t)from[k] / run % channels);
+    if (from[k] == XL_NO_ELEMENT)
+      continue;
+    if (channel >= 0 && channel != own)
+      return -1;
+    channel = own;
+  }
+  return channel;
+}
+
+/* The scale of each of `rows` rows of that many elements; 0 when one has several. */
+static ValueId picked_scales(XnnLowering *l, const Quantization *q, uint64_t run,
+                             const int32_t *from, uint32_t rows, uint64_t row) {
+  uint64_t channels = (uint64_t)value_dim(l->g, q->scales, 0);
+  float *scales = ARENA_ARRAY(&l->g->arena, float, (size_t)rows + 1);
+  for (uint32_t i = 0; i < rows; i++) {
+    int64_t channel = channel_of(from + i * row, row, run, channels);
+    if (channel < 0)
+      return 0;
+    scales[i] = scale_at(l->g, q, (uint64_t)channel);
+  }
+  SymInt dims[] = {rows};
+  return graph_add_constant(l->g, graph_tensor_type(l->g, DTYPE_F32, 1, dims, ORDER_CONTIGUOUS),
+                            (Constant){.data = (void *)scales, .size = rows * sizeof *scales}, 0);
+}
+
+static XnnId picked_twin(XnnLowering *l, NodeId n, uint32_t rank, const uint32_t *dims,
+                         const int32_t *from, uint64_t count) {
+  Graph *g = l->g;
+  Quantization q = quantization_of(g, n);
+  ValueId codes = node_value(g, n, 0);
+  if (q.block)
+    return XNN_NONE;
+  uint64_t run = channel_run(g, &q, codes);
+  take_zeros_away(l, &q, &codes);
+  XnnDatatype datatype = twin_datatype(g, &q);
+  ValueId scales = q.scales ? picked_scales(l, &q, run, from, dims[0], count / dims[0]) : 0;
+  if (datatype == XNN_FP32 || (q.scales && !scales))
+    return XNN_NONE;
+  int32_t zero = q.scales ? 0 : (int32_t)q.zero - (q.dtype == DTYPE_U8 ? UNSIGNED_SHIFT : 0);
+  if (q.dtype == DTYPE_U8)
+    codes = signed_codes(l, codes);
+  DType dtype = q.dtype == DTYPE_I32 ? DTYPE_I32 : DTYPE_I8;
+  SymInt sizes[XNN_MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++)
+    sizes[i] = dims[i];
+  uint8_t *bytes = picked(l, value_constant(g, codes)->data, dtype_size(dtype), from, count, zero);
+  ValueId v = graph_add_constant(g, graph_tensor_type(g, dtype, rank, sizes, ORDER_CONTIGUOUS),
+                                 (Constant){.data = bytes, .size = count * dtype_size(dtype)}, 0);
+  XnnId id = xnn_constant(&l->x, datatype, rank, dims, (XnnData){.v = v});
+  if (scales)
+    xnn_set_channels(&l->x, id, 0, (XnnData){.v = scales}, dims[0]);
+  else
+    xnn_set_scale(&l->x, id, q.scale, zero);
+  return id;
+}
+
+XnnId xl_picked_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
+                         const int32_t *from) {
+  bool half = xl_ok(l) && value_dtype(l->g, v) == DTYPE_F16;
+  if (!xl_ok(l) || l->trial)
+    return xl_made_constant(l, half, rank, dims, NULL);
+  uint64_t count = 1;
+  for (uint32_t i = 0; i < rank; i++)
+    count *= dims[i];
+  const void *source =
+      half ? value_constant(l->g, v)->data : (const void *)xl_constant_floats(l, v);
+  XnnId id =
+      xl_made_constant(l, half, rank, dims,
+                       picked(l, source, half ? sizeof(uint16_t) : sizeof(float), from, count, 0));
+  NodeId n = dequantized_constant(l->g, v);
+  XnnId twin = n ? picked_twin(l, n, rank, dims, from, count) : XNN_NONE;
+  l->x.values[id].codes = twin == XNN_NONE ? 0 : twin + 1;
+  return id;
+}
+
+XnnId xl_repeated_bias(XnnLowering *l, ValueId bias, uint32_t count) {
+  uint32_t own = xl_dim(l, bias, 0);
+  int32_t *from = ARENA_ARRAY(l->arena, int32_t, (size_t)count + 1);
+  for (uint32_t i = 0; i < count; i++)
+    from[i] = (int32_t)(i % own);
+  return xl_picked_constant(l, bias, 1, &count, from);
+}
+
 /* Floats that are still needed, of dequantized constants, are made now. */
 static void make_floats(XnnLowering *l, XnnData *data) {
   NodeId n = dequantized_constant(l->g, data->v);

@@ -295,6 +295,31 @@ static XnnId cropped(XnnLowering *l, XnnId in, uint32_t axis, SymInt extent, Sym
   return out;
 }
 
+/* Dims behind the last padded one, all of known size, are joined with it: XNNPACK copies a row of
+ * the last dim at a time, which are 3 elements in an image in NHWC. */
+static void pad_rows(XnnLowering *l, XnnId in, uint32_t *before, uint32_t *after, float value,
+                     XnnId out) {
+  uint32_t rank = xl_rank(l, in), last = rank, row = 1;
+  while (xl_ok(l) && last > 1 && !before[last - 1] && !after[last - 1])
+    row *= l->x.values[in].dims[--last];
+  if (!xl_ok(l) || last == 0 || row == 1) {
+    xl_pad(l, in, rank, before, after, value, out);
+    return;
+  }
+  SymInt dims[XNN_MAX_RANK], whole[XNN_MAX_RANK], rows[XNN_MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++) {
+    dims[i] = l->x.values[in].dims[i];
+    whole[i] = rows[i] = l->x.values[out].dims[i];
+  }
+  dims[last - 1] *= row;
+  rows[last - 1] *= row;
+  before[last - 1] *= row;
+  after[last - 1] *= row;
+  XnnId padded = xl_sym_temp(l, last, rows);
+  xl_pad(l, xl_reshaped(l, in, dims, last), last, before, after, value, padded);
+  xl_reshape(l, padded, whole, rank, out);
+}
+
 /* Pads from the last dim, before and after in turn. */
 void lower_pad(XnnLowering *l, NodeId n) {
   Graph *g = l->g;
@@ -316,7 +341,11 @@ void lower_pad(XnnLowering *l, NodeId n) {
     before[axis] = first > 0 ? (uint32_t)first : 0;
     after[axis] = second > 0 ? (uint32_t)second : 0;
   }
-  xl_pad(l, io.in, xl_rank(l, io.in), before, after, (float)node_scalar(g, n, 2), io.out);
+  float value = (float)node_scalar(g, n, 2);
+  if (xl_varying_dims(g, x) || xl_varying_dims(g, y))
+    xl_pad(l, io.in, xl_rank(l, io.in), before, after, value, io.out);
+  else
+    pad_rows(l, io.in, before, after, value, io.out);
 }
 
 /* Broadcasting by a product with ones. */

@@ -164,8 +164,6 @@ static bool choose(Phases *p) {
 typedef struct Source {
   const Phases *p;
   const Part *part[2];
-  const uint8_t *bytes;
-  size_t element;
 } Source;
 
 /* The tap of the kernel that is tap t of a phase, counted in the order of the image. */
@@ -174,8 +172,8 @@ static uint32_t tap_of(const Source *s, uint32_t i, uint32_t phase, uint32_t t) 
 }
 
 /* The inputs of one output channel at one tap, or for depthwise kernels the outputs at one tap. */
-static uint8_t *copy_run(const Source *s, uint32_t output, uint32_t row, uint32_t column,
-                         uint8_t *to) {
+static int32_t *find_run(const Source *s, uint32_t output, uint32_t row, uint32_t column,
+                         int32_t *to) {
   const Convolution *c = s->p->c;
   uint32_t in = c->in_channels / c->groups, out = c->out_channels / c->groups;
   uint64_t taps = (uint64_t)c->kernel[0] * c->kernel[1],
@@ -183,12 +181,13 @@ static uint8_t *copy_run(const Source *s, uint32_t output, uint32_t row, uint32_
   bool depthwise = xl_has_one_input_a_group(c);
   uint64_t first = depthwise ? 0 : (uint64_t)(output / out) * in * out + output % out;
   uint64_t step = depthwise ? 1 : out, count = depthwise ? c->out_channels : in;
-  for (uint64_t i = 0; i < count; i++, to += s->element)
-    memcpy(to, s->bytes + ((first + i * step) * taps + tap) * s->element, s->element);
+  for (uint64_t i = 0; i < count; i++)
+    *to++ = (int32_t)((first + i * step) * taps + tap);
   return to;
 }
 
-static void copy_taps(const Source *s, uint8_t *to) {
+/* Which weight each one of the part is. */
+static void find_weights(const Source *s, int32_t *to) {
   const Convolution *c = s->p->c;
   const Part *h = s->part[0], *w = s->part[1];
   uint32_t outputs = xl_has_one_input_a_group(c) ? 1 : c->out_channels;
@@ -198,7 +197,7 @@ static void copy_taps(const Source *s, uint8_t *to) {
              row_phase = (uint32_t)(i / outputs / w->count);
     for (uint32_t y = 0; y < h->taps; y++)
       for (uint32_t x = 0; x < w->taps; x++)
-        to = copy_run(s, (uint32_t)(i % outputs), tap_of(s, 0, row_phase, y),
+        to = find_run(s, (uint32_t)(i % outputs), tap_of(s, 0, row_phase, y),
                       tap_of(s, 1, column_phase, x), to);
   }
 }
@@ -218,20 +217,18 @@ static XnnId whole_filter(XnnLowering *l, const Phases *p) {
 static XnnId filter(XnnLowering *l, const Phases *p, const Part *h, const Part *w) {
   const Convolution *c = p->c;
   bool whole = h->taps == 1 && w->taps == 1 && h->count == c->kernel[0] && w->count == c->kernel[1];
-  if (whole && c->groups == 1)
+  if (whole && c->groups == 1 && value_is_const(l->g, p->weight))
     return whole_filter(l, p);
   bool depthwise = xl_has_one_input_a_group(c);
   uint32_t outputs = h->count * w->count * c->out_channels;
   uint32_t dims[] = {depthwise ? 1 : outputs, h->taps, w->taps,
                      depthwise ? outputs : c->in_channels / c->groups};
-  Source s = {p, {h, w}, NULL, p->half ? sizeof(uint16_t) : sizeof(float)};
-  uint8_t *bytes = NULL;
+  int32_t *from = NULL;
   if (!l->trial) {
-    s.bytes = value_constant(l->g, p->weight)->data;
-    bytes = arena_alloc(&l->g->arena, s.element * dims[0] * dims[1] * dims[2] * dims[3] + 1);
-    copy_taps(&s, bytes);
+    from = ARENA_ARRAY(l->arena, int32_t, (size_t)dims[0] * dims[1] * dims[2] * dims[3] + 1);
+    find_weights(&(Source){p, {h, w}}, from);
   }
-  return xl_made_constant(l, p->half, 4, dims, bytes);
+  return xl_picked_constant(l, p->weight, 4, dims, from);
 }
 
 /* The bias of each phase. */
@@ -240,15 +237,7 @@ static XnnId bias_of(XnnLowering *l, const Phases *p, uint32_t phases) {
     return XNN_NONE;
   if (phases == 1)
     return xl_filter(l, p->bias);
-  uint32_t dims[] = {phases * p->c->out_channels};
-  uint8_t *bytes = NULL;
-  if (!l->trial) {
-    const Constant *bias = value_constant(l->g, p->bias);
-    bytes = arena_alloc(&l->g->arena, bias->size * phases + 1);
-    for (uint32_t i = 0; i < phases; i++)
-      memcpy(bytes + i * bias->size, bias->data, bias->size);
-  }
-  return xl_made_constant(l, p->half, 1, dims, bytes);
+  return xl_repeated_bias(l, p->bias, phases * p->c->out_channels);
 }
 
 /* --- nodes --- */
@@ -316,7 +305,7 @@ static XnnId cropped(XnnLowering *l, const Phases *p, uint32_t i, XnnId in, SymI
 
 /* --- the whole --- */
 
-/* Of floats that are there. */
+/* Of weights that are there. */
 static bool read_operands(XnnLowering *l, NodeId n, const Convolution *c, Phases *p) {
   Graph *g = l->g;
   *p = (Phases){.c = c,
@@ -324,8 +313,9 @@ static bool read_operands(XnnLowering *l, NodeId n, const Convolution *c, Phases
                 .bias = node_value(g, n, 2),
                 .batch = value_dim(g, node_value(g, n, 0), 0)};
   p->half = value_dtype(g, p->weight) == DTYPE_F16;
-  return value_is_const(g, p->weight) && xl_elements(l, p->weight) <= INT32_MAX &&
-         (!p->bias || value_is_const(g, p->bias)) && !(p->half && xl_has_one_input_a_group(c));
+  bool numbers = value_is_const(g, p->weight) && (!p->bias || value_is_const(g, p->bias));
+  return xl_elements(l, p->weight) <= INT32_MAX &&
+         !((p->half || !numbers) && xl_has_one_input_a_group(c));
 }
 
 /* Of sizes that do not vary but for the batch. */

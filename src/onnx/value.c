@@ -6,6 +6,8 @@
 #include "onnx/import_state.h"
 #include "ops/kernel.h"
 #include "interp/interp.h"
+#include "ops/quantized.h"
+#include "ops/shape_util.h"
 
 bool import_ok(const Import *im) { return im->b.status == STATUS_OK; }
 
@@ -85,25 +87,49 @@ bool value_consts(Import *im, ValueId v, const int64_t **values, uint32_t *count
   return true;
 }
 
-bool value_doubles(Import *im, ValueId v, const double **values, uint32_t *count) {
-  *values = NULL;
-  *count = 0;
-  if (!import_ok(im) || !v || !value_is_const(im->g, v) ||
-      !dtype_in(value_dtype(im->g, v), DTS_REAL_BOOL))
-    return false;
+enum { MOST_NUMBERS = 1 << 24 };
+
+/* The numbers of a constant; NULL when there are too many, or one is not exact. */
+static const double *constant_doubles(Import *im, ValueId v, uint32_t *count) {
   Tensor t = interp_constant(im->g, v, &im->scratch);
   int64_t numel = tensor_numel(&t);
-  if (numel > (1 << 24))
-    return false;
+  if (numel > MOST_NUMBERS)
+    return NULL;
   double *out = ARENA_ARRAY(&im->scratch, double, (size_t)numel + 1);
   for (int64_t i = 0; i < numel; i++) {
     out[i] = tensor_load(&t, i);
     if (t.dtype == DTYPE_I64 && fabs(out[i]) > 0x1p53)
-      return false;
+      return NULL;
   }
-  *values = out;
   *count = (uint32_t)numel;
-  return true;
+  return out;
+}
+
+/* Likewise of a dequantized constant: tools that quantize a model do so with the operands of Pad,
+ * too. */
+static const double *dequantized_doubles(Import *im, ValueId v, uint32_t *count) {
+  NodeId n = dequantized_constant(im->g, v);
+  Dims dims = value_dims(im->g, v);
+  int64_t numel = n ? dims_numel(im->g, &dims) : 0; /* a constant's: none is symbolic */
+  if (!n || numel > MOST_NUMBERS)
+    return NULL;
+  float *numbers = ARENA_ARRAY(&im->scratch, float, (size_t)numel + 1);
+  double *out = ARENA_ARRAY(&im->scratch, double, (size_t)numel + 1);
+  dequantize_constant(im->g, n, numbers);
+  for (int64_t i = 0; i < numel; i++)
+    out[i] = (double)numbers[i];
+  *count = (uint32_t)numel;
+  return out;
+}
+
+bool value_doubles(Import *im, ValueId v, const double **values, uint32_t *count) {
+  *values = NULL;
+  *count = 0;
+  if (!import_ok(im) || !v || !dtype_in(value_dtype(im->g, v), DTS_REAL_BOOL))
+    return false;
+  *values =
+      value_is_const(im->g, v) ? constant_doubles(im, v, count) : dequantized_doubles(im, v, count);
+  return *values != NULL;
 }
 
 bool in_doubles(Import *im, uint32_t i, const double **values, uint32_t *count) {

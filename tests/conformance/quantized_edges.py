@@ -43,7 +43,7 @@ def node(line):
     made = helper.make_node(op, [x.strip() for x in operands.split(",")], [x.strip() for x in results.split(",")])
     for pair in attributes.split():
         key, value = pair.split("=", 1)
-        numbers = [float(x) if "." in x else int(x) if x.lstrip("-").isdigit() else x for x in value.split(",")]
+        numbers = [float(x) if "." in x else int(x) if x.lstrip("-").isdigit() else x for x in value.rstrip(",").split(",")]
         made.attribute.append(helper.make_attribute(key, numbers if "," in value else numbers[0]))
     return made
 
@@ -69,7 +69,7 @@ def pair(x, y=None):
 
 def edges():
     """(name, model, feeds, steps, floats as in quantized.Case, dims)"""
-    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes):
+    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks):
         yield from make()
 
 
@@ -306,3 +306,38 @@ def on_codes():
     numbers = {**q("x", 0.02, 3), "wq": codes(I8, 8, 8, 3, 3), **q("w", 0.01), **q("y", 0.05, -4)}
     text = begin + "p = MaxPool(xq) kernel_shape=2,2\npr = DequantizeLinear(p, xs, xz)\nwr = DequantizeLinear(wq, ws, wz)\ny = Conv(pr, wr)\n" + pair("y")
     yield "codes-between", model(text, {"x": image}, numbers, {"yr": F32}), {"x": image}, [0.05], set()
+
+
+def blocks():
+    """Few channels on images large enough that blocks of columns are computed at once."""
+    def case(name, x, w, dtype=I8, bias=False, attributes="pads=1,1,1,1", kind=I8, weight_zero=0, per_channel=True):
+        image, outputs = normal(*x), w[0]
+        spread = (RNG.random(outputs) + 0.5).astype(F32) if per_channel else F32(1)
+        ws = spread * F32(0.01 * ODD["w"])
+        numbers = {**q("x", 0.02, 3 if dtype == I8 else 130, dtype), **q("y", 0.05, -4 if dtype == I8 else 120, dtype), "wq": codes(kind, *w), "ws": ws,
+                   "wz": np.full(outputs, weight_zero, kind) if per_channel else kind(weight_zero)}
+        axis = " axis=0" if per_channel else ""
+        text, operands = pair("x") + f"wr = DequantizeLinear(wq, ws, wz){axis}\n", "xr, wr"
+        if bias:
+            numbers = {**numbers, "bq": RNG.integers(-3000, 3000, outputs).astype(I32), "bs": ws * numbers["xs"]}
+            text, operands = text + f"br = DequantizeLinear(bq, bs){axis}\n", "xr, wr, br"
+        text += f"y = Conv({operands}) {attributes}\n" + pair("y")
+        return f"blocks-{name}", model(text, {"x": image}, numbers, {"yr": F32}), {"x": image}, [0.05], None if kind == U8 else set()
+
+    yield case("image", (1, 1, 40, 40), (8, 1, 3, 3))
+    yield case("bias", (2, 3, 40, 40), (5, 3, 5, 5), bias=True, attributes="pads=2,2,2,2 strides=2,2")
+    yield case("one-scale", (1, 1, 40, 44), (32, 1, 9, 9), bias=True, attributes="pads=4,4,4,4", per_channel=False)
+    yield case("line", (1, 1, 2000), (16, 1, 80), bias=True, attributes="strides=4,")
+    yield case("odd-width", (1, 2, 40, 45), (6, 2, 3, 3), attributes="pads=1,1,1,1 strides=1,2")
+    yield case("u8", (1, 1, 40, 40), (8, 1, 5, 5), dtype=U8, bias=True, attributes="pads=2,2,2,2")
+    yield case("u8-weights", (1, 1, 40, 40), (8, 1, 5, 5), dtype=U8, kind=U8, weight_zero=128, attributes="pads=2,2,2,2")
+    yield case("u8-weights-odd-zero", (1, 1, 40, 40), (8, 1, 5, 5), dtype=U8, kind=U8, weight_zero=117, attributes="pads=2,2,2,2", per_channel=False)
+    yield pad()
+
+
+def pad():
+    """onnxruntime quantizes the value of a Pad, too."""
+    image = normal(1, 3, 12, 12)
+    numbers = {**q("x", 0.02, 3), **q("w", 0.01), **q("y", 0.05, -4), "wq": codes(I8, 4, 3, 3, 3), "pads": np.array([0, 0, 0, 0, 0, 0, 1, 1]), "vq": I8(53)}
+    text = pair("x") + "v = DequantizeLinear(vq, xs, xz)\nwr = DequantizeLinear(wq, ws, wz)\np = Pad(xr, pads, v)\n" + pair("p", "x") + "y = Conv(pr, wr)\n"
+    return "pad-of-quantized-value", model(text + pair("y"), {"x": image}, numbers, {"yr": F32}), {"x": image}, [0.05], set()

@@ -35,18 +35,32 @@ def tap_cases():
         yield conv(f"dilated-{dilation}-{stride}", (1, 5, 14, 20), (7, 5, 3, 3), pads=[dilation] * 4, dilations=[dilation] * 2,
                    strides=[stride] * 2)
     # So many on images of few channels that these are computed in strips.
-    yield conv("strips", (2, 2, 48, 44), (3, 2, 9, 9), pads=[4, 4, 4, 4])
-    yield conv("strips-stride-dilation", (1, 1, 131, 97), (3, 1, 9, 9), pads=[8, 8, 8, 8], strides=[2, 1], dilations=[2, 1])
-    yield conv("strips-one-row", (1, 1, 64, 100), (3, 1, 1, 31), pads=[0, 15, 0, 15])
+    yield conv("strips", (2, 2, 48, 44), (16, 2, 9, 9), pads=[4, 4, 4, 4])
+    yield conv("strips-stride-dilation", (1, 1, 131, 97), (16, 1, 9, 9), pads=[8, 8, 8, 8], strides=[2, 1], dilations=[2, 1])
+    yield conv("strips-one-row", (1, 1, 64, 100), (16, 1, 1, 31), pads=[0, 15, 0, 15])
     yield conv("strips-without-padding", (1, 4, 71, 71), (4, 2, 12, 12), group=2)
-    yield conv("strips-line", (2, 1, 1250), (5, 1, 251))
-    yield conv("strips-line-stride", (1, 1, 9000), (5, 1, 64), pads=[32, 32], strides=[2])
+    yield conv("strips-line", (2, 1, 1250), (16, 1, 251))
+    yield conv("strips-line-stride", (1, 1, 9000), (16, 1, 64), pads=[32, 32], strides=[2])
+    # Few output channels, which are computed for blocks of columns.
+    yield conv("blocks", (2, 3, 30, 32), (4, 3, 3, 3), pads=[1, 1, 1, 1])
+    yield conv("blocks-stride", (1, 4, 31, 36), (3, 4, 5, 7), pads=[2, 3, 2, 3], strides=[2, 3])
+    yield conv("blocks-without-padding", (1, 4, 30, 35), (2, 4, 4, 4))
+    yield conv("blocks-of-part-of-the-image", (1, 4, 30, 39), (2, 4, 3, 3), strides=[1, 2])
+    yield conv("blocks-unequal-padding", (2, 5, 20, 33), (4, 5, 3, 4), pads=[0, 3, 0, 0])
+    yield conv("blocks-much-padding", (1, 3, 20, 22), (5, 3, 3, 3), pads=[2, 6, 2, 6])
+    yield conv("blocks-odd-width", (1, 5, 20, 33), (4, 5, 3, 3), pads=[1, 1, 1, 1])
+    yield conv("blocks-dilated-rows", (1, 4, 20, 32), (4, 4, 3, 3), pads=[2, 1, 2, 1], dilations=[2, 1])
+    yield conv("blocks-line", (2, 4, 400), (3, 4, 9), pads=[4, 4], strides=[2])
+    yield conv("blocks-batch", (2, 3, 30, 32), (4, 3, 3, 3), pads=[1, 1, 1, 1], shapes={"x": ["n", 3, 30, 32]}, dims={"n": "1..3"})
     yield conv("dilated-groups", (1, 6, 14, 9), (4, 3, 5, 3), group=2, pads=[28, 36, 28, 36], dilations=[14, 36])
     yield conv("dilated-depthwise", (1, 6, 14, 9), (6, 1, 5, 3), group=6, pads=[28, 36, 28, 36], dilations=[14, 36])
     yield conv("dilated-line", (1, 6, 14), (4, 6, 3), pads=[20, 20], dilations=[20])
     half = np.float16
     yield single("taps-half-dilated", "Conv", ["x", "w", "b"], {"x": normal(1, 4, 14, 9).astype(half)},
                  {"w": normal(6, 4, 3, 3).astype(half), "b": normal(6).astype(half)}, pads=[20] * 4, dilations=[20, 20], **HALF, out_type=half)
+    yield single("taps-half-blocks", "Conv", ["x", "w", "b"], {"x": normal(1, 4, 20, 32).astype(half)},
+                 {"w": normal(4, 4, 3, 3).astype(half), "b": normal(4).astype(half)}, pads=[1] * 4, **HALF, out_type=half)
+    yield single("taps-blocks-no-bias", "Conv", ["x", "w"], {"x": normal(1, 4, 20, 32)}, {"w": normal(4, 4, 3, 3)}, pads=[1] * 4)
     # Taps that meet the image for a part of the result only.
     for dilation, pad in ((6, 6), (10, 10), (9, 4), (12, 14)):
         yield conv(f"live-{dilation}-{pad}", (2, 128, 14, 15), (64, 128, 3, 3), pads=[pad] * 4, dilations=[dilation] * 2)

@@ -10,7 +10,7 @@ typedef enum PadMode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP } PadMode;
 typedef struct Pads {
   PadMode mode;
   SymInt begin[MAX_RANK], end[MAX_RANK];
-  ValueId value; /* 0-d, of the type of the tensor; 0 for zeros */
+  ValueId value; /* one element of the type of the tensor; 0 for zeros */
 } Pads;
 
 static bool pad_mode(Import *im, PadMode *mode) {
@@ -67,16 +67,17 @@ static ValueId pad_constant(Import *im, ValueId x, const Pads *p) {
   uint32_t count;
   if (!p->value)
     return pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(0) : A_INT(0));
-  if (dtype_is_int(dtype) && value_ints(im, p->value, &whole, &count) && sym_is_const(whole[0]))
+  if (dtype_is_int(dtype) && value_ints(im, p->value, &whole, &count) && count == 1 &&
+      sym_is_const(whole[0]))
     return pad_nd(im, x, p, A_INT(whole[0]));
   SymInt fill = 0;
-  if (value_doubles(im, p->value, &number, &count) &&
+  if (value_doubles(im, p->value, &number, &count) && count == 1 &&
       (dtype_is_float(dtype) || sym_from_float(trunc(number[0]), &fill)))
     return pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(number[0]) : A_INT(fill));
   Shape s = shape_of(im, x);
   ValueId inside = pad_nd(im, ex_filled(im, DTYPE_BOOL, &s, 1), p, A_INT(0));
   ValueId y = pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(0) : A_INT(0));
-  return ex_where(im, inside, y, p->value);
+  return ex_where(im, inside, y, ex_view(im, p->value, NULL, 0));
 }
 
 /* The kernels take one or two leading dims: those before the first padded one are joined unless
@@ -193,7 +194,9 @@ static void pad_run(Import *im, ValueId x, const Pads *p, ValueId pads, ValueId 
     inside = inside ? ex_binary(im, OP_LOGICAL_AND, inside, here) : here;
   }
   if (import_ok(im) && inside)
-    x = ex_where(im, inside, x, p->value ? p->value : build_scalar(&im->b, ex_dtype(im, x), 0));
+    x = ex_where(im, inside, x,
+                 p->value ? ex_view(im, p->value, NULL, 0)
+                          : build_scalar(&im->b, ex_dtype(im, x), 0));
   out(im, 0, x);
 }
 
@@ -215,13 +218,6 @@ static void pad_attributes(Import *im, ValueId x, Pads *p) {
   out(im, 0, pad_known(im, x, p));
 }
 
-/* The fill, as a 0-d tensor. */
-static ValueId pad_value(Import *im, uint32_t i) {
-  ValueId v = in(im, i);
-  Shape scalar = {0};
-  return v ? ex_view_as(im, v, &scalar) : 0;
-}
-
 static bool is_pair_count(SymInt n) {
   return sym_is_const(n) && n >= 0 && n % 2 == 0 && n <= 2 * MAX_RANK;
 }
@@ -239,7 +235,7 @@ void translate_pad(Import *im) {
     return;
   }
   ValueId pads = in_required(im, 1), axis_input = in(im, 3);
-  p.value = pad_value(im, 2);
+  p.value = in(im, 2);
   SymInt entries = ex_rank(im, pads) == 1 ? ex_dim(im, pads, 0) : -1;
   if (!is_pair_count(entries)) {
     import_fail(im, DIAG_INPUT_RANK, "the pads are not a list of pairs");

@@ -224,9 +224,30 @@ static ValueId dequantize_op(Import *im, const Granularity *gr, ValueId x, Value
   return build_dequantize(&im->b, x, &q);
 }
 
+/* Reports a constant scale that makes nonsense of every element. A zero only stands where nothing
+ * is divided by it: ONNX Runtime's results are zeros then, too. */
+static bool check_scale(Import *im, ValueId scale, bool zero_allowed) {
+  const double *values;
+  uint32_t count;
+  if (!import_ok(im) || !value_doubles(im, scale, &values, &count))
+    return import_ok(im);
+  for (uint32_t i = 0; i < count; i++)
+    if (!isfinite(values[i]) || (values[i] == 0 && !zero_allowed)) {
+      import_fail(im, DIAG_ARG_RANGE, "entry %u of the scale is %g; a scale must be %s%s", i,
+                  values[i], zero_allowed ? "finite" : "finite and not 0",
+                  isinf(values[i]) ? ". Calibration saw infinite values, such as a mask of -inf: "
+                                     "write the mask with a finite number and quantize again"
+                                   : "");
+      return false;
+    }
+  return true;
+}
+
 ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType to) {
   Granularity whole = {0};
   Target range = plain_target(im, to);
+  if (!check_scale(im, scale, false))
+    return 0;
   ValueId y = quantize_op(im, &whole, x, scale, zero, &range);
   if (y || !import_ok(im))
     return y;
@@ -254,22 +275,6 @@ static Target target_attribute(Import *im, ValueId zero) {
   if (packed_storage(code) != DTYPE_NONE)
     return packed_target(im, code);
   return plain_target(im, dtype_attribute(im, "output_dtype", DTYPE_U8));
-}
-
-/* Reports a constant scale that makes nonsense of every element. A zero only stands where nothing
- * is divided by it: ONNX Runtime's results are zeros then, too. */
-static bool check_scale(Import *im, ValueId scale, bool zero_allowed) {
-  const double *values;
-  uint32_t count;
-  if (!import_ok(im) || !value_doubles(im, scale, &values, &count))
-    return import_ok(im);
-  for (uint32_t i = 0; i < count; i++)
-    if (!isfinite(values[i]) || (values[i] == 0 && !zero_allowed)) {
-      import_fail(im, DIAG_ARG_RANGE, "entry %u of the scale is %g; a scale must be %s", i,
-                  values[i], zero_allowed ? "finite" : "finite and not 0");
-      return false;
-    }
-  return true;
 }
 
 void translate_quantize_linear(Import *im) {
@@ -434,6 +439,8 @@ ValueId quantized_real(Import *im, ValueId v, ValueId scale, ValueId zero, uint3
   Granularity gr = {.rank = ex_rank(im, v), .axis = axis};
   for (uint32_t i = 0; i < gr.rank && import_ok(im); i++)
     gr.dims[i] = ex_dim(im, v, i);
+  if (!check_scale(im, scale, true))
+    return 0;
   ValueId y = dequantize_op(im, &gr, v, scale, zero, 0);
   if (y || !import_ok(im))
     return y;
@@ -454,6 +461,8 @@ void translate_conv_integer(Import *im) {
 
 /* A vector of scales along an axis of the result. */
 static ValueId scale_along(Import *im, ValueId scale, uint32_t rank, uint32_t axis) {
+  if (!check_scale(im, scale, true))
+    return 0;
   Granularity gr = {.rank = rank, .axis = axis};
   ValueId wide = ex_cast(im, scale, DTYPE_F32);
   return ex_rank(im, wide) <= 1 ? spread(im, &gr, wide) : wide;

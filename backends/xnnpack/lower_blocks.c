@@ -1,0 +1,180 @@
+/* Convolutions on blocks of columns.
+ *
+ * XNNPACK computes 16 output channels at a time, and products of codes 4 or 8 input channels,
+ * however few there are. In NHWC columns that follow each other are channels already: an image
+ * [n, h, w, c] is one of [n, h, w / 4, 4 * c], no element moves. So f columns of the result are
+ * computed at once, as f times the output channels, from blocks of f * stride columns of the image,
+ * with a kernel that holds a shifted copy of the weights for each of the f columns, and zeros
+ * around it. That multiplies with some zeros, and fills the channels. */
+#include "backends/xnnpack/convolution.h"
+
+enum {
+  MOST_COLUMNS = 16,       /* of the result in a block */
+  MOST_CHANNELS = 1 << 12, /* of an image of blocks, and of its result */
+  LEAST_POINTERS = 1 << 20 /* bytes that any convolution may have */
+};
+
+#define TIME_CODES 0.12  /* like TIME_PRODUCT, for codes of 8 bits */
+#define TIME_OF_BYTE 2.0 /* ns that must be saved for each byte by which the weights grow */
+#define WORTH 0.9
+
+typedef struct Job {
+  const Convolution *c;
+  uint32_t in[2], out[2];
+  double batch;
+  bool codes;
+} Job;
+
+static uint32_t rounded_up(uint32_t n, uint32_t unit) { return (n + unit - 1) / unit * unit; }
+
+/* Input channels as they are computed; how many codes at once depends on the CPU. */
+static double input_channels(const Job *j, uint32_t count) {
+  return j->codes ? (rounded_up(count, 4) + rounded_up(count, 8)) * 0.5 * TIME_CODES
+                  : count * TIME_PRODUCT;
+}
+
+static uint64_t weights(const Job *j, const Blocks *b) {
+  const Convolution *c = j->c;
+  return (uint64_t)b->out * c->out_channels * c->kernel[0] * b->kernel * b->in * c->in_channels;
+}
+
+static bool is_in_place(const Job *j, const Blocks *b) {
+  return (uint64_t)b->image * b->in == j->in[1];
+}
+
+static double time_of(const Job *j, const Blocks *b) {
+  const Convolution *c = j->c;
+  double places = j->batch * j->out[0] * (j->out[1] / b->out),
+         bytes = (double)weights(j, b) * (j->codes ? 1 : sizeof(float)),
+         copied =
+             is_in_place(j, b) ? 0 : j->batch * j->in[0] * j->in[1] * c->in_channels * TIME_COPIED;
+  return places * c->kernel[0] * b->kernel * input_channels(j, b->in * c->in_channels) *
+             sixteens((uint64_t)b->out * c->out_channels) +
+         bytes * TIME_OF_BYTE + copied;
+}
+
+/* XNNPACK keeps a pointer for each tap of each place. */
+static bool has_few_pointers(const Job *j, const Blocks *b) {
+  const Convolution *c = j->c;
+  uint64_t pointers = (uint64_t)j->out[0] * (j->out[1] / b->out) * c->kernel[0] * b->kernel * 8,
+           images = (uint64_t)j->in[0] * j->in[1] * c->in_channels +
+                    (uint64_t)j->out[0] * j->out[1] * c->out_channels;
+  return pointers <= LEAST_POINTERS || pointers <= 2 * images * (j->codes ? 1 : sizeof(float));
+}
+
+/* Blocks of `columns` columns of the result; false when there are none. copied: the padding becomes
+ * part of the image, so that the first block begins where the first window does. */
+static bool make_blocks(const Job *j, uint32_t columns, bool copied, Blocks *b) {
+  const Convolution *c = j->c;
+  uint32_t stride = c->stride[1], padding = copied ? 0 : c->padding[1], last;
+  if ((uint64_t)columns * stride * c->in_channels > MOST_CHANNELS ||
+      (uint64_t)columns * c->out_channels > MOST_CHANNELS)
+    return false;
+  *b = (Blocks){.in = columns * stride, .out = columns, .front = copied ? c->padding[1] : 0};
+  b->before = (padding + b->in - 1) / b->in;
+  last = (columns - 1) * stride + c->kernel[1] - 1 + b->before * b->in - padding;
+  b->kernel = last / b->in + 1;
+  b->image = (j->in[1] + b->front + b->in - 1) / b->in;
+  if (j->out[1] % columns || j->out[1] / columns + b->kernel - 1 < b->before + b->image)
+    return false;
+  b->after = j->out[1] / columns + b->kernel - 1 - b->before - b->image;
+  return true;
+}
+
+bool xl_find_blocks(XnnLowering *l, NodeId n, const Convolution *c, Blocks *b) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0);
+  Job j = {.c = c, .batch = (double)sym_upper(&g->syms, value_dim(g, x, 0))};
+  Blocks single = {.in = 1, .out = 1, .kernel = c->kernel[1]}, found;
+  if (!xl_ok(l) || c->transposed || c->groups > 1 || c->dilation[1] > 1 ||
+      !xl_image_sizes(l, n, c, j.in, j.out))
+    return false;
+  single.image = j.in[1];
+  NodeId from = value_def(g, x);
+  j.codes = !value_is_const(g, node_value(g, n, 1)) && from && is_dequantize(g, from);
+  double direct = time_of(&j, &single), least = direct * WORTH;
+  *b = single;
+  for (uint32_t columns = 1; columns <= MOST_COLUMNS; columns *= 2)
+    for (int copied = 0; copied < 2; copied++)
+      if (columns * c->stride[1] > 1 && make_blocks(&j, columns, copied, &found) &&
+          has_few_pointers(&j, &found) && time_of(&j, &found) < least) {
+        *b = found;
+        least = time_of(&j, &found);
+      }
+  b->share = least / direct;
+  return b->in > 1;
+}
+
+/* --- constants --- */
+
+/* Which element of the weights [o, c, h, w] each of the blocks' weights [(column, o), h, block,
+ * (column, c)] is. */
+static const int32_t *weights_of_blocks(XnnLowering *l, const Convolution *c, const Blocks *b,
+                                        uint64_t count) {
+  uint32_t taps = c->kernel[0] * c->kernel[1], inner = b->in * c->in_channels;
+  int32_t *from = ARENA_ARRAY(l->arena, int32_t, (size_t)count + 1);
+  for (uint64_t i = 0; i < count; i++) {
+    uint32_t channel = (uint32_t)(i % c->in_channels),
+             column = (uint32_t)(i / c->in_channels % b->in);
+    uint64_t block = i / inner, row = block / b->kernel, output = row / c->kernel[0];
+    int64_t tap = (int64_t)(block % b->kernel) * b->in + column + c->padding[1] - b->front -
+                  (int64_t)b->before * b->in - (int64_t)(output / c->out_channels) * c->stride[1];
+    uint64_t kernel = output % c->out_channels * c->in_channels + channel;
+    bool inside = tap >= 0 && tap < c->kernel[1];
+    from[i] = inside ? (int32_t)(kernel * taps + row % c->kernel[0] * c->kernel[1] + (uint64_t)tap)
+                     : XL_NO_ELEMENT;
+  }
+  return from;
+}
+
+static XnnId filter(XnnLowering *l, ValueId weight, const Convolution *c, const Blocks *b) {
+  uint32_t dims[] = {b->out * c->out_channels, c->kernel[0], b->kernel, b->in * c->in_channels};
+  uint64_t count = (uint64_t)dims[0] * dims[1] * dims[2] * dims[3];
+  return xl_picked_constant(l, weight, 4, dims,
+                            l->trial ? NULL : weights_of_blocks(l, c, b, count));
+}
+
+/* --- nodes --- */
+
+/* in with columns of zeros before it, and up to the last block. */
+static XnnId whole_blocks(XnnLowering *l, const Convolution *c, const Blocks *b, SymInt batch,
+                          XnnId in) {
+  XnnValue like = l->x.values[in];
+  uint32_t columns = b->image * b->in, channels = c->in_channels,
+           before[] = {0, 0, b->front * channels},
+           after[] = {0, 0, (columns - b->front - like.dims[2]) * channels};
+  if (columns == like.dims[2])
+    return in;
+  SymInt rows[] = {batch, like.dims[1], (SymInt)like.dims[2] * channels};
+  XnnId padded = XL_TEMP(l, like.dims[0], like.dims[1], columns * channels);
+  xl_pad(l, xl_reshaped(l, in, rows, 3), 3, before, after, 0, padded);
+  return padded;
+}
+
+void xl_by_blocks(XnnLowering *l, NodeId n, const Convolution *c, const Blocks *b, XnnId in,
+                  XnnId out) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), bias = node_value(g, n, 2);
+  if (!xl_ok(l))
+    return;
+  uint32_t height = l->x.values[in].dims[1], rows = l->x.values[out].dims[1],
+           columns = l->x.values[out].dims[2];
+  SymInt batch = value_dim(g, x, 0), inputs = (SymInt)b->in * c->in_channels,
+         outputs = (SymInt)b->out * c->out_channels, blocks[] = {batch, height, b->image, inputs},
+         results[] = {batch, rows, columns / b->out, outputs},
+         whole[] = {batch, rows, columns, c->out_channels};
+  ConvolutionNode node = {.kind = XNN_CONV2D,
+                          .before = {c->padding[0], b->before},
+                          .after = {c->padding[0], b->after},
+                          .kernel = {c->kernel[0], b->kernel},
+                          .stride = {c->stride[0], 1},
+                          .dilation = {c->dilation[0], 1},
+                          .groups = 1,
+                          .in_channels = (uint32_t)inputs,
+                          .out_channels = (uint32_t)outputs};
+  XnnId image = xl_reshaped(l, whole_blocks(l, c, b, batch, in), blocks, 4),
+        result = xl_sym_temp(l, 4, results);
+  xl_convolution_node(l, &node, image, filter(l, node_value(g, n, 1), c, b),
+                      bias ? xl_repeated_bias(l, bias, (uint32_t)outputs) : XNN_NONE, result);
+  xl_reshape(l, result, whole, 4, out);
+}
