@@ -15,18 +15,12 @@
 static const struct {
   double call, element, half;
 } rates[] = {
-    [XNN_WORK_VIEW] = {0, 0, 0},
-    [XNN_WORK_COPY] = {75, 0, 0},
-    [XNN_WORK_JOIN] = {75, 0, 0},
-    [XNN_WORK_SHUFFLE] = {75, 3, 0},
-    [XNN_WORK_ORDER] = {75, 3, 0},
-    [XNN_WORK_ARITHMETIC] = {75, 0.15, 12},
-    [XNN_WORK_ROUNDING] = {225, 5, 12},
-    [XNN_WORK_FUNCTION] = {75, 2.5, 12},
-    [XNN_WORK_REDUCTION] = {75, 0.5, 0},
-    [XNN_WORK_MEAN] = {5000, 0.5, 0},
-    [XNN_WORK_NORM] = {75, 0.8, 12},
-    [XNN_WORK_WINDOW] = {150, 20, 0},
+    [XNN_WORK_VIEW] = {0, 0, 0},          [XNN_WORK_COPY] = {75, 0, 0},
+    [XNN_WORK_JOIN] = {75, 0, 0},         [XNN_WORK_SHUFFLE] = {75, 3, 0},
+    [XNN_WORK_ORDER] = {75, 3, 0},        [XNN_WORK_ARITHMETIC] = {75, 0.15, 12},
+    [XNN_WORK_ROUNDING] = {225, 5, 12},   [XNN_WORK_FUNCTION] = {75, 2.5, 12},
+    [XNN_WORK_REDUCTION] = {75, 0.5, 0},  [XNN_WORK_MEAN] = {5000, 0.5, 0},
+    [XNN_WORK_NORM] = {75, 0.8, 12},      [XNN_WORK_WINDOW] = {150, 20, 0},
     [XNN_WORK_PRODUCT] = {150, 0.003, 2},
 };
 

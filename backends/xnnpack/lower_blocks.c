@@ -46,9 +46,8 @@ static double time_of(const Job *j, const Blocks *b) {
   const Convolution *c = j->c;
   double places = j->batch * j->out[0] * (j->out[1] / b->out),
          bytes = (double)weights(j, b) * (j->codes ? 1 : sizeof(float)),
-         copied = is_in_place(j, b)
-                      ? 0
-                      : j->batch * j->in[0] * j->in[1] * c->in_channels * TIME_COPIED;
+         copied =
+             is_in_place(j, b) ? 0 : j->batch * j->in[0] * j->in[1] * c->in_channels * TIME_COPIED;
   return places * c->kernel[0] * b->kernel * input_channels(j, b->in * c->in_channels) *
              sixteens((uint64_t)b->out * c->out_channels) +
          bytes * TIME_OF_BYTE + copied;
@@ -119,8 +118,7 @@ static const int32_t *weights_of_blocks(XnnLowering *l, const Convolution *c, co
              column = (uint32_t)(i / c->in_channels % b->in);
     uint64_t block = i / inner, row = block / b->kernel, output = row / c->kernel[0];
     int64_t tap = (int64_t)(block % b->kernel) * b->in + column + c->padding[1] - b->front -
-                  (int64_t)b->before * b->in -
-                  (int64_t)(output / c->out_channels) * c->stride[1];
+                  (int64_t)b->before * b->in - (int64_t)(output / c->out_channels) * c->stride[1];
     uint64_t kernel = output % c->out_channels * c->in_channels + channel;
     bool inside = tap >= 0 && tap < c->kernel[1];
     from[i] = inside ? (int32_t)(kernel * taps + row % c->kernel[0] * c->kernel[1] + (uint64_t)tap)
@@ -162,8 +160,7 @@ void xl_by_blocks(XnnLowering *l, NodeId n, const Convolution *c, const Blocks *
   uint32_t height = l->x.values[in].dims[1], rows = l->x.values[out].dims[1],
            columns = l->x.values[out].dims[2];
   SymInt batch = value_dim(g, x, 0), inputs = (SymInt)b->in * c->in_channels,
-         outputs = (SymInt)b->out * c->out_channels,
-         blocks[] = {batch, height, b->image, inputs},
+         outputs = (SymInt)b->out * c->out_channels, blocks[] = {batch, height, b->image, inputs},
          results[] = {batch, rows, columns / b->out, outputs},
          whole[] = {batch, rows, columns, c->out_channels};
   ConvolutionNode node = {.kind = XNN_CONV2D,

@@ -472,11 +472,9 @@ static XnnId picked_twin(XnnLowering *l, NodeId n, uint32_t rank, const uint32_t
   SymInt sizes[XNN_MAX_RANK];
   for (uint32_t i = 0; i < rank; i++)
     sizes[i] = dims[i];
-  uint8_t *bytes =
-      picked(l, value_constant(g, codes)->data, dtype_size(dtype), from, count, zero);
-  ValueId v =
-      graph_add_constant(g, graph_tensor_type(g, dtype, rank, sizes, ORDER_CONTIGUOUS),
-                         (Constant){.data = bytes, .size = count * dtype_size(dtype)}, 0);
+  uint8_t *bytes = picked(l, value_constant(g, codes)->data, dtype_size(dtype), from, count, zero);
+  ValueId v = graph_add_constant(g, graph_tensor_type(g, dtype, rank, sizes, ORDER_CONTIGUOUS),
+                                 (Constant){.data = bytes, .size = count * dtype_size(dtype)}, 0);
   XnnId id = xnn_constant(&l->x, datatype, rank, dims, (XnnData){.v = v});
   if (scales)
     xnn_set_channels(&l->x, id, 0, (XnnData){.v = scales}, dims[0]);
@@ -493,10 +491,11 @@ XnnId xl_picked_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_
   uint64_t count = 1;
   for (uint32_t i = 0; i < rank; i++)
     count *= dims[i];
-  const void *source = half ? value_constant(l->g, v)->data : (const void *)xl_constant_floats(l, v);
-  XnnId id = xl_made_constant(
-      l, half, rank, dims,
-      picked(l, source, half ? sizeof(uint16_t) : sizeof(float), from, count, 0));
+  const void *source =
+      half ? value_constant(l->g, v)->data : (const void *)xl_constant_floats(l, v);
+  XnnId id =
+      xl_made_constant(l, half, rank, dims,
+                       picked(l, source, half ? sizeof(uint16_t) : sizeof(float), from, count, 0));
   NodeId n = dequantized_constant(l->g, v);
   XnnId twin = n ? picked_twin(l, n, rank, dims, from, count) : XNN_NONE;
   l->x.values[id].codes = twin == XNN_NONE ? 0 : twin + 1;

@@ -127,8 +127,8 @@ bool value_doubles(Import *im, ValueId v, const double **values, uint32_t *count
   *count = 0;
   if (!import_ok(im) || !v || !dtype_in(value_dtype(im->g, v), DTS_REAL_BOOL))
     return false;
-  *values = value_is_const(im->g, v) ? constant_doubles(im, v, count)
-                                     : dequantized_doubles(im, v, count);
+  *values =
+      value_is_const(im->g, v) ? constant_doubles(im, v, count) : dequantized_doubles(im, v, count);
   return *values != NULL;
 }
 

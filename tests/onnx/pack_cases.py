@@ -26,7 +26,7 @@ sys.path[:0] = [os.path.join(ROOT, "tests", "conformance"), os.path.join(ROOT, "
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
 import onnx.reference  # noqa: E402
-from onnx import helper  # noqa: E402
+from onnx import helper, numpy_helper  # noqa: E402
 
 import arrays  # noqa: E402
 import cases  # noqa: E402
@@ -44,6 +44,8 @@ import xnnpack_ops  # noqa: E402
 
 SEED = 5
 MOST_BYTES = 6000  # of a case
+CHOSEN = os.path.join(HERE, "cases", "chosen.txt")  # lines TABLE NAME: cases for code that no other packed case reaches
+COARSE = 8  # floats of chosen cases are multiples of 1 / COARSE where they are many, which compresses well
 NOT_PACKED = {"LogSoftmax-masked": "differences of logarithms of 3e5 depend on the order of sums"}
 
 
@@ -173,6 +175,40 @@ def kind_of(case):
     return " ".join(sorted({n.op_type for n in model.graph.node})) if len(model.graph.node) < 9 else case.name.split("-")[0]
 
 
+def coarse(a):
+    """The array with few different values; exact in f16, too."""
+    a = np.asarray(a)
+    return (np.round(a.astype(np.float64) * COARSE) / COARSE).astype(a.dtype) if a.dtype.kind == "f" and a.size > 500 else a
+
+
+def coarsen(case):
+    if isinstance(getattr(case, "oracle", None), list) or callable(case.model):
+        return case
+    for feed in case.feeds if isinstance(getattr(case, "feeds", None), list) else ():
+        if isinstance(feed, dict):
+            feed.update({k: coarse(v) for k, v in feed.items()})
+    for tensor in case.model.graph.initializer:
+        if len(tensor.dims) and tensor.data_type in (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16):
+            tensor.CopyFrom(numpy_helper.from_array(coarse(numpy_helper.to_array(tensor)), tensor.name))
+    return case
+
+
+def chosen_cases():
+    """(case, how it is packed) for each line of chosen.txt."""
+    wanted = collections.defaultdict(set)
+    with open(CHOSEN) as f:
+        for line in f:
+            table, _, name = line.strip().partition(" ")
+            wanted[table].add(name)
+    for table, names in wanted.items():
+        make, pack, _ = FILES[table]
+        found = [c for c in make() if c.name in names]
+        missing = names - {c.name for c in found}
+        if missing:
+            raise SystemExit(f"chosen.txt: {table} has no {', '.join(sorted(missing))}")
+        yield from ((coarsen(c), pack) for c in found)
+
+
 def choose(table, most):
     """A seeded part of the cases of each operator, in the order of the table."""
     kinds = collections.defaultdict(list)
@@ -184,12 +220,20 @@ def choose(table, most):
     return [table[i] for i in sorted(chosen)]
 
 
-def write(name):
+def packed_cases(name):
+    """(case, how it is packed), and the bytes that one may have."""
+    if name == "chosen":
+        return chosen_cases(), None
     make, pack, most = FILES[name]
+    return ((case, pack) for case in choose(make(), most)), MOST_BYTES
+
+
+def write(name):
+    pairs, most_bytes = packed_cases(name)
     parts, left_out = [], []
     with tempfile.TemporaryDirectory(prefix="etc-cases-") as work:
         path = os.path.join(work, "model.onnx")
-        for case in choose(make(), most):
+        for case, pack in pairs:
             if case.name in NOT_PACKED:
                 left_out.append(f"{case.name}: {NOT_PACKED[case.name]}")
                 continue
@@ -200,7 +244,7 @@ def write(name):
                 left_out.append(f"{case.name}: {' '.join(str(e).split())[:100]}")
                 continue
             data = packed.pack() if packed else b""
-            if data and len(data) <= MOST_BYTES:
+            if data and (most_bytes is None or len(data) <= most_bytes):
                 parts.append(data)
             else:
                 left_out.append(f"{case.name}: " + (f"{len(data)} bytes" if data else "cannot be compared element by element"))
@@ -214,8 +258,8 @@ def write(name):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("names", nargs="*", choices=[*FILES, []], default=[])
-    names = p.parse_args().names or list(FILES)
+    p.add_argument("names", nargs="*", choices=[*FILES, "chosen", []], default=[])
+    names = p.parse_args().names or [*FILES, "chosen"]
     if len(names) == 1:
         write(names[0])
     for name in names if len(names) > 1 else ():  # a process each: what was drawn before must not matter

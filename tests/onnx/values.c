@@ -10,8 +10,12 @@
 
 enum { COUNT = 40000 };
 
-/* Imports the model, runs it on the input (none: NULL) and gives its output, in arena. */
+/* Imports the model, runs it on the input (none: NULL) and gives its output, in arena. A dimension
+ * N of it is 1 to 9. */
 static Tensor run_model(const char *text, const Tensor *input, Arena *arena) {
+  DimFlag n = {.name = SV("N"), .lo = 1, .hi = 9};
+  ImportOptions options = {
+      .method = SV("forward"), .dims = &n, .dim_count = strstr(text, "[N") || strstr(text, ",N")};
   StrBuf bytes, error;
   strbuf_init(&bytes);
   strbuf_init(&error);
@@ -26,7 +30,7 @@ static Tensor run_model(const char *text, const Tensor *input, Arena *arena) {
   context_init(&ctx, &c.sink);
   if (onnx_model_open_bytes(&model, &c.sink, "m", (const uint8_t *)bytes.data, bytes.size) !=
           STATUS_OK ||
-      onnx_import(&ctx, &model, &(ImportOptions){.method = SV("forward")}, &g) != STATUS_OK ||
+      onnx_import(&ctx, &model, &options, &g) != STATUS_OK ||
       interp_run(g, input, input ? 1 : 0, arena, &output) != STATUS_OK)
     fail_msg("%s", strbuf_cstr(&c.text));
   graph_free(g);
@@ -177,11 +181,143 @@ static void test_global_lp_pool(void **state) {
   arena_release(&arena);
 }
 
+/* Entry k of the transform of x [n], real, or with two parts each; inverse: by n. */
+static void transformed(const double *x, int n, bool complex, bool inverse, int k, double *y) {
+  y[0] = y[1] = 0;
+  for (int i = 0; i < n; i++) {
+    double re = complex ? x[2 * i] : x[i], im = complex ? x[2 * i + 1] : 0,
+           angle = (inverse ? 2 : -2) * M_PI * i * k / n;
+    y[0] += (re * cos(angle) - im * sin(angle)) / (inverse ? n : 1);
+    y[1] += (re * sin(angle) + im * cos(angle)) / (inverse ? n : 1);
+  }
+}
+
+/* Over a dimension whose size arrives with the input: the matrix is computed then. */
+static void test_transform_of_dynamic_length(void **state) {
+  (void)state;
+  static const struct {
+    const char *model;
+    bool complex, inverse, onesided;
+  } cases[] = {
+      {"in x float[1,N,1]\nnode n DFT x -> y axis=i:1\nout y float", false, false, false},
+      {"in x float[1,N,1]\nnode n DFT x -> y axis=i:1 onesided=i:1\nout y float", false, false,
+       true},
+      {"in x float[1,N,2]\nnode n DFT x -> y axis=i:1\nout y float", true, false, false},
+      {"in x float[1,N,2]\nnode n DFT x -> y axis=i:1 inverse=i:1\nout y float", true, true, false},
+      {"in x float[1,N,1]\nnode n DFT x -> y axis=i:1 inverse=i:1\nout y float", false, true,
+       false},
+  };
+  Arena arena;
+  arena_init(&arena);
+  for (size_t c = 0; c < COUNT_OF(cases); c++)
+    for (int n = 1; n <= 9; n++) {
+      int parts = cases[c].complex ? 2 : 1, results = cases[c].onesided ? n / 2 + 1 : n;
+      Tensor x = filled(&arena, DTYPE_F32, n, parts);
+      double values[18], want[2];
+      for (int i = 0; i < n * parts; i++)
+        tensor_store(&x, i, values[i] = (i * i % 7) - 2.5);
+      x.rank = 3;
+      memcpy(x.dims, ((int64_t[]){1, n, parts}), 3 * sizeof *x.dims);
+      Tensor y = run_model(cases[c].model, &x, &arena);
+      assert_int_equal(y.rank, 3);
+      assert_int_equal(y.dims[1], results);
+      assert_int_equal(y.dims[2], 2);
+      for (int k = 0; k < results; k++) {
+        transformed(values, n, cases[c].complex, cases[c].inverse, k, want);
+        assert_near(tensor_load(&y, 2 * k), want[0], 1e-4);
+        assert_near(tensor_load(&y, 2 * k + 1), want[1], 1e-4);
+      }
+    }
+  arena_release(&arena);
+}
+
+/* What sequences hold and how many, and operators of early versions, by small integers. */
+static void test_by_value(void **state) {
+  (void)state;
+  static const struct {
+    const char *model;
+    int count;
+    double values[12];
+  } cases[] = {
+      {"in x float[2,3]\nnode c SequenceConstruct x x x -> s\nnode n SequenceLength s -> y\n"
+       "out y int64",
+       1,
+       {3}},
+      {"in x float[2,3]\nnode e SequenceEmpty -> z\nnode n SequenceLength z -> y\nout y int64",
+       1,
+       {0}},
+      {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u x -> s\n"
+       "init p int64[] =1\nnode r SequenceErase s p -> t\nnode q SequenceLength t -> y\nout y "
+       "int64",
+       1,
+       {2}},
+      {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u -> s\n"
+       "node r SequenceErase s -> t\ninit p int64[] =-1\nnode q SequenceAt t p -> y\nout y float",
+       6,
+       {0, 1, 2, 3, 4, 5}},
+      {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u -> s\n"
+       "init p int64[] =-2\nnode r SequenceErase s p -> t\ninit z int64[] =0\n"
+       "node q SequenceAt t z -> y\nout y float",
+       6,
+       {0, -1, -2, -3, -4, -5}},
+      {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u -> s\n"
+       "init p int64[] =0\nnode r SequenceInsert s u p -> t\nnode q SequenceAt t p -> y\nout y "
+       "float",
+       6,
+       {0, -1, -2, -3, -4, -5}},
+      {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u -> s\n"
+       "node r SequenceInsert s u -> t\ninit p int64[] =2\nnode q SequenceAt t p -> y\nout y float",
+       6,
+       {0, -1, -2, -3, -4, -5}},
+      {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u -> s\n"
+       "node q ConcatFromSequence s -> y axis=i:1\nout y float",
+       12,
+       {0, 1, 2, 0, -1, -2, 3, 4, 5, -3, -4, -5}},
+      {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u -> s\n"
+       "node q ConcatFromSequence s -> y axis=i:-1 new_axis=i:1\nout y float",
+       12,
+       {0, 0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5}},
+      {"in x float[2,3]\ninit p int64[2] =1,2\nnode c SplitToSequence x p -> s axis=i:1\n"
+       "init z int64[] =1\nnode q SequenceAt s z -> y\nout y float",
+       4,
+       {1, 2, 4, 5}},
+      {"in x float[2,3]\ninit p int64[] =2\nnode c SplitToSequence x p -> s axis=i:1\n"
+       "init z int64[] =1\nnode q SequenceAt s z -> y\nout y float",
+       2,
+       {2, 5}},
+      {"in x float[2,3]\nnode c SplitToSequence x -> s keepdims=i:0\n"
+       "init z int64[] =1\nnode q SequenceAt s z -> y\nout y float",
+       3,
+       {3, 4, 5}},
+      {"in x float[2,3]\nnode c Optional x -> o\nnode h OptionalHasElement o -> y\nout y bool",
+       1,
+       {1}},
+      {"in x float[2,3]\nnode c Optional x -> o\nnode h OptionalGetElement o -> y\nout y float",
+       6,
+       {0, 1, 2, 3, 4, 5}},
+      {"opset 1\nin x float[2,3]\ninit n int64[] =2\ninit a int64[] =1\nnode t Tile x n a -> y\n"
+       "out y float",
+       12,
+       {0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}},
+  };
+  Arena arena;
+  arena_init(&arena);
+  for (size_t c = 0; c < COUNT_OF(cases); c++) {
+    Tensor x = filled(&arena, DTYPE_F32, 2, 3), y = run_model(cases[c].model, &x, &arena);
+    assert_int_equal(tensor_numel(&y), cases[c].count);
+    for (int i = 0; i < cases[c].count; i++)
+      if (tensor_load(&y, i) != cases[c].values[i])
+        fail_msg("case %zu: element %d is %g, not %g", c, i, tensor_load(&y, i),
+                 cases[c].values[i]);
+  }
+  arena_release(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random),
-      cmocka_unit_test(test_multinomial),
-      cmocka_unit_test(test_global_lp_pool),
+      cmocka_unit_test(test_random),         cmocka_unit_test(test_multinomial),
+      cmocka_unit_test(test_global_lp_pool), cmocka_unit_test(test_transform_of_dynamic_length),
+      cmocka_unit_test(test_by_value),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

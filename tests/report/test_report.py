@@ -79,6 +79,16 @@ class Facts(unittest.TestCase):
         del facts["program"]["file"]
         self.assertEqual(len(list(schema.check(facts, top, top))), 3)
 
+    def test_arguments(self):
+        """Of a node, what is no tensor and not left out; none of a call of a delegate."""
+        stages = {s["name"]: s.get("nodes", []) for s in made["mixed"]["methods"][0]["stages"]}
+        cast = [n for n in stages["import"] if n["op"] == "aten::_to_copy"]
+        self.assertEqual([n["args"] for n in cast], [{"dtype": "f64", "non_blocking": "false"}])
+        self.assertNotIn("args", next(n for n in stages["import"] if n["op"] == "aten::relu"))
+        calls = [n for n in stages["to_backend"] if n.get("delegate")]
+        self.assertTrue(calls)
+        self.assertFalse([n for n in calls if "args" in n])
+
     def test_memory(self):
         """Blocks lie in their arena, those in use at one time do not overlap, and the peak is the most that is in use."""
         for name, facts in made.items():
