@@ -72,7 +72,6 @@ static EtcStatus prepare(Session *s, void *unused) {
   (void)unused;
   s->cache.mapped.fd = -1;
   arena_init(&s->arena);
-  s->program.sqnr = NAN;
   diag_sink_init(&s->sink);
   files_read_init(&s->files);
   s->sink.files = &s->files;
