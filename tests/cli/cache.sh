@@ -67,6 +67,10 @@ for plan in greedy naive; do
   "$ETC" $net --calibrate samples/a.npz --plan $plan 2>hit
   sed 's/"miss"/"hit"/' miss | cmp - hit
 done
+for turn in miss hit; do
+  "$ETC" lower $data/accumulate.onnx --state h:hn --memory fast=48,slow=4K --cache cache -o b.pte 2>$turn
+done
+cat miss hit
 rm -rf cache/*
 # A budget: a program that was kept was within it, and one that is over it is never kept.
 echo 'file: 1K' >budget.yaml

@@ -98,6 +98,15 @@ class Facts(unittest.TestCase):
         for t in range(memory["end"] + 1):
             self.assertTrue(any(b["first"] <= t <= b["last"] for b in memory["blocks"]), t)
 
+    def test_banks(self):
+        """Of --memory, in the facts of the program as in those of its method."""
+        arenas = made["kernels"]["methods"][0]["memory"]["arenas"]
+        self.assertEqual([a["name"] for a in arenas], ["sram", "dram"])
+        self.assertEqual(made["kernels"]["program"]["banks"],
+                         [{"name": a["name"], "bytes": a["bytes"], "limit": a["limit"], "methods": 1} for a in arenas])
+        self.assertEqual([a["limit"] for a in arenas], [64, 1 << 20])
+        self.assertNotIn("banks", made["mixed"]["program"])
+
     def test_nodes(self):
         """Operands come before their users; the constants of delegates know the node that used them."""
         for facts in made.values():
@@ -317,6 +326,13 @@ class Page(unittest.TestCase):
             for view in self.js("views.map(v => v.id)"):
                 self.open(name, view, 360, 640, phone=True)
                 self.assertLessEqual(self.js("document.documentElement.scrollWidth"), 360, (name, view))
+
+    def test_banks(self):
+        self.open("kernels")
+        text = self.js("document.querySelector('.figures').textContent")
+        for bank in made["kernels"]["program"]["banks"]:
+            self.assertIn("of it in " + bank["name"], text)
+        self.assertIn("of 1.00 MiB", text)
 
     def test_memory(self):
         self.open("kernels", "memory")

@@ -43,6 +43,7 @@ function showSummary() {
       figure(bytes(p.file_bytes), 'program file'),
       figure(bytes(p.weight_bytes), 'weights'),
       figure(bytes(p.arena_bytes), 'memory for tensors'),
+      (p.banks || []).map(b => figure(bytes(b.bytes) + (b.limit === undefined || b.methods > 1 ? '' : ' of ' + bytes(b.limit)), 'of it in ' + b.name)),
       f.packed_bytes_estimate || f.workspace_bytes_estimate
         ? figure('≈ ' + bytes(f.packed_bytes_estimate + f.workspace_bytes_estimate), 'more memory in delegates') : null,
       figure(String(p.kernel_calls), 'kernel calls'),
