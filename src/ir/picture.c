@@ -46,14 +46,19 @@ static bool argument_is_shown(const Graph *g, NodeId n, uint32_t i) {
 
 /* --- DOT --- */
 
-/* Within a quoted label of a record: braces, bars and angle brackets would make fields. */
+/* Within a quoted label of a record: braces, bars and angle brackets would make fields. A quote is
+ * an entity, since Netron ends a string at each. */
 static void append_field(StrBuf *out, StrView text) {
   StrBuf printable;
   strbuf_init(&printable);
   strbuf_append_printable(&printable, text);
   for (size_t i = 0; i < printable.size; i++) {
     char c = printable.data[i];
-    if (strchr("{}|<>\\\"", c))
+    if (c == '"') {
+      strbuf_append(out, SV("&quot;"));
+      continue;
+    }
+    if (strchr("{}|<>\\", c))
       strbuf_append_char(out, '\\');
     strbuf_append_char(out, c);
   }

@@ -185,6 +185,22 @@ class Graphs(unittest.TestCase):
             self.assertNotEqual(check_graph(bad), [], member)
 
 
+class Dot(unittest.TestCase):
+    def test_quotes(self):
+        """Netron ends a string at each quote, escaped or not."""
+        text = ('graph @odd level(aten) {\n  %0: f32[2] = input "a \\"b\\" c"\n  %1: f32[2] = aten::gelu(%0, "tanh") loc("q\\"", "Gelu", 0)\n'
+                '  output %1 "y"\n}\n')
+        with tempfile.TemporaryDirectory(prefix="etc-formats-") as work:
+            path = os.path.join(work, "odd.etir")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+            dot = etc("print", path, "--format", "dot", "-q").decode()
+        self.assertIn("a &quot;b&quot; c", dot)
+        self.assertNotIn('\\"', dot)
+        for line in dot.splitlines():
+            self.assertEqual(line.count('"') % 2, 0, line)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--etc", required=True)
