@@ -127,7 +127,8 @@ static EtcStatus release(Session *s, void *unused) {
   for (uint32_t i = 0; i < s->layer_count; i++)
     options_release(&s->layers[i]->options);
   file_unmap(&s->cache.mapped);
-  file_unmap(&s->cache.mapped_map);
+  for (int i = 0; i < CACHE_SIDES; i++)
+    file_unmap(&s->cache.sides[i].mapped);
   strbuf_release(&s->cache.options);
   xfree(p->methods);
   xfree(p->sources);
