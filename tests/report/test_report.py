@@ -332,10 +332,14 @@ class Page(unittest.TestCase):
         text = self.js("document.querySelector('.figures').textContent")
         for bank in made["kernels"]["program"]["banks"]:
             self.assertIn("of it in " + bank["name"], text)
-        self.assertIn("of 1.00 MiB", text)
+        self.assertIn("of it in dram, which has 1.00 MiB", text)
+        self.assertIn("2 arenas have 128 B together", self.js("peakText()"))
+        code = self.js("withOptions('--quantize int8, with --backend xnnpack:skip; or').filter(x => x.tagName).map(x => x.textContent)")
+        self.assertEqual(code, ["--quantize int8", "--backend xnnpack:skip"])
 
     def test_memory(self):
         self.open("kernels", "memory")
+        self.assertEqual(self.js("memoryArena"), self.js("fullestArena()"))
         facts = made["kernels"]["methods"][0]["memory"]
         self.assertIn(f"{facts['peak']['bytes']} B", self.js("byId('peak-text').textContent"))
         self.assertEqual(self.js("byId('time').value"), str(facts["peak"]["at"]))
