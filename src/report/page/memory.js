@@ -110,7 +110,7 @@ function fullestArena() {
 }
 
 function arenaText(count, total, peak) {
-  if (count > 1) return `The ${count} arenas have ${bytes(total)} together; each is as large as what it holds when it is fullest itself.`;
+  if (count > 1) return `The ${count} arenas have ${bytes(total)} together; each has room for the time when it is fullest itself.`;
   return total - peak <= peak / 50 ? `The arena of ${bytes(total)} is as small as that allows.`
     : `The arena of ${bytes(total)} has ${bytes(total - peak)} more, in gaps between tensors.`;
 }
