@@ -230,6 +230,19 @@ CASES = [
     Case('compress', 'float[n,m] x, bool[n] c', 'float[a,b] y',
          'y=Compress<axis=0>(x,c)',
          feeds=lambda n, m: [floats(n, m), RNG.random(n)>.5]),
+    # x[x < y] = y[x < y], as torch.onnx.export writes it by TorchScript and by dynamo, whose Expand has the number of true elements as its shape.
+    Case('masked', 'float[n,m] x, float[n,m] y', 'float[n,m] z',
+         'm=Less(x,y) s=Shape(x) e=Expand(m,s) p=NonZero(m) i=Transpose<perm=[1,0]>(p) v=GatherND(y,i) q=NonZero(e) j=Transpose<perm=[1,0]>(q) '
+         't=Shape(j) zero=Constant<value_ints=[0]>() k=Gather(t,zero) w=Slice(v,zero,k,zero) z=ScatterND(x,j,w)',
+         feeds=lambda n, m: [floats(n, m), floats(n, m)], fixed=True),
+    Case('masked-dynamo', 'float[n,m] x, float[n,m] y', 'float[n,m] z',
+         'm=Less(x,y) p=NonZero(m) i=Transpose<perm=[1,0]>(p) v=GatherND(y,i) all=Constant<value_ints=[-1]>() r=Reshape(m,all) '
+         'c=Cast<to=7>(r) zero=Constant<value_ints=[0]>() k=ReduceSum(c,zero) w=Expand(v,k) u=Reshape(w,all) z=ScatterND(x,i,u)',
+         feeds=lambda n, m: [floats(n, m), floats(n, m)], fixed=True),
+    Case('masked-rows', 'float[n,m] x, bool[n] c', 'float[n,m] z',
+         'p=NonZero(c) i=Transpose<perm=[1,0]>(p) t=Shape<end=1>(i) w=Shape<start=1>(x) d=Concat<axis=0>(t,w) seven=Constant<value_float=7.0>() '
+         'v=Expand(seven,d) z=ScatterND(x,i,v)',
+         feeds=lambda n, m: [floats(n, m), RNG.random(n) > .5], fixed=True),
     Case('trilu', 'float[n,m] x', 'float[a,b] y',
          'y=Trilu<upper=0>(x)',
          feeds=lambda n, m: [floats(n, m)]),

@@ -1,5 +1,6 @@
 /* Operators that look for elements: ArgMax, ArgMin, Hardmax, TopK, NonZero; and running sums and
  * products. */
+#include "onnx/data_sizes.h"
 #include "onnx/express.h"
 
 /* --- ArgMax, ArgMin, Hardmax --- */
@@ -282,7 +283,7 @@ void translate_non_zero(Import *im) {
   Shape s = shape_of(im, x), one = {1, {1}};
   if (import_ok(im) && s.rank == 0)
     x = ex_view_as(im, x, &one);
-  ValueId rows = ex_unary(im, OP_NONZERO, x);
+  ValueId rows = found_rows(im, x);
   if (s.rank > 1) {
     out(im, 0, EX_PERMUTE(im, rows, 1, 0));
     return;
