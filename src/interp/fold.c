@@ -16,7 +16,8 @@ void fold_release(Fold *f) {
 }
 
 bool fold_allowed(OpId op) {
-  return op_row(op)->kernel && !op_has_trait(op, OP_RANDOM | OP_EFFECT | OP_PRIM | OP_DEQUANTIZE);
+  return op_row(op)->kernel && op != OP_EXECUTORCH_CALL_DELEGATE &&
+         !op_has_trait(op, OP_RANDOM | OP_EFFECT | OP_PRIM | OP_DEQUANTIZE);
 }
 
 /* Bytes of the operands together and of the largest one, or false when one is not a constant. */

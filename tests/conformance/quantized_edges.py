@@ -333,6 +333,7 @@ def blocks():
     yield case("u8-weights", (1, 1, 40, 40), (8, 1, 5, 5), dtype=U8, kind=U8, weight_zero=128, attributes="pads=2,2,2,2")
     yield case("u8-weights-odd-zero", (1, 1, 40, 40), (8, 1, 5, 5), dtype=U8, kind=U8, weight_zero=117, attributes="pads=2,2,2,2", per_channel=False)
     yield pad()
+    yield of_constants()
 
 
 def pad():
@@ -341,3 +342,10 @@ def pad():
     numbers = {**q("x", 0.02, 3), **q("w", 0.01), **q("y", 0.05, -4), "wq": codes(I8, 4, 3, 3, 3), "pads": np.array([0, 0, 0, 0, 0, 0, 1, 1]), "vq": I8(53)}
     text = pair("x") + "v = DequantizeLinear(vq, xs, xz)\nwr = DequantizeLinear(wq, ws, wz)\np = Pad(xr, pads, v)\n" + pair("p", "x") + "y = Conv(pr, wr)\n"
     return "pad-of-quantized-value", model(text + pair("y"), {"x": image}, numbers, {"yr": F32}), {"x": image}, [0.05], set()
+
+
+def of_constants():
+    """A delegate that reads constants only is left to the runtime."""
+    x, numbers = normal(2, 5), {**q("x", 0.02, 3), **q("w", 0.01), **q("y", 0.05, -4), "aq": codes(I8, 4, 16), "wq": codes(I8, 16, 5)}
+    text = "ar = DequantizeLinear(aq, xs, xz)\nwr = DequantizeLinear(wq, ws, wz)\ny = MatMul(ar, wr)\n" + pair("y") + "z = Relu(x)"
+    return "constants-only", model(text, {"x": x}, numbers, {"yr": F32, "z": F32}), {"x": x}, [0.05, None], None
