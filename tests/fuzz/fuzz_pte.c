@@ -27,15 +27,23 @@ static void drop(void *user, const char *text, size_t size) {
 }
 
 /* Each byte of the file is one part. */
-static void show_size(const PteProgram *p, StrBuf *out) {
-  Arena arena;
+static void check_parts(const PteProgram *p, const PteSize *s) {
   uint64_t bytes = 0;
-  arena_init(&arena);
-  PteSize s = pte_size(p, NULL, &arena);
-  for (uint32_t i = 0; i < s.part_count; i++)
-    bytes += s.parts[i].bytes;
+  for (uint32_t i = 0; i < s->part_count; i++)
+    bytes += s->parts[i].bytes;
   if (bytes != p->file.size)
     BUG("the parts have %llu bytes", (unsigned long long)bytes);
+}
+
+static void show_size(const PteProgram *p, StrBuf *out) {
+  Arena arena;
+  arena_init(&arena);
+  PteSize s = pte_size(p, NULL, &arena);
+  check_parts(p, &s);
+  for (uint32_t i = 0; i < p->method_count && i < 4; i++) {
+    PteSize own = pte_size_flash(p, NULL, i, &arena);
+    check_parts(p, &own);
+  }
   pte_size_text(p, &s, true, out);
   JsonWriter w;
   json_init(&w, out, true);
