@@ -346,6 +346,6 @@ def pad():
 
 def of_constants():
     """A delegate that reads constants only is left to the runtime."""
-    x, numbers = normal(2, 5), {**q("x", 0.02, 3), **q("w", 0.01), **q("y", 0.05, -4), "aq": codes(I8, 4, 16), "wq": codes(I8, 16, 5)}
-    text = "ar = DequantizeLinear(aq, xs, xz)\nwr = DequantizeLinear(wq, ws, wz)\ny = MatMul(ar, wr)\n" + pair("y") + "z = Relu(x)"
+    x, numbers = normal(2, 5), {**q("x", 0.02, 3, U8), **q("w", 0.01), **q("y", 0.05, 4, U8), "aq": codes(U8, 1, 3, 4, 4), "wq": codes(I8, 5, 3, 3, 3)}
+    text = "yq = QLinearConv(aq, xs, xz, wq, ws, wz, ys, yz)\nyr = DequantizeLinear(yq, ys, yz)\nz = Relu(x)"
     return "constants-only", model(text, {"x": x}, numbers, {"yr": F32, "z": F32}), {"x": x}, [0.05, None], None
