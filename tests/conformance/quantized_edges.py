@@ -346,6 +346,6 @@ def pad():
 
 def of_constants():
     """A delegate that reads constants only is left to the runtime."""
-    x, numbers = normal(2, 5), {**q("x", 0.02, 3, U8), **q("w", 0.01), **q("y", 0.05, 4, U8), "aq": codes(U8, 1, 3, 4, 4), "wq": codes(I8, 5, 3, 3, 3)}
-    text = "yq = QLinearConv(aq, xs, xz, wq, ws, wz, ys, yz)\nyr = DequantizeLinear(yq, ys, yz)\nz = Relu(x)"
-    return "constants-only", model(text, {"x": x}, numbers, {"yr": F32, "z": F32}), {"x": x}, [0.05, None], None
+    x, numbers = np.arange(10), {**q("x", 0.02, 3, U8), **q("w", 0.01), **q("y", 0.05, 4, U8), "aq": codes(U8, 1, 3, 4, 4), "wq": codes(I8, 5, 3, 3, 3)}
+    text = "yq = QLinearConv(aq, xs, xz, wq, ws, wz, ys, yz)\nyr = DequantizeLinear(yq, ys, yz)\nz = Neg(x)"
+    return "constants-only", model(text, {"x": x}, numbers, {"yr": F32, "z": np.int64}), {"x": x}, [0.05, None], None
