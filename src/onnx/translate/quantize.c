@@ -61,13 +61,21 @@ static ValueId spread(Import *im, const Granularity *gr, ValueId v) {
   if (own == 1 && ex_dim(im, v, 0) == 1)
     return ex_view(im, v, NULL, 0);
   if (own == 1 && !(gr->block && gr->rank == 1)) {
+    SymInt count = ex_dim(im, v, 0), entries = gr->rank ? gr->dims[gr->axis] : 1;
+    if (sym_is_const(count) && sym_is_const(entries) && count != entries)
+      return import_fail(im, DIAG_SHAPE_MISMATCH,
+                         "there are %lld scales or zero points for axis %u, which has %lld entries",
+                         (long long)count, gr->axis, (long long)entries);
     for (uint32_t i = 0; i < gr->rank; i++)
       dims[i] = i == gr->axis ? ex_dim(im, v, 0) : 1;
     return ex_view(im, v, dims, gr->rank);
   }
   if (own != gr->rank || !gr->block || own >= MAX_RANK)
     return import_fail(im, DIAG_SHAPE_MISMATCH,
-                       "scale or zero point of rank %u for an input of rank %u", own, gr->rank);
+                       "the scale or zero point has rank %u, the input %u%s", own, gr->rank,
+                       gr->block ? ", blocks need the same"
+                                 : "; without a block_size it is one number, or one an entry of "
+                                   "the axis");
   return spread_blocks(im, gr, v);
 }
 
