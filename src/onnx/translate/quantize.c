@@ -19,7 +19,19 @@ typedef struct Granularity {
   SymInt dims[MAX_RANK];
 } Granularity;
 
-static bool read_granularity(Import *im, ValueId x, ValueId scale, Granularity *gr) {
+/* Whether a vector of scales or zero points has one for each entry of the axis. */
+static bool fits_axis(Import *im, const Granularity *gr, ValueId v) {
+  if (!import_ok(im) || !v || ex_rank(im, v) != 1 || gr->block)
+    return import_ok(im);
+  SymInt count = ex_dim(im, v, 0), entries = gr->rank ? gr->dims[gr->axis] : 1;
+  if (sym_is_const(count) && count != 1 && sym_is_const(entries) && count != entries)
+    import_fail(im, DIAG_SHAPE_MISMATCH,
+                "there are %lld scales or zero points for axis %u, which has %lld entries",
+                (long long)count, gr->axis, (long long)entries);
+  return import_ok(im);
+}
+
+static bool read_granularity(Import *im, ValueId x, ValueId scale, ValueId zero, Granularity *gr) {
   *gr = (Granularity){.rank = ex_rank(im, x)};
   if (!import_ok(im))
     return false;
@@ -31,7 +43,7 @@ static bool read_granularity(Import *im, ValueId x, ValueId scale, Granularity *
   bool single = ex_rank(im, scale) == 0 || (ex_rank(im, scale) == 1 && ex_dim(im, scale, 0) == 1);
   if (!single && gr->rank > 1)
     gr->axis = import_axis(im, attr_int(im, "axis", 1), gr->rank);
-  return import_ok(im);
+  return fits_axis(im, gr, scale) && fits_axis(im, gr, zero);
 }
 
 /* v has one number a block of gr->block entries: each is repeated for its entries. */
@@ -61,11 +73,6 @@ static ValueId spread(Import *im, const Granularity *gr, ValueId v) {
   if (own == 1 && ex_dim(im, v, 0) == 1)
     return ex_view(im, v, NULL, 0);
   if (own == 1 && !(gr->block && gr->rank == 1)) {
-    SymInt count = ex_dim(im, v, 0), entries = gr->rank ? gr->dims[gr->axis] : 1;
-    if (sym_is_const(count) && sym_is_const(entries) && count != entries)
-      return import_fail(im, DIAG_SHAPE_MISMATCH,
-                         "there are %lld scales or zero points for axis %u, which has %lld entries",
-                         (long long)count, gr->axis, (long long)entries);
     for (uint32_t i = 0; i < gr->rank; i++)
       dims[i] = i == gr->axis ? ex_dim(im, v, 0) : 1;
     return ex_view(im, v, dims, gr->rank);
@@ -291,7 +298,7 @@ void translate_quantize_linear(Import *im) {
   Granularity gr;
   if (small)
     scale = decode_small_float(im, scale, small);
-  if (!import_ok(im) || !check_scale(im, scale, false) || !read_granularity(im, x, scale, &gr))
+  if (!import_ok(im) || !check_scale(im, scale, false) || !read_granularity(im, x, scale, zero, &gr))
     return;
   Target to = target_attribute(im, zero);
   /* The standard divides in the type of the scale; f16 quotients fall into the middle between two
@@ -390,7 +397,7 @@ void translate_dequantize_linear(Import *im) {
   Granularity gr;
   if (small_scale)
     scale = decode_small_float(im, scale, small_scale);
-  if (!import_ok(im) || !check_scale(im, scale, true) || !read_granularity(im, x, scale, &gr))
+  if (!import_ok(im) || !check_scale(im, scale, true) || !read_granularity(im, x, scale, zero, &gr))
     return;
   DType from = ex_dtype(im, x), to = dtype_attribute(im, "output_dtype", ex_dtype(im, scale));
   if (small)
