@@ -231,7 +231,7 @@ static void test_transform_of_dynamic_length(void **state) {
   arena_release(&arena);
 }
 
-/* What sequences hold and how many, and operators of early versions, by small integers. */
+/* What sequences hold and how many, operators of early versions, activations of recurrent ones. */
 static void test_by_value(void **state) {
   (void)state;
   static const struct {
@@ -299,6 +299,76 @@ static void test_by_value(void **state) {
        "out y float",
        12,
        {0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}},
+      {"opset 24\nin x float[2,3]\nnode n Swish x -> y alpha=f:2\nout y float",
+       6,
+       {0, 0.8807971, 1.9640276, 2.9925821, 3.9986586, 4.9997730}},
+      {"in x float[2,3]\nnode c Cast x -> u to=i:7\nnode n TfIdfVectorizer u -> y mode=s:TFIDF "
+       "min_gram_length=i:1 max_gram_length=i:1 max_skip_count=i:0 ngram_counts=is:0 "
+       "ngram_indexes=is:0,1,2 pool_int64s=is:1,4,5 weights=fs:2,3,4\nout y float",
+       6,
+       {2, 0, 0, 0, 3, 4}},
+      {"in x float[2,3]\ninit m float[] =2\nnode d Mod x m -> r fmod=i:1\nnode c Cast r -> u "
+       "to=i:7\nnode n TfIdfVectorizer u -> y mode=s:IDF min_gram_length=i:1 max_gram_length=i:1 "
+       "max_skip_count=i:0 ngram_counts=is:0 ngram_indexes=is:0,1 pool_int64s=is:0,1 "
+       "weights=fs:2,3\nout y float",
+       4,
+       {2, 3, 2, 3}},
+      {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+       "=1\ninit r float[1,1,1] =0\n"
+       "node n RNN s w r -> y hidden_size=i:1 activations=ss:Relu\nout y float",
+       6,
+       {0, 1, 2, 3, 4, 5}},
+      {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+       "=-1\ninit r float[1,1,1] =0\n"
+       "node n RNN s w r -> y hidden_size=i:1 activations=ss:Relu\nout y float",
+       6,
+       {0, 0, 0, 0, 0, 0}},
+      {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+       "=1\ninit r float[1,1,1] =0\n"
+       "node n RNN s w r -> y hidden_size=i:1 activations=ss:Softplus\nout y float",
+       6,
+       {0.6931472, 1.3132617, 2.1269280, 3.0485874, 4.0181499, 5.0067153}},
+      {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+       "=1\ninit r float[1,1,1] =0\n"
+       "node n RNN s w r -> y hidden_size=i:1 activations=ss:Affine activation_alpha=fs:2 "
+       "activation_beta=fs:1\nout y float",
+       6,
+       {1, 3, 5, 7, 9, 11}},
+      {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+       "=1\ninit r float[1,1,1] =0\n"
+       "node n RNN s w r -> y hidden_size=i:1 activations=ss:ThresholdedRelu "
+       "activation_alpha=fs:2\nout y float",
+       6,
+       {0, 0, 2, 3, 4, 5}},
+      {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+       "=-1\ninit r float[1,1,1] =0\n"
+       "node n RNN s w r -> y hidden_size=i:1 activations=ss:LeakyRelu "
+       "activation_alpha=fs:0.5\nout y float",
+       6,
+       {0, -0.5, -1, -1.5, -2, -2.5}},
+      {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+       "=1\ninit r float[1,1,1] =0\n"
+       "node n RNN s w r -> y hidden_size=i:1 activations=ss:ScaledTanh activation_alpha=fs:2 "
+       "activation_beta=fs:0.5\nout y float",
+       6,
+       {0, 0.9242343, 1.5231883, 1.8102968, 1.9280552, 1.9732286}},
+      {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+       "=1\ninit r float[1,1,1] =0\n"
+       "node n RNN s w r -> y hidden_size=i:1 activations=ss:HardSigmoid activation_alpha=fs:0.25 "
+       "activation_beta=fs:0.25\nout y float",
+       6,
+       {0.25, 0.5, 0.75, 1, 1, 1}},
+      {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+       "=-1\ninit r float[1,1,1] =0\n"
+       "node n RNN s w r -> y hidden_size=i:1 activations=ss:Elu activation_alpha=fs:2\nout y "
+       "float",
+       6,
+       {0, -1.2642411, -1.7293294, -1.9004259, -1.9633687, -1.9865241}},
+      {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+       "=-1\ninit r float[1,1,1] =0\n"
+       "node n RNN s w r -> y hidden_size=i:1 activations=ss:Softsign\nout y float",
+       6,
+       {0, -0.5, -0.6666667, -0.75, -0.8, -0.8333333}},
   };
   Arena arena;
   arena_init(&arena);
@@ -306,7 +376,7 @@ static void test_by_value(void **state) {
     Tensor x = filled(&arena, DTYPE_F32, 2, 3), y = run_model(cases[c].model, &x, &arena);
     assert_int_equal(tensor_numel(&y), cases[c].count);
     for (int i = 0; i < cases[c].count; i++)
-      if (tensor_load(&y, i) != cases[c].values[i])
+      if (!(fabs(tensor_load(&y, i) - cases[c].values[i]) <= 1e-5))
         fail_msg("case %zu: element %d is %g, not %g", c, i, tensor_load(&y, i),
                  cases[c].values[i]);
   }
