@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "assemble.h"
 #include "interp/interp.h"
@@ -383,11 +384,47 @@ static void test_by_value(void **state) {
   arena_release(&arena);
 }
 
+/* Loops without a count: how often they run follows from the condition, a comparison of a counter
+ * with 3 in either order, or what is not one. */
+static void test_conditions(void **state) {
+  (void)state;
+  static const struct {
+    const char *comparison;
+    bool negated;
+    int steps; /* from 0, by ones; the counter is compared after it was increased */
+  } cases[] = {
+      {"Less e three", false, 3},       {"LessOrEqual e three", false, 4},
+      {"Greater three e", false, 3},    {"GreaterOrEqual three e", false, 4},
+      {"Greater e three", true, 4},     {"GreaterOrEqual e three", true, 3},
+      {"Less three e", true, 4},        {"LessOrEqual three e", true, 3},
+      {"Equal e three", true, 3},       {"Equal three e", true, 3},
+      {"Greater e three", false, 1},    {"Less e three", true, 1},
+      {"LessOrEqual e three", true, 1},
+  };
+  Arena arena;
+  arena_init(&arena);
+  for (size_t c = 0; c < COUNT_OF(cases); c++) {
+    char model[1024];
+    snprintf(
+        model, sizeof model,
+        "in x float[2,3]\ninit k int64[] =0\ninit one int64[] =1\ninit three int64[] =3\n"
+        "init f float[] =1\ninit go bool[] =1\ngraph b\nin i int64[]\nin d bool[]\n"
+        "in c int64[]\nin s float[2,3]\nnode a Add c one -> e\nnode g %s -> h\nnode n %s h -> o\n"
+        "node t Add s f -> u\nout o bool[]\nout e int64[]\nout u float[2,3]\nend\n"
+        "node l Loop \"\" go k x -> z y body=g:b\nout y float",
+        cases[c].comparison, cases[c].negated ? "Not" : "Identity");
+    Tensor x = filled(&arena, DTYPE_F32, 2, 3), y = run_model(model, &x, &arena);
+    for (int i = 0; i < 6; i++)
+      assert_near(tensor_load(&y, i), i + cases[c].steps, 0);
+  }
+  arena_release(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random),         cmocka_unit_test(test_multinomial),
       cmocka_unit_test(test_global_lp_pool), cmocka_unit_test(test_transform_of_dynamic_length),
-      cmocka_unit_test(test_by_value),
+      cmocka_unit_test(test_by_value),       cmocka_unit_test(test_conditions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
