@@ -14,12 +14,17 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/etc DESTINATION ${CMAKE_INSTALL_
 set(ETC_STATIC_LIBRARIES protobuf-c yaml z pthread m ${CMAKE_DL_LIBS})
 set(ETC_PC_REQUIRES "libprotobuf-c yaml-0.1 zlib")
 
+# Writes into a folder what pkg-config and find_package read, for libraries in <prefix>/LIBDIR.
+function(etc_configure_finders CMAKE_INSTALL_LIBDIR folder)
+  file(RELATIVE_PATH ETC_CONFIG_TO_PREFIX ${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/cmake/etc ${CMAKE_INSTALL_PREFIX})
+  file(RELATIVE_PATH ETC_PC_TO_PREFIX ${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+  foreach(file etc.pc etc-plugin.pc etcConfig.cmake)
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/${file}.in ${folder}/${file} @ONLY)
+  endforeach()
+endfunction()
+
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/etc)
-file(RELATIVE_PATH ETC_CONFIG_TO_PREFIX ${CMAKE_INSTALL_PREFIX}/${config_folder} ${CMAKE_INSTALL_PREFIX})
-file(RELATIVE_PATH ETC_PC_TO_PREFIX ${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-configure_file(${CMAKE_CURRENT_LIST_DIR}/etc.pc.in ${PROJECT_BINARY_DIR}/etc.pc @ONLY)
-configure_file(${CMAKE_CURRENT_LIST_DIR}/etc-plugin.pc.in ${PROJECT_BINARY_DIR}/etc-plugin.pc @ONLY)
-configure_file(${CMAKE_CURRENT_LIST_DIR}/etcConfig.cmake.in ${PROJECT_BINARY_DIR}/etcConfig.cmake @ONLY)
+etc_configure_finders(${CMAKE_INSTALL_LIBDIR} ${PROJECT_BINARY_DIR})
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/etcConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/etc.pc ${PROJECT_BINARY_DIR}/etc-plugin.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

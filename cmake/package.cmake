@@ -15,6 +15,16 @@ set(CPACK_SOURCE_GENERATOR "")
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/debian.cmake)
 set(CPACK_ETC_COPYRIGHT ${PROJECT_BINARY_DIR}/copyright)
 
+# Debian has libraries in the folder of their architecture. GNUInstallDirs takes that one with the prefix /usr alone, and packages are made from builds
+# with any prefix: the files are moved there.
+set(CPACK_ETC_LIBDIR ${CMAKE_INSTALL_LIBDIR})
+set(CPACK_ETC_DEBIAN_LIBDIR ${CMAKE_INSTALL_LIBDIR})
+set(CPACK_ETC_FINDERS ${PROJECT_BINARY_DIR}/debian)
+if(CMAKE_LIBRARY_ARCHITECTURE)
+  set(CPACK_ETC_DEBIAN_LIBDIR lib/${CMAKE_LIBRARY_ARCHITECTURE})
+endif()
+etc_configure_finders(${CPACK_ETC_DEBIAN_LIBDIR} ${CPACK_ETC_FINDERS})
+
 set(soname_package libetc${PROJECT_VERSION_MAJOR})
 set(same "(= ${PROJECT_VERSION})")
 set(intro "etc compiles ONNX models to programs of the ExecuTorch runtime (.pte),

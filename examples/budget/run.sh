@@ -21,6 +21,16 @@ says "/features/features.0/Conv" refused.err
 etc size new.pte --budget "$here/budget.yaml" | tee held.txt
 says "only 'etc lower' knows it" held.txt
 
+# Each method has limits of its own, beside those of the program. Weights that methods share are there once, and count for each.
+cat >two.yaml <<END
+methods:
+  single: {model: $model, dim: batch=1}
+  many: {model: $model, dim: batch=8}
+END
+printf '%s\n' 'constants: 160K' 'methods: {single: {constants: 160K, arena: 16K}, many: {constants: 160K, arena: 16K}}' >methods.yaml
+refused 1 "note: many: arena.total   16.0 KiB    112.0 KiB " "$ETC" lower --recipe two.yaml --budget methods.yaml -o bad.pte
+says "note: many: constants     160.0 KiB   151.1 KiB   ok" refused.err
+
 # What the change makes of the program: text, JSON, and Markdown for a comment.
 lower -o old.pte
 etc diff old.pte old.pte

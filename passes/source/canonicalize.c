@@ -35,6 +35,20 @@ static ValueId same_as_operand(Builder *b, NodeId n) {
   return same_type(b->g, x, node_result(b->g, n, 0)) ? x : 0;
 }
 
+/* Integers become floats before they get other dims, so that those who want them with different dims
+ * share the conversion. */
+static ValueId cast_rule(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId x = node_value(g, n, 0), r = node_result(g, n, 0), same = same_as_operand(b, n);
+  NodeId view = value_def(g, x);
+  if (same || !view || !op_has_trait(node_cget(g, view)->op, OP_VIEW) ||
+      dtype_is_float(value_dtype(g, x)) || value_dtype(g, x) != value_dtype(g, node_value(g, view, 0)) ||
+      !dtype_is_float(value_dtype(g, r)))
+    return same;
+  return build_view_as(b, build_cast(b, node_value(g, view, 0), value_dtype(g, r)),
+                       value_dims(g, r));
+}
+
 static ValueId slice_rule(Builder *b, NodeId n) {
   /* The same type means the same length along dim, which with step 1 or more is the whole tensor.
    */
@@ -91,7 +105,84 @@ static ValueId times_one(Builder *b, NodeId n) {
   return 0;
 }
 
+/* --- the same throughout --- */
+
+static bool constant_is_uniform(const Graph *g, ValueId v, int64_t *number) {
+  const Constant *c = value_lazy_constant(g, v);
+  size_t size = dtype_size(value_dtype(g, v));
+  if (!c || c->transform || c->size < size ||
+      !dtype_in(value_dtype(g, v), DT(I32) | DT(I64)) ||
+      memcmp(c->data, c->data + size, (size_t)c->size - size) != 0)
+    return false;
+  int32_t small;
+  memcpy(&small, c->data, sizeof small);
+  *number = small;
+  if (size == sizeof *number)
+    memcpy(number, c->data, size);
+  return true;
+}
+
+/* Whether v holds one integer everywhere. */
+static bool is_uniform(const Graph *g, ValueId v, int64_t *number) {
+  NodeId d;
+  while ((d = value_def(g, v)) && (op_has_trait(node_cget(g, d)->op, OP_VIEW) ||
+                                   node_cget(g, d)->op == OP_EXPAND_COPY))
+    v = node_value(g, d, 0);
+  return value_is_const(g, v) && constant_is_uniform(g, v, number);
+}
+
+/* The product of integers with zeros: floats could be infinite. */
+static ValueId times_zero(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId r = node_result(g, n, 0);
+  DType dtype = value_dtype(g, r);
+  int64_t number;
+  if (!dtype_in(dtype, DT(I32) | DT(I64)))
+    return 0;
+  for (uint32_t i = 0; i < 2; i++)
+    if (is_uniform(g, node_value(g, n, i), &number) && number == 0) {
+      Dims dims = value_dims(g, r);
+      return build_expand(b, build_scalar_int(b, dtype, 0), dims.d, dims.rank);
+    }
+  return 0;
+}
+
+/* Rows of a table that are all the same one: the token types of most text models. */
+static ValueId index_rule(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId table = node_value(g, n, 0);
+  Dims from = value_dims(g, table), to = value_dims(g, node_result(g, n, 0));
+  int64_t row;
+  if (node_list_count(g, n, 1) != 1 || !node_list_value(g, n, 1, 0) ||
+      !is_uniform(g, node_list_value(g, n, 1, 0), &row) || !sym_is_const(from.d[0]) ||
+      row < -from.d[0] || row >= from.d[0])
+    return 0;
+  ValueId chosen = build(b, OP_SELECT_COPY_INT, A_VAL(table), A_INT(0),
+                         A_INT(row < 0 ? row + from.d[0] : row));
+  return build_expand(b, chosen, to.d, to.rank);
+}
+
 /* --- views and permutations --- */
+
+/* A view of the expanded x that changes dims in which x has one element: x, expanded to them. */
+static ValueId view_of_expand(Builder *b, ValueId expanded, Dims to) {
+  Graph *g = b->g;
+  NodeId d = def_of(g, expanded, OP_EXPAND_COPY);
+  if (!d)
+    return 0;
+  ValueId x = node_value(g, d, 0);
+  Dims from = value_dims(g, expanded), own = value_dims(g, x);
+  uint32_t same = 0;
+  while (same < to.rank && same < own.rank &&
+         to.d[to.rank - 1 - same] == from.d[from.rank - 1 - same])
+    same++;
+  for (uint32_t i = 0; i + same < own.rank; i++)
+    if (own.d[i] != 1)
+      return 0;
+  if (same < own.rank)
+    x = build_view(b, x, own.d + (own.rank - same), same);
+  return build_expand(b, x, to.d, to.rank);
+}
 
 /* The tensor that a chain of views ends in. */
 static ValueId view_base(const Graph *g, ValueId v) {
@@ -107,9 +198,10 @@ static ValueId view_rule(Builder *b, NodeId n) {
   ValueId r = node_result(g, n, 0), x = node_value(g, n, 0), base = view_base(g, x);
   if (same_type(g, base, r))
     return base;
-  if (base == x && node_cget(g, n)->op == OP_VIEW_COPY)
-    return 0;
   Dims dims = value_dims(g, r);
+  ValueId expanded = view_of_expand(b, base, dims);
+  if (expanded || (base == x && node_cget(g, n)->op == OP_VIEW_COPY))
+    return expanded;
   return build(b, OP_VIEW_COPY, A_VAL(base), A_INTS(dims.d, dims.rank));
 }
 
@@ -241,12 +333,15 @@ static ValueId unexpand_rule(Builder *b, NodeId n) {
     changed = node_result(g, n, 0);
   }
   OpId op = node_cget(g, n)->op;
+  ValueId zeros = op == OP_MUL_TENSOR ? times_zero(b, n) : 0;
+  if (zeros)
+    return zeros;
   ValueId operand = op == OP_MUL_TENSOR || op == OP_DIV_TENSOR ? times_one(b, n) : 0;
   return operand ? operand : changed;
 }
 
 static const RewriteRule rules[] = {
-    {OP_TO_COPY, same_as_operand, NULL},      {OP_EXPAND_COPY, same_as_operand, NULL},
+    {OP_TO_COPY, cast_rule, NULL},      {OP_EXPAND_COPY, same_as_operand, NULL},
     {OP_SLICE_COPY_TENSOR, slice_rule, NULL}, {OP_CAT, cat_rule, NULL},
     {OP_VIEW_COPY, view_rule, NULL},          {OP_UNSQUEEZE_COPY, view_rule, NULL},
     {OP_SQUEEZE_COPY_DIMS, view_rule, NULL},  {OP_PERMUTE_COPY, permute_rule, NULL},
@@ -254,6 +349,7 @@ static const RewriteRule rules[] = {
     {OP_SUB_TENSOR, unexpand_rule, NULL},     {OP_MUL_TENSOR, unexpand_rule, NULL},
     {OP_DIV_TENSOR, unexpand_rule, NULL},     {OP_REPEAT, same_as_operand, NULL},
     {OP_CONSTANT_PAD_ND, pad_rule, NULL},     {OP_WHERE_SELF, where_rule, NULL},
+    {OP_INDEX_TENSOR, index_rule, NULL},
 };
 
 Status pass_canonicalize(PassContext *p, Graph *g) {

@@ -46,14 +46,19 @@ static bool argument_is_shown(const Graph *g, NodeId n, uint32_t i) {
 
 /* --- DOT --- */
 
-/* Within a quoted label of a record: braces, bars and angle brackets would make fields. */
+/* Within a quoted label of a record: braces, bars and angle brackets would make fields. A quote is
+ * an entity, since Netron ends a string at each. */
 static void append_field(StrBuf *out, StrView text) {
   StrBuf printable;
   strbuf_init(&printable);
   strbuf_append_printable(&printable, text);
   for (size_t i = 0; i < printable.size; i++) {
     char c = printable.data[i];
-    if (strchr("{}|<>\\\"", c))
+    if (c == '"') {
+      strbuf_append(out, SV("&quot;"));
+      continue;
+    }
+    if (strchr("{}|<>\\", c))
       strbuf_append_char(out, '\\');
     strbuf_append_char(out, c);
   }
@@ -70,10 +75,17 @@ static void dot_value(const Graph *g, ValueId v, StrBuf *out) {
   StrBuf field;
   strbuf_init(&field);
   strbuf_printf(out, "  v%u [label=\"{v%u|op_code=", v, v);
-  strbuf_printf(out, value->kind == VALUE_INPUT ? "placeholder " : "get_parameter ");
   append_type(g, v, &field);
-  append_buffer(out, &field);
-  strbuf_printf(out, "\\l|%s ", value_word((ValueKind)value->kind));
+  if (value->kind == VALUE_INPUT) { /* Netron shows attributes, and the type of parameters alone */
+    strbuf_append(out, SV("placeholder\\l|type: "));
+    append_buffer(out, &field);
+  } else {
+    strbuf_append(out, SV("get_parameter "));
+    append_buffer(out, &field);
+    strbuf_append(out, SV("\\l|kind: "));
+    strbuf_append(out, sv_from(value_word((ValueKind)value->kind)));
+  }
+  strbuf_append(out, SV("\\lname: "));
   append_field(out, name_of(g, value->name));
   strbuf_printf(out, "\\l}\", fillcolor=\"%s\"];\n",
                 value->kind == VALUE_CONST ? "#eeeeee" : "#cfe8cf");

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "ir/match.h"
 #include "onnx/import_state.h"
 
 /* --- upper bounds --- */
@@ -87,6 +88,28 @@ static bool is_list(const Graph *g, ValueId v) {
   return single || (t->rank == 1 && sym_is_const(t->dims[0]));
 }
 
+/* sum(mask) is how many rows nonzero(mask) has: exporters give values that are assigned through a
+ * mask that size. */
+static bool is_count(Import *im, NodeId n, SymInt *size) {
+  const Graph *g = im->g;
+  if (node_cget(g, n)->op != OP_SUM_DIM_INTLIST || !is_list(g, node_result(g, n, 0)))
+    return false;
+  NodeId cast = match_op(g, node_value(g, n, 0), OP_TO_COPY);
+  if (!cast || value_dtype(g, node_value(g, cast, 0)) != DTYPE_BOOL)
+    return false;
+  for (ValueId mask = node_value(g, cast, 0);;) {
+    const FoundRows *found = &im->state->found_rows[mask % FOUND_ROWS];
+    if (found->mask == mask) {
+      *size = value_dim(g, found->rows, 0);
+      return true;
+    }
+    NodeId view = match_op(g, mask, OP_VIEW_COPY);
+    if (!view)
+      return false;
+    mask = node_value(g, view, 0);
+  }
+}
+
 static void trace(Import *im, Element *e) {
   const Graph *g = im->g;
   const SymInt *values;
@@ -97,6 +120,8 @@ static void trace(Import *im, Element *e) {
     if (value_ints(im, e->v, &values, &count)) {
       e->known = true;
       e->size = values[e->at];
+    } else if (op != OP_NONE && is_count(im, n, &e->size)) {
+      e->known = true;
     } else if (op == OP_CAT) {
       if (!into_part(g, n, e))
         return;
@@ -194,4 +219,14 @@ bool data_sizes(Import *im, ValueId list, uint32_t first, const char *what, Shap
   for (uint32_t i = 0; i < shape->rank && import_ok(im); i++)
     shape->d[i] = read_element(im, &elements[i], most[i]);
   return true;
+}
+
+ValueId found_rows(Import *im, ValueId x) {
+  FoundRows *found = &im->state->found_rows[x % FOUND_ROWS];
+  if (import_ok(im) && found->mask == x && x)
+    return found->rows;
+  ValueId rows = ex_unary(im, OP_NONZERO, x);
+  if (import_ok(im) && im->frame->depth == 0) /* what is found in a branch is known only there */
+    *found = (FoundRows){x, rows};
+  return rows;
 }

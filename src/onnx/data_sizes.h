@@ -18,5 +18,8 @@ ValueId fail_unbounded(Import *im, uint32_t i, uint32_t dims, const char *what);
 bool data_sizes(Import *im, ValueId list, uint32_t first, const char *what, Shape *shape);
 /* A scalar tensor as a size of at most `most`, read while running unless it is known. */
 SymInt data_size(Import *im, ValueId scalar, int64_t most);
+/* The positions of the elements of x that are not zero, a row each. Of one tensor they are found
+ * once, so that their number is one symbol. */
+ValueId found_rows(Import *im, ValueId x);
 
 #endif

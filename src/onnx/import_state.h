@@ -74,6 +74,12 @@ typedef struct KnownRow {
 } KnownRow;
 enum { KNOWN_ROWS = 64 };
 
+/* What the last masks of the main graph were searched for, see found_rows(). */
+typedef struct FoundRows {
+  ValueId mask, rows;
+} FoundRows;
+enum { FOUND_ROWS = 64 };
+
 typedef struct ImportState {
   Fold fold;
   Arena arena;
@@ -85,6 +91,7 @@ typedef struct ImportState {
   uint32_t inner_capacity, inner_count;
   NodeNames node_names;
   KnownRow known_rows[KNOWN_ROWS];
+  FoundRows found_rows[FOUND_ROWS];
   uint32_t frame_count;
   uint32_t inlined;       /* nodes of functions and subgraphs so far */
   uint32_t trials;        /* within each other, see control_try */

@@ -72,7 +72,6 @@ static EtcStatus prepare(Session *s, void *unused) {
   (void)unused;
   s->cache.mapped.fd = -1;
   arena_init(&s->arena);
-  s->program.sqnr = NAN;
   diag_sink_init(&s->sink);
   files_read_init(&s->files);
   s->sink.files = &s->files;
@@ -128,7 +127,8 @@ static EtcStatus release(Session *s, void *unused) {
   for (uint32_t i = 0; i < s->layer_count; i++)
     options_release(&s->layers[i]->options);
   file_unmap(&s->cache.mapped);
-  file_unmap(&s->cache.mapped_map);
+  for (int i = 0; i < CACHE_SIDES; i++)
+    file_unmap(&s->cache.sides[i].mapped);
   strbuf_release(&s->cache.options);
   xfree(p->methods);
   xfree(p->sources);

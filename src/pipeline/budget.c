@@ -15,13 +15,6 @@ static const struct {
 #include "pipeline/budget.def"
 };
 
-/* What a method has of its own; file, constants and SQNR are of the program. */
-static const bool of_method[BUDGET_KEYS] = {
-    [BUDGET_ARENA_TOTAL] = true,     [BUDGET_ARENA] = true,     [BUDGET_KERNELS] = true,
-    [BUDGET_KERNEL_CALLS] = true,    [BUDGET_DELEGATES] = true, [BUDGET_DELEGATE_CODE] = true,
-    [BUDGET_DELEGATE_MEMORY] = true, [BUDGET_OUTSIDE] = true,   [BUDGET_TIME] = true,
-};
-
 /* What others call a key. */
 static const struct {
   const char *word, *key;
@@ -166,61 +159,50 @@ static EtcStatus read_limits(YamlReader *r, Budget *b, BudgetKey key, StrView me
   return add_limit(r, b, key, name, method);
 }
 
-/* KEY: LIMIT or KEY: {NAME: LIMIT, …} of one method. */
-static EtcStatus read_method_key(YamlReader *r, Budget *b, StrView method) {
-  StrView text = {0};
+/* KEY: LIMIT or KEY: {NAME: LIMIT, …} */
+static EtcStatus read_key(YamlReader *r, Budget *b, StrView key_text, StrView method) {
   BudgetKey key = 0;
-  EtcStatus status = yaml_scalar(r, "a key", &text);
-  if (status == ETC_OK)
-    status = find_group(r, text, &key);
-  if (status == ETC_OK && !of_method[key])
-    return yaml_wrong(r, "give it outside of 'methods'",
-                      "%s is of the program as a whole, not of a method", keys[key].group);
+  EtcStatus status = find_group(r, key_text, &key);
   if (status == ETC_OK)
     status = yaml_next(r);
   return status == ETC_OK ? read_limits(r, b, key, method) : status;
 }
 
-/* METHOD: {KEY: LIMIT, …} */
-static EtcStatus read_method(YamlReader *r, Budget *b) {
-  StrView method = {0};
-  EtcStatus status = yaml_scalar(r, "the name of a method", &method);
-  if (status == ETC_OK)
-    status = yaml_next(r);
-  if (status == ETC_OK && r->event.type != YAML_MAPPING_START_EVENT)
-    return yaml_wrong(r, "write 'methods: {NAME: {arena: 64K}}'",
-                      "expected limits of method '" SV_FMT "'", SV_ARG(method));
-  while (yaml_more(r, &status))
-    status = read_method_key(r, b, method);
+typedef struct MethodReader {
+  YamlReader *yaml;
+  Budget *budget;
+} MethodReader;
+
+static EtcStatus read_method(void *reader, StrView method) {
+  const MethodReader *m = reader;
+  EtcStatus status = ETC_OK;
+  while (yaml_more(m->yaml, &status)) {
+    StrView key = {0};
+    status = yaml_scalar(m->yaml, "a key", &key);
+    if (status == ETC_OK)
+      status = read_key(m->yaml, m->budget, key, method);
+  }
   return status;
 }
 
 static EtcStatus read_methods(YamlReader *r, Budget *b) {
+  MethodReader m = {r, b};
   EtcStatus status = yaml_next(r);
-  if (status == ETC_OK && r->event.type != YAML_MAPPING_START_EVENT)
-    return yaml_wrong(r, "write 'methods: {NAME: {arena: 64K}}'", "expected methods by name");
-  while (yaml_more(r, &status))
-    status = read_method(r, b);
-  return status;
+  return status == ETC_OK ? yaml_methods(r, "{arena: 64K}", read_method, &m) : status;
 }
 
-static EtcStatus read_key(YamlReader *r, Budget *b) {
-  StrView text = {0};
-  BudgetKey key = 0;
-  EtcStatus status = yaml_scalar(r, "a key", &text);
-  if (status == ETC_OK && sv_eq(text, SV("methods")))
+static EtcStatus read_entry(YamlReader *r, Budget *b) {
+  StrView key = {0};
+  EtcStatus status = yaml_scalar(r, "a key", &key);
+  if (status == ETC_OK && sv_eq(key, SV("methods")))
     return read_methods(r, b);
-  if (status == ETC_OK)
-    status = find_group(r, text, &key);
-  if (status == ETC_OK)
-    status = yaml_next(r);
-  return status == ETC_OK ? read_limits(r, b, key, SV("")) : status;
+  return status == ETC_OK ? read_key(r, b, key, SV("")) : status;
 }
 
 static EtcStatus read_all(YamlReader *r, Budget *b) {
   EtcStatus status = yaml_begin(r, "a budget is a mapping of limits, as in 'file: 512K'");
   while (yaml_more(r, &status))
-    status = read_key(r, b);
+    status = read_entry(r, b);
   if (status == ETC_OK && b->count == 0)
     return yaml_wrong(r, "add one, as in 'file: 512K'", "the budget has no limit");
   return status == ETC_OK ? yaml_end(r) : status;
@@ -244,9 +226,11 @@ EtcStatus budget_read(Session *s, const char *path, Budget **out) {
   return status;
 }
 
-const BudgetLimit *budget_limit(const Budget *b, BudgetKey key) {
-  for (uint32_t i = 0; b && i < b->count; i++)
-    if (b->limits[i].key == key)
-      return &b->limits[i];
+const BudgetLimit *budget_limit(const Budget *b, BudgetKey key, StrView method) {
+  for (uint32_t i = 0; b && i < b->count; i++) {
+    const BudgetLimit *limit = &b->limits[i];
+    if (limit->key == key && (!limit->method.size || sv_eq(limit->method, method)))
+      return limit;
+  }
   return NULL;
 }

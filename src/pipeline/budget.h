@@ -44,17 +44,15 @@ typedef struct Budget {
 /* Reads the file. Reported with line and column (DIAG_BUDGET_FILE): what is no YAML, unknown keys
  * (with the nearest), keys that come twice, values of another unit. */
 EtcStatus budget_read(Session *s, const char *path, Budget **out);
-/* The limit of that key; NULL where the budget has none. */
-const BudgetLimit *budget_limit(const Budget *b, BudgetKey key);
+/* A limit of that key on the method or on the whole program; NULL where the budget has none. */
+const BudgetLimit *budget_limit(const Budget *b, BudgetKey key, StrView method);
 
-/* What only lowering knows. */
+/* What only lowering knows of a method. */
 typedef struct BudgetMeasures {
-  double sqnr;       /* dB, the least of all outputs; NaN, which is within no limit: not measured */
+  double sqnr;       /* dB, the least of its outputs; NaN: not measured */
   const char *worst; /* the nodes that cost most of it */
-  /* By method, as far as there are times: ms (budget_time.h), and the nodes that take most. */
-  const double *times;
-  const char *const *slow;
-  uint32_t time_count;
+  double time;       /* ms (budget_time.h) */
+  const char *slow;  /* the nodes that take most of it */
 } BudgetMeasures;
 
 /* A limit and what the program has. */
@@ -72,10 +70,12 @@ typedef struct BudgetResult {
   uint32_t over;   /* rows that are */
 } BudgetResult;
 
-/* names: as for pte_size. measures: NULL for a program that is only read. A method or an
- * arena that the program does not have is reported (DIAG_BUDGET_FILE). */
+/* names: as for pte_size. measures: of the methods that were lowered, which are the first of the
+ * program; NULL for a program that is only read. A method or an arena that the program does not
+ * have is reported (DIAG_BUDGET_FILE). */
 EtcStatus budget_check(Session *s, const Budget *b, const PteProgram *p, const PteSize *size,
-                       const PteNames *names, const BudgetMeasures *measures, BudgetResult *out);
+                       const PteNames *names, const BudgetMeasures *measures,
+                       uint32_t measure_count, BudgetResult *out);
 /* A table, one line a limit: "arena.sram  256.0 KiB  300.0 KiB  44.0 KiB over  …". */
 void budget_text(const BudgetResult *r, StrBuf *out);
 /* The same as a member of an object that is open. */

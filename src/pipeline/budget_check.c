@@ -14,7 +14,8 @@ typedef struct Check {
   const PteProgram *p;
   const PteSize *size;
   const PteNames *names;
-  const BudgetMeasures *measures;
+  const BudgetMeasures *measures; /* by method; NULL: none */
+  uint32_t measure_count;
   uint32_t first, end; /* the methods that the present limit is of */
 } Check;
 
@@ -39,11 +40,11 @@ static bool is_weight(PtePartKind kind) {
 }
 
 /* Layers of the file, or of its weights. */
-static const char *largest_layers(const Check *c, bool weights) {
+static const char *largest_layers(const Check *c, const PteSize *flash, bool weights) {
   StrBuf text;
   strbuf_init(&text);
-  for (uint32_t i = 0, shown = 0; i < c->size->layer_count && shown < SHOWN; i++) {
-    const PteLayer *layer = &c->size->layers[i];
+  for (uint32_t i = 0, shown = 0; i < flash->layer_count && shown < SHOWN; i++) {
+    const PteLayer *layer = &flash->layers[i];
     PtePartKind kind = layer->parts->kind;
     if (weights ? !is_weight(kind) : kind == PTE_PART_PADDING)
       continue;
@@ -51,16 +52,23 @@ static const char *largest_layers(const Check *c, bool weights) {
                 layer->bytes);
     shown++;
   }
-  if (weights && c->size->external)
-    append_item(&text, SV("in a file of their own"), c->size->external);
+  if (weights && flash->external)
+    append_item(&text, SV("in a file of their own"), flash->external);
   return keep(c, &text);
 }
 
-static void check_weights(const Check *c, BudgetRow *row) {
-  row->actual = (double)c->size->external;
+/* The file, or the weights, of the program or of what one method needs of them. */
+static void check_flash(const Check *c, BudgetRow *row) {
+  bool weights = row->limit->key == BUDGET_CONSTANTS, one = row->limit->method.size != 0;
+  PteSize own;
+  if (one)
+    own = pte_size_flash(c->p, c->names, c->first, &c->s->arena);
+  const PteSize *flash = one ? &own : c->size;
+  row->actual = weights ? (double)flash->external : 0;
   for (PtePartKind k = 0; k < PTE_PART_KINDS; k++)
-    row->actual += is_weight(k) ? (double)c->size->totals[k] : 0;
-  row->why = largest_layers(c, true);
+    if (weights ? is_weight(k) : !one || k != PTE_PART_PADDING)
+      row->actual += (double)flash->totals[k];
+  row->why = largest_layers(c, flash, weights);
 }
 
 /* --- arenas --- */
@@ -244,10 +252,21 @@ static void check_delegate_memory(const Check *c, BudgetRow *row) {
 
 /* That of the slowest method. */
 static void check_time(const Check *c, BudgetRow *row) {
-  for (uint32_t i = c->first; i < c->end && i < c->measures->time_count; i++)
-    if (c->measures->times[i] > row->actual) {
-      row->actual = c->measures->times[i];
-      row->why = c->measures->slow[i];
+  for (uint32_t i = c->first; i < c->end && i < c->measure_count; i++)
+    if (c->measures[i].time > row->actual) {
+      row->actual = c->measures[i].time;
+      row->why = c->measures[i].slow;
+    }
+}
+
+/* That of the worst method; NaN, which is within no limit, where none was measured. */
+static void check_sqnr(const Check *c, BudgetRow *row) {
+  row->actual = NAN;
+  row->why = "no output of floats was compared";
+  for (uint32_t i = c->first; i < c->end && i < c->measure_count; i++)
+    if (!isnan(c->measures[i].sqnr) && !(c->measures[i].sqnr >= row->actual)) {
+      row->actual = c->measures[i].sqnr;
+      row->why = c->measures[i].worst;
     }
 }
 
@@ -256,8 +275,7 @@ static void check_measure(const Check *c, BudgetRow *row) {
   if (!row->known) {
     row->why = "only 'etc lower' knows it";
   } else if (row->limit->key == BUDGET_SQNR) {
-    row->actual = c->measures->sqnr;
-    row->why = c->measures->worst;
+    check_sqnr(c, row);
   } else {
     check_time(c, row);
   }
@@ -268,11 +286,8 @@ static EtcStatus check_row(const Check *c, BudgetRow *row) {
   row->why = "";
   switch (row->limit->key) {
   case BUDGET_FILE:
-    row->actual = (double)c->p->file.size;
-    row->why = largest_layers(c, false);
-    break;
   case BUDGET_CONSTANTS:
-    check_weights(c, row);
+    check_flash(c, row);
     break;
   case BUDGET_ARENA_TOTAL:
   case BUDGET_ARENA:
@@ -326,8 +341,14 @@ static EtcStatus select_methods(Check *c, const BudgetLimit *limit) {
 }
 
 EtcStatus budget_check(Session *s, const Budget *b, const PteProgram *p, const PteSize *size,
-                       const PteNames *names, const BudgetMeasures *measures, BudgetResult *out) {
-  Check c = {.s = s, .p = p, .size = size, .names = names, .measures = measures};
+                       const PteNames *names, const BudgetMeasures *measures,
+                       uint32_t measure_count, BudgetResult *out) {
+  Check c = {.s = s,
+             .p = p,
+             .size = size,
+             .names = names,
+             .measures = measures,
+             .measure_count = measure_count};
   *out = (BudgetResult){.budget = b, .rows = ARENA_ARRAY(&s->arena, BudgetRow, b->count)};
   for (uint32_t i = 0; i < b->count; i++) {
     out->rows[i].limit = &b->limits[i];

@@ -76,7 +76,8 @@ static const char *slow_text(const Graph *g, const Slow slow[SHOWN], Arena *aren
                        : node_place(g, n).node;
     strbuf_append(&text, i ? SV(", ") : SV(""));
     strbuf_append_printable(&text, name.size ? name : op_schema(node_cget(g, n)->op)->full);
-    strbuf_printf(&text, " %.1f ms", slow[i].time / 1e6);
+    strbuf_append_char(&text, ' ');
+    strbuf_append_time(&text, slow[i].time);
   }
   const char *kept = arena_strdup(arena, (StrView){strbuf_cstr(&text), text.size});
   strbuf_release(&text);

@@ -14,6 +14,14 @@
 
 enum { HASH_CHARS = 32, MAX_ENTRY = 1 << 16 };
 
+static const StrView side_names[] = {[CACHE_MAP] = {"map", 3}, [CACHE_EXTERNAL] = {"external", 8}};
+static const char *const side_endings[] = {[CACHE_MAP] = "json", [CACHE_EXTERNAL] = "ptd"};
+
+/* The file that the user wants; NULL: none. */
+static const char *side_output(const Session *s, int side) {
+  return side == CACHE_MAP ? s->map : s->external;
+}
+
 /* --- the key --- */
 
 static void append_hash(StrBuf *out, const void *data, uint64_t size) {
@@ -115,7 +123,8 @@ static Status make_key(Session *s) {
   strbuf_init(&key);
   append_text(&text, SV("etc " ETC_VERSION " " ETC_SOURCE_HASH));
   strbuf_append(&text, (StrView){s->cache.options.data, s->cache.options.size});
-  append_text(&text, s->map ? SV("map") : SV(""));
+  for (int i = 0; i < CACHE_SIDES; i++)
+    append_text(&text, side_output(s, i) ? side_names[i] : SV(""));
   append_constants(s, &text);
   Status status = append_sources(s, &text);
   if (status == STATUS_OK)
@@ -123,8 +132,10 @@ static Status make_key(Session *s) {
   append_hash(&key, text.data, text.size);
   s->cache.program = arena_printf(&s->arena, "%s/%s.pte", s->cache.folder, strbuf_cstr(&key));
   s->cache.entry = arena_printf(&s->arena, "%s/%s.txt", s->cache.folder, strbuf_cstr(&key));
-  s->cache.map =
-      s->map ? arena_printf(&s->arena, "%s/%s.json", s->cache.folder, strbuf_cstr(&key)) : NULL;
+  for (int i = 0; i < CACHE_SIDES; i++)
+    if (side_output(s, i))
+      s->cache.sides[i].path =
+          arena_printf(&s->arena, "%s/%s.%s", s->cache.folder, strbuf_cstr(&key), side_endings[i]);
   s->cache.files = s->files.paths.count;
   strbuf_release(&text);
   strbuf_release(&key);
@@ -159,9 +170,17 @@ static bool take_line(StrView *text, StrView name, StrView *value) {
   return true;
 }
 
+static bool take_hash(StrView *text, StrView name, StrView *hash) {
+  return take_line(text, name, hash) && hash->size == HASH_CHARS;
+}
+
+typedef struct Hashes {
+  StrView program, sides[CACHE_SIDES];
+} Hashes;
+
 /* The text without its first line, "check HASH", which is the hash of the rest; and the hashes of
- * the program and, if there is one, of the map out of the lines behind it. */
-static bool read_entry(StrView text, bool with_map, StrView *hash, StrView *map, StrView *summary) {
+ * the program and of what is kept beside it out of the lines behind it. */
+static bool read_entry(const Session *s, StrView text, Hashes *hashes, StrView *summary) {
   StrView check;
   StrBuf expected;
   strbuf_init(&expected);
@@ -169,8 +188,9 @@ static bool read_entry(StrView text, bool with_map, StrView *hash, StrView *map,
   if (whole)
     append_hash(&expected, text.data, text.size);
   whole = whole && sv_eq_str(check, strbuf_cstr(&expected)) &&
-          take_line(&text, SV("program"), hash) && hash->size == HASH_CHARS &&
-          (!with_map || (take_line(&text, SV("map"), map) && map->size == HASH_CHARS));
+          take_hash(&text, SV("program"), &hashes->program);
+  for (int i = 0; i < CACHE_SIDES; i++)
+    whole = whole && (!side_output(s, i) || take_hash(&text, side_names[i], &hashes->sides[i]));
   strbuf_release(&expected);
   *summary = text;
   return whole;
@@ -185,9 +205,24 @@ static bool has_hash(const MappedFile *file, StrView hash) {
   return same;
 }
 
+static Status read_sides(Session *s, const Hashes *hashes) {
+  for (int i = 0; i < CACHE_SIDES; i++) {
+    CacheSide *side = &s->cache.sides[i];
+    if (!side->path)
+      continue;
+    TRY(map_own(s, &side->mapped, side->path));
+    if (!has_hash(&side->mapped, hashes->sides[i]))
+      return damaged(s, side->path,
+                     i == CACHE_MAP ? "the map is not the one that was kept"
+                                    : "the weights are not those that were kept");
+  }
+  return STATUS_OK;
+}
+
 static Status read_kept(Session *s) {
   MappedFile file;
-  StrView hash, map = {0}, summary;
+  Hashes hashes = {0};
+  StrView summary;
   TRY(map_own(s, &file, s->cache.entry));
   if (file.size >= MAX_ENTRY) {
     file_unmap(&file);
@@ -196,24 +231,24 @@ static Status read_kept(Session *s) {
   StrView text = {arena_strdup(&s->arena, (StrView){(const char *)file.data, (size_t)file.size}),
                   (size_t)file.size};
   file_unmap(&file);
-  if (!read_entry(text, s->cache.map != NULL, &hash, &map, &summary) ||
-      !session_summary_read(s, summary))
+  if (!read_entry(s, text, &hashes, &summary) || !session_summary_read(s, summary))
     return damaged(s, s->cache.entry, "its text is not the one that was written");
   TRY(map_own(s, &s->cache.mapped, s->cache.program));
-  if (!has_hash(&s->cache.mapped, hash))
+  if (!has_hash(&s->cache.mapped, hashes.program))
     return damaged(s, s->cache.program, "the program is not the one that was kept");
-  if (!s->cache.map)
-    return STATUS_OK;
-  TRY(map_own(s, &s->cache.mapped_map, s->cache.map));
-  if (!has_hash(&s->cache.mapped_map, map))
-    return damaged(s, s->cache.map, "the map is not the one that was kept");
-  return STATUS_OK;
+  return read_sides(s, &hashes);
 }
 
 static Status make_folder(Session *s) {
   const char *folder = s->cache.folder;
   if (mkdir(folder, 0777) == 0 || file_is_folder(folder))
     return STATUS_OK;
+  if (errno == EEXIST) {
+    Diag *d = diag_begin(&s->sink, DIAG_FILE_WRITE, diag_file(folder));
+    diag_message(d, "the cache '%s' is a file, not a folder", folder);
+    diag_hint(d, "give --cache a folder; it is made when it is not there");
+    return diag_end(d);
+  }
   return diag_report(&s->sink, DIAG_FILE_WRITE, diag_file(folder),
                      "cannot make the folder '%s' for the cache: %s", folder, strerror(errno));
 }
@@ -227,6 +262,13 @@ static Status check_writable(Session *s) {
                      "the program is not kept in the cache '%s': %s", folder, strerror(errno));
 }
 
+static bool is_there(const Session *s) {
+  bool all = access(s->cache.entry, F_OK) == 0 && access(s->cache.program, F_OK) == 0;
+  for (int i = 0; i < CACHE_SIDES; i++)
+    all = all && (!s->cache.sides[i].path || access(s->cache.sides[i].path, F_OK) == 0);
+  return all;
+}
+
 Status session_cache_find(Session *s, bool *hit) {
   *hit = false;
   if (!s->cache.folder)
@@ -234,8 +276,7 @@ Status session_cache_find(Session *s, bool *hit) {
   TRY(make_folder(s));
   TRY(make_key(s));
   s->cache.warnings = s->sink.warnings;
-  if (access(s->cache.entry, F_OK) != 0 || access(s->cache.program, F_OK) != 0 ||
-      (s->cache.map && access(s->cache.map, F_OK) != 0))
+  if (!is_there(s))
     return check_writable(s);
   TRY(read_kept(s));
   TRY(files_read_unchanged(&s->files, &s->sink));
@@ -249,14 +290,27 @@ const char *session_cache_path(const Session *s) {
   return s->cache.writable && same ? s->cache.program : NULL;
 }
 
-static Status keep_map(Session *s, StrBuf *text) {
-  MappedFile map;
-  TRY(instruction_map_write(s, s->cache.map));
-  TRY(map_own(s, &map, s->cache.map));
-  strbuf_append(text, SV("map "));
-  append_hash(text, map.data, map.size);
+const char *session_cache_external(const Session *s) {
+  return session_cache_path(s) ? s->cache.sides[CACHE_EXTERNAL].path : NULL;
+}
+
+static void append_hash_line(StrBuf *text, StrView name, const MappedFile *file) {
+  strbuf_append(text, name);
+  strbuf_append_char(text, ' ');
+  append_hash(text, file->data, file->size);
   strbuf_append_char(text, '\n');
-  file_unmap(&map);
+}
+
+static Status keep_sides(Session *s, StrBuf *text) {
+  for (int i = 0; i < CACHE_SIDES; i++) {
+    CacheSide *side = &s->cache.sides[i];
+    if (!side->path)
+      continue;
+    if (i == CACHE_MAP)
+      TRY(instruction_map_write(s, side->path));
+    TRY(map_own(s, &side->mapped, side->path));
+    append_hash_line(text, side_names[i], &side->mapped);
+  }
   return STATUS_OK;
 }
 
@@ -266,10 +320,8 @@ Status session_cache_keep(Session *s) {
   TRY(map_own(s, &s->cache.mapped, s->cache.program));
   strbuf_init(&text);
   strbuf_init(&whole);
-  strbuf_append(&text, SV("program "));
-  append_hash(&text, s->cache.mapped.data, s->cache.mapped.size);
-  strbuf_append_char(&text, '\n');
-  Status status = s->cache.map ? keep_map(s, &text) : STATUS_OK;
+  append_hash_line(&text, SV("program"), &s->cache.mapped);
+  Status status = keep_sides(s, &text);
   session_summary_write(s, &text);
   strbuf_append(&whole, SV("check "));
   append_hash(&whole, text.data, text.size);
@@ -283,12 +335,17 @@ Status session_cache_keep(Session *s) {
   return status;
 }
 
-Status session_cache_deliver_map(Session *s) {
-  const MappedFile *map = &s->cache.mapped_map;
-  if (!s->cache.map)
-    return STATUS_OK;
-  return atomic_file_whole(&s->arena, &s->sink, s->map,
-                           (StrView){(const char *)map->data, (size_t)map->size});
+Status session_cache_deliver_sides(Session *s) {
+  for (int i = 0; i < CACHE_SIDES; i++) {
+    AtomicFile out;
+    const MappedFile *kept = &s->cache.sides[i].mapped;
+    if (!s->cache.sides[i].path)
+      continue;
+    TRY(atomic_file_open(&out, &s->arena, &s->sink, side_output(s, i)));
+    atomic_file_copy(&out, kept, 0, kept->size);
+    TRY(atomic_file_commit(&out, s->sync));
+  }
+  return STATUS_OK;
 }
 
 Status session_cache_deliver(Session *s, const char *output) {

@@ -2,10 +2,11 @@
  *
  * The key is a hash of the version and the sources of etc, of the options that count, and of the
  * contents of every file that is read; names and places of files do not count. An entry is
- * KEY.pte, the program, KEY.json, its map if --map was given (which is a part of the key), and
- * KEY.txt with their hashes and the figures of the summary, which is written last: without it there
- * is no entry. Both appear whole or not at all, so any number of processes
- * may share a folder; two that make the same entry write the same bytes.
+ * KEY.pte, the program, KEY.json, its map, and KEY.ptd, its weights, if --map and
+ * --external-weights were given (which is a part of the key), and KEY.txt with their hashes and the
+ * figures of the summary, which is written last: without it there is no entry. Both appear whole or
+ * not at all, so any number of processes may share a folder; two that make the same entry write the
+ * same bytes.
  *
  * Models are imported before the folder is asked, since only then all that is read is known: what
  * is wrong with a model or an option is said in any case. A lowering that warns later than that is
@@ -25,8 +26,11 @@ Status session_cache_find(Session *s, bool *hit);
 const char *session_cache_path(const Session *s);
 /* After the program was written there: makes it an entry. */
 Status session_cache_keep(Session *s);
-/* After a hit: copies the map of the entry to the file of --map; nothing without one. */
-Status session_cache_deliver_map(Session *s);
+/* Likewise for the file of --external-weights; NULL without one, too. */
+const char *session_cache_external(const Session *s);
+/* After a hit, or when it was kept: copies what the entry has beside the program (a map, weights)
+ * to where the user wants it. */
+Status session_cache_deliver_sides(Session *s);
 /* Copies the program of the entry to the output. */
 Status session_cache_deliver(Session *s, const char *output);
 

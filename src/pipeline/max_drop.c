@@ -21,6 +21,7 @@ typedef struct Candidate {
 
 typedef struct Search {
   Session *s;
+  Method *method;
   MethodOptions *options;
   Graph *g;
   const Graph *plain;
@@ -180,12 +181,8 @@ static void mark(Search *r, uint32_t kept) {
   r->options->quantize.kept = floats;
 }
 
-/* What a budget is told: the least of all methods, and the nodes that are quantized and cost most.
- */
+/* What a budget is told: the SQNR, and the nodes that are quantized and cost most. */
 static void record(const Search *r, uint32_t kept) {
-  Program *p = &r->s->program;
-  if (!isnan(p->sqnr) && !(r->sqnr < p->sqnr))
-    return;
   StrBuf text;
   strbuf_init(&text);
   for (uint32_t i = kept; i < r->count && i < kept + WORST_MAX; i++) {
@@ -193,8 +190,8 @@ static void record(const Search *r, uint32_t kept) {
     write_node(r, r->list[i].node, &text);
     strbuf_printf(&text, " %.1f dB", r->list[i].own);
   }
-  p->sqnr = r->sqnr;
-  p->worst = arena_strdup(&r->s->arena, (StrView){strbuf_cstr(&text), text.size});
+  r->method->sqnr = r->sqnr;
+  r->method->worst = arena_strdup(&r->s->arena, (StrView){strbuf_cstr(&text), text.size});
   strbuf_release(&text);
 }
 
@@ -215,10 +212,10 @@ static Status measure(Search *r) {
 
 /* Runs it with a copy of the method's graph as it is before nodes are quantized; the graph is what
  * it was then. */
-static Status with_plain(Session *s, const Method *m, Status run(Search *r)) {
+static Status with_plain(Session *s, Method *m, Status run(Search *r)) {
   static const char *const before[] = {"spell_linear", "equalize"};
   Graph *g = m->graph;
-  Search r = {.s = s, .options = m->options, .g = g};
+  Search r = {.s = s, .method = m, .options = m->options, .g = g};
   arena_init(&r.arena);
   m->options->quantize.kept = NULL;
   const Graph *original = graph_snapshot(g, &r.arena);
@@ -231,6 +228,6 @@ static Status with_plain(Session *s, const Method *m, Status run(Search *r)) {
   return status;
 }
 
-Status session_find_kept(Session *s, const Method *m) { return with_plain(s, m, find_kept); }
+Status session_find_kept(Session *s, Method *m) { return with_plain(s, m, find_kept); }
 
-Status session_measure_sqnr(Session *s, const Method *m) { return with_plain(s, m, measure); }
+Status session_measure_sqnr(Session *s, Method *m) { return with_plain(s, m, measure); }

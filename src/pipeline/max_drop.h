@@ -10,9 +10,9 @@ EtcStatus session_set_max_drop(Session *s, StrView value);
  * m->options->quantize.kept as many nodes as it takes, those whose own SQNR is least first, and
  * says in s->program.kept_text which. The graph is as before. Errors (reported): of the samples and
  * the passes; no output of floats, or none that is near enough whatever is left in floats. */
-Status session_find_kept(Session *s, const Method *m);
+Status session_find_kept(Session *s, Method *m);
 /* Compares the method with everything quantized that is to be, on the samples of --calibrate:
- * Program.sqnr and worst, of all methods the least. The graph stays as it is. */
-Status session_measure_sqnr(Session *s, const Method *m);
+ * Method.sqnr and worst. The graph stays as it is. */
+Status session_measure_sqnr(Session *s, Method *m);
 
 #endif

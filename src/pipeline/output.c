@@ -48,6 +48,7 @@ typedef struct Whole {
   Session *s;
   const char *output;
   const InstructionMap *maps;
+  bool kept; /* in the cache, which the map comes out of then */
 } Whole;
 
 /* Before the program gets its name. */
@@ -60,7 +61,7 @@ static Status check_whole(void *user, AtomicFile *file) {
 /* Then, so that none of them is missing where there is a program. */
 static Status write_beside(void *user, AtomicFile *file) {
   const Whole *w = user;
-  if (w->s->map)
+  if (w->s->map && !w->kept)
     TRY(instruction_map_write(w->s, w->s->map));
   TRY(bundles_write(w->s, file, w->output));
   TRY(session_report_write(w->s, w->output));
@@ -91,14 +92,14 @@ Status session_emit(Session *s, const char *output) {
   TRY(session_report_open(s));
   InstructionMap *maps =
       ARENA_ARRAY(&s->arena, InstructionMap, (size_t)s->program.method_count + 1);
-  const char *kept = session_cache_path(s);
-  Whole whole = {s, output, maps};
+  const char *kept = session_cache_path(s), *external = session_cache_external(s);
+  Whole whole = {s, output, maps, kept != NULL};
   TRY(pte_emit(graphs, s->program.method_count, &s->sink, kept ? kept : output,
                (EmitOptions){.maps = maps,
                              .whole = check_whole,
                              .beside = write_beside,
                              .whole_user = &whole,
-                             .external = s->external,
+                             .external = external ? external : s->external,
                              .deliver = s->deliver,
                              .deliver_user = s->deliver_user,
                              .sync = s->sync,
@@ -110,6 +111,7 @@ Status session_emit(Session *s, const char *output) {
                                              : NULL}));
   if (kept) {
     TRY(session_cache_keep(s));
+    TRY(session_cache_deliver_sides(s));
     TRY(session_cache_deliver(s, output));
   }
   return STATUS_OK;
@@ -118,6 +120,6 @@ Status session_emit(Session *s, const char *output) {
 Status session_emit_kept(Session *s, const char *output) {
   TRY(session_check_overwrites(s, output));
   TRY(write_depfile(s, output));
-  TRY(session_cache_deliver_map(s));
+  TRY(session_cache_deliver_sides(s));
   return session_cache_deliver(s, output);
 }

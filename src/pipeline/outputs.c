@@ -85,7 +85,8 @@ EtcStatus session_check_outputs(Session *s, const char *output) {
   if (s->cache.folder && s->cache.extra_output)
     return session_usage(
         s, "--cache", arena_printf(&s->arena, "leave out --cache or --%s", s->cache.extra_output),
-        "the cache keeps programs and maps, and not what --%s adds", s->cache.extra_output);
+        "the cache keeps programs, maps and external weights, and not what --%s adds",
+        s->cache.extra_output);
   EtcStatus status = strcmp(output, "-") == 0 ? check_stdout(s) : ETC_OK;
   return status == ETC_OK ? check_names(s, output) : status;
 }

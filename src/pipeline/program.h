@@ -32,6 +32,8 @@ typedef struct Method {
   struct BundleSuite *suite;     /* test cases, or NULL */
   struct QuantizeErrors *errors; /* what --report measured, or NULL */
   struct ReportMethod *report;   /* what --report keeps of the stages, or NULL */
+  double sqnr;       /* dB, the least of the outputs on the samples; NaN: not measured */
+  const char *worst; /* the nodes that cost most of it */
 } Method;
 
 typedef struct Program {
@@ -43,8 +45,6 @@ typedef struct Program {
   int *constant_priorities;  /* of the layers that name them, by constant */
   uint32_t constant_count, constant_capacity;
   const char *kept_text;      /* what --max-drop left in floats, or NULL */
-  double sqnr;                /* dB, the least of the outputs on the samples; NaN: not measured */
-  const char *worst;          /* the nodes that cost most of it */
   Facts facts;                /* recorded by the stages */
   EmitFigures written;        /* after the stage emit */
   const InstructionMap *maps; /* likewise: by method, which node each instruction is of */

@@ -187,30 +187,21 @@ static EtcStatus read_key(Reader *r, StrView *key) {
 /* KEY: VALUE pairs up to the end of a mapping. */
 static EtcStatus read_mapping(Reader *r);
 
-/* NAME: {KEY: VALUE, …} pairs, a section for each method. */
+static EtcStatus read_method(void *reader, StrView name) {
+  Reader *r = reader;
+  r->method = name.data;
+  r->key_count = 0;
+  EtcStatus status = read_mapping(r);
+  r->method = NULL;
+  return status;
+}
+
+/* Each method has its own keys, which may be those around it, too. */
 static EtcStatus read_methods(Reader *r) {
   StrView outer[MAX_KEYS];
   uint32_t outer_count = r->key_count;
   memcpy(outer, r->keys, outer_count * sizeof *outer);
-  if (r->yaml->event.type != YAML_MAPPING_START_EVENT)
-    return yaml_wrong(r->yaml, NULL,
-                      "expected a mapping of methods, as in 'methods: {forward: {model: m.onnx}}'");
-  EtcStatus status = ETC_OK;
-  while (yaml_more(r->yaml, &status)) {
-    StrView name = {0};
-    status = yaml_scalar(r->yaml, "the name of a method", &name);
-    if (status == ETC_OK)
-      status = yaml_next(r->yaml);
-    if (status == ETC_OK && r->yaml->event.type != YAML_MAPPING_START_EVENT)
-      status = yaml_wrong(r->yaml, NULL,
-                          "expected the options of method '" SV_FMT "', as in '{model: m.onnx}'",
-                          SV_ARG(name));
-    r->method = name.data;
-    r->key_count = 0;
-    if (status == ETC_OK)
-      status = read_mapping(r);
-    r->method = NULL;
-  }
+  EtcStatus status = yaml_methods(r->yaml, "{model: m.onnx}", read_method, r);
   memcpy(r->keys, outer, outer_count * sizeof *outer);
   r->key_count = outer_count;
   return status;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "pipeline/advice.h"
+#include "pipeline/bank_figures.h"
 #include "pipeline/explain.h"
 #include "pipeline/quantize_error.h"
 #include "pipeline/refusals.h"
@@ -203,12 +204,16 @@ static void write_errors(JsonWriter *w, const QuantizeErrors *e) {
 
 static void write_program(Session *s, const char *output, JsonWriter *w) {
   const EmitFigures *written = &s->program.written;
+  BankFigures banks = {0};
   json_key(w, "program");
   json_open_object(w);
   json_named_string(w, "file", path_is_stdin(output) ? SV("<stdout>") : sv_from(output));
   json_named_uint(w, "file_bytes", written->file_bytes);
   json_named_uint(w, "weight_bytes", written->weight_bytes);
   json_named_uint(w, "arena_bytes", written->arena_bytes);
+  for (uint32_t i = 0; i < s->program.method_count; i++)
+    bank_figures_add(&banks, s->program.methods[i].graph);
+  bank_figures_json(&banks, w);
   json_named_uint(w, "kernel_calls", written->kernel_calls);
   json_named_uint(w, "delegate_calls", written->delegate_calls);
   json_close_object(w);

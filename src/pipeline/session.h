@@ -42,17 +42,24 @@ typedef struct SessionReport {
   AtomicFile file;
   bool open;
 } SessionReport;
+/* What is kept beside a program: the file of --map, and that of --external-weights. */
+enum { CACHE_MAP, CACHE_EXTERNAL, CACHE_SIDES };
+
+typedef struct CacheSide {
+  const char *path;  /* in the folder; NULL: the option was not given */
+  MappedFile mapped; /* after a hit or when it was kept */
+} CacheSide;
+
 /* --cache, see cache.h. */
 typedef struct Cache {
   const char *folder;          /* NULL: none */
   StrBuf options;              /* those that count, as they were set */
   const char *extra_output;    /* an option that writes or prints more than the program, or NULL */
   const char *program, *entry; /* paths; after the import */
-  const char *map;             /* the same; NULL without --map */
   const struct Summary *summary; /* after a hit */
   MappedFile mapped;             /* the program, after a hit or when it was kept */
-  MappedFile mapped_map;         /* after a hit */
-  uint32_t files, warnings;      /* that there were when the key was made */
+  CacheSide sides[CACHE_SIDES];
+  uint32_t files, warnings; /* that there were when the key was made */
   bool hit, writable;
 } Cache;
 

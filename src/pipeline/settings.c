@@ -370,7 +370,7 @@ static const Setting settings[] = {
     {"max-drop", session_set_max_drop, true, OF_GRAPHS, GIVEN_MAX_DROP},
     {"plugin", set_plugin, true, .cache = NOT_IN_KEY},
     {"recipe", set_recipe, true, .cache = NOT_IN_KEY},
-    {"external-weights", set_external_weights, true, .cache = BESIDES},
+    {"external-weights", set_external_weights, true, .cache = NOT_IN_KEY},
     {"data", set_data, true},
     {"cache", set_cache, true, .cache = NOT_IN_KEY},
     {"report", session_set_report, true, .cache = BESIDES},

@@ -121,16 +121,29 @@ static EtcStatus check_options(Session *s, const MethodOptions *o) {
   return check_samples(s, o);
 }
 
+/* Whether a method that the limit is of has samples. */
+static bool can_measure(const Session *s, const BudgetLimit *limit) {
+  bool can = false, any = limit->method.size == 0;
+  for (uint32_t i = 0; i < s->program.method_count; i++) {
+    const Method *m = &s->program.methods[i];
+    if (limit->method.size && !sv_eq(limit->method, method_name(m)))
+      continue;
+    any = true;
+    can |= options_samples(m->options) != NULL;
+  }
+  return can || !any; /* a method that is not there is reported with the other limits */
+}
+
 /* A limit of SQNR needs something to compare. */
 static Status check_sqnr(Session *s) {
-  const BudgetLimit *limit = budget_limit(s->budget, BUDGET_SQNR);
-  bool can = limit == NULL;
-  for (uint32_t i = 0; i < s->program.method_count; i++)
-    can |= options_samples(s->program.methods[i].options) != NULL;
-  if (can)
+  const BudgetLimit *limit = NULL;
+  for (uint32_t i = 0; s->budget && !limit && i < s->budget->count; i++)
+    if (s->budget->limits[i].key == BUDGET_SQNR && !can_measure(s, &s->budget->limits[i]))
+      limit = &s->budget->limits[i];
+  if (!limit)
     return STATUS_OK;
   Diag *d = diag_begin(&s->sink, DIAG_BUDGET_FILE, limit->at);
-  diag_message(d, "sqnr cannot be measured without samples");
+  diag_message(d, SV_FMT " cannot be measured without samples", SV_ARG(limit->name));
   diag_hint(d,
             "add --quantize int8 --calibrate DATA.npz, or with another scheme --compare DATA.npz");
   return diag_end(d);

@@ -144,7 +144,8 @@ static void add_method(Session *s, Source *source, Graph *g, MethodOptions *opti
   Program *p = &s->program;
   p->methods = pool_reserve(p->methods, &p->method_capacity, (uint64_t)p->method_count + 1,
                             sizeof *p->methods);
-  p->methods[p->method_count++] = (Method){.graph = g, .source = source, .options = options};
+  p->methods[p->method_count++] =
+      (Method){.graph = g, .source = source, .options = options, .sqnr = NAN, .worst = ""};
 }
 
 void session_enter(Session *s, const Method *m) {

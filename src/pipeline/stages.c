@@ -149,7 +149,7 @@ static Status prepare_quantize(Session *s, Method *m) {
   if (m->options->max_drop > 0)
     TRY(session_find_kept(s, m));
   else if (m->options->pass.quantize && options_samples(m->options) &&
-           budget_limit(s->budget, BUDGET_SQNR))
+           budget_limit(s->budget, BUDGET_SQNR, method_name(m)))
     TRY(session_measure_sqnr(s, m));
   return session_report_quantize(s, m);
 }

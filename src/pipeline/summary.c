@@ -11,6 +11,7 @@
 #include "onnx/file/weights.h"
 #include "ops/delegate.h"
 #include "ops/work.h"
+#include "pipeline/bank_figures.h"
 #include "pipeline/cache.h"
 #include "support/json.h"
 #include "support/keymap.h"
@@ -35,6 +36,7 @@ typedef struct Summary {
   uint64_t packed, workspace;             /* of delegates, estimated */
   uint64_t excess;                        /* of arenas above the least, or ARENA_UNPROVEN */
   uint64_t model_bytes;                   /* files that were read; 0: no ONNX model */
+  BankFigures banks;
   OnnxWeights weights;
   OpWork ops[MAX_OPS];
   uint32_t op_count;
@@ -212,6 +214,11 @@ static void print_text(const Session *s, const char *output, const Summary *f, S
     strbuf_append(out, SV(" more memory"));
   }
   strbuf_append_char(out, '\n');
+  if (f->banks.count) {
+    strbuf_append(out, SV("  banks: "));
+    bank_figures_text(&f->banks, out);
+    strbuf_append_char(out, '\n');
+  }
   print_besides(s, out);
   if (s->program.kept_text)
     strbuf_printf(out, "  quantized: %s\n", s->program.kept_text);
@@ -232,6 +239,7 @@ static void print_json(const Session *s, const char *output, const Summary *f, S
   json_named_uint(&w, "arena_bytes", written->arena_bytes);
   if (f->excess != ARENA_UNPROVEN)
     json_named_uint(&w, "arena_excess_bytes", f->excess);
+  bank_figures_json(&f->banks, &w);
   json_named_uint(&w, "weight_bytes", written->weight_bytes);
   json_named_uint(&w, "kernel_calls", written->kernel_calls);
   json_named_uint(&w, "delegate_calls", written->delegate_calls);
@@ -259,8 +267,10 @@ static uint64_t arena_excess(const Session *s) {
 }
 
 static void gather(const Session *s, Summary *f) {
-  for (uint32_t i = 0; i < s->program.method_count; i++)
+  for (uint32_t i = 0; i < s->program.method_count; i++) {
     add_graph(f, s->program.methods[i].graph);
+    bank_figures_add(&f->banks, s->program.methods[i].graph);
+  }
   f->excess = arena_excess(s);
   f->work = work_plus(f->work, f->kernel_work);
   for (uint32_t i = 0; i < s->program.source_count; i++)
@@ -331,7 +341,9 @@ void session_summary_write(const Session *s, StrBuf *out) {
   strbuf_printf(out, WRITTEN_FORMAT(PRIu64, PRIu32), w->file_bytes, w->arena_bytes, w->weight_bytes,
                 w->kernel_calls, w->delegate_calls);
   strbuf_printf(out, WORK_FORMAT(PRIu64), f.work, f.kernel_work, f.packed, f.workspace, f.excess);
-  strbuf_printf(out, "quantized %s\nnext %s\n", s->program.kept_text ? s->program.kept_text : "",
+  strbuf_append(out, SV("banks"));
+  bank_figures_write(&f.banks, out);
+  strbuf_printf(out, "\nquantized %s\nnext %s\n", s->program.kept_text ? s->program.kept_text : "",
                 strbuf_cstr(&advice));
   strbuf_release(&advice);
 }
@@ -352,9 +364,9 @@ bool session_summary_read(Session *s, StrView text) {
              &w->arena_bytes, &w->weight_bytes, &w->kernel_calls, &w->delegate_calls, &f->work,
              &f->kernel_work, &f->packed, &f->workspace, &f->excess) != 10)
     return false;
-  const char *kept = line_of(s, text, "\nquantized ");
+  const char *kept = line_of(s, text, "\nquantized "), *banks = line_of(s, text, "\nbanks");
   f->advice = line_of(s, text, "\nnext ");
-  if (!kept || !f->advice)
+  if (!kept || !f->advice || !banks || !bank_figures_read(&f->banks, banks))
     return false;
   s->program.kept_text = kept[0] ? kept : NULL;
   s->cache.summary = f;

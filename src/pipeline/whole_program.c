@@ -2,8 +2,6 @@
  * the names of the model. */
 #include "pipeline/whole_program.h"
 
-#include <math.h>
-
 #include "pipeline/budget.h"
 #include "pipeline/budget_time.h"
 #include "pipeline/model_names.h"
@@ -27,18 +25,15 @@ static void show_size(Session *s, const PteProgram *p, const PteSize *size) {
 
 static Status check_budget(Session *s, const PteProgram *p, const PteSize *size,
                            const PteNames *names) {
-  BudgetMeasures measures = {.sqnr = s->program.sqnr,
-                             .worst = isnan(s->program.sqnr) ? "no output of floats was compared"
-                                                             : s->program.worst,
-                             .time_count = s->program.method_count};
   BudgetResult result;
-  double *times = ARENA_ARRAY(&s->arena, double, measures.time_count);
-  const char **slow = ARENA_ARRAY(&s->arena, const char *, measures.time_count);
-  for (uint32_t i = 0; i < measures.time_count; i++)
-    times[i] = method_time(s->program.methods[i].graph, &s->arena, &slow[i]);
-  measures.times = times;
-  measures.slow = slow;
-  if (budget_check(s, s->budget, p, size, names, &measures, &result) != ETC_OK)
+  uint32_t count = s->program.method_count;
+  BudgetMeasures *measures = ARENA_ARRAY(&s->arena, BudgetMeasures, count);
+  for (uint32_t i = 0; i < count; i++) {
+    const Method *m = &s->program.methods[i];
+    measures[i] = (BudgetMeasures){.sqnr = m->sqnr, .worst = m->worst};
+    measures[i].time = method_time(m->graph, &s->arena, &measures[i].slow);
+  }
+  if (budget_check(s, s->budget, p, size, names, measures, count, &result) != ETC_OK)
     return STATUS_USAGE;
   return budget_report(s, &result);
 }

@@ -237,9 +237,13 @@ static void text_fact(const Why *w, uint32_t i, StrBuf *out) {
     const PartitionCost *cost = &f->delegate->cost;
     strbuf_printf(out, " into delegate %" PRIu32 " (%" PRIu32 " node%s)", f->number,
                   f->delegate->node_count, f->delegate->node_count == 1 ? "" : "s");
-    if (cost->spent > 0 || cost->saved > 0)
-      strbuf_printf(out, ", estimated to save %.0f ns and to cost %.0f ns a call", cost->saved,
-                    cost->spent);
+    if (cost->spent > 0 || cost->saved > 0) {
+      strbuf_append(out, SV(", estimated to save "));
+      strbuf_append_time(out, cost->saved);
+      strbuf_append(out, SV(" and to cost "));
+      strbuf_append_time(out, cost->spent);
+      strbuf_append(out, SV(" a call"));
+    }
     strbuf_append_char(out, '\n');
     return;
   }

@@ -100,6 +100,32 @@ EtcStatus yaml_begin(YamlReader *r, const char *expected) {
   return ETC_OK;
 }
 
+/* what: what should be there. */
+static EtcStatus expect_mapping(YamlReader *r, const char *example, const char *what) {
+  if (r->event.type == YAML_MAPPING_START_EVENT)
+    return ETC_OK;
+  return yaml_wrong(r, arena_printf(&r->s->arena, "write 'methods: {forward: %s}'", example),
+                    "expected %s", what);
+}
+
+EtcStatus yaml_methods(YamlReader *r, const char *example, EtcStatus one(void *user, StrView name),
+                       void *user) {
+  EtcStatus status = expect_mapping(r, example, "a mapping of methods by name");
+  while (yaml_more(r, &status)) {
+    StrView name = {0};
+    status = yaml_scalar(r, "the name of a method", &name);
+    if (status == ETC_OK)
+      status = yaml_next(r);
+    if (status == ETC_OK)
+      status = expect_mapping(
+          r, example,
+          arena_printf(&r->s->arena, "a mapping for method '" SV_FMT "'", SV_ARG(name)));
+    if (status == ETC_OK)
+      status = one(user, name);
+  }
+  return status;
+}
+
 EtcStatus yaml_end(YamlReader *r) {
   EtcStatus status = yaml_next(r); /* the end of the document */
   if (status == ETC_OK)

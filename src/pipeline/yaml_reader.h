@@ -38,6 +38,11 @@ EtcStatus yaml_scalar(YamlReader *r, const char *what, StrView *out);
 /* From the start of the file to the start of its mapping, which is the present event then.
  * expected: what to say when there is none. */
 EtcStatus yaml_begin(YamlReader *r, const char *expected);
+/* {NAME: {KEY: VALUE, …}, …} of the key `methods`, which recipes and budgets have: one is called
+ * for each, with its mapping as the present event, and reads it to its end. example: such a
+ * mapping. */
+EtcStatus yaml_methods(YamlReader *r, const char *example, EtcStatus one(void *user, StrView name),
+                       void *user);
 /* From the end of the mapping to that of the file. */
 EtcStatus yaml_end(YamlReader *r);
 

@@ -15,7 +15,12 @@ typedef struct Sizer {
   Arena *arena;
   PtePart *parts; /* may overlap until they are cut */
   uint32_t count;
+  uint32_t first, end; /* the methods whose parts are wanted */
 } Sizer;
+
+static bool is_wanted(const Sizer *s, uint32_t method) {
+  return method >= s->first && method < s->end;
+}
 
 const char *pte_part_name(PtePartKind kind) {
   static const char *const names[] = {
@@ -114,28 +119,35 @@ static void add_users(Sizer *s, DataUsers *users, uint32_t method, uint32_t dele
   }
 }
 
-/* Delegates are counted from 1, over all methods, as `etc inspect` does. */
-static void add_code(Sizer *s, DataUsers *users) {
-  uint64_t budget = pte_code_budget(s->p);
+/* number: of the delegate. budget: bytes of code that may still be looked at. */
+static void add_code(Sizer *s, DataUsers *users, uint32_t method, const PteDelegate *d,
+                     uint32_t number, uint64_t *budget) {
+  const DelegateReader *reader = delegate_reader(s->p->readers, d->id);
+  DelegateNeeds needs = {0};
+  if (is_wanted(s, method))
+    add_part(s, (PtePart){.kind = PTE_PART_CODE,
+                          .method = method,
+                          .offset = offset_of(s->p, d->data),
+                          .bytes = d->size,
+                          .what = d->id,
+                          .layer = sv_from(arena_printf(s->arena, "delegate %u", number))});
+  if (!reader || d->size > *budget)
+    return;
+  *budget -= d->size;
+  if (!reader->needs(d->data, d->size, s->arena, &needs))
+    add_users(s, users, method, number, &needs);
+}
+
+/* Delegates are counted from 1, over all methods, as `etc inspect` does. Of data that several use,
+ * the first user is kept: one of a wanted method, if there is any. */
+static void add_codes(Sizer *s, DataUsers *users, bool wanted, uint64_t *budget) {
   uint32_t number = 0;
   for (uint32_t i = 0; i < s->p->method_count; i++) {
     const PteMethod *m = &s->p->methods[i];
     for (uint32_t k = 0; k < m->delegate_count; k++) {
-      const PteDelegate *d = &m->delegates[k];
-      const DelegateReader *reader = delegate_reader(s->p->readers, d->id);
-      DelegateNeeds needs = {0};
       number++;
-      add_part(s, (PtePart){.kind = PTE_PART_CODE,
-                            .method = i,
-                            .offset = offset_of(s->p, d->data),
-                            .bytes = d->size,
-                            .what = d->id,
-                            .layer = sv_from(arena_printf(s->arena, "delegate %u", number))});
-      if (!reader || d->size > budget)
-        continue;
-      budget -= d->size;
-      if (!reader->needs(d->data, d->size, s->arena, &needs))
-        add_users(s, users, i, number, &needs);
+      if (is_wanted(s, i) == wanted)
+        add_code(s, users, i, &m->delegates[k], number, budget);
     }
   }
 }
@@ -147,6 +159,8 @@ static void add_named_data(Sizer *s, DataUsers *users) {
     StrView key = p->named_data[i];
     const PteSegment *segment = &p->segments[p->named_segments[i]];
     uint32_t user = keymap_get(&users->keys, key.data, (uint32_t)key.size, &slot);
+    if (user && !is_wanted(s, users->items[user - 1].method))
+      continue;
     PtePart part = {.kind = PTE_PART_DATA,
                     .offset = segment->offset,
                     .bytes = segment->size,
@@ -269,7 +283,7 @@ static void group_parts(Sizer *s, PteSize *size) {
 static uint64_t external_bytes(const Sizer *s) {
   KeyMap names = keymap_make(s->arena, (uint64_t)(uintptr_t)s->p);
   uint64_t bytes = 0;
-  for (uint32_t i = 0; i < s->p->method_count; i++)
+  for (uint32_t i = s->first; i < s->end; i++)
     for (uint32_t k = 0; k < s->p->methods[i].value_count; k++) {
       const PteValue *v = &s->p->methods[i].values[k];
       uint32_t *slot;
@@ -350,22 +364,37 @@ static PteMethodSize size_method(const Sizer *s, uint32_t method, uint64_t *budg
   return out;
 }
 
+static PteSize size_flash(Sizer *s) {
+  PteSize size = {0};
+  bool all = s->first == 0 && s->end == s->p->method_count;
+  uint64_t budget = pte_code_budget(s->p);
+  DataUsers users = {.keys = keymap_make(s->arena, (uint64_t)(uintptr_t)s->p),
+                     .items = ARENA_ARRAY(s->arena, DataUser, (size_t)s->p->named_data_count + 1)};
+  for (uint32_t i = s->first; i < s->end; i++)
+    add_tensors(s, i);
+  add_codes(s, &users, true, &budget);
+  add_codes(s, &users, false, &budget);
+  add_named_data(s, &users);
+  if (all)
+    add_segments(s);
+  cut_parts(s);
+  group_parts(s, &size);
+  size.external = external_bytes(s);
+  return size;
+}
+
 PteSize pte_size(const PteProgram *p, const PteNames *names, Arena *arena) {
-  Sizer s = {.p = p, .names = names, .arena = arena};
-  PteSize size = {.methods = ARENA_ARRAY(arena, PteMethodSize, p->method_count),
-                  .method_count = p->method_count};
-  DataUsers users = {.keys = keymap_make(arena, (uint64_t)(uintptr_t)p),
-                     .items = ARENA_ARRAY(arena, DataUser, (size_t)p->named_data_count + 1)};
-  for (uint32_t i = 0; i < p->method_count; i++)
-    add_tensors(&s, i);
-  add_code(&s, &users);
-  add_named_data(&s, &users);
-  add_segments(&s);
-  cut_parts(&s);
-  group_parts(&s, &size);
-  size.external = external_bytes(&s);
+  Sizer s = {.p = p, .names = names, .arena = arena, .end = p->method_count};
+  PteSize size = size_flash(&s);
+  size.methods = ARENA_ARRAY(arena, PteMethodSize, p->method_count);
+  size.method_count = p->method_count;
   uint64_t budget = pte_code_budget(p);
   for (uint32_t i = 0; i < p->method_count; i++)
     size.methods[i] = size_method(&s, i, &budget);
   return size;
+}
+
+PteSize pte_size_flash(const PteProgram *p, const PteNames *names, uint32_t method, Arena *arena) {
+  Sizer s = {.p = p, .names = names, .arena = arena, .first = method, .end = method + 1};
+  return size_flash(&s);
 }

@@ -83,6 +83,11 @@ typedef struct PteNames {
  * the program are borrowed. */
 PteSize pte_size(const PteProgram *p, const PteNames *names, Arena *arena);
 
+/* What one method needs of the file: what it and its delegates use, also where others use it, too,
+ * and the tables of the program, which are one. The rest of the file is padding; there are no
+ * methods. Data of delegates that no reader knows are counted for each method. */
+PteSize pte_size_flash(const PteProgram *p, const PteNames *names, uint32_t method, Arena *arena);
+
 /* Appends the report. all: every layer and tensor, else the largest. Text is safe to print on a
  * terminal. */
 void pte_size_text(const PteProgram *p, const PteSize *size, bool all, StrBuf *out);

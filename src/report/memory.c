@@ -71,8 +71,8 @@ static void write_arenas(JsonWriter *w, const Graph *g) {
     json_open_object(w);
     json_named_uint(w, "id", i);
     json_named_uint(w, "bytes", g->arena_sizes[i]);
-    if (i <= g->bank_count)
-      json_named_string(w, "name", g->banks[i - 1].name);
+    if (g->bank_count)
+      json_named_string(w, "name", i <= g->bank_count ? g->banks[i - 1].name : SV("states"));
     if (i <= g->bank_count && g->banks[i - 1].size != UINT64_MAX)
       json_named_uint(w, "limit", g->banks[i - 1].size);
     json_close_object(w);

@@ -214,6 +214,17 @@ void strbuf_append_double(StrBuf *buf, double value) {
     strbuf_append(buf, SV(".0"));
 }
 
+void strbuf_append_time(StrBuf *buf, double ns) {
+  if (ns < 1e3)
+    strbuf_printf(buf, "%.0f ns", ns);
+  else if (ns < 1e6)
+    strbuf_printf(buf, "%.1f us", ns / 1e3);
+  else if (ns < 1e9)
+    strbuf_printf(buf, "%.1f ms", ns / 1e6);
+  else
+    strbuf_printf(buf, "%.1f s", ns / 1e9);
+}
+
 void strbuf_append_bytes(StrBuf *buf, uint64_t bytes) {
   static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024) {

@@ -40,6 +40,8 @@ bool utf8_is_control(uint32_t code_point);
 void strbuf_append_double(StrBuf *buf, double value);
 /* A size in memory for people: "12 bytes", "1.5 KiB", "13.3 MiB". */
 void strbuf_append_bytes(StrBuf *buf, uint64_t bytes);
+/* "340 ns", "1.7 us", "145.1 ms", "2.5 s" */
+void strbuf_append_time(StrBuf *buf, double ns);
 const char *strbuf_cstr(const StrBuf *buf);
 
 #endif

@@ -83,6 +83,38 @@ t $two -o no.pte --budget methods.yaml
 printf 'methods: {a: {arena: {dram: 1K}}}\n' >methods.yaml
 t $two -o no.pte --budget methods.yaml
 
+# What a method needs of the file: the tables, and its own weights, also those that it shares with another method. Of
+# SQNR its own, too; the limit on the whole program is that of the worst method.
+sed 's/@forward/@other/; s/5.0, 6.0/5.0, 60.0/' net.etir >other.etir
+cat >flash.yaml <<END
+constants: 64
+methods:
+  forward: {file: 1K, constants: 40}
+  other: {file: 1K, constants: 40}
+END
+printf 'methods: {forward: {model: net.etir}, other: {model: other.etir}}\n' >both.yaml
+t lower --recipe both.yaml -o no.pte --budget flash.yaml
+t lower --recipe both.yaml -o no.pte --external-weights no.ptd --budget flash.yaml
+t lower --recipe both.yaml -o no.pte --backend xnnpack:min-ops=1 --budget flash.yaml
+sed -i 's/64/6400/; s/40/400/; s/1K/10K/' flash.yaml
+t lower --recipe both.yaml -o both.pte --backend xnnpack:min-ops=1 --budget flash.yaml -v
+t size both.pte --budget flash.yaml | tail -n 6
+cat >flash.yaml <<END
+sqnr: 60
+methods:
+  forward: {sqnr: 60}
+  other: {sqnr: 20dB}
+END
+cp $calib/relu.npz more.npz
+cat >both.yaml <<END
+methods:
+  forward: {model: net.etir, quantize: int8, calibrate: $calib/relu.npz}
+  other: {model: other.etir, quantize: int8, calibrate: more.npz}
+END
+t lower --recipe both.yaml -o no.pte --budget flash.yaml
+sed -i '/other:/s/int8, .*/int8-weight-only}/' both.yaml
+t lower --recipe both.yaml -o no.pte --budget flash.yaml
+
 # What is no budget.
 bad() {
   printf '%b' "$1" >bad.yaml
@@ -108,8 +140,8 @@ bad 'method: {forward: {arena: 3K}}\n'
 bad 'methods: 3\n'
 bad 'methods: [forward]\n'
 bad 'methods: {forward: 3K}\n'
-bad 'methods: {forward: {file: 3K}}\n'
 bad 'methods: {forward: {sqnr: 30}}\n'
+bad 'methods: {forward: {file: 30 dB}}\n'
 bad 'methods: {forward: {methods: {forward: {arena: 3}}}}\n'
 bad 'methods: {forward: {arena: 3 apples}}\n'
 bad 'methods: {forward: {arena: 3K, arena: 4K}}\n'

@@ -67,6 +67,10 @@ for plan in greedy naive; do
   "$ETC" $net --calibrate samples/a.npz --plan $plan 2>hit
   sed 's/"miss"/"hit"/' miss | cmp - hit
 done
+for turn in miss hit; do
+  "$ETC" lower $data/accumulate.onnx --state h:hn --memory fast=48,slow=4K --cache cache -o b.pte 2>$turn
+done
+cat miss hit
 rm -rf cache/*
 # A budget: a program that was kept was within it, and one that is over it is never kept.
 echo 'file: 1K' >budget.yaml
@@ -115,7 +119,7 @@ u lower $data/relu.onnx --dim batch=2 --cache a.pte -o c.pte
 u lower $data/relu.onnx --dim batch=2 --cache missing/cache -o c.pte
 u lower $data/relu.onnx --dim batch=2 --cache cache/x/../y -o c.pte
 u lower $data/relu.onnx --dim batch=2 --cache '' -o c.pte
-for option in --artifacts=x --bundle=x --external-weights=x --explain --time-passes --print-changed; do
+for option in --artifacts=x --bundle=x --explain --time-passes --print-changed; do
   u $relu -o c.pte $option 2>&1 | head -2 | tail -1
 done
 ls c.pte x missing 2>/dev/null
@@ -143,6 +147,29 @@ u $relu -o b.pte --map third.json --diagnostics json
 cmp third.json plain.json && rm cache/*.json "$(grep -l '^map' cache/*.txt)"
 rm -r cache
 u $relu -q -o b.pte
+# So are weights in a file of their own, under any name.
+weights="lower net.etir --backend xnnpack --cache cache -o b.pte --diagnostics json"
+"$ETC" lower net.etir --backend xnnpack -q -o plain.pte --external-weights plain.ptd
+u $weights --external-weights first.ptd
+u $weights --external-weights second.ptd --fsync
+u $weights --external-weights both.ptd --map both.json
+u $weights --external-weights again.ptd --map again.json
+u $weights
+for file in first second both again; do cmp $file.ptd plain.ptd; done
+cmp both.json again.json && cmp b.pte plain.pte || echo "with and without are two entries"
+u $weights --external-weights first.ptd -q
+cmp b.pte plain.pte && echo "the same program"
+ls cache | sed 's/.*[.]//' | sort | uniq -c | sed 's/^ *//'
+printf 'x' >>"$(ls cache/*.ptd | head -n 1)"
+printf 'x' >>"$(ls cache/*.ptd | tail -n 1)"
+rm first.ptd
+u $weights --external-weights first.ptd
+ls first.ptd 2>/dev/null
+rm -r cache
+echo 'constants: 8' >budget.yaml
+u $weights --external-weights no.ptd --map no.json --budget budget.yaml | grep -o '"id":"BUDGET"\|^exit.*'
+ls no.* cache/*.txt 2>/dev/null
+"$ETC" $relu -q -o b.pte
 # A folder that cannot be written to: what is there is used, the rest is lowered each time. Root could write all the same.
 cp "$ETC" own-etc
 own=

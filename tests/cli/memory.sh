@@ -6,6 +6,7 @@ t verify host.pte
 t run host.pte -i x=$data/ones23.npy -i x=$data/x23.npy
 t lower $m --memory fast=48,slow=4K -o banks.pte
 t inspect banks.pte
+t lower $m --state h:hn --memory fast=48,slow=4K -o json.pte --diagnostics=json
 t verify banks.pte
 t run banks.pte -i x=$data/ones23.npy -i h=$data/x23.npy
 t print banks.pte --no-locations

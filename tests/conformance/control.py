@@ -275,6 +275,18 @@ CASES = [
                      else_branch = g () => (float[n,b] r, float[a,b] r2) { r = Concat<axis = 0>(x, x) r2 = Abs(x) }>
          y = Exp(w)""",
          [[X, flag(False)], [floats(2, 3), flag(False)]], {"a": 2, "b": 3}, fails=[[X, flag(True)]]),
+    # One branch hands on what is there, the other gives another rank: as scikit-learn's KNNImputer is written.
+    Case("if-rank-then", "float[a,b] x, bool c", "float[n,b] y", """
+         w = Exp(x)
+         z = If (c) <then_branch = f () => (float[p,q,r] p1) { o = Constant<value_ints=[1]>() q1 = Neg(w) p1 = Unsqueeze(q1, o) },
+                     else_branch = g () => (float[a,b] r1) { r1 = Identity(w) }>
+         y = Concat<axis = 0>(z, x)""",
+         [[X, flag(False)], [floats(2, 3), flag(False)]], {"a": 2, "b": 3}, fails=[[X, flag(True)]]),
+    Case("if-rank-else", "float[a,b] x, bool c", "float[n,b] y", """
+         z = If (c) <then_branch = f () => (float[a,b] r1) { r1 = Identity(x) },
+                     else_branch = g () => (float[p,q,r] p1) { o = Constant<value_ints=[1]>() q1 = Neg(x) p1 = Unsqueeze(q1, o) }>
+         y = Concat<axis = 0>(z, x)""",
+         [[X, flag(True)], [floats(2, 3), flag(True)]], {"a": 2, "b": 3}, fails=[[X, flag(False)]]),
     Case("if-fails-within", "float[a,b] x, bool c, bool d", "float[a,b] y", """
          y = If (c) <then_branch = f () => (float[a,b] p) {
                  p = If (d) <then_branch = h () => (float[a,b] s) { s = MatMul(x, x) },

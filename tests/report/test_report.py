@@ -108,6 +108,15 @@ class Facts(unittest.TestCase):
         for t in range(memory["end"] + 1):
             self.assertTrue(any(b["first"] <= t <= b["last"] for b in memory["blocks"]), t)
 
+    def test_banks(self):
+        """Of --memory, in the facts of the program as in those of its method."""
+        arenas = made["kernels"]["methods"][0]["memory"]["arenas"]
+        self.assertEqual([a["name"] for a in arenas], ["sram", "dram"])
+        self.assertEqual(made["kernels"]["program"]["banks"],
+                         [{"name": a["name"], "bytes": a["bytes"], "limit": a["limit"], "methods": 1} for a in arenas])
+        self.assertEqual([a["limit"] for a in arenas], [64, 1 << 20])
+        self.assertNotIn("banks", made["mixed"]["program"])
+
     def test_nodes(self):
         """Operands come before their users; the constants of delegates know the node that used them."""
         for facts in made.values():
@@ -328,8 +337,19 @@ class Page(unittest.TestCase):
                 self.open(name, view, 360, 640, phone=True)
                 self.assertLessEqual(self.js("document.documentElement.scrollWidth"), 360, (name, view))
 
+    def test_banks(self):
+        self.open("kernels")
+        text = self.js("document.querySelector('.figures').textContent")
+        for bank in made["kernels"]["program"]["banks"]:
+            self.assertIn("of it in " + bank["name"], text)
+        self.assertIn("of it in dram, which has 1.00 MiB", text)
+        self.assertIn("2 arenas have 128 B together", self.js("peakText()"))
+        code = self.js("withOptions('--quantize int8, with --backend xnnpack:skip; or').filter(x => x.tagName).map(x => x.textContent)")
+        self.assertEqual(code, ["--quantize int8", "--backend xnnpack:skip"])
+
     def test_memory(self):
         self.open("kernels", "memory")
+        self.assertEqual(self.js("memoryArena"), self.js("fullestArena()"))
         facts = made["kernels"]["methods"][0]["memory"]
         self.assertIn(f"{facts['peak']['bytes']} B", self.js("byId('peak-text').textContent"))
         self.assertEqual(self.js("byId('time').value"), str(facts["peak"]["at"]))

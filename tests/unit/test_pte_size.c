@@ -77,6 +77,51 @@ static void test_sums(void **state) {
   }
 }
 
+/* A method alone needs all of its file; of a program with several, the tables and what is its own.
+ */
+static void test_methods(void **state) {
+  Fixture *f = *state;
+  PteSize s = sample(f, sample_constants, NULL), own = pte_size_flash(&f->p, NULL, 0, &f->arena);
+  assert_int_equal(sum(&own), f->p.file.size);
+  assert_memory_equal(own.totals, s.totals, sizeof own.totals);
+  pte_program_close(&f->p);
+  uint64_t constants = 0;
+  s = sample(f, sample_methods, NULL);
+  assert_true(f->p.method_count > 1);
+  for (uint32_t i = 0; i < f->p.method_count; i++) {
+    own = pte_size_flash(&f->p, NULL, i, &f->arena);
+    assert_int_equal(sum(&own), f->p.file.size);
+    assert_int_equal(own.totals[PTE_PART_PROGRAM], s.totals[PTE_PART_PROGRAM]);
+    assert_true(own.totals[PTE_PART_CONSTANT] <= s.totals[PTE_PART_CONSTANT]);
+    constants += own.totals[PTE_PART_CONSTANT];
+  }
+  assert_true(constants >= s.totals[PTE_PART_CONSTANT]);
+  pte_program_close(&f->p);
+}
+
+/* Data of delegates that no reader knows are of each method. */
+static void test_unknown_data(void **state) {
+  Fixture *f = *state;
+  static uint8_t bytes[1000];
+  PteSegment segments[] = {{200, 300}};
+  PteMethod methods[2] = {{.name = SV("a")}, {.name = SV("b")}};
+  StrView keys[] = {SV("a")};
+  uint32_t at[] = {0};
+  PteProgram p = {.file = {.data = bytes, .size = sizeof bytes, .fd = -1},
+                  .program_size = 150,
+                  .methods = methods,
+                  .method_count = 2,
+                  .segments = segments,
+                  .segment_count = 1,
+                  .constant_segment = 1,
+                  .initial_segment = 1,
+                  .named_data = keys,
+                  .named_segments = at,
+                  .named_data_count = 1};
+  for (uint32_t i = 0; i < 2; i++)
+    assert_int_equal(pte_size_flash(&p, NULL, i, &f->arena).totals[PTE_PART_DATA], 300);
+}
+
 static const PtePart *find(const PteSize *s, PtePartKind kind) {
   for (uint32_t i = 0; i < s->part_count; i++)
     if (s->parts[i].kind == kind)
@@ -148,6 +193,8 @@ static void test_overlaps(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_sums, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_methods, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_unknown_data, setup, teardown),
       cmocka_unit_test_setup_teardown(test_constants, setup, teardown),
       cmocka_unit_test_setup_teardown(test_names, setup, teardown),
       cmocka_unit_test_setup_teardown(test_overlaps, setup, teardown),

@@ -179,6 +179,23 @@ static void test_bytes(void **state) {
   check_bytes(UINT64_MAX, "16.0 EiB");
 }
 
+static void check_time(double ns, const char *text) {
+  StrBuf buf;
+  strbuf_init(&buf);
+  strbuf_append_time(&buf, ns);
+  assert_string_equal(strbuf_cstr(&buf), text);
+  strbuf_release(&buf);
+}
+
+static void test_time(void **state) {
+  (void)state;
+  check_time(0, "0 ns");
+  check_time(340.2, "340 ns");
+  check_time(1671, "1.7 us");
+  check_time(145089643, "145.1 ms");
+  check_time(2.5e9, "2.5 s");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_append),
@@ -189,6 +206,7 @@ int main(void) {
       cmocka_unit_test(test_double),
       cmocka_unit_test(test_double_round_trip),
       cmocka_unit_test(test_bytes),
+      cmocka_unit_test(test_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,27 @@
  * A complete event ("X") a node, its times in microseconds. */
 #include "run_profile.h"
 
+#include <stdio.h>
+
 #include "ir/text.h"
 
 /* A loop may run for a long time, and a node have thousands of results. */
 #define EVENTS_MAX 1000000
 #define TEXT_MAX ((size_t)300 << 20)
 
+/* In digits: not every reader of traces knows exponents, which doubles get after some minutes. */
 static void named_time(JsonWriter *w, const char *key, uint64_t ns) {
+  char text[32];
+  int size = snprintf(text, sizeof text, "%llu.%03u", (unsigned long long)(ns / 1000),
+                      (unsigned)(ns % 1000));
   json_key(w, key);
-  json_double(w, (double)ns / 1e3);
+  json_raw(w, (StrView){text, (size_t)size});
+}
+
+static const char *category(OpId op) {
+  return op_has_trait(op, OP_DELEGATE)  ? "delegate"
+         : op_has_trait(op, OP_CONTROL) ? "control flow"
+                                        : "node";
 }
 
 /* An event, up to its arguments. */
@@ -68,6 +80,7 @@ void profile_step(void *user, NodeId n, uint64_t begin, uint64_t end) {
   if (p->events++ == 0)
     p->start = begin;
   open_event(&p->w, "X", op_schema(node->op)->full);
+  json_named_string(&p->w, "cat", sv_from(category(node->op)));
   named_time(&p->w, "ts", begin - p->start);
   named_time(&p->w, "dur", end - begin);
   json_key(&p->w, "args");

@@ -37,7 +37,7 @@ static EtcStatus measure(const CommandLine *line, const PteProgram *p, PteSize *
   if (status != ETC_OK)
     return status;
   *size = pte_size(p, map ? &model : NULL, &s->arena);
-  return s->budget ? budget_check(s, s->budget, p, size, map ? &model : NULL, NULL, budget)
+  return s->budget ? budget_check(s, s->budget, p, size, map ? &model : NULL, NULL, 0, budget)
                    : ETC_OK;
 }
 

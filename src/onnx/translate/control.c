@@ -240,6 +240,53 @@ static void join_results(Import *im, const Branch *branches, uint32_t count) {
   bind_joined(im, results[0], count, first);
 }
 
+/* --- a branch that gives another rank --- */
+
+/* The first output of one element type and two ranks; false when there is none, or an output of two
+ * element types. */
+static bool find_two_ranks(Import *im, const Pairs *pairs, uint32_t *at) {
+  bool found = false;
+  for (uint32_t i = 0; i < pairs->count; i++) {
+    const Type *a = vt(im, pairs->values[0][i]), *b = vt(im, pairs->values[1][i]);
+    if (a->dtype != b->dtype)
+      return false;
+    if (a->rank != b->rank && !found)
+      *at = i;
+    found |= a->rank != b->rank;
+  }
+  return found;
+}
+
+/* Where one branch hands on what is there already and the other gives it another rank, what follows
+ * was made for the former: exporters write such a branch for the case that they never ran. It
+ * becomes an error of the call. */
+static bool drop_other_rank(Import *im, NodeId begin, NodeId middle, Branch *branches,
+                            uint32_t count, uint32_t constraints, uint32_t *bad) {
+  Graph *g = im->g;
+  Pairs pairs;
+  Binding *results[] = {branches[0].results, branches[1].results};
+  uint32_t at = 0;
+  bool idle[] = {node_cget(g, begin)->next == middle, g->last == middle};
+  if (idle[0] == idle[1] || !collect_pairs(im, results, count, &pairs) ||
+      !find_two_ranks(im, &pairs, &at))
+    return false;
+  *bad = idle[0] ? 1 : 0;
+  Branch *b = &branches[*bad];
+  b->node = arena_printf(&im->scratch, "output %u", at);
+  b->why =
+      arena_printf(&im->scratch, "it has rank %u here and rank %u in the other branch",
+                   vt(im, pairs.values[*bad][at])->rank, vt(im, pairs.values[1 - *bad][at])->rank);
+  b->fine = b->fits = false;
+  NodeId end = *bad ? middle : begin;
+  for (NodeId n = *bad ? g->last : node_cget(g, middle)->prev; n != end;) {
+    NodeId before = node_cget(g, n)->prev;
+    graph_remove_node(g, n);
+    n = before;
+  }
+  g->constraint_count = constraints;
+  return true;
+}
+
 static void run_branches(Import *im, ValueId condition, const Onnx__GraphProto *const graphs[2]) {
   uint32_t count = out_count(im);
   Branch branches[] = {{.name = "then_branch", .graph = graphs[0]},
@@ -247,6 +294,7 @@ static void run_branches(Import *im, ValueId condition, const Onnx__GraphProto *
   (void)ex_unary(im, OP_IF, control_condition(im, condition));
   if (!import_ok(im))
     return;
+  uint32_t constraints = im->g->constraint_count;
   NodeId begin = im->g->last;
   import_branch(im, &branches[0], count);
   (void)build_args(&im->b, OP_ELSE, NULL, 0);
@@ -256,7 +304,8 @@ static void run_branches(Import *im, ValueId condition, const Onnx__GraphProto *
   if (!import_ok(im))
     return;
   uint32_t bad = branches[0].fits ? 1 : 0;
-  if (branches[0].fine && branches[1].fine) {
+  if (branches[0].fine && branches[1].fine &&
+      !drop_other_rank(im, begin, middle, branches, count, constraints, &bad)) {
     join_results(im, branches, count);
   } else if (branches[1 - bad].fine && !branches[bad].fits) {
     fail_branch(im, begin, middle, &branches[bad], bad == 1);

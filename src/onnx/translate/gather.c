@@ -1,5 +1,6 @@
 /* Gather, GatherElements, GatherND, Compress, ReverseSequence: reading by index. Kernels other than
  * index.Tensor refuse negative indices, so those that may be negative are wrapped in the graph. */
+#include "onnx/data_sizes.h"
 #include "onnx/express.h"
 
 /* --- Gather --- */
@@ -112,7 +113,7 @@ void translate_compress(Import *im) {
     Shape all = {1, {shape_product(im, s.d, s.rank)}};
     x = ex_view_as(im, x, &all);
   }
-  ValueId rows = ex_unary(im, OP_NONZERO, condition);
+  ValueId rows = found_rows(im, condition);
   Shape index = {1, {ex_dim(im, rows, 0)}};
   out(im, 0, ex_index_select(im, x, axis, ex_view_as(im, rows, &index)));
 }

@@ -1,5 +1,6 @@
 /* Operators that look for elements: ArgMax, ArgMin, Hardmax, TopK, NonZero; and running sums and
  * products. */
+#include "onnx/data_sizes.h"
 #include "onnx/express.h"
 
 /* --- ArgMax, ArgMin, Hardmax --- */
@@ -48,6 +49,10 @@ typedef struct TopK {
   SymInt k;
   bool largest;
 } TopK;
+
+/* Of so few elements, ranks are found by comparing each with each: fewer and smaller calls than
+ * sorting. */
+enum { RANKED_MAX = 8 };
 
 /* Kernel topk: results 0 and 1 are values and indices. */
 static ValueId topk(Import *im, ValueId x, SymInt k, bool largest) {
@@ -106,6 +111,20 @@ static ValueId topk_rank(Import *im, const TopK *t, ValueId values) {
   return ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_cast(im, before, DTYPE_I64), rank, false);
 }
 
+/* Sorted elements are at these positions, but those that are equal in any order. Sorting numbers
+ * made of the run of equal elements and the position puts each run in order and leaves the runs
+ * where they are. The time of two sorts, where ranks take the square of k. */
+static ValueId topk_in_order(Import *im, const TopK *t, ValueId sorted, ValueId positions) {
+  uint32_t last = t->shape.rank - 1;
+  ValueId before = ex_with(im, OP_MAXIMUM, ex_with(im, OP_SUB_TENSOR, ex_arange(im, t->k), 1), 0);
+  ValueId begins = ex_binary(im, OP_NE_TENSOR, sorted, ex_index_select(im, sorted, last, before));
+  if (!import_ok(im))
+    return 0;
+  ValueId run = build(&im->b, OP_CUMSUM, A_VAL(ex_cast(im, begins, DTYPE_I64)), A_INT(last));
+  ValueId base = ex_mul(im, run, ex_size(im, t->shape.d[last]));
+  return ex_sub(im, topk(im, ex_add(im, base, positions), t->k, false), base);
+}
+
 /* Floats as integers in the same order: their bits, counted down from the least number where
  * the sign is set, so that both zeros are 0. Any others as they are; all in i64. */
 static ValueId in_order(Import *im, ValueId x) {
@@ -138,6 +157,32 @@ static bool has_positions(Import *im, const TopK *t) {
          (!dtype_is_float(dtype) || type_is_static(value_type(im->g, t->x)));
 }
 
+/* Elements found and their positions are put in place by rank. */
+static void topk_by_rank(Import *im, const TopK *t, ValueId found, ValueId members, ValueId *values,
+                         ValueId *indices) {
+  uint32_t last = t->shape.rank - 1;
+  ValueId rank = topk_rank(im, t, found);
+  if (!import_ok(im))
+    return;
+  *indices =
+      build(&im->b, OP_SCATTER_SRC, A_VAL(members), A_INT(last), A_VAL(rank), A_VAL(members));
+  *values = build(&im->b, OP_SCATTER_SRC, A_VAL(found), A_INT(last), A_VAL(rank), A_VAL(found));
+}
+
+/* Where nobody reads the indices, one call of the kernel is left. */
+static void topk_by_sorting(Import *im, const TopK *t, ValueId found, ValueId members,
+                            ValueId *values, ValueId *indices) {
+  uint32_t last = t->shape.rank - 1;
+  ValueId sorted = topk(im, found, t->k, t->largest);
+  if (!import_ok(im))
+    return;
+  ValueId positions =
+      found == t->x ? sorted + 1
+                    : build(&im->b, OP_GATHER, A_VAL(members), A_INT(last), A_VAL(sorted + 1));
+  *values = found == t->x ? sorted : topk(im, t->x, t->k, t->largest);
+  *indices = topk_in_order(im, t, sorted, positions);
+}
+
 /* Values and indices in order; indices of equal elements rise. The kernel alone does not keep that
  * order, so others are found by value and then put in place by rank. */
 static void topk_stable(Import *im, const TopK *t, ValueId *values, ValueId *indices) {
@@ -158,12 +203,10 @@ static void topk_stable(Import *im, const TopK *t, ValueId *values, ValueId *ind
   ValueId found = t->k == t->shape.d[last]
                       ? t->x
                       : build(&im->b, OP_GATHER, A_VAL(t->x), A_INT(last), A_VAL(members));
-  ValueId rank = topk_rank(im, t, found);
-  if (!import_ok(im))
-    return;
-  *indices =
-      build(&im->b, OP_SCATTER_SRC, A_VAL(members), A_INT(last), A_VAL(rank), A_VAL(members));
-  *values = build(&im->b, OP_SCATTER_SRC, A_VAL(found), A_INT(last), A_VAL(rank), A_VAL(found));
+  if (sym_is_const(t->k) && t->k <= RANKED_MAX)
+    topk_by_rank(im, t, found, members, values, indices);
+  else
+    topk_by_sorting(im, t, found, members, values, indices);
 }
 
 static bool topk_count(Import *im, uint32_t axis, SymInt *k) {
@@ -240,7 +283,7 @@ void translate_non_zero(Import *im) {
   Shape s = shape_of(im, x), one = {1, {1}};
   if (import_ok(im) && s.rank == 0)
     x = ex_view_as(im, x, &one);
-  ValueId rows = ex_unary(im, OP_NONZERO, x);
+  ValueId rows = found_rows(im, x);
   if (s.rank > 1) {
     out(im, 0, EX_PERMUTE(im, rows, 1, 0));
     return;

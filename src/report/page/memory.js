@@ -1,5 +1,5 @@
 // Memory over time: every tensor a block, its place in the arena upwards, its lifetime to the right.
-let memoryAt = null, memoryArena = 1, memoryParts = null;
+let memoryAt = null, memoryArena = null, memoryParts = null;
 const CURVE = 74; // height of the curve of what is in use
 
 const memoryBlocks = () => method().memory.blocks.filter(b => b.arena === memoryArena && b.bytes);
@@ -103,21 +103,30 @@ function setTime(t) {
   drawMemory();
 }
 
+// The arena that holds most at the peak.
+function fullestArena() {
+  const m = method().memory, held = a => sum(m.peak.blocks.map(i => m.blocks[i]).filter(b => b.arena === a.id), b => b.bytes);
+  return m.arenas.reduce((most, a) => held(a) > held(most) ? a : most).id;
+}
+
+function arenaText(count, total, peak) {
+  if (count > 1) return `The ${count} arenas have ${bytes(total)} together; each has room for the time when it is fullest itself.`;
+  return total - peak <= peak / 50 ? `The arena of ${bytes(total)} is as small as that allows.`
+    : `The arena of ${bytes(total)} has ${bytes(total - peak)} more, in gaps between tensors.`;
+}
+
 function peakText() {
   const m = method().memory, total = sum(m.arenas, a => a.bytes), alive = m.peak.blocks.map(i => m.blocks[i]).sort((a, b) => b.bytes - a.bytes);
   const largest = alive.slice(0, 3).map(b => `${blockName(b)} (${bytes(b.bytes)})`).join(', ');
-  const rest = total - m.peak.bytes;
   return `The peak is ${bytes(m.peak.bytes)}, ${timeText(m.peak.at)}: ${plural(alive.length, 'tensor')} are in use there at once` +
-    (largest ? `, the largest ${alive.length > 1 ? 'ones ' : ''}${largest}. ` : '. ') +
-    (rest <= m.peak.bytes / 50 ? `The arena of ${bytes(total)} is as small as that allows.`
-      : `The arena of ${bytes(total)} has ${bytes(rest)} more, in gaps between tensors.`);
+    (largest ? `, the largest ${alive.length > 1 ? 'ones ' : ''}${largest}. ` : '. ') + arenaText(m.arenas.length, total, m.peak.bytes);
 }
 
 function showMemory() {
   const m = method().memory, box = byId('view-memory');
   if (!m.blocks.length) return box.replaceChildren(el('div', { class: 'empty' }, 'No tensor of this method has planned memory.'));
   if (memoryAt === null) memoryAt = m.peak.at;
-  if (!m.arenas.some(a => a.id === memoryArena)) memoryArena = m.arenas[0].id;
+  if (!m.arenas.some(a => a.id === memoryArena)) memoryArena = fullestArena();
   const arenaName = a => (a.name || 'arena ' + a.id) + ', ' + bytes(a.bytes) + (a.limit ? ' of ' + bytes(a.limit) : '');
   box.replaceChildren(
     el('div', { class: 'card' }, el('h2', {}, 'Memory over time'), el('p', { id: 'peak-text' }, peakText()),
@@ -128,7 +137,7 @@ function showMemory() {
         el('label', { for: 'time' }, 'Instruction'),
         el('input', { type: 'range', id: 'time', min: 0, max: m.end, value: memoryAt, oninput: e => setTime(+e.target.value) }),
         el('button', { class: 'pick', type: 'button', onclick: () => setTime(m.peak.at) }, 'Go to the peak')),
-      el('p', { class: 'soft' }, 'Above: bytes in use. Below: where each tensor lies in the arena, and how long.')),
+      el('p', { class: 'soft' }, 'Above: bytes in use' + (m.arenas.length > 1 ? ', of all arenas' : '') + '. Below: where each tensor lies in the arena, and how long.')),
     el('div', { class: 'card', id: 'time-table' }));
   setTime(memoryAt);
 }

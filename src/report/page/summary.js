@@ -5,7 +5,7 @@ function figure(value, label, more) {
 
 // '--option' in a sentence stands out.
 function withOptions(text) {
-  return text.split(/(--[a-z][\w-]*(?: (?:xnnpack|DB|int\d\S*|\w+[=:][^\s;]+))?)/).map(part => part.startsWith('--') ? code(part) : part);
+  return text.split(/(--[a-z][\w-]*(?: (?:xnnpack(?::[\w=+@/*-]+)?|DB|int\d[\w-]*|\w+[=:][^\s;]+))?)/).map(part => part.startsWith('--') ? code(part) : part);
 }
 
 function stageRows() {
@@ -43,6 +43,7 @@ function showSummary() {
       figure(bytes(p.file_bytes), 'program file'),
       figure(bytes(p.weight_bytes), 'weights'),
       figure(bytes(p.arena_bytes), 'memory for tensors'),
+      (p.banks || []).map(b => figure(bytes(b.bytes), 'of it in ' + b.name + (b.limit === undefined || b.methods > 1 ? '' : ', which has ' + bytes(b.limit)))),
       f.packed_bytes_estimate || f.workspace_bytes_estimate
         ? figure('≈ ' + bytes(f.packed_bytes_estimate + f.workspace_bytes_estimate), 'more memory in delegates') : null,
       figure(String(p.kernel_calls), 'kernel calls'),
