@@ -35,14 +35,15 @@ static ValueId same_as_operand(Builder *b, NodeId n) {
   return same_type(b->g, x, node_result(b->g, n, 0)) ? x : 0;
 }
 
-/* Integers become floats before they get other dims, so that those who want them with different dims
- * share the conversion. */
+/* Integers become floats before they get other dims, so that those who want them with different
+ * dims share the conversion. */
 static ValueId cast_rule(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId x = node_value(g, n, 0), r = node_result(g, n, 0), same = same_as_operand(b, n);
   NodeId view = value_def(g, x);
   if (same || !view || !op_has_trait(node_cget(g, view)->op, OP_VIEW) ||
-      dtype_is_float(value_dtype(g, x)) || value_dtype(g, x) != value_dtype(g, node_value(g, view, 0)) ||
+      dtype_is_float(value_dtype(g, x)) ||
+      value_dtype(g, x) != value_dtype(g, node_value(g, view, 0)) ||
       !dtype_is_float(value_dtype(g, r)))
     return same;
   return build_view_as(b, build_cast(b, node_value(g, view, 0), value_dtype(g, r)),
@@ -110,8 +111,7 @@ static ValueId times_one(Builder *b, NodeId n) {
 static bool constant_is_uniform(const Graph *g, ValueId v, int64_t *number) {
   const Constant *c = value_lazy_constant(g, v);
   size_t size = dtype_size(value_dtype(g, v));
-  if (!c || c->transform || c->size < size ||
-      !dtype_in(value_dtype(g, v), DT(I32) | DT(I64)) ||
+  if (!c || c->transform || c->size < size || !dtype_in(value_dtype(g, v), DT(I32) | DT(I64)) ||
       memcmp(c->data, c->data + size, (size_t)c->size - size) != 0)
     return false;
   int32_t small;
@@ -125,8 +125,8 @@ static bool constant_is_uniform(const Graph *g, ValueId v, int64_t *number) {
 /* Whether v holds one integer everywhere. */
 static bool is_uniform(const Graph *g, ValueId v, int64_t *number) {
   NodeId d;
-  while ((d = value_def(g, v)) && (op_has_trait(node_cget(g, d)->op, OP_VIEW) ||
-                                   node_cget(g, d)->op == OP_EXPAND_COPY))
+  while ((d = value_def(g, v)) &&
+         (op_has_trait(node_cget(g, d)->op, OP_VIEW) || node_cget(g, d)->op == OP_EXPAND_COPY))
     v = node_value(g, d, 0);
   return value_is_const(g, v) && constant_is_uniform(g, v, number);
 }
@@ -157,8 +157,8 @@ static ValueId index_rule(Builder *b, NodeId n) {
       !is_uniform(g, node_list_value(g, n, 1, 0), &row) || !sym_is_const(from.d[0]) ||
       row < -from.d[0] || row >= from.d[0])
     return 0;
-  ValueId chosen = build(b, OP_SELECT_COPY_INT, A_VAL(table), A_INT(0),
-                         A_INT(row < 0 ? row + from.d[0] : row));
+  ValueId chosen =
+      build(b, OP_SELECT_COPY_INT, A_VAL(table), A_INT(0), A_INT(row < 0 ? row + from.d[0] : row));
   return build_expand(b, chosen, to.d, to.rank);
 }
 
@@ -341,14 +341,22 @@ static ValueId unexpand_rule(Builder *b, NodeId n) {
 }
 
 static const RewriteRule rules[] = {
-    {OP_TO_COPY, cast_rule, NULL},      {OP_EXPAND_COPY, same_as_operand, NULL},
-    {OP_SLICE_COPY_TENSOR, slice_rule, NULL}, {OP_CAT, cat_rule, NULL},
-    {OP_VIEW_COPY, view_rule, NULL},          {OP_UNSQUEEZE_COPY, view_rule, NULL},
-    {OP_SQUEEZE_COPY_DIMS, view_rule, NULL},  {OP_PERMUTE_COPY, permute_rule, NULL},
-    {OP_POW_TENSOR_SCALAR, pow_rule, NULL},   {OP_ADD_TENSOR, unexpand_rule, NULL},
-    {OP_SUB_TENSOR, unexpand_rule, NULL},     {OP_MUL_TENSOR, unexpand_rule, NULL},
-    {OP_DIV_TENSOR, unexpand_rule, NULL},     {OP_REPEAT, same_as_operand, NULL},
-    {OP_CONSTANT_PAD_ND, pad_rule, NULL},     {OP_WHERE_SELF, where_rule, NULL},
+    {OP_TO_COPY, cast_rule, NULL},
+    {OP_EXPAND_COPY, same_as_operand, NULL},
+    {OP_SLICE_COPY_TENSOR, slice_rule, NULL},
+    {OP_CAT, cat_rule, NULL},
+    {OP_VIEW_COPY, view_rule, NULL},
+    {OP_UNSQUEEZE_COPY, view_rule, NULL},
+    {OP_SQUEEZE_COPY_DIMS, view_rule, NULL},
+    {OP_PERMUTE_COPY, permute_rule, NULL},
+    {OP_POW_TENSOR_SCALAR, pow_rule, NULL},
+    {OP_ADD_TENSOR, unexpand_rule, NULL},
+    {OP_SUB_TENSOR, unexpand_rule, NULL},
+    {OP_MUL_TENSOR, unexpand_rule, NULL},
+    {OP_DIV_TENSOR, unexpand_rule, NULL},
+    {OP_REPEAT, same_as_operand, NULL},
+    {OP_CONSTANT_PAD_ND, pad_rule, NULL},
+    {OP_WHERE_SELF, where_rule, NULL},
     {OP_INDEX_TENSOR, index_rule, NULL},
 };
 

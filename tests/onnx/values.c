@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "assemble.h"
 #include "interp/interp.h"
@@ -231,84 +232,191 @@ static void test_transform_of_dynamic_length(void **state) {
   arena_release(&arena);
 }
 
-/* What sequences hold and how many, and operators of early versions, by small integers. */
+/* What sequences hold and how many, operators of early versions, activations of recurrent ones. */
+static const struct {
+  const char *model;
+  int count;
+  double values[12];
+} by_value[] = {
+    {"in x float[2,3]\nnode c SequenceConstruct x x x -> s\nnode n SequenceLength s -> y\n"
+     "out y int64",
+     1,
+     {3}},
+    {"in x float[2,3]\nnode e SequenceEmpty -> z\nnode n SequenceLength z -> y\nout y int64",
+     1,
+     {0}},
+    {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u x -> s\n"
+     "init p int64[] =1\nnode r SequenceErase s p -> t\nnode q SequenceLength t -> y\nout y "
+     "int64",
+     1,
+     {2}},
+    {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u -> s\n"
+     "node r SequenceErase s -> t\ninit p int64[] =-1\nnode q SequenceAt t p -> y\nout y float",
+     6,
+     {0, 1, 2, 3, 4, 5}},
+    {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u -> s\n"
+     "init p int64[] =-2\nnode r SequenceErase s p -> t\ninit z int64[] =0\n"
+     "node q SequenceAt t z -> y\nout y float",
+     6,
+     {0, -1, -2, -3, -4, -5}},
+    {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u -> s\n"
+     "init p int64[] =0\nnode r SequenceInsert s u p -> t\nnode q SequenceAt t p -> y\nout y "
+     "float",
+     6,
+     {0, -1, -2, -3, -4, -5}},
+    {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u -> s\n"
+     "node r SequenceInsert s u -> t\ninit p int64[] =2\nnode q SequenceAt t p -> y\nout y float",
+     6,
+     {0, -1, -2, -3, -4, -5}},
+    {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u -> s\n"
+     "node q ConcatFromSequence s -> y axis=i:1\nout y float",
+     12,
+     {0, 1, 2, 0, -1, -2, 3, 4, 5, -3, -4, -5}},
+    {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u -> s\n"
+     "node q ConcatFromSequence s -> y axis=i:-1 new_axis=i:1\nout y float",
+     12,
+     {0, 0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5}},
+    {"in x float[2,3]\ninit p int64[2] =1,2\nnode c SplitToSequence x p -> s axis=i:1\n"
+     "init z int64[] =1\nnode q SequenceAt s z -> y\nout y float",
+     4,
+     {1, 2, 4, 5}},
+    {"in x float[2,3]\ninit p int64[] =2\nnode c SplitToSequence x p -> s axis=i:1\n"
+     "init z int64[] =1\nnode q SequenceAt s z -> y\nout y float",
+     2,
+     {2, 5}},
+    {"in x float[2,3]\nnode c SplitToSequence x -> s keepdims=i:0\n"
+     "init z int64[] =1\nnode q SequenceAt s z -> y\nout y float",
+     3,
+     {3, 4, 5}},
+    {"in x float[2,3]\nnode c Optional x -> o\nnode h OptionalHasElement o -> y\nout y bool",
+     1,
+     {1}},
+    {"in x float[2,3]\nnode c Optional x -> o\nnode h OptionalGetElement o -> y\nout y float",
+     6,
+     {0, 1, 2, 3, 4, 5}},
+    {"opset 1\nin x float[2,3]\ninit n int64[] =2\ninit a int64[] =1\nnode t Tile x n a -> y\n"
+     "out y float",
+     12,
+     {0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}},
+    {"opset 24\nin x float[2,3]\nnode n Swish x -> y alpha=f:2\nout y float",
+     6,
+     {0, 0.8807971, 1.9640276, 2.9925821, 3.9986586, 4.9997730}},
+    {"in x float[2,3]\nnode c Cast x -> u to=i:7\nnode n TfIdfVectorizer u -> y mode=s:TFIDF "
+     "min_gram_length=i:1 max_gram_length=i:1 max_skip_count=i:0 ngram_counts=is:0 "
+     "ngram_indexes=is:0,1,2 pool_int64s=is:1,4,5 weights=fs:2,3,4\nout y float",
+     6,
+     {2, 0, 0, 0, 3, 4}},
+    {"in x float[2,3]\ninit m float[] =2\nnode d Mod x m -> r fmod=i:1\nnode c Cast r -> u "
+     "to=i:7\nnode n TfIdfVectorizer u -> y mode=s:IDF min_gram_length=i:1 max_gram_length=i:1 "
+     "max_skip_count=i:0 ngram_counts=is:0 ngram_indexes=is:0,1 pool_int64s=is:0,1 "
+     "weights=fs:2,3\nout y float",
+     4,
+     {2, 3, 2, 3}},
+    {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+     "=1\ninit r float[1,1,1] =0\n"
+     "node n RNN s w r -> y hidden_size=i:1 activations=ss:Relu\nout y float",
+     6,
+     {0, 1, 2, 3, 4, 5}},
+    {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+     "=-1\ninit r float[1,1,1] =0\n"
+     "node n RNN s w r -> y hidden_size=i:1 activations=ss:Relu\nout y float",
+     6,
+     {0, 0, 0, 0, 0, 0}},
+    {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+     "=1\ninit r float[1,1,1] =0\n"
+     "node n RNN s w r -> y hidden_size=i:1 activations=ss:Softplus\nout y float",
+     6,
+     {0.6931472, 1.3132617, 2.1269280, 3.0485874, 4.0181499, 5.0067153}},
+    {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+     "=1\ninit r float[1,1,1] =0\n"
+     "node n RNN s w r -> y hidden_size=i:1 activations=ss:Affine activation_alpha=fs:2 "
+     "activation_beta=fs:1\nout y float",
+     6,
+     {1, 3, 5, 7, 9, 11}},
+    {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+     "=1\ninit r float[1,1,1] =0\n"
+     "node n RNN s w r -> y hidden_size=i:1 activations=ss:ThresholdedRelu "
+     "activation_alpha=fs:2\nout y float",
+     6,
+     {0, 0, 2, 3, 4, 5}},
+    {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+     "=-1\ninit r float[1,1,1] =0\n"
+     "node n RNN s w r -> y hidden_size=i:1 activations=ss:LeakyRelu "
+     "activation_alpha=fs:0.5\nout y float",
+     6,
+     {0, -0.5, -1, -1.5, -2, -2.5}},
+    {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+     "=1\ninit r float[1,1,1] =0\n"
+     "node n RNN s w r -> y hidden_size=i:1 activations=ss:ScaledTanh activation_alpha=fs:2 "
+     "activation_beta=fs:0.5\nout y float",
+     6,
+     {0, 0.9242343, 1.5231883, 1.8102968, 1.9280552, 1.9732286}},
+    {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+     "=1\ninit r float[1,1,1] =0\n"
+     "node n RNN s w r -> y hidden_size=i:1 activations=ss:HardSigmoid activation_alpha=fs:0.25 "
+     "activation_beta=fs:0.25\nout y float",
+     6,
+     {0.25, 0.5, 0.75, 1, 1, 1}},
+    {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+     "=-1\ninit r float[1,1,1] =0\n"
+     "node n RNN s w r -> y hidden_size=i:1 activations=ss:Elu activation_alpha=fs:2\nout y "
+     "float",
+     6,
+     {0, -1.2642411, -1.7293294, -1.9004259, -1.9633687, -1.9865241}},
+    {"in x float[2,3]\ninit d int64[3] =6,1,1\nnode v Reshape x d -> s\ninit w float[1,1,1] "
+     "=-1\ninit r float[1,1,1] =0\n"
+     "node n RNN s w r -> y hidden_size=i:1 activations=ss:Softsign\nout y float",
+     6,
+     {0, -0.5, -0.6666667, -0.75, -0.8, -0.8333333}},
+};
+
 static void test_by_value(void **state) {
   (void)state;
+  Arena arena;
+  arena_init(&arena);
+  for (size_t c = 0; c < COUNT_OF(by_value); c++) {
+    Tensor x = filled(&arena, DTYPE_F32, 2, 3), y = run_model(by_value[c].model, &x, &arena);
+    assert_int_equal(tensor_numel(&y), by_value[c].count);
+    for (int i = 0; i < by_value[c].count; i++)
+      if (!(fabs(tensor_load(&y, i) - by_value[c].values[i]) <= 1e-5))
+        fail_msg("case %zu: element %d is %g, not %g", c, i, tensor_load(&y, i),
+                 by_value[c].values[i]);
+  }
+  arena_release(&arena);
+}
+
+/* Loops without a count: how often they run follows from the condition, a comparison of a counter
+ * with 3 in either order, or what is not one. */
+static void test_conditions(void **state) {
+  (void)state;
   static const struct {
-    const char *model;
-    int count;
-    double values[12];
+    const char *comparison;
+    bool negated;
+    int steps; /* from 0, by ones; the counter is compared after it was increased */
   } cases[] = {
-      {"in x float[2,3]\nnode c SequenceConstruct x x x -> s\nnode n SequenceLength s -> y\n"
-       "out y int64",
-       1,
-       {3}},
-      {"in x float[2,3]\nnode e SequenceEmpty -> z\nnode n SequenceLength z -> y\nout y int64",
-       1,
-       {0}},
-      {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u x -> s\n"
-       "init p int64[] =1\nnode r SequenceErase s p -> t\nnode q SequenceLength t -> y\nout y "
-       "int64",
-       1,
-       {2}},
-      {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u -> s\n"
-       "node r SequenceErase s -> t\ninit p int64[] =-1\nnode q SequenceAt t p -> y\nout y float",
-       6,
-       {0, 1, 2, 3, 4, 5}},
-      {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u -> s\n"
-       "init p int64[] =-2\nnode r SequenceErase s p -> t\ninit z int64[] =0\n"
-       "node q SequenceAt t z -> y\nout y float",
-       6,
-       {0, -1, -2, -3, -4, -5}},
-      {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u -> s\n"
-       "init p int64[] =0\nnode r SequenceInsert s u p -> t\nnode q SequenceAt t p -> y\nout y "
-       "float",
-       6,
-       {0, -1, -2, -3, -4, -5}},
-      {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u -> s\n"
-       "node r SequenceInsert s u -> t\ninit p int64[] =2\nnode q SequenceAt t p -> y\nout y float",
-       6,
-       {0, -1, -2, -3, -4, -5}},
-      {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u -> s\n"
-       "node q ConcatFromSequence s -> y axis=i:1\nout y float",
-       12,
-       {0, 1, 2, 0, -1, -2, 3, 4, 5, -3, -4, -5}},
-      {"in x float[2,3]\nnode m Neg x -> u\nnode c SequenceConstruct x u -> s\n"
-       "node q ConcatFromSequence s -> y axis=i:-1 new_axis=i:1\nout y float",
-       12,
-       {0, 0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5}},
-      {"in x float[2,3]\ninit p int64[2] =1,2\nnode c SplitToSequence x p -> s axis=i:1\n"
-       "init z int64[] =1\nnode q SequenceAt s z -> y\nout y float",
-       4,
-       {1, 2, 4, 5}},
-      {"in x float[2,3]\ninit p int64[] =2\nnode c SplitToSequence x p -> s axis=i:1\n"
-       "init z int64[] =1\nnode q SequenceAt s z -> y\nout y float",
-       2,
-       {2, 5}},
-      {"in x float[2,3]\nnode c SplitToSequence x -> s keepdims=i:0\n"
-       "init z int64[] =1\nnode q SequenceAt s z -> y\nout y float",
-       3,
-       {3, 4, 5}},
-      {"in x float[2,3]\nnode c Optional x -> o\nnode h OptionalHasElement o -> y\nout y bool",
-       1,
-       {1}},
-      {"in x float[2,3]\nnode c Optional x -> o\nnode h OptionalGetElement o -> y\nout y float",
-       6,
-       {0, 1, 2, 3, 4, 5}},
-      {"opset 1\nin x float[2,3]\ninit n int64[] =2\ninit a int64[] =1\nnode t Tile x n a -> y\n"
-       "out y float",
-       12,
-       {0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}},
+      {"Less e three", false, 3},       {"LessOrEqual e three", false, 4},
+      {"Greater three e", false, 3},    {"GreaterOrEqual three e", false, 4},
+      {"Greater e three", true, 4},     {"GreaterOrEqual e three", true, 3},
+      {"Less three e", true, 4},        {"LessOrEqual three e", true, 3},
+      {"Equal e three", true, 3},       {"Equal three e", true, 3},
+      {"Greater e three", false, 1},    {"Less e three", true, 1},
+      {"LessOrEqual e three", true, 1},
   };
   Arena arena;
   arena_init(&arena);
   for (size_t c = 0; c < COUNT_OF(cases); c++) {
-    Tensor x = filled(&arena, DTYPE_F32, 2, 3), y = run_model(cases[c].model, &x, &arena);
-    assert_int_equal(tensor_numel(&y), cases[c].count);
-    for (int i = 0; i < cases[c].count; i++)
-      if (tensor_load(&y, i) != cases[c].values[i])
-        fail_msg("case %zu: element %d is %g, not %g", c, i, tensor_load(&y, i),
-                 cases[c].values[i]);
+    char model[1024];
+    snprintf(
+        model, sizeof model,
+        "in x float[2,3]\ninit k int64[] =0\ninit one int64[] =1\ninit three int64[] =3\n"
+        "init f float[] =1\ninit go bool[] =1\ngraph b\nin i int64[]\nin d bool[]\n"
+        "in c int64[]\nin s float[2,3]\nnode a Add c one -> e\nnode g %s -> h\nnode n %s h -> o\n"
+        "node t Add s f -> u\nout o bool[]\nout e int64[]\nout u float[2,3]\nend\n"
+        "node l Loop \"\" go k x -> z y body=g:b\nout y float",
+        cases[c].comparison, cases[c].negated ? "Not" : "Identity");
+    Tensor x = filled(&arena, DTYPE_F32, 2, 3), y = run_model(model, &x, &arena);
+    for (int i = 0; i < 6; i++)
+      assert_near(tensor_load(&y, i), i + cases[c].steps, 0);
   }
   arena_release(&arena);
 }
@@ -317,7 +425,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random),         cmocka_unit_test(test_multinomial),
       cmocka_unit_test(test_global_lp_pool), cmocka_unit_test(test_transform_of_dynamic_length),
-      cmocka_unit_test(test_by_value),
+      cmocka_unit_test(test_by_value),       cmocka_unit_test(test_conditions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -312,6 +312,26 @@ static void test_constants_saturate(void **state) {
   sym_release(&t);
 }
 
+/* Divisions by what is 0 for these symbols have no value, nor have results beyond 64 bits. */
+static void test_eval_refuses(void **state) {
+  (void)state;
+  SymTable t;
+  sym_init(&t);
+  SymInt a = sym_symbol(&t, SV("a"), 0, INT64_MAX - 1, false),
+         b = sym_symbol(&t, SV("b"), 0, 8, false);
+  SymInt quotient = sym_floordiv(&t, a, b), rest = sym_mod(&t, a, b);
+  int64_t out;
+  assert_false(sym_eval(&t, quotient, (int64_t[]){7, 0}, &out));
+  assert_false(sym_eval(&t, rest, (int64_t[]){7, 0}, &out));
+  assert_true(sym_eval(&t, quotient, (int64_t[]){7, 2}, &out) && out == 3);
+  assert_true(sym_eval(&t, rest, (int64_t[]){7, 2}, &out) && out == 1);
+  assert_true(sym_eval(&t, sym_min(&t, a, b), (int64_t[]){7, 0}, &out) && out == 0);
+  assert_true(sym_eval(&t, sym_max(&t, a, b), (int64_t[]){7, 0}, &out) && out == 7);
+  assert_false(sym_eval(&t, sym_add(&t, quotient, 1), (int64_t[]){7, 0}, &out));
+  assert_false(sym_eval(&t, sym_mul(&t, a, 2), (int64_t[]){INT64_MAX - 1, 1}, &out));
+  sym_release(&t);
+}
+
 /* A number that looks like a handle is never taken for another one. */
 static void test_numbers_are_exact_or_refused(void **state) {
   (void)state;
@@ -568,6 +588,7 @@ int main(void) {
       cmocka_unit_test(test_canonical),
       cmocka_unit_test(test_filled_up),
       cmocka_unit_test(test_constants_saturate),
+      cmocka_unit_test(test_eval_refuses),
       cmocka_unit_test(test_numbers_are_exact_or_refused),
       cmocka_unit_test(test_ranges_of_related_terms),
       cmocka_unit_test(test_ranges_of_remainders),

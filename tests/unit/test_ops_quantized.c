@@ -237,9 +237,12 @@ static void test_as_runtime(void **state) {
   assert_int_equal(tensor_load_int(&program, 4), 5);
 }
 
+#define MIXED(f, x, w, scales, ...)                                                                \
+  build(&(f)->b, OP_MIXED_LINEAR, A_VAL(x), A_VAL(w), A_VAL(scales), __VA_ARGS__)
+
 static ValueId mixed(OpsFixture *f, ValueId x, ValueId w, ValueId scales) {
   f->g->level = LEVEL_EDGE;
-  ValueId y = build(&f->b, OP_MIXED_LINEAR, A_VAL(x), A_VAL(w), A_VAL(scales), A_NONE);
+  ValueId y = MIXED(f, x, w, scales, A_NONE);
   f->g->level = LEVEL_ATEN;
   return y;
 }
@@ -256,6 +259,9 @@ static void test_mixed_linear(void **state) {
   check_refused(f, mixed(f, row, w, s), "the operands have ranks 1, 2 and 1");
   check_refused(f, mixed(f, thin, w, s), "columns");
   check_refused(f, mixed(f, x, x, s), "not f32, i8 and f32");
+  f->g->level = LEVEL_EDGE;
+  check_refused(f, MIXED(f, x, w, s, A_VAL(s)), "takes neither zero points");
+  check_refused(f, MIXED(f, x, w, s, A_NONE, A_DTYPE(DTYPE_F32)), "nor another element type");
 }
 
 int main(void) {
