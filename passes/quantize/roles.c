@@ -95,10 +95,6 @@ static bool fits(const Graph *g, NodeId n, QuantRole role) {
   case OP_ADD_TENSOR:
   case OP_SUB_TENSOR:
     return node_scalar(g, n, 2) == 1;
-  case OP_CONVOLUTION:
-    if (value_rank(g, node_value(g, n, 0)) > 4)
-      return false;
-    break;
   case OP_MATMUL:
     return value_rank(g, node_value(g, n, 0)) > 1 && value_rank(g, node_value(g, n, 1)) > 1 &&
            !value_is_const(g, node_value(g, n, 0)) && !value_is_const(g, node_value(g, n, 1));

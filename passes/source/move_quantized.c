@@ -4,8 +4,9 @@
  * On codes that were quantized, they become moves of real numbers between a dequantization and a
  * quantization, which changes no code and is the one form that backends look for. Of dequantized
  * constants (weights), the codes are moved instead, so that the weights stay what they are. */
-#include "ops/quantized.h"
+#include "interp/fold.h"
 #include "ir/match.h"
+#include "ops/quantized.h"
 #include "passes/pass.h"
 
 /* The node on another operand (one for a list of them), everything else alike. */
@@ -78,6 +79,11 @@ static bool moved_axis(const Graph *g, NodeId n, uint32_t axis, uint32_t *to) {
       if ((node_ints(g, n, 1)[i] + rank) % rank == axis)
         *to = i;
     return true;
+  case OP_SLICE_COPY_TENSOR: {
+    int64_t dim = node_int(g, n, 1);
+    *to = axis;
+    return (dim + rank) % rank != axis;
+  }
   case OP_VIEW_COPY:
   case OP_UNSQUEEZE_COPY:
   case OP_SQUEEZE_COPY_DIMS:
@@ -232,5 +238,14 @@ Status pass_move_quantized(PassContext *p, Graph *g) {
   };
   if (!backends_take_quantized(p->options))
     return STATUS_OK;
-  return pass_rewrite(p, g, rows, COUNT_OF(rows));
+  if (g->level == LEVEL_ATEN) /* codes are put in order while the program is written */
+    return pass_rewrite(p, g, rows, COUNT_OF(rows));
+  /* What decompositions do to weights may be several moves: the codes of each are constants. */
+  Fold fold;
+  fold_init(&fold, p->options->fold_limit);
+  Rewriter r = {
+      .rules = rows, .rule_count = COUNT_OF(rows), .fold = fold_node, .fold_data = &fold};
+  Status status = pass_rewriter(p, g, &r);
+  fold_release(&fold);
+  return status;
 }

@@ -334,6 +334,7 @@ def blocks():
     yield case("u8-weights-odd-zero", (1, 1, 40, 40), (8, 1, 5, 5), dtype=U8, kind=U8, weight_zero=117, attributes="pads=2,2,2,2", per_channel=False)
     yield pad()
     yield of_constants()
+    yield from volumes()
 
 
 def pad():
@@ -349,3 +350,12 @@ def of_constants():
     x, numbers = np.arange(10), {**q("x", 0.02, 3, U8), **q("w", 0.01), **q("y", 0.05, 4, U8), "aq": codes(U8, 1, 3, 4, 4), "wq": codes(I8, 5, 3, 3, 3)}
     text = "yq = QLinearConv(aq, xs, xz, wq, ws, wz, ys, yz)\nyr = DequantizeLinear(yq, ys, yz)\nz = Neg(x)"
     return "constants-only", model(text, {"x": x}, numbers, {"yr": F32, "z": np.int64}), {"x": x}, [0.05, None], None
+
+
+def volumes():
+    """Convolutions over three dims become some over two, whose weights are parts of the codes."""
+    for name, op, w, attributes in (("Conv", "Conv", (4, 3, 3, 3, 3), "pads=1,1,1,1,1,1"), ("ConvTranspose", "ConvTranspose", (3, 4, 2, 2, 2), "strides=2,2,2")):
+        x, axis = normal(1, 3, 4, 6, 6), 0 if op == "Conv" else 1
+        numbers = {**q("x", 0.02, 3), **q("y", 0.05, -4), "wq": codes(I8, *w), "ws": (RNG.random(4) + 0.5).astype(F32) * F32(0.01), "wz": np.zeros(4, I8)}
+        text = pair("x") + f"wr = DequantizeLinear(wq, ws, wz) axis={axis}\ny = {op}(xr, wr) {attributes}\n" + pair("y")
+        yield f"volume-{name}", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.05], set()
