@@ -238,13 +238,22 @@ static ValueId shifted(Import *im, ValueId x, uint32_t axis, SymInt n, double fi
   return ex_cat2(im, ex_filled(im, ex_dtype(im, x), &s, fill), kept, axis);
 }
 
+/* The same where n may be more than the size: element max(i - n, 0), or one where i < n. */
+static ValueId shifted_within(Import *im, ValueId x, uint32_t axis, int64_t n) {
+  ValueId at = ex_with(im, OP_SUB_TENSOR, ex_arange(im, ex_dim(im, x, axis)), (double)n);
+  ValueId kept = ex_index_select(im, x, axis, ex_with(im, OP_MAXIMUM, at, 0));
+  ValueId is_kept = ex_along_axis(im, ex_with(im, OP_GE_TENSOR, at, 0), axis, ex_rank(im, x));
+  return ex_where(im, is_kept, kept, ex_number(im, x, 1));
+}
+
 /* Products of windows of 1, 2, 4, … elements: there is no kernel for running products. */
 static ValueId running_product(Import *im, ValueId x, uint32_t axis) {
   SymInt size = ex_dim(im, x, axis);
-  if (!sym_is_const(size))
-    return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "CumProd along a dimension of unknown size");
-  for (int64_t width = 1; width < size && import_ok(im); width *= 2)
-    x = ex_mul(im, x, shifted(im, x, axis, width, 1));
+  int64_t most = sym_upper(&im->g->syms, size);
+  for (int64_t width = 1; width < most && width <= INT32_MAX && import_ok(im); width *= 2)
+    x = ex_mul(im, x,
+               sym_is_const(size) ? shifted(im, x, axis, width, 1)
+                                  : shifted_within(im, x, axis, width));
   return x;
 }
 
