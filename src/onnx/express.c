@@ -224,6 +224,15 @@ ValueId fail_not_known(Import *im, uint32_t input, const char *what) {
   return build_fail_hint(&im->b, DIAG_INPUT_NOT_CONST, hint, message);
 }
 
+ValueId fail_first_not_known(Import *im, uint32_t input, const char *const *what, uint32_t count) {
+  const SymInt *values;
+  uint32_t n;
+  for (uint32_t i = 0; i < count && import_ok(im); i++)
+    if (what[i] && in(im, input + i) && !in_ints(im, input + i, &values, &n))
+      return fail_not_known(im, input + i, what[i]);
+  return fail_not_known(im, input, what[0]);
+}
+
 bool types_agree(Import *im, ValueId a, ValueId b) {
   DType x = ex_dtype(im, a), y = ex_dtype(im, b);
   if (import_ok(im) && x != y)

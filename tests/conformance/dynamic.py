@@ -233,6 +233,9 @@ CASES = [
     Case('compress', 'float[n,m] x, bool[n] c', 'float[a,b] y',
          'y=Compress<axis=0>(x,c)',
          feeds=lambda n, m: [floats(n, m), RNG.random(n)>.5]),
+    Case('cumprod', 'float[n,m] x', 'float[n,m] y, float[n,m] z',
+         'a=Constant<value_int=1>() y=CumProd(x,a) b=Constant<value_int=0>() z=CumProd<exclusive=1,reverse=1>(x,b)',
+         feeds=lambda n, m: [floats(n, m)], opset=26),
     # x[x < y] = y[x < y], as torch.onnx.export writes it by TorchScript and by dynamo, whose Expand has the number of true elements as its shape.
     Case('masked', 'float[n,m] x, float[n,m] y', 'float[n,m] z',
          'm=Less(x,y) s=Shape(x) e=Expand(m,s) p=NonZero(m) i=Transpose<perm=[1,0]>(p) v=GatherND(y,i) q=NonZero(e) j=Transpose<perm=[1,0]>(q) '

@@ -174,7 +174,8 @@ static void pad_run(Import *im, ValueId x, const Pads *p, ValueId pads, ValueId 
                     uint32_t count) {
   Shape s = shape_of(im, x), to = {0};
   if (!out_declared_dims(im, 0, to.d, &to.rank)) {
-    fail_not_known(im, 1, "the list of pads");
+    static const char *const lists[] = {"the list of pads", NULL, "the list of axes"};
+    fail_first_not_known(im, 1, lists, COUNT_OF(lists));
     return;
   }
   if (to.rank != s.rank || (!axes && count != s.rank)) {

@@ -50,65 +50,34 @@ typedef struct TopK {
   bool largest;
 } TopK;
 
-/* Of so few elements, ranks are found by comparing each with each: fewer and smaller calls than
- * sorting. */
-enum { RANKED_MAX = 8 };
-
 /* Kernel topk: results 0 and 1 are values and indices. */
 static ValueId topk(Import *im, ValueId x, SymInt k, bool largest) {
   return build(&im->b, OP_TOPK, A_VAL(x), A_INT(k), A_INT(-1), A_BOOL(largest), A_BOOL(true));
 }
 
-/* The positions of the k best in rising order. The kernel's values are right, but of equal elements
- * it takes any: with the k-th value known, all better ones are in, and of its equals the first. */
-static ValueId topk_members(Import *im, const TopK *t) {
+/* Where the k best are, equal ones in any order. The kernel takes any of those that are equal to
+ * the last of them, instead of the first; the others are right. */
+static ValueId topk_positions(Import *im, const TopK *t, ValueId sorted) {
   uint32_t last = t->shape.rank - 1;
   SymInt n = t->shape.d[last];
-  if (t->k == n) {
-    ValueId all = ex_along_axis(im, ex_arange(im, n), last, t->shape.rank);
-    return ex_expand(im, all, t->shape.d, t->shape.rank);
-  }
+  if (!import_ok(im) || t->k == n)
+    return import_ok(im) ? sorted + 1 : 0; /* result 1, of a constant too */
   SymTable *syms = &im->g->syms;
-  ValueId threshold =
-      ex_slice(im, topk(im, t->x, t->k, t->largest), last, sym_sub(syms, t->k, 1), t->k);
-  ValueId better = ex_binary(im, t->largest ? OP_GT_TENSOR : OP_LT_TENSOR, t->x, threshold),
-          equal = ex_binary(im, OP_EQ_TENSOR, t->x, threshold);
-  if (!import_ok(im))
-    return 0;
-  better = ex_cast(im, better, DTYPE_I64);
-  ValueId room =
-      ex_sub(im, ex_size(im, t->k), ex_reduce_one(im, OP_SUM_DIM_INTLIST, better, last, true));
-  if (!import_ok(im))
-    return 0;
-  ValueId order = build(&im->b, OP_CUMSUM, A_VAL(ex_cast(im, equal, DTYPE_I64)), A_INT(last));
-  ValueId first = ex_binary(im, OP_LOGICAL_AND, equal, ex_binary(im, OP_LE_TENSOR, order, room));
-  ValueId member = ex_binary(im, OP_LOGICAL_OR, better, first);
-  /* n - position for members, 0 for others: no two alike among the k largest. */
+  ValueId least = ex_slice(im, sorted, last, sym_sub(syms, t->k, 1), t->k);
+  /* n - position for equal elements, 0 for others: the first are the largest. */
   ValueId rest = ex_sub(im, ex_size(im, n), ex_arange(im, n));
-  ValueId zero = build_scalar_int(&im->b, DTYPE_I64, 0);
-  ValueId key = ex_where(im, member, ex_along_axis(im, rest, last, t->shape.rank), zero);
-  return ex_sub(im, ex_size(im, n), topk(im, key, t->k, true));
-}
-
-/* Position of each member among all: how many are better, or equal and earlier. */
-static ValueId topk_rank(Import *im, const TopK *t, ValueId values) {
-  uint32_t rank = t->shape.rank;
-  Shape column = t->shape, row = t->shape;
-  column.d[rank - 1] = t->k;
-  column.d[column.rank++] = 1;
-  row.d[rank - 1] = 1;
-  row.d[row.rank++] = t->k;
-  ValueId mine = ex_view_as(im, values, &column), other = ex_view_as(im, values, &row);
-  ValueId better = ex_binary(im, t->largest ? OP_GT_TENSOR : OP_LT_TENSOR, other, mine),
-          equal = ex_binary(im, OP_EQ_TENSOR, other, mine);
-  ValueId at = ex_arange(im, t->k);
-  ValueId earlier =
-      ex_binary(im, OP_LT_TENSOR, ex_along_axis(im, at, 1, 2), ex_along_axis(im, at, 0, 2));
-  ValueId before =
-      ex_binary(im, OP_LOGICAL_OR, better, ex_binary(im, OP_LOGICAL_AND, equal, earlier));
+  ValueId key = ex_where(im, ex_binary(im, OP_EQ_TENSOR, t->x, least),
+                         ex_along_axis(im, rest, last, t->shape.rank),
+                         build_scalar_int(&im->b, DTYPE_I64, 0));
+  ValueId first = ex_sub(im, ex_size(im, n), topk(im, key, t->k, true));
+  ValueId better = ex_cast(im, ex_binary(im, OP_NE_TENSOR, sorted, least), DTYPE_I64);
+  ValueId at =
+      ex_sub(im, ex_arange(im, t->k), ex_reduce_one(im, OP_SUM_DIM_INTLIST, better, last, true));
+  at = ex_with(im, OP_MAXIMUM, at, 0);
   if (!import_ok(im))
     return 0;
-  return ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_cast(im, before, DTYPE_I64), rank, false);
+  ValueId equals = build(&im->b, OP_GATHER, A_VAL(first), A_INT(last), A_VAL(at));
+  return ex_where(im, ex_binary(im, OP_EQ_TENSOR, sorted, least), equals, sorted + 1);
 }
 
 /* Sorted elements are at these positions, but those that are equal in any order. Sorting numbers
@@ -157,34 +126,8 @@ static bool has_positions(Import *im, const TopK *t) {
          (!dtype_is_float(dtype) || type_is_static(value_type(im->g, t->x)));
 }
 
-/* Elements found and their positions are put in place by rank. */
-static void topk_by_rank(Import *im, const TopK *t, ValueId found, ValueId members, ValueId *values,
-                         ValueId *indices) {
-  uint32_t last = t->shape.rank - 1;
-  ValueId rank = topk_rank(im, t, found);
-  if (!import_ok(im))
-    return;
-  *indices =
-      build(&im->b, OP_SCATTER_SRC, A_VAL(members), A_INT(last), A_VAL(rank), A_VAL(members));
-  *values = build(&im->b, OP_SCATTER_SRC, A_VAL(found), A_INT(last), A_VAL(rank), A_VAL(found));
-}
-
-/* Where nobody reads the indices, one call of the kernel is left. */
-static void topk_by_sorting(Import *im, const TopK *t, ValueId found, ValueId members,
-                            ValueId *values, ValueId *indices) {
-  uint32_t last = t->shape.rank - 1;
-  ValueId sorted = topk(im, found, t->k, t->largest);
-  if (!import_ok(im))
-    return;
-  ValueId positions =
-      found == t->x ? sorted + 1
-                    : build(&im->b, OP_GATHER, A_VAL(members), A_INT(last), A_VAL(sorted + 1));
-  *values = found == t->x ? sorted : topk(im, t->x, t->k, t->largest);
-  *indices = topk_in_order(im, t, sorted, positions);
-}
-
-/* Values and indices in order; indices of equal elements rise. The kernel alone does not keep that
- * order, so others are found by value and then put in place by rank. */
+/* Values and indices in order; indices of equal elements rise, which the kernel alone does not
+ * keep. Where nobody reads the indices, one call of the kernel is left. */
 static void topk_stable(Import *im, const TopK *t, ValueId *values, ValueId *indices) {
   uint32_t last = t->shape.rank - 1;
   if (t->k == 1) {
@@ -192,21 +135,9 @@ static void topk_stable(Import *im, const TopK *t, ValueId *values, ValueId *ind
     *values = ex_reduce_one(im, t->largest ? OP_AMAX : OP_AMIN, t->x, last, true);
     return;
   }
-  if (has_positions(im, t)) {
-    *values = topk(im, t->x, t->k, t->largest);
-    *indices = topk_by_position(im, t);
-    return;
-  }
-  ValueId members = topk_members(im, t);
-  if (!import_ok(im))
-    return;
-  ValueId found = t->k == t->shape.d[last]
-                      ? t->x
-                      : build(&im->b, OP_GATHER, A_VAL(t->x), A_INT(last), A_VAL(members));
-  if (sym_is_const(t->k) && t->k <= RANKED_MAX)
-    topk_by_rank(im, t, found, members, values, indices);
-  else
-    topk_by_sorting(im, t, found, members, values, indices);
+  *values = topk(im, t->x, t->k, t->largest);
+  *indices = has_positions(im, t) ? topk_by_position(im, t)
+                                  : topk_in_order(im, t, *values, topk_positions(im, t, *values));
 }
 
 static bool topk_count(Import *im, uint32_t axis, SymInt *k) {
@@ -307,13 +238,22 @@ static ValueId shifted(Import *im, ValueId x, uint32_t axis, SymInt n, double fi
   return ex_cat2(im, ex_filled(im, ex_dtype(im, x), &s, fill), kept, axis);
 }
 
+/* The same where n may be more than the size: element max(i - n, 0), or one where i < n. */
+static ValueId shifted_within(Import *im, ValueId x, uint32_t axis, int64_t n) {
+  ValueId at = ex_with(im, OP_SUB_TENSOR, ex_arange(im, ex_dim(im, x, axis)), (double)n);
+  ValueId kept = ex_index_select(im, x, axis, ex_with(im, OP_MAXIMUM, at, 0));
+  ValueId is_kept = ex_along_axis(im, ex_with(im, OP_GE_TENSOR, at, 0), axis, ex_rank(im, x));
+  return ex_where(im, is_kept, kept, ex_number(im, x, 1));
+}
+
 /* Products of windows of 1, 2, 4, … elements: there is no kernel for running products. */
 static ValueId running_product(Import *im, ValueId x, uint32_t axis) {
   SymInt size = ex_dim(im, x, axis);
-  if (!sym_is_const(size))
-    return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "CumProd along a dimension of unknown size");
-  for (int64_t width = 1; width < size && import_ok(im); width *= 2)
-    x = ex_mul(im, x, shifted(im, x, axis, width, 1));
+  int64_t most = sym_upper(&im->g->syms, size);
+  for (int64_t width = 1; width < most && width <= INT32_MAX && import_ok(im); width *= 2)
+    x = ex_mul(im, x,
+               sym_is_const(size) ? shifted(im, x, axis, width, 1)
+                                  : shifted_within(im, x, axis, width));
   return x;
 }
 

@@ -84,7 +84,9 @@ static ValueId run_slice_axis(Import *im, const RunSlice *r, ValueId x, uint32_t
 static void run_slice(Import *im, ValueId x, const Shape *s, RunSlice r) {
   Shape declared = {0};
   if (!out_declared_dims(im, 0, declared.d, &declared.rank)) {
-    fail_not_known(im, 1, "the start of a slice");
+    static const char *const lists[] = {"the start of a slice", "the end of a slice",
+                                        "the axes of a slice", "the step of a slice"};
+    fail_first_not_known(im, 1, lists, COUNT_OF(lists));
     return;
   }
   if (declared.rank != s->rank) {
