@@ -243,8 +243,7 @@ Status pass_move_quantized(PassContext *p, Graph *g) {
   /* What decompositions do to weights may be several moves: the codes of each are constants. */
   Fold fold;
   fold_init(&fold, p->options->fold_limit);
-  Rewriter r = {
-      .rules = rows, .rule_count = COUNT_OF(rows), .fold = fold_node, .fold_data = &fold};
+  Rewriter r = {.rules = rows, .rule_count = COUNT_OF(rows), .fold = fold_node, .fold_data = &fold};
   Status status = pass_rewriter(p, g, &r);
   fold_release(&fold);
   return status;

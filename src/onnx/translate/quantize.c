@@ -298,7 +298,8 @@ void translate_quantize_linear(Import *im) {
   Granularity gr;
   if (small)
     scale = decode_small_float(im, scale, small);
-  if (!import_ok(im) || !check_scale(im, scale, false) || !read_granularity(im, x, scale, zero, &gr))
+  if (!import_ok(im) || !check_scale(im, scale, false) ||
+      !read_granularity(im, x, scale, zero, &gr))
     return;
   Target to = target_attribute(im, zero);
   /* The standard divides in the type of the scale; f16 quotients fall into the middle between two
