@@ -4,12 +4,17 @@
  * mean) * s + shift. Computed in double precision for f32, rounded once.
  *
  * A product with a constant a channel ("layer scale") is the same with a factor only; there it also
- * goes into matmul with a constant matrix, and the bias added to that. */
+ * goes into matmul with a constant matrix, and the bias added to that.
+ *
+ * Of dequantized weights the scales are multiplied. Training with quantization in torch divides by
+ * the factor of the norm and adds the bias between convolution and norm; that is taken together
+ * with it. */
 #include <math.h>
 
 #include "ir/match.h"
 #include "ops/kernel.h"
 #include "interp/interp.h"
+#include "ops/quantized.h"
 #include "passes/pass.h"
 
 typedef struct Affine {
@@ -95,11 +100,44 @@ static ValueId new_bias(Builder *b, ValueId bias, const Affine *a, Arena *arena)
   return build_const(b, DTYPE_F32, 1, &a->channels, data);
 }
 
+/* Whether the scales of a dequantized weight can be multiplied: they lie along its output channels,
+ * or are one number. */
+static bool has_scales(const Graph *g, NodeId producer, NodeId dequantize) {
+  Quantization q = quantization_of(g, dequantize);
+  bool transposed = node_cget(g, producer)->op == OP_CONVOLUTION && node_bool(g, producer, 6);
+  return !q.block && !q.zeros && (!q.scales || q.axis == (transposed ? 1 : 0)) &&
+         !(transposed && node_int(g, producer, 8) > 1);
+}
+
 /* Bias must be readable before the weight is touched. */
 static bool foldable(const Graph *g, NodeId n, uint32_t bias_arg) {
   ValueId w = node_value(g, n, 1), bias = node_value(g, n, bias_arg);
-  return value_is_const(g, w) && value_dtype(g, w) == DTYPE_F32 &&
+  NodeId codes = dequantized_constant(g, w);
+  return (value_is_const(g, w) || (codes && has_scales(g, n, codes))) &&
+         value_dtype(g, w) == DTYPE_F32 &&
          (!bias || (value_is_const(g, bias) && value_dtype(g, bias) == DTYPE_F32));
+}
+
+/* The dequantized weight with other scales; 0 where one would not be positive. */
+static ValueId scale_codes(Builder *b, NodeId dequantize, const Affine *a, bool transposed) {
+  Graph *g = b->g;
+  Quantization q = quantization_of(g, dequantize);
+  const Constant *old = q.scales ? value_constant(g, q.scales) : NULL;
+  float *scales = ARENA_ARRAY(&g->arena, float, (size_t)a->channels + 1);
+  int64_t *zeros = ARENA_ARRAY(&g->arena, int64_t, (size_t)a->channels + 1);
+  for (int64_t i = 0; i < a->channels; i++) {
+    float scale = q.scale;
+    if (old)
+      memcpy(&scale, old->data + (uint64_t)i * sizeof scale, sizeof scale);
+    scales[i] = (float)((double)scale * a->factor[i]);
+    zeros[i] = q.zero;
+    if (!isnormal(scales[i]) || scales[i] < 0)
+      return 0;
+  }
+  q.zeros = q.scales || q.zero == 0 ? 0 : build_const(b, DTYPE_I64, 1, &a->channels, zeros);
+  q.scales = build_const(b, DTYPE_F32, 1, &a->channels, scales);
+  q.axis = transposed ? 1 : 0;
+  return build_dequantize(b, node_value(g, dequantize, 0), &q);
 }
 
 static ValueId fold_into(Builder *b, NodeId producer, const Affine *a, Arena *arena) {
@@ -114,7 +152,13 @@ static ValueId fold_into(Builder *b, NodeId producer, const Affine *a, Arena *ar
   ValueId bias = new_bias(b, node_value(g, producer, 2), a, arena);
   if (!bias)
     return 0;
-  args[1] = A_VAL(scale_weight(b, node_value(g, producer, 1), a, transposed, groups));
+  ValueId weight = node_value(g, producer, 1);
+  NodeId codes = dequantized_constant(g, weight);
+  weight =
+      codes ? scale_codes(b, codes, a, transposed) : scale_weight(b, weight, a, transposed, groups);
+  if (!weight)
+    return 0;
+  args[1] = A_VAL(weight);
   args[2] = A_VAL(bias);
   return build_args(b, node_cget(g, producer)->op, args, count);
 }
@@ -210,17 +254,55 @@ static ValueId fold_scale(Builder *b, NodeId n) {
              : 0;
 }
 
+/* x, or with a constant a channel that is multiplied, divided, added or subtracted between it and
+ * v: then that is put in front of the factor and shift. */
+static ValueId through_affine(const Graph *g, ValueId v, Arena *arena, Affine *a) {
+  static const OpId ops[] = {OP_MUL_TENSOR, OP_DIV_TENSOR, OP_ADD_TENSOR, OP_SUB_TENSOR};
+  for (uint32_t i = 0; i < COUNT_OF(ops); i++) {
+    NodeId n = match_op_once(g, v, ops[i]);
+    bool sum = i > 1;
+    if (!n || (sum && node_scalar(g, n, 2) != 1))
+      continue;
+    uint32_t at = ops[i] == OP_DIV_TENSOR || ops[i] == OP_SUB_TENSOR ||
+                  value_is_const(g, node_value(g, n, 1));
+    Affine own;
+    ValueId x = node_value(g, n, 1 - at);
+    if (value_rank(g, x) < 2 || value_cget(g, x)->type != value_cget(g, v)->type ||
+        !factor_of(g, node_value(g, n, at), x, 1, arena, &own))
+      return v;
+    for (int64_t k = 0; k < a->channels; k++) {
+      double number = own.factor[k], factor = ops[i] == OP_DIV_TENSOR ? 1 / number : number;
+      if (sum)
+        a->shift[k] += a->factor[k] * (ops[i] == OP_SUB_TENSOR ? -number : number);
+      else
+        a->factor[k] *= factor;
+    }
+    return x;
+  }
+  return v;
+}
+
+static bool is_finite(const Affine *a) {
+  for (int64_t i = 0; i < a->channels; i++)
+    if (!isfinite((float)a->factor[i]) || !isfinite((float)a->shift[i]))
+      return false;
+  return true;
+}
+
 static ValueId fold_norm(Builder *b, NodeId n) {
   Graph *g = b->g;
   Arena *arena = b->data;
-  ValueId x = node_value(g, n, 0);
+  ValueId x = node_value(g, n, 0), before = 0;
+  Affine a;
+  if (!affine_of(g, n, arena, &a))
+    return 0;
+  for (; x != before; x = through_affine(g, x, arena, &a))
+    before = x;
   NodeId producer = match_op_once(g, x, OP_CONVOLUTION);
   if (!producer && value_rank(g, x) == 2)
     producer = match_op_once(g, x, OP_LINEAR);
-  Affine a;
-  return producer && foldable(g, producer, 2) && affine_of(g, n, arena, &a)
-             ? fold_into(b, producer, &a, arena)
-             : 0;
+  return producer && foldable(g, producer, 2) && is_finite(&a) ? fold_into(b, producer, &a, arena)
+                                                               : 0;
 }
 
 Status pass_fold_batch_norm(PassContext *p, Graph *g) {

@@ -122,6 +122,24 @@ static ValueId move_codes(Builder *b, NodeId n) {
   return build_quantize(b, moved, &q);
 }
 
+static ArgIn real_limit(const Graph *g, NodeId n, uint32_t arg, const Quantization *q) {
+  return node_absent(g, n, arg)
+             ? A_NONE
+             : A_FLOAT((node_scalar(g, n, arg) - (double)q->zero) * (double)q->scale);
+}
+
+/* Limits of codes are limits of the numbers that are quantized: exporters write them for ranges of
+ * fewer codes, such as those of 7 bits. */
+static ValueId limit_reals(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  Quantization q;
+  if (!quantized_alike(g, n, &q))
+    return 0;
+  ValueId x = node_value(g, value_def(g, node_value(g, n, 0)), 0),
+          limited = build(b, OP_CLAMP, A_VAL(x), real_limit(g, n, 1, &q), real_limit(g, n, 2, &q));
+  return build_quantize(b, limited, &q);
+}
+
 /* The same of a node whose results are the parts of its operand. */
 static ValueId move_parts(Builder *b, NodeId n) {
   Graph *g = b->g;
@@ -222,6 +240,7 @@ Status pass_move_quantized(PassContext *p, Graph *g) {
   TRY(pass_rewrite(p, g, tables, COUNT_OF(tables)));
   static const RewriteRule rows[] = {
       {OP_CAT, move_codes, "moves"},
+      {OP_CLAMP, limit_reals, "limits"},
       {OP_CLONE, move_codes, "moves"},
       {OP_EXPAND_COPY, move_codes, "moves"},
       {OP_FLIP, move_codes, "moves"},

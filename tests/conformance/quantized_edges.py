@@ -335,6 +335,7 @@ def blocks():
     yield pad()
     yield of_constants()
     yield from volumes()
+    yield from trained_quantized()
 
 
 def pad():
@@ -359,3 +360,16 @@ def volumes():
         numbers = {**q("x", 0.02, 3), **q("y", 0.05, -4), "wq": codes(I8, *w), "ws": (RNG.random(4) + 0.5).astype(F32) * F32(0.01), "wz": np.zeros(4, I8)}
         text = pair("x") + f"wr = DequantizeLinear(wq, ws, wz) axis={axis}\ny = {op}(xr, wr) {attributes}\n" + pair("y")
         yield f"volume-{name}", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.05], set()
+
+
+def trained_quantized():
+    """What torch exports after training with quantization: 7 bits by limits of the codes, weights divided by the factor of the norm."""
+    x, w = normal(1, 3, 8, 8), codes(I8, 4, 3, 3, 3)
+    norm = {"g": (RNG.random(4) + 0.5).astype(F32), "b": normal(4), "m": normal(4), "v": (RNG.random(4) + 0.5).astype(F32)}
+    factor = (norm["g"] / np.sqrt(norm["v"] + F32(1e-5))).reshape(1, 4, 1, 1)
+    numbers = {**q("x", 0.04, 60, U8), **q("y", 0.05, 20, U8), "wq": w, "ws": (RNG.random(4) + 0.5).astype(F32) * F32(0.01), "wz": np.zeros(4, I8), **norm,
+               "f": factor, "c": normal(1, 4, 1, 1), "most": U8(127), "least": U8(0)}
+    limited = "{0}q = QuantizeLinear({0}, {0}s, {0}z)\n{0}l = Clip({0}q, least, most)\n{0}r = DequantizeLinear({0}l, {0}s, {0}z)\n"
+    text = limited.format("x") + "wr = DequantizeLinear(wq, ws, wz) axis=0\nt = Conv(xr, wr) pads=1,1,1,1\n"
+    text += "d = Div(t, f)\ne = Add(d, c)\nn = BatchNormalization(e, g, b, m, v)\ny = Relu(n)\n" + limited.format("y")
+    yield "trained-quantized", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.05], {"Clamp"}
