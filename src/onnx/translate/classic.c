@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "onnx/translate/classic.h"
+#include "onnx/translate/control.h"
 
 enum { FEATURES_MAX = 1 << 24, TWICE_MAX = 4096 };
 
@@ -134,6 +135,18 @@ void translate_imputer(Import *im) {
   out(im, 0, ex_where(im, missing, ex_cast(im, imputed, ex_dtype(im, x)), x));
 }
 
+/* Ends the call with an error when some element has no category. */
+static void refuse_unknown(Import *im, ValueId y) {
+  uint32_t rank = ex_rank(im, y);
+  int64_t all[MAX_RANK];
+  for (uint32_t i = 0; i + 1 < rank; i++)
+    all[i] = i;
+  ValueId known = ex_reduce_one(im, OP_AMAX, y, rank ? rank - 1 : 0, false);
+  if (rank > 1)
+    known = ex_reduce(im, OP_AMIN, known, all, rank - 1, false);
+  control_fail_if(im, ex_with(im, OP_EQ_TENSOR, known, 0), "unknown category, and zeros is 0");
+}
+
 /* Categories [C] as the last dim of x, with a dim added: 1 where they are equal. Floats are cut off
  * to integers first. Of a category that is listed twice the last counts. */
 void translate_one_hot_encoder(Import *im) {
@@ -144,11 +157,6 @@ void translate_one_hot_encoder(Import *im) {
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "the categories are strings: the runtime has no tensors of strings; encode them as "
                 "integers before the program runs");
-    return;
-  }
-  if (!attr_int(im, "zeros", 1)) {
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
-                "zeros=0 makes an unknown category an error, which a program cannot raise");
     return;
   }
   ValueId equal =
@@ -164,6 +172,8 @@ void translate_one_hot_encoder(Import *im) {
     twice |= last[i] == 0;
   }
   ValueId y = ex_cast(im, equal, DTYPE_F32);
+  if (!attr_int(im, "zeros", 1))
+    refuse_unknown(im, y);
   out(im, 0, twice ? ex_mul(im, y, classic_floats(im, last, 1, (int64_t[]){count})) : y);
 }
 

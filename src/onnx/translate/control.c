@@ -222,6 +222,13 @@ static void fail_branch(Import *im, NodeId begin, NodeId middle, const Branch *b
   im->b.before = 0;
 }
 
+void control_fail_if(Import *im, ValueId condition, const char *message) {
+  (void)ex_unary(im, OP_IF, condition);
+  (void)build(&im->b, OP_FAIL, A_STR(message));
+  (void)build_args(&im->b, OP_ELSE, NULL, 0);
+  (void)build(&im->b, OP_ENDIF, A_VALS(NULL, 0), A_VALS(NULL, 0));
+}
+
 /* Once more, for the messages of what does not fit. */
 static void report_branches(Import *im, const Branch *branches, uint32_t count) {
   for (uint32_t k = 0; k < 2; k++)

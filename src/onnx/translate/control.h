@@ -16,6 +16,8 @@ const Onnx__GraphProto *control_graph(Import *im, const char *name);
 bool control_known_bool(Import *im, ValueId v, bool *value);
 /* The condition as a 0-d tensor. */
 ValueId control_condition(Import *im, ValueId v);
+/* Ends the call with an error when the condition, a 0-d boolean, holds. */
+void control_fail_if(Import *im, ValueId condition, const char *message);
 /* Poison for all outputs: the body has failed, which was reported. */
 void control_poison(Import *im);
 /* Takes back all that was built since `last` was the last node and there were so many constraints.
