@@ -122,10 +122,24 @@ static ValueId move_codes(Builder *b, NodeId n) {
   return build_quantize(b, moved, &q);
 }
 
+/* The number that a code stands for, which is a scalar of the node. */
+static double real_scalar(const Graph *g, NodeId n, uint32_t arg, const Quantization *q) {
+  return (node_scalar(g, n, arg) - (double)q->zero) * (double)q->scale;
+}
+
 static ArgIn real_limit(const Graph *g, NodeId n, uint32_t arg, const Quantization *q) {
-  return node_absent(g, n, arg)
-             ? A_NONE
-             : A_FLOAT((node_scalar(g, n, arg) - (double)q->zero) * (double)q->scale);
+  return node_absent(g, n, arg) ? A_NONE : A_FLOAT(real_scalar(g, n, arg, q));
+}
+
+static ValueId pad_reals(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  Quantization q;
+  if (!quantized_alike(g, n, &q))
+    return 0;
+  ValueId real = build_dequantize(b, node_value(g, n, 0), &q),
+          padded = build(b, OP_CONSTANT_PAD_ND, A_VAL(real), node_arg_in(g, n, 1, &g->arena),
+                         A_FLOAT(real_scalar(g, n, 2, &q)));
+  return build_quantize(b, padded, &q);
 }
 
 /* Limits of codes are limits of the numbers that are quantized: exporters write them for ranges of
@@ -242,6 +256,7 @@ Status pass_move_quantized(PassContext *p, Graph *g) {
       {OP_CAT, move_codes, "moves"},
       {OP_CLAMP, limit_reals, "limits"},
       {OP_CLONE, move_codes, "moves"},
+      {OP_CONSTANT_PAD_ND, pad_reals, "moves"},
       {OP_EXPAND_COPY, move_codes, "moves"},
       {OP_FLIP, move_codes, "moves"},
       {OP_MAX_POOL2D_WITH_INDICES, move_codes, "moves"},
