@@ -35,19 +35,42 @@ static ValueId same_as_operand(Builder *b, NodeId n) {
   return same_type(b->g, x, node_result(b->g, n, 0)) ? x : 0;
 }
 
-/* Integers become floats before they get other dims, so that those who want them with different
- * dims share the conversion. */
+static bool is_view(const Graph *g, NodeId n) {
+  return n && op_has_trait(node_cget(g, n)->op, OP_VIEW);
+}
+
+static bool converts_to(const Graph *g, NodeId n, DType dtype) {
+  return n != NODE_OUTPUT && node_cget(g, n)->op == OP_TO_COPY &&
+         value_dtype(g, node_result(g, n, 0)) == dtype;
+}
+
+/* Whether another node than `view` converts x, or a view of it, to that type. */
+static bool is_converted(const Graph *g, ValueId x, NodeId view, DType dtype) {
+  for (UseId u = first_use(g, x); u; u = g->uses[u].next) {
+    NodeId n = g->uses[u].node;
+    if (n == NODE_OUTPUT || n == view)
+      continue;
+    if (converts_to(g, n, dtype))
+      return true;
+    for (UseId w = is_view(g, n) ? first_use(g, node_result(g, n, 0)) : 0; w; w = g->uses[w].next)
+      if (converts_to(g, g->uses[w].node, dtype))
+        return true;
+  }
+  return false;
+}
+
+/* Integers that are wanted as floats with several dims become floats before they get them, so that
+ * one conversion serves all. */
 static ValueId cast_rule(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId x = node_value(g, n, 0), r = node_result(g, n, 0), same = same_as_operand(b, n);
   NodeId view = value_def(g, x);
-  if (same || !view || !op_has_trait(node_cget(g, view)->op, OP_VIEW) ||
-      dtype_is_float(value_dtype(g, x)) ||
-      value_dtype(g, x) != value_dtype(g, node_value(g, view, 0)) ||
-      !dtype_is_float(value_dtype(g, r)))
+  ValueId whole = is_view(g, view) ? node_value(g, view, 0) : 0;
+  DType to = value_dtype(g, r);
+  if (same || !whole || dtype_is_float(value_dtype(g, x)) || !dtype_is_float(to) ||
+      value_dtype(g, x) != value_dtype(g, whole) || !is_converted(g, whole, view, to))
     return same;
-  return build_view_as(b, build_cast(b, node_value(g, view, 0), value_dtype(g, r)),
-                       value_dims(g, r));
+  return build_view_as(b, build_cast(b, whole, to), value_dims(g, r));
 }
 
 static ValueId slice_rule(Builder *b, NodeId n) {
