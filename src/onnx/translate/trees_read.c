@@ -263,7 +263,7 @@ static void read_members(Import *im, Trees *t, uint32_t inner) {
     TreeNode *n = &t->nodes[i];
     if (n->mode != TREE_MEMBER)
       continue;
-    n->members = members + at;
+    n->members = members ? &members[at] : NULL;
     for (; at < count && members[at] == members[at]; at++)
       n->member_count++;
     if (!n->member_count)
