@@ -90,17 +90,20 @@ bool xl_find_blocks(XnnLowering *l, NodeId n, const Convolution *c, Blocks *b) {
       !xl_image_sizes(l, n, c, j.in, j.out))
     return false;
   single.image = j.in[1];
-  NodeId from = value_def(g, x);
-  j.codes = !value_is_const(g, node_value(g, n, 1)) && from && is_dequantize(g, from);
+  j.codes = !value_is_const(g, node_value(g, n, 1)) && is_dequantize(g, value_def(g, x));
   double direct = time_of(&j, &single), least = direct * WORTH;
   *b = single;
   for (uint32_t columns = 1; columns <= MOST_COLUMNS; columns *= 2)
-    for (int copied = 0; copied < 2; copied++)
-      if (columns * c->stride[1] > 1 && make_blocks(&j, columns, copied, &found) &&
-          has_few_pointers(&j, &found) && time_of(&j, &found) < least) {
+    for (int copied = 0; copied < 2; copied++) {
+      if (columns * c->stride[1] == 1 || !make_blocks(&j, columns, copied, &found) ||
+          !has_few_pointers(&j, &found))
+        continue;
+      double time = time_of(&j, &found);
+      if (time < least) {
         *b = found;
-        least = time_of(&j, &found);
+        least = time;
       }
+    }
   b->share = least / direct;
   return b->in > 1;
 }

@@ -10,6 +10,10 @@ static NodeId def_of(const Graph *g, ValueId v, OpId op) {
   return d && node_cget(g, d)->op == op ? d : 0;
 }
 
+static bool is_view(const Graph *g, NodeId n) {
+  return n && op_has_trait(node_cget(g, n)->op, OP_VIEW);
+}
+
 static bool same_type(const Graph *g, ValueId a, ValueId b) {
   return value_cget(g, a)->type == value_cget(g, b)->type;
 }
@@ -33,10 +37,6 @@ static bool is_splat(const Graph *g, ValueId v, double number) {
 static ValueId same_as_operand(Builder *b, NodeId n) {
   ValueId x = node_value(b->g, n, 0);
   return same_type(b->g, x, node_result(b->g, n, 0)) ? x : 0;
-}
-
-static bool is_view(const Graph *g, NodeId n) {
-  return n && op_has_trait(node_cget(g, n)->op, OP_VIEW);
 }
 
 static bool converts_to(const Graph *g, NodeId n, DType dtype) {
@@ -210,7 +210,7 @@ static ValueId view_of_expand(Builder *b, ValueId expanded, Dims to) {
 /* The tensor that a chain of views ends in. */
 static ValueId view_base(const Graph *g, ValueId v) {
   NodeId d;
-  while ((d = value_def(g, v)) && op_has_trait(node_cget(g, d)->op, OP_VIEW) &&
+  while (is_view(g, d = value_def(g, v)) &&
          value_dtype(g, node_value(g, d, 0)) == value_dtype(g, v))
     v = node_value(g, d, 0);
   return v;

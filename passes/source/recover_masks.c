@@ -4,7 +4,7 @@
 #include "ir/match.h"
 #include "passes/pass.h"
 
-/* The indices of arguments `a` of n and `a` of m are the same values. */
+/* The indices of n and m are the same values. */
 static bool same_indices(const Graph *g, NodeId n, NodeId m) {
   uint32_t count = node_list_count(g, n, 1);
   if (node_list_count(g, m, 1) != count)
@@ -45,10 +45,12 @@ static ValueId mask_of(const Graph *g, NodeId n) {
 /* The mask has the leading dims of x: where it is shorter, it stands for whole rows. */
 static bool covers(const Graph *g, ValueId mask, ValueId x) {
   uint32_t rank = value_rank(g, mask);
-  for (uint32_t i = 0; i < rank && rank <= value_rank(g, x); i++)
+  if (rank > value_rank(g, x))
+    return false;
+  for (uint32_t i = 0; i < rank; i++)
     if (value_dim(g, mask, i) != value_dim(g, x, i))
       return false;
-  return rank <= value_rank(g, x);
+  return true;
 }
 
 /* What stands where the mask is true, in a form that fits x: y of y[mask], or one number. */
