@@ -1,6 +1,7 @@
 /* Quantization operators: with f32 and scales that are known they are the ops quantize and
  * dequantize, which backends match; else plain arithmetic: round half to even, then the zero point,
  * then saturation, as the ONNX documents say. Integer products are exact in i32. */
+#include <float.h>
 #include <math.h>
 
 #include "onnx/packed.h"
@@ -239,17 +240,32 @@ static ValueId dequantize_op(Import *im, const Granularity *gr, ValueId x, Value
   return build_dequantize(&im->b, x, &q);
 }
 
-/* Reports a constant scale that makes nonsense of every element. A zero only stands where nothing
- * is divided by it: ONNX Runtime's results are zeros then, too. */
-static bool check_scale(Import *im, ValueId scale, bool zero_allowed) {
+/* What a scale is for. */
+typedef enum ScaleUse {
+  SCALE_DIVIDES,    /* quantizes */
+  SCALE_MULTIPLIES, /* dequantizes: channels that are all zeros may have a scale of 0 */
+  SCALE_OF_BLOCKS   /* dequantizes: some formats of language models have negative ones */
+} ScaleUse;
+
+static bool scale_fits(double scale, ScaleUse use) {
+  if (use == SCALE_DIVIDES)
+    return isfinite(scale) && scale >= (double)FLT_MIN;
+  return isfinite(scale) && (scale >= 0 || use == SCALE_OF_BLOCKS);
+}
+
+/* Reports a constant scale that makes nonsense of every element, as quotients by a subnormal number
+ * do, or that nobody means, as a negative one. */
+static bool check_scale(Import *im, ValueId scale, ScaleUse use) {
+  static const char *const wanted[] = {"finite, positive and not subnormal",
+                                       "finite and not negative", "finite"};
   const double *values;
   uint32_t count;
   if (!import_ok(im) || !value_doubles(im, scale, &values, &count))
     return import_ok(im);
   for (uint32_t i = 0; i < count; i++)
-    if (!isfinite(values[i]) || (values[i] == 0 && !zero_allowed)) {
+    if (!scale_fits(values[i], use)) {
       import_fail(im, DIAG_ARG_RANGE, "entry %u of the scale is %g; a scale must be %s%s", i,
-                  values[i], zero_allowed ? "finite" : "finite and not 0",
+                  values[i], wanted[use],
                   isinf(values[i]) ? ". Calibration saw infinite values, such as a mask of -inf: "
                                      "write the mask with a finite number and quantize again"
                                    : "");
@@ -261,7 +277,7 @@ static bool check_scale(Import *im, ValueId scale, bool zero_allowed) {
 ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType to) {
   Granularity whole = {0};
   Target range = plain_target(im, to);
-  if (!check_scale(im, scale, false))
+  if (!check_scale(im, scale, SCALE_DIVIDES))
     return 0;
   ValueId y = quantize_op(im, &whole, x, scale, zero, &range);
   if (y || !import_ok(im))
@@ -298,7 +314,7 @@ void translate_quantize_linear(Import *im) {
   Granularity gr;
   if (small)
     scale = decode_small_float(im, scale, small);
-  if (!import_ok(im) || !check_scale(im, scale, false) ||
+  if (!import_ok(im) || !check_scale(im, scale, SCALE_DIVIDES) ||
       !read_granularity(im, x, scale, zero, &gr))
     return;
   Target to = target_attribute(im, zero);
@@ -398,7 +414,8 @@ void translate_dequantize_linear(Import *im) {
   Granularity gr;
   if (small_scale)
     scale = decode_small_float(im, scale, small_scale);
-  if (!import_ok(im) || !check_scale(im, scale, true) || !read_granularity(im, x, scale, zero, &gr))
+  if (!import_ok(im) || !read_granularity(im, x, scale, zero, &gr) ||
+      !check_scale(im, scale, gr.block ? SCALE_OF_BLOCKS : SCALE_MULTIPLIES))
     return;
   DType from = ex_dtype(im, x), to = dtype_attribute(im, "output_dtype", ex_dtype(im, scale));
   if (small)
@@ -455,7 +472,7 @@ ValueId quantized_real(Import *im, ValueId v, ValueId scale, ValueId zero, uint3
   Granularity gr = {.rank = ex_rank(im, v), .axis = axis};
   for (uint32_t i = 0; i < gr.rank && import_ok(im); i++)
     gr.dims[i] = ex_dim(im, v, i);
-  if (!check_scale(im, scale, true))
+  if (!check_scale(im, scale, SCALE_MULTIPLIES))
     return 0;
   ValueId y = dequantize_op(im, &gr, v, scale, zero, 0);
   if (y || !import_ok(im))
@@ -477,7 +494,7 @@ void translate_conv_integer(Import *im) {
 
 /* A vector of scales along an axis of the result. */
 static ValueId scale_along(Import *im, ValueId scale, uint32_t rank, uint32_t axis) {
-  if (!check_scale(im, scale, true))
+  if (!check_scale(im, scale, SCALE_MULTIPLIES))
     return 0;
   Granularity gr = {.rank = rank, .axis = axis};
   ValueId wide = ex_cast(im, scale, DTYPE_F32);
