@@ -1,4 +1,4 @@
-/* Moves of quantized tensors: views, permutes, slices, splits, joins, maximum pools, nearest
+/* Moves of quantized tensors: views, permutes, slices, splits, joins, pads, maximum pools, nearest
  * pixels.
  *
  * On codes that were quantized, they become moves of real numbers between a dequantization and a
@@ -261,6 +261,12 @@ Status pass_move_quantized(PassContext *p, Graph *g) {
       {OP_FLIP, move_codes, "moves"},
       {OP_MAX_POOL2D_WITH_INDICES, move_codes, "moves"},
       {OP_PERMUTE_COPY, move_codes, "moves"},
+      {OP_REFLECTION_PAD1D, move_codes, "moves"},
+      {OP_REFLECTION_PAD2D, move_codes, "moves"},
+      {OP_REFLECTION_PAD3D, move_codes, "moves"},
+      {OP_REPLICATION_PAD1D, move_codes, "moves"},
+      {OP_REPLICATION_PAD2D, move_codes, "moves"},
+      {OP_REPLICATION_PAD3D, move_codes, "moves"},
       {OP_SELECT_COPY_INT, move_codes, "moves"},
       {OP_SLICE_COPY_TENSOR, move_codes, "moves"},
       {OP_SPLIT_COPY_TENSOR, move_parts, "moves"},

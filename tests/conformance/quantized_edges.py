@@ -337,6 +337,7 @@ def blocks():
     yield of_constants()
     yield from volumes()
     yield from trained_quantized()
+    yield from pads_of_codes()
 
 
 def pad():
@@ -374,3 +375,12 @@ def trained_quantized():
     text = limited.format("x") + "wr = DequantizeLinear(wq, ws, wz) axis=0\nt = Conv(xr, wr) pads=1,1,1,1\n"
     text += "d = Div(t, f)\ne = Add(d, c)\nn = BatchNormalization(e, g, b, m, v)\ny = Relu(n)\n" + limited.format("y")
     yield "trained-quantized", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.05], {"Clamp"}
+
+
+def pads_of_codes():
+    for mode in ("reflect", "edge"):
+        for dtype, zero in ((I8, 3), (U8, 130)):
+            for shape, pads in (((1, 8, 12), (0, 0, 2, 0, 0, 1)), ((1, 3, 6, 7), (0, 0, 1, 2, 0, 0, 2, 0))):
+                x, numbers = normal(*shape), {**q("x", 0.02, zero, dtype), "pads": np.array(pads)}
+                text = f"xq = QuantizeLinear(x, xs, xz)\nyq = Pad(xq, pads) mode={mode}\nyr = DequantizeLinear(yq, xs, xz)"
+                yield f"codes-Pad-{mode}-{np.dtype(dtype).name}-{len(shape)}", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.02], set()
