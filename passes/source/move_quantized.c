@@ -4,6 +4,8 @@
  * On codes that were quantized, they become moves of real numbers between a dequantization and a
  * quantization, which changes no code and is the one form that backends look for. Of dequantized
  * constants (weights), the codes are moved instead, so that the weights stay what they are. */
+#include <math.h>
+
 #include "interp/fold.h"
 #include "ir/match.h"
 #include "ops/quantized.h"
@@ -242,6 +244,45 @@ static ValueId spelt_weight(Builder *b, NodeId n) {
   return 0;
 }
 
+static bool is_view_or_permute(const Graph *g, NodeId n) {
+  OpId op = n ? node_cget(g, n)->op : OP_NONE;
+  return op == OP_VIEW_COPY || op == OP_PERMUTE_COPY || op == OP_SQUEEZE_COPY_DIMS ||
+         op == OP_UNSQUEEZE_COPY;
+}
+
+static bool used_by_views(const Graph *g, ValueId v) {
+  for (UseId u = first_use(g, v); u; u = g->uses[u].next)
+    if (g->uses[u].node == NODE_OUTPUT || !is_view_or_permute(g, g->uses[u].node))
+      return false;
+  return true;
+}
+
+/* Between views and permutes of a dequantized value, a pair that quantizes and dequantizes as it
+ * was changes nothing, and without it backends see the steps as one. */
+static ValueId drop_pair(Builder *b, NodeId n) {
+  enum { STEPS = 8 }; /* so that chains take linear time */
+  Graph *g = b->g;
+  NodeId pair = value_def(g, node_value(g, n, 0));
+  Quantization q = quantization_of(g, n), own;
+  bool all_codes = q.dtype == DTYPE_I8   ? q.low == INT8_MIN && q.high == INT8_MAX
+                   : q.dtype == DTYPE_U8 ? q.low == 0 && q.high == UINT8_MAX
+                                         : false;
+  if (q.scales || !all_codes || !isnormal(q.scale) || !is_quantize(g, pair) ||
+      !used_by_views(g, node_result(g, n, 0)))
+    return 0;
+  own = quantization_of(g, pair);
+  ValueId moved = node_value(g, pair, 0), v = moved;
+  NodeId def = value_def(g, v);
+  for (uint32_t i = 0; i < STEPS && is_view_or_permute(g, def); i++) {
+    v = node_value(g, def, 0);
+    def = value_def(g, v);
+  }
+  if (v == moved || !is_dequantize(g, def) || !quantization_equal(g, &own, &q))
+    return 0;
+  own = quantization_of(g, def);
+  return quantization_equal(g, &own, &q) ? moved : 0;
+}
+
 /* Where no backend waits, too: dequantizing a table costs more than all that is done with it. */
 static const RewriteRule tables[] = {
     {OP_MUL_TENSOR, spelt_weight, "weights"},
@@ -257,6 +298,7 @@ Status pass_move_quantized(PassContext *p, Graph *g) {
       {OP_CLAMP, limit_reals, "limits"},
       {OP_CLONE, move_codes, "moves"},
       {OP_CONSTANT_PAD_ND, pad_reals, "moves"},
+      {OP_DEQUANTIZE_PER_TENSOR, drop_pair, "pairs"},
       {OP_EXPAND_COPY, move_codes, "moves"},
       {OP_FLIP, move_codes, "moves"},
       {OP_MAX_POOL2D_WITH_INDICES, move_codes, "moves"},
