@@ -257,6 +257,15 @@ static bool used_by_views(const Graph *g, ValueId v) {
   return true;
 }
 
+/* Dequantized and quantized so, every code stays what it is. */
+static bool takes_all_codes(const Quantization *q) {
+  if (q->scales || !isnormal(q->scale))
+    return false;
+  return q->dtype == DTYPE_I8   ? q->low == INT8_MIN && q->high == INT8_MAX
+         : q->dtype == DTYPE_U8 ? q->low == 0 && q->high == UINT8_MAX
+                                : false;
+}
+
 /* Between views and permutes of a dequantized value, a pair that quantizes and dequantizes as it
  * was changes nothing, and without it backends see the steps as one. */
 static ValueId drop_pair(Builder *b, NodeId n) {
@@ -264,11 +273,7 @@ static ValueId drop_pair(Builder *b, NodeId n) {
   Graph *g = b->g;
   NodeId pair = value_def(g, node_value(g, n, 0));
   Quantization q = quantization_of(g, n), own;
-  bool all_codes = q.dtype == DTYPE_I8   ? q.low == INT8_MIN && q.high == INT8_MAX
-                   : q.dtype == DTYPE_U8 ? q.low == 0 && q.high == UINT8_MAX
-                                         : false;
-  if (q.scales || !all_codes || !isnormal(q.scale) || !is_quantize(g, pair) ||
-      !used_by_views(g, node_result(g, n, 0)))
+  if (!takes_all_codes(&q) || !is_quantize(g, pair) || !used_by_views(g, node_result(g, n, 0)))
     return 0;
   own = quantization_of(g, pair);
   ValueId moved = node_value(g, pair, 0), v = moved;
