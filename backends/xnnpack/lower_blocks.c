@@ -143,14 +143,13 @@ static XnnId filter(XnnLowering *l, ValueId weight, const Convolution *c, const 
 static XnnId whole_blocks(XnnLowering *l, const Convolution *c, const Blocks *b, SymInt batch,
                           XnnId in) {
   XnnValue like = l->x.values[in];
-  uint32_t columns = b->image * b->in, channels = c->in_channels,
-           before[] = {0, 0, b->front * channels},
-           after[] = {0, 0, (columns - b->front - like.dims[2]) * channels};
+  uint32_t columns = b->image * b->in, before[] = {0, 0, b->front, 0},
+           after[] = {0, 0, columns - b->front - like.dims[2], 0};
   if (columns == like.dims[2])
     return in;
-  SymInt rows[] = {batch, like.dims[1], (SymInt)like.dims[2] * channels};
-  XnnId padded = XL_TEMP(l, like.dims[0], like.dims[1], columns * channels);
-  xl_pad(l, xl_reshaped(l, in, rows, 3), 3, before, after, 0, padded);
+  SymInt dims[] = {batch, like.dims[1], like.dims[2], c->in_channels};
+  XnnId padded = XL_TEMP(l, like.dims[0], like.dims[1], columns, c->in_channels);
+  xl_pad(l, in, dims, 4, before, after, 0, padded);
   return padded;
 }
 

@@ -208,6 +208,8 @@ def window_cases():
                 for ceil in (0, 1):
                     name = f"{label}-{kernel[0]}x{kernel[1]}-{stride[0]}{stride[1]}-{''.join(map(str, pads))}-{ceil}"
                     yield single(name, op, ["x"], x, kernel_shape=kernel, strides=stride, pads=pads, ceil_mode=ceil, opset=19, **extra)
+            for pads in ([0, 0, 0, 0], [1, 2, 1, 2], [0, 1, 1, 2]):  # windows that are larger than the image, as a pool of images up to a size has them
+                yield single(f"{label}-beyond-{sum(pads)}", op, ["x"], x, kernel_shape=[700, 7], strides=[700, 3], pads=pads, ceil_mode=1, opset=19, **extra)
             yield single(f"{label}-line", op, ["x"], {"x": normal(2, 3, 11)}, kernel_shape=[3], strides=[2], pads=[1, 1], **extra)
     yield single("MaxPool-dilated", "MaxPool", ["x"], x, kernel_shape=[2, 3], dilations=[2, 2])
     for op in ("GlobalAveragePool", "GlobalMaxPool"):
