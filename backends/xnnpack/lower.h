@@ -283,9 +283,9 @@ XnnId xl_codes_out(XnnLowering *l, ValueId v, XnnId id);
 XnnId xl_dequantized_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
                               const uint32_t *perm);
 /* Weights or a bias whose element i is element from[i] of the constant v, or 0 where that is
- * XL_NO_ELEMENT. Dim 0 are the output channels. */
+ * XL_NO_ELEMENT. Dim 0 are the output channels. wide: of f16 as f32. */
 enum { XL_NO_ELEMENT = -1 };
-XnnId xl_picked_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
+XnnId xl_picked_constant(XnnLowering *l, ValueId v, bool wide, uint32_t rank, const uint32_t *dims,
                          const int32_t *from);
 /* The bias as often as makes `count` numbers. */
 XnnId xl_repeated_bias(XnnLowering *l, ValueId bias, uint32_t count);

@@ -297,12 +297,12 @@ void xl_pad(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, const u
             const uint32_t *after, float value, XnnId out) {
   uint32_t last = joined_rank(dims, rank, before, after), begin[XNN_MAX_RANK], end[XNN_MAX_RANK];
   SymInt whole[XNN_MAX_RANK], joined[XNN_MAX_RANK], rows[XNN_MAX_RANK], row = 1;
-  for (uint32_t i = last; i < rank; i++)
-    row *= dims[i];
-  if (row == 1) {
+  if (last == rank) {
     add_pad(l, in, rank, before, after, value, out);
     return;
   }
+  for (uint32_t i = last; i < rank; i++)
+    row *= dims[i];
   for (uint32_t i = 0; i < rank; i++) {
     SymInt unit = i + 1 == last ? row : 1;
     begin[i] = before[i] * (uint32_t)unit;

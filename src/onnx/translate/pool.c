@@ -32,7 +32,8 @@ static ArgIn lowest(DType dtype) {
 }
 
 /* A window of ceil_mode that is larger than the padded input, as a pool over any image up to a size
- * is written, ends there: kernels take time, and XNNPACK a pointer, for each tap that meets nothing.
+ * is written, ends there: kernels take time, and XNNPACK a pointer, for each tap that meets
+ * nothing.
  */
 static bool read_pool(Import *im, ValueId x, Window *w) {
   if (!window_read(im, x, NULL, w))
