@@ -81,14 +81,15 @@ bool xl_by_phases(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnI
 bool xl_by_strips(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId weights,
                   XnnId bias, XnnId out);
 
-/* Columns that are channels: `in` of the image, `out` of the result; see lower_blocks.c. */
+/* Columns that are channels: `in` of the image (1: it stays as it is), `out` of the result; see
+ * lower_blocks.c. */
 typedef struct Blocks {
   uint32_t in, out;
   uint32_t before, after; /* blocks of padding */
   uint32_t front;         /* columns of padding that the image gets before its first block */
   uint32_t kernel;        /* blocks that a block of the result reads */
   uint32_t image;         /* blocks of the image */
-  double share;           /* of the time that it takes without blocks */
+  double share;           /* of the time of one node that the other ways beside planes take */
 } Blocks;
 
 /* The fastest blocks for a convolution; false when none are faster than single columns. */

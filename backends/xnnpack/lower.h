@@ -283,9 +283,9 @@ XnnId xl_codes_out(XnnLowering *l, ValueId v, XnnId id);
 XnnId xl_dequantized_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
                               const uint32_t *perm);
 /* Weights or a bias whose element i is element from[i] of the constant v, or 0 where that is
- * XL_NO_ELEMENT. Dim 0 are the output channels. */
+ * XL_NO_ELEMENT. Dim 0 are the output channels. wide: of f16 as f32. */
 enum { XL_NO_ELEMENT = -1 };
-XnnId xl_picked_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
+XnnId xl_picked_constant(XnnLowering *l, ValueId v, bool wide, uint32_t rank, const uint32_t *dims,
                          const int32_t *from);
 /* The bias as often as makes `count` numbers. */
 XnnId xl_repeated_bias(XnnLowering *l, ValueId bias, uint32_t count);
@@ -306,8 +306,9 @@ void xl_clamp(XnnLowering *l, XnnId in, float low, float high, XnnId out);
 void xl_slice(XnnLowering *l, XnnId in, uint32_t axis, uint32_t rank, uint32_t begin, uint32_t size,
               XnnId out);
 void xl_concatenate(XnnLowering *l, const XnnId *items, uint32_t count, uint32_t axis, XnnId out);
-void xl_pad(XnnLowering *l, XnnId in, uint32_t rank, const uint32_t *before, const uint32_t *after,
-            float value, XnnId out);
+/* in, of these dims (NULL: not known), with so many elements of value before and after it. */
+void xl_pad(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, const uint32_t *before,
+            const uint32_t *after, float value, XnnId out);
 /* y = positions begin, begin + step, ... of one dim of x. */
 void xl_strided_slice(XnnLowering *l, ValueId x, uint32_t axis, int64_t begin, int64_t step,
                       ValueId y);

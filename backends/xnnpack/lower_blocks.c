@@ -5,7 +5,11 @@
  * [n, h, w, c] is one of [n, h, w / 4, 4 * c], no element moves. So f columns of the result are
  * computed at once, as f times the output channels, from blocks of f * stride columns of the image,
  * with a kernel that holds a shifted copy of the weights for each of the f columns, and zeros
- * around it. That multiplies with some zeros, and fills the channels. */
+ * around it. That multiplies with some zeros, and fills the channels.
+ *
+ * The image may also stay as it is, with a kernel as wide as what f windows read together, in steps
+ * of f windows: fewer zeros, but a tap of few input channels takes longer than what it multiplies.
+ */
 #include "backends/xnnpack/convolution.h"
 
 enum {
@@ -14,6 +18,7 @@ enum {
   LEAST_POINTERS = 1 << 20 /* bytes that any convolution may have */
 };
 
+#define TIME_TAP 0.3     /* of 16 channels of a result, in steps: beside the products */
 #define TIME_CODES 0.12  /* like TIME_PRODUCT, for codes of 8 bits */
 #define TIME_OF_BYTE 2.0 /* ns that must be saved for each byte by which the weights grow */
 #define WORTH 0.9
@@ -48,7 +53,8 @@ static double time_of(const Job *j, const Blocks *b) {
          bytes = (double)weights(j, b) * (j->codes ? 1 : sizeof(float)),
          copied =
              is_in_place(j, b) ? 0 : j->batch * j->in[0] * j->in[1] * c->in_channels * TIME_COPIED;
-  return places * c->kernel[0] * b->kernel * input_channels(j, b->in * c->in_channels) *
+  double channels = input_channels(j, b->in * c->in_channels) + (b->in < b->out ? TIME_TAP : 0);
+  return places * c->kernel[0] * b->kernel * channels *
              sixteens((uint64_t)b->out * c->out_channels) +
          bytes * TIME_OF_BYTE + copied;
 }
@@ -81,6 +87,32 @@ static bool make_blocks(const Job *j, uint32_t columns, bool copied, Blocks *b) 
   return true;
 }
 
+/* Windows of `columns` columns of the result as one, on the image as it is. */
+static bool make_steps(const Job *j, uint32_t columns, Blocks *b) {
+  const Convolution *c = j->c;
+  uint32_t stride = c->stride[1], read = j->in[1] + c->padding[1];
+  if ((uint64_t)columns * c->out_channels > MOST_CHANNELS || j->out[1] % columns)
+    return false;
+  uint32_t kernel = (columns - 1) * stride + c->kernel[1],
+           reach = (j->out[1] / columns - 1) * columns * stride + kernel;
+  *b = (Blocks){.in = 1,
+                .out = columns,
+                .before = c->padding[1],
+                .after = reach > read ? reach - read : 0,
+                .kernel = kernel,
+                .image = j->in[1]};
+  return true;
+}
+
+/* Takes the blocks if they are faster than `least`. */
+static double take_faster(const Job *j, const Blocks *found, double least, Blocks *b) {
+  double time = time_of(j, found);
+  if ((found->in == 1 && found->out == 1) || !has_few_pointers(j, found) || time >= least)
+    return least;
+  *b = *found;
+  return time;
+}
+
 bool xl_find_blocks(XnnLowering *l, NodeId n, const Convolution *c, Blocks *b) {
   Graph *g = l->g;
   ValueId x = node_value(g, n, 0);
@@ -93,19 +125,18 @@ bool xl_find_blocks(XnnLowering *l, NodeId n, const Convolution *c, Blocks *b) {
   j.codes = !value_is_const(g, node_value(g, n, 1)) && is_dequantize(g, value_def(g, x));
   double direct = time_of(&j, &single), least = direct * WORTH;
   *b = single;
-  for (uint32_t columns = 1; columns <= MOST_COLUMNS; columns *= 2)
-    for (int copied = 0; copied < 2; copied++) {
-      if (columns * c->stride[1] == 1 || !make_blocks(&j, columns, copied, &found) ||
-          !has_few_pointers(&j, &found))
-        continue;
-      double time = time_of(&j, &found);
-      if (time < least) {
-        *b = found;
-        least = time;
-      }
-    }
-  b->share = least / direct;
-  return b->in > 1;
+  for (uint32_t columns = 1; columns <= MOST_COLUMNS; columns++)
+    for (int copied = 0; copied < 2; copied++)
+      if (make_blocks(&j, columns, copied, &found))
+        least = take_faster(&j, &found, least, b);
+  /* Planes are weighed without steps, beside which they were measured to be faster: weights of wide
+   * kernels leave the first cache, which the estimate does not know. */
+  double share = least / direct;
+  for (uint32_t columns = 2; columns <= MOST_COLUMNS; columns++)
+    if (make_steps(&j, columns, &found))
+      least = take_faster(&j, &found, least, b);
+  b->share = share;
+  return b->in > 1 || b->out > 1;
 }
 
 /* --- constants --- */
@@ -133,7 +164,7 @@ static const int32_t *weights_of_blocks(XnnLowering *l, const Convolution *c, co
 static XnnId filter(XnnLowering *l, ValueId weight, const Convolution *c, const Blocks *b) {
   uint32_t dims[] = {b->out * c->out_channels, c->kernel[0], b->kernel, b->in * c->in_channels};
   uint64_t count = (uint64_t)dims[0] * dims[1] * dims[2] * dims[3];
-  return xl_picked_constant(l, weight, 4, dims,
+  return xl_picked_constant(l, weight, false, 4, dims,
                             l->trial ? NULL : weights_of_blocks(l, c, b, count));
 }
 
@@ -143,14 +174,13 @@ static XnnId filter(XnnLowering *l, ValueId weight, const Convolution *c, const 
 static XnnId whole_blocks(XnnLowering *l, const Convolution *c, const Blocks *b, SymInt batch,
                           XnnId in) {
   XnnValue like = l->x.values[in];
-  uint32_t columns = b->image * b->in, channels = c->in_channels,
-           before[] = {0, 0, b->front * channels},
-           after[] = {0, 0, (columns - b->front - like.dims[2]) * channels};
+  uint32_t columns = b->image * b->in, before[] = {0, 0, b->front, 0},
+           after[] = {0, 0, columns - b->front - like.dims[2], 0};
   if (columns == like.dims[2])
     return in;
-  SymInt rows[] = {batch, like.dims[1], (SymInt)like.dims[2] * channels};
-  XnnId padded = XL_TEMP(l, like.dims[0], like.dims[1], columns * channels);
-  xl_pad(l, xl_reshaped(l, in, rows, 3), 3, before, after, 0, padded);
+  SymInt dims[] = {batch, like.dims[1], like.dims[2], c->in_channels};
+  XnnId padded = XL_TEMP(l, like.dims[0], like.dims[1], columns, c->in_channels);
+  xl_pad(l, in, dims, 4, before, after, 0, padded);
   return padded;
 }
 
@@ -170,12 +200,12 @@ void xl_by_blocks(XnnLowering *l, NodeId n, const Convolution *c, const Blocks *
                           .before = {c->padding[0], b->before},
                           .after = {c->padding[0], b->after},
                           .kernel = {c->kernel[0], b->kernel},
-                          .stride = {c->stride[0], 1},
+                          .stride = {c->stride[0], b->out * c->stride[1] / b->in},
                           .dilation = {c->dilation[0], 1},
                           .groups = 1,
                           .in_channels = (uint32_t)inputs,
                           .out_channels = (uint32_t)outputs};
-  XnnId image = xl_reshaped(l, whole_blocks(l, c, b, batch, in), blocks, 4),
+  XnnId image = b->in > 1 ? xl_reshaped(l, whole_blocks(l, c, b, batch, in), blocks, 4) : in,
         result = xl_sym_temp(l, 4, results);
   xl_convolution_node(l, &node, image, filter(l, node_value(g, n, 1), c, b),
                       bias ? xl_repeated_bias(l, bias, (uint32_t)outputs) : XNN_NONE, result);

@@ -77,7 +77,8 @@ int64_t xl_piece_after(const Convolution *c, const Piece *p, uint32_t dim) {
 static Piece live_taps(XnnLowering *l, NodeId n, const Convolution *c) {
   Graph *g = l->g;
   Piece p = {.taps = {{0, c->kernel[0], 1}, {0, c->kernel[1], 1}}};
-  for (uint32_t i = c->rank == 1; i < 2 && !c->transposed; i++) {
+  bool can_cut = !c->transposed && xl_elements(l, node_value(g, n, 1)) <= INT32_MAX;
+  for (uint32_t i = c->rank == 1; i < 2 && can_cut; i++) {
     SymInt in = value_dim(g, node_value(g, n, 0), c->rank + i),
            out = value_dim(g, node_result(g, n, 0), c->rank + i);
     if (!sym_is_const(in) || !sym_is_const(out))
@@ -101,25 +102,25 @@ static bool is_whole(const Convolution *c, const Piece *p) {
 
 /* --- operands --- */
 
-/* The weights of a piece in f32, in the layout of the node. */
+/* The weights of a piece, in the layout of the node. */
 static XnnId partial_filter(XnnLowering *l, ValueId weight, const Convolution *c, const Piece *p) {
   uint32_t rows = p->taps[0].count, columns = p->taps[1].count,
            outer = c->depthwise ? 1 : c->out_channels,
            inner = c->depthwise ? c->out_channels : c->in_channels / c->groups,
            taps = c->kernel[0] * c->kernel[1], dims[] = {outer, rows, columns, inner};
-  const float *from = xl_constant_floats(l, weight);
-  if (!from)
-    return xl_floats(l, 4, dims, NULL);
-  float *values = ARENA_ARRAY(l->arena, float, (size_t)outer *rows *columns *inner), *to = values;
+  if (!xl_ok(l) || l->trial)
+    return xl_picked_constant(l, weight, c->depthwise, 4, dims, NULL);
+  int32_t *from = ARENA_ARRAY(l->arena, int32_t, (size_t)outer * rows * columns * inner + 1),
+          *to = from;
   for (uint32_t o = 0; o < outer; o++)
     for (uint32_t i = 0; i < rows * columns; i++) {
       uint32_t row = p->taps[0].first + i / columns * p->taps[0].step,
                column = p->taps[1].first + i % columns * p->taps[1].step;
-      const float *tap = from + (uint64_t)o * inner * taps + row * c->kernel[1] + column;
-      for (uint32_t k = 0; k < inner; k++)
-        *to++ = tap[(uint64_t)k * taps];
+      uint64_t tap = (uint64_t)o * inner * taps + row * c->kernel[1] + column;
+      for (uint32_t k = 0; k < inner; k++, tap += taps)
+        *to++ = (int32_t)tap;
     }
-  return xl_floats(l, 4, dims, values);
+  return xl_picked_constant(l, weight, c->depthwise, 4, dims, from);
 }
 
 /* The scales of each group's channels, for all groups. */
@@ -275,13 +276,12 @@ static XnnId cropped(XnnLowering *l, const Convolution *c, const Piece *p, uint3
 static void add_pieces(XnnLowering *l, NodeId n, const Convolution *c, const Piece *pieces,
                        uint32_t count, XnnId in, XnnId out) {
   ValueId weight = node_value(l->g, n, 1), bias = node_value(l->g, n, 2);
-  bool wide = c->depthwise || !is_whole(c, &pieces[0]);
   XnnId sum = XNN_NONE, columns = in;
   for (uint32_t i = 0; i < count; i++) {
     if (i == 0 || memcmp(&pieces[i].taps[1], &pieces[i - 1].taps[1], sizeof(Taps)) != 0)
       columns = cropped(l, c, &pieces[i], 1, in);
     XnnId weights = filter(l, weight, c, &pieces[i]);
-    XnnId b = i || !bias ? XNN_NONE : wide ? wide_bias(l, bias) : xl_filter(l, bias);
+    XnnId b = i || !bias ? XNN_NONE : c->depthwise ? wide_bias(l, bias) : xl_filter(l, bias);
     XnnId part = count == 1 ? out : xl_temp_like(l, out);
     if (!is_whole(c, &pieces[i]) || !xl_by_strips(l, n, c, in, weights, b, part))
       add_node(l, c, &pieces[i], cropped(l, c, &pieces[i], 0, columns), weights, b, part);

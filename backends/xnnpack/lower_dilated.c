@@ -167,10 +167,12 @@ static XnnId added(XnnLowering *l, const Dilated *d, uint32_t i, const Part *p, 
   uint32_t before[4] = {0}, after[4] = {0};
   before[1 + i] = p->at;
   after[1 + i] = a->out - p->at - p->out;
+  SymInt own[4];
+  memcpy(own, dims, sizeof own);
   dims[1 + i] = a->out;
   if (p->out < a->out) {
     XnnId whole = xl_sym_temp(l, 4, dims);
-    xl_pad(l, part, 4, before, after, 0, whole);
+    xl_pad(l, part, own, 4, before, after, 0, whole);
     part = whole;
   }
   if (sum == XNN_NONE)

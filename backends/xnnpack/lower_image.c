@@ -57,9 +57,11 @@ static XnnId padded(XnnLowering *l, NodeId n, XnnId in, Pool *p) {
   uint32_t pads[] = {0, p->before[0], p->before[1], 0};
   if (pads[1] + pads[2] == 0)
     return in;
+  SymInt dims[] = {value_dim(l->g, x, 0), value_dim(l->g, x, 2), value_dim(l->g, x, 3),
+                   value_dim(l->g, x, 1)};
   XnnId out = XL_TEMP(l, xl_dim(l, x, 0), xl_dim(l, x, 2) + 2 * pads[1],
                       xl_dim(l, x, 3) + 2 * pads[2], xl_dim(l, x, 1));
-  xl_pad(l, in, 4, pads, pads, 0, out);
+  xl_pad(l, in, dims, 4, pads, pads, 0, out);
   for (uint32_t i = 0; i < 2; i++) {
     p->before[i] = 0;
     p->after[i] -= pads[1 + i];

@@ -163,7 +163,7 @@ static XnnId batches_joined(XnnLowering *l, Permuted t, ValueId v, uint32_t batc
   like.dims[axis] += end[axis];
   XnnId padded = end[axis] ? xl_temp(l, stored, like.dims) : in;
   if (end[axis])
-    xl_pad(l, in, stored, begin, end, 0, padded);
+    xl_pad(l, in, NULL, stored, begin, end, 0, padded);
   like.dims[axis] = 1;
   for (uint32_t k = 0; k < most; k++) {
     XnnId piece = xl_temp(l, stored, like.dims), row = xl_sym_temp(l, rank, dims);

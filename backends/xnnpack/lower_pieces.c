@@ -43,7 +43,7 @@ static Piece pad_end(XnnLowering *l, const Piece *p, uint32_t axis, uint32_t cou
   after[axis] = count;
   part.dims[axis] += count;
   part.id = xl_sym_temp(l, part.rank, part.dims);
-  xl_pad(l, p->id, p->rank, none, after, 0, part.id);
+  xl_pad(l, p->id, p->dims, p->rank, none, after, 0, part.id);
   return part;
 }
 

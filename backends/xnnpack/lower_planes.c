@@ -186,7 +186,7 @@ static XnnId planes_of(XnnLowering *l, NodeId n, const Planes *p, XnnId in) {
   XnnId padded = xl_sym_temp(
       l, 4,
       (SymInt[]){p->batch, count, h->in + h->before + h->after, w->in + w->before + w->after});
-  xl_pad(l, planes, 4, (uint32_t[]){0, 0, h->before, w->before},
+  xl_pad(l, planes, NULL, 4, (uint32_t[]){0, 0, h->before, w->before},
          (uint32_t[]){0, 0, h->after, w->after}, 0, padded);
   return padded;
 }

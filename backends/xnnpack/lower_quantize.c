@@ -483,9 +483,9 @@ static XnnId picked_twin(XnnLowering *l, NodeId n, uint32_t rank, const uint32_t
   return id;
 }
 
-XnnId xl_picked_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
+XnnId xl_picked_constant(XnnLowering *l, ValueId v, bool wide, uint32_t rank, const uint32_t *dims,
                          const int32_t *from) {
-  bool half = xl_ok(l) && value_dtype(l->g, v) == DTYPE_F16;
+  bool half = !wide && xl_ok(l) && value_dtype(l->g, v) == DTYPE_F16;
   if (!xl_ok(l) || l->trial)
     return xl_made_constant(l, half, rank, dims, NULL);
   uint64_t count = 1;
@@ -507,7 +507,7 @@ XnnId xl_repeated_bias(XnnLowering *l, ValueId bias, uint32_t count) {
   int32_t *from = ARENA_ARRAY(l->arena, int32_t, (size_t)count + 1);
   for (uint32_t i = 0; i < count; i++)
     from[i] = (int32_t)(i % own);
-  return xl_picked_constant(l, bias, 1, &count, from);
+  return xl_picked_constant(l, bias, false, 1, &count, from);
 }
 
 /* Floats that are still needed, of dequantized constants, are made now. */

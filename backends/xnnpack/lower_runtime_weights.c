@@ -37,8 +37,9 @@ static XnnId view_of(XnnLowering *l, Windows *w, SymInt batch, XnnId in) {
   if (before[1] || before[2] || after[1] || after[2]) {
     SymInt dims[] = {batch, (SymInt)rows[0] * c->stride[0], (SymInt)rows[1] * c->stride[1],
                      c->in_channels};
+    SymInt image[] = {batch, w->in[0], w->in[1], c->in_channels};
     XnnId padded = xl_sym_temp(l, 4, dims);
-    xl_pad(l, in, 4, before, after, 0, padded);
+    xl_pad(l, in, image, 4, before, after, 0, padded);
     in = padded;
   }
   const SymInt dims[] = {batch, rows[0], c->stride[0], rows[1], c->stride[1], c->in_channels};

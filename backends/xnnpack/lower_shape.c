@@ -269,13 +269,51 @@ void lower_cat(XnnLowering *l, NodeId n) {
                  nhwc ? xl_result_nhwc(l, y) : xl_result(l, y));
 }
 
-void xl_pad(XnnLowering *l, XnnId in, uint32_t rank, const uint32_t *before, const uint32_t *after,
-            float value, XnnId out) {
+static void add_pad(XnnLowering *l, XnnId in, uint32_t rank, const uint32_t *before,
+                    const uint32_t *after, float value, XnnId out) {
   if (!xl_ok(l))
     return;
   uint32_t first = xnn_vector(&l->x, before, rank), second = xnn_vector(&l->x, after, rank);
   XNN_ADD_NODE(&l->x, XNN_STATIC_CONSTANT_PAD, first, second, xnn_float(value), in, out, 0)
       ->vector_count = (uint8_t)rank;
+}
+
+/* How many of the dims are left when those behind the last padded one are joined with it, which
+ * takes known sizes and reshapes that find out one dim at most. */
+static uint32_t joined_rank(const SymInt *dims, uint32_t rank, const uint32_t *before,
+                            const uint32_t *after) {
+  uint32_t last = rank, varying = 0;
+  for (uint32_t i = 0; dims && i < rank; i++)
+    varying += !sym_is_const(dims[i]);
+  if (!dims || varying > 1)
+    return rank;
+  while (last > 1 && !before[last - 1] && !after[last - 1] && sym_is_const(dims[last - 1]))
+    last--;
+  return last > 0 && sym_is_const(dims[last - 1]) ? last : rank;
+}
+
+/* XNNPACK copies a row of the last dim at a time, which are 3 elements in an image in NHWC. */
+void xl_pad(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, const uint32_t *before,
+            const uint32_t *after, float value, XnnId out) {
+  uint32_t last = joined_rank(dims, rank, before, after), begin[XNN_MAX_RANK], end[XNN_MAX_RANK];
+  SymInt whole[XNN_MAX_RANK], joined[XNN_MAX_RANK], rows[XNN_MAX_RANK], row = 1;
+  if (last == rank) {
+    add_pad(l, in, rank, before, after, value, out);
+    return;
+  }
+  for (uint32_t i = last; i < rank; i++)
+    row *= dims[i];
+  for (uint32_t i = 0; i < rank; i++) {
+    SymInt unit = i + 1 == last ? row : 1;
+    begin[i] = before[i] * (uint32_t)unit;
+    end[i] = after[i] * (uint32_t)unit;
+    whole[i] = sym_add(&l->g->syms, dims[i], (SymInt)before[i] + after[i]);
+    joined[i] = sym_mul(&l->g->syms, dims[i], unit);
+    rows[i] = sym_mul(&l->g->syms, whole[i], unit);
+  }
+  XnnId padded = xl_sym_temp(l, last, rows);
+  add_pad(l, xl_reshaped(l, in, joined, last), last, begin, end, value, padded);
+  xl_reshape(l, padded, whole, rank, out);
 }
 
 /* in with less of one dim, as negative pads want it. */
@@ -295,29 +333,17 @@ static XnnId cropped(XnnLowering *l, XnnId in, uint32_t axis, SymInt extent, Sym
   return out;
 }
 
-/* Dims behind the last padded one, all of known size, are joined with it: XNNPACK copies a row of
- * the last dim at a time, which are 3 elements in an image in NHWC. */
-static void pad_rows(XnnLowering *l, XnnId in, uint32_t *before, uint32_t *after, float value,
-                     XnnId out) {
-  uint32_t rank = xl_rank(l, in), last = rank, row = 1;
-  while (xl_ok(l) && last > 1 && !before[last - 1] && !after[last - 1])
-    row *= l->x.values[in].dims[--last];
-  if (!xl_ok(l) || last == 0 || row == 1) {
-    xl_pad(l, in, rank, before, after, value, out);
-    return;
-  }
-  SymInt dims[XNN_MAX_RANK], whole[XNN_MAX_RANK], rows[XNN_MAX_RANK];
-  for (uint32_t i = 0; i < rank; i++) {
-    dims[i] = l->x.values[in].dims[i];
-    whole[i] = rows[i] = l->x.values[out].dims[i];
-  }
-  dims[last - 1] *= row;
-  rows[last - 1] *= row;
-  before[last - 1] *= row;
-  after[last - 1] *= row;
-  XnnId padded = xl_sym_temp(l, last, rows);
-  xl_pad(l, xl_reshaped(l, in, dims, last), last, before, after, value, padded);
-  xl_reshape(l, padded, whole, rank, out);
+/* The dims of v as it is stored; their number, 0 when some are unmerged. */
+static uint32_t stored_dims(const XnnLowering *l, const Permuted *t, ValueId v, uint32_t stored,
+                            SymInt dims[XNN_MAX_RANK]) {
+  uint32_t rank = value_rank(l->g, v);
+  if (xl_is_unmerged(t, rank))
+    return 0;
+  for (uint32_t i = 0; i < stored; i++)
+    dims[i] = 1;
+  for (uint32_t i = 0; i < rank; i++)
+    dims[t->axis[i]] = value_dim(l->g, v, i);
+  return stored;
 }
 
 /* Pads from the last dim, before and after in turn. */
@@ -341,11 +367,14 @@ void lower_pad(XnnLowering *l, NodeId n) {
     before[axis] = first > 0 ? (uint32_t)first : 0;
     after[axis] = second > 0 ? (uint32_t)second : 0;
   }
-  float value = (float)node_scalar(g, n, 2);
-  if (xl_varying_dims(g, x) || xl_varying_dims(g, y))
-    xl_pad(l, io.in, xl_rank(l, io.in), before, after, value, io.out);
-  else
-    pad_rows(l, io.in, before, after, value, io.out);
+  if (!xl_ok(l))
+    return;
+  SymInt dims[XNN_MAX_RANK];
+  uint32_t stored = stored_dims(l, &io.at, y, xl_rank(l, io.out), dims);
+  for (uint32_t i = 0; i < stored; i++)
+    dims[i] = sym_add(&g->syms, dims[i], -(SymInt)before[i] - (SymInt)after[i]);
+  xl_pad(l, io.in, stored ? dims : NULL, xl_rank(l, io.in), before, after,
+         (float)node_scalar(g, n, 2), io.out);
 }
 
 /* Broadcasting by a product with ones. */

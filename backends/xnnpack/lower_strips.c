@@ -90,7 +90,7 @@ static XnnId strips_of(XnnLowering *l, const Convolution *c, const Strips *s, Xn
   XnnId image = xl_sym_temp(l, 3, flat), padded = XL_TEMP(l, s->batch, steps * s->step, inner),
         blocks = xl_sym_temp(l, 4, split), strips = xl_sym_temp(l, 4, dims);
   xl_reshape(l, in, flat, 3, image);
-  xl_pad(l, image, 3, before, after, 0, padded);
+  xl_pad(l, image, NULL, 3, before, after, 0, padded);
   xl_reshape(l, padded, split, 4, blocks);
   xl_reshape(l, s->more ? with_next(l, s, blocks, inner) : blocks, dims, 4, strips);
   return strips;

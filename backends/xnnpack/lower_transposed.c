@@ -228,7 +228,7 @@ static XnnId filter(XnnLowering *l, const Phases *p, const Part *h, const Part *
     from = ARENA_ARRAY(l->arena, int32_t, (size_t)dims[0] * dims[1] * dims[2] * dims[3] + 1);
     find_weights(&(Source){p, {h, w}}, from);
   }
-  return xl_picked_constant(l, p->weight, 4, dims, from);
+  return xl_picked_constant(l, p->weight, false, 4, dims, from);
 }
 
 /* The bias of each phase. */

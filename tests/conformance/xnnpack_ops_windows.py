@@ -39,7 +39,7 @@ def tap_cases():
     yield conv("strips-stride-dilation", (1, 1, 131, 97), (16, 1, 9, 9), pads=[8, 8, 8, 8], strides=[2, 1], dilations=[2, 1])
     yield conv("strips-one-row", (1, 1, 64, 100), (16, 1, 1, 31), pads=[0, 15, 0, 15])
     yield conv("strips-without-padding", (1, 4, 71, 71), (4, 2, 12, 12), group=2)
-    yield conv("strips-line", (2, 1, 1250), (16, 1, 251))
+    yield conv("strips-line", (1, 1, 800), (16, 1, 251))
     yield conv("strips-line-stride", (1, 1, 9000), (16, 1, 64), pads=[32, 32], strides=[2])
     # Few output channels, which are computed for blocks of columns.
     yield conv("blocks", (2, 3, 30, 32), (4, 3, 3, 3), pads=[1, 1, 1, 1])
@@ -52,6 +52,12 @@ def tap_cases():
     yield conv("blocks-dilated-rows", (1, 4, 20, 32), (4, 4, 3, 3), pads=[2, 1, 2, 1], dilations=[2, 1])
     yield conv("blocks-line", (2, 4, 400), (3, 4, 9), pads=[4, 4], strides=[2])
     yield conv("blocks-batch", (2, 3, 30, 32), (4, 3, 3, 3), pads=[1, 1, 1, 1], shapes={"x": ["n", 3, 30, 32]}, dims={"n": "1..3"})
+    # So many taps that no planes are summed: windows of several columns are one.
+    yield conv("steps", (1, 8, 20, 32), (2, 8, 5, 5), pads=[2, 2, 2, 2])
+    yield conv("steps-stride", (2, 16, 21, 33), (3, 16, 5, 5), pads=[0, 2, 0, 2], strides=[1, 2])
+    yield conv("steps-part-of-the-image", (1, 16, 16, 38), (2, 16, 3, 4), strides=[2, 3])
+    yield conv("steps-line", (2, 16, 90), (2, 16, 33), pads=[16, 16])
+    yield conv("steps-batch", (2, 8, 20, 32), (2, 8, 5, 5), pads=[2, 2, 2, 2], shapes={"x": ["n", 8, 20, 32]}, dims={"n": "1..3"})
     yield conv("dilated-groups", (1, 6, 14, 9), (4, 3, 5, 3), group=2, pads=[28, 36, 28, 36], dilations=[14, 36])
     yield conv("dilated-depthwise", (1, 6, 14, 9), (6, 1, 5, 3), group=6, pads=[28, 36, 28, 36], dilations=[14, 36])
     yield conv("dilated-line", (1, 6, 14), (4, 6, 3), pads=[20, 20], dilations=[20])
@@ -208,6 +214,8 @@ def window_cases():
                 for ceil in (0, 1):
                     name = f"{label}-{kernel[0]}x{kernel[1]}-{stride[0]}{stride[1]}-{''.join(map(str, pads))}-{ceil}"
                     yield single(name, op, ["x"], x, kernel_shape=kernel, strides=stride, pads=pads, ceil_mode=ceil, opset=19, **extra)
+            for pads in ([0, 0, 0, 0], [1, 2, 1, 2], [0, 1, 1, 2]):  # windows that are larger than the image, as a pool of images up to a size has them
+                yield single(f"{label}-beyond-{sum(pads)}", op, ["x"], x, kernel_shape=[700, 7], strides=[700, 3], pads=pads, ceil_mode=1, opset=19, **extra)
             yield single(f"{label}-line", op, ["x"], {"x": normal(2, 3, 11)}, kernel_shape=[3], strides=[2], pads=[1, 1], **extra)
     yield single("MaxPool-dilated", "MaxPool", ["x"], x, kernel_shape=[2, 3], dilations=[2, 2])
     for op in ("GlobalAveragePool", "GlobalMaxPool"):

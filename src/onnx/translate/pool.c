@@ -31,6 +31,21 @@ static ArgIn lowest(DType dtype) {
   }
 }
 
+/* A window of ceil_mode that is larger than the padded input, as a pool over any image up to a size
+ * is written, ends there: kernels take time, and XNNPACK a pointer, for each tap that meets
+ * nothing.
+ */
+static bool read_pool(Import *im, ValueId x, Window *w) {
+  if (!window_read(im, x, NULL, w))
+    return false;
+  for (uint32_t i = 0; i < w->rank && w->ceil && import_ok(im); i++) {
+    SymInt size = ex_dim(im, x, 2 + i), begin = w->begin[i], end = w->end[i];
+    if (sym_is_const(size) && sym_is_const(begin) && sym_is_const(end) && w->dilation[i] == 1)
+      w->kernel[i] = min_i64(w->kernel[i], max_i64(begin + size + end, 1));
+  }
+  return import_ok(im);
+}
+
 /* Where the last window of ceil_mode starts along spatial dim i: it may end beyond the end padding,
  * but a window that would start in it is dropped. */
 static SymInt last_start(Import *im, SymInt size, const Window *w, uint32_t i) {
@@ -156,7 +171,7 @@ static ValueId max_pool3d(Import *im, ValueId x, const Window *w, ValueId coords
 ValueId window_max(Import *im, ValueId x) {
   ValueId whole = x, coords[SPATIAL_MAX];
   Window w;
-  if (!window_read(im, x, NULL, &w))
+  if (!read_pool(im, x, &w))
     return 0;
   uint32_t rank = w.rank;
   Window padded = {.rank = rank};
@@ -244,7 +259,7 @@ static bool dilated(const Window *w) {
 
 ValueId window_average(Import *im, ValueId x) {
   Window w;
-  if (!window_read(im, x, NULL, &w))
+  if (!read_pool(im, x, &w))
     return 0;
   bool count_pads = attr_int(im, "count_include_pad", 0) != 0;
   uint32_t rank = w.rank;
@@ -271,7 +286,7 @@ void translate_lp_pool(Import *im) {
   ValueId given = in_required(im, 0), x = ex_widen(im, given);
   Window w;
   double p = norm_order(im);
-  if (!window_read(im, x, NULL, &w))
+  if (!read_pool(im, x, &w))
     return;
   spell_out_ceil(im, x, &w);
   ValueId magnitude = ex_unary(im, OP_ABS, x);
