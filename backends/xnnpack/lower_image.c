@@ -113,29 +113,12 @@ void lower_adaptive_avg_pool(XnnLowering *l, NodeId n) {
 
 /* --- resizing --- */
 
-void lower_upsample_bilinear(XnnLowering *l, NodeId n) {
-  Graph *g = l->g;
-  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
-  if (value_rank(g, y) != 4 || !sym_is_const(value_dim(g, y, 2)) ||
-      !sym_is_const(value_dim(g, y, 3))) {
-    xl_refuse(l, XNN_RULE_VARYING, R_INT("result-rank", value_rank(g, y)));
-    return;
-  }
-  for (uint32_t i = 0; i < 2; i++) { /* a scale of its own would be used instead of the sizes' */
-    double scale = node_absent(g, n, 3) ? 0 : g->floats[node_arg(g, n, 3)->at + i];
-    double extent = xl_dim(l, x, 2 + i);
-    if (scale != 0 && floor(extent * scale) == xl_dim(l, y, 2 + i) &&
-        extent * scale != floor(extent * scale))
-      xl_refuse(l, XNN_RULE_ATTRIBUTE, R_FLOAT("scale", scale),
-                R_FLOAT("supported", xl_dim(l, y, 2 + i) / extent));
-  }
-  XnnId in = xl_nhwc(l, x), out = xl_result_nhwc(l, y);
-  if (xl_ok(l))
-    XNN_ADD_NODE(&l->x, XNN_STATIC_RESIZE_BILINEAR2D, xl_dim(l, y, 2), xl_dim(l, y, 3), in, out,
-                 node_bool(g, n, 2) ? XNN_FLAG_ALIGN_CORNERS : 0);
-}
-
-enum { MOST_TIMES = 4096, MOST_TAPS = 1 << 16 }; /* of a pixel; of the weights of a repetition */
+enum {
+  MOST_TIMES = 4096, /* that a pixel is repeated */
+  MOST_BLENDED = 64, /* the same where pixels are blended, which takes longer for larger windows */
+  ONE_PASS = 9,      /* pixels of a window that XNNPACK reads at once */
+  MOST_TAPS = 1 << 16, /* of the weights of a repetition */
+};
 
 /* How many times the size `from` goes into `to`, for every size; 0 if that is not an integer. */
 static uint32_t whole_factor(XnnLowering *l, SymInt from, SymInt to) {
@@ -149,8 +132,7 @@ static uint32_t whole_factor(XnnLowering *l, SymInt from, SymInt to) {
 /* Repeats pixels of an image with several dynamic sizes, which no reshape can infer: a
  * transposed convolution whose windows do not meet. XNNPACK computes 16 channels at a time, so that
  * each of a group of so many takes no longer than one alone. */
-static void repeat_pixels(XnnLowering *l, NodeId n, uint32_t fh, uint32_t fw) {
-  ValueId x = node_value(l->g, n, 0), y = node_result(l->g, n, 0);
+static void repeat_pixels(XnnLowering *l, ValueId x, uint32_t fh, uint32_t fw, XnnId out) {
   uint32_t c = xl_dim(l, x, 1), group = 16;
   uint64_t taps = (uint64_t)c * fh * fw;
   while (group > 1 && (c % group || taps * group > MOST_TAPS))
@@ -169,32 +151,29 @@ static void repeat_pixels(XnnLowering *l, NodeId n, uint32_t fh, uint32_t fw) {
                           .groups = c / group,
                           .in_channels = c,
                           .out_channels = c};
-  XnnId in = xl_nhwc(l, x), out = xl_result_nhwc(l, y);
+  XnnId in = xl_nhwc(l, x);
   if (xl_ok(l))
     xl_convolution_node(l, &node, in, xl_floats(l, 4, (uint32_t[]){c, fh, fw, group}, values),
                         XNN_NONE, out);
 }
 
 /* Whole factors: [N, H, 1, W, 1, C] times ones of [1, 1, fh, 1, fw, 1]. */
-static void repeat_by_ones(XnnLowering *l, NodeId n, uint32_t fh, uint32_t fw) {
+static void repeat_by_ones(XnnLowering *l, ValueId x, ValueId y, uint32_t fh, uint32_t fw,
+                           XnnId out) {
   Graph *g = l->g;
-  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   SymInt batch = value_dim(g, x, 0), h = value_dim(g, x, 2), w = value_dim(g, x, 3),
          c = value_dim(g, x, 1);
   SymInt split[] = {batch, h, 1, w, 1, c}, grown[] = {batch, h, fh, w, fw, c},
          joined[] = {batch, value_dim(g, y, 2), value_dim(g, y, 3), c};
-  XnnId in = xl_nhwc(l, x), out = xl_result_nhwc(l, y), more = xl_sym_temp(l, 6, grown);
+  XnnId in = xl_nhwc(l, x), more = xl_sym_temp(l, 6, grown);
   xl_binary(l, XNN_MULTIPLY, xl_reshaped(l, in, split, 6),
             xl_ones(l, 6, (uint32_t[]){1, 1, fh, 1, fw, 1}), more);
   xl_reshape(l, more, joined, 4, out);
 }
 
-void lower_upsample_nearest(XnnLowering *l, NodeId n) {
+/* The whole factors from x to y, of which there must be two; how many pixels one becomes. */
+static uint32_t whole_factors(XnnLowering *l, ValueId x, ValueId y, uint32_t factor[2]) {
   Graph *g = l->g;
-  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
-  if (!xl_is_image(l, x))
-    return;
-  uint32_t factor[2] = {0};
   for (uint32_t i = 0; i < 2; i++) {
     SymInt from = value_dim(g, x, 2 + i), to = value_dim(g, y, 2 + i);
     factor[i] = whole_factor(l, from, to);
@@ -204,14 +183,107 @@ void lower_upsample_nearest(XnnLowering *l, NodeId n) {
     else if (!factor[i])
       xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", 2 + i));
   }
-  if (factor[0] * factor[1] > MOST_TIMES)
-    xl_refuse(l, XNN_RULE_WINDOW, R_INT("factor-h", factor[0]), R_INT("factor-w", factor[1]));
   if (!sym_is_const(value_dim(g, x, 1)))
     xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", 1));
-  if (!xl_ok(l))
-    return;
-  if (xl_varying_dims(g, x) > 1)
-    repeat_pixels(l, n, factor[0], factor[1]);
+  return factor[0] * factor[1];
+}
+
+/* Every pixel of x so many times. */
+static void repeat(XnnLowering *l, NodeId n, const uint32_t factor[2], XnnId out) {
+  ValueId x = node_value(l->g, n, 0);
+  if (xl_varying_dims(l->g, x) > 1)
+    repeat_pixels(l, x, factor[0], factor[1], out);
   else
-    repeat_by_ones(l, n, factor[0], factor[1]);
+    repeat_by_ones(l, x, node_result(l->g, n, 0), factor[0], factor[1], out);
+}
+
+void lower_upsample_nearest(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  if (!xl_is_image(l, x))
+    return;
+  uint32_t factor[2];
+  if (whole_factors(l, x, y, factor) > MOST_TIMES)
+    xl_refuse(l, XNN_RULE_WINDOW, R_INT("factor-h", factor[0]), R_INT("factor-w", factor[1]));
+  if (xl_ok(l))
+    repeat(l, n, factor, xl_result_nhwc(l, y));
+}
+
+/* The mean over windows of h x w with padding that counts for nothing; `sizes` become its own. */
+static XnnId window_mean(XnnLowering *l, XnnId in, SymInt *sizes, Pool *window, XnnId out) {
+  for (uint32_t i = 0; i < 2; i++) {
+    window->stride[i] = window->dilation[i] = 1;
+    window->after[i] = window->before[i];
+    int64_t more = 2 * (int64_t)window->before[i] + 1 - window->kernel[i];
+    sizes[1 + i] = sym_add(&l->g->syms, sizes[1 + i], more);
+  }
+  if (out == XNN_NONE)
+    out = xl_sym_temp(l, 4, sizes);
+  pool(l, XNN_AVG_POOLING2D, window, in, out);
+  return out;
+}
+
+/* By whole factors, for sizes that XNNPACK's own node does not have: each pixel is repeated; the
+ * mean of f of them and, for an even f, of each two of these means is linear between the centres of
+ * pixels. Windows that reach over an edge see the last pixel alone, as they should. */
+static void blend_repeated(XnnLowering *l, NodeId n, const uint32_t f[2]) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  SymInt sizes[] = {value_dim(g, x, 0), value_dim(g, y, 2), value_dim(g, y, 3), value_dim(g, x, 1)};
+  XnnId from = xl_sym_temp(l, 4, sizes), out = xl_result_nhwc(l, y);
+  uint32_t even[] = {f[0] % 2 == 0, f[1] % 2 == 0};
+  Pool windows[3];
+  uint32_t count = 0;
+  if (f[0] * f[1] <= ONE_PASS) {
+    windows[count++] = (Pool){.kernel = {f[0], f[1]}, .before = {f[0] / 2, f[1] / 2}};
+  } else {
+    if (f[0] > 1)
+      windows[count++] = (Pool){.kernel = {f[0], 1}, .before = {f[0] / 2, 0}};
+    if (f[1] > 1)
+      windows[count++] = (Pool){.kernel = {1, f[1]}, .before = {0, f[1] / 2}};
+  }
+  if (even[0] || even[1])
+    windows[count++] = (Pool){.kernel = {1 + even[0], 1 + even[1]}};
+  repeat(l, n, f, from);
+  for (uint32_t i = 0; i < count; i++)
+    from = window_mean(l, from, sizes, &windows[i], i + 1 < count ? XNN_NONE : out);
+}
+
+static void lower_blended(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  uint32_t f[2];
+  if (node_bool(g, n, 2))
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("align_corners", 1));
+  else if (value_dtype(g, x) != DTYPE_F32)
+    xl_refuse(l, XNN_RULE_VARYING, R_INT("dim", 2));
+  else if (whole_factors(l, x, y, f) > MOST_BLENDED)
+    xl_refuse(l, XNN_RULE_WINDOW, R_INT("factor-h", f[0]), R_INT("factor-w", f[1]));
+  else if (f[0] * f[1] == 1)
+    xl_refuse(l, XNN_RULE_WINDOW, R_INT("factor-h", 1));
+  if (xl_ok(l))
+    blend_repeated(l, n, f);
+}
+
+void lower_upsample_bilinear(XnnLowering *l, NodeId n) {
+  Graph *g = l->g;
+  ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
+  if (!xl_is_image(l, x))
+    return;
+  if (!sym_is_const(value_dim(g, y, 2)) || !sym_is_const(value_dim(g, y, 3))) {
+    lower_blended(l, n);
+    return;
+  }
+  for (uint32_t i = 0; i < 2; i++) { /* a scale of its own would be used instead of the sizes' */
+    double scale = node_absent(g, n, 3) ? 0 : g->floats[node_arg(g, n, 3)->at + i];
+    double extent = xl_dim(l, x, 2 + i);
+    if (scale != 0 && floor(extent * scale) == xl_dim(l, y, 2 + i) &&
+        extent * scale != floor(extent * scale))
+      xl_refuse(l, XNN_RULE_ATTRIBUTE, R_FLOAT("scale", scale),
+                R_FLOAT("supported", xl_dim(l, y, 2 + i) / extent));
+  }
+  XnnId in = xl_nhwc(l, x), out = xl_result_nhwc(l, y);
+  if (xl_ok(l))
+    XNN_ADD_NODE(&l->x, XNN_STATIC_RESIZE_BILINEAR2D, xl_dim(l, y, 2), xl_dim(l, y, 3), in, out,
+                 node_bool(g, n, 2) ? XNN_FLAG_ALIGN_CORNERS : 0);
 }

@@ -241,3 +241,7 @@ def window_cases():
             more = {"nearest_mode": "floor"} if (mode, place) == ("nearest", "asymmetric") else {}
             yield single(f"Resize-{mode}-{place}", "Resize", ["x", "", "s"], {"x": normal(2, 3, 4, 5)}, sizes, mode=mode,
                          coordinate_transformation_mode=place, opset=13, **more)
+    bounds, feeds = {"n": "1..2", "h": "1..6", "w": "1..7"}, [(2, 16, 6, 7), (1, 16, 1, 1), (1, 16, 3, 1), (2, 16, 1, 4)]
+    for h, w in ((2, 2), (3, 3), (4, 4), (8, 8), (1, 2), (3, 1), (2, 3), (5, 4), (16, 2)):
+        yield single(f"Resize-linear-varying-{h}-{w}", "Resize", ["x", "", "s"], [{"x": normal(*size)} for size in feeds],
+                     {"s": np.array([1, 1, h, w], np.float32)}, opset=13, mode="linear", dims=bounds, shapes={"x": ["n", 16, "h", "w"]})

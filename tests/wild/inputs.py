@@ -47,6 +47,11 @@ def const(_, shape, value=0):
     return np.full(shape, value)
 
 
+def list_of(_, shape, *values):
+    """These values along the last axis."""
+    return np.broadcast_to(np.array(values), shape)
+
+
 def steps(_, shape):
     """0, 1, 2, ... on the last axis."""
     return np.broadcast_to(np.arange(shape[-1]), shape)
@@ -58,7 +63,7 @@ def distances(_, shape, most=10):
     return np.broadcast_to(np.minimum(abs(i - j), int(most)), shape)
 
 
-KINDS = {f.__name__: f for f in (voice, image, normal, uniform, ints, const, steps, distances)}
+KINDS = {f.__name__: f for f in (voice, image, normal, uniform, ints, const, list_of, steps, distances)}
 DEFAULT = {"f": "normal", "i": "ints", "u": "ints", "b": "const:1"}
 
 

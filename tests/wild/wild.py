@@ -39,7 +39,7 @@ import reference  # noqa: E402
 import report  # noqa: E402
 import runtime  # noqa: E402
 
-WEIGHTS = (".pt", ".pth", ".npz", ".safetensors")
+WEIGHTS = (".pt", ".pth", ".npz", ".safetensors", "pytorch_model.bin")
 BACKENDS = {"portable": [], "xnnpack": ["--backend=xnnpack"]}
 RTOL, ATOL, NOISE, HALF = 1e-3, 1e-4, 1e-5, 2e-2
 MOVEMENTS = 3  # an output may differ by so many times what ONNX Runtime's own moves by
