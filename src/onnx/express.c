@@ -21,10 +21,11 @@ ValueId ex_with(Import *im, OpId op, ValueId x, double number) {
   return neutral ? x : ex_binary(im, op, x, ex_number(im, x, number));
 }
 
-ValueId ex_add(Import *im, ValueId x, ValueId y) { return ex_binary(im, OP_ADD_TENSOR, x, y); }
-ValueId ex_sub(Import *im, ValueId x, ValueId y) { return ex_binary(im, OP_SUB_TENSOR, x, y); }
-ValueId ex_mul(Import *im, ValueId x, ValueId y) { return ex_binary(im, OP_MUL_TENSOR, x, y); }
-ValueId ex_div(Import *im, ValueId x, ValueId y) { return ex_binary(im, OP_DIV_TENSOR, x, y); }
+ValueId ex_int(Import *im, int64_t number) { return build_scalar_int(&im->b, DTYPE_I64, number); }
+
+ValueId ex_pow(Import *im, ValueId x, double exponent) {
+  return build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(x), A_FLOAT(exponent));
+}
 
 ValueId ex_where(Import *im, ValueId condition, ValueId x, ValueId y) {
   return build(&im->b, OP_WHERE_SELF, A_VAL(condition), A_VAL(x), A_VAL(y));
@@ -46,6 +47,10 @@ ValueId ex_matmul(Import *im, ValueId x, ValueId y) {
   return ex_binary(im, plain ? OP_MM : OP_MATMUL, x, y);
 }
 
+ValueId ex_linear(Import *im, ValueId x, ValueId w, ValueId bias) {
+  return build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(w), A_OPT(bias));
+}
+
 ValueId ex_reduce(Import *im, OpId op, ValueId x, const int64_t *axes, uint32_t count, bool keep) {
   if (op == OP_SUM_DIM_INTLIST)
     return build(&im->b, op, A_VAL(x), A_INTS(axes, count), A_BOOL(keep), A_DTYPE(ex_dtype(im, x)));
@@ -56,6 +61,14 @@ ValueId ex_reduce_one(Import *im, OpId op, ValueId x, int64_t axis, bool keep) {
   return ex_reduce(im, op, x, &axis, 1, keep);
 }
 
+ValueId ex_sum(Import *im, ValueId x, int64_t axis, bool keep) {
+  return ex_reduce_one(im, OP_SUM_DIM_INTLIST, x, axis, keep);
+}
+
+ValueId ex_argmax(Import *im, ValueId x, int64_t axis, bool keep) {
+  return build(&im->b, OP_ARGMAX, A_VAL(x), A_INT(axis), A_BOOL(keep));
+}
+
 ValueId ex_softmax(Import *im, ValueId x, int64_t axis) {
   return build(&im->b, OP_SOFTMAX, A_VAL(x), A_INT(axis), A_BOOL(false));
 }
@@ -64,7 +77,7 @@ ValueId ex_log_softmax(Import *im, ValueId x, int64_t axis) {
   if (ex_dtype(im, x) != DTYPE_F64)
     return build(&im->b, OP_LOG_SOFTMAX, A_VAL(x), A_INT(axis), A_BOOL(false));
   ValueId shifted = ex_sub(im, x, ex_reduce_one(im, OP_AMAX, x, axis, true)),
-          sum = ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_unary(im, OP_EXP, shifted), axis, true);
+          sum = ex_sum(im, ex_unary(im, OP_EXP, shifted), axis, true);
   return ex_sub(im, shifted, ex_unary(im, OP_LOG, sum));
 }
 
@@ -197,6 +210,8 @@ ValueId ex_view_as(Import *im, ValueId v, const Shape *shape) {
   return build_view(&im->b, v, shape->d, shape->rank);
 }
 
+ValueId ex_scalar(Import *im, ValueId x) { return ex_view(im, x, NULL, 0); }
+
 /* Name i of a node; "" without one. */
 static const char *name_at(char *const *names, size_t count, uint32_t i) {
   return i < count && names[i] ? names[i] : "";
@@ -275,8 +290,23 @@ ValueId ex_index_select(Import *im, ValueId x, uint32_t axis, ValueId index) {
   return build(&im->b, OP_INDEX_SELECT, A_VAL(x), A_INT(axis), A_VAL(index));
 }
 
-ValueId ex_element(Import *im, ValueId vector, int64_t i) {
-  return build(&im->b, OP_SELECT_COPY_INT, A_VAL(vector), A_INT(0), A_INT(i));
+ValueId ex_pick(Import *im, ValueId x, int64_t dim, SymInt index) {
+  return build(&im->b, OP_SELECT_COPY_INT, A_VAL(x), A_INT(dim), A_INT(index));
+}
+
+ValueId ex_element(Import *im, ValueId vector, int64_t i) { return ex_pick(im, vector, 0, i); }
+
+ValueId ex_pad_end(Import *im, ValueId x, SymInt count) {
+  const SymInt pads[] = {0, count};
+  return build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(pads, 2), A_FLOAT(0));
+}
+
+ValueId ex_gather(Import *im, ValueId x, int64_t dim, ValueId index) {
+  return build(&im->b, OP_GATHER, A_VAL(x), A_INT(dim), A_VAL(index));
+}
+
+ValueId ex_scatter(Import *im, ValueId x, int64_t dim, ValueId index, ValueId source) {
+  return build(&im->b, OP_SCATTER_SRC, A_VAL(x), A_INT(dim), A_VAL(index), A_VAL(source));
 }
 
 ValueId ex_cat2(Import *im, ValueId a, ValueId b, uint32_t axis) {
@@ -310,7 +340,7 @@ ValueId ex_wrap_index(Import *im, ValueId index, SymInt size) {
     return build_expand(&im->b, once, s.d, s.rank);
   }
   ValueId below = ex_with(im, OP_LT_TENSOR, wide, 0);
-  return ex_where(im, below, ex_binary(im, OP_ADD_TENSOR, wide, ex_size(im, size)), wide);
+  return ex_where(im, below, ex_add(im, wide, ex_size(im, size)), wide);
 }
 
 ValueId ex_component(Import *im, ValueId indices, uint32_t k) {
@@ -324,8 +354,8 @@ ValueId ex_component(Import *im, ValueId indices, uint32_t k) {
 }
 
 ValueId ex_floor_mod(Import *im, ValueId a, ValueId b) {
-  ValueId quotient = ex_binary(im, OP_FLOOR_DIVIDE, a, b);
-  return ex_binary(im, OP_SUB_TENSOR, a, ex_binary(im, OP_MUL_TENSOR, quotient, b));
+  ValueId quotient = ex_floor_div(im, a, b);
+  return ex_sub(im, a, ex_mul(im, quotient, b));
 }
 
 static bool axes_list(Import *im, const int64_t *values, uint32_t count, uint32_t rank,

@@ -47,12 +47,12 @@ void translate_hard_sigmoid(Import *im) {
 
 void translate_softsign(Import *im) {
   ValueId x = in_required(im, 0);
-  out(im, 0, ex_div(im, x, ex_with(im, OP_ADD_TENSOR, ex_unary(im, OP_ABS, x), 1)));
+  out(im, 0, ex_div(im, x, ex_plus(im, ex_unary(im, OP_ABS, x), 1)));
 }
 
 void translate_thresholded_relu(Import *im) {
   ValueId x = in_required(im, 0);
-  ValueId above = ex_binary(im, OP_GT_TENSOR, x, ex_number(im, x, attr_float(im, "alpha", 1)));
+  ValueId above = ex_gt(im, x, ex_number(im, x, attr_float(im, "alpha", 1)));
   ValueId zero = ex_number(im, x, 0);
   out(im, 0, ex_where(im, above, x, zero));
 }
@@ -87,8 +87,8 @@ void translate_shrink(Import *im) {
   DType dtype = ex_dtype(im, x);
   bool exact = dtype_is_float(dtype) || (bias == floor(bias) && lambd == floor(lambd));
   ValueId work = ex_cast(im, x, exact ? dtype : DTYPE_F32);
-  ValueId low = ex_binary(im, OP_LT_TENSOR, work, ex_number(im, work, -lambd)),
-          high = ex_binary(im, OP_GT_TENSOR, work, ex_number(im, work, lambd));
+  ValueId low = ex_lt(im, work, ex_number(im, work, -lambd)),
+          high = ex_gt(im, work, ex_number(im, work, lambd));
   ValueId up = ex_add(im, work, ex_number(im, work, bias)),
           down = ex_sub(im, work, ex_number(im, work, bias));
   ValueId zero = ex_number(im, work, 0);

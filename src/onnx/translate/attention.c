@@ -24,8 +24,8 @@ static bool read_inputs(Import *im, Attention *a) {
   a->v = attention_split_heads(im, v, kv_heads);
   a->dtype = ex_dtype(im, a->q);
   if (a->past && import_ok(im)) {
-    a->k = ex_cat(im, (ValueId[]){a->past, a->k}, 2, 2);
-    a->v = ex_cat(im, (ValueId[]){past_value, a->v}, 2, 2);
+    a->k = ex_cat2(im, a->past, a->k, 2);
+    a->v = ex_cat2(im, past_value, a->v, 2);
   }
   return import_ok(im);
 }
@@ -37,10 +37,9 @@ static ValueId scaled_scores(Import *im, const Attention *a) {
   double scale = attr_has(im, "scale") ? attr_float(im, "scale", 1) : 1 / sqrt((double)size);
   bool half = dtype_size(a->dtype) == 2;
   if (!half)
-    return attention_scores(im, ex_with(im, OP_MUL_TENSOR, a->q, scale), a->k);
+    return attention_scores(im, ex_times(im, a->q, scale), a->k);
   double root = sqrt(scale);
-  return attention_scores(im, ex_with(im, OP_MUL_TENSOR, a->q, root),
-                          ex_with(im, OP_MUL_TENSOR, a->k, root));
+  return attention_scores(im, ex_times(im, a->q, root), ex_times(im, a->k, root));
 }
 
 /* The mask input, its last dim filled up with hidden keys. */
@@ -80,8 +79,7 @@ static void position_mask(Import *im, const Attention *a, AttentionMask *mask) {
   mask->allowed = attention_and(im, mask->allowed, band);
   if (valid && (!causal || a->past)) { /* a causal query sees no key beyond its own place */
     ValueId column = EX_VIEW(im, valid, ex_dim(im, valid, 0), 1, 1, 1);
-    mask->allowed =
-        attention_and(im, mask->allowed, ex_binary(im, OP_LT_TENSOR, ex_arange(im, keys), column));
+    mask->allowed = attention_and(im, mask->allowed, ex_lt(im, ex_arange(im, keys), column));
   }
 }
 
@@ -90,7 +88,7 @@ static ValueId soft_capped(Import *im, ValueId scores) {
   if (cap == 0)
     return scores;
   ValueId small = ex_unary(im, OP_TANH, ex_with(im, OP_DIV_TENSOR, scores, cap));
-  return ex_with(im, OP_MUL_TENSOR, small, cap);
+  return ex_times(im, small, cap);
 }
 
 static DType softmax_dtype(Import *im, DType otherwise) {
@@ -139,7 +137,7 @@ static ValueId rotary_cache(Import *im, ValueId cache, ValueId positions, bool p
     SymInt batch = ex_dim(im, positions, 0), steps = ex_dim(im, positions, 1),
            size = ex_dim(im, cache, 1);
     ValueId flat = EX_VIEW(im, positions, sym_mul(&im->g->syms, batch, steps));
-    ValueId rows = build(&im->b, OP_INDEX_SELECT, A_VAL(cache), A_INT(0), A_VAL(flat));
+    ValueId rows = ex_index_select(im, cache, 0, flat);
     cache = EX_VIEW(im, rows, batch, steps, size);
   }
   return ex_unsqueeze(im, cache, packed ? 2 : 1);
@@ -165,13 +163,13 @@ static ValueId rotary_apply(Import *im, ValueId x, ValueId cosines, ValueId sine
           imaginary = ex_add(im, ex_mul(im, sines, pair[0]), ex_mul(im, cosines, pair[1]));
   ValueId rotated;
   if (neighbours) {
-    ValueId both =
-        ex_cat(im, (ValueId[]){ex_unsqueeze(im, real, 4), ex_unsqueeze(im, imaginary, 4)}, 2, 4);
+    ValueId left = ex_unsqueeze(im, real, 4), right = ex_unsqueeze(im, imaginary, 4),
+            both = ex_cat2(im, left, right, 4);
     dims[3] = size;
     rotated = ex_view(im, both, dims, 4);
     if (size == whole)
       return rotated;
-    return ex_cat(im, (ValueId[]){rotated, ex_slice(im, x, 3, size, whole)}, 2, 3);
+    return ex_cat2(im, rotated, ex_slice(im, x, 3, size, whole), 3);
   }
   ValueId items[3] = {real, imaginary, size < whole ? ex_slice(im, x, 3, size, whole) : 0};
   return ex_cat(im, items, size < whole ? 3 : 2, 3);

@@ -1,11 +1,10 @@
 /* Constant and Identity. */
+#include "onnx/express.h"
 #include "onnx/labels.h"
 #include "onnx/packed.h"
 
 static void constant_ints(Import *im, const int64_t *values, uint32_t count, bool scalar) {
-  out(im, 0,
-      scalar ? build_scalar_int(&im->b, DTYPE_I64, values[0])
-             : build_const_ints(&im->b, values, count));
+  out(im, 0, scalar ? ex_int(im, values[0]) : build_const_ints(&im->b, values, count));
 }
 
 static void constant_floats(Import *im, const float *values, uint32_t count) {
@@ -29,10 +28,7 @@ static void out_tensor(Import *im, const Onnx__TensorProto *t) {
 static void constant_strings(Import *im, const StrView *values, uint32_t count, bool scalar) {
   int64_t *codes = ARENA_ARRAY(&im->scratch, int64_t, (uint64_t)count + 1);
   const Labels *labels = labels_make(im, values, count, codes);
-  out_labels(im, 0,
-             scalar ? build_scalar_int(&im->b, DTYPE_I64, codes[0])
-                    : build_const_ints(&im->b, codes, count),
-             labels);
+  out_labels(im, 0, scalar ? ex_int(im, codes[0]) : build_const_ints(&im->b, codes, count), labels);
 }
 
 /* Exactly one of value, value_int, value_ints, value_float, value_floats, value_string,

@@ -58,17 +58,15 @@ static ValueId whole_quotient(Import *im, ValueId a, ValueId b) {
     return quotient;
   if (value_ints(im, b, &known, &count) && count == 1 && sym_is_const(known[0]) && known[0] > 0) {
     /* floor((a + (b - 1)) / b) where a is negative */
-    ValueId sign = ex_binary(im, OP_BITWISE_RIGHT_SHIFT_TENSOR, a,
-                             build_scalar_int(&im->b, DTYPE_I64, 63)),
-            less = build_scalar_int(&im->b, DTYPE_I64, known[0] - 1);
+    ValueId sign = ex_binary(im, OP_BITWISE_RIGHT_SHIFT_TENSOR, a, ex_int(im, 63)),
+            less = ex_int(im, known[0] - 1);
     ValueId moved = ex_add(im, a, ex_binary(im, OP_BITWISE_AND_TENSOR, sign, less));
-    return ex_binary(im, OP_FLOOR_DIVIDE, moved, b);
+    return ex_floor_div(im, moved, b);
   }
-  quotient = ex_binary(im, OP_FLOOR_DIVIDE, a, b);
+  quotient = ex_floor_div(im, a, b);
   ValueId rest = ex_sub(im, a, ex_mul(im, quotient, b)), zero = ex_number(im, a, 0);
-  ValueId up = ex_binary(im, OP_LOGICAL_XOR, ex_binary(im, OP_LT_TENSOR, a, zero),
-                         ex_binary(im, OP_LT_TENSOR, b, zero));
-  up = ex_binary(im, OP_LOGICAL_AND, up, ex_binary(im, OP_NE_TENSOR, rest, zero));
+  ValueId up = ex_binary(im, OP_LOGICAL_XOR, ex_lt(im, a, zero), ex_lt(im, b, zero));
+  up = ex_and(im, up, ex_ne(im, rest, zero));
   return ex_add(im, quotient, ex_cast(im, up, DTYPE_I64));
 }
 
@@ -113,7 +111,7 @@ void translate_mod(Import *im) {
     out(im, 0, float_modulo(im, a, b));
     return;
   }
-  ValueId quotient = ex_binary(im, OP_FLOOR_DIVIDE, a, b);
+  ValueId quotient = ex_floor_div(im, a, b);
   ValueId product = ex_mul(im, quotient, b);
   out(im, 0, ex_sub(im, a, product));
 }
@@ -160,10 +158,10 @@ void translate_bit_shift(Import *im) {
   bool has_sign = !dtype_is_unsigned(dtype), keep_sign = has_sign && !left;
   int64_t bits = 8 * dtype_size(dtype);
   ValueId width = build_scalar_int(&im->b, dtype, bits), zero = build_scalar_int(&im->b, dtype, 0);
-  ValueId fits = ex_binary(im, OP_LT_TENSOR, b, width);
+  ValueId fits = ex_lt(im, b, width);
   if (has_sign) {
-    ValueId positive = ex_binary(im, OP_GE_TENSOR, b, zero);
-    fits = ex_binary(im, OP_LOGICAL_AND, fits, positive);
+    ValueId positive = ex_ge(im, b, zero);
+    fits = ex_and(im, fits, positive);
   }
   ValueId beyond = keep_sign ? build_scalar_int(&im->b, dtype, bits - 1) : zero;
   ValueId amount = ex_where(im, fits, b, beyond);

@@ -101,8 +101,7 @@ static ValueId by_parts(Import *im, const Blocks *w, ValueId x, int64_t parts) {
     return import_fail(im, DIAG_SHAPE_MISMATCH, "the last dim of the input is not K = %lld",
                        (long long)w->k);
   if (padded > w->k && import_ok(im))
-    x = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(((SymInt[]){0, padded - w->k}), 2),
-              A_FLOAT(0));
+    x = ex_pad_end(im, x, padded - w->k);
   if (parts == 1)
     return x;
   s.d[s.rank - 1] = padded / parts;
@@ -129,8 +128,7 @@ static ValueId real_weights(Import *im, const Blocks *w, ValueId packed, ValueId
   for (uint32_t i = 0; i < count; i++)
     parts[i] = EX_VIEW(im, parts[i], w->n, 1, w->count, w->bytes);
   ValueId y = ex_cast(im, ex_cat(im, parts, count, 1), DTYPE_F32);
-  y = zeros ? ex_sub(im, y, by_block(im, w, zeros))
-            : ex_with(im, OP_SUB_TENSOR, y, (double)(1 << (w->bits - 1)));
+  y = zeros ? ex_sub(im, y, by_block(im, w, zeros)) : ex_minus(im, y, (double)(1 << (w->bits - 1)));
   return EX_VIEW(im, ex_mul(im, y, by_block(im, w, scales)), w->n, w->count * w->size);
 }
 
@@ -141,7 +139,7 @@ static ValueId grouped_weights(Import *im, const Blocks *w, ValueId packed, Valu
   ValueId y = ex_cast(im, ex_slice(im, all, 1, 0, w->k), DTYPE_F32);
   groups = ex_slice(im, groups, 0, 0, w->k);
   y = zeros ? ex_sub(im, y, ex_index_select(im, zeros, 1, groups))
-            : ex_with(im, OP_SUB_TENSOR, y, (double)(1 << (w->bits - 1)));
+            : ex_minus(im, y, (double)(1 << (w->bits - 1)));
   return ex_mul(im, y, ex_index_select(im, scales, 1, groups));
 }
 
@@ -208,7 +206,7 @@ void translate_matmul_nbits(Import *im) {
     weights = real_weights(im, &w, packed, scales, read_zeros(im, &w));
   }
   bias = bias ? ex_cast(im, bias, DTYPE_F32) : 0;
-  ValueId y = build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(weights), A_OPT(bias));
+  ValueId y = ex_linear(im, x, weights, bias);
   out(im, 0, ex_cast(im, y, dtype));
 }
 
@@ -241,8 +239,7 @@ static ValueId bnb4_weights(Import *im, const Blocks *w, ValueId packed, ValueId
   ValueId table = build_const(&im->b, DTYPE_F32, 2, (int64_t[]){16, 1}, kind ? nf4 : fp4);
   ValueId real = EX_VIEW(im, ex_binary(im, OP_EMBEDDING, table, codes), all);
   if (blocks * w->size > all && import_ok(im))
-    real = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(real),
-                 A_INTS(((SymInt[]){0, blocks * w->size - all}), 2), A_FLOAT(0));
+    real = ex_pad_end(im, real, blocks * w->size - all);
   real = ex_mul(im, EX_VIEW(im, real, blocks, w->size), ex_cast(im, largest, DTYPE_F32));
   real = ex_slice(im, EX_VIEW(im, real, blocks * w->size), 0, 0, all);
   return EX_VIEW(im, real, w->n, w->k);
@@ -260,7 +257,7 @@ void translate_matmul_bnb4(Import *im) {
   if (attr_int(im, "transB", 1) == 0)
     y = ex_matmul(im, x, weights);
   else
-    y = build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(weights), A_NONE);
+    y = ex_linear(im, x, weights, 0);
   out(im, 0, ex_cast(im, y, dtype));
 }
 
@@ -312,15 +309,14 @@ void translate_gather_block_quantized(Import *im) {
   int64_t columns = wide * (8 / bits), all = blocks * size;
   ValueId y = ex_cast(im, unpack_in_order(im, rows(im, data, index), bits), DTYPE_F32);
   if (all > columns && import_ok(im))
-    y = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(y), A_INTS(((SymInt[]){0, all - columns}), 2),
-              A_FLOAT(0));
+    y = ex_pad_end(im, y, all - columns);
   y = in_blocks(im, y, count, blocks, size);
   if (zeros) {
     ValueId own = unpack_in_order(im, rows(im, zeros, index), bits);
     own = ex_cast(im, ex_slice(im, own, 1, 0, blocks), DTYPE_F32);
     y = ex_sub(im, y, in_blocks(im, own, count, blocks, 1));
   } else {
-    y = ex_with(im, OP_SUB_TENSOR, y, (double)(1 << (bits - 1)));
+    y = ex_minus(im, y, (double)(1 << (bits - 1)));
   }
   DType dtype = ex_dtype(im, scales);
   ValueId factor = ex_cast(im, rows(im, scales, index), DTYPE_F32);

@@ -65,15 +65,14 @@ void translate_normalizer(Import *im) {
   if (sv_eq_str(name, "MAX"))
     norm = ex_reduce_one(im, OP_AMAX, x, rank - 1, true);
   else if (sv_eq_str(name, "L1"))
-    norm = ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_unary(im, OP_ABS, x), rank - 1, true);
+    norm = ex_sum(im, ex_unary(im, OP_ABS, x), rank - 1, true);
   else if (sv_eq_str(name, "L2"))
-    norm = ex_unary(im, OP_SQRT,
-                    ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_mul(im, x, x), rank - 1, true));
+    norm = ex_unary(im, OP_SQRT, ex_sum(im, ex_mul(im, x, x), rank - 1, true));
   else
     import_fail(im, DIAG_ATTR_VALUE, "norm is '" SV_FMT "', not MAX, L1 or L2", SV_ARG(name));
   if (!import_ok(im))
     return;
-  ValueId none = ex_with(im, OP_EQ_TENSOR, norm, 0);
+  ValueId none = ex_is(im, norm, 0);
   out(im, 0, ex_div(im, x, ex_where(im, none, ex_number(im, norm, 1), norm)));
 }
 
@@ -126,12 +125,9 @@ void translate_imputer(Import *im) {
   (void)attr_exact_int(im, "replaced_value_int64", &replaced);
   double number = attr_float(im, "replaced_value_float", 0);
   if (whole)
-    missing =
-        ex_binary(im, OP_EQ_TENSOR, x,
-                  ex_cast(im, build_scalar_int(&im->b, DTYPE_I64, replaced), ex_dtype(im, x)));
+    missing = ex_eq(im, x, ex_cast(im, ex_int(im, replaced), ex_dtype(im, x)));
   else
-    missing =
-        isnan(number) ? ex_binary(im, OP_NE_TENSOR, x, x) : ex_with(im, OP_EQ_TENSOR, x, number);
+    missing = isnan(number) ? ex_ne(im, x, x) : ex_is(im, x, number);
   out(im, 0, ex_where(im, missing, ex_cast(im, imputed, ex_dtype(im, x)), x));
 }
 
@@ -144,7 +140,7 @@ static void refuse_unknown(Import *im, ValueId y) {
   ValueId known = ex_reduce_one(im, OP_AMAX, y, rank ? rank - 1 : 0, false);
   if (rank > 1)
     known = ex_reduce(im, OP_AMIN, known, all, rank - 1, false);
-  control_fail_if(im, ex_with(im, OP_EQ_TENSOR, known, 0), "unknown category, and zeros is 0");
+  control_fail_if(im, ex_is(im, known, 0), "unknown category, and zeros is 0");
 }
 
 /* Categories [C] as the last dim of x, with a dim added: 1 where they are equal. Floats are cut off
@@ -159,9 +155,8 @@ void translate_one_hot_encoder(Import *im) {
                 "integers before the program runs");
     return;
   }
-  ValueId equal =
-      ex_binary(im, OP_EQ_TENSOR, ex_unsqueeze(im, ex_cast(im, x, DTYPE_I64), ex_rank(im, x)),
-                build_const_ints(&im->b, categories, count));
+  ValueId equal = ex_eq(im, ex_unsqueeze(im, ex_cast(im, x, DTYPE_I64), ex_rank(im, x)),
+                        build_const_ints(&im->b, categories, count));
   float *last = ARENA_ARRAY(&im->scratch, float, count);
   bool twice = false;
   for (uint32_t i = 0; i < count; i++) {

@@ -27,18 +27,17 @@ static bool read_list(Import *im, const char *name, uint32_t wanted, int64_t oth
 
 /* Blocks that fit on a dim: (image + pads - dilation * (block - 1) - 1) / stride + 1. */
 static ValueId block_count(Import *im, const Columns *c, uint32_t d) {
-  ValueId extent = ex_with(im, OP_MUL_TENSOR, ex_with(im, OP_SUB_TENSOR, c->block[d], 1),
-                           (double)c->dilation[d]);
+  ValueId extent = ex_times(im, ex_minus(im, c->block[d], 1), (double)c->dilation[d]);
   SymInt room = sym_add(&im->g->syms, c->image[d], c->begin[d] + c->end[d] - 1);
   ValueId free = ex_sub(im, ex_size(im, room), extent);
-  ValueId stride = build_scalar_int(&im->b, DTYPE_I64, c->stride[d]);
-  return ex_with(im, OP_ADD_TENSOR, ex_binary(im, OP_FLOOR_DIVIDE, free, stride), 1);
+  ValueId stride = ex_int(im, c->stride[d]);
+  return ex_plus(im, ex_floor_div(im, free, stride), 1);
 }
 
 /* Digit of `rest` in a mixed radix; rest becomes what is above. */
 static ValueId digit(Import *im, ValueId *rest, ValueId radix) {
   ValueId low = ex_floor_mod(im, *rest, radix);
-  *rest = ex_binary(im, OP_FLOOR_DIVIDE, *rest, radix);
+  *rest = ex_floor_div(im, *rest, radix);
   return low;
 }
 
@@ -51,14 +50,14 @@ static ValueId places(Import *im, const Columns *c, SymInt elements, SymInt bloc
   for (uint32_t i = c->dims; i-- > 0 && import_ok(im);) {
     ValueId offset = digit(im, &element, c->block[i]),
             start = digit(im, &block, block_count(im, c, i));
-    ValueId at = ex_add(im, ex_with(im, OP_MUL_TENSOR, start, (double)c->stride[i]),
-                        ex_with(im, OP_MUL_TENSOR, offset, (double)c->dilation[i]));
-    at = ex_with(im, OP_SUB_TENSOR, at, (double)c->begin[i]);
-    ValueId here = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, at, 0),
-                             ex_binary(im, OP_LT_TENSOR, at, ex_size(im, c->image[i])));
+    ValueId at = ex_add(im, ex_times(im, start, (double)c->stride[i]),
+                        ex_times(im, offset, (double)c->dilation[i]));
+    at = ex_minus(im, at, (double)c->begin[i]);
+    ValueId here =
+        ex_and(im, ex_with(im, OP_GE_TENSOR, at, 0), ex_lt(im, at, ex_size(im, c->image[i])));
     at = ex_mul(im, at, ex_size(im, pitch));
     flat = flat ? ex_add(im, flat, at) : at;
-    inside = inside ? ex_binary(im, OP_LOGICAL_AND, inside, here) : here;
+    inside = inside ? ex_and(im, inside, here) : here;
     pitch = sym_mul(&im->g->syms, pitch, c->image[i]);
   }
   return ex_where(im, inside, flat, ex_size(im, spare));

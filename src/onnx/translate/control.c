@@ -19,7 +19,7 @@ ValueId control_condition(Import *im, ValueId v) {
   if (import_ok(im) && value_dtype(im->g, v) != DTYPE_BOOL)
     return import_fail(im, DIAG_INPUT_TYPE, "the condition is %s, not bool",
                        dtype_name(value_dtype(im->g, v)));
-  return ex_view(im, v, NULL, 0);
+  return ex_scalar(im, v);
 }
 
 const Onnx__GraphProto *control_graph(Import *im, const char *name) {

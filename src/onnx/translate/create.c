@@ -42,8 +42,8 @@ void translate_constant_of_shape(Import *im) {
 
 /* start + delta * (0, 1, …, n - 1) in the type of start. */
 static ValueId range_of(Import *im, ValueId start, ValueId delta, SymInt n) {
-  ValueId steps = build_cast(&im->b, ex_arange(im, n), ex_dtype(im, start));
-  return ex_binary(im, OP_ADD_TENSOR, ex_binary(im, OP_MUL_TENSOR, steps, delta), start);
+  ValueId steps = ex_cast(im, ex_arange(im, n), ex_dtype(im, start));
+  return ex_add(im, ex_mul(im, steps, delta), start);
 }
 
 /* Start, limit and delta, when each is one known integer. */
@@ -113,12 +113,12 @@ static bool range_read(Import *im, ValueId start, ValueId limit, ValueId delta, 
   }
   ValueId span = ex_sub(im, limit, start), count;
   if (dtype_is_int(dtype)) /* -floor(-span / delta) */
-    count = ex_unary(im, OP_NEG, ex_binary(im, OP_FLOOR_DIVIDE, ex_unary(im, OP_NEG, span), delta));
+    count = ex_unary(im, OP_NEG, ex_floor_div(im, ex_unary(im, OP_NEG, span), delta));
   else
     count = ex_unary(im, OP_CEIL,
                      ex_div(im, ex_cast(im, span, DTYPE_F64), ex_cast(im, delta, DTYPE_F64)));
-  count = ex_cast(im, ex_with(im, OP_MAXIMUM, count, 0), DTYPE_I64);
-  *n = data_size(im, ex_view(im, count, NULL, 0), most);
+  count = ex_cast(im, ex_at_least(im, count, 0), DTYPE_I64);
+  *n = data_size(im, ex_scalar(im, count), most);
   return import_ok(im);
 }
 
@@ -150,8 +150,8 @@ void translate_eye_like(Import *im) {
     import_fail(im, DIAG_ATTR_VALUE, "'dtype' is not an element type that the runtime holds");
   ValueId row = ex_along_axis(im, ex_arange(im, s.d[0]), 0, 2),
           column = ex_along_axis(im, ex_arange(im, s.d[1]), 1, 2);
-  ValueId on = ex_with(im, OP_EQ_TENSOR, ex_binary(im, OP_SUB_TENSOR, column, row), (double)k);
-  out(im, 0, build_cast(&im->b, on, dtype));
+  ValueId on = ex_is(im, ex_sub(im, column, row), (double)k);
+  out(im, 0, ex_cast(im, on, dtype));
 }
 
 /* --- OneHot --- */
@@ -189,7 +189,6 @@ void translate_one_hot(Import *im) {
   for (uint32_t i = 0, k = 0; i < to.rank; i++)
     to.d[i] = i == axis ? 1 : s.d[k++];
   ValueId index = ex_view_as(im, ex_wrap_index(im, indices, depth), &to);
-  ValueId hit =
-      ex_binary(im, OP_EQ_TENSOR, index, ex_along_axis(im, ex_arange(im, depth), axis, to.rank));
+  ValueId hit = ex_eq(im, index, ex_along_axis(im, ex_arange(im, depth), axis, to.rank));
   out(im, 0, ex_where(im, hit, ex_element(im, values, 1), ex_element(im, values, 0)));
 }

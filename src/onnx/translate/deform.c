@@ -153,8 +153,7 @@ void translate_max_unpool(Import *im) {
     own = sym_mul(&im->g->syms, own, ex_dim(im, x, i));
   ValueId zeros = ex_full(im, ex_dtype(im, x), &total, 1, 0);
   ValueId places = EX_VIEW(im, ex_cast(im, index, DTYPE_I64), own), values = EX_VIEW(im, x, own);
-  ValueId flat =
-      build(&im->b, OP_SCATTER_SRC, A_VAL(zeros), A_INT(0), A_VAL(places), A_VAL(values));
+  ValueId flat = ex_scatter(im, zeros, 0, places, values);
   ValueId y = ex_view(im, flat, dims, rank);
   if (in(im, 2)) {
     if (!wanted_dims(im, rank, wanted)) {

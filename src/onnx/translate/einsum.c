@@ -202,7 +202,7 @@ static void join(Import *im, const Einsum *e, Term *a, const Term *b) {
   Shape to = {.rank = result.rank};
   for (uint32_t i = 0; i < to.rank; i++)
     to.d[i] = e->size[result.labels[i]];
-  result.value = ex_view_as(im, ex_binary(im, OP_BMM, x, y), &to);
+  result.value = ex_view_as(im, ex_bmm(im, x, y), &to);
   *a = result;
 }
 

@@ -37,10 +37,8 @@ static double coefficient(const Fourier *f, int64_t n, uint32_t p, int64_t k, ui
 /* 1 in f64 for the entries n of a spectrum that stand for themselves (those with n = 0, and the
  * middle of an even length), 2 for those that stand for a mirrored one as well; [in, 1]. */
 static ValueId mirrored_weight(Import *im, ValueId n, ValueId length) {
-  ValueId alone = ex_binary(im, OP_LOGICAL_OR, ex_with(im, OP_EQ_TENSOR, n, 0),
-                            ex_binary(im, OP_EQ_TENSOR, ex_with(im, OP_MUL_TENSOR, n, 2), length));
-  ValueId one = build_scalar_int(&im->b, DTYPE_I64, 1),
-          two = build_scalar_int(&im->b, DTYPE_I64, 2);
+  ValueId alone = ex_or(im, ex_is(im, n, 0), ex_eq(im, ex_times(im, n, 2), length));
+  ValueId one = ex_int(im, 1), two = ex_int(im, 2);
   return ex_cast(im, ex_where(im, alone, one, two), DTYPE_F64);
 }
 
@@ -49,13 +47,13 @@ static ValueId running_matrix(Import *im, const Fourier *f) {
   ValueId n = EX_VIEW(im, ex_arange(im, f->in), f->in, 1), k = ex_arange(im, f->out),
           length = ex_size(im, f->length), divisor = ex_cast(im, length, DTYPE_F64);
   ValueId turns = ex_cast(im, ex_floor_mod(im, ex_mul(im, n, k), length), DTYPE_F64);
-  ValueId angle = ex_div(im, ex_with(im, OP_MUL_TENSOR, turns, 2 * M_PI), divisor);
+  ValueId angle = ex_div(im, ex_times(im, turns, 2 * M_PI), divisor);
   ValueId real = ex_unary(im, OP_COS, angle), imaginary = ex_unary(im, OP_SIN, angle);
   ValueId scale = f->inverse ? ex_div(im, ex_number(im, divisor, 1), divisor) : 0;
   if (f->inverse && f->onesided)
     scale = ex_mul(im, scale, mirrored_weight(im, n, length));
   if (f->in != f->length && !(f->inverse && f->onesided)) { /* entries behind the length: not met */
-    ValueId met = ex_cast(im, ex_binary(im, OP_LT_TENSOR, n, length), DTYPE_F64);
+    ValueId met = ex_cast(im, ex_lt(im, n, length), DTYPE_F64);
     scale = scale ? ex_mul(im, scale, met) : met;
   }
   if (scale) {
@@ -136,7 +134,7 @@ static ValueId transform(Import *im, ValueId x, uint32_t axis, const Fourier *pl
   }
   ValueId flat = ex_permute(im, ex_cast(im, x, DTYPE_F64), to);
   flat = EX_VIEW(im, flat, rows, sym_mul(&im->g->syms, f.in, f.in_parts));
-  ValueId y = ex_binary(im, OP_MM, flat, matrix(im, &f));
+  ValueId y = ex_mm(im, flat, matrix(im, &f));
   dims[rank - 2] = f.out;
   dims[rank - 1] = f.out_parts;
   y = ex_permute(im, ex_view(im, y, dims, rank), back);
@@ -152,8 +150,8 @@ static ValueId transform_of_any(Import *im, ValueId x, ValueId axis, int64_t len
     return import_fail(
         im, DIAG_INPUT_NOT_CONST,
         "the axis is known only while running, and the output has no declared shape");
-  ValueId place = ex_view(im, axis, NULL, 0), result = 0;
-  ValueId wrapped = ex_with(im, OP_ADD_TENSOR, place, rank);
+  ValueId place = ex_scalar(im, axis), result = 0;
+  ValueId wrapped = ex_plus(im, place, rank);
   place = ex_where(im, ex_with(im, OP_LT_TENSOR, place, 0), wrapped, place);
   for (uint32_t i = 0; i + 1 < rank && import_ok(im); i++) {
     Fourier f = plan(im, x, i, length);
@@ -163,7 +161,7 @@ static ValueId transform_of_any(Import *im, ValueId x, ValueId axis, int64_t len
     if (!fits)
       continue;
     ValueId y = transform(im, x, i, &f);
-    result = result ? ex_where(im, ex_with(im, OP_EQ_TENSOR, place, i), y, result) : y;
+    result = result ? ex_where(im, ex_is(im, place, i), y, result) : y;
   }
   if (!result && import_ok(im))
     return import_fail(im, DIAG_SHAPE_MISMATCH, "no axis gives the declared output shape");
@@ -287,7 +285,7 @@ static bool read_frames(Import *im, ValueId signal, ValueId window, bool oneside
 /* The place in the signal of each element of each frame, one frame behind the other. */
 static ValueId places(Import *im, const Frames *f) {
   SymInt total = sym_mul(&im->g->syms, f->count, f->length);
-  ValueId begin = ex_with(im, OP_MUL_TENSOR, ex_arange(im, f->count), (double)f->step),
+  ValueId begin = ex_times(im, ex_arange(im, f->count), (double)f->step),
           offset = ex_arange(im, f->length);
   return EX_VIEW(im, ex_add(im, EX_VIEW(im, begin, f->count, 1), offset), total);
 }
@@ -320,10 +318,9 @@ void translate_stft(Import *im) {
   if (!import_ok(im))
     return;
   ValueId wide = ex_cast(im, signal, DTYPE_F64);
-  ValueId picked =
-      build(&im->b, OP_INDEX_SELECT, A_VAL(wide), A_INT(1), A_VAL(places(im, &frames)));
+  ValueId picked = ex_index_select(im, wide, 1, places(im, &frames));
   SymInt batch = ex_dim(im, signal, 0);
   ValueId rows = EX_VIEW(im, picked, sym_mul(&im->g->syms, batch, frames.count), f.in * f.in_parts);
-  ValueId y = EX_VIEW(im, ex_binary(im, OP_MM, rows, product), batch, frames.count, f.out, 2);
+  ValueId y = EX_VIEW(im, ex_mm(im, rows, product), batch, frames.count, f.out, 2);
   out(im, 0, ex_cast(im, y, ex_dtype(im, signal)));
 }

@@ -31,7 +31,7 @@ static ValueId with_parameters(Import *im, ValueId x, StrView name, double a, do
   if (sv_eq_str(name, "Clip"))
     return ex_clamp(im, x, a, b);
   if (sv_eq_str(name, "HardSigmoid"))
-    return ex_clamp(im, ex_with(im, OP_ADD_TENSOR, ex_with(im, OP_MUL_TENSOR, x, a), b), 0, 1);
+    return ex_clamp(im, ex_plus(im, ex_times(im, x, a), b), 0, 1);
   if (sv_eq_str(name, "ThresholdedRelu"))
     return ex_where(im, ex_with(im, OP_GT_TENSOR, x, a), x, ex_number(im, x, 0));
   return build(&im->b, OP_ELU, A_VAL(x), A_FLOAT(a), A_FLOAT(b)); /* Elu, Selu */
@@ -100,7 +100,7 @@ static ValueId fused_matmul(Import *im) {
                       attr_int(im, "transBatchA", 0) != 0),
           b = operand(im, in_required(im, 1), attr_int(im, "transB", 0) != 0,
                       attr_int(im, "transBatchB", 0) != 0);
-  return ex_with(im, OP_MUL_TENSOR, ex_matmul(im, a, b), attr_float(im, "alpha", 1));
+  return ex_times(im, ex_matmul(im, a, b), attr_float(im, "alpha", 1));
 }
 
 /* FusedMatMul and TransposeMatMul. */
@@ -204,14 +204,14 @@ static ValueId gated_sigmoid(Import *im, ValueId x, ValueId inner) {
 void translate_quick_gelu(Import *im) {
   ValueId x = in_required(im, 0);
   double alpha = attr_float(im, "alpha", (double)1.702f);
-  out(im, 0, gated_sigmoid(im, x, ex_with(im, OP_MUL_TENSOR, x, alpha)));
+  out(im, 0, gated_sigmoid(im, x, ex_times(im, x, alpha)));
 }
 
 /* silu of x times a number. */
 void translate_scaled_silu(Import *im) {
   ValueId x = in_required(im, 0), scale = in(im, 1);
   x = scale ? ex_mul(im, x, ex_cast(im, scale, ex_dtype(im, x)))
-            : ex_with(im, OP_MUL_TENSOR, x, attr_float(im, "alpha", 1));
+            : ex_times(im, x, attr_float(im, "alpha", 1));
   out(im, 0, gated_sigmoid(im, x, x));
 }
 

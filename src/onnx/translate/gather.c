@@ -20,7 +20,7 @@ static ValueId gather_known(Import *im, ValueId x, uint32_t axis, const int64_t 
     run &= index[i] == index[0] + (int64_t)i;
   }
   if (scalar)
-    return build(&im->b, OP_SELECT_COPY_INT, A_VAL(x), A_INT(axis), A_INT(index[0]));
+    return ex_pick(im, x, axis, index[0]);
   if (run)
     return ex_slice(im, x, axis, index[0], index[0] + count);
   return ex_index_select(im, x, axis, build_const_ints(&im->b, index, count));
@@ -61,7 +61,7 @@ void translate_gather(Import *im) {
     return;
   }
   if (index_rank == 0 && in_consts(im, 1, &values, &count)) {
-    out(im, 0, build(&im->b, OP_SELECT_COPY_INT, A_VAL(x), A_INT(axis), A_INT(values[0])));
+    out(im, 0, ex_pick(im, x, axis, values[0]));
     return;
   }
   Shape at = shape_of(im, index), flat = {1, {shape_product(im, at.d, at.rank)}};
@@ -73,7 +73,7 @@ void translate_gather_elements(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1);
   uint32_t axis = import_axis(im, attr_int(im, "axis", 0), ex_rank(im, x));
   index = ex_wrap_index(im, index, ex_dim(im, x, axis));
-  out(im, 0, build(&im->b, OP_GATHER, A_VAL(x), A_INT(axis), A_VAL(index)));
+  out(im, 0, ex_gather(im, x, axis, index));
 }
 
 /* --- GatherND --- */
@@ -130,8 +130,8 @@ void translate_reverse_sequence(Import *im) {
            time = import_axis(im, attr_int(im, "time_axis", 0), s.rank);
   ValueId n = ex_along_axis(im, ex_cast(im, lengths, DTYPE_I64), batch, s.rank),
           t = ex_along_axis(im, ex_arange(im, s.d[time]), time, s.rank);
-  ValueId mirrored = ex_sub(im, ex_with(im, OP_SUB_TENSOR, n, 1), t);
-  ValueId index = ex_where(im, ex_binary(im, OP_LT_TENSOR, t, n), mirrored, t);
+  ValueId mirrored = ex_sub(im, ex_minus(im, n, 1), t);
+  ValueId index = ex_where(im, ex_lt(im, t, n), mirrored, t);
   index = ex_expand(im, index, s.d, s.rank);
-  out(im, 0, build(&im->b, OP_GATHER, A_VAL(x), A_INT(time), A_VAL(index)));
+  out(im, 0, ex_gather(im, x, time, index));
 }

@@ -16,13 +16,9 @@ typedef struct Grid {
   bool corners;
 } Grid;
 
-static ValueId plus(Import *im, ValueId a, double number) {
-  return ex_with(im, OP_ADD_TENSOR, a, number);
-}
+static ValueId plus(Import *im, ValueId a, double number) { return ex_plus(im, a, number); }
 
-static ValueId times(Import *im, ValueId a, double number) {
-  return ex_with(im, OP_MUL_TENSOR, a, number);
-}
+static ValueId times(Import *im, ValueId a, double number) { return ex_times(im, a, number); }
 
 /* A size plus a number, as a 0-d tensor of this type. */
 static ValueId size_as(Import *im, SymInt size, int64_t more, DType dtype) {
@@ -37,7 +33,7 @@ static ValueId reflect(Import *im, ValueId at, double low, ValueId span) {
   ValueId twice = times(im, span, 2), off = ex_unary(im, OP_ABS, plus(im, at, -low));
   ValueId rounds = ex_unary(im, OP_FLOOR, ex_div(im, off, twice));
   off = ex_sub(im, off, ex_mul(im, rounds, twice));
-  return plus(im, ex_binary(im, OP_MINIMUM, off, ex_sub(im, twice, off)), low);
+  return plus(im, ex_min(im, off, ex_sub(im, twice, off)), low);
 }
 
 /* Positions of one spatial dim in elements, [N, points]; component 0 of the grid is the last dim.
@@ -47,8 +43,7 @@ static ValueId positions(Import *im, const Grid *g, uint32_t dim) {
   SymInt size = g->image.d[2 + dim];
   uint32_t last = g->points.rank - 1;
   Shape flat = {2, {g->points.d[0], shape_product(im, g->points.d + 1, last - 1)}};
-  ValueId c = build(&im->b, OP_SELECT_COPY_INT, A_VAL(g->grid), A_INT(last),
-                    A_INT((int64_t)g->dims - 1 - dim));
+  ValueId c = ex_pick(im, g->grid, last, (int64_t)g->dims - 1 - dim);
   c = plus(im, ex_view_as(im, c, &flat), 1);
   if (g->corners)
     c = ex_mul(im, times(im, c, 0.5), size_as(im, size, -1, dtype));
@@ -58,7 +53,7 @@ static ValueId positions(Import *im, const Grid *g, uint32_t dim) {
     c = g->corners ? reflect(im, c, 0, size_as(im, size, -1, dtype))
                    : reflect(im, c, -0.5, size_as(im, size, 0, dtype));
   if (g->padding != GRID_ZEROS)
-    c = ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, c, size_as(im, size, -1, dtype)), 0);
+    c = ex_at_least(im, ex_min(im, c, size_as(im, size, -1, dtype)), 0);
   return c;
 }
 
@@ -72,12 +67,12 @@ static void add_dim(Import *im, const Grid *g, uint32_t dim, ValueId at, ValueId
                     Neighbour *n) {
   SymInt size = g->image.d[2 + dim];
   DType dtype = ex_dtype(im, g->grid);
-  ValueId inside = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, at, 0),
-                             ex_binary(im, OP_LT_TENSOR, at, size_as(im, size, 0, dtype)));
-  at = ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, at, size_as(im, size, -1, dtype)), 0);
+  ValueId inside =
+      ex_and(im, ex_with(im, OP_GE_TENSOR, at, 0), ex_lt(im, at, size_as(im, size, 0, dtype)));
+  at = ex_at_least(im, ex_min(im, at, size_as(im, size, -1, dtype)), 0);
   at = ex_cast(im, at, DTYPE_I64);
   n->index = n->index ? ex_add(im, ex_mul(im, n->index, ex_size(im, size)), at) : at;
-  n->inside = n->inside ? ex_binary(im, OP_LOGICAL_AND, n->inside, inside) : inside;
+  n->inside = n->inside ? ex_and(im, n->inside, inside) : inside;
   if (weight)
     n->weight = n->weight ? ex_mul(im, n->weight, weight) : weight;
 }
@@ -91,7 +86,7 @@ static ValueId take(Import *im, const Grid *g, const Neighbour *n) {
   Shape all = {3, {row.d[0], s->d[1], row.d[2]}};
   ValueId x = ex_view_as(im, g->x, &flat), index = ex_view_as(im, n->index, &row);
   index = ex_expand(im, index, all.d, 3);
-  ValueId y = build(&im->b, OP_GATHER, A_VAL(x), A_INT(2), A_VAL(index));
+  ValueId y = ex_gather(im, x, 2, index);
   if (n->weight)
     y = ex_mul(im, y, ex_view_as(im, n->weight, &row));
   if (g->padding != GRID_ZEROS || !import_ok(im))
@@ -204,5 +199,5 @@ void translate_affine_grid(Import *im) {
   for (uint32_t i = 0; i < dims; i++)
     to.d[to.rank++] = space.d[i];
   to.d[to.rank++] = dims;
-  out(im, 0, ex_view_as(im, ex_binary(im, OP_BMM, base, transposed), &to));
+  out(im, 0, ex_view_as(im, ex_bmm(im, base, transposed), &to));
 }

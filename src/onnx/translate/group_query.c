@@ -94,10 +94,10 @@ static void read_past(Import *im, GroupQuery *a) {
     a->before = build_syms(im, &past, 1, true);
     return;
   }
-  ValueId end = ex_with(im, OP_ADD_TENSOR, ex_cast(im, lengths, DTYPE_I64), 1);
+  ValueId end = ex_plus(im, ex_cast(im, lengths, DTYPE_I64), 1);
   end = EX_VIEW(im, end, a->batch);
   ValueId before = ex_sub(im, end, build_syms(im, &a->steps, 1, true));
-  a->before = ex_binary(im, OP_MAXIMUM, before, ex_number(im, before, 0)); /* a padded prompt */
+  a->before = ex_max(im, before, ex_number(im, before, 0)); /* a padded prompt */
 }
 
 /* Positions of the new tokens [B, S] or [1, S]. */
@@ -148,7 +148,7 @@ static ValueId extended(Import *im, const GroupQuery *a, ValueId past, ValueId x
   if (!past || !import_ok(im))
     return x;
   if (a->same)
-    return ex_cat(im, (ValueId[]){past, x}, 2, 2);
+    return ex_cat2(im, past, x, 2);
   SymInt rows = sym_mul(t, a->batch, a->groups), more = sym_sub(t, a->length, ex_dim(im, past, 2));
   if (more != 0)
     past = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(past), A_INTS(((SymInt[]){0, 0, 0, more}), 4),
@@ -175,7 +175,7 @@ static AttentionMask visible(Import *im, const GroupQuery *a) {
     return (AttentionMask){0};
   ValueId end = ex_add(im, a->before, build_syms(im, &a->steps, 1, true));
   ValueId column = EX_VIEW(im, end, a->batch, 1, 1, 1);
-  return (AttentionMask){.allowed = ex_binary(im, OP_LT_TENSOR, ex_arange(im, a->length), column)};
+  return (AttentionMask){.allowed = ex_lt(im, ex_arange(im, a->length), column)};
 }
 
 /* Softmax whose sum counts one more score for each head: head_sink, or 0. */
@@ -186,7 +186,7 @@ static ValueId sunk_softmax(Import *im, const GroupQuery *a, ValueId scores) {
   SymInt keys = ex_dim(im, scores, 3);
   ValueId column = sink ? EX_VIEW(im, sink, 1, a->heads, 1, 1) : ex_number(im, scores, 0);
   column = EX_EXPAND(im, column, a->batch, a->heads, a->steps, 1);
-  ValueId all = ex_softmax(im, ex_cat(im, (ValueId[]){scores, column}, 2, 3), -1);
+  ValueId all = ex_softmax(im, ex_cat2(im, scores, column, 3), -1);
   return ex_slice(im, all, 3, 0, keys);
 }
 
@@ -201,10 +201,9 @@ void translate_group_query_attention(Import *im) {
   a.v = extended(im, &a, a.past[1], a.v);
   double scale = attr_float(im, "scale", 0), cap = attr_float(im, "softcap", 0);
   scale = scale == 0 ? 1 / sqrt((double)a.size) : scale;
-  ValueId scores = attention_scores(im, ex_with(im, OP_MUL_TENSOR, a.q, scale), a.k);
+  ValueId scores = attention_scores(im, ex_times(im, a.q, scale), a.k);
   if (cap != 0)
-    scores = ex_with(im, OP_MUL_TENSOR,
-                     ex_unary(im, OP_TANH, ex_with(im, OP_DIV_TENSOR, scores, cap)), cap);
+    scores = ex_times(im, ex_unary(im, OP_TANH, ex_with(im, OP_DIV_TENSOR, scores, cap)), cap);
   ValueId added = in(im, 10);
   scores = added ? ex_add(im, scores, added) : scores;
   scores = attention_apply(im, scores, visible(im, &a));

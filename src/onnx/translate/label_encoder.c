@@ -200,10 +200,10 @@ static bool by_number(const Encoder *e, ValueId x) {
   for (uint32_t i = e->keys.count; i-- > 0;)
     rows[e->keys.whole[i] - low + 1] = i;
   x = ex_cast(im, x, DTYPE_I64);
-  ValueId inside = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, x, (double)low),
-                             ex_with(im, OP_LE_TENSOR, x, (double)high)),
+  ValueId inside = ex_and(im, ex_with(im, OP_GE_TENSOR, x, (double)low),
+                          ex_with(im, OP_LE_TENSOR, x, (double)high)),
           at = ex_where(im, inside, x, ex_number(im, x, (double)(low - 1)));
-  look_up(e, rows, span + 1, ex_with(im, OP_SUB_TENSOR, at, (double)(low - 1)));
+  look_up(e, rows, span + 1, ex_minus(im, at, (double)(low - 1)));
   return true;
 }
 
@@ -220,15 +220,14 @@ static ValueId key_constant(const Encoder *e, DType dtype) {
 static ValueId equal_keys(const Encoder *e, ValueId x) {
   Import *im = e->im;
   ValueId wide = ex_unsqueeze(im, x, ex_rank(im, x)),
-          equal = ex_binary(im, OP_EQ_TENSOR, wide, key_constant(e, ex_dtype(im, x)));
+          equal = ex_eq(im, wide, key_constant(e, ex_dtype(im, x)));
   bool *nans = ARENA_ARRAY(&im->scratch, bool, (uint64_t)e->keys.count + 1), any = false;
   for (uint32_t i = 0; i < e->keys.count && e->keys.real && im->opset >= 4; i++)
     any |= nans[i] = isnan(e->keys.real[i]);
   if (!any || !import_ok(im))
     return equal;
   ValueId key = build_const(&im->b, DTYPE_BOOL, 1, (int64_t[]){e->keys.count}, nans);
-  return ex_binary(im, OP_LOGICAL_OR, equal,
-                   ex_binary(im, OP_LOGICAL_AND, ex_binary(im, OP_NE_TENSOR, wide, wide), key));
+  return ex_or(im, equal, ex_and(im, ex_ne(im, wide, wide), key));
 }
 
 /* The first equal key; after all keys comes one that is more than unequal and less than equal. */
@@ -244,8 +243,7 @@ static void by_comparison(const Encoder *e, ValueId x) {
   column.d[column.rank - 1] = 1;
   equal = ex_cat2(im, equal, ex_filled(im, DTYPE_F32, &column, 0.5), column.rank - 1);
   if (import_ok(im))
-    look_up(e, rows, e->keys.count + 1,
-            build(&im->b, OP_ARGMAX, A_VAL(equal), A_INT(column.rank - 1), A_BOOL(false)));
+    look_up(e, rows, e->keys.count + 1, ex_argmax(im, equal, column.rank - 1, false));
 }
 
 /* Version 1: a list of strings, from which an integer becomes a string and a string its index. */

@@ -16,7 +16,7 @@ static ValueId linear_scores(Import *im, ValueId x, int64_t rows, const float *b
                        (long long)features, (long long)rows, "scores");
   ValueId w = classic_floats(im, weights, 2, (int64_t[]){rows, features});
   ValueId b = bias ? classic_floats(im, bias, 1, &rows) : 0;
-  return build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(w), A_OPT(b));
+  return ex_linear(im, x, w, b);
 }
 
 /* Intercepts that are not one for each target are left out, as in ONNX Runtime. */
@@ -56,6 +56,6 @@ void translate_linear_classifier(Import *im) {
     out(im, 1, post_two(im, post, scores, true));
     return;
   }
-  classes_out(im, &classes, build(&im->b, OP_ARGMAX, A_VAL(scores), A_INT(1), A_BOOL(false)));
+  classes_out(im, &classes, ex_argmax(im, scores, 1, false));
   out(im, 1, post_apply(im, post, scores));
 }

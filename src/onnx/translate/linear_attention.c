@@ -85,8 +85,8 @@ static bool linear_read(Import *im, LinearAttention *a) {
   a->batch = ex_dim(im, q, 0);
   a->all = sym_mul(&im->g->syms, a->batch, groups);
   double scale = attr_float(im, "scale", 0);
-  a->query = ex_with(im, OP_MUL_TENSOR, by_token(im, a, q, heads, a->key_size),
-                     scale == 0 ? 1 / sqrt((double)a->key_size) : scale);
+  a->query = ex_times(im, by_token(im, a, q, heads, a->key_size),
+                      scale == 0 ? 1 / sqrt((double)a->key_size) : scale);
   a->key = by_token(im, a, k, groups, a->key_size);
   a->value = by_token(im, a, v, groups, a->value_size);
   if (past)
@@ -103,13 +103,13 @@ static ValueId linear_step(Import *im, LinearAttention *a, int64_t t) {
     state = ex_mul(im, state, ex_select(im, a->decay, 0, t));
   if (a->delta) {
     if (state)
-      value = ex_sub(im, value, ex_binary(im, OP_BMM, key, state));
+      value = ex_sub(im, value, ex_bmm(im, key, state));
     value = ex_mul(im, value, ex_select(im, a->beta, 0, t));
   }
   ValueId column = EX_VIEW(im, key, a->all, a->key_size, 1);
   ValueId product = ex_mul(im, column, value);
   a->state = state ? ex_add(im, state, product) : product;
-  return ex_binary(im, OP_BMM, ex_select(im, a->query, 0, t), a->state);
+  return ex_bmm(im, ex_select(im, a->query, 0, t), a->state);
 }
 
 void translate_linear_attention(Import *im) {
@@ -140,7 +140,7 @@ void translate_causal_conv_with_state(Import *im) {
     return;
   ValueId whole = x;
   if (past && size > 1)
-    whole = ex_cat(im, (ValueId[]){past, x}, 2, 2);
+    whole = ex_cat2(im, past, x, 2);
   else if (size > 1)
     whole = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(((SymInt[]){size - 1, 0}), 2),
                   A_FLOAT(0));
@@ -167,7 +167,7 @@ void translate_causal_conv_with_state(Import *im) {
 void translate_swiglu(Import *im) {
   ValueId gate = in_required(im, 0), linear = in_required(im, 1);
   double alpha = attr_float(im, "alpha", 1);
-  ValueId open = ex_unary(im, OP_SIGMOID, ex_with(im, OP_MUL_TENSOR, gate, alpha));
+  ValueId open = ex_unary(im, OP_SIGMOID, ex_times(im, gate, alpha));
   ValueId swish = alpha == 1 ? ex_unary(im, OP_SILU, gate) : ex_mul(im, gate, open);
   out(im, 0, ex_mul(im, swish, linear));
 }
@@ -203,8 +203,8 @@ void translate_flex_attention(Import *im) {
     return;
   double scale = attr_has(im, "scale") ? attr_float(im, "scale", 1) : 1 / sqrt((double)size);
   bool half = dtype_size(dtype) == 2; /* half types are scaled on both sides, to stay in range */
-  q = ex_with(im, OP_MUL_TENSOR, q, half ? sqrt(scale) : scale);
-  k = half ? ex_with(im, OP_MUL_TENSOR, k, sqrt(scale)) : k;
+  q = ex_times(im, q, half ? sqrt(scale) : scale);
+  k = half ? ex_times(im, k, sqrt(scale)) : k;
   ValueId scores = modified(im, "score_mod", ex_cast(im, attention_scores(im, q, k), work));
   ValueId weights = scores ? modified(im, "prob_mod", ex_softmax(im, scores, -1)) : 0;
   if (!weights) { /* a subgraph has failed, which is reported */

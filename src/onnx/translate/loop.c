@@ -105,7 +105,7 @@ static bool loop_read(Import *im, Loop *loop) {
 /* One step: states in inputs[2...] are replaced; false when the body has failed. */
 static bool loop_step(Import *im, const Loop *loop, int64_t t, Binding *inputs, Binding *outputs,
                       Collected *scans) {
-  inputs[0] = (Binding){.kind = BIND_VALUE, .value = build_scalar_int(&im->b, DTYPE_I64, t)};
+  inputs[0] = (Binding){.kind = BIND_VALUE, .value = ex_int(im, t)};
   inputs[1] = (Binding){.kind = BIND_VALUE, .value = build_scalar_int(&im->b, DTYPE_BOOL, 1)};
   if (!import_inline(im, loop->body, inputs, 2 + loop->states, outputs,
                      1 + loop->states + loop->scans))

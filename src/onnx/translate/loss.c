@@ -26,7 +26,7 @@ static Loss read_labels(Import *im, ValueId scores) {
     for (uint32_t i = 0; i < rank; i++)
       all = sym_mul(&im->g->syms, all, dims[i] = t->dims[i]);
     ValueId flat = EX_VIEW(im, loss.labels, all);
-    ValueId rows = build(&im->b, OP_INDEX_SELECT, A_VAL(classes), A_INT(0), A_VAL(flat));
+    ValueId rows = ex_index_select(im, classes, 0, flat);
     loss.weights = ex_view(im, rows, dims, rank);
   }
   if (ignored && import_ok(im))
@@ -47,7 +47,7 @@ static ValueId likelihood_loss(Import *im, ValueId log_scores) {
   StrView reduction = attr_str(im, "reduction", "mean");
   Loss loss = read_labels(im, log_scores);
   ValueId index = ex_unsqueeze(im, loss.labels, 1);
-  ValueId chosen = build(&im->b, OP_GATHER, A_VAL(log_scores), A_INT(1), A_VAL(index));
+  ValueId chosen = ex_gather(im, log_scores, 1, index);
   ValueId sample = ex_view(im, chosen, vt(im, loss.labels)->dims, ex_rank(im, loss.labels));
   ValueId weighted = loss.weights ? ex_mul(im, sample, loss.weights) : sample;
   ValueId negative;

@@ -48,11 +48,11 @@ static ValueId product(Import *im, ValueId a, ValueId b, ValueId c) {
   if (c && (beta == 0 || (constant_number(im, c, &number) && number == 0)))
     c = 0;
   if (trans_b && alpha == 1 && (!c || (beta == 1 && is_column_bias(im, c, b))))
-    return build(&im->b, OP_LINEAR, A_VAL(a), A_VAL(b), A_OPT(c));
+    return ex_linear(im, a, b, c);
   if (trans_b)
     b = transposed(im, b);
   if (!c)
-    return scaled(im, ex_binary(im, OP_MM, a, b), alpha);
+    return scaled(im, ex_mm(im, a, b), alpha);
   return product_and_sum(im, a, b, c, alpha, beta);
 }
 
@@ -75,7 +75,7 @@ void translate_matmul(Import *im) {
   if (!types_agree(im, a, b))
     return;
   if (ex_rank(im, a) == 2 && ex_rank(im, b) == 2)
-    out(im, 0, ex_binary(im, OP_MM, a, b));
+    out(im, 0, ex_mm(im, a, b));
   else
     out(im, 0, ex_binary(im, OP_MATMUL, a, b));
 }

@@ -62,6 +62,6 @@ void translate_cdist(Import *im) {
                 SV_ARG(metric));
   ValueId difference = ex_sub(im, ex_unsqueeze(im, a, 1), ex_unsqueeze(im, b, 0));
   ValueId squares = ex_mul(im, difference, difference);
-  ValueId y = ex_reduce_one(im, OP_SUM_DIM_INTLIST, squares, 2, false);
+  ValueId y = ex_sum(im, squares, 2, false);
   out(im, 0, root ? ex_unary(im, OP_SQRT, y) : y);
 }

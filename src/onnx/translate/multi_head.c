@@ -28,11 +28,11 @@ static ValueId visible_by_length(Import *im, ValueId mask, SymInt batch, SymInt 
                        "cumulated lengths are not supported");
   ValueId wide = ex_cast(im, mask, DTYPE_I64), place = ex_arange(im, keys);
   ValueId ends = begins ? ex_slice(im, wide, 0, 0, batch) : wide;
-  ValueId seen = ex_binary(im, OP_LT_TENSOR, place, EX_VIEW(im, ends, batch, 1, 1, 1));
+  ValueId seen = ex_lt(im, place, EX_VIEW(im, ends, batch, 1, 1, 1));
   if (!begins)
     return seen;
   ValueId first = EX_VIEW(im, ex_slice(im, wide, 0, batch, count), batch, 1, 1, 1);
-  return attention_and(im, seen, ex_binary(im, OP_GE_TENSOR, place, first));
+  return attention_and(im, seen, ex_ge(im, place, first));
 }
 
 /* Which keys may be seen, to broadcast to [B, heads, S, T]. */
@@ -56,7 +56,7 @@ static ValueId visible(Import *im, const Core *c) {
     return import_fail(im, DIAG_INPUT_RANK, "the mask has rank %u, 1 to 4 are possible",
                        ex_rank(im, mask));
   }
-  return ex_binary(im, OP_GT_TENSOR, mask, ex_number(im, mask, 0));
+  return ex_gt(im, mask, ex_number(im, mask, 0));
 }
 
 static ValueId masked_scores(Import *im, const Core *c, ValueId scores) {
@@ -80,7 +80,7 @@ static ValueId masked_scores(Import *im, const Core *c, ValueId scores) {
 static ValueId attend(Import *im, Core *c) {
   int64_t size = ex_fixed(im, c->q, 3);
   double scale = attr_float(im, "scale", 0);
-  ValueId q = ex_with(im, OP_MUL_TENSOR, c->q, scale == 0 ? 1 / sqrt((double)size) : scale);
+  ValueId q = ex_times(im, c->q, scale == 0 ? 1 / sqrt((double)size) : scale);
   c->scores = masked_scores(im, c, attention_scores(im, q, c->k));
   return attention_merge_heads(im, attention_mix(im, ex_softmax(im, c->scores, -1), c->v));
 }
@@ -129,12 +129,13 @@ static void attend_projected(Import *im, ValueId projected, ValueId mask, ValueI
       return;
     }
     c.past = ex_dim(im, past, 3);
-    c.k = ex_cat(im, (ValueId[]){half_of_past(im, past, 0), c.k}, 2, 2);
-    c.v = ex_cat(im, (ValueId[]){half_of_past(im, past, 1), c.v}, 2, 2);
+    c.k = ex_cat2(im, half_of_past(im, past, 0), c.k, 2);
+    c.v = ex_cat2(im, half_of_past(im, past, 1), c.v, 2);
   }
   out(im, 0, attend(im, &c));
+  ValueId keys = ex_unsqueeze(im, c.k, 0), values = ex_unsqueeze(im, c.v, 0);
   if (out_wanted(im, 1))
-    out(im, 1, ex_cat(im, (ValueId[]){ex_unsqueeze(im, c.k, 0), ex_unsqueeze(im, c.v, 0)}, 2, 0));
+    out(im, 1, ex_cat2(im, keys, values, 0));
 }
 
 void translate_microsoft_attention(Import *im) {
@@ -230,8 +231,8 @@ static void multi_head(Import *im, const Places *at, bool causal) {
   c.added = in(im, at->added);
   if (past_key && import_ok(im)) {
     c.past = ex_dim(im, past_key, 2);
-    c.k = ex_cat(im, (ValueId[]){past_key, c.k}, 2, 2);
-    c.v = ex_cat(im, (ValueId[]){past_value, c.v}, 2, 2);
+    c.k = ex_cat2(im, past_key, c.k, 2);
+    c.v = ex_cat2(im, past_value, c.v, 2);
   }
   out(im, 0, attend(im, &c));
   out(im, 1, c.k);

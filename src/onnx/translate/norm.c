@@ -95,8 +95,7 @@ void translate_batch_norm(Import *im) {
   mean = build_cast(b, mean, dtype), var = build_cast(b, var, dtype);
   double epsilon = attr_float(im, "epsilon", (double)1e-5f);
   if (each_element) { /* the statistics have the shape of one sample */
-    ValueId factor =
-        ex_div(im, scale, ex_unary(im, OP_SQRT, ex_with(im, OP_ADD_TENSOR, var, epsilon)));
+    ValueId factor = ex_div(im, scale, ex_unary(im, OP_SQRT, ex_plus(im, var, epsilon)));
     out(im, 0, ex_add(im, ex_mul(im, ex_sub(im, x, mean), factor), bias));
   } else if (import_ok(im))
     out(im, 0,
@@ -279,6 +278,6 @@ void translate_lrn(Import *im) {
   DType dtype = ex_dtype(im, x);
   ValueId scaled = ex_mul(im, shaped, build_scalar(&im->b, dtype, alpha));
   ValueId base = ex_add(im, scaled, build_scalar(&im->b, dtype, bias));
-  ValueId power = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(base), A_FLOAT(beta));
+  ValueId power = ex_pow(im, base, beta);
   out(im, 0, ex_cast(im, ex_div(im, x, power), ex_dtype(im, given)));
 }

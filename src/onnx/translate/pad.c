@@ -77,7 +77,7 @@ static ValueId pad_constant(Import *im, ValueId x, const Pads *p) {
   Shape s = shape_of(im, x);
   ValueId inside = pad_nd(im, ex_filled(im, DTYPE_BOOL, &s, 1), p, A_INT(0));
   ValueId y = pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(0) : A_INT(0));
-  return ex_where(im, inside, y, ex_view(im, p->value, NULL, 0));
+  return ex_where(im, inside, y, ex_scalar(im, p->value));
 }
 
 /* The kernels take one or two leading dims: those before the first padded one are joined unless
@@ -114,9 +114,9 @@ static ValueId fold_positions(Import *im, ValueId at, SymInt size, PadMode mode)
   if (mode == PAD_REFLECT) {
     SymInt period = sym_max(&im->g->syms, 1, sym_mul(&im->g->syms, last, 2));
     at = ex_floor_mod(im, at, ex_size(im, period));
-    return ex_binary(im, OP_MINIMUM, at, ex_sub(im, ex_size(im, period), at));
+    return ex_min(im, at, ex_sub(im, ex_size(im, period), at));
   }
-  return ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, at, ex_size(im, last)), 0);
+  return ex_at_least(im, ex_min(im, at, ex_size(im, last)), 0);
 }
 
 static ValueId pad_axis(Import *im, ValueId x, const Pads *p, uint32_t axis) {
@@ -160,12 +160,12 @@ static ValueId pad_known(Import *im, ValueId x, Pads *p) {
 /* The begin pad of a dim: the entry of the axis that is this dim, else 0. */
 static ValueId run_begin(Import *im, ValueId pads, ValueId axes, uint32_t count, uint32_t dim,
                          uint32_t rank) {
-  ValueId begin = build_scalar_int(&im->b, DTYPE_I64, 0);
+  ValueId begin = ex_int(im, 0);
   if (!axes)
     return ex_cast(im, ex_element(im, pads, dim), DTYPE_I64);
   for (uint32_t j = 0; j < count && import_ok(im); j++) {
     ValueId axis = ex_wrap_index(im, ex_element(im, axes, j), rank);
-    begin = ex_where(im, ex_with(im, OP_EQ_TENSOR, axis, dim), ex_element(im, pads, j), begin);
+    begin = ex_where(im, ex_is(im, axis, dim), ex_element(im, pads, j), begin);
   }
   return begin;
 }
@@ -189,15 +189,13 @@ static void pad_run(Import *im, ValueId x, const Pads *p, ValueId pads, ValueId 
     x = ex_index_select(im, x, i, fold_positions(im, at, s.d[i], p->mode));
     if (p->mode != PAD_CONSTANT)
       continue;
-    ValueId low = ex_with(im, OP_GE_TENSOR, at, 0),
-            high = ex_binary(im, OP_LT_TENSOR, at, ex_size(im, s.d[i]));
-    ValueId here = ex_along_axis(im, ex_binary(im, OP_LOGICAL_AND, low, high), i, s.rank);
-    inside = inside ? ex_binary(im, OP_LOGICAL_AND, inside, here) : here;
+    ValueId low = ex_with(im, OP_GE_TENSOR, at, 0), high = ex_lt(im, at, ex_size(im, s.d[i]));
+    ValueId here = ex_along_axis(im, ex_and(im, low, high), i, s.rank);
+    inside = inside ? ex_and(im, inside, here) : here;
   }
   if (import_ok(im) && inside)
     x = ex_where(im, inside, x,
-                 p->value ? ex_view(im, p->value, NULL, 0)
-                          : build_scalar(&im->b, ex_dtype(im, x), 0));
+                 p->value ? ex_scalar(im, p->value) : build_scalar(&im->b, ex_dtype(im, x), 0));
   out(im, 0, x);
 }
 

@@ -85,7 +85,7 @@ static ValueId max_pool2d(Import *im, ValueId x, const Window *w) {
 static void coordinates(Import *im, ValueId index, const SymInt *sizes, uint32_t count,
                         ValueId *coords) {
   for (uint32_t i = count; i-- > 1;) {
-    ValueId size = ex_size(im, sizes[i]), rest = ex_binary(im, OP_FLOOR_DIVIDE, index, size);
+    ValueId size = ex_size(im, sizes[i]), rest = ex_floor_div(im, index, size);
     coords[i] = ex_sub(im, index, ex_mul(im, rest, size));
     index = rest;
   }
@@ -275,10 +275,10 @@ void translate_lp_pool(Import *im) {
     return;
   spell_out_ceil(im, x, &w);
   ValueId magnitude = ex_unary(im, OP_ABS, x);
-  ValueId power = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(magnitude), A_FLOAT(p));
+  ValueId power = ex_pow(im, magnitude, p);
   power = window_pad(im, power, &w, A_INT(0));
   ValueId sums = window_sums(im, power, &w);
-  ValueId y = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(sums), A_FLOAT(1 / p));
+  ValueId y = ex_pow(im, sums, 1 / p);
   out(im, 0, ex_cast(im, y, ex_dtype(im, given)));
 }
 
@@ -322,8 +322,8 @@ void translate_global_lp_pool(Import *im) {
   if (!global_axes(im, x, axes, &count) || !count)
     return;
   ValueId magnitude = ex_unary(im, OP_ABS, x);
-  ValueId power = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(magnitude), A_FLOAT(p));
+  ValueId power = ex_pow(im, magnitude, p);
   ValueId sum = build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(power), A_INTS(axes, count), A_BOOL(true));
-  ValueId y = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(sum), A_FLOAT(1 / p));
+  ValueId y = ex_pow(im, sum, 1 / p);
   out(im, 0, ex_cast(im, y, ex_dtype(im, given)));
 }

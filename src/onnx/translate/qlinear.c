@@ -119,8 +119,7 @@ void translate_nhwc_max_pool(Import *im) {
 
 /* Bias in steps of the product of two scales, the second one for channels maybe. */
 static ValueId real_bias(Import *im, ValueId bias, ValueId scale, ValueId channels) {
-  return bias ? quantized_real(im, bias, ex_mul(im, ex_view(im, scale, NULL, 0), channels), 0, 0)
-              : 0;
+  return bias ? quantized_real(im, bias, ex_mul(im, ex_scalar(im, scale), channels), 0, 0) : 0;
 }
 
 bool quantized_real_conv(Import *im, bool last) {
@@ -144,7 +143,7 @@ void translate_microsoft_qlinear_conv(Import *im) {
   ValueId sums = window_convolution(im, quantized_centred(im, x, in(im, 2), 1),
                                     quantized_centred(im, w, in(im, 5), 0), in(im, 8));
   ValueId y = quantized_real(im, sums, in_required(im, 4), 0, 1);
-  y = ex_mul(im, y, ex_view(im, in_required(im, 1), NULL, 0));
+  y = ex_mul(im, y, ex_scalar(im, in_required(im, 1)));
   out_quantized(im, channels_back(im, y, last), 6, 0);
 }
 
@@ -152,9 +151,9 @@ void translate_microsoft_qlinear_conv(Import *im) {
 
 /* sums times the product of two scales, the second one for columns maybe, plus a bias. */
 static ValueId scaled_sums(Import *im, ValueId sums, ValueId scale, ValueId columns, ValueId bias) {
-  ValueId factor = ex_mul(im, ex_view(im, scale, NULL, 0), columns);
+  ValueId factor = ex_mul(im, ex_scalar(im, scale), columns);
   if (ex_rank(im, factor) == 1 && ex_dim(im, factor, 0) == 1)
-    factor = ex_view(im, factor, NULL, 0);
+    factor = ex_scalar(im, factor);
   ValueId y = ex_mul(im, ex_cast(im, sums, DTYPE_F32), factor);
   return bias ? ex_add(im, y, bias) : y;
 }
@@ -189,7 +188,7 @@ void translate_qgemm(Import *im) {
   ValueId c = in(im, 6), sums = quantized_product(im, a, in(im, 2), b, in(im, 5));
   sums = c ? ex_add(im, sums, c) : sums;
   ValueId y = scaled_sums(im, sums, in_required(im, 1), in_required(im, 4), 0);
-  y = ex_with(im, OP_MUL_TENSOR, y, attr_float(im, "alpha", 1));
+  y = ex_times(im, y, attr_float(im, "alpha", 1));
   if (in(im, 7))
     out_quantized(im, y, 7, 0);
   else

@@ -71,7 +71,7 @@ static ValueId spread(Import *im, const Granularity *gr, ValueId v) {
   if (own == 0 || !import_ok(im))
     return v;
   if (own == 1 && ex_dim(im, v, 0) == 1)
-    return ex_view(im, v, NULL, 0);
+    return ex_scalar(im, v);
   if (own == 1 && !(gr->block && gr->rank == 1)) {
     for (uint32_t i = 0; i < gr->rank; i++)
       dims[i] = i == gr->axis ? ex_dim(im, v, 0) : 1;
@@ -218,8 +218,7 @@ static ValueId quantize_op(Import *im, const Granularity *gr, ValueId x, ValueId
       !known_quantization(im, gr, scale, zero, to->dtype, to->low, to->high, &q))
     return 0;
   if (q.scales && !q.zeros)
-    q.zeros = ex_expand(im, build_scalar_int(&im->b, DTYPE_I64, 0),
-                        (SymInt[]){ex_dim(im, q.scales, 0)}, 1);
+    q.zeros = ex_expand(im, ex_int(im, 0), (SymInt[]){ex_dim(im, q.scales, 0)}, 1);
   return build_quantize(&im->b, x, &q);
 }
 
@@ -266,9 +265,8 @@ ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType
   ValueId y = quantize_op(im, &whole, x, scale, zero, &range);
   if (y || !import_ok(im))
     return y;
-  ValueId divisor = ex_view(im, scale, NULL, 0);
-  return saturated(im, exact_quotient(im, x, divisor), zero ? ex_view(im, zero, NULL, 0) : 0,
-                   &range);
+  ValueId divisor = ex_scalar(im, scale);
+  return saturated(im, exact_quotient(im, x, divisor), zero ? ex_scalar(im, zero) : 0, &range);
 }
 
 static DType dtype_attribute(Import *im, const char *name, DType otherwise) {

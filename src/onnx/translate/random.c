@@ -20,9 +20,9 @@ static void random_output(Import *im, OpId op, const Shape *s, DType dtype, doub
                           double offset) {
   ValueId y = random_numbers(im, op, s, dtype);
   if (factor != 1)
-    y = ex_with(im, OP_MUL_TENSOR, y, factor);
+    y = ex_times(im, y, factor);
   if (offset != 0)
-    y = ex_with(im, OP_ADD_TENSOR, y, offset);
+    y = ex_plus(im, y, offset);
   out(im, 0, y);
 }
 
@@ -69,7 +69,7 @@ void translate_bernoulli(Import *im) {
       attr_has(im, "dtype") ? dtype_from_onnx((int32_t)attr_int(im, "dtype", 1)) : ex_dtype(im, x);
   if (dtype == DTYPE_NONE)
     import_fail(im, DIAG_ATTR_VALUE, "'dtype' is not an element type that the runtime holds");
-  ValueId hit = ex_binary(im, OP_LT_TENSOR, random_numbers(im, OP_RAND, &s, ex_dtype(im, x)), x);
+  ValueId hit = ex_lt(im, random_numbers(im, OP_RAND, &s, ex_dtype(im, x)), x);
   out(im, 0, ex_cast(im, hit, dtype));
 }
 
@@ -90,9 +90,9 @@ void translate_multinomial(Import *im) {
   share = ex_slice(im, share, 1, 0, sym_sub(&im->g->syms, s.d[1], 1));
   Shape number = {3, {s.d[0], samples, 1}}, row = shape_of(im, share);
   row = (Shape){3, {row.d[0], 1, row.d[1]}};
-  ValueId passed = ex_binary(im, OP_LE_TENSOR, ex_view_as(im, share, &row),
-                             random_numbers(im, OP_RAND, &number, kind));
-  ValueId index = ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_cast(im, passed, DTYPE_I64), 2, false);
+  ValueId passed =
+      ex_le(im, ex_view_as(im, share, &row), random_numbers(im, OP_RAND, &number, kind));
+  ValueId index = ex_sum(im, ex_cast(im, passed, DTYPE_I64), 2, false);
   out(im, 0, ex_cast(im, index, dtype));
 }
 
@@ -122,13 +122,13 @@ static void dropout_training(Import *im, ValueId x) {
     ratio = ex_cast(im, ex_view_as(im, given, &scalar), dtype);
   else
     ratio = build_scalar(&im->b, dtype, im->opset < 12 ? attr_float(im, "ratio", 0.5) : 0.5);
-  ValueId kept = ex_binary(im, OP_GE_TENSOR, random_numbers(im, OP_RAND, &s, dtype), ratio);
+  ValueId kept = ex_ge(im, random_numbers(im, OP_RAND, &s, dtype), ratio);
   ValueId share = ex_sub(im, build_scalar(&im->b, dtype, 1), ratio);
   ValueId y = ex_where(im, kept, ex_div(im, x, share), build_scalar(&im->b, dtype, 0));
   if (training) {
     training = ex_view_as(im, training, &scalar);
     y = ex_where(im, training, y, x);
-    kept = ex_binary(im, OP_LOGICAL_OR, kept, ex_unary(im, OP_LOGICAL_NOT, training));
+    kept = ex_or(im, kept, ex_unary(im, OP_LOGICAL_NOT, training));
   }
   out(im, 0, y);
   out(im, 1, im->opset < 10 ? ex_cast(im, kept, dtype) : kept);

@@ -114,7 +114,7 @@ static void read_lengths(Import *im, Recurrent *rnn) {
                 "sequences end early, and what is quantized behind their ends is not defined");
   ValueId row = EX_VIEW(im, ex_cast(im, lengths, DTYPE_I64), 1, rnn->batch, 1);
   ValueId step = EX_VIEW(im, ex_arange(im, rnn->length), rnn->length, 1, 1);
-  rnn->active = ex_binary(im, OP_LT_TENSOR, step, row);
+  rnn->active = ex_lt(im, step, row);
 }
 
 bool recurrent_read(Import *im, const RnnKind *kind, Recurrent *rnn) {
@@ -211,7 +211,7 @@ static ValueId project_direction(Import *im, const RnnPart *part, uint32_t d, ui
   x = EX_VIEW(im, x, rows, ex_dim(im, x, 2));
   if (rnn->quantized)
     return quantized_dynamic(im, x, w, recurrent_input(im, 8, d), recurrent_input(im, 9, d), bias);
-  return build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(w), A_OPT(bias));
+  return ex_linear(im, x, w, bias);
 }
 
 ValueId recurrent_project(Import *im, const RnnPart *part, uint32_t own) {
@@ -252,7 +252,7 @@ void recurrent_split(Import *im, const Recurrent *rnn, ValueId x, uint32_t count
 }
 
 static ValueId scaled(Import *im, ValueId x, double factor, double shift) {
-  return ex_with(im, OP_ADD_TENSOR, ex_with(im, OP_MUL_TENSOR, x, factor), shift);
+  return ex_plus(im, ex_times(im, x, factor), shift);
 }
 
 ValueId recurrent_unclipped(Import *im, const RnnPart *part, uint32_t i, ValueId x) {
@@ -268,8 +268,7 @@ ValueId recurrent_unclipped(Import *im, const RnnPart *part, uint32_t i, ValueId
   if (sv_eq_str(f->name, "Affine"))
     return scaled(im, x, f->alpha, f->beta);
   if (sv_eq_str(f->name, "ScaledTanh"))
-    return ex_with(im, OP_MUL_TENSOR, ex_unary(im, OP_TANH, ex_with(im, OP_MUL_TENSOR, x, f->beta)),
-                   f->alpha);
+    return ex_times(im, ex_unary(im, OP_TANH, ex_times(im, x, f->beta)), f->alpha);
   if (sv_eq_str(f->name, "HardSigmoid"))
     return ex_clamp(im, scaled(im, x, f->alpha, f->beta), 0, 1);
   if (sv_eq_str(f->name, "LeakyRelu"))
@@ -277,7 +276,7 @@ ValueId recurrent_unclipped(Import *im, const RnnPart *part, uint32_t i, ValueId
   if (sv_eq_str(f->name, "Elu"))
     return build(&im->b, OP_ELU, A_VAL(x), A_FLOAT(f->alpha));
   if (sv_eq_str(f->name, "Softsign"))
-    return ex_div(im, x, ex_with(im, OP_ADD_TENSOR, ex_unary(im, OP_ABS, x), 1));
+    return ex_div(im, x, ex_plus(im, ex_unary(im, OP_ABS, x), 1));
   ValueId above = ex_with(im, OP_GE_TENSOR, x, f->alpha); /* ThresholdedRelu */
   return ex_where(im, above, x, ex_number(im, x, 0));
 }

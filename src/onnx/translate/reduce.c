@@ -182,7 +182,7 @@ static ValueId axes_mask(Import *im, ValueId axes, uint32_t rank) {
     powers[i] = (int64_t)1 << i;
   ValueId bits =
       ex_index_select(im, build_const_ints(&im->b, powers, rank), 0, ex_wrap_index(im, axes, rank));
-  return ex_reduce_one(im, OP_SUM_DIM_INTLIST, bits, 0, false);
+  return ex_sum(im, bits, 0, false);
 }
 
 static ValueId reduce_run(Import *im, const Reduction *r, const Axes *axes) {
@@ -199,7 +199,7 @@ static ValueId reduce_run(Import *im, const Reduction *r, const Axes *axes) {
       continue;
     }
     mask = mask ? mask : axes_mask(im, axes->run, r->shape.rank);
-    result = ex_where(im, ex_with(im, OP_EQ_TENSOR, mask, set), candidate, result);
+    result = ex_where(im, ex_is(im, mask, set), candidate, result);
   }
   if (!result && import_ok(im))
     import_fail(im, DIAG_DIM_CONTRADICTION,

@@ -10,9 +10,7 @@ static ValueId f64(Import *im, ValueId v) { return ex_cast(im, v, DTYPE_F64); }
 static ValueId f64_number(Import *im, double v) { return build_scalar(&im->b, DTYPE_F64, v); }
 
 /* a * 1 + number */
-static ValueId plus(Import *im, ValueId a, double number) {
-  return ex_with(im, OP_ADD_TENSOR, a, number);
-}
+static ValueId plus(Import *im, ValueId a, double number) { return ex_plus(im, a, number); }
 
 /* --- coordinates --- */
 
@@ -26,7 +24,7 @@ static ValueId half_pixel(Import *im, ValueId position, ValueId scale) {
 
 /* special where the resized length is 1, else general. */
 static ValueId unless_one(Import *im, ValueId length, ValueId special, ValueId general) {
-  return ex_where(im, ex_with(im, OP_EQ_TENSOR, length, 1), special, general);
+  return ex_where(im, ex_is(im, length, 1), special, general);
 }
 
 /* Neighbours jump where a coordinate is half way or whole, and ONNX Runtime computes coordinates in
@@ -55,8 +53,8 @@ static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
     return unless_one(im, resized, build_scalar(&im->b, type, -0.5), half_pixel(im, at, scale));
   case COORD_HALF_PIXEL_SYMMETRIC: {
     ValueId adjust = ex_div(im, resized, length);
-    ValueId offset = ex_mul(im, ex_with(im, OP_MUL_TENSOR, in, 0.5),
-                            ex_sub(im, build_scalar(&im->b, type, 1), adjust));
+    ValueId offset =
+        ex_mul(im, ex_times(im, in, 0.5), ex_sub(im, build_scalar(&im->b, type, 1), adjust));
     return plus(im, ex_add(im, offset, ex_div(im, plus(im, at, 0.5), scale)), -0.5);
   }
   case COORD_ALIGN_CORNERS:
@@ -69,7 +67,7 @@ static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
   case COORD_TF_CROP: {
     ValueId span = ex_mul(im, ex_sub(im, a->end, a->begin), last);
     ValueId general = ex_div(im, ex_mul(im, at, span), less);
-    ValueId x = unless_one(im, length, ex_with(im, OP_MUL_TENSOR, span, 0.5), general);
+    ValueId x = unless_one(im, length, ex_times(im, span, 0.5), general);
     return in_float(im, ex_add(im, x, ex_mul(im, a->begin, last)));
   }
   }
@@ -81,7 +79,7 @@ static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
 static ValueId inside_index(Import *im, ValueId position, SymInt size) {
   ValueId last = ex_size(im, sym_sub(&im->g->syms, size, 1));
   ValueId whole = ex_cast(im, position, DTYPE_I64);
-  return ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, whole, last), 0);
+  return ex_at_least(im, ex_min(im, whole, last), 0);
 }
 
 static ValueId nearest(Import *im, const Resample *r, ValueId scale, ValueId at) {
@@ -101,14 +99,12 @@ static ValueId nearest(Import *im, const Resample *r, ValueId scale, ValueId at)
   BUG("rounding %d", (int)r->rounding);
 }
 
-static ValueId times(Import *im, ValueId a, double number) {
-  return ex_with(im, OP_MUL_TENSOR, a, number);
-}
+static ValueId times(Import *im, ValueId a, double number) { return ex_times(im, a, number); }
 
 /* Weight at distance d >= 0: a triangle, or the cubic with coefficient a (Keys 1981). */
 static ValueId weight_at(Import *im, const Resample *r, ValueId d) {
   if (r->mode == RESAMPLE_LINEAR)
-    return ex_with(im, OP_MAXIMUM, ex_sub(im, f64_number(im, 1), d), 0);
+    return ex_at_least(im, ex_sub(im, f64_number(im, 1), d), 0);
   double a = r->cubic_a;
   /* ((a + 2) d - (a + 3)) d^2 + 1 up to 1, ((a d - 5a) d + 8a) d - 4a up to 2, 0 beyond. */
   ValueId square = ex_mul(im, d, d);
@@ -153,8 +149,8 @@ static void make_taps(Import *im, const Resample *r, const ResampleAxis *a, Valu
       d = ex_mul(im, d, ex_with(im, OP_MINIMUM, a->scale, 1));
     ValueId weight = weight_at(im, r, d);
     if (r->exclude_outside) {
-      ValueId inside = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, position, 0),
-                                 ex_binary(im, OP_LT_TENSOR, position, last));
+      ValueId inside =
+          ex_and(im, ex_with(im, OP_GE_TENSOR, position, 0), ex_lt(im, position, last));
       weight = ex_where(im, inside, weight, f64_number(im, 0));
     }
     sum = sum ? ex_add(im, sum, weight) : weight;
@@ -203,8 +199,7 @@ ValueId resample_axis(Import *im, const Resample *r, const ResampleAxis *a, Valu
   if (r->coordinates != COORD_TF_CROP || !import_ok(im))
     return y;
   ValueId last = f64(im, ex_size(im, sym_sub(&im->g->syms, a->in, 1)));
-  ValueId outside = ex_binary(im, OP_LOGICAL_OR, ex_with(im, OP_LT_TENSOR, at, 0),
-                              ex_binary(im, OP_GT_TENSOR, at, last));
+  ValueId outside = ex_or(im, ex_with(im, OP_LT_TENSOR, at, 0), ex_gt(im, at, last));
   ValueId fill = build_scalar(&im->b, ex_dtype(im, x), r->extrapolation);
   return ex_where(im, ex_along_axis(im, outside, a->axis, shape_of(im, x).rank), fill, y);
 }

@@ -42,8 +42,8 @@ static ValueId scatter_sorted(Import *im, ValueId x, uint32_t axis, ValueId inde
   ValueId sorted = build(&im->b, OP_TOPK, A_VAL(updates), A_INT(ex_dim(im, updates, axis)),
                          A_INT(axis), A_BOOL(op == OP_MINIMUM), A_BOOL(true));
   ValueId order = sorted ? sorted + 1 : 0;
-  ValueId at = build(&im->b, OP_GATHER, A_VAL(index), A_INT(axis), A_VAL(order));
-  ValueId written = build(&im->b, OP_SCATTER_SRC, A_VAL(x), A_INT(axis), A_VAL(at), A_VAL(sorted));
+  ValueId at = ex_gather(im, index, axis, order);
+  ValueId written = ex_scatter(im, x, axis, at, sorted);
   return ex_binary(im, op, x, written);
 }
 
@@ -64,9 +64,9 @@ static ValueId scatter_combined(Import *im, ValueId x, uint32_t axis, ValueId in
   for (int64_t i = 0; i < steps && import_ok(im); i++) {
     ValueId at = ex_slice(im, index, axis, i, i + 1),
             update = ex_slice(im, updates, axis, i, i + 1);
-    ValueId old = build(&im->b, OP_GATHER, A_VAL(x), A_INT(axis), A_VAL(at));
+    ValueId old = ex_gather(im, x, axis, at);
     ValueId merged = ex_binary(im, op, old, update);
-    x = build(&im->b, OP_SCATTER_SRC, A_VAL(x), A_INT(axis), A_VAL(at), A_VAL(merged));
+    x = ex_scatter(im, x, axis, at, merged);
   }
   return x;
 }
@@ -181,5 +181,5 @@ void translate_tensor_scatter(Import *im) {
   if (sv_eq_str(mode, "circular"))
     at = ex_floor_mod(im, at, ex_size(im, s.d[axis]));
   at = ex_expand(im, at, u.d, u.rank);
-  out(im, 0, build(&im->b, OP_SCATTER_SRC, A_VAL(x), A_INT(axis), A_VAL(at), A_VAL(update)));
+  out(im, 0, ex_scatter(im, x, axis, at, update));
 }

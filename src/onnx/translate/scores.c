@@ -23,8 +23,7 @@ static ValueId softmax_zero(Import *im, ValueId scores) {
           most = ex_reduce_one(im, OP_AMAX, scores, 1, true),
           e = ex_unary(im, OP_EXP, ex_sub(im, scores, most)),
           rest = ex_mul(im, scores, ex_unary(im, OP_EXP, ex_unary(im, OP_NEG, most))),
-          sum = ex_reduce_one(im, OP_SUM_DIM_INTLIST,
-                              ex_where(im, part, e, ex_number(im, scores, 0)), 1, true);
+          sum = ex_sum(im, ex_where(im, part, e, ex_number(im, scores, 0)), 1, true);
   return ex_div(im, ex_where(im, part, e, rest), sum);
 }
 
@@ -32,14 +31,12 @@ static ValueId softmax_zero(Import *im, ValueId scores) {
  * function and its inverse", 2008), with the digits of ONNX Runtime. */
 static ValueId probit(Import *im, ValueId x) {
   const double a = 0.147, pi = 3.14159;
-  ValueId y = ex_with(im, OP_SUB_TENSOR, ex_with(im, OP_MUL_TENSOR, x, 2), 1),
-          one = ex_number(im, y, 1),
+  ValueId y = ex_minus(im, ex_times(im, x, 2), 1), one = ex_number(im, y, 1),
           log = ex_unary(im, OP_LOG, ex_mul(im, ex_sub(im, one, y), ex_add(im, one, y))),
-          v = ex_with(im, OP_ADD_TENSOR, ex_with(im, OP_MUL_TENSOR, log, 0.5), 2 / (pi * a)),
-          root = ex_unary(im, OP_SQRT,
-                          ex_sub(im, ex_mul(im, v, v), ex_with(im, OP_MUL_TENSOR, log, 1 / a))),
+          v = ex_plus(im, ex_times(im, log, 0.5), 2 / (pi * a)),
+          root = ex_unary(im, OP_SQRT, ex_sub(im, ex_mul(im, v, v), ex_times(im, log, 1 / a))),
           size = ex_unary(im, OP_SQRT, ex_sub(im, root, v));
-  size = ex_with(im, OP_MUL_TENSOR, size, 1.41421356);
+  size = ex_times(im, size, 1.41421356);
   return ex_where(im, ex_with(im, OP_LT_TENSOR, y, 0), ex_unary(im, OP_NEG, size), size);
 }
 

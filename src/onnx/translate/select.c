@@ -36,8 +36,7 @@ void translate_hardmax(Import *im) {
     axis = 1;
   }
   ValueId y = ex_view_as(im, x, &rows), at = arg_extreme(im, OP_ARGMAX, y, axis, true, false);
-  ValueId hit = ex_binary(im, OP_EQ_TENSOR,
-                          ex_along_axis(im, ex_arange(im, rows.d[axis]), axis, rows.rank), at);
+  ValueId hit = ex_eq(im, ex_along_axis(im, ex_arange(im, rows.d[axis]), axis, rows.rank), at);
   out(im, 0, ex_view_as(im, ex_cast(im, hit, ex_dtype(im, x)), &s));
 }
 
@@ -66,18 +65,16 @@ static ValueId topk_positions(Import *im, const TopK *t, ValueId sorted) {
   ValueId least = ex_slice(im, sorted, last, sym_sub(syms, t->k, 1), t->k);
   /* n - position for equal elements, 0 for others: the first are the largest. */
   ValueId rest = ex_sub(im, ex_size(im, n), ex_arange(im, n));
-  ValueId key = ex_where(im, ex_binary(im, OP_EQ_TENSOR, t->x, least),
-                         ex_along_axis(im, rest, last, t->shape.rank),
-                         build_scalar_int(&im->b, DTYPE_I64, 0));
+  ValueId key = ex_where(im, ex_eq(im, t->x, least), ex_along_axis(im, rest, last, t->shape.rank),
+                         ex_int(im, 0));
   ValueId first = ex_sub(im, ex_size(im, n), topk(im, key, t->k, true));
-  ValueId better = ex_cast(im, ex_binary(im, OP_NE_TENSOR, sorted, least), DTYPE_I64);
-  ValueId at =
-      ex_sub(im, ex_arange(im, t->k), ex_reduce_one(im, OP_SUM_DIM_INTLIST, better, last, true));
-  at = ex_with(im, OP_MAXIMUM, at, 0);
+  ValueId better = ex_cast(im, ex_ne(im, sorted, least), DTYPE_I64);
+  ValueId at = ex_sub(im, ex_arange(im, t->k), ex_sum(im, better, last, true));
+  at = ex_at_least(im, at, 0);
   if (!import_ok(im))
     return 0;
-  ValueId equals = build(&im->b, OP_GATHER, A_VAL(first), A_INT(last), A_VAL(at));
-  return ex_where(im, ex_binary(im, OP_EQ_TENSOR, sorted, least), equals, sorted + 1);
+  ValueId equals = ex_gather(im, first, last, at);
+  return ex_where(im, ex_eq(im, sorted, least), equals, sorted + 1);
 }
 
 /* Sorted elements are at these positions, but those that are equal in any order. Sorting numbers
@@ -85,8 +82,8 @@ static ValueId topk_positions(Import *im, const TopK *t, ValueId sorted) {
  * where they are. The time of two sorts, where ranks take the square of k. */
 static ValueId topk_in_order(Import *im, const TopK *t, ValueId sorted, ValueId positions) {
   uint32_t last = t->shape.rank - 1;
-  ValueId before = ex_with(im, OP_MAXIMUM, ex_with(im, OP_SUB_TENSOR, ex_arange(im, t->k), 1), 0);
-  ValueId begins = ex_binary(im, OP_NE_TENSOR, sorted, ex_index_select(im, sorted, last, before));
+  ValueId before = ex_at_least(im, ex_minus(im, ex_arange(im, t->k), 1), 0);
+  ValueId begins = ex_ne(im, sorted, ex_index_select(im, sorted, last, before));
   if (!import_ok(im))
     return 0;
   ValueId run = build(&im->b, OP_CUMSUM, A_VAL(ex_cast(im, begins, DTYPE_I64)), A_INT(last));
@@ -102,7 +99,7 @@ static ValueId in_order(Import *im, ValueId x) {
   x = ex_cast(im, x, DTYPE_F32);
   ValueId bits =
       ex_cast(im, build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(x), A_DTYPE(DTYPE_I32)), DTYPE_I64);
-  ValueId down = ex_sub(im, build_scalar_int(&im->b, DTYPE_I64, INT32_MIN), bits);
+  ValueId down = ex_sub(im, ex_int(im, INT32_MIN), bits);
   return ex_where(im, ex_with(im, OP_LT_TENSOR, bits, 0), down, bits);
 }
 
@@ -114,7 +111,7 @@ static ValueId topk_by_position(Import *im, const TopK *t) {
   if (t->largest)
     at = ex_sub(im, n, at);
   ValueId keys = ex_mul(im, in_order(im, t->x), n);
-  keys = ex_binary(im, OP_ADD_TENSOR, keys, ex_along_axis(im, at, last, t->shape.rank));
+  keys = ex_add(im, keys, ex_along_axis(im, at, last, t->shape.rank));
   ValueId best = topk(im, keys, t->k, t->largest);
   return best ? best + 1 : 0; /* result 1, of a constant too */
 }
@@ -240,8 +237,8 @@ static ValueId shifted(Import *im, ValueId x, uint32_t axis, SymInt n, double fi
 
 /* The same where n may be more than the size: element max(i - n, 0), or one where i < n. */
 static ValueId shifted_within(Import *im, ValueId x, uint32_t axis, int64_t n) {
-  ValueId at = ex_with(im, OP_SUB_TENSOR, ex_arange(im, ex_dim(im, x, axis)), (double)n);
-  ValueId kept = ex_index_select(im, x, axis, ex_with(im, OP_MAXIMUM, at, 0));
+  ValueId at = ex_minus(im, ex_arange(im, ex_dim(im, x, axis)), (double)n);
+  ValueId kept = ex_index_select(im, x, axis, ex_at_least(im, at, 0));
   ValueId is_kept = ex_along_axis(im, ex_with(im, OP_GE_TENSOR, at, 0), axis, ex_rank(im, x));
   return ex_where(im, is_kept, kept, ex_number(im, x, 1));
 }
@@ -285,7 +282,7 @@ static void cumulate(Import *im, bool sum) {
   ValueId which = ex_view_as(im, ex_wrap_index(im, axis_input, rank), &scalar),
           y = running(im, x, 0, sum);
   for (uint32_t i = 1; i < rank && import_ok(im); i++)
-    y = ex_where(im, ex_with(im, OP_EQ_TENSOR, which, i), running(im, x, i, sum), y);
+    y = ex_where(im, ex_is(im, which, i), running(im, x, i, sum), y);
   out(im, 0, y);
 }
 

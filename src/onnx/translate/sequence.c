@@ -89,7 +89,7 @@ void translate_sequence_at(Import *im) {
 void translate_sequence_length(Import *im) {
   Binding s;
   if (in_sequence(im, 0, &s))
-    out(im, 0, build_scalar_int(&im->b, DTYPE_I64, s.count));
+    out(im, 0, ex_int(im, s.count));
 }
 
 /* --- SplitToSequence, ConcatFromSequence --- */
@@ -132,8 +132,7 @@ void translate_split_to_sequence(Import *im) {
   SymInt at = 0;
   for (uint32_t i = 0; sizes && i < count && import_ok(im); i++) {
     SymInt end = sym_add(&im->g->syms, at, sizes[i]);
-    items[i] = keep ? ex_slice(im, x, axis, at, end)
-                    : build(&im->b, OP_SELECT_COPY_INT, A_VAL(x), A_INT(axis), A_INT(i));
+    items[i] = keep ? ex_slice(im, x, axis, at, end) : ex_pick(im, x, axis, i);
     at = end;
   }
   out_sequence(im, 0, items, count);

@@ -56,7 +56,7 @@ void translate_simplified_layer_norm(Import *im) {
     axes[count++] = i;
   ValueId wide = ex_cast(im, x, DTYPE_F32);
   ValueId mean = ex_reduce(im, OP_MEAN_DIM, ex_mul(im, wide, wide), axes, count, true);
-  out(im, 1, ex_unary(im, OP_RSQRT, ex_with(im, OP_ADD_TENSOR, mean, epsilon)));
+  out(im, 1, ex_unary(im, OP_RSQRT, ex_plus(im, mean, epsilon)));
 }
 
 /* RMS norm of each group of as many columns as the scale has, times an activation of the gate. */
@@ -152,8 +152,8 @@ static ValueId counted(Import *im, ValueId mask, ValueId ids) {
   SymInt batch[] = {ex_dim(im, ids, 0)};
   if (!mask)
     return ex_full(im, DTYPE_I32, batch, 1, 0);
-  ValueId ones = ex_cast(im, ex_with(im, OP_EQ_TENSOR, mask, 1), DTYPE_I32);
-  return ex_cast(im, ex_reduce_one(im, OP_SUM_DIM_INTLIST, ones, 1, false), DTYPE_I32);
+  ValueId ones = ex_cast(im, ex_is(im, mask, 1), DTYPE_I32);
+  return ex_cast(im, ex_sum(im, ones, 1, false), DTYPE_I32);
 }
 
 static ValueId embedding_sum(Import *im, const Table *tables, ValueId positions) {

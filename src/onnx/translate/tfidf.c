@@ -93,16 +93,16 @@ static ValueId occurrences(Import *im, const Tfidf *f, int64_t n, int64_t first,
         items[i] = f->pool[first + i * n + k];
       ValueId wanted = EX_VIEW(im, build_const_ints(&im->b, items, (uint32_t)count), count, 1);
       ValueId here = ex_slice(im, f->x, 1, k * step, k * step + places);
-      ValueId equal = ex_binary(im, OP_EQ_TENSOR, EX_VIEW(im, here, f->batch, 1, places),
-                                ex_cast(im, wanted, ex_dtype(im, f->x)));
-      all = all ? ex_binary(im, OP_LOGICAL_AND, all, equal) : equal;
+      ValueId equal = ex_eq(im, EX_VIEW(im, here, f->batch, 1, places),
+                            ex_cast(im, wanted, ex_dtype(im, f->x)));
+      all = all ? ex_and(im, all, equal) : equal;
     }
     matches[found++] = all;
   }
   if (!found)
     return ex_full(im, DTYPE_F32, (SymInt[]){f->batch, count}, 2, 0);
   ValueId hits = ex_cast(im, ex_cat(im, matches, found, 2), DTYPE_F32);
-  return ex_reduce_one(im, OP_SUM_DIM_INTLIST, hits, 2, false);
+  return ex_sum(im, hits, 2, false);
 }
 
 /* [grams, outputs]: where each n-gram of `ids` goes, times the weight of the column. */
@@ -152,7 +152,7 @@ void translate_tfidf_vectorizer(Import *im) {
   if (!counts)
     y = ex_full(im, DTYPE_F32, (SymInt[]){f.batch, f.outputs}, 2, 0);
   else
-    y = ex_binary(im, OP_MM, counts, column_matrix(im, &f, ids, grams, product));
+    y = ex_mm(im, counts, column_matrix(im, &f, ids, grams, product));
   if (idf) {
     y = ex_cast(im, ex_with(im, OP_GT_TENSOR, y, 0), DTYPE_F32);
     float *weights = ARENA_ARRAY(&im->scratch, float, (size_t)f.outputs + 1);

@@ -100,7 +100,7 @@ static ValueId column(const Classifier *c, ValueId scores, uint32_t i) {
 }
 
 static ValueId plus_base(const Classifier *c, ValueId score, uint32_t i) {
-  return ex_with(c->im, OP_ADD_TENSOR, score, c->t.base[i]);
+  return ex_plus(c->im, score, c->t.base[i]);
 }
 
 /* The two scores of two classes, or only the first when *single. *weight: what decides. A score
@@ -179,7 +179,7 @@ static void many_classes(const Classifier *c, ValueId sums, ValueId voted) {
     scores = sums = ex_add(im, sums, base_row(im, &c->t, ex_dtype(im, sums)));
   else if (voted)
     sums = ex_where(im, voted, sums, ex_number(im, sums, -INFINITY));
-  classes_out(im, &c->classes, build(&im->b, OP_ARGMAX, A_VAL(sums), A_INT(1), A_BOOL(false)));
+  classes_out(im, &c->classes, ex_argmax(im, sums, 1, false));
   out(im, 1, post_apply(im, c->post, ex_cast(im, scores, DTYPE_F32)));
 }
 

@@ -29,12 +29,12 @@ static void window(Import *im, double a0, double a1, double a2) {
   ValueId n = ex_cast(im, ex_arange(im, s.d[0]), DTYPE_F64);
   ValueId length = ex_size(im, periodic ? s.d[0] : sym_sub(&im->g->syms, s.d[0], 1));
   length = ex_cast(im, length, DTYPE_F64);
-  ValueId angle = ex_div(im, ex_with(im, OP_MUL_TENSOR, n, two_pi), length);
-  ValueId y = ex_with(im, OP_MUL_TENSOR, ex_unary(im, OP_COS, angle), -a1);
-  y = ex_with(im, OP_ADD_TENSOR, y, a0);
+  ValueId angle = ex_div(im, ex_times(im, n, two_pi), length);
+  ValueId y = ex_times(im, ex_unary(im, OP_COS, angle), -a1);
+  y = ex_plus(im, y, a0);
   if (a2 != 0) {
-    ValueId twice = ex_unary(im, OP_COS, ex_with(im, OP_MUL_TENSOR, angle, 2));
-    y = ex_add(im, y, ex_with(im, OP_MUL_TENSOR, twice, a2));
+    ValueId twice = ex_unary(im, OP_COS, ex_times(im, angle, 2));
+    y = ex_add(im, y, ex_times(im, twice, a2));
   }
   out(im, 0, ex_cast(im, y, dtype));
 }
@@ -54,8 +54,8 @@ static ValueId number(Import *im, uint32_t i) {
 
 /* 2595 log10(1 + f / 700) */
 static ValueId mel_of(Import *im, ValueId frequency) {
-  ValueId scaled = ex_with(im, OP_MUL_TENSOR, frequency, 1 / 700.0);
-  return ex_with(im, OP_MUL_TENSOR, ex_unary(im, OP_LOG1P, scaled), 2595 / log(10));
+  ValueId scaled = ex_times(im, frequency, 1 / 700.0);
+  return ex_times(im, ex_unary(im, OP_LOG1P, scaled), 2595 / log(10));
 }
 
 /* The spectrogram bins at which the triangles begin, peak and end: bins + 2 integers. */
@@ -66,9 +66,9 @@ static ValueId mel_edges(Import *im, SymInt bins) {
   ValueId at = ex_arange(im, edges), span = ex_sub(im, high, low);
   ValueId step = ex_div(im, span, ex_cast(im, ex_size(im, edges), DTYPE_F64));
   ValueId mel = ex_add(im, ex_mul(im, ex_cast(im, at, DTYPE_F64), step), low);
-  ValueId hertz = ex_unary(im, OP_EXPM1, ex_with(im, OP_MUL_TENSOR, mel, log(10) / 2595));
-  hertz = ex_with(im, OP_MUL_TENSOR, hertz, 700);
-  ValueId bin = ex_mul(im, hertz, ex_with(im, OP_ADD_TENSOR, length, 1));
+  ValueId hertz = ex_unary(im, OP_EXPM1, ex_times(im, mel, log(10) / 2595));
+  hertz = ex_times(im, hertz, 700);
+  ValueId bin = ex_mul(im, hertz, ex_plus(im, length, 1));
   return ex_unary(im, OP_FLOOR, ex_div(im, bin, rate));
 }
 
@@ -83,11 +83,9 @@ static ValueId triangles(Import *im, ValueId edges, const Shape *s) {
         ex_along_axis(im, ex_slice(im, edges, 0, i, sym_add(&im->g->syms, s->d[1], i)), 1, 2);
   ValueId rise = ex_div(im, ex_sub(im, row, corner[0]), ex_sub(im, corner[1], corner[0])),
           fall = ex_div(im, ex_sub(im, corner[2], row), ex_sub(im, corner[2], corner[1]));
-  ValueId rising = ex_binary(im, OP_LOGICAL_AND, ex_binary(im, OP_GE_TENSOR, row, corner[0]),
-                             ex_binary(im, OP_LT_TENSOR, row, corner[1])),
-          falling = ex_binary(im, OP_LOGICAL_AND, ex_binary(im, OP_GT_TENSOR, row, corner[1]),
-                              ex_binary(im, OP_LT_TENSOR, row, corner[2])),
-          peak = ex_binary(im, OP_EQ_TENSOR, row, corner[1]);
+  ValueId rising = ex_and(im, ex_ge(im, row, corner[0]), ex_lt(im, row, corner[1])),
+          falling = ex_and(im, ex_gt(im, row, corner[1]), ex_lt(im, row, corner[2])),
+          peak = ex_eq(im, row, corner[1]);
   ValueId zero = build_scalar(&im->b, DTYPE_F64, 0), one = build_scalar(&im->b, DTYPE_F64, 1);
   return ex_where(im, peak, one, ex_where(im, rising, rise, ex_where(im, falling, fall, zero)));
 }
