@@ -145,14 +145,56 @@ StrView attr_str(Import *im, const char *name, const char *otherwise) {
   return a ? bytes_view(a->s) : sv_from(otherwise);
 }
 
-uint32_t attr_choice(Import *im, const char *name, const char *otherwise, const char *const *names,
-                     uint32_t count) {
+/* --- names in one text, "a|b|c" --- */
+
+/* Takes the first one off. */
+static StrView next_name(const char **names) {
+  size_t size = strcspn(*names, "|");
+  StrView name = {*names, size};
+  *names += size + ((*names)[size] != '\0');
+  return name;
+}
+
+uint32_t name_index(StrView text, const char *names) {
+  uint32_t i = 0;
+  while (*names && !sv_eq(text, next_name(&names)))
+    i++;
+  return i;
+}
+
+/* "a, b or c" */
+static void append_names(StrBuf *text, const char *names) {
+  for (uint32_t i = 0; *names; i++) {
+    StrView name = next_name(&names);
+    strbuf_append(text, !i ? SV("") : *names ? SV(", ") : SV(" or "));
+    strbuf_append(text, name);
+  }
+}
+
+uint32_t attr_choice(Import *im, const char *name, const char *otherwise, const char *names) {
   StrView given = attr_str(im, name, otherwise);
-  for (uint32_t i = 0; i < count; i++)
-    if (sv_eq_str(given, names[i]))
-      return i;
-  import_fail(im, DIAG_ATTR_VALUE, "%s is '" SV_FMT "', which is not known", name, SV_ARG(given));
+  uint32_t i = name_index(given, names), count = name_index(SV("|"), names);
+  if (i < count)
+    return i;
+  StrBuf text;
+  strbuf_init(&text);
+  append_names(&text, names);
+  import_fail(im, DIAG_ATTR_VALUE, "%s is '" SV_FMT "', not %s", name, SV_ARG(given),
+              strbuf_cstr(&text));
+  strbuf_release(&text);
   return 0;
+}
+
+bool attr_flag(Import *im, const char *name, bool otherwise) {
+  return attr_int(im, name, otherwise) != 0;
+}
+
+void attr_refuse(Import *im, const char *names) {
+  while (*names) {
+    const char *name = arena_strdup(&im->scratch, next_name(&names));
+    if (attr_flag(im, name, false))
+      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%s is not supported", name);
+  }
 }
 
 bool attr_exact_ints(Import *im, const char *name, const int64_t **values, uint32_t *count) {

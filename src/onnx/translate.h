@@ -107,9 +107,14 @@ int64_t attr_int(Import *im, const char *name, int64_t otherwise);
 int64_t attr_int_required(Import *im, const char *name);
 double attr_float(Import *im, const char *name, double otherwise);
 StrView attr_str(Import *im, const char *name, const char *otherwise);
-/* The position of a text attribute among names; any other text is refused. */
-uint32_t attr_choice(Import *im, const char *name, const char *otherwise, const char *const *names,
-                     uint32_t count);
+/* The position of a text attribute among names, "a|b|c"; any other text is refused. */
+uint32_t attr_choice(Import *im, const char *name, const char *otherwise, const char *names);
+/* The position of a text among such names; as many as there are when it is none of them. */
+uint32_t name_index(StrView text, const char *names);
+/* An integer that stands for yes or no. */
+bool attr_flag(Import *im, const char *name, bool otherwise);
+/* Fails when one of these attributes is there and not 0. */
+void attr_refuse(Import *im, const char *names);
 /* false when absent; *values lives as long as the model. */
 bool attr_ints(Import *im, const char *name, const int64_t **values, uint32_t *count);
 /* Any integer, for the elements of tensors; false when absent. */

@@ -59,11 +59,7 @@ void translate_thresholded_relu(Import *im) {
 
 void translate_gelu(Import *im) {
   ValueId x = in_required(im, 0);
-  StrView approximate = attr_str(im, "approximate", "none");
-  bool tanh_form = sv_eq_str(approximate, "tanh");
-  if (!tanh_form && !sv_eq_str(approximate, "none"))
-    import_fail(im, DIAG_ATTR_VALUE, "approximate is '" SV_FMT "', not none or tanh",
-                SV_ARG(approximate));
+  bool tanh_form = attr_choice(im, "approximate", "none", "none|tanh") == 1;
   out(im, 0, build(&im->b, OP_GELU, A_VAL(x), A_STR(tanh_form ? "tanh" : "none")));
 }
 

@@ -63,7 +63,7 @@ static void read_mask(Import *im, const Attention *a, AttentionMask *mask) {
 /* Causality, window and padding. */
 static void position_mask(Import *im, const Attention *a, AttentionMask *mask) {
   ValueId valid = in(im, 6), offset;
-  bool causal = attr_int(im, "is_causal", 0) != 0;
+  bool causal = attr_flag(im, "is_causal", false);
   int64_t left = attr_int(im, "left_window_size", -1),
           right = attr_int(im, "right_window_size", -1);
   if (left < -1 || right < -1 || left > INT32_MAX || right > INT32_MAX)
@@ -188,7 +188,7 @@ ValueId attention_rotate(Import *im, ValueId x, ValueId cosines, ValueId sines, 
 static void rotary(Import *im, ValueId cosines, ValueId sines, ValueId positions, int64_t heads) {
   ValueId x = in_required(im, 0);
   int64_t size = attr_int(im, "rotary_embedding_dim", 0);
-  bool packed = ex_rank(im, x) == 3, neighbours = attr_int(im, "interleaved", 0) != 0;
+  bool packed = ex_rank(im, x) == 3, neighbours = attr_flag(im, "interleaved", false);
   if (!import_ok(im))
     return;
   if (!packed && ex_rank(im, x) != 4) {

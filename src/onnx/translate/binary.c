@@ -103,7 +103,7 @@ void translate_mod(Import *im) {
   ValueId a, b;
   if (!two_operands(im, &a, &b))
     return;
-  if (attr_int(im, "fmod", 0)) {
+  if (attr_flag(im, "fmod", false)) {
     out(im, 0, ex_binary(im, OP_FMOD_TENSOR, a, b));
     return;
   }
@@ -147,13 +147,7 @@ void translate_bit_shift(Import *im) {
   ValueId a, b;
   if (!two_operands(im, &a, &b))
     return;
-  StrView direction = attr_str(im, "direction", "");
-  bool left = sv_eq_str(direction, "LEFT");
-  if (!left && !sv_eq_str(direction, "RIGHT")) {
-    import_fail(im, DIAG_ATTR_VALUE, "direction is '" SV_FMT "', not LEFT or RIGHT",
-                SV_ARG(direction));
-    return;
-  }
+  bool left = attr_choice(im, "direction", "", "LEFT|RIGHT") == 0;
   DType dtype = ex_dtype(im, a);
   bool has_sign = !dtype_is_unsigned(dtype), keep_sign = has_sign && !left;
   int64_t bits = 8 * dtype_size(dtype);

@@ -186,7 +186,7 @@ void translate_matmul_nbits(Import *im) {
           groups = in(im, 4), bias = in(im, 5);
   if (!read_blocks(im, &w))
     return;
-  if (attr_int(im, "weight_prepacked", 0) != 0)
+  if (attr_flag(im, "weight_prepacked", false))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "weights prepacked for a GPU are not supported");
   if (ex_dtype(im, packed) != DTYPE_U8)
     import_fail(im, DIAG_INPUT_TYPE, "the weights are %s, not u8",
@@ -254,7 +254,7 @@ void translate_matmul_bnb4(Import *im) {
   ValueId weights = bnb4_weights(im, &w, packed, largest);
   x = ex_cast(im, x, DTYPE_F32);
   ValueId y;
-  if (attr_int(im, "transB", 1) == 0)
+  if (!attr_flag(im, "transB", true))
     y = ex_matmul(im, x, weights);
   else
     y = ex_linear(im, x, weights, 0);

@@ -56,22 +56,16 @@ void translate_scaler(Import *im) {
 /* Rows whose norm is 0 stay as they are. */
 void translate_normalizer(Import *im) {
   ValueId x = classic_input(im, 0), norm = 0;
-  StrView name = attr_str(im, "norm", "MAX");
+  enum { MAX, L1, L2 } kind = attr_choice(im, "norm", "MAX", "MAX|L1|L2");
   uint32_t rank = ex_rank(im, x);
-  if (import_ok(im) && rank == 0) {
+  if (rank == 0)
     import_fail(im, DIAG_INPUT_RANK, "the input has no features");
-    return;
-  }
-  if (sv_eq_str(name, "MAX"))
-    norm = ex_reduce_one(im, OP_AMAX, x, rank - 1, true);
-  else if (sv_eq_str(name, "L1"))
-    norm = ex_sum(im, ex_unary(im, OP_ABS, x), rank - 1, true);
-  else if (sv_eq_str(name, "L2"))
-    norm = ex_unary(im, OP_SQRT, ex_sum(im, ex_mul(im, x, x), rank - 1, true));
+  if (kind == MAX)
+    norm = ex_reduce_one(im, OP_AMAX, x, (int64_t)rank - 1, true);
+  else if (kind == L1)
+    norm = ex_sum(im, ex_unary(im, OP_ABS, x), (int64_t)rank - 1, true);
   else
-    import_fail(im, DIAG_ATTR_VALUE, "norm is '" SV_FMT "', not MAX, L1 or L2", SV_ARG(name));
-  if (!import_ok(im))
-    return;
+    norm = ex_unary(im, OP_SQRT, ex_sum(im, ex_mul(im, x, x), (int64_t)rank - 1, true));
   ValueId none = ex_is(im, norm, 0);
   out(im, 0, ex_div(im, x, ex_where(im, none, ex_number(im, norm, 1), norm)));
 }
@@ -167,7 +161,7 @@ void translate_one_hot_encoder(Import *im) {
     twice |= last[i] == 0;
   }
   ValueId y = ex_cast(im, equal, DTYPE_F32);
-  if (!attr_int(im, "zeros", 1))
+  if (!attr_flag(im, "zeros", true))
     refuse_unknown(im, y);
   out(im, 0, twice ? ex_mul(im, y, classic_floats(im, last, 1, (int64_t[]){count})) : y);
 }

@@ -28,7 +28,7 @@ static ValueId number_input(Import *im, uint32_t i) {
 }
 
 static void read_corners(Import *im, Nms *nms, ValueId boxes) {
-  bool centred = attr_int(im, "center_point_box", 0) != 0;
+  bool centred = attr_flag(im, "center_point_box", false);
   ValueId own[2];
   for (uint32_t k = 0; k < 2; k++) {
     ValueId a = ex_select(im, boxes, 2, k), b = ex_select(im, boxes, 2, 2 + k);
@@ -211,16 +211,14 @@ typedef struct RoiAlign {
 static bool roi_read(Import *im, RoiAlign *a) {
   ValueId x = in_required(im, 0), rois = in_required(im, 1), batch = in_required(im, 2);
   StrView transformation = attr_str(im, "coordinate_transformation_mode",
-                                    im->opset >= 16 ? "half_pixel" : "output_half_pixel"),
-          mode = attr_str(im, "mode", "avg");
+                                    im->opset >= 16 ? "half_pixel" : "output_half_pixel");
   *a = (RoiAlign){.half_pixel = sv_eq_str(transformation, "half_pixel"),
-                  .maximum = sv_eq_str(mode, "max"),
+                  .maximum = attr_choice(im, "mode", "avg", "avg|max") == 1,
                   .ratio = attr_int(im, "sampling_ratio", 0)};
   a->cells[0] = attr_int(im, "output_height", 1), a->cells[1] = attr_int(im, "output_width", 1);
   if (ex_rank(im, x) != 4 || ex_rank(im, rois) != 2)
     import_fail(im, DIAG_INPUT_RANK, "X must have rank 4 and rois rank 2");
-  if (!a->maximum && !sv_eq_str(mode, "avg"))
-    import_fail(im, DIAG_ATTR_VALUE, "mode is '" SV_FMT "', not avg or max", SV_ARG(mode));
+
   if (a->ratio < 0 || a->ratio > 1024 || a->cells[0] < 1 || a->cells[1] < 1 ||
       a->cells[0] > 65536 || a->cells[1] > 65536)
     import_fail(im, DIAG_ATTR_VALUE, "sampling_ratio %lld, output %lld x %lld", (long long)a->ratio,

@@ -96,8 +96,8 @@ static ValueId matrix(Import *im, const Fourier *f) {
 
 /* The transform of dim `axis` of x [.., parts]; its length is < 1 when there is none. */
 static Fourier plan(Import *im, ValueId x, uint32_t axis, int64_t length) {
-  Fourier f = {.inverse = attr_int(im, "inverse", 0) != 0,
-               .onesided = attr_int(im, "onesided", 0) != 0,
+  Fourier f = {.inverse = attr_flag(im, "inverse", false),
+               .onesided = attr_flag(im, "onesided", false),
                .in = ex_dim(im, x, axis),
                .in_parts = (uint32_t)ex_fixed(im, x, ex_rank(im, x) - 1)};
   bool real_result = f.inverse && f.onesided;
@@ -293,7 +293,7 @@ static ValueId places(Import *im, const Frames *f) {
 /* Overlapping frames are picked by an index; the window is multiplied into the matrix. */
 void translate_stft(Import *im) {
   ValueId signal = in_required(im, 0), window = in(im, 2);
-  bool onesided = attr_int(im, "onesided", 1) != 0;
+  bool onesided = attr_flag(im, "onesided", true);
   Frames frames;
   if (ex_rank(im, signal) == 2) /* as torch.onnx writes it, and ONNX Runtime takes it */
     signal = ex_unsqueeze(im, signal, 2);

@@ -96,10 +96,10 @@ static ValueId operand(Import *im, ValueId x, bool trans, bool batch) {
 }
 
 static ValueId fused_matmul(Import *im) {
-  ValueId a = operand(im, in_required(im, 0), attr_int(im, "transA", 0) != 0,
-                      attr_int(im, "transBatchA", 0) != 0),
-          b = operand(im, in_required(im, 1), attr_int(im, "transB", 0) != 0,
-                      attr_int(im, "transBatchB", 0) != 0);
+  ValueId a = operand(im, in_required(im, 0), attr_flag(im, "transA", false),
+                      attr_flag(im, "transBatchA", false)),
+          b = operand(im, in_required(im, 1), attr_flag(im, "transB", false),
+                      attr_flag(im, "transBatchB", false));
   return ex_times(im, ex_matmul(im, a, b), attr_float(im, "alpha", 1));
 }
 

@@ -121,16 +121,15 @@ static void sample_volume(Import *im, const Grid *g) {
 }
 
 void translate_grid_sample(Import *im) {
-  static const char *const modes[] = {"linear",   "nearest", "cubic",
-                                      "bilinear", "nearest", "bicubic"};
-  static const char *const paddings[] = {"zeros", "border", "reflection"};
+
   Grid g = {.x = in_required(im, 0), .grid = in_required(im, 1)};
   g.image = shape_of(im, g.x);
   g.points = shape_of(im, g.grid);
-  g.mode =
-      (GridMode)(attr_choice(im, "mode", im->opset < 20 ? "bilinear" : "linear", modes, 6) % 3);
-  g.padding = (GridPadding)attr_choice(im, "padding_mode", "zeros", paddings, 3);
-  g.corners = attr_int(im, "align_corners", 0) != 0;
+  uint32_t mode = attr_choice(im, "mode", im->opset < 20 ? "bilinear" : "linear",
+                              "linear|nearest|cubic|bilinear|bicubic");
+  g.mode = mode < 3 ? (GridMode)mode : mode == 3 ? GRID_LINEAR : GRID_CUBIC;
+  g.padding = (GridPadding)attr_choice(im, "padding_mode", "zeros", "zeros|border|reflection");
+  g.corners = attr_flag(im, "align_corners", false);
   if (!import_ok(im))
     return;
   g.dims = g.image.rank - 2;
@@ -170,7 +169,7 @@ static ValueId cell_positions(Import *im, SymInt size, bool corners) {
 void translate_affine_grid(Import *im) {
   ValueId theta = in_required(im, 0);
   Shape size;
-  bool known, corners = attr_int(im, "align_corners", 0) != 0;
+  bool known, corners = attr_flag(im, "align_corners", false);
   if (!shape_input(im, 1, 0, "the size of the grid", &size, &known))
     return;
   uint32_t skip = known ? 2 : 1, dims = size.rank - 2;

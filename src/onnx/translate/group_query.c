@@ -57,10 +57,7 @@ static bool read_heads(Import *im, GroupQuery *a) {
 }
 
 static void refuse(Import *im) {
-  static const char *const flags[] = {"sliding_window_cache", "kv_cache_bit_width"};
-  for (uint32_t i = 0; i < COUNT_OF(flags); i++)
-    if (attr_int(im, flags[i], 0) != 0)
-      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%s is not supported", flags[i]);
+  attr_refuse(im, "sliding_window_cache|kv_cache_bit_width");
   if (in(im, 12) || in(im, 13))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "quantized caches are not supported");
   if (out_wanted(im, 3))
@@ -122,14 +119,14 @@ static ValueId head_norm(Import *im, const GroupQuery *a, ValueId x, ValueId wei
 
 static void prepare(Import *im, GroupQuery *a) {
   ValueId cosines = in(im, 7), sines = in(im, 8), q_norm = in(im, 14), k_norm = in(im, 15);
-  bool neighbours = attr_int(im, "rotary_interleaved", 0) != 0;
+  bool neighbours = attr_flag(im, "rotary_interleaved", false);
   if (!q_norm != !k_norm)
     import_fail(im, DIAG_INPUT_COUNT, "q_norm_weight and k_norm_weight must be given together");
   if (q_norm) {
     a->q = head_norm(im, a, a->q, q_norm);
     a->k = head_norm(im, a, a->k, k_norm);
   }
-  if (attr_int(im, "do_rotary", 0) != 0) {
+  if (attr_flag(im, "do_rotary", false)) {
     if (!cosines || !sines)
       import_fail(im, DIAG_INPUT_COUNT, "do_rotary needs cos_cache and sin_cache");
     int64_t size = 2 * ex_fixed(im, cosines, 1);
@@ -166,7 +163,7 @@ static ValueId extended(Import *im, const GroupQuery *a, ValueId past, ValueId x
 /* What may be seen: no future, `local_window_size` keys back. */
 static AttentionMask visible(Import *im, const GroupQuery *a) {
   int64_t window = attr_int(im, "local_window_size", -1), left = window > 0 ? window - 1 : -1;
-  bool causal = attr_int(im, "causal", 1) != 0;
+  bool causal = attr_flag(im, "causal", true);
   if (window < -1 || window > INT32_MAX || (!causal && window != -1))
     import_fail(im, DIAG_ATTR_VALUE, "local_window_size is %lld", (long long)window);
   if (causal)

@@ -16,7 +16,7 @@ static const LegacyRow legacy_rows[] = {
 
 /* The second operand with ones behind it, so that numpy's rule puts it where the attributes say. */
 static ValueId placed(Import *im, ValueId a, ValueId b) {
-  if (!import_ok(im) || !attr_has(im, "axis") || attr_int(im, "broadcast", 0) == 0)
+  if (!import_ok(im) || !attr_has(im, "axis") || !attr_flag(im, "broadcast", false))
     return b;
   uint32_t rank = ex_rank(im, a), own = ex_rank(im, b),
            axis = import_axis(im, attr_int(im, "axis", 0), rank ? rank : 1);

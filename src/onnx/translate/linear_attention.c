@@ -52,11 +52,14 @@ static void read_gates(Import *im, LinearAttention *a) {
 }
 
 static void read_rule(Import *im, LinearAttention *a) {
-  StrView rule = attr_str(im, "update_rule", "gated_delta");
-  a->gating = sv_eq_str(rule, "gated") || sv_eq_str(rule, "gated_delta");
-  a->delta = sv_eq_str(rule, "delta") || sv_eq_str(rule, "gated_delta");
-  if (!a->gating && !a->delta && !sv_eq_str(rule, "linear"))
-    import_fail(im, DIAG_ATTR_VALUE, "update_rule is '" SV_FMT "'", SV_ARG(rule));
+  enum {
+    LINEAR,
+    GATED,
+    DELTA,
+    GATED_DELTA
+  } rule = attr_choice(im, "update_rule", "gated_delta", "linear|gated|delta|gated_delta");
+  a->gating = rule == GATED || rule == GATED_DELTA;
+  a->delta = rule == DELTA || rule == GATED_DELTA;
 }
 
 static bool linear_read(Import *im, LinearAttention *a) {
@@ -132,7 +135,7 @@ void translate_linear_attention(Import *im) {
 
 void translate_causal_conv_with_state(Import *im) {
   ValueId x = in_required(im, 0), weight = in_required(im, 1), bias = in(im, 2), past = in(im, 3);
-  StrView activation = attr_str(im, "activation", "none");
+  bool activated = attr_choice(im, "activation", "none", "silu|swish|none") < 2;
   if (ex_rank(im, x) != 3 || ex_rank(im, weight) != 3)
     import_fail(im, DIAG_INPUT_RANK, "input and weight must have rank 3");
   int64_t size = ex_fixed(im, weight, 2), channels = ex_fixed(im, x, 1);
@@ -149,12 +152,9 @@ void translate_causal_conv_with_state(Import *im) {
       build(&im->b, OP_CONVOLUTION, A_VAL(whole), A_VAL(weight), A_OPT(bias), A_INTS(one, 1),
             A_INTS(none, 1), A_INTS(one, 1), A_BOOL(false), A_INTS(none, 1), A_INT(channels));
   DType dtype = ex_dtype(im, x);
-  if (sv_eq_str(activation, "silu") || sv_eq_str(activation, "swish")) {
+  if (activated) {
     ValueId wide = ex_cast(im, y, dtype == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32);
     y = ex_cast(im, ex_unary(im, OP_SILU, wide), dtype);
-  } else if (!sv_eq_str(activation, "none")) {
-    import_fail(im, DIAG_ATTR_VALUE, "activation is '" SV_FMT "', not silu, swish or none",
-                SV_ARG(activation));
   }
   out(im, 0, y);
   SymInt length = ex_dim(im, whole, 2);

@@ -44,20 +44,17 @@ static ValueId total(Import *im, OpId op, ValueId x) {
 }
 
 static ValueId likelihood_loss(Import *im, ValueId log_scores) {
-  StrView reduction = attr_str(im, "reduction", "mean");
+  enum { NONE, SUM, MEAN } reduction = attr_choice(im, "reduction", "mean", "none|sum|mean");
   Loss loss = read_labels(im, log_scores);
   ValueId index = ex_unsqueeze(im, loss.labels, 1);
   ValueId chosen = ex_gather(im, log_scores, 1, index);
   ValueId sample = ex_view(im, chosen, vt(im, loss.labels)->dims, ex_rank(im, loss.labels));
   ValueId weighted = loss.weights ? ex_mul(im, sample, loss.weights) : sample;
   ValueId negative;
-  if (sv_eq_str(reduction, "none"))
+  if (reduction == NONE)
     return ex_unary(im, OP_NEG, weighted);
-  if (sv_eq_str(reduction, "sum"))
+  if (reduction == SUM)
     negative = total(im, OP_SUM_DIM_INTLIST, weighted);
-  else if (!sv_eq_str(reduction, "mean"))
-    return import_fail(im, DIAG_ATTR_VALUE, "reduction is '" SV_FMT "', not none, sum or mean",
-                       SV_ARG(reduction));
   else if (!loss.weights)
     negative = total(im, OP_MEAN_DIM, weighted);
   else

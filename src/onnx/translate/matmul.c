@@ -39,7 +39,7 @@ static bool is_column_bias(Import *im, ValueId c, ValueId b) {
 /* alpha * a' * b' + beta * c. A weight stored as [N, K] with a bias is aten::linear; else addmm. */
 static ValueId product(Import *im, ValueId a, ValueId b, ValueId c) {
   double alpha = attr_float(im, "alpha", 1), beta = attr_float(im, "beta", 1), number;
-  bool trans_a = attr_int(im, "transA", 0) != 0, trans_b = attr_int(im, "transB", 0) != 0;
+  bool trans_a = attr_flag(im, "transA", false), trans_b = attr_flag(im, "transB", false);
   if (ex_rank(im, a) != 2 || ex_rank(im, b) != 2)
     return import_fail(im, DIAG_INPUT_RANK, "Gemm takes matrices, the inputs have rank %u and %u",
                        ex_rank(im, a), ex_rank(im, b));

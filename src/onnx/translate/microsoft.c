@@ -12,22 +12,13 @@ static void at_opset(Import *im, int64_t opset, void (*translate)(Import *)) {
 
 void translate_microsoft_pad(Import *im) { at_opset(im, 13, translate_pad); }
 
-/* Attributes that the standard's operator does not have must be what it does. */
-static void refuse_unless_zero(Import *im, const char *const *names, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++)
-    if (attr_int(im, names[i], 0) != 0)
-      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%s is not supported", names[i]);
-}
-
 void translate_microsoft_linear_attention(Import *im) {
-  static const char *const names[] = {"state_window"};
-  refuse_unless_zero(im, names, COUNT_OF(names));
+  attr_refuse(im, "state_window"); /* which the standard's operator does not have */
   at_opset(im, 27, translate_linear_attention);
 }
 
 void translate_microsoft_causal_conv(Import *im) {
-  static const char *const names[] = {"state_window", "channels_last"};
-  refuse_unless_zero(im, names, COUNT_OF(names));
+  attr_refuse(im, "state_window|channels_last");
   if (attr_int(im, "ndim", 1) != 1 || attr_int(im, "dilation", 1) != 1)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "only ndim 1 and dilation 1 are supported");
   at_opset(im, 27, translate_causal_conv_with_state);

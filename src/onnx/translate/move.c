@@ -176,13 +176,7 @@ static bool blocks(Import *im, ValueId *x, Shape *s, int64_t *block) {
 
 /* CRD keeps the channel outermost, which is what pixel_shuffle does; DCR (the default) the block.
  */
-static bool channel_first(Import *im) {
-  StrView mode = attr_str(im, "mode", "DCR");
-  bool crd = sv_eq_str(mode, "CRD");
-  if (!crd && !sv_eq_str(mode, "DCR"))
-    import_fail(im, DIAG_ATTR_VALUE, "mode is '" SV_FMT "', not DCR or CRD", SV_ARG(mode));
-  return crd;
-}
+static bool channel_first(Import *im) { return attr_choice(im, "mode", "DCR", "DCR|CRD") == 1; }
 
 void translate_depth_to_space(Import *im) {
   ValueId x;
@@ -233,7 +227,7 @@ static ValueId triangle(Import *im, const Shape *s, ValueId k, bool upper) {
 
 void translate_trilu(Import *im) {
   ValueId x = in_required(im, 0), k = in(im, 1);
-  bool upper = attr_int(im, "upper", 1) != 0;
+  bool upper = attr_flag(im, "upper", true);
   Shape s = shape_of(im, x);
   const SymInt *diagonal = NULL;
   uint32_t count;

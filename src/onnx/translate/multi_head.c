@@ -113,16 +113,13 @@ static void attend_projected(Import *im, ValueId projected, ValueId mask, ValueI
                              ValueId added) {
   int64_t heads = attr_int_required(im, "num_heads"), sizes[3], begin = 0;
   ValueId part[3] = {0};
-  static const char *const refused[] = {"do_rotary", "past_present_share_buffer"};
-  for (uint32_t i = 0; i < COUNT_OF(refused) && import_ok(im); i++)
-    if (attr_int(im, refused[i], 0) != 0)
-      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%s is not supported", refused[i]);
+  attr_refuse(im, "do_rotary|past_present_share_buffer");
   if (!hidden_sizes(im, ex_fixed(im, projected, 2), sizes))
     return;
   for (uint32_t i = 0; i < 3; begin += sizes[i++])
     part[i] = attention_split_heads(im, ex_slice(im, projected, 2, begin, begin + sizes[i]), heads);
   Core c = {.q = part[0], .k = part[1], .v = part[2], .padding = mask, .added = added};
-  c.causal = attr_int(im, "unidirectional", 0) != 0;
+  c.causal = attr_flag(im, "unidirectional", false);
   if (past && import_ok(im)) {
     if (ex_rank(im, past) != 5 || ex_dim(im, past, 0) != 2) {
       import_fail(im, DIAG_SHAPE_MISMATCH, "past is not of shape [2, batch, heads, length, size]");
@@ -243,14 +240,13 @@ static void multi_head(Import *im, const Places *at, bool causal) {
 void translate_multi_head_attention(Import *im) {
   static const Places places = {
       .bias = 3, .padding = 4, .added = 5, .past_key = 6, .past_value = 7, .end = 8};
-  multi_head(im, &places, attr_int(im, "unidirectional", 0) != 0);
+  multi_head(im, &places, attr_flag(im, "unidirectional", false));
 }
 
 /* One new token: nothing is in the future. */
 void translate_decoder_masked_attention(Import *im) {
   static const Places places = {
       .bias = 10, .padding = 3, .added = 4, .past_key = 5, .past_value = 6, .end = 7};
-  if (attr_int(im, "past_present_share_buffer", 0) != 0)
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "past_present_share_buffer is not supported");
+  attr_refuse(im, "past_present_share_buffer");
   multi_head(im, &places, false);
 }

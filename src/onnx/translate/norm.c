@@ -80,9 +80,9 @@ void translate_batch_norm(Import *im) {
                 ex_rank(im, x));
     return;
   }
-  bool each_element = im->opset < 9 && attr_int(im, "spatial", 1) == 0;
-  if ((im->opset >= 14 && attr_int(im, "training_mode", 0) != 0) ||
-      (im->opset < 7 && attr_int(im, "is_test", 0) == 0 && out_wanted(im, 1))) {
+  bool each_element = im->opset < 9 && !attr_flag(im, "spatial", true);
+  if ((im->opset >= 14 && attr_flag(im, "training_mode", false)) ||
+      (im->opset < 7 && !attr_flag(im, "is_test", false) && out_wanted(im, 1))) {
     if (each_element)
       import_fail(im, DIAG_UNSUPPORTED_FEATURE, "training with spatial=0 is not supported");
     else

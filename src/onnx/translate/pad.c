@@ -13,19 +13,6 @@ typedef struct Pads {
   ValueId value; /* one element of the type of the tensor; 0 for zeros */
 } Pads;
 
-static bool pad_mode(Import *im, PadMode *mode) {
-  static const char *const names[] = {"constant", "reflect", "edge", "wrap"};
-  StrView name = attr_str(im, "mode", "constant");
-  for (uint32_t i = 0; i < COUNT_OF(names); i++)
-    if (sv_eq_str(name, names[i])) {
-      *mode = (PadMode)i;
-      return true;
-    }
-  import_fail(im, DIAG_ATTR_VALUE, "mode is '" SV_FMT "', not constant, reflect, edge or wrap",
-              SV_ARG(name));
-  return false;
-}
-
 /* --- known pads --- */
 
 /* Negative pads cut; what remains is not negative. */
@@ -227,8 +214,7 @@ void translate_pad(Import *im) {
   const SymInt *values;
   const int64_t *axes = NULL;
   uint32_t count, axis_count = 0;
-  if (!pad_mode(im, &p.mode) || !import_ok(im))
-    return;
+  p.mode = (PadMode)attr_choice(im, "mode", "constant", "constant|reflect|edge|wrap");
   if (im->opset < 11) {
     pad_attributes(im, x, &p);
     return;

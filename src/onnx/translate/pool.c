@@ -95,7 +95,7 @@ static void coordinates(Import *im, ValueId index, const SymInt *sizes, uint32_t
 /* Indices of max, from coordinates in the padded input: ONNX counts within the whole tensor without
  * its pads, the last spatial dimension varying fastest, or with storage_order 1 the first. */
 static ValueId flat_indices(Import *im, const ValueId *coords, ValueId x, const Window *padded) {
-  bool first_fastest = attr_int(im, "storage_order", 0) != 0;
+  bool first_fastest = attr_flag(im, "storage_order", false);
   uint32_t rank = padded->rank;
   SymInt n = ex_dim(im, x, 0), c = ex_dim(im, x, 1);
   SymTable *t = &im->g->syms;
@@ -246,7 +246,7 @@ ValueId window_average(Import *im, ValueId x) {
   Window w;
   if (!window_read(im, x, NULL, &w))
     return 0;
-  bool count_pads = attr_int(im, "count_include_pad", 0) != 0;
+  bool count_pads = attr_flag(im, "count_include_pad", false);
   uint32_t rank = w.rank;
   if (rank == 3 || dilated(&w) || !pads_fit_kernel(&w) || (w.ceil && !no_pads(&w)))
     return average_by_sums(im, x, w, count_pads);

@@ -79,7 +79,7 @@ static ValueId channels_back(Import *im, ValueId y, bool last) {
   return last && rank > 2 ? ex_move_dim(im, y, 1, rank - 1) : y;
 }
 
-static bool channels_last(Import *im) { return attr_int(im, "channels_last", 0) != 0; }
+static bool channels_last(Import *im) { return attr_flag(im, "channels_last", false); }
 
 void translate_qlinear_average_pool(Import *im) {
   bool last = channels_last(im);
@@ -108,7 +108,7 @@ void translate_qlinear_reduce_mean(Import *im) {
     for (uint32_t i = 0; i < count; i++)
       all[i] = i;
   }
-  bool keep = attr_int(im, "keepdims", 1) != 0;
+  bool keep = attr_flag(im, "keepdims", true);
   out_quantized(im, ex_reduce(im, OP_MEAN_DIM, x, axes, count, keep), 3, 0);
 }
 
@@ -166,7 +166,7 @@ static ValueId transposed(Import *im, ValueId x, const char *attribute) {
 
 /* In real numbers, where everything is known and alpha is 1. */
 static bool real_gemm(Import *im) {
-  bool transposed_b = attr_int(im, "transB", 0) != 0;
+  bool transposed_b = attr_flag(im, "transB", false);
   if (attr_float(im, "alpha", 1) != 1 || !in(im, 7) || !quantized_has_one_scale(im, 1) ||
       !quantized_has_one_scale(im, 7) || !quantized_is_known(im, 0, 0) ||
       !quantized_is_known(im, 3, transposed_b ? 0 : 1) ||
@@ -230,6 +230,6 @@ void translate_reduce_sum_integer(Import *im) {
   uint32_t count;
   if (!attr_ints(im, "axes", &axes, &count))
     import_fail(im, DIAG_ATTR_MISSING, "'axes' is missing");
-  bool keep = attr_int(im, "keepdims", 1) != 0;
+  bool keep = attr_flag(im, "keepdims", true);
   out(im, 0, ex_reduce(im, OP_SUM_DIM_INTLIST, x, axes, count, keep));
 }

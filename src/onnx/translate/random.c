@@ -104,7 +104,7 @@ static bool at_inference(Import *im) {
   const double *ratio;
   uint32_t count;
   if (im->opset < 7)
-    return attr_int(im, "is_test", 0) != 0;
+    return attr_flag(im, "is_test", false);
   if (im->opset < 12 || !in(im, 2))
     return true;
   if (in_consts(im, 2, &training, &count) && count == 1 && !training[0])

@@ -118,22 +118,20 @@ static void read_lengths(Import *im, Recurrent *rnn) {
 }
 
 bool recurrent_read(Import *im, const RnnKind *kind, Recurrent *rnn) {
-  *rnn = (Recurrent){.layout = attr_int(im, "layout", 0) != 0,
+  *rnn = (Recurrent){.layout = attr_flag(im, "layout", false),
                      .gates = kind->gates,
                      .function_count = kind->function_count,
-                     .directions = 1,
+
                      .quantized = in_count(im) > 8};
   for (uint32_t i = 8; rnn->quantized && i <= 10; i += 2) /* the scales of both weights */
     in_required(im, i);
-  StrView direction = attr_str(im, "direction", "forward");
-  if (sv_eq_str(direction, "bidirectional"))
-    rnn->directions = 2;
-  else if (sv_eq_str(direction, "reverse"))
-    rnn->reverse = true;
-  else if (!sv_eq_str(direction, "forward"))
-    import_fail(im, DIAG_ATTR_VALUE,
-                "direction is '" SV_FMT "', not forward, reverse or bidirectional",
-                SV_ARG(direction));
+  enum {
+    FORWARD,
+    REVERSE,
+    BOTH
+  } direction = attr_choice(im, "direction", "forward", "forward|reverse|bidirectional");
+  rnn->directions = direction == BOTH ? 2 : 1;
+  rnn->reverse = direction == REVERSE;
   rnn->clip = attr_float(im, "clip", 0);
   read_activations(im, kind->functions, rnn);
   if (read_shapes(im, rnn))

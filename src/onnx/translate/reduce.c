@@ -221,11 +221,11 @@ static void reduce(Import *im, ReduceKind kind, int64_t input_since) {
   x = is_composed(kind) ? ex_widen(im, x) : x;
   Reduction r = {.kind = kind, .x = x, .shape = shape_of(im, x)};
   Axes axes;
-  r.keep = attr_int(im, "keepdims", 1) != 0;
+  r.keep = attr_flag(im, "keepdims", true);
   if (!axes_read(im, input_since, 1, r.shape.rank, &axes))
     return;
   r.dtype = ex_dtype(im, x);
-  bool noop = im->opset >= input_since && attr_int(im, "noop_with_empty_axes", 0) != 0;
+  bool noop = im->opset >= input_since && attr_flag(im, "noop_with_empty_axes", false);
   uint32_t all = ((uint32_t)1 << r.shape.rank) - 1, set = axes.count ? axes.set : noop ? 0 : all;
   ValueId y = axes.run && !axes.known ? reduce_run(im, &r, &axes) : reduce_set(im, &r, set);
   out(im, 0, ex_cast(im, y, dtype));

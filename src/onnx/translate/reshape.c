@@ -70,7 +70,7 @@ void translate_reshape(Import *im) {
     return;
   }
   if (import_ok(im) && known)
-    resolve_reshape(im, &from, attr_int(im, "allowzero", 0) != 0, &to);
+    resolve_reshape(im, &from, attr_flag(im, "allowzero", false), &to);
   out(im, 0, ex_view_as(im, x, &to));
 }
 

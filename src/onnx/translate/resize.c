@@ -19,29 +19,27 @@ typedef struct Resize {
 
 /* --- attributes --- */
 
+#define COORDINATES                                                                                \
+  "half_pixel|half_pixel_symmetric|pytorch_half_pixel|align_corners|asymmetric|tf_crop_and_resize"
+
 static void read_how(Import *im, Resize *r) {
-  static const char *const modes[] = {"nearest", "linear", "cubic", "bilinear"};
-  static const char *const coordinates[] = {
-      "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",  "align_corners",
-      "asymmetric", "tf_crop_and_resize",   "tf_half_pixel_for_nn"};
-  static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
-                                          "ceil"};
-  static const char *const policies[] = {"stretch", "not_larger", "not_smaller"};
-  uint32_t mode = attr_choice(im, "mode", "nearest", modes, 4);
-  bool plain = im->opset < 11;
+  uint32_t mode = attr_choice(im, "mode", "nearest", "nearest|linear|cubic|bilinear");
   r->how = (Resample){.mode = mode == 3 ? RESAMPLE_LINEAR : (ResampleMode)mode,
-                      .coordinates = plain ? COORD_ASYMMETRIC
-                                           : (Coordinates)attr_choice(
-                                                 im, "coordinate_transformation_mode", "half_pixel",
-                                                 coordinates, im->opset < 13 ? 7 : 6),
-                      .rounding = plain ? ROUND_BY_SCALE
-                                        : (Rounding)attr_choice(im, "nearest_mode",
-                                                                "round_prefer_floor", roundings, 4),
+                      .coordinates = COORD_ASYMMETRIC,
+                      .rounding = ROUND_BY_SCALE,
                       .cubic_a = attr_float(im, "cubic_coeff_a", -0.75),
                       .extrapolation = attr_float(im, "extrapolation_value", 0),
-                      .exclude_outside = attr_int(im, "exclude_outside", 0) != 0,
-                      .antialias = attr_int(im, "antialias", 0) != 0};
-  r->policy = attr_choice(im, "keep_aspect_ratio_policy", "stretch", policies, 3);
+                      .exclude_outside = attr_flag(im, "exclude_outside", false),
+                      .antialias = attr_flag(im, "antialias", false)};
+  r->policy =
+      attr_choice(im, "keep_aspect_ratio_policy", "stretch", "stretch|not_larger|not_smaller");
+  if (im->opset < 11)
+    return;
+  r->how.coordinates =
+      (Coordinates)attr_choice(im, "coordinate_transformation_mode", "half_pixel",
+                               im->opset < 13 ? COORDINATES "|tf_half_pixel_for_nn" : COORDINATES);
+  r->how.rounding = (Rounding)attr_choice(im, "nearest_mode", "round_prefer_floor",
+                                          "round_prefer_floor|round_prefer_ceil|floor|ceil");
 }
 
 static bool read_axes(Import *im, Resize *r) {

@@ -9,21 +9,8 @@ enum { SCATTER_STEPS_MAX = 1024 };
 
 /* The op that combines for attribute reduction; OP_NONE replaces, OP_ADD_TENSOR adds. */
 static OpId scatter_reduction(Import *im) {
-  static const struct {
-    const char *name;
-    OpId op;
-  } rows[] = {{"none", OP_NONE},
-              {"add", OP_ADD_TENSOR},
-              {"mul", OP_MUL_TENSOR},
-              {"max", OP_MAXIMUM},
-              {"min", OP_MINIMUM}};
-  StrView name = attr_str(im, "reduction", "none");
-  for (uint32_t i = 0; i < COUNT_OF(rows); i++)
-    if (sv_eq_str(name, rows[i].name))
-      return rows[i].op;
-  import_fail(im, DIAG_ATTR_VALUE, "reduction is '" SV_FMT "', not none, add, mul, max or min",
-              SV_ARG(name));
-  return OP_NONE;
+  static const OpId ops[] = {OP_NONE, OP_ADD_TENSOR, OP_MUL_TENSOR, OP_MAXIMUM, OP_MINIMUM};
+  return ops[attr_choice(im, "reduction", "none", "none|add|mul|max|min")];
 }
 
 static bool steps_ok(Import *im, SymInt steps) {
@@ -170,7 +157,7 @@ void translate_scatter_nd(Import *im) {
  * size. */
 void translate_tensor_scatter(Import *im) {
   ValueId x = in_required(im, 0), update = in_required(im, 1), write = in(im, 2);
-  StrView mode = attr_str(im, "mode", "linear");
+  bool circular = attr_choice(im, "mode", "linear", "linear|circular") == 1;
   Shape s = shape_of(im, x), u = shape_of(im, update);
   uint32_t axis = import_axis(im, attr_int(im, "axis", -2), s.rank);
   if (u.rank != s.rank || axis == 0)
@@ -178,7 +165,7 @@ void translate_tensor_scatter(Import *im) {
   ValueId at = ex_along_axis(im, ex_arange(im, u.d[axis]), axis, s.rank);
   if (write)
     at = ex_add(im, at, ex_along_axis(im, ex_cast(im, write, DTYPE_I64), 0, s.rank));
-  if (sv_eq_str(mode, "circular"))
+  if (circular)
     at = ex_floor_mod(im, at, ex_size(im, s.d[axis]));
   at = ex_expand(im, at, u.d, u.rank);
   out(im, 0, ex_scatter(im, x, axis, at, update));

@@ -3,18 +3,8 @@
 #include "onnx/labels.h"
 
 PostTransform post_read(Import *im) {
-  static const char *const names[] = {[POST_NONE] = "NONE",
-                                      [POST_SOFTMAX] = "SOFTMAX",
-                                      [POST_LOGISTIC] = "LOGISTIC",
-                                      [POST_SOFTMAX_ZERO] = "SOFTMAX_ZERO",
-                                      [POST_PROBIT] = "PROBIT"};
-  StrView name = attr_str(im, "post_transform", "NONE");
-  for (size_t i = 0; i < COUNT_OF(names); i++)
-    if (sv_eq_str(name, names[i]))
-      return (PostTransform)i;
-  import_fail(im, DIAG_ATTR_VALUE, "attribute 'post_transform' is '" SV_FMT "', which is unknown",
-              SV_ARG(name));
-  return POST_NONE;
+  return (PostTransform)attr_choice(im, "post_transform", "NONE",
+                                    "NONE|LOGISTIC|SOFTMAX|SOFTMAX_ZERO|PROBIT");
 }
 
 /* Scores of 0 take no part in the softmax and stay 0. */

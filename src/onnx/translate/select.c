@@ -18,7 +18,7 @@ static void translate_arg(Import *im, OpId op) {
   ValueId x = in_required(im, 0);
   uint32_t rank = shape_of(im, x).rank,
            axis = import_axis(im, attr_int(im, "axis", 0), rank ? rank : 1);
-  bool keep = attr_int(im, "keepdims", 1) != 0, last = attr_int(im, "select_last_index", 0) != 0;
+  bool keep = attr_flag(im, "keepdims", true), last = attr_flag(im, "select_last_index", false);
   out(im, 0, arg_extreme(im, op, x, axis, keep, last));
 }
 
@@ -178,7 +178,7 @@ void translate_top_k(Import *im) {
   if (alias)
     x = flip_sign(im, x, signed_alias(dtype));
   uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank);
-  TopK t = {.largest = attr_int(im, "largest", 1) != 0};
+  TopK t = {.largest = attr_flag(im, "largest", true)};
   if (!topk_count(im, axis, &t.k))
     return;
   int64_t perm[MAX_RANK]; /* the axis and the last one exchanged: its own inverse */
@@ -256,7 +256,7 @@ static ValueId running_product(Import *im, ValueId x, uint32_t axis) {
 
 /* The kernel adds in the element type: in f16 a sum soon stands still. */
 static ValueId running(Import *im, ValueId x, uint32_t axis, bool sum) {
-  bool exclusive = attr_int(im, "exclusive", 0) != 0, reverse = attr_int(im, "reverse", 0) != 0;
+  bool exclusive = attr_flag(im, "exclusive", false), reverse = attr_flag(im, "reverse", false);
   if (!import_ok(im) || ex_dim(im, x, axis) == 0)
     return x;
   ValueId y = ex_widen(im, reverse ? ex_flip(im, x, axis) : x);

@@ -125,7 +125,7 @@ static const SymInt *piece_sizes(Import *im, ValueId split, SymInt whole, uint32
 void translate_split_to_sequence(Import *im) {
   ValueId x = in_required(im, 0), split = in(im, 1);
   Shape s = shape_of(im, x);
-  bool keep = split || attr_int(im, "keepdims", 1) != 0;
+  bool keep = split || attr_flag(im, "keepdims", true);
   uint32_t axis = import_axis(im, attr_int(im, "axis", 0), s.rank), count = 0;
   const SymInt *sizes = piece_sizes(im, split, s.d[axis], &count);
   ValueId *items = ARENA_ARRAY(&im->scratch, ValueId, count + 1);
@@ -140,7 +140,7 @@ void translate_split_to_sequence(Import *im) {
 
 void translate_concat_from_sequence(Import *im) {
   Binding s;
-  bool stack = attr_int(im, "new_axis", 0) != 0;
+  bool stack = attr_flag(im, "new_axis", false);
   int64_t axis = attr_int_required(im, "axis");
   if (!in_sequence(im, 0, &s))
     return;

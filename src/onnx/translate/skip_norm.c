@@ -64,10 +64,7 @@ void translate_gated_rms_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), gate = in_required(im, 2);
   Shape s = shape_of(im, x), groups = s;
   int64_t size = ex_fixed(im, scale, 0);
-  StrView name = attr_str(im, "activation", "silu");
-  bool sigmoid = sv_eq_str(name, "sigmoid");
-  if (!sigmoid && !sv_eq_str(name, "silu") && !sv_eq_str(name, "swish"))
-    import_fail(im, DIAG_ATTR_VALUE, "activation is '" SV_FMT "'", SV_ARG(name));
+  bool sigmoid = attr_choice(im, "activation", "silu", "sigmoid|silu|swish") == 0;
   int64_t wide = s.rank ? ex_fixed(im, x, s.rank - 1) : 0;
   if (size < 1 || wide % size || s.rank + 1 > MAX_RANK)
     import_fail(im, DIAG_SHAPE_MISMATCH, "%lld columns are not in groups of %lld", (long long)wide,
@@ -91,7 +88,7 @@ void translate_gated_rms_norm(Import *im) {
 static void group_norm(Import *im, ValueId x) {
   ValueId gamma = in_required(im, 1), beta = in_required(im, 2);
   int64_t groups = attr_int_required(im, "groups"), activation = attr_int(im, "activation", 0);
-  bool last = attr_int(im, "channels_last", 1) != 0;
+  bool last = attr_flag(im, "channels_last", true);
   uint32_t rank = ex_rank(im, x);
   if (rank != 4 || activation < 0 || activation > 1)
     import_fail(im, rank != 4 ? DIAG_INPUT_RANK : DIAG_ATTR_VALUE,
@@ -114,7 +111,7 @@ void translate_microsoft_group_norm(Import *im) { group_norm(im, in_required(im,
 /* Of x + skip + bias, which is also output 1; skip may be one number a channel. */
 void translate_skip_group_norm(Import *im) {
   ValueId x = in_required(im, 0), skip = in_required(im, 3), bias = in(im, 4);
-  bool last = attr_int(im, "channels_last", 1) != 0;
+  bool last = attr_flag(im, "channels_last", true);
   if (ex_rank(im, skip) == 2) {
     SymInt n = ex_dim(im, skip, 0), c = ex_dim(im, skip, 1);
     skip = last ? EX_VIEW(im, skip, n, 1, 1, c) : EX_VIEW(im, skip, n, c, 1, 1);

@@ -4,22 +4,10 @@
 #include "onnx/translate/spatial.h"
 
 AutoPad attr_auto_pad(Import *im) {
-  static const struct {
-    const char *name;
-    AutoPad pad;
-  } rows[] = {{"NOTSET", PAD_EXPLICIT},
-              {"", PAD_EXPLICIT},
-              {"SAME_UPPER", PAD_SAME_UPPER},
-              {"SAME_LOWER", PAD_SAME_LOWER},
-              {"VALID", PAD_VALID}};
-  StrView name = attr_str(im, "auto_pad", "NOTSET");
-  for (size_t i = 0; i < COUNT_OF(rows); i++)
-    if (sv_eq_str(name, rows[i].name))
-      return rows[i].pad;
-  import_fail(im, DIAG_ATTR_VALUE,
-              "auto_pad is '" SV_FMT "'; allowed: NOTSET, VALID, SAME_UPPER, SAME_LOWER",
-              SV_ARG(name));
-  return PAD_EXPLICIT;
+  static const AutoPad pads[] = {PAD_EXPLICIT, PAD_VALID, PAD_SAME_UPPER, PAD_SAME_LOWER};
+  if (!attr_str(im, "auto_pad", "").size)
+    return PAD_EXPLICIT;
+  return pads[attr_choice(im, "auto_pad", "", "NOTSET|VALID|SAME_UPPER|SAME_LOWER")];
 }
 
 /* An attribute of one positive entry a dim; absent: all `fill`, or an error when that is 0. */
@@ -105,7 +93,7 @@ bool window_read(Import *im, ValueId x, const SymInt *kernel, Window *w) {
     return false;
   }
   w->rank = rank - 2;
-  w->ceil = attr_int(im, "ceil_mode", 0) != 0;
+  w->ceil = attr_flag(im, "ceil_mode", false);
   read_kernel(im, kernel, w);
   read_list(im, "strides", w->rank, 1, w->stride);
   read_list(im, "dilations", w->rank, 1, w->dilation);

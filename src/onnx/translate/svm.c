@@ -35,7 +35,12 @@ static ValueId radial(Import *im, ValueId x, ValueId v, double gamma) {
 /* The kernel of samples x and `count` vectors: [N, count]. */
 static ValueId kernel_of(const Svm *s, ValueId x) {
   Import *im = s->im;
-  StrView kind = attr_str(im, "kernel_type", "LINEAR");
+  enum {
+    LINEAR,
+    POLY,
+    RBF,
+    SIGMOID
+  } kind = attr_choice(im, "kernel_type", "LINEAR", "LINEAR|POLY|RBF|SIGMOID");
   const float *params;
   uint32_t count;
   double gamma = 0, offset = 0, degree = 0;
@@ -47,17 +52,13 @@ static ValueId kernel_of(const Svm *s, ValueId x) {
     import_fail(im, DIAG_ATTR_VALUE, "'kernel_params' has %u numbers instead of 3", count);
   }
   ValueId v = classic_floats(im, s->vectors, 2, (int64_t[]){s->vector_count, s->features});
-  if (sv_eq_str(kind, "RBF"))
+  if (kind == RBF)
     return radial(im, x, v, gamma);
   ValueId dot = ex_linear(im, x, v, 0);
-  if (sv_eq_str(kind, "LINEAR"))
+  if (kind == LINEAR)
     return dot;
   dot = ex_plus(im, ex_times(im, dot, gamma), offset);
-  if (sv_eq_str(kind, "POLY"))
-    return power(im, dot, degree);
-  if (sv_eq_str(kind, "SIGMOID"))
-    return ex_unary(im, OP_TANH, dot);
-  return import_fail(im, DIAG_ATTR_VALUE, "attribute 'kernel_type' is '" SV_FMT "'", SV_ARG(kind));
+  return kind == POLY ? power(im, dot, degree) : ex_unary(im, OP_TANH, dot);
 }
 
 /* x W' + bias, the same bias for all rows when there is one. */
@@ -109,7 +110,7 @@ void translate_svm_regressor(Import *im) {
                   s.coefficient_count, (long long)s.features);
     y = weighted(im, x, s.coefficients, 1, s.features, s.rho, true);
   }
-  if (attr_int(im, "one_class", 0))
+  if (attr_flag(im, "one_class", false))
     y = ex_where(im, ex_with(im, OP_GT_TENSOR, y, 0), ex_number(im, y, 1), ex_number(im, y, -1));
   out(im, 0, y);
 }

@@ -139,13 +139,9 @@ static ValueId all_counts(Import *im, const Tfidf *f, int64_t *ids, int64_t *gra
 
 void translate_tfidf_vectorizer(Import *im) {
   Tfidf f;
-  StrView mode = attr_str(im, "mode", "TF");
+  uint32_t mode = attr_choice(im, "mode", "TF", "TF|IDF|TFIDF");
+  bool idf = mode == 1, product = mode == 2;
   if (!tfidf_read(im, &f))
-    return;
-  bool idf = sv_eq_str(mode, "IDF"), product = sv_eq_str(mode, "TFIDF");
-  if (!idf && !product && !sv_eq_str(mode, "TF"))
-    import_fail(im, DIAG_ATTR_VALUE, "mode is '" SV_FMT "', not TF, IDF or TFIDF", SV_ARG(mode));
-  if (!import_ok(im))
     return;
   int64_t *ids = ARENA_ARRAY(&im->scratch, int64_t, (size_t)f.column_count + 1), grams;
   ValueId counts = all_counts(im, &f, ids, &grams), y;

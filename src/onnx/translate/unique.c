@@ -67,7 +67,7 @@ static ValueId result_order(Import *im, const Unique *u) {
 void translate_unique(Import *im) {
   ValueId x = in_required(im, 0);
   Shape s = shape_of(im, x);
-  bool flat = !attr_has(im, "axis"), sorted = attr_int(im, "sorted", 1) != 0;
+  bool flat = !attr_has(im, "axis"), sorted = attr_flag(im, "sorted", true);
   uint32_t axis = flat ? 0 : import_axis(im, attr_int(im, "axis", 0), s.rank);
   SymInt all = shape_product(im, s.d, s.rank);
   if (flat) {

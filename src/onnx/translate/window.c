@@ -19,7 +19,7 @@ static void window(Import *im, double a0, double a1, double a2) {
   uint32_t count;
   Shape s = {1, {0}};
   DType dtype;
-  bool periodic = attr_int(im, "periodic", 1) != 0;
+  bool periodic = attr_flag(im, "periodic", true);
   if (!output_type(im, &dtype))
     return;
   if (in_ints(im, 0, &size, &count) && count == 1)
