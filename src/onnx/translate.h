@@ -80,6 +80,12 @@ bool in_doubles(Import *im, uint32_t i, const double **values, uint32_t *count);
 /* As in_consts of any value. */
 bool value_consts(Import *im, ValueId v, const int64_t **values, uint32_t *count);
 bool value_doubles(Import *im, ValueId v, const double **values, uint32_t *count);
+/* Likewise the only element of a value; false, and nothing is set, when it has another number of
+ * them. */
+bool one_whole(Import *im, ValueId v, SymInt *number);
+bool one_int(Import *im, ValueId v, SymInt *number);
+bool one_const(Import *im, ValueId v, int64_t *number);
+bool one_double(Import *im, ValueId v, double *number);
 
 /* --- outputs --- */
 uint32_t out_count(const Import *im);

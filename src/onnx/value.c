@@ -136,6 +136,36 @@ bool in_doubles(Import *im, uint32_t i, const double **values, uint32_t *count) 
   return value_doubles(im, in(im, i), values, count);
 }
 
+bool one_whole(Import *im, ValueId v, SymInt *number) {
+  const SymInt *values;
+  uint32_t count;
+  if (!value_whole(im, v, &values, &count) || count != 1)
+    return false;
+  *number = values[0];
+  return true;
+}
+
+bool one_int(Import *im, ValueId v, SymInt *number) {
+  return v && import_ok(im) && !dtype_is_float(value_dtype(im->g, v)) && one_whole(im, v, number);
+}
+
+bool one_const(Import *im, ValueId v, int64_t *number) {
+  SymInt size;
+  if (!one_int(im, v, &size) || !sym_is_const(size))
+    return false;
+  *number = size;
+  return true;
+}
+
+bool one_double(Import *im, ValueId v, double *number) {
+  const double *values;
+  uint32_t count;
+  if (!value_doubles(im, v, &values, &count) || count != 1)
+    return false;
+  *number = values[0];
+  return true;
+}
+
 /* --- outputs --- */
 
 uint32_t out_count(const Import *im) { return (uint32_t)im->node->n_output; }

@@ -100,17 +100,16 @@ void translate_prelu(Import *im) {
 
 /* A bound as an argument of clamp: a number when constant. */
 static bool clip_bound(Import *im, uint32_t i, DType dtype, ArgIn *arg) {
-  const double *number;
-  uint32_t count;
+  double number;
   *arg = A_NONE;
   if (!in(im, i))
     return true;
-  if (!in_doubles(im, i, &number, &count) || count != 1)
+  if (!one_double(im, in(im, i), &number))
     return false;
   if (!dtype_is_float(dtype) && dtype_size(dtype) == 8) /* a double may not hold the bound */
     return false;
-  *arg = dtype_is_float(dtype) ? A_FLOAT(number[0])
-                               : A_INT(int_clamped(number[0], INT32_MIN, UINT32_MAX));
+  *arg =
+      dtype_is_float(dtype) ? A_FLOAT(number) : A_INT(int_clamped(number, INT32_MIN, UINT32_MAX));
   return true;
 }
 

@@ -52,14 +52,15 @@ void translate_binary(Import *im) {
 static ValueId whole_quotient(Import *im, ValueId a, ValueId b) {
   const SymInt *known;
   uint32_t count;
+  int64_t divisor;
   ValueId quotient = build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(a), A_VAL(b), A_STR("trunc"));
   if (!import_ok(im) || ex_dtype(im, a) != DTYPE_I64 || value_is_const(im->g, quotient) ||
       value_ints(im, quotient, &known, &count))
     return quotient;
-  if (value_ints(im, b, &known, &count) && count == 1 && sym_is_const(known[0]) && known[0] > 0) {
+  if (one_const(im, b, &divisor) && divisor > 0) {
     /* floor((a + (b - 1)) / b) where a is negative */
     ValueId sign = ex_binary(im, OP_BITWISE_RIGHT_SHIFT_TENSOR, a, ex_int(im, 63)),
-            less = ex_int(im, known[0] - 1);
+            less = ex_int(im, divisor - 1);
     ValueId moved = ex_add(im, a, ex_binary(im, OP_BITWISE_AND_TENSOR, sign, less));
     return ex_floor_div(im, moved, b);
   }
@@ -123,16 +124,15 @@ void translate_pow(Import *im) {
   if (ex_dtype(im, y) != base &&
       dtype_in(ex_dtype(im, y), DTS_UNSIGNED)) /* promotes with nothing */
     y = ex_cast(im, y, DTYPE_I64);
-  const double *exponent;
-  uint32_t count;
+  double exponent;
   ValueId power;
-  if (ex_rank(im, y) <= ex_rank(im, x) && value_doubles(im, y, &exponent, &count) && count == 1) {
+  if (ex_rank(im, y) <= ex_rank(im, x) && one_double(im, y, &exponent)) {
     SymInt number;
     bool whole =
-        sym_from_float(exponent[0], &number) &&
-        (!dtype_is_float(ex_dtype(im, y)) || (fabs(exponent[0]) < 1e9 && dtype_is_float(base)));
+        sym_from_float(exponent, &number) &&
+        (!dtype_is_float(ex_dtype(im, y)) || (fabs(exponent) < 1e9 && dtype_is_float(base)));
     power =
-        build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(x), whole ? A_INT(number) : A_FLOAT(exponent[0]));
+        build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(x), whole ? A_INT(number) : A_FLOAT(exponent));
     if (import_ok(im) && ex_rank(im, y) > 0)
       power = ex_view(im, power, vt(im, x)->dims, vt(im, x)->rank);
   } else {

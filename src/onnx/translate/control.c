@@ -7,11 +7,10 @@
 #include "onnx/import_state.h"
 
 bool control_known_bool(Import *im, ValueId v, bool *value) {
-  const SymInt *values;
-  uint32_t count;
-  if (!v || !value_ints(im, v, &values, &count) || count != 1 || !sym_is_const(values[0]))
+  int64_t number;
+  if (!one_const(im, v, &number))
     return false;
-  *value = values[0] != 0;
+  *value = number != 0;
   return true;
 }
 

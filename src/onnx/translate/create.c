@@ -23,17 +23,16 @@ static ValueId fill_value(Import *im) {
 void translate_constant_of_shape(Import *im) {
   Shape s;
   bool known;
-  const double *number;
-  const SymInt *whole;
-  uint32_t count;
+  double number;
+  SymInt whole;
   ValueId value = fill_value(im);
   if (!import_ok(im) || !shape_input(im, 0, 0, "the shape", &s, &known))
     return;
   DType dtype = ex_dtype(im, value);
-  if (dtype_in(dtype, DTS_INT) && value_ints(im, value, &whole, &count))
-    out(im, 0, build(&im->b, OP_FULL, A_INTS(s.d, s.rank), A_INT(whole[0]), A_DTYPE(dtype)));
-  else if (dtype_in(dtype, DTS_FLOAT | DT(BOOL)) && value_doubles(im, value, &number, &count))
-    out(im, 0, ex_filled(im, dtype, &s, number[0]));
+  if (dtype_in(dtype, DTS_INT) && one_int(im, value, &whole))
+    out(im, 0, build(&im->b, OP_FULL, A_INTS(s.d, s.rank), A_INT(whole), A_DTYPE(dtype)));
+  else if (dtype_in(dtype, DTS_FLOAT | DT(BOOL)) && one_double(im, value, &number))
+    out(im, 0, ex_filled(im, dtype, &s, number));
   else
     out(im, 0, build_expand(&im->b, value, s.d, s.rank));
 }
@@ -46,43 +45,24 @@ static ValueId range_of(Import *im, ValueId start, ValueId delta, SymInt n) {
   return ex_add(im, ex_mul(im, steps, delta), start);
 }
 
-/* Start, limit and delta, when each is one known integer. */
-static bool whole_bounds(Import *im, SymInt bounds[3]) {
-  for (uint32_t i = 0; i < 3; i++) {
-    const SymInt *values;
-    uint32_t count;
-    if (!in_whole(im, i, &values, &count) || count != 1)
-      return false;
-    bounds[i] = values[0];
-  }
-  return true;
-}
-
-/* The same, when each is one constant. */
-static bool number_bounds(Import *im, double bounds[3]) {
-  for (uint32_t i = 0; i < 3; i++) {
-    const double *values;
-    uint32_t count;
-    if (!in_doubles(im, i, &values, &count) || count != 1)
-      return false;
-    bounds[i] = values[0];
-  }
-  return true;
-}
-
 /* Length from known numbers: ceil((limit - start) / delta), at least 0. */
 static bool range_length(Import *im, SymInt *n) {
   SymInt whole[3];
   double number[3];
   SymTable *t = &im->g->syms;
-  if (whole_bounds(im, whole) && sym_is_const(whole[2]) && whole[2] != 0) {
+  bool all_whole = true, all_numbers = true;
+  for (uint32_t i = 0; i < 3; i++) {
+    all_whole &= one_whole(im, in(im, i), &whole[i]);
+    all_numbers &= one_double(im, in(im, i), &number[i]);
+  }
+  if (all_whole && sym_is_const(whole[2]) && whole[2] != 0) {
     t->saturated = false;
     bool up = whole[2] > 0;
     SymInt span = up ? sym_sub(t, whole[1], whole[0]) : sym_sub(t, whole[0], whole[1]);
     *n = sym_max(t, 0, sym_ceildiv(t, span, up ? whole[2] : sym_sub(t, 0, whole[2])));
     return !t->saturated;
   }
-  if (!number_bounds(im, number) || number[2] == 0)
+  if (!all_numbers || number[2] == 0)
     return false;
   double count = ceil((number[1] - number[0]) / number[2]);
   if (!(count < 0x1p40))
@@ -101,14 +81,13 @@ static bool range_read(Import *im, ValueId start, ValueId limit, ValueId delta, 
     fail_unbounded(im, 0, 1, "the length of the range");
     return false;
   }
-  const int64_t *first, *step;
-  uint32_t one, other;
-  if (dtype_is_int(dtype) && in_consts(im, 0, &first, &one) && in_consts(im, 2, &step, &other) &&
-      one == 1 && other == 1 && first[0] >= 0 && first[0] <= INT32_MAX && step[0] > 0 &&
-      step[0] <= INT32_MAX) { /* the limit is a size itself, which other nodes may use as well */
-    SymInt end = data_size(im, limit, first[0] + most * step[0]);
+  int64_t first, step;
+  if (dtype_is_int(dtype) && one_const(im, start, &first) && one_const(im, delta, &step) &&
+      first >= 0 && first <= INT32_MAX && step > 0 && step <= INT32_MAX) {
+    /* the limit is a size itself, which other nodes may use as well */
+    SymInt end = data_size(im, limit, first + most * step);
     SymTable *t = &im->g->syms;
-    *n = sym_max(t, 0, sym_ceildiv(t, sym_sub(t, end, first[0]), step[0]));
+    *n = sym_max(t, 0, sym_ceildiv(t, sym_sub(t, end, first), step));
     return import_ok(im);
   }
   ValueId span = ex_sub(im, limit, start), count;
@@ -158,17 +137,12 @@ void translate_eye_like(Import *im) {
 
 /* The number of classes: input 1 when known, else the declared output's dim on the new axis. */
 static bool one_hot_depth(Import *im, uint32_t axis, SymInt *depth) {
-  const SymInt *ints;
-  const double *number;
-  uint32_t count;
+  double number;
   Shape declared = {0};
-  if (in_whole(im, 1, &ints, &count) && count == 1)
-    *depth = ints[0];
-  else if (in_doubles(im, 1, &number, &count) && count == 1 &&
-           sym_from_float(trunc(number[0]), depth))
-    ;
-  else if (import_ok(im) && out_declared_dims(im, 0, declared.d, &declared.rank) &&
-           axis < declared.rank)
+  if (one_whole(im, in(im, 1), depth) ||
+      (one_double(im, in(im, 1), &number) && sym_from_float(trunc(number), depth)))
+    return true;
+  if (import_ok(im) && out_declared_dims(im, 0, declared.d, &declared.rank) && axis < declared.rank)
     *depth = declared.d[axis];
   else
     fail_not_known(im, 1, "the depth");

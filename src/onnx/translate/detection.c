@@ -79,8 +79,7 @@ static ValueId overlap_matrix(Import *im, const Nms *nms) {
 static bool nms_plan(Import *im, Nms *nms) {
   SymTable *t = &im->g->syms;
   int64_t boxes = sym_upper(t, nms->boxes);
-  const int64_t *most;
-  uint32_t count;
+  int64_t most;
   if (boxes > BOXES_MAX || nms->groups > MATRIX_MAX)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "%lld boxes in %lld groups are too many, at most %d in %d", (long long)boxes,
@@ -88,8 +87,8 @@ static bool nms_plan(Import *im, Nms *nms) {
   nms->steps = boxes;
   if (!in(im, 2))
     nms->steps = 0;
-  else if (in_consts(im, 2, &most, &count) && count == 1)
-    nms->steps = min_i64(boxes, max_i64(most[0], 0));
+  else if (one_const(im, in(im, 2), &most))
+    nms->steps = min_i64(boxes, max_i64(most, 0));
   if (nms->steps > SELECTIONS_MAX)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "%lld selections would be unrolled, at most %d are supported",

@@ -170,28 +170,22 @@ static ValueId transform_of_any(Import *im, ValueId x, ValueId axis, int64_t len
 
 void translate_dft(Import *im) {
   ValueId x = in_required(im, 0), length_input = in(im, 1), axis_input = in(im, 2);
-  uint32_t rank = ex_rank(im, x), count;
-  const int64_t *values;
+  uint32_t rank = ex_rank(im, x);
   int64_t length = 0, axis = im->opset >= 20 ? -2 : attr_int(im, "axis", 1);
   if (rank < 2)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 2 or more are needed", rank);
   if (length_input) {
     SymInt dims[MAX_RANK];
     uint32_t declared;
-    if (in_consts(im, 1, &values, &count) && count == 1)
-      length = values[0];
-    else if (import_ok(im))
+    if (!one_const(im, length_input, &length))
       import_fail(im, DIAG_INPUT_NOT_CONST, "dft_length must be known when lowering%s",
                   out_declared_dims(im, 0, dims, &declared) ? "; make it an initializer" : "");
     if (length < 1 || length > INT32_MAX)
       import_fail(im, DIAG_ATTR_VALUE, "dft_length is %lld", (long long)length);
   }
-  if (axis_input && import_ok(im)) {
-    if (!in_consts(im, 2, &values, &count) || count != 1) {
-      out(im, 0, transform_of_any(im, x, axis_input, length));
-      return;
-    }
-    axis = values[0];
+  if (axis_input && import_ok(im) && !one_const(im, axis_input, &axis)) {
+    out(im, 0, transform_of_any(im, x, axis_input, length));
+    return;
   }
   uint32_t place = import_axis(im, axis, rank);
   if (place + 1 == rank)
@@ -206,16 +200,6 @@ typedef struct Frames {
   int64_t length, step;
   SymInt count;
 } Frames;
-
-/* The number of an input: true when known. */
-static bool known_number(Import *im, uint32_t i, int64_t *number) {
-  const int64_t *values;
-  uint32_t count;
-  if (!in(im, i) || !in_consts(im, i, &values, &count) || count != 1)
-    return false;
-  *number = values[0];
-  return true;
-}
 
 /* How many steps make `count` frames of this length; *result gets the last of them. step: the one
  * that is known, or 0. */
@@ -255,14 +239,14 @@ static int64_t frame_length(Import *im, ValueId signal, ValueId window) {
     return ex_fixed(im, window, 0);
   if (!in(im, 3))
     return ex_fixed(im, signal, 1);
-  return known_number(im, 3, &length) ? length : 0;
+  return one_const(im, in(im, 3), &length) ? length : 0;
 }
 
 static bool read_frames(Import *im, ValueId signal, ValueId window, bool onesided, Frames *f) {
   SymTable *t = &im->g->syms;
   SymInt size = ex_dim(im, signal, 1);
   *f = (Frames){.length = frame_length(im, signal, window)};
-  bool known = known_number(im, 1, &f->step) && f->length;
+  bool known = one_const(im, in(im, 1), &f->step) && f->length;
   if (!known && !(sym_is_const(size) && frames_declared(im, size, onesided, f)))
     import_fail(im, DIAG_INPUT_NOT_CONST,
                 "frame_step or frame_length is known only while running, and the declared output "

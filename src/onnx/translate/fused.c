@@ -172,10 +172,9 @@ void translate_bias_add(Import *im) {
 }
 
 void translate_bias_dropout(Import *im) {
-  const int64_t *training;
-  uint32_t count;
-  bool known = in_consts(im, 4, &training, &count) && count == 1 && training[0] == 0;
-  if ((in(im, 4) && !known) || out_wanted(im, 1))
+  int64_t training = 1;
+  bool idle = !in(im, 4) || (one_const(im, in(im, 4), &training) && !training);
+  if (!idle || out_wanted(im, 1))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "dropout while training is not supported");
   translate_bias_add(im);
 }

@@ -2,15 +2,6 @@
 #include "onnx/express.h"
 #include "onnx/translate/product.h"
 
-static bool constant_number(Import *im, ValueId v, double *number) {
-  const double *values;
-  uint32_t count;
-  if (!value_doubles(im, v, &values, &count) || count != 1)
-    return false;
-  *number = values[0];
-  return true;
-}
-
 static ValueId transposed(Import *im, ValueId m) { return EX_PERMUTE(im, m, 1, 0); }
 
 static ValueId scaled(Import *im, ValueId x, double factor) {
@@ -45,7 +36,7 @@ static ValueId product(Import *im, ValueId a, ValueId b, ValueId c) {
                        ex_rank(im, a), ex_rank(im, b));
   if (trans_a)
     a = transposed(im, a);
-  if (c && (beta == 0 || (constant_number(im, c, &number) && number == 0)))
+  if (c && (beta == 0 || (one_double(im, c, &number) && number == 0)))
     c = 0;
   if (trans_b && alpha == 1 && (!c || (beta == 1 && is_column_bias(im, c, b))))
     return ex_linear(im, a, b, c);

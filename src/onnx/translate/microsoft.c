@@ -26,13 +26,10 @@ void translate_microsoft_causal_conv(Import *im) {
 
 void translate_expand_dims(Import *im) {
   ValueId x = in_required(im, 0);
-  const int64_t *axis;
-  uint32_t count;
-  if (!in_consts(im, 1, &axis, &count) || count != 1) {
+  int64_t axis = 0;
+  if (!one_const(im, in(im, 1), &axis))
     import_fail(im, DIAG_INPUT_NOT_CONST, "the axis is not known when lowering");
-    return;
-  }
-  out(im, 0, ex_unsqueeze(im, x, import_axis(im, axis[0], ex_rank(im, x) + 1)));
+  out(im, 0, ex_unsqueeze(im, x, import_axis(im, axis, ex_rank(im, x) + 1)));
 }
 
 /* Windows of one dim as a new last dim. */

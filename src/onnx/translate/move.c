@@ -229,18 +229,15 @@ void translate_trilu(Import *im) {
   ValueId x = in_required(im, 0), k = in(im, 1);
   bool upper = attr_flag(im, "upper", true);
   Shape s = shape_of(im, x);
-  const SymInt *diagonal = NULL;
-  uint32_t count;
+  SymInt diagonal = 0;
   if (s.rank < 2) {
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, at least 2 is wanted", s.rank);
     return;
   }
-  if (!k || (in_ints(im, 1, &diagonal, &count) && count == 1)) {
-    out(im, 0, build(&im->b, upper ? OP_TRIU : OP_TRIL, A_VAL(x), A_INT(diagonal ? *diagonal : 0)));
+  if (!k || one_int(im, k, &diagonal)) {
+    out(im, 0, build(&im->b, upper ? OP_TRIU : OP_TRIL, A_VAL(x), A_INT(diagonal)));
     return;
   }
-  Shape scalar = {0};
-  ValueId mask = triangle(im, &s, ex_view_as(im, k, &scalar), upper);
-  ValueId zero = build_scalar(&im->b, ex_dtype(im, x), 0);
-  out(im, 0, ex_where(im, mask, x, zero));
+  ValueId mask = triangle(im, &s, ex_scalar(im, k), upper);
+  out(im, 0, ex_where(im, mask, x, ex_number(im, x, 0)));
 }

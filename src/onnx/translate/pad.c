@@ -49,18 +49,16 @@ static ValueId pad_nd(Import *im, ValueId x, const Pads *p, ArgIn value) {
 /* A pad value that is known at run time only is put in with where(). */
 static ValueId pad_constant(Import *im, ValueId x, const Pads *p) {
   DType dtype = ex_dtype(im, x);
-  const SymInt *whole;
-  const double *number;
-  uint32_t count;
+  int64_t whole;
+  double number;
   if (!p->value)
     return pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(0) : A_INT(0));
-  if (dtype_is_int(dtype) && value_ints(im, p->value, &whole, &count) && count == 1 &&
-      sym_is_const(whole[0]))
-    return pad_nd(im, x, p, A_INT(whole[0]));
+  if (dtype_is_int(dtype) && one_const(im, p->value, &whole))
+    return pad_nd(im, x, p, A_INT(whole));
   SymInt fill = 0;
-  if (value_doubles(im, p->value, &number, &count) && count == 1 &&
-      (dtype_is_float(dtype) || sym_from_float(trunc(number[0]), &fill)))
-    return pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(number[0]) : A_INT(fill));
+  if (one_double(im, p->value, &number) &&
+      (dtype_is_float(dtype) || sym_from_float(trunc(number), &fill)))
+    return pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(number) : A_INT(fill));
   Shape s = shape_of(im, x);
   ValueId inside = pad_nd(im, ex_filled(im, DTYPE_BOOL, &s, 1), p, A_INT(0));
   ValueId y = pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(0) : A_INT(0));

@@ -100,16 +100,13 @@ void translate_multinomial(Import *im) {
 
 /* Is the node known to be at inference? */
 static bool at_inference(Import *im) {
-  const int64_t *training;
-  const double *ratio;
-  uint32_t count;
+  int64_t training;
+  double ratio;
   if (im->opset < 7)
     return attr_flag(im, "is_test", false);
-  if (im->opset < 12 || !in(im, 2))
+  if (im->opset < 12 || !in(im, 2) || (one_const(im, in(im, 2), &training) && !training))
     return true;
-  if (in_consts(im, 2, &training, &count) && count == 1 && !training[0])
-    return true;
-  return in_doubles(im, 1, &ratio, &count) && count == 1 && ratio[0] == 0;
+  return one_double(im, in(im, 1), &ratio) && ratio == 0;
 }
 
 /* Each element is kept with probability 1 - ratio and then divided by it; a training flag that

@@ -138,14 +138,12 @@ static void topk_stable(Import *im, const TopK *t, ValueId *values, ValueId *ind
 }
 
 static bool topk_count(Import *im, uint32_t axis, SymInt *k) {
-  const SymInt *values;
-  uint32_t count;
   Shape declared = {0};
   *k = 0;
   if (im->opset < 10)
     *k = attr_int_required(im, "k");
-  else if (in_ints(im, 1, &values, &count) && count == 1)
-    *k = values[0];
+  else if (one_int(im, in(im, 1), k))
+    return true;
   else if (import_ok(im) && out_declared_dims(im, 0, declared.d, &declared.rank) &&
            axis < declared.rank)
     *k = declared.d[axis];
@@ -271,16 +269,13 @@ static ValueId running(Import *im, ValueId x, uint32_t axis, bool sum) {
 /* An axis that arrives at run time: every axis is computed and the right result picked. */
 static void cumulate(Import *im, bool sum) {
   ValueId x = in_required(im, 0), axis_input = in_required(im, 1);
-  const int64_t *axis;
-  uint32_t count, rank = shape_of(im, x).rank;
-  Shape scalar = {0};
-  if (in_consts(im, 1, &axis, &count) && count == 1) {
-    uint32_t at = import_axis(im, axis[0], rank);
-    out(im, 0, running(im, x, at, sum));
+  int64_t axis;
+  uint32_t rank = ex_rank(im, x);
+  if (one_const(im, axis_input, &axis)) {
+    out(im, 0, running(im, x, import_axis(im, axis, rank), sum));
     return;
   }
-  ValueId which = ex_view_as(im, ex_wrap_index(im, axis_input, rank), &scalar),
-          y = running(im, x, 0, sum);
+  ValueId which = ex_scalar(im, ex_wrap_index(im, axis_input, rank)), y = running(im, x, 0, sum);
   for (uint32_t i = 1; i < rank && import_ok(im); i++)
     y = ex_where(im, ex_is(im, which, i), running(im, x, i, sum), y);
   out(im, 0, y);

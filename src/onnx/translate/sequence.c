@@ -13,24 +13,22 @@ static bool in_sequence(Import *im, uint32_t i, Binding *sequence) {
 
 /* A position in a sequence; `count` itself is allowed for insertion. */
 static bool in_position(Import *im, uint32_t i, uint32_t count, bool insert, uint32_t *at) {
-  const int64_t *values;
-  uint32_t entries;
-  int64_t most = (int64_t)count - (insert ? 0 : 1);
+  int64_t given, most = (int64_t)count - (insert ? 0 : 1);
   if (!in(im, i)) {
     *at = insert ? count : count - 1;
     if (!insert && !count)
       import_fail(im, DIAG_ARG_RANGE, "the sequence is empty");
     return import_ok(im);
   }
-  if (!in_consts(im, i, &values, &entries) || entries != 1) {
+  if (!one_const(im, in(im, i), &given)) {
     import_fail(im, DIAG_INPUT_NOT_CONST,
                 "a position in a sequence must be known when lowering: make it a constant");
     return false;
   }
-  int64_t position = values[0] < 0 ? values[0] + count : values[0];
+  int64_t position = given < 0 ? given + count : given;
   if (position < 0 || position > most)
     import_fail(im, DIAG_ARG_RANGE, "position %lld is outside a sequence of %u tensors",
-                (long long)values[0], count);
+                (long long)given, count);
   *at = (uint32_t)position;
   return import_ok(im);
 }
