@@ -189,6 +189,19 @@ bool attr_flag(Import *im, const char *name, bool otherwise) {
   return attr_int(im, name, otherwise) != 0;
 }
 
+DType attr_dtype(Import *im, const char *name, DType otherwise) {
+  int64_t code = attr_int(im, name, 0);
+  if (code == 0 || !import_ok(im))
+    return otherwise;
+  bool is_code = code > 0 && code < 100;
+  DType dtype = is_code ? dtype_from_onnx((int32_t)code) : DTYPE_NONE;
+  const char *text = is_code ? onnx_dtype_name((int32_t)code) : NULL;
+  if (dtype == DTYPE_NONE)
+    import_fail(im, DIAG_TENSOR_DTYPE, "%s is %s, which the runtime cannot hold", name,
+                text ? text : "unknown");
+  return dtype;
+}
+
 void attr_refuse(Import *im, const char *names) {
   while (*names) {
     const char *name = arena_strdup(&im->scratch, next_name(&names));

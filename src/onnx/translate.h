@@ -117,6 +117,9 @@ StrView attr_str(Import *im, const char *name, const char *otherwise);
 uint32_t attr_choice(Import *im, const char *name, const char *otherwise, const char *names);
 /* The position of a text among such names; as many as there are when it is none of them. */
 uint32_t name_index(StrView text, const char *names);
+/* An element type, as `otherwise` without the attribute or with one of 0; fails for one that the
+ * runtime cannot hold. */
+DType attr_dtype(Import *im, const char *name, DType otherwise);
 /* An integer that stands for yes or no. */
 bool attr_flag(Import *im, const char *name, bool otherwise);
 /* Fails when one of these attributes is there and not 0. */

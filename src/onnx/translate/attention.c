@@ -91,14 +91,11 @@ static ValueId soft_capped(Import *im, ValueId scores) {
   return ex_times(im, small, cap);
 }
 
-static DType softmax_dtype(Import *im, DType otherwise) {
-  if (!attr_has(im, "softmax_precision"))
-    return otherwise;
-  int64_t code = attr_int(im, "softmax_precision", 1);
-  DType dtype = code > 0 && code < 100 ? dtype_from_onnx((int32_t)code) : DTYPE_NONE;
+DType attention_precision(Import *im, DType otherwise) {
+  DType dtype = attr_dtype(im, "softmax_precision", otherwise);
   if (!dtype_is_float(dtype))
-    import_fail(im, DIAG_ATTR_VALUE, "softmax_precision %lld is no floating-point type",
-                (long long)code);
+    import_fail(im, DIAG_ATTR_VALUE, "softmax_precision is %s, no floating-point type",
+                dtype_name(dtype));
   return import_ok(im) ? dtype : otherwise;
 }
 
@@ -115,7 +112,7 @@ void translate_attention(Import *im) {
   stages[0] = scaled_scores(im, &a);
   stages[1] = soft_capped(im, stages[0]);
   stages[2] = attention_apply(im, stages[1], mask);
-  DType precise = softmax_dtype(im, a.dtype);
+  DType precise = attention_precision(im, a.dtype);
   ValueId weights = ex_softmax(im, ex_cast(im, stages[2], precise), -1);
   weights = attention_clear_rows(im, weights, mask);
   stages[3] = weights = ex_cast(im, weights, a.dtype);
@@ -189,33 +186,25 @@ static void rotary(Import *im, ValueId cosines, ValueId sines, ValueId positions
   ValueId x = in_required(im, 0);
   int64_t size = attr_int(im, "rotary_embedding_dim", 0);
   bool packed = ex_rank(im, x) == 3, neighbours = attr_flag(im, "interleaved", false);
-  if (!import_ok(im))
-    return;
-  if (!packed && ex_rank(im, x) != 4) {
+  if (!packed && ex_rank(im, x) != 4)
     import_fail(im, DIAG_INPUT_RANK, "X has rank %u, not 3 or 4", ex_rank(im, x));
-    return;
-  }
   ValueId four = x;
-  if (packed) { /* heads stay behind the steps: a view */
-    int64_t wide = ex_fixed(im, x, 2);
-    if (heads < 1 || wide % heads) {
-      import_fail(im, DIAG_ATTR_VALUE, "num_heads %lld does not divide %lld", (long long)heads,
-                  (long long)wide);
-      return;
-    }
+  int64_t wide = packed ? ex_fixed(im, x, 2) : 0;
+  if (packed && (heads < 1 || wide % heads))
+    import_fail(im, DIAG_ATTR_VALUE, "num_heads %lld does not divide %lld", (long long)heads,
+                (long long)wide);
+  else if (packed) /* heads stay behind the steps: a view */
     four = EX_VIEW(im, x, ex_dim(im, x, 0), ex_dim(im, x, 1), heads, wide / heads);
-  }
   int64_t whole = ex_fixed(im, four, 3);
   size = size ? size : whole;
-  if (import_ok(im) && (size < 2 || size % 2 || size > whole)) {
+  if (size < 2 || size % 2 || size > whole)
     import_fail(im, DIAG_ATTR_VALUE, "rotary_embedding_dim %lld with a head size of %lld",
                 (long long)size, (long long)whole);
-    return;
-  }
   cosines = rotary_cache(im, cosines, positions, packed);
   sines = rotary_cache(im, sines, positions, packed);
   ValueId y = rotary_apply(im, four, cosines, sines, size, neighbours);
-  out(im, 0, ex_view(im, y, vt(im, x)->dims, ex_rank(im, x)));
+  Shape s = shape_of(im, x);
+  out(im, 0, ex_view_as(im, y, &s));
 }
 
 void translate_rotary_embedding(Import *im) {

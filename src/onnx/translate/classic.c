@@ -79,10 +79,8 @@ void translate_binarizer(Import *im) {
 void translate_array_feature_extractor(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1);
   Shape s = shape_of(im, x), at = shape_of(im, index);
-  if (s.rank == 0) {
+  if (s.rank == 0)
     import_fail(im, DIAG_INPUT_RANK, "the input has no features");
-    return;
-  }
   index = EX_VIEW(im, index, shape_product(im, at.d, at.rank));
   x = s.rank == 1 ? EX_VIEW(im, x, 1, s.d[0]) : x;
   out(im, 0, ex_index_select(im, x, ex_rank(im, x) - 1, index));
@@ -111,10 +109,8 @@ void translate_imputer(Import *im) {
     imputed = ints_by_feature(im, "imputed_value_int64s", features);
   else if (attr_floats(im, "imputed_value_floats", &floats, &count) && count)
     imputed = classic_floats(im, floats, 1, (int64_t[]){count == features ? count : 1});
-  if (!imputed) {
+  if (!imputed)
     import_fail(im, DIAG_ATTR_MISSING, "there are no imputed values of the input's type");
-    return;
-  }
   int64_t replaced = 0;
   (void)attr_exact_int(im, "replaced_value_int64", &replaced);
   double number = attr_float(im, "replaced_value_float", 0);
@@ -189,11 +185,9 @@ void translate_feature_vectorizer(Import *im) {
     ValueId x = as_rows(im, classic_input(im, i));
     SymInt rows = ex_dim(im, x, 0);
     int64_t have = ex_fixed(im, x, 1);
-    if (sizes[i] < 0 || sizes[i] > FEATURES_MAX) {
+    if (sizes[i] < 0 || sizes[i] > FEATURES_MAX)
       import_fail(im, DIAG_ATTR_VALUE, "'inputdimensions' has the number %lld",
                   (long long)sizes[i]);
-      return;
-    }
     if (have && sizes[i])
       parts[used++] = have > sizes[i] ? ex_slice(im, x, 1, 0, sizes[i]) : x;
     if (have < sizes[i])

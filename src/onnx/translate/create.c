@@ -123,10 +123,7 @@ void translate_eye_like(Import *im) {
   int64_t k = attr_int(im, "k", 0);
   if (s.rank != 2)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 2 is wanted", s.rank);
-  DType dtype =
-      attr_has(im, "dtype") ? dtype_from_onnx((int32_t)attr_int(im, "dtype", 1)) : ex_dtype(im, x);
-  if (dtype == DTYPE_NONE)
-    import_fail(im, DIAG_ATTR_VALUE, "'dtype' is not an element type that the runtime holds");
+  DType dtype = attr_dtype(im, "dtype", ex_dtype(im, x));
   ValueId row = ex_along_axis(im, ex_arange(im, s.d[0]), 0, 2),
           column = ex_along_axis(im, ex_arange(im, s.d[1]), 1, 2);
   ValueId on = ex_is(im, ex_sub(im, column, row), (double)k);

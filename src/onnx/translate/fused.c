@@ -120,11 +120,9 @@ void translate_fused_conv(Import *im) {
 /* NhwcConv, NhwcFusedConv: channels last in x and y, not in the weight. */
 void translate_nhwc_conv(Import *im) {
   ValueId x = in_required(im, 0), w = in_required(im, 1), bias = in(im, 2), sum = in(im, 3);
-  if (import_ok(im) && (ex_rank(im, x) < 3 || ex_rank(im, w) != ex_rank(im, x))) {
+  if (ex_rank(im, x) < 3 || ex_rank(im, w) != ex_rank(im, x))
     import_fail(im, DIAG_INPUT_RANK, "input has rank %u, weight %u", ex_rank(im, x),
                 ex_rank(im, w));
-    return;
-  }
   uint32_t last = ex_rank(im, x) - 1;
   ValueId y =
       ex_move_dim(im, window_convolution(im, ex_move_dim(im, x, last, 1), w, bias), 1, last);
@@ -183,10 +181,8 @@ void translate_bias_dropout(Import *im) {
 void translate_bias_softmax(Import *im) {
   ValueId x = in_required(im, 0), bias = in_required(im, 1);
   uint32_t rank = ex_rank(im, x), axis = import_axis(im, attr_int(im, "axis", 1), rank);
-  if (ex_rank(im, bias) != rank) {
+  if (ex_rank(im, bias) != rank)
     import_fail(im, DIAG_INPUT_RANK, "data has rank %u, bias %u", rank, ex_rank(im, bias));
-    return;
-  }
   Shape s = shape_of(im, x);
   ValueId sum = ex_add(im, x, bias);
   ValueId rows =

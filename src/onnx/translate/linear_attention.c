@@ -34,11 +34,9 @@ static ValueId by_token(Import *im, const LinearAttention *a, ValueId x, int64_t
 
 static void read_gates(Import *im, LinearAttention *a) {
   ValueId decay = in(im, 4), beta = in(im, 5);
-  if (import_ok(im) && (a->gating != (decay != 0) || a->delta != (beta != 0))) {
+  if (a->gating != (decay != 0) || a->delta != (beta != 0))
     import_fail(im, DIAG_INPUT_COUNT, "update_rule wants %s decay and %s beta input",
                 a->gating ? "a" : "no", a->delta ? "a" : "no");
-    return;
-  }
   if (decay) {
     int64_t wide = ex_fixed(im, decay, 2),
             size = wide == a->groups ? 1 : a->key_size; /* per head or per element of the key */
@@ -192,15 +190,9 @@ void translate_flex_attention(Import *im) {
   ValueId q = in_required(im, 0), k = in_required(im, 1), v = in_required(im, 2);
   if (ex_rank(im, q) != 4 || ex_rank(im, k) != 4 || ex_rank(im, v) != 4)
     import_fail(im, DIAG_INPUT_RANK, "Q, K and V must have rank 4");
-  DType dtype = ex_dtype(im, q), work = dtype == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
-  int64_t code = attr_int(im, "softmax_precision", 0), size = ex_fixed(im, q, 3);
-  if (code)
-    work = code > 0 && code < 100 ? dtype_from_onnx((int32_t)code) : DTYPE_NONE;
-  if (!dtype_is_float(work))
-    import_fail(im, DIAG_ATTR_VALUE, "softmax_precision %lld is no floating-point type",
-                (long long)code);
-  if (!import_ok(im))
-    return;
+  DType dtype = ex_dtype(im, q),
+        work = attention_precision(im, dtype == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32);
+  int64_t size = ex_fixed(im, q, 3);
   double scale = attr_has(im, "scale") ? attr_float(im, "scale", 1) : 1 / sqrt((double)size);
   bool half = dtype_size(dtype) == 2; /* half types are scaled on both sides, to stay in range */
   q = ex_times(im, q, half ? sqrt(scale) : scale);

@@ -26,18 +26,11 @@ void translate_concat(Import *im) {
   for (uint32_t i = 0; i < count; i++)
     parts[i] = in_required(im, i);
   for (uint32_t i = 1; i < count; i++)
-    if (ex_dtype(im, parts[i]) != ex_dtype(im, parts[0])) {
+    if (ex_dtype(im, parts[i]) != ex_dtype(im, parts[0]))
       import_fail(im, DIAG_DTYPE_MISMATCH, "input %u is %s, the first is %s", i,
                   dtype_name(ex_dtype(im, parts[i])), dtype_name(ex_dtype(im, parts[0])));
-      return;
-    }
-  uint32_t axis =
-      import_axis(im, im->opset < 4 ? attr_int(im, "axis", 1) : attr_int_required(im, "axis"),
-                  ex_rank(im, parts[0]));
-  if (count == 1)
-    out(im, 0, parts[0]);
-  else if (import_ok(im))
-    out(im, 0, build(&im->b, OP_CAT, A_VALS(parts, count), A_INT(axis)));
+  int64_t axis = im->opset < 4 ? attr_int(im, "axis", 1) : attr_int_required(im, "axis");
+  out(im, 0, ex_cat(im, parts, count, import_axis(im, axis, ex_rank(im, parts[0]))));
 }
 
 /* --- Split --- */
@@ -46,16 +39,12 @@ void translate_concat(Import *im) {
 static void equal_sizes(Import *im, SymInt whole, uint32_t count, SymInt *sizes) {
   SymTable *t = &im->g->syms;
   int64_t outputs = im->opset >= 18 ? attr_int(im, "num_outputs", count) : count;
-  if (outputs != count) {
+  if (outputs != count)
     import_fail(im, DIAG_ATTR_VALUE, "num_outputs is %lld, the node has %u outputs",
                 (long long)outputs, count);
-    return;
-  }
-  if (im->opset < 18 && sym_is_const(whole) && whole % count != 0) {
+  if (im->opset < 18 && sym_is_const(whole) && whole % count != 0)
     import_fail(im, DIAG_SHAPE_MISMATCH, "%lld entries cannot be split into %u equal parts",
                 (long long)whole, count);
-    return;
-  }
   SymInt size = sym_ceildiv(t, whole, count);
   for (uint32_t i = 0; i < count; i++) {
     SymInt rest = sym_sub(t, whole, sym_mul(t, size, i));

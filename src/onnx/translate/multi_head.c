@@ -121,10 +121,8 @@ static void attend_projected(Import *im, ValueId projected, ValueId mask, ValueI
   Core c = {.q = part[0], .k = part[1], .v = part[2], .padding = mask, .added = added};
   c.causal = attr_flag(im, "unidirectional", false);
   if (past && import_ok(im)) {
-    if (ex_rank(im, past) != 5 || ex_dim(im, past, 0) != 2) {
+    if (ex_rank(im, past) != 5 || ex_dim(im, past, 0) != 2)
       import_fail(im, DIAG_SHAPE_MISMATCH, "past is not of shape [2, batch, heads, length, size]");
-      return;
-    }
     c.past = ex_dim(im, past, 3);
     c.k = ex_cat2(im, half_of_past(im, past, 0), c.k, 2);
     c.v = ex_cat2(im, half_of_past(im, past, 1), c.v, 2);

@@ -75,11 +75,9 @@ static void batch_norm_training(Import *im, ValueId given, ValueId scale, ValueI
 void translate_batch_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), bias = in_required(im, 2),
           mean = in_required(im, 3), var = in_required(im, 4);
-  if (ex_rank(im, x) < 2) {
+  if (ex_rank(im, x) < 2)
     import_fail(im, DIAG_INPUT_RANK, "BatchNormalization needs rank 2 or more, the input has %u",
                 ex_rank(im, x));
-    return;
-  }
   bool each_element = im->opset < 9 && !attr_flag(im, "spatial", true);
   if ((im->opset >= 14 && attr_flag(im, "training_mode", false)) ||
       (im->opset < 7 && !attr_flag(im, "is_test", false) && out_wanted(im, 1))) {

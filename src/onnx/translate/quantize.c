@@ -269,17 +269,6 @@ ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType
   return saturated(im, exact_quotient(im, x, divisor), zero ? ex_scalar(im, zero) : 0, &range);
 }
 
-static DType dtype_attribute(Import *im, const char *name, DType otherwise) {
-  int64_t code = attr_int(im, name, 0);
-  if (code == 0 || !import_ok(im))
-    return otherwise;
-  DType dtype = code > 0 && code < 100 ? dtype_from_onnx((int32_t)code) : DTYPE_NONE;
-  if (dtype == DTYPE_NONE)
-    import_fail(im, DIAG_TENSOR_DTYPE, "%s is %s, which the runtime cannot hold", name,
-                onnx_dtype_name((int32_t)code) ? onnx_dtype_name((int32_t)code) : "unknown");
-  return dtype;
-}
-
 /* That of the zero point, else of output_dtype. */
 static Target target_attribute(Import *im, ValueId zero) {
   int32_t code = (int32_t)attr_int(im, "output_dtype", 0);
@@ -287,7 +276,7 @@ static Target target_attribute(Import *im, ValueId zero) {
     return target_of(im, 2);
   if (packed_storage(code) != DTYPE_NONE)
     return packed_target(im, code);
-  return plain_target(im, dtype_attribute(im, "output_dtype", DTYPE_U8));
+  return plain_target(im, attr_dtype(im, "output_dtype", DTYPE_U8));
 }
 
 void translate_quantize_linear(Import *im) {
@@ -303,7 +292,7 @@ void translate_quantize_linear(Import *im) {
   /* The standard divides in the type of the scale; f16 quotients fall into the middle between two
    * codes too often, and ONNX Runtime divides in f32. */
   DType usual = ex_dtype(im, scale) == DTYPE_F16 ? DTYPE_F32 : ex_dtype(im, scale),
-        precision = dtype_attribute(im, "precision", usual);
+        precision = attr_dtype(im, "precision", usual);
   ValueId y = to.packed || precision != DTYPE_F32 ? 0 : quantize_op(im, &gr, x, scale, zero, &to);
   if (y)
     out(im, 0, y);
@@ -398,7 +387,7 @@ void translate_dequantize_linear(Import *im) {
     scale = decode_small_float(im, scale, small_scale);
   if (!import_ok(im) || !check_scale(im, scale, true) || !read_granularity(im, x, scale, zero, &gr))
     return;
-  DType from = ex_dtype(im, x), to = dtype_attribute(im, "output_dtype", ex_dtype(im, scale));
+  DType from = ex_dtype(im, x), to = attr_dtype(im, "output_dtype", ex_dtype(im, scale));
   if (small)
     x = decode_small_float(im, x, small);
   else if (!dtype_in(from, DTS_INT | DT(U16)))

@@ -3,9 +3,7 @@
 #include "onnx/express.h"
 
 static DType float_attr(Import *im, DType otherwise) {
-  if (!attr_has(im, "dtype"))
-    return otherwise;
-  DType dtype = dtype_from_onnx((int32_t)attr_int(im, "dtype", 1));
+  DType dtype = attr_dtype(im, "dtype", otherwise);
   if (!dtype_is_float(dtype))
     import_fail(im, DIAG_ATTR_VALUE, "'dtype' is not a float type that the runtime holds");
   return dtype;
@@ -65,10 +63,7 @@ void translate_random_normal_like(Import *im) { random_like(im, true); }
 void translate_bernoulli(Import *im) {
   ValueId x = in_required(im, 0);
   Shape s = shape_of(im, x);
-  DType dtype =
-      attr_has(im, "dtype") ? dtype_from_onnx((int32_t)attr_int(im, "dtype", 1)) : ex_dtype(im, x);
-  if (dtype == DTYPE_NONE)
-    import_fail(im, DIAG_ATTR_VALUE, "'dtype' is not an element type that the runtime holds");
+  DType dtype = attr_dtype(im, "dtype", ex_dtype(im, x));
   ValueId hit = ex_lt(im, random_numbers(im, OP_RAND, &s, ex_dtype(im, x)), x);
   out(im, 0, ex_cast(im, hit, dtype));
 }
@@ -79,7 +74,7 @@ void translate_multinomial(Import *im) {
   ValueId x = in_required(im, 0);
   Shape s = shape_of(im, x);
   int64_t samples = attr_int(im, "sample_size", 1);
-  DType dtype = dtype_from_onnx((int32_t)attr_int(im, "dtype", 6));
+  DType dtype = attr_dtype(im, "dtype", DTYPE_I32);
   if (s.rank != 2 || samples < 1 || (dtype != DTYPE_I32 && dtype != DTYPE_I64))
     import_fail(im, DIAG_ATTR_VALUE,
                 "Multinomial takes a matrix, a positive sample_size and an int32 or int64 dtype");

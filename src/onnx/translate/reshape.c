@@ -33,22 +33,19 @@ static void resolve_reshape(Import *im, const Shape *from, bool allow_zero, Shap
   int inferred = -1;
   for (uint32_t i = 0; i < to->rank; i++) {
     if (to->d[i] == 0 && !allow_zero) {
-      if (i >= from->rank) {
+      if (i >= from->rank)
         import_fail(im, DIAG_SHAPE_MISMATCH,
                     "entry %u of the shape is 0, but the input has only %u dimensions", i,
                     from->rank);
-        return;
-      }
       to->d[i] = from->d[i];
     } else if (to->d[i] == -1 && inferred < 0) {
       inferred = (int)i;
     } else if (sym_is_const(to->d[i]) && to->d[i] < 0) {
       import_fail(im, DIAG_SHAPE_MISMATCH, "entry %u of the shape is %lld%s", i,
                   (long long)to->d[i], to->d[i] == -1 ? " for the second time" : "");
-      return;
     }
   }
-  if (inferred >= 0)
+  if (inferred >= 0 && import_ok(im))
     to->d[inferred] = inferred_size(im, from, to, (uint32_t)inferred);
 }
 
@@ -113,11 +110,9 @@ void translate_squeeze(Import *im) {
   }
   for (uint32_t i = 0; i < from.rank; i++) {
     bool drop = axes.given ? (axes.set >> i & 1) != 0 : from.d[i] == 1;
-    if (drop && axes.given && sym_is_const(from.d[i]) && from.d[i] != 1) {
+    if (drop && axes.given && sym_is_const(from.d[i]) && from.d[i] != 1)
       import_fail(im, DIAG_SHAPE_MISMATCH, "dimension %u has %lld entries, 1 is wanted", i,
                   (long long)from.d[i]);
-      return;
-    }
     if (!drop)
       to.d[to.rank++] = from.d[i];
   }
@@ -137,11 +132,9 @@ void translate_unsqueeze(Import *im) {
     declared_view(im, x, "the list of axes");
     return;
   }
-  if (from.rank + count > MAX_RANK) {
+  if (from.rank + count > MAX_RANK)
     import_fail(im, DIAG_INPUT_RANK, "the result would have %u dimensions, the runtime allows %d",
                 from.rank + count, MAX_RANK);
-    return;
-  }
   uint32_t set = 0;
   to.rank = from.rank + count;
   for (uint32_t i = 0; i < count && import_ok(im); i++) {

@@ -342,12 +342,10 @@ static void resize(Import *im, Resize *r) {
     return;
   bool plain = r->how.coordinates != COORD_TF_CROP;
   if (!plain &&
-      (!r->roi || ex_rank(im, r->roi) != 1 || ex_dim(im, r->roi, 0) != 2 * (SymInt)r->count)) {
-    import_fail(im, DIAG_INPUT_COUNT,
-                "tf_crop_and_resize needs a region of interest with a begin "
-                "and an end for each axis");
-    return;
-  }
+      (!r->roi || ex_rank(im, r->roi) != 1 || ex_dim(im, r->roi, 0) != 2 * (SymInt)r->count))
+    import_fail(
+        im, DIAG_INPUT_COUNT,
+        "tf_crop_and_resize needs a region of interest with a begin and an end for each axis");
   if (!plain || !resize_kernel(im, r))
     resize_axes(im, r);
 }

@@ -62,11 +62,9 @@ void translate_scatter_elements(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1), updates = in_required(im, 2);
   OpId op = scatter_reduction(im);
   uint32_t axis = import_axis(im, attr_int(im, "axis", 0), ex_rank(im, x));
-  if (ex_rank(im, index) != ex_rank(im, x)) {
+  if (ex_rank(im, index) != ex_rank(im, x))
     import_fail(im, DIAG_INPUT_RANK, "the indices have rank %u, the data %u", ex_rank(im, index),
                 ex_rank(im, x));
-    return;
-  }
   index = ex_wrap_index(im, index, ex_dim(im, x, axis));
   if (op == OP_NONE || op == OP_ADD_TENSOR)
     out(im, 0,

@@ -89,11 +89,9 @@ static void run_slice(Import *im, ValueId x, const Shape *s, RunSlice r) {
     fail_first_not_known(im, 1, lists, COUNT_OF(lists));
     return;
   }
-  if (declared.rank != s->rank) {
+  if (declared.rank != s->rank)
     import_fail(im, DIAG_DIM_CONTRADICTION, "the output is declared with rank %u, not %u",
                 declared.rank, s->rank);
-    return;
-  }
   for (uint32_t i = 0; i < s->rank && import_ok(im); i++)
     if (r.steps || declared.d[i] != s->d[i])
       x = run_slice_axis(im, &r, x, i, &declared);
@@ -111,10 +109,8 @@ typedef struct SliceLists {
 static void slice_known(Import *im, ValueId x, const Shape *s, const SliceLists *l) {
   uint32_t seen = 0;
   if (l->start_count != l->end_count || (l->axes && l->axis_count != l->start_count) ||
-      (l->steps && l->step_count != l->start_count) || l->start_count > s->rank) {
+      (l->steps && l->step_count != l->start_count) || l->start_count > s->rank)
     import_fail(im, DIAG_SHAPE_MISMATCH, "starts, ends, axes and steps differ in length");
-    return;
-  }
   for (uint32_t i = 0; i < l->start_count && import_ok(im); i++) {
     uint32_t axis = import_axis(im, l->axes ? l->axes[i] : (int64_t)i, s->rank);
     SliceAxis a = {l->starts[i], l->ends[i], l->steps ? l->steps[i] : 1};
@@ -136,10 +132,8 @@ void translate_slice(Import *im) {
   SliceLists l = {0};
   if (im->opset < 10) {
     if (!attr_ints(im, "starts", &l.starts, &l.start_count) ||
-        !attr_ints(im, "ends", &l.ends, &l.end_count)) {
+        !attr_ints(im, "ends", &l.ends, &l.end_count))
       import_fail(im, DIAG_ATTR_MISSING, "Slice needs 'starts' and 'ends'");
-      return;
-    }
     attr_ints(im, "axes", &l.axes, &l.axis_count);
     slice_known(im, x, &s, &l);
     return;

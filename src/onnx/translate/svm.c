@@ -282,11 +282,9 @@ static void by_vectors(const Svm *s, ValueId x) {
 static void by_rows(const Svm *s, ValueId x) {
   Import *im = s->im;
   uint32_t classes = s->classes.count;
-  if (s->coefficient_count != s->features * classes) {
+  if (s->coefficient_count != s->features * classes)
     import_fail(im, DIAG_ATTR_VALUE, "there are %u coefficients for %lld features of %u classes",
                 s->coefficient_count, (long long)s->features, classes);
-    return;
-  }
   ValueId scores = weighted(im, x, s->coefficients, classes, s->features, s->rho, true);
   ValueId best = ex_argmax(im, scores, 1, false);
   bool positive = true;
@@ -344,10 +342,8 @@ void translate_svm_classifier(Import *im) {
   if (!classes_read(im, "classlabels_ints", "classlabels_strings", &s.classes) ||
       !read_common(&s, x))
     return;
-  if (s.classes.count > CLASSES_MAX) {
+  if (s.classes.count > CLASSES_MAX)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "there are %u classes", s.classes.count);
-    return;
-  }
   (void)attr_ints(im, "vectors_per_class", &s.per_class, &listed);
   count_vectors(&s, listed);
   uint64_t pairs = (uint64_t)s.classes.count * (s.classes.count - 1) / 2;

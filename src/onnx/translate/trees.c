@@ -130,12 +130,10 @@ static void two_classes(const Classifier *c, ValueId sums) {
   Import *im = c->im;
   bool unsure = c->voted[1] == VOTED_SOMETIMES ||
                 (c->t.base_count && c->voted[0] == VOTED_SOMETIMES && c->voted[1] == VOTED_ALWAYS);
-  if (unsure || c->t.base_count > 2 || !c->t.vote_count) {
+  if (unsure || c->t.base_count > 2 || !c->t.vote_count)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "two classes, and some samples get votes for both and some do not: ONNX Runtime "
                 "scores them in different ways");
-    return;
-  }
   bool positive = true, single, one_kind = c->voted[0] == VOTED_NEVER || c->voted[1] == VOTED_NEVER;
   for (uint32_t i = 0; i < c->t.vote_count; i++)
     positive &= c->t.votes[i].weight >= 0;
@@ -153,13 +151,9 @@ static void two_classes(const Classifier *c, ValueId sums) {
 /* One class: the label says whether its score is positive. */
 static void one_class(const Classifier *c, ValueId score) {
   Import *im = c->im;
-  if (c->classes.labels || c->t.base_count > 1) {
+  if (c->classes.labels || c->t.base_count > 1)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
-                "a single class with a string as label, or with %u "
-                "base values",
-                c->t.base_count);
-    return;
-  }
+                "a single class with a string as label, or with %u base values", c->t.base_count);
   score = c->t.base_count ? plus_base(c, score, 0) : score;
   ValueId yes = EX_VIEW(im, ex_with(im, OP_GT_TENSOR, score, 0), ex_dim(im, score, 0));
   out(im, 0, ex_cast(im, yes, DTYPE_I64));
@@ -169,11 +163,9 @@ static void one_class(const Classifier *c, ValueId score) {
 /* Classes without a vote do not win, unless there are base values. */
 static void many_classes(const Classifier *c, ValueId sums, ValueId voted) {
   Import *im = c->im;
-  if (c->t.base_count && c->t.base_count != c->t.results) {
+  if (c->t.base_count && c->t.base_count != c->t.results)
     import_fail(im, DIAG_ATTR_VALUE, "there are %u base values for %u classes", c->t.base_count,
                 c->t.results);
-    return;
-  }
   ValueId scores = sums;
   if (c->t.base_count)
     scores = sums = ex_add(im, sums, base_row(im, &c->t, ex_dtype(im, sums)));

@@ -77,7 +77,6 @@ void translate_unique(Import *im) {
   Unique u = {.n = s.d[axis], .m = 1};
   if (sym_lower(&im->g->syms, all) < 1 || sym_upper(&im->g->syms, u.n) > UNIQUE_MAX) {
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "Unique takes 1 to %d entries", UNIQUE_MAX);
-    return;
   }
   for (uint32_t i = 0; i < s.rank; i++)
     u.m = i == axis ? u.m : sym_mul(&im->g->syms, u.m, s.d[i]);
