@@ -93,8 +93,12 @@ void translate_shrink(Import *im) {
   out(im, 0, ex_cast(im, all, dtype));
 }
 
+/* Before opset 7 a slope of one dim is per channel (dim 1), not of the last dim. */
 void translate_prelu(Import *im) {
   ValueId x = in_required(im, 0), slope = in_required(im, 1);
+  uint32_t rank = ex_rank(im, x);
+  if (im->opset < 7 && rank > 2 && ex_rank(im, slope) == 1 && ex_dim(im, slope, 0) != 1)
+    slope = ex_along_axis(im, slope, 0, rank - 1);
   out(im, 0, ex_binary(im, OP_PRELU, x, slope));
 }
 

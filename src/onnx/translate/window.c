@@ -5,37 +5,21 @@
 
 static const double two_pi = 6.283185307179586476925;
 
-static bool output_type(Import *im, DType *dtype) {
-  *dtype = dtype_from_onnx((int32_t)attr_int(im, "output_datatype", 1));
-  if (*dtype == DTYPE_NONE)
-    import_fail(im, DIAG_ATTR_VALUE, "'output_datatype' is not a type that the runtime holds");
-  return import_ok(im);
-}
-
 /* a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N); N is the size, less 1 when not periodic. The length
  * comes from a constant or from the declared output. */
 static void window(Import *im, double a0, double a1, double a2) {
-  const SymInt *size;
-  uint32_t count;
   Shape s = {1, {0}};
-  DType dtype;
+  DType dtype = attr_dtype(im, "output_datatype", DTYPE_F32);
   bool periodic = attr_flag(im, "periodic", true);
-  if (!output_type(im, &dtype))
-    return;
-  if (in_ints(im, 0, &size, &count) && count == 1)
-    s.d[0] = size[0];
-  else if (import_ok(im) && (!out_declared_dims(im, 0, s.d, &s.rank) || s.rank != 1))
+  if (!one_int(im, in(im, 0), &s.d[0]) && (!out_declared_dims(im, 0, s.d, &s.rank) || s.rank != 1))
     fail_not_known(im, 0, "the size of the window");
   ValueId n = ex_cast(im, ex_arange(im, s.d[0]), DTYPE_F64);
   ValueId length = ex_size(im, periodic ? s.d[0] : sym_sub(&im->g->syms, s.d[0], 1));
   length = ex_cast(im, length, DTYPE_F64);
   ValueId angle = ex_div(im, ex_times(im, n, two_pi), length);
-  ValueId y = ex_times(im, ex_unary(im, OP_COS, angle), -a1);
-  y = ex_plus(im, y, a0);
-  if (a2 != 0) {
-    ValueId twice = ex_unary(im, OP_COS, ex_times(im, angle, 2));
-    y = ex_add(im, y, ex_times(im, twice, a2));
-  }
+  ValueId y = ex_plus(im, ex_times(im, ex_unary(im, OP_COS, angle), -a1), a0);
+  if (a2 != 0)
+    y = ex_add(im, y, ex_times(im, ex_unary(im, OP_COS, ex_times(im, angle, 2)), a2));
   out(im, 0, ex_cast(im, y, dtype));
 }
 
@@ -47,9 +31,7 @@ void translate_blackman_window(Import *im) { window(im, 0.42, 0.5, 0.08); }
 
 /* Input i as a 0-d f64 tensor. */
 static ValueId number(Import *im, uint32_t i) {
-  Shape scalar = {0};
-  ValueId v = ex_view_as(im, in_required(im, i), &scalar);
-  return ex_cast(im, v, DTYPE_F64);
+  return ex_cast(im, ex_scalar(im, in_required(im, i)), DTYPE_F64);
 }
 
 /* 2595 log10(1 + f / 700) */
@@ -92,15 +74,12 @@ static ValueId triangles(Import *im, ValueId edges, const Shape *s) {
 
 /* [length / 2 + 1, bins]; sizes from constants or from the declared output. */
 void translate_mel_weight_matrix(Import *im) {
-  const int64_t *bins, *length;
-  uint32_t a, b;
+  int64_t bins, length;
   Shape s = {2, {0}};
-  DType dtype;
-  if (!output_type(im, &dtype))
-    return;
-  if (in_consts(im, 0, &bins, &a) && in_consts(im, 1, &length, &b) && a == 1 && b == 1)
-    s = (Shape){2, {length[0] / 2 + 1, bins[0]}};
-  else if (import_ok(im) && (!out_declared_dims(im, 0, s.d, &s.rank) || s.rank != 2))
+  DType dtype = attr_dtype(im, "output_datatype", DTYPE_F32);
+  if (one_const(im, in(im, 0), &bins) && one_const(im, in(im, 1), &length))
+    s = (Shape){2, {length / 2 + 1, bins}};
+  else if (!out_declared_dims(im, 0, s.d, &s.rank) || s.rank != 2)
     fail_not_known(im, 0, "the number of mel bins");
   ValueId y = triangles(im, mel_edges(im, s.d[1]), &s);
   out(im, 0, ex_cast(im, y, dtype));
