@@ -212,6 +212,17 @@ ValueId ex_view_as(Import *im, ValueId v, const Shape *shape) {
 
 ValueId ex_scalar(Import *im, ValueId x) { return ex_view(im, x, NULL, 0); }
 
+ValueId ex_flat(Import *im, ValueId x) {
+  Shape s = shape_of(im, x);
+  return EX_VIEW(im, x, shape_product(im, s.d, s.rank));
+}
+
+ValueId ex_rows(Import *im, ValueId x, uint32_t axis) {
+  Shape s = shape_of(im, x);
+  uint32_t at = axis < s.rank ? axis : s.rank;
+  return EX_VIEW(im, x, shape_product(im, s.d, at), shape_product(im, s.d + at, s.rank - at));
+}
+
 /* Name i of a node; "" without one. */
 static const char *name_at(char *const *names, size_t count, uint32_t i) {
   return i < count && names[i] ? names[i] : "";

@@ -95,6 +95,9 @@ DType ex_dtype(const Import *im, ValueId x); /* DTYPE_F32 after a failure */
 ValueId ex_view(Import *im, ValueId x, const SymInt *dims, uint32_t rank);
 ValueId ex_view_as(Import *im, ValueId x, const Shape *shape);
 ValueId ex_scalar(Import *im, ValueId x); /* a tensor of one element as a 0-d one */
+ValueId ex_flat(Import *im, ValueId x);   /* as a vector */
+/* As a matrix of the dims before axis and those from it on. */
+ValueId ex_rows(Import *im, ValueId x, uint32_t axis);
 #define EX_VIEW(im, x, ...)                                                                        \
   ex_view((im), (x), (SymInt[]){__VA_ARGS__},                                                      \
           (uint32_t)(sizeof((SymInt[]){__VA_ARGS__}) / sizeof(SymInt)))

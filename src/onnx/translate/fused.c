@@ -184,9 +184,7 @@ void translate_bias_softmax(Import *im) {
   if (ex_rank(im, bias) != rank)
     import_fail(im, DIAG_INPUT_RANK, "data has rank %u, bias %u", rank, ex_rank(im, bias));
   Shape s = shape_of(im, x);
-  ValueId sum = ex_add(im, x, bias);
-  ValueId rows =
-      EX_VIEW(im, sum, shape_product(im, s.d, axis), shape_product(im, s.d + axis, rank - axis));
+  ValueId rows = ex_rows(im, ex_add(im, x, bias), axis);
   out(im, 0, ex_view_as(im, ex_softmax(im, rows, 1), &s));
 }
 

@@ -55,17 +55,14 @@ void translate_gather(Import *im) {
     return;
   Shape to = gathered_shape(im, x, axis, index);
   const int64_t *values;
-  if (sym_is_const(ex_dim(im, x, axis)) && in_consts(im, 1, &values, &count)) {
-    ValueId y = gather_known(im, x, axis, values, count, index_rank == 0);
-    out(im, 0, ex_view_as(im, y, &to));
-    return;
-  }
-  if (index_rank == 0 && in_consts(im, 1, &values, &count)) {
-    out(im, 0, ex_pick(im, x, axis, values[0]));
-    return;
-  }
-  Shape at = shape_of(im, index), flat = {1, {shape_product(im, at.d, at.rank)}};
-  ValueId y = index_axis(im, x, axis, ex_view_as(im, index, &flat));
+  bool known = in_consts(im, 1, &values, &count);
+  ValueId y;
+  if (known && sym_is_const(ex_dim(im, x, axis)))
+    y = gather_known(im, x, axis, values, count, index_rank == 0);
+  else if (known && index_rank == 0)
+    y = ex_pick(im, x, axis, values[0]);
+  else
+    y = index_axis(im, x, axis, ex_flat(im, index));
   out(im, 0, ex_view_as(im, y, &to));
 }
 
@@ -107,15 +104,10 @@ void translate_gather_nd(Import *im) {
 void translate_compress(Import *im) {
   ValueId x = in_required(im, 0), condition = in_required(im, 1);
   bool flat = !attr_has(im, "axis");
-  Shape s = shape_of(im, x);
-  uint32_t axis = flat ? 0 : import_axis(im, attr_int(im, "axis", 0), s.rank);
-  if (flat) {
-    Shape all = {1, {shape_product(im, s.d, s.rank)}};
-    x = ex_view_as(im, x, &all);
-  }
+  uint32_t axis = flat ? 0 : import_axis(im, attr_int(im, "axis", 0), ex_rank(im, x));
+  x = flat ? ex_flat(im, x) : x;
   ValueId rows = found_rows(im, condition);
-  Shape index = {1, {ex_dim(im, rows, 0)}};
-  out(im, 0, ex_index_select(im, x, axis, ex_view_as(im, rows, &index)));
+  out(im, 0, ex_index_select(im, x, axis, EX_VIEW(im, rows, ex_dim(im, rows, 0))));
 }
 
 /* --- ReverseSequence --- */

@@ -150,8 +150,8 @@ static void look_up(const Encoder *e, const uint32_t *rows, uint32_t count, Valu
   ValueId table = e->values.strings ? string_constant(e, rows, count, &labels)
                   : e->values.real  ? real_constant(e, rows, count)
                                     : whole_constant(e, rows, count);
-  Shape shape = shape_of(im, at), flat = {1, {shape_product(im, shape.d, shape.rank)}};
-  ValueId y = ex_view_as(im, ex_index_select(im, table, 0, ex_view_as(im, at, &flat)), &shape);
+  Shape shape = shape_of(im, at);
+  ValueId y = ex_view_as(im, ex_index_select(im, table, 0, ex_flat(im, at)), &shape);
   if (labels)
     out_labels(im, 0, y, labels);
   else

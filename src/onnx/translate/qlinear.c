@@ -44,13 +44,9 @@ void translate_qlinear_softmax(Import *im) {
   ValueId x = real_in(im, 0);
   Shape s = shape_of(im, x);
   uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank);
-  if (attr_int_required(im, "opset") >= 13) {
-    out_quantized(im, ex_softmax(im, x, axis), 3, 0);
-    return;
-  }
-  ValueId rows =
-      EX_VIEW(im, x, shape_product(im, s.d, axis), shape_product(im, s.d + axis, s.rank - axis));
-  out_quantized(im, ex_view_as(im, ex_softmax(im, rows, 1), &s), 3, 0);
+  bool one_axis = attr_int_required(im, "opset") >= 13;
+  ValueId y = one_axis ? ex_softmax(im, x, axis) : ex_softmax(im, ex_rows(im, x, axis), 1);
+  out_quantized(im, ex_view_as(im, y, &s), 3, 0);
 }
 
 void translate_qlinear_concat(Import *im) {

@@ -74,18 +74,10 @@ void translate_reshape(Import *im) {
 /* Everything before axis is one dim, everything from it on the other. */
 void translate_flatten(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape from = shape_of(im, x);
+  uint32_t rank = ex_rank(im, x);
   int64_t axis = attr_int(im, "axis", 1);
-  if (axis < 0)
-    axis += from.rank;
-  if (axis < 0 || axis > from.rank) {
-    import_fail(im, DIAG_AXIS_RANGE, "axis %lld is outside a tensor of rank %u", (long long)axis,
-                from.rank);
-    return;
-  }
-  uint32_t at = (uint32_t)axis;
-  Shape to = {2, {shape_product(im, from.d, at), shape_product(im, from.d + at, from.rank - at)}};
-  out(im, 0, ex_view_as(im, x, &to));
+  axis = axis == rank ? axis : import_axis(im, axis, rank); /* the rank is allowed */
+  out(im, 0, ex_rows(im, x, (uint32_t)axis));
 }
 
 /* --- Squeeze, Unsqueeze --- */

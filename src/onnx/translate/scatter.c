@@ -88,18 +88,15 @@ static ValueId put(Import *im, ValueId x, ValueId indices, uint32_t tuple, Value
 static ValueId put_sorted(Import *im, ValueId x, ValueId indices, uint32_t tuple, ValueId updates,
                           const Shape *tuples, OpId op) {
   Shape s = shape_of(im, x), row = {1, {tuples->d[0]}};
-  Shape table = {2,
-                 {shape_product(im, s.d, tuple), shape_product(im, s.d + tuple, s.rank - tuple)}},
-        rows = {2, {tuples->d[0], table.d[1]}};
+  Shape rows = {2, {tuples->d[0], shape_product(im, s.d + tuple, s.rank - tuple)}};
   ValueId number = 0;
   for (uint32_t k = 0; k < tuple && import_ok(im); k++) {
     ValueId at = ex_wrap_index(im, ex_component(im, indices, k), s.d[k]);
     number = number ? ex_add(im, ex_mul(im, number, ex_size(im, s.d[k])), at) : at;
   }
   number = ex_along_axis(im, ex_view_as(im, number, &row), 0, 2);
-  ValueId y =
-      scatter_sorted(im, ex_view_as(im, x, &table), 0, ex_expand(im, number, rows.d, rows.rank),
-                     ex_view_as(im, updates, &rows), op);
+  ValueId y = scatter_sorted(im, ex_rows(im, x, tuple), 0, ex_expand(im, number, rows.d, rows.rank),
+                             ex_view_as(im, updates, &rows), op);
   return ex_view_as(im, y, &s);
 }
 

@@ -29,14 +29,13 @@ void translate_arg_min(Import *im) { translate_arg(im, OP_ARGMIN); }
  * on. */
 void translate_hardmax(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x), rows = s;
+  Shape s = shape_of(im, x);
   uint32_t axis = import_axis(im, attr_int(im, "axis", im->opset < 13 ? 1 : -1), s.rank);
-  if (im->opset < 13) {
-    rows = (Shape){2, {shape_product(im, s.d, axis), shape_product(im, s.d + axis, s.rank - axis)}};
-    axis = 1;
-  }
-  ValueId y = ex_view_as(im, x, &rows), at = arg_extreme(im, OP_ARGMAX, y, axis, true, false);
-  ValueId hit = ex_eq(im, ex_along_axis(im, ex_arange(im, rows.d[axis]), axis, rows.rank), at);
+  ValueId y = im->opset < 13 ? ex_rows(im, x, axis) : x;
+  axis = im->opset < 13 ? 1 : axis;
+  ValueId at = arg_extreme(im, OP_ARGMAX, y, axis, true, false),
+          hit = ex_eq(
+              im, ex_along_axis(im, ex_arange(im, ex_dim(im, y, axis)), axis, ex_rank(im, y)), at);
   out(im, 0, ex_view_as(im, ex_cast(im, hit, ex_dtype(im, x)), &s));
 }
 
