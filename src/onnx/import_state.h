@@ -129,7 +129,7 @@ Status import_inputs(Import *im, const Onnx__GraphProto *graph);
 Status import_initializers(Import *im, const Onnx__GraphProto *graph);
 Status import_outputs(Import *im, const Onnx__GraphProto *graph);
 void import_declare(Import *im, Onnx__ValueInfoProto *const *infos, size_t count);
-const Onnx__TypeProto__Tensor *import_tensor_type(const Onnx__ValueInfoProto *info);
+
 /* Dims of an input without a --dim flag get these sizes. */
 void import_bind_dims(Import *im, const Onnx__ValueInfoProto *info, const int64_t *dims,
                       uint32_t rank);
