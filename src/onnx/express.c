@@ -1,9 +1,21 @@
 /* Short forms of the builder; see express.h. */
 #include "onnx/express.h"
 
+#include <math.h>
+
 #include "onnx/data_sizes.h"
 
 #include "onnx/import_state.h"
+
+double int_least(DType dtype) {
+  return dtype_is_unsigned(dtype) ? 0 : -ldexp(1, 8 * (int)dtype_size(dtype) - 1);
+}
+
+double int_most(DType dtype) {
+  return ldexp(1, 8 * (int)dtype_size(dtype) - !dtype_is_unsigned(dtype)) - 1;
+}
+
+ArgIn zero_arg(DType dtype) { return dtype_is_float(dtype) ? A_FLOAT(0) : A_INT(0); }
 
 ValueId ex_unary(Import *im, OpId op, ValueId x) { return build(&im->b, op, A_VAL(x)); }
 
@@ -67,6 +79,12 @@ ValueId ex_sum(Import *im, ValueId x, int64_t axis, bool keep) {
 
 ValueId ex_argmax(Import *im, ValueId x, int64_t axis, bool keep) {
   return build(&im->b, OP_ARGMAX, A_VAL(x), A_INT(axis), A_BOOL(keep));
+}
+
+ValueId ex_swish(Import *im, ValueId x, double alpha) {
+  if (alpha == 1)
+    return ex_unary(im, OP_SILU, x);
+  return ex_mul(im, x, ex_unary(im, OP_SIGMOID, ex_times(im, x, alpha)));
 }
 
 ValueId ex_softmax(Import *im, ValueId x, int64_t axis) {

@@ -61,7 +61,13 @@ ValueId ex_reduce(Import *im, OpId op, ValueId x, const int64_t *axes, uint32_t 
 ValueId ex_reduce_one(Import *im, OpId op, ValueId x, int64_t axis, bool keep);
 ValueId ex_sum(Import *im, ValueId x, int64_t axis, bool keep);
 ValueId ex_argmax(Import *im, ValueId x, int64_t axis, bool keep);
+ValueId ex_swish(Import *im, ValueId x, double alpha); /* x * sigmoid(alpha * x) */
 ValueId ex_softmax(Import *im, ValueId x, int64_t axis);
+/* The least and the greatest number of an integer type. */
+double int_least(DType dtype);
+double int_most(DType dtype);
+/* 0 as a number of that type. */
+ArgIn zero_arg(DType dtype);
 /* The kernel has no f64: that is made of other ops. */
 ValueId ex_log_softmax(Import *im, ValueId x, int64_t axis);
 

@@ -80,6 +80,8 @@ bool in_doubles(Import *im, uint32_t i, const double **values, uint32_t *count);
 /* As in_consts of any value. */
 bool value_consts(Import *im, ValueId v, const int64_t **values, uint32_t *count);
 bool value_doubles(Import *im, ValueId v, const double **values, uint32_t *count);
+/* Whether the value is a constant of one or more zeros. */
+bool all_zero(Import *im, ValueId v);
 /* Likewise the only element of a value; false, and nothing is set, when it has another number of
  * them. */
 bool one_whole(Import *im, ValueId v, SymInt *number);

@@ -136,6 +136,15 @@ bool in_doubles(Import *im, uint32_t i, const double **values, uint32_t *count) 
   return value_doubles(im, in(im, i), values, count);
 }
 
+bool all_zero(Import *im, ValueId v) {
+  const double *values;
+  uint32_t count;
+  bool zero = value_doubles(im, v, &values, &count) && count;
+  for (uint32_t i = 0; i < count && zero; i++)
+    zero = values[i] == 0;
+  return zero;
+}
+
 bool one_whole(Import *im, ValueId v, SymInt *number) {
   const SymInt *values;
   uint32_t count;

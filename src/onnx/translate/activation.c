@@ -63,17 +63,8 @@ void translate_gelu(Import *im) {
   out(im, 0, build(&im->b, OP_GELU, A_VAL(x), A_STR(tanh_form ? "tanh" : "none")));
 }
 
-/* x * sigmoid(alpha * x) */
 void translate_swish(Import *im) {
-  ValueId x = in_required(im, 0);
-  double alpha = attr_float(im, "alpha", 1);
-  if (alpha == 1) {
-    out(im, 0, ex_unary(im, OP_SILU, x));
-    return;
-  }
-  ValueId scaled = ex_mul(im, x, ex_number(im, x, alpha));
-  ValueId gate = ex_unary(im, OP_SIGMOID, scaled);
-  out(im, 0, ex_mul(im, x, gate));
+  out(im, 0, ex_swish(im, in_required(im, 0), attr_float(im, "alpha", 1)));
 }
 
 /* y = x + bias for x < -lambd, x - bias for x > lambd, else 0. */

@@ -2,6 +2,7 @@
  * image by arithmetic on its position; places outside (padding) go to one spare element. Block
  * shapes may arrive at run time: then the arithmetic runs in the graph. */
 #include "onnx/express.h"
+#include "onnx/translate/spatial.h"
 
 typedef struct Columns {
   uint32_t dims;
@@ -9,21 +10,6 @@ typedef struct Columns {
   ValueId block[MAX_RANK]; /* 0-d i64 */
   int64_t stride[MAX_RANK], dilation[MAX_RANK], begin[MAX_RANK], end[MAX_RANK];
 } Columns;
-
-static bool read_list(Import *im, const char *name, uint32_t wanted, int64_t otherwise,
-                      int64_t *list) {
-  const int64_t *values;
-  uint32_t count;
-  bool given = attr_ints(im, name, &values, &count);
-  if (given && count != wanted)
-    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u entries, %u are wanted", name, count, wanted);
-  for (uint32_t i = 0; i < wanted && import_ok(im); i++) {
-    list[i] = given ? values[i] : otherwise;
-    if (list[i] < otherwise || list[i] > INT32_MAX)
-      import_fail(im, DIAG_ATTR_VALUE, "'%s' holds %lld", name, (long long)list[i]);
-  }
-  return import_ok(im);
-}
 
 /* Blocks that fit on a dim: (image + pads - dilation * (block - 1) - 1) / stride + 1. */
 static ValueId block_count(Import *im, const Columns *c, uint32_t d) {
@@ -96,9 +82,9 @@ static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
   if (in_ints(im, 2, &block, &block_count_known))
     *block_elements = shape_product(im, block, block_count_known);
   int64_t pads[2 * MAX_RANK];
-  if (!import_ok(im) || !read_list(im, "strides", c->dims, 1, c->stride) ||
-      !read_list(im, "dilations", c->dims, 1, c->dilation) ||
-      !read_list(im, "pads", 2 * c->dims, 0, pads))
+  if (!import_ok(im) || !attr_list(im, "strides", c->dims, 1, 1, c->stride) ||
+      !attr_list(im, "dilations", c->dims, 1, 1, c->dilation) ||
+      !attr_list(im, "pads", 2 * c->dims, 0, 0, pads))
     return false;
   memcpy(c->begin, pads, c->dims * sizeof *pads);
   memcpy(c->end, pads + c->dims, c->dims * sizeof *pads);

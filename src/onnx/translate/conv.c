@@ -2,10 +2,6 @@
 #include "onnx/express.h"
 #include "onnx/translate/spatial.h"
 
-static ArgIn zero_of(const Import *im, ValueId x) {
-  return dtype_is_float(ex_dtype(im, x)) ? A_FLOAT(0) : A_INT(0);
-}
-
 ValueId window_convolution(Import *im, ValueId x, ValueId weight, ValueId bias) {
   Window w;
   if (ex_rank(im, weight) != ex_rank(im, x))
@@ -15,7 +11,7 @@ ValueId window_convolution(Import *im, ValueId x, ValueId weight, ValueId bias) 
   if (!window_read(im, x, vt(im, weight)->dims + 2, &w))
     return 0;
   if (!window_symmetric(&w))
-    x = window_pad(im, x, &w, zero_of(im, x));
+    x = window_pad(im, x, &w, zero_arg(ex_dtype(im, x)));
   int64_t none[SPATIAL_MAX] = {0};
   return build(&im->b, OP_CONVOLUTION, A_VAL(x), A_VAL(weight), A_OPT(bias), W_ARG(w.stride, &w),
                W_ARG(w.begin, &w), W_ARG(w.dilation, &w), A_BOOL(false), W_ARG(none, &w),

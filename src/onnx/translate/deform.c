@@ -148,11 +148,8 @@ void translate_max_unpool(Import *im) {
   if (!import_ok(im) || !unpooled_dims(im, x, dims, &total))
     return;
   uint32_t rank = ex_rank(im, x), count = 2 * (rank - 2);
-  SymInt own = 1;
-  for (uint32_t i = 0; i < rank; i++)
-    own = sym_mul(&im->g->syms, own, ex_dim(im, x, i));
   ValueId zeros = ex_full(im, ex_dtype(im, x), &total, 1, 0);
-  ValueId places = EX_VIEW(im, ex_cast(im, index, DTYPE_I64), own), values = EX_VIEW(im, x, own);
+  ValueId places = ex_flat(im, ex_cast(im, index, DTYPE_I64)), values = ex_flat(im, x);
   ValueId flat = ex_scatter(im, zeros, 0, places, values);
   ValueId y = ex_view(im, flat, dims, rank);
   if (in(im, 2)) {

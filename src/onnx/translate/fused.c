@@ -11,18 +11,19 @@
 
 static const struct {
   const char *name;
+  OpId op;              /* all of it, or OP_NONE */
   double parameters[2]; /* when none are given */
 } activations[] = {
-    {"Relu", {0, 0}},
-    {"Tanh", {0, 0}},
-    {"Sigmoid", {0, 0}},
-    {"Softplus", {0, 0}},
-    {"LeakyRelu", {(double)0.01f, 0}},
-    {"Clip", {-(double)FLT_MAX, (double)FLT_MAX}},
-    {"HardSigmoid", {(double)0.2f, 0.5}},
-    {"ThresholdedRelu", {1, 0}},
-    {"Elu", {1, 1}},
-    {"Selu", {(double)1.67326319217681884765625f, (double)1.05070102214813232421875f}},
+    {"Relu", OP_RELU, {0, 0}},
+    {"Tanh", OP_TANH, {0, 0}},
+    {"Sigmoid", OP_SIGMOID, {0, 0}},
+    {"Softplus", OP_SOFTPLUS, {0, 0}},
+    {"LeakyRelu", OP_NONE, {(double)0.01f, 0}},
+    {"Clip", OP_NONE, {-(double)FLT_MAX, (double)FLT_MAX}},
+    {"HardSigmoid", OP_NONE, {(double)0.2f, 0.5}},
+    {"ThresholdedRelu", OP_NONE, {1, 0}},
+    {"Elu", OP_NONE, {1, 1}},
+    {"Selu", OP_NONE, {(double)1.67326319217681884765625f, (double)1.05070102214813232421875f}},
 };
 
 static ValueId with_parameters(Import *im, ValueId x, StrView name, double a, double b) {
@@ -47,14 +48,8 @@ static ValueId activate(Import *im, ValueId x, const double *given, uint32_t cou
   if (i == COUNT_OF(activations))
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "the activation '" SV_FMT "' is not supported",
                        SV_ARG(name));
-  if (i == 0)
-    return ex_unary(im, OP_RELU, x);
-  if (i == 1)
-    return ex_unary(im, OP_TANH, x);
-  if (i == 2)
-    return ex_unary(im, OP_SIGMOID, x);
-  if (i == 3)
-    return ex_unary(im, OP_SOFTPLUS, x);
+  if (activations[i].op != OP_NONE)
+    return ex_unary(im, activations[i].op, x);
   double p[2] = {activations[i].parameters[0], activations[i].parameters[1]};
   for (uint32_t k = 0; k < count && k < 2; k++)
     p[k] = given[k];

@@ -16,10 +16,6 @@ typedef struct Grid {
   bool corners;
 } Grid;
 
-static ValueId plus(Import *im, ValueId a, double number) { return ex_plus(im, a, number); }
-
-static ValueId times(Import *im, ValueId a, double number) { return ex_times(im, a, number); }
-
 /* A size plus a number, as a 0-d tensor of this type. */
 static ValueId size_as(Import *im, SymInt size, int64_t more, DType dtype) {
   ValueId v = ex_size(im, sym_add(&im->g->syms, size, more));
@@ -30,10 +26,10 @@ static ValueId size_as(Import *im, SymInt size, int64_t more, DType dtype) {
 
 /* Coordinate reflected at low and low + span until it is inside. */
 static ValueId reflect(Import *im, ValueId at, double low, ValueId span) {
-  ValueId twice = times(im, span, 2), off = ex_unary(im, OP_ABS, plus(im, at, -low));
+  ValueId twice = ex_times(im, span, 2), off = ex_unary(im, OP_ABS, ex_plus(im, at, -low));
   ValueId rounds = ex_unary(im, OP_FLOOR, ex_div(im, off, twice));
   off = ex_sub(im, off, ex_mul(im, rounds, twice));
-  return plus(im, ex_min(im, off, ex_sub(im, twice, off)), low);
+  return ex_plus(im, ex_min(im, off, ex_sub(im, twice, off)), low);
 }
 
 /* Positions of one spatial dim in elements, [N, points]; component 0 of the grid is the last dim.
@@ -44,11 +40,11 @@ static ValueId positions(Import *im, const Grid *g, uint32_t dim) {
   uint32_t last = g->points.rank - 1;
   Shape flat = {2, {g->points.d[0], shape_product(im, g->points.d + 1, last - 1)}};
   ValueId c = ex_pick(im, g->grid, last, (int64_t)g->dims - 1 - dim);
-  c = plus(im, ex_view_as(im, c, &flat), 1);
+  c = ex_plus(im, ex_view_as(im, c, &flat), 1);
   if (g->corners)
-    c = ex_mul(im, times(im, c, 0.5), size_as(im, size, -1, dtype));
+    c = ex_mul(im, ex_times(im, c, 0.5), size_as(im, size, -1, dtype));
   else
-    c = times(im, plus(im, ex_mul(im, c, size_as(im, size, 0, dtype)), -1), 0.5);
+    c = ex_times(im, ex_plus(im, ex_mul(im, c, size_as(im, size, 0, dtype)), -1), 0.5);
   if (g->padding == GRID_REFLECTION)
     c = g->corners ? reflect(im, c, 0, size_as(im, size, -1, dtype))
                    : reflect(im, c, -0.5, size_as(im, size, 0, dtype));
@@ -107,9 +103,9 @@ static void sample_volume(Import *im, const Grid *g) {
     Neighbour n = {0};
     for (uint32_t d = 0; d < g->dims; d++) {
       bool high = corner >> d & 1;
-      ValueId here = high ? plus(im, base[d], 1) : base[d];
+      ValueId here = high ? ex_plus(im, base[d], 1) : base[d];
       ValueId distance = nearest ? 0 : ex_unary(im, OP_ABS, ex_sub(im, at[d], here));
-      add_dim(im, g, d, here, nearest ? 0 : plus(im, times(im, distance, -1), 1), &n);
+      add_dim(im, g, d, here, nearest ? 0 : ex_plus(im, ex_times(im, distance, -1), 1), &n);
     }
     ValueId part = take(im, g, &n);
     y = y ? ex_add(im, y, part) : part;
@@ -161,8 +157,8 @@ static ValueId cell_positions(Import *im, SymInt size, bool corners) {
     return build_const(&im->b, DTYPE_F64, 1, (int64_t[]){1}, &(double){corners ? -1 : 0});
   at = ex_cast(im, at, DTYPE_F64);
   if (corners)
-    return plus(im, ex_div(im, times(im, at, 2), plus(im, n, -1)), -1);
-  return plus(im, ex_div(im, plus(im, times(im, at, 2), 1), n), -1);
+    return ex_plus(im, ex_div(im, ex_times(im, at, 2), ex_plus(im, n, -1)), -1);
+  return ex_plus(im, ex_div(im, ex_plus(im, ex_times(im, at, 2), 1), n), -1);
 }
 
 /* theta [N, dims, dims + 1] times the homogeneous coordinates of every cell of the output. */

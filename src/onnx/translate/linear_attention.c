@@ -164,10 +164,7 @@ void translate_causal_conv_with_state(Import *im) {
 
 void translate_swiglu(Import *im) {
   ValueId gate = in_required(im, 0), linear = in_required(im, 1);
-  double alpha = attr_float(im, "alpha", 1);
-  ValueId open = ex_unary(im, OP_SIGMOID, ex_times(im, gate, alpha));
-  ValueId swish = alpha == 1 ? ex_unary(im, OP_SILU, gate) : ex_mul(im, gate, open);
-  out(im, 0, ex_mul(im, swish, linear));
+  out(im, 0, ex_mul(im, ex_swish(im, gate, attr_float(im, "alpha", 1)), linear));
 }
 
 /* --- FlexAttention --- */

@@ -67,13 +67,12 @@ typedef struct Loop {
 
 /* The number of iterations as a number, a size, or a scalar of the running program. */
 static void read_trip(Import *im, Loop *loop) {
-  const SymInt *values;
-  uint32_t count;
+  SymInt steps;
   ValueId trip = in(im, 0);
   if (!trip || !import_ok(im))
     return;
-  if (in_ints(im, 0, &values, &count) && count == 1) {
-    SymInt steps = sym_is_const(values[0]) ? max_i64(values[0], 0) : values[0];
+  if (one_int(im, trip, &steps)) {
+    steps = sym_is_const(steps) ? max_i64(steps, 0) : steps;
     loop->trip = A_INT(steps);
     loop->most = sym_is_const(steps) ? steps : -1;
     return;

@@ -20,14 +20,9 @@ static Loss read_labels(Import *im, ValueId scores) {
     loss.labels = ex_where(im, ignored, ex_number(im, loss.labels, 0), loss.labels);
   }
   if (classes && import_ok(im)) {
-    const Type *t = vt(im, loss.labels);
-    SymInt dims[MAX_RANK], all = 1;
-    uint32_t rank = t->rank;
-    for (uint32_t i = 0; i < rank; i++)
-      all = sym_mul(&im->g->syms, all, dims[i] = t->dims[i]);
-    ValueId flat = EX_VIEW(im, loss.labels, all);
-    ValueId rows = ex_index_select(im, classes, 0, flat);
-    loss.weights = ex_view(im, rows, dims, rank);
+    Shape s = shape_of(im, loss.labels);
+    ValueId rows = ex_index_select(im, classes, 0, ex_flat(im, loss.labels));
+    loss.weights = ex_view_as(im, rows, &s);
   }
   if (ignored && import_ok(im))
     loss.weights = ex_where(im, ignored, ex_number(im, scores, 0),
@@ -48,7 +43,8 @@ static ValueId likelihood_loss(Import *im, ValueId log_scores) {
   Loss loss = read_labels(im, log_scores);
   ValueId index = ex_unsqueeze(im, loss.labels, 1);
   ValueId chosen = ex_gather(im, log_scores, 1, index);
-  ValueId sample = ex_view(im, chosen, vt(im, loss.labels)->dims, ex_rank(im, loss.labels));
+  Shape s = shape_of(im, loss.labels);
+  ValueId sample = ex_view_as(im, chosen, &s);
   ValueId weighted = loss.weights ? ex_mul(im, sample, loss.weights) : sample;
   ValueId negative;
   if (reduction == NONE)

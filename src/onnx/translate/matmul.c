@@ -4,13 +4,6 @@
 
 static ValueId transposed(Import *im, ValueId m) { return EX_PERMUTE(im, m, 1, 0); }
 
-static ValueId scaled(Import *im, ValueId x, double factor) {
-  if (!import_ok(im) || factor == 1)
-    return x;
-  ValueId number = build_scalar(&im->b, ex_dtype(im, x), factor);
-  return ex_mul(im, x, number);
-}
-
 /* alpha * a b + beta * c; the factors are integers for integers, where they can be. */
 static ValueId product_and_sum(Import *im, ValueId a, ValueId b, ValueId c, double alpha,
                                double beta) {
@@ -43,7 +36,7 @@ static ValueId product(Import *im, ValueId a, ValueId b, ValueId c) {
   if (trans_b)
     b = transposed(im, b);
   if (!c)
-    return scaled(im, ex_mm(im, a, b), alpha);
+    return ex_times(im, ex_mm(im, a, b), alpha);
   return product_and_sum(im, a, b, c, alpha, beta);
 }
 
@@ -63,10 +56,6 @@ void translate_gemm(Import *im) { out(im, 0, gemm_product(im)); }
 
 void translate_matmul(Import *im) {
   ValueId a = in_required(im, 0), b = in_required(im, 1);
-  if (!types_agree(im, a, b))
-    return;
-  if (ex_rank(im, a) == 2 && ex_rank(im, b) == 2)
-    out(im, 0, ex_mm(im, a, b));
-  else
-    out(im, 0, ex_binary(im, OP_MATMUL, a, b));
+  if (types_agree(im, a, b))
+    out(im, 0, ex_matmul(im, a, b));
 }

@@ -111,8 +111,6 @@ void translate_split(Import *im) {
 
 /* --- Tile --- */
 
-/* Opset 1 repeats one axis; later: one count a dim. Unknown counts follow from the declared shape.
- */
 /* Before opset 6: the number of copies and the axis. */
 static Shape tiles_of_axis(Import *im, uint32_t rank) {
   const int64_t *tiles, *axis;
@@ -152,58 +150,40 @@ void translate_tile(Import *im) {
 
 /* --- DepthToSpace, SpaceToDepth --- */
 
-static bool blocks(Import *im, ValueId *x, Shape *s, int64_t *block) {
-  *x = in_required(im, 0);
-  *s = shape_of(im, *x);
-  *block = attr_int_required(im, "blocksize");
-  if (s->rank != 4)
-    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 4 is wanted", s->rank);
-  if (*block < 1 || *block > INT16_MAX)
-    import_fail(im, DIAG_ATTR_VALUE, "blocksize is %lld", (long long)*block);
-  return import_ok(im);
-}
-
-/* CRD keeps the channel outermost, which is what pixel_shuffle does; DCR (the default) the block.
- */
-static bool channel_first(Import *im) { return attr_choice(im, "mode", "DCR", "DCR|CRD") == 1; }
-
-void translate_depth_to_space(Import *im) {
-  ValueId x;
-  Shape s;
-  int64_t b;
-  if (!blocks(im, &x, &s, &b))
+/* Mode CRD keeps the channel outermost, which is what pixel_shuffle does; DCR the block. */
+static void exchange(Import *im, bool to_depth) {
+  ValueId x = in_required(im, 0);
+  Shape s = shape_of(im, x), split, joined;
+  SymTable *t = &im->g->syms;
+  int64_t b = attr_int_required(im, "blocksize");
+  bool crd = attr_choice(im, "mode", "DCR", "DCR|CRD") == 1;
+  if (s.rank != 4)
+    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 4 is wanted", s.rank);
+  if (b < 1 || b > INT16_MAX)
+    import_fail(im, DIAG_ATTR_VALUE, "blocksize is %lld", (long long)b);
+  if (!import_ok(im))
     return;
-  if (channel_first(im)) {
-    out(im, 0, build(&im->b, OP_PIXEL_SHUFFLE, A_VAL(x), A_INT(b)));
+  if (crd) {
+    OpId op = to_depth ? OP_PIXEL_UNSHUFFLE : OP_PIXEL_SHUFFLE;
+    out(im, 0, build(&im->b, op, A_VAL(x), A_INT(b)));
     return;
   }
-  SymTable *t = &im->g->syms;
-  SymInt channels = sym_floordiv(t, s.d[1], b * b);
-  Shape split = {6, {s.d[0], b, b, channels, s.d[2], s.d[3]}},
-        joined = {4, {s.d[0], channels, sym_mul(t, s.d[2], b), sym_mul(t, s.d[3], b)}};
+  if (to_depth) {
+    SymInt rows = sym_floordiv(t, s.d[2], b), columns = sym_floordiv(t, s.d[3], b);
+    split = (Shape){6, {s.d[0], s.d[1], rows, b, columns, b}};
+    joined = (Shape){4, {s.d[0], sym_mul(t, s.d[1], b * b), rows, columns}};
+  } else {
+    SymInt channels = sym_floordiv(t, s.d[1], b * b);
+    split = (Shape){6, {s.d[0], b, b, channels, s.d[2], s.d[3]}};
+    joined = (Shape){4, {s.d[0], channels, sym_mul(t, s.d[2], b), sym_mul(t, s.d[3], b)}};
+  }
   ValueId y = ex_view_as(im, x, &split);
-  y = EX_PERMUTE(im, y, 0, 3, 4, 1, 5, 2);
+  y = to_depth ? EX_PERMUTE(im, y, 0, 3, 5, 1, 2, 4) : EX_PERMUTE(im, y, 0, 3, 4, 1, 5, 2);
   out(im, 0, ex_view_as(im, y, &joined));
 }
 
-void translate_space_to_depth(Import *im) {
-  ValueId x;
-  Shape s;
-  int64_t b;
-  if (!blocks(im, &x, &s, &b))
-    return;
-  if (channel_first(im)) {
-    out(im, 0, build(&im->b, OP_PIXEL_UNSHUFFLE, A_VAL(x), A_INT(b)));
-    return;
-  }
-  SymTable *t = &im->g->syms;
-  SymInt rows = sym_floordiv(t, s.d[2], b), columns = sym_floordiv(t, s.d[3], b);
-  Shape split = {6, {s.d[0], s.d[1], rows, b, columns, b}},
-        joined = {4, {s.d[0], sym_mul(t, s.d[1], b * b), rows, columns}};
-  ValueId y = ex_view_as(im, x, &split);
-  y = EX_PERMUTE(im, y, 0, 3, 5, 1, 2, 4);
-  out(im, 0, ex_view_as(im, y, &joined));
-}
+void translate_depth_to_space(Import *im) { exchange(im, false); }
+void translate_space_to_depth(Import *im) { exchange(im, true); }
 
 /* --- Trilu --- */
 

@@ -52,7 +52,7 @@ static ValueId pad_constant(Import *im, ValueId x, const Pads *p) {
   int64_t whole;
   double number;
   if (!p->value)
-    return pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(0) : A_INT(0));
+    return pad_nd(im, x, p, zero_arg(dtype));
   if (dtype_is_int(dtype) && one_const(im, p->value, &whole))
     return pad_nd(im, x, p, A_INT(whole));
   SymInt fill = 0;
@@ -61,7 +61,7 @@ static ValueId pad_constant(Import *im, ValueId x, const Pads *p) {
     return pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(number) : A_INT(fill));
   Shape s = shape_of(im, x);
   ValueId inside = pad_nd(im, ex_filled(im, DTYPE_BOOL, &s, 1), p, A_INT(0));
-  ValueId y = pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(0) : A_INT(0));
+  ValueId y = pad_nd(im, x, p, zero_arg(dtype));
   return ex_where(im, inside, y, ex_scalar(im, p->value));
 }
 

@@ -15,20 +15,7 @@ static bool pads_fit_kernel(const Window *w) {
 
 /* The least value of a dtype: what max ignores. */
 static ArgIn lowest(DType dtype) {
-  switch (dtype) {
-  case DTYPE_I8:
-    return A_INT(INT8_MIN);
-  case DTYPE_I16:
-    return A_INT(INT16_MIN);
-  case DTYPE_I32:
-    return A_INT(INT32_MIN);
-  case DTYPE_I64:
-    return A_INT(INT64_MIN);
-  case DTYPE_U8:
-    return A_INT(0);
-  default:
-    return A_FLOAT(-INFINITY);
-  }
+  return dtype_in(dtype, DTS_INT) ? A_INT((int64_t)int_least(dtype)) : A_FLOAT(-INFINITY);
 }
 
 /* Where the last window of ceil_mode starts along spatial dim i: it may end beyond the end padding,
@@ -284,42 +271,31 @@ void translate_lp_pool(Import *im) {
 
 /* --- global --- */
 
-static bool global_axes(Import *im, ValueId x, int64_t *axes, uint32_t *count) {
-  if (!import_ok(im))
-    return false;
+static uint32_t global_axes(Import *im, ValueId x, int64_t *axes) {
   uint32_t rank = ex_rank(im, x);
-  if (rank < 2) {
+  if (rank < 2)
     import_fail(im, DIAG_INPUT_RANK, "a global pool needs rank 2 or more, the input has %u", rank);
-    return false;
-  }
-  *count = rank - 2;
-  for (uint32_t i = 0; i < *count; i++)
-    axes[i] = 2 + i;
-  return true;
+  for (uint32_t i = 2; i < rank; i++)
+    axes[i - 2] = i;
+  return rank < 2 ? 0 : rank - 2;
 }
 
-void translate_global_average_pool(Import *im) {
+static void global_pool(Import *im, OpId op) {
   ValueId x = in_required(im, 0);
   int64_t axes[MAX_RANK];
-  uint32_t count;
-  if (global_axes(im, x, axes, &count))
-    out(im, 0, count ? build(&im->b, OP_MEAN_DIM, A_VAL(x), A_INTS(axes, count), A_BOOL(true)) : x);
+  uint32_t count = global_axes(im, x, axes);
+  out(im, 0, count ? ex_reduce(im, op, x, axes, count, true) : x);
 }
 
-void translate_global_max_pool(Import *im) {
-  ValueId x = in_required(im, 0);
-  int64_t axes[MAX_RANK];
-  uint32_t count;
-  if (global_axes(im, x, axes, &count))
-    out(im, 0, count ? build(&im->b, OP_AMAX, A_VAL(x), A_INTS(axes, count), A_BOOL(true)) : x);
-}
+void translate_global_average_pool(Import *im) { global_pool(im, OP_MEAN_DIM); }
+void translate_global_max_pool(Import *im) { global_pool(im, OP_AMAX); }
 
 void translate_global_lp_pool(Import *im) {
   ValueId given = in_required(im, 0), x = ex_widen(im, given);
   int64_t axes[MAX_RANK];
-  uint32_t count;
   double p = norm_order(im);
-  if (!global_axes(im, x, axes, &count) || !count)
+  uint32_t count = global_axes(im, x, axes);
+  if (!count)
     return;
   ValueId magnitude = ex_unary(im, OP_ABS, x);
   ValueId power = ex_pow(im, magnitude, p);

@@ -19,6 +19,13 @@ typedef struct Granularity {
   SymInt dims[MAX_RANK];
 } Granularity;
 
+static Granularity granularity_of(Import *im, ValueId x, uint32_t axis) {
+  Shape s = shape_of(im, x);
+  Granularity gr = {.rank = s.rank, .axis = axis};
+  memcpy(gr.dims, s.d, sizeof s.d);
+  return gr;
+}
+
 /* Whether a vector of scales or zero points has one for each entry of the axis. */
 static bool fits_axis(Import *im, const Granularity *gr, ValueId v) {
   if (!import_ok(im) || !v || ex_rank(im, v) != 1 || gr->block)
@@ -32,11 +39,7 @@ static bool fits_axis(Import *im, const Granularity *gr, ValueId v) {
 }
 
 static bool read_granularity(Import *im, ValueId x, ValueId scale, ValueId zero, Granularity *gr) {
-  *gr = (Granularity){.rank = ex_rank(im, x)};
-  if (!import_ok(im))
-    return false;
-  for (uint32_t i = 0; i < gr->rank; i++)
-    gr->dims[i] = ex_dim(im, x, i);
+  *gr = granularity_of(im, x, 0);
   gr->block = im->opset >= 21 ? attr_int(im, "block_size", 0) : 0;
   if (gr->block < 0)
     import_fail(im, DIAG_ATTR_VALUE, "block_size is %lld", (long long)gr->block);
@@ -87,18 +90,7 @@ static ValueId spread(Import *im, const Granularity *gr, ValueId v) {
 }
 
 /* No zero point, or one that is 0 for all elements. */
-static bool is_zero(Import *im, ValueId zero) {
-  const double *values;
-  uint32_t count;
-  if (!zero)
-    return true;
-  if (!value_doubles(im, zero, &values, &count))
-    return false;
-  for (uint32_t i = 0; i < count; i++)
-    if (values[i] != 0)
-      return false;
-  return true;
-}
+static bool is_zero(Import *im, ValueId zero) { return !zero || all_zero(im, zero); }
 
 /* --- ranges --- */
 
@@ -110,22 +102,9 @@ typedef struct Target {
 } Target;
 
 static bool set_limits(Target *t) {
-  switch (t->dtype) {
-  case DTYPE_U8:
-    t->low = 0, t->high = UINT8_MAX;
-    return true;
-  case DTYPE_I8:
-    t->low = INT8_MIN, t->high = INT8_MAX;
-    return true;
-  case DTYPE_I16:
-    t->low = INT16_MIN, t->high = INT16_MAX;
-    return true;
-  case DTYPE_U16:
-    t->low = 0, t->high = UINT16_MAX;
-    return true;
-  default:
-    return false;
-  }
+  t->low = int_least(t->dtype);
+  t->high = int_most(t->dtype);
+  return dtype_in(t->dtype, DT(U8) | DT(I8) | DT(U16) | DT(I16));
 }
 
 static Target refused(Import *im, const char *name) {
@@ -439,9 +418,7 @@ ValueId quantized_product(Import *im, ValueId a, ValueId a_zero, ValueId b, Valu
 }
 
 ValueId quantized_real(Import *im, ValueId v, ValueId scale, ValueId zero, uint32_t axis) {
-  Granularity gr = {.rank = ex_rank(im, v), .axis = axis};
-  for (uint32_t i = 0; i < gr.rank && import_ok(im); i++)
-    gr.dims[i] = ex_dim(im, v, i);
+  Granularity gr = granularity_of(im, v, axis);
   if (!check_scale(im, scale, true))
     return 0;
   ValueId y = dequantize_op(im, &gr, v, scale, zero, 0);
@@ -473,10 +450,8 @@ static ValueId scale_along(Import *im, ValueId scale, uint32_t rank, uint32_t ax
 
 bool quantized_is_known(Import *im, uint32_t i, uint32_t axis) {
   ValueId v = in_required(im, i);
-  Granularity gr = {.rank = ex_rank(im, v), .axis = axis};
+  Granularity gr = granularity_of(im, v, axis);
   Quantization q;
-  for (uint32_t k = 0; k < gr.rank && import_ok(im); k++)
-    gr.dims[k] = ex_dim(im, v, k);
   return import_ok(im) && gr.rank > axis &&
          known_quantization(im, &gr, in_required(im, i + 1), in(im, i + 2), ex_dtype(im, v),
                             INT8_MIN, UINT8_MAX, &q);

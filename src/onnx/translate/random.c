@@ -16,12 +16,7 @@ static ValueId random_numbers(Import *im, OpId op, const Shape *s, DType dtype) 
 /* Numbers times factor plus offset. */
 static void random_output(Import *im, OpId op, const Shape *s, DType dtype, double factor,
                           double offset) {
-  ValueId y = random_numbers(im, op, s, dtype);
-  if (factor != 1)
-    y = ex_times(im, y, factor);
-  if (offset != 0)
-    y = ex_plus(im, y, offset);
-  out(im, 0, y);
+  out(im, 0, ex_plus(im, ex_times(im, random_numbers(im, op, s, dtype), factor), offset));
 }
 
 static void random_of(Import *im, const Shape *s, DType dtype, bool normal) {

@@ -7,22 +7,23 @@
 
 typedef struct ActivationRow {
   const char *name;
+  OpId op;          /* all of it, or OP_NONE */
   bool alpha, beta; /* takes one */
   double alpha_default, beta_default;
 } ActivationRow;
 
 static const ActivationRow activation_rows[] = {
-    {"Affine", true, true, 1, 0},
-    {"Elu", true, false, 1, 0},
-    {"HardSigmoid", true, true, (double)0.2f, 0.5},
-    {"LeakyRelu", true, false, (double)0.01f, 0},
-    {"Relu", false, false, 0, 0},
-    {"ScaledTanh", true, true, 1, 1},
-    {"Sigmoid", false, false, 0, 0},
-    {"Softplus", false, false, 0, 0},
-    {"Softsign", false, false, 0, 0},
-    {"Tanh", false, false, 0, 0},
-    {"ThresholdedRelu", true, false, 1, 0},
+    {"Affine", OP_NONE, true, true, 1, 0},
+    {"Elu", OP_NONE, true, false, 1, 0},
+    {"HardSigmoid", OP_NONE, true, true, (double)0.2f, 0.5},
+    {"LeakyRelu", OP_NONE, true, false, (double)0.01f, 0},
+    {"Relu", OP_RELU, false, false, 0, 0},
+    {"ScaledTanh", OP_NONE, true, true, 1, 1},
+    {"Sigmoid", OP_SIGMOID, false, false, 0, 0},
+    {"Softplus", OP_SOFTPLUS, false, false, 0, 0},
+    {"Softsign", OP_NONE, false, false, 0, 0},
+    {"Tanh", OP_TANH, false, false, 0, 0},
+    {"ThresholdedRelu", OP_NONE, true, false, 1, 0},
 };
 
 static const ActivationRow *activation_row(StrView name) {
@@ -55,6 +56,7 @@ static void read_activations(Import *im, const char *const *defaults, Recurrent 
       return;
     }
     f->name = sv_from(row->name);
+    f->op = row->op;
     f->alpha = row->alpha && alpha < alpha_count ? (double)alphas[alpha++] : row->alpha_default;
     f->beta = row->beta && beta < beta_count ? (double)betas[beta++] : row->beta_default;
   }
@@ -255,14 +257,8 @@ static ValueId scaled(Import *im, ValueId x, double factor, double shift) {
 
 ValueId recurrent_unclipped(Import *im, const RnnPart *part, uint32_t i, ValueId x) {
   const RnnActivation *f = &part->f[i];
-  if (sv_eq_str(f->name, "Tanh"))
-    return ex_unary(im, OP_TANH, x);
-  if (sv_eq_str(f->name, "Sigmoid"))
-    return ex_unary(im, OP_SIGMOID, x);
-  if (sv_eq_str(f->name, "Relu"))
-    return ex_unary(im, OP_RELU, x);
-  if (sv_eq_str(f->name, "Softplus"))
-    return ex_unary(im, OP_SOFTPLUS, x);
+  if (f->op != OP_NONE)
+    return ex_unary(im, f->op, x);
   if (sv_eq_str(f->name, "Affine"))
     return scaled(im, x, f->alpha, f->beta);
   if (sv_eq_str(f->name, "ScaledTanh"))

@@ -23,6 +23,7 @@ enum {
 
 typedef struct RnnActivation {
   StrView name;
+  OpId op; /* all of it, or OP_NONE */
   double alpha, beta;
 } RnnActivation;
 

@@ -101,22 +101,14 @@ static ValueId log_sum_exp(Import *im, const Reduction *r, uint32_t set) {
 
 /* What a reduction of no elements gives. */
 static double empty_value(const Reduction *r) {
-  static const double least[] = {[DTYPE_U8] = 0,
-                                 [DTYPE_I8] = INT8_MIN,
-                                 [DTYPE_I16] = INT16_MIN,
-                                 [DTYPE_I32] = INT32_MIN,
-                                 [DTYPE_I64] = INT64_MIN};
-  static const double most[] = {[DTYPE_U8] = UINT8_MAX,
-                                [DTYPE_I8] = INT8_MAX,
-                                [DTYPE_I16] = INT16_MAX,
-                                [DTYPE_I32] = INT32_MAX,
-                                [DTYPE_I64] = 0x1.fffffffffffffp62};
-  bool whole = r->dtype < COUNT_OF(least);
+  bool whole = dtype_in(r->dtype, DTS_INT);
   switch (r->kind) {
   case REDUCE_MAX:
-    return whole ? least[r->dtype] : r->dtype == DTYPE_BOOL ? 0 : -INFINITY;
-  case REDUCE_MIN:
-    return whole ? most[r->dtype] : r->dtype == DTYPE_BOOL ? 1 : INFINITY;
+    return whole ? int_least(r->dtype) : r->dtype == DTYPE_BOOL ? 0 : -INFINITY;
+  case REDUCE_MIN: /* the greatest double that an i64 can be */
+    return whole                    ? fmin(int_most(r->dtype), 0x1.fffffffffffffp62)
+           : r->dtype == DTYPE_BOOL ? 1
+                                    : INFINITY;
   case REDUCE_PROD:
     return 1;
   case REDUCE_MEAN:

@@ -331,9 +331,9 @@ static void resize_axes(Import *im, const Resize *r) {
     y = ex_cast(im, y, DTYPE_F32);
   for (uint32_t i = 0; i < r->count && import_ok(im); i++)
     y = resize_axis(im, r, i, y);
-  if (import_ok(im) && blends && !dtype_is_float(dtype) && dtype_size(dtype) == 1)
-    y = build(&im->b, OP_CLAMP, A_VAL(y), A_INT(dtype == DTYPE_U8 ? 0 : INT8_MIN),
-              A_INT(dtype == DTYPE_U8 ? UINT8_MAX : INT8_MAX));
+  if (blends && !dtype_is_float(dtype) && dtype_size(dtype) == 1)
+    y = build(&im->b, OP_CLAMP, A_VAL(y), A_INT((int64_t)int_least(dtype)),
+              A_INT((int64_t)int_most(dtype)));
   out(im, 0, ex_cast(im, y, dtype));
 }
 

@@ -157,22 +157,10 @@ void translate_concat_from_sequence(Import *im) {
 
 /* --- optionals --- */
 
-static void bind_like(Import *im, Binding binding) {
-  if (binding.kind == BIND_SEQUENCE)
-    out_sequence(im, 0, binding.items, binding.count);
-  else if (binding.kind == BIND_VALUE)
-    out(im, 0, binding.value);
-  else
-    out_absent(im, 0);
-}
-
-void translate_optional(Import *im) { bind_like(im, in_binding(im, 0)); }
-
 void translate_optional_get_element(Import *im) {
-  Binding binding = in_binding(im, 0);
-  if (binding.kind == BIND_ABSENT)
+  if (in_binding(im, 0).kind == BIND_ABSENT)
     import_fail(im, DIAG_ARG_RANGE, "the optional is empty");
-  bind_like(im, binding);
+  translate_identity(im);
 }
 
 void translate_optional_has_element(Import *im) {
