@@ -215,8 +215,6 @@ void translate_rotary_embedding(Import *im) {
  * num_heads the caches tell the size of a head. */
 void translate_microsoft_rotary_embedding(Import *im) {
   ValueId x = in_required(im, 0), positions = in_required(im, 1);
-  if (!import_ok(im))
-    return;
   if (ex_rank(im, positions) == 1) {
     uint32_t steps_dim = ex_rank(im, x) == 3 ? 1 : 2;
     ValueId steps = ex_arange(im, ex_dim(im, x, steps_dim));

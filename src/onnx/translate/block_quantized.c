@@ -51,8 +51,6 @@ static bool read_blocks(Import *im, Blocks *w) {
   w->k = attr_int_required(im, "K");
   w->size = attr_int_required(im, "block_size");
   w->bits = attr_int(im, "bits", 4);
-  if (!import_ok(im))
-    return false;
   if (w->bits != 2 && w->bits != 4 && w->bits != 8)
     import_fail(im, DIAG_ATTR_VALUE, "bits is %lld, not 2, 4 or 8", (long long)w->bits);
   else if (!power_of_two(w->size) || w->size < 16 || w->size > 1 << 20)
@@ -234,8 +232,6 @@ static ValueId bnb4_weights(Import *im, const Blocks *w, ValueId packed, ValueId
   order[0] = ex_unsqueeze(im, parts[1], 2), order[1] = ex_unsqueeze(im, parts[0], 2);
   ValueId codes = EX_VIEW(im, ex_cat(im, order, 2, 2), (all + 1) / 2 * 2);
   codes = ex_cast(im, ex_slice(im, codes, 0, 0, all), DTYPE_I32);
-  if (!import_ok(im))
-    return 0;
   ValueId table = build_const(&im->b, DTYPE_F32, 2, (int64_t[]){16, 1}, kind ? nf4 : fp4);
   ValueId real = EX_VIEW(im, ex_binary(im, OP_EMBEDDING, table, codes), all);
   if (blocks * w->size > all && import_ok(im))
@@ -284,8 +280,6 @@ void translate_gather_block_quantized(Import *im) {
   ValueId data = in_required(im, 0), index = in_required(im, 1), scales = in_required(im, 2),
           zeros = in(im, 3);
   int64_t size = attr_int(im, "block_size", 128), bits = attr_int(im, "bits", 4);
-  if (!import_ok(im))
-    return;
   bool packed = ex_dtype(im, data) == DTYPE_U8;
   if (ex_rank(im, data) != 2 || ex_rank(im, scales) != 2 ||
       import_axis(im, attr_int(im, "gather_axis", 0), 2) != 0 ||

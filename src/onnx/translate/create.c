@@ -75,8 +75,6 @@ static bool range_length(Import *im, SymInt *n) {
 static bool range_read(Import *im, ValueId start, ValueId limit, ValueId delta, SymInt *n) {
   DType dtype = ex_dtype(im, start);
   int64_t most;
-  if (!import_ok(im))
-    return false;
   if (!out_bound(im, 0, 0, &most)) {
     fail_unbounded(im, 0, 1, "the length of the range");
     return false;

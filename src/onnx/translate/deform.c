@@ -15,8 +15,6 @@ typedef struct Deform {
 } Deform;
 
 static bool deform_read(Import *im, ValueId x, ValueId weight, ValueId offset, Deform *d) {
-  if (!import_ok(im))
-    return false;
   if (ex_rank(im, x) != 4 || ex_rank(im, weight) != 4 || ex_rank(im, offset) != 4) {
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "DeformConv is supported for two spatial dimensions");
     return false;
@@ -85,8 +83,6 @@ void translate_deform_conv(Import *im) {
   SymInt images = sym_mul(&im->g->syms, d.batch, d.groups);
   ValueId planes = EX_VIEW(im, x, images, d.channels / d.groups, d.size[0], d.size[1]);
   ValueId grid = deform_grid(im, &d, offset);
-  if (!import_ok(im))
-    return;
   ValueId y = build(&im->b, OP_GRID_SAMPLER_2D, A_VAL(planes), A_VAL(grid), A_INT(0), A_INT(0),
                     A_BOOL(false));
   if (mask)

@@ -62,8 +62,6 @@ static void eliminate(Import *im, ValueId *m, ValueId *det) {
 void translate_det(Import *im) {
   ValueId x = in_required(im, 0), det = 0;
   Shape s = shape_of(im, x), to = s;
-  if (!import_ok(im))
-    return;
   SymInt n = s.rank < 2 ? -1 : s.d[s.rank - 1];
   if (!sym_is_const(n) || n < 1 || n > DET_MAX || s.d[s.rank - 2] != n) {
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,

@@ -229,8 +229,6 @@ static bool roi_read(Import *im, RoiAlign *a) {
   a->regions = ex_dim(im, rois, 0);
   a->channels = ex_fixed(im, x, 1);
   a->size[0] = ex_fixed(im, x, 2), a->size[1] = ex_fixed(im, x, 3);
-  if (!import_ok(im))
-    return false;
   a->rois = ex_times(im, rois, attr_float(im, "spatial_scale", 1));
   a->rois = ex_minus(im, a->rois, a->half_pixel ? 0.5 : 0);
   a->images = ex_index_select(im, x, 0, batch);

@@ -299,8 +299,6 @@ void translate_stft(Import *im) {
     product = ex_mul(im, EX_VIEW(im, product, f.in, f.in_parts, columns), weights);
     product = EX_VIEW(im, product, f.in * f.in_parts, columns);
   }
-  if (!import_ok(im))
-    return;
   ValueId wide = ex_cast(im, signal, DTYPE_F64);
   ValueId picked = ex_index_select(im, wide, 1, places(im, &frames));
   SymInt batch = ex_dim(im, signal, 0);

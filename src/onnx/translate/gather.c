@@ -80,8 +80,6 @@ void translate_gather_nd(Import *im) {
   ValueId x = in_required(im, 0), indices = in_required(im, 1);
   int64_t batch = attr_int(im, "batch_dims", 0);
   Shape from = shape_of(im, x), at = shape_of(im, indices);
-  if (!import_ok(im))
-    return;
   SymInt tuple = at.rank ? at.d[at.rank - 1] : 0;
   if (at.rank == 0 || batch < 0 || batch >= at.rank || !sym_is_const(tuple) || tuple < 1 ||
       batch + tuple > from.rank) {

@@ -126,8 +126,6 @@ void translate_grid_sample(Import *im) {
   g.mode = mode < 3 ? (GridMode)mode : mode == 3 ? GRID_LINEAR : GRID_CUBIC;
   g.padding = (GridPadding)attr_choice(im, "padding_mode", "zeros", "zeros|border|reflection");
   g.corners = attr_flag(im, "align_corners", false);
-  if (!import_ok(im))
-    return;
   g.dims = g.image.rank - 2;
   if (g.image.rank < 3 || g.dims > GRID_DIMS_MAX || g.points.rank != g.image.rank ||
       g.points.d[g.points.rank - 1] != g.dims) {

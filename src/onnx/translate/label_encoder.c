@@ -35,8 +35,6 @@ static bool column_tensor(Import *im, const char *name, Column *c) {
     return import_ok(im);
   }
   ValueId v = import_tensor(im, t, 0);
-  if (!import_ok(im))
-    return false;
   c->dtype = ex_dtype(im, v);
   if (dtype_is_float(c->dtype) ? value_doubles(im, v, &c->real, &c->count)
                                : value_consts(im, v, &c->whole, &c->count))

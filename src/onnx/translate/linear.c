@@ -7,8 +7,6 @@ static ValueId linear_scores(Import *im, ValueId x, int64_t rows, const float *b
   int64_t features = ex_fixed(im, x, 1);
   const float *weights;
   uint32_t count;
-  if (!import_ok(im))
-    return 0;
   if (!attr_floats(im, "coefficients", &weights, &count) || features < 1 || rows < 1 ||
       rows > count / features)
     return import_fail(im, DIAG_ATTR_VALUE,
@@ -48,8 +46,6 @@ void translate_linear_classifier(Import *im) {
   if (classes.count != (scores_count == 1 ? 2 : scores_count))
     import_fail(im, DIAG_ATTR_VALUE, "there are %u labels for %u scores", classes.count,
                 scores_count);
-  if (!import_ok(im))
-    return;
   if (scores_count == 1) {
     ValueId flat = EX_VIEW(im, scores, ex_dim(im, scores, 0));
     classes_out_two(im, &classes, ex_with(im, OP_GT_TENSOR, flat, 0));

@@ -192,8 +192,6 @@ static RunLoop loop_to_run(Import *im, const Loop *loop, ValueId condition) {
 static void loop_run(Import *im, const RunLoop *run) {
   uint32_t count = run->state_count + run->scan_count;
   ValueId *results = ARENA_ARRAY(&im->scratch, ValueId, count + 1);
-  if (!import_ok(im))
-    return;
   if (!loop_build(im, run, results)) {
     control_poison(im);
     return;
@@ -458,8 +456,6 @@ void translate_scan(Import *im) {
           *outputs = ARENA_ARRAY(&im->scratch, ValueId, scan.scan_outputs + 1);
   for (uint32_t i = 0; i < count; i++)
     inputs[i] = in_required(im, i);
-  if (!import_ok(im))
-    return;
   if (!scan_run(im, &scan, inputs, outputs)) {
     control_poison(im);
     return;

@@ -84,8 +84,6 @@ static void read_sizes(Import *im, ValueId w, ValueId r, Recurrent *rnn) {
 static bool read_shapes(Import *im, Recurrent *rnn) {
   ValueId w = in_required(im, 1), r = in_required(im, 2);
   rnn->x = in_required(im, 0);
-  if (!import_ok(im))
-    return false;
   if (ex_rank(im, rnn->x) != 3 || ex_rank(im, w) != 3 || ex_rank(im, r) != 3)
     import_fail(im, DIAG_INPUT_RANK, "X, W and R have ranks %u, %u and %u, not 3",
                 ex_rank(im, rnn->x), ex_rank(im, w), ex_rank(im, r));

@@ -118,8 +118,6 @@ static ValueId put_combined(Import *im, ValueId x, ValueId indices, uint32_t tup
     ValueId list[MAX_RANK] = {0};
     for (uint32_t k = 0; k < tuple; k++)
       list[k] = ex_component(im, one, k);
-    if (!import_ok(im))
-      return 0;
     ValueId old = build(&im->b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(list, tuple));
     x = put(im, x, one, tuple, ex_binary(im, op, old, update), false);
   }
@@ -128,8 +126,6 @@ static ValueId put_combined(Import *im, ValueId x, ValueId indices, uint32_t tup
 
 void translate_scatter_nd(Import *im) {
   ValueId x = in_required(im, 0), indices = in_required(im, 1), updates = in_required(im, 2);
-  if (!import_ok(im))
-    return;
   OpId op = scatter_reduction(im);
   Shape at = shape_of(im, indices);
   SymInt tuple = at.rank ? at.d[at.rank - 1] : -1;

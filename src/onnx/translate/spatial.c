@@ -84,8 +84,6 @@ static void read_pads(Import *im, ValueId x, Window *w) {
 
 bool window_read(Import *im, ValueId x, const SymInt *kernel, Window *w) {
   *w = (Window){0};
-  if (!import_ok(im))
-    return false;
   uint32_t rank = ex_rank(im, x);
   if (rank < 3 || rank > 2 + SPATIAL_MAX) {
     import_fail(im, DIAG_INPUT_RANK, "input has rank %u, 3 to %d are supported", rank,

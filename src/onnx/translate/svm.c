@@ -164,8 +164,6 @@ static ValueId coupled(Coupling *c) {
   ValueId states[2] = {ex_full(im, DTYPE_F32, (SymInt[]){samples, c->classes}, 2,
                                (double)(1.0F / (float)c->classes)),
                        ex_full(im, DTYPE_BOOL, (SymInt[]){samples, 1}, 2, 1)};
-  if (!import_ok(im))
-    return 0;
   ValueId first = build(&im->b, OP_LOOP, A_INT(100), A_NONE, A_VALS(states, 2));
   c->p = first + 1;
   c->active = first + 2;

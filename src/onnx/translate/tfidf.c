@@ -34,8 +34,6 @@ static bool tfidf_read(Import *im, Tfidf *f) {
   *f = (Tfidf){.least = attr_int_required(im, "min_gram_length"),
                .most = attr_int_required(im, "max_gram_length"),
                .skips = attr_int_required(im, "max_skip_count")};
-  if (!import_ok(im))
-    return false;
   if (!attr_ints(im, "pool_int64s", &f->pool, &f->pool_count))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "only pool_int64s is supported, not strings");
   if (!attr_ints(im, "ngram_counts", &f->starts, &f->start_count) ||
