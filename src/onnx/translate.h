@@ -80,7 +80,7 @@ bool in_doubles(Import *im, uint32_t i, const double **values, uint32_t *count);
 /* As in_consts of any value. */
 bool value_consts(Import *im, ValueId v, const int64_t **values, uint32_t *count);
 bool value_doubles(Import *im, ValueId v, const double **values, uint32_t *count);
-/* Whether the value is a constant of one or more zeros. */
+/* Whether the value is a constant that has no other elements than zeros. */
 bool all_zero(Import *im, ValueId v);
 /* Likewise the only element of a value; false, and nothing is set, when it has another number of
  * them. */
@@ -101,6 +101,8 @@ void out_binding(Import *im, uint32_t i, Binding binding);
  * or a dim is unknown. Symbolic dims by name are the symbols of the inputs. The declared shape is
  * the contract when a shape-like input arrives only at run time. */
 bool out_declared_dims(Import *im, uint32_t i, SymInt dims[MAX_RANK], uint32_t *rank);
+/* One dim of it. */
+bool out_declared_dim(Import *im, uint32_t i, uint32_t dim, SymInt *size);
 /* The greatest size that the model, or a --dim flag for one of its names, allows there; false when
  * nothing does. *param: the name of the dimension, may be empty. */
 bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound, StrView *param);

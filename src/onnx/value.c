@@ -139,7 +139,7 @@ bool in_doubles(Import *im, uint32_t i, const double **values, uint32_t *count) 
 bool all_zero(Import *im, ValueId v) {
   const double *values;
   uint32_t count;
-  bool zero = value_doubles(im, v, &values, &count) && count;
+  bool zero = value_doubles(im, v, &values, &count);
   for (uint32_t i = 0; i < count && zero; i++)
     zero = values[i] == 0;
   return zero;

@@ -23,7 +23,7 @@ static bool read_inputs(Import *im, Attention *a) {
   a->k = attention_split_heads(im, k, kv_heads);
   a->v = attention_split_heads(im, v, kv_heads);
   a->dtype = ex_dtype(im, a->q);
-  if (a->past && import_ok(im)) {
+  if (a->past && past_value) {
     a->k = ex_cat2(im, a->past, a->k, 2);
     a->v = ex_cat2(im, past_value, a->v, 2);
   }
@@ -35,8 +35,7 @@ static bool read_inputs(Import *im, Attention *a) {
 static ValueId scaled_scores(Import *im, const Attention *a) {
   int64_t size = ex_fixed(im, a->q, 3);
   double scale = attr_has(im, "scale") ? attr_float(im, "scale", 1) : 1 / sqrt((double)size);
-  bool half = dtype_size(a->dtype) == 2;
-  if (!half)
+  if (dtype_size(a->dtype) != 2)
     return attention_scores(im, ex_times(im, a->q, scale), a->k);
   double root = sqrt(scale);
   return attention_scores(im, ex_times(im, a->q, root), ex_times(im, a->k, root));
@@ -83,12 +82,11 @@ static void position_mask(Import *im, const Attention *a, AttentionMask *mask) {
   }
 }
 
-static ValueId soft_capped(Import *im, ValueId scores) {
+ValueId attention_soft_cap(Import *im, ValueId scores) {
   double cap = attr_float(im, "softcap", 0);
   if (cap == 0)
     return scores;
-  ValueId small = ex_unary(im, OP_TANH, ex_with(im, OP_DIV_TENSOR, scores, cap));
-  return ex_times(im, small, cap);
+  return ex_times(im, ex_unary(im, OP_TANH, ex_with(im, OP_DIV_TENSOR, scores, cap)), cap);
 }
 
 DType attention_precision(Import *im, DType otherwise) {
@@ -110,7 +108,7 @@ void translate_attention(Import *im) {
   position_mask(im, &a, &mask);
   ValueId stages[4];
   stages[0] = scaled_scores(im, &a);
-  stages[1] = soft_capped(im, stages[0]);
+  stages[1] = attention_soft_cap(im, stages[0]);
   stages[2] = attention_apply(im, stages[1], mask);
   DType precise = attention_precision(im, a.dtype);
   ValueId weights = ex_softmax(im, ex_cast(im, stages[2], precise), -1);
@@ -152,21 +150,16 @@ static ValueId rotary_apply(Import *im, ValueId x, ValueId cosines, ValueId sine
                             bool neighbours) {
   ValueId pair[2] = {0};
   int64_t half = size / 2, whole = ex_fixed(im, x, 3);
-  SymInt dims[4];
-  for (uint32_t i = 0; i < 4; i++)
-    dims[i] = ex_dim(im, x, i);
+  Shape s = shape_of(im, x);
   rotary_pairs(im, x, half, neighbours, pair);
   ValueId real = ex_sub(im, ex_mul(im, cosines, pair[0]), ex_mul(im, sines, pair[1])),
           imaginary = ex_add(im, ex_mul(im, sines, pair[0]), ex_mul(im, cosines, pair[1]));
-  ValueId rotated;
   if (neighbours) {
     ValueId left = ex_unsqueeze(im, real, 4), right = ex_unsqueeze(im, imaginary, 4),
             both = ex_cat2(im, left, right, 4);
-    dims[3] = size;
-    rotated = ex_view(im, both, dims, 4);
-    if (size == whole)
-      return rotated;
-    return ex_cat2(im, rotated, ex_slice(im, x, 3, size, whole), 3);
+    s.d[3] = size;
+    ValueId rotated = ex_view_as(im, both, &s);
+    return size == whole ? rotated : ex_cat2(im, rotated, ex_slice(im, x, 3, size, whole), 3);
   }
   ValueId items[3] = {real, imaginary, size < whole ? ex_slice(im, x, 3, size, whole) : 0};
   return ex_cat(im, items, size < whole ? 3 : 2, 3);

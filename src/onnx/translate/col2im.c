@@ -93,13 +93,12 @@ static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
 
 /* Channels: what the declared output says, or the rows of a column over the block's elements. */
 static SymInt channel_count(Import *im, SymInt rows, SymInt block_elements) {
-  Shape declared = {0};
+  SymInt declared = 1;
   if (block_elements > 0)
     return sym_floordiv(&im->g->syms, rows, block_elements);
-  if (out_declared_dims(im, 0, declared.d, &declared.rank) && declared.rank > 1)
-    return declared.d[1];
-  fail_not_known(im, 2, "the shape of the blocks");
-  return 1;
+  if (!out_declared_dim(im, 0, 1, &declared))
+    fail_not_known(im, 2, "the shape of the blocks");
+  return declared;
 }
 
 void translate_col2im(Import *im) {

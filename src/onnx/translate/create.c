@@ -133,13 +133,10 @@ void translate_eye_like(Import *im) {
 /* The number of classes: input 1 when known, else the declared output's dim on the new axis. */
 static bool one_hot_depth(Import *im, uint32_t axis, SymInt *depth) {
   double number;
-  Shape declared = {0};
   if (one_whole(im, in(im, 1), depth) ||
       (one_double(im, in(im, 1), &number) && sym_from_float(trunc(number), depth)))
     return true;
-  if (import_ok(im) && out_declared_dims(im, 0, declared.d, &declared.rank) && axis < declared.rank)
-    *depth = declared.d[axis];
-  else
+  if (!out_declared_dim(im, 0, axis, depth))
     fail_not_known(im, 1, "the depth");
   return import_ok(im);
 }

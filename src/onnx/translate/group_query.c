@@ -196,11 +196,9 @@ void translate_group_query_attention(Import *im) {
   prepare(im, &a);
   a.k = extended(im, &a, a.past[0], a.k);
   a.v = extended(im, &a, a.past[1], a.v);
-  double scale = attr_float(im, "scale", 0), cap = attr_float(im, "softcap", 0);
+  double scale = attr_float(im, "scale", 0);
   scale = scale == 0 ? 1 / sqrt((double)a.size) : scale;
-  ValueId scores = attention_scores(im, ex_times(im, a.q, scale), a.k);
-  if (cap != 0)
-    scores = ex_times(im, ex_unary(im, OP_TANH, ex_with(im, OP_DIV_TENSOR, scores, cap)), cap);
+  ValueId scores = attention_soft_cap(im, attention_scores(im, ex_times(im, a.q, scale), a.k));
   ValueId added = in(im, 10);
   scores = added ? ex_add(im, scores, added) : scores;
   scores = attention_apply(im, scores, visible(im, &a));

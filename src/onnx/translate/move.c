@@ -60,12 +60,9 @@ static void split_sizes(Import *im, SymInt whole, uint32_t axis, uint32_t count,
   uint32_t given;
   bool input = (im->opset >= 13 || im->opset < 2) && in(im, 1);
   if (input && !in_ints(im, 1, &values, &given)) {
-    for (uint32_t i = 0; i < count && import_ok(im); i++) {
-      Shape declared = {0};
-      if (!out_declared_dims(im, i, declared.d, &declared.rank) || axis >= declared.rank)
+    for (uint32_t i = 0; i < count && import_ok(im); i++)
+      if (!out_declared_dim(im, i, axis, &sizes[i]))
         fail_not_known(im, 1, "the list of sizes");
-      sizes[i] = declared.d[axis];
-    }
     return;
   }
   bool listed = input;

@@ -103,9 +103,13 @@ static bool hidden_sizes(Import *im, int64_t all, int64_t sizes[3]) {
   return import_ok(im);
 }
 
-/* Half `i` of past [2, B, heads, P, size]. */
-static ValueId half_of_past(Import *im, ValueId past, int64_t i) {
-  return ex_select(im, past, 0, i);
+/* The parts stand side by side in the last dim of x. */
+static void split_hidden(Import *im, ValueId x, ValueId part[3]) {
+  int64_t sizes[3], begin = 0;
+  if (!hidden_sizes(im, ex_fixed(im, x, 2), sizes))
+    return;
+  for (uint32_t i = 0; i < 3; begin += sizes[i++])
+    part[i] = ex_slice(im, x, 2, begin, begin + sizes[i]);
 }
 
 /* From the projected input [B, S, q + k + v] on: outputs 0 and 1. */
@@ -124,8 +128,8 @@ static void attend_projected(Import *im, ValueId projected, ValueId mask, ValueI
     if (ex_rank(im, past) != 5 || ex_dim(im, past, 0) != 2)
       import_fail(im, DIAG_SHAPE_MISMATCH, "past is not of shape [2, batch, heads, length, size]");
     c.past = ex_dim(im, past, 3);
-    c.k = ex_cat2(im, half_of_past(im, past, 0), c.k, 2);
-    c.v = ex_cat2(im, half_of_past(im, past, 1), c.v, 2);
+    c.k = ex_cat2(im, ex_select(im, past, 0, 0), c.k, 2);
+    c.v = ex_cat2(im, ex_select(im, past, 0, 1), c.v, 2);
   }
   out(im, 0, attend(im, &c));
   ValueId keys = ex_unsqueeze(im, c.k, 0), values = ex_unsqueeze(im, c.v, 0);
@@ -171,15 +175,6 @@ static void unpack_parts(Import *im, ValueId packed, int64_t heads, uint32_t cou
     parts[i] = EX_VIEW(im, x, ex_dim(im, x, 0), ex_dim(im, x, 1),
                        sym_mul(&im->g->syms, ex_dim(im, x, 2), ex_dim(im, x, 3)));
   }
-}
-
-/* The parts stand side by side in the last dim of q. */
-static void split_hidden(Import *im, ValueId q, ValueId part[3]) {
-  int64_t sizes[3], begin = 0;
-  if (!hidden_sizes(im, ex_fixed(im, q, 2), sizes))
-    return;
-  for (uint32_t i = 0; i < 3; begin += sizes[i++])
-    part[i] = ex_slice(im, q, 2, begin, begin + sizes[i]);
 }
 
 /* q, k and v as [B, length, heads * size], or k and v that are keys and values of heads already. */

@@ -201,18 +201,22 @@ static ValueId quantize_op(Import *im, const Granularity *gr, ValueId x, ValueId
   return build_quantize(&im->b, x, &q);
 }
 
+/* The range of the codes x. */
+static Target codes_of(Import *im, ValueId x, int32_t packed) {
+  Target range = {.dtype = ex_dtype(im, x)};
+  if (packed)
+    packed_limits(packed, &range.low, &range.high);
+  else if (!set_limits(&range))
+    range.low = INT32_MIN, range.high = INT32_MAX;
+  return range;
+}
+
 /* The codes x dequantized by an op; 0 when there is none for it. */
 static ValueId dequantize_op(Import *im, const Granularity *gr, ValueId x, ValueId scale,
                              ValueId zero, int32_t packed) {
   Quantization q;
-  Target range = {.low = INT32_MIN, .high = INT32_MAX};
-  DType dtype = ex_dtype(im, x);
-  range.dtype = dtype;
-  if (packed)
-    packed_limits(packed, &range.low, &range.high);
-  else
-    (void)set_limits(&range);
-  if (!known_quantization(im, gr, scale, zero, dtype, range.low, range.high, &q))
+  Target range = codes_of(im, x, packed);
+  if (!known_quantization(im, gr, scale, zero, range.dtype, range.low, range.high, &q))
     return 0;
   return build_dequantize(&im->b, x, &q);
 }
@@ -323,17 +327,12 @@ static ValueId dequantized(Import *im, ValueId x, ValueId shift, ValueId factor,
 /* Whole blocks of known scales as an op; 0 when there is none for it. */
 static ValueId dequantize_blocks(Import *im, const Granularity *gr, ValueId x, ValueId scale,
                                  ValueId zero) {
-  int32_t packed = in_packed(im, 0);
-  Target range = {.dtype = ex_dtype(im, x)};
+  Target range = codes_of(im, x, in_packed(im, 0));
   if (!import_ok(im) || !has_whole_blocks(im, gr, scale) || gr->block < 2 ||
       !value_is_const(im->g, scale) || ex_dtype(im, scale) != DTYPE_F32 ||
       (zero && (!value_is_const(im->g, zero) || ex_dtype(im, zero) != range.dtype)) ||
       !dtype_in(range.dtype, DT(I8) | DT(U8)))
     return 0;
-  if (packed)
-    packed_limits(packed, &range.low, &range.high);
-  else
-    (void)set_limits(&range);
   return build_dequantize(&im->b, x,
                           &(Quantization){.dtype = range.dtype,
                                           .low = int_clamped(range.low, INT8_MIN, UINT8_MAX),
@@ -480,21 +479,25 @@ static bool real_matmul(Import *im) {
   return true;
 }
 
+/* sums * factor as codes, with the zero point that is input 7. */
+static void out_requantized(Import *im, ValueId sums, ValueId factor, ValueId zero) {
+  ValueId y = ex_mul(im, ex_cast(im, sums, DTYPE_F32), factor);
+  Target to = target_of(im, 7);
+  out(im, 0, saturated(im, y, zero, &to));
+}
+
 void translate_qlinear_matmul(Import *im) {
   if (real_matmul(im))
     return;
-  ValueId a = in_required(im, 0), b = in_required(im, 3), scales[3] = {0};
-  ValueId y_zero = in_required(im, 7);
+  ValueId a = in_required(im, 0), b = in_required(im, 3), y_zero = in_required(im, 7),
+          scales[3] = {0};
   ValueId sums = quantized_product(im, a, in_required(im, 2), b, in_required(im, 5));
   static const uint32_t inputs[] = {1, 4, 6};
   uint32_t rank = ex_rank(im, sums);
   for (uint32_t i = 0; i < 3 && import_ok(im); i++)
     scales[i] =
         scale_along(im, in_required(im, inputs[i]), rank, rank < 2 ? 0 : rank - (i == 1 ? 1 : 2));
-  ValueId factor = ex_div(im, ex_mul(im, scales[0], scales[1]), scales[2]);
-  ValueId y = ex_mul(im, ex_cast(im, sums, DTYPE_F32), factor);
-  Target to = target_of(im, 7);
-  out(im, 0, saturated(im, y, y_zero, &to));
+  out_requantized(im, sums, ex_div(im, ex_mul(im, scales[0], scales[1]), scales[2]), y_zero);
 }
 
 void translate_qlinear_conv(Import *im) {
@@ -508,7 +511,5 @@ void translate_qlinear_conv(Import *im) {
   ValueId factor = ex_mul(im, scale_along(im, in_required(im, 1), rank, 1),
                           scale_along(im, in_required(im, 4), rank, 1));
   factor = ex_div(im, factor, scale_along(im, in_required(im, 6), rank, 1));
-  ValueId y = ex_mul(im, ex_cast(im, sums, DTYPE_F32), factor);
-  Target to = target_of(im, 7);
-  out(im, 0, saturated(im, y, y_zero, &to));
+  out_requantized(im, sums, factor, y_zero);
 }

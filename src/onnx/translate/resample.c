@@ -162,7 +162,7 @@ static ValueId blend(Import *im, const Resample *r, const ResampleAxis *a, Value
   make_taps(im, r, a, at, taps, count);
   ValueId y = 0;
   for (uint32_t k = 0; k < count && import_ok(im); k++) {
-    if (all_zero(im, taps[k].weight))
+    if (a->out != 0 && all_zero(im, taps[k].weight))
       continue;
     ValueId tap = ex_index_select(im, x, a->axis, inside_index(im, taps[k].position, a->in));
     ValueId weight = ex_cast(im, taps[k].weight, ex_dtype(im, x));

@@ -133,16 +133,10 @@ static void topk_stable(Import *im, const TopK *t, ValueId *values, ValueId *ind
 }
 
 static bool topk_count(Import *im, uint32_t axis, SymInt *k) {
-  Shape declared = {0};
   *k = 0;
   if (im->opset < 10)
     *k = attr_int_required(im, "k");
-  else if (one_int(im, in(im, 1), k))
-    return true;
-  else if (import_ok(im) && out_declared_dims(im, 0, declared.d, &declared.rank) &&
-           axis < declared.rank)
-    *k = declared.d[axis];
-  else
+  else if (!one_int(im, in(im, 1), k) && !out_declared_dim(im, 0, axis, k))
     fail_not_known(im, 1, "the number of elements to take");
   return import_ok(im);
 }
