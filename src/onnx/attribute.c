@@ -240,6 +240,16 @@ bool attr_floats(Import *im, const char *name, const float **values, uint32_t *c
   return a != NULL;
 }
 
+bool attr_doubles(Import *im, const char *name, const double **values, uint32_t *count) {
+  const float *floats;
+  bool given = attr_floats(im, name, &floats, count);
+  double *wide = ARENA_ARRAY(&im->scratch, double, (uint64_t)*count + 1);
+  for (uint32_t i = 0; i < *count; i++)
+    wide[i] = (double)floats[i];
+  *values = wide;
+  return given;
+}
+
 bool attr_strs(Import *im, const char *name, StrView **values, uint32_t *count) {
   const Onnx__AttributeProto *a = typed(im, name, ATTR(STRINGS));
   *values = NULL;

@@ -134,6 +134,8 @@ bool attr_ints(Import *im, const char *name, const int64_t **values, uint32_t *c
 bool attr_exact_int(Import *im, const char *name, int64_t *value);
 bool attr_exact_ints(Import *im, const char *name, const int64_t **values, uint32_t *count);
 bool attr_floats(Import *im, const char *name, const float **values, uint32_t *count);
+/* The same as doubles, in scratch. */
+bool attr_doubles(Import *im, const char *name, const double **values, uint32_t *count);
 bool attr_strs(Import *im, const char *name, StrView **values, uint32_t *count); /* in scratch */
 const Onnx__TensorProto *attr_tensor(Import *im, const char *name); /* NULL when absent */
 const Onnx__GraphProto *attr_graph(Import *im, const char *name);

@@ -290,7 +290,7 @@ void translate_gather_block_quantized(Import *im) {
   if (!packed)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "data of type %s is not supported",
                 dtype_name(ex_dtype(im, data)));
-  Shape at = shape_of(im, index), flat = {1, {shape_product(im, at.d, at.rank)}};
+  Shape at = shape_of(im, index);
   int64_t blocks = ex_fixed(im, scales, 1), wide = ex_fixed(im, data, 1);
   if (import_ok(im) &&
       (wide > INT32_MAX || blocks > INT32_MAX || (wide * (8 / bits) + size - 1) / size != blocks))
@@ -298,8 +298,8 @@ void translate_gather_block_quantized(Import *im) {
                 (long long)blocks, (long long)size, (long long)wide);
   if (!import_ok(im))
     return;
-  index = ex_view_as(im, ex_cast(im, index, DTYPE_I64), &flat);
-  SymInt count = flat.d[0];
+  index = ex_flat(im, ex_cast(im, index, DTYPE_I64));
+  SymInt count = ex_dim(im, index, 0);
   int64_t columns = wide * (8 / bits), all = blocks * size;
   ValueId y = ex_cast(im, unpack_in_order(im, rows(im, data, index), bits), DTYPE_F32);
   if (all > columns && import_ok(im))

@@ -15,14 +15,15 @@ ValueId classic_floats(Import *im, const float *values, uint32_t rank, const int
   return build_const(&im->b, DTYPE_F32, rank, dims, values);
 }
 
-ValueId classic_samples(Import *im) {
-  ValueId x = classic_input(im, 0);
-  if (import_ok(im) && ex_rank(im, x) == 1)
+ValueId classic_rows(Import *im, ValueId x) {
+  if (ex_rank(im, x) == 1)
     x = EX_VIEW(im, x, 1, ex_dim(im, x, 0));
   if (ex_rank(im, x) != 2)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, not 2", ex_rank(im, x));
   return x;
 }
+
+ValueId classic_samples(Import *im) { return classic_rows(im, classic_input(im, 0)); }
 
 /* The last dim, where the features are. */
 static int64_t features_of(Import *im, ValueId x) {

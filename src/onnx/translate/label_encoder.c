@@ -43,17 +43,9 @@ static bool column_tensor(Import *im, const char *name, Column *c) {
   return false;
 }
 
-static const double *widened(Import *im, const float *values, uint32_t count) {
-  double *wide = ARENA_ARRAY(&im->scratch, double, (uint64_t)count + 1);
-  for (uint32_t i = 0; i < count; i++)
-    wide[i] = (double)values[i];
-  return wide;
-}
-
 /* "keys" or "values". */
 static bool column_read(Import *im, const char *what, Column *c) {
   char name[32];
-  const float *floats;
   StrView *strings;
   *c = (Column){0};
   snprintf(name, sizeof name, "%s_int64s", what);
@@ -62,11 +54,11 @@ static bool column_read(Import *im, const char *what, Column *c) {
     return true;
   }
   snprintf(name, sizeof name, "%s_floats", what);
-  if (attr_floats(im, name, &floats, &c->count) && c->count) {
+  if (attr_doubles(im, name, &c->real, &c->count) && c->count) {
     c->dtype = DTYPE_F32;
-    c->real = widened(im, floats, c->count);
     return true;
   }
+  c->real = NULL;
   snprintf(name, sizeof name, "%s_strings", what);
   if (attr_strs(im, name, &strings, &c->count) && c->count) {
     c->strings = strings;

@@ -68,6 +68,5 @@ void translate_softmax_cross_entropy(Import *im) {
                 ex_rank(im, scores));
   ValueId log_scores = ex_log_softmax(im, scores, 1);
   out(im, 0, likelihood_loss(im, log_scores));
-  if (out_wanted(im, 1))
-    out(im, 1, log_scores);
+  out(im, 1, log_scores);
 }

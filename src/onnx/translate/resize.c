@@ -13,7 +13,7 @@ typedef struct Resize {
   uint32_t count; /* of resized axes */
   uint32_t axes[MAX_RANK];
   double scale[MAX_RANK]; /* by position in axes; 0: not known when lowering */
-  uint32_t unsolved;      /* one more than the axis whose size by its scale has no formula, or 0 */
+  uint32_t unsolved; /* 1 + position of the axis whose size by its scale has no formula, or 0 */
   enum { STRETCH, NOT_LARGER, NOT_SMALLER } policy;
 } Resize;
 
@@ -80,7 +80,7 @@ static bool shape_from_scales(Import *im, Resize *r) {
     r->scale[i] = scales[i];
     if (!sym_scaled(&im->g->syms, r->in.d[r->axes[i]], scales[i], (SymScaling){.f32 = true},
                     &r->out.d[r->axes[i]])) {
-      r->unsolved = r->axes[i] + 1;
+      r->unsolved = i + 1;
       return false;
     }
   }
@@ -89,11 +89,8 @@ static bool shape_from_scales(Import *im, Resize *r) {
 
 static void fail_unsolved(Import *im, const Resize *r) {
   SymTable *t = &im->g->syms;
-  uint32_t axis = r->unsolved - 1;
+  uint32_t i = r->unsolved - 1, axis = r->axes[i];
   SymInt size = r->in.d[axis];
-  uint32_t i = 0;
-  while (r->axes[i] != axis)
-    i++;
   import_fail(im, DIAG_INPUT_NOT_CONST,
               "no formula gives the size of axis %u, which is %lld to %lld, times %g as float32 "
               "rounds it: give that size fewer values with --dim, or the output a declared shape",
@@ -129,16 +126,12 @@ static bool output_shape(Import *im, Resize *r) {
   r->out = r->in;
   if (r->scales ? shape_from_scales(im, r) : shape_from_sizes(im, r))
     return true;
-  if (import_ok(im) && !out_declared_dims(im, 0, r->out.d, &r->out.rank)) {
-    if (r->unsolved)
-      fail_unsolved(im, r);
-    else
-      fail_not_known(im,
-                     r->sizes         ? 3
-                     : im->opset < 11 ? 1
-                                      : 2,
-                     r->scales ? "the list of scales" : "the list of sizes");
-  }
+  uint32_t input = r->sizes ? 3 : im->opset < 11 ? 1 : 2;
+  bool declared = out_declared_dims(im, 0, r->out.d, &r->out.rank);
+  if (!declared && r->unsolved)
+    fail_unsolved(im, r);
+  else if (!declared)
+    fail_not_known(im, input, r->scales ? "the list of scales" : "the list of sizes");
   if (r->out.rank != r->in.rank)
     import_fail(im, DIAG_DIM_CONTRADICTION, "the output is declared with rank %u, not %u",
                 r->out.rank, r->in.rank);

@@ -8,8 +8,7 @@
 static ValueId skip_sum(Import *im, ValueId bias) {
   ValueId sum = ex_add(im, in_required(im, 0), in_required(im, 1));
   sum = bias ? ex_add(im, sum, bias) : sum;
-  if (out_wanted(im, 3))
-    out(im, 3, sum);
+  out(im, 3, sum);
   return sum;
 }
 
@@ -177,8 +176,7 @@ static void embed(Import *im, const Table *tables, ValueId positions) {
             A_FLOAT(epsilon)));
   if (out_wanted(im, 1))
     out(im, 1, counted(im, mask, ids));
-  if (out_wanted(im, 2))
-    out(im, 2, sum);
+  out(im, 2, sum);
 }
 
 void translate_embed_layer_norm(Import *im) {

@@ -8,11 +8,7 @@
 static ValueId read_samples(Import *im, Trees *t) {
   ValueId x = in_required(im, 0);
   t->wide = ex_dtype(im, x) == DTYPE_F64;
-  x = ex_cast(im, x, t->wide ? DTYPE_F64 : DTYPE_F32);
-  if (import_ok(im) && ex_rank(im, x) == 1)
-    x = EX_VIEW(im, x, 1, ex_dim(im, x, 0));
-  if (ex_rank(im, x) != 2)
-    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, not 2", ex_rank(im, x));
+  x = classic_rows(im, ex_cast(im, x, t->wide ? DTYPE_F64 : DTYPE_F32));
   int64_t features = ex_fixed(im, x, 1);
   if (features > UINT32_MAX / 4)
     import_fail(im, DIAG_INPUT_RANK, "the input has %lld features", (long long)features);

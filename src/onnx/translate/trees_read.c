@@ -53,14 +53,11 @@ static const double *tensor_numbers(Import *im, Trees *t, const char *name, uint
 /* The list `name` or the tensor `name`_as_tensor. */
 static const double *numbers(Import *im, Trees *t, const char *name, uint32_t *count) {
   char long_name[48];
-  const float *values;
+  const double *values;
   snprintf(long_name, sizeof long_name, "%s_as_tensor", name);
-  if (!attr_floats(im, name, &values, count) || !*count)
+  if (!attr_doubles(im, name, &values, count) || !*count)
     return tensor_numbers(im, t, long_name, count);
-  double *copy = ARENA_ARRAY(&im->scratch, double, *count);
-  for (uint32_t i = 0; i < *count; i++)
-    copy[i] = (double)values[i];
-  return copy;
+  return values;
 }
 
 static const double *numbers_of(Import *im, Trees *t, const char *name, uint32_t count) {
