@@ -26,7 +26,7 @@ static const Onnx__AttributeProto *resolve(const Frame *frame, const Onnx__Attri
   return a;
 }
 
-const Onnx__AttributeProto *import_attribute(Import *im, const char *name) {
+static const Onnx__AttributeProto *import_attribute(Import *im, const char *name) {
   if (im->b.status != STATUS_OK)
     return NULL;
   return resolve(im->frame, find_in(im->node->attribute, im->node->n_attribute, name));

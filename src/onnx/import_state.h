@@ -152,7 +152,7 @@ void import_nodes(Import *im, Onnx__NodeProto *const *nodes, size_t count);
 Binding import_lookup(Import *im, NameId name); /* BIND_NONE when undefined */
 
 /* attribute.c */
-const Onnx__AttributeProto *import_attribute(Import *im, const char *name);
+
 bool import_check_attributes(Import *im); /* doubled names, references outside functions */
 
 /* function.c */

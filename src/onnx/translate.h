@@ -67,23 +67,20 @@ int32_t in_packed(Import *im, uint32_t i);
 /* The elements of integer or bool input i when they are known (constant or shape arithmetic):
  * *values lives in scratch. 0-d gives count 1. */
 bool in_ints(Import *im, uint32_t i, const SymInt **values, uint32_t *count);
-/* The same of float inputs too, whose elements are known to be integers. */
-bool in_whole(Import *im, uint32_t i, const SymInt **values, uint32_t *count);
+
 /* in_ints of any value. */
 bool value_ints(Import *im, ValueId v, const SymInt **values, uint32_t *count);
-/* in_whole of any value. */
-bool value_whole(Import *im, ValueId v, const SymInt **values, uint32_t *count);
+
 /* As in_ints, but all elements must be plain numbers; else false. */
 bool in_consts(Import *im, uint32_t i, const int64_t **values, uint32_t *count);
-/* Elements of a constant float (any real dtype) input as doubles; false when not constant. */
-bool in_doubles(Import *im, uint32_t i, const double **values, uint32_t *count);
 /* As in_consts of any value. */
 bool value_consts(Import *im, ValueId v, const int64_t **values, uint32_t *count);
+/* Elements of a constant of any real dtype as doubles; false when it is not constant. */
 bool value_doubles(Import *im, ValueId v, const double **values, uint32_t *count);
 /* Whether the value is a constant that has no other elements than zeros. */
 bool all_zero(Import *im, ValueId v);
 /* Likewise the only element of a value; false, and nothing is set, when it has another number of
- * them. */
+ * them. one_whole: an integer in any type. */
 bool one_whole(Import *im, ValueId v, SymInt *number);
 bool one_int(Import *im, ValueId v, SymInt *number);
 bool one_const(Import *im, ValueId v, int64_t *number);

@@ -50,7 +50,8 @@ ValueId in_required(Import *im, uint32_t i) {
   return v;
 }
 
-bool value_whole(Import *im, ValueId v, const SymInt **values, uint32_t *count) {
+/* The elements that are known to be integers, of whatever type. */
+static bool value_whole(Import *im, ValueId v, const SymInt **values, uint32_t *count) {
   *values = NULL;
   *count = 0;
   if (!import_ok(im) || !v)
@@ -64,10 +65,6 @@ bool value_ints(Import *im, ValueId v, const SymInt **values, uint32_t *count) {
   *count = 0;
   return import_ok(im) && v && !dtype_is_float(value_dtype(im->g, v)) &&
          value_whole(im, v, values, count);
-}
-
-bool in_whole(Import *im, uint32_t i, const SymInt **values, uint32_t *count) {
-  return value_whole(im, in(im, i), values, count);
 }
 
 bool in_ints(Import *im, uint32_t i, const SymInt **values, uint32_t *count) {
@@ -130,10 +127,6 @@ bool value_doubles(Import *im, ValueId v, const double **values, uint32_t *count
   *values =
       value_is_const(im->g, v) ? constant_doubles(im, v, count) : dequantized_doubles(im, v, count);
   return *values != NULL;
-}
-
-bool in_doubles(Import *im, uint32_t i, const double **values, uint32_t *count) {
-  return value_doubles(im, in(im, i), values, count);
 }
 
 bool all_zero(Import *im, ValueId v) {

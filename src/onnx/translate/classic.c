@@ -6,7 +6,8 @@
 
 enum { FEATURES_MAX = 1 << 24, TWICE_MAX = 4096 };
 
-ValueId classic_input(Import *im, uint32_t i) {
+/* Input i as f32. */
+static ValueId classic_input(Import *im, uint32_t i) {
   ValueId x = in_required(im, i);
   return x ? ex_cast(im, x, DTYPE_F32) : 0;
 }

@@ -6,8 +6,6 @@
 
 #include "onnx/express.h"
 
-/* Input i as f32. */
-ValueId classic_input(Import *im, uint32_t i);
 /* Samples [N, features]: a vector is one sample. Fails for other ranks. */
 ValueId classic_rows(Import *im, ValueId x);
 /* Those of input 0, as f32. */

@@ -145,7 +145,8 @@ ValueId recurrent_input(Import *im, uint32_t i, uint32_t direction) {
   return in(im, i) ? ex_select(im, in(im, i), 0, direction) : 0;
 }
 
-ValueId recurrent_gates(Import *im, const Recurrent *rnn, ValueId weights, uint32_t first,
+/* Entries [first, first + count) of H of a weight or bias; 0 when that is absent. */
+static ValueId gates_of(Import *im, const Recurrent *rnn, ValueId weights, uint32_t first,
                         uint32_t count) {
   return weights ? ex_slice(im, weights, 0, first * rnn->hidden, (first + count) * rnn->hidden) : 0;
 }
@@ -161,8 +162,7 @@ ValueId recurrent_weights(Import *im, const RnnPart *part, uint32_t first, uint3
   ValueId items[2] = {0};
   for (uint32_t d = 0; d < part->count; d++)
     items[d] = EX_PERMUTE(
-        im, recurrent_gates(im, part->rnn, recurrent_input(im, 2, part->first + d), first, count),
-        1, 0);
+        im, gates_of(im, part->rnn, recurrent_input(im, 2, part->first + d), first, count), 1, 0);
   return of_directions(im, part, items);
 }
 
@@ -172,8 +172,7 @@ ValueId recurrent_rows(Import *im, const RnnPart *part, uint32_t i, uint32_t fir
   if (!in(im, i))
     return 0;
   for (uint32_t d = 0; d < part->count; d++) {
-    items[d] =
-        recurrent_gates(im, part->rnn, recurrent_input(im, i, part->first + d), first, count);
+    items[d] = gates_of(im, part->rnn, recurrent_input(im, i, part->first + d), first, count);
     if (part->count > 1)
       items[d] = ex_unsqueeze(im, items[d], 0);
   }
@@ -185,13 +184,12 @@ static ValueId bias_of(Import *im, const Recurrent *rnn, uint32_t d, uint32_t ow
   ValueId biases = recurrent_input(im, 3, d);
   if (!biases)
     return 0;
-  ValueId w_bias = recurrent_gates(im, rnn, biases, 0, rnn->gates),
-          r_bias = recurrent_gates(im, rnn, biases, rnn->gates, rnn->gates);
+  ValueId w_bias = gates_of(im, rnn, biases, 0, rnn->gates),
+          r_bias = gates_of(im, rnn, biases, rnn->gates, rnn->gates);
   if (own == rnn->gates)
     return ex_add(im, w_bias, r_bias);
-  ValueId added = ex_add(im, recurrent_gates(im, rnn, w_bias, 0, own),
-                         recurrent_gates(im, rnn, r_bias, 0, own));
-  return ex_cat2(im, added, recurrent_gates(im, rnn, w_bias, own, rnn->gates - own), 0);
+  ValueId added = ex_add(im, gates_of(im, rnn, w_bias, 0, own), gates_of(im, rnn, r_bias, 0, own));
+  return ex_cat2(im, added, gates_of(im, rnn, w_bias, own, rnn->gates - own), 0);
 }
 
 ValueId recurrent_reversed(Import *im, const Recurrent *rnn, ValueId x) {
