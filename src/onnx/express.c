@@ -206,6 +206,25 @@ ValueId ex_size(Import *im, SymInt n) { return build_syms(im, &n, 1, true); }
 
 /* --- what several operators share --- */
 
+ValueId ex_rms_norm(Import *im, ValueId x, uint32_t axis, DType work, double epsilon) {
+  Shape s = shape_of(im, x);
+  uint32_t count = axis < s.rank ? s.rank - axis : 0;
+  ValueId wide = ex_cast(im, x, work);
+  ValueId y = build(&im->b, OP_RMS_NORM, A_VAL(wide), A_INTS(s.d + s.rank - count, count), A_NONE,
+                    A_FLOAT(epsilon));
+  return ex_cast(im, y, ex_dtype(im, x));
+}
+
+ValueId ex_group_norm(Import *im, ValueId x, ValueId weight, ValueId bias, int64_t groups,
+                      double epsilon) {
+  Shape s = shape_of(im, x);
+  if (s.rank < 3)
+    return import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 3 or more are needed", s.rank);
+  return build(&im->b, OP_NATIVE_GROUP_NORM, A_VAL(x), A_OPT(weight), A_OPT(bias), A_INT(s.d[0]),
+               A_INT(s.d[1]), A_INT(shape_product(im, s.d + 2, s.rank - 2)), A_INT(groups),
+               A_FLOAT(epsilon));
+}
+
 Shape shape_of(const Import *im, ValueId v) {
   Shape s = {0};
   if (!import_ok(im) || !v)
@@ -325,8 +344,10 @@ ValueId ex_pick(Import *im, ValueId x, int64_t dim, SymInt index) {
 
 ValueId ex_element(Import *im, ValueId vector, int64_t i) { return ex_pick(im, vector, 0, i); }
 
-ValueId ex_pad_end(Import *im, ValueId x, SymInt count) {
-  const SymInt pads[] = {0, count};
+ValueId ex_pad_last(Import *im, ValueId x, SymInt before, SymInt behind) {
+  const SymInt pads[] = {before, behind};
+  if (before == 0 && behind == 0)
+    return x;
   return build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(pads, 2), A_FLOAT(0));
 }
 

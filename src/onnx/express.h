@@ -63,6 +63,12 @@ ValueId ex_sum(Import *im, ValueId x, int64_t axis, bool keep);
 ValueId ex_argmax(Import *im, ValueId x, int64_t axis, bool keep);
 ValueId ex_swish(Import *im, ValueId x, double alpha); /* x * sigmoid(alpha * x) */
 ValueId ex_softmax(Import *im, ValueId x, int64_t axis);
+/* x / sqrt(mean of squares + epsilon) over the dims from `axis` on, computed in the type `work`;
+ * the result has the type of x. */
+ValueId ex_rms_norm(Import *im, ValueId x, uint32_t axis, DType work, double epsilon);
+/* Of x [N, C, …] with weights per channel, which may be 0. */
+ValueId ex_group_norm(Import *im, ValueId x, ValueId weight, ValueId bias, int64_t groups,
+                      double epsilon);
 /* The least and the greatest number of an integer type. */
 double int_least(DType dtype);
 double int_most(DType dtype);
@@ -134,8 +140,8 @@ ValueId ex_pick(Import *im, ValueId x, int64_t dim, SymInt index);
 ValueId ex_element(Import *im, ValueId vector, int64_t i);
 ValueId ex_cat(Import *im, const ValueId *items, uint32_t count, uint32_t dim);
 ValueId ex_cat2(Import *im, ValueId a, ValueId b, uint32_t dim);
-/* `count` zeros behind the last dim. */
-ValueId ex_pad_end(Import *im, ValueId x, SymInt count);
+/* Zeros before and behind the last dim; x itself without any. */
+ValueId ex_pad_last(Import *im, ValueId x, SymInt before, SymInt behind);
 ValueId ex_flip(Import *im, ValueId x, uint32_t dim);
 /* Picks entries of one dim by a 1-D index without negative entries. */
 ValueId ex_index_select(Import *im, ValueId x, uint32_t dim, ValueId index);

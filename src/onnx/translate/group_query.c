@@ -108,13 +108,9 @@ static ValueId positions(Import *im, const GroupQuery *a) {
 }
 
 /* RMS norm of each head. */
-static ValueId head_norm(Import *im, const GroupQuery *a, ValueId x, ValueId weight) {
+static ValueId head_norm(Import *im, ValueId x, ValueId weight) {
   double epsilon = attr_float(im, "qk_norm_epsilon", (double)1e-6f);
-  DType dtype = ex_dtype(im, x);
-  ValueId wide = ex_cast(im, x, DTYPE_F32);
-  ValueId y =
-      build(&im->b, OP_RMS_NORM, A_VAL(wide), A_INTS(&a->size, 1), A_NONE, A_FLOAT(epsilon));
-  return ex_mul(im, ex_cast(im, y, dtype), weight);
+  return ex_mul(im, ex_rms_norm(im, x, 3, DTYPE_F32, epsilon), weight);
 }
 
 static void prepare(Import *im, GroupQuery *a) {
@@ -123,8 +119,8 @@ static void prepare(Import *im, GroupQuery *a) {
   if (!q_norm != !k_norm)
     import_fail(im, DIAG_INPUT_COUNT, "q_norm_weight and k_norm_weight must be given together");
   if (q_norm) {
-    a->q = head_norm(im, a, a->q, q_norm);
-    a->k = head_norm(im, a, a->k, k_norm);
+    a->q = head_norm(im, a->q, q_norm);
+    a->k = head_norm(im, a->k, k_norm);
   }
   if (attr_flag(im, "do_rotary", false)) {
     if (!cosines || !sines)

@@ -135,12 +135,7 @@ void translate_causal_conv_with_state(Import *im) {
   if (ex_rank(im, x) != 3 || ex_rank(im, weight) != 3)
     import_fail(im, DIAG_INPUT_RANK, "input and weight must have rank 3");
   int64_t size = ex_fixed(im, weight, 2), channels = ex_fixed(im, x, 1);
-  ValueId whole = x;
-  if (past && size > 1)
-    whole = ex_cat2(im, past, x, 2);
-  else if (size > 1)
-    whole = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(((SymInt[]){size - 1, 0}), 2),
-                  A_FLOAT(0));
+  ValueId whole = size < 2 ? x : past ? ex_cat2(im, past, x, 2) : ex_pad_last(im, x, size - 1, 0);
   SymInt one[] = {1}, none[] = {0};
   ValueId y =
       build(&im->b, OP_CONVOLUTION, A_VAL(whole), A_VAL(weight), A_OPT(bias), A_INTS(one, 1),

@@ -84,14 +84,6 @@ void translate_batch_norm(Import *im) {
 
 /* --- layer norm, RMS norm --- */
 
-/* Trailing dims from the axis attribute. */
-static uint32_t trailing(Import *im, ValueId x, int64_t otherwise, SymInt *dims) {
-  uint32_t rank = ex_rank(im, x), axis = import_axis(im, attr_int(im, "axis", otherwise), rank);
-  for (uint32_t i = axis; i < rank && import_ok(im); i++)
-    dims[i - axis] = ex_dim(im, x, i);
-  return rank - axis;
-}
-
 /* A weight that broadcasts to the trailing dims, exactly of that shape. */
 static ValueId shaped_weight(Import *im, ValueId w, const SymInt *dims, uint32_t count,
                              DType dtype) {
@@ -103,8 +95,9 @@ static ValueId shaped_weight(Import *im, ValueId w, const SymInt *dims, uint32_t
  * type. */
 void translate_layer_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in(im, 1), bias = in(im, 2);
-  SymInt dims[MAX_RANK];
-  uint32_t count = trailing(im, x, -1, dims);
+  Shape s = shape_of(im, x);
+  uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank), count = s.rank - axis;
+  const SymInt *dims = s.d + axis;
   DType dtype = ex_dtype(im, x);
   bool stats = out_wanted(im, 1) || out_wanted(im, 2);
   DType told = attr_int(im, "stash_type", 1) == 1 ? DTYPE_F32 : dtype,
@@ -121,30 +114,14 @@ void translate_layer_norm(Import *im) {
 
 void translate_rms_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1);
-  SymInt dims[MAX_RANK];
-  uint32_t count = trailing(im, x, -1, dims);
+  uint32_t axis = import_axis(im, attr_int(im, "axis", -1), ex_rank(im, x));
   DType dtype = ex_dtype(im, x),
         work = attr_int(im, "stash_type", 1) == 1 && dtype != DTYPE_F64 ? DTYPE_F32 : dtype;
-  ValueId wide = ex_cast(im, x, work);
-  ValueId y = build(&im->b, OP_RMS_NORM, A_VAL(wide), A_INTS(dims, count), A_NONE,
-                    A_FLOAT(attr_float(im, "epsilon", (double)1e-5f)));
-  out(im, 0, ex_mul(im, ex_cast(im, y, dtype), scale));
+  ValueId y = ex_rms_norm(im, x, axis, work, attr_float(im, "epsilon", (double)1e-5f));
+  out(im, 0, ex_mul(im, y, scale));
 }
 
 /* --- group and instance norm --- */
-
-/* native_group_norm of [N, C, …]; weights per channel may be absent. */
-static ValueId group_norm(Import *im, ValueId x, ValueId weight, ValueId bias, int64_t groups,
-                          double eps) {
-  uint32_t rank = ex_rank(im, x);
-  if (rank < 3)
-    return import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 3 or more are needed", rank);
-  Shape s = shape_of(im, x);
-  SymInt inner = shape_product(im, s.d + 2, rank - 2);
-  return build(&im->b, OP_NATIVE_GROUP_NORM, A_VAL(x), A_OPT(weight), A_OPT(bias),
-               A_INT(ex_dim(im, x, 0)), A_INT(ex_dim(im, x, 1)), A_INT(inner), A_INT(groups),
-               A_FLOAT(eps));
-}
 
 void translate_instance_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), bias = in_required(im, 2);
@@ -153,7 +130,8 @@ void translate_instance_norm(Import *im) {
     return;
   }
   out(im, 0,
-      group_norm(im, x, scale, bias, ex_dim(im, x, 1), attr_float(im, "epsilon", (double)1e-5f)));
+      ex_group_norm(im, x, scale, bias, ex_dim(im, x, 1),
+                    attr_float(im, "epsilon", (double)1e-5f)));
 }
 
 /* Opset 18 has scale and bias per group, 21 per channel. */
@@ -179,8 +157,8 @@ void translate_group_norm(Import *im) {
   SymInt channel_count = ex_dim(im, x, 1);
   scale = per_channel(im, ex_cast(im, scale, work), groups, channel_count);
   bias = per_channel(im, ex_cast(im, bias, work), groups, channel_count);
-  ValueId y = group_norm(im, ex_cast(im, x, work), scale, bias, groups,
-                         attr_float(im, "epsilon", (double)1e-5f));
+  ValueId y = ex_group_norm(im, ex_cast(im, x, work), scale, bias, groups,
+                            attr_float(im, "epsilon", (double)1e-5f));
   out(im, 0, ex_cast(im, y, dtype));
 }
 

@@ -23,17 +23,10 @@ void translate_skip_layer_norm(Import *im) {
   out(im, 0, y);
 }
 
-/* x / sqrt(mean of squares + epsilon) * scale over the dims from `axis` on. */
+/* RMS norm over the dims from `axis` on, times the scale. */
 static ValueId rms(Import *im, ValueId x, ValueId scale, uint32_t axis, double epsilon) {
-  SymInt dims[MAX_RANK];
-  uint32_t rank = ex_rank(im, x);
-  for (uint32_t i = axis; i < rank; i++)
-    dims[i - axis] = ex_dim(im, x, i);
-  DType dtype = ex_dtype(im, x), work = dtype == DTYPE_F64 ? dtype : DTYPE_F32;
-  ValueId wide = ex_cast(im, x, work);
-  ValueId y =
-      build(&im->b, OP_RMS_NORM, A_VAL(wide), A_INTS(dims, rank - axis), A_NONE, A_FLOAT(epsilon));
-  return ex_mul(im, ex_cast(im, y, dtype), scale);
+  DType work = ex_dtype(im, x) == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
+  return ex_mul(im, ex_rms_norm(im, x, axis, work, epsilon), scale);
 }
 
 void translate_skip_rms_norm(Import *im) {
@@ -95,12 +88,9 @@ static void group_norm(Import *im, ValueId x) {
                 (long long)activation);
   DType dtype = ex_dtype(im, x);
   x = ex_cast(im, last ? EX_PERMUTE(im, x, 0, 3, 1, 2) : x, DTYPE_F32);
-  SymInt inner = sym_mul(&im->g->syms, ex_dim(im, x, 2), ex_dim(im, x, 3));
   gamma = ex_cast(im, gamma, DTYPE_F32), beta = ex_cast(im, beta, DTYPE_F32);
   double epsilon = attr_float(im, "epsilon", (double)1e-5f);
-  ValueId y = build(&im->b, OP_NATIVE_GROUP_NORM, A_VAL(x), A_VAL(gamma), A_VAL(beta),
-                    A_INT(ex_dim(im, x, 0)), A_INT(ex_dim(im, x, 1)), A_INT(inner), A_INT(groups),
-                    A_FLOAT(epsilon));
+  ValueId y = ex_group_norm(im, x, gamma, beta, groups, epsilon);
   y = activation ? ex_unary(im, OP_SILU, y) : y;
   out(im, 0, ex_cast(im, last ? EX_PERMUTE(im, y, 0, 2, 3, 1) : y, dtype));
 }
