@@ -145,7 +145,9 @@ void translate_max_unpool(Import *im) {
     return;
   uint32_t rank = ex_rank(im, x), count = 2 * (rank - 2);
   ValueId zeros = ex_full(im, ex_dtype(im, x), &total, 1, 0);
-  ValueId places = ex_flat(im, ex_cast(im, index, DTYPE_I64)), values = ex_flat(im, x);
+  Shape s = shape_of(im, x);
+  ValueId places = EX_VIEW(im, ex_cast(im, index, DTYPE_I64), shape_product(im, s.d, s.rank)),
+          values = ex_flat(im, x);
   ValueId flat = ex_scatter(im, zeros, 0, places, values);
   ValueId y = ex_view(im, flat, dims, rank);
   if (in(im, 2)) {
