@@ -26,7 +26,7 @@ static const Onnx__AttributeProto *resolve(const Frame *frame, const Onnx__Attri
   return a;
 }
 
-const Onnx__AttributeProto *import_attribute(Import *im, const char *name) {
+static const Onnx__AttributeProto *import_attribute(Import *im, const char *name) {
   if (im->b.status != STATUS_OK)
     return NULL;
   return resolve(im->frame, find_in(im->node->attribute, im->node->n_attribute, name));
@@ -145,14 +145,69 @@ StrView attr_str(Import *im, const char *name, const char *otherwise) {
   return a ? bytes_view(a->s) : sv_from(otherwise);
 }
 
-uint32_t attr_choice(Import *im, const char *name, const char *otherwise, const char *const *names,
-                     uint32_t count) {
+/* --- names in one text, "a|b|c" --- */
+
+/* Takes the first one off. */
+static StrView next_name(const char **names) {
+  size_t size = strcspn(*names, "|");
+  StrView name = {*names, size};
+  *names += size + ((*names)[size] != '\0');
+  return name;
+}
+
+uint32_t name_index(StrView text, const char *names) {
+  uint32_t i = 0;
+  while (*names && !sv_eq(text, next_name(&names)))
+    i++;
+  return i;
+}
+
+/* "a, b or c" */
+static void append_names(StrBuf *text, const char *names) {
+  for (uint32_t i = 0; *names; i++) {
+    StrView name = next_name(&names);
+    strbuf_append(text, !i ? SV("") : *names ? SV(", ") : SV(" or "));
+    strbuf_append(text, name);
+  }
+}
+
+uint32_t attr_choice(Import *im, const char *name, const char *otherwise, const char *names) {
   StrView given = attr_str(im, name, otherwise);
-  for (uint32_t i = 0; i < count; i++)
-    if (sv_eq_str(given, names[i]))
-      return i;
-  import_fail(im, DIAG_ATTR_VALUE, "%s is '" SV_FMT "', which is not known", name, SV_ARG(given));
+  uint32_t i = name_index(given, names), count = name_index(SV("|"), names);
+  if (i < count)
+    return i;
+  StrBuf text;
+  strbuf_init(&text);
+  append_names(&text, names);
+  import_fail(im, DIAG_ATTR_VALUE, "%s is '" SV_FMT "', not %s", name, SV_ARG(given),
+              strbuf_cstr(&text));
+  strbuf_release(&text);
   return 0;
+}
+
+bool attr_flag(Import *im, const char *name, bool otherwise) {
+  return attr_int(im, name, otherwise) != 0;
+}
+
+DType attr_dtype(Import *im, const char *name, DType otherwise) {
+  int64_t code = attr_int(im, name, 0);
+  if (code == 0 || !import_ok(im))
+    return otherwise;
+  bool is_code = code > 0 && code < 100;
+  DType dtype = is_code ? dtype_from_onnx((int32_t)code) : DTYPE_NONE;
+  const char *text = is_code ? onnx_dtype_name((int32_t)code) : NULL;
+  if (dtype == DTYPE_NONE)
+    import_fail(im, DIAG_ATTR_VALUE, "%s is %s, which the runtime cannot hold", name,
+                text ? text : "unknown");
+  return dtype;
+}
+
+void attr_refuse(Import *im, const char *names) {
+  while (*names) {
+    const char *name = arena_strdup(&im->scratch, next_name(&names));
+    if (attr_flag(im, name, false))
+      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%s is not supported", name);
+  }
 }
 
 bool attr_exact_ints(Import *im, const char *name, const int64_t **values, uint32_t *count) {
@@ -183,6 +238,16 @@ bool attr_floats(Import *im, const char *name, const float **values, uint32_t *c
   *values = a ? a->floats : NULL;
   *count = a && a->n_floats < UINT32_MAX / 16 ? (uint32_t)a->n_floats : 0;
   return a != NULL;
+}
+
+bool attr_doubles(Import *im, const char *name, const double **values, uint32_t *count) {
+  const float *floats;
+  bool given = attr_floats(im, name, &floats, count);
+  double *wide = ARENA_ARRAY(&im->scratch, double, (uint64_t)*count + 1);
+  for (uint32_t i = 0; i < *count; i++)
+    wide[i] = (double)floats[i];
+  *values = wide;
+  return given;
 }
 
 bool attr_strs(Import *im, const char *name, StrView **values, uint32_t *count) {

@@ -67,3 +67,12 @@ bool out_declared_dims(Import *im, uint32_t i, SymInt dims[MAX_RANK], uint32_t *
     return true;
   return !im->frame->parent && !im->frame->function && declared_behind(im, name, dims, rank);
 }
+
+bool out_declared_dim(Import *im, uint32_t i, uint32_t dim, SymInt *size) {
+  SymInt dims[MAX_RANK];
+  uint32_t rank;
+  bool known = out_declared_dims(im, i, dims, &rank) && dim < rank;
+  if (known)
+    *size = dims[dim];
+  return known;
+}

@@ -15,11 +15,9 @@ StrView onnx_dim_root(const DimFlag *flags, uint32_t count, StrView name) {
 
 bool import_has_dim(const Onnx__GraphProto *graph, StrView name) {
   for (size_t i = 0; i < graph->n_input; i++) {
-    const Onnx__TypeProto__Tensor *t = import_tensor_type(graph->input[i]);
+    const Onnx__TypeProto__Tensor *t = onnx_tensor_type(graph->input[i]);
     for (size_t k = 0; t && t->shape && k < t->shape->n_dim; k++) {
-      const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[k];
-      if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
-          sv_eq(onnx_text(d->dim_param), name))
+      if (name.size && sv_eq(onnx_dim_param(t->shape->dim[k]), name))
         return true;
     }
   }

@@ -1,9 +1,21 @@
 /* Short forms of the builder; see express.h. */
 #include "onnx/express.h"
 
+#include <math.h>
+
 #include "onnx/data_sizes.h"
 
 #include "onnx/import_state.h"
+
+double int_least(DType dtype) {
+  return dtype_is_unsigned(dtype) ? 0 : -ldexp(1, 8 * (int)dtype_size(dtype) - 1);
+}
+
+double int_most(DType dtype) {
+  return ldexp(1, 8 * (int)dtype_size(dtype) - !dtype_is_unsigned(dtype)) - 1;
+}
+
+ArgIn zero_arg(DType dtype) { return dtype_is_float(dtype) ? A_FLOAT(0) : A_INT(0); }
 
 ValueId ex_unary(Import *im, OpId op, ValueId x) { return build(&im->b, op, A_VAL(x)); }
 
@@ -21,10 +33,11 @@ ValueId ex_with(Import *im, OpId op, ValueId x, double number) {
   return neutral ? x : ex_binary(im, op, x, ex_number(im, x, number));
 }
 
-ValueId ex_add(Import *im, ValueId x, ValueId y) { return ex_binary(im, OP_ADD_TENSOR, x, y); }
-ValueId ex_sub(Import *im, ValueId x, ValueId y) { return ex_binary(im, OP_SUB_TENSOR, x, y); }
-ValueId ex_mul(Import *im, ValueId x, ValueId y) { return ex_binary(im, OP_MUL_TENSOR, x, y); }
-ValueId ex_div(Import *im, ValueId x, ValueId y) { return ex_binary(im, OP_DIV_TENSOR, x, y); }
+ValueId ex_int(Import *im, int64_t number) { return build_scalar_int(&im->b, DTYPE_I64, number); }
+
+ValueId ex_pow(Import *im, ValueId x, double exponent) {
+  return build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(x), A_FLOAT(exponent));
+}
 
 ValueId ex_where(Import *im, ValueId condition, ValueId x, ValueId y) {
   return build(&im->b, OP_WHERE_SELF, A_VAL(condition), A_VAL(x), A_VAL(y));
@@ -46,6 +59,10 @@ ValueId ex_matmul(Import *im, ValueId x, ValueId y) {
   return ex_binary(im, plain ? OP_MM : OP_MATMUL, x, y);
 }
 
+ValueId ex_linear(Import *im, ValueId x, ValueId w, ValueId bias) {
+  return build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(w), A_OPT(bias));
+}
+
 ValueId ex_reduce(Import *im, OpId op, ValueId x, const int64_t *axes, uint32_t count, bool keep) {
   if (op == OP_SUM_DIM_INTLIST)
     return build(&im->b, op, A_VAL(x), A_INTS(axes, count), A_BOOL(keep), A_DTYPE(ex_dtype(im, x)));
@@ -56,6 +73,20 @@ ValueId ex_reduce_one(Import *im, OpId op, ValueId x, int64_t axis, bool keep) {
   return ex_reduce(im, op, x, &axis, 1, keep);
 }
 
+ValueId ex_sum(Import *im, ValueId x, int64_t axis, bool keep) {
+  return ex_reduce_one(im, OP_SUM_DIM_INTLIST, x, axis, keep);
+}
+
+ValueId ex_argmax(Import *im, ValueId x, int64_t axis, bool keep) {
+  return build(&im->b, OP_ARGMAX, A_VAL(x), A_INT(axis), A_BOOL(keep));
+}
+
+ValueId ex_swish(Import *im, ValueId x, double alpha) {
+  if (alpha == 1)
+    return ex_unary(im, OP_SILU, x);
+  return ex_mul(im, x, ex_unary(im, OP_SIGMOID, ex_times(im, x, alpha)));
+}
+
 ValueId ex_softmax(Import *im, ValueId x, int64_t axis) {
   return build(&im->b, OP_SOFTMAX, A_VAL(x), A_INT(axis), A_BOOL(false));
 }
@@ -64,7 +95,7 @@ ValueId ex_log_softmax(Import *im, ValueId x, int64_t axis) {
   if (ex_dtype(im, x) != DTYPE_F64)
     return build(&im->b, OP_LOG_SOFTMAX, A_VAL(x), A_INT(axis), A_BOOL(false));
   ValueId shifted = ex_sub(im, x, ex_reduce_one(im, OP_AMAX, x, axis, true)),
-          sum = ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_unary(im, OP_EXP, shifted), axis, true);
+          sum = ex_sum(im, ex_unary(im, OP_EXP, shifted), axis, true);
   return ex_sub(im, shifted, ex_unary(im, OP_LOG, sum));
 }
 
@@ -175,6 +206,25 @@ ValueId ex_size(Import *im, SymInt n) { return build_syms(im, &n, 1, true); }
 
 /* --- what several operators share --- */
 
+ValueId ex_rms_norm(Import *im, ValueId x, uint32_t axis, DType work, double epsilon) {
+  Shape s = shape_of(im, x);
+  uint32_t count = axis < s.rank ? s.rank - axis : 0;
+  ValueId wide = ex_cast(im, x, work);
+  ValueId y = build(&im->b, OP_RMS_NORM, A_VAL(wide), A_INTS(s.d + s.rank - count, count), A_NONE,
+                    A_FLOAT(epsilon));
+  return ex_cast(im, y, ex_dtype(im, x));
+}
+
+ValueId ex_group_norm(Import *im, ValueId x, ValueId weight, ValueId bias, int64_t groups,
+                      double epsilon) {
+  Shape s = shape_of(im, x);
+  if (s.rank < 3)
+    return import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 3 or more are needed", s.rank);
+  return build(&im->b, OP_NATIVE_GROUP_NORM, A_VAL(x), A_OPT(weight), A_OPT(bias), A_INT(s.d[0]),
+               A_INT(s.d[1]), A_INT(shape_product(im, s.d + 2, s.rank - 2)), A_INT(groups),
+               A_FLOAT(epsilon));
+}
+
 Shape shape_of(const Import *im, ValueId v) {
   Shape s = {0};
   if (!import_ok(im) || !v)
@@ -195,6 +245,19 @@ SymInt shape_product(Import *im, const SymInt *dims, uint32_t count) {
 
 ValueId ex_view_as(Import *im, ValueId v, const Shape *shape) {
   return build_view(&im->b, v, shape->d, shape->rank);
+}
+
+ValueId ex_scalar(Import *im, ValueId x) { return ex_view(im, x, NULL, 0); }
+
+ValueId ex_flat(Import *im, ValueId x) {
+  Shape s = shape_of(im, x);
+  return EX_VIEW(im, x, shape_product(im, s.d, s.rank));
+}
+
+ValueId ex_rows(Import *im, ValueId x, uint32_t axis) {
+  Shape s = shape_of(im, x);
+  uint32_t at = axis < s.rank ? axis : s.rank;
+  return EX_VIEW(im, x, shape_product(im, s.d, at), shape_product(im, s.d + at, s.rank - at));
 }
 
 /* Name i of a node; "" without one. */
@@ -275,8 +338,25 @@ ValueId ex_index_select(Import *im, ValueId x, uint32_t axis, ValueId index) {
   return build(&im->b, OP_INDEX_SELECT, A_VAL(x), A_INT(axis), A_VAL(index));
 }
 
-ValueId ex_element(Import *im, ValueId vector, int64_t i) {
-  return build(&im->b, OP_SELECT_COPY_INT, A_VAL(vector), A_INT(0), A_INT(i));
+ValueId ex_pick(Import *im, ValueId x, int64_t dim, SymInt index) {
+  return build(&im->b, OP_SELECT_COPY_INT, A_VAL(x), A_INT(dim), A_INT(index));
+}
+
+ValueId ex_element(Import *im, ValueId vector, int64_t i) { return ex_pick(im, vector, 0, i); }
+
+ValueId ex_pad_last(Import *im, ValueId x, SymInt before, SymInt behind) {
+  const SymInt pads[] = {before, behind};
+  if (before == 0 && behind == 0)
+    return x;
+  return build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(pads, 2), A_FLOAT(0));
+}
+
+ValueId ex_gather(Import *im, ValueId x, int64_t dim, ValueId index) {
+  return build(&im->b, OP_GATHER, A_VAL(x), A_INT(dim), A_VAL(index));
+}
+
+ValueId ex_scatter(Import *im, ValueId x, int64_t dim, ValueId index, ValueId source) {
+  return build(&im->b, OP_SCATTER_SRC, A_VAL(x), A_INT(dim), A_VAL(index), A_VAL(source));
 }
 
 ValueId ex_cat2(Import *im, ValueId a, ValueId b, uint32_t axis) {
@@ -310,7 +390,7 @@ ValueId ex_wrap_index(Import *im, ValueId index, SymInt size) {
     return build_expand(&im->b, once, s.d, s.rank);
   }
   ValueId below = ex_with(im, OP_LT_TENSOR, wide, 0);
-  return ex_where(im, below, ex_binary(im, OP_ADD_TENSOR, wide, ex_size(im, size)), wide);
+  return ex_where(im, below, ex_add(im, wide, ex_size(im, size)), wide);
 }
 
 ValueId ex_component(Import *im, ValueId indices, uint32_t k) {
@@ -324,8 +404,8 @@ ValueId ex_component(Import *im, ValueId indices, uint32_t k) {
 }
 
 ValueId ex_floor_mod(Import *im, ValueId a, ValueId b) {
-  ValueId quotient = ex_binary(im, OP_FLOOR_DIVIDE, a, b);
-  return ex_binary(im, OP_SUB_TENSOR, a, ex_binary(im, OP_MUL_TENSOR, quotient, b));
+  ValueId quotient = ex_floor_div(im, a, b);
+  return ex_sub(im, a, ex_mul(im, quotient, b));
 }
 
 static bool axes_list(Import *im, const int64_t *values, uint32_t count, uint32_t rank,

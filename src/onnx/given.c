@@ -40,7 +40,7 @@ bool onnx_value_is_number(StrView text) {
 }
 
 static Status read_array(Import *im, const Onnx__ValueInfoProto *info, GivenValue *given) {
-  const Onnx__TypeProto__Tensor *type = import_tensor_type(info);
+  const Onnx__TypeProto__Tensor *type = onnx_tensor_type(info);
   given->is_number = onnx_value_is_number(given->text);
   given->array.rank = type && type->shape ? (uint32_t)type->shape->n_dim : 0;
   for (uint32_t k = 0; k < given->array.rank && k < MAX_RANK; k++)

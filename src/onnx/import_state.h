@@ -129,7 +129,7 @@ Status import_inputs(Import *im, const Onnx__GraphProto *graph);
 Status import_initializers(Import *im, const Onnx__GraphProto *graph);
 Status import_outputs(Import *im, const Onnx__GraphProto *graph);
 void import_declare(Import *im, Onnx__ValueInfoProto *const *infos, size_t count);
-const Onnx__TypeProto__Tensor *import_tensor_type(const Onnx__ValueInfoProto *info);
+
 /* Dims of an input without a --dim flag get these sizes. */
 void import_bind_dims(Import *im, const Onnx__ValueInfoProto *info, const int64_t *dims,
                       uint32_t rank);
@@ -152,7 +152,7 @@ void import_nodes(Import *im, Onnx__NodeProto *const *nodes, size_t count);
 Binding import_lookup(Import *im, NameId name); /* BIND_NONE when undefined */
 
 /* attribute.c */
-const Onnx__AttributeProto *import_attribute(Import *im, const char *name);
+
 bool import_check_attributes(Import *im); /* doubled names, references outside functions */
 
 /* function.c */

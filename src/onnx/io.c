@@ -127,8 +127,7 @@ static StrView root_name(Import *im, StrView name) {
  * own, else its name. */
 static StrView dim_name(Import *im, const Onnx__TensorShapeProto__Dimension *d, StrView input,
                         size_t axis) {
-  bool named = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
-  StrView param = named ? onnx_text(d->dim_param) : SV("");
+  StrView param = onnx_dim_param(d);
   StrView own = sv_from(arena_printf(&im->state->arena, SV_FMT ":%zu", SV_ARG(input), axis));
   uint32_t flag;
   if (param.size && find_flag(im, own, &flag))
@@ -138,13 +137,9 @@ static StrView dim_name(Import *im, const Onnx__TensorShapeProto__Dimension *d, 
   return own;
 }
 
-static bool is_dynamic(const Onnx__TensorShapeProto__Dimension *d) {
-  return d->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE || d->dim_value < 0;
-}
-
 static bool dim_value(Import *im, const Onnx__TensorShapeProto__Dimension *d, StrView input,
                       size_t axis, SymInt *out) {
-  if (is_dynamic(d)) {
+  if (!onnx_dim_is_known(d)) {
     *out = dim_by_name(im, root_name(im, dim_name(im, d, input, axis)));
     return true;
   }
@@ -158,11 +153,11 @@ static bool dim_value(Import *im, const Onnx__TensorShapeProto__Dimension *d, St
 
 void import_bind_dims(Import *im, const Onnx__ValueInfoProto *info, const int64_t *dims,
                       uint32_t rank) {
-  const Onnx__TypeProto__Tensor *t = import_tensor_type(info);
+  const Onnx__TypeProto__Tensor *t = onnx_tensor_type(info);
   if (!t || !t->shape || t->shape->n_dim != rank)
     return;
   for (uint32_t i = 0; i < rank; i++) {
-    if (!is_dynamic(t->shape->dim[i]))
+    if (onnx_dim_is_known(t->shape->dim[i]))
       continue;
     StrView name = root_name(im, dim_name(im, t->shape->dim[i], onnx_text(info->name), i));
     NameId id = intern_add(&im->ctx->names, name);
@@ -171,13 +166,6 @@ void import_bind_dims(Import *im, const Onnx__ValueInfoProto *info, const int64_
     if (fits && !known_dim(im->state, id) && !find_flag(im, name, &flag))
       remember_dim(im->state, id, dims[i]);
   }
-}
-
-const Onnx__TypeProto__Tensor *import_tensor_type(const Onnx__ValueInfoProto *info) {
-  const Onnx__TypeProto *type = info->type;
-  if (type && type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE && type->optional_type)
-    type = type->optional_type->elem_type;
-  return type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? type->tensor_type : NULL;
 }
 
 /* What is wrong with a graph input, and what helps: no Cast can stand before one. */
@@ -190,7 +178,7 @@ static Status input_fails(Import *im, StrView name, const char *what, const char
 
 static Status input_type(Import *im, const Onnx__ValueInfoProto *info, TypeId *out) {
   StrView name = onnx_text(info->name);
-  const Onnx__TypeProto__Tensor *t = import_tensor_type(info);
+  const Onnx__TypeProto__Tensor *t = onnx_tensor_type(info);
   if (!t)
     return input_fails(im, name, "is not a tensor (sequence, map or sparse tensor)",
                        "change the model so that it takes tensors, one input each");
@@ -232,12 +220,11 @@ static Status report_missing_dims(Import *im) {
 /* Outputs may have dimensions of their own, whose sizes come while running: flags bound them. */
 static void note_output_flags(Import *im, const Onnx__GraphProto *graph) {
   for (size_t i = 0; i < graph->n_output; i++) {
-    const Onnx__TypeProto__Tensor *t = import_tensor_type(graph->output[i]);
+    const Onnx__TypeProto__Tensor *t = onnx_tensor_type(graph->output[i]);
     for (size_t k = 0; t && t->shape && k < t->shape->n_dim; k++) {
-      const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[k];
+      StrView param = onnx_dim_param(t->shape->dim[k]);
       uint32_t flag;
-      if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
-          find_flag(im, onnx_text(d->dim_param), &flag))
+      if (param.size && find_flag(im, param, &flag))
         im->state->flag_used[flag] = true;
     }
   }
@@ -268,7 +255,7 @@ static bool describe_fixed(const Import *im, const DimFlag *flag, Diag *d) {
   const Onnx__GraphProto *graph = im->model->proto->graph;
   for (size_t i = 0; i < graph->n_input; i++) {
     StrView input = onnx_text(graph->input[i]->name), name = flag->name;
-    const Onnx__TypeProto__Tensor *t = import_tensor_type(graph->input[i]);
+    const Onnx__TypeProto__Tensor *t = onnx_tensor_type(graph->input[i]);
     uint64_t axis;
     if (!t || !t->shape || !sv_starts_with(name, input) || name.size <= input.size + 1 ||
         name.data[input.size] != ':' ||
@@ -478,16 +465,15 @@ void import_declare(Import *im, Onnx__ValueInfoProto *const *infos, size_t count
 
 static const Onnx__TypeProto__Tensor *declared(Import *im, NameId name) {
   const Onnx__ValueInfoProto *info = name ? scope_slot(im, im->frame, name)->info : NULL;
-  return info ? import_tensor_type(info) : NULL;
+  return info ? onnx_tensor_type(info) : NULL;
 }
 
 /* The size that a declared name stands for: names of nothing, and those of dims with different
  * sizes, do not. */
 static const SymInt *declared_dim(Import *im, const Onnx__TensorShapeProto__Dimension *d) {
-  if (d->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM ||
-      onnx_dim_is_nameless(onnx_text(d->dim_param)))
+  if (onnx_dim_is_nameless(onnx_dim_param(d)))
     return NULL;
-  StrView name = root_name(im, onnx_text(d->dim_param));
+  StrView name = root_name(im, onnx_dim_param(d));
   const DimName *dim = find_dim(im->state, intern_find(&im->ctx->names, name));
   return dim && dim->known && !dim->split ? &dim->value : NULL;
 }
@@ -499,8 +485,7 @@ bool import_declared_dims(Import *im, NameId name, SymInt dims[MAX_RANK], uint32
   for (size_t k = 0; k < t->shape->n_dim; k++) {
     const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[k];
     const SymInt *known = declared_dim(im, d);
-    if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
-        d->dim_value >= 0 && d->dim_value < INT64_MAX / 16)
+    if (onnx_dim_is_known(d) && d->dim_value < INT64_MAX / 16)
       dims[k] = d->dim_value;
     else if (known)
       dims[k] = *known;
@@ -518,13 +503,13 @@ bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound, St
   if (!t || !t->shape || dim >= t->shape->n_dim)
     return false;
   const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[dim];
-  if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
+  *param = onnx_dim_param(d);
+  if (onnx_dim_is_known(d)) {
     *bound = d->dim_value;
-    return d->dim_value >= 0 && d->dim_value < INT64_MAX / 16;
+    return d->dim_value < INT64_MAX / 16;
   }
-  if (d->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM)
+  if (!param->size)
     return false;
-  *param = onnx_text(d->dim_param);
   uint32_t index;
   const DimFlag *flag = find_flag(im, root_name(im, *param), &index);
   const SymInt *known = declared_dim(im, d);
@@ -566,7 +551,7 @@ static ValueId output_value(Import *im, const Onnx__ValueInfoProto *info) {
                       SV_ARG(name), onnx_dtype_name(binding.packed));
     return 0;
   }
-  const Onnx__TypeProto__Tensor *t = import_tensor_type(info);
+  const Onnx__TypeProto__Tensor *t = onnx_tensor_type(info);
   DType wanted = t ? dtype_from_onnx(t->elem_type) : DTYPE_NONE;
   if (wanted != DTYPE_NONE && wanted != value_dtype(im->g, binding.value)) {
     im->state->failed = true;

@@ -169,13 +169,10 @@ ValueId decode_small_float(Import *im, ValueId v, int32_t onnx_dtype) {
     return 0;
   for (unsigned code = 0; code < (unsigned)count; code++)
     values[code] = small_float(t, code);
-  Shape shape = shape_of(im, v), flat = {1, {shape_product(im, shape.d, shape.rank)}};
+  Shape shape = shape_of(im, v);
   if (value_dtype(im->g, v) != DTYPE_U8)
     v = build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(v), A_DTYPE(DTYPE_U8));
-  ValueId codes = ex_cast(im, ex_view_as(im, v, &flat), DTYPE_I64);
-  ValueId table = build_const(&im->b, DTYPE_F32, 1, &count, values);
-  return import_ok(im)
-             ? ex_view_as(im, build(&im->b, OP_INDEX_SELECT, A_VAL(table), A_INT(0), A_VAL(codes)),
-                          &shape)
-             : 0;
+  ValueId codes = ex_cast(im, ex_flat(im, v), DTYPE_I64),
+          table = build_const(&im->b, DTYPE_F32, 1, &count, values);
+  return ex_view_as(im, ex_index_select(im, table, 0, codes), &shape);
 }

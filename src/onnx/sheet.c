@@ -21,6 +21,11 @@ static StrView join(Filler *f, StrView domain, StrView name) {
   return sv_from(arena_printf(&f->arena, SV_FMT "." SV_FMT, SV_ARG(domain), SV_ARG(name)));
 }
 
+static void add_number(Sheet *sheet, FactSection section, FactKind kind, StrView name,
+                       uint64_t number) {
+  sheet_add(sheet, (Fact){.section = section, .kind = kind, .name = name, .number = number});
+}
+
 static void add_values(Filler *f, const char *what, const Intern *initializers,
                        Onnx__ValueInfoProto *const *values, size_t count) {
   uint32_t position = 0;
@@ -55,16 +60,12 @@ static void add_opsets(Filler *f) {
 
 static void add_operators(Filler *f) {
   const Onnx__GraphProto *graph = f->m->proto->graph;
-  sheet_add(f->sheet, (Fact){.section = FACTS_OPERATORS,
-                             .kind = FACT_COUNT,
-                             .name = SV("nodes"),
-                             .number = graph->n_node});
-  for (size_t i = 0; i < graph->n_node; i++)
-    sheet_add(&f->sums, (Fact){.section = FACTS_OPERATORS,
-                               .kind = FACT_COUNT,
-                               .name = join(f, onnx_text(graph->node[i]->domain),
-                                            onnx_text(graph->node[i]->op_type)),
-                               .number = 1});
+  add_number(f->sheet, FACTS_OPERATORS, FACT_COUNT, SV("nodes"), graph->n_node);
+  for (size_t i = 0; i < graph->n_node; i++) {
+    const Onnx__NodeProto *n = graph->node[i];
+    StrView name = join(f, onnx_text(n->domain), onnx_text(n->op_type));
+    add_number(&f->sums, FACTS_OPERATORS, FACT_COUNT, name, 1);
+  }
 }
 
 /* "f32[64, 256]" */
@@ -96,11 +97,8 @@ static Status add_initializer(Filler *f, const Onnx__TensorProto *t) {
                              .hash = view.data ? XXH3_64bits_withSeed(view.data, (size_t)view.size,
                                                                       f->sheet->seed)
                                                : 0});
-  sheet_add(&f->sums, (Fact){.section = FACTS_QUANTIZATION,
-                             .kind = FACT_BYTES,
-                             .name = sv_from(arena_printf(&f->arena, "weights in %.*s",
-                                                          (int)strcspn(type, "["), type)),
-                             .number = view.size});
+  const char *name = arena_printf(&f->arena, "weights in %.*s", (int)strcspn(type, "["), type);
+  add_number(&f->sums, FACTS_QUANTIZATION, FACT_BYTES, sv_from(name), view.size);
   return STATUS_OK;
 }
 
@@ -121,14 +119,8 @@ static void add_size(Filler *f) {
                              .name = SV("file"),
                              .number = file->size,
                              .hash = hash});
-  sheet_add(f->sheet, (Fact){.section = FACTS_SIZE,
-                             .kind = FACT_BYTES,
-                             .name = SV("weights"),
-                             .number = weights.bytes});
-  sheet_add(f->sheet, (Fact){.section = FACTS_SIZE,
-                             .kind = FACT_COUNT,
-                             .name = SV("number of weights"),
-                             .number = weights.count});
+  add_number(f->sheet, FACTS_SIZE, FACT_BYTES, SV("weights"), weights.bytes);
+  add_number(f->sheet, FACTS_SIZE, FACT_COUNT, SV("number of weights"), weights.count);
 }
 
 Status onnx_sheet(OnnxModel *m, DiagSink *sink, Sheet *sheet) {

@@ -133,7 +133,7 @@ static ValueId deviation(Import *im) {
       continue;
     ValueId held = ex_rank(im, e->input) ? ex_element(im, e->input, e->index) : e->input;
     ValueId other = ex_with(im, OP_NE_TENSOR, held, (double)e->value);
-    differs = differs ? ex_binary(im, OP_LOGICAL_OR, differs, other) : other;
+    differs = differs ? ex_or(im, differs, other) : other;
   }
   return EX_VIEW(im, ex_cast(im, differs, DTYPE_I64), 1);
 }

@@ -41,34 +41,19 @@ typedef struct Suggester {
 
 /* --- which dims --- */
 
-static const Onnx__TypeProto__Tensor *tensor_of(const Onnx__ValueInfoProto *value) {
-  const Onnx__TypeProto *type = value->type;
-  if (type && type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE && type->optional_type)
-    type = type->optional_type->elem_type;
-  return type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? type->tensor_type : NULL;
-}
-
-static bool is_known(const Onnx__TensorShapeProto__Dimension *d) {
-  return d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value >= 0;
-}
-
 /* As --dim names it: by dim_param if that is a name, else INPUT:AXIS. */
 static StrView name_of(Arena *arena, const Onnx__ValueInfoProto *input, size_t axis) {
-  const Onnx__TensorShapeProto__Dimension *d = tensor_of(input)->shape->dim[axis];
-  if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
-      !onnx_dim_is_nameless(onnx_text(d->dim_param)))
-    return onnx_text(d->dim_param);
+  StrView param = onnx_dim_param(onnx_tensor_type(input)->shape->dim[axis]);
+  if (!onnx_dim_is_nameless(param))
+    return param;
   return sv_from(arena_printf(arena, SV_FMT ":%zu", SV_ARG(onnx_text(input->name)), axis));
 }
 
 /* Whether a flag gives that dim: by its dim_param, even one that is no name, or by its place. */
 static bool is_given(const ImportOptions *o, const Onnx__ValueInfoProto *input, size_t axis,
                      Arena *arena) {
-  const Onnx__TensorShapeProto__Dimension *d = tensor_of(input)->shape->dim[axis];
+  StrView param = onnx_dim_param(onnx_tensor_type(input)->shape->dim[axis]);
   const char *place = arena_printf(arena, SV_FMT ":%zu", SV_ARG(onnx_text(input->name)), axis);
-  StrView param = {0};
-  if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM)
-    param = onnx_text(d->dim_param);
   for (uint32_t i = 0; i < o->dim_count; i++)
     if ((param.size && sv_eq(o->dims[i].name, param)) || sv_eq_str(o->dims[i].name, place))
       return true;
@@ -94,12 +79,12 @@ static void add_dim(Suggester *s, const Onnx__ValueInfoProto *input, size_t axis
 static void find_dims(Suggester *s) {
   const Onnx__GraphProto *graph = s->model->proto->graph;
   for (size_t i = 0; i < graph->n_input && s->count < MAX_DIMS; i++) {
-    const Onnx__TypeProto__Tensor *t = tensor_of(graph->input[i]);
+    const Onnx__TypeProto__Tensor *t = onnx_tensor_type(graph->input[i]);
     if (!t || !t->shape || t->shape->n_dim > MAX_RANK ||
         onnx_is_initializer(&s->initializers, graph->input[i]->name))
       continue;
     for (size_t axis = 0; axis < t->shape->n_dim && s->count < MAX_DIMS; axis++)
-      if (!is_known(t->shape->dim[axis]))
+      if (!onnx_dim_is_known(t->shape->dim[axis]))
         add_dim(s, graph->input[i], axis);
   }
 }
@@ -118,10 +103,10 @@ static bool is_batch(const Dim *d) { return mentions(d->name, "batch") || d->axi
 
 /* Height or width: two dims side by side have no size. */
 static bool is_image(const Dim *d) {
-  const Onnx__TensorShapeProto *shape = tensor_of(d->input)->shape;
-  return shape->n_dim == 4 && !is_known(shape->dim[2]) &&
-         ((d->axis >= 2 && !is_known(shape->dim[3])) ||
-          (d->axis < 3 && !is_known(shape->dim[1]) && is_known(shape->dim[3])));
+  const Onnx__TensorShapeProto *shape = onnx_tensor_type(d->input)->shape;
+  return shape->n_dim == 4 && !onnx_dim_is_known(shape->dim[2]) &&
+         ((d->axis >= 2 && !onnx_dim_is_known(shape->dim[3])) ||
+          (d->axis < 3 && !onnx_dim_is_known(shape->dim[1]) && onnx_dim_is_known(shape->dim[3])));
 }
 
 static int64_t guess(const Dim *d) { return is_batch(d) ? 1 : is_image(d) ? IMAGE : OTHER; }
@@ -334,7 +319,7 @@ void suggest_flags(const DimSuggestions *s, StrBuf *out) {
 }
 
 void onnx_append_type(StrBuf *out, const Onnx__ValueInfoProto *value) {
-  const Onnx__TypeProto__Tensor *t = tensor_of(value);
+  const Onnx__TypeProto__Tensor *t = onnx_tensor_type(value);
   if (!t) {
     strbuf_append(out, SV("no tensor"));
     return;
@@ -346,13 +331,10 @@ void onnx_append_type(StrBuf *out, const Onnx__ValueInfoProto *value) {
   for (size_t i = 0; t->shape && i < t->shape->n_dim; i++) {
     const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[i];
     strbuf_append(out, i ? SV(", ") : SV(""));
-    if (is_known(d))
+    if (onnx_dim_is_known(d))
       strbuf_printf(out, "%lld", (long long)d->dim_value);
-    else if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
-             onnx_text(d->dim_param).size)
-      strbuf_append_printable(out, onnx_text(d->dim_param));
     else
-      strbuf_append_char(out, '?');
+      strbuf_append_printable(out, onnx_dim_param(d).size ? onnx_dim_param(d) : SV("?"));
   }
   strbuf_append(out, t->shape ? SV("]") : SV(""));
 }
@@ -370,10 +352,10 @@ static void append_places(const Suggester *s, uint32_t dim, StrBuf *out) {
   const Onnx__GraphProto *graph = s->model->proto->graph;
   uint32_t places = 0;
   for (size_t i = 0; i < graph->n_input; i++) {
-    const Onnx__TypeProto__Tensor *t = tensor_of(graph->input[i]);
+    const Onnx__TypeProto__Tensor *t = onnx_tensor_type(graph->input[i]);
     bool skip = !t || !t->shape || onnx_is_initializer(&s->initializers, graph->input[i]->name);
     for (size_t axis = 0; !skip && axis < t->shape->n_dim && axis < MAX_RANK; axis++) {
-      if (is_known(t->shape->dim[axis]) ||
+      if (onnx_dim_is_known(t->shape->dim[axis]) ||
           !sv_eq(name_of(s->arena, graph->input[i], axis), s->dims[dim].name))
         continue;
       if (places++ >= MAX_PLACES)

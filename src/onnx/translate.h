@@ -67,19 +67,24 @@ int32_t in_packed(Import *im, uint32_t i);
 /* The elements of integer or bool input i when they are known (constant or shape arithmetic):
  * *values lives in scratch. 0-d gives count 1. */
 bool in_ints(Import *im, uint32_t i, const SymInt **values, uint32_t *count);
-/* The same of float inputs too, whose elements are known to be integers. */
-bool in_whole(Import *im, uint32_t i, const SymInt **values, uint32_t *count);
+
 /* in_ints of any value. */
 bool value_ints(Import *im, ValueId v, const SymInt **values, uint32_t *count);
-/* in_whole of any value. */
-bool value_whole(Import *im, ValueId v, const SymInt **values, uint32_t *count);
+
 /* As in_ints, but all elements must be plain numbers; else false. */
 bool in_consts(Import *im, uint32_t i, const int64_t **values, uint32_t *count);
-/* Elements of a constant float (any real dtype) input as doubles; false when not constant. */
-bool in_doubles(Import *im, uint32_t i, const double **values, uint32_t *count);
 /* As in_consts of any value. */
 bool value_consts(Import *im, ValueId v, const int64_t **values, uint32_t *count);
+/* Elements of a constant of any real dtype as doubles; false when it is not constant. */
 bool value_doubles(Import *im, ValueId v, const double **values, uint32_t *count);
+/* Whether the value is a constant that has no other elements than zeros. */
+bool all_zero(Import *im, ValueId v);
+/* Likewise the only element of a value; false, and nothing is set, when it has another number of
+ * them. one_whole: an integer in any type. */
+bool one_whole(Import *im, ValueId v, SymInt *number);
+bool one_int(Import *im, ValueId v, SymInt *number);
+bool one_const(Import *im, ValueId v, int64_t *number);
+bool one_double(Import *im, ValueId v, double *number);
 
 /* --- outputs --- */
 uint32_t out_count(const Import *im);
@@ -93,6 +98,8 @@ void out_binding(Import *im, uint32_t i, Binding binding);
  * or a dim is unknown. Symbolic dims by name are the symbols of the inputs. The declared shape is
  * the contract when a shape-like input arrives only at run time. */
 bool out_declared_dims(Import *im, uint32_t i, SymInt dims[MAX_RANK], uint32_t *rank);
+/* One dim of it. */
+bool out_declared_dim(Import *im, uint32_t i, uint32_t dim, SymInt *size);
 /* The greatest size that the model, or a --dim flag for one of its names, allows there; false when
  * nothing does. *param: the name of the dimension, may be empty. */
 bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound, StrView *param);
@@ -107,15 +114,25 @@ int64_t attr_int(Import *im, const char *name, int64_t otherwise);
 int64_t attr_int_required(Import *im, const char *name);
 double attr_float(Import *im, const char *name, double otherwise);
 StrView attr_str(Import *im, const char *name, const char *otherwise);
-/* The position of a text attribute among names; any other text is refused. */
-uint32_t attr_choice(Import *im, const char *name, const char *otherwise, const char *const *names,
-                     uint32_t count);
+/* The position of a text attribute among names, "a|b|c"; any other text is refused. */
+uint32_t attr_choice(Import *im, const char *name, const char *otherwise, const char *names);
+/* The position of a text among such names; as many as there are when it is none of them. */
+uint32_t name_index(StrView text, const char *names);
+/* An element type, as `otherwise` without the attribute or with one of 0; fails for one that the
+ * runtime cannot hold. */
+DType attr_dtype(Import *im, const char *name, DType otherwise);
+/* An integer that stands for yes or no. */
+bool attr_flag(Import *im, const char *name, bool otherwise);
+/* Fails when one of these attributes is there and not 0. */
+void attr_refuse(Import *im, const char *names);
 /* false when absent; *values lives as long as the model. */
 bool attr_ints(Import *im, const char *name, const int64_t **values, uint32_t *count);
 /* Any integer, for the elements of tensors; false when absent. */
 bool attr_exact_int(Import *im, const char *name, int64_t *value);
 bool attr_exact_ints(Import *im, const char *name, const int64_t **values, uint32_t *count);
 bool attr_floats(Import *im, const char *name, const float **values, uint32_t *count);
+/* The same as doubles, in scratch. */
+bool attr_doubles(Import *im, const char *name, const double **values, uint32_t *count);
 bool attr_strs(Import *im, const char *name, StrView **values, uint32_t *count); /* in scratch */
 const Onnx__TensorProto *attr_tensor(Import *im, const char *name); /* NULL when absent */
 const Onnx__GraphProto *attr_graph(Import *im, const char *name);

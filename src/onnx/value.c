@@ -50,7 +50,8 @@ ValueId in_required(Import *im, uint32_t i) {
   return v;
 }
 
-bool value_whole(Import *im, ValueId v, const SymInt **values, uint32_t *count) {
+/* The elements that are known to be integers, of whatever type. */
+static bool value_whole(Import *im, ValueId v, const SymInt **values, uint32_t *count) {
   *values = NULL;
   *count = 0;
   if (!import_ok(im) || !v)
@@ -64,10 +65,6 @@ bool value_ints(Import *im, ValueId v, const SymInt **values, uint32_t *count) {
   *count = 0;
   return import_ok(im) && v && !dtype_is_float(value_dtype(im->g, v)) &&
          value_whole(im, v, values, count);
-}
-
-bool in_whole(Import *im, uint32_t i, const SymInt **values, uint32_t *count) {
-  return value_whole(im, in(im, i), values, count);
 }
 
 bool in_ints(Import *im, uint32_t i, const SymInt **values, uint32_t *count) {
@@ -132,8 +129,43 @@ bool value_doubles(Import *im, ValueId v, const double **values, uint32_t *count
   return *values != NULL;
 }
 
-bool in_doubles(Import *im, uint32_t i, const double **values, uint32_t *count) {
-  return value_doubles(im, in(im, i), values, count);
+bool all_zero(Import *im, ValueId v) {
+  const double *values;
+  uint32_t count;
+  bool zero = value_doubles(im, v, &values, &count);
+  for (uint32_t i = 0; i < count && zero; i++)
+    zero = values[i] == 0;
+  return zero;
+}
+
+bool one_whole(Import *im, ValueId v, SymInt *number) {
+  const SymInt *values;
+  uint32_t count;
+  if (!value_whole(im, v, &values, &count) || count != 1)
+    return false;
+  *number = values[0];
+  return true;
+}
+
+bool one_int(Import *im, ValueId v, SymInt *number) {
+  return v && import_ok(im) && !dtype_is_float(value_dtype(im->g, v)) && one_whole(im, v, number);
+}
+
+bool one_const(Import *im, ValueId v, int64_t *number) {
+  SymInt size;
+  if (!one_int(im, v, &size) || !sym_is_const(size))
+    return false;
+  *number = size;
+  return true;
+}
+
+bool one_double(Import *im, ValueId v, double *number) {
+  const double *values;
+  uint32_t count;
+  if (!value_doubles(im, v, &values, &count) || count != 1)
+    return false;
+  *number = values[0];
+  return true;
 }
 
 /* --- outputs --- */

@@ -177,17 +177,11 @@ typedef struct Sizes {
   StrView past, new;      /* names of the lengths; empty where they are fixed, or not seen yet */
 } Sizes;
 
-static bool is_open(const Onnx__TensorShapeProto__Dimension *dim) {
-  return dim->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE ||
-         dim->dim_value < 0;
-}
-
 /* Its dim_param, or INPUT:AXIS. */
 static StrView name_of_dim(Session *s, const Onnx__ValueInfoProto *input, size_t axis) {
-  const Onnx__TensorShapeProto__Dimension *dim = shape_of(input)->dim[axis];
-  bool named = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
-  if (named && !onnx_dim_is_nameless(onnx_text(dim->dim_param)))
-    return onnx_text(dim->dim_param);
+  StrView param = onnx_dim_param(shape_of(input)->dim[axis]);
+  if (!onnx_dim_is_nameless(param))
+    return param;
   return sv_from(arena_printf(&s->arena, SV_FMT ":%zu", SV_ARG(onnx_text(input->name)), axis));
 }
 
@@ -234,7 +228,7 @@ static void add_dims(Sizes *z, const Onnx__GraphProto *graph, Role role) {
     if (!shape || role_of(z->options->derive, onnx_text(graph->input[i]->name)) != role)
       continue;
     for (size_t axis = 0; axis < shape->n_dim; axis++)
-      if (is_open(shape->dim[axis]))
+      if (!onnx_dim_is_known(shape->dim[axis]))
         add_dim(z, graph->input[i], role, axis);
   }
 }

@@ -168,8 +168,7 @@ static bool has_dimension(const Onnx__GraphProto *graph, StrView name) {
     bool is_tensor = type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
     const Onnx__TensorShapeProto *shape = is_tensor ? type->tensor_type->shape : NULL;
     for (size_t d = 0; shape && d < shape->n_dim; d++)
-      if (shape->dim[d]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
-          sv_eq(onnx_text(shape->dim[d]->dim_param), name))
+      if (name.size && sv_eq(onnx_dim_param(shape->dim[d]), name))
         return true;
   }
   return false;

@@ -25,8 +25,24 @@ int64_t onnx_opset_version(Onnx__OperatorSetIdProto *const *imports, size_t coun
   return 0;
 }
 
-/* --- protobuf-c
- * ------------------------------------------------------------------------------------ */
+const Onnx__TypeProto__Tensor *onnx_tensor_type(const Onnx__ValueInfoProto *value) {
+  const Onnx__TypeProto *type = value->type;
+  if (type && type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE && type->optional_type)
+    type = type->optional_type->elem_type;
+  return type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? type->tensor_type : NULL;
+}
+
+bool onnx_dim_is_known(const Onnx__TensorShapeProto__Dimension *dim) {
+  return dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
+         dim->dim_value >= 0;
+}
+
+StrView onnx_dim_param(const Onnx__TensorShapeProto__Dimension *dim) {
+  bool named = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+  return named ? onnx_text(dim->dim_param) : SV("");
+}
+
+/* --- protobuf-c --- */
 
 static void *message_alloc(void *arena, size_t size) { return arena_alloc(arena, size); }
 
@@ -54,8 +70,7 @@ static Status unpack(OnnxModel *m, DiagSink *sink, DiagPlace place) {
   return status;
 }
 
-/* --- versions
- * -------------------------------------------------------------------------------------- */
+/* --- versions --- */
 
 static Status opset_error(DiagSink *sink, DiagPlace place, const char *owner, int64_t version) {
   return diag_report(
@@ -128,8 +143,7 @@ static Status check_model(OnnxModel *m, DiagSink *sink, DiagPlace place) {
   return STATUS_OK;
 }
 
-/* --- open and close
- * -------------------------------------------------------------------------------- */
+/* --- open and close --- */
 
 static void model_init(OnnxModel *m) {
   *m = (OnnxModel){.file = {.fd = -1}};

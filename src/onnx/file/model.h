@@ -66,6 +66,13 @@ void onnx_model_close(OnnxModel *m);
  * being one; 0 when it is not imported. */
 int64_t onnx_opset_version(Onnx__OperatorSetIdProto *const *imports, size_t count, StrView domain);
 
+/* The type of a tensor, or of the one that an optional holds; NULL for anything else. */
+const Onnx__TypeProto__Tensor *onnx_tensor_type(const Onnx__ValueInfoProto *value);
+/* Whether a dimension is a number. */
+bool onnx_dim_is_known(const Onnx__TensorShapeProto__Dimension *dim);
+/* The name of one that is not; "" without one. */
+StrView onnx_dim_param(const Onnx__TensorShapeProto__Dimension *dim);
+
 /* A string field, "" when absent. */
 static inline StrView onnx_text(const char *field) {
   return field ? sv_from(field) : (StrView){"", 0};

@@ -64,8 +64,7 @@ typedef struct Skim {
   Status status;    /* of the fault that ended the walk */
 } Skim;
 
-/* --- the types, from the descriptors
- * --------------------------------------------------------------- */
+/* --- the types, from the descriptors --- */
 
 static WireType wire_of(ProtobufCType type) {
   switch ((int)type) {
@@ -124,8 +123,7 @@ static SkimType *skim_type(Skim *s, const ProtobufCMessageDescriptor *message) {
   return type;
 }
 
-/* --- faults
- * ---------------------------------------------------------------------------------------- */
+/* --- faults --- */
 
 /* What a file is that starts with these bytes, when it is nothing that etc reads; NULL when not
  * known. */
@@ -203,8 +201,7 @@ static bool fault(Skim *s, DiagCode code, const SkimType *type, const uint8_t *a
   return false;
 }
 
-/* --- output
- * ---------------------------------------------------------------------------------------- */
+/* --- output --- */
 
 static uint8_t *reserve(Skim *s, size_t size) {
   if (size > s->out_capacity - s->out_size) {
@@ -243,8 +240,7 @@ static void put_span(Skim *s, const uint8_t *body, uint64_t size) {
   s->spans[s->span_count++] = (OnnxTensorSpan){.offset = (uint64_t)(body - s->base), .size = size};
 }
 
-/* --- the walk
- * -------------------------------------------------------------------------------------- */
+/* --- the walk --- */
 
 static bool check_packed(Skim *s, const SkimType *type, const SkimField *known,
                          const WireField *field) {

@@ -9,6 +9,7 @@
  * element type. */
 #include "onnx/file/tensor.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "onnx/file/external.h"
@@ -24,42 +25,37 @@ typedef struct DtypeRow {
   int64_t min, max; /* of an entry of a varint field; any value fits when both are 0 */
 } DtypeRow;
 
+#define ONNX(name) ONNX__TENSOR_PROTO__DATA_TYPE__##name
 static const DtypeRow dtypes[] = {
-    [ONNX__TENSOR_PROTO__DATA_TYPE__UNDEFINED] = {"undefined", 0, 0, 0, 0},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT] = {"float", 32, TENSOR_FLOAT_DATA, 0, 0},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT8] = {"uint8", 8, TENSOR_INT32_DATA, 0, UINT8_MAX},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__INT8] = {"int8", 8, TENSOR_INT32_DATA, INT8_MIN, INT8_MAX},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT16] = {"uint16", 16, TENSOR_INT32_DATA, 0, UINT16_MAX},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__INT16] = {"int16", 16, TENSOR_INT32_DATA, INT16_MIN, INT16_MAX},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__INT32] = {"int32", 32, TENSOR_INT32_DATA, 0, 0},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__INT64] = {"int64", 64, TENSOR_INT64_DATA, 0, 0},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__STRING] = {"string", 0, TENSOR_STRING_DATA, 0, 0},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__BOOL] = {"bool", 8, TENSOR_INT32_DATA, 0, 1},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16] = {"float16", 16, TENSOR_INT32_DATA, 0, UINT16_MAX},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE] = {"double", 64, TENSOR_DOUBLE_DATA, 0, 0},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT32] = {"uint32", 32, TENSOR_UINT64_DATA, 0, UINT32_MAX},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT64] = {"uint64", 64, TENSOR_UINT64_DATA, 0, 0},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__COMPLEX64] = {"complex64", 0, TENSOR_FLOAT_DATA, 0, 0},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__COMPLEX128] = {"complex128", 0, TENSOR_DOUBLE_DATA, 0, 0},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16] = {"bfloat16", 16, TENSOR_INT32_DATA, 0, UINT16_MAX},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT8E4M3FN] = {"float8e4m3fn", 8, TENSOR_INT32_DATA, 0,
-                                                     UINT8_MAX},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT8E4M3FNUZ] = {"float8e4m3fnuz", 8, TENSOR_INT32_DATA, 0,
-                                                       UINT8_MAX},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT8E5M2] = {"float8e5m2", 8, TENSOR_INT32_DATA, 0,
-                                                   UINT8_MAX},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT8E5M2FNUZ] = {"float8e5m2fnuz", 8, TENSOR_INT32_DATA, 0,
-                                                       UINT8_MAX},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT4] = {"uint4", 4, TENSOR_INT32_DATA, 0, UINT8_MAX},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__INT4] = {"int4", 4, TENSOR_INT32_DATA, 0, UINT8_MAX},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT4E2M1] = {"float4e2m1", 4, TENSOR_INT32_DATA, 0,
-                                                   UINT8_MAX},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT8E8M0] = {"float8e8m0", 8, TENSOR_INT32_DATA, 0,
-                                                   UINT8_MAX},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT2] = {"uint2", 2, TENSOR_INT32_DATA, 0, UINT8_MAX},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__INT2] = {"int2", 2, TENSOR_INT32_DATA, 0, UINT8_MAX},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT6E2M3] = {"float6e2m3", 0, TENSOR_INT32_DATA, 0, 0},
-    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT6E3M2] = {"float6e3m2", 0, TENSOR_INT32_DATA, 0, 0},
+    [ONNX(UNDEFINED)] = {"undefined", 0, 0, 0, 0},
+    [ONNX(FLOAT)] = {"float", 32, TENSOR_FLOAT_DATA, 0, 0},
+    [ONNX(UINT8)] = {"uint8", 8, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(INT8)] = {"int8", 8, TENSOR_INT32_DATA, INT8_MIN, INT8_MAX},
+    [ONNX(UINT16)] = {"uint16", 16, TENSOR_INT32_DATA, 0, UINT16_MAX},
+    [ONNX(INT16)] = {"int16", 16, TENSOR_INT32_DATA, INT16_MIN, INT16_MAX},
+    [ONNX(INT32)] = {"int32", 32, TENSOR_INT32_DATA, 0, 0},
+    [ONNX(INT64)] = {"int64", 64, TENSOR_INT64_DATA, 0, 0},
+    [ONNX(STRING)] = {"string", 0, TENSOR_STRING_DATA, 0, 0},
+    [ONNX(BOOL)] = {"bool", 8, TENSOR_INT32_DATA, 0, 1},
+    [ONNX(FLOAT16)] = {"float16", 16, TENSOR_INT32_DATA, 0, UINT16_MAX},
+    [ONNX(DOUBLE)] = {"double", 64, TENSOR_DOUBLE_DATA, 0, 0},
+    [ONNX(UINT32)] = {"uint32", 32, TENSOR_UINT64_DATA, 0, UINT32_MAX},
+    [ONNX(UINT64)] = {"uint64", 64, TENSOR_UINT64_DATA, 0, 0},
+    [ONNX(COMPLEX64)] = {"complex64", 0, TENSOR_FLOAT_DATA, 0, 0},
+    [ONNX(COMPLEX128)] = {"complex128", 0, TENSOR_DOUBLE_DATA, 0, 0},
+    [ONNX(BFLOAT16)] = {"bfloat16", 16, TENSOR_INT32_DATA, 0, UINT16_MAX},
+    [ONNX(FLOAT8E4M3FN)] = {"float8e4m3fn", 8, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(FLOAT8E4M3FNUZ)] = {"float8e4m3fnuz", 8, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(FLOAT8E5M2)] = {"float8e5m2", 8, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(FLOAT8E5M2FNUZ)] = {"float8e5m2fnuz", 8, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(UINT4)] = {"uint4", 4, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(INT4)] = {"int4", 4, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(FLOAT4E2M1)] = {"float4e2m1", 4, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(FLOAT8E8M0)] = {"float8e8m0", 8, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(UINT2)] = {"uint2", 2, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(INT2)] = {"int2", 2, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(FLOAT6E2M3)] = {"float6e2m3", 0, TENSOR_INT32_DATA, 0, 0},
+    [ONNX(FLOAT6E3M2)] = {"float6e3m2", 0, TENSOR_INT32_DATA, 0, 0},
 };
 
 static const uint8_t no_bytes[1];
@@ -89,18 +85,26 @@ typedef struct ViewJob {
   uint64_t elements, size;
 } ViewJob;
 
-/* --- type and shape
- * -------------------------------------------------------------------------------- */
+/* Reports what is wrong with the tensor; the message begins with what it is. */
+ETC_PRINTF(3, 4)
+static Status tensor_fault(const ViewJob *job, DiagCode code, const char *format, ...) {
+  char text[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return diag_report(job->sink, code, job->place, "%s%s", job->what, text);
+}
+
+/* --- type and shape --- */
 
 static Status check_dtype(ViewJob *job) {
   int32_t dtype = job->proto->data_type;
   job->row = dtype_row(dtype);
-  if (!job->row || !job->proto->has_data_type || dtype == ONNX__TENSOR_PROTO__DATA_TYPE__UNDEFINED)
-    return diag_report(job->sink, DIAG_TENSOR_DTYPE, job->place, "%s has the unknown data_type %d",
-                       job->what, (int)dtype);
+  if (!job->row || !job->proto->has_data_type || dtype == ONNX(UNDEFINED))
+    return tensor_fault(job, DIAG_TENSOR_DTYPE, " has the unknown data_type %d", (int)dtype);
   if (job->row->bits == 0)
-    return diag_report(job->sink, DIAG_TENSOR_DTYPE, job->place, "%s has elements of type %s",
-                       job->what, job->row->name);
+    return tensor_fault(job, DIAG_TENSOR_DTYPE, " has elements of type %s", job->row->name);
   return STATUS_OK;
 }
 
@@ -110,29 +114,25 @@ static Status check_dims(ViewJob *job) {
   int64_t product = 1;
   bool empty = false;
   if (t->n_dims > UINT32_MAX)
-    return diag_report(job->sink, DIAG_TENSOR_DIMS, job->place, "%s has %zu dimensions", job->what,
-                       t->n_dims);
+    return tensor_fault(job, DIAG_TENSOR_DIMS, " has %zu dimensions", t->n_dims);
   for (size_t i = 0; i < t->n_dims; i++) {
     if (t->dims[i] < 0)
-      return diag_report(job->sink, DIAG_TENSOR_DIMS, job->place,
-                         "%s: dimension %zu is negative: %lld", job->what, i,
-                         (long long)t->dims[i]);
+      return tensor_fault(job, DIAG_TENSOR_DIMS, ": dimension %zu is negative: %lld", i,
+                          (long long)t->dims[i]);
     empty |= t->dims[i] == 0;
     if (t->dims[i] != 0 && !mul_i64(product, t->dims[i], &product))
-      return diag_report(job->sink, DIAG_TENSOR_DIMS, job->place,
-                         "%s: the product of its dimensions overflows 64 bits", job->what);
+      return tensor_fault(job, DIAG_TENSOR_DIMS,
+                          ": the product of its dimensions overflows 64 bits");
   }
   job->elements = empty ? 0 : (uint64_t)product;
   uint64_t bits;
   if (!mul_u64(job->elements, job->row->bits, &bits) || bits > INT64_MAX)
-    return diag_report(job->sink, DIAG_TENSOR_DIMS, job->place,
-                       "%s: its size in bytes overflows 64 bits", job->what);
+    return tensor_fault(job, DIAG_TENSOR_DIMS, ": its size in bytes overflows 64 bits");
   job->size = (bits + 7) / 8;
   return STATUS_OK;
 }
 
-/* --- data in the model file
- * ------------------------------------------------------------------------ */
+/* --- data in the model file --- */
 
 /* The data fields of one message: raw, or entries of one typed field in a number of pieces. */
 typedef struct DataFields {
@@ -188,39 +188,35 @@ static Status find_fields(const ViewJob *job, const OnnxTensorSpan *span, DataFi
     if (fault == WIRE_OK && is_data_field(field.number))
       fault = add_piece(data, &field);
     if (fault != WIRE_OK)
-      return diag_report(job->sink, onnx_wire_code(fault), job->place, "%s: its data has %s",
-                         job->what, wire_fault_text(fault));
+      return tensor_fault(job, onnx_wire_code(fault), ": its data has %s", wire_fault_text(fault));
   }
   return STATUS_OK;
 }
 
 static Status check_fields(const ViewJob *job, const DataFields *data) {
   if (data->present & (data->present - 1))
-    return diag_report(job->sink, DIAG_TENSOR_DATA, job->place, "%s has data in two fields",
-                       job->what);
+    return tensor_fault(job, DIAG_TENSOR_DATA, " has data in two fields");
   if (data->raw_twice)
-    return diag_report(job->sink, DIAG_TENSOR_DATA, job->place, "%s has raw_data twice", job->what);
+    return tensor_fault(job, DIAG_TENSOR_DATA, " has raw_data twice");
   if (data->present == 0 || data->present == 1U << TENSOR_RAW_DATA) {
     if (data->bytes_size == job->size)
       return STATUS_OK;
-    return diag_report(job->sink, DIAG_TENSOR_SIZE, job->place,
-                       "%s: its type and shape need %llu bytes, but the model has %llu", job->what,
-                       (unsigned long long)job->size, (unsigned long long)data->bytes_size);
+    return tensor_fault(job, DIAG_TENSOR_SIZE,
+                        ": its type and shape need %llu bytes, but the model has %llu",
+                        (unsigned long long)job->size, (unsigned long long)data->bytes_size);
   }
   if (data->present != 1U << job->row->field)
-    return diag_report(job->sink, DIAG_TENSOR_DATA, job->place,
-                       "%s has its data in a field that is not for type %s", job->what,
-                       job->row->name);
+    return tensor_fault(job, DIAG_TENSOR_DATA, " has its data in a field that is not for type %s",
+                        job->row->name);
   uint64_t needed = job->row->bits < 8 ? job->size : job->elements;
   if (data->entries != needed)
-    return diag_report(job->sink, DIAG_TENSOR_SIZE, job->place,
-                       "%s: its shape needs %llu entries of data, but the model has %llu",
-                       job->what, (unsigned long long)needed, (unsigned long long)data->entries);
+    return tensor_fault(job, DIAG_TENSOR_SIZE,
+                        ": its shape needs %llu entries of data, but the model has %llu",
+                        (unsigned long long)needed, (unsigned long long)data->entries);
   return STATUS_OK;
 }
 
-/* --- typed data
- * ------------------------------------------------------------------------------------ */
+/* --- typed data --- */
 
 /* An entry of int32_data is a 32-bit number however many bytes it was written with, as in
  * protobuf's own readers. */
@@ -231,9 +227,8 @@ static Status put_entry(const ViewJob *job, uint64_t raw, uint8_t *to, unsigned 
     value = (int32_t)(uint32_t)raw;
   bool limited = row->min != 0 || row->max != 0;
   if (limited && (value < row->min || value > row->max))
-    return diag_report(job->sink, DIAG_TENSOR_DATA, job->place,
-                       "%s has the value %lld, which type %s cannot hold", job->what,
-                       (long long)value, row->name);
+    return tensor_fault(job, DIAG_TENSOR_DATA, " has the value %lld, which type %s cannot hold",
+                        (long long)value, row->name);
   memcpy(to, &value, width); /* the low bytes, on a little-endian host */
   return STATUS_OK;
 }
@@ -273,8 +268,7 @@ static Status convert(const ViewJob *job, OnnxTensorSpan *span) {
   return STATUS_OK;
 }
 
-/* --- the view
- * -------------------------------------------------------------------------------------- */
+/* --- the view --- */
 
 static void view_mapping(OnnxTensorView *out, const MappedFile *file, const uint8_t *data) {
   out->data = data;
@@ -305,8 +299,8 @@ static Status view_inline(const ViewJob *job, OnnxTensorSpan *span, OnnxTensorVi
 
 static Status view_external(const ViewJob *job, const OnnxTensorSpan *span, OnnxTensorView *out) {
   if (span)
-    return diag_report(job->sink, DIAG_TENSOR_DATA, job->place,
-                       "%s has data both in the model and in an external file", job->what);
+    return tensor_fault(job, DIAG_TENSOR_DATA,
+                        " has data both in the model and in an external file");
   const MappedFile *file;
   uint64_t offset;
   TRY(onnx_external_find(job->model, job->proto, job->size, job->what, job->sink, job->place, &file,
@@ -325,15 +319,14 @@ static Status view_data(const ViewJob *job, OnnxTensorView *out) {
     span = &job->model->spans[t->span];
   }
   if (t->segment)
-    return diag_report(job->sink, DIAG_TENSOR_DATA, job->place, "%s is a segment of a tensor",
-                       job->what);
+    return tensor_fault(job, DIAG_TENSOR_DATA, " is a segment of a tensor");
   if (t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
     return view_external(job, span, out);
   if (t->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT)
-    return diag_report(job->sink, DIAG_TENSOR_DATA, job->place,
-                       "%s has the unknown data_location %d", job->what, (int)t->data_location);
+    return tensor_fault(job, DIAG_TENSOR_DATA, " has the unknown data_location %d",
+                        (int)t->data_location);
   if (!span && job->size)
-    return diag_report(job->sink, DIAG_TENSOR_SIZE, job->place, "%s has no data", job->what);
+    return tensor_fault(job, DIAG_TENSOR_SIZE, " has no data");
   return span ? view_inline(job, span, out) : STATUS_OK;
 }
 
@@ -360,19 +353,18 @@ Status onnx_tensor_view(OnnxModel *m, const Onnx__TensorProto *t, DiagSink *sink
   return view_data(&job, out);
 }
 
-/* --- strings
- * --------------------------------------------------------------------------------------- */
+/* --- strings --- */
 
 static Status check_strings(const ViewJob *job, const DataFields *data) {
   unsigned other = data->present & ~(1U << TENSOR_STRING_DATA);
   if (other || job->proto->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT)
-    return diag_report(job->sink, DIAG_TENSOR_DATA, job->place,
-                       "%s has its data in a field that is not for type string", job->what);
+    return tensor_fault(job, DIAG_TENSOR_DATA,
+                        " has its data in a field that is not for type string");
   if (data->pieces == job->elements && job->elements < UINT32_MAX / sizeof(StrView))
     return STATUS_OK;
-  return diag_report(job->sink, DIAG_TENSOR_SIZE, job->place,
-                     "%s: its shape needs %llu entries of data, but the model has %llu", job->what,
-                     (unsigned long long)job->elements, (unsigned long long)data->pieces);
+  return tensor_fault(job, DIAG_TENSOR_SIZE,
+                      ": its shape needs %llu entries of data, but the model has %llu",
+                      (unsigned long long)job->elements, (unsigned long long)data->pieces);
 }
 
 Status onnx_tensor_strings(OnnxModel *m, const Onnx__TensorProto *t, DiagSink *sink,
@@ -381,7 +373,7 @@ Status onnx_tensor_strings(OnnxModel *m, const Onnx__TensorProto *t, DiagSink *s
   say_what(t, what);
   ViewJob job = {.model = m,
                  .proto = t,
-                 .row = &dtypes[ONNX__TENSOR_PROTO__DATA_TYPE__STRING],
+                 .row = &dtypes[ONNX(STRING)],
                  .sink = sink,
                  .place = place,
                  .what = what};

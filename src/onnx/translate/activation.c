@@ -47,37 +47,24 @@ void translate_hard_sigmoid(Import *im) {
 
 void translate_softsign(Import *im) {
   ValueId x = in_required(im, 0);
-  out(im, 0, ex_div(im, x, ex_with(im, OP_ADD_TENSOR, ex_unary(im, OP_ABS, x), 1)));
+  out(im, 0, ex_div(im, x, ex_plus(im, ex_unary(im, OP_ABS, x), 1)));
 }
 
 void translate_thresholded_relu(Import *im) {
   ValueId x = in_required(im, 0);
-  ValueId above = ex_binary(im, OP_GT_TENSOR, x, ex_number(im, x, attr_float(im, "alpha", 1)));
+  ValueId above = ex_gt(im, x, ex_number(im, x, attr_float(im, "alpha", 1)));
   ValueId zero = ex_number(im, x, 0);
   out(im, 0, ex_where(im, above, x, zero));
 }
 
 void translate_gelu(Import *im) {
   ValueId x = in_required(im, 0);
-  StrView approximate = attr_str(im, "approximate", "none");
-  bool tanh_form = sv_eq_str(approximate, "tanh");
-  if (!tanh_form && !sv_eq_str(approximate, "none"))
-    import_fail(im, DIAG_ATTR_VALUE, "approximate is '" SV_FMT "', not none or tanh",
-                SV_ARG(approximate));
+  bool tanh_form = attr_choice(im, "approximate", "none", "none|tanh") == 1;
   out(im, 0, build(&im->b, OP_GELU, A_VAL(x), A_STR(tanh_form ? "tanh" : "none")));
 }
 
-/* x * sigmoid(alpha * x) */
 void translate_swish(Import *im) {
-  ValueId x = in_required(im, 0);
-  double alpha = attr_float(im, "alpha", 1);
-  if (alpha == 1) {
-    out(im, 0, ex_unary(im, OP_SILU, x));
-    return;
-  }
-  ValueId scaled = ex_mul(im, x, ex_number(im, x, alpha));
-  ValueId gate = ex_unary(im, OP_SIGMOID, scaled);
-  out(im, 0, ex_mul(im, x, gate));
+  out(im, 0, ex_swish(im, in_required(im, 0), attr_float(im, "alpha", 1)));
 }
 
 /* y = x + bias for x < -lambd, x - bias for x > lambd, else 0. */
@@ -87,8 +74,8 @@ void translate_shrink(Import *im) {
   DType dtype = ex_dtype(im, x);
   bool exact = dtype_is_float(dtype) || (bias == floor(bias) && lambd == floor(lambd));
   ValueId work = ex_cast(im, x, exact ? dtype : DTYPE_F32);
-  ValueId low = ex_binary(im, OP_LT_TENSOR, work, ex_number(im, work, -lambd)),
-          high = ex_binary(im, OP_GT_TENSOR, work, ex_number(im, work, lambd));
+  ValueId low = ex_lt(im, work, ex_number(im, work, -lambd)),
+          high = ex_gt(im, work, ex_number(im, work, lambd));
   ValueId up = ex_add(im, work, ex_number(im, work, bias)),
           down = ex_sub(im, work, ex_number(im, work, bias));
   ValueId zero = ex_number(im, work, 0);
@@ -97,24 +84,27 @@ void translate_shrink(Import *im) {
   out(im, 0, ex_cast(im, all, dtype));
 }
 
+/* Before opset 7 a slope of one dim is per channel (dim 1), not of the last dim. */
 void translate_prelu(Import *im) {
   ValueId x = in_required(im, 0), slope = in_required(im, 1);
+  uint32_t rank = ex_rank(im, x);
+  if (im->opset < 7 && rank > 2 && ex_rank(im, slope) == 1 && ex_dim(im, slope, 0) != 1)
+    slope = ex_along_axis(im, slope, 0, rank - 1);
   out(im, 0, ex_binary(im, OP_PRELU, x, slope));
 }
 
 /* A bound as an argument of clamp: a number when constant. */
 static bool clip_bound(Import *im, uint32_t i, DType dtype, ArgIn *arg) {
-  const double *number;
-  uint32_t count;
+  double number;
   *arg = A_NONE;
   if (!in(im, i))
     return true;
-  if (!in_doubles(im, i, &number, &count) || count != 1)
+  if (!one_double(im, in(im, i), &number))
     return false;
   if (!dtype_is_float(dtype) && dtype_size(dtype) == 8) /* a double may not hold the bound */
     return false;
-  *arg = dtype_is_float(dtype) ? A_FLOAT(number[0])
-                               : A_INT(int_clamped(number[0], INT32_MIN, UINT32_MAX));
+  *arg =
+      dtype_is_float(dtype) ? A_FLOAT(number) : A_INT(int_clamped(number, INT32_MIN, UINT32_MAX));
   return true;
 }
 

@@ -23,9 +23,9 @@ static bool read_inputs(Import *im, Attention *a) {
   a->k = attention_split_heads(im, k, kv_heads);
   a->v = attention_split_heads(im, v, kv_heads);
   a->dtype = ex_dtype(im, a->q);
-  if (a->past && import_ok(im)) {
-    a->k = ex_cat(im, (ValueId[]){a->past, a->k}, 2, 2);
-    a->v = ex_cat(im, (ValueId[]){past_value, a->v}, 2, 2);
+  if (a->past && past_value) {
+    a->k = ex_cat2(im, a->past, a->k, 2);
+    a->v = ex_cat2(im, past_value, a->v, 2);
   }
   return import_ok(im);
 }
@@ -35,12 +35,10 @@ static bool read_inputs(Import *im, Attention *a) {
 static ValueId scaled_scores(Import *im, const Attention *a) {
   int64_t size = ex_fixed(im, a->q, 3);
   double scale = attr_has(im, "scale") ? attr_float(im, "scale", 1) : 1 / sqrt((double)size);
-  bool half = dtype_size(a->dtype) == 2;
-  if (!half)
-    return attention_scores(im, ex_with(im, OP_MUL_TENSOR, a->q, scale), a->k);
+  if (dtype_size(a->dtype) != 2)
+    return attention_scores(im, ex_times(im, a->q, scale), a->k);
   double root = sqrt(scale);
-  return attention_scores(im, ex_with(im, OP_MUL_TENSOR, a->q, root),
-                          ex_with(im, OP_MUL_TENSOR, a->k, root));
+  return attention_scores(im, ex_times(im, a->q, root), ex_times(im, a->k, root));
 }
 
 /* The mask input, its last dim filled up with hidden keys. */
@@ -64,7 +62,7 @@ static void read_mask(Import *im, const Attention *a, AttentionMask *mask) {
 /* Causality, window and padding. */
 static void position_mask(Import *im, const Attention *a, AttentionMask *mask) {
   ValueId valid = in(im, 6), offset;
-  bool causal = attr_int(im, "is_causal", 0) != 0;
+  bool causal = attr_flag(im, "is_causal", false);
   int64_t left = attr_int(im, "left_window_size", -1),
           right = attr_int(im, "right_window_size", -1);
   if (left < -1 || right < -1 || left > INT32_MAX || right > INT32_MAX)
@@ -80,27 +78,22 @@ static void position_mask(Import *im, const Attention *a, AttentionMask *mask) {
   mask->allowed = attention_and(im, mask->allowed, band);
   if (valid && (!causal || a->past)) { /* a causal query sees no key beyond its own place */
     ValueId column = EX_VIEW(im, valid, ex_dim(im, valid, 0), 1, 1, 1);
-    mask->allowed =
-        attention_and(im, mask->allowed, ex_binary(im, OP_LT_TENSOR, ex_arange(im, keys), column));
+    mask->allowed = attention_and(im, mask->allowed, ex_lt(im, ex_arange(im, keys), column));
   }
 }
 
-static ValueId soft_capped(Import *im, ValueId scores) {
+ValueId attention_soft_cap(Import *im, ValueId scores) {
   double cap = attr_float(im, "softcap", 0);
   if (cap == 0)
     return scores;
-  ValueId small = ex_unary(im, OP_TANH, ex_with(im, OP_DIV_TENSOR, scores, cap));
-  return ex_with(im, OP_MUL_TENSOR, small, cap);
+  return ex_times(im, ex_unary(im, OP_TANH, ex_with(im, OP_DIV_TENSOR, scores, cap)), cap);
 }
 
-static DType softmax_dtype(Import *im, DType otherwise) {
-  if (!attr_has(im, "softmax_precision"))
-    return otherwise;
-  int64_t code = attr_int(im, "softmax_precision", 1);
-  DType dtype = code > 0 && code < 100 ? dtype_from_onnx((int32_t)code) : DTYPE_NONE;
+DType attention_precision(Import *im, DType otherwise) {
+  DType dtype = attr_dtype(im, "softmax_precision", otherwise);
   if (!dtype_is_float(dtype))
-    import_fail(im, DIAG_ATTR_VALUE, "softmax_precision %lld is no floating-point type",
-                (long long)code);
+    import_fail(im, DIAG_ATTR_VALUE, "softmax_precision is %s, no floating-point type",
+                dtype_name(dtype));
   return import_ok(im) ? dtype : otherwise;
 }
 
@@ -115,9 +108,9 @@ void translate_attention(Import *im) {
   position_mask(im, &a, &mask);
   ValueId stages[4];
   stages[0] = scaled_scores(im, &a);
-  stages[1] = soft_capped(im, stages[0]);
+  stages[1] = attention_soft_cap(im, stages[0]);
   stages[2] = attention_apply(im, stages[1], mask);
-  DType precise = softmax_dtype(im, a.dtype);
+  DType precise = attention_precision(im, a.dtype);
   ValueId weights = ex_softmax(im, ex_cast(im, stages[2], precise), -1);
   weights = attention_clear_rows(im, weights, mask);
   stages[3] = weights = ex_cast(im, weights, a.dtype);
@@ -139,7 +132,7 @@ static ValueId rotary_cache(Import *im, ValueId cache, ValueId positions, bool p
     SymInt batch = ex_dim(im, positions, 0), steps = ex_dim(im, positions, 1),
            size = ex_dim(im, cache, 1);
     ValueId flat = EX_VIEW(im, positions, sym_mul(&im->g->syms, batch, steps));
-    ValueId rows = build(&im->b, OP_INDEX_SELECT, A_VAL(cache), A_INT(0), A_VAL(flat));
+    ValueId rows = ex_index_select(im, cache, 0, flat);
     cache = EX_VIEW(im, rows, batch, steps, size);
   }
   return ex_unsqueeze(im, cache, packed ? 2 : 1);
@@ -157,21 +150,16 @@ static ValueId rotary_apply(Import *im, ValueId x, ValueId cosines, ValueId sine
                             bool neighbours) {
   ValueId pair[2] = {0};
   int64_t half = size / 2, whole = ex_fixed(im, x, 3);
-  SymInt dims[4];
-  for (uint32_t i = 0; i < 4; i++)
-    dims[i] = ex_dim(im, x, i);
+  Shape s = shape_of(im, x);
   rotary_pairs(im, x, half, neighbours, pair);
   ValueId real = ex_sub(im, ex_mul(im, cosines, pair[0]), ex_mul(im, sines, pair[1])),
           imaginary = ex_add(im, ex_mul(im, sines, pair[0]), ex_mul(im, cosines, pair[1]));
-  ValueId rotated;
   if (neighbours) {
-    ValueId both =
-        ex_cat(im, (ValueId[]){ex_unsqueeze(im, real, 4), ex_unsqueeze(im, imaginary, 4)}, 2, 4);
-    dims[3] = size;
-    rotated = ex_view(im, both, dims, 4);
-    if (size == whole)
-      return rotated;
-    return ex_cat(im, (ValueId[]){rotated, ex_slice(im, x, 3, size, whole)}, 2, 3);
+    ValueId left = ex_unsqueeze(im, real, 4), right = ex_unsqueeze(im, imaginary, 4),
+            both = ex_cat2(im, left, right, 4);
+    s.d[3] = size;
+    ValueId rotated = ex_view_as(im, both, &s);
+    return size == whole ? rotated : ex_cat2(im, rotated, ex_slice(im, x, 3, size, whole), 3);
   }
   ValueId items[3] = {real, imaginary, size < whole ? ex_slice(im, x, 3, size, whole) : 0};
   return ex_cat(im, items, size < whole ? 3 : 2, 3);
@@ -190,34 +178,26 @@ ValueId attention_rotate(Import *im, ValueId x, ValueId cosines, ValueId sines, 
 static void rotary(Import *im, ValueId cosines, ValueId sines, ValueId positions, int64_t heads) {
   ValueId x = in_required(im, 0);
   int64_t size = attr_int(im, "rotary_embedding_dim", 0);
-  bool packed = ex_rank(im, x) == 3, neighbours = attr_int(im, "interleaved", 0) != 0;
-  if (!import_ok(im))
-    return;
-  if (!packed && ex_rank(im, x) != 4) {
+  bool packed = ex_rank(im, x) == 3, neighbours = attr_flag(im, "interleaved", false);
+  if (!packed && ex_rank(im, x) != 4)
     import_fail(im, DIAG_INPUT_RANK, "X has rank %u, not 3 or 4", ex_rank(im, x));
-    return;
-  }
   ValueId four = x;
-  if (packed) { /* heads stay behind the steps: a view */
-    int64_t wide = ex_fixed(im, x, 2);
-    if (heads < 1 || wide % heads) {
-      import_fail(im, DIAG_ATTR_VALUE, "num_heads %lld does not divide %lld", (long long)heads,
-                  (long long)wide);
-      return;
-    }
+  int64_t wide = packed ? ex_fixed(im, x, 2) : 0;
+  if (packed && (heads < 1 || wide % heads))
+    import_fail(im, DIAG_ATTR_VALUE, "num_heads %lld does not divide %lld", (long long)heads,
+                (long long)wide);
+  else if (packed) /* heads stay behind the steps: a view */
     four = EX_VIEW(im, x, ex_dim(im, x, 0), ex_dim(im, x, 1), heads, wide / heads);
-  }
   int64_t whole = ex_fixed(im, four, 3);
   size = size ? size : whole;
-  if (import_ok(im) && (size < 2 || size % 2 || size > whole)) {
+  if (size < 2 || size % 2 || size > whole)
     import_fail(im, DIAG_ATTR_VALUE, "rotary_embedding_dim %lld with a head size of %lld",
                 (long long)size, (long long)whole);
-    return;
-  }
   cosines = rotary_cache(im, cosines, positions, packed);
   sines = rotary_cache(im, sines, positions, packed);
   ValueId y = rotary_apply(im, four, cosines, sines, size, neighbours);
-  out(im, 0, ex_view(im, y, vt(im, x)->dims, ex_rank(im, x)));
+  Shape s = shape_of(im, x);
+  out(im, 0, ex_view_as(im, y, &s));
 }
 
 void translate_rotary_embedding(Import *im) {
@@ -228,8 +208,6 @@ void translate_rotary_embedding(Import *im) {
  * num_heads the caches tell the size of a head. */
 void translate_microsoft_rotary_embedding(Import *im) {
   ValueId x = in_required(im, 0), positions = in_required(im, 1);
-  if (!import_ok(im))
-    return;
   if (ex_rank(im, positions) == 1) {
     uint32_t steps_dim = ex_rank(im, x) == 3 ? 1 : 2;
     ValueId steps = ex_arange(im, ex_dim(im, x, steps_dim));

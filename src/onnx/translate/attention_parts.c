@@ -38,7 +38,7 @@ static ValueId grouped_product(Import *im, ValueId x, ValueId matrices) {
                        (long long)groups);
   SymInt all = sym_mul(t, batch, groups), together = sym_mul(t, rows, heads / groups);
   ValueId left = EX_VIEW(im, x, all, together, n), right = EX_VIEW(im, matrices, all, n, m);
-  return EX_VIEW(im, ex_binary(im, OP_BMM, left, right), batch, heads, rows, m);
+  return EX_VIEW(im, ex_bmm(im, left, right), batch, heads, rows, m);
 }
 
 ValueId attention_scores(Import *im, ValueId q, ValueId k) {
@@ -54,7 +54,7 @@ ValueId attention_mix(Import *im, ValueId weights, ValueId v) {
 ValueId attention_and(Import *im, ValueId a, ValueId b) {
   if (!a || !b)
     return a ? a : b;
-  return ex_binary(im, OP_LOGICAL_AND, a, b);
+  return ex_and(im, a, b);
 }
 
 ValueId attention_apply(Import *im, ValueId scores, AttentionMask mask) {
@@ -105,10 +105,8 @@ ValueId attention_band(Import *im, SymInt queries, SymInt keys, ValueId offset, 
     offset = EX_VIEW(im, offset, ex_dim(im, offset, 0), 1, 1, 1);
   ValueId place = ex_add(im, i, offset), allowed = 0;
   if (right >= 0)
-    allowed = ex_binary(im, OP_LE_TENSOR, j, ex_with(im, OP_ADD_TENSOR, place, (double)right));
+    allowed = ex_le(im, j, ex_plus(im, place, (double)right));
   if (left >= 0)
-    allowed = attention_and(
-        im, allowed,
-        ex_binary(im, OP_GE_TENSOR, j, ex_with(im, OP_SUB_TENSOR, place, (double)left)));
+    allowed = attention_and(im, allowed, ex_ge(im, j, ex_minus(im, place, (double)left)));
   return allowed;
 }

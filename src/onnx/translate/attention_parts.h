@@ -12,6 +12,10 @@ ValueId attention_merge_heads(Import *im, ValueId x);
  * head h uses key head h / (Hq / Hkv), which is a view of the queries, so that keys are not
  * repeated. */
 ValueId attention_scores(Import *im, ValueId q, ValueId k);
+/* Scores within the attribute softcap. */
+ValueId attention_soft_cap(Import *im, ValueId scores);
+/* The attribute softmax_precision. */
+DType attention_precision(Import *im, DType otherwise);
 /* weights [B, Hq, S, T] times v [B, Hkv, T, Dv]: [B, Hq, S, Dv]. */
 ValueId attention_mix(Import *im, ValueId weights, ValueId v);
 

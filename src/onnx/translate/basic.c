@@ -1,16 +1,7 @@
 /* Constant and Identity. */
+#include "onnx/express.h"
 #include "onnx/labels.h"
 #include "onnx/packed.h"
-
-static void constant_ints(Import *im, const int64_t *values, uint32_t count, bool scalar) {
-  out(im, 0,
-      scalar ? build_scalar_int(&im->b, DTYPE_I64, values[0])
-             : build_const_ints(&im->b, values, count));
-}
-
-static void constant_floats(Import *im, const float *values, uint32_t count) {
-  out(im, 0, build_const(&im->b, DTYPE_F32, 1, (int64_t[]){count}, values));
-}
 
 static void out_tensor(Import *im, const Onnx__TensorProto *t) {
   if (t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING) {
@@ -29,10 +20,7 @@ static void out_tensor(Import *im, const Onnx__TensorProto *t) {
 static void constant_strings(Import *im, const StrView *values, uint32_t count, bool scalar) {
   int64_t *codes = ARENA_ARRAY(&im->scratch, int64_t, (uint64_t)count + 1);
   const Labels *labels = labels_make(im, values, count, codes);
-  out_labels(im, 0,
-             scalar ? build_scalar_int(&im->b, DTYPE_I64, codes[0])
-                    : build_const_ints(&im->b, codes, count),
-             labels);
+  out_labels(im, 0, scalar ? ex_int(im, codes[0]) : build_const_ints(&im->b, codes, count), labels);
 }
 
 /* Exactly one of value, value_int, value_ints, value_float, value_floats, value_string,
@@ -47,13 +35,13 @@ void translate_constant(Import *im) {
   if (tensor)
     out_tensor(im, tensor);
   else if (attr_exact_int(im, "value_int", &number))
-    constant_ints(im, &number, 1, true);
+    out(im, 0, ex_int(im, number));
   else if (attr_exact_ints(im, "value_ints", &ints, &count))
-    constant_ints(im, ints, count, false);
+    out(im, 0, build_const_ints(&im->b, ints, count));
   else if (attr_has(im, "value_float"))
     out(im, 0, build_scalar(&im->b, DTYPE_F32, attr_float(im, "value_float", 0)));
   else if (attr_floats(im, "value_floats", &floats, &count))
-    constant_floats(im, floats, count);
+    out(im, 0, build_const(&im->b, DTYPE_F32, 1, (int64_t[]){count}, floats));
   else if (attr_has(im, "value_string"))
     constant_strings(im, (StrView[]){attr_str(im, "value_string", "")}, 1, true);
   else if (attr_strs(im, "value_strings", &strings, &count))

@@ -51,8 +51,6 @@ static bool read_blocks(Import *im, Blocks *w) {
   w->k = attr_int_required(im, "K");
   w->size = attr_int_required(im, "block_size");
   w->bits = attr_int(im, "bits", 4);
-  if (!import_ok(im))
-    return false;
   if (w->bits != 2 && w->bits != 4 && w->bits != 8)
     import_fail(im, DIAG_ATTR_VALUE, "bits is %lld, not 2, 4 or 8", (long long)w->bits);
   else if (!power_of_two(w->size) || w->size < 16 || w->size > 1 << 20)
@@ -100,9 +98,7 @@ static ValueId by_parts(Import *im, const Blocks *w, ValueId x, int64_t parts) {
   if (s.rank < 1 || s.rank >= MAX_RANK || s.d[s.rank - 1] != w->k)
     return import_fail(im, DIAG_SHAPE_MISMATCH, "the last dim of the input is not K = %lld",
                        (long long)w->k);
-  if (padded > w->k && import_ok(im))
-    x = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(((SymInt[]){0, padded - w->k}), 2),
-              A_FLOAT(0));
+  x = ex_pad_last(im, x, 0, padded - w->k);
   if (parts == 1)
     return x;
   s.d[s.rank - 1] = padded / parts;
@@ -129,8 +125,7 @@ static ValueId real_weights(Import *im, const Blocks *w, ValueId packed, ValueId
   for (uint32_t i = 0; i < count; i++)
     parts[i] = EX_VIEW(im, parts[i], w->n, 1, w->count, w->bytes);
   ValueId y = ex_cast(im, ex_cat(im, parts, count, 1), DTYPE_F32);
-  y = zeros ? ex_sub(im, y, by_block(im, w, zeros))
-            : ex_with(im, OP_SUB_TENSOR, y, (double)(1 << (w->bits - 1)));
+  y = zeros ? ex_sub(im, y, by_block(im, w, zeros)) : ex_minus(im, y, (double)(1 << (w->bits - 1)));
   return EX_VIEW(im, ex_mul(im, y, by_block(im, w, scales)), w->n, w->count * w->size);
 }
 
@@ -141,7 +136,7 @@ static ValueId grouped_weights(Import *im, const Blocks *w, ValueId packed, Valu
   ValueId y = ex_cast(im, ex_slice(im, all, 1, 0, w->k), DTYPE_F32);
   groups = ex_slice(im, groups, 0, 0, w->k);
   y = zeros ? ex_sub(im, y, ex_index_select(im, zeros, 1, groups))
-            : ex_with(im, OP_SUB_TENSOR, y, (double)(1 << (w->bits - 1)));
+            : ex_minus(im, y, (double)(1 << (w->bits - 1)));
   return ex_mul(im, y, ex_index_select(im, scales, 1, groups));
 }
 
@@ -188,7 +183,7 @@ void translate_matmul_nbits(Import *im) {
           groups = in(im, 4), bias = in(im, 5);
   if (!read_blocks(im, &w))
     return;
-  if (attr_int(im, "weight_prepacked", 0) != 0)
+  if (attr_flag(im, "weight_prepacked", false))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "weights prepacked for a GPU are not supported");
   if (ex_dtype(im, packed) != DTYPE_U8)
     import_fail(im, DIAG_INPUT_TYPE, "the weights are %s, not u8",
@@ -208,7 +203,7 @@ void translate_matmul_nbits(Import *im) {
     weights = real_weights(im, &w, packed, scales, read_zeros(im, &w));
   }
   bias = bias ? ex_cast(im, bias, DTYPE_F32) : 0;
-  ValueId y = build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(weights), A_OPT(bias));
+  ValueId y = ex_linear(im, x, weights, bias);
   out(im, 0, ex_cast(im, y, dtype));
 }
 
@@ -236,13 +231,9 @@ static ValueId bnb4_weights(Import *im, const Blocks *w, ValueId packed, ValueId
   order[0] = ex_unsqueeze(im, parts[1], 2), order[1] = ex_unsqueeze(im, parts[0], 2);
   ValueId codes = EX_VIEW(im, ex_cat(im, order, 2, 2), (all + 1) / 2 * 2);
   codes = ex_cast(im, ex_slice(im, codes, 0, 0, all), DTYPE_I32);
-  if (!import_ok(im))
-    return 0;
   ValueId table = build_const(&im->b, DTYPE_F32, 2, (int64_t[]){16, 1}, kind ? nf4 : fp4);
   ValueId real = EX_VIEW(im, ex_binary(im, OP_EMBEDDING, table, codes), all);
-  if (blocks * w->size > all && import_ok(im))
-    real = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(real),
-                 A_INTS(((SymInt[]){0, blocks * w->size - all}), 2), A_FLOAT(0));
+  real = ex_pad_last(im, real, 0, blocks * w->size - all);
   real = ex_mul(im, EX_VIEW(im, real, blocks, w->size), ex_cast(im, largest, DTYPE_F32));
   real = ex_slice(im, EX_VIEW(im, real, blocks * w->size), 0, 0, all);
   return EX_VIEW(im, real, w->n, w->k);
@@ -257,10 +248,10 @@ void translate_matmul_bnb4(Import *im) {
   ValueId weights = bnb4_weights(im, &w, packed, largest);
   x = ex_cast(im, x, DTYPE_F32);
   ValueId y;
-  if (attr_int(im, "transB", 1) == 0)
+  if (!attr_flag(im, "transB", true))
     y = ex_matmul(im, x, weights);
   else
-    y = build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(weights), A_NONE);
+    y = ex_linear(im, x, weights, 0);
   out(im, 0, ex_cast(im, y, dtype));
 }
 
@@ -287,8 +278,6 @@ void translate_gather_block_quantized(Import *im) {
   ValueId data = in_required(im, 0), index = in_required(im, 1), scales = in_required(im, 2),
           zeros = in(im, 3);
   int64_t size = attr_int(im, "block_size", 128), bits = attr_int(im, "bits", 4);
-  if (!import_ok(im))
-    return;
   bool packed = ex_dtype(im, data) == DTYPE_U8;
   if (ex_rank(im, data) != 2 || ex_rank(im, scales) != 2 ||
       import_axis(im, attr_int(im, "gather_axis", 0), 2) != 0 ||
@@ -299,7 +288,7 @@ void translate_gather_block_quantized(Import *im) {
   if (!packed)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "data of type %s is not supported",
                 dtype_name(ex_dtype(im, data)));
-  Shape at = shape_of(im, index), flat = {1, {shape_product(im, at.d, at.rank)}};
+  Shape at = shape_of(im, index);
   int64_t blocks = ex_fixed(im, scales, 1), wide = ex_fixed(im, data, 1);
   if (import_ok(im) &&
       (wide > INT32_MAX || blocks > INT32_MAX || (wide * (8 / bits) + size - 1) / size != blocks))
@@ -307,20 +296,18 @@ void translate_gather_block_quantized(Import *im) {
                 (long long)blocks, (long long)size, (long long)wide);
   if (!import_ok(im))
     return;
-  index = ex_view_as(im, ex_cast(im, index, DTYPE_I64), &flat);
-  SymInt count = flat.d[0];
+  index = ex_flat(im, ex_cast(im, index, DTYPE_I64));
+  SymInt count = ex_dim(im, index, 0);
   int64_t columns = wide * (8 / bits), all = blocks * size;
   ValueId y = ex_cast(im, unpack_in_order(im, rows(im, data, index), bits), DTYPE_F32);
-  if (all > columns && import_ok(im))
-    y = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(y), A_INTS(((SymInt[]){0, all - columns}), 2),
-              A_FLOAT(0));
+  y = ex_pad_last(im, y, 0, all - columns);
   y = in_blocks(im, y, count, blocks, size);
   if (zeros) {
     ValueId own = unpack_in_order(im, rows(im, zeros, index), bits);
     own = ex_cast(im, ex_slice(im, own, 1, 0, blocks), DTYPE_F32);
     y = ex_sub(im, y, in_blocks(im, own, count, blocks, 1));
   } else {
-    y = ex_with(im, OP_SUB_TENSOR, y, (double)(1 << (bits - 1)));
+    y = ex_minus(im, y, (double)(1 << (bits - 1)));
   }
   DType dtype = ex_dtype(im, scales);
   ValueId factor = ex_cast(im, rows(im, scales, index), DTYPE_F32);

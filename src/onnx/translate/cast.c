@@ -53,8 +53,8 @@ void translate_cast_like(Import *im) {
 /* Both signs: isinf; one sign: comparison with that infinity; none: false everywhere. */
 void translate_is_inf(Import *im) {
   ValueId x = in_required(im, 0);
-  bool negative = attr_int(im, "detect_negative", 1) != 0,
-       positive = attr_int(im, "detect_positive", 1) != 0;
+  bool negative = attr_flag(im, "detect_negative", true),
+       positive = attr_flag(im, "detect_positive", true);
   if (negative && positive)
     out(im, 0, ex_unary(im, OP_ISINF, x));
   else if (negative || positive)

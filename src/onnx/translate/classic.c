@@ -6,7 +6,8 @@
 
 enum { FEATURES_MAX = 1 << 24, TWICE_MAX = 4096 };
 
-ValueId classic_input(Import *im, uint32_t i) {
+/* Input i as f32. */
+static ValueId classic_input(Import *im, uint32_t i) {
   ValueId x = in_required(im, i);
   return x ? ex_cast(im, x, DTYPE_F32) : 0;
 }
@@ -15,14 +16,15 @@ ValueId classic_floats(Import *im, const float *values, uint32_t rank, const int
   return build_const(&im->b, DTYPE_F32, rank, dims, values);
 }
 
-ValueId classic_samples(Import *im) {
-  ValueId x = classic_input(im, 0);
-  if (import_ok(im) && ex_rank(im, x) == 1)
+ValueId classic_rows(Import *im, ValueId x) {
+  if (ex_rank(im, x) == 1)
     x = EX_VIEW(im, x, 1, ex_dim(im, x, 0));
   if (ex_rank(im, x) != 2)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, not 2", ex_rank(im, x));
   return x;
 }
+
+ValueId classic_samples(Import *im) { return classic_rows(im, classic_input(im, 0)); }
 
 /* The last dim, where the features are. */
 static int64_t features_of(Import *im, ValueId x) {
@@ -56,24 +58,17 @@ void translate_scaler(Import *im) {
 /* Rows whose norm is 0 stay as they are. */
 void translate_normalizer(Import *im) {
   ValueId x = classic_input(im, 0), norm = 0;
-  StrView name = attr_str(im, "norm", "MAX");
+  enum { MAX, L1, L2 } kind = attr_choice(im, "norm", "MAX", "MAX|L1|L2");
   uint32_t rank = ex_rank(im, x);
-  if (import_ok(im) && rank == 0) {
+  if (rank == 0)
     import_fail(im, DIAG_INPUT_RANK, "the input has no features");
-    return;
-  }
-  if (sv_eq_str(name, "MAX"))
-    norm = ex_reduce_one(im, OP_AMAX, x, rank - 1, true);
-  else if (sv_eq_str(name, "L1"))
-    norm = ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_unary(im, OP_ABS, x), rank - 1, true);
-  else if (sv_eq_str(name, "L2"))
-    norm = ex_unary(im, OP_SQRT,
-                    ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_mul(im, x, x), rank - 1, true));
+  if (kind == MAX)
+    norm = ex_reduce_one(im, OP_AMAX, x, (int64_t)rank - 1, true);
+  else if (kind == L1)
+    norm = ex_sum(im, ex_unary(im, OP_ABS, x), (int64_t)rank - 1, true);
   else
-    import_fail(im, DIAG_ATTR_VALUE, "norm is '" SV_FMT "', not MAX, L1 or L2", SV_ARG(name));
-  if (!import_ok(im))
-    return;
-  ValueId none = ex_with(im, OP_EQ_TENSOR, norm, 0);
+    norm = ex_unary(im, OP_SQRT, ex_sum(im, ex_mul(im, x, x), (int64_t)rank - 1, true));
+  ValueId none = ex_is(im, norm, 0);
   out(im, 0, ex_div(im, x, ex_where(im, none, ex_number(im, norm, 1), norm)));
 }
 
@@ -86,10 +81,8 @@ void translate_binarizer(Import *im) {
 void translate_array_feature_extractor(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1);
   Shape s = shape_of(im, x), at = shape_of(im, index);
-  if (s.rank == 0) {
+  if (s.rank == 0)
     import_fail(im, DIAG_INPUT_RANK, "the input has no features");
-    return;
-  }
   index = EX_VIEW(im, index, shape_product(im, at.d, at.rank));
   x = s.rank == 1 ? EX_VIEW(im, x, 1, s.d[0]) : x;
   out(im, 0, ex_index_select(im, x, ex_rank(im, x) - 1, index));
@@ -118,20 +111,15 @@ void translate_imputer(Import *im) {
     imputed = ints_by_feature(im, "imputed_value_int64s", features);
   else if (attr_floats(im, "imputed_value_floats", &floats, &count) && count)
     imputed = classic_floats(im, floats, 1, (int64_t[]){count == features ? count : 1});
-  if (!imputed) {
+  if (!imputed)
     import_fail(im, DIAG_ATTR_MISSING, "there are no imputed values of the input's type");
-    return;
-  }
   int64_t replaced = 0;
   (void)attr_exact_int(im, "replaced_value_int64", &replaced);
   double number = attr_float(im, "replaced_value_float", 0);
   if (whole)
-    missing =
-        ex_binary(im, OP_EQ_TENSOR, x,
-                  ex_cast(im, build_scalar_int(&im->b, DTYPE_I64, replaced), ex_dtype(im, x)));
+    missing = ex_eq(im, x, ex_cast(im, ex_int(im, replaced), ex_dtype(im, x)));
   else
-    missing =
-        isnan(number) ? ex_binary(im, OP_NE_TENSOR, x, x) : ex_with(im, OP_EQ_TENSOR, x, number);
+    missing = isnan(number) ? ex_ne(im, x, x) : ex_is(im, x, number);
   out(im, 0, ex_where(im, missing, ex_cast(im, imputed, ex_dtype(im, x)), x));
 }
 
@@ -144,7 +132,7 @@ static void refuse_unknown(Import *im, ValueId y) {
   ValueId known = ex_reduce_one(im, OP_AMAX, y, rank ? rank - 1 : 0, false);
   if (rank > 1)
     known = ex_reduce(im, OP_AMIN, known, all, rank - 1, false);
-  control_fail_if(im, ex_with(im, OP_EQ_TENSOR, known, 0), "unknown category, and zeros is 0");
+  control_fail_if(im, ex_is(im, known, 0), "unknown category, and zeros is 0");
 }
 
 /* Categories [C] as the last dim of x, with a dim added: 1 where they are equal. Floats are cut off
@@ -159,9 +147,8 @@ void translate_one_hot_encoder(Import *im) {
                 "integers before the program runs");
     return;
   }
-  ValueId equal =
-      ex_binary(im, OP_EQ_TENSOR, ex_unsqueeze(im, ex_cast(im, x, DTYPE_I64), ex_rank(im, x)),
-                build_const_ints(&im->b, categories, count));
+  ValueId equal = ex_eq(im, ex_unsqueeze(im, ex_cast(im, x, DTYPE_I64), ex_rank(im, x)),
+                        build_const_ints(&im->b, categories, count));
   float *last = ARENA_ARRAY(&im->scratch, float, count);
   bool twice = false;
   for (uint32_t i = 0; i < count; i++) {
@@ -172,7 +159,7 @@ void translate_one_hot_encoder(Import *im) {
     twice |= last[i] == 0;
   }
   ValueId y = ex_cast(im, equal, DTYPE_F32);
-  if (!attr_int(im, "zeros", 1))
+  if (!attr_flag(im, "zeros", true))
     refuse_unknown(im, y);
   out(im, 0, twice ? ex_mul(im, y, classic_floats(im, last, 1, (int64_t[]){count})) : y);
 }
@@ -200,11 +187,9 @@ void translate_feature_vectorizer(Import *im) {
     ValueId x = as_rows(im, classic_input(im, i));
     SymInt rows = ex_dim(im, x, 0);
     int64_t have = ex_fixed(im, x, 1);
-    if (sizes[i] < 0 || sizes[i] > FEATURES_MAX) {
+    if (sizes[i] < 0 || sizes[i] > FEATURES_MAX)
       import_fail(im, DIAG_ATTR_VALUE, "'inputdimensions' has the number %lld",
                   (long long)sizes[i]);
-      return;
-    }
     if (have && sizes[i])
       parts[used++] = have > sizes[i] ? ex_slice(im, x, 1, 0, sizes[i]) : x;
     if (have < sizes[i])

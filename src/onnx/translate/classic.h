@@ -6,9 +6,9 @@
 
 #include "onnx/express.h"
 
-/* Input i as f32. */
-ValueId classic_input(Import *im, uint32_t i);
-/* The samples, f32 [N, features]: a vector is one sample. Fails for other ranks. */
+/* Samples [N, features]: a vector is one sample. Fails for other ranks. */
+ValueId classic_rows(Import *im, ValueId x);
+/* Those of input 0, as f32. */
 ValueId classic_samples(Import *im);
 /* A constant vector or matrix of these numbers. */
 ValueId classic_floats(Import *im, const float *values, uint32_t rank, const int64_t *dims);

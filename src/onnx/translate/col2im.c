@@ -2,6 +2,7 @@
  * image by arithmetic on its position; places outside (padding) go to one spare element. Block
  * shapes may arrive at run time: then the arithmetic runs in the graph. */
 #include "onnx/express.h"
+#include "onnx/translate/spatial.h"
 
 typedef struct Columns {
   uint32_t dims;
@@ -10,35 +11,19 @@ typedef struct Columns {
   int64_t stride[MAX_RANK], dilation[MAX_RANK], begin[MAX_RANK], end[MAX_RANK];
 } Columns;
 
-static bool read_list(Import *im, const char *name, uint32_t wanted, int64_t otherwise,
-                      int64_t *list) {
-  const int64_t *values;
-  uint32_t count;
-  bool given = attr_ints(im, name, &values, &count);
-  if (given && count != wanted)
-    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u entries, %u are wanted", name, count, wanted);
-  for (uint32_t i = 0; i < wanted && import_ok(im); i++) {
-    list[i] = given ? values[i] : otherwise;
-    if (list[i] < otherwise || list[i] > INT32_MAX)
-      import_fail(im, DIAG_ATTR_VALUE, "'%s' holds %lld", name, (long long)list[i]);
-  }
-  return import_ok(im);
-}
-
 /* Blocks that fit on a dim: (image + pads - dilation * (block - 1) - 1) / stride + 1. */
 static ValueId block_count(Import *im, const Columns *c, uint32_t d) {
-  ValueId extent = ex_with(im, OP_MUL_TENSOR, ex_with(im, OP_SUB_TENSOR, c->block[d], 1),
-                           (double)c->dilation[d]);
+  ValueId extent = ex_times(im, ex_minus(im, c->block[d], 1), (double)c->dilation[d]);
   SymInt room = sym_add(&im->g->syms, c->image[d], c->begin[d] + c->end[d] - 1);
   ValueId free = ex_sub(im, ex_size(im, room), extent);
-  ValueId stride = build_scalar_int(&im->b, DTYPE_I64, c->stride[d]);
-  return ex_with(im, OP_ADD_TENSOR, ex_binary(im, OP_FLOOR_DIVIDE, free, stride), 1);
+  ValueId stride = ex_int(im, c->stride[d]);
+  return ex_plus(im, ex_floor_div(im, free, stride), 1);
 }
 
 /* Digit of `rest` in a mixed radix; rest becomes what is above. */
 static ValueId digit(Import *im, ValueId *rest, ValueId radix) {
   ValueId low = ex_floor_mod(im, *rest, radix);
-  *rest = ex_binary(im, OP_FLOOR_DIVIDE, *rest, radix);
+  *rest = ex_floor_div(im, *rest, radix);
   return low;
 }
 
@@ -51,14 +36,14 @@ static ValueId places(Import *im, const Columns *c, SymInt elements, SymInt bloc
   for (uint32_t i = c->dims; i-- > 0 && import_ok(im);) {
     ValueId offset = digit(im, &element, c->block[i]),
             start = digit(im, &block, block_count(im, c, i));
-    ValueId at = ex_add(im, ex_with(im, OP_MUL_TENSOR, start, (double)c->stride[i]),
-                        ex_with(im, OP_MUL_TENSOR, offset, (double)c->dilation[i]));
-    at = ex_with(im, OP_SUB_TENSOR, at, (double)c->begin[i]);
-    ValueId here = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, at, 0),
-                             ex_binary(im, OP_LT_TENSOR, at, ex_size(im, c->image[i])));
+    ValueId at = ex_add(im, ex_times(im, start, (double)c->stride[i]),
+                        ex_times(im, offset, (double)c->dilation[i]));
+    at = ex_minus(im, at, (double)c->begin[i]);
+    ValueId here =
+        ex_and(im, ex_with(im, OP_GE_TENSOR, at, 0), ex_lt(im, at, ex_size(im, c->image[i])));
     at = ex_mul(im, at, ex_size(im, pitch));
     flat = flat ? ex_add(im, flat, at) : at;
-    inside = inside ? ex_binary(im, OP_LOGICAL_AND, inside, here) : here;
+    inside = inside ? ex_and(im, inside, here) : here;
     pitch = sym_mul(&im->g->syms, pitch, c->image[i]);
   }
   return ex_where(im, inside, flat, ex_size(im, spare));
@@ -97,9 +82,9 @@ static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
   if (in_ints(im, 2, &block, &block_count_known))
     *block_elements = shape_product(im, block, block_count_known);
   int64_t pads[2 * MAX_RANK];
-  if (!import_ok(im) || !read_list(im, "strides", c->dims, 1, c->stride) ||
-      !read_list(im, "dilations", c->dims, 1, c->dilation) ||
-      !read_list(im, "pads", 2 * c->dims, 0, pads))
+  if (!import_ok(im) || !attr_list(im, "strides", c->dims, 1, 1, c->stride) ||
+      !attr_list(im, "dilations", c->dims, 1, 1, c->dilation) ||
+      !attr_list(im, "pads", 2 * c->dims, 0, 0, pads))
     return false;
   memcpy(c->begin, pads, c->dims * sizeof *pads);
   memcpy(c->end, pads + c->dims, c->dims * sizeof *pads);
@@ -108,13 +93,12 @@ static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
 
 /* Channels: what the declared output says, or the rows of a column over the block's elements. */
 static SymInt channel_count(Import *im, SymInt rows, SymInt block_elements) {
-  Shape declared = {0};
+  SymInt declared = 1;
   if (block_elements > 0)
     return sym_floordiv(&im->g->syms, rows, block_elements);
-  if (out_declared_dims(im, 0, declared.d, &declared.rank) && declared.rank > 1)
-    return declared.d[1];
-  fail_not_known(im, 2, "the shape of the blocks");
-  return 1;
+  if (!out_declared_dim(im, 0, 1, &declared))
+    fail_not_known(im, 2, "the shape of the blocks");
+  return declared;
 }
 
 void translate_col2im(Import *im) {

@@ -7,11 +7,10 @@
 #include "onnx/import_state.h"
 
 bool control_known_bool(Import *im, ValueId v, bool *value) {
-  const SymInt *values;
-  uint32_t count;
-  if (!v || !value_ints(im, v, &values, &count) || count != 1 || !sym_is_const(values[0]))
+  int64_t number;
+  if (!one_const(im, v, &number))
     return false;
-  *value = values[0] != 0;
+  *value = number != 0;
   return true;
 }
 
@@ -19,7 +18,7 @@ ValueId control_condition(Import *im, ValueId v) {
   if (import_ok(im) && value_dtype(im->g, v) != DTYPE_BOOL)
     return import_fail(im, DIAG_INPUT_TYPE, "the condition is %s, not bool",
                        dtype_name(value_dtype(im->g, v)));
-  return ex_view(im, v, NULL, 0);
+  return ex_scalar(im, v);
 }
 
 const Onnx__GraphProto *control_graph(Import *im, const char *name) {

@@ -2,10 +2,6 @@
 #include "onnx/express.h"
 #include "onnx/translate/spatial.h"
 
-static ArgIn zero_of(const Import *im, ValueId x) {
-  return dtype_is_float(ex_dtype(im, x)) ? A_FLOAT(0) : A_INT(0);
-}
-
 ValueId window_convolution(Import *im, ValueId x, ValueId weight, ValueId bias) {
   Window w;
   if (ex_rank(im, weight) != ex_rank(im, x))
@@ -15,7 +11,7 @@ ValueId window_convolution(Import *im, ValueId x, ValueId weight, ValueId bias) 
   if (!window_read(im, x, vt(im, weight)->dims + 2, &w))
     return 0;
   if (!window_symmetric(&w))
-    x = window_pad(im, x, &w, zero_of(im, x));
+    x = window_pad(im, x, &w, zero_arg(ex_dtype(im, x)));
   int64_t none[SPATIAL_MAX] = {0};
   return build(&im->b, OP_CONVOLUTION, A_VAL(x), A_VAL(weight), A_OPT(bias), W_ARG(w.stride, &w),
                W_ARG(w.begin, &w), W_ARG(w.dilation, &w), A_BOOL(false), W_ARG(none, &w),
@@ -92,11 +88,9 @@ static bool read_transposed(Import *im, ValueId x, ValueId weight, Transposed *t
 void translate_conv_transpose(Import *im) {
   ValueId x = in_required(im, 0), weight = in_required(im, 1), bias = in(im, 2);
   Transposed t;
-  if (ex_rank(im, weight) != ex_rank(im, x)) {
+  if (ex_rank(im, weight) != ex_rank(im, x))
     import_fail(im, DIAG_INPUT_RANK, "input has rank %u, weight %u", ex_rank(im, x),
                 ex_rank(im, weight));
-    return;
-  }
   int64_t group = attr_int(im, "group", 1);
   if (!read_transposed(im, x, weight, &t))
     return;
@@ -110,12 +104,10 @@ void translate_conv_transpose(Import *im) {
         min_i64(t.output_padding[i], t.crop_end[i]); /* padding that the crop would cut again */
     extra[i] = t.output_padding[i] - cancel;
     t.crop_end[i] -= cancel;
-    if (extra[i] >= w->stride[i] && extra[i] >= w->dilation[i]) {
+    if (extra[i] >= w->stride[i] && extra[i] >= w->dilation[i])
       import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                   "output padding %lld is not below stride %lld or dilation %lld",
                   (long long)extra[i], (long long)w->stride[i], (long long)w->dilation[i]);
-      return;
-    }
   }
   ValueId y =
       build(&im->b, OP_CONVOLUTION, A_VAL(x), A_VAL(weight), A_OPT(bias), W_ARG(w->stride, w),

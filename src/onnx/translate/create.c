@@ -23,17 +23,16 @@ static ValueId fill_value(Import *im) {
 void translate_constant_of_shape(Import *im) {
   Shape s;
   bool known;
-  const double *number;
-  const SymInt *whole;
-  uint32_t count;
+  double number;
+  SymInt whole;
   ValueId value = fill_value(im);
   if (!import_ok(im) || !shape_input(im, 0, 0, "the shape", &s, &known))
     return;
   DType dtype = ex_dtype(im, value);
-  if (dtype_in(dtype, DTS_INT) && value_ints(im, value, &whole, &count))
-    out(im, 0, build(&im->b, OP_FULL, A_INTS(s.d, s.rank), A_INT(whole[0]), A_DTYPE(dtype)));
-  else if (dtype_in(dtype, DTS_FLOAT | DT(BOOL)) && value_doubles(im, value, &number, &count))
-    out(im, 0, ex_filled(im, dtype, &s, number[0]));
+  if (dtype_in(dtype, DTS_INT) && one_int(im, value, &whole))
+    out(im, 0, build(&im->b, OP_FULL, A_INTS(s.d, s.rank), A_INT(whole), A_DTYPE(dtype)));
+  else if (dtype_in(dtype, DTS_FLOAT | DT(BOOL)) && one_double(im, value, &number))
+    out(im, 0, ex_filled(im, dtype, &s, number));
   else
     out(im, 0, build_expand(&im->b, value, s.d, s.rank));
 }
@@ -42,32 +41,8 @@ void translate_constant_of_shape(Import *im) {
 
 /* start + delta * (0, 1, …, n - 1) in the type of start. */
 static ValueId range_of(Import *im, ValueId start, ValueId delta, SymInt n) {
-  ValueId steps = build_cast(&im->b, ex_arange(im, n), ex_dtype(im, start));
-  return ex_binary(im, OP_ADD_TENSOR, ex_binary(im, OP_MUL_TENSOR, steps, delta), start);
-}
-
-/* Start, limit and delta, when each is one known integer. */
-static bool whole_bounds(Import *im, SymInt bounds[3]) {
-  for (uint32_t i = 0; i < 3; i++) {
-    const SymInt *values;
-    uint32_t count;
-    if (!in_whole(im, i, &values, &count) || count != 1)
-      return false;
-    bounds[i] = values[0];
-  }
-  return true;
-}
-
-/* The same, when each is one constant. */
-static bool number_bounds(Import *im, double bounds[3]) {
-  for (uint32_t i = 0; i < 3; i++) {
-    const double *values;
-    uint32_t count;
-    if (!in_doubles(im, i, &values, &count) || count != 1)
-      return false;
-    bounds[i] = values[0];
-  }
-  return true;
+  ValueId steps = ex_cast(im, ex_arange(im, n), ex_dtype(im, start));
+  return ex_add(im, ex_mul(im, steps, delta), start);
 }
 
 /* Length from known numbers: ceil((limit - start) / delta), at least 0. */
@@ -75,14 +50,19 @@ static bool range_length(Import *im, SymInt *n) {
   SymInt whole[3];
   double number[3];
   SymTable *t = &im->g->syms;
-  if (whole_bounds(im, whole) && sym_is_const(whole[2]) && whole[2] != 0) {
+  bool all_whole = true, all_numbers = true;
+  for (uint32_t i = 0; i < 3; i++) {
+    all_whole &= one_whole(im, in(im, i), &whole[i]);
+    all_numbers &= one_double(im, in(im, i), &number[i]);
+  }
+  if (all_whole && sym_is_const(whole[2]) && whole[2] != 0) {
     t->saturated = false;
     bool up = whole[2] > 0;
     SymInt span = up ? sym_sub(t, whole[1], whole[0]) : sym_sub(t, whole[0], whole[1]);
     *n = sym_max(t, 0, sym_ceildiv(t, span, up ? whole[2] : sym_sub(t, 0, whole[2])));
     return !t->saturated;
   }
-  if (!number_bounds(im, number) || number[2] == 0)
+  if (!all_numbers || number[2] == 0)
     return false;
   double count = ceil((number[1] - number[0]) / number[2]);
   if (!(count < 0x1p40))
@@ -95,30 +75,27 @@ static bool range_length(Import *im, SymInt *n) {
 static bool range_read(Import *im, ValueId start, ValueId limit, ValueId delta, SymInt *n) {
   DType dtype = ex_dtype(im, start);
   int64_t most;
-  if (!import_ok(im))
-    return false;
   if (!out_bound(im, 0, 0, &most)) {
     fail_unbounded(im, 0, 1, "the length of the range");
     return false;
   }
-  const int64_t *first, *step;
-  uint32_t one, other;
-  if (dtype_is_int(dtype) && in_consts(im, 0, &first, &one) && in_consts(im, 2, &step, &other) &&
-      one == 1 && other == 1 && first[0] >= 0 && first[0] <= INT32_MAX && step[0] > 0 &&
-      step[0] <= INT32_MAX) { /* the limit is a size itself, which other nodes may use as well */
-    SymInt end = data_size(im, limit, first[0] + most * step[0]);
+  int64_t first, step;
+  if (dtype_is_int(dtype) && one_const(im, start, &first) && one_const(im, delta, &step) &&
+      first >= 0 && first <= INT32_MAX && step > 0 && step <= INT32_MAX) {
+    /* the limit is a size itself, which other nodes may use as well */
+    SymInt end = data_size(im, limit, first + most * step);
     SymTable *t = &im->g->syms;
-    *n = sym_max(t, 0, sym_ceildiv(t, sym_sub(t, end, first[0]), step[0]));
+    *n = sym_max(t, 0, sym_ceildiv(t, sym_sub(t, end, first), step));
     return import_ok(im);
   }
   ValueId span = ex_sub(im, limit, start), count;
   if (dtype_is_int(dtype)) /* -floor(-span / delta) */
-    count = ex_unary(im, OP_NEG, ex_binary(im, OP_FLOOR_DIVIDE, ex_unary(im, OP_NEG, span), delta));
+    count = ex_unary(im, OP_NEG, ex_floor_div(im, ex_unary(im, OP_NEG, span), delta));
   else
     count = ex_unary(im, OP_CEIL,
                      ex_div(im, ex_cast(im, span, DTYPE_F64), ex_cast(im, delta, DTYPE_F64)));
-  count = ex_cast(im, ex_with(im, OP_MAXIMUM, count, 0), DTYPE_I64);
-  *n = data_size(im, ex_view(im, count, NULL, 0), most);
+  count = ex_cast(im, ex_at_least(im, count, 0), DTYPE_I64);
+  *n = data_size(im, ex_scalar(im, count), most);
   return import_ok(im);
 }
 
@@ -144,33 +121,22 @@ void translate_eye_like(Import *im) {
   int64_t k = attr_int(im, "k", 0);
   if (s.rank != 2)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 2 is wanted", s.rank);
-  DType dtype =
-      attr_has(im, "dtype") ? dtype_from_onnx((int32_t)attr_int(im, "dtype", 1)) : ex_dtype(im, x);
-  if (dtype == DTYPE_NONE)
-    import_fail(im, DIAG_ATTR_VALUE, "'dtype' is not an element type that the runtime holds");
+  DType dtype = attr_dtype(im, "dtype", ex_dtype(im, x));
   ValueId row = ex_along_axis(im, ex_arange(im, s.d[0]), 0, 2),
           column = ex_along_axis(im, ex_arange(im, s.d[1]), 1, 2);
-  ValueId on = ex_with(im, OP_EQ_TENSOR, ex_binary(im, OP_SUB_TENSOR, column, row), (double)k);
-  out(im, 0, build_cast(&im->b, on, dtype));
+  ValueId on = ex_is(im, ex_sub(im, column, row), (double)k);
+  out(im, 0, ex_cast(im, on, dtype));
 }
 
 /* --- OneHot --- */
 
 /* The number of classes: input 1 when known, else the declared output's dim on the new axis. */
 static bool one_hot_depth(Import *im, uint32_t axis, SymInt *depth) {
-  const SymInt *ints;
-  const double *number;
-  uint32_t count;
-  Shape declared = {0};
-  if (in_whole(im, 1, &ints, &count) && count == 1)
-    *depth = ints[0];
-  else if (in_doubles(im, 1, &number, &count) && count == 1 &&
-           sym_from_float(trunc(number[0]), depth))
-    ;
-  else if (import_ok(im) && out_declared_dims(im, 0, declared.d, &declared.rank) &&
-           axis < declared.rank)
-    *depth = declared.d[axis];
-  else
+  double number;
+  if (one_whole(im, in(im, 1), depth) ||
+      (one_double(im, in(im, 1), &number) && sym_from_float(trunc(number), depth)))
+    return true;
+  if (!out_declared_dim(im, 0, axis, depth))
     fail_not_known(im, 1, "the depth");
   return import_ok(im);
 }
@@ -189,7 +155,6 @@ void translate_one_hot(Import *im) {
   for (uint32_t i = 0, k = 0; i < to.rank; i++)
     to.d[i] = i == axis ? 1 : s.d[k++];
   ValueId index = ex_view_as(im, ex_wrap_index(im, indices, depth), &to);
-  ValueId hit =
-      ex_binary(im, OP_EQ_TENSOR, index, ex_along_axis(im, ex_arange(im, depth), axis, to.rank));
+  ValueId hit = ex_eq(im, index, ex_along_axis(im, ex_arange(im, depth), axis, to.rank));
   out(im, 0, ex_where(im, hit, ex_element(im, values, 1), ex_element(im, values, 0)));
 }

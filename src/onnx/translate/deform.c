@@ -15,8 +15,6 @@ typedef struct Deform {
 } Deform;
 
 static bool deform_read(Import *im, ValueId x, ValueId weight, ValueId offset, Deform *d) {
-  if (!import_ok(im))
-    return false;
   if (ex_rank(im, x) != 4 || ex_rank(im, weight) != 4 || ex_rank(im, offset) != 4) {
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "DeformConv is supported for two spatial dimensions");
     return false;
@@ -85,8 +83,6 @@ void translate_deform_conv(Import *im) {
   SymInt images = sym_mul(&im->g->syms, d.batch, d.groups);
   ValueId planes = EX_VIEW(im, x, images, d.channels / d.groups, d.size[0], d.size[1]);
   ValueId grid = deform_grid(im, &d, offset);
-  if (!import_ok(im))
-    return;
   ValueId y = build(&im->b, OP_GRID_SAMPLER_2D, A_VAL(planes), A_VAL(grid), A_INT(0), A_INT(0),
                     A_BOOL(false));
   if (mask)
@@ -148,13 +144,11 @@ void translate_max_unpool(Import *im) {
   if (!import_ok(im) || !unpooled_dims(im, x, dims, &total))
     return;
   uint32_t rank = ex_rank(im, x), count = 2 * (rank - 2);
-  SymInt own = 1;
-  for (uint32_t i = 0; i < rank; i++)
-    own = sym_mul(&im->g->syms, own, ex_dim(im, x, i));
   ValueId zeros = ex_full(im, ex_dtype(im, x), &total, 1, 0);
-  ValueId places = EX_VIEW(im, ex_cast(im, index, DTYPE_I64), own), values = EX_VIEW(im, x, own);
-  ValueId flat =
-      build(&im->b, OP_SCATTER_SRC, A_VAL(zeros), A_INT(0), A_VAL(places), A_VAL(values));
+  Shape s = shape_of(im, x);
+  ValueId places = EX_VIEW(im, ex_cast(im, index, DTYPE_I64), shape_product(im, s.d, s.rank)),
+          values = ex_flat(im, x);
+  ValueId flat = ex_scatter(im, zeros, 0, places, values);
   ValueId y = ex_view(im, flat, dims, rank);
   if (in(im, 2)) {
     if (!wanted_dims(im, rank, wanted)) {

@@ -6,8 +6,8 @@ enum { DET_MAX = 64 };
 
 /* Element (i, k) of each matrix [batch, n, n] as [batch]. */
 static ValueId element(Import *im, ValueId m, uint32_t i, uint32_t k) {
-  ValueId row = build(&im->b, OP_SELECT_COPY_INT, A_VAL(m), A_INT(1), A_INT(i));
-  return build(&im->b, OP_SELECT_COPY_INT, A_VAL(row), A_INT(1), A_INT(k));
+  ValueId row = ex_pick(im, m, 1, i);
+  return ex_pick(im, row, 1, k);
 }
 
 /* m[0][a] m[1][b] - m[0][b] m[1][a], of rows r and r + 1. */
@@ -33,7 +33,7 @@ static ValueId take_rows(Import *im, ValueId m, ValueId index) {
   Shape s = shape_of(im, m), at = shape_of(im, index);
   s.d[1] = at.d[1];
   index = ex_expand(im, index, s.d, 3);
-  return build(&im->b, OP_GATHER, A_VAL(m), A_INT(1), A_VAL(index));
+  return ex_gather(im, m, 1, index);
 }
 
 /* One step: *m becomes the rest [batch, n - 1, n - 1], *det takes the pivot with its sign. */
@@ -42,19 +42,19 @@ static void eliminate(Import *im, ValueId *m, ValueId *det) {
   DType dtype = ex_dtype(im, *m);
   SymInt n = s.d[1];
   ValueId column = ex_slice(im, *m, 2, 0, 1), sizes = ex_unary(im, OP_ABS, column);
-  ValueId at = build(&im->b, OP_ARGMAX, A_VAL(sizes), A_INT(1), A_BOOL(true));
+  ValueId at = ex_argmax(im, sizes, 1, true);
   ValueId top = take_rows(im, *m, at), others = ex_along_axis(im, ex_arange(im, n - 1), 1, 3);
-  ValueId below = ex_binary(im, OP_GE_TENSOR, others, at);
+  ValueId below = ex_ge(im, others, at);
   others = ex_add(im, others, ex_cast(im, below, DTYPE_I64));
   ValueId rest = take_rows(im, *m, others), pivot = ex_slice(im, top, 2, 0, 1);
-  ValueId zero = ex_with(im, OP_EQ_TENSOR, pivot, 0);
+  ValueId zero = ex_is(im, pivot, 0);
   ValueId one = build_scalar(&im->b, dtype, 1), divisor = ex_where(im, zero, one, pivot);
   ValueId factor = ex_div(im, ex_slice(im, rest, 2, 0, 1), divisor);
   *m = ex_sub(im, ex_slice(im, rest, 2, 1, n), ex_mul(im, factor, ex_slice(im, top, 2, 1, n)));
   /* The pivot of an odd row changes the sign. */
   ValueId odd = ex_floor_mod(im, at, ex_size(im, 2));
-  ValueId sign = ex_with(im, OP_MUL_TENSOR, ex_cast(im, odd, dtype), -2);
-  sign = ex_with(im, OP_ADD_TENSOR, sign, 1);
+  ValueId sign = ex_times(im, ex_cast(im, odd, dtype), -2);
+  sign = ex_plus(im, sign, 1);
   ValueId share = ex_view_as(im, ex_mul(im, pivot, sign), &vector);
   *det = *det ? ex_mul(im, *det, share) : share;
 }
@@ -62,8 +62,6 @@ static void eliminate(Import *im, ValueId *m, ValueId *det) {
 void translate_det(Import *im) {
   ValueId x = in_required(im, 0), det = 0;
   Shape s = shape_of(im, x), to = s;
-  if (!import_ok(im))
-    return;
   SymInt n = s.rank < 2 ? -1 : s.d[s.rank - 1];
   if (!sym_is_const(n) || n < 1 || n > DET_MAX || s.d[s.rank - 2] != n) {
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,

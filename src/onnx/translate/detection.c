@@ -24,17 +24,17 @@ typedef struct Nms {
 
 static ValueId number_input(Import *im, uint32_t i) {
   ValueId v = in(im, i);
-  return v ? ex_view(im, v, NULL, 0) : 0;
+  return v ? ex_scalar(im, v) : 0;
 }
 
 static void read_corners(Import *im, Nms *nms, ValueId boxes) {
-  bool centred = attr_int(im, "center_point_box", 0) != 0;
+  bool centred = attr_flag(im, "center_point_box", false);
   ValueId own[2];
   for (uint32_t k = 0; k < 2; k++) {
     ValueId a = ex_select(im, boxes, 2, k), b = ex_select(im, boxes, 2, 2 + k);
-    ValueId half = centred ? ex_with(im, OP_MUL_TENSOR, b, 0.5) : 0;
-    nms->low[k] = centred ? ex_sub(im, a, half) : ex_binary(im, OP_MINIMUM, a, b);
-    nms->high[k] = centred ? ex_add(im, a, half) : ex_binary(im, OP_MAXIMUM, a, b);
+    ValueId half = centred ? ex_times(im, b, 0.5) : 0;
+    nms->low[k] = centred ? ex_sub(im, a, half) : ex_min(im, a, b);
+    nms->high[k] = centred ? ex_add(im, a, half) : ex_max(im, a, b);
     own[k] = ex_sub(im, nms->high[k], nms->low[k]);
   }
   nms->area = ex_mul(im, own[0], own[1]);
@@ -59,20 +59,19 @@ static Boxes shaped(Import *im, const Nms *nms, SymInt rows, SymInt columns) {
 static ValueId overlaps(Import *im, const Nms *nms, const Boxes *a, const Boxes *b) {
   ValueId side[2];
   for (uint32_t k = 0; k < 2; k++) {
-    ValueId end = ex_binary(im, OP_MINIMUM, a->high[k], b->high[k]),
-            begin = ex_binary(im, OP_MAXIMUM, a->low[k], b->low[k]);
+    ValueId end = ex_min(im, a->high[k], b->high[k]), begin = ex_max(im, a->low[k], b->low[k]);
     side[k] = ex_unary(im, OP_RELU, ex_sub(im, end, begin));
   }
   ValueId common = ex_mul(im, side[0], side[1]), both = ex_add(im, a->area, b->area);
   ValueId ratio = ex_div(im, common, ex_sub(im, both, common));
-  return ex_binary(im, OP_GT_TENSOR, ratio, nms->threshold);
+  return ex_gt(im, ratio, nms->threshold);
 }
 
 static ValueId overlap_matrix(Import *im, const Nms *nms) {
   Boxes rows = shaped(im, nms, 1, nms->boxes), columns = shaped(im, nms, nms->boxes, 1);
   ValueId over = overlaps(im, nms, &rows, &columns), place = ex_arange(im, nms->boxes);
-  ValueId self = ex_binary(im, OP_EQ_TENSOR, place, EX_VIEW(im, place, nms->boxes, 1));
-  over = ex_binary(im, OP_LOGICAL_OR, over, self);
+  ValueId self = ex_eq(im, place, EX_VIEW(im, place, nms->boxes, 1));
+  over = ex_or(im, over, self);
   return EX_VIEW(im, over, sym_mul(&im->g->syms, nms->batches, nms->boxes), nms->boxes);
 }
 
@@ -80,8 +79,7 @@ static ValueId overlap_matrix(Import *im, const Nms *nms) {
 static bool nms_plan(Import *im, Nms *nms) {
   SymTable *t = &im->g->syms;
   int64_t boxes = sym_upper(t, nms->boxes);
-  const int64_t *most;
-  uint32_t count;
+  int64_t most;
   if (boxes > BOXES_MAX || nms->groups > MATRIX_MAX)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "%lld boxes in %lld groups are too many, at most %d in %d", (long long)boxes,
@@ -89,8 +87,8 @@ static bool nms_plan(Import *im, Nms *nms) {
   nms->steps = boxes;
   if (!in(im, 2))
     nms->steps = 0;
-  else if (in_consts(im, 2, &most, &count) && count == 1)
-    nms->steps = min_i64(boxes, max_i64(most[0], 0));
+  else if (one_const(im, in(im, 2), &most))
+    nms->steps = min_i64(boxes, max_i64(most, 0));
   if (nms->steps > SELECTIONS_MAX)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "%lld selections would be unrolled, at most %d are supported",
@@ -118,8 +116,8 @@ static bool nms_read(Import *im, Nms *nms) {
   nms->over = matrix && nms->steps && nms->boxes != 0 ? overlap_matrix(im, nms) : 0;
   nms->live = EX_VIEW(im, scores, nms->groups, nms->boxes);
   if (least)
-    nms->live = ex_where(im, ex_binary(im, OP_GT_TENSOR, nms->live, least), nms->live,
-                         ex_number(im, nms->live, -INFINITY));
+    nms->live =
+        ex_where(im, ex_gt(im, nms->live, least), nms->live, ex_number(im, nms->live, -INFINITY));
   return import_ok(im);
 }
 
@@ -146,8 +144,7 @@ static ValueId nms_compare(Import *im, const Nms *nms, ValueId box, ValueId inde
     *to[i] = EX_VIEW(im, picked, nms->batches, nms->classes, 1);
   }
   ValueId gone = EX_VIEW(im, overlaps(im, nms, &all, &taken), nms->groups, nms->boxes);
-  return ex_binary(im, OP_LOGICAL_OR, gone,
-                   ex_binary(im, OP_EQ_TENSOR, ex_arange(im, nms->boxes), box));
+  return ex_or(im, gone, ex_eq(im, ex_arange(im, nms->boxes), box));
 }
 
 /* One selection of every group: score and box, [G, 1]. */
@@ -188,8 +185,7 @@ void translate_non_max_suppression(Import *im) {
   ValueId found = ex_with(im, OP_GT_TENSOR, score, -INFINITY);
   ValueId most = ex_cast(im, number_input(im, 2), DTYPE_I64);
   if (import_ok(im) && !value_is_const(im->g, most))
-    found = ex_binary(im, OP_LOGICAL_AND, found,
-                      ex_binary(im, OP_LT_TENSOR, ex_arange(im, nms.steps), most));
+    found = ex_and(im, found, ex_lt(im, ex_arange(im, nms.steps), most));
   SymInt all = nms.groups * nms.steps;
   ValueId hits = ex_unary(im, OP_NONZERO, EX_VIEW(im, found, all));
   ValueId index = EX_VIEW(im, hits, ex_dim(im, hits, 0)), flat = EX_VIEW(im, box, all, 1);
@@ -214,16 +210,14 @@ typedef struct RoiAlign {
 static bool roi_read(Import *im, RoiAlign *a) {
   ValueId x = in_required(im, 0), rois = in_required(im, 1), batch = in_required(im, 2);
   StrView transformation = attr_str(im, "coordinate_transformation_mode",
-                                    im->opset >= 16 ? "half_pixel" : "output_half_pixel"),
-          mode = attr_str(im, "mode", "avg");
+                                    im->opset >= 16 ? "half_pixel" : "output_half_pixel");
   *a = (RoiAlign){.half_pixel = sv_eq_str(transformation, "half_pixel"),
-                  .maximum = sv_eq_str(mode, "max"),
+                  .maximum = attr_choice(im, "mode", "avg", "avg|max") == 1,
                   .ratio = attr_int(im, "sampling_ratio", 0)};
   a->cells[0] = attr_int(im, "output_height", 1), a->cells[1] = attr_int(im, "output_width", 1);
   if (ex_rank(im, x) != 4 || ex_rank(im, rois) != 2)
     import_fail(im, DIAG_INPUT_RANK, "X must have rank 4 and rois rank 2");
-  if (!a->maximum && !sv_eq_str(mode, "avg"))
-    import_fail(im, DIAG_ATTR_VALUE, "mode is '" SV_FMT "', not avg or max", SV_ARG(mode));
+
   if (a->ratio < 0 || a->ratio > 1024 || a->cells[0] < 1 || a->cells[1] < 1 ||
       a->cells[0] > 65536 || a->cells[1] > 65536)
     import_fail(im, DIAG_ATTR_VALUE, "sampling_ratio %lld, output %lld x %lld", (long long)a->ratio,
@@ -235,11 +229,9 @@ static bool roi_read(Import *im, RoiAlign *a) {
   a->regions = ex_dim(im, rois, 0);
   a->channels = ex_fixed(im, x, 1);
   a->size[0] = ex_fixed(im, x, 2), a->size[1] = ex_fixed(im, x, 3);
-  if (!import_ok(im))
-    return false;
-  a->rois = ex_with(im, OP_MUL_TENSOR, rois, attr_float(im, "spatial_scale", 1));
-  a->rois = ex_with(im, OP_SUB_TENSOR, a->rois, a->half_pixel ? 0.5 : 0);
-  a->images = build(&im->b, OP_INDEX_SELECT, A_VAL(x), A_INT(0), A_VAL(batch));
+  a->rois = ex_times(im, rois, attr_float(im, "spatial_scale", 1));
+  a->rois = ex_minus(im, a->rois, a->half_pixel ? 0.5 : 0);
+  a->images = ex_index_select(im, x, 0, batch);
   return import_ok(im);
 }
 
@@ -251,14 +243,13 @@ static ValueId roi_positions(Import *im, const RoiAlign *a, uint32_t d, ValueId 
           end = ex_slice(im, a->rois, 1, 3 - d, 4 - d);
   ValueId extent = ex_sub(im, end, begin);
   if (!a->half_pixel)
-    extent = ex_binary(im, OP_MAXIMUM, extent, ex_number(im, extent, 1));
+    extent = ex_max(im, extent, ex_number(im, extent, 1));
   ValueId step = ex_with(im, OP_DIV_TENSOR, extent, (double)count);
   ValueId number = ex_cast(im, ex_arange(im, count), ex_dtype(im, extent));
-  ValueId offset = ex_mul(im, step, ex_with(im, OP_ADD_TENSOR, number, 0.5));
+  ValueId offset = ex_mul(im, step, ex_plus(im, number, 0.5));
   ValueId at = EX_VIEW(im, ex_add(im, begin, offset), a->regions, count, 1);
   double size = (double)a->size[d];
-  *inside = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, at, -1),
-                      ex_with(im, OP_LE_TENSOR, at, size));
+  *inside = ex_and(im, ex_with(im, OP_GE_TENSOR, at, -1), ex_with(im, OP_LE_TENSOR, at, size));
   return ex_clamp(im, at, 0, size - 1);
 }
 
@@ -281,13 +272,12 @@ static void corner_matrices(Import *im, const RoiAlign *a, uint32_t d, ValueId c
   ValueId inside, at = roi_positions(im, a, d, &inside), places = image_places(im, a, d);
   ValueId below = ex_unary(im, OP_FLOOR, at), part = ex_sub(im, at, below);
   ValueId last = ex_number(im, at, (double)(a->size[d] - 1));
-  ValueId above = ex_binary(im, OP_MINIMUM, ex_with(im, OP_ADD_TENSOR, below, 1), last);
+  ValueId above = ex_min(im, ex_plus(im, below, 1), last);
   ValueId none = ex_number(im, at, 0);
   ValueId rest = ex_sub(im, ex_number(im, at, 1), part);
   ValueId near[] = {below, above}, weight[] = {rest, part};
   for (uint32_t k = 0; k < 2; k++) {
-    ValueId chosen =
-        ex_binary(im, OP_LOGICAL_AND, ex_binary(im, OP_EQ_TENSOR, places, near[k]), inside);
+    ValueId chosen = ex_and(im, ex_eq(im, places, near[k]), inside);
     corner[k] = ex_where(im, chosen, weight[k], none);
   }
 }
@@ -297,10 +287,10 @@ static ValueId sampled(Import *im, const RoiAlign *a, ValueId rows, ValueId colu
   SymInt p = ex_dim(im, rows, 1), q = ex_dim(im, columns, 1), r = a->regions;
   int64_t c = a->channels, h = a->size[0];
   ValueId flat = EX_VIEW(im, a->images, r, c * h, a->size[1]);
-  ValueId wide = ex_binary(im, OP_BMM, flat, EX_PERMUTE(im, columns, 0, 2, 1));
+  ValueId wide = ex_bmm(im, flat, EX_PERMUTE(im, columns, 0, 2, 1));
   SymInt cq = sym_mul(&im->g->syms, c, q);
   wide = EX_VIEW(im, EX_PERMUTE(im, EX_VIEW(im, wide, r, c, h, q), 0, 2, 1, 3), r, h, cq);
-  ValueId y = EX_VIEW(im, ex_binary(im, OP_BMM, rows, wide), r, p, c, q);
+  ValueId y = EX_VIEW(im, ex_bmm(im, rows, wide), r, p, c, q);
   return EX_PERMUTE(im, y, 0, 2, 1, 3);
 }
 
@@ -318,7 +308,7 @@ void translate_roi_align(Import *im) {
   corner_matrices(im, &a, 1, columns);
   for (uint32_t i = 0; i < 4; i++) {
     ValueId corner = sampled(im, &a, rows[i / 2], columns[i % 2]);
-    best = best ? ex_binary(im, OP_MAXIMUM, best, corner) : corner;
+    best = best ? ex_max(im, best, corner) : corner;
   }
   best = EX_VIEW(im, best, a.regions, a.channels, a.cells[0], a.ratio, a.cells[1], a.ratio);
   out(im, 0, ex_reduce(im, OP_AMAX, best, (int64_t[]){3, 5}, 2, false));

@@ -161,6 +161,13 @@ static SymInt sizes_of(Import *im, const Einsum *e, const uint8_t *labels, uint3
   return product;
 }
 
+static Shape shape_by(const Einsum *e, const uint8_t *labels, uint32_t count) {
+  Shape s = {.rank = count};
+  for (uint32_t i = 0; i < count; i++)
+    s.d[i] = e->size[labels[i]];
+  return s;
+}
+
 /* [both, x, y] as a 3-D tensor; dims of size 1 that stand for more are expanded. */
 static ValueId as_matrices(Import *im, const Einsum *e, const Term *t, const Groups *g,
                            const uint8_t *x, uint32_t x_count, const uint8_t *y, uint32_t y_count) {
@@ -172,13 +179,10 @@ static ValueId as_matrices(Import *im, const Einsum *e, const Term *t, const Gro
   if (count > MAX_RANK)
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "more than %d dimensions at once", MAX_RANK);
   ValueId v = ordered(im, t, labels, count);
-  Shape full = {.rank = count}, flat = {3,
-                                        {sizes_of(im, e, g->both, g->both_count),
-                                         sizes_of(im, e, x, x_count), sizes_of(im, e, y, y_count)}};
-  for (uint32_t i = 0; i < count; i++)
-    full.d[i] = e->size[labels[i]];
+  Shape full = shape_by(e, labels, count);
   v = ex_expand(im, v, full.d, count);
-  return ex_view_as(im, v, &flat);
+  return EX_VIEW(im, v, sizes_of(im, e, g->both, g->both_count), sizes_of(im, e, x, x_count),
+                 sizes_of(im, e, y, y_count));
 }
 
 static void join(Import *im, const Einsum *e, Term *a, const Term *b) {
@@ -199,10 +203,8 @@ static void join(Import *im, const Einsum *e, Term *a, const Term *b) {
   }
   ValueId x = as_matrices(im, e, a, &g, g.left, g.left_count, g.sum, g.sum_count),
           y = as_matrices(im, e, b, &g, g.sum, g.sum_count, g.right, g.right_count);
-  Shape to = {.rank = result.rank};
-  for (uint32_t i = 0; i < to.rank; i++)
-    to.d[i] = e->size[result.labels[i]];
-  result.value = ex_view_as(im, ex_binary(im, OP_BMM, x, y), &to);
+  Shape to = shape_by(e, result.labels, result.rank);
+  result.value = ex_view_as(im, ex_bmm(im, x, y), &to);
   *a = result;
 }
 
@@ -296,9 +298,7 @@ static ValueId contract(Import *im, Einsum *e, Term *terms, uint32_t count, cons
     join(im, e, &terms[0], t);
   }
   ValueId y = ordered(im, &terms[0], result->labels, result->rank);
-  Shape to = {.rank = result->rank};
-  for (uint32_t i = 0; i < to.rank; i++)
-    to.d[i] = e->size[result->labels[i]];
+  Shape to = shape_by(e, result->labels, result->rank);
   return ex_expand(im, y, to.d, to.rank);
 }
 

@@ -37,10 +37,8 @@ static double coefficient(const Fourier *f, int64_t n, uint32_t p, int64_t k, ui
 /* 1 in f64 for the entries n of a spectrum that stand for themselves (those with n = 0, and the
  * middle of an even length), 2 for those that stand for a mirrored one as well; [in, 1]. */
 static ValueId mirrored_weight(Import *im, ValueId n, ValueId length) {
-  ValueId alone = ex_binary(im, OP_LOGICAL_OR, ex_with(im, OP_EQ_TENSOR, n, 0),
-                            ex_binary(im, OP_EQ_TENSOR, ex_with(im, OP_MUL_TENSOR, n, 2), length));
-  ValueId one = build_scalar_int(&im->b, DTYPE_I64, 1),
-          two = build_scalar_int(&im->b, DTYPE_I64, 2);
+  ValueId alone = ex_or(im, ex_is(im, n, 0), ex_eq(im, ex_times(im, n, 2), length));
+  ValueId one = ex_int(im, 1), two = ex_int(im, 2);
   return ex_cast(im, ex_where(im, alone, one, two), DTYPE_F64);
 }
 
@@ -49,13 +47,13 @@ static ValueId running_matrix(Import *im, const Fourier *f) {
   ValueId n = EX_VIEW(im, ex_arange(im, f->in), f->in, 1), k = ex_arange(im, f->out),
           length = ex_size(im, f->length), divisor = ex_cast(im, length, DTYPE_F64);
   ValueId turns = ex_cast(im, ex_floor_mod(im, ex_mul(im, n, k), length), DTYPE_F64);
-  ValueId angle = ex_div(im, ex_with(im, OP_MUL_TENSOR, turns, 2 * M_PI), divisor);
+  ValueId angle = ex_div(im, ex_times(im, turns, 2 * M_PI), divisor);
   ValueId real = ex_unary(im, OP_COS, angle), imaginary = ex_unary(im, OP_SIN, angle);
   ValueId scale = f->inverse ? ex_div(im, ex_number(im, divisor, 1), divisor) : 0;
   if (f->inverse && f->onesided)
     scale = ex_mul(im, scale, mirrored_weight(im, n, length));
   if (f->in != f->length && !(f->inverse && f->onesided)) { /* entries behind the length: not met */
-    ValueId met = ex_cast(im, ex_binary(im, OP_LT_TENSOR, n, length), DTYPE_F64);
+    ValueId met = ex_cast(im, ex_lt(im, n, length), DTYPE_F64);
     scale = scale ? ex_mul(im, scale, met) : met;
   }
   if (scale) {
@@ -98,8 +96,8 @@ static ValueId matrix(Import *im, const Fourier *f) {
 
 /* The transform of dim `axis` of x [.., parts]; its length is < 1 when there is none. */
 static Fourier plan(Import *im, ValueId x, uint32_t axis, int64_t length) {
-  Fourier f = {.inverse = attr_int(im, "inverse", 0) != 0,
-               .onesided = attr_int(im, "onesided", 0) != 0,
+  Fourier f = {.inverse = attr_flag(im, "inverse", false),
+               .onesided = attr_flag(im, "onesided", false),
                .in = ex_dim(im, x, axis),
                .in_parts = (uint32_t)ex_fixed(im, x, ex_rank(im, x) - 1)};
   bool real_result = f.inverse && f.onesided;
@@ -136,7 +134,7 @@ static ValueId transform(Import *im, ValueId x, uint32_t axis, const Fourier *pl
   }
   ValueId flat = ex_permute(im, ex_cast(im, x, DTYPE_F64), to);
   flat = EX_VIEW(im, flat, rows, sym_mul(&im->g->syms, f.in, f.in_parts));
-  ValueId y = ex_binary(im, OP_MM, flat, matrix(im, &f));
+  ValueId y = ex_mm(im, flat, matrix(im, &f));
   dims[rank - 2] = f.out;
   dims[rank - 1] = f.out_parts;
   y = ex_permute(im, ex_view(im, y, dims, rank), back);
@@ -152,8 +150,8 @@ static ValueId transform_of_any(Import *im, ValueId x, ValueId axis, int64_t len
     return import_fail(
         im, DIAG_INPUT_NOT_CONST,
         "the axis is known only while running, and the output has no declared shape");
-  ValueId place = ex_view(im, axis, NULL, 0), result = 0;
-  ValueId wrapped = ex_with(im, OP_ADD_TENSOR, place, rank);
+  ValueId place = ex_scalar(im, axis), result = 0;
+  ValueId wrapped = ex_plus(im, place, rank);
   place = ex_where(im, ex_with(im, OP_LT_TENSOR, place, 0), wrapped, place);
   for (uint32_t i = 0; i + 1 < rank && import_ok(im); i++) {
     Fourier f = plan(im, x, i, length);
@@ -163,7 +161,7 @@ static ValueId transform_of_any(Import *im, ValueId x, ValueId axis, int64_t len
     if (!fits)
       continue;
     ValueId y = transform(im, x, i, &f);
-    result = result ? ex_where(im, ex_with(im, OP_EQ_TENSOR, place, i), y, result) : y;
+    result = result ? ex_where(im, ex_is(im, place, i), y, result) : y;
   }
   if (!result && import_ok(im))
     return import_fail(im, DIAG_SHAPE_MISMATCH, "no axis gives the declared output shape");
@@ -172,28 +170,22 @@ static ValueId transform_of_any(Import *im, ValueId x, ValueId axis, int64_t len
 
 void translate_dft(Import *im) {
   ValueId x = in_required(im, 0), length_input = in(im, 1), axis_input = in(im, 2);
-  uint32_t rank = ex_rank(im, x), count;
-  const int64_t *values;
+  uint32_t rank = ex_rank(im, x);
   int64_t length = 0, axis = im->opset >= 20 ? -2 : attr_int(im, "axis", 1);
   if (rank < 2)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 2 or more are needed", rank);
   if (length_input) {
     SymInt dims[MAX_RANK];
     uint32_t declared;
-    if (in_consts(im, 1, &values, &count) && count == 1)
-      length = values[0];
-    else if (import_ok(im))
+    if (!one_const(im, length_input, &length))
       import_fail(im, DIAG_INPUT_NOT_CONST, "dft_length must be known when lowering%s",
                   out_declared_dims(im, 0, dims, &declared) ? "; make it an initializer" : "");
     if (length < 1 || length > INT32_MAX)
       import_fail(im, DIAG_ATTR_VALUE, "dft_length is %lld", (long long)length);
   }
-  if (axis_input && import_ok(im)) {
-    if (!in_consts(im, 2, &values, &count) || count != 1) {
-      out(im, 0, transform_of_any(im, x, axis_input, length));
-      return;
-    }
-    axis = values[0];
+  if (axis_input && import_ok(im) && !one_const(im, axis_input, &axis)) {
+    out(im, 0, transform_of_any(im, x, axis_input, length));
+    return;
   }
   uint32_t place = import_axis(im, axis, rank);
   if (place + 1 == rank)
@@ -208,16 +200,6 @@ typedef struct Frames {
   int64_t length, step;
   SymInt count;
 } Frames;
-
-/* The number of an input: true when known. */
-static bool known_number(Import *im, uint32_t i, int64_t *number) {
-  const int64_t *values;
-  uint32_t count;
-  if (!in(im, i) || !in_consts(im, i, &values, &count) || count != 1)
-    return false;
-  *number = values[0];
-  return true;
-}
 
 /* How many steps make `count` frames of this length; *result gets the last of them. step: the one
  * that is known, or 0. */
@@ -257,14 +239,14 @@ static int64_t frame_length(Import *im, ValueId signal, ValueId window) {
     return ex_fixed(im, window, 0);
   if (!in(im, 3))
     return ex_fixed(im, signal, 1);
-  return known_number(im, 3, &length) ? length : 0;
+  return one_const(im, in(im, 3), &length) ? length : 0;
 }
 
 static bool read_frames(Import *im, ValueId signal, ValueId window, bool onesided, Frames *f) {
   SymTable *t = &im->g->syms;
   SymInt size = ex_dim(im, signal, 1);
   *f = (Frames){.length = frame_length(im, signal, window)};
-  bool known = known_number(im, 1, &f->step) && f->length;
+  bool known = one_const(im, in(im, 1), &f->step) && f->length;
   if (!known && !(sym_is_const(size) && frames_declared(im, size, onesided, f)))
     import_fail(im, DIAG_INPUT_NOT_CONST,
                 "frame_step or frame_length is known only while running, and the declared output "
@@ -287,7 +269,7 @@ static bool read_frames(Import *im, ValueId signal, ValueId window, bool oneside
 /* The place in the signal of each element of each frame, one frame behind the other. */
 static ValueId places(Import *im, const Frames *f) {
   SymInt total = sym_mul(&im->g->syms, f->count, f->length);
-  ValueId begin = ex_with(im, OP_MUL_TENSOR, ex_arange(im, f->count), (double)f->step),
+  ValueId begin = ex_times(im, ex_arange(im, f->count), (double)f->step),
           offset = ex_arange(im, f->length);
   return EX_VIEW(im, ex_add(im, EX_VIEW(im, begin, f->count, 1), offset), total);
 }
@@ -295,7 +277,7 @@ static ValueId places(Import *im, const Frames *f) {
 /* Overlapping frames are picked by an index; the window is multiplied into the matrix. */
 void translate_stft(Import *im) {
   ValueId signal = in_required(im, 0), window = in(im, 2);
-  bool onesided = attr_int(im, "onesided", 1) != 0;
+  bool onesided = attr_flag(im, "onesided", true);
   Frames frames;
   if (ex_rank(im, signal) == 2) /* as torch.onnx writes it, and ONNX Runtime takes it */
     signal = ex_unsqueeze(im, signal, 2);
@@ -317,13 +299,10 @@ void translate_stft(Import *im) {
     product = ex_mul(im, EX_VIEW(im, product, f.in, f.in_parts, columns), weights);
     product = EX_VIEW(im, product, f.in * f.in_parts, columns);
   }
-  if (!import_ok(im))
-    return;
   ValueId wide = ex_cast(im, signal, DTYPE_F64);
-  ValueId picked =
-      build(&im->b, OP_INDEX_SELECT, A_VAL(wide), A_INT(1), A_VAL(places(im, &frames)));
+  ValueId picked = ex_index_select(im, wide, 1, places(im, &frames));
   SymInt batch = ex_dim(im, signal, 0);
   ValueId rows = EX_VIEW(im, picked, sym_mul(&im->g->syms, batch, frames.count), f.in * f.in_parts);
-  ValueId y = EX_VIEW(im, ex_binary(im, OP_MM, rows, product), batch, frames.count, f.out, 2);
+  ValueId y = EX_VIEW(im, ex_mm(im, rows, product), batch, frames.count, f.out, 2);
   out(im, 0, ex_cast(im, y, ex_dtype(im, signal)));
 }

@@ -11,18 +11,19 @@
 
 static const struct {
   const char *name;
+  OpId op;              /* all of it, or OP_NONE */
   double parameters[2]; /* when none are given */
 } activations[] = {
-    {"Relu", {0, 0}},
-    {"Tanh", {0, 0}},
-    {"Sigmoid", {0, 0}},
-    {"Softplus", {0, 0}},
-    {"LeakyRelu", {(double)0.01f, 0}},
-    {"Clip", {-(double)FLT_MAX, (double)FLT_MAX}},
-    {"HardSigmoid", {(double)0.2f, 0.5}},
-    {"ThresholdedRelu", {1, 0}},
-    {"Elu", {1, 1}},
-    {"Selu", {(double)1.67326319217681884765625f, (double)1.05070102214813232421875f}},
+    {"Relu", OP_RELU, {0, 0}},
+    {"Tanh", OP_TANH, {0, 0}},
+    {"Sigmoid", OP_SIGMOID, {0, 0}},
+    {"Softplus", OP_SOFTPLUS, {0, 0}},
+    {"LeakyRelu", OP_NONE, {(double)0.01f, 0}},
+    {"Clip", OP_NONE, {-(double)FLT_MAX, (double)FLT_MAX}},
+    {"HardSigmoid", OP_NONE, {(double)0.2f, 0.5}},
+    {"ThresholdedRelu", OP_NONE, {1, 0}},
+    {"Elu", OP_NONE, {1, 1}},
+    {"Selu", OP_NONE, {(double)1.67326319217681884765625f, (double)1.05070102214813232421875f}},
 };
 
 static ValueId with_parameters(Import *im, ValueId x, StrView name, double a, double b) {
@@ -31,7 +32,7 @@ static ValueId with_parameters(Import *im, ValueId x, StrView name, double a, do
   if (sv_eq_str(name, "Clip"))
     return ex_clamp(im, x, a, b);
   if (sv_eq_str(name, "HardSigmoid"))
-    return ex_clamp(im, ex_with(im, OP_ADD_TENSOR, ex_with(im, OP_MUL_TENSOR, x, a), b), 0, 1);
+    return ex_clamp(im, ex_plus(im, ex_times(im, x, a), b), 0, 1);
   if (sv_eq_str(name, "ThresholdedRelu"))
     return ex_where(im, ex_with(im, OP_GT_TENSOR, x, a), x, ex_number(im, x, 0));
   return build(&im->b, OP_ELU, A_VAL(x), A_FLOAT(a), A_FLOAT(b)); /* Elu, Selu */
@@ -47,14 +48,8 @@ static ValueId activate(Import *im, ValueId x, const double *given, uint32_t cou
   if (i == COUNT_OF(activations))
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "the activation '" SV_FMT "' is not supported",
                        SV_ARG(name));
-  if (i == 0)
-    return ex_unary(im, OP_RELU, x);
-  if (i == 1)
-    return ex_unary(im, OP_TANH, x);
-  if (i == 2)
-    return ex_unary(im, OP_SIGMOID, x);
-  if (i == 3)
-    return ex_unary(im, OP_SOFTPLUS, x);
+  if (activations[i].op != OP_NONE)
+    return ex_unary(im, activations[i].op, x);
   double p[2] = {activations[i].parameters[0], activations[i].parameters[1]};
   for (uint32_t k = 0; k < count && k < 2; k++)
     p[k] = given[k];
@@ -96,11 +91,11 @@ static ValueId operand(Import *im, ValueId x, bool trans, bool batch) {
 }
 
 static ValueId fused_matmul(Import *im) {
-  ValueId a = operand(im, in_required(im, 0), attr_int(im, "transA", 0) != 0,
-                      attr_int(im, "transBatchA", 0) != 0),
-          b = operand(im, in_required(im, 1), attr_int(im, "transB", 0) != 0,
-                      attr_int(im, "transBatchB", 0) != 0);
-  return ex_with(im, OP_MUL_TENSOR, ex_matmul(im, a, b), attr_float(im, "alpha", 1));
+  ValueId a = operand(im, in_required(im, 0), attr_flag(im, "transA", false),
+                      attr_flag(im, "transBatchA", false)),
+          b = operand(im, in_required(im, 1), attr_flag(im, "transB", false),
+                      attr_flag(im, "transBatchB", false));
+  return ex_times(im, ex_matmul(im, a, b), attr_float(im, "alpha", 1));
 }
 
 /* FusedMatMul and TransposeMatMul. */
@@ -120,11 +115,9 @@ void translate_fused_conv(Import *im) {
 /* NhwcConv, NhwcFusedConv: channels last in x and y, not in the weight. */
 void translate_nhwc_conv(Import *im) {
   ValueId x = in_required(im, 0), w = in_required(im, 1), bias = in(im, 2), sum = in(im, 3);
-  if (import_ok(im) && (ex_rank(im, x) < 3 || ex_rank(im, w) != ex_rank(im, x))) {
+  if (ex_rank(im, x) < 3 || ex_rank(im, w) != ex_rank(im, x))
     import_fail(im, DIAG_INPUT_RANK, "input has rank %u, weight %u", ex_rank(im, x),
                 ex_rank(im, w));
-    return;
-  }
   uint32_t last = ex_rank(im, x) - 1;
   ValueId y =
       ex_move_dim(im, window_convolution(im, ex_move_dim(im, x, last, 1), w, bias), 1, last);
@@ -172,10 +165,9 @@ void translate_bias_add(Import *im) {
 }
 
 void translate_bias_dropout(Import *im) {
-  const int64_t *training;
-  uint32_t count;
-  bool known = in_consts(im, 4, &training, &count) && count == 1 && training[0] == 0;
-  if ((in(im, 4) && !known) || out_wanted(im, 1))
+  int64_t training = 1;
+  bool idle = !in(im, 4) || (one_const(im, in(im, 4), &training) && !training);
+  if (!idle || out_wanted(im, 1))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "dropout while training is not supported");
   translate_bias_add(im);
 }
@@ -184,14 +176,10 @@ void translate_bias_dropout(Import *im) {
 void translate_bias_softmax(Import *im) {
   ValueId x = in_required(im, 0), bias = in_required(im, 1);
   uint32_t rank = ex_rank(im, x), axis = import_axis(im, attr_int(im, "axis", 1), rank);
-  if (ex_rank(im, bias) != rank) {
+  if (ex_rank(im, bias) != rank)
     import_fail(im, DIAG_INPUT_RANK, "data has rank %u, bias %u", rank, ex_rank(im, bias));
-    return;
-  }
   Shape s = shape_of(im, x);
-  ValueId sum = ex_add(im, x, bias);
-  ValueId rows =
-      EX_VIEW(im, sum, shape_product(im, s.d, axis), shape_product(im, s.d + axis, rank - axis));
+  ValueId rows = ex_rows(im, ex_add(im, x, bias), axis);
   out(im, 0, ex_view_as(im, ex_softmax(im, rows, 1), &s));
 }
 
@@ -204,14 +192,14 @@ static ValueId gated_sigmoid(Import *im, ValueId x, ValueId inner) {
 void translate_quick_gelu(Import *im) {
   ValueId x = in_required(im, 0);
   double alpha = attr_float(im, "alpha", (double)1.702f);
-  out(im, 0, gated_sigmoid(im, x, ex_with(im, OP_MUL_TENSOR, x, alpha)));
+  out(im, 0, gated_sigmoid(im, x, ex_times(im, x, alpha)));
 }
 
 /* silu of x times a number. */
 void translate_scaled_silu(Import *im) {
   ValueId x = in_required(im, 0), scale = in(im, 1);
   x = scale ? ex_mul(im, x, ex_cast(im, scale, ex_dtype(im, x)))
-            : ex_with(im, OP_MUL_TENSOR, x, attr_float(im, "alpha", 1));
+            : ex_times(im, x, attr_float(im, "alpha", 1));
   out(im, 0, gated_sigmoid(im, x, x));
 }
 

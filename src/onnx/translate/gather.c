@@ -20,7 +20,7 @@ static ValueId gather_known(Import *im, ValueId x, uint32_t axis, const int64_t 
     run &= index[i] == index[0] + (int64_t)i;
   }
   if (scalar)
-    return build(&im->b, OP_SELECT_COPY_INT, A_VAL(x), A_INT(axis), A_INT(index[0]));
+    return ex_pick(im, x, axis, index[0]);
   if (run)
     return ex_slice(im, x, axis, index[0], index[0] + count);
   return ex_index_select(im, x, axis, build_const_ints(&im->b, index, count));
@@ -55,17 +55,14 @@ void translate_gather(Import *im) {
     return;
   Shape to = gathered_shape(im, x, axis, index);
   const int64_t *values;
-  if (sym_is_const(ex_dim(im, x, axis)) && in_consts(im, 1, &values, &count)) {
-    ValueId y = gather_known(im, x, axis, values, count, index_rank == 0);
-    out(im, 0, ex_view_as(im, y, &to));
-    return;
-  }
-  if (index_rank == 0 && in_consts(im, 1, &values, &count)) {
-    out(im, 0, build(&im->b, OP_SELECT_COPY_INT, A_VAL(x), A_INT(axis), A_INT(values[0])));
-    return;
-  }
-  Shape at = shape_of(im, index), flat = {1, {shape_product(im, at.d, at.rank)}};
-  ValueId y = index_axis(im, x, axis, ex_view_as(im, index, &flat));
+  bool known = in_consts(im, 1, &values, &count);
+  ValueId y;
+  if (known && sym_is_const(ex_dim(im, x, axis)))
+    y = gather_known(im, x, axis, values, count, index_rank == 0);
+  else if (known && index_rank == 0)
+    y = ex_pick(im, x, axis, values[0]);
+  else
+    y = index_axis(im, x, axis, ex_flat(im, index));
   out(im, 0, ex_view_as(im, y, &to));
 }
 
@@ -73,7 +70,7 @@ void translate_gather_elements(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1);
   uint32_t axis = import_axis(im, attr_int(im, "axis", 0), ex_rank(im, x));
   index = ex_wrap_index(im, index, ex_dim(im, x, axis));
-  out(im, 0, build(&im->b, OP_GATHER, A_VAL(x), A_INT(axis), A_VAL(index)));
+  out(im, 0, ex_gather(im, x, axis, index));
 }
 
 /* --- GatherND --- */
@@ -83,8 +80,6 @@ void translate_gather_nd(Import *im) {
   ValueId x = in_required(im, 0), indices = in_required(im, 1);
   int64_t batch = attr_int(im, "batch_dims", 0);
   Shape from = shape_of(im, x), at = shape_of(im, indices);
-  if (!import_ok(im))
-    return;
   SymInt tuple = at.rank ? at.d[at.rank - 1] : 0;
   if (at.rank == 0 || batch < 0 || batch >= at.rank || !sym_is_const(tuple) || tuple < 1 ||
       batch + tuple > from.rank) {
@@ -107,15 +102,10 @@ void translate_gather_nd(Import *im) {
 void translate_compress(Import *im) {
   ValueId x = in_required(im, 0), condition = in_required(im, 1);
   bool flat = !attr_has(im, "axis");
-  Shape s = shape_of(im, x);
-  uint32_t axis = flat ? 0 : import_axis(im, attr_int(im, "axis", 0), s.rank);
-  if (flat) {
-    Shape all = {1, {shape_product(im, s.d, s.rank)}};
-    x = ex_view_as(im, x, &all);
-  }
+  uint32_t axis = flat ? 0 : import_axis(im, attr_int(im, "axis", 0), ex_rank(im, x));
+  x = flat ? ex_flat(im, x) : x;
   ValueId rows = found_rows(im, condition);
-  Shape index = {1, {ex_dim(im, rows, 0)}};
-  out(im, 0, ex_index_select(im, x, axis, ex_view_as(im, rows, &index)));
+  out(im, 0, ex_index_select(im, x, axis, EX_VIEW(im, rows, ex_dim(im, rows, 0))));
 }
 
 /* --- ReverseSequence --- */
@@ -130,8 +120,8 @@ void translate_reverse_sequence(Import *im) {
            time = import_axis(im, attr_int(im, "time_axis", 0), s.rank);
   ValueId n = ex_along_axis(im, ex_cast(im, lengths, DTYPE_I64), batch, s.rank),
           t = ex_along_axis(im, ex_arange(im, s.d[time]), time, s.rank);
-  ValueId mirrored = ex_sub(im, ex_with(im, OP_SUB_TENSOR, n, 1), t);
-  ValueId index = ex_where(im, ex_binary(im, OP_LT_TENSOR, t, n), mirrored, t);
+  ValueId mirrored = ex_sub(im, ex_minus(im, n, 1), t);
+  ValueId index = ex_where(im, ex_lt(im, t, n), mirrored, t);
   index = ex_expand(im, index, s.d, s.rank);
-  out(im, 0, build(&im->b, OP_GATHER, A_VAL(x), A_INT(time), A_VAL(index)));
+  out(im, 0, ex_gather(im, x, time, index));
 }

@@ -16,14 +16,6 @@ typedef struct Grid {
   bool corners;
 } Grid;
 
-static ValueId plus(Import *im, ValueId a, double number) {
-  return ex_with(im, OP_ADD_TENSOR, a, number);
-}
-
-static ValueId times(Import *im, ValueId a, double number) {
-  return ex_with(im, OP_MUL_TENSOR, a, number);
-}
-
 /* A size plus a number, as a 0-d tensor of this type. */
 static ValueId size_as(Import *im, SymInt size, int64_t more, DType dtype) {
   ValueId v = ex_size(im, sym_add(&im->g->syms, size, more));
@@ -34,10 +26,10 @@ static ValueId size_as(Import *im, SymInt size, int64_t more, DType dtype) {
 
 /* Coordinate reflected at low and low + span until it is inside. */
 static ValueId reflect(Import *im, ValueId at, double low, ValueId span) {
-  ValueId twice = times(im, span, 2), off = ex_unary(im, OP_ABS, plus(im, at, -low));
+  ValueId twice = ex_times(im, span, 2), off = ex_unary(im, OP_ABS, ex_plus(im, at, -low));
   ValueId rounds = ex_unary(im, OP_FLOOR, ex_div(im, off, twice));
   off = ex_sub(im, off, ex_mul(im, rounds, twice));
-  return plus(im, ex_binary(im, OP_MINIMUM, off, ex_sub(im, twice, off)), low);
+  return ex_plus(im, ex_min(im, off, ex_sub(im, twice, off)), low);
 }
 
 /* Positions of one spatial dim in elements, [N, points]; component 0 of the grid is the last dim.
@@ -47,18 +39,17 @@ static ValueId positions(Import *im, const Grid *g, uint32_t dim) {
   SymInt size = g->image.d[2 + dim];
   uint32_t last = g->points.rank - 1;
   Shape flat = {2, {g->points.d[0], shape_product(im, g->points.d + 1, last - 1)}};
-  ValueId c = build(&im->b, OP_SELECT_COPY_INT, A_VAL(g->grid), A_INT(last),
-                    A_INT((int64_t)g->dims - 1 - dim));
-  c = plus(im, ex_view_as(im, c, &flat), 1);
+  ValueId c = ex_pick(im, g->grid, last, (int64_t)g->dims - 1 - dim);
+  c = ex_plus(im, ex_view_as(im, c, &flat), 1);
   if (g->corners)
-    c = ex_mul(im, times(im, c, 0.5), size_as(im, size, -1, dtype));
+    c = ex_mul(im, ex_times(im, c, 0.5), size_as(im, size, -1, dtype));
   else
-    c = times(im, plus(im, ex_mul(im, c, size_as(im, size, 0, dtype)), -1), 0.5);
+    c = ex_times(im, ex_plus(im, ex_mul(im, c, size_as(im, size, 0, dtype)), -1), 0.5);
   if (g->padding == GRID_REFLECTION)
     c = g->corners ? reflect(im, c, 0, size_as(im, size, -1, dtype))
                    : reflect(im, c, -0.5, size_as(im, size, 0, dtype));
   if (g->padding != GRID_ZEROS)
-    c = ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, c, size_as(im, size, -1, dtype)), 0);
+    c = ex_at_least(im, ex_min(im, c, size_as(im, size, -1, dtype)), 0);
   return c;
 }
 
@@ -72,12 +63,12 @@ static void add_dim(Import *im, const Grid *g, uint32_t dim, ValueId at, ValueId
                     Neighbour *n) {
   SymInt size = g->image.d[2 + dim];
   DType dtype = ex_dtype(im, g->grid);
-  ValueId inside = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, at, 0),
-                             ex_binary(im, OP_LT_TENSOR, at, size_as(im, size, 0, dtype)));
-  at = ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, at, size_as(im, size, -1, dtype)), 0);
+  ValueId inside =
+      ex_and(im, ex_with(im, OP_GE_TENSOR, at, 0), ex_lt(im, at, size_as(im, size, 0, dtype)));
+  at = ex_at_least(im, ex_min(im, at, size_as(im, size, -1, dtype)), 0);
   at = ex_cast(im, at, DTYPE_I64);
   n->index = n->index ? ex_add(im, ex_mul(im, n->index, ex_size(im, size)), at) : at;
-  n->inside = n->inside ? ex_binary(im, OP_LOGICAL_AND, n->inside, inside) : inside;
+  n->inside = n->inside ? ex_and(im, n->inside, inside) : inside;
   if (weight)
     n->weight = n->weight ? ex_mul(im, n->weight, weight) : weight;
 }
@@ -91,7 +82,7 @@ static ValueId take(Import *im, const Grid *g, const Neighbour *n) {
   Shape all = {3, {row.d[0], s->d[1], row.d[2]}};
   ValueId x = ex_view_as(im, g->x, &flat), index = ex_view_as(im, n->index, &row);
   index = ex_expand(im, index, all.d, 3);
-  ValueId y = build(&im->b, OP_GATHER, A_VAL(x), A_INT(2), A_VAL(index));
+  ValueId y = ex_gather(im, x, 2, index);
   if (n->weight)
     y = ex_mul(im, y, ex_view_as(im, n->weight, &row));
   if (g->padding != GRID_ZEROS || !import_ok(im))
@@ -112,9 +103,9 @@ static void sample_volume(Import *im, const Grid *g) {
     Neighbour n = {0};
     for (uint32_t d = 0; d < g->dims; d++) {
       bool high = corner >> d & 1;
-      ValueId here = high ? plus(im, base[d], 1) : base[d];
+      ValueId here = high ? ex_plus(im, base[d], 1) : base[d];
       ValueId distance = nearest ? 0 : ex_unary(im, OP_ABS, ex_sub(im, at[d], here));
-      add_dim(im, g, d, here, nearest ? 0 : plus(im, times(im, distance, -1), 1), &n);
+      add_dim(im, g, d, here, nearest ? 0 : ex_plus(im, ex_times(im, distance, -1), 1), &n);
     }
     ValueId part = take(im, g, &n);
     y = y ? ex_add(im, y, part) : part;
@@ -126,18 +117,15 @@ static void sample_volume(Import *im, const Grid *g) {
 }
 
 void translate_grid_sample(Import *im) {
-  static const char *const modes[] = {"linear",   "nearest", "cubic",
-                                      "bilinear", "nearest", "bicubic"};
-  static const char *const paddings[] = {"zeros", "border", "reflection"};
+
   Grid g = {.x = in_required(im, 0), .grid = in_required(im, 1)};
   g.image = shape_of(im, g.x);
   g.points = shape_of(im, g.grid);
-  g.mode =
-      (GridMode)(attr_choice(im, "mode", im->opset < 20 ? "bilinear" : "linear", modes, 6) % 3);
-  g.padding = (GridPadding)attr_choice(im, "padding_mode", "zeros", paddings, 3);
-  g.corners = attr_int(im, "align_corners", 0) != 0;
-  if (!import_ok(im))
-    return;
+  uint32_t mode = attr_choice(im, "mode", im->opset < 20 ? "bilinear" : "linear",
+                              "linear|nearest|cubic|bilinear|bicubic");
+  g.mode = mode < 3 ? (GridMode)mode : mode == 3 ? GRID_LINEAR : GRID_CUBIC;
+  g.padding = (GridPadding)attr_choice(im, "padding_mode", "zeros", "zeros|border|reflection");
+  g.corners = attr_flag(im, "align_corners", false);
   g.dims = g.image.rank - 2;
   if (g.image.rank < 3 || g.dims > GRID_DIMS_MAX || g.points.rank != g.image.rank ||
       g.points.d[g.points.rank - 1] != g.dims) {
@@ -167,15 +155,15 @@ static ValueId cell_positions(Import *im, SymInt size, bool corners) {
     return build_const(&im->b, DTYPE_F64, 1, (int64_t[]){1}, &(double){corners ? -1 : 0});
   at = ex_cast(im, at, DTYPE_F64);
   if (corners)
-    return plus(im, ex_div(im, times(im, at, 2), plus(im, n, -1)), -1);
-  return plus(im, ex_div(im, plus(im, times(im, at, 2), 1), n), -1);
+    return ex_plus(im, ex_div(im, ex_times(im, at, 2), ex_plus(im, n, -1)), -1);
+  return ex_plus(im, ex_div(im, ex_plus(im, ex_times(im, at, 2), 1), n), -1);
 }
 
 /* theta [N, dims, dims + 1] times the homogeneous coordinates of every cell of the output. */
 void translate_affine_grid(Import *im) {
   ValueId theta = in_required(im, 0);
   Shape size;
-  bool known, corners = attr_int(im, "align_corners", 0) != 0;
+  bool known, corners = attr_flag(im, "align_corners", false);
   if (!shape_input(im, 1, 0, "the size of the grid", &size, &known))
     return;
   uint32_t skip = known ? 2 : 1, dims = size.rank - 2;
@@ -204,5 +192,5 @@ void translate_affine_grid(Import *im) {
   for (uint32_t i = 0; i < dims; i++)
     to.d[to.rank++] = space.d[i];
   to.d[to.rank++] = dims;
-  out(im, 0, ex_view_as(im, ex_binary(im, OP_BMM, base, transposed), &to));
+  out(im, 0, ex_view_as(im, ex_bmm(im, base, transposed), &to));
 }

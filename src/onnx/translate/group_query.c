@@ -57,10 +57,7 @@ static bool read_heads(Import *im, GroupQuery *a) {
 }
 
 static void refuse(Import *im) {
-  static const char *const flags[] = {"sliding_window_cache", "kv_cache_bit_width"};
-  for (uint32_t i = 0; i < COUNT_OF(flags); i++)
-    if (attr_int(im, flags[i], 0) != 0)
-      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%s is not supported", flags[i]);
+  attr_refuse(im, "sliding_window_cache|kv_cache_bit_width");
   if (in(im, 12) || in(im, 13))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "quantized caches are not supported");
   if (out_wanted(im, 3))
@@ -94,10 +91,10 @@ static void read_past(Import *im, GroupQuery *a) {
     a->before = build_syms(im, &past, 1, true);
     return;
   }
-  ValueId end = ex_with(im, OP_ADD_TENSOR, ex_cast(im, lengths, DTYPE_I64), 1);
+  ValueId end = ex_plus(im, ex_cast(im, lengths, DTYPE_I64), 1);
   end = EX_VIEW(im, end, a->batch);
   ValueId before = ex_sub(im, end, build_syms(im, &a->steps, 1, true));
-  a->before = ex_binary(im, OP_MAXIMUM, before, ex_number(im, before, 0)); /* a padded prompt */
+  a->before = ex_max(im, before, ex_number(im, before, 0)); /* a padded prompt */
 }
 
 /* Positions of the new tokens [B, S] or [1, S]. */
@@ -111,25 +108,21 @@ static ValueId positions(Import *im, const GroupQuery *a) {
 }
 
 /* RMS norm of each head. */
-static ValueId head_norm(Import *im, const GroupQuery *a, ValueId x, ValueId weight) {
+static ValueId head_norm(Import *im, ValueId x, ValueId weight) {
   double epsilon = attr_float(im, "qk_norm_epsilon", (double)1e-6f);
-  DType dtype = ex_dtype(im, x);
-  ValueId wide = ex_cast(im, x, DTYPE_F32);
-  ValueId y =
-      build(&im->b, OP_RMS_NORM, A_VAL(wide), A_INTS(&a->size, 1), A_NONE, A_FLOAT(epsilon));
-  return ex_mul(im, ex_cast(im, y, dtype), weight);
+  return ex_mul(im, ex_rms_norm(im, x, 3, DTYPE_F32, epsilon), weight);
 }
 
 static void prepare(Import *im, GroupQuery *a) {
   ValueId cosines = in(im, 7), sines = in(im, 8), q_norm = in(im, 14), k_norm = in(im, 15);
-  bool neighbours = attr_int(im, "rotary_interleaved", 0) != 0;
+  bool neighbours = attr_flag(im, "rotary_interleaved", false);
   if (!q_norm != !k_norm)
     import_fail(im, DIAG_INPUT_COUNT, "q_norm_weight and k_norm_weight must be given together");
   if (q_norm) {
-    a->q = head_norm(im, a, a->q, q_norm);
-    a->k = head_norm(im, a, a->k, k_norm);
+    a->q = head_norm(im, a->q, q_norm);
+    a->k = head_norm(im, a->k, k_norm);
   }
-  if (attr_int(im, "do_rotary", 0) != 0) {
+  if (attr_flag(im, "do_rotary", false)) {
     if (!cosines || !sines)
       import_fail(im, DIAG_INPUT_COUNT, "do_rotary needs cos_cache and sin_cache");
     int64_t size = 2 * ex_fixed(im, cosines, 1);
@@ -148,7 +141,7 @@ static ValueId extended(Import *im, const GroupQuery *a, ValueId past, ValueId x
   if (!past || !import_ok(im))
     return x;
   if (a->same)
-    return ex_cat(im, (ValueId[]){past, x}, 2, 2);
+    return ex_cat2(im, past, x, 2);
   SymInt rows = sym_mul(t, a->batch, a->groups), more = sym_sub(t, a->length, ex_dim(im, past, 2));
   if (more != 0)
     past = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(past), A_INTS(((SymInt[]){0, 0, 0, more}), 4),
@@ -166,7 +159,7 @@ static ValueId extended(Import *im, const GroupQuery *a, ValueId past, ValueId x
 /* What may be seen: no future, `local_window_size` keys back. */
 static AttentionMask visible(Import *im, const GroupQuery *a) {
   int64_t window = attr_int(im, "local_window_size", -1), left = window > 0 ? window - 1 : -1;
-  bool causal = attr_int(im, "causal", 1) != 0;
+  bool causal = attr_flag(im, "causal", true);
   if (window < -1 || window > INT32_MAX || (!causal && window != -1))
     import_fail(im, DIAG_ATTR_VALUE, "local_window_size is %lld", (long long)window);
   if (causal)
@@ -175,7 +168,7 @@ static AttentionMask visible(Import *im, const GroupQuery *a) {
     return (AttentionMask){0};
   ValueId end = ex_add(im, a->before, build_syms(im, &a->steps, 1, true));
   ValueId column = EX_VIEW(im, end, a->batch, 1, 1, 1);
-  return (AttentionMask){.allowed = ex_binary(im, OP_LT_TENSOR, ex_arange(im, a->length), column)};
+  return (AttentionMask){.allowed = ex_lt(im, ex_arange(im, a->length), column)};
 }
 
 /* Softmax whose sum counts one more score for each head: head_sink, or 0. */
@@ -186,7 +179,7 @@ static ValueId sunk_softmax(Import *im, const GroupQuery *a, ValueId scores) {
   SymInt keys = ex_dim(im, scores, 3);
   ValueId column = sink ? EX_VIEW(im, sink, 1, a->heads, 1, 1) : ex_number(im, scores, 0);
   column = EX_EXPAND(im, column, a->batch, a->heads, a->steps, 1);
-  ValueId all = ex_softmax(im, ex_cat(im, (ValueId[]){scores, column}, 2, 3), -1);
+  ValueId all = ex_softmax(im, ex_cat2(im, scores, column, 3), -1);
   return ex_slice(im, all, 3, 0, keys);
 }
 
@@ -199,12 +192,9 @@ void translate_group_query_attention(Import *im) {
   prepare(im, &a);
   a.k = extended(im, &a, a.past[0], a.k);
   a.v = extended(im, &a, a.past[1], a.v);
-  double scale = attr_float(im, "scale", 0), cap = attr_float(im, "softcap", 0);
+  double scale = attr_float(im, "scale", 0);
   scale = scale == 0 ? 1 / sqrt((double)a.size) : scale;
-  ValueId scores = attention_scores(im, ex_with(im, OP_MUL_TENSOR, a.q, scale), a.k);
-  if (cap != 0)
-    scores = ex_with(im, OP_MUL_TENSOR,
-                     ex_unary(im, OP_TANH, ex_with(im, OP_DIV_TENSOR, scores, cap)), cap);
+  ValueId scores = attention_soft_cap(im, attention_scores(im, ex_times(im, a.q, scale), a.k));
   ValueId added = in(im, 10);
   scores = added ? ex_add(im, scores, added) : scores;
   scores = attention_apply(im, scores, visible(im, &a));

@@ -35,8 +35,6 @@ static bool column_tensor(Import *im, const char *name, Column *c) {
     return import_ok(im);
   }
   ValueId v = import_tensor(im, t, 0);
-  if (!import_ok(im))
-    return false;
   c->dtype = ex_dtype(im, v);
   if (dtype_is_float(c->dtype) ? value_doubles(im, v, &c->real, &c->count)
                                : value_consts(im, v, &c->whole, &c->count))
@@ -45,17 +43,9 @@ static bool column_tensor(Import *im, const char *name, Column *c) {
   return false;
 }
 
-static const double *widened(Import *im, const float *values, uint32_t count) {
-  double *wide = ARENA_ARRAY(&im->scratch, double, (uint64_t)count + 1);
-  for (uint32_t i = 0; i < count; i++)
-    wide[i] = (double)values[i];
-  return wide;
-}
-
 /* "keys" or "values". */
 static bool column_read(Import *im, const char *what, Column *c) {
   char name[32];
-  const float *floats;
   StrView *strings;
   *c = (Column){0};
   snprintf(name, sizeof name, "%s_int64s", what);
@@ -64,11 +54,11 @@ static bool column_read(Import *im, const char *what, Column *c) {
     return true;
   }
   snprintf(name, sizeof name, "%s_floats", what);
-  if (attr_floats(im, name, &floats, &c->count) && c->count) {
+  if (attr_doubles(im, name, &c->real, &c->count) && c->count) {
     c->dtype = DTYPE_F32;
-    c->real = widened(im, floats, c->count);
     return true;
   }
+  c->real = NULL;
   snprintf(name, sizeof name, "%s_strings", what);
   if (attr_strs(im, name, &strings, &c->count) && c->count) {
     c->strings = strings;
@@ -150,8 +140,8 @@ static void look_up(const Encoder *e, const uint32_t *rows, uint32_t count, Valu
   ValueId table = e->values.strings ? string_constant(e, rows, count, &labels)
                   : e->values.real  ? real_constant(e, rows, count)
                                     : whole_constant(e, rows, count);
-  Shape shape = shape_of(im, at), flat = {1, {shape_product(im, shape.d, shape.rank)}};
-  ValueId y = ex_view_as(im, ex_index_select(im, table, 0, ex_view_as(im, at, &flat)), &shape);
+  Shape shape = shape_of(im, at);
+  ValueId y = ex_view_as(im, ex_index_select(im, table, 0, ex_flat(im, at)), &shape);
   if (labels)
     out_labels(im, 0, y, labels);
   else
@@ -200,10 +190,10 @@ static bool by_number(const Encoder *e, ValueId x) {
   for (uint32_t i = e->keys.count; i-- > 0;)
     rows[e->keys.whole[i] - low + 1] = i;
   x = ex_cast(im, x, DTYPE_I64);
-  ValueId inside = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, x, (double)low),
-                             ex_with(im, OP_LE_TENSOR, x, (double)high)),
+  ValueId inside = ex_and(im, ex_with(im, OP_GE_TENSOR, x, (double)low),
+                          ex_with(im, OP_LE_TENSOR, x, (double)high)),
           at = ex_where(im, inside, x, ex_number(im, x, (double)(low - 1)));
-  look_up(e, rows, span + 1, ex_with(im, OP_SUB_TENSOR, at, (double)(low - 1)));
+  look_up(e, rows, span + 1, ex_minus(im, at, (double)(low - 1)));
   return true;
 }
 
@@ -220,15 +210,14 @@ static ValueId key_constant(const Encoder *e, DType dtype) {
 static ValueId equal_keys(const Encoder *e, ValueId x) {
   Import *im = e->im;
   ValueId wide = ex_unsqueeze(im, x, ex_rank(im, x)),
-          equal = ex_binary(im, OP_EQ_TENSOR, wide, key_constant(e, ex_dtype(im, x)));
+          equal = ex_eq(im, wide, key_constant(e, ex_dtype(im, x)));
   bool *nans = ARENA_ARRAY(&im->scratch, bool, (uint64_t)e->keys.count + 1), any = false;
   for (uint32_t i = 0; i < e->keys.count && e->keys.real && im->opset >= 4; i++)
     any |= nans[i] = isnan(e->keys.real[i]);
   if (!any || !import_ok(im))
     return equal;
   ValueId key = build_const(&im->b, DTYPE_BOOL, 1, (int64_t[]){e->keys.count}, nans);
-  return ex_binary(im, OP_LOGICAL_OR, equal,
-                   ex_binary(im, OP_LOGICAL_AND, ex_binary(im, OP_NE_TENSOR, wide, wide), key));
+  return ex_or(im, equal, ex_and(im, ex_ne(im, wide, wide), key));
 }
 
 /* The first equal key; after all keys comes one that is more than unequal and less than equal. */
@@ -244,8 +233,7 @@ static void by_comparison(const Encoder *e, ValueId x) {
   column.d[column.rank - 1] = 1;
   equal = ex_cat2(im, equal, ex_filled(im, DTYPE_F32, &column, 0.5), column.rank - 1);
   if (import_ok(im))
-    look_up(e, rows, e->keys.count + 1,
-            build(&im->b, OP_ARGMAX, A_VAL(equal), A_INT(column.rank - 1), A_BOOL(false)));
+    look_up(e, rows, e->keys.count + 1, ex_argmax(im, equal, column.rank - 1, false));
 }
 
 /* Version 1: a list of strings, from which an integer becomes a string and a string its index. */

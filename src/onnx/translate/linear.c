@@ -7,8 +7,6 @@ static ValueId linear_scores(Import *im, ValueId x, int64_t rows, const float *b
   int64_t features = ex_fixed(im, x, 1);
   const float *weights;
   uint32_t count;
-  if (!import_ok(im))
-    return 0;
   if (!attr_floats(im, "coefficients", &weights, &count) || features < 1 || rows < 1 ||
       rows > count / features)
     return import_fail(im, DIAG_ATTR_VALUE,
@@ -16,7 +14,7 @@ static ValueId linear_scores(Import *im, ValueId x, int64_t rows, const float *b
                        (long long)features, (long long)rows, "scores");
   ValueId w = classic_floats(im, weights, 2, (int64_t[]){rows, features});
   ValueId b = bias ? classic_floats(im, bias, 1, &rows) : 0;
-  return build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(w), A_OPT(b));
+  return ex_linear(im, x, w, b);
 }
 
 /* Intercepts that are not one for each target are left out, as in ONNX Runtime. */
@@ -48,14 +46,12 @@ void translate_linear_classifier(Import *im) {
   if (classes.count != (scores_count == 1 ? 2 : scores_count))
     import_fail(im, DIAG_ATTR_VALUE, "there are %u labels for %u scores", classes.count,
                 scores_count);
-  if (!import_ok(im))
-    return;
   if (scores_count == 1) {
     ValueId flat = EX_VIEW(im, scores, ex_dim(im, scores, 0));
     classes_out_two(im, &classes, ex_with(im, OP_GT_TENSOR, flat, 0));
     out(im, 1, post_two(im, post, scores, true));
     return;
   }
-  classes_out(im, &classes, build(&im->b, OP_ARGMAX, A_VAL(scores), A_INT(1), A_BOOL(false)));
+  classes_out(im, &classes, ex_argmax(im, scores, 1, false));
   out(im, 1, post_apply(im, post, scores));
 }

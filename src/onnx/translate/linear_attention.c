@@ -22,8 +22,6 @@ typedef struct LinearAttention {
 /* [B, T, heads * size] -> [T, B * groups, heads / groups, size] in f32. */
 static ValueId by_token(Import *im, const LinearAttention *a, ValueId x, int64_t heads,
                         int64_t size) {
-  if (!import_ok(im))
-    return 0;
   if (ex_rank(im, x) != 3 || ex_dim(im, x, 2) != heads * size)
     return import_fail(im, DIAG_SHAPE_MISMATCH, "an input does not fit %lld heads of size %lld",
                        (long long)heads, (long long)size);
@@ -34,11 +32,9 @@ static ValueId by_token(Import *im, const LinearAttention *a, ValueId x, int64_t
 
 static void read_gates(Import *im, LinearAttention *a) {
   ValueId decay = in(im, 4), beta = in(im, 5);
-  if (import_ok(im) && (a->gating != (decay != 0) || a->delta != (beta != 0))) {
+  if (a->gating != (decay != 0) || a->delta != (beta != 0))
     import_fail(im, DIAG_INPUT_COUNT, "update_rule wants %s decay and %s beta input",
                 a->gating ? "a" : "no", a->delta ? "a" : "no");
-    return;
-  }
   if (decay) {
     int64_t wide = ex_fixed(im, decay, 2),
             size = wide == a->groups ? 1 : a->key_size; /* per head or per element of the key */
@@ -52,11 +48,14 @@ static void read_gates(Import *im, LinearAttention *a) {
 }
 
 static void read_rule(Import *im, LinearAttention *a) {
-  StrView rule = attr_str(im, "update_rule", "gated_delta");
-  a->gating = sv_eq_str(rule, "gated") || sv_eq_str(rule, "gated_delta");
-  a->delta = sv_eq_str(rule, "delta") || sv_eq_str(rule, "gated_delta");
-  if (!a->gating && !a->delta && !sv_eq_str(rule, "linear"))
-    import_fail(im, DIAG_ATTR_VALUE, "update_rule is '" SV_FMT "'", SV_ARG(rule));
+  enum {
+    LINEAR,
+    GATED,
+    DELTA,
+    GATED_DELTA
+  } rule = attr_choice(im, "update_rule", "gated_delta", "linear|gated|delta|gated_delta");
+  a->gating = rule == GATED || rule == GATED_DELTA;
+  a->delta = rule == DELTA || rule == GATED_DELTA;
 }
 
 static bool linear_read(Import *im, LinearAttention *a) {
@@ -85,8 +84,8 @@ static bool linear_read(Import *im, LinearAttention *a) {
   a->batch = ex_dim(im, q, 0);
   a->all = sym_mul(&im->g->syms, a->batch, groups);
   double scale = attr_float(im, "scale", 0);
-  a->query = ex_with(im, OP_MUL_TENSOR, by_token(im, a, q, heads, a->key_size),
-                     scale == 0 ? 1 / sqrt((double)a->key_size) : scale);
+  a->query = ex_times(im, by_token(im, a, q, heads, a->key_size),
+                      scale == 0 ? 1 / sqrt((double)a->key_size) : scale);
   a->key = by_token(im, a, k, groups, a->key_size);
   a->value = by_token(im, a, v, groups, a->value_size);
   if (past)
@@ -103,13 +102,13 @@ static ValueId linear_step(Import *im, LinearAttention *a, int64_t t) {
     state = ex_mul(im, state, ex_select(im, a->decay, 0, t));
   if (a->delta) {
     if (state)
-      value = ex_sub(im, value, ex_binary(im, OP_BMM, key, state));
+      value = ex_sub(im, value, ex_bmm(im, key, state));
     value = ex_mul(im, value, ex_select(im, a->beta, 0, t));
   }
   ValueId column = EX_VIEW(im, key, a->all, a->key_size, 1);
   ValueId product = ex_mul(im, column, value);
   a->state = state ? ex_add(im, state, product) : product;
-  return ex_binary(im, OP_BMM, ex_select(im, a->query, 0, t), a->state);
+  return ex_bmm(im, ex_select(im, a->query, 0, t), a->state);
 }
 
 void translate_linear_attention(Import *im) {
@@ -132,29 +131,19 @@ void translate_linear_attention(Import *im) {
 
 void translate_causal_conv_with_state(Import *im) {
   ValueId x = in_required(im, 0), weight = in_required(im, 1), bias = in(im, 2), past = in(im, 3);
-  StrView activation = attr_str(im, "activation", "none");
+  bool activated = attr_choice(im, "activation", "none", "silu|swish|none") < 2;
   if (ex_rank(im, x) != 3 || ex_rank(im, weight) != 3)
     import_fail(im, DIAG_INPUT_RANK, "input and weight must have rank 3");
   int64_t size = ex_fixed(im, weight, 2), channels = ex_fixed(im, x, 1);
-  if (!import_ok(im))
-    return;
-  ValueId whole = x;
-  if (past && size > 1)
-    whole = ex_cat(im, (ValueId[]){past, x}, 2, 2);
-  else if (size > 1)
-    whole = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(((SymInt[]){size - 1, 0}), 2),
-                  A_FLOAT(0));
+  ValueId whole = size < 2 ? x : past ? ex_cat2(im, past, x, 2) : ex_pad_last(im, x, size - 1, 0);
   SymInt one[] = {1}, none[] = {0};
   ValueId y =
       build(&im->b, OP_CONVOLUTION, A_VAL(whole), A_VAL(weight), A_OPT(bias), A_INTS(one, 1),
             A_INTS(none, 1), A_INTS(one, 1), A_BOOL(false), A_INTS(none, 1), A_INT(channels));
   DType dtype = ex_dtype(im, x);
-  if (sv_eq_str(activation, "silu") || sv_eq_str(activation, "swish")) {
+  if (activated) {
     ValueId wide = ex_cast(im, y, dtype == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32);
     y = ex_cast(im, ex_unary(im, OP_SILU, wide), dtype);
-  } else if (!sv_eq_str(activation, "none")) {
-    import_fail(im, DIAG_ATTR_VALUE, "activation is '" SV_FMT "', not silu, swish or none",
-                SV_ARG(activation));
   }
   out(im, 0, y);
   SymInt length = ex_dim(im, whole, 2);
@@ -166,10 +155,7 @@ void translate_causal_conv_with_state(Import *im) {
 
 void translate_swiglu(Import *im) {
   ValueId gate = in_required(im, 0), linear = in_required(im, 1);
-  double alpha = attr_float(im, "alpha", 1);
-  ValueId open = ex_unary(im, OP_SIGMOID, ex_with(im, OP_MUL_TENSOR, gate, alpha));
-  ValueId swish = alpha == 1 ? ex_unary(im, OP_SILU, gate) : ex_mul(im, gate, open);
-  out(im, 0, ex_mul(im, swish, linear));
+  out(im, 0, ex_mul(im, ex_swish(im, gate, attr_float(im, "alpha", 1)), linear));
 }
 
 /* --- FlexAttention --- */
@@ -192,19 +178,13 @@ void translate_flex_attention(Import *im) {
   ValueId q = in_required(im, 0), k = in_required(im, 1), v = in_required(im, 2);
   if (ex_rank(im, q) != 4 || ex_rank(im, k) != 4 || ex_rank(im, v) != 4)
     import_fail(im, DIAG_INPUT_RANK, "Q, K and V must have rank 4");
-  DType dtype = ex_dtype(im, q), work = dtype == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
-  int64_t code = attr_int(im, "softmax_precision", 0), size = ex_fixed(im, q, 3);
-  if (code)
-    work = code > 0 && code < 100 ? dtype_from_onnx((int32_t)code) : DTYPE_NONE;
-  if (!dtype_is_float(work))
-    import_fail(im, DIAG_ATTR_VALUE, "softmax_precision %lld is no floating-point type",
-                (long long)code);
-  if (!import_ok(im))
-    return;
+  DType dtype = ex_dtype(im, q),
+        work = attention_precision(im, dtype == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32);
+  int64_t size = ex_fixed(im, q, 3);
   double scale = attr_has(im, "scale") ? attr_float(im, "scale", 1) : 1 / sqrt((double)size);
   bool half = dtype_size(dtype) == 2; /* half types are scaled on both sides, to stay in range */
-  q = ex_with(im, OP_MUL_TENSOR, q, half ? sqrt(scale) : scale);
-  k = half ? ex_with(im, OP_MUL_TENSOR, k, sqrt(scale)) : k;
+  q = ex_times(im, q, half ? sqrt(scale) : scale);
+  k = half ? ex_times(im, k, sqrt(scale)) : k;
   ValueId scores = modified(im, "score_mod", ex_cast(im, attention_scores(im, q, k), work));
   ValueId weights = scores ? modified(im, "prob_mod", ex_softmax(im, scores, -1)) : 0;
   if (!weights) { /* a subgraph has failed, which is reported */

@@ -67,13 +67,12 @@ typedef struct Loop {
 
 /* The number of iterations as a number, a size, or a scalar of the running program. */
 static void read_trip(Import *im, Loop *loop) {
-  const SymInt *values;
-  uint32_t count;
+  SymInt steps;
   ValueId trip = in(im, 0);
   if (!trip || !import_ok(im))
     return;
-  if (in_ints(im, 0, &values, &count) && count == 1) {
-    SymInt steps = sym_is_const(values[0]) ? max_i64(values[0], 0) : values[0];
+  if (one_int(im, trip, &steps)) {
+    steps = sym_is_const(steps) ? max_i64(steps, 0) : steps;
     loop->trip = A_INT(steps);
     loop->most = sym_is_const(steps) ? steps : -1;
     return;
@@ -105,7 +104,7 @@ static bool loop_read(Import *im, Loop *loop) {
 /* One step: states in inputs[2...] are replaced; false when the body has failed. */
 static bool loop_step(Import *im, const Loop *loop, int64_t t, Binding *inputs, Binding *outputs,
                       Collected *scans) {
-  inputs[0] = (Binding){.kind = BIND_VALUE, .value = build_scalar_int(&im->b, DTYPE_I64, t)};
+  inputs[0] = (Binding){.kind = BIND_VALUE, .value = ex_int(im, t)};
   inputs[1] = (Binding){.kind = BIND_VALUE, .value = build_scalar_int(&im->b, DTYPE_BOOL, 1)};
   if (!import_inline(im, loop->body, inputs, 2 + loop->states, outputs,
                      1 + loop->states + loop->scans))
@@ -193,8 +192,6 @@ static RunLoop loop_to_run(Import *im, const Loop *loop, ValueId condition) {
 static void loop_run(Import *im, const RunLoop *run) {
   uint32_t count = run->state_count + run->scan_count;
   ValueId *results = ARENA_ARRAY(&im->scratch, ValueId, count + 1);
-  if (!import_ok(im))
-    return;
   if (!loop_build(im, run, results)) {
     control_poison(im);
     return;
@@ -459,8 +456,6 @@ void translate_scan(Import *im) {
           *outputs = ARENA_ARRAY(&im->scratch, ValueId, scan.scan_outputs + 1);
   for (uint32_t i = 0; i < count; i++)
     inputs[i] = in_required(im, i);
-  if (!import_ok(im))
-    return;
   if (!scan_run(im, &scan, inputs, outputs)) {
     control_poison(im);
     return;

@@ -63,15 +63,6 @@ static OpId negation(OpId op) {
   }
 }
 
-static bool known_number(Import *im, ValueId v, SymInt *out) {
-  const SymInt *values;
-  uint32_t count;
-  if (!value_whole(im, v, &values, &count) || count != 1)
-    return false;
-  *out = values[0];
-  return true;
-}
-
 /* False: the node is no comparison of two known numbers. */
 static bool add_comparison(Import *im, NodeId n, bool negated, Condition *c) {
   SymTable *t = &im->g->syms;
@@ -82,8 +73,7 @@ static bool add_comparison(Import *im, NodeId n, bool negated, Condition *c) {
   if (op != OP_LT_TENSOR && op != OP_LE_TENSOR && op != OP_GT_TENSOR && op != OP_GE_TENSOR &&
       op != OP_NE_TENSOR)
     return false;
-  if (!known_number(im, node_value(im->g, n, 0), &x) ||
-      !known_number(im, node_value(im->g, n, 1), &y))
+  if (!one_whole(im, node_value(im->g, n, 0), &x) || !one_whole(im, node_value(im->g, n, 1), &y))
     return false;
   bool swap = op == OP_GT_TENSOR || op == OP_GE_TENSOR;
   SymInt d = swap ? sym_sub(t, y, x) : sym_sub(t, x, y);
@@ -237,7 +227,7 @@ void counter_assume(Import *im, LoopCounter *c, ValueId state, SymInt number) {
 bool counter_holds(Import *im, const LoopCounter *c, ValueId next, SymInt number) {
   SymTable *t = &im->g->syms;
   SymInt is, wanted = sym_add(t, c->init, sym_mul(t, sym_add(t, number, 1), c->step));
-  return !c->known || (import_ok(im) && known_number(im, next, &is) && is == wanted);
+  return !c->known || (import_ok(im) && one_whole(im, next, &is) && is == wanted);
 }
 
 /* --- counting --- */
@@ -303,7 +293,7 @@ static bool find_counters(Probe *p, Binding *outputs) {
     SymInt next;
     if (!c->known)
       continue;
-    c->known = outputs[1 + k].kind == BIND_VALUE && known_number(im, outputs[1 + k].value, &next);
+    c->known = outputs[1 + k].kind == BIND_VALUE && one_whole(im, outputs[1 + k].value, &next);
     c->step = c->known ? sym_sub(&im->g->syms, next, p->moved[k]) : 0;
     c->known &= sym_is_const(c->step) && c->step > -COUNTER_STEP_MAX && c->step < COUNTER_STEP_MAX;
   }
@@ -365,7 +355,7 @@ bool loop_count(Import *im, const RunLoop *loop, LoopCount *count) {
     LoopCounter *c = &count->counters[k];
     c->known = state->kind == BIND_VALUE && !state->packed &&
                value_dtype(im->g, state->value) != DTYPE_BOOL &&
-               known_number(im, state->value, &c->init);
+               one_whole(im, state->value, &c->init);
   }
   ControlTrial trial;
   control_try(im, &trial);

@@ -20,14 +20,9 @@ static Loss read_labels(Import *im, ValueId scores) {
     loss.labels = ex_where(im, ignored, ex_number(im, loss.labels, 0), loss.labels);
   }
   if (classes && import_ok(im)) {
-    const Type *t = vt(im, loss.labels);
-    SymInt dims[MAX_RANK], all = 1;
-    uint32_t rank = t->rank;
-    for (uint32_t i = 0; i < rank; i++)
-      all = sym_mul(&im->g->syms, all, dims[i] = t->dims[i]);
-    ValueId flat = EX_VIEW(im, loss.labels, all);
-    ValueId rows = build(&im->b, OP_INDEX_SELECT, A_VAL(classes), A_INT(0), A_VAL(flat));
-    loss.weights = ex_view(im, rows, dims, rank);
+    Shape s = shape_of(im, loss.labels);
+    ValueId rows = ex_index_select(im, classes, 0, ex_flat(im, loss.labels));
+    loss.weights = ex_view_as(im, rows, &s);
   }
   if (ignored && import_ok(im))
     loss.weights = ex_where(im, ignored, ex_number(im, scores, 0),
@@ -44,20 +39,18 @@ static ValueId total(Import *im, OpId op, ValueId x) {
 }
 
 static ValueId likelihood_loss(Import *im, ValueId log_scores) {
-  StrView reduction = attr_str(im, "reduction", "mean");
+  enum { NONE, SUM, MEAN } reduction = attr_choice(im, "reduction", "mean", "none|sum|mean");
   Loss loss = read_labels(im, log_scores);
   ValueId index = ex_unsqueeze(im, loss.labels, 1);
-  ValueId chosen = build(&im->b, OP_GATHER, A_VAL(log_scores), A_INT(1), A_VAL(index));
-  ValueId sample = ex_view(im, chosen, vt(im, loss.labels)->dims, ex_rank(im, loss.labels));
+  ValueId chosen = ex_gather(im, log_scores, 1, index);
+  Shape s = shape_of(im, loss.labels);
+  ValueId sample = ex_view_as(im, chosen, &s);
   ValueId weighted = loss.weights ? ex_mul(im, sample, loss.weights) : sample;
   ValueId negative;
-  if (sv_eq_str(reduction, "none"))
+  if (reduction == NONE)
     return ex_unary(im, OP_NEG, weighted);
-  if (sv_eq_str(reduction, "sum"))
+  if (reduction == SUM)
     negative = total(im, OP_SUM_DIM_INTLIST, weighted);
-  else if (!sv_eq_str(reduction, "mean"))
-    return import_fail(im, DIAG_ATTR_VALUE, "reduction is '" SV_FMT "', not none, sum or mean",
-                       SV_ARG(reduction));
   else if (!loss.weights)
     negative = total(im, OP_MEAN_DIM, weighted);
   else
@@ -75,6 +68,5 @@ void translate_softmax_cross_entropy(Import *im) {
                 ex_rank(im, scores));
   ValueId log_scores = ex_log_softmax(im, scores, 1);
   out(im, 0, likelihood_loss(im, log_scores));
-  if (out_wanted(im, 1))
-    out(im, 1, log_scores);
+  out(im, 1, log_scores);
 }

@@ -2,23 +2,7 @@
 #include "onnx/express.h"
 #include "onnx/translate/product.h"
 
-static bool constant_number(Import *im, ValueId v, double *number) {
-  const double *values;
-  uint32_t count;
-  if (!value_doubles(im, v, &values, &count) || count != 1)
-    return false;
-  *number = values[0];
-  return true;
-}
-
 static ValueId transposed(Import *im, ValueId m) { return EX_PERMUTE(im, m, 1, 0); }
-
-static ValueId scaled(Import *im, ValueId x, double factor) {
-  if (!import_ok(im) || factor == 1)
-    return x;
-  ValueId number = build_scalar(&im->b, ex_dtype(im, x), factor);
-  return ex_mul(im, x, number);
-}
 
 /* alpha * a b + beta * c; the factors are integers for integers, where they can be. */
 static ValueId product_and_sum(Import *im, ValueId a, ValueId b, ValueId c, double alpha,
@@ -39,20 +23,20 @@ static bool is_column_bias(Import *im, ValueId c, ValueId b) {
 /* alpha * a' * b' + beta * c. A weight stored as [N, K] with a bias is aten::linear; else addmm. */
 static ValueId product(Import *im, ValueId a, ValueId b, ValueId c) {
   double alpha = attr_float(im, "alpha", 1), beta = attr_float(im, "beta", 1), number;
-  bool trans_a = attr_int(im, "transA", 0) != 0, trans_b = attr_int(im, "transB", 0) != 0;
+  bool trans_a = attr_flag(im, "transA", false), trans_b = attr_flag(im, "transB", false);
   if (ex_rank(im, a) != 2 || ex_rank(im, b) != 2)
     return import_fail(im, DIAG_INPUT_RANK, "Gemm takes matrices, the inputs have rank %u and %u",
                        ex_rank(im, a), ex_rank(im, b));
   if (trans_a)
     a = transposed(im, a);
-  if (c && (beta == 0 || (constant_number(im, c, &number) && number == 0)))
+  if (c && (beta == 0 || (one_double(im, c, &number) && number == 0)))
     c = 0;
   if (trans_b && alpha == 1 && (!c || (beta == 1 && is_column_bias(im, c, b))))
-    return build(&im->b, OP_LINEAR, A_VAL(a), A_VAL(b), A_OPT(c));
+    return ex_linear(im, a, b, c);
   if (trans_b)
     b = transposed(im, b);
   if (!c)
-    return scaled(im, ex_binary(im, OP_MM, a, b), alpha);
+    return ex_times(im, ex_mm(im, a, b), alpha);
   return product_and_sum(im, a, b, c, alpha, beta);
 }
 
@@ -72,10 +56,6 @@ void translate_gemm(Import *im) { out(im, 0, gemm_product(im)); }
 
 void translate_matmul(Import *im) {
   ValueId a = in_required(im, 0), b = in_required(im, 1);
-  if (!types_agree(im, a, b))
-    return;
-  if (ex_rank(im, a) == 2 && ex_rank(im, b) == 2)
-    out(im, 0, ex_binary(im, OP_MM, a, b));
-  else
-    out(im, 0, ex_binary(im, OP_MATMUL, a, b));
+  if (types_agree(im, a, b))
+    out(im, 0, ex_matmul(im, a, b));
 }

@@ -12,22 +12,13 @@ static void at_opset(Import *im, int64_t opset, void (*translate)(Import *)) {
 
 void translate_microsoft_pad(Import *im) { at_opset(im, 13, translate_pad); }
 
-/* Attributes that the standard's operator does not have must be what it does. */
-static void refuse_unless_zero(Import *im, const char *const *names, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++)
-    if (attr_int(im, names[i], 0) != 0)
-      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%s is not supported", names[i]);
-}
-
 void translate_microsoft_linear_attention(Import *im) {
-  static const char *const names[] = {"state_window"};
-  refuse_unless_zero(im, names, COUNT_OF(names));
+  attr_refuse(im, "state_window"); /* which the standard's operator does not have */
   at_opset(im, 27, translate_linear_attention);
 }
 
 void translate_microsoft_causal_conv(Import *im) {
-  static const char *const names[] = {"state_window", "channels_last"};
-  refuse_unless_zero(im, names, COUNT_OF(names));
+  attr_refuse(im, "state_window|channels_last");
   if (attr_int(im, "ndim", 1) != 1 || attr_int(im, "dilation", 1) != 1)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "only ndim 1 and dilation 1 are supported");
   at_opset(im, 27, translate_causal_conv_with_state);
@@ -35,13 +26,10 @@ void translate_microsoft_causal_conv(Import *im) {
 
 void translate_expand_dims(Import *im) {
   ValueId x = in_required(im, 0);
-  const int64_t *axis;
-  uint32_t count;
-  if (!in_consts(im, 1, &axis, &count) || count != 1) {
+  int64_t axis = 0;
+  if (!one_const(im, in(im, 1), &axis))
     import_fail(im, DIAG_INPUT_NOT_CONST, "the axis is not known when lowering");
-    return;
-  }
-  out(im, 0, ex_unsqueeze(im, x, import_axis(im, axis[0], ex_rank(im, x) + 1)));
+  out(im, 0, ex_unsqueeze(im, x, import_axis(im, axis, ex_rank(im, x) + 1)));
 }
 
 /* Windows of one dim as a new last dim. */
@@ -62,6 +50,6 @@ void translate_cdist(Import *im) {
                 SV_ARG(metric));
   ValueId difference = ex_sub(im, ex_unsqueeze(im, a, 1), ex_unsqueeze(im, b, 0));
   ValueId squares = ex_mul(im, difference, difference);
-  ValueId y = ex_reduce_one(im, OP_SUM_DIM_INTLIST, squares, 2, false);
+  ValueId y = ex_sum(im, squares, 2, false);
   out(im, 0, root ? ex_unary(im, OP_SQRT, y) : y);
 }

@@ -26,18 +26,11 @@ void translate_concat(Import *im) {
   for (uint32_t i = 0; i < count; i++)
     parts[i] = in_required(im, i);
   for (uint32_t i = 1; i < count; i++)
-    if (ex_dtype(im, parts[i]) != ex_dtype(im, parts[0])) {
+    if (ex_dtype(im, parts[i]) != ex_dtype(im, parts[0]))
       import_fail(im, DIAG_DTYPE_MISMATCH, "input %u is %s, the first is %s", i,
                   dtype_name(ex_dtype(im, parts[i])), dtype_name(ex_dtype(im, parts[0])));
-      return;
-    }
-  uint32_t axis =
-      import_axis(im, im->opset < 4 ? attr_int(im, "axis", 1) : attr_int_required(im, "axis"),
-                  ex_rank(im, parts[0]));
-  if (count == 1)
-    out(im, 0, parts[0]);
-  else if (import_ok(im))
-    out(im, 0, build(&im->b, OP_CAT, A_VALS(parts, count), A_INT(axis)));
+  int64_t axis = im->opset < 4 ? attr_int(im, "axis", 1) : attr_int_required(im, "axis");
+  out(im, 0, ex_cat(im, parts, count, import_axis(im, axis, ex_rank(im, parts[0]))));
 }
 
 /* --- Split --- */
@@ -46,16 +39,12 @@ void translate_concat(Import *im) {
 static void equal_sizes(Import *im, SymInt whole, uint32_t count, SymInt *sizes) {
   SymTable *t = &im->g->syms;
   int64_t outputs = im->opset >= 18 ? attr_int(im, "num_outputs", count) : count;
-  if (outputs != count) {
+  if (outputs != count)
     import_fail(im, DIAG_ATTR_VALUE, "num_outputs is %lld, the node has %u outputs",
                 (long long)outputs, count);
-    return;
-  }
-  if (im->opset < 18 && sym_is_const(whole) && whole % count != 0) {
+  if (im->opset < 18 && sym_is_const(whole) && whole % count != 0)
     import_fail(im, DIAG_SHAPE_MISMATCH, "%lld entries cannot be split into %u equal parts",
                 (long long)whole, count);
-    return;
-  }
   SymInt size = sym_ceildiv(t, whole, count);
   for (uint32_t i = 0; i < count; i++) {
     SymInt rest = sym_sub(t, whole, sym_mul(t, size, i));
@@ -71,12 +60,9 @@ static void split_sizes(Import *im, SymInt whole, uint32_t axis, uint32_t count,
   uint32_t given;
   bool input = (im->opset >= 13 || im->opset < 2) && in(im, 1);
   if (input && !in_ints(im, 1, &values, &given)) {
-    for (uint32_t i = 0; i < count && import_ok(im); i++) {
-      Shape declared = {0};
-      if (!out_declared_dims(im, i, declared.d, &declared.rank) || axis >= declared.rank)
+    for (uint32_t i = 0; i < count && import_ok(im); i++)
+      if (!out_declared_dim(im, i, axis, &sizes[i]))
         fail_not_known(im, 1, "the list of sizes");
-      sizes[i] = declared.d[axis];
-    }
     return;
   }
   bool listed = input;
@@ -122,8 +108,6 @@ void translate_split(Import *im) {
 
 /* --- Tile --- */
 
-/* Opset 1 repeats one axis; later: one count a dim. Unknown counts follow from the declared shape.
- */
 /* Before opset 6: the number of copies and the axis. */
 static Shape tiles_of_axis(Import *im, uint32_t rank) {
   const int64_t *tiles, *axis;
@@ -163,64 +147,40 @@ void translate_tile(Import *im) {
 
 /* --- DepthToSpace, SpaceToDepth --- */
 
-static bool blocks(Import *im, ValueId *x, Shape *s, int64_t *block) {
-  *x = in_required(im, 0);
-  *s = shape_of(im, *x);
-  *block = attr_int_required(im, "blocksize");
-  if (s->rank != 4)
-    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 4 is wanted", s->rank);
-  if (*block < 1 || *block > INT16_MAX)
-    import_fail(im, DIAG_ATTR_VALUE, "blocksize is %lld", (long long)*block);
-  return import_ok(im);
-}
-
-/* CRD keeps the channel outermost, which is what pixel_shuffle does; DCR (the default) the block.
- */
-static bool channel_first(Import *im) {
-  StrView mode = attr_str(im, "mode", "DCR");
-  bool crd = sv_eq_str(mode, "CRD");
-  if (!crd && !sv_eq_str(mode, "DCR"))
-    import_fail(im, DIAG_ATTR_VALUE, "mode is '" SV_FMT "', not DCR or CRD", SV_ARG(mode));
-  return crd;
-}
-
-void translate_depth_to_space(Import *im) {
-  ValueId x;
-  Shape s;
-  int64_t b;
-  if (!blocks(im, &x, &s, &b))
+/* Mode CRD keeps the channel outermost, which is what pixel_shuffle does; DCR the block. */
+static void exchange(Import *im, bool to_depth) {
+  ValueId x = in_required(im, 0);
+  Shape s = shape_of(im, x), split, joined;
+  SymTable *t = &im->g->syms;
+  int64_t b = attr_int_required(im, "blocksize");
+  bool crd = attr_choice(im, "mode", "DCR", "DCR|CRD") == 1;
+  if (s.rank != 4)
+    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 4 is wanted", s.rank);
+  if (b < 1 || b > INT16_MAX)
+    import_fail(im, DIAG_ATTR_VALUE, "blocksize is %lld", (long long)b);
+  if (!import_ok(im))
     return;
-  if (channel_first(im)) {
-    out(im, 0, build(&im->b, OP_PIXEL_SHUFFLE, A_VAL(x), A_INT(b)));
+  if (crd) {
+    OpId op = to_depth ? OP_PIXEL_UNSHUFFLE : OP_PIXEL_SHUFFLE;
+    out(im, 0, build(&im->b, op, A_VAL(x), A_INT(b)));
     return;
   }
-  SymTable *t = &im->g->syms;
-  SymInt channels = sym_floordiv(t, s.d[1], b * b);
-  Shape split = {6, {s.d[0], b, b, channels, s.d[2], s.d[3]}},
-        joined = {4, {s.d[0], channels, sym_mul(t, s.d[2], b), sym_mul(t, s.d[3], b)}};
+  if (to_depth) {
+    SymInt rows = sym_floordiv(t, s.d[2], b), columns = sym_floordiv(t, s.d[3], b);
+    split = (Shape){6, {s.d[0], s.d[1], rows, b, columns, b}};
+    joined = (Shape){4, {s.d[0], sym_mul(t, s.d[1], b * b), rows, columns}};
+  } else {
+    SymInt channels = sym_floordiv(t, s.d[1], b * b);
+    split = (Shape){6, {s.d[0], b, b, channels, s.d[2], s.d[3]}};
+    joined = (Shape){4, {s.d[0], channels, sym_mul(t, s.d[2], b), sym_mul(t, s.d[3], b)}};
+  }
   ValueId y = ex_view_as(im, x, &split);
-  y = EX_PERMUTE(im, y, 0, 3, 4, 1, 5, 2);
+  y = to_depth ? EX_PERMUTE(im, y, 0, 3, 5, 1, 2, 4) : EX_PERMUTE(im, y, 0, 3, 4, 1, 5, 2);
   out(im, 0, ex_view_as(im, y, &joined));
 }
 
-void translate_space_to_depth(Import *im) {
-  ValueId x;
-  Shape s;
-  int64_t b;
-  if (!blocks(im, &x, &s, &b))
-    return;
-  if (channel_first(im)) {
-    out(im, 0, build(&im->b, OP_PIXEL_UNSHUFFLE, A_VAL(x), A_INT(b)));
-    return;
-  }
-  SymTable *t = &im->g->syms;
-  SymInt rows = sym_floordiv(t, s.d[2], b), columns = sym_floordiv(t, s.d[3], b);
-  Shape split = {6, {s.d[0], s.d[1], rows, b, columns, b}},
-        joined = {4, {s.d[0], sym_mul(t, s.d[1], b * b), rows, columns}};
-  ValueId y = ex_view_as(im, x, &split);
-  y = EX_PERMUTE(im, y, 0, 3, 5, 1, 2, 4);
-  out(im, 0, ex_view_as(im, y, &joined));
-}
+void translate_depth_to_space(Import *im) { exchange(im, false); }
+void translate_space_to_depth(Import *im) { exchange(im, true); }
 
 /* --- Trilu --- */
 
@@ -233,20 +193,17 @@ static ValueId triangle(Import *im, const Shape *s, ValueId k, bool upper) {
 
 void translate_trilu(Import *im) {
   ValueId x = in_required(im, 0), k = in(im, 1);
-  bool upper = attr_int(im, "upper", 1) != 0;
+  bool upper = attr_flag(im, "upper", true);
   Shape s = shape_of(im, x);
-  const SymInt *diagonal = NULL;
-  uint32_t count;
+  SymInt diagonal = 0;
   if (s.rank < 2) {
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, at least 2 is wanted", s.rank);
     return;
   }
-  if (!k || (in_ints(im, 1, &diagonal, &count) && count == 1)) {
-    out(im, 0, build(&im->b, upper ? OP_TRIU : OP_TRIL, A_VAL(x), A_INT(diagonal ? *diagonal : 0)));
+  if (!k || one_int(im, k, &diagonal)) {
+    out(im, 0, build(&im->b, upper ? OP_TRIU : OP_TRIL, A_VAL(x), A_INT(diagonal)));
     return;
   }
-  Shape scalar = {0};
-  ValueId mask = triangle(im, &s, ex_view_as(im, k, &scalar), upper);
-  ValueId zero = build_scalar(&im->b, ex_dtype(im, x), 0);
-  out(im, 0, ex_where(im, mask, x, zero));
+  ValueId mask = triangle(im, &s, ex_scalar(im, k), upper);
+  out(im, 0, ex_where(im, mask, x, ex_number(im, x, 0)));
 }

@@ -28,11 +28,11 @@ static ValueId visible_by_length(Import *im, ValueId mask, SymInt batch, SymInt 
                        "cumulated lengths are not supported");
   ValueId wide = ex_cast(im, mask, DTYPE_I64), place = ex_arange(im, keys);
   ValueId ends = begins ? ex_slice(im, wide, 0, 0, batch) : wide;
-  ValueId seen = ex_binary(im, OP_LT_TENSOR, place, EX_VIEW(im, ends, batch, 1, 1, 1));
+  ValueId seen = ex_lt(im, place, EX_VIEW(im, ends, batch, 1, 1, 1));
   if (!begins)
     return seen;
   ValueId first = EX_VIEW(im, ex_slice(im, wide, 0, batch, count), batch, 1, 1, 1);
-  return attention_and(im, seen, ex_binary(im, OP_GE_TENSOR, place, first));
+  return attention_and(im, seen, ex_ge(im, place, first));
 }
 
 /* Which keys may be seen, to broadcast to [B, heads, S, T]. */
@@ -56,7 +56,7 @@ static ValueId visible(Import *im, const Core *c) {
     return import_fail(im, DIAG_INPUT_RANK, "the mask has rank %u, 1 to 4 are possible",
                        ex_rank(im, mask));
   }
-  return ex_binary(im, OP_GT_TENSOR, mask, ex_number(im, mask, 0));
+  return ex_gt(im, mask, ex_number(im, mask, 0));
 }
 
 static ValueId masked_scores(Import *im, const Core *c, ValueId scores) {
@@ -80,7 +80,7 @@ static ValueId masked_scores(Import *im, const Core *c, ValueId scores) {
 static ValueId attend(Import *im, Core *c) {
   int64_t size = ex_fixed(im, c->q, 3);
   double scale = attr_float(im, "scale", 0);
-  ValueId q = ex_with(im, OP_MUL_TENSOR, c->q, scale == 0 ? 1 / sqrt((double)size) : scale);
+  ValueId q = ex_times(im, c->q, scale == 0 ? 1 / sqrt((double)size) : scale);
   c->scores = masked_scores(im, c, attention_scores(im, q, c->k));
   return attention_merge_heads(im, attention_mix(im, ex_softmax(im, c->scores, -1), c->v));
 }
@@ -103,9 +103,13 @@ static bool hidden_sizes(Import *im, int64_t all, int64_t sizes[3]) {
   return import_ok(im);
 }
 
-/* Half `i` of past [2, B, heads, P, size]. */
-static ValueId half_of_past(Import *im, ValueId past, int64_t i) {
-  return ex_select(im, past, 0, i);
+/* The parts stand side by side in the last dim of x. */
+static void split_hidden(Import *im, ValueId x, ValueId part[3]) {
+  int64_t sizes[3], begin = 0;
+  if (!hidden_sizes(im, ex_fixed(im, x, 2), sizes))
+    return;
+  for (uint32_t i = 0; i < 3; begin += sizes[i++])
+    part[i] = ex_slice(im, x, 2, begin, begin + sizes[i]);
 }
 
 /* From the projected input [B, S, q + k + v] on: outputs 0 and 1. */
@@ -113,28 +117,24 @@ static void attend_projected(Import *im, ValueId projected, ValueId mask, ValueI
                              ValueId added) {
   int64_t heads = attr_int_required(im, "num_heads"), sizes[3], begin = 0;
   ValueId part[3] = {0};
-  static const char *const refused[] = {"do_rotary", "past_present_share_buffer"};
-  for (uint32_t i = 0; i < COUNT_OF(refused) && import_ok(im); i++)
-    if (attr_int(im, refused[i], 0) != 0)
-      import_fail(im, DIAG_UNSUPPORTED_FEATURE, "%s is not supported", refused[i]);
+  attr_refuse(im, "do_rotary|past_present_share_buffer");
   if (!hidden_sizes(im, ex_fixed(im, projected, 2), sizes))
     return;
   for (uint32_t i = 0; i < 3; begin += sizes[i++])
     part[i] = attention_split_heads(im, ex_slice(im, projected, 2, begin, begin + sizes[i]), heads);
   Core c = {.q = part[0], .k = part[1], .v = part[2], .padding = mask, .added = added};
-  c.causal = attr_int(im, "unidirectional", 0) != 0;
+  c.causal = attr_flag(im, "unidirectional", false);
   if (past && import_ok(im)) {
-    if (ex_rank(im, past) != 5 || ex_dim(im, past, 0) != 2) {
+    if (ex_rank(im, past) != 5 || ex_dim(im, past, 0) != 2)
       import_fail(im, DIAG_SHAPE_MISMATCH, "past is not of shape [2, batch, heads, length, size]");
-      return;
-    }
     c.past = ex_dim(im, past, 3);
-    c.k = ex_cat(im, (ValueId[]){half_of_past(im, past, 0), c.k}, 2, 2);
-    c.v = ex_cat(im, (ValueId[]){half_of_past(im, past, 1), c.v}, 2, 2);
+    c.k = ex_cat2(im, ex_select(im, past, 0, 0), c.k, 2);
+    c.v = ex_cat2(im, ex_select(im, past, 0, 1), c.v, 2);
   }
   out(im, 0, attend(im, &c));
+  ValueId keys = ex_unsqueeze(im, c.k, 0), values = ex_unsqueeze(im, c.v, 0);
   if (out_wanted(im, 1))
-    out(im, 1, ex_cat(im, (ValueId[]){ex_unsqueeze(im, c.k, 0), ex_unsqueeze(im, c.v, 0)}, 2, 0));
+    out(im, 1, ex_cat2(im, keys, values, 0));
 }
 
 void translate_microsoft_attention(Import *im) {
@@ -175,15 +175,6 @@ static void unpack_parts(Import *im, ValueId packed, int64_t heads, uint32_t cou
     parts[i] = EX_VIEW(im, x, ex_dim(im, x, 0), ex_dim(im, x, 1),
                        sym_mul(&im->g->syms, ex_dim(im, x, 2), ex_dim(im, x, 3)));
   }
-}
-
-/* The parts stand side by side in the last dim of q. */
-static void split_hidden(Import *im, ValueId q, ValueId part[3]) {
-  int64_t sizes[3], begin = 0;
-  if (!hidden_sizes(im, ex_fixed(im, q, 2), sizes))
-    return;
-  for (uint32_t i = 0; i < 3; begin += sizes[i++])
-    part[i] = ex_slice(im, q, 2, begin, begin + sizes[i]);
 }
 
 /* q, k and v as [B, length, heads * size], or k and v that are keys and values of heads already. */
@@ -230,8 +221,8 @@ static void multi_head(Import *im, const Places *at, bool causal) {
   c.added = in(im, at->added);
   if (past_key && import_ok(im)) {
     c.past = ex_dim(im, past_key, 2);
-    c.k = ex_cat(im, (ValueId[]){past_key, c.k}, 2, 2);
-    c.v = ex_cat(im, (ValueId[]){past_value, c.v}, 2, 2);
+    c.k = ex_cat2(im, past_key, c.k, 2);
+    c.v = ex_cat2(im, past_value, c.v, 2);
   }
   out(im, 0, attend(im, &c));
   out(im, 1, c.k);
@@ -242,14 +233,13 @@ static void multi_head(Import *im, const Places *at, bool causal) {
 void translate_multi_head_attention(Import *im) {
   static const Places places = {
       .bias = 3, .padding = 4, .added = 5, .past_key = 6, .past_value = 7, .end = 8};
-  multi_head(im, &places, attr_int(im, "unidirectional", 0) != 0);
+  multi_head(im, &places, attr_flag(im, "unidirectional", false));
 }
 
 /* One new token: nothing is in the future. */
 void translate_decoder_masked_attention(Import *im) {
   static const Places places = {
       .bias = 10, .padding = 3, .added = 4, .past_key = 5, .past_value = 6, .end = 7};
-  if (attr_int(im, "past_present_share_buffer", 0) != 0)
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "past_present_share_buffer is not supported");
+  attr_refuse(im, "past_present_share_buffer");
   multi_head(im, &places, false);
 }

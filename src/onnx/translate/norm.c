@@ -1,14 +1,6 @@
 /* Normalisations and softmax. */
 #include "onnx/express.h"
 
-/* Per-channel vector as [1, C, 1, …] of this rank. */
-static ValueId channels(Import *im, ValueId v, uint32_t rank) {
-  SymInt dims[MAX_RANK];
-  for (uint32_t i = 0; i < rank; i++)
-    dims[i] = i == 1 ? ex_dim(im, v, 0) : 1;
-  return ex_view(im, v, dims, rank);
-}
-
 /* --- softmax --- */
 
 /* Softmax of one axis (opset 13), or of everything from axis on as one (before). */
@@ -16,20 +8,11 @@ static void softmax(Import *im, OpId op) {
   ValueId x = in_required(im, 0);
   uint32_t rank = ex_rank(im, x);
   int64_t axis = attr_int(im, "axis", im->opset >= 13 ? -1 : 1);
-  if (im->opset < 13 && axis == rank) { /* rows of nothing: each element alone */
-    axis = rank;
-  } else {
+  if (im->opset >= 13 || axis != rank) /* else rows of nothing: each element alone */
     axis = import_axis(im, axis, rank ? rank : 1);
-  }
   bool flat = im->opset < 13 && axis + 1 != rank;
-  ValueId y = x;
-  if (flat) {
-    Shape s = shape_of(im, x);
-    uint32_t first = (uint32_t)axis < s.rank ? (uint32_t)axis : s.rank;
-    y = EX_VIEW(im, x, shape_product(im, s.d, first),
-                shape_product(im, s.d + first, s.rank - first));
-    axis = 1;
-  }
+  ValueId y = flat ? ex_rows(im, x, (uint32_t)axis) : x;
+  axis = flat ? 1 : axis;
   y = op == OP_LOG_SOFTMAX ? ex_log_softmax(im, y, axis) : ex_softmax(im, y, axis);
   out(im, 0, flat ? ex_view(im, y, vt(im, x)->dims, rank) : y);
 }
@@ -51,23 +34,22 @@ static void batch_norm_training(Import *im, ValueId given, ValueId scale, ValueI
       axes[count++] = i;
   double eps = attr_float(im, "epsilon", (double)1e-5f),
          momentum = attr_float(im, "momentum", (double)0.9f);
-  Builder *b = &im->b;
   DType dtype = ex_dtype(im, x);
-  ValueId batch_mean = build(b, OP_MEAN_DIM, A_VAL(x), A_INTS(axes, count), A_BOOL(false));
-  ValueId centred = ex_sub(im, x, channels(im, batch_mean, rank));
-  ValueId squares = ex_mul(im, centred, centred);
-  ValueId batch_var = build(b, OP_MEAN_DIM, A_VAL(squares), A_INTS(axes, count), A_BOOL(false));
-  ValueId stable = ex_add(im, batch_var, build_scalar(b, dtype, eps));
-  ValueId inverse = build(b, OP_RSQRT, A_VAL(stable));
-  ValueId factor = channels(im, ex_mul(im, inverse, ex_cast(im, scale, dtype)), rank),
-          shift = channels(im, ex_cast(im, bias, dtype), rank);
+  ValueId batch_mean = ex_reduce(im, OP_MEAN_DIM, x, axes, count, false),
+          centred = ex_sub(im, x, ex_along_axis(im, batch_mean, 1, rank)),
+          squares = ex_mul(im, centred, centred),
+          batch_var = ex_reduce(im, OP_MEAN_DIM, squares, axes, count, false),
+          stable = ex_add(im, batch_var, ex_number(im, x, eps)),
+          inverse = ex_mul(im, ex_unary(im, OP_RSQRT, stable), ex_cast(im, scale, dtype)),
+          factor = ex_along_axis(im, inverse, 1, rank),
+          shift = ex_along_axis(im, ex_cast(im, bias, dtype), 1, rank);
   ValueId y = ex_add(im, ex_mul(im, centred, factor), shift);
   out(im, 0, ex_cast(im, y, ex_dtype(im, given)));
   ValueId running[] = {mean, var}, fresh[] = {batch_mean, batch_var};
   for (uint32_t i = 0; i < 2 && import_ok(im); i++) {
-    DType own = ex_dtype(im, running[i]);
-    ValueId kept = ex_mul(im, running[i], build_scalar(b, own, momentum));
-    ValueId added = ex_mul(im, build_cast(b, fresh[i], own), build_scalar(b, own, 1 - momentum));
+    ValueId kept = ex_mul(im, running[i], ex_number(im, running[i], momentum)),
+            latest = ex_cast(im, fresh[i], ex_dtype(im, running[i])),
+            added = ex_mul(im, latest, ex_number(im, latest, 1 - momentum));
     out(im, 1 + i, ex_add(im, kept, added));
   }
 }
@@ -75,14 +57,12 @@ static void batch_norm_training(Import *im, ValueId given, ValueId scale, ValueI
 void translate_batch_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), bias = in_required(im, 2),
           mean = in_required(im, 3), var = in_required(im, 4);
-  if (ex_rank(im, x) < 2) {
+  if (ex_rank(im, x) < 2)
     import_fail(im, DIAG_INPUT_RANK, "BatchNormalization needs rank 2 or more, the input has %u",
                 ex_rank(im, x));
-    return;
-  }
-  bool each_element = im->opset < 9 && attr_int(im, "spatial", 1) == 0;
-  if ((im->opset >= 14 && attr_int(im, "training_mode", 0) != 0) ||
-      (im->opset < 7 && attr_int(im, "is_test", 0) == 0 && out_wanted(im, 1))) {
+  bool each_element = im->opset < 9 && !attr_flag(im, "spatial", true);
+  if ((im->opset >= 14 && attr_flag(im, "training_mode", false)) ||
+      (im->opset < 7 && !attr_flag(im, "is_test", false) && out_wanted(im, 1))) {
     if (each_element)
       import_fail(im, DIAG_UNSUPPORTED_FEATURE, "training with spatial=0 is not supported");
     else
@@ -90,37 +70,24 @@ void translate_batch_norm(Import *im) {
     return;
   }
   DType dtype = ex_dtype(im, x);
-  Builder *b = &im->b;
-  scale = build_cast(b, scale, dtype), bias = build_cast(b, bias, dtype),
-  mean = build_cast(b, mean, dtype), var = build_cast(b, var, dtype);
+  scale = ex_cast(im, scale, dtype), bias = ex_cast(im, bias, dtype),
+  mean = ex_cast(im, mean, dtype), var = ex_cast(im, var, dtype);
   double epsilon = attr_float(im, "epsilon", (double)1e-5f);
   if (each_element) { /* the statistics have the shape of one sample */
-    ValueId factor =
-        ex_div(im, scale, ex_unary(im, OP_SQRT, ex_with(im, OP_ADD_TENSOR, var, epsilon)));
+    ValueId factor = ex_div(im, scale, ex_unary(im, OP_SQRT, ex_plus(im, var, epsilon)));
     out(im, 0, ex_add(im, ex_mul(im, ex_sub(im, x, mean), factor), bias));
-  } else if (import_ok(im))
+  } else
     out(im, 0,
-        build(b, OP_NATIVE_BATCH_NORM_LEGIT_NO_TRAINING, A_VAL(x), A_VAL(scale), A_VAL(bias),
+        build(&im->b, OP_NATIVE_BATCH_NORM_LEGIT_NO_TRAINING, A_VAL(x), A_VAL(scale), A_VAL(bias),
               A_VAL(mean), A_VAL(var), A_FLOAT(0.1), A_FLOAT(epsilon)));
 }
 
 /* --- layer norm, RMS norm --- */
 
-/* Trailing dims from the axis attribute. */
-static uint32_t trailing(Import *im, ValueId x, int64_t otherwise, SymInt *dims) {
-  uint32_t rank = ex_rank(im, x), axis = import_axis(im, attr_int(im, "axis", otherwise), rank);
-  for (uint32_t i = axis; i < rank && import_ok(im); i++)
-    dims[i - axis] = ex_dim(im, x, i);
-  return rank - axis;
-}
-
 /* A weight that broadcasts to the trailing dims, exactly of that shape. */
 static ValueId shaped_weight(Import *im, ValueId w, const SymInt *dims, uint32_t count,
                              DType dtype) {
-  if (!w || !import_ok(im))
-    return 0;
-  w = ex_cast(im, w, dtype);
-  return ex_expand(im, w, dims, count);
+  return w ? ex_expand(im, ex_cast(im, w, dtype), dims, count) : 0;
 }
 
 /* With stash_type 1 mean and deviation are float32, as ONNX says: f16 is computed in it,
@@ -128,8 +95,9 @@ static ValueId shaped_weight(Import *im, ValueId w, const SymInt *dims, uint32_t
  * type. */
 void translate_layer_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in(im, 1), bias = in(im, 2);
-  SymInt dims[MAX_RANK];
-  uint32_t count = trailing(im, x, -1, dims);
+  Shape s = shape_of(im, x);
+  uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank), count = s.rank - axis;
+  const SymInt *dims = s.d + axis;
   DType dtype = ex_dtype(im, x);
   bool stats = out_wanted(im, 1) || out_wanted(im, 2);
   DType told = attr_int(im, "stash_type", 1) == 1 ? DTYPE_F32 : dtype,
@@ -139,40 +107,21 @@ void translate_layer_norm(Import *im) {
   bias = shaped_weight(im, bias, dims, count, work);
   ValueId y = build(&im->b, OP_NATIVE_LAYER_NORM, A_VAL(x), A_INTS(dims, count), A_OPT(scale),
                     A_OPT(bias), A_FLOAT(attr_float(im, "epsilon", (double)1e-5f)));
-  ValueId mean = y + 1, inverse = y + 2;
   out(im, 0, ex_cast(im, y, dtype));
-  out(im, 1, ex_cast(im, mean, told));
-  out(im, 2, ex_cast(im, inverse, told));
+  out(im, 1, ex_cast(im, y + 1, told)); /* the mean */
+  out(im, 2, ex_cast(im, y + 2, told)); /* 1 / deviation */
 }
 
 void translate_rms_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1);
-  SymInt dims[MAX_RANK];
-  uint32_t count = trailing(im, x, -1, dims);
+  uint32_t axis = import_axis(im, attr_int(im, "axis", -1), ex_rank(im, x));
   DType dtype = ex_dtype(im, x),
         work = attr_int(im, "stash_type", 1) == 1 && dtype != DTYPE_F64 ? DTYPE_F32 : dtype;
-  ValueId wide = ex_cast(im, x, work);
-  ValueId y = build(&im->b, OP_RMS_NORM, A_VAL(wide), A_INTS(dims, count), A_NONE,
-                    A_FLOAT(attr_float(im, "epsilon", (double)1e-5f)));
-  y = ex_cast(im, y, dtype);
+  ValueId y = ex_rms_norm(im, x, axis, work, attr_float(im, "epsilon", (double)1e-5f));
   out(im, 0, ex_mul(im, y, scale));
 }
 
 /* --- group and instance norm --- */
-
-/* native_group_norm of [N, C, …]; weights per channel may be absent. */
-static ValueId group_norm(Import *im, ValueId x, ValueId weight, ValueId bias, int64_t groups,
-                          double eps) {
-  uint32_t rank = ex_rank(im, x);
-  if (rank < 3)
-    return import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 3 or more are needed", rank);
-  SymInt inner = 1;
-  for (uint32_t i = 2; i < rank; i++)
-    inner = sym_mul(&im->g->syms, inner, ex_dim(im, x, i));
-  return build(&im->b, OP_NATIVE_GROUP_NORM, A_VAL(x), A_OPT(weight), A_OPT(bias),
-               A_INT(ex_dim(im, x, 0)), A_INT(ex_dim(im, x, 1)), A_INT(inner), A_INT(groups),
-               A_FLOAT(eps));
-}
 
 void translate_instance_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), bias = in_required(im, 2);
@@ -181,7 +130,8 @@ void translate_instance_norm(Import *im) {
     return;
   }
   out(im, 0,
-      group_norm(im, x, scale, bias, ex_dim(im, x, 1), attr_float(im, "epsilon", (double)1e-5f)));
+      ex_group_norm(im, x, scale, bias, ex_dim(im, x, 1),
+                    attr_float(im, "epsilon", (double)1e-5f)));
 }
 
 /* Opset 18 has scale and bias per group, 21 per channel. */
@@ -191,9 +141,8 @@ static ValueId per_channel(Import *im, ValueId v, int64_t groups, SymInt channel
   if (!sym_is_const(channel_count) || groups < 1 || channel_count % groups)
     return import_fail(im, DIAG_ATTR_VALUE, "num_groups %lld does not divide the channels",
                        (long long)groups);
-  ValueId column = ex_view(im, v, (SymInt[]){groups, 1}, 2);
-  ValueId wide = ex_expand(im, column, (SymInt[]){groups, channel_count / groups}, 2);
-  return ex_view(im, wide, (SymInt[]){channel_count}, 1);
+  ValueId column = EX_VIEW(im, v, groups, 1);
+  return EX_VIEW(im, EX_EXPAND(im, column, groups, channel_count / groups), channel_count);
 }
 
 void translate_group_norm(Import *im) {
@@ -208,8 +157,8 @@ void translate_group_norm(Import *im) {
   SymInt channel_count = ex_dim(im, x, 1);
   scale = per_channel(im, ex_cast(im, scale, work), groups, channel_count);
   bias = per_channel(im, ex_cast(im, bias, work), groups, channel_count);
-  ValueId y = group_norm(im, ex_cast(im, x, work), scale, bias, groups,
-                         attr_float(im, "epsilon", (double)1e-5f));
+  ValueId y = ex_group_norm(im, ex_cast(im, x, work), scale, bias, groups,
+                            attr_float(im, "epsilon", (double)1e-5f));
   out(im, 0, ex_cast(im, y, dtype));
 }
 
@@ -224,11 +173,9 @@ void translate_lp_normalization(Import *im) {
     import_fail(im, DIAG_ATTR_VALUE, "p is %lld, not 1 or 2", (long long)p);
   ValueId terms = p == 1 ? ex_unary(im, OP_ABS, x) : ex_mul(im, x, x);
   ValueId norm = build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(terms), A_INTS(&axis, 1), A_BOOL(true));
-  if (p == 2 && import_ok(im))
-    norm = ex_unary(im, OP_SQRT, norm);
+  norm = p == 2 ? ex_unary(im, OP_SQRT, norm) : norm;
   ValueId zero = build(&im->b, OP_EQ_SCALAR, A_VAL(norm), A_INT(0));
-  ValueId one = build_scalar(&im->b, ex_dtype(im, x), 1);
-  ValueId divisor = ex_where(im, zero, one, norm);
+  ValueId divisor = ex_where(im, zero, ex_number(im, x, 1), norm);
   out(im, 0, ex_cast(im, ex_div(im, x, divisor), ex_dtype(im, given)));
 }
 
@@ -240,12 +187,11 @@ void translate_mean_variance_normalization(Import *im) {
   uint32_t count;
   if (!attr_ints(im, "axes", &axes, &count))
     axes = usual, count = 3;
-  ValueId mean = build(&im->b, OP_MEAN_DIM, A_VAL(x), A_INTS(axes, count), A_BOOL(true));
-  ValueId centred = ex_sub(im, x, mean), squares = ex_mul(im, centred, centred);
-  ValueId var = build(&im->b, OP_MEAN_DIM, A_VAL(squares), A_INTS(axes, count), A_BOOL(true));
-  ValueId deviation = ex_unary(im, OP_SQRT, var);
-  ValueId tiny = build_scalar(&im->b, ex_dtype(im, x), 1e-9);
-  out(im, 0, ex_cast(im, ex_div(im, centred, ex_add(im, deviation, tiny)), ex_dtype(im, given)));
+  ValueId centred = ex_sub(im, x, ex_reduce(im, OP_MEAN_DIM, x, axes, count, true)),
+          squares = ex_mul(im, centred, centred),
+          var = ex_reduce(im, OP_MEAN_DIM, squares, axes, count, true),
+          deviation = ex_plus(im, ex_unary(im, OP_SQRT, var), 1e-9);
+  out(im, 0, ex_cast(im, ex_div(im, centred, deviation), ex_dtype(im, given)));
 }
 
 /* x / (bias + alpha / size * sum of squares over `size` neighbouring channels) ^ beta: the sum is
@@ -255,19 +201,14 @@ void translate_lrn(Import *im) {
   int64_t size = attr_int_required(im, "size");
   double alpha = attr_float(im, "alpha", (double)1e-4f), beta = attr_float(im, "beta", 0.75),
          bias = attr_float(im, "bias", 1);
-  if (!import_ok(im))
-    return;
-  uint32_t rank = ex_rank(im, x);
-  if (rank < 2 || size < 1 || size > 10000) {
-    import_fail(im, rank < 2 ? DIAG_INPUT_RANK : DIAG_ATTR_VALUE,
-                "LRN of a tensor of rank %u with size %lld", rank, (long long)size);
+  Shape s = shape_of(im, x);
+  if (s.rank < 2 || size < 1 || size > 10000) {
+    import_fail(im, s.rank < 2 ? DIAG_INPUT_RANK : DIAG_ATTR_VALUE,
+                "LRN of a tensor of rank %u with size %lld", s.rank, (long long)size);
     return;
   }
-  SymInt inner = 1;
-  for (uint32_t i = 2; i < rank; i++)
-    inner = sym_mul(&im->g->syms, inner, ex_dim(im, x, i));
-  ValueId squares = ex_mul(im, x, x);
-  ValueId plane = ex_view(im, squares, (SymInt[]){ex_dim(im, x, 0), 1, ex_dim(im, x, 1), inner}, 4);
+  SymInt inner = shape_product(im, s.d + 2, s.rank - 2);
+  ValueId plane = EX_VIEW(im, ex_mul(im, x, x), s.d[0], 1, s.d[1], inner);
   int64_t before = (size - 1) / 2, after = size - 1 - before;
   ValueId padded = plane;
   if (size > 1 && import_ok(im))
@@ -275,10 +216,7 @@ void translate_lrn(Import *im) {
                    A_INTS(((SymInt[]){0, 0, before, after}), 4), A_FLOAT(0));
   ValueId mean = build(&im->b, OP_AVG_POOL2D, A_VAL(padded), A_INTS(((SymInt[]){size, 1}), 2),
                        A_INTS(((SymInt[]){1, 1}), 2));
-  ValueId shaped = ex_view(im, mean, vt(im, x)->dims, rank);
-  DType dtype = ex_dtype(im, x);
-  ValueId scaled = ex_mul(im, shaped, build_scalar(&im->b, dtype, alpha));
-  ValueId base = ex_add(im, scaled, build_scalar(&im->b, dtype, bias));
-  ValueId power = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(base), A_FLOAT(beta));
+  ValueId scaled = ex_mul(im, ex_view_as(im, mean, &s), ex_number(im, x, alpha));
+  ValueId power = ex_pow(im, ex_add(im, scaled, ex_number(im, x, bias)), beta);
   out(im, 0, ex_cast(im, ex_div(im, x, power), ex_dtype(im, given)));
 }

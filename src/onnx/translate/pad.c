@@ -13,19 +13,6 @@ typedef struct Pads {
   ValueId value; /* one element of the type of the tensor; 0 for zeros */
 } Pads;
 
-static bool pad_mode(Import *im, PadMode *mode) {
-  static const char *const names[] = {"constant", "reflect", "edge", "wrap"};
-  StrView name = attr_str(im, "mode", "constant");
-  for (uint32_t i = 0; i < COUNT_OF(names); i++)
-    if (sv_eq_str(name, names[i])) {
-      *mode = (PadMode)i;
-      return true;
-    }
-  import_fail(im, DIAG_ATTR_VALUE, "mode is '" SV_FMT "', not constant, reflect, edge or wrap",
-              SV_ARG(name));
-  return false;
-}
-
 /* --- known pads --- */
 
 /* Negative pads cut; what remains is not negative. */
@@ -62,22 +49,20 @@ static ValueId pad_nd(Import *im, ValueId x, const Pads *p, ArgIn value) {
 /* A pad value that is known at run time only is put in with where(). */
 static ValueId pad_constant(Import *im, ValueId x, const Pads *p) {
   DType dtype = ex_dtype(im, x);
-  const SymInt *whole;
-  const double *number;
-  uint32_t count;
+  int64_t whole;
+  double number;
   if (!p->value)
-    return pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(0) : A_INT(0));
-  if (dtype_is_int(dtype) && value_ints(im, p->value, &whole, &count) && count == 1 &&
-      sym_is_const(whole[0]))
-    return pad_nd(im, x, p, A_INT(whole[0]));
+    return pad_nd(im, x, p, zero_arg(dtype));
+  if (dtype_is_int(dtype) && one_const(im, p->value, &whole))
+    return pad_nd(im, x, p, A_INT(whole));
   SymInt fill = 0;
-  if (value_doubles(im, p->value, &number, &count) && count == 1 &&
-      (dtype_is_float(dtype) || sym_from_float(trunc(number[0]), &fill)))
-    return pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(number[0]) : A_INT(fill));
+  if (one_double(im, p->value, &number) &&
+      (dtype_is_float(dtype) || sym_from_float(trunc(number), &fill)))
+    return pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(number) : A_INT(fill));
   Shape s = shape_of(im, x);
   ValueId inside = pad_nd(im, ex_filled(im, DTYPE_BOOL, &s, 1), p, A_INT(0));
-  ValueId y = pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(0) : A_INT(0));
-  return ex_where(im, inside, y, ex_view(im, p->value, NULL, 0));
+  ValueId y = pad_nd(im, x, p, zero_arg(dtype));
+  return ex_where(im, inside, y, ex_scalar(im, p->value));
 }
 
 /* The kernels take one or two leading dims: those before the first padded one are joined unless
@@ -114,9 +99,9 @@ static ValueId fold_positions(Import *im, ValueId at, SymInt size, PadMode mode)
   if (mode == PAD_REFLECT) {
     SymInt period = sym_max(&im->g->syms, 1, sym_mul(&im->g->syms, last, 2));
     at = ex_floor_mod(im, at, ex_size(im, period));
-    return ex_binary(im, OP_MINIMUM, at, ex_sub(im, ex_size(im, period), at));
+    return ex_min(im, at, ex_sub(im, ex_size(im, period), at));
   }
-  return ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, at, ex_size(im, last)), 0);
+  return ex_at_least(im, ex_min(im, at, ex_size(im, last)), 0);
 }
 
 static ValueId pad_axis(Import *im, ValueId x, const Pads *p, uint32_t axis) {
@@ -160,12 +145,12 @@ static ValueId pad_known(Import *im, ValueId x, Pads *p) {
 /* The begin pad of a dim: the entry of the axis that is this dim, else 0. */
 static ValueId run_begin(Import *im, ValueId pads, ValueId axes, uint32_t count, uint32_t dim,
                          uint32_t rank) {
-  ValueId begin = build_scalar_int(&im->b, DTYPE_I64, 0);
+  ValueId begin = ex_int(im, 0);
   if (!axes)
     return ex_cast(im, ex_element(im, pads, dim), DTYPE_I64);
   for (uint32_t j = 0; j < count && import_ok(im); j++) {
     ValueId axis = ex_wrap_index(im, ex_element(im, axes, j), rank);
-    begin = ex_where(im, ex_with(im, OP_EQ_TENSOR, axis, dim), ex_element(im, pads, j), begin);
+    begin = ex_where(im, ex_is(im, axis, dim), ex_element(im, pads, j), begin);
   }
   return begin;
 }
@@ -189,15 +174,13 @@ static void pad_run(Import *im, ValueId x, const Pads *p, ValueId pads, ValueId 
     x = ex_index_select(im, x, i, fold_positions(im, at, s.d[i], p->mode));
     if (p->mode != PAD_CONSTANT)
       continue;
-    ValueId low = ex_with(im, OP_GE_TENSOR, at, 0),
-            high = ex_binary(im, OP_LT_TENSOR, at, ex_size(im, s.d[i]));
-    ValueId here = ex_along_axis(im, ex_binary(im, OP_LOGICAL_AND, low, high), i, s.rank);
-    inside = inside ? ex_binary(im, OP_LOGICAL_AND, inside, here) : here;
+    ValueId low = ex_with(im, OP_GE_TENSOR, at, 0), high = ex_lt(im, at, ex_size(im, s.d[i]));
+    ValueId here = ex_along_axis(im, ex_and(im, low, high), i, s.rank);
+    inside = inside ? ex_and(im, inside, here) : here;
   }
   if (import_ok(im) && inside)
     x = ex_where(im, inside, x,
-                 p->value ? ex_view(im, p->value, NULL, 0)
-                          : build_scalar(&im->b, ex_dtype(im, x), 0));
+                 p->value ? ex_scalar(im, p->value) : build_scalar(&im->b, ex_dtype(im, x), 0));
   out(im, 0, x);
 }
 
@@ -229,8 +212,7 @@ void translate_pad(Import *im) {
   const SymInt *values;
   const int64_t *axes = NULL;
   uint32_t count, axis_count = 0;
-  if (!pad_mode(im, &p.mode) || !import_ok(im))
-    return;
+  p.mode = (PadMode)attr_choice(im, "mode", "constant", "constant|reflect|edge|wrap");
   if (im->opset < 11) {
     pad_attributes(im, x, &p);
     return;

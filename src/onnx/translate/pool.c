@@ -15,20 +15,7 @@ static bool pads_fit_kernel(const Window *w) {
 
 /* The least value of a dtype: what max ignores. */
 static ArgIn lowest(DType dtype) {
-  switch (dtype) {
-  case DTYPE_I8:
-    return A_INT(INT8_MIN);
-  case DTYPE_I16:
-    return A_INT(INT16_MIN);
-  case DTYPE_I32:
-    return A_INT(INT32_MIN);
-  case DTYPE_I64:
-    return A_INT(INT64_MIN);
-  case DTYPE_U8:
-    return A_INT(0);
-  default:
-    return A_FLOAT(-INFINITY);
-  }
+  return dtype_in(dtype, DTS_INT) ? A_INT((int64_t)int_least(dtype)) : A_FLOAT(-INFINITY);
 }
 
 /* A window of ceil_mode that is larger than the padded input, as a pool over any image up to a size
@@ -100,7 +87,7 @@ static ValueId max_pool2d(Import *im, ValueId x, const Window *w) {
 static void coordinates(Import *im, ValueId index, const SymInt *sizes, uint32_t count,
                         ValueId *coords) {
   for (uint32_t i = count; i-- > 1;) {
-    ValueId size = ex_size(im, sizes[i]), rest = ex_binary(im, OP_FLOOR_DIVIDE, index, size);
+    ValueId size = ex_size(im, sizes[i]), rest = ex_floor_div(im, index, size);
     coords[i] = ex_sub(im, index, ex_mul(im, rest, size));
     index = rest;
   }
@@ -110,7 +97,7 @@ static void coordinates(Import *im, ValueId index, const SymInt *sizes, uint32_t
 /* Indices of max, from coordinates in the padded input: ONNX counts within the whole tensor without
  * its pads, the last spatial dimension varying fastest, or with storage_order 1 the first. */
 static ValueId flat_indices(Import *im, const ValueId *coords, ValueId x, const Window *padded) {
-  bool first_fastest = attr_int(im, "storage_order", 0) != 0;
+  bool first_fastest = attr_flag(im, "storage_order", false);
   uint32_t rank = padded->rank;
   SymInt n = ex_dim(im, x, 0), c = ex_dim(im, x, 1);
   SymTable *t = &im->g->syms;
@@ -261,7 +248,7 @@ ValueId window_average(Import *im, ValueId x) {
   Window w;
   if (!read_pool(im, x, &w))
     return 0;
-  bool count_pads = attr_int(im, "count_include_pad", 0) != 0;
+  bool count_pads = attr_flag(im, "count_include_pad", false);
   uint32_t rank = w.rank;
   if (rank == 3 || dilated(&w) || !pads_fit_kernel(&w) || (w.ceil && !no_pads(&w)))
     return average_by_sums(im, x, w, count_pads);
@@ -290,55 +277,44 @@ void translate_lp_pool(Import *im) {
     return;
   spell_out_ceil(im, x, &w);
   ValueId magnitude = ex_unary(im, OP_ABS, x);
-  ValueId power = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(magnitude), A_FLOAT(p));
+  ValueId power = ex_pow(im, magnitude, p);
   power = window_pad(im, power, &w, A_INT(0));
   ValueId sums = window_sums(im, power, &w);
-  ValueId y = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(sums), A_FLOAT(1 / p));
+  ValueId y = ex_pow(im, sums, 1 / p);
   out(im, 0, ex_cast(im, y, ex_dtype(im, given)));
 }
 
 /* --- global --- */
 
-static bool global_axes(Import *im, ValueId x, int64_t *axes, uint32_t *count) {
-  if (!import_ok(im))
-    return false;
+static uint32_t global_axes(Import *im, ValueId x, int64_t *axes) {
   uint32_t rank = ex_rank(im, x);
-  if (rank < 2) {
+  if (rank < 2)
     import_fail(im, DIAG_INPUT_RANK, "a global pool needs rank 2 or more, the input has %u", rank);
-    return false;
-  }
-  *count = rank - 2;
-  for (uint32_t i = 0; i < *count; i++)
-    axes[i] = 2 + i;
-  return true;
+  for (uint32_t i = 2; i < rank; i++)
+    axes[i - 2] = i;
+  return rank < 2 ? 0 : rank - 2;
 }
 
-void translate_global_average_pool(Import *im) {
+static void global_pool(Import *im, OpId op) {
   ValueId x = in_required(im, 0);
   int64_t axes[MAX_RANK];
-  uint32_t count;
-  if (global_axes(im, x, axes, &count))
-    out(im, 0, count ? build(&im->b, OP_MEAN_DIM, A_VAL(x), A_INTS(axes, count), A_BOOL(true)) : x);
+  uint32_t count = global_axes(im, x, axes);
+  out(im, 0, count ? ex_reduce(im, op, x, axes, count, true) : x);
 }
 
-void translate_global_max_pool(Import *im) {
-  ValueId x = in_required(im, 0);
-  int64_t axes[MAX_RANK];
-  uint32_t count;
-  if (global_axes(im, x, axes, &count))
-    out(im, 0, count ? build(&im->b, OP_AMAX, A_VAL(x), A_INTS(axes, count), A_BOOL(true)) : x);
-}
+void translate_global_average_pool(Import *im) { global_pool(im, OP_MEAN_DIM); }
+void translate_global_max_pool(Import *im) { global_pool(im, OP_AMAX); }
 
 void translate_global_lp_pool(Import *im) {
   ValueId given = in_required(im, 0), x = ex_widen(im, given);
   int64_t axes[MAX_RANK];
-  uint32_t count;
   double p = norm_order(im);
-  if (!global_axes(im, x, axes, &count) || !count)
+  uint32_t count = global_axes(im, x, axes);
+  if (!count)
     return;
   ValueId magnitude = ex_unary(im, OP_ABS, x);
-  ValueId power = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(magnitude), A_FLOAT(p));
+  ValueId power = ex_pow(im, magnitude, p);
   ValueId sum = build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(power), A_INTS(axes, count), A_BOOL(true));
-  ValueId y = build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(sum), A_FLOAT(1 / p));
+  ValueId y = ex_pow(im, sum, 1 / p);
   out(im, 0, ex_cast(im, y, ex_dtype(im, given)));
 }

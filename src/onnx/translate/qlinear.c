@@ -44,13 +44,9 @@ void translate_qlinear_softmax(Import *im) {
   ValueId x = real_in(im, 0);
   Shape s = shape_of(im, x);
   uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank);
-  if (attr_int_required(im, "opset") >= 13) {
-    out_quantized(im, ex_softmax(im, x, axis), 3, 0);
-    return;
-  }
-  ValueId rows =
-      EX_VIEW(im, x, shape_product(im, s.d, axis), shape_product(im, s.d + axis, s.rank - axis));
-  out_quantized(im, ex_view_as(im, ex_softmax(im, rows, 1), &s), 3, 0);
+  bool one_axis = attr_int_required(im, "opset") >= 13;
+  ValueId y = one_axis ? ex_softmax(im, x, axis) : ex_softmax(im, ex_rows(im, x, axis), 1);
+  out_quantized(im, ex_view_as(im, y, &s), 3, 0);
 }
 
 void translate_qlinear_concat(Import *im) {
@@ -79,7 +75,7 @@ static ValueId channels_back(Import *im, ValueId y, bool last) {
   return last && rank > 2 ? ex_move_dim(im, y, 1, rank - 1) : y;
 }
 
-static bool channels_last(Import *im) { return attr_int(im, "channels_last", 0) != 0; }
+static bool channels_last(Import *im) { return attr_flag(im, "channels_last", false); }
 
 void translate_qlinear_average_pool(Import *im) {
   bool last = channels_last(im);
@@ -108,7 +104,7 @@ void translate_qlinear_reduce_mean(Import *im) {
     for (uint32_t i = 0; i < count; i++)
       all[i] = i;
   }
-  bool keep = attr_int(im, "keepdims", 1) != 0;
+  bool keep = attr_flag(im, "keepdims", true);
   out_quantized(im, ex_reduce(im, OP_MEAN_DIM, x, axes, count, keep), 3, 0);
 }
 
@@ -119,8 +115,7 @@ void translate_nhwc_max_pool(Import *im) {
 
 /* Bias in steps of the product of two scales, the second one for channels maybe. */
 static ValueId real_bias(Import *im, ValueId bias, ValueId scale, ValueId channels) {
-  return bias ? quantized_real(im, bias, ex_mul(im, ex_view(im, scale, NULL, 0), channels), 0, 0)
-              : 0;
+  return bias ? quantized_real(im, bias, ex_mul(im, ex_scalar(im, scale), channels), 0, 0) : 0;
 }
 
 bool quantized_real_conv(Import *im, bool last) {
@@ -144,7 +139,7 @@ void translate_microsoft_qlinear_conv(Import *im) {
   ValueId sums = window_convolution(im, quantized_centred(im, x, in(im, 2), 1),
                                     quantized_centred(im, w, in(im, 5), 0), in(im, 8));
   ValueId y = quantized_real(im, sums, in_required(im, 4), 0, 1);
-  y = ex_mul(im, y, ex_view(im, in_required(im, 1), NULL, 0));
+  y = ex_mul(im, y, ex_scalar(im, in_required(im, 1)));
   out_quantized(im, channels_back(im, y, last), 6, 0);
 }
 
@@ -152,9 +147,9 @@ void translate_microsoft_qlinear_conv(Import *im) {
 
 /* sums times the product of two scales, the second one for columns maybe, plus a bias. */
 static ValueId scaled_sums(Import *im, ValueId sums, ValueId scale, ValueId columns, ValueId bias) {
-  ValueId factor = ex_mul(im, ex_view(im, scale, NULL, 0), columns);
+  ValueId factor = ex_mul(im, ex_scalar(im, scale), columns);
   if (ex_rank(im, factor) == 1 && ex_dim(im, factor, 0) == 1)
-    factor = ex_view(im, factor, NULL, 0);
+    factor = ex_scalar(im, factor);
   ValueId y = ex_mul(im, ex_cast(im, sums, DTYPE_F32), factor);
   return bias ? ex_add(im, y, bias) : y;
 }
@@ -167,7 +162,7 @@ static ValueId transposed(Import *im, ValueId x, const char *attribute) {
 
 /* In real numbers, where everything is known and alpha is 1. */
 static bool real_gemm(Import *im) {
-  bool transposed_b = attr_int(im, "transB", 0) != 0;
+  bool transposed_b = attr_flag(im, "transB", false);
   if (attr_float(im, "alpha", 1) != 1 || !in(im, 7) || !quantized_has_one_scale(im, 1) ||
       !quantized_has_one_scale(im, 7) || !quantized_is_known(im, 0, 0) ||
       !quantized_is_known(im, 3, transposed_b ? 0 : 1) ||
@@ -189,7 +184,7 @@ void translate_qgemm(Import *im) {
   ValueId c = in(im, 6), sums = quantized_product(im, a, in(im, 2), b, in(im, 5));
   sums = c ? ex_add(im, sums, c) : sums;
   ValueId y = scaled_sums(im, sums, in_required(im, 1), in_required(im, 4), 0);
-  y = ex_with(im, OP_MUL_TENSOR, y, attr_float(im, "alpha", 1));
+  y = ex_times(im, y, attr_float(im, "alpha", 1));
   if (in(im, 7))
     out_quantized(im, y, 7, 0);
   else
@@ -231,6 +226,6 @@ void translate_reduce_sum_integer(Import *im) {
   uint32_t count;
   if (!attr_ints(im, "axes", &axes, &count))
     import_fail(im, DIAG_ATTR_MISSING, "'axes' is missing");
-  bool keep = attr_int(im, "keepdims", 1) != 0;
+  bool keep = attr_flag(im, "keepdims", true);
   out(im, 0, ex_reduce(im, OP_SUM_DIM_INTLIST, x, axes, count, keep));
 }

@@ -20,6 +20,13 @@ typedef struct Granularity {
   SymInt dims[MAX_RANK];
 } Granularity;
 
+static Granularity granularity_of(Import *im, ValueId x, uint32_t axis) {
+  Shape s = shape_of(im, x);
+  Granularity gr = {.rank = s.rank, .axis = axis};
+  memcpy(gr.dims, s.d, sizeof s.d);
+  return gr;
+}
+
 /* Whether a vector of scales or zero points has one for each entry of the axis. */
 static bool fits_axis(Import *im, const Granularity *gr, ValueId v) {
   if (!import_ok(im) || !v || ex_rank(im, v) != 1 || gr->block)
@@ -33,11 +40,7 @@ static bool fits_axis(Import *im, const Granularity *gr, ValueId v) {
 }
 
 static bool read_granularity(Import *im, ValueId x, ValueId scale, ValueId zero, Granularity *gr) {
-  *gr = (Granularity){.rank = ex_rank(im, x)};
-  if (!import_ok(im))
-    return false;
-  for (uint32_t i = 0; i < gr->rank; i++)
-    gr->dims[i] = ex_dim(im, x, i);
+  *gr = granularity_of(im, x, 0);
   gr->block = im->opset >= 21 ? attr_int(im, "block_size", 0) : 0;
   if (gr->block < 0)
     import_fail(im, DIAG_ATTR_VALUE, "block_size is %lld", (long long)gr->block);
@@ -72,7 +75,7 @@ static ValueId spread(Import *im, const Granularity *gr, ValueId v) {
   if (own == 0 || !import_ok(im))
     return v;
   if (own == 1 && ex_dim(im, v, 0) == 1)
-    return ex_view(im, v, NULL, 0);
+    return ex_scalar(im, v);
   if (own == 1 && !(gr->block && gr->rank == 1)) {
     for (uint32_t i = 0; i < gr->rank; i++)
       dims[i] = i == gr->axis ? ex_dim(im, v, 0) : 1;
@@ -88,18 +91,7 @@ static ValueId spread(Import *im, const Granularity *gr, ValueId v) {
 }
 
 /* No zero point, or one that is 0 for all elements. */
-static bool is_zero(Import *im, ValueId zero) {
-  const double *values;
-  uint32_t count;
-  if (!zero)
-    return true;
-  if (!value_doubles(im, zero, &values, &count))
-    return false;
-  for (uint32_t i = 0; i < count; i++)
-    if (values[i] != 0)
-      return false;
-  return true;
-}
+static bool is_zero(Import *im, ValueId zero) { return !zero || all_zero(im, zero); }
 
 /* --- ranges --- */
 
@@ -111,22 +103,9 @@ typedef struct Target {
 } Target;
 
 static bool set_limits(Target *t) {
-  switch (t->dtype) {
-  case DTYPE_U8:
-    t->low = 0, t->high = UINT8_MAX;
-    return true;
-  case DTYPE_I8:
-    t->low = INT8_MIN, t->high = INT8_MAX;
-    return true;
-  case DTYPE_I16:
-    t->low = INT16_MIN, t->high = INT16_MAX;
-    return true;
-  case DTYPE_U16:
-    t->low = 0, t->high = UINT16_MAX;
-    return true;
-  default:
-    return false;
-  }
+  t->low = int_least(t->dtype);
+  t->high = int_most(t->dtype);
+  return dtype_in(t->dtype, DT(U8) | DT(I8) | DT(U16) | DT(I16));
 }
 
 static Target refused(Import *im, const char *name) {
@@ -219,23 +198,26 @@ static ValueId quantize_op(Import *im, const Granularity *gr, ValueId x, ValueId
       !known_quantization(im, gr, scale, zero, to->dtype, to->low, to->high, &q))
     return 0;
   if (q.scales && !q.zeros)
-    q.zeros = ex_expand(im, build_scalar_int(&im->b, DTYPE_I64, 0),
-                        (SymInt[]){ex_dim(im, q.scales, 0)}, 1);
+    q.zeros = ex_expand(im, ex_int(im, 0), (SymInt[]){ex_dim(im, q.scales, 0)}, 1);
   return build_quantize(&im->b, x, &q);
+}
+
+/* The range of the codes x. */
+static Target codes_of(Import *im, ValueId x, int32_t packed) {
+  Target range = {.dtype = ex_dtype(im, x)};
+  if (packed)
+    packed_limits(packed, &range.low, &range.high);
+  else if (!set_limits(&range))
+    range.low = INT32_MIN, range.high = INT32_MAX;
+  return range;
 }
 
 /* The codes x dequantized by an op; 0 when there is none for it. */
 static ValueId dequantize_op(Import *im, const Granularity *gr, ValueId x, ValueId scale,
                              ValueId zero, int32_t packed) {
   Quantization q;
-  Target range = {.low = INT32_MIN, .high = INT32_MAX};
-  DType dtype = ex_dtype(im, x);
-  range.dtype = dtype;
-  if (packed)
-    packed_limits(packed, &range.low, &range.high);
-  else
-    (void)set_limits(&range);
-  if (!known_quantization(im, gr, scale, zero, dtype, range.low, range.high, &q))
+  Target range = codes_of(im, x, packed);
+  if (!known_quantization(im, gr, scale, zero, range.dtype, range.low, range.high, &q))
     return 0;
   return build_dequantize(&im->b, x, &q);
 }
@@ -282,20 +264,8 @@ ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType
   ValueId y = quantize_op(im, &whole, x, scale, zero, &range);
   if (y || !import_ok(im))
     return y;
-  ValueId divisor = ex_view(im, scale, NULL, 0);
-  return saturated(im, exact_quotient(im, x, divisor), zero ? ex_view(im, zero, NULL, 0) : 0,
-                   &range);
-}
-
-static DType dtype_attribute(Import *im, const char *name, DType otherwise) {
-  int64_t code = attr_int(im, name, 0);
-  if (code == 0 || !import_ok(im))
-    return otherwise;
-  DType dtype = code > 0 && code < 100 ? dtype_from_onnx((int32_t)code) : DTYPE_NONE;
-  if (dtype == DTYPE_NONE)
-    import_fail(im, DIAG_TENSOR_DTYPE, "%s is %s, which the runtime cannot hold", name,
-                onnx_dtype_name((int32_t)code) ? onnx_dtype_name((int32_t)code) : "unknown");
-  return dtype;
+  ValueId divisor = ex_scalar(im, scale);
+  return saturated(im, exact_quotient(im, x, divisor), zero ? ex_scalar(im, zero) : 0, &range);
 }
 
 /* That of the zero point, else of output_dtype. */
@@ -305,7 +275,7 @@ static Target target_attribute(Import *im, ValueId zero) {
     return target_of(im, 2);
   if (packed_storage(code) != DTYPE_NONE)
     return packed_target(im, code);
-  return plain_target(im, dtype_attribute(im, "output_dtype", DTYPE_U8));
+  return plain_target(im, attr_dtype(im, "output_dtype", DTYPE_U8));
 }
 
 void translate_quantize_linear(Import *im) {
@@ -321,7 +291,7 @@ void translate_quantize_linear(Import *im) {
   /* The standard divides in the type of the scale; f16 quotients fall into the middle between two
    * codes too often, and ONNX Runtime divides in f32. */
   DType usual = ex_dtype(im, scale) == DTYPE_F16 ? DTYPE_F32 : ex_dtype(im, scale),
-        precision = dtype_attribute(im, "precision", usual);
+        precision = attr_dtype(im, "precision", usual);
   ValueId y = to.packed || precision != DTYPE_F32 ? 0 : quantize_op(im, &gr, x, scale, zero, &to);
   if (y)
     out(im, 0, y);
@@ -373,17 +343,12 @@ static ValueId dequantized(Import *im, ValueId x, ValueId shift, ValueId factor,
 /* Whole blocks of known scales as an op; 0 when there is none for it. */
 static ValueId dequantize_blocks(Import *im, const Granularity *gr, ValueId x, ValueId scale,
                                  ValueId zero) {
-  int32_t packed = in_packed(im, 0);
-  Target range = {.dtype = ex_dtype(im, x)};
+  Target range = codes_of(im, x, in_packed(im, 0));
   if (!import_ok(im) || !has_whole_blocks(im, gr, scale) || gr->block < 2 ||
       !value_is_const(im->g, scale) || ex_dtype(im, scale) != DTYPE_F32 ||
       (zero && (!value_is_const(im->g, zero) || ex_dtype(im, zero) != range.dtype)) ||
       !dtype_in(range.dtype, DT(I8) | DT(U8)))
     return 0;
-  if (packed)
-    packed_limits(packed, &range.low, &range.high);
-  else
-    (void)set_limits(&range);
   return build_dequantize(&im->b, x,
                           &(Quantization){.dtype = range.dtype,
                                           .low = int_clamped(range.low, INT8_MIN, UINT8_MAX),
@@ -417,7 +382,7 @@ void translate_dequantize_linear(Import *im) {
   if (!import_ok(im) || !read_granularity(im, x, scale, zero, &gr) ||
       !check_scale(im, scale, gr.block ? SCALE_OF_BLOCKS : SCALE_MULTIPLIES))
     return;
-  DType from = ex_dtype(im, x), to = dtype_attribute(im, "output_dtype", ex_dtype(im, scale));
+  DType from = ex_dtype(im, x), to = attr_dtype(im, "output_dtype", ex_dtype(im, scale));
   if (small)
     x = decode_small_float(im, x, small);
   else if (!dtype_in(from, DTS_INT | DT(U16)))
@@ -469,9 +434,7 @@ ValueId quantized_product(Import *im, ValueId a, ValueId a_zero, ValueId b, Valu
 }
 
 ValueId quantized_real(Import *im, ValueId v, ValueId scale, ValueId zero, uint32_t axis) {
-  Granularity gr = {.rank = ex_rank(im, v), .axis = axis};
-  for (uint32_t i = 0; i < gr.rank && import_ok(im); i++)
-    gr.dims[i] = ex_dim(im, v, i);
+  Granularity gr = granularity_of(im, v, axis);
   if (!check_scale(im, scale, SCALE_MULTIPLIES))
     return 0;
   ValueId y = dequantize_op(im, &gr, v, scale, zero, 0);
@@ -503,10 +466,8 @@ static ValueId scale_along(Import *im, ValueId scale, uint32_t rank, uint32_t ax
 
 bool quantized_is_known(Import *im, uint32_t i, uint32_t axis) {
   ValueId v = in_required(im, i);
-  Granularity gr = {.rank = ex_rank(im, v), .axis = axis};
+  Granularity gr = granularity_of(im, v, axis);
   Quantization q;
-  for (uint32_t k = 0; k < gr.rank && import_ok(im); k++)
-    gr.dims[k] = ex_dim(im, v, k);
   return import_ok(im) && gr.rank > axis &&
          known_quantization(im, &gr, in_required(im, i + 1), in(im, i + 2), ex_dtype(im, v),
                             INT8_MIN, UINT8_MAX, &q);
@@ -535,21 +496,25 @@ static bool real_matmul(Import *im) {
   return true;
 }
 
+/* sums * factor as codes, with the zero point that is input 7. */
+static void out_requantized(Import *im, ValueId sums, ValueId factor, ValueId zero) {
+  ValueId y = ex_mul(im, ex_cast(im, sums, DTYPE_F32), factor);
+  Target to = target_of(im, 7);
+  out(im, 0, saturated(im, y, zero, &to));
+}
+
 void translate_qlinear_matmul(Import *im) {
   if (real_matmul(im))
     return;
-  ValueId a = in_required(im, 0), b = in_required(im, 3), scales[3] = {0};
-  ValueId y_zero = in_required(im, 7);
+  ValueId a = in_required(im, 0), b = in_required(im, 3), y_zero = in_required(im, 7),
+          scales[3] = {0};
   ValueId sums = quantized_product(im, a, in_required(im, 2), b, in_required(im, 5));
   static const uint32_t inputs[] = {1, 4, 6};
   uint32_t rank = ex_rank(im, sums);
   for (uint32_t i = 0; i < 3 && import_ok(im); i++)
     scales[i] =
         scale_along(im, in_required(im, inputs[i]), rank, rank < 2 ? 0 : rank - (i == 1 ? 1 : 2));
-  ValueId factor = ex_div(im, ex_mul(im, scales[0], scales[1]), scales[2]);
-  ValueId y = ex_mul(im, ex_cast(im, sums, DTYPE_F32), factor);
-  Target to = target_of(im, 7);
-  out(im, 0, saturated(im, y, y_zero, &to));
+  out_requantized(im, sums, ex_div(im, ex_mul(im, scales[0], scales[1]), scales[2]), y_zero);
 }
 
 void translate_qlinear_conv(Import *im) {
@@ -563,7 +528,5 @@ void translate_qlinear_conv(Import *im) {
   ValueId factor = ex_mul(im, scale_along(im, in_required(im, 1), rank, 1),
                           scale_along(im, in_required(im, 4), rank, 1));
   factor = ex_div(im, factor, scale_along(im, in_required(im, 6), rank, 1));
-  ValueId y = ex_mul(im, ex_cast(im, sums, DTYPE_F32), factor);
-  Target to = target_of(im, 7);
-  out(im, 0, saturated(im, y, y_zero, &to));
+  out_requantized(im, sums, factor, y_zero);
 }

@@ -3,9 +3,7 @@
 #include "onnx/express.h"
 
 static DType float_attr(Import *im, DType otherwise) {
-  if (!attr_has(im, "dtype"))
-    return otherwise;
-  DType dtype = dtype_from_onnx((int32_t)attr_int(im, "dtype", 1));
+  DType dtype = attr_dtype(im, "dtype", otherwise);
   if (!dtype_is_float(dtype))
     import_fail(im, DIAG_ATTR_VALUE, "'dtype' is not a float type that the runtime holds");
   return dtype;
@@ -18,12 +16,7 @@ static ValueId random_numbers(Import *im, OpId op, const Shape *s, DType dtype) 
 /* Numbers times factor plus offset. */
 static void random_output(Import *im, OpId op, const Shape *s, DType dtype, double factor,
                           double offset) {
-  ValueId y = random_numbers(im, op, s, dtype);
-  if (factor != 1)
-    y = ex_with(im, OP_MUL_TENSOR, y, factor);
-  if (offset != 0)
-    y = ex_with(im, OP_ADD_TENSOR, y, offset);
-  out(im, 0, y);
+  out(im, 0, ex_plus(im, ex_times(im, random_numbers(im, op, s, dtype), factor), offset));
 }
 
 static void random_of(Import *im, const Shape *s, DType dtype, bool normal) {
@@ -65,11 +58,8 @@ void translate_random_normal_like(Import *im) { random_like(im, true); }
 void translate_bernoulli(Import *im) {
   ValueId x = in_required(im, 0);
   Shape s = shape_of(im, x);
-  DType dtype =
-      attr_has(im, "dtype") ? dtype_from_onnx((int32_t)attr_int(im, "dtype", 1)) : ex_dtype(im, x);
-  if (dtype == DTYPE_NONE)
-    import_fail(im, DIAG_ATTR_VALUE, "'dtype' is not an element type that the runtime holds");
-  ValueId hit = ex_binary(im, OP_LT_TENSOR, random_numbers(im, OP_RAND, &s, ex_dtype(im, x)), x);
+  DType dtype = attr_dtype(im, "dtype", ex_dtype(im, x));
+  ValueId hit = ex_lt(im, random_numbers(im, OP_RAND, &s, ex_dtype(im, x)), x);
   out(im, 0, ex_cast(im, hit, dtype));
 }
 
@@ -79,7 +69,7 @@ void translate_multinomial(Import *im) {
   ValueId x = in_required(im, 0);
   Shape s = shape_of(im, x);
   int64_t samples = attr_int(im, "sample_size", 1);
-  DType dtype = dtype_from_onnx((int32_t)attr_int(im, "dtype", 6));
+  DType dtype = attr_dtype(im, "dtype", DTYPE_I32);
   if (s.rank != 2 || samples < 1 || (dtype != DTYPE_I32 && dtype != DTYPE_I64))
     import_fail(im, DIAG_ATTR_VALUE,
                 "Multinomial takes a matrix, a positive sample_size and an int32 or int64 dtype");
@@ -90,9 +80,9 @@ void translate_multinomial(Import *im) {
   share = ex_slice(im, share, 1, 0, sym_sub(&im->g->syms, s.d[1], 1));
   Shape number = {3, {s.d[0], samples, 1}}, row = shape_of(im, share);
   row = (Shape){3, {row.d[0], 1, row.d[1]}};
-  ValueId passed = ex_binary(im, OP_LE_TENSOR, ex_view_as(im, share, &row),
-                             random_numbers(im, OP_RAND, &number, kind));
-  ValueId index = ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_cast(im, passed, DTYPE_I64), 2, false);
+  ValueId passed =
+      ex_le(im, ex_view_as(im, share, &row), random_numbers(im, OP_RAND, &number, kind));
+  ValueId index = ex_sum(im, ex_cast(im, passed, DTYPE_I64), 2, false);
   out(im, 0, ex_cast(im, index, dtype));
 }
 
@@ -100,16 +90,13 @@ void translate_multinomial(Import *im) {
 
 /* Is the node known to be at inference? */
 static bool at_inference(Import *im) {
-  const int64_t *training;
-  const double *ratio;
-  uint32_t count;
+  int64_t training;
+  double ratio;
   if (im->opset < 7)
-    return attr_int(im, "is_test", 0) != 0;
-  if (im->opset < 12 || !in(im, 2))
+    return attr_flag(im, "is_test", false);
+  if (im->opset < 12 || !in(im, 2) || (one_const(im, in(im, 2), &training) && !training))
     return true;
-  if (in_consts(im, 2, &training, &count) && count == 1 && !training[0])
-    return true;
-  return in_doubles(im, 1, &ratio, &count) && count == 1 && ratio[0] == 0;
+  return one_double(im, in(im, 1), &ratio) && ratio == 0;
 }
 
 /* Each element is kept with probability 1 - ratio and then divided by it; a training flag that
@@ -122,13 +109,13 @@ static void dropout_training(Import *im, ValueId x) {
     ratio = ex_cast(im, ex_view_as(im, given, &scalar), dtype);
   else
     ratio = build_scalar(&im->b, dtype, im->opset < 12 ? attr_float(im, "ratio", 0.5) : 0.5);
-  ValueId kept = ex_binary(im, OP_GE_TENSOR, random_numbers(im, OP_RAND, &s, dtype), ratio);
+  ValueId kept = ex_ge(im, random_numbers(im, OP_RAND, &s, dtype), ratio);
   ValueId share = ex_sub(im, build_scalar(&im->b, dtype, 1), ratio);
   ValueId y = ex_where(im, kept, ex_div(im, x, share), build_scalar(&im->b, dtype, 0));
   if (training) {
     training = ex_view_as(im, training, &scalar);
     y = ex_where(im, training, y, x);
-    kept = ex_binary(im, OP_LOGICAL_OR, kept, ex_unary(im, OP_LOGICAL_NOT, training));
+    kept = ex_or(im, kept, ex_unary(im, OP_LOGICAL_NOT, training));
   }
   out(im, 0, y);
   out(im, 1, im->opset < 10 ? ex_cast(im, kept, dtype) : kept);

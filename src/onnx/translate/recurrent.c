@@ -24,7 +24,7 @@ void translate_rnn(Import *im) {
 enum { GRU_RESET = 2, GRU_GATES };
 
 static ValueId prepare_gru(Import *im, RnnPart *part) {
-  part->linear_first = attr_int(im, "linear_before_reset", 0) != 0;
+  part->linear_first = attr_flag(im, "linear_before_reset", false);
   if (!part->linear_first) {
     part->r_t = recurrent_weights(im, part, 0, GRU_RESET);
     part->hidden_t = recurrent_weights(im, part, GRU_RESET, 1);
@@ -83,7 +83,7 @@ void translate_gru(Import *im) {
 enum { LSTM_GATES = 4 };
 
 static ValueId prepare_lstm(Import *im, RnnPart *part) {
-  part->coupled = attr_int(im, "input_forget", 0) != 0;
+  part->coupled = attr_flag(im, "input_forget", false);
   for (uint32_t i = 0; i < 3; i++)
     part->peephole[i] = recurrent_rows(im, part, 7, i, 1);
   if (part->rnn->quantized) {

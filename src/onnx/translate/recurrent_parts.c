@@ -7,22 +7,23 @@
 
 typedef struct ActivationRow {
   const char *name;
+  OpId op;          /* all of it, or OP_NONE */
   bool alpha, beta; /* takes one */
   double alpha_default, beta_default;
 } ActivationRow;
 
 static const ActivationRow activation_rows[] = {
-    {"Affine", true, true, 1, 0},
-    {"Elu", true, false, 1, 0},
-    {"HardSigmoid", true, true, (double)0.2f, 0.5},
-    {"LeakyRelu", true, false, (double)0.01f, 0},
-    {"Relu", false, false, 0, 0},
-    {"ScaledTanh", true, true, 1, 1},
-    {"Sigmoid", false, false, 0, 0},
-    {"Softplus", false, false, 0, 0},
-    {"Softsign", false, false, 0, 0},
-    {"Tanh", false, false, 0, 0},
-    {"ThresholdedRelu", true, false, 1, 0},
+    {"Affine", OP_NONE, true, true, 1, 0},
+    {"Elu", OP_NONE, true, false, 1, 0},
+    {"HardSigmoid", OP_NONE, true, true, (double)0.2f, 0.5},
+    {"LeakyRelu", OP_NONE, true, false, (double)0.01f, 0},
+    {"Relu", OP_RELU, false, false, 0, 0},
+    {"ScaledTanh", OP_NONE, true, true, 1, 1},
+    {"Sigmoid", OP_SIGMOID, false, false, 0, 0},
+    {"Softplus", OP_SOFTPLUS, false, false, 0, 0},
+    {"Softsign", OP_NONE, false, false, 0, 0},
+    {"Tanh", OP_TANH, false, false, 0, 0},
+    {"ThresholdedRelu", OP_NONE, true, false, 1, 0},
 };
 
 static const ActivationRow *activation_row(StrView name) {
@@ -55,6 +56,7 @@ static void read_activations(Import *im, const char *const *defaults, Recurrent 
       return;
     }
     f->name = sv_from(row->name);
+    f->op = row->op;
     f->alpha = row->alpha && alpha < alpha_count ? (double)alphas[alpha++] : row->alpha_default;
     f->beta = row->beta && beta < beta_count ? (double)betas[beta++] : row->beta_default;
   }
@@ -82,8 +84,6 @@ static void read_sizes(Import *im, ValueId w, ValueId r, Recurrent *rnn) {
 static bool read_shapes(Import *im, Recurrent *rnn) {
   ValueId w = in_required(im, 1), r = in_required(im, 2);
   rnn->x = in_required(im, 0);
-  if (!import_ok(im))
-    return false;
   if (ex_rank(im, rnn->x) != 3 || ex_rank(im, w) != 3 || ex_rank(im, r) != 3)
     import_fail(im, DIAG_INPUT_RANK, "X, W and R have ranks %u, %u and %u, not 3",
                 ex_rank(im, rnn->x), ex_rank(im, w), ex_rank(im, r));
@@ -114,26 +114,24 @@ static void read_lengths(Import *im, Recurrent *rnn) {
                 "sequences end early, and what is quantized behind their ends is not defined");
   ValueId row = EX_VIEW(im, ex_cast(im, lengths, DTYPE_I64), 1, rnn->batch, 1);
   ValueId step = EX_VIEW(im, ex_arange(im, rnn->length), rnn->length, 1, 1);
-  rnn->active = ex_binary(im, OP_LT_TENSOR, step, row);
+  rnn->active = ex_lt(im, step, row);
 }
 
 bool recurrent_read(Import *im, const RnnKind *kind, Recurrent *rnn) {
-  *rnn = (Recurrent){.layout = attr_int(im, "layout", 0) != 0,
+  *rnn = (Recurrent){.layout = attr_flag(im, "layout", false),
                      .gates = kind->gates,
                      .function_count = kind->function_count,
-                     .directions = 1,
+
                      .quantized = in_count(im) > 8};
   for (uint32_t i = 8; rnn->quantized && i <= 10; i += 2) /* the scales of both weights */
     in_required(im, i);
-  StrView direction = attr_str(im, "direction", "forward");
-  if (sv_eq_str(direction, "bidirectional"))
-    rnn->directions = 2;
-  else if (sv_eq_str(direction, "reverse"))
-    rnn->reverse = true;
-  else if (!sv_eq_str(direction, "forward"))
-    import_fail(im, DIAG_ATTR_VALUE,
-                "direction is '" SV_FMT "', not forward, reverse or bidirectional",
-                SV_ARG(direction));
+  enum {
+    FORWARD,
+    REVERSE,
+    BOTH
+  } direction = attr_choice(im, "direction", "forward", "forward|reverse|bidirectional");
+  rnn->directions = direction == BOTH ? 2 : 1;
+  rnn->reverse = direction == REVERSE;
   rnn->clip = attr_float(im, "clip", 0);
   read_activations(im, kind->functions, rnn);
   if (read_shapes(im, rnn))
@@ -147,7 +145,8 @@ ValueId recurrent_input(Import *im, uint32_t i, uint32_t direction) {
   return in(im, i) ? ex_select(im, in(im, i), 0, direction) : 0;
 }
 
-ValueId recurrent_gates(Import *im, const Recurrent *rnn, ValueId weights, uint32_t first,
+/* Entries [first, first + count) of H of a weight or bias; 0 when that is absent. */
+static ValueId gates_of(Import *im, const Recurrent *rnn, ValueId weights, uint32_t first,
                         uint32_t count) {
   return weights ? ex_slice(im, weights, 0, first * rnn->hidden, (first + count) * rnn->hidden) : 0;
 }
@@ -163,8 +162,7 @@ ValueId recurrent_weights(Import *im, const RnnPart *part, uint32_t first, uint3
   ValueId items[2] = {0};
   for (uint32_t d = 0; d < part->count; d++)
     items[d] = EX_PERMUTE(
-        im, recurrent_gates(im, part->rnn, recurrent_input(im, 2, part->first + d), first, count),
-        1, 0);
+        im, gates_of(im, part->rnn, recurrent_input(im, 2, part->first + d), first, count), 1, 0);
   return of_directions(im, part, items);
 }
 
@@ -174,8 +172,7 @@ ValueId recurrent_rows(Import *im, const RnnPart *part, uint32_t i, uint32_t fir
   if (!in(im, i))
     return 0;
   for (uint32_t d = 0; d < part->count; d++) {
-    items[d] =
-        recurrent_gates(im, part->rnn, recurrent_input(im, i, part->first + d), first, count);
+    items[d] = gates_of(im, part->rnn, recurrent_input(im, i, part->first + d), first, count);
     if (part->count > 1)
       items[d] = ex_unsqueeze(im, items[d], 0);
   }
@@ -187,13 +184,12 @@ static ValueId bias_of(Import *im, const Recurrent *rnn, uint32_t d, uint32_t ow
   ValueId biases = recurrent_input(im, 3, d);
   if (!biases)
     return 0;
-  ValueId w_bias = recurrent_gates(im, rnn, biases, 0, rnn->gates),
-          r_bias = recurrent_gates(im, rnn, biases, rnn->gates, rnn->gates);
+  ValueId w_bias = gates_of(im, rnn, biases, 0, rnn->gates),
+          r_bias = gates_of(im, rnn, biases, rnn->gates, rnn->gates);
   if (own == rnn->gates)
     return ex_add(im, w_bias, r_bias);
-  ValueId added = ex_add(im, recurrent_gates(im, rnn, w_bias, 0, own),
-                         recurrent_gates(im, rnn, r_bias, 0, own));
-  return ex_cat2(im, added, recurrent_gates(im, rnn, w_bias, own, rnn->gates - own), 0);
+  ValueId added = ex_add(im, gates_of(im, rnn, w_bias, 0, own), gates_of(im, rnn, r_bias, 0, own));
+  return ex_cat2(im, added, gates_of(im, rnn, w_bias, own, rnn->gates - own), 0);
 }
 
 ValueId recurrent_reversed(Import *im, const Recurrent *rnn, ValueId x) {
@@ -211,7 +207,7 @@ static ValueId project_direction(Import *im, const RnnPart *part, uint32_t d, ui
   x = EX_VIEW(im, x, rows, ex_dim(im, x, 2));
   if (rnn->quantized)
     return quantized_dynamic(im, x, w, recurrent_input(im, 8, d), recurrent_input(im, 9, d), bias);
-  return build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(w), A_OPT(bias));
+  return ex_linear(im, x, w, bias);
 }
 
 ValueId recurrent_project(Import *im, const RnnPart *part, uint32_t own) {
@@ -252,24 +248,17 @@ void recurrent_split(Import *im, const Recurrent *rnn, ValueId x, uint32_t count
 }
 
 static ValueId scaled(Import *im, ValueId x, double factor, double shift) {
-  return ex_with(im, OP_ADD_TENSOR, ex_with(im, OP_MUL_TENSOR, x, factor), shift);
+  return ex_plus(im, ex_times(im, x, factor), shift);
 }
 
 ValueId recurrent_unclipped(Import *im, const RnnPart *part, uint32_t i, ValueId x) {
   const RnnActivation *f = &part->f[i];
-  if (sv_eq_str(f->name, "Tanh"))
-    return ex_unary(im, OP_TANH, x);
-  if (sv_eq_str(f->name, "Sigmoid"))
-    return ex_unary(im, OP_SIGMOID, x);
-  if (sv_eq_str(f->name, "Relu"))
-    return ex_unary(im, OP_RELU, x);
-  if (sv_eq_str(f->name, "Softplus"))
-    return ex_unary(im, OP_SOFTPLUS, x);
+  if (f->op != OP_NONE)
+    return ex_unary(im, f->op, x);
   if (sv_eq_str(f->name, "Affine"))
     return scaled(im, x, f->alpha, f->beta);
   if (sv_eq_str(f->name, "ScaledTanh"))
-    return ex_with(im, OP_MUL_TENSOR, ex_unary(im, OP_TANH, ex_with(im, OP_MUL_TENSOR, x, f->beta)),
-                   f->alpha);
+    return ex_times(im, ex_unary(im, OP_TANH, ex_times(im, x, f->beta)), f->alpha);
   if (sv_eq_str(f->name, "HardSigmoid"))
     return ex_clamp(im, scaled(im, x, f->alpha, f->beta), 0, 1);
   if (sv_eq_str(f->name, "LeakyRelu"))
@@ -277,7 +266,7 @@ ValueId recurrent_unclipped(Import *im, const RnnPart *part, uint32_t i, ValueId
   if (sv_eq_str(f->name, "Elu"))
     return build(&im->b, OP_ELU, A_VAL(x), A_FLOAT(f->alpha));
   if (sv_eq_str(f->name, "Softsign"))
-    return ex_div(im, x, ex_with(im, OP_ADD_TENSOR, ex_unary(im, OP_ABS, x), 1));
+    return ex_div(im, x, ex_plus(im, ex_unary(im, OP_ABS, x), 1));
   ValueId above = ex_with(im, OP_GE_TENSOR, x, f->alpha); /* ThresholdedRelu */
   return ex_where(im, above, x, ex_number(im, x, 0));
 }

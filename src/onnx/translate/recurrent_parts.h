@@ -23,6 +23,7 @@ enum {
 
 typedef struct RnnActivation {
   StrView name;
+  OpId op; /* all of it, or OP_NONE */
   double alpha, beta;
 } RnnActivation;
 
@@ -80,9 +81,7 @@ ValueId recurrent_reversed(Import *im, const Recurrent *rnn, ValueId x);
 
 /* Input i of a direction: its entry of the first dim; 0 when absent. */
 ValueId recurrent_input(Import *im, uint32_t i, uint32_t direction);
-/* Entries [first, first + count) of H of a weight or bias; 0 when that is absent. */
-ValueId recurrent_gates(Import *im, const Recurrent *rnn, ValueId weights, uint32_t first,
-                        uint32_t count);
+
 /* Gates of the recurrent weights (input 2) as the second operand of recurrent_times. */
 ValueId recurrent_weights(Import *im, const RnnPart *part, uint32_t first, uint32_t count);
 /* Gates of a [directions, n] input, to be added to a value of the steps; 0 when absent. */

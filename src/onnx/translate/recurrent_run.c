@@ -51,7 +51,7 @@ static void set_shape(Import *im, ValueId v, Shape shape) {
 }
 
 static ValueId of_iteration(Import *im, ValueId rows, SymInt number) {
-  return rows ? build(&im->b, OP_SELECT_COPY_INT, A_VAL(rows), A_INT(0), A_INT(number)) : 0;
+  return rows ? ex_pick(im, rows, 0, number) : 0;
 }
 
 static void run(Import *im, Steps *s) {
@@ -129,8 +129,7 @@ static ValueId arranged(Import *im, const RnnPart *part, ValueId y, bool backwar
     return y;
   /* Of rows 2t and 2t + 1 for both directions, the one and 2 (S - 1 - t) + 1. */
   SymInt rows = sym_mul(&im->g->syms, rnn->length, 2), last = sym_sub(&im->g->syms, rows, 1);
-  ValueId even = EX_VIEW(im, ex_with(im, OP_MUL_TENSOR, ex_arange(im, rnn->length), 2), rnn->length,
-                         1),
+  ValueId even = EX_VIEW(im, ex_times(im, ex_arange(im, rnn->length), 2), rnn->length, 1),
           order = ex_cat2(im, even, ex_sub(im, ex_size(im, last), even), 1);
   y = EX_VIEW(im, y, rows, rnn->batch, rnn->hidden);
   y = ex_index_select(im, y, 0, EX_VIEW(im, order, rows));

@@ -101,22 +101,14 @@ static ValueId log_sum_exp(Import *im, const Reduction *r, uint32_t set) {
 
 /* What a reduction of no elements gives. */
 static double empty_value(const Reduction *r) {
-  static const double least[] = {[DTYPE_U8] = 0,
-                                 [DTYPE_I8] = INT8_MIN,
-                                 [DTYPE_I16] = INT16_MIN,
-                                 [DTYPE_I32] = INT32_MIN,
-                                 [DTYPE_I64] = INT64_MIN};
-  static const double most[] = {[DTYPE_U8] = UINT8_MAX,
-                                [DTYPE_I8] = INT8_MAX,
-                                [DTYPE_I16] = INT16_MAX,
-                                [DTYPE_I32] = INT32_MAX,
-                                [DTYPE_I64] = 0x1.fffffffffffffp62};
-  bool whole = r->dtype < COUNT_OF(least);
+  bool whole = dtype_in(r->dtype, DTS_INT);
   switch (r->kind) {
   case REDUCE_MAX:
-    return whole ? least[r->dtype] : r->dtype == DTYPE_BOOL ? 0 : -INFINITY;
-  case REDUCE_MIN:
-    return whole ? most[r->dtype] : r->dtype == DTYPE_BOOL ? 1 : INFINITY;
+    return whole ? int_least(r->dtype) : r->dtype == DTYPE_BOOL ? 0 : -INFINITY;
+  case REDUCE_MIN: /* the greatest double that an i64 can be */
+    return whole                    ? fmin(int_most(r->dtype), 0x1.fffffffffffffp62)
+           : r->dtype == DTYPE_BOOL ? 1
+                                    : INFINITY;
   case REDUCE_PROD:
     return 1;
   case REDUCE_MEAN:
@@ -182,7 +174,7 @@ static ValueId axes_mask(Import *im, ValueId axes, uint32_t rank) {
     powers[i] = (int64_t)1 << i;
   ValueId bits =
       ex_index_select(im, build_const_ints(&im->b, powers, rank), 0, ex_wrap_index(im, axes, rank));
-  return ex_reduce_one(im, OP_SUM_DIM_INTLIST, bits, 0, false);
+  return ex_sum(im, bits, 0, false);
 }
 
 static ValueId reduce_run(Import *im, const Reduction *r, const Axes *axes) {
@@ -199,7 +191,7 @@ static ValueId reduce_run(Import *im, const Reduction *r, const Axes *axes) {
       continue;
     }
     mask = mask ? mask : axes_mask(im, axes->run, r->shape.rank);
-    result = ex_where(im, ex_with(im, OP_EQ_TENSOR, mask, set), candidate, result);
+    result = ex_where(im, ex_is(im, mask, set), candidate, result);
   }
   if (!result && import_ok(im))
     import_fail(im, DIAG_DIM_CONTRADICTION,
@@ -221,11 +213,11 @@ static void reduce(Import *im, ReduceKind kind, int64_t input_since) {
   x = is_composed(kind) ? ex_widen(im, x) : x;
   Reduction r = {.kind = kind, .x = x, .shape = shape_of(im, x)};
   Axes axes;
-  r.keep = attr_int(im, "keepdims", 1) != 0;
+  r.keep = attr_flag(im, "keepdims", true);
   if (!axes_read(im, input_since, 1, r.shape.rank, &axes))
     return;
   r.dtype = ex_dtype(im, x);
-  bool noop = im->opset >= input_since && attr_int(im, "noop_with_empty_axes", 0) != 0;
+  bool noop = im->opset >= input_since && attr_flag(im, "noop_with_empty_axes", false);
   uint32_t all = ((uint32_t)1 << r.shape.rank) - 1, set = axes.count ? axes.set : noop ? 0 : all;
   ValueId y = axes.run && !axes.known ? reduce_run(im, &r, &axes) : reduce_set(im, &r, set);
   out(im, 0, ex_cast(im, y, dtype));

@@ -9,11 +9,6 @@ static ValueId f64(Import *im, ValueId v) { return ex_cast(im, v, DTYPE_F64); }
 
 static ValueId f64_number(Import *im, double v) { return build_scalar(&im->b, DTYPE_F64, v); }
 
-/* a * 1 + number */
-static ValueId plus(Import *im, ValueId a, double number) {
-  return ex_with(im, OP_ADD_TENSOR, a, number);
-}
-
 /* --- coordinates --- */
 
 /* Scales and regions are given in float: a coordinate half way in float is meant to be half way. */
@@ -21,12 +16,12 @@ static ValueId in_float(Import *im, ValueId at) { return f64(im, ex_cast(im, at,
 
 /* (position + 0.5) / scale - 0.5 */
 static ValueId half_pixel(Import *im, ValueId position, ValueId scale) {
-  return plus(im, ex_div(im, plus(im, position, 0.5), scale), -0.5);
+  return ex_plus(im, ex_div(im, ex_plus(im, position, 0.5), scale), -0.5);
 }
 
 /* special where the resized length is 1, else general. */
 static ValueId unless_one(Import *im, ValueId length, ValueId special, ValueId general) {
-  return ex_where(im, ex_with(im, OP_EQ_TENSOR, length, 1), special, general);
+  return ex_where(im, ex_is(im, length, 1), special, general);
 }
 
 /* Neighbours jump where a coordinate is half way or whole, and ONNX Runtime computes coordinates in
@@ -45,31 +40,31 @@ static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
   ValueId at = ex_cast(im, ex_arange(im, a->out), type), in = ex_cast(im, ex_size(im, a->in), type),
           last = ex_cast(im, ex_size(im, sym_sub(t, a->in, 1)), type),
           resized = ex_cast(im, ex_size(im, a->out), type), scale = ex_cast(im, a->scale, type),
-          length = ex_mul(im, scale, in), less = plus(im, length, -1);
+          length = ex_mul(im, scale, in), less = ex_plus(im, length, -1);
   switch (r->coordinates) {
   case COORD_HALF_PIXEL:
     return half_pixel(im, at, scale);
   case COORD_TF_HALF_PIXEL:
-    return in_float(im, ex_div(im, plus(im, at, 0.5), scale));
+    return in_float(im, ex_div(im, ex_plus(im, at, 0.5), scale));
   case COORD_PYTORCH_HALF_PIXEL:
     return unless_one(im, resized, build_scalar(&im->b, type, -0.5), half_pixel(im, at, scale));
   case COORD_HALF_PIXEL_SYMMETRIC: {
     ValueId adjust = ex_div(im, resized, length);
-    ValueId offset = ex_mul(im, ex_with(im, OP_MUL_TENSOR, in, 0.5),
-                            ex_sub(im, build_scalar(&im->b, type, 1), adjust));
-    return plus(im, ex_add(im, offset, ex_div(im, plus(im, at, 0.5), scale)), -0.5);
+    ValueId offset =
+        ex_mul(im, ex_times(im, in, 0.5), ex_sub(im, build_scalar(&im->b, type, 1), adjust));
+    return ex_plus(im, ex_add(im, offset, ex_div(im, ex_plus(im, at, 0.5), scale)), -0.5);
   }
   case COORD_ALIGN_CORNERS:
     /* The last element is that of the input, as in ONNX Runtime and torch. The reference
      * implementation takes in * scale for the length, also where it is a fraction. */
     return unless_one(im, resized, build_scalar(&im->b, type, 0),
-                      ex_div(im, ex_mul(im, at, last), plus(im, resized, -1)));
+                      ex_div(im, ex_mul(im, at, last), ex_plus(im, resized, -1)));
   case COORD_ASYMMETRIC:
     return ex_div(im, at, scale);
   case COORD_TF_CROP: {
     ValueId span = ex_mul(im, ex_sub(im, a->end, a->begin), last);
     ValueId general = ex_div(im, ex_mul(im, at, span), less);
-    ValueId x = unless_one(im, length, ex_with(im, OP_MUL_TENSOR, span, 0.5), general);
+    ValueId x = unless_one(im, length, ex_times(im, span, 0.5), general);
     return in_float(im, ex_add(im, x, ex_mul(im, a->begin, last)));
   }
   }
@@ -81,15 +76,15 @@ static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
 static ValueId inside_index(Import *im, ValueId position, SymInt size) {
   ValueId last = ex_size(im, sym_sub(&im->g->syms, size, 1));
   ValueId whole = ex_cast(im, position, DTYPE_I64);
-  return ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, whole, last), 0);
+  return ex_at_least(im, ex_min(im, whole, last), 0);
 }
 
 static ValueId nearest(Import *im, const Resample *r, ValueId scale, ValueId at) {
   switch (r->rounding) {
   case ROUND_PREFER_FLOOR:
-    return ex_unary(im, OP_CEIL, plus(im, at, -0.5));
+    return ex_unary(im, OP_CEIL, ex_plus(im, at, -0.5));
   case ROUND_PREFER_CEIL:
-    return ex_unary(im, OP_FLOOR, plus(im, at, 0.5));
+    return ex_unary(im, OP_FLOOR, ex_plus(im, at, 0.5));
   case ROUND_FLOOR:
     return ex_unary(im, OP_FLOOR, at);
   case ROUND_CEIL:
@@ -101,20 +96,17 @@ static ValueId nearest(Import *im, const Resample *r, ValueId scale, ValueId at)
   BUG("rounding %d", (int)r->rounding);
 }
 
-static ValueId times(Import *im, ValueId a, double number) {
-  return ex_with(im, OP_MUL_TENSOR, a, number);
-}
-
 /* Weight at distance d >= 0: a triangle, or the cubic with coefficient a (Keys 1981). */
 static ValueId weight_at(Import *im, const Resample *r, ValueId d) {
   if (r->mode == RESAMPLE_LINEAR)
-    return ex_with(im, OP_MAXIMUM, ex_sub(im, f64_number(im, 1), d), 0);
+    return ex_at_least(im, ex_sub(im, f64_number(im, 1), d), 0);
   double a = r->cubic_a;
   /* ((a + 2) d - (a + 3)) d^2 + 1 up to 1, ((a d - 5a) d + 8a) d - 4a up to 2, 0 beyond. */
   ValueId square = ex_mul(im, d, d);
-  ValueId near_part = plus(im, ex_mul(im, plus(im, times(im, d, a + 2), -(a + 3)), square), 1);
-  ValueId far_part = ex_mul(im, plus(im, times(im, d, a), -5 * a), d);
-  far_part = plus(im, ex_mul(im, plus(im, far_part, 8 * a), d), -4 * a);
+  ValueId near_part =
+      ex_plus(im, ex_mul(im, ex_plus(im, ex_times(im, d, a + 2), -(a + 3)), square), 1);
+  ValueId far_part = ex_mul(im, ex_plus(im, ex_times(im, d, a), -5 * a), d);
+  far_part = ex_plus(im, ex_mul(im, ex_plus(im, far_part, 8 * a), d), -4 * a);
   ValueId zero = f64_number(im, 0);
   ValueId beyond = ex_where(im, ex_with(im, OP_LT_TENSOR, d, 2), far_part, zero);
   return ex_where(im, ex_with(im, OP_LE_TENSOR, d, 1), near_part, beyond);
@@ -147,14 +139,14 @@ static void make_taps(Import *im, const Resample *r, const ResampleAxis *a, Valu
                       uint32_t count) {
   ValueId base = ex_unary(im, OP_FLOOR, at), sum = 0, last = f64(im, ex_size(im, a->in));
   for (uint32_t k = 0; k < count && import_ok(im); k++) {
-    ValueId position = plus(im, base, (double)k - count / 2.0 + 1);
+    ValueId position = ex_plus(im, base, (double)k - count / 2.0 + 1);
     ValueId d = ex_unary(im, OP_ABS, ex_sub(im, position, at));
     if (r->antialias)
       d = ex_mul(im, d, ex_with(im, OP_MINIMUM, a->scale, 1));
     ValueId weight = weight_at(im, r, d);
     if (r->exclude_outside) {
-      ValueId inside = ex_binary(im, OP_LOGICAL_AND, ex_with(im, OP_GE_TENSOR, position, 0),
-                                 ex_binary(im, OP_LT_TENSOR, position, last));
+      ValueId inside =
+          ex_and(im, ex_with(im, OP_GE_TENSOR, position, 0), ex_lt(im, position, last));
       weight = ex_where(im, inside, weight, f64_number(im, 0));
     }
     sum = sum ? ex_add(im, sum, weight) : weight;
@@ -164,24 +156,13 @@ static void make_taps(Import *im, const Resample *r, const ResampleAxis *a, Valu
     taps[k].weight = ex_div(im, taps[k].weight, sum);
 }
 
-static bool all_zero(Import *im, ValueId v) {
-  const double *values;
-  uint32_t count;
-  if (!value_doubles(im, v, &values, &count))
-    return false;
-  for (uint32_t i = 0; i < count; i++)
-    if (values[i] != 0)
-      return false;
-  return count > 0;
-}
-
 static ValueId blend(Import *im, const Resample *r, const ResampleAxis *a, ValueId at, ValueId x) {
   uint32_t count = 2 * reach(im, r, a);
   Tap taps[TAPS_MAX];
   make_taps(im, r, a, at, taps, count);
   ValueId y = 0;
   for (uint32_t k = 0; k < count && import_ok(im); k++) {
-    if (all_zero(im, taps[k].weight))
+    if (a->out != 0 && all_zero(im, taps[k].weight))
       continue;
     ValueId tap = ex_index_select(im, x, a->axis, inside_index(im, taps[k].position, a->in));
     ValueId weight = ex_cast(im, taps[k].weight, ex_dtype(im, x));
@@ -203,8 +184,7 @@ ValueId resample_axis(Import *im, const Resample *r, const ResampleAxis *a, Valu
   if (r->coordinates != COORD_TF_CROP || !import_ok(im))
     return y;
   ValueId last = f64(im, ex_size(im, sym_sub(&im->g->syms, a->in, 1)));
-  ValueId outside = ex_binary(im, OP_LOGICAL_OR, ex_with(im, OP_LT_TENSOR, at, 0),
-                              ex_binary(im, OP_GT_TENSOR, at, last));
+  ValueId outside = ex_or(im, ex_with(im, OP_LT_TENSOR, at, 0), ex_gt(im, at, last));
   ValueId fill = build_scalar(&im->b, ex_dtype(im, x), r->extrapolation);
   return ex_where(im, ex_along_axis(im, outside, a->axis, shape_of(im, x).rank), fill, y);
 }

@@ -33,22 +33,19 @@ static void resolve_reshape(Import *im, const Shape *from, bool allow_zero, Shap
   int inferred = -1;
   for (uint32_t i = 0; i < to->rank; i++) {
     if (to->d[i] == 0 && !allow_zero) {
-      if (i >= from->rank) {
+      if (i >= from->rank)
         import_fail(im, DIAG_SHAPE_MISMATCH,
                     "entry %u of the shape is 0, but the input has only %u dimensions", i,
                     from->rank);
-        return;
-      }
       to->d[i] = from->d[i];
     } else if (to->d[i] == -1 && inferred < 0) {
       inferred = (int)i;
     } else if (sym_is_const(to->d[i]) && to->d[i] < 0) {
       import_fail(im, DIAG_SHAPE_MISMATCH, "entry %u of the shape is %lld%s", i,
                   (long long)to->d[i], to->d[i] == -1 ? " for the second time" : "");
-      return;
     }
   }
-  if (inferred >= 0)
+  if (inferred >= 0 && import_ok(im))
     to->d[inferred] = inferred_size(im, from, to, (uint32_t)inferred);
 }
 
@@ -70,25 +67,17 @@ void translate_reshape(Import *im) {
     return;
   }
   if (import_ok(im) && known)
-    resolve_reshape(im, &from, attr_int(im, "allowzero", 0) != 0, &to);
+    resolve_reshape(im, &from, attr_flag(im, "allowzero", false), &to);
   out(im, 0, ex_view_as(im, x, &to));
 }
 
 /* Everything before axis is one dim, everything from it on the other. */
 void translate_flatten(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape from = shape_of(im, x);
+  uint32_t rank = ex_rank(im, x);
   int64_t axis = attr_int(im, "axis", 1);
-  if (axis < 0)
-    axis += from.rank;
-  if (axis < 0 || axis > from.rank) {
-    import_fail(im, DIAG_AXIS_RANGE, "axis %lld is outside a tensor of rank %u", (long long)axis,
-                from.rank);
-    return;
-  }
-  uint32_t at = (uint32_t)axis;
-  Shape to = {2, {shape_product(im, from.d, at), shape_product(im, from.d + at, from.rank - at)}};
-  out(im, 0, ex_view_as(im, x, &to));
+  axis = axis == rank ? axis : import_axis(im, axis, rank); /* the rank is allowed */
+  out(im, 0, ex_rows(im, x, (uint32_t)axis));
 }
 
 /* --- Squeeze, Unsqueeze --- */
@@ -113,11 +102,9 @@ void translate_squeeze(Import *im) {
   }
   for (uint32_t i = 0; i < from.rank; i++) {
     bool drop = axes.given ? (axes.set >> i & 1) != 0 : from.d[i] == 1;
-    if (drop && axes.given && sym_is_const(from.d[i]) && from.d[i] != 1) {
+    if (drop && axes.given && sym_is_const(from.d[i]) && from.d[i] != 1)
       import_fail(im, DIAG_SHAPE_MISMATCH, "dimension %u has %lld entries, 1 is wanted", i,
                   (long long)from.d[i]);
-      return;
-    }
     if (!drop)
       to.d[to.rank++] = from.d[i];
   }
@@ -137,11 +124,9 @@ void translate_unsqueeze(Import *im) {
     declared_view(im, x, "the list of axes");
     return;
   }
-  if (from.rank + count > MAX_RANK) {
+  if (from.rank + count > MAX_RANK)
     import_fail(im, DIAG_INPUT_RANK, "the result would have %u dimensions, the runtime allows %d",
                 from.rank + count, MAX_RANK);
-    return;
-  }
   uint32_t set = 0;
   to.rank = from.rank + count;
   for (uint32_t i = 0; i < count && import_ok(im); i++) {

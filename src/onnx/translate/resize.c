@@ -13,35 +13,33 @@ typedef struct Resize {
   uint32_t count; /* of resized axes */
   uint32_t axes[MAX_RANK];
   double scale[MAX_RANK]; /* by position in axes; 0: not known when lowering */
-  uint32_t unsolved;      /* one more than the axis whose size by its scale has no formula, or 0 */
+  uint32_t unsolved; /* 1 + position of the axis whose size by its scale has no formula, or 0 */
   enum { STRETCH, NOT_LARGER, NOT_SMALLER } policy;
 } Resize;
 
 /* --- attributes --- */
 
+#define COORDINATES                                                                                \
+  "half_pixel|half_pixel_symmetric|pytorch_half_pixel|align_corners|asymmetric|tf_crop_and_resize"
+
 static void read_how(Import *im, Resize *r) {
-  static const char *const modes[] = {"nearest", "linear", "cubic", "bilinear"};
-  static const char *const coordinates[] = {
-      "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",  "align_corners",
-      "asymmetric", "tf_crop_and_resize",   "tf_half_pixel_for_nn"};
-  static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
-                                          "ceil"};
-  static const char *const policies[] = {"stretch", "not_larger", "not_smaller"};
-  uint32_t mode = attr_choice(im, "mode", "nearest", modes, 4);
-  bool plain = im->opset < 11;
+  uint32_t mode = attr_choice(im, "mode", "nearest", "nearest|linear|cubic|bilinear");
   r->how = (Resample){.mode = mode == 3 ? RESAMPLE_LINEAR : (ResampleMode)mode,
-                      .coordinates = plain ? COORD_ASYMMETRIC
-                                           : (Coordinates)attr_choice(
-                                                 im, "coordinate_transformation_mode", "half_pixel",
-                                                 coordinates, im->opset < 13 ? 7 : 6),
-                      .rounding = plain ? ROUND_BY_SCALE
-                                        : (Rounding)attr_choice(im, "nearest_mode",
-                                                                "round_prefer_floor", roundings, 4),
+                      .coordinates = COORD_ASYMMETRIC,
+                      .rounding = ROUND_BY_SCALE,
                       .cubic_a = attr_float(im, "cubic_coeff_a", -0.75),
                       .extrapolation = attr_float(im, "extrapolation_value", 0),
-                      .exclude_outside = attr_int(im, "exclude_outside", 0) != 0,
-                      .antialias = attr_int(im, "antialias", 0) != 0};
-  r->policy = attr_choice(im, "keep_aspect_ratio_policy", "stretch", policies, 3);
+                      .exclude_outside = attr_flag(im, "exclude_outside", false),
+                      .antialias = attr_flag(im, "antialias", false)};
+  r->policy =
+      attr_choice(im, "keep_aspect_ratio_policy", "stretch", "stretch|not_larger|not_smaller");
+  if (im->opset < 11)
+    return;
+  r->how.coordinates =
+      (Coordinates)attr_choice(im, "coordinate_transformation_mode", "half_pixel",
+                               im->opset < 13 ? COORDINATES "|tf_half_pixel_for_nn" : COORDINATES);
+  r->how.rounding = (Rounding)attr_choice(im, "nearest_mode", "round_prefer_floor",
+                                          "round_prefer_floor|round_prefer_ceil|floor|ceil");
 }
 
 static bool read_axes(Import *im, Resize *r) {
@@ -82,7 +80,7 @@ static bool shape_from_scales(Import *im, Resize *r) {
     r->scale[i] = scales[i];
     if (!sym_scaled(&im->g->syms, r->in.d[r->axes[i]], scales[i], (SymScaling){.f32 = true},
                     &r->out.d[r->axes[i]])) {
-      r->unsolved = r->axes[i] + 1;
+      r->unsolved = i + 1;
       return false;
     }
   }
@@ -91,11 +89,8 @@ static bool shape_from_scales(Import *im, Resize *r) {
 
 static void fail_unsolved(Import *im, const Resize *r) {
   SymTable *t = &im->g->syms;
-  uint32_t axis = r->unsolved - 1;
+  uint32_t i = r->unsolved - 1, axis = r->axes[i];
   SymInt size = r->in.d[axis];
-  uint32_t i = 0;
-  while (r->axes[i] != axis)
-    i++;
   import_fail(im, DIAG_INPUT_NOT_CONST,
               "no formula gives the size of axis %u, which is %lld to %lld, times %g as float32 "
               "rounds it: give that size fewer values with --dim, or the output a declared shape",
@@ -131,16 +126,12 @@ static bool output_shape(Import *im, Resize *r) {
   r->out = r->in;
   if (r->scales ? shape_from_scales(im, r) : shape_from_sizes(im, r))
     return true;
-  if (import_ok(im) && !out_declared_dims(im, 0, r->out.d, &r->out.rank)) {
-    if (r->unsolved)
-      fail_unsolved(im, r);
-    else
-      fail_not_known(im,
-                     r->sizes         ? 3
-                     : im->opset < 11 ? 1
-                                      : 2,
-                     r->scales ? "the list of scales" : "the list of sizes");
-  }
+  uint32_t input = r->sizes ? 3 : im->opset < 11 ? 1 : 2;
+  bool declared = out_declared_dims(im, 0, r->out.d, &r->out.rank);
+  if (!declared && r->unsolved)
+    fail_unsolved(im, r);
+  else if (!declared)
+    fail_not_known(im, input, r->scales ? "the list of scales" : "the list of sizes");
   if (r->out.rank != r->in.rank)
     import_fail(im, DIAG_DIM_CONTRADICTION, "the output is declared with rank %u, not %u",
                 r->out.rank, r->in.rank);
@@ -333,9 +324,9 @@ static void resize_axes(Import *im, const Resize *r) {
     y = ex_cast(im, y, DTYPE_F32);
   for (uint32_t i = 0; i < r->count && import_ok(im); i++)
     y = resize_axis(im, r, i, y);
-  if (import_ok(im) && blends && !dtype_is_float(dtype) && dtype_size(dtype) == 1)
-    y = build(&im->b, OP_CLAMP, A_VAL(y), A_INT(dtype == DTYPE_U8 ? 0 : INT8_MIN),
-              A_INT(dtype == DTYPE_U8 ? UINT8_MAX : INT8_MAX));
+  if (blends && !dtype_is_float(dtype) && dtype_size(dtype) == 1)
+    y = build(&im->b, OP_CLAMP, A_VAL(y), A_INT((int64_t)int_least(dtype)),
+              A_INT((int64_t)int_most(dtype)));
   out(im, 0, ex_cast(im, y, dtype));
 }
 
@@ -344,12 +335,10 @@ static void resize(Import *im, Resize *r) {
     return;
   bool plain = r->how.coordinates != COORD_TF_CROP;
   if (!plain &&
-      (!r->roi || ex_rank(im, r->roi) != 1 || ex_dim(im, r->roi, 0) != 2 * (SymInt)r->count)) {
-    import_fail(im, DIAG_INPUT_COUNT,
-                "tf_crop_and_resize needs a region of interest with a begin "
-                "and an end for each axis");
-    return;
-  }
+      (!r->roi || ex_rank(im, r->roi) != 1 || ex_dim(im, r->roi, 0) != 2 * (SymInt)r->count))
+    import_fail(
+        im, DIAG_INPUT_COUNT,
+        "tf_crop_and_resize needs a region of interest with a begin and an end for each axis");
   if (!plain || !resize_kernel(im, r))
     resize_axes(im, r);
 }

@@ -216,7 +216,7 @@ static ValueId slice(Attempt *a, const LoopSlice *s) {
     return 0;
   if (s->backwards)
     i = sym_sub(&im->g->syms, sym_sub(&im->g->syms, value_dim(im->g, s->tensor, s->axis), 1), i);
-  return build(&im->b, OP_SELECT_COPY_INT, A_VAL(s->tensor), A_INT(s->axis), A_INT(i));
+  return ex_pick(im, s->tensor, s->axis, i);
 }
 
 static bool translate_body(Attempt *a, Binding *outputs) {

@@ -9,21 +9,8 @@ enum { SCATTER_STEPS_MAX = 1024 };
 
 /* The op that combines for attribute reduction; OP_NONE replaces, OP_ADD_TENSOR adds. */
 static OpId scatter_reduction(Import *im) {
-  static const struct {
-    const char *name;
-    OpId op;
-  } rows[] = {{"none", OP_NONE},
-              {"add", OP_ADD_TENSOR},
-              {"mul", OP_MUL_TENSOR},
-              {"max", OP_MAXIMUM},
-              {"min", OP_MINIMUM}};
-  StrView name = attr_str(im, "reduction", "none");
-  for (uint32_t i = 0; i < COUNT_OF(rows); i++)
-    if (sv_eq_str(name, rows[i].name))
-      return rows[i].op;
-  import_fail(im, DIAG_ATTR_VALUE, "reduction is '" SV_FMT "', not none, add, mul, max or min",
-              SV_ARG(name));
-  return OP_NONE;
+  static const OpId ops[] = {OP_NONE, OP_ADD_TENSOR, OP_MUL_TENSOR, OP_MAXIMUM, OP_MINIMUM};
+  return ops[attr_choice(im, "reduction", "none", "none|add|mul|max|min")];
 }
 
 static bool steps_ok(Import *im, SymInt steps) {
@@ -42,8 +29,8 @@ static ValueId scatter_sorted(Import *im, ValueId x, uint32_t axis, ValueId inde
   ValueId sorted = build(&im->b, OP_TOPK, A_VAL(updates), A_INT(ex_dim(im, updates, axis)),
                          A_INT(axis), A_BOOL(op == OP_MINIMUM), A_BOOL(true));
   ValueId order = sorted ? sorted + 1 : 0;
-  ValueId at = build(&im->b, OP_GATHER, A_VAL(index), A_INT(axis), A_VAL(order));
-  ValueId written = build(&im->b, OP_SCATTER_SRC, A_VAL(x), A_INT(axis), A_VAL(at), A_VAL(sorted));
+  ValueId at = ex_gather(im, index, axis, order);
+  ValueId written = ex_scatter(im, x, axis, at, sorted);
   return ex_binary(im, op, x, written);
 }
 
@@ -64,9 +51,9 @@ static ValueId scatter_combined(Import *im, ValueId x, uint32_t axis, ValueId in
   for (int64_t i = 0; i < steps && import_ok(im); i++) {
     ValueId at = ex_slice(im, index, axis, i, i + 1),
             update = ex_slice(im, updates, axis, i, i + 1);
-    ValueId old = build(&im->b, OP_GATHER, A_VAL(x), A_INT(axis), A_VAL(at));
+    ValueId old = ex_gather(im, x, axis, at);
     ValueId merged = ex_binary(im, op, old, update);
-    x = build(&im->b, OP_SCATTER_SRC, A_VAL(x), A_INT(axis), A_VAL(at), A_VAL(merged));
+    x = ex_scatter(im, x, axis, at, merged);
   }
   return x;
 }
@@ -75,11 +62,9 @@ void translate_scatter_elements(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1), updates = in_required(im, 2);
   OpId op = scatter_reduction(im);
   uint32_t axis = import_axis(im, attr_int(im, "axis", 0), ex_rank(im, x));
-  if (ex_rank(im, index) != ex_rank(im, x)) {
+  if (ex_rank(im, index) != ex_rank(im, x))
     import_fail(im, DIAG_INPUT_RANK, "the indices have rank %u, the data %u", ex_rank(im, index),
                 ex_rank(im, x));
-    return;
-  }
   index = ex_wrap_index(im, index, ex_dim(im, x, axis));
   if (op == OP_NONE || op == OP_ADD_TENSOR)
     out(im, 0,
@@ -103,18 +88,15 @@ static ValueId put(Import *im, ValueId x, ValueId indices, uint32_t tuple, Value
 static ValueId put_sorted(Import *im, ValueId x, ValueId indices, uint32_t tuple, ValueId updates,
                           const Shape *tuples, OpId op) {
   Shape s = shape_of(im, x), row = {1, {tuples->d[0]}};
-  Shape table = {2,
-                 {shape_product(im, s.d, tuple), shape_product(im, s.d + tuple, s.rank - tuple)}},
-        rows = {2, {tuples->d[0], table.d[1]}};
+  Shape rows = {2, {tuples->d[0], shape_product(im, s.d + tuple, s.rank - tuple)}};
   ValueId number = 0;
   for (uint32_t k = 0; k < tuple && import_ok(im); k++) {
     ValueId at = ex_wrap_index(im, ex_component(im, indices, k), s.d[k]);
     number = number ? ex_add(im, ex_mul(im, number, ex_size(im, s.d[k])), at) : at;
   }
   number = ex_along_axis(im, ex_view_as(im, number, &row), 0, 2);
-  ValueId y =
-      scatter_sorted(im, ex_view_as(im, x, &table), 0, ex_expand(im, number, rows.d, rows.rank),
-                     ex_view_as(im, updates, &rows), op);
+  ValueId y = scatter_sorted(im, ex_rows(im, x, tuple), 0, ex_expand(im, number, rows.d, rows.rank),
+                             ex_view_as(im, updates, &rows), op);
   return ex_view_as(im, y, &s);
 }
 
@@ -136,8 +118,6 @@ static ValueId put_combined(Import *im, ValueId x, ValueId indices, uint32_t tup
     ValueId list[MAX_RANK] = {0};
     for (uint32_t k = 0; k < tuple; k++)
       list[k] = ex_component(im, one, k);
-    if (!import_ok(im))
-      return 0;
     ValueId old = build(&im->b, OP_INDEX_TENSOR, A_VAL(x), A_VALS(list, tuple));
     x = put(im, x, one, tuple, ex_binary(im, op, old, update), false);
   }
@@ -146,8 +126,6 @@ static ValueId put_combined(Import *im, ValueId x, ValueId indices, uint32_t tup
 
 void translate_scatter_nd(Import *im) {
   ValueId x = in_required(im, 0), indices = in_required(im, 1), updates = in_required(im, 2);
-  if (!import_ok(im))
-    return;
   OpId op = scatter_reduction(im);
   Shape at = shape_of(im, indices);
   SymInt tuple = at.rank ? at.d[at.rank - 1] : -1;
@@ -170,7 +148,7 @@ void translate_scatter_nd(Import *im) {
  * size. */
 void translate_tensor_scatter(Import *im) {
   ValueId x = in_required(im, 0), update = in_required(im, 1), write = in(im, 2);
-  StrView mode = attr_str(im, "mode", "linear");
+  bool circular = attr_choice(im, "mode", "linear", "linear|circular") == 1;
   Shape s = shape_of(im, x), u = shape_of(im, update);
   uint32_t axis = import_axis(im, attr_int(im, "axis", -2), s.rank);
   if (u.rank != s.rank || axis == 0)
@@ -178,8 +156,8 @@ void translate_tensor_scatter(Import *im) {
   ValueId at = ex_along_axis(im, ex_arange(im, u.d[axis]), axis, s.rank);
   if (write)
     at = ex_add(im, at, ex_along_axis(im, ex_cast(im, write, DTYPE_I64), 0, s.rank));
-  if (sv_eq_str(mode, "circular"))
+  if (circular)
     at = ex_floor_mod(im, at, ex_size(im, s.d[axis]));
   at = ex_expand(im, at, u.d, u.rank);
-  out(im, 0, build(&im->b, OP_SCATTER_SRC, A_VAL(x), A_INT(axis), A_VAL(at), A_VAL(update)));
+  out(im, 0, ex_scatter(im, x, axis, at, update));
 }

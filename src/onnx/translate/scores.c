@@ -3,18 +3,8 @@
 #include "onnx/labels.h"
 
 PostTransform post_read(Import *im) {
-  static const char *const names[] = {[POST_NONE] = "NONE",
-                                      [POST_SOFTMAX] = "SOFTMAX",
-                                      [POST_LOGISTIC] = "LOGISTIC",
-                                      [POST_SOFTMAX_ZERO] = "SOFTMAX_ZERO",
-                                      [POST_PROBIT] = "PROBIT"};
-  StrView name = attr_str(im, "post_transform", "NONE");
-  for (size_t i = 0; i < COUNT_OF(names); i++)
-    if (sv_eq_str(name, names[i]))
-      return (PostTransform)i;
-  import_fail(im, DIAG_ATTR_VALUE, "attribute 'post_transform' is '" SV_FMT "', which is unknown",
-              SV_ARG(name));
-  return POST_NONE;
+  return (PostTransform)attr_choice(im, "post_transform", "NONE",
+                                    "NONE|LOGISTIC|SOFTMAX|SOFTMAX_ZERO|PROBIT");
 }
 
 /* Scores of 0 take no part in the softmax and stay 0. */
@@ -23,8 +13,7 @@ static ValueId softmax_zero(Import *im, ValueId scores) {
           most = ex_reduce_one(im, OP_AMAX, scores, 1, true),
           e = ex_unary(im, OP_EXP, ex_sub(im, scores, most)),
           rest = ex_mul(im, scores, ex_unary(im, OP_EXP, ex_unary(im, OP_NEG, most))),
-          sum = ex_reduce_one(im, OP_SUM_DIM_INTLIST,
-                              ex_where(im, part, e, ex_number(im, scores, 0)), 1, true);
+          sum = ex_sum(im, ex_where(im, part, e, ex_number(im, scores, 0)), 1, true);
   return ex_div(im, ex_where(im, part, e, rest), sum);
 }
 
@@ -32,14 +21,12 @@ static ValueId softmax_zero(Import *im, ValueId scores) {
  * function and its inverse", 2008), with the digits of ONNX Runtime. */
 static ValueId probit(Import *im, ValueId x) {
   const double a = 0.147, pi = 3.14159;
-  ValueId y = ex_with(im, OP_SUB_TENSOR, ex_with(im, OP_MUL_TENSOR, x, 2), 1),
-          one = ex_number(im, y, 1),
+  ValueId y = ex_minus(im, ex_times(im, x, 2), 1), one = ex_number(im, y, 1),
           log = ex_unary(im, OP_LOG, ex_mul(im, ex_sub(im, one, y), ex_add(im, one, y))),
-          v = ex_with(im, OP_ADD_TENSOR, ex_with(im, OP_MUL_TENSOR, log, 0.5), 2 / (pi * a)),
-          root = ex_unary(im, OP_SQRT,
-                          ex_sub(im, ex_mul(im, v, v), ex_with(im, OP_MUL_TENSOR, log, 1 / a))),
+          v = ex_plus(im, ex_times(im, log, 0.5), 2 / (pi * a)),
+          root = ex_unary(im, OP_SQRT, ex_sub(im, ex_mul(im, v, v), ex_times(im, log, 1 / a))),
           size = ex_unary(im, OP_SQRT, ex_sub(im, root, v));
-  size = ex_with(im, OP_MUL_TENSOR, size, 1.41421356);
+  size = ex_times(im, size, 1.41421356);
   return ex_where(im, ex_with(im, OP_LT_TENSOR, y, 0), ex_unary(im, OP_NEG, size), size);
 }
 

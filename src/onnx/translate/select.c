@@ -18,7 +18,7 @@ static void translate_arg(Import *im, OpId op) {
   ValueId x = in_required(im, 0);
   uint32_t rank = shape_of(im, x).rank,
            axis = import_axis(im, attr_int(im, "axis", 0), rank ? rank : 1);
-  bool keep = attr_int(im, "keepdims", 1) != 0, last = attr_int(im, "select_last_index", 0) != 0;
+  bool keep = attr_flag(im, "keepdims", true), last = attr_flag(im, "select_last_index", false);
   out(im, 0, arg_extreme(im, op, x, axis, keep, last));
 }
 
@@ -29,15 +29,13 @@ void translate_arg_min(Import *im) { translate_arg(im, OP_ARGMIN); }
  * on. */
 void translate_hardmax(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x), rows = s;
+  Shape s = shape_of(im, x);
   uint32_t axis = import_axis(im, attr_int(im, "axis", im->opset < 13 ? 1 : -1), s.rank);
-  if (im->opset < 13) {
-    rows = (Shape){2, {shape_product(im, s.d, axis), shape_product(im, s.d + axis, s.rank - axis)}};
-    axis = 1;
-  }
-  ValueId y = ex_view_as(im, x, &rows), at = arg_extreme(im, OP_ARGMAX, y, axis, true, false);
-  ValueId hit = ex_binary(im, OP_EQ_TENSOR,
-                          ex_along_axis(im, ex_arange(im, rows.d[axis]), axis, rows.rank), at);
+  ValueId y = im->opset < 13 ? ex_rows(im, x, axis) : x;
+  axis = im->opset < 13 ? 1 : axis;
+  ValueId at = arg_extreme(im, OP_ARGMAX, y, axis, true, false),
+          hit = ex_eq(
+              im, ex_along_axis(im, ex_arange(im, ex_dim(im, y, axis)), axis, ex_rank(im, y)), at);
   out(im, 0, ex_view_as(im, ex_cast(im, hit, ex_dtype(im, x)), &s));
 }
 
@@ -66,18 +64,14 @@ static ValueId topk_positions(Import *im, const TopK *t, ValueId sorted) {
   ValueId least = ex_slice(im, sorted, last, sym_sub(syms, t->k, 1), t->k);
   /* n - position for equal elements, 0 for others: the first are the largest. */
   ValueId rest = ex_sub(im, ex_size(im, n), ex_arange(im, n));
-  ValueId key = ex_where(im, ex_binary(im, OP_EQ_TENSOR, t->x, least),
-                         ex_along_axis(im, rest, last, t->shape.rank),
-                         build_scalar_int(&im->b, DTYPE_I64, 0));
+  ValueId key = ex_where(im, ex_eq(im, t->x, least), ex_along_axis(im, rest, last, t->shape.rank),
+                         ex_int(im, 0));
   ValueId first = ex_sub(im, ex_size(im, n), topk(im, key, t->k, true));
-  ValueId better = ex_cast(im, ex_binary(im, OP_NE_TENSOR, sorted, least), DTYPE_I64);
-  ValueId at =
-      ex_sub(im, ex_arange(im, t->k), ex_reduce_one(im, OP_SUM_DIM_INTLIST, better, last, true));
-  at = ex_with(im, OP_MAXIMUM, at, 0);
-  if (!import_ok(im))
-    return 0;
-  ValueId equals = build(&im->b, OP_GATHER, A_VAL(first), A_INT(last), A_VAL(at));
-  return ex_where(im, ex_binary(im, OP_EQ_TENSOR, sorted, least), equals, sorted + 1);
+  ValueId better = ex_cast(im, ex_ne(im, sorted, least), DTYPE_I64);
+  ValueId at = ex_sub(im, ex_arange(im, t->k), ex_sum(im, better, last, true));
+  at = ex_at_least(im, at, 0);
+  ValueId equals = ex_gather(im, first, last, at);
+  return ex_where(im, ex_eq(im, sorted, least), equals, sorted + 1);
 }
 
 /* Sorted elements are at these positions, but those that are equal in any order. Sorting numbers
@@ -85,10 +79,8 @@ static ValueId topk_positions(Import *im, const TopK *t, ValueId sorted) {
  * where they are. The time of two sorts, where ranks take the square of k. */
 static ValueId topk_in_order(Import *im, const TopK *t, ValueId sorted, ValueId positions) {
   uint32_t last = t->shape.rank - 1;
-  ValueId before = ex_with(im, OP_MAXIMUM, ex_with(im, OP_SUB_TENSOR, ex_arange(im, t->k), 1), 0);
-  ValueId begins = ex_binary(im, OP_NE_TENSOR, sorted, ex_index_select(im, sorted, last, before));
-  if (!import_ok(im))
-    return 0;
+  ValueId before = ex_at_least(im, ex_minus(im, ex_arange(im, t->k), 1), 0);
+  ValueId begins = ex_ne(im, sorted, ex_index_select(im, sorted, last, before));
   ValueId run = build(&im->b, OP_CUMSUM, A_VAL(ex_cast(im, begins, DTYPE_I64)), A_INT(last));
   ValueId base = ex_mul(im, run, ex_size(im, t->shape.d[last]));
   return ex_sub(im, topk(im, ex_add(im, base, positions), t->k, false), base);
@@ -102,7 +94,7 @@ static ValueId in_order(Import *im, ValueId x) {
   x = ex_cast(im, x, DTYPE_F32);
   ValueId bits =
       ex_cast(im, build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(x), A_DTYPE(DTYPE_I32)), DTYPE_I64);
-  ValueId down = ex_sub(im, build_scalar_int(&im->b, DTYPE_I64, INT32_MIN), bits);
+  ValueId down = ex_sub(im, ex_int(im, INT32_MIN), bits);
   return ex_where(im, ex_with(im, OP_LT_TENSOR, bits, 0), down, bits);
 }
 
@@ -114,7 +106,7 @@ static ValueId topk_by_position(Import *im, const TopK *t) {
   if (t->largest)
     at = ex_sub(im, n, at);
   ValueId keys = ex_mul(im, in_order(im, t->x), n);
-  keys = ex_binary(im, OP_ADD_TENSOR, keys, ex_along_axis(im, at, last, t->shape.rank));
+  keys = ex_add(im, keys, ex_along_axis(im, at, last, t->shape.rank));
   ValueId best = topk(im, keys, t->k, t->largest);
   return best ? best + 1 : 0; /* result 1, of a constant too */
 }
@@ -141,18 +133,10 @@ static void topk_stable(Import *im, const TopK *t, ValueId *values, ValueId *ind
 }
 
 static bool topk_count(Import *im, uint32_t axis, SymInt *k) {
-  const SymInt *values;
-  uint32_t count;
-  Shape declared = {0};
   *k = 0;
   if (im->opset < 10)
     *k = attr_int_required(im, "k");
-  else if (in_ints(im, 1, &values, &count) && count == 1)
-    *k = values[0];
-  else if (import_ok(im) && out_declared_dims(im, 0, declared.d, &declared.rank) &&
-           axis < declared.rank)
-    *k = declared.d[axis];
-  else
+  else if (!one_int(im, in(im, 1), k) && !out_declared_dim(im, 0, axis, k))
     fail_not_known(im, 1, "the number of elements to take");
   return import_ok(im);
 }
@@ -181,7 +165,7 @@ void translate_top_k(Import *im) {
   if (alias)
     x = flip_sign(im, x, signed_alias(dtype));
   uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank);
-  TopK t = {.largest = attr_int(im, "largest", 1) != 0};
+  TopK t = {.largest = attr_flag(im, "largest", true)};
   if (!topk_count(im, axis, &t.k))
     return;
   int64_t perm[MAX_RANK]; /* the axis and the last one exchanged: its own inverse */
@@ -240,8 +224,8 @@ static ValueId shifted(Import *im, ValueId x, uint32_t axis, SymInt n, double fi
 
 /* The same where n may be more than the size: element max(i - n, 0), or one where i < n. */
 static ValueId shifted_within(Import *im, ValueId x, uint32_t axis, int64_t n) {
-  ValueId at = ex_with(im, OP_SUB_TENSOR, ex_arange(im, ex_dim(im, x, axis)), (double)n);
-  ValueId kept = ex_index_select(im, x, axis, ex_with(im, OP_MAXIMUM, at, 0));
+  ValueId at = ex_minus(im, ex_arange(im, ex_dim(im, x, axis)), (double)n);
+  ValueId kept = ex_index_select(im, x, axis, ex_at_least(im, at, 0));
   ValueId is_kept = ex_along_axis(im, ex_with(im, OP_GE_TENSOR, at, 0), axis, ex_rank(im, x));
   return ex_where(im, is_kept, kept, ex_number(im, x, 1));
 }
@@ -259,7 +243,7 @@ static ValueId running_product(Import *im, ValueId x, uint32_t axis) {
 
 /* The kernel adds in the element type: in f16 a sum soon stands still. */
 static ValueId running(Import *im, ValueId x, uint32_t axis, bool sum) {
-  bool exclusive = attr_int(im, "exclusive", 0) != 0, reverse = attr_int(im, "reverse", 0) != 0;
+  bool exclusive = attr_flag(im, "exclusive", false), reverse = attr_flag(im, "reverse", false);
   if (!import_ok(im) || ex_dim(im, x, axis) == 0)
     return x;
   ValueId y = ex_widen(im, reverse ? ex_flip(im, x, axis) : x);
@@ -274,18 +258,15 @@ static ValueId running(Import *im, ValueId x, uint32_t axis, bool sum) {
 /* An axis that arrives at run time: every axis is computed and the right result picked. */
 static void cumulate(Import *im, bool sum) {
   ValueId x = in_required(im, 0), axis_input = in_required(im, 1);
-  const int64_t *axis;
-  uint32_t count, rank = shape_of(im, x).rank;
-  Shape scalar = {0};
-  if (in_consts(im, 1, &axis, &count) && count == 1) {
-    uint32_t at = import_axis(im, axis[0], rank);
-    out(im, 0, running(im, x, at, sum));
+  int64_t axis;
+  uint32_t rank = ex_rank(im, x);
+  if (one_const(im, axis_input, &axis)) {
+    out(im, 0, running(im, x, import_axis(im, axis, rank), sum));
     return;
   }
-  ValueId which = ex_view_as(im, ex_wrap_index(im, axis_input, rank), &scalar),
-          y = running(im, x, 0, sum);
+  ValueId which = ex_scalar(im, ex_wrap_index(im, axis_input, rank)), y = running(im, x, 0, sum);
   for (uint32_t i = 1; i < rank && import_ok(im); i++)
-    y = ex_where(im, ex_with(im, OP_EQ_TENSOR, which, i), running(im, x, i, sum), y);
+    y = ex_where(im, ex_is(im, which, i), running(im, x, i, sum), y);
   out(im, 0, y);
 }
 

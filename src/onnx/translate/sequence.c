@@ -13,24 +13,22 @@ static bool in_sequence(Import *im, uint32_t i, Binding *sequence) {
 
 /* A position in a sequence; `count` itself is allowed for insertion. */
 static bool in_position(Import *im, uint32_t i, uint32_t count, bool insert, uint32_t *at) {
-  const int64_t *values;
-  uint32_t entries;
-  int64_t most = (int64_t)count - (insert ? 0 : 1);
+  int64_t given, most = (int64_t)count - (insert ? 0 : 1);
   if (!in(im, i)) {
     *at = insert ? count : count - 1;
     if (!insert && !count)
       import_fail(im, DIAG_ARG_RANGE, "the sequence is empty");
     return import_ok(im);
   }
-  if (!in_consts(im, i, &values, &entries) || entries != 1) {
+  if (!one_const(im, in(im, i), &given)) {
     import_fail(im, DIAG_INPUT_NOT_CONST,
                 "a position in a sequence must be known when lowering: make it a constant");
     return false;
   }
-  int64_t position = values[0] < 0 ? values[0] + count : values[0];
+  int64_t position = given < 0 ? given + count : given;
   if (position < 0 || position > most)
     import_fail(im, DIAG_ARG_RANGE, "position %lld is outside a sequence of %u tensors",
-                (long long)values[0], count);
+                (long long)given, count);
   *at = (uint32_t)position;
   return import_ok(im);
 }
@@ -89,7 +87,7 @@ void translate_sequence_at(Import *im) {
 void translate_sequence_length(Import *im) {
   Binding s;
   if (in_sequence(im, 0, &s))
-    out(im, 0, build_scalar_int(&im->b, DTYPE_I64, s.count));
+    out(im, 0, ex_int(im, s.count));
 }
 
 /* --- SplitToSequence, ConcatFromSequence --- */
@@ -125,15 +123,14 @@ static const SymInt *piece_sizes(Import *im, ValueId split, SymInt whole, uint32
 void translate_split_to_sequence(Import *im) {
   ValueId x = in_required(im, 0), split = in(im, 1);
   Shape s = shape_of(im, x);
-  bool keep = split || attr_int(im, "keepdims", 1) != 0;
+  bool keep = split || attr_flag(im, "keepdims", true);
   uint32_t axis = import_axis(im, attr_int(im, "axis", 0), s.rank), count = 0;
   const SymInt *sizes = piece_sizes(im, split, s.d[axis], &count);
   ValueId *items = ARENA_ARRAY(&im->scratch, ValueId, count + 1);
   SymInt at = 0;
   for (uint32_t i = 0; sizes && i < count && import_ok(im); i++) {
     SymInt end = sym_add(&im->g->syms, at, sizes[i]);
-    items[i] = keep ? ex_slice(im, x, axis, at, end)
-                    : build(&im->b, OP_SELECT_COPY_INT, A_VAL(x), A_INT(axis), A_INT(i));
+    items[i] = keep ? ex_slice(im, x, axis, at, end) : ex_pick(im, x, axis, i);
     at = end;
   }
   out_sequence(im, 0, items, count);
@@ -141,7 +138,7 @@ void translate_split_to_sequence(Import *im) {
 
 void translate_concat_from_sequence(Import *im) {
   Binding s;
-  bool stack = attr_int(im, "new_axis", 0) != 0;
+  bool stack = attr_flag(im, "new_axis", false);
   int64_t axis = attr_int_required(im, "axis");
   if (!in_sequence(im, 0, &s))
     return;
@@ -160,22 +157,10 @@ void translate_concat_from_sequence(Import *im) {
 
 /* --- optionals --- */
 
-static void bind_like(Import *im, Binding binding) {
-  if (binding.kind == BIND_SEQUENCE)
-    out_sequence(im, 0, binding.items, binding.count);
-  else if (binding.kind == BIND_VALUE)
-    out(im, 0, binding.value);
-  else
-    out_absent(im, 0);
-}
-
-void translate_optional(Import *im) { bind_like(im, in_binding(im, 0)); }
-
 void translate_optional_get_element(Import *im) {
-  Binding binding = in_binding(im, 0);
-  if (binding.kind == BIND_ABSENT)
+  if (in_binding(im, 0).kind == BIND_ABSENT)
     import_fail(im, DIAG_ARG_RANGE, "the optional is empty");
-  bind_like(im, binding);
+  translate_identity(im);
 }
 
 void translate_optional_has_element(Import *im) {

@@ -8,8 +8,7 @@
 static ValueId skip_sum(Import *im, ValueId bias) {
   ValueId sum = ex_add(im, in_required(im, 0), in_required(im, 1));
   sum = bias ? ex_add(im, sum, bias) : sum;
-  if (out_wanted(im, 3))
-    out(im, 3, sum);
+  out(im, 3, sum);
   return sum;
 }
 
@@ -24,17 +23,10 @@ void translate_skip_layer_norm(Import *im) {
   out(im, 0, y);
 }
 
-/* x / sqrt(mean of squares + epsilon) * scale over the dims from `axis` on. */
+/* RMS norm over the dims from `axis` on, times the scale. */
 static ValueId rms(Import *im, ValueId x, ValueId scale, uint32_t axis, double epsilon) {
-  SymInt dims[MAX_RANK];
-  uint32_t rank = ex_rank(im, x);
-  for (uint32_t i = axis; i < rank; i++)
-    dims[i - axis] = ex_dim(im, x, i);
-  DType dtype = ex_dtype(im, x), work = dtype == DTYPE_F64 ? dtype : DTYPE_F32;
-  ValueId wide = ex_cast(im, x, work);
-  ValueId y =
-      build(&im->b, OP_RMS_NORM, A_VAL(wide), A_INTS(dims, rank - axis), A_NONE, A_FLOAT(epsilon));
-  return ex_mul(im, ex_cast(im, y, dtype), scale);
+  DType work = ex_dtype(im, x) == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
+  return ex_mul(im, ex_rms_norm(im, x, axis, work, epsilon), scale);
 }
 
 void translate_skip_rms_norm(Import *im) {
@@ -56,7 +48,7 @@ void translate_simplified_layer_norm(Import *im) {
     axes[count++] = i;
   ValueId wide = ex_cast(im, x, DTYPE_F32);
   ValueId mean = ex_reduce(im, OP_MEAN_DIM, ex_mul(im, wide, wide), axes, count, true);
-  out(im, 1, ex_unary(im, OP_RSQRT, ex_with(im, OP_ADD_TENSOR, mean, epsilon)));
+  out(im, 1, ex_unary(im, OP_RSQRT, ex_plus(im, mean, epsilon)));
 }
 
 /* RMS norm of each group of as many columns as the scale has, times an activation of the gate. */
@@ -64,10 +56,7 @@ void translate_gated_rms_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), gate = in_required(im, 2);
   Shape s = shape_of(im, x), groups = s;
   int64_t size = ex_fixed(im, scale, 0);
-  StrView name = attr_str(im, "activation", "silu");
-  bool sigmoid = sv_eq_str(name, "sigmoid");
-  if (!sigmoid && !sv_eq_str(name, "silu") && !sv_eq_str(name, "swish"))
-    import_fail(im, DIAG_ATTR_VALUE, "activation is '" SV_FMT "'", SV_ARG(name));
+  bool sigmoid = attr_choice(im, "activation", "silu", "sigmoid|silu|swish") == 0;
   int64_t wide = s.rank ? ex_fixed(im, x, s.rank - 1) : 0;
   if (size < 1 || wide % size || s.rank + 1 > MAX_RANK)
     import_fail(im, DIAG_SHAPE_MISMATCH, "%lld columns are not in groups of %lld", (long long)wide,
@@ -91,7 +80,7 @@ void translate_gated_rms_norm(Import *im) {
 static void group_norm(Import *im, ValueId x) {
   ValueId gamma = in_required(im, 1), beta = in_required(im, 2);
   int64_t groups = attr_int_required(im, "groups"), activation = attr_int(im, "activation", 0);
-  bool last = attr_int(im, "channels_last", 1) != 0;
+  bool last = attr_flag(im, "channels_last", true);
   uint32_t rank = ex_rank(im, x);
   if (rank != 4 || activation < 0 || activation > 1)
     import_fail(im, rank != 4 ? DIAG_INPUT_RANK : DIAG_ATTR_VALUE,
@@ -99,12 +88,9 @@ static void group_norm(Import *im, ValueId x) {
                 (long long)activation);
   DType dtype = ex_dtype(im, x);
   x = ex_cast(im, last ? EX_PERMUTE(im, x, 0, 3, 1, 2) : x, DTYPE_F32);
-  SymInt inner = sym_mul(&im->g->syms, ex_dim(im, x, 2), ex_dim(im, x, 3));
   gamma = ex_cast(im, gamma, DTYPE_F32), beta = ex_cast(im, beta, DTYPE_F32);
   double epsilon = attr_float(im, "epsilon", (double)1e-5f);
-  ValueId y = build(&im->b, OP_NATIVE_GROUP_NORM, A_VAL(x), A_VAL(gamma), A_VAL(beta),
-                    A_INT(ex_dim(im, x, 0)), A_INT(ex_dim(im, x, 1)), A_INT(inner), A_INT(groups),
-                    A_FLOAT(epsilon));
+  ValueId y = ex_group_norm(im, x, gamma, beta, groups, epsilon);
   y = activation ? ex_unary(im, OP_SILU, y) : y;
   out(im, 0, ex_cast(im, last ? EX_PERMUTE(im, y, 0, 2, 3, 1) : y, dtype));
 }
@@ -114,7 +100,7 @@ void translate_microsoft_group_norm(Import *im) { group_norm(im, in_required(im,
 /* Of x + skip + bias, which is also output 1; skip may be one number a channel. */
 void translate_skip_group_norm(Import *im) {
   ValueId x = in_required(im, 0), skip = in_required(im, 3), bias = in(im, 4);
-  bool last = attr_int(im, "channels_last", 1) != 0;
+  bool last = attr_flag(im, "channels_last", true);
   if (ex_rank(im, skip) == 2) {
     SymInt n = ex_dim(im, skip, 0), c = ex_dim(im, skip, 1);
     skip = last ? EX_VIEW(im, skip, n, 1, 1, c) : EX_VIEW(im, skip, n, c, 1, 1);
@@ -152,8 +138,8 @@ static ValueId counted(Import *im, ValueId mask, ValueId ids) {
   SymInt batch[] = {ex_dim(im, ids, 0)};
   if (!mask)
     return ex_full(im, DTYPE_I32, batch, 1, 0);
-  ValueId ones = ex_cast(im, ex_with(im, OP_EQ_TENSOR, mask, 1), DTYPE_I32);
-  return ex_cast(im, ex_reduce_one(im, OP_SUM_DIM_INTLIST, ones, 1, false), DTYPE_I32);
+  ValueId ones = ex_cast(im, ex_is(im, mask, 1), DTYPE_I32);
+  return ex_cast(im, ex_sum(im, ones, 1, false), DTYPE_I32);
 }
 
 static ValueId embedding_sum(Import *im, const Table *tables, ValueId positions) {
@@ -180,8 +166,7 @@ static void embed(Import *im, const Table *tables, ValueId positions) {
             A_FLOAT(epsilon)));
   if (out_wanted(im, 1))
     out(im, 1, counted(im, mask, ids));
-  if (out_wanted(im, 2))
-    out(im, 2, sum);
+  out(im, 2, sum);
 }
 
 void translate_embed_layer_norm(Import *im) {

@@ -50,11 +50,11 @@ typedef struct RunSlice {
  * that arrives at run time is compared with the dim. */
 static void run_axis(Import *im, const RunSlice *r, uint32_t dim, uint32_t rank, ValueId *start,
                      ValueId *step) {
-  *start = build_scalar_int(&im->b, DTYPE_I64, 0);
-  *step = build_scalar_int(&im->b, DTYPE_I64, 1);
+  *start = ex_int(im, 0);
+  *step = ex_int(im, 1);
   for (uint32_t j = 0; j < r->count && import_ok(im); j++) {
     ValueId s = element(im, r->starts, j);
-    ValueId step_j = r->steps ? element(im, r->steps, j) : build_scalar_int(&im->b, DTYPE_I64, 1);
+    ValueId step_j = r->steps ? element(im, r->steps, j) : ex_int(im, 1);
     if (!r->axes) {
       if (j == dim) {
         *start = s;
@@ -62,7 +62,7 @@ static void run_axis(Import *im, const RunSlice *r, uint32_t dim, uint32_t rank,
       }
       continue;
     }
-    ValueId mine = ex_with(im, OP_EQ_TENSOR, ex_wrap_index(im, element(im, r->axes, j), rank), dim);
+    ValueId mine = ex_is(im, ex_wrap_index(im, element(im, r->axes, j), rank), dim);
     *start = ex_where(im, mine, s, *start);
     *step = ex_where(im, mine, step_j, *step);
   }
@@ -75,7 +75,7 @@ static ValueId run_slice_axis(Import *im, const RunSlice *r, ValueId x, uint32_t
   run_axis(im, r, dim, declared->rank, &start, &step);
   ValueId last = ex_size(im, sym_sub(&im->g->syms, size, 1));
   start = ex_wrap_index(im, start, size);
-  start = ex_with(im, OP_MAXIMUM, ex_binary(im, OP_MINIMUM, start, last), 0);
+  start = ex_at_least(im, ex_min(im, start, last), 0);
   ValueId index = ex_add(im, ex_mul(im, ex_arange(im, declared->d[dim]), step), start);
   return ex_index_select(im, x, dim, index);
 }
@@ -89,11 +89,9 @@ static void run_slice(Import *im, ValueId x, const Shape *s, RunSlice r) {
     fail_first_not_known(im, 1, lists, COUNT_OF(lists));
     return;
   }
-  if (declared.rank != s->rank) {
+  if (declared.rank != s->rank)
     import_fail(im, DIAG_DIM_CONTRADICTION, "the output is declared with rank %u, not %u",
                 declared.rank, s->rank);
-    return;
-  }
   for (uint32_t i = 0; i < s->rank && import_ok(im); i++)
     if (r.steps || declared.d[i] != s->d[i])
       x = run_slice_axis(im, &r, x, i, &declared);
@@ -111,10 +109,8 @@ typedef struct SliceLists {
 static void slice_known(Import *im, ValueId x, const Shape *s, const SliceLists *l) {
   uint32_t seen = 0;
   if (l->start_count != l->end_count || (l->axes && l->axis_count != l->start_count) ||
-      (l->steps && l->step_count != l->start_count) || l->start_count > s->rank) {
+      (l->steps && l->step_count != l->start_count) || l->start_count > s->rank)
     import_fail(im, DIAG_SHAPE_MISMATCH, "starts, ends, axes and steps differ in length");
-    return;
-  }
   for (uint32_t i = 0; i < l->start_count && import_ok(im); i++) {
     uint32_t axis = import_axis(im, l->axes ? l->axes[i] : (int64_t)i, s->rank);
     SliceAxis a = {l->starts[i], l->ends[i], l->steps ? l->steps[i] : 1};
@@ -136,10 +132,8 @@ void translate_slice(Import *im) {
   SliceLists l = {0};
   if (im->opset < 10) {
     if (!attr_ints(im, "starts", &l.starts, &l.start_count) ||
-        !attr_ints(im, "ends", &l.ends, &l.end_count)) {
+        !attr_ints(im, "ends", &l.ends, &l.end_count))
       import_fail(im, DIAG_ATTR_MISSING, "Slice needs 'starts' and 'ends'");
-      return;
-    }
     attr_ints(im, "axes", &l.axes, &l.axis_count);
     slice_known(im, x, &s, &l);
     return;

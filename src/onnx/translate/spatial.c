@@ -4,44 +4,32 @@
 #include "onnx/translate/spatial.h"
 
 AutoPad attr_auto_pad(Import *im) {
-  static const struct {
-    const char *name;
-    AutoPad pad;
-  } rows[] = {{"NOTSET", PAD_EXPLICIT},
-              {"", PAD_EXPLICIT},
-              {"SAME_UPPER", PAD_SAME_UPPER},
-              {"SAME_LOWER", PAD_SAME_LOWER},
-              {"VALID", PAD_VALID}};
-  StrView name = attr_str(im, "auto_pad", "NOTSET");
-  for (size_t i = 0; i < COUNT_OF(rows); i++)
-    if (sv_eq_str(name, rows[i].name))
-      return rows[i].pad;
-  import_fail(im, DIAG_ATTR_VALUE,
-              "auto_pad is '" SV_FMT "'; allowed: NOTSET, VALID, SAME_UPPER, SAME_LOWER",
-              SV_ARG(name));
-  return PAD_EXPLICIT;
+  static const AutoPad pads[] = {PAD_EXPLICIT, PAD_VALID, PAD_SAME_UPPER, PAD_SAME_LOWER};
+  if (!attr_str(im, "auto_pad", "").size)
+    return PAD_EXPLICIT;
+  return pads[attr_choice(im, "auto_pad", "", "NOTSET|VALID|SAME_UPPER|SAME_LOWER")];
 }
 
-/* An attribute of one positive entry a dim; absent: all `fill`, or an error when that is 0. */
-static void read_list(Import *im, const char *name, uint32_t rank, int64_t fill, int64_t *dims) {
+bool attr_list(Import *im, const char *name, uint32_t count, int64_t fill, int64_t least,
+               int64_t *list) {
   const int64_t *values;
-  uint32_t count;
-  bool given = attr_ints(im, name, &values, &count);
-  if (!given && !fill && import_ok(im))
+  uint32_t entries;
+  bool given = attr_ints(im, name, &values, &entries);
+  if (!given && fill < least && import_ok(im))
     import_fail(im, DIAG_ATTR_MISSING, "attribute '%s' is missing", name);
-  if (given && count != rank)
-    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u entries for %u spatial dimensions", name, count,
-                rank);
-  for (uint32_t i = 0; i < rank && import_ok(im); i++) {
-    dims[i] = given ? values[i] : fill;
-    if (dims[i] < 1 || dims[i] > INT32_MAX)
-      import_fail(im, DIAG_ATTR_VALUE, "'%s' has entry %lld", name, (long long)dims[i]);
+  if (given && entries != count)
+    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u entries, %u are wanted", name, entries, count);
+  for (uint32_t i = 0; i < count && import_ok(im); i++) {
+    list[i] = given ? values[i] : fill;
+    if (list[i] < least || list[i] > INT32_MAX)
+      import_fail(im, DIAG_ATTR_VALUE, "'%s' has entry %lld", name, (long long)list[i]);
   }
+  return import_ok(im);
 }
 
 static void read_kernel(Import *im, const SymInt *weight, Window *w) {
   if (!weight || attr_has(im, "kernel_shape"))
-    read_list(im, "kernel_shape", w->rank, 0, w->kernel);
+    attr_list(im, "kernel_shape", w->rank, 0, 1, w->kernel);
   for (uint32_t i = 0; weight && i < w->rank && import_ok(im); i++) {
     if (attr_has(im, "kernel_shape") && w->kernel[i] != weight[i])
       import_fail(im, DIAG_SHAPE_MISMATCH, "kernel_shape says %lld, the weight %lld",
@@ -96,8 +84,6 @@ static void read_pads(Import *im, ValueId x, Window *w) {
 
 bool window_read(Import *im, ValueId x, const SymInt *kernel, Window *w) {
   *w = (Window){0};
-  if (!import_ok(im))
-    return false;
   uint32_t rank = ex_rank(im, x);
   if (rank < 3 || rank > 2 + SPATIAL_MAX) {
     import_fail(im, DIAG_INPUT_RANK, "input has rank %u, 3 to %d are supported", rank,
@@ -105,10 +91,10 @@ bool window_read(Import *im, ValueId x, const SymInt *kernel, Window *w) {
     return false;
   }
   w->rank = rank - 2;
-  w->ceil = attr_int(im, "ceil_mode", 0) != 0;
+  w->ceil = attr_flag(im, "ceil_mode", false);
   read_kernel(im, kernel, w);
-  read_list(im, "strides", w->rank, 1, w->stride);
-  read_list(im, "dilations", w->rank, 1, w->dilation);
+  attr_list(im, "strides", w->rank, 1, 1, w->stride);
+  attr_list(im, "dilations", w->rank, 1, 1, w->dilation);
   if (import_ok(im))
     read_pads(im, x, w);
   return import_ok(im);

@@ -18,6 +18,10 @@ typedef struct Window {
 
 typedef enum AutoPad { PAD_EXPLICIT, PAD_SAME_UPPER, PAD_SAME_LOWER, PAD_VALID } AutoPad;
 AutoPad attr_auto_pad(Import *im);
+/* An attribute of `count` entries from `least` on; absent: all `fill`, or an error when that is
+ * less. */
+bool attr_list(Import *im, const char *name, uint32_t count, int64_t fill, int64_t least,
+               int64_t *list);
 
 /* Reads kernel_shape (or takes `kernel`, the weight's dims, when given: both must agree), strides,
  * dilations, pads, auto_pad and ceil_mode for input x of rank 2 + spatial. Fails on wrong lengths,

@@ -23,19 +23,24 @@ static ValueId power(Import *im, ValueId x, double degree) {
     return ex_mul(im, x, x);
   if (degree == 3)
     return ex_mul(im, ex_mul(im, x, x), x);
-  return build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(x), A_FLOAT(degree));
+  return ex_pow(im, x, degree);
 }
 
 /* exp(-gamma |x - v|^2), from differences: squares and products of large features lose digits. */
 static ValueId radial(Import *im, ValueId x, ValueId v, double gamma) {
   ValueId distance = build(&im->b, OP_CDIST_FORWARD, A_VAL(x), A_VAL(v), A_FLOAT(2), A_NONE);
-  return ex_unary(im, OP_EXP, ex_with(im, OP_MUL_TENSOR, ex_mul(im, distance, distance), -gamma));
+  return ex_unary(im, OP_EXP, ex_times(im, ex_mul(im, distance, distance), -gamma));
 }
 
 /* The kernel of samples x and `count` vectors: [N, count]. */
 static ValueId kernel_of(const Svm *s, ValueId x) {
   Import *im = s->im;
-  StrView kind = attr_str(im, "kernel_type", "LINEAR");
+  enum {
+    LINEAR,
+    POLY,
+    RBF,
+    SIGMOID
+  } kind = attr_choice(im, "kernel_type", "LINEAR", "LINEAR|POLY|RBF|SIGMOID");
   const float *params;
   uint32_t count;
   double gamma = 0, offset = 0, degree = 0;
@@ -47,17 +52,13 @@ static ValueId kernel_of(const Svm *s, ValueId x) {
     import_fail(im, DIAG_ATTR_VALUE, "'kernel_params' has %u numbers instead of 3", count);
   }
   ValueId v = classic_floats(im, s->vectors, 2, (int64_t[]){s->vector_count, s->features});
-  if (sv_eq_str(kind, "RBF"))
+  if (kind == RBF)
     return radial(im, x, v, gamma);
-  ValueId dot = build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(v), A_NONE);
-  if (sv_eq_str(kind, "LINEAR"))
+  ValueId dot = ex_linear(im, x, v, 0);
+  if (kind == LINEAR)
     return dot;
-  dot = ex_with(im, OP_ADD_TENSOR, ex_with(im, OP_MUL_TENSOR, dot, gamma), offset);
-  if (sv_eq_str(kind, "POLY"))
-    return power(im, dot, degree);
-  if (sv_eq_str(kind, "SIGMOID"))
-    return ex_unary(im, OP_TANH, dot);
-  return import_fail(im, DIAG_ATTR_VALUE, "attribute 'kernel_type' is '" SV_FMT "'", SV_ARG(kind));
+  dot = ex_plus(im, ex_times(im, dot, gamma), offset);
+  return kind == POLY ? power(im, dot, degree) : ex_unary(im, OP_TANH, dot);
 }
 
 /* x W' + bias, the same bias for all rows when there is one. */
@@ -68,7 +69,7 @@ static ValueId weighted(Import *im, ValueId x, const float *w, int64_t rows, int
     all[i] = bias[shared ? 0 : i];
   ValueId weights = classic_floats(im, w, 2, (int64_t[]){rows, columns}),
           offset = classic_floats(im, all, 1, &rows);
-  return build(&im->b, OP_LINEAR, A_VAL(x), A_VAL(weights), A_VAL(offset));
+  return ex_linear(im, x, weights, offset);
 }
 
 static void check_vectors(const Svm *s, uint32_t given) {
@@ -109,7 +110,7 @@ void translate_svm_regressor(Import *im) {
                   s.coefficient_count, (long long)s.features);
     y = weighted(im, x, s.coefficients, 1, s.features, s.rho, true);
   }
-  if (attr_int(im, "one_class", 0))
+  if (attr_flag(im, "one_class", false))
     y = ex_where(im, ex_with(im, OP_GT_TENSOR, y, 0), ex_number(im, y, 1), ex_number(im, y, -1));
   out(im, 0, y);
 }
@@ -135,8 +136,8 @@ static void couple_class(Coupling *c, uint32_t i, ValueId *qp, ValueId *pqp) {
   ValueId row = ex_select(im, c->q, 1, i), qii = ex_slice(im, row, 1, i, i + 1),
           qpi = ex_slice(im, *qp, 1, i, i + 1), diff = ex_div(im, ex_sub(im, *pqp, qpi), qii),
           step = ex_where(im, c->active, diff, ex_number(im, diff, 0)),
-          scale = ex_with(im, OP_ADD_TENSOR, step, 1),
-          more = ex_add(im, ex_mul(im, step, qii), ex_with(im, OP_MUL_TENSOR, qpi, 2)),
+          scale = ex_plus(im, step, 1),
+          more = ex_add(im, ex_mul(im, step, qii), ex_times(im, qpi, 2)),
           one = classic_floats(im, unit, 1, (int64_t[]){c->classes});
   *pqp = ex_div(im, ex_div(im, ex_add(im, *pqp, ex_mul(im, step, more)), scale), scale);
   *qp = ex_div(im, ex_add(im, *qp, ex_mul(im, step, row)), scale);
@@ -147,11 +148,10 @@ static void couple_class(Coupling *c, uint32_t i, ValueId *qp, ValueId *pqp) {
 static ValueId couple(Coupling *c) {
   Import *im = c->im;
   double eps = (double)(0.005F / (float)c->classes);
-  ValueId qp = ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_mul(im, c->q, ex_unsqueeze(im, c->p, 1)), 2,
-                             false),
-          pqp = ex_reduce_one(im, OP_SUM_DIM_INTLIST, ex_mul(im, c->p, qp), 1, true),
+  ValueId qp = ex_sum(im, ex_mul(im, c->q, ex_unsqueeze(im, c->p, 1)), 2, false),
+          pqp = ex_sum(im, ex_mul(im, c->p, qp), 1, true),
           error = ex_reduce_one(im, OP_AMAX, ex_unary(im, OP_ABS, ex_sub(im, qp, pqp)), 1, true);
-  c->active = ex_binary(im, OP_LOGICAL_AND, c->active, ex_with(im, OP_GE_TENSOR, error, eps));
+  c->active = ex_and(im, c->active, ex_with(im, OP_GE_TENSOR, error, eps));
   for (uint32_t i = 0; i < c->classes; i++)
     couple_class(c, i, &qp, &pqp);
   return ex_unary(im, OP_ANY, c->active);
@@ -164,8 +164,6 @@ static ValueId coupled(Coupling *c) {
   ValueId states[2] = {ex_full(im, DTYPE_F32, (SymInt[]){samples, c->classes}, 2,
                                (double)(1.0F / (float)c->classes)),
                        ex_full(im, DTYPE_BOOL, (SymInt[]){samples, 1}, 2, 1)};
-  if (!import_ok(im))
-    return 0;
   ValueId first = build(&im->b, OP_LOOP, A_INT(100), A_NONE, A_VALS(states, 2));
   c->p = first + 1;
   c->active = first + 2;
@@ -206,7 +204,7 @@ static ValueId coupling_matrix(Import *im, ValueId r, uint32_t classes) {
     eye[i * classes + i] = 1;
   ValueId matrix = pair_matrix(im, r, classes);
   ValueId transposed = EX_PERMUTE(im, matrix, 0, 2, 1),
-          sums = ex_reduce_one(im, OP_SUM_DIM_INTLIST, square(im, transposed), 2, true),
+          sums = ex_sum(im, square(im, transposed), 2, true),
           one = classic_floats(im, eye, 2, (int64_t[]){classes, classes});
   return ex_sub(im, ex_mul(im, sums, one), ex_mul(im, matrix, transposed));
 }
@@ -263,7 +261,7 @@ static ValueId winners(const Svm *s, ValueId scores) {
     }
   ValueId positive = ex_cast(im, ex_with(im, OP_GT_TENSOR, scores, 0), DTYPE_F32),
           votes = weighted(im, positive, w, classes, pairs, otherwise, false);
-  return build(&im->b, OP_ARGMAX, A_VAL(votes), A_INT(1), A_BOOL(false));
+  return ex_argmax(im, votes, 1, false);
 }
 
 static void by_vectors(const Svm *s, ValueId x) {
@@ -282,13 +280,11 @@ static void by_vectors(const Svm *s, ValueId x) {
 static void by_rows(const Svm *s, ValueId x) {
   Import *im = s->im;
   uint32_t classes = s->classes.count;
-  if (s->coefficient_count != s->features * classes) {
+  if (s->coefficient_count != s->features * classes)
     import_fail(im, DIAG_ATTR_VALUE, "there are %u coefficients for %lld features of %u classes",
                 s->coefficient_count, (long long)s->features, classes);
-    return;
-  }
   ValueId scores = weighted(im, x, s->coefficients, classes, s->features, s->rho, true);
-  ValueId best = build(&im->b, OP_ARGMAX, A_VAL(scores), A_INT(1), A_BOOL(false));
+  ValueId best = ex_argmax(im, scores, 1, false);
   bool positive = true;
   for (uint32_t i = 0; i < s->coefficient_count; i++)
     positive &= s->coefficients[i] >= 0;
@@ -344,10 +340,8 @@ void translate_svm_classifier(Import *im) {
   if (!classes_read(im, "classlabels_ints", "classlabels_strings", &s.classes) ||
       !read_common(&s, x))
     return;
-  if (s.classes.count > CLASSES_MAX) {
+  if (s.classes.count > CLASSES_MAX)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "there are %u classes", s.classes.count);
-    return;
-  }
   (void)attr_ints(im, "vectors_per_class", &s.per_class, &listed);
   count_vectors(&s, listed);
   uint64_t pairs = (uint64_t)s.classes.count * (s.classes.count - 1) / 2;

@@ -34,8 +34,6 @@ static bool tfidf_read(Import *im, Tfidf *f) {
   *f = (Tfidf){.least = attr_int_required(im, "min_gram_length"),
                .most = attr_int_required(im, "max_gram_length"),
                .skips = attr_int_required(im, "max_skip_count")};
-  if (!import_ok(im))
-    return false;
   if (!attr_ints(im, "pool_int64s", &f->pool, &f->pool_count))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "only pool_int64s is supported, not strings");
   if (!attr_ints(im, "ngram_counts", &f->starts, &f->start_count) ||
@@ -93,16 +91,16 @@ static ValueId occurrences(Import *im, const Tfidf *f, int64_t n, int64_t first,
         items[i] = f->pool[first + i * n + k];
       ValueId wanted = EX_VIEW(im, build_const_ints(&im->b, items, (uint32_t)count), count, 1);
       ValueId here = ex_slice(im, f->x, 1, k * step, k * step + places);
-      ValueId equal = ex_binary(im, OP_EQ_TENSOR, EX_VIEW(im, here, f->batch, 1, places),
-                                ex_cast(im, wanted, ex_dtype(im, f->x)));
-      all = all ? ex_binary(im, OP_LOGICAL_AND, all, equal) : equal;
+      ValueId equal = ex_eq(im, EX_VIEW(im, here, f->batch, 1, places),
+                            ex_cast(im, wanted, ex_dtype(im, f->x)));
+      all = all ? ex_and(im, all, equal) : equal;
     }
     matches[found++] = all;
   }
   if (!found)
     return ex_full(im, DTYPE_F32, (SymInt[]){f->batch, count}, 2, 0);
   ValueId hits = ex_cast(im, ex_cat(im, matches, found, 2), DTYPE_F32);
-  return ex_reduce_one(im, OP_SUM_DIM_INTLIST, hits, 2, false);
+  return ex_sum(im, hits, 2, false);
 }
 
 /* [grams, outputs]: where each n-gram of `ids` goes, times the weight of the column. */
@@ -139,20 +137,16 @@ static ValueId all_counts(Import *im, const Tfidf *f, int64_t *ids, int64_t *gra
 
 void translate_tfidf_vectorizer(Import *im) {
   Tfidf f;
-  StrView mode = attr_str(im, "mode", "TF");
+  uint32_t mode = attr_choice(im, "mode", "TF", "TF|IDF|TFIDF");
+  bool idf = mode == 1, product = mode == 2;
   if (!tfidf_read(im, &f))
-    return;
-  bool idf = sv_eq_str(mode, "IDF"), product = sv_eq_str(mode, "TFIDF");
-  if (!idf && !product && !sv_eq_str(mode, "TF"))
-    import_fail(im, DIAG_ATTR_VALUE, "mode is '" SV_FMT "', not TF, IDF or TFIDF", SV_ARG(mode));
-  if (!import_ok(im))
     return;
   int64_t *ids = ARENA_ARRAY(&im->scratch, int64_t, (size_t)f.column_count + 1), grams;
   ValueId counts = all_counts(im, &f, ids, &grams), y;
   if (!counts)
     y = ex_full(im, DTYPE_F32, (SymInt[]){f.batch, f.outputs}, 2, 0);
   else
-    y = ex_binary(im, OP_MM, counts, column_matrix(im, &f, ids, grams, product));
+    y = ex_mm(im, counts, column_matrix(im, &f, ids, grams, product));
   if (idf) {
     y = ex_cast(im, ex_with(im, OP_GT_TENSOR, y, 0), DTYPE_F32);
     float *weights = ARENA_ARRAY(&im->scratch, float, (size_t)f.outputs + 1);

@@ -8,11 +8,7 @@
 static ValueId read_samples(Import *im, Trees *t) {
   ValueId x = in_required(im, 0);
   t->wide = ex_dtype(im, x) == DTYPE_F64;
-  x = ex_cast(im, x, t->wide ? DTYPE_F64 : DTYPE_F32);
-  if (import_ok(im) && ex_rank(im, x) == 1)
-    x = EX_VIEW(im, x, 1, ex_dim(im, x, 0));
-  if (ex_rank(im, x) != 2)
-    import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, not 2", ex_rank(im, x));
+  x = classic_rows(im, ex_cast(im, x, t->wide ? DTYPE_F64 : DTYPE_F32));
   int64_t features = ex_fixed(im, x, 1);
   if (features > UINT32_MAX / 4)
     import_fail(im, DIAG_INPUT_RANK, "the input has %lld features", (long long)features);
@@ -100,7 +96,7 @@ static ValueId column(const Classifier *c, ValueId scores, uint32_t i) {
 }
 
 static ValueId plus_base(const Classifier *c, ValueId score, uint32_t i) {
-  return ex_with(c->im, OP_ADD_TENSOR, score, c->t.base[i]);
+  return ex_plus(c->im, score, c->t.base[i]);
 }
 
 /* The two scores of two classes, or only the first when *single. *weight: what decides. A score
@@ -130,12 +126,10 @@ static void two_classes(const Classifier *c, ValueId sums) {
   Import *im = c->im;
   bool unsure = c->voted[1] == VOTED_SOMETIMES ||
                 (c->t.base_count && c->voted[0] == VOTED_SOMETIMES && c->voted[1] == VOTED_ALWAYS);
-  if (unsure || c->t.base_count > 2 || !c->t.vote_count) {
+  if (unsure || c->t.base_count > 2 || !c->t.vote_count)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "two classes, and some samples get votes for both and some do not: ONNX Runtime "
                 "scores them in different ways");
-    return;
-  }
   bool positive = true, single, one_kind = c->voted[0] == VOTED_NEVER || c->voted[1] == VOTED_NEVER;
   for (uint32_t i = 0; i < c->t.vote_count; i++)
     positive &= c->t.votes[i].weight >= 0;
@@ -153,13 +147,9 @@ static void two_classes(const Classifier *c, ValueId sums) {
 /* One class: the label says whether its score is positive. */
 static void one_class(const Classifier *c, ValueId score) {
   Import *im = c->im;
-  if (c->classes.labels || c->t.base_count > 1) {
+  if (c->classes.labels || c->t.base_count > 1)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
-                "a single class with a string as label, or with %u "
-                "base values",
-                c->t.base_count);
-    return;
-  }
+                "a single class with a string as label, or with %u base values", c->t.base_count);
   score = c->t.base_count ? plus_base(c, score, 0) : score;
   ValueId yes = EX_VIEW(im, ex_with(im, OP_GT_TENSOR, score, 0), ex_dim(im, score, 0));
   out(im, 0, ex_cast(im, yes, DTYPE_I64));
@@ -169,17 +159,15 @@ static void one_class(const Classifier *c, ValueId score) {
 /* Classes without a vote do not win, unless there are base values. */
 static void many_classes(const Classifier *c, ValueId sums, ValueId voted) {
   Import *im = c->im;
-  if (c->t.base_count && c->t.base_count != c->t.results) {
+  if (c->t.base_count && c->t.base_count != c->t.results)
     import_fail(im, DIAG_ATTR_VALUE, "there are %u base values for %u classes", c->t.base_count,
                 c->t.results);
-    return;
-  }
   ValueId scores = sums;
   if (c->t.base_count)
     scores = sums = ex_add(im, sums, base_row(im, &c->t, ex_dtype(im, sums)));
   else if (voted)
     sums = ex_where(im, voted, sums, ex_number(im, sums, -INFINITY));
-  classes_out(im, &c->classes, build(&im->b, OP_ARGMAX, A_VAL(sums), A_INT(1), A_BOOL(false)));
+  classes_out(im, &c->classes, ex_argmax(im, sums, 1, false));
   out(im, 1, post_apply(im, c->post, ex_cast(im, scores, DTYPE_F32)));
 }
 

@@ -53,14 +53,11 @@ static const double *tensor_numbers(Import *im, Trees *t, const char *name, uint
 /* The list `name` or the tensor `name`_as_tensor. */
 static const double *numbers(Import *im, Trees *t, const char *name, uint32_t *count) {
   char long_name[48];
-  const float *values;
+  const double *values;
   snprintf(long_name, sizeof long_name, "%s_as_tensor", name);
-  if (!attr_floats(im, name, &values, count) || !*count)
+  if (!attr_doubles(im, name, &values, count) || !*count)
     return tensor_numbers(im, t, long_name, count);
-  double *copy = ARENA_ARRAY(&im->scratch, double, *count);
-  for (uint32_t i = 0; i < *count; i++)
-    copy[i] = (double)values[i];
-  return copy;
+  return values;
 }
 
 static const double *numbers_of(Import *im, Trees *t, const char *name, uint32_t count) {
@@ -72,15 +69,10 @@ static const double *numbers_of(Import *im, Trees *t, const char *name, uint32_t
 }
 
 static TreeMode mode_of(Import *im, StrView name) {
-  static const char *const names[] = {
-      [TREE_LEQ] = "BRANCH_LEQ", [TREE_LT] = "BRANCH_LT", [TREE_GTE] = "BRANCH_GTE",
-      [TREE_GT] = "BRANCH_GT",   [TREE_EQ] = "BRANCH_EQ", [TREE_NEQ] = "BRANCH_NEQ",
-      [TREE_LEAF] = "LEAF"};
-  for (size_t i = 0; i < COUNT_OF(names); i++)
-    if (names[i] && sv_eq_str(name, names[i]))
-      return (TreeMode)i;
-  import_fail(im, DIAG_ATTR_VALUE, "'" SV_FMT "' is no mode of a node", SV_ARG(name));
-  return TREE_LEAF;
+  uint32_t i = name_index(name, "BRANCH_LEQ|BRANCH_LT|BRANCH_GTE|BRANCH_GT|BRANCH_EQ|BRANCH_NEQ");
+  if (i > TREE_NEQ && !sv_eq_str(name, "LEAF"))
+    import_fail(im, DIAG_ATTR_VALUE, "'" SV_FMT "' is no mode of a node", SV_ARG(name));
+  return i > TREE_NEQ ? TREE_LEAF : (TreeMode)i;
 }
 
 static bool begin_nodes(Import *im, Trees *t, uint64_t count) {
@@ -203,17 +195,6 @@ static const NodeKey *sorted_keys(Import *im, const Trees *t, const int64_t *tre
   return keys;
 }
 
-static TreeAggregate aggregate_named(Import *im) {
-  static const char *const names[] = {
-      [TREES_AVERAGE] = "AVERAGE", [TREES_SUM] = "SUM", [TREES_MIN] = "MIN", [TREES_MAX] = "MAX"};
-  StrView how = attr_str(im, "aggregate_function", "SUM");
-  for (size_t i = 0; i < COUNT_OF(names); i++)
-    if (sv_eq_str(how, names[i]))
-      return (TreeAggregate)i;
-  import_fail(im, DIAG_ATTR_VALUE, "attribute 'aggregate_function' is '" SV_FMT "'", SV_ARG(how));
-  return TREES_SUM;
-}
-
 bool trees_read(Import *im, Trees *t, const char *kind) {
   StrView *modes = NULL;
   uint32_t count = 0;
@@ -227,7 +208,7 @@ bool trees_read(Import *im, Trees *t, const char *kind) {
                 *missing = missing_tracks(im, count);
   const double *splits = numbers_of(im, t, "nodes_values", count);
   t->base = numbers(im, t, "base_values", &t->base_count);
-  t->aggregate = aggregate_named(im);
+  t->aggregate = (TreeAggregate)attr_choice(im, "aggregate_function", "SUM", "AVERAGE|SUM|MIN|MAX");
   for (uint32_t i = 0; i < count && import_ok(im); i++) {
     t->nodes[i].mode = mode_of(im, modes[i]);
     t->nodes[i].missing_true = missing && missing[i] == 1;

@@ -290,7 +290,7 @@ static ValueId look_up(const Walk *w, ValueId table, ValueId at, SymInt samples)
 
 static ValueId with_second_copy(const Walk *w, ValueId x) {
   Import *im = w->im;
-  ValueId missing = ex_binary(im, OP_NE_TENSOR, x, x);
+  ValueId missing = ex_ne(im, x, x);
   return ex_cat2(im, x, ex_where(im, missing, ex_number(im, x, -INFINITY), x), 1);
 }
 
@@ -299,7 +299,7 @@ static ValueId first_step(const Walk *w, const Entries *e, ValueId x) {
   Import *im = w->im;
   int64_t trees = w->t->root_count;
   ValueId value = ex_index_select(im, x, 1, build_const_ints(&im->b, e->features, (uint32_t)trees)),
-          passed = ex_binary(im, OP_LE_TENSOR, value, real_table(w, e->splits, 1, &trees));
+          passed = ex_le(im, value, real_table(w, e->splits, 1, &trees));
   return ex_add(im, ex_cast(im, passed, DTYPE_I64),
                 build_const_ints(&im->b, e->follow, (uint32_t)trees));
 }
@@ -316,13 +316,12 @@ static ValueId walk_down(const Walk *w, const Entries *e, ValueId x) {
           splits = real_table(w, e->splits, 1, &count),
           flat = EX_VIEW(im, x, sym_mul(&im->g->syms, samples, columns)), row = 0;
   if (!(sym_is_const(samples) && samples == 1))
-    row = EX_VIEW(im, ex_with(im, OP_MUL_TENSOR, ex_arange(im, samples), (double)columns), samples,
-                  1);
+    row = EX_VIEW(im, ex_times(im, ex_arange(im, samples), (double)columns), samples, 1);
   for (int64_t level = 1; level < w->depth && import_ok(im); level++) {
     ValueId column = look_up(w, features, at, samples);
     column = row ? ex_add(im, column, row) : column;
     ValueId value = look_up(w, flat, column, samples),
-            passed = ex_binary(im, OP_LE_TENSOR, value, look_up(w, splits, at, samples));
+            passed = ex_le(im, value, look_up(w, splits, at, samples));
     at = ex_add(im, look_up(w, follow, at, samples), ex_cast(im, passed, DTYPE_I64));
   }
   return at;

@@ -24,9 +24,9 @@ static ValueId compare(Import *im, const Unique *u, OpId op) {
 static void find_equal(Import *im, Unique *u) {
   ValueId equal = compare(im, u, OP_EQ_TENSOR);
   equal = as_i64(im, ex_reduce_one(im, OP_AMIN, equal, 2, false));
-  u->count = ex_reduce_one(im, OP_SUM_DIM_INTLIST, equal, 1, false);
-  u->first = build(&im->b, OP_ARGMAX, A_VAL(equal), A_INT(1), A_BOOL(false));
-  u->is_first = ex_binary(im, OP_EQ_TENSOR, u->first, ex_arange(im, u->n));
+  u->count = ex_sum(im, equal, 1, false);
+  u->first = ex_argmax(im, equal, 1, false);
+  u->is_first = ex_eq(im, u->first, ex_arange(im, u->n));
 }
 
 /* Is row k before row i, [i, k]? The first elements that differ decide. */
@@ -36,8 +36,8 @@ static ValueId row_before(Import *im, const Unique *u) {
   if (u->m == 1)
     return ex_view_as(im, greater, &flat);
   ValueId differ = as_i64(im, compare(im, u, OP_NE_TENSOR));
-  ValueId at = build(&im->b, OP_ARGMAX, A_VAL(differ), A_INT(2), A_BOOL(true));
-  greater = build(&im->b, OP_GATHER, A_VAL(greater), A_INT(2), A_VAL(at));
+  ValueId at = ex_argmax(im, differ, 2, true);
+  greater = ex_gather(im, greater, 2, at);
   return ex_view_as(im, greater, &flat);
 }
 
@@ -45,23 +45,21 @@ static ValueId row_before(Import *im, const Unique *u) {
 static void rank_entries(Import *im, Unique *u, bool sorted) {
   ValueId firsts = as_i64(im, u->is_first);
   if (sorted) {
-    ValueId before =
-        ex_binary(im, OP_LOGICAL_AND, row_before(im, u), ex_along_axis(im, u->is_first, 1, 2));
-    u->rank = ex_reduce_one(im, OP_SUM_DIM_INTLIST, as_i64(im, before), 1, false);
+    ValueId before = ex_and(im, row_before(im, u), ex_along_axis(im, u->is_first, 1, 2));
+    u->rank = ex_sum(im, as_i64(im, before), 1, false);
     return;
   }
   ValueId order = build(&im->b, OP_CUMSUM, A_VAL(firsts), A_INT(0));
-  u->rank = ex_with(im, OP_SUB_TENSOR, ex_index_select(im, order, 0, u->first), 1);
+  u->rank = ex_minus(im, ex_index_select(im, order, 0, u->first), 1);
 }
 
 /* First positions of the values in the order of the result: as many as there are values. */
 static ValueId result_order(Import *im, const Unique *u) {
   Shape all = {1, {u->n}};
   ValueId empty = ex_filled(im, DTYPE_I64, &all, 0);
-  ValueId order =
-      build(&im->b, OP_SCATTER_SRC, A_VAL(empty), A_INT(0), A_VAL(u->rank), A_VAL(u->first));
-  ValueId total = ex_reduce_one(im, OP_SUM_DIM_INTLIST, as_i64(im, u->is_first), 0, false);
-  ValueId slots = ex_unary(im, OP_NONZERO, ex_binary(im, OP_LT_TENSOR, ex_arange(im, u->n), total));
+  ValueId order = ex_scatter(im, empty, 0, u->rank, u->first);
+  ValueId total = ex_sum(im, as_i64(im, u->is_first), 0, false);
+  ValueId slots = ex_unary(im, OP_NONZERO, ex_lt(im, ex_arange(im, u->n), total));
   Shape found = {1, {ex_dim(im, slots, 0)}};
   return ex_index_select(im, order, 0, ex_view_as(im, slots, &found));
 }
@@ -69,7 +67,7 @@ static ValueId result_order(Import *im, const Unique *u) {
 void translate_unique(Import *im) {
   ValueId x = in_required(im, 0);
   Shape s = shape_of(im, x);
-  bool flat = !attr_has(im, "axis"), sorted = attr_int(im, "sorted", 1) != 0;
+  bool flat = !attr_has(im, "axis"), sorted = attr_flag(im, "sorted", true);
   uint32_t axis = flat ? 0 : import_axis(im, attr_int(im, "axis", 0), s.rank);
   SymInt all = shape_product(im, s.d, s.rank);
   if (flat) {
@@ -79,7 +77,6 @@ void translate_unique(Import *im) {
   Unique u = {.n = s.d[axis], .m = 1};
   if (sym_lower(&im->g->syms, all) < 1 || sym_upper(&im->g->syms, u.n) > UNIQUE_MAX) {
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "Unique takes 1 to %d entries", UNIQUE_MAX);
-    return;
   }
   for (uint32_t i = 0; i < s.rank; i++)
     u.m = i == axis ? u.m : sym_mul(&im->g->syms, u.m, s.d[i]);

@@ -5,37 +5,21 @@
 
 static const double two_pi = 6.283185307179586476925;
 
-static bool output_type(Import *im, DType *dtype) {
-  *dtype = dtype_from_onnx((int32_t)attr_int(im, "output_datatype", 1));
-  if (*dtype == DTYPE_NONE)
-    import_fail(im, DIAG_ATTR_VALUE, "'output_datatype' is not a type that the runtime holds");
-  return import_ok(im);
-}
-
 /* a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N); N is the size, less 1 when not periodic. The length
  * comes from a constant or from the declared output. */
 static void window(Import *im, double a0, double a1, double a2) {
-  const SymInt *size;
-  uint32_t count;
   Shape s = {1, {0}};
-  DType dtype;
-  bool periodic = attr_int(im, "periodic", 1) != 0;
-  if (!output_type(im, &dtype))
-    return;
-  if (in_ints(im, 0, &size, &count) && count == 1)
-    s.d[0] = size[0];
-  else if (import_ok(im) && (!out_declared_dims(im, 0, s.d, &s.rank) || s.rank != 1))
+  DType dtype = attr_dtype(im, "output_datatype", DTYPE_F32);
+  bool periodic = attr_flag(im, "periodic", true);
+  if (!one_int(im, in(im, 0), &s.d[0]) && (!out_declared_dims(im, 0, s.d, &s.rank) || s.rank != 1))
     fail_not_known(im, 0, "the size of the window");
   ValueId n = ex_cast(im, ex_arange(im, s.d[0]), DTYPE_F64);
   ValueId length = ex_size(im, periodic ? s.d[0] : sym_sub(&im->g->syms, s.d[0], 1));
   length = ex_cast(im, length, DTYPE_F64);
-  ValueId angle = ex_div(im, ex_with(im, OP_MUL_TENSOR, n, two_pi), length);
-  ValueId y = ex_with(im, OP_MUL_TENSOR, ex_unary(im, OP_COS, angle), -a1);
-  y = ex_with(im, OP_ADD_TENSOR, y, a0);
-  if (a2 != 0) {
-    ValueId twice = ex_unary(im, OP_COS, ex_with(im, OP_MUL_TENSOR, angle, 2));
-    y = ex_add(im, y, ex_with(im, OP_MUL_TENSOR, twice, a2));
-  }
+  ValueId angle = ex_div(im, ex_times(im, n, two_pi), length);
+  ValueId y = ex_plus(im, ex_times(im, ex_unary(im, OP_COS, angle), -a1), a0);
+  if (a2 != 0)
+    y = ex_add(im, y, ex_times(im, ex_unary(im, OP_COS, ex_times(im, angle, 2)), a2));
   out(im, 0, ex_cast(im, y, dtype));
 }
 
@@ -47,15 +31,13 @@ void translate_blackman_window(Import *im) { window(im, 0.42, 0.5, 0.08); }
 
 /* Input i as a 0-d f64 tensor. */
 static ValueId number(Import *im, uint32_t i) {
-  Shape scalar = {0};
-  ValueId v = ex_view_as(im, in_required(im, i), &scalar);
-  return ex_cast(im, v, DTYPE_F64);
+  return ex_cast(im, ex_scalar(im, in_required(im, i)), DTYPE_F64);
 }
 
 /* 2595 log10(1 + f / 700) */
 static ValueId mel_of(Import *im, ValueId frequency) {
-  ValueId scaled = ex_with(im, OP_MUL_TENSOR, frequency, 1 / 700.0);
-  return ex_with(im, OP_MUL_TENSOR, ex_unary(im, OP_LOG1P, scaled), 2595 / log(10));
+  ValueId scaled = ex_times(im, frequency, 1 / 700.0);
+  return ex_times(im, ex_unary(im, OP_LOG1P, scaled), 2595 / log(10));
 }
 
 /* The spectrogram bins at which the triangles begin, peak and end: bins + 2 integers. */
@@ -66,9 +48,9 @@ static ValueId mel_edges(Import *im, SymInt bins) {
   ValueId at = ex_arange(im, edges), span = ex_sub(im, high, low);
   ValueId step = ex_div(im, span, ex_cast(im, ex_size(im, edges), DTYPE_F64));
   ValueId mel = ex_add(im, ex_mul(im, ex_cast(im, at, DTYPE_F64), step), low);
-  ValueId hertz = ex_unary(im, OP_EXPM1, ex_with(im, OP_MUL_TENSOR, mel, log(10) / 2595));
-  hertz = ex_with(im, OP_MUL_TENSOR, hertz, 700);
-  ValueId bin = ex_mul(im, hertz, ex_with(im, OP_ADD_TENSOR, length, 1));
+  ValueId hertz = ex_unary(im, OP_EXPM1, ex_times(im, mel, log(10) / 2595));
+  hertz = ex_times(im, hertz, 700);
+  ValueId bin = ex_mul(im, hertz, ex_plus(im, length, 1));
   return ex_unary(im, OP_FLOOR, ex_div(im, bin, rate));
 }
 
@@ -83,26 +65,21 @@ static ValueId triangles(Import *im, ValueId edges, const Shape *s) {
         ex_along_axis(im, ex_slice(im, edges, 0, i, sym_add(&im->g->syms, s->d[1], i)), 1, 2);
   ValueId rise = ex_div(im, ex_sub(im, row, corner[0]), ex_sub(im, corner[1], corner[0])),
           fall = ex_div(im, ex_sub(im, corner[2], row), ex_sub(im, corner[2], corner[1]));
-  ValueId rising = ex_binary(im, OP_LOGICAL_AND, ex_binary(im, OP_GE_TENSOR, row, corner[0]),
-                             ex_binary(im, OP_LT_TENSOR, row, corner[1])),
-          falling = ex_binary(im, OP_LOGICAL_AND, ex_binary(im, OP_GT_TENSOR, row, corner[1]),
-                              ex_binary(im, OP_LT_TENSOR, row, corner[2])),
-          peak = ex_binary(im, OP_EQ_TENSOR, row, corner[1]);
+  ValueId rising = ex_and(im, ex_ge(im, row, corner[0]), ex_lt(im, row, corner[1])),
+          falling = ex_and(im, ex_gt(im, row, corner[1]), ex_lt(im, row, corner[2])),
+          peak = ex_eq(im, row, corner[1]);
   ValueId zero = build_scalar(&im->b, DTYPE_F64, 0), one = build_scalar(&im->b, DTYPE_F64, 1);
   return ex_where(im, peak, one, ex_where(im, rising, rise, ex_where(im, falling, fall, zero)));
 }
 
 /* [length / 2 + 1, bins]; sizes from constants or from the declared output. */
 void translate_mel_weight_matrix(Import *im) {
-  const int64_t *bins, *length;
-  uint32_t a, b;
+  int64_t bins, length;
   Shape s = {2, {0}};
-  DType dtype;
-  if (!output_type(im, &dtype))
-    return;
-  if (in_consts(im, 0, &bins, &a) && in_consts(im, 1, &length, &b) && a == 1 && b == 1)
-    s = (Shape){2, {length[0] / 2 + 1, bins[0]}};
-  else if (import_ok(im) && (!out_declared_dims(im, 0, s.d, &s.rank) || s.rank != 2))
+  DType dtype = attr_dtype(im, "output_datatype", DTYPE_F32);
+  if (one_const(im, in(im, 0), &bins) && one_const(im, in(im, 1), &length))
+    s = (Shape){2, {length / 2 + 1, bins}};
+  else if (!out_declared_dims(im, 0, s.d, &s.rank) || s.rank != 2)
     fail_not_known(im, 0, "the number of mel bins");
   ValueId y = triangles(im, mel_edges(im, s.d[1]), &s);
   out(im, 0, ex_cast(im, y, dtype));

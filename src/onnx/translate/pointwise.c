@@ -1,50 +1,102 @@
-/* Arithmetic, logic and comparison of two or more tensors. ONNX wants equal element types and
- * broadcasts as numpy does, which is what the ATen ops do. Integer division truncates, Mod has the
- * sign of the divisor unless fmod is set (ONNX operators Div, Mod). */
+/* Functions, arithmetic, logic and comparison of one, two or more tensors. ONNX wants equal element
+ * types and broadcasts as numpy does, which is what the ATen ops do. Integer division truncates,
+ * Mod has the sign of the divisor unless fmod is set (ONNX operators Div, Mod). */
 #include <math.h>
 
 #include "onnx/express.h"
 
-typedef struct BinaryRow {
+/* Operators that are one ATen op of the same meaning. */
+static const struct {
   const char *onnx;
   OpId op;
-} BinaryRow;
-
-static const BinaryRow binary_rows[] = {
+} same[] = {
+    {"Abs", OP_ABS},
+    {"Acos", OP_ACOS},
+    {"Acosh", OP_ACOSH},
     {"Add", OP_ADD_TENSOR},
     {"And", OP_LOGICAL_AND},
+    {"Asin", OP_ASIN},
+    {"Asinh", OP_ASINH},
+    {"Atan", OP_ATAN},
+    {"Atanh", OP_ATANH},
     {"BitwiseAnd", OP_BITWISE_AND_TENSOR},
+    {"BitwiseNot", OP_BITWISE_NOT},
     {"BitwiseOr", OP_BITWISE_OR_TENSOR},
     {"BitwiseXor", OP_BITWISE_XOR_TENSOR},
+    {"Ceil", OP_CEIL},
+    {"Cos", OP_COS},
+    {"Cosh", OP_COSH},
     {"Equal", OP_EQ_TENSOR},
+    {"Erf", OP_ERF},
+    {"Exp", OP_EXP},
+    {"Floor", OP_FLOOR},
     {"Greater", OP_GT_TENSOR},
     {"GreaterOrEqual", OP_GE_TENSOR},
+    {"HardSwish", OP_HARDSWISH},
+    {"IsNaN", OP_ISNAN},
     {"Less", OP_LT_TENSOR},
     {"LessOrEqual", OP_LE_TENSOR},
+    {"Log", OP_LOG},
+    {"Mish", OP_MISH},
     {"Mul", OP_MUL_TENSOR},
+    {"Neg", OP_NEG},
+    {"Not", OP_LOGICAL_NOT},
     {"Or", OP_LOGICAL_OR},
+    {"Reciprocal", OP_RECIPROCAL},
+    {"Relu", OP_RELU},
+    {"Round", OP_ROUND},
+    {"Sigmoid", OP_SIGMOID},
+    {"Sign", OP_SIGN},
+    {"Sin", OP_SIN},
+    {"Sinh", OP_SINH},
+    {"Softplus", OP_SOFTPLUS},
+    {"Sqrt", OP_SQRT},
     {"Sub", OP_SUB_TENSOR},
+    {"Tan", OP_TAN},
+    {"Tanh", OP_TANH},
     {"Xor", OP_LOGICAL_XOR},
 };
+
+static OpId same_op(const Import *im) {
+  StrView name = onnx_text(im->node->op_type);
+  for (size_t i = 0; i < COUNT_OF(same); i++)
+    if (sv_eq_str(name, same[i].onnx))
+      return same[i].op;
+  BUG("'%s' has no row", im->node->op_type);
+}
+
+void translate_unary(Import *im) { out(im, 0, ex_unary(im, same_op(im), in_required(im, 0))); }
+
+/* Before opset 7 there is no numpy broadcasting, but a second operand that fits a run of the first
+ * one's dims from `axis` on when `broadcast` is set (Add-1, Add-6, …: without axis the run is at
+ * the end): ones behind it put it there. */
+static ValueId placed(Import *im, ValueId a, ValueId b) {
+  if (!attr_has(im, "axis") || !attr_flag(im, "broadcast", false))
+    return b;
+  Shape to = {0};
+  uint32_t rank = ex_rank(im, a), own = ex_rank(im, b),
+           axis = import_axis(im, attr_int(im, "axis", 0), rank ? rank : 1);
+  if (axis + own > rank)
+    return import_fail(im, DIAG_ATTR_VALUE, "axis %u with %u dimensions does not fit rank %u", axis,
+                       own, rank);
+  for (to.rank = 0; to.rank < rank - axis; to.rank++)
+    to.d[to.rank] = to.rank < own ? ex_dim(im, b, to.rank) : 1;
+  return ex_view_as(im, b, &to);
+}
 
 /* Both operands present and of one type. */
 static bool two_operands(Import *im, ValueId *a, ValueId *b) {
   *a = in_required(im, 0);
   *b = in_required(im, 1);
-  return types_agree(im, *a, *b);
+  if (types_agree(im, *a, *b) && im->opset < 7)
+    *b = placed(im, *a, *b);
+  return import_ok(im);
 }
 
 void translate_binary(Import *im) {
   ValueId a, b;
-  if (!two_operands(im, &a, &b))
-    return;
-  StrView name = onnx_text(im->node->op_type);
-  for (size_t i = 0; i < COUNT_OF(binary_rows); i++)
-    if (sv_eq_str(name, binary_rows[i].onnx)) {
-      out(im, 0, build(&im->b, binary_rows[i].op, A_VAL(a), A_VAL(b)));
-      return;
-    }
-  BUG("'%s' has no row", im->node->op_type);
+  if (two_operands(im, &a, &b))
+    out(im, 0, ex_binary(im, same_op(im), a, b));
 }
 
 /* a / b rounded to zero. The runtime's kernel divides i64 in f64, which is wrong beyond 2^53;
@@ -52,52 +104,42 @@ void translate_binary(Import *im) {
 static ValueId whole_quotient(Import *im, ValueId a, ValueId b) {
   const SymInt *known;
   uint32_t count;
+  int64_t divisor;
   ValueId quotient = build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(a), A_VAL(b), A_STR("trunc"));
-  if (!import_ok(im) || ex_dtype(im, a) != DTYPE_I64 || value_is_const(im->g, quotient) ||
-      value_ints(im, quotient, &known, &count))
+  if (!import_ok(im) || im->opset < 7 || ex_dtype(im, a) != DTYPE_I64 ||
+      value_is_const(im->g, quotient) || value_ints(im, quotient, &known, &count))
     return quotient;
-  if (value_ints(im, b, &known, &count) && count == 1 && sym_is_const(known[0]) && known[0] > 0) {
+  if (one_const(im, b, &divisor) && divisor > 0) {
     /* floor((a + (b - 1)) / b) where a is negative */
-    ValueId sign = ex_binary(im, OP_BITWISE_RIGHT_SHIFT_TENSOR, a,
-                             build_scalar_int(&im->b, DTYPE_I64, 63)),
-            less = build_scalar_int(&im->b, DTYPE_I64, known[0] - 1);
+    ValueId sign = ex_binary(im, OP_BITWISE_RIGHT_SHIFT_TENSOR, a, ex_int(im, 63)),
+            less = ex_int(im, divisor - 1);
     ValueId moved = ex_add(im, a, ex_binary(im, OP_BITWISE_AND_TENSOR, sign, less));
-    return ex_binary(im, OP_FLOOR_DIVIDE, moved, b);
+    return ex_floor_div(im, moved, b);
   }
-  quotient = ex_binary(im, OP_FLOOR_DIVIDE, a, b);
+  quotient = ex_floor_div(im, a, b);
   ValueId rest = ex_sub(im, a, ex_mul(im, quotient, b)), zero = ex_number(im, a, 0);
-  ValueId up = ex_binary(im, OP_LOGICAL_XOR, ex_binary(im, OP_LT_TENSOR, a, zero),
-                         ex_binary(im, OP_LT_TENSOR, b, zero));
-  up = ex_binary(im, OP_LOGICAL_AND, up, ex_binary(im, OP_NE_TENSOR, rest, zero));
+  ValueId up = ex_binary(im, OP_LOGICAL_XOR, ex_lt(im, a, zero), ex_lt(im, b, zero));
+  up = ex_and(im, up, ex_ne(im, rest, zero));
   return ex_add(im, quotient, ex_cast(im, up, DTYPE_I64));
 }
 
 void translate_div(Import *im) {
   ValueId a, b;
-  if (!two_operands(im, &a, &b))
-    return;
-  if (dtype_is_float(ex_dtype(im, a)))
-    out(im, 0, ex_div(im, a, b));
-  else
-    out(im, 0, whole_quotient(im, a, b));
+  if (two_operands(im, &a, &b))
+    out(im, 0, dtype_is_float(ex_dtype(im, a)) ? ex_div(im, a, b) : whole_quotient(im, a, b));
 }
 
 /* fmod, moved by the divisor where the signs differ; a zero has the sign of the divisor, as numpy's
  * mod. (The runtime's remainder computes f64 in f32.) */
 static ValueId float_modulo(Import *im, ValueId a, ValueId b) {
-  Builder *builder = &im->b;
-  DType dtype = ex_dtype(im, a);
-  ValueId rest = build(builder, OP_FMOD_TENSOR, A_VAL(a), A_VAL(b));
-  ValueId negative = build(builder, OP_LT_SCALAR, A_VAL(b), A_INT(0));
-  ValueId below = build(builder, OP_LT_SCALAR, A_VAL(rest), A_INT(0));
-  ValueId differ = build(builder, OP_LOGICAL_XOR, A_VAL(negative), A_VAL(below));
-  ValueId moved = build(builder, OP_ADD_TENSOR, A_VAL(rest), A_VAL(b));
-  ValueId result = build(builder, OP_WHERE_SELF, A_VAL(differ), A_VAL(moved), A_VAL(rest));
-  ValueId none = build(builder, OP_EQ_SCALAR, A_VAL(rest), A_INT(0));
-  ValueId zero =
-      build(builder, OP_WHERE_SELF, A_VAL(negative), A_VAL(build_scalar(builder, dtype, -0.0)),
-            A_VAL(build_scalar(builder, dtype, 0.0)));
-  return build(builder, OP_WHERE_SELF, A_VAL(none), A_VAL(zero), A_VAL(result));
+  ValueId rest = ex_binary(im, OP_FMOD_TENSOR, a, b);
+  ValueId negative = build(&im->b, OP_LT_SCALAR, A_VAL(b), A_INT(0)),
+          below = build(&im->b, OP_LT_SCALAR, A_VAL(rest), A_INT(0)),
+          differ = ex_binary(im, OP_LOGICAL_XOR, negative, below), moved = ex_add(im, rest, b),
+          result = ex_where(im, differ, moved, rest),
+          none = build(&im->b, OP_EQ_SCALAR, A_VAL(rest), A_INT(0)), minus = ex_number(im, a, -0.0),
+          zero = ex_where(im, negative, minus, ex_number(im, a, 0));
+  return ex_where(im, none, zero, result);
 }
 
 /* The runtime's remainder has C's sign for integers, so the floor form is spelt out. */
@@ -105,36 +147,32 @@ void translate_mod(Import *im) {
   ValueId a, b;
   if (!two_operands(im, &a, &b))
     return;
-  if (attr_int(im, "fmod", 0)) {
+  if (attr_flag(im, "fmod", false))
     out(im, 0, ex_binary(im, OP_FMOD_TENSOR, a, b));
-    return;
-  }
-  if (dtype_is_float(ex_dtype(im, a))) {
-    out(im, 0, float_modulo(im, a, b));
-    return;
-  }
-  ValueId quotient = ex_binary(im, OP_FLOOR_DIVIDE, a, b);
-  ValueId product = ex_mul(im, quotient, b);
-  out(im, 0, ex_sub(im, a, product));
+  else
+    out(im, 0, dtype_is_float(ex_dtype(im, a)) ? float_modulo(im, a, b) : ex_floor_mod(im, a, b));
 }
 
 /* The result has the type of the base; a constant single exponent becomes the scalar form. */
 void translate_pow(Import *im) {
   ValueId x = in_required(im, 0), y = in_required(im, 1);
+  if (im->opset < 7 && two_operands(im, &x, &y))
+    out(im, 0, ex_binary(im, OP_POW_TENSOR_TENSOR, x, y));
+  if (im->opset < 7)
+    return;
   DType base = ex_dtype(im, x);
   if (ex_dtype(im, y) != base &&
       dtype_in(ex_dtype(im, y), DTS_UNSIGNED)) /* promotes with nothing */
     y = ex_cast(im, y, DTYPE_I64);
-  const double *exponent;
-  uint32_t count;
+  double exponent;
   ValueId power;
-  if (ex_rank(im, y) <= ex_rank(im, x) && value_doubles(im, y, &exponent, &count) && count == 1) {
+  if (ex_rank(im, y) <= ex_rank(im, x) && one_double(im, y, &exponent)) {
     SymInt number;
     bool whole =
-        sym_from_float(exponent[0], &number) &&
-        (!dtype_is_float(ex_dtype(im, y)) || (fabs(exponent[0]) < 1e9 && dtype_is_float(base)));
+        sym_from_float(exponent, &number) &&
+        (!dtype_is_float(ex_dtype(im, y)) || (fabs(exponent) < 1e9 && dtype_is_float(base)));
     power =
-        build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(x), whole ? A_INT(number) : A_FLOAT(exponent[0]));
+        build(&im->b, OP_POW_TENSOR_SCALAR, A_VAL(x), whole ? A_INT(number) : A_FLOAT(exponent));
     if (import_ok(im) && ex_rank(im, y) > 0)
       power = ex_view(im, power, vt(im, x)->dims, vt(im, x)->rank);
   } else {
@@ -149,21 +187,15 @@ void translate_bit_shift(Import *im) {
   ValueId a, b;
   if (!two_operands(im, &a, &b))
     return;
-  StrView direction = attr_str(im, "direction", "");
-  bool left = sv_eq_str(direction, "LEFT");
-  if (!left && !sv_eq_str(direction, "RIGHT")) {
-    import_fail(im, DIAG_ATTR_VALUE, "direction is '" SV_FMT "', not LEFT or RIGHT",
-                SV_ARG(direction));
-    return;
-  }
+  bool left = attr_choice(im, "direction", "", "LEFT|RIGHT") == 0;
   DType dtype = ex_dtype(im, a);
   bool has_sign = !dtype_is_unsigned(dtype), keep_sign = has_sign && !left;
   int64_t bits = 8 * dtype_size(dtype);
   ValueId width = build_scalar_int(&im->b, dtype, bits), zero = build_scalar_int(&im->b, dtype, 0);
-  ValueId fits = ex_binary(im, OP_LT_TENSOR, b, width);
+  ValueId fits = ex_lt(im, b, width);
   if (has_sign) {
-    ValueId positive = ex_binary(im, OP_GE_TENSOR, b, zero);
-    fits = ex_binary(im, OP_LOGICAL_AND, fits, positive);
+    ValueId positive = ex_ge(im, b, zero);
+    fits = ex_and(im, fits, positive);
   }
   ValueId beyond = keep_sign ? build_scalar_int(&im->b, dtype, bits - 1) : zero;
   ValueId amount = ex_where(im, fits, b, beyond);
