@@ -18,9 +18,10 @@ enum {
   LEAST_POINTERS = 1 << 20 /* bytes that any convolution may have */
 };
 
-#define TIME_TAP 0.3     /* of 16 channels of a result, in steps: beside the products */
-#define TIME_CODES 0.12  /* like TIME_PRODUCT, for codes of 8 bits */
-#define TIME_OF_BYTE 2.0 /* ns that must be saved for each byte by which the weights grow */
+#define TIME_TAP 0.3      /* of 16 channels of a result, in steps: beside the products */
+#define TIME_CODES 0.12   /* like TIME_PRODUCT, for codes of 8 bits */
+#define TIME_OF_BYTE 2.0  /* ns that must be saved for each byte by which the weights grow */
+#define TIME_OF_STEPS 6.0 /* the same for steps, so that programs of small networks do not grow */
 #define WORTH 0.9
 
 typedef struct Job {
@@ -53,10 +54,11 @@ static double time_of(const Job *j, const Blocks *b) {
          bytes = (double)weights(j, b) * (j->codes ? 1 : sizeof(float)),
          copied =
              is_in_place(j, b) ? 0 : j->batch * j->in[0] * j->in[1] * c->in_channels * TIME_COPIED;
-  double channels = input_channels(j, b->in * c->in_channels) + (b->in < b->out ? TIME_TAP : 0);
+  bool steps = b->in < b->out;
+  double channels = input_channels(j, b->in * c->in_channels) + (steps ? TIME_TAP : 0);
   return places * c->kernel[0] * b->kernel * channels *
              sixteens((uint64_t)b->out * c->out_channels) +
-         bytes * TIME_OF_BYTE + copied;
+         bytes * (steps ? TIME_OF_STEPS : TIME_OF_BYTE) + copied;
 }
 
 /* XNNPACK keeps a pointer for each tap of each place. */

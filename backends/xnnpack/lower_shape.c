@@ -278,6 +278,10 @@ static void add_pad(XnnLowering *l, XnnId in, uint32_t rank, const uint32_t *bef
       ->vector_count = (uint8_t)rank;
 }
 
+/* Elements of a row, up to which pads join dims: a reshape may be a copy, and rows that are longer
+ * are copied fast enough. */
+enum { SHORT_ROW = 32 };
+
 /* How many of the dims are left when those behind the last padded one are joined with it, which
  * takes known sizes and reshapes that find out one dim at most. */
 static uint32_t joined_rank(const SymInt *dims, uint32_t rank, const uint32_t *before,
@@ -285,11 +289,12 @@ static uint32_t joined_rank(const SymInt *dims, uint32_t rank, const uint32_t *b
   uint32_t last = rank, varying = 0;
   for (uint32_t i = 0; dims && i < rank; i++)
     varying += !sym_is_const(dims[i]);
-  if (!dims || varying > 1)
+  if (!dims || rank == 0 || varying > 1 || !sym_is_const(dims[rank - 1]) ||
+      dims[rank - 1] > SHORT_ROW)
     return rank;
   while (last > 1 && !before[last - 1] && !after[last - 1] && sym_is_const(dims[last - 1]))
     last--;
-  return last > 0 && sym_is_const(dims[last - 1]) ? last : rank;
+  return sym_is_const(dims[last - 1]) ? last : rank;
 }
 
 /* XNNPACK copies a row of the last dim at a time, which are 3 elements in an image in NHWC. */

@@ -180,7 +180,7 @@ def window_nets():
     yield "Conv-strides", lambda n: conv(n, n.input(*image), (12, 8, 3, 2), strides=[2, 3], pads=[0, 1, 1, 0])
     yield "Conv-dilations", lambda n: conv(n, n.input(*image), (12, 8, 3, 3), dilations=[2, 3], pads=[2, 2, 2, 2])
     yield "Conv-cut-taps", lambda n: conv(n, n.input(*image), (12, 8, 3, 3), dilations=[9, 10], pads=[9, 10, 9, 10])
-    yield "Conv-steps", lambda n: conv(n, n.input(1, 8, 12, 32), (2, 8, 5, 5), pads=[2, 2, 2, 2])
+    yield "Conv-few-outputs", lambda n: conv(n, n.input(1, 8, 12, 32), (2, 8, 5, 5), pads=[2, 2, 2, 2])
     yield "Conv-depthwise", lambda n: conv(n, n.input(*image), (8, 1, 3, 3), group=8, **pads)
     yield "Conv-depthwise-12", lambda n: conv(n, n.input(1, 12, 9, 10), (12, 1, 3, 3), group=12, **pads)
     yield "Conv-depthwise-13", lambda n: conv(n, n.input(1, 13, 9, 10), (13, 1, 3, 3), group=13, **pads)
