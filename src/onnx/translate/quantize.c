@@ -229,14 +229,13 @@ static bool check_scale(Import *im, ValueId scale, bool zero_allowed) {
   if (!import_ok(im) || !value_doubles(im, scale, &values, &count))
     return import_ok(im);
   for (uint32_t i = 0; i < count; i++)
-    if (!isfinite(values[i]) || (values[i] == 0 && !zero_allowed)) {
-      import_fail(im, DIAG_ARG_RANGE, "entry %u of the scale is %g; a scale must be %s%s", i,
-                  values[i], zero_allowed ? "finite" : "finite and not 0",
-                  isinf(values[i]) ? ". Calibration saw infinite values, such as a mask of -inf: "
-                                     "write the mask with a finite number and quantize again"
-                                   : "");
-      return false;
-    }
+    if (!isfinite(values[i]) || (values[i] == 0 && !zero_allowed))
+      return import_fail(im, DIAG_ARG_RANGE, "entry %u of the scale is %g; a scale must be %s%s", i,
+                         values[i], zero_allowed ? "finite" : "finite and not 0",
+                         isinf(values[i])
+                             ? ". Calibration saw infinite values, such as a mask of -inf: "
+                               "write the mask with a finite number and quantize again"
+                             : "");
   return true;
 }
 
