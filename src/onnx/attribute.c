@@ -108,9 +108,8 @@ static bool usable(Import *im, const char *name, int64_t number) {
   SymInt unused;
   if (sym_from_number(number, &unused))
     return true;
-  import_fail(im, DIAG_ATTR_VALUE, "attribute '%s' holds %lld, which is not supported there", name,
-              (long long)number);
-  return false;
+  return import_fail(im, DIAG_ATTR_VALUE, "attribute '%s' holds %lld, which is not supported there",
+                     name, (long long)number);
 }
 
 bool attr_exact_int(Import *im, const char *name, int64_t *value) {
@@ -216,10 +215,8 @@ bool attr_exact_ints(Import *im, const char *name, const int64_t **values, uint3
   *count = 0;
   if (!a)
     return false;
-  if (a->n_ints > UINT32_MAX / 16) {
-    import_fail(im, DIAG_ATTR_VALUE, "attribute '%s' has %zu elements", name, a->n_ints);
-    return false;
-  }
+  if (a->n_ints > UINT32_MAX / 16)
+    return import_fail(im, DIAG_ATTR_VALUE, "attribute '%s' has %zu elements", name, a->n_ints);
   *values = a->ints;
   *count = (uint32_t)a->n_ints;
   return true;

@@ -440,10 +440,8 @@ bool axes_read(Import *im, int64_t input_since, uint32_t input, uint32_t rank, A
     return import_ok(im) && (!v || axes_list(im, values, count, rank, axes));
   axes->run = v;
   SymInt length = ex_rank(im, v) ? ex_dim(im, v, 0) : 1;
-  if (!sym_is_const(length) || length < 0 || length > MAX_RANK) {
-    import_fail(im, DIAG_INPUT_NOT_CONST, "the number of axes is not known when lowering");
-    return false;
-  }
+  if (!sym_is_const(length) || length < 0 || length > MAX_RANK)
+    return import_fail(im, DIAG_INPUT_NOT_CONST, "the number of axes is not known when lowering");
   axes->count = (uint32_t)length;
   axes->known = axes->count == 0;
   return true;

@@ -43,11 +43,9 @@ static bool enter(Import *im, Frame *frame, const char *what) {
   frame->id = ++s->frame_count;
   frame->depth = im->frame->depth + 1;
   frame->caller = im->frame;
-  if (frame->depth > IMPORT_DEPTH_MAX) {
-    import_fail(im, DIAG_NESTING, "calls and subgraphs are nested more than %d deep",
-                IMPORT_DEPTH_MAX);
-    return false;
-  }
+  if (frame->depth > IMPORT_DEPTH_MAX)
+    return import_fail(im, DIAG_NESTING, "calls and subgraphs are nested more than %d deep",
+                       IMPORT_DEPTH_MAX);
   StrBuf path;
   strbuf_init(&path);
   strbuf_append(&path, intern_get(&im->ctx->names, im->frame->path));
@@ -142,12 +140,10 @@ bool import_inline(Import *im, const Onnx__GraphProto *graph, const Binding *inp
                    uint32_t input_count, Binding *outputs, uint32_t output_count) {
   if (!import_ok(im))
     return false;
-  if (graph->n_input != input_count || graph->n_output != output_count) {
-    import_fail(im, DIAG_INPUT_COUNT,
-                "the subgraph has %zu inputs and %zu outputs, %u and %u are wanted", graph->n_input,
-                graph->n_output, input_count, output_count);
-    return false;
-  }
+  if (graph->n_input != input_count || graph->n_output != output_count)
+    return import_fail(im, DIAG_INPUT_COUNT,
+                       "the subgraph has %zu inputs and %zu outputs, %u and %u are wanted",
+                       graph->n_input, graph->n_output, input_count, output_count);
   const Onnx__NodeProto *node = im->node;
   LocId loc = im->b.loc;
   int64_t opset = im->opset;

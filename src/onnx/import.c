@@ -211,13 +211,12 @@ static bool input_count_fits(Import *im, const OnnxOpRow *row) {
   int count = (int)in_count(im);
   if (count >= row->min_inputs && (row->max_inputs < 0 || count <= row->max_inputs))
     return true;
-  import_fail(im, DIAG_INPUT_COUNT, "%s takes %d%s input%s, the node has %d", row->name,
-              count < row->min_inputs ? row->min_inputs : row->max_inputs,
-              row->min_inputs == row->max_inputs ? ""
-              : count < row->min_inputs          ? " or more"
-                                                 : " or fewer",
-              row->min_inputs == 1 && row->max_inputs == 1 ? "" : "s", count);
-  return false;
+  return import_fail(im, DIAG_INPUT_COUNT, "%s takes %d%s input%s, the node has %d", row->name,
+                     count < row->min_inputs ? row->min_inputs : row->max_inputs,
+                     row->min_inputs == row->max_inputs ? ""
+                     : count < row->min_inputs          ? " or more"
+                                                        : " or fewer",
+                     row->min_inputs == 1 && row->max_inputs == 1 ? "" : "s", count);
 }
 
 static void check_outputs_bound(Import *im) {

@@ -109,12 +109,10 @@ static const Taker *find_taker(const Import *im, int32_t onnx_dtype) {
 
 bool packed_inputs_fit(Import *im) {
   for (uint32_t i = 0; i < in_count(im); i++)
-    if (in_packed(im, i) && !find_taker(im, in_packed(im, i))) {
-      import_fail(im, DIAG_TENSOR_DTYPE,
-                  "input '%s' has element type %s, of which %s is not supported",
-                  im->node->input[i], onnx_dtype_name(in_packed(im, i)), im->node->op_type);
-      return false;
-    }
+    if (in_packed(im, i) && !find_taker(im, in_packed(im, i)))
+      return import_fail(im, DIAG_TENSOR_DTYPE,
+                         "input '%s' has element type %s, of which %s is not supported",
+                         im->node->input[i], onnx_dtype_name(in_packed(im, i)), im->node->op_type);
   return true;
 }
 

@@ -82,11 +82,9 @@ void scope_release(ImportState *s) {
 
 bool scope_bind(Import *im, NameId name, Binding binding) {
   BindingSlot *slot = scope_slot(im, im->frame, name);
-  if (slot->binding.kind != BIND_NONE) {
-    import_fail(im, DIAG_NAME_TWICE, "'" SV_FMT "' is produced twice",
-                SV_ARG(intern_get(&im->ctx->names, name)));
-    return false;
-  }
+  if (slot->binding.kind != BIND_NONE)
+    return import_fail(im, DIAG_NAME_TWICE, "'" SV_FMT "' is produced twice",
+                       SV_ARG(intern_get(&im->ctx->names, name)));
   slot->binding = binding;
   return true;
 }

@@ -138,7 +138,7 @@ const Onnx__TensorProto *attr_tensor(Import *im, const char *name); /* NULL when
 const Onnx__GraphProto *attr_graph(Import *im, const char *name);
 
 /* --- helpers --- */
-/* Reports at the current node and fails; returns 0. */
+/* Reports at the current node and fails; returns 0, which is false, too. */
 ValueId import_fail(Import *im, DiagCode code, const char *format, ...) ETC_PRINTF(3, 4);
 bool import_ok(const Import *im);
 /* DTYPE_NONE for what the runtime cannot hold (strings, complex, sub-byte). */

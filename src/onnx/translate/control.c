@@ -91,14 +91,12 @@ static uint32_t pairs_of(const Binding *a) {
 static bool collect_pairs(Import *im, Binding *const results[2], uint32_t count, Pairs *pairs) {
   uint32_t total = 0;
   for (uint32_t i = 0; i < count; i++) {
-    if (!same_kind(&results[0][i], &results[1][i])) {
-      import_fail(
+    if (!same_kind(&results[0][i], &results[1][i]))
+      return import_fail(
           im, DIAG_UNSUPPORTED_FEATURE,
           "output %u is a tensor, a sequence or an empty optional by the branch, which needs a "
           "condition known when lowering",
           i);
-      return false;
-    }
     total += pairs_of(&results[0][i]);
   }
   for (uint32_t k = 0; k < 2; k++) {
@@ -135,12 +133,11 @@ static bool same_types(Import *im, const Pairs *pairs) {
     const Type *a = vt(im, pairs->values[0][i]), *b = vt(im, pairs->values[1][i]);
     if (a->dtype == b->dtype && a->rank == b->rank)
       continue;
-    import_fail(
+    return import_fail(
         im, DIAG_UNSUPPORTED_FEATURE,
         "output %u is %s of rank %u in one branch and %s of rank %u in the other, which needs "
         "a condition known when lowering",
         i, dtype_name((DType)a->dtype), a->rank, dtype_name((DType)b->dtype), b->rank);
-    return false;
   }
   return true;
 }

@@ -67,11 +67,9 @@ static bool read_transposed(Import *im, ValueId x, ValueId weight, Transposed *t
   bool given = attr_ints(im, "output_padding", &values, &count),
        shaped = attr_ints(im, "output_shape", &output_shape, &shape_count);
   if ((given && count != t->w.rank) ||
-      (shaped && shape_count != t->w.rank && shape_count != t->w.rank + 2)) {
-    import_fail(im, DIAG_ATTR_VALUE, "'%s' has the wrong length for %u spatial dimensions",
-                shaped ? "output_shape" : "output_padding", t->w.rank);
-    return false;
-  }
+      (shaped && shape_count != t->w.rank && shape_count != t->w.rank + 2))
+    return import_fail(im, DIAG_ATTR_VALUE, "'%s' has the wrong length for %u spatial dimensions",
+                       shaped ? "output_shape" : "output_padding", t->w.rank);
   for (uint32_t i = 0; i < t->w.rank && import_ok(im); i++) {
     t->output_padding[i] = given ? values[i] : 0;
     if (t->output_padding[i] < 0 || t->output_padding[i] > INT32_MAX)

@@ -15,10 +15,9 @@ typedef struct Deform {
 } Deform;
 
 static bool deform_read(Import *im, ValueId x, ValueId weight, ValueId offset, Deform *d) {
-  if (ex_rank(im, x) != 4 || ex_rank(im, weight) != 4 || ex_rank(im, offset) != 4) {
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "DeformConv is supported for two spatial dimensions");
-    return false;
-  }
+  if (ex_rank(im, x) != 4 || ex_rank(im, weight) != 4 || ex_rank(im, offset) != 4)
+    return import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                       "DeformConv is supported for two spatial dimensions");
   *d = (Deform){.groups = attr_int(im, "offset_group", 1), .batch = ex_dim(im, x, 0)};
   if (!window_read(im, x, vt(im, weight)->dims + 2, &d->w))
     return false;
@@ -102,16 +101,13 @@ void translate_deform_conv(Import *im) {
 static bool unpooled_dims(Import *im, ValueId x, SymInt *dims, SymInt *total) {
   uint32_t rank = ex_rank(im, x), count, pad_count = 0, stride_count = 0;
   const int64_t *kernel, *pads = NULL, *strides = NULL;
-  if (!attr_ints(im, "kernel_shape", &kernel, &count) || rank < 3 || count != rank - 2) {
-    import_fail(im, DIAG_ATTR_VALUE, "kernel_shape does not fit an input of rank %u", rank);
-    return false;
-  }
+  if (!attr_ints(im, "kernel_shape", &kernel, &count) || rank < 3 || count != rank - 2)
+    return import_fail(im, DIAG_ATTR_VALUE, "kernel_shape does not fit an input of rank %u", rank);
   bool padded = attr_ints(im, "pads", &pads, &pad_count),
        strided = attr_ints(im, "strides", &strides, &stride_count);
-  if ((padded && pad_count != 2 * count) || (strided && stride_count != count)) {
-    import_fail(im, DIAG_ATTR_VALUE, "pads or strides do not fit %u spatial dimensions", count);
-    return false;
-  }
+  if ((padded && pad_count != 2 * count) || (strided && stride_count != count))
+    return import_fail(im, DIAG_ATTR_VALUE, "pads or strides do not fit %u spatial dimensions",
+                       count);
   SymTable *t = &im->g->syms;
   *total = 1;
   for (uint32_t i = 0; i < rank; i++) {

@@ -242,16 +242,13 @@ static bool read_terms(Import *im, StrView left, Einsum *e, Term *terms, uint32_
       size_t before = rest.size;
       StrView text = take_until(&rest, ',');
       uint32_t rank = ex_rank(im, terms[i].value), letters = letters_in(text, &dots);
-      if (letters > rank || (!dots && letters != rank) || last != (text.size == before)) {
-        import_fail(im, DIAG_ATTR_VALUE, "the equation does not fit the inputs (term %u)", i);
-        return false;
-      }
+      if (letters > rank || (!dots && letters != rank) || last != (text.size == before))
+        return import_fail(im, DIAG_ATTR_VALUE, "the equation does not fit the inputs (term %u)",
+                           i);
       if (pass == 0 && rank - letters > e->ellipsis)
         e->ellipsis = rank - letters;
-      if (pass == 1 && !parse_term(text, rank - letters, &terms[i])) {
-        import_fail(im, DIAG_ATTR_VALUE, "the equation is not understood (term %u)", i);
-        return false;
-      }
+      if (pass == 1 && !parse_term(text, rank - letters, &terms[i]))
+        return import_fail(im, DIAG_ATTR_VALUE, "the equation is not understood (term %u)", i);
     }
   }
   for (uint32_t i = 0; i < count && import_ok(im); i++) {

@@ -252,11 +252,9 @@ static bool read_frames(Import *im, ValueId signal, ValueId window, bool oneside
                 "frame_step or frame_length is known only while running, and the declared output "
                 "shape does not settle them");
   int64_t longest = sym_upper(t, size);
-  if (f->length < 1 || f->step < 1 || f->length > longest) {
-    import_fail(im, DIAG_ATTR_VALUE, "frames of %lld at steps of %lld in a signal of %lld",
-                (long long)f->length, (long long)f->step, (long long)longest);
-    return false;
-  }
+  if (f->length < 1 || f->step < 1 || f->length > longest)
+    return import_fail(im, DIAG_ATTR_VALUE, "frames of %lld at steps of %lld in a signal of %lld",
+                       (long long)f->length, (long long)f->step, (long long)longest);
   f->count = sym_add(t, sym_floordiv(t, sym_sub(t, size, f->length), f->step), 1);
   f->count = sym_max(t, 0, f->count);
   int64_t most = sym_upper(t, f->count);

@@ -30,11 +30,9 @@ static bool read_heads(Import *im, GroupQuery *a) {
   if (!k != !v)
     import_fail(im, DIAG_INPUT_COUNT, "key and value must be given together");
   bool fit = a->groups > 0 && a->heads > 0 && a->heads <= 1 << 20 && a->heads % a->groups == 0;
-  if (!fit) {
-    import_fail(im, DIAG_ATTR_VALUE, "%lld query heads for %lld key heads", (long long)a->heads,
-                (long long)a->groups);
-    return false;
-  }
+  if (!fit)
+    return import_fail(im, DIAG_ATTR_VALUE, "%lld query heads for %lld key heads",
+                       (long long)a->heads, (long long)a->groups);
   int64_t wide = ex_rank(im, q) == 3 ? ex_fixed(im, q, 2) : 0,
           parts = k ? a->heads : a->heads + 2 * a->groups;
   if (wide <= 0 || wide % parts)

@@ -39,8 +39,8 @@ static bool column_tensor(Import *im, const char *name, Column *c) {
   if (dtype_is_float(c->dtype) ? value_doubles(im, v, &c->real, &c->count)
                                : value_consts(im, v, &c->whole, &c->count))
     return true;
-  import_fail(im, DIAG_ATTR_VALUE, "attribute '%s' is no tensor of numbers or strings", name);
-  return false;
+  return import_fail(im, DIAG_ATTR_VALUE, "attribute '%s' is no tensor of numbers or strings",
+                     name);
 }
 
 /* "keys" or "values". */
@@ -68,8 +68,7 @@ static bool column_read(Import *im, const char *what, Column *c) {
   snprintf(name, sizeof name, "%s_tensor", what);
   if (column_tensor(im, name, c))
     return true;
-  import_fail(im, DIAG_ATTR_MISSING, "the node has no '%s_…' attribute", what);
-  return false;
+  return import_fail(im, DIAG_ATTR_MISSING, "the node has no '%s_…' attribute", what);
 }
 
 /* One element of the type of `values`: what a key that is not in the table becomes. */

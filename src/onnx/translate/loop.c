@@ -89,11 +89,10 @@ static bool loop_read(Import *im, Loop *loop) {
     return false;
   loop->states = in_count(im) > 2 ? in_count(im) - 2 : 0;
   if (loop->body->n_output < 1 + (size_t)loop->states ||
-      loop->body->n_input != 2 + (size_t)loop->states || loop->body->n_output > UINT16_MAX) {
-    import_fail(im, DIAG_INPUT_COUNT, "the body has %zu inputs and %zu outputs for %u states",
-                loop->body->n_input, loop->body->n_output, loop->states);
-    return false;
-  }
+      loop->body->n_input != 2 + (size_t)loop->states || loop->body->n_output > UINT16_MAX)
+    return import_fail(im, DIAG_INPUT_COUNT,
+                       "the body has %zu inputs and %zu outputs for %u states", loop->body->n_input,
+                       loop->body->n_output, loop->states);
   loop->scans = (uint32_t)loop->body->n_output - 1 - loop->states;
   for (uint32_t i = 0; i < loop->states; i++)
     loop->tensors &= in_binding(im, 2 + i).kind == BIND_VALUE;
@@ -284,11 +283,10 @@ static bool scan_read(Import *im, Scan *scan, uint32_t first, bool batched) {
     return false;
   int64_t given = (int64_t)in_count(im) - first;
   if (scan_inputs < 1 || scan_inputs > given || scan->body->n_input != (size_t)given ||
-      scan->body->n_output < (size_t)(given - scan_inputs) || scan->body->n_output > UINT16_MAX) {
-    import_fail(im, DIAG_ATTR_VALUE, "num_scan_inputs %lld does not fit the node and its body",
-                (long long)scan_inputs);
-    return false;
-  }
+      scan->body->n_output < (size_t)(given - scan_inputs) || scan->body->n_output > UINT16_MAX)
+    return import_fail(im, DIAG_ATTR_VALUE,
+                       "num_scan_inputs %lld does not fit the node and its body",
+                       (long long)scan_inputs);
   scan->scan_inputs = (uint32_t)scan_inputs;
   scan->states = (uint32_t)(given - scan_inputs);
   scan->scan_outputs = (uint32_t)scan->body->n_output - scan->states;

@@ -245,14 +245,13 @@ static bool check_scale(Import *im, ValueId scale, ScaleUse use) {
   if (!import_ok(im) || !value_doubles(im, scale, &values, &count))
     return import_ok(im);
   for (uint32_t i = 0; i < count; i++)
-    if (!scale_fits(values[i], use)) {
-      import_fail(im, DIAG_ARG_RANGE, "entry %u of the scale is %g; a scale must be %s%s", i,
-                  values[i], wanted[use],
-                  isinf(values[i]) ? ". Calibration saw infinite values, such as a mask of -inf: "
-                                     "write the mask with a finite number and quantize again"
-                                   : "");
-      return false;
-    }
+    if (!scale_fits(values[i], use))
+      return import_fail(im, DIAG_ARG_RANGE, "entry %u of the scale is %g; a scale must be %s%s", i,
+                         values[i], wanted[use],
+                         isinf(values[i])
+                             ? ". Calibration saw infinite values, such as a mask of -inf: "
+                               "write the mask with a finite number and quantize again"
+                             : "");
   return true;
 }
 

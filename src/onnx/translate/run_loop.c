@@ -367,13 +367,12 @@ static bool begin_states(Attempt *a) {
     a->states[k].collects = k >= loop->state_count;
     if (a->states[k].collects)
       continue;
-    if (loop->states[k].kind != BIND_VALUE || loop->states[k].packed) {
-      import_fail(a->im, DIAG_UNSUPPORTED_FEATURE,
-                  "state %u is no tensor of a common type, which needs a number of steps known "
-                  "when lowering",
-                  k);
-      return false;
-    }
+    if (loop->states[k].kind != BIND_VALUE || loop->states[k].packed)
+      return import_fail(
+          a->im, DIAG_UNSUPPORTED_FEATURE,
+          "state %u is no tensor of a common type, which needs a number of steps known "
+          "when lowering",
+          k);
     a->states[k].init = loop->states[k].value;
   }
   return true;

@@ -20,11 +20,9 @@ static bool in_position(Import *im, uint32_t i, uint32_t count, bool insert, uin
       import_fail(im, DIAG_ARG_RANGE, "the sequence is empty");
     return import_ok(im);
   }
-  if (!one_const(im, in(im, i), &given)) {
-    import_fail(im, DIAG_INPUT_NOT_CONST,
-                "a position in a sequence must be known when lowering: make it a constant");
-    return false;
-  }
+  if (!one_const(im, in(im, i), &given))
+    return import_fail(im, DIAG_INPUT_NOT_CONST,
+                       "a position in a sequence must be known when lowering: make it a constant");
   int64_t position = given < 0 ? given + count : given;
   if (position < 0 || position > most)
     import_fail(im, DIAG_ARG_RANGE, "position %lld is outside a sequence of %u tensors",

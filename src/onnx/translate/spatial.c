@@ -85,11 +85,9 @@ static void read_pads(Import *im, ValueId x, Window *w) {
 bool window_read(Import *im, ValueId x, const SymInt *kernel, Window *w) {
   *w = (Window){0};
   uint32_t rank = ex_rank(im, x);
-  if (rank < 3 || rank > 2 + SPATIAL_MAX) {
-    import_fail(im, DIAG_INPUT_RANK, "input has rank %u, 3 to %d are supported", rank,
-                2 + SPATIAL_MAX);
-    return false;
-  }
+  if (rank < 3 || rank > 2 + SPATIAL_MAX)
+    return import_fail(im, DIAG_INPUT_RANK, "input has rank %u, 3 to %d are supported", rank,
+                       2 + SPATIAL_MAX);
   w->rank = rank - 2;
   w->ceil = attr_flag(im, "ceil_mode", false);
   read_kernel(im, kernel, w);

@@ -60,10 +60,8 @@ static bool pool_part(Import *im, const Tfidf *f, int64_t n, int64_t *first, int
   for (int64_t size = 1; size <= n && size <= f->start_count; size++) {
     int64_t begin = f->starts[size - 1],
             end = size < f->start_count ? f->starts[size] : (int64_t)f->pool_count;
-    if (begin < 0 || end < begin || end > f->pool_count || (end - begin) % size) {
-      import_fail(im, DIAG_ATTR_VALUE, "ngram_counts does not fit the pool");
-      return false;
-    }
+    if (begin < 0 || end < begin || end > f->pool_count || (end - begin) % size)
+      return import_fail(im, DIAG_ATTR_VALUE, "ngram_counts does not fit the pool");
     *id += *count;
     *first = begin;
     *count = (end - begin) / size;

@@ -78,13 +78,12 @@ static TreeMode mode_of(Import *im, StrView name) {
 static bool begin_nodes(Import *im, Trees *t, uint64_t count) {
   if (!import_ok(im))
     return false;
-  if (!count || count > NODES_MAX) {
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
-                "the trees have %llu nodes, and 1 to %d are supported: let several operators have "
-                "some of the trees each, and add what they return",
-                (unsigned long long)count, NODES_MAX);
-    return false;
-  }
+  if (!count || count > NODES_MAX)
+    return import_fail(
+        im, DIAG_UNSUPPORTED_FEATURE,
+        "the trees have %llu nodes, and 1 to %d are supported: let several operators have "
+        "some of the trees each, and add what they return",
+        (unsigned long long)count, NODES_MAX);
   t->node_count = (uint32_t)count;
   t->nodes = ARENA_ARRAY(&im->scratch, TreeNode, count);
   t->roots = ARENA_ARRAY(&im->scratch, uint32_t, count);
