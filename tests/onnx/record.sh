@@ -1,0 +1,19 @@
+#!/bin/sh
+# Writes what ctest knows of the packed cases anew: cases/*.nodes, and the hashes of records/*.txt. Their difference is part of the change
+# that made it: look whether it has the cases that you expect, and no others.
+#
+#   tests/onnx/record.sh [build/release]
+#
+# What differs in one: `onnx_cases [--backend xnnpack:min-ops=1] -k NAME --keep FOLDER --record /dev/null --update FILE.gz` with the program of
+# before and with the new one, to two folders; diff -r.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+cases=${1:-$here/../../build/release}/tests/onnx/onnx_cases
+for packed in "$here"/cases/*.gz; do
+  name=$(basename "$packed" .gz)
+  "$cases" --record "$here/records/$name.txt" --update "$packed"
+  set -- --backend xnnpack:min-ops=1 --record "$here/records/$name-xnnpack.txt"
+  nodes=$here/cases/$name.nodes
+  [ -e "$nodes" ] && set -- "$@" --nodes "$nodes"
+  "$cases" "$@" --update "$packed"
+done
