@@ -1,10 +1,10 @@
 #!/bin/sh
-# Writes what ctest knows of the packed cases anew: cases/*.nodes, and the hashes of records/*.txt. Their difference is part of the change
-# that made it: look whether it has the cases that you expect, and no others.
+# Writes what ctest knows of models anew: of the packed cases cases/*.nodes and the hashes of records/*.txt, of broken models what etc says,
+# bad/*.said. Their difference is part of the change that made it: look whether it has the cases that you expect, and no others.
 #
 #   tests/onnx/record.sh [build/release]
 #
-# What differs in one: `onnx_cases [--backend xnnpack:min-ops=1] -k NAME --keep FOLDER --record /dev/null --update FILE.gz` with the program of
+# What differs in a record: `onnx_cases [--backend xnnpack:min-ops=1] -k NAME --keep FOLDER --record /dev/null --update FILE.gz` with the program of
 # before and with the new one, to two folders; diff -r.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -17,3 +17,6 @@ for packed in "$here"/cases/*.gz; do
   [ -e "$nodes" ] && set -- "$@" --nodes "$nodes"
   "$cases" "$@" --update "$packed"
 done
+bad_models=$(dirname "$cases")/bad_models
+etc=$(cd "$(dirname "$cases")/../.." && pwd)/etc
+"$bad_models" "$etc" --update "$here"/bad/*.txt
