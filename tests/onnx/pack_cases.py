@@ -21,7 +21,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path[:0] = [os.path.join(ROOT, "tests", "conformance"), os.path.join(ROOT, "tests", "lib")]
+sys.path[:0] = [os.path.join(ROOT, "tests", x) for x in ("conformance", "lib", "graphfuzz")]
 
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
@@ -36,6 +36,8 @@ import contrib_quantized  # noqa: E402
 import control  # noqa: E402
 import dynamic  # noqa: E402
 import functions  # noqa: E402
+import generate  # noqa: E402
+import graph  # noqa: E402
 import onnx_cases  # noqa: E402
 import operators  # noqa: E402
 import quantized  # noqa: E402
@@ -45,6 +47,7 @@ import xnnpack_ops  # noqa: E402
 SEED = 5
 MOST_BYTES = 6000  # of a case
 CHOSEN = os.path.join(HERE, "cases", "chosen.txt")  # lines TABLE NAME: cases for code that no other packed case reaches
+GRAPH_SEEDS = range(3_000_000, 3_000_300)
 COARSE = 8  # floats of chosen cases are multiples of 1 / COARSE where they are many, which compresses well
 NOT_PACKED = {"LogSoftmax-masked": "differences of logarithms of 3e5 depend on the order of sums"}
 
@@ -150,6 +153,29 @@ def quantized_cases():
     return [*q.qdq_cases(), *q.random_cases(0, 12), *q.written_cases(), *q.run_time_cases(), *q.edge_cases()]
 
 
+class RandomGraph:
+    """A graph of tests/graphfuzz; its values are computed step by step, and known to be well conditioned."""
+
+    def __init__(self, seed):
+        self.name, self.case = f"graph-{seed}", generate.generate(seed)
+        self.model = self.case.model()
+
+
+def graph_cases():
+    return [RandomGraph(seed) for seed in GRAPH_SEEDS]
+
+
+def of_graph(case, path):
+    runs, rtol, atol = [], 0.0, 0.0
+    for feeds in [case.case.inputs, *case.case.feeds]:
+        values, errors = graph.evaluate_all(case.case, feeds)
+        for x in case.case.outputs:
+            rtol, atol = map(max, zip((rtol, atol), graph.tolerance(values[x], errors.get(x, 0.0))))
+        runs.append((list(feeds.values()), [values[x] for x in case.case.outputs]))
+    return Packed(case.name, case.model, runs, [("dim", f"{s}={lo}..{hi}") for s, (lo, hi) in sorted(case.case.symbols.items())],
+                  rtol=rtol, atol=atol)
+
+
 def function_cases():
     return [functions.Case(k, onnx.parser.parse_model(v)) for k, v in functions.MODELS.items()] + [functions.Case("overloads", functions.overloads())]
 
@@ -167,6 +193,7 @@ FILES = {
     "dynamic": (lambda: dynamic.CASES, of_dynamic, 999),
     "control": (lambda: control.CASES, of_control, 999),
     "quantized": (quantized_cases, of_quantized, 8),
+    "graphs": (graph_cases, of_graph, 999),
 }
 
 
