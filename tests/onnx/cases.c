@@ -1,14 +1,16 @@
 /* The numbers of models, compared with those of a reference: files that pack_cases.py wrote.
  *
- *   cases [--backend BACKEND] [-k PART_OF_NAME] [--keep FOLDER] [--nodes FILE] [--record FILE]
- * [--update] FILE.gz...
+ *   cases [--backend BACKEND] [--quantize SCHEME] [-k PART_OF_NAME] [--keep FOLDER] [--nodes FILE]
+ * [--record FILE] [--update] FILE.gz...
  *
  * Each case is run by the reference interpreter as it was imported, and as the program that
  * lowering it gives, read back from its file. Cases that must be refused name the code of the
  * diagnostic. What the programs call is compared with the file of --nodes, what lowering makes
  * of each case at every stage with the hashes in that of --record (record.h); --update writes both
- * (record.sh does it for all). --keep writes the models, and with --record the texts of the hashes,
- * to be compared with those of another build. */
+ * (record.sh does it for all). With --quantize the first inputs of a case are the samples; values
+ * are not compared then, and a case may be refused. --keep writes the models, and with --record the
+ * texts of the hashes, to be compared with those of another build. */
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -19,6 +21,7 @@
 #include <zlib.h>
 
 #include "interp/interp.h"
+#include "interp/npy.h"
 #include "onnx/translate.h"
 #include "ops/delegate.h"
 #include "backends/backend.h"
@@ -35,6 +38,7 @@ typedef struct Reader {
 typedef struct Case {
   char name[128], refused[16];
   double rtol, atol, codes;
+  bool unlike; /* quantized here: values are not those of the reference */
   char settings[SETTINGS_MAX][2][128];
   uint32_t setting_count;
   StrView model;
@@ -47,7 +51,7 @@ typedef struct Lines {
 } Lines;
 
 typedef struct Options {
-  const char *backend, *part, *keep;
+  const char *backend, *quantize, *part, *keep;
   char folder[64];
   bool update;
   int64_t every; /* of so many cases one is run */
@@ -175,7 +179,7 @@ static bool same_tensors(const Case *c, const Tensor *got, const Tensor *want, u
       strbuf_printf(why, "output %u has another type or shape", i);
       return false;
     }
-    if (!same_values(c, &got[i], &want[i], why))
+    if (!c->unlike && !same_values(c, &got[i], &want[i], why))
       return false;
   }
   return true;
@@ -231,6 +235,18 @@ static bool tell_all(EtcSession *s, const Options *o, StrBuf *text) {
   return etc_session_set(s, "report", report_path(o, path)) == ETC_OK;
 }
 
+static const char *samples_path(const Options *o, char path[128]) {
+  snprintf(path, 128, "%s/samples", o->folder);
+  return path;
+}
+
+static bool set_quantize(EtcSession *s, const Options *o) {
+  char path[128];
+  return etc_session_set(s, "quantize", o->quantize) == ETC_OK &&
+         (strcmp(o->quantize, "int8") != 0 ||
+          etc_session_set(s, "calibrate", samples_path(o, path)) == ETC_OK);
+}
+
 static EtcSession *new_session(const Case *c, const Options *o, const char *path, StrBuf *text,
                                bool lowers) {
   EtcSession *s = etc_session_new();
@@ -240,6 +256,8 @@ static EtcSession *new_session(const Case *c, const Options *o, const char *path
     fine &= etc_session_set(s, c->settings[i][0], c->settings[i][1]) == ETC_OK;
   if (o->backend && lowers)
     fine &= etc_session_set(s, "backend", o->backend) == ETC_OK;
+  if (o->quantize && lowers)
+    fine &= set_quantize(s, o);
   if (o->records.path && lowers)
     fine &= tell_all(s, o, text);
   if (!fine)
@@ -355,6 +373,57 @@ static void write_model(const char *path, StrView model) {
     broken(strerror(errno));
 }
 
+static void remove_samples(const Options *o) {
+  char folder[128], path[512];
+  DIR *d = opendir(samples_path(o, folder));
+  for (const struct dirent *e; d && (e = readdir(d));) {
+    snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+    unlink(path);
+  }
+  if (d)
+    closedir(d);
+  rmdir(folder);
+}
+
+static void remove_folder(const Options *o) {
+  static const char *const names[] = {"model.onnx", "model.pte", "report.json"};
+  char path[128];
+  for (size_t i = 0; i < COUNT_OF(names); i++) {
+    snprintf(path, sizeof path, "%s/%s", o->folder, names[i]);
+    unlink(path);
+  }
+  remove_samples(o);
+  rmdir(o->folder);
+}
+
+/* The first inputs as arrays, by their names in the model. */
+static void write_samples(const Case *c, const Options *o, Reader runs, const char *model) {
+  Options plain = *o;
+  char folder[128];
+  StrBuf text;
+  Arena arena;
+  Tensor inputs[TENSORS_MAX];
+  strbuf_init(&text);
+  arena_init(&arena);
+  plain.quantize = plain.records.path = NULL;
+  EtcSession *s = new_session(c, &plain, model, &text, true);
+  remove_samples(o);
+  if (mkdir(samples_path(o, folder), 0700) != 0)
+    broken(strerror(errno));
+  uint32_t count = take_u32(&runs) ? take_tensors(&runs, &arena, inputs) : 0;
+  if (session_import(s, false) == STATUS_OK)
+    for (uint32_t i = 0; i < count && i < s->program.methods[0].graph->input_count; i++) {
+      const Graph *g = s->program.methods[0].graph;
+      StrView name = intern_get(&s->ctx.names, value_cget(g, g->inputs[i])->name);
+      const char *path = arena_printf(&arena, "%s/" SV_FMT ".npy", folder, SV_ARG(name));
+      if (npy_write(&inputs[i], &arena, &s->sink, path) != STATUS_OK)
+        broken(path);
+    }
+  etc_session_free(s);
+  arena_release(&arena);
+  strbuf_release(&text);
+}
+
 static bool is_refused(const Case *c, Status status, const StrBuf *text) {
   char code[32];
   snprintf(code, sizeof code, "error[%s]", c->refused);
@@ -370,7 +439,9 @@ static bool check(const Case *c, Options *o, Reader runs, StrBuf *why) {
   StrBuf text;
   Record record;
   strbuf_init(&text);
-  record_init(&record, o->folder);
+  record_init(&record, o->folder, o->quantize ? 2 : 4);
+  if (o->quantize)
+    write_samples(c, o, runs, model);
   EtcSession *s = new_session(c, o, model, &text, true);
   const char *stage = "imported";
   Status status = session_import(s, false);
@@ -382,7 +453,7 @@ static bool check(const Case *c, Options *o, Reader runs, StrBuf *why) {
     status = status == STATUS_OK ? session_emit(s, program) : status;
     fine = status == STATUS_OK && !c->refused[0] && run_program(c, o, runs, program, &record, why);
   }
-  fine = c->refused[0] ? is_refused(c, status, &text) : fine;
+  fine = c->refused[0] ? is_refused(c, status, &text) : fine || (c->unlike && status != STATUS_OK);
   if (fine && o->records.path) {
     record_facts(&record, s, &text, report_path(o, report));
     fine = same_record(c, o, &record, why);
@@ -404,6 +475,7 @@ static void run_file(Reader r, Options *o, uint32_t *passed, uint32_t *failed) {
       c.codes = 0.4;
       c.rtol = 0.02;
     }
+    c.unlike = o->quantize != NULL;
     Reader runs = r;
     skip_runs(&r);
     if ((o->part && !strstr(c.name, o->part)) || count % o->every)
@@ -435,16 +507,6 @@ static Reader unpack(const char *path, StrBuf *out) {
   return (Reader){data, data + out->size};
 }
 
-static void remove_folder(const Options *o) {
-  static const char *const names[] = {"model.onnx", "model.pte", "report.json"};
-  char path[128];
-  for (size_t i = 0; i < COUNT_OF(names); i++) {
-    snprintf(path, sizeof path, "%s/%s", o->folder, names[i]);
-    unlink(path);
-  }
-  rmdir(o->folder);
-}
-
 /* The file begins with an empty line, so that each line is between two line feeds. */
 static void read_lines(Lines *lines) {
   static char part[1 << 14];
@@ -466,12 +528,13 @@ static void end_lines(Lines *lines, const Options *o) {
 /* Takes the option at argv[*i], and its value, if there is one. */
 static bool take_option(Options *o, int argc, char **argv, int *i) {
   const char *name = argv[*i];
-  const char **value = !strcmp(name, "--backend")  ? &o->backend
-                       : !strcmp(name, "-k")       ? &o->part
-                       : !strcmp(name, "--keep")   ? &o->keep
-                       : !strcmp(name, "--nodes")  ? &o->nodes.path
-                       : !strcmp(name, "--record") ? &o->records.path
-                                                   : NULL;
+  const char **value = !strcmp(name, "--backend")    ? &o->backend
+                       : !strcmp(name, "--quantize") ? &o->quantize
+                       : !strcmp(name, "-k")         ? &o->part
+                       : !strcmp(name, "--keep")     ? &o->keep
+                       : !strcmp(name, "--nodes")    ? &o->nodes.path
+                       : !strcmp(name, "--record")   ? &o->records.path
+                                                     : NULL;
   bool every = !strcmp(name, "--every");
   if ((value || every) && *i + 1 == argc)
     broken("an option wants a value");

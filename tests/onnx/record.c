@@ -24,8 +24,8 @@ const char *const record_columns[RECORD_COLUMNS] = {[RECORD_IMPORT] = "import",
                                                     [RECORD_TOLD] = "told",
                                                     [RECORD_REPORT] = "report"};
 
-void record_init(Record *r, const char *folder) {
-  *r = (Record){.folder = folder};
+void record_init(Record *r, const char *folder, int digits) {
+  *r = (Record){.folder = folder, .digits = digits};
   for (unsigned i = 0; i < RECORD_COLUMNS; i++)
     strbuf_init(&r->texts[i]);
 }
@@ -150,7 +150,7 @@ void record_program(Record *r, const Session *s) {
 static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_' || c == '.'; }
 
 /* A word without what depends on the machine. */
-static void append_word(StrBuf *out, StrView word) {
+static void append_word(const Record *r, StrView word, StrBuf *out) {
   char *end;
   size_t hex = strspn(word.data, "0123456789abcdef"), digits = strspn(word.data, "0123456789.");
   if (hex >= BYTES_DIGITS)
@@ -158,7 +158,7 @@ static void append_word(StrBuf *out, StrView word) {
   double number = strtod(word.data, &end);
   bool is_float = digits < word.size || memchr(word.data, '.', word.size);
   if (is_float && digits && (size_t)(end - word.data) >= word.size)
-    strbuf_printf(out, "%.4g", number);
+    strbuf_printf(out, "%.*g", r->digits, number);
   else
     strbuf_append(out, word);
 }
@@ -182,7 +182,7 @@ static void append_stable(const Record *r, StrView text, StrBuf *out) {
     while (size < rest.size && is_word(rest.data[size]))
       size++;
     if (size)
-      append_word(out, (StrView){rest.data, size});
+      append_word(r, (StrView){rest.data, size}, out);
     else
       strbuf_append_char(out, rest.data[size++]);
   }

@@ -1,9 +1,9 @@
 /* What lowering makes of a case, as a line of hashes: NAME, then one for each of record_columns.
  *
  * A hash is of text, from which is left out what depends on the machine: the bytes of constants,
- * all but four digits of a float, paths. So a line changes when a graph does, where the memory of a
- * tensor is, a node of a delegate, or what etc tells about it; and the first hash that differs says
- * since which stage. */
+ * all but a few digits of a float, paths. So a line changes when a graph does, where the memory of
+ * a tensor is, a node of a delegate, or what etc tells about it; and the first hash that differs
+ * says since which stage. */
 #ifndef ETC_TESTS_RECORD_H
 #define ETC_TESTS_RECORD_H
 
@@ -29,11 +29,12 @@ extern const char *const record_columns[RECORD_COLUMNS];
 
 typedef struct Record {
   const char *folder; /* the paths in it are left out */
+  int digits;         /* of floats, that are not left out */
   const char *keep;   /* prefix of files for the texts, or NULL */
   StrBuf texts[RECORD_COLUMNS];
 } Record;
 
-void record_init(Record *r, const char *folder);
+void record_init(Record *r, const char *folder, int digits);
 void record_release(Record *r);
 /* Lowers as session_run does, and keeps the graphs of the stages. */
 Status record_run(Record *r, Session *s);
