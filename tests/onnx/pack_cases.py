@@ -240,7 +240,7 @@ def patterned(tensor):
     """The tensor with few different values where it has many: models without values need none, and compress better."""
     a = numpy_helper.to_array(tensor)
     if a.size > 64 and a.dtype.kind in "fiu" and a.dtype.itemsize < 8:
-        pattern = (np.arange(a.size) * 7 % 5).astype(a.dtype)
+        pattern = np.minimum((np.arange(a.size) * 7 % 5).astype(a.dtype), a.max())  # indices stay in range
         tensor.CopyFrom(numpy_helper.from_array(((pattern - 2) / 8 if a.dtype.kind == "f" else pattern).astype(a.dtype).reshape(a.shape), tensor.name))
 
 
@@ -251,7 +251,7 @@ def is_large(case):
 
 def model_cases():
     """What other files leave out, as models without values: what lowering makes of them is recorded."""
-    for name in ("xnnpack", "quantized", "classic"):
+    for name in ("xnnpack", "quantized", "classic", "contrib", "contrib_quantized", "operators"):
         make, _, most = FILES[name]
         table = make()
         packed = {id(c) for c in choose(table, most) if not is_large(c)}
