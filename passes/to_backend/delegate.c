@@ -20,6 +20,19 @@ typedef struct Delegation {
   uint32_t tags; /* partitions are 1 … tags */
 } Delegation;
 
+/* A fault of the backend: of the plug-in that has it, or our own. */
+static Status answered(const Delegation *d, const char *format, ...) ETC_PRINTF(2, 3);
+static Status answered(const Delegation *d, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  const char *text = arena_vprintf(d->p->scratch, format, args);
+  va_end(args);
+  return diag_report(
+      d->p->sink, d->backend->plugin ? DIAG_PLUGIN_FAULT : DIAG_INTERNAL, DIAG_NOWHERE,
+      "backend '%s'%s%s%s %s", d->backend->name, d->backend->plugin ? " of plug-in '" : "",
+      d->backend->plugin ? d->backend->plugin : "", d->backend->plugin ? "'" : "", text);
+}
+
 /* --- order --- */
 
 /* A unit is a partition, or one node outside of all. */
@@ -156,8 +169,7 @@ static Status make_contiguous(Delegation *d) {
         heap_push(heap, &size, u.place, e.to[i]);
   }
   if (placed < u.count)
-    return diag_report(d->p->sink, DIAG_INTERNAL, DIAG_NOWHERE,
-                       "backend '%s' made partitions that depend on each other", d->backend->name);
+    return answered(d, "made partitions that depend on each other");
   uint32_t *first = ARENA_ARRAY(a, uint32_t, (size_t)u.count + 2);
   NodeId *order = ARENA_ARRAY(a, NodeId, (size_t)g->live_nodes + 1);
   for (FOR_NODES(g, n))
@@ -222,18 +234,6 @@ static NodeId add_call(Delegation *d, const Partition *part, const DelegateCode 
 }
 
 /* --- what a plug-in answered --- */
-
-static Status answered(const Delegation *d, const char *format, ...) ETC_PRINTF(2, 3);
-static Status answered(const Delegation *d, const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  const char *text = arena_vprintf(d->p->scratch, format, args);
-  va_end(args);
-  return diag_report(
-      d->p->sink, d->backend->plugin ? DIAG_PLUGIN_FAULT : DIAG_INTERNAL, DIAG_NOWHERE,
-      "backend '%s'%s%s%s %s", d->backend->name, d->backend->plugin ? " of plug-in '" : "",
-      d->backend->plugin ? d->backend->plugin : "", d->backend->plugin ? "'" : "", text);
-}
 
 /* Partitions have numbers up to that of the nodes, and each lies in one region. */
 static Status check_tags(const Delegation *d) {

@@ -75,3 +75,13 @@ t inspect view.pte
 # Sizes are of models: a program has its own.
 t lower $data/relu.onnx --dim batch=2 -q -o sized.pte
 t inspect sized.pte --dim batch=3
+
+# A program without inputs is no list of constants, as long as it computes something.
+cat >fixed.etir <<EOF
+graph @forward level(edge) {
+  %0: f32[2] = aten::full([2], 1.5, f32)
+  output %0 "y"
+}
+EOF
+t lower fixed.etir --skip-pass fold_constants -q -o fixed.pte
+t inspect fixed.pte --json

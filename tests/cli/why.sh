@@ -13,6 +13,8 @@ t why $data/why.onnx sum --memory fast=300,slow=4K --json
 # Several may be meant; none is
 t why $model inner
 t why $model "choice(subgraph)/inner"
+t why $model "choice(subgraph):inner"
+t why $model "choice(subgraph)/innex"
 t why $model then
 t why $model corv
 t why $model nothing-like-it

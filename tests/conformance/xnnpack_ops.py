@@ -384,6 +384,16 @@ def varying_cases():
     attention = [node("MatMul", ["t", "p"], "Q"), node("MatMul", ["t", "q"], "K"), node("Transpose", ["K"], "T", perm=[0, 2, 1]),
                  node("MatMul", ["Q", "T"], "S"), node("Softmax", ["S"], "P", axis=-1), node("MatMul", ["P", "t"], "O")]
     yield graph("apart-attention", [*tokens, *attention, node("Add", ["O", "t"], "o"), *back], finite, more, **image)
+    # Sums over images of two sizes, and of one twice.
+    pixels = [{"x": normal(n, 4, h + 1, w + 1)} for n, h, w in sizes]
+    yield graph("sums-of-two-sizes", [node("Neg", ["x"], "t"), node("AveragePool", ["t"], "u", kernel_shape=[2, 2]),
+                                      *(node("ReduceSum", [v, "a"], f"{v}s") for v in "xtu"), node("Concat", ["xs", "ts", "us"], axis=1)],
+                pixels, {"a": ints(2, 3)}, shapes={"x": ["n", 4, "h", "w"]}, dims={"n": "1..3", "h": "2..7", "w": "2..8"})
+    # A constant beside what is permuted, where two dims vary.
+    rows = {"shapes": {"x": ["n", 3, "h", 4]}, "dims": {"n": "1..3", "h": "1..6"}}
+    for name, shape in (("", (3, 4)), ("-one", (3, 1)), ("-all", (1, 1, 3, 4)), ("-last", (4,))):
+        yield graph(f"permuted-constant{name}", [node("Mul", ["x", "k"], "m"), node("Transpose", ["m"], "t", perm=[0, 2, 1, 3]), node("Add", ["t", "b"])],
+                    [{"x": normal(n, 3, h, 4)} for n, h, _ in sizes], {"k": normal(3, 1, 4), "b": normal(*shape)}, **rows)
     for axis in (0, 1, 2):
         yield single(f"ReduceSum-varying-{axis}", "ReduceSum", ["x", "a"], [{"x": normal(*size)} for size in sizes], {"a": ints(axis)}, opset=18,
                      shapes={"x": ["n", "h", "w"]}, dims=bounds)

@@ -181,6 +181,12 @@ def plane_cases():
         yield conv(f"{name}-line", "ConvTranspose", (1, 96, 150), (96, 2, kernel), strides=[stride], pads=[pad] * 2, output_padding=[extra])
     yield conv("transposed-half", "ConvTranspose", (1, 96, 12, 14), (96, 1, 5, 5), half=np.float16, strides=[2, 2], pads=[2] * 4)
     yield conv("transposed-unequal", "ConvTranspose", (1, 96, 12, 14), (96, 2, 3, 5), strides=[1, 3], pads=[1, 0, 1, 2])
+    # At what is the most, and beyond: taps, phases, a stride beside the kernel, dilation.
+    for kernel, stride, dilation in ((32, 1, 1), (33, 1, 1), (3, 1, 2)):
+        yield conv(f"limit-{kernel}-{stride}-{dilation}", "Conv", (1, 96, 3, 120), (1, 96, 1, kernel), dilations=[1, dilation])
+    for kernel, stride, dilation in ((16, 16, 1), (17, 16, 1), (17, 17, 1), (18, 17, 1), (4, 4, 1), (4, 5, 1), (5, 4, 2)):
+        yield conv(f"transposed-limit-{kernel}-{stride}-{dilation}", "ConvTranspose", (1, 128, 3, 40), (128, 1, 1, kernel), strides=[1, stride],
+                   dilations=[1, dilation])
     # What follows is in the layout of images.
     yield graph("planes-between", [node("Conv", ["x", "w"], "t", pads=[1] * 4), node("Relu", ["t"], "u"), node("Conv", ["u", "v"], pads=[1] * 4)],
                 {"x": normal(1, 64, 12, 14)}, {"w": normal(2, 64, 3, 3), "v": normal(20, 2, 3, 3)})

@@ -3,7 +3,8 @@
  * no output and no temporary file, little time and memory. The cases are text (bad/, written in
  * assemble.h), so that no Python and no ONNX package is needed.
  *
- *   bad_models ETC [--sanitized] [-k PART_OF_NAME] FILE...     runs the cases of the files
+ *   bad_models ETC [--sanitized] [-k PART_OF_NAME] FILE.txt... runs the cases of the files
+ *   bad_models ETC --update FILE.txt...                        writes what was said to FILE.said
  *   bad_models --write FOLDER FILE...                          writes their models as NAME.onnx
  * (seeds for fuzzing)
  *
@@ -12,7 +13,10 @@
  * (repeat) never TEXT            and not these                         ok           instead of
  * expect: lowers, exit 0 args WORD...          more arguments of `etc lower` file NAME BYTES, link
  * NAME TARGET, hard NAME TARGET, fifo NAME, folder NAME      beside the model The model is
- * m/model.onnx, the output goes to out/; ../secret of the model is a file of 4096 bytes. */
+ * m/model.onnx, the output goes to out/; ../secret of the model is a file of 4096 bytes.
+ *
+ * Besides, FILE.said has all that etc said of each case, so that a message that changes shows in
+ * the difference of it. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +53,8 @@ typedef struct Case {
 
 typedef struct Runner {
   const char *etc, *filter, *write;
-  bool sanitized;
+  bool sanitized, update;
+  StrBuf known, said; /* FILE.said as it is, and what was said now */
   unsigned passed, failed;
   Arena arena;
 } Runner;
@@ -262,6 +267,16 @@ static void read_shown(Runner *r, const char *top, StrBuf *shown) {
     fclose(f);
 }
 
+static void check_said(Runner *r, const Case *c, const StrBuf *shown, bool *fine) {
+  size_t begin = r->said.size;
+  strbuf_printf(&r->said, "\n== " SV_FMT "\n%s", SV_ARG(c->name), strbuf_cstr(shown));
+  strbuf_append(&r->said, SV("\n== "));
+  if (!r->update && !strstr(strbuf_cstr(&r->known), r->said.data + begin))
+    complain(r, c, fine, "its .said knows other messages");
+  r->said.size -= 4; /* what the next case begins with, too */
+  r->said.data[r->said.size] = '\0';
+}
+
 static void check_folders(Runner *r, const Case *c, const char *top, bool *fine) {
   unsigned out = entries(arena_printf(&r->arena, "%s/out", top));
   if (out != (c->ok ? 1 : 0))
@@ -293,6 +308,7 @@ static bool run_case(Runner *r, const Case *c) {
   read_shown(r, top, &shown);
   check_end(r, c, status, &used, &fine);
   check_shown(r, c, &shown, &fine);
+  check_said(r, c, &shown, &fine);
   check_folders(r, c, top, &fine);
   if (!fine || getenv("ETC_SHOW"))
     printf("---- " SV_FMT "\n%.4000s----\n", SV_ARG(c->name), strbuf_cstr(&shown));
@@ -329,20 +345,21 @@ static void finish_case(Runner *r, Case *c) {
   arena_reset(&r->arena);
 }
 
-static bool run_file(Runner *r, const char *path) {
+static bool read_text(const char *path, StrBuf *out) {
   FILE *f = fopen(path, "rb");
+  char buffer[4096];
+  size_t got;
   if (!f) {
     printf("cannot read %s: %s\n", path, strerror(errno));
     return false;
   }
-  StrBuf text;
-  strbuf_init(&text);
-  char buffer[4096];
-  size_t got;
   while ((got = fread(buffer, 1, sizeof buffer, f)) > 0)
-    strbuf_append(&text, (StrView){buffer, got});
+    strbuf_append(out, (StrView){buffer, got});
   fclose(f);
-  StrView rest = {strbuf_cstr(&text), text.size};
+  return true;
+}
+
+static void run_cases(Runner *r, StrView rest) {
   Case c = {0};
   while (rest.size) {
     StrView line = next_line(&rest), name;
@@ -354,8 +371,28 @@ static bool run_file(Runner *r, const char *path) {
     }
   }
   finish_case(r, &c);
+}
+
+/* Each case in FILE.said begins with an empty line, and ends before that of the next one. */
+static bool run_file(Runner *r, const char *path) {
+  StrBuf text, said;
+  strbuf_init(&text);
+  strbuf_init(&said);
+  strbuf_clear(&r->known);
+  strbuf_clear(&r->said);
+  strbuf_printf(&said, "%.*s.said", (int)(strlen(path) - 4), path);
+  bool fine = read_text(path, &text);
+  if (fine && !r->update && !r->write) {
+    fine = read_text(strbuf_cstr(&said), &r->known);
+    strbuf_append(&r->known, SV("\n== "));
+  }
+  if (fine)
+    run_cases(r, (StrView){strbuf_cstr(&text), text.size});
+  if (fine && r->update)
+    fine = write_bytes(strbuf_cstr(&said), strbuf_cstr(&r->said), r->said.size);
   strbuf_release(&text);
-  return true;
+  strbuf_release(&said);
+  return fine;
 }
 
 int main(int argc, char **argv) {
@@ -367,12 +404,16 @@ int main(int argc, char **argv) {
   for (; fine && i < argc; i++) {
     if (strcmp(argv[i], "--sanitized") == 0)
       r.sanitized = true;
+    else if (strcmp(argv[i], "--update") == 0)
+      r.update = true;
     else if (strcmp(argv[i], "-k") == 0 && i + 1 < argc)
       r.filter = argv[++i];
     else
       fine = run_file(&r, argv[i]);
   }
   arena_release(&r.arena);
+  strbuf_release(&r.known);
+  strbuf_release(&r.said);
   printf("bad models: %u passed, %u failed, 0 skipped\n", r.passed, r.failed);
   return fine && r.passed && !r.failed ? 0 : 1;
 }

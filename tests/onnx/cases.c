@@ -1,11 +1,16 @@
 /* The numbers of models, compared with those of a reference: files that pack_cases.py wrote.
  *
- *   cases [--backend BACKEND] [-k PART_OF_NAME] [--keep FOLDER] [--nodes FILE [--update]]
- * FILE.gz...
+ *   cases [--backend BACKEND] [--quantize SCHEME] [-k PART_OF_NAME] [--keep FOLDER] [--nodes FILE]
+ * [--record FILE] [--update] FILE.gz...
  *
  * Each case is run by the reference interpreter as it was imported, and as the program that
  * lowering it gives, read back from its file. Cases that must be refused name the code of the
- * diagnostic. */
+ * diagnostic. What the programs call is compared with the file of --nodes, what lowering makes
+ * of each case at every stage with the hashes in that of --record (record.h); --update writes both
+ * (record.sh does it for all). With --quantize the first inputs of a case are the samples; values
+ * are not compared then, and a case may be refused. --keep writes the models, and with --record the
+ * texts of the hashes, to be compared with those of another build. */
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -16,10 +21,12 @@
 #include <zlib.h>
 
 #include "interp/interp.h"
+#include "interp/npy.h"
 #include "onnx/translate.h"
 #include "ops/delegate.h"
 #include "backends/backend.h"
 #include "pipeline/session.h"
+#include "record.h"
 #include "support/text.h"
 
 enum { TENSORS_MAX = 32, SETTINGS_MAX = 8 };
@@ -31,17 +38,24 @@ typedef struct Reader {
 typedef struct Case {
   char name[128], refused[16];
   double rtol, atol, codes;
+  bool unlike; /* quantized here: values are not those of the reference */
   char settings[SETTINGS_MAX][2][128];
   uint32_t setting_count;
   StrView model;
 } Case;
 
+/* A file with a line a case: what it held, and the lines of this run. */
+typedef struct Lines {
+  const char *path; /* NULL: not wanted */
+  StrBuf known, written;
+} Lines;
+
 typedef struct Options {
-  const char *backend, *part, *keep, *nodes;
+  const char *backend, *quantize, *part, *keep;
   char folder[64];
   bool update;
-  int64_t every;         /* of so many cases one is run */
-  StrBuf known, written; /* the file of nodes, and the lines of this run */
+  int64_t every; /* of so many cases one is run */
+  Lines nodes, records;
 } Options;
 
 _Noreturn static void broken(const char *what) {
@@ -165,7 +179,7 @@ static bool same_tensors(const Case *c, const Tensor *got, const Tensor *want, u
       strbuf_printf(why, "output %u has another type or shape", i);
       return false;
     }
-    if (!same_values(c, &got[i], &want[i], why))
+    if (!c->unlike && !same_values(c, &got[i], &want[i], why))
       return false;
   }
   return true;
@@ -207,6 +221,32 @@ static void skip_runs(Reader *r) {
   arena_release(&arena);
 }
 
+static const char *report_path(const Options *o, char path[128]) {
+  snprintf(path, 128, "%s/report.json", o->folder);
+  return path;
+}
+
+/* All that can be told while a program is made goes to text, or into the report. */
+static bool tell_all(EtcSession *s, const Options *o, StrBuf *text) {
+  char path[128];
+  s->manager.options.print = append;
+  s->manager.options.print_user = text;
+  s->explain_json = s->explain_table = s->sink.explain = s->sink.verbose = true;
+  return etc_session_set(s, "report", report_path(o, path)) == ETC_OK;
+}
+
+static const char *samples_path(const Options *o, char path[128]) {
+  snprintf(path, 128, "%s/samples", o->folder);
+  return path;
+}
+
+static bool set_quantize(EtcSession *s, const Options *o) {
+  char path[128];
+  return etc_session_set(s, "quantize", o->quantize) == ETC_OK &&
+         (strcmp(o->quantize, "int8") != 0 ||
+          etc_session_set(s, "calibrate", samples_path(o, path)) == ETC_OK);
+}
+
 static EtcSession *new_session(const Case *c, const Options *o, const char *path, StrBuf *text,
                                bool lowers) {
   EtcSession *s = etc_session_new();
@@ -216,10 +256,22 @@ static EtcSession *new_session(const Case *c, const Options *o, const char *path
     fine &= etc_session_set(s, c->settings[i][0], c->settings[i][1]) == ETC_OK;
   if (o->backend && lowers)
     fine &= etc_session_set(s, "backend", o->backend) == ETC_OK;
+  if (o->quantize && lowers)
+    fine &= set_quantize(s, o);
+  if (o->records.path && lowers)
+    fine &= tell_all(s, o, text);
   if (!fine)
     strbuf_append(text, SV("; a setting is refused"));
   s->sync = false;
   return s;
+}
+
+/* Of a file in the folder of --keep. */
+static const char *kept_path(const Case *c, const Options *o, const char *suffix, char path[256]) {
+  snprintf(path, 256, "%s/%s%s", o->keep, c->name, suffix);
+  for (char *at = path + strlen(o->keep) + 1; *at; at++)
+    *at = *at == '/' || *at == ' ' ? '_' : *at;
+  return path;
 }
 
 /* --- what a program calls --- */
@@ -247,6 +299,12 @@ static void list_nodes(const PteMethod *m, Arena *arena, StrBuf *out) {
   }
 }
 
+/* Whether the file has the line; why: what is wrong where it has not. */
+static bool is_known(Lines *lines, const Options *o, const StrBuf *line) {
+  strbuf_append(&lines->written, (StrView){line->data + 1, line->size - 1});
+  return o->update || strstr(strbuf_cstr(&lines->known), strbuf_cstr(line));
+}
+
 /* Whether the line of the case in the file of nodes is that of the program; NAME; CALLS.. */
 static bool same_nodes(const Case *c, Options *o, const PteMethod *m, StrBuf *why) {
   Arena arena;
@@ -257,21 +315,54 @@ static bool same_nodes(const Case *c, Options *o, const PteMethod *m, StrBuf *wh
   list_kernels(m, &arena, &line);
   list_nodes(m, &arena, &line);
   strbuf_append(&line, SV("\n"));
-  bool fine = o->update || strstr(strbuf_cstr(&o->known), strbuf_cstr(&line));
-  strbuf_append(&o->written, (StrView){line.data + 1, line.size - 1});
+  bool fine = is_known(&o->nodes, o, &line);
   if (!fine)
-    strbuf_printf(why, "the program calls others than %s says:%s", o->nodes, strbuf_cstr(&line));
+    strbuf_printf(why, "the program calls others than %s says:%s", o->nodes.path,
+                  strbuf_cstr(&line));
   strbuf_release(&line);
   arena_release(&arena);
   return fine;
 }
 
-static bool run_program(const Case *c, Options *o, Reader runs, const char *path, StrBuf *why) {
+/* The columns in which the line differs from that of the same case. */
+static void name_columns(const StrBuf *known, const StrBuf *line, size_t name_size, StrBuf *why) {
+  const size_t width = RECORD_DIGITS + 1;
+  char *head = strndup(line->data, name_size);
+  const char *old = strstr(strbuf_cstr(known), head), *new = line->data;
+  free(head);
+  for (unsigned i = 0; old && i < RECORD_COLUMNS; i++)
+    if (memcmp(old + name_size + i * width, new + name_size + i *width, width) != 0)
+      strbuf_printf(why, " %s", record_columns[i]);
+}
+
+static bool same_record(const Case *c, Options *o, Record *r, StrBuf *why) {
+  StrBuf line;
+  char prefix[256];
+  strbuf_init(&line);
+  if (o->keep) {
+    kept_path(c, o, "", prefix);
+    r->keep = prefix;
+  }
+  strbuf_append_char(&line, '\n');
+  record_line(r, c->name, &line);
+  bool fine = is_known(&o->records, o, &line);
+  if (!fine) {
+    strbuf_printf(why, "others than %s knows:", o->records.path);
+    name_columns(&o->records.known, &line, strlen(c->name) + 2, why);
+  }
+  strbuf_release(&line);
+  return fine;
+}
+
+static bool run_program(const Case *c, Options *o, Reader runs, const char *path, Record *r,
+                        StrBuf *why) {
   EtcSession *s = new_session(c, o, path, why, false);
   bool fine =
       session_import(s, true) == STATUS_OK && run_all(c, runs, s->program.methods[0].graph, why);
-  if (fine && o->nodes)
+  if (fine && o->nodes.path)
     fine = same_nodes(c, o, &s->program.sources[0]->pte.program.methods[0], why);
+  if (fine && o->records.path)
+    record_program(r, s);
   etc_session_free(s);
   return fine;
 }
@@ -282,14 +373,75 @@ static void write_model(const char *path, StrView model) {
     broken(strerror(errno));
 }
 
+static void remove_samples(const Options *o) {
+  char folder[128], path[512];
+  DIR *d = opendir(samples_path(o, folder));
+  for (const struct dirent *e; d && (e = readdir(d));) {
+    snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+    unlink(path);
+  }
+  if (d)
+    closedir(d);
+  rmdir(folder);
+}
+
+static void remove_folder(const Options *o) {
+  static const char *const names[] = {"model.onnx", "model.pte", "report.json"};
+  char path[128];
+  for (size_t i = 0; i < COUNT_OF(names); i++) {
+    snprintf(path, sizeof path, "%s/%s", o->folder, names[i]);
+    unlink(path);
+  }
+  remove_samples(o);
+  rmdir(o->folder);
+}
+
+/* The first inputs as arrays, by their names in the model. */
+static void write_samples(const Case *c, const Options *o, Reader runs, const char *model) {
+  Options plain = *o;
+  char folder[128];
+  StrBuf text;
+  Arena arena;
+  Tensor inputs[TENSORS_MAX];
+  strbuf_init(&text);
+  arena_init(&arena);
+  plain.quantize = plain.records.path = NULL;
+  EtcSession *s = new_session(c, &plain, model, &text, true);
+  remove_samples(o);
+  if (mkdir(samples_path(o, folder), 0700) != 0)
+    broken(strerror(errno));
+  uint32_t count = take_u32(&runs) ? take_tensors(&runs, &arena, inputs) : 0;
+  if (session_import(s, false) == STATUS_OK)
+    for (uint32_t i = 0; i < count && i < s->program.methods[0].graph->input_count; i++) {
+      const Graph *g = s->program.methods[0].graph;
+      StrView name = intern_get(&s->ctx.names, value_cget(g, g->inputs[i])->name);
+      const char *path = arena_printf(&arena, "%s/" SV_FMT ".npy", folder, SV_ARG(name));
+      if (npy_write(&inputs[i], &arena, &s->sink, path) != STATUS_OK)
+        broken(path);
+    }
+  etc_session_free(s);
+  arena_release(&arena);
+  strbuf_release(&text);
+}
+
+static bool is_refused(const Case *c, Status status, const StrBuf *text) {
+  char code[32];
+  snprintf(code, sizeof code, "error[%s]", c->refused);
+  return status != STATUS_OK && strstr(strbuf_cstr(text), code);
+}
+
 /* Right as imported, or refused; then lowered, and right as a program. */
 static bool check(const Case *c, Options *o, Reader runs, StrBuf *why) {
-  char model[128], program[128];
+  char model[128], program[128], report[128];
   snprintf(model, sizeof model, "%s/model.onnx", o->folder);
   snprintf(program, sizeof program, "%s/model.pte", o->folder);
   write_model(model, c->model);
   StrBuf text;
+  Record record;
   strbuf_init(&text);
+  record_init(&record, o->folder, o->quantize ? 2 : 4);
+  if (o->quantize)
+    write_samples(c, o, runs, model);
   EtcSession *s = new_session(c, o, model, &text, true);
   const char *stage = "imported";
   Status status = session_import(s, false);
@@ -297,28 +449,21 @@ static bool check(const Case *c, Options *o, Reader runs, StrBuf *why) {
       status == STATUS_OK && (c->refused[0] || run_all(c, runs, s->program.methods[0].graph, why));
   if (fine) {
     stage = "lowered";
-    status = session_run(s, STAGE_TO_EXECUTORCH);
+    status = record_run(&record, s);
     status = status == STATUS_OK ? session_emit(s, program) : status;
-    fine = status == STATUS_OK && !c->refused[0] && run_program(c, o, runs, program, why);
+    fine = status == STATUS_OK && !c->refused[0] && run_program(c, o, runs, program, &record, why);
   }
-  if (c->refused[0]) {
-    char code[32];
-    snprintf(code, sizeof code, "error[%s]", c->refused);
-    fine = status != STATUS_OK && strstr(strbuf_cstr(&text), code);
+  fine = c->refused[0] ? is_refused(c, status, &text) : fine || (c->unlike && status != STATUS_OK);
+  if (fine && o->records.path) {
+    record_facts(&record, s, &text, report_path(o, report));
+    fine = same_record(c, o, &record, why);
   }
   if (!fine)
-    strbuf_printf(why, " (%s) %s", stage, strbuf_cstr(&text));
+    strbuf_printf(why, " (%s) %s", stage, o->records.path ? "" : strbuf_cstr(&text));
   etc_session_free(s);
+  record_release(&record);
   strbuf_release(&text);
   return fine;
-}
-
-static void keep(const Case *c, const Options *o) {
-  char path[256];
-  snprintf(path, sizeof path, "%s/%s.onnx", o->keep, c->name);
-  for (char *at = path + strlen(o->keep) + 1; *at; at++)
-    *at = *at == '/' || *at == ' ' ? '_' : *at;
-  write_model(path, c->model);
 }
 
 static void run_file(Reader r, Options *o, uint32_t *passed, uint32_t *failed) {
@@ -330,12 +475,15 @@ static void run_file(Reader r, Options *o, uint32_t *passed, uint32_t *failed) {
       c.codes = 0.4;
       c.rtol = 0.02;
     }
+    c.unlike = o->quantize != NULL;
     Reader runs = r;
     skip_runs(&r);
     if ((o->part && !strstr(c.name, o->part)) || count % o->every)
       continue;
-    if (o->keep)
-      keep(&c, o);
+    if (o->keep) {
+      char path[256];
+      write_model(kept_path(&c, o, ".onnx", path), c.model);
+    }
     StrBuf why;
     strbuf_init(&why);
     bool fine = check(&c, o, runs, &why);
@@ -359,36 +507,34 @@ static Reader unpack(const char *path, StrBuf *out) {
   return (Reader){data, data + out->size};
 }
 
-static void remove_folder(const Options *o) {
-  static const char *const names[] = {"model.onnx", "model.pte"};
-  char path[128];
-  for (size_t i = 0; i < COUNT_OF(names); i++) {
-    snprintf(path, sizeof path, "%s/%s", o->folder, names[i]);
-    unlink(path);
-  }
-  rmdir(o->folder);
+/* The file begins with an empty line, so that each line is between two line feeds. */
+static void read_lines(Lines *lines) {
+  static char part[1 << 14];
+  FILE *f = fopen(lines->path, "rb");
+  if (!f)
+    broken(lines->path);
+  for (size_t n; (n = fread(part, 1, sizeof part, f)) > 0;)
+    strbuf_append(&lines->known, (StrView){part, n});
+  fclose(f);
 }
 
-/* The file begins with an empty line, so that each line is between two line feeds. */
-static void read_nodes(Options *o) {
-  static char part[1 << 14];
-  FILE *f = o->nodes && !o->update ? fopen(o->nodes, "rb") : NULL;
-  if (o->nodes && !o->update && !f)
-    broken(o->nodes);
-  for (size_t n; f && (n = fread(part, 1, sizeof part, f)) > 0;)
-    strbuf_append(&o->known, (StrView){part, n});
-  if (f)
-    fclose(f);
+static void end_lines(Lines *lines, const Options *o) {
+  if (lines->path && o->update)
+    write_model(lines->path, (StrView){strbuf_cstr(&lines->written), lines->written.size});
+  strbuf_release(&lines->known);
+  strbuf_release(&lines->written);
 }
 
 /* Takes the option at argv[*i], and its value, if there is one. */
 static bool take_option(Options *o, int argc, char **argv, int *i) {
   const char *name = argv[*i];
-  const char **value = !strcmp(name, "--backend") ? &o->backend
-                       : !strcmp(name, "-k")      ? &o->part
-                       : !strcmp(name, "--keep")  ? &o->keep
-                       : !strcmp(name, "--nodes") ? &o->nodes
-                                                  : NULL;
+  const char **value = !strcmp(name, "--backend")    ? &o->backend
+                       : !strcmp(name, "--quantize") ? &o->quantize
+                       : !strcmp(name, "-k")         ? &o->part
+                       : !strcmp(name, "--keep")     ? &o->keep
+                       : !strcmp(name, "--nodes")    ? &o->nodes.path
+                       : !strcmp(name, "--record")   ? &o->records.path
+                                                     : NULL;
   bool every = !strcmp(name, "--every");
   if ((value || every) && *i + 1 == argc)
     broken("an option wants a value");
@@ -405,25 +551,26 @@ static bool take_option(Options *o, int argc, char **argv, int *i) {
 
 int main(int argc, char **argv) {
   Options o = {.folder = "/tmp/etc-cases-XXXXXX", .every = 1};
-  uint32_t passed = 0, failed = 0;
-  strbuf_init(&o.known);
-  strbuf_init(&o.written);
-  strbuf_append(&o.written, SV("\n"));
+  Lines *const files[] = {&o.nodes, &o.records};
+  uint32_t passed = 0, failed = 0, begin = 1;
   if (!mkdtemp(o.folder))
     broken(strerror(errno));
-  for (int i = 1; i < argc; i++) {
-    if (take_option(&o, argc, argv, &i))
-      continue;
+  for (int i = 1; i < argc && argv[i][0] == '-'; i++, begin = (uint32_t)i)
+    if (!take_option(&o, argc, argv, &i))
+      broken(argv[i]);
+  for (size_t i = 0; i < COUNT_OF(files); i++) {
+    strbuf_append_char(&files[i]->written, '\n');
+    if (files[i]->path && !o.update)
+      read_lines(files[i]);
+  }
+  for (int i = (int)begin; i < argc; i++) {
     StrBuf bytes;
     strbuf_init(&bytes);
-    read_nodes(&o);
     run_file(unpack(argv[i], &bytes), &o, &passed, &failed);
     strbuf_release(&bytes);
   }
-  if (o.update)
-    write_model(o.nodes, (StrView){strbuf_cstr(&o.written), o.written.size});
-  strbuf_release(&o.known);
-  strbuf_release(&o.written);
+  for (size_t i = 0; i < COUNT_OF(files); i++)
+    end_lines(files[i], &o);
   remove_folder(&o);
   printf("cases: %u passed, %u failed, 0 skipped\n", passed, failed);
   return failed || !passed;

@@ -2,7 +2,7 @@
 """Which cases that pack_cases.py leaves out reach branches that ctest does not: the lines of cases/chosen.txt.
 
     cmake -S . -B build/branches -G Ninja -DETC_WERROR=OFF -DCMAKE_C_FLAGS="-O1 --coverage -DNDEBUG"
-    cmake --build build/branches && ctest --test-dir build/branches -LE 'runtime|valgrind|browser|tools' -E 'chosen'
+    cmake --build build/branches && ctest --test-dir build/branches -LE 'runtime|valgrind|browser|tools|package' -E 'chosen'
     .venv/bin/python -W ignore tests/onnx/choose_cases.py build/branches >tests/onnx/cases/chosen.txt
 
 Each case is run by itself, and its branches are those whose counters in the .gcda files are not 0. Of all cases, those are taken

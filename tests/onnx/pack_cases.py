@@ -21,7 +21,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path[:0] = [os.path.join(ROOT, "tests", "conformance"), os.path.join(ROOT, "tests", "lib")]
+sys.path[:0] = [os.path.join(ROOT, "tests", x) for x in ("conformance", "lib", "graphfuzz")]
 
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
@@ -36,6 +36,8 @@ import contrib_quantized  # noqa: E402
 import control  # noqa: E402
 import dynamic  # noqa: E402
 import functions  # noqa: E402
+import generate  # noqa: E402
+import graph  # noqa: E402
 import onnx_cases  # noqa: E402
 import operators  # noqa: E402
 import quantized  # noqa: E402
@@ -45,6 +47,7 @@ import xnnpack_ops  # noqa: E402
 SEED = 5
 MOST_BYTES = 6000  # of a case
 CHOSEN = os.path.join(HERE, "cases", "chosen.txt")  # lines TABLE NAME: cases for code that no other packed case reaches
+GRAPH_SEEDS = range(3_000_000, 3_000_300)
 COARSE = 8  # floats of chosen cases are multiples of 1 / COARSE where they are many, which compresses well
 NOT_PACKED = {"LogSoftmax-masked": "differences of logarithms of 3e5 depend on the order of sums"}
 
@@ -150,6 +153,29 @@ def quantized_cases():
     return [*q.qdq_cases(), *q.random_cases(0, 12), *q.written_cases(), *q.run_time_cases(), *q.edge_cases()]
 
 
+class RandomGraph:
+    """A graph of tests/graphfuzz; its values are computed step by step, and known to be well conditioned."""
+
+    def __init__(self, seed):
+        self.name, self.case = f"graph-{seed}", generate.generate(seed)
+        self.model = self.case.model()
+
+
+def graph_cases():
+    return [RandomGraph(seed) for seed in GRAPH_SEEDS]
+
+
+def of_graph(case, path):
+    runs, rtol, atol = [], 0.0, 0.0
+    for feeds in [case.case.inputs, *case.case.feeds]:
+        values, errors = graph.evaluate_all(case.case, feeds)
+        for x in case.case.outputs:
+            rtol, atol = map(max, zip((rtol, atol), graph.tolerance(values[x], errors.get(x, 0.0))))
+        runs.append((list(feeds.values()), [values[x] for x in case.case.outputs]))
+    return Packed(case.name, case.model, runs, [("dim", f"{s}={lo}..{hi}") for s, (lo, hi) in sorted(case.case.symbols.items())],
+                  rtol=rtol, atol=atol)
+
+
 def function_cases():
     return [functions.Case(k, onnx.parser.parse_model(v)) for k, v in functions.MODELS.items()] + [functions.Case("overloads", functions.overloads())]
 
@@ -167,6 +193,7 @@ FILES = {
     "dynamic": (lambda: dynamic.CASES, of_dynamic, 999),
     "control": (lambda: control.CASES, of_control, 999),
     "quantized": (quantized_cases, of_quantized, 8),
+    "graphs": (graph_cases, of_graph, 999),
 }
 
 
@@ -209,6 +236,36 @@ def chosen_cases():
         yield from ((coarsen(c), pack) for c in found)
 
 
+def patterned(tensor):
+    """The tensor with few different values where it has many: models without values need none, and compress better."""
+    a = numpy_helper.to_array(tensor)
+    if a.size > 64 and a.dtype.kind in "fiu" and a.dtype.itemsize < 8:
+        pattern = np.minimum((np.arange(a.size) * 7 % 5).astype(a.dtype), a.max())  # indices stay in range
+        tensor.CopyFrom(numpy_helper.from_array(((pattern - 2) / 8 if a.dtype.kind == "f" else pattern).astype(a.dtype).reshape(a.shape), tensor.name))
+
+
+def is_large(case):
+    feeds = case.feeds if isinstance(case.feeds, list) else [case.feeds]
+    return case.model.ByteSize() + sum(a.nbytes for f in feeds for a in f.values()) > MOST_BYTES
+
+
+def model_cases():
+    """What other files leave out, as models without values: what lowering makes of them is recorded."""
+    for name in ("xnnpack", "quantized", "classic", "contrib", "contrib_quantized", "operators"):
+        make, _, most = FILES[name]
+        table = make()
+        packed = {id(c) for c in choose(table, most) if not is_large(c)}
+        for case in table:
+            if id(case) not in packed and not getattr(case, "refused", None):
+                for tensor in case.model.graph.initializer:
+                    patterned(tensor)
+                yield case
+
+
+def of_model(case, path):
+    return Packed(case.name, case.model, [], dim_settings(case.dims))
+
+
 def choose(table, most):
     """A seeded part of the cases of each operator, in the order of the table."""
     kinds = collections.defaultdict(list)
@@ -224,6 +281,8 @@ def packed_cases(name):
     """(case, how it is packed), and the bytes that one may have."""
     if name == "chosen":
         return chosen_cases(), None
+    if name == "models":
+        return ((case, of_model) for case in model_cases()), None
     make, pack, most = FILES[name]
     return ((case, pack) for case in choose(make(), most)), MOST_BYTES
 
@@ -258,8 +317,8 @@ def write(name):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("names", nargs="*", choices=[*FILES, "chosen", []], default=[])
-    names = p.parse_args().names or [*FILES, "chosen"]
+    p.add_argument("names", nargs="*", choices=[*FILES, "chosen", "models", []], default=[])
+    names = p.parse_args().names or [*FILES, "chosen", "models"]
     if len(names) == 1:
         write(names[0])
     for name in names if len(names) > 1 else ():  # a process each: what was drawn before must not matter

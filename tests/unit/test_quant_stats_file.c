@@ -19,11 +19,13 @@ static void add(Stats *s, const float *x, uint64_t count) {
     stats_add_channels(s, x, count / s->channels, 1);
 }
 
-/* Two values, one of them with channels, of the numbers from `from` on. */
+/* Two values, one of them with channels, of the numbers from `from` on; data and total: of the set.
+ */
 static void write_file(const char *path, DataShard shard, uint32_t from, uint32_t count,
-                       const char *model, const char *second, uint32_t channels) {
+                       const char *model, const char *second, uint32_t channels, uint64_t data,
+                       uint64_t total) {
   StatsEntry entries[2] = {{.name = SV("conv \"out\"")}, {.name = sv_from(second)}};
-  StatsFile file = {.head = {.data = 77, .total = 6, .counted = count / 2, .shard = shard},
+  StatsFile file = {.head = {.data = data, .total = total, .counted = count / 2, .shard = shard},
                     .entries = entries,
                     .count = 2};
   snprintf(file.head.model, sizeof file.head.model, "%s", model);
@@ -67,9 +69,9 @@ static void test_shards(void **state) {
   snprintf(first, sizeof first, "%s/first", folder);
   snprintf(second, sizeof second, "%s/second", folder);
   snprintf(changed, sizeof changed, "%s/changed", folder);
-  write_file(all, (DataShard){0, 1}, 0, 12, MODEL, "y", 2);
-  write_file(first, (DataShard){0, 2}, 0, 8, MODEL, "y", 2);
-  write_file(second, (DataShard){1, 2}, 8, 4, MODEL, "y", 2);
+  write_file(all, (DataShard){0, 1}, 0, 12, MODEL, "y", 2, 77, 6);
+  write_file(first, (DataShard){0, 2}, 0, 8, MODEL, "y", 2, 77, 6);
+  write_file(second, (DataShard){1, 2}, 8, 4, MODEL, "y", 2, 77, 6);
   Capture c;
   capture_init(&c);
   StatsFile one, sum;
@@ -88,16 +90,20 @@ static void test_shards(void **state) {
     const char *model, *second, *says;
     DataShard shard;
     uint32_t channels;
+    uint64_t data, total;
   } cases[] = {
-      {OTHER, "y", "of another model", {1, 2}, 2},
-      {MODEL, "z", "has other values", {1, 2}, 2},
-      {MODEL, "y", "has other values", {1, 2}, 4},
-      {MODEL, "y", "has other values", {1, 2}, 0},
-      {MODEL, "y", "of another number", {1, 3}, 2},
-      {MODEL, "y", "are both shard 0 of 2", {0, 2}, 2},
+      {OTHER, "y", "of another model", {1, 2}, 2, 77, 6},
+      {MODEL, "z", "has other values", {1, 2}, 2, 77, 6},
+      {MODEL, "y", "has other values", {1, 2}, 4, 77, 6},
+      {MODEL, "y", "has other values", {1, 2}, 0, 77, 6},
+      {MODEL, "y", "of another data set", {1, 2}, 2, 78, 6},
+      {MODEL, "y", "of another data set", {1, 2}, 2, 77, 7},
+      {MODEL, "y", "of another number", {1, 3}, 2, 77, 6},
+      {MODEL, "y", "are both shard 0 of 2", {0, 2}, 2, 77, 6},
   };
   for (size_t i = 0; i < COUNT_OF(cases); i++) {
-    write_file(changed, cases[i].shard, 8, 4, cases[i].model, cases[i].second, cases[i].channels);
+    write_file(changed, cases[i].shard, 8, 4, cases[i].model, cases[i].second, cases[i].channels,
+               cases[i].data, cases[i].total);
     strbuf_clear(&c.text);
     assert_int_not_equal(stats_merge_files(&sum, (const char *[]){first, changed}, 2, &c.sink),
                          STATUS_OK);
