@@ -241,7 +241,9 @@ def patterned(tensor):
     a = numpy_helper.to_array(tensor)
     if a.size > 64 and a.dtype.kind in "fiu" and a.dtype.itemsize < 8:
         pattern = np.minimum((np.arange(a.size) * 7 % 5).astype(a.dtype), a.max())  # indices stay in range
-        tensor.CopyFrom(numpy_helper.from_array(((pattern - 2) / 8 if a.dtype.kind == "f" else pattern).astype(a.dtype).reshape(a.shape), tensor.name))
+        if a.dtype.kind == "f":
+            pattern = (pattern + 1 if a.min() > 0 else pattern - 2) / 8  # scales stay positive
+        tensor.CopyFrom(numpy_helper.from_array(pattern.astype(a.dtype).reshape(a.shape), tensor.name))
 
 
 def is_large(case):

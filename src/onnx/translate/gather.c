@@ -75,6 +75,41 @@ void translate_gather_elements(Import *im) {
 
 /* --- GatherND --- */
 
+/* Places of known tuples in the dims that they index, as one dim; NULL when a size is not known or
+ * a tuple is outside. */
+static int64_t *flat_places(Import *im, const Shape *from, uint32_t tuple, const int64_t *values,
+                            uint32_t count) {
+  int64_t *places = ARENA_ARRAY(&im->scratch, int64_t, count / tuple + 1);
+  for (uint32_t i = 0; i < count; i++) {
+    SymInt size = from->d[i % tuple];
+    if (!sym_is_const(size) || values[i] < -size || values[i] >= size)
+      return NULL;
+    int64_t *place = &places[i / tuple];
+    *place = (i % tuple ? *place * size : 0) + (values[i] < 0 ? values[i] + size : values[i]);
+  }
+  return places;
+}
+
+/* Known tuples: rows by their places. A row is copied at once, where index.Tensor looks up each
+ * element. */
+static bool gather_tuples(Import *im, ValueId x, uint32_t tuple, const Shape *from,
+                          const Shape *at) {
+  const int64_t *values;
+  uint32_t count;
+  int64_t *places = in_consts(im, 1, &values, &count) && count > 0
+                        ? flat_places(im, from, tuple, values, count)
+                        : NULL;
+  Shape rows = {1, {places ? shape_product(im, from->d, tuple) : 0}}, to = *at;
+  to.rank--;
+  if (!places || to.rank + from->rank - tuple > MAX_RANK)
+    return false;
+  for (uint32_t i = tuple; i < from->rank; i++)
+    to.d[to.rank++] = rows.d[rows.rank++] = from->d[i];
+  ValueId y = gather_known(im, ex_view_as(im, x, &rows), 0, places, count / tuple, false);
+  out(im, 0, ex_view_as(im, y, &to));
+  return true;
+}
+
 /* The tuples of the last dim become one index tensor a dim; batch dims are counted. */
 void translate_gather_nd(Import *im) {
   ValueId x = in_required(im, 0), indices = in_required(im, 1);
@@ -88,6 +123,8 @@ void translate_gather_nd(Import *im) {
                 at.rank, (long long)batch, from.rank);
     return;
   }
+  if (batch == 0 && gather_tuples(im, x, (uint32_t)tuple, &from, &at))
+    return;
   ValueId list[MAX_RANK] = {0};
   for (uint32_t i = 0; i < batch; i++)
     list[i] = ex_along_axis(im, ex_arange(im, from.d[i]), i, at.rank - 1);
