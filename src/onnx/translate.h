@@ -73,6 +73,8 @@ bool value_ints(Import *im, ValueId v, const SymInt **values, uint32_t *count);
 
 /* As in_ints, but all elements must be plain numbers; else false. */
 bool in_consts(Import *im, uint32_t i, const int64_t **values, uint32_t *count);
+/* The same, and of a constant of i32 or i64 also where it has many elements. */
+bool in_indices(Import *im, uint32_t i, const int64_t **values, uint32_t *count);
 /* As in_consts of any value. */
 bool value_consts(Import *im, ValueId v, const int64_t **values, uint32_t *count);
 /* Elements of a constant of any real dtype as doubles; false when it is not constant. */

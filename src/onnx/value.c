@@ -119,6 +119,26 @@ static const double *dequantized_doubles(Import *im, ValueId v, uint32_t *count)
   return out;
 }
 
+bool in_indices(Import *im, uint32_t i, const int64_t **values, uint32_t *count) {
+  enum { MOST_INDICES = 1 << 20 };
+  ValueId v = in(im, i);
+  if (value_consts(im, v, values, count))
+    return true;
+  if (!import_ok(im) || !v || !value_is_const(im->g, v) ||
+      !dtype_in(value_dtype(im->g, v), DT(I32) | DT(I64)))
+    return false;
+  Tensor t = interp_constant(im->g, v, &im->scratch);
+  int64_t numel = tensor_numel(&t);
+  if (numel > MOST_INDICES)
+    return false;
+  int64_t *indices = ARENA_ARRAY(&im->scratch, int64_t, (size_t)numel + 1);
+  for (int64_t k = 0; k < numel; k++)
+    indices[k] = tensor_load_int(&t, k);
+  *values = indices;
+  *count = (uint32_t)numel;
+  return true;
+}
+
 bool value_doubles(Import *im, ValueId v, const double **values, uint32_t *count) {
   *values = NULL;
   *count = 0;

@@ -458,7 +458,8 @@ def move_cases():
     for label, index in (("order", (2, 0, 1)), ("run", (1, 2)), ("stride", (0, 2, 4)), ("mixed", (4, 4, 1, 2, 3, 0)), ("one", (3, ))):
         yield from moved(f"Gather-{label}", "Gather", (2, 5, 5, 6), ["i"], {"i": ints(*index)}, axis=1)
         yield from moved(f"Gather-{label}-last", "Gather", (2, 3, 6), ["i"], {"i": ints(*index)}, axis=2)
-    for label, index in (("run", [[1, 3], [1, 4], [2, 0]]), ("any", [[-1, 2], [0, -5], [1, 1]])):
+    many = np.stack([np.arange(9000) % 3, np.arange(9000) * 7 % 5 - 5], 1)
+    for label, index in (("run", [[1, 3], [1, 4], [2, 0]]), ("any", [[-1, 2], [0, -5], [1, 1]]), ("many", many)):
         yield single(f"GatherND-known-{label}", "GatherND", ["x", "i"], {"x": normal(3, 5, 4)}, {"i": np.array(index, np.int64)}, kernels=1, opset=13)
     for axis in (0, 1, 2):
         yield from moved(f"flip-{axis}", "Slice", (2, 4, 6), "bead", {"b": ints(-1), "e": ints(-99), "a": ints(axis), "d": ints(-1)})

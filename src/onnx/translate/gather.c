@@ -55,7 +55,7 @@ void translate_gather(Import *im) {
     return;
   Shape to = gathered_shape(im, x, axis, index);
   const int64_t *values;
-  bool known = in_consts(im, 1, &values, &count);
+  bool known = in_indices(im, 1, &values, &count);
   ValueId y;
   if (known && sym_is_const(ex_dim(im, x, axis)))
     y = gather_known(im, x, axis, values, count, index_rank == 0);
@@ -96,7 +96,7 @@ static bool gather_tuples(Import *im, ValueId x, uint32_t tuple, const Shape *fr
                           const Shape *at) {
   const int64_t *values;
   uint32_t count;
-  int64_t *places = in_consts(im, 1, &values, &count) && count > 0
+  int64_t *places = in_indices(im, 1, &values, &count) && count > 0
                         ? flat_places(im, from, tuple, values, count)
                         : NULL;
   Shape rows = {1, {places ? shape_product(im, from->d, tuple) : 0}}, to = *at;
