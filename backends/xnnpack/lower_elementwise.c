@@ -254,10 +254,12 @@ void lower_erf(XnnLowering *l, NodeId n) {
   XnnInOut io = in_out(l, n);
   uint32_t rank = xl_rank(l, io.in);
   XnnId z = xl_temp_like(l, io.in), gelu = xl_temp_like(l, io.in), ratio = xl_temp_like(l, io.in);
-  xl_binary(l, XNN_ADD, xl_scaled(l, io.in, M_SQRT2), xl_number(l, ERF_NOT_ZERO, rank), z);
+  XnnId not_zero = xl_number(l, ERF_NOT_ZERO, rank), one;
+  xl_binary(l, XNN_ADD, xl_scaled(l, io.in, M_SQRT2), not_zero, z);
   xl_unary(l, XNN_GELU, z, gelu);
   xl_binary(l, XNN_DIV, gelu, z, ratio);
-  xl_binary(l, XNN_SUBTRACT, xl_scaled(l, ratio, 2), xl_number(l, 1, rank), io.out);
+  one = xl_number(l, 1, rank);
+  xl_binary(l, XNN_SUBTRACT, xl_scaled(l, ratio, 2), one, io.out);
 }
 
 /* Not by the node that XNNPACK has for it, for which 1 / sqrt(0) is NaN. */
@@ -428,7 +430,8 @@ void lower_convert(XnnLowering *l, NodeId n) {
   bool narrows = value_dtype(l->g, y) == DTYPE_F16 && (from == DTYPE_F32 || from == DTYPE_I32);
   if (dtype_in(from, DT(BOOL) | DT(U8) | DT(I8) | DT(I32))) {
     XnnId whole = xl_whole_numbers(l, x);
-    xl_unary(l, XNN_COPY, narrows ? xl_rounded(l, whole) : whole, xl_result(l, y));
+    XnnId result = xl_result(l, y);
+    xl_unary(l, XNN_COPY, narrows ? xl_rounded(l, whole) : whole, result);
     return;
   }
   XnnInOut io = in_out(l, n);

@@ -166,8 +166,8 @@ static void repeat_by_ones(XnnLowering *l, ValueId x, ValueId y, uint32_t fh, ui
   SymInt split[] = {batch, h, 1, w, 1, c}, grown[] = {batch, h, fh, w, fw, c},
          joined[] = {batch, value_dim(g, y, 2), value_dim(g, y, 3), c};
   XnnId in = xl_nhwc(l, x), more = xl_sym_temp(l, 6, grown);
-  xl_binary(l, XNN_MULTIPLY, xl_reshaped(l, in, split, 6),
-            xl_ones(l, 6, (uint32_t[]){1, 1, fh, 1, fw, 1}), more);
+  XnnId ones = xl_ones(l, 6, (uint32_t[]){1, 1, fh, 1, fw, 1});
+  xl_binary(l, XNN_MULTIPLY, xl_reshaped(l, in, split, 6), ones, more);
   xl_reshape(l, more, joined, 4, out);
 }
 

@@ -106,7 +106,8 @@ XnnId xl_ones_along(XnnLowering *l, XnnId in, uint32_t set) {
   l->x.values[codes].datatype = XNN_QINT8;
   xl_unary(l, XNN_CONVERT, in, codes);
   xl_unary(l, XNN_CONVERT, codes, finite);
-  xl_binary(l, XNN_ADD, xl_scaled(l, finite, 0), xl_number(l, 1, 1), ones);
+  XnnId one = xl_number(l, 1, 1);
+  xl_binary(l, XNN_ADD, xl_scaled(l, finite, 0), one, ones);
   return ones;
 }
 

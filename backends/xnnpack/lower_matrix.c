@@ -88,7 +88,8 @@ void lower_linear(XnnLowering *l, NodeId n) {
   ValueId x = node_value(l->g, n, 0), weight = node_value(l->g, n, 1),
           bias = node_value(l->g, n, 2), y = node_result(l->g, n, 0);
   if (!bias || fits_product(l->g, weight, bias)) {
-    product(l, x, weight, bias_of(l, bias), 0, result_of_rows(l, x, y));
+    XnnId out = result_of_rows(l, x, y);
+    product(l, x, weight, bias_of(l, bias), 0, out);
     return;
   }
   XnnId out = result_of_rows(l, x, y), bare = xl_temp_like(l, out);
@@ -260,8 +261,10 @@ void lower_matmul(XnnLowering *l, NodeId n) {
     xl_refuse(l, XNN_RULE_RANK, R_INT("rank", 1), R_INT("least", 2));
   else if (value_rank(l->g, y) == 2)
     product(l, x, y, XNN_NONE, XNN_FLAG_TRANSPOSE_WEIGHTS, result_of_rows(l, x, out));
-  else if (!permuted_products(l, x, y, out))
-    xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, xl_plain(l, x), xl_plain(l, y), xl_result(l, out));
+  else if (!permuted_products(l, x, y, out)) {
+    XnnId result = xl_result(l, out), right = xl_plain(l, y);
+    xl_binary(l, XNN_BATCH_MATRIX_MULTIPLY, xl_plain(l, x), right, result);
+  }
 }
 
 /* XNNPACK packs a column padded to 16 columns, and computes 16: that of a long row would be larger
@@ -314,8 +317,8 @@ XnnId xl_row_sums(XnnLowering *l, XnnId in, const SymInt *dims, double factor, d
     column[i] = (float)factor;
   value.dims[value.rank - 1] = 1;
   XnnId out = xl_temp(l, value.rank, value.dims);
-  xl_fully_connected(l, in, xl_floats(l, 2, filter, column),
-                     offset != 0 ? xl_floats(l, 1, &one, &shift) : XNN_NONE, 0, out);
+  XnnId bias = offset != 0 ? xl_floats(l, 1, &one, &shift) : XNN_NONE;
+  xl_fully_connected(l, in, xl_floats(l, 2, filter, column), bias, 0, out);
   return out;
 }
 
@@ -405,8 +408,8 @@ void lower_layer_norm(XnnLowering *l, NodeId n) {
   XnnId rows = normalized_rows(l, x, count, node_scalar(g, n, 4));
   if (count > 1)
     rows = reshaped_to(l, rows, x);
-  xl_scale_and_shift(l, rows, weight ? xl_plain(l, weight) : XNN_NONE,
-                     bias ? xl_plain(l, bias) : XNN_NONE, result_of_rows(l, x, y));
+  XnnId result = result_of_rows(l, x, y), shift = bias ? xl_plain(l, bias) : XNN_NONE;
+  xl_scale_and_shift(l, rows, weight ? xl_plain(l, weight) : XNN_NONE, shift, result);
 }
 
 /* Softmax is over the last dim of memory; another is brought there and back. */

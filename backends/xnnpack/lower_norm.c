@@ -75,8 +75,8 @@ static void row_norm(XnnLowering *l, const GroupNorm *n) {
   xl_reshape(l, in, rows, 3, grouped);
   XnnId flat = xl_normalized(l, grouped, rows, n->eps), back = xl_temp_like(l, in);
   xl_reshape_to(l, flat, n->x, back);
-  xl_scale_and_shift(l, back, n->weight ? per_channel(l, n->weight, rank) : XNN_NONE,
-                     n->bias ? per_channel(l, n->bias, rank) : XNN_NONE, out);
+  XnnId shift = n->bias ? per_channel(l, n->bias, rank) : XNN_NONE;
+  xl_scale_and_shift(l, back, n->weight ? per_channel(l, n->weight, rank) : XNN_NONE, shift, out);
 }
 
 void lower_group_norm(XnnLowering *l, NodeId n) {

@@ -27,10 +27,12 @@ void lower_view(XnnLowering *l, NodeId n) {
     uint32_t rank = value_rank(g, y);
     for (uint32_t i = 0; i < rank; i++)
       permuted[xl_nhwc_axis(i, rank)] = value_dim(g, y, i);
-    xl_reshape(l, xl_nhwc(l, x), permuted, rank, xl_result_nhwc(l, y));
+    XnnId result = xl_result_nhwc(l, y);
+    xl_reshape(l, xl_nhwc(l, x), permuted, rank, result);
     return;
   }
-  xl_reshape_to(l, xl_plain(l, x), y, xl_result(l, y));
+  XnnId result = xl_result(l, y);
+  xl_reshape_to(l, xl_plain(l, x), y, result);
 }
 
 void xl_turns_layout(const Graph *g, NodeId permute, bool *to_nhwc, bool *to_plain) {

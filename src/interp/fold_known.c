@@ -235,9 +235,12 @@ static bool truncated(Known *k, SymInt a, SymInt b, SymInt *out) {
   if (sym_lower(t, b) <= 0 || node_absent(k->g, k->n, 2) ||
       !sv_eq_str(node_str(k->g, k->n, 2), "trunc"))
     return false;
-  *out = sym_lower(t, a) >= 0 ? sym_floordiv(t, a, b)
-                              : sym_add(t, sym_max(t, 0, sym_floordiv(t, a, b)),
-                                        sym_min(t, 0, sym_ceildiv(t, a, b)));
+  if (sym_lower(t, a) >= 0) {
+    *out = sym_floordiv(t, a, b);
+  } else {
+    SymInt below = sym_min(t, 0, sym_ceildiv(t, a, b));
+    *out = sym_add(t, sym_max(t, 0, sym_floordiv(t, a, b)), below);
+  }
   return true;
 }
 

@@ -38,7 +38,8 @@ static ValueId scaled_scores(Import *im, const Attention *a) {
   if (dtype_size(a->dtype) != 2)
     return attention_scores(im, ex_times(im, a->q, scale), a->k);
   double root = sqrt(scale);
-  return attention_scores(im, ex_times(im, a->q, root), ex_times(im, a->k, root));
+  ValueId keys = ex_times(im, a->k, root);
+  return attention_scores(im, ex_times(im, a->q, root), keys);
 }
 
 /* The mask input, its last dim filled up with hidden keys. */
@@ -152,8 +153,9 @@ static ValueId rotary_apply(Import *im, ValueId x, ValueId cosines, ValueId sine
   int64_t half = size / 2, whole = ex_fixed(im, x, 3);
   Shape s = shape_of(im, x);
   rotary_pairs(im, x, half, neighbours, pair);
-  ValueId real = ex_sub(im, ex_mul(im, cosines, pair[0]), ex_mul(im, sines, pair[1])),
-          imaginary = ex_add(im, ex_mul(im, sines, pair[0]), ex_mul(im, cosines, pair[1]));
+  ValueId lost = ex_mul(im, sines, pair[1]), real = ex_sub(im, ex_mul(im, cosines, pair[0]), lost),
+          turned = ex_mul(im, cosines, pair[1]),
+          imaginary = ex_add(im, ex_mul(im, sines, pair[0]), turned);
   if (neighbours) {
     ValueId left = ex_unsqueeze(im, real, 4), right = ex_unsqueeze(im, imaginary, 4),
             both = ex_cat2(im, left, right, 4);
@@ -171,8 +173,9 @@ ValueId attention_rotate(Import *im, ValueId x, ValueId cosines, ValueId sines, 
   if (size < 2 || size % 2 || size > whole)
     return import_fail(im, DIAG_ATTR_VALUE, "%lld of %lld elements of a head cannot be rotated",
                        (long long)size, (long long)whole);
-  return rotary_apply(im, x, rotary_cache(im, cosines, positions, true),
-                      rotary_cache(im, sines, positions, true), size, neighbours);
+  sines = rotary_cache(im, sines, positions, true);
+  cosines = rotary_cache(im, cosines, positions, true);
+  return rotary_apply(im, x, cosines, sines, size, neighbours);
 }
 
 static void rotary(Import *im, ValueId cosines, ValueId sines, ValueId positions, int64_t heads) {

@@ -147,8 +147,8 @@ void translate_one_hot_encoder(Import *im) {
                 "integers before the program runs");
     return;
   }
-  ValueId equal = ex_eq(im, ex_unsqueeze(im, ex_cast(im, x, DTYPE_I64), ex_rank(im, x)),
-                        build_const_ints(&im->b, categories, count));
+  ValueId known = build_const_ints(&im->b, categories, count),
+          equal = ex_eq(im, ex_unsqueeze(im, ex_cast(im, x, DTYPE_I64), ex_rank(im, x)), known);
   float *last = ARENA_ARRAY(&im->scratch, float, count);
   bool twice = false;
   for (uint32_t i = 0; i < count; i++) {

@@ -36,11 +36,11 @@ static ValueId places(Import *im, const Columns *c, SymInt elements, SymInt bloc
   for (uint32_t i = c->dims; i-- > 0 && import_ok(im);) {
     ValueId offset = digit(im, &element, c->block[i]),
             start = digit(im, &block, block_count(im, c, i));
-    ValueId at = ex_add(im, ex_times(im, start, (double)c->stride[i]),
-                        ex_times(im, offset, (double)c->dilation[i]));
+    ValueId within = ex_times(im, offset, (double)c->dilation[i]),
+            at = ex_add(im, ex_times(im, start, (double)c->stride[i]), within);
     at = ex_minus(im, at, (double)c->begin[i]);
-    ValueId here =
-        ex_and(im, ex_with(im, OP_GE_TENSOR, at, 0), ex_lt(im, at, ex_size(im, c->image[i])));
+    ValueId before_end = ex_lt(im, at, ex_size(im, c->image[i])),
+            here = ex_and(im, ex_with(im, OP_GE_TENSOR, at, 0), before_end);
     at = ex_mul(im, at, ex_size(im, pitch));
     flat = flat ? ex_add(im, flat, at) : at;
     inside = inside ? ex_and(im, inside, here) : here;

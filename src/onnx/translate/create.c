@@ -89,11 +89,12 @@ static bool range_read(Import *im, ValueId start, ValueId limit, ValueId delta, 
     return import_ok(im);
   }
   ValueId span = ex_sub(im, limit, start), count;
-  if (dtype_is_int(dtype)) /* -floor(-span / delta) */
+  if (dtype_is_int(dtype)) { /* -floor(-span / delta) */
     count = ex_unary(im, OP_NEG, ex_floor_div(im, ex_unary(im, OP_NEG, span), delta));
-  else
-    count = ex_unary(im, OP_CEIL,
-                     ex_div(im, ex_cast(im, span, DTYPE_F64), ex_cast(im, delta, DTYPE_F64)));
+  } else {
+    ValueId divisor = ex_cast(im, delta, DTYPE_F64);
+    count = ex_unary(im, OP_CEIL, ex_div(im, ex_cast(im, span, DTYPE_F64), divisor));
+  }
   count = ex_cast(im, ex_at_least(im, count, 0), DTYPE_I64);
   *n = data_size(im, ex_scalar(im, count), most);
   return import_ok(im);
@@ -110,7 +111,8 @@ void translate_range(Import *im) {
     s = (Shape){1, {n}};
   if (s.rank != 1)
     import_fail(im, DIAG_DIM_CONTRADICTION, "the output is declared with rank %u, not 1", s.rank);
-  out(im, 0, range_of(im, ex_view_as(im, start, &scalar), ex_view_as(im, delta, &scalar), s.d[0]));
+  delta = ex_view_as(im, delta, &scalar);
+  out(im, 0, range_of(im, ex_view_as(im, start, &scalar), delta, s.d[0]));
 }
 
 /* --- EyeLike --- */
@@ -156,5 +158,6 @@ void translate_one_hot(Import *im) {
     to.d[i] = i == axis ? 1 : s.d[k++];
   ValueId index = ex_view_as(im, ex_wrap_index(im, indices, depth), &to);
   ValueId hit = ex_eq(im, index, ex_along_axis(im, ex_arange(im, depth), axis, to.rank));
-  out(im, 0, ex_where(im, hit, ex_element(im, values, 1), ex_element(im, values, 0)));
+  ValueId off = ex_element(im, values, 0);
+  out(im, 0, ex_where(im, hit, ex_element(im, values, 1), off));
 }

@@ -65,8 +65,8 @@ static ValueId deform_grid(Import *im, const Deform *d, ValueId offset) {
   float unit[] = {(float)(2.0 / (double)d->size[0]), (float)(2.0 / (double)d->size[1])};
   ValueId units = build_const(&im->b, DTYPE_F32, 1, (int64_t[]){2}, unit);
   DType dtype = ex_dtype(im, offset);
-  ValueId grid = ex_add(im, ex_mul(im, split, ex_cast(im, units, dtype)),
-                        ex_cast(im, deform_base(im, d), dtype));
+  ValueId base = ex_cast(im, deform_base(im, d), dtype),
+          grid = ex_add(im, ex_mul(im, split, ex_cast(im, units, dtype)), base);
   SymInt last[] = {4};
   grid = build(&im->b, OP_FLIP, A_VAL(grid), A_INTS(last, 1));
   return EX_VIEW(im, grid, images, d->taps * d->cells[0], d->cells[1], 2);

@@ -12,8 +12,8 @@ static ValueId element(Import *im, ValueId m, uint32_t i, uint32_t k) {
 
 /* m[0][a] m[1][b] - m[0][b] m[1][a], of rows r and r + 1. */
 static ValueId minor2(Import *im, ValueId m, uint32_t r, uint32_t a, uint32_t b) {
-  ValueId x = ex_mul(im, element(im, m, r, a), element(im, m, r + 1, b)),
-          y = ex_mul(im, element(im, m, r, b), element(im, m, r + 1, a));
+  ValueId below_b = element(im, m, r + 1, b), x = ex_mul(im, element(im, m, r, a), below_b),
+          below_a = element(im, m, r + 1, a), y = ex_mul(im, element(im, m, r, b), below_a);
   return ex_sub(im, x, y);
 }
 
@@ -22,10 +22,13 @@ static ValueId small_det(Import *im, ValueId m, SymInt n) {
     return element(im, m, 0, 0);
   if (n == 2)
     return minor2(im, m, 0, 0, 1);
-  ValueId a = ex_mul(im, element(im, m, 0, 0), minor2(im, m, 1, 1, 2)),
-          b = ex_mul(im, element(im, m, 0, 1), minor2(im, m, 1, 0, 2)),
-          c = ex_mul(im, element(im, m, 0, 2), minor2(im, m, 1, 0, 1));
-  return ex_add(im, ex_sub(im, a, b), c);
+  static const uint32_t others[3][2] = {{1, 2}, {0, 2}, {0, 1}};
+  ValueId term[3];
+  for (uint32_t k = 0; k < 3; k++) {
+    ValueId minor = minor2(im, m, 1, others[k][0], others[k][1]);
+    term[k] = ex_mul(im, element(im, m, 0, k), minor);
+  }
+  return ex_add(im, ex_sub(im, term[0], term[1]), term[2]);
 }
 
 /* Rows of m by an index [batch, rows, 1]. */
@@ -50,7 +53,8 @@ static void eliminate(Import *im, ValueId *m, ValueId *det) {
   ValueId zero = ex_is(im, pivot, 0);
   ValueId one = build_scalar(&im->b, dtype, 1), divisor = ex_where(im, zero, one, pivot);
   ValueId factor = ex_div(im, ex_slice(im, rest, 2, 0, 1), divisor);
-  *m = ex_sub(im, ex_slice(im, rest, 2, 1, n), ex_mul(im, factor, ex_slice(im, top, 2, 1, n)));
+  ValueId eliminated = ex_mul(im, factor, ex_slice(im, top, 2, 1, n));
+  *m = ex_sub(im, ex_slice(im, rest, 2, 1, n), eliminated);
   /* The pivot of an odd row changes the sign. */
   ValueId odd = ex_floor_mod(im, at, ex_size(im, 2));
   ValueId sign = ex_times(im, ex_cast(im, odd, dtype), -2);

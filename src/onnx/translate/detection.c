@@ -115,9 +115,10 @@ static bool nms_read(Import *im, Nms *nms) {
   read_corners(im, nms, boxes);
   nms->over = matrix && nms->steps && nms->boxes != 0 ? overlap_matrix(im, nms) : 0;
   nms->live = EX_VIEW(im, scores, nms->groups, nms->boxes);
-  if (least)
-    nms->live =
-        ex_where(im, ex_gt(im, nms->live, least), nms->live, ex_number(im, nms->live, -INFINITY));
+  if (least) {
+    ValueId none = ex_number(im, nms->live, -INFINITY);
+    nms->live = ex_where(im, ex_gt(im, nms->live, least), nms->live, none);
+  }
   return import_ok(im);
 }
 
@@ -249,7 +250,8 @@ static ValueId roi_positions(Import *im, const RoiAlign *a, uint32_t d, ValueId 
   ValueId offset = ex_mul(im, step, ex_plus(im, number, 0.5));
   ValueId at = EX_VIEW(im, ex_add(im, begin, offset), a->regions, count, 1);
   double size = (double)a->size[d];
-  *inside = ex_and(im, ex_with(im, OP_GE_TENSOR, at, -1), ex_with(im, OP_LE_TENSOR, at, size));
+  ValueId before_end = ex_with(im, OP_LE_TENSOR, at, size);
+  *inside = ex_and(im, ex_with(im, OP_GE_TENSOR, at, -1), before_end);
   return ex_clamp(im, at, 0, size - 1);
 }
 
@@ -299,7 +301,8 @@ void translate_roi_align(Import *im) {
   if (!roi_read(im, &a))
     return;
   if (!a.maximum) {
-    out(im, 0, sampled(im, &a, average_matrix(im, &a, 0), average_matrix(im, &a, 1)));
+    ValueId across = average_matrix(im, &a, 1);
+    out(im, 0, sampled(im, &a, average_matrix(im, &a, 0), across));
     return;
   }
   /* ONNX takes the maximum of the weighted neighbours, not of the interpolated samples. */

@@ -196,8 +196,8 @@ static void join(Import *im, const Einsum *e, Term *a, const Term *b) {
   memcpy(result.labels + g.both_count, g.left, g.left_count);
   memcpy(result.labels + g.both_count + g.left_count, g.right, g.right_count);
   if (g.sum_count == 0) { /* nothing to add up: a product with broadcasting */
-    result.value = ex_mul(im, ordered(im, a, result.labels, result.rank),
-                          ordered(im, b, result.labels, result.rank));
+    ValueId right = ordered(im, b, result.labels, result.rank);
+    result.value = ex_mul(im, ordered(im, a, result.labels, result.rank), right);
     *a = result;
     return;
   }

@@ -37,7 +37,8 @@ static double coefficient(const Fourier *f, int64_t n, uint32_t p, int64_t k, ui
 /* 1 in f64 for the entries n of a spectrum that stand for themselves (those with n = 0, and the
  * middle of an even length), 2 for those that stand for a mirrored one as well; [in, 1]. */
 static ValueId mirrored_weight(Import *im, ValueId n, ValueId length) {
-  ValueId alone = ex_or(im, ex_is(im, n, 0), ex_eq(im, ex_times(im, n, 2), length));
+  ValueId middle = ex_eq(im, ex_times(im, n, 2), length),
+          alone = ex_or(im, ex_is(im, n, 0), middle);
   ValueId one = ex_int(im, 1), two = ex_int(im, 2);
   return ex_cast(im, ex_where(im, alone, one, two), DTYPE_F64);
 }

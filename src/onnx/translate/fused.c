@@ -33,8 +33,10 @@ static ValueId with_parameters(Import *im, ValueId x, StrView name, double a, do
     return ex_clamp(im, x, a, b);
   if (sv_eq_str(name, "HardSigmoid"))
     return ex_clamp(im, ex_plus(im, ex_times(im, x, a), b), 0, 1);
-  if (sv_eq_str(name, "ThresholdedRelu"))
-    return ex_where(im, ex_with(im, OP_GT_TENSOR, x, a), x, ex_number(im, x, 0));
+  if (sv_eq_str(name, "ThresholdedRelu")) {
+    ValueId zero = ex_number(im, x, 0);
+    return ex_where(im, ex_with(im, OP_GT_TENSOR, x, a), x, zero);
+  }
   return build(&im->b, OP_ELU, A_VAL(x), A_FLOAT(a), A_FLOAT(b)); /* Elu, Selu */
 }
 

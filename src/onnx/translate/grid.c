@@ -63,8 +63,8 @@ static void add_dim(Import *im, const Grid *g, uint32_t dim, ValueId at, ValueId
                     Neighbour *n) {
   SymInt size = g->image.d[2 + dim];
   DType dtype = ex_dtype(im, g->grid);
-  ValueId inside =
-      ex_and(im, ex_with(im, OP_GE_TENSOR, at, 0), ex_lt(im, at, size_as(im, size, 0, dtype)));
+  ValueId before_end = ex_lt(im, at, size_as(im, size, 0, dtype)),
+          inside = ex_and(im, ex_with(im, OP_GE_TENSOR, at, 0), before_end);
   at = ex_at_least(im, ex_min(im, at, size_as(im, size, -1, dtype)), 0);
   at = ex_cast(im, at, DTYPE_I64);
   n->index = n->index ? ex_add(im, ex_mul(im, n->index, ex_size(im, size)), at) : at;
@@ -154,8 +154,10 @@ static ValueId cell_positions(Import *im, SymInt size, bool corners) {
   if (!import_ok(im) || size == 1)
     return build_const(&im->b, DTYPE_F64, 1, (int64_t[]){1}, &(double){corners ? -1 : 0});
   at = ex_cast(im, at, DTYPE_F64);
-  if (corners)
-    return ex_plus(im, ex_div(im, ex_times(im, at, 2), ex_plus(im, n, -1)), -1);
+  if (corners) {
+    ValueId last = ex_plus(im, n, -1);
+    return ex_plus(im, ex_div(im, ex_times(im, at, 2), last), -1);
+  }
   return ex_plus(im, ex_div(im, ex_plus(im, ex_times(im, at, 2), 1), n), -1);
 }
 

@@ -144,7 +144,8 @@ static ValueId extended(Import *im, const GroupQuery *a, ValueId past, ValueId x
   if (more != 0)
     past = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(past), A_INTS(((SymInt[]){0, 0, 0, more}), 4),
                  A_FLOAT(0));
-  ValueId place = ex_add(im, EX_VIEW(im, a->before, a->batch, 1, 1), ex_arange(im, a->steps));
+  ValueId step = ex_arange(im, a->steps),
+          place = ex_add(im, EX_VIEW(im, a->before, a->batch, 1, 1), step);
   place = EX_EXPAND(im, place, a->batch, a->groups, a->steps);
   ValueId list[] = {EX_VIEW(im, ex_arange(im, rows), rows, 1), EX_VIEW(im, place, rows, a->steps)};
   ValueId flat = EX_VIEW(im, past, rows, a->length, a->size),

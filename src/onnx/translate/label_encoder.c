@@ -189,8 +189,8 @@ static bool by_number(const Encoder *e, ValueId x) {
   for (uint32_t i = e->keys.count; i-- > 0;)
     rows[e->keys.whole[i] - low + 1] = i;
   x = ex_cast(im, x, DTYPE_I64);
-  ValueId inside = ex_and(im, ex_with(im, OP_GE_TENSOR, x, (double)low),
-                          ex_with(im, OP_LE_TENSOR, x, (double)high)),
+  ValueId below = ex_with(im, OP_LE_TENSOR, x, (double)high),
+          inside = ex_and(im, ex_with(im, OP_GE_TENSOR, x, (double)low), below),
           at = ex_where(im, inside, x, ex_number(im, x, (double)(low - 1)));
   look_up(e, rows, span + 1, ex_minus(im, at, (double)(low - 1)));
   return true;

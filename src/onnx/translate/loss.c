@@ -24,9 +24,10 @@ static Loss read_labels(Import *im, ValueId scores) {
     ValueId rows = ex_index_select(im, classes, 0, ex_flat(im, loss.labels));
     loss.weights = ex_view_as(im, rows, &s);
   }
-  if (ignored && import_ok(im))
-    loss.weights = ex_where(im, ignored, ex_number(im, scores, 0),
-                            loss.weights ? loss.weights : ex_number(im, scores, 1));
+  if (ignored && import_ok(im)) {
+    ValueId weights = loss.weights ? loss.weights : ex_number(im, scores, 1);
+    loss.weights = ex_where(im, ignored, ex_number(im, scores, 0), weights);
+  }
   return loss;
 }
 
@@ -53,9 +54,10 @@ static ValueId likelihood_loss(Import *im, ValueId log_scores) {
     negative = total(im, OP_SUM_DIM_INTLIST, weighted);
   else if (!loss.weights)
     negative = total(im, OP_MEAN_DIM, weighted);
-  else
-    negative = ex_div(im, total(im, OP_SUM_DIM_INTLIST, weighted),
-                      total(im, OP_SUM_DIM_INTLIST, loss.weights));
+  else {
+    ValueId weights = total(im, OP_SUM_DIM_INTLIST, loss.weights);
+    negative = ex_div(im, total(im, OP_SUM_DIM_INTLIST, weighted), weights);
+  }
   return ex_unary(im, OP_NEG, negative);
 }
 

@@ -49,7 +49,8 @@ ValueId gemm_product(Import *im) {
   if (dtype_is_float(own) || (sym_from_float(alpha, &whole) && sym_from_float(beta, &whole)))
     return product(im, a, b, c);
   c = c ? ex_cast(im, c, DTYPE_F64) : 0;
-  return ex_cast(im, product(im, ex_cast(im, a, DTYPE_F64), ex_cast(im, b, DTYPE_F64), c), own);
+  b = ex_cast(im, b, DTYPE_F64);
+  return ex_cast(im, product(im, ex_cast(im, a, DTYPE_F64), b, c), own);
 }
 
 void translate_gemm(Import *im) { out(im, 0, gemm_product(im)); }

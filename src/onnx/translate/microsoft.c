@@ -48,7 +48,8 @@ void translate_cdist(Import *im) {
   if (!root && !sv_eq_str(metric, "sqeuclidean"))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "the metric '" SV_FMT "' is not supported",
                 SV_ARG(metric));
-  ValueId difference = ex_sub(im, ex_unsqueeze(im, a, 1), ex_unsqueeze(im, b, 0));
+  ValueId columns = ex_unsqueeze(im, b, 0),
+          difference = ex_sub(im, ex_unsqueeze(im, a, 1), columns);
   ValueId squares = ex_mul(im, difference, difference);
   ValueId y = ex_sum(im, squares, 2, false);
   out(im, 0, root ? ex_unary(im, OP_SQRT, y) : y);

@@ -39,8 +39,8 @@ static void batch_norm_training(Import *im, ValueId given, ValueId scale, ValueI
           centred = ex_sub(im, x, ex_along_axis(im, batch_mean, 1, rank)),
           squares = ex_mul(im, centred, centred),
           batch_var = ex_reduce(im, OP_MEAN_DIM, squares, axes, count, false),
-          stable = ex_add(im, batch_var, ex_number(im, x, eps)),
-          inverse = ex_mul(im, ex_unary(im, OP_RSQRT, stable), ex_cast(im, scale, dtype)),
+          stable = ex_add(im, batch_var, ex_number(im, x, eps)), gain = ex_cast(im, scale, dtype),
+          inverse = ex_mul(im, ex_unary(im, OP_RSQRT, stable), gain),
           factor = ex_along_axis(im, inverse, 1, rank),
           shift = ex_along_axis(im, ex_cast(im, bias, dtype), 1, rank);
   ValueId y = ex_add(im, ex_mul(im, centred, factor), shift);
@@ -216,7 +216,7 @@ void translate_lrn(Import *im) {
                    A_INTS(((SymInt[]){0, 0, before, after}), 4), A_FLOAT(0));
   ValueId mean = build(&im->b, OP_AVG_POOL2D, A_VAL(padded), A_INTS(((SymInt[]){size, 1}), 2),
                        A_INTS(((SymInt[]){1, 1}), 2));
-  ValueId scaled = ex_mul(im, ex_view_as(im, mean, &s), ex_number(im, x, alpha));
+  ValueId factor = ex_number(im, x, alpha), scaled = ex_mul(im, ex_view_as(im, mean, &s), factor);
   ValueId power = ex_pow(im, ex_add(im, scaled, ex_number(im, x, bias)), beta);
   out(im, 0, ex_cast(im, ex_div(im, x, power), ex_dtype(im, given)));
 }

@@ -150,7 +150,8 @@ static ValueId run_begin(Import *im, ValueId pads, ValueId axes, uint32_t count,
     return ex_cast(im, ex_element(im, pads, dim), DTYPE_I64);
   for (uint32_t j = 0; j < count && import_ok(im); j++) {
     ValueId axis = ex_wrap_index(im, ex_element(im, axes, j), rank);
-    begin = ex_where(im, ex_is(im, axis, dim), ex_element(im, pads, j), begin);
+    ValueId own = ex_element(im, pads, j);
+    begin = ex_where(im, ex_is(im, axis, dim), own, begin);
   }
   return begin;
 }

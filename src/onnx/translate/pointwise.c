@@ -118,7 +118,7 @@ static ValueId whole_quotient(Import *im, ValueId a, ValueId b) {
   }
   quotient = ex_floor_div(im, a, b);
   ValueId rest = ex_sub(im, a, ex_mul(im, quotient, b)), zero = ex_number(im, a, 0);
-  ValueId up = ex_binary(im, OP_LOGICAL_XOR, ex_lt(im, a, zero), ex_lt(im, b, zero));
+  ValueId below = ex_lt(im, b, zero), up = ex_binary(im, OP_LOGICAL_XOR, ex_lt(im, a, zero), below);
   up = ex_and(im, up, ex_ne(im, rest, zero));
   return ex_add(im, quotient, ex_cast(im, up, DTYPE_I64));
 }

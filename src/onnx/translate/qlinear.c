@@ -17,15 +17,18 @@ static void out_quantized(Import *im, ValueId y, uint32_t i, uint32_t like) {
 }
 
 void translate_qlinear_add(Import *im) {
-  out_quantized(im, ex_add(im, real_in(im, 0), real_in(im, 3)), 6, 0);
+  ValueId b = real_in(im, 3);
+  out_quantized(im, ex_add(im, real_in(im, 0), b), 6, 0);
 }
 
 void translate_qlinear_mul(Import *im) {
-  out_quantized(im, ex_mul(im, real_in(im, 0), real_in(im, 3)), 6, 0);
+  ValueId b = real_in(im, 3);
+  out_quantized(im, ex_mul(im, real_in(im, 0), b), 6, 0);
 }
 
 void translate_qlinear_where(Import *im) {
-  ValueId y = ex_where(im, in_required(im, 0), real_in(im, 1), real_in(im, 4));
+  ValueId otherwise = real_in(im, 4),
+          y = ex_where(im, in_required(im, 0), real_in(im, 1), otherwise);
   out_quantized(im, y, 7, 1);
 }
 
@@ -136,8 +139,8 @@ void translate_microsoft_qlinear_conv(Import *im) {
   if (quantized_real_conv(im, last))
     return;
   ValueId x = channels_first(im, in_required(im, 0), last), w = in_required(im, 3);
-  ValueId sums = window_convolution(im, quantized_centred(im, x, in(im, 2), 1),
-                                    quantized_centred(im, w, in(im, 5), 0), in(im, 8));
+  ValueId filter = quantized_centred(im, w, in(im, 5), 0),
+          sums = window_convolution(im, quantized_centred(im, x, in(im, 2), 1), filter, in(im, 8));
   ValueId y = quantized_real(im, sums, in_required(im, 4), 0, 1);
   y = ex_mul(im, y, ex_scalar(im, in_required(im, 1)));
   out_quantized(im, channels_back(im, y, last), 6, 0);
@@ -169,8 +172,8 @@ static bool real_gemm(Import *im) {
       (in(im, 6) && ex_rank(im, in(im, 6)) != 1))
     return false;
   ValueId w = quantized_real(im, in_required(im, 3), in(im, 4), in(im, 5), transposed_b ? 0 : 1),
-          bias = real_bias(im, in(im, 6), in(im, 1), in(im, 4)),
-          y = ex_matmul(im, transposed(im, real_in(im, 0), "transA"), transposed(im, w, "transB"));
+          bias = real_bias(im, in(im, 6), in(im, 1), in(im, 4)), b = transposed(im, w, "transB"),
+          y = ex_matmul(im, transposed(im, real_in(im, 0), "transA"), b);
   out_quantized(im, bias ? ex_add(im, y, bias) : y, 7, 0);
   return true;
 }
@@ -215,9 +218,8 @@ void translate_matmul_integer16(Import *im) {
 }
 
 void translate_mul_integer(Import *im) {
-  out(im, 0,
-      ex_mul(im, quantized_centred(im, in_required(im, 0), in(im, 1), 0),
-             quantized_centred(im, in_required(im, 2), in(im, 3), 0)));
+  ValueId right = quantized_centred(im, in_required(im, 2), in(im, 3), 0);
+  out(im, 0, ex_mul(im, quantized_centred(im, in_required(im, 0), in(im, 1), 0), right));
 }
 
 void translate_reduce_sum_integer(Import *im) {

@@ -428,8 +428,8 @@ static uint32_t before_last(const Import *im, ValueId v, uint32_t back) {
 }
 
 ValueId quantized_product(Import *im, ValueId a, ValueId a_zero, ValueId b, ValueId b_zero) {
-  return ex_matmul(im, quantized_centred(im, a, a_zero, before_last(im, a, 1)),
-                   quantized_centred(im, b, b_zero, before_last(im, b, 0)));
+  ValueId right = quantized_centred(im, b, b_zero, before_last(im, b, 0));
+  return ex_matmul(im, quantized_centred(im, a, a_zero, before_last(im, a, 1)), right);
 }
 
 ValueId quantized_real(Import *im, ValueId v, ValueId scale, ValueId zero, uint32_t axis) {
@@ -440,7 +440,8 @@ ValueId quantized_real(Import *im, ValueId v, ValueId scale, ValueId zero, uint3
   if (y || !import_ok(im))
     return y;
   ValueId whole = quantized_centred(im, v, zero, axis);
-  return ex_mul(im, ex_cast(im, whole, DTYPE_F32), spread(im, &gr, scale));
+  ValueId factor = spread(im, &gr, scale);
+  return ex_mul(im, ex_cast(im, whole, DTYPE_F32), factor);
 }
 
 void translate_matmul_integer(Import *im) {

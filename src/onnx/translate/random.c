@@ -111,7 +111,8 @@ static void dropout_training(Import *im, ValueId x) {
     ratio = build_scalar(&im->b, dtype, im->opset < 12 ? attr_float(im, "ratio", 0.5) : 0.5);
   ValueId kept = ex_ge(im, random_numbers(im, OP_RAND, &s, dtype), ratio);
   ValueId share = ex_sub(im, build_scalar(&im->b, dtype, 1), ratio);
-  ValueId y = ex_where(im, kept, ex_div(im, x, share), build_scalar(&im->b, dtype, 0));
+  ValueId zero = build_scalar(&im->b, dtype, 0);
+  ValueId y = ex_where(im, kept, ex_div(im, x, share), zero);
   if (training) {
     training = ex_view_as(im, training, &scalar);
     y = ex_where(im, training, y, x);

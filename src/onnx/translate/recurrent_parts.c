@@ -188,7 +188,8 @@ static ValueId bias_of(Import *im, const Recurrent *rnn, uint32_t d, uint32_t ow
           r_bias = gates_of(im, rnn, biases, rnn->gates, rnn->gates);
   if (own == rnn->gates)
     return ex_add(im, w_bias, r_bias);
-  ValueId added = ex_add(im, gates_of(im, rnn, w_bias, 0, own), gates_of(im, rnn, r_bias, 0, own));
+  ValueId of_state = gates_of(im, rnn, r_bias, 0, own),
+          added = ex_add(im, gates_of(im, rnn, w_bias, 0, own), of_state);
   return ex_cat2(im, added, gates_of(im, rnn, w_bias, own, rnn->gates - own), 0);
 }
 
@@ -196,7 +197,8 @@ ValueId recurrent_reversed(Import *im, const Recurrent *rnn, ValueId x) {
   SymInt last = sym_sub(&im->g->syms, rnn->length, 1);
   if (rnn->length == 1 || !import_ok(im))
     return x;
-  return ex_index_select(im, x, 0, ex_sub(im, ex_size(im, last), ex_arange(im, rnn->length)));
+  ValueId step = ex_arange(im, rnn->length);
+  return ex_index_select(im, x, 0, ex_sub(im, ex_size(im, last), step));
 }
 
 static ValueId project_direction(Import *im, const RnnPart *part, uint32_t d, uint32_t own) {

@@ -26,7 +26,8 @@ static void unroll(Import *im, Steps *s) {
   const Recurrent *rnn = s->part->rnn;
   ValueId rows[PRODUCTS_UNROLLED] = {0};
   for (int64_t t = 0; t < rnn->length && import_ok(im); t++) {
-    step(im, s, ex_select(im, s->rows, 0, t), s->active ? ex_select(im, s->active, 0, t) : 0);
+    ValueId active = s->active ? ex_select(im, s->active, 0, t) : 0;
+    step(im, s, ex_select(im, s->rows, 0, t), active);
     rows[t] = ex_unsqueeze(im, s->states[0], 0);
   }
   s->y = ex_cat(im, rows, (uint32_t)rnn->length, 0);
@@ -79,7 +80,8 @@ static void run(Import *im, Steps *s) {
   if (s->collects)
     set_shape(im, values[states], collected_shape(s->part, rows));
   memcpy(s->states, values, states * sizeof *values);
-  step(im, s, of_iteration(im, s->rows, number), of_iteration(im, s->active, number));
+  ValueId active = of_iteration(im, s->active, number);
+  step(im, s, of_iteration(im, s->rows, number), active);
   memcpy(values, s->states, states * sizeof *values);
   if (s->collects && import_ok(im))
     values[states] =
@@ -115,7 +117,8 @@ static ValueId active_of(Import *im, const RnnPart *part, bool backward) {
   ValueId reversed = recurrent_reversed(im, rnn, rnn->active);
   if (part->count == 1)
     return reversed;
-  return ex_cat2(im, ex_unsqueeze(im, rnn->active, 1), ex_unsqueeze(im, reversed, 1), 1);
+  reversed = ex_unsqueeze(im, reversed, 1);
+  return ex_cat2(im, ex_unsqueeze(im, rnn->active, 1), reversed, 1);
 }
 
 /* h of all steps as the part has it, as [S, directions, B, H] in the order of the steps. */

@@ -172,8 +172,8 @@ static ValueId axes_mask(Import *im, ValueId axes, uint32_t rank) {
   int64_t powers[MAX_RANK];
   for (uint32_t i = 0; i < rank; i++)
     powers[i] = (int64_t)1 << i;
-  ValueId bits =
-      ex_index_select(im, build_const_ints(&im->b, powers, rank), 0, ex_wrap_index(im, axes, rank));
+  ValueId index = ex_wrap_index(im, axes, rank),
+          bits = ex_index_select(im, build_const_ints(&im->b, powers, rank), 0, index);
   return ex_sum(im, bits, 0, false);
 }
 

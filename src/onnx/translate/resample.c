@@ -46,19 +46,22 @@ static ValueId source(Import *im, const Resample *r, const ResampleAxis *a) {
     return half_pixel(im, at, scale);
   case COORD_TF_HALF_PIXEL:
     return in_float(im, ex_div(im, ex_plus(im, at, 0.5), scale));
-  case COORD_PYTORCH_HALF_PIXEL:
-    return unless_one(im, resized, build_scalar(&im->b, type, -0.5), half_pixel(im, at, scale));
+  case COORD_PYTORCH_HALF_PIXEL: {
+    ValueId general = half_pixel(im, at, scale);
+    return unless_one(im, resized, build_scalar(&im->b, type, -0.5), general);
+  }
   case COORD_HALF_PIXEL_SYMMETRIC: {
     ValueId adjust = ex_div(im, resized, length);
-    ValueId offset =
-        ex_mul(im, ex_times(im, in, 0.5), ex_sub(im, build_scalar(&im->b, type, 1), adjust));
+    ValueId rest = ex_sub(im, build_scalar(&im->b, type, 1), adjust),
+            offset = ex_mul(im, ex_times(im, in, 0.5), rest);
     return ex_plus(im, ex_add(im, offset, ex_div(im, ex_plus(im, at, 0.5), scale)), -0.5);
   }
-  case COORD_ALIGN_CORNERS:
+  case COORD_ALIGN_CORNERS: {
     /* The last element is that of the input, as in ONNX Runtime and torch. The reference
      * implementation takes in * scale for the length, also where it is a fraction. */
-    return unless_one(im, resized, build_scalar(&im->b, type, 0),
-                      ex_div(im, ex_mul(im, at, last), ex_plus(im, resized, -1)));
+    ValueId steps = ex_plus(im, resized, -1), general = ex_div(im, ex_mul(im, at, last), steps);
+    return unless_one(im, resized, build_scalar(&im->b, type, 0), general);
+  }
   case COORD_ASYMMETRIC:
     return ex_div(im, at, scale);
   case COORD_TF_CROP: {
@@ -89,9 +92,10 @@ static ValueId nearest(Import *im, const Resample *r, ValueId scale, ValueId at)
     return ex_unary(im, OP_FLOOR, at);
   case ROUND_CEIL:
     return ex_unary(im, OP_CEIL, at);
-  case ROUND_BY_SCALE:
-    return ex_where(im, ex_with(im, OP_LT_TENSOR, scale, 1), ex_unary(im, OP_CEIL, at),
-                    ex_unary(im, OP_FLOOR, at));
+  case ROUND_BY_SCALE: {
+    ValueId down = ex_unary(im, OP_FLOOR, at), up = ex_unary(im, OP_CEIL, at);
+    return ex_where(im, ex_with(im, OP_LT_TENSOR, scale, 1), up, down);
+  }
   }
   BUG("rounding %d", (int)r->rounding);
 }
@@ -145,8 +149,8 @@ static void make_taps(Import *im, const Resample *r, const ResampleAxis *a, Valu
       d = ex_mul(im, d, ex_with(im, OP_MINIMUM, a->scale, 1));
     ValueId weight = weight_at(im, r, d);
     if (r->exclude_outside) {
-      ValueId inside =
-          ex_and(im, ex_with(im, OP_GE_TENSOR, position, 0), ex_lt(im, position, last));
+      ValueId before_end = ex_lt(im, position, last),
+              inside = ex_and(im, ex_with(im, OP_GE_TENSOR, position, 0), before_end);
       weight = ex_where(im, inside, weight, f64_number(im, 0));
     }
     sum = sum ? ex_add(im, sum, weight) : weight;
@@ -184,7 +188,8 @@ ValueId resample_axis(Import *im, const Resample *r, const ResampleAxis *a, Valu
   if (r->coordinates != COORD_TF_CROP || !import_ok(im))
     return y;
   ValueId last = f64(im, ex_size(im, sym_sub(&im->g->syms, a->in, 1)));
-  ValueId outside = ex_or(im, ex_with(im, OP_LT_TENSOR, at, 0), ex_gt(im, at, last));
+  ValueId beyond = ex_gt(im, at, last),
+          outside = ex_or(im, ex_with(im, OP_LT_TENSOR, at, 0), beyond);
   ValueId fill = build_scalar(&im->b, ex_dtype(im, x), r->extrapolation);
   return ex_where(im, ex_along_axis(im, outside, a->axis, shape_of(im, x).rank), fill, y);
 }

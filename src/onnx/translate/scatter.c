@@ -95,8 +95,9 @@ static ValueId put_sorted(Import *im, ValueId x, ValueId indices, uint32_t tuple
     number = number ? ex_add(im, ex_mul(im, number, ex_size(im, s.d[k])), at) : at;
   }
   number = ex_along_axis(im, ex_view_as(im, number, &row), 0, 2);
-  ValueId y = scatter_sorted(im, ex_rows(im, x, tuple), 0, ex_expand(im, number, rows.d, rows.rank),
-                             ex_view_as(im, updates, &rows), op);
+  updates = ex_view_as(im, updates, &rows);
+  ValueId index = ex_expand(im, number, rows.d, rows.rank),
+          y = scatter_sorted(im, ex_rows(im, x, tuple), 0, index, updates, op);
   return ex_view_as(im, y, &s);
 }
 

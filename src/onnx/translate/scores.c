@@ -22,12 +22,14 @@ static ValueId softmax_zero(Import *im, ValueId scores) {
 static ValueId probit(Import *im, ValueId x) {
   const double a = 0.147, pi = 3.14159;
   ValueId y = ex_minus(im, ex_times(im, x, 2), 1), one = ex_number(im, y, 1),
-          log = ex_unary(im, OP_LOG, ex_mul(im, ex_sub(im, one, y), ex_add(im, one, y))),
-          v = ex_plus(im, ex_times(im, log, 0.5), 2 / (pi * a)),
-          root = ex_unary(im, OP_SQRT, ex_sub(im, ex_mul(im, v, v), ex_times(im, log, 1 / a))),
+          above = ex_add(im, one, y),
+          log = ex_unary(im, OP_LOG, ex_mul(im, ex_sub(im, one, y), above)),
+          v = ex_plus(im, ex_times(im, log, 0.5), 2 / (pi * a)), scaled = ex_times(im, log, 1 / a),
+          root = ex_unary(im, OP_SQRT, ex_sub(im, ex_mul(im, v, v), scaled)),
           size = ex_unary(im, OP_SQRT, ex_sub(im, root, v));
   size = ex_times(im, size, 1.41421356);
-  return ex_where(im, ex_with(im, OP_LT_TENSOR, y, 0), ex_unary(im, OP_NEG, size), size);
+  ValueId negative = ex_unary(im, OP_NEG, size);
+  return ex_where(im, ex_with(im, OP_LT_TENSOR, y, 0), negative, size);
 }
 
 ValueId post_apply(Import *im, PostTransform post, ValueId scores) {

@@ -63,12 +63,12 @@ static ValueId topk_positions(Import *im, const TopK *t, ValueId sorted) {
   SymTable *syms = &im->g->syms;
   ValueId least = ex_slice(im, sorted, last, sym_sub(syms, t->k, 1), t->k);
   /* n - position for equal elements, 0 for others: the first are the largest. */
-  ValueId rest = ex_sub(im, ex_size(im, n), ex_arange(im, n));
-  ValueId key = ex_where(im, ex_eq(im, t->x, least), ex_along_axis(im, rest, last, t->shape.rank),
-                         ex_int(im, 0));
-  ValueId first = ex_sub(im, ex_size(im, n), topk(im, key, t->k, true));
+  ValueId number = ex_arange(im, n), rest = ex_sub(im, ex_size(im, n), number),
+          zero = ex_int(im, 0), weight = ex_along_axis(im, rest, last, t->shape.rank),
+          key = ex_where(im, ex_eq(im, t->x, least), weight, zero),
+          largest = topk(im, key, t->k, true), first = ex_sub(im, ex_size(im, n), largest);
   ValueId better = ex_cast(im, ex_ne(im, sorted, least), DTYPE_I64);
-  ValueId at = ex_sub(im, ex_arange(im, t->k), ex_sum(im, better, last, true));
+  ValueId before = ex_sum(im, better, last, true), at = ex_sub(im, ex_arange(im, t->k), before);
   at = ex_at_least(im, at, 0);
   ValueId equals = ex_gather(im, first, last, at);
   return ex_where(im, ex_eq(im, sorted, least), equals, sorted + 1);
@@ -265,8 +265,10 @@ static void cumulate(Import *im, bool sum) {
     return;
   }
   ValueId which = ex_scalar(im, ex_wrap_index(im, axis_input, rank)), y = running(im, x, 0, sum);
-  for (uint32_t i = 1; i < rank && import_ok(im); i++)
-    y = ex_where(im, ex_is(im, which, i), running(im, x, i, sum), y);
+  for (uint32_t i = 1; i < rank && import_ok(im); i++) {
+    ValueId along = running(im, x, i, sum);
+    y = ex_where(im, ex_is(im, which, i), along, y);
+  }
   out(im, 0, y);
 }
 

@@ -110,8 +110,10 @@ void translate_svm_regressor(Import *im) {
                   s.coefficient_count, (long long)s.features);
     y = weighted(im, x, s.coefficients, 1, s.features, s.rho, true);
   }
-  if (attr_flag(im, "one_class", false))
-    y = ex_where(im, ex_with(im, OP_GT_TENSOR, y, 0), ex_number(im, y, 1), ex_number(im, y, -1));
+  if (attr_flag(im, "one_class", false)) {
+    ValueId outlier = ex_number(im, y, -1), inlier = ex_number(im, y, 1);
+    y = ex_where(im, ex_with(im, OP_GT_TENSOR, y, 0), inlier, outlier);
+  }
   out(im, 0, y);
 }
 
@@ -136,8 +138,8 @@ static void couple_class(Coupling *c, uint32_t i, ValueId *qp, ValueId *pqp) {
   ValueId row = ex_select(im, c->q, 1, i), qii = ex_slice(im, row, 1, i, i + 1),
           qpi = ex_slice(im, *qp, 1, i, i + 1), diff = ex_div(im, ex_sub(im, *pqp, qpi), qii),
           step = ex_where(im, c->active, diff, ex_number(im, diff, 0)),
-          scale = ex_plus(im, step, 1),
-          more = ex_add(im, ex_mul(im, step, qii), ex_times(im, qpi, 2)),
+          scale = ex_plus(im, step, 1), twice = ex_times(im, qpi, 2),
+          more = ex_add(im, ex_mul(im, step, qii), twice),
           one = classic_floats(im, unit, 1, (int64_t[]){c->classes});
   *pqp = ex_div(im, ex_div(im, ex_add(im, *pqp, ex_mul(im, step, more)), scale), scale);
   *qp = ex_div(im, ex_add(im, *qp, ex_mul(im, step, row)), scale);
@@ -206,7 +208,8 @@ static ValueId coupling_matrix(Import *im, ValueId r, uint32_t classes) {
   ValueId transposed = EX_PERMUTE(im, matrix, 0, 2, 1),
           sums = ex_sum(im, square(im, transposed), 2, true),
           one = classic_floats(im, eye, 2, (int64_t[]){classes, classes});
-  return ex_sub(im, ex_mul(im, sums, one), ex_mul(im, matrix, transposed));
+  ValueId products = ex_mul(im, matrix, transposed);
+  return ex_sub(im, ex_mul(im, sums, one), products);
 }
 
 static ValueId probabilities(const Svm *s, ValueId pair_scores) {

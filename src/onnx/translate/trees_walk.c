@@ -300,8 +300,8 @@ static ValueId first_step(const Walk *w, const Entries *e, ValueId x) {
   int64_t trees = w->t->root_count;
   ValueId value = ex_index_select(im, x, 1, build_const_ints(&im->b, e->features, (uint32_t)trees)),
           passed = ex_le(im, value, real_table(w, e->splits, 1, &trees));
-  return ex_add(im, ex_cast(im, passed, DTYPE_I64),
-                build_const_ints(&im->b, e->follow, (uint32_t)trees));
+  ValueId follow = build_const_ints(&im->b, e->follow, (uint32_t)trees);
+  return ex_add(im, ex_cast(im, passed, DTYPE_I64), follow);
 }
 
 static ValueId walk_down(const Walk *w, const Entries *e, ValueId x) {
@@ -322,7 +322,8 @@ static ValueId walk_down(const Walk *w, const Entries *e, ValueId x) {
     column = row ? ex_add(im, column, row) : column;
     ValueId value = look_up(w, flat, column, samples),
             passed = ex_le(im, value, look_up(w, splits, at, samples));
-    at = ex_add(im, look_up(w, follow, at, samples), ex_cast(im, passed, DTYPE_I64));
+    passed = ex_cast(im, passed, DTYPE_I64);
+    at = ex_add(im, look_up(w, follow, at, samples), passed);
   }
   return at;
 }

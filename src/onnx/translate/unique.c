@@ -18,7 +18,8 @@ static ValueId as_i64(Import *im, ValueId v) { return ex_cast(im, v, DTYPE_I64);
 /* Rows compared with each other: element [i, k, j] of op(rows[i], rows[k]). */
 static ValueId compare(Import *im, const Unique *u, OpId op) {
   Shape left = {3, {u->n, 1, u->m}}, right = {3, {1, u->n, u->m}};
-  return ex_binary(im, op, ex_view_as(im, u->rows, &left), ex_view_as(im, u->rows, &right));
+  ValueId others = ex_view_as(im, u->rows, &right);
+  return ex_binary(im, op, ex_view_as(im, u->rows, &left), others);
 }
 
 static void find_equal(Import *im, Unique *u) {
@@ -45,7 +46,8 @@ static ValueId row_before(Import *im, const Unique *u) {
 static void rank_entries(Import *im, Unique *u, bool sorted) {
   ValueId firsts = as_i64(im, u->is_first);
   if (sorted) {
-    ValueId before = ex_and(im, row_before(im, u), ex_along_axis(im, u->is_first, 1, 2));
+    ValueId first = ex_along_axis(im, u->is_first, 1, 2),
+            before = ex_and(im, row_before(im, u), first);
     u->rank = ex_sum(im, as_i64(im, before), 1, false);
     return;
   }

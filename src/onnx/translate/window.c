@@ -63,10 +63,14 @@ static ValueId triangles(Import *im, ValueId edges, const Shape *s) {
   for (int i = 0; i < 3; i++)
     corner[i] =
         ex_along_axis(im, ex_slice(im, edges, 0, i, sym_add(&im->g->syms, s->d[1], i)), 1, 2);
-  ValueId rise = ex_div(im, ex_sub(im, row, corner[0]), ex_sub(im, corner[1], corner[0])),
-          fall = ex_div(im, ex_sub(im, corner[2], row), ex_sub(im, corner[2], corner[1]));
-  ValueId rising = ex_and(im, ex_ge(im, row, corner[0]), ex_lt(im, row, corner[1])),
-          falling = ex_and(im, ex_gt(im, row, corner[1]), ex_lt(im, row, corner[2])),
+  ValueId left = ex_sub(im, corner[1], corner[0]),
+          rise = ex_div(im, ex_sub(im, row, corner[0]), left),
+          right = ex_sub(im, corner[2], corner[1]),
+          fall = ex_div(im, ex_sub(im, corner[2], row), right);
+  ValueId below_peak = ex_lt(im, row, corner[1]),
+          rising = ex_and(im, ex_ge(im, row, corner[0]), below_peak),
+          below_end = ex_lt(im, row, corner[2]),
+          falling = ex_and(im, ex_gt(im, row, corner[1]), below_end),
           peak = ex_eq(im, row, corner[1]);
   ValueId zero = build_scalar(&im->b, DTYPE_F64, 0), one = build_scalar(&im->b, DTYPE_F64, 1);
   return ex_where(im, peak, one, ex_where(im, rising, rise, ex_where(im, falling, fall, zero)));
