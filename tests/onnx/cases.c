@@ -385,13 +385,18 @@ static void remove_samples(const Options *o) {
   rmdir(folder);
 }
 
-static void remove_folder(const Options *o) {
+/* So that a case which writes none of them does not find those of the one before. */
+static void remove_files(const Options *o) {
   static const char *const names[] = {"model.onnx", "model.pte", "report.json"};
   char path[128];
   for (size_t i = 0; i < COUNT_OF(names); i++) {
     snprintf(path, sizeof path, "%s/%s", o->folder, names[i]);
     unlink(path);
   }
+}
+
+static void remove_folder(const Options *o) {
+  remove_files(o);
   remove_samples(o);
   rmdir(o->folder);
 }
@@ -435,6 +440,7 @@ static bool check(const Case *c, Options *o, Reader runs, StrBuf *why) {
   char model[128], program[128], report[128];
   snprintf(model, sizeof model, "%s/model.onnx", o->folder);
   snprintf(program, sizeof program, "%s/model.pte", o->folder);
+  remove_files(o);
   write_model(model, c->model);
   StrBuf text;
   Record record;
