@@ -250,11 +250,22 @@ static bool is_view_or_permute(const Graph *g, NodeId n) {
          op == OP_UNSQUEEZE_COPY;
 }
 
-static bool used_by_views(const Graph *g, ValueId v) {
-  for (UseId u = first_use(g, v); u; u = g->uses[u].next)
-    if (g->uses[u].node == NODE_OUTPUT || !is_view_or_permute(g, g->uses[u].node))
+enum { STEPS = 8 }; /* so that long chains take linear time */
+
+/* Whether v, and what views and pairs make of it, is used once, at last by a permute. */
+static bool leads_to_permute(const Graph *g, ValueId v) {
+  for (uint32_t i = 0; i < 3 * STEPS; i++) {
+    UseId u = first_use(g, v);
+    NodeId n = u ? g->uses[u].node : NODE_OUTPUT;
+    if (n == NODE_OUTPUT || g->uses[u].next)
       return false;
-  return true;
+    if (node_cget(g, n)->op == OP_PERMUTE_COPY)
+      return true;
+    if (!is_view_or_permute(g, n) && !is_quantize(g, n) && !is_dequantize(g, n))
+      return false;
+    v = node_result(g, n, 0);
+  }
+  return false;
 }
 
 /* Dequantized and quantized so, every code stays what it is. */
@@ -266,23 +277,23 @@ static bool takes_all_codes(const Quantization *q) {
                                 : false;
 }
 
-/* Between views and permutes of a dequantized value, a pair that quantizes and dequantizes as it
- * was changes nothing, and without it backends see the steps as one. */
+/* Between two permutes of a dequantized value, and perhaps views, a pair that quantizes and
+ * dequantizes as it was changes nothing, and without it backends see the steps as one. */
 static ValueId drop_pair(Builder *b, NodeId n) {
-  enum { STEPS = 8 }; /* so that chains take linear time */
   Graph *g = b->g;
   NodeId pair = value_def(g, node_value(g, n, 0));
   Quantization q = quantization_of(g, n), own;
-  if (!takes_all_codes(&q) || !is_quantize(g, pair) || !used_by_views(g, node_result(g, n, 0)))
+  if (!takes_all_codes(&q) || !is_quantize(g, pair) || !leads_to_permute(g, node_result(g, n, 0)))
     return 0;
   own = quantization_of(g, pair);
-  ValueId moved = node_value(g, pair, 0), v = moved;
-  NodeId def = value_def(g, v);
+  ValueId moved = node_value(g, pair, 0);
+  NodeId def = value_def(g, moved);
+  bool permuted = false;
   for (uint32_t i = 0; i < STEPS && is_view_or_permute(g, def); i++) {
-    v = node_value(g, def, 0);
-    def = value_def(g, v);
+    permuted |= node_cget(g, def)->op == OP_PERMUTE_COPY;
+    def = value_def(g, node_value(g, def, 0));
   }
-  if (v == moved || !is_dequantize(g, def) || !quantization_equal(g, &own, &q))
+  if (!permuted || !is_dequantize(g, def) || !quantization_equal(g, &own, &q))
     return 0;
   own = quantization_of(g, def);
   return quantization_equal(g, &own, &q) ? moved : 0;
