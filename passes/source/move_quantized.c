@@ -277,15 +277,20 @@ static bool takes_all_codes(const Quantization *q) {
                                 : false;
 }
 
+static bool has_parameters(const Graph *g, NodeId n, const Quantization *q) {
+  Quantization own = quantization_of(g, n);
+  return quantization_equal(g, &own, q);
+}
+
 /* Between two permutes of a dequantized value, and perhaps views, a pair that quantizes and
  * dequantizes as it was changes nothing, and without it backends see the steps as one. */
 static ValueId drop_pair(Builder *b, NodeId n) {
   Graph *g = b->g;
   NodeId pair = value_def(g, node_value(g, n, 0));
-  Quantization q = quantization_of(g, n), own;
-  if (!takes_all_codes(&q) || !is_quantize(g, pair) || !leads_to_permute(g, node_result(g, n, 0)))
+  Quantization q = quantization_of(g, n);
+  if (!takes_all_codes(&q) || !is_quantize(g, pair) || !has_parameters(g, pair, &q) ||
+      !leads_to_permute(g, node_result(g, n, 0)))
     return 0;
-  own = quantization_of(g, pair);
   ValueId moved = node_value(g, pair, 0);
   NodeId def = value_def(g, moved);
   bool permuted = false;
@@ -293,10 +298,7 @@ static ValueId drop_pair(Builder *b, NodeId n) {
     permuted |= node_cget(g, def)->op == OP_PERMUTE_COPY;
     def = value_def(g, node_value(g, def, 0));
   }
-  if (!permuted || !is_dequantize(g, def) || !quantization_equal(g, &own, &q))
-    return 0;
-  own = quantization_of(g, def);
-  return quantization_equal(g, &own, &q) ? moved : 0;
+  return permuted && is_dequantize(g, def) && has_parameters(g, def, &q) ? moved : 0;
 }
 
 /* Where no backend waits, too: dequantizing a table costs more than all that is done with it. */

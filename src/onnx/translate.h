@@ -118,7 +118,7 @@ double attr_float(Import *im, const char *name, double otherwise);
 StrView attr_str(Import *im, const char *name, const char *otherwise);
 /* The position of a text attribute among names, "a|b|c"; any other text is refused. */
 uint32_t attr_choice(Import *im, const char *name, const char *otherwise, const char *names);
-/* The position of a text among such names; as many as there are when it is none of them. */
+/* The position of a text among such names; their number when it is not among them. */
 uint32_t name_index(StrView text, const char *names);
 /* An element type, as `otherwise` without the attribute or with one of 0; fails for one that the
  * runtime cannot hold. */
