@@ -81,13 +81,15 @@ static bool same_place(const Graph *g, ValueId a, ValueId b) {
          x->offset == y->offset;
 }
 
-/* A view without instruction or by et_view, and an op that writes its operand and returns it. */
-static bool shares_by_right(const Graph *g, NodeId n, ValueId operand, ValueId result) {
+/* What result may lie in the memory of: the operand of a view, with an instruction or without, and
+ * the one that an op writes and returns. 0: of none. */
+static ValueId sharer(const Graph *g, NodeId n, ValueId result) {
   OpId op = node_cget(g, n)->op;
-  if (op == OP_ET_VIEW)
-    return true;
-  return (op_has_trait(op, OP_VIEW) || op_schema(op)->args[0].mutated) &&
-         (same_place(g, operand, result) || !g->values[result].storage);
+  ValueId shared = node_shared_operand(g, n),
+          operand = !shared && op_has_trait(op, OP_VIEW) ? node_value(g, n, 0) : shared;
+  bool together =
+      operand && (op == OP_ET_VIEW || same_place(g, operand, result) || !g->values[result].storage);
+  return together ? operand : 0;
 }
 
 /* n uses v: until the end of each loop around n that v is not defined in. */
@@ -231,10 +233,10 @@ static void find_lifetimes(Checker *c) {
     c->position[n] = ++c->last;
   for (FOR_NODES(g, n)) {
     const Node *node = node_cget(g, n);
-    bool unary = node->arg_count && node_arg(g, n, 0)->kind == ARG_VALUE;
-    for (uint32_t i = 0; i < node->result_count && unary; i++)
-      if (shares_by_right(g, n, node_value(g, n, 0), node->first_result + i))
-        c->root[node->first_result + i] = root_of(c, node_value(g, n, 0));
+    for (uint32_t i = 0; i < node->result_count; i++) {
+      ValueId shared = sharer(g, n, node->first_result + i);
+      c->root[node->first_result + i] = shared ? root_of(c, shared) : node->first_result + i;
+    }
     note_operands(c, n);
     note_results(c, n);
     if (op_has_trait(node->op, OP_CONTROL))

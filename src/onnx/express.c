@@ -393,6 +393,23 @@ ValueId ex_wrap_index(Import *im, ValueId index, SymInt size) {
   return ex_where(im, below, ex_add(im, wide, ex_size(im, size)), wide);
 }
 
+ValueId ex_row_index(Import *im, ValueId x, uint32_t axis, ValueId index) {
+  if (!import_ok(im))
+    return 0;
+  Shape from = shape_of(im, x), at = shape_of(im, index);
+  NodeId expand = value_def(im->g, index);
+  ValueId once = expand && node_cget(im->g, expand)->op == OP_EXPAND_COPY
+                     ? node_value(im->g, expand, 0)
+                     : index;
+  uint32_t added = at.rank - ex_rank(im, once); /* dims that expand put before */
+  for (uint32_t i = 0; i < at.rank; i++) {
+    SymInt size = i < added ? 1 : ex_dim(im, once, i - added);
+    if (i == axis ? size != at.d[i] : size != 1 || at.d[i] != from.d[i])
+      return 0;
+  }
+  return EX_VIEW(im, once, at.d[axis]);
+}
+
 ValueId ex_component(Import *im, ValueId indices, uint32_t k) {
   if (!import_ok(im))
     return 0;

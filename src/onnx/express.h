@@ -150,6 +150,9 @@ ValueId ex_gather(Import *im, ValueId x, int64_t dim, ValueId index);
 ValueId ex_scatter(Import *im, ValueId x, int64_t dim, ValueId index, ValueId source);
 /* Indices as i64 with negative entries counted from the end of a dim of `size` entries. */
 ValueId ex_wrap_index(Import *im, ValueId index, SymInt size);
+/* The vector that index is along axis, where it is the same along all other dims, which have x's
+ * sizes: rows of x are meant then. 0 otherwise. */
+ValueId ex_row_index(Import *im, ValueId x, uint32_t axis, ValueId index);
 /* Component k of the tuples along the last dim of indices (GatherND, ScatterND), that dim dropped.
  */
 ValueId ex_component(Import *im, ValueId indices, uint32_t k);

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "ops/elementwise.h"
+#include "ops/index_util.h"
 #include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/shape_util.h"
@@ -32,36 +33,38 @@ static Status in_range(Graph *g, NodeId n, const SymInt *v, uint32_t count, int6
   return STATUS_OK;
 }
 
-static Status read_pool(Graph *g, NodeId n, uint32_t spatial, bool dilated, PoolArgs *p) {
-  TRY(arg_spatial(g, n, 1, spatial, -1, p->kernel));
+/* at: the argument with the kernel size. */
+static Status read_pool(Graph *g, NodeId n, uint32_t at, uint32_t spatial, bool dilated,
+                        PoolArgs *p) {
+  TRY(arg_spatial(g, n, at, spatial, -1, p->kernel));
   TRY(in_range(g, n, p->kernel, spatial, 1, KERNEL_MAX, "kernel_size"));
   IntList stride;
-  TRY(arg_int_list(g, n, 2, &stride));
+  TRY(arg_int_list(g, n, at + 1, &stride));
   if (stride.count == 0)
     memcpy(p->stride, p->kernel, sizeof p->stride);
   else
-    TRY(arg_spatial(g, n, 2, spatial, -1, p->stride));
+    TRY(arg_spatial(g, n, at + 1, spatial, -1, p->stride));
   TRY(in_range(g, n, p->stride, spatial, 1, KERNEL_MAX, "stride"));
-  TRY(arg_spatial(g, n, 3, spatial, 0, p->padding));
+  TRY(arg_spatial(g, n, at + 2, spatial, 0, p->padding));
   TRY(in_range(g, n, p->padding, spatial, 0, PADDING_MAX, "padding"));
   for (uint32_t i = 0; i < spatial; i++)
     p->dilation[i] = 1;
   if (dilated)
-    TRY(arg_spatial(g, n, 4, spatial, 1, p->dilation));
+    TRY(arg_spatial(g, n, at + 3, spatial, 1, p->dilation));
   TRY(in_range(g, n, p->dilation, spatial, 1, KERNEL_MAX, "dilation"));
-  p->ceil_mode = arg_flag(g, n, dilated ? 5 : 4);
+  p->ceil_mode = arg_flag(g, n, at + (dilated ? 4 : 3));
   return STATUS_OK;
 }
 
-/* Dims after pooling the last `spatial` ones. */
-static Status pool_dims(Graph *g, NodeId n, uint32_t spatial, bool dilated, ValueId *self,
-                        Dims *dims) {
+/* Dims after pooling the last `spatial` ones of argument at. */
+static Status pool_dims(Graph *g, NodeId n, uint32_t at, uint32_t spatial, bool dilated,
+                        ValueId *self, Dims *dims) {
   PoolArgs p = {0};
-  TRY(arg_tensor(g, n, 0, self));
+  TRY(arg_tensor(g, n, at, self));
   *dims = value_dims(g, *self);
   if (dims->rank != spatial + 1 && dims->rank != spatial + 2)
     return bad_shape(g, n, "rank %u, must be %u or %u", dims->rank, spatial + 1, spatial + 2);
-  TRY(read_pool(g, n, spatial, dilated, &p));
+  TRY(read_pool(g, n, at + 1, spatial, dilated, &p));
   for (uint32_t i = 0; i < spatial; i++) {
     SymInt *d = &dims->d[dims->rank - spatial + i];
     Window w = {*d,           p.kernel[i],  p.stride[i], p.dilation[i],
@@ -74,15 +77,41 @@ static Status pool_dims(Graph *g, NodeId n, uint32_t spatial, bool dilated, Valu
 Status shape_max_pool2d_with_indices(Graph *g, NodeId n) {
   ValueId self;
   Dims dims;
-  TRY(pool_dims(g, n, 2, true, &self, &dims));
+  TRY(pool_dims(g, n, 0, 2, true, &self, &dims));
   TRY(shape_result(g, n, 0, value_dtype(g, self), &dims));
   return shape_result(g, n, 1, DTYPE_I64, &dims);
+}
+
+/* The kernel takes no more of self than its shape: self and grad_input are one tensor. */
+Status shape_max_pool2d_backward(Graph *g, NodeId n) {
+  ValueId self, grad_output, indices, grad_input;
+  Dims out;
+  TRY(pool_dims(g, n, 1, 2, true, &self, &out));
+  TRY(arg_tensor(g, n, 0, &grad_output));
+  TRY(shape_index_tensor(g, n, 7, &indices));
+  TRY(arg_tensor(g, n, 8, &grad_input));
+  if (value_dtype(g, grad_output) != value_dtype(g, self))
+    return bad_dtype(g, n, "grad_output is %s, self %s", dtype_name(value_dtype(g, grad_output)),
+                     dtype_name(value_dtype(g, self)));
+  Dims from = value_dims(g, grad_output), at = value_dims(g, indices);
+  if (from.rank != out.rank || at.rank != out.rank)
+    return bad_shape(g, n, "grad_output has rank %u, indices %u, self %u", from.rank, at.rank,
+                     out.rank);
+  for (uint32_t i = 0; i < out.rank; i++) {
+    TRY(shape_equal(g, n, from.d[i], out.d[i],
+                    "a dimension of grad_output and of the pooled self"));
+    TRY(shape_equal(g, n, at.d[i], out.d[i], "a dimension of indices and of the pooled self"));
+  }
+  if (grad_input != self)
+    return bad_arg(g, n, "grad_input must be self");
+  Dims dims = value_dims(g, self);
+  return shape_result(g, n, 0, value_dtype(g, self), &dims);
 }
 
 Status shape_avg_pool2d(Graph *g, NodeId n) {
   ValueId self;
   Dims dims;
-  TRY(pool_dims(g, n, 2, false, &self, &dims));
+  TRY(pool_dims(g, n, 0, 2, false, &self, &dims));
   if (node_arg(g, n, 6)->kind != ARG_NONE) {
     int64_t divisor;
     TRY(arg_const_int(g, n, 6, &divisor));
@@ -126,6 +155,14 @@ const char *check_pool2d(const Graph *g, NodeId n, Arena *arena) {
     if (value_dim(g, self, i) == 0)
       return "only the batch may be empty";
   return node_cget(g, n)->op == OP_AVG_POOL2D ? check_contiguous(g, n, arena) : NULL;
+}
+
+const char *check_max_pool2d_backward(const Graph *g, NodeId n, Arena *arena) {
+  if (!dtype_is_float(value_dtype(g, node_value(g, n, 0))))
+    return "grad_output must be float";
+  if (value_dtype(g, node_value(g, n, 7)) != DTYPE_I64)
+    return "the indices must be i64";
+  return check_contiguous(g, n, arena);
 }
 
 /* --- kernels --- */
@@ -370,5 +407,31 @@ Status kern_adaptive_avg_pool2d(Kernel *k) {
       int64_t count = (last[1] - first[1]) * (last[2] - first[2]);
       store_mean(&p, plane * p.in_area, first, last, count, plane * p.out_area + i);
     }
+  return STATUS_OK;
+}
+
+/* As the runtime's kernel does, it adds to what is there: zeros, by torch's meaning of the op. */
+Status kern_max_pool2d_backward(Kernel *k) {
+  const Tensor *from, *at, *to;
+  TRY(kernel_need(k, 0, &from));
+  TRY(kernel_need(k, 7, &at));
+  TRY(kernel_need(k, 8, &to));
+  TRY(kernel_expect_dtype(k, from));
+  TRY(kernel_expect(k, 0, to->rank, to->dims));
+  Tensor *out = k->results[0];
+  if (out->data != to->data)
+    memcpy(out->data, to->data, tensor_bytes(to));
+  int64_t planes = 1, area = to->dims[to->rank - 2] * to->dims[to->rank - 1];
+  for (uint32_t i = 0; i + 2 < to->rank; i++)
+    planes *= to->dims[i];
+  int64_t count = planes ? tensor_numel(from) / planes : 0;
+  for (int64_t i = 0; i < planes * count; i++) {
+    int64_t place = tensor_load_int(at, i), element = i / count * area + place;
+    if (place < -1 || place >= area)
+      return kernel_error(k, "index %lld is outside a plane of %lld elements", (long long)place,
+                          (long long)area);
+    if (place >= 0)
+      tensor_store(out, element, tensor_load(out, element) + tensor_load(from, i));
+  }
   return STATUS_OK;
 }

@@ -178,6 +178,9 @@ CASES = {
     + [[T([3, 6, 6]), [2, 2], [], [0, 0], False, True, None]],
     "aten::max_pool2d_with_indices": [[T([n, 3, 7, 9], kind="special"), [3, 2], [2, 2], [1, 1], [1, 2], ceil] for ceil in (False, True)]
     + [[T([3, 6, 6]), [2, 2], [], [0, 0], [1, 1], False]],
+    "aten::max_pool2d_with_indices_backward": [[T([n, 2, 1, 5], t), T([n, 2, 1, width], t), [1, 1], [1, stride], [0, 0], [1, 1], False, index([n, 2, 1, 5], width), None]
+                                               for width, stride in ((5, 1), (9, 2), (10, 2)) for t in FLOATS]
+    + [[T([3, 2, 4], "f32"), T([3, 4, 7], "f32"), [2, 1], [2, 2], [0, 0], [1, 1], False, index([3, 2, 4], 28), None]],
     "aten::grid_sampler_2d": [[T([n, 3, 5, 6]), T([n, 4, 3, 2]), mode, pad, corner] for mode in (0, 2) for pad in (0, 1, 2) for corner in (False, True)]
     + [[T([n, 3, 5, 6], "f32"), T([n, 4, 3, 2], "f32"), 1, pad, corner] for pad in (0, 1, 2) for corner in (False, True)],
     # nearest in halves: which pixel is nearest depends on the last bit, so the dtype is one where it does not
@@ -211,6 +214,7 @@ CASES = {
     "aten::glu": [[T([n, 6]), -1], [T([4, 3]), 0], [T([2, 4, 3]), 1]],
     "aten::permute_copy": [[T([n, 5]), [1, 0]], [T([2, 3, 4]), [2, 0, 1]], [T([n, 1, 3, 2]), [0, 3, 1, 2]], [T([7]), [0]], [T([2, 1, 2, 1, 3]), [4, 3, 2, 1, 0]]],
     **{f"aten::{how}_pad{d}d": [[T(s), p] for s, p in PADS[d]] for how in ("reflection", "replication") for d in (1, 2, 3)},
+    "aten::as_strided_copy": [[T([n, 6]), [n, 3, 2], [6, 1, 3], 0], [T([7]), [3, 2], [2, 1], 1], [T([4, 5]), [5, 4], [1, 5], None], [T([3]), [2, 3, 2], [0, 1, 0], None]],
     "aten::repeat": [[T([n, 5]), [2, 1]], [T([7]), [3, 2]], [T([]), [4]], [T([2, 3, 1]), [1, 2, 3]]],
     "aten::roll": [[T([n, 5]), [2], [1]], [T([2, 3, 4]), [1, -1], [0, 2]], [T([7]), [10], [0]]],
     "aten::select_copy.int": [[T([n, 5]), 1, 2], [T([2, 3, 4]), 0, -1], [T([7]), 0, 3]],

@@ -68,6 +68,10 @@ def dynamic(args):
     return any(isinstance(a, Size) or isinstance(a, T) and any(isinstance(d, Size) for d in a.shape) or isinstance(a, list) and dynamic(a) for a in args)
 
 
+# The arguments that are written, which must not be inputs: all of a call are the same tensor.
+WRITTEN = {"aten::copy_": [0], "aten::index_put_": [0], "aten::max_pool2d_with_indices_backward": [1, 8]}
+
+
 class Types:
     """Result types of a call by torch's meta kernels, None where torch has none."""
 
@@ -92,7 +96,7 @@ class Types:
         star = names.index("*") if "*" in names else len(names)
         names = [x for x in names if x != "*"]
         values = [self.argument(a, dtype, n) for a in args]
-        kw = {k: v for k, v in zip(names[star:], values[star:]) if k != "memory_format"}
+        kw = {k: v for k, v in zip(names[star:], values[star:]) if k not in ("memory_format", "grad_input")}
         space, base = name.split("::")
         if space == "dim_order_ops":
             space, kw = "aten", {k: v for k, v in kw.items() if k == "dtype"}
@@ -166,13 +170,15 @@ class Program:
             v = self.value()
             body.append(f"  {v}: {t} = aten::clone({old}, none)")
             args = [re.sub(rf"{old}\b", v, a) for a in args]
-        if call.op in ("aten::copy_", "aten::index_put_"):  # writes its operand: not an input
-            v = self.value()
-            body.append(f"  {v}: {operands[0][1]} = aten::clone({operands[0][0]}, none)")
-            args[0] = v
+        written = WRITTEN.get(call.op, [])
+        if written:
+            v, (old, t) = self.value(), operands[written[0]]
+            body.append(f"  {v}: {t} = aten::clone({old}, none)")
+            for i in written:
+                args[i] = v
         results = [(self.value(), type_text(d, s)) for d, s in call.types]
         body.append(f"  {', '.join(f'{v}: {t}' for v, t in results)} = {call.op}({', '.join(args)})")
-        if call.op in ("aten::copy_", "aten::index_put_"):  # the operand again, which has no name of its own in the program
+        if written:  # the operand again, which has no name of its own in the program
             results.append((self.value(), results[0][1]))
             body.append(f"  {results[1][0]}: {results[1][1]} = aten::clone({results.pop(0)[0]}, none)")
         if call.kept is None:

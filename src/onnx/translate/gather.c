@@ -69,8 +69,12 @@ void translate_gather(Import *im) {
 void translate_gather_elements(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1);
   uint32_t axis = import_axis(im, attr_int(im, "axis", 0), ex_rank(im, x));
-  index = ex_wrap_index(im, index, ex_dim(im, x, axis));
-  out(im, 0, ex_gather(im, x, axis, index));
+  bool fits = ex_rank(im, index) == ex_rank(im, x);
+  ValueId rows = fits ? ex_row_index(im, x, axis, index) : 0;
+  if (rows)
+    out(im, 0, index_axis(im, x, axis, rows));
+  else
+    out(im, 0, ex_gather(im, x, axis, ex_wrap_index(im, index, ex_dim(im, x, axis))));
 }
 
 /* --- GatherND --- */

@@ -58,6 +58,14 @@ static ValueId scatter_combined(Import *im, ValueId x, uint32_t axis, ValueId in
   return x;
 }
 
+/* Writes or adds rows of axis at the entries of a vector. */
+static ValueId put_rows(Import *im, ValueId x, uint32_t axis, ValueId rows, ValueId updates,
+                        bool add) {
+  ValueId list[MAX_RANK] = {0};
+  list[axis] = rows;
+  return build(&im->b, OP_INDEX_PUT, A_VAL(x), A_VALS(list, axis + 1), A_VAL(updates), A_BOOL(add));
+}
+
 void translate_scatter_elements(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1), updates = in_required(im, 2);
   OpId op = scatter_reduction(im);
@@ -65,8 +73,14 @@ void translate_scatter_elements(Import *im) {
   if (ex_rank(im, index) != ex_rank(im, x))
     import_fail(im, DIAG_INPUT_RANK, "the indices have rank %u, the data %u", ex_rank(im, index),
                 ex_rank(im, x));
+  bool plain = op == OP_NONE || op == OP_ADD_TENSOR;
+  ValueId rows = plain ? ex_row_index(im, x, axis, index) : 0;
+  if (rows) {
+    out(im, 0, put_rows(im, x, axis, rows, updates, op == OP_ADD_TENSOR));
+    return;
+  }
   index = ex_wrap_index(im, index, ex_dim(im, x, axis));
-  if (op == OP_NONE || op == OP_ADD_TENSOR)
+  if (plain)
     out(im, 0,
         build(&im->b, op == OP_NONE ? OP_SCATTER_SRC : OP_SCATTER_ADD, A_VAL(x), A_INT(axis),
               A_VAL(index), A_VAL(updates)));
