@@ -208,6 +208,42 @@ def size_cases():
     yield TextCase("sizes_with_two_solutions", ROWS % 2, [], refused="E0324")
 
 
+MESSAGES = """<ir_version: 9, opset_import: ["" : 18]>
+messages (float[N,%d] x, int64[2,E] edges, float[E,1] w) => (float[N,%d] y, float[N,%d] z, float[E,%d] r, float[N] d, float[N,%d] l)
+<int64[1] one = {1}, int64[1] zero = {0}, int64[1] two = {2}, int64[2] row = {1,%d}, int64[1] flat = {-1}> {
+  s = Slice (edges, zero, one, zero)
+  t = Slice (edges, one, two, zero)
+  source = Reshape (s, flat)
+  target = Reshape (t, flat)
+  rows = Gather (x, source)
+  message = Mul (rows, w)
+  column = Unsqueeze (target, one)
+  index = Expand (column, row)
+  y = ScatterElements <axis = 0, reduction = "add"> (x, index, message)
+  z = ScatterND <reduction = "add"> (x, column, message)
+  r = GatherElements <axis = 0> (x, index)
+  ones = Reshape (w, flat)
+  empty = ReduceSum <keepdims = 0> (x, one)
+  d = ScatterElements <axis = 0, reduction = "add"> (empty, target, ones)
+  l = ScatterElements <axis = 0> (x, index, message)
+}"""
+
+
+def message_cases():
+    """Sums of the rows that edges bring, as in graph networks: indices may count from the end, and beyond it the call fails."""
+    for nodes, edges, width in ((9, 800, 8), (300, 70, 8), (700, 701, 4), (5, 9000, 30), (6, 5, 3)):
+        text = MESSAGES % ((width,) * 6)
+        text = text.replace("N,", f"{nodes},").replace("N]", f"{nodes}]").replace("E,", f"{edges},").replace("2,E]", f"2,{edges}]")
+
+        def feed(low, high):
+            return {"x": normal(nodes, width), "edges": RNG.integers(low, high, (2, edges)), "w": normal(edges, 1)}
+
+        late, early = feed(0, nodes), feed(0, nodes)
+        late["edges"][1, -1], early["edges"][1, 2] = nodes, -nodes - 1
+        # Rows that are replaced: of several the last one stays, in both.
+        yield TextCase(f"messages_{nodes}_{edges}_{width}", text, [feed(0, nodes), feed(-nodes, nodes)], fails=[late, early], rtol=1e-4, atol=2e-4)
+
+
 def selection_cases():
     """So many boxes that they are compared as they are taken, and not each with each."""
     corners = np.sort(RNG.random((2, 700, 2, 2)).astype(np.float32), 2).reshape(2, 700, 4)
@@ -236,7 +272,7 @@ def half_cases():
 
 def main():
     return single_node.main(__doc__, [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases(),
-                                                          *shape_cases(), *size_cases(), *half_cases(), *selection_cases()])
+                                                          *shape_cases(), *size_cases(), *half_cases(), *selection_cases(), *message_cases()])
 
 
 if __name__ == "__main__":
