@@ -56,24 +56,10 @@ static bool loses_precision(const Graph *g, const Windows *w) {
   return dtype_size(value_dtype(g, y->x)) == 2 && y->in / y->groups * y->taps > 16;
 }
 
-static uint64_t *bytes_in_use(const Liveness *l, Arena *scratch, uint64_t *peak) {
-  uint64_t *use = ARENA_ARRAY(scratch, uint64_t, l->end + 2);
-  for (uint32_t i = 0; i < l->span_count; i++) {
-    use[l->spans[i].first] += align_up(l->spans[i].size, PLAN_ALIGNMENT);
-    use[l->spans[i].last + 1] -= align_up(l->spans[i].size, PLAN_ALIGNMENT);
-  }
-  *peak = use[0];
-  for (uint32_t i = 1; i <= l->end; i++) {
-    use[i] += use[i - 1];
-    *peak = use[i] > *peak ? use[i] : *peak;
-  }
-  return use;
-}
-
 static Status measure_memory(Graph *g, Arena *scratch, Choice *c) {
   Liveness apart;
   TRY(liveness_compute(g, scratch, (LivenessOptions){.in_place = true}, &c->live));
-  c->use = bytes_in_use(&c->live, scratch, &c->need);
+  c->use = liveness_in_use(&c->live, scratch, &c->need);
   TRY(liveness_compute(g, scratch, (LivenessOptions){0}, &apart));
   c->limit = liveness_bound(&apart, PLAN_ALIGNMENT, scratch);
   c->limit = c->limit > c->need ? c->limit : c->need;

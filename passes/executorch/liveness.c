@@ -317,3 +317,17 @@ uint64_t liveness_bound(const Liveness *l, uint64_t alignment, Arena *arena) {
   }
   return most;
 }
+
+uint64_t *liveness_in_use(const Liveness *l, Arena *scratch, uint64_t *peak) {
+  uint64_t *use = ARENA_ARRAY(scratch, uint64_t, l->end + 2);
+  for (uint32_t i = 0; i < l->span_count; i++) {
+    use[l->spans[i].first] += align_up(l->spans[i].size, PLAN_ALIGNMENT);
+    use[l->spans[i].last + 1] -= align_up(l->spans[i].size, PLAN_ALIGNMENT);
+  }
+  *peak = use[0];
+  for (uint32_t i = 1; i <= l->end; i++) {
+    use[i] += use[i - 1];
+    *peak = use[i] > *peak ? use[i] : *peak;
+  }
+  return use;
+}

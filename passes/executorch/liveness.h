@@ -44,6 +44,9 @@ Status liveness_compute(Graph *g, Arena *arena, LivenessOptions options, Livenes
 bool liveness_may_overwrite(const Graph *g, NodeId n, ValueId result,
                             bool lies(void *user, ValueId v), void *user);
 
+/* Bytes in use while each node runs, by position from 1, and the most of them. Lives in scratch. */
+uint64_t *liveness_in_use(const Liveness *l, Arena *scratch, uint64_t *peak);
+
 /* The most bytes, rounded up to `alignment` each, that are in use at one time: no plan can need
  * less. Sizes must add up to less than 2^63. */
 uint64_t liveness_bound(const Liveness *l, uint64_t alignment, Arena *arena);

@@ -244,6 +244,30 @@ def message_cases():
         yield TextCase(f"messages_{nodes}_{edges}_{width}", text, [feed(0, nodes), feed(-nodes, nodes)], fails=[late, early], rtol=1e-4, atol=2e-4)
 
 
+POOLS = """<ir_version: 9, opset_import: ["" : 22]>
+pools (float[70000] large, float[2,24,11,14] x) => (float m, %s) {
+  m = ReduceMax <keepdims = 0> (large)
+  z = Relu (x)
+  %s
+}"""
+
+
+def pool_cases():
+    """Pools beside a tensor whose memory they can use, with values that are not finite."""
+    forms = ["MaxPool <kernel_shape = [%d,%d], strides = [%d,%d], pads = [%d,%d,%d,%d], ceil_mode = %d, dilations = [%d,%d]>" % f for f in (
+        (2, 2, 2, 2, 0, 0, 0, 0, 0, 1, 1), (3, 3, 2, 2, 1, 1, 1, 1, 0, 1, 1), (3, 3, 2, 2, 0, 0, 0, 0, 1, 1, 1), (5, 5, 1, 1, 2, 2, 2, 2, 0, 1, 1),
+        (3, 2, 1, 2, 1, 0, 1, 0, 0, 2, 3), (11, 14, 1, 1, 0, 0, 0, 0, 0, 1, 1))]
+    forms += ["AveragePool <kernel_shape = [%d,%d], strides = [%d,%d], pads = [%d,%d,%d,%d], ceil_mode = %d, count_include_pad = %d>" % f for f in (
+        (2, 2, 2, 2, 0, 0, 0, 0, 0, 0), (3, 3, 2, 2, 1, 1, 1, 1, 0, 0), (3, 3, 2, 2, 1, 1, 1, 1, 0, 1), (3, 3, 2, 2, 0, 0, 0, 0, 1, 0), (4, 3, 3, 1, 1, 0, 2, 1, 0, 0),
+        (11, 14, 1, 1, 0, 0, 0, 0, 0, 0))]
+    for k, form in enumerate(forms):
+        text = POOLS % ("float[a,b,c,d] y", f"y = {form} (z)")
+        feed = {"large": normal(70000), "x": normal(2, 24, 11, 14)}
+        other = {"large": normal(70000), "x": normal(2, 24, 11, 14)}
+        other["x"][0, 0, 3, 5], other["x"][1, 2, 0, 0] = np.inf, -np.inf
+        yield TextCase(f"pools_{k}", text, [feed, other], rtol=1e-5, atol=1e-6)
+
+
 def selection_cases():
     """So many boxes that they are compared as they are taken, and not each with each."""
     corners = np.sort(RNG.random((2, 700, 2, 2)).astype(np.float32), 2).reshape(2, 700, 4)
@@ -272,7 +296,7 @@ def half_cases():
 
 def main():
     return single_node.main(__doc__, [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases(),
-                                                          *shape_cases(), *size_cases(), *half_cases(), *selection_cases(), *message_cases()])
+                                                          *shape_cases(), *size_cases(), *half_cases(), *selection_cases(), *message_cases(), *pool_cases()])
 
 
 if __name__ == "__main__":
