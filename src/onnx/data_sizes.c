@@ -199,7 +199,7 @@ SymInt data_size(Import *im, ValueId scalar, int64_t most) {
   return read_element(im, &e, most);
 }
 
-bool data_sizes(Import *im, ValueId list, uint32_t first, const char *what, Shape *shape) {
+bool data_sizes(Import *im, ValueId list, uint32_t first, const char *what, Dims *shape) {
   Element elements[MAX_RANK];
   int64_t most[MAX_RANK] = {0};
   uint32_t unbounded = 0;

@@ -194,7 +194,7 @@ ValueId ex_full(Import *im, DType dtype, const SymInt *dims, uint32_t rank, doub
   return build(&im->b, OP_FULL, A_INTS(dims, rank), number, A_DTYPE(dtype));
 }
 
-ValueId ex_filled(Import *im, DType dtype, const Shape *shape, double value) {
+ValueId ex_filled(Import *im, DType dtype, const Dims *shape, double value) {
   return ex_full(im, dtype, shape->d, shape->rank, value);
 }
 
@@ -207,7 +207,7 @@ ValueId ex_size(Import *im, SymInt n) { return build_syms(im, &n, 1, true); }
 /* --- what several operators share --- */
 
 ValueId ex_rms_norm(Import *im, ValueId x, uint32_t axis, DType work, double epsilon) {
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   uint32_t count = axis < s.rank ? s.rank - axis : 0;
   ValueId wide = ex_cast(im, x, work);
   ValueId y = build(&im->b, OP_RMS_NORM, A_VAL(wide), A_INTS(s.d + s.rank - count, count), A_NONE,
@@ -217,7 +217,7 @@ ValueId ex_rms_norm(Import *im, ValueId x, uint32_t axis, DType work, double eps
 
 ValueId ex_group_norm(Import *im, ValueId x, ValueId weight, ValueId bias, int64_t groups,
                       double epsilon) {
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   if (s.rank < 3)
     return import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 3 or more are needed", s.rank);
   return build(&im->b, OP_NATIVE_GROUP_NORM, A_VAL(x), A_OPT(weight), A_OPT(bias), A_INT(s.d[0]),
@@ -225,15 +225,8 @@ ValueId ex_group_norm(Import *im, ValueId x, ValueId weight, ValueId bias, int64
                A_FLOAT(epsilon));
 }
 
-Shape shape_of(const Import *im, ValueId v) {
-  Shape s = {0};
-  if (!import_ok(im) || !v)
-    return s;
-  const Type *t = vt(im, v);
-  s.rank = t->rank;
-  for (uint32_t i = 0; i < s.rank; i++)
-    s.d[i] = t->dims[i];
-  return s;
+Dims shape_of(const Import *im, ValueId v) {
+  return import_ok(im) ? value_dims(im->g, v) : (Dims){0};
 }
 
 SymInt shape_product(Import *im, const SymInt *dims, uint32_t count) {
@@ -243,19 +236,19 @@ SymInt shape_product(Import *im, const SymInt *dims, uint32_t count) {
   return product;
 }
 
-ValueId ex_view_as(Import *im, ValueId v, const Shape *shape) {
+ValueId ex_view_as(Import *im, ValueId v, const Dims *shape) {
   return build_view(&im->b, v, shape->d, shape->rank);
 }
 
 ValueId ex_scalar(Import *im, ValueId x) { return ex_view(im, x, NULL, 0); }
 
 ValueId ex_flat(Import *im, ValueId x) {
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   return EX_VIEW(im, x, shape_product(im, s.d, s.rank));
 }
 
 ValueId ex_rows(Import *im, ValueId x, uint32_t axis) {
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   uint32_t at = axis < s.rank ? axis : s.rank;
   return EX_VIEW(im, x, shape_product(im, s.d, at), shape_product(im, s.d + at, s.rank - at));
 }
@@ -305,11 +298,11 @@ bool types_agree(Import *im, ValueId a, ValueId b) {
   return import_ok(im);
 }
 
-bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Shape *shape,
+bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Dims *shape,
                  bool *known) {
   const SymInt *values;
   uint32_t count;
-  *shape = (Shape){0};
+  *shape = (Dims){0};
   ValueId list = in(im, i);
   *known = in_ints(im, i, &values, &count);
   if (list && ex_rank(im, list) != 1) {
@@ -321,7 +314,7 @@ bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Shape
   } else if (*known) {
     shape->rank = count;
     memcpy(shape->d, values, count * sizeof *values);
-  } else if (import_ok(im) && !out_declared_dims(im, 0, shape->d, &shape->rank)) {
+  } else if (import_ok(im) && !out_declared_dims(im, 0, shape)) {
     *known = data_sizes(im, list, first, what, shape);
     if (!*known)
       fail_not_known(im, i, what);
@@ -365,7 +358,7 @@ ValueId ex_cat2(Import *im, ValueId a, ValueId b, uint32_t axis) {
 }
 
 ValueId ex_along_axis(Import *im, ValueId vector, uint32_t axis, uint32_t rank) {
-  Shape s = {.rank = rank};
+  Dims s = {.rank = rank};
   for (uint32_t i = 0; i < rank; i++)
     s.d[i] = i == axis ? ex_dim(im, vector, 0) : 1;
   return ex_view_as(im, vector, &s);
@@ -385,7 +378,7 @@ ValueId ex_wrap_index(Import *im, ValueId index, SymInt size) {
     return wide;
   NodeId expand = value_def(im->g, wide);
   if (expand && node_cget(im->g, expand)->op == OP_EXPAND_COPY) { /* each number but once */
-    Shape s = shape_of(im, wide);
+    Dims s = shape_of(im, wide);
     ValueId once = ex_wrap_index(im, node_value(im->g, expand, 0), size);
     return build_expand(&im->b, once, s.d, s.rank);
   }
@@ -396,7 +389,7 @@ ValueId ex_wrap_index(Import *im, ValueId index, SymInt size) {
 ValueId ex_component(Import *im, ValueId indices, uint32_t k) {
   if (!import_ok(im))
     return 0;
-  Shape s = shape_of(im, indices);
+  Dims s = shape_of(im, indices);
   bool only = s.d[s.rank - 1] == 1;
   s.rank--;
   return only ? ex_view_as(im, indices, &s)

@@ -79,18 +79,12 @@ ValueId ex_log_softmax(Import *im, ValueId x, int64_t axis);
 
 /* --- shapes --- */
 
-/* Dims on the stack: the graph's pools may move, these do not. */
-typedef struct Shape {
-  uint32_t rank;
-  SymInt d[MAX_RANK];
-} Shape;
-
-Shape shape_of(const Import *im, ValueId v); /* rank 0 after a failure */
+Dims shape_of(const Import *im, ValueId v); /* rank 0 after a failure */
 SymInt shape_product(Import *im, const SymInt *dims, uint32_t count);
 /* The elements of shape-like input i, of which element k is dim `first` + k of output 0. Where they
  * arrive only at run time: the declared dims of output 0 (then *known is false), or sizes that are
  * read while running (data_sizes.h). Fails when none of it is possible. */
-bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Shape *shape,
+bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Dims *shape,
                  bool *known);
 /* Fails with a message that says what to do about an input that arrives at run time. */
 ValueId fail_not_known(Import *im, uint32_t input, const char *what);
@@ -105,7 +99,7 @@ SymInt ex_dim(const Import *im, ValueId x, uint32_t i);
 int64_t ex_fixed(Import *im, ValueId x, uint32_t i);
 DType ex_dtype(const Import *im, ValueId x); /* DTYPE_F32 after a failure */
 ValueId ex_view(Import *im, ValueId x, const SymInt *dims, uint32_t rank);
-ValueId ex_view_as(Import *im, ValueId x, const Shape *shape);
+ValueId ex_view_as(Import *im, ValueId x, const Dims *shape);
 ValueId ex_scalar(Import *im, ValueId x); /* a tensor of one element as a 0-d one */
 ValueId ex_flat(Import *im, ValueId x);   /* as a vector */
 /* As a matrix of the dims before axis and those from it on. */
@@ -158,7 +152,7 @@ ValueId ex_component(Import *im, ValueId indices, uint32_t k);
 
 /* A tensor of this shape filled with a number. */
 ValueId ex_full(Import *im, DType dtype, const SymInt *dims, uint32_t rank, double value);
-ValueId ex_filled(Import *im, DType dtype, const Shape *shape, double value);
+ValueId ex_filled(Import *im, DType dtype, const Dims *shape, double value);
 /* 0, 1, …, n - 1 as i64. */
 ValueId ex_arange(Import *im, SymInt n);
 /* A size as a 0-d i64 tensor. */

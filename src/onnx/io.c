@@ -478,7 +478,7 @@ static const SymInt *declared_dim(Import *im, const Onnx__TensorShapeProto__Dime
   return dim && dim->known && !dim->split ? &dim->value : NULL;
 }
 
-bool import_declared_dims(Import *im, NameId name, SymInt dims[MAX_RANK], uint32_t *rank) {
+bool import_declared_dims(Import *im, NameId name, Dims *dims) {
   const Onnx__TypeProto__Tensor *t = declared(im, name);
   if (!t || !t->shape || t->shape->n_dim > MAX_RANK)
     return false;
@@ -486,13 +486,13 @@ bool import_declared_dims(Import *im, NameId name, SymInt dims[MAX_RANK], uint32
     const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[k];
     const SymInt *known = declared_dim(im, d);
     if (onnx_dim_is_known(d) && d->dim_value < INT64_MAX / 16)
-      dims[k] = d->dim_value;
+      dims->d[k] = d->dim_value;
     else if (known)
-      dims[k] = *known;
+      dims->d[k] = *known;
     else
       return false;
   }
-  *rank = (uint32_t)t->shape->n_dim;
+  dims->rank = (uint32_t)t->shape->n_dim;
   return true;
 }
 

@@ -167,7 +167,7 @@ ValueId decode_small_float(Import *im, ValueId v, int32_t onnx_dtype) {
     return 0;
   for (unsigned code = 0; code < (unsigned)count; code++)
     values[code] = small_float(t, code);
-  Shape shape = shape_of(im, v);
+  Dims shape = shape_of(im, v);
   if (value_dtype(im->g, v) != DTYPE_U8)
     v = build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(v), A_DTYPE(DTYPE_U8));
   ValueId codes = ex_cast(im, ex_flat(im, v), DTYPE_I64),

@@ -99,7 +99,7 @@ void out_binding(Import *im, uint32_t i, Binding binding);
 /* The type the model declares for output i (graph output or value_info): false when there is none
  * or a dim is unknown. Symbolic dims by name are the symbols of the inputs. The declared shape is
  * the contract when a shape-like input arrives only at run time. */
-bool out_declared_dims(Import *im, uint32_t i, SymInt dims[MAX_RANK], uint32_t *rank);
+bool out_declared_dims(Import *im, uint32_t i, Dims *dims);
 /* One dim of it. */
 bool out_declared_dim(Import *im, uint32_t i, uint32_t dim, SymInt *size);
 /* The greatest size that the model, or a --dim flag for one of its names, allows there; false when

@@ -151,7 +151,7 @@ static ValueId rotary_apply(Import *im, ValueId x, ValueId cosines, ValueId sine
                             bool neighbours) {
   ValueId pair[2] = {0};
   int64_t half = size / 2, whole = ex_fixed(im, x, 3);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   rotary_pairs(im, x, half, neighbours, pair);
   ValueId lost = ex_mul(im, sines, pair[1]), real = ex_sub(im, ex_mul(im, cosines, pair[0]), lost),
           turned = ex_mul(im, cosines, pair[1]),
@@ -199,7 +199,7 @@ static void rotary(Import *im, ValueId cosines, ValueId sines, ValueId positions
   cosines = rotary_cache(im, cosines, positions, packed);
   sines = rotary_cache(im, sines, positions, packed);
   ValueId y = rotary_apply(im, four, cosines, sines, size, neighbours);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   out(im, 0, ex_view_as(im, y, &s));
 }
 

@@ -28,7 +28,7 @@ static uint32_t unpack(Import *im, ValueId packed, int64_t bits, ValueId parts[4
 /* The same in the order of the bytes: the last dim is 8 / bits as large. */
 static ValueId unpack_in_order(Import *im, ValueId packed, int64_t bits) {
   ValueId parts[4] = {0};
-  Shape s = shape_of(im, packed);
+  Dims s = shape_of(im, packed);
   uint32_t count = unpack(im, packed, bits, parts);
   if (count == 1 || !s.rank)
     return packed;
@@ -67,7 +67,7 @@ static bool read_blocks(Import *im, Blocks *w) {
 
 /* A constant with as many elements as [rows, columns], given with any dims. */
 static ValueId as_matrix(Import *im, ValueId v, const char *what, int64_t rows, int64_t columns) {
-  Shape s = shape_of(im, v);
+  Dims s = shape_of(im, v);
   int64_t have = 1;
   for (uint32_t i = 0; i < s.rank && import_ok(im); i++)
     if (!sym_is_const(s.d[i]) || !mul_i64(have, s.d[i], &have))
@@ -93,7 +93,7 @@ static ValueId read_zeros(Import *im, const Blocks *w) {
 /* x [.., K] with columns in the order of unpack(): all first numbers of the bytes, all second ones.
  */
 static ValueId by_parts(Import *im, const Blocks *w, ValueId x, int64_t parts) {
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   int64_t perm[MAX_RANK + 1], padded = w->count * w->size;
   if (s.rank < 1 || s.rank >= MAX_RANK || s.d[s.rank - 1] != w->k)
     return import_fail(im, DIAG_SHAPE_MISMATCH, "the last dim of the input is not K = %lld",
@@ -288,7 +288,7 @@ void translate_gather_block_quantized(Import *im) {
   if (!packed)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "data of type %s is not supported",
                 dtype_name(ex_dtype(im, data)));
-  Shape at = shape_of(im, index);
+  Dims at = shape_of(im, index);
   int64_t blocks = ex_fixed(im, scales, 1), wide = ex_fixed(im, data, 1);
   if (import_ok(im) &&
       (wide > INT32_MAX || blocks > INT32_MAX || (wide * (8 / bits) + size - 1) / size != blocks))

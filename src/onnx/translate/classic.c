@@ -80,7 +80,7 @@ void translate_binarizer(Import *im) {
 
 void translate_array_feature_extractor(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1);
-  Shape s = shape_of(im, x), at = shape_of(im, index);
+  Dims s = shape_of(im, x), at = shape_of(im, index);
   if (s.rank == 0)
     import_fail(im, DIAG_INPUT_RANK, "the input has no features");
   index = EX_VIEW(im, index, shape_product(im, at.d, at.rank));
@@ -166,7 +166,7 @@ void translate_one_hot_encoder(Import *im) {
 
 /* [rows, features]; a vector is one row. */
 static ValueId as_rows(Import *im, ValueId x) {
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   if (s.rank < 2)
     return EX_VIEW(im, x, 1, s.rank ? s.d[0] : 1);
   return EX_VIEW(im, x, s.d[0], shape_product(im, s.d + 1, s.rank - 1));

@@ -123,38 +123,38 @@ static bool unpooled_dims(Import *im, ValueId x, SymInt *dims, SymInt *total) {
 }
 
 /* The dims of output_shape: its elements, or the declared ones of the output. */
-static bool wanted_dims(Import *im, uint32_t rank, SymInt *dims) {
+static bool wanted_dims(Import *im, uint32_t rank, Dims *dims) {
   const SymInt *values;
   uint32_t count;
-  if (in_ints(im, 2, &values, &count)) {
-    for (uint32_t i = 0; i < rank && count == rank; i++)
-      dims[i] = values[i];
-    return count == rank;
-  }
-  return out_declared_dims(im, 0, dims, &count) && count == rank;
+  if (!in_ints(im, 2, &values, &count))
+    return out_declared_dims(im, 0, dims) && dims->rank == rank;
+  if (count == rank)
+    *dims = dims_make(values, rank);
+  return count == rank;
 }
 
 void translate_max_unpool(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1);
-  SymInt dims[MAX_RANK], wanted[MAX_RANK], pads[2 * MAX_RANK] = {0}, total;
+  SymInt dims[MAX_RANK], pads[2 * MAX_RANK] = {0}, total;
+  Dims wanted;
   if (!import_ok(im) || !unpooled_dims(im, x, dims, &total))
     return;
   uint32_t rank = ex_rank(im, x), count = 2 * (rank - 2);
   ValueId zeros = ex_full(im, ex_dtype(im, x), &total, 1, 0);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   ValueId places = EX_VIEW(im, ex_cast(im, index, DTYPE_I64), shape_product(im, s.d, s.rank)),
           values = ex_flat(im, x);
   ValueId flat = ex_scatter(im, zeros, 0, places, values);
   ValueId y = ex_view(im, flat, dims, rank);
   if (in(im, 2)) {
-    if (!wanted_dims(im, rank, wanted)) {
+    if (!wanted_dims(im, rank, &wanted)) {
       import_fail(im, DIAG_INPUT_NOT_CONST,
                   "output_shape is known only while running, and the output has no declared shape");
       return;
     }
     bool grows = false;
     for (uint32_t i = 2; i < rank; i++) {
-      SymInt more = sym_sub(&im->g->syms, wanted[i], dims[i]);
+      SymInt more = sym_sub(&im->g->syms, wanted.d[i], dims[i]);
       grows |= more != 0;
       pads[2 * (rank - 1 - i) + 1] = more;
       if (sym_is_const(more) && more < 0)

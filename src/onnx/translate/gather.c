@@ -27,8 +27,8 @@ static ValueId gather_known(Import *im, ValueId x, uint32_t axis, const int64_t 
 }
 
 /* Dims of x with those of the indices in the place of axis. */
-static Shape gathered_shape(const Import *im, ValueId x, uint32_t axis, ValueId index) {
-  Shape from = shape_of(im, x), at = shape_of(im, index), to = {0};
+static Dims gathered_shape(const Import *im, ValueId x, uint32_t axis, ValueId index) {
+  Dims from = shape_of(im, x), at = shape_of(im, index), to = {0};
   for (uint32_t i = 0; i < axis; i++)
     to.d[to.rank++] = from.d[i];
   for (uint32_t i = 0; i < at.rank; i++)
@@ -53,7 +53,7 @@ void translate_gather(Import *im) {
     import_fail(im, DIAG_INPUT_RANK, "the result would have more than %d dimensions", MAX_RANK);
   if (!import_ok(im))
     return;
-  Shape to = gathered_shape(im, x, axis, index);
+  Dims to = gathered_shape(im, x, axis, index);
   const int64_t *values;
   bool known = in_indices(im, 1, &values, &count);
   ValueId y;
@@ -77,7 +77,7 @@ void translate_gather_elements(Import *im) {
 
 /* Places of known tuples in the dims that they index, as one dim; NULL when a size is not known or
  * a tuple is outside. */
-static int64_t *flat_places(Import *im, const Shape *from, uint32_t tuple, const int64_t *values,
+static int64_t *flat_places(Import *im, const Dims *from, uint32_t tuple, const int64_t *values,
                             uint32_t count) {
   int64_t *places = ARENA_ARRAY(&im->scratch, int64_t, count / tuple + 1);
   for (uint32_t i = 0; i < count; i++) {
@@ -92,14 +92,13 @@ static int64_t *flat_places(Import *im, const Shape *from, uint32_t tuple, const
 
 /* Known tuples: rows by their places. A row is copied at once, where index.Tensor looks up each
  * element. */
-static bool gather_tuples(Import *im, ValueId x, uint32_t tuple, const Shape *from,
-                          const Shape *at) {
+static bool gather_tuples(Import *im, ValueId x, uint32_t tuple, const Dims *from, const Dims *at) {
   const int64_t *values;
   uint32_t count;
   int64_t *places = in_indices(im, 1, &values, &count) && count > 0
                         ? flat_places(im, from, tuple, values, count)
                         : NULL;
-  Shape rows = {1, {places ? shape_product(im, from->d, tuple) : 0}}, to = *at;
+  Dims rows = {1, {places ? shape_product(im, from->d, tuple) : 0}}, to = *at;
   to.rank--;
   if (!places || to.rank + from->rank - tuple > MAX_RANK)
     return false;
@@ -114,7 +113,7 @@ static bool gather_tuples(Import *im, ValueId x, uint32_t tuple, const Shape *fr
 void translate_gather_nd(Import *im) {
   ValueId x = in_required(im, 0), indices = in_required(im, 1);
   int64_t batch = attr_int(im, "batch_dims", 0);
-  Shape from = shape_of(im, x), at = shape_of(im, indices);
+  Dims from = shape_of(im, x), at = shape_of(im, indices);
   SymInt tuple = at.rank ? at.d[at.rank - 1] : 0;
   if (at.rank == 0 || batch < 0 || batch >= at.rank || !sym_is_const(tuple) || tuple < 1 ||
       batch + tuple > from.rank) {
@@ -150,7 +149,7 @@ void translate_compress(Import *im) {
 /* Entry t of a sequence of length n comes from n - 1 - t when t < n, else from t. */
 void translate_reverse_sequence(Import *im) {
   ValueId x = in_required(im, 0), lengths = in_required(im, 1);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   if (s.rank < 2)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, at least 2 is wanted", s.rank);
   uint32_t batch = import_axis(im, attr_int(im, "batch_axis", 1), s.rank),

@@ -139,7 +139,7 @@ static void look_up(const Encoder *e, const uint32_t *rows, uint32_t count, Valu
   ValueId table = e->values.strings ? string_constant(e, rows, count, &labels)
                   : e->values.real  ? real_constant(e, rows, count)
                                     : whole_constant(e, rows, count);
-  Shape shape = shape_of(im, at);
+  Dims shape = shape_of(im, at);
   ValueId y = ex_view_as(im, ex_index_select(im, table, 0, ex_flat(im, at)), &shape);
   if (labels)
     out_labels(im, 0, y, labels);
@@ -226,7 +226,7 @@ static void by_comparison(const Encoder *e, ValueId x) {
   for (uint32_t i = 0; i <= e->keys.count; i++)
     rows[i] = i;
   ValueId equal = ex_cast(im, equal_keys(e, x), DTYPE_F32);
-  Shape column = shape_of(im, equal);
+  Dims column = shape_of(im, equal);
   if (!import_ok(im))
     return;
   column.d[column.rank - 1] = 1;

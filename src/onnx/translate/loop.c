@@ -28,13 +28,12 @@ static void collect(Import *im, Collected *c, Binding binding) {
 static ValueId collected(Import *im, const Collected *c, uint32_t i) {
   if (c->count && import_ok(im))
     return ex_cat(im, c->items, c->count, 0);
-  SymInt dims[MAX_RANK];
-  uint32_t rank;
+  Dims dims;
   DType dtype;
-  if (!out_declared_dims(im, i, dims, &rank) || !out_declared_dtype(im, i, &dtype))
+  if (!out_declared_dims(im, i, &dims) || !out_declared_dtype(im, i, &dtype))
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                        "the loop has no steps, and output %u no declared shape", i);
-  return ex_full(im, dtype, dims, rank, 0);
+  return ex_filled(im, dtype, &dims, 0);
 }
 
 /* Do these steps of the body make few enough nodes to be unrolled? */
@@ -120,28 +119,28 @@ typedef enum Unrolled { UNROLLED, UNROLLED_NOT, UNROLLED_FAILED } Unrolled;
 /* Scan output i of a loop without steps: of its declared shape, else with the row that the first
  * step would have. */
 static ValueId loop_no_rows(Import *im, const Loop *loop, uint32_t i) {
-  SymInt dims[MAX_RANK];
-  uint32_t rank, symbols = im->g->syms.symbol_count;
+  Dims dims;
+  uint32_t symbols = im->g->syms.symbol_count;
   Collected *scans = collectors(im, loop->scans, 1), none = {0};
   Binding *inputs = ARENA_ARRAY(&im->scratch, Binding, 2 + loop->states),
           *outputs = ARENA_ARRAY(&im->scratch, Binding, loop->body->n_output);
   ControlTrial trial;
-  if (out_declared_dims(im, i, dims, &rank))
+  if (out_declared_dims(im, i, &dims))
     return collected(im, &none, i);
   for (uint32_t k = 0; k < loop->states; k++)
     inputs[2 + k] = in_binding(im, 2 + k);
   control_try(im, &trial);
   bool fine = loop_step(im, loop, 0, inputs, outputs, scans) && import_ok(im);
-  Type row = fine ? *vt(im, scans[i - loop->states].items[0]) : (Type){0};
-  for (uint32_t k = 1; k < row.rank; k++) {
-    dims[k] = row.dims[k];
-    fine &= !loop_is_inner(&im->g->syms, dims[k], symbols);
-  }
+  ValueId row = fine ? scans[i - loop->states].items[0] : 0;
+  DType dtype = ex_dtype(im, row);
+  dims = shape_of(im, row);
+  for (uint32_t k = 1; k < dims.rank; k++)
+    fine &= !loop_is_inner(&im->g->syms, dims.d[k], symbols);
   control_take_back(&trial);
   if (!fine)
     return collected(im, &none, i);
-  dims[0] = 0;
-  return ex_full(im, (DType)row.dtype, dims, row.rank, 0);
+  dims.d[0] = 0;
+  return ex_filled(im, dtype, &dims, 0);
 }
 
 static void loop_outputs(Import *im, const Loop *loop, const Binding *states, Collected *scans) {

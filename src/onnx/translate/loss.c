@@ -20,7 +20,7 @@ static Loss read_labels(Import *im, ValueId scores) {
     loss.labels = ex_where(im, ignored, ex_number(im, loss.labels, 0), loss.labels);
   }
   if (classes && import_ok(im)) {
-    Shape s = shape_of(im, loss.labels);
+    Dims s = shape_of(im, loss.labels);
     ValueId rows = ex_index_select(im, classes, 0, ex_flat(im, loss.labels));
     loss.weights = ex_view_as(im, rows, &s);
   }
@@ -44,7 +44,7 @@ static ValueId likelihood_loss(Import *im, ValueId log_scores) {
   Loss loss = read_labels(im, log_scores);
   ValueId index = ex_unsqueeze(im, loss.labels, 1);
   ValueId chosen = ex_gather(im, log_scores, 1, index);
-  Shape s = shape_of(im, loss.labels);
+  Dims s = shape_of(im, loss.labels);
   ValueId sample = ex_view_as(im, chosen, &s);
   ValueId weighted = loss.weights ? ex_mul(im, sample, loss.weights) : sample;
   ValueId negative;

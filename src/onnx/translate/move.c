@@ -83,7 +83,7 @@ static void split_sizes(Import *im, SymInt whole, uint32_t axis, uint32_t count,
 void translate_split(Import *im) {
   ValueId x = in_required(im, 0);
   uint32_t count = out_count(im), wanted = 0, known_count;
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   uint32_t axis = import_axis(im, attr_int(im, "axis", 0), s.rank);
   SymInt *sizes = ARENA_ARRAY(&im->scratch, SymInt, count + 1);
   split_sizes(im, s.d[axis], axis, count, sizes);
@@ -109,10 +109,10 @@ void translate_split(Import *im) {
 /* --- Tile --- */
 
 /* Before opset 6: the number of copies and the axis. */
-static Shape tiles_of_axis(Import *im, uint32_t rank) {
+static Dims tiles_of_axis(Import *im, uint32_t rank) {
   const int64_t *tiles, *axis;
   uint32_t tile_count, axis_count;
-  Shape repeats = {.rank = rank};
+  Dims repeats = {.rank = rank};
   for (uint32_t i = 0; i < rank; i++)
     repeats.d[i] = 1;
   if (!in_consts(im, 1, &tiles, &tile_count) || !in_consts(im, 2, &axis, &axis_count)) {
@@ -127,7 +127,7 @@ static Shape tiles_of_axis(Import *im, uint32_t rank) {
 
 void translate_tile(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x), repeats;
+  Dims s = shape_of(im, x), repeats;
   bool known;
   if (im->opset < 6) {
     repeats = tiles_of_axis(im, s.rank);
@@ -150,7 +150,7 @@ void translate_tile(Import *im) {
 /* Mode CRD keeps the channel outermost, which is what pixel_shuffle does; DCR the block. */
 static void exchange(Import *im, bool to_depth) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x), split, joined;
+  Dims s = shape_of(im, x), split, joined;
   SymTable *t = &im->g->syms;
   int64_t b = attr_int_required(im, "blocksize");
   bool crd = attr_choice(im, "mode", "DCR", "DCR|CRD") == 1;
@@ -167,12 +167,12 @@ static void exchange(Import *im, bool to_depth) {
   }
   if (to_depth) {
     SymInt rows = sym_floordiv(t, s.d[2], b), columns = sym_floordiv(t, s.d[3], b);
-    split = (Shape){6, {s.d[0], s.d[1], rows, b, columns, b}};
-    joined = (Shape){4, {s.d[0], sym_mul(t, s.d[1], b * b), rows, columns}};
+    split = (Dims){6, {s.d[0], s.d[1], rows, b, columns, b}};
+    joined = (Dims){4, {s.d[0], sym_mul(t, s.d[1], b * b), rows, columns}};
   } else {
     SymInt channels = sym_floordiv(t, s.d[1], b * b);
-    split = (Shape){6, {s.d[0], b, b, channels, s.d[2], s.d[3]}};
-    joined = (Shape){4, {s.d[0], channels, sym_mul(t, s.d[2], b), sym_mul(t, s.d[3], b)}};
+    split = (Dims){6, {s.d[0], b, b, channels, s.d[2], s.d[3]}};
+    joined = (Dims){4, {s.d[0], channels, sym_mul(t, s.d[2], b), sym_mul(t, s.d[3], b)}};
   }
   ValueId y = ex_view_as(im, x, &split);
   y = to_depth ? EX_PERMUTE(im, y, 0, 3, 5, 1, 2, 4) : EX_PERMUTE(im, y, 0, 3, 4, 1, 5, 2);
@@ -185,7 +185,7 @@ void translate_space_to_depth(Import *im) { exchange(im, true); }
 /* --- Trilu --- */
 
 /* column - row >= k (upper) or <= k, as a mask of the last two dims. */
-static ValueId triangle(Import *im, const Shape *s, ValueId k, bool upper) {
+static ValueId triangle(Import *im, const Dims *s, ValueId k, bool upper) {
   ValueId row = ex_along_axis(im, ex_arange(im, s->d[s->rank - 2]), 0, 2),
           column = ex_along_axis(im, ex_arange(im, s->d[s->rank - 1]), 1, 2);
   return ex_binary(im, upper ? OP_GE_TENSOR : OP_LE_TENSOR, ex_sub(im, column, row), k);
@@ -194,7 +194,7 @@ static ValueId triangle(Import *im, const Shape *s, ValueId k, bool upper) {
 void translate_trilu(Import *im) {
   ValueId x = in_required(im, 0), k = in(im, 1);
   bool upper = attr_flag(im, "upper", true);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   SymInt diagonal = 0;
   if (s.rank < 2) {
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, at least 2 is wanted", s.rank);

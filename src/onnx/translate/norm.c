@@ -95,7 +95,7 @@ static ValueId shaped_weight(Import *im, ValueId w, const SymInt *dims, uint32_t
  * type. */
 void translate_layer_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in(im, 1), bias = in(im, 2);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank), count = s.rank - axis;
   const SymInt *dims = s.d + axis;
   DType dtype = ex_dtype(im, x);
@@ -201,7 +201,7 @@ void translate_lrn(Import *im) {
   int64_t size = attr_int_required(im, "size");
   double alpha = attr_float(im, "alpha", (double)1e-4f), beta = attr_float(im, "beta", 0.75),
          bias = attr_float(im, "bias", 1);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   if (s.rank < 2 || size < 1 || size > 10000) {
     import_fail(im, s.rank < 2 ? DIAG_INPUT_RANK : DIAG_ATTR_VALUE,
                 "LRN of a tensor of rank %u with size %lld", s.rank, (long long)size);

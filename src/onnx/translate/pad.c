@@ -59,7 +59,7 @@ static ValueId pad_constant(Import *im, ValueId x, const Pads *p) {
   if (one_double(im, p->value, &number) &&
       (dtype_is_float(dtype) || sym_from_float(trunc(number), &fill)))
     return pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(number) : A_INT(fill));
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   ValueId inside = pad_nd(im, ex_filled(im, DTYPE_BOOL, &s, 1), p, A_INT(0));
   ValueId y = pad_nd(im, x, p, zero_arg(dtype));
   return ex_where(im, inside, y, ex_scalar(im, p->value));
@@ -72,9 +72,9 @@ static ValueId pad_kernel(Import *im, ValueId x, const Pads *p, uint32_t first) 
       {OP_REFLECTION_PAD1D, OP_REFLECTION_PAD2D, OP_REFLECTION_PAD3D},
       {OP_REPLICATION_PAD1D, OP_REPLICATION_PAD2D, OP_REPLICATION_PAD3D}};
   SymTable *t = &im->g->syms;
-  Shape s = shape_of(im, x), flat = {1, {shape_product(im, s.d, first)}}, to = s;
+  Dims s = shape_of(im, x), flat = {1, {shape_product(im, s.d, first)}}, to = s;
   if (first == 2)
-    flat = (Shape){2, {s.d[0], s.d[1]}};
+    flat = (Dims){2, {s.d[0], s.d[1]}};
   SymInt list[6];
   uint32_t dims = s.rank - first;
   for (uint32_t i = first; i < s.rank; i++) {
@@ -113,7 +113,7 @@ static ValueId pad_axis(Import *im, ValueId x, const Pads *p, uint32_t axis) {
 }
 
 /* May the reflection kernel do it? It takes pads below the size. */
-static bool kernel_takes(Import *im, const Pads *p, const Shape *s, uint32_t first) {
+static bool kernel_takes(Import *im, const Pads *p, const Dims *s, uint32_t first) {
   SymTable *t = &im->g->syms;
   for (uint32_t i = first; i < s->rank && p->mode == PAD_REFLECT; i++)
     if (padded(p, i) &&
@@ -124,7 +124,7 @@ static bool kernel_takes(Import *im, const Pads *p, const Shape *s, uint32_t fir
 
 static ValueId pad_known(Import *im, ValueId x, Pads *p) {
   x = crop(im, x, p);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   uint32_t first = 0;
   while (first < s.rank && !padded(p, first))
     first++;
@@ -158,8 +158,8 @@ static ValueId run_begin(Import *im, ValueId pads, ValueId axes, uint32_t count,
 
 static void pad_run(Import *im, ValueId x, const Pads *p, ValueId pads, ValueId axes,
                     uint32_t count) {
-  Shape s = shape_of(im, x), to = {0};
-  if (!out_declared_dims(im, 0, to.d, &to.rank)) {
+  Dims s = shape_of(im, x), to = {0};
+  if (!out_declared_dims(im, 0, &to)) {
     static const char *const lists[] = {"the list of pads", NULL, "the list of axes"};
     fail_first_not_known(im, 1, lists, COUNT_OF(lists));
     return;
@@ -246,7 +246,7 @@ void translate_pad(Import *im) {
 /* Cuts or pads each axis evenly; of an odd rest the smaller half is at the begin. */
 void translate_center_crop_pad(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x), to = s, wanted;
+  Dims s = shape_of(im, x), to = s, wanted;
   bool known;
   const int64_t *axes;
   uint32_t count;

@@ -73,7 +73,7 @@ void translate_unary(Import *im) { out(im, 0, ex_unary(im, same_op(im), in_requi
 static ValueId placed(Import *im, ValueId a, ValueId b) {
   if (!attr_has(im, "axis") || !attr_flag(im, "broadcast", false))
     return b;
-  Shape to = {0};
+  Dims to = {0};
   uint32_t rank = ex_rank(im, a), own = ex_rank(im, b),
            axis = import_axis(im, attr_int(im, "axis", 0), rank ? rank : 1);
   if (axis + own > rank)

@@ -123,7 +123,7 @@ static bool takes_one(Import *im, const Window *w) {
  * -> [N, C, D, H'*W'] -> pool. x is padded already. */
 static ValueId max_pool3d(Import *im, ValueId x, const Window *w, ValueId coords[3]) {
   SymTable *t = &im->g->syms;
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   const SymInt *d = s.d;
   Window face = {.rank = 2,
                  .kernel = {w->kernel[1], w->kernel[2]},

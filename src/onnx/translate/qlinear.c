@@ -45,7 +45,7 @@ void translate_qlinear_leaky_relu(Import *im) {
 /* Of one axis, or (before opset 13) of all dims from it on. */
 void translate_qlinear_softmax(Import *im) {
   ValueId x = real_in(im, 0);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank);
   bool one_axis = attr_int_required(im, "opset") >= 13;
   ValueId y = one_axis ? ex_softmax(im, x, axis) : ex_softmax(im, ex_rows(im, x, axis), 1);

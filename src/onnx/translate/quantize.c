@@ -21,7 +21,7 @@ typedef struct Granularity {
 } Granularity;
 
 static Granularity granularity_of(Import *im, ValueId x, uint32_t axis) {
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   Granularity gr = {.rank = s.rank, .axis = axis};
   memcpy(gr.dims, s.d, sizeof s.d);
   return gr;

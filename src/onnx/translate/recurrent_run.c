@@ -36,8 +36,8 @@ static void unroll(Import *im, Steps *s) {
 /* --- as a loop --- */
 
 /* dims of h of all steps, of which there are `length`. */
-static Shape collected_shape(const RnnPart *part, SymInt length) {
-  Shape shape = {.d = {length}, .rank = 1};
+static Dims collected_shape(const RnnPart *part, SymInt length) {
+  Dims shape = {.d = {length}, .rank = 1};
   if (part->count > 1)
     shape.d[shape.rank++] = part->count;
   shape.d[shape.rank++] = part->rnn->batch;
@@ -45,7 +45,7 @@ static Shape collected_shape(const RnnPart *part, SymInt length) {
   return shape;
 }
 
-static void set_shape(Import *im, ValueId v, Shape shape) {
+static void set_shape(Import *im, ValueId v, Dims shape) {
   if (import_ok(im))
     value_set_type(
         im->g, v, graph_tensor_type(im->g, ex_dtype(im, v), shape.rank, shape.d, ORDER_CONTIGUOUS));
@@ -62,11 +62,11 @@ static void run(Import *im, Steps *s) {
   ValueId values[3] = {0};
   SymInt rows = sym_symbol(t, SV(""), 0, sym_upper(t, rnn->length), true);
   for (uint32_t i = 0; i < states; i++) {
-    Shape shape = collected_shape(s->part, 0);
+    Dims shape = collected_shape(s->part, 0);
     values[i] =
         s->states[i] ? s->states[i] : ex_full(im, rnn->dtype, shape.d + 1, shape.rank - 1, 0);
   }
-  Shape none = collected_shape(s->part, 0);
+  Dims none = collected_shape(s->part, 0);
   if (s->collects)
     values[states] = ex_filled(im, rnn->dtype, &none, 0);
   if (!import_ok(im))

@@ -23,13 +23,13 @@ typedef enum ReduceKind {
 typedef struct Reduction {
   ReduceKind kind;
   ValueId x;
-  Shape shape;
+  Dims shape;
   DType dtype;
   bool keep;
 } Reduction;
 
-static Shape reduced_shape(const Reduction *r, uint32_t set) {
-  Shape s = {0};
+static Dims reduced_shape(const Reduction *r, uint32_t set) {
+  Dims s = {0};
   for (uint32_t i = 0; i < r->shape.rank; i++) {
     if (!(set >> i & 1))
       s.d[s.rank++] = r->shape.d[i];
@@ -94,7 +94,7 @@ static ValueId log_sum_exp(Import *im, const Reduction *r, uint32_t set) {
   ValueId shift = ex_where(im, infinite, zero, peak);
   ValueId e = ex_unary(im, OP_EXP, ex_sub(im, x, shift));
   ValueId y = ex_unary(im, OP_LOG, over(im, OP_SUM_DIM_INTLIST, e, set, r->keep));
-  Shape s = reduced_shape(r, set);
+  Dims s = reduced_shape(r, set);
   y = ex_add(im, y, ex_view_as(im, shift, &s));
   return ex_cast(im, y, r->dtype);
 }
@@ -130,7 +130,7 @@ static bool is_empty(const Reduction *r, uint32_t set) {
 
 static ValueId reduce_set(Import *im, const Reduction *r, uint32_t set) {
   if (is_empty(r, set)) {
-    Shape s = reduced_shape(r, set);
+    Dims s = reduced_shape(r, set);
     return ex_filled(im, r->dtype, &s, empty_value(r));
   }
   switch (r->kind) {
@@ -162,8 +162,8 @@ static ValueId reduce_set(Import *im, const Reduction *r, uint32_t set) {
 /* --- axes at run time --- */
 
 /* Can reducing the set give the declared shape? */
-static bool set_fits(const Reduction *r, uint32_t set, const Shape *declared) {
-  Shape s = reduced_shape(r, set);
+static bool set_fits(const Reduction *r, uint32_t set, const Dims *declared) {
+  Dims s = reduced_shape(r, set);
   return s.rank == declared->rank && memcmp(s.d, declared->d, s.rank * sizeof *s.d) == 0;
 }
 
@@ -178,8 +178,8 @@ static ValueId axes_mask(Import *im, ValueId axes, uint32_t rank) {
 }
 
 static ValueId reduce_run(Import *im, const Reduction *r, const Axes *axes) {
-  Shape declared = {0};
-  if (!out_declared_dims(im, 0, declared.d, &declared.rank))
+  Dims declared;
+  if (!out_declared_dims(im, 0, &declared))
     return fail_not_known(im, 1, "the list of axes");
   ValueId result = 0, mask = 0;
   for (uint32_t set = 0; set < (uint32_t)1 << r->shape.rank && import_ok(im); set++) {

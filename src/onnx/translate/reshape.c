@@ -7,7 +7,7 @@
 /* Size of the dim given as -1: the input's elements over the other sizes. Sizes that stand on both
  * sides are dropped first, and those that divide the rest are taken out one by one, so that
  * symbolic ones cancel. */
-static SymInt inferred_size(Import *im, const Shape *from, const Shape *to, uint32_t at) {
+static SymInt inferred_size(Import *im, const Dims *from, const Dims *to, uint32_t at) {
   SymTable *t = &im->g->syms;
   bool used[MAX_RANK] = {false}, cancelled[MAX_RANK] = {false};
   SymInt above = 1, below = 1;
@@ -29,7 +29,7 @@ static SymInt inferred_size(Import *im, const Shape *from, const Shape *to, uint
   return sym_floordiv(t, above, below);
 }
 
-static void resolve_reshape(Import *im, const Shape *from, bool allow_zero, Shape *to) {
+static void resolve_reshape(Import *im, const Dims *from, bool allow_zero, Dims *to) {
   int inferred = -1;
   for (uint32_t i = 0; i < to->rank; i++) {
     if (to->d[i] == 0 && !allow_zero) {
@@ -51,7 +51,7 @@ static void resolve_reshape(Import *im, const Shape *from, bool allow_zero, Shap
 
 void translate_reshape(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape from = shape_of(im, x), to = {0};
+  Dims from = shape_of(im, x), to = {0};
   bool known = true;
   if (im->opset < 5) {
     const int64_t *values;
@@ -84,15 +84,15 @@ void translate_flatten(Import *im) {
 
 /* A view of x with the dims that output 0 declares. */
 static void declared_view(Import *im, ValueId x, const char *what) {
-  Shape to = {0};
-  if (!out_declared_dims(im, 0, to.d, &to.rank))
+  Dims to = {0};
+  if (!out_declared_dims(im, 0, &to))
     fail_not_known(im, 1, what);
   out(im, 0, ex_view_as(im, x, &to));
 }
 
 void translate_squeeze(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape from = shape_of(im, x), to = {0};
+  Dims from = shape_of(im, x), to = {0};
   Axes axes;
   if (!axes_read(im, 13, 1, from.rank, &axes))
     return;
@@ -113,7 +113,7 @@ void translate_squeeze(Import *im) {
 
 void translate_unsqueeze(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape from = shape_of(im, x), to = {0};
+  Dims from = shape_of(im, x), to = {0};
   const int64_t *values = NULL;
   uint32_t count = 0;
   bool given =
@@ -140,7 +140,7 @@ void translate_unsqueeze(Import *im) {
   out(im, 0, ex_view_as(im, x, &to));
 }
 
-/* --- Shape, Size --- */
+/* --- Dims, Size --- */
 
 static int64_t clamp_axis(int64_t axis, uint32_t rank) {
   if (axis < 0)
@@ -150,7 +150,7 @@ static int64_t clamp_axis(int64_t axis, uint32_t rank) {
 
 void translate_shape(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   int64_t start = clamp_axis(attr_int(im, "start", 0), s.rank),
           end = clamp_axis(attr_int(im, "end", s.rank), s.rank);
   out(im, 0, build_syms(im, s.d + start, end > start ? (uint32_t)(end - start) : 0, false));
@@ -158,7 +158,7 @@ void translate_shape(Import *im) {
 
 void translate_size(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   out(im, 0, ex_size(im, shape_product(im, s.d, s.rank)));
 }
 
@@ -172,7 +172,7 @@ static uint32_t expanded_by(Import *im, ValueId shape) {
 
 void translate_expand(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape from = shape_of(im, x), wanted, to = {0};
+  Dims from = shape_of(im, x), wanted, to = {0};
   bool known;
   uint32_t length = expanded_by(im, in(im, 1));
   if (!shape_input(im, 1, from.rank > length ? from.rank - length : 0, "the shape to expand to",

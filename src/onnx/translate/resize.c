@@ -9,7 +9,7 @@
 typedef struct Resize {
   Resample how;
   ValueId x, scales, sizes, roi; /* scales xor sizes; 0 when absent */
-  Shape in, out;
+  Dims in, out;
   uint32_t count; /* of resized axes */
   uint32_t axes[MAX_RANK];
   double scale[MAX_RANK]; /* by position in axes; 0: not known when lowering */
@@ -127,7 +127,7 @@ static bool output_shape(Import *im, Resize *r) {
   if (r->scales ? shape_from_scales(im, r) : shape_from_sizes(im, r))
     return true;
   uint32_t input = r->sizes ? 3 : im->opset < 11 ? 1 : 2;
-  bool declared = out_declared_dims(im, 0, r->out.d, &r->out.rank);
+  bool declared = out_declared_dims(im, 0, &r->out);
   if (!declared && r->unsolved)
     fail_unsolved(im, r);
   else if (!declared)
@@ -251,10 +251,10 @@ static bool resize_kernel(Import *im, const Resize *r) {
   uint32_t rank = r->in.rank;
   if (!kernel_fits(im, r))
     return false;
-  Shape image = r->in;
+  Dims image = r->in;
   SymInt size[2] = {r->out.d[2], r->out.d[rank - 1]};
   if (rank == 3) {
-    image = (Shape){4, {r->in.d[0], r->in.d[1], 1, r->in.d[2]}};
+    image = (Dims){4, {r->in.d[0], r->in.d[1], 1, r->in.d[2]}};
     size[0] = 1;
   }
   ValueId y = ex_view_as(im, r->x, &image);

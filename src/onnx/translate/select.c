@@ -29,7 +29,7 @@ void translate_arg_min(Import *im) { translate_arg(im, OP_ARGMIN); }
  * on. */
 void translate_hardmax(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   uint32_t axis = import_axis(im, attr_int(im, "axis", im->opset < 13 ? 1 : -1), s.rank);
   ValueId y = im->opset < 13 ? ex_rows(im, x, axis) : x;
   axis = im->opset < 13 ? 1 : axis;
@@ -43,7 +43,7 @@ void translate_hardmax(Import *im) {
 
 typedef struct TopK {
   ValueId x; /* the axis is the last one */
-  Shape shape;
+  Dims shape;
   SymInt k;
   bool largest;
 } TopK;
@@ -159,7 +159,7 @@ static DType signed_alias(DType dtype) {
 
 void translate_top_k(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   DType dtype = import_ok(im) ? ex_dtype(im, x) : DTYPE_F32;
   bool alias = dtype_in(dtype, DTS_UNSIGNED);
   if (alias)
@@ -195,7 +195,7 @@ void translate_top_k(Import *im) {
 
 void translate_non_zero(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x), one = {1, {1}};
+  Dims s = shape_of(im, x), one = {1, {1}};
   if (import_ok(im) && s.rank == 0)
     x = ex_view_as(im, x, &one);
   ValueId rows = found_rows(im, x);
@@ -203,9 +203,9 @@ void translate_non_zero(Import *im) {
     out(im, 0, EX_PERMUTE(im, rows, 1, 0));
     return;
   }
-  Shape to = {2, {s.rank, ex_dim(im, rows, 0)}};
+  Dims to = {2, {s.rank, ex_dim(im, rows, 0)}};
   if (s.rank == 0) { /* no coordinates at all: [0, n] */
-    out(im, 0, ex_slice(im, ex_view_as(im, rows, &(Shape){2, {1, to.d[1]}}), 0, 0, 0));
+    out(im, 0, ex_slice(im, ex_view_as(im, rows, &(Dims){2, {1, to.d[1]}}), 0, 0, 0));
     return;
   }
   out(im, 0, ex_view_as(im, rows, &to));
@@ -215,7 +215,7 @@ void translate_non_zero(Import *im) {
 
 /* x moved n places along axis, the freed places filled with ones. */
 static ValueId shifted(Import *im, ValueId x, uint32_t axis, SymInt n, double fill) {
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   SymInt rest = sym_sub(&im->g->syms, s.d[axis], n);
   ValueId kept = ex_slice(im, x, axis, 0, rest);
   s.d[axis] = n;

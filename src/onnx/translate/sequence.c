@@ -120,7 +120,7 @@ static const SymInt *piece_sizes(Import *im, ValueId split, SymInt whole, uint32
 
 void translate_split_to_sequence(Import *im) {
   ValueId x = in_required(im, 0), split = in(im, 1);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   bool keep = split || attr_flag(im, "keepdims", true);
   uint32_t axis = import_axis(im, attr_int(im, "axis", 0), s.rank), count = 0;
   const SymInt *sizes = piece_sizes(im, split, s.d[axis], &count);

@@ -54,7 +54,7 @@ void translate_simplified_layer_norm(Import *im) {
 /* RMS norm of each group of as many columns as the scale has, times an activation of the gate. */
 void translate_gated_rms_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), gate = in_required(im, 2);
-  Shape s = shape_of(im, x), groups = s;
+  Dims s = shape_of(im, x), groups = s;
   int64_t size = ex_fixed(im, scale, 0);
   bool sigmoid = attr_choice(im, "activation", "silu", "sigmoid|silu|swish") == 0;
   int64_t wide = s.rank ? ex_fixed(im, x, s.rank - 1) : 0;

@@ -69,7 +69,7 @@ static void run_axis(Import *im, const RunSlice *r, uint32_t dim, uint32_t rank,
 }
 
 static ValueId run_slice_axis(Import *im, const RunSlice *r, ValueId x, uint32_t dim,
-                              const Shape *declared) {
+                              const Dims *declared) {
   SymInt size = ex_dim(im, x, dim);
   ValueId start, step;
   run_axis(im, r, dim, declared->rank, &start, &step);
@@ -81,9 +81,9 @@ static ValueId run_slice_axis(Import *im, const RunSlice *r, ValueId x, uint32_t
 }
 
 /* With steps known to be forward, a dim that keeps its size is kept as it is. */
-static void run_slice(Import *im, ValueId x, const Shape *s, RunSlice r) {
-  Shape declared = {0};
-  if (!out_declared_dims(im, 0, declared.d, &declared.rank)) {
+static void run_slice(Import *im, ValueId x, const Dims *s, RunSlice r) {
+  Dims declared;
+  if (!out_declared_dims(im, 0, &declared)) {
     static const char *const lists[] = {"the start of a slice", "the end of a slice",
                                         "the axes of a slice", "the step of a slice"};
     fail_first_not_known(im, 1, lists, COUNT_OF(lists));
@@ -106,7 +106,7 @@ typedef struct SliceLists {
   uint32_t start_count, end_count, axis_count, step_count;
 } SliceLists;
 
-static void slice_known(Import *im, ValueId x, const Shape *s, const SliceLists *l) {
+static void slice_known(Import *im, ValueId x, const Dims *s, const SliceLists *l) {
   uint32_t seen = 0;
   if (l->start_count != l->end_count || (l->axes && l->axis_count != l->start_count) ||
       (l->steps && l->step_count != l->start_count) || l->start_count > s->rank)
@@ -128,7 +128,7 @@ static void slice_known(Import *im, ValueId x, const Shape *s, const SliceLists 
 
 void translate_slice(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   SliceLists l = {0};
   if (im->opset < 10) {
     if (!attr_ints(im, "starts", &l.starts, &l.start_count) ||
