@@ -329,9 +329,7 @@ static const char *flags_text(Import *im) {
     strbuf_printf(&text, flag->lo == flag->hi ? "=%lld" : "=%lld..%lld", (long long)flag->lo,
                   (long long)flag->hi);
   }
-  const char *copy = text.size ? arena_strdup(&im->g->arena, sv_from(strbuf_cstr(&text))) : NULL;
-  strbuf_release(&text);
-  return copy;
+  return text.size ? strbuf_keep(&text, &im->g->arena).data : NULL;
 }
 
 /* A state whose first contents are the initializer: that constant keeps its name, nothing uses it.

@@ -78,9 +78,7 @@ static const char *type_text(Filler *f, const Onnx__TensorProto *t) {
   for (size_t i = 0; i < t->n_dims; i++)
     strbuf_printf(&text, "%s%lld", i ? ", " : "", (long long)t->dims[i]);
   strbuf_append_char(&text, ']');
-  char *kept = arena_strdup(&f->arena, (StrView){strbuf_cstr(&text), text.size});
-  strbuf_release(&text);
-  return kept;
+  return strbuf_keep(&text, &f->arena).data;
 }
 
 static Status add_initializer(Filler *f, const Onnx__TensorProto *t) {

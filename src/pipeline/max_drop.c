@@ -170,8 +170,7 @@ static void write_text(const Search *r, uint32_t kept) {
     strbuf_printf(&text, " and %" PRIu32 " more (-v)", kept - shown);
   if (isinf(r->sqnr) && kept)
     strbuf_append(&text, SV("; a smaller --max-drop quantizes more"));
-  r->s->program.kept_text = arena_strdup(&r->s->arena, (StrView){strbuf_cstr(&text), text.size});
-  strbuf_release(&text);
+  r->s->program.kept_text = strbuf_keep(&text, &r->s->arena).data;
 }
 
 static void mark(Search *r, uint32_t kept) {
@@ -191,8 +190,7 @@ static void record(const Search *r, uint32_t kept) {
     strbuf_printf(&text, " %.1f dB", r->list[i].own);
   }
   r->method->sqnr = r->sqnr;
-  r->method->worst = arena_strdup(&r->s->arena, (StrView){strbuf_cstr(&text), text.size});
-  strbuf_release(&text);
+  r->method->worst = strbuf_keep(&text, &r->s->arena).data;
 }
 
 static Status find_kept(Search *r) {

@@ -209,11 +209,11 @@ static void append_node(StrBuf *text, const Onnx__NodeProto *node) {
   strbuf_printf(text, "%s'" SV_FMT "'", text->size ? ", " : "", SV_ARG(name));
 }
 
-char *onnx_node_circle(Onnx__NodeProto *const *nodes, size_t count, size_t at, Arena *arena) {
+const char *onnx_node_circle(Onnx__NodeProto *const *nodes, size_t count, size_t at, Arena *arena) {
   enum { NAMES_MAX = 16 };
   Order o;
   StrBuf text;
-  char *circle = NULL;
+  const char *circle = NULL;
   order_init(&o, nodes, count);
   strbuf_init(&text);
   uint32_t *parent = ARENA_ARRAY(&o.arena, uint32_t, count);
@@ -228,9 +228,8 @@ char *onnx_node_circle(Onnx__NodeProto *const *nodes, size_t count, size_t at, A
       append_node(&text, nodes[at]);
     else
       strbuf_append(&text, SV(", ..."));
-    circle = arena_strdup(arena, (StrView){text.data, text.size});
+    circle = strbuf_keep(&text, arena).data;
   }
-  strbuf_release(&text);
   order_release(&o);
   return circle;
 }
