@@ -12,7 +12,7 @@ bool onnx_value_is_for(StrView value, StrView input) {
 }
 
 static DiagPlace option_place(const Import *im) {
-  DiagPlace place = {.file = im->ctx->model_path, .index = -1};
+  DiagPlace place = context_place(im->ctx);
   place.option = SV("--value");
   return place;
 }

@@ -439,10 +439,9 @@ static Status import_any(Context *ctx, OnnxModel *model, const ImportOptions *op
 }
 
 static void warn_sorted(Context *ctx, const Onnx__NodeProto *first) {
-  DiagPlace place = {.file = ctx->model_path,
-                     .node = onnx_text(first->name),
-                     .op = onnx_text(first->op_type),
-                     .index = -1};
+  DiagPlace place = context_place(ctx);
+  place.node = onnx_text(first->name);
+  place.op = onnx_text(first->op_type);
   (void)diag_report(ctx->sink, DIAG_NODES_SORTED, place,
                     "the nodes are not in the order in which they can run, and were sorted");
 }

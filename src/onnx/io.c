@@ -5,36 +5,6 @@
 #include "onnx/suggest.h"
 #include "support/text.h"
 
-DType dtype_from_onnx(int32_t onnx_dtype) {
-#define ROW(onnx) [ONNX__TENSOR_PROTO__DATA_TYPE__##onnx]
-  static const uint8_t dtypes[] = {
-      ROW(FLOAT) = 1 + DTYPE_F32,
-      ROW(UINT8) = 1 + DTYPE_U8,
-      ROW(INT8) = 1 + DTYPE_I8,
-      ROW(UINT16) = 1 + DTYPE_U16,
-      ROW(INT16) = 1 + DTYPE_I16,
-      ROW(INT32) = 1 + DTYPE_I32,
-      ROW(INT64) = 1 + DTYPE_I64,
-      ROW(BOOL) = 1 + DTYPE_BOOL,
-      ROW(FLOAT16) = 1 + DTYPE_F16,
-      ROW(DOUBLE) = 1 + DTYPE_F64,
-      ROW(UINT32) = 1 + DTYPE_U32,
-      ROW(UINT64) = 1 + DTYPE_U64,
-      ROW(BFLOAT16) = 1 + DTYPE_BF16,
-      ROW(FLOAT8E4M3FN) = 1 + DTYPE_F8E4M3FN,
-      ROW(FLOAT8E4M3FNUZ) = 1 + DTYPE_F8E4M3FNUZ,
-      ROW(FLOAT8E5M2) = 1 + DTYPE_F8E5M2,
-      ROW(FLOAT8E5M2FNUZ) = 1 + DTYPE_F8E5M2FNUZ,
-  };
-#undef ROW
-  bool known = onnx_dtype >= 0 && (size_t)onnx_dtype < COUNT_OF(dtypes) && dtypes[onnx_dtype];
-  return known ? (DType)(dtypes[onnx_dtype] - 1) : DTYPE_NONE;
-}
-
-static DiagPlace file_place(const Import *im) {
-  return (DiagPlace){.file = im->ctx->model_path, .index = -1};
-}
-
 /* --- dimensions --- */
 
 bool onnx_dim_is_nameless(StrView dim_param) {
@@ -144,7 +114,7 @@ static bool dim_value(Import *im, const Onnx__TensorShapeProto__Dimension *d, St
     return true;
   }
   if (d->dim_value > INT64_MAX / 16)
-    (void)diag_report(im->ctx->sink, DIAG_TENSOR_DIMS, file_place(im),
+    (void)diag_report(im->ctx->sink, DIAG_TENSOR_DIMS, context_place(im->ctx),
                       "input '" SV_FMT "' has dimension %lld on axis %zu", SV_ARG(input),
                       (long long)d->dim_value, axis);
   *out = d->dim_value;
@@ -170,7 +140,7 @@ void import_bind_dims(Import *im, const Onnx__ValueInfoProto *info, const int64_
 
 /* What is wrong with a graph input, and what helps: no Cast can stand before one. */
 static Status input_fails(Import *im, StrView name, const char *what, const char *hint) {
-  Diag *d = diag_begin(im->ctx->sink, DIAG_INPUT_TYPE, file_place(im));
+  Diag *d = diag_begin(im->ctx->sink, DIAG_INPUT_TYPE, context_place(im->ctx));
   diag_message(d, "input '" SV_FMT "' %s", SV_ARG(name), what);
   diag_hint(d, "%s", hint);
   return diag_end(d);
@@ -195,7 +165,7 @@ static Status input_type(Import *im, const Onnx__ValueInfoProto *info, TypeId *o
     return input_fails(im, name, "declares no shape, not even its rank",
                        "declare its shape in the model, with names for the dimensions that vary");
   if (t->shape->n_dim > MAX_RANK)
-    return diag_report(im->ctx->sink, DIAG_INPUT_RANK, file_place(im),
+    return diag_report(im->ctx->sink, DIAG_INPUT_RANK, context_place(im->ctx),
                        "input '" SV_FMT "' has rank %zu, the runtime allows %d", SV_ARG(name),
                        t->shape->n_dim, MAX_RANK);
   SymInt dims[MAX_RANK];
@@ -204,7 +174,7 @@ static Status input_type(Import *im, const Onnx__ValueInfoProto *info, TypeId *o
       return STATUS_INVALID;
   *out = graph_tensor_type(im->g, dtype, (uint32_t)t->shape->n_dim, dims, ORDER_CONTIGUOUS);
   if (type_bytes_upper(im->g, type_get(im->g, *out)) == UINT64_MAX)
-    return diag_report(im->ctx->sink, DIAG_SHAPE_OVERFLOW, file_place(im),
+    return diag_report(im->ctx->sink, DIAG_SHAPE_OVERFLOW, context_place(im->ctx),
                        "input '" SV_FMT "' has more bytes than 2^63", SV_ARG(name));
   return STATUS_OK;
 }
@@ -213,7 +183,8 @@ static Status report_missing_dims(Import *im) {
   if (!im->state->dims_missing)
     return STATUS_OK;
   if (im->options->left)
-    return diag_report(im->ctx->sink, DIAG_DIM_UNBOUND, file_place(im), "a dimension has no size");
+    return diag_report(im->ctx->sink, DIAG_DIM_UNBOUND, context_place(im->ctx),
+                       "a dimension has no size");
   return suggest_report(im->ctx, im->model, im->options);
 }
 
@@ -238,7 +209,7 @@ static Status check_equal_flags(Import *im, const Onnx__GraphProto *graph) {
     uint32_t other;
     if (!flag->same.size || import_has_dim(graph, flag->same) || find_flag(im, flag->same, &other))
       continue;
-    Diag *d = diag_begin(im->ctx->sink, DIAG_DIM_UNKNOWN_FLAG, file_place(im));
+    Diag *d = diag_begin(im->ctx->sink, DIAG_DIM_UNKNOWN_FLAG, context_place(im->ctx));
     diag_message(d, "--dim " SV_FMT "=" SV_FMT ": no input has a dimension called '" SV_FMT "'",
                  SV_ARG(flag->name), SV_ARG(flag->same), SV_ARG(flag->same));
     diag_hint(d,
@@ -291,7 +262,7 @@ static Status report_unknown_flags(Import *im) {
     if (s->flag_used[i])
       continue;
     StrView name = im->options->dims[i].name;
-    Diag *d = diag_begin(im->ctx->sink, DIAG_DIM_UNKNOWN_FLAG, file_place(im));
+    Diag *d = diag_begin(im->ctx->sink, DIAG_DIM_UNKNOWN_FLAG, context_place(im->ctx));
     if (describe_fixed(im, &im->options->dims[i], d)) {
       status = diag_end(d);
       continue;
@@ -362,7 +333,7 @@ Status import_inputs(Import *im, const Onnx__GraphProto *graph) {
   for (size_t i = 0; i < graph->n_input; i++) {
     NameId name = import_name(im, graph->input[i]->name);
     if (!name)
-      return diag_report(im->ctx->sink, DIAG_INPUT_TYPE, file_place(im),
+      return diag_report(im->ctx->sink, DIAG_INPUT_TYPE, context_place(im->ctx),
                          "graph input %zu has no name", i);
     const GivenValue *given = &im->state->given[i];
     if (is_initializer(im, name) && !given->text.data) {
@@ -379,7 +350,7 @@ Status import_inputs(Import *im, const Onnx__GraphProto *graph) {
       continue;
     BindingSlot *slot = scope_slot(im, im->frame, name);
     if (slot->binding.kind != BIND_NONE) {
-      status = diag_report(im->ctx->sink, DIAG_NAME_TWICE, file_place(im),
+      status = diag_report(im->ctx->sink, DIAG_NAME_TWICE, context_place(im->ctx),
                            "two graph inputs are called '" SV_FMT "'",
                            SV_ARG(intern_get(&im->ctx->names, name)));
       continue;
@@ -436,12 +407,12 @@ static Binding initializer_binding(Import *im, const Onnx__TensorProto *t, NameI
 
 Status import_initializers(Import *im, const Onnx__GraphProto *graph) {
   if (graph->n_sparse_initializer)
-    return diag_report(im->ctx->sink, DIAG_SPARSE, file_place(im),
+    return diag_report(im->ctx->sink, DIAG_SPARSE, context_place(im->ctx),
                        "the graph has %zu sparse initializers", graph->n_sparse_initializer);
   for (size_t i = 0; i < graph->n_initializer; i++) {
     NameId name = import_name(im, graph->initializer[i]->name);
     if (!name)
-      return diag_report(im->ctx->sink, DIAG_NAME_UNDEFINED, file_place(im),
+      return diag_report(im->ctx->sink, DIAG_NAME_UNDEFINED, context_place(im->ctx),
                          "initializer %zu has no name", i);
     Binding binding = initializer_binding(im, graph->initializer[i], name);
     TRY(im->b.status);
@@ -535,7 +506,7 @@ static ValueId output_value(Import *im, const Onnx__ValueInfoProto *info) {
                            : "is a sequence or an empty optional, which a program cannot return";
     (void)diag_report(im->ctx->sink,
                       binding.kind == BIND_NONE ? DIAG_OUTPUT_MISSING : DIAG_UNSUPPORTED_FEATURE,
-                      file_place(im), "graph output '" SV_FMT "' %s", SV_ARG(name), what);
+                      context_place(im->ctx), "graph output '" SV_FMT "' %s", SV_ARG(name), what);
     return 0;
   }
   if (binding.labels) {
@@ -544,7 +515,7 @@ static ValueId output_value(Import *im, const Onnx__ValueInfoProto *info) {
   }
   if (binding.packed) {
     im->state->failed = true;
-    (void)diag_report(im->ctx->sink, DIAG_TENSOR_DTYPE, file_place(im),
+    (void)diag_report(im->ctx->sink, DIAG_TENSOR_DTYPE, context_place(im->ctx),
                       "graph output '" SV_FMT "' has element type %s, which is not supported",
                       SV_ARG(name), onnx_dtype_name(binding.packed));
     return 0;
@@ -553,7 +524,7 @@ static ValueId output_value(Import *im, const Onnx__ValueInfoProto *info) {
   DType wanted = t ? dtype_from_onnx(t->elem_type) : DTYPE_NONE;
   if (wanted != DTYPE_NONE && wanted != value_dtype(im->g, binding.value)) {
     im->state->failed = true;
-    (void)diag_report(im->ctx->sink, DIAG_DTYPE_MISMATCH, file_place(im),
+    (void)diag_report(im->ctx->sink, DIAG_DTYPE_MISMATCH, context_place(im->ctx),
                       "graph output '" SV_FMT "' is declared %s but computed as %s", SV_ARG(name),
                       dtype_name(wanted), dtype_name(value_dtype(im->g, binding.value)));
     return 0;
@@ -563,14 +534,15 @@ static ValueId output_value(Import *im, const Onnx__ValueInfoProto *info) {
 
 Status import_outputs(Import *im, const Onnx__GraphProto *graph) {
   if (!graph->n_output)
-    return diag_report(im->ctx->sink, DIAG_NO_OUTPUT, file_place(im), "the graph has no outputs");
+    return diag_report(im->ctx->sink, DIAG_NO_OUTPUT, context_place(im->ctx),
+                       "the graph has no outputs");
   ValueId *values = ARENA_ARRAY(&im->state->arena, ValueId, graph->n_output);
   NameId *names = ARENA_ARRAY(&im->state->arena, NameId, graph->n_output);
   for (size_t i = 0; i < graph->n_output; i++) {
     names[i] = import_name(im, graph->output[i]->name);
     values[i] = names[i] ? output_value(im, graph->output[i]) : 0;
     if (!names[i])
-      return diag_report(im->ctx->sink, DIAG_OUTPUT_MISSING, file_place(im),
+      return diag_report(im->ctx->sink, DIAG_OUTPUT_MISSING, context_place(im->ctx),
                          "graph output %zu has no name", i);
     if (!values[i])
       im->state->failed = true;

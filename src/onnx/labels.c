@@ -5,21 +5,16 @@
 
 #include "onnx/import_state.h"
 #include "onnx/file/tensor.h"
+#include "support/text.h"
 
 typedef struct Place {
   StrView name;
   uint32_t index;
 } Place;
 
-static int compare_names(StrView a, StrView b) {
-  size_t common = a.size < b.size ? a.size : b.size;
-  int order = common ? memcmp(a.data, b.data, common) : 0;
-  return order ? order : (a.size > b.size) - (a.size < b.size);
-}
-
 static int by_name(const void *a, const void *b) {
   const Place *x = a, *y = b;
-  int order = compare_names(x->name, y->name);
+  int order = text_compare(x->name, y->name);
   return order ? order : (x->index > y->index) - (x->index < y->index);
 }
 
@@ -92,8 +87,7 @@ void labels_warn(Import *im, StrView name, const Labels *labels) {
   StrBuf text;
   strbuf_init(&text);
   labels_list(&text, labels, true);
-  Diag *d = diag_begin(im->ctx->sink, DIAG_LABELS_INDEX,
-                       (DiagPlace){.file = im->ctx->model_path, .index = -1});
+  Diag *d = diag_begin(im->ctx->sink, DIAG_LABELS_INDEX, context_place(im->ctx));
   diag_message(d, "output '" SV_FMT "' gives the index of a label (int64), not the string",
                SV_ARG(name));
   diag_note(d, "the labels are %s", strbuf_cstr(&text));

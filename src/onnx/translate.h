@@ -143,8 +143,6 @@ const Onnx__GraphProto *attr_graph(Import *im, const char *name);
 /* Reports at the current node and fails; returns 0, which is false, too. */
 ValueId import_fail(Import *im, DiagCode code, const char *format, ...) ETC_PRINTF(3, 4);
 bool import_ok(const Import *im);
-/* DTYPE_NONE for what the runtime cannot hold (strings, complex, sub-byte). */
-DType dtype_from_onnx(int32_t onnx_dtype);
 ValueId import_tensor(Import *im, const Onnx__TensorProto *t,
                       NameId name); /* a constant that borrows the file's bytes */
 /* axis in [-rank, rank) -> [0, rank); fails otherwise. */

@@ -100,9 +100,7 @@ static bool is_near(const Search *r) { return r->sqnr >= r->options->max_drop; }
 
 /* sqnr: with everything quantized. */
 static Status refuse(const Search *r, double sqnr) {
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = r->s->ctx.model_path;
-  Diag *d = diag_begin(&r->s->sink, DIAG_QUANT_DROP, place);
+  Diag *d = diag_begin(&r->s->sink, DIAG_QUANT_DROP, context_place(&r->s->ctx));
   if (isnan(r->sqnr))
     diag_message(d, "no output of '" SV_FMT "' can be compared",
                  SV_ARG(intern_get(&r->g->ctx->names, r->g->name)));
