@@ -48,6 +48,7 @@ typedef struct Import {
   const ImportOptions *options;
   const Onnx__NodeProto *node;
   int64_t opset;
+  OpId op; /* of the operator's row, see ONNX_OP in translators.def */
   Frame *frame;
   Arena scratch; /* reset after each node of the main graph */
   struct ImportState *state;
@@ -162,7 +163,10 @@ static inline const Type *vt(const Import *im, ValueId v) { return value_type(im
 
 #define ONNX(domain, name, since, until, min_inputs, max_inputs, function, lowering)               \
   void function(Import *im);
+#define ONNX_OP(domain, name, since, until, min_inputs, max_inputs, function, op, lowering)        \
+  void function(Import *im);
 #include "onnx/translators.def"
+#undef ONNX_OP
 #undef ONNX
 
 #endif

@@ -4,7 +4,7 @@
 /* --- softmax --- */
 
 /* Softmax of one axis (opset 13), or of everything from axis on as one (before). */
-static void softmax(Import *im, OpId op) {
+void translate_softmax(Import *im) {
   ValueId x = in_required(im, 0);
   uint32_t rank = ex_rank(im, x);
   int64_t axis = attr_int(im, "axis", im->opset >= 13 ? -1 : 1);
@@ -13,12 +13,9 @@ static void softmax(Import *im, OpId op) {
   bool flat = im->opset < 13 && axis + 1 != rank;
   ValueId y = flat ? ex_rows(im, x, (uint32_t)axis) : x;
   axis = flat ? 1 : axis;
-  y = op == OP_LOG_SOFTMAX ? ex_log_softmax(im, y, axis) : ex_softmax(im, y, axis);
+  y = im->op == OP_LOG_SOFTMAX ? ex_log_softmax(im, y, axis) : ex_softmax(im, y, axis);
   out(im, 0, flat ? ex_view(im, y, vt(im, x)->dims, rank) : y);
 }
-
-void translate_softmax(Import *im) { softmax(im, OP_SOFTMAX); }
-void translate_log_softmax(Import *im) { softmax(im, OP_LOG_SOFTMAX); }
 
 /* --- batch norm --- */
 

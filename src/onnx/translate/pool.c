@@ -295,15 +295,12 @@ static uint32_t global_axes(Import *im, ValueId x, int64_t *axes) {
   return rank < 2 ? 0 : rank - 2;
 }
 
-static void global_pool(Import *im, OpId op) {
+void translate_global_pool(Import *im) {
   ValueId x = in_required(im, 0);
   int64_t axes[MAX_RANK];
   uint32_t count = global_axes(im, x, axes);
-  out(im, 0, count ? ex_reduce(im, op, x, axes, count, true) : x);
+  out(im, 0, count ? ex_reduce(im, im->op, x, axes, count, true) : x);
 }
-
-void translate_global_average_pool(Import *im) { global_pool(im, OP_MEAN_DIM); }
-void translate_global_max_pool(Import *im) { global_pool(im, OP_AMAX); }
 
 void translate_global_lp_pool(Import *im) {
   ValueId given = in_required(im, 0), x = ex_widen(im, given);

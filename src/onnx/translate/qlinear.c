@@ -16,14 +16,9 @@ static void out_quantized(Import *im, ValueId y, uint32_t i, uint32_t like) {
   out(im, 0, quantized_from(im, y, scale, zero, ex_dtype(im, model)));
 }
 
-void translate_qlinear_add(Import *im) {
+void translate_qlinear_binary(Import *im) {
   ValueId b = real_in(im, 3);
-  out_quantized(im, ex_add(im, real_in(im, 0), b), 6, 0);
-}
-
-void translate_qlinear_mul(Import *im) {
-  ValueId b = real_in(im, 3);
-  out_quantized(im, ex_mul(im, real_in(im, 0), b), 6, 0);
+  out_quantized(im, ex_binary(im, im->op, real_in(im, 0), b), 6, 0);
 }
 
 void translate_qlinear_where(Import *im) {

@@ -14,16 +14,13 @@ static ValueId arg_extreme(Import *im, OpId op, ValueId x, uint32_t axis, bool k
   return ex_sub(im, ex_size(im, end), index);
 }
 
-static void translate_arg(Import *im, OpId op) {
+void translate_arg_extreme(Import *im) {
   ValueId x = in_required(im, 0);
   uint32_t rank = shape_of(im, x).rank,
            axis = import_axis(im, attr_int(im, "axis", 0), rank ? rank : 1);
   bool keep = attr_flag(im, "keepdims", true), last = attr_flag(im, "select_last_index", false);
-  out(im, 0, arg_extreme(im, op, x, axis, keep, last));
+  out(im, 0, arg_extreme(im, im->op, x, axis, keep, last));
 }
-
-void translate_arg_max(Import *im) { translate_arg(im, OP_ARGMAX); }
-void translate_arg_min(Import *im) { translate_arg(im, OP_ARGMIN); }
 
 /* 1 at the first maximum of each row, 0 elsewhere. Before opset 13 a row is everything from axis
  * on. */
