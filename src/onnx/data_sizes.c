@@ -112,14 +112,13 @@ static bool is_count(Import *im, NodeId n, SymInt *size) {
 
 static void trace(Import *im, Element *e) {
   const Graph *g = im->g;
-  const SymInt *values;
-  uint32_t count;
+  Ints values;
   while (!e->known) {
     NodeId n = value_def(g, e->v);
     OpId op = n ? node_cget(g, n)->op : OP_NONE;
-    if (value_ints(im, e->v, &values, &count)) {
+    if (value_ints(im, e->v, &values)) {
       e->known = true;
-      e->size = values[e->at];
+      e->size = values.at[e->at];
     } else if (op != OP_NONE && is_count(im, n, &e->size)) {
       e->known = true;
     } else if (op == OP_CAT) {

@@ -281,10 +281,9 @@ ValueId fail_not_known(Import *im, uint32_t input, const char *what) {
 }
 
 ValueId fail_first_not_known(Import *im, uint32_t input, const char *const *what, uint32_t count) {
-  const SymInt *values;
-  uint32_t n;
+  Ints values;
   for (uint32_t i = 0; i < count && import_ok(im); i++)
-    if (what[i] && in(im, input + i) && !in_ints(im, input + i, &values, &n))
+    if (what[i] && in(im, input + i) && !in_ints(im, input + i, &values))
       return fail_not_known(im, input + i, what[i]);
   return fail_not_known(im, input, what[0]);
 }
@@ -300,20 +299,18 @@ bool types_agree(Import *im, ValueId a, ValueId b) {
 
 bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Dims *shape,
                  bool *known) {
-  const SymInt *values;
-  uint32_t count;
+  Ints values;
   *shape = (Dims){0};
   ValueId list = in(im, i);
-  *known = in_ints(im, i, &values, &count);
+  *known = in_ints(im, i, &values);
   if (list && ex_rank(im, list) != 1) {
     import_fail(im, DIAG_INPUT_RANK, "%s is a tensor of rank %u, not a list", what,
                 ex_rank(im, list));
-  } else if (*known && count > MAX_RANK) {
+  } else if (*known && values.count > MAX_RANK) {
     import_fail(im, DIAG_INPUT_RANK, "%s has %u entries, the runtime allows %d dimensions", what,
-                count, MAX_RANK);
+                values.count, MAX_RANK);
   } else if (*known) {
-    shape->rank = count;
-    memcpy(shape->d, values, count * sizeof *values);
+    *shape = dims_make(values.at, values.count);
   } else if (import_ok(im) && !out_declared_dims(im, 0, shape)) {
     *known = data_sizes(im, list, first, what, shape);
     if (!*known)
@@ -365,14 +362,13 @@ ValueId ex_along_axis(Import *im, ValueId vector, uint32_t axis, uint32_t rank) 
 }
 
 ValueId ex_wrap_index(Import *im, ValueId index, SymInt size) {
-  const SymInt *known;
-  uint32_t count;
+  Ints known;
   ValueId wide = build_cast(&im->b, index, DTYPE_I64);
   bool negative = true;
-  if (value_ints(im, wide, &known, &count)) {
+  if (value_ints(im, wide, &known)) {
     negative = false;
-    for (uint32_t i = 0; i < count; i++)
-      negative |= sym_lower(&im->g->syms, known[i]) < 0;
+    for (uint32_t i = 0; i < known.count; i++)
+      negative |= sym_lower(&im->g->syms, known.at[i]) < 0;
   }
   if (!negative)
     return wide;
@@ -401,14 +397,13 @@ ValueId ex_floor_mod(Import *im, ValueId a, ValueId b) {
   return ex_sub(im, a, ex_mul(im, quotient, b));
 }
 
-static bool axes_list(Import *im, const int64_t *values, uint32_t count, uint32_t rank,
-                      Axes *axes) {
+static bool axes_list(Import *im, Ints values, uint32_t rank, Axes *axes) {
   axes->known = true;
-  axes->count = count;
-  for (uint32_t i = 0; i < count && import_ok(im); i++) {
-    uint32_t axis = import_axis(im, values[i], rank);
+  axes->count = values.count;
+  for (uint32_t i = 0; i < values.count && import_ok(im); i++) {
+    uint32_t axis = import_axis(im, values.at[i], rank);
     if (axes->set >> axis & 1)
-      import_fail(im, DIAG_AXIS_RANGE, "axis %lld is listed twice", (long long)values[i]);
+      import_fail(im, DIAG_AXIS_RANGE, "axis %lld is listed twice", (long long)values.at[i]);
     if (!import_ok(im))
       return false;
     axes->list[i] = axis;
@@ -418,19 +413,18 @@ static bool axes_list(Import *im, const int64_t *values, uint32_t count, uint32_
 }
 
 bool axes_read(Import *im, int64_t input_since, uint32_t input, uint32_t rank, Axes *axes) {
-  const int64_t *values;
-  uint32_t count;
+  Ints values;
   *axes = (Axes){0};
   if (!import_ok(im))
     return false;
   if (im->opset < input_since) {
-    axes->given = attr_ints(im, "axes", &values, &count);
-    return import_ok(im) && (!axes->given || axes_list(im, values, count, rank, axes));
+    axes->given = attr_ints(im, "axes", &values);
+    return import_ok(im) && (!axes->given || axes_list(im, values, rank, axes));
   }
   ValueId v = in(im, input);
   axes->given = v != 0;
-  if (!v || in_consts(im, input, &values, &count))
-    return import_ok(im) && (!v || axes_list(im, values, count, rank, axes));
+  if (!v || in_consts(im, input, &values))
+    return import_ok(im) && (!v || axes_list(im, values, rank, axes));
   axes->run = v;
   SymInt length = ex_rank(im, v) ? ex_dim(im, v, 0) : 1;
   if (!sym_is_const(length) || length < 0 || length > MAX_RANK)

@@ -38,6 +38,25 @@ typedef struct Binding {
   const Labels *labels; /* VALUE of packed type string: what its elements are indices into */
 } Binding;
 
+/* Elements that are known when lowering: those of a tensor live in scratch, those of an attribute
+ * as long as the model. at: NULL where nothing is known or given, then count is 0. */
+typedef struct Ints {
+  const int64_t *at; /* numbers, or sizes that may be symbolic (SymInt) */
+  uint32_t count;
+} Ints;
+typedef struct Floats {
+  const float *at;
+  uint32_t count;
+} Floats;
+typedef struct Doubles {
+  const double *at;
+  uint32_t count;
+} Doubles;
+typedef struct Texts {
+  const StrView *at;
+  uint32_t count;
+} Texts;
+
 typedef struct Frame Frame; /* one graph or function body being translated; import.c */
 
 typedef struct Import {
@@ -65,21 +84,19 @@ ValueId in_required(Import *im, uint32_t i);
 Binding in_binding(Import *im, uint32_t i); /* sequences and optionals */
 /* The ONNX type of input i when it is one that the IR does not have (packed.h); else 0. */
 int32_t in_packed(Import *im, uint32_t i);
-/* The elements of integer or bool input i when they are known (constant or shape arithmetic):
- * *values lives in scratch. 0-d gives count 1. */
-bool in_ints(Import *im, uint32_t i, const SymInt **values, uint32_t *count);
-
+/* The elements of integer or bool input i when they are known (constant or shape arithmetic). 0-d
+ * gives count 1. */
+bool in_ints(Import *im, uint32_t i, Ints *values);
 /* in_ints of any value. */
-bool value_ints(Import *im, ValueId v, const SymInt **values, uint32_t *count);
-
+bool value_ints(Import *im, ValueId v, Ints *values);
 /* As in_ints, but all elements must be plain numbers; else false. */
-bool in_consts(Import *im, uint32_t i, const int64_t **values, uint32_t *count);
+bool in_consts(Import *im, uint32_t i, Ints *values);
 /* The same, and of a constant of i32 or i64 also where it has many elements. */
-bool in_indices(Import *im, uint32_t i, const int64_t **values, uint32_t *count);
+bool in_indices(Import *im, uint32_t i, Ints *values);
 /* As in_consts of any value. */
-bool value_consts(Import *im, ValueId v, const int64_t **values, uint32_t *count);
+bool value_consts(Import *im, ValueId v, Ints *values);
 /* Elements of a constant of any real dtype as doubles; false when it is not constant. */
-bool value_doubles(Import *im, ValueId v, const double **values, uint32_t *count);
+bool value_doubles(Import *im, ValueId v, Doubles *values);
 /* Whether the value is a constant that has no other elements than zeros. */
 bool all_zero(Import *im, ValueId v);
 /* Likewise the only element of a value; false, and nothing is set, when it has another number of
@@ -128,15 +145,14 @@ DType attr_dtype(Import *im, const char *name, DType otherwise);
 bool attr_flag(Import *im, const char *name, bool otherwise);
 /* Fails when one of these attributes is there and not 0. */
 void attr_refuse(Import *im, const char *names);
-/* false when absent; *values lives as long as the model. */
-bool attr_ints(Import *im, const char *name, const int64_t **values, uint32_t *count);
+/* false when absent. */
+bool attr_ints(Import *im, const char *name, Ints *values);
 /* Any integer, for the elements of tensors; false when absent. */
 bool attr_exact_int(Import *im, const char *name, int64_t *value);
-bool attr_exact_ints(Import *im, const char *name, const int64_t **values, uint32_t *count);
-bool attr_floats(Import *im, const char *name, const float **values, uint32_t *count);
-/* The same as doubles, in scratch. */
-bool attr_doubles(Import *im, const char *name, const double **values, uint32_t *count);
-bool attr_strs(Import *im, const char *name, StrView **values, uint32_t *count); /* in scratch */
+bool attr_exact_ints(Import *im, const char *name, Ints *values);
+bool attr_floats(Import *im, const char *name, Floats *values);
+bool attr_doubles(Import *im, const char *name, Doubles *values);   /* the same, in scratch */
+bool attr_strs(Import *im, const char *name, Texts *values);        /* in scratch */
 const Onnx__TensorProto *attr_tensor(Import *im, const char *name); /* NULL when absent */
 const Onnx__GraphProto *attr_graph(Import *im, const char *name);
 

@@ -69,12 +69,11 @@ ValueId attention_apply(Import *im, ValueId scores, AttentionMask mask) {
 
 /* Is the value a constant whose elements are all true? */
 static bool always(Import *im, ValueId v) {
-  const SymInt *values;
-  uint32_t count;
-  if (!import_ok(im) || !value_is_const(im->g, v) || !value_ints(im, v, &values, &count))
+  Ints values;
+  if (!import_ok(im) || !value_is_const(im->g, v) || !value_ints(im, v, &values))
     return false;
-  for (uint32_t i = 0; i < count; i++)
-    if (values[i] != 1)
+  for (uint32_t i = 0; i < values.count; i++)
+    if (values.at[i] != 1)
       return false;
   return true;
 }

@@ -51,13 +51,12 @@ static ValueId places(Import *im, const Columns *c, SymInt elements, SymInt bloc
 
 /* The spatial sizes of the image: input 1, or those that the model declares. */
 static void read_image(Import *im, Columns *c) {
-  const SymInt *image;
-  uint32_t image_count;
+  Ints image;
   Dims declared;
-  if (in_ints(im, 1, &image, &image_count)) {
-    c->dims = image_count;
-    for (uint32_t i = 0; i < image_count && i < MAX_RANK; i++)
-      c->image[i] = image[i];
+  if (in_ints(im, 1, &image)) {
+    c->dims = image.count;
+    for (uint32_t i = 0; i < image.count && i < MAX_RANK; i++)
+      c->image[i] = image.at[i];
   } else if (out_declared_dims(im, 0, &declared) && declared.rank > 2) {
     c->dims = declared.rank - 2;
     memcpy(c->image, declared.d + 2, c->dims * sizeof *declared.d);
@@ -67,8 +66,7 @@ static void read_image(Import *im, Columns *c) {
 }
 
 static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
-  const SymInt *block;
-  uint32_t block_count_known;
+  Ints block;
   ValueId blocks = in_required(im, 2);
   *block_elements = -1;
   read_image(im, c);
@@ -78,8 +76,8 @@ static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
     ValueId b = ex_element(im, blocks, i);
     c->block[i] = ex_cast(im, b, DTYPE_I64);
   }
-  if (in_ints(im, 2, &block, &block_count_known))
-    *block_elements = shape_product(im, block, block_count_known);
+  if (in_ints(im, 2, &block))
+    *block_elements = shape_product(im, block.at, block.count);
   int64_t pads[2 * MAX_RANK];
   if (!import_ok(im) || !attr_list(im, "strides", c->dims, 1, 1, c->stride) ||
       !attr_list(im, "dilations", c->dims, 1, 1, c->dilation) ||

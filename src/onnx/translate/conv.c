@@ -58,24 +58,24 @@ static void transposed_pads(Import *im, ValueId x, Transposed *t, uint32_t i, Au
 }
 
 static bool read_transposed(Import *im, ValueId x, ValueId weight, Transposed *t) {
-  const int64_t *values, *output_shape;
-  uint32_t count, shape_count;
+  Ints values, output_shape;
   *t = (Transposed){0};
   AutoPad pad = attr_auto_pad(im);
   if (!window_read(im, x, vt(im, weight)->dims + 2, &t->w))
     return false;
-  bool given = attr_ints(im, "output_padding", &values, &count),
-       shaped = attr_ints(im, "output_shape", &output_shape, &shape_count);
-  if ((given && count != t->w.rank) ||
-      (shaped && shape_count != t->w.rank && shape_count != t->w.rank + 2))
+  bool given = attr_ints(im, "output_padding", &values),
+       shaped = attr_ints(im, "output_shape", &output_shape);
+  if ((given && values.count != t->w.rank) ||
+      (shaped && output_shape.count != t->w.rank && output_shape.count != t->w.rank + 2))
     return import_fail(im, DIAG_ATTR_VALUE, "'%s' has the wrong length for %u spatial dimensions",
                        shaped ? "output_shape" : "output_padding", t->w.rank);
   for (uint32_t i = 0; i < t->w.rank && import_ok(im); i++) {
-    t->output_padding[i] = given ? values[i] : 0;
+    t->output_padding[i] = given ? values.at[i] : 0;
     if (t->output_padding[i] < 0 || t->output_padding[i] > INT32_MAX)
       import_fail(im, DIAG_ATTR_VALUE, "output_padding is %lld", (long long)t->output_padding[i]);
     else
-      transposed_pads(im, x, t, i, pad, shaped ? output_shape + (shape_count - t->w.rank) : NULL);
+      transposed_pads(im, x, t, i, pad,
+                      shaped ? output_shape.at + (output_shape.count - t->w.rank) : NULL);
   }
   return import_ok(im);
 }

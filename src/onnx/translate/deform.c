@@ -99,13 +99,13 @@ void translate_deform_conv(Import *im) {
 
 /* The sizes that the attributes give; indices count in a tensor of these. */
 static bool unpooled_dims(Import *im, ValueId x, SymInt *dims, SymInt *total) {
-  uint32_t rank = ex_rank(im, x), count, pad_count = 0, stride_count = 0;
-  const int64_t *kernel, *pads = NULL, *strides = NULL;
-  if (!attr_ints(im, "kernel_shape", &kernel, &count) || rank < 3 || count != rank - 2)
+  uint32_t rank = ex_rank(im, x);
+  Ints kernel, pads, strides;
+  if (!attr_ints(im, "kernel_shape", &kernel) || rank < 3 || kernel.count != rank - 2)
     return import_fail(im, DIAG_ATTR_VALUE, "kernel_shape does not fit an input of rank %u", rank);
-  bool padded = attr_ints(im, "pads", &pads, &pad_count),
-       strided = attr_ints(im, "strides", &strides, &stride_count);
-  if ((padded && pad_count != 2 * count) || (strided && stride_count != count))
+  bool padded = attr_ints(im, "pads", &pads), strided = attr_ints(im, "strides", &strides);
+  uint32_t count = kernel.count;
+  if ((padded && pads.count != 2 * count) || (strided && strides.count != count))
     return import_fail(im, DIAG_ATTR_VALUE, "pads or strides do not fit %u spatial dimensions",
                        count);
   SymTable *t = &im->g->syms;
@@ -114,8 +114,8 @@ static bool unpooled_dims(Import *im, ValueId x, SymInt *dims, SymInt *total) {
     dims[i] = ex_dim(im, x, i);
     if (i >= 2) {
       uint32_t k = i - 2;
-      SymInt span = sym_mul(t, sym_sub(t, dims[i], 1), strided ? strides[k] : 1);
-      dims[i] = sym_add(t, span, kernel[k] - (padded ? pads[k] + pads[count + k] : 0));
+      SymInt span = sym_mul(t, sym_sub(t, dims[i], 1), strided ? strides.at[k] : 1);
+      dims[i] = sym_add(t, span, kernel.at[k] - (padded ? pads.at[k] + pads.at[count + k] : 0));
     }
     *total = sym_mul(t, *total, dims[i]);
   }
@@ -124,13 +124,12 @@ static bool unpooled_dims(Import *im, ValueId x, SymInt *dims, SymInt *total) {
 
 /* The dims of output_shape: its elements, or the declared ones of the output. */
 static bool wanted_dims(Import *im, uint32_t rank, Dims *dims) {
-  const SymInt *values;
-  uint32_t count;
-  if (!in_ints(im, 2, &values, &count))
+  Ints values;
+  if (!in_ints(im, 2, &values))
     return out_declared_dims(im, 0, dims) && dims->rank == rank;
-  if (count == rank)
-    *dims = dims_make(values, rank);
-  return count == rank;
+  if (values.count == rank)
+    *dims = dims_make(values.at, rank);
+  return values.count == rank;
 }
 
 void translate_max_unpool(Import *im) {

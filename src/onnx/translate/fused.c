@@ -70,14 +70,12 @@ static ValueId activate_by_names(Import *im, ValueId x) {
 }
 
 static ValueId activate_by_list(Import *im, ValueId x) {
-  const float *given;
-  uint32_t count = 0;
+  Floats given;
   double parameters[2] = {0, 0};
-  if (!attr_floats(im, "activation_params", &given, &count))
-    count = 0;
-  for (uint32_t i = 0; i < count && i < 2; i++)
-    parameters[i] = (double)given[i];
-  return activate(im, x, parameters, count);
+  (void)attr_floats(im, "activation_params", &given);
+  for (uint32_t i = 0; i < given.count && i < 2; i++)
+    parameters[i] = (double)given.at[i];
+  return activate(im, x, parameters, given.count);
 }
 
 /* --- products --- */

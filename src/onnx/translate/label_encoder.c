@@ -36,8 +36,13 @@ static bool column_tensor(Import *im, const char *name, Column *c) {
   }
   ValueId v = import_tensor(im, t, 0);
   c->dtype = ex_dtype(im, v);
-  if (dtype_is_float(c->dtype) ? value_doubles(im, v, &c->real, &c->count)
-                               : value_consts(im, v, &c->whole, &c->count))
+  Doubles real = {0};
+  Ints whole = {0};
+  bool known = dtype_is_float(c->dtype) ? value_doubles(im, v, &real) : value_consts(im, v, &whole);
+  c->real = real.at;
+  c->whole = whole.at;
+  c->count = real.count + whole.count;
+  if (known)
     return true;
   return import_fail(im, DIAG_ATTR_VALUE, "attribute '%s' is no tensor of numbers or strings",
                      name);
@@ -46,23 +51,23 @@ static bool column_tensor(Import *im, const char *name, Column *c) {
 /* "keys" or "values". */
 static bool column_read(Import *im, const char *what, Column *c) {
   char name[32];
-  StrView *strings;
+  Ints whole;
+  Doubles real;
+  Texts strings;
   *c = (Column){0};
   snprintf(name, sizeof name, "%s_int64s", what);
-  if (attr_exact_ints(im, name, &c->whole, &c->count) && c->count) {
-    c->dtype = DTYPE_I64;
+  if (attr_exact_ints(im, name, &whole) && whole.count) {
+    *c = (Column){.dtype = DTYPE_I64, .count = whole.count, .whole = whole.at};
     return true;
   }
   snprintf(name, sizeof name, "%s_floats", what);
-  if (attr_doubles(im, name, &c->real, &c->count) && c->count) {
-    c->dtype = DTYPE_F32;
+  if (attr_doubles(im, name, &real) && real.count) {
+    *c = (Column){.dtype = DTYPE_F32, .count = real.count, .real = real.at};
     return true;
   }
-  c->real = NULL;
   snprintf(name, sizeof name, "%s_strings", what);
-  if (attr_strs(im, name, &strings, &c->count) && c->count) {
-    c->strings = strings;
-    c->dtype = DTYPE_NONE;
+  if (attr_strs(im, name, &strings) && strings.count) {
+    *c = (Column){.dtype = DTYPE_NONE, .count = strings.count, .strings = strings.at};
     return true;
   }
   snprintf(name, sizeof name, "%s_tensor", what);
@@ -238,15 +243,14 @@ static void by_comparison(const Encoder *e, ValueId x) {
 /* Version 1: a list of strings, from which an integer becomes a string and a string its index. */
 static bool read_first_version(Encoder *e, bool from_strings) {
   Import *im = e->im;
-  StrView *strings;
-  uint32_t count;
-  if (!attr_strs(im, "classes_strings", &strings, &count) || !count)
+  Texts strings;
+  if (!attr_strs(im, "classes_strings", &strings) || !strings.count)
     return false;
-  int64_t *index = ARENA_ARRAY(&im->scratch, int64_t, count);
-  for (uint32_t i = 0; i < count; i++)
+  int64_t *index = ARENA_ARRAY(&im->scratch, int64_t, strings.count);
+  for (uint32_t i = 0; i < strings.count; i++)
     index[i] = i;
-  Column names = {.count = count, .strings = strings, .dtype = DTYPE_NONE},
-         numbers = {.count = count, .whole = index, .dtype = DTYPE_I64};
+  Column names = {.count = strings.count, .strings = strings.at, .dtype = DTYPE_NONE},
+         numbers = {.count = strings.count, .whole = index, .dtype = DTYPE_I64};
   e->keys = from_strings ? names : numbers;
   e->values = from_strings ? numbers : names;
   return true;

@@ -265,13 +265,12 @@ typedef struct Scan {
 } Scan;
 
 static const int64_t *scan_list(Import *im, const char *name, uint32_t wanted) {
-  const int64_t *values;
-  uint32_t count;
-  if (!attr_ints(im, name, &values, &count))
+  Ints values;
+  if (!attr_ints(im, name, &values))
     return NULL;
-  if (count != wanted)
-    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u entries, not %u", name, count, wanted);
-  return values;
+  if (values.count != wanted)
+    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u entries, not %u", name, values.count, wanted);
+  return values.at;
 }
 
 /* first: the input where states begin; batched: opset 8 has a batch dim in front. */

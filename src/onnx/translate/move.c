@@ -3,21 +3,20 @@
 
 void translate_transpose(Import *im) {
   ValueId x = in_required(im, 0);
-  uint32_t rank = shape_of(im, x).rank, count, seen = 0;
-  const int64_t *perm;
+  uint32_t rank = shape_of(im, x).rank, seen = 0;
+  Ints perm;
   int64_t reversed[MAX_RANK];
-  if (!attr_ints(im, "perm", &perm, &count)) {
+  if (!attr_ints(im, "perm", &perm)) {
     for (uint32_t i = 0; i < rank; i++)
       reversed[i] = rank - 1 - i;
-    perm = reversed;
-    count = rank;
+    perm = (Ints){reversed, rank};
   }
-  for (uint32_t i = 0; i < count && i < rank; i++)
-    if (perm[i] >= 0 && perm[i] < rank)
-      seen |= (uint32_t)1 << perm[i];
-  if (count != rank || seen != ((uint32_t)1 << rank) - 1)
+  for (uint32_t i = 0; i < perm.count && i < rank; i++)
+    if (perm.at[i] >= 0 && perm.at[i] < rank)
+      seen |= (uint32_t)1 << perm.at[i];
+  if (perm.count != rank || seen != ((uint32_t)1 << rank) - 1)
     import_fail(im, DIAG_ATTR_VALUE, "'perm' is not a permutation of %u axes", rank);
-  out(im, 0, ex_permute(im, x, perm));
+  out(im, 0, ex_permute(im, x, perm.at));
 }
 
 void translate_concat(Import *im) {
@@ -55,42 +54,35 @@ static void equal_sizes(Import *im, SymInt whole, uint32_t count, SymInt *sizes)
 }
 
 static void split_sizes(Import *im, SymInt whole, uint32_t axis, uint32_t count, SymInt *sizes) {
-  const int64_t *attribute;
-  const SymInt *values;
-  uint32_t given;
+  Ints values;
   bool input = (im->opset >= 13 || im->opset < 2) && in(im, 1);
-  if (input && !in_ints(im, 1, &values, &given)) {
+  if (input && !in_ints(im, 1, &values)) {
     for (uint32_t i = 0; i < count && import_ok(im); i++)
       if (!out_declared_dim(im, i, axis, &sizes[i]))
         fail_not_known(im, 1, "the list of sizes");
     return;
   }
-  bool listed = input;
-  if (!listed && im->opset < 13 && attr_ints(im, "split", &attribute, &given)) {
-    values = attribute;
-    listed = true;
-  }
-  if (!listed)
+  if (!input && !(im->opset < 13 && attr_ints(im, "split", &values)))
     equal_sizes(im, whole, count, sizes);
-  else if (given != count)
-    import_fail(im, DIAG_SHAPE_MISMATCH, "%u sizes for %u outputs", given, count);
+  else if (values.count != count)
+    import_fail(im, DIAG_SHAPE_MISMATCH, "%u sizes for %u outputs", values.count, count);
   else
-    memcpy(sizes, values, count * sizeof *sizes);
+    memcpy(sizes, values.at, count * sizeof *sizes);
 }
 
 /* All pieces wanted: one split_with_sizes_copy. Else, and for small integer tensors (whose elements
  * may be known sizes), a slice each. */
 void translate_split(Import *im) {
   ValueId x = in_required(im, 0);
-  uint32_t count = out_count(im), wanted = 0, known_count;
+  uint32_t count = out_count(im), wanted = 0;
   Dims s = shape_of(im, x);
   uint32_t axis = import_axis(im, attr_int(im, "axis", 0), s.rank);
   SymInt *sizes = ARENA_ARRAY(&im->scratch, SymInt, count + 1);
   split_sizes(im, s.d[axis], axis, count, sizes);
   for (uint32_t i = 0; i < count; i++)
     wanted += out_wanted(im, i);
-  const SymInt *known;
-  if (wanted == count && count > 1 && !value_ints(im, x, &known, &known_count)) {
+  Ints known;
+  if (wanted == count && count > 1 && !value_ints(im, x, &known)) {
     ValueId first =
         build(&im->b, OP_SPLIT_WITH_SIZES_COPY, A_VAL(x), A_INTS(sizes, count), A_INT(axis));
     for (uint32_t i = 0; i < count && import_ok(im); i++)
@@ -110,18 +102,17 @@ void translate_split(Import *im) {
 
 /* Before opset 6: the number of copies and the axis. */
 static Dims tiles_of_axis(Import *im, uint32_t rank) {
-  const int64_t *tiles, *axis;
-  uint32_t tile_count, axis_count;
+  Ints tiles, axis;
   Dims repeats = {.rank = rank};
   for (uint32_t i = 0; i < rank; i++)
     repeats.d[i] = 1;
-  if (!in_consts(im, 1, &tiles, &tile_count) || !in_consts(im, 2, &axis, &axis_count)) {
+  if (!in_consts(im, 1, &tiles) || !in_consts(im, 2, &axis)) {
     import_fail(im, DIAG_INPUT_NOT_CONST, "tiles and axis must be constants");
     return repeats;
   }
-  uint32_t at = axis_count ? import_axis(im, axis[0], rank) : 0;
-  if (import_ok(im) && tile_count)
-    repeats.d[at] = tiles[0];
+  uint32_t at = axis.count ? import_axis(im, axis.at[0], rank) : 0;
+  if (import_ok(im) && tiles.count)
+    repeats.d[at] = tiles.at[0];
   return repeats;
 }
 

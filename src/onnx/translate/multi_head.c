@@ -89,12 +89,11 @@ static ValueId attend(Import *im, Core *c) {
 
 /* The sizes of q, k and v in `all` columns. */
 static bool hidden_sizes(Import *im, int64_t all, int64_t sizes[3]) {
-  const int64_t *given;
-  uint32_t count;
-  bool named = attr_ints(im, "qkv_hidden_sizes", &given, &count);
+  Ints given;
+  bool named = attr_ints(im, "qkv_hidden_sizes", &given);
   for (uint32_t i = 0; i < 3; i++)
-    sizes[i] = named && count == 3 ? given[i] : all / 3;
-  bool fit = (!named || count == 3) && sizes[0] > 0 && sizes[0] == sizes[1] && sizes[2] > 0 &&
+    sizes[i] = named && given.count == 3 ? given.at[i] : all / 3;
+  bool fit = (!named || given.count == 3) && sizes[0] > 0 && sizes[0] == sizes[1] && sizes[2] > 0 &&
              sizes[0] <= all && sizes[2] <= all && 2 * sizes[0] + sizes[2] == all;
   if (!fit)
     import_fail(im, DIAG_ATTR_VALUE,

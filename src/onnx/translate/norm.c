@@ -180,13 +180,12 @@ void translate_lp_normalization(Import *im) {
 void translate_mean_variance_normalization(Import *im) {
   static const int64_t usual[] = {0, 2, 3};
   ValueId given = in_required(im, 0), x = ex_widen(im, given);
-  const int64_t *axes;
-  uint32_t count;
-  if (!attr_ints(im, "axes", &axes, &count))
-    axes = usual, count = 3;
-  ValueId centred = ex_sub(im, x, ex_reduce(im, OP_MEAN_DIM, x, axes, count, true)),
+  Ints axes;
+  if (!attr_ints(im, "axes", &axes))
+    axes.at = usual, axes.count = 3;
+  ValueId centred = ex_sub(im, x, ex_reduce(im, OP_MEAN_DIM, x, axes.at, axes.count, true)),
           squares = ex_mul(im, centred, centred),
-          var = ex_reduce(im, OP_MEAN_DIM, squares, axes, count, true),
+          var = ex_reduce(im, OP_MEAN_DIM, squares, axes.at, axes.count, true),
           deviation = ex_plus(im, ex_unary(im, OP_SQRT, var), 1e-9);
   out(im, 0, ex_cast(im, ex_div(im, centred, deviation), ex_dtype(im, given)));
 }

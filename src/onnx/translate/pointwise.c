@@ -43,12 +43,11 @@ void translate_binary(Import *im) {
 /* a / b rounded to zero. The runtime's kernel divides i64 in f64, which is wrong beyond 2^53;
  * floor_divide is exact. Of shapes, whose quotients are known, no kernel is left. */
 static ValueId whole_quotient(Import *im, ValueId a, ValueId b) {
-  const SymInt *known;
-  uint32_t count;
+  Ints known;
   int64_t divisor;
   ValueId quotient = build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(a), A_VAL(b), A_STR("trunc"));
   if (!import_ok(im) || im->opset < 7 || ex_dtype(im, a) != DTYPE_I64 ||
-      value_is_const(im->g, quotient) || value_ints(im, quotient, &known, &count))
+      value_is_const(im->g, quotient) || value_ints(im, quotient, &known))
     return quotient;
   if (one_const(im, b, &divisor) && divisor > 0) {
     /* floor((a + (b - 1)) / b) where a is negative */

@@ -94,16 +94,15 @@ void translate_qlinear_global_average_pool(Import *im) {
 
 void translate_qlinear_reduce_mean(Import *im) {
   ValueId x = real_in(im, 0);
-  const int64_t *axes;
-  uint32_t count;
+  Ints axes;
   int64_t all[MAX_RANK];
-  if (!attr_ints(im, "axes", &axes, &count) || !count) {
-    axes = all, count = ex_rank(im, x);
-    for (uint32_t i = 0; i < count; i++)
+  if (!attr_ints(im, "axes", &axes) || !axes.count) {
+    axes.at = all, axes.count = ex_rank(im, x);
+    for (uint32_t i = 0; i < axes.count; i++)
       all[i] = i;
   }
   bool keep = attr_flag(im, "keepdims", true);
-  out_quantized(im, ex_reduce(im, OP_MEAN_DIM, x, axes, count, keep), 3, 0);
+  out_quantized(im, ex_reduce(im, OP_MEAN_DIM, x, axes.at, axes.count, keep), 3, 0);
 }
 
 void translate_nhwc_max_pool(Import *im) {
@@ -219,10 +218,9 @@ void translate_mul_integer(Import *im) {
 
 void translate_reduce_sum_integer(Import *im) {
   ValueId x = ex_cast(im, in_required(im, 0), DTYPE_I32);
-  const int64_t *axes;
-  uint32_t count;
-  if (!attr_ints(im, "axes", &axes, &count))
+  Ints axes;
+  if (!attr_ints(im, "axes", &axes))
     import_fail(im, DIAG_ATTR_MISSING, "'axes' is missing");
   bool keep = attr_flag(im, "keepdims", true);
-  out(im, 0, ex_reduce(im, OP_SUM_DIM_INTLIST, x, axes, count, keep));
+  out(im, 0, ex_reduce(im, OP_SUM_DIM_INTLIST, x, axes.at, axes.count, keep));
 }

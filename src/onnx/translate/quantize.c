@@ -149,31 +149,30 @@ static ValueId exact_quotient(Import *im, ValueId x, ValueId y) {
 
 /* One f32 number, or one an entry of the axis. */
 static bool known_scales(Import *im, const Granularity *gr, ValueId scale, Quantization *q) {
-  const double *values;
-  uint32_t count;
+  Doubles values;
   if (!import_ok(im) || ex_dtype(im, scale) != DTYPE_F32 || ex_rank(im, scale) > 1 ||
-      !value_doubles(im, scale, &values, &count) || count == 0)
+      !value_doubles(im, scale, &values) || values.count == 0)
     return false;
-  for (uint32_t i = 0; i < count; i++)
-    if (!isfinite(values[i]))
+  for (uint32_t i = 0; i < values.count; i++)
+    if (!isfinite(values.at[i]))
       return false;
-  if (count == 1)
-    q->scale = (float)values[0];
-  else if (gr->rank && gr->dims[gr->axis] == count)
+  if (values.count == 1)
+    q->scale = (float)values.at[0];
+  else if (gr->rank && gr->dims[gr->axis] == values.count)
     q->scales = scale;
-  return count == 1 || q->scales;
+  return values.count == 1 || q->scales;
 }
 
 static bool known_zeros(Import *im, ValueId zero, Quantization *q) {
-  const double *values;
-  uint32_t count, needed = q->scales ? (uint32_t)ex_dim(im, q->scales, 0) : 1;
+  Doubles values;
+  uint32_t needed = q->scales ? (uint32_t)ex_dim(im, q->scales, 0) : 1;
   if (is_zero(im, zero))
     return import_ok(im);
-  if (!import_ok(im) || ex_rank(im, zero) > 1 || !value_doubles(im, zero, &values, &count) ||
-      count != needed)
+  if (!import_ok(im) || ex_rank(im, zero) > 1 || !value_doubles(im, zero, &values) ||
+      values.count != needed)
     return false;
   if (!q->scales)
-    q->zero = int_clamped(values[0], INT32_MIN, INT32_MAX);
+    q->zero = int_clamped(values.at[0], INT32_MIN, INT32_MAX);
   else
     q->zeros = ex_cast(im, zero, DTYPE_I64);
   return true;
@@ -240,15 +239,14 @@ static bool scale_fits(double scale, ScaleUse use) {
 static bool check_scale(Import *im, ValueId scale, ScaleUse use) {
   static const char *const wanted[] = {"finite, positive and not subnormal",
                                        "finite and not negative", "finite"};
-  const double *values;
-  uint32_t count;
-  if (!import_ok(im) || !value_doubles(im, scale, &values, &count))
+  Doubles values;
+  if (!import_ok(im) || !value_doubles(im, scale, &values))
     return import_ok(im);
-  for (uint32_t i = 0; i < count; i++)
-    if (!scale_fits(values[i], use))
+  for (uint32_t i = 0; i < values.count; i++)
+    if (!scale_fits(values.at[i], use))
       return import_fail(im, DIAG_ARG_RANGE, "entry %u of the scale is %g; a scale must be %s%s", i,
-                         values[i], wanted[use],
-                         isinf(values[i])
+                         values.at[i], wanted[use],
+                         isinf(values.at[i])
                              ? ". Calibration saw infinite values, such as a mask of -inf: "
                                "write the mask with a finite number and quantize again"
                              : "");

@@ -29,16 +29,12 @@ static void random_of(Import *im, const Dims *s, DType dtype, bool normal) {
 }
 
 static void random_shaped(Import *im, bool normal) {
-  const int64_t *dims;
-  uint32_t count;
-  Dims s = {0};
-  if (!attr_ints(im, "shape", &dims, &count) || count > MAX_RANK) {
+  Ints dims;
+  if (!attr_ints(im, "shape", &dims) || dims.count > MAX_RANK) {
     import_fail(im, DIAG_ATTR_MISSING, "there is no 'shape' of at most %d entries", MAX_RANK);
     return;
   }
-  s.rank = count;
-  for (uint32_t i = 0; i < count; i++)
-    s.d[i] = dims[i];
+  Dims s = dims_make(dims.at, dims.count);
   random_of(im, &s, float_attr(im, DTYPE_F32), normal);
 }
 

@@ -36,29 +36,30 @@ static const ActivationRow *activation_row(StrView name) {
 
 /* Names, and alphas and betas in the order of the functions that take one. */
 static void read_activations(Import *im, const char *const *defaults, Recurrent *rnn) {
-  StrView *names = NULL;
-  const float *alphas = NULL, *betas = NULL;
-  uint32_t given = 0, alpha_count = 0, beta_count = 0, alpha = 0, beta = 0;
-  bool named = attr_strs(im, "activations", &names, &given);
-  attr_floats(im, "activation_alpha", &alphas, &alpha_count);
-  attr_floats(im, "activation_beta", &betas, &beta_count);
+  Texts names;
+  Floats alphas, betas;
+  uint32_t alpha = 0, beta = 0;
+  bool named = attr_strs(im, "activations", &names);
+  attr_floats(im, "activation_alpha", &alphas);
+  attr_floats(im, "activation_beta", &betas);
   uint32_t count = rnn->function_count, wanted = count * rnn->directions;
-  if (named && given < wanted) {
-    import_fail(im, DIAG_ATTR_VALUE, "%u activations are given, %u are needed", given, wanted);
+  if (named && names.count < wanted) {
+    import_fail(im, DIAG_ATTR_VALUE, "%u activations are given, %u are needed", names.count,
+                wanted);
     return;
   }
   for (uint32_t i = 0; i < wanted && import_ok(im); i++) {
     RnnActivation *f = &rnn->activations[i];
-    const ActivationRow *row = activation_row(named ? names[i] : sv_from(defaults[i % count]));
+    const ActivationRow *row = activation_row(named ? names.at[i] : sv_from(defaults[i % count]));
     if (!row) {
       import_fail(im, DIAG_ATTR_VALUE, "'" SV_FMT "' is no activation of recurrent operators",
-                  SV_ARG(names[i]));
+                  SV_ARG(names.at[i]));
       return;
     }
     f->name = sv_from(row->name);
     f->op = row->op;
-    f->alpha = row->alpha && alpha < alpha_count ? (double)alphas[alpha++] : row->alpha_default;
-    f->beta = row->beta && beta < beta_count ? (double)betas[beta++] : row->beta_default;
+    f->alpha = row->alpha && alpha < alphas.count ? (double)alphas.at[alpha++] : row->alpha_default;
+    f->beta = row->beta && beta < betas.count ? (double)betas.at[beta++] : row->beta_default;
   }
 }
 
@@ -95,12 +96,11 @@ static bool read_shapes(Import *im, Recurrent *rnn) {
 }
 
 static bool all_full(Import *im, ValueId lengths, SymInt steps) {
-  const SymInt *values;
-  uint32_t count;
-  if (!value_ints(im, lengths, &values, &count))
+  Ints values;
+  if (!value_ints(im, lengths, &values))
     return false;
-  for (uint32_t i = 0; i < count; i++)
-    if (values[i] != steps)
+  for (uint32_t i = 0; i < values.count; i++)
+    if (values.at[i] != steps)
       return false;
   return true;
 }

@@ -124,11 +124,10 @@ static uint32_t reach(Import *im, const Resample *r, const ResampleAxis *a) {
   uint32_t radius = r->mode == RESAMPLE_CUBIC ? 2 : 1;
   if (!r->antialias)
     return radius;
-  const double *scale;
-  uint32_t count;
+  Doubles scale;
   int64_t in = sym_upper(&im->g->syms, a->in), out = sym_lower(&im->g->syms, a->out);
-  bool known = value_doubles(im, a->scale, &scale, &count);
-  double shrink = known ? 1 / scale[0] : (double)in / (double)max_i64(out, 1);
+  bool known = value_doubles(im, a->scale, &scale);
+  double shrink = known ? 1 / scale.at[0] : (double)in / (double)max_i64(out, 1);
   double wide = shrink <= 1 ? radius : ceil(radius * shrink) + 1;
   if (!(wide <= TAPS_MAX / 2))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "antialias over more than %d neighbours", TAPS_MAX);

@@ -54,15 +54,12 @@ void translate_reshape(Import *im) {
   Dims from = shape_of(im, x), to = {0};
   bool known = true;
   if (im->opset < 5) {
-    const int64_t *values;
-    uint32_t count;
-    if (!attr_ints(im, "shape", &values, &count) || count > MAX_RANK) {
+    Ints values;
+    if (!attr_ints(im, "shape", &values) || values.count > MAX_RANK) {
       import_fail(im, DIAG_ATTR_MISSING, "Reshape has no 'shape' of at most %d entries", MAX_RANK);
       return;
     }
-    to.rank = count;
-    for (uint32_t i = 0; i < count; i++)
-      to.d[i] = values[i];
+    to = dims_make(values.at, values.count);
   } else if (!shape_input(im, 1, 0, "the new shape", &to, &known)) {
     return;
   }
@@ -114,25 +111,23 @@ void translate_squeeze(Import *im) {
 void translate_unsqueeze(Import *im) {
   ValueId x = in_required(im, 0);
   Dims from = shape_of(im, x), to = {0};
-  const int64_t *values = NULL;
-  uint32_t count = 0;
-  bool given =
-      im->opset < 13 ? attr_ints(im, "axes", &values, &count) : in_consts(im, 1, &values, &count);
+  Ints values;
+  bool given = im->opset < 13 ? attr_ints(im, "axes", &values) : in_consts(im, 1, &values);
   if (!given && im->opset < 13)
     import_fail(im, DIAG_ATTR_MISSING, "Unsqueeze has no 'axes'");
   if (!given) {
     declared_view(im, x, "the list of axes");
     return;
   }
-  if (from.rank + count > MAX_RANK)
+  if (from.rank + values.count > MAX_RANK)
     import_fail(im, DIAG_INPUT_RANK, "the result would have %u dimensions, the runtime allows %d",
-                from.rank + count, MAX_RANK);
+                from.rank + values.count, MAX_RANK);
   uint32_t set = 0;
-  to.rank = from.rank + count;
-  for (uint32_t i = 0; i < count && import_ok(im); i++) {
-    uint32_t axis = import_axis(im, values[i], to.rank);
+  to.rank = from.rank + values.count;
+  for (uint32_t i = 0; i < values.count && import_ok(im); i++) {
+    uint32_t axis = import_axis(im, values.at[i], to.rank);
     if (set >> axis & 1)
-      import_fail(im, DIAG_AXIS_RANGE, "axis %lld is listed twice", (long long)values[i]);
+      import_fail(im, DIAG_AXIS_RANGE, "axis %lld is listed twice", (long long)values.at[i]);
     set |= (uint32_t)1 << axis;
   }
   for (uint32_t i = 0, k = 0; i < to.rank && import_ok(im); i++)

@@ -93,28 +93,27 @@ void translate_sequence_length(Import *im) {
 /* Sizes of the pieces; NULL when they arrive at run time. *count is known in any case, or the node
  * fails. */
 static const SymInt *piece_sizes(Import *im, ValueId split, SymInt whole, uint32_t *count) {
-  const SymInt *values = (const SymInt[]){1};
-  uint32_t entries = 1;
+  Ints values = {(const SymInt[]){1}, 1};
   bool chunks = !split || ex_rank(im, split) == 0;
-  bool known = !split || value_ints(im, split, &values, &entries);
+  bool known = !split || value_ints(im, split, &values);
   if (!chunks) {
     SymInt length = ex_dim(im, split, 0);
     if (sym_is_const(length) && length >= 0 && length <= SEQUENCE_MAX)
       *count = (uint32_t)length;
     else
       import_fail(im, DIAG_INPUT_NOT_CONST, "the number of pieces is not known when lowering");
-    return known ? values : NULL;
+    return known ? values.at : NULL;
   }
-  if (!known || !sym_is_const(whole) || !sym_is_const(values[0]) || values[0] < 1 ||
-      whole / values[0] >= SEQUENCE_MAX) {
+  if (!known || !sym_is_const(whole) || !sym_is_const(values.at[0]) || values.at[0] < 1 ||
+      whole / values.at[0] >= SEQUENCE_MAX) {
     import_fail(im, DIAG_INPUT_NOT_CONST,
                 "the number of pieces is not known when lowering, or too large");
     return NULL;
   }
-  *count = (uint32_t)((whole + values[0] - 1) / values[0]);
+  *count = (uint32_t)((whole + values.at[0] - 1) / values.at[0]);
   SymInt *sizes = ARENA_ARRAY(&im->scratch, SymInt, *count + 1);
   for (uint32_t i = 0; i < *count; i++)
-    sizes[i] = min_i64(values[0], whole - (int64_t)i * values[0]);
+    sizes[i] = min_i64(values.at[0], whole - (int64_t)i * values.at[0]);
   return sizes;
 }
 

@@ -101,19 +101,17 @@ static void run_slice(Import *im, ValueId x, const Dims *s, RunSlice r) {
 /* --- Slice --- */
 
 typedef struct SliceLists {
-  const SymInt *starts, *ends, *axes;
-  const int64_t *steps;
-  uint32_t start_count, end_count, axis_count, step_count;
+  Ints starts, ends, axes, steps;
 } SliceLists;
 
 static void slice_known(Import *im, ValueId x, const Dims *s, const SliceLists *l) {
   uint32_t seen = 0;
-  if (l->start_count != l->end_count || (l->axes && l->axis_count != l->start_count) ||
-      (l->steps && l->step_count != l->start_count) || l->start_count > s->rank)
+  if (l->starts.count != l->ends.count || (l->axes.at && l->axes.count != l->starts.count) ||
+      (l->steps.at && l->steps.count != l->starts.count) || l->starts.count > s->rank)
     import_fail(im, DIAG_SHAPE_MISMATCH, "starts, ends, axes and steps differ in length");
-  for (uint32_t i = 0; i < l->start_count && import_ok(im); i++) {
-    uint32_t axis = import_axis(im, l->axes ? l->axes[i] : (int64_t)i, s->rank);
-    SliceAxis a = {l->starts[i], l->ends[i], l->steps ? l->steps[i] : 1};
+  for (uint32_t i = 0; i < l->starts.count && import_ok(im); i++) {
+    uint32_t axis = import_axis(im, l->axes.at ? l->axes.at[i] : (int64_t)i, s->rank);
+    SliceAxis a = {l->starts.at[i], l->ends.at[i], l->steps.at ? l->steps.at[i] : 1};
     if (seen >> axis & 1)
       import_fail(im, DIAG_AXIS_RANGE, "axis %u is sliced twice", axis);
     if (a.step == 0 || a.step == INT64_MIN) {
@@ -131,22 +129,17 @@ void translate_slice(Import *im) {
   Dims s = shape_of(im, x);
   SliceLists l = {0};
   if (im->opset < 10) {
-    if (!attr_ints(im, "starts", &l.starts, &l.start_count) ||
-        !attr_ints(im, "ends", &l.ends, &l.end_count))
+    if (!attr_ints(im, "starts", &l.starts) || !attr_ints(im, "ends", &l.ends))
       import_fail(im, DIAG_ATTR_MISSING, "Slice needs 'starts' and 'ends'");
-    attr_ints(im, "axes", &l.axes, &l.axis_count);
+    attr_ints(im, "axes", &l.axes);
     slice_known(im, x, &s, &l);
     return;
   }
   ValueId starts = in_required(im, 1), ends = in_required(im, 2), axes = in(im, 3),
           steps = in(im, 4);
-  const int64_t *axis_values = NULL;
-  bool known = value_ints(im, starts, &l.starts, &l.start_count) &&
-               value_ints(im, ends, &l.ends, &l.end_count) &&
-               (!axes || in_consts(im, 3, &axis_values, &l.axis_count)) &&
-               (!steps || in_consts(im, 4, &l.steps, &l.step_count));
+  bool known = value_ints(im, starts, &l.starts) && value_ints(im, ends, &l.ends) &&
+               (!axes || in_consts(im, 3, &l.axes)) && (!steps || in_consts(im, 4, &l.steps));
   if (known) {
-    l.axes = axis_values;
     slice_known(im, x, &s, &l);
     return;
   }
