@@ -181,7 +181,7 @@ static SymInt read_element(Import *im, const Element *e, int64_t most) {
     v = ex_element(im, v, e->at);
   bool some = import_ok(im) && most > 0 && at_least_one(im->g, v);
   ValueId read = some ? ex_at_least(im, v, 1) : v; /* what a NaN is made must not pass */
-  ValueId number = import_ok(im) ? build(&im->b, OP_LOCAL_SCALAR_DENSE, A_VAL(read)) : 0;
+  ValueId number = build(&im->b, OP_LOCAL_SCALAR_DENSE, A_VAL(read));
   if (!import_ok(im))
     return 0;
   SymInt size = sym_symbol(&im->g->syms, SV(""), some ? 1 : 0, most, true);

@@ -290,7 +290,7 @@ ValueId fail_first_not_known(Import *im, uint32_t input, const char *const *what
 
 bool types_agree(Import *im, ValueId a, ValueId b) {
   DType x = ex_dtype(im, a), y = ex_dtype(im, b);
-  if (import_ok(im) && x != y)
+  if (x != y)
     import_fail(im, DIAG_DTYPE_MISMATCH, "'%s' is %s and '%s' is %s, %s needs one type",
                 name_at(im->node->input, im->node->n_input, 0), dtype_name(x),
                 name_at(im->node->input, im->node->n_input, 1), dtype_name(y), im->node->op_type);

@@ -227,8 +227,6 @@ static ValueId build_sym(Import *im, SymInt value) {
 }
 
 ValueId build_syms(Import *im, const SymInt *values, uint32_t count, bool scalar) {
-  if (!import_ok(im))
-    return 0;
   bool constant = true;
   for (uint32_t i = 0; i < count; i++)
     constant &= sym_is_const(values[i]);

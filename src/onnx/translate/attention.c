@@ -45,7 +45,7 @@ static ValueId scaled_scores(Import *im, const Attention *a) {
 /* The mask input, its last dim filled up with hidden keys. */
 static void read_mask(Import *im, const Attention *a, AttentionMask *mask) {
   ValueId given = in(im, 3);
-  if (!given || !import_ok(im))
+  if (!given)
     return;
   bool logical = ex_dtype(im, given) == DTYPE_BOOL;
   uint32_t rank = ex_rank(im, given);
@@ -129,7 +129,7 @@ void translate_attention(Import *im) {
 /* [positions, D] rows by position, or the caches as they are: [B, S, D] -> [B, 1, S, D] or, for
  * packed inputs, [B, S, 1, D]. */
 static ValueId rotary_cache(Import *im, ValueId cache, ValueId positions, bool packed) {
-  if (positions && import_ok(im)) {
+  if (positions) {
     SymInt batch = ex_dim(im, positions, 0), steps = ex_dim(im, positions, 1),
            size = ex_dim(im, cache, 1);
     ValueId flat = EX_VIEW(im, positions, sym_mul(&im->g->syms, batch, steps));

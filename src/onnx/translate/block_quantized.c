@@ -18,7 +18,7 @@ static uint32_t unpack(Import *im, ValueId packed, int64_t bits, ValueId parts[4
     ValueId high =
         i ? build(&im->b, OP_BITWISE_RIGHT_SHIFT_TENSOR_SCALAR, A_VAL(packed), A_INT(i * bits))
           : packed;
-    parts[i] = i + 1 == count || !import_ok(im)
+    parts[i] = i + 1 == count
                    ? high
                    : build(&im->b, OP_BITWISE_AND_SCALAR, A_VAL(high), A_INT((1 << bits) - 1));
   }
@@ -81,7 +81,7 @@ static ValueId as_matrix(Import *im, ValueId v, const char *what, int64_t rows, 
 /* Zero points by block as f32 [N, blocks], or 0 for the usual one. */
 static ValueId read_zeros(Import *im, const Blocks *w) {
   ValueId zeros = in(im, 3);
-  if (!zeros || !import_ok(im))
+  if (!zeros)
     return 0;
   if (ex_dtype(im, zeros) != DTYPE_U8)
     return ex_cast(im, as_matrix(im, zeros, "zero_points", w->n, w->count), DTYPE_F32);

@@ -26,7 +26,7 @@ void translate_constant_of_shape(Import *im) {
   double number;
   SymInt whole;
   ValueId value = fill_value(im);
-  if (!import_ok(im) || !shape_input(im, 0, 0, "the shape", &s, &known))
+  if (!shape_input(im, 0, 0, "the shape", &s, &known))
     return;
   DType dtype = ex_dtype(im, value);
   if (dtype_in(dtype, DTS_INT) && one_int(im, value, &whole))
@@ -104,8 +104,6 @@ void translate_range(Import *im) {
   ValueId start = in_required(im, 0), limit = in_required(im, 1), delta = in_required(im, 2);
   Dims s = {0}, scalar = {0};
   SymInt n;
-  if (!import_ok(im) || !limit)
-    return;
   if (range_length(im, &n) ||
       (!out_declared_dims(im, 0, &s) && range_read(im, start, limit, delta, &n)))
     s = (Dims){1, {n}};
@@ -151,7 +149,7 @@ void translate_one_hot(Import *im) {
   if (s.rank == MAX_RANK)
     import_fail(im, DIAG_INPUT_RANK, "the result would have more than %d dimensions", MAX_RANK);
   uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank + 1);
-  if (!import_ok(im) || !one_hot_depth(im, axis, &depth))
+  if (!one_hot_depth(im, axis, &depth))
     return;
   to.rank = s.rank + 1;
   for (uint32_t i = 0, k = 0; i < to.rank; i++)

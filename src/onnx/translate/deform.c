@@ -136,7 +136,7 @@ void translate_max_unpool(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1);
   SymInt dims[MAX_RANK], pads[2 * MAX_RANK] = {0}, total;
   Dims wanted;
-  if (!import_ok(im) || !unpooled_dims(im, x, dims, &total))
+  if (!unpooled_dims(im, x, dims, &total))
     return;
   uint32_t rank = ex_rank(im, x), count = 2 * (rank - 2);
   ValueId zeros = ex_full(im, ex_dtype(im, x), &total, 1, 0);
@@ -159,7 +159,7 @@ void translate_max_unpool(Import *im) {
       if (sym_is_const(more) && more < 0)
         import_fail(im, DIAG_SHAPE_MISMATCH, "output_shape is smaller than what is unpooled");
     }
-    if (grows && import_ok(im))
+    if (grows)
       y = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(y), A_INTS(pads, count), A_FLOAT(0));
   }
   out(im, 0, y);

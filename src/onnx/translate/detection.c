@@ -93,7 +93,7 @@ static bool nms_plan(Import *im, Nms *nms) {
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "%lld selections would be unrolled, at most %d are supported",
                 (long long)nms->steps, SELECTIONS_MAX);
-  if (import_ok(im) && sym_lower(t, nms->boxes) < 1 && !sym_is_const(nms->boxes))
+  if (sym_lower(t, nms->boxes) < 1 && !sym_is_const(nms->boxes))
     graph_add_constraint(im->g, (Constraint){CONSTRAINT_GE, nms->boxes, 1, im->b.loc});
   return import_ok(im) &&
          (boxes <= MATRIX_LEAST || (boxes <= MATRIX_MAX && nms->classes * nms->steps >= boxes));

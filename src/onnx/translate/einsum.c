@@ -103,7 +103,7 @@ static void sum_unused(Import *im, const Einsum *e, Term *t) {
       t->labels[kept++] = t->labels[i];
   }
   t->rank = kept;
-  if (count && import_ok(im))
+  if (count)
     t->value = build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(t->value), A_INTS(axes, count),
                      A_BOOL(false), A_DTYPE(ex_dtype(im, t->value)));
 }

@@ -164,7 +164,7 @@ static ValueId transform_of_any(Import *im, ValueId x, ValueId axis, int64_t len
     ValueId y = transform(im, x, i, &f);
     result = result ? ex_where(im, ex_is(im, place, i), y, result) : y;
   }
-  if (!result && import_ok(im))
+  if (!result)
     return import_fail(im, DIAG_SHAPE_MISMATCH, "no axis gives the declared output shape");
   return result;
 }

@@ -42,7 +42,7 @@ static ValueId with_parameters(Import *im, ValueId x, StrView name, double a, do
 
 static ValueId activate(Import *im, ValueId x, const double *given, uint32_t count) {
   StrView name = attr_str(im, "activation", "");
-  if (!import_ok(im) || !name.size)
+  if (!name.size)
     return x;
   uint32_t i = 0;
   while (i < COUNT_OF(activations) && !sv_eq_str(name, activations[i].name))

@@ -85,7 +85,7 @@ static ValueId take(Import *im, const Grid *g, const Neighbour *n) {
   ValueId y = ex_gather(im, x, 2, index);
   if (n->weight)
     y = ex_mul(im, y, ex_view_as(im, n->weight, &row));
-  if (g->padding != GRID_ZEROS || !import_ok(im))
+  if (g->padding != GRID_ZEROS)
     return y;
   ValueId zero = build_scalar(&im->b, ex_dtype(im, g->x), 0);
   return ex_where(im, ex_view_as(im, n->inside, &row), y, zero);
@@ -151,7 +151,7 @@ void translate_grid_sample(Import *im) {
 /* Centres (or corners) of `size` cells over -1 … 1, as an f64 vector. */
 static ValueId cell_positions(Import *im, SymInt size, bool corners) {
   ValueId at = ex_arange(im, size), n = size_as(im, size, 0, DTYPE_F64);
-  if (!import_ok(im) || size == 1)
+  if (size == 1)
     return build_const(&im->b, DTYPE_F64, 1, (int64_t[]){1}, &(double){corners ? -1 : 0});
   at = ex_cast(im, at, DTYPE_F64);
   if (corners) {

@@ -218,7 +218,7 @@ static ValueId equal_keys(const Encoder *e, ValueId x) {
   bool *nans = ARENA_ARRAY(&im->scratch, bool, (uint64_t)e->keys.count + 1), any = false;
   for (uint32_t i = 0; i < e->keys.count && e->keys.real && im->opset >= 4; i++)
     any |= nans[i] = isnan(e->keys.real[i]);
-  if (!any || !import_ok(im))
+  if (!any)
     return equal;
   ValueId key = build_const(&im->b, DTYPE_BOOL, 1, (int64_t[]){e->keys.count}, nans);
   return ex_or(im, equal, ex_and(im, ex_ne(im, wide, wide), key));
@@ -236,8 +236,7 @@ static void by_comparison(const Encoder *e, ValueId x) {
     return;
   column.d[column.rank - 1] = 1;
   equal = ex_cat2(im, equal, ex_filled(im, DTYPE_F32, &column, 0.5), column.rank - 1);
-  if (import_ok(im))
-    look_up(e, rows, e->keys.count + 1, ex_argmax(im, equal, column.rank - 1, false));
+  look_up(e, rows, e->keys.count + 1, ex_argmax(im, equal, column.rank - 1, false));
 }
 
 /* Version 1: a list of strings, from which an integer becomes a string and a string its index. */

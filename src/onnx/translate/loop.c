@@ -422,7 +422,7 @@ void translate_scan_batched(Import *im) {
   uint32_t count = scan.states + scan.scan_inputs, results = scan.states + scan.scan_outputs;
   ValueId x = in_required(im, 1);
   int64_t batch = ex_fixed(im, x, 0);
-  if (import_ok(im) && (batch < 1 || batch > LOOP_STEPS_MAX))
+  if (batch < 1 || batch > LOOP_STEPS_MAX)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a batch of %lld would be unrolled",
                 (long long)batch);
   if (!import_ok(im))

@@ -227,7 +227,7 @@ void counter_assume(Import *im, LoopCounter *c, ValueId state, SymInt number) {
 bool counter_holds(Import *im, const LoopCounter *c, ValueId next, SymInt number) {
   SymTable *t = &im->g->syms;
   SymInt is, wanted = sym_add(t, c->init, sym_mul(t, sym_add(t, number, 1), c->step));
-  return !c->known || (import_ok(im) && one_whole(im, next, &is) && is == wanted);
+  return !c->known || (one_whole(im, next, &is) && is == wanted);
 }
 
 /* --- counting --- */

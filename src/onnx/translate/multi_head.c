@@ -21,7 +21,7 @@ typedef struct Core {
 /* Vectors of lengths [B], or of ends and beginnings [2 * B]. */
 static ValueId visible_by_length(Import *im, ValueId mask, SymInt batch, SymInt keys) {
   SymInt count = ex_dim(im, mask, 0);
-  bool begins = import_ok(im) && count == sym_mul(&im->g->syms, 2, batch);
+  bool begins = count == sym_mul(&im->g->syms, 2, batch);
   if (!begins && count != batch)
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                        "a mask that is a vector has one or two entries for each batch entry; "
@@ -123,7 +123,7 @@ static void attend_projected(Import *im, ValueId projected, ValueId mask, ValueI
     part[i] = attention_split_heads(im, ex_slice(im, projected, 2, begin, begin + sizes[i]), heads);
   Core c = {.q = part[0], .k = part[1], .v = part[2], .padding = mask, .added = added};
   c.causal = attr_flag(im, "unidirectional", false);
-  if (past && import_ok(im)) {
+  if (past) {
     if (ex_rank(im, past) != 5 || ex_dim(im, past, 0) != 2)
       import_fail(im, DIAG_SHAPE_MISMATCH, "past is not of shape [2, batch, heads, length, size]");
     c.past = ex_dim(im, past, 3);
@@ -218,7 +218,7 @@ static void multi_head(Import *im, const Places *at, bool causal) {
   Core c = {.q = part[0], .k = part[1], .v = part[2], .causal = causal};
   c.padding = in(im, at->padding);
   c.added = in(im, at->added);
-  if (past_key && import_ok(im)) {
+  if (past_key) {
     c.past = ex_dim(im, past_key, 2);
     c.k = ex_cat2(im, past_key, c.k, 2);
     c.v = ex_cat2(im, past_value, c.v, 2);

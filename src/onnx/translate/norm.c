@@ -122,7 +122,7 @@ void translate_rms_norm(Import *im) {
 
 void translate_instance_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), bias = in_required(im, 2);
-  if (!import_ok(im) || ex_rank(im, x) < 2 || !sym_is_const(ex_dim(im, x, 1))) {
+  if (ex_rank(im, x) < 2 || !sym_is_const(ex_dim(im, x, 1))) {
     import_fail(im, DIAG_INPUT_RANK, "InstanceNormalization needs a fixed number of channels");
     return;
   }
@@ -133,7 +133,7 @@ void translate_instance_norm(Import *im) {
 
 /* Opset 18 has scale and bias per group, 21 per channel. */
 static ValueId per_channel(Import *im, ValueId v, int64_t groups, SymInt channel_count) {
-  if (!import_ok(im) || im->opset >= 21)
+  if (im->opset >= 21)
     return v;
   if (!sym_is_const(channel_count) || groups < 1 || channel_count % groups)
     return import_fail(im, DIAG_ATTR_VALUE, "num_groups %lld does not divide the channels",
@@ -145,7 +145,7 @@ static ValueId per_channel(Import *im, ValueId v, int64_t groups, SymInt channel
 void translate_group_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), bias = in_required(im, 2);
   int64_t groups = attr_int_required(im, "num_groups");
-  if (!import_ok(im) || ex_rank(im, x) < 2)
+  if (ex_rank(im, x) < 2)
     return;
   DType dtype = ex_dtype(im, x),
         work = im->opset >= 21 && attr_int(im, "stash_type", 1) == 1 && dtype != DTYPE_F64
@@ -207,7 +207,7 @@ void translate_lrn(Import *im) {
   ValueId plane = EX_VIEW(im, ex_mul(im, x, x), s.d[0], 1, s.d[1], inner);
   int64_t before = (size - 1) / 2, after = size - 1 - before;
   ValueId padded = plane;
-  if (size > 1 && import_ok(im))
+  if (size > 1)
     padded = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(plane),
                    A_INTS(((SymInt[]){0, 0, before, after}), 4), A_FLOAT(0));
   ValueId mean = build(&im->b, OP_AVG_POOL2D, A_VAL(padded), A_INTS(((SymInt[]){size, 1}), 2),

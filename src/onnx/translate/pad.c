@@ -179,7 +179,7 @@ static void pad_run(Import *im, ValueId x, const Pads *p, ValueId pads, ValueId 
     ValueId here = ex_along_axis(im, ex_and(im, low, high), i, s.rank);
     inside = inside ? ex_and(im, inside, here) : here;
   }
-  if (import_ok(im) && inside)
+  if (inside)
     x = ex_where(im, inside, x,
                  p->value ? ex_scalar(im, p->value) : build_scalar(&im->b, ex_dtype(im, x), 0));
   out(im, 0, x);

@@ -61,7 +61,7 @@ static void spell_out_ceil(Import *im, ValueId x, Window *w) {
 
 /* [N, C, L] <-> [N, C, 1, L]; window entries moved along. */
 static ValueId to_2d(Import *im, ValueId x, Window *w) {
-  if (w->rank != 1 || !import_ok(im))
+  if (w->rank != 1)
     return x;
   SymInt *lists[] = {w->kernel, w->stride, w->dilation, w->begin, w->end};
   for (size_t i = 0; i < COUNT_OF(lists); i++) {
@@ -73,7 +73,7 @@ static ValueId to_2d(Import *im, ValueId x, Window *w) {
 }
 
 static ValueId from_2d(Import *im, ValueId y, uint32_t rank) {
-  if (rank != 1 || !import_ok(im))
+  if (rank != 1)
     return y;
   return ex_view(im, y, (SymInt[]){ex_dim(im, y, 0), ex_dim(im, y, 1), ex_dim(im, y, 3)}, 3);
 }
@@ -141,7 +141,7 @@ static ValueId max_pool3d(Import *im, ValueId x, const Window *w, ValueId coords
     return EX_VIEW(im, faces, d[0], d[1], d[2], h, wide);
   ValueId y = max_pool2d(im, EX_VIEW(im, faces, d[0], d[1], d[2], whole), &depth);
   SymInt deep = ex_dim(im, y, 2);
-  if (out_wanted(im, 1) && import_ok(im)) {
+  if (out_wanted(im, 1)) {
     /* Which face the maximum is in, and where that face has its own. */
     SymInt columns[] = {d[2], whole}, planes[] = {d[3], d[4]};
     ValueId at = y + 1, within[2];
@@ -173,10 +173,10 @@ ValueId window_max(Import *im, ValueId x) {
   } else {
     ValueId pooled = max_pool2d(im, to_2d(im, x, &w), &w);
     values = from_2d(im, pooled, rank);
-    if (out_wanted(im, 1) && import_ok(im))
+    if (out_wanted(im, 1))
       coordinates(im, from_2d(im, pooled + 1, rank), shape_of(im, input).d + 2, rank, coords);
   }
-  if (out_wanted(im, 1) && import_ok(im))
+  if (out_wanted(im, 1))
     out(im, 1, flat_indices(im, coords, whole, &padded));
   return values;
 }
@@ -214,7 +214,7 @@ static ValueId average_by_sums(Import *im, ValueId x, Window w, bool count_pads)
   ValueId counted =
       build(&im->b, OP_FULL, A_INTS(dims, 2 + w.rank), A_INT(1), A_DTYPE(ex_dtype(im, x)));
   Window rest = grown;
-  if (count_pads && import_ok(im)) {
+  if (count_pads) {
     Window own = w;
     counted = window_pad(im, counted, &own, A_INT(1));
     for (uint32_t i = 0; i < w.rank; i++) {

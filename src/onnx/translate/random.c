@@ -41,7 +41,7 @@ static void random_shaped(Import *im, bool normal) {
 static void random_like(Import *im, bool normal) {
   ValueId x = in_required(im, 0);
   Dims s = shape_of(im, x);
-  DType dtype = import_ok(im) ? ex_dtype(im, x) : DTYPE_F32;
+  DType dtype = ex_dtype(im, x);
   random_of(im, &s, float_attr(im, dtype_is_float(dtype) ? dtype : DTYPE_F32), normal);
 }
 

@@ -107,7 +107,7 @@ static bool all_full(Import *im, ValueId lengths, SymInt steps) {
 
 static void read_lengths(Import *im, Recurrent *rnn) {
   ValueId lengths = in(im, 4);
-  if (!import_ok(im) || !lengths || all_full(im, lengths, rnn->length))
+  if (!lengths || all_full(im, lengths, rnn->length))
     return;
   if (rnn->quantized)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
@@ -195,7 +195,7 @@ static ValueId bias_of(Import *im, const Recurrent *rnn, uint32_t d, uint32_t ow
 
 ValueId recurrent_reversed(Import *im, const Recurrent *rnn, ValueId x) {
   SymInt last = sym_sub(&im->g->syms, rnn->length, 1);
-  if (rnn->length == 1 || !import_ok(im))
+  if (rnn->length == 1)
     return x;
   ValueId step = ex_arange(im, rnn->length);
   return ex_index_select(im, x, 0, ex_sub(im, ex_size(im, last), step));
@@ -226,7 +226,7 @@ ValueId recurrent_project(Import *im, const RnnPart *part, uint32_t own) {
 /* --- parts of a step --- */
 
 ValueId recurrent_times(Import *im, ValueId base, ValueId h, ValueId w) {
-  if (!h || !import_ok(im))
+  if (!h)
     return base;
   bool one = ex_rank(im, h) == 2;
   if (one && base)

@@ -184,7 +184,7 @@ ValueId resample_axis(Import *im, const Resample *r, const ResampleAxis *a, Valu
     y = ex_index_select(im, x, a->axis, inside_index(im, nearest(im, r, a->scale, at), a->in));
   else
     y = blend(im, r, a, at, x);
-  if (r->coordinates != COORD_TF_CROP || !import_ok(im))
+  if (r->coordinates != COORD_TF_CROP)
     return y;
   ValueId last = f64(im, ex_size(im, sym_sub(&im->g->syms, a->in, 1)));
   ValueId beyond = ex_gt(im, at, last),

@@ -105,7 +105,7 @@ static bool counts_up(const Classes *classes) {
 }
 
 void classes_out(Import *im, const Classes *classes, ValueId index) {
-  if (import_ok(im) && !counts_up(classes))
+  if (!counts_up(classes))
     index =
         ex_index_select(im, build_const_ints(&im->b, classes->numbers, classes->count), 0, index);
   if (classes->labels)

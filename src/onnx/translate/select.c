@@ -55,8 +55,8 @@ static ValueId topk(Import *im, ValueId x, SymInt k, bool largest) {
 static ValueId topk_positions(Import *im, const TopK *t, ValueId sorted) {
   uint32_t last = t->shape.rank - 1;
   SymInt n = t->shape.d[last];
-  if (!import_ok(im) || t->k == n)
-    return import_ok(im) ? sorted + 1 : 0; /* result 1, of a constant too */
+  if (t->k == n)
+    return sorted + 1; /* result 1, of a constant too */
   SymTable *syms = &im->g->syms;
   ValueId least = ex_slice(im, sorted, last, sym_sub(syms, t->k, 1), t->k);
   /* n - position for equal elements, 0 for others: the first are the largest. */
@@ -146,8 +146,7 @@ static ValueId flip_sign(Import *im, ValueId x, DType to) {
   DType dtype = ex_dtype(im, x);
   int64_t least = (int64_t)((uint64_t)1 << (8 * dtype_size(dtype) - 1));
   x = ex_binary(im, OP_BITWISE_XOR_TENSOR, x, build_scalar_int(&im->b, dtype, least));
-  return was_unsigned || !import_ok(im) ? x
-                                        : build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(x), A_DTYPE(to));
+  return was_unsigned ? x : build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(x), A_DTYPE(to));
 }
 
 static DType signed_alias(DType dtype) {
@@ -157,7 +156,7 @@ static DType signed_alias(DType dtype) {
 void translate_top_k(Import *im) {
   ValueId x = in_required(im, 0);
   Dims s = shape_of(im, x);
-  DType dtype = import_ok(im) ? ex_dtype(im, x) : DTYPE_F32;
+  DType dtype = ex_dtype(im, x);
   bool alias = dtype_in(dtype, DTS_UNSIGNED);
   if (alias)
     x = flip_sign(im, x, signed_alias(dtype));
@@ -181,11 +180,9 @@ void translate_top_k(Import *im) {
   } else {
     topk_stable(im, &t, &values, &indices);
   }
-  if (import_ok(im)) {
-    values = ex_permute(im, values, perm);
-    out(im, 0, alias ? flip_sign(im, values, dtype) : values);
-    out(im, 1, ex_permute(im, indices, perm));
-  }
+  values = ex_permute(im, values, perm);
+  out(im, 0, alias ? flip_sign(im, values, dtype) : values);
+  out(im, 1, ex_permute(im, indices, perm));
 }
 
 /* --- NonZero --- */
@@ -193,7 +190,7 @@ void translate_top_k(Import *im) {
 void translate_non_zero(Import *im) {
   ValueId x = in_required(im, 0);
   Dims s = shape_of(im, x), one = {1, {1}};
-  if (import_ok(im) && s.rank == 0)
+  if (s.rank == 0)
     x = ex_view_as(im, x, &one);
   ValueId rows = found_rows(im, x);
   if (s.rank > 1) {
@@ -241,7 +238,7 @@ static ValueId running_product(Import *im, ValueId x, uint32_t axis) {
 /* The kernel adds in the element type: in f16 a sum soon stands still. */
 static ValueId running(Import *im, ValueId x, uint32_t axis, bool sum) {
   bool exclusive = attr_flag(im, "exclusive", false), reverse = attr_flag(im, "reverse", false);
-  if (!import_ok(im) || ex_dim(im, x, axis) == 0)
+  if (ex_dim(im, x, axis) == 0)
     return x;
   ValueId y = ex_widen(im, reverse ? ex_flip(im, x, axis) : x);
   if (exclusive)

@@ -14,7 +14,7 @@ bool attr_list(Import *im, const char *name, uint32_t count, int64_t fill, int64
                int64_t *list) {
   Ints values;
   bool given = attr_ints(im, name, &values);
-  if (!given && fill < least && import_ok(im))
+  if (!given && fill < least)
     import_fail(im, DIAG_ATTR_MISSING, "attribute '%s' is missing", name);
   if (given && values.count != count)
     import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u entries, %u are wanted", name, values.count,

@@ -169,8 +169,6 @@ static ValueId coupled(Coupling *c) {
   for (uint32_t i = 0; i < 2 && import_ok(im); i++)
     value_set_type(im->g, first + 1 + i, value_get(im->g, states[i])->type);
   ValueId again = couple(c);
-  if (!import_ok(im))
-    return 0;
   states[0] = c->p;
   states[1] = c->active;
   return build(&im->b, OP_NEXT, A_VAL(again), A_VALS(states, 2));

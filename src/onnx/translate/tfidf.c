@@ -149,7 +149,7 @@ void translate_tfidf_vectorizer(Import *im) {
     float *weights = ARENA_ARRAY(&im->scratch, float, (size_t)f.outputs + 1);
     for (int64_t i = 0; i < f.outputs; i++)
       weights[i] = i < f.weights.count ? f.weights.at[i] : 1;
-    if (f.weights.count && import_ok(im))
+    if (f.weights.count)
       y = ex_mul(im, y, build_const(&im->b, DTYPE_F32, 1, (int64_t[]){f.outputs}, weights));
   }
   out(im, 0, ex_rank(im, in(im, 0)) == 1 ? EX_VIEW(im, y, f.outputs) : y);

@@ -12,7 +12,7 @@ static ValueId read_samples(Import *im, Trees *t) {
   int64_t features = ex_fixed(im, x, 1);
   if (features > UINT32_MAX / 4)
     import_fail(im, DIAG_INPUT_RANK, "the input has %lld features", (long long)features);
-  t->features = import_ok(im) ? (uint32_t)features : 0;
+  t->features = (uint32_t)features;
   return x;
 }
 
@@ -69,13 +69,13 @@ void translate_tree_ensemble(Import *im) {
                                         POST_PROBIT};
   Trees t = {0};
   ValueId x = read_samples(im, &t);
-  DType dtype = import_ok(im) ? ex_dtype(im, in(im, 0)) : DTYPE_F32;
+  DType dtype = ex_dtype(im, in(im, 0));
   int64_t targets = attr_int_required(im, "n_targets"), post = attr_int(im, "post_transform", 0);
   if (targets < 1 || targets > INT32_MAX)
     import_fail(im, DIAG_ATTR_VALUE, "'n_targets' is %lld", (long long)targets);
   if (post < 0 || post >= (int64_t)COUNT_OF(posts))
     import_fail(im, DIAG_ATTR_VALUE, "'post_transform' is %lld", (long long)post);
-  t.results = import_ok(im) ? (uint32_t)targets : 1;
+  t.results = (uint32_t)targets;
   if (trees_read_ensemble(im, &t))
     out(im, 0, regression(im, &t, x, posts[post], dtype));
 }

@@ -192,8 +192,6 @@ static const NodeKey *sorted_keys(Import *im, const Trees *t, const int64_t *tre
 
 bool trees_read(Import *im, Trees *t, const char *kind) {
   Texts modes;
-  if (!import_ok(im))
-    return false;
   (void)attr_strs(im, "nodes_modes", &modes);
   if (!begin_nodes(im, t, modes.count))
     return false;
@@ -209,9 +207,7 @@ bool trees_read(Import *im, Trees *t, const char *kind) {
     if (t->nodes[i].mode != TREE_LEAF)
       fill_node(im, t, i, feature_ids[i], splits[i]);
   }
-  const NodeKey *keys = import_ok(im) ? sorted_keys(im, t, tree_ids) : NULL;
-  if (!import_ok(im))
-    return false;
+  const NodeKey *keys = sorted_keys(im, t, tree_ids);
   link_nodes(im, t, keys, tree_ids);
   find_roots(im, t, NULL, 0);
   read_votes(im, t, kind, keys);
@@ -284,8 +280,6 @@ static void read_leaves(Import *im, Trees *t, uint32_t inner) {
 
 bool trees_read_ensemble(Import *im, Trees *t) {
   Ints targets, roots;
-  if (!import_ok(im))
-    return false;
   Doubles modes = tensor_numbers(im, t, "nodes_modes");
   uint32_t inner = modes.count;
   (void)attr_ints(im, "leaf_targetids", &targets);
@@ -299,7 +293,6 @@ bool trees_read_ensemble(Import *im, Trees *t) {
   read_leaves(im, t, inner);
   read_inner(im, t, inner, modes.at);
   read_members(im, t, inner);
-  if (import_ok(im))
-    find_roots(im, t, roots.at, roots.count);
+  find_roots(im, t, roots.at, roots.count);
   return import_ok(im);
 }
