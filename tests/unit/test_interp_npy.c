@@ -47,7 +47,6 @@ static void write_file(const NpyTest *t, const char *header, size_t count) {
 }
 
 static void test_round_trip(void **state) {
-  (void)state;
   static const DType dtypes[] = {
       DTYPE_U8,       DTYPE_I8,         DTYPE_I16, DTYPE_I32,  DTYPE_I64,  DTYPE_F16,
       DTYPE_F32,      DTYPE_F64,        DTYPE_C64, DTYPE_BOOL, DTYPE_BF16, DTYPE_F8E5M2,
@@ -78,7 +77,6 @@ static void test_round_trip(void **state) {
 }
 
 static void test_converted(void **state) {
-  (void)state;
   NpyTest t;
   NpyArray a;
   npy_init(&t);
@@ -98,7 +96,6 @@ static void test_converted(void **state) {
 }
 
 static void test_refused(void **state) {
-  (void)state;
   static const struct {
     const char *header;
     size_t bytes;
@@ -139,7 +136,6 @@ static void test_refused(void **state) {
 
 /* Every file that is cut short is refused. */
 static void test_truncated(void **state) {
-  (void)state;
   NpyTest t;
   NpyArray a;
   npy_init(&t);

@@ -15,7 +15,6 @@ static void check_run_error(OpsFixture *f, ValueId v, const char *part) {
 }
 
 static void test_unary(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   Builder *b = &f.b;
@@ -47,7 +46,6 @@ static void test_unary(void **state) {
 }
 
 static void test_binary(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   Builder *b = &f.b;
@@ -106,7 +104,6 @@ static void test_binary(void **state) {
 
 /* More elements than a block, with an operand that is stepped through out of order. */
 static void test_long_broadcast(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   double values[7] = {1, 2, 3, 4, 5, 6, 7};
@@ -121,7 +118,6 @@ static void test_long_broadcast(void **state) {
 }
 
 static void test_reduce(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   Builder *b = &f.b;
@@ -174,7 +170,6 @@ static void test_reduce(void **state) {
 }
 
 static void test_products(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   Builder *b = &f.b;
@@ -221,7 +216,6 @@ static ValueId conv(OpsFixture *f, ValueId x, ValueId w, ValueId bias, ConvCase 
 }
 
 static void test_convolution(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   DType dtypes[] = {DTYPE_F32, DTYPE_F64, DTYPE_F16, DTYPE_I32};
@@ -256,7 +250,6 @@ static void test_convolution(void **state) {
 }
 
 static void test_norms(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   Builder *b = &f.b;
@@ -292,7 +285,6 @@ static void test_norms(void **state) {
 }
 
 static void test_factories(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   Builder *b = &f.b;
@@ -314,7 +306,6 @@ static void test_factories(void **state) {
 
 /* In a program rows of f32 below 256 elements lose their variance, as in the runtime's kernel. */
 static void test_layer_norm_of_programs(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   enum { ROW = 128 };
@@ -361,7 +352,6 @@ static Status run_prim(OpsFixture *f, OpId op, const KernelArg *args, uint32_t c
 }
 
 static void test_prims(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   KernelArg r, seven_three[2] = {{.kind = ARG_INT, .i = -7}, {.kind = ARG_INT, .i = 3}},
@@ -394,7 +384,6 @@ static void test_prims(void **state) {
 }
 
 static void test_copy_index_and_random(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   float rows[6] = {0}, row[2] = {1, 2};

@@ -13,7 +13,6 @@ static void check_type(OpsFixture *f, ValueId v, DType dtype, const SymInt *dims
 }
 
 static void test_dtypes(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   ValueId i32 = fixture_input(&f, DTYPE_I32, DIMS(2, 3)), u8 = fixture_input(&f, DTYPE_U8, DIMS(3));
@@ -53,7 +52,6 @@ static void test_dtypes(void **state) {
 }
 
 static void test_symbolic_broadcast(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   SymInt s = sym_symbol(&f.g->syms, SV("batch"), 1, 8, false),
@@ -77,7 +75,6 @@ static void test_symbolic_broadcast(void **state) {
 }
 
 static void test_symbolic_window(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   SymTable *t = &f.g->syms;
@@ -106,7 +103,6 @@ static ValueId conv(OpsFixture *f, ValueId x, ValueId w, SymInt stride, SymInt p
 }
 
 static void test_convolution_refusals(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   ValueId x = fixture_input(&f, DTYPE_F32, DIMS(1, 4, 8, 8)),
@@ -133,7 +129,6 @@ static void test_convolution_refusals(void **state) {
 }
 
 static void test_reductions(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   SymInt s = sym_symbol(&f.g->syms, SV("s"), 1, 8, false);
@@ -163,7 +158,6 @@ static void test_reductions(void **state) {
 }
 
 static void test_products_and_norms(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   SymInt s = sym_symbol(&f.g->syms, SV("s"), 1, 8, false);
@@ -202,7 +196,6 @@ static void test_products_and_norms(void **state) {
 }
 
 static void test_factories(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   Builder *b = &f.b;
@@ -235,7 +228,6 @@ static void check_scalar(OpsFixture *f, ValueId v, TypeKind kind, bool known, Sy
 }
 
 static void test_scalars(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   Builder *b = &f.b;
@@ -273,7 +265,6 @@ static const char *refusal(OpsFixture *f, ValueId v) {
 }
 
 static void test_checks(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   Builder *b = &f.b;
@@ -310,7 +301,6 @@ static void test_checks(void **state) {
 /* Long rows of f16 and bf16: in a program the kernel would give garbage, before that a pass is to
  * come. */
 static void test_layer_norm_of_halves(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   const struct {

@@ -23,7 +23,6 @@ static void free_session(EtcSession *s, StrBuf *messages) {
 }
 
 static void test_lower(void **state) {
-  (void)state;
   StrBuf messages;
   EtcSession *s = new_session(&messages);
   char path[] = "/tmp/etc-api-XXXXXX";
@@ -58,7 +57,6 @@ static void read_whole(const char *path, StrBuf *out) {
 
 /* A model in memory becomes the same program, in memory. */
 static void test_memory(void **state) {
-  (void)state;
   StrBuf messages, bytes, program, expected;
   strbuf_init(&bytes);
   strbuf_init(&program);
@@ -96,7 +94,6 @@ static void test_memory(void **state) {
 }
 
 static void test_refused_model(void **state) {
-  (void)state;
   StrBuf messages;
   EtcSession *s = new_session(&messages);
   assert_int_equal(etc_session_set(s, "diagnostics", "json"), ETC_OK);
@@ -108,7 +105,6 @@ static void test_refused_model(void **state) {
 }
 
 static void test_options(void **state) {
-  (void)state;
   static const struct {
     const char *name, *value;
     EtcStatus status;
@@ -148,7 +144,6 @@ static void test_options(void **state) {
 }
 
 static void test_nothing_to_do(void **state) {
-  (void)state;
   StrBuf messages;
   EtcSession *s = new_session(&messages);
   assert_int_equal(etc_lower(s, "/tmp/etc-api-never"), ETC_USAGE);
@@ -161,7 +156,6 @@ static void test_nothing_to_do(void **state) {
 }
 
 static void test_constants(void **state) {
-  (void)state;
   StrBuf messages;
   EtcSession *s = new_session(&messages);
   char path[] = "/tmp/etc-api-XXXXXX", bytes[4096];
@@ -214,7 +208,6 @@ static int remove_entry(const char *path, const struct stat *st, int flag, struc
 
 /* What has no file and no text counts as well. */
 static void test_cache(void **state) {
-  (void)state;
   StrBuf bytes;
   char folder[] = "/tmp/etc-api-XXXXXX";
   assert_non_null(mkdtemp(folder));

@@ -55,7 +55,6 @@ static void write_some(Fixture *f) {
 }
 
 static void test_round_trip(void **state) {
-  (void)state;
   Fixture f;
   begin(&f);
   write_some(&f);
@@ -101,7 +100,6 @@ static void read_all(Fixture *f) {
 }
 
 static void test_damaged(void **state) {
-  (void)state;
   static const uint8_t flips[] = {0x01, 0x80, 0xff};
   Fixture f;
   begin(&f);

@@ -97,7 +97,6 @@ static void test_file(const char *path) {
 }
 
 static void test_forms(void **state) {
-  (void)state;
   static const char *const files[] = {
       "supported",     "kinds",         "layouts",      "delegate",
       "expand_matmul", "guard_softmax", "recover_bias", "recover_group_norm",
