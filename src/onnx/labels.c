@@ -41,21 +41,26 @@ const Labels *labels_make(Import *im, const StrView *values, uint32_t count, int
   return labels;
 }
 
+bool tensor_texts(Import *im, const Onnx__TensorProto *t, Texts *texts) {
+  StrView *values = NULL;
+  *texts = (Texts){0};
+  if (import_ok(im))
+    im->b.status = onnx_tensor_strings(im->model, t, im->ctx->sink, graph_place(im->g, im->b.loc),
+                                       &im->scratch, &values, &texts->count);
+  texts->at = values;
+  return import_ok(im);
+}
+
 ValueId labels_tensor(Import *im, const Onnx__TensorProto *t, const Labels **labels) {
-  StrView *values;
-  uint32_t count;
+  Texts texts;
   *labels = NULL;
-  if (!import_ok(im))
-    return 0;
-  im->b.status = onnx_tensor_strings(im->model, t, im->ctx->sink, graph_place(im->g, im->b.loc),
-                                     &im->scratch, &values, &count);
-  if (import_ok(im) && t->n_dims > MAX_RANK)
+  if (tensor_texts(im, t, &texts) && t->n_dims > MAX_RANK)
     import_fail(im, DIAG_INPUT_RANK, "tensor '" SV_FMT "' has rank %zu, the runtime allows %d",
                 SV_ARG(onnx_text(t->name)), t->n_dims, MAX_RANK);
   if (!import_ok(im))
     return 0;
-  int64_t *codes = ARENA_ARRAY(&im->scratch, int64_t, (uint64_t)count + 1);
-  *labels = labels_make(im, values, count, codes);
+  int64_t *codes = ARENA_ARRAY(&im->scratch, int64_t, (uint64_t)texts.count + 1);
+  *labels = labels_make(im, texts.at, texts.count, codes);
   return build_const(&im->b, DTYPE_I64, (uint32_t)t->n_dims, t->dims, codes);
 }
 

@@ -14,6 +14,8 @@ struct Labels {
 /* The list of the different strings of `values`, in the order of their first occurrence; it lives
  * as long as the import, the strings belong to the model. codes[i] is the index of values[i]. */
 const Labels *labels_make(Import *im, const StrView *values, uint32_t count, int64_t *codes);
+/* The elements of a tensor of strings, in scratch; false after a failure. */
+bool tensor_texts(Import *im, const Onnx__TensorProto *t, Texts *texts);
 /* A tensor of strings as a constant of indices. */
 ValueId labels_tensor(Import *im, const Onnx__TensorProto *t, const Labels **labels);
 /* The labels of input i; NULL when it is no tensor of strings. */

@@ -14,10 +14,10 @@ static ValueId fill_value(Import *im) {
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a tensor full of %s is not supported",
                        onnx_dtype_name(t->data_type));
   ValueId v = t ? import_tensor(im, t, 0) : build_scalar(&im->b, DTYPE_F32, 0);
-  Dims s = shape_of(im, v), scalar = {0};
+  Dims s = shape_of(im, v);
   if (shape_product(im, s.d, s.rank) != 1)
     return import_fail(im, DIAG_ATTR_VALUE, "'value' does not hold exactly one element");
-  return ex_view_as(im, v, &scalar);
+  return ex_scalar(im, v);
 }
 
 void translate_constant_of_shape(Import *im) {
@@ -102,15 +102,15 @@ static bool range_read(Import *im, ValueId start, ValueId limit, ValueId delta, 
 
 void translate_range(Import *im) {
   ValueId start = in_required(im, 0), limit = in_required(im, 1), delta = in_required(im, 2);
-  Dims s = {0}, scalar = {0};
+  Dims s = {0};
   SymInt n;
   if (range_length(im, &n) ||
       (!out_declared_dims(im, 0, &s) && range_read(im, start, limit, delta, &n)))
     s = (Dims){1, {n}};
   if (s.rank != 1)
     import_fail(im, DIAG_DIM_CONTRADICTION, "the output is declared with rank %u, not 1", s.rank);
-  delta = ex_view_as(im, delta, &scalar);
-  out(im, 0, range_of(im, ex_view_as(im, start, &scalar), delta, s.d[0]));
+  delta = ex_scalar(im, delta);
+  out(im, 0, range_of(im, ex_scalar(im, start), delta, s.d[0]));
 }
 
 /* --- EyeLike --- */

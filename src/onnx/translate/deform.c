@@ -67,9 +67,7 @@ static ValueId deform_grid(Import *im, const Deform *d, ValueId offset) {
   DType dtype = ex_dtype(im, offset);
   ValueId base = ex_cast(im, deform_base(im, d), dtype),
           grid = ex_add(im, ex_mul(im, split, ex_cast(im, units, dtype)), base);
-  SymInt last[] = {4};
-  grid = build(&im->b, OP_FLIP, A_VAL(grid), A_INTS(last, 1));
-  return EX_VIEW(im, grid, images, d->taps * d->cells[0], d->cells[1], 2);
+  return EX_VIEW(im, ex_flip(im, grid, 4), images, d->taps * d->cells[0], d->cells[1], 2);
 }
 
 void translate_deform_conv(Import *im) {

@@ -218,7 +218,6 @@ static bool roi_read(Import *im, RoiAlign *a) {
   a->cells[0] = attr_int(im, "output_height", 1), a->cells[1] = attr_int(im, "output_width", 1);
   if (ex_rank(im, x) != 4 || ex_rank(im, rois) != 2)
     import_fail(im, DIAG_INPUT_RANK, "X must have rank 4 and rois rank 2");
-
   if (a->ratio < 0 || a->ratio > 1024 || a->cells[0] < 1 || a->cells[1] < 1 ||
       a->cells[0] > 65536 || a->cells[1] > 65536)
     import_fail(im, DIAG_ATTR_VALUE, "sampling_ratio %lld, output %lld x %lld", (long long)a->ratio,

@@ -104,8 +104,7 @@ static void sum_unused(Import *im, const Einsum *e, Term *t) {
   }
   t->rank = kept;
   if (count)
-    t->value = build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(t->value), A_INTS(axes, count),
-                     A_BOOL(false), A_DTYPE(ex_dtype(im, t->value)));
+    t->value = ex_reduce(im, OP_SUM_DIM_INTLIST, t->value, axes, count, false);
 }
 
 static int find_label(const Term *t, uint8_t label) {

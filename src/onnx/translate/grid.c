@@ -117,7 +117,6 @@ static void sample_volume(Import *im, const Grid *g) {
 }
 
 void translate_grid_sample(Import *im) {
-
   Grid g = {.x = in_required(im, 0), .grid = in_required(im, 1)};
   g.image = shape_of(im, g.x);
   g.points = shape_of(im, g.grid);

@@ -17,22 +17,15 @@ typedef struct Column {
   const StrView *strings;
 } Column;
 
-static void column_strings(Import *im, const Onnx__TensorProto *t, Column *c) {
-  StrView *strings = NULL;
-  if (import_ok(im))
-    im->b.status = onnx_tensor_strings(im->model, t, im->ctx->sink, graph_place(im->g, im->b.loc),
-                                       &im->scratch, &strings, &c->count);
-  c->strings = strings;
-  c->dtype = DTYPE_NONE;
-}
-
 static bool column_tensor(Import *im, const char *name, Column *c) {
   const Onnx__TensorProto *t = attr_tensor(im, name);
   if (!t)
     return false;
   if (t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING) {
-    column_strings(im, t, c);
-    return import_ok(im);
+    Texts texts;
+    bool fine = tensor_texts(im, t, &texts);
+    *c = (Column){.dtype = DTYPE_NONE, .count = texts.count, .strings = texts.at};
+    return fine;
   }
   ValueId v = import_tensor(im, t, 0);
   c->dtype = ex_dtype(im, v);

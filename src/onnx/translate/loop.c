@@ -370,7 +370,7 @@ static ValueId scan_arrange(Import *im, const Scan *scan, uint32_t i, ValueId ro
   int64_t axis = scan->out_axes ? scan->out_axes[i] : 0, perm[MAX_RANK];
   uint32_t rank = ex_rank(im, rows);
   if (scan->out_directions && scan->out_directions[i] && import_ok(im))
-    rows = build(&im->b, OP_FLIP, A_VAL(rows), A_INTS((const SymInt[]){0}, 1));
+    rows = ex_flip(im, rows, 0);
   uint32_t to = axis ? import_axis(im, axis, rank) : 0;
   for (uint32_t k = 0; k < rank; k++)
     perm[k] = k == to ? 0 : k < to ? k + 1 : k;

@@ -3,7 +3,7 @@
 
 void translate_transpose(Import *im) {
   ValueId x = in_required(im, 0);
-  uint32_t rank = shape_of(im, x).rank, seen = 0;
+  uint32_t rank = ex_rank(im, x), seen = 0;
   Ints perm;
   int64_t reversed[MAX_RANK];
   if (!attr_ints(im, "perm", &perm)) {
@@ -139,12 +139,13 @@ void translate_tile(Import *im) {
 /* --- DepthToSpace, SpaceToDepth --- */
 
 /* Mode CRD keeps the channel outermost, which is what pixel_shuffle does; DCR the block. */
-static void exchange(Import *im, bool to_depth) {
+void translate_depth_and_space(Import *im) {
   ValueId x = in_required(im, 0);
   Dims s = shape_of(im, x), split, joined;
   SymTable *t = &im->g->syms;
   int64_t b = attr_int_required(im, "blocksize");
-  bool crd = attr_choice(im, "mode", "DCR", "DCR|CRD") == 1;
+  bool to_depth = im->op == OP_PIXEL_UNSHUFFLE,
+       crd = attr_choice(im, "mode", "DCR", "DCR|CRD") == 1;
   if (s.rank != 4)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 4 is wanted", s.rank);
   if (b < 1 || b > INT16_MAX)
@@ -152,8 +153,7 @@ static void exchange(Import *im, bool to_depth) {
   if (!import_ok(im))
     return;
   if (crd) {
-    OpId op = to_depth ? OP_PIXEL_UNSHUFFLE : OP_PIXEL_SHUFFLE;
-    out(im, 0, build(&im->b, op, A_VAL(x), A_INT(b)));
+    out(im, 0, build(&im->b, im->op, A_VAL(x), A_INT(b)));
     return;
   }
   if (to_depth) {
@@ -169,9 +169,6 @@ static void exchange(Import *im, bool to_depth) {
   y = to_depth ? EX_PERMUTE(im, y, 0, 3, 5, 1, 2, 4) : EX_PERMUTE(im, y, 0, 3, 4, 1, 5, 2);
   out(im, 0, ex_view_as(im, y, &joined));
 }
-
-void translate_depth_to_space(Import *im) { exchange(im, false); }
-void translate_space_to_depth(Import *im) { exchange(im, true); }
 
 /* --- Trilu --- */
 

@@ -121,7 +121,6 @@ bool recurrent_read(Import *im, const RnnKind *kind, Recurrent *rnn) {
   *rnn = (Recurrent){.layout = attr_flag(im, "layout", false),
                      .gates = kind->gates,
                      .function_count = kind->function_count,
-
                      .quantized = in_count(im) > 8};
   for (uint32_t i = 8; rnn->quantized && i <= 10; i += 2) /* the scales of both weights */
     in_required(im, i);
