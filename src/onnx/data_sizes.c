@@ -19,7 +19,6 @@ static bool names_dim(const BoundFlag *flag, StrView name, uint32_t dim) {
 }
 
 bool out_bound(Import *im, uint32_t i, uint32_t dim, int64_t *most) {
-  StrView param;
   const ImportOptions *o = im->options;
   bool wanted = import_ok(im) && out_wanted(im, i);
   for (uint32_t k = 0; k < o->bound_count && wanted; k++)
@@ -28,7 +27,7 @@ bool out_bound(Import *im, uint32_t i, uint32_t dim, int64_t *most) {
       *most = o->bounds[k].most;
       return true;
     }
-  return out_declared_bound(im, i, dim, most, &param);
+  return out_declared_bound(im, i, dim, most);
 }
 
 ValueId fail_unbounded(Import *im, uint32_t i, uint32_t dims, const char *what) {

@@ -280,12 +280,12 @@ ValueId fail_not_known(Import *im, uint32_t input, const char *what) {
   return build_fail_hint(&im->b, DIAG_INPUT_NOT_CONST, hint, message);
 }
 
-ValueId fail_first_not_known(Import *im, uint32_t input, const char *const *what, uint32_t count) {
+ValueId fail_first_not_known(Import *im, const char *const *what, uint32_t count) {
   Ints values;
   for (uint32_t i = 0; i < count && import_ok(im); i++)
-    if (what[i] && in(im, input + i) && !in_ints(im, input + i, &values))
-      return fail_not_known(im, input + i, what[i]);
-  return fail_not_known(im, input, what[0]);
+    if (what[i] && in(im, 1 + i) && !in_ints(im, 1 + i, &values))
+      return fail_not_known(im, 1 + i, what[i]);
+  return fail_not_known(im, 1, what[0]);
 }
 
 bool types_agree(Import *im, ValueId a, ValueId b) {
@@ -334,11 +334,14 @@ ValueId ex_pick(Import *im, ValueId x, int64_t dim, SymInt index) {
 
 ValueId ex_element(Import *im, ValueId vector, int64_t i) { return ex_pick(im, vector, 0, i); }
 
-ValueId ex_pad_last(Import *im, ValueId x, SymInt before, SymInt behind) {
-  const SymInt pads[] = {before, behind};
+ValueId ex_pad(Import *im, ValueId x, uint32_t from_last, SymInt before, SymInt behind) {
+  SymInt pads[2 * MAX_RANK] = {0};
+  uint32_t count = 2 * from_last + 2;
   if (before == 0 && behind == 0)
     return x;
-  return build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(pads, 2), A_FLOAT(0));
+  pads[count - 2] = before;
+  pads[count - 1] = behind;
+  return build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(pads, count), A_FLOAT(0));
 }
 
 ValueId ex_gather(Import *im, ValueId x, int64_t dim, ValueId index) {
@@ -412,7 +415,7 @@ static bool axes_list(Import *im, Ints values, uint32_t rank, Axes *axes) {
   return import_ok(im);
 }
 
-bool axes_read(Import *im, int64_t input_since, uint32_t input, uint32_t rank, Axes *axes) {
+bool axes_read(Import *im, int64_t input_since, uint32_t rank, Axes *axes) {
   Ints values;
   *axes = (Axes){0};
   if (!import_ok(im))
@@ -421,9 +424,9 @@ bool axes_read(Import *im, int64_t input_since, uint32_t input, uint32_t rank, A
     axes->given = attr_ints(im, "axes", &values);
     return import_ok(im) && (!axes->given || axes_list(im, values, rank, axes));
   }
-  ValueId v = in(im, input);
+  ValueId v = in(im, 1);
   axes->given = v != 0;
-  if (!v || in_consts(im, input, &values))
+  if (!v || in_consts(im, 1, &values))
     return import_ok(im) && (!v || axes_list(im, values, rank, axes));
   axes->run = v;
   SymInt length = ex_rank(im, v) ? ex_dim(im, v, 0) : 1;

@@ -88,8 +88,8 @@ bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Dims 
                  bool *known);
 /* Fails with a message that says what to do about an input that arrives at run time. */
 ValueId fail_not_known(Import *im, uint32_t input, const char *what);
-/* The same of the first of several inputs, from `input` on, whose elements are not known. */
-ValueId fail_first_not_known(Import *im, uint32_t input, const char *const *what, uint32_t count);
+/* The same of the first of several inputs, from input 1 on, whose elements are not known. */
+ValueId fail_first_not_known(Import *im, const char *const *what, uint32_t count);
 /* Fails when a and b, of the first two inputs of the node, have two element types. */
 bool types_agree(Import *im, ValueId a, ValueId b);
 
@@ -134,8 +134,8 @@ ValueId ex_pick(Import *im, ValueId x, int64_t dim, SymInt index);
 ValueId ex_element(Import *im, ValueId vector, int64_t i);
 ValueId ex_cat(Import *im, const ValueId *items, uint32_t count, uint32_t dim);
 ValueId ex_cat2(Import *im, ValueId a, ValueId b, uint32_t dim);
-/* Zeros before and behind the last dim; x itself without any. */
-ValueId ex_pad_last(Import *im, ValueId x, SymInt before, SymInt behind);
+/* Zeros before and behind a dim, which is counted from the last one, 0; x itself without any. */
+ValueId ex_pad(Import *im, ValueId x, uint32_t from_last, SymInt before, SymInt behind);
 ValueId ex_flip(Import *im, ValueId x, uint32_t dim);
 /* Picks entries of one dim by a 1-D index without negative entries. */
 ValueId ex_index_select(Import *im, ValueId x, uint32_t dim, ValueId index);
@@ -160,7 +160,7 @@ ValueId ex_size(Import *im, SymInt n);
 
 /* --- axes --- */
 
-/* Axes from an attribute (versions below input_since) or input i. */
+/* Axes from an attribute (versions below input_since) or input 1. */
 typedef struct Axes {
   bool given;  /* the attribute or input is there */
   bool known;  /* … and its elements are known: set and list are valid */
@@ -169,6 +169,6 @@ typedef struct Axes {
   uint32_t list[MAX_RANK]; /* in [0, rank), in the order given */
   uint32_t set;            /* bit per axis */
 } Axes;
-bool axes_read(Import *im, int64_t input_since, uint32_t input, uint32_t rank, Axes *axes);
+bool axes_read(Import *im, int64_t input_since, uint32_t rank, Axes *axes);
 
 #endif

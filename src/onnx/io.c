@@ -465,22 +465,21 @@ bool import_declared_dims(Import *im, NameId name, Dims *dims) {
   return true;
 }
 
-bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound, StrView *param) {
+bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound) {
   bool wanted = import_ok(im) && out_wanted(im, i);
   const Onnx__TypeProto__Tensor *t = wanted ? declared(im, import_output_name(im, i)) : NULL;
-  *param = SV("");
   if (!t || !t->shape || dim >= t->shape->n_dim)
     return false;
   const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[dim];
-  *param = onnx_dim_param(d);
   if (onnx_dim_is_known(d)) {
     *bound = d->dim_value;
     return d->dim_value < INT64_MAX / 16;
   }
-  if (!param->size)
+  StrView param = onnx_dim_param(d);
+  if (!param.size)
     return false;
   uint32_t index;
-  const DimFlag *flag = find_flag(im, root_name(im, *param), &index);
+  const DimFlag *flag = find_flag(im, root_name(im, param), &index);
   const SymInt *known = declared_dim(im, d);
   *bound = known ? sym_upper(&im->g->syms, *known) : flag ? flag->hi : INT64_MAX;
   return *bound != INT64_MAX;

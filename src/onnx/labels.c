@@ -66,9 +66,9 @@ ValueId labels_tensor(Import *im, const Onnx__TensorProto *t, const Labels **lab
 
 const Labels *in_labels(Import *im, uint32_t i) { return in_binding(im, i).labels; }
 
-void out_labels(Import *im, uint32_t i, ValueId index, const Labels *labels) {
-  if (import_ok(im) && index)
-    out_binding(im, i,
+void out_labels(Import *im, ValueId index, const Labels *labels) {
+  if (index)
+    out_binding(im, 0,
                 (Binding){.kind = BIND_VALUE,
                           .value = index,
                           .packed = ONNX__TENSOR_PROTO__DATA_TYPE__STRING,

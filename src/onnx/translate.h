@@ -111,7 +111,6 @@ uint32_t out_count(const Import *im);
 bool out_wanted(const Import *im, uint32_t i); /* named, hence possibly used */
 void out(Import *im, uint32_t i, ValueId v);
 void out_sequence(Import *im, uint32_t i, const ValueId *items, uint32_t count); /* copied */
-void out_absent(Import *im, uint32_t i);
 /* Whatever a subgraph gave (import_inline). */
 void out_binding(Import *im, uint32_t i, Binding binding);
 /* The type the model declares for output i (graph output or value_info): false when there is none
@@ -121,8 +120,8 @@ bool out_declared_dims(Import *im, uint32_t i, Dims *dims);
 /* One dim of it. */
 bool out_declared_dim(Import *im, uint32_t i, uint32_t dim, SymInt *size);
 /* The greatest size that the model, or a --dim flag for one of its names, allows there; false when
- * nothing does. *param: the name of the dimension, may be empty. */
-bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound, StrView *param);
+ * nothing does. */
+bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound);
 bool out_declared_dtype(Import *im, uint32_t i, DType *dtype);
 
 /* --- attributes: a wrong type is a failure (ATTR_TYPE); references inside functions are resolved

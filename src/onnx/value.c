@@ -183,7 +183,7 @@ bool out_wanted(const Import *im, uint32_t i) {
   return i < im->node->n_output && im->node->output[i] && *im->node->output[i];
 }
 
-static void bind_output(Import *im, uint32_t i, Binding binding) {
+void out_binding(Import *im, uint32_t i, Binding binding) {
   if (import_ok(im) && out_wanted(im, i))
     scope_bind(im, import_output_name(im, i), binding);
 }
@@ -193,19 +193,15 @@ void out(Import *im, uint32_t i, ValueId v) {
     BUG("output %u of '%s' bound to nothing", i, im->node->op_type ? im->node->op_type : "");
   if (import_ok(im) && out_wanted(im, i) && !value_get(im->g, v)->name)
     value_get(im->g, v)->name = import_output_name(im, i);
-  bind_output(im, i, (Binding){.kind = BIND_VALUE, .value = v});
+  out_binding(im, i, (Binding){.kind = BIND_VALUE, .value = v});
 }
 
 void out_sequence(Import *im, uint32_t i, const ValueId *items, uint32_t count) {
   ValueId *copy = ARENA_ARRAY(&im->state->arena, ValueId, count);
   for (uint32_t k = 0; k < count; k++)
     copy[k] = items[k];
-  bind_output(im, i, (Binding){.kind = BIND_SEQUENCE, .items = copy, .count = count});
+  out_binding(im, i, (Binding){.kind = BIND_SEQUENCE, .items = copy, .count = count});
 }
-
-void out_absent(Import *im, uint32_t i) { bind_output(im, i, (Binding){.kind = BIND_ABSENT}); }
-
-void out_binding(Import *im, uint32_t i, Binding binding) { bind_output(im, i, binding); }
 
 /* --- helpers --- */
 

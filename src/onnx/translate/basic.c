@@ -7,7 +7,7 @@ static void out_tensor(Import *im, const Onnx__TensorProto *t) {
   if (t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING) {
     const Labels *labels;
     ValueId index = labels_tensor(im, t, &labels);
-    out_labels(im, 0, index, labels);
+    out_labels(im, index, labels);
     return;
   }
   ValueId v = import_tensor(im, t, 0);
@@ -21,7 +21,7 @@ static void constant_strings(Import *im, Texts texts, bool scalar) {
   int64_t *codes = ARENA_ARRAY(&im->scratch, int64_t, (uint64_t)texts.count + 1);
   const Labels *labels = labels_make(im, texts.at, texts.count, codes);
   ValueId index = scalar ? ex_int(im, codes[0]) : build_const_ints(&im->b, codes, texts.count);
-  out_labels(im, 0, index, labels);
+  out_labels(im, index, labels);
 }
 
 /* Exactly one of value, value_int, value_ints, value_float, value_floats, value_string,
@@ -53,10 +53,8 @@ void translate_constant(Import *im) {
 
 void translate_identity(Import *im) {
   Binding binding = in_binding(im, 0);
-  if (binding.kind == BIND_SEQUENCE)
-    out_sequence(im, 0, binding.items, binding.count);
-  else if (binding.kind == BIND_ABSENT)
-    out_absent(im, 0);
+  if (binding.kind == BIND_SEQUENCE || binding.kind == BIND_ABSENT)
+    out_binding(im, 0, binding);
   else
     out(im, 0, in_required(im, 0));
 }

@@ -98,7 +98,7 @@ static ValueId by_parts(Import *im, const Blocks *w, ValueId x, int64_t parts) {
   if (s.rank < 1 || s.rank >= MAX_RANK || s.d[s.rank - 1] != w->k)
     return import_fail(im, DIAG_SHAPE_MISMATCH, "the last dim of the input is not K = %lld",
                        (long long)w->k);
-  x = ex_pad_last(im, x, 0, padded - w->k);
+  x = ex_pad(im, x, 0, 0, padded - w->k);
   if (parts == 1)
     return x;
   s.d[s.rank - 1] = padded / parts;
@@ -233,7 +233,7 @@ static ValueId bnb4_weights(Import *im, const Blocks *w, ValueId packed, ValueId
   codes = ex_cast(im, ex_slice(im, codes, 0, 0, all), DTYPE_I32);
   ValueId table = build_const(&im->b, DTYPE_F32, 2, (int64_t[]){16, 1}, kind ? nf4 : fp4);
   ValueId real = EX_VIEW(im, ex_binary(im, OP_EMBEDDING, table, codes), all);
-  real = ex_pad_last(im, real, 0, blocks * w->size - all);
+  real = ex_pad(im, real, 0, 0, blocks * w->size - all);
   real = ex_mul(im, EX_VIEW(im, real, blocks, w->size), ex_cast(im, largest, DTYPE_F32));
   real = ex_slice(im, EX_VIEW(im, real, blocks * w->size), 0, 0, all);
   return EX_VIEW(im, real, w->n, w->k);
@@ -300,7 +300,7 @@ void translate_gather_block_quantized(Import *im) {
   SymInt count = ex_dim(im, index, 0);
   int64_t columns = wide * (8 / bits), all = blocks * size;
   ValueId y = ex_cast(im, unpack_in_order(im, rows(im, data, index), bits), DTYPE_F32);
-  y = ex_pad_last(im, y, 0, all - columns);
+  y = ex_pad(im, y, 0, 0, all - columns);
   y = in_blocks(im, y, count, blocks, size);
   if (zeros) {
     ValueId own = unpack_in_order(im, rows(im, zeros, index), bits);

@@ -201,7 +201,7 @@ void translate_feature_vectorizer(Import *im) {
 void translate_zip_map(Import *im) {
   Classes classes;
   ValueId x = in_required(im, 0);
-  if (!classes_read(im, "classlabels_int64s", "classlabels_strings", &classes))
+  if (!classes_read(im, "classlabels_int64s", &classes))
     return;
   if (ex_fixed(im, x, ex_rank(im, x) - 1) != classes.count) {
     import_fail(im, DIAG_ATTR_VALUE, "there are %u labels for %lld scores", classes.count,

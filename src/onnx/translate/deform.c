@@ -87,10 +87,8 @@ void translate_deform_conv(Import *im) {
   y = EX_VIEW(im, y, d.batch, d.channels * d.taps, d.cells[0], d.cells[1]);
   int64_t results = ex_fixed(im, weight, 0), own = ex_fixed(im, weight, 1);
   ValueId flat = EX_VIEW(im, weight, results, own * d.taps, 1, 1);
-  SymInt one[] = {1, 1}, none[] = {0, 0};
-  out(im, 0,
-      build(&im->b, OP_CONVOLUTION, A_VAL(y), A_VAL(flat), A_OPT(bias), A_INTS(one, 2),
-            A_INTS(none, 2), A_INTS(one, 2), A_BOOL(false), A_INTS(none, 2), A_INT(group)));
+  const Window taps = {.rank = 2, .stride = {1, 1}, .dilation = {1, 1}};
+  out(im, 0, window_convolve(im, y, flat, bias, &taps, group));
 }
 
 /* --- MaxUnpool --- */

@@ -140,9 +140,7 @@ static ValueId extended(Import *im, const GroupQuery *a, ValueId past, ValueId x
   if (a->same)
     return ex_cat2(im, past, x, 2);
   SymInt rows = sym_mul(t, a->batch, a->groups), more = sym_sub(t, a->length, ex_dim(im, past, 2));
-  if (more != 0)
-    past = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(past), A_INTS(((SymInt[]){0, 0, 0, more}), 4),
-                 A_FLOAT(0));
+  past = ex_pad(im, past, 1, 0, more);
   ValueId step = ex_arange(im, a->steps),
           place = ex_add(im, EX_VIEW(im, a->before, a->batch, 1, 1), step);
   place = EX_EXPAND(im, place, a->batch, a->groups, a->steps);

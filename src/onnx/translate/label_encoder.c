@@ -140,7 +140,7 @@ static void look_up(const Encoder *e, const uint32_t *rows, uint32_t count, Valu
   Dims shape = shape_of(im, at);
   ValueId y = ex_view_as(im, ex_index_select(im, table, 0, ex_flat(im, at)), &shape);
   if (labels)
-    out_labels(im, 0, y, labels);
+    out_labels(im, y, labels);
   else
     out(im, 0, y);
 }

@@ -31,7 +31,7 @@ void translate_linear_classifier(Import *im) {
   PostTransform post = post_read(im);
   Floats bias, weights;
   Classes classes;
-  if (!classes_read(im, "classlabels_ints", "classlabels_strings", &classes))
+  if (!classes_read(im, "classlabels_ints", &classes))
     return;
   int64_t features = ex_fixed(im, x, 1);
   bool biased = attr_floats(im, "intercepts", &bias) && bias.count;

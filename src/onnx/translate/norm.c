@@ -206,12 +206,8 @@ void translate_lrn(Import *im) {
   SymInt inner = shape_product(im, s.d + 2, s.rank - 2);
   ValueId plane = EX_VIEW(im, ex_mul(im, x, x), s.d[0], 1, s.d[1], inner);
   int64_t before = (size - 1) / 2, after = size - 1 - before;
-  ValueId padded = plane;
-  if (size > 1)
-    padded = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(plane),
-                   A_INTS(((SymInt[]){0, 0, before, after}), 4), A_FLOAT(0));
-  ValueId mean = build(&im->b, OP_AVG_POOL2D, A_VAL(padded), A_INTS(((SymInt[]){size, 1}), 2),
-                       A_INTS(((SymInt[]){1, 1}), 2));
+  ValueId mean = build(&im->b, OP_AVG_POOL2D, A_VAL(ex_pad(im, plane, 1, before, after)),
+                       A_INTS(((SymInt[]){size, 1}), 2), A_INTS(((SymInt[]){1, 1}), 2));
   ValueId factor = ex_number(im, x, alpha), scaled = ex_mul(im, ex_view_as(im, mean, &s), factor);
   ValueId power = ex_pow(im, ex_add(im, scaled, ex_number(im, x, bias)), beta);
   out(im, 0, ex_cast(im, ex_div(im, x, power), ex_dtype(im, given)));

@@ -161,7 +161,7 @@ static void pad_run(Import *im, ValueId x, const Pads *p, ValueId pads, ValueId 
   Dims s = shape_of(im, x), to = {0};
   if (!out_declared_dims(im, 0, &to)) {
     static const char *const lists[] = {"the list of pads", NULL, "the list of axes"};
-    fail_first_not_known(im, 1, lists, COUNT_OF(lists));
+    fail_first_not_known(im, lists, COUNT_OF(lists));
     return;
   }
   if (to.rank != s.rank || (!axes && count != s.rank)) {

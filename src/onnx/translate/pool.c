@@ -193,13 +193,10 @@ static ValueId window_sums(Import *im, ValueId x, const Window *w) {
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                        "this average pool needs a fixed number of channels");
   SymInt dims[2 + SPATIAL_MAX] = {channels, 1};
-  int64_t none[SPATIAL_MAX] = {0};
   memcpy(dims + 2, w->kernel, w->rank * sizeof *dims);
   ValueId ones =
       build(&im->b, OP_FULL, A_INTS(dims, 2 + w->rank), A_INT(1), A_DTYPE(ex_dtype(im, x)));
-  return build(&im->b, OP_CONVOLUTION, A_VAL(x), A_VAL(ones), A_NONE, W_ARG(w->stride, w),
-               W_ARG(w->begin, w), W_ARG(w->dilation, w), A_BOOL(false), W_ARG(none, w),
-               A_INT(channels));
+  return window_convolve(im, x, ones, 0, w, channels);
 }
 
 /* Average by hand: sums over the padded input divided by how many elements each window counts (a

@@ -179,12 +179,12 @@ static bool known_zeros(Import *im, ValueId zero, Quantization *q) {
 
 /* Scale, zero point and codes of an op that backends may match. */
 static bool known_quantization(Import *im, const Granularity *gr, ValueId scale, ValueId zero,
-                               DType dtype, double low, double high, Quantization *q) {
-  *q = (Quantization){.dtype = dtype,
-                      .low = int_clamped(low, INT32_MIN, INT32_MAX),
-                      .high = int_clamped(high, INT32_MIN, INT32_MAX),
+                               const Target *to, Quantization *q) {
+  *q = (Quantization){.dtype = to->dtype,
+                      .low = int_clamped(to->low, INT32_MIN, INT32_MAX),
+                      .high = int_clamped(to->high, INT32_MIN, INT32_MAX),
                       .axis = gr->axis};
-  return !gr->block && dtype_in(dtype, DT(U8) | DT(I8) | DT(I32)) &&
+  return !gr->block && dtype_in(to->dtype, DT(U8) | DT(I8) | DT(I32)) &&
          known_scales(im, gr, scale, q) && known_zeros(im, zero, q);
 }
 
@@ -192,8 +192,7 @@ static bool known_quantization(Import *im, const Granularity *gr, ValueId scale,
 static ValueId quantize_op(Import *im, const Granularity *gr, ValueId x, ValueId scale,
                            ValueId zero, const Target *to) {
   Quantization q;
-  if (ex_dtype(im, x) != DTYPE_F32 ||
-      !known_quantization(im, gr, scale, zero, to->dtype, to->low, to->high, &q))
+  if (ex_dtype(im, x) != DTYPE_F32 || !known_quantization(im, gr, scale, zero, to, &q))
     return 0;
   if (q.scales && !q.zeros)
     q.zeros = ex_expand(im, ex_int(im, 0), (SymInt[]){ex_dim(im, q.scales, 0)}, 1);
@@ -215,7 +214,7 @@ static ValueId dequantize_op(Import *im, const Granularity *gr, ValueId x, Value
                              ValueId zero, int32_t packed) {
   Quantization q;
   Target range = codes_of(im, x, packed);
-  if (!known_quantization(im, gr, scale, zero, range.dtype, range.low, range.high, &q))
+  if (!known_quantization(im, gr, scale, zero, &range, &q))
     return 0;
   return build_dequantize(&im->b, x, &q);
 }
@@ -464,9 +463,10 @@ static ValueId scale_along(Import *im, ValueId scale, uint32_t rank, uint32_t ax
 bool quantized_is_known(Import *im, uint32_t i, uint32_t axis) {
   ValueId v = in_required(im, i);
   Granularity gr = granularity_of(im, v, axis);
+  Target any = {.dtype = ex_dtype(im, v)};
   Quantization q;
-  return gr.rank > axis && known_quantization(im, &gr, in_required(im, i + 1), in(im, i + 2),
-                                              ex_dtype(im, v), INT8_MIN, UINT8_MAX, &q);
+  return gr.rank > axis &&
+         known_quantization(im, &gr, in_required(im, i + 1), in(im, i + 2), &any, &q);
 }
 
 bool quantized_has_one_scale(Import *im, uint32_t i) {

@@ -165,13 +165,12 @@ ValueId recurrent_weights(Import *im, const RnnPart *part, uint32_t first, uint3
   return of_directions(im, part, items);
 }
 
-ValueId recurrent_rows(Import *im, const RnnPart *part, uint32_t i, uint32_t first,
-                       uint32_t count) {
+ValueId recurrent_rows(Import *im, const RnnPart *part, uint32_t i, uint32_t gate) {
   ValueId items[2] = {0};
   if (!in(im, i))
     return 0;
   for (uint32_t d = 0; d < part->count; d++) {
-    items[d] = gates_of(im, part->rnn, recurrent_input(im, i, part->first + d), first, count);
+    items[d] = gates_of(im, part->rnn, recurrent_input(im, i, part->first + d), gate, 1);
     if (part->count > 1)
       items[d] = ex_unsqueeze(im, items[d], 0);
   }

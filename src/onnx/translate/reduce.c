@@ -189,7 +189,7 @@ static void reduce(Import *im, int64_t input_since, OpId op, OpId before, OpId a
   Reduction r = {.kind = kind, .x = x, .shape = shape_of(im, x)};
   Axes axes;
   r.keep = attr_flag(im, "keepdims", true);
-  if (!axes_read(im, input_since, 1, r.shape.rank, &axes))
+  if (!axes_read(im, input_since, r.shape.rank, &axes))
     return;
   r.dtype = ex_dtype(im, x);
   bool noop = im->opset >= input_since && attr_flag(im, "noop_with_empty_axes", false);

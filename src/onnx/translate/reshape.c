@@ -80,10 +80,10 @@ void translate_flatten(Import *im) {
 /* --- Squeeze, Unsqueeze --- */
 
 /* A view of x with the dims that output 0 declares. */
-static void declared_view(Import *im, ValueId x, const char *what) {
+static void declared_view(Import *im, ValueId x) {
   Dims to = {0};
   if (!out_declared_dims(im, 0, &to))
-    fail_not_known(im, 1, what);
+    fail_not_known(im, 1, "the list of axes");
   out(im, 0, ex_view_as(im, x, &to));
 }
 
@@ -91,10 +91,10 @@ void translate_squeeze(Import *im) {
   ValueId x = in_required(im, 0);
   Dims from = shape_of(im, x), to = {0};
   Axes axes;
-  if (!axes_read(im, 13, 1, from.rank, &axes))
+  if (!axes_read(im, 13, from.rank, &axes))
     return;
   if (axes.given && !axes.known) {
-    declared_view(im, x, "the list of axes");
+    declared_view(im, x);
     return;
   }
   for (uint32_t i = 0; i < from.rank; i++) {
@@ -116,7 +116,7 @@ void translate_unsqueeze(Import *im) {
   if (!given && im->opset < 13)
     import_fail(im, DIAG_ATTR_MISSING, "Unsqueeze has no 'axes'");
   if (!given) {
-    declared_view(im, x, "the list of axes");
+    declared_view(im, x);
     return;
   }
   if (from.rank + values.count > MAX_RANK)

@@ -66,7 +66,8 @@ ValueId post_two(Import *im, PostTransform post, ValueId score, bool complement)
 
 /* --- labels --- */
 
-bool classes_read(Import *im, const char *numbers, const char *strings, Classes *classes) {
+bool classes_read(Import *im, const char *numbers, Classes *classes) {
+  static const char strings[] = "classlabels_strings";
   Texts names;
   Ints listed;
   *classes = (Classes){0};
@@ -109,7 +110,7 @@ void classes_out(Import *im, const Classes *classes, ValueId index) {
     index =
         ex_index_select(im, build_const_ints(&im->b, classes->numbers, classes->count), 0, index);
   if (classes->labels)
-    out_labels(im, 0, index, classes->labels);
+    out_labels(im, index, classes->labels);
   else
     out(im, 0, index);
 }

@@ -4,10 +4,10 @@
 
 enum { SEQUENCE_MAX = 65536 };
 
-static bool in_sequence(Import *im, uint32_t i, Binding *sequence) {
-  *sequence = in_binding(im, i);
+static bool in_sequence(Import *im, Binding *sequence) {
+  *sequence = in_binding(im, 0);
   if (sequence->kind != BIND_SEQUENCE)
-    import_fail(im, DIAG_INPUT_TYPE, "input %u is not a sequence", i);
+    import_fail(im, DIAG_INPUT_TYPE, "input 0 is not a sequence");
   return import_ok(im);
 }
 
@@ -52,7 +52,7 @@ void translate_sequence_insert(Import *im) {
   Binding s;
   ValueId tensor = in_required(im, 1);
   uint32_t at;
-  if (!in_sequence(im, 0, &s) || !in_position(im, 2, s.count, true, &at))
+  if (!in_sequence(im, &s) || !in_position(im, 2, s.count, true, &at))
     return;
   if (s.count >= SEQUENCE_MAX) {
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a sequence of more than %d tensors", SEQUENCE_MAX);
@@ -67,7 +67,7 @@ void translate_sequence_insert(Import *im) {
 void translate_sequence_erase(Import *im) {
   Binding s;
   uint32_t at;
-  if (!in_sequence(im, 0, &s) || !in_position(im, 1, s.count, false, &at))
+  if (!in_sequence(im, &s) || !in_position(im, 1, s.count, false, &at))
     return;
   ValueId *items = ARENA_ARRAY(&im->scratch, ValueId, s.count);
   for (uint32_t i = 0; i + 1 < s.count; i++)
@@ -78,13 +78,13 @@ void translate_sequence_erase(Import *im) {
 void translate_sequence_at(Import *im) {
   Binding s;
   uint32_t at;
-  if (in_sequence(im, 0, &s) && in_position(im, 1, s.count, false, &at))
+  if (in_sequence(im, &s) && in_position(im, 1, s.count, false, &at))
     out(im, 0, item(im, &s, at));
 }
 
 void translate_sequence_length(Import *im) {
   Binding s;
-  if (in_sequence(im, 0, &s))
+  if (in_sequence(im, &s))
     out(im, 0, ex_int(im, s.count));
 }
 
@@ -137,7 +137,7 @@ void translate_concat_from_sequence(Import *im) {
   Binding s;
   bool stack = attr_flag(im, "new_axis", false);
   int64_t axis = attr_int_required(im, "axis");
-  if (!in_sequence(im, 0, &s))
+  if (!in_sequence(im, &s))
     return;
   if (!s.count) {
     import_fail(im, DIAG_ARG_RANGE, "the sequence is empty");

@@ -86,7 +86,7 @@ static void run_slice(Import *im, ValueId x, const Dims *s, RunSlice r) {
   if (!out_declared_dims(im, 0, &declared)) {
     static const char *const lists[] = {"the start of a slice", "the end of a slice",
                                         "the axes of a slice", "the step of a slice"};
-    fail_first_not_known(im, 1, lists, COUNT_OF(lists));
+    fail_first_not_known(im, lists, COUNT_OF(lists));
     return;
   }
   if (declared.rank != s->rank)

@@ -334,8 +334,7 @@ static void count_vectors(Svm *s) {
 void translate_svm_classifier(Import *im) {
   Svm s = {.im = im, .post = post_read(im)};
   ValueId x = classic_samples(im);
-  if (!classes_read(im, "classlabels_ints", "classlabels_strings", &s.classes) ||
-      !read_common(&s, x))
+  if (!classes_read(im, "classlabels_ints", &s.classes) || !read_common(&s, x))
     return;
   if (s.classes.count > CLASSES_MAX)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "there are %u classes", s.classes.count);

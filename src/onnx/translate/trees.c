@@ -175,7 +175,7 @@ void translate_tree_classifier(Import *im) {
   Classifier c = {.im = im};
   c.x = read_samples(im, &c.t);
   c.post = post_read(im);
-  if (!import_ok(im) || !classes_read(im, "classlabels_int64s", "classlabels_strings", &c.classes))
+  if (!import_ok(im) || !classes_read(im, "classlabels_int64s", &c.classes))
     return;
   c.t.results = c.classes.count;
   if (!trees_read(im, &c.t, "class"))
