@@ -385,6 +385,16 @@ static void tell_cache(Session *s, const Setting *setting, StrView value) {
                   layer->method ? layer->method : "", 0, setting->name, 0, SV_ARG(value), 0);
 }
 
+static EtcStatus set(Session *s, const Setting *setting, StrView value) {
+  if (setting->set)
+    return setting->set(s, value);
+  if (setting->flag)
+    *(bool *)((char *)s + setting->flag) = true;
+  else
+    *(const char **)((char *)s + setting->path) = session_path(s, value);
+  return ETC_OK;
+}
+
 static EtcStatus apply(Session *s, const Setting *setting, StrView value) {
   const char *option = arena_printf(&s->arena, "--%s", setting->name);
   if (!s->setting.layer)
@@ -398,11 +408,7 @@ static EtcStatus apply(Session *s, const Setting *setting, StrView value) {
   if (is_overruled(s, setting))
     return ETC_OK;
   tell_cache(s, setting, value);
-  EtcStatus status = setting->set ? setting->set(s, value) : ETC_OK;
-  if (setting->flag)
-    *(bool *)((char *)s + setting->flag) = true;
-  if (setting->path)
-    *(const char **)((char *)s + setting->path) = session_path(s, value);
+  EtcStatus status = set(s, setting, value);
   if (status != ETC_OK || setting->scope == OF_PROGRAM)
     return status;
   MethodOptions *o = settings_options(s);
