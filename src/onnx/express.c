@@ -69,6 +69,14 @@ ValueId ex_reduce(Import *im, OpId op, ValueId x, const int64_t *axes, uint32_t 
   return build(&im->b, op, A_VAL(x), A_INTS(axes, count), A_BOOL(keep));
 }
 
+ValueId ex_reduce_dims(Import *im, OpId op, ValueId x, uint32_t first, uint32_t end, bool keep) {
+  int64_t axes[MAX_RANK];
+  uint32_t count = 0;
+  for (uint32_t i = first; i < end; i++)
+    axes[count++] = i;
+  return count ? ex_reduce(im, op, x, axes, count, keep) : x;
+}
+
 ValueId ex_reduce_one(Import *im, OpId op, ValueId x, int64_t axis, bool keep) {
   return ex_reduce(im, op, x, &axis, 1, keep);
 }

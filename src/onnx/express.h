@@ -58,6 +58,8 @@ ValueId ex_floor_mod(Import *im, ValueId a, ValueId b);
 
 /* Reductions over one dim or several; keep: the dims stay as 1. Sums keep the element type. */
 ValueId ex_reduce(Import *im, OpId op, ValueId x, const int64_t *axes, uint32_t count, bool keep);
+/* Over the dims from `first` up to `end`; x itself when there are none. */
+ValueId ex_reduce_dims(Import *im, OpId op, ValueId x, uint32_t first, uint32_t end, bool keep);
 ValueId ex_reduce_one(Import *im, OpId op, ValueId x, int64_t axis, bool keep);
 ValueId ex_sum(Import *im, ValueId x, int64_t axis, bool keep);
 ValueId ex_argmax(Import *im, ValueId x, int64_t axis, bool keep);
@@ -66,6 +68,8 @@ ValueId ex_softmax(Import *im, ValueId x, int64_t axis);
 /* x / sqrt(mean of squares + epsilon) over the dims from `axis` on, computed in the type `work`;
  * the result has the type of x. */
 ValueId ex_rms_norm(Import *im, ValueId x, uint32_t axis, DType work, double epsilon);
+/* alpha * a' * b' + beta * c of inputs 0 to 2 and the attributes of the current node (Gemm). */
+ValueId ex_gemm(Import *im);
 /* Of x [N, C, …] with weights per channel, which may be 0. */
 ValueId ex_group_norm(Import *im, ValueId x, ValueId weight, ValueId bias, int64_t groups,
                       double epsilon);

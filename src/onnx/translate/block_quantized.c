@@ -94,7 +94,7 @@ static ValueId read_zeros(Import *im, const Blocks *w) {
  */
 static ValueId by_parts(Import *im, const Blocks *w, ValueId x, int64_t parts) {
   Dims s = shape_of(im, x);
-  int64_t perm[MAX_RANK + 1], padded = w->count * w->size;
+  int64_t padded = w->count * w->size;
   if (s.rank < 1 || s.rank >= MAX_RANK || s.d[s.rank - 1] != w->k)
     return import_fail(im, DIAG_SHAPE_MISMATCH, "the last dim of the input is not K = %lld",
                        (long long)w->k);
@@ -103,11 +103,7 @@ static ValueId by_parts(Import *im, const Blocks *w, ValueId x, int64_t parts) {
     return x;
   s.d[s.rank - 1] = padded / parts;
   s.d[s.rank++] = parts;
-  for (uint32_t i = 0; i < s.rank; i++)
-    perm[i] = i;
-  perm[s.rank - 1] = s.rank - 2;
-  perm[s.rank - 2] = s.rank - 1;
-  ValueId y = ex_permute(im, ex_view_as(im, x, &s), perm);
+  ValueId y = ex_move_dim(im, ex_view_as(im, x, &s), s.rank - 1, s.rank - 2);
   s.d[--s.rank - 1] = padded;
   return ex_view_as(im, y, &s);
 }

@@ -123,13 +123,9 @@ void translate_imputer(Import *im) {
 
 /* Ends the call with an error when some element has no category. */
 static void refuse_unknown(Import *im, ValueId y) {
-  uint32_t rank = ex_rank(im, y);
-  int64_t all[MAX_RANK];
-  for (uint32_t i = 0; i + 1 < rank; i++)
-    all[i] = i;
-  ValueId known = ex_reduce_one(im, OP_AMAX, y, rank ? rank - 1 : 0, false);
-  if (rank > 1)
-    known = ex_reduce(im, OP_AMIN, known, all, rank - 1, false);
+  uint32_t last = ex_rank(im, y) ? ex_rank(im, y) - 1 : 0;
+  ValueId known = ex_reduce_one(im, OP_AMAX, y, last, false);
+  known = ex_reduce_dims(im, OP_AMIN, known, 0, last, false);
   control_fail_if(im, ex_is(im, known, 0), "unknown category, and zeros is 0");
 }
 

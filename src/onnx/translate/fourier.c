@@ -118,27 +118,14 @@ static ValueId transform(Import *im, ValueId x, uint32_t axis, const Fourier *pl
   if (sym_lower(&im->g->syms, f.length) < 1 || f.in_parts < 1 || f.in_parts > 2)
     return import_fail(im, DIAG_SHAPE_MISMATCH, "a transform of length %lld of %u parts",
                        (long long)sym_lower(&im->g->syms, f.length), f.in_parts);
-  SymInt dims[MAX_RANK];
-  int64_t to[MAX_RANK], back[MAX_RANK];
-  uint32_t k = 0;
-  for (uint32_t i = 0; i < rank - 1; i++)
-    if (i != axis)
-      to[k++] = i;
-  to[k++] = axis;
-  to[k] = rank - 1;
-  SymInt rows = 1;
-  for (uint32_t i = 0; i < rank; i++) {
-    back[to[i]] = i;
-    dims[i] = ex_dim(im, x, (uint32_t)to[i]);
-    if (i + 2 < rank)
-      rows = sym_mul(&im->g->syms, rows, dims[i]);
-  }
-  ValueId flat = ex_permute(im, ex_cast(im, x, DTYPE_F64), to);
-  flat = EX_VIEW(im, flat, rows, sym_mul(&im->g->syms, f.in, f.in_parts));
+  ValueId moved = ex_move_dim(im, ex_cast(im, x, DTYPE_F64), axis, rank - 2);
+  Dims dims = shape_of(im, moved);
+  ValueId flat = EX_VIEW(im, moved, shape_product(im, dims.d, rank - 2),
+                         sym_mul(&im->g->syms, f.in, f.in_parts));
   ValueId y = ex_mm(im, flat, matrix(im, &f));
-  dims[rank - 2] = f.out;
-  dims[rank - 1] = f.out_parts;
-  y = ex_permute(im, ex_view(im, y, dims, rank), back);
+  dims.d[rank - 2] = f.out;
+  dims.d[rank - 1] = f.out_parts;
+  y = ex_move_dim(im, ex_view_as(im, y, &dims), rank - 2, axis);
   return ex_cast(im, y, ex_dtype(im, x));
 }
 

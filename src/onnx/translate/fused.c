@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "onnx/express.h"
-#include "onnx/translate/product.h"
 #include "onnx/translate/spatial.h"
 
 /* --- activations --- */
@@ -80,7 +79,7 @@ static ValueId activate_by_list(Import *im, ValueId x) {
 
 /* --- products --- */
 
-void translate_fused_gemm(Import *im) { out(im, 0, activate_by_names(im, gemm_product(im))); }
+void translate_fused_gemm(Import *im) { out(im, 0, activate_by_names(im, ex_gemm(im))); }
 
 /* trans: the last two dims change places; batch: the first dim stands before the last one. */
 static ValueId operand(Import *im, ValueId x, bool trans, bool batch) {

@@ -367,14 +367,10 @@ static bool scan_loop(Import *im, const Scan *scan, const LoopSlice *slices, Sym
 /* The rows of a scan output, which are one behind the other, in its direction and along its axis.
  */
 static ValueId scan_arrange(Import *im, const Scan *scan, uint32_t i, ValueId rows) {
-  int64_t axis = scan->out_axes ? scan->out_axes[i] : 0, perm[MAX_RANK];
-  uint32_t rank = ex_rank(im, rows);
+  int64_t axis = scan->out_axes ? scan->out_axes[i] : 0;
   if (scan->out_directions && scan->out_directions[i] && import_ok(im))
     rows = ex_flip(im, rows, 0);
-  uint32_t to = axis ? import_axis(im, axis, rank) : 0;
-  for (uint32_t k = 0; k < rank; k++)
-    perm[k] = k == to ? 0 : k < to ? k + 1 : k;
-  return to ? ex_permute(im, rows, perm) : rows;
+  return axis ? ex_move_dim(im, rows, 0, import_axis(im, axis, ex_rank(im, rows))) : rows;
 }
 
 /* Runs the body over all steps. inputs: states, then scanned tensors; states are updated, scan

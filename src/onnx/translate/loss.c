@@ -32,11 +32,7 @@ static Loss read_labels(Import *im, ValueId scores) {
 }
 
 static ValueId total(Import *im, OpId op, ValueId x) {
-  int64_t axes[MAX_RANK];
-  uint32_t rank = ex_rank(im, x);
-  for (uint32_t i = 0; i < rank; i++)
-    axes[i] = i;
-  return rank ? ex_reduce(im, op, x, axes, rank, false) : x;
+  return ex_reduce_dims(im, op, x, 0, ex_rank(im, x), false);
 }
 
 static ValueId likelihood_loss(Import *im, ValueId log_scores) {

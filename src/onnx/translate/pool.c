@@ -283,27 +283,25 @@ void translate_lp_pool(Import *im) {
 
 /* --- global --- */
 
-static uint32_t global_axes(Import *im, ValueId x, int64_t *axes) {
+static uint32_t global_rank(Import *im, ValueId x) {
   uint32_t rank = ex_rank(im, x);
   if (rank < 2)
     import_fail(im, DIAG_INPUT_RANK, "a global pool needs rank 2 or more, the input has %u", rank);
-  for (uint32_t i = 2; i < rank; i++)
-    axes[i - 2] = i;
-  return rank < 2 ? 0 : rank - 2;
+  return rank;
 }
 
 void translate_global_pool(Import *im) {
   ValueId x = in_required(im, 0);
-  int64_t axes[MAX_RANK];
-  uint32_t count = global_axes(im, x, axes);
-  out(im, 0, count ? ex_reduce(im, im->op, x, axes, count, true) : x);
+  out(im, 0, ex_reduce_dims(im, im->op, x, 2, global_rank(im, x), true));
 }
 
 void translate_global_lp_pool(Import *im) {
   ValueId given = in_required(im, 0), x = ex_widen(im, given);
   int64_t axes[MAX_RANK];
   double p = norm_order(im);
-  uint32_t count = global_axes(im, x, axes);
+  uint32_t count = 0, rank = global_rank(im, x);
+  for (uint32_t i = 2; i < rank; i++)
+    axes[count++] = i;
   if (!count)
     return;
   ValueId magnitude = ex_unary(im, OP_ABS, x);

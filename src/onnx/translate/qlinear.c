@@ -83,26 +83,20 @@ void translate_qlinear_average_pool(Import *im) {
 
 void translate_qlinear_global_average_pool(Import *im) {
   ValueId x = real_in(im, 0);
-  int64_t axes[MAX_RANK];
   uint32_t rank = ex_rank(im, x), first = channels_last(im) ? 1 : 2;
   if (rank < 3)
     import_fail(im, DIAG_INPUT_RANK, "a global pool needs rank 3 or more, the input has %u", rank);
-  for (uint32_t i = 0; i + 2 < rank; i++)
-    axes[i] = first + i;
-  out_quantized(im, ex_reduce(im, OP_MEAN_DIM, x, axes, rank < 2 ? 0 : rank - 2, true), 3, 0);
+  ValueId y = ex_reduce_dims(im, OP_MEAN_DIM, x, first, rank < 3 ? 0 : first + rank - 2, true);
+  out_quantized(im, y, 3, 0);
 }
 
 void translate_qlinear_reduce_mean(Import *im) {
   ValueId x = real_in(im, 0);
   Ints axes;
-  int64_t all[MAX_RANK];
-  if (!attr_ints(im, "axes", &axes) || !axes.count) {
-    axes.at = all, axes.count = ex_rank(im, x);
-    for (uint32_t i = 0; i < axes.count; i++)
-      all[i] = i;
-  }
-  bool keep = attr_flag(im, "keepdims", true);
-  out_quantized(im, ex_reduce(im, OP_MEAN_DIM, x, axes.at, axes.count, keep), 3, 0);
+  bool listed = attr_ints(im, "axes", &axes) && axes.count, keep = attr_flag(im, "keepdims", true);
+  x = listed ? ex_reduce(im, OP_MEAN_DIM, x, axes.at, axes.count, keep)
+             : ex_reduce_dims(im, OP_MEAN_DIM, x, 0, ex_rank(im, x), keep);
+  out_quantized(im, x, 3, 0);
 }
 
 void translate_nhwc_max_pool(Import *im) {

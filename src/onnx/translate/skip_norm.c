@@ -42,12 +42,8 @@ void translate_simplified_layer_norm(Import *im) {
   out(im, 0, rms(im, x, scale, axis, epsilon));
   if (!out_wanted(im, 1))
     return;
-  int64_t axes[MAX_RANK];
-  uint32_t rank = ex_rank(im, x), count = 0;
-  for (uint32_t i = axis; i < rank; i++)
-    axes[count++] = i;
-  ValueId wide = ex_cast(im, x, DTYPE_F32);
-  ValueId mean = ex_reduce(im, OP_MEAN_DIM, ex_mul(im, wide, wide), axes, count, true);
+  ValueId wide = ex_cast(im, x, DTYPE_F32), squares = ex_mul(im, wide, wide),
+          mean = ex_reduce_dims(im, OP_MEAN_DIM, squares, axis, ex_rank(im, x), true);
   out(im, 1, ex_unary(im, OP_RSQRT, ex_plus(im, mean, epsilon)));
 }
 

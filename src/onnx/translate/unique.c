@@ -82,11 +82,7 @@ void translate_unique(Import *im) {
   }
   for (uint32_t i = 0; i < s.rank; i++)
     u.m = i == axis ? u.m : sym_mul(&im->g->syms, u.m, s.d[i]);
-  int64_t perm[MAX_RANK] = {axis};
-  for (uint32_t i = 0, k = 1; i < s.rank; i++)
-    if (i != axis)
-      perm[k++] = i;
-  u.rows = ex_view_as(im, ex_permute(im, x, perm), &(Dims){2, {u.n, u.m}});
+  u.rows = EX_VIEW(im, ex_move_dim(im, x, axis, 0), u.n, u.m);
   find_equal(im, &u);
   rank_entries(im, &u, sorted);
   ValueId order = result_order(im, &u);
