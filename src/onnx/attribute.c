@@ -161,6 +161,10 @@ uint32_t name_index(StrView text, const char *names) {
   return i;
 }
 
+bool name_among(StrView text, const char *names) {
+  return name_index(text, names) < name_index(SV("|"), names);
+}
+
 /* "a, b or c" */
 static void append_names(StrBuf *text, const char *names) {
   for (uint32_t i = 0; *names; i++) {
@@ -172,9 +176,8 @@ static void append_names(StrBuf *text, const char *names) {
 
 uint32_t attr_choice(Import *im, const char *name, const char *otherwise, const char *names) {
   StrView given = attr_str(im, name, otherwise);
-  uint32_t i = name_index(given, names), count = name_index(SV("|"), names);
-  if (i < count)
-    return i;
+  if (name_among(given, names))
+    return name_index(given, names);
   StrBuf text;
   strbuf_init(&text);
   append_names(&text, names);

@@ -4,15 +4,9 @@
 
 /* Ops whose output has the shape of their inputs when these have one shape or are 0-d. */
 static bool keeps_shape(StrView op) {
-  static const char *const names[] = {
-      "Abs", "Add",   "And",     "Cast", "Ceil",     "Cos",     "Div",  "Equal", "Erf",
-      "Exp", "Floor", "Gelu",    "Log",  "Identity", "Max",     "Min",  "Mul",   "Neg",
-      "Not", "Or",    "Pow",     "Relu", "Round",    "Sigmoid", "Sign", "Sin",   "Sqrt",
-      "Sub", "Tanh",  "Greater", "Less", "Where",    "CastLike"};
-  for (size_t i = 0; i < COUNT_OF(names); i++)
-    if (sv_eq_str(op, names[i]))
-      return true;
-  return false;
+  return name_among(op, "Abs|Add|And|Cast|Ceil|Cos|Div|Equal|Erf|Exp|Floor|Gelu|Log|Identity|Max|"
+                        "Min|Mul|Neg|Not|Or|Pow|Relu|Round|Sigmoid|Sign|Sin|Sqrt|Sub|Tanh|Greater|"
+                        "Less|Where|CastLike");
 }
 
 static bool is_scalar(Import *im, NameId name) {

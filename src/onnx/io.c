@@ -8,11 +8,7 @@
 /* --- dimensions --- */
 
 bool onnx_dim_is_nameless(StrView dim_param) {
-  static const char *const texts[] = {"", "?", "*", "-1", "None", "unk", "unknown"};
-  for (size_t i = 0; i < COUNT_OF(texts); i++)
-    if (sv_eq_str(dim_param, texts[i]))
-      return true;
-  return false;
+  return !dim_param.size || name_among(dim_param, "?|*|-1|None|unk|unknown");
 }
 
 static DimName *find_dim(ImportState *s, NameId name) {
