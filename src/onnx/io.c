@@ -315,8 +315,7 @@ static Status bind_given(Import *im, const Onnx__ValueInfoProto *info, const Giv
                          TypeId type) {
   ValueId v = 0;
   TRY(import_given_value(im, info, given, type, &v));
-  scope_slot(im, im->frame, import_name(im, info->name))->binding =
-      (Binding){.kind = BIND_VALUE, .value = v};
+  scope_slot(im, im->frame, import_name(im, info->name))->binding = binding_of(v);
   return STATUS_OK;
 }
 
@@ -351,7 +350,7 @@ Status import_inputs(Import *im, const Onnx__GraphProto *graph) {
                            SV_ARG(intern_get(&im->ctx->names, name)));
       continue;
     }
-    slot->binding = (Binding){.kind = BIND_VALUE, .value = graph_add_input(im->g, type, name)};
+    slot->binding = binding_of(graph_add_input(im->g, type, name));
     sizes_input(im, slot->binding.value);
   }
   TRY(status);

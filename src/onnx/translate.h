@@ -57,6 +57,8 @@ typedef struct Texts {
   uint32_t count;
 } Texts;
 
+static inline Binding binding_of(ValueId v) { return (Binding){.kind = BIND_VALUE, .value = v}; }
+
 typedef struct Frame Frame; /* one graph or function body being translated; import.c */
 
 typedef struct Import {

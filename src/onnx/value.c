@@ -193,7 +193,7 @@ void out(Import *im, uint32_t i, ValueId v) {
     BUG("output %u of '%s' bound to nothing", i, im->node->op_type ? im->node->op_type : "");
   if (import_ok(im) && out_wanted(im, i) && !value_get(im->g, v)->name)
     value_get(im->g, v)->name = import_output_name(im, i);
-  out_binding(im, i, (Binding){.kind = BIND_VALUE, .value = v});
+  out_binding(im, i, binding_of(v));
 }
 
 void out_sequence(Import *im, uint32_t i, const ValueId *items, uint32_t count) {

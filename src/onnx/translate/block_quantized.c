@@ -38,6 +38,11 @@ static ValueId unpack_in_order(Import *im, ValueId packed, int64_t bits) {
   return ex_view_as(im, ex_cat(im, parts, count, s.rank), &s);
 }
 
+/* y less its zero points; 0: the usual one, the middle of the codes. */
+static ValueId centred(Import *im, ValueId y, ValueId zeros, int64_t bits) {
+  return zeros ? ex_sub(im, y, zeros) : ex_minus(im, y, (double)(1 << (bits - 1)));
+}
+
 /* --- MatMulNBits --- */
 
 typedef struct Blocks {
@@ -121,7 +126,7 @@ static ValueId real_weights(Import *im, const Blocks *w, ValueId packed, ValueId
   for (uint32_t i = 0; i < count; i++)
     parts[i] = EX_VIEW(im, parts[i], w->n, 1, w->count, w->bytes);
   ValueId y = ex_cast(im, ex_cat(im, parts, count, 1), DTYPE_F32);
-  y = zeros ? ex_sub(im, y, by_block(im, w, zeros)) : ex_minus(im, y, (double)(1 << (w->bits - 1)));
+  y = centred(im, y, zeros ? by_block(im, w, zeros) : 0, w->bits);
   return EX_VIEW(im, ex_mul(im, y, by_block(im, w, scales)), w->n, w->count * w->size);
 }
 
@@ -131,8 +136,7 @@ static ValueId grouped_weights(Import *im, const Blocks *w, ValueId packed, Valu
   ValueId all = EX_VIEW(im, unpack_in_order(im, packed, w->bits), w->n, w->count * w->size);
   ValueId y = ex_cast(im, ex_slice(im, all, 1, 0, w->k), DTYPE_F32);
   groups = ex_slice(im, groups, 0, 0, w->k);
-  y = zeros ? ex_sub(im, y, ex_index_select(im, zeros, 1, groups))
-            : ex_minus(im, y, (double)(1 << (w->bits - 1)));
+  y = centred(im, y, zeros ? ex_index_select(im, zeros, 1, groups) : 0, w->bits);
   return ex_mul(im, y, ex_index_select(im, scales, 1, groups));
 }
 
@@ -243,11 +247,8 @@ void translate_matmul_bnb4(Import *im) {
   DType dtype = ex_dtype(im, x);
   ValueId weights = bnb4_weights(im, &w, packed, largest);
   x = ex_cast(im, x, DTYPE_F32);
-  ValueId y;
-  if (!attr_flag(im, "transB", true))
-    y = ex_matmul(im, x, weights);
-  else
-    y = ex_linear(im, x, weights, 0);
+  bool transposed = attr_flag(im, "transB", true);
+  ValueId y = transposed ? ex_linear(im, x, weights, 0) : ex_matmul(im, x, weights);
   out(im, 0, ex_cast(im, y, dtype));
 }
 
@@ -256,11 +257,6 @@ void translate_matmul_bnb4(Import *im) {
 static ValueId rows(Import *im, ValueId table, ValueId flat) {
   ValueId list[] = {flat};
   return build(&im->b, OP_INDEX_TENSOR, A_VAL(table), A_VALS(list, 1));
-}
-
-/* v by blocks of the last dim: [rows, blocks, size]. */
-static ValueId in_blocks(Import *im, ValueId v, SymInt count, int64_t blocks, int64_t size) {
-  return EX_VIEW(im, v, count, blocks, size);
 }
 
 static void check_block(Import *im, int64_t size, int64_t bits) {
@@ -297,17 +293,16 @@ void translate_gather_block_quantized(Import *im) {
   int64_t columns = wide * (8 / bits), all = blocks * size;
   ValueId y = ex_cast(im, unpack_in_order(im, rows(im, data, index), bits), DTYPE_F32);
   y = ex_pad(im, y, 0, 0, all - columns);
-  y = in_blocks(im, y, count, blocks, size);
+  y = EX_VIEW(im, y, count, blocks, size);
   if (zeros) {
-    ValueId own = unpack_in_order(im, rows(im, zeros, index), bits);
-    own = ex_cast(im, ex_slice(im, own, 1, 0, blocks), DTYPE_F32);
-    y = ex_sub(im, y, in_blocks(im, own, count, blocks, 1));
-  } else {
-    y = ex_minus(im, y, (double)(1 << (bits - 1)));
+    zeros = unpack_in_order(im, rows(im, zeros, index), bits);
+    zeros = ex_cast(im, ex_slice(im, zeros, 1, 0, blocks), DTYPE_F32);
+    zeros = EX_VIEW(im, zeros, count, blocks, 1);
   }
+  y = centred(im, y, zeros, bits);
   DType dtype = ex_dtype(im, scales);
   ValueId factor = ex_cast(im, rows(im, scales, index), DTYPE_F32);
-  y = ex_mul(im, y, in_blocks(im, factor, count, blocks, 1));
+  y = ex_mul(im, y, EX_VIEW(im, factor, count, blocks, 1));
   y = ex_cast(im, ex_slice(im, EX_VIEW(im, y, count, all), 1, 0, columns), dtype);
   at.d[at.rank++] = columns;
   out(im, 0, ex_view_as(im, y, &at));

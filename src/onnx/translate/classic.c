@@ -79,10 +79,10 @@ void translate_binarizer(Import *im) {
 
 void translate_array_feature_extractor(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1);
-  Dims s = shape_of(im, x), at = shape_of(im, index);
+  Dims s = shape_of(im, x);
   if (s.rank == 0)
     import_fail(im, DIAG_INPUT_RANK, "the input has no features");
-  index = EX_VIEW(im, index, shape_product(im, at.d, at.rank));
+  index = ex_flat(im, index);
   x = s.rank == 1 ? EX_VIEW(im, x, 1, s.d[0]) : x;
   out(im, 0, ex_index_select(im, x, ex_rank(im, x) - 1, index));
 }

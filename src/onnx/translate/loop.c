@@ -102,8 +102,8 @@ static bool loop_read(Import *im, Loop *loop) {
 /* One step: states in inputs[2...] are replaced; false when the body has failed. */
 static bool loop_step(Import *im, const Loop *loop, int64_t t, Binding *inputs, Binding *outputs,
                       Collected *scans) {
-  inputs[0] = (Binding){.kind = BIND_VALUE, .value = ex_int(im, t)};
-  inputs[1] = (Binding){.kind = BIND_VALUE, .value = build_scalar_int(&im->b, DTYPE_BOOL, 1)};
+  inputs[0] = binding_of(ex_int(im, t));
+  inputs[1] = binding_of(build_scalar_int(&im->b, DTYPE_BOOL, 1));
   if (!import_inline(im, loop->body, inputs, 2 + loop->states, outputs,
                      1 + loop->states + loop->scans))
     return false;
@@ -324,11 +324,11 @@ static bool scan_unroll(Import *im, const Scan *scan, const LoopSlice *slices, i
           *outputs = ARENA_ARRAY(&im->scratch, Binding, results + 1);
   for (int64_t t = 0; t < steps && import_ok(im); t++) {
     for (uint32_t i = 0; i < scan->states; i++)
-      arguments[i] = (Binding){.kind = BIND_VALUE, .value = states[i]};
+      arguments[i] = binding_of(states[i]);
     for (uint32_t i = 0; i < scan->scan_inputs; i++) {
       const LoopSlice *s = &slices[i];
       ValueId v = ex_select(im, s->tensor, s->axis, s->backwards ? steps - 1 - t : t);
-      arguments[scan->states + i] = (Binding){.kind = BIND_VALUE, .value = v};
+      arguments[scan->states + i] = binding_of(v);
     }
     if (!import_inline(im, scan->body, arguments, count, outputs, results))
       return false;
@@ -355,7 +355,7 @@ static bool scan_loop(Import *im, const Scan *scan, const LoopSlice *slices, Sym
   Binding *bindings = ARENA_ARRAY(&im->scratch, Binding, scan->states + 1);
   ValueId *results = ARENA_ARRAY(&im->scratch, ValueId, count + 1);
   for (uint32_t i = 0; i < scan->states; i++)
-    bindings[i] = (Binding){.kind = BIND_VALUE, .value = states[i]};
+    bindings[i] = binding_of(states[i]);
   loop.states = bindings;
   if (!loop_build(im, &loop, results))
     return false;
@@ -401,9 +401,7 @@ static bool scan_run(Import *im, const Scan *scan, ValueId *inputs, ValueId *res
 static void collect_entry(Import *im, const Scan *scan, const ValueId *states,
                           const ValueId *outputs, Collected *all) {
   for (uint32_t i = 0; i < scan->states + scan->scan_outputs && import_ok(im); i++)
-    collect(im, &all[i],
-            (Binding){.kind = BIND_VALUE,
-                      .value = i < scan->states ? states[i] : outputs[i - scan->states]});
+    collect(im, &all[i], binding_of(i < scan->states ? states[i] : outputs[i - scan->states]));
 }
 
 /* Opset 8: every tensor has a batch dim in front; each batch entry is scanned alone. */
