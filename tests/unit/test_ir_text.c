@@ -3,11 +3,9 @@
 #include "ir_graph.h"
 
 #include <float.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "ir/const_text.h"
+#include "temp_file.h"
 
 /* --- elements --- */
 
@@ -304,10 +302,7 @@ static void weight_file_make(WeightFile *f, DiagSink *sink) {
   snprintf(f->folder, sizeof f->folder, "/tmp/etc-text-XXXXXX");
   assert_non_null(mkdtemp(f->folder));
   snprintf(f->path, sizeof f->path, "%s/w.bin", f->folder);
-  FILE *out = fopen(f->path, "wb");
-  assert_non_null(out);
-  assert_int_equal(fwrite(values, 1, sizeof values, out), sizeof values);
-  assert_int_equal(fclose(out), 0);
+  write_file(f->path, values, sizeof values);
   arena_init(&f->arena);
   assert_int_equal(file_map(&f->map, &f->arena, sink, f->path), STATUS_OK);
 }

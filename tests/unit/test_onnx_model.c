@@ -1,10 +1,7 @@
 /* Opening ONNX models: what is checked before any operator is looked at, and opening files. */
-#include "unit.h"
+#include "temp_file.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "onnx/file/model.h"
 #include "proto_writer.h"
@@ -198,9 +195,7 @@ static void test_files(void **state) {
   open_path(path, DIAG_FILE_NOT_REGULAR);
   unlink(path);
   snprintf(path, sizeof path, "%s/m.onnx", folder);
-  FILE *file = fopen(path, "wb");
-  assert_non_null(file);
-  fclose(file);
+  write_file(path, "", 0);
   open_path(path, DIAG_FILE_EMPTY);
   unlink(path);
   rmdir(folder);

@@ -1,11 +1,8 @@
 /* The public interface: sessions, options, messages, programs. */
-#include "unit.h"
+#include "temp_file.h"
 
 #include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "pipeline/session.h"
 
@@ -26,8 +23,7 @@ static void test_lower(void **state) {
   StrBuf messages;
   EtcSession *s = new_session(&messages);
   char path[] = "/tmp/etc-api-XXXXXX";
-  int fd = mkstemp(path);
-  assert_true(fd >= 0);
+  make_file(path);
   assert_int_equal(etc_session_set(s, "dim", "batch=1..4"), ETC_OK);
   assert_int_equal(etc_session_add_method(s, "forward", model), ETC_OK);
   assert_int_equal(etc_lower(s, path), ETC_OK);
@@ -37,7 +33,6 @@ static void test_lower(void **state) {
   assert_true(status.st_size > 100);
   assert_int_equal(etc_lower(s, path), ETC_USAGE); /* once a session */
   assert_contains(strbuf_cstr(&messages), "lowered its program already");
-  close(fd);
   unlink(path);
   free_session(s, &messages);
 }
@@ -64,7 +59,7 @@ static void test_memory(void **state) {
   read_whole(model, &bytes);
   EtcSession *s = new_session(&messages);
   char path[] = "/tmp/etc-api-XXXXXX";
-  close(mkstemp(path));
+  make_file(path);
   assert_int_equal(etc_session_set(s, "dim", "batch=1..4"), ETC_OK);
   assert_int_equal(etc_session_add_method(s, "forward", model), ETC_OK);
   assert_int_equal(etc_lower(s, path), ETC_OK);
@@ -159,9 +154,7 @@ static void test_constants(void **state) {
   StrBuf messages;
   EtcSession *s = new_session(&messages);
   char path[] = "/tmp/etc-api-XXXXXX", bytes[4096];
-  int fd = mkstemp(path);
-  assert_true(fd >= 0);
-  close(fd);
+  make_file(path);
   static const char *const words[] = {"hello runner", "two"};
   assert_int_equal(etc_session_set(s, "dim", "batch=1"), ETC_OK);
   assert_int_equal(etc_session_add_method(s, "forward", model), ETC_OK);

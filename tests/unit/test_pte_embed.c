@@ -1,10 +1,6 @@
 /* Names in C, and what the runtime takes to load a method: the bytes for pointers of 8 bytes are
  * those that ExecuTorch 1.4.1 takes (tests/pte/runtime_memory.py). */
-#include "unit.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "temp_file.h"
 
 #include "../pte/maker.h"
 #include "pte/embed.h"
@@ -64,9 +60,7 @@ static void check_memory(const Expected *e) {
   capture_init(&capture);
   context_init(&ctx, &capture.sink);
   char path[] = "/tmp/etc-test-XXXXXX";
-  int fd = mkstemp(path);
-  assert_true(fd >= 0);
-  close(fd);
+  make_file(path);
   Maker m = {.ctx = &ctx};
   e->make(&m);
   PteProgram p;

@@ -4,15 +4,13 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "quant/dataset.h"
 #include "quant/stats_file.h"
 #include "support/parallel.h"
+#include "temp_file.h"
 
 /* --- making files --- */
 
@@ -126,10 +124,7 @@ static void data_init(DataTest *t, const char *text) {
 
 static void data_write(DataTest *t, const char *name, const void *data, size_t size) {
   snprintf(t->path, sizeof t->path, "%s/%s", t->folder, name);
-  FILE *f = fopen(t->path, "wb");
-  assert_non_null(f);
-  assert_int_equal(fwrite(data, 1, size, f), size);
-  fclose(f);
+  write_file(t->path, data, size);
 }
 
 static void data_release(DataTest *t) {
