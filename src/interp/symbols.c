@@ -142,12 +142,6 @@ static Status check_constraints(Symbols *s) {
   return STATUS_OK;
 }
 
-static DiagPlace model_place(const Graph *g) {
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = g->ctx->model_path;
-  return place;
-}
-
 /* "input 'x'", "input 2" when it has no name. */
 static const char *input_label(const Graph *g, uint32_t i, char *buffer, size_t size) {
   StrView name = intern_get(&g->ctx->names, value_cget(g, g->inputs[i])->name);
@@ -166,7 +160,7 @@ static Status input_dim_error(Symbols *s, uint32_t input, uint32_t dim, int64_t 
   char buffer[LABEL_SIZE];
   const char *label = input_label(s->g, input, buffer, sizeof buffer);
   strbuf_init(&text);
-  Diag *d = diag_begin(s->sink, DIAG_RUN_INPUT_SHAPE, model_place(s->g));
+  Diag *d = diag_begin(s->sink, DIAG_RUN_INPUT_SHAPE, context_place(s->g->ctx));
   int64_t expected;
   if (symbols_eval(s, type->dims[dim], &expected))
     diag_message(d, "dim %u of %s is %lld, and must be %lld", dim, label, (long long)value,
@@ -211,7 +205,7 @@ static Status input_range_error(Symbols *s, uint32_t input, uint32_t dim, SymInt
     snprintf(where + used, sizeof where - used, "%s", expr_text(s, symbol, &text));
   }
   strbuf_release(&text);
-  return range_error(s, model_place(s->g), where, symbol, value);
+  return range_error(s, context_place(s->g->ctx), where, symbol, value);
 }
 
 /* One round over all dims of all inputs. */
@@ -251,7 +245,7 @@ static Status wrong_shape(const Symbols *s, const char *label, const Type *type,
   strbuf_printf(&have, "%s[", dtype_name(input->dtype));
   for (uint32_t d = 0; d < input->rank; d++)
     strbuf_printf(&have, "%s%lld", d ? ", " : "", (long long)input->dims[d]);
-  Diag *d = diag_begin(s->sink, DIAG_RUN_INPUT_SHAPE, model_place(s->g));
+  Diag *d = diag_begin(s->sink, DIAG_RUN_INPUT_SHAPE, context_place(s->g->ctx));
   diag_message(d, "%s takes %s, the array is %s]", label, strbuf_cstr(&want), strbuf_cstr(&have));
   if (s->g->dim_flags) {
     diag_note(d, "the sizes are those of%s", s->g->dim_flags);
@@ -269,7 +263,7 @@ static Status check_input(const Symbols *s, uint32_t i, const Tensor *input) {
   char buffer[LABEL_SIZE];
   const char *label = input_label(s->g, i, buffer, sizeof buffer);
   if (type->kind != TYPE_TENSOR)
-    return diag_report(s->sink, DIAG_NOT_IMPLEMENTED, model_place(s->g),
+    return diag_report(s->sink, DIAG_NOT_IMPLEMENTED, context_place(s->g->ctx),
                        "%s is a scalar, not a tensor", label);
   bool fits = type->rank == input->rank;
   for (uint32_t d = 0; fits && d < type->rank; d++)
@@ -278,8 +272,8 @@ static Status check_input(const Symbols *s, uint32_t i, const Tensor *input) {
     return wrong_shape(s, label, type, input);
   if (type->dtype == input->dtype)
     return STATUS_OK;
-  return diag_report(s->sink, DIAG_RUN_INPUT_TYPE, model_place(s->g), "%s takes %s, not %s", label,
-                     dtype_name((DType)type->dtype), dtype_name(input->dtype));
+  return diag_report(s->sink, DIAG_RUN_INPUT_TYPE, context_place(s->g->ctx), "%s takes %s, not %s",
+                     label, dtype_name((DType)type->dtype), dtype_name(input->dtype));
 }
 
 Status symbols_bind_inputs(Symbols *s, const Tensor *inputs, uint32_t count) {

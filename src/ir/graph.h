@@ -48,6 +48,10 @@ typedef struct Context {
   struct ContextFile *files;             /* mapped: constants of graphs lie in them */
   ShapeFault fault;                      /* of the shape rule that refused a node last */
 } Context;
+/* The model's file, nowhere in it. */
+static inline DiagPlace context_place(const Context *ctx) {
+  return (DiagPlace){.file = ctx->model_path, .index = -1};
+}
 void context_init(Context *ctx, DiagSink *sink);
 void context_release(Context *ctx);
 /* A file to map, which context_release unmaps. */

@@ -34,9 +34,8 @@ static void fault(Verifier *v, NodeId n, const char *format, ...) {
     return;
   Graph *g = v->g;
   bool known = n > 0 && n < g->node_count && g->nodes[n].loc < g->loc_count;
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = g->ctx->model_path;
-  Diag *d = diag_begin(g->ctx->sink, DIAG_IR_VERIFY, known ? node_place(g, n) : place);
+  DiagPlace place = known ? node_place(g, n) : context_place(g->ctx);
+  Diag *d = diag_begin(g->ctx->sink, DIAG_IR_VERIFY, place);
   va_list args;
   va_start(args, format);
   diag_message(d, "%s", arena_vprintf(&v->arena, format, args));

@@ -161,6 +161,10 @@ uint32_t name_index(StrView text, const char *names) {
   return i;
 }
 
+bool name_among(StrView text, const char *names) {
+  return name_index(text, names) < name_index(SV("|"), names);
+}
+
 /* "a, b or c" */
 static void append_names(StrBuf *text, const char *names) {
   for (uint32_t i = 0; *names; i++) {
@@ -172,9 +176,8 @@ static void append_names(StrBuf *text, const char *names) {
 
 uint32_t attr_choice(Import *im, const char *name, const char *otherwise, const char *names) {
   StrView given = attr_str(im, name, otherwise);
-  uint32_t i = name_index(given, names), count = name_index(SV("|"), names);
-  if (i < count)
-    return i;
+  if (name_among(given, names))
+    return name_index(given, names);
   StrBuf text;
   strbuf_init(&text);
   append_names(&text, names);
@@ -209,54 +212,51 @@ void attr_refuse(Import *im, const char *names) {
   }
 }
 
-bool attr_exact_ints(Import *im, const char *name, const int64_t **values, uint32_t *count) {
+bool attr_exact_ints(Import *im, const char *name, Ints *values) {
   const Onnx__AttributeProto *a = typed(im, name, ATTR(INTS));
-  *values = NULL;
-  *count = 0;
+  *values = (Ints){0};
   if (!a)
     return false;
   if (a->n_ints > UINT32_MAX / 16)
     return import_fail(im, DIAG_ATTR_VALUE, "attribute '%s' has %zu elements", name, a->n_ints);
-  *values = a->ints;
-  *count = (uint32_t)a->n_ints;
+  *values = (Ints){a->ints, (uint32_t)a->n_ints};
   return true;
 }
 
-bool attr_ints(Import *im, const char *name, const int64_t **values, uint32_t *count) {
-  bool given = attr_exact_ints(im, name, values, count);
-  for (uint32_t i = 0; i < *count; i++)
-    if (!usable(im, name, (*values)[i]))
+bool attr_ints(Import *im, const char *name, Ints *values) {
+  bool given = attr_exact_ints(im, name, values);
+  for (uint32_t i = 0; i < values->count; i++)
+    if (!usable(im, name, values->at[i]))
       return false;
   return given;
 }
 
-bool attr_floats(Import *im, const char *name, const float **values, uint32_t *count) {
+bool attr_floats(Import *im, const char *name, Floats *values) {
   const Onnx__AttributeProto *a = typed(im, name, ATTR(FLOATS));
-  *values = a ? a->floats : NULL;
-  *count = a && a->n_floats < UINT32_MAX / 16 ? (uint32_t)a->n_floats : 0;
+  bool fits = a && a->n_floats < UINT32_MAX / 16;
+  *values = (Floats){a ? a->floats : NULL, fits ? (uint32_t)a->n_floats : 0};
   return a != NULL;
 }
 
-bool attr_doubles(Import *im, const char *name, const double **values, uint32_t *count) {
-  const float *floats;
-  bool given = attr_floats(im, name, &floats, count);
-  double *wide = ARENA_ARRAY(&im->scratch, double, (uint64_t)*count + 1);
-  for (uint32_t i = 0; i < *count; i++)
-    wide[i] = (double)floats[i];
-  *values = wide;
+bool attr_doubles(Import *im, const char *name, Doubles *values) {
+  Floats floats;
+  bool given = attr_floats(im, name, &floats);
+  double *wide = ARENA_ARRAY(&im->scratch, double, (uint64_t)floats.count + 1);
+  for (uint32_t i = 0; i < floats.count; i++)
+    wide[i] = (double)floats.at[i];
+  *values = (Doubles){wide, floats.count};
   return given;
 }
 
-bool attr_strs(Import *im, const char *name, StrView **values, uint32_t *count) {
+bool attr_strs(Import *im, const char *name, Texts *values) {
   const Onnx__AttributeProto *a = typed(im, name, ATTR(STRINGS));
-  *values = NULL;
-  *count = 0;
+  *values = (Texts){0};
   if (!a || a->n_strings > UINT32_MAX / 64)
     return false;
-  *values = ARENA_ARRAY(&im->scratch, StrView, a->n_strings);
+  StrView *texts = ARENA_ARRAY(&im->scratch, StrView, a->n_strings);
   for (size_t i = 0; i < a->n_strings; i++)
-    (*values)[i] = bytes_view(a->strings[i]);
-  *count = (uint32_t)a->n_strings;
+    texts[i] = bytes_view(a->strings[i]);
+  *values = (Texts){texts, (uint32_t)a->n_strings};
   return true;
 }
 

@@ -137,8 +137,7 @@ Status bounds_finish(Bounds *b, Graph *g) {
     report_narrowed(b, g, i);
   if (!g->syms.symbol_count)
     return STATUS_OK;
-  Diag *d = diag_begin(g->ctx->sink, DIAG_DIM_SUMMARY,
-                       (DiagPlace){.file = g->ctx->model_path, .index = -1});
+  Diag *d = diag_begin(g->ctx->sink, DIAG_DIM_SUMMARY, context_place(g->ctx));
   diag_message(d, "sizes that vary, and what the model needs of them");
   solve_note(g, &s, d);
   return diag_end(d);

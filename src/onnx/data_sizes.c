@@ -19,7 +19,6 @@ static bool names_dim(const BoundFlag *flag, StrView name, uint32_t dim) {
 }
 
 bool out_bound(Import *im, uint32_t i, uint32_t dim, int64_t *most) {
-  StrView param;
   const ImportOptions *o = im->options;
   bool wanted = import_ok(im) && out_wanted(im, i);
   for (uint32_t k = 0; k < o->bound_count && wanted; k++)
@@ -28,7 +27,7 @@ bool out_bound(Import *im, uint32_t i, uint32_t dim, int64_t *most) {
       *most = o->bounds[k].most;
       return true;
     }
-  return out_declared_bound(im, i, dim, most, &param);
+  return out_declared_bound(im, i, dim, most);
 }
 
 ValueId fail_unbounded(Import *im, uint32_t i, uint32_t dims, const char *what) {
@@ -112,14 +111,13 @@ static bool is_count(Import *im, NodeId n, SymInt *size) {
 
 static void trace(Import *im, Element *e) {
   const Graph *g = im->g;
-  const SymInt *values;
-  uint32_t count;
+  Ints values;
   while (!e->known) {
     NodeId n = value_def(g, e->v);
     OpId op = n ? node_cget(g, n)->op : OP_NONE;
-    if (value_ints(im, e->v, &values, &count)) {
+    if (value_ints(im, e->v, &values)) {
       e->known = true;
-      e->size = values[e->at];
+      e->size = values.at[e->at];
     } else if (op != OP_NONE && is_count(im, n, &e->size)) {
       e->known = true;
     } else if (op == OP_CAT) {
@@ -182,7 +180,7 @@ static SymInt read_element(Import *im, const Element *e, int64_t most) {
     v = ex_element(im, v, e->at);
   bool some = import_ok(im) && most > 0 && at_least_one(im->g, v);
   ValueId read = some ? ex_at_least(im, v, 1) : v; /* what a NaN is made must not pass */
-  ValueId number = import_ok(im) ? build(&im->b, OP_LOCAL_SCALAR_DENSE, A_VAL(read)) : 0;
+  ValueId number = build(&im->b, OP_LOCAL_SCALAR_DENSE, A_VAL(read));
   if (!import_ok(im))
     return 0;
   SymInt size = sym_symbol(&im->g->syms, SV(""), some ? 1 : 0, most, true);
@@ -199,7 +197,7 @@ SymInt data_size(Import *im, ValueId scalar, int64_t most) {
   return read_element(im, &e, most);
 }
 
-bool data_sizes(Import *im, ValueId list, uint32_t first, const char *what, Shape *shape) {
+bool data_sizes(Import *im, ValueId list, uint32_t first, const char *what, Dims *shape) {
   Element elements[MAX_RANK];
   int64_t most[MAX_RANK] = {0};
   uint32_t unbounded = 0;

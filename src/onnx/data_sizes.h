@@ -15,7 +15,7 @@ ValueId fail_unbounded(Import *im, uint32_t i, uint32_t dims, const char *what);
 /* The elements of a list of sizes, of which element k is dim `first` + k of output 0: known ones,
  * others read while running. False when the list is no vector of known length; fails when a size
  * has no bound. */
-bool data_sizes(Import *im, ValueId list, uint32_t first, const char *what, Shape *shape);
+bool data_sizes(Import *im, ValueId list, uint32_t first, const char *what, Dims *shape);
 /* A scalar tensor as a size of at most `most`, read while running unless it is known. */
 SymInt data_size(Import *im, ValueId scalar, int64_t most);
 /* The positions of the elements of x that are not zero, a row each. Of one tensor they are found

@@ -4,15 +4,9 @@
 
 /* Ops whose output has the shape of their inputs when these have one shape or are 0-d. */
 static bool keeps_shape(StrView op) {
-  static const char *const names[] = {
-      "Abs", "Add",   "And",     "Cast", "Ceil",     "Cos",     "Div",  "Equal", "Erf",
-      "Exp", "Floor", "Gelu",    "Log",  "Identity", "Max",     "Min",  "Mul",   "Neg",
-      "Not", "Or",    "Pow",     "Relu", "Round",    "Sigmoid", "Sign", "Sin",   "Sqrt",
-      "Sub", "Tanh",  "Greater", "Less", "Where",    "CastLike"};
-  for (size_t i = 0; i < COUNT_OF(names); i++)
-    if (sv_eq_str(op, names[i]))
-      return true;
-  return false;
+  return name_among(op, "Abs|Add|And|Cast|Ceil|Cos|Div|Equal|Erf|Exp|Floor|Gelu|Log|Identity|Max|"
+                        "Min|Mul|Neg|Not|Or|Pow|Relu|Round|Sigmoid|Sign|Sin|Sqrt|Sub|Tanh|Greater|"
+                        "Less|Where|CastLike");
 }
 
 static bool is_scalar(Import *im, NameId name) {
@@ -38,7 +32,7 @@ static bool passes_on(Import *im, const Onnx__NodeProto *node, const bool *same,
 }
 
 /* Walks the main graph's nodes once; same[name] marks the names of the wanted shape. */
-static bool declared_behind(Import *im, NameId name, SymInt dims[MAX_RANK], uint32_t *rank) {
+static bool declared_behind(Import *im, NameId name, Dims *dims) {
   const Onnx__GraphProto *graph = im->model->proto->graph;
   for (size_t i = 0; i < graph->n_node; i++)
     for (size_t k = 0; k < graph->node[i]->n_output; k++)
@@ -52,27 +46,26 @@ static bool declared_behind(Import *im, NameId name, SymInt dims[MAX_RANK], uint
     NameId result = import_name(im, graph->node[i]->output[0]);
     if (!result)
       continue;
-    if (import_declared_dims(im, result, dims, rank))
+    if (import_declared_dims(im, result, dims))
       return true;
     same[result] = true;
   }
   return false;
 }
 
-bool out_declared_dims(Import *im, uint32_t i, SymInt dims[MAX_RANK], uint32_t *rank) {
+bool out_declared_dims(Import *im, uint32_t i, Dims *dims) {
   if (!import_ok(im) || !out_wanted(im, i))
     return false;
   NameId name = import_output_name(im, i);
-  if (import_declared_dims(im, name, dims, rank))
+  if (import_declared_dims(im, name, dims))
     return true;
-  return !im->frame->parent && !im->frame->function && declared_behind(im, name, dims, rank);
+  return !im->frame->parent && !im->frame->function && declared_behind(im, name, dims);
 }
 
 bool out_declared_dim(Import *im, uint32_t i, uint32_t dim, SymInt *size) {
-  SymInt dims[MAX_RANK];
-  uint32_t rank;
-  bool known = out_declared_dims(im, i, dims, &rank) && dim < rank;
+  Dims dims;
+  bool known = out_declared_dims(im, i, &dims) && dim < dims.rank;
   if (known)
-    *size = dims[dim];
+    *size = dims.d[dim];
   return known;
 }

@@ -135,14 +135,12 @@ static void text_ops(const OnnxModel *m, StrBuf *out) {
 
 void onnx_describe_text(const OnnxModel *m, StrBuf *out) {
   const Onnx__GraphProto *graph = m->proto->graph;
-  Intern none, initializers;
-  intern_init(&none);
+  Intern initializers;
   onnx_initializer_names(m, &initializers);
   text_file(m, out);
   text_values(&initializers, "input", graph->input, graph->n_input, out);
-  text_values(&none, "output", graph->output, graph->n_output, out);
+  text_values(NULL, "output", graph->output, graph->n_output, out);
   intern_release(&initializers);
-  intern_release(&none);
   text_ops(m, out);
 }
 
@@ -204,8 +202,7 @@ static void json_ops(const Onnx__GraphProto *graph, JsonWriter *w) {
 void onnx_describe_json(const OnnxModel *m, JsonWriter *w) {
   const Onnx__ModelProto *proto = m->proto;
   OnnxWeights weights = onnx_weights(m);
-  Intern none, initializers;
-  intern_init(&none);
+  Intern initializers;
   onnx_initializer_names(m, &initializers);
   json_named_string(w, "file", sv_from(m->file.path));
   json_named_uint(w, "file_bytes", m->file.size);
@@ -226,9 +223,8 @@ void onnx_describe_json(const OnnxModel *m, JsonWriter *w) {
   json_named_uint(w, "weights", weights.count);
   json_named_uint(w, "weight_bytes", weights.bytes);
   json_values(&initializers, "inputs", proto->graph->input, proto->graph->n_input, w);
-  json_values(&none, "outputs", proto->graph->output, proto->graph->n_output, w);
+  json_values(NULL, "outputs", proto->graph->output, proto->graph->n_output, w);
   intern_release(&initializers);
-  intern_release(&none);
   json_named_uint(w, "nodes", proto->graph->n_node);
   json_ops(proto->graph, w);
 }

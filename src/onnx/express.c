@@ -69,6 +69,14 @@ ValueId ex_reduce(Import *im, OpId op, ValueId x, const int64_t *axes, uint32_t 
   return build(&im->b, op, A_VAL(x), A_INTS(axes, count), A_BOOL(keep));
 }
 
+ValueId ex_reduce_dims(Import *im, OpId op, ValueId x, uint32_t first, uint32_t end, bool keep) {
+  int64_t axes[MAX_RANK];
+  uint32_t count = 0;
+  for (uint32_t i = first; i < end; i++)
+    axes[count++] = i;
+  return count ? ex_reduce(im, op, x, axes, count, keep) : x;
+}
+
 ValueId ex_reduce_one(Import *im, OpId op, ValueId x, int64_t axis, bool keep) {
   return ex_reduce(im, op, x, &axis, 1, keep);
 }
@@ -194,7 +202,7 @@ ValueId ex_full(Import *im, DType dtype, const SymInt *dims, uint32_t rank, doub
   return build(&im->b, OP_FULL, A_INTS(dims, rank), number, A_DTYPE(dtype));
 }
 
-ValueId ex_filled(Import *im, DType dtype, const Shape *shape, double value) {
+ValueId ex_filled(Import *im, DType dtype, const Dims *shape, double value) {
   return ex_full(im, dtype, shape->d, shape->rank, value);
 }
 
@@ -207,7 +215,7 @@ ValueId ex_size(Import *im, SymInt n) { return build_syms(im, &n, 1, true); }
 /* --- what several operators share --- */
 
 ValueId ex_rms_norm(Import *im, ValueId x, uint32_t axis, DType work, double epsilon) {
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   uint32_t count = axis < s.rank ? s.rank - axis : 0;
   ValueId wide = ex_cast(im, x, work);
   ValueId y = build(&im->b, OP_RMS_NORM, A_VAL(wide), A_INTS(s.d + s.rank - count, count), A_NONE,
@@ -217,7 +225,7 @@ ValueId ex_rms_norm(Import *im, ValueId x, uint32_t axis, DType work, double eps
 
 ValueId ex_group_norm(Import *im, ValueId x, ValueId weight, ValueId bias, int64_t groups,
                       double epsilon) {
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   if (s.rank < 3)
     return import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 3 or more are needed", s.rank);
   return build(&im->b, OP_NATIVE_GROUP_NORM, A_VAL(x), A_OPT(weight), A_OPT(bias), A_INT(s.d[0]),
@@ -225,15 +233,8 @@ ValueId ex_group_norm(Import *im, ValueId x, ValueId weight, ValueId bias, int64
                A_FLOAT(epsilon));
 }
 
-Shape shape_of(const Import *im, ValueId v) {
-  Shape s = {0};
-  if (!import_ok(im) || !v)
-    return s;
-  const Type *t = vt(im, v);
-  s.rank = t->rank;
-  for (uint32_t i = 0; i < s.rank; i++)
-    s.d[i] = t->dims[i];
-  return s;
+Dims shape_of(const Import *im, ValueId v) {
+  return import_ok(im) ? value_dims(im->g, v) : (Dims){0};
 }
 
 SymInt shape_product(Import *im, const SymInt *dims, uint32_t count) {
@@ -243,19 +244,19 @@ SymInt shape_product(Import *im, const SymInt *dims, uint32_t count) {
   return product;
 }
 
-ValueId ex_view_as(Import *im, ValueId v, const Shape *shape) {
+ValueId ex_view_as(Import *im, ValueId v, const Dims *shape) {
   return build_view(&im->b, v, shape->d, shape->rank);
 }
 
 ValueId ex_scalar(Import *im, ValueId x) { return ex_view(im, x, NULL, 0); }
 
 ValueId ex_flat(Import *im, ValueId x) {
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   return EX_VIEW(im, x, shape_product(im, s.d, s.rank));
 }
 
 ValueId ex_rows(Import *im, ValueId x, uint32_t axis) {
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   uint32_t at = axis < s.rank ? axis : s.rank;
   return EX_VIEW(im, x, shape_product(im, s.d, at), shape_product(im, s.d + at, s.rank - at));
 }
@@ -287,41 +288,38 @@ ValueId fail_not_known(Import *im, uint32_t input, const char *what) {
   return build_fail_hint(&im->b, DIAG_INPUT_NOT_CONST, hint, message);
 }
 
-ValueId fail_first_not_known(Import *im, uint32_t input, const char *const *what, uint32_t count) {
-  const SymInt *values;
-  uint32_t n;
+ValueId fail_first_not_known(Import *im, const char *const *what, uint32_t count) {
+  Ints values;
   for (uint32_t i = 0; i < count && import_ok(im); i++)
-    if (what[i] && in(im, input + i) && !in_ints(im, input + i, &values, &n))
-      return fail_not_known(im, input + i, what[i]);
-  return fail_not_known(im, input, what[0]);
+    if (what[i] && in(im, 1 + i) && !in_ints(im, 1 + i, &values))
+      return fail_not_known(im, 1 + i, what[i]);
+  return fail_not_known(im, 1, what[0]);
 }
 
 bool types_agree(Import *im, ValueId a, ValueId b) {
   DType x = ex_dtype(im, a), y = ex_dtype(im, b);
-  if (import_ok(im) && x != y)
+  if (x != y)
     import_fail(im, DIAG_DTYPE_MISMATCH, "'%s' is %s and '%s' is %s, %s needs one type",
                 name_at(im->node->input, im->node->n_input, 0), dtype_name(x),
                 name_at(im->node->input, im->node->n_input, 1), dtype_name(y), im->node->op_type);
   return import_ok(im);
 }
 
-bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Shape *shape,
+bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Dims *shape,
                  bool *known) {
-  const SymInt *values;
-  uint32_t count;
-  *shape = (Shape){0};
+  Ints values;
+  *shape = (Dims){0};
   ValueId list = in(im, i);
-  *known = in_ints(im, i, &values, &count);
+  *known = in_ints(im, i, &values);
   if (list && ex_rank(im, list) != 1) {
     import_fail(im, DIAG_INPUT_RANK, "%s is a tensor of rank %u, not a list", what,
                 ex_rank(im, list));
-  } else if (*known && count > MAX_RANK) {
+  } else if (*known && values.count > MAX_RANK) {
     import_fail(im, DIAG_INPUT_RANK, "%s has %u entries, the runtime allows %d dimensions", what,
-                count, MAX_RANK);
+                values.count, MAX_RANK);
   } else if (*known) {
-    shape->rank = count;
-    memcpy(shape->d, values, count * sizeof *values);
-  } else if (import_ok(im) && !out_declared_dims(im, 0, shape->d, &shape->rank)) {
+    *shape = dims_make(values.at, values.count);
+  } else if (import_ok(im) && !out_declared_dims(im, 0, shape)) {
     *known = data_sizes(im, list, first, what, shape);
     if (!*known)
       fail_not_known(im, i, what);
@@ -344,11 +342,14 @@ ValueId ex_pick(Import *im, ValueId x, int64_t dim, SymInt index) {
 
 ValueId ex_element(Import *im, ValueId vector, int64_t i) { return ex_pick(im, vector, 0, i); }
 
-ValueId ex_pad_last(Import *im, ValueId x, SymInt before, SymInt behind) {
-  const SymInt pads[] = {before, behind};
+ValueId ex_pad(Import *im, ValueId x, uint32_t from_last, SymInt before, SymInt behind) {
+  SymInt pads[2 * MAX_RANK] = {0};
+  uint32_t count = 2 * from_last + 2;
   if (before == 0 && behind == 0)
     return x;
-  return build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(pads, 2), A_FLOAT(0));
+  pads[count - 2] = before;
+  pads[count - 1] = behind;
+  return build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(x), A_INTS(pads, count), A_FLOAT(0));
 }
 
 ValueId ex_gather(Import *im, ValueId x, int64_t dim, ValueId index) {
@@ -365,27 +366,26 @@ ValueId ex_cat2(Import *im, ValueId a, ValueId b, uint32_t axis) {
 }
 
 ValueId ex_along_axis(Import *im, ValueId vector, uint32_t axis, uint32_t rank) {
-  Shape s = {.rank = rank};
+  Dims s = {.rank = rank};
   for (uint32_t i = 0; i < rank; i++)
     s.d[i] = i == axis ? ex_dim(im, vector, 0) : 1;
   return ex_view_as(im, vector, &s);
 }
 
 ValueId ex_wrap_index(Import *im, ValueId index, SymInt size) {
-  const SymInt *known;
-  uint32_t count;
+  Ints known;
   ValueId wide = build_cast(&im->b, index, DTYPE_I64);
   bool negative = true;
-  if (value_ints(im, wide, &known, &count)) {
+  if (value_ints(im, wide, &known)) {
     negative = false;
-    for (uint32_t i = 0; i < count; i++)
-      negative |= sym_lower(&im->g->syms, known[i]) < 0;
+    for (uint32_t i = 0; i < known.count; i++)
+      negative |= sym_lower(&im->g->syms, known.at[i]) < 0;
   }
   if (!negative)
     return wide;
   NodeId expand = value_def(im->g, wide);
   if (expand && node_cget(im->g, expand)->op == OP_EXPAND_COPY) { /* each number but once */
-    Shape s = shape_of(im, wide);
+    Dims s = shape_of(im, wide);
     ValueId once = ex_wrap_index(im, node_value(im->g, expand, 0), size);
     return build_expand(&im->b, once, s.d, s.rank);
   }
@@ -413,7 +413,7 @@ ValueId ex_row_index(Import *im, ValueId x, uint32_t axis, ValueId index) {
 ValueId ex_component(Import *im, ValueId indices, uint32_t k) {
   if (!import_ok(im))
     return 0;
-  Shape s = shape_of(im, indices);
+  Dims s = shape_of(im, indices);
   bool only = s.d[s.rank - 1] == 1;
   s.rank--;
   return only ? ex_view_as(im, indices, &s)
@@ -425,14 +425,13 @@ ValueId ex_floor_mod(Import *im, ValueId a, ValueId b) {
   return ex_sub(im, a, ex_mul(im, quotient, b));
 }
 
-static bool axes_list(Import *im, const int64_t *values, uint32_t count, uint32_t rank,
-                      Axes *axes) {
+static bool axes_list(Import *im, Ints values, uint32_t rank, Axes *axes) {
   axes->known = true;
-  axes->count = count;
-  for (uint32_t i = 0; i < count && import_ok(im); i++) {
-    uint32_t axis = import_axis(im, values[i], rank);
+  axes->count = values.count;
+  for (uint32_t i = 0; i < values.count && import_ok(im); i++) {
+    uint32_t axis = import_axis(im, values.at[i], rank);
     if (axes->set >> axis & 1)
-      import_fail(im, DIAG_AXIS_RANGE, "axis %lld is listed twice", (long long)values[i]);
+      import_fail(im, DIAG_AXIS_RANGE, "axis %lld is listed twice", (long long)values.at[i]);
     if (!import_ok(im))
       return false;
     axes->list[i] = axis;
@@ -441,20 +440,19 @@ static bool axes_list(Import *im, const int64_t *values, uint32_t count, uint32_
   return import_ok(im);
 }
 
-bool axes_read(Import *im, int64_t input_since, uint32_t input, uint32_t rank, Axes *axes) {
-  const int64_t *values;
-  uint32_t count;
+bool axes_read(Import *im, int64_t input_since, uint32_t rank, Axes *axes) {
+  Ints values;
   *axes = (Axes){0};
   if (!import_ok(im))
     return false;
   if (im->opset < input_since) {
-    axes->given = attr_ints(im, "axes", &values, &count);
-    return import_ok(im) && (!axes->given || axes_list(im, values, count, rank, axes));
+    axes->given = attr_ints(im, "axes", &values);
+    return import_ok(im) && (!axes->given || axes_list(im, values, rank, axes));
   }
-  ValueId v = in(im, input);
+  ValueId v = in(im, 1);
   axes->given = v != 0;
-  if (!v || in_consts(im, input, &values, &count))
-    return import_ok(im) && (!v || axes_list(im, values, count, rank, axes));
+  if (!v || in_consts(im, 1, &values))
+    return import_ok(im) && (!v || axes_list(im, values, rank, axes));
   axes->run = v;
   SymInt length = ex_rank(im, v) ? ex_dim(im, v, 0) : 1;
   if (!sym_is_const(length) || length < 0 || length > MAX_RANK)

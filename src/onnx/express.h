@@ -58,6 +58,8 @@ ValueId ex_floor_mod(Import *im, ValueId a, ValueId b);
 
 /* Reductions over one dim or several; keep: the dims stay as 1. Sums keep the element type. */
 ValueId ex_reduce(Import *im, OpId op, ValueId x, const int64_t *axes, uint32_t count, bool keep);
+/* Over the dims from `first` up to `end`; x itself when there are none. */
+ValueId ex_reduce_dims(Import *im, OpId op, ValueId x, uint32_t first, uint32_t end, bool keep);
 ValueId ex_reduce_one(Import *im, OpId op, ValueId x, int64_t axis, bool keep);
 ValueId ex_sum(Import *im, ValueId x, int64_t axis, bool keep);
 ValueId ex_argmax(Import *im, ValueId x, int64_t axis, bool keep);
@@ -66,6 +68,8 @@ ValueId ex_softmax(Import *im, ValueId x, int64_t axis);
 /* x / sqrt(mean of squares + epsilon) over the dims from `axis` on, computed in the type `work`;
  * the result has the type of x. */
 ValueId ex_rms_norm(Import *im, ValueId x, uint32_t axis, DType work, double epsilon);
+/* alpha * a' * b' + beta * c of inputs 0 to 2 and the attributes of the current node (Gemm). */
+ValueId ex_gemm(Import *im);
 /* Of x [N, C, …] with weights per channel, which may be 0. */
 ValueId ex_group_norm(Import *im, ValueId x, ValueId weight, ValueId bias, int64_t groups,
                       double epsilon);
@@ -79,23 +83,17 @@ ValueId ex_log_softmax(Import *im, ValueId x, int64_t axis);
 
 /* --- shapes --- */
 
-/* Dims on the stack: the graph's pools may move, these do not. */
-typedef struct Shape {
-  uint32_t rank;
-  SymInt d[MAX_RANK];
-} Shape;
-
-Shape shape_of(const Import *im, ValueId v); /* rank 0 after a failure */
+Dims shape_of(const Import *im, ValueId v); /* rank 0 after a failure */
 SymInt shape_product(Import *im, const SymInt *dims, uint32_t count);
 /* The elements of shape-like input i, of which element k is dim `first` + k of output 0. Where they
  * arrive only at run time: the declared dims of output 0 (then *known is false), or sizes that are
  * read while running (data_sizes.h). Fails when none of it is possible. */
-bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Shape *shape,
+bool shape_input(Import *im, uint32_t i, uint32_t first, const char *what, Dims *shape,
                  bool *known);
 /* Fails with a message that says what to do about an input that arrives at run time. */
 ValueId fail_not_known(Import *im, uint32_t input, const char *what);
-/* The same of the first of several inputs, from `input` on, whose elements are not known. */
-ValueId fail_first_not_known(Import *im, uint32_t input, const char *const *what, uint32_t count);
+/* The same of the first of several inputs, from input 1 on, whose elements are not known. */
+ValueId fail_first_not_known(Import *im, const char *const *what, uint32_t count);
 /* Fails when a and b, of the first two inputs of the node, have two element types. */
 bool types_agree(Import *im, ValueId a, ValueId b);
 
@@ -105,7 +103,7 @@ SymInt ex_dim(const Import *im, ValueId x, uint32_t i);
 int64_t ex_fixed(Import *im, ValueId x, uint32_t i);
 DType ex_dtype(const Import *im, ValueId x); /* DTYPE_F32 after a failure */
 ValueId ex_view(Import *im, ValueId x, const SymInt *dims, uint32_t rank);
-ValueId ex_view_as(Import *im, ValueId x, const Shape *shape);
+ValueId ex_view_as(Import *im, ValueId x, const Dims *shape);
 ValueId ex_scalar(Import *im, ValueId x); /* a tensor of one element as a 0-d one */
 ValueId ex_flat(Import *im, ValueId x);   /* as a vector */
 /* As a matrix of the dims before axis and those from it on. */
@@ -140,8 +138,8 @@ ValueId ex_pick(Import *im, ValueId x, int64_t dim, SymInt index);
 ValueId ex_element(Import *im, ValueId vector, int64_t i);
 ValueId ex_cat(Import *im, const ValueId *items, uint32_t count, uint32_t dim);
 ValueId ex_cat2(Import *im, ValueId a, ValueId b, uint32_t dim);
-/* Zeros before and behind the last dim; x itself without any. */
-ValueId ex_pad_last(Import *im, ValueId x, SymInt before, SymInt behind);
+/* Zeros before and behind a dim, which is counted from the last one, 0; x itself without any. */
+ValueId ex_pad(Import *im, ValueId x, uint32_t from_last, SymInt before, SymInt behind);
 ValueId ex_flip(Import *im, ValueId x, uint32_t dim);
 /* Picks entries of one dim by a 1-D index without negative entries. */
 ValueId ex_index_select(Import *im, ValueId x, uint32_t dim, ValueId index);
@@ -161,7 +159,7 @@ ValueId ex_component(Import *im, ValueId indices, uint32_t k);
 
 /* A tensor of this shape filled with a number. */
 ValueId ex_full(Import *im, DType dtype, const SymInt *dims, uint32_t rank, double value);
-ValueId ex_filled(Import *im, DType dtype, const Shape *shape, double value);
+ValueId ex_filled(Import *im, DType dtype, const Dims *shape, double value);
 /* 0, 1, …, n - 1 as i64. */
 ValueId ex_arange(Import *im, SymInt n);
 /* A size as a 0-d i64 tensor. */
@@ -169,7 +167,7 @@ ValueId ex_size(Import *im, SymInt n);
 
 /* --- axes --- */
 
-/* Axes from an attribute (versions below input_since) or input i. */
+/* Axes from an attribute (versions below input_since) or input 1. */
 typedef struct Axes {
   bool given;  /* the attribute or input is there */
   bool known;  /* … and its elements are known: set and list are valid */
@@ -178,6 +176,6 @@ typedef struct Axes {
   uint32_t list[MAX_RANK]; /* in [0, rank), in the order given */
   uint32_t set;            /* bit per axis */
 } Axes;
-bool axes_read(Import *im, int64_t input_since, uint32_t input, uint32_t rank, Axes *axes);
+bool axes_read(Import *im, int64_t input_since, uint32_t rank, Axes *axes);
 
 #endif

@@ -21,8 +21,7 @@ Status import_functions(Import *im) {
     const Onnx__FunctionProto *f = model->functions[i];
     uint32_t id = intern_add(&s->function_names, function_key(s, f->name, f->domain, f->overload));
     if (s->functions[id])
-      return diag_report(im->ctx->sink, DIAG_NAME_TWICE,
-                         (DiagPlace){.file = im->ctx->model_path, .index = -1},
+      return diag_report(im->ctx->sink, DIAG_NAME_TWICE, context_place(im->ctx),
                          "two functions are called '" SV_FMT "'", SV_ARG(onnx_text(f->name)));
     s->functions[id] = f;
   }

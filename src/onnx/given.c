@@ -12,7 +12,7 @@ bool onnx_value_is_for(StrView value, StrView input) {
 }
 
 static DiagPlace option_place(const Import *im) {
-  DiagPlace place = {.file = im->ctx->model_path, .index = -1};
+  DiagPlace place = context_place(im->ctx);
   place.option = SV("--value");
   return place;
 }
@@ -111,9 +111,7 @@ static const char *shape_text(Import *im, const Tensor *t) {
   for (uint32_t i = 0; i < t->rank; i++)
     strbuf_printf(&text, "%s%lld", i ? ", " : "", (long long)t->dims[i]);
   strbuf_append_char(&text, ']');
-  const char *copy = arena_strdup(&im->state->arena, sv_from(strbuf_cstr(&text)));
-  strbuf_release(&text);
-  return copy;
+  return strbuf_keep(&text, &im->state->arena).data;
 }
 
 static bool store_integer(Tensor *t, StrView text) {

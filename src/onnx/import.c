@@ -16,10 +16,11 @@
 typedef struct TranslatorRow {
   OnnxOpRow row;
   void (*translate)(Import *im);
+  OpId op;
 } TranslatorRow;
 
 static const TranslatorRow rows[] = {
-#define ONNX(domain_, name_, since_, until_, min_, max_, function, lowering_)                      \
+#define ONNX_OP(domain_, name_, since_, until_, min_, max_, function, op, lowering_)               \
   {{.domain = domain_,                                                                             \
     .name = name_,                                                                                 \
     .since = since_,                                                                               \
@@ -27,9 +28,13 @@ static const TranslatorRow rows[] = {
     .min_inputs = min_,                                                                            \
     .max_inputs = max_,                                                                            \
     .lowering = lowering_},                                                                        \
-   function},
+   function,                                                                                       \
+   op},
+#define ONNX(domain, name, since, until, min, max, function, lowering)                             \
+  ONNX_OP(domain, name, since, until, min, max, function, OP_NONE, lowering)
 #include "onnx/translators.def"
 #undef ONNX
+#undef ONNX_OP
 };
 
 const OnnxOpRow *onnx_op_row(uint32_t i) { return i < COUNT_OF(rows) ? &rows[i].row : NULL; }
@@ -254,6 +259,7 @@ static void translate_node(Import *im, Onnx__NodeProto *const *nodes, size_t cou
     return;
   if (!packed_inputs_fit(im))
     return;
+  im->op = row->op;
   row->translate(im);
   packed_outputs(im);
   check_outputs_bound(im);
@@ -439,10 +445,9 @@ static Status import_any(Context *ctx, OnnxModel *model, const ImportOptions *op
 }
 
 static void warn_sorted(Context *ctx, const Onnx__NodeProto *first) {
-  DiagPlace place = {.file = ctx->model_path,
-                     .node = onnx_text(first->name),
-                     .op = onnx_text(first->op_type),
-                     .index = -1};
+  DiagPlace place = context_place(ctx);
+  place.node = onnx_text(first->name);
+  place.op = onnx_text(first->op_type);
   (void)diag_report(ctx->sink, DIAG_NODES_SORTED, place,
                     "the nodes are not in the order in which they can run, and were sorted");
 }

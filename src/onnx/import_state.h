@@ -136,7 +136,7 @@ void import_bind_dims(Import *im, const Onnx__ValueInfoProto *info, const int64_
 /* Whether an input has a dim that goes by this name alone. */
 bool import_has_dim(const Onnx__GraphProto *graph, StrView name);
 /* The shape declared for a name of this frame; false when there is none or a dim is unknown. */
-bool import_declared_dims(Import *im, NameId name, SymInt dims[MAX_RANK], uint32_t *rank);
+bool import_declared_dims(Import *im, NameId name, Dims *dims);
 
 /* given.c */
 Status import_given(Import *im, const Onnx__GraphProto *graph); /* fills state->given */

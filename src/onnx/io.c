@@ -5,44 +5,10 @@
 #include "onnx/suggest.h"
 #include "support/text.h"
 
-DType dtype_from_onnx(int32_t onnx_dtype) {
-#define ROW(onnx) [ONNX__TENSOR_PROTO__DATA_TYPE__##onnx]
-  static const uint8_t dtypes[] = {
-      ROW(FLOAT) = 1 + DTYPE_F32,
-      ROW(UINT8) = 1 + DTYPE_U8,
-      ROW(INT8) = 1 + DTYPE_I8,
-      ROW(UINT16) = 1 + DTYPE_U16,
-      ROW(INT16) = 1 + DTYPE_I16,
-      ROW(INT32) = 1 + DTYPE_I32,
-      ROW(INT64) = 1 + DTYPE_I64,
-      ROW(BOOL) = 1 + DTYPE_BOOL,
-      ROW(FLOAT16) = 1 + DTYPE_F16,
-      ROW(DOUBLE) = 1 + DTYPE_F64,
-      ROW(UINT32) = 1 + DTYPE_U32,
-      ROW(UINT64) = 1 + DTYPE_U64,
-      ROW(BFLOAT16) = 1 + DTYPE_BF16,
-      ROW(FLOAT8E4M3FN) = 1 + DTYPE_F8E4M3FN,
-      ROW(FLOAT8E4M3FNUZ) = 1 + DTYPE_F8E4M3FNUZ,
-      ROW(FLOAT8E5M2) = 1 + DTYPE_F8E5M2,
-      ROW(FLOAT8E5M2FNUZ) = 1 + DTYPE_F8E5M2FNUZ,
-  };
-#undef ROW
-  bool known = onnx_dtype >= 0 && (size_t)onnx_dtype < COUNT_OF(dtypes) && dtypes[onnx_dtype];
-  return known ? (DType)(dtypes[onnx_dtype] - 1) : DTYPE_NONE;
-}
-
-static DiagPlace file_place(const Import *im) {
-  return (DiagPlace){.file = im->ctx->model_path, .index = -1};
-}
-
 /* --- dimensions --- */
 
 bool onnx_dim_is_nameless(StrView dim_param) {
-  static const char *const texts[] = {"", "?", "*", "-1", "None", "unk", "unknown"};
-  for (size_t i = 0; i < COUNT_OF(texts); i++)
-    if (sv_eq_str(dim_param, texts[i]))
-      return true;
-  return false;
+  return !dim_param.size || name_among(dim_param, "?|*|-1|None|unk|unknown");
 }
 
 static DimName *find_dim(ImportState *s, NameId name) {
@@ -144,7 +110,7 @@ static bool dim_value(Import *im, const Onnx__TensorShapeProto__Dimension *d, St
     return true;
   }
   if (d->dim_value > INT64_MAX / 16)
-    (void)diag_report(im->ctx->sink, DIAG_TENSOR_DIMS, file_place(im),
+    (void)diag_report(im->ctx->sink, DIAG_TENSOR_DIMS, context_place(im->ctx),
                       "input '" SV_FMT "' has dimension %lld on axis %zu", SV_ARG(input),
                       (long long)d->dim_value, axis);
   *out = d->dim_value;
@@ -170,7 +136,7 @@ void import_bind_dims(Import *im, const Onnx__ValueInfoProto *info, const int64_
 
 /* What is wrong with a graph input, and what helps: no Cast can stand before one. */
 static Status input_fails(Import *im, StrView name, const char *what, const char *hint) {
-  Diag *d = diag_begin(im->ctx->sink, DIAG_INPUT_TYPE, file_place(im));
+  Diag *d = diag_begin(im->ctx->sink, DIAG_INPUT_TYPE, context_place(im->ctx));
   diag_message(d, "input '" SV_FMT "' %s", SV_ARG(name), what);
   diag_hint(d, "%s", hint);
   return diag_end(d);
@@ -195,7 +161,7 @@ static Status input_type(Import *im, const Onnx__ValueInfoProto *info, TypeId *o
     return input_fails(im, name, "declares no shape, not even its rank",
                        "declare its shape in the model, with names for the dimensions that vary");
   if (t->shape->n_dim > MAX_RANK)
-    return diag_report(im->ctx->sink, DIAG_INPUT_RANK, file_place(im),
+    return diag_report(im->ctx->sink, DIAG_INPUT_RANK, context_place(im->ctx),
                        "input '" SV_FMT "' has rank %zu, the runtime allows %d", SV_ARG(name),
                        t->shape->n_dim, MAX_RANK);
   SymInt dims[MAX_RANK];
@@ -204,7 +170,7 @@ static Status input_type(Import *im, const Onnx__ValueInfoProto *info, TypeId *o
       return STATUS_INVALID;
   *out = graph_tensor_type(im->g, dtype, (uint32_t)t->shape->n_dim, dims, ORDER_CONTIGUOUS);
   if (type_bytes_upper(im->g, type_get(im->g, *out)) == UINT64_MAX)
-    return diag_report(im->ctx->sink, DIAG_SHAPE_OVERFLOW, file_place(im),
+    return diag_report(im->ctx->sink, DIAG_SHAPE_OVERFLOW, context_place(im->ctx),
                        "input '" SV_FMT "' has more bytes than 2^63", SV_ARG(name));
   return STATUS_OK;
 }
@@ -213,7 +179,8 @@ static Status report_missing_dims(Import *im) {
   if (!im->state->dims_missing)
     return STATUS_OK;
   if (im->options->left)
-    return diag_report(im->ctx->sink, DIAG_DIM_UNBOUND, file_place(im), "a dimension has no size");
+    return diag_report(im->ctx->sink, DIAG_DIM_UNBOUND, context_place(im->ctx),
+                       "a dimension has no size");
   return suggest_report(im->ctx, im->model, im->options);
 }
 
@@ -238,7 +205,7 @@ static Status check_equal_flags(Import *im, const Onnx__GraphProto *graph) {
     uint32_t other;
     if (!flag->same.size || import_has_dim(graph, flag->same) || find_flag(im, flag->same, &other))
       continue;
-    Diag *d = diag_begin(im->ctx->sink, DIAG_DIM_UNKNOWN_FLAG, file_place(im));
+    Diag *d = diag_begin(im->ctx->sink, DIAG_DIM_UNKNOWN_FLAG, context_place(im->ctx));
     diag_message(d, "--dim " SV_FMT "=" SV_FMT ": no input has a dimension called '" SV_FMT "'",
                  SV_ARG(flag->name), SV_ARG(flag->same), SV_ARG(flag->same));
     diag_hint(d,
@@ -291,7 +258,7 @@ static Status report_unknown_flags(Import *im) {
     if (s->flag_used[i])
       continue;
     StrView name = im->options->dims[i].name;
-    Diag *d = diag_begin(im->ctx->sink, DIAG_DIM_UNKNOWN_FLAG, file_place(im));
+    Diag *d = diag_begin(im->ctx->sink, DIAG_DIM_UNKNOWN_FLAG, context_place(im->ctx));
     if (describe_fixed(im, &im->options->dims[i], d)) {
       status = diag_end(d);
       continue;
@@ -329,9 +296,7 @@ static const char *flags_text(Import *im) {
     strbuf_printf(&text, flag->lo == flag->hi ? "=%lld" : "=%lld..%lld", (long long)flag->lo,
                   (long long)flag->hi);
   }
-  const char *copy = text.size ? arena_strdup(&im->g->arena, sv_from(strbuf_cstr(&text))) : NULL;
-  strbuf_release(&text);
-  return copy;
+  return text.size ? strbuf_keep(&text, &im->g->arena).data : NULL;
 }
 
 /* A state whose first contents are the initializer: that constant keeps its name, nothing uses it.
@@ -350,8 +315,7 @@ static Status bind_given(Import *im, const Onnx__ValueInfoProto *info, const Giv
                          TypeId type) {
   ValueId v = 0;
   TRY(import_given_value(im, info, given, type, &v));
-  scope_slot(im, im->frame, import_name(im, info->name))->binding =
-      (Binding){.kind = BIND_VALUE, .value = v};
+  scope_slot(im, im->frame, import_name(im, info->name))->binding = binding_of(v);
   return STATUS_OK;
 }
 
@@ -364,7 +328,7 @@ Status import_inputs(Import *im, const Onnx__GraphProto *graph) {
   for (size_t i = 0; i < graph->n_input; i++) {
     NameId name = import_name(im, graph->input[i]->name);
     if (!name)
-      return diag_report(im->ctx->sink, DIAG_INPUT_TYPE, file_place(im),
+      return diag_report(im->ctx->sink, DIAG_INPUT_TYPE, context_place(im->ctx),
                          "graph input %zu has no name", i);
     const GivenValue *given = &im->state->given[i];
     if (is_initializer(im, name) && !given->text.data) {
@@ -381,12 +345,12 @@ Status import_inputs(Import *im, const Onnx__GraphProto *graph) {
       continue;
     BindingSlot *slot = scope_slot(im, im->frame, name);
     if (slot->binding.kind != BIND_NONE) {
-      status = diag_report(im->ctx->sink, DIAG_NAME_TWICE, file_place(im),
+      status = diag_report(im->ctx->sink, DIAG_NAME_TWICE, context_place(im->ctx),
                            "two graph inputs are called '" SV_FMT "'",
                            SV_ARG(intern_get(&im->ctx->names, name)));
       continue;
     }
-    slot->binding = (Binding){.kind = BIND_VALUE, .value = graph_add_input(im->g, type, name)};
+    slot->binding = binding_of(graph_add_input(im->g, type, name));
     sizes_input(im, slot->binding.value);
   }
   TRY(status);
@@ -438,12 +402,12 @@ static Binding initializer_binding(Import *im, const Onnx__TensorProto *t, NameI
 
 Status import_initializers(Import *im, const Onnx__GraphProto *graph) {
   if (graph->n_sparse_initializer)
-    return diag_report(im->ctx->sink, DIAG_SPARSE, file_place(im),
+    return diag_report(im->ctx->sink, DIAG_SPARSE, context_place(im->ctx),
                        "the graph has %zu sparse initializers", graph->n_sparse_initializer);
   for (size_t i = 0; i < graph->n_initializer; i++) {
     NameId name = import_name(im, graph->initializer[i]->name);
     if (!name)
-      return diag_report(im->ctx->sink, DIAG_NAME_UNDEFINED, file_place(im),
+      return diag_report(im->ctx->sink, DIAG_NAME_UNDEFINED, context_place(im->ctx),
                          "initializer %zu has no name", i);
     Binding binding = initializer_binding(im, graph->initializer[i], name);
     TRY(im->b.status);
@@ -478,7 +442,7 @@ static const SymInt *declared_dim(Import *im, const Onnx__TensorShapeProto__Dime
   return dim && dim->known && !dim->split ? &dim->value : NULL;
 }
 
-bool import_declared_dims(Import *im, NameId name, SymInt dims[MAX_RANK], uint32_t *rank) {
+bool import_declared_dims(Import *im, NameId name, Dims *dims) {
   const Onnx__TypeProto__Tensor *t = declared(im, name);
   if (!t || !t->shape || t->shape->n_dim > MAX_RANK)
     return false;
@@ -486,32 +450,31 @@ bool import_declared_dims(Import *im, NameId name, SymInt dims[MAX_RANK], uint32
     const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[k];
     const SymInt *known = declared_dim(im, d);
     if (onnx_dim_is_known(d) && d->dim_value < INT64_MAX / 16)
-      dims[k] = d->dim_value;
+      dims->d[k] = d->dim_value;
     else if (known)
-      dims[k] = *known;
+      dims->d[k] = *known;
     else
       return false;
   }
-  *rank = (uint32_t)t->shape->n_dim;
+  dims->rank = (uint32_t)t->shape->n_dim;
   return true;
 }
 
-bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound, StrView *param) {
+bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound) {
   bool wanted = import_ok(im) && out_wanted(im, i);
   const Onnx__TypeProto__Tensor *t = wanted ? declared(im, import_output_name(im, i)) : NULL;
-  *param = SV("");
   if (!t || !t->shape || dim >= t->shape->n_dim)
     return false;
   const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[dim];
-  *param = onnx_dim_param(d);
   if (onnx_dim_is_known(d)) {
     *bound = d->dim_value;
     return d->dim_value < INT64_MAX / 16;
   }
-  if (!param->size)
+  StrView param = onnx_dim_param(d);
+  if (!param.size)
     return false;
   uint32_t index;
-  const DimFlag *flag = find_flag(im, root_name(im, *param), &index);
+  const DimFlag *flag = find_flag(im, root_name(im, param), &index);
   const SymInt *known = declared_dim(im, d);
   *bound = known ? sym_upper(&im->g->syms, *known) : flag ? flag->hi : INT64_MAX;
   return *bound != INT64_MAX;
@@ -537,7 +500,7 @@ static ValueId output_value(Import *im, const Onnx__ValueInfoProto *info) {
                            : "is a sequence or an empty optional, which a program cannot return";
     (void)diag_report(im->ctx->sink,
                       binding.kind == BIND_NONE ? DIAG_OUTPUT_MISSING : DIAG_UNSUPPORTED_FEATURE,
-                      file_place(im), "graph output '" SV_FMT "' %s", SV_ARG(name), what);
+                      context_place(im->ctx), "graph output '" SV_FMT "' %s", SV_ARG(name), what);
     return 0;
   }
   if (binding.labels) {
@@ -546,7 +509,7 @@ static ValueId output_value(Import *im, const Onnx__ValueInfoProto *info) {
   }
   if (binding.packed) {
     im->state->failed = true;
-    (void)diag_report(im->ctx->sink, DIAG_TENSOR_DTYPE, file_place(im),
+    (void)diag_report(im->ctx->sink, DIAG_TENSOR_DTYPE, context_place(im->ctx),
                       "graph output '" SV_FMT "' has element type %s, which is not supported",
                       SV_ARG(name), onnx_dtype_name(binding.packed));
     return 0;
@@ -555,7 +518,7 @@ static ValueId output_value(Import *im, const Onnx__ValueInfoProto *info) {
   DType wanted = t ? dtype_from_onnx(t->elem_type) : DTYPE_NONE;
   if (wanted != DTYPE_NONE && wanted != value_dtype(im->g, binding.value)) {
     im->state->failed = true;
-    (void)diag_report(im->ctx->sink, DIAG_DTYPE_MISMATCH, file_place(im),
+    (void)diag_report(im->ctx->sink, DIAG_DTYPE_MISMATCH, context_place(im->ctx),
                       "graph output '" SV_FMT "' is declared %s but computed as %s", SV_ARG(name),
                       dtype_name(wanted), dtype_name(value_dtype(im->g, binding.value)));
     return 0;
@@ -565,14 +528,15 @@ static ValueId output_value(Import *im, const Onnx__ValueInfoProto *info) {
 
 Status import_outputs(Import *im, const Onnx__GraphProto *graph) {
   if (!graph->n_output)
-    return diag_report(im->ctx->sink, DIAG_NO_OUTPUT, file_place(im), "the graph has no outputs");
+    return diag_report(im->ctx->sink, DIAG_NO_OUTPUT, context_place(im->ctx),
+                       "the graph has no outputs");
   ValueId *values = ARENA_ARRAY(&im->state->arena, ValueId, graph->n_output);
   NameId *names = ARENA_ARRAY(&im->state->arena, NameId, graph->n_output);
   for (size_t i = 0; i < graph->n_output; i++) {
     names[i] = import_name(im, graph->output[i]->name);
     values[i] = names[i] ? output_value(im, graph->output[i]) : 0;
     if (!names[i])
-      return diag_report(im->ctx->sink, DIAG_OUTPUT_MISSING, file_place(im),
+      return diag_report(im->ctx->sink, DIAG_OUTPUT_MISSING, context_place(im->ctx),
                          "graph output %zu has no name", i);
     if (!values[i])
       im->state->failed = true;

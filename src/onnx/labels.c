@@ -5,21 +5,16 @@
 
 #include "onnx/import_state.h"
 #include "onnx/file/tensor.h"
+#include "support/text.h"
 
 typedef struct Place {
   StrView name;
   uint32_t index;
 } Place;
 
-static int compare_names(StrView a, StrView b) {
-  size_t common = a.size < b.size ? a.size : b.size;
-  int order = common ? memcmp(a.data, b.data, common) : 0;
-  return order ? order : (a.size > b.size) - (a.size < b.size);
-}
-
 static int by_name(const void *a, const void *b) {
   const Place *x = a, *y = b;
-  int order = compare_names(x->name, y->name);
+  int order = text_compare(x->name, y->name);
   return order ? order : (x->index > y->index) - (x->index < y->index);
 }
 
@@ -46,29 +41,34 @@ const Labels *labels_make(Import *im, const StrView *values, uint32_t count, int
   return labels;
 }
 
+bool tensor_texts(Import *im, const Onnx__TensorProto *t, Texts *texts) {
+  StrView *values = NULL;
+  *texts = (Texts){0};
+  if (import_ok(im))
+    im->b.status = onnx_tensor_strings(im->model, t, im->ctx->sink, graph_place(im->g, im->b.loc),
+                                       &im->scratch, &values, &texts->count);
+  texts->at = values;
+  return import_ok(im);
+}
+
 ValueId labels_tensor(Import *im, const Onnx__TensorProto *t, const Labels **labels) {
-  StrView *values;
-  uint32_t count;
+  Texts texts;
   *labels = NULL;
-  if (!import_ok(im))
-    return 0;
-  im->b.status = onnx_tensor_strings(im->model, t, im->ctx->sink, graph_place(im->g, im->b.loc),
-                                     &im->scratch, &values, &count);
-  if (import_ok(im) && t->n_dims > MAX_RANK)
+  if (tensor_texts(im, t, &texts) && t->n_dims > MAX_RANK)
     import_fail(im, DIAG_INPUT_RANK, "tensor '" SV_FMT "' has rank %zu, the runtime allows %d",
                 SV_ARG(onnx_text(t->name)), t->n_dims, MAX_RANK);
   if (!import_ok(im))
     return 0;
-  int64_t *codes = ARENA_ARRAY(&im->scratch, int64_t, (uint64_t)count + 1);
-  *labels = labels_make(im, values, count, codes);
+  int64_t *codes = ARENA_ARRAY(&im->scratch, int64_t, (uint64_t)texts.count + 1);
+  *labels = labels_make(im, texts.at, texts.count, codes);
   return build_const(&im->b, DTYPE_I64, (uint32_t)t->n_dims, t->dims, codes);
 }
 
 const Labels *in_labels(Import *im, uint32_t i) { return in_binding(im, i).labels; }
 
-void out_labels(Import *im, uint32_t i, ValueId index, const Labels *labels) {
-  if (import_ok(im) && index)
-    out_binding(im, i,
+void out_labels(Import *im, ValueId index, const Labels *labels) {
+  if (index)
+    out_binding(im, 0,
                 (Binding){.kind = BIND_VALUE,
                           .value = index,
                           .packed = ONNX__TENSOR_PROTO__DATA_TYPE__STRING,
@@ -92,8 +92,7 @@ void labels_warn(Import *im, StrView name, const Labels *labels) {
   StrBuf text;
   strbuf_init(&text);
   labels_list(&text, labels, true);
-  Diag *d = diag_begin(im->ctx->sink, DIAG_LABELS_INDEX,
-                       (DiagPlace){.file = im->ctx->model_path, .index = -1});
+  Diag *d = diag_begin(im->ctx->sink, DIAG_LABELS_INDEX, context_place(im->ctx));
   diag_message(d, "output '" SV_FMT "' gives the index of a label (int64), not the string",
                SV_ARG(name));
   diag_note(d, "the labels are %s", strbuf_cstr(&text));

@@ -74,35 +74,22 @@ bool packed_limits(int32_t onnx_dtype, double *low, double *high) {
 /* --- which operators --- */
 
 typedef struct Taker {
-  const char *op;
-  bool moves; /* its output has the type of its first input */
+  const char *ops;
+  bool moves; /* their output has the type of their first input */
   enum { ANY_PACKED, NUMBERS, STRINGS } types;
 } Taker;
 
-static const Taker takers[] = {{"Cast", false, NUMBERS},
-                               {"DequantizeLinear", false, NUMBERS},
-                               {"QuantizeLinear", false, NUMBERS},
-                               {"Shape", false, ANY_PACKED},
-                               {"Size", false, ANY_PACKED},
-                               {"LabelEncoder", false, STRINGS},
-                               {"Flatten", true, ANY_PACKED},
-                               {"Identity", true, ANY_PACKED},
-                               {"Reshape", true, ANY_PACKED},
-                               {"Squeeze", true, ANY_PACKED},
-                               {"Transpose", true, ANY_PACKED},
-                               {"Unsqueeze", true, ANY_PACKED},
-                               {"ArrayFeatureExtractor", true, STRINGS},
-                               {"Expand", true, STRINGS},
-                               {"Gather", true, STRINGS},
-                               {"GatherElements", true, STRINGS},
-                               {"GatherND", true, STRINGS},
-                               {"Slice", true, STRINGS},
-                               {"Tile", true, STRINGS}};
+static const Taker takers[] = {
+    {"Cast|DequantizeLinear|QuantizeLinear", false, NUMBERS},
+    {"Shape|Size", false, ANY_PACKED},
+    {"LabelEncoder", false, STRINGS},
+    {"Flatten|Identity|Reshape|Squeeze|Transpose|Unsqueeze", true, ANY_PACKED},
+    {"ArrayFeatureExtractor|Expand|Gather|GatherElements|GatherND|Slice|Tile", true, STRINGS}};
 
 static const Taker *find_taker(const Import *im, int32_t onnx_dtype) {
   bool strings = onnx_dtype == ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
   for (size_t i = 0; i < COUNT_OF(takers); i++)
-    if (strcmp(im->node->op_type, takers[i].op) == 0)
+    if (name_among(onnx_text(im->node->op_type), takers[i].ops))
       return takers[i].types == (strings ? NUMBERS : STRINGS) ? NULL : &takers[i];
   return NULL;
 }
@@ -163,11 +150,9 @@ ValueId decode_small_float(Import *im, ValueId v, int32_t onnx_dtype) {
   const SmallType *t = find_type(onnx_dtype);
   float values[256];
   int64_t count = (int64_t)1 << t->bits;
-  if (!import_ok(im))
-    return 0;
   for (unsigned code = 0; code < (unsigned)count; code++)
     values[code] = small_float(t, code);
-  Shape shape = shape_of(im, v);
+  Dims shape = shape_of(im, v);
   if (value_dtype(im->g, v) != DTYPE_U8)
     v = build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(v), A_DTYPE(DTYPE_U8));
   ValueId codes = ex_cast(im, ex_flat(im, v), DTYPE_I64),

@@ -31,7 +31,7 @@ static void add_values(Filler *f, const char *what, const Intern *initializers,
   uint32_t position = 0;
   for (size_t i = 0; i < count; i++) {
     StrBuf text;
-    if (initializers && onnx_is_initializer(initializers, values[i]->name))
+    if (onnx_is_initializer(initializers, values[i]->name))
       continue;
     strbuf_init(&text);
     strbuf_append_char(&text, '\'');
@@ -78,17 +78,13 @@ static const char *type_text(Filler *f, const Onnx__TensorProto *t) {
   for (size_t i = 0; i < t->n_dims; i++)
     strbuf_printf(&text, "%s%lld", i ? ", " : "", (long long)t->dims[i]);
   strbuf_append_char(&text, ']');
-  char *kept = arena_strdup(&f->arena, (StrView){strbuf_cstr(&text), text.size});
-  strbuf_release(&text);
-  return kept;
+  return strbuf_keep(&text, &f->arena).data;
 }
 
 static Status add_initializer(Filler *f, const Onnx__TensorProto *t) {
   OnnxTensorView view = {0};
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = sv_from(f->m->file.path);
   if (onnx_dtype_bits(t->data_type))
-    TRY(onnx_tensor_view(f->m, t, f->sink, place, &view));
+    TRY(onnx_tensor_view(f->m, t, f->sink, diag_file(f->m->file.path), &view));
   const char *type = type_text(f, t);
   sheet_add(f->sheet, (Fact){.section = FACTS_CONSTANTS,
                              .kind = FACT_TEXT,

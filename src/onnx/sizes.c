@@ -44,17 +44,16 @@ void sizes_input(Import *im, ValueId input) {
 static Status solve(Import *im) {
   Graph *g = im->g;
   Sizes *s = im->state->sizes;
-  SymInt declared[MAX_RANK];
-  uint32_t rank;
+  Dims declared;
   Solution solution;
   for (uint32_t i = 0; i < graph_output_count(g); i++) {
     ValueId v = graph_output(g, i);
-    if (!import_declared_dims(im, graph_output_name(g, i), declared, &rank) ||
-        rank != value_rank(g, v))
+    if (!import_declared_dims(im, graph_output_name(g, i), &declared) ||
+        declared.rank != value_rank(g, v))
       continue;
-    for (uint32_t k = 0; k < rank; k++)
-      if (value_dim(g, v, k) != declared[k])
-        graph_add_constraint(g, (Constraint){CONSTRAINT_EQ, value_dim(g, v, k), declared[k], 0});
+    for (uint32_t k = 0; k < declared.rank; k++)
+      if (value_dim(g, v, k) != declared.d[k])
+        graph_add_constraint(g, (Constraint){CONSTRAINT_EQ, value_dim(g, v, k), declared.d[k], 0});
   }
   TRY(graph_solve(g, &im->state->arena, &solution));
   for (uint32_t i = 0; i < s->count; i++) {
@@ -148,7 +147,7 @@ static Status compare(Import *im) {
     values[i] = graph_output(g, i);
     names[i] = graph_output_name(g, i);
   }
-  Shape s = shape_of(im, values[0]), row = {.rank = s.rank + 1, .d = {1}};
+  Dims s = shape_of(im, values[0]), row = {.rank = s.rank + 1, .d = {1}};
   if (row.rank > MAX_RANK)
     return STATUS_UNSUPPORTED;
   memcpy(row.d + 1, s.d, s.rank * sizeof *s.d);

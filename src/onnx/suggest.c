@@ -32,7 +32,7 @@ typedef struct Suggester {
   const ImportOptions *options;
   Arena *arena;
   Dim *dims;
-  uint32_t count, capacity;
+  uint32_t count;
   DimSuggestions *out;
   Intern initializers;
   DimFlag *flags; /* those given, then one a dim */
@@ -67,12 +67,7 @@ static void add_dim(Suggester *s, const Onnx__ValueInfoProto *input, size_t axis
   for (uint32_t i = 0; i < s->count; i++)
     if (sv_eq(s->dims[i].name, name))
       return;
-  if (s->count == s->capacity) {
-    uint32_t capacity = s->capacity ? 2 * s->capacity : 16;
-    s->dims =
-        arena_grow(s->arena, s->dims, s->capacity * sizeof *s->dims, capacity * sizeof *s->dims);
-    s->capacity = capacity;
-  }
+  s->dims = arena_push(s->arena, s->dims, s->count, sizeof *s->dims);
   s->dims[s->count++] = (Dim){name, input, axis};
 }
 
@@ -406,8 +401,7 @@ Status suggest_report(Context *ctx, OnnxModel *model, const ImportOptions *optio
   strbuf_init(&flags);
   Suggester s = {.ctx = ctx, .model = model, .options = options, .arena = &arena, .out = &out};
   suggest(&s);
-  Diag *d =
-      diag_begin(ctx->sink, DIAG_DIM_UNBOUND, (DiagPlace){.file = ctx->model_path, .index = -1});
+  Diag *d = diag_begin(ctx->sink, DIAG_DIM_UNBOUND, context_place(ctx));
   if (s.count) {
     report_message(&s, d);
     uint32_t notes = 0;

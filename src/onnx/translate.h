@@ -38,6 +38,27 @@ typedef struct Binding {
   const Labels *labels; /* VALUE of packed type string: what its elements are indices into */
 } Binding;
 
+/* Elements that are known when lowering: those of a tensor live in scratch, those of an attribute
+ * as long as the model. at: NULL where nothing is known or given, then count is 0. */
+typedef struct Ints {
+  const int64_t *at; /* numbers, or sizes that may be symbolic (SymInt) */
+  uint32_t count;
+} Ints;
+typedef struct Floats {
+  const float *at;
+  uint32_t count;
+} Floats;
+typedef struct Doubles {
+  const double *at;
+  uint32_t count;
+} Doubles;
+typedef struct Texts {
+  const StrView *at;
+  uint32_t count;
+} Texts;
+
+static inline Binding binding_of(ValueId v) { return (Binding){.kind = BIND_VALUE, .value = v}; }
+
 typedef struct Frame Frame; /* one graph or function body being translated; import.c */
 
 typedef struct Import {
@@ -48,6 +69,7 @@ typedef struct Import {
   const ImportOptions *options;
   const Onnx__NodeProto *node;
   int64_t opset;
+  OpId op; /* of the operator's row, see ONNX_OP in translators.def */
   Frame *frame;
   Arena scratch; /* reset after each node of the main graph */
   struct ImportState *state;
@@ -64,21 +86,19 @@ ValueId in_required(Import *im, uint32_t i);
 Binding in_binding(Import *im, uint32_t i); /* sequences and optionals */
 /* The ONNX type of input i when it is one that the IR does not have (packed.h); else 0. */
 int32_t in_packed(Import *im, uint32_t i);
-/* The elements of integer or bool input i when they are known (constant or shape arithmetic):
- * *values lives in scratch. 0-d gives count 1. */
-bool in_ints(Import *im, uint32_t i, const SymInt **values, uint32_t *count);
-
+/* The elements of integer or bool input i when they are known (constant or shape arithmetic). 0-d
+ * gives count 1. */
+bool in_ints(Import *im, uint32_t i, Ints *values);
 /* in_ints of any value. */
-bool value_ints(Import *im, ValueId v, const SymInt **values, uint32_t *count);
-
+bool value_ints(Import *im, ValueId v, Ints *values);
 /* As in_ints, but all elements must be plain numbers; else false. */
-bool in_consts(Import *im, uint32_t i, const int64_t **values, uint32_t *count);
+bool in_consts(Import *im, uint32_t i, Ints *values);
 /* The same, and of a constant of i32 or i64 also where it has many elements. */
-bool in_indices(Import *im, uint32_t i, const int64_t **values, uint32_t *count);
+bool in_indices(Import *im, uint32_t i, Ints *values);
 /* As in_consts of any value. */
-bool value_consts(Import *im, ValueId v, const int64_t **values, uint32_t *count);
+bool value_consts(Import *im, ValueId v, Ints *values);
 /* Elements of a constant of any real dtype as doubles; false when it is not constant. */
-bool value_doubles(Import *im, ValueId v, const double **values, uint32_t *count);
+bool value_doubles(Import *im, ValueId v, Doubles *values);
 /* Whether the value is a constant that has no other elements than zeros. */
 bool all_zero(Import *im, ValueId v);
 /* Likewise the only element of a value; false, and nothing is set, when it has another number of
@@ -93,18 +113,17 @@ uint32_t out_count(const Import *im);
 bool out_wanted(const Import *im, uint32_t i); /* named, hence possibly used */
 void out(Import *im, uint32_t i, ValueId v);
 void out_sequence(Import *im, uint32_t i, const ValueId *items, uint32_t count); /* copied */
-void out_absent(Import *im, uint32_t i);
 /* Whatever a subgraph gave (import_inline). */
 void out_binding(Import *im, uint32_t i, Binding binding);
 /* The type the model declares for output i (graph output or value_info): false when there is none
  * or a dim is unknown. Symbolic dims by name are the symbols of the inputs. The declared shape is
  * the contract when a shape-like input arrives only at run time. */
-bool out_declared_dims(Import *im, uint32_t i, SymInt dims[MAX_RANK], uint32_t *rank);
+bool out_declared_dims(Import *im, uint32_t i, Dims *dims);
 /* One dim of it. */
 bool out_declared_dim(Import *im, uint32_t i, uint32_t dim, SymInt *size);
 /* The greatest size that the model, or a --dim flag for one of its names, allows there; false when
- * nothing does. *param: the name of the dimension, may be empty. */
-bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound, StrView *param);
+ * nothing does. */
+bool out_declared_bound(Import *im, uint32_t i, uint32_t dim, int64_t *bound);
 bool out_declared_dtype(Import *im, uint32_t i, DType *dtype);
 
 /* --- attributes: a wrong type is a failure (ATTR_TYPE); references inside functions are resolved
@@ -120,6 +139,7 @@ StrView attr_str(Import *im, const char *name, const char *otherwise);
 uint32_t attr_choice(Import *im, const char *name, const char *otherwise, const char *names);
 /* The position of a text among such names; their number when it is not among them. */
 uint32_t name_index(StrView text, const char *names);
+bool name_among(StrView text, const char *names);
 /* An element type, as `otherwise` without the attribute or with one of 0; fails for one that the
  * runtime cannot hold. */
 DType attr_dtype(Import *im, const char *name, DType otherwise);
@@ -127,15 +147,14 @@ DType attr_dtype(Import *im, const char *name, DType otherwise);
 bool attr_flag(Import *im, const char *name, bool otherwise);
 /* Fails when one of these attributes is there and not 0. */
 void attr_refuse(Import *im, const char *names);
-/* false when absent; *values lives as long as the model. */
-bool attr_ints(Import *im, const char *name, const int64_t **values, uint32_t *count);
+/* false when absent. */
+bool attr_ints(Import *im, const char *name, Ints *values);
 /* Any integer, for the elements of tensors; false when absent. */
 bool attr_exact_int(Import *im, const char *name, int64_t *value);
-bool attr_exact_ints(Import *im, const char *name, const int64_t **values, uint32_t *count);
-bool attr_floats(Import *im, const char *name, const float **values, uint32_t *count);
-/* The same as doubles, in scratch. */
-bool attr_doubles(Import *im, const char *name, const double **values, uint32_t *count);
-bool attr_strs(Import *im, const char *name, StrView **values, uint32_t *count); /* in scratch */
+bool attr_exact_ints(Import *im, const char *name, Ints *values);
+bool attr_floats(Import *im, const char *name, Floats *values);
+bool attr_doubles(Import *im, const char *name, Doubles *values);   /* the same, in scratch */
+bool attr_strs(Import *im, const char *name, Texts *values);        /* in scratch */
 const Onnx__TensorProto *attr_tensor(Import *im, const char *name); /* NULL when absent */
 const Onnx__GraphProto *attr_graph(Import *im, const char *name);
 
@@ -143,8 +162,6 @@ const Onnx__GraphProto *attr_graph(Import *im, const char *name);
 /* Reports at the current node and fails; returns 0, which is false, too. */
 ValueId import_fail(Import *im, DiagCode code, const char *format, ...) ETC_PRINTF(3, 4);
 bool import_ok(const Import *im);
-/* DTYPE_NONE for what the runtime cannot hold (strings, complex, sub-byte). */
-DType dtype_from_onnx(int32_t onnx_dtype);
 ValueId import_tensor(Import *im, const Onnx__TensorProto *t,
                       NameId name); /* a constant that borrows the file's bytes */
 /* axis in [-rank, rank) -> [0, rank); fails otherwise. */
@@ -164,7 +181,10 @@ static inline const Type *vt(const Import *im, ValueId v) { return value_type(im
 
 #define ONNX(domain, name, since, until, min_inputs, max_inputs, function, lowering)               \
   void function(Import *im);
+#define ONNX_OP(domain, name, since, until, min_inputs, max_inputs, function, op, lowering)        \
+  void function(Import *im);
 #include "onnx/translators.def"
+#undef ONNX_OP
 #undef ONNX
 
 #endif

@@ -51,35 +51,27 @@ ValueId in_required(Import *im, uint32_t i) {
 }
 
 /* The elements that are known to be integers, of whatever type. */
-static bool value_whole(Import *im, ValueId v, const SymInt **values, uint32_t *count) {
-  *values = NULL;
-  *count = 0;
-  if (!import_ok(im) || !v)
+static bool value_whole(Import *im, ValueId v, Ints *values) {
+  *values = (Ints){0};
+  if (import_ok(im) && v)
+    values->at = fold_contents(&im->state->fold, im->g, v, &im->scratch, &values->count);
+  return values->at != NULL;
+}
+
+bool value_ints(Import *im, ValueId v, Ints *values) {
+  *values = (Ints){0};
+  return import_ok(im) && v && !dtype_is_float(value_dtype(im->g, v)) && value_whole(im, v, values);
+}
+
+bool in_ints(Import *im, uint32_t i, Ints *values) { return value_ints(im, in(im, i), values); }
+
+bool in_consts(Import *im, uint32_t i, Ints *values) { return value_consts(im, in(im, i), values); }
+
+bool value_consts(Import *im, ValueId v, Ints *values) {
+  if (!value_ints(im, v, values))
     return false;
-  *values = fold_contents(&im->state->fold, im->g, v, &im->scratch, count);
-  return *values != NULL;
-}
-
-bool value_ints(Import *im, ValueId v, const SymInt **values, uint32_t *count) {
-  *values = NULL;
-  *count = 0;
-  return import_ok(im) && v && !dtype_is_float(value_dtype(im->g, v)) &&
-         value_whole(im, v, values, count);
-}
-
-bool in_ints(Import *im, uint32_t i, const SymInt **values, uint32_t *count) {
-  return value_ints(im, in(im, i), values, count);
-}
-
-bool in_consts(Import *im, uint32_t i, const int64_t **values, uint32_t *count) {
-  return value_consts(im, in(im, i), values, count);
-}
-
-bool value_consts(Import *im, ValueId v, const int64_t **values, uint32_t *count) {
-  if (!value_ints(im, v, values, count))
-    return false;
-  for (uint32_t k = 0; k < *count; k++)
-    if (!sym_is_const((*values)[k]))
+  for (uint32_t k = 0; k < values->count; k++)
+    if (!sym_is_const(values->at[k]))
       return false;
   return true;
 }
@@ -119,10 +111,10 @@ static const double *dequantized_doubles(Import *im, ValueId v, uint32_t *count)
   return out;
 }
 
-bool in_indices(Import *im, uint32_t i, const int64_t **values, uint32_t *count) {
+bool in_indices(Import *im, uint32_t i, Ints *values) {
   enum { MOST_INDICES = 1 << 20 };
   ValueId v = in(im, i);
-  if (value_consts(im, v, values, count))
+  if (value_consts(im, v, values))
     return true;
   if (!import_ok(im) || !v || !value_is_const(im->g, v) ||
       !dtype_in(value_dtype(im->g, v), DT(I32) | DT(I64)))
@@ -134,36 +126,32 @@ bool in_indices(Import *im, uint32_t i, const int64_t **values, uint32_t *count)
   int64_t *indices = ARENA_ARRAY(&im->scratch, int64_t, (size_t)numel + 1);
   for (int64_t k = 0; k < numel; k++)
     indices[k] = tensor_load_int(&t, k);
-  *values = indices;
-  *count = (uint32_t)numel;
+  *values = (Ints){indices, (uint32_t)numel};
   return true;
 }
 
-bool value_doubles(Import *im, ValueId v, const double **values, uint32_t *count) {
-  *values = NULL;
-  *count = 0;
+bool value_doubles(Import *im, ValueId v, Doubles *values) {
+  *values = (Doubles){0};
   if (!import_ok(im) || !v || !dtype_in(value_dtype(im->g, v), DTS_REAL_BOOL))
     return false;
-  *values =
-      value_is_const(im->g, v) ? constant_doubles(im, v, count) : dequantized_doubles(im, v, count);
-  return *values != NULL;
+  values->at = value_is_const(im->g, v) ? constant_doubles(im, v, &values->count)
+                                        : dequantized_doubles(im, v, &values->count);
+  return values->at != NULL;
 }
 
 bool all_zero(Import *im, ValueId v) {
-  const double *values;
-  uint32_t count;
-  bool zero = value_doubles(im, v, &values, &count);
-  for (uint32_t i = 0; i < count && zero; i++)
-    zero = values[i] == 0;
+  Doubles values;
+  bool zero = value_doubles(im, v, &values);
+  for (uint32_t i = 0; i < values.count && zero; i++)
+    zero = values.at[i] == 0;
   return zero;
 }
 
 bool one_whole(Import *im, ValueId v, SymInt *number) {
-  const SymInt *values;
-  uint32_t count;
-  if (!value_whole(im, v, &values, &count) || count != 1)
+  Ints values;
+  if (!value_whole(im, v, &values) || values.count != 1)
     return false;
-  *number = values[0];
+  *number = values.at[0];
   return true;
 }
 
@@ -180,11 +168,10 @@ bool one_const(Import *im, ValueId v, int64_t *number) {
 }
 
 bool one_double(Import *im, ValueId v, double *number) {
-  const double *values;
-  uint32_t count;
-  if (!value_doubles(im, v, &values, &count) || count != 1)
+  Doubles values;
+  if (!value_doubles(im, v, &values) || values.count != 1)
     return false;
-  *number = values[0];
+  *number = values.at[0];
   return true;
 }
 
@@ -196,7 +183,7 @@ bool out_wanted(const Import *im, uint32_t i) {
   return i < im->node->n_output && im->node->output[i] && *im->node->output[i];
 }
 
-static void bind_output(Import *im, uint32_t i, Binding binding) {
+void out_binding(Import *im, uint32_t i, Binding binding) {
   if (import_ok(im) && out_wanted(im, i))
     scope_bind(im, import_output_name(im, i), binding);
 }
@@ -206,19 +193,15 @@ void out(Import *im, uint32_t i, ValueId v) {
     BUG("output %u of '%s' bound to nothing", i, im->node->op_type ? im->node->op_type : "");
   if (import_ok(im) && out_wanted(im, i) && !value_get(im->g, v)->name)
     value_get(im->g, v)->name = import_output_name(im, i);
-  bind_output(im, i, (Binding){.kind = BIND_VALUE, .value = v});
+  out_binding(im, i, binding_of(v));
 }
 
 void out_sequence(Import *im, uint32_t i, const ValueId *items, uint32_t count) {
   ValueId *copy = ARENA_ARRAY(&im->state->arena, ValueId, count);
   for (uint32_t k = 0; k < count; k++)
     copy[k] = items[k];
-  bind_output(im, i, (Binding){.kind = BIND_SEQUENCE, .items = copy, .count = count});
+  out_binding(im, i, (Binding){.kind = BIND_SEQUENCE, .items = copy, .count = count});
 }
-
-void out_absent(Import *im, uint32_t i) { bind_output(im, i, (Binding){.kind = BIND_ABSENT}); }
-
-void out_binding(Import *im, uint32_t i, Binding binding) { bind_output(im, i, binding); }
 
 /* --- helpers --- */
 
@@ -240,8 +223,6 @@ static ValueId build_sym(Import *im, SymInt value) {
 }
 
 ValueId build_syms(Import *im, const SymInt *values, uint32_t count, bool scalar) {
-  if (!import_ok(im))
-    return 0;
   bool constant = true;
   for (uint32_t i = 0; i < count; i++)
     constant &= sym_is_const(values[i]);

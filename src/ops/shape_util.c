@@ -21,9 +21,7 @@ const char *dim_text(Graph *g, SymInt v) {
   StrBuf text;
   strbuf_init(&text);
   sym_print_named(&g->syms, v, &text);
-  const char *copy = arena_strdup(&g->arena, sv_from(strbuf_cstr(&text)));
-  strbuf_release(&text);
-  return copy;
+  return strbuf_keep(&text, &g->arena).data;
 }
 
 /* --- arguments --- */
@@ -248,9 +246,7 @@ static const char *value_text(Graph *g, ValueId v) {
     strbuf_printf(&text, "'" SV_FMT "' (", SV_ARG(name));
   type_print(g, value_type(g, v), &text);
   strbuf_append(&text, name.size ? SV(")") : SV(""));
-  const char *kept = arena_strdup(&g->arena, sv_from(strbuf_cstr(&text)));
-  strbuf_release(&text);
-  return kept;
+  return strbuf_keep(&text, &g->arena).data;
 }
 
 Status shape_equal_of(Graph *g, NodeId n, ValueId x, SymInt a, const char *of_x, ValueId y,

@@ -19,13 +19,6 @@ typedef struct Check {
   uint32_t first, end; /* the methods that the present limit is of */
 } Check;
 
-/* Takes the text over from a buffer. */
-static const char *keep(const Check *c, StrBuf *text) {
-  char *kept = arena_strdup(&c->s->arena, (StrView){strbuf_cstr(text), text->size});
-  strbuf_release(text);
-  return kept;
-}
-
 static void append_item(StrBuf *out, StrView name, uint64_t bytes) {
   strbuf_append(out, out->size ? SV(", ") : SV(""));
   strbuf_append_printable(out, name);
@@ -54,7 +47,7 @@ static const char *largest_layers(const Check *c, const PteSize *flash, bool wei
   }
   if (weights && flash->external)
     append_item(&text, SV("in a file of their own"), flash->external);
-  return keep(c, &text);
+  return strbuf_keep(&text, &c->s->arena).data;
 }
 
 /* The file, or the weights, of the program or of what one method needs of them. */
@@ -89,7 +82,7 @@ static const char *largest_live(const Check *c, const PteArena *a) {
     strbuf_append(&text, SV(", in use at "));
     strbuf_append_printable(&text, a->at);
   }
-  return keep(c, &text);
+  return strbuf_keep(&text, &c->s->arena).data;
 }
 
 /* False when there is no such arena. */
@@ -199,7 +192,7 @@ static const char *kernel_names(const Check *c, const KernelUses *uses, bool lea
       strbuf_append_char(&text, ')');
     }
   }
-  return keep(c, &text);
+  return strbuf_keep(&text, &c->s->arena).data;
 }
 
 static void check_kernels(const Check *c, BudgetRow *row) {
@@ -230,7 +223,7 @@ static void check_delegates(const Check *c, BudgetRow *row) {
     }
   }
   row->actual = row->limit->key == BUDGET_DELEGATES ? count : code;
-  row->why = keep(c, &text);
+  row->why = strbuf_keep(&text, &c->s->arena).data;
 }
 
 static void check_delegate_memory(const Check *c, BudgetRow *row) {

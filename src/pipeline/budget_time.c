@@ -79,9 +79,7 @@ static const char *slow_text(const Graph *g, const Slow slow[SHOWN], Arena *aren
     strbuf_append_char(&text, ' ');
     strbuf_append_time(&text, slow[i].time);
   }
-  const char *kept = arena_strdup(arena, (StrView){strbuf_cstr(&text), text.size});
-  strbuf_release(&text);
-  return kept;
+  return strbuf_keep(&text, arena).data;
 }
 
 double method_time(const Graph *g, Arena *arena, const char **slow) {

@@ -187,9 +187,7 @@ static EtcStatus read_quoted(Items *l, StrView *rest, ConstantItem *item) {
         session_usage(l->s, "--constant", "put the bytes into a .npy file",
                       "constant method '" SV_FMT "' has text with a zero byte", SV_ARG(l->name));
   else
-    *item = (ConstantItem){
-        .kind = CONSTANT_TEXT,
-        .text = {arena_strdup(&l->s->arena, (StrView){strbuf_cstr(&text), text.size}), text.size}};
+    *item = (ConstantItem){.kind = CONSTANT_TEXT, .text = strbuf_keep(&text, &l->s->arena)};
   strbuf_release(&text);
   if (status == ETC_OK)
     *rest = (StrView){rest->data + end + 1, rest->size - end - 1};
@@ -285,9 +283,7 @@ StrView session_constant_text(const ConstantMethod *m, Arena *arena) {
   strbuf_init(&text);
   strbuf_printf(&text, "constant=" SV_FMT "=", SV_ARG(m->name));
   constant_method_print(m, &text);
-  StrView kept = {arena_strdup(arena, (StrView){strbuf_cstr(&text), text.size}), text.size};
-  strbuf_release(&text);
-  return kept;
+  return strbuf_keep(&text, arena);
 }
 
 void session_print_constants(const Session *s, StrBuf *out) {

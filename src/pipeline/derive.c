@@ -266,9 +266,7 @@ static Status refuse(const Deriver *x, const char *format, ...) {
   va_start(args, format);
   const char *text = arena_vprintf(&x->s->arena, format, args);
   va_end(args);
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = x->g->ctx->model_path;
-  return diag_report(&x->s->sink, DIAG_DERIVE, place, "%s", text);
+  return diag_report(&x->s->sink, DIAG_DERIVE, context_place(x->g->ctx), "%s", text);
 }
 
 static int find_input(const Deriver *x, Role role) {

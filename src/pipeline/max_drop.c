@@ -100,9 +100,7 @@ static bool is_near(const Search *r) { return r->sqnr >= r->options->max_drop; }
 
 /* sqnr: with everything quantized. */
 static Status refuse(const Search *r, double sqnr) {
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = r->s->ctx.model_path;
-  Diag *d = diag_begin(&r->s->sink, DIAG_QUANT_DROP, place);
+  Diag *d = diag_begin(&r->s->sink, DIAG_QUANT_DROP, context_place(&r->s->ctx));
   if (isnan(r->sqnr))
     diag_message(d, "no output of '" SV_FMT "' can be compared",
                  SV_ARG(intern_get(&r->g->ctx->names, r->g->name)));
@@ -170,8 +168,7 @@ static void write_text(const Search *r, uint32_t kept) {
     strbuf_printf(&text, " and %" PRIu32 " more (-v)", kept - shown);
   if (isinf(r->sqnr) && kept)
     strbuf_append(&text, SV("; a smaller --max-drop quantizes more"));
-  r->s->program.kept_text = arena_strdup(&r->s->arena, (StrView){strbuf_cstr(&text), text.size});
-  strbuf_release(&text);
+  r->s->program.kept_text = strbuf_keep(&text, &r->s->arena).data;
 }
 
 static void mark(Search *r, uint32_t kept) {
@@ -191,8 +188,7 @@ static void record(const Search *r, uint32_t kept) {
     strbuf_printf(&text, " %.1f dB", r->list[i].own);
   }
   r->method->sqnr = r->sqnr;
-  r->method->worst = arena_strdup(&r->s->arena, (StrView){strbuf_cstr(&text), text.size});
-  strbuf_release(&text);
+  r->method->worst = strbuf_keep(&text, &r->s->arena).data;
 }
 
 static Status find_kept(Search *r) {

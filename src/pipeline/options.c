@@ -91,27 +91,37 @@ static void merge_lists(MethodOptions *o, const MethodOptions *below) {
     ADD(&o->passes, items, count, capacity, below->passes.items[i]);
 }
 
-static void merge_quantize(MethodOptions *o, const MethodOptions *below, uint32_t take) {
-  const QuantOptions *q = &below->quantize;
-  if (take & GIVEN_SCHEME) {
-    o->quantize.scheme = q->scheme;
-    o->quantize.block = q->block;
-  }
-  if (take & GIVEN_DATA)
-    o->quantize.data = q->data;
-  if (take & GIVEN_RANGES)
-    o->quantize.ranges = q->ranges;
-  if (take & GIVEN_RANGE_METHOD)
-    o->quantize.range = q->range;
-  if (take & GIVEN_QUANTIZE_CONFIG) {
-    o->quantize.floats = q->floats;
-    o->quantize.weight_only = q->weight_only;
-  }
-  if (take & GIVEN_COMPARE)
-    o->compare = below->compare;
-  if (take & GIVEN_MAX_DROP)
-    o->max_drop = below->max_drop;
-}
+/* The fields of each bit. */
+#define FIELD(bit, field)                                                                          \
+  { GIVEN_##bit, offsetof(MethodOptions, field), sizeof(((MethodOptions *)0)->field) }
+static const struct {
+  uint32_t bit;
+  size_t at, size;
+} fields[] = {
+    FIELD(KERNELS, pass.quantized_kernels),
+    FIELD(FOLD_LIMIT, pass.fold_limit),
+    FIELD(PLAN, pass.planner),
+    FIELD(PLAN, pass.plan_alignment),
+    FIELD(PLAN, pass.host_inputs),
+    FIELD(PLAN, pass.host_outputs),
+    FIELD(BUNDLE, bundle),
+    FIELD(MEMORY, pass.banks),
+    FIELD(MEMORY, pass.bank_count),
+    FIELD(MAX_ARENA, pass.max_arena),
+    FIELD(BACKENDS, pass.backends),
+    FIELD(BACKENDS, pass.backend_count),
+    FIELD(DERIVE, derive),
+    FIELD(SCHEME, quantize.scheme),
+    FIELD(SCHEME, quantize.block),
+    FIELD(DATA, quantize.data),
+    FIELD(RANGES, quantize.ranges),
+    FIELD(RANGE_METHOD, quantize.range),
+    FIELD(QUANTIZE_CONFIG, quantize.floats),
+    FIELD(QUANTIZE_CONFIG, quantize.weight_only),
+    FIELD(COMPARE, compare),
+    FIELD(MAX_DROP, max_drop),
+};
+#undef FIELD
 
 const char *options_samples(const MethodOptions *o) {
   return o->compare ? o->compare : o->quantize.data;
@@ -119,31 +129,9 @@ const char *options_samples(const MethodOptions *o) {
 
 void options_merge(MethodOptions *o, const MethodOptions *below) {
   uint32_t take = below->given & ~o->given;
-  if (take & GIVEN_KERNELS)
-    o->pass.quantized_kernels = below->pass.quantized_kernels;
-  if (take & GIVEN_FOLD_LIMIT)
-    o->pass.fold_limit = below->pass.fold_limit;
-  if (take & GIVEN_PLAN) {
-    o->pass.planner = below->pass.planner;
-    o->pass.plan_alignment = below->pass.plan_alignment;
-    o->pass.host_inputs = below->pass.host_inputs;
-    o->pass.host_outputs = below->pass.host_outputs;
-  }
-  if (take & GIVEN_BUNDLE)
-    o->bundle = below->bundle;
-  if (take & GIVEN_MEMORY) {
-    o->pass.banks = below->pass.banks;
-    o->pass.bank_count = below->pass.bank_count;
-  }
-  if (take & GIVEN_MAX_ARENA)
-    o->pass.max_arena = below->pass.max_arena;
-  if (take & GIVEN_BACKENDS) {
-    o->pass.backends = below->pass.backends;
-    o->pass.backend_count = below->pass.backend_count;
-  }
-  if (take & GIVEN_DERIVE)
-    o->derive = below->derive;
-  merge_quantize(o, below, take);
+  for (size_t i = 0; i < COUNT_OF(fields); i++)
+    if (take & fields[i].bit)
+      memcpy((char *)o + fields[i].at, (const char *)below + fields[i].at, fields[i].size);
   merge_lists(o, below);
   for (uint32_t i = 0; i < below->said_count; i++)
     if (!below->said[i].bit || (below->said[i].bit & take))

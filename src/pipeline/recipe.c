@@ -88,9 +88,7 @@ static EtcStatus read_constants(Reader *r, StrView *value) {
     first = false;
     status = read_constant(r, &text);
   }
-  *value =
-      (StrView){arena_strdup(&r->s->arena, (StrView){strbuf_cstr(&text), text.size}), text.size};
-  strbuf_release(&text);
+  *value = strbuf_keep(&text, &r->s->arena);
   return status;
 }
 

@@ -1,6 +1,8 @@
 /* The options of a session by name: one row an option, the same names as on the command line. */
 #include "pipeline/settings.h"
 
+#include <stddef.h>
+
 #include "pipeline/budget.h"
 #include "pipeline/constant_methods.h"
 #include "pipeline/derive.h"
@@ -114,10 +116,6 @@ static EtcStatus set_model(Session *s, StrView value) {
   const char *method = s->setting.layer->method;
   return session_add_source(s, method ? method : "forward", session_path(s, value));
 }
-static EtcStatus set_recipe(Session *s, StrView value) {
-  s->recipe = session_path(s, value);
-  return ETC_OK;
-}
 
 static EtcStatus set_threads(Session *s, StrView value) {
   int64_t threads = 0;
@@ -153,101 +151,27 @@ static EtcStatus set_kernels(Session *s, StrView value) {
   return ETC_OK;
 }
 
-static EtcStatus set_artifacts(Session *s, StrView value) {
-  s->artifacts = session_path(s, value);
-  return ETC_OK;
-}
 static EtcStatus set_budget(Session *s, StrView value) {
   return budget_read(s, session_path(s, value), &s->budget);
+}
+/* Text or JSON. */
+static EtcStatus check_form(Session *s, const char *option, StrView value) {
+  if (value.size == 0 || sv_eq(value, SV("json")) || sv_eq(value, SV("text")))
+    return ETC_OK;
+  return session_usage(s, option, "there are text and json",
+                       "there is no form of output '" SV_FMT "'", SV_ARG(value));
 }
 static EtcStatus set_size(Session *s, StrView value) {
   s->size = true;
   s->size_json = sv_eq(value, SV("json"));
-  if (value.size == 0 || s->size_json || sv_eq(value, SV("text")))
-    return ETC_OK;
-  return session_usage(s, "--size", "there are text and json",
-                       "there is no form of output '" SV_FMT "'", SV_ARG(value));
-}
-static EtcStatus set_map(Session *s, StrView value) {
-  s->map = session_path(s, value);
-  return ETC_OK;
-}
-static EtcStatus set_cache(Session *s, StrView value) {
-  s->cache.folder = session_path(s, value);
-  return ETC_OK;
-}
-static EtcStatus set_depfile(Session *s, StrView value) {
-  s->depfile = session_path(s, value);
-  return ETC_OK;
+  return check_form(s, "--size", value);
 }
 static EtcStatus set_depfile_target(Session *s, StrView value) {
   s->depfile_target = keep(s, value);
   return ETC_OK;
 }
-static EtcStatus set_output(Session *s, StrView value) {
-  s->output = session_path(s, value);
-  return ETC_OK;
-}
-static EtcStatus set_external_weights(Session *s, StrView value) {
-  s->external = session_path(s, value);
-  return ETC_OK;
-}
 static EtcStatus set_bundle(Session *s, StrView value) {
   settings_options(s)->bundle = session_path(s, value);
-  return ETC_OK;
-}
-static EtcStatus set_data(Session *s, StrView value) {
-  s->external_data = session_path(s, value);
-  return ETC_OK;
-}
-static EtcStatus set_write_depfile(Session *s, StrView value) {
-  (void)value;
-  s->default_depfile = true;
-  return ETC_OK;
-}
-static EtcStatus set_fsync(Session *s, StrView value) {
-  (void)value;
-  s->sync = true;
-  return ETC_OK;
-}
-static EtcStatus set_print_changed(Session *s, StrView value) {
-  (void)value;
-  s->manager.options.print_changed = true;
-  return ETC_OK;
-}
-static EtcStatus set_full_constants(Session *s, StrView value) {
-  (void)value;
-  s->manager.options.full_constants = true;
-  return ETC_OK;
-}
-static EtcStatus set_roundtrip(Session *s, StrView value) {
-  (void)value;
-  s->manager.options.roundtrip = true;
-  return ETC_OK;
-}
-static EtcStatus set_verify_each(Session *s, StrView value) {
-  (void)value;
-  s->manager.options.verify_each = true;
-  return ETC_OK;
-}
-static EtcStatus set_no_verify(Session *s, StrView value) {
-  (void)value;
-  s->manager.options.verify_never = true;
-  return ETC_OK;
-}
-static EtcStatus set_werror(Session *s, StrView value) {
-  (void)value;
-  s->sink.werror = true;
-  return ETC_OK;
-}
-static EtcStatus set_linked_data(Session *s, StrView value) {
-  (void)value;
-  s->ctx.linked_data = true;
-  return ETC_OK;
-}
-static EtcStatus set_verbose(Session *s, StrView value) {
-  (void)value;
-  s->sink.verbose = true;
   return ETC_OK;
 }
 static EtcStatus set_explain(Session *s, StrView value) {
@@ -259,18 +183,10 @@ static EtcStatus set_explain(Session *s, StrView value) {
   return session_usage(s, "--explain", "there are text, table and json",
                        "there is no form of output '" SV_FMT "'", SV_ARG(value));
 }
-static EtcStatus set_quiet(Session *s, StrView value) {
-  (void)value;
-  s->sink.quiet = true;
-  return ETC_OK;
-}
 static EtcStatus set_time_passes(Session *s, StrView value) {
   s->time_passes = true;
   s->time_json = sv_eq(value, SV("json"));
-  if (value.size == 0 || s->time_json || sv_eq(value, SV("text")))
-    return ETC_OK;
-  return session_usage(s, "--time-passes", "there are text and json",
-                       "there is no form of output '" SV_FMT "'", SV_ARG(value));
+  return check_form(s, "--time-passes", value);
 }
 static EtcStatus set_diagnostics(Session *s, StrView value) {
   s->sink.format = sv_eq(value, SV("json")) ? DIAG_JSON : DIAG_TEXT;
@@ -307,12 +223,15 @@ typedef enum CacheRole {
 
 typedef struct Setting {
   const char *name;
-  EtcStatus (*set)(Session *s, StrView value);
-  bool value; /* needs one */
+  EtcStatus (*set)(Session *s, StrView value); /* NULL: one of the next two, and no more */
+  bool value;                                  /* needs one */
   SettingScope scope;
   uint32_t bit; /* OptionBit; 0: repeated, or of the program */
   CacheRole cache;
+  size_t flag; /* the bool in the session that becomes true */
+  size_t path; /* the text in the session that becomes the path of the value */
 } Setting;
+#define IN_SESSION(field) offsetof(Session, field)
 
 static const Setting settings[] = {
     {"method", set_method, true, .cache = NOT_IN_KEY},
@@ -333,33 +252,34 @@ static const Setting settings[] = {
     {"kernels", set_kernels, true, OF_GRAPHS, GIVEN_KERNELS},
     {"backend", session_set_backend, true, OF_GRAPHS, GIVEN_BACKENDS},
     {"explain", set_explain, false, .cache = BESIDES},
-    {"artifacts", set_artifacts, true, .cache = BESIDES},
-    {"map", set_map, true, .cache = NOT_IN_KEY}, /* whether there is one is, see cache.c */
+    {"artifacts", .path = IN_SESSION(artifacts), .value = true, .cache = BESIDES},
+    {"map", .path = IN_SESSION(map), .value = true,
+     .cache = NOT_IN_KEY}, /* whether there is one is, see cache.c */
     {"budget", set_budget, true, .cache = NOT_IN_KEY},
     {"size", set_size, false, .cache = BESIDES},
-    {"depfile", set_depfile, true, .cache = NOT_IN_KEY},
+    {"depfile", .path = IN_SESSION(depfile), .value = true, .cache = NOT_IN_KEY},
     {"depfile-target", set_depfile_target, true, .cache = NOT_IN_KEY},
-    {"output", set_output, true, .cache = NOT_IN_KEY},
-    {"werror", set_werror, false},
-    {"allow-linked-data", set_linked_data, false},
-    {"write-depfile", set_write_depfile, false, .cache = NOT_IN_KEY},
-    {"fsync", set_fsync, false, .cache = NOT_IN_KEY},
+    {"output", .path = IN_SESSION(output), .value = true, .cache = NOT_IN_KEY},
+    {"werror", .flag = IN_SESSION(sink.werror)},
+    {"allow-linked-data", .flag = IN_SESSION(ctx.linked_data)},
+    {"write-depfile", .flag = IN_SESSION(default_depfile), .cache = NOT_IN_KEY},
+    {"fsync", .flag = IN_SESSION(sync), .cache = NOT_IN_KEY},
     {"threads", set_threads, true, .cache = NOT_IN_KEY},
     {"print-before", session_set_print_before, true, .cache = BESIDES},
     {"print-after", session_set_print_after, true, .cache = BESIDES},
-    {"print-changed", set_print_changed, false, .cache = BESIDES},
-    {"full-constants", set_full_constants, false},
+    {"print-changed", .flag = IN_SESSION(manager.options.print_changed), .cache = BESIDES},
+    {"full-constants", .flag = IN_SESSION(manager.options.full_constants)},
     {"stop-after", session_set_stop_after, true},
     {"skip-pass", session_set_skip_pass, true},
     {"bisect-limit", set_bisect_limit, true, .cache = BESIDES},
     {"time-passes", set_time_passes, false, .cache = BESIDES},
-    {"roundtrip", set_roundtrip, false},
-    {"verify-each", set_verify_each, false},
-    {"no-verify", set_no_verify, false},
+    {"roundtrip", .flag = IN_SESSION(manager.options.roundtrip)},
+    {"verify-each", .flag = IN_SESSION(manager.options.verify_each)},
+    {"no-verify", .flag = IN_SESSION(manager.options.verify_never)},
     {"diagnostics", set_diagnostics, true, .cache = NOT_IN_KEY},
     {"color", set_color, true, .cache = NOT_IN_KEY},
-    {"verbose", set_verbose, false, .cache = NOT_IN_KEY},
-    {"quiet", set_quiet, false, .cache = NOT_IN_KEY},
+    {"verbose", .flag = IN_SESSION(sink.verbose), .cache = NOT_IN_KEY},
+    {"quiet", .flag = IN_SESSION(sink.quiet), .cache = NOT_IN_KEY},
     {"quantize", session_set_quantize, true, OF_GRAPHS, GIVEN_SCHEME},
     {"calibrate", session_set_calibrate, true, OF_GRAPHS, GIVEN_DATA, .cache = NOT_IN_KEY},
     {"calibrate-method", session_set_calibrate_method, true, OF_GRAPHS, GIVEN_RANGE_METHOD},
@@ -369,10 +289,10 @@ static const Setting settings[] = {
     {"compare", session_set_compare, true, OF_GRAPHS, GIVEN_COMPARE, .cache = NOT_IN_KEY},
     {"max-drop", session_set_max_drop, true, OF_GRAPHS, GIVEN_MAX_DROP},
     {"plugin", set_plugin, true, .cache = NOT_IN_KEY},
-    {"recipe", set_recipe, true, .cache = NOT_IN_KEY},
-    {"external-weights", set_external_weights, true, .cache = NOT_IN_KEY},
-    {"data", set_data, true},
-    {"cache", set_cache, true, .cache = NOT_IN_KEY},
+    {"recipe", .path = IN_SESSION(recipe), .value = true, .cache = NOT_IN_KEY},
+    {"external-weights", .path = IN_SESSION(external), .value = true, .cache = NOT_IN_KEY},
+    {"data", .path = IN_SESSION(external_data), .value = true},
+    {"cache", .path = IN_SESSION(cache.folder), .value = true, .cache = NOT_IN_KEY},
     {"report", session_set_report, true, .cache = BESIDES},
 };
 /* What only recipes say: the command has an argument for it. */
@@ -465,6 +385,16 @@ static void tell_cache(Session *s, const Setting *setting, StrView value) {
                   layer->method ? layer->method : "", 0, setting->name, 0, SV_ARG(value), 0);
 }
 
+static EtcStatus set(Session *s, const Setting *setting, StrView value) {
+  if (setting->set)
+    return setting->set(s, value);
+  if (setting->flag)
+    *(bool *)((char *)s + setting->flag) = true;
+  else
+    *(const char **)((char *)s + setting->path) = session_path(s, value);
+  return ETC_OK;
+}
+
 static EtcStatus apply(Session *s, const Setting *setting, StrView value) {
   const char *option = arena_printf(&s->arena, "--%s", setting->name);
   if (!s->setting.layer)
@@ -478,7 +408,7 @@ static EtcStatus apply(Session *s, const Setting *setting, StrView value) {
   if (is_overruled(s, setting))
     return ETC_OK;
   tell_cache(s, setting, value);
-  EtcStatus status = setting->set(s, value);
+  EtcStatus status = set(s, setting, value);
   if (status != ETC_OK || setting->scope == OF_PROGRAM)
     return status;
   MethodOptions *o = settings_options(s);

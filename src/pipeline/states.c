@@ -180,9 +180,7 @@ static Status mismatch(Binder *b, ValueId in, uint32_t output, const char *why, 
   append_type(b->g, in, name_of(b->g, in), &text);
   strbuf_append(&text, SV(" and its output "));
   append_type(b->g, graph_output(b->g, output), output_name(b->g, output), &text);
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = b->g->ctx->model_path;
-  Diag *d = diag_begin(&b->s->sink, DIAG_STATE_MISMATCH, place);
+  Diag *d = diag_begin(&b->s->sink, DIAG_STATE_MISMATCH, context_place(b->g->ctx));
   diag_message(d, "state %s: %s", strbuf_cstr(&text), why);
   if (hint)
     diag_hint(d, "%s", hint);
@@ -458,9 +456,7 @@ static Status bind_method(Session *s, const Method *m) {
 }
 
 static Status report_level(Session *s, const Graph *g) {
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = s->ctx.model_path;
-  Diag *d = diag_begin(&s->sink, DIAG_STATE_UNKNOWN, place);
+  Diag *d = diag_begin(&s->sink, DIAG_STATE_UNKNOWN, context_place(&s->ctx));
   diag_message(d, "states cannot be declared any more at level %s", level_name(g->level));
   diag_hint(d, "give --state together with the .onnx, or a textual graph of level aten");
   return diag_end(d);

@@ -234,8 +234,7 @@ static void end_value(Ender *e, const Carrier *c) {
     add_end(w,
             (WhyEnd){.kind = value_cget(w->g, c->id)->kind == VALUE_INPUT ? WHY_INPUT : WHY_STATE,
                      .value = c->id,
-                     .what = arena_strdup(&w->arena, (StrView){type.data, type.size})});
-    strbuf_release(&type);
+                     .what = strbuf_keep(&type, &w->arena).data});
     return;
   default:
     return;

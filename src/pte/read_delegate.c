@@ -108,8 +108,7 @@ static Status find_named(MethodReader *r, const PteDelegate *delegate, const Del
     strbuf_append(&text, i ? SV(" ") : SV(""));
     strbuf_append(&text, key);
   }
-  out->keys = sv_from(arena_strdup(r->scratch, (StrView){strbuf_cstr(&text), text.size}));
-  strbuf_release(&text);
+  out->keys = strbuf_keep(&text, r->scratch);
   return status;
 }
 
@@ -170,8 +169,7 @@ static Status read_specs(MethodReader *r, const PteDelegate *delegate, ArgIn *ou
       delegate_append_spec(&text, &(DelegateSpec){spec->key, spec->data, spec->size});
   }
   *out = (ArgIn){.kind = ARG_STR};
-  out->str = sv_from(arena_strdup(r->scratch, (StrView){strbuf_cstr(&text), text.size}));
-  strbuf_release(&text);
+  out->str = strbuf_keep(&text, r->scratch);
   return status;
 }
 

@@ -66,9 +66,7 @@ static StrView type_text(Arena *arena, const PteValue *v) {
   StrBuf text;
   strbuf_init(&text);
   inspect_append_value(&text, v, NULL);
-  StrView kept = sv_from(arena_strdup(arena, (StrView){strbuf_cstr(&text), text.size}));
-  strbuf_release(&text);
-  return kept;
+  return strbuf_keep(&text, arena);
 }
 
 /* --- flash --- */

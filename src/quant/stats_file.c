@@ -282,9 +282,7 @@ static bool read_value(StatsReader *r, StatsFile *file, uint32_t *capacity) {
   StatsEntry *e = &file->entries[file->count++];
   stats_init(&e->stats, 0);
   bool good = strbuf_append_unescaped(&name, r->rest);
-  e->name =
-      (StrView){arena_strdup(&file->arena, (StrView){strbuf_cstr(&name), name.size}), name.size};
-  strbuf_release(&name);
+  e->name = strbuf_keep(&name, &file->arena);
   return good && read_stats(r, &e->stats);
 }
 

@@ -158,8 +158,7 @@ static bool read_escaped(JsonReader *r, StrView before, StrView *out) {
   if (good && r->at == r->text.size)
     good = json_wrong(r, "the text has no closing quote");
   r->at++;
-  *out = (StrView){arena_strdup(r->arena, (StrView){strbuf_cstr(&text), text.size}), text.size};
-  strbuf_release(&text);
+  *out = strbuf_keep(&text, r->arena);
   return good;
 }
 

@@ -25,6 +25,12 @@ void strbuf_clear(StrBuf *buf) {
 
 const char *strbuf_cstr(const StrBuf *buf) { return buf->data ? buf->data : ""; }
 
+StrView strbuf_keep(StrBuf *buf, Arena *arena) {
+  StrView kept = {arena_strdup(arena, (StrView){strbuf_cstr(buf), buf->size}), buf->size};
+  strbuf_release(buf);
+  return kept;
+}
+
 /* Room for extra more bytes and the terminator; a size that overflows is too large for xrealloc. */
 static void reserve(StrBuf *buf, size_t extra) {
   size_t needed = extra < SIZE_MAX - buf->size ? buf->size + extra + 1 : SIZE_MAX;

@@ -43,5 +43,8 @@ void strbuf_append_bytes(StrBuf *buf, uint64_t bytes);
 /* "340 ns", "1.7 us", "145.1 ms", "2.5 s" */
 void strbuf_append_time(StrBuf *buf, double ns);
 const char *strbuf_cstr(const StrBuf *buf);
+/* The text, terminated, in the arena; the buffer is released. */
+struct Arena;
+StrView strbuf_keep(StrBuf *buf, struct Arena *arena);
 
 #endif

@@ -25,7 +25,7 @@ sys.path[:0] = [HERE, os.path.join(ROOT, "tests", "lib")]
 
 import onnx_cases  # noqa: E402
 
-ROW = re.compile(r'^(?:ONNX|OUT_OF_REACH)\("([^"]*)", "([^"]*)"', re.M)
+ROW = re.compile(r'^(?:ONNX|ONNX_OP|OUT_OF_REACH)\("([^"]*)", "([^"]*)"', re.M)
 
 
 def rows(name):
@@ -33,7 +33,7 @@ def rows(name):
         return set(ROW.findall(f.read()))
 
 
-VERSIONS = re.compile(r'^ONNX\("([^"]*)", "([^"]*)", (\d+), (\d+), (\d+), (-?\d+)', re.M)
+VERSIONS = re.compile(r'^ONNX(?:_OP)?\("([^"]*)", "([^"]*)", (\d+), (\d+), (\d+), (-?\d+)', re.M)
 ANY = 1 << 30  # of versions and inputs: no bound
 
 

@@ -9,10 +9,12 @@ input get another one that the standard allows there; the model must lower, run,
 or, where that does not know the type, with the same computation in double or int64.
 """
 
+import collections
 import fnmatch
 import os
 import re
 import sys
+import textwrap
 import warnings
 
 import single_node
@@ -34,7 +36,8 @@ TYPES = [("bool", "bool", np.bool_), ("uint8", "u8", np.uint8), ("int8", "i8", n
          ("int64", "i64", np.int64), ("float16", "f16", np.float16), ("bfloat16", "bf16", ml_dtypes.bfloat16), ("float", "f32", np.float32),
          ("double", "f64", np.float64), ("uint16", "u16", np.uint16), ("uint32", "u32", np.uint32), ("uint64", "u64", np.uint64)]
 FIXED = ("BitCast", "ImageDecoder")  # an attribute ties the two types together; not lowered
-ROW = re.compile(r'^ONNX_ELEMENT_TYPES\("([^"]*)", "([^"]*)", "([^"]*)"\)', re.M)
+NEXT = "\n  "  # line of a row
+ROW = re.compile(r'^ONNX_ELEMENT_TYPES\("([^"]*)",((?:\s+"[^"]*")+)\)', re.M)
 TOLERANCE = {"float16": 1e-2, "bfloat16": 5e-2}
 
 
@@ -154,14 +157,19 @@ def read_table():
     if not os.path.exists(TABLE):
         return {}
     with open(TABLE) as f:
-        return {(domain, name): kinds.split() for domain, name, kinds in ROW.findall(f.read())}
+        return {("", name): kinds.split() for kinds, names in ROW.findall(f.read()) for name in re.findall(r"\w+", names)}
 
 
 def write_table(table):
+    by_types = collections.defaultdict(list)
+    for (_, name), kinds in sorted(table.items()):
+        by_types[" ".join(kinds)].append(name)
     with open(TABLE, "w") as f:
-        f.write("/* Element types of the first input with which each ONNX operator was lowered and gave right results on the runtime; written by\n"
-                " * tests/conformance/element_types.py --update. ONNX_ELEMENT_TYPES(domain, name, types) */\n")
-        f.writelines(f'ONNX_ELEMENT_TYPES("{domain}", "{name}", "{" ".join(kinds)}")\n' for (domain, name), kinds in sorted(table.items()))
+        f.write("/* Element types of the first input with which operators of ONNX's own domain were lowered and gave right results on the runtime;\n"
+                " * written by tests/conformance/element_types.py --update. ONNX_ELEMENT_TYPES(types, operators) */\n")
+        for kinds, names in by_types.items():
+            lines = [f'"{line.replace(" ", "")}"' for line in textwrap.wrap("| ".join(names), 140, break_long_words=False)]
+            f.write(f'ONNX_ELEMENT_TYPES("{kinds}",{" " if len(lines[0]) < 80 else NEXT}{NEXT.join(lines)})\n')
 
 
 def main():

@@ -59,6 +59,18 @@ static inline ValueId fixture_input(OpsFixture *f, DType dtype, const SymInt *di
   return graph_add_input(f->g, graph_tensor_type(f->g, dtype, rank, dims, ORDER_CONTIGUOUS), 0);
 }
 
+/* v must be built, with that type. */
+static inline void check_built(OpsFixture *f, ValueId v, DType dtype, const SymInt *dims,
+                               uint32_t rank) {
+  if (!v)
+    fail_msg("refused: %s", strbuf_cstr(&f->capture.text));
+  const Type *t = value_type(f->g, v);
+  assert_string_equal(dtype_name((DType)t->dtype), dtype_name(dtype));
+  assert_int_equal(t->rank, rank);
+  for (uint32_t i = 0; i < rank; i++)
+    assert_true(t->dims[i] == dims[i]);
+}
+
 /* The results of the node that defines v, whose operands are constants. */
 static inline Status fixture_try_eval(OpsFixture *f, ValueId v, Tensor *results) {
   return interp_eval_const_node(f->g, value_def(f->g, v), &f->arena, results, &f->capture.sink);
@@ -94,6 +106,15 @@ static inline void check_tensor(const Tensor *t, DType dtype, const int64_t *dim
 /* The build must fail with a message that holds `part`. */
 static inline void check_refused(OpsFixture *f, ValueId v, const char *part) {
   assert_int_equal(v, 0);
+  assert_contains(strbuf_cstr(&f->capture.text), part);
+  fixture_clear(f);
+}
+
+/* The kernel of the node must report an error that holds part. */
+static inline void check_run_error(OpsFixture *f, ValueId v, const char *part) {
+  Tensor results[4];
+  assert_int_not_equal(v, 0);
+  assert_int_not_equal(fixture_try_eval(f, v, results), STATUS_OK);
   assert_contains(strbuf_cstr(&f->capture.text), part);
   fixture_clear(f);
 }

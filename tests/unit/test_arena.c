@@ -11,7 +11,6 @@
 #include "support/bitset.h"
 
 static void test_alloc(void **state) {
-  (void)state;
   Arena arena;
   arena_init(&arena);
   char *before = NULL;
@@ -28,7 +27,6 @@ static void test_alloc(void **state) {
 }
 
 static void test_blocks_do_not_overlap(void **state) {
-  (void)state;
   Arena arena;
   arena_init(&arena);
   enum { COUNT = 400 };
@@ -46,7 +44,6 @@ static void test_blocks_do_not_overlap(void **state) {
 }
 
 static void test_calloc_is_zero_after_reset(void **state) {
-  (void)state;
   Arena arena;
   arena_init(&arena);
   for (int round = 0; round < 3; round++) {
@@ -67,7 +64,6 @@ static void test_calloc_is_zero_after_reset(void **state) {
 }
 
 static void test_reset_of_one_big_block(void **state) {
-  (void)state;
   Arena arena;
   arena_init(&arena);
   arena_alloc(&arena, 5 << 20);
@@ -78,7 +74,6 @@ static void test_reset_of_one_big_block(void **state) {
 }
 
 static void test_grow(void **state) {
-  (void)state;
   Arena arena;
   arena_init(&arena);
   char *p = arena_alloc(&arena, 10);
@@ -104,7 +99,6 @@ static void test_grow(void **state) {
 }
 
 static void test_strings(void **state) {
-  (void)state;
   Arena arena;
   arena_init(&arena);
   assert_string_equal(arena_strdup(&arena, (StrView){"abcdef", 3}), "abc");
@@ -114,7 +108,6 @@ static void test_strings(void **state) {
 }
 
 static void test_pool(void **state) {
-  (void)state;
   uint32_t capacity = 0;
   uint64_t *items = NULL;
   for (uint32_t i = 0; i < 1000; i++) {
@@ -131,7 +124,6 @@ static void test_pool(void **state) {
 }
 
 static void test_bitset(void **state) {
-  (void)state;
   Arena arena;
   arena_init(&arena);
   Bitset set = bitset_make(&arena, 200);
@@ -175,7 +167,6 @@ static void ask_pool(void) {
 static void ask_bug(void) { BUG("on %s", "purpose"); }
 
 static void test_exits(void **state) {
-  (void)state;
   assert_int_equal(exit_status_of(ask_overflow), 1);
   assert_int_equal(exit_status_of(ask_too_much), 1);
   assert_int_equal(exit_status_of(ask_pool), 1);
@@ -197,7 +188,6 @@ static void ask_until_failure(void) {
     xfree(xrealloc(NULL, 10));
 }
 static void test_fail_alloc(void **state) {
-  (void)state;
   assert_int_equal(exit_status_of(ask_little), 0);
   assert_int_equal(exit_status_of(ask_until_failure), 1);
 }

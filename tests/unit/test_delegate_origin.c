@@ -17,7 +17,6 @@ static Graph graph_of(uint32_t count) {
 }
 
 static void test_found(void **state) {
-  (void)state;
   for (uint32_t count = 0; count < 6; count++) {
     Graph g = graph_of(count);
     for (NodeId n = 0; n < 40; n++) {
@@ -42,7 +41,6 @@ static double seconds_of(uint32_t count, uint32_t rounds) {
 
 /* As many questions about many as about few: looking at all would take eight times as long. */
 static void test_many(void **state) {
-  (void)state;
   double few = seconds_of(FEW, 4 * TIMES), many = seconds_of(MANY, 4);
   assert_true(many < 4 * few);
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 static void test_table(void **state) {
-  (void)state;
   for (unsigned i = 0; i < DIAG_CODE_COUNT; i++) {
     const DiagRow *row = diag_row((DiagCode)i);
     static const char letters[] = {'E', 'W', 'I'};
@@ -28,7 +27,6 @@ static void test_table(void **state) {
 }
 
 static void test_find(void **state) {
-  (void)state;
   DiagCode code = DIAG_USAGE;
   assert_true(diag_find(SV("E0317"), &code) && code == DIAG_DIM_UNBOUND);
   assert_true(diag_find(SV("INTERNAL"), &code) && code == DIAG_INTERNAL);
@@ -41,7 +39,6 @@ static DiagPlace conv_place(void) {
 }
 
 static void test_text(void **state) {
-  (void)state;
   Capture c;
   capture_init(&c);
   Diag *d = diag_begin(&c.sink, DIAG_DIM_UNBOUND, conv_place());
@@ -70,7 +67,6 @@ static void check_place(DiagPlace place, const char *expected) {
 }
 
 static void test_places(void **state) {
-  (void)state;
   check_place(DIAG_NOWHERE, "etc: error[E0401]: message\n");
   check_place((DiagPlace){.index = -1, .file = SV("a.etir"), .line = 3, .column = 7},
               "a.etir:3:7: error[E0401]: message\n");
@@ -89,7 +85,6 @@ static void test_places(void **state) {
 }
 
 static void test_color(void **state) {
-  (void)state;
   Capture c;
   capture_init(&c);
   c.sink.color = true;
@@ -101,7 +96,6 @@ static void test_color(void **state) {
 }
 
 static void test_json(void **state) {
-  (void)state;
   Capture c;
   capture_init(&c);
   c.sink.format = DIAG_JSON;
@@ -122,7 +116,6 @@ static void test_json(void **state) {
 
 /* Names out of a model must not be able to forge lines, colour the terminal or flood it. */
 static void test_hostile_text(void **state) {
-  (void)state;
   Capture c;
   capture_init(&c);
   StrBuf name;
@@ -150,7 +143,6 @@ static void test_hostile_text(void **state) {
 }
 
 static void test_cut_keeps_characters_whole(void **state) {
-  (void)state;
   Capture c;
   capture_init(&c);
   StrBuf name;
@@ -168,7 +160,6 @@ static void test_cut_keeps_characters_whole(void **state) {
 }
 
 static void test_limits(void **state) {
-  (void)state;
   Capture c;
   capture_init(&c);
   c.sink.max_errors = 3;
@@ -189,7 +180,6 @@ static void test_limits(void **state) {
 
 /* A diagnostic begun while another one is open must not lose it. */
 static void test_two_open(void **state) {
-  (void)state;
   Capture c;
   capture_init(&c);
   Diag *outer = diag_begin(&c.sink, DIAG_UNSUPPORTED_OP, DIAG_NOWHERE);

@@ -208,7 +208,6 @@ typedef struct Call {
 } Call;
 
 static void test_binary(void **state) {
-  (void)state;
   static const Call same[] = {{"aten::add.Tensor(%0, %1)", u_add},
                               {"aten::sub.Tensor(%0, %1)", u_sub},
                               {"aten::mul.Tensor(%0, %1)", u_mul},
@@ -237,7 +236,6 @@ static void test_binary(void **state) {
 }
 
 static void test_shifts(void **state) {
-  (void)state;
   for (size_t t = 0; t < COUNT_OF(unsigned_types); t++) {
     uint64_t width = (uint64_t)16 << t;
     check_call(unsigned_types[t], unsigned_types[t], "aten::bitwise_left_shift.Tensor(%0, %1)",
@@ -248,7 +246,6 @@ static void test_shifts(void **state) {
 }
 
 static void test_conversions(void **state) {
-  (void)state;
   static const struct {
     const char *from, *to;
   } pairs[] = {{"u16", "i64"}, {"u16", "f32"},  {"u32", "f64"}, {"u32", "i16"},
@@ -268,7 +265,6 @@ static void test_conversions(void **state) {
 
 /* Lists, several results, indices beside the values, literals beyond the signed range. */
 static void test_forms(void **state) {
-  (void)state;
   for (size_t t = 0; t < COUNT_OF(unsigned_types); t++) {
     char text[1024];
     const char *u = unsigned_types[t];
@@ -287,7 +283,6 @@ static void test_forms(void **state) {
 
 /* f16 by way of f32, small integers and bool by way of wider ones. */
 static void test_wider(void **state) {
-  (void)state;
   Trial t;
   const char *text = "graph @f level(core) {\n"
                      "  %0: f16[64] = input \"x\"\n"
@@ -321,7 +316,6 @@ static void test_wider(void **state) {
 
 /* Nothing is changed where kernels take the types; what cannot be kept exact is left alone. */
 static void test_left_alone(void **state) {
-  (void)state;
   Sample s;
   sample_parse(&s, "graph @f level(core) {\n"
                    "  %0: f32[4] = input \"x\"\n"
@@ -338,7 +332,6 @@ static void test_left_alone(void **state) {
 
 /* A constant is converted when the program is made. */
 static void test_constant(void **state) {
-  (void)state;
   Sample s;
   sample_parse(&s, "graph @f level(core) {\n"
                    "  %0: u16[2] = input \"x\"\n"

@@ -7,7 +7,6 @@
 #include "support/half.h"
 
 static void test_all_halves(void **state) {
-  (void)state;
   for (uint32_t bits = 0; bits < 65536; bits++) {
     float value = half_to_float((uint16_t)bits);
     uint32_t exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -27,7 +26,6 @@ static void test_all_halves(void **state) {
 
 /* Between each pair of neighbours: below the middle, the middle (to even), above the middle. */
 static void test_rounding(void **state) {
-  (void)state;
   for (uint32_t bits = 0; bits < 0x7bff; bits++) {
     double low = half_to_float((uint16_t)bits), high = half_to_float((uint16_t)(bits + 1)),
            middle = (low + high) / 2;
@@ -43,7 +41,6 @@ static void test_rounding(void **state) {
 }
 
 static void test_limits(void **state) {
-  (void)state;
   assert_int_equal(half_from_double(65519.999), 0x7bff);
   assert_int_equal(half_from_double(65520), 0x7c00); /* the middle to what would be 65536 */
   assert_int_equal(half_from_double(1e300), 0x7c00);
@@ -58,7 +55,6 @@ static void test_limits(void **state) {
 }
 
 static void test_bfloat(void **state) {
-  (void)state;
   for (uint32_t bits = 0; bits < 65536; bits++) {
     float value = bfloat_to_float((uint16_t)bits);
     bool is_nan = (bits & 0x7fff) > 0x7f80;

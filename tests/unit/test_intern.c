@@ -6,7 +6,6 @@
 #include "support/intern.h"
 
 static void test_ids(void **state) {
-  (void)state;
   Intern table;
   intern_init(&table);
   assert_int_equal(intern_find(&table, SV("a")), 0);
@@ -27,7 +26,6 @@ static void test_ids(void **state) {
 }
 
 static void test_many(void **state) {
-  (void)state;
   enum { COUNT = 300000 };
   Intern table;
   intern_init(&table);

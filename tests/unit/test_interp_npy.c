@@ -1,9 +1,5 @@
 /* .npy files: every element type there and back, what numpy writes, and files that are wrong. */
-#include "unit.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "temp_file.h"
 
 #include "interp/npy.h"
 
@@ -17,9 +13,7 @@ static void npy_init(NpyTest *t) {
   capture_init(&t->capture);
   arena_init(&t->arena);
   strcpy(t->path, "/tmp/etc-npy-XXXXXX");
-  int fd = mkstemp(t->path);
-  assert_true(fd >= 0);
-  close(fd);
+  make_file(t->path);
 }
 static void npy_release(NpyTest *t) {
   unlink(t->path);
@@ -27,15 +21,8 @@ static void npy_release(NpyTest *t) {
   capture_release(&t->capture);
 }
 
-static void write_bytes(const NpyTest *t, const void *data, size_t size) {
-  FILE *f = fopen(t->path, "wb");
-  assert_non_null(f);
-  assert_int_equal(fwrite(data, 1, size, f), size);
-  fclose(f);
-}
-
 /* A file of version 1 with that header and count bytes 0, 1, 2, … of data. */
-static void write_file(const NpyTest *t, const char *header, size_t count) {
+static void write_npy(const NpyTest *t, const char *header, size_t count) {
   uint8_t bytes[512] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};
   size_t length = strlen(header);
   assert_true(10 + length + count <= sizeof bytes);
@@ -43,11 +30,10 @@ static void write_file(const NpyTest *t, const char *header, size_t count) {
   memcpy(bytes + 10, header, length);
   for (size_t i = 0; i < count; i++)
     bytes[10 + length + i] = (uint8_t)i;
-  write_bytes(t, bytes, 10 + length + count);
+  write_file(t->path, bytes, 10 + length + count);
 }
 
 static void test_round_trip(void **state) {
-  (void)state;
   static const DType dtypes[] = {
       DTYPE_U8,       DTYPE_I8,         DTYPE_I16, DTYPE_I32,  DTYPE_I64,  DTYPE_F16,
       DTYPE_F32,      DTYPE_F64,        DTYPE_C64, DTYPE_BOOL, DTYPE_BF16, DTYPE_F8E5M2,
@@ -78,19 +64,18 @@ static void test_round_trip(void **state) {
 }
 
 static void test_converted(void **state) {
-  (void)state;
   NpyTest t;
   NpyArray a;
   npy_init(&t);
-  write_file(&t, "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n", 6);
+  write_npy(&t, "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n", 6);
   assert_int_equal(npy_read(&a, &t.arena, &t.capture.sink, t.path, DTYPE_U8), STATUS_OK);
   assert_memory_equal(a.tensor.data, ((uint8_t[]){0, 2, 4, 1, 3, 5}), 6);
   npy_close(&a);
-  write_file(&t, "{'descr': '>u2', 'fortran_order': False, 'shape': (2,), }\n", 4);
+  write_npy(&t, "{'descr': '>u2', 'fortran_order': False, 'shape': (2,), }\n", 4);
   assert_int_equal(npy_read(&a, &t.arena, &t.capture.sink, t.path, DTYPE_U16), STATUS_OK);
   assert_int_equal(((uint16_t *)a.tensor.data)[1], 0x0203);
   npy_close(&a);
-  write_file(&t, "{'shape': (), 'fortran_order': False, 'descr': \"<V2\"}", 2);
+  write_npy(&t, "{'shape': (), 'fortran_order': False, 'descr': \"<V2\"}", 2);
   assert_int_equal(npy_read(&a, &t.arena, &t.capture.sink, t.path, DTYPE_F32), STATUS_OK);
   assert_int_equal(a.tensor.dtype, DTYPE_BF16);
   npy_close(&a);
@@ -98,7 +83,6 @@ static void test_converted(void **state) {
 }
 
 static void test_refused(void **state) {
-  (void)state;
   static const struct {
     const char *header;
     size_t bytes;
@@ -130,7 +114,7 @@ static void test_refused(void **state) {
     NpyTest t;
     NpyArray a;
     npy_init(&t);
-    write_file(&t, cases[i].header, cases[i].bytes);
+    write_npy(&t, cases[i].header, cases[i].bytes);
     assert_int_equal(npy_read(&a, &t.arena, &t.capture.sink, t.path, DTYPE_F32), STATUS_INVALID);
     assert_contains(strbuf_cstr(&t.capture.text), cases[i].why);
     npy_release(&t);
@@ -139,7 +123,6 @@ static void test_refused(void **state) {
 
 /* Every file that is cut short is refused. */
 static void test_truncated(void **state) {
-  (void)state;
   NpyTest t;
   NpyArray a;
   npy_init(&t);
@@ -151,7 +134,7 @@ static void test_truncated(void **state) {
   fclose(f);
   assert_int_equal(size, 128 + 16);
   for (size_t cut = 0; cut < size; cut++) {
-    write_bytes(&t, whole, cut);
+    write_file(t.path, whole, cut);
     assert_int_not_equal(npy_read(&a, &t.arena, &t.capture.sink, t.path, DTYPE_I32), STATUS_OK);
   }
   npy_release(&t);

@@ -39,7 +39,6 @@ static _Alignas(16) float input_a[16] = {1, -2,  3,  -4,  5,  -6,  7,  -8,
 
 /* A value used twice, a constant, an output that is also an operand. */
 static void test_values(void **state) {
-  (void)state;
   RunTest r;
   run_init(&r, "graph @forward level(aten) {\n"
                "  %0: f32[2, 2] = input \"x\"\n"
@@ -60,7 +59,6 @@ static void test_values(void **state) {
 
 /* s0 from one input, checked against the other; both ends of the range. */
 static void test_symbols(void **state) {
-  (void)state;
   RunTest r;
   run_init(&r, "graph @forward level(aten) {\n"
                "  sym s0 \"batch\" in [2, 3]\n"
@@ -85,7 +83,6 @@ static void test_symbols(void **state) {
 }
 
 static void test_input_errors(void **state) {
-  (void)state;
   RunTest r;
   run_init(&r, "graph @forward level(aten) {\n"
                "  %0: f32[2, 2] = input \"x\"\n"
@@ -112,7 +109,6 @@ static void test_input_errors(void **state) {
 
 /* The number of non-zero elements is known only while running: a later node sees it. */
 static void test_data_dependent(void **state) {
-  (void)state;
   RunTest r;
   run_init(&r, "graph @forward level(aten) {\n"
                "  sym s0 \"\" in [0, 4] unbacked\n"
@@ -136,7 +132,6 @@ static void test_data_dependent(void **state) {
 
 /* Constants of a file are where the file has them. */
 static void test_unaligned_constant(void **state) {
-  (void)state;
   Sample s;
   sample_init(&s);
   Arena arena;
@@ -181,7 +176,6 @@ static void run_plan(const uint64_t *offsets, Status expected, RunTest *r) {
 }
 
 static void test_plan(void **state) {
-  (void)state;
   const float right[4] = {0, 2, 0, 4};
   RunTest r;
   run_plan((uint64_t[]){16, 32, 48}, STATUS_OK, &r);
@@ -194,7 +188,6 @@ static void test_plan(void **state) {
 
 /* A wrong plan is no error here: it gives the wrong numbers that the runtime would give. */
 static void test_wrong_plan_shows(void **state) {
-  (void)state;
   RunTest r;
   run_plan((uint64_t[]){16, 16, 48}, STATUS_OK, &r); /* neg is written over relu's result */
   check_floats(&r.outputs[0], (float[]){-2, 4, -6, 8}, 4);
@@ -205,7 +198,6 @@ static void test_wrong_plan_shows(void **state) {
 }
 
 static void test_eval_const_node(void **state) {
-  (void)state;
   Sample s;
   sample_init(&s);
   Arena arena;
@@ -229,7 +221,6 @@ static void test_eval_const_node(void **state) {
 
 /* A state that grows, through memory of its largest size: five calls fit, the sixth is refused. */
 static void test_states(void **state) {
-  (void)state;
   RunTest r;
   run_init(&r, "graph @forward level(aten) {\n"
                "  sym s0 \"p\" in [0, 4]\n"

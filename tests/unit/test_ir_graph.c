@@ -10,7 +10,6 @@ static void expect_sound(Sample *s) {
 }
 
 static void test_types_are_shared(void **state) {
-  (void)state;
   Sample s;
   sample_init(&s);
   TypeId types[1000];
@@ -30,7 +29,6 @@ static void test_types_are_shared(void **state) {
 }
 
 static void test_type_bytes(void **state) {
-  (void)state;
   Sample s;
   sample_init(&s);
   Graph *g = s.g;
@@ -53,7 +51,6 @@ static void test_type_bytes(void **state) {
 }
 
 static void test_replace_uses(void **state) {
-  (void)state;
   Sample s;
   sample_init(&s);
   Graph *g = s.g;
@@ -79,7 +76,6 @@ static void test_replace_uses(void **state) {
 }
 
 static void test_order(void **state) {
-  (void)state;
   Sample s;
   sample_init(&s);
   Graph *g = s.g;
@@ -104,7 +100,6 @@ static void test_order(void **state) {
 
 /* Every kind of argument goes in and comes out. */
 static void test_arguments(void **state) {
-  (void)state;
   Sample s;
   sample_init(&s);
   Graph *g = s.g;
@@ -181,7 +176,6 @@ static void model_remove_last(Model *m) {
 }
 
 static void test_random_edits(void **state) {
-  (void)state;
   Sample s;
   sample_init(&s);
   Model m = {.g = s.g, .seed = 7, .count = 1};
@@ -207,7 +201,6 @@ static void test_random_edits(void **state) {
 
 /* A builder that has failed does nothing more, and its half-made node is gone. */
 static void test_builder_fails_once(void **state) {
-  (void)state;
   Sample s;
   sample_init(&s);
   Graph *g = s.g;
@@ -225,7 +218,6 @@ static void test_builder_fails_once(void **state) {
 }
 
 static void test_constraints_once(void **state) {
-  (void)state;
   Sample s;
   sample_init(&s);
   SymInt n = sym_symbol(&s.g->syms, SV("n"), 1, 8, false);

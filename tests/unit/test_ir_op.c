@@ -58,7 +58,6 @@ static void plain_text(const char *schema, StrBuf *out) {
 }
 
 static void test_every_schema(void **state) {
-  (void)state;
   StrBuf parsed, text;
   strbuf_init(&parsed);
   strbuf_init(&text);
@@ -75,7 +74,6 @@ static void test_every_schema(void **state) {
 
 /* A default is given exactly where the text has "=", and fits the argument. */
 static void test_every_default(void **state) {
-  (void)state;
   for (OpId op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
     const OpSchema *s = op_schema(op);
     uint32_t equals = 0, defaults = 0;
@@ -97,7 +95,6 @@ static void test_every_default(void **state) {
 }
 
 static void test_every_row(void **state) {
-  (void)state;
   for (OpId op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
     const OpRow *row = op_row(op);
     const OpSchema *s = op_schema(op);
@@ -126,7 +123,6 @@ static void test_every_row(void **state) {
 /* --- spelt out --- */
 
 static void test_convolution(void **state) {
-  (void)state;
   const OpSchema *s = op_schema(OP_CONVOLUTION);
   assert_int_equal(s->arg_count, 9);
   assert_true(sv_eq_str(s->full, "aten::convolution"));
@@ -140,7 +136,6 @@ static void test_convolution(void **state) {
 }
 
 static void test_defaults(void **state) {
-  (void)state;
   const OpSchema *s = op_schema(OP_MAX_POOL2D_WITH_INDICES);
   assert_int_equal(s->result_count, 2);
   assert_false(s->args[1].has_default);
@@ -158,7 +153,6 @@ static void test_defaults(void **state) {
 }
 
 static void test_lists_and_marks(void **state) {
-  (void)state;
   const SchemaArg *indices = &op_schema(OP_INDEX_TENSOR)->args[1];
   assert_true(indices->list && indices->element_optional && !indices->optional);
   assert_true(op_schema(OP_COPY_)->args[0].mutated);
@@ -170,7 +164,6 @@ static void test_lists_and_marks(void **state) {
 }
 
 static void test_names(void **state) {
-  (void)state;
   assert_int_equal(op_find(SV("aten::add.Tensor")), OP_ADD_TENSOR);
   assert_int_equal(op_find(SV("aten::add")), OP_NONE);
   assert_int_equal(op_find(SV("")), OP_NONE);

@@ -25,7 +25,6 @@ static bool earlier(const MemoryBlock *blocks, uint32_t a, uint32_t b) {
 }
 
 static void test_against_pairs(void **state) {
-  (void)state;
   uint64_t random = 88172645463325252u;
   for (uint32_t round = 0; round < 300; round++) {
     MemoryBlock blocks[BLOCKS];
@@ -58,7 +57,6 @@ static void test_against_pairs(void **state) {
 
 /* A block whose end does not fit 64 bits reaches to the last byte. */
 static void test_end_of_memory(void **state) {
-  (void)state;
   Arena arena;
   arena_init(&arena);
   Found found = {0};

@@ -35,7 +35,6 @@ static ValueId tanh_instead(Builder *b, NodeId n) {
 }
 
 static void test_replaces(void **state) {
-  (void)state;
   Sample s;
   sample_parse(&s, text);
   assert_int_equal(rewrite(&s, OP_RELU, tanh_instead, false), 1);
@@ -52,7 +51,6 @@ static ValueId other_type(Builder *b, NodeId n) {
 }
 
 static void test_other_type_is_refused(void **state) {
-  (void)state;
   Sample s;
   sample_parse(&s, text);
   assert_int_equal(rewrite(&s, OP_NONE, other_type, false), 0);
@@ -66,7 +64,6 @@ static ValueId in_place(Builder *b, NodeId n) {
 }
 
 static void test_in_place(void **state) {
-  (void)state;
   Sample s;
   sample_parse(&s, text);
   assert_int_equal(rewrite(&s, OP_NEG, in_place, true), 1);
@@ -80,7 +77,6 @@ static ValueId first_half(Builder *b, NodeId n) {
 }
 
 static void test_other_results_keep_the_node(void **state) {
-  (void)state;
   Sample s;
   sample_parse(&s, text);
   assert_int_equal(rewrite(&s, OP_SPLIT_WITH_SIZES_COPY, first_half, true), 1);
@@ -96,7 +92,6 @@ static ValueId step(Builder *b, NodeId n) {
 }
 
 static void test_revisit(void **state) {
-  (void)state;
   for (int revisit = 0; revisit < 2; revisit++) {
     Sample s;
     sample_parse(&s, text);
@@ -124,7 +119,6 @@ static ValueId answer_neg(Builder *b, NodeId n) {
 
 /* Rules for an op and for any op are tried in the order of the table until one answers. */
 static void test_order_of_rules(void **state) {
-  (void)state;
   Sample s;
   sample_parse(&s, text);
   static const RewriteRule rules[] = {{OP_NEG, refuse_neg, NULL},
@@ -142,7 +136,6 @@ static void test_order_of_rules(void **state) {
 }
 
 static void test_quiet_builder(void **state) {
-  (void)state;
   for (int quiet = 0; quiet < 2; quiet++) {
     Sample s;
     sample_parse(&s, text);

@@ -54,7 +54,6 @@ static void expect_text(Solved *t, const char *wanted) {
 }
 
 static void test_ranges(void **state) {
-  (void)state;
   Solved t;
   solved_init(&t);
   SymTable *syms = &t.sample.g->syms;
@@ -69,7 +68,6 @@ static void test_ranges(void **state) {
 }
 
 static void test_divisible(void **state) {
-  (void)state;
   Solved t;
   solved_init(&t);
   SymTable *syms = &t.sample.g->syms;
@@ -86,7 +84,6 @@ static void test_divisible(void **state) {
 
 /* ceil(n / 4) even, in 1..64: 5..8, 13..16, … */
 static void test_gaps(void **state) {
-  (void)state;
   Solved t;
   solved_init(&t);
   SymTable *syms = &t.sample.g->syms;
@@ -98,7 +95,6 @@ static void test_gaps(void **state) {
 }
 
 static void test_two_symbols(void **state) {
-  (void)state;
   Solved t;
   solved_init(&t);
   SymTable *syms = &t.sample.g->syms;
@@ -113,7 +109,6 @@ static void test_two_symbols(void **state) {
 }
 
 static void test_contradictions(void **state) {
-  (void)state;
   Solved t;
   solved_init(&t);
   assume(&t, CONSTRAINT_GE, t.n, 30);
@@ -128,7 +123,6 @@ static void test_contradictions(void **state) {
 
 /* Nobody tries 2^40 sizes, and a size that only a run knows is not narrowed. */
 static void test_limits(void **state) {
-  (void)state;
   Solved t;
   solved_init(&t);
   SymTable *syms = &t.sample.g->syms;

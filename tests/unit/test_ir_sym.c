@@ -173,7 +173,6 @@ static Checked *make_pairs(Tables *s, const Checked *leaves) {
 }
 
 static void test_two_operations(void **state) {
-  (void)state;
   Tables s;
   Checked leaves[LEAVES];
   tables_init(&s);
@@ -196,7 +195,6 @@ static void test_two_operations(void **state) {
 }
 
 static void test_three_operations(void **state) {
-  (void)state;
   Tables s;
   Checked leaves[LEAVES];
   tables_init(&s);
@@ -219,7 +217,6 @@ static void test_three_operations(void **state) {
 
 /* Trees of up to 10 operations, grown one by one. */
 static void test_many_operations(void **state) {
-  (void)state;
   Tables s;
   Checked leaves[LEAVES];
   tables_init(&s);
@@ -241,7 +238,6 @@ static void test_many_operations(void **state) {
 
 /* Equal by + - * is equal as a number. */
 static void test_canonical(void **state) {
-  (void)state;
   SymTable t;
   symbols_make(&t);
   SymInt a = sym_symbol_by_index(&t, 0), b = sym_symbol_by_index(&t, 1);
@@ -265,7 +261,6 @@ static SymInt rest_of(SymTable *t, SymInt a, SymInt b) {
 /* Swin and other nets that fill images up: size + (4 - size % 4) % 4, twice, and what rolls them.
  */
 static void test_filled_up(void **state) {
-  (void)state;
   SymTable t;
   sym_init(&t);
   SymInt size = sym_symbol(&t, SV("height"), 56, 96, false);
@@ -294,7 +289,6 @@ static void test_filled_up(void **state) {
 }
 
 static void test_constants_saturate(void **state) {
-  (void)state;
   SymTable t;
   symbols_make(&t);
   assert_true(sym_add(&t, INT64_MAX, 1) == INT64_MAX);
@@ -314,7 +308,6 @@ static void test_constants_saturate(void **state) {
 
 /* Divisions by what is 0 for these symbols have no value, nor have results beyond 64 bits. */
 static void test_eval_refuses(void **state) {
-  (void)state;
   SymTable t;
   sym_init(&t);
   SymInt a = sym_symbol(&t, SV("a"), 0, INT64_MAX - 1, false),
@@ -334,7 +327,6 @@ static void test_eval_refuses(void **state) {
 
 /* A number that looks like a handle is never taken for another one. */
 static void test_numbers_are_exact_or_refused(void **state) {
-  (void)state;
   SymTable t;
   symbols_make(&t);
   SymInt v;
@@ -361,7 +353,6 @@ static void test_numbers_are_exact_or_refused(void **state) {
 
 /* An expression less what it is made of, in a sum: the ranges of the two say little. */
 static void test_ranges_of_related_terms(void **state) {
-  (void)state;
   SymTable t;
   sym_init(&t);
   SymInt a = sym_symbol(&t, SV("a"), 1, 4096, false), b = sym_symbol(&t, SV("b"), 2, 8, false);
@@ -378,7 +369,6 @@ static void test_ranges_of_related_terms(void **state) {
 
 /* What a padding to the next multiple is made of: remainders, in the forms that division leaves. */
 static void test_ranges_of_remainders(void **state) {
-  (void)state;
   SymTable t;
   sym_init(&t);
   SymInt a = sym_symbol(&t, SV("a"), 16, 4096, false);
@@ -402,7 +392,6 @@ static void test_ranges_of_remainders(void **state) {
 
 /* Products of sums: they divide, and their range is that of the product. */
 static void test_products_of_sums(void **state) {
-  (void)state;
   SymTable t;
   sym_init(&t);
   SymInt a = sym_symbol(&t, SV("a"), 4, 100, false), b = sym_symbol(&t, SV("b"), 4, 100, false);
@@ -421,7 +410,6 @@ static void test_products_of_sums(void **state) {
 
 /* A range that would overflow has no bound instead of a wrong one. */
 static void test_ranges_saturate(void **state) {
-  (void)state;
   SymTable t;
   sym_init(&t);
   SymInt a = sym_symbol(&t, SV("a"), 0, INT64_MAX, false);
@@ -436,7 +424,6 @@ static void test_ranges_saturate(void **state) {
 }
 
 static void test_bad_text(void **state) {
-  (void)state;
   static const char *const bad[] = {
       "",       "s2",        "s",          "s99999999999999999999", "s0 +",  "1 + ", "(s0",
       "min(s0", "min(s0, 1", "pow(s0, 2)", "9223372036854775808",   "- s0 *"};
@@ -459,7 +446,6 @@ static void test_bad_text(void **state) {
 /* A chain whose expression, as a tree, doubles at each step: it is refused long before a walk of it
  * would not end, and what was made before still evaluates and prints. */
 static void test_tree_size(void **state) {
-  (void)state;
   SymTable t;
   symbols_make(&t);
   SymInt e = sym_symbol_by_index(&t, 0), last = e;
@@ -485,7 +471,6 @@ static void test_tree_size(void **state) {
 
 /* A chain that only gets deeper; what is within the limit reads back. */
 static void test_tree_depth(void **state) {
-  (void)state;
   SymTable t;
   symbols_make(&t);
   SymInt a = sym_symbol_by_index(&t, 0), b = sym_symbol_by_index(&t, 1), e = a, last = a;
@@ -510,7 +495,6 @@ static void test_tree_depth(void **state) {
 
 /* The difference that a comparison looks at is no result: it may pass the limit. */
 static void test_comparison_of_large(void **state) {
-  (void)state;
   SymTable t;
   symbols_make(&t);
   SymInt a = sym_symbol_by_index(&t, 0), e[2] = {a, sym_symbol_by_index(&t, 1)};
@@ -531,7 +515,6 @@ static void test_comparison_of_large(void **state) {
 
 /* The same chain as sizes of tensors: the node where it becomes too long is told. */
 static void test_too_large_at_a_node(void **state) {
-  (void)state;
   Sample s;
   sample_init(&s);
   SymTable *t = &s.g->syms;
@@ -550,7 +533,6 @@ static void test_too_large_at_a_node(void **state) {
 
 /* What floating point makes of a size is what the expression gives, at every size. */
 static void test_scaled(void **state) {
-  (void)state;
   static const double factors[] = {0.7F, 0.73F, 1.7F, 0.5F, 2, 1.0F / 3, 0.1F, 17.25F};
   SymTable t;
   sym_init(&t);

@@ -3,11 +3,9 @@
 #include "ir_graph.h"
 
 #include <float.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "ir/const_text.h"
+#include "temp_file.h"
 
 /* --- elements --- */
 
@@ -25,7 +23,6 @@ static void check_element(DType dtype, uint64_t bits, StrBuf *text) {
 
 /* All values of 16 bits, NaNs included. */
 static void test_every_short_element(void **state) {
-  (void)state;
   static const DType dtypes[] = {DTYPE_F16, DTYPE_BF16, DTYPE_I16, DTYPE_U16};
   StrBuf text;
   strbuf_init(&text);
@@ -40,7 +37,6 @@ static void test_every_short_element(void **state) {
 }
 
 static void test_wide_elements(void **state) {
-  (void)state;
   static const DType dtypes[] = {DTYPE_F32, DTYPE_F64, DTYPE_I32, DTYPE_I64, DTYPE_U32, DTYPE_U64};
   static const uint64_t edges[] = {0,
                                    1,
@@ -83,7 +79,6 @@ static void check_printed(DType dtype, const void *value, const char *expected) 
 }
 
 static void test_shortest_decimals(void **state) {
-  (void)state;
   check_printed(DTYPE_F32, &(float){0.1f}, "0.1");
   check_printed(DTYPE_F32, &(float){-0.0f}, "-0.0");
   check_printed(DTYPE_F32, &(float){16777216.0f}, "16777216.0");
@@ -96,7 +91,6 @@ static void test_shortest_decimals(void **state) {
 }
 
 static void test_bad_elements(void **state) {
-  (void)state;
   static const struct {
     DType dtype;
     const char *text;
@@ -200,7 +194,6 @@ static const char *const canonical[] = {
 };
 
 static void test_canonical_text(void **state) {
-  (void)state;
   for (size_t i = 0; i < COUNT_OF(canonical); i++) {
     Sample s;
     sample_parse(&s, canonical[i]);
@@ -215,7 +208,6 @@ static void test_canonical_text(void **state) {
 
 /* What people write: defaults left out, numbers in any order, comments, several graphs. */
 static void test_free_form(void **state) {
-  (void)state;
   Capture capture;
   Context ctx;
   capture_init(&capture);
@@ -269,7 +261,6 @@ static Status parse_again(Sample *s, const char *text, const char *file, const G
 }
 
 static void test_computed_constant(void **state) {
-  (void)state;
   Sample s;
   sample_init(&s);
   float values[100];
@@ -311,10 +302,7 @@ static void weight_file_make(WeightFile *f, DiagSink *sink) {
   snprintf(f->folder, sizeof f->folder, "/tmp/etc-text-XXXXXX");
   assert_non_null(mkdtemp(f->folder));
   snprintf(f->path, sizeof f->path, "%s/w.bin", f->folder);
-  FILE *out = fopen(f->path, "wb");
-  assert_non_null(out);
-  assert_int_equal(fwrite(values, 1, sizeof values, out), sizeof values);
-  assert_int_equal(fclose(out), 0);
+  write_file(f->path, values, sizeof values);
   arena_init(&f->arena);
   assert_int_equal(file_map(&f->map, &f->arena, sink, f->path), STATUS_OK);
 }
@@ -334,7 +322,6 @@ static void free_with_file(Graph *g) {
 }
 
 static void test_constant_in_file(void **state) {
-  (void)state;
   Sample s;
   WeightFile f;
   sample_init(&s);
@@ -462,7 +449,6 @@ static int print_case(size_t i, const char *messages) {
 }
 
 static void test_errors(void **state) {
-  (void)state;
   int wrong = 0;
   for (size_t i = 0; i < COUNT_OF(errors); i++) {
     Sample s;
@@ -483,7 +469,6 @@ static void test_errors(void **state) {
 
 /* A text cut off anywhere is refused, not read beyond its end. */
 static void test_every_prefix(void **state) {
-  (void)state;
   for (size_t i = 0; i < COUNT_OF(canonical); i++) {
     size_t size = strlen(canonical[i]) - 2; /* without the last brace */
     for (size_t cut = 0; cut <= size; cut++) {

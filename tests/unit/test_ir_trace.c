@@ -50,7 +50,6 @@ static NodeId find_op(const Graph *g, OpId op, uint32_t nth) {
 }
 
 static void test_nobody_asks(void **state) {
-  (void)state;
   Sample s;
   sample_parse(&s, text);
   assert_null(s.g->trace);
@@ -58,7 +57,6 @@ static void test_nobody_asks(void **state) {
 }
 
 static void test_events(void **state) {
-  (void)state;
   Sample s;
   parse_traced(&s, text);
   Graph *g = s.g;
@@ -85,7 +83,6 @@ static void test_events(void **state) {
 }
 
 static void test_restored(void **state) {
-  (void)state;
   Sample s;
   Arena arena;
   parse_traced(&s, text);
@@ -109,7 +106,6 @@ static Life life_of(const Graph *g, const char *name, Arena *arena) {
 }
 
 static void test_fused(void **state) {
-  (void)state;
   Sample s;
   Arena arena;
   parse_traced(&s, text);
@@ -134,7 +130,6 @@ static void test_fused(void **state) {
 }
 
 static void test_equal_and_dead(void **state) {
-  (void)state;
   Sample s;
   Arena arena;
   parse_traced(&s, text);
@@ -164,7 +159,6 @@ static ValueId to_constant(Builder *b, NodeId n) {
 }
 
 static void test_folded(void **state) {
-  (void)state;
   Sample s;
   Arena arena;
   parse_traced(&s, text);

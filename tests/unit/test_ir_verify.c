@@ -128,7 +128,6 @@ static const struct {
 };
 
 static void test_damage(void **state) {
-  (void)state;
   for (size_t i = 0; i < COUNT_OF(damages); i++) {
     Sample s;
     sample_parse(&s, sound);
@@ -145,7 +144,6 @@ static void test_damage(void **state) {
 
 /* The message says where: the ONNX node, and the node as text. */
 static void test_message(void **state) {
-  (void)state;
   Sample s;
   sample_parse(&s, sound);
   value_set_type(s.g, result_of(s.g, 0), f32_type(s.g, 7, 3));
@@ -159,7 +157,6 @@ static void test_message(void **state) {
 
 /* Verification changes nothing: neither types nor symbols nor constraints. */
 static void test_no_change(void **state) {
-  (void)state;
   Sample s;
   sample_parse(&s, "graph @f level(aten) {\n"
                    "  sym s0 \"a\" in [1, 8]\n"
@@ -188,7 +185,6 @@ static void test_no_change(void **state) {
 }
 
 static void test_faults_are_bounded(void **state) {
-  (void)state;
   Sample s;
   sample_init(&s);
   ValueId x = graph_add_input(s.g, f32_type(s.g, 2, 3), 0);
@@ -230,7 +226,6 @@ static void edit_restore(Graph *g) {
 }
 
 static void test_changed(void **state) {
-  (void)state;
   static void (*const edits[])(Graph *) = {edit_add,   edit_remove, edit_move,  edit_arg,
                                            edit_uses,  edit_type,   edit_input, edit_remove_input,
                                            edit_state, edit_restore};
@@ -277,7 +272,6 @@ static void check_text(const char *text, const char *message) {
 }
 
 static void test_levels(void **state) {
-  (void)state;
   int tried = 0;
   for (OpId op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
     const OpSchema *schema = op_schema(op);
@@ -396,7 +390,6 @@ static const struct {
 };
 
 static void test_plans(void **state) {
-  (void)state;
   for (size_t i = 0; i < COUNT_OF(plans); i++)
     check_text(plans[i].text, plans[i].message);
 }
@@ -421,7 +414,6 @@ static const struct {
 };
 
 static void test_kernels(void **state) {
-  (void)state;
   for (size_t i = 0; i < COUNT_OF(kernels); i++) {
     Sample s;
     char text[512];
@@ -441,7 +433,6 @@ static void test_kernels(void **state) {
 
 /* An op that only stands at level aten has no kernel. */
 static void test_no_kernel(void **state) {
-  (void)state;
   Sample s;
   sample_parse(&s, "graph @f level(aten) {\n"
                    "  %0: f32[4] = input \"x\"\n"

@@ -26,7 +26,6 @@ static void write_sample(JsonWriter *w) {
 }
 
 static void test_structure(void **state) {
-  (void)state;
   StrBuf out;
   strbuf_init(&out);
   JsonWriter w;
@@ -54,7 +53,6 @@ static void check_string(StrView value, const char *expected) {
 }
 
 static void test_strings(void **state) {
-  (void)state;
   check_string(SV(""), "\"\"");
   check_string((StrView){NULL, 0}, "\"\"");
   check_string(SV("a\"b\\c/"), "\"a\\\"b\\\\c/\"");
@@ -64,7 +62,6 @@ static void test_strings(void **state) {
 }
 
 static void test_numbers(void **state) {
-  (void)state;
   StrBuf out;
   strbuf_init(&out);
   JsonWriter w;

@@ -14,7 +14,6 @@ static void begin(Reading *r, const char *text) {
 }
 
 static void test_members(void **state) {
-  (void)state;
   Reading r;
   StrView key, text = {NULL, 0};
   uint64_t number = 0;
@@ -39,7 +38,6 @@ static void test_members(void **state) {
 }
 
 static void test_strings(void **state) {
-  (void)state;
   static const char *const cases[][2] = {
       {"\"plain\"", "plain"},
       {"\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t"},
@@ -58,7 +56,6 @@ static void test_strings(void **state) {
 }
 
 static void test_faults(void **state) {
-  (void)state;
   static const char *const cases[][2] = {
       {"", "expected a value"},
       {"x", "expected a value"},
@@ -89,7 +86,6 @@ static void test_faults(void **state) {
 }
 
 static void test_depth(void **state) {
-  (void)state;
   char text[257];
   for (size_t depth = 64; depth <= 65; depth++) {
     Reading r;
@@ -103,7 +99,6 @@ static void test_depth(void **state) {
 }
 
 static void test_place(void **state) {
-  (void)state;
   Reading r;
   uint32_t line, column;
   begin(&r, "[1,\n  2,\n  nothing]");
@@ -116,7 +111,6 @@ static void test_place(void **state) {
 
 /* Any change of a byte of a document ends in a value or in a fault. */
 static void test_hostile(void **state) {
-  (void)state;
   static const char document[] =
       "{\"methods\": [{\"name\": \"f\\u00e9\", \"n\": [1, -2.5, true]}], \"d\": {}}";
   uint64_t seed = 7;

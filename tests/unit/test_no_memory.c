@@ -198,7 +198,6 @@ static void fail_each(const Case *c, const char *folder) {
 }
 
 static void test_lower(void **state) {
-  (void)state;
   char folder[] = "/tmp/etc-no-memory-XXXXXX";
   assert_non_null(mkdtemp(folder));
   for (size_t i = 0; i < COUNT_OF(cases); i++)

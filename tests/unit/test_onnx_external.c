@@ -1,12 +1,9 @@
 /* Weights in files beside the model: what is read, and every way out of the folder or the file that
  * must be refused. */
-#include "unit.h"
+#include "temp_file.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "onnx/file/tensor.h"
 #include "proto_writer.h"
@@ -20,13 +17,6 @@ typedef struct Folder {
 
 static void in_folder(const Folder *folder, const char *name, char *path) {
   snprintf(path, PATH_SIZE, "%s/%s", folder->path, name);
-}
-
-static void write_file(const char *path, const void *data, size_t size) {
-  FILE *file = fopen(path, "wb");
-  assert_non_null(file);
-  assert_int_equal(fwrite(data, 1, size, file), size);
-  fclose(file);
 }
 
 static int setup(void **state) {

@@ -1,10 +1,7 @@
 /* Opening ONNX models: what is checked before any operator is looked at, and opening files. */
-#include "unit.h"
+#include "temp_file.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "onnx/file/model.h"
 #include "proto_writer.h"
@@ -55,7 +52,6 @@ static const char *range(int oldest, int newest) {
 }
 
 static void test_no_graph(void **state) {
-  (void)state;
   Proto p = {0};
   proto_int(&p, 1, 8);
   proto_import(&p, "", 17);
@@ -65,7 +61,6 @@ static void test_no_graph(void **state) {
 }
 
 static void test_ir_version(void **state) {
-  (void)state;
   static const int64_t bad[] = {-1, 2, ONNX_IR_VERSION_NEWEST + 1, 1000000000};
   for (size_t i = 0; i < COUNT_OF(bad); i++) {
     Proto p = bare_model(bad[i]);
@@ -82,7 +77,6 @@ static void test_ir_version(void **state) {
 }
 
 static void test_imports(void **state) {
-  (void)state;
   Proto p = bare_model(8);
   refuse(&p, DIAG_OPSET_MISSING, "imports no operator set");
   for (int64_t version = ONNX_OPSET_OLDEST; version <= ONNX_OPSET_NEWEST; version++) {
@@ -102,7 +96,6 @@ static void test_imports(void **state) {
 }
 
 static void test_bad_imports(void **state) {
-  (void)state;
   static const int64_t bad[] = {0, -3, ONNX_OPSET_NEWEST + 1, 1000000000, INT64_MAX};
   for (size_t i = 0; i < COUNT_OF(bad); i++) {
     Proto p = bare_model(8);
@@ -116,7 +109,6 @@ static void test_bad_imports(void **state) {
 }
 
 static void test_doubled_imports(void **state) {
-  (void)state;
   Proto p = bare_model(8);
   proto_import(&p, "", 17);
   proto_import(&p, "ai.onnx", 17);
@@ -152,7 +144,6 @@ static Proto model_with_function(int64_t version) {
 }
 
 static void test_function_imports(void **state) {
-  (void)state;
   Proto p = model_with_function(13);
   accept_opset(&p, 17);
   p = model_with_function(ONNX_OPSET_NEWEST + 1);
@@ -160,7 +151,6 @@ static void test_function_imports(void **state) {
 }
 
 static void test_opset_version(void **state) {
-  (void)state;
   Proto p = bare_model(8);
   proto_import(&p, "ai.onnx", 17);
   proto_import(&p, "x", 3);
@@ -195,7 +185,6 @@ static void open_path(const char *path, DiagCode code) {
 }
 
 static void test_files(void **state) {
-  (void)state;
   char folder[] = "/tmp/etc-test-XXXXXX", path[64];
   assert_non_null(mkdtemp(folder));
   open_path(folder, DIAG_FILE_IS_DIRECTORY);
@@ -206,16 +195,13 @@ static void test_files(void **state) {
   open_path(path, DIAG_FILE_NOT_REGULAR);
   unlink(path);
   snprintf(path, sizeof path, "%s/m.onnx", folder);
-  FILE *file = fopen(path, "wb");
-  assert_non_null(file);
-  fclose(file);
+  write_file(path, "", 0);
   open_path(path, DIAG_FILE_EMPTY);
   unlink(path);
   rmdir(folder);
 }
 
 static void test_digits(void **state) {
-  (void)state;
   Capture c;
   capture_init(&c);
   OnnxModel m;

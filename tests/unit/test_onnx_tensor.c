@@ -102,7 +102,6 @@ static void accept_bytes(Proto *tensor, const void *bytes, size_t size, bool in_
 static Proto tensor_1d(int32_t dtype, int64_t size) { return proto_tensor(dtype, &size, 1, "w"); }
 
 static void test_raw(void **state) {
-  (void)state;
   static const uint8_t bytes[24] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
   Proto t = proto_tensor(FLOAT, (const int64_t[]){2, 3}, 2, "w");
   proto_bytes(&t, RAW_DATA, bytes, 24);
@@ -131,7 +130,6 @@ static void test_raw(void **state) {
 }
 
 static void test_scalar_and_empty(void **state) {
-  (void)state;
   Proto t = proto_tensor(INT64, NULL, 0, "w");
   proto_bytes(&t, RAW_DATA, "\1\0\0\0\0\0\0\0", 8);
   accept_bytes(&t, "\1\0\0\0\0\0\0\0", 8, true);
@@ -146,7 +144,6 @@ static void test_scalar_and_empty(void **state) {
 }
 
 static void test_floats(void **state) {
-  (void)state;
   static const float floats[3] = {1.5f, -2.0f, 0.25f};
   Proto t = tensor_1d(FLOAT, 3);
   proto_bytes(&t, FLOAT_DATA, floats, sizeof floats);
@@ -166,7 +163,6 @@ static void test_floats(void **state) {
 }
 
 static void test_varints(void **state) {
-  (void)state;
   static const int64_t values[3] = {-1, 0, 100};
   static const int8_t as8[3] = {-1, 0, 100};
   static const int16_t as16[3] = {-1, 0, 100};
@@ -190,7 +186,6 @@ static void test_varints(void **state) {
 }
 
 static void test_unsigned_and_small(void **state) {
-  (void)state;
   Proto t = tensor_1d(UINT8, 2);
   proto_ints(&t, INT32_DATA, (const int64_t[]){255, 1}, 2);
   accept_bytes(&t, "\xff\x01", 2, false);
@@ -215,7 +210,6 @@ static void test_unsigned_and_small(void **state) {
 }
 
 static void test_values_out_of_type(void **state) {
-  (void)state;
   static const struct {
     int32_t dtype;
     uint32_t field;
@@ -237,7 +231,6 @@ static void test_values_out_of_type(void **state) {
 }
 
 static void test_dims(void **state) {
-  (void)state;
   Proto t = proto_tensor(FLOAT, (const int64_t[]){2, -1}, 2, "w");
   refuse(&t, DIAG_TENSOR_DIMS, "dimension 1 is negative: -1");
   t = proto_tensor(UINT8, (const int64_t[]){INT64_C(1) << 32, INT64_C(1) << 32}, 2, "w");
@@ -254,7 +247,6 @@ static void test_dims(void **state) {
 }
 
 static void test_dtypes(void **state) {
-  (void)state;
   static const int32_t unknown[] = {0, -1, 29, 1000000};
   for (size_t i = 0; i < COUNT_OF(unknown); i++) {
     Proto t = tensor_1d(unknown[i], 1);
@@ -281,7 +273,6 @@ static void test_dtypes(void **state) {
 }
 
 static void test_two_fields(void **state) {
-  (void)state;
   Proto t = tensor_1d(FLOAT, 1);
   proto_bytes(&t, RAW_DATA, "\0\0\0\0", 4);
   proto_float(&t, FLOAT_DATA, 1.0f);
@@ -299,7 +290,6 @@ static void test_two_fields(void **state) {
 }
 
 static void test_broken_pieces(void **state) {
-  (void)state;
   Proto t = tensor_1d(FLOAT, 1);
   proto_bytes(&t, FLOAT_DATA, "\0\0\0\0\0", 5);
   refuse(&t, DIAG_PROTO_TRUNCATED, "its data has");
@@ -312,7 +302,6 @@ static void test_broken_pieces(void **state) {
 }
 
 static void test_segment_and_location(void **state) {
-  (void)state;
   Proto t = tensor_1d(UINT8, 1), segment = {0};
   proto_bytes(&t, RAW_DATA, "a", 1);
   proto_int(&segment, 1, 0);
@@ -330,7 +319,6 @@ static void test_segment_and_location(void **state) {
 
 /* The file's own `span` must not reach the reader's table. */
 static void test_foreign_span(void **state) {
-  (void)state;
   Proto t = tensor_1d(UINT8, 1);
   proto_int(&t, 1000, 77);
   proto_bytes(&t, RAW_DATA, "a", 1);

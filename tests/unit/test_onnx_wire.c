@@ -15,7 +15,6 @@ static WireFault read_varint(const char *bytes, size_t size, unsigned max, uint6
 }
 
 static void test_varint(void **state) {
-  (void)state;
   uint64_t value = 7;
   assert_int_equal(read_varint("\x00", 1, 10, &value), WIRE_OK);
   assert_int_equal(value, 0);
@@ -29,7 +28,6 @@ static void test_varint(void **state) {
 }
 
 static void test_varint_faults(void **state) {
-  (void)state;
   uint64_t value;
   assert_int_equal(read_varint("", 0, 10, &value), WIRE_TRUNCATED);
   assert_int_equal(read_varint("\x80\x80", 2, 10, &value), WIRE_TRUNCATED);
@@ -41,7 +39,6 @@ static void test_varint_faults(void **state) {
 }
 
 static void test_count_varints(void **state) {
-  (void)state;
   uint64_t count = 0;
   assert_int_equal(wire_count_varints((const uint8_t *)"\x01\x80\x01\x00", 4, &count), WIRE_OK);
   assert_int_equal(count, 3);
@@ -53,7 +50,6 @@ static void test_count_varints(void **state) {
 }
 
 static void test_fields(void **state) {
-  (void)state;
   Proto p = {0};
   proto_int(&p, 1, -1);
   proto_float(&p, 2, 1.5f);
@@ -125,7 +121,6 @@ static Proto with_graph_bytes(const char *bytes, size_t size) {
 }
 
 static void test_small_model(void **state) {
-  (void)state;
   Proto graph = small_graph(), model = proto_model(&graph);
   OnnxModel m;
   accept_model(&model, &m);
@@ -142,7 +137,6 @@ static void test_small_model(void **state) {
 }
 
 static void test_every_prefix(void **state) {
-  (void)state;
   Proto graph = small_graph(), model = proto_model(&graph);
   for (size_t size = 0; size < model.size; size++) {
     Capture c;
@@ -159,7 +153,6 @@ static void test_every_prefix(void **state) {
 }
 
 static void test_unknown_fields_are_dropped(void **state) {
-  (void)state;
   Proto graph = small_graph(), props = {0};
   proto_string(&graph, 10, "documentation");
   proto_string(&props, 1, "key");
@@ -178,7 +171,6 @@ static void test_unknown_fields_are_dropped(void **state) {
 /* Repeated numbers may come packed, one by one, or mixed; singular ones as any varint of up to ten
  * bytes. */
 static void test_encodings(void **state) {
-  (void)state;
   Proto graph = small_graph(), node = {0}, attribute = {0};
   proto_string(&attribute, 1, "a");
   proto_int(&attribute, 8, 5);
@@ -208,7 +200,6 @@ static void test_encodings(void **state) {
   } while (0)
 
 static void test_truncated(void **state) {
-  (void)state;
   REFUSE_BYTES("\x08", DIAG_PROTO_TRUNCATED, "cut off");
   REFUSE_BYTES("\x08\x80", DIAG_PROTO_TRUNCATED, "cut off");
   REFUSE_BYTES("\xf8", DIAG_PROTO_TRUNCATED, "cut off");
@@ -217,7 +208,6 @@ static void test_truncated(void **state) {
 }
 
 static void test_long_varints(void **state) {
-  (void)state;
   REFUSE_BYTES("\xf8\x07\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", DIAG_PROTO_WIRE,
                "more bytes than protobuf allows");
   REFUSE_BYTES("\xf8\x80\x80\x80\x80\x00\x01", DIAG_PROTO_WIRE,
@@ -227,7 +217,6 @@ static void test_long_varints(void **state) {
 }
 
 static void test_length_past_end(void **state) {
-  (void)state;
   REFUSE_BYTES("\x12\x05gggg", DIAG_PROTO_TRUNCATED, "past the end of its message");
   REFUSE_BYTES("\x12\xff\xff\xff\xff\x0fg", DIAG_PROTO_TRUNCATED, "past the end of its message");
   REFUSE_BYTES("\x0a\x02\x22\x05", DIAG_PROTO_TRUNCATED,
@@ -237,7 +226,6 @@ static void test_length_past_end(void **state) {
 }
 
 static void test_wire_types(void **state) {
-  (void)state;
   REFUSE_BYTES("\x08\x01", DIAG_PROTO_WIRE, "field 'node' has wire type 0 instead of 2");
   REFUSE_BYTES("\x15gggg", DIAG_PROTO_WIRE, "field 'name' has wire type 5 instead of 2");
   REFUSE_BYTES("\x0a\x05\x2a\x03\x1a\x01i", DIAG_PROTO_WIRE,
@@ -251,7 +239,6 @@ static void test_wire_types(void **state) {
 }
 
 static void test_packed(void **state) {
-  (void)state;
   REFUSE_BYTES("\x2a\x04\x0a\x02\x01\x80", DIAG_PROTO_TRUNCATED, "packed field 'dims'");
   REFUSE_BYTES("\x0a\x08\x2a\x06\x3a\x04\x01\x02\x03", DIAG_PROTO_TRUNCATED, "past the end");
   REFUSE_BYTES("\x0a\x07\x2a\x05\x3a\x03\x01\x02\x03", DIAG_PROTO_TRUNCATED,
@@ -259,7 +246,6 @@ static void test_packed(void **state) {
 }
 
 static void test_doubled_fields(void **state) {
-  (void)state;
   REFUSE_BYTES("\x12\x01h", DIAG_PROTO_WIRE, "field 'name' is given twice");
   REFUSE_BYTES("\x0a\x04\x2a\x02\x2a\x00\x0a\x06\x2a\x04\x2a\x00\x2a\x00", DIAG_PROTO_WIRE,
                "field 't' is given twice");
@@ -272,7 +258,6 @@ static void test_doubled_fields(void **state) {
 }
 
 static void test_nul_in_string(void **state) {
-  (void)state;
   REFUSE_BYTES("\x0a\x05\x0a\x03x\0y", DIAG_PROTO_WIRE, "string 'input' has a NUL byte");
 }
 
@@ -293,7 +278,6 @@ static Proto nested_graphs(int levels) {
 }
 
 static void test_subgraph_depth(void **state) {
-  (void)state;
   Proto p = nested_graphs(SKIM_SUBGRAPH_DEPTH_MAX - 1);
   OnnxModel m;
   accept_model(&p, &m);
@@ -324,7 +308,6 @@ static Proto nested_types(int levels) {
 }
 
 static void test_message_depth(void **state) {
-  (void)state;
   Proto p = nested_types(48); /* 3 + 1 + 96 = 100 */
   OnnxModel m;
   accept_model(&p, &m);
@@ -340,7 +323,6 @@ static void test_message_depth(void **state) {
  * ------------------------------------------------------------------------------------------ */
 
 static void test_empty_messages(void **state) {
-  (void)state;
   Proto graph = {0};
   for (int i = 0; i < 2000000; i++)
     proto_raw(&graph, "\x0a\x00", 2);
@@ -349,7 +331,6 @@ static void test_empty_messages(void **state) {
 }
 
 static void test_other_formats(void **state) {
-  (void)state;
   Proto p = {0};
   refuse(&p, DIAG_FILE_EMPTY, "empty");
   proto_raw(&p, "version https://git-lfs.github.com/spec/v1\n", 43);

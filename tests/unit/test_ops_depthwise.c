@@ -70,7 +70,6 @@ static void check_plane(const Plane *p, float special) {
 }
 
 static void test_planes(void **state) {
-  (void)state;
   static const Plane planes[] = {
       {3, 1, 25, 5, {3, 3}, {1, 1}, {1, 1}, {1, 1}}, /* short rows */
       {2, 1, 14, 14, {3, 3}, {1, 1}, {1, 1}, {1, 1}},
@@ -99,7 +98,6 @@ static void test_planes(void **state) {
 
 /* Infinite weights give no NaN in the padding. */
 static void test_infinite(void **state) {
-  (void)state;
   Plane p = {2, 1, 6, 6, {3, 3}, {1, 1}, {1, 1}, {1, 1}};
   check_plane(&p, INFINITY);
   check_plane(&p, NAN);
@@ -120,7 +118,6 @@ static void check_clamp(double low, double high, const double *want) {
 }
 
 static void test_clamp(void **state) {
-  (void)state;
   check_clamp(0, 6, (const double[]){0, 0, 0, 0, 3, 6, 6, NAN});
   check_clamp(-1e300, 5, (const double[]){-INFINITY, -7, 0, 0, 3, 5, 5, NAN});
   check_clamp(-5, 1e300, (const double[]){-5, -5, 0, 0, 3, 7, INFINITY, NAN});

@@ -51,7 +51,6 @@ static void check_product(int64_t m, int64_t n, int64_t k, bool trans_a, bool tr
 }
 
 static void test_products(void **state) {
-  (void)state;
   static const int64_t sizes[][3] = {{3, 5, 7},      {300, 700, 64}, {700, 300, 64},
                                      {1, 5000, 900}, {5000, 1, 900}, {65, 2100, 129},
                                      {257, 257, 257}};

@@ -10,16 +10,6 @@ static ValueId per_tensor(OpsFixture *f, OpId op, ValueId x, double scale, int64
                A_DTYPE(dtype));
 }
 
-static void check_type(OpsFixture *f, ValueId v, DType dtype, const SymInt *dims, uint32_t rank) {
-  if (!v)
-    fail_msg("refused: %s", strbuf_cstr(&f->capture.text));
-  const Type *t = value_type(f->g, v);
-  assert_string_equal(dtype_name((DType)t->dtype), dtype_name(dtype));
-  assert_int_equal(t->rank, rank);
-  for (uint32_t i = 0; i < rank; i++)
-    assert_true(t->dims[i] == dims[i]);
-}
-
 static void test_range(void **state) {
   OpsFixture *f = *state;
   static const struct {
@@ -41,7 +31,7 @@ static void test_range(void **state) {
     ValueId y = per_tensor(f, OP_QUANTIZE_PER_TENSOR, x, 0.5, 0, cases[i].low, cases[i].high,
                            cases[i].dtype);
     if (cases[i].fits)
-      check_type(f, y, cases[i].dtype, DIMS(2, 3));
+      check_built(f, y, cases[i].dtype, DIMS(2, 3));
     else
       check_refused(f, y, "does not fit");
   }
@@ -62,8 +52,8 @@ static void test_scale(void **state) {
                 "the scale must be a finite float");
   for (int side = 0; side < 2; side++) {
     int64_t most = side ? INT32_MAX : INT32_MIN;
-    check_type(f, per_tensor(f, OP_QUANTIZE_PER_TENSOR, x, 1, most, -128, 127, DTYPE_I8), DTYPE_I8,
-               DIMS(4));
+    check_built(f, per_tensor(f, OP_QUANTIZE_PER_TENSOR, x, 1, most, -128, 127, DTYPE_I8), DTYPE_I8,
+                DIMS(4));
     check_refused(
         f, per_tensor(f, OP_QUANTIZE_PER_TENSOR, x, 1, most + (side ? 1 : -1), -128, 127, DTYPE_I8),
         "zero point");
@@ -72,8 +62,8 @@ static void test_scale(void **state) {
                 "the input is i8, not f32");
   check_refused(f, per_tensor(f, OP_DEQUANTIZE_PER_TENSOR, x, 1, 0, -128, 127, DTYPE_I8),
                 "the input is f32, not i8");
-  check_type(f, per_tensor(f, OP_DEQUANTIZE_PER_TENSOR, codes, 1, 0, -128, 127, DTYPE_I8),
-             DTYPE_F32, DIMS(4));
+  check_built(f, per_tensor(f, OP_DEQUANTIZE_PER_TENSOR, codes, 1, 0, -128, 127, DTYPE_I8),
+              DTYPE_F32, DIMS(4));
 }
 
 static ValueId per_channel(OpsFixture *f, ValueId x, ValueId scales, ValueId zeros, int64_t axis) {
@@ -90,8 +80,8 @@ static void test_channels(void **state) {
           short_zeros = fixture_input(f, DTYPE_I64, DIMS(2)),
           narrow = fixture_input(f, DTYPE_I32, DIMS(3)),
           matrix = fixture_input(f, DTYPE_F32, DIMS(3, 1));
-  check_type(f, per_channel(f, x, three, zeros, 1), DTYPE_I8, DIMS(2, 3));
-  check_type(f, per_channel(f, x, three, zeros, -1), DTYPE_I8, DIMS(2, 3));
+  check_built(f, per_channel(f, x, three, zeros, 1), DTYPE_I8, DIMS(2, 3));
+  check_built(f, per_channel(f, x, three, zeros, -1), DTYPE_I8, DIMS(2, 3));
   check_refused(f, per_channel(f, x, two, zeros, 1), "entries of a parameter and channels");
   check_refused(f, per_channel(f, x, three, short_zeros, 1), "entries of a parameter and channels");
   check_refused(f, per_channel(f, x, three, narrow, 1), "'zero_points' is i32 of rank 1");
@@ -108,17 +98,17 @@ static void test_at_run_time(void **state) {
           wide = fixture_input(f, DTYPE_F32, DIMS(2, 3));
 #define QUANTIZE(op, x, scale, zero)                                                               \
   build(&f->b, op, A_VAL(x), A_VAL(scale), A_VAL(zero), A_INT(-128), A_INT(127), A_DTYPE(DTYPE_I8))
-  check_type(f, QUANTIZE(OP_QUANTIZE_PER_TENSOR_TENSOR, x, s, z), DTYPE_I8, DIMS(2, 3));
+  check_built(f, QUANTIZE(OP_QUANTIZE_PER_TENSOR_TENSOR, x, s, z), DTYPE_I8, DIMS(2, 3));
   check_refused(f, QUANTIZE(OP_QUANTIZE_PER_TENSOR_TENSOR, x, rows, z), "'scale' is f32 of rank 2");
   check_refused(f, QUANTIZE(OP_QUANTIZE_PER_TENSOR_TENSOR, x, s, s), "'zero_point' is f32");
-  check_type(f, QUANTIZE(OP_QUANTIZE_PER_TOKEN, x, rows, row_zeros), DTYPE_I8, DIMS(2, 3));
+  check_built(f, QUANTIZE(OP_QUANTIZE_PER_TOKEN, x, rows, row_zeros), DTYPE_I8, DIMS(2, 3));
   check_refused(f, QUANTIZE(OP_QUANTIZE_PER_TOKEN, x, wide, row_zeros), "rows of a parameter");
   check_refused(f, QUANTIZE(OP_QUANTIZE_PER_TOKEN, x, s, row_zeros), "'scales' is f32 of rank 0");
   check_refused(f, QUANTIZE(OP_QUANTIZE_PER_TOKEN, s, s, z), "of rank 0");
 #undef QUANTIZE
   ValueId chosen = build(&f->b, OP_CHOOSE_QPARAMS_PER_TOKEN, A_VAL(x), A_DTYPE(DTYPE_I8));
-  check_type(f, chosen, DTYPE_F32, DIMS(2, 1));
-  check_type(f, chosen + 1, DTYPE_I64, DIMS(2, 1));
+  check_built(f, chosen, DTYPE_F32, DIMS(2, 1));
+  check_built(f, chosen + 1, DTYPE_I64, DIMS(2, 1));
   check_refused(f, build(&f->b, OP_CHOOSE_QPARAMS_PER_TOKEN, A_VAL(x), A_DTYPE(DTYPE_U8)),
                 "rows are quantized to i8");
   check_refused(f, build(&f->b, OP_CHOOSE_QPARAMS_PER_TOKEN, A_VAL(s), A_DTYPE(DTYPE_I8)),
@@ -133,9 +123,9 @@ static ValueId choose(OpsFixture *f, ValueId x, int64_t low, int64_t high) {
 static void test_choose(void **state) {
   OpsFixture *f = *state;
   ValueId x = fixture_input(f, DTYPE_F32, DIMS(2));
-  check_type(f, choose(f, x, 0, 255), DTYPE_F32, DIMS());
-  check_type(f, choose(f, x, INT16_MIN, INT16_MAX), DTYPE_F32, DIMS());
-  check_type(f, choose(f, x, 0, UINT16_MAX), DTYPE_F32, DIMS());
+  check_built(f, choose(f, x, 0, 255), DTYPE_F32, DIMS());
+  check_built(f, choose(f, x, INT16_MIN, INT16_MAX), DTYPE_F32, DIMS());
+  check_built(f, choose(f, x, 0, UINT16_MAX), DTYPE_F32, DIMS());
   check_refused(f, choose(f, x, 7, 7), "the range 7 to 7");
   check_refused(f, choose(f, x, -1, UINT16_MAX), "the range -1 to 65535");
   check_refused(f, choose(f, x, INT16_MIN - 1, 0), "the range -32769 to 0");

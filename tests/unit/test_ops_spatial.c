@@ -138,7 +138,6 @@ static void test_pixel_shuffle(void **state) {
 
 /* f32 has a loop of its own: the same as f64 on every window, NaN and padding among them. */
 static void test_max_pool_types(void **state) {
-  (void)state;
   static const SymInt forms[][8] = {/* kernel, stride, padding, dilation */
                                     {3, 3, 2, 2, 1, 1, 1, 1},
                                     {2, 2, 2, 2, 0, 0, 1, 1},

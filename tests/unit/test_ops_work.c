@@ -43,7 +43,6 @@ static void test_convolutions(void **state) {
 }
 
 static void test_shares(void **state) {
-  (void)state;
   assert_int_equal(work_percent(0, 0), 0);
   assert_int_equal(work_percent(0, 7), 0);
   assert_int_equal(work_percent(7, 7), 100);

@@ -28,7 +28,6 @@ static void check_once(size_t count, size_t grain) {
 }
 
 static void test_every_index_once(void **state) {
-  (void)state;
   static const size_t counts[] = {0, 1, 2, 255, 256, 257, COUNT};
   for (unsigned threads = 0; threads <= 5; threads++) {
     parallel_set_threads(threads);
@@ -45,7 +44,6 @@ static void test_every_index_once(void **state) {
 static void note_end(void *user, size_t begin, size_t end) { ((size_t *)user)[begin] = end; }
 
 static void test_chunks_do_not_depend_on_threads(void **state) {
-  (void)state;
   size_t *one = calloc(COUNT, sizeof *one), *four = calloc(COUNT, sizeof *four);
   parallel_set_threads(1);
   parallel_for(COUNT, 3, note_end, one);
@@ -67,7 +65,6 @@ static void nested(void *user, size_t begin, size_t end) {
 }
 
 static void test_nested(void **state) {
-  (void)state;
   static atomic_int seen[2500];
   parallel_set_threads(3);
   parallel_for(50, 1, nested, seen);
@@ -82,7 +79,6 @@ static void *caller(void *user) {
 }
 
 static void test_callers_on_several_threads(void **state) {
-  (void)state;
   static atomic_int seen[3][1000];
   pthread_t threads[3];
   parallel_set_threads(3);
@@ -96,7 +92,6 @@ static void test_callers_on_several_threads(void **state) {
 }
 
 static void test_fork(void **state) {
-  (void)state;
   static atomic_int seen[1000];
   parallel_set_threads(3);
   check_once(COUNT, 1);

@@ -138,23 +138,11 @@ static void test_stage(const char *passes, const char *tests) {
 #define TEST_STAGE(stage)                                                                          \
   test_stage(ETC_SOURCE_DIR "/passes/" stage "/*.c",                                               \
              ETC_SOURCE_DIR "/tests/passes/" stage "/*.etir")
-static void source_passes_keep_values(void **state) {
-  (void)state;
-  TEST_STAGE("source");
-}
-static void core_passes_keep_values(void **state) {
-  (void)state;
-  TEST_STAGE("core");
-}
-static void edge_passes_keep_values(void **state) {
-  (void)state;
-  TEST_STAGE("edge");
-}
+static void source_passes_keep_values(void **state) { TEST_STAGE("source"); }
+static void core_passes_keep_values(void **state) { TEST_STAGE("core"); }
+static void edge_passes_keep_values(void **state) { TEST_STAGE("edge"); }
 
-static void executorch_passes_keep_values(void **state) {
-  (void)state;
-  TEST_STAGE("executorch");
-}
+static void executorch_passes_keep_values(void **state) { TEST_STAGE("executorch"); }
 
 int main(void) {
   const struct CMUnitTest tests[] = {

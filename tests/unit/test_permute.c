@@ -50,7 +50,6 @@ static void check(size_t element, uint32_t rank, const uint32_t *dims, const uin
 }
 
 static void test_permutations(void **state) {
-  (void)state;
   static const size_t elements[] = {1, 2, 4, 8};
   for (size_t i = 0; i < COUNT_OF(elements); i++) {
     size_t e = elements[i];
@@ -67,7 +66,6 @@ static void test_permutations(void **state) {
 }
 
 static void test_places(void **state) {
-  (void)state;
   enum { MANY = 1000, STEP = 64 }; /* values that fall on one slot of a small table */
   Places p = {0};
   for (uint32_t round = 0; round < 3; round++) {
@@ -86,7 +84,6 @@ static void test_places(void **state) {
 
 /* Compile specs as words, back to the same bytes; and words that are none. */
 static void specs_are_words(void **state) {
-  (void)state;
   static const uint8_t bytes[] = {4, 0, '%', '=', ' ', 'a', 0xff};
   Arena arena;
   StrBuf text;

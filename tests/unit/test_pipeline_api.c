@@ -1,11 +1,8 @@
 /* The public interface: sessions, options, messages, programs. */
-#include "unit.h"
+#include "temp_file.h"
 
 #include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "pipeline/session.h"
 
@@ -23,12 +20,10 @@ static void free_session(EtcSession *s, StrBuf *messages) {
 }
 
 static void test_lower(void **state) {
-  (void)state;
   StrBuf messages;
   EtcSession *s = new_session(&messages);
   char path[] = "/tmp/etc-api-XXXXXX";
-  int fd = mkstemp(path);
-  assert_true(fd >= 0);
+  make_file(path);
   assert_int_equal(etc_session_set(s, "dim", "batch=1..4"), ETC_OK);
   assert_int_equal(etc_session_add_method(s, "forward", model), ETC_OK);
   assert_int_equal(etc_lower(s, path), ETC_OK);
@@ -38,7 +33,6 @@ static void test_lower(void **state) {
   assert_true(status.st_size > 100);
   assert_int_equal(etc_lower(s, path), ETC_USAGE); /* once a session */
   assert_contains(strbuf_cstr(&messages), "lowered its program already");
-  close(fd);
   unlink(path);
   free_session(s, &messages);
 }
@@ -58,7 +52,6 @@ static void read_whole(const char *path, StrBuf *out) {
 
 /* A model in memory becomes the same program, in memory. */
 static void test_memory(void **state) {
-  (void)state;
   StrBuf messages, bytes, program, expected;
   strbuf_init(&bytes);
   strbuf_init(&program);
@@ -66,7 +59,7 @@ static void test_memory(void **state) {
   read_whole(model, &bytes);
   EtcSession *s = new_session(&messages);
   char path[] = "/tmp/etc-api-XXXXXX";
-  close(mkstemp(path));
+  make_file(path);
   assert_int_equal(etc_session_set(s, "dim", "batch=1..4"), ETC_OK);
   assert_int_equal(etc_session_add_method(s, "forward", model), ETC_OK);
   assert_int_equal(etc_lower(s, path), ETC_OK);
@@ -96,7 +89,6 @@ static void test_memory(void **state) {
 }
 
 static void test_refused_model(void **state) {
-  (void)state;
   StrBuf messages;
   EtcSession *s = new_session(&messages);
   assert_int_equal(etc_session_set(s, "diagnostics", "json"), ETC_OK);
@@ -108,7 +100,6 @@ static void test_refused_model(void **state) {
 }
 
 static void test_options(void **state) {
-  (void)state;
   static const struct {
     const char *name, *value;
     EtcStatus status;
@@ -148,7 +139,6 @@ static void test_options(void **state) {
 }
 
 static void test_nothing_to_do(void **state) {
-  (void)state;
   StrBuf messages;
   EtcSession *s = new_session(&messages);
   assert_int_equal(etc_lower(s, "/tmp/etc-api-never"), ETC_USAGE);
@@ -161,13 +151,10 @@ static void test_nothing_to_do(void **state) {
 }
 
 static void test_constants(void **state) {
-  (void)state;
   StrBuf messages;
   EtcSession *s = new_session(&messages);
   char path[] = "/tmp/etc-api-XXXXXX", bytes[4096];
-  int fd = mkstemp(path);
-  assert_true(fd >= 0);
-  close(fd);
+  make_file(path);
   static const char *const words[] = {"hello runner", "two"};
   assert_int_equal(etc_session_set(s, "dim", "batch=1"), ETC_OK);
   assert_int_equal(etc_session_add_method(s, "forward", model), ETC_OK);
@@ -214,7 +201,6 @@ static int remove_entry(const char *path, const struct stat *st, int flag, struc
 
 /* What has no file and no text counts as well. */
 static void test_cache(void **state) {
-  (void)state;
   StrBuf bytes;
   char folder[] = "/tmp/etc-api-XXXXXX";
   assert_non_null(mkdtemp(folder));

@@ -64,7 +64,6 @@ static const PassRow raising = {.name = "raising",
                                 .summary = ""};
 
 static void test_levels(void **state) {
-  (void)state;
   ManagerTest t;
   manager_test_init(&t);
   Graph *g = t.sample.g;
@@ -80,7 +79,6 @@ static void test_levels(void **state) {
 }
 
 static void test_statistics(void **state) {
-  (void)state;
   ManagerTest t;
   manager_test_init(&t);
   assert_int_equal(manager_run_pass(&t.manager, t.sample.g, &removing), STATUS_OK);
@@ -101,7 +99,6 @@ static void test_statistics(void **state) {
 }
 
 static void test_skip_and_bisect(void **state) {
-  (void)state;
   ManagerTest t;
   manager_test_init(&t);
   const char *skip[] = {"removing"};
@@ -122,7 +119,6 @@ static void test_skip_and_bisect(void **state) {
 }
 
 static void test_stop_and_print(void **state) {
-  (void)state;
   ManagerTest t;
   manager_test_init(&t);
   t.manager.options.stop_after = "removing";
@@ -137,7 +133,6 @@ static void test_stop_and_print(void **state) {
 
 /* A pass that leaves a wrong graph is our own fault, and found at once. */
 static void test_faults(void **state) {
-  (void)state;
   ManagerTest t;
   manager_test_init(&t);
   t.manager.options.verify_each = true;
@@ -147,7 +142,6 @@ static void test_faults(void **state) {
 }
 
 static void test_roundtrip(void **state) {
-  (void)state;
   ManagerTest t;
   manager_test_init(&t);
   t.manager.options.roundtrip = true;
@@ -158,7 +152,6 @@ static void test_roundtrip(void **state) {
 
 /* Rows of the table: known levels, a stage that runs passes, and a way from aten to executorch. */
 static void test_table(void **state) {
-  (void)state;
   Level level = LEVEL_ATEN;
   StageId stage = STAGE_SOURCE;
   for (uint32_t i = 0; i < pass_table_size; i++) {

@@ -68,7 +68,6 @@ static void random_spans(Case *c, uint32_t longest, uint32_t largest) {
 }
 
 static void test_random(void **state) {
-  (void)state;
   double over = 0;
   uint32_t reached = 0, cases = 0;
   for (uint32_t seed = 1; seed <= 150; seed++) {
@@ -90,7 +89,6 @@ static void test_random(void **state) {
 
 /* Each value is read by the next node only: two live at a time. */
 static void test_chain(void **state) {
-  (void)state;
   for (uint32_t seed = 1; seed <= 20; seed++) {
     Case c;
     case_init(&c, 300, 301, seed);
@@ -104,7 +102,6 @@ static void test_chain(void **state) {
 
 /* Skip connections over a few nodes, as in residual networks, and long ones, as in U-Nets. */
 static void test_skips(void **state) {
-  (void)state;
   for (uint32_t seed = 1; seed <= 20; seed++) {
     Case c;
     case_init(&c, 120, 121, seed);
@@ -120,7 +117,6 @@ static void test_skips(void **state) {
 }
 
 static void test_edges(void **state) {
-  (void)state;
   Case c;
   case_init(&c, 0, 1, 1);
   assert_int_equal(run_all(&c), 0);
@@ -140,7 +136,6 @@ static void test_edges(void **state) {
 
 /* Everything in use at once: more pairs than are ever looked at, and still quick. */
 static void test_large(void **state) {
-  (void)state;
   Case c;
   case_init(&c, 100000, 100001, 7);
   for (uint32_t i = 0; i < c.count; i++)
@@ -161,7 +156,6 @@ static void test_large(void **state) {
 
 /* The same spans give the same plan. */
 static void test_deterministic(void **state) {
-  (void)state;
   Case a, b;
   case_init(&a, 80, 60, 3);
   case_init(&b, 80, 60, 3);

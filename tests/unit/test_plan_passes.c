@@ -228,7 +228,6 @@ static void random_case(uint64_t seed, const char *plan, uint64_t *arena, uint64
 }
 
 static void test_random(void **state) {
-  (void)state;
   enum { CASES = 300 };
   uint32_t reached = 0;
   for (uint64_t seed = 1; seed <= CASES; seed++) {
@@ -264,7 +263,6 @@ static bool share(const Graph *g, ValueId a, ValueId b) {
 
 /* The same value as an operand that may be overwritten and as one that may not. */
 static void test_two_operands(void **state) {
-  (void)state;
   Sample s;
   Runner r;
   assert_int_equal(plan_text(&s, &r,
@@ -293,7 +291,6 @@ static void test_two_operands(void **state) {
 
 /* Results that nobody reads need a place all the same. */
 static void test_unused_result(void **state) {
-  (void)state;
   Sample s;
   Runner r;
   assert_int_equal(
@@ -313,7 +310,6 @@ static void test_unused_result(void **state) {
 /* --- errors --- */
 
 static void test_no_bound(void **state) {
-  (void)state;
   Sample s;
   Runner r;
   assert_int_equal(plan_text(&s, &r,
@@ -328,7 +324,6 @@ static void test_no_bound(void **state) {
 }
 
 static void test_too_large(void **state) {
-  (void)state;
   Sample s;
   Runner r;
   assert_int_equal(plan_text(&s, &r,
@@ -351,7 +346,6 @@ static uint64_t place_nowhere(const PlanProblem *q, Arena *scratch, uint64_t *of
 
 /* A planner of a plug-in that gives places outside of the arena. */
 static void test_planner_fault(void **state) {
-  (void)state;
   static const Planner wrong = {.name = "wrong", .place = place_nowhere, .plugin = "tested"};
   Sample s;
   Runner r = {.options = {.planner = &wrong}};
@@ -365,7 +359,6 @@ static void test_planner_fault(void **state) {
 
 /* All operators without a kernel, each once. */
 static void test_no_kernel(void **state) {
-  (void)state;
   Sample s;
   Runner r;
   sample_init(&s);
@@ -385,7 +378,6 @@ static void test_no_kernel(void **state) {
 
 /* A symbol that is the size of nothing. */
 static void test_lost_symbol(void **state) {
-  (void)state;
   Sample s;
   Runner r;
   sample_parse(&s, "graph @f level(edge) {\n"
@@ -403,7 +395,6 @@ static void test_lost_symbol(void **state) {
 /* Every kind of expression is computed and carries what it stands for; unbacked sizes follow the
  * node that makes them. */
 static void test_expressions(void **state) {
-  (void)state;
   Sample s;
   Runner r;
   sample_parse(&s, "graph @f level(edge) {\n"

@@ -105,7 +105,6 @@ static void check_against_orders(Case *c) {
 }
 
 static void test_against_orders(void **state) {
-  (void)state;
   Case c;
   for (uint32_t seed = 1; seed <= 400; seed++) {
     case_init(&c, 3 + seed % 6, 5 + seed % 3, seed);
@@ -145,7 +144,6 @@ enum { CUTS = 6 };
 
 /* Plans without a gap exist, and are found; one step less is impossible. */
 static void test_cut_up(void **state) {
-  (void)state;
   for (uint32_t seed = 1; seed <= 30; seed++) {
     Case c;
     case_init(&c, 1 << CUTS, 60, seed);
@@ -165,7 +163,6 @@ static void test_cut_up(void **state) {
 /* That a part is impossible is found among many that are not. A span in use all the time keeps them
  * together. */
 static void test_impossible_window(void **state) {
-  (void)state;
   Case c;
   case_init(&c, 400, 161, 5);
   uint64_t in_use[161] = {0};
@@ -196,7 +193,6 @@ static void test_impossible_window(void **state) {
 
 /* With no work nothing is claimed; the limit is kept; the same spans give the same plan. */
 static void test_limits(void **state) {
-  (void)state;
   Case c;
   case_init(&c, 120, 80, 11);
   for (uint32_t i = 0; i < c.q.count; i++) {
@@ -239,7 +235,6 @@ static void read_instance(Case *c, FILE *f) {
 }
 
 static void test_instances(void **state) {
-  (void)state;
   const char *folder = getenv("PLAN_INSTANCES");
   if (!folder)
     skip();

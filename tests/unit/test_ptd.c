@@ -1,10 +1,6 @@
 /* Files of tensors: what is written is read back; damaged files are refused or read within their
  * bounds. */
-#include "unit.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "temp_file.h"
 
 #include "pte/ptd.h"
 
@@ -20,9 +16,7 @@ static void begin(Fixture *f) {
   capture_init(&f->capture);
   context_init(&f->ctx, &f->capture.sink);
   snprintf(f->path, sizeof f->path, "/tmp/etc-ptd-XXXXXX");
-  int fd = mkstemp(f->path);
-  assert_true(fd >= 0);
-  close(fd);
+  make_file(f->path);
 }
 
 static void end(Fixture *f) {
@@ -55,7 +49,6 @@ static void write_some(Fixture *f) {
 }
 
 static void test_round_trip(void **state) {
-  (void)state;
   Fixture f;
   begin(&f);
   write_some(&f);
@@ -77,13 +70,6 @@ static void test_round_trip(void **state) {
   end(&f);
 }
 
-static void write_file(const Fixture *f, const uint8_t *data, size_t size) {
-  FILE *file = fopen(f->path, "wb");
-  assert_non_null(file);
-  assert_int_equal(fwrite(data, 1, size, file), size);
-  fclose(file);
-}
-
 /* Reads all that an accepted file says it has. */
 static void read_all(Fixture *f) {
   PtdFile p;
@@ -101,7 +87,6 @@ static void read_all(Fixture *f) {
 }
 
 static void test_damaged(void **state) {
-  (void)state;
   static const uint8_t flips[] = {0x01, 0x80, 0xff};
   Fixture f;
   begin(&f);
@@ -114,13 +99,13 @@ static void test_damaged(void **state) {
   for (size_t i = 0; i < size; i++)
     for (size_t k = 0; k < COUNT_OF(flips); k++) {
       data[i] ^= flips[k];
-      write_file(&f, data, size);
+      write_file(f.path, data, size);
       read_all(&f);
       data[i] ^= flips[k];
     }
   for (size_t cut = 0; cut < size; cut++) {
     PtdFile p;
-    write_file(&f, data, cut);
+    write_file(f.path, data, cut);
     assert_int_not_equal(ptd_open(&p, &f.capture.sink, 1, f.path), STATUS_OK);
   }
   end(&f);

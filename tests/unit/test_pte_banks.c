@@ -12,7 +12,6 @@ static uint32_t count_of(const char *text, uint32_t most, Arena *arena) {
 }
 
 static void test_round_trip(void **state) {
-  (void)state;
   Arena arena;
   StrBuf text;
   uint32_t count;
@@ -34,7 +33,6 @@ static void test_round_trip(void **state) {
 }
 
 static void test_other_texts(void **state) {
-  (void)state;
   Arena arena;
   arena_init(&arena);
   assert_int_equal(count_of("etc: a=1", 8, &arena), 1);

@@ -28,7 +28,6 @@ static long runtime_count(const char *kernel) {
 }
 
 static void test_every_row(void **state) {
-  (void)state;
   uint32_t rows = 0;
   for (OpId op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
     if (!op_row(op)->out)
@@ -45,7 +44,6 @@ static void test_every_row(void **state) {
 }
 
 static void test_names(void **state) {
-  (void)state;
   StrView name, overload;
   call_name(OP_ADD_TENSOR, &name, &overload);
   assert_true(sv_eq_str(name, "aten::add") && sv_eq_str(overload, "out"));
@@ -56,7 +54,6 @@ static void test_names(void **state) {
 }
 
 static void test_shapes(void **state) {
-  (void)state;
   CallShape full = call_shape(OP_FULL), sum = call_shape(OP_SUM_DIM_INTLIST),
             copy = call_shape(OP_COPY_), size = call_shape(OP_SYM_SIZE_INT);
   assert_int_equal(full.arg_count, 2); /* its dtype is that of the out tensor */

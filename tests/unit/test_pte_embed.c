@@ -1,10 +1,6 @@
 /* Names in C, and what the runtime takes to load a method: the bytes for pointers of 8 bytes are
  * those that ExecuTorch 1.4.1 takes (tests/pte/runtime_memory.py). */
-#include "unit.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "temp_file.h"
 
 #include "../pte/maker.h"
 #include "pte/embed.h"
@@ -12,7 +8,6 @@
 #include "pte/runtime_memory.h"
 
 static void test_symbols(void **state) {
-  (void)state;
   static const struct {
     const char *path, *symbol;
   } cases[] = {{"model.pte", "model_pte"},
@@ -29,7 +24,6 @@ static void test_symbols(void **state) {
 }
 
 static void test_identifiers(void **state) {
-  (void)state;
   static const char *const good[] = {"a", "_", "model_pte", "A9", "Int", "mains"};
   static const char *const bad[] = {"", "9a", "a-b", "a b", "\xc3\xa9", "int", "main", "xor_eq"};
   for (size_t i = 0; i < COUNT_OF(good); i++)
@@ -39,7 +33,6 @@ static void test_identifiers(void **state) {
 }
 
 static void test_alignment(void **state) {
-  (void)state;
   static const struct {
     PteSegment segments[2];
     uint64_t alignment;
@@ -67,9 +60,7 @@ static void check_memory(const Expected *e) {
   capture_init(&capture);
   context_init(&ctx, &capture.sink);
   char path[] = "/tmp/etc-test-XXXXXX";
-  int fd = mkstemp(path);
-  assert_true(fd >= 0);
-  close(fd);
+  make_file(path);
   Maker m = {.ctx = &ctx};
   e->make(&m);
   PteProgram p;
@@ -90,7 +81,6 @@ static void check_memory(const Expected *e) {
 }
 
 static void test_memory(void **state) {
-  (void)state;
   static const Expected cases[] = {
       {sample_add, 0, {240, 68}, {384, 128}},     {sample_constants, 0, {956, 68}, {1576, 128}},
       {sample_shapes, 0, {792, 78}, {1296, 150}}, {sample_dynamic, 0, {536, 42}, {824, 78}},
@@ -103,7 +93,6 @@ static void test_memory(void **state) {
 /* Lists, delegates with specs, external constants and the kernel with temporary memory: counted by
  * hand. */
 static void test_memory_of_values(void **state) {
-  (void)state;
   PteTensor planned = {.rank = 2, .sizes = {3, 100}, .memory_id = 1}, external = {.external = true};
   PteValue values[] = {{.kind = PTE_TENSOR, .tensor = &planned},
                        {.kind = PTE_TENSOR, .tensor = &external},

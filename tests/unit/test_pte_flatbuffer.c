@@ -39,7 +39,6 @@ static uint32_t build_sample(FlatBuilder *b, uint32_t gap) {
 }
 
 static void test_round_trip(void **state) {
-  (void)state;
   for (uint32_t gap = 0; gap <= 32; gap += 32) {
     FlatBuilder b;
     uint32_t size = build_sample(&b, gap);
@@ -72,7 +71,6 @@ static void test_round_trip(void **state) {
 
 /* Alignment of every object in the file, which readers of other languages rely on. */
 static void test_alignment(void **state) {
-  (void)state;
   FlatBuilder b;
   fb_init(&b);
   FbRef odd = fb_string(&b, SV("x")), aligned = fb_vector_bytes(&b, (const uint8_t *)"y", 1, 64);
@@ -94,7 +92,6 @@ static void test_alignment(void **state) {
 }
 
 static void test_vtables_are_shared(void **state) {
-  (void)state;
   FlatBuilder b;
   fb_init(&b);
   for (uint32_t i = 1; i <= 100; i++) {
@@ -109,7 +106,6 @@ static void test_vtables_are_shared(void **state) {
 
 /* The smallest table, byte by byte: root offset, identifier, vtable, table. */
 static void test_known_bytes(void **state) {
-  (void)state;
   FlatBuilder b;
   fb_init(&b);
   fb_table_begin(&b);
@@ -140,7 +136,6 @@ static void walk(const uint8_t *data, uint32_t size) {
 }
 
 static void test_damage_is_survived(void **state) {
-  (void)state;
   FlatBuilder b;
   uint32_t size = build_sample(&b, 0);
   uint8_t *copy = xrealloc(NULL, size);
@@ -163,7 +158,6 @@ static void test_damage_is_survived(void **state) {
 }
 
 static void test_faults_are_named(void **state) {
-  (void)state;
   FlatBuilder b;
   uint32_t size = build_sample(&b, 0);
   FbReader r = fb_reader(fb_bytes(&b), 4);

@@ -1,9 +1,5 @@
 /* The figures of the inspect report on programs whose figures are known, in both forms. */
-#include "unit.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "temp_file.h"
 
 #include "../pte/maker.h"
 #include "backends/backend.h"
@@ -24,9 +20,7 @@ static int setup(void **state) {
   f->ctx.readers = &backend_readers;
   strbuf_init(&f->out);
   snprintf(f->path, sizeof f->path, "/tmp/etc-test-XXXXXX");
-  int fd = mkstemp(f->path);
-  assert_true(fd >= 0);
-  close(fd);
+  make_file(f->path);
   *state = f;
   return 0;
 }

@@ -16,7 +16,6 @@ static PteRange **parse(const char *text, Arena *arena) {
 }
 
 static void reads_ranges(void **state) {
-  (void)state;
   Arena arena;
   arena_init(&arena);
   PteRange **r = parse("etc: [1..9, 3] [9]", &arena);
@@ -29,7 +28,6 @@ static void reads_ranges(void **state) {
 }
 
 static void refuses_other_text(void **state) {
-  (void)state;
   static const char *const texts[] = {
       "",
       "etc:",

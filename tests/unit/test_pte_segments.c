@@ -12,7 +12,6 @@ static Constant bytes_of(uint8_t *data, uint8_t fill) {
 /* Data that kernels and a delegate read are stored once; the bytes of delegates never are shared
  * with them. */
 static void named_data_share_constants(void **state) {
-  (void)state;
   uint8_t a[SIZE], same[SIZE], other[SIZE];
   Arena arena;
   arena_init(&arena);
@@ -43,7 +42,6 @@ static void named_data_share_constants(void **state) {
 
 /* Delegates with equal bytes have one segment. */
 static void equal_blobs_are_one_segment(void **state) {
-  (void)state;
   uint8_t a[SIZE], same[SIZE], other[SIZE];
   Arena arena;
   arena_init(&arena);

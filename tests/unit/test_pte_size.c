@@ -1,10 +1,6 @@
 /* What a program takes of a device: on sample programs, and on one whose parts lie in each other.
  */
-#include "unit.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "temp_file.h"
 
 #include "../pte/maker.h"
 #include "backends/backend.h"
@@ -27,9 +23,7 @@ static int setup(void **state) {
   f->ctx.readers = &backend_readers;
   arena_init(&f->arena);
   snprintf(f->path, sizeof f->path, "/tmp/etc-test-XXXXXX");
-  int fd = mkstemp(f->path);
-  assert_true(fd >= 0);
-  close(fd);
+  make_file(f->path);
   *state = f;
   return 0;
 }

@@ -21,20 +21,17 @@ static uint64_t peak(PteSpan *spans, uint32_t count, uint32_t left) {
   }
 
 static void tensors_that_take_turns(void **state) {
-  (void)state;
   PteSpan spans[] = {SPAN(0, 64, 2, 3, false), SPAN(64, 32, 3, 5, false), SPAN(0, 64, 4, 6, false)};
   assert_int_equal(peak(spans, 3, 3), 96);
 }
 
 static void written_over_in_place(void **state) {
-  (void)state;
   PteSpan spans[] = {SPAN(0, 64, 2, 3, false), SPAN(0, 64, 3, 4, false)};
   assert_int_equal(peak(spans, 2, 1), 64);
 }
 
 /* The view begins where another tensor was, which it has nothing to do with. */
 static void view_of_a_part(void **state) {
-  (void)state;
   PteSpan spans[] = {SPAN(64, 16, 2, 2, false), SPAN(0, 128, 4, 5, false), SPAN(64, 64, 9, 9, true),
                      SPAN(128, 128, 6, 7, false)};
   assert_int_equal(peak(spans, 4, 3), 256);
@@ -42,7 +39,6 @@ static void view_of_a_part(void **state) {
 
 /* A concatenation whose operands are written where it lies. */
 static void whole_of_parts(void **state) {
-  (void)state;
   PteSpan spans[] = {SPAN(0, 64, 2, 2, false), SPAN(64, 64, 3, 3, false), SPAN(0, 128, 4, 6, true),
                      SPAN(128, 64, 5, 5, false)};
   assert_int_equal(peak(spans, 4, 2), 192);
@@ -50,7 +46,6 @@ static void whole_of_parts(void **state) {
 
 /* The part that was written first is not the one that lies first. */
 static void parts_from_the_end(void **state) {
-  (void)state;
   PteSpan spans[] = {SPAN(64, 64, 2, 10, false), SPAN(0, 64, 8, 10, false),
                      SPAN(0, 128, 9, 10, true), SPAN(128, 64, 2, 3, false)};
   assert_int_equal(peak(spans, 4, 2), 192);
@@ -58,7 +53,6 @@ static void parts_from_the_end(void **state) {
 
 /* Another arena has the same offsets. */
 static void arenas_of_their_own(void **state) {
-  (void)state;
   PteSpan spans[] = {SPAN(0, 64, 2, 5, false), SPAN(0, 64, 3, 5, false)};
   spans[1].arena = 2;
   assert_int_equal(peak(spans, 2, 2), 128);
@@ -66,7 +60,6 @@ static void arenas_of_their_own(void **state) {
 
 /* A kernel with three results names them, and then a list of them: it reads its first argument. */
 static void results_in_a_list(void **state) {
-  (void)state;
   PteTensor tensors[4];
   PteValue values[5] = {0};
   for (uint32_t i = 0; i < 4; i++) {

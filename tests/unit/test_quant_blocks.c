@@ -72,7 +72,6 @@ static void test_matrix(void **state) {
 
 /* Of zeros and of what is not finite. */
 static void test_odd_blocks(void **state) {
-  (void)state;
   static const float m[] = {0, -0.0F, 0, 0, INFINITY, NAN, 7, -INFINITY, 1e-31F, 0, 0, -1e-31F};
   float scales[3];
   block_scales(&(BlockMatrix){.floats = {.data = (const void *)m, .size = sizeof m},

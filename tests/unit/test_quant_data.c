@@ -4,15 +4,13 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "quant/dataset.h"
 #include "quant/stats_file.h"
 #include "support/parallel.h"
+#include "temp_file.h"
 
 /* --- making files --- */
 
@@ -126,10 +124,7 @@ static void data_init(DataTest *t, const char *text) {
 
 static void data_write(DataTest *t, const char *name, const void *data, size_t size) {
   snprintf(t->path, sizeof t->path, "%s/%s", t->folder, name);
-  FILE *f = fopen(t->path, "wb");
-  assert_non_null(f);
-  assert_int_equal(fwrite(data, 1, size, f), size);
-  fclose(f);
+  write_file(t->path, data, size);
 }
 
 static void data_release(DataTest *t) {
@@ -191,7 +186,6 @@ static void check_samples(DataTest *t, const char *path, DataShard shard, bool w
 }
 
 static void test_archives(void **state) {
-  (void)state;
   DataTest t;
   data_init(&t, graph_xy);
   Bytes x = npy("<f4", "(4, 2)", numbers, sizeof numbers),
@@ -213,7 +207,6 @@ static void test_archives(void **state) {
 
 /* A sample axis of its own, big-endian numbers, a file an input, a file a sample. */
 static void test_forms(void **state) {
-  (void)state;
   DataTest t;
   data_init(&t, graph_x);
   Bytes x = npy("<f4", "(4, 2)", numbers, sizeof numbers);
@@ -260,7 +253,6 @@ static void check_refused(DataTest *t, const char *path, const char *why) {
 }
 
 static void test_refused_arrays(void **state) {
-  (void)state;
   static const float nan_data[8] = {1, 2, 3, NAN}, infinite[8] = {0, 0, 0, 0, -INFINITY};
   static const struct {
     const char *descr, *shape;
@@ -299,7 +291,6 @@ static void test_refused_arrays(void **state) {
 }
 
 static void test_refused_sets(void **state) {
-  (void)state;
   DataTest t;
   data_init(&t, graph_xy);
   Bytes x = npy("<f4", "(4, 2)", numbers, sizeof numbers),
@@ -327,7 +318,6 @@ static void test_refused_sets(void **state) {
 
 /* Sizes that an entry cannot have, entries in the same place, and names that are there twice. */
 static void test_bombs(void **state) {
-  (void)state;
   DataTest t;
   data_init(&t, graph_x);
   Bytes x = npy("<f4", "(4, 2)", numbers, sizeof numbers);
@@ -358,7 +348,6 @@ static void test_bombs(void **state) {
 /* Every file that is cut short is refused; with any one byte changed it is refused or gives the
  * same samples: checksums see to the data. */
 static void test_damaged(void **state) {
-  (void)state;
   for (unsigned form = 0; form <= ZIP_64; form++) {
     DataTest t;
     data_init(&t, graph_x);
@@ -431,7 +420,6 @@ static void write_numbers(DataTest *t) {
 }
 
 static void test_observe(void **state) {
-  (void)state;
   DataTest t;
   StatsFile f;
   data_init(&t, graph_x);
@@ -451,7 +439,6 @@ static void test_observe(void **state) {
 
 /* One file, however many threads and shards. */
 static void test_shards(void **state) {
-  (void)state;
   static const uint32_t counts[] = {1, 2, 7, 64};
   DataTest t;
   StatsFile f;
@@ -496,7 +483,6 @@ static void test_shards(void **state) {
 }
 
 static void test_match(void **state) {
-  (void)state;
   DataTest t;
   StatsFile f;
   const Stats *found[3];
@@ -524,7 +510,6 @@ static void test_match(void **state) {
 
 /* Files of statistics that are cut short or changed are refused, or say the same. */
 static void test_damaged_stats(void **state) {
-  (void)state;
   DataTest t;
   StatsFile f;
   Bytes whole;
@@ -552,7 +537,6 @@ static void test_damaged_stats(void **state) {
 
 /* Values without a name, and names that are there twice, get names of their own. */
 static void test_names(void **state) {
-  (void)state;
   DataTest t;
   data_init(&t, "graph @forward level(aten) {\n"
                 "  %0: f32[2] = input \"a\"\n"

@@ -4,7 +4,6 @@
 #include "quant/observe.h"
 
 static void test_values(void **state) {
-  (void)state;
   static const char text[] =
       "graph @forward level(aten) {\n"
       "  %0: f32[4] = input \"x\"\n"

@@ -47,7 +47,6 @@ static void assert_same(const Stats *a, const Stats *b) {
 }
 
 static void test_splits(void **state) {
-  (void)state;
   static const uint32_t splits[] = {1, 2, 7, 64};
   static float values[COUNT], part[COUNT];
   make_values(values, COUNT, 0.5, 5, 1);
@@ -72,7 +71,6 @@ static void test_splits(void **state) {
 }
 
 static void test_counts(void **state) {
-  (void)state;
   static const float values[] = {1, 1.5F, -2, 0, -0.0F, INFINITY, -INFINITY, NAN, 1e-42F, 1};
   Stats s = stats_of(values, COUNT_OF(values));
   assert_int_equal(s.count, COUNT_OF(values));
@@ -88,7 +86,6 @@ static void test_counts(void **state) {
 }
 
 static void test_channels(void **state) {
-  (void)state;
   static const float values[] = {1, -2, 3, NAN, 5, INFINITY, -7, 8};
   Stats s, t;
   stats_init(&s, 2);
@@ -117,7 +114,6 @@ static int compare_floats(const void *a, const void *b) {
 }
 
 static void test_percentile(void **state) {
-  (void)state;
   static float values[COUNT];
   make_values(values, COUNT, 1, 8, 2);
   Stats s = stats_of(values, COUNT);
@@ -194,7 +190,6 @@ static void check_mse(unsigned number, const float *values, uint32_t count, bool
 }
 
 static void test_mse(void **state) {
-  (void)state;
   static const struct {
     double shift;
     uint32_t outliers;
@@ -213,7 +208,6 @@ static void test_mse(void **state) {
 }
 
 static void test_entropy(void **state) {
-  (void)state;
   static float values[COUNT];
   make_values(values, COUNT, 0, 6, 9);
   Stats s = stats_of(values, COUNT);
@@ -234,7 +228,6 @@ static void test_entropy(void **state) {
 
 /* No finite value, one value, zeros alone, one sign: every method gives what can be used. */
 static void test_edges(void **state) {
-  (void)state;
   static const float cases[][4] = {{NAN, INFINITY, -INFINITY, NAN},
                                    {3, 3, 3, 3},
                                    {0, 0, -0.0F, 0},
@@ -263,7 +256,6 @@ static void test_edges(void **state) {
 }
 
 static void test_names(void **state) {
-  (void)state;
   RangeMethod method;
   assert_true(range_method_find(SV("auto"), &method) && method == RANGE_AUTO);
   assert_true(range_method_find(SV("min-max"), &method) && method == RANGE_MINMAX);

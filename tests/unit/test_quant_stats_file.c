@@ -62,7 +62,6 @@ static void assert_file(const StatsFile *a, const StatsFile *b) {
 #define OTHER "0123456789abcdef0123456789abcdee"
 
 static void test_shards(void **state) {
-  (void)state;
   char folder[] = "/tmp/etc-stats-XXXXXX", all[64], first[64], second[64], changed[64];
   assert_non_null(mkdtemp(folder));
   snprintf(all, sizeof all, "%s/all", folder);

@@ -41,7 +41,6 @@ static void run(Sample *s, const char *path, unsigned threads, Trial *trials, ui
 }
 
 static void test_noise(void **state) {
-  (void)state;
   char path[] = "/tmp/etc-trial-XXXXXX.npy";
   Sample s;
   sample_parse(&s, text);
@@ -64,7 +63,6 @@ static void test_noise(void **state) {
 }
 
 static void test_shard(void **state) {
-  (void)state;
   static const uint64_t totals[] = {0, 1, TRIAL_SAMPLES, TRIAL_SAMPLES + 1, 1000, UINT64_MAX / 2};
   for (unsigned i = 0; i < COUNT_OF(totals); i++) {
     DataShard shard = trial_shard(totals[i]);

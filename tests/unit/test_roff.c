@@ -20,7 +20,6 @@ static void check_markdown(const char *text, const char *expected) {
 }
 
 static void test_text(void **state) {
-  (void)state;
   check_text("a-b 'c' \"d\" `e` ^ ~", "a\\-b \\(aqc\\(aq \\(dqd\\(dq \\(gae\\(ga \\(ha \\(ti");
   check_text("\\n", "\\en");
   check_text(".TH\n.a.b", "\\&.TH\n\\&.a.b"); /* no request */
@@ -30,14 +29,12 @@ static void test_text(void **state) {
 }
 
 static void test_spans(void **state) {
-  (void)state;
   check_markdown("a `b c` d\n", ".PP\na \\fBb c\\fR d\n");
   check_markdown("**a** `b\nc` [d](e.md) [f] `g\n", ".PP\n\\fBa\\fR \\fBb\nc\\fR d [f] \\(gag\n");
   check_markdown("\xc3\xa9\n", ".PP\n\\[u00E9]\n");
 }
 
 static void test_blocks(void **state) {
-  (void)state;
   check_markdown("# title\n\nfirst\n\nsecond\n", ".PP\nfirst\n.PP\nsecond\n");
   check_markdown("## Two words\nfirst\n\nsecond\n", ".SH TWO WORDS\nfirst\n.PP\nsecond\n");
   check_markdown("- a\n  b\n- c\n", ".IP \\(bu 3\na\nb\n.IP \\(bu 3\nc\n");
@@ -47,7 +44,6 @@ static void test_blocks(void **state) {
 }
 
 static void test_tables(void **state) {
-  (void)state;
   check_markdown("| k | v |\n|---|---|\n| `a` | b \\| c |\n| d |\n",
                  ".TP\n\\fBa\\fR\nb | c\n.TP\nd\n\n");
   check_markdown("| k | v | w |\n|---|---|---|\n| a | b | c |\n", ".TP\na\nb; c\n");

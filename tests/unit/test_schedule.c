@@ -84,7 +84,6 @@ static uint64_t least_of_orders(Case *c, uint32_t *order, uint32_t placed) {
 }
 
 static void test_against_orders(void **state) {
-  (void)state;
   uint32_t better = 0;
   for (uint32_t seed = 1; seed <= 200; seed++) {
     Case c;
@@ -106,7 +105,6 @@ static void test_against_orders(void **state) {
 
 /* What runs in place, what an input takes, what an output keeps. */
 static void test_peak(void **state) {
-  (void)state;
   Arena arena;
   arena_init(&arena);
   ScheduleBuffer buffers[] = {{32, 1, true}, {32, 2, false}, {16, 0, false}};

@@ -59,7 +59,6 @@ static void release(Lowering *l) {
 }
 
 static void test_programs(void **state) {
-  (void)state;
   Lowering alone[COUNT_OF(cases)], together[SESSIONS];
   pthread_t threads[SESSIONS];
   for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -91,7 +90,6 @@ static void test_programs(void **state) {
 
 /* The option threads holds for calls of its session, not for other sessions or the program. */
 static void test_threads(void **state) {
-  (void)state;
   unsigned before = parallel_threads();
   EtcSession *s = etc_session_new();
   assert_int_equal(etc_session_set(s, "threads", "7"), ETC_OK);

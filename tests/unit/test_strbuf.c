@@ -11,7 +11,6 @@
 #include "support/text.h"
 
 static void test_append(void **state) {
-  (void)state;
   StrBuf buf;
   strbuf_init(&buf);
   assert_string_equal(strbuf_cstr(&buf), "");
@@ -44,7 +43,6 @@ static void check_escaped(StrView text, const char *expected) {
 }
 
 static void test_escape(void **state) {
-  (void)state;
   check_escaped(SV("plain /text.1"), "plain /text.1");
   check_escaped(SV("a\"b\\c"), "a\\\"b\\\\c");
   check_escaped(SV("\n\r\t"), "\\n\\r\\t");
@@ -59,7 +57,6 @@ static void test_escape(void **state) {
 }
 
 static void test_escape_every_byte_pair(void **state) {
-  (void)state;
   StrBuf buf, back;
   strbuf_init(&buf);
   strbuf_init(&back);
@@ -79,7 +76,6 @@ static void test_escape_every_byte_pair(void **state) {
 }
 
 static void test_unescape_errors(void **state) {
-  (void)state;
   static const char *const bad[] = {"\\", "\\q", "\\x", "\\x1", "\\xg0", "\\x0g", "a\\u0041"};
   StrBuf buf;
   strbuf_init(&buf);
@@ -90,7 +86,6 @@ static void test_unescape_errors(void **state) {
 }
 
 static void test_printable(void **state) {
-  (void)state;
   StrBuf buf;
   strbuf_init(&buf);
   strbuf_append_printable(&buf, SV("a \"b\" \\ \x1b[0m\n"));
@@ -107,7 +102,6 @@ static void check_double(double value, const char *expected) {
 }
 
 static void test_double(void **state) {
-  (void)state;
   check_double(0, "0.0");
   check_double(-0.0, "-0.0");
   check_double(2, "2.0");
@@ -145,7 +139,6 @@ static void check_round_trips(void) {
 }
 
 static void test_double_round_trip(void **state) {
-  (void)state;
   check_round_trips();
   /* A locale with a decimal comma, where the machine has one, must change nothing. */
   static const char *const comma[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE"};
@@ -167,7 +160,6 @@ static void check_bytes(uint64_t bytes, const char *text) {
 }
 
 static void test_bytes(void **state) {
-  (void)state;
   check_bytes(0, "0 bytes");
   check_bytes(1, "1 byte");
   check_bytes(1023, "1023 bytes");
@@ -188,7 +180,6 @@ static void check_time(double ns, const char *text) {
 }
 
 static void test_time(void **state) {
-  (void)state;
   check_time(0, "0 ns");
   check_time(340.2, "340 ns");
   check_time(1671, "1.7 us");

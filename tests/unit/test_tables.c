@@ -17,7 +17,6 @@ static bool exists(const char *format, const char *stage, const char *name) {
 
 /* passes/<folder>/<name>.c, and its test in the folder of the same name. */
 static void test_passes(void **state) {
-  (void)state;
   static const char *const folders[] = {"source", "quantize",   "core",
                                         "edge",   "to_backend", "executorch"};
   assert_true(pass_table_size > 10);
@@ -39,7 +38,6 @@ static void test_passes(void **state) {
 }
 
 static void test_ops(void **state) {
-  (void)state;
   for (unsigned op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
     const OpRow *row = op_row((OpId)op);
     if (!row->doc || !*row->doc || row->doc[strlen(row->doc) - 1] == '.')
@@ -56,7 +54,6 @@ static int order(const char *domain, const char *name, const char *domain2, cons
 
 /* Sorted; each says what it becomes; versions of one operator do not overlap. */
 static void test_translators(void **state) {
-  (void)state;
   for (uint32_t i = 0; onnx_op_row(i); i++) {
     const OnnxOpRow *row = onnx_op_row(i), *next = onnx_op_row(i + 1);
     if (!row->lowering || strlen(row->lowering) < 2)
@@ -72,7 +69,6 @@ static void test_translators(void **state) {
 }
 
 static void test_out_of_reach(void **state) {
-  (void)state;
   for (uint32_t i = 0; onnx_out_of_reach(i); i++) {
     const OnnxOutOfReach *out = onnx_out_of_reach(i), *next = onnx_out_of_reach(i + 1);
     assert_true(strlen(out->reason) > 10);

@@ -12,7 +12,6 @@ static unsigned distance(const char *a, const char *b, unsigned limit) {
 }
 
 static void test_distance(void **state) {
-  (void)state;
   assert_int_equal(distance("", "", 5), 0);
   assert_int_equal(distance("", "abc", 5), 3);
   assert_int_equal(distance("kitten", "sitting", 5), 3);
@@ -25,7 +24,6 @@ static void test_distance(void **state) {
 
 /* The cut-off must never change an answer within the limit. */
 static void test_cut_off(void **state) {
-  (void)state;
   unsigned random = 12345;
   for (int i = 0; i < 5000; i++) {
     char a[9] = {0}, b[9] = {0};
@@ -41,7 +39,6 @@ static void test_cut_off(void **state) {
 }
 
 static void test_nearest(void **state) {
-  (void)state;
   static const char *const ops[] = {"Conv", "ConvTranspose", "Add",
                                     "Relu", "PRelu",         "LayerNormalization"};
   size_t n = COUNT_OF(ops);
@@ -56,7 +53,6 @@ static void test_nearest(void **state) {
 }
 
 static void test_integers(void **state) {
-  (void)state;
   static const char *const bad[] = {"",
                                     "-",
                                     "+1",
@@ -82,7 +78,6 @@ static void test_integers(void **state) {
 }
 
 static void test_doubles(void **state) {
-  (void)state;
   static const char *const bad[] = {"",         "-",      ".",      "e5", "1e", "1e+",
                                     "0x1p3",    "nan(1)", "1,5",    " 1", "1 ", "1.5.",
                                     "infinity", "1e999",  "-1e999", "+1"};
@@ -100,7 +95,6 @@ static void test_doubles(void **state) {
 }
 
 static void test_bytes(void **state) {
-  (void)state;
   static const struct {
     const char *text;
     uint64_t bytes;
@@ -138,7 +132,6 @@ static void test_bytes(void **state) {
 }
 
 static void test_compare(void **state) {
-  (void)state;
   assert_true(text_compare(SV("a"), SV("b")) < 0);
   assert_true(text_compare(SV("ab"), SV("a")) > 0);
   assert_true(text_compare(SV(""), SV("a")) < 0);

@@ -135,7 +135,6 @@ static void with_dims(Transform *t, uint32_t rank, const TransformDim *dims) {
 }
 
 static void test_values(void **state) {
-  (void)state;
   static const struct {
     uint32_t rank;
     TransformDim dims[4];
@@ -178,7 +177,6 @@ static void test_values(void **state) {
 
 /* A permuted transform is one transform, of the same source, with the bytes of two. */
 static void test_permuted(void **state) {
-  (void)state;
   static const uint32_t dims[] = {8, 3, 5, 6}, perm[] = {0, 2, 3, 1}; /* of [8, 6, 3, 5] */
   Env e;
   setup(&e);
@@ -203,7 +201,6 @@ static void test_permuted(void **state) {
 }
 
 static void test_faults(void **state) {
-  (void)state;
   static const struct {
     uint32_t rank;
     TransformDim dims[2];

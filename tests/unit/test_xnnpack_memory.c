@@ -23,7 +23,6 @@ static void check(const Expected *e) {
 
 /* y = x * w^T: a bias and 3 weights for each of 4 channels, padded to 16. */
 static void product(void **state) {
-  (void)state;
   check(&(Expected){{.values = {IN(0, 2, 3), OUT(1, 2, 4), CONSTANT(1, 4, 3)},
                      .nodes = {{PRODUCT, {0, 2, MADE_NONE, 1, 0}}}},
                     .work = 2 * 4 * 3,
@@ -32,7 +31,6 @@ static void product(void **state) {
 
 /* Of nibbles, and of bytes: a bias, a scale and a row for each channel. */
 static void quantized_product(void **state) {
-  (void)state;
   Expected e = {{.values = {IN(0, 2, 3),
                             OUT(1, 2, 4),
                             {.kind = 2,
@@ -53,7 +51,6 @@ static void quantized_product(void **state) {
 
 /* Two values of 256 bytes live at once; a third takes the place of its operand. */
 static void values_between_nodes(void **state) {
-  (void)state;
   check(&(Expected){{.values = {IN(0, 8, 8), TEMP(8, 8), TEMP(8, 8), TEMP(8, 8), OUT(1, 8, 8)},
                      .nodes = {{SIGMOID, {0, 1, 0}},
                                {SIGMOID, {0, 2, 0}},
@@ -75,7 +72,6 @@ static void values_between_nodes(void **state) {
 /* A chain of values of one size: each is placed behind the one before, unless every other one comes
  * first. */
 static void chain_of_equal_values(void **state) {
-  (void)state;
   Made m = {.values = {IN(0, 8, 8), TEMP(8, 8), TEMP(8, 8), TEMP(8, 8), OUT(1, 8, 8)},
             .nodes = {TURN(0, 1), TURN(1, 2), TURN(2, 3), TURN(3, 4)}};
   const uint32_t expected[] = {0, 4, 1, 3, 2};

@@ -27,7 +27,6 @@ static uint64_t cost_of(const Arc *arcs, uint32_t second) {
 }
 
 static void cuts_are_the_cheapest(void **state) {
-  (void)state;
   uint32_t seed = 1;
   for (uint32_t graph = 0; graph < 200; graph++) {
     Arc arcs[ARCS];
@@ -59,7 +58,6 @@ static void cuts_are_the_cheapest(void **state) {
 
 /* A chain is solved in one go, however long: no vertex is looked at for each other one. */
 static void long_chains_are_cut(void **state) {
-  (void)state;
   enum { LENGTH = 100000 };
   Cut c;
   cut_init(&c);
@@ -77,7 +75,6 @@ static void long_chains_are_cut(void **state) {
 }
 
 static void steps_become_one(void **state) {
-  (void)state;
   OpsFixture f;
   fixture_init(&f);
   Graph *g = f.g;

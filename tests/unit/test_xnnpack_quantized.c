@@ -11,7 +11,6 @@
 
 /* Parameters that are wrong on their own. */
 static void parameters(void **state) {
-  (void)state;
 #define ALONE(...)                                                                                 \
   {                                                                                                \
     .values = { {.kind = 2, __VA_ARGS__} }                                                         \
@@ -115,7 +114,6 @@ static void parameters(void **state) {
 
 /* Datatypes and parameters of the operands of one node. */
 static void quantized_weights(void **state) {
-  (void)state;
   static const Case cases[] = {
       {NULL,
        {.values = {ACT_IN(SHAPE(2, 6)), ACT_OUT(SHAPE(2, 4)), FILTER(6, 4, 0, SHAPE(4, 6))},
@@ -157,7 +155,6 @@ static void quantized_weights(void **state) {
 }
 
 static void quantized_filters(void **state) {
-  (void)state;
   static const Case cases[] = {
       {"the filter has the zero point 3",
        {.values = {ACT_IN(SHAPE(2, 6)), ACT_OUT(SHAPE(2, 4)),
@@ -203,7 +200,6 @@ static void quantized_filters(void **state) {
 }
 
 static void quantized_nodes(void **state) {
-  (void)state;
   uint32_t slope;
   memcpy(&slope, &(float){200}, sizeof slope);
   const Case cases[] = {
@@ -260,7 +256,6 @@ static void quantized_nodes(void **state) {
 /* --- what is written is read --- */
 
 static void written_parameters(void **state) {
-  (void)state;
   DiagSink sink;
   Context ctx;
   diag_sink_init(&sink);
@@ -366,7 +361,6 @@ static void run_right(Run *r) {
   PER_TENSOR(3, 1 + (i), 2, v_scale, .zero_point = (v_zero), SHAPE(__VA_ARGS__))
 
 static void conversions(void **state) {
-  (void)state;
   static const float reals[] = {0.25f, 0.75f, -0.25f, 1000, -1000, NAN};
   Run from_reals = {
       .m = {.values = {IN(0, 6), BYTES_OUT(1, 0.5f, 1, 6)}, .nodes = {{CONVERT, {0, 1, 0}}}},
@@ -389,7 +383,6 @@ static void conversions(void **state) {
 }
 
 static void by_element(void **state) {
-  (void)state;
   static const int8_t a[] = {1, -1, 127, -128}, b[] = {0, 0, 127, -128};
   Run sum = {
       .m = {.values = {BYTES_IN(0, 0.5f, 0, 4), BYTES_IN(1, 0.5f, 0, 4), BYTES_OUT(2, 1, 3, 4)},
@@ -423,7 +416,6 @@ static void by_element(void **state) {
 }
 
 static void images(void **state) {
-  (void)state;
   static const int8_t two[] = {-1, 0, 4, 5};
   Run resize = {.m = {.values = {BYTES_IN(0, 1, 0, 1, 1, 4, 1), BYTES_OUT(1, 1, 0, 1, 1, 7, 1)},
                       .nodes = {{RESIZE, {1, 7, 0, 1, 8}}}},
@@ -454,7 +446,6 @@ static void images(void **state) {
 static const float channel_scales[] = {1, 0.5f, 2, 4};
 
 static void products(void **state) {
-  (void)state;
   static const int8_t x[] = {1, 2}, w[] = {1, 2, 3, -4};
   static const int32_t bias[] = {10, 1};
   Run static_one = {.m = {.values = {BYTES_IN(0, 1, 1, 1, 2),
@@ -496,7 +487,6 @@ static void products(void **state) {
 }
 
 static void groups(void **state) {
-  (void)state;
   float x[64] = {255};
   uint8_t nibbles[32];
   static const uint16_t halves[] = {0x3e80, 0x4000}; /* 0.25, 2 */
@@ -521,7 +511,6 @@ static void groups(void **state) {
 
 /* Padding is the zero point. */
 static void convolutions(void **state) {
-  (void)state;
   static const int8_t x[] = {3, 4, 5, 6}, ones[] = {1, 1, 1, 1};
   Run r = {.m = {.values = {BYTES_IN(0, 1, 3, 1, 2, 2, 1), BYTES_OUT(1, 1, -1, 1, 3, 3, 1),
                             FILTER(6, 1, 0, SHAPE(1, 2, 2, 1))},
@@ -540,7 +529,6 @@ static void convolutions(void **state) {
 }
 
 static void wrong_scales(void **state) {
-  (void)state;
   static const int8_t x[] = {1, 2}, w[] = {1, 2, 3, -4};
   static const float zero[] = {1, 0}, large[] = {1, 256};
   Run r = {.m = {.values = {BYTES_IN(0, 1, 1, 1, 2), BYTES_OUT(1, 1, 5, 1, 2),

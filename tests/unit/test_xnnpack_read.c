@@ -12,7 +12,6 @@ enum { BAD_OFFSET = 1 << 30 };
 #define UNARY .values = UNARY_VALUES, .nodes = {{SIGMOID, {0, 1, 0}}}
 
 static void header_and_tables(void **state) {
-  (void)state;
   static const Case cases[] = {
       {NULL, {UNARY}, {0}},
       {"the header is cut off", {UNARY}, {.cut = 20}},
@@ -36,7 +35,6 @@ static void header_and_tables(void **state) {
 
 /* 8 bytes later, and 8 fewer of them. */
 static void alignment(void **state) {
-  (void)state;
   Arena arena;
   arena_init(&arena);
   Made m = {UNARY};
@@ -53,7 +51,6 @@ static void alignment(void **state) {
 }
 
 static void values(void **state) {
-  (void)state;
   static const Case cases[] = {
       {"a value of kind 3", {.values = {{.kind = 3}}}, {0}},
       {"a value of kind 1 without contents", {.values = {{.kind = 1, .hollow = true}}}, {0}},
@@ -104,7 +101,6 @@ static void values(void **state) {
 }
 
 static void constants(void **state) {
-  (void)state;
   static const Case cases[] = {
       {NULL, {PRODUCT_OF(0, 2, 3, 1, 0)}, {0}},
       {NULL, {PRODUCT_OF(0, 2, MADE_NONE, 1, 0)}, {0}},
@@ -168,7 +164,6 @@ static void constants(void **state) {
 }
 
 static void nodes(void **state) {
-  (void)state;
   static const Case cases[] = {
       {"node 0 (?): it is of kind 36, which is not known",
        {.values = UNARY_VALUES, .nodes = {{ATTENTION, {0, 1, 0}}}},
@@ -240,7 +235,6 @@ static void nodes(void **state) {
 #define SIGNED(...) BYTES_OF(3, __VA_ARGS__)
 
 static void types(void **state) {
-  (void)state;
   static const Case cases[] = {
       {NULL, {.values = {BYTES(1, 1, 1, 0), OUT(1, 2)}, .nodes = {{CONVERT, {0, 1, 0}}}}, {0}},
       {NULL,
@@ -321,7 +315,6 @@ static bool same_name(const char *upper, const char *camel) {
 
 /* Whatever the backend can write is read. */
 static void all_kinds_are_known(void **state) {
-  (void)state;
 #define XNN_NODE(name, tag, fields)                                                                \
   if (xr_form(tag) == XR_FORM_NONE || !same_name(#name, xr_name(tag)))                             \
     fail_msg("nodes.def writes %s with the tag %d; add it to read.def, shape.c and run.c", #name,  \

@@ -80,7 +80,6 @@ typedef struct Unary {
 } Unary;
 
 static void unary_nodes(void **state) {
-  (void)state;
   static const Unary rows[] = {
       {4, f_sigmoid},
       {6, f_clamp},
@@ -133,7 +132,6 @@ static double g_divide(double a, double b) { return a / b; }
 static double g_prelu(double a, double b) { return a > 0 ? a : a * b; }
 
 static void binary_nodes(void **state) {
-  (void)state;
   static const struct {
     uint8_t tag;
     double (*f)(double, double);
@@ -159,7 +157,6 @@ static void binary_nodes(void **state) {
 
 /* Limits of the result, and a chain through halves. */
 static void limits_and_halves(void **state) {
-  (void)state;
   static const float a[] = {-3, 0.1f, 2, 9};
   Run r = {.m = {.values = {IN(0, 4), OUT(1, 4)},
                  .nodes = {{.tag = ADD, .fields = {0, 0, 1, 0}, .limited = true, .high = 5}}},
@@ -174,7 +171,6 @@ static void limits_and_halves(void **state) {
 
 /* To whole numbers, halves to the even one. */
 static void conversion(void **state) {
-  (void)state;
   static const float a[] = {-2.5f, 1.5f, 0.5f, 3.7f};
   Run r = {.m = {.values = {IN(0, 4), OUT(1, 4), {.datatype = 12, SHAPE(4)}},
                  .nodes = {{CONVERT, {0, 2, 0}}, {CONVERT, {2, 1, 0}}}},
@@ -185,7 +181,6 @@ static void conversion(void **state) {
 /* --- products --- */
 
 static void product_nodes(void **state) {
-  (void)state;
   static const float x[] = {1, 2, 3, -1, 0, 2}, w[] = {1, 0, 2, -1, 1, 1},
                      t[] = {1, -1, 0, 1, 2, 1}, bias[] = {10, 20};
   Run r = {.m = {.values = {IN(0, 2, 3), OUT(1, 2, 2), CONSTANT(1, 2, 3), CONSTANT(2, 2)},
@@ -214,7 +209,6 @@ static void product_nodes(void **state) {
 /* --- moves --- */
 
 static void move_nodes(void **state) {
-  (void)state;
   static const float x[] = {0, 1, 2, 3, 4, 5};
   Run r = {.m = {.values = {IN(0, 2, 3), OUT(1, 3, 2)}}, .in = {x}};
   r.m.nodes[0] = (MadeNode){TRANSPOSE, {2, VEC(0), 0, 1, 0}, .vectors = {{2, {1, 0}}}};
@@ -236,7 +230,6 @@ static void move_nodes(void **state) {
 
 /* Joins of 2 to 5 operands, by turns x and y. */
 static void join_nodes(void **state) {
-  (void)state;
   static const float x[] = {0, 1, 2, 3}, y[] = {8, 9};
   static const uint32_t tags[] = {0, 0, 32, 33, 34, 38}, widths[] = {0, 0, 3, 5, 6, 8};
   for (uint32_t count = 2; count <= 5; count++) {
@@ -312,7 +305,6 @@ static Image random_image(uint64_t *state, uint32_t channels) {
 }
 
 static void pool_nodes(void **state) {
-  (void)state;
   uint64_t seed = 5;
   for (uint32_t round = 0; round < ROUNDS; round++) {
     bool largest = round % 2;
@@ -349,7 +341,6 @@ static void pool_nodes(void **state) {
 
 /* Position and maximum, added. Of equal ones the first; padding is none. */
 static void position_nodes(void **state) {
-  (void)state;
   static const float x[] = {1, -1, 5, -2, 5, -3, 2, -4, 0, -5, 3, 7}, line[] = {4, 1, 9};
   Run r = {.m = {.values = {IN(0, 1, 3, 2, 2),
                             TEMP(1, 1, 1, 2),
@@ -374,7 +365,6 @@ static void position_nodes(void **state) {
 }
 
 static void mean_and_resize_nodes(void **state) {
-  (void)state;
   static const float x[] = {1, 10, 2, 20, 3, 30, 6, 60}, line[] = {0, 1};
   Run m = {.m = {.values = {IN(0, 1, 2, 2, 2), OUT(1, 1, 2)}, .nodes = {{GLOBAL, {0, 1, 0}}}},
            .in = {x}};
@@ -433,7 +423,6 @@ static void turn_filter(const float *from, uint32_t area, uint32_t channels, flo
 }
 
 static void convolution_nodes(void **state) {
-  (void)state;
   static const uint32_t tags[] = {CONV, DEPTHWISE, DECONV};
   uint64_t seed = 9;
   for (uint32_t round = 0; round < ROUNDS; round++) {
@@ -510,7 +499,6 @@ static void convolution_nodes(void **state) {
 
 /* One code for several sizes; more memory than there is is an error. */
 static void sizes_and_memory(void **state) {
-  (void)state;
   Made m = {.values = {IN(0, 4, 3), OUT(1, 4, 3)}, .nodes = {{SIGMOID, {0, 1, 0}}}};
   float x[6] = {0}, y[12];
   Arena arena;
@@ -535,7 +523,6 @@ static void sizes_and_memory(void **state) {
 
 /* Last: whatever the backend can write was run above. */
 static void all_kinds_were_run(void **state) {
-  (void)state;
 #define XNN_NODE(name, tag, fields)                                                                \
   if (!seen[tag])                                                                                  \
     fail_msg("nodes.def writes %s, and nothing here runs it", #name);

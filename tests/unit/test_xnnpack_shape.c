@@ -2,7 +2,6 @@
 #include "xnn_cases.h"
 
 static void products(void **state) {
-  (void)state;
   static const Case cases[] = {
       {"the input has rank 0",
        {.values = {{.external = 1, .flags = 1}, OUT(1, 4), CONSTANT(1, 4, 3)},
@@ -68,7 +67,6 @@ static void products(void **state) {
 #define PLAIN_ENDS 0, 2, 3, 1
 
 static void convolutions(void **state) {
-  (void)state;
   static const Case cases[] = {
       {NULL,
        CONV_CASE(CONV, IMAGE, (1, 1, 3, 3, 4), FILTER, 0, 0, 0, 0, 3, 3, 1, 1, 1, 1, 2, 4, 1, 0, 0,
@@ -135,7 +133,6 @@ static void convolutions(void **state) {
 }
 
 static void other_convolutions(void **state) {
-  (void)state;
   static const Case cases[] = {
       {"its filter or bias is not constant",
        {.values = {IN(0, 1, 2, 2, 3), OUT(2, 1, 2, 2, 4), IN(1, 4, 1, 1, 3), CONSTANT(2, 4)},
@@ -175,7 +172,6 @@ static void other_convolutions(void **state) {
   }
 
 static void pools(void **state) {
-  (void)state;
   static const Case cases[] = {
       {NULL,
        POOL_CASE(MAXPOOL, IMAGE, (1, 1, 2, 3, 2), 0, 1, 0, 0, 2, 2, 2, 2, 2, 1, 0, 1, 0),
@@ -221,7 +217,6 @@ static void pools(void **state) {
   }
 
 static void positions(void **state) {
-  (void)state;
   static const Case cases[] = {
       {NULL, POSITION_CASE(12, 5, 1, 0, 1, 2, 0), LONG_WHERE},
       {"datatypes 1 and 1 of its results", POSITION_CASE(1, 5, 1, 0, 1, 2, 0), {0}},
@@ -252,7 +247,6 @@ static void positions(void **state) {
   sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), { __VA_ARGS__ }
 
 static void moves(void **state) {
-  (void)state;
   static const Case cases[] = {
       {NULL, MOVE_CASE(TRANSPOSE, (0, 2, 3), (1, 3, 2), (1, 0), (0), 2, VEC(0), 0, 1, 0), {0}},
       {"a permutation of 1 dims for rank 2",

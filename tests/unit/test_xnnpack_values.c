@@ -3,11 +3,8 @@
  * with its nodes in delegates. The golden texts say which nodes those are. */
 #include "graph_values.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "pipeline/session.h"
+#include "temp_file.h"
 
 #define GOLDEN ETC_SOURCE_DIR "/tests/passes/to_backend/"
 
@@ -66,9 +63,7 @@ static Sample *sample(const char *path, Graph *g, Arena *arena, StrBuf *messages
 
 static void test_file(const char *path) {
   char program[] = "/tmp/etc-xnnpack-XXXXXX";
-  int file = mkstemp(program);
-  assert_true(file >= 0);
-  close(file);
+  make_file(program);
   Arena arena;
   StrBuf messages;
   arena_init(&arena);
@@ -97,7 +92,6 @@ static void test_file(const char *path) {
 }
 
 static void test_forms(void **state) {
-  (void)state;
   static const char *const files[] = {
       "supported",     "kinds",         "layouts",      "delegate",
       "expand_matmul", "guard_softmax", "recover_bias", "recover_group_norm",

@@ -112,14 +112,12 @@ static Candidates read_usage(Session *s, StrView usage, StrBuf *words) {
   for (size_t i = 0; i < COUNT_OF(any); i++)
     found.files = found.files || sv_eq_str(usage, any[i]);
   found.folders = sv_eq(usage, SV("DIR"));
-  found.suffixes = arena_strdup(&s->arena, (StrView){strbuf_cstr(&suffixes), suffixes.size});
-  strbuf_release(&suffixes);
+  found.suffixes = strbuf_keep(&suffixes, &s->arena).data;
   return found;
 }
 
 static Candidates finish(Session *s, Candidates c, StrBuf *words) {
-  c.words = arena_strdup(&s->arena, (StrView){strbuf_cstr(words), words->size});
-  strbuf_release(words);
+  c.words = strbuf_keep(words, &s->arena).data;
   return c;
 }
 

@@ -100,17 +100,12 @@ static Status open_location(OnnxModel *m, StrView location, DiagSink *sink, Diag
     MappedFile *file = ARENA_NEW(&m->arena, MappedFile);
     TRY(file_map_beneath(file, &m->arena, sink, m->file.path, location, m->linked_data, place));
     id = intern_add(&m->locations, location);
-    if (id >= m->external_capacity) {
-      uint32_t capacity = m->external_capacity ? m->external_capacity * 2 : 16;
-      m->external = arena_grow(&m->arena, m->external, m->external_capacity * sizeof *m->external,
-                               capacity * sizeof *m->external);
-      m->external_capacity = capacity;
-    }
-    m->external[id] = file;
+    m->external = arena_push(&m->arena, m->external, id - 1, sizeof *m->external);
+    m->external[id - 1] = file;
     if (id > DESCRIPTORS_KEPT)
       file_close_descriptor(file);
   }
-  *out = m->external[id];
+  *out = m->external[id - 1];
   return STATUS_OK;
 }
 

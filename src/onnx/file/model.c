@@ -152,8 +152,7 @@ static void model_init(OnnxModel *m) {
 }
 
 static Status read_model(OnnxModel *m, DiagSink *sink) {
-  DiagPlace place = DIAG_NOWHERE;
-  place.file = sv_from(m->file.path);
+  DiagPlace place = diag_file(m->file.path);
   Status status = STATUS_OK;
   if (m->file.size == 0)
     status = diag_report(sink, DIAG_FILE_EMPTY, place, "the model file is empty");
@@ -186,8 +185,8 @@ Status onnx_model_open_bytes(OnnxModel *m, DiagSink *sink, const char *name, con
 }
 
 void onnx_model_close(OnnxModel *m) {
-  for (uint32_t id = 1; id <= m->locations.count; id++)
-    file_unmap(m->external[id]);
+  for (uint32_t i = 0; i < m->locations.count; i++)
+    file_unmap(m->external[i]);
   if (m->from_file)
     file_unmap(&m->file);
   intern_release(&m->locations);

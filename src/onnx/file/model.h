@@ -42,11 +42,10 @@ typedef struct OnnxModel {
       opset; /* version of ai.onnx that the model imports; 0 when it imports other domains only */
   OnnxTensorSpan *spans; /* by TensorProto.span */
   uint32_t span_count;
-  Intern locations;      /* external files opened so far; ids index external */
-  MappedFile **external; /* [id of location]; [0] unused */
-  uint32_t external_capacity;
-  bool linked_data; /* links may lead to external data; set after opening */
-  bool from_file;   /* false when opened from bytes: external data has no folder then */
+  Intern locations;      /* external files opened so far */
+  MappedFile **external; /* [id of location - 1] */
+  bool linked_data;      /* links may lead to external data; set after opening */
+  bool from_file;        /* false when opened from bytes: external data has no folder then */
 } OnnxModel;
 
 /* Reads the model at path. Errors, all reported: what file_map reports; bytes that are no protobuf

@@ -2,48 +2,49 @@
  * all that it depends on is. */
 #include "onnx/file/order.h"
 
+typedef struct Name {
+  uint32_t producer; /* node + 1 */
+  uint32_t hidden;   /* how many subgraphs around define it */
+} Name;
+
 /* A list of nodes and which of them each depends on. */
 typedef struct Order {
   Arena arena;
   Intern names;
   Onnx__NodeProto *const *nodes;
   uint32_t count;
-  uint32_t *producer, producer_capacity; /* by name: node + 1 */
-  uint32_t *hidden, hidden_capacity;     /* by name: how many subgraphs around define it */
-  uint32_t *begin;                       /* by node: its first dependency */
+  Name *by_name;
+  uint32_t name_capacity;
+  uint32_t *begin; /* by node: its first dependency */
   uint32_t *needs, need_count, need_capacity;
 } Order;
 
 typedef enum Mark { NOT_SEEN, ON_STACK, PLACED } Mark;
 
-static uint32_t name_id(Order *o, const char *text) {
+/* The record of a name; NULL for none. Good until the next one is made. */
+static Name *name_of(Order *o, const char *text) {
   if (!text || !*text)
-    return 0;
-  uint32_t id = intern_add(&o->names, sv_from(text));
-  uint32_t before = o->hidden_capacity;
-  o->hidden = pool_reserve(o->hidden, &o->hidden_capacity, (uint64_t)id + 1, sizeof *o->hidden);
-  memset(o->hidden + before, 0, (o->hidden_capacity - before) * sizeof *o->hidden);
-  before = o->producer_capacity;
-  o->producer =
-      pool_reserve(o->producer, &o->producer_capacity, (uint64_t)id + 1, sizeof *o->producer);
-  memset(o->producer + before, 0, (o->producer_capacity - before) * sizeof *o->producer);
-  return id;
+    return NULL;
+  uint32_t id = intern_add(&o->names, sv_from(text)), before = o->name_capacity;
+  o->by_name = pool_reserve(o->by_name, &o->name_capacity, (uint64_t)id + 1, sizeof *o->by_name);
+  memset(o->by_name + before, 0, (o->name_capacity - before) * sizeof *o->by_name);
+  return &o->by_name[id];
 }
 
 static void add_use(Order *o, const char *text) {
-  uint32_t id = name_id(o, text);
-  if (!id || o->hidden[id] || !o->producer[id])
+  const Name *name = name_of(o, text);
+  if (!name || name->hidden || !name->producer)
     return;
   o->needs =
       pool_reserve(o->needs, &o->need_capacity, (uint64_t)o->need_count + 1, sizeof *o->needs);
-  o->needs[o->need_count++] = o->producer[id] - 1;
+  o->needs[o->need_count++] = name->producer - 1;
 }
 
 /* Names that a subgraph defines are its own: they hide those around it. */
 static void hide(Order *o, const char *text, bool begin) {
-  uint32_t id = name_id(o, text);
-  if (id)
-    o->hidden[id] += begin ? 1 : UINT32_MAX;
+  Name *name = name_of(o, text);
+  if (name)
+    name->hidden += begin ? 1 : UINT32_MAX;
 }
 
 static void hide_defined(Order *o, const Onnx__GraphProto *graph, bool begin) {
@@ -80,9 +81,9 @@ static void order_init(Order *o, Onnx__NodeProto *const *nodes, size_t count) {
   o->begin = ARENA_ARRAY(&o->arena, uint32_t, count + 1);
   for (uint32_t i = 0; i < count; i++)
     for (size_t k = 0; k < nodes[i]->n_output; k++) {
-      uint32_t id = name_id(o, nodes[i]->output[k]);
-      if (id && !o->producer[id])
-        o->producer[id] = i + 1;
+      Name *name = name_of(o, nodes[i]->output[k]);
+      if (name && !name->producer)
+        name->producer = i + 1;
     }
   for (uint32_t i = 0; i < count; i++) {
     o->begin[i] = o->need_count;
@@ -92,8 +93,7 @@ static void order_init(Order *o, Onnx__NodeProto *const *nodes, size_t count) {
 }
 
 static void order_release(Order *o) {
-  xfree(o->producer);
-  xfree(o->hidden);
+  xfree(o->by_name);
   xfree(o->needs);
   intern_release(&o->names);
   arena_release(&o->arena);
@@ -209,11 +209,11 @@ static void append_node(StrBuf *text, const Onnx__NodeProto *node) {
   strbuf_printf(text, "%s'" SV_FMT "'", text->size ? ", " : "", SV_ARG(name));
 }
 
-char *onnx_node_circle(Onnx__NodeProto *const *nodes, size_t count, size_t at, Arena *arena) {
+const char *onnx_node_circle(Onnx__NodeProto *const *nodes, size_t count, size_t at, Arena *arena) {
   enum { NAMES_MAX = 16 };
   Order o;
   StrBuf text;
-  char *circle = NULL;
+  const char *circle = NULL;
   order_init(&o, nodes, count);
   strbuf_init(&text);
   uint32_t *parent = ARENA_ARRAY(&o.arena, uint32_t, count);
@@ -228,9 +228,8 @@ char *onnx_node_circle(Onnx__NodeProto *const *nodes, size_t count, size_t at, A
       append_node(&text, nodes[at]);
     else
       strbuf_append(&text, SV(", ..."));
-    circle = arena_strdup(arena, (StrView){text.data, text.size});
+    circle = strbuf_keep(&text, arena).data;
   }
-  strbuf_release(&text);
   order_release(&o);
   return circle;
 }

@@ -17,6 +17,6 @@ typedef struct SortedNodes {
  * user, which may be a node of a subgraph. */
 SortedNodes onnx_sort_nodes(OnnxModel *model);
 /* The names of a cycle of nodes through node `at`, as "'a', 'b', 'a'"; NULL without one. */
-char *onnx_node_circle(Onnx__NodeProto *const *nodes, size_t count, size_t at, Arena *arena);
+const char *onnx_node_circle(Onnx__NodeProto *const *nodes, size_t count, size_t at, Arena *arena);
 
 #endif

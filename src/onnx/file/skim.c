@@ -58,7 +58,7 @@ typedef struct Skim {
   uint8_t *out;
   size_t out_size, out_capacity;
   OnnxTensorSpan *spans;
-  uint32_t span_count, span_capacity;
+  uint32_t span_count;
   uint64_t decoded; /* estimate of what protobuf-c will allocate */
   uint64_t skipped; /* bytes left out */
   Status status;    /* of the fault that ended the walk */
@@ -229,12 +229,7 @@ static void put_padded_length(uint8_t *at, uint64_t value) {
 }
 
 static void put_span(Skim *s, const uint8_t *body, uint64_t size) {
-  if (s->span_count == s->span_capacity) {
-    uint32_t capacity = s->span_capacity ? s->span_capacity * 2 : 64;
-    s->spans = arena_grow(s->arena, s->spans, s->span_capacity * sizeof *s->spans,
-                          capacity * sizeof *s->spans);
-    s->span_capacity = capacity;
-  }
+  s->spans = arena_push(s->arena, s->spans, s->span_count, sizeof *s->spans);
   put_varint(s, SPAN_FIELD << 3 | WIRE_VARINT);
   put_varint(s, s->span_count);
   s->spans[s->span_count++] = (OnnxTensorSpan){.offset = (uint64_t)(body - s->base), .size = size};

@@ -20,6 +20,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 typedef struct DtypeRow {
   const char *name;
+  DType dtype;      /* NONE: the IR does not have it */
   uint8_t bits;     /* 0: no view */
   uint8_t field;    /* the typed field that holds it */
   int64_t min, max; /* of an entry of a varint field; any value fits when both are 0 */
@@ -27,41 +28,48 @@ typedef struct DtypeRow {
 
 #define ONNX(name) ONNX__TENSOR_PROTO__DATA_TYPE__##name
 static const DtypeRow dtypes[] = {
-    [ONNX(UNDEFINED)] = {"undefined", 0, 0, 0, 0},
-    [ONNX(FLOAT)] = {"float", 32, TENSOR_FLOAT_DATA, 0, 0},
-    [ONNX(UINT8)] = {"uint8", 8, TENSOR_INT32_DATA, 0, UINT8_MAX},
-    [ONNX(INT8)] = {"int8", 8, TENSOR_INT32_DATA, INT8_MIN, INT8_MAX},
-    [ONNX(UINT16)] = {"uint16", 16, TENSOR_INT32_DATA, 0, UINT16_MAX},
-    [ONNX(INT16)] = {"int16", 16, TENSOR_INT32_DATA, INT16_MIN, INT16_MAX},
-    [ONNX(INT32)] = {"int32", 32, TENSOR_INT32_DATA, 0, 0},
-    [ONNX(INT64)] = {"int64", 64, TENSOR_INT64_DATA, 0, 0},
-    [ONNX(STRING)] = {"string", 0, TENSOR_STRING_DATA, 0, 0},
-    [ONNX(BOOL)] = {"bool", 8, TENSOR_INT32_DATA, 0, 1},
-    [ONNX(FLOAT16)] = {"float16", 16, TENSOR_INT32_DATA, 0, UINT16_MAX},
-    [ONNX(DOUBLE)] = {"double", 64, TENSOR_DOUBLE_DATA, 0, 0},
-    [ONNX(UINT32)] = {"uint32", 32, TENSOR_UINT64_DATA, 0, UINT32_MAX},
-    [ONNX(UINT64)] = {"uint64", 64, TENSOR_UINT64_DATA, 0, 0},
-    [ONNX(COMPLEX64)] = {"complex64", 0, TENSOR_FLOAT_DATA, 0, 0},
-    [ONNX(COMPLEX128)] = {"complex128", 0, TENSOR_DOUBLE_DATA, 0, 0},
-    [ONNX(BFLOAT16)] = {"bfloat16", 16, TENSOR_INT32_DATA, 0, UINT16_MAX},
-    [ONNX(FLOAT8E4M3FN)] = {"float8e4m3fn", 8, TENSOR_INT32_DATA, 0, UINT8_MAX},
-    [ONNX(FLOAT8E4M3FNUZ)] = {"float8e4m3fnuz", 8, TENSOR_INT32_DATA, 0, UINT8_MAX},
-    [ONNX(FLOAT8E5M2)] = {"float8e5m2", 8, TENSOR_INT32_DATA, 0, UINT8_MAX},
-    [ONNX(FLOAT8E5M2FNUZ)] = {"float8e5m2fnuz", 8, TENSOR_INT32_DATA, 0, UINT8_MAX},
-    [ONNX(UINT4)] = {"uint4", 4, TENSOR_INT32_DATA, 0, UINT8_MAX},
-    [ONNX(INT4)] = {"int4", 4, TENSOR_INT32_DATA, 0, UINT8_MAX},
-    [ONNX(FLOAT4E2M1)] = {"float4e2m1", 4, TENSOR_INT32_DATA, 0, UINT8_MAX},
-    [ONNX(FLOAT8E8M0)] = {"float8e8m0", 8, TENSOR_INT32_DATA, 0, UINT8_MAX},
-    [ONNX(UINT2)] = {"uint2", 2, TENSOR_INT32_DATA, 0, UINT8_MAX},
-    [ONNX(INT2)] = {"int2", 2, TENSOR_INT32_DATA, 0, UINT8_MAX},
-    [ONNX(FLOAT6E2M3)] = {"float6e2m3", 0, TENSOR_INT32_DATA, 0, 0},
-    [ONNX(FLOAT6E3M2)] = {"float6e3m2", 0, TENSOR_INT32_DATA, 0, 0},
+    [ONNX(UNDEFINED)] = {"undefined", DTYPE_NONE, 0, 0, 0, 0},
+    [ONNX(FLOAT)] = {"float", DTYPE_F32, 32, TENSOR_FLOAT_DATA, 0, 0},
+    [ONNX(UINT8)] = {"uint8", DTYPE_U8, 8, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(INT8)] = {"int8", DTYPE_I8, 8, TENSOR_INT32_DATA, INT8_MIN, INT8_MAX},
+    [ONNX(UINT16)] = {"uint16", DTYPE_U16, 16, TENSOR_INT32_DATA, 0, UINT16_MAX},
+    [ONNX(INT16)] = {"int16", DTYPE_I16, 16, TENSOR_INT32_DATA, INT16_MIN, INT16_MAX},
+    [ONNX(INT32)] = {"int32", DTYPE_I32, 32, TENSOR_INT32_DATA, 0, 0},
+    [ONNX(INT64)] = {"int64", DTYPE_I64, 64, TENSOR_INT64_DATA, 0, 0},
+    [ONNX(STRING)] = {"string", DTYPE_NONE, 0, TENSOR_STRING_DATA, 0, 0},
+    [ONNX(BOOL)] = {"bool", DTYPE_BOOL, 8, TENSOR_INT32_DATA, 0, 1},
+    [ONNX(FLOAT16)] = {"float16", DTYPE_F16, 16, TENSOR_INT32_DATA, 0, UINT16_MAX},
+    [ONNX(DOUBLE)] = {"double", DTYPE_F64, 64, TENSOR_DOUBLE_DATA, 0, 0},
+    [ONNX(UINT32)] = {"uint32", DTYPE_U32, 32, TENSOR_UINT64_DATA, 0, UINT32_MAX},
+    [ONNX(UINT64)] = {"uint64", DTYPE_U64, 64, TENSOR_UINT64_DATA, 0, 0},
+    [ONNX(COMPLEX64)] = {"complex64", DTYPE_NONE, 0, TENSOR_FLOAT_DATA, 0, 0},
+    [ONNX(COMPLEX128)] = {"complex128", DTYPE_NONE, 0, TENSOR_DOUBLE_DATA, 0, 0},
+    [ONNX(BFLOAT16)] = {"bfloat16", DTYPE_BF16, 16, TENSOR_INT32_DATA, 0, UINT16_MAX},
+    [ONNX(FLOAT8E4M3FN)] = {"float8e4m3fn", DTYPE_F8E4M3FN, 8, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(FLOAT8E4M3FNUZ)] = {"float8e4m3fnuz", DTYPE_F8E4M3FNUZ, 8, TENSOR_INT32_DATA, 0,
+                              UINT8_MAX},
+    [ONNX(FLOAT8E5M2)] = {"float8e5m2", DTYPE_F8E5M2, 8, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(FLOAT8E5M2FNUZ)] = {"float8e5m2fnuz", DTYPE_F8E5M2FNUZ, 8, TENSOR_INT32_DATA, 0,
+                              UINT8_MAX},
+    [ONNX(UINT4)] = {"uint4", DTYPE_NONE, 4, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(INT4)] = {"int4", DTYPE_NONE, 4, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(FLOAT4E2M1)] = {"float4e2m1", DTYPE_NONE, 4, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(FLOAT8E8M0)] = {"float8e8m0", DTYPE_NONE, 8, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(UINT2)] = {"uint2", DTYPE_NONE, 2, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(INT2)] = {"int2", DTYPE_NONE, 2, TENSOR_INT32_DATA, 0, UINT8_MAX},
+    [ONNX(FLOAT6E2M3)] = {"float6e2m3", DTYPE_NONE, 0, TENSOR_INT32_DATA, 0, 0},
+    [ONNX(FLOAT6E3M2)] = {"float6e3m2", DTYPE_NONE, 0, TENSOR_INT32_DATA, 0, 0},
 };
 
 static const uint8_t no_bytes[1];
 
 static const DtypeRow *dtype_row(int32_t onnx_dtype) {
   return onnx_dtype >= 0 && (size_t)onnx_dtype < COUNT_OF(dtypes) ? &dtypes[onnx_dtype] : NULL;
+}
+
+DType dtype_from_onnx(int32_t onnx_dtype) {
+  const DtypeRow *row = dtype_row(onnx_dtype);
+  return row ? row->dtype : DTYPE_NONE;
 }
 
 uint32_t onnx_dtype_bits(int32_t onnx_dtype) {

@@ -2,6 +2,7 @@
 #ifndef ETC_ONNX_TENSOR_H
 #define ETC_ONNX_TENSOR_H
 
+#include "ir/dtype.h"
 #include "onnx/file/model.h"
 
 /* Row-major elements, little-endian as in the file when file is set and in the byte order of the
@@ -37,6 +38,8 @@ Status onnx_tensor_view(OnnxModel *m, const Onnx__TensorProto *t, DiagSink *sink
 Status onnx_tensor_strings(OnnxModel *m, const Onnx__TensorProto *t, DiagSink *sink,
                            DiagPlace place, Arena *arena, StrView **values, uint32_t *count);
 
+/* DTYPE_NONE for what the runtime cannot hold (strings, complex, sub-byte). */
+DType dtype_from_onnx(int32_t onnx_dtype);
 /* Bits of an element as stored; 0 for types that have no view (undefined, string, complex, 6-bit
  * floats) and unknown numbers. */
 uint32_t onnx_dtype_bits(int32_t onnx_dtype);

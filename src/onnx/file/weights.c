@@ -44,7 +44,7 @@ void onnx_initializer_names(const OnnxModel *m, Intern *out) {
 
 uint64_t onnx_file_bytes(const OnnxModel *m) {
   uint64_t bytes = m->file.size;
-  for (uint32_t k = 1; k <= m->locations.count; k++)
-    bytes += k < m->external_capacity && m->external[k] ? m->external[k]->size : 0;
+  for (uint32_t i = 0; i < m->locations.count; i++)
+    bytes += m->external[i]->size;
   return bytes;
 }

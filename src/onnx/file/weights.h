@@ -10,10 +10,11 @@ typedef struct OnnxWeights {
   uint64_t small_bytes; /* of those that are integers of 8 bits or less */
 } OnnxWeights;
 OnnxWeights onnx_weights(const OnnxModel *m);
-/* The names of the initializers, to tell them from inputs: older files list both as inputs. */
+/* The names of the initializers, to tell them from inputs: older files list both as inputs. No
+ * names: of outputs none is an initializer. */
 void onnx_initializer_names(const OnnxModel *m, Intern *out); /* intern_release */
 static inline bool onnx_is_initializer(const Intern *names, const char *name) {
-  return intern_find(names, onnx_text(name)) != 0;
+  return names && intern_find(names, onnx_text(name)) != 0;
 }
 /* Bytes of the model's file and of all external files opened so far. */
 uint64_t onnx_file_bytes(const OnnxModel *m);

@@ -45,7 +45,7 @@ static ValueId scaled_scores(Import *im, const Attention *a) {
 /* The mask input, its last dim filled up with hidden keys. */
 static void read_mask(Import *im, const Attention *a, AttentionMask *mask) {
   ValueId given = in(im, 3);
-  if (!given || !import_ok(im))
+  if (!given)
     return;
   bool logical = ex_dtype(im, given) == DTYPE_BOOL;
   uint32_t rank = ex_rank(im, given);
@@ -129,7 +129,7 @@ void translate_attention(Import *im) {
 /* [positions, D] rows by position, or the caches as they are: [B, S, D] -> [B, 1, S, D] or, for
  * packed inputs, [B, S, 1, D]. */
 static ValueId rotary_cache(Import *im, ValueId cache, ValueId positions, bool packed) {
-  if (positions && import_ok(im)) {
+  if (positions) {
     SymInt batch = ex_dim(im, positions, 0), steps = ex_dim(im, positions, 1),
            size = ex_dim(im, cache, 1);
     ValueId flat = EX_VIEW(im, positions, sym_mul(&im->g->syms, batch, steps));
@@ -151,7 +151,7 @@ static ValueId rotary_apply(Import *im, ValueId x, ValueId cosines, ValueId sine
                             bool neighbours) {
   ValueId pair[2] = {0};
   int64_t half = size / 2, whole = ex_fixed(im, x, 3);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   rotary_pairs(im, x, half, neighbours, pair);
   ValueId lost = ex_mul(im, sines, pair[1]), real = ex_sub(im, ex_mul(im, cosines, pair[0]), lost),
           turned = ex_mul(im, cosines, pair[1]),
@@ -199,7 +199,7 @@ static void rotary(Import *im, ValueId cosines, ValueId sines, ValueId positions
   cosines = rotary_cache(im, cosines, positions, packed);
   sines = rotary_cache(im, sines, positions, packed);
   ValueId y = rotary_apply(im, four, cosines, sines, size, neighbours);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   out(im, 0, ex_view_as(im, y, &s));
 }
 

@@ -5,7 +5,7 @@
 
 ValueId attention_split_heads(Import *im, ValueId x, int64_t heads) {
   uint32_t rank = ex_rank(im, x);
-  if (rank == 4 || !import_ok(im))
+  if (rank == 4)
     return x;
   if (rank != 3)
     return import_fail(im, DIAG_INPUT_RANK, "an input of attention has rank %u, not 3 or 4", rank);
@@ -13,8 +13,7 @@ ValueId attention_split_heads(Import *im, ValueId x, int64_t heads) {
   if (heads < 1 || wide % heads)
     return import_fail(im, DIAG_ATTR_VALUE, "%lld heads do not divide a hidden size of %lld",
                        (long long)heads, (long long)wide);
-  ValueId four =
-      import_ok(im) ? EX_VIEW(im, x, ex_dim(im, x, 0), ex_dim(im, x, 1), heads, wide / heads) : 0;
+  ValueId four = EX_VIEW(im, x, ex_dim(im, x, 0), ex_dim(im, x, 1), heads, wide / heads);
   return EX_PERMUTE(im, four, 0, 2, 1, 3);
 }
 
@@ -30,8 +29,6 @@ static ValueId grouped_product(Import *im, ValueId x, ValueId matrices) {
   SymInt batch = ex_dim(im, x, 0), heads = ex_dim(im, x, 1), rows = ex_dim(im, x, 2),
          n = ex_dim(im, x, 3), m = ex_dim(im, matrices, 3);
   int64_t groups = ex_fixed(im, matrices, 1);
-  if (!import_ok(im))
-    return 0;
   if (groups < 1 || !sym_is_const(heads) || heads % groups)
     return import_fail(im, DIAG_SHAPE_MISMATCH,
                        "the number of query heads is no multiple of the %lld key heads",
@@ -69,18 +66,17 @@ ValueId attention_apply(Import *im, ValueId scores, AttentionMask mask) {
 
 /* Is the value a constant whose elements are all true? */
 static bool always(Import *im, ValueId v) {
-  const SymInt *values;
-  uint32_t count;
-  if (!import_ok(im) || !value_is_const(im->g, v) || !value_ints(im, v, &values, &count))
+  Ints values;
+  if (!value_is_const(im->g, v) || !value_ints(im, v, &values))
     return false;
-  for (uint32_t i = 0; i < count; i++)
-    if (values[i] != 1)
+  for (uint32_t i = 0; i < values.count; i++)
+    if (values.at[i] != 1)
       return false;
   return true;
 }
 
 ValueId attention_clear_rows(Import *im, ValueId weights, AttentionMask mask) {
-  if (!import_ok(im) || (!mask.allowed && !mask.bias))
+  if (!mask.allowed && !mask.bias)
     return weights;
   ValueId seen;
   if (mask.bias) {
@@ -97,7 +93,7 @@ ValueId attention_clear_rows(Import *im, ValueId weights, AttentionMask mask) {
 
 ValueId attention_band(Import *im, SymInt queries, SymInt keys, ValueId offset, int64_t left,
                        int64_t right) {
-  if (!import_ok(im) || (left < 0 && right < 0))
+  if (left < 0 && right < 0)
     return 0;
   ValueId i = EX_VIEW(im, ex_arange(im, queries), queries, 1), j = ex_arange(im, keys);
   offset = ex_cast(im, offset, DTYPE_I64);

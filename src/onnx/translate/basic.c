@@ -7,7 +7,7 @@ static void out_tensor(Import *im, const Onnx__TensorProto *t) {
   if (t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING) {
     const Labels *labels;
     ValueId index = labels_tensor(im, t, &labels);
-    out_labels(im, 0, index, labels);
+    out_labels(im, index, labels);
     return;
   }
   ValueId v = import_tensor(im, t, 0);
@@ -17,35 +17,35 @@ static void out_tensor(Import *im, const Onnx__TensorProto *t) {
     out_binding(im, 0, (Binding){.kind = BIND_VALUE, .value = v, .packed = t->data_type});
 }
 
-static void constant_strings(Import *im, const StrView *values, uint32_t count, bool scalar) {
-  int64_t *codes = ARENA_ARRAY(&im->scratch, int64_t, (uint64_t)count + 1);
-  const Labels *labels = labels_make(im, values, count, codes);
-  out_labels(im, 0, scalar ? ex_int(im, codes[0]) : build_const_ints(&im->b, codes, count), labels);
+static void constant_strings(Import *im, Texts texts, bool scalar) {
+  int64_t *codes = ARENA_ARRAY(&im->scratch, int64_t, (uint64_t)texts.count + 1);
+  const Labels *labels = labels_make(im, texts.at, texts.count, codes);
+  ValueId index = scalar ? ex_int(im, codes[0]) : build_const_ints(&im->b, codes, texts.count);
+  out_labels(im, index, labels);
 }
 
 /* Exactly one of value, value_int, value_ints, value_float, value_floats, value_string,
  * value_strings. */
 void translate_constant(Import *im) {
   const Onnx__TensorProto *tensor = attr_tensor(im, "value");
-  const int64_t *ints;
-  const float *floats;
+  Ints ints;
+  Floats floats;
+  Texts texts;
   int64_t number;
-  StrView *strings;
-  uint32_t count;
   if (tensor)
     out_tensor(im, tensor);
   else if (attr_exact_int(im, "value_int", &number))
     out(im, 0, ex_int(im, number));
-  else if (attr_exact_ints(im, "value_ints", &ints, &count))
-    out(im, 0, build_const_ints(&im->b, ints, count));
+  else if (attr_exact_ints(im, "value_ints", &ints))
+    out(im, 0, build_const_ints(&im->b, ints.at, ints.count));
   else if (attr_has(im, "value_float"))
     out(im, 0, build_scalar(&im->b, DTYPE_F32, attr_float(im, "value_float", 0)));
-  else if (attr_floats(im, "value_floats", &floats, &count))
-    out(im, 0, build_const(&im->b, DTYPE_F32, 1, (int64_t[]){count}, floats));
+  else if (attr_floats(im, "value_floats", &floats))
+    out(im, 0, build_const(&im->b, DTYPE_F32, 1, (int64_t[]){floats.count}, floats.at));
   else if (attr_has(im, "value_string"))
-    constant_strings(im, (StrView[]){attr_str(im, "value_string", "")}, 1, true);
-  else if (attr_strs(im, "value_strings", &strings, &count))
-    constant_strings(im, strings, count, false);
+    constant_strings(im, (Texts){(StrView[]){attr_str(im, "value_string", "")}, 1}, true);
+  else if (attr_strs(im, "value_strings", &texts))
+    constant_strings(im, texts, false);
   else
     import_fail(im, attr_has(im, "sparse_value") ? DIAG_UNSUPPORTED_FEATURE : DIAG_ATTR_MISSING,
                 "the constant has no value attribute that is a dense tensor");
@@ -53,10 +53,8 @@ void translate_constant(Import *im) {
 
 void translate_identity(Import *im) {
   Binding binding = in_binding(im, 0);
-  if (binding.kind == BIND_SEQUENCE)
-    out_sequence(im, 0, binding.items, binding.count);
-  else if (binding.kind == BIND_ABSENT)
-    out_absent(im, 0);
+  if (binding.kind == BIND_SEQUENCE || binding.kind == BIND_ABSENT)
+    out_binding(im, 0, binding);
   else
     out(im, 0, in_required(im, 0));
 }

@@ -18,7 +18,7 @@ static uint32_t unpack(Import *im, ValueId packed, int64_t bits, ValueId parts[4
     ValueId high =
         i ? build(&im->b, OP_BITWISE_RIGHT_SHIFT_TENSOR_SCALAR, A_VAL(packed), A_INT(i * bits))
           : packed;
-    parts[i] = i + 1 == count || !import_ok(im)
+    parts[i] = i + 1 == count
                    ? high
                    : build(&im->b, OP_BITWISE_AND_SCALAR, A_VAL(high), A_INT((1 << bits) - 1));
   }
@@ -28,7 +28,7 @@ static uint32_t unpack(Import *im, ValueId packed, int64_t bits, ValueId parts[4
 /* The same in the order of the bytes: the last dim is 8 / bits as large. */
 static ValueId unpack_in_order(Import *im, ValueId packed, int64_t bits) {
   ValueId parts[4] = {0};
-  Shape s = shape_of(im, packed);
+  Dims s = shape_of(im, packed);
   uint32_t count = unpack(im, packed, bits, parts);
   if (count == 1 || !s.rank)
     return packed;
@@ -36,6 +36,11 @@ static ValueId unpack_in_order(Import *im, ValueId packed, int64_t bits) {
     parts[i] = ex_unsqueeze(im, parts[i], s.rank);
   s.d[s.rank - 1] = sym_mul(&im->g->syms, s.d[s.rank - 1], count);
   return ex_view_as(im, ex_cat(im, parts, count, s.rank), &s);
+}
+
+/* y less its zero points; 0: the usual one, the middle of the codes. */
+static ValueId centred(Import *im, ValueId y, ValueId zeros, int64_t bits) {
+  return zeros ? ex_sub(im, y, zeros) : ex_minus(im, y, (double)(1 << (bits - 1)));
 }
 
 /* --- MatMulNBits --- */
@@ -67,7 +72,7 @@ static bool read_blocks(Import *im, Blocks *w) {
 
 /* A constant with as many elements as [rows, columns], given with any dims. */
 static ValueId as_matrix(Import *im, ValueId v, const char *what, int64_t rows, int64_t columns) {
-  Shape s = shape_of(im, v);
+  Dims s = shape_of(im, v);
   int64_t have = 1;
   for (uint32_t i = 0; i < s.rank && import_ok(im); i++)
     if (!sym_is_const(s.d[i]) || !mul_i64(have, s.d[i], &have))
@@ -81,7 +86,7 @@ static ValueId as_matrix(Import *im, ValueId v, const char *what, int64_t rows, 
 /* Zero points by block as f32 [N, blocks], or 0 for the usual one. */
 static ValueId read_zeros(Import *im, const Blocks *w) {
   ValueId zeros = in(im, 3);
-  if (!zeros || !import_ok(im))
+  if (!zeros)
     return 0;
   if (ex_dtype(im, zeros) != DTYPE_U8)
     return ex_cast(im, as_matrix(im, zeros, "zero_points", w->n, w->count), DTYPE_F32);
@@ -93,21 +98,17 @@ static ValueId read_zeros(Import *im, const Blocks *w) {
 /* x [.., K] with columns in the order of unpack(): all first numbers of the bytes, all second ones.
  */
 static ValueId by_parts(Import *im, const Blocks *w, ValueId x, int64_t parts) {
-  Shape s = shape_of(im, x);
-  int64_t perm[MAX_RANK + 1], padded = w->count * w->size;
+  Dims s = shape_of(im, x);
+  int64_t padded = w->count * w->size;
   if (s.rank < 1 || s.rank >= MAX_RANK || s.d[s.rank - 1] != w->k)
     return import_fail(im, DIAG_SHAPE_MISMATCH, "the last dim of the input is not K = %lld",
                        (long long)w->k);
-  x = ex_pad_last(im, x, 0, padded - w->k);
+  x = ex_pad(im, x, 0, 0, padded - w->k);
   if (parts == 1)
     return x;
   s.d[s.rank - 1] = padded / parts;
   s.d[s.rank++] = parts;
-  for (uint32_t i = 0; i < s.rank; i++)
-    perm[i] = i;
-  perm[s.rank - 1] = s.rank - 2;
-  perm[s.rank - 2] = s.rank - 1;
-  ValueId y = ex_permute(im, ex_view_as(im, x, &s), perm);
+  ValueId y = ex_move_dim(im, ex_view_as(im, x, &s), s.rank - 1, s.rank - 2);
   s.d[--s.rank - 1] = padded;
   return ex_view_as(im, y, &s);
 }
@@ -125,7 +126,7 @@ static ValueId real_weights(Import *im, const Blocks *w, ValueId packed, ValueId
   for (uint32_t i = 0; i < count; i++)
     parts[i] = EX_VIEW(im, parts[i], w->n, 1, w->count, w->bytes);
   ValueId y = ex_cast(im, ex_cat(im, parts, count, 1), DTYPE_F32);
-  y = zeros ? ex_sub(im, y, by_block(im, w, zeros)) : ex_minus(im, y, (double)(1 << (w->bits - 1)));
+  y = centred(im, y, zeros ? by_block(im, w, zeros) : 0, w->bits);
   return EX_VIEW(im, ex_mul(im, y, by_block(im, w, scales)), w->n, w->count * w->size);
 }
 
@@ -135,8 +136,7 @@ static ValueId grouped_weights(Import *im, const Blocks *w, ValueId packed, Valu
   ValueId all = EX_VIEW(im, unpack_in_order(im, packed, w->bits), w->n, w->count * w->size);
   ValueId y = ex_cast(im, ex_slice(im, all, 1, 0, w->k), DTYPE_F32);
   groups = ex_slice(im, groups, 0, 0, w->k);
-  y = zeros ? ex_sub(im, y, ex_index_select(im, zeros, 1, groups))
-            : ex_minus(im, y, (double)(1 << (w->bits - 1)));
+  y = centred(im, y, zeros ? ex_index_select(im, zeros, 1, groups) : 0, w->bits);
   return ex_mul(im, y, ex_index_select(im, scales, 1, groups));
 }
 
@@ -233,7 +233,7 @@ static ValueId bnb4_weights(Import *im, const Blocks *w, ValueId packed, ValueId
   codes = ex_cast(im, ex_slice(im, codes, 0, 0, all), DTYPE_I32);
   ValueId table = build_const(&im->b, DTYPE_F32, 2, (int64_t[]){16, 1}, kind ? nf4 : fp4);
   ValueId real = EX_VIEW(im, ex_binary(im, OP_EMBEDDING, table, codes), all);
-  real = ex_pad_last(im, real, 0, blocks * w->size - all);
+  real = ex_pad(im, real, 0, 0, blocks * w->size - all);
   real = ex_mul(im, EX_VIEW(im, real, blocks, w->size), ex_cast(im, largest, DTYPE_F32));
   real = ex_slice(im, EX_VIEW(im, real, blocks * w->size), 0, 0, all);
   return EX_VIEW(im, real, w->n, w->k);
@@ -247,11 +247,8 @@ void translate_matmul_bnb4(Import *im) {
   DType dtype = ex_dtype(im, x);
   ValueId weights = bnb4_weights(im, &w, packed, largest);
   x = ex_cast(im, x, DTYPE_F32);
-  ValueId y;
-  if (!attr_flag(im, "transB", true))
-    y = ex_matmul(im, x, weights);
-  else
-    y = ex_linear(im, x, weights, 0);
+  bool transposed = attr_flag(im, "transB", true);
+  ValueId y = transposed ? ex_linear(im, x, weights, 0) : ex_matmul(im, x, weights);
   out(im, 0, ex_cast(im, y, dtype));
 }
 
@@ -260,11 +257,6 @@ void translate_matmul_bnb4(Import *im) {
 static ValueId rows(Import *im, ValueId table, ValueId flat) {
   ValueId list[] = {flat};
   return build(&im->b, OP_INDEX_TENSOR, A_VAL(table), A_VALS(list, 1));
-}
-
-/* v by blocks of the last dim: [rows, blocks, size]. */
-static ValueId in_blocks(Import *im, ValueId v, SymInt count, int64_t blocks, int64_t size) {
-  return EX_VIEW(im, v, count, blocks, size);
 }
 
 static void check_block(Import *im, int64_t size, int64_t bits) {
@@ -288,7 +280,7 @@ void translate_gather_block_quantized(Import *im) {
   if (!packed)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "data of type %s is not supported",
                 dtype_name(ex_dtype(im, data)));
-  Shape at = shape_of(im, index);
+  Dims at = shape_of(im, index);
   int64_t blocks = ex_fixed(im, scales, 1), wide = ex_fixed(im, data, 1);
   if (import_ok(im) &&
       (wide > INT32_MAX || blocks > INT32_MAX || (wide * (8 / bits) + size - 1) / size != blocks))
@@ -300,18 +292,17 @@ void translate_gather_block_quantized(Import *im) {
   SymInt count = ex_dim(im, index, 0);
   int64_t columns = wide * (8 / bits), all = blocks * size;
   ValueId y = ex_cast(im, unpack_in_order(im, rows(im, data, index), bits), DTYPE_F32);
-  y = ex_pad_last(im, y, 0, all - columns);
-  y = in_blocks(im, y, count, blocks, size);
+  y = ex_pad(im, y, 0, 0, all - columns);
+  y = EX_VIEW(im, y, count, blocks, size);
   if (zeros) {
-    ValueId own = unpack_in_order(im, rows(im, zeros, index), bits);
-    own = ex_cast(im, ex_slice(im, own, 1, 0, blocks), DTYPE_F32);
-    y = ex_sub(im, y, in_blocks(im, own, count, blocks, 1));
-  } else {
-    y = ex_minus(im, y, (double)(1 << (bits - 1)));
+    zeros = unpack_in_order(im, rows(im, zeros, index), bits);
+    zeros = ex_cast(im, ex_slice(im, zeros, 1, 0, blocks), DTYPE_F32);
+    zeros = EX_VIEW(im, zeros, count, blocks, 1);
   }
+  y = centred(im, y, zeros, bits);
   DType dtype = ex_dtype(im, scales);
   ValueId factor = ex_cast(im, rows(im, scales, index), DTYPE_F32);
-  y = ex_mul(im, y, in_blocks(im, factor, count, blocks, 1));
+  y = ex_mul(im, y, EX_VIEW(im, factor, count, blocks, 1));
   y = ex_cast(im, ex_slice(im, EX_VIEW(im, y, count, all), 1, 0, columns), dtype);
   at.d[at.rank++] = columns;
   out(im, 0, ex_view_as(im, y, &at));

@@ -14,7 +14,7 @@ static void cast_to(Import *im, int64_t onnx_dtype) {
                 onnx_dtype_name((int32_t)onnx_dtype) ? onnx_dtype_name((int32_t)onnx_dtype)
                                                      : "an unknown type");
   int32_t small = small_float_input(im, 0);
-  if (small && import_ok(im) && to != ex_dtype(im, x))
+  if (small && to != ex_dtype(im, x))
     x = decode_small_float(im, x, small);
   if (dtype_in(to, DTS_FLOAT8) && to != ex_dtype(im, x))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "cast from %s to %s is not supported",

@@ -35,16 +35,15 @@ static int64_t features_of(Import *im, ValueId x) {
 
 /* A list of one number for all features or one for each; 0 when it is absent. */
 static ValueId by_feature(Import *im, const char *name, int64_t features) {
-  const float *values;
-  uint32_t count;
-  if (!attr_floats(im, name, &values, &count))
+  Floats values;
+  if (!attr_floats(im, name, &values))
     return 0;
-  if (count != 1 && count != features) {
-    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u numbers for %lld features", name, count,
+  if (values.count != 1 && values.count != features) {
+    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u numbers for %lld features", name, values.count,
                 (long long)features);
     return 0;
   }
-  return classic_floats(im, values, 1, (int64_t[]){count});
+  return classic_floats(im, values.at, 1, (int64_t[]){values.count});
 }
 
 void translate_scaler(Import *im) {
@@ -80,22 +79,21 @@ void translate_binarizer(Import *im) {
 
 void translate_array_feature_extractor(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1);
-  Shape s = shape_of(im, x), at = shape_of(im, index);
+  Dims s = shape_of(im, x);
   if (s.rank == 0)
     import_fail(im, DIAG_INPUT_RANK, "the input has no features");
-  index = EX_VIEW(im, index, shape_product(im, at.d, at.rank));
+  index = ex_flat(im, index);
   x = s.rank == 1 ? EX_VIEW(im, x, 1, s.d[0]) : x;
   out(im, 0, ex_index_select(im, x, ex_rank(im, x) - 1, index));
 }
 
 /* A list of one integer for all features or one for each. */
 static ValueId ints_by_feature(Import *im, const char *name, int64_t features) {
-  const int64_t *values;
-  uint32_t count;
-  if (!attr_exact_ints(im, name, &values, &count) || !count)
+  Ints values;
+  if (!attr_exact_ints(im, name, &values) || !values.count)
     return 0;
-  count = count == features ? count : 1;
-  return build_const_ints(&im->b, values, count);
+  values.count = values.count == features ? values.count : 1;
+  return build_const_ints(&im->b, values.at, values.count);
 }
 
 /* As in ONNX Runtime, as many values as there are features are one for each, of any other number of
@@ -104,13 +102,13 @@ void translate_imputer(Import *im) {
   ValueId x = in_required(im, 0);
   int64_t features = features_of(im, x);
   bool whole = !dtype_is_float(ex_dtype(im, x));
-  const float *floats;
-  uint32_t count = 0;
+  Floats floats = {0};
   ValueId imputed = 0, missing;
   if (whole)
     imputed = ints_by_feature(im, "imputed_value_int64s", features);
-  else if (attr_floats(im, "imputed_value_floats", &floats, &count) && count)
-    imputed = classic_floats(im, floats, 1, (int64_t[]){count == features ? count : 1});
+  else if (attr_floats(im, "imputed_value_floats", &floats) && floats.count)
+    imputed =
+        classic_floats(im, floats.at, 1, (int64_t[]){floats.count == features ? floats.count : 1});
   if (!imputed)
     import_fail(im, DIAG_ATTR_MISSING, "there are no imputed values of the input's type");
   int64_t replaced = 0;
@@ -125,13 +123,9 @@ void translate_imputer(Import *im) {
 
 /* Ends the call with an error when some element has no category. */
 static void refuse_unknown(Import *im, ValueId y) {
-  uint32_t rank = ex_rank(im, y);
-  int64_t all[MAX_RANK];
-  for (uint32_t i = 0; i + 1 < rank; i++)
-    all[i] = i;
-  ValueId known = ex_reduce_one(im, OP_AMAX, y, rank ? rank - 1 : 0, false);
-  if (rank > 1)
-    known = ex_reduce(im, OP_AMIN, known, all, rank - 1, false);
+  uint32_t last = ex_rank(im, y) ? ex_rank(im, y) - 1 : 0;
+  ValueId known = ex_reduce_one(im, OP_AMAX, y, last, false);
+  known = ex_reduce_dims(im, OP_AMIN, known, 0, last, false);
   control_fail_if(im, ex_is(im, known, 0), "unknown category, and zeros is 0");
 }
 
@@ -139,34 +133,33 @@ static void refuse_unknown(Import *im, ValueId y) {
  * to integers first. Of a category that is listed twice the last counts. */
 void translate_one_hot_encoder(Import *im) {
   ValueId x = in_required(im, 0);
-  const int64_t *categories;
-  uint32_t count;
-  if (!attr_exact_ints(im, "cats_int64s", &categories, &count) || !count) {
+  Ints categories;
+  if (!attr_exact_ints(im, "cats_int64s", &categories) || !categories.count) {
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "the categories are strings: the runtime has no tensors of strings; encode them as "
                 "integers before the program runs");
     return;
   }
-  ValueId known = build_const_ints(&im->b, categories, count),
+  ValueId known = build_const_ints(&im->b, categories.at, categories.count),
           equal = ex_eq(im, ex_unsqueeze(im, ex_cast(im, x, DTYPE_I64), ex_rank(im, x)), known);
-  float *last = ARENA_ARRAY(&im->scratch, float, count);
+  float *last = ARENA_ARRAY(&im->scratch, float, categories.count);
   bool twice = false;
-  for (uint32_t i = 0; i < count; i++) {
+  for (uint32_t i = 0; i < categories.count; i++) {
     last[i] = 1;
-    for (uint32_t k = i + 1; k < count && count <= TWICE_MAX; k++)
-      if (categories[k] == categories[i])
+    for (uint32_t k = i + 1; k < categories.count && categories.count <= TWICE_MAX; k++)
+      if (categories.at[k] == categories.at[i])
         last[i] = 0;
     twice |= last[i] == 0;
   }
   ValueId y = ex_cast(im, equal, DTYPE_F32);
   if (!attr_flag(im, "zeros", true))
     refuse_unknown(im, y);
-  out(im, 0, twice ? ex_mul(im, y, classic_floats(im, last, 1, (int64_t[]){count})) : y);
+  out(im, 0, twice ? ex_mul(im, y, classic_floats(im, last, 1, (int64_t[]){categories.count})) : y);
 }
 
 /* [rows, features]; a vector is one row. */
 static ValueId as_rows(Import *im, ValueId x) {
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   if (s.rank < 2)
     return EX_VIEW(im, x, 1, s.rank ? s.d[0] : 1);
   return EX_VIEW(im, x, s.d[0], shape_product(im, s.d + 1, s.rank - 1));
@@ -174,26 +167,25 @@ static ValueId as_rows(Import *im, ValueId x) {
 
 /* The inputs side by side, each cut or filled with zeros to its number of features. */
 void translate_feature_vectorizer(Import *im) {
-  const int64_t *sizes;
-  uint32_t count, given = in_count(im);
-  if (!attr_ints(im, "inputdimensions", &sizes, &count) || count != given || !count) {
-    import_fail(im, DIAG_ATTR_VALUE, "'inputdimensions' has %u numbers for %u inputs", count,
-                given);
+  Ints sizes;
+  if (!attr_ints(im, "inputdimensions", &sizes) || sizes.count != in_count(im) || !sizes.count) {
+    import_fail(im, DIAG_ATTR_VALUE, "'inputdimensions' has %u numbers for %u inputs", sizes.count,
+                in_count(im));
     return;
   }
-  ValueId *parts = ARENA_ARRAY(&im->scratch, ValueId, 2 * (uint64_t)count);
+  ValueId *parts = ARENA_ARRAY(&im->scratch, ValueId, 2 * (uint64_t)sizes.count);
   uint32_t used = 0;
-  for (uint32_t i = 0; i < count && import_ok(im); i++) {
+  for (uint32_t i = 0; i < sizes.count && import_ok(im); i++) {
     ValueId x = as_rows(im, classic_input(im, i));
     SymInt rows = ex_dim(im, x, 0);
     int64_t have = ex_fixed(im, x, 1);
-    if (sizes[i] < 0 || sizes[i] > FEATURES_MAX)
-      import_fail(im, DIAG_ATTR_VALUE, "'inputdimensions' has the number %lld",
-                  (long long)sizes[i]);
-    if (have && sizes[i])
-      parts[used++] = have > sizes[i] ? ex_slice(im, x, 1, 0, sizes[i]) : x;
-    if (have < sizes[i])
-      parts[used++] = ex_full(im, DTYPE_F32, (SymInt[]){rows, sizes[i] - have}, 2, 0);
+    int64_t size = sizes.at[i];
+    if (size < 0 || size > FEATURES_MAX)
+      import_fail(im, DIAG_ATTR_VALUE, "'inputdimensions' has the number %lld", (long long)size);
+    if (have && size)
+      parts[used++] = have > size ? ex_slice(im, x, 1, 0, size) : x;
+    if (have < size)
+      parts[used++] = ex_full(im, DTYPE_F32, (SymInt[]){rows, size - have}, 2, 0);
   }
   if (!used)
     import_fail(im, DIAG_ATTR_VALUE, "'inputdimensions' are all 0");
@@ -205,7 +197,7 @@ void translate_feature_vectorizer(Import *im) {
 void translate_zip_map(Import *im) {
   Classes classes;
   ValueId x = in_required(im, 0);
-  if (!classes_read(im, "classlabels_int64s", "classlabels_strings", &classes))
+  if (!classes_read(im, "classlabels_int64s", &classes))
     return;
   if (ex_fixed(im, x, ex_rank(im, x) - 1) != classes.count) {
     import_fail(im, DIAG_ATTR_VALUE, "there are %u labels for %lld scores", classes.count,

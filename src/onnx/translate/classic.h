@@ -39,8 +39,8 @@ typedef struct Classes {
   const int64_t *numbers; /* of strings: indices into labels */
   const Labels *labels;   /* NULL: numbers */
 } Classes;
-/* The attribute of integers or the one of strings, which has precedence; fails without both. */
-bool classes_read(Import *im, const char *numbers, const char *strings, Classes *classes);
+/* The attribute of integers or classlabels_strings, which has precedence; fails without both. */
+bool classes_read(Import *im, const char *numbers, Classes *classes);
 /* Notes that scores in the order of the labels take the place of maps. */
 void classes_note(Import *im, const Classes *classes);
 /* Binds output 0 to the labels of the classes at index [N]. */

@@ -51,15 +51,13 @@ static ValueId places(Import *im, const Columns *c, SymInt elements, SymInt bloc
 
 /* The spatial sizes of the image: input 1, or those that the model declares. */
 static void read_image(Import *im, Columns *c) {
-  const SymInt *image;
-  uint32_t image_count;
-  Shape declared = {0};
-  if (in_ints(im, 1, &image, &image_count)) {
-    c->dims = image_count;
-    for (uint32_t i = 0; i < image_count && i < MAX_RANK; i++)
-      c->image[i] = image[i];
-  } else if (import_ok(im) && out_declared_dims(im, 0, declared.d, &declared.rank) &&
-             declared.rank > 2) {
+  Ints image;
+  Dims declared;
+  if (in_ints(im, 1, &image)) {
+    c->dims = image.count;
+    for (uint32_t i = 0; i < image.count && i < MAX_RANK; i++)
+      c->image[i] = image.at[i];
+  } else if (out_declared_dims(im, 0, &declared) && declared.rank > 2) {
     c->dims = declared.rank - 2;
     memcpy(c->image, declared.d + 2, c->dims * sizeof *declared.d);
   } else {
@@ -68,8 +66,7 @@ static void read_image(Import *im, Columns *c) {
 }
 
 static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
-  const SymInt *block;
-  uint32_t block_count_known;
+  Ints block;
   ValueId blocks = in_required(im, 2);
   *block_elements = -1;
   read_image(im, c);
@@ -79,8 +76,8 @@ static bool read_columns(Import *im, Columns *c, SymInt *block_elements) {
     ValueId b = ex_element(im, blocks, i);
     c->block[i] = ex_cast(im, b, DTYPE_I64);
   }
-  if (in_ints(im, 2, &block, &block_count_known))
-    *block_elements = shape_product(im, block, block_count_known);
+  if (in_ints(im, 2, &block))
+    *block_elements = shape_product(im, block.at, block.count);
   int64_t pads[2 * MAX_RANK];
   if (!import_ok(im) || !attr_list(im, "strides", c->dims, 1, 1, c->stride) ||
       !attr_list(im, "dilations", c->dims, 1, 1, c->dilation) ||
@@ -103,7 +100,7 @@ static SymInt channel_count(Import *im, SymInt rows, SymInt block_elements) {
 
 void translate_col2im(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   Columns c = {0};
   SymInt block_elements;
   SymTable *t = &im->g->syms;
@@ -113,14 +110,14 @@ void translate_col2im(Import *im) {
     return;
   SymInt channels = channel_count(im, s.d[1], block_elements),
          elements = sym_floordiv(t, s.d[1], channels), size = shape_product(im, c.image, c.dims);
-  Shape flat = {2, {sym_mul(t, s.d[0], channels), sym_mul(t, elements, s.d[2])}},
-        row = {2, {1, flat.d[1]}}, target = {2, {flat.d[0], sym_add(t, size, 1)}};
+  Dims flat = {2, {sym_mul(t, s.d[0], channels), sym_mul(t, elements, s.d[2])}},
+       row = {2, {1, flat.d[1]}}, target = {2, {flat.d[0], sym_add(t, size, 1)}};
   ValueId index = ex_view_as(im, places(im, &c, elements, s.d[2], size), &row);
   index = ex_expand(im, index, flat.d, 2);
   ValueId columns = ex_view_as(im, x, &flat);
   ValueId y = build(&im->b, OP_SCATTER_ADD, A_VAL(ex_filled(im, ex_dtype(im, x), &target, 0)),
                     A_INT(1), A_VAL(index), A_VAL(columns));
-  Shape to = {2, {s.d[0], channels}};
+  Dims to = {2, {s.d[0], channels}};
   for (uint32_t i = 0; i < c.dims; i++)
     to.d[to.rank++] = c.image[i];
   out(im, 0, ex_view_as(im, ex_slice(im, y, 1, 0, size), &to));

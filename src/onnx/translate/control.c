@@ -15,15 +15,15 @@ bool control_known_bool(Import *im, ValueId v, bool *value) {
 }
 
 ValueId control_condition(Import *im, ValueId v) {
-  if (import_ok(im) && value_dtype(im->g, v) != DTYPE_BOOL)
+  if (ex_dtype(im, v) != DTYPE_BOOL)
     return import_fail(im, DIAG_INPUT_TYPE, "the condition is %s, not bool",
-                       dtype_name(value_dtype(im->g, v)));
+                       dtype_name(ex_dtype(im, v)));
   return ex_scalar(im, v);
 }
 
 const Onnx__GraphProto *control_graph(Import *im, const char *name) {
   const Onnx__GraphProto *graph = attr_graph(im, name);
-  if (!graph && import_ok(im))
+  if (!graph)
     import_fail(im, DIAG_ATTR_MISSING, "attribute '%s' is missing", name);
   return graph;
 }

@@ -2,20 +2,29 @@
 #include "onnx/express.h"
 #include "onnx/translate/spatial.h"
 
+ValueId window_convolve(Import *im, ValueId x, ValueId weight, ValueId bias, const Window *w,
+                        int64_t group) {
+  const int64_t none[SPATIAL_MAX] = {0};
+  return build(&im->b, OP_CONVOLUTION, A_VAL(x), A_VAL(weight), A_OPT(bias), W_ARG(w->stride, w),
+               W_ARG(w->begin, w), W_ARG(w->dilation, w), A_BOOL(false), W_ARG(none, w),
+               A_INT(group));
+}
+
+static void check_ranks(Import *im, ValueId x, ValueId weight) {
+  if (ex_rank(im, weight) != ex_rank(im, x))
+    import_fail(im, DIAG_INPUT_RANK, "input has rank %u, weight %u", ex_rank(im, x),
+                ex_rank(im, weight));
+}
+
 ValueId window_convolution(Import *im, ValueId x, ValueId weight, ValueId bias) {
   Window w;
-  if (ex_rank(im, weight) != ex_rank(im, x))
-    return import_fail(im, DIAG_INPUT_RANK, "input has rank %u, weight %u", ex_rank(im, x),
-                       ex_rank(im, weight));
+  check_ranks(im, x, weight);
   int64_t group = attr_int(im, "group", 1);
   if (!window_read(im, x, vt(im, weight)->dims + 2, &w))
     return 0;
   if (!window_symmetric(&w))
     x = window_pad(im, x, &w, zero_arg(ex_dtype(im, x)));
-  int64_t none[SPATIAL_MAX] = {0};
-  return build(&im->b, OP_CONVOLUTION, A_VAL(x), A_VAL(weight), A_OPT(bias), W_ARG(w.stride, &w),
-               W_ARG(w.begin, &w), W_ARG(w.dilation, &w), A_BOOL(false), W_ARG(none, &w),
-               A_INT(group));
+  return window_convolve(im, x, weight, bias, &w, group);
 }
 
 void translate_conv(Import *im) {
@@ -58,24 +67,24 @@ static void transposed_pads(Import *im, ValueId x, Transposed *t, uint32_t i, Au
 }
 
 static bool read_transposed(Import *im, ValueId x, ValueId weight, Transposed *t) {
-  const int64_t *values, *output_shape;
-  uint32_t count, shape_count;
+  Ints values, output_shape;
   *t = (Transposed){0};
   AutoPad pad = attr_auto_pad(im);
   if (!window_read(im, x, vt(im, weight)->dims + 2, &t->w))
     return false;
-  bool given = attr_ints(im, "output_padding", &values, &count),
-       shaped = attr_ints(im, "output_shape", &output_shape, &shape_count);
-  if ((given && count != t->w.rank) ||
-      (shaped && shape_count != t->w.rank && shape_count != t->w.rank + 2))
+  bool given = attr_ints(im, "output_padding", &values),
+       shaped = attr_ints(im, "output_shape", &output_shape);
+  if ((given && values.count != t->w.rank) ||
+      (shaped && output_shape.count != t->w.rank && output_shape.count != t->w.rank + 2))
     return import_fail(im, DIAG_ATTR_VALUE, "'%s' has the wrong length for %u spatial dimensions",
                        shaped ? "output_shape" : "output_padding", t->w.rank);
   for (uint32_t i = 0; i < t->w.rank && import_ok(im); i++) {
-    t->output_padding[i] = given ? values[i] : 0;
+    t->output_padding[i] = given ? values.at[i] : 0;
     if (t->output_padding[i] < 0 || t->output_padding[i] > INT32_MAX)
       import_fail(im, DIAG_ATTR_VALUE, "output_padding is %lld", (long long)t->output_padding[i]);
     else
-      transposed_pads(im, x, t, i, pad, shaped ? output_shape + (shape_count - t->w.rank) : NULL);
+      transposed_pads(im, x, t, i, pad,
+                      shaped ? output_shape.at + (output_shape.count - t->w.rank) : NULL);
   }
   return import_ok(im);
 }
@@ -86,9 +95,7 @@ static bool read_transposed(Import *im, ValueId x, ValueId weight, Transposed *t
 void translate_conv_transpose(Import *im) {
   ValueId x = in_required(im, 0), weight = in_required(im, 1), bias = in(im, 2);
   Transposed t;
-  if (ex_rank(im, weight) != ex_rank(im, x))
-    import_fail(im, DIAG_INPUT_RANK, "input has rank %u, weight %u", ex_rank(im, x),
-                ex_rank(im, weight));
+  check_ranks(im, x, weight);
   int64_t group = attr_int(im, "group", 1);
   if (!read_transposed(im, x, weight, &t))
     return;

@@ -14,19 +14,19 @@ static ValueId fill_value(Import *im) {
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a tensor full of %s is not supported",
                        onnx_dtype_name(t->data_type));
   ValueId v = t ? import_tensor(im, t, 0) : build_scalar(&im->b, DTYPE_F32, 0);
-  Shape s = shape_of(im, v), scalar = {0};
+  Dims s = shape_of(im, v);
   if (shape_product(im, s.d, s.rank) != 1)
     return import_fail(im, DIAG_ATTR_VALUE, "'value' does not hold exactly one element");
-  return ex_view_as(im, v, &scalar);
+  return ex_scalar(im, v);
 }
 
 void translate_constant_of_shape(Import *im) {
-  Shape s;
+  Dims s;
   bool known;
   double number;
   SymInt whole;
   ValueId value = fill_value(im);
-  if (!import_ok(im) || !shape_input(im, 0, 0, "the shape", &s, &known))
+  if (!shape_input(im, 0, 0, "the shape", &s, &known))
     return;
   DType dtype = ex_dtype(im, value);
   if (dtype_in(dtype, DTS_INT) && one_int(im, value, &whole))
@@ -102,24 +102,22 @@ static bool range_read(Import *im, ValueId start, ValueId limit, ValueId delta, 
 
 void translate_range(Import *im) {
   ValueId start = in_required(im, 0), limit = in_required(im, 1), delta = in_required(im, 2);
-  Shape s = {0}, scalar = {0};
+  Dims s = {0};
   SymInt n;
-  if (!import_ok(im) || !limit)
-    return;
   if (range_length(im, &n) ||
-      (!out_declared_dims(im, 0, s.d, &s.rank) && range_read(im, start, limit, delta, &n)))
-    s = (Shape){1, {n}};
+      (!out_declared_dims(im, 0, &s) && range_read(im, start, limit, delta, &n)))
+    s = (Dims){1, {n}};
   if (s.rank != 1)
     import_fail(im, DIAG_DIM_CONTRADICTION, "the output is declared with rank %u, not 1", s.rank);
-  delta = ex_view_as(im, delta, &scalar);
-  out(im, 0, range_of(im, ex_view_as(im, start, &scalar), delta, s.d[0]));
+  delta = ex_scalar(im, delta);
+  out(im, 0, range_of(im, ex_scalar(im, start), delta, s.d[0]));
 }
 
 /* --- EyeLike --- */
 
 void translate_eye_like(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   int64_t k = attr_int(im, "k", 0);
   if (s.rank != 2)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 2 is wanted", s.rank);
@@ -146,12 +144,12 @@ static bool one_hot_depth(Import *im, uint32_t axis, SymInt *depth) {
 /* Equal to a range of classes, then off and on values by where; indices outside give off. */
 void translate_one_hot(Import *im) {
   ValueId indices = in_required(im, 0), values = in_required(im, 2);
-  Shape s = shape_of(im, indices), to = {0};
+  Dims s = shape_of(im, indices), to = {0};
   SymInt depth = 0;
   if (s.rank == MAX_RANK)
     import_fail(im, DIAG_INPUT_RANK, "the result would have more than %d dimensions", MAX_RANK);
   uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank + 1);
-  if (!import_ok(im) || !one_hot_depth(im, axis, &depth))
+  if (!one_hot_depth(im, axis, &depth))
     return;
   to.rank = s.rank + 1;
   for (uint32_t i = 0, k = 0; i < to.rank; i++)

@@ -67,9 +67,7 @@ static ValueId deform_grid(Import *im, const Deform *d, ValueId offset) {
   DType dtype = ex_dtype(im, offset);
   ValueId base = ex_cast(im, deform_base(im, d), dtype),
           grid = ex_add(im, ex_mul(im, split, ex_cast(im, units, dtype)), base);
-  SymInt last[] = {4};
-  grid = build(&im->b, OP_FLIP, A_VAL(grid), A_INTS(last, 1));
-  return EX_VIEW(im, grid, images, d->taps * d->cells[0], d->cells[1], 2);
+  return EX_VIEW(im, ex_flip(im, grid, 4), images, d->taps * d->cells[0], d->cells[1], 2);
 }
 
 void translate_deform_conv(Import *im) {
@@ -89,23 +87,21 @@ void translate_deform_conv(Import *im) {
   y = EX_VIEW(im, y, d.batch, d.channels * d.taps, d.cells[0], d.cells[1]);
   int64_t results = ex_fixed(im, weight, 0), own = ex_fixed(im, weight, 1);
   ValueId flat = EX_VIEW(im, weight, results, own * d.taps, 1, 1);
-  SymInt one[] = {1, 1}, none[] = {0, 0};
-  out(im, 0,
-      build(&im->b, OP_CONVOLUTION, A_VAL(y), A_VAL(flat), A_OPT(bias), A_INTS(one, 2),
-            A_INTS(none, 2), A_INTS(one, 2), A_BOOL(false), A_INTS(none, 2), A_INT(group)));
+  const Window taps = {.rank = 2, .stride = {1, 1}, .dilation = {1, 1}};
+  out(im, 0, window_convolve(im, y, flat, bias, &taps, group));
 }
 
 /* --- MaxUnpool --- */
 
 /* The sizes that the attributes give; indices count in a tensor of these. */
 static bool unpooled_dims(Import *im, ValueId x, SymInt *dims, SymInt *total) {
-  uint32_t rank = ex_rank(im, x), count, pad_count = 0, stride_count = 0;
-  const int64_t *kernel, *pads = NULL, *strides = NULL;
-  if (!attr_ints(im, "kernel_shape", &kernel, &count) || rank < 3 || count != rank - 2)
+  uint32_t rank = ex_rank(im, x);
+  Ints kernel, pads, strides;
+  if (!attr_ints(im, "kernel_shape", &kernel) || rank < 3 || kernel.count != rank - 2)
     return import_fail(im, DIAG_ATTR_VALUE, "kernel_shape does not fit an input of rank %u", rank);
-  bool padded = attr_ints(im, "pads", &pads, &pad_count),
-       strided = attr_ints(im, "strides", &strides, &stride_count);
-  if ((padded && pad_count != 2 * count) || (strided && stride_count != count))
+  bool padded = attr_ints(im, "pads", &pads), strided = attr_ints(im, "strides", &strides);
+  uint32_t count = kernel.count;
+  if ((padded && pads.count != 2 * count) || (strided && strides.count != count))
     return import_fail(im, DIAG_ATTR_VALUE, "pads or strides do not fit %u spatial dimensions",
                        count);
   SymTable *t = &im->g->syms;
@@ -114,8 +110,8 @@ static bool unpooled_dims(Import *im, ValueId x, SymInt *dims, SymInt *total) {
     dims[i] = ex_dim(im, x, i);
     if (i >= 2) {
       uint32_t k = i - 2;
-      SymInt span = sym_mul(t, sym_sub(t, dims[i], 1), strided ? strides[k] : 1);
-      dims[i] = sym_add(t, span, kernel[k] - (padded ? pads[k] + pads[count + k] : 0));
+      SymInt span = sym_mul(t, sym_sub(t, dims[i], 1), strided ? strides.at[k] : 1);
+      dims[i] = sym_add(t, span, kernel.at[k] - (padded ? pads.at[k] + pads.at[count + k] : 0));
     }
     *total = sym_mul(t, *total, dims[i]);
   }
@@ -123,44 +119,43 @@ static bool unpooled_dims(Import *im, ValueId x, SymInt *dims, SymInt *total) {
 }
 
 /* The dims of output_shape: its elements, or the declared ones of the output. */
-static bool wanted_dims(Import *im, uint32_t rank, SymInt *dims) {
-  const SymInt *values;
-  uint32_t count;
-  if (in_ints(im, 2, &values, &count)) {
-    for (uint32_t i = 0; i < rank && count == rank; i++)
-      dims[i] = values[i];
-    return count == rank;
-  }
-  return out_declared_dims(im, 0, dims, &count) && count == rank;
+static bool wanted_dims(Import *im, uint32_t rank, Dims *dims) {
+  Ints values;
+  if (!in_ints(im, 2, &values))
+    return out_declared_dims(im, 0, dims) && dims->rank == rank;
+  if (values.count == rank)
+    *dims = dims_make(values.at, rank);
+  return values.count == rank;
 }
 
 void translate_max_unpool(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1);
-  SymInt dims[MAX_RANK], wanted[MAX_RANK], pads[2 * MAX_RANK] = {0}, total;
-  if (!import_ok(im) || !unpooled_dims(im, x, dims, &total))
+  SymInt dims[MAX_RANK], pads[2 * MAX_RANK] = {0}, total;
+  Dims wanted;
+  if (!unpooled_dims(im, x, dims, &total))
     return;
   uint32_t rank = ex_rank(im, x), count = 2 * (rank - 2);
   ValueId zeros = ex_full(im, ex_dtype(im, x), &total, 1, 0);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   ValueId places = EX_VIEW(im, ex_cast(im, index, DTYPE_I64), shape_product(im, s.d, s.rank)),
           values = ex_flat(im, x);
   ValueId flat = ex_scatter(im, zeros, 0, places, values);
   ValueId y = ex_view(im, flat, dims, rank);
   if (in(im, 2)) {
-    if (!wanted_dims(im, rank, wanted)) {
+    if (!wanted_dims(im, rank, &wanted)) {
       import_fail(im, DIAG_INPUT_NOT_CONST,
                   "output_shape is known only while running, and the output has no declared shape");
       return;
     }
     bool grows = false;
     for (uint32_t i = 2; i < rank; i++) {
-      SymInt more = sym_sub(&im->g->syms, wanted[i], dims[i]);
+      SymInt more = sym_sub(&im->g->syms, wanted.d[i], dims[i]);
       grows |= more != 0;
       pads[2 * (rank - 1 - i) + 1] = more;
       if (sym_is_const(more) && more < 0)
         import_fail(im, DIAG_SHAPE_MISMATCH, "output_shape is smaller than what is unpooled");
     }
-    if (grows && import_ok(im))
+    if (grows)
       y = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(y), A_INTS(pads, count), A_FLOAT(0));
   }
   out(im, 0, y);

@@ -33,7 +33,7 @@ static ValueId small_det(Import *im, ValueId m, SymInt n) {
 
 /* Rows of m by an index [batch, rows, 1]. */
 static ValueId take_rows(Import *im, ValueId m, ValueId index) {
-  Shape s = shape_of(im, m), at = shape_of(im, index);
+  Dims s = shape_of(im, m), at = shape_of(im, index);
   s.d[1] = at.d[1];
   index = ex_expand(im, index, s.d, 3);
   return ex_gather(im, m, 1, index);
@@ -41,7 +41,7 @@ static ValueId take_rows(Import *im, ValueId m, ValueId index) {
 
 /* One step: *m becomes the rest [batch, n - 1, n - 1], *det takes the pivot with its sign. */
 static void eliminate(Import *im, ValueId *m, ValueId *det) {
-  Shape s = shape_of(im, *m), vector = {1, {s.d[0]}};
+  Dims s = shape_of(im, *m), vector = {1, {s.d[0]}};
   DType dtype = ex_dtype(im, *m);
   SymInt n = s.d[1];
   ValueId column = ex_slice(im, *m, 2, 0, 1), sizes = ex_unary(im, OP_ABS, column);
@@ -65,7 +65,7 @@ static void eliminate(Import *im, ValueId *m, ValueId *det) {
 
 void translate_det(Import *im) {
   ValueId x = in_required(im, 0), det = 0;
-  Shape s = shape_of(im, x), to = s;
+  Dims s = shape_of(im, x), to = s;
   SymInt n = s.rank < 2 ? -1 : s.d[s.rank - 1];
   if (!sym_is_const(n) || n < 1 || n > DET_MAX || s.d[s.rank - 2] != n) {
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
@@ -73,7 +73,7 @@ void translate_det(Import *im) {
     return;
   }
   to.rank -= 2;
-  Shape batch = {3, {shape_product(im, s.d, to.rank), n, n}};
+  Dims batch = {3, {shape_product(im, s.d, to.rank), n, n}};
   ValueId m = ex_view_as(im, x, &batch);
   for (SymInt left = n; left > 3 && import_ok(im); left--)
     eliminate(im, &m, &det);

@@ -93,7 +93,7 @@ static bool nms_plan(Import *im, Nms *nms) {
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "%lld selections would be unrolled, at most %d are supported",
                 (long long)nms->steps, SELECTIONS_MAX);
-  if (import_ok(im) && sym_lower(t, nms->boxes) < 1 && !sym_is_const(nms->boxes))
+  if (sym_lower(t, nms->boxes) < 1 && !sym_is_const(nms->boxes))
     graph_add_constraint(im->g, (Constraint){CONSTRAINT_GE, nms->boxes, 1, im->b.loc});
   return import_ok(im) &&
          (boxes <= MATRIX_LEAST || (boxes <= MATRIX_MAX && nms->classes * nms->steps >= boxes));
@@ -218,7 +218,6 @@ static bool roi_read(Import *im, RoiAlign *a) {
   a->cells[0] = attr_int(im, "output_height", 1), a->cells[1] = attr_int(im, "output_width", 1);
   if (ex_rank(im, x) != 4 || ex_rank(im, rois) != 2)
     import_fail(im, DIAG_INPUT_RANK, "X must have rank 4 and rois rank 2");
-
   if (a->ratio < 0 || a->ratio > 1024 || a->cells[0] < 1 || a->cells[1] < 1 ||
       a->cells[0] > 65536 || a->cells[1] > 65536)
     import_fail(im, DIAG_ATTR_VALUE, "sampling_ratio %lld, output %lld x %lld", (long long)a->ratio,

@@ -103,9 +103,8 @@ static void sum_unused(Import *im, const Einsum *e, Term *t) {
       t->labels[kept++] = t->labels[i];
   }
   t->rank = kept;
-  if (count && import_ok(im))
-    t->value = build(&im->b, OP_SUM_DIM_INTLIST, A_VAL(t->value), A_INTS(axes, count),
-                     A_BOOL(false), A_DTYPE(ex_dtype(im, t->value)));
+  if (count)
+    t->value = ex_reduce(im, OP_SUM_DIM_INTLIST, t->value, axes, count, false);
 }
 
 static int find_label(const Term *t, uint8_t label) {
@@ -118,7 +117,7 @@ static int find_label(const Term *t, uint8_t label) {
 /* The term's dims in the order of `labels`; labels it does not have become dims of size 1. */
 static ValueId ordered(Import *im, const Term *t, const uint8_t *labels, uint32_t count) {
   int64_t perm[MAX_RANK];
-  Shape s = shape_of(im, t->value), to = {.rank = count};
+  Dims s = shape_of(im, t->value), to = {.rank = count};
   uint32_t used = 0;
   for (uint32_t i = 0; i < count && import_ok(im); i++) {
     int at = find_label(t, labels[i]);
@@ -161,8 +160,8 @@ static SymInt sizes_of(Import *im, const Einsum *e, const uint8_t *labels, uint3
   return product;
 }
 
-static Shape shape_by(const Einsum *e, const uint8_t *labels, uint32_t count) {
-  Shape s = {.rank = count};
+static Dims shape_by(const Einsum *e, const uint8_t *labels, uint32_t count) {
+  Dims s = {.rank = count};
   for (uint32_t i = 0; i < count; i++)
     s.d[i] = e->size[labels[i]];
   return s;
@@ -179,7 +178,7 @@ static ValueId as_matrices(Import *im, const Einsum *e, const Term *t, const Gro
   if (count > MAX_RANK)
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "more than %d dimensions at once", MAX_RANK);
   ValueId v = ordered(im, t, labels, count);
-  Shape full = shape_by(e, labels, count);
+  Dims full = shape_by(e, labels, count);
   v = ex_expand(im, v, full.d, count);
   return EX_VIEW(im, v, sizes_of(im, e, g->both, g->both_count), sizes_of(im, e, x, x_count),
                  sizes_of(im, e, y, y_count));
@@ -203,7 +202,7 @@ static void join(Import *im, const Einsum *e, Term *a, const Term *b) {
   }
   ValueId x = as_matrices(im, e, a, &g, g.left, g.left_count, g.sum, g.sum_count),
           y = as_matrices(im, e, b, &g, g.sum, g.sum_count, g.right, g.right_count);
-  Shape to = shape_by(e, result.labels, result.rank);
+  Dims to = shape_by(e, result.labels, result.rank);
   result.value = ex_view_as(im, ex_bmm(im, x, y), &to);
   *a = result;
 }
@@ -295,7 +294,7 @@ static ValueId contract(Import *im, Einsum *e, Term *terms, uint32_t count, cons
     join(im, e, &terms[0], t);
   }
   ValueId y = ordered(im, &terms[0], result->labels, result->rank);
-  Shape to = shape_by(e, result->labels, result->rank);
+  Dims to = shape_by(e, result->labels, result->rank);
   return ex_expand(im, y, to.d, to.rank);
 }
 

@@ -118,36 +118,23 @@ static ValueId transform(Import *im, ValueId x, uint32_t axis, const Fourier *pl
   if (sym_lower(&im->g->syms, f.length) < 1 || f.in_parts < 1 || f.in_parts > 2)
     return import_fail(im, DIAG_SHAPE_MISMATCH, "a transform of length %lld of %u parts",
                        (long long)sym_lower(&im->g->syms, f.length), f.in_parts);
-  SymInt dims[MAX_RANK];
-  int64_t to[MAX_RANK], back[MAX_RANK];
-  uint32_t k = 0;
-  for (uint32_t i = 0; i < rank - 1; i++)
-    if (i != axis)
-      to[k++] = i;
-  to[k++] = axis;
-  to[k] = rank - 1;
-  SymInt rows = 1;
-  for (uint32_t i = 0; i < rank; i++) {
-    back[to[i]] = i;
-    dims[i] = ex_dim(im, x, (uint32_t)to[i]);
-    if (i + 2 < rank)
-      rows = sym_mul(&im->g->syms, rows, dims[i]);
-  }
-  ValueId flat = ex_permute(im, ex_cast(im, x, DTYPE_F64), to);
-  flat = EX_VIEW(im, flat, rows, sym_mul(&im->g->syms, f.in, f.in_parts));
+  ValueId moved = ex_move_dim(im, ex_cast(im, x, DTYPE_F64), axis, rank - 2);
+  Dims dims = shape_of(im, moved);
+  ValueId flat = EX_VIEW(im, moved, shape_product(im, dims.d, rank - 2),
+                         sym_mul(&im->g->syms, f.in, f.in_parts));
   ValueId y = ex_mm(im, flat, matrix(im, &f));
-  dims[rank - 2] = f.out;
-  dims[rank - 1] = f.out_parts;
-  y = ex_permute(im, ex_view(im, y, dims, rank), back);
+  dims.d[rank - 2] = f.out;
+  dims.d[rank - 1] = f.out_parts;
+  y = ex_move_dim(im, ex_view_as(im, y, &dims), rank - 2, axis);
   return ex_cast(im, y, ex_dtype(im, x));
 }
 
 /* The axis arrives while running: the transforms of all axes that give the declared shape, one of
  * them chosen. */
 static ValueId transform_of_any(Import *im, ValueId x, ValueId axis, int64_t length) {
-  SymInt dims[MAX_RANK];
-  uint32_t count, rank = ex_rank(im, x);
-  if (!out_declared_dims(im, 0, dims, &count) || count != rank)
+  Dims declared;
+  uint32_t rank = ex_rank(im, x);
+  if (!out_declared_dims(im, 0, &declared) || declared.rank != rank)
     return import_fail(
         im, DIAG_INPUT_NOT_CONST,
         "the axis is known only while running, and the output has no declared shape");
@@ -156,15 +143,15 @@ static ValueId transform_of_any(Import *im, ValueId x, ValueId axis, int64_t len
   place = ex_where(im, ex_with(im, OP_LT_TENSOR, place, 0), wrapped, place);
   for (uint32_t i = 0; i + 1 < rank && import_ok(im); i++) {
     Fourier f = plan(im, x, i, length);
-    bool fits = sym_lower(&im->g->syms, f.length) > 0 && f.out_parts == dims[rank - 1];
+    bool fits = sym_lower(&im->g->syms, f.length) > 0 && f.out_parts == declared.d[rank - 1];
     for (uint32_t k = 0; k + 1 < rank && fits; k++)
-      fits = (k == i ? f.out : ex_dim(im, x, k)) == dims[k];
+      fits = (k == i ? f.out : ex_dim(im, x, k)) == declared.d[k];
     if (!fits)
       continue;
     ValueId y = transform(im, x, i, &f);
     result = result ? ex_where(im, ex_is(im, place, i), y, result) : y;
   }
-  if (!result && import_ok(im))
+  if (!result)
     return import_fail(im, DIAG_SHAPE_MISMATCH, "no axis gives the declared output shape");
   return result;
 }
@@ -176,11 +163,10 @@ void translate_dft(Import *im) {
   if (rank < 2)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 2 or more are needed", rank);
   if (length_input) {
-    SymInt dims[MAX_RANK];
-    uint32_t declared;
+    Dims declared;
     if (!one_const(im, length_input, &length))
       import_fail(im, DIAG_INPUT_NOT_CONST, "dft_length must be known when lowering%s",
-                  out_declared_dims(im, 0, dims, &declared) ? "; make it an initializer" : "");
+                  out_declared_dims(im, 0, &declared) ? "; make it an initializer" : "");
     if (length < 1 || length > INT32_MAX)
       import_fail(im, DIAG_ATTR_VALUE, "dft_length is %lld", (long long)length);
   }
@@ -218,15 +204,16 @@ static uint32_t steps_declared(int64_t signal, int64_t length, int64_t count, in
 /* Length and step that arrive while running, from the declared shape [B, frames, bins, 2]: taken
  * when one pair alone gives it. */
 static bool frames_declared(Import *im, int64_t signal, bool onesided, Frames *f) {
-  SymInt dims[MAX_RANK];
-  uint32_t rank, found = 0;
-  if (!out_declared_dims(im, 0, dims, &rank) || rank != 4 || !sym_is_const(dims[1]) ||
-      !sym_is_const(dims[2]) || signal > 1 << 20)
+  Dims declared;
+  uint32_t found = 0;
+  if (!out_declared_dims(im, 0, &declared) || declared.rank != 4 || !sym_is_const(declared.d[1]) ||
+      !sym_is_const(declared.d[2]) || signal > 1 << 20)
     return false;
   Frames result = {0};
   for (int64_t length = 1; length <= signal; length++) {
-    if ((!f->length || length == f->length) && (onesided ? length / 2 + 1 : length) == dims[2])
-      found += steps_declared(signal, length, dims[1], f->step, &result);
+    if ((!f->length || length == f->length) &&
+        (onesided ? length / 2 + 1 : length) == declared.d[2])
+      found += steps_declared(signal, length, declared.d[1], f->step, &result);
   }
   if (found == 1)
     *f = result;

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "onnx/express.h"
-#include "onnx/translate/product.h"
 #include "onnx/translate/spatial.h"
 
 /* --- activations --- */
@@ -42,7 +41,7 @@ static ValueId with_parameters(Import *im, ValueId x, StrView name, double a, do
 
 static ValueId activate(Import *im, ValueId x, const double *given, uint32_t count) {
   StrView name = attr_str(im, "activation", "");
-  if (!import_ok(im) || !name.size)
+  if (!name.size)
     return x;
   uint32_t i = 0;
   while (i < COUNT_OF(activations) && !sv_eq_str(name, activations[i].name))
@@ -70,19 +69,17 @@ static ValueId activate_by_names(Import *im, ValueId x) {
 }
 
 static ValueId activate_by_list(Import *im, ValueId x) {
-  const float *given;
-  uint32_t count = 0;
+  Floats given;
   double parameters[2] = {0, 0};
-  if (!attr_floats(im, "activation_params", &given, &count))
-    count = 0;
-  for (uint32_t i = 0; i < count && i < 2; i++)
-    parameters[i] = (double)given[i];
-  return activate(im, x, parameters, count);
+  (void)attr_floats(im, "activation_params", &given);
+  for (uint32_t i = 0; i < given.count && i < 2; i++)
+    parameters[i] = (double)given.at[i];
+  return activate(im, x, parameters, given.count);
 }
 
 /* --- products --- */
 
-void translate_fused_gemm(Import *im) { out(im, 0, activate_by_names(im, gemm_product(im))); }
+void translate_fused_gemm(Import *im) { out(im, 0, activate_by_names(im, ex_gemm(im))); }
 
 /* trans: the last two dims change places; batch: the first dim stands before the last one. */
 static ValueId operand(Import *im, ValueId x, bool trans, bool batch) {
@@ -180,7 +177,7 @@ void translate_bias_softmax(Import *im) {
   uint32_t rank = ex_rank(im, x), axis = import_axis(im, attr_int(im, "axis", 1), rank);
   if (ex_rank(im, bias) != rank)
     import_fail(im, DIAG_INPUT_RANK, "data has rank %u, bias %u", rank, ex_rank(im, bias));
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   ValueId rows = ex_rows(im, ex_add(im, x, bias), axis);
   out(im, 0, ex_view_as(im, ex_softmax(im, rows, 1), &s));
 }

@@ -7,28 +7,28 @@
 
 /* Known indices on an axis of known size: one index is a select, a run is a slice, else
  * index_select. */
-static ValueId gather_known(Import *im, ValueId x, uint32_t axis, const int64_t *values,
-                            uint32_t count, bool scalar) {
+static ValueId gather_known(Import *im, ValueId x, uint32_t axis, Ints values, bool scalar) {
   int64_t size = ex_dim(im, x, axis);
-  int64_t *index = ARENA_ARRAY(&im->scratch, int64_t, count + 1);
-  bool run = count > 0;
-  for (uint32_t i = 0; i < count; i++) {
-    if (values[i] < -size || values[i] >= size)
+  int64_t *index = ARENA_ARRAY(&im->scratch, int64_t, values.count + 1);
+  bool run = values.count > 0;
+  for (uint32_t i = 0; i < values.count; i++) {
+    int64_t at = values.at[i];
+    if (at < -size || at >= size)
       return import_fail(im, DIAG_ARG_RANGE, "index %lld is outside a dimension of %lld entries",
-                         (long long)values[i], (long long)size);
-    index[i] = values[i] < 0 ? values[i] + size : values[i];
+                         (long long)at, (long long)size);
+    index[i] = at < 0 ? at + size : at;
     run &= index[i] == index[0] + (int64_t)i;
   }
   if (scalar)
     return ex_pick(im, x, axis, index[0]);
   if (run)
-    return ex_slice(im, x, axis, index[0], index[0] + count);
-  return ex_index_select(im, x, axis, build_const_ints(&im->b, index, count));
+    return ex_slice(im, x, axis, index[0], index[0] + values.count);
+  return ex_index_select(im, x, axis, build_const_ints(&im->b, index, values.count));
 }
 
 /* Dims of x with those of the indices in the place of axis. */
-static Shape gathered_shape(const Import *im, ValueId x, uint32_t axis, ValueId index) {
-  Shape from = shape_of(im, x), at = shape_of(im, index), to = {0};
+static Dims gathered_shape(const Import *im, ValueId x, uint32_t axis, ValueId index) {
+  Dims from = shape_of(im, x), at = shape_of(im, index), to = {0};
   for (uint32_t i = 0; i < axis; i++)
     to.d[to.rank++] = from.d[i];
   for (uint32_t i = 0; i < at.rank; i++)
@@ -48,19 +48,19 @@ static ValueId index_axis(Import *im, ValueId x, uint32_t axis, ValueId index) {
 void translate_gather(Import *im) {
   ValueId x = in_required(im, 0), index = in_required(im, 1);
   uint32_t axis = import_axis(im, attr_int(im, "axis", 0), ex_rank(im, x)),
-           index_rank = ex_rank(im, index), count;
+           index_rank = ex_rank(im, index);
   if (ex_rank(im, x) - 1 + index_rank > MAX_RANK)
     import_fail(im, DIAG_INPUT_RANK, "the result would have more than %d dimensions", MAX_RANK);
   if (!import_ok(im))
     return;
-  Shape to = gathered_shape(im, x, axis, index);
-  const int64_t *values;
-  bool known = in_indices(im, 1, &values, &count);
+  Dims to = gathered_shape(im, x, axis, index);
+  Ints values;
+  bool known = in_indices(im, 1, &values);
   ValueId y;
   if (known && sym_is_const(ex_dim(im, x, axis)))
-    y = gather_known(im, x, axis, values, count, index_rank == 0);
+    y = gather_known(im, x, axis, values, index_rank == 0);
   else if (known && index_rank == 0)
-    y = ex_pick(im, x, axis, values[0]);
+    y = ex_pick(im, x, axis, values.at[0]);
   else
     y = index_axis(im, x, axis, ex_flat(im, index));
   out(im, 0, ex_view_as(im, y, &to));
@@ -81,35 +81,32 @@ void translate_gather_elements(Import *im) {
 
 /* Places of known tuples in the dims that they index, as one dim; NULL when a size is not known or
  * a tuple is outside. */
-static int64_t *flat_places(Import *im, const Shape *from, uint32_t tuple, const int64_t *values,
-                            uint32_t count) {
-  int64_t *places = ARENA_ARRAY(&im->scratch, int64_t, count / tuple + 1);
-  for (uint32_t i = 0; i < count; i++) {
+static int64_t *flat_places(Import *im, const Dims *from, uint32_t tuple, Ints values) {
+  int64_t *places = ARENA_ARRAY(&im->scratch, int64_t, values.count / tuple + 1);
+  for (uint32_t i = 0; i < values.count; i++) {
     SymInt size = from->d[i % tuple];
-    if (!sym_is_const(size) || values[i] < -size || values[i] >= size)
+    int64_t at = values.at[i], *place = &places[i / tuple];
+    if (!sym_is_const(size) || at < -size || at >= size)
       return NULL;
-    int64_t *place = &places[i / tuple];
-    *place = (i % tuple ? *place * size : 0) + (values[i] < 0 ? values[i] + size : values[i]);
+    *place = (i % tuple ? *place * size : 0) + (at < 0 ? at + size : at);
   }
   return places;
 }
 
 /* Known tuples: rows by their places. A row is copied at once, where index.Tensor looks up each
  * element. */
-static bool gather_tuples(Import *im, ValueId x, uint32_t tuple, const Shape *from,
-                          const Shape *at) {
-  const int64_t *values;
-  uint32_t count;
-  int64_t *places = in_indices(im, 1, &values, &count) && count > 0
-                        ? flat_places(im, from, tuple, values, count)
-                        : NULL;
-  Shape rows = {1, {places ? shape_product(im, from->d, tuple) : 0}}, to = *at;
+static bool gather_tuples(Import *im, ValueId x, uint32_t tuple, const Dims *from, const Dims *at) {
+  Ints values;
+  int64_t *places =
+      in_indices(im, 1, &values) && values.count > 0 ? flat_places(im, from, tuple, values) : NULL;
+  Dims rows = {1, {places ? shape_product(im, from->d, tuple) : 0}}, to = *at;
   to.rank--;
   if (!places || to.rank + from->rank - tuple > MAX_RANK)
     return false;
   for (uint32_t i = tuple; i < from->rank; i++)
     to.d[to.rank++] = rows.d[rows.rank++] = from->d[i];
-  ValueId y = gather_known(im, ex_view_as(im, x, &rows), 0, places, count / tuple, false);
+  ValueId y =
+      gather_known(im, ex_view_as(im, x, &rows), 0, (Ints){places, values.count / tuple}, false);
   out(im, 0, ex_view_as(im, y, &to));
   return true;
 }
@@ -118,7 +115,7 @@ static bool gather_tuples(Import *im, ValueId x, uint32_t tuple, const Shape *fr
 void translate_gather_nd(Import *im) {
   ValueId x = in_required(im, 0), indices = in_required(im, 1);
   int64_t batch = attr_int(im, "batch_dims", 0);
-  Shape from = shape_of(im, x), at = shape_of(im, indices);
+  Dims from = shape_of(im, x), at = shape_of(im, indices);
   SymInt tuple = at.rank ? at.d[at.rank - 1] : 0;
   if (at.rank == 0 || batch < 0 || batch >= at.rank || !sym_is_const(tuple) || tuple < 1 ||
       batch + tuple > from.rank) {
@@ -154,7 +151,7 @@ void translate_compress(Import *im) {
 /* Entry t of a sequence of length n comes from n - 1 - t when t < n, else from t. */
 void translate_reverse_sequence(Import *im) {
   ValueId x = in_required(im, 0), lengths = in_required(im, 1);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   if (s.rank < 2)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, at least 2 is wanted", s.rank);
   uint32_t batch = import_axis(im, attr_int(im, "batch_axis", 1), s.rank),

@@ -9,8 +9,8 @@ typedef enum GridPadding { GRID_ZEROS, GRID_BORDER, GRID_REFLECTION } GridPaddin
 
 typedef struct Grid {
   ValueId x, grid;
-  Shape image, points; /* of x and grid */
-  uint32_t dims;       /* spatial */
+  Dims image, points; /* of x and grid */
+  uint32_t dims;      /* spatial */
   GridMode mode;
   GridPadding padding;
   bool corners;
@@ -38,7 +38,7 @@ static ValueId positions(Import *im, const Grid *g, uint32_t dim) {
   DType dtype = ex_dtype(im, g->grid);
   SymInt size = g->image.d[2 + dim];
   uint32_t last = g->points.rank - 1;
-  Shape flat = {2, {g->points.d[0], shape_product(im, g->points.d + 1, last - 1)}};
+  Dims flat = {2, {g->points.d[0], shape_product(im, g->points.d + 1, last - 1)}};
   ValueId c = ex_pick(im, g->grid, last, (int64_t)g->dims - 1 - dim);
   c = ex_plus(im, ex_view_as(im, c, &flat), 1);
   if (g->corners)
@@ -75,17 +75,17 @@ static void add_dim(Import *im, const Grid *g, uint32_t dim, ValueId at, ValueId
 
 /* Elements of x at the neighbour, times its weight: [N, C, points]. */
 static ValueId take(Import *im, const Grid *g, const Neighbour *n) {
-  const Shape *s = &g->image;
-  Shape flat = {3, {s->d[0], s->d[1], shape_product(im, s->d + 2, g->dims)}},
-        row = shape_of(im, n->index);
-  row = (Shape){3, {row.d[0], 1, row.d[1]}};
-  Shape all = {3, {row.d[0], s->d[1], row.d[2]}};
+  const Dims *s = &g->image;
+  Dims flat = {3, {s->d[0], s->d[1], shape_product(im, s->d + 2, g->dims)}},
+       row = shape_of(im, n->index);
+  row = (Dims){3, {row.d[0], 1, row.d[1]}};
+  Dims all = {3, {row.d[0], s->d[1], row.d[2]}};
   ValueId x = ex_view_as(im, g->x, &flat), index = ex_view_as(im, n->index, &row);
   index = ex_expand(im, index, all.d, 3);
   ValueId y = ex_gather(im, x, 2, index);
   if (n->weight)
     y = ex_mul(im, y, ex_view_as(im, n->weight, &row));
-  if (g->padding != GRID_ZEROS || !import_ok(im))
+  if (g->padding != GRID_ZEROS)
     return y;
   ValueId zero = build_scalar(&im->b, ex_dtype(im, g->x), 0);
   return ex_where(im, ex_view_as(im, n->inside, &row), y, zero);
@@ -110,14 +110,13 @@ static void sample_volume(Import *im, const Grid *g) {
     ValueId part = take(im, g, &n);
     y = y ? ex_add(im, y, part) : part;
   }
-  Shape to = {2, {g->image.d[0], g->image.d[1]}};
+  Dims to = {2, {g->image.d[0], g->image.d[1]}};
   for (uint32_t i = 1; i + 1 < g->points.rank; i++)
     to.d[to.rank++] = g->points.d[i];
   out(im, 0, ex_view_as(im, y, &to));
 }
 
 void translate_grid_sample(Import *im) {
-
   Grid g = {.x = in_required(im, 0), .grid = in_required(im, 1)};
   g.image = shape_of(im, g.x);
   g.points = shape_of(im, g.grid);
@@ -151,7 +150,7 @@ void translate_grid_sample(Import *im) {
 /* Centres (or corners) of `size` cells over -1 … 1, as an f64 vector. */
 static ValueId cell_positions(Import *im, SymInt size, bool corners) {
   ValueId at = ex_arange(im, size), n = size_as(im, size, 0, DTYPE_F64);
-  if (!import_ok(im) || size == 1)
+  if (size == 1)
     return build_const(&im->b, DTYPE_F64, 1, (int64_t[]){1}, &(double){corners ? -1 : 0});
   at = ex_cast(im, at, DTYPE_F64);
   if (corners) {
@@ -164,7 +163,7 @@ static ValueId cell_positions(Import *im, SymInt size, bool corners) {
 /* theta [N, dims, dims + 1] times the homogeneous coordinates of every cell of the output. */
 void translate_affine_grid(Import *im) {
   ValueId theta = in_required(im, 0);
-  Shape size;
+  Dims size;
   bool known, corners = attr_flag(im, "align_corners", false);
   if (!shape_input(im, 1, 0, "the size of the grid", &size, &known))
     return;
@@ -176,7 +175,7 @@ void translate_affine_grid(Import *im) {
   }
   DType dtype = ex_dtype(im, theta);
   SymInt cells = shape_product(im, size.d + skip, dims);
-  Shape column = {3, {1, cells, 1}}, space = {dims, {0}};
+  Dims column = {3, {1, cells, 1}}, space = {dims, {0}};
   memcpy(space.d, size.d + skip, dims * sizeof *space.d);
   ValueId parts[4];
   for (uint32_t i = 0; i < dims; i++) {
@@ -190,7 +189,7 @@ void translate_affine_grid(Import *im) {
   SymInt all[] = {ex_dim(im, theta, 0), cells, dims + 1};
   base = ex_expand(im, base, all, 3);
   ValueId transposed = EX_PERMUTE(im, theta, 0, 2, 1);
-  Shape to = {1, {all[0]}};
+  Dims to = {1, {all[0]}};
   for (uint32_t i = 0; i < dims; i++)
     to.d[to.rank++] = space.d[i];
   to.d[to.rank++] = dims;

@@ -65,8 +65,7 @@ static void refuse(Import *im) {
 /* Finds how long the present is, and where the new keys go. */
 static void read_past(Import *im, GroupQuery *a) {
   SymTable *t = &im->g->syms;
-  SymInt declared[MAX_RANK];
-  uint32_t rank;
+  Dims declared;
   ValueId lengths = in_required(im, 5);
   a->past[0] = in(im, 3), a->past[1] = in(im, 4);
   if (!a->past[0] != !a->past[1])
@@ -82,7 +81,7 @@ static void read_past(Import *im, GroupQuery *a) {
   if (!a->past[0])
     return;
   SymInt past = ex_dim(im, a->past[0], 2);
-  bool buffer = out_declared_dims(im, 1, declared, &rank) && rank == 4 && declared[2] == past;
+  bool buffer = out_declared_dims(im, 1, &declared) && declared.rank == 4 && declared.d[2] == past;
   a->length = buffer ? past : sym_add(t, past, a->steps);
   a->same = !buffer && a->batch == 1;
   if (a->same) {
@@ -141,9 +140,7 @@ static ValueId extended(Import *im, const GroupQuery *a, ValueId past, ValueId x
   if (a->same)
     return ex_cat2(im, past, x, 2);
   SymInt rows = sym_mul(t, a->batch, a->groups), more = sym_sub(t, a->length, ex_dim(im, past, 2));
-  if (more != 0)
-    past = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(past), A_INTS(((SymInt[]){0, 0, 0, more}), 4),
-                 A_FLOAT(0));
+  past = ex_pad(im, past, 1, 0, more);
   ValueId step = ex_arange(im, a->steps),
           place = ex_add(im, EX_VIEW(im, a->before, a->batch, 1, 1), step);
   place = EX_EXPAND(im, place, a->batch, a->groups, a->steps);

@@ -17,27 +17,25 @@ typedef struct Column {
   const StrView *strings;
 } Column;
 
-static void column_strings(Import *im, const Onnx__TensorProto *t, Column *c) {
-  StrView *strings = NULL;
-  if (import_ok(im))
-    im->b.status = onnx_tensor_strings(im->model, t, im->ctx->sink, graph_place(im->g, im->b.loc),
-                                       &im->scratch, &strings, &c->count);
-  c->strings = strings;
-  c->dtype = DTYPE_NONE;
-}
-
 static bool column_tensor(Import *im, const char *name, Column *c) {
   const Onnx__TensorProto *t = attr_tensor(im, name);
   if (!t)
     return false;
   if (t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING) {
-    column_strings(im, t, c);
-    return import_ok(im);
+    Texts texts;
+    bool fine = tensor_texts(im, t, &texts);
+    *c = (Column){.dtype = DTYPE_NONE, .count = texts.count, .strings = texts.at};
+    return fine;
   }
   ValueId v = import_tensor(im, t, 0);
   c->dtype = ex_dtype(im, v);
-  if (dtype_is_float(c->dtype) ? value_doubles(im, v, &c->real, &c->count)
-                               : value_consts(im, v, &c->whole, &c->count))
+  Doubles real = {0};
+  Ints whole = {0};
+  bool known = dtype_is_float(c->dtype) ? value_doubles(im, v, &real) : value_consts(im, v, &whole);
+  c->real = real.at;
+  c->whole = whole.at;
+  c->count = real.count + whole.count;
+  if (known)
     return true;
   return import_fail(im, DIAG_ATTR_VALUE, "attribute '%s' is no tensor of numbers or strings",
                      name);
@@ -46,23 +44,23 @@ static bool column_tensor(Import *im, const char *name, Column *c) {
 /* "keys" or "values". */
 static bool column_read(Import *im, const char *what, Column *c) {
   char name[32];
-  StrView *strings;
+  Ints whole;
+  Doubles real;
+  Texts strings;
   *c = (Column){0};
   snprintf(name, sizeof name, "%s_int64s", what);
-  if (attr_exact_ints(im, name, &c->whole, &c->count) && c->count) {
-    c->dtype = DTYPE_I64;
+  if (attr_exact_ints(im, name, &whole) && whole.count) {
+    *c = (Column){.dtype = DTYPE_I64, .count = whole.count, .whole = whole.at};
     return true;
   }
   snprintf(name, sizeof name, "%s_floats", what);
-  if (attr_doubles(im, name, &c->real, &c->count) && c->count) {
-    c->dtype = DTYPE_F32;
+  if (attr_doubles(im, name, &real) && real.count) {
+    *c = (Column){.dtype = DTYPE_F32, .count = real.count, .real = real.at};
     return true;
   }
-  c->real = NULL;
   snprintf(name, sizeof name, "%s_strings", what);
-  if (attr_strs(im, name, &strings, &c->count) && c->count) {
-    c->strings = strings;
-    c->dtype = DTYPE_NONE;
+  if (attr_strs(im, name, &strings) && strings.count) {
+    *c = (Column){.dtype = DTYPE_NONE, .count = strings.count, .strings = strings.at};
     return true;
   }
   snprintf(name, sizeof name, "%s_tensor", what);
@@ -139,10 +137,10 @@ static void look_up(const Encoder *e, const uint32_t *rows, uint32_t count, Valu
   ValueId table = e->values.strings ? string_constant(e, rows, count, &labels)
                   : e->values.real  ? real_constant(e, rows, count)
                                     : whole_constant(e, rows, count);
-  Shape shape = shape_of(im, at);
+  Dims shape = shape_of(im, at);
   ValueId y = ex_view_as(im, ex_index_select(im, table, 0, ex_flat(im, at)), &shape);
   if (labels)
-    out_labels(im, 0, y, labels);
+    out_labels(im, y, labels);
   else
     out(im, 0, y);
 }
@@ -213,7 +211,7 @@ static ValueId equal_keys(const Encoder *e, ValueId x) {
   bool *nans = ARENA_ARRAY(&im->scratch, bool, (uint64_t)e->keys.count + 1), any = false;
   for (uint32_t i = 0; i < e->keys.count && e->keys.real && im->opset >= 4; i++)
     any |= nans[i] = isnan(e->keys.real[i]);
-  if (!any || !import_ok(im))
+  if (!any)
     return equal;
   ValueId key = build_const(&im->b, DTYPE_BOOL, 1, (int64_t[]){e->keys.count}, nans);
   return ex_or(im, equal, ex_and(im, ex_ne(im, wide, wide), key));
@@ -226,27 +224,25 @@ static void by_comparison(const Encoder *e, ValueId x) {
   for (uint32_t i = 0; i <= e->keys.count; i++)
     rows[i] = i;
   ValueId equal = ex_cast(im, equal_keys(e, x), DTYPE_F32);
-  Shape column = shape_of(im, equal);
+  Dims column = shape_of(im, equal);
   if (!import_ok(im))
     return;
   column.d[column.rank - 1] = 1;
   equal = ex_cat2(im, equal, ex_filled(im, DTYPE_F32, &column, 0.5), column.rank - 1);
-  if (import_ok(im))
-    look_up(e, rows, e->keys.count + 1, ex_argmax(im, equal, column.rank - 1, false));
+  look_up(e, rows, e->keys.count + 1, ex_argmax(im, equal, column.rank - 1, false));
 }
 
 /* Version 1: a list of strings, from which an integer becomes a string and a string its index. */
 static bool read_first_version(Encoder *e, bool from_strings) {
   Import *im = e->im;
-  StrView *strings;
-  uint32_t count;
-  if (!attr_strs(im, "classes_strings", &strings, &count) || !count)
+  Texts strings;
+  if (!attr_strs(im, "classes_strings", &strings) || !strings.count)
     return false;
-  int64_t *index = ARENA_ARRAY(&im->scratch, int64_t, count);
-  for (uint32_t i = 0; i < count; i++)
+  int64_t *index = ARENA_ARRAY(&im->scratch, int64_t, strings.count);
+  for (uint32_t i = 0; i < strings.count; i++)
     index[i] = i;
-  Column names = {.count = count, .strings = strings, .dtype = DTYPE_NONE},
-         numbers = {.count = count, .whole = index, .dtype = DTYPE_I64};
+  Column names = {.count = strings.count, .strings = strings.at, .dtype = DTYPE_NONE},
+         numbers = {.count = strings.count, .whole = index, .dtype = DTYPE_I64};
   e->keys = from_strings ? names : numbers;
   e->values = from_strings ? numbers : names;
   return true;

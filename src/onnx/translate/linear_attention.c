@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "onnx/translate/attention_parts.h"
+#include "onnx/translate/spatial.h"
 
 enum { TOKENS_MAX = 4096 };
 
@@ -135,11 +136,9 @@ void translate_causal_conv_with_state(Import *im) {
   if (ex_rank(im, x) != 3 || ex_rank(im, weight) != 3)
     import_fail(im, DIAG_INPUT_RANK, "input and weight must have rank 3");
   int64_t size = ex_fixed(im, weight, 2), channels = ex_fixed(im, x, 1);
-  ValueId whole = size < 2 ? x : past ? ex_cat2(im, past, x, 2) : ex_pad_last(im, x, size - 1, 0);
-  SymInt one[] = {1}, none[] = {0};
-  ValueId y =
-      build(&im->b, OP_CONVOLUTION, A_VAL(whole), A_VAL(weight), A_OPT(bias), A_INTS(one, 1),
-            A_INTS(none, 1), A_INTS(one, 1), A_BOOL(false), A_INTS(none, 1), A_INT(channels));
+  ValueId whole = size < 2 ? x : past ? ex_cat2(im, past, x, 2) : ex_pad(im, x, 0, size - 1, 0);
+  const Window taps = {.rank = 1, .stride = {1}, .dilation = {1}};
+  ValueId y = window_convolve(im, whole, weight, bias, &taps, channels);
   DType dtype = ex_dtype(im, x);
   if (activated) {
     ValueId wide = ex_cast(im, y, dtype == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32);
@@ -164,7 +163,7 @@ void translate_swiglu(Import *im) {
 static ValueId modified(Import *im, const char *name, ValueId x) {
   const Onnx__GraphProto *graph = attr_graph(im, name);
   Binding result = {0};
-  if (!graph || !import_ok(im))
+  if (!graph)
     return x;
   if (!import_inline(im, graph, &(Binding){.kind = BIND_VALUE, .value = x}, 1, &result, 1))
     return 0;

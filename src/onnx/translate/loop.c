@@ -28,13 +28,12 @@ static void collect(Import *im, Collected *c, Binding binding) {
 static ValueId collected(Import *im, const Collected *c, uint32_t i) {
   if (c->count && import_ok(im))
     return ex_cat(im, c->items, c->count, 0);
-  SymInt dims[MAX_RANK];
-  uint32_t rank;
+  Dims dims;
   DType dtype;
-  if (!out_declared_dims(im, i, dims, &rank) || !out_declared_dtype(im, i, &dtype))
+  if (!out_declared_dims(im, i, &dims) || !out_declared_dtype(im, i, &dtype))
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                        "the loop has no steps, and output %u no declared shape", i);
-  return ex_full(im, dtype, dims, rank, 0);
+  return ex_filled(im, dtype, &dims, 0);
 }
 
 /* Do these steps of the body make few enough nodes to be unrolled? */
@@ -103,8 +102,8 @@ static bool loop_read(Import *im, Loop *loop) {
 /* One step: states in inputs[2...] are replaced; false when the body has failed. */
 static bool loop_step(Import *im, const Loop *loop, int64_t t, Binding *inputs, Binding *outputs,
                       Collected *scans) {
-  inputs[0] = (Binding){.kind = BIND_VALUE, .value = ex_int(im, t)};
-  inputs[1] = (Binding){.kind = BIND_VALUE, .value = build_scalar_int(&im->b, DTYPE_BOOL, 1)};
+  inputs[0] = binding_of(ex_int(im, t));
+  inputs[1] = binding_of(build_scalar_int(&im->b, DTYPE_BOOL, 1));
   if (!import_inline(im, loop->body, inputs, 2 + loop->states, outputs,
                      1 + loop->states + loop->scans))
     return false;
@@ -120,28 +119,28 @@ typedef enum Unrolled { UNROLLED, UNROLLED_NOT, UNROLLED_FAILED } Unrolled;
 /* Scan output i of a loop without steps: of its declared shape, else with the row that the first
  * step would have. */
 static ValueId loop_no_rows(Import *im, const Loop *loop, uint32_t i) {
-  SymInt dims[MAX_RANK];
-  uint32_t rank, symbols = im->g->syms.symbol_count;
+  Dims dims;
+  uint32_t symbols = im->g->syms.symbol_count;
   Collected *scans = collectors(im, loop->scans, 1), none = {0};
   Binding *inputs = ARENA_ARRAY(&im->scratch, Binding, 2 + loop->states),
           *outputs = ARENA_ARRAY(&im->scratch, Binding, loop->body->n_output);
   ControlTrial trial;
-  if (out_declared_dims(im, i, dims, &rank))
+  if (out_declared_dims(im, i, &dims))
     return collected(im, &none, i);
   for (uint32_t k = 0; k < loop->states; k++)
     inputs[2 + k] = in_binding(im, 2 + k);
   control_try(im, &trial);
   bool fine = loop_step(im, loop, 0, inputs, outputs, scans) && import_ok(im);
-  Type row = fine ? *vt(im, scans[i - loop->states].items[0]) : (Type){0};
-  for (uint32_t k = 1; k < row.rank; k++) {
-    dims[k] = row.dims[k];
-    fine &= !loop_is_inner(&im->g->syms, dims[k], symbols);
-  }
+  ValueId row = fine ? scans[i - loop->states].items[0] : 0;
+  DType dtype = ex_dtype(im, row);
+  dims = shape_of(im, row);
+  for (uint32_t k = 1; k < dims.rank; k++)
+    fine &= !loop_is_inner(&im->g->syms, dims.d[k], symbols);
   control_take_back(&trial);
   if (!fine)
     return collected(im, &none, i);
-  dims[0] = 0;
-  return ex_full(im, (DType)row.dtype, dims, row.rank, 0);
+  dims.d[0] = 0;
+  return ex_filled(im, dtype, &dims, 0);
 }
 
 static void loop_outputs(Import *im, const Loop *loop, const Binding *states, Collected *scans) {
@@ -266,13 +265,12 @@ typedef struct Scan {
 } Scan;
 
 static const int64_t *scan_list(Import *im, const char *name, uint32_t wanted) {
-  const int64_t *values;
-  uint32_t count;
-  if (!attr_ints(im, name, &values, &count))
+  Ints values;
+  if (!attr_ints(im, name, &values))
     return NULL;
-  if (count != wanted)
-    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u entries, not %u", name, count, wanted);
-  return values;
+  if (values.count != wanted)
+    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u entries, not %u", name, values.count, wanted);
+  return values.at;
 }
 
 /* first: the input where states begin; batched: opset 8 has a batch dim in front. */
@@ -326,11 +324,11 @@ static bool scan_unroll(Import *im, const Scan *scan, const LoopSlice *slices, i
           *outputs = ARENA_ARRAY(&im->scratch, Binding, results + 1);
   for (int64_t t = 0; t < steps && import_ok(im); t++) {
     for (uint32_t i = 0; i < scan->states; i++)
-      arguments[i] = (Binding){.kind = BIND_VALUE, .value = states[i]};
+      arguments[i] = binding_of(states[i]);
     for (uint32_t i = 0; i < scan->scan_inputs; i++) {
       const LoopSlice *s = &slices[i];
       ValueId v = ex_select(im, s->tensor, s->axis, s->backwards ? steps - 1 - t : t);
-      arguments[scan->states + i] = (Binding){.kind = BIND_VALUE, .value = v};
+      arguments[scan->states + i] = binding_of(v);
     }
     if (!import_inline(im, scan->body, arguments, count, outputs, results))
       return false;
@@ -357,7 +355,7 @@ static bool scan_loop(Import *im, const Scan *scan, const LoopSlice *slices, Sym
   Binding *bindings = ARENA_ARRAY(&im->scratch, Binding, scan->states + 1);
   ValueId *results = ARENA_ARRAY(&im->scratch, ValueId, count + 1);
   for (uint32_t i = 0; i < scan->states; i++)
-    bindings[i] = (Binding){.kind = BIND_VALUE, .value = states[i]};
+    bindings[i] = binding_of(states[i]);
   loop.states = bindings;
   if (!loop_build(im, &loop, results))
     return false;
@@ -369,14 +367,10 @@ static bool scan_loop(Import *im, const Scan *scan, const LoopSlice *slices, Sym
 /* The rows of a scan output, which are one behind the other, in its direction and along its axis.
  */
 static ValueId scan_arrange(Import *im, const Scan *scan, uint32_t i, ValueId rows) {
-  int64_t axis = scan->out_axes ? scan->out_axes[i] : 0, perm[MAX_RANK];
-  uint32_t rank = ex_rank(im, rows);
+  int64_t axis = scan->out_axes ? scan->out_axes[i] : 0;
   if (scan->out_directions && scan->out_directions[i] && import_ok(im))
-    rows = build(&im->b, OP_FLIP, A_VAL(rows), A_INTS((const SymInt[]){0}, 1));
-  uint32_t to = axis ? import_axis(im, axis, rank) : 0;
-  for (uint32_t k = 0; k < rank; k++)
-    perm[k] = k == to ? 0 : k < to ? k + 1 : k;
-  return to ? ex_permute(im, rows, perm) : rows;
+    rows = ex_flip(im, rows, 0);
+  return axis ? ex_move_dim(im, rows, 0, import_axis(im, axis, ex_rank(im, rows))) : rows;
 }
 
 /* Runs the body over all steps. inputs: states, then scanned tensors; states are updated, scan
@@ -407,9 +401,7 @@ static bool scan_run(Import *im, const Scan *scan, ValueId *inputs, ValueId *res
 static void collect_entry(Import *im, const Scan *scan, const ValueId *states,
                           const ValueId *outputs, Collected *all) {
   for (uint32_t i = 0; i < scan->states + scan->scan_outputs && import_ok(im); i++)
-    collect(im, &all[i],
-            (Binding){.kind = BIND_VALUE,
-                      .value = i < scan->states ? states[i] : outputs[i - scan->states]});
+    collect(im, &all[i], binding_of(i < scan->states ? states[i] : outputs[i - scan->states]));
 }
 
 /* Opset 8: every tensor has a batch dim in front; each batch entry is scanned alone. */
@@ -424,7 +416,7 @@ void translate_scan_batched(Import *im) {
   uint32_t count = scan.states + scan.scan_inputs, results = scan.states + scan.scan_outputs;
   ValueId x = in_required(im, 1);
   int64_t batch = ex_fixed(im, x, 0);
-  if (import_ok(im) && (batch < 1 || batch > LOOP_STEPS_MAX))
+  if (batch < 1 || batch > LOOP_STEPS_MAX)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a batch of %lld would be unrolled",
                 (long long)batch);
   if (!import_ok(im))

@@ -227,7 +227,7 @@ void counter_assume(Import *im, LoopCounter *c, ValueId state, SymInt number) {
 bool counter_holds(Import *im, const LoopCounter *c, ValueId next, SymInt number) {
   SymTable *t = &im->g->syms;
   SymInt is, wanted = sym_add(t, c->init, sym_mul(t, sym_add(t, number, 1), c->step));
-  return !c->known || (import_ok(im) && one_whole(im, next, &is) && is == wanted);
+  return !c->known || (one_whole(im, next, &is) && is == wanted);
 }
 
 /* --- counting --- */
@@ -256,8 +256,8 @@ static void begin_iterations(Probe *p, Binding *inputs) {
     return;
   p->number = sym_symbol(&im->g->syms, SV(""), 0, LOOP_COUNTED_MAX - 1, true);
   value_set_type(im->g, first, graph_scalar_type(im->g, TYPE_INT, p->number, true));
-  inputs[0] = (Binding){.kind = BIND_VALUE, .value = build_syms(im, &p->number, 1, true)};
-  inputs[1] = (Binding){.kind = BIND_VALUE, .value = build_scalar_int(&im->b, DTYPE_BOOL, 1)};
+  inputs[0] = binding_of(build_syms(im, &p->number, 1, true));
+  inputs[1] = binding_of(build_scalar_int(&im->b, DTYPE_BOOL, 1));
   for (uint32_t k = 0; k < loop->state_count; k++)
     if (loop->states[k].kind == BIND_VALUE && !loop->states[k].packed)
       inputs[2 + k].value = ++first;

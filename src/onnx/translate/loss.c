@@ -14,17 +14,17 @@ static Loss read_labels(Import *im, ValueId scores) {
     import_fail(im, DIAG_INPUT_RANK, "scores have rank %u, labels %u", ex_rank(im, scores),
                 ex_rank(im, loss.labels));
   loss.labels = ex_cast(im, loss.labels, DTYPE_I64);
-  if (attr_has(im, "ignore_index") && import_ok(im)) {
+  if (attr_has(im, "ignore_index")) {
     int64_t ignore = attr_int(im, "ignore_index", 0);
     ignored = build(&im->b, OP_EQ_SCALAR, A_VAL(loss.labels), A_INT(ignore));
     loss.labels = ex_where(im, ignored, ex_number(im, loss.labels, 0), loss.labels);
   }
-  if (classes && import_ok(im)) {
-    Shape s = shape_of(im, loss.labels);
+  if (classes) {
+    Dims s = shape_of(im, loss.labels);
     ValueId rows = ex_index_select(im, classes, 0, ex_flat(im, loss.labels));
     loss.weights = ex_view_as(im, rows, &s);
   }
-  if (ignored && import_ok(im)) {
+  if (ignored) {
     ValueId weights = loss.weights ? loss.weights : ex_number(im, scores, 1);
     loss.weights = ex_where(im, ignored, ex_number(im, scores, 0), weights);
   }
@@ -32,11 +32,7 @@ static Loss read_labels(Import *im, ValueId scores) {
 }
 
 static ValueId total(Import *im, OpId op, ValueId x) {
-  int64_t axes[MAX_RANK];
-  uint32_t rank = ex_rank(im, x);
-  for (uint32_t i = 0; i < rank; i++)
-    axes[i] = i;
-  return rank ? ex_reduce(im, op, x, axes, rank, false) : x;
+  return ex_reduce_dims(im, op, x, 0, ex_rank(im, x), false);
 }
 
 static ValueId likelihood_loss(Import *im, ValueId log_scores) {
@@ -44,7 +40,7 @@ static ValueId likelihood_loss(Import *im, ValueId log_scores) {
   Loss loss = read_labels(im, log_scores);
   ValueId index = ex_unsqueeze(im, loss.labels, 1);
   ValueId chosen = ex_gather(im, log_scores, 1, index);
-  Shape s = shape_of(im, loss.labels);
+  Dims s = shape_of(im, loss.labels);
   ValueId sample = ex_view_as(im, chosen, &s);
   ValueId weighted = loss.weights ? ex_mul(im, sample, loss.weights) : sample;
   ValueId negative;

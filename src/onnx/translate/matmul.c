@@ -1,6 +1,5 @@
 /* Gemm and MatMul. */
 #include "onnx/express.h"
-#include "onnx/translate/product.h"
 
 static ValueId transposed(Import *im, ValueId m) { return EX_PERMUTE(im, m, 1, 0); }
 
@@ -41,7 +40,7 @@ static ValueId product(Import *im, ValueId a, ValueId b, ValueId c) {
 }
 
 /* Integers with factors that are no integers are multiplied as doubles, then truncated. */
-ValueId gemm_product(Import *im) {
+ValueId ex_gemm(Import *im) {
   ValueId a = in_required(im, 0), b = in_required(im, 1), c = in(im, 2);
   double alpha = attr_float(im, "alpha", 1), beta = attr_float(im, "beta", 1);
   SymInt whole;
@@ -53,7 +52,7 @@ ValueId gemm_product(Import *im) {
   return ex_cast(im, product(im, ex_cast(im, a, DTYPE_F64), b, c), own);
 }
 
-void translate_gemm(Import *im) { out(im, 0, gemm_product(im)); }
+void translate_gemm(Import *im) { out(im, 0, ex_gemm(im)); }
 
 void translate_matmul(Import *im) {
   ValueId a = in_required(im, 0), b = in_required(im, 1);

@@ -3,21 +3,20 @@
 
 void translate_transpose(Import *im) {
   ValueId x = in_required(im, 0);
-  uint32_t rank = shape_of(im, x).rank, count, seen = 0;
-  const int64_t *perm;
+  uint32_t rank = ex_rank(im, x), seen = 0;
+  Ints perm;
   int64_t reversed[MAX_RANK];
-  if (!attr_ints(im, "perm", &perm, &count)) {
+  if (!attr_ints(im, "perm", &perm)) {
     for (uint32_t i = 0; i < rank; i++)
       reversed[i] = rank - 1 - i;
-    perm = reversed;
-    count = rank;
+    perm = (Ints){reversed, rank};
   }
-  for (uint32_t i = 0; i < count && i < rank; i++)
-    if (perm[i] >= 0 && perm[i] < rank)
-      seen |= (uint32_t)1 << perm[i];
-  if (count != rank || seen != ((uint32_t)1 << rank) - 1)
+  for (uint32_t i = 0; i < perm.count && i < rank; i++)
+    if (perm.at[i] >= 0 && perm.at[i] < rank)
+      seen |= (uint32_t)1 << perm.at[i];
+  if (perm.count != rank || seen != ((uint32_t)1 << rank) - 1)
     import_fail(im, DIAG_ATTR_VALUE, "'perm' is not a permutation of %u axes", rank);
-  out(im, 0, ex_permute(im, x, perm));
+  out(im, 0, ex_permute(im, x, perm.at));
 }
 
 void translate_concat(Import *im) {
@@ -55,42 +54,35 @@ static void equal_sizes(Import *im, SymInt whole, uint32_t count, SymInt *sizes)
 }
 
 static void split_sizes(Import *im, SymInt whole, uint32_t axis, uint32_t count, SymInt *sizes) {
-  const int64_t *attribute;
-  const SymInt *values;
-  uint32_t given;
+  Ints values;
   bool input = (im->opset >= 13 || im->opset < 2) && in(im, 1);
-  if (input && !in_ints(im, 1, &values, &given)) {
+  if (input && !in_ints(im, 1, &values)) {
     for (uint32_t i = 0; i < count && import_ok(im); i++)
       if (!out_declared_dim(im, i, axis, &sizes[i]))
         fail_not_known(im, 1, "the list of sizes");
     return;
   }
-  bool listed = input;
-  if (!listed && im->opset < 13 && attr_ints(im, "split", &attribute, &given)) {
-    values = attribute;
-    listed = true;
-  }
-  if (!listed)
+  if (!input && !(im->opset < 13 && attr_ints(im, "split", &values)))
     equal_sizes(im, whole, count, sizes);
-  else if (given != count)
-    import_fail(im, DIAG_SHAPE_MISMATCH, "%u sizes for %u outputs", given, count);
+  else if (values.count != count)
+    import_fail(im, DIAG_SHAPE_MISMATCH, "%u sizes for %u outputs", values.count, count);
   else
-    memcpy(sizes, values, count * sizeof *sizes);
+    memcpy(sizes, values.at, count * sizeof *sizes);
 }
 
 /* All pieces wanted: one split_with_sizes_copy. Else, and for small integer tensors (whose elements
  * may be known sizes), a slice each. */
 void translate_split(Import *im) {
   ValueId x = in_required(im, 0);
-  uint32_t count = out_count(im), wanted = 0, known_count;
-  Shape s = shape_of(im, x);
+  uint32_t count = out_count(im), wanted = 0;
+  Dims s = shape_of(im, x);
   uint32_t axis = import_axis(im, attr_int(im, "axis", 0), s.rank);
   SymInt *sizes = ARENA_ARRAY(&im->scratch, SymInt, count + 1);
   split_sizes(im, s.d[axis], axis, count, sizes);
   for (uint32_t i = 0; i < count; i++)
     wanted += out_wanted(im, i);
-  const SymInt *known;
-  if (wanted == count && count > 1 && !value_ints(im, x, &known, &known_count)) {
+  Ints known;
+  if (wanted == count && count > 1 && !value_ints(im, x, &known)) {
     ValueId first =
         build(&im->b, OP_SPLIT_WITH_SIZES_COPY, A_VAL(x), A_INTS(sizes, count), A_INT(axis));
     for (uint32_t i = 0; i < count && import_ok(im); i++)
@@ -109,25 +101,24 @@ void translate_split(Import *im) {
 /* --- Tile --- */
 
 /* Before opset 6: the number of copies and the axis. */
-static Shape tiles_of_axis(Import *im, uint32_t rank) {
-  const int64_t *tiles, *axis;
-  uint32_t tile_count, axis_count;
-  Shape repeats = {.rank = rank};
+static Dims tiles_of_axis(Import *im, uint32_t rank) {
+  Ints tiles, axis;
+  Dims repeats = {.rank = rank};
   for (uint32_t i = 0; i < rank; i++)
     repeats.d[i] = 1;
-  if (!in_consts(im, 1, &tiles, &tile_count) || !in_consts(im, 2, &axis, &axis_count)) {
+  if (!in_consts(im, 1, &tiles) || !in_consts(im, 2, &axis)) {
     import_fail(im, DIAG_INPUT_NOT_CONST, "tiles and axis must be constants");
     return repeats;
   }
-  uint32_t at = axis_count ? import_axis(im, axis[0], rank) : 0;
-  if (import_ok(im) && tile_count)
-    repeats.d[at] = tiles[0];
+  uint32_t at = axis.count ? import_axis(im, axis.at[0], rank) : 0;
+  if (import_ok(im) && tiles.count)
+    repeats.d[at] = tiles.at[0];
   return repeats;
 }
 
 void translate_tile(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x), repeats;
+  Dims s = shape_of(im, x), repeats;
   bool known;
   if (im->opset < 6) {
     repeats = tiles_of_axis(im, s.rank);
@@ -148,12 +139,13 @@ void translate_tile(Import *im) {
 /* --- DepthToSpace, SpaceToDepth --- */
 
 /* Mode CRD keeps the channel outermost, which is what pixel_shuffle does; DCR the block. */
-static void exchange(Import *im, bool to_depth) {
+void translate_depth_and_space(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x), split, joined;
+  Dims s = shape_of(im, x), split, joined;
   SymTable *t = &im->g->syms;
   int64_t b = attr_int_required(im, "blocksize");
-  bool crd = attr_choice(im, "mode", "DCR", "DCR|CRD") == 1;
+  bool to_depth = im->op == OP_PIXEL_UNSHUFFLE,
+       crd = attr_choice(im, "mode", "DCR", "DCR|CRD") == 1;
   if (s.rank != 4)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, 4 is wanted", s.rank);
   if (b < 1 || b > INT16_MAX)
@@ -161,31 +153,27 @@ static void exchange(Import *im, bool to_depth) {
   if (!import_ok(im))
     return;
   if (crd) {
-    OpId op = to_depth ? OP_PIXEL_UNSHUFFLE : OP_PIXEL_SHUFFLE;
-    out(im, 0, build(&im->b, op, A_VAL(x), A_INT(b)));
+    out(im, 0, build(&im->b, im->op, A_VAL(x), A_INT(b)));
     return;
   }
   if (to_depth) {
     SymInt rows = sym_floordiv(t, s.d[2], b), columns = sym_floordiv(t, s.d[3], b);
-    split = (Shape){6, {s.d[0], s.d[1], rows, b, columns, b}};
-    joined = (Shape){4, {s.d[0], sym_mul(t, s.d[1], b * b), rows, columns}};
+    split = (Dims){6, {s.d[0], s.d[1], rows, b, columns, b}};
+    joined = (Dims){4, {s.d[0], sym_mul(t, s.d[1], b * b), rows, columns}};
   } else {
     SymInt channels = sym_floordiv(t, s.d[1], b * b);
-    split = (Shape){6, {s.d[0], b, b, channels, s.d[2], s.d[3]}};
-    joined = (Shape){4, {s.d[0], channels, sym_mul(t, s.d[2], b), sym_mul(t, s.d[3], b)}};
+    split = (Dims){6, {s.d[0], b, b, channels, s.d[2], s.d[3]}};
+    joined = (Dims){4, {s.d[0], channels, sym_mul(t, s.d[2], b), sym_mul(t, s.d[3], b)}};
   }
   ValueId y = ex_view_as(im, x, &split);
   y = to_depth ? EX_PERMUTE(im, y, 0, 3, 5, 1, 2, 4) : EX_PERMUTE(im, y, 0, 3, 4, 1, 5, 2);
   out(im, 0, ex_view_as(im, y, &joined));
 }
 
-void translate_depth_to_space(Import *im) { exchange(im, false); }
-void translate_space_to_depth(Import *im) { exchange(im, true); }
-
 /* --- Trilu --- */
 
 /* column - row >= k (upper) or <= k, as a mask of the last two dims. */
-static ValueId triangle(Import *im, const Shape *s, ValueId k, bool upper) {
+static ValueId triangle(Import *im, const Dims *s, ValueId k, bool upper) {
   ValueId row = ex_along_axis(im, ex_arange(im, s->d[s->rank - 2]), 0, 2),
           column = ex_along_axis(im, ex_arange(im, s->d[s->rank - 1]), 1, 2);
   return ex_binary(im, upper ? OP_GE_TENSOR : OP_LE_TENSOR, ex_sub(im, column, row), k);
@@ -194,7 +182,7 @@ static ValueId triangle(Import *im, const Shape *s, ValueId k, bool upper) {
 void translate_trilu(Import *im) {
   ValueId x = in_required(im, 0), k = in(im, 1);
   bool upper = attr_flag(im, "upper", true);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   SymInt diagonal = 0;
   if (s.rank < 2) {
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, at least 2 is wanted", s.rank);

@@ -21,7 +21,7 @@ typedef struct Core {
 /* Vectors of lengths [B], or of ends and beginnings [2 * B]. */
 static ValueId visible_by_length(Import *im, ValueId mask, SymInt batch, SymInt keys) {
   SymInt count = ex_dim(im, mask, 0);
-  bool begins = import_ok(im) && count == sym_mul(&im->g->syms, 2, batch);
+  bool begins = count == sym_mul(&im->g->syms, 2, batch);
   if (!begins && count != batch)
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                        "a mask that is a vector has one or two entries for each batch entry; "
@@ -89,12 +89,11 @@ static ValueId attend(Import *im, Core *c) {
 
 /* The sizes of q, k and v in `all` columns. */
 static bool hidden_sizes(Import *im, int64_t all, int64_t sizes[3]) {
-  const int64_t *given;
-  uint32_t count;
-  bool named = attr_ints(im, "qkv_hidden_sizes", &given, &count);
+  Ints given;
+  bool named = attr_ints(im, "qkv_hidden_sizes", &given);
   for (uint32_t i = 0; i < 3; i++)
-    sizes[i] = named && count == 3 ? given[i] : all / 3;
-  bool fit = (!named || count == 3) && sizes[0] > 0 && sizes[0] == sizes[1] && sizes[2] > 0 &&
+    sizes[i] = named && given.count == 3 ? given.at[i] : all / 3;
+  bool fit = (!named || given.count == 3) && sizes[0] > 0 && sizes[0] == sizes[1] && sizes[2] > 0 &&
              sizes[0] <= all && sizes[2] <= all && 2 * sizes[0] + sizes[2] == all;
   if (!fit)
     import_fail(im, DIAG_ATTR_VALUE,
@@ -124,7 +123,7 @@ static void attend_projected(Import *im, ValueId projected, ValueId mask, ValueI
     part[i] = attention_split_heads(im, ex_slice(im, projected, 2, begin, begin + sizes[i]), heads);
   Core c = {.q = part[0], .k = part[1], .v = part[2], .padding = mask, .added = added};
   c.causal = attr_flag(im, "unidirectional", false);
-  if (past && import_ok(im)) {
+  if (past) {
     if (ex_rank(im, past) != 5 || ex_dim(im, past, 0) != 2)
       import_fail(im, DIAG_SHAPE_MISMATCH, "past is not of shape [2, batch, heads, length, size]");
     c.past = ex_dim(im, past, 3);
@@ -219,7 +218,7 @@ static void multi_head(Import *im, const Places *at, bool causal) {
   Core c = {.q = part[0], .k = part[1], .v = part[2], .causal = causal};
   c.padding = in(im, at->padding);
   c.added = in(im, at->added);
-  if (past_key && import_ok(im)) {
+  if (past_key) {
     c.past = ex_dim(im, past_key, 2);
     c.k = ex_cat2(im, past_key, c.k, 2);
     c.v = ex_cat2(im, past_value, c.v, 2);

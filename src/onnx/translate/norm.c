@@ -4,7 +4,7 @@
 /* --- softmax --- */
 
 /* Softmax of one axis (opset 13), or of everything from axis on as one (before). */
-static void softmax(Import *im, OpId op) {
+void translate_softmax(Import *im) {
   ValueId x = in_required(im, 0);
   uint32_t rank = ex_rank(im, x);
   int64_t axis = attr_int(im, "axis", im->opset >= 13 ? -1 : 1);
@@ -13,12 +13,9 @@ static void softmax(Import *im, OpId op) {
   bool flat = im->opset < 13 && axis + 1 != rank;
   ValueId y = flat ? ex_rows(im, x, (uint32_t)axis) : x;
   axis = flat ? 1 : axis;
-  y = op == OP_LOG_SOFTMAX ? ex_log_softmax(im, y, axis) : ex_softmax(im, y, axis);
+  y = im->op == OP_LOG_SOFTMAX ? ex_log_softmax(im, y, axis) : ex_softmax(im, y, axis);
   out(im, 0, flat ? ex_view(im, y, vt(im, x)->dims, rank) : y);
 }
-
-void translate_softmax(Import *im) { softmax(im, OP_SOFTMAX); }
-void translate_log_softmax(Import *im) { softmax(im, OP_LOG_SOFTMAX); }
 
 /* --- batch norm --- */
 
@@ -95,7 +92,7 @@ static ValueId shaped_weight(Import *im, ValueId w, const SymInt *dims, uint32_t
  * type. */
 void translate_layer_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in(im, 1), bias = in(im, 2);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank), count = s.rank - axis;
   const SymInt *dims = s.d + axis;
   DType dtype = ex_dtype(im, x);
@@ -125,7 +122,7 @@ void translate_rms_norm(Import *im) {
 
 void translate_instance_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), bias = in_required(im, 2);
-  if (!import_ok(im) || ex_rank(im, x) < 2 || !sym_is_const(ex_dim(im, x, 1))) {
+  if (ex_rank(im, x) < 2 || !sym_is_const(ex_dim(im, x, 1))) {
     import_fail(im, DIAG_INPUT_RANK, "InstanceNormalization needs a fixed number of channels");
     return;
   }
@@ -136,7 +133,7 @@ void translate_instance_norm(Import *im) {
 
 /* Opset 18 has scale and bias per group, 21 per channel. */
 static ValueId per_channel(Import *im, ValueId v, int64_t groups, SymInt channel_count) {
-  if (!import_ok(im) || im->opset >= 21)
+  if (im->opset >= 21)
     return v;
   if (!sym_is_const(channel_count) || groups < 1 || channel_count % groups)
     return import_fail(im, DIAG_ATTR_VALUE, "num_groups %lld does not divide the channels",
@@ -148,7 +145,7 @@ static ValueId per_channel(Import *im, ValueId v, int64_t groups, SymInt channel
 void translate_group_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), bias = in_required(im, 2);
   int64_t groups = attr_int_required(im, "num_groups");
-  if (!import_ok(im) || ex_rank(im, x) < 2)
+  if (ex_rank(im, x) < 2)
     return;
   DType dtype = ex_dtype(im, x),
         work = im->opset >= 21 && attr_int(im, "stash_type", 1) == 1 && dtype != DTYPE_F64
@@ -183,13 +180,12 @@ void translate_lp_normalization(Import *im) {
 void translate_mean_variance_normalization(Import *im) {
   static const int64_t usual[] = {0, 2, 3};
   ValueId given = in_required(im, 0), x = ex_widen(im, given);
-  const int64_t *axes;
-  uint32_t count;
-  if (!attr_ints(im, "axes", &axes, &count))
-    axes = usual, count = 3;
-  ValueId centred = ex_sub(im, x, ex_reduce(im, OP_MEAN_DIM, x, axes, count, true)),
+  Ints axes;
+  if (!attr_ints(im, "axes", &axes))
+    axes.at = usual, axes.count = 3;
+  ValueId centred = ex_sub(im, x, ex_reduce(im, OP_MEAN_DIM, x, axes.at, axes.count, true)),
           squares = ex_mul(im, centred, centred),
-          var = ex_reduce(im, OP_MEAN_DIM, squares, axes, count, true),
+          var = ex_reduce(im, OP_MEAN_DIM, squares, axes.at, axes.count, true),
           deviation = ex_plus(im, ex_unary(im, OP_SQRT, var), 1e-9);
   out(im, 0, ex_cast(im, ex_div(im, centred, deviation), ex_dtype(im, given)));
 }
@@ -201,7 +197,7 @@ void translate_lrn(Import *im) {
   int64_t size = attr_int_required(im, "size");
   double alpha = attr_float(im, "alpha", (double)1e-4f), beta = attr_float(im, "beta", 0.75),
          bias = attr_float(im, "bias", 1);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   if (s.rank < 2 || size < 1 || size > 10000) {
     import_fail(im, s.rank < 2 ? DIAG_INPUT_RANK : DIAG_ATTR_VALUE,
                 "LRN of a tensor of rank %u with size %lld", s.rank, (long long)size);
@@ -210,12 +206,8 @@ void translate_lrn(Import *im) {
   SymInt inner = shape_product(im, s.d + 2, s.rank - 2);
   ValueId plane = EX_VIEW(im, ex_mul(im, x, x), s.d[0], 1, s.d[1], inner);
   int64_t before = (size - 1) / 2, after = size - 1 - before;
-  ValueId padded = plane;
-  if (size > 1 && import_ok(im))
-    padded = build(&im->b, OP_CONSTANT_PAD_ND, A_VAL(plane),
-                   A_INTS(((SymInt[]){0, 0, before, after}), 4), A_FLOAT(0));
-  ValueId mean = build(&im->b, OP_AVG_POOL2D, A_VAL(padded), A_INTS(((SymInt[]){size, 1}), 2),
-                       A_INTS(((SymInt[]){1, 1}), 2));
+  ValueId mean = build(&im->b, OP_AVG_POOL2D, A_VAL(ex_pad(im, plane, 1, before, after)),
+                       A_INTS(((SymInt[]){size, 1}), 2), A_INTS(((SymInt[]){1, 1}), 2));
   ValueId factor = ex_number(im, x, alpha), scaled = ex_mul(im, ex_view_as(im, mean, &s), factor);
   ValueId power = ex_pow(im, ex_add(im, scaled, ex_number(im, x, bias)), beta);
   out(im, 0, ex_cast(im, ex_div(im, x, power), ex_dtype(im, given)));

@@ -59,7 +59,7 @@ static ValueId pad_constant(Import *im, ValueId x, const Pads *p) {
   if (one_double(im, p->value, &number) &&
       (dtype_is_float(dtype) || sym_from_float(trunc(number), &fill)))
     return pad_nd(im, x, p, dtype_is_float(dtype) ? A_FLOAT(number) : A_INT(fill));
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   ValueId inside = pad_nd(im, ex_filled(im, DTYPE_BOOL, &s, 1), p, A_INT(0));
   ValueId y = pad_nd(im, x, p, zero_arg(dtype));
   return ex_where(im, inside, y, ex_scalar(im, p->value));
@@ -72,9 +72,9 @@ static ValueId pad_kernel(Import *im, ValueId x, const Pads *p, uint32_t first) 
       {OP_REFLECTION_PAD1D, OP_REFLECTION_PAD2D, OP_REFLECTION_PAD3D},
       {OP_REPLICATION_PAD1D, OP_REPLICATION_PAD2D, OP_REPLICATION_PAD3D}};
   SymTable *t = &im->g->syms;
-  Shape s = shape_of(im, x), flat = {1, {shape_product(im, s.d, first)}}, to = s;
+  Dims s = shape_of(im, x), flat = {1, {shape_product(im, s.d, first)}}, to = s;
   if (first == 2)
-    flat = (Shape){2, {s.d[0], s.d[1]}};
+    flat = (Dims){2, {s.d[0], s.d[1]}};
   SymInt list[6];
   uint32_t dims = s.rank - first;
   for (uint32_t i = first; i < s.rank; i++) {
@@ -113,7 +113,7 @@ static ValueId pad_axis(Import *im, ValueId x, const Pads *p, uint32_t axis) {
 }
 
 /* May the reflection kernel do it? It takes pads below the size. */
-static bool kernel_takes(Import *im, const Pads *p, const Shape *s, uint32_t first) {
+static bool kernel_takes(Import *im, const Pads *p, const Dims *s, uint32_t first) {
   SymTable *t = &im->g->syms;
   for (uint32_t i = first; i < s->rank && p->mode == PAD_REFLECT; i++)
     if (padded(p, i) &&
@@ -124,7 +124,7 @@ static bool kernel_takes(Import *im, const Pads *p, const Shape *s, uint32_t fir
 
 static ValueId pad_known(Import *im, ValueId x, Pads *p) {
   x = crop(im, x, p);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   uint32_t first = 0;
   while (first < s.rank && !padded(p, first))
     first++;
@@ -158,10 +158,10 @@ static ValueId run_begin(Import *im, ValueId pads, ValueId axes, uint32_t count,
 
 static void pad_run(Import *im, ValueId x, const Pads *p, ValueId pads, ValueId axes,
                     uint32_t count) {
-  Shape s = shape_of(im, x), to = {0};
-  if (!out_declared_dims(im, 0, to.d, &to.rank)) {
+  Dims s = shape_of(im, x), to = {0};
+  if (!out_declared_dims(im, 0, &to)) {
     static const char *const lists[] = {"the list of pads", NULL, "the list of axes"};
-    fail_first_not_known(im, 1, lists, COUNT_OF(lists));
+    fail_first_not_known(im, lists, COUNT_OF(lists));
     return;
   }
   if (to.rank != s.rank || (!axes && count != s.rank)) {
@@ -179,7 +179,7 @@ static void pad_run(Import *im, ValueId x, const Pads *p, ValueId pads, ValueId 
     ValueId here = ex_along_axis(im, ex_and(im, low, high), i, s.rank);
     inside = inside ? ex_and(im, inside, here) : here;
   }
-  if (import_ok(im) && inside)
+  if (inside)
     x = ex_where(im, inside, x,
                  p->value ? ex_scalar(im, p->value) : build_scalar(&im->b, ex_dtype(im, x), 0));
   out(im, 0, x);
@@ -189,15 +189,15 @@ static void pad_run(Import *im, ValueId x, const Pads *p, ValueId pads, ValueId 
 
 /* Opset 1: attribute paddings; 2: pads and value; 11: inputs; 18: an input of axes. */
 static void pad_attributes(Import *im, ValueId x, Pads *p) {
-  const int64_t *values;
-  uint32_t count, rank = ex_rank(im, x);
-  if (!attr_ints(im, im->opset < 2 ? "paddings" : "pads", &values, &count) || count != 2 * rank) {
+  Ints values;
+  uint32_t rank = ex_rank(im, x);
+  if (!attr_ints(im, im->opset < 2 ? "paddings" : "pads", &values) || values.count != 2 * rank) {
     import_fail(im, DIAG_ATTR_VALUE, "the pads are not two for each of %u dimensions", rank);
     return;
   }
   for (uint32_t i = 0; i < rank; i++) {
-    p->begin[i] = values[i];
-    p->end[i] = values[rank + i];
+    p->begin[i] = values.at[i];
+    p->end[i] = values.at[rank + i];
   }
   p->value = build_scalar(&im->b, ex_dtype(im, x), attr_float(im, "value", 0));
   out(im, 0, pad_known(im, x, p));
@@ -210,9 +210,7 @@ static bool is_pair_count(SymInt n) {
 void translate_pad(Import *im) {
   ValueId x = in_required(im, 0);
   Pads p = {0};
-  const SymInt *values;
-  const int64_t *axes = NULL;
-  uint32_t count, axis_count = 0;
+  Ints values, axes = {0};
   p.mode = (PadMode)attr_choice(im, "mode", "constant", "constant|reflect|edge|wrap");
   if (im->opset < 11) {
     pad_attributes(im, x, &p);
@@ -225,18 +223,17 @@ void translate_pad(Import *im) {
     import_fail(im, DIAG_INPUT_RANK, "the pads are not a list of pairs");
     return;
   }
-  if (!value_ints(im, pads, &values, &count) ||
-      (axis_input && !in_consts(im, 3, &axes, &axis_count))) {
+  if (!value_ints(im, pads, &values) || (axis_input && !in_consts(im, 3, &axes))) {
     pad_run(im, x, &p, pads, axis_input, (uint32_t)entries / 2);
     return;
   }
-  uint32_t rank = ex_rank(im, x), dims = axes ? axis_count : rank;
-  if (count / 2 != dims)
-    import_fail(im, DIAG_SHAPE_MISMATCH, "%u pads for %u axes", count, dims);
+  uint32_t rank = ex_rank(im, x), dims = axes.at ? axes.count : rank;
+  if (values.count / 2 != dims)
+    import_fail(im, DIAG_SHAPE_MISMATCH, "%u pads for %u axes", values.count, dims);
   for (uint32_t i = 0; i < dims && import_ok(im); i++) {
-    uint32_t axis = axes ? import_axis(im, axes[i], rank) : i;
-    p.begin[axis] = values[i];
-    p.end[axis] = values[dims + i];
+    uint32_t axis = axes.at ? import_axis(im, axes.at[i], rank) : i;
+    p.begin[axis] = values.at[i];
+    p.end[axis] = values.at[dims + i];
   }
   out(im, 0, pad_known(im, x, &p));
 }
@@ -246,19 +243,18 @@ void translate_pad(Import *im) {
 /* Cuts or pads each axis evenly; of an odd rest the smaller half is at the begin. */
 void translate_center_crop_pad(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x), to = s, wanted;
+  Dims s = shape_of(im, x), to = s, wanted;
   bool known;
-  const int64_t *axes;
-  uint32_t count;
+  Ints axes;
   SymTable *t = &im->g->syms;
   if (!shape_input(im, 1, 0, "the target shape", &wanted, &known))
     return;
-  bool listed = attr_ints(im, "axes", &axes, &count);
-  if (wanted.rank != (known && listed ? count : s.rank))
+  bool listed = attr_ints(im, "axes", &axes);
+  if (wanted.rank != (known && listed ? axes.count : s.rank))
     import_fail(im, DIAG_SHAPE_MISMATCH, "%u target sizes for %u axes", wanted.rank,
-                known && listed ? count : s.rank);
+                known && listed ? axes.count : s.rank);
   for (uint32_t i = 0; i < wanted.rank && import_ok(im); i++)
-    to.d[known && listed ? import_axis(im, axes[i], s.rank) : i] = wanted.d[i];
+    to.d[known && listed ? import_axis(im, axes.at[i], s.rank) : i] = wanted.d[i];
   Pads p = {.mode = PAD_CONSTANT};
   for (uint32_t i = 0; i < s.rank && import_ok(im); i++) {
     SymInt more = sym_sub(t, to.d[i], s.d[i]), less = sym_sub(t, s.d[i], to.d[i]);

@@ -6,66 +6,7 @@
 #include "onnx/express.h"
 
 /* Operators that are one ATen op of the same meaning. */
-static const struct {
-  const char *onnx;
-  OpId op;
-} same[] = {
-    {"Abs", OP_ABS},
-    {"Acos", OP_ACOS},
-    {"Acosh", OP_ACOSH},
-    {"Add", OP_ADD_TENSOR},
-    {"And", OP_LOGICAL_AND},
-    {"Asin", OP_ASIN},
-    {"Asinh", OP_ASINH},
-    {"Atan", OP_ATAN},
-    {"Atanh", OP_ATANH},
-    {"BitwiseAnd", OP_BITWISE_AND_TENSOR},
-    {"BitwiseNot", OP_BITWISE_NOT},
-    {"BitwiseOr", OP_BITWISE_OR_TENSOR},
-    {"BitwiseXor", OP_BITWISE_XOR_TENSOR},
-    {"Ceil", OP_CEIL},
-    {"Cos", OP_COS},
-    {"Cosh", OP_COSH},
-    {"Equal", OP_EQ_TENSOR},
-    {"Erf", OP_ERF},
-    {"Exp", OP_EXP},
-    {"Floor", OP_FLOOR},
-    {"Greater", OP_GT_TENSOR},
-    {"GreaterOrEqual", OP_GE_TENSOR},
-    {"HardSwish", OP_HARDSWISH},
-    {"IsNaN", OP_ISNAN},
-    {"Less", OP_LT_TENSOR},
-    {"LessOrEqual", OP_LE_TENSOR},
-    {"Log", OP_LOG},
-    {"Mish", OP_MISH},
-    {"Mul", OP_MUL_TENSOR},
-    {"Neg", OP_NEG},
-    {"Not", OP_LOGICAL_NOT},
-    {"Or", OP_LOGICAL_OR},
-    {"Reciprocal", OP_RECIPROCAL},
-    {"Relu", OP_RELU},
-    {"Round", OP_ROUND},
-    {"Sigmoid", OP_SIGMOID},
-    {"Sign", OP_SIGN},
-    {"Sin", OP_SIN},
-    {"Sinh", OP_SINH},
-    {"Softplus", OP_SOFTPLUS},
-    {"Sqrt", OP_SQRT},
-    {"Sub", OP_SUB_TENSOR},
-    {"Tan", OP_TAN},
-    {"Tanh", OP_TANH},
-    {"Xor", OP_LOGICAL_XOR},
-};
-
-static OpId same_op(const Import *im) {
-  StrView name = onnx_text(im->node->op_type);
-  for (size_t i = 0; i < COUNT_OF(same); i++)
-    if (sv_eq_str(name, same[i].onnx))
-      return same[i].op;
-  BUG("'%s' has no row", im->node->op_type);
-}
-
-void translate_unary(Import *im) { out(im, 0, ex_unary(im, same_op(im), in_required(im, 0))); }
+void translate_unary(Import *im) { out(im, 0, ex_unary(im, im->op, in_required(im, 0))); }
 
 /* Before opset 7 there is no numpy broadcasting, but a second operand that fits a run of the first
  * one's dims from `axis` on when `broadcast` is set (Add-1, Add-6, …: without axis the run is at
@@ -73,7 +14,7 @@ void translate_unary(Import *im) { out(im, 0, ex_unary(im, same_op(im), in_requi
 static ValueId placed(Import *im, ValueId a, ValueId b) {
   if (!attr_has(im, "axis") || !attr_flag(im, "broadcast", false))
     return b;
-  Shape to = {0};
+  Dims to = {0};
   uint32_t rank = ex_rank(im, a), own = ex_rank(im, b),
            axis = import_axis(im, attr_int(im, "axis", 0), rank ? rank : 1);
   if (axis + own > rank)
@@ -96,18 +37,17 @@ static bool two_operands(Import *im, ValueId *a, ValueId *b) {
 void translate_binary(Import *im) {
   ValueId a, b;
   if (two_operands(im, &a, &b))
-    out(im, 0, ex_binary(im, same_op(im), a, b));
+    out(im, 0, ex_binary(im, im->op, a, b));
 }
 
 /* a / b rounded to zero. The runtime's kernel divides i64 in f64, which is wrong beyond 2^53;
  * floor_divide is exact. Of shapes, whose quotients are known, no kernel is left. */
 static ValueId whole_quotient(Import *im, ValueId a, ValueId b) {
-  const SymInt *known;
-  uint32_t count;
+  Ints known;
   int64_t divisor;
   ValueId quotient = build(&im->b, OP_DIV_TENSOR_MODE, A_VAL(a), A_VAL(b), A_STR("trunc"));
   if (!import_ok(im) || im->opset < 7 || ex_dtype(im, a) != DTYPE_I64 ||
-      value_is_const(im->g, quotient) || value_ints(im, quotient, &known, &count))
+      value_is_const(im->g, quotient) || value_ints(im, quotient, &known))
     return quotient;
   if (one_const(im, b, &divisor) && divisor > 0) {
     /* floor((a + (b - 1)) / b) where a is negative */
@@ -218,9 +158,7 @@ static ValueId fold_inputs(Import *im, OpId op) {
   return import_ok(im) ? result : 0;
 }
 
-void translate_max(Import *im) { out(im, 0, fold_inputs(im, OP_MAXIMUM)); }
-void translate_min(Import *im) { out(im, 0, fold_inputs(im, OP_MINIMUM)); }
-void translate_sum(Import *im) { out(im, 0, fold_inputs(im, OP_ADD_TENSOR)); }
+void translate_fold(Import *im) { out(im, 0, fold_inputs(im, im->op)); }
 
 void translate_mean(Import *im) {
   ValueId sum = fold_inputs(im, OP_ADD_TENSOR);

@@ -61,7 +61,7 @@ static void spell_out_ceil(Import *im, ValueId x, Window *w) {
 
 /* [N, C, L] <-> [N, C, 1, L]; window entries moved along. */
 static ValueId to_2d(Import *im, ValueId x, Window *w) {
-  if (w->rank != 1 || !import_ok(im))
+  if (w->rank != 1)
     return x;
   SymInt *lists[] = {w->kernel, w->stride, w->dilation, w->begin, w->end};
   for (size_t i = 0; i < COUNT_OF(lists); i++) {
@@ -73,7 +73,7 @@ static ValueId to_2d(Import *im, ValueId x, Window *w) {
 }
 
 static ValueId from_2d(Import *im, ValueId y, uint32_t rank) {
-  if (rank != 1 || !import_ok(im))
+  if (rank != 1)
     return y;
   return ex_view(im, y, (SymInt[]){ex_dim(im, y, 0), ex_dim(im, y, 1), ex_dim(im, y, 3)}, 3);
 }
@@ -123,7 +123,7 @@ static bool takes_one(Import *im, const Window *w) {
  * -> [N, C, D, H'*W'] -> pool. x is padded already. */
 static ValueId max_pool3d(Import *im, ValueId x, const Window *w, ValueId coords[3]) {
   SymTable *t = &im->g->syms;
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   const SymInt *d = s.d;
   Window face = {.rank = 2,
                  .kernel = {w->kernel[1], w->kernel[2]},
@@ -141,7 +141,7 @@ static ValueId max_pool3d(Import *im, ValueId x, const Window *w, ValueId coords
     return EX_VIEW(im, faces, d[0], d[1], d[2], h, wide);
   ValueId y = max_pool2d(im, EX_VIEW(im, faces, d[0], d[1], d[2], whole), &depth);
   SymInt deep = ex_dim(im, y, 2);
-  if (out_wanted(im, 1) && import_ok(im)) {
+  if (out_wanted(im, 1)) {
     /* Which face the maximum is in, and where that face has its own. */
     SymInt columns[] = {d[2], whole}, planes[] = {d[3], d[4]};
     ValueId at = y + 1, within[2];
@@ -173,10 +173,10 @@ ValueId window_max(Import *im, ValueId x) {
   } else {
     ValueId pooled = max_pool2d(im, to_2d(im, x, &w), &w);
     values = from_2d(im, pooled, rank);
-    if (out_wanted(im, 1) && import_ok(im))
+    if (out_wanted(im, 1))
       coordinates(im, from_2d(im, pooled + 1, rank), shape_of(im, input).d + 2, rank, coords);
   }
-  if (out_wanted(im, 1) && import_ok(im))
+  if (out_wanted(im, 1))
     out(im, 1, flat_indices(im, coords, whole, &padded));
   return values;
 }
@@ -193,13 +193,10 @@ static ValueId window_sums(Import *im, ValueId x, const Window *w) {
     return import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                        "this average pool needs a fixed number of channels");
   SymInt dims[2 + SPATIAL_MAX] = {channels, 1};
-  int64_t none[SPATIAL_MAX] = {0};
   memcpy(dims + 2, w->kernel, w->rank * sizeof *dims);
   ValueId ones =
       build(&im->b, OP_FULL, A_INTS(dims, 2 + w->rank), A_INT(1), A_DTYPE(ex_dtype(im, x)));
-  return build(&im->b, OP_CONVOLUTION, A_VAL(x), A_VAL(ones), A_NONE, W_ARG(w->stride, w),
-               W_ARG(w->begin, w), W_ARG(w->dilation, w), A_BOOL(false), W_ARG(none, w),
-               A_INT(channels));
+  return window_convolve(im, x, ones, 0, w, channels);
 }
 
 /* Average by hand: sums over the padded input divided by how many elements each window counts (a
@@ -214,7 +211,7 @@ static ValueId average_by_sums(Import *im, ValueId x, Window w, bool count_pads)
   ValueId counted =
       build(&im->b, OP_FULL, A_INTS(dims, 2 + w.rank), A_INT(1), A_DTYPE(ex_dtype(im, x)));
   Window rest = grown;
-  if (count_pads && import_ok(im)) {
+  if (count_pads) {
     Window own = w;
     counted = window_pad(im, counted, &own, A_INT(1));
     for (uint32_t i = 0; i < w.rank; i++) {
@@ -286,30 +283,25 @@ void translate_lp_pool(Import *im) {
 
 /* --- global --- */
 
-static uint32_t global_axes(Import *im, ValueId x, int64_t *axes) {
+static uint32_t global_rank(Import *im, ValueId x) {
   uint32_t rank = ex_rank(im, x);
   if (rank < 2)
     import_fail(im, DIAG_INPUT_RANK, "a global pool needs rank 2 or more, the input has %u", rank);
-  for (uint32_t i = 2; i < rank; i++)
-    axes[i - 2] = i;
-  return rank < 2 ? 0 : rank - 2;
+  return rank;
 }
 
-static void global_pool(Import *im, OpId op) {
+void translate_global_pool(Import *im) {
   ValueId x = in_required(im, 0);
-  int64_t axes[MAX_RANK];
-  uint32_t count = global_axes(im, x, axes);
-  out(im, 0, count ? ex_reduce(im, op, x, axes, count, true) : x);
+  out(im, 0, ex_reduce_dims(im, im->op, x, 2, global_rank(im, x), true));
 }
-
-void translate_global_average_pool(Import *im) { global_pool(im, OP_MEAN_DIM); }
-void translate_global_max_pool(Import *im) { global_pool(im, OP_AMAX); }
 
 void translate_global_lp_pool(Import *im) {
   ValueId given = in_required(im, 0), x = ex_widen(im, given);
   int64_t axes[MAX_RANK];
   double p = norm_order(im);
-  uint32_t count = global_axes(im, x, axes);
+  uint32_t count = 0, rank = global_rank(im, x);
+  for (uint32_t i = 2; i < rank; i++)
+    axes[count++] = i;
   if (!count)
     return;
   ValueId magnitude = ex_unary(im, OP_ABS, x);

@@ -16,14 +16,9 @@ static void out_quantized(Import *im, ValueId y, uint32_t i, uint32_t like) {
   out(im, 0, quantized_from(im, y, scale, zero, ex_dtype(im, model)));
 }
 
-void translate_qlinear_add(Import *im) {
+void translate_qlinear_binary(Import *im) {
   ValueId b = real_in(im, 3);
-  out_quantized(im, ex_add(im, real_in(im, 0), b), 6, 0);
-}
-
-void translate_qlinear_mul(Import *im) {
-  ValueId b = real_in(im, 3);
-  out_quantized(im, ex_mul(im, real_in(im, 0), b), 6, 0);
+  out_quantized(im, ex_binary(im, im->op, real_in(im, 0), b), 6, 0);
 }
 
 void translate_qlinear_where(Import *im) {
@@ -45,7 +40,7 @@ void translate_qlinear_leaky_relu(Import *im) {
 /* Of one axis, or (before opset 13) of all dims from it on. */
 void translate_qlinear_softmax(Import *im) {
   ValueId x = real_in(im, 0);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank);
   bool one_axis = attr_int_required(im, "opset") >= 13;
   ValueId y = one_axis ? ex_softmax(im, x, axis) : ex_softmax(im, ex_rows(im, x, axis), 1);
@@ -88,27 +83,20 @@ void translate_qlinear_average_pool(Import *im) {
 
 void translate_qlinear_global_average_pool(Import *im) {
   ValueId x = real_in(im, 0);
-  int64_t axes[MAX_RANK];
   uint32_t rank = ex_rank(im, x), first = channels_last(im) ? 1 : 2;
   if (rank < 3)
     import_fail(im, DIAG_INPUT_RANK, "a global pool needs rank 3 or more, the input has %u", rank);
-  for (uint32_t i = 0; i + 2 < rank; i++)
-    axes[i] = first + i;
-  out_quantized(im, ex_reduce(im, OP_MEAN_DIM, x, axes, rank < 2 ? 0 : rank - 2, true), 3, 0);
+  ValueId y = ex_reduce_dims(im, OP_MEAN_DIM, x, first, rank < 3 ? 0 : first + rank - 2, true);
+  out_quantized(im, y, 3, 0);
 }
 
 void translate_qlinear_reduce_mean(Import *im) {
   ValueId x = real_in(im, 0);
-  const int64_t *axes;
-  uint32_t count;
-  int64_t all[MAX_RANK];
-  if (!attr_ints(im, "axes", &axes, &count) || !count) {
-    axes = all, count = ex_rank(im, x);
-    for (uint32_t i = 0; i < count; i++)
-      all[i] = i;
-  }
-  bool keep = attr_flag(im, "keepdims", true);
-  out_quantized(im, ex_reduce(im, OP_MEAN_DIM, x, axes, count, keep), 3, 0);
+  Ints axes;
+  bool listed = attr_ints(im, "axes", &axes) && axes.count, keep = attr_flag(im, "keepdims", true);
+  x = listed ? ex_reduce(im, OP_MEAN_DIM, x, axes.at, axes.count, keep)
+             : ex_reduce_dims(im, OP_MEAN_DIM, x, 0, ex_rank(im, x), keep);
+  out_quantized(im, x, 3, 0);
 }
 
 void translate_nhwc_max_pool(Import *im) {
@@ -224,10 +212,9 @@ void translate_mul_integer(Import *im) {
 
 void translate_reduce_sum_integer(Import *im) {
   ValueId x = ex_cast(im, in_required(im, 0), DTYPE_I32);
-  const int64_t *axes;
-  uint32_t count;
-  if (!attr_ints(im, "axes", &axes, &count))
+  Ints axes;
+  if (!attr_ints(im, "axes", &axes))
     import_fail(im, DIAG_ATTR_MISSING, "'axes' is missing");
   bool keep = attr_flag(im, "keepdims", true);
-  out(im, 0, ex_reduce(im, OP_SUM_DIM_INTLIST, x, axes, count, keep));
+  out(im, 0, ex_reduce(im, OP_SUM_DIM_INTLIST, x, axes.at, axes.count, keep));
 }

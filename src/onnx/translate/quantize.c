@@ -21,7 +21,7 @@ typedef struct Granularity {
 } Granularity;
 
 static Granularity granularity_of(Import *im, ValueId x, uint32_t axis) {
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   Granularity gr = {.rank = s.rank, .axis = axis};
   memcpy(gr.dims, s.d, sizeof s.d);
   return gr;
@@ -29,7 +29,7 @@ static Granularity granularity_of(Import *im, ValueId x, uint32_t axis) {
 
 /* Whether a vector of scales or zero points has one for each entry of the axis. */
 static bool fits_axis(Import *im, const Granularity *gr, ValueId v) {
-  if (!import_ok(im) || !v || ex_rank(im, v) != 1 || gr->block)
+  if (!v || ex_rank(im, v) != 1 || gr->block)
     return import_ok(im);
   SymInt count = ex_dim(im, v, 0), entries = gr->rank ? gr->dims[gr->axis] : 1;
   if (sym_is_const(count) && count != 1 && sym_is_const(entries) && count != entries)
@@ -72,7 +72,7 @@ static ValueId spread_blocks(Import *im, const Granularity *gr, ValueId v) {
 static ValueId spread(Import *im, const Granularity *gr, ValueId v) {
   SymInt dims[MAX_RANK + 1];
   uint32_t own = ex_rank(im, v);
-  if (own == 0 || !import_ok(im))
+  if (own == 0)
     return v;
   if (own == 1 && ex_dim(im, v, 0) == 1)
     return ex_scalar(im, v);
@@ -115,7 +115,7 @@ static Target refused(Import *im, const char *name) {
 
 static Target plain_target(Import *im, DType dtype) {
   Target t = {.dtype = dtype};
-  return set_limits(&t) || !import_ok(im) ? t : refused(im, dtype_name(dtype));
+  return set_limits(&t) ? t : refused(im, dtype_name(dtype));
 }
 
 static Target packed_target(Import *im, int32_t packed) {
@@ -149,31 +149,29 @@ static ValueId exact_quotient(Import *im, ValueId x, ValueId y) {
 
 /* One f32 number, or one an entry of the axis. */
 static bool known_scales(Import *im, const Granularity *gr, ValueId scale, Quantization *q) {
-  const double *values;
-  uint32_t count;
-  if (!import_ok(im) || ex_dtype(im, scale) != DTYPE_F32 || ex_rank(im, scale) > 1 ||
-      !value_doubles(im, scale, &values, &count) || count == 0)
+  Doubles values;
+  if (ex_dtype(im, scale) != DTYPE_F32 || ex_rank(im, scale) > 1 ||
+      !value_doubles(im, scale, &values) || values.count == 0)
     return false;
-  for (uint32_t i = 0; i < count; i++)
-    if (!isfinite(values[i]))
+  for (uint32_t i = 0; i < values.count; i++)
+    if (!isfinite(values.at[i]))
       return false;
-  if (count == 1)
-    q->scale = (float)values[0];
-  else if (gr->rank && gr->dims[gr->axis] == count)
+  if (values.count == 1)
+    q->scale = (float)values.at[0];
+  else if (gr->rank && gr->dims[gr->axis] == values.count)
     q->scales = scale;
-  return count == 1 || q->scales;
+  return values.count == 1 || q->scales;
 }
 
 static bool known_zeros(Import *im, ValueId zero, Quantization *q) {
-  const double *values;
-  uint32_t count, needed = q->scales ? (uint32_t)ex_dim(im, q->scales, 0) : 1;
+  Doubles values;
+  uint32_t needed = q->scales ? (uint32_t)ex_dim(im, q->scales, 0) : 1;
   if (is_zero(im, zero))
     return import_ok(im);
-  if (!import_ok(im) || ex_rank(im, zero) > 1 || !value_doubles(im, zero, &values, &count) ||
-      count != needed)
+  if (ex_rank(im, zero) > 1 || !value_doubles(im, zero, &values) || values.count != needed)
     return false;
   if (!q->scales)
-    q->zero = int_clamped(values[0], INT32_MIN, INT32_MAX);
+    q->zero = int_clamped(values.at[0], INT32_MIN, INT32_MAX);
   else
     q->zeros = ex_cast(im, zero, DTYPE_I64);
   return true;
@@ -181,12 +179,12 @@ static bool known_zeros(Import *im, ValueId zero, Quantization *q) {
 
 /* Scale, zero point and codes of an op that backends may match. */
 static bool known_quantization(Import *im, const Granularity *gr, ValueId scale, ValueId zero,
-                               DType dtype, double low, double high, Quantization *q) {
-  *q = (Quantization){.dtype = dtype,
-                      .low = int_clamped(low, INT32_MIN, INT32_MAX),
-                      .high = int_clamped(high, INT32_MIN, INT32_MAX),
+                               const Target *to, Quantization *q) {
+  *q = (Quantization){.dtype = to->dtype,
+                      .low = int_clamped(to->low, INT32_MIN, INT32_MAX),
+                      .high = int_clamped(to->high, INT32_MIN, INT32_MAX),
                       .axis = gr->axis};
-  return import_ok(im) && !gr->block && dtype_in(dtype, DT(U8) | DT(I8) | DT(I32)) &&
+  return !gr->block && dtype_in(to->dtype, DT(U8) | DT(I8) | DT(I32)) &&
          known_scales(im, gr, scale, q) && known_zeros(im, zero, q);
 }
 
@@ -194,8 +192,7 @@ static bool known_quantization(Import *im, const Granularity *gr, ValueId scale,
 static ValueId quantize_op(Import *im, const Granularity *gr, ValueId x, ValueId scale,
                            ValueId zero, const Target *to) {
   Quantization q;
-  if (!import_ok(im) || ex_dtype(im, x) != DTYPE_F32 ||
-      !known_quantization(im, gr, scale, zero, to->dtype, to->low, to->high, &q))
+  if (ex_dtype(im, x) != DTYPE_F32 || !known_quantization(im, gr, scale, zero, to, &q))
     return 0;
   if (q.scales && !q.zeros)
     q.zeros = ex_expand(im, ex_int(im, 0), (SymInt[]){ex_dim(im, q.scales, 0)}, 1);
@@ -217,7 +214,7 @@ static ValueId dequantize_op(Import *im, const Granularity *gr, ValueId x, Value
                              ValueId zero, int32_t packed) {
   Quantization q;
   Target range = codes_of(im, x, packed);
-  if (!known_quantization(im, gr, scale, zero, range.dtype, range.low, range.high, &q))
+  if (!known_quantization(im, gr, scale, zero, &range, &q))
     return 0;
   return build_dequantize(&im->b, x, &q);
 }
@@ -240,15 +237,14 @@ static bool scale_fits(double scale, ScaleUse use) {
 static bool check_scale(Import *im, ValueId scale, ScaleUse use) {
   static const char *const wanted[] = {"finite, positive and not subnormal",
                                        "finite and not negative", "finite"};
-  const double *values;
-  uint32_t count;
-  if (!import_ok(im) || !value_doubles(im, scale, &values, &count))
+  Doubles values;
+  if (!value_doubles(im, scale, &values))
     return import_ok(im);
-  for (uint32_t i = 0; i < count; i++)
-    if (!scale_fits(values[i], use))
+  for (uint32_t i = 0; i < values.count; i++)
+    if (!scale_fits(values.at[i], use))
       return import_fail(im, DIAG_ARG_RANGE, "entry %u of the scale is %g; a scale must be %s%s", i,
-                         values[i], wanted[use],
-                         isinf(values[i])
+                         values.at[i], wanted[use],
+                         isinf(values.at[i])
                              ? ". Calibration saw infinite values, such as a mask of -inf: "
                                "write the mask with a finite number and quantize again"
                              : "");
@@ -467,15 +463,15 @@ static ValueId scale_along(Import *im, ValueId scale, uint32_t rank, uint32_t ax
 bool quantized_is_known(Import *im, uint32_t i, uint32_t axis) {
   ValueId v = in_required(im, i);
   Granularity gr = granularity_of(im, v, axis);
+  Target any = {.dtype = ex_dtype(im, v)};
   Quantization q;
-  return import_ok(im) && gr.rank > axis &&
-         known_quantization(im, &gr, in_required(im, i + 1), in(im, i + 2), ex_dtype(im, v),
-                            INT8_MIN, UINT8_MAX, &q);
+  return gr.rank > axis &&
+         known_quantization(im, &gr, in_required(im, i + 1), in(im, i + 2), &any, &q);
 }
 
 bool quantized_has_one_scale(Import *im, uint32_t i) {
   ValueId scale = in_required(im, i);
-  return import_ok(im) && ex_dtype(im, scale) == DTYPE_F32 &&
+  return ex_dtype(im, scale) == DTYPE_F32 &&
          (ex_rank(im, scale) == 0 || (ex_rank(im, scale) == 1 && ex_dim(im, scale, 0) == 1)) &&
          value_is_const(im->g, scale) && !in_packed(im, i + 1);
 }
@@ -483,8 +479,8 @@ bool quantized_has_one_scale(Import *im, uint32_t i) {
 /* In real numbers, where everything is known. */
 static bool real_matmul(Import *im) {
   ValueId a = in_required(im, 0), b = in_required(im, 3);
-  if (!import_ok(im) || ex_rank(im, a) < 2 || ex_rank(im, b) < 2 ||
-      !quantized_has_one_scale(im, 1) || !quantized_has_one_scale(im, 6))
+  if (ex_rank(im, a) < 2 || ex_rank(im, b) < 2 || !quantized_has_one_scale(im, 1) ||
+      !quantized_has_one_scale(im, 6))
     return false;
   uint32_t columns = ex_rank(im, b) - 1;
   if (!quantized_is_known(im, 0, 0) || !quantized_is_known(im, 3, columns))

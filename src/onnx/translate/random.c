@@ -9,55 +9,39 @@ static DType float_attr(Import *im, DType otherwise) {
   return dtype;
 }
 
-static ValueId random_numbers(Import *im, OpId op, const Shape *s, DType dtype) {
+static ValueId random_numbers(Import *im, OpId op, const Dims *s, DType dtype) {
   return build(&im->b, op, A_INTS(s->d, s->rank), A_DTYPE(dtype));
 }
 
-/* Numbers times factor plus offset. */
-static void random_output(Import *im, OpId op, const Shape *s, DType dtype, double factor,
-                          double offset) {
-  out(im, 0, ex_plus(im, ex_times(im, random_numbers(im, op, s, dtype), factor), offset));
+/* Normal numbers times the scale plus the mean, or uniform ones from low to high. */
+static void random_of(Import *im, const Dims *s, DType dtype) {
+  bool normal = im->op == OP_RANDN;
+  double offset = attr_float(im, normal ? "mean" : "low", 0),
+         factor = normal ? attr_float(im, "scale", 1) : attr_float(im, "high", 1) - offset;
+  out(im, 0, ex_plus(im, ex_times(im, random_numbers(im, im->op, s, dtype), factor), offset));
 }
 
-static void random_of(Import *im, const Shape *s, DType dtype, bool normal) {
-  if (normal) {
-    random_output(im, OP_RANDN, s, dtype, attr_float(im, "scale", 1), attr_float(im, "mean", 0));
-    return;
-  }
-  double low = attr_float(im, "low", 0), high = attr_float(im, "high", 1);
-  random_output(im, OP_RAND, s, dtype, high - low, low);
-}
-
-static void random_shaped(Import *im, bool normal) {
-  const int64_t *dims;
-  uint32_t count;
-  Shape s = {0};
-  if (!attr_ints(im, "shape", &dims, &count) || count > MAX_RANK) {
+void translate_random_shaped(Import *im) {
+  Ints dims;
+  if (!attr_ints(im, "shape", &dims) || dims.count > MAX_RANK) {
     import_fail(im, DIAG_ATTR_MISSING, "there is no 'shape' of at most %d entries", MAX_RANK);
     return;
   }
-  s.rank = count;
-  for (uint32_t i = 0; i < count; i++)
-    s.d[i] = dims[i];
-  random_of(im, &s, float_attr(im, DTYPE_F32), normal);
+  Dims s = dims_make(dims.at, dims.count);
+  random_of(im, &s, float_attr(im, DTYPE_F32));
 }
 
-static void random_like(Import *im, bool normal) {
+void translate_random_like(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x);
-  DType dtype = import_ok(im) ? ex_dtype(im, x) : DTYPE_F32;
-  random_of(im, &s, float_attr(im, dtype_is_float(dtype) ? dtype : DTYPE_F32), normal);
+  Dims s = shape_of(im, x);
+  DType dtype = ex_dtype(im, x);
+  random_of(im, &s, float_attr(im, dtype_is_float(dtype) ? dtype : DTYPE_F32));
 }
-
-void translate_random_uniform(Import *im) { random_shaped(im, false); }
-void translate_random_normal(Import *im) { random_shaped(im, true); }
-void translate_random_uniform_like(Import *im) { random_like(im, false); }
-void translate_random_normal_like(Import *im) { random_like(im, true); }
 
 /* 1 with the probability that the input gives. */
 void translate_bernoulli(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   DType dtype = attr_dtype(im, "dtype", ex_dtype(im, x));
   ValueId hit = ex_lt(im, random_numbers(im, OP_RAND, &s, ex_dtype(im, x)), x);
   out(im, 0, ex_cast(im, hit, dtype));
@@ -67,7 +51,7 @@ void translate_bernoulli(Import *im) {
  * logarithms of probabilities, not normalised: [batch, classes] -> [batch, samples]. */
 void translate_multinomial(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   int64_t samples = attr_int(im, "sample_size", 1);
   DType dtype = attr_dtype(im, "dtype", DTYPE_I32);
   if (s.rank != 2 || samples < 1 || (dtype != DTYPE_I32 && dtype != DTYPE_I64))
@@ -78,8 +62,8 @@ void translate_multinomial(Import *im) {
   share = build(&im->b, OP_CUMSUM, A_VAL(share), A_INT(1), A_DTYPE(kind));
   /* All but the last class: the last one takes what rounding leaves. */
   share = ex_slice(im, share, 1, 0, sym_sub(&im->g->syms, s.d[1], 1));
-  Shape number = {3, {s.d[0], samples, 1}}, row = shape_of(im, share);
-  row = (Shape){3, {row.d[0], 1, row.d[1]}};
+  Dims number = {3, {s.d[0], samples, 1}}, row = shape_of(im, share);
+  row = (Dims){3, {row.d[0], 1, row.d[1]}};
   ValueId passed =
       ex_le(im, ex_view_as(im, share, &row), random_numbers(im, OP_RAND, &number, kind));
   ValueId index = ex_sum(im, ex_cast(im, passed, DTYPE_I64), 2, false);
@@ -102,11 +86,11 @@ static bool at_inference(Import *im) {
 /* Each element is kept with probability 1 - ratio and then divided by it; a training flag that
  * arrives at run time picks between this and the input. */
 static void dropout_training(Import *im, ValueId x) {
-  Shape s = shape_of(im, x), scalar = {0};
+  Dims s = shape_of(im, x);
   DType dtype = ex_dtype(im, x);
   ValueId ratio, training = im->opset < 12 ? 0 : in(im, 2), given = im->opset < 12 ? 0 : in(im, 1);
   if (given)
-    ratio = ex_cast(im, ex_view_as(im, given, &scalar), dtype);
+    ratio = ex_cast(im, ex_scalar(im, given), dtype);
   else
     ratio = build_scalar(&im->b, dtype, im->opset < 12 ? attr_float(im, "ratio", 0.5) : 0.5);
   ValueId kept = ex_ge(im, random_numbers(im, OP_RAND, &s, dtype), ratio);
@@ -114,7 +98,7 @@ static void dropout_training(Import *im, ValueId x) {
   ValueId zero = build_scalar(&im->b, dtype, 0);
   ValueId y = ex_where(im, kept, ex_div(im, x, share), zero);
   if (training) {
-    training = ex_view_as(im, training, &scalar);
+    training = ex_scalar(im, training);
     y = ex_where(im, training, y, x);
     kept = ex_or(im, kept, ex_unary(im, OP_LOGICAL_NOT, training));
   }
@@ -124,9 +108,8 @@ static void dropout_training(Import *im, ValueId x) {
 
 void translate_dropout(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x);
-  bool inference = at_inference(im);
-  if (!inference) {
+  Dims s = shape_of(im, x);
+  if (!at_inference(im)) {
     dropout_training(im, x);
     return;
   }

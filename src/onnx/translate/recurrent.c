@@ -31,7 +31,7 @@ static ValueId prepare_gru(Import *im, RnnPart *part) {
     return recurrent_project(im, part, GRU_GATES);
   }
   part->r_t = recurrent_weights(im, part, 0, GRU_GATES);
-  part->hidden_bias = recurrent_rows(im, part, 3, GRU_GATES + GRU_RESET, 1);
+  part->hidden_bias = recurrent_rows(im, part, 3, GRU_GATES + GRU_RESET);
   if (part->hidden_bias && part->count == 1) { /* the product takes one for all gates */
     const SymInt others[] = {GRU_RESET * part->rnn->hidden};
     part->product_bias =
@@ -85,7 +85,7 @@ enum { LSTM_GATES = 4 };
 static ValueId prepare_lstm(Import *im, RnnPart *part) {
   part->coupled = attr_flag(im, "input_forget", false);
   for (uint32_t i = 0; i < 3; i++)
-    part->peephole[i] = recurrent_rows(im, part, 7, i, 1);
+    part->peephole[i] = recurrent_rows(im, part, 7, i);
   if (part->rnn->quantized) {
     part->r_t = recurrent_input(im, 2, part->first);
     part->r_scale = recurrent_input(im, 10, part->first);

@@ -36,29 +36,30 @@ static const ActivationRow *activation_row(StrView name) {
 
 /* Names, and alphas and betas in the order of the functions that take one. */
 static void read_activations(Import *im, const char *const *defaults, Recurrent *rnn) {
-  StrView *names = NULL;
-  const float *alphas = NULL, *betas = NULL;
-  uint32_t given = 0, alpha_count = 0, beta_count = 0, alpha = 0, beta = 0;
-  bool named = attr_strs(im, "activations", &names, &given);
-  attr_floats(im, "activation_alpha", &alphas, &alpha_count);
-  attr_floats(im, "activation_beta", &betas, &beta_count);
+  Texts names;
+  Floats alphas, betas;
+  uint32_t alpha = 0, beta = 0;
+  bool named = attr_strs(im, "activations", &names);
+  attr_floats(im, "activation_alpha", &alphas);
+  attr_floats(im, "activation_beta", &betas);
   uint32_t count = rnn->function_count, wanted = count * rnn->directions;
-  if (named && given < wanted) {
-    import_fail(im, DIAG_ATTR_VALUE, "%u activations are given, %u are needed", given, wanted);
+  if (named && names.count < wanted) {
+    import_fail(im, DIAG_ATTR_VALUE, "%u activations are given, %u are needed", names.count,
+                wanted);
     return;
   }
   for (uint32_t i = 0; i < wanted && import_ok(im); i++) {
     RnnActivation *f = &rnn->activations[i];
-    const ActivationRow *row = activation_row(named ? names[i] : sv_from(defaults[i % count]));
+    const ActivationRow *row = activation_row(named ? names.at[i] : sv_from(defaults[i % count]));
     if (!row) {
       import_fail(im, DIAG_ATTR_VALUE, "'" SV_FMT "' is no activation of recurrent operators",
-                  SV_ARG(names[i]));
+                  SV_ARG(names.at[i]));
       return;
     }
     f->name = sv_from(row->name);
     f->op = row->op;
-    f->alpha = row->alpha && alpha < alpha_count ? (double)alphas[alpha++] : row->alpha_default;
-    f->beta = row->beta && beta < beta_count ? (double)betas[beta++] : row->beta_default;
+    f->alpha = row->alpha && alpha < alphas.count ? (double)alphas.at[alpha++] : row->alpha_default;
+    f->beta = row->beta && beta < betas.count ? (double)betas.at[beta++] : row->beta_default;
   }
 }
 
@@ -95,19 +96,18 @@ static bool read_shapes(Import *im, Recurrent *rnn) {
 }
 
 static bool all_full(Import *im, ValueId lengths, SymInt steps) {
-  const SymInt *values;
-  uint32_t count;
-  if (!value_ints(im, lengths, &values, &count))
+  Ints values;
+  if (!value_ints(im, lengths, &values))
     return false;
-  for (uint32_t i = 0; i < count; i++)
-    if (values[i] != steps)
+  for (uint32_t i = 0; i < values.count; i++)
+    if (values.at[i] != steps)
       return false;
   return true;
 }
 
 static void read_lengths(Import *im, Recurrent *rnn) {
   ValueId lengths = in(im, 4);
-  if (!import_ok(im) || !lengths || all_full(im, lengths, rnn->length))
+  if (!lengths || all_full(im, lengths, rnn->length))
     return;
   if (rnn->quantized)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
@@ -121,7 +121,6 @@ bool recurrent_read(Import *im, const RnnKind *kind, Recurrent *rnn) {
   *rnn = (Recurrent){.layout = attr_flag(im, "layout", false),
                      .gates = kind->gates,
                      .function_count = kind->function_count,
-
                      .quantized = in_count(im) > 8};
   for (uint32_t i = 8; rnn->quantized && i <= 10; i += 2) /* the scales of both weights */
     in_required(im, i);
@@ -166,13 +165,12 @@ ValueId recurrent_weights(Import *im, const RnnPart *part, uint32_t first, uint3
   return of_directions(im, part, items);
 }
 
-ValueId recurrent_rows(Import *im, const RnnPart *part, uint32_t i, uint32_t first,
-                       uint32_t count) {
+ValueId recurrent_rows(Import *im, const RnnPart *part, uint32_t i, uint32_t gate) {
   ValueId items[2] = {0};
   if (!in(im, i))
     return 0;
   for (uint32_t d = 0; d < part->count; d++) {
-    items[d] = gates_of(im, part->rnn, recurrent_input(im, i, part->first + d), first, count);
+    items[d] = gates_of(im, part->rnn, recurrent_input(im, i, part->first + d), gate, 1);
     if (part->count > 1)
       items[d] = ex_unsqueeze(im, items[d], 0);
   }
@@ -195,7 +193,7 @@ static ValueId bias_of(Import *im, const Recurrent *rnn, uint32_t d, uint32_t ow
 
 ValueId recurrent_reversed(Import *im, const Recurrent *rnn, ValueId x) {
   SymInt last = sym_sub(&im->g->syms, rnn->length, 1);
-  if (rnn->length == 1 || !import_ok(im))
+  if (rnn->length == 1)
     return x;
   ValueId step = ex_arange(im, rnn->length);
   return ex_index_select(im, x, 0, ex_sub(im, ex_size(im, last), step));
@@ -226,7 +224,7 @@ ValueId recurrent_project(Import *im, const RnnPart *part, uint32_t own) {
 /* --- parts of a step --- */
 
 ValueId recurrent_times(Import *im, ValueId base, ValueId h, ValueId w) {
-  if (!h || !import_ok(im))
+  if (!h)
     return base;
   bool one = ex_rank(im, h) == 2;
   if (one && base)

@@ -84,8 +84,8 @@ ValueId recurrent_input(Import *im, uint32_t i, uint32_t direction);
 
 /* Gates of the recurrent weights (input 2) as the second operand of recurrent_times. */
 ValueId recurrent_weights(Import *im, const RnnPart *part, uint32_t first, uint32_t count);
-/* Gates of a [directions, n] input, to be added to a value of the steps; 0 when absent. */
-ValueId recurrent_rows(Import *im, const RnnPart *part, uint32_t i, uint32_t first, uint32_t count);
+/* A gate of a [directions, n] input, to be added to a value of the steps; 0 when absent. */
+ValueId recurrent_rows(Import *im, const RnnPart *part, uint32_t i, uint32_t gate);
 /* The products with the inputs, and the biases (input 3) but the recurrent ones from gate `own` on.
  */
 ValueId recurrent_project(Import *im, const RnnPart *part, uint32_t own);

@@ -36,8 +36,8 @@ static void unroll(Import *im, Steps *s) {
 /* --- as a loop --- */
 
 /* dims of h of all steps, of which there are `length`. */
-static Shape collected_shape(const RnnPart *part, SymInt length) {
-  Shape shape = {.d = {length}, .rank = 1};
+static Dims collected_shape(const RnnPart *part, SymInt length) {
+  Dims shape = {.d = {length}, .rank = 1};
   if (part->count > 1)
     shape.d[shape.rank++] = part->count;
   shape.d[shape.rank++] = part->rnn->batch;
@@ -45,7 +45,7 @@ static Shape collected_shape(const RnnPart *part, SymInt length) {
   return shape;
 }
 
-static void set_shape(Import *im, ValueId v, Shape shape) {
+static void set_shape(Import *im, ValueId v, Dims shape) {
   if (import_ok(im))
     value_set_type(
         im->g, v, graph_tensor_type(im->g, ex_dtype(im, v), shape.rank, shape.d, ORDER_CONTIGUOUS));
@@ -62,15 +62,13 @@ static void run(Import *im, Steps *s) {
   ValueId values[3] = {0};
   SymInt rows = sym_symbol(t, SV(""), 0, sym_upper(t, rnn->length), true);
   for (uint32_t i = 0; i < states; i++) {
-    Shape shape = collected_shape(s->part, 0);
+    Dims shape = collected_shape(s->part, 0);
     values[i] =
         s->states[i] ? s->states[i] : ex_full(im, rnn->dtype, shape.d + 1, shape.rank - 1, 0);
   }
-  Shape none = collected_shape(s->part, 0);
+  Dims none = collected_shape(s->part, 0);
   if (s->collects)
     values[states] = ex_filled(im, rnn->dtype, &none, 0);
-  if (!import_ok(im))
-    return;
   ValueId first = build(&im->b, OP_LOOP, A_INT(rnn->length), A_OPT(0), A_VALS(values, count));
   if (!import_ok(im))
     return;
@@ -83,11 +81,9 @@ static void run(Import *im, Steps *s) {
   ValueId active = of_iteration(im, s->active, number);
   step(im, s, of_iteration(im, s->rows, number), active);
   memcpy(values, s->states, states * sizeof *values);
-  if (s->collects && import_ok(im))
+  if (s->collects)
     values[states] =
         build(&im->b, OP_ET_COPY_INDEX, A_VAL(values[states]), A_VAL(values[0]), A_INT(number));
-  if (!import_ok(im))
-    return;
   first = build(&im->b, OP_NEXT, A_OPT(0), A_VALS(values, count));
   for (uint32_t i = 0; i < states; i++)
     s->states[i] = first + i;
@@ -128,7 +124,7 @@ static ValueId arranged(Import *im, const RnnPart *part, ValueId y, bool backwar
     y = backward ? recurrent_reversed(im, rnn, y) : y;
     return EX_VIEW(im, y, rnn->length, 1, rnn->batch, rnn->hidden);
   }
-  if (rnn->length == 1 || !import_ok(im))
+  if (rnn->length == 1)
     return y;
   /* Of rows 2t and 2t + 1 for both directions, the one and 2 (S - 1 - t) + 1. */
   SymInt rows = sym_mul(&im->g->syms, rnn->length, 2), last = sym_sub(&im->g->syms, rows, 1);

@@ -7,29 +7,22 @@
 
 #include "onnx/express.h"
 
-typedef enum ReduceKind {
-  REDUCE_SUM,
-  REDUCE_MEAN,
-  REDUCE_MAX,
-  REDUCE_MIN,
-  REDUCE_PROD,
-  REDUCE_L1,
-  REDUCE_L2,
-  REDUCE_LOG_SUM,
-  REDUCE_LOG_SUM_EXP,
-  REDUCE_SUM_SQUARE
+typedef struct ReduceKind {
+  OpId op;     /* of the kernel; OP_EXP: log(sum(exp(x))) */
+  OpId before; /* of the elements: OP_ABS, OP_MUL_TENSOR for their squares, or OP_NONE */
+  OpId after;  /* of the result, or OP_NONE */
 } ReduceKind;
 
 typedef struct Reduction {
   ReduceKind kind;
   ValueId x;
-  Shape shape;
+  Dims shape;
   DType dtype;
   bool keep;
 } Reduction;
 
-static Shape reduced_shape(const Reduction *r, uint32_t set) {
-  Shape s = {0};
+static Dims reduced_shape(const Reduction *r, uint32_t set) {
+  Dims s = {0};
   for (uint32_t i = 0; i < r->shape.rank; i++) {
     if (!(set >> i & 1))
       s.d[s.rank++] = r->shape.d[i];
@@ -79,12 +72,6 @@ static ValueId mean(Import *im, const Reduction *r, uint32_t set) {
                A_STR("trunc"));
 }
 
-/* log and sqrt give floats; integer tensors get their type back. */
-static ValueId finish(Import *im, OpId op, ValueId y, DType dtype) {
-  ValueId z = ex_unary(im, op, y);
-  return ex_cast(im, z, dtype);
-}
-
 /* max + log(sum(exp(x - max))); an infinite maximum is left out, since inf - inf is NaN. */
 static ValueId log_sum_exp(Import *im, const Reduction *r, uint32_t set) {
   DType work = dtype_is_float(r->dtype) ? r->dtype : DTYPE_F32;
@@ -94,7 +81,7 @@ static ValueId log_sum_exp(Import *im, const Reduction *r, uint32_t set) {
   ValueId shift = ex_where(im, infinite, zero, peak);
   ValueId e = ex_unary(im, OP_EXP, ex_sub(im, x, shift));
   ValueId y = ex_unary(im, OP_LOG, over(im, OP_SUM_DIM_INTLIST, e, set, r->keep));
-  Shape s = reduced_shape(r, set);
+  Dims s = reduced_shape(r, set);
   y = ex_add(im, y, ex_view_as(im, shift, &s));
   return ex_cast(im, y, r->dtype);
 }
@@ -102,22 +89,21 @@ static ValueId log_sum_exp(Import *im, const Reduction *r, uint32_t set) {
 /* What a reduction of no elements gives. */
 static double empty_value(const Reduction *r) {
   bool whole = dtype_in(r->dtype, DTS_INT);
-  switch (r->kind) {
-  case REDUCE_MAX:
+  switch ((enum Op)r->kind.op) {
+  case OP_AMAX:
     return whole ? int_least(r->dtype) : r->dtype == DTYPE_BOOL ? 0 : -INFINITY;
-  case REDUCE_MIN: /* the greatest double that an i64 can be */
+  case OP_AMIN: /* the greatest double that an i64 can be */
     return whole                    ? fmin(int_most(r->dtype), 0x1.fffffffffffffp62)
            : r->dtype == DTYPE_BOOL ? 1
                                     : INFINITY;
-  case REDUCE_PROD:
+  case OP_PROD_DIM_INT:
     return 1;
-  case REDUCE_MEAN:
+  case OP_MEAN_DIM:
     return dtype_is_float(r->dtype) ? NAN : 0;
-  case REDUCE_LOG_SUM:
-  case REDUCE_LOG_SUM_EXP:
+  case OP_EXP:
     return -INFINITY;
   default:
-    return 0;
+    return r->kind.after == OP_LOG ? -INFINITY : 0;
   }
 }
 
@@ -130,40 +116,28 @@ static bool is_empty(const Reduction *r, uint32_t set) {
 
 static ValueId reduce_set(Import *im, const Reduction *r, uint32_t set) {
   if (is_empty(r, set)) {
-    Shape s = reduced_shape(r, set);
+    Dims s = reduced_shape(r, set);
     return ex_filled(im, r->dtype, &s, empty_value(r));
   }
-  switch (r->kind) {
-  case REDUCE_SUM:
-    return over(im, OP_SUM_DIM_INTLIST, r->x, set, r->keep);
-  case REDUCE_MEAN:
+  if (r->kind.op == OP_MEAN_DIM)
     return mean(im, r, set);
-  case REDUCE_MAX:
-    return over(im, OP_AMAX, r->x, set, r->keep);
-  case REDUCE_MIN:
-    return over(im, OP_AMIN, r->x, set, r->keep);
-  case REDUCE_PROD:
+  if (r->kind.op == OP_PROD_DIM_INT)
     return product(im, r, set);
-  case REDUCE_L1:
-    return over(im, OP_SUM_DIM_INTLIST, ex_unary(im, OP_ABS, r->x), set, r->keep);
-  case REDUCE_L2:
-    return finish(im, OP_SQRT, over(im, OP_SUM_DIM_INTLIST, ex_mul(im, r->x, r->x), set, r->keep),
-                  r->dtype);
-  case REDUCE_LOG_SUM:
-    return finish(im, OP_LOG, over(im, OP_SUM_DIM_INTLIST, r->x, set, r->keep), r->dtype);
-  case REDUCE_LOG_SUM_EXP:
+  if (r->kind.op == OP_EXP)
     return log_sum_exp(im, r, set);
-  case REDUCE_SUM_SQUARE:
-    return over(im, OP_SUM_DIM_INTLIST, ex_mul(im, r->x, r->x), set, r->keep);
-  }
-  BUG("reduction %d", (int)r->kind);
+  ValueId x = r->x;
+  if (r->kind.before != OP_NONE)
+    x = r->kind.before == OP_ABS ? ex_unary(im, OP_ABS, x) : ex_mul(im, x, x);
+  ValueId y = over(im, r->kind.op, x, set, r->keep);
+  /* log and sqrt give floats; integer tensors get their type back. */
+  return r->kind.after == OP_NONE ? y : ex_cast(im, ex_unary(im, r->kind.after, y), r->dtype);
 }
 
 /* --- axes at run time --- */
 
 /* Can reducing the set give the declared shape? */
-static bool set_fits(const Reduction *r, uint32_t set, const Shape *declared) {
-  Shape s = reduced_shape(r, set);
+static bool set_fits(const Reduction *r, uint32_t set, const Dims *declared) {
+  Dims s = reduced_shape(r, set);
   return s.rank == declared->rank && memcmp(s.d, declared->d, s.rank * sizeof *s.d) == 0;
 }
 
@@ -178,8 +152,8 @@ static ValueId axes_mask(Import *im, ValueId axes, uint32_t rank) {
 }
 
 static ValueId reduce_run(Import *im, const Reduction *r, const Axes *axes) {
-  Shape declared = {0};
-  if (!out_declared_dims(im, 0, declared.d, &declared.rank))
+  Dims declared;
+  if (!out_declared_dims(im, 0, &declared))
     return fail_not_known(im, 1, "the list of axes");
   ValueId result = 0, mask = 0;
   for (uint32_t set = 0; set < (uint32_t)1 << r->shape.rank && import_ok(im); set++) {
@@ -193,7 +167,7 @@ static ValueId reduce_run(Import *im, const Reduction *r, const Axes *axes) {
     mask = mask ? mask : axes_mask(im, axes->run, r->shape.rank);
     result = ex_where(im, ex_is(im, mask, set), candidate, result);
   }
-  if (!result && import_ok(im))
+  if (!result)
     import_fail(im, DIAG_DIM_CONTRADICTION,
                 "no %u axes of the input can be reduced to the declared shape of output 0",
                 axes->count);
@@ -203,18 +177,19 @@ static ValueId reduce_run(Import *im, const Reduction *r, const Axes *axes) {
 /* Kernels add in f32 already; what lies between a sum and another step must not be a half either.
  */
 static bool is_composed(ReduceKind kind) {
-  return kind == REDUCE_PROD || kind == REDUCE_L2 || kind == REDUCE_LOG_SUM ||
-         kind == REDUCE_LOG_SUM_EXP || kind == REDUCE_SUM_SQUARE;
+  return kind.op == OP_PROD_DIM_INT || kind.op == OP_EXP || kind.before == OP_MUL_TENSOR ||
+         kind.after != OP_NONE;
 }
 
-static void reduce(Import *im, ReduceKind kind, int64_t input_since) {
+static void reduce(Import *im, int64_t input_since, OpId op, OpId before, OpId after) {
+  ReduceKind kind = {op, before, after};
   ValueId x = in_required(im, 0);
   DType dtype = ex_dtype(im, x);
   x = is_composed(kind) ? ex_widen(im, x) : x;
   Reduction r = {.kind = kind, .x = x, .shape = shape_of(im, x)};
   Axes axes;
   r.keep = attr_flag(im, "keepdims", true);
-  if (!axes_read(im, input_since, 1, r.shape.rank, &axes))
+  if (!axes_read(im, input_since, r.shape.rank, &axes))
     return;
   r.dtype = ex_dtype(im, x);
   bool noop = im->opset >= input_since && attr_flag(im, "noop_with_empty_axes", false);
@@ -223,13 +198,12 @@ static void reduce(Import *im, ReduceKind kind, int64_t input_since) {
   out(im, 0, ex_cast(im, y, dtype));
 }
 
-void translate_reduce_sum(Import *im) { reduce(im, REDUCE_SUM, 13); }
-void translate_reduce_mean(Import *im) { reduce(im, REDUCE_MEAN, 18); }
-void translate_reduce_max(Import *im) { reduce(im, REDUCE_MAX, 18); }
-void translate_reduce_min(Import *im) { reduce(im, REDUCE_MIN, 18); }
-void translate_reduce_prod(Import *im) { reduce(im, REDUCE_PROD, 18); }
-void translate_reduce_l1(Import *im) { reduce(im, REDUCE_L1, 18); }
-void translate_reduce_l2(Import *im) { reduce(im, REDUCE_L2, 18); }
-void translate_reduce_log_sum(Import *im) { reduce(im, REDUCE_LOG_SUM, 18); }
-void translate_reduce_log_sum_exp(Import *im) { reduce(im, REDUCE_LOG_SUM_EXP, 18); }
-void translate_reduce_sum_square(Import *im) { reduce(im, REDUCE_SUM_SQUARE, 18); }
+void translate_reduce_sum(Import *im) { reduce(im, 13, OP_SUM_DIM_INTLIST, OP_NONE, OP_NONE); }
+/* Mean, max, min, prod; log_sum_exp by OP_EXP. */
+void translate_reduce(Import *im) { reduce(im, 18, im->op, OP_NONE, OP_NONE); }
+void translate_reduce_l1(Import *im) { reduce(im, 18, OP_SUM_DIM_INTLIST, OP_ABS, OP_NONE); }
+void translate_reduce_l2(Import *im) { reduce(im, 18, OP_SUM_DIM_INTLIST, OP_MUL_TENSOR, OP_SQRT); }
+void translate_reduce_log_sum(Import *im) { reduce(im, 18, OP_SUM_DIM_INTLIST, OP_NONE, OP_LOG); }
+void translate_reduce_sum_square(Import *im) {
+  reduce(im, 18, OP_SUM_DIM_INTLIST, OP_MUL_TENSOR, OP_NONE);
+}

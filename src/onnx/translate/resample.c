@@ -124,11 +124,10 @@ static uint32_t reach(Import *im, const Resample *r, const ResampleAxis *a) {
   uint32_t radius = r->mode == RESAMPLE_CUBIC ? 2 : 1;
   if (!r->antialias)
     return radius;
-  const double *scale;
-  uint32_t count;
+  Doubles scale;
   int64_t in = sym_upper(&im->g->syms, a->in), out = sym_lower(&im->g->syms, a->out);
-  bool known = value_doubles(im, a->scale, &scale, &count);
-  double shrink = known ? 1 / scale[0] : (double)in / (double)max_i64(out, 1);
+  bool known = value_doubles(im, a->scale, &scale);
+  double shrink = known ? 1 / scale.at[0] : (double)in / (double)max_i64(out, 1);
   double wide = shrink <= 1 ? radius : ceil(radius * shrink) + 1;
   if (!(wide <= TAPS_MAX / 2))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "antialias over more than %d neighbours", TAPS_MAX);
@@ -185,7 +184,7 @@ ValueId resample_axis(Import *im, const Resample *r, const ResampleAxis *a, Valu
     y = ex_index_select(im, x, a->axis, inside_index(im, nearest(im, r, a->scale, at), a->in));
   else
     y = blend(im, r, a, at, x);
-  if (r->coordinates != COORD_TF_CROP || !import_ok(im))
+  if (r->coordinates != COORD_TF_CROP)
     return y;
   ValueId last = f64(im, ex_size(im, sym_sub(&im->g->syms, a->in, 1)));
   ValueId beyond = ex_gt(im, at, last),

@@ -7,7 +7,7 @@
 /* Size of the dim given as -1: the input's elements over the other sizes. Sizes that stand on both
  * sides are dropped first, and those that divide the rest are taken out one by one, so that
  * symbolic ones cancel. */
-static SymInt inferred_size(Import *im, const Shape *from, const Shape *to, uint32_t at) {
+static SymInt inferred_size(Import *im, const Dims *from, const Dims *to, uint32_t at) {
   SymTable *t = &im->g->syms;
   bool used[MAX_RANK] = {false}, cancelled[MAX_RANK] = {false};
   SymInt above = 1, below = 1;
@@ -29,7 +29,7 @@ static SymInt inferred_size(Import *im, const Shape *from, const Shape *to, uint
   return sym_floordiv(t, above, below);
 }
 
-static void resolve_reshape(Import *im, const Shape *from, bool allow_zero, Shape *to) {
+static void resolve_reshape(Import *im, const Dims *from, bool allow_zero, Dims *to) {
   int inferred = -1;
   for (uint32_t i = 0; i < to->rank; i++) {
     if (to->d[i] == 0 && !allow_zero) {
@@ -51,18 +51,15 @@ static void resolve_reshape(Import *im, const Shape *from, bool allow_zero, Shap
 
 void translate_reshape(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape from = shape_of(im, x), to = {0};
+  Dims from = shape_of(im, x), to = {0};
   bool known = true;
   if (im->opset < 5) {
-    const int64_t *values;
-    uint32_t count;
-    if (!attr_ints(im, "shape", &values, &count) || count > MAX_RANK) {
+    Ints values;
+    if (!attr_ints(im, "shape", &values) || values.count > MAX_RANK) {
       import_fail(im, DIAG_ATTR_MISSING, "Reshape has no 'shape' of at most %d entries", MAX_RANK);
       return;
     }
-    to.rank = count;
-    for (uint32_t i = 0; i < count; i++)
-      to.d[i] = values[i];
+    to = dims_make(values.at, values.count);
   } else if (!shape_input(im, 1, 0, "the new shape", &to, &known)) {
     return;
   }
@@ -83,21 +80,21 @@ void translate_flatten(Import *im) {
 /* --- Squeeze, Unsqueeze --- */
 
 /* A view of x with the dims that output 0 declares. */
-static void declared_view(Import *im, ValueId x, const char *what) {
-  Shape to = {0};
-  if (!out_declared_dims(im, 0, to.d, &to.rank))
-    fail_not_known(im, 1, what);
+static void declared_view(Import *im, ValueId x) {
+  Dims to = {0};
+  if (!out_declared_dims(im, 0, &to))
+    fail_not_known(im, 1, "the list of axes");
   out(im, 0, ex_view_as(im, x, &to));
 }
 
 void translate_squeeze(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape from = shape_of(im, x), to = {0};
+  Dims from = shape_of(im, x), to = {0};
   Axes axes;
-  if (!axes_read(im, 13, 1, from.rank, &axes))
+  if (!axes_read(im, 13, from.rank, &axes))
     return;
   if (axes.given && !axes.known) {
-    declared_view(im, x, "the list of axes");
+    declared_view(im, x);
     return;
   }
   for (uint32_t i = 0; i < from.rank; i++) {
@@ -113,26 +110,24 @@ void translate_squeeze(Import *im) {
 
 void translate_unsqueeze(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape from = shape_of(im, x), to = {0};
-  const int64_t *values = NULL;
-  uint32_t count = 0;
-  bool given =
-      im->opset < 13 ? attr_ints(im, "axes", &values, &count) : in_consts(im, 1, &values, &count);
+  Dims from = shape_of(im, x), to = {0};
+  Ints values;
+  bool given = im->opset < 13 ? attr_ints(im, "axes", &values) : in_consts(im, 1, &values);
   if (!given && im->opset < 13)
     import_fail(im, DIAG_ATTR_MISSING, "Unsqueeze has no 'axes'");
   if (!given) {
-    declared_view(im, x, "the list of axes");
+    declared_view(im, x);
     return;
   }
-  if (from.rank + count > MAX_RANK)
+  if (from.rank + values.count > MAX_RANK)
     import_fail(im, DIAG_INPUT_RANK, "the result would have %u dimensions, the runtime allows %d",
-                from.rank + count, MAX_RANK);
+                from.rank + values.count, MAX_RANK);
   uint32_t set = 0;
-  to.rank = from.rank + count;
-  for (uint32_t i = 0; i < count && import_ok(im); i++) {
-    uint32_t axis = import_axis(im, values[i], to.rank);
+  to.rank = from.rank + values.count;
+  for (uint32_t i = 0; i < values.count && import_ok(im); i++) {
+    uint32_t axis = import_axis(im, values.at[i], to.rank);
     if (set >> axis & 1)
-      import_fail(im, DIAG_AXIS_RANGE, "axis %lld is listed twice", (long long)values[i]);
+      import_fail(im, DIAG_AXIS_RANGE, "axis %lld is listed twice", (long long)values.at[i]);
     set |= (uint32_t)1 << axis;
   }
   for (uint32_t i = 0, k = 0; i < to.rank && import_ok(im); i++)
@@ -140,7 +135,7 @@ void translate_unsqueeze(Import *im) {
   out(im, 0, ex_view_as(im, x, &to));
 }
 
-/* --- Shape, Size --- */
+/* --- Dims, Size --- */
 
 static int64_t clamp_axis(int64_t axis, uint32_t rank) {
   if (axis < 0)
@@ -150,7 +145,7 @@ static int64_t clamp_axis(int64_t axis, uint32_t rank) {
 
 void translate_shape(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   int64_t start = clamp_axis(attr_int(im, "start", 0), s.rank),
           end = clamp_axis(attr_int(im, "end", s.rank), s.rank);
   out(im, 0, build_syms(im, s.d + start, end > start ? (uint32_t)(end - start) : 0, false));
@@ -158,7 +153,7 @@ void translate_shape(Import *im) {
 
 void translate_size(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   out(im, 0, ex_size(im, shape_product(im, s.d, s.rank)));
 }
 
@@ -172,7 +167,7 @@ static uint32_t expanded_by(Import *im, ValueId shape) {
 
 void translate_expand(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape from = shape_of(im, x), wanted, to = {0};
+  Dims from = shape_of(im, x), wanted, to = {0};
   bool known;
   uint32_t length = expanded_by(im, in(im, 1));
   if (!shape_input(im, 1, from.rank > length ? from.rank - length : 0, "the shape to expand to",

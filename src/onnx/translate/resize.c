@@ -9,7 +9,7 @@
 typedef struct Resize {
   Resample how;
   ValueId x, scales, sizes, roi; /* scales xor sizes; 0 when absent */
-  Shape in, out;
+  Dims in, out;
   uint32_t count; /* of resized axes */
   uint32_t axes[MAX_RANK];
   double scale[MAX_RANK]; /* by position in axes; 0: not known when lowering */
@@ -43,14 +43,13 @@ static void read_how(Import *im, Resize *r) {
 }
 
 static bool read_axes(Import *im, Resize *r) {
-  const int64_t *axes;
-  bool listed = attr_ints(im, "axes", &axes, &r->count);
-  if (!listed)
-    r->count = r->in.rank;
+  Ints axes;
+  bool listed = attr_ints(im, "axes", &axes);
+  r->count = listed ? axes.count : r->in.rank;
   if (r->count > r->in.rank)
     import_fail(im, DIAG_ATTR_VALUE, "%u axes for a tensor of rank %u", r->count, r->in.rank);
   for (uint32_t i = 0; i < r->count && import_ok(im); i++)
-    r->axes[i] = listed ? import_axis(im, axes[i], r->in.rank) : i;
+    r->axes[i] = listed ? import_axis(im, axes.at[i], r->in.rank) : i;
   return import_ok(im);
 }
 
@@ -72,13 +71,12 @@ static bool count_matches(Import *im, const Resize *r, uint32_t count) {
 }
 
 static bool shape_from_scales(Import *im, Resize *r) {
-  const double *scales;
-  uint32_t count;
-  if (!value_doubles(im, r->scales, &scales, &count) || !count_matches(im, r, count))
+  Doubles scales;
+  if (!value_doubles(im, r->scales, &scales) || !count_matches(im, r, scales.count))
     return false;
-  for (uint32_t i = 0; i < count; i++) {
-    r->scale[i] = scales[i];
-    if (!sym_scaled(&im->g->syms, r->in.d[r->axes[i]], scales[i], (SymScaling){.f32 = true},
+  for (uint32_t i = 0; i < scales.count; i++) {
+    r->scale[i] = scales.at[i];
+    if (!sym_scaled(&im->g->syms, r->in.d[r->axes[i]], scales.at[i], (SymScaling){.f32 = true},
                     &r->out.d[r->axes[i]])) {
       r->unsolved = i + 1;
       return false;
@@ -98,23 +96,23 @@ static void fail_unsolved(Import *im, const Resize *r) {
 }
 
 static bool shape_from_sizes(Import *im, Resize *r) {
-  const SymInt *sizes;
-  uint32_t count;
-  if (!value_ints(im, r->sizes, &sizes, &count) || !count_matches(im, r, count))
+  Ints sizes;
+  if (!value_ints(im, r->sizes, &sizes) || !count_matches(im, r, sizes.count))
     return false;
   double common = 0;
-  for (uint32_t i = 0; i < count; i++) {
+  for (uint32_t i = 0; i < sizes.count; i++) {
     SymInt in = r->in.d[r->axes[i]];
-    r->out.d[r->axes[i]] = sizes[i];
-    r->scale[i] =
-        sym_is_const(in) && sym_is_const(sizes[i]) && in > 0 ? (double)sizes[i] / (double)in : 0;
+    r->out.d[r->axes[i]] = sizes.at[i];
+    r->scale[i] = sym_is_const(in) && sym_is_const(sizes.at[i]) && in > 0
+                      ? (double)sizes.at[i] / (double)in
+                      : 0;
     if (r->policy != STRETCH && r->scale[i] == 0)
       return false;
     bool better = r->policy == NOT_LARGER ? r->scale[i] < common : r->scale[i] > common;
     if (i == 0 || better)
       common = r->scale[i];
   }
-  for (uint32_t i = 0; i < count && r->policy != STRETCH; i++) {
+  for (uint32_t i = 0; i < sizes.count && r->policy != STRETCH; i++) {
     r->scale[i] = common;
     if (!fitted_size(r->in.d[r->axes[i]], common, &r->out.d[r->axes[i]]))
       return false;
@@ -127,7 +125,7 @@ static bool output_shape(Import *im, Resize *r) {
   if (r->scales ? shape_from_scales(im, r) : shape_from_sizes(im, r))
     return true;
   uint32_t input = r->sizes ? 3 : im->opset < 11 ? 1 : 2;
-  bool declared = out_declared_dims(im, 0, r->out.d, &r->out.rank);
+  bool declared = out_declared_dims(im, 0, &r->out);
   if (!declared && r->unsolved)
     fail_unsolved(im, r);
   else if (!declared)
@@ -251,10 +249,10 @@ static bool resize_kernel(Import *im, const Resize *r) {
   uint32_t rank = r->in.rank;
   if (!kernel_fits(im, r))
     return false;
-  Shape image = r->in;
+  Dims image = r->in;
   SymInt size[2] = {r->out.d[2], r->out.d[rank - 1]};
   if (rank == 3) {
-    image = (Shape){4, {r->in.d[0], r->in.d[1], 1, r->in.d[2]}};
+    image = (Dims){4, {r->in.d[0], r->in.d[1], 1, r->in.d[2]}};
     size[0] = 1;
   }
   ValueId y = ex_view_as(im, r->x, &image);
@@ -368,8 +366,7 @@ void translate_resize(Import *im) {
 /* The scales of Upsample: an input, before opset 9 an attribute, at first one for each image dim.
  */
 static ValueId upsample_scales(Import *im, uint32_t rank) {
-  const float *scales;
-  uint32_t count;
+  Floats scales;
   if (im->opset >= 9)
     return in_required(im, 1);
   if (im->opset < 7 && rank == 4) {
@@ -377,8 +374,8 @@ static ValueId upsample_scales(Import *im, uint32_t rank) {
                       (float)attr_float(im, "width_scale", 0)};
     return build_const(&im->b, DTYPE_F32, 1, (int64_t[]){4}, image);
   }
-  if (attr_floats(im, "scales", &scales, &count))
-    return build_const(&im->b, DTYPE_F32, 1, (int64_t[]){count}, scales);
+  if (attr_floats(im, "scales", &scales))
+    return build_const(&im->b, DTYPE_F32, 1, (int64_t[]){scales.count}, scales.at);
   return import_fail(im, DIAG_ATTR_MISSING, "Upsample has no 'scales'");
 }
 

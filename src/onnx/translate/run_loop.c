@@ -64,13 +64,12 @@ static void widen(Attempt *a, Size *size, int64_t lo, int64_t hi) {
 
 /* Greatest size that output k of the node is declared to have there; false when it is not. */
 static bool declared_bound(const Attempt *a, uint32_t k, uint32_t dim, int64_t *hi) {
-  SymInt dims[MAX_RANK];
-  uint32_t rank;
+  Dims dims;
   if (out_bound(a->im, k, dim, hi))
     return true;
-  if (!out_declared_dims(a->im, k, dims, &rank) || dim >= rank)
+  if (!out_declared_dims(a->im, k, &dims) || dim >= dims.rank)
     return false;
-  *hi = sym_upper(&a->im->g->syms, dims[dim]);
+  *hi = sym_upper(&a->im->g->syms, dims.d[dim]);
   return *hi != INT64_MAX;
 }
 

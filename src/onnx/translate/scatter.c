@@ -100,9 +100,9 @@ static ValueId put(Import *im, ValueId x, ValueId indices, uint32_t tuple, Value
 
 /* Rows of the dims that a tuple names, by the number of the row. */
 static ValueId put_sorted(Import *im, ValueId x, ValueId indices, uint32_t tuple, ValueId updates,
-                          const Shape *tuples, OpId op) {
-  Shape s = shape_of(im, x), row = {1, {tuples->d[0]}};
-  Shape rows = {2, {tuples->d[0], shape_product(im, s.d + tuple, s.rank - tuple)}};
+                          const Dims *tuples, OpId op) {
+  Dims s = shape_of(im, x), row = {1, {tuples->d[0]}};
+  Dims rows = {2, {tuples->d[0], shape_product(im, s.d + tuple, s.rank - tuple)}};
   ValueId number = 0;
   for (uint32_t k = 0; k < tuple && import_ok(im); k++) {
     ValueId at = ex_wrap_index(im, ex_component(im, indices, k), s.d[k]);
@@ -118,8 +118,8 @@ static ValueId put_sorted(Import *im, ValueId x, ValueId indices, uint32_t tuple
 /* One tuple after the other: they may name the same element. */
 static ValueId put_combined(Import *im, ValueId x, ValueId indices, uint32_t tuple, ValueId updates,
                             OpId op) {
-  Shape at = shape_of(im, indices), from = shape_of(im, updates),
-        tuples = {2, {shape_product(im, at.d, at.rank - 1), tuple}}, rows = {1, {tuples.d[0]}};
+  Dims at = shape_of(im, indices), from = shape_of(im, updates),
+       tuples = {2, {shape_product(im, at.d, at.rank - 1), tuple}}, rows = {1, {tuples.d[0]}};
   if (is_sorted(im, op, updates, tuples.d[0]))
     return put_sorted(im, x, indices, tuple, updates, &tuples, op);
   if (!steps_ok(im, tuples.d[0]))
@@ -142,7 +142,7 @@ static ValueId put_combined(Import *im, ValueId x, ValueId indices, uint32_t tup
 void translate_scatter_nd(Import *im) {
   ValueId x = in_required(im, 0), indices = in_required(im, 1), updates = in_required(im, 2);
   OpId op = scatter_reduction(im);
-  Shape at = shape_of(im, indices);
+  Dims at = shape_of(im, indices);
   SymInt tuple = at.rank ? at.d[at.rank - 1] : -1;
   if (!sym_is_const(tuple) || tuple < 1 || tuple > ex_rank(im, x) ||
       ex_rank(im, updates) + 1 < at.rank) {
@@ -164,7 +164,7 @@ void translate_scatter_nd(Import *im) {
 void translate_tensor_scatter(Import *im) {
   ValueId x = in_required(im, 0), update = in_required(im, 1), write = in(im, 2);
   bool circular = attr_choice(im, "mode", "linear", "linear|circular") == 1;
-  Shape s = shape_of(im, x), u = shape_of(im, update);
+  Dims s = shape_of(im, x), u = shape_of(im, update);
   uint32_t axis = import_axis(im, attr_int(im, "axis", -2), s.rank);
   if (u.rank != s.rank || axis == 0)
     import_fail(im, DIAG_SHAPE_MISMATCH, "the update does not fit, or the axis is the batch");

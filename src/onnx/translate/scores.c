@@ -66,14 +66,18 @@ ValueId post_two(Import *im, PostTransform post, ValueId score, bool complement)
 
 /* --- labels --- */
 
-bool classes_read(Import *im, const char *numbers, const char *strings, Classes *classes) {
-  StrView *names;
+bool classes_read(Import *im, const char *numbers, Classes *classes) {
+  static const char strings[] = "classlabels_strings";
+  Texts names;
+  Ints listed;
   *classes = (Classes){0};
-  if (attr_strs(im, strings, &names, &classes->count) && classes->count) {
-    int64_t *codes = ARENA_ARRAY(&im->scratch, int64_t, classes->count);
-    classes->labels = labels_make(im, names, classes->count, codes);
-    classes->numbers = codes;
-  } else if (!attr_exact_ints(im, numbers, &classes->numbers, &classes->count) || !classes->count) {
+  if (attr_strs(im, strings, &names) && names.count) {
+    int64_t *codes = ARENA_ARRAY(&im->scratch, int64_t, names.count);
+    const Labels *labels = labels_make(im, names.at, names.count, codes);
+    *classes = (Classes){names.count, codes, labels};
+  } else if (attr_exact_ints(im, numbers, &listed) && listed.count) {
+    *classes = (Classes){listed.count, listed.at, NULL};
+  } else {
     import_fail(im, DIAG_ATTR_MISSING, "attribute '%s' or '%s' is missing", numbers, strings);
   }
   return import_ok(im);
@@ -102,11 +106,11 @@ static bool counts_up(const Classes *classes) {
 }
 
 void classes_out(Import *im, const Classes *classes, ValueId index) {
-  if (import_ok(im) && !counts_up(classes))
+  if (!counts_up(classes))
     index =
         ex_index_select(im, build_const_ints(&im->b, classes->numbers, classes->count), 0, index);
   if (classes->labels)
-    out_labels(im, 0, index, classes->labels);
+    out_labels(im, index, classes->labels);
   else
     out(im, 0, index);
 }

@@ -14,22 +14,19 @@ static ValueId arg_extreme(Import *im, OpId op, ValueId x, uint32_t axis, bool k
   return ex_sub(im, ex_size(im, end), index);
 }
 
-static void translate_arg(Import *im, OpId op) {
+void translate_arg_extreme(Import *im) {
   ValueId x = in_required(im, 0);
   uint32_t rank = shape_of(im, x).rank,
            axis = import_axis(im, attr_int(im, "axis", 0), rank ? rank : 1);
   bool keep = attr_flag(im, "keepdims", true), last = attr_flag(im, "select_last_index", false);
-  out(im, 0, arg_extreme(im, op, x, axis, keep, last));
+  out(im, 0, arg_extreme(im, im->op, x, axis, keep, last));
 }
-
-void translate_arg_max(Import *im) { translate_arg(im, OP_ARGMAX); }
-void translate_arg_min(Import *im) { translate_arg(im, OP_ARGMIN); }
 
 /* 1 at the first maximum of each row, 0 elsewhere. Before opset 13 a row is everything from axis
  * on. */
 void translate_hardmax(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   uint32_t axis = import_axis(im, attr_int(im, "axis", im->opset < 13 ? 1 : -1), s.rank);
   ValueId y = im->opset < 13 ? ex_rows(im, x, axis) : x;
   axis = im->opset < 13 ? 1 : axis;
@@ -43,7 +40,7 @@ void translate_hardmax(Import *im) {
 
 typedef struct TopK {
   ValueId x; /* the axis is the last one */
-  Shape shape;
+  Dims shape;
   SymInt k;
   bool largest;
 } TopK;
@@ -58,8 +55,8 @@ static ValueId topk(Import *im, ValueId x, SymInt k, bool largest) {
 static ValueId topk_positions(Import *im, const TopK *t, ValueId sorted) {
   uint32_t last = t->shape.rank - 1;
   SymInt n = t->shape.d[last];
-  if (!import_ok(im) || t->k == n)
-    return import_ok(im) ? sorted + 1 : 0; /* result 1, of a constant too */
+  if (t->k == n)
+    return sorted + 1; /* result 1, of a constant too */
   SymTable *syms = &im->g->syms;
   ValueId least = ex_slice(im, sorted, last, sym_sub(syms, t->k, 1), t->k);
   /* n - position for equal elements, 0 for others: the first are the largest. */
@@ -149,8 +146,7 @@ static ValueId flip_sign(Import *im, ValueId x, DType to) {
   DType dtype = ex_dtype(im, x);
   int64_t least = (int64_t)((uint64_t)1 << (8 * dtype_size(dtype) - 1));
   x = ex_binary(im, OP_BITWISE_XOR_TENSOR, x, build_scalar_int(&im->b, dtype, least));
-  return was_unsigned || !import_ok(im) ? x
-                                        : build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(x), A_DTYPE(to));
+  return was_unsigned ? x : build(&im->b, OP_VIEW_COPY_DTYPE, A_VAL(x), A_DTYPE(to));
 }
 
 static DType signed_alias(DType dtype) {
@@ -159,8 +155,8 @@ static DType signed_alias(DType dtype) {
 
 void translate_top_k(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x);
-  DType dtype = import_ok(im) ? ex_dtype(im, x) : DTYPE_F32;
+  Dims s = shape_of(im, x);
+  DType dtype = ex_dtype(im, x);
   bool alias = dtype_in(dtype, DTS_UNSIGNED);
   if (alias)
     x = flip_sign(im, x, signed_alias(dtype));
@@ -184,28 +180,26 @@ void translate_top_k(Import *im) {
   } else {
     topk_stable(im, &t, &values, &indices);
   }
-  if (import_ok(im)) {
-    values = ex_permute(im, values, perm);
-    out(im, 0, alias ? flip_sign(im, values, dtype) : values);
-    out(im, 1, ex_permute(im, indices, perm));
-  }
+  values = ex_permute(im, values, perm);
+  out(im, 0, alias ? flip_sign(im, values, dtype) : values);
+  out(im, 1, ex_permute(im, indices, perm));
 }
 
 /* --- NonZero --- */
 
 void translate_non_zero(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x), one = {1, {1}};
-  if (import_ok(im) && s.rank == 0)
+  Dims s = shape_of(im, x), one = {1, {1}};
+  if (s.rank == 0)
     x = ex_view_as(im, x, &one);
   ValueId rows = found_rows(im, x);
   if (s.rank > 1) {
     out(im, 0, EX_PERMUTE(im, rows, 1, 0));
     return;
   }
-  Shape to = {2, {s.rank, ex_dim(im, rows, 0)}};
+  Dims to = {2, {s.rank, ex_dim(im, rows, 0)}};
   if (s.rank == 0) { /* no coordinates at all: [0, n] */
-    out(im, 0, ex_slice(im, ex_view_as(im, rows, &(Shape){2, {1, to.d[1]}}), 0, 0, 0));
+    out(im, 0, ex_slice(im, ex_view_as(im, rows, &(Dims){2, {1, to.d[1]}}), 0, 0, 0));
     return;
   }
   out(im, 0, ex_view_as(im, rows, &to));
@@ -215,7 +209,7 @@ void translate_non_zero(Import *im) {
 
 /* x moved n places along axis, the freed places filled with ones. */
 static ValueId shifted(Import *im, ValueId x, uint32_t axis, SymInt n, double fill) {
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   SymInt rest = sym_sub(&im->g->syms, s.d[axis], n);
   ValueId kept = ex_slice(im, x, axis, 0, rest);
   s.d[axis] = n;
@@ -244,7 +238,7 @@ static ValueId running_product(Import *im, ValueId x, uint32_t axis) {
 /* The kernel adds in the element type: in f16 a sum soon stands still. */
 static ValueId running(Import *im, ValueId x, uint32_t axis, bool sum) {
   bool exclusive = attr_flag(im, "exclusive", false), reverse = attr_flag(im, "reverse", false);
-  if (!import_ok(im) || ex_dim(im, x, axis) == 0)
+  if (ex_dim(im, x, axis) == 0)
     return x;
   ValueId y = ex_widen(im, reverse ? ex_flip(im, x, axis) : x);
   if (exclusive)

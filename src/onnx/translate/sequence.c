@@ -4,10 +4,10 @@
 
 enum { SEQUENCE_MAX = 65536 };
 
-static bool in_sequence(Import *im, uint32_t i, Binding *sequence) {
-  *sequence = in_binding(im, i);
+static bool in_sequence(Import *im, Binding *sequence) {
+  *sequence = in_binding(im, 0);
   if (sequence->kind != BIND_SEQUENCE)
-    import_fail(im, DIAG_INPUT_TYPE, "input %u is not a sequence", i);
+    import_fail(im, DIAG_INPUT_TYPE, "input 0 is not a sequence");
   return import_ok(im);
 }
 
@@ -52,7 +52,7 @@ void translate_sequence_insert(Import *im) {
   Binding s;
   ValueId tensor = in_required(im, 1);
   uint32_t at;
-  if (!in_sequence(im, 0, &s) || !in_position(im, 2, s.count, true, &at))
+  if (!in_sequence(im, &s) || !in_position(im, 2, s.count, true, &at))
     return;
   if (s.count >= SEQUENCE_MAX) {
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a sequence of more than %d tensors", SEQUENCE_MAX);
@@ -67,7 +67,7 @@ void translate_sequence_insert(Import *im) {
 void translate_sequence_erase(Import *im) {
   Binding s;
   uint32_t at;
-  if (!in_sequence(im, 0, &s) || !in_position(im, 1, s.count, false, &at))
+  if (!in_sequence(im, &s) || !in_position(im, 1, s.count, false, &at))
     return;
   ValueId *items = ARENA_ARRAY(&im->scratch, ValueId, s.count);
   for (uint32_t i = 0; i + 1 < s.count; i++)
@@ -78,13 +78,13 @@ void translate_sequence_erase(Import *im) {
 void translate_sequence_at(Import *im) {
   Binding s;
   uint32_t at;
-  if (in_sequence(im, 0, &s) && in_position(im, 1, s.count, false, &at))
+  if (in_sequence(im, &s) && in_position(im, 1, s.count, false, &at))
     out(im, 0, item(im, &s, at));
 }
 
 void translate_sequence_length(Import *im) {
   Binding s;
-  if (in_sequence(im, 0, &s))
+  if (in_sequence(im, &s))
     out(im, 0, ex_int(im, s.count));
 }
 
@@ -93,34 +93,33 @@ void translate_sequence_length(Import *im) {
 /* Sizes of the pieces; NULL when they arrive at run time. *count is known in any case, or the node
  * fails. */
 static const SymInt *piece_sizes(Import *im, ValueId split, SymInt whole, uint32_t *count) {
-  const SymInt *values = (const SymInt[]){1};
-  uint32_t entries = 1;
+  Ints values = {(const SymInt[]){1}, 1};
   bool chunks = !split || ex_rank(im, split) == 0;
-  bool known = !split || value_ints(im, split, &values, &entries);
+  bool known = !split || value_ints(im, split, &values);
   if (!chunks) {
     SymInt length = ex_dim(im, split, 0);
     if (sym_is_const(length) && length >= 0 && length <= SEQUENCE_MAX)
       *count = (uint32_t)length;
     else
       import_fail(im, DIAG_INPUT_NOT_CONST, "the number of pieces is not known when lowering");
-    return known ? values : NULL;
+    return known ? values.at : NULL;
   }
-  if (!known || !sym_is_const(whole) || !sym_is_const(values[0]) || values[0] < 1 ||
-      whole / values[0] >= SEQUENCE_MAX) {
+  if (!known || !sym_is_const(whole) || !sym_is_const(values.at[0]) || values.at[0] < 1 ||
+      whole / values.at[0] >= SEQUENCE_MAX) {
     import_fail(im, DIAG_INPUT_NOT_CONST,
                 "the number of pieces is not known when lowering, or too large");
     return NULL;
   }
-  *count = (uint32_t)((whole + values[0] - 1) / values[0]);
+  *count = (uint32_t)((whole + values.at[0] - 1) / values.at[0]);
   SymInt *sizes = ARENA_ARRAY(&im->scratch, SymInt, *count + 1);
   for (uint32_t i = 0; i < *count; i++)
-    sizes[i] = min_i64(values[0], whole - (int64_t)i * values[0]);
+    sizes[i] = min_i64(values.at[0], whole - (int64_t)i * values.at[0]);
   return sizes;
 }
 
 void translate_split_to_sequence(Import *im) {
   ValueId x = in_required(im, 0), split = in(im, 1);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   bool keep = split || attr_flag(im, "keepdims", true);
   uint32_t axis = import_axis(im, attr_int(im, "axis", 0), s.rank), count = 0;
   const SymInt *sizes = piece_sizes(im, split, s.d[axis], &count);
@@ -138,7 +137,7 @@ void translate_concat_from_sequence(Import *im) {
   Binding s;
   bool stack = attr_flag(im, "new_axis", false);
   int64_t axis = attr_int_required(im, "axis");
-  if (!in_sequence(im, 0, &s))
+  if (!in_sequence(im, &s))
     return;
   if (!s.count) {
     import_fail(im, DIAG_ARG_RANGE, "the sequence is empty");

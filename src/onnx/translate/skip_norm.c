@@ -15,7 +15,7 @@ static ValueId skip_sum(Import *im, ValueId bias) {
 void translate_skip_layer_norm(Import *im) {
   ValueId gamma = in_required(im, 2), beta = in(im, 3), sum = skip_sum(im, in(im, 4));
   uint32_t rank = ex_rank(im, sum);
-  if (!import_ok(im) || rank < 1)
+  if (rank < 1)
     return;
   SymInt last[] = {ex_dim(im, sum, rank - 1)};
   ValueId y = build(&im->b, OP_NATIVE_LAYER_NORM, A_VAL(sum), A_INTS(last, 1), A_VAL(gamma),
@@ -42,19 +42,15 @@ void translate_simplified_layer_norm(Import *im) {
   out(im, 0, rms(im, x, scale, axis, epsilon));
   if (!out_wanted(im, 1))
     return;
-  int64_t axes[MAX_RANK];
-  uint32_t rank = ex_rank(im, x), count = 0;
-  for (uint32_t i = axis; i < rank; i++)
-    axes[count++] = i;
-  ValueId wide = ex_cast(im, x, DTYPE_F32);
-  ValueId mean = ex_reduce(im, OP_MEAN_DIM, ex_mul(im, wide, wide), axes, count, true);
+  ValueId wide = ex_cast(im, x, DTYPE_F32), squares = ex_mul(im, wide, wide),
+          mean = ex_reduce_dims(im, OP_MEAN_DIM, squares, axis, ex_rank(im, x), true);
   out(im, 1, ex_unary(im, OP_RSQRT, ex_plus(im, mean, epsilon)));
 }
 
 /* RMS norm of each group of as many columns as the scale has, times an activation of the gate. */
 void translate_gated_rms_norm(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), gate = in_required(im, 2);
-  Shape s = shape_of(im, x), groups = s;
+  Dims s = shape_of(im, x), groups = s;
   int64_t size = ex_fixed(im, scale, 0);
   bool sigmoid = attr_choice(im, "activation", "silu", "sigmoid|silu|swish") == 0;
   int64_t wide = s.rank ? ex_fixed(im, x, s.rank - 1) : 0;

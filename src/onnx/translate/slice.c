@@ -69,7 +69,7 @@ static void run_axis(Import *im, const RunSlice *r, uint32_t dim, uint32_t rank,
 }
 
 static ValueId run_slice_axis(Import *im, const RunSlice *r, ValueId x, uint32_t dim,
-                              const Shape *declared) {
+                              const Dims *declared) {
   SymInt size = ex_dim(im, x, dim);
   ValueId start, step;
   run_axis(im, r, dim, declared->rank, &start, &step);
@@ -81,12 +81,12 @@ static ValueId run_slice_axis(Import *im, const RunSlice *r, ValueId x, uint32_t
 }
 
 /* With steps known to be forward, a dim that keeps its size is kept as it is. */
-static void run_slice(Import *im, ValueId x, const Shape *s, RunSlice r) {
-  Shape declared = {0};
-  if (!out_declared_dims(im, 0, declared.d, &declared.rank)) {
+static void run_slice(Import *im, ValueId x, const Dims *s, RunSlice r) {
+  Dims declared;
+  if (!out_declared_dims(im, 0, &declared)) {
     static const char *const lists[] = {"the start of a slice", "the end of a slice",
                                         "the axes of a slice", "the step of a slice"};
-    fail_first_not_known(im, 1, lists, COUNT_OF(lists));
+    fail_first_not_known(im, lists, COUNT_OF(lists));
     return;
   }
   if (declared.rank != s->rank)
@@ -101,19 +101,17 @@ static void run_slice(Import *im, ValueId x, const Shape *s, RunSlice r) {
 /* --- Slice --- */
 
 typedef struct SliceLists {
-  const SymInt *starts, *ends, *axes;
-  const int64_t *steps;
-  uint32_t start_count, end_count, axis_count, step_count;
+  Ints starts, ends, axes, steps;
 } SliceLists;
 
-static void slice_known(Import *im, ValueId x, const Shape *s, const SliceLists *l) {
+static void slice_known(Import *im, ValueId x, const Dims *s, const SliceLists *l) {
   uint32_t seen = 0;
-  if (l->start_count != l->end_count || (l->axes && l->axis_count != l->start_count) ||
-      (l->steps && l->step_count != l->start_count) || l->start_count > s->rank)
+  if (l->starts.count != l->ends.count || (l->axes.at && l->axes.count != l->starts.count) ||
+      (l->steps.at && l->steps.count != l->starts.count) || l->starts.count > s->rank)
     import_fail(im, DIAG_SHAPE_MISMATCH, "starts, ends, axes and steps differ in length");
-  for (uint32_t i = 0; i < l->start_count && import_ok(im); i++) {
-    uint32_t axis = import_axis(im, l->axes ? l->axes[i] : (int64_t)i, s->rank);
-    SliceAxis a = {l->starts[i], l->ends[i], l->steps ? l->steps[i] : 1};
+  for (uint32_t i = 0; i < l->starts.count && import_ok(im); i++) {
+    uint32_t axis = import_axis(im, l->axes.at ? l->axes.at[i] : (int64_t)i, s->rank);
+    SliceAxis a = {l->starts.at[i], l->ends.at[i], l->steps.at ? l->steps.at[i] : 1};
     if (seen >> axis & 1)
       import_fail(im, DIAG_AXIS_RANGE, "axis %u is sliced twice", axis);
     if (a.step == 0 || a.step == INT64_MIN) {
@@ -128,25 +126,20 @@ static void slice_known(Import *im, ValueId x, const Shape *s, const SliceLists 
 
 void translate_slice(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   SliceLists l = {0};
   if (im->opset < 10) {
-    if (!attr_ints(im, "starts", &l.starts, &l.start_count) ||
-        !attr_ints(im, "ends", &l.ends, &l.end_count))
+    if (!attr_ints(im, "starts", &l.starts) || !attr_ints(im, "ends", &l.ends))
       import_fail(im, DIAG_ATTR_MISSING, "Slice needs 'starts' and 'ends'");
-    attr_ints(im, "axes", &l.axes, &l.axis_count);
+    attr_ints(im, "axes", &l.axes);
     slice_known(im, x, &s, &l);
     return;
   }
   ValueId starts = in_required(im, 1), ends = in_required(im, 2), axes = in(im, 3),
           steps = in(im, 4);
-  const int64_t *axis_values = NULL;
-  bool known = value_ints(im, starts, &l.starts, &l.start_count) &&
-               value_ints(im, ends, &l.ends, &l.end_count) &&
-               (!axes || in_consts(im, 3, &axis_values, &l.axis_count)) &&
-               (!steps || in_consts(im, 4, &l.steps, &l.step_count));
+  bool known = value_ints(im, starts, &l.starts) && value_ints(im, ends, &l.ends) &&
+               (!axes || in_consts(im, 3, &l.axes)) && (!steps || in_consts(im, 4, &l.steps));
   if (known) {
-    l.axes = axis_values;
     slice_known(im, x, &s, &l);
     return;
   }

@@ -12,15 +12,15 @@ AutoPad attr_auto_pad(Import *im) {
 
 bool attr_list(Import *im, const char *name, uint32_t count, int64_t fill, int64_t least,
                int64_t *list) {
-  const int64_t *values;
-  uint32_t entries;
-  bool given = attr_ints(im, name, &values, &entries);
-  if (!given && fill < least && import_ok(im))
+  Ints values;
+  bool given = attr_ints(im, name, &values);
+  if (!given && fill < least)
     import_fail(im, DIAG_ATTR_MISSING, "attribute '%s' is missing", name);
-  if (given && entries != count)
-    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u entries, %u are wanted", name, entries, count);
+  if (given && values.count != count)
+    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u entries, %u are wanted", name, values.count,
+                count);
   for (uint32_t i = 0; i < count && import_ok(im); i++) {
-    list[i] = given ? values[i] : fill;
+    list[i] = given ? values.at[i] : fill;
     if (list[i] < least || list[i] > INT32_MAX)
       import_fail(im, DIAG_ATTR_VALUE, "'%s' has entry %lld", name, (long long)list[i]);
   }
@@ -62,19 +62,18 @@ static bool is_pad(SymInt pad) { return !sym_is_const(pad) || (pad >= 0 && pad <
 
 static void read_pads(Import *im, ValueId x, Window *w) {
   AutoPad pad = attr_auto_pad(im);
-  const int64_t *pads;
-  uint32_t count;
-  bool given = attr_ints(im, "pads", &pads, &count);
-  if (pad == PAD_EXPLICIT && given && count != 2 * w->rank)
-    import_fail(im, DIAG_ATTR_VALUE, "'pads' has %u entries for %u spatial dimensions", count,
+  Ints pads;
+  bool given = attr_ints(im, "pads", &pads);
+  if (pad == PAD_EXPLICIT && given && pads.count != 2 * w->rank)
+    import_fail(im, DIAG_ATTR_VALUE, "'pads' has %u entries for %u spatial dimensions", pads.count,
                 w->rank);
   for (uint32_t i = 0; i < w->rank && import_ok(im); i++) {
     w->begin[i] = w->end[i] = 0;
     if (pad == PAD_SAME_UPPER || pad == PAD_SAME_LOWER)
       same_pads(im, ex_dim(im, x, 2 + i), pad, w, i);
     else if (pad == PAD_EXPLICIT && given) {
-      w->begin[i] = pads[i];
-      w->end[i] = pads[i + w->rank];
+      w->begin[i] = pads.at[i];
+      w->end[i] = pads.at[i + w->rank];
     }
     if (!is_pad(w->begin[i]) || !is_pad(w->end[i]))
       import_fail(im, DIAG_ATTR_VALUE, "'pads' has entries %lld and %lld", (long long)w->begin[i],

@@ -35,6 +35,10 @@ static inline int64_t window_extent(const Window *w, uint32_t i) {
 bool window_symmetric(const Window *w);
 /* x with all of w's pads added as elements of this value (constant_pad_nd), w's pads set to 0. */
 ValueId window_pad(Import *im, ValueId x, Window *w, ArgIn value);
+/* The convolution of x with these weights, bias may be 0, by the strides, pads and dilations of w.
+ */
+ValueId window_convolve(Import *im, ValueId x, ValueId weight, ValueId bias, const Window *w,
+                        int64_t group);
 /* The convolution that the current node's attributes describe; bias may be 0. */
 ValueId window_convolution(Import *im, ValueId x, ValueId weight, ValueId bias);
 /* The pools that they describe; window_max binds output 1, the indices, where it is wanted. */

@@ -8,9 +8,8 @@ enum { CLASSES_MAX = 4096, COEFFICIENTS_MAX = 1 << 26, PROBABILITY_CLASSES_MAX =
 
 typedef struct Svm {
   Import *im;
-  const float *vectors, *coefficients, *rho, *prob_a, *prob_b;
-  const int64_t *per_class;
-  uint32_t coefficient_count, rho_count, prob_count;
+  Floats vectors, coefficients, rho, prob_a, prob_b;
+  Ints per_class;
   int64_t features, vector_count;
   Classes classes;
   PostTransform post;
@@ -41,17 +40,16 @@ static ValueId kernel_of(const Svm *s, ValueId x) {
     RBF,
     SIGMOID
   } kind = attr_choice(im, "kernel_type", "LINEAR", "LINEAR|POLY|RBF|SIGMOID");
-  const float *params;
-  uint32_t count;
+  Floats params;
   double gamma = 0, offset = 0, degree = 0;
-  if (attr_floats(im, "kernel_params", &params, &count) && count >= 3) {
-    gamma = (double)params[0];
-    offset = (double)params[1];
-    degree = (double)params[2];
-  } else if (count) {
-    import_fail(im, DIAG_ATTR_VALUE, "'kernel_params' has %u numbers instead of 3", count);
+  if (attr_floats(im, "kernel_params", &params) && params.count >= 3) {
+    gamma = (double)params.at[0];
+    offset = (double)params.at[1];
+    degree = (double)params.at[2];
+  } else if (params.count) {
+    import_fail(im, DIAG_ATTR_VALUE, "'kernel_params' has %u numbers instead of 3", params.count);
   }
-  ValueId v = classic_floats(im, s->vectors, 2, (int64_t[]){s->vector_count, s->features});
+  ValueId v = classic_floats(im, s->vectors.at, 2, (int64_t[]){s->vector_count, s->features});
   if (kind == RBF)
     return radial(im, x, v, gamma);
   ValueId dot = ex_linear(im, x, v, 0);
@@ -72,7 +70,8 @@ static ValueId weighted(Import *im, ValueId x, const float *w, int64_t rows, int
   return ex_linear(im, x, weights, offset);
 }
 
-static void check_vectors(const Svm *s, uint32_t given) {
+static void check_vectors(const Svm *s) {
+  uint32_t given = s->vectors.count;
   if (import_ok(s->im) && (s->features < 1 || given / s->features < s->vector_count))
     import_fail(s->im, DIAG_ATTR_VALUE, "%u numbers are no %lld support vectors of %lld features",
                 given, (long long)s->vector_count, (long long)s->features);
@@ -81,9 +80,8 @@ static void check_vectors(const Svm *s, uint32_t given) {
 static bool read_common(Svm *s, ValueId x) {
   Import *im = s->im;
   s->features = ex_fixed(im, x, 1);
-  if (!attr_floats(im, "coefficients", &s->coefficients, &s->coefficient_count) ||
-      !s->coefficient_count || s->coefficient_count > COEFFICIENTS_MAX ||
-      !attr_floats(im, "rho", &s->rho, &s->rho_count) || !s->rho_count)
+  if (!attr_floats(im, "coefficients", &s->coefficients) || !s->coefficients.count ||
+      s->coefficients.count > COEFFICIENTS_MAX || !attr_floats(im, "rho", &s->rho) || !s->rho.count)
     import_fail(im, DIAG_ATTR_VALUE, "'coefficients' or 'rho' is missing, or too long");
   return import_ok(im);
 }
@@ -93,22 +91,21 @@ static bool read_common(Svm *s, ValueId x) {
 void translate_svm_regressor(Import *im) {
   Svm s = {.im = im};
   ValueId x = classic_samples(im), y;
-  uint32_t given = 0;
   if (!read_common(&s, x))
     return;
   s.vector_count = attr_int(im, "n_supports", 0);
   if (s.vector_count > 0) {
-    (void)attr_floats(im, "support_vectors", &s.vectors, &given);
-    check_vectors(&s, given);
-    if (s.coefficient_count < s.vector_count)
+    (void)attr_floats(im, "support_vectors", &s.vectors);
+    check_vectors(&s);
+    if (s.coefficients.count < s.vector_count)
       import_fail(im, DIAG_ATTR_VALUE, "there are %u coefficients for %lld support vectors",
-                  s.coefficient_count, (long long)s.vector_count);
-    y = weighted(im, kernel_of(&s, x), s.coefficients, 1, s.vector_count, s.rho, true);
+                  s.coefficients.count, (long long)s.vector_count);
+    y = weighted(im, kernel_of(&s, x), s.coefficients.at, 1, s.vector_count, s.rho.at, true);
   } else {
-    if (s.coefficient_count != s.features)
+    if (s.coefficients.count != s.features)
       import_fail(im, DIAG_ATTR_VALUE, "there are %u coefficients for %lld features",
-                  s.coefficient_count, (long long)s.features);
-    y = weighted(im, x, s.coefficients, 1, s.features, s.rho, true);
+                  s.coefficients.count, (long long)s.features);
+    y = weighted(im, x, s.coefficients.at, 1, s.features, s.rho.at, true);
   }
   if (attr_flag(im, "one_class", false)) {
     ValueId outlier = ex_number(im, y, -1), inlier = ex_number(im, y, 1);
@@ -172,8 +169,6 @@ static ValueId coupled(Coupling *c) {
   for (uint32_t i = 0; i < 2 && import_ok(im); i++)
     value_set_type(im->g, first + 1 + i, value_get(im->g, states[i])->type);
   ValueId again = couple(c);
-  if (!import_ok(im))
-    return 0;
   states[0] = c->p;
   states[1] = c->active;
   return build(&im->b, OP_NEXT, A_VAL(again), A_VALS(states, 2));
@@ -215,8 +210,8 @@ static ValueId coupling_matrix(Import *im, ValueId r, uint32_t classes) {
 static ValueId probabilities(const Svm *s, ValueId pair_scores) {
   Import *im = s->im;
   int64_t pairs = (int64_t)s->classes.count * (s->classes.count - 1) / 2;
-  ValueId a = classic_floats(im, s->prob_a, 1, &pairs),
-          b = classic_floats(im, s->prob_b, 1, &pairs),
+  ValueId a = classic_floats(im, s->prob_a.at, 1, &pairs),
+          b = classic_floats(im, s->prob_b.at, 1, &pairs),
           x = ex_unary(im, OP_NEG, ex_add(im, ex_mul(im, pair_scores, a), b)),
           r = ex_clamp(im, ex_unary(im, OP_SIGMOID, x), (double)1.0e-7F, (double)(1 - 1.0e-7F));
   Coupling c = {.im = im, .classes = s->classes.count};
@@ -238,15 +233,15 @@ static ValueId pair_scores(const Svm *s, ValueId kernel) {
   float *w = ARENA_ARRAY(&s->im->scratch, float, size + 1);
   uint64_t *start = ARENA_ARRAY(&s->im->scratch, uint64_t, (uint64_t)classes + 1);
   for (uint32_t i = 0; i < classes; i++)
-    start[i + 1] = start[i] + (uint64_t)s->per_class[i];
+    start[i + 1] = start[i] + (uint64_t)s->per_class.at[i];
   for (uint32_t i = 0; i + 1 < classes; i++)
     for (uint32_t j = i + 1; j < classes; j++, pair++) {
       for (uint64_t v = start[i]; v < start[i + 1]; v++)
-        w[pair * vectors + v] = s->coefficients[(j - 1) * vectors + v];
+        w[pair * vectors + v] = s->coefficients.at[(j - 1) * vectors + v];
       for (uint64_t v = start[j]; v < start[j + 1]; v++)
-        w[pair * vectors + v] = s->coefficients[i * vectors + v];
+        w[pair * vectors + v] = s->coefficients.at[i * vectors + v];
     }
-  return weighted(s->im, kernel, w, (int64_t)pairs, s->vector_count, s->rho, false);
+  return weighted(s->im, kernel, w, (int64_t)pairs, s->vector_count, s->rho.at, false);
 }
 
 /* Each pair has a vote: for i when its decision is positive, else for j. */
@@ -271,7 +266,7 @@ static void by_vectors(const Svm *s, ValueId x) {
   Import *im = s->im;
   ValueId scores = pair_scores(s, kernel_of(s, x));
   classes_out(im, &s->classes, winners(s, scores));
-  if (s->prob_count)
+  if (s->prob_a.count)
     out(im, 1, post_apply(im, s->post, probabilities(s, scores)));
   else if (s->classes.count == 2)
     out(im, 1, post_two(im, s->post, scores, s->post != POST_NONE));
@@ -283,15 +278,15 @@ static void by_vectors(const Svm *s, ValueId x) {
 static void by_rows(const Svm *s, ValueId x) {
   Import *im = s->im;
   uint32_t classes = s->classes.count;
-  if (s->coefficient_count != s->features * classes)
+  if (s->coefficients.count != s->features * classes)
     import_fail(im, DIAG_ATTR_VALUE, "there are %u coefficients for %lld features of %u classes",
-                s->coefficient_count, (long long)s->features, classes);
-  ValueId scores = weighted(im, x, s->coefficients, classes, s->features, s->rho, true);
+                s->coefficients.count, (long long)s->features, classes);
+  ValueId scores = weighted(im, x, s->coefficients.at, classes, s->features, s->rho.at, true);
   ValueId best = ex_argmax(im, scores, 1, false);
   bool positive = true;
-  for (uint32_t i = 0; i < s->coefficient_count; i++)
-    positive &= s->coefficients[i] >= 0;
-  if (classes == 2 && !s->prob_count) {
+  for (uint32_t i = 0; i < s->coefficients.count; i++)
+    positive &= s->coefficients.at[i] >= 0;
+  if (classes == 2 && !s->prob_a.count) {
     ValueId most = ex_reduce_one(im, OP_AMAX, scores, 1, false),
             second = ex_with(im, positive ? OP_GE_TENSOR : OP_GT_TENSOR, most, positive ? 0.5 : 0);
     best = ex_where(im, second, ex_number(im, best, 1), best);
@@ -301,36 +296,36 @@ static void by_rows(const Svm *s, ValueId x) {
 }
 
 static void read_probabilities(Svm *s, uint64_t pairs) {
-  uint32_t other;
-  if (!attr_floats(s->im, "prob_a", &s->prob_a, &s->prob_count) || !s->prob_count)
+  if (!attr_floats(s->im, "prob_a", &s->prob_a) || !s->prob_a.count)
     return;
-  (void)attr_floats(s->im, "prob_b", &s->prob_b, &other);
-  if (s->prob_count != other || other < pairs)
-    import_fail(s->im, DIAG_ATTR_VALUE, "'prob_a' has %u numbers and 'prob_b' %u", s->prob_count,
-                other);
+  (void)attr_floats(s->im, "prob_b", &s->prob_b);
+  if (s->prob_a.count != s->prob_b.count || s->prob_b.count < pairs)
+    import_fail(s->im, DIAG_ATTR_VALUE, "'prob_a' has %u numbers and 'prob_b' %u", s->prob_a.count,
+                s->prob_b.count);
   else if (s->classes.count > PROBABILITY_CLASSES_MAX)
     import_fail(s->im, DIAG_UNSUPPORTED_FEATURE, "probabilities of more than %d classes",
                 PROBABILITY_CLASSES_MAX);
 }
 
-static void check_classes(const Svm *s, uint64_t pairs, uint32_t listed) {
+static void check_classes(const Svm *s, uint64_t pairs) {
+  uint32_t listed = s->per_class.count;
   uint64_t classes = s->classes.count, vectors = (uint64_t)s->vector_count;
   if (listed != classes || classes < 2)
     import_fail(s->im, DIAG_ATTR_VALUE, "'vectors_per_class' has %u numbers for %llu classes",
                 listed, (unsigned long long)classes);
-  else if (s->coefficient_count < (classes - 1) * vectors || s->rho_count < pairs)
+  else if (s->coefficients.count < (classes - 1) * vectors || s->rho.count < pairs)
     import_fail(s->im, DIAG_ATTR_VALUE,
                 "there are %u coefficients and %u numbers in 'rho' for %llu classes",
-                s->coefficient_count, s->rho_count, (unsigned long long)classes);
+                s->coefficients.count, s->rho.count, (unsigned long long)classes);
 }
 
 /* Sums up the vectors of all classes. */
-static void count_vectors(Svm *s, uint32_t listed) {
-  for (uint32_t i = 0; i < listed && import_ok(s->im); i++) {
-    if (s->per_class[i] < 0 || s->per_class[i] > COEFFICIENTS_MAX)
+static void count_vectors(Svm *s) {
+  for (uint32_t i = 0; i < s->per_class.count && import_ok(s->im); i++) {
+    if (s->per_class.at[i] < 0 || s->per_class.at[i] > COEFFICIENTS_MAX)
       import_fail(s->im, DIAG_ATTR_VALUE, "class %u has %lld support vectors", i,
-                  (long long)s->per_class[i]);
-    s->vector_count += s->per_class[i];
+                  (long long)s->per_class.at[i]);
+    s->vector_count += s->per_class.at[i];
     if (s->vector_count > COEFFICIENTS_MAX)
       import_fail(s->im, DIAG_ATTR_VALUE, "there are too many support vectors");
   }
@@ -339,20 +334,18 @@ static void count_vectors(Svm *s, uint32_t listed) {
 void translate_svm_classifier(Import *im) {
   Svm s = {.im = im, .post = post_read(im)};
   ValueId x = classic_samples(im);
-  uint32_t listed = 0, given = 0;
-  if (!classes_read(im, "classlabels_ints", "classlabels_strings", &s.classes) ||
-      !read_common(&s, x))
+  if (!classes_read(im, "classlabels_ints", &s.classes) || !read_common(&s, x))
     return;
   if (s.classes.count > CLASSES_MAX)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "there are %u classes", s.classes.count);
-  (void)attr_ints(im, "vectors_per_class", &s.per_class, &listed);
-  count_vectors(&s, listed);
+  (void)attr_ints(im, "vectors_per_class", &s.per_class);
+  count_vectors(&s);
   uint64_t pairs = (uint64_t)s.classes.count * (s.classes.count - 1) / 2;
   read_probabilities(&s, pairs);
   if (s.vector_count > 0) {
-    (void)attr_floats(im, "support_vectors", &s.vectors, &given);
-    check_vectors(&s, given);
-    check_classes(&s, pairs, listed);
+    (void)attr_floats(im, "support_vectors", &s.vectors);
+    check_vectors(&s);
+    check_classes(&s, pairs);
   }
   if (!import_ok(im))
     return;

@@ -10,22 +10,21 @@ typedef struct Tfidf {
   SymInt batch;
   int64_t length, outputs;
   int64_t least, most, skips; /* sizes of n-grams, gaps */
-  const int64_t *pool, *starts, *columns;
-  const float *weights;
-  uint32_t pool_count, start_count, column_count, weight_count;
+  Ints pool, starts, columns;
+  Floats weights;
 } Tfidf;
 
 static bool lengths_fit(const Tfidf *f) {
   return f->least >= 1 && f->most >= f->least && f->most <= 64 && f->skips >= 0 &&
-         f->skips <= 4096 && f->start_count <= 64;
+         f->skips <= 4096 && f->starts.count <= 64;
 }
 
 static void count_outputs(Import *im, Tfidf *f) {
-  for (uint32_t i = 0; i < f->column_count && import_ok(im); i++) {
-    if (f->columns[i] < 0 || f->columns[i] >= TFIDF_MAX)
-      import_fail(im, DIAG_ATTR_VALUE, "ngram_indexes has %lld", (long long)f->columns[i]);
+  for (uint32_t i = 0; i < f->columns.count && import_ok(im); i++) {
+    if (f->columns.at[i] < 0 || f->columns.at[i] >= TFIDF_MAX)
+      import_fail(im, DIAG_ATTR_VALUE, "ngram_indexes has %lld", (long long)f->columns.at[i]);
     else
-      f->outputs = max_i64(f->outputs, f->columns[i] + 1);
+      f->outputs = max_i64(f->outputs, f->columns.at[i] + 1);
   }
 }
 
@@ -34,12 +33,11 @@ static bool tfidf_read(Import *im, Tfidf *f) {
   *f = (Tfidf){.least = attr_int_required(im, "min_gram_length"),
                .most = attr_int_required(im, "max_gram_length"),
                .skips = attr_int_required(im, "max_skip_count")};
-  if (!attr_ints(im, "pool_int64s", &f->pool, &f->pool_count))
+  if (!attr_ints(im, "pool_int64s", &f->pool))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "only pool_int64s is supported, not strings");
-  if (!attr_ints(im, "ngram_counts", &f->starts, &f->start_count) ||
-      !attr_ints(im, "ngram_indexes", &f->columns, &f->column_count))
+  if (!attr_ints(im, "ngram_counts", &f->starts) || !attr_ints(im, "ngram_indexes", &f->columns))
     import_fail(im, DIAG_ATTR_MISSING, "ngram_counts and ngram_indexes are required");
-  attr_floats(im, "weights", &f->weights, &f->weight_count);
+  attr_floats(im, "weights", &f->weights);
   uint32_t rank = ex_rank(im, x);
   if (rank < 1 || rank > 2)
     import_fail(im, DIAG_INPUT_RANK, "the input has rank %u, not 1 or 2", rank);
@@ -57,20 +55,20 @@ static bool tfidf_read(Import *im, Tfidf *f) {
 static bool pool_part(Import *im, const Tfidf *f, int64_t n, int64_t *first, int64_t *count,
                       int64_t *id) {
   *count = *id = *first = 0;
-  for (int64_t size = 1; size <= n && size <= f->start_count; size++) {
-    int64_t begin = f->starts[size - 1],
-            end = size < f->start_count ? f->starts[size] : (int64_t)f->pool_count;
-    if (begin < 0 || end < begin || end > f->pool_count || (end - begin) % size)
+  for (int64_t size = 1; size <= n && size <= f->starts.count; size++) {
+    int64_t begin = f->starts.at[size - 1],
+            end = size < f->starts.count ? f->starts.at[size] : (int64_t)f->pool.count;
+    if (begin < 0 || end < begin || end > f->pool.count || (end - begin) % size)
       return import_fail(im, DIAG_ATTR_VALUE, "ngram_counts does not fit the pool");
     *id += *count;
     *first = begin;
     *count = (end - begin) / size;
   }
-  if (n > f->start_count)
+  if (n > f->starts.count)
     *count = 0;
-  if (*id + *count > f->column_count)
+  if (*id + *count > f->columns.count)
     import_fail(im, DIAG_ATTR_VALUE, "ngram_indexes has %u entries, fewer than n-grams",
-                f->column_count);
+                f->columns.count);
   return import_ok(im);
 }
 
@@ -86,7 +84,7 @@ static ValueId occurrences(Import *im, const Tfidf *f, int64_t n, int64_t first,
     ValueId all = 0;
     for (int64_t k = 0; k < n && import_ok(im); k++) {
       for (int64_t i = 0; i < count; i++)
-        items[i] = f->pool[first + i * n + k];
+        items[i] = f->pool.at[first + i * n + k];
       ValueId wanted = EX_VIEW(im, build_const_ints(&im->b, items, (uint32_t)count), count, 1);
       ValueId here = ex_slice(im, f->x, 1, k * step, k * step + places);
       ValueId equal = ex_eq(im, EX_VIEW(im, here, f->batch, 1, places),
@@ -110,8 +108,9 @@ static ValueId column_matrix(Import *im, const Tfidf *f, const int64_t *ids, int
   float *values = ARENA_ARRAY(&im->scratch, float, (size_t)(grams * f->outputs));
   memset(values, 0, (size_t)(grams * f->outputs) * sizeof *values);
   for (int64_t i = 0; i < grams; i++) {
-    int64_t column = f->columns[ids[i]];
-    values[i * f->outputs + column] = weighted && column < f->weight_count ? f->weights[column] : 1;
+    int64_t column = f->columns.at[ids[i]];
+    values[i * f->outputs + column] =
+        weighted && column < f->weights.count ? f->weights.at[column] : 1;
   }
   return build_const(&im->b, DTYPE_F32, 2, (int64_t[]){grams, f->outputs}, values);
 }
@@ -139,7 +138,7 @@ void translate_tfidf_vectorizer(Import *im) {
   bool idf = mode == 1, product = mode == 2;
   if (!tfidf_read(im, &f))
     return;
-  int64_t *ids = ARENA_ARRAY(&im->scratch, int64_t, (size_t)f.column_count + 1), grams;
+  int64_t *ids = ARENA_ARRAY(&im->scratch, int64_t, (size_t)f.columns.count + 1), grams;
   ValueId counts = all_counts(im, &f, ids, &grams), y;
   if (!counts)
     y = ex_full(im, DTYPE_F32, (SymInt[]){f.batch, f.outputs}, 2, 0);
@@ -149,8 +148,8 @@ void translate_tfidf_vectorizer(Import *im) {
     y = ex_cast(im, ex_with(im, OP_GT_TENSOR, y, 0), DTYPE_F32);
     float *weights = ARENA_ARRAY(&im->scratch, float, (size_t)f.outputs + 1);
     for (int64_t i = 0; i < f.outputs; i++)
-      weights[i] = i < f.weight_count ? f.weights[i] : 1;
-    if (f.weight_count && import_ok(im))
+      weights[i] = i < f.weights.count ? f.weights.at[i] : 1;
+    if (f.weights.count)
       y = ex_mul(im, y, build_const(&im->b, DTYPE_F32, 1, (int64_t[]){f.outputs}, weights));
   }
   out(im, 0, ex_rank(im, in(im, 0)) == 1 ? EX_VIEW(im, y, f.outputs) : y);

@@ -12,7 +12,7 @@ static ValueId read_samples(Import *im, Trees *t) {
   int64_t features = ex_fixed(im, x, 1);
   if (features > UINT32_MAX / 4)
     import_fail(im, DIAG_INPUT_RANK, "the input has %lld features", (long long)features);
-  t->features = import_ok(im) ? (uint32_t)features : 0;
+  t->features = (uint32_t)features;
   return x;
 }
 
@@ -22,7 +22,7 @@ static ValueId fit_samples(Import *im, const Trees *t, ValueId x) {
 }
 
 static ValueId base_row(Import *im, const Trees *t, DType dtype) {
-  ValueId row = build_const(&im->b, DTYPE_F64, 1, (int64_t[]){t->base_count}, t->base);
+  ValueId row = build_const(&im->b, DTYPE_F64, 1, (int64_t[]){t->base.count}, t->base.at);
   return ex_cast(im, row, dtype);
 }
 
@@ -37,15 +37,15 @@ static bool all_voted(const Trees *t, const TreeVoted *voted) {
 
 /* A target without a vote is 0, whatever its base value. */
 static ValueId regression(Import *im, const Trees *t, ValueId x, PostTransform post, DType to) {
-  if (t->base_count && t->base_count != t->results)
+  if (t->base.count && t->base.count != t->results)
     return import_fail(im, DIAG_ATTR_VALUE, "there are %u base values for %u targets",
-                       t->base_count, t->results);
+                       t->base.count, t->results);
   bool plain = all_voted(t, trees_voted(im, t)) ||
-               (!t->base_count && (t->aggregate == TREES_SUM || t->aggregate == TREES_AVERAGE));
+               (!t->base.count && (t->aggregate == TREES_SUM || t->aggregate == TREES_AVERAGE));
   ValueId voted = 0, y = trees_walk(im, t, fit_samples(im, t, x), plain ? NULL : &voted);
-  if (t->base_count)
+  if (t->base.count)
     y = ex_add(im, y, base_row(im, t, ex_dtype(im, y)));
-  if (t->base_count && voted)
+  if (t->base.count && voted)
     y = ex_where(im, voted, y, ex_number(im, y, 0));
   y = ex_cast(im, y, to);
   return t->results == 1 ? post_single(im, post, y) : post_apply(im, post, y);
@@ -69,13 +69,13 @@ void translate_tree_ensemble(Import *im) {
                                         POST_PROBIT};
   Trees t = {0};
   ValueId x = read_samples(im, &t);
-  DType dtype = import_ok(im) ? ex_dtype(im, in(im, 0)) : DTYPE_F32;
+  DType dtype = ex_dtype(im, in(im, 0));
   int64_t targets = attr_int_required(im, "n_targets"), post = attr_int(im, "post_transform", 0);
   if (targets < 1 || targets > INT32_MAX)
     import_fail(im, DIAG_ATTR_VALUE, "'n_targets' is %lld", (long long)targets);
   if (post < 0 || post >= (int64_t)COUNT_OF(posts))
     import_fail(im, DIAG_ATTR_VALUE, "'post_transform' is %lld", (long long)post);
-  t.results = import_ok(im) ? (uint32_t)targets : 1;
+  t.results = (uint32_t)targets;
   if (trees_read_ensemble(im, &t))
     out(im, 0, regression(im, &t, x, posts[post], dtype));
 }
@@ -96,7 +96,7 @@ static ValueId column(const Classifier *c, ValueId scores, uint32_t i) {
 }
 
 static ValueId plus_base(const Classifier *c, ValueId score, uint32_t i) {
-  return ex_plus(c->im, score, c->t.base[i]);
+  return ex_plus(c->im, score, c->t.base.at[i]);
 }
 
 /* The two scores of two classes, or only the first when *single. *weight: what decides. A score
@@ -107,14 +107,14 @@ static ValueId score_pair(const Classifier *c, ValueId sums, bool *single, Value
   bool second = c->voted[1] == VOTED_ALWAYS, first = c->voted[0] != VOTED_NEVER;
   ValueId a = column(c, sums, 0), b = column(c, sums, 1), zero = ex_sub(im, b, b);
   *single = false;
-  if (c->t.base_count == 2 && second) {
+  if (c->t.base.count == 2 && second) {
     b = plus_base(c, a, 1);
     a = first ? ex_unary(im, OP_NEG, b) : zero;
-  } else if (c->t.base_count == 2) {
+  } else if (c->t.base.count == 2) {
     a = plus_base(c, a, 0);
     b = ex_sub(im, a, a);
   } else {
-    a = c->t.base_count == 1 && first ? plus_base(c, a, 0) : a;
+    a = c->t.base.count == 1 && first ? plus_base(c, a, 0) : a;
     *single = !second;
   }
   *weight = second ? b : a;
@@ -125,8 +125,8 @@ static ValueId score_pair(const Classifier *c, ValueId sums, bool *single, Value
 static void two_classes(const Classifier *c, ValueId sums) {
   Import *im = c->im;
   bool unsure = c->voted[1] == VOTED_SOMETIMES ||
-                (c->t.base_count && c->voted[0] == VOTED_SOMETIMES && c->voted[1] == VOTED_ALWAYS);
-  if (unsure || c->t.base_count > 2 || !c->t.vote_count)
+                (c->t.base.count && c->voted[0] == VOTED_SOMETIMES && c->voted[1] == VOTED_ALWAYS);
+  if (unsure || c->t.base.count > 2 || !c->t.vote_count)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "two classes, and some samples get votes for both and some do not: ONNX Runtime "
                 "scores them in different ways");
@@ -147,10 +147,10 @@ static void two_classes(const Classifier *c, ValueId sums) {
 /* One class: the label says whether its score is positive. */
 static void one_class(const Classifier *c, ValueId score) {
   Import *im = c->im;
-  if (c->classes.labels || c->t.base_count > 1)
+  if (c->classes.labels || c->t.base.count > 1)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
-                "a single class with a string as label, or with %u base values", c->t.base_count);
-  score = c->t.base_count ? plus_base(c, score, 0) : score;
+                "a single class with a string as label, or with %u base values", c->t.base.count);
+  score = c->t.base.count ? plus_base(c, score, 0) : score;
   ValueId yes = EX_VIEW(im, ex_with(im, OP_GT_TENSOR, score, 0), ex_dim(im, score, 0));
   out(im, 0, ex_cast(im, yes, DTYPE_I64));
   out(im, 1, post_single(im, c->post, ex_cast(im, score, DTYPE_F32)));
@@ -159,11 +159,11 @@ static void one_class(const Classifier *c, ValueId score) {
 /* Classes without a vote do not win, unless there are base values. */
 static void many_classes(const Classifier *c, ValueId sums, ValueId voted) {
   Import *im = c->im;
-  if (c->t.base_count && c->t.base_count != c->t.results)
-    import_fail(im, DIAG_ATTR_VALUE, "there are %u base values for %u classes", c->t.base_count,
+  if (c->t.base.count && c->t.base.count != c->t.results)
+    import_fail(im, DIAG_ATTR_VALUE, "there are %u base values for %u classes", c->t.base.count,
                 c->t.results);
   ValueId scores = sums;
-  if (c->t.base_count)
+  if (c->t.base.count)
     scores = sums = ex_add(im, sums, base_row(im, &c->t, ex_dtype(im, sums)));
   else if (voted)
     sums = ex_where(im, voted, sums, ex_number(im, sums, -INFINITY));
@@ -175,14 +175,14 @@ void translate_tree_classifier(Import *im) {
   Classifier c = {.im = im};
   c.x = read_samples(im, &c.t);
   c.post = post_read(im);
-  if (!import_ok(im) || !classes_read(im, "classlabels_int64s", "classlabels_strings", &c.classes))
+  if (!import_ok(im) || !classes_read(im, "classlabels_int64s", &c.classes))
     return;
   c.t.results = c.classes.count;
   if (!trees_read(im, &c.t, "class"))
     return;
   c.t.aggregate = TREES_SUM;
   c.voted = trees_voted(im, &c.t);
-  bool uncertain = c.t.results > 2 && !c.t.base_count && !all_voted(&c.t, c.voted);
+  bool uncertain = c.t.results > 2 && !c.t.base.count && !all_voted(&c.t, c.voted);
   ValueId voted = 0,
           sums = trees_walk(im, &c.t, fit_samples(im, &c.t, c.x), uncertain ? &voted : NULL);
   if (c.t.results == 1)

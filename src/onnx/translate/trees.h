@@ -38,8 +38,8 @@ typedef struct Trees {
   TreeNode *nodes;
   uint32_t *roots;
   TreeVote *votes;
-  const double *base;
-  uint32_t node_count, root_count, vote_count, base_count, results, features;
+  Doubles base;
+  uint32_t node_count, root_count, vote_count, results, features;
   bool wide; /* features, splits and votes are f64; else f32 */
   TreeAggregate aggregate;
 } Trees;

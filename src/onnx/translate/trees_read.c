@@ -30,42 +30,40 @@ static uint32_t find_node(const NodeKey *keys, uint32_t count, int64_t tree, int
 
 /* An attribute with an integer for each of `count` things. */
 static const int64_t *integers(Import *im, const char *name, uint32_t count) {
-  const int64_t *values = NULL;
-  uint32_t given = 0;
-  if (!attr_ints(im, name, &values, &given) || given != count)
-    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u numbers instead of %u", name, given, count);
-  return values;
+  Ints values;
+  if (!attr_ints(im, name, &values) || values.count != count)
+    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u numbers instead of %u", name, values.count,
+                count);
+  return values.at;
 }
 
-/* The elements of a tensor attribute; NULL when it is absent. */
-static const double *tensor_numbers(Import *im, Trees *t, const char *name, uint32_t *count) {
+/* The elements of a tensor attribute; none when it is absent. */
+static Doubles tensor_numbers(Import *im, Trees *t, const char *name) {
   const Onnx__TensorProto *tensor = attr_tensor(im, name);
-  const double *values = NULL;
-  *count = 0;
+  Doubles values = {0};
   if (!tensor)
-    return NULL;
+    return values;
   t->wide |= tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE;
-  if (!value_doubles(im, import_tensor(im, tensor, 0), &values, count))
+  if (!value_doubles(im, import_tensor(im, tensor, 0), &values))
     import_fail(im, DIAG_ATTR_VALUE, "attribute '%s' is no tensor of numbers", name);
   return values;
 }
 
 /* The list `name` or the tensor `name`_as_tensor. */
-static const double *numbers(Import *im, Trees *t, const char *name, uint32_t *count) {
+static Doubles numbers(Import *im, Trees *t, const char *name) {
   char long_name[48];
-  const double *values;
+  Doubles values;
   snprintf(long_name, sizeof long_name, "%s_as_tensor", name);
-  if (!attr_doubles(im, name, &values, count) || !*count)
-    return tensor_numbers(im, t, long_name, count);
-  return values;
+  return attr_doubles(im, name, &values) && values.count ? values
+                                                         : tensor_numbers(im, t, long_name);
 }
 
-static const double *numbers_of(Import *im, Trees *t, const char *name, uint32_t count) {
-  uint32_t given = 0;
-  const double *values = import_ok(im) ? numbers(im, t, name, &given) : NULL;
-  if (given != count)
-    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u numbers instead of %u", name, given, count);
-  return values;
+/* Attribute `name`, which must have a number for each of `count` things. */
+static const double *as_many(Import *im, Doubles values, const char *name, uint32_t count) {
+  if (values.count != count)
+    import_fail(im, DIAG_ATTR_VALUE, "'%s' has %u numbers instead of %u", name, values.count,
+                count);
+  return values.at;
 }
 
 static TreeMode mode_of(Import *im, StrView name) {
@@ -101,9 +99,8 @@ static void fill_node(Import *im, Trees *t, uint32_t i, int64_t feature, double 
 }
 
 static const int64_t *missing_tracks(Import *im, uint32_t count) {
-  const int64_t *missing;
-  uint32_t given;
-  if (!attr_ints(im, "nodes_missing_value_tracks_true", &missing, &given) || !given)
+  Ints missing;
+  if (!attr_ints(im, "nodes_missing_value_tracks_true", &missing) || !missing.count)
     return NULL;
   return integers(im, "nodes_missing_value_tracks_true", count);
 }
@@ -154,17 +151,16 @@ static void read_votes(Import *im, Trees *t, const char *kind, const NodeKey *ke
   static const char *const suffixes[] = {"treeids", "nodeids", "ids"};
   const int64_t *lists[COUNT_OF(suffixes)];
   char name[32];
-  uint32_t count = 0;
   snprintf(name, sizeof name, "%s_weights", kind);
-  const double *weights = import_ok(im) ? numbers(im, t, name, &count) : NULL;
+  Doubles weights = numbers(im, t, name);
   for (uint32_t i = 0; i < COUNT_OF(suffixes); i++) {
     snprintf(name, sizeof name, "%s_%s", kind, suffixes[i]);
-    lists[i] = integers(im, name, count);
+    lists[i] = integers(im, name, weights.count);
   }
-  t->votes = ARENA_ARRAY(&im->scratch, TreeVote, (uint64_t)count + 1);
-  for (uint32_t i = 0; i < count && import_ok(im); i++)
+  t->votes = ARENA_ARRAY(&im->scratch, TreeVote, (uint64_t)weights.count + 1);
+  for (uint32_t i = 0; i < weights.count && import_ok(im); i++)
     add_vote(im, t, find_node(keys, t->node_count, lists[0][i], lists[1][i]), lists[2][i],
-             weights[i]);
+             weights.at[i]);
 }
 
 static void link_nodes(Import *im, Trees *t, const NodeKey *keys, const int64_t *tree_ids) {
@@ -195,28 +191,23 @@ static const NodeKey *sorted_keys(Import *im, const Trees *t, const int64_t *tre
 }
 
 bool trees_read(Import *im, Trees *t, const char *kind) {
-  StrView *modes = NULL;
-  uint32_t count = 0;
-  if (!import_ok(im))
+  Texts modes;
+  (void)attr_strs(im, "nodes_modes", &modes);
+  if (!begin_nodes(im, t, modes.count))
     return false;
-  (void)attr_strs(im, "nodes_modes", &modes, &count);
-  if (!begin_nodes(im, t, count))
-    return false;
-  const int64_t *tree_ids = integers(im, "nodes_treeids", count),
-                *feature_ids = integers(im, "nodes_featureids", count),
-                *missing = missing_tracks(im, count);
-  const double *splits = numbers_of(im, t, "nodes_values", count);
-  t->base = numbers(im, t, "base_values", &t->base_count);
+  const int64_t *tree_ids = integers(im, "nodes_treeids", modes.count),
+                *feature_ids = integers(im, "nodes_featureids", modes.count),
+                *missing = missing_tracks(im, modes.count);
+  const double *splits = as_many(im, numbers(im, t, "nodes_values"), "nodes_values", modes.count);
+  t->base = numbers(im, t, "base_values");
   t->aggregate = (TreeAggregate)attr_choice(im, "aggregate_function", "SUM", "AVERAGE|SUM|MIN|MAX");
-  for (uint32_t i = 0; i < count && import_ok(im); i++) {
-    t->nodes[i].mode = mode_of(im, modes[i]);
+  for (uint32_t i = 0; i < modes.count && import_ok(im); i++) {
+    t->nodes[i].mode = mode_of(im, modes.at[i]);
     t->nodes[i].missing_true = missing && missing[i] == 1;
     if (t->nodes[i].mode != TREE_LEAF)
       fill_node(im, t, i, feature_ids[i], splits[i]);
   }
-  const NodeKey *keys = import_ok(im) ? sorted_keys(im, t, tree_ids) : NULL;
-  if (!import_ok(im))
-    return false;
+  const NodeKey *keys = sorted_keys(im, t, tree_ids);
   link_nodes(im, t, keys, tree_ids);
   find_roots(im, t, NULL, 0);
   read_votes(im, t, kind, keys);
@@ -237,18 +228,18 @@ static uint32_t branch(Import *im, const Trees *t, uint32_t inner, int64_t to, b
 
 /* The sets of all member nodes follow each other, with a NaN after each. */
 static void read_members(Import *im, Trees *t, uint32_t inner) {
-  uint32_t count = 0, at = 0;
-  const double *members = tensor_numbers(im, t, "membership_values", &count);
+  uint32_t at = 0;
+  Doubles members = tensor_numbers(im, t, "membership_values");
   for (uint32_t i = 0; i < inner && import_ok(im); i++) {
     TreeNode *n = &t->nodes[i];
     if (n->mode != TREE_MEMBER)
       continue;
-    n->members = members ? &members[at] : NULL;
-    for (; at < count && members[at] == members[at]; at++)
+    n->members = members.at ? &members.at[at] : NULL;
+    for (; at < members.count && members.at[at] == members.at[at]; at++)
       n->member_count++;
     if (!n->member_count)
       import_fail(im, DIAG_ATTR_VALUE, "node %u has no membership values", i);
-    at += at < count;
+    at += at < members.count;
   }
 }
 
@@ -259,11 +250,7 @@ static void read_inner(Import *im, Trees *t, uint32_t inner, const double *modes
                 *yes_leaf = integers(im, "nodes_trueleafs", inner),
                 *no_leaf = integers(im, "nodes_falseleafs", inner),
                 *missing = missing_tracks(im, inner);
-  uint32_t split_count = 0;
-  const double *splits = tensor_numbers(im, t, "nodes_splits", &split_count);
-  if (split_count != inner)
-    import_fail(im, DIAG_ATTR_VALUE, "'nodes_splits' has %u numbers instead of %u", split_count,
-                inner);
+  const double *splits = as_many(im, tensor_numbers(im, t, "nodes_splits"), "nodes_splits", inner);
   for (uint32_t i = 0; i < inner && import_ok(im); i++) {
     TreeNode *n = &t->nodes[i];
     int64_t mode;
@@ -280,11 +267,10 @@ static void read_inner(Import *im, Trees *t, uint32_t inner, const double *modes
 }
 
 static void read_leaves(Import *im, Trees *t, uint32_t inner) {
-  uint32_t leaves = t->node_count - inner, given = 0;
+  uint32_t leaves = t->node_count - inner;
   const int64_t *targets = integers(im, "leaf_targetids", leaves);
-  const double *weights = tensor_numbers(im, t, "leaf_weights", &given);
-  if (given != leaves)
-    import_fail(im, DIAG_ATTR_VALUE, "'leaf_weights' has %u numbers instead of %u", given, leaves);
+  const double *weights =
+      as_many(im, tensor_numbers(im, t, "leaf_weights"), "leaf_weights", leaves);
   t->votes = ARENA_ARRAY(&im->scratch, TreeVote, (uint64_t)leaves + 1);
   for (uint32_t i = 0; i < leaves && import_ok(im); i++) {
     t->nodes[inner + i].mode = TREE_LEAF;
@@ -293,23 +279,20 @@ static void read_leaves(Import *im, Trees *t, uint32_t inner) {
 }
 
 bool trees_read_ensemble(Import *im, Trees *t) {
-  uint32_t inner = 0, leaves = 0, root_count = 0;
-  const int64_t *targets, *roots;
-  if (!import_ok(im))
-    return false;
-  const double *modes = tensor_numbers(im, t, "nodes_modes", &inner);
-  (void)attr_ints(im, "leaf_targetids", &targets, &leaves);
-  (void)attr_ints(im, "tree_roots", &roots, &root_count);
+  Ints targets, roots;
+  Doubles modes = tensor_numbers(im, t, "nodes_modes");
+  uint32_t inner = modes.count;
+  (void)attr_ints(im, "leaf_targetids", &targets);
+  (void)attr_ints(im, "tree_roots", &roots);
   int64_t how = attr_int(im, "aggregate_function", TREES_SUM);
   if (how < TREES_AVERAGE || how > TREES_MAX)
     import_fail(im, DIAG_ATTR_VALUE, "attribute 'aggregate_function' is %lld", (long long)how);
   t->aggregate = (TreeAggregate)how;
-  if (!begin_nodes(im, t, (uint64_t)inner + leaves))
+  if (!begin_nodes(im, t, (uint64_t)inner + targets.count))
     return false;
   read_leaves(im, t, inner);
-  read_inner(im, t, inner, modes);
+  read_inner(im, t, inner, modes.at);
   read_members(im, t, inner);
-  if (import_ok(im))
-    find_roots(im, t, roots, root_count);
+  find_roots(im, t, roots.at, roots.count);
   return import_ok(im);
 }

@@ -309,7 +309,7 @@ static ValueId walk_down(const Walk *w, const Entries *e, ValueId x) {
   SymInt samples = ex_dim(im, x, 0), columns = ex_dim(im, x, 1);
   int64_t count = e->count;
   ValueId at = first_step(w, e, x);
-  if (!import_ok(im) || w->depth < 2)
+  if (w->depth < 2)
     return at;
   ValueId features = build_const_ints(&im->b, e->features, e->count),
           follow = build_const_ints(&im->b, e->follow, e->count),
@@ -349,8 +349,7 @@ static ValueId aggregated(const Walk *w, ValueId votes) {
 ValueId trees_walk(Import *im, const Trees *t, ValueId x, ValueId *voted) {
   Walk w = {.im = im, .t = t};
   make_tests(&w);
-  if (import_ok(im))
-    measure_depth(&w);
+  measure_depth(&w);
   uint64_t cells;
   uint64_t entries = t->root_count + 2 * (uint64_t)w.test_count;
   if (!mul_u64(max_i64((int64_t)entries, t->node_count), t->results, &cells) || cells > ENTRIES_MAX)

@@ -17,7 +17,7 @@ static ValueId as_i64(Import *im, ValueId v) { return ex_cast(im, v, DTYPE_I64);
 
 /* Rows compared with each other: element [i, k, j] of op(rows[i], rows[k]). */
 static ValueId compare(Import *im, const Unique *u, OpId op) {
-  Shape left = {3, {u->n, 1, u->m}}, right = {3, {1, u->n, u->m}};
+  Dims left = {3, {u->n, 1, u->m}}, right = {3, {1, u->n, u->m}};
   ValueId others = ex_view_as(im, u->rows, &right);
   return ex_binary(im, op, ex_view_as(im, u->rows, &left), others);
 }
@@ -32,7 +32,7 @@ static void find_equal(Import *im, Unique *u) {
 
 /* Is row k before row i, [i, k]? The first elements that differ decide. */
 static ValueId row_before(Import *im, const Unique *u) {
-  Shape flat = {2, {u->n, u->n}};
+  Dims flat = {2, {u->n, u->n}};
   ValueId greater = compare(im, u, OP_GT_TENSOR);
   if (u->m == 1)
     return ex_view_as(im, greater, &flat);
@@ -57,23 +57,23 @@ static void rank_entries(Import *im, Unique *u, bool sorted) {
 
 /* First positions of the values in the order of the result: as many as there are values. */
 static ValueId result_order(Import *im, const Unique *u) {
-  Shape all = {1, {u->n}};
+  Dims all = {1, {u->n}};
   ValueId empty = ex_filled(im, DTYPE_I64, &all, 0);
   ValueId order = ex_scatter(im, empty, 0, u->rank, u->first);
   ValueId total = ex_sum(im, as_i64(im, u->is_first), 0, false);
   ValueId slots = ex_unary(im, OP_NONZERO, ex_lt(im, ex_arange(im, u->n), total));
-  Shape found = {1, {ex_dim(im, slots, 0)}};
+  Dims found = {1, {ex_dim(im, slots, 0)}};
   return ex_index_select(im, order, 0, ex_view_as(im, slots, &found));
 }
 
 void translate_unique(Import *im) {
   ValueId x = in_required(im, 0);
-  Shape s = shape_of(im, x);
+  Dims s = shape_of(im, x);
   bool flat = !attr_has(im, "axis"), sorted = attr_flag(im, "sorted", true);
   uint32_t axis = flat ? 0 : import_axis(im, attr_int(im, "axis", 0), s.rank);
   SymInt all = shape_product(im, s.d, s.rank);
   if (flat) {
-    s = (Shape){1, {all}};
+    s = (Dims){1, {all}};
     x = ex_view_as(im, x, &s);
   }
   Unique u = {.n = s.d[axis], .m = 1};
@@ -82,11 +82,7 @@ void translate_unique(Import *im) {
   }
   for (uint32_t i = 0; i < s.rank; i++)
     u.m = i == axis ? u.m : sym_mul(&im->g->syms, u.m, s.d[i]);
-  int64_t perm[MAX_RANK] = {axis};
-  for (uint32_t i = 0, k = 1; i < s.rank; i++)
-    if (i != axis)
-      perm[k++] = i;
-  u.rows = ex_view_as(im, ex_permute(im, x, perm), &(Shape){2, {u.n, u.m}});
+  u.rows = EX_VIEW(im, ex_move_dim(im, x, axis, 0), u.n, u.m);
   find_equal(im, &u);
   rank_entries(im, &u, sorted);
   ValueId order = result_order(im, &u);

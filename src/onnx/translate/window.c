@@ -8,10 +8,10 @@ static const double two_pi = 6.283185307179586476925;
 /* a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N); N is the size, less 1 when not periodic. The length
  * comes from a constant or from the declared output. */
 static void window(Import *im, double a0, double a1, double a2) {
-  Shape s = {1, {0}};
+  Dims s = {1, {0}};
   DType dtype = attr_dtype(im, "output_datatype", DTYPE_F32);
   bool periodic = attr_flag(im, "periodic", true);
-  if (!one_int(im, in(im, 0), &s.d[0]) && (!out_declared_dims(im, 0, s.d, &s.rank) || s.rank != 1))
+  if (!one_int(im, in(im, 0), &s.d[0]) && (!out_declared_dims(im, 0, &s) || s.rank != 1))
     fail_not_known(im, 0, "the size of the window");
   ValueId n = ex_cast(im, ex_arange(im, s.d[0]), DTYPE_F64);
   ValueId length = ex_size(im, periodic ? s.d[0] : sym_sub(&im->g->syms, s.d[0], 1));
@@ -56,7 +56,7 @@ static ValueId mel_edges(Import *im, SymInt bins) {
 
 /* Rises from the left edge to 1 at the peak, falls to 0 at the right edge. A side of no width
  * leaves the 1 at the peak. */
-static ValueId triangles(Import *im, ValueId edges, const Shape *s) {
+static ValueId triangles(Import *im, ValueId edges, const Dims *s) {
   ValueId row = ex_along_axis(im, ex_arange(im, s->d[0]), 0, 2);
   row = ex_cast(im, row, DTYPE_F64);
   ValueId corner[3];
@@ -79,11 +79,11 @@ static ValueId triangles(Import *im, ValueId edges, const Shape *s) {
 /* [length / 2 + 1, bins]; sizes from constants or from the declared output. */
 void translate_mel_weight_matrix(Import *im) {
   int64_t bins, length;
-  Shape s = {2, {0}};
+  Dims s = {2, {0}};
   DType dtype = attr_dtype(im, "output_datatype", DTYPE_F32);
   if (one_const(im, in(im, 0), &bins) && one_const(im, in(im, 1), &length))
-    s = (Shape){2, {length / 2 + 1, bins}};
-  else if (!out_declared_dims(im, 0, s.d, &s.rank) || s.rank != 2)
+    s = (Dims){2, {length / 2 + 1, bins}};
+  else if (!out_declared_dims(im, 0, &s) || s.rank != 2)
     fail_not_known(im, 0, "the number of mel bins");
   ValueId y = triangles(im, mel_edges(im, s.d[1]), &s);
   out(im, 0, ex_cast(im, y, dtype));
