@@ -396,7 +396,7 @@ ValueId ex_wrap_index(Import *im, ValueId index, SymInt size) {
 ValueId ex_row_index(Import *im, ValueId x, uint32_t axis, ValueId index) {
   if (!import_ok(im))
     return 0;
-  Shape from = shape_of(im, x), at = shape_of(im, index);
+  Dims from = shape_of(im, x), at = shape_of(im, index);
   NodeId expand = value_def(im->g, index);
   ValueId once = expand && node_cget(im->g, expand)->op == OP_EXPAND_COPY
                      ? node_value(im->g, expand, 0)
