@@ -211,6 +211,20 @@ def column_cases():
 
 # --- windows ---
 
+def channel_cases():
+    """Sums over neighbouring channels."""
+    for name, shape, size in (("", (2, 24, 5, 6), 5), ("-wide", (1, 4, 5, 6), 9), ("-odd", (1, 7, 5, 6), 3)):
+        yield single(f"LRN{name}", "LRN", ["x"], {"x": normal(*shape)}, size=size, alpha=0.3, bias=1.5)
+    for name, shape, dims in (("batch", ["n", 16, 5, 6], {"n": "1..3"}), ("width", [2, 16, 5, "w"], {"w": "3..8"})):
+        yield single(f"LRN-{name}", "LRN", ["x"], {"x": normal(2, 16, 5, 6)}, size=5, alpha=0.3, shapes={"x": shape}, dims=dims)
+    for size in (4, 5):  # as torch exports it
+        nodes = [node("Conv", ["x", "w"], "t"), node("Reshape", ["t", "up"], "u"), node("Pad", ["u", "pads"], "p"),
+                 node("AveragePool", ["p"], "m", kernel_shape=[size, 1, 1]), node("Reshape", ["m", "down"], "d"), node("Conv", ["d", "v"])]
+        yield graph(f"channels-pool-{size}", nodes, {"x": normal(1, 3, 5, 6)}, {
+            "w": normal(16, 3, 1, 1), "v": normal(4, 16, 1, 1), "pads": np.array([0, 0, size // 2, 0, 0, 0, 0, (size - 1) // 2, 0, 0]),
+            "up": np.array([1, 1, 16, 5, 6]), "down": np.array([1, 16, 5, 6])})
+
+
 def window_cases():
     x = {"x": normal(2, 3, 9, 8)}
     for op, more in (("MaxPool", [{}]), ("AveragePool", [{"count_include_pad": 0}, {"count_include_pad": 1}])):
