@@ -128,6 +128,12 @@ def phase_cases():
             name = f"{channels}-{kernel}-{stride}-{pad}-{extra}"
             yield conv(name, (2, 5, 4, 7), (5, channels, kernel, kernel), strides=[stride] * 2, pads=[pad] * 4, output_padding=[extra] * 2)
             yield conv(f"{name}-line", (1, 5, 9), (5, channels, kernel), strides=[stride], pads=[pad] * 2, output_padding=[extra])
+    # Few outputs, with zeros for the taps that a phase does not have.
+    for channels, kernel, stride, pad, extra in ((1, 3, 2, 1, 1), (1, 3, 2, 0, 0), (2, 5, 3, 1, 0), (3, 5, 2, 2, 1), (1, 3, 4, 0, 1)):
+        yield conv(f"zeros-{channels}-{kernel}-{stride}-{pad}-{extra}", (2, 16, 14, 13), (16, channels, kernel, kernel), strides=[stride] * 2,
+                   pads=[pad] * 4, output_padding=[extra] * 2)
+    yield conv("zeros-line", (1, 16, 400), (16, 1, 7), strides=[3], pads=[2, 2], output_padding=[1])
+    yield conv("zeros-half", (1, 16, 14, 13), (16, 1, 3, 3), half=np.float16, strides=[2, 2], pads=[1] * 4)
     yield conv("unequal", (1, 6, 5, 3), (6, 4, 2, 5), strides=[2, 3], pads=[0, 2, 0, 2], output_padding=[0, 1])
     yield conv("crop", (1, 6, 5, 3), (6, 4, 4, 4), strides=[2, 2], pads=[0, 1, 2, 3])
     yield conv("dilated", (1, 6, 5, 5), (6, 4, 3, 3), strides=[1, 1], dilations=[2, 3], pads=[1, 2, 1, 2])
