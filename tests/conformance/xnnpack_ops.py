@@ -426,6 +426,9 @@ def where_cases():
             values = {"a": normal(*a), "b": normal(*b)}
             given = {k: v for k, v in values.items() if k not in constants}
             yield single(f"{name}-{constants or 'run'}", "Where", ["c", "a", "b"], {**feed, **given}, {k: values[k] for k in constants}, kernels=None)
+    nodes = [node("OneHot", ["x", "depth", "values"], "o"), node("Transpose", ["o"], "t", perm=[0, 3, 1, 2]), node("Cast", ["t"], "f", to=1),
+             node("Conv", ["f", "w"])]
+    yield graph("OneHot-image", nodes, {"x": (np.arange(30) % 9 - 4).reshape(1, 6, 5)}, {"depth": np.array(4), "values": np.array([0, 1]), "w": normal(3, 4, 3, 3)}, kernels=4)
 
 
 # --- moves, each before an operation that is computed ---
