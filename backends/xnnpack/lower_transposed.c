@@ -103,6 +103,25 @@ static bool join_taps(Axis *a, uint32_t in, uint32_t kernel, uint32_t padding) {
   return true;
 }
 
+/* A part for each phase, or for those next to each other that are alike. */
+static bool split_phases(Axis *a, uint32_t in, uint32_t kernel, uint32_t padding,
+                         Grouping grouping) {
+  uint32_t stride = a->step;
+  for (uint32_t r = 0; r < a->phases; r++) {
+    /* Element stride * q + r meets inputs q + shift - t by taps first + stride * t. */
+    uint32_t first = (r + padding) % stride, shift = (r + padding) / stride;
+    if (first >= kernel)
+      return false;
+    uint32_t taps = (kernel - first + stride - 1) / stride, reach = (taps - 1) * a->dilation;
+    if (reach < shift || a->length + shift < in)
+      return false; /* it begins or ends inside of the image */
+    Part part = {1, first, taps, reach - shift, a->length + shift - in};
+    if (!add_part(a, grouping, part, first > 0))
+      return false;
+  }
+  return true;
+}
+
 /* False when the dim cannot be computed by phases. */
 static bool split_axis(const Phases *p, uint32_t i, Grouping grouping, Axis *a) {
   const Convolution *c = p->c;
@@ -118,19 +137,7 @@ static bool split_axis(const Phases *p, uint32_t i, Grouping grouping, Axis *a) 
     return join_phases(a, in, kernel, padding);
   if (grouping == ALL_TAPS)
     return c->in_channels >= LEAST_CHANNELS && join_taps(a, in, kernel, padding);
-  for (uint32_t r = 0; r < a->phases; r++) {
-    /* Element stride * q + r meets inputs q + shift - t by taps first + stride * t. */
-    uint32_t first = (r + padding) % stride, shift = (r + padding) / stride;
-    if (first >= kernel)
-      return false;
-    uint32_t taps = (kernel - first + stride - 1) / stride, reach = (taps - 1) * a->dilation;
-    if (reach < shift || a->length + shift < in)
-      return false; /* it begins or ends inside of the image */
-    Part part = {1, first, taps, reach - shift, a->length + shift - in};
-    if (!add_part(a, grouping, part, first > 0))
-      return false;
-  }
-  return true;
+  return split_phases(a, in, kernel, padding, grouping);
 }
 
 /* --- what it costs --- */
