@@ -231,6 +231,21 @@ def channel_cases():
             "up": np.array([1, 1, 16, 5, 6]), "down": np.array([1, 16, 5, 6])})
 
 
+def volume_cases():
+    """Kernels of single channels over three dims: sums over the depth."""
+    def conv(name, x, w, **attributes):
+        return single(f"volumes-{name}", "Conv", ["x", "w", "b"], {"x": normal(*x)}, {"w": normal(*w), "b": normal(w[0])}, group=x[1], **attributes)
+
+    for batch in (1, 2):
+        for stride, pad, dilation in ((1, 1, 1), (2, 1, 1), (1, 0, 1), (1, 2, 2), (1, 4, 1)):
+            yield conv(f"{batch}-{stride}-{pad}-{dilation}", (batch, 6, 5, 7, 6), (6, 1, 3, 3, 3), strides=[stride] * 3, pads=[pad] * 6,
+                       dilations=[dilation] * 3)
+        yield conv(f"{batch}-unequal", (batch, 6, 5, 7, 6), (6, 1, 2, 3, 1), pads=[1, 1, 0, 0, 1, 0])
+        yield conv(f"{batch}-multiplier", (batch, 4, 5, 7, 6), (8, 1, 3, 3, 3), pads=[1] * 6)
+    yield conv("strided-depth", (1, 6, 7, 5, 6), (6, 1, 5, 1, 1), strides=[2, 1, 2], pads=[2, 0, 0] * 2)
+    yield conv("batch", (2, 6, 5, 7, 6), (6, 1, 3, 3, 3), pads=[1] * 6, shapes={"x": ["n", 6, 5, 7, 6]}, dims={"n": "1..3"}, kernels=None)
+
+
 def window_cases():
     x = {"x": normal(2, 3, 9, 8)}
     for op, more in (("MaxPool", [{}]), ("AveragePool", [{"count_include_pad": 0}, {"count_include_pad": 1}])):
