@@ -108,6 +108,10 @@ bool xl_by_planes(XnnLowering *l, NodeId n, const Convolution *c, double share, 
  * meet padding; false when that is not faster. */
 bool xl_by_live_taps(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
 
+/* Computes a convolution, from in to out, both [n, h, w, c], in two parts whose channels fill
+ * XNNPACK's tiles; false when that is not faster. */
+bool xl_by_tiles(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
+
 /* Computes a convolution whose weights arrive at run time, from in to out, both [n, h, w, c];
  * refuses what it does not take. */
 bool xl_by_windows(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
