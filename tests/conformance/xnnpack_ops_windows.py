@@ -246,6 +246,23 @@ def volume_cases():
     yield conv("batch", (2, 6, 5, 7, 6), (6, 1, 3, 3, 3), pads=[1] * 6, shapes={"x": ["n", 6, 5, 7, 6]}, dims={"n": "1..3"}, kernels=None)
 
 
+def tile_cases():
+    """A few more output channels than fill tiles of 32."""
+    def conv(name, x, w, **attributes):
+        return single(f"tiles-{name}", "Conv", ["x", "w", "b"], {"x": normal(*x)}, {"w": normal(*w), "b": normal(w[0])}, **attributes)
+
+    yield conv("48", (1, 32, 16, 15), (48, 32, 3, 3), pads=[1] * 4)
+    yield conv("68-stride", (2, 24, 29, 31), (68, 24, 3, 5), pads=[1, 2, 1, 2], strides=[2, 1])
+    yield conv("33-dilated", (1, 16, 16, 17), (33, 16, 3, 3), dilations=[2, 2])
+    yield conv("line", (1, 64, 300), (100, 64, 5))
+    yield conv("batch", (2, 32, 16, 15), (48, 32, 3, 3), shapes={"x": ["n", 32, 16, 15]}, dims={"n": "1..3"})
+    yield conv("image", (1, 32, 16, 15), (48, 32, 3, 3), pads=[1] * 4, shapes={"x": [1, 32, "h", "w"]}, dims={"h": "9..18", "w": "10..18"})
+    half = np.float16
+    yield single("tiles-half", "Conv", ["x", "w", "b"], {"x": normal(1, 32, 16, 15).astype(half)},
+                 {"w": (normal(48, 32, 3, 3) / 8).astype(half), "b": normal(48).astype(half)}, **HALF, out_type=half)
+    yield graph("tiles-relu", [node("Conv", ["x", "w"], "t", pads=[1] * 4), node("Relu", ["t"])], {"x": normal(1, 32, 16, 15)}, {"w": normal(48, 32, 3, 3)})
+
+
 def window_cases():
     x = {"x": normal(2, 3, 9, 8)}
     for op, more in (("MaxPool", [{}]), ("AveragePool", [{"count_include_pad": 0}, {"count_include_pad": 1}])):
