@@ -14,6 +14,7 @@
 #define TIME_MOVED 0.48       /* in pieces that change places */
 #define TIME_READ 0.12        /* a float of a part of an operand */
 #define TIME_ADDED 0.4        /* filled up with zeros and added */
+#define TIME_OF_STEPS 6.0     /* that must be saved for a byte of weights that small programs get */
 #define TIME_PLANE 2.2        /* of a plane: moved, filled up, cut out, added */
 
 static inline double sixteens(uint64_t channels) { return (double)((channels + 15) / 16); }
@@ -106,6 +107,10 @@ bool xl_by_planes(XnnLowering *l, NodeId n, const Convolution *c, double share, 
 /* Computes a dilated convolution, from in to out, both [n, h, w, c], without most of the taps that
  * meet padding; false when that is not faster. */
 bool xl_by_live_taps(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
+
+/* Computes a convolution, from in to out, both [n, h, w, c], in two parts whose channels fill
+ * XNNPACK's tiles; false when that is not faster. */
+bool xl_by_tiles(XnnLowering *l, NodeId n, const Convolution *c, XnnId in, XnnId out);
 
 /* Computes a convolution whose weights arrive at run time, from in to out, both [n, h, w, c];
  * refuses what it does not take. */

@@ -322,6 +322,14 @@ static XnnId image_of_result(XnnLowering *l, const Convolution *c, ValueId y) {
                       : XL_TEMP(l, xl_dim(l, y, 0), 1, xl_dim(l, y, 2), xl_dim(l, y, 1));
 }
 
+/* By other nodes than one for each piece; whole: there is one, with all taps. */
+static bool by_other_nodes(XnnLowering *l, NodeId n, const Convolution *c, bool whole, XnnId in,
+                           XnnId out) {
+  if (c->transposed)
+    return xl_by_phases(l, n, c, in, out);
+  return xl_by_live_taps(l, n, c, in, out) || (whole && xl_by_tiles(l, n, c, in, out));
+}
+
 void lower_convolution(XnnLowering *l, NodeId n) {
   Convolution c;
   if (!read_convolution(l, n, &c))
@@ -349,7 +357,7 @@ void lower_convolution(XnnLowering *l, NodeId n) {
   XnnId out = image_of_result(l, &c, y);
   if (blocked)
     xl_by_blocks(l, n, &c, &blocks, in, out);
-  else if (!(c.transposed ? xl_by_phases(l, n, &c, in, out) : xl_by_live_taps(l, n, &c, in, out)))
+  else if (!by_other_nodes(l, n, &c, count == 1 && is_whole(&c, pieces), in, out))
     add_pieces(l, n, &c, pieces, count, in, out);
   if (c.rank == 1)
     image_as_line(l, out, y);

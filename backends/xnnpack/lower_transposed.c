@@ -6,17 +6,24 @@
  * taps and padding agree are the channels of one convolution. Results are interleaved by joining
  * channels: [n, h, w, (phase, c)] has the elements of [n, h, w * phases, c] in order.
  *
- * Where the stride divides the kernel, all phases are one convolution on an image that is some rows
- * larger, and the rest is cut off: better for few channels, of which XNNPACK computes 16 at a time.
+ * Few channels, of which XNNPACK computes 16 at a time, are better computed for all phases at once:
+ * where the stride divides the kernel by one convolution on an image that is some rows larger, of
+ * whose result the rest is cut off, else by one that reads what any of the phases reads, with zeros
+ * for the taps that a phase does not have.
  * What is cheapest is taken, in each of the two dims. */
 #include "backends/xnnpack/convolution.h"
 
-enum { MAX_PARTS = 16 };
+enum {
+  MAX_PARTS = 16,
+  LEAST_CHANNELS = 4, /* of an image for taps of zeros: each tap takes time by itself, too */
+};
+
+#define DOUBT 1.25 /* times what taps of zeros seem to cost: they must be clearly faster */
 
 /* Phases of one dim that are channels of one convolution. */
 typedef struct Part {
   uint32_t count;         /* phases */
-  uint32_t first;         /* the first tap of the kernel, of the first phase */
+  int64_t first;          /* the first tap of the kernel, of the first phase */
   uint32_t taps;          /* of each */
   uint32_t before, after; /* padding */
 } Part;
@@ -34,6 +41,7 @@ typedef enum Grouping {
   EACH_PHASE, /* is a part */
   LIKE_PHASES,
   ALL_PHASES, /* on a larger image */
+  ALL_TAPS,   /* of all phases, for each of them */
   GROUPINGS
 } Grouping;
 
@@ -73,19 +81,32 @@ static bool join_phases(Axis *a, uint32_t in, uint32_t kernel, uint32_t padding)
   return (uint64_t)a->length * a->step >= (uint64_t)padding + a->size;
 }
 
-/* False when the dim cannot be computed by phases. */
-static bool split_axis(const Phases *p, uint32_t i, Grouping grouping, Axis *a) {
-  const Convolution *c = p->c;
-  uint32_t in = p->in[i], kernel = c->kernel[i], padding = c->padding[i], size = p->axis[i].size;
-  /* Windows of a single element do not meet. */
-  uint32_t stride = in == 1 && !c->adjust[i] && c->dilation[i] == 1 ? kernel : c->stride[i];
-  *a = (Axis){.size = size, .step = stride, .dilation = c->dilation[i]};
-  if (stride == 0 || (stride > 1 && a->dilation > 1))
+/* All phases with the taps that meet what any of them reads. */
+static bool join_taps(Axis *a, uint32_t in, uint32_t kernel, uint32_t padding) {
+  int64_t first = 0, last = 0, stride = a->step; /* inputs beside element q of a phase */
+  for (uint32_t r = 0; r < a->phases; r++) {
+    uint32_t tap = (r + padding) % a->step, shift = (r + padding) / a->step;
+    if (tap >= kernel)
+      continue;
+    first = min_i64(first, (int64_t)shift - (kernel - 1 - tap) / a->step);
+    last = max_i64(last, shift);
+  }
+  int64_t after = (int64_t)a->length + last - in, taps = last - first + 1;
+  if (a->dilation > 1 || after < 0)
     return false;
-  a->length = (size + stride - 1) / stride;
-  a->phases = a->length == 1 ? size : stride;
-  if (grouping == ALL_PHASES)
-    return join_phases(a, in, kernel, padding);
+  a->count = 1;
+  a->parts[0] = (Part){.count = a->phases,
+                       .first = (int64_t)padding - stride * (first + taps - 1),
+                       .taps = (uint32_t)taps,
+                       .before = (uint32_t)-first,
+                       .after = (uint32_t)after};
+  return true;
+}
+
+/* A part for each phase, or for those next to each other that are alike. */
+static bool split_phases(Axis *a, uint32_t in, uint32_t kernel, uint32_t padding,
+                         Grouping grouping) {
+  uint32_t stride = a->step;
   for (uint32_t r = 0; r < a->phases; r++) {
     /* Element stride * q + r meets inputs q + shift - t by taps first + stride * t. */
     uint32_t first = (r + padding) % stride, shift = (r + padding) / stride;
@@ -101,21 +122,42 @@ static bool split_axis(const Phases *p, uint32_t i, Grouping grouping, Axis *a) 
   return true;
 }
 
+/* False when the dim cannot be computed by phases. */
+static bool split_axis(const Phases *p, uint32_t i, Grouping grouping, Axis *a) {
+  const Convolution *c = p->c;
+  uint32_t in = p->in[i], kernel = c->kernel[i], padding = c->padding[i], size = p->axis[i].size;
+  /* Windows of a single element do not meet. */
+  uint32_t stride = in == 1 && !c->adjust[i] && c->dilation[i] == 1 ? kernel : c->stride[i];
+  *a = (Axis){.size = size, .step = stride, .dilation = c->dilation[i]};
+  if (stride == 0 || (stride > 1 && a->dilation > 1))
+    return false;
+  a->length = (size + stride - 1) / stride;
+  a->phases = a->length == 1 ? size : stride;
+  if (grouping == ALL_PHASES)
+    return join_phases(a, in, kernel, padding);
+  if (grouping == ALL_TAPS)
+    return c->in_channels >= LEAST_CHANNELS && join_taps(a, in, kernel, padding);
+  return split_phases(a, in, kernel, padding, grouping);
+}
+
 /* --- what it costs --- */
 
 static double cost_of(const Phases *p, const Axis axis[2]) {
   const Convolution *c = p->c;
   uint32_t in = c->in_channels / c->groups, out = c->out_channels / c->groups;
   double places = (double)axis[0].length * axis[1].length, cost = 0;
-  double floats = places * axis[0].phases * axis[1].phases * c->out_channels;
+  double floats = places * axis[0].phases * axis[1].phases * c->out_channels, weights = 0;
   bool turns = false;
   for (uint32_t i = 0; i < axis[0].count; i++)
     for (uint32_t k = 0; k < axis[1].count; k++) {
       const Part *h = &axis[0].parts[i], *w = &axis[1].parts[k];
       cost += TIME_NODE + places * h->taps * w->taps * in * c->groups *
                               sixteens((uint64_t)h->count * w->count * out) * TIME_PRODUCT;
+      weights += (double)h->count * h->taps * w->count * w->taps * in * c->out_channels;
       turns |= h->count > 1;
     }
+  weights -= (double)c->kernel[0] * c->kernel[1] * in * c->out_channels;
+  cost += weights > 0 ? weights * sizeof(float) * TIME_OF_STEPS : 0;
   for (uint32_t i = 0; i < 2; i++) {
     cost += axis[i].count > 1 ? TIME_NODE + floats * TIME_COPIED : 0;
     if (axis[i].length * axis[i].phases > axis[i].size)
@@ -145,7 +187,7 @@ static bool choose(Phases *p) {
       if (!split_axis(p, 0, h, &axis[0]) || !split_axis(p, 1, w, &axis[1]) ||
           !has_loops(p->c, axis))
         continue;
-      double cost = cost_of(p, axis);
+      double cost = cost_of(p, axis) * (h == ALL_TAPS || w == ALL_TAPS ? DOUBT : 1);
       if (found && cost >= best)
         continue;
       best = cost;
@@ -166,23 +208,25 @@ typedef struct Source {
   const Part *part[2];
 } Source;
 
-/* The tap of the kernel that is tap t of a phase, counted in the order of the image. */
-static uint32_t tap_of(const Source *s, uint32_t i, uint32_t phase, uint32_t t) {
-  return s->part[i]->first + phase + s->p->axis[i].step * (s->part[i]->taps - 1 - t);
+/* The tap of the kernel that is tap t of a phase, counted in the order of the image; there may be
+ * none. */
+static int64_t tap_of(const Source *s, uint32_t i, uint32_t phase, uint32_t t) {
+  return s->part[i]->first + phase + (int64_t)s->p->axis[i].step * (s->part[i]->taps - 1 - t);
 }
 
 /* The inputs of one output channel at one tap, or for depthwise kernels the outputs at one tap. */
-static int32_t *find_run(const Source *s, uint32_t output, uint32_t row, uint32_t column,
+static int32_t *find_run(const Source *s, uint32_t output, int64_t row, int64_t column,
                          int32_t *to) {
   const Convolution *c = s->p->c;
+  bool inside = row >= 0 && row < c->kernel[0] && column >= 0 && column < c->kernel[1];
   uint32_t in = c->in_channels / c->groups, out = c->out_channels / c->groups;
   uint64_t taps = (uint64_t)c->kernel[0] * c->kernel[1],
-           tap = (uint64_t)row * c->kernel[1] + column;
+           tap = inside ? (uint64_t)row * c->kernel[1] + (uint64_t)column : 0;
   bool depthwise = xl_has_one_input_a_group(c);
   uint64_t first = depthwise ? 0 : (uint64_t)(output / out) * in * out + output % out;
   uint64_t step = depthwise ? 1 : out, count = depthwise ? c->out_channels : in;
   for (uint64_t i = 0; i < count; i++)
-    *to++ = (int32_t)((first + i * step) * taps + tap);
+    *to++ = inside ? (int32_t)((first + i * step) * taps + tap) : XL_NO_ELEMENT;
   return to;
 }
 
@@ -216,7 +260,8 @@ static XnnId whole_filter(XnnLowering *l, const Phases *p) {
 
 static XnnId filter(XnnLowering *l, const Phases *p, const Part *h, const Part *w) {
   const Convolution *c = p->c;
-  bool whole = h->taps == 1 && w->taps == 1 && h->count == c->kernel[0] && w->count == c->kernel[1];
+  bool whole = h->taps == 1 && w->taps == 1 && h->first == 0 && w->first == 0 &&
+               h->count == c->kernel[0] && w->count == c->kernel[1];
   if (whole && c->groups == 1 && value_is_const(l->g, p->weight))
     return whole_filter(l, p);
   bool depthwise = xl_has_one_input_a_group(c);

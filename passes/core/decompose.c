@@ -36,12 +36,14 @@ ValueId decompose_binary(Builder *b, OpId op, ValueId x, ValueId y) {
 Status pass_decompose(PassContext *p, Graph *g) {
   Fold fold;
   fold_init(&fold, p->options->fold_limit);
+  bool for_backends = p->options->backend_count > 0;
   Rewriter r = {.rules = rules,
                 .rule_count = COUNT_OF(rules),
                 .name = "ops decomposed",
                 .revisit = true,
                 .fold = fold_node,
-                .fold_data = &fold};
+                .fold_data = &fold,
+                .data = &for_backends};
   Status status = pass_rewriter(p, g, &r);
   fold_release(&fold);
   return status;

@@ -3,6 +3,10 @@
  * A window that is long in depth alone is one of an image with the depth as its height and all
  * places of a plane as its width: [N, C, D, H * W].
  *
+ * Where each channel has a kernel of its own, its taps in depth are convolutions of planes, whose
+ * results are added. That is for backends, which have kernels for these: of the runtime's kernels
+ * it would take more calls.
+ *
  * Otherwise the depth taps of each output plane are gathered next to each other (index_select by a
  * constant index) and become input channels. [N, C, D, H, W] -> [N, C, D', K, H, W] -> [N * D',
  * C * K, H, W]; the weight [M, C / g, K, h, w] is [M, C / g * K, h, w] without moving a byte, and
@@ -14,7 +18,7 @@
  * planes are interleaved. Taps that no input plane reaches take one of zeros. */
 #include "passes/core/decompose.h"
 
-enum { TAPS_MAX = 1 << 20, PHASES_MAX = 8 };
+enum { TAPS_MAX = 1 << 20, PHASES_MAX = 8, SUMMED_MAX = 16 };
 
 typedef struct Depth {
   SymInt in, out; /* plain numbers, or for convolutions that are not transposed sizes */
@@ -175,6 +179,68 @@ static ValueId column_convolution(Builder *b, const Conv3 *c) {
   return build_view(b, y, c->result, 5);
 }
 
+/* --- kernels of single channels --- */
+
+static bool is_depthwise(const Builder *b, const Conv3 *c) {
+  const Graph *g = b->g;
+  const Depth *d = &c->depth;
+  const bool *for_backends = b->data;
+  bool fixed = is_fixed(d) && sym_is_const(value_dim(g, c->x, 0));
+  return *for_backends && fixed && !c->transposed && c->groups > 1 &&
+         value_dim(g, c->weight, 1) == 1 && d->taps > 1 && d->taps <= SUMMED_MAX &&
+         value_is_const(g, c->weight) && value_dtype(g, c->weight) == DTYPE_F32;
+}
+
+/* Planes [N * D, C, H, W] with those of zeros that the taps reach: of one image around it, of
+ * several one at the end. */
+static ValueId with_zeros(Builder *b, ValueId planes, const Depth *d, SymInt images) {
+  int64_t last = (d->out - 1) * d->stride + (d->taps - 1) * d->dilation - d->padding,
+          before = images == 1 ? d->padding : 0, after = last < d->in ? 0 : last - d->in + 1;
+  if (images > 1)
+    after = d->padding > 0 || after > 0;
+  bool pads = before || after;
+  return pads ? build(b, OP_CONSTANT_PAD_ND, A_VAL(planes),
+                      A_INTS(((SymInt[]){0, 0, 0, 0, 0, 0, before, after}), 8), A_FLOAT(0))
+              : planes;
+}
+
+/* The planes that tap k meets, of all images: [N * D', C, H, W]. */
+static ValueId planes_of_tap(Builder *b, ValueId planes, const Depth *d, SymInt images, int64_t k) {
+  int64_t first = k * d->dilation;
+  if (images == 1)
+    return build_slice(b, planes, 0, first, first + (d->out - 1) * d->stride + 1, d->stride);
+  uint32_t count = (uint32_t)(images * d->out);
+  int64_t *index = ARENA_ARRAY(&b->g->arena, int64_t, count);
+  for (uint32_t i = 0; i < count; i++) {
+    int64_t plane = plane_of(d, false, i % d->out, k);
+    index[i] = plane == d->in ? images * d->in : i / d->out * d->in + plane;
+  }
+  ValueId at = build_const_ints(b, index, count);
+  return b->status == STATUS_OK ? build(b, OP_INDEX_SELECT, A_VAL(planes), A_INT(0), A_VAL(at)) : 0;
+}
+
+static ValueId depthwise_convolution(Builder *b, const Conv3 *c) {
+  Graph *g = b->g;
+  const Depth *d = &c->depth;
+  SymInt x[5], w[5];
+  memcpy(x, value_type(g, c->x)->dims, sizeof x);
+  memcpy(w, value_type(g, c->weight)->dims, sizeof w);
+  ValueId in_order = build_permute(b, c->x, (int64_t[]){0, 2, 1, 3, 4});
+  ValueId planes = build_view(b, in_order, (SymInt[]){x[0] * d->in, x[1], x[3], x[4]}, 4);
+  planes = with_zeros(b, planes, d, x[0]);
+  ValueId sum = 0;
+  for (int64_t k = 0; k < d->taps && b->status == STATUS_OK; k++) {
+    ValueId tap = build_slice(b, c->weight, 2, k, k + 1, 1);
+    ValueId flat = build_view(b, tap, (SymInt[]){w[0], w[1], w[3], w[4]}, 4);
+    ValueId met = planes_of_tap(b, planes, d, x[0], k);
+    ValueId part = build(b, OP_CONVOLUTION, A_VAL(met), A_VAL(flat), A_OPT(k ? 0 : c->bias),
+                         A_INTS(c->stride, 2), A_INTS(c->padding, 2), A_INTS(c->dilation, 2),
+                         A_BOOL(false), A_INTS(c->extra, 2), A_INT(c->groups));
+    sum = k ? build(b, OP_ADD_TENSOR, A_VAL(sum), A_VAL(part)) : part;
+  }
+  return sum;
+}
+
 /* --- planes --- */
 
 /* The convolution of the planes that d describes, [N * D', M, H', W']. */
@@ -223,7 +289,8 @@ ValueId decompose_convolution(Builder *b, NodeId n) {
     return column_convolution(b, &c);
   ValueId y = interleaved_phases(b, &c);
   if (!y && b->status == STATUS_OK) {
-    y = plane_convolution(b, &c, &c.depth, c.weight);
+    y = is_depthwise(b, &c) ? depthwise_convolution(b, &c)
+                            : plane_convolution(b, &c, &c.depth, c.weight);
     y = build_view(b, y,
                    (SymInt[]){c.result[0], c.result[2], c.result[1], c.result[3], c.result[4]}, 5);
   }

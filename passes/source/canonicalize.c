@@ -59,10 +59,38 @@ static bool is_converted(const Graph *g, ValueId x, NodeId view, DType dtype) {
   return false;
 }
 
+/* The node of this op that computes v, which nothing else uses. */
+static NodeId only_def_of(const Graph *g, ValueId v, OpId op) {
+  return value_cget(g, v)->use_count == 1 ? def_of(g, v, op) : 0;
+}
+
+/* Two constant integers to choose from, as of OneHot, perhaps permuted, that are wanted as floats:
+ * they are floats before one is chosen. */
+static ValueId cast_of_choice(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  ValueId x = node_value(g, n, 0);
+  DType to = value_dtype(g, node_result(g, n, 0));
+  NodeId permute = only_def_of(g, x, OP_PERMUTE_COPY);
+  NodeId where = only_def_of(g, permute ? node_value(g, permute, 0) : x, OP_WHERE_SELF);
+  if (!where || dtype_is_float(value_dtype(g, x)) || !dtype_is_float(to))
+    return 0;
+  ValueId one = node_value(g, where, 1), other = node_value(g, where, 2);
+  if (!value_is_const(g, one) || !value_is_const(g, other))
+    return 0;
+  one = build_cast(b, one, to);
+  other = build_cast(b, other, to);
+  ValueId chosen =
+      build(b, OP_WHERE_SELF, A_VAL(node_value(g, where, 0)), A_VAL(one), A_VAL(other));
+  return permute ? build_permute(b, chosen, node_ints(g, permute, 1)) : chosen;
+}
+
 /* Integers that are wanted as floats with several dims become floats before they get them, so that
  * one conversion serves all. */
 static ValueId cast_rule(Builder *b, NodeId n) {
   Graph *g = b->g;
+  ValueId choice = cast_of_choice(b, n);
+  if (choice)
+    return choice;
   ValueId x = node_value(g, n, 0), r = node_result(g, n, 0), same = same_as_operand(b, n);
   NodeId view = value_def(g, x);
   ValueId whole = is_view(g, view) ? node_value(g, view, 0) : 0;

@@ -14,7 +14,7 @@ import numpy as np
 import single_node
 from single_node import ints, normal
 from xnnpack_nodes import HALF, chain, graph, node, single
-from xnnpack_ops_windows import column_cases, phase_cases, plane_cases, runtime_weight_cases, tap_cases, window_cases
+from xnnpack_ops_windows import channel_cases, column_cases, phase_cases, plane_cases, runtime_weight_cases, tap_cases, tile_cases, volume_cases, window_cases
 
 # --- float16 ---
 
@@ -426,6 +426,9 @@ def where_cases():
             values = {"a": normal(*a), "b": normal(*b)}
             given = {k: v for k, v in values.items() if k not in constants}
             yield single(f"{name}-{constants or 'run'}", "Where", ["c", "a", "b"], {**feed, **given}, {k: values[k] for k in constants}, kernels=None)
+    nodes = [node("OneHot", ["x", "depth", "values"], "o"), node("Transpose", ["o"], "t", perm=[0, 3, 1, 2]), node("Cast", ["t"], "f", to=1),
+             node("Conv", ["f", "w"])]
+    yield graph("OneHot-image", nodes, {"x": (np.arange(30) % 9 - 4).reshape(1, 6, 5)}, {"depth": np.array(4), "values": np.array([0, 1]), "w": normal(3, 4, 3, 3)}, kernels=4)
 
 
 # --- moves, each before an operation that is computed ---
@@ -486,7 +489,8 @@ def move_cases():
 
 FAMILIES = (image_cases, tap_cases, runtime_weight_cases, phase_cases, plane_cases, column_cases, half_cases, reduce_cases,
             long_row_cases, pointwise_cases, product_cases, norm_cases, official_cases, limit_cases, found_cases, cast_cases,
-            position_cases, varying_cases, quantized_weight_cases, where_cases, move_cases, window_cases)
+            position_cases, varying_cases, quantized_weight_cases, where_cases, move_cases, window_cases, channel_cases,
+            volume_cases, tile_cases)
 
 
 def main():

@@ -128,6 +128,12 @@ def phase_cases():
             name = f"{channels}-{kernel}-{stride}-{pad}-{extra}"
             yield conv(name, (2, 5, 4, 7), (5, channels, kernel, kernel), strides=[stride] * 2, pads=[pad] * 4, output_padding=[extra] * 2)
             yield conv(f"{name}-line", (1, 5, 9), (5, channels, kernel), strides=[stride], pads=[pad] * 2, output_padding=[extra])
+    # Few outputs, with zeros for the taps that a phase does not have.
+    for channels, kernel, stride, pad, extra in ((1, 3, 2, 1, 1), (1, 3, 2, 0, 0), (2, 5, 3, 1, 0), (3, 5, 2, 2, 1), (1, 3, 4, 0, 1)):
+        yield conv(f"zeros-{channels}-{kernel}-{stride}-{pad}-{extra}", (2, 16, 14, 13), (16, channels, kernel, kernel), strides=[stride] * 2,
+                   pads=[pad] * 4, output_padding=[extra] * 2)
+    yield conv("zeros-line", (1, 16, 400), (16, 1, 7), strides=[3], pads=[2, 2], output_padding=[1])
+    yield conv("zeros-half", (1, 16, 14, 13), (16, 1, 3, 3), half=np.float16, strides=[2, 2], pads=[1] * 4)
     yield conv("unequal", (1, 6, 5, 3), (6, 4, 2, 5), strides=[2, 3], pads=[0, 2, 0, 2], output_padding=[0, 1])
     yield conv("crop", (1, 6, 5, 3), (6, 4, 4, 4), strides=[2, 2], pads=[0, 1, 2, 3])
     yield conv("dilated", (1, 6, 5, 5), (6, 4, 3, 3), strides=[1, 1], dilations=[2, 3], pads=[1, 2, 1, 2])
@@ -210,6 +216,52 @@ def column_cases():
 
 
 # --- windows ---
+
+def channel_cases():
+    """Sums over neighbouring channels."""
+    for name, shape, size in (("", (2, 24, 5, 6), 5), ("-wide", (1, 4, 5, 6), 9), ("-odd", (1, 7, 5, 6), 3)):
+        yield single(f"LRN{name}", "LRN", ["x"], {"x": normal(*shape)}, size=size, alpha=0.3, bias=1.5)
+    for name, shape, dims in (("batch", ["n", 16, 5, 6], {"n": "1..3"}), ("width", [2, 16, 5, "w"], {"w": "3..8"})):
+        yield single(f"LRN-{name}", "LRN", ["x"], {"x": normal(2, 16, 5, 6)}, size=5, alpha=0.3, shapes={"x": shape}, dims=dims)
+    for size in (4, 5):  # as torch exports it
+        nodes = [node("Conv", ["x", "w"], "t"), node("Reshape", ["t", "up"], "u"), node("Pad", ["u", "pads"], "p"),
+                 node("AveragePool", ["p"], "m", kernel_shape=[size, 1, 1]), node("Reshape", ["m", "down"], "d"), node("Conv", ["d", "v"])]
+        yield graph(f"channels-pool-{size}", nodes, {"x": normal(1, 3, 5, 6)}, {
+            "w": normal(16, 3, 1, 1), "v": normal(4, 16, 1, 1), "pads": np.array([0, 0, size // 2, 0, 0, 0, 0, (size - 1) // 2, 0, 0]),
+            "up": np.array([1, 1, 16, 5, 6]), "down": np.array([1, 16, 5, 6])})
+
+
+def volume_cases():
+    """Kernels of single channels over three dims: sums over the depth."""
+    def conv(name, x, w, **attributes):
+        return single(f"volumes-{name}", "Conv", ["x", "w", "b"], {"x": normal(*x)}, {"w": normal(*w), "b": normal(w[0])}, group=x[1], **attributes)
+
+    for batch in (1, 2):
+        for stride, pad, dilation in ((1, 1, 1), (2, 1, 1), (1, 0, 1), (1, 2, 2), (1, 4, 1)):
+            yield conv(f"{batch}-{stride}-{pad}-{dilation}", (batch, 6, 5, 7, 6), (6, 1, 3, 3, 3), strides=[stride] * 3, pads=[pad] * 6,
+                       dilations=[dilation] * 3)
+        yield conv(f"{batch}-unequal", (batch, 6, 5, 7, 6), (6, 1, 2, 3, 1), pads=[1, 1, 0, 0, 1, 0])
+        yield conv(f"{batch}-multiplier", (batch, 4, 5, 7, 6), (8, 1, 3, 3, 3), pads=[1] * 6)
+    yield conv("strided-depth", (1, 6, 7, 5, 6), (6, 1, 5, 1, 1), strides=[2, 1, 2], pads=[2, 0, 0] * 2)
+    yield conv("batch", (2, 6, 5, 7, 6), (6, 1, 3, 3, 3), pads=[1] * 6, shapes={"x": ["n", 6, 5, 7, 6]}, dims={"n": "1..3"}, kernels=None)
+
+
+def tile_cases():
+    """A few more output channels than fill tiles of 32."""
+    def conv(name, x, w, **attributes):
+        return single(f"tiles-{name}", "Conv", ["x", "w", "b"], {"x": normal(*x)}, {"w": normal(*w), "b": normal(w[0])}, **attributes)
+
+    yield conv("48", (1, 32, 16, 15), (48, 32, 3, 3), pads=[1] * 4)
+    yield conv("68-stride", (2, 24, 29, 31), (68, 24, 3, 5), pads=[1, 2, 1, 2], strides=[2, 1])
+    yield conv("33-dilated", (1, 16, 16, 17), (33, 16, 3, 3), dilations=[2, 2])
+    yield conv("line", (1, 64, 300), (100, 64, 5))
+    yield conv("batch", (2, 32, 16, 15), (48, 32, 3, 3), shapes={"x": ["n", 32, 16, 15]}, dims={"n": "1..3"})
+    yield conv("image", (1, 32, 16, 15), (48, 32, 3, 3), pads=[1] * 4, shapes={"x": [1, 32, "h", "w"]}, dims={"h": "9..18", "w": "10..18"})
+    half = np.float16
+    yield single("tiles-half", "Conv", ["x", "w", "b"], {"x": normal(1, 32, 16, 15).astype(half)},
+                 {"w": (normal(48, 32, 3, 3) / 8).astype(half), "b": normal(48).astype(half)}, **HALF, out_type=half)
+    yield graph("tiles-relu", [node("Conv", ["x", "w"], "t", pads=[1] * 4), node("Relu", ["t"])], {"x": normal(1, 32, 16, 15)}, {"w": normal(48, 32, 3, 3)})
+
 
 def window_cases():
     x = {"x": normal(2, 3, 9, 8)}
