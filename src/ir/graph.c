@@ -49,7 +49,6 @@ Graph *graph_new(Context *ctx, StrView name) {
   g->trace = ctx->traced ? trace_new() : NULL;
   sym_init(&g->syms);
   arena_init(&g->arena);
-  g->live_by_op = ARENA_ARRAY(&g->arena, uint32_t, OP_COUNT);
   POOL_ADD(g, nodes, node_count, node_capacity); /* handle 0 of each pool means none */
   POOL_ADD(g, values, value_count, value_capacity);
   POOL_ADD(g, uses, use_count, use_capacity);
@@ -413,7 +412,6 @@ NodeId graph_add_node(Graph *g, NodeId before, OpId op, const ArgIn *args, uint3
   }
   node_link(g, n, before);
   g->live_nodes++;
-  g->live_by_op[op]++;
   TRACE(g, .kind = TRACE_BUILT, .node = n, .op = op, .loc = loc);
   return n;
 }
@@ -430,7 +428,6 @@ void graph_remove_node(Graph *g, NodeId n) {
   for (uint32_t i = 0; i < node->arg_count; i++)
     arg_drop(g, &g->args[node->first_arg + i]);
   node_unlink(g, n);
-  g->live_by_op[node->op]--;
   *node = (Node){0};
   g->live_nodes--;
 }

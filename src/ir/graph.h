@@ -214,7 +214,6 @@ typedef struct Graph {
   uint32_t *type_slots, type_slot_count; /* hash-consing of types */
   NodeId first, last;                    /* order list */
   uint32_t live_nodes;
-  uint32_t *live_by_op; /* by OpId: how many of them are of that op */
   ValueId *inputs;
   uint32_t input_count, input_capacity;
   const char *dim_flags; /* " --dim n=1..8", for messages about shapes; NULL without dimensions */

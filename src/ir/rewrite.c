@@ -68,17 +68,7 @@ static bool visit(Builder *b, NodeId n, const Rewriter *r, uint32_t from) {
   return applied;
 }
 
-/* Whether the graph has a node that a rule is for. */
-static bool concerns(const Rewriter *r, const Graph *g) {
-  for (uint32_t i = 0; i < r->rule_count; i++)
-    if (r->rules[i].op == OP_NONE ? g->live_nodes : g->live_by_op[r->rules[i].op])
-      return true;
-  return false;
-}
-
 Status rewrite_graph(Graph *g, const Rewriter *r) {
-  if (!concerns(r, g))
-    return STATUS_OK;
   Builder b = builder_make(g, 0, 0);
   b.fold = r->fold;
   b.fold_data = r->fold_data;

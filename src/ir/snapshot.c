@@ -1,6 +1,5 @@
 /* A graph kept as it was. Handles are positions in pools, so that copies of the pools are the whole
  * graph; what the pools point to (dims, bytes, terms) never changes and is shared. */
-#include "ir/op.h"
 #include "ir/trace.h"
 
 #define KEEP(items, count) ((items) = copy((items), (count), sizeof *(items), arena))
@@ -30,7 +29,6 @@ const Graph *graph_snapshot(const Graph *g, Arena *arena) {
   KEEP(kept->type_slots, g->type_slot_count);
   KEEP(kept->inputs, g->input_count);
   KEEP(kept->states, g->state_count);
-  KEEP(kept->live_by_op, OP_COUNT);
   KEEP(kept->syms.exprs, g->syms.count);
   KEEP(kept->syms.slots, g->syms.slot_count);
   KEEP(kept->syms.symbols, g->syms.symbol_count);
@@ -49,7 +47,6 @@ void graph_restore(Graph *g, const Graph *kept) {
   g->first = kept->first;
   g->last = kept->last;
   g->live_nodes = kept->live_nodes;
-  memcpy(g->live_by_op, kept->live_by_op, OP_COUNT * sizeof *g->live_by_op);
   g->edits++;
   if (g->trace)
     g->trace->count = kept->traced;
@@ -73,7 +70,6 @@ static Graph *copy_graph(const Graph *g) {
   *to = *g;
   arena_init(&to->arena);
   arena_init(&to->syms.arena);
-  to->live_by_op = copy(g->live_by_op, OP_COUNT, sizeof *g->live_by_op, &to->arena);
   OWN(to->nodes, g->node_count, to->node_capacity);
   OWN(to->values, g->value_count, to->value_capacity);
   OWN(to->uses, g->use_count, to->use_capacity);
