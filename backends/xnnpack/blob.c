@@ -248,15 +248,13 @@ XnnBlobs *xnn_blobs(Arena *arena) {
   return blobs;
 }
 
-XnnBlob xnn_blob_once(XnnBlobs *blobs, XnnBlob blob) {
-  if (!blob.data)
-    return blob;
-  XXH128_hash_t hash = XXH3_128bits(blob.data + HEADER_SIZE, blob.tables);
+XnnBlob *xnn_blob_made(XnnBlobs *blobs, const XnnBlob *blob) {
+  XXH128_hash_t hash = XXH3_128bits(blob->data + HEADER_SIZE, blob->tables);
   uint32_t *slot, known = keymap_get(&blobs->graphs, &hash, sizeof hash, &slot);
   if (known)
-    return blobs->items[known - 1];
-  blobs->items = arena_push(blobs->arena, blobs->items, blobs->count, sizeof blob);
-  blobs->items[blobs->count++] = blob;
-  *slot = blobs->count;
-  return blob;
+    return &blobs->items[known - 1];
+  blobs->items = arena_push(blobs->arena, blobs->items, blobs->count, sizeof *blobs->items);
+  blobs->items[blobs->count] = (XnnBlob){0};
+  *slot = blobs->count + 1;
+  return &blobs->items[blobs->count++];
 }

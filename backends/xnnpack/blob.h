@@ -27,8 +27,8 @@ typedef struct XnnBlobs {
   Arena *arena;
 } XnnBlobs;
 XnnBlobs *xnn_blobs(Arena *arena);
-/* The first blob that has the same graph as this one, and for transposes perhaps the names of other
- * nodes: equal partitions have equal bytes. The blob itself when there is none. */
-XnnBlob xnn_blob_once(XnnBlobs *blobs, XnnBlob blob);
+/* What was made of the graph in this blob; empty on first sight, to be filled before the next call.
+ * Names of nodes do not count: equal partitions have equal bytes. */
+XnnBlob *xnn_blob_made(XnnBlobs *blobs, const XnnBlob *blob);
 
 #endif

@@ -9,14 +9,29 @@
 #include "ir/transform.h"
 #include "support/text.h"
 
-/* What of an order goes into names. */
-static const char *order_text(const XnnOrder *o, Arena *arena) {
-  const char *text = arena_printf(arena, ":%u", o->element);
+enum { ORDER_TEXT = 3 * 11 + 2 * XNN_MAX_RANK * 11 };
+
+static char *append(char *at, char before, uint32_t number) {
+  char digits[10];
+  uint32_t count = 0;
+  do
+    digits[count++] = (char)('0' + number % 10);
+  while (number /= 10);
+  if (before)
+    *at++ = before;
+  while (count)
+    *at++ = digits[--count];
+  return at;
+}
+
+/* What of an order goes into names: ":4:16x3:10". Returns its length. */
+static size_t order_text(const XnnOrder *o, char text[ORDER_TEXT]) {
+  char *at = append(text, ':', o->element);
   for (uint32_t i = 0; i < o->rank; i++)
-    text = arena_printf(arena, "%s%c%u", text, i ? 'x' : ':', o->dims[i]);
+    at = append(at, i ? 'x' : ':', o->dims[i]);
   for (uint32_t i = 0; i < o->rank; i++)
-    text = arena_printf(arena, "%s%s%u", text, i ? "" : ":", o->perm[i]);
-  return text;
+    at = append(at, i ? 0 : ':', o->perm[i]);
+  return (size_t)(at - text);
 }
 
 /* The name of a constant in the program: equal bytes in the same order have equal names. */
@@ -24,8 +39,8 @@ static const char *key_of(const Graph *g, const XnnData *data, Arena *arena) {
   uint64_t hash[2];
   constant_hash128(value_lazy_constant(g, data->v), 0, hash);
   if (data->order) {
-    const char *text = order_text(data->order, arena);
-    XXH128_hash_t order = XXH3_128bits(text, strlen(text));
+    char text[ORDER_TEXT];
+    XXH128_hash_t order = XXH3_128bits(text, order_text(data->order, text));
     hash[0] ^= order.low64;
     hash[1] ^= order.high64;
   }
@@ -75,10 +90,17 @@ static XnnBlob write_delegate(XnnGraph *x, Graph *g, const char *const *keys,
                               const DelegateTranspose *transposes, uint32_t transpose_count,
                               BackendContext *c) {
   XnnBlob blob = xnn_blob(x, g, keys, transposes, transpose_count, &g->arena);
+  c->own = c->own ? c->own : xnn_blobs(c->scratch);
+  if (!blob.data)
+    return blob;
+  XnnBlob *made = xnn_blob_made(c->own, &blob);
+  if (made->data)
+    return *made;
   XrGraph written;
-  if (blob.data && !xr_read(blob.data, blob.size, c->scratch, &written))
+  if (!xr_read(blob.data, blob.size, c->scratch, &written))
     x->order = xr_value_order(&written, c->scratch);
-  return x->order ? xnn_blob(x, g, keys, transposes, transpose_count, &g->arena) : blob;
+  *made = x->order ? xnn_blob(x, g, keys, transposes, transpose_count, &g->arena) : blob;
+  return *made;
 }
 
 void xnn_write_delegate(BackendContext *c, Graph *g, XnnLowering *l, DelegateCode *code) {
@@ -92,9 +114,7 @@ void xnn_write_delegate(BackendContext *c, Graph *g, XnnLowering *l, DelegateCod
     keys[i] = key_of(g, &l->x.data[i], c->scratch);
   uint32_t transpose_count = 0;
   const DelegateTranspose *transposes = transposes_of(l, c->scratch, &transpose_count);
-  c->own = c->own ? c->own : xnn_blobs(c->scratch);
-  XnnBlob blob =
-      xnn_blob_once(c->own, write_delegate(&l->x, g, keys, transposes, transpose_count, c));
+  XnnBlob blob = write_delegate(&l->x, g, keys, transposes, transpose_count, c);
   ValueId *inputs = ARENA_ARRAY(c->scratch, ValueId, (size_t)l->input_count + 1),
           *data = ARENA_ARRAY(c->scratch, ValueId, (size_t)l->x.data_count + 1);
   if (l->input_count)

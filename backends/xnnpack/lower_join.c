@@ -32,12 +32,13 @@ bool xl_join_at_blamed(XnnLowering *l) {
   if (!view)
     return false;
   ValueId v = node_result(l->g, view, 0);
-  const Place *place = places_find(&l->places, v);
+  Permuted t;
   uint32_t unmerged = 0;
-  for (uint32_t i = 0; place && i < value_rank(l->g, v); i++)
-    unmerged += place->permuted.more[i] > 0;
-  if (!place || !place->is_permuted || unmerged != 1 || xl_join_of(l, view) ||
-      l->join_count == MOST_JOINED || !can_join(l, &place->permuted, v))
+  if (!xl_was_permuted(l, v, &t))
+    return false;
+  for (uint32_t i = 0; i < value_rank(l->g, v); i++)
+    unmerged += t.more[i] > 0;
+  if (unmerged != 1 || xl_join_of(l, view) || l->join_count == MOST_JOINED || !can_join(l, &t, v))
     return false;
   l->joins =
       pool_reserve(l->joins, &l->join_capacity, (uint64_t)l->join_count + 1, sizeof *l->joins);

@@ -17,27 +17,28 @@ bool xl_has_plain(const XnnLowering *l, ValueId v) { return id_of(l, v, false) !
 void xl_set_permuted(XnnLowering *l, ValueId v, Permuted t) {
   if (!xl_ok(l))
     return;
-  Place *place = places_make(&l->places, v);
-  place->is_permuted = true;
-  place->permuted = t;
+  Permuted *kept = arena_alloc(l->arena, sizeof *kept);
+  *kept = t;
+  places_make(&l->places, v)->permuted = kept;
 }
 
 /* It is, and is not there in a layout yet. */
 bool xl_has_permuted(const XnnLowering *l, ValueId v) {
   const Place *place = places_find(&l->places, v);
-  return place && place->is_permuted && !place->plain && !place->nhwc;
+  return place && place->permuted && !place->plain && !place->nhwc;
 }
 
 bool xl_was_permuted(const XnnLowering *l, ValueId v, Permuted *t) {
   const Place *place = places_find(&l->places, v);
-  if (place && place->is_permuted)
-    *t = place->permuted;
-  return place && place->is_permuted;
+  if (!place || !place->permuted)
+    return false;
+  *t = *place->permuted;
+  return true;
 }
 
 Permuted xl_permuted(XnnLowering *l, ValueId v) {
   if (xl_has_permuted(l, v))
-    return places_find(&l->places, v)->permuted;
+    return *places_find(&l->places, v)->permuted;
   return (Permuted){.id = xl_plain(l, v), .axis = {0, 1, 2, 3, 4, 5}};
 }
 

@@ -23,17 +23,21 @@ typedef struct Permuted {
 typedef struct Place {
   ValueId v;
   uint32_t plain, nhwc;
-  bool is_permuted;
-  Permuted permuted;  /* if it is */
-  uint32_t vertex;    /* of the node that makes it: see plan.c */
-  bool in_nhwc;       /* as it was planned */
-  const Moves *moves; /* it is these steps; NULL: it is computed */
-  uint32_t slot;      /* where the table names it */
+  uint32_t vertex;          /* of the node that makes it: see plan.c */
+  uint32_t slot;            /* where the table names it */
+  bool in_nhwc;             /* as it was planned */
+  const Permuted *permuted; /* NULL: it is not */
+  const Moves *moves;       /* it is these steps; NULL: it is computed */
 } Place;
+
+typedef struct PlaceSlot {
+  ValueId v;
+  uint32_t item; /* 1 + index; 0: free */
+} PlaceSlot;
 
 typedef struct Places {
   Place *items;
-  uint32_t *slots; /* 1 + index of an item; 0: free */
+  PlaceSlot *slots;
   uint32_t count, capacity, slot_count;
 } Places;
 

@@ -253,11 +253,13 @@ static void add_costs(Plan *p, const Moves *m, uint32_t maker, const Want *wants
   Graph *g = p->l->g;
   bool both = xl_has_layouts(g, m->from), nhwc = there == NHWC;
   uint32_t end = nhwc ? PLAIN : NHWC;
+  if (all_want(wants, count, end))
+    return;
   uint64_t same = moves_cost(m, g, both && nhwc, nhwc),
            other = both ? moves_cost(m, g, !nhwc, nhwc) : same;
   if (maker < CUT_FREE)
     same = other = maker == there ? same : other;
-  if (all_want(wants, count, end) || same + other == 0)
+  if (same + other == 0)
     return;
   uint64_t least = same < other ? same : other;
   uint32_t vertex = any_of(p, wants, count, there);
@@ -269,14 +271,15 @@ static void add_costs(Plan *p, const Moves *m, uint32_t maker, const Want *wants
 static void add_value(Plan *p, uint32_t item, const Want *wants, uint32_t count) {
   Graph *g = p->l->g;
   const Place *place = &p->l->places.items[item];
-  if (value_rank(g, place->v) > XNN_MAX_RANK || count == 0)
-    return;
+  bool both = xl_has_layouts(g, place->v);
+  if (value_rank(g, place->v) > XNN_MAX_RANK || count == 0 || (!both && !place->moves))
+    return; /* it is there as it is wanted */
   Moves none = moves_none(g, place->v);
   const Moves *m = place->moves ? place->moves : &none;
   const Place *from = places_find(&p->l->places, m->from);
   uint32_t maker = from ? from->vertex : PLAIN;
   add_costs(p, m, maker, wants, count, PLAIN);
-  if (xl_has_layouts(g, place->v))
+  if (both)
     add_costs(p, m, maker, wants, count, NHWC);
 }
 

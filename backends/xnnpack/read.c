@@ -252,7 +252,7 @@ static void read_values(Reader *r, FbVector tables) {
   XrGraph *x = r->x;
   if (!tables.present)
     fail(r, "there is no list of values");
-  x->values = ARENA_ARRAY(r->arena, XrValue, (size_t)tables.count + 1);
+  x->values = arena_alloc(r->arena, ((size_t)tables.count + 1) * sizeof *x->values);
   bool *taken = ARENA_ARRAY(r->arena, bool, (size_t)tables.count + 1);
   for (uint32_t i = 0; i < tables.count && ok(r); i++) {
     uint32_t id = 0;
@@ -445,7 +445,7 @@ static void read_nodes(Reader *r, FbVector tables) {
   XrGraph *x = r->x;
   if (!tables.present)
     fail(r, "there is no list of nodes");
-  x->nodes = ARENA_ARRAY(r->arena, XrNode, (size_t)tables.count + 1);
+  x->nodes = arena_alloc(r->arena, ((size_t)tables.count + 1) * sizeof *x->nodes);
   for (uint32_t i = 0; i < tables.count && ok(r); i++) {
     FbTable t = fb_item_table(tables, i), limits = fb_table(t, NODE_LIMITS),
             fields = fb_table(t, NODE_TABLE);

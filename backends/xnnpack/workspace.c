@@ -151,8 +151,9 @@ static int by_size(const void *a, const void *b) {
   return (one->rank > other->rank) - (one->rank < other->rank);
 }
 
-/* False when the sizes are too many to count. */
-static bool list_items(const XrGraph *x, const Life *lives, Arena *arena, Plan *p) {
+/* False when there are more than `most`, or when their sizes are too many to count: then they are
+ * in no order. */
+static bool list_items(const XrGraph *x, const Life *lives, uint32_t most, Arena *arena, Plan *p) {
   uint64_t sum = 0;
   p->items = ARENA_ARRAY(arena, Item, (size_t)x->value_count + x->node_count + 1);
   p->placed = ARENA_ARRAY(arena, const Item *, (size_t)x->value_count + x->node_count + 1);
@@ -176,8 +177,10 @@ static bool list_items(const XrGraph *x, const Life *lives, Arena *arena, Plan *
   for (uint32_t i = 0; i < p->count; i++)
     sum = work_plus(sum, p->items[i].bytes);
   p->end = sum;
+  if (p->count > most || sum == UINT64_MAX)
+    return false;
   qsort(p->items, p->count, sizeof *p->items, by_size);
-  return sum != UINT64_MAX;
+  return true;
 }
 
 static bool live_together(const Item *a, const Item *b) {
@@ -266,7 +269,7 @@ static void place_by_choice(Plan *p, uint32_t value_count) {
 
 uint64_t xr_workspace_values(const XrGraph *x, Arena *arena) {
   Plan p = {0};
-  if (list_items(x, find_lives(x, arena), arena, &p) && p.count <= MOST_PLACED)
+  if (list_items(x, find_lives(x, arena), MOST_PLACED, arena, &p))
     place_in_order(&p);
   return p.end;
 }
@@ -299,7 +302,7 @@ static const uint32_t *listed(const XrGraph *x, const Life *lives, const Plan *p
 const uint32_t *xr_value_order(const XrGraph *x, Arena *arena) {
   Plan p = {0};
   const Life *lives = find_lives(x, arena);
-  if (!list_items(x, lives, arena, &p) || p.count > MOST_ITEMS)
+  if (!list_items(x, lives, MOST_ITEMS, arena, &p))
     return NULL;
   place_in_order(&p);
   uint64_t now = p.end;

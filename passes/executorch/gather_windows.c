@@ -233,8 +233,11 @@ static Status fit_bands(PassContext *p, Graph *g, Choice *c) {
 
 static Status gather(PassContext *p, Graph *g, uint64_t *count) {
   Choice c = {0};
-  TRY(measure_memory(g, p->scratch, &c));
   find_candidates(g, p->scratch, &c);
+  *count = c.count;
+  if (!c.count)
+    return STATUS_OK;
+  TRY(measure_memory(g, p->scratch, &c));
   choose(g, &c);
   *count = c.count;
   TRY(rewrite_all(g, &c, true));

@@ -1,7 +1,8 @@
 /* Common subexpressions: of two nodes with the same op, operands and arguments the first stays. One
  * walk in order with a hash table; operands are compared by value, small constants by content, so
- * chains merge in one go. A node with an effect may write what was read before: nodes on its two
- * sides are never merged (they have different epochs). */
+ * chains merge in one go. A node that alone uses an operand equals no other: most nodes of a chain
+ * are not even put into the table. A node with an effect may write what was read before: nodes on
+ * its two sides are never merged (they have different epochs). */
 #include "ir/same.h"
 #include "passes/pass.h"
 
@@ -10,7 +11,8 @@ enum { CONTENT_MAX = 256 }; /* bytes of a constant compared by content; larger o
 typedef struct Table {
   Graph *g;
   uint64_t *slots;  /* hash << 32 | node: most misses are seen without a look at the node */
-  uint32_t *epochs; /* by slot */
+  uint32_t *epochs; /* by NodeId */
+  bool *left_out;   /* by NodeId: not in the table, as it alone uses an operand */
   uint32_t size;    /* power of two */
   uint32_t epoch;   /* number of nodes with an effect so far */
   ValueId *same;    /* by ValueId of a constant: the first constant equal to it */
@@ -55,20 +57,51 @@ static ValueId canonical(Table *t, ValueId v) {
 
 static uint64_t key_of(void *table, ValueId v) { return canonical(table, v); }
 
+/* Whether n alone uses an operand that is no constant. All constants are looked at, to be merged.
+ */
+static bool is_only_user(Table *t, NodeId n) {
+  bool only = false;
+  FOR_OPERANDS(t->g, n, v, {
+    if (v && value_is_const(t->g, v))
+      (void)canonical(t, v);
+    else
+      only |= v && value_cget(t->g, v)->use_count == 1;
+  })
+  return only;
+}
+
 /* The earlier node equal to n, or 0 after n was put into the table. */
 static NodeId find(Table *t, NodeId n) {
-  uint32_t h = same_mix(t->epoch, same_hash(t->g, n, key_of, t));
+  uint32_t h = same_mix(t->epochs[n], same_hash(t->g, n, key_of, t));
   uint32_t slot = h & (t->size - 1);
   for (; t->slots[slot]; slot = (slot + 1) & (t->size - 1)) {
     NodeId other = (NodeId)t->slots[slot];
-    if (t->slots[slot] >> 32 == h && t->epochs[slot] == t->epoch &&
+    if (t->slots[slot] >> 32 == h && t->epochs[other] == t->epochs[n] &&
         same_nodes(t->g, other, n, key_of, t))
       return other;
   }
   t->slots[slot] = (uint64_t)h << 32 | n;
-  if (t->epoch) /* they are zeros */
-    t->epochs[slot] = t->epoch;
   return 0;
+}
+
+/* The results of `earlier` get more users: whoever alone used one does so no longer. */
+static void put_only_users(Table *t, NodeId earlier) {
+  for (uint32_t i = 0; i < node_cget(t->g, earlier)->result_count; i++) {
+    ValueId v = node_result(t->g, earlier, i);
+    NodeId user = value_cget(t->g, v)->use_count == 1 ? t->g->uses[first_use(t->g, v)].node : 0;
+    if (!t->left_out[user])
+      continue;
+    t->left_out[user] = false;
+    (void)find(t, user);
+  }
+}
+
+/* The earlier node equal to n, the next in order, or 0. */
+static NodeId visit(Table *t, NodeId n) {
+  if (t->epoch) /* they are zeros */
+    t->epochs[n] = t->epoch;
+  t->left_out[n] = is_only_user(t, n);
+  return t->left_out[n] ? 0 : find(t, n);
 }
 
 static uint32_t power_above(uint32_t count) {
@@ -93,7 +126,8 @@ Status pass_eliminate_common(PassContext *p, Graph *g) {
   Table t = {
       .g = g, .size = power_above(g->live_nodes), .constants_size = power_above(g->constant_count)};
   t.slots = ARENA_ARRAY(p->scratch, uint64_t, t.size);
-  t.epochs = ARENA_ARRAY(p->scratch, uint32_t, t.size);
+  t.epochs = ARENA_ARRAY(p->scratch, uint32_t, g->node_count);
+  t.left_out = ARENA_ARRAY(p->scratch, bool, g->node_count);
   t.same = ARENA_ARRAY(p->scratch, ValueId, g->value_count);
   t.constants = ARENA_ARRAY(p->scratch, ValueId, t.constants_size);
   uint64_t merged = 0;
@@ -102,9 +136,10 @@ Status pass_eliminate_common(PassContext *p, Graph *g) {
     t.epoch += op_has_trait(node_cget(g, n)->op, OP_EFFECT);
     if (op_has_trait(node_cget(g, n)->op, OP_RANDOM | OP_EFFECT | OP_DATA_SHAPE))
       continue;
-    NodeId earlier = find(&t, n);
+    NodeId earlier = visit(&t, n);
     if (!earlier)
       continue;
+    put_only_users(&t, earlier);
     graph_replace_results(g, n, node_result(g, earlier, 0));
     graph_remove_node(g, n);
     merged++;

@@ -385,38 +385,34 @@ static bool never_known(Known *k) {
 
 typedef bool KnownFn(Known *k);
 
-static bool known_elements(Known *k) {
-  static const struct {
-    OpId op;
-    KnownFn *known;
-  } rows[] = {
-      {OP_TO_COPY, known_cast},
-      {OP_FLOOR, known_floor},
-      {OP_CLONE, known_copy},
-      {OP_CEIL, known_copy},
-      {OP_ROUND, known_copy},
-      {OP_SCALAR_TENSOR, known_scalar},
-      {OP_CAT, known_cat},
-      {OP_SLICE_COPY_TENSOR, known_pick},
-      {OP_SELECT_COPY_INT, known_pick},
-      {OP_INDEX_SELECT, known_pick},
-      {OP_FLIP, known_pick},
-      {OP_PERMUTE_COPY, known_permute},
-      {OP_WHERE_SELF, known_where},
-      {OP_NEG, known_neg},
-      {OP_EXPAND_COPY, known_fill},
-      {OP_PROD, known_prod},
-      {OP_PROD_DIM_INT, known_prod},
-      {OP_VIEW_COPY_DTYPE, never_known},
+/* What may know the elements of the result of n; NULL: nothing does. */
+static KnownFn *known_by(const Graph *g, NodeId n) {
+  static KnownFn *const rows[OP_COUNT] = {
+      [OP_TO_COPY] = known_cast,
+      [OP_FLOOR] = known_floor,
+      [OP_CLONE] = known_copy,
+      [OP_CEIL] = known_copy,
+      [OP_ROUND] = known_copy,
+      [OP_SCALAR_TENSOR] = known_scalar,
+      [OP_CAT] = known_cat,
+      [OP_SLICE_COPY_TENSOR] = known_pick,
+      [OP_SELECT_COPY_INT] = known_pick,
+      [OP_INDEX_SELECT] = known_pick,
+      [OP_FLIP] = known_pick,
+      [OP_PERMUTE_COPY] = known_permute,
+      [OP_WHERE_SELF] = known_where,
+      [OP_NEG] = known_neg,
+      [OP_EXPAND_COPY] = known_fill,
+      [OP_PROD] = known_prod,
+      [OP_PROD_DIM_INT] = known_prod,
+      [OP_VIEW_COPY_DTYPE] = never_known,
   };
-  OpId op = node_cget(k->g, k->n)->op;
-  for (size_t i = 0; i < COUNT_OF(rows); i++)
-    if (rows[i].op == op)
-      return rows[i].known(k);
-  if (op_has_trait(op, OP_VIEW))
-    return known_copy(k);
-  return op_has_trait(op, OP_ELEMENTWISE) && node_cget(k->g, k->n)->arg_count >= 2 &&
-         known_binary(k);
+  const Node *node = node_cget(g, n);
+  if (rows[node->op])
+    return rows[node->op];
+  if (op_has_trait(node->op, OP_VIEW))
+    return known_copy;
+  return op_has_trait(node->op, OP_ELEMENTWISE) && node->arg_count >= 2 ? known_binary : NULL;
 }
 
 /* Whether elements of this type hold all these numbers exactly. */
@@ -452,8 +448,10 @@ static ValueId from_size(Builder *b, NodeId n, SymInt size) {
 ValueId fold_known(Fold *f, Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId result = node_result(g, n, 0);
+  KnownFn *known_elements = known_by(g, n);
   uint32_t count;
-  if (node_cget(g, n)->result_count != 1 || !small_type(value_type(g, result), &count))
+  if (!known_elements || node_cget(g, n)->result_count != 1 ||
+      !small_type(value_type(g, result), &count))
     return 0;
   arena_reset(&f->scratch);
   Known k = {f, g, n, count, arena_alloc(&f->scratch, ((size_t)count + 1) * sizeof(SymInt))};

@@ -114,10 +114,9 @@ static void use_unlink(Graph *g, UseId u) {
 }
 
 Dims dims_make(const SymInt *d, uint32_t rank) {
-  Dims dims;
-  dims.rank = rank;
-  for (uint32_t i = 0; i < MAX_RANK; i++)
-    dims.d[i] = i < rank ? d[i] : 0;
+  Dims dims = {.rank = rank};
+  if (rank)
+    memcpy(dims.d, d, rank * sizeof *d);
   return dims;
 }
 

@@ -38,8 +38,12 @@ static void tree_set(Sweep *s, uint32_t rank, uint64_t value) {
   uint64_t *tree = s->highest;
   uint32_t i = rank + s->count;
   tree[i] = value;
-  for (i /= 2; i > 0; i /= 2)
-    tree[i] = tree[2 * i] > tree[2 * i + 1] ? tree[2 * i] : tree[2 * i + 1];
+  for (i /= 2; i > 0; i /= 2) {
+    uint64_t most = tree[2 * i] > tree[2 * i + 1] ? tree[2 * i] : tree[2 * i + 1];
+    if (tree[i] == most)
+      return; /* and so are those above */
+    tree[i] = most;
+  }
 }
 
 static uint64_t tree_max(const Sweep *s, uint32_t from, uint32_t to) {

@@ -320,6 +320,7 @@ void import_nodes(Import *im, Onnx__NodeProto *const *nodes, size_t count) {
 
 static Status import_graph(Import *im) {
   const Onnx__GraphProto *graph = im->model->proto->graph;
+  intern_expect(&im->ctx->names, 2 * (uint64_t)graph->n_node); /* of the node and of a result */
   TRY(import_functions(im));
   TRY(import_initializers(im, graph));
   TRY(import_inputs(im, graph));

@@ -67,33 +67,54 @@ static void add_kernel(Summary *f, const Graph *g, NodeId n) {
   add_op(f, op.size ? op : op_schema(g->nodes[n].op)->full, work);
 }
 
-/* made: the delegates of the graph that are counted already. Calls of one share its memory. */
-static void add_delegate(Summary *f, const Graph *g, NodeId n, KeyMap *made) {
-  DelegateIdentity identity = delegate_identity(g, n);
-  uint32_t *slot;
-  bool known = keymap_get(made, &identity, sizeof identity, &slot) != 0;
-  *slot = 1;
+typedef struct DelegateWork {
+  uint64_t work, packed, workspace;
+} DelegateWork;
+
+/* The delegates of a graph that were read, by identity. */
+typedef struct ReadDelegates {
+  KeyMap known; /* item + 1 */
+  DelegateWork *items;
+  uint32_t count;
+  Arena arena;
+} ReadDelegates;
+
+static DelegateWork read_delegate(const Graph *g, NodeId n) {
   Arena arena;
   DelegateFigures figures;
   arena_init(&arena);
-  if (delegate_figures(g, n, &arena, &figures)) {
-    f->work = work_plus(f->work, figures.work);
-    f->packed = work_plus(f->packed, known ? 0 : figures.packed);
-    f->workspace = figures.workspace > f->workspace ? figures.workspace : f->workspace;
-  }
+  if (!delegate_figures(g, n, &arena, &figures)) /* nothing reads it */
+    figures = (DelegateFigures){0};
   arena_release(&arena);
+  return (DelegateWork){figures.work, figures.packed, figures.workspace};
+}
+
+/* Calls of one delegate share its memory. */
+static void add_delegate(Summary *f, const Graph *g, NodeId n, ReadDelegates *r) {
+  DelegateIdentity identity = delegate_identity(g, n);
+  uint32_t *slot, known = keymap_get(&r->known, &identity, sizeof identity, &slot);
+  if (!known) {
+    r->items = arena_push(&r->arena, r->items, r->count, sizeof *r->items);
+    r->items[r->count] = read_delegate(g, n);
+    *slot = known = ++r->count;
+  }
+  const DelegateWork *d = &r->items[known - 1];
+  f->work = work_plus(f->work, d->work);
+  f->workspace = d->workspace > f->workspace ? d->workspace : f->workspace;
 }
 
 static void add_graph(Summary *f, const Graph *g) {
-  Arena arena;
-  arena_init(&arena);
-  KeyMap made = keymap_make(&arena, g->ctx->names.seed);
+  ReadDelegates r = {0};
+  arena_init(&r.arena);
+  r.known = keymap_make(&r.arena, g->ctx->names.seed);
   for (FOR_NODES(g, n))
     if (op_has_trait(g->nodes[n].op, OP_DELEGATE))
-      add_delegate(f, g, n, &made);
+      add_delegate(f, g, n, &r);
     else
       add_kernel(f, g, n);
-  arena_release(&arena);
+  for (uint32_t i = 0; i < r.count; i++)
+    f->packed = work_plus(f->packed, r.items[i].packed);
+  arena_release(&r.arena);
 }
 
 static void add_model(Summary *f, const OnnxModel *m) {

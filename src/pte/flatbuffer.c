@@ -161,11 +161,14 @@ void fb_field_union(FlatBuilder *b, uint16_t id, uint8_t code, FbRef target) {
 }
 
 /* Places the fields behind the soffset, those of 4 bytes first, then 8, 2 and 1. vtable: its two
- * heads and one entry a field id. Returns the size of the table. */
+ * heads and one entry a field id, 0 where there is no field. Returns the size of the table. */
 static uint32_t lay_out(const FlatBuilder *b, uint16_t *vtable, uint32_t *vtable_size) {
   static const uint8_t order[] = {4, 8, 2, 1};
-  uint32_t at = 4, entries = 0;
-  for (size_t k = 0; k < COUNT_OF(order); k++) {
+  uint32_t at = 4, entries = 0, placed = 0;
+  for (uint32_t i = 0; i < b->field_count; i++)
+    entries = b->fields[i].id >= entries ? b->fields[i].id + 1u : entries;
+  memset(vtable, 0, (2 + entries) * sizeof *vtable);
+  for (size_t k = 0; placed < b->field_count; k++) {
     for (uint32_t i = 0; i < b->field_count; i++) {
       const FbField *f = &b->fields[i];
       if (f->size != order[k])
@@ -173,8 +176,7 @@ static uint32_t lay_out(const FlatBuilder *b, uint16_t *vtable, uint32_t *vtable
       at = (uint32_t)align_up(at, f->size);
       vtable[2 + f->id] = (uint16_t)at;
       at += f->size;
-      if (f->id >= entries)
-        entries = f->id + 1u;
+      placed++;
     }
   }
   *vtable_size = (2 + entries) * 2;
@@ -205,7 +207,7 @@ FbRef fb_table_end(FlatBuilder *b) {
   if (!b->in_table)
     BUG("the end of no table");
   b->in_table = false;
-  uint16_t vtable[2 + FB_MAX_FIELDS] = {0};
+  uint16_t vtable[2 + FB_MAX_FIELDS];
   uint32_t vtable_size, size = lay_out(b, vtable, &vtable_size), alignment = 4;
   for (uint32_t i = 0; i < b->field_count; i++)
     if (b->fields[i].size > alignment)

@@ -49,10 +49,15 @@ static uint32_t find_slot(const Intern *table, StrView text, uint32_t hash) {
   return i;
 }
 
-static void grow_slots(Intern *table) {
-  uint32_t count = table->slot_count ? table->slot_count * 2 : FIRST_SLOTS, mask = count - 1;
-  uint64_t *slots = xrealloc(NULL, count * sizeof *slots);
-  memset(slots, 0, count * sizeof *slots);
+/* At most 2/3 of the slots are used. */
+static bool has_room(uint64_t count, uint32_t slot_count) { return count + count / 2 < slot_count; }
+
+static void grow_slots(Intern *table, uint64_t wanted) {
+  uint32_t count = table->slot_count ? table->slot_count : FIRST_SLOTS;
+  while (!has_room(wanted, count) && count <= UINT32_MAX / 2)
+    count *= 2;
+  uint32_t mask = count - 1;
+  uint64_t *slots = xcalloc(count * sizeof *slots);
   for (uint32_t from = 0; from < table->slot_count; from++) {
     uint64_t slot = table->slots[from];
     if (!slot)
@@ -67,9 +72,15 @@ static void grow_slots(Intern *table) {
   table->slot_count = count;
 }
 
+void intern_expect(Intern *table, uint64_t more) {
+  uint64_t wanted = table->count + more;
+  if (!has_room(wanted, table->slot_count))
+    grow_slots(table, wanted);
+}
+
 uint32_t intern_add(Intern *table, StrView text) {
-  if (table->count + (uint64_t)table->count / 2 >= table->slot_count) /* at most 2/3 full */
-    grow_slots(table);
+  if (!has_room(table->count, table->slot_count))
+    grow_slots(table, table->count);
   uint32_t hash = hash_text(table, text), i = find_slot(table, text, hash);
   if (table->slots[i])
     return slot_id(table->slots[i]);

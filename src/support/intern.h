@@ -21,6 +21,8 @@ void intern_release(Intern *table);
 /* The id of text, made on first sight; the text is copied (and terminated). The empty string has an
  * id of its own. */
 uint32_t intern_add(Intern *table, StrView text);
+/* About so many more texts will come: what is there is moved once instead of with each growth. */
+void intern_expect(Intern *table, uint64_t more);
 /* The id of text or 0. */
 uint32_t intern_find(const Intern *table, StrView text);
 /* The text of an id; terminated. id 0 gives the empty view with data "". */

@@ -49,7 +49,29 @@ static void test_many(void **state) {
   intern_release(&table);
 }
 
+/* Room for what is expected changes no id, whenever it is made, and whatever comes. */
+static void test_expect(void **state) {
+  (void)state;
+  Intern table;
+  intern_init(&table);
+  intern_expect(&table, 0);
+  assert_int_equal(intern_add(&table, SV("a")), 1);
+  intern_expect(&table, 1000);
+  uint32_t slots = table.slot_count;
+  char name[32];
+  for (unsigned i = 0; i < 3000; i++) {
+    snprintf(name, sizeof name, "name%u", i);
+    assert_int_equal(intern_add(&table, sv_from(name)), i + 2);
+    if (i < 999)
+      assert_int_equal(table.slot_count, slots);
+  }
+  assert_int_equal(intern_find(&table, SV("a")), 1);
+  assert_int_equal(intern_find(&table, SV("name2999")), 3001);
+  intern_release(&table);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_ids), cmocka_unit_test(test_many)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_ids), cmocka_unit_test(test_many),
+                                     cmocka_unit_test(test_expect)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

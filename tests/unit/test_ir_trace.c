@@ -3,6 +3,7 @@
 
 #include "ir/rewrite.h"
 #include "ir/trace.h"
+#include "ir/verify.h"
 #include "pipeline/life.h"
 
 static void parse_traced(Sample *s, const char *text) {
@@ -93,6 +94,7 @@ static void test_restored(void **state) {
   assert_true(s.g->trace->count > before);
   graph_restore(s.g, kept);
   assert_int_equal(s.g->trace->count, before);
+  assert_int_equal(graph_verify(s.g, NULL), STATUS_OK);
   arena_release(&arena);
   sample_release(&s);
 }
