@@ -30,16 +30,8 @@ static ValueId only_index(const Graph *g, NodeId n, uint32_t *axis) {
   return tensors == 1 ? node_list_value(g, n, 1, *axis) : 0;
 }
 
-bool read_indexed_sum(const Graph *g, NodeId n, IndexedSum *s) {
-  *s = (IndexedSum){.self = node_value(g, n, 0), .values = node_value(g, n, 2)};
-  s->index = only_index(g, n, &s->axis);
-  const Type *self = value_type(g, s->self), *values = value_type(g, s->values);
-  if (!s->index || !node_bool(g, n, 3) || !dtype_is_float((DType)self->dtype) ||
-      !type_is_static(self) || !type_is_static(values))
-    return false;
-  const Type *index = value_type(g, s->index);
-  if (index->dtype != DTYPE_I64 || values->rank + 1 != self->rank + index->rank)
-    return false;
+/* Whether values are as large as what they are added to, not repeated; then it is counted. */
+static bool count_values(const Type *self, const Type *index, const Type *values, IndexedSum *s) {
   s->entries = self->dims[s->axis];
   s->count = s->rows = 1;
   for (uint32_t i = 0; i < index->rank; i++)
@@ -51,7 +43,20 @@ bool read_indexed_sum(const Graph *g, NodeId n, IndexedSum *s) {
       return false;
     s->rows *= indexed ? 1 : values->dims[i];
   }
-  return s->entries > 0 && s->count * s->rows >= ELEMENTS_MIN;
+  return true;
+}
+
+bool read_indexed_sum(const Graph *g, NodeId n, IndexedSum *s) {
+  *s = (IndexedSum){.self = node_value(g, n, 0), .values = node_value(g, n, 2)};
+  s->index = only_index(g, n, &s->axis);
+  const Type *self = value_type(g, s->self), *values = value_type(g, s->values);
+  if (!s->index || !node_bool(g, n, 3) || !dtype_is_float((DType)self->dtype) ||
+      !type_is_static(self) || !type_is_static(values))
+    return false;
+  const Type *index = value_type(g, s->index);
+  return index->dtype == DTYPE_I64 && values->rank + 1 == self->rank + index->rank &&
+         count_values(self, index, values, s) && s->entries > 0 &&
+         s->count * s->rows >= ELEMENTS_MIN;
 }
 
 /* Planes that are computed together: a divisor of their number. */
