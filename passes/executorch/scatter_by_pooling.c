@@ -15,8 +15,9 @@
 #include "passes/pass.h"
 
 enum {
-  ELEMENTS_MIN = 512,       /* about the work that the further calls take */
-  INDEX_BYTES_MAX = 1 << 19 /* of repeated indices: planes are computed in parts beyond */
+  ELEMENTS_MIN = 512,        /* about the work that the further calls take */
+  INDEX_BYTES_MAX = 1 << 19, /* of repeated indices: planes are computed in parts beyond, */
+  PARTS_MAX = 64             /* of at most so many */
 };
 
 /* The only index tensor, and the dim that it is for. */
@@ -59,12 +60,11 @@ bool read_indexed_sum(const Graph *g, NodeId n, IndexedSum *s) {
          s->count * s->rows >= ELEMENTS_MIN;
 }
 
-/* Planes that are computed together: a divisor of their number. */
+/* Planes that are computed together. */
 static int64_t planes_at_once(const IndexedSum *s) {
-  int64_t most = INDEX_BYTES_MAX / (s->count * (int64_t)sizeof(int64_t)), n = s->rows;
-  while (n > 1 && (n > most || s->rows % n != 0))
-    n--;
-  return n;
+  int64_t most = INDEX_BYTES_MAX / (s->count * (int64_t)sizeof(int64_t)),
+          least = (s->rows + PARTS_MAX - 1) / PARTS_MAX, n = most > least ? most : least;
+  return n < s->rows ? n : s->rows;
 }
 
 /* The sums of `planes` planes, [planes, 1, entries]. */
@@ -86,19 +86,21 @@ static ValueId rewrite(Builder *b, NodeId n) {
   IndexedSum s;
   if (!read_indexed_sum(g, n, &s) || s.axis + 1 != value_rank(g, s.self))
     return 0;
-  int64_t part = planes_at_once(&s), parts = s.rows / part;
+  int64_t most = planes_at_once(&s), parts = (s.rows + most - 1) / most;
   ValueId every = build(b, OP_ARANGE, A_INT(s.entries), A_DTYPE(DTYPE_I64)),
           flat = build_view(b, s.index, &s.count, 1),
           found = build(b, OP_INDEX_TENSOR, A_VAL(every), A_VALS(&flat, 1)),
           row = build_view(b, found, (SymInt[]){1, 1, s.count}, 3),
-          indices = build_expand(b, row, (SymInt[]){part, 1, s.count}, 3),
-          values = build_view(b, s.values, (SymInt[]){s.rows, 1, s.count}, 3), all = 0;
+          indices = build_expand(b, row, (SymInt[]){most, 1, s.count}, 3),
+          values = build_view(b, s.values, (SymInt[]){s.rows, 1, s.count}, 3);
   ValueId *done = ARENA_ARRAY(b->data, ValueId, (size_t)parts);
   for (int64_t i = 0; i < parts; i++) {
-    ValueId some = build_slice(b, values, 0, i * part, (i + 1) * part, 1);
-    done[i] = sums(b, &s, some, indices, part);
+    int64_t first = i * most, planes = most < s.rows - first ? most : s.rows - first;
+    ValueId some = build_slice(b, values, 0, first, first + planes, 1),
+            places = build_slice(b, indices, 0, 0, planes, 1);
+    done[i] = sums(b, &s, some, places, planes);
   }
-  all = parts == 1 ? done[0] : build(b, OP_CAT, A_VALS(done, (uint32_t)parts), A_INT(0));
+  ValueId all = parts == 1 ? done[0] : build(b, OP_CAT, A_VALS(done, (uint32_t)parts), A_INT(0));
   ValueId y = build_view_as(b, all, value_dims(g, s.self));
   return match_filled(g, s.self, 0) ? y : build(b, OP_ADD_TENSOR, A_VAL(s.self), A_VAL(y));
 }

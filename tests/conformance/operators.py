@@ -229,6 +229,22 @@ messages (float[N,%d] x, int64[2,E] edges, float[E,1] w) => (float[N,%d] y, floa
 }"""
 
 
+# Of few bytes, so that it is among the cases of ctest.
+SUMS = """<ir_version: 9, opset_import: ["" : 18]>
+sums (float[7] x, float[9,8] m, int8[512] i) => (float[7] y, float[9,8] z)
+<int64[1] one = {1}, int64[1] zero = {0}, int64[1] some = {64}, int64[2] rows = {64,8}> {
+  j = Cast <to = 7> (i)
+  k = Unsqueeze (j, one)
+  u = Cast <to = 1> (i)
+  y = ScatterND <reduction = "add"> (x, k, u)
+  l = Slice (k, zero, some)
+  v = Slice (u, zero, some)
+  w = Unsqueeze (v, one)
+  r = Expand (w, rows)
+  z = ScatterND <reduction = "add"> (m, l, r)
+}"""
+
+
 def message_cases():
     """Sums of the rows that edges bring, as in graph networks: indices may count from the end, and beyond it the call fails."""
     for nodes, edges, width in ((9, 800, 8), (300, 70, 8), (700, 701, 4), (5, 9000, 30), (6, 5, 3)):
@@ -268,6 +284,15 @@ def pool_cases():
         yield TextCase(f"pools_{k}", text, [feed, other], rtol=1e-5, atol=1e-6)
 
 
+def sum_cases():
+    def feed(low, high):
+        return {"x": normal(7), "m": normal(9, 8), "i": whole(np.int8, low, high, 512)}
+
+    late = feed(0, 7)
+    late["i"][500] = 7
+    yield TextCase("sums_at_indices", SUMS, [feed(0, 7), feed(-7, 7)], fails=[late], rtol=1e-5, atol=1e-5)
+
+
 def selection_cases():
     """So many boxes that they are compared as they are taken, and not each with each."""
     corners = np.sort(RNG.random((2, 700, 2, 2)).astype(np.float32), 2).reshape(2, 700, 4)
@@ -296,7 +321,7 @@ def half_cases():
 
 def main():
     return single_node.main(__doc__, [*recurrent_cases(), *convolution_cases(), *quantization_cases(), *microsoft_cases(),
-                                                          *shape_cases(), *size_cases(), *half_cases(), *selection_cases(), *message_cases(), *pool_cases()])
+                                                          *shape_cases(), *size_cases(), *half_cases(), *selection_cases(), *message_cases(), *pool_cases(), *sum_cases()])
 
 
 if __name__ == "__main__":
