@@ -4,16 +4,16 @@
 
 #include "ir/graph.h"
 
-/* index_put that adds values of fixed sizes at one index tensor along one dim of self. */
+/* index_put that adds values at one index tensor along one dim of self. */
 typedef struct IndexedSum {
   ValueId self, index, values;
   uint32_t axis;
-  int64_t entries; /* of the axis */
-  int64_t count;   /* of indices */
-  int64_t rows;    /* elements of self at one entry of the axis */
+  SymInt entries; /* of the axis */
+  SymInt count;   /* of indices */
+  int64_t rows;   /* elements of self at one entry of the axis */
 } IndexedSum;
 
 /* Whether n is one, and large enough that the calls of scatter_by_pooling take less time. */
-bool read_indexed_sum(const Graph *g, NodeId n, IndexedSum *s);
+bool read_indexed_sum(Graph *g, NodeId n, IndexedSum *s);
 
 #endif

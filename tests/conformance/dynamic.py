@@ -492,6 +492,12 @@ CASES = [
            lambda n, m, d=2 if direction == "bidirectional" else 1, gates=gates, ends=ends: [
                floats(n, m, 2), floats(d, 3 * gates, 2), floats(d, 3 * gates, 3), *([RNG.integers(1, n + 1, m).astype(np.int32)] if ends else [])])
       for op, gates in (("LSTM", 4), ("GRU", 3)) for direction in ("reverse", "bidirectional") for ends in (False, True)),
+    # Rows wide enough that the kernel of max pooling's gradient adds them; two sizes vary, of one, and of none of the indices.
+    # Rows wide enough for the kernel of max pooling's gradient.
+    Case('sums of messages', 'float[n,64] x, int64[m] k, float[m,64] u', 'float[a,64] z',
+         'last=Constant<value_ints=[1]>() c=Unsqueeze(k,last) s=Shape(u) e=Expand(c,s) '
+         'y=ScatterElements<axis=0,reduction="add">(x,e,u) v=Neg(u) z=ScatterND<reduction="add">(y,c,v)',
+         feeds=lambda n, m: [floats(n, 64), RNG.integers(-n, n, m), floats(m, 64)], sizes=((1, 4), (3, 2))),
 ]
 
 
