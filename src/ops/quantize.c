@@ -239,7 +239,7 @@ Status shape_choose_qparams(Graph *g, NodeId n) {
   TRY(check_input(g, n, DTYPE_F32, &x));
   TRY(arg_const_int(g, n, CHOOSE_MIN, &low));
   TRY(arg_const_int(g, n, CHOOSE_MAX, &high));
-  if (low >= high || high - low > UINT16_MAX || low < INT16_MIN || high > UINT16_MAX)
+  if (low < INT16_MIN || high > UINT16_MAX || low >= high || high - low > UINT16_MAX)
     return bad_arg(g, n, "the range %lld to %lld", (long long)low, (long long)high);
   TRY(shape_result(g, n, 0, DTYPE_F32, &none));
   return shape_result(g, n, 1, DTYPE_I64, &none);
