@@ -12,7 +12,7 @@
 #include "passes/pass.h"
 
 enum {
-  WORK_MIN = 60, /* elements of windows for each call of a kernel: 0.8 us */
+  WORK_MIN = 150, /* elements of windows for each call of a kernel: 2 us */
   PARTS_MAX = 64,
   KERNEL_MAX = 64
 };
