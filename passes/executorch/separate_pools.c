@@ -14,7 +14,8 @@
 enum {
   WORK_MIN = 150, /* elements of windows for each call of a kernel: 2 us */
   PARTS_MAX = 64,
-  KERNEL_MAX = 64
+  KERNEL_MAX = 64,
+  PLACES_MAX = 1 << 20 /* of windows in a plane: a table has their divisors */
 };
 
 /* One of the two dims that windows have. */
@@ -64,7 +65,9 @@ static bool read_pool(const Graph *g, NodeId n, Pool *p) {
     p->side[k] = read_side(g, n, k, p->mean);
   for (uint32_t i = 0; i + 2 < value_rank(g, x); i++)
     p->planes *= value_dim(g, x, i);
-  return p->side[0].kernel <= KERNEL_MAX && p->side[1].kernel <= KERNEL_MAX;
+  const Side *rows = &p->side[0], *columns = &p->side[1];
+  return rows->kernel <= KERNEL_MAX && columns->kernel <= KERNEL_MAX && rows->out <= PLACES_MAX &&
+         columns->out <= PLACES_MAX / (rows->out + 1);
 }
 
 static int64_t padded(const Side *s) { return s->padding + s->in + s->behind; }
@@ -72,14 +75,17 @@ static bool pads(const Pool *p) {
   return p->side[0].padding + p->side[0].behind + p->side[1].padding + p->side[1].behind > 0;
 }
 
-/* Elements beside x and the result. */
-static uint64_t extra(const Pool *p, int64_t parts) {
+/* Elements beside x and the result; a double, as paddings can make them more than can be counted.
+ */
+static double extra(const Pool *p, int64_t parts) {
   const Side *rows = &p->side[0], *columns = &p->side[1];
-  int64_t planes = p->planes / parts, own = parts > 1 ? planes * rows->in * columns->in : 0,
-          whole = planes * padded(rows) * padded(columns),
-          narrow = 2 * planes * padded(rows) * columns->out,
-          work = own > narrow ? own : narrow; /* they are not needed at one time */
-  return (uint64_t)(pads(p) ? whole + work : narrow);
+  double planes = (double)(p->planes / parts), height = (double)padded(rows),
+         own = parts > 1 ? planes * (double)rows->in * (double)columns->in : 0,
+         narrow = 2 * planes * height * (double)columns->out;
+  if (!pads(p))
+    return narrow;
+  /* Not padded and narrow ones are not needed at one time. */
+  return planes * height * (double)padded(columns) + (own > narrow ? own : narrow);
 }
 
 /* Whether so many parts take less time than the kernel. */
@@ -91,10 +97,11 @@ static bool pays(const Pool *p, int64_t parts) {
 
 /* The fewest parts that fit into so many bytes; 0: none do. */
 static int64_t fitting_parts(const Graph *g, const Pool *p, uint64_t room) {
-  uint64_t size = dtype_size(value_dtype(g, node_value(g, p->node, 0))),
-           tensors = 6 * PLAN_ALIGNMENT; /* rounding */
+  double size = (double)dtype_size(value_dtype(g, node_value(g, p->node, 0))),
+         rounding = 6 * PLAN_ALIGNMENT;
   for (int64_t parts = 1; parts <= PARTS_MAX; parts++)
-    if (p->planes % parts == 0 && pays(p, parts) && extra(p, parts) * size + tensors <= room)
+    if (p->planes % parts == 0 && pays(p, parts) &&
+        extra(p, parts) * size + rounding <= (double)room)
       return parts;
   return 0;
 }
@@ -110,6 +117,8 @@ static ValueId along(Builder *b, const Pool *p, ValueId x, uint32_t k, int64_t o
   int64_t step = stride[1 + k] * s->dilation;
   stride[1 + k] *= s->stride;
   size[1 + k] = s->out;
+  if (k == 0 && s->kernel == 1 && s->out == height) /* nothing but copies of rows */
+    return x;
   ValueId y = 0;
   for (int64_t i = 0; i < s->kernel; i++) {
     ValueId one = build(b, OP_AS_STRIDED_COPY, A_VAL(x), A_INTS(size, 3), A_INTS(stride, 3),
@@ -140,15 +149,17 @@ static ValueId divisors(Builder *b, const Pool *p) {
   bool include_pad = node_bool(b->g, n, 5), equal = true;
   int64_t count = rows->out * columns->out;
   double *each = ARENA_ARRAY(b->data, double, (size_t)count);
+  float *single = ARENA_ARRAY(b->data, float, (size_t)count);
   for (int64_t i = 0; i < count; i++) {
     each[i] = (double)(counted(rows, i / columns->out, include_pad) *
                        counted(columns, i % columns->out, include_pad));
+    single[i] = (float)each[i];
     equal &= each[i] == each[0];
   }
   if (equal)
     return build_scalar(b, dtype, each[0]);
-  ValueId table = build_const(b, DTYPE_F64, 2, (int64_t[]){rows->out, columns->out}, each);
-  return build_cast(b, table, dtype);
+  const void *data = dtype == DTYPE_F32 ? (const void *)single : each;
+  return build_const(b, dtype, 2, (int64_t[]){rows->out, columns->out}, data);
 }
 
 static ValueId part(Builder *b, const Pool *p, ValueId x, int64_t i) {
