@@ -229,14 +229,22 @@ static Status replace(Builder *b, const Pool *p) {
   return STATUS_OK;
 }
 
+static bool has_pools(const Graph *g) {
+  Pool p;
+  for (FOR_NODES(g, n))
+    if (read_pool(g, n, &p))
+      return true;
+  return false;
+}
+
 /* Of positions of maxima, which nothing reads: with the pool they are gone. */
 static uint64_t indices_bytes(const Graph *g, const Pool *p) {
   return p->mean ? 0 : type_bytes_upper(g, value_type(g, node_result(g, p->node, 1)));
 }
 
-Status pass_separate_pools(PassContext *c, Graph *g) {
+static Status separate(PassContext *c, Graph *g, uint64_t *changed) {
   Liveness live;
-  uint64_t need, changed = 0;
+  uint64_t need;
   uint32_t position = 0;
   Builder b = builder_make(g, 0, 0);
   b.data = c->scratch;
@@ -251,9 +259,16 @@ Status pass_separate_pools(PassContext *c, Graph *g) {
     p.parts = fitting_parts(g, &p, need - use[position] + indices_bytes(g, &p));
     if (p.parts || is_whole(g, &p)) {
       TRY(replace(&b, &p));
-      changed++;
+      ++*changed;
     }
   }
+  return STATUS_OK;
+}
+
+Status pass_separate_pools(PassContext *c, Graph *g) {
+  uint64_t changed = 0;
+  if (has_pools(g)) /* what memory is in use takes longer to find out */
+    TRY(separate(c, g, &changed));
   pass_count(c, "pools", changed);
   return STATUS_OK;
 }
