@@ -7,6 +7,7 @@
  *                        are such an index, the same for each head. */
 #include <math.h>
 
+#include "passes/executorch/views.h"
 #include "passes/pass.h"
 
 static double bound(const Graph *g, NodeId n, uint32_t i, double otherwise) {
@@ -90,11 +91,11 @@ static ValueId gather(Builder *b, NodeId n) {
   if (!at)
     return 0;
   SymInt rows[] = {(SymInt)numel(g, x, 0, first), (SymInt)numel(g, x, first, rank)};
-  ValueId matrix = build(b, OP_ET_VIEW, A_VAL(x), A_INTS(rows, 2)),
+  ValueId matrix = build_et_view(b, x, rows, 2),
           known = build_const_ints(b, at, (uint32_t)numel(g, index, first, rank)),
           picked = build(b, OP_INDEX_SELECT, A_VAL(matrix), A_INT(1), A_VAL(known));
   Dims dims = value_dims(g, y);
-  return build(b, OP_ET_VIEW, A_VAL(picked), A_INTS(dims.d, dims.rank));
+  return build_et_view(b, picked, dims.d, dims.rank);
 }
 
 Status pass_choose_kernels(PassContext *p, Graph *g) {

@@ -33,7 +33,7 @@ static bool infer_one(Graph *g, ValueId base, SymInt *dims, uint32_t rank) {
   return true;
 }
 
-static ValueId build_et_view(Builder *b, ValueId base, TypeId wanted) {
+static ValueId view_of_type(Builder *b, ValueId base, TypeId wanted) {
   Graph *g = b->g;
   SymInt exact[MAX_RANK] = {0}, inferred[MAX_RANK];
   uint32_t rank = type_get(g, wanted)->rank;
@@ -41,12 +41,12 @@ static ValueId build_et_view(Builder *b, ValueId base, TypeId wanted) {
     memcpy(exact, type_get(g, wanted)->dims, rank * sizeof *exact);
   memcpy(inferred, exact, sizeof exact);
   if (infer_one(g, base, inferred, rank)) {
-    ValueId v = build(b, OP_ET_VIEW, A_VAL(base), A_INTS(inferred, rank));
+    ValueId v = build_et_view(b, base, inferred, rank);
     if (!v || same_type(g, v, wanted))
       return v;
     graph_remove_node(g, value_def(g, v));
   }
-  return build(b, OP_ET_VIEW, A_VAL(base), A_INTS(exact, rank));
+  return build_et_view(b, base, exact, rank);
 }
 
 static ValueId replace_view(Builder *b, NodeId n) {
@@ -58,7 +58,7 @@ static ValueId replace_view(Builder *b, NodeId n) {
   bool done = node_cget(g, n)->op == OP_ET_VIEW && base == node_value(g, n, 0);
   if (done || base == old) /* a change of the element type is free as it is */
     return 0;
-  return build_et_view(b, base, g->values[old].type);
+  return view_of_type(b, base, g->values[old].type);
 }
 
 Status pass_eliminate_views(PassContext *p, Graph *g) {

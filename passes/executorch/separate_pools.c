@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "passes/executorch/liveness.h"
+#include "passes/executorch/views.h"
 #include "passes/pass.h"
 
 enum {
@@ -177,18 +178,13 @@ static ValueId part(Builder *b, const Pool *p, ValueId x, int64_t i) {
   return narrow ? along(b, p, narrow, 0, 0, planes) : 0;
 }
 
-/* After eliminate_views, a view without a copy is written so. */
-static ValueId view(Builder *b, ValueId x, Dims dims) {
-  return x ? build(b, OP_ET_VIEW, A_VAL(x), A_INTS(dims.d, dims.rank)) : 0;
-}
-
 /* slice_scatter writes over its operand (OpRow.alias), so that the result is there once. */
 static ValueId pooled(Builder *b, const Pool *p) {
   Graph *g = b->g;
   ValueId v = node_value(g, p->node, 0), divisor = p->mean ? divisors(b, p) : 0;
   DType dtype = value_dtype(g, v);
   SymInt whole[] = {p->planes, p->side[0].out, p->side[1].out};
-  ValueId x = view(b, v, dims_make((SymInt[]){p->planes, p->side[0].in, p->side[1].in}, 3));
+  ValueId x = build_et_view(b, v, (SymInt[]){p->planes, p->side[0].in, p->side[1].in}, 3);
   ValueId all = p->parts > 1 ? build(b, OP_FULL, A_INTS(whole, 3), A_INT(0), A_DTYPE(dtype)) : 0;
   for (int64_t i = 0; i < p->parts && b->status == STATUS_OK; i++) {
     int64_t planes = p->planes / p->parts;
@@ -198,7 +194,8 @@ static ValueId pooled(Builder *b, const Pool *p) {
                         : build(b, OP_SLICE_SCATTER, A_VAL(all), A_VAL(y), A_INT(0),
                                 A_INT(i * planes), A_INT((i + 1) * planes), A_INT(1));
   }
-  return view(b, all, value_dims(g, node_result(g, p->node, 0)));
+  Dims dims = value_dims(g, node_result(g, p->node, 0));
+  return build_et_view(b, all, dims.d, dims.rank);
 }
 
 /* --- choosing --- */

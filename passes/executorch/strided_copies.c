@@ -4,6 +4,7 @@
  * find each element's place anew or copy elements by calls of memcpy: 3 to 6 ns an element
  * (ExecuTorch 1.4.1, x86-64). as_strided_copy has a loop: 0.4 to 0.9 ns. Dims that follow each
  * other in both tensors are walked as one. Slices of long rows stay: memcpy is as fast there. */
+#include "passes/executorch/views.h"
 #include "passes/pass.h"
 
 enum { BYTES_MIN = 512, RUN_MAX = 16 }; /* of the result; elements that are copied together */
@@ -54,8 +55,7 @@ static ValueId copied(Builder *b, NodeId n, StridedWalk *w) {
   ValueId walk = build(b, OP_AS_STRIDED_COPY, A_VAL(x), A_INTS(w->size, w->rank),
                        A_INTS(w->stride, w->rank), A_INT(w->offset));
   Dims dims = value_dims(g, y);
-  return walk && w->rank != dims.rank ? build(b, OP_ET_VIEW, A_VAL(walk), A_INTS(dims.d, dims.rank))
-                                      : walk;
+  return w->rank == dims.rank ? walk : build_et_view(b, walk, dims.d, dims.rank);
 }
 
 static ValueId permute(Builder *b, NodeId n) {

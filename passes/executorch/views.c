@@ -71,3 +71,7 @@ ValueId view_base_of_type(Graph *g, ValueId v) {
   }
   return v;
 }
+
+ValueId build_et_view(Builder *b, ValueId v, const SymInt *dims, uint32_t rank) {
+  return build(b, OP_ET_VIEW, A_VAL(v), A_INTS(dims, rank));
+}

@@ -3,7 +3,7 @@
 #ifndef ETC_PASSES_EXECUTORCH_VIEWS_H
 #define ETC_PASSES_EXECUTORCH_VIEWS_H
 
-#include "ir/op.h"
+#include "ir/builder.h"
 
 /* Whether the one result of n holds exactly the bytes of its first operand, in the same order:
  * views, permutations that only move dims of size 1, expansions that only add such dims. */
@@ -13,5 +13,7 @@ bool node_is_view(Graph *g, NodeId n);
 ValueId view_base(Graph *g, ValueId v);
 /* The same, but not beyond a change of the element type. */
 ValueId view_base_of_type(Graph *g, ValueId v);
+/* v with other dims, after eliminate_views: without a copy, as the views before it are by then. */
+ValueId build_et_view(Builder *b, ValueId v, const SymInt *dims, uint32_t rank);
 
 #endif

@@ -10,6 +10,8 @@
 
 #include <math.h>
 
+#include "passes/executorch/views.h"
+
 #define EPSILON 0x1p-100     /* EPSILON and bias / EPSILON must be normal floats */
 enum { BIAS_MAX = 1 << 20 }; /* of a bias that is divided by it */
 
@@ -170,15 +172,10 @@ static ValueId padded(Builder *b, const Windows *w) {
                A_FLOAT(y->bias_row ? EPSILON : 0));
 }
 
-/* Views have been made free by now: these are too. */
-static ValueId seen_as(Builder *b, ValueId v, const SymInt *dims, uint32_t rank) {
-  return build(b, OP_ET_VIEW, A_VAL(v), A_INTS(dims, rank));
-}
-
 ValueId windows_columns(Builder *b, const Windows *w) {
   const Geometry *y = &w->geometry;
   if (y->direct)
-    return seen_as(b, y->x, (SymInt[]){y->in * y->taps, y->places}, 2);
+    return build_et_view(b, y->x, (SymInt[]){y->in * y->taps, y->places}, 2);
   ValueId x = padded(b, w);
   if (!x)
     return 0;
@@ -198,14 +195,14 @@ ValueId windows_columns(Builder *b, const Windows *w) {
   stride[batch] = sym_mul(t, step, size[0]);
   x = build(b, OP_AS_STRIDED_COPY, A_VAL(x), A_INTS(size, rank), A_INTS(stride, rank),
             A_INT(y->offset));
-  return seen_as(b, x, (SymInt[]){size[0] * y->taps, sym_mul(t, y->batch, y->places)}, 2);
+  return build_et_view(b, x, (SymInt[]){size[0] * y->taps, sym_mul(t, y->batch, y->places)}, 2);
 }
 
 /* v with other dims, its bytes where they are. */
 static ValueId reshaped(Builder *b, ValueId v, const SymInt *dims, uint32_t rank) {
   Graph *g = b->g;
   if (!value_is_const(g, v))
-    return seen_as(b, v, dims, rank);
+    return build_et_view(b, v, dims, rank);
   TypeId type = graph_tensor_type(g, value_dtype(g, v), rank, dims, ORDER_CONTIGUOUS);
   return graph_add_constant(g, type, *value_constant(g, v), value_cget(g, v)->name);
 }
@@ -246,8 +243,9 @@ static ValueId product(Builder *b, const Windows *w, ValueId columns) {
   if (y->groups == 1)
     return build(b, OP_MM, A_VAL(w->matrix), A_VAL(columns));
   int64_t length = y->in / y->groups * y->taps;
-  ValueId x = seen_as(b, columns, (SymInt[]){y->groups, length, places}, 3);
-  return seen_as(b, build(b, OP_BMM, A_VAL(w->matrix), A_VAL(x)), (SymInt[]){w->out, places}, 2);
+  ValueId x = build_et_view(b, columns, (SymInt[]){y->groups, length, places}, 3);
+  return build_et_view(b, build(b, OP_BMM, A_VAL(w->matrix), A_VAL(x)), (SymInt[]){w->out, places},
+                       2);
 }
 
 void windows_weights(Builder *b, Windows *w) {
@@ -278,7 +276,7 @@ static ValueId in_order(Builder *b, const Windows *w, ValueId v) {
       perm[3 + 2 * i] = 1 + i;
     }
   }
-  v = seen_as(b, v, dims, rank);
+  v = build_et_view(b, v, dims, rank);
   return v ? build_permute(b, v, perm) : 0;
 }
 
@@ -295,5 +293,5 @@ ValueId windows_product(Builder *b, const Windows *w, ValueId columns) {
   dims[1] = w->out / windows_phases(y);
   for (uint32_t i = 0; i < y->spatial; i++)
     dims[2 + i] = sym_mul(&b->g->syms, y->size[i], y->phases[i]);
-  return seen_as(b, v, dims, 2 + y->spatial);
+  return build_et_view(b, v, dims, 2 + y->spatial);
 }
