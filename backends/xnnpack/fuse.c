@@ -196,6 +196,7 @@ static Fuse fuse_begin(XnnLowering *l) {
             .tokens = ARENA_ARRAY(l->arena, XnnId, most),
             .rows = ARENA_ARRAY(l->arena, XnnId, most),
             .images = ARENA_ARRAY(l->arena, XnnId, most),
+            .sums = ARENA_ARRAY(l->arena, XnnId, most),
             .base = ARENA_ARRAY(l->arena, XnnId, most),
             .unsigned_codes = ARENA_ARRAY(l->arena, XnnId, most),
             .dynamic = ARENA_ARRAY(l->arena, uint8_t, most),
@@ -208,7 +209,7 @@ static Fuse fuse_begin(XnnLowering *l) {
   for (size_t i = 0; i < most; i++) { /* also of values that are made below */
     f.alias[i] = (XnnId)i;
     f.codes[i] = f.tokens[i] = f.rows[i] = f.images[i] = XNN_NONE;
-    f.unsigned_codes[i] = f.base[i] = XNN_NONE;
+    f.unsigned_codes[i] = f.base[i] = f.sums[i] = XNN_NONE;
   }
   for (uint32_t i = 0; i < l->turn_count; i++)
     f.turn[l->turns[i].out] = i + 1;

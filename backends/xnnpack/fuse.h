@@ -25,6 +25,7 @@ typedef struct Fuse {
   uint8_t *dynamic; /* by value of floats: how products quantize it at run time, XfDynamic */
   XnnId *tokens, *rows, *images; /* by value: it quantized by rows, as rows of one image, as
                                     images, or XNN_NONE */
+  XnnId *sums;                   /* by value: the sums over blocks of its rows, or XNN_NONE */
   XnnId *unsigned_codes;         /* by value of codes: the same as unsigned ones, or XNN_NONE */
   XnnId *base;                   /* by value of codes that a reshape made: what of, or XNN_NONE */
   bool *made;                    /* by value that has codes: whether there are floats, too */

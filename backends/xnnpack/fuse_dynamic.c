@@ -32,6 +32,11 @@ static uint32_t rows_of(const XnnValue *value) {
   return rows;
 }
 
+/* How many dims may vary. */
+static uint32_t open_dims(const XnnValue *value) {
+  return (uint32_t)__builtin_popcount(value->dynamic);
+}
+
 static void emit_reshape(Fuse *f, XnnId in, XnnId out) {
   XnnValue to = f->x->values[out];
   for (uint32_t i = 0; i < to.rank; i++)
@@ -115,11 +120,6 @@ static bool takes_pixels(const XnnNode *n) {
          !v[2] && !v[3];
 }
 
-/* How many dims may vary. */
-static uint32_t open_dims(const XnnValue *value) {
-  return (uint32_t)__builtin_popcount(value->dynamic);
-}
-
 /* XNNPACK's kernels take 8 channels of a group at once. */
 enum { GROUP = 8, MAX_GROUPED = 1 << 22 };
 
@@ -183,14 +183,42 @@ static void emit_product(Fuse *f, XnnId in, XnnId filter, XnnId bias, XnnId out)
   xf_emit(f, &(XnnNode){.kind = XNN_FULLY_CONNECTED, .fields = {in, filter, bias, out, 0}});
 }
 
-/* Sums over the blocks of rows of that many elements, as a filter. */
-static XnnId sums_of_blocks(Fuse *f, uint32_t blocks, uint32_t columns) {
-  Arena *arena = &f->l->g->arena;
-  float *ones = ARENA_ARRAY(arena, float, (size_t)blocks *columns + 1);
+/* Sums over groups of `size` elements each of rows of `groups` times as many, as a filter. */
+static XnnId sums_of_groups(Fuse *f, uint32_t groups, uint32_t size) {
+  uint32_t columns = groups * size;
+  float *ones = ARENA_ARRAY(&f->l->g->arena, float, (size_t)groups *columns + 1);
   for (uint32_t i = 0; i < columns; i++)
-    ones[(size_t)(i / (columns / blocks)) * columns + i] = 1;
-  uint32_t dims[] = {blocks, columns};
-  return xl_floats(f->l, 2, dims, ones);
+    ones[(size_t)(i / size) * columns + i] = 1;
+  return xl_floats(f->l, 2, (uint32_t[]){groups, columns}, ones);
+}
+
+/* XNNPACK's products compute as many columns at once: sums of fewer take as long. */
+enum { SUMS_AT_ONCE = 16 };
+
+/* The sums over the blocks of each row of `in`: rows are cut into pieces of a few blocks, so that a
+ * piece is multiplied by one filter of ones that does not grow with the square of the row. */
+static XnnId sums_of_blocks(Fuse *f, XnnId in, uint32_t blocks) {
+  XnnGraph *x = f->x;
+  XnnValue like = x->values[in];
+  uint32_t columns = like.dims[like.rank - 1], size = columns / blocks, at_once;
+  XnnId kept = f->sums[in];
+  if (kept != XNN_NONE && x->values[kept].dims[like.rank - 1] == blocks)
+    return kept;
+  XnnId sums = f->sums[in] = with_columns(f, in, blocks);
+  for (at_once = open_dims(&like) > 1 ? blocks : SUMS_AT_ONCE; blocks % at_once; at_once--)
+    ;
+  if (at_once == blocks) {
+    emit_product(f, in, sums_of_groups(f, blocks, size), XNN_NONE, sums);
+    return sums;
+  }
+  uint32_t pieces = rows_of(&like) * (blocks / at_once);
+  XnnId piece = xnn_value(x, XNN_FP32, 2, (uint32_t[]){pieces, at_once * size}),
+        cut = xnn_value(x, XNN_FP32, 2, (uint32_t[]){pieces, at_once});
+  x->values[piece].dynamic = x->values[cut].dynamic = like.dynamic ? 1 : 0;
+  emit_reshape(f, in, piece);
+  emit_product(f, piece, sums_of_groups(f, at_once, size), XNN_NONE, cut);
+  emit_reshape(f, cut, sums);
+  return sums;
 }
 
 /* Filters of 4 bits in blocks are multiplied with rows of 8 bits only, as ONNX Runtime does it,
@@ -210,16 +238,19 @@ static bool compute_blocks(Fuse *f, const XnnNode *n) {
     xf_emit(f, &copy);
     return true;
   }
-  uint32_t blocks = f->x->values[shift - 1].dims[1], columns = f->x->values[copy.fields[1]].dims[1];
-  XnnId out = xf_result(n), sums = with_columns(f, in, blocks),
+  XnnId out = xf_result(n), sums = sums_of_blocks(f, in, f->x->values[shift - 1].dims[1]),
         shifted = with_columns(f, out, f->x->values[out].dims[f->x->values[out].rank - 1]),
         bare = with_columns(f, shifted, f->x->values[copy.fields[1]].dims[0]);
-  emit_product(f, in, sums_of_blocks(f, blocks, columns), XNN_NONE, sums);
   emit_product(f, sums, shift - 1, n->fields[2], shifted);
   copy.fields[2] = XNN_NONE;
   copy.fields[3] = bare;
+  copy.limited = false;
   xf_emit(f, &copy);
-  xf_emit(f, &(XnnNode){.kind = XNN_ADD, .fields = {bare, shifted, out, 0}});
+  xf_emit(f, &(XnnNode){.kind = XNN_ADD,
+                        .limited = n->limited,
+                        .limit_low = n->limit_low,
+                        .limit_high = n->limit_high,
+                        .fields = {bare, shifted, out, 0}});
   return true;
 }
 

@@ -218,28 +218,20 @@ static XnnDatatype twin_datatype(const Graph *g, const Quantization *q) {
 
 /* --- blocks of 4 bits --- */
 
-enum { NIBBLE_ZERO = 8, LEAST_BLOCK = 32 };
+enum { NIBBLE_ZERO = 8, NIBBLE_MOST = 15, LEAST_BLOCK = 32 };
+
+/* A matrix [outputs, inputs] whose weights have a scale for each block of the inputs. */
+typedef struct Blocks {
+  const Graph *g;
+  const Quantization *q;
+  const uint8_t *zeros; /* codes; NULL: all are 0 */
+  bool permuted;        /* stored as [inputs, outputs] */
+  uint32_t outputs, inputs, count;
+} Blocks;
 
 /* The code as XNNPACK stores it, from 0 to 15; larger ones do not fit. */
 static unsigned stored_code(const Quantization *q, uint8_t byte) {
   return q->dtype == DTYPE_U8 ? byte : (unsigned)((int8_t)byte + NIBBLE_ZERO);
-}
-
-/* Row n of a matrix [outputs, inputs], of which element k is at n * row + k * column, packed. */
-static bool pack_row(const Quantization *q, const uint8_t *codes, uint64_t column, uint32_t count,
-                     uint8_t *out) {
-  for (uint32_t k = 0; k < count; k++) {
-    unsigned code = stored_code(q, codes[k * column]);
-    if (code > 15)
-      return false;
-    out[k / 2] |= (uint8_t)(code << (k % 2 ? 4 : 0));
-  }
-  return true;
-}
-
-/* Where the parameters of block k of output n are; the scale that is there. */
-static uint64_t block_at(bool permuted, uint32_t outputs, uint32_t blocks, uint32_t n, uint32_t k) {
-  return permuted ? (uint64_t)k * outputs + n : (uint64_t)n * blocks + k;
 }
 
 static float scale_at(const Graph *g, const Quantization *q, uint64_t at) {
@@ -248,57 +240,91 @@ static float scale_at(const Graph *g, const Quantization *q, uint64_t at) {
   return scale;
 }
 
-/* The scales [outputs, blocks] in bfloat16. */
-static ValueId block_scales(XnnLowering *l, const Quantization *q, bool permuted, uint32_t outputs,
-                            uint32_t blocks) {
-  uint16_t *to = ARENA_ARRAY(&l->g->arena, uint16_t, (size_t)outputs * blocks + 1);
-  for (uint32_t n = 0; n < outputs; n++)
-    for (uint32_t k = 0; k < blocks; k++) {
-      float scale = scale_at(l->g, q, block_at(permuted, outputs, blocks, n, k));
-      if (!isnormal(scale) || scale < 0)
+/* Where the parameters of block k of output n are. */
+static uint64_t block_at(const Blocks *b, uint32_t n, uint32_t k) {
+  return b->permuted ? (uint64_t)k * b->outputs + n : (uint64_t)n * b->count + k;
+}
+
+/* The code of a block with that scale as it is stored. XNNPACK's scales are above 0: where one is
+ * below, codes are counted from the other end; where it is 0, all are the middle. */
+static unsigned block_code(const Blocks *b, float scale, uint8_t byte) {
+  unsigned code = scale == 0 ? NIBBLE_ZERO : stored_code(b->q, byte);
+  return scale < 0 ? NIBBLE_MOST - code : code;
+}
+
+static unsigned block_zero(const Blocks *b, uint64_t at) {
+  return block_code(b, scale_at(b->g, b->q, at), b->zeros ? b->zeros[at] : 0);
+}
+
+/* The size of a scale in bfloat16, which XNNPACK keeps; 1 where no weight has it. */
+static uint16_t block_scale(float scale) {
+  return bfloat_from_float(scale == 0 ? 1 : fabsf(scale));
+}
+
+/* The scales [outputs, blocks] in bfloat16; 0 when XNNPACK would refuse one. */
+static ValueId block_scales(XnnLowering *l, const Blocks *b) {
+  uint16_t *to = ARENA_ARRAY(&l->g->arena, uint16_t, (size_t)b->outputs * b->count + 1);
+  for (uint32_t n = 0; n < b->outputs; n++)
+    for (uint32_t k = 0; k < b->count; k++) {
+      float scale = scale_at(b->g, b->q, block_at(b, n, k));
+      if (scale != 0 && !isnormal(scale))
         return 0;
-      to[(uint64_t)n * blocks + k] = bfloat_from_float(scale);
+      to[(uint64_t)n * b->count + k] = block_scale(scale);
     }
-  SymInt dims[] = {outputs, blocks};
+  SymInt dims[] = {b->outputs, b->count};
   TypeId type = graph_tensor_type(l->g, DTYPE_BF16, 2, dims, ORDER_CONTIGUOUS);
-  return graph_add_constant(
-      l->g, type, (Constant){.data = (const void *)to, .size = (uint64_t)outputs * blocks * 2}, 0);
+  uint64_t size = (uint64_t)b->outputs * b->count * sizeof *to;
+  return graph_add_constant(l->g, type, (Constant){.data = (const void *)to, .size = size}, 0);
 }
 
 /* (NIBBLE_ZERO - zero point) * scale of each block, [outputs, blocks]; XNN_NONE when all are 0. */
-static XnnId block_shifts(XnnLowering *l, const Quantization *q, bool permuted, uint32_t outputs,
-                          uint32_t blocks) {
-  const Constant *zeros = q->zeros ? value_constant(l->g, q->zeros) : NULL;
-  if (!zeros && stored_code(q, 0) == NIBBLE_ZERO)
-    return XNN_NONE;
-  float *shifts = ARENA_ARRAY(l->arena, float, (size_t)outputs *blocks + 1);
+static XnnId block_shifts(XnnLowering *l, const Blocks *b) {
+  float *shifts = ARENA_ARRAY(l->arena, float, (size_t)b->outputs * b->count + 1);
   bool any = false;
-  for (uint32_t n = 0; n < outputs; n++)
-    for (uint32_t k = 0; k < blocks; k++) {
-      uint64_t at = block_at(permuted, outputs, blocks, n, k);
-      int zero = (int)stored_code(q, zeros ? zeros->data[at] : 0);
-      shifts[(uint64_t)n * blocks + k] = (float)(NIBBLE_ZERO - zero) * scale_at(l->g, q, at);
-      any = any || zero != NIBBLE_ZERO;
+  for (uint32_t n = 0; n < b->outputs; n++)
+    for (uint32_t k = 0; k < b->count; k++) {
+      uint64_t at = block_at(b, n, k);
+      int shift = NIBBLE_ZERO - (int)block_zero(b, at);
+      shifts[(uint64_t)n * b->count + k] =
+          (float)shift * bfloat_to_float(block_scale(scale_at(b->g, b->q, at)));
+      any = any || shift;
     }
-  uint32_t dims[] = {outputs, blocks};
+  uint32_t dims[] = {b->outputs, b->count};
   return any ? xl_floats(l, 2, dims, shifts) : XNN_NONE;
 }
 
-/* The codes of a matrix [outputs, inputs] of these dims, packed; while the program is written where
- * they are computed. False when some have more than 4 bits. */
-static bool pack_codes(XnnLowering *l, const Quantization *q, ValueId codes, bool permuted,
-                       const uint32_t *dims, Constant *out) {
-  if (!permuted && q->dtype == DTYPE_I8 &&
+/* Row n of the codes, packed. */
+static bool pack_row(const Blocks *b, const uint8_t *codes, uint32_t n, uint8_t *out) {
+  for (uint32_t k = 0; k < b->inputs; k++) {
+    uint64_t at = b->permuted ? (uint64_t)k * b->outputs + n : (uint64_t)n * b->inputs + k;
+    if (stored_code(b->q, codes[at]) > NIBBLE_MOST)
+      return false;
+    float scale = scale_at(b->g, b->q, block_at(b, n, k / (uint32_t)b->q->block));
+    out[k / 2] |= (uint8_t)(block_code(b, scale, codes[at]) << (k % 2 ? 4 : 0));
+  }
+  return true;
+}
+
+static bool any_is_turned(const Blocks *b) {
+  for (uint64_t i = 0; i < (uint64_t)b->outputs * b->count; i++)
+    if (scale_at(b->g, b->q, i) <= 0)
+      return true;
+  return false;
+}
+
+/* The codes, packed; while the program is written where they are computed. False when some have
+ * more than 4 bits. */
+static bool pack_codes(XnnLowering *l, const Blocks *b, ValueId codes, Constant *out) {
+  if (!b->permuted && b->q->dtype == DTYPE_I8 && !any_is_turned(b) &&
       constant_packed(l->g, *value_lazy_constant(l->g, codes), out))
     return true;
-  uint64_t row = dims[1] / 2;
-  uint8_t *bytes = ARENA_ARRAY(&l->g->arena, uint8_t, (size_t)dims[0] * row + 1);
+  uint64_t row = b->inputs / 2;
+  uint8_t *bytes = ARENA_ARRAY(&l->g->arena, uint8_t, (size_t)b->outputs * row + 1);
   const uint8_t *from = value_constant(l->g, codes)->data;
-  for (uint32_t n = 0; n < dims[0]; n++)
-    if (!pack_row(q, from + (permuted ? n : (uint64_t)n * dims[1]), permuted ? dims[0] : 1, dims[1],
-                  bytes + (uint64_t)n * row))
+  for (uint32_t n = 0; n < b->outputs; n++)
+    if (!pack_row(b, from, n, bytes + n * row))
       return false;
-  *out = (Constant){.data = bytes, .size = (uint64_t)dims[0] * row};
+  *out = (Constant){.data = bytes, .size = b->outputs * row};
   return true;
 }
 
@@ -308,20 +334,26 @@ static XnnId block_twin(XnnLowering *l, const Quantization *q, ValueId codes, ui
   Graph *g = l->g;
   if (rank != 2 || perm[1] != q->axis || q->block % LEAST_BLOCK || dims[1] % q->block)
     return XNN_NONE;
-  bool permuted = perm[0] == 1;
-  uint32_t blocks = dims[1] / (uint32_t)q->block, row = dims[1] / 2;
+  const Constant *zeros = q->zeros ? value_constant(g, q->zeros) : NULL;
+  Blocks b = {.g = g,
+              .q = q,
+              .zeros = zeros ? zeros->data : NULL,
+              .permuted = perm[0] == 1,
+              .outputs = dims[0],
+              .inputs = dims[1],
+              .count = dims[1] / (uint32_t)q->block};
   Constant nibbles;
-  if (!pack_codes(l, q, codes, permuted, dims, &nibbles))
+  if (!pack_codes(l, &b, codes, &nibbles))
     return XNN_NONE;
-  ValueId scales = block_scales(l, q, permuted, dims[0], blocks);
+  ValueId scales = block_scales(l, &b);
   if (!scales)
     return XNN_NONE;
-  SymInt packed[] = {dims[0], row};
+  SymInt packed[] = {b.outputs, b.inputs / 2};
   TypeId type = graph_tensor_type(g, DTYPE_U8, 2, packed, ORDER_CONTIGUOUS);
   ValueId v = graph_add_constant(g, type, nibbles, 0);
   XnnId id = xnn_constant(&l->x, XNN_QBINT4, 2, dims, (XnnData){.v = v});
-  xnn_set_groups(&l->x, id, (uint32_t)q->block, (XnnData){.v = scales}, dims[0] * blocks);
-  *shift = block_shifts(l, q, permuted, dims[0], blocks);
+  xnn_set_groups(&l->x, id, (uint32_t)q->block, (XnnData){.v = scales}, b.outputs * b.count);
+  *shift = block_shifts(l, &b);
   return id;
 }
 

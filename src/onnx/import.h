@@ -29,6 +29,10 @@ typedef struct LoweredOp {
   bool *used;         /* set where a node of that operator was met */
 } LoweredOp;
 
+/* Where weights of 4 bits in blocks stay codes for a backend, which multiplies them by rows that it
+ * quantizes to 8 bits: nowhere, where the model allows those 8 bits, or also where it does not. */
+typedef enum BlocksUse { BLOCKS_NEVER, BLOCKS_WHERE_ALLOWED, BLOCKS_ALWAYS } BlocksUse;
+
 typedef struct ImportOptions {
   StrView method; /* name of the graph; "forward" by default */
   const DimFlag *dims;
@@ -45,7 +49,7 @@ typedef struct ImportOptions {
   void *is_state_user;
   uint64_t fold_limit; /* bytes a folded result may have beyond its operands; 0 = the default of
                           fold.h */
-  bool blocks;         /* a chosen backend multiplies weights of 4 bits in blocks */
+  BlocksUse blocks;
   DimFlag *left; /* dim_count ranges: what the model leaves of dims. NULL: nobody asks; else the
                     import is only to learn that, and suggests nothing where a dim has no size */
 } ImportOptions;

@@ -236,6 +236,14 @@ Status session_open_onnx(Session *s, const Source *source, OnnxModel *out) {
                                source->mapped.size);
 }
 
+/* All schemes but that of int8 weights multiply by rows of 8 bits where weights are quantized. */
+static BlocksUse blocks_use(const PassOptions *o) {
+  if (!backends_take_quantized(o))
+    return BLOCKS_NEVER;
+  bool wanted = o->quantize && o->quantize->scheme != QUANT_INT8_WEIGHT_ONLY;
+  return wanted ? BLOCKS_ALWAYS : BLOCKS_WHERE_ALLOWED;
+}
+
 static Status import_onnx(Session *s, Source *source) {
   TRY(session_open_onnx(s, source, &source->onnx));
   source->onnx.linked_data = s->ctx.linked_data;
@@ -247,7 +255,7 @@ static Status import_onnx(Session *s, Source *source) {
                           .is_state = states_name,
                           .is_state_user = &states,
                           .fold_limit = o->pass.fold_limit,
-                          .blocks = backends_take_quantized(&o->pass),
+                          .blocks = blocks_use(&o->pass),
                           .lowered = s->lowered_ops,
                           .lowered_count = s->lowered_count,
                           .bounds = bounds_for(s, o),

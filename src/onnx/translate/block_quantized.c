@@ -140,41 +140,44 @@ static ValueId grouped_weights(Import *im, const Blocks *w, ValueId packed, Valu
   return ex_mul(im, y, ex_index_select(im, scales, 1, groups));
 }
 
-enum { ACCURACY_INT8 = 4, BACKEND_BLOCK = 32, ZERO_BYTE = 0x88 };
+enum { ACCURACY_INT8 = 4, BACKEND_BLOCK = 32, NIBBLE_ZERO = 8 };
 
-/* Zero points of 4 bits that are all 8: those of codes with a sign. */
-static bool zeros_are_middle(Import *im) {
-  ValueId zeros = in(im, 3);
-  const Constant *c = zeros ? value_constant(im->g, zeros) : NULL;
-  if (!zeros)
-    return true;
-  if (!c || ex_dtype(im, zeros) != DTYPE_U8)
-    return false;
-  for (uint64_t i = 0; i < c->size; i++)
-    if (c->data[i] != ZERO_BYTE)
-      return false;
-  return true;
+/* Codes of 4 bits, two a byte, lower ones first, as numbers from -8 to 7. Each row of `bytes` bytes
+ * has `columns` codes. */
+static ValueId signed_nibbles(Import *im, const Constant *c, int64_t rows, int64_t bytes,
+                              int64_t columns) {
+  int8_t *codes = arena_alloc(&im->g->arena, (size_t)(rows * columns) + 1), *to = codes;
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t k = 0; k < columns; k++)
+      *to++ = (int8_t)((c->data[i * bytes + k / 2] >> (k % 2 ? 4 : 0) & 15) - NIBBLE_ZERO);
+  TypeId type = graph_tensor_type(im->g, DTYPE_I8, 2, (SymInt[]){rows, columns}, ORDER_CONTIGUOUS);
+  Constant made = {.data = (const uint8_t *)codes, .size = (uint64_t)(rows * columns)};
+  return graph_add_constant(im->g, type, made, 0);
+}
+
+/* The model lets a backend multiply by rows of 8 bits, or --quantize does. */
+static bool takes_rows_of_bytes(Import *im) {
+  return im->options->blocks == BLOCKS_ALWAYS ||
+         (im->options->blocks == BLOCKS_WHERE_ALLOWED &&
+          attr_int(im, "accuracy_level", 0) == ACCURACY_INT8);
 }
 
 /* The weights [N, K] as blocks that a backend takes; 0 when it does not. packed: [N, bytes]. */
 static ValueId backend_weights(Import *im, const Blocks *w, ValueId packed, ValueId scales) {
-  if (!import_ok(im) || !im->options->blocks || w->bits != 4 || w->k % w->size ||
-      w->size % BACKEND_BLOCK || attr_int(im, "accuracy_level", 0) != ACCURACY_INT8 ||
-      !zeros_are_middle(im))
+  ValueId zeros = in(im, 3);
+  if (!import_ok(im) || !takes_rows_of_bytes(im) || w->bits != 4 || w->k % w->size ||
+      w->size % BACKEND_BLOCK || (zeros && ex_dtype(im, zeros) != DTYPE_U8))
     return 0;
-  const Constant *c = value_constant(im->g, packed);
-  if (!c || !value_is_const(im->g, scales))
+  int64_t zero_bytes = (w->count + 1) / 2;
+  zeros = zeros ? as_matrix(im, zeros, "zero_points", w->n, zero_bytes) : 0;
+  const Constant *c = value_constant(im->g, packed),
+                 *z = zeros ? value_constant(im->g, zeros) : NULL;
+  if (!import_ok(im) || !c || (zeros && !z) || !value_is_const(im->g, scales))
     return 0;
-  int8_t *codes = arena_alloc(&im->g->arena, (size_t)c->size * 2 + 1);
-  for (uint64_t i = 0; i < c->size; i++) {
-    codes[2 * i] = (int8_t)((c->data[i] & 15) - 8);
-    codes[2 * i + 1] = (int8_t)((c->data[i] >> 4) - 8);
-  }
-  TypeId type = graph_tensor_type(im->g, DTYPE_I8, 2, (SymInt[]){w->n, w->k}, ORDER_CONTIGUOUS);
-  Constant bytes = {.data = (const uint8_t *)codes, .size = c->size * 2};
   Quantization q = {
       .dtype = DTYPE_I8, .low = -8, .high = 7, .scales = scales, .axis = 1, .block = w->size};
-  return build_dequantize(&im->b, graph_add_constant(im->g, type, bytes, 0), &q);
+  q.zeros = z ? signed_nibbles(im, z, w->n, zero_bytes, w->count) : 0;
+  return build_dequantize(&im->b, signed_nibbles(im, c, w->n, w->k / 2, w->k), &q);
 }
 
 void translate_matmul_nbits(Import *im) {
