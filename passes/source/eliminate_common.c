@@ -1,8 +1,9 @@
 /* Common subexpressions: of two nodes with the same op, operands and arguments the first stays. One
  * walk in order with a hash table; operands are compared by value, small constants by content, so
  * chains merge in one go. A node that alone uses an operand equals no other: most nodes of a chain
- * are not even put into the table. A node with an effect may write what was read before: nodes on
- * its two sides are never merged (they have different epochs). */
+ * are not even put into the table. Nodes on the two sides of a marker of control flow are never
+ * merged, nor those that read memory on the two sides of a node that may write there (they have
+ * different epochs). */
 #include "ir/same.h"
 #include "passes/pass.h"
 
@@ -10,12 +11,14 @@ enum { CONTENT_MAX = 256 }; /* bytes of a constant compared by content; larger o
 
 typedef struct Table {
   Graph *g;
-  uint64_t *slots;  /* hash << 32 | node: most misses are seen without a look at the node */
-  uint32_t *epochs; /* by NodeId */
-  bool *left_out;   /* by NodeId: not in the table, as it alone uses an operand */
-  uint32_t size;    /* power of two */
-  uint32_t epoch;   /* number of nodes with an effect so far */
-  ValueId *same;    /* by ValueId of a constant: the first constant equal to it */
+  uint64_t *slots;         /* hash << 32 | node: most misses are seen without a look at the node */
+  uint32_t *epochs;        /* by NodeId: of effects where it reads what is written, else of jumps */
+  bool *left_out;          /* by NodeId: not in the table, as it alone uses an operand */
+  uint32_t size;           /* power of two */
+  uint32_t effects, jumps; /* so far: nodes with an effect, and those among them that do more than
+                              write an operand */
+  bool *written;           /* by ValueId: memory that a node writes */
+  ValueId *same;           /* by ValueId of a constant: the first constant equal to it */
   ValueId *constants;
   uint32_t constants_size;
 } Table;
@@ -96,10 +99,38 @@ static void put_only_users(Table *t, NodeId earlier) {
   }
 }
 
+static bool only_writes(OpId op) { return op == OP_COPY_ || op == OP_INDEX_PUT_; }
+
+/* What a node writes, and what may be the same memory: its results. */
+static void find_written(Table *t) {
+  for (NodeId n = t->g->first; n; n = node_cget(t->g, n)->next) {
+    OpId op = node_cget(t->g, n)->op;
+    if (!op_has_trait(op, OP_EFFECT))
+      continue;
+    if (only_writes(op))
+      t->written[node_value(t->g, n, 0)] = true;
+    else
+      FOR_OPERANDS(t->g, n, v, t->written[v] = true;)
+    for (uint32_t i = 0; i < node_cget(t->g, n)->result_count; i++)
+      t->written[node_result(t->g, n, i)] = true;
+  }
+}
+
+static bool reads_written(const Table *t, NodeId n) {
+  bool reads = false;
+  FOR_OPERANDS(t->g, n, v, reads |= t->written[v];)
+  return reads;
+}
+
+static void count_effect(Table *t, OpId op) {
+  t->effects += op_has_trait(op, OP_EFFECT);
+  t->jumps += op_has_trait(op, OP_EFFECT) && !only_writes(op);
+}
+
 /* The earlier node equal to n, the next in order, or 0. */
 static NodeId visit(Table *t, NodeId n) {
-  if (t->epoch) /* they are zeros */
-    t->epochs[n] = t->epoch;
+  if (t->effects) /* they are zeros */
+    t->epochs[n] = reads_written(t, n) ? t->effects : t->jumps;
   t->left_out[n] = is_only_user(t, n);
   return t->left_out[n] ? 0 : find(t, n);
 }
@@ -128,12 +159,14 @@ Status pass_eliminate_common(PassContext *p, Graph *g) {
   t.slots = ARENA_ARRAY(p->scratch, uint64_t, t.size);
   t.epochs = ARENA_ARRAY(p->scratch, uint32_t, g->node_count);
   t.left_out = ARENA_ARRAY(p->scratch, bool, g->node_count);
+  t.written = ARENA_ARRAY(p->scratch, bool, g->value_count);
   t.same = ARENA_ARRAY(p->scratch, ValueId, g->value_count);
   t.constants = ARENA_ARRAY(p->scratch, ValueId, t.constants_size);
+  find_written(&t);
   uint64_t merged = 0;
   for (NodeId n = g->first, next; n; n = next) {
     next = node_cget(g, n)->next;
-    t.epoch += op_has_trait(node_cget(g, n)->op, OP_EFFECT);
+    count_effect(&t, node_cget(g, n)->op);
     if (op_has_trait(node_cget(g, n)->op, OP_RANDOM | OP_EFFECT | OP_DATA_SHAPE))
       continue;
     NodeId earlier = visit(&t, n);

@@ -111,7 +111,7 @@ static void simplify(Graph *g, const Solution *s) {
 static void report_narrowed(const Bounds *b, Graph *g, uint32_t i) {
   const DimFlag *was = &b->given->dims[i], *is = &b->flags[i];
   const Narrowed *n = &b->narrowed[i];
-  if (!n->lo && !n->hi)
+  if ((!n->lo && !n->hi) || was->asked)
     return;
   LocId loc = graph_add_loc(g, n->lo ? n->lo_loc : n->hi_loc);
   Diag *d = diag_begin(g->ctx->sink, DIAG_DIM_NARROWED, graph_place(g, loc));

@@ -12,6 +12,7 @@ typedef struct DimFlag {
   int64_t lo, hi;
   StrView same; /* --dim NAME=OTHER: the name whose size it has, instead of a range */
   StrView plus; /* with same: the size is the sum of both; not on the command line */
+  bool asked;   /* the model is asked which sizes of the range it takes: no warning tells of it */
 } DimFlag;
 
 /* --bound NAME=N or NAME:AXIS=N: the upper bound of a size that data decide. NAME is an ONNX value,

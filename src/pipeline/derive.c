@@ -47,7 +47,7 @@ static const struct {
     [KEY_LOGITS] = {"logits", "logits"},
 };
 
-enum { MAX_LENGTH = 1 << 24, DEFAULT_PREFILL = 128 };
+enum { MAX_LENGTH = 1 << 24, MAX_HEADS = 1 << 16, DEFAULT_PREFILL = 128 };
 
 /* --- settings --- */
 
@@ -162,8 +162,8 @@ static Role role_of(const struct Derive *d, StrView name) {
   return text_match(d->values[KEY_PAST], name, &stars) ? ROLE_PAST : ROLE_NONE;
 }
 
-static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *input) {
-  const Onnx__TypeProto *type = input->type;
+static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *value) {
+  const Onnx__TypeProto *type = value->type;
   bool tensor = type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
   return tensor ? type->tensor_type->shape : NULL;
 }
@@ -173,6 +173,7 @@ static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *input)
 /* The dims of a decoder, by what --dim calls them. */
 typedef struct Sizes {
   Session *s;
+  const Onnx__GraphProto *graph;
   MethodOptions *options; /* of the method, which get what is missing */
   StrView past, new;      /* names of the lengths; empty where they are fixed, or not seen yet */
 } Sizes;
@@ -207,6 +208,21 @@ static StrView new_length(Sizes *z) {
   return z->new;
 }
 
+/* A dim of a past input that its present output has, too: the size of a head, or the number of
+ * heads. */
+static bool stays(const Sizes *z, const Onnx__ValueInfoProto *past, size_t axis) {
+  const struct Derive *d = z->options->derive;
+  StrView stars, name = onnx_dim_param(shape_of(past)->dim[axis]);
+  (void)text_match(d->values[KEY_PAST], onnx_text(past->name), &stars);
+  StrView present = text_fill(&z->s->arena, d->values[KEY_PRESENT], stars);
+  for (size_t i = 0; i < z->graph->n_output && !onnx_dim_is_nameless(name); i++) {
+    const Onnx__TensorShapeProto *shape = shape_of(z->graph->output[i]);
+    if (sv_eq(onnx_text(z->graph->output[i]->name), present))
+      return shape && axis < shape->n_dim && sv_eq(onnx_dim_param(shape->dim[axis]), name);
+  }
+  return false;
+}
+
 static void add_dim(Sizes *z, const Onnx__ValueInfoProto *input, Role role, size_t axis) {
   const struct Derive *d = z->options->derive;
   const Onnx__TensorShapeProto *shape = shape_of(input);
@@ -216,13 +232,16 @@ static void add_dim(Sizes *z, const Onnx__ValueInfoProto *input, Role role, size
     add_flag(z, (DimFlag){.name = name, .lo = 1, .hi = 1});
   else if ((role == ROLE_TOKENS || role == ROLE_POSITIONS) && last)
     add_length(z, &z->new, name, 1, d->prefill);
+  else if (role == ROLE_PAST && stays(z, input, axis))
+    add_flag(z, (DimFlag){.name = name, .lo = 1, .hi = MAX_HEADS, .asked = true});
   else if (role == ROLE_PAST)
     add_length(z, &z->past, name, 0, d->context - 1);
   else if (role == ROLE_MASK && last && z->past.size)
     add_flag(z, (DimFlag){.name = name, .same = z->past, .plus = new_length(z)});
 }
 
-static void add_dims(Sizes *z, const Onnx__GraphProto *graph, Role role) {
+static void add_dims(Sizes *z, Role role) {
+  const Onnx__GraphProto *graph = z->graph;
   for (size_t i = 0; i < graph->n_input; i++) {
     const Onnx__TensorShapeProto *shape = shape_of(graph->input[i]);
     if (!shape || role_of(z->options->derive, onnx_text(graph->input[i]->name)) != role)
@@ -234,13 +253,13 @@ static void add_dims(Sizes *z, const Onnx__GraphProto *graph, Role role) {
 }
 
 Status derive_dims(Session *s, MethodOptions *options, const Onnx__GraphProto *graph) {
-  Sizes z = {.s = s, .options = options};
+  Sizes z = {.s = s, .graph = graph, .options = options};
   if (!options->derive)
     return STATUS_OK;
-  add_dims(&z, graph, ROLE_TOKENS);
-  add_dims(&z, graph, ROLE_POSITIONS);
-  add_dims(&z, graph, ROLE_PAST);
-  add_dims(&z, graph, ROLE_MASK);
+  add_dims(&z, ROLE_TOKENS);
+  add_dims(&z, ROLE_POSITIONS);
+  add_dims(&z, ROLE_PAST);
+  add_dims(&z, ROLE_MASK);
   return STATUS_OK;
 }
 
