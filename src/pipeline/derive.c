@@ -433,13 +433,7 @@ static Status check_rest(const Deriver *x) {
   return STATUS_OK;
 }
 
-/* Row of the last token. */
-static ValueId last_row(Builder *b, ValueId v) {
-  return build(b, OP_SELECT_COPY_INT, A_VAL(v), A_INT(1), A_INT(-1));
-}
-
-/* Runners sample from the logits of the last token: the product with the vocabulary is computed for
- * that one only, where the logits are such a product. */
+/* Runners sample from the logits of the last token; raise_slices computes only those. */
 static Status last_logits(Deriver *x, uint32_t output, ValueId *out) {
   Graph *g = x->g;
   ValueId logits = graph_output(g, output);
@@ -447,16 +441,7 @@ static Status last_logits(Deriver *x, uint32_t output, ValueId *out) {
     return refuse(x, "output '" SV_FMT "' is not [1, n, vocabulary]",
                   SV_ARG(x->d->values[KEY_LOGITS]));
   Builder b = builder_make(g, 0, 0);
-  NodeId n = value_def(g, logits);
-  bool product = n && node_cget(g, n)->op == OP_MATMUL && value_rank(g, node_value(g, n, 0)) == 3 &&
-                 value_rank(g, node_value(g, n, 1)) == 2;
-  if (product) {
-    b.loc = node_cget(g, n)->loc;
-    ValueId row = last_row(&b, node_value(g, n, 0));
-    *out = b.status == STATUS_OK ? build(&b, OP_MATMUL, A_VAL(row), A_VAL(node_value(g, n, 1))) : 0;
-  } else {
-    *out = last_row(&b, logits);
-  }
+  *out = build(&b, OP_SELECT_COPY_INT, A_VAL(logits), A_INT(1), A_INT(-1));
   return b.status;
 }
 
