@@ -15,7 +15,7 @@ typedef struct Raise {
   PassContext *p;
   Graph *g;
   Builder b;
-  SymInt start, end, length;
+  SymInt start, length; /* start < 0: one row, counted from the end of a number that varies */
   int64_t step;
   NodeId slice;
   uint8_t *cut;     /* by ValueId: 1 + the dim along which it is sliced, MANY_DIMS: along several */
@@ -189,7 +189,16 @@ static ValueId slice_of(Raise *r, NodeId n, ValueId v, uint32_t d) {
     return r->sliced[v];
   r->b.before = n;
   r->b.loc = node_cget(r->g, r->slice)->loc;
-  ValueId y = build_slice(&r->b, v, d, r->start, r->end, r->step);
+  ValueId y;
+  if (r->start < 0) { /* a select, whose result has one row whatever its index is */
+    Dims row = value_dims(r->g, v);
+    row.d[d] = 1;
+    y = build(&r->b, OP_SELECT_COPY_INT, A_VAL(v), A_INT(d), A_INT(r->start));
+    y = build_view_as(&r->b, y, row);
+  } else {
+    SymInt end = r->start + (r->length - 1) * r->step + 1;
+    y = build_slice(&r->b, v, d, r->start, end, r->step);
+  }
   if (one_dim)
     r->sliced[v] = y;
   return y;
@@ -277,8 +286,8 @@ static bool read_slice(Raise *r, NodeId n, uint32_t *d) {
   if (!sym_is_const(r->start) || !sym_is_const(r->length) || (slice && !sym_is_const(size)) ||
       r->length < 1 || (sym_is_const(size) && (r->start < -size || r->length > size / 2)))
     return false;
-  r->start = r->start < 0 ? sym_add(&r->g->syms, size, r->start) : r->start;
-  r->end = sym_add(&r->g->syms, r->start, (r->length - 1) * r->step + 1);
+  if (r->start < 0 && sym_is_const(size))
+    r->start += size;
   return true;
 }
 

@@ -102,13 +102,18 @@ def export(model, path):
 
 
 def make(folder, kind, **sizes):
-    """model.onnx and tokenizer.json in folder; returns the loss."""
+    """model.onnx and tokenizer.json in folder; returns the loss. kind: gpt, llama, or fused or fused4, a llama of fused operators."""
     torch.set_num_threads(1)
     os.makedirs(folder, exist_ok=True)
     tokenizer = make_tokenizer(os.path.join(folder, "tokenizer.json"))
     model = build(kind, tokenizer.get_vocab_size(), **sizes)
     loss = train(model, tokenizer)
-    export(model, os.path.join(folder, "model.onnx"))
+    path = os.path.join(folder, "model.onnx")
+    if kind.startswith("fused"):
+        import fused
+        fused.export(model, path, four_bits=kind.endswith("4"))
+    else:
+        export(model, path)
     write_config(model, folder)
     return loss
 

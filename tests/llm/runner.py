@@ -3,7 +3,7 @@
 
     tests/llm/runner.py --etc build/release/etc [-k PATTERN] [--models DIR]
 
-Makes a GPT and a Llama (models.py), lowers each with --derive llm for the kernels of the runtime, for XNNPACK and with
+Makes a GPT and a Llama (models.py), the latter also of fused operators, in floats and of 4 bits (fused.py), lowers each with --derive llm for the kernels of the runtime, for XNNPACK and with
 weights of four bits, and lets TextLLMRunner go on with prompts that are shorter and longer than its longest prefill.
 Each program is verified, and `etc run` computes the first calls, too. --models keeps the models for the next time.
 """
@@ -106,7 +106,7 @@ def main():
     import models
     passed = failed = 0
     with tempfile.TemporaryDirectory(prefix="etc-llm-") as work:
-        for kind in ("gpt", "llama"):
+        for kind in ("gpt", "llama", "fused", "fused4"):
             chosen = [v for v in VARIANTS if fnmatch.fnmatch(f"{kind}-{v}", args.k)]
             folder = os.path.join(args.models or work, kind)
             if chosen and not os.path.isfile(os.path.join(folder, "config.json")):
