@@ -69,7 +69,7 @@ def pair(x, y=None):
 
 def edges():
     """(name, model, feeds, steps, floats as in quantized.Case, dims)"""
-    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks):
+    for make in (parameters, sharing, axes, run_time, forms, types, open_dims, bodies, on_codes, blocks, signed_blocks):
         yield from make()
 
 
@@ -307,6 +307,25 @@ def on_codes():
     numbers = {**q("x", 0.02, 3), "wq": codes(I8, 8, 8, 3, 3), **q("w", 0.01), **q("y", 0.05, -4)}
     text = begin + "p = MaxPool(xq) kernel_shape=2,2\npr = DequantizeLinear(p, xs, xz)\nwr = DequantizeLinear(wq, ws, wz)\ny = Conv(pr, wr)\n" + pair("y")
     yield "codes-between", model(text, {"x": image}, numbers, {"yr": F32}), {"x": image}, [0.05], set()
+
+
+def signed_blocks():
+    """Blocks of 4 bits as ONNX Runtime quantizes them: half of the scales are below 0, that of a block of zeros is 0. Two products of the
+    same rows, one of them limited behind; rows of fewer and of more blocks than are summed at once."""
+    for name, kind, columns, size in (("few", ml_dtypes.int4, 96, 32), ("many", ml_dtypes.int4, 640, 32), ("zeros", ml_dtypes.uint4, 1024, 64)):
+        count, low = columns // size, 0 if kind == ml_dtypes.uint4 else -8
+        parts = {}
+        for w in "wv":
+            scales = normal(count, 16) * F32(0.05)
+            scales[0, 3] = 0
+            parts |= {f"{w}q": RNG.integers(low, low + 16, (columns, 16)).astype(kind), f"{w}s": scales,
+                      f"{w}z": RNG.integers(low, low + 16, (count, 16)).astype(kind) if low == 0 else np.zeros((count, 16), kind)}
+        text = "".join(f"{w}r = DequantizeLinear({w}q, {w}s, {w}z) axis=0 block_size={size}\n" for w in "wv")
+        text += "a = MatMul(x, wr)\nb = Relu(a)\nc = MatMul(x, vr)\ny = Add(b, c)"
+        x = RNG.uniform(-1, 1, (2, 5, columns)).astype(F32)
+        for dims, sizes in (({}, {}), ({1: "m"}, {"m": "1..8"}), ({0: "n", 1: "m"}, {"n": "1..4", "m": "1..8"})):
+            full = f"int4-blocks32-signed-{name}" + "".join(f"-{d}" for d in sizes)
+            yield full, model(text, {"x": x}, parts, {"y": F32}, dims=dims), {"x": x}, [None], None, sizes
 
 
 def blocks():

@@ -3,8 +3,8 @@
 
     tests/llm/runner.py --etc build/release/etc [-k PATTERN] [--models DIR]
 
-Makes a GPT and a Llama (models.py), the latter also of fused operators, in floats and of 4 bits (fused.py), lowers each with --derive llm for the kernels of the runtime, for XNNPACK and with
-weights of four bits, and lets TextLLMRunner go on with prompts that are shorter and longer than its longest prefill.
+Makes a GPT and a Llama (models.py), the latter also of fused operators, in floats and of four bits (fused.py), lowers each with
+--derive llm for the kernels of the runtime, for XNNPACK and with weights of four bits, and lets TextLLMRunner go on with prompts that are shorter and longer than its longest prefill.
 Each program is verified, and `etc run` computes the first calls, too. --models keeps the models for the next time.
 """
 
