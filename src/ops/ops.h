@@ -1,6 +1,5 @@
-/* Shape rules and reference kernels: each function that schema/ops.def names as .shape or .kernel
- * is declared here, by a file that src/CMakeLists.txt makes of the table. One family a file in this
- * folder. */
+/* The shape rules, reference kernels and checks that schema/ops.def names: src/CMakeLists.txt makes
+ * their declarations of the table. One family a file in this folder. */
 #ifndef ETC_OPS_OPS_H
 #define ETC_OPS_OPS_H
 
