@@ -13,18 +13,18 @@ bool selection_next(StrView *rest, StrView *term) {
   return true;
 }
 
-/* name behind its namespace. */
-static StrView local(StrView name) {
+StrView selection_local_name(StrView name) {
   for (size_t i = 0; i + 1 < name.size; i++)
     if (name.data[i] == ':' && name.data[i + 1] == ':')
       return (StrView){name.data + i + 2, name.size - i - 2};
   return name;
 }
 
-static bool names_op(StrView term, OpId op) {
+bool selection_names_op(StrView term, OpId op) {
   const OpSchema *schema = op_schema(op);
   return sv_eq(term, schema->full) || sv_eq(term, schema->name) ||
-         sv_eq(term, local(schema->full)) || sv_eq(term, local(schema->name));
+         sv_eq(term, selection_local_name(schema->full)) ||
+         sv_eq(term, selection_local_name(schema->name));
 }
 
 static bool names_node(StrView term) { return term.size > 1 && term.data[0] == '@'; }
@@ -33,12 +33,12 @@ static bool term_selects(StrView term, const Graph *g, NodeId n) {
   StrView star;
   if (names_node(term))
     return text_match((StrView){term.data + 1, term.size - 1}, node_place(g, n).node, &star);
-  return names_op(term, (OpId)g->nodes[n].op);
+  return selection_names_op(term, (OpId)g->nodes[n].op);
 }
 
 bool selection_term_known(const Backend *backend, StrView term) {
   for (unsigned op = 1; op < OP_COUNT; op++)
-    if (backend->knows((OpId)op) && names_op(term, (OpId)op))
+    if (backend->knows((OpId)op) && selection_names_op(term, (OpId)op))
       return true;
   return names_node(term);
 }
@@ -46,16 +46,16 @@ bool selection_term_known(const Backend *backend, StrView term) {
 const char *selection_nearest(const Backend *backend, StrView term, Arena *arena) {
   const char *names[OP_COUNT];
   size_t count = 0;
-  bool global = local(term).size != term.size,
+  bool global = selection_local_name(term).size != term.size,
        overload = term.size && memchr(term.data, '.', term.size);
   for (unsigned op = 1; op < OP_COUNT; op++) {
-    if (names_op(term, (OpId)op))
+    if (selection_names_op(term, (OpId)op))
       return NULL;
     if (!backend->knows((OpId)op))
       continue;
     const OpSchema *schema = op_schema((OpId)op);
     StrView name = overload ? schema->full : schema->name;
-    names[count++] = arena_strdup(arena, global ? name : local(name));
+    names[count++] = arena_strdup(arena, global ? name : selection_local_name(name));
   }
   int nearest = text_nearest(term, names, count);
   return nearest < 0 ? NULL : names[nearest];

@@ -9,6 +9,10 @@
 
 /* Takes the next term off *rest; false at the end. */
 bool selection_next(StrView *rest, StrView *term);
+/* name behind its namespace. */
+StrView selection_local_name(StrView name);
+/* Whether the term is that op. */
+bool selection_names_op(StrView term, OpId op);
 /* Whether the term is an op that the backend knows, or names nodes. */
 bool selection_term_known(const Backend *backend, StrView term);
 /* The spelling of an op of the backend that is nearest to the term, in arena; NULL when none is, or

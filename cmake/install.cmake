@@ -44,4 +44,5 @@ install(FILES ${PROJECT_SOURCE_DIR}/passes/executorch/planner.h ${PROJECT_SOURCE
 install(FILES ${PROJECT_SOURCE_DIR}/backends/backend.h ${PROJECT_SOURCE_DIR}/backends/selection.h ${PROJECT_SOURCE_DIR}/backends/backends.def
         DESTINATION ${internal_folder}/backends)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/schema/ DESTINATION ${internal_folder} FILES_MATCHING PATTERN "*.def")
+install(FILES ${PROJECT_BINARY_DIR}/src/proto/op_functions.inc DESTINATION ${internal_folder}) # which ops/ops.h includes
 unset(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME)

@@ -58,8 +58,7 @@ bool xf_give(Fuse *f, const XnnNode *n, XnnId out);
 XnnId xf_filter_of(const Fuse *f, const XnnNode *n, XnnId filter);
 /* The same filter (codes) with a scale for each channel: XNNPACK's kernels for one are slower. */
 XnnId xf_by_channels(Fuse *f, const XnnNode *n, XnnId filter);
-/* Scale i of a value; the first of count scales, in the arena of the graph; those as a constant. */
-float xf_scale_at(const Fuse *f, const XnnValue *value, uint32_t i);
+/* The first of count scales, in the arena of the graph; those as a constant. */
 float *xf_channel_scales(const Fuse *f, const XnnValue *filter, uint32_t count);
 XnnData xf_floats_constant(Fuse *f, const float *values, uint32_t count);
 

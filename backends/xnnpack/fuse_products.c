@@ -8,7 +8,7 @@
 /* Where a filter has its channels. */
 static uint32_t channel_dim(const XnnNode *n) { return n->kind == XNN_DEPTHWISE_CONV2D ? 3 : 0; }
 
-float xf_scale_at(const Fuse *f, const XnnValue *value, uint32_t i) {
+static float scale_at(const Fuse *f, const XnnValue *value, uint32_t i) {
   if (!value->scales)
     return value->scale;
   const Constant *c = value_constant(f->l->g, f->x->data[value->scales - 1].v);
@@ -33,7 +33,7 @@ XnnId xf_filter_of(const Fuse *f, const XnnNode *n, XnnId filter) {
 float *xf_channel_scales(const Fuse *f, const XnnValue *filter, uint32_t count) {
   float *scales = ARENA_ARRAY(&f->l->g->arena, float, (size_t)count + 1);
   for (uint32_t i = 0; i < count; i++)
-    scales[i] = xf_scale_at(f, filter, filter->scales ? i : 0);
+    scales[i] = scale_at(f, filter, filter->scales ? i : 0);
   return scales;
 }
 
@@ -64,7 +64,7 @@ static bool scales_fit(const Fuse *f, const XnnValue *in, const XnnValue *filter
                        const XnnValue *out) {
   uint32_t count = filter->scales ? filter->scale_count : 1;
   for (uint32_t i = 0; i < count; i++) {
-    float factor = in->scale * xf_scale_at(f, filter, i) / out->scale; /* in f32, as XNNPACK does */
+    float factor = in->scale * scale_at(f, filter, i) / out->scale; /* in f32, as XNNPACK does */
     if (!(factor < MAX_FACTOR && factor >= 0x1p-32F))
       return false;
   }
@@ -75,8 +75,8 @@ static bool scales_fit(const Fuse *f, const XnnValue *in, const XnnValue *filter
 static bool has_steps(const Fuse *f, const XnnValue *bias, const XnnValue *in,
                       const XnnValue *filter, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
-    double step = (double)in->scale * (double)xf_scale_at(f, filter, i);
-    if (!(fabs((double)xf_scale_at(f, bias, i) - step) <= 1e-6 * step))
+    double step = (double)in->scale * (double)scale_at(f, filter, i);
+    if (!(fabs((double)scale_at(f, bias, i) - step) <= 1e-6 * step))
       return false;
   }
   return true;
@@ -123,7 +123,7 @@ static ValueId bias_steps(const Fuse *f, const float *floats, uint32_t count, co
   Graph *g = f->l->g;
   int32_t *steps = ARENA_ARRAY(&g->arena, int32_t, (size_t)count + 1);
   for (uint32_t i = 0; i < count; i++) {
-    double step = (double)in->scale * (double)xf_scale_at(f, filter, i),
+    double step = (double)in->scale * (double)scale_at(f, filter, i),
            number = rint((double)floats[i] / step);
     steps[i] = (int32_t)int_clamped(number, INT32_MIN, INT32_MAX);
   }

@@ -69,11 +69,6 @@ void xl_set_nhwc(XnnLowering *l, ValueId v, XnnId id) {
     places_make(&l->places, v)->nhwc = id + 1;
 }
 
-int64_t xl_entry(const Graph *g, NodeId n, uint32_t arg, uint32_t i, int64_t fallback) {
-  uint32_t count = node_list_count(g, n, arg);
-  return count == 0 ? fallback : node_ints(g, n, arg)[i < count ? i : count - 1];
-}
-
 uint32_t xl_dim(XnnLowering *l, ValueId v, uint32_t i) {
   int64_t upper = sym_upper(&l->g->syms, value_dim(l->g, v, i));
   return upper > INT32_MAX ? (xl_refuse(l, XNN_RULE_SIZE_LIMIT, R_INT("dim", i)), 1u)

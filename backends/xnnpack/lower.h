@@ -226,8 +226,6 @@ XnnId xl_joined(XnnLowering *l, Permuted t, ValueId v);
 void xl_set_plain(XnnLowering *l, ValueId v, XnnId id);
 void xl_set_nhwc(XnnLowering *l, ValueId v, XnnId id);
 
-/* Entry i of a list of one number or one for each dim. */
-int64_t xl_entry(const Graph *g, NodeId n, uint32_t arg, uint32_t i, int64_t fallback);
 /* Upper bound of dim i of v. */
 uint32_t xl_dim(XnnLowering *l, ValueId v, uint32_t i);
 /* The dim as a non-negative number. */

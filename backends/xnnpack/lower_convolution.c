@@ -36,10 +36,10 @@ static void read_window(XnnLowering *l, NodeId n, Convolution *c) {
   for (uint32_t i = first; i < 2; i++) {
     uint32_t k = i - first;
     c->kernel[i] = xl_dim(l, node_value(g, n, 1), 2 + k);
-    c->stride[i] = (uint32_t)xl_entry(g, n, 3, k, 1);
-    c->padding[i] = (uint32_t)xl_entry(g, n, 4, k, 0);
-    c->dilation[i] = (uint32_t)xl_entry(g, n, 5, k, 1);
-    c->adjust[i] = (uint32_t)xl_entry(g, n, 7, k, 0);
+    c->stride[i] = (uint32_t)node_entry(g, n, 3, k, 1);
+    c->padding[i] = (uint32_t)node_entry(g, n, 4, k, 0);
+    c->dilation[i] = (uint32_t)node_entry(g, n, 5, k, 1);
+    c->adjust[i] = (uint32_t)node_entry(g, n, 7, k, 0);
   }
 }
 

@@ -14,10 +14,10 @@ static bool read_pool(XnnLowering *l, NodeId n, uint32_t dilation, bool ceil_mod
   if (!xl_is_image(l, x))
     return false;
   for (uint32_t i = 0; i < 2; i++) {
-    p->kernel[i] = (uint32_t)xl_entry(g, n, 1, i, 1);
-    p->stride[i] = (uint32_t)xl_entry(g, n, 2, i, p->kernel[i]);
-    p->before[i] = p->after[i] = (uint32_t)xl_entry(g, n, 3, i, 0);
-    p->dilation[i] = dilation ? (uint32_t)xl_entry(g, n, dilation, i, 1) : 1;
+    p->kernel[i] = (uint32_t)node_entry(g, n, 1, i, 1);
+    p->stride[i] = (uint32_t)node_entry(g, n, 2, i, p->kernel[i]);
+    p->before[i] = p->after[i] = (uint32_t)node_entry(g, n, 3, i, 0);
+    p->dilation[i] = dilation ? (uint32_t)node_entry(g, n, dilation, i, 1) : 1;
     if (!ceil_mode)
       continue;
     if (!sym_is_const(value_dim(g, x, 2 + i)) || !sym_is_const(value_dim(g, y, 2 + i)))

@@ -7,7 +7,8 @@ int64_t sign_extend(int64_t value, unsigned bits) {
   return (int64_t)((low ^ sign) - sign);
 }
 
-ValueId build_bitcast(Builder *b, ValueId v, DType to) {
+/* The same bytes as another type of that size. */
+static ValueId build_bitcast(Builder *b, ValueId v, DType to) {
   if (b->status != STATUS_OK || value_dtype(b->g, v) == to)
     return v;
   NodeId def = value_def(b->g, v);

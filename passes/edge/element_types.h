@@ -23,8 +23,6 @@ ValueId change_in(Builder *b, ValueId v, const Change *changes);
 /* A result as `wanted`, the type it had without the changes. */
 ValueId change_out(Builder *b, ValueId v, DType wanted, const Change *changes);
 
-/* The same bytes as another type of that size. */
-ValueId build_bitcast(Builder *b, ValueId v, DType to);
 /* The low bits of value as a signed number. */
 int64_t sign_extend(int64_t value, unsigned bits);
 

@@ -32,19 +32,14 @@ typedef struct Pool {
   Side side[2];
 } Pool;
 
-static int64_t list_entry(const Graph *g, NodeId n, uint32_t i, uint32_t k, int64_t otherwise) {
-  uint32_t count = node_list_count(g, n, i);
-  return count ? node_ints(g, n, i)[k < count ? k : 0] : otherwise;
-}
-
 static Side read_side(const Graph *g, NodeId n, uint32_t k, bool mean) {
   ValueId x = node_value(g, n, 0), y = node_result(g, n, 0);
   uint32_t dim = value_rank(g, x) - 2 + k;
   Side s = {.in = value_dim(g, x, dim), .out = value_dim(g, y, dim)};
-  s.kernel = list_entry(g, n, 1, k, 1);
-  s.stride = list_entry(g, n, 2, k, s.kernel);
-  s.padding = list_entry(g, n, 3, k, 0);
-  s.dilation = mean ? 1 : list_entry(g, n, 4, k, 1);
+  s.kernel = node_entry(g, n, 1, k, 1);
+  s.stride = node_entry(g, n, 2, k, s.kernel);
+  s.padding = node_entry(g, n, 3, k, 0);
+  s.dilation = mean ? 1 : node_entry(g, n, 4, k, 1);
   int64_t end = (s.out - 1) * s.stride + (s.kernel - 1) * s.dilation + 1 - s.padding;
   s.behind = end > s.in ? end - s.in : 0;
   return s;

@@ -9,17 +9,14 @@
 
 enum { WASTE_MAX = 3 }; /* times the taps of a dim, with the zeros */
 
-static int64_t entry(const Graph *g, NodeId n, uint32_t arg, uint32_t i) {
-  return node_ints(g, n, arg)[node_list_count(g, n, arg) == 1 ? 0 : i];
-}
-
 /* One dim; false when its windows would be mostly zeros, or not known here. */
 static bool read_dim(const Graph *g, NodeId n, Windows *w, uint32_t i) {
   Geometry *y = &w->geometry;
   SymInt length = value_dim(g, y->x, 2 + i), size = value_dim(g, w->result, 2 + i);
-  int64_t taps = value_dim(g, w->weight, 2 + i), s = entry(g, n, 3, i), p = entry(g, n, 4, i);
+  int64_t taps = value_dim(g, w->weight, 2 + i), s = node_entry(g, n, 3, i, 0),
+          p = node_entry(g, n, 4, i, 0);
   if (!sym_is_const(length) || !sym_is_const(size) || size < 1 || s < 1 || size % s != 0 || p < 0 ||
-      p >= taps || entry(g, n, 5, i) != 1)
+      p >= taps || node_entry(g, n, 5, i, 0) != 1)
     return false;
   int64_t first = -((taps - 1 - p) / s), last = (s - 1 + p) / s;
   int64_t after = size / s + last - length;

@@ -3,12 +3,8 @@
  * operands; one walk in order sees operands in their final form. All rules keep the result bit for
  * bit, but powers of 2, 3 and 0.5, which are rounded otherwise; and the root of -inf is NaN, where
  * pow(-inf, 0.5) is inf in C (torch.pow takes the root as well). */
+#include "ir/match.h"
 #include "passes/pass.h"
-
-static NodeId def_of(const Graph *g, ValueId v, OpId op) {
-  NodeId d = value_def(g, v);
-  return d && node_cget(g, d)->op == op ? d : 0;
-}
 
 static bool is_view(const Graph *g, NodeId n) {
   return n && op_has_trait(node_cget(g, n)->op, OP_VIEW);
@@ -59,19 +55,14 @@ static bool is_converted(const Graph *g, ValueId x, NodeId view, DType dtype) {
   return false;
 }
 
-/* The node of this op that computes v, which nothing else uses. */
-static NodeId only_def_of(const Graph *g, ValueId v, OpId op) {
-  return value_cget(g, v)->use_count == 1 ? def_of(g, v, op) : 0;
-}
-
 /* Two constant integers to choose from, as of OneHot, perhaps permuted, that are wanted as floats:
  * they are floats before one is chosen. */
 static ValueId cast_of_choice(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId x = node_value(g, n, 0);
   DType to = value_dtype(g, node_result(g, n, 0));
-  NodeId permute = only_def_of(g, x, OP_PERMUTE_COPY);
-  NodeId where = only_def_of(g, permute ? node_value(g, permute, 0) : x, OP_WHERE_SELF);
+  NodeId permute = match_op_once(g, x, OP_PERMUTE_COPY);
+  NodeId where = match_op_once(g, permute ? node_value(g, permute, 0) : x, OP_WHERE_SELF);
   if (!where || dtype_is_float(value_dtype(g, x)) || !dtype_is_float(to))
     return 0;
   ValueId one = node_value(g, where, 1), other = node_value(g, where, 2);
@@ -218,7 +209,7 @@ static ValueId index_rule(Builder *b, NodeId n) {
 /* A view of the expanded x that changes dims in which x has one element: x, expanded to them. */
 static ValueId view_of_expand(Builder *b, ValueId expanded, Dims to) {
   Graph *g = b->g;
-  NodeId d = def_of(g, expanded, OP_EXPAND_COPY);
+  NodeId d = match_op(g, expanded, OP_EXPAND_COPY);
   if (!d)
     return 0;
   ValueId x = node_value(g, d, 0);
@@ -297,8 +288,8 @@ static bool splits_dims(Graph *g, ValueId whole, ValueId parts, uint32_t *from) 
 static ValueId permute_of_split(Builder *b, NodeId n, const int64_t *perm) {
   Graph *g = b->g;
   ValueId x = node_value(g, n, 0);
-  NodeId view = def_of(g, x, OP_VIEW_COPY);
-  NodeId first = view ? def_of(g, node_value(g, view, 0), OP_PERMUTE_COPY) : 0;
+  NodeId view = match_op(g, x, OP_VIEW_COPY);
+  NodeId first = view ? match_op(g, node_value(g, view, 0), OP_PERMUTE_COPY) : 0;
   int64_t inner[MAX_RANK], place[MAX_RANK], both[MAX_RANK];
   uint32_t from[MAX_RANK + 1], rank = value_rank(g, x), count = 0;
   SymInt dims[MAX_RANK];
@@ -326,7 +317,7 @@ static ValueId permute_rule(Builder *b, NodeId n) {
   int64_t perm[MAX_RANK], inner[MAX_RANK], both[MAX_RANK];
   if (!read_perm(g, n, perm))
     return x;
-  NodeId d = def_of(g, x, OP_PERMUTE_COPY);
+  NodeId d = match_op(g, x, OP_PERMUTE_COPY);
   if (d && read_perm(g, d, inner)) {
     for (uint32_t i = 0; i < rank; i++)
       both[i] = inner[perm[i]];
@@ -377,7 +368,7 @@ static ValueId unexpand_rule(Builder *b, NodeId n) {
   ValueId changed = 0;
   for (uint32_t i = 0; i < 2; i++) {
     ValueId v = node_value(g, n, i), other = node_value(g, n, 1 - i);
-    NodeId d = def_of(g, v, OP_EXPAND_COPY);
+    NodeId d = match_op(g, v, OP_EXPAND_COPY);
     if (!d || !broadcasts_to(g, node_value(g, d, 0), other, node_result(g, n, 0)))
       continue;
     node_set_arg(g, n, i, A_VAL(node_value(g, d, 0)));

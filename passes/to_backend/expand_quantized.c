@@ -80,11 +80,11 @@ static ValueId expand_quantize(Builder *b, NodeId n) {
   ValueId x = node_value(b->g, n, 0);
   uint32_t rank = value_rank(b->g, x);
   ValueId scale = scale_of(b, &q, rank), zero = zero_of(b, &q, rank);
-  ValueId y = build(b, OP_DIV_TENSOR_MODE, A_VAL(x), A_VAL(scale), A_NONE);
+  ValueId y = step(b, OP_DIV_TENSOR_MODE, x, scale);
   if (b->status == STATUS_OK)
     y = build(b, OP_ROUND, A_VAL(y));
-  if (zero && b->status == STATUS_OK)
-    y = build(b, OP_ADD_TENSOR, A_VAL(y), A_VAL(zero));
+  if (zero)
+    y = step(b, OP_ADD_TENSOR, y, zero);
   if (b->status == STATUS_OK)
     y = build(b, OP_CLAMP, A_VAL(y), A_FLOAT((double)q.low), A_FLOAT((double)q.high));
   return build_cast(b, y, q.dtype);
@@ -120,9 +120,9 @@ static ValueId expand_dequantize(Builder *b, NodeId n) {
   uint32_t rank = value_rank(b->g, x);
   ValueId scale = scale_of(b, &q, rank), zero = zero_of(b, &q, rank);
   ValueId y = build_cast(b, x, DTYPE_F32);
-  if (zero && b->status == STATUS_OK)
-    y = build(b, OP_SUB_TENSOR, A_VAL(y), A_VAL(zero));
-  return b->status == STATUS_OK ? build(b, OP_MUL_TENSOR, A_VAL(y), A_VAL(scale)) : 0;
+  if (zero)
+    y = step(b, OP_SUB_TENSOR, y, zero);
+  return step(b, OP_MUL_TENSOR, y, scale);
 }
 
 /* The least or largest element of x, or of each row of it, or 0. */

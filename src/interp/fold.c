@@ -15,7 +15,8 @@ void fold_release(Fold *f) {
   *f = (Fold){0};
 }
 
-bool fold_allowed(OpId op) {
+/* Pure, not random, with a kernel. */
+static bool fold_allowed(OpId op) {
   return op_row(op)->kernel && op != OP_EXECUTORCH_CALL_DELEGATE &&
          !op_has_trait(op, OP_RANDOM | OP_EFFECT | OP_PRIM | OP_DEQUANTIZE);
 }

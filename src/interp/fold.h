@@ -43,7 +43,5 @@ void fold_set_contents(Fold *f, ValueId v, const SymInt *values, uint32_t count)
 /* The elements of an integer or bool tensor: of a constant, or known. NULL when not known or too
  * many. In arena. */
 const SymInt *fold_contents(Fold *f, const Graph *g, ValueId v, Arena *arena, uint32_t *count);
-/* May this op be evaluated at compile time (pure, not random, has a kernel)? */
-bool fold_allowed(OpId op);
 
 #endif

@@ -36,7 +36,7 @@ static bool known_to_depth(const Symbols *s, SymInt expr, unsigned depth) {
   return true;
 }
 
-bool symbols_known(const Symbols *s, SymInt expr) {
+static bool symbols_known(const Symbols *s, SymInt expr) {
   return known_to_depth(s, expr, MAX_EXPR_DEPTH);
 }
 

@@ -23,6 +23,5 @@ Status symbols_bind_inputs(Symbols *s, const Tensor *inputs, uint32_t count);
 Status symbols_bind_result(Symbols *s, NodeId n, SymInt expr, int64_t value);
 /* False when expr holds an unbound symbol or does not fit an int64. */
 bool symbols_eval(const Symbols *s, SymInt expr, int64_t *out);
-bool symbols_known(const Symbols *s, SymInt expr);
 
 #endif

@@ -484,6 +484,10 @@ const SymInt *node_ints(const Graph *g, NodeId n, uint32_t i) {
   const Arg *arg = node_arg(g, n, i);
   return arg->kind == ARG_BOOLS || arg->kind == ARG_INTS ? g->ints + arg->at : NULL;
 }
+int64_t node_entry(const Graph *g, NodeId n, uint32_t i, uint32_t k, int64_t otherwise) {
+  uint32_t count = node_list_count(g, n, i);
+  return count ? node_ints(g, n, i)[k < count ? k : count - 1] : otherwise;
+}
 double node_scalar(const Graph *g, NodeId n, uint32_t i) {
   const Arg *arg = node_arg(g, n, i);
   return arg->kind == ARG_FLOAT ? arg->f : (double)arg->i;

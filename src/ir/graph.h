@@ -385,6 +385,9 @@ ValueId node_list_value(const Graph *g, NodeId n, uint32_t i, uint32_t k);
 SymInt node_int(const Graph *g, NodeId n, uint32_t i);
 const SymInt *node_ints(const Graph *g, NodeId n,
                         uint32_t i); /* node_list_count of them; dies at the next append */
+/* Entry k of a list that has one number for all dims or one for each; `otherwise` of an empty one.
+ */
+int64_t node_entry(const Graph *g, NodeId n, uint32_t i, uint32_t k, int64_t otherwise);
 double node_scalar(const Graph *g, NodeId n, uint32_t i); /* INT, FLOAT or BOOL as a double */
 /* Does it read a size of 1 or more from a tensor, which other nodes may have in their types? */
 bool node_reads_some(const Graph *g, NodeId n);

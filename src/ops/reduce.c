@@ -28,13 +28,18 @@ static Status require_elements(Graph *g, NodeId n, uint32_t set) {
   return STATUS_OK;
 }
 
+/* An extremum over the dims of argument 1, with keepdim as argument 2. */
+static Status extreme(Graph *g, NodeId n, Dims *out, DType *dtype) {
+  uint32_t set;
+  TRY(reduced(g, n, 1, 2, out, dtype));
+  TRY(shape_axes(g, n, 1, value_rank(g, node_value(g, n, 0)), true, &set));
+  return require_elements(g, n, set);
+}
+
 Status shape_reduce(Graph *g, NodeId n) {
   Dims out;
   DType dtype;
-  uint32_t set;
-  TRY(reduced(g, n, 1, 2, &out, &dtype));
-  TRY(shape_axes(g, n, 1, value_rank(g, node_value(g, n, 0)), true, &set));
-  TRY(require_elements(g, n, set));
+  TRY(extreme(g, n, &out, &dtype));
   return shape_result(g, n, 0, dtype, &out);
 }
 
@@ -83,10 +88,7 @@ Status shape_any(Graph *g, NodeId n) {
 Status shape_argmax(Graph *g, NodeId n) {
   Dims out;
   DType dtype;
-  uint32_t set;
-  TRY(reduced(g, n, 1, 2, &out, &dtype));
-  TRY(shape_axes(g, n, 1, value_rank(g, node_value(g, n, 0)), true, &set));
-  TRY(require_elements(g, n, set));
+  TRY(extreme(g, n, &out, &dtype));
   return shape_result(g, n, 0, DTYPE_I64, &out);
 }
 

@@ -1,6 +1,7 @@
 /* See quantize_config.h. */
 #include "pipeline/quantize_config.h"
 
+#include "backends/selection.h"
 #include "pipeline/yaml_reader.h"
 #include "support/text.h"
 
@@ -11,18 +12,6 @@ static EtcStatus term_text(YamlReader *r, const char *what, StrView *out) {
   return status;
 }
 
-static StrView without_overload(StrView full) {
-  const char *dot = memchr(full.data, '.', full.size);
-  return dot ? (StrView){full.data, (size_t)(dot - full.data)} : full;
-}
-
-static StrView without_namespace(StrView name) {
-  for (size_t i = 0; i + 1 < name.size; i++)
-    if (name.data[i] == ':' && name.data[i + 1] == ':')
-      return (StrView){name.data + i + 2, name.size - i - 2};
-  return name;
-}
-
 /* An op of the IR, or the name of a node. */
 static EtcStatus check_term(YamlReader *r, StrView term) {
   const char *names[OP_COUNT];
@@ -30,11 +19,9 @@ static EtcStatus check_term(YamlReader *r, StrView term) {
   if (term.size > 1 && term.data[0] == '@')
     return ETC_OK;
   for (unsigned op = OP_OUTPUT + 1; op < OP_COUNT; op++) {
-    StrView full = op_schema((OpId)op)->full, plain = without_overload(full);
-    if (sv_eq(term, full) || sv_eq(term, plain) || sv_eq(term, without_namespace(full)) ||
-        sv_eq(term, without_namespace(plain)))
+    if (selection_names_op(term, (OpId)op))
       return ETC_OK;
-    names[count++] = arena_strdup(&r->s->arena, without_namespace(plain));
+    names[count++] = arena_strdup(&r->s->arena, selection_local_name(op_schema((OpId)op)->name));
   }
   int nearest = text_nearest(term, names, count);
   const char *hint = nearest < 0 ? "names of nodes begin with '@'"

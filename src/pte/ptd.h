@@ -38,8 +38,6 @@ Status ptd_open(PtdFile *p, DiagSink *sink, uint64_t seed, const char *path);
 void ptd_close(PtdFile *p);
 /* The first entry of that key, or NULL. */
 const PtdEntry *ptd_find(PtdFile *p, StrView key);
-/* Whether the bytes begin like such a file. */
-bool ptd_is(const uint8_t *data, uint64_t size);
 /* Appends what is in it. all: every entry. */
 void ptd_inspect(const PtdFile *p, bool all, StrBuf *out);
 

@@ -31,7 +31,7 @@ static uint64_t load_u64(const uint8_t *at) {
   return v;
 }
 
-bool ptd_is(const uint8_t *data, uint64_t size) {
+static bool ptd_is(const uint8_t *data, uint64_t size) {
   return size >= 8 && memcmp(data + 4, PTD_IDENTIFIER, 4) == 0;
 }
 
