@@ -5,7 +5,7 @@
 /* v = reduce(x, one dim, keepdim) */
 static bool over_one_dim(const Graph *g, ValueId v, OpId op, ValueId *x, int64_t *dim) {
   NodeId n = match_op(g, v, op);
-  if (!n || node_absent(g, n, 1) || node_list_count(g, n, 1) != 1 || !node_bool(g, n, 2))
+  if (!n || node_list_count(g, n, 1) != 1 || !node_bool(g, n, 2))
     return false;
   *x = node_value(g, n, 0);
   *dim = node_ints(g, n, 1)[0];

@@ -16,7 +16,10 @@ FILES = {
         cmake_minimum_required(VERSION 3.16)
         project(planted C)
         enable_testing()
-        add_executable(planted src/strong.c src/weak.c main.c)
+        add_library(library STATIC src/strong.c src/weak.c)
+        set_target_properties(library PROPERTIES OUTPUT_NAME etc ARCHIVE_OUTPUT_DIRECTORY src)
+        add_executable(planted main.c)
+        target_link_libraries(planted PRIVATE library)
         add_test(NAME unit/planted COMMAND planted)
         """,
     "main.c": """
