@@ -304,9 +304,10 @@ static uint32_t cut(XnnLowering *l, NodeId n, const Convolution *c, Piece *piece
     SymInt size = value_dim(g, x, c->rank + i);
     in[i] = sym_is_const(size) ? (uint32_t)size : 0;
   }
-  /* Codes that are cut are floats, which pays only where XNNPACK would have no loop. */
-  bool floats = value_is_const(g, node_value(g, n, 1));
-  if (c->depthwise)
+  /* Codes that are cut are floats, which pays only where XNNPACK would have no loop. On operands
+   * that are quantized at run time the loop is another one, of groups. */
+  bool floats = value_is_const(g, node_value(g, n, 1)), groups = xl_is_quantized_at_run(g, x);
+  if (c->depthwise && !groups)
     return xl_depthwise_pieces(c, &live, in, floats ? 1 : DEPTHWISE_TAPS + 1, pieces);
   pieces[0] = live;
   return 1;
