@@ -385,7 +385,6 @@ void xl_reshape(XnnLowering *l, XnnId in, const SymInt *dims, uint32_t rank, Xnn
     bool fixed = sym_is_const(dims[i]);
     varying += !fixed;
     shape[i] = fixed ? (uint32_t)dims[i] : 0; /* 0: follows from the other dims */
-    l->x.values[out].dynamic |= (uint8_t)(!fixed << i);
   }
   if (rank > XNN_MAX_RANK)
     xl_refuse(l, XNN_RULE_RANK_LIMIT, R_INT("rank", rank));

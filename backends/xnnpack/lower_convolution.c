@@ -192,6 +192,8 @@ static XnnId line_as_image(XnnLowering *l, ValueId x) {
   XnnId image = XL_TEMP(l, xl_dim(l, x, 0), 1, xl_dim(l, x, 2), xl_dim(l, x, 1));
   xl_reshape(l, xl_nhwc(l, x),
              (SymInt[]){value_dim(g, x, 0), 1, value_dim(g, x, 2), value_dim(g, x, 1)}, 4, image);
+  if (xl_ok(l) && !sym_is_const(value_dim(g, x, 2)))
+    l->x.values[image].dynamic = 1 << 2;
   return image;
 }
 
