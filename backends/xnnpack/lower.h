@@ -274,14 +274,13 @@ XnnId xl_rounded(XnnLowering *l, XnnId x);
 /* Codes of 8 bits with one scale and zero point, which a node of the graph quantizes or
  * dequantizes: they exist in the layouts that floats have. */
 bool xl_codes(const Graph *g, ValueId v, Quantization *q);
-
-/* Whether a node dequantizes x of codes with parameters that the program computes. */
-bool xl_is_quantized_at_run(const Graph *g, ValueId x);
 /* Makes a value that was made for floats one of such codes. */
 void xl_set_codes(XnnLowering *l, XnnId id, const Quantization *q);
 /* id, which holds the codes v, is fed from outside; what the delegate hands out for it. */
 XnnId xl_codes_in(XnnLowering *l, ValueId v, XnnId id);
 XnnId xl_codes_out(XnnLowering *l, ValueId v, XnnId id);
+/* Whether a node dequantizes x of codes with parameters that the program computes. */
+bool xl_is_quantized_at_run(const Graph *g, ValueId x);
 /* A dequantized constant as floats, with its codes as a twin. */
 XnnId xl_dequantized_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
                               const uint32_t *perm);
