@@ -2,18 +2,19 @@
  *
  * XNNPACK quantizes each image by its range, and each row of a product. The model has one range for
  * all rows, so they are made the pixels of one image, in one column. A convolution of 1 x 1 would
- * become a product of rows again: a stride beyond the one column keeps it one, or a row of padding
- * which is cut off behind it. */
+ * become a product of rows again: a stride beyond the one row or column keeps it one, or a row of
+ * padding which is cut off behind it, or, where no slice can cut, as sizes vary, a second tap. */
 #include "backends/xnnpack/fuse.h"
 
 enum {
+  CONV_PAD_RIGHT = 1,
   CONV_PAD_BOTTOM = 2,
   CONV_KERNEL = 4,
   CONV_STRIDE = 6,
   CONV_DILATION = 8,
   CONV_GROUP_IN = 10
 };
-enum { ONE_COLUMN = 2 }; /* a stride */
+enum { BEYOND = 2 }; /* a stride over one row or column */
 enum { CONV_GROUP_OUT = 11, CONV_GROUPS = 12, CONV_IN = 15, CONV_OUT = 18 };
 
 static XnnId quantized_at_run(Fuse *f, XnnId in, uint32_t nonbatch, XnnId *kept) {
@@ -21,6 +22,7 @@ static XnnId quantized_at_run(Fuse *f, XnnId in, uint32_t nonbatch, XnnId *kept)
     return *kept;
   XnnValue like = f->x->values[in];
   *kept = xnn_dynamic(f->x, like.rank, like.dims, nonbatch);
+  f->x->values[*kept].dynamic = like.dynamic;
   xf_emit(f, &(XnnNode){.kind = XNN_CONVERT, .fields = {in, *kept, 0}});
   return *kept;
 }
@@ -55,6 +57,24 @@ static void emit_cut(Fuse *f, XnnId wide, XnnId out) {
   xf_emit(f, &(XnnNode){.kind = XNN_STATIC_SLICE,
                         .vector_count = 4,
                         .fields = {4, from, size, wide, out, 0}});
+}
+
+/* The filter [out, 1, 1, in] with a tap of zeros behind its own. */
+static XnnId with_second_tap(Fuse *f, XnnId filter) {
+  Graph *g = f->l->g;
+  XnnValue from = f->x->values[filter];
+  uint32_t out = from.dims[0], in = from.dims[3], dims[] = {out, 1, 2, in};
+  const uint8_t *codes = value_constant(g, f->x->data[from.data - 1].v)->data;
+  uint64_t size = (uint64_t)out * 2 * in;
+  uint8_t *bytes = arena_alloc(&g->arena, size + 1);
+  memset(bytes, 0, size);
+  for (uint64_t i = 0; i < out; i++)
+    memcpy(&bytes[i * 2 * in], &codes[i * in], in);
+  TypeId type = graph_tensor_type(g, DTYPE_I8, 4, (SymInt[]){out, 1, 2, in}, ORDER_CONTIGUOUS);
+  ValueId v = graph_add_constant(g, type, (Constant){.data = bytes, .size = size}, 0);
+  XnnId made = xnn_constant(f->x, XNN_QCINT8, 4, dims, (XnnData){.v = v});
+  xnn_set_channels(f->x, made, 0, f->x->data[from.scales - 1], from.scale_count);
+  return made;
 }
 
 /* The node n, a convolution of 1 x 1, with a row of padding. */
@@ -97,7 +117,7 @@ static void emit_rows_as_image(Fuse *f, const XnnNode *n, XnnId in, XnnId filter
                   .fields = {[CONV_KERNEL] = 1,
                              1,
                              [CONV_STRIDE] = 1,
-                             ONE_COLUMN,
+                             BEYOND,
                              [CONV_DILATION] = 1,
                              1,
                              [CONV_GROUP_IN] = columns,
@@ -120,6 +140,31 @@ static bool takes_pixels(const XnnNode *n) {
          !v[2] && !v[3];
 }
 
+/* The axis on which the image has one place; 0: none. */
+static uint32_t single_axis(const XnnValue *image) {
+  for (uint32_t axis = 1; axis <= 2; axis++)
+    if (image->dims[axis] == 1 && !(image->dynamic >> axis & 1))
+      return axis;
+  return 0;
+}
+
+/* n, a convolution of 1 x 1, as one that XNNPACK makes no product of. */
+static void emit_pixels(Fuse *f, XnnNode *n) {
+  const XnnValue *in = &f->x->values[n->fields[CONV_IN]];
+  uint32_t single = single_axis(in);
+  if (single) {
+    n->fields[CONV_STRIDE + single - 1] = BEYOND;
+  } else if (open_dims(in)) {
+    n->fields[CONV_KERNEL + 1] = 2;
+    n->fields[CONV_PAD_RIGHT] = 1;
+    n->fields[CONV_IN + 1] = with_second_tap(f, n->fields[CONV_IN + 1]);
+  } else {
+    emit_padded(f, n);
+    return;
+  }
+  xf_emit(f, n);
+}
+
 /* XNNPACK's kernels take 8 channels of a group at once. */
 enum { GROUP = 8, MAX_GROUPED = 1 << 22 };
 
@@ -131,15 +176,17 @@ static uint32_t group_size(const XnnNode *n, uint32_t channels, uint64_t bytes) 
   return size;
 }
 
-/* The codes [channels, rows, columns, 1] as [channels, rows, columns, size]: 0 but for the channel
- * itself. */
-static ValueId diagonal_codes(Graph *g, ValueId codes, const uint32_t *dims, uint32_t size) {
-  const Constant *c = value_constant(g, codes);
-  uint64_t taps = (uint64_t)dims[1] * dims[2];
+/* The codes as [channels, rows, columns, size], dims: 0 but for the channel itself. They lie as
+ * the model has them, [channels, rows, columns]; or, as parts of a filter, channels last. */
+static ValueId diagonal_codes(Graph *g, XnnData codes, const uint32_t *dims, uint32_t size) {
+  const Constant *c = value_constant(g, codes.v);
+  uint64_t channels = dims[0], taps = (uint64_t)dims[1] * dims[2];
   uint8_t *bytes = arena_alloc(&g->arena, c->size * size + 1);
   memset(bytes, 0, c->size * size);
-  for (uint64_t i = 0; i < c->size; i++)
-    bytes[i * size + i / taps % size] = c->data[i];
+  for (uint64_t i = 0; i < channels; i++)
+    for (uint64_t k = 0; k < taps; k++)
+      bytes[(i * taps + k) * size + i % size] =
+          c->data[codes.order ? i * taps + k : k * channels + i];
   SymInt wide[] = {dims[0], dims[1], dims[2], size};
   TypeId type = graph_tensor_type(g, DTYPE_I8, 4, wide, ORDER_CONTIGUOUS);
   return graph_add_constant(g, type, (Constant){.data = bytes, .size = c->size * size}, 0);
@@ -156,7 +203,7 @@ static bool in_groups(Fuse *f, XnnNode *n, XnnId filter, XnnId *grouped) {
   uint32_t channels = from.dims[3],
            size = group_size(n, channels, value_constant(f->l->g, codes.v)->size);
   uint32_t dims[] = {channels, from.dims[1], from.dims[2], size};
-  ValueId v = size > 1 ? diagonal_codes(f->l->g, codes.v, dims, size) : codes.v;
+  ValueId v = size > 1 || !codes.order ? diagonal_codes(f->l->g, codes, dims, size) : codes.v;
   *grouped = xnn_constant(f->x, XNN_QCINT8, 4, dims, (XnnData){.v = v});
   float *scales = xf_channel_scales(f, &from, channels);
   XnnData kept =
@@ -281,8 +328,8 @@ static bool compute_images(Fuse *f, const XnnNode *n) {
   copy.fields[CONV_IN + 1] = xf_by_channels(f, &copy, filter);
   xf_make_floats(f, in);
   copy.fields[CONV_IN] = quantized_at_run(f, in, 3, &f->images[in]);
-  if (takes_pixels(n) && rows_of(&f->x->values[in]) > 1 && !open_dims(&f->x->values[in]))
-    emit_padded(f, &copy);
+  if (takes_pixels(&copy) && rows_of(&f->x->values[in]) > 1)
+    emit_pixels(f, &copy);
   else
     xf_emit(f, &copy);
   return true;

@@ -277,6 +277,8 @@ void xl_set_codes(XnnLowering *l, XnnId id, const Quantization *q);
 /* id, which holds the codes v, is fed from outside; what the delegate hands out for it. */
 XnnId xl_codes_in(XnnLowering *l, ValueId v, XnnId id);
 XnnId xl_codes_out(XnnLowering *l, ValueId v, XnnId id);
+/* Whether a node dequantizes x of codes with parameters that the program computes. */
+bool xl_is_quantized_at_run(const Graph *g, ValueId x);
 /* A dequantized constant as floats, with its codes as a twin. */
 XnnId xl_dequantized_constant(XnnLowering *l, ValueId v, uint32_t rank, const uint32_t *dims,
                               const uint32_t *perm);

@@ -192,6 +192,8 @@ static XnnId line_as_image(XnnLowering *l, ValueId x) {
   XnnId image = XL_TEMP(l, xl_dim(l, x, 0), 1, xl_dim(l, x, 2), xl_dim(l, x, 1));
   xl_reshape(l, xl_nhwc(l, x),
              (SymInt[]){value_dim(g, x, 0), 1, value_dim(g, x, 2), value_dim(g, x, 1)}, 4, image);
+  if (xl_ok(l) && !sym_is_const(value_dim(g, x, 2)))
+    l->x.values[image].dynamic = 1 << 2;
   return image;
 }
 
@@ -304,9 +306,10 @@ static uint32_t cut(XnnLowering *l, NodeId n, const Convolution *c, Piece *piece
     SymInt size = value_dim(g, x, c->rank + i);
     in[i] = sym_is_const(size) ? (uint32_t)size : 0;
   }
-  /* Codes that are cut are floats, which pays only where XNNPACK would have no loop. */
-  bool floats = value_is_const(g, node_value(g, n, 1));
-  if (c->depthwise)
+  /* Codes that are cut are floats, which pays only where XNNPACK would have no loop. On operands
+   * that are quantized at run time the loop is another one, of groups. */
+  bool floats = value_is_const(g, node_value(g, n, 1)), groups = xl_is_quantized_at_run(g, x);
+  if (c->depthwise && !groups)
     return xl_depthwise_pieces(c, &live, in, floats ? 1 : DEPTHWISE_TAPS + 1, pieces);
   pieces[0] = live;
   return 1;

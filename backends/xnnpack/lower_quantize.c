@@ -107,19 +107,47 @@ void lower_dequantize(XnnLowering *l, NodeId n) {
 
 /* --- at run time --- */
 
+enum { MOVES = 8 };
+
+static bool moves(OpId op) {
+  return op == OP_CONSTANT_PAD_ND || op == OP_INDEX_SELECT || op == OP_VIEW_COPY ||
+         op == OP_PERMUTE_COPY || op == OP_SLICE_COPY_TENSOR || op == OP_EXPAND_COPY;
+}
+
+/* Whether a convolution takes x for several images, at most so many moves away: as one over three
+ * dims is computed by planes. */
+static bool makes_images(const Graph *g, ValueId x, uint32_t most) {
+  for (UseId u = first_use(g, x); u; u = g->uses[u].next) {
+    NodeId user = g->uses[u].node;
+    OpId op = user == NODE_OUTPUT ? OP_NONE : node_cget(g, user)->op;
+    if (op == OP_CONVOLUTION && value_dim(g, x, 0) != 1)
+      return true;
+    if (most && moves(op) && makes_images(g, node_result(g, user, 0), most - 1))
+      return true;
+  }
+  return false;
+}
+
 /* Whether products that quantize by rows or images can quantize x, a result of a node that
- * dequantizes it, as a whole: one image, or rows of which at most one dim varies (fuse_dynamic.c).
+ * dequantizes it, as a whole: an image, or rows of which at most one dim varies (fuse_dynamic.c).
  */
 static bool is_one_image(const Graph *g, ValueId x) {
   if (quantization_of(g, value_def(g, x)).rows)
     return true;
+  bool rows = false;
   for (UseId u = first_use(g, x); u; u = g->uses[u].next) {
     NodeId user = g->uses[u].node;
-    if (user != NODE_OUTPUT && node_cget(g, user)->op == OP_CONVOLUTION && value_dim(g, x, 0) != 1)
-      return false;
+    rows = rows || user == NODE_OUTPUT || node_cget(g, user)->op != OP_CONVOLUTION;
   }
-  return xl_varying_dims(g, x) <= 1 && value_rank(g, x) >= 2 &&
-         sym_is_const(value_dim(g, x, value_rank(g, x) - 1));
+  if (makes_images(g, x, MOVES))
+    return false;
+  return !rows || (xl_varying_dims(g, x) <= 1 && value_rank(g, x) >= 2 &&
+                   sym_is_const(value_dim(g, x, value_rank(g, x) - 1)));
+}
+
+bool xl_is_quantized_at_run(const Graph *g, ValueId x) {
+  NodeId n = value_def(g, x);
+  return is_dequantize(g, n) && quantization_of(g, n).dynamic;
 }
 
 /* Whether everything that uses results of n quantizes and dequantizes one value so. */

@@ -38,6 +38,24 @@ def full(n, m):
     return [floats(n, m, 4)]
 
 
+def codes(*shape):
+    """Whole numbers from 0 to 255 with both: quantized at run time, they are themselves."""
+    x = np.round(RNG.uniform(0, 255, shape)).astype(np.float32)
+    x.flat[0], x.flat[-1] = 0, 255
+    return x
+
+
+def weights(*shape):
+    numbers = ", ".join(str(i * 37 % 255 - 127) for i in range(int(np.prod(shape))))
+    return f"Constant<value = int8[{','.join(map(str, shape))}] {{{numbers}}}>()"
+
+
+def at_run(result, weight, attributes="group = 1"):
+    """ConvInteger of what DynamicQuantizeLinear gives, as onnxruntime.quantization.quantize_dynamic writes it."""
+    return (f"{result}_w = {weight} {result}_i = ConvInteger<{attributes}>(q, {result}_w, zero) "
+            f"{result}_f = Cast<to = 1>({result}_i) {result} = Mul({result}_f, scale) ")
+
+
 @dataclasses.dataclass
 class Case:
     name: str
@@ -498,6 +516,28 @@ CASES = [
          'last=Constant<value_ints=[1]>() c=Unsqueeze(k,last) s=Shape(u) e=Expand(c,s) '
          'y=ScatterElements<axis=0,reduction="add">(x,e,u) v=Neg(u) z=ScatterND<reduction="add">(y,c,v)',
          feeds=lambda n, m: [floats(n, 64), RNG.integers(-n, n, m), floats(m, 64)], sizes=((1, 4), (3, 2))),
+    # One range for all pixels, also where XNNPACK would quantize each for a product of rows.
+    Case('lines quantized at run time', 'float[1,8,m] x', 'float[1,5,m] a, float[1,4,m] b, float[1,8,m] c, float[1,8,m] d',
+         'q, step, zero = DynamicQuantizeLinear(x) t = Constant<value = float {0.001}>() scale = Mul(step, t) '
+         + at_run('a', weights(5, 8, 3), 'pads = [1, 1]') + at_run('b', weights(4, 8, 1))
+         + at_run('c', weights(8, 1, 31), 'pads = [15, 15], group = 8') + at_run('d', weights(8, 1, 1), 'group = 8'),
+         lambda n, m: [codes(1, 8, m)]),
+    Case('images quantized at run time', 'float[1,4,n,m] x', 'float[1,3,n,m] a, float[1,5,n,m] b, float[1,4,n,m] c',
+         'q, step, zero = DynamicQuantizeLinear(x) t = Constant<value = float {0.001}>() scale = Mul(step, t) '
+         + at_run('a', weights(3, 4, 1, 1)) + at_run('b', weights(5, 4, 3, 3), 'pads = [1, 1, 1, 1]')
+         + at_run('c', weights(4, 1, 7, 7), 'pads = [3, 3, 3, 3], group = 4'), lambda n, m: [codes(1, 4, n, m)]),
+    Case('rows of pixels quantized at run time', 'float[1,4,n,3] x', 'float[1,3,n,3] a, float[1,4,n,3] b',
+         'q, step, zero = DynamicQuantizeLinear(x) t = Constant<value = float {0.001}>() scale = Mul(step, t) '
+         + at_run('a', weights(3, 4, 1, 1)) + at_run('b', weights(4, 1, 1, 1), 'group = 4'), lambda n, m: [codes(1, 4, n, 3)]),
+    Case('volumes quantized at run time', 'float[1,2,n,3,4] x', 'float[1,3,n,3,4] a',
+         'q, step, zero = DynamicQuantizeLinear(x) t = Constant<value = float {0.001}>() scale = Mul(step, t) '
+         + at_run('a', weights(3, 2, 3, 3, 3), 'pads = [1, 1, 1, 1, 1, 1]'), lambda n, m: [codes(1, 2, n, 3, 4)]),
+    Case('filters of many taps, quantized at run time', 'float[1,4,20] x, float[n] k', 'float[1,4,20] a, float[n] y',
+         'q, step, zero = DynamicQuantizeLinear(x) t = Constant<value = float {0.001}>() scale = Mul(step, t) '
+         + at_run('a', weights(4, 1, 31), 'pads = [15, 15], group = 4') + 'y = Neg(k)', lambda n, m: [codes(1, 4, 20), floats(n)]),
+    Case('volumes of fixed size, quantized at run time', 'float[1,2,4,3,4] x, float[n] k', 'float[1,3,4,3,4] a, float[n] y',
+         'q, step, zero = DynamicQuantizeLinear(x) t = Constant<value = float {0.001}>() scale = Mul(step, t) '
+         + at_run('a', weights(3, 2, 3, 3, 3), 'pads = [1, 1, 1, 1, 1, 1]') + 'y = Neg(k)', lambda n, m: [codes(1, 2, 4, 3, 4), floats(n)]),
 ]
 
 
