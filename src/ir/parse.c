@@ -446,6 +446,8 @@ static Status parse_statement(Parser *p, bool *is_end) {
   Statement s = {.at = l->at};
   if (lexer_accept_word(l, "sym"))
     return parse_symbol(p);
+  if (lexer_accept_word(l, "range"))
+    return parse_sym(p, &(SymInt){0}); /* that it was made is all that counts */
   if (lexer_accept_word(l, "constraint"))
     return parse_constraint(p);
   if (lexer_accept_word(l, "arenas"))

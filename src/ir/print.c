@@ -414,6 +414,7 @@ static void put_header(Printer *p) {
     strbuf_printf(p->out, " in [%lld, %lld]%s\n", (long long)s->lo, (long long)s->hi,
                   s->unbacked ? " unbacked" : "");
   }
+  print_proofs(g, p->out);
   for (uint32_t i = 0; i < g->constraint_count; i++) {
     const Constraint *c = &g->constraints[i];
     put(p, "  constraint ");

@@ -15,6 +15,8 @@ void graph_print(const Graph *g, PrintOptions options, StrBuf *out);
 /* Prints one node on a line (no newline), for notes and the annotated verifier output. */
 void node_print(const Graph *g, NodeId n, StrBuf *out);
 void type_print(const Graph *g, const Type *t, StrBuf *out);
+/* The lines "range EXPR" that g needs. */
+void print_proofs(const Graph *g, StrBuf *out);
 /* Prints an argument that is no value and no list of values. */
 void arg_print(const Graph *g, const Arg *arg, StrBuf *out);
 

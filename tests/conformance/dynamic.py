@@ -4,12 +4,15 @@
     tests/conformance/dynamic.py [-k PATTERN,...]
 
 Every case is a small graph over dims n and m, lowered once with --dim n=1..8 --dim m=1..8 and run at several sizes,
-also the smallest. Shape arithmetic, clamped slices, inferred sizes and bounds of the memory plan all take part.
+also the smallest. The graph after each stage, as text, goes on to the same program. Shape arithmetic, clamped slices, inferred sizes and bounds of the memory plan all take part.
 """
 
 import dataclasses
+import filecmp
+import glob
 import json
 import os
+import shutil
 import subprocess
 import sys
 import typing
@@ -514,9 +517,14 @@ def check(case, args, server, work):
         os.unlink(program)
     bounds = {"n": f"{case.least_n}..{case.high}", "m": f"{case.least_m}..{case.high}"}
     bounds = {k: v for k, v in bounds.items() if f"{k}," in case.inputs or f"{k}]" in case.inputs}
-    stage, code, message, _ = etc_command.lower(args.etc, path, program, bounds, [*args.extra, *case.flags], args.timeout)
+    artifacts = os.path.join(work, "artifacts")
+    shutil.rmtree(artifacts, ignore_errors=True)
+    flags = [*args.extra, *case.flags, "--artifacts", artifacts]
+    stage, code, message, _ = etc_command.lower(args.etc, path, program, bounds, flags, args.timeout)
     if stage != "ok":
         return f"{stage}: {code} {message}"
+    if fault := check_artifacts(args, artifacts, program):
+        return fault
     for n, m in case.sizes:
         inputs = case.feeds(n, m)
         arrays.save_bundle(bundle, inputs, expected(path, inputs))
@@ -526,6 +534,20 @@ def check(case, args, server, work):
     if case.beyond and (fault := check_beyond(case, args, server, path, program, bundle)):
         return fault
     return check_memory(args, case, path, program, bounds)
+
+
+def check_artifacts(args, folder, program):
+    again = program + ".again"
+    for text in sorted(glob.glob(os.path.join(glob.escape(folder), "*.etir"))):
+        name = os.path.basename(text)
+        if ".delegate-" in name:
+            continue
+        stage, code, message, _ = etc_command.lower(args.etc, text, again, {}, [], args.timeout)
+        if stage != "ok":
+            return f"{name}: {stage}: {code} {message}"
+        if not filecmp.cmp(program, again, shallow=False):
+            return f"{name} goes on to another program"
+    return None
 
 
 def check_beyond(case, args, server, path, program, bundle):
