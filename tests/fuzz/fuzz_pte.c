@@ -192,7 +192,7 @@ static void show_bundle(const BundleFile *b) {
     for (uint32_t k = 0; k < b->suites[i].count; k++)
       for (uint32_t n = 0; n < b->suites[i].sets[k].input_count; n++) {
         const BundledValue *v = &b->suites[i].sets[k].inputs[n];
-        sum ^= v->bytes ? v->data[v->bytes - 1] : 0;
+        sum = (uint8_t)(sum + (v->bytes ? v->data[v->bytes - 1] : 0));
       }
 }
 
