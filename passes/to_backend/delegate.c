@@ -325,8 +325,7 @@ static void keep_origin(Graph *g, NodeId call, const Partition *part) {
   LocId *locs = ARENA_ARRAY(&g->arena, LocId, (size_t)part->node_count + 1);
   for (uint32_t i = 0; i < part->node_count; i++)
     locs[i] = g->nodes[part->nodes[i]].loc;
-  g->origins = arena_push(&g->arena, g->origins, g->origin_count, sizeof *g->origins);
-  g->origins[g->origin_count++] = (DelegateOrigin){call, part->node_count, locs};
+  graph_add_origin(g, (DelegateOrigin){call, part->node_count, locs});
 }
 
 static Status cut_out(Delegation *d, NodeId first, uint32_t tag) {

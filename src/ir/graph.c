@@ -536,3 +536,23 @@ void graph_add_constraint(Graph *g, Constraint c) {
   uint32_t at = POOL_ADD(g, constraints, constraint_count, constraint_capacity);
   g->constraints[at] = c;
 }
+
+void graph_add_origin(Graph *g, DelegateOrigin origin) {
+  g->origins = arena_push(&g->arena, g->origins, g->origin_count, sizeof *g->origins);
+  g->origins[g->origin_count++] = origin;
+}
+
+/* Origins are in the order in which their calls were built, which is that of their ids. */
+const DelegateOrigin *delegate_origin(const Graph *g, NodeId call) {
+  uint32_t from = 0, to = g->origin_count;
+  while (from < to) {
+    uint32_t middle = from + (to - from) / 2;
+    if (g->origins[middle].call == call)
+      return &g->origins[middle];
+    if (g->origins[middle].call < call)
+      from = middle + 1;
+    else
+      to = middle;
+  }
+  return NULL;
+}

@@ -139,7 +139,7 @@ typedef struct Loc {
   LocId from;
 } Loc;
 
-/* The nodes that a delegate was made of. Not in the textual form. */
+/* The nodes that a delegate was made of. */
 typedef struct DelegateOrigin {
   NodeId call;
   uint32_t count;
@@ -431,5 +431,9 @@ DiagPlace graph_place(const Graph *g,
                       LocId loc); /* for diagnostics; texts live as long as the context */
 DiagPlace node_place(const Graph *g, NodeId n);
 void graph_add_constraint(Graph *g, Constraint c);
+/* What the call of a delegate was made of; calls are added in the order of their ids. */
+void graph_add_origin(Graph *g, DelegateOrigin origin);
+/* The same of a call; NULL where it is not known, as in a program that was read. */
+const DelegateOrigin *delegate_origin(const Graph *g, NodeId call);
 
 #endif

@@ -12,7 +12,6 @@
 #define MAX_OPTIONS 256
 #define MAX_ARENAS 256
 #define MAX_RESULTS 65535
-#define MAX_LOC_CHAIN 256
 #define MAX_CONSTRAINTS 16384 /* each is compared with all before it */
 
 /* One result before its "=". */
@@ -130,60 +129,6 @@ static void place_value(Parser *p, const Definition *d, ValueId v, NameId name) 
   value->storage = d->storage;
   value->name = name;
   define_value(p, d->number, v);
-}
-
-/* --- locations --- */
-
-/* (name, op type, index), with the scope and the origin behind them or without */
-static Status parse_one_loc(Parser *p, Loc *out) {
-  Lexer *l = &p->lex;
-  int64_t index = 0;
-  TRY(lexer_expect(l, "("));
-  TRY(parse_name(p, "the name of an ONNX node", &out->name));
-  TRY(lexer_expect(l, ","));
-  TRY(parse_name(p, "the type of an ONNX node", &out->op_type));
-  TRY(lexer_expect(l, ","));
-  lexer_skip(l);
-  const char *at = l->at;
-  TRY(lexer_i64(l, "the index of an ONNX node", &index));
-  if (index < -1 || index > INT32_MAX)
-    return lexer_error(l, at, "the index of an ONNX node is out of range");
-  out->index = (int32_t)index;
-  if (lexer_accept(l, ","))
-    TRY(parse_name(p, "the path of an ONNX graph", &out->scope));
-  if (lexer_accept(l, ","))
-    TRY(parse_name(p, "the origin of an ONNX node", &out->origin));
-  return lexer_expect(l, ")");
-}
-
-/* loc(…) from(…) …: the last is the oldest and is added first. The same text as in the statement
- * before is the same location. */
-static Status parse_loc(Parser *p, LocId *out) {
-  Lexer *l = &p->lex;
-  *out = 0;
-  if (!lexer_accept_word(l, "loc"))
-    return STATUS_OK;
-  const char *start = l->at, *stop;
-  Loc chain[MAX_LOC_CHAIN];
-  uint32_t count = 0;
-  do {
-    if (count == MAX_LOC_CHAIN)
-      return lexer_error(l, l->at, "more than %d locations", MAX_LOC_CHAIN);
-    chain[count] = (Loc){0};
-    TRY(parse_one_loc(p, &chain[count++]));
-    stop = l->at;
-  } while (lexer_accept_word(l, "from"));
-  StrView text = {start, (size_t)(stop - start)};
-  if (!p->last_loc || !sv_eq(text, p->last_loc_text)) {
-    p->last_loc = 0;
-    while (count > 0) {
-      chain[--count].from = p->last_loc;
-      p->last_loc = graph_add_loc(p->g, chain[count]);
-    }
-    p->last_loc_text = text;
-  }
-  *out = p->last_loc;
-  return STATUS_OK;
 }
 
 /* --- headers --- */
@@ -374,6 +319,7 @@ static Status parse_node(Parser *p, const Statement *s) {
                                                   : schema->result_count;
   NodeId n = graph_add_node(g, 0, op, args, schema->arg_count, results, loc);
   node_get(g, n)->tag = tag;
+  TRY(parse_origin(p, n));
   TRY(type_results(p, s, n));
   for (uint32_t i = 0; i < s->count; i++)
     place_value(p, &s->results[i], node_result(g, n, i), names[i]);
@@ -446,6 +392,8 @@ static Status parse_statement(Parser *p, bool *is_end) {
   Statement s = {.at = l->at};
   if (lexer_accept_word(l, "sym"))
     return parse_symbol(p);
+  if (lexer_accept_word(l, "range"))
+    return parse_sym(p, &(SymInt){0}); /* that it was made is all that counts */
   if (lexer_accept_word(l, "constraint"))
     return parse_constraint(p);
   if (lexer_accept_word(l, "arenas"))

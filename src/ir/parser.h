@@ -1,5 +1,5 @@
 /* What the files of the .etir parser share: parse.c (graphs, statements), parse_arg.c (types,
- * arguments), parse_const.c (constants). Not for use outside src/ir. */
+ * arguments), parse_const.c (constants), parse_loc.c (locations). Not for use outside src/ir. */
 #ifndef ETC_IR_PARSER_H
 #define ETC_IR_PARSER_H
 
@@ -44,6 +44,10 @@ Status parse_value(Parser *p, ValueId *out);
 Status parse_name(Parser *p, const char *what, NameId *out);
 /* An integer or an expression over the graph's symbols. */
 Status parse_sym(Parser *p, SymInt *out);
+/* loc(...) from(...), or nothing: 0. */
+Status parse_loc(Parser *p, LocId *out);
+/* of [...], the nodes that a call of a delegate was made of, or nothing. */
+Status parse_origin(Parser *p, NodeId call);
 Status parse_type(Parser *p, TypeId *out);
 /* The arguments of a call, up to ')'. args has room for SCHEMA_MAX_ARGS; lists live in scratch.
  * Those left out have their default. */

@@ -129,35 +129,9 @@ static void put_definition(Printer *p, ValueId v) {
   put_storage(p, value->storage, p->number[v] - 1);
 }
 
-static void put_one_loc(Printer *p, const Loc *loc) {
-  put(p, "(");
-  put_name(p, loc->name);
-  put(p, ", ");
-  put_name(p, loc->op_type);
-  put(p, ", ");
-  put_int(p->out, loc->index);
-  if (loc->scope || loc->origin) {
-    put(p, ", ");
-    put_name(p, loc->scope);
-  }
-  if (loc->origin) {
-    put(p, ", ");
-    put_name(p, loc->origin);
-  }
-  put(p, ")");
-}
-
-/* loc("name", "Op", 3) from("fused", "Op", 2); each location names an older one. */
 static void put_loc(Printer *p, LocId id) {
-  if (!p->options.locations)
-    return;
-  const char *word = " loc";
-  for (LocId older; id && id < p->g->loc_count; id = older) {
-    put(p, word);
-    put_one_loc(p, &p->g->locs[id]);
-    older = p->g->locs[id].from < id ? p->g->locs[id].from : 0;
-    word = " from";
-  }
+  if (p->options.locations)
+    loc_print(p->g, id, p->out);
 }
 
 /* --- constants --- */
@@ -384,6 +358,8 @@ static void put_node(Printer *p, NodeId n) {
   if (node->tag)
     strbuf_printf(p->out, " tag(%u)", node->tag);
   put_loc(p, node->loc);
+  if (p->options.locations && op_has_trait(node->op, OP_DELEGATE))
+    origin_print(p->g, n, p->out);
   put_kernel(p, node);
 }
 
@@ -414,6 +390,7 @@ static void put_header(Printer *p) {
     strbuf_printf(p->out, " in [%lld, %lld]%s\n", (long long)s->lo, (long long)s->hi,
                   s->unbacked ? " unbacked" : "");
   }
+  print_proofs(g, p->out);
   for (uint32_t i = 0; i < g->constraint_count; i++) {
     const Constraint *c = &g->constraints[i];
     put(p, "  constraint ");

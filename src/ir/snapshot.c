@@ -32,6 +32,7 @@ const Graph *graph_snapshot(const Graph *g, Arena *arena) {
   KEEP(kept->syms.exprs, g->syms.count);
   KEEP(kept->syms.slots, g->syms.slot_count);
   KEEP(kept->syms.symbols, g->syms.symbol_count);
+  KEEP(kept->syms.proofs, g->syms.proof_count);
   return kept;
 }
 
@@ -87,6 +88,8 @@ static Graph *copy_graph(const Graph *g) {
   to->syms.slots = own(g->syms.slots, g->syms.slot_count, sizeof *g->syms.slots);
   to->syms.symbols = own(g->syms.symbols, g->syms.symbol_count, sizeof *g->syms.symbols);
   to->syms.symbol_capacity = g->syms.symbol_count;
+  to->syms.proofs = own(g->syms.proofs, g->syms.proof_count, sizeof *g->syms.proofs);
+  to->syms.proof_capacity = g->syms.proof_count;
   to->inputs = NULL;
   to->states = NULL;
   to->arena_sizes = NULL;

@@ -17,6 +17,7 @@ void sym_release(SymTable *t) {
   xfree(t->exprs);
   xfree(t->slots);
   xfree(t->symbols);
+  xfree(t->proofs);
   *t = (SymTable){0};
 }
 
@@ -228,14 +229,20 @@ static SymInt sum_value(SymTable *t, Sum *s) {
                                   .constant = s->constant});
 }
 
-/* v, which was made in a way that proves a range: written out, its range may look wider. */
-static SymInt within(SymTable *t, SymInt v, int64_t lo, int64_t hi) {
-  if (!sym_is_const(v) && !t->too_large) {
-    SymExpr *e = &t->exprs[index_of(v)];
-    e->lo = max_i64(e->lo, lo);
-    e->hi = min_i64(e->hi, hi);
-  }
-  return v;
+/* The value of p, which was made in a way that proves a range: written out, its range may look
+ * wider. */
+static SymInt within(SymTable *t, SymProof p, int64_t lo, int64_t hi) {
+  if (sym_is_const(p.value) || t->too_large)
+    return p.value;
+  SymExpr *e = &t->exprs[index_of(p.value)];
+  if (lo <= e->lo && hi >= e->hi)
+    return p.value;
+  t->proofs =
+      pool_reserve(t->proofs, &t->proof_capacity, (uint64_t)t->proof_count + 1, sizeof *t->proofs);
+  t->proofs[t->proof_count++] = p;
+  e->lo = max_i64(e->lo, lo);
+  e->hi = min_i64(e->hi, hi);
+  return p.value;
 }
 
 /* a + factor * b */
@@ -322,7 +329,7 @@ SymInt sym_mul(SymTable *t, SymInt a, SymInt b) {
   if (sum_add_product(t, &product, &x, &y)) {
     int64_t lo, hi;
     sym_range_mul(sym_lower(t, a), sym_upper(t, a), sym_lower(t, b), sym_upper(t, b), &lo, &hi);
-    return within(t, sum_value(t, &product), lo, hi);
+    return within(t, (SymProof){sum_value(t, &product), a, b, SYM_PRODUCT}, lo, hi);
   }
   SymInt pair[2] = {a, b};
   return monomial(t, pair, 2);
@@ -490,7 +497,7 @@ static SymInt floordiv_const(SymTable *t, SymInt a, int64_t b, int64_t lo, int64
   split_by_const(t, a, b, &quotient, &rest);
   if (sym_lower(t, rest) < 0 || sym_upper(t, rest) >= b)
     quotient = sym_add(t, quotient, floordiv_rest(t, rest, b));
-  return within(t, quotient, lo, hi);
+  return within(t, (SymProof){quotient, a, b, SYM_FLOORDIV}, lo, hi);
 }
 
 /* Whether -b <= a < b, which makes the quotient 0 or -1: c % size in what shifts by c. */
@@ -515,7 +522,7 @@ SymInt sym_floordiv(SymTable *t, SymInt a, SymInt b) {
     return 0;
   SymInt q;
   if (!sym_is_const(a) && sym_lower(t, b) > 0 && exact_div(t, a, b, &q))
-    return within(t, q, lo, hi);
+    return within(t, (SymProof){q, a, b, SYM_FLOORDIV}, lo, hi);
   if (is_below(t, a, b, &q))
     return q;
   return expr_intern(t, (SymExpr){.kind = SYM_FLOORDIV, .count = 2, .terms = (SymInt[]){a, b}});

@@ -54,6 +54,15 @@ typedef struct SymExpr {
   bool unbacked;  /* size known only while running */
 } SymExpr;
 
+/* A product or floordiv of a and b that proved a narrower range for its value than the value as it
+ * is written has: floordiv(s0 - s1, 2) is -s1 + floordiv(s0 + s1, 2), whose parts are further
+ * apart.
+ */
+typedef struct SymProof {
+  SymInt value, a, b;
+  SymKind kind;
+} SymProof;
+
 typedef struct SymTable {
   Arena arena;
   SymExpr *exprs;
@@ -61,6 +70,8 @@ typedef struct SymTable {
   uint32_t *slots, slot_count; /* hash-consing */
   uint32_t *symbols;           /* expression of symbol n */
   uint32_t symbol_count, symbol_capacity;
+  SymProof *proofs; /* in the order in which they were found */
+  uint32_t proof_count, proof_capacity;
   bool too_large; /* set when an expression would have passed a limit. What the arithmetic returned
                      instead is wrong. Stays set until someone clears it. */
   bool saturated; /* set when a number did not fit into 64 bits and became INT64_MAX or INT64_MIN.

@@ -15,6 +15,12 @@ void graph_print(const Graph *g, PrintOptions options, StrBuf *out);
 /* Prints one node on a line (no newline), for notes and the annotated verifier output. */
 void node_print(const Graph *g, NodeId n, StrBuf *out);
 void type_print(const Graph *g, const Type *t, StrBuf *out);
+/* " loc(...) from(...)", each location naming an older one; nothing for 0. */
+void loc_print(const Graph *g, LocId id, StrBuf *out);
+/* " of [ loc(...), ... ]": what the call of a delegate was made of, if that is known. */
+void origin_print(const Graph *g, NodeId call, StrBuf *out);
+/* The lines "range EXPR" that g needs. */
+void print_proofs(const Graph *g, StrBuf *out);
 /* Prints an argument that is no value and no list of values. */
 void arg_print(const Graph *g, const Arg *arg, StrBuf *out);
 

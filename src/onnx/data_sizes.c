@@ -30,6 +30,11 @@ bool out_bound(Import *im, uint32_t i, uint32_t dim, int64_t *most) {
   return out_declared_bound(im, i, dim, most);
 }
 
+int64_t out_bound_below(Import *im, uint32_t i, uint32_t dim, int64_t most) {
+  int64_t bound;
+  return out_bound(im, i, dim, &bound) ? min_i64(bound, most) : most;
+}
+
 ValueId fail_unbounded(Import *im, uint32_t i, uint32_t dims, const char *what) {
   StrBuf flags;
   strbuf_init(&flags);

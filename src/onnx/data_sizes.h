@@ -16,6 +16,8 @@ ValueId fail_unbounded(Import *im, uint32_t i, uint32_t dims, const char *what);
  * others read while running. False when the list is no vector of known length; fails when a size
  * has no bound. */
 bool data_sizes(Import *im, ValueId list, uint32_t first, const char *what, Dims *shape);
+/* The smaller one of that and of `most`, which follows from the operands. */
+int64_t out_bound_below(Import *im, uint32_t i, uint32_t dim, int64_t most);
 /* A scalar tensor as a size of at most `most`, read while running unless it is known. */
 SymInt data_size(Import *im, ValueId scalar, int64_t most);
 /* The positions of the elements of x that are not zero, a row each. Of one tensor they are found

@@ -86,21 +86,6 @@ const uint32_t *delegate_numbers(const Graph *g, Arena *arena, uint32_t *count) 
   return numbers;
 }
 
-/* Origins are in the order in which their calls were built, which is that of their ids. */
-const DelegateOrigin *delegate_origin(const Graph *g, NodeId call) {
-  uint32_t from = 0, to = g->origin_count;
-  while (from < to) {
-    uint32_t middle = from + (to - from) / 2;
-    if (g->origins[middle].call == call)
-      return &g->origins[middle];
-    if (g->origins[middle].call < call)
-      from = middle + 1;
-    else
-      to = middle;
-  }
-  return NULL;
-}
-
 bool delegate_figures(const Graph *g, NodeId n, Arena *arena, DelegateFigures *out) {
   const DelegateReader *reader =
       delegate_reader(g->ctx->readers, node_str(g, n, DELEGATE_ARG_BACKEND));

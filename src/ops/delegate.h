@@ -155,8 +155,6 @@ DelegateIdentity delegate_identity(const Graph *g, NodeId n);
 /* By NodeId: the number of the delegate that a call is one of, from 1 in the order of their first
  * calls; 0 for other nodes. count: of delegates, may be NULL. In `arena`. */
 const uint32_t *delegate_numbers(const Graph *g, Arena *arena, uint32_t *count);
-/* The nodes that the call was made of; NULL where the graph was read from text. */
-const DelegateOrigin *delegate_origin(const Graph *g, NodeId call);
 
 /* What is in the code of the call n; false when nobody knows it. */
 bool delegate_figures(const Graph *g, NodeId n, Arena *arena, DelegateFigures *out);

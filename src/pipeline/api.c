@@ -108,6 +108,8 @@ static void close_source(Source *source) {
     onnx_model_close(&source->onnx);
   if (source->open && source->kind == SOURCE_PTE)
     pte_close(&source->pte);
+  if (source->bundled)
+    bundle_close(&source->bundle);
   if (source->external_open)
     ptd_close(&source->external);
   if (!source->shared)

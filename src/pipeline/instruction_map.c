@@ -12,12 +12,14 @@
 #include "ops/delegate.h"
 #include "pipeline/model_names.h"
 #include "support/json.h"
+#include "support/keymap.h"
 
 enum { CHAIN_MAX = 64 }; /* of locations: a file may make longer ones, or circles */
 
 typedef struct MapWriter {
   JsonWriter json;
   const Graph *g;
+  LocId *same;    /* by location: the first one that says the same */
   uint32_t *seen; /* by location: the instruction that has it, from 1 */
   uint32_t instruction;
 } MapWriter;
@@ -31,9 +33,10 @@ static void write_name(MapWriter *w, const char *key, NameId name) {
 static void write_locs(MapWriter *w, LocId id) {
   for (uint32_t i = 0; id && id < w->g->loc_count && i < CHAIN_MAX; i++, id = w->g->locs[id].from) {
     const Loc *loc = &w->g->locs[id];
-    if (w->seen[id] == w->instruction || (!loc->name && loc->index < 0))
+    uint32_t *seen = &w->seen[w->same[id]];
+    if (*seen == w->instruction || (!loc->name && loc->index < 0))
       continue;
-    w->seen[id] = w->instruction;
+    *seen = w->instruction;
     json_open_object(&w->json);
     write_name(w, "name", loc->name);
     write_name(w, "op", loc->op_type);
@@ -43,6 +46,21 @@ static void write_locs(MapWriter *w, LocId id) {
     write_name(w, "origin", loc->origin);
     json_close_object(&w->json);
   }
+}
+
+/* A node whose function is called twice, or whose loop is unrolled, has several. */
+static LocId *same_locs(const Graph *g, Arena *arena) {
+  LocId *same = ARENA_ARRAY(arena, LocId, (size_t)g->loc_count + 1);
+  KeyMap known = keymap_make(arena, g->ctx->names.seed);
+  for (LocId i = 1; i < g->loc_count; i++) {
+    const Loc *loc = &g->locs[i];
+    const uint32_t key[] = {loc->name, loc->op_type, loc->scope, loc->origin, (uint32_t)loc->index};
+    uint32_t *slot;
+    if (!keymap_get(&known, key, sizeof key, &slot))
+      *slot = i;
+    same[i] = *slot;
+  }
+  return same;
 }
 
 static StrView call_of(const Graph *g, NodeId n) {
@@ -72,6 +90,7 @@ static void write_instruction(MapWriter *w, uint32_t index, NodeId n) {
 
 static void write_method(MapWriter *w, const Method *m, const InstructionMap *map, Arena *arena) {
   w->g = m->graph;
+  w->same = same_locs(m->graph, arena);
   w->seen = ARENA_ARRAY(arena, uint32_t, (size_t)m->graph->loc_count + 1);
   json_open_object(&w->json);
   json_named_string(&w->json, "name", method_name(m));

@@ -4,6 +4,7 @@
 
 #include "ir/constant_method.h"
 #include "pipeline/options.h"
+#include "pte/bundle.h"
 #include "pte/emit.h"
 #include "pte/read.h"
 
@@ -21,6 +22,8 @@ typedef struct Source {
   bool in_memory;    /* standard input, or bytes of the caller */
   bool shared;       /* mapped is of somebody else, who unmaps it */
   PteFile pte;
+  BundleFile bundle; /* that pte is of, if bundled */
+  bool bundled;
   bool external_open;
   PtdFile external; /* constants of pte that are in a file of their own */
 } Source;

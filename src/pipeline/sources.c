@@ -10,14 +10,18 @@
 
 /* --- sources --- */
 
-/* A .pte has "ET12" at byte 4. */
-static bool starts_like_pte(const char *path) {
-  char bytes[8] = {0};
+/* A .pte has its identifier at byte 4, and so has a bundle. */
+static bool starts_like_pte(const uint8_t *data, uint64_t size) {
+  return size >= 8 && (memcmp(data + 4, PTE_IDENTIFIER, 4) == 0 || bundle_is(data, size));
+}
+
+static bool is_pte(const char *path) {
+  uint8_t bytes[8];
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   bool whole = fd >= 0 && read(fd, bytes, sizeof bytes) == (ssize_t)sizeof bytes;
   if (fd >= 0)
     close(fd);
-  return whole && memcmp(bytes + 4, "ET12", 4) == 0;
+  return whole && starts_like_pte(bytes, sizeof bytes);
 }
 
 bool path_is_stdin(const char *path) { return strcmp(path, "-") == 0; }
@@ -29,7 +33,7 @@ StrView source_name(const Source *source) {
 /* Standard input has no name to go by: text has no control characters, an ONNX model begins with
  * some. */
 static SourceKind kind_of_bytes(const uint8_t *data, uint64_t size) {
-  if (size >= 8 && memcmp(data + 4, "ET12", 4) == 0)
+  if (starts_like_pte(data, size))
     return SOURCE_PTE;
   for (uint64_t i = 0; i < size && i < 64; i++)
     if (data[i] < ' ' && data[i] != '\n' && data[i] != '\t' && data[i] != '\r')
@@ -42,8 +46,8 @@ static SourceKind kind_of(const char *path) {
   StrView name = sv_from(path);
   if (sv_has_suffix(name, SV(".etir")))
     return SOURCE_TEXT;
-  if (sv_has_suffix(name, SV(".pte")) ||
-      (!sv_has_suffix(name, SV(".onnx")) && starts_like_pte(path)))
+  if (sv_has_suffix(name, SV(".pte")) || sv_has_suffix(name, SV(".bpte")) ||
+      (!sv_has_suffix(name, SV(".onnx")) && is_pte(path)))
     return SOURCE_PTE;
   return SOURCE_ONNX;
 }
@@ -335,16 +339,33 @@ static Status import_text(Session *s, Source *source) {
   return STATUS_OK;
 }
 
+/* The program of a bundle is read where it lies. */
+static Status read_bundle(Session *s, Source *source, PtdFile *external) {
+  BundleFile *b = &source->bundle;
+  const MappedFile *bytes = &source->mapped;
+  if (source->in_memory)
+    TRY(bundle_open_bytes(b, &s->sink, bytes->path, bytes->data, bytes->size));
+  else
+    TRY(bundle_open(b, &s->sink, source->path));
+  source->bundled = true;
+  return pte_read_bytes(&s->ctx, b->file.path, b->program, b->program_size, external, &source->pte);
+}
+
+static Status read_pte(Session *s, Source *source, PtdFile *external) {
+  const MappedFile *bytes = &source->mapped;
+  if (source->in_memory ? bundle_is(bytes->data, bytes->size) : bundle_is_file(source->path))
+    return read_bundle(s, source, external);
+  if (source->in_memory)
+    return pte_read_bytes(&s->ctx, bytes->path, bytes->data, bytes->size, external, &source->pte);
+  return pte_read(&s->ctx, source->path, external, &source->pte);
+}
+
 static Status import_pte(Session *s, Source *source) {
   PtdFile *external = s->external_data ? &source->external : NULL;
   if (external)
     TRY(ptd_open(external, &s->sink, s->ctx.names.seed, s->external_data));
   source->external_open = external != NULL;
-  if (source->in_memory)
-    TRY(pte_read_bytes(&s->ctx, source->mapped.path, source->mapped.data, source->mapped.size,
-                       external, &source->pte));
-  else
-    TRY(pte_read(&s->ctx, source->path, external, &source->pte));
+  TRY(read_pte(s, source, external));
   source->open = true;
   for (uint32_t i = 0; i < source->pte.method_count; i++) {
     const ConstantMethod *constant = source->pte.constants[i];

@@ -4,11 +4,6 @@
 #include "pte/flatbuffer.h"
 #include "pte/schema.h"
 
-enum { BUNDLE_VERSION, BUNDLE_SUITES, BUNDLE_PROGRAM };
-enum { SUITE_METHOD, SUITE_CASES };
-enum { CASE_INPUTS, CASE_OUTPUTS };
-enum { VALUE_UNION, VALUE_TENSOR = 1 }; /* field id; code of a tensor */
-enum { BUNDLED_SCALAR_TYPE, BUNDLED_SIZES, BUNDLED_DATA, BUNDLED_DIM_ORDER };
 enum { PROGRAM_ALIGNMENT = 32, SCHEMA_VERSION = 2 };
 
 static FbRef write_bytes(FlatBuilder *b, const uint8_t *data, uint64_t size, uint32_t alignment) {
@@ -36,7 +31,7 @@ static FbRef write_tensor(FlatBuilder *b, const Tensor *t) {
   fb_field_ref(b, BUNDLED_DIM_ORDER, at);
   FbRef tensor = fb_table_end(b);
   fb_table_begin(b);
-  fb_field_union(b, VALUE_UNION, VALUE_TENSOR, tensor);
+  fb_field_union(b, BUNDLED_TYPE, BUNDLED_TENSOR, tensor);
   return fb_table_end(b);
 }
 
@@ -53,14 +48,14 @@ static FbRef write_suite(FlatBuilder *b, const BundleSuite *suite, Arena *arena)
     FbRef inputs = write_tensors(b, suite->cases[i].inputs, suite->input_count, arena);
     FbRef outputs = write_tensors(b, suite->cases[i].outputs, suite->output_count, arena);
     fb_table_begin(b);
-    fb_field_ref(b, CASE_INPUTS, inputs);
-    fb_field_ref(b, CASE_OUTPUTS, outputs);
+    fb_field_ref(b, SET_INPUTS, inputs);
+    fb_field_ref(b, SET_OUTPUTS, outputs);
     cases[i] = fb_table_end(b);
   }
   FbRef name = fb_string(b, suite->method), list = fb_vector_refs(b, cases, suite->count);
   fb_table_begin(b);
   fb_field_ref(b, SUITE_METHOD, name);
-  fb_field_ref(b, SUITE_CASES, list);
+  fb_field_ref(b, SUITE_SETS, list);
   return fb_table_end(b);
 }
 
@@ -92,7 +87,7 @@ Status bundle_write(const BundleSuite *suites, uint32_t count, DiagSink *sink,
   fb_field_ref(&b, BUNDLE_SUITES, list);
   fb_field_ref(&b, BUNDLE_PROGRAM, bytes);
   FbRef root = fb_table_end(&b);
-  fb_finish(&b, root, "BP08", 0);
+  fb_finish(&b, root, BUNDLE_IDENTIFIER, 0);
   Status status = write_file(&b, &arena, sink, path, sync);
   fb_release(&b);
   arena_release(&arena);

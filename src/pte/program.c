@@ -1,6 +1,7 @@
 /* See program.h. The file level: extended header, segments, the table Program. */
 #include "pte/program.h"
 
+#include "pte/bundle.h"
 #include "pte/program_internal.h"
 #include "support/keymap.h"
 
@@ -73,6 +74,9 @@ static Status no_program(PteProgram *p) {
   } else if (sv_has_suffix(path, SV(".etir"))) {
     diag_message(d, "this is a textual graph, not a program");
     diag_hint(d, "'etc print' shows it, 'etc lower' makes a program of it");
+  } else if (bundle_is(p->file.data, p->file.size)) {
+    diag_message(d, "this is a program with test sets (.bpte), not a program alone");
+    diag_hint(d, "'etc inspect', 'etc run', 'etc verify' and 'etc print' read it");
   } else {
     diag_message(d, "this is neither a program (.pte) nor an ONNX model: it does not hold the "
                     "identifier " PTE_IDENTIFIER);

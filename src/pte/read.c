@@ -184,6 +184,34 @@ static void bound_sizes(MethodReader *r, const PteInstruction *in, OpId op, int 
     bound_int(r, sizes->indices[k], out->tensor->sizes[k], repeats ? self->tensor->sizes[k] : 1);
 }
 
+/* How many elements topk takes: argument 1, and the last dim of its results, which it is called
+ * for. */
+static void bound_topk(MethodReader *r, const PteInstruction *in) {
+  CallShape shape = call_shape(OP_TOPK);
+  if (in->count != shape.boxed_count)
+    return;
+  const PteValue *out = &r->m->values[in->args[shape.arg_count]];
+  if (out->kind == PTE_TENSOR && out->tensor->rank)
+    bound_int(r, in->args[1], out->tensor->sizes[out->tensor->rank - 1], 1);
+}
+
+/* The sizes of pieces: argument 1, and a dim of each result. */
+static void bound_pieces(MethodReader *r, const PteInstruction *in) {
+  CallShape shape = call_shape(OP_SPLIT_WITH_SIZES_COPY);
+  if (in->count != shape.boxed_count)
+    return;
+  const PteValue *sizes = &r->m->values[in->args[1]], *axis = &r->m->values[in->args[2]],
+                 *outs = &r->m->values[in->args[shape.arg_count]];
+  if (sizes->kind != PTE_INT_LIST || axis->kind != PTE_INT || outs->kind != PTE_TENSOR_LIST ||
+      sizes->count != outs->count)
+    return;
+  for (uint32_t k = 0; k < outs->count; k++) {
+    const PteValue *out = &r->m->values[outs->indices[k]];
+    if (out->kind == PTE_TENSOR && axis->i >= 0 && axis->i < out->tensor->rank)
+      bound_int(r, sizes->indices[k], out->tensor->sizes[axis->i], 1);
+  }
+}
+
 /* The largest size that calls of sym_size give each int, with 1 added; 0: no such call. */
 static int32_t *measured_sizes(MethodReader *r) {
   int32_t *most = ARENA_ARRAY(r->scratch, int32_t, r->m->value_count);
@@ -201,17 +229,21 @@ static int32_t *measured_sizes(MethodReader *r) {
 }
 
 /* Memory is planned for the sum of the largest sizes: what is added to the size of a tensor is no
- * larger than the rest. */
+ * larger than the rest. Nothing is larger than a maximum of it. */
 static void bound_terms(MethodReader *r) {
   const int32_t *most = measured_sizes(r);
   for (uint32_t i = r->m->instruction_count; i > 0; i--) {
     const PteInstruction *in = &r->m->instructions[i - 1];
-    bool adds = in->kind == PTE_KERNEL_CALL && in->count == 3 &&
-                op_find_out(r->m->operators[in->index]) == OP_PRIM_ADD;
-    int32_t sum = adds ? r->bound[in->args[2]] : 0;
-    for (uint32_t k = 0; sum && k < 2; k++)
-      if (most[in->args[1 - k]] && most[in->args[1 - k]] <= sum)
-        bound_int(r, in->args[k], sum - most[in->args[1 - k]], 1);
+    bool scalars = in->kind == PTE_KERNEL_CALL && in->count == 3;
+    OpId op = scalars ? op_find_out(r->m->operators[in->index]) : OP_NONE;
+    int32_t bound = op == OP_PRIM_ADD || op == OP_PRIM_SYM_MAX ? r->bound[in->args[2]] : 0;
+    for (uint32_t k = 0; bound && k < 2; k++) {
+      int32_t other = most[in->args[1 - k]];
+      if (op == OP_PRIM_SYM_MAX)
+        bound_int(r, in->args[k], bound - 1, 1);
+      else if (other && other <= bound)
+        bound_int(r, in->args[k], bound - other, 1);
+    }
   }
 }
 
@@ -224,6 +256,10 @@ static void find_bounds(MethodReader *r) {
     int at = op == OP_NONE ? -1 : size_argument(op);
     if (at >= 0)
       bound_sizes(r, in, op, at);
+    else if (op == OP_TOPK)
+      bound_topk(r, in);
+    else if (op == OP_SPLIT_WITH_SIZES_COPY)
+      bound_pieces(r, in);
   }
   bound_terms(r);
 }

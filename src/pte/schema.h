@@ -8,6 +8,7 @@
 #define PTE_HEADER_MAGIC "eh00"
 #define PTD_IDENTIFIER "FT01"
 #define PTD_HEADER_MAGIC "FH01"
+#define BUNDLE_IDENTIFIER "BP08"
 
 enum {
   PTE_HEADER_AT = 8, /* file offset of the extended header */
@@ -111,5 +112,12 @@ typedef enum PteInstructionKind {
 enum { PTE_STATIC, PTE_DYNAMIC_BOUND, PTE_DYNAMIC_UNBOUND }; /* TensorShapeDynamism */
 enum { PTE_SEGMENT, PTE_EXTERNAL };                          /* location of a tensor's data */
 enum { PTE_DATA_INLINE, PTE_DATA_SEGMENT }; /* DataLocation of a delegate's bytes */
+
+/* Bundles (bundled_program.fbs) */
+enum { BUNDLE_VERSION, BUNDLE_SUITES, BUNDLE_PROGRAM };
+enum { SUITE_METHOD, SUITE_SETS };
+enum { SET_INPUTS, SET_OUTPUTS };
+enum { BUNDLED_TYPE, BUNDLED_VALUE };
+enum { BUNDLED_SCALAR_TYPE, BUNDLED_SIZES, BUNDLED_DATA, BUNDLED_DIM_ORDER };
 
 #endif

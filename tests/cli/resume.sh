@@ -1,12 +1,13 @@
-# Artifacts of every stage go on behind that stage, with the options of the run, to the same program.
+# Artifacts of every stage go on behind that stage, with the options of the run, to the same program and the same map.
 same() { # NAME OPTION...
   name=$1
   shift
-  "$ETC" lower "$@" -o whole.pte --artifacts stages -q || return
+  "$ETC" lower "$@" -o whole.pte --map whole.json --artifacts stages -q || return
   for stage in stages/*.etir; do
     case $stage in *.delegate-*) continue ;; esac # part of a program
-    "$ETC" lower "$stage" -o again.pte -q && cmp whole.pte again.pte && echo "$name: $(basename "$stage") goes on to the same bytes"
-    rm -f again.pte
+    "$ETC" lower "$stage" -o again.pte --map again.json -q && cmp whole.pte again.pte && cmp whole.json again.json &&
+      echo "$name: $(basename "$stage") goes on to the same bytes"
+    rm -f again.pte again.json
   done
 }
 same plain $data/add.onnx --plan naive

@@ -4,12 +4,15 @@
     tests/conformance/dynamic.py [-k PATTERN,...]
 
 Every case is a small graph over dims n and m, lowered once with --dim n=1..8 --dim m=1..8 and run at several sizes,
-also the smallest. Shape arithmetic, clamped slices, inferred sizes and bounds of the memory plan all take part.
+also the smallest. The graph after each stage, as text, goes on to the same program. Shape arithmetic, clamped slices, inferred sizes and bounds of the memory plan all take part.
 """
 
 import dataclasses
+import filecmp
+import glob
 import json
 import os
+import shutil
 import subprocess
 import sys
 import typing
@@ -24,6 +27,7 @@ import onnx.parser  # noqa: E402
 
 import arrays  # noqa: E402
 import cases  # noqa: E402
+import dynamic_data  # noqa: E402
 import etc_command  # noqa: E402
 
 RNG = np.random.default_rng(7)
@@ -472,34 +476,7 @@ CASES = [
     Case('conv3d-point', 'float[2,4,n,m,3] x, float[2,2,1,1,1] w', 'float[2,2,n,m,3] y, float[2,2,d,m,3] z',
          'y=Conv<group=2>(x,w) z=Conv<group=2,strides=[2,1,1]>(x,w)',
          feeds=lambda n, m: [floats(2, 4, n, m, 3), floats(2, 2, 1, 1, 1)]),
-    # --- sizes that data decide, bounded by --bound ---
-    Case('range-data', 'int64 k, float[n] x', 'int64[a] y, float[b] z',
-         'o=Constant<value_int=1>() t=Constant<value_int=-2>() y=Range(o,k,o) e=Range(k,o,t) z=Cast<to=1>(e)',
-         feeds=lambda n, m: [np.array(n), floats(n)], sizes=((6, 0), (1, 0), (8, 0)), flags=('--bound=y=7', '--bound=e=4'),
-         beyond=lambda: [np.array(20), floats(3)]),
-    Case('range-data-float', 'float k, float[n] x', 'float[a] y',
-         'o=Constant<value_float=0.0>() t=Constant<value_float=0.3>() y=Range(o,k,t)',
-         feeds=lambda n, m: [np.array(n * .3, np.float32), floats(n)], sizes=((6, 0), (1, 0), (8, 0)), flags=('--bound=y=9',)),
-    Case('fill-data', 'int64[2] k, float[n] x', 'float[a,b] y, float[a,b] z',
-         'y=ConstantOfShape<value=float[1] {2.5}>(k) o=Constant<value_float=3.0>() q=Expand(o,k) z=Add(y,q)',
-         feeds=lambda n, m: [np.array([n, 2]), floats(n)], sizes=((6, 0), (1, 0), (8, 0)), flags=('--bound=y:0=8', '--bound=y:1=3', '--bound=q=8'),
-         beyond=lambda: [np.array([9, 3]), floats(3)]),
-    # A length regulator: row i of x is repeated d[i] times; how FastSpeech and its kin are exported.
-    Case('length-regulator', 'float[n,4] x, int64[n] d', 'float[f,4] y, float[1,f,4] z',
-         'ax=Constant<value_int=0>() axes=Constant<value_ints=[0]>() ends=CumSum(d,ax) total=ReduceSum<keepdims=0>(d,axes) one=Constant<value_int=1>() '
-         'frames=Range(ax,total,one) last=Constant<value_ints=[1]>() col=Unsqueeze(frames,last) row=Unsqueeze(ends,axes) '
-         'past=LessOrEqual(row,col) count=Cast<to=7>(past) index=ReduceSum<keepdims=0>(count,last) y=Gather<axis=0>(x,index) '
-         't1=Unsqueeze(total,axes) four=Constant<value_ints=[4]>() shape=Concat<axis=0>(axes1,t1,four) axes1=Constant<value_ints=[1]>() z=Reshape(y,shape)'.replace(
-             "shape=Concat<axis=0>(axes1,t1,four) axes1=Constant<value_ints=[1]>()", "axes1=Constant<value_ints=[1]>() shape=Concat<axis=0>(axes1,t1,four)"),
-         feeds=lambda n, m: [floats(n, 4), RNG.integers(1, 4, n)], sizes=((3, 0), (1, 0), (8, 0)), flags=('--bound=frames=24',),
-         beyond=lambda: [floats(8, 4), np.full(8, 5)]),
-    Case('loop-data', 'int64 k, float[n] x', 'float[n] y, float[a,n] z',
-         'c=Constant<value=bool {1}>() y,z=Loop<body=step (int64 i, bool on, float[n] s) => (bool go, float[n] t, float[n] row) '
-         '{ go=Identity(on) t=Add(s,s) row=Neg(s) }>(k,c,x)',
-         feeds=lambda n, m: [np.array(m), floats(n)], flags=('--bound=z=6',), beyond=lambda: [np.array(7), floats(8)]),
-    Case('tile-data', 'float[2,n] x, int64 k', 'float[a,b] y',
-         'z=Constant<value_ints=[0]>() o=Constant<value_ints=[1]>() u=Unsqueeze(k,z) r=Concat<axis=0>(u,o) y=Tile(x,r)',
-         feeds=lambda n, m: [floats(2, n), np.array(n)], flags=('--bound=y=16',)),
+    *dynamic_data.data_cases(Case, floats, RNG),
     Case('dropout', 'float[n,m,4] x', 'float[a,b,c] y, bool[a,b,c] k',
          'y,k=Dropout(x)'),
     # Recurrent: as many steps as there are, of sequences that end early or not.
@@ -554,9 +531,14 @@ def check(case, args, server, work):
         os.unlink(program)
     bounds = {"n": f"{case.least_n}..{case.high}", "m": f"{case.least_m}..{case.high}"}
     bounds = {k: v for k, v in bounds.items() if f"{k}," in case.inputs or f"{k}]" in case.inputs}
-    stage, code, message, _ = etc_command.lower(args.etc, path, program, bounds, [*args.extra, *case.flags], args.timeout)
+    artifacts = os.path.join(work, "artifacts")
+    shutil.rmtree(artifacts, ignore_errors=True)
+    flags = [*args.extra, *case.flags, "--artifacts", artifacts]
+    stage, code, message, _ = etc_command.lower(args.etc, path, program, bounds, flags, args.timeout)
     if stage != "ok":
         return f"{stage}: {code} {message}"
+    if fault := check_artifacts(args, artifacts, program):
+        return fault
     for n, m in case.sizes:
         inputs = case.feeds(n, m)
         arrays.save_bundle(bundle, inputs, expected(path, inputs))
@@ -566,6 +548,20 @@ def check(case, args, server, work):
     if case.beyond and (fault := check_beyond(case, args, server, path, program, bundle)):
         return fault
     return check_memory(args, case, path, program, bounds)
+
+
+def check_artifacts(args, folder, program):
+    again = program + ".again"
+    for text in sorted(glob.glob(os.path.join(glob.escape(folder), "*.etir"))):
+        name = os.path.basename(text)
+        if ".delegate-" in name:
+            continue
+        stage, code, message, _ = etc_command.lower(args.etc, text, again, {}, [], args.timeout)
+        if stage != "ok":
+            return f"{name}: {stage}: {code} {message}"
+        if not filecmp.cmp(program, again, shallow=False):
+            return f"{name} goes on to another program"
+    return None
 
 
 def check_beyond(case, args, server, path, program, bundle):

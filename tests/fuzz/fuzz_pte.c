@@ -1,5 +1,6 @@
-/* Any bytes as a program file: decoded, reported, embedded, read back as graphs, verified, printed,
- * and, when the program is small, run on its planned arena; the code of its delegates too.
+/* Any bytes as a program file, or as a bundle, whose program is looked at then: decoded, reported,
+ * embedded, read back as graphs, verified, printed, and, when the program is small, run on its
+ * planned arena; the code of its delegates too.
  *
  * Seeds: tests/fuzz/corpus/fuzz_pte, made by tests/pte/programs.c, and the programs of the official
  * cases (seeds.py). */
@@ -9,6 +10,7 @@
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "ops/delegate.h"
+#include "pte/bundle.h"
 #include "pte/embed.h"
 #include "pte/inspect.h"
 #include "pte/kernels.h"
@@ -83,7 +85,7 @@ static void list_kernels(const PteProgram *p, StrBuf *out) {
   kernel_list_release(&list);
 }
 
-static void inspect(DiagSink *sink, const uint8_t *data, size_t size) {
+static void inspect(DiagSink *sink, const uint8_t *data, uint64_t size, const BundleFile *bundle) {
   PteProgram p;
   if (pte_program_open_bytes(&p, sink, "fuzz.pte", data, size) != STATUS_OK)
     return;
@@ -94,6 +96,8 @@ static void inspect(DiagSink *sink, const uint8_t *data, size_t size) {
   pte_inspect_json(&p, &out);
   show_size(&p, &out);
   list_kernels(&p, &out);
+  if (bundle)
+    (void)!bundle_check(bundle, &p);
   embed(&p, sink);
   strbuf_release(&out);
   pte_program_close(&p);
@@ -175,14 +179,40 @@ static void check(Graph *g) {
     run(g);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+static void show_bundle(const BundleFile *b) {
+  StrBuf out;
+  JsonWriter w;
+  volatile uint8_t sum = 0;
+  strbuf_init(&out);
+  json_init(&w, &out, true);
+  bundle_inspect_text(b, true, &out);
+  bundle_inspect_json(b, &w);
+  strbuf_release(&out);
+  for (uint32_t i = 0; i < b->count; i++)
+    for (uint32_t k = 0; k < b->suites[i].count; k++)
+      for (uint32_t n = 0; n < b->suites[i].sets[k].input_count; n++) {
+        const BundledValue *v = &b->suites[i].sets[k].inputs[n];
+        sum = (uint8_t)(sum + (v->bytes ? v->data[v->bytes - 1] : 0));
+      }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length) {
   DiagSink sink;
   Context ctx;
+  BundleFile bundle;
+  uint64_t size = length;
   diag_sink_init(&sink);
   sink.write = drop;
   context_init(&ctx, &sink);
   ctx.readers = &backend_readers;
-  inspect(&sink, data, size);
+  bool bundled = bundle_is(data, size) &&
+                 bundle_open_bytes(&bundle, &sink, "fuzz.bpte", data, size) == STATUS_OK;
+  if (bundled) {
+    show_bundle(&bundle);
+    data = bundle.program;
+    size = bundle.program_size;
+  }
+  inspect(&sink, data, size, bundled ? &bundle : NULL);
   PteFile file;
   if (pte_read_bytes(&ctx, "fuzz.pte", data, size, NULL, &file) == STATUS_OK) {
     for (uint32_t i = 0; i < file.method_count; i++)
@@ -190,6 +220,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check(file.methods[i]);
     pte_close(&file);
   }
+  if (bundled)
+    bundle_close(&bundle);
   context_release(&ctx);
   diag_sink_release(&sink);
   return 0;

@@ -1,5 +1,5 @@
 """Reads programs of the official exporter back: `etc verify` finds nothing wrong with them, and `etc run`, on their own memory plan, gives
-what PyTorch gives. Each program twice: on portable kernels, and with what the official partitioner hands to XNNPACK.
+what PyTorch gives; the same of bundles that ExecuTorch's own API writes. Each program twice: on portable kernels, and with what the official partitioner hands to XNNPACK.
 
 usage: read_official.py PTE_PROGRAMS ETC    (with a Python that has executorch; see with_runtime.sh)
 Exit: 0 all right, 1 a difference.
@@ -19,6 +19,9 @@ warnings.filterwarnings("ignore")
 
 import torch  # noqa: E402
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner  # noqa: E402
+from executorch.devtools import BundledProgram  # noqa: E402
+from executorch.devtools.bundled_program.config import MethodTestCase, MethodTestSuite  # noqa: E402
+from executorch.devtools.bundled_program.serialize import serialize_from_bundled_program_to_flatbuffer  # noqa: E402
 from executorch.exir import to_edge, to_edge_transform_and_lower  # noqa: E402
 from torch import nn  # noqa: E402
 
@@ -88,12 +91,37 @@ def run(etc, folder, pte, inputs):
     return [np.load(os.path.join(folder, f"output_{i}.npy")) for i in range(count)], ""
 
 
+def check_bundle(etc, folder, program, inputs, expected):
+    """A bundle of the program whose last test set has no expectation, and one whose second set is wrong."""
+    path = os.path.join(folder, "program.bpte")
+    wrong = [e + 1 for e in expected]
+
+    def bundled(*outputs):
+        sets = [MethodTestCase(inputs=list(inputs), expected_outputs=o) for o in outputs]
+        with open(path, "wb") as f:
+            f.write(serialize_from_bundled_program_to_flatbuffer(BundledProgram(program, [MethodTestSuite("forward", sets)])))
+        verified = subprocess.run([etc, "verify", path], capture_output=True, text=True)
+        if verified.returncode:
+            return None, verified.stderr
+        ran = subprocess.run([etc, "run", path, "--rtol", "1e-4", "--atol", "1e-5"], capture_output=True, text=True)
+        return ran.returncode, ran.stdout + ran.stderr
+
+    code, text = bundled(list(expected), None)
+    if code != 0 or "test set 0: ok" not in text or "test set 1: ran" not in text:
+        return "etc run of a bundle: " + text
+    code, text = bundled(list(expected), wrong)
+    if code != 1 or "test set 0: ok" not in text or "test set 1: DIFFERS" not in text:
+        return "etc run of a bundle with wrong outputs: " + text
+    return ""
+
+
 def check(etc, folder, delegated, name, module, inputs, dynamic, run_with):
     module = module.eval()
     pte = os.path.join(folder, name + ".pte")
     exported = torch.export.export(module, inputs, dynamic_shapes=dynamic)
     edge = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()]) if delegated else to_edge(exported)
-    program = edge.to_executorch().buffer
+    manager = edge.to_executorch()
+    program = manager.buffer
     if delegated != (b"XnnpackBackend" in program):
         return "the official flow did not delegate"
     with open(pte, "wb") as f:
@@ -111,7 +139,7 @@ def check(etc, folder, delegated, name, module, inputs, dynamic, run_with):
     for i, (g, e) in enumerate(zip(got, expected, strict=True)):
         if g.dtype != e.numpy().dtype or g.shape != e.numpy().shape or not np.allclose(g, e.numpy(), rtol=1e-4, atol=1e-5):
             return f"output {i} differs"
-    return ""
+    return check_bundle(etc, folder, manager, inputs, expected)
 
 
 def main():

@@ -145,6 +145,15 @@ static const char *const canonical[] = {
     "from(none, \"Old\", -1) from(\"a\\\"\\\\\\n\\x00\", none, 7)\n"
     "  output %3 \"y\", %0, %3\n"
     "}\n",
+    "graph @forward level(aten) {\n"
+    "  sym s0 \"n\" in [1, 8]\n"
+    "  sym s1 \"m\" in [1, 8]\n"
+    "  range floordiv(s0 - s1, 2)\n"
+    "  range (s0)*(s0 - 7)\n"
+    "  %0: f32[max(0, -s1 + floordiv(s0 + s1, 2))] = input \"x\"\n"
+    "  %1: f32[max(0, -s0*7 + s0*s0)] = input \"y\"\n"
+    "  output %0 \"z\"\n"
+    "}\n",
     "graph @\"two words\" level(core) {\n"
     "  %0: f32[2, 4] = input \"x\"\n"
     "  %1: f32[4] = const [1.0, -0.5, inf, nan] \"w\"\n"

@@ -1,6 +1,7 @@
 /* etc inspect: what is in programs, models and textual graphs. */
 #include "inspect.h"
 
+#include "pte/bundle.h"
 #include "pte/inspect.h"
 #include "pte/kernels.h"
 #include "support/text.h"
@@ -56,31 +57,76 @@ static EtcStatus inspect_tensors(const CommandLine *line, const char *path, StrB
   return ETC_OK;
 }
 
+/* Of an open program, which it closes. */
+static EtcStatus show_program(const CommandLine *line, PteProgram *program, StrBuf *out) {
+  Session *s = line->session;
+  program->readers = s->ctx.readers;
+  if (command_line_has(line, OPT_JSON))
+    pte_inspect_json(program, out);
+  else
+    pte_inspect_text(program, s->sink.verbose, out);
+  EtcStatus status = extract_all(line, program);
+  pte_program_close(program);
+  return status;
+}
+
+/* {"test_sets": …, "program": what is shown of a .pte} */
+static EtcStatus bundle_json(const CommandLine *line, const BundleFile *b, PteProgram *program,
+                             StrBuf *out) {
+  StrBuf shown;
+  JsonWriter w;
+  strbuf_init(&shown);
+  EtcStatus status = show_program(line, program, &shown);
+  json_init(&w, out, true);
+  json_open_object(&w);
+  json_key(&w, "test_sets");
+  bundle_inspect_json(b, &w);
+  json_key(&w, "program");
+  json_raw(&w, (StrView){shown.data, shown.size});
+  json_close_object(&w);
+  strbuf_release(&shown);
+  return status;
+}
+
+static EtcStatus inspect_bundle(const CommandLine *line, BundleFile *b, StrBuf *out) {
+  Session *s = line->session;
+  PteProgram program;
+  EtcStatus status = session_status(
+      pte_program_open_bytes(&program, &s->sink, b->file.path, b->program, b->program_size));
+  if (status == ETC_OK && command_line_has(line, OPT_JSON)) {
+    status = bundle_json(line, b, &program, out);
+  } else if (status == ETC_OK) {
+    bundle_inspect_text(b, s->sink.verbose, out);
+    strbuf_append_char(out, '\n');
+    status = show_program(line, &program, out);
+  }
+  bundle_close(b);
+  return status;
+}
+
 /* read: as in inspect_model. */
 static EtcStatus inspect_program(const CommandLine *line, const char *path, const Source *read,
                                  StrBuf *out) {
   Session *s = line->session;
+  const MappedFile *bytes = read ? &read->mapped : NULL;
+  PteProgram program;
+  BundleFile bundle;
   if (!read && sv_has_suffix(sv_from(path), SV(".ptd")))
     return inspect_tensors(line, path, out);
   if (command_line_has(line, OPT_DIM))
     return session_usage(s, "--dim", "give --dim when the .onnx is lowered or inspected",
                          "'%s' is not an ONNX model: its dimensions are fixed or bounded already",
                          path);
-  PteProgram program;
-  EtcStatus status =
-      session_status(read ? pte_program_open_bytes(&program, &s->sink, read->mapped.path,
-                                                   read->mapped.data, read->mapped.size)
-                          : pte_program_open(&program, &s->sink, path));
-  if (status != ETC_OK)
-    return status;
-  program.readers = s->ctx.readers;
-  if (command_line_has(line, OPT_JSON))
-    pte_inspect_json(&program, out);
-  else
-    pte_inspect_text(&program, s->sink.verbose, out);
-  status = extract_all(line, &program);
-  pte_program_close(&program);
-  return status;
+  if (read ? bundle_is(bytes->data, bytes->size) : bundle_is_file(path)) {
+    Status opened =
+        read ? bundle_open_bytes(&bundle, &s->sink, bytes->path, bytes->data, bytes->size)
+             : bundle_open(&bundle, &s->sink, path);
+    return opened == STATUS_OK ? inspect_bundle(line, &bundle, out) : session_status(opened);
+  }
+  EtcStatus status = session_status(
+      read ? pte_program_open_bytes(&program, &s->sink, bytes->path, bytes->data, bytes->size)
+           : pte_program_open(&program, &s->sink, path));
+  return status == ETC_OK ? show_program(line, &program, out) : status;
 }
 
 static EtcStatus inspect_stdin(const CommandLine *line, StrBuf *out) {

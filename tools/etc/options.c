@@ -163,13 +163,14 @@ const char *command_line_value(const CommandLine *line, OptionId id) {
  * anything can be wrong. */
 static bool is_own(OptionId id) {
   static const OptionId own[] = {
-      OPT_OUTPUT,       OPT_OPT_OUTPUT,  OPT_RUN_OUTPUT, OPT_STATS_OUTPUT, OPT_INPUT,
-      OPT_RUN_METHOD,   OPT_DATA,        OPT_SHARD,      OPT_MERGE,        OPT_STAGE,
-      OPT_OPT_PASS,     OPT_JSON,        OPT_EXTRACT,    OPT_MARKDOWN,     OPT_ONNX,
-      OPT_RANDOM,       OPT_SEED,        OPT_REPEAT,     OPT_NO_LOCATIONS, OPT_HELP,
-      OPT_EMBED_OUTPUT, OPT_HEADER,      OPT_SYMBOL,     OPT_SECTION,      OPT_ALIGN,
-      OPT_KERNEL_LIST,  OPT_LICENSES,    OPT_FORMAT,     OPT_PROFILE,      OPT_ALL,
-      OPT_SIZE_MAP,     OPT_DIAGNOSTICS, OPT_COLOR,      OPT_QUIET,
+      OPT_OUTPUT,       OPT_OPT_OUTPUT, OPT_RUN_OUTPUT, OPT_STATS_OUTPUT, OPT_INPUT,
+      OPT_RUN_METHOD,   OPT_DATA,       OPT_SHARD,      OPT_MERGE,        OPT_STAGE,
+      OPT_OPT_PASS,     OPT_JSON,       OPT_EXTRACT,    OPT_MARKDOWN,     OPT_ONNX,
+      OPT_RANDOM,       OPT_SEED,       OPT_REPEAT,     OPT_NO_LOCATIONS, OPT_HELP,
+      OPT_EMBED_OUTPUT, OPT_HEADER,     OPT_SYMBOL,     OPT_SECTION,      OPT_ALIGN,
+      OPT_KERNEL_LIST,  OPT_LICENSES,   OPT_FORMAT,     OPT_PROFILE,      OPT_ALL,
+      OPT_RTOL,         OPT_ATOL,       OPT_SIZE_MAP,   OPT_DIAGNOSTICS,  OPT_COLOR,
+      OPT_QUIET,
   };
   for (size_t i = 0; i < COUNT_OF(own); i++)
     if (own[i] == id)

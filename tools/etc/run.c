@@ -10,6 +10,7 @@
 #include "command.h"
 #include "interp/interp.h"
 #include "interp/npy.h"
+#include "run_bundle.h"
 #include "run_constant.h"
 #include "run_dims.h"
 #include "run_profile.h"
@@ -401,13 +402,23 @@ static const Source *chosen_source(const CommandLine *line) {
   return p->sources[0];
 }
 
+static EtcStatus refuse_tolerances(const CommandLine *line) {
+  if (runs_test_sets(line) ||
+      !(command_line_has(line, OPT_RTOL) || command_line_has(line, OPT_ATOL)))
+    return ETC_OK;
+  return session_usage(line->session, "--rtol", "leave out --rtol and --atol",
+                       "tolerances are for the test sets of a bundle (.bpte)");
+}
+
 static EtcStatus load(const CommandLine *line) {
   Session *s = line->session;
   EtcStatus status = add_model(line);
   const Source *source = status == ETC_OK ? chosen_source(line) : NULL;
   if (status == ETC_OK && source->kind == SOURCE_ONNX)
     status = dims_from_arrays(line, source);
-  return status != ETC_OK ? status : session_status(session_import(s, true));
+  if (status == ETC_OK)
+    status = session_status(session_import(s, true));
+  return status == ETC_OK ? refuse_tolerances(line) : status;
 }
 
 int cmd_run(const CommandLine *line) {
@@ -417,6 +428,8 @@ int cmd_run(const CommandLine *line) {
   EtcStatus status = command_line_apply(line);
   if (status == ETC_OK)
     status = load(line);
+  if (status == ETC_OK && runs_test_sets(line))
+    return run_bundle(line, s->program.sources[0]);
   const char *name = command_line_value(line, OPT_RUN_METHOD);
   const ConstantMethod *constant = name ? session_find_constant(s, sv_from(name)) : NULL;
   if (status == ETC_OK && constant)

@@ -4,6 +4,7 @@
 #include "command.h"
 #include "ir/verify.h"
 #include "ops/delegate.h"
+#include "pte/bundle.h"
 #include "pte/inspect.h"
 #include "pte/verify_plan.h"
 
@@ -40,36 +41,64 @@ static Status verify_methods(PteFile *pte, const Context *ctx, StrBuf *out) {
   return status;
 }
 
-/* "-" is standard input, which is mapped then. */
-static Status read_program(Session *s, const char *path, MappedFile *mapped, PtdFile *external,
-                           PteFile *pte) {
-  s->ctx.model_path = sv_from(path);
-  if (strcmp(path, "-") != 0)
-    return pte_read(&s->ctx, path, external, pte);
-  TRY(file_map_stdin(mapped, &s->arena, &s->sink));
-  s->ctx.model_path = sv_from(mapped->path);
-  return pte_read_bytes(&s->ctx, mapped->path, mapped->data, mapped->size, external, pte);
+static void print_sets(const BundleFile *b, bool good, StrBuf *out) {
+  uint32_t sets = 0;
+  for (uint32_t i = 0; i < b->count; i++)
+    sets += b->suites[i].count;
+  strbuf_printf(out, "%u test set%s: %s\n", sets, sets == 1 ? "" : "s", good ? "ok" : "NOT ok");
+}
+
+static Status verify_read(Session *s, PteFile *pte, const BundleFile *bundle, bool named,
+                          StrBuf *out) {
+  if (named) {
+    strbuf_append_printable(out, s->ctx.model_path);
+    strbuf_append(out, SV(":\n"));
+  }
+  Status status = verify_methods(pte, &s->ctx, out);
+  if (!bundle)
+    return status;
+  Status sets = bundle_check(bundle, &pte->program);
+  print_sets(bundle, sets == STATUS_OK, out);
+  return status == STATUS_OK ? sets : status;
+}
+
+/* bytes: those of the file, which were mapped. */
+static Status verify_bytes(Session *s, const MappedFile *bytes, PtdFile *external, bool named,
+                           StrBuf *out) {
+  PteFile pte;
+  BundleFile bundle;
+  const uint8_t *data = bytes->data;
+  uint64_t size = bytes->size;
+  bool bundled = bundle_is(data, size) || sv_has_suffix(sv_from(bytes->path), SV(".bpte"));
+  if (bundled) {
+    TRY(bundle_open_bytes(&bundle, &s->sink, bytes->path, data, size));
+    data = bundle.program;
+    size = bundle.program_size;
+  }
+  s->ctx.model_path = sv_from(bytes->path);
+  Status status = pte_read_bytes(&s->ctx, bytes->path, data, size, external, &pte);
+  if (status == STATUS_OK) {
+    status = verify_read(s, &pte, bundled ? &bundle : NULL, named, out);
+    pte_close(&pte);
+  }
+  if (bundled)
+    bundle_close(&bundle);
+  return status;
 }
 
 /* named: with the name of the file before its methods. */
 static Status verify_file(Session *s, const char *path, bool named, StrBuf *out) {
-  PteFile pte;
-  MappedFile mapped = {.fd = -1};
+  MappedFile mapped;
   PtdFile external;
-  Status status = STATUS_OK;
   if (s->external_data)
     TRY(ptd_open(&external, &s->sink, s->ctx.names.seed, s->external_data));
-  status = read_program(s, path, &mapped, s->external_data ? &external : NULL, &pte);
+  s->ctx.model_path = sv_from(path);
+  Status status = strcmp(path, "-") == 0 ? file_map_stdin(&mapped, &s->arena, &s->sink)
+                                         : file_map(&mapped, &s->arena, &s->sink, path);
   if (status == STATUS_OK) {
-    if (named) {
-      strbuf_append_printable(out, s->ctx.model_path);
-      strbuf_append(out, SV(":\n"));
-    }
-    status = verify_methods(&pte, &s->ctx, out);
-    pte_close(&pte);
-  }
-  if (mapped.fd >= 0)
+    status = verify_bytes(s, &mapped, s->external_data ? &external : NULL, named, out);
     file_unmap(&mapped);
+  }
   if (s->external_data)
     ptd_close(&external);
   return status;

@@ -130,14 +130,20 @@ void translate_eye_like(Import *im) {
 
 /* --- OneHot --- */
 
-/* The number of classes: input 1 when known, else the declared output's dim on the new axis. */
+/* The number of classes: input 1 when known, else the declared output's dim on the new axis, else
+ * read while running. */
 static bool one_hot_depth(Import *im, uint32_t axis, SymInt *depth) {
   double number;
   if (one_whole(im, in(im, 1), depth) ||
       (one_double(im, in(im, 1), &number) && sym_from_float(trunc(number), depth)))
     return true;
-  if (!out_declared_dim(im, 0, axis, depth))
-    fail_not_known(im, 1, "the depth");
+  int64_t most;
+  if (out_declared_dim(im, 0, axis, depth))
+    return import_ok(im);
+  if (out_bound(im, 0, axis, &most))
+    *depth = data_size(im, ex_scalar(im, ex_cast(im, in_required(im, 1), DTYPE_I64)), most);
+  else
+    fail_unbounded(im, 0, (uint32_t)1 << axis, "the depth");
   return import_ok(im);
 }
 

@@ -1,5 +1,5 @@
 /* Operators that move elements: transpose, join, split, repeat, exchange space and channels. */
-#include "onnx/express.h"
+#include "onnx/data_sizes.h"
 
 void translate_transpose(Import *im) {
   ValueId x = in_required(im, 0);
@@ -59,7 +59,8 @@ static void split_sizes(Import *im, SymInt whole, uint32_t axis, uint32_t count,
   if (input && !in_ints(im, 1, &values)) {
     for (uint32_t i = 0; i < count && import_ok(im); i++)
       if (!out_declared_dim(im, i, axis, &sizes[i]))
-        fail_not_known(im, 1, "the list of sizes");
+        sizes[i] = data_size(im, ex_element(im, in(im, 1), i),
+                             out_bound_below(im, i, axis, sym_upper(&im->g->syms, whole)));
     return;
   }
   if (!input && !(im->opset < 13 && attr_ints(im, "split", &values)))

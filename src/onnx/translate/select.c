@@ -129,13 +129,34 @@ static void topk_stable(Import *im, const TopK *t, ValueId *values, ValueId *ind
                                   : topk_in_order(im, t, *values, topk_positions(im, t, *values));
 }
 
-static bool topk_count(Import *im, uint32_t axis, SymInt *k) {
+/* Known, or read while running: the axis has no fewer elements, or the kernel fails. */
+static bool topk_count(Import *im, uint32_t axis, SymInt size, SymInt *k) {
   *k = 0;
   if (im->opset < 10)
     *k = attr_int_required(im, "k");
   else if (!one_int(im, in(im, 1), k) && !out_declared_dim(im, 0, axis, k))
-    fail_not_known(im, 1, "the number of elements to take");
+    *k = data_size(im, ex_scalar(im, in_required(im, 1)),
+                   out_bound_below(im, 0, axis, sym_upper(&im->g->syms, size)));
   return import_ok(im);
+}
+
+/* The best ones of each row. Of none the formulas have no last element: then those of one are
+ * computed, and none taken. */
+static void topk_rows(Import *im, TopK *t, ValueId *values, ValueId *indices) {
+  uint32_t last = t->shape.rank - 1;
+  SymInt k = t->k;
+  if (k == 0) {
+    *values = ex_slice(im, t->x, last, 0, 0);
+    *indices = ex_cast(im, *values, DTYPE_I64);
+    return;
+  }
+  if (!sym_is_const(k))
+    t->k = sym_max(&im->g->syms, 1, k);
+  topk_stable(im, t, values, indices);
+  if (t->k != k) {
+    *values = ex_slice(im, *values, last, 0, k);
+    *indices = ex_slice(im, *indices, last, 0, k);
+  }
 }
 
 /* Unsigned numbers as signed ones in the same order: the sign bit inverted. Its own inverse. */
@@ -162,7 +183,7 @@ void translate_top_k(Import *im) {
     x = flip_sign(im, x, signed_alias(dtype));
   uint32_t axis = import_axis(im, attr_int(im, "axis", -1), s.rank);
   TopK t = {.largest = attr_flag(im, "largest", true)};
-  if (!topk_count(im, axis, &t.k))
+  if (!topk_count(im, axis, axis < s.rank ? s.d[axis] : 0, &t.k))
     return;
   int64_t perm[MAX_RANK]; /* the axis and the last one exchanged: its own inverse */
   for (uint32_t i = 0; i < s.rank; i++)
@@ -174,12 +195,7 @@ void translate_top_k(Import *im) {
   if (!import_ok(im))
     return;
   ValueId values = 0, indices = 0;
-  if (t.k == 0) {
-    values = ex_slice(im, t.x, s.rank - 1, 0, 0);
-    indices = ex_cast(im, values, DTYPE_I64);
-  } else {
-    topk_stable(im, &t, &values, &indices);
-  }
+  topk_rows(im, &t, &values, &indices);
   values = ex_permute(im, values, perm);
   out(im, 0, alias ? flip_sign(im, values, dtype) : values);
   out(im, 1, ex_permute(im, indices, perm));

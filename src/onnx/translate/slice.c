@@ -1,7 +1,8 @@
 /* Slice. Known starts and ends are slice_copy an axis, backwards steps a flip before. What arrives
- * at run time becomes arithmetic: entry i of an axis is start + step * i for as many i as output 0
- * declares, taken by index_select. */
-#include "onnx/express.h"
+ * at run time becomes arithmetic: entry i of an axis is start + step * i, taken by index_select,
+ * for as many i as output 0 declares; or for as many as starts and ends have between them, where
+ * the axes and steps are known. */
+#include "onnx/data_sizes.h"
 
 typedef struct SliceAxis {
   SymInt start, end;
@@ -80,6 +81,54 @@ static ValueId run_slice_axis(Import *im, const RunSlice *r, ValueId x, uint32_t
   return ex_index_select(im, x, dim, index);
 }
 
+/* --- starts and ends of known axes, with known steps --- */
+
+typedef struct SliceLists {
+  Ints starts, ends, axes, steps;
+} SliceLists;
+
+/* As clamp_bound, of a tensor: into 0..size, or -1..size - 1 for steps backwards. */
+static ValueId run_bound(Import *im, ValueId bound, SymInt size, int64_t least) {
+  ValueId most = ex_size(im, sym_add(&im->g->syms, size, least));
+  return ex_at_least(im, ex_min(im, ex_wrap_index(im, bound, size), most), (double)least);
+}
+
+/* The number of entries is read while running: the dim bounds it. */
+static ValueId counted_axis(Import *im, ValueId x, uint32_t axis, int64_t step, ValueId start,
+                            ValueId end) {
+  SymTable *t = &im->g->syms;
+  SymInt size = ex_dim(im, x, axis);
+  int64_t least = step > 0 ? 0 : -1, most = sym_upper(t, size), by = step > 0 ? step : -step;
+  ValueId begin = run_bound(im, start, size, least), stop = run_bound(im, end, size, least);
+  ValueId span = step > 0 ? ex_sub(im, begin, stop) : ex_sub(im, stop, begin);
+  ValueId count = ex_unary(im, OP_NEG, ex_floor_div(im, span, ex_int(im, by)));
+  count = ex_at_least(im, count, 0);
+  most = out_bound_below(im, 0, axis, most / by + (most % by != 0));
+  ValueId steps = ex_arange(im, data_size(im, count, most));
+  return ex_index_select(im, x, axis, ex_add(im, ex_mul(im, steps, ex_int(im, step)), begin));
+}
+
+/* One axis may have a start and an end that are known, beside others. */
+static void counted_slice(Import *im, ValueId x, const Dims *s, ValueId starts, ValueId ends,
+                          const SliceLists *l, uint32_t count) {
+  uint32_t seen = 0;
+  for (uint32_t j = 0; j < count && import_ok(im); j++) {
+    uint32_t axis = import_axis(im, l->axes.at ? l->axes.at[j] : (int64_t)j, s->rank);
+    if (seen >> axis & 1)
+      import_fail(im, DIAG_AXIS_RANGE, "axis %u is sliced twice", axis);
+    seen |= (uint32_t)1 << axis;
+    SliceAxis a = {.step = l->steps.at ? l->steps.at[j] : 1};
+    ValueId start = element(im, starts, j), end = element(im, ends, j);
+    if (a.step == 0 || a.step == INT64_MIN || a.step < -INT32_MAX || a.step > INT32_MAX)
+      import_fail(im, DIAG_ARG_RANGE, "the step on axis %u is %lld", axis, (long long)a.step);
+    else if (one_int(im, start, &a.start) && one_int(im, end, &a.end))
+      x = slice_axis(im, x, axis, a);
+    else
+      x = counted_axis(im, x, axis, a.step, start, end);
+  }
+  out(im, 0, x);
+}
+
 /* With steps known to be forward, a dim that keeps its size is kept as it is. */
 static void run_slice(Import *im, ValueId x, const Dims *s, RunSlice r) {
   Dims declared;
@@ -99,10 +148,6 @@ static void run_slice(Import *im, ValueId x, const Dims *s, RunSlice r) {
 }
 
 /* --- Slice --- */
-
-typedef struct SliceLists {
-  Ints starts, ends, axes, steps;
-} SliceLists;
 
 static void slice_known(Import *im, ValueId x, const Dims *s, const SliceLists *l) {
   uint32_t seen = 0;
@@ -124,6 +169,32 @@ static void slice_known(Import *im, ValueId x, const Dims *s, const SliceLists *
   out(im, 0, x);
 }
 
+static bool known_axes(Import *im, SliceLists *l) {
+  return (!in(im, 3) || in_consts(im, 3, &l->axes)) && (!in(im, 4) || in_consts(im, 4, &l->steps));
+}
+
+/* From opset 10 on, where lists are inputs. */
+static void slice_inputs(Import *im, ValueId x, const Dims *s) {
+  SliceLists l = {0};
+  ValueId starts = in_required(im, 1), ends = in_required(im, 2), axes = in(im, 3),
+          steps = in(im, 4);
+  bool counted = known_axes(im, &l);
+  if (counted && value_ints(im, starts, &l.starts) && value_ints(im, ends, &l.ends)) {
+    slice_known(im, x, s, &l);
+    return;
+  }
+  SymInt count = ex_rank(im, starts) ? ex_dim(im, starts, 0) : -1;
+  Dims declared;
+  counted &= (!l.axes.at || l.axes.count == count) && (!l.steps.at || l.steps.count == count) &&
+             !out_declared_dims(im, 0, &declared);
+  if (!sym_is_const(count) || count < 0 || count > s->rank)
+    import_fail(im, DIAG_INPUT_NOT_CONST, "the number of sliced axes is not known when lowering");
+  else if (counted)
+    counted_slice(im, x, s, starts, ends, &l, (uint32_t)count);
+  else
+    run_slice(im, x, s, (RunSlice){starts, axes, steps, (uint32_t)count});
+}
+
 void translate_slice(Import *im) {
   ValueId x = in_required(im, 0);
   Dims s = shape_of(im, x);
@@ -135,17 +206,5 @@ void translate_slice(Import *im) {
     slice_known(im, x, &s, &l);
     return;
   }
-  ValueId starts = in_required(im, 1), ends = in_required(im, 2), axes = in(im, 3),
-          steps = in(im, 4);
-  bool known = value_ints(im, starts, &l.starts) && value_ints(im, ends, &l.ends) &&
-               (!axes || in_consts(im, 3, &l.axes)) && (!steps || in_consts(im, 4, &l.steps));
-  if (known) {
-    slice_known(im, x, &s, &l);
-    return;
-  }
-  SymInt count = ex_rank(im, starts) ? ex_dim(im, starts, 0) : -1;
-  if (!sym_is_const(count) || count < 0 || count > s.rank)
-    import_fail(im, DIAG_INPUT_NOT_CONST, "the number of sliced axes is not known when lowering");
-  else
-    run_slice(im, x, &s, (RunSlice){starts, axes, steps, (uint32_t)count});
+  slice_inputs(im, x, &s);
 }
