@@ -67,14 +67,29 @@ static int view_dim(const Graph *g, ValueId v, ValueId result, uint32_t d) {
   return rank - d <= same ? (int)(from - (rank - d)) : REFUSED;
 }
 
+/* The same where the node keeps the dims and does something along one of them. */
+static int other_dim(const Graph *g, ValueId v, ValueId result, SymInt axis, uint32_t d) {
+  uint32_t rank = value_rank(g, result);
+  return axis_in(axis, rank) == d || value_rank(g, v) != rank ? REFUSED : (int)d;
+}
+
+/* The same for a function of rows whose other operands are the same for all of them; the last
+ * `inside` dims belong to a row. */
+static int row_dim(const Graph *g, ValueId result, uint32_t i, uint32_t inside, uint32_t d) {
+  return d + inside >= value_rank(g, result) ? REFUSED : i == 0 ? (int)d : WHOLE;
+}
+
+static int select_dim(const Graph *g, ValueId v, SymInt axis, uint32_t d) {
+  return (int)(d < axis_in(axis, value_rank(g, v)) ? d : d + 1);
+}
+
 /* The dim along which operand v, in argument i of n, is sliced when the result is along d; WHOLE,
  * or REFUSED. */
 static int operand_dim(const Graph *g, NodeId n, uint32_t i, ValueId v, uint32_t d) {
   ValueId result = node_result(g, n, 0);
-  uint32_t rank = value_rank(g, result), axis;
   switch (node_cget(g, n)->op) {
   case OP_LINEAR:
-    return d + 1 == rank ? REFUSED : i == 0 ? (int)d : WHOLE;
+    return row_dim(g, result, i, 1, d);
   case OP_MATMUL:
   case OP_BMM:
   case OP_MM:
@@ -82,15 +97,14 @@ static int operand_dim(const Graph *g, NodeId n, uint32_t i, ValueId v, uint32_t
   case OP_SOFTMAX:
   case OP_CAT:
   case OP_SLICE_COPY_TENSOR:
-    return axis_in(node_int(g, n, 1), rank) == d || value_rank(g, v) != rank ? REFUSED : (int)d;
+    return other_dim(g, v, result, node_int(g, n, 1), d);
   case OP_NATIVE_LAYER_NORM:
   case OP_RMS_NORM:
-    return d + node_list_count(g, n, 1) >= rank ? REFUSED : i == 0 ? (int)d : WHOLE;
+    return row_dim(g, result, i, node_list_count(g, n, 1), d);
   case OP_PERMUTE_COPY:
-    return (int)axis_in(node_ints(g, n, 1)[d], rank);
+    return (int)axis_in(node_ints(g, n, 1)[d], value_rank(g, v));
   case OP_SELECT_COPY_INT:
-    axis = axis_in(node_int(g, n, 1), rank + 1);
-    return (int)(d < axis ? d : d + 1);
+    return select_dim(g, v, node_int(g, n, 1), d);
   case OP_VIEW_COPY:
     return view_dim(g, v, result, d);
   default:
@@ -268,23 +282,29 @@ static void forget(Raise *r) {
 
 /* --- the slices --- */
 
-/* Reads a select or a slice of known length that leaves out half of the rows or more. */
+static bool is_slice(const Graph *g, NodeId n) {
+  return node_cget(g, n)->op == OP_SELECT_COPY_INT || node_cget(g, n)->op == OP_SLICE_COPY_TENSOR;
+}
+
+/* Whether the rows are known numbers, or one of a number that varies. */
+static bool rows_are_known(const Raise *r, bool select, SymInt size) {
+  return sym_is_const(r->start) && sym_is_const(r->length) && r->length > 0 &&
+         (sym_is_const(size) ? r->start >= -size : select);
+}
+
+/* Reads a select or a slice that leaves out half of the rows or more. */
 static bool read_slice(Raise *r, NodeId n, uint32_t *d) {
   const Graph *g = r->g;
-  OpId op = node_cget(g, n)->op;
-  if (op != OP_SELECT_COPY_INT && op != OP_SLICE_COPY_TENSOR)
-    return false;
   ValueId x = node_value(g, n, 0);
   if (x >= r->values || value_cget(g, x)->use_count != 1 || !value_def(g, x))
     return false;
+  bool select = node_cget(g, n)->op == OP_SELECT_COPY_INT;
   *d = axis_in(node_int(g, n, 1), value_rank(g, x));
   SymInt size = value_dim(g, x, *d);
-  bool slice = op == OP_SLICE_COPY_TENSOR;
-  r->start = slice && node_absent(g, n, 2) ? 0 : node_int(g, n, 2);
-  r->step = slice ? node_int(g, n, 4) : 1;
-  r->length = slice ? value_dim(g, node_result(g, n, 0), *d) : 1;
-  if (!sym_is_const(r->start) || !sym_is_const(r->length) || (slice && !sym_is_const(size)) ||
-      r->length < 1 || (sym_is_const(size) && (r->start < -size || r->length > size / 2)))
+  r->start = !select && node_absent(g, n, 2) ? 0 : node_int(g, n, 2);
+  r->step = select ? 1 : node_int(g, n, 4);
+  r->length = select ? 1 : value_dim(g, node_result(g, n, 0), *d);
+  if (!rows_are_known(r, select, size) || (sym_is_const(size) && r->length > size / 2))
     return false;
   if (r->start < 0 && sym_is_const(size))
     r->start += size;
@@ -314,7 +334,7 @@ Status pass_raise_slices(PassContext *p, Graph *g) {
   NodeId *slices = ARENA_ARRAY(p->scratch, NodeId, g->live_nodes + 1);
   uint32_t count = 0;
   for (FOR_NODES(g, n))
-    if (node_cget(g, n)->op == OP_SELECT_COPY_INT || node_cget(g, n)->op == OP_SLICE_COPY_TENSOR)
+    if (is_slice(g, n))
       slices[count++] = n;
   if (!count)
     return STATUS_OK;

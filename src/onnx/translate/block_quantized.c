@@ -162,11 +162,15 @@ static bool takes_rows_of_bytes(Import *im) {
           attr_int(im, "accuracy_level", 0) == ACCURACY_INT8);
 }
 
+static bool backend_takes(Import *im, const Blocks *w, ValueId zeros) {
+  return import_ok(im) && takes_rows_of_bytes(im) && w->bits == 4 && w->k % w->size == 0 &&
+         w->size % BACKEND_BLOCK == 0 && (!zeros || ex_dtype(im, zeros) == DTYPE_U8);
+}
+
 /* The weights [N, K] as blocks that a backend takes; 0 when it does not. packed: [N, bytes]. */
 static ValueId backend_weights(Import *im, const Blocks *w, ValueId packed, ValueId scales) {
   ValueId zeros = in(im, 3);
-  if (!import_ok(im) || !takes_rows_of_bytes(im) || w->bits != 4 || w->k % w->size ||
-      w->size % BACKEND_BLOCK || (zeros && ex_dtype(im, zeros) != DTYPE_U8))
+  if (!backend_takes(im, w, zeros))
     return 0;
   int64_t zero_bytes = (w->count + 1) / 2;
   zeros = zeros ? as_matrix(im, zeros, "zero_points", w->n, zero_bytes) : 0;
