@@ -51,8 +51,9 @@ typedef struct ImportOptions {
   uint64_t fold_limit; /* bytes a folded result may have beyond its operands; 0 = the default of
                           fold.h */
   BlocksUse blocks;
-  DimFlag *left; /* dim_count ranges: what the model leaves of dims. NULL: nobody asks; else the
-                    import is only to learn that, and suggests nothing where a dim has no size */
+  bool whole_caches; /* caches of attention that may hold a window of the past hold all of it */
+  DimFlag *left;     /* dim_count ranges: what the model leaves of dims. NULL: nobody asks; else the
+                        import is only to learn that, and suggests nothing where a dim has no size */
 } ImportOptions;
 
 /* Translates the model's graph into a new graph at LEVEL_ATEN. The model must stay open as long as

@@ -260,6 +260,7 @@ static Status import_onnx(Session *s, Source *source) {
                           .is_state_user = &states,
                           .fold_limit = o->pass.fold_limit,
                           .blocks = blocks_use(&o->pass),
+                          .whole_caches = o->derive != NULL,
                           .lowered = s->lowered_ops,
                           .lowered_count = s->lowered_count,
                           .bounds = bounds_for(s, o),

@@ -1,5 +1,8 @@
 """The Llama of models.py as builders of fused decoders write it: GroupQueryAttention and SkipSimplifiedLayerNormalization of
-com.microsoft, weights of 4 bits as MatMulNBits if asked for, and sizes of the heads that only the graph tells."""
+com.microsoft, weights of 4 bits as MatMulNBits if asked for, sizes of the heads that only the graph tells, and a first layer that looks
+back a window of tokens, as those of Gemma do."""
+
+import os
 
 import numpy as np
 import onnx
@@ -7,6 +10,7 @@ from onnx import TensorProto, helper
 
 MS = "com.microsoft"
 BLOCK = 32
+WINDOW = 24
 
 
 def pack(weight):
@@ -21,8 +25,9 @@ def pack(weight):
 
 
 class Writer:
-    def __init__(self, model, four_bits):
+    def __init__(self, model, four_bits, window_cache):
         self.model, self.config, self.four_bits = model, model.config, four_bits
+        self.window = {"local_window_size": WINDOW, "sliding_window_cache": int(window_cache)}
         self.nodes, self.weights = [], []
 
     def constant(self, name, values):
@@ -56,7 +61,7 @@ class Writer:
         present = [f"present.{i}.{kind}" for kind in ("key", "value")]
         inputs = [self.product(x, joined, f"qkv.{i}"), "", "", *past, "last", "total", "cosines", "sines"]
         mixed = self.node("GroupQueryAttention", inputs, [f"mixed.{i}", *present], MS, num_heads=c.num_attention_heads,
-                          kv_num_heads=c.num_key_value_heads, do_rotary=1, scale=c.head_dim ** -0.5)
+                          kv_num_heads=c.num_key_value_heads, do_rotary=1, scale=c.head_dim ** -0.5, **(self.window if i == 0 else {}))
         return self.product(mixed, parts.o_proj.weight, f"attention.{i}")
 
     def feed_forward(self, x, i, layer):
@@ -106,6 +111,10 @@ class Writer:
         return helper.make_graph(self.nodes, "decoder", inputs, outputs, self.weights)
 
 
-def export(model, path, four_bits):
+def export(model, folder, four_bits):
+    """model.onnx, whose caches hold all tokens, and the same for lowering, of which the first ones may hold a window: what is behind it
+    matters to nobody."""
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid(MS, 1)]
-    onnx.save(helper.make_model(Writer(model, four_bits).graph(), opset_imports=opsets, ir_version=10), path)
+    for name, window_cache in (("model.onnx", False), ("lowered.onnx", True)):
+        graph = Writer(model, four_bits, window_cache).graph()
+        onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), os.path.join(folder, name))

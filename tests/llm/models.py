@@ -108,12 +108,11 @@ def make(folder, kind, **sizes):
     tokenizer = make_tokenizer(os.path.join(folder, "tokenizer.json"))
     model = build(kind, tokenizer.get_vocab_size(), **sizes)
     loss = train(model, tokenizer)
-    path = os.path.join(folder, "model.onnx")
     if kind.startswith("fused"):
         import fused
-        fused.export(model, path, four_bits=kind.endswith("4"))
+        fused.export(model, folder, four_bits=kind.endswith("4"))
     else:
-        export(model, path)
+        export(model, os.path.join(folder, "model.onnx"))
     write_config(model, folder)
     return loss
 

@@ -67,7 +67,8 @@ def generate(program, tokenizer, prompts=PROMPTS, tokens=TOKENS, timeout=300):
 
 
 def lower(etc, folder, variant, target):
-    command = [etc, "lower", os.path.join(folder, "model.onnx"), "--derive",
+    model = os.path.join(folder, "lowered.onnx")  # where it is another one than for ONNX Runtime
+    command = [etc, "lower", model if os.path.exists(model) else os.path.join(folder, "model.onnx"), "--derive",
                f"llm:context={CONTEXT},prefill={PREFILL},bos=0,eos=1", *VARIANTS[variant], "-o", target, "--verify-each", "--roundtrip"]
     for run in (command, [etc, "verify", target]):
         done = subprocess.run(run, capture_output=True, text=True)

@@ -1,6 +1,7 @@
 /* GroupQueryAttention of com.microsoft. Past and present are either a cache of a fixed size, into
  * which the new keys are written at the place that seqlens_k tells, or the present grows by the new
- * keys; the declared size of the output present_key decides which. */
+ * keys; the declared size of the output present_key decides which. Caches of which the operator
+ * drops what is behind the window (sliding_window_cache) may grow as well: nothing looks there. */
 #include <math.h>
 
 #include "onnx/translate/attention_parts.h"
@@ -55,7 +56,11 @@ static bool read_heads(Import *im, GroupQuery *a) {
 }
 
 static void refuse(Import *im) {
-  attr_refuse(im, "sliding_window_cache|kv_cache_bit_width");
+  attr_refuse(im, "kv_cache_bit_width");
+  if (attr_flag(im, "sliding_window_cache", false) && !im->options->whole_caches)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE,
+                "a cache that holds a window of the past (sliding_window_cache) is supported by "
+                "--derive llm only");
   if (in(im, 12) || in(im, 13))
     import_fail(im, DIAG_UNSUPPORTED_FEATURE, "quantized caches are not supported");
   if (out_wanted(im, 3))
