@@ -332,7 +332,26 @@ def newest_cases():
         yield Case(f"TreeEnsemble_post_{post}", "TreeEnsemble", "x", [missing_values(8)], post_transform=post, **newest(F32, 6, 3, 3, False), **five)
 
 
-ALL = (feature_cases, label_cases, linear_cases, support_cases, tree_cases, split_cases, ensemble_cases, two_class_cases, newest_cases)
+def lopsided_cases():
+    """Trees that end one after the other, in no order: each test has a leaf on one side."""
+    lengths, nodes, votes = RNG.permutation(20), [], []
+    for tree, length in enumerate(lengths):
+        for i in range(length):
+            sides = (2 * i + 1, 2 * i + 2)
+            nodes.append((tree, 2 * i, int(RNG.integers(5)), float(whole(F32, -2, 3)), "BRANCH_LEQ", *(sides if i % 2 else sides[::-1])))
+            nodes.append((tree, 2 * i + 1, 0, 0.0, "LEAF", 0, 0))
+        nodes.append((tree, 2 * int(length), 0, 0.0, "LEAF", 0, 0))
+        votes += [(tree, n[1], 0, float(RNG.standard_normal())) for n in nodes if n[0] == tree and n[4] == "LEAF"]
+    names = ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
+    made = {f"nodes_{n}": list(v) for n, v in zip(names, zip(*nodes))}
+    made |= {f"target_{n}": list(v) for n, v in zip(("treeids", "nodeids", "ids", "weights"), zip(*votes))}
+    feeds = [{"x": whole(F32, -3, 4, n, 5)} for n in (7, 1)]
+    yield Case("TreeEnsembleRegressor_lopsided", "TreeEnsembleRegressor", "x", feeds, n_targets=1, **made, dims={"n": "1..8"}, shapes={"x": ["n", 5]},
+               **ML)
+
+
+ALL = (feature_cases, label_cases, linear_cases, support_cases, tree_cases, split_cases, ensemble_cases, two_class_cases, newest_cases,
+       lopsided_cases)
 
 
 def main():

@@ -8,7 +8,8 @@
  * Each tree then stands at an entry of a table: a feature, a split, and where the two entries that
  * follow it are, the one for a failed test before the one for a passed test. So a step is four
  * reads by index, a comparison and a sum. The entry of a leaf has a split that nothing passes and
- * leads to itself; votes are a table with a row for each entry. */
+ * leads to itself; votes are a table with a row for each entry. Deeper trees come first, so that
+ * those that have ended are left out of the steps of the others. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -39,7 +40,8 @@ typedef struct Walk {
   uint32_t *first_test; /* of each node: its tests follow each other */
   Limits *limits;       /* of each node */
   bool two_copies;
-  int64_t depth;
+  int64_t *depths; /* of each tree, tests on the longest way from its root to a leaf */
+  uint32_t *order; /* the trees, deepest first */
 } Walk;
 
 enum { LEAF = 1U << 31 };
@@ -173,27 +175,49 @@ static void make_tests(Walk *w) {
       (void)add_tests(w, i, 0, w->limits[i].count, w->limits[i].middle);
 }
 
-/* The longest way from a root to a leaf. */
-static void measure_depth(Walk *w) {
+static void measure_depths(Walk *w) {
   const Trees *t = w->t;
-  uint32_t *queue = ARENA_ARRAY(&w->im->scratch, uint32_t, 3 * (uint64_t)t->node_count), end = 0;
-  int64_t *level = ARENA_ARRAY(&w->im->scratch, int64_t, t->node_count);
-  for (uint32_t i = 0; i < t->root_count; i++)
+  Arena *arena = &w->im->scratch;
+  uint32_t *queue = ARENA_ARRAY(arena, uint32_t, 3 * (uint64_t)t->node_count), end = 0,
+           *tree = ARENA_ARRAY(arena, uint32_t, t->node_count);
+  int64_t *level = ARENA_ARRAY(arena, int64_t, t->node_count);
+  w->depths = ARENA_ARRAY(arena, int64_t, t->root_count);
+  for (uint32_t i = 0; i < t->root_count; i++) {
+    tree[t->roots[i]] = i;
     queue[end++] = t->roots[i];
+  }
   for (uint32_t i = 0; i < end; i++) {
     const TreeNode *n = &t->nodes[queue[i]];
-    int64_t here = level[queue[i]];
-    w->depth = max_i64(w->depth, here);
     if (n->mode == TREE_LEAF)
       continue;
-    here += height_of(&w->limits[queue[i]]);
-    level[n->when_true] = max_i64(level[n->when_true], here);
-    level[n->when_false] = max_i64(level[n->when_false], here);
+    uint32_t here = tree[queue[i]];
+    int64_t below = level[queue[i]] + height_of(&w->limits[queue[i]]);
+    w->depths[here] = max_i64(w->depths[here], below);
+    if (below > DEPTH_MAX) {
+      import_fail(w->im, DIAG_UNSUPPORTED_FEATURE, "a tree has more than %d levels", DEPTH_MAX);
+      return;
+    }
+    level[n->when_true] = level[n->when_false] = below;
+    tree[n->when_true] = tree[n->when_false] = here;
     queue[end++] = n->when_true;
     queue[end++] = n->when_false;
   }
-  if (w->depth > DEPTH_MAX)
-    import_fail(w->im, DIAG_UNSUPPORTED_FEATURE, "a tree has more than %d levels", DEPTH_MAX);
+}
+
+/* Sorts by counting: how many trees have each depth is how many come before the next. */
+static void order_trees(Walk *w) {
+  Arena *arena = &w->im->scratch;
+  uint32_t count = w->t->root_count, *before = ARENA_ARRAY(arena, uint32_t, DEPTH_MAX + 2), at = 0;
+  w->order = ARENA_ARRAY(arena, uint32_t, count);
+  for (uint32_t i = 0; i < count && import_ok(w->im); i++)
+    before[w->depths[i]]++;
+  for (int64_t depth = DEPTH_MAX; depth >= 0; depth--) {
+    uint32_t here = before[depth];
+    before[depth] = at;
+    at += here;
+  }
+  for (uint32_t i = 0; i < count && import_ok(w->im); i++)
+    w->order[before[w->depths[i]]++] = i;
 }
 
 /* --- tables --- */
@@ -224,7 +248,7 @@ static Entries make_entries(const Walk *w) {
                .splits = ARENA_ARRAY(arena, double, count),
                .leaf = ARENA_ARRAY(arena, uint32_t, count)};
   for (uint32_t i = 0; i < roots; i++)
-    set_entry(w, &e, i, target(w, w->t->roots[i]));
+    set_entry(w, &e, i, target(w, w->t->roots[w->order[i]]));
   for (uint32_t i = 0; i < w->test_count; i++) {
     set_entry(w, &e, roots + 2 * i, w->tests[i].failed);
     set_entry(w, &e, roots + 2 * i + 1, w->tests[i].passed);
@@ -282,10 +306,10 @@ static double *vote_rows(const Walk *w, const Entries *e, bool presence) {
 /* --- the program --- */
 
 /* Entries of a table at [N, trees], in the same shape. */
-static ValueId look_up(const Walk *w, ValueId table, ValueId at, SymInt samples) {
+static ValueId look_up(const Walk *w, ValueId table, ValueId at) {
   Import *im = w->im;
-  ValueId flat = EX_VIEW(im, at, sym_mul(&im->g->syms, samples, w->t->root_count));
-  return EX_VIEW(im, ex_index_select(im, table, 0, flat), samples, w->t->root_count);
+  Dims dims = shape_of(im, at);
+  return ex_view_as(im, ex_index_select(im, table, 0, ex_flat(im, at)), &dims);
 }
 
 static ValueId with_second_copy(const Walk *w, ValueId x) {
@@ -304,28 +328,71 @@ static ValueId first_step(const Walk *w, const Entries *e, ValueId x) {
   return ex_add(im, ex_cast(im, passed, DTYPE_I64), follow);
 }
 
-static ValueId walk_down(const Walk *w, const Entries *e, ValueId x) {
+/* What the steps read. */
+typedef struct Tables {
+  ValueId features, follow, splits; /* [entries] */
+  ValueId x;                        /* the samples, one after the other */
+  ValueId row;                      /* where each begins, [N, 1]; 0: there is one */
+} Tables;
+
+static Tables make_tables(const Walk *w, const Entries *e, ValueId x) {
   Import *im = w->im;
   SymInt samples = ex_dim(im, x, 0), columns = ex_dim(im, x, 1);
   int64_t count = e->count;
-  ValueId at = first_step(w, e, x);
-  if (w->depth < 2)
-    return at;
-  ValueId features = build_const_ints(&im->b, e->features, e->count),
-          follow = build_const_ints(&im->b, e->follow, e->count),
-          splits = real_table(w, e->splits, 1, &count),
-          flat = EX_VIEW(im, x, sym_mul(&im->g->syms, samples, columns)), row = 0;
+  Tables t = {0};
+  t.features = build_const_ints(&im->b, e->features, e->count);
+  t.follow = build_const_ints(&im->b, e->follow, e->count);
+  t.splits = real_table(w, e->splits, 1, &count);
+  t.x = ex_flat(im, x);
   if (!(sym_is_const(samples) && samples == 1))
-    row = EX_VIEW(im, ex_times(im, ex_arange(im, samples), (double)columns), samples, 1);
-  for (int64_t level = 1; level < w->depth && import_ok(im); level++) {
-    ValueId column = look_up(w, features, at, samples);
-    column = row ? ex_add(im, column, row) : column;
-    ValueId value = look_up(w, flat, column, samples),
-            passed = ex_le(im, value, look_up(w, splits, at, samples));
-    passed = ex_cast(im, passed, DTYPE_I64);
-    at = ex_add(im, look_up(w, follow, at, samples), passed);
+    t.row = EX_VIEW(im, ex_times(im, ex_arange(im, samples), (double)columns), samples, 1);
+  return t;
+}
+
+static ValueId step(const Walk *w, const Tables *t, ValueId at) {
+  Import *im = w->im;
+  ValueId column = look_up(w, t->features, at);
+  column = t->row ? ex_add(im, column, t->row) : column;
+  ValueId value = look_up(w, t->x, column), passed = ex_le(im, value, look_up(w, t->splits, at));
+  passed = ex_cast(im, passed, DTYPE_I64);
+  return ex_add(im, look_up(w, t->follow, at), passed);
+}
+
+/* The columns of [N, trees] in the order of the model. */
+static ValueId in_order(const Walk *w, ValueId at) {
+  uint32_t count = w->t->root_count;
+  int64_t *from = ARENA_ARRAY(&w->im->scratch, int64_t, count);
+  bool same = true;
+  for (uint32_t i = 0; i < count; i++) {
+    from[w->order[i]] = i;
+    same = same && w->order[i] == i;
   }
-  return at;
+  return same ? at : ex_index_select(w->im, at, 1, build_const_ints(&w->im->b, from, count));
+}
+
+/* Trees that have ended wait aside once they are a quarter of those that are walked. */
+static ValueId walk_down(const Walk *w, const Entries *e, ValueId x) {
+  Import *im = w->im;
+  ValueId at = first_step(w, e, x), ended[64],
+          all[64]; /* more quarters than a count of 32 bits has */
+  uint32_t width = w->t->root_count, active = width, parts = 0;
+  Tables t = w->depths[w->order[0]] > 1 ? make_tables(w, e, x) : (Tables){0};
+  for (int64_t level = 1; level < w->depths[w->order[0]] && import_ok(im); level++) {
+    while (w->depths[w->order[active - 1]] <= level)
+      active--;
+    if (active <= width - width / 4 && active < width) {
+      ended[parts++] = ex_slice(im, at, 1, active, width);
+      at = ex_slice(im, at, 1, 0, active);
+      width = active;
+    }
+    at = step(w, &t, at);
+  }
+  if (!parts)
+    return in_order(w, at);
+  all[0] = at;
+  for (uint32_t i = 0; i < parts; i++)
+    all[1 + i] = ended[parts - 1 - i];
+  return in_order(w, ex_cat(im, all, parts + 1, 1));
 }
 
 static ValueId votes_at(const Walk *w, const double *rows, uint32_t entries, ValueId at,
@@ -349,7 +416,8 @@ static ValueId aggregated(const Walk *w, ValueId votes) {
 ValueId trees_walk(Import *im, const Trees *t, ValueId x, ValueId *voted) {
   Walk w = {.im = im, .t = t};
   make_tests(&w);
-  measure_depth(&w);
+  measure_depths(&w);
+  order_trees(&w);
   uint64_t cells;
   uint64_t entries = t->root_count + 2 * (uint64_t)w.test_count;
   if (!mul_u64(max_i64((int64_t)entries, t->node_count), t->results, &cells) || cells > ENTRIES_MAX)
