@@ -323,12 +323,15 @@ static XnnId block_shifts(XnnLowering *l, const Blocks *b) {
 
 /* Row n of the codes, packed. */
 static bool pack_row(const Blocks *b, const uint8_t *codes, uint32_t n, uint8_t *out) {
-  for (uint32_t k = 0; k < b->inputs; k++) {
-    uint64_t at = b->permuted ? (uint64_t)k * b->outputs + n : (uint64_t)n * b->inputs + k;
-    if (stored_code(b->q, codes[at]) > NIBBLE_MOST)
-      return false;
-    float scale = scale_at(b->g, b->q, block_at(b, n, k / (uint32_t)b->q->block));
-    out[k / 2] |= (uint8_t)(block_code(b, scale, codes[at]) << (k % 2 ? 4 : 0));
+  uint32_t size = (uint32_t)b->q->block;
+  uint64_t at = b->permuted ? n : (uint64_t)n * b->inputs, step = b->permuted ? b->outputs : 1;
+  for (uint32_t block = 0; block < b->count; block++) {
+    float scale = scale_at(b->g, b->q, block_at(b, n, block));
+    for (uint32_t k = block * size; k < (block + 1) * size; k++, at += step) {
+      if (stored_code(b->q, codes[at]) > NIBBLE_MOST)
+        return false;
+      out[k / 2] |= (uint8_t)(block_code(b, scale, codes[at]) << (k % 2 ? 4 : 0));
+    }
   }
   return true;
 }
