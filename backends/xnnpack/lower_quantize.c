@@ -336,17 +336,17 @@ static bool pack_row(const Blocks *b, const uint8_t *codes, uint32_t n, uint8_t 
   return true;
 }
 
-static bool any_is_turned(const Blocks *b) {
+static bool scales_are_positive(const Blocks *b) {
   for (uint64_t i = 0; i < (uint64_t)b->outputs * b->count; i++)
     if (scale_at(b->g, b->q, i) <= 0)
-      return true;
-  return false;
+      return false;
+  return true;
 }
 
 /* The codes, packed; while the program is written where they are computed. False when some have
  * more than 4 bits. */
 static bool pack_codes(XnnLowering *l, const Blocks *b, ValueId codes, Constant *out) {
-  if (!b->permuted && b->q->dtype == DTYPE_I8 && !any_is_turned(b) &&
+  if (!b->permuted && b->q->dtype == DTYPE_I8 && scales_are_positive(b) &&
       constant_packed(l->g, *value_lazy_constant(l->g, codes), out))
     return true;
   uint64_t row = b->inputs / 2;

@@ -99,16 +99,14 @@ static void put_only_users(Table *t, NodeId earlier) {
   }
 }
 
-static bool only_writes(OpId op) { return op == OP_COPY_ || op == OP_INDEX_PUT_; }
-
 /* What a node writes, and what may be the same memory: its results. */
 static void find_written(Table *t) {
   for (NodeId n = t->g->first; n; n = node_cget(t->g, n)->next) {
-    OpId op = node_cget(t->g, n)->op;
-    if (!op_has_trait(op, OP_EFFECT))
+    if (!op_has_trait(node_cget(t->g, n)->op, OP_EFFECT))
       continue;
-    if (only_writes(op))
-      t->written[node_value(t->g, n, 0)] = true;
+    ValueId operand = node_shared_operand(t->g, n);
+    if (operand)
+      t->written[operand] = true;
     else
       FOR_OPERANDS(t->g, n, v, t->written[v] = true;)
     for (uint32_t i = 0; i < node_cget(t->g, n)->result_count; i++)
@@ -122,9 +120,10 @@ static bool reads_written(const Table *t, NodeId n) {
   return reads;
 }
 
-static void count_effect(Table *t, OpId op) {
-  t->effects += op_has_trait(op, OP_EFFECT);
-  t->jumps += op_has_trait(op, OP_EFFECT) && !only_writes(op);
+static void count_effect(Table *t, NodeId n) {
+  bool effect = op_has_trait(node_cget(t->g, n)->op, OP_EFFECT);
+  t->effects += effect;
+  t->jumps += effect && !node_shared_operand(t->g, n);
 }
 
 /* The earlier node equal to n, the next in order, or 0. */
@@ -166,7 +165,7 @@ Status pass_eliminate_common(PassContext *p, Graph *g) {
   uint64_t merged = 0;
   for (NodeId n = g->first, next; n; n = next) {
     next = node_cget(g, n)->next;
-    count_effect(&t, node_cget(g, n)->op);
+    count_effect(&t, n);
     if (op_has_trait(node_cget(g, n)->op, OP_RANDOM | OP_EFFECT | OP_DATA_SHAPE))
       continue;
     NodeId earlier = visit(&t, n);
