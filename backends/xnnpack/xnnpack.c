@@ -498,6 +498,7 @@ static const BackendSetting settings[] = {
 /* What it takes better in the form that these passes give it. */
 static const char *const wanted_passes[] = {"recover_dynamic",
                                             "move_quantized",
+                                            "unify_channels",
                                             "guard_softmax",
                                             "recover_group_norm",
                                             "recover_channel_windows",
