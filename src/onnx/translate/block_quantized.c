@@ -95,8 +95,8 @@ static ValueId read_zeros(Import *im, const Blocks *w) {
   return ex_cast(im, ex_slice(im, zeros, 1, 0, w->count), DTYPE_F32);
 }
 
-/* x [.., K] with columns in the order of unpack(): all first numbers of the bytes, all second ones.
- */
+/* x [.., K] padded to whole blocks, with columns in the order of unpack(): all first numbers of the
+ * bytes, all second ones. */
 static ValueId by_parts(Import *im, const Blocks *w, ValueId x, int64_t parts) {
   Dims s = shape_of(im, x);
   int64_t padded = w->count * w->size;
@@ -163,11 +163,12 @@ static bool takes_rows_of_bytes(Import *im) {
 }
 
 static bool backend_takes(Import *im, const Blocks *w, ValueId zeros) {
-  return import_ok(im) && takes_rows_of_bytes(im) && w->bits == 4 && w->k % w->size == 0 &&
-         w->size % BACKEND_BLOCK == 0 && (!zeros || ex_dtype(im, zeros) == DTYPE_U8);
+  return import_ok(im) && takes_rows_of_bytes(im) && w->bits == 4 && w->size % BACKEND_BLOCK == 0 &&
+         (!zeros || ex_dtype(im, zeros) == DTYPE_U8);
 }
 
-/* The weights [N, K] as blocks that a backend takes; 0 when it does not. packed: [N, bytes]. */
+/* The weights [N, blocks * size] as blocks that a backend takes; 0 when it does not. packed: [N,
+ * bytes], of which the last block may have more columns than the operand, which is padded. */
 static ValueId backend_weights(Import *im, const Blocks *w, ValueId packed, ValueId scales) {
   ValueId zeros = in(im, 3);
   if (!backend_takes(im, w, zeros))
@@ -181,7 +182,8 @@ static ValueId backend_weights(Import *im, const Blocks *w, ValueId packed, Valu
   Quantization q = {
       .dtype = DTYPE_I8, .low = -8, .high = 7, .scales = scales, .axis = 1, .block = w->size};
   q.zeros = z ? signed_nibbles(im, z, w->n, zero_bytes, w->count) : 0;
-  return build_dequantize(&im->b, signed_nibbles(im, c, w->n, w->k / 2, w->k), &q);
+  int64_t columns = w->count * w->size;
+  return build_dequantize(&im->b, signed_nibbles(im, c, w->n, columns / 2, columns), &q);
 }
 
 void translate_matmul_nbits(Import *im) {
@@ -205,9 +207,9 @@ void translate_matmul_nbits(Import *im) {
   ValueId weights = groups ? 0 : backend_weights(im, &w, packed, scales);
   if (groups) {
     weights = grouped_weights(im, &w, packed, scales, read_zeros(im, &w), groups);
-  } else if (!weights) {
-    x = by_parts(im, &w, x, 8 / w.bits);
-    weights = real_weights(im, &w, packed, scales, read_zeros(im, &w));
+  } else {
+    x = by_parts(im, &w, x, weights ? 1 : 8 / w.bits);
+    weights = weights ? weights : real_weights(im, &w, packed, scales, read_zeros(im, &w));
   }
   bias = bias ? ex_cast(im, bias, DTYPE_F32) : 0;
   ValueId y = ex_linear(im, x, weights, bias);
