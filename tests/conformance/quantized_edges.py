@@ -358,6 +358,7 @@ def blocks():
     yield from trained_quantized()
     yield from pads_of_codes()
     yield from scales_of_channels()
+    yield from negative_scales()
 
 
 def pad():
@@ -421,3 +422,16 @@ def scales_of_channels():
         text += "\ntq = QuantizeLinear(t, ts, tz) axis=1\ntr = DequantizeLinear(tq, ts, tz) axis=1\ndr = DequantizeLinear(dq, ds, az) axis=0\n"
         text += f"y = Conv(tr, dr, b) pads=1,1,1,1 group={n}\n" + pair("y")
         yield f"channels-{name}", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.05], floats
+
+
+def negative_scales():
+    """Scales below 0 of weights: codes without -128 get the other sign, the largest code of all makes them floats; and a block for all columns."""
+    x, k, n = normal(2, 64), 64, 6
+    scales = np.where(np.arange(n) % 2, F32(-0.01), F32(0.02)).astype(F32)
+    for name, kind, low, more in (("int8", I8, -127, "axis=1"), ("lowest", I8, -128, "axis=1"), ("int4", ml_dtypes.int4, -8, "axis=1"),
+                                  ("int4-one-block", ml_dtypes.int4, -8, "axis=0 block_size=128")):
+        w = RNG.integers(low, 8 if kind != I8 else 128, (k, n)).astype(I8)
+        w[3] = low
+        numbers = {"wq": w.astype(kind), "ws": scales.reshape(1, n) if "block" in more else scales}
+        text = f"wr = DequantizeLinear(wq, ws) {more}\ny = MatMul(x, wr)"
+        yield f"negative-scales-{name}", model(text, {"x": x}, numbers, {"y": F32}), {"x": x}, [None], {"FullyConnected"}
