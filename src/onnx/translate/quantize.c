@@ -421,6 +421,10 @@ static ValueId dequantize_exactly(Import *im, const Granularity *gr, ValueId x, 
   return split ? ex_view(im, y, gr->dims, gr->rank) : y;
 }
 
+static ScaleUse scale_use(Import *im, const Granularity *gr, ValueId x) {
+  return gr->block || value_is_const(im->g, x) ? SCALE_OF_WEIGHTS : SCALE_MULTIPLIES;
+}
+
 void translate_dequantize_linear(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), zero = in(im, 2);
   int32_t small = small_float_input(im, 0), small_scale = small_float_input(im, 1);
@@ -428,8 +432,7 @@ void translate_dequantize_linear(Import *im) {
   if (small_scale)
     scale = decode_small_float(im, scale, small_scale);
   if (!import_ok(im) || !read_granularity(im, x, scale, zero, &gr) ||
-      !check_scale(im, scale,
-                   gr.block || value_is_const(im->g, x) ? SCALE_OF_WEIGHTS : SCALE_MULTIPLIES))
+      !check_scale(im, scale, scale_use(im, &gr, x)))
     return;
   join_blocks(im, &gr, &scale, &zero);
   DType from = ex_dtype(im, x), to = attr_dtype(im, "output_dtype", ex_dtype(im, scale));
