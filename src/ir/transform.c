@@ -54,21 +54,24 @@ static const char *codes_fault(const Transform *t) {
   return t->code == TRANSFORM_INT8 || fits ? NULL : "codes of 4 bits are from -8 to 7";
 }
 
+static const char *nibbles_fault(const Transform *t) {
+  if (t->element != 1)
+    return "nibbles are in bytes";
+  return t->nibbles || t->code == TRANSFORM_REPACK ? NULL : "what is unpacked is nibbles";
+}
+
 const char *transform_fault(const Transform *t) {
-  bool quantizes = t->code == TRANSFORM_INT8 || t->code == TRANSFORM_INT4;
   if (t->rank == 0 || t->rank > TRANSFORM_MAX_RANK)
     return "a transform has 1 to 8 dims";
   if (t->element != 1 && t->element != 2 && t->element != 4 && t->element != 8)
     return "elements of a transform have 1, 2, 4 or 8 bytes";
-  const char *fault = quantizes ? codes_fault(t) : NULL;
+  bool quantizes = t->code == TRANSFORM_INT8 || t->code == TRANSFORM_INT4;
+  bool copies = t->code == TRANSFORM_COPY && !t->nibbles;
+  const char *fault = quantizes ? codes_fault(t) : copies ? NULL : nibbles_fault(t);
   if (fault)
     return fault;
   if (transform_is_packed(t) && t->dims[t->rank - 1].size % 2)
     return "packed codes are an even number in each row";
-  if ((t->nibbles || t->code > TRANSFORM_INT4) && t->element != 1)
-    return "nibbles are in bytes";
-  if (t->code == TRANSFORM_UNPACK && !t->nibbles)
-    return "what is unpacked is nibbles";
   return dims_fault(t);
 }
 
