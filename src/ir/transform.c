@@ -185,15 +185,6 @@ static bool scales_are_positive(const Constant *scales) {
   return true;
 }
 
-/* Whether the elements are those of the source, in their order. */
-static bool in_order(const Transform *t) {
-  uint64_t stride = 1;
-  for (uint32_t i = t->rank; i-- > 0; stride *= t->dims[i].size)
-    if (t->dims[i].size > 1 && t->dims[i].stride != stride)
-      return false;
-  return stride == t->source.size / t->element * (t->nibbles ? 2 : 1);
-}
-
 /* Codes of those sizes as a transform that repacks them, still without scales. */
 static Transform repacked(const Constant *from, bool is_signed, uint32_t rank,
                           const uint64_t *sizes) {
@@ -230,7 +221,7 @@ Constant constant_packed(Graph *g, Constant from, const CodeBlocks *b) {
       return constant_transform(g, &t);
   }
   Transform t = repacked(&from, b->is_signed, COUNT_OF(sizes), sizes);
-  if (positive && t.nibbles && !t.twos && in_order(&t))
+  if (positive && t.nibbles && !t.twos && transform_in_order(&t))
     return t.source;
   t.scales = b->scales;
   t.dims[0].scale = b->permuted ? 1 : b->blocks;

@@ -295,9 +295,79 @@ static void run_nibbles(const Transform *t, uint64_t first, uint64_t size, uint8
   xfree(codes);
 }
 
+/* --- blocks of nibbles --- */
+
+enum { BLOCK_DIMS = 3 }; /* rows, blocks of a row, codes of a block */
+
+bool transform_in_order(const Transform *t) {
+  uint64_t stride = 1;
+  for (uint32_t i = t->rank; i-- > 0; stride *= t->dims[i].size)
+    if (t->dims[i].size > 1 && t->dims[i].stride != stride)
+      return false;
+  return stride == t->source.size / t->element * (t->nibbles ? 2 : 1);
+}
+
+/* Whether the bytes are those of the source but for what a scale does to all codes of a block. */
+static bool repacks_bytes(const Transform *t) {
+  return t->code == TRANSFORM_REPACK && t->nibbles && t->rank == BLOCK_DIMS &&
+         t->dims[BLOCK_DIMS - 1].scale == 0 && transform_in_order(t);
+}
+
+typedef struct BlockJob {
+  const Transform *t;
+  uint64_t first, end; /* bytes */
+  uint8_t *to;
+} BlockJob;
+
+static float block_scale(const Transform *t, uint64_t block) {
+  uint64_t blocks = t->dims[1].size;
+  uint64_t at = block / blocks * t->dims[0].scale + block % blocks * t->dims[1].scale;
+  float scale;
+  memcpy(&scale, t->scales.data + at * sizeof scale, sizeof scale);
+  return scale;
+}
+
+/* Eight bytes at a time: blocks are too short for vectors of unknown length. */
+static void flip_bytes(const uint8_t *from, uint64_t size, uint8_t keep, uint8_t flip,
+                       uint8_t *to) {
+  const uint64_t ones = 0x0101010101010101;
+  uint64_t i = 0, word;
+  for (; i + sizeof word <= size; i += sizeof word) {
+    memcpy(&word, from + i, sizeof word);
+    word = (word & ones * keep) ^ ones * flip;
+    memcpy(to + i, &word, sizeof word);
+  }
+  for (; i < size; i++)
+    to[i] = (from[i] & keep) ^ flip;
+}
+
+static void repack_blocks(void *user, size_t begin, size_t end) {
+  const BlockJob *j = user;
+  uint64_t bytes = j->t->dims[BLOCK_DIMS - 1].size / 2;
+  uint8_t flip = j->t->twos ? 0x88 : 0;
+  for (uint64_t block = j->first / bytes + begin; block < j->first / bytes + end; block++) {
+    uint64_t at = block * bytes < j->first ? j->first : block * bytes,
+             until = (block + 1) * bytes > j->end ? j->end : (block + 1) * bytes;
+    float scale = block_scale(j->t, block);
+    flip_bytes(j->t->source.data + at, until - at, scale == 0 ? 0 : 0xFF,
+               scale == 0  ? 0x88
+               : scale < 0 ? flip ^ 0xFF
+                           : flip,
+               j->to + (at - j->first));
+  }
+}
+
+static void run_blocks(const Transform *t, uint64_t first, uint64_t size, uint8_t *to) {
+  BlockJob j = {t, first, first + size, to};
+  uint64_t bytes = t->dims[BLOCK_DIMS - 1].size / 2;
+  parallel_for((j.end + bytes - 1) / bytes - first / bytes, GRAIN / bytes + 1, repack_blocks, &j);
+}
+
 void transform_run(const Transform *t, uint64_t first, uint64_t size, uint8_t *to) {
   uint64_t e = t->code == TRANSFORM_COPY ? t->element : 1;
-  if (transform_is_packed(t)) {
+  if (repacks_bytes(t)) {
+    run_blocks(t, first, size, to);
+  } else if (transform_is_packed(t)) {
     run_nibbles(t, first, size, to);
   } else if (first % e == 0 && size % e == 0) {
     run_elements(t, first / e, size / e, to);

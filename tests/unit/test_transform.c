@@ -277,6 +277,7 @@ static void test_packed(void **state) {
   again = constant_packed(e.g, unpacked, &b);
   assert_ptr_equal(again.transform->source.data, packed);
   assert_memory_equal(constant_made(&again)->data, inverted, sizeof inverted);
+  check(&e, again.transform);
   plain.data = turned;
   b.permuted = true;
   b.scales.data = (const void *)flat;
