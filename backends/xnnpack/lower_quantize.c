@@ -307,55 +307,47 @@ static ValueId block_scales(XnnLowering *l, const Blocks *b) {
 
 /* (NIBBLE_ZERO - zero point) * scale of each block, [outputs, blocks]; XNN_NONE when all are 0. */
 static XnnId block_shifts(XnnLowering *l, const Blocks *b) {
-  float *shifts = ARENA_ARRAY(l->arena, float, (size_t)b->outputs * b->count + 1);
-  bool any = false;
+  uint64_t count = (uint64_t)b->outputs * b->count, first = 0;
+  while (first < count && block_zero(b, first) == NIBBLE_ZERO)
+    first++;
+  if (first == count)
+    return XNN_NONE;
+  float *shifts = ARENA_ARRAY(l->arena, float, (size_t)count + 1);
   for (uint32_t n = 0; n < b->outputs; n++)
     for (uint32_t k = 0; k < b->count; k++) {
       uint64_t at = block_at(b, n, k);
       int shift = NIBBLE_ZERO - (int)block_zero(b, at);
       shifts[(uint64_t)n * b->count + k] =
           (float)shift * bfloat_to_float(block_scale(scale_at(b->g, b->q, at)));
-      any = any || shift;
     }
   uint32_t dims[] = {b->outputs, b->count};
-  return any ? xl_floats(l, 2, dims, shifts) : XNN_NONE;
+  return xl_floats(l, 2, dims, shifts);
 }
 
-/* Row n of the codes, packed. */
-static bool pack_row(const Blocks *b, const uint8_t *codes, uint32_t n, uint8_t *out) {
-  uint32_t size = (uint32_t)b->q->block;
-  uint64_t at = b->permuted ? n : (uint64_t)n * b->inputs, step = b->permuted ? b->outputs : 1;
-  for (uint32_t block = 0; block < b->count; block++) {
-    float scale = scale_at(b->g, b->q, block_at(b, n, block));
-    for (uint32_t k = block * size; k < (block + 1) * size; k++, at += step) {
-      if (stored_code(b->q, codes[at]) > NIBBLE_MOST)
-        return false;
-      out[k / 2] |= (uint8_t)(block_code(b, scale, codes[at]) << (k % 2 ? 4 : 0));
-    }
-  }
-  return true;
-}
-
-static bool scales_are_positive(const Blocks *b) {
-  for (uint64_t i = 0; i < (uint64_t)b->outputs * b->count; i++)
-    if (scale_at(b->g, b->q, i) <= 0)
+/* Whether no code has more than 4 bits. */
+static bool codes_fit(const Blocks *b, const Constant *codes) {
+  if (codes->transform && codes->transform->code != TRANSFORM_COPY)
+    return codes->transform->code == TRANSFORM_UNPACK ||
+           (codes->transform->low >= -NIBBLE_ZERO && codes->transform->high < NIBBLE_ZERO);
+  const Constant *made = constant_made(codes);
+  for (uint64_t i = 0; i < made->size; i++)
+    if (stored_code(b->q, made->data[i]) > NIBBLE_MOST)
       return false;
   return true;
 }
 
-/* The codes, packed; while the program is written where they are computed. False when some have
- * more than 4 bits. */
+/* The codes, packed while the program is written. False when some have more than 4 bits. */
 static bool pack_codes(XnnLowering *l, const Blocks *b, ValueId codes, Constant *out) {
-  if (!b->permuted && b->q->dtype == DTYPE_I8 && scales_are_positive(b) &&
-      constant_packed(l->g, *value_lazy_constant(l->g, codes), out))
-    return true;
-  uint64_t row = b->inputs / 2;
-  uint8_t *bytes = ARENA_ARRAY(&l->g->arena, uint8_t, (size_t)b->outputs * row + 1);
-  const uint8_t *from = value_constant(l->g, codes)->data;
-  for (uint32_t n = 0; n < b->outputs; n++)
-    if (!pack_row(b, from, n, bytes + n * row))
-      return false;
-  *out = (Constant){.data = bytes, .size = b->outputs * row};
+  const Constant *from = value_lazy_constant(l->g, codes);
+  CodeBlocks blocks = {.rows = b->outputs,
+                       .blocks = b->count,
+                       .size = (uint32_t)b->q->block,
+                       .permuted = b->permuted,
+                       .is_signed = b->q->dtype == DTYPE_I8,
+                       .scales = *value_constant(l->g, b->q->scales)};
+  if (!codes_fit(b, from))
+    return false;
+  *out = constant_packed(l->g, *from, &blocks);
   return true;
 }
 

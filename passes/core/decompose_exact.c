@@ -18,8 +18,7 @@ static bool summed_dim(const Graph *g, NodeId n, int64_t *dim) {
            count = node_absent(g, n, 1) ? 0 : node_list_count(g, n, 1);
   if (!rank || (count == 0 && rank > 1) || count > 1)
     return false;
-  *dim = count ? node_ints(g, n, 1)[0] : 0;
-  *dim += *dim < 0 ? rank : 0;
+  *dim = count ? wrap_dim(node_ints(g, n, 1)[0], rank) : 0;
   return true;
 }
 

@@ -79,8 +79,7 @@ static ValueId gather(Builder *b, NodeId n) {
   Graph *g = b->g;
   ValueId x = node_value(g, n, 0), index = node_value(g, n, 2), y = node_result(g, n, 0);
   uint32_t rank = value_rank(g, x);
-  int64_t dim = node_int(g, n, 1);
-  uint32_t axis = (uint32_t)(dim < 0 ? dim + rank : dim);
+  uint32_t axis = (uint32_t)wrap_dim(node_int(g, n, 1), rank);
   if (!value_is_const(g, index) || value_dtype(g, index) != DTYPE_I64 || rank == 0 ||
       !type_is_static(value_type(g, x)) || numel(g, index, 0, rank) < GATHERED_MIN ||
       !has_dims_of(g, index, x, axis))

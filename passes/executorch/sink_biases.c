@@ -260,10 +260,8 @@ static bool through_mean(Sink *s, NodeId n, ValueId v, const Offset *o) {
   uint32_t rank = value_rank(g, v), channel = channel_dim(g, v, o), seen = 0;
   if (channel == rank || node_absent(g, n, 1) || value_dtype(g, node_result(g, n, 0)) != DTYPE_F32)
     return false;
-  for (uint32_t i = 0; i < node_list_count(g, n, 1); i++) {
-    int64_t d = node_ints(g, n, 1)[i];
-    seen |= 1u << (d < 0 ? d + rank : d);
-  }
+  for (uint32_t i = 0; i < node_list_count(g, n, 1); i++)
+    seen |= 1u << wrap_dim(node_ints(g, n, 1)[i], rank);
   uint32_t places = ((1u << rank) - 1) & ~((1u << (channel + 1)) - 1);
   return seen == places &&
          sinks(s, node_result(g, n, 0), (Offset){o->channels, .inner = 1, .values = o->values});

@@ -72,8 +72,7 @@ static ValueId permute(Builder *b, NodeId n) {
 
 /* The axis of argument 1. */
 static uint32_t axis_of(const Graph *g, NodeId n) {
-  SymInt dim = node_int(g, n, 1);
-  return (uint32_t)(dim < 0 ? dim + value_rank(g, node_value(g, n, 0)) : dim);
+  return (uint32_t)wrap_dim(node_int(g, n, 1), value_rank(g, node_value(g, n, 0)));
 }
 
 static bool in_short_runs(const StridedWalk *from, uint32_t axis) {

@@ -158,7 +158,7 @@ static Status convert_weight(Graph *g, NodeId n) {
   Quantization q = {.dtype = DTYPE_I8,
                     .low = node_int(g, n, OBSERVE_MIN),
                     .high = node_int(g, n, OBSERVE_MAX),
-                    .axis = (uint32_t)(axis < 0 ? axis + value_rank(g, w) : axis)};
+                    .axis = (uint32_t)wrap_dim(axis, value_rank(g, w))};
   Channels ch = channels_of(g, w, q.axis);
   NodeId permute = permute_behind(g, n);
   bool transposed = permute && q.axis == 1;

@@ -249,10 +249,8 @@ static ValueId view_rule(Builder *b, NodeId n) {
 
 static bool read_perm(const Graph *g, NodeId n, int64_t *perm) {
   uint32_t rank = node_list_count(g, n, 1);
-  for (uint32_t i = 0; i < rank; i++) {
-    perm[i] = node_ints(g, n, 1)[i];
-    perm[i] += perm[i] < 0 ? rank : 0;
-  }
+  for (uint32_t i = 0; i < rank; i++)
+    perm[i] = wrap_dim(node_ints(g, n, 1)[i], rank);
   return rank > 0;
 }
 

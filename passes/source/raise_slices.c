@@ -29,10 +29,6 @@ typedef struct Raise {
 
 /* --- what the rows of a result follow from --- */
 
-static uint32_t axis_in(SymInt axis, uint32_t rank) {
-  return (uint32_t)(axis < 0 ? axis + rank : axis);
-}
-
 /* The dim of a broadcast operand that dim d of the result is; it counts from the last one. */
 static int broadcast_dim(const Graph *g, ValueId v, ValueId result, uint32_t d) {
   uint32_t missing = value_rank(g, result) - value_rank(g, v);
@@ -70,7 +66,7 @@ static int view_dim(const Graph *g, ValueId v, ValueId result, uint32_t d) {
 /* The same where the node keeps the dims and does something along one of them. */
 static int other_dim(const Graph *g, ValueId v, ValueId result, SymInt axis, uint32_t d) {
   uint32_t rank = value_rank(g, result);
-  return axis_in(axis, rank) == d || value_rank(g, v) != rank ? REFUSED : (int)d;
+  return wrap_dim(axis, rank) == d || value_rank(g, v) != rank ? REFUSED : (int)d;
 }
 
 /* The same for a function of rows whose other operands are the same for all of them; the last
@@ -80,7 +76,7 @@ static int row_dim(const Graph *g, ValueId result, uint32_t i, uint32_t inside, 
 }
 
 static int select_dim(const Graph *g, ValueId v, SymInt axis, uint32_t d) {
-  return (int)(d < axis_in(axis, value_rank(g, v)) ? d : d + 1);
+  return (int)(d < wrap_dim(axis, value_rank(g, v)) ? d : d + 1);
 }
 
 /* The dim along which operand v, in argument i of n, is sliced when the result is along d; WHOLE,
@@ -102,7 +98,7 @@ static int operand_dim(const Graph *g, NodeId n, uint32_t i, ValueId v, uint32_t
   case OP_RMS_NORM:
     return row_dim(g, result, i, node_list_count(g, n, 1), d);
   case OP_PERMUTE_COPY:
-    return (int)axis_in(node_ints(g, n, 1)[d], value_rank(g, v));
+    return (int)wrap_dim(node_ints(g, n, 1)[d], value_rank(g, v));
   case OP_SELECT_COPY_INT:
     return select_dim(g, v, node_int(g, n, 1), d);
   case OP_VIEW_COPY:
@@ -299,7 +295,7 @@ static bool read_slice(Raise *r, NodeId n, uint32_t *d) {
   if (x >= r->values || value_cget(g, x)->use_count != 1 || !value_def(g, x))
     return false;
   bool select = node_cget(g, n)->op == OP_SELECT_COPY_INT;
-  *d = axis_in(node_int(g, n, 1), value_rank(g, x));
+  *d = (uint32_t)wrap_dim(node_int(g, n, 1), value_rank(g, x));
   SymInt size = value_dim(g, x, *d);
   r->start = !select && node_absent(g, n, 2) ? 0 : node_int(g, n, 2);
   r->step = select ? 1 : node_int(g, n, 4);

@@ -15,8 +15,7 @@ static bool trailing_mean(const Graph *g, ValueId v, ValueId *x, uint32_t *count
   *count = node_list_count(g, n, 1);
   uint32_t rank = value_rank(g, *x), seen = 0;
   for (uint32_t i = 0; i < *count; i++) {
-    int64_t d = node_ints(g, n, 1)[i];
-    d += d < 0 ? rank : 0;
+    int64_t d = wrap_dim(node_ints(g, n, 1)[i], rank);
     if (d < (int64_t)(rank - *count) || d >= rank)
       return false;
     seen |= 1u << d;

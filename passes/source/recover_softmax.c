@@ -8,8 +8,7 @@ static bool over_one_dim(const Graph *g, ValueId v, OpId op, ValueId *x, int64_t
   if (!n || node_list_count(g, n, 1) != 1 || !node_bool(g, n, 2))
     return false;
   *x = node_value(g, n, 0);
-  *dim = node_ints(g, n, 1)[0];
-  *dim += *dim < 0 ? value_rank(g, *x) : 0;
+  *dim = wrap_dim(node_ints(g, n, 1)[0], value_rank(g, *x));
   return true;
 }
 

@@ -155,8 +155,7 @@ static bool read_pick(Known *k, OpId op, uint32_t rank, Pick *p) {
   *p = (Pick){.step = 1};
   if (op == OP_FLIP && node_list_count(k->g, k->n, 1) != 1)
     return false;
-  p->axis = op == OP_FLIP ? node_ints(k->g, k->n, 1)[0] : node_int(k->g, k->n, 1);
-  p->axis += p->axis < 0 ? rank : 0;
+  p->axis = wrap_dim(op == OP_FLIP ? node_ints(k->g, k->n, 1)[0] : node_int(k->g, k->n, 1), rank);
   if (op == OP_FLIP)
     p->start = p->step = -1;
   if (op == OP_INDEX_SELECT)

@@ -156,8 +156,7 @@ ValueId build_unsqueeze(Builder *b, ValueId x, int64_t dim) {
   if (b->status != STATUS_OK)
     return 0;
   uint32_t rank = value_rank(b->g, x);
-  if (dim < 0)
-    dim += rank + 1;
+  dim = wrap_dim(dim, rank + 1);
   if (dim < 0 || dim > rank || rank + 1 > MAX_RANK)
     return build_fail(b, DIAG_AXIS_RANGE, "cannot insert dimension %lld into a tensor of rank %u",
                       (long long)dim, rank);

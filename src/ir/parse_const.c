@@ -257,6 +257,25 @@ static Status parse_bytes(Parser *p, Constant *out) {
   return parse_hex(p, bytes, out);
 }
 
+static Status parse_number(Parser *p, const char *what, int8_t *out) {
+  const char *at = p->lex.at;
+  int64_t number = 0;
+  TRY(lexer_i64(&p->lex, what, &number));
+  if (number < INT8_MIN || number > INT8_MAX)
+    return lexer_error(&p->lex, at, "codes are from -128 to 127");
+  *out = (int8_t)number;
+  return STATUS_OK;
+}
+
+/* What quantizes floats. */
+static Status parse_quantizer(Parser *p, Transform *t) {
+  t->element = sizeof(float);
+  t->finite = lexer_accept_word(&p->lex, "finite");
+  TRY(parse_number(p, "the lowest code", &t->low));
+  TRY(lexer_expect(&p->lex, ".."));
+  return parse_number(p, "the highest code", &t->high);
+}
+
 static Status parse_code(Parser *p, Transform *t) {
   Lexer *l = &p->lex;
   if (lexer_accept_word(l, "copy")) {
@@ -265,28 +284,25 @@ static Status parse_code(Parser *p, Transform *t) {
     t->element = element > 8 ? 0 : (uint32_t)element;
     return STATUS_OK;
   }
-  const char *at = l->at;
-  int64_t low = 0, high = 0;
   bool eight = lexer_accept_word(l, "int8");
-  if (!eight && !lexer_accept_word(l, "int4"))
-    return lexer_expected(l, "copy, int8 or int4");
-  t->code = eight ? TRANSFORM_INT8 : TRANSFORM_INT4;
-  t->element = sizeof(float);
-  t->finite = lexer_accept_word(l, "finite");
-  TRY(lexer_i64(l, "the lowest code", &low));
-  TRY(lexer_expect(l, ".."));
-  TRY(lexer_i64(l, "the highest code", &high));
-  if (low < INT8_MIN || high > INT8_MAX || low > high)
-    return lexer_error(l, at, "codes are from -128 to 127");
-  t->low = (int8_t)low;
-  t->high = (int8_t)high;
-  return STATUS_OK;
+  if (eight || lexer_accept_word(l, "int4")) {
+    t->code = eight ? TRANSFORM_INT8 : TRANSFORM_INT4;
+    return parse_quantizer(p, t);
+  }
+  bool unpacks = lexer_accept_word(l, "unpack");
+  if (!unpacks && !lexer_accept_word(l, "repack"))
+    return lexer_expected(l, "copy, int8, int4, unpack or repack");
+  t->code = unpacks ? TRANSFORM_UNPACK : TRANSFORM_REPACK;
+  t->element = 1;
+  t->twos = lexer_accept_word(l, "twos");
+  t->nibbles = unpacks || lexer_accept_word(l, "nibbles");
+  return unpacks ? parse_number(p, "what is added", &t->low) : STATUS_OK;
 }
 
 /* Sizes, strides, strides of the scales: each ", 64x9x32". */
 static Status parse_dims(Parser *p, Transform *t) {
   Lexer *l = &p->lex;
-  for (uint32_t what = 0; what < (t->code == TRANSFORM_COPY ? 2 : 3); what++) {
+  for (uint32_t what = 0; what < (transform_has_scales(t) ? 3 : 2); what++) {
     uint32_t count = 0;
     TRY(lexer_expect(l, ","));
     do {
@@ -311,7 +327,7 @@ static Status parse_transform(Parser *p, uint64_t bytes, Constant *out) {
   TRY(lexer_expect(l, "("));
   TRY(parse_code(p, &t));
   TRY(parse_dims(p, &t));
-  if (t.code != TRANSFORM_COPY)
+  if (transform_has_scales(&t))
     TRY(parse_bytes(p, &t.scales));
   TRY(parse_bytes(p, &t.source));
   TRY(lexer_expect(l, ")"));

@@ -185,24 +185,34 @@ static void put_bytes(Printer *p, const Constant *c) {
     put_hex(c, p->out);
 }
 
+static void put_code(StrBuf *out, const Transform *t) {
+  static const char *const names[] = {"copy", "int8", "int4", "unpack", "repack"};
+  strbuf_append(out, sv_from(names[t->code]));
+  if (t->code == TRANSFORM_COPY)
+    strbuf_printf(out, " %u", t->element);
+  else if (t->code <= TRANSFORM_INT4)
+    strbuf_printf(out, "%s %d..%d", t->finite ? " finite" : "", t->low, t->high);
+  else
+    strbuf_printf(out, "%s%s", t->twos ? " twos" : "",
+                  t->code == TRANSFORM_REPACK && t->nibbles ? " nibbles" : "");
+  if (t->code == TRANSFORM_UNPACK)
+    strbuf_printf(out, " %d", t->low);
+}
+
 /* "transform(int8 -127..127, 64x9x32, 288x1x9, 1x0x0, SCALES, 73728, SOURCE)", see
  * docs/reference/etir.md. */
 static void put_transform(Printer *p, const Transform *t) {
   static const char *const strides[] = {", ", "x"};
   strbuf_append(p->out, SV("transform("));
-  if (t->code == TRANSFORM_COPY)
-    strbuf_printf(p->out, "copy %u", t->element);
-  else
-    strbuf_printf(p->out, "%s%s %d..%d", t->code == TRANSFORM_INT8 ? "int8" : "int4",
-                  t->finite ? " finite" : "", t->low, t->high);
-  for (uint32_t what = 0; what < (t->code == TRANSFORM_COPY ? 2 : 3); what++)
+  put_code(p->out, t);
+  for (uint32_t what = 0; what < (transform_has_scales(t) ? 3 : 2); what++)
     for (uint32_t i = 0; i < t->rank; i++) {
       const TransformDim *d = &t->dims[i];
       put(p, strides[i > 0]);
       put_unsigned(p->out, what == 0 ? d->size : what == 1 ? d->stride : d->scale);
     }
   strbuf_append(p->out, SV(", "));
-  if (t->code != TRANSFORM_COPY) {
+  if (transform_has_scales(t)) {
     strbuf_printf(p->out, "%llu, ", (unsigned long long)t->scales.size);
     put_bytes(p, &t->scales);
     strbuf_append(p->out, SV(", "));

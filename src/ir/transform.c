@@ -14,9 +14,9 @@ uint64_t transform_count(const Transform *t) {
 
 uint64_t transform_bytes(const Transform *t) {
   uint64_t count = transform_count(t);
-  return t->code == TRANSFORM_COPY   ? count * t->element
-         : t->code == TRANSFORM_INT8 ? count
-                                     : count / 2;
+  return t->code == TRANSFORM_COPY ? count * t->element
+         : transform_is_packed(t)  ? count / 2
+                                   : count;
 }
 
 /* Whether the largest index by these strides is below count. */
@@ -27,7 +27,9 @@ static bool reaches(uint64_t size, uint64_t stride, uint64_t *end, uint64_t coun
 
 static const char *dims_fault(const Transform *t) {
   uint64_t source = 0, scale = 0, count = 1, sources = t->source.size / t->element,
-           scales = t->code == TRANSFORM_COPY ? 1 : t->scales.size / sizeof(float);
+           scales = transform_has_scales(t) ? t->scales.size / sizeof(float) : 1;
+  if (t->nibbles && !mul_u64(sources, 2, &sources))
+    return "the sizes of a transform are 0 or too large";
   if (sources == 0 || scales == 0 || t->source.transform || t->scales.transform)
     return "a transform of nothing";
   for (uint32_t i = 0; i < t->rank; i++) {
@@ -42,18 +44,34 @@ static const char *dims_fault(const Transform *t) {
   return count <= sources ? NULL : "a transform has more elements than its source";
 }
 
+/* Of transforms that quantize floats. */
+static const char *codes_fault(const Transform *t) {
+  if (t->element != sizeof(float))
+    return "codes are made of f32";
+  if (t->low > t->high)
+    return "the lowest code is above the highest";
+  bool fits = t->low >= -8 && t->high <= 7;
+  return t->code == TRANSFORM_INT8 || fits ? NULL : "codes of 4 bits are from -8 to 7";
+}
+
+static const char *nibbles_fault(const Transform *t) {
+  if (t->element != 1)
+    return "nibbles are in bytes";
+  return t->nibbles || t->code == TRANSFORM_REPACK ? NULL : "what is unpacked is nibbles";
+}
+
 const char *transform_fault(const Transform *t) {
-  bool codes = t->code != TRANSFORM_COPY;
   if (t->rank == 0 || t->rank > TRANSFORM_MAX_RANK)
     return "a transform has 1 to 8 dims";
   if (t->element != 1 && t->element != 2 && t->element != 4 && t->element != 8)
     return "elements of a transform have 1, 2, 4 or 8 bytes";
-  if (codes && t->element != sizeof(float))
-    return "codes are made of f32";
-  if (t->code == TRANSFORM_INT4 && (t->low < -8 || t->high > 7 || t->dims[t->rank - 1].size % 2))
-    return "codes of 4 bits are from -8 to 7, an even number in each row";
-  if (codes && t->low > t->high)
-    return "the lowest code is above the highest";
+  bool quantizes = t->code == TRANSFORM_INT8 || t->code == TRANSFORM_INT4;
+  bool copies = t->code == TRANSFORM_COPY && !t->nibbles;
+  const char *fault = quantizes ? codes_fault(t) : copies ? NULL : nibbles_fault(t);
+  if (fault)
+    return fault;
+  if (transform_is_packed(t) && t->dims[t->rank - 1].size % 2)
+    return "packed codes are an even number in each row";
   return dims_fault(t);
 }
 
@@ -68,7 +86,9 @@ static Transform transform_like(const Transform *t) {
                     .scales = t->scales,
                     .low = t->low,
                     .high = t->high,
-                    .finite = t->finite};
+                    .finite = t->finite,
+                    .nibbles = t->nibbles,
+                    .twos = t->twos};
   memcpy(like.dims, t->dims, sizeof t->dims);
   return like;
 }
@@ -127,7 +147,7 @@ Constant constant_permuted(Graph *g, Constant from, uint32_t element, uint32_t r
   if (from.size == 0 || permutation_keeps_order(rank, dims, perm))
     return from;
   Transform t = {.source = from, .element = element, .rank = rank};
-  if (from.transform && from.transform->code != TRANSFORM_INT4 &&
+  if (from.transform && !transform_is_packed(from.transform) &&
       split_dims(from.transform, rank, sizes, straight)) {
     t = transform_like(from.transform);
     t.rank = rank;
@@ -142,16 +162,71 @@ Constant constant_permuted(Graph *g, Constant from, uint32_t element, uint32_t r
   return constant_transform(g, &t);
 }
 
-bool constant_packed(Graph *g, Constant from, Constant *out) {
-  const Transform *old = from.transform;
-  if (!old || old->code != TRANSFORM_INT8)
-    return false;
-  Transform t = transform_like(old);
-  t.code = TRANSFORM_INT4;
-  if (transform_fault(&t))
-    return false;
-  *out = constant_transform(g, &t);
+Constant constant_unpacked(Graph *g, Constant packed, uint64_t rows, uint64_t columns, bool twos,
+                           int8_t low) {
+  Transform t = {.source = packed,
+                 .element = 1,
+                 .code = TRANSFORM_UNPACK,
+                 .rank = 2,
+                 .dims = {{rows, align_up(columns, 2), 0}, {columns, 1, 0}},
+                 .low = low,
+                 .nibbles = true,
+                 .twos = twos};
+  return constant_transform(g, &t);
+}
+
+static bool scales_are_positive(const Constant *scales) {
+  for (uint64_t i = 0; i < scales->size; i += sizeof(float)) {
+    float scale;
+    memcpy(&scale, scales->data + i, sizeof scale);
+    if (!(scale > 0))
+      return false;
+  }
   return true;
+}
+
+/* Codes of those sizes as a transform that repacks them, still without scales. */
+static Transform repacked(const Constant *from, bool is_signed, uint32_t rank,
+                          const uint64_t *sizes) {
+  const Transform *old = from->transform;
+  TransformDim dims[TRANSFORM_MAX_RANK];
+  Transform t = {.element = 1, .twos = is_signed};
+  if (old && (old->code == TRANSFORM_UNPACK || old->code == TRANSFORM_COPY) &&
+      split_dims(old, rank, sizes, dims)) {
+    t = transform_like(old);
+    t.twos = old->code == TRANSFORM_UNPACK ? old->twos : is_signed;
+    t.low = 0;
+  } else {
+    t.source = *constant_made(from);
+    uint64_t stride = 1;
+    for (uint32_t i = rank; i-- > 0; stride *= sizes[i])
+      dims[i] = (TransformDim){sizes[i], stride, 0};
+  }
+  t.code = TRANSFORM_REPACK;
+  t.rank = rank;
+  memcpy(t.dims, dims, rank * sizeof *dims);
+  return t;
+}
+
+Constant constant_packed(Graph *g, Constant from, const CodeBlocks *b) {
+  uint64_t sizes[] = {b->rows, b->blocks, b->size};
+  uint32_t dims[] = {b->rows, b->blocks * b->size}, perm[] = {1, 0};
+  if (b->permuted)
+    from = constant_permuted(g, from, 1, 2, dims, perm);
+  bool positive = scales_are_positive(&b->scales);
+  if (from.transform && from.transform->code == TRANSFORM_INT8 && positive) {
+    Transform t = transform_like(from.transform);
+    t.code = TRANSFORM_INT4;
+    if (!transform_fault(&t))
+      return constant_transform(g, &t);
+  }
+  Transform t = repacked(&from, b->is_signed, COUNT_OF(sizes), sizes);
+  if (positive && t.nibbles && !t.twos && transform_in_order(&t))
+    return t.source;
+  t.scales = b->scales;
+  t.dims[0].scale = b->permuted ? 1 : b->blocks;
+  t.dims[1].scale = b->permuted ? b->rows : 1;
+  return constant_transform(g, &t);
 }
 
 /* --- reading --- */
@@ -227,7 +302,7 @@ static bool same_transform(const Transform *a, const Transform *b) {
   return a == b ||
          (a->code == b->code && a->element == b->element && a->rank == b->rank &&
           a->low == b->low && a->high == b->high && a->finite == b->finite &&
-          same_span(&a->source, &b->source) &&
+          a->nibbles == b->nibbles && a->twos == b->twos && same_span(&a->source, &b->source) &&
           memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0 &&
           a->scales.size == b->scales.size &&
           (a->scales.size == 0 || memcmp(a->scales.data, b->scales.data, a->scales.size) == 0));

@@ -1,6 +1,7 @@
-/* Constants that are computed from another one when somebody reads them: permuted, quantized, or
- * both. Weights stay in the mapped file until the program is written, in pieces, on all threads;
- * whoever needs all values at once gets them by constant_made (value_constant does that).
+/* Constants that are computed from another one when somebody reads them: permuted, quantized, both,
+ * or codes of 4 bits in another form. Weights stay in the mapped file until the program is written,
+ * in pieces, on all threads; whoever needs all values at once gets them by constant_made
+ * (value_constant does that).
  *
  * Element i of the result is an element of the source, and for codes one of the scales: both are
  * found by strides, so that a permutation of a quantized constant is again one transform. */
@@ -14,9 +15,12 @@
 enum { TRANSFORM_MAX_RANK = 8, TRANSFORM_PIECE = 1 << 20 };
 
 typedef enum TransformCode {
-  TRANSFORM_COPY, /* elements of 1, 2, 4 or 8 bytes as they are */
-  TRANSFORM_INT8, /* f32 / scale, rounded to even, between low and high; NaN becomes 0 */
-  TRANSFORM_INT4  /* the same + 8, two in a byte, the low nibble first */
+  TRANSFORM_COPY,   /* elements of 1, 2, 4 or 8 bytes as they are */
+  TRANSFORM_INT8,   /* f32 / scale, rounded to even, between low and high; NaN becomes 0 */
+  TRANSFORM_INT4,   /* the same + 8, two in a byte, the low nibble first */
+  TRANSFORM_UNPACK, /* nibbles of the source as bytes: each + low */
+  TRANSFORM_REPACK  /* nibbles two in a byte, for scales above 0: 15 - n where the scale is below 0,
+                       8 where it is 0 */
 } TransformCode;
 
 typedef struct TransformDim {
@@ -30,10 +34,12 @@ struct Transform {
   TransformCode code;
   uint32_t rank; /* 1 at least; sizes are not 0 */
   TransformDim dims[TRANSFORM_MAX_RANK];
-  Constant scales; /* f32, of codes; normal numbers above 0 */
+  Constant scales; /* f32; normal numbers above 0, for TRANSFORM_REPACK any */
   int8_t low, high;
-  bool finite;              /* infinities become 0, too */
-  Transform *next;          /* of the graph */
+  bool finite;     /* infinities become 0, too */
+  bool nibbles;    /* the source has two elements in a byte, the low one first */
+  bool twos;       /* codes of 4 bits of the source are in two's complement: n is code + 8 */
+  Transform *next; /* of the graph */
   _Atomic(Constant *) made; /* NULL: nobody needed it yet */
 };
 
@@ -46,9 +52,29 @@ bool permutation_keeps_order(uint32_t rank, const uint32_t *dims, const uint32_t
  * transform, of the source of from when that is one. */
 Constant constant_permuted(Graph *g, Constant from, uint32_t element, uint32_t rank,
                            const uint32_t *dims, const uint32_t *perm);
-/* Codes of 4 bits from those of int8 that are transformed, an even number of them in each row;
- * false when from is something else. */
-bool constant_packed(Graph *g, Constant from, Constant *out);
+/* Rows of codes of 4 bits, two in a byte, the low one first, as a byte each: n + low; with twos
+ * they are in two's complement, n is code + 8. A row of packed ends with a whole byte. */
+Constant constant_unpacked(Graph *g, Constant packed, uint64_t rows, uint64_t columns, bool twos,
+                           int8_t low);
+
+/* A matrix of codes with a scale for each block of a row. */
+typedef struct CodeBlocks {
+  uint32_t rows, blocks, size; /* blocks in a row; codes in a block, an even number */
+  bool permuted;               /* codes are [blocks * size, rows], scales [blocks, rows] */
+  bool is_signed;              /* codes are from -8 to 7, else from 0 to 15 */
+  Constant scales;             /* f32 */
+} CodeBlocks;
+
+/* The codes, of a byte each, as TRANSFORM_REPACK stores them, signed ones + 8: rows of two in a
+ * byte. from itself, before it was unpacked, when it is that. */
+Constant constant_packed(Graph *g, Constant from, const CodeBlocks *b);
+/* Whether constants are two codes in a byte; whether they have scales. */
+static inline bool transform_is_packed(const Transform *t) {
+  return t->code == TRANSFORM_INT4 || t->code == TRANSFORM_REPACK;
+}
+static inline bool transform_has_scales(const Transform *t) {
+  return t->code != TRANSFORM_COPY && t->code != TRANSFORM_UNPACK;
+}
 /* Why a transform of unknown origin cannot be read, or NULL. */
 const char *transform_fault(const Transform *t);
 uint64_t transform_count(const Transform *t); /* of elements */

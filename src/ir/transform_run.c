@@ -25,6 +25,21 @@ static void codes_of(const Transform *t, const float *x, const float *scales, ui
   }
 }
 
+/* Codes of 4 bits, each in its own byte, as numbers: unpacked, or less 8 as they are packed. */
+static void unpacked(const Transform *t, uint32_t count, uint8_t *codes) {
+  uint8_t flip = t->twos ? 8 : 0;
+  for (uint32_t i = 0; i < count; i++)
+    codes[i] = (uint8_t)(((codes[i] & 15) ^ flip) + t->low);
+}
+
+static void repacked(const Transform *t, const float *scales, uint32_t count, uint8_t *codes) {
+  uint8_t flip = t->twos ? 8 : 0;
+  for (uint32_t i = 0; i < count; i++) {
+    uint8_t n = (codes[i] & 15) ^ flip, turned = scales[i] < 0 ? 15 - n : n;
+    codes[i] = (uint8_t)((scales[i] == 0 ? 8 : turned) - 8);
+  }
+}
+
 /* --- walking --- */
 
 /* The dims of a transform, those of size 1 left out, neighbours joined. */
@@ -111,23 +126,59 @@ static void spread(const uint8_t *from, uint32_t count, size_t element, uint8_t 
     SPREAD(uint64_t);
 }
 
+/* count elements of 4 bits from element `at` on, stride elements apart, as bytes. */
+static void gather_nibbles(const uint8_t *from, uint64_t at, uint64_t stride, uint64_t count,
+                           uint8_t *to) {
+  if (stride == 1 && at % 2 == 0) { /* whole bytes; compilers vectorize it */
+    from += at / 2;
+    for (uint64_t i = 0; i < count / 2; i++) {
+      to[2 * i] = from[i] & 15;
+      to[2 * i + 1] = from[i] >> 4;
+    }
+    if (count % 2)
+      to[count - 1] = from[count / 2] & 15;
+    return;
+  }
+  for (uint64_t i = 0; i < count; i++, at += stride)
+    to[i] = from[at / 2] >> (at % 2 ? 4 : 0) & 15;
+}
+
+/* count elements of the result, LINE at most, whose sources are stride elements apart. scales: of
+ * each, when there are any. */
+static void compute(const Transform *t, uint64_t source, uint64_t stride, const float *scales,
+                    uint32_t count, uint8_t *to) {
+  const uint8_t *from = t->source.data + source * t->element;
+  if (t->code == TRANSFORM_INT8 || t->code == TRANSFORM_INT4) {
+    float x[LINE];
+    gather(from, stride, count, sizeof *x, (uint8_t *)x);
+    codes_of(t, x, scales, count, to);
+    return;
+  }
+  if (t->nibbles)
+    gather_nibbles(t->source.data, source, stride, count, to);
+  else
+    gather(from, stride, count, t->element, to);
+  if (t->code == TRANSFORM_UNPACK)
+    unpacked(t, count, to);
+  else if (t->code == TRANSFORM_REPACK)
+    repacked(t, scales, count, to);
+}
+
 /* Elements of one line. */
 static void run_line(const Walk *w, Place p, uint64_t count, uint8_t *to) {
   const Transform *t = w->t;
   TransformDim d = w->dims[w->rank - 1];
-  const uint8_t *from = t->source.data + p.source * t->element;
   if (t->code == TRANSFORM_COPY) {
-    gather(from, d.stride, count, t->element, to);
+    gather(t->source.data + p.source * t->element, d.stride, count, t->element, to);
     return;
   }
-  float x[LINE], scales[LINE];
+  float scales[LINE];
   for (uint64_t at = 0; at < count; at += LINE) {
     uint32_t n = (uint32_t)(count - at < LINE ? count - at : LINE);
-    gather(from + at * d.stride * sizeof *x, d.stride, n, sizeof *x, (uint8_t *)x);
-    if (at == 0 || d.scale)
-      gather(t->scales.data + (p.scale + at * d.scale) * sizeof *x, d.scale, n, sizeof *x,
+    if (transform_has_scales(t) && (at == 0 || d.scale))
+      gather(t->scales.data + (p.scale + at * d.scale) * sizeof *scales, d.scale, n, sizeof *scales,
              (uint8_t *)scales);
-    codes_of(t, x, scales, n, to + at);
+    compute(t, p.source + at * d.stride, d.stride, scales, n, to + at);
   }
 }
 
@@ -135,24 +186,24 @@ static void run_line(const Walk *w, Place p, uint64_t count, uint8_t *to) {
  * What comes AHEAD of them is fetched early: the strides are too long for the hardware. */
 static void fill_tile(const Walk *w, Place p, uint32_t rows, uint32_t count, uint8_t *tile) {
   const Transform *t = w->t;
-  uint64_t stride = w->dims[w->rank - 1].stride * t->element;
+  uint64_t stride = w->dims[w->rank - 1].stride, ahead = AHEAD * stride * t->element;
   uint64_t fast = w->dims[w->fast].scale, last = w->dims[w->rank - 1].scale;
   size_t line = TILE * w->out;
-  float x[LANES], scales[LANES];
-  uint8_t lanes[LANES * sizeof(uint64_t)];
+  float scales[LANES];
+  uint8_t lanes[LANES];
   for (uint32_t k = 0; k < count; k++) {
-    const uint8_t *from = t->source.data + p.source * t->element + k * stride;
-    for (size_t at = 0; k + AHEAD < p.rest && at < rows * t->element; at += CACHE_LINE)
-      __builtin_prefetch(from + AHEAD * stride + at);
+    uint64_t at = p.source + k * stride;
+    const uint8_t *from = t->source.data + at * t->element;
+    for (size_t i = 0; !t->nibbles && k + AHEAD < p.rest && i < rows * t->element; i += CACHE_LINE)
+      __builtin_prefetch(from + ahead + i);
     if (t->code == TRANSFORM_COPY) {
       spread(from, rows, t->element, tile + k * w->out, line);
       continue;
     }
-    memcpy(x, from, rows * sizeof *x);
-    if (k == 0 || last)
-      gather(t->scales.data + (p.scale + k * last) * sizeof *x, fast, rows, sizeof *x,
+    if (transform_has_scales(t) && (k == 0 || last))
+      gather(t->scales.data + (p.scale + k * last) * sizeof *scales, fast, rows, sizeof *scales,
              (uint8_t *)scales);
-    codes_of(t, x, scales, rows, lanes);
+    compute(t, at, 1, scales, rows, lanes);
     spread(lanes, rows, 1, tile + k, line);
   }
 }
@@ -228,7 +279,7 @@ uint64_t transform_piece(const Transform *t) {
   Walk w = walk_make(t);
   uint64_t most = TRANSFORM_PIECE / w.out, pair = w.row % 2 ? 2 * w.row : w.row;
   uint64_t elements = pair <= most ? most / pair * pair : most;
-  return t->code == TRANSFORM_INT4 ? elements / 2 : elements * w.out;
+  return transform_is_packed(t) ? elements / 2 : elements * w.out;
 }
 
 /* Bytes of codes, two in each. */
@@ -244,9 +295,79 @@ static void run_nibbles(const Transform *t, uint64_t first, uint64_t size, uint8
   xfree(codes);
 }
 
+/* --- blocks of nibbles --- */
+
+enum { BLOCK_DIMS = 3 }; /* rows, blocks of a row, codes of a block */
+
+bool transform_in_order(const Transform *t) {
+  uint64_t stride = 1;
+  for (uint32_t i = t->rank; i-- > 0; stride *= t->dims[i].size)
+    if (t->dims[i].size > 1 && t->dims[i].stride != stride)
+      return false;
+  return stride == t->source.size / t->element * (t->nibbles ? 2 : 1);
+}
+
+/* Whether the bytes are those of the source but for what a scale does to all codes of a block. */
+static bool repacks_bytes(const Transform *t) {
+  return t->code == TRANSFORM_REPACK && t->nibbles && t->rank == BLOCK_DIMS &&
+         t->dims[BLOCK_DIMS - 1].scale == 0 && transform_in_order(t);
+}
+
+typedef struct BlockJob {
+  const Transform *t;
+  uint64_t first, end; /* bytes */
+  uint8_t *to;
+} BlockJob;
+
+static float block_scale(const Transform *t, uint64_t block) {
+  uint64_t blocks = t->dims[1].size;
+  uint64_t at = block / blocks * t->dims[0].scale + block % blocks * t->dims[1].scale;
+  float scale;
+  memcpy(&scale, t->scales.data + at * sizeof scale, sizeof scale);
+  return scale;
+}
+
+/* Eight bytes at a time: blocks are too short for vectors of unknown length. */
+static void flip_bytes(const uint8_t *from, uint64_t size, uint8_t keep, uint8_t flip,
+                       uint8_t *to) {
+  const uint64_t ones = 0x0101010101010101;
+  uint64_t i = 0, word;
+  for (; i + sizeof word <= size; i += sizeof word) {
+    memcpy(&word, from + i, sizeof word);
+    word = (word & ones * keep) ^ ones * flip;
+    memcpy(to + i, &word, sizeof word);
+  }
+  for (; i < size; i++)
+    to[i] = (from[i] & keep) ^ flip;
+}
+
+static void repack_blocks(void *user, size_t begin, size_t end) {
+  const BlockJob *j = user;
+  uint64_t bytes = j->t->dims[BLOCK_DIMS - 1].size / 2;
+  uint8_t flip = j->t->twos ? 0x88 : 0;
+  for (uint64_t block = j->first / bytes + begin; block < j->first / bytes + end; block++) {
+    uint64_t at = block * bytes < j->first ? j->first : block * bytes,
+             until = (block + 1) * bytes > j->end ? j->end : (block + 1) * bytes;
+    float scale = block_scale(j->t, block);
+    flip_bytes(j->t->source.data + at, until - at, scale == 0 ? 0 : 0xFF,
+               scale == 0  ? 0x88
+               : scale < 0 ? flip ^ 0xFF
+                           : flip,
+               j->to + (at - j->first));
+  }
+}
+
+static void run_blocks(const Transform *t, uint64_t first, uint64_t size, uint8_t *to) {
+  BlockJob j = {t, first, first + size, to};
+  uint64_t bytes = t->dims[BLOCK_DIMS - 1].size / 2;
+  parallel_for((j.end + bytes - 1) / bytes - first / bytes, GRAIN / bytes + 1, repack_blocks, &j);
+}
+
 void transform_run(const Transform *t, uint64_t first, uint64_t size, uint8_t *to) {
   uint64_t e = t->code == TRANSFORM_COPY ? t->element : 1;
-  if (t->code == TRANSFORM_INT4) {
+  if (repacks_bytes(t)) {
+    run_blocks(t, first, size, to);
+  } else if (transform_is_packed(t)) {
     run_nibbles(t, first, size, to);
   } else if (first % e == 0 && size % e == 0) {
     run_elements(t, first / e, size / e, to);

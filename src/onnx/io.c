@@ -380,15 +380,11 @@ ValueId import_tensor(Import *im, const Onnx__TensorProto *t, NameId name) {
                        "tensor '" SV_FMT "' has rank %u, the runtime allows %d",
                        SV_ARG(onnx_text(t->name)), view.rank, MAX_RANK);
   TypeId type = graph_tensor_type(im->g, dtype, view.rank, view.dims, ORDER_CONTIGUOUS);
-  if (packed != DTYPE_NONE) {
-    view.data = packed_elements(im, &view, &view.size);
-    view.file = NULL;
-  }
-  return graph_add_constant(
-      im->g, type,
-      (Constant){
-          .data = view.data, .size = view.size, .file = view.file, .file_offset = view.file_offset},
-      name);
+  Constant elements = {
+      .data = view.data, .size = view.size, .file = view.file, .file_offset = view.file_offset};
+  if (packed != DTYPE_NONE)
+    elements = packed_elements(im, &view);
+  return graph_add_constant(im->g, type, elements, name);
 }
 
 static Binding initializer_binding(Import *im, const Onnx__TensorProto *t, NameId name) {

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "ir/transform.h"
 #include "onnx/express.h"
 #include "onnx/import_state.h"
 
@@ -39,6 +40,8 @@ static const SmallType *find_type(int32_t onnx_dtype) {
 
 /* --- integers --- */
 
+enum { UNPACKED_LATER = 1 << 10 }; /* elements that are worth a transform */
+
 DType packed_storage(int32_t onnx_dtype) {
   const SmallType *t = find_type(onnx_dtype);
   if (!t || dtype_from_onnx(onnx_dtype) != DTYPE_NONE)
@@ -46,19 +49,25 @@ DType packed_storage(int32_t onnx_dtype) {
   return t->is_signed ? DTYPE_I8 : DTYPE_U8;
 }
 
-const uint8_t *packed_elements(Import *im, const OnnxTensorView *view, uint64_t *size) {
+Constant packed_elements(Import *im, const OnnxTensorView *view) {
   const SmallType *t = find_type(view->onnx_dtype);
   uint64_t count = 1, per_byte = 8U / t->bits;
   for (uint32_t i = 0; i < view->rank; i++)
     count *= (uint64_t)view->dims[i];
+  if (count >= UNPACKED_LATER && t->bits == 4)
+    return constant_unpacked(im->g,
+                             (Constant){.data = view->data,
+                                        .size = view->size,
+                                        .file = view->file,
+                                        .file_offset = view->file_offset},
+                             1, count, t->is_signed, t->is_signed ? -8 : 0);
   uint8_t *out = arena_alloc(&im->g->arena, count + 1);
   unsigned mask = (1U << t->bits) - 1U, sign = t->is_signed ? 1U << (t->bits - 1) : 0;
   for (uint64_t i = 0; i < count; i++) {
     unsigned raw = view->data[i / per_byte] >> (i % per_byte * t->bits) & mask;
     out[i] = (uint8_t)((raw ^ sign) - sign);
   }
-  *size = count;
-  return out;
+  return (Constant){.data = out, .size = count};
 }
 
 bool packed_limits(int32_t onnx_dtype, double *low, double *high) {

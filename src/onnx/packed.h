@@ -12,8 +12,9 @@
 
 /* I8 or U8 for such a type, DTYPE_NONE for all others. */
 DType packed_storage(int32_t onnx_dtype);
-/* The elements of a view of such a type, a byte each, in the graph's arena. */
-const uint8_t *packed_elements(Import *im, const OnnxTensorView *view, uint64_t *size);
+/* The elements of a view of such a type, a byte each; many of them are unpacked when they are read.
+ */
+Constant packed_elements(Import *im, const OnnxTensorView *view);
 /* The range of an integer of 4 or 2 bits; false for all other types. */
 bool packed_limits(int32_t onnx_dtype, double *low, double *high);
 /* Before a node is translated: fails when it has such an input and is not made for it. */

@@ -211,7 +211,7 @@ uint32_t import_axis(Import *im, int64_t axis, uint32_t rank) {
                 rank);
     return 0;
   }
-  return (uint32_t)(axis < 0 ? axis + rank : axis);
+  return (uint32_t)wrap_dim(axis, rank);
 }
 
 /* One run-time element: a scalar_tensor of a symbolic number, as a tensor of shape [1]. */

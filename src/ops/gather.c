@@ -75,10 +75,9 @@ Status shape_index_within(Graph *g, NodeId n, uint32_t dim_arg, ValueId self, Va
 const char *check_index_select(const Graph *g, NodeId n, Arena *arena) {
   ValueId self = node_value(g, n, 0);
   uint32_t rank = value_rank(g, self);
-  int64_t dim = node_arg(g, n, 1)->i;
   if (rank == 0)
     return "self is 0-d";
-  if (value_dim(g, self, (uint32_t)(dim < 0 ? dim + rank : dim)) == 0)
+  if (value_dim(g, self, (uint32_t)wrap_dim(node_arg(g, n, 1)->i, rank)) == 0)
     return "the indexed dimension has size 0";
   return check_contiguous(g, n, arena);
 }

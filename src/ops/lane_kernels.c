@@ -22,7 +22,7 @@ static Lanes lanes_make(const Tensor *t, int64_t dim) {
   Lanes l = {.in = t, .length = 1, .inner = 1, .count = 1};
   if (t->rank == 0)
     return l;
-  uint32_t axis = (uint32_t)(dim < 0 ? dim + t->rank : dim);
+  uint32_t axis = (uint32_t)wrap_dim(dim, t->rank);
   for (uint32_t i = 0; i < t->rank; i++) {
     if (i == axis)
       l.length = t->dims[i];

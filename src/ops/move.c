@@ -214,7 +214,7 @@ Status kernel_dim(Kernel *k, int64_t dim, uint32_t rank, uint32_t *out) {
   if (dim < -limit || dim >= limit)
     return kernel_error(k, "dim %lld is out of range for a tensor of rank %u", (long long)dim,
                         rank);
-  *out = (uint32_t)(dim < 0 ? dim + limit : dim);
+  *out = (uint32_t)wrap_dim(dim, (uint32_t)limit);
   return STATUS_OK;
 }
 

@@ -439,14 +439,13 @@ Quantization quantization_of(const Graph *g, NodeId n) {
     q.block = node_ints(g, n, AFFINE_BLOCK)[q.axis];
     return q;
   }
-  int64_t axis = node_int(g, n, AXIS);
   return (Quantization){
       .dtype = dtype_at(g, n, PER_CHANNEL_DTYPE),
       .low = node_int(g, n, PER_CHANNEL_MIN),
       .high = node_int(g, n, PER_CHANNEL_MAX),
       .scales = node_value(g, n, SCALES),
       .zeros = node_absent(g, n, ZEROS) ? 0 : node_value(g, n, ZEROS),
-      .axis = (uint32_t)(axis < 0 ? axis + value_rank(g, node_result(g, n, 0)) : axis)};
+      .axis = (uint32_t)wrap_dim(node_int(g, n, AXIS), value_rank(g, node_result(g, n, 0)))};
 }
 
 static bool equal_values(const Graph *g, ValueId a, ValueId b) {

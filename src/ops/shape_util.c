@@ -206,7 +206,7 @@ Status shape_axis(Graph *g, NodeId n, int64_t dim, uint32_t rank, uint32_t *out)
     return shape_error(g, n, DIAG_AXIS_RANGE,
                        "dimension %s is out of range for a tensor of rank %u", text, rank);
   }
-  *out = (uint32_t)(dim < 0 ? dim + limit : dim);
+  *out = (uint32_t)wrap_dim(dim, (uint32_t)limit);
   return STATUS_OK;
 }
 

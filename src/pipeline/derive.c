@@ -372,8 +372,7 @@ static ValueId appended(const Graph *g, ValueId past, ValueId present, uint32_t 
   if (!n || node_cget(g, n)->op != OP_CAT || node_list_count(g, n, 0) != 2 ||
       node_list_value(g, n, 0, 0) != past || g->values[past].use_count != 1)
     return 0;
-  int64_t dim = node_int(g, n, 1);
-  *axis = (uint32_t)(dim < 0 ? dim + value_rank(g, past) : dim);
+  *axis = (uint32_t)wrap_dim(node_int(g, n, 1), value_rank(g, past));
   return node_list_value(g, n, 0, 1);
 }
 

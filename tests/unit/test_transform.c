@@ -57,6 +57,18 @@ static int code_of(const Transform *t, uint64_t source, uint64_t scale) {
   return (int)fmin(fmax(nearbyint((double)(x / s)), t->low), t->high);
 }
 
+/* A code of 4 bits of the source as it is stored there. */
+static unsigned stored_at(const Transform *t, uint64_t source) {
+  unsigned byte = t->source.data[t->nibbles ? source / 2 : source];
+  return ((t->nibbles && source % 2 ? byte >> 4 : byte) & 15) ^ (t->twos ? 8 : 0);
+}
+
+static unsigned repacked_at(const Transform *t, uint64_t source, uint64_t scale) {
+  float s;
+  memcpy(&s, t->scales.data + scale * sizeof s, sizeof s);
+  return s == 0 ? 8 : s < 0 ? 15 - stored_at(t, source) : stored_at(t, source);
+}
+
 /* The bytes by the definition, one element at a time. */
 static uint8_t *expected(const Transform *t) {
   uint64_t count = transform_count(t);
@@ -71,6 +83,10 @@ static uint8_t *expected(const Transform *t) {
       memcpy(out + i * t->element, t->source.data + source * t->element, t->element);
     else if (t->code == TRANSFORM_INT8)
       out[i] = (uint8_t)code_of(t, source, scale);
+    else if (t->code == TRANSFORM_UNPACK)
+      out[i] = (uint8_t)((int)stored_at(t, source) + t->low);
+    else if (t->code == TRANSFORM_REPACK)
+      out[i / 2] |= (uint8_t)(repacked_at(t, source, scale) << (i % 2 ? 4 : 0));
     else
       out[i / 2] |= (uint8_t)((code_of(t, source, scale) + 8) << (i % 2 ? 4 : 0));
   }
@@ -134,6 +150,30 @@ static void with_dims(Transform *t, uint32_t rank, const TransformDim *dims) {
   memcpy(t->dims, dims, rank * sizeof *dims);
 }
 
+/* Nibbles as bytes, and packed in another way, with scales below 0 and of 0. */
+static void check_nibbles(Env *e, Transform t) {
+  TransformDim dims[TRANSFORM_MAX_RANK];
+  memcpy(dims, t.dims, sizeof dims);
+  for (uint32_t i = 0; i < t.rank; i++)
+    t.dims[i].scale = 0;
+  t.code = TRANSFORM_UNPACK;
+  t.element = 1;
+  t.nibbles = true;
+  t.low = -8;
+  for (int twos = 0; twos < 2; twos++, t.low = 0) {
+    t.twos = twos;
+    check(e, &t);
+  }
+  memcpy(t.dims, dims, sizeof dims);
+  t.scales = (Constant){.data = (const void *)e->floats, .size = MOST * sizeof(float)};
+  t.code = TRANSFORM_REPACK;
+  for (int nibbles = 0; nibbles < 2; nibbles++, t.twos = !t.twos) {
+    t.nibbles = nibbles;
+    if (!transform_fault(&t))
+      check(e, &t);
+  }
+}
+
 static void test_values(void **state) {
   static const struct {
     uint32_t rank;
@@ -164,6 +204,7 @@ static void test_values(void **state) {
     with_dims(&t, shapes[i].rank, shapes[i].dims);
     if (!transform_fault(&t))
       check(&e, &t);
+    check_nibbles(&e, t);
     for (uint32_t element = 1; element <= 4; element *= 2) {
       t = (Transform){.source = t.source, .element = element};
       with_dims(&t, shapes[i].rank, shapes[i].dims);
@@ -197,6 +238,65 @@ static void test_permuted(void **state) {
   assert_ptr_equal(kept.transform, c.transform);
   Constant odd = constant_permuted(e.g, c, 1, 2, (uint32_t[]){60, 12}, (uint32_t[]){1, 0});
   assert_ptr_equal(odd.transform->source.data, made.data); /* dims that cut across */
+  teardown(&e);
+}
+
+/* A matrix of 48 codes in 2 rows of 3 blocks: packed again from any form it is the same bytes. */
+static void test_packed(void **state) {
+  static const float one = 1, signs[] = {1, -1, 0, 0.5F, 2, -3};
+  Env e;
+  setup(&e);
+  uint8_t packed[24], bytes[48], turned[48], inverted[24];
+  float ones[6], flat[6];
+  for (uint32_t i = 0; i < 24; i++) {
+    packed[i] = (uint8_t)(i * 37 + 5);
+    for (uint32_t k = 0; k < 2; k++) {
+      uint32_t at = 2 * i + k, code = packed[i] >> 4 * k & 15;
+      bytes[at] = (uint8_t)(code - 8);
+      turned[at % 24 * 2 + at / 24] = bytes[at];
+    }
+    inverted[i] = signs[i / 4] == 0 ? 0x88 : signs[i / 4] < 0 ? (uint8_t)~packed[i] : packed[i];
+  }
+  for (uint32_t i = 0; i < 6; i++) {
+    ones[i] = one;
+    flat[i % 3 * 2 + i / 3] = signs[i];
+  }
+  Constant from = {.data = packed, .size = sizeof packed};
+  CodeBlocks b = {.rows = 2,
+                  .blocks = 3,
+                  .size = 8,
+                  .is_signed = true,
+                  .scales = {.data = (const void *)ones, .size = sizeof ones}};
+  Constant unpacked = constant_unpacked(e.g, from, 1, 48, false, -8), plain = unpacked;
+  plain = (Constant){.data = bytes, .size = sizeof bytes};
+  assert_memory_equal(constant_made(&unpacked)->data, bytes, sizeof bytes);
+  assert_ptr_equal(constant_packed(e.g, unpacked, &b).data, packed); /* nothing to do */
+  Constant again = constant_packed(e.g, plain, &b);
+  assert_memory_equal(constant_made(&again)->data, packed, sizeof packed);
+  b.scales.data = (const void *)signs;
+  again = constant_packed(e.g, unpacked, &b);
+  assert_ptr_equal(again.transform->source.data, packed);
+  assert_memory_equal(constant_made(&again)->data, inverted, sizeof inverted);
+  check(&e, again.transform);
+  plain.data = turned;
+  b.permuted = true;
+  b.scales.data = (const void *)flat;
+  again = constant_packed(e.g, plain, &b);
+  assert_ptr_equal(again.transform->source.data, turned);
+  assert_memory_equal(constant_made(&again)->data, inverted, sizeof inverted);
+  teardown(&e);
+}
+
+/* Each row ends with a whole byte. */
+static void test_unpacked_rows(void **state) {
+  static const uint8_t packed[] = {0x21, 0xF3, 0x87, 0xF9};
+  static const uint8_t wanted[] = {1, 2, 3, 7, (uint8_t)-8, (uint8_t)-7};
+  Env e;
+  setup(&e);
+  Constant c =
+      constant_unpacked(e.g, (Constant){.data = packed, .size = sizeof packed}, 2, 3, true, -8);
+  for (uint32_t i = 0; i < 6; i++)
+    assert_int_equal((int8_t)constant_made(&c)->data[i], (int8_t)wanted[i]);
   teardown(&e);
 }
 
@@ -234,11 +334,23 @@ static void test_faults(void **state) {
   assert_contains(transform_fault(&t), "of f32");
   t.element = 3;
   assert_contains(transform_fault(&t), "1, 2, 4 or 8");
+  t = codes(&e, TRANSFORM_INT4);
+  with_dims(&t, 1, (TransformDim[]){{4, 1, 0}});
+  t.low = -9;
+  assert_contains(transform_fault(&t), "from -8 to 7");
+  t = codes(&e, TRANSFORM_UNPACK);
+  with_dims(&t, 1, (TransformDim[]){{3, 1, 0}});
+  assert_contains(transform_fault(&t), "in bytes");
+  t.element = 1;
+  assert_contains(transform_fault(&t), "is nibbles");
+  t.code = TRANSFORM_REPACK;
+  assert_contains(transform_fault(&t), "even number");
   teardown(&e);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_permuted),
-                                     cmocka_unit_test(test_faults)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_values), cmocka_unit_test(test_permuted), cmocka_unit_test(test_packed),
+      cmocka_unit_test(test_unpacked_rows), cmocka_unit_test(test_faults)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * one matrix at a time needs memory for that. Where a backend multiplies such weights by rows of
  * 8 bits and the model allows that (accuracy_level 4), they are dequantized blocks, which the
  * backend packs again. */
+#include "ir/transform.h"
 #include "onnx/import_state.h"
 #include "onnx/translate/quantized.h"
 #include "ops/quantized.h"
@@ -142,17 +143,12 @@ static ValueId grouped_weights(Import *im, const Blocks *w, ValueId packed, Valu
 
 enum { ACCURACY_INT8 = 4, BACKEND_BLOCK = 32, NIBBLE_ZERO = 8 };
 
-/* Codes of 4 bits, two a byte, lower ones first, as numbers from -8 to 7. Each row of `bytes` bytes
- * has `columns` codes. */
-static ValueId signed_nibbles(Import *im, const Constant *c, int64_t rows, int64_t bytes,
-                              int64_t columns) {
-  int8_t *codes = arena_alloc(&im->g->arena, (size_t)(rows * columns) + 1), *to = codes;
-  for (int64_t i = 0; i < rows; i++)
-    for (int64_t k = 0; k < columns; k++)
-      *to++ = (int8_t)((c->data[i * bytes + k / 2] >> (k % 2 ? 4 : 0) & 15) - NIBBLE_ZERO);
+/* A constant of codes of 4 bits, two a byte, lower ones first, as numbers from -8 to 7. */
+static ValueId signed_nibbles(Import *im, const Constant *packed, int64_t rows, int64_t columns) {
+  Constant codes =
+      constant_unpacked(im->g, *packed, (uint64_t)rows, (uint64_t)columns, false, -NIBBLE_ZERO);
   TypeId type = graph_tensor_type(im->g, DTYPE_I8, 2, (SymInt[]){rows, columns}, ORDER_CONTIGUOUS);
-  Constant made = {.data = (const uint8_t *)codes, .size = (uint64_t)(rows * columns)};
-  return graph_add_constant(im->g, type, made, 0);
+  return graph_add_constant(im->g, type, codes, 0);
 }
 
 /* The model lets a backend multiply by rows of 8 bits, or --quantize does. */
@@ -181,9 +177,8 @@ static ValueId backend_weights(Import *im, const Blocks *w, ValueId packed, Valu
     return 0;
   Quantization q = {
       .dtype = DTYPE_I8, .low = -8, .high = 7, .scales = scales, .axis = 1, .block = w->size};
-  q.zeros = z ? signed_nibbles(im, z, w->n, zero_bytes, w->count) : 0;
-  int64_t columns = w->count * w->size;
-  return build_dequantize(&im->b, signed_nibbles(im, c, w->n, columns / 2, columns), &q);
+  q.zeros = z ? signed_nibbles(im, z, w->n, w->count) : 0;
+  return build_dequantize(&im->b, signed_nibbles(im, c, w->n, w->count * w->size), &q);
 }
 
 void translate_matmul_nbits(Import *im) {

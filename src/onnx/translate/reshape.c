@@ -138,8 +138,7 @@ void translate_unsqueeze(Import *im) {
 /* --- Dims, Size --- */
 
 static int64_t clamp_axis(int64_t axis, uint32_t rank) {
-  if (axis < 0)
-    axis += rank;
+  axis = wrap_dim(axis, rank);
   return axis < 0 ? 0 : min_i64(axis, rank);
 }
 
