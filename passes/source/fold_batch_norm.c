@@ -4,7 +4,8 @@
  * mean) * s + shift. Computed in double precision for f32, rounded once.
  *
  * A product with a constant a channel ("layer scale") is the same with a factor only; there it also
- * goes into matmul with a constant matrix, and the bias added to that.
+ * goes into matmul with a constant matrix, and the bias added to that, and into the weights of a
+ * depthwise convolution behind it.
  *
  * Of dequantized weights the scales are multiplied. Training with quantization in torch divides by
  * the factor of the norm and adds the bias between convolution and norm; that is taken together
@@ -282,6 +283,40 @@ static ValueId through_affine(const Graph *g, ValueId v, Arena *arena, Affine *a
   return v;
 }
 
+/* --- factors in front --- */
+
+/* The factors of the operand's channels for those of the result, of which each reads one. */
+static Affine by_output(const Affine *a, int64_t outputs, Arena *arena) {
+  Affine to = {.channels = outputs, .factor = ARENA_ARRAY(arena, double, (size_t)outputs)};
+  for (int64_t i = 0; i < outputs; i++)
+    to.factor[i] = a->factor[i / (outputs / a->channels)];
+  return to;
+}
+
+/* depthwise(x * constant, weight), n: the weights take the factors. */
+static ValueId fold_factor_before(Builder *b, NodeId n) {
+  Graph *g = b->g;
+  NodeId mul = match_op(g, node_value(g, n, 0), OP_MUL_TENSOR);
+  ValueId weight = node_value(g, n, 1);
+  if (!mul || node_bool(g, n, 6) || !foldable(g, n, 2) || value_cget(g, weight)->use_count != 1)
+    return 0;
+  uint32_t at = value_is_const(g, node_value(g, mul, 1)) ? 1 : 0;
+  ValueId x = node_value(g, mul, 1 - at), c = node_value(g, mul, at);
+  Affine a;
+  if (value_cget(g, x)->type != value_cget(g, node_result(g, mul, 0))->type ||
+      !factor_of(g, c, x, 1, b->data, &a) || node_int(g, n, 8) != a.channels)
+    return 0;
+  a = by_output(&a, value_dim(g, weight, 0), b->data);
+  NodeId codes = dequantized_constant(g, weight);
+  weight = codes ? scale_codes(b, codes, &a, false) : scale_weight(b, weight, &a, false, 1);
+  if (!weight)
+    return 0;
+  ArgIn args[9] = {A_VAL(x), A_VAL(weight)};
+  for (uint32_t i = 2; i < COUNT_OF(args); i++)
+    args[i] = node_arg_in(g, n, i, b->data);
+  return build_args(b, OP_CONVOLUTION, args, COUNT_OF(args));
+}
+
 static bool is_finite(const Affine *a) {
   for (int64_t i = 0; i < a->channels; i++)
     if (!isfinite((float)a->factor[i]) || !isfinite((float)a->shift[i]))
@@ -309,6 +344,7 @@ Status pass_fold_batch_norm(PassContext *p, Graph *g) {
   static const RewriteRule rules[] = {
       {OP_NATIVE_BATCH_NORM_LEGIT_NO_TRAINING, fold_norm, "batch norms folded"},
       {OP_MUL_TENSOR, fold_scale, "factors folded"},
+      {OP_CONVOLUTION, fold_factor_before, "factors folded"},
   };
   Rewriter r = {.rules = rules, .rule_count = COUNT_OF(rules), .data = p->scratch};
   return pass_rewriter(p, g, &r);

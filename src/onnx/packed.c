@@ -89,7 +89,7 @@ typedef struct Taker {
 } Taker;
 
 static const Taker takers[] = {
-    {"Cast|DequantizeLinear|QuantizeLinear", false, NUMBERS},
+    {"Cast|DequantizeLinear|GatherBlockQuantized|QuantizeLinear", false, NUMBERS},
     {"Shape|Size", false, ANY_PACKED},
     {"LabelEncoder", false, STRINGS},
     {"Flatten|Identity|Reshape|Squeeze|Transpose|Unsqueeze", true, ANY_PACKED},

@@ -214,6 +214,20 @@ def linear_cases():
             yield Case(f"QuantizeLinear_{kind}", "QuantizeLinear", "x s z", {"x": 3 * normal(2, 3, 4)}, constants, out=(dtype,), **more)
             yield Case(f"DequantizeLinear_{kind}", "DequantizeLinear", "x s z", {"x": numbers(dtype, 2, 3, 4)}, constants, **more)
     yield Case("DequantizeLinear_int32", "DequantizeLinear", "x s", {"x": whole(I32, -9999, 9999, 2, 3)}, {"s": F32(0.01)})
+    yield from nibble_tables()
+
+
+def nibble_tables():
+    """Tables of the types of 4 bits, whose usual zero point is 0."""
+    for dtype, low in ((ml_dtypes.int4, -8), (ml_dtypes.uint4, 0)):
+        for columns, block in ((64, 32), (44, 16)):
+            scales = np.abs(normal(10, -(-columns // block)))
+            table = {"d": whole(I8, low, low + 16, 10, columns).astype(dtype), "s": scales}
+            zeros = {"z": whole(I8, low, low + 16, *scales.shape).astype(dtype)}
+            name = f"GatherBlockQuantized_{np.dtype(dtype).name}_{columns}"
+            index = {"i": whole(np.int64, 0, 10, 2, 3)}
+            yield Case(name, "GatherBlockQuantized", "d i s", index, table, block_size=block)
+            yield Case(f"{name}_zeros", "GatherBlockQuantized", "d i s z", index, {**table, **zeros}, block_size=block)
 
 
 def recurrent_cases():

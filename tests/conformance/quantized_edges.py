@@ -357,6 +357,8 @@ def blocks():
     yield from volumes()
     yield from trained_quantized()
     yield from pads_of_codes()
+    yield from scales_of_channels()
+    yield from negative_scales()
 
 
 def pad():
@@ -403,3 +405,33 @@ def pads_of_codes():
                 x, numbers = normal(*shape), {**q("x", 0.02, zero, dtype), "pads": np.array(pads)}
                 text = f"xq = QuantizeLinear(x, xs, xz)\nyq = Pad(xq, pads) mode={mode}\nyr = DequantizeLinear(yq, xs, xz)"
                 yield f"codes-Pad-{mode}-{np.dtype(dtype).name}-{len(shape)}", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.02], set()
+
+
+def scales_of_channels():
+    """NNCF quantizes what a depthwise convolution reads with a scale a channel."""
+    x, n = normal(1, 3, 10, 10), 8
+    for name, before, dtype, zeros, limits, floats in (
+            ("relu", "t = Relu(c)", U8, np.zeros(n), {}, set()),
+            ("limits", "t = Clip(c, lo, hi)", U8, np.zeros(n), {"lo": F32(0), "hi": F32(6)}, set()),
+            ("symmetric", "t = Identity(c)", I8, np.zeros(n), {}, set()),
+            ("zeros", "t = Identity(c)", U8, RNG.integers(90, 160, n), {}, {"Add", "Conv2d", "DepthwiseConv2d", "Multiply", "Subtract", "StaticTranspose"})):
+        channels = (RNG.random(n) * 0.015 + 0.005).astype(F32) * F32(2 if dtype == I8 or len(set(zeros)) > 1 else 1)
+        numbers = {**q("x", 0.04, 3), **q("y", 0.05, -4), "aq": codes(I8, n, 3, 3, 3), "as": (RNG.random(n) + 0.5).astype(F32) * F32(0.005), "az": np.zeros(n, I8),
+                   "dq": codes(I8, n, 1, 3, 3), "ds": (RNG.random(n) + 0.5).astype(F32) * F32(0.01), "b": normal(n), "ts": channels, "tz": zeros.astype(dtype), **limits}
+        text = pair("x") + "ar = DequantizeLinear(aq, as, az) axis=0\nc = Conv(xr, ar, b) pads=1,1,1,1\n" + before
+        text += "\ntq = QuantizeLinear(t, ts, tz) axis=1\ntr = DequantizeLinear(tq, ts, tz) axis=1\ndr = DequantizeLinear(dq, ds, az) axis=0\n"
+        text += f"y = Conv(tr, dr, b) pads=1,1,1,1 group={n}\n" + pair("y")
+        yield f"channels-{name}", model(text, {"x": x}, numbers, {"yr": F32}), {"x": x}, [0.05], floats
+
+
+def negative_scales():
+    """Scales below 0 of weights: codes without -128 get the other sign, the largest code of all makes them floats; and a block for all columns."""
+    x, k, n = normal(2, 64), 64, 6
+    scales = np.where(np.arange(n) % 2, F32(-0.01), F32(0.02)).astype(F32)
+    for name, kind, low, more in (("int8", I8, -127, "axis=1"), ("lowest", I8, -128, "axis=1"), ("int4", ml_dtypes.int4, -8, "axis=1"),
+                                  ("int4-one-block", ml_dtypes.int4, -8, "axis=0 block_size=128")):
+        w = RNG.integers(low, 8 if kind != I8 else 128, (k, n)).astype(I8)
+        w[3] = low
+        numbers = {"wq": w.astype(kind), "ws": scales.reshape(1, n) if "block" in more else scales}
+        text = f"wr = DequantizeLinear(wq, ws) {more}\ny = MatMul(x, wr)"
+        yield f"negative-scales-{name}", model(text, {"x": x}, numbers, {"y": F32}), {"x": x}, [None], {"FullyConnected"}

@@ -96,8 +96,8 @@ static ValueId read_zeros(Import *im, const Blocks *w) {
   return ex_cast(im, ex_slice(im, zeros, 1, 0, w->count), DTYPE_F32);
 }
 
-/* x [.., K] with columns in the order of unpack(): all first numbers of the bytes, all second ones.
- */
+/* x [.., K] padded to whole blocks, with columns in the order of unpack(): all first numbers of the
+ * bytes, all second ones. */
 static ValueId by_parts(Import *im, const Blocks *w, ValueId x, int64_t parts) {
   Dims s = shape_of(im, x);
   int64_t padded = w->count * w->size;
@@ -159,11 +159,12 @@ static bool takes_rows_of_bytes(Import *im) {
 }
 
 static bool backend_takes(Import *im, const Blocks *w, ValueId zeros) {
-  return import_ok(im) && takes_rows_of_bytes(im) && w->bits == 4 && w->k % w->size == 0 &&
-         w->size % BACKEND_BLOCK == 0 && (!zeros || ex_dtype(im, zeros) == DTYPE_U8);
+  return import_ok(im) && takes_rows_of_bytes(im) && w->bits == 4 && w->size % BACKEND_BLOCK == 0 &&
+         (!zeros || ex_dtype(im, zeros) == DTYPE_U8);
 }
 
-/* The weights [N, K] as blocks that a backend takes; 0 when it does not. packed: [N, bytes]. */
+/* The weights [N, blocks * size] as blocks that a backend takes; 0 when it does not. packed: [N,
+ * bytes], of which the last block may have more columns than the operand, which is padded. */
 static ValueId backend_weights(Import *im, const Blocks *w, ValueId packed, ValueId scales) {
   ValueId zeros = in(im, 3);
   if (!backend_takes(im, w, zeros))
@@ -177,7 +178,7 @@ static ValueId backend_weights(Import *im, const Blocks *w, ValueId packed, Valu
   Quantization q = {
       .dtype = DTYPE_I8, .low = -8, .high = 7, .scales = scales, .axis = 1, .block = w->size};
   q.zeros = z ? signed_nibbles(im, z, w->n, w->count) : 0;
-  return build_dequantize(&im->b, signed_nibbles(im, c, w->n, w->k), &q);
+  return build_dequantize(&im->b, signed_nibbles(im, c, w->n, w->count * w->size), &q);
 }
 
 void translate_matmul_nbits(Import *im) {
@@ -201,9 +202,9 @@ void translate_matmul_nbits(Import *im) {
   ValueId weights = groups ? 0 : backend_weights(im, &w, packed, scales);
   if (groups) {
     weights = grouped_weights(im, &w, packed, scales, read_zeros(im, &w), groups);
-  } else if (!weights) {
-    x = by_parts(im, &w, x, 8 / w.bits);
-    weights = real_weights(im, &w, packed, scales, read_zeros(im, &w));
+  } else {
+    x = by_parts(im, &w, x, weights ? 1 : 8 / w.bits);
+    weights = weights ? weights : real_weights(im, &w, packed, scales, read_zeros(im, &w));
   }
   bias = bias ? ex_cast(im, bias, DTYPE_F32) : 0;
   ValueId y = ex_linear(im, x, weights, bias);
@@ -221,21 +222,28 @@ static const float nf4[16] = {-1,           -0.69619280F, -0.52507305F,  -0.3949
                               0.079580300F, 0.16093020F,  0.24611230F,   0.33791524F,
                               0.44070983F,  0.56261700F,  0.72295684F,   1};
 
-/* [N, K] from bytes whose upper half comes first. */
+/* The pairs of numbers that bytes stand for, whose upper half comes first: one row is looked up for
+ * two weights. */
+static ValueId bnb4_pairs(Import *im, const float numbers[16]) {
+  float pairs[256][2];
+  for (uint32_t i = 0; i < 256; i++) {
+    pairs[i][0] = numbers[i >> 4];
+    pairs[i][1] = numbers[i & 15];
+  }
+  return build_const(&im->b, DTYPE_F32, 2, (int64_t[]){256, 2}, pairs);
+}
+
+/* [N, K] */
 static ValueId bnb4_weights(Import *im, const Blocks *w, ValueId packed, ValueId largest) {
-  int64_t all = w->n * w->k, blocks = (all + w->size - 1) / w->size,
+  int64_t all = w->n * w->k, blocks = (all + w->size - 1) / w->size, bytes = (all + 1) / 2,
           kind = attr_int(im, "quant_type", -1);
   if (kind < 0 || kind > 1)
     return import_fail(im, DIAG_ATTR_VALUE, "quant_type is %lld, not 0 or 1", (long long)kind);
-  packed = as_matrix(im, packed, "B", 1, (all + 1) / 2);
+  packed = EX_VIEW(im, as_matrix(im, packed, "B", 1, bytes), bytes);
   largest = as_matrix(im, largest, "absmax", blocks, 1);
-  ValueId parts[4] = {0}, order[2] = {0};
-  unpack(im, packed, 4, parts);
-  order[0] = ex_unsqueeze(im, parts[1], 2), order[1] = ex_unsqueeze(im, parts[0], 2);
-  ValueId codes = EX_VIEW(im, ex_cat(im, order, 2, 2), (all + 1) / 2 * 2);
-  codes = ex_cast(im, ex_slice(im, codes, 0, 0, all), DTYPE_I32);
-  ValueId table = build_const(&im->b, DTYPE_F32, 2, (int64_t[]){16, 1}, kind ? nf4 : fp4);
-  ValueId real = EX_VIEW(im, ex_binary(im, OP_EMBEDDING, table, codes), all);
+  ValueId table = bnb4_pairs(im, kind ? nf4 : fp4);
+  ValueId real = ex_binary(im, OP_EMBEDDING, table, ex_cast(im, packed, DTYPE_I32));
+  real = ex_slice(im, EX_VIEW(im, real, bytes * 2), 0, 0, all);
   real = ex_pad(im, real, 0, 0, blocks * w->size - all);
   real = ex_mul(im, EX_VIEW(im, real, blocks, w->size), ex_cast(im, largest, DTYPE_F32));
   real = ex_slice(im, EX_VIEW(im, real, blocks * w->size), 0, 0, all);
@@ -262,51 +270,97 @@ static ValueId rows(Import *im, ValueId table, ValueId flat) {
   return build(&im->b, OP_INDEX_TENSOR, A_VAL(table), A_VALS(list, 1));
 }
 
-static void check_block(Import *im, int64_t size, int64_t bits) {
-  if (size < 16 || size > 1 << 20 || !power_of_two(size) || (bits != 2 && bits != 4 && bits != 8))
-    import_fail(im, DIAG_ATTR_VALUE, "block_size %lld, bits %lld", (long long)size,
-                (long long)bits);
-}
+typedef struct Table {
+  ValueId codes, scales, zeros; /* codes and zeros are bytes of the lowest code first */
+  int64_t columns, bits, size, blocks;
+  double zero; /* where there are no zeros */
+} Table;
 
-/* Only the rows that are looked up become real numbers. */
-void translate_gather_block_quantized(Import *im) {
-  ValueId data = in_required(im, 0), index = in_required(im, 1), scales = in_required(im, 2),
-          zeros = in(im, 3);
-  int64_t size = attr_int(im, "block_size", 128), bits = attr_int(im, "bits", 4);
-  bool packed = ex_dtype(im, data) == DTYPE_U8;
-  if (ex_rank(im, data) != 2 || ex_rank(im, scales) != 2 ||
+static void check_table(Import *im, const Table *t) {
+  if (ex_rank(im, t->codes) != 2 || ex_rank(im, t->scales) != 2 ||
       import_axis(im, attr_int(im, "gather_axis", 0), 2) != 0 ||
       import_axis(im, attr_int(im, "quantize_axis", 1), 2) != 1)
     import_fail(im, DIAG_UNSUPPORTED_FEATURE,
                 "only rows of a matrix with blocks along the columns can be gathered");
-  check_block(im, size, bits);
-  if (!packed)
-    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "data of type %s is not supported",
-                dtype_name(ex_dtype(im, data)));
-  Dims at = shape_of(im, index);
-  int64_t blocks = ex_fixed(im, scales, 1), wide = ex_fixed(im, data, 1);
-  if (import_ok(im) &&
-      (wide > INT32_MAX || blocks > INT32_MAX || (wide * (8 / bits) + size - 1) / size != blocks))
-    import_fail(im, DIAG_SHAPE_MISMATCH, "%lld blocks of %lld do not make %lld bytes a row",
-                (long long)blocks, (long long)size, (long long)wide);
+  else if (t->size < 16 || t->size > 1 << 20 || !power_of_two(t->size) ||
+           (t->bits != 2 && t->bits != 4 && t->bits != 8))
+    import_fail(im, DIAG_ATTR_VALUE, "block_size %lld, bits %lld", (long long)t->size,
+                (long long)t->bits);
+}
+
+/* A constant matrix of int4 or uint4, of which import made a byte each, as nibbles again: those of
+ * int4 are 8 more. Codes of the same sign have their zero points moved likewise. */
+static ValueId as_nibbles(Import *im, ValueId v) {
+  const Constant *c = value_constant(im->g, v);
+  int64_t rows = ex_fixed(im, v, 0), columns = ex_fixed(im, v, 1), wide = (columns + 1) / 2;
+  if (!c)
+    return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a table of 4 bits must be a constant");
   if (!import_ok(im))
+    return 0;
+  unsigned more = ex_dtype(im, v) == DTYPE_I8 ? NIBBLE_ZERO : 0;
+  uint8_t *packed = arena_alloc(&im->g->arena, (size_t)(rows * wide) + 1);
+  memset(packed, 0, (size_t)(rows * wide));
+  for (int64_t i = 0; i < rows * columns; i++) {
+    int64_t k = i % columns;
+    unsigned code = (c->data[i] + more) & 15U;
+    packed[i / columns * wide + k / 2] |= (uint8_t)(code << (k % 2 ? 4 : 0));
+  }
+  return build_const(&im->b, DTYPE_U8, 2, (int64_t[]){rows, wide}, packed);
+}
+
+/* Bytes have the middle of the codes as their usual zero point, the types of 4 bits 0. */
+static bool read_table(Import *im, Table *t) {
+  *t = (Table){.codes = in_required(im, 0),
+               .scales = in_required(im, 2),
+               .zeros = in(im, 3),
+               .size = attr_int(im, "block_size", 128),
+               .bits = attr_int(im, "bits", 4)};
+  bool nibbles = import_ok(im) && in_packed(im, 0);
+  check_table(im, t);
+  if (import_ok(im) && !nibbles && ex_dtype(im, t->codes) != DTYPE_U8)
+    import_fail(im, DIAG_UNSUPPORTED_FEATURE, "data of type %s is not supported",
+                dtype_name(ex_dtype(im, t->codes)));
+  int64_t wide = ex_fixed(im, t->codes, 1);
+  t->blocks = ex_fixed(im, t->scales, 1);
+  if (!import_ok(im))
+    return false;
+  t->columns = nibbles ? wide : wide * (8 / t->bits);
+  t->zero = nibbles && ex_dtype(im, t->codes) == DTYPE_U8 ? 0 : 1 << (t->bits - 1);
+  if (wide > INT32_MAX || t->blocks > INT32_MAX ||
+      (t->columns + t->size - 1) / t->size != t->blocks)
+    import_fail(im, DIAG_SHAPE_MISMATCH, "%lld blocks of %lld do not make %lld columns a row",
+                (long long)t->blocks, (long long)t->size, (long long)t->columns);
+  if (nibbles && import_ok(im)) {
+    t->codes = as_nibbles(im, t->codes);
+    t->zeros = t->zeros ? as_nibbles(im, t->zeros) : 0;
+  }
+  return import_ok(im);
+}
+
+/* Only the rows that are looked up become real numbers. */
+void translate_gather_block_quantized(Import *im) {
+  Table t;
+  ValueId index = in_required(im, 1);
+  if (!read_table(im, &t))
     return;
+  Dims at = shape_of(im, index);
   index = ex_flat(im, ex_cast(im, index, DTYPE_I64));
   SymInt count = ex_dim(im, index, 0);
-  int64_t columns = wide * (8 / bits), all = blocks * size;
-  ValueId y = ex_cast(im, unpack_in_order(im, rows(im, data, index), bits), DTYPE_F32);
-  y = ex_pad(im, y, 0, 0, all - columns);
-  y = EX_VIEW(im, y, count, blocks, size);
-  if (zeros) {
-    zeros = unpack_in_order(im, rows(im, zeros, index), bits);
-    zeros = ex_cast(im, ex_slice(im, zeros, 1, 0, blocks), DTYPE_F32);
-    zeros = EX_VIEW(im, zeros, count, blocks, 1);
+  int64_t all = t.blocks * t.size;
+  ValueId y = unpack_in_order(im, rows(im, t.codes, index), t.bits);
+  y = ex_cast(im, ex_slice(im, y, 1, 0, t.columns), DTYPE_F32);
+  y = EX_VIEW(im, ex_pad(im, y, 0, 0, all - t.columns), count, t.blocks, t.size);
+  if (t.zeros) {
+    ValueId zeros = unpack_in_order(im, rows(im, t.zeros, index), t.bits);
+    zeros = ex_cast(im, ex_slice(im, zeros, 1, 0, t.blocks), DTYPE_F32);
+    y = ex_sub(im, y, EX_VIEW(im, zeros, count, t.blocks, 1));
+  } else if (t.zero != 0) {
+    y = ex_minus(im, y, t.zero);
   }
-  y = centred(im, y, zeros, bits);
-  DType dtype = ex_dtype(im, scales);
-  ValueId factor = ex_cast(im, rows(im, scales, index), DTYPE_F32);
-  y = ex_mul(im, y, EX_VIEW(im, factor, count, blocks, 1));
-  y = ex_cast(im, ex_slice(im, EX_VIEW(im, y, count, all), 1, 0, columns), dtype);
-  at.d[at.rank++] = columns;
+  DType dtype = ex_dtype(im, t.scales);
+  ValueId factor = ex_cast(im, rows(im, t.scales, index), DTYPE_F32);
+  y = ex_mul(im, y, EX_VIEW(im, factor, count, t.blocks, 1));
+  y = ex_cast(im, ex_slice(im, EX_VIEW(im, y, count, all), 1, 0, t.columns), dtype);
+  at.d[at.rank++] = t.columns;
   out(im, 0, ex_view_as(im, y, &at));
 }

@@ -68,6 +68,20 @@ static ValueId spread_blocks(Import *im, const Granularity *gr, ValueId v) {
   return ex_slice(im, ex_view(im, wide, dims, own), gr->axis, 0, gr->dims[gr->axis]);
 }
 
+/* Blocks that are larger than the dim of a matrix which they divide: there is one in each row or
+ * column, so that the scales are those of channels. */
+static void join_blocks(Import *im, Granularity *gr, ValueId *scale, ValueId *zero) {
+  if (!import_ok(im) || !gr->block || gr->rank != 2 || ex_rank(im, *scale) != 2 ||
+      ex_dim(im, *scale, gr->axis) != 1 || !sym_is_const(gr->dims[gr->axis]) ||
+      gr->dims[gr->axis] >= gr->block)
+    return;
+  gr->axis = 1 - gr->axis;
+  gr->block = 0;
+  SymInt count = ex_dim(im, *scale, gr->axis);
+  *scale = ex_view(im, *scale, &count, 1);
+  *zero = *zero ? ex_view(im, *zero, &count, 1) : 0;
+}
+
 /* The parameter so that it broadcasts to x. */
 static ValueId spread(Import *im, const Granularity *gr, ValueId v) {
   SymInt dims[MAX_RANK + 1];
@@ -209,46 +223,85 @@ static Target codes_of(Import *im, ValueId x, int32_t packed) {
   return range;
 }
 
-/* The codes x dequantized by an op; 0 when there is none for it. */
-static ValueId dequantize_op(Import *im, const Granularity *gr, ValueId x, ValueId scale,
-                             ValueId zero, int32_t packed) {
-  Quantization q;
-  Target range = codes_of(im, x, packed);
-  if (!known_quantization(im, gr, scale, zero, &range, &q))
-    return 0;
-  return build_dequantize(&im->b, x, &q);
-}
-
 /* What a scale is for. */
 typedef enum ScaleUse {
   SCALE_DIVIDES,    /* quantizes */
   SCALE_MULTIPLIES, /* dequantizes: channels that are all zeros may have a scale of 0 */
-  SCALE_OF_BLOCKS   /* dequantizes: some formats of language models have negative ones */
+  SCALE_OF_WEIGHTS  /* dequantizes: negative ones let the largest weight have the code -128 or -8 */
 } ScaleUse;
 
 static bool scale_fits(double scale, ScaleUse use) {
   if (use == SCALE_DIVIDES)
     return isfinite(scale) && scale >= (double)FLT_MIN;
-  return isfinite(scale) && (scale >= 0 || use == SCALE_OF_BLOCKS);
+  return isfinite(scale) && (scale >= 0 || use == SCALE_OF_WEIGHTS);
+}
+
+/* The first number that does not fit, or how many there are. */
+static uint32_t first_unfit(const Doubles *scales, ScaleUse use) {
+  uint32_t i = 0;
+  while (i < scales->count && scale_fits(scales->at[i], use))
+    i++;
+  return i;
+}
+
+/* Constant codes of channels with negative scales, zero points 0: the codes of those channels get
+ * the other sign, as far as -128 is not among them. Answers whether they did. */
+static bool flip_channels(Import *im, const Granularity *gr, ValueId *x, ValueId *scale) {
+  const Constant *c = value_constant(im->g, *x);
+  Doubles scales;
+  if (!c || ex_dtype(im, *x) != DTYPE_I8 || ex_rank(im, *scale) > 1 ||
+      !value_doubles(im, *scale, &scales))
+    return false;
+  uint64_t inner = 1;
+  for (uint32_t i = gr->axis + 1; i < gr->rank; i++)
+    inner *= (uint64_t)gr->dims[i];
+  int8_t *codes = arena_alloc(&im->g->arena, c->size + 1);
+  for (uint64_t i = 0; i < c->size; i++) {
+    int8_t code = (int8_t)c->data[i];
+    bool flip = scales.at[i / inner % scales.count] < 0;
+    if (flip && code == INT8_MIN)
+      return false;
+    codes[i] = (int8_t)(flip ? -code : code);
+  }
+  Constant made = {.data = (const uint8_t *)codes, .size = c->size};
+  *x = graph_add_constant(im->g, value_cget(im->g, *x)->type, made, 0);
+  *scale = ex_unary(im, OP_ABS, *scale);
+  return import_ok(im);
+}
+
+/* The codes x dequantized by an op; 0 when there is none for it, as for negative scales. */
+static ValueId dequantize_op(Import *im, const Granularity *gr, ValueId x, ValueId scale,
+                             ValueId zero, int32_t packed) {
+  Quantization q;
+  Doubles scales;
+  Target range = codes_of(im, x, packed);
+  if (value_doubles(im, scale, &scales) && first_unfit(&scales, SCALE_MULTIPLIES) < scales.count) {
+    if (gr->block || !is_zero(im, zero) || !flip_channels(im, gr, &x, &scale))
+      return 0;
+    range = codes_of(im, x, 0);
+  }
+  if (!known_quantization(im, gr, scale, zero, &range, &q))
+    return 0;
+  return build_dequantize(&im->b, x, &q);
 }
 
 /* Reports a constant scale that makes nonsense of every element, as quotients by a subnormal number
- * do, or that nobody means, as a negative one. */
+ * do, or that nobody means, as a negative one of activations. */
 static bool check_scale(Import *im, ValueId scale, ScaleUse use) {
   static const char *const wanted[] = {"finite, positive and not subnormal",
                                        "finite and not negative", "finite"};
   Doubles values;
   if (!value_doubles(im, scale, &values))
     return import_ok(im);
-  for (uint32_t i = 0; i < values.count; i++)
-    if (!scale_fits(values.at[i], use))
-      return import_fail(im, DIAG_ARG_RANGE, "entry %u of the scale is %g; a scale must be %s%s", i,
-                         values.at[i], wanted[use],
-                         isinf(values.at[i])
-                             ? ". Calibration saw infinite values, such as a mask of -inf: "
-                               "write the mask with a finite number and quantize again"
-                             : "");
-  return true;
+  uint32_t i = first_unfit(&values, use);
+  if (i == values.count)
+    return true;
+  return import_fail(im, DIAG_ARG_RANGE, "entry %u of the scale is %g; a scale must be %s%s", i,
+                     values.at[i], wanted[use],
+                     isinf(values.at[i])
+                         ? ". Calibration saw infinite values, such as a mask of -inf: "
+                           "write the mask with a finite number and quantize again"
+                         : "");
 }
 
 ValueId quantized_from(Import *im, ValueId x, ValueId scale, ValueId zero, DType to) {
@@ -368,6 +421,10 @@ static ValueId dequantize_exactly(Import *im, const Granularity *gr, ValueId x, 
   return split ? ex_view(im, y, gr->dims, gr->rank) : y;
 }
 
+static ScaleUse scale_use(Import *im, const Granularity *gr, ValueId x) {
+  return gr->block || value_is_const(im->g, x) ? SCALE_OF_WEIGHTS : SCALE_MULTIPLIES;
+}
+
 void translate_dequantize_linear(Import *im) {
   ValueId x = in_required(im, 0), scale = in_required(im, 1), zero = in(im, 2);
   int32_t small = small_float_input(im, 0), small_scale = small_float_input(im, 1);
@@ -375,8 +432,9 @@ void translate_dequantize_linear(Import *im) {
   if (small_scale)
     scale = decode_small_float(im, scale, small_scale);
   if (!import_ok(im) || !read_granularity(im, x, scale, zero, &gr) ||
-      !check_scale(im, scale, gr.block ? SCALE_OF_BLOCKS : SCALE_MULTIPLIES))
+      !check_scale(im, scale, scale_use(im, &gr, x)))
     return;
+  join_blocks(im, &gr, &scale, &zero);
   DType from = ex_dtype(im, x), to = attr_dtype(im, "output_dtype", ex_dtype(im, scale));
   if (small)
     x = decode_small_float(im, x, small);
