@@ -282,7 +282,8 @@ ValueId fail_not_known(Import *im, uint32_t input, const char *what) {
                                      "declares no fixed size",
                                      what, name, output);
   const char *hint =
-      given ? arena_printf(&im->scratch, "give it when lowering: --value %s=VALUE", name)
+      given ? arena_printf(&im->scratch, "give it when lowering: --value %s=VALUE",
+                           shell_word(&im->scratch, sv_from(name)))
             : "make it a constant, or run ONNX shape inference so that the output's shape is "
               "declared";
   return build_fail_hint(&im->b, DIAG_INPUT_NOT_CONST, hint, message);
