@@ -68,3 +68,6 @@ ls
 t lower '' -o a.pte
 t lower --method one= -o a.pte
 t lower --method =$data/add.onnx -o a.pte
+t lower $data/add.onnx -o a.bpte
+t lower $data/add.onnx -j 5000 -o a.pte
+t run $data/add.onnx --random=3

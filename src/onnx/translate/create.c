@@ -85,7 +85,8 @@ static bool range_sound(Import *im) {
                   number);
   }
   if (import_ok(im) && known)
-    import_fail(im, DIAG_SHAPE_OVERFLOW, "the range has too many elements");
+    import_fail(im, DIAG_SHAPE_OVERFLOW,
+                "the range has too many elements, or numbers near the ends of 64 bits");
   return import_ok(im);
 }
 
