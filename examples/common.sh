@@ -6,6 +6,7 @@ set -eu
 ETC=$(command -v "${ETC:-etc}") || { echo "there is no ${ETC:-etc}: set ETC" >&2; exit 1; }
 case $ETC in /*) ;; *) ETC=$PWD/$ETC ;; esac
 PYTHON=${PYTHON:-python3}
+case $PYTHON in /*) ;; */*) PYTHON=$PWD/$PYTHON ;; esac
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=$(cd "$(dirname "$ETC")/.." && pwd)
 PKG_CONFIG_PATH=$(find "$prefix" -name etc-plugin.pc -exec dirname {} \; 2>/dev/null | head -n 1):${PKG_CONFIG_PATH:-}

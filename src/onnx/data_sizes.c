@@ -36,23 +36,27 @@ int64_t out_bound_below(Import *im, uint32_t i, uint32_t dim, int64_t most) {
 }
 
 ValueId fail_unbounded(Import *im, uint32_t i, uint32_t dims, const char *what) {
-  StrBuf flags;
+  StrBuf flags, flag;
   strbuf_init(&flags);
+  strbuf_init(&flag);
   bool several = (dims & (dims - 1)) != 0;
   for (uint32_t dim = 0; dim < MAX_RANK && out_wanted(im, i); dim++) {
     if (!(dims >> dim & 1))
       continue;
-    strbuf_append(&flags, SV(" --bound '"));
-    strbuf_append_printable(&flags, onnx_text(im->node->output[i]));
+    strbuf_clear(&flag);
+    strbuf_append(&flag, onnx_text(im->node->output[i]));
     if (several)
-      strbuf_printf(&flags, ":%u", dim);
-    strbuf_append(&flags, SV("=N'"));
+      strbuf_printf(&flag, ":%u", dim);
+    strbuf_append(&flag, SV("=N"));
+    strbuf_append(&flags, SV(" --bound "));
+    strbuf_append_quoted(&flags, (StrView){flag.data, flag.size});
   }
   if (im->state->sizes && import_ok(im))
     im->state->sizes->stopped = true;
   import_fail(im, DIAG_SIZE_UNBOUND,
               "%s is known only while the program runs, and nothing bounds it: add%s", what,
               flags.size ? strbuf_cstr(&flags) : " a name for the output, which --bound takes");
+  strbuf_release(&flag);
   strbuf_release(&flags);
   return 0;
 }

@@ -277,12 +277,19 @@ ValueId fail_not_known(Import *im, uint32_t input, const char *what) {
   ValueId v = in(im, input);
   for (uint32_t i = 0; i < im->g->input_count; i++)
     given |= v && im->g->inputs[i] == v;
+  if (v && value_is_const(im->g, v) && !dtype_is_int(ex_dtype(im, v)))
+    return import_fail(im, DIAG_INPUT_TYPE, "%s (input '%s') is %s, integers are wanted", what,
+                       name, dtype_name(ex_dtype(im, v)));
+  if (v && value_is_const(im->g, v) && ex_rank(im, v) == 1)
+    return import_fail(im, DIAG_INPUT_RANK, "%s (input '%s') has %lld entries, more than are read",
+                       what, name, (long long)ex_dim(im, v, 0));
   const char *message = arena_printf(&im->scratch,
                                      "%s (input '%s') is computed at run time, and output '%s' "
                                      "declares no fixed size",
                                      what, name, output);
   const char *hint =
-      given ? arena_printf(&im->scratch, "give it when lowering: --value %s=VALUE", name)
+      given ? arena_printf(&im->scratch, "give it when lowering: --value %s=VALUE",
+                           shell_word(&im->scratch, sv_from(name)))
             : "make it a constant, or run ONNX shape inference so that the output's shape is "
               "declared";
   return build_fail_hint(&im->b, DIAG_INPUT_NOT_CONST, hint, message);
@@ -455,7 +462,10 @@ bool axes_read(Import *im, int64_t input_since, uint32_t rank, Axes *axes) {
     return import_ok(im) && (!v || axes_list(im, values, rank, axes));
   axes->run = v;
   SymInt length = ex_rank(im, v) ? ex_dim(im, v, 0) : 1;
-  if (!sym_is_const(length) || length < 0 || length > MAX_RANK)
+  if (sym_is_const(length) && length > MAX_RANK)
+    return import_fail(im, DIAG_INPUT_RANK, "there are %lld axes, the runtime allows %d dimensions",
+                       (long long)length, MAX_RANK);
+  if (!sym_is_const(length) || length < 0)
     return import_fail(im, DIAG_INPUT_NOT_CONST, "the number of axes is not known when lowering");
   axes->count = (uint32_t)length;
   axes->known = axes->count == 0;

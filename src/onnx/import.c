@@ -153,7 +153,8 @@ static void report_unsupported(Import *im) {
                    SV_ARG(u->domain), dot, SV_ARG(u->op), (long long)u->opset, u->count, plural);
     if (i == 0 && s->unsupported_count > 1)
       diag_note(d, "%u operators of this model are not supported", s->unsupported_count);
-    note_versions(d, u);
+    if (u->opset)
+      note_versions(d, u);
     note_reason(d, u);
     hint_nearest(d, u);
     (void)diag_end(d);

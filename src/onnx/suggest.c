@@ -298,19 +298,16 @@ void suggest_dims(Context *ctx, OnnxModel *model, const ImportOptions *options, 
 /* --- text --- */
 
 void suggest_flags(const DimSuggestions *s, StrBuf *out) {
-  static const char plain[] = "_-.:/=+,@%";
+  StrBuf flag;
+  strbuf_init(&flag);
   for (uint32_t i = 0; i < s->count; i++) {
-    StrView name = s->dims[i].name;
-    bool quote = false;
-    for (size_t k = 0; k < name.size; k++) {
-      char c = name.data[k];
-      quote |= !((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                 (c && strchr(plain, c)));
-    }
-    strbuf_append(out, quote ? SV(" --dim '") : SV(" --dim "));
-    strbuf_append_printable(out, name);
-    strbuf_printf(out, "=%lld%s", (long long)s->dims[i].size, quote ? "'" : "");
+    strbuf_clear(&flag);
+    strbuf_append(&flag, s->dims[i].name);
+    strbuf_printf(&flag, "=%lld", (long long)s->dims[i].size);
+    strbuf_append(out, SV(" --dim "));
+    strbuf_append_word(out, sv_from(strbuf_cstr(&flag)));
   }
+  strbuf_release(&flag);
 }
 
 void onnx_append_type(StrBuf *out, const Onnx__ValueInfoProto *value) {

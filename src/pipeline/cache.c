@@ -241,16 +241,19 @@ static Status read_kept(Session *s) {
 
 static Status make_folder(Session *s) {
   const char *folder = s->cache.folder;
-  if (mkdir(folder, 0777) == 0 || file_is_folder(folder))
+  if (mkdir(folder, 0777) == 0)
     return STATUS_OK;
-  if (errno == EEXIST) {
+  int error = errno;
+  if (file_is_folder(folder))
+    return STATUS_OK;
+  if (error == EEXIST) {
     Diag *d = diag_begin(&s->sink, DIAG_FILE_WRITE, diag_file(folder));
     diag_message(d, "the cache '%s' is a file, not a folder", folder);
     diag_hint(d, "give --cache a folder; it is made when it is not there");
     return diag_end(d);
   }
   return diag_report(&s->sink, DIAG_FILE_WRITE, diag_file(folder),
-                     "cannot make the folder '%s' for the cache: %s", folder, strerror(errno));
+                     "cannot make the folder '%s' for the cache: %s", folder, strerror(error));
 }
 
 static Status check_writable(Session *s) {

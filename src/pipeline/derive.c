@@ -396,8 +396,9 @@ static Status make_cache(Deriver *x, uint32_t position) {
   dims[axis] = sym_upper(&g->syms, end_of(x));
   for (uint32_t i = 0; i < t.rank; i++)
     if (!sym_is_const(dims[i]))
-      return refuse(x, "dim %u of input '" SV_FMT "' has no size; give it by --dim " SV_FMT ":%u=N",
-                    i, SV_ARG(input_name(g, position)), SV_ARG(input_name(g, position)), i);
+      return refuse(x, "dim %u of input '" SV_FMT "' has no size; give it by --dim %s:%u=N", i,
+                    SV_ARG(input_name(g, position)),
+                    shell_word(&x->s->arena, input_name(g, position)), i);
   TypeId type = graph_tensor_type(g, (DType)t.dtype, t.rank, dims, ORDER_CONTIGUOUS);
   ValueId state = graph_add_state(g, type, 0, value_cget(g, past)->name);
   NodeId cat = value_def(g, present);

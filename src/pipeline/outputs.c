@@ -78,6 +78,9 @@ static EtcStatus check_stdout(Session *s) {
 EtcStatus session_check_outputs(Session *s, const char *output) {
   if (!output || !output[0])
     return session_usage(s, "--output", "add -o OUT.pte", "there is no name for the output");
+  if (sv_has_suffix(sv_from(output), SV(".bpte")))
+    return session_usage(s, "--output", "write -o OUT.pte; --bundle writes OUT.bpte beside it",
+                         "'%s' is the name of a bundle, not of a program", output);
   if (session_wants_whole(s) && is_device(output))
     return session_usage(s, s->budget ? "--budget" : "--size",
                          "name a file, or '-' for standard output",

@@ -306,9 +306,16 @@ static EtcStatus check_chain(Session *s, const Chain *chain, int priority) {
     again |= strcmp(c->path, chain->path) == 0;
   if (!again && priority < PRIORITY_FILE)
     return ETC_OK;
-  return session_status(diag_report(&s->sink, DIAG_RECIPE, chain->at->at,
-                                    again ? "'%s' includes itself" : "'%s' is one recipe too many",
-                                    chain->path));
+  Diag *d = diag_begin(&s->sink, DIAG_RECIPE, chain->at->at);
+  if (again) {
+    diag_message(d, "'%s' includes itself", chain->path);
+    diag_hint(d, "leave one of the includes out");
+  } else {
+    diag_message(d, "'%s' is one recipe more than the %d that can be included", chain->path,
+                 PRIORITY_FILE - PRIORITY_RECIPE);
+    diag_hint(d, "include each recipe once: it is read each time that it is named");
+  }
+  return session_status(diag_end(d));
 }
 
 /* A name that is neither a recipe that comes with etc nor a file. */

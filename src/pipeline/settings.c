@@ -107,9 +107,10 @@ static EtcStatus number(Session *s, const char *option, StrView value, int64_t l
                         int64_t *out) {
   if (text_parse_i64(value, out) && *out >= lo && *out <= hi)
     return ETC_OK;
-  return session_usage(s, option,
-                       arena_printf(&s->arena, "give a number of at least %lld", (long long)lo),
-                       "%s does not take '" SV_FMT "'", option, SV_ARG(value));
+  return session_usage(
+      s, option,
+      arena_printf(&s->arena, "give a number from %lld to %lld", (long long)lo, (long long)hi),
+      "%s does not take '" SV_FMT "'", option, SV_ARG(value));
 }
 
 static EtcStatus set_model(Session *s, StrView value) {

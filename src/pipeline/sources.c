@@ -97,9 +97,11 @@ EtcStatus session_share_source(Session *s, const Source *read) {
 /* A source without its contents; NULL in *out where one that wins is there already. */
 static EtcStatus new_source(Session *s, const char *method, const char *path, Source **out) {
   *out = NULL;
-  if (method[0] == '\0' || path[0] == '\0')
-    return session_usage(s, "--method", "write --method NAME=MODEL",
-                         "a method needs a name and a model");
+  if (method[0] == '\0')
+    return session_usage(s, "--method", "write --method NAME=MODEL", "a method needs a name");
+  if (path[0] == '\0')
+    return session_usage(s, "", "give the path of a file; is a variable of the shell empty?",
+                         "the name of the model is empty");
   int priority = s->setting.layer ? s->setting.layer->priority : PRIORITY_COMMAND;
   for (uint32_t i = 0; i < s->program.source_count; i++)
     if (strcmp(s->program.sources[i]->method, method) == 0)

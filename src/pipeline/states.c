@@ -206,8 +206,9 @@ static Status find_growth(Binder *b, ValueId in, uint32_t output, int *axis) {
     bool same = before == after;
     if (same && sym_is_const(before))
       continue;
-    const char *hint =
-        arena_printf(&b->s->arena, "fix it with --dim %s=N", symbol_name(g, same ? before : after));
+    const char *name = symbol_name(g, same ? before : after),
+               *hint = arena_printf(&b->s->arena, "fix it with --dim %s=N",
+                                    shell_word(&b->s->arena, sv_from(name)));
     if (same)
       return mismatch(b, in, output,
                       arena_printf(&b->s->arena, "dim %u is symbolic and does not grow", i), hint);

@@ -3,8 +3,21 @@
 
 enum { MAX_SIZE = 1 << 20 };
 
+/* The parser has an offset alone of bytes that are no text, which it reads before it parses. */
+static yaml_mark_t problem_mark(const YamlReader *r) {
+  if (r->parser.error != YAML_READER_ERROR)
+    return r->parser.problem_mark;
+  yaml_mark_t mark = {0};
+  for (size_t i = 0; i < r->text.size && i < r->parser.problem_offset; i++) {
+    bool ends = r->text.data[i] == '\n';
+    mark.line += ends;
+    mark.column = ends ? 0 : mark.column + 1;
+  }
+  return mark;
+}
+
 DiagPlace yaml_place(const YamlReader *r) {
-  yaml_mark_t mark = r->has_event ? r->event.start_mark : r->parser.problem_mark;
+  yaml_mark_t mark = r->has_event ? r->event.start_mark : problem_mark(r);
   DiagPlace place = DIAG_NOWHERE;
   place.file = r->file;
   place.line = (uint32_t)mark.line + 1;
@@ -42,6 +55,7 @@ EtcStatus yaml_open(YamlReader **out, Session *s, DiagCode code, const char *wha
         diag_report(&s->sink, code, place, "%s has more than %d bytes", what, MAX_SIZE));
   YamlReader *r = *out = memory_guard(sizeof *r, delete_parser);
   *r = (YamlReader){.s = s, .code = code, .what = what, .file = file};
+  r->text = (StrView){(const char *)data, (size_t)size};
   if (!yaml_parser_initialize(&r->parser))
     memory_fail(sizeof r->parser);
   yaml_parser_set_input_string(&r->parser, data, (size_t)size);
@@ -62,8 +76,10 @@ EtcStatus yaml_next(YamlReader *r) {
   if (!r->has_event)
     return yaml_wrong(
         r,
-        "the file is no YAML from there on: look for a bracket, a quote or a colon that is "
-        "missing before it",
+        r->parser.error == YAML_READER_ERROR
+            ? "the file is no text in UTF-8 from there on: is it the right file?"
+            : "the file is no YAML from there on: look for a bracket, a quote or a colon that is "
+              "missing before it",
         "%s", r->parser.problem ? r->parser.problem : "this is no YAML");
   if (r->event.type == YAML_ALIAS_EVENT)
     return yaml_wrong(r, NULL, "aliases are not supported");

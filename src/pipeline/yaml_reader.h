@@ -12,7 +12,7 @@ typedef struct YamlReader {
   Session *s;
   DiagCode code;    /* of what is wrong */
   const char *what; /* "a recipe" */
-  StrView file;
+  StrView file, text;
   yaml_parser_t parser;
   yaml_event_t event; /* the present one */
   bool has_event;

@@ -166,6 +166,44 @@ void strbuf_append_escaped(StrBuf *buf, StrView text) { append_escaped(buf, text
 
 void strbuf_append_printable(StrBuf *buf, StrView text) { append_escaped(buf, text, false); }
 
+static bool is_printable(StrView text) {
+  uint32_t code_point;
+  unsigned size;
+  for (size_t at = 0; at < text.size; at += size) {
+    size = utf8_decode(text, at, &code_point);
+    if (!size || utf8_is_control(code_point))
+      return false;
+  }
+  return true;
+}
+
+void strbuf_append_quoted(StrBuf *buf, StrView text) {
+  bool printable = is_printable(text);
+  strbuf_append(buf, printable ? SV("'") : SV("$'"));
+  for (size_t at = 0; at < text.size; at++) {
+    char c = text.data[at];
+    if (c == '\'')
+      strbuf_append(buf, printable ? SV("'\\''") : SV("\\'"));
+    else if (printable || is_plain(c) || c == '"')
+      strbuf_append_char(buf, c);
+    else
+      append_bytes_escaped(buf, (StrView){&c, 1});
+  }
+  strbuf_append_char(buf, '\'');
+}
+
+void strbuf_append_word(StrBuf *buf, StrView text) {
+  static const char plain[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                              "_-.:/=+,@%";
+  bool quote = text.size == 0;
+  for (size_t at = 0; at < text.size && !quote; at++)
+    quote = !text.data[at] || !strchr(plain, text.data[at]);
+  if (quote)
+    strbuf_append_quoted(buf, text);
+  else
+    strbuf_append(buf, text);
+}
+
 static int hex_digit(char c) {
   if (c >= '0' && c <= '9')
     return c - '0';
@@ -249,4 +287,11 @@ void strbuf_append_bytes(StrBuf *buf, uint64_t bytes) {
     unit++;
   }
   strbuf_printf(buf, "%u.%u %s", (unsigned)(tenths / 10), (unsigned)(tenths % 10), units[unit]);
+}
+
+const char *shell_word(struct Arena *arena, StrView text) {
+  StrBuf buf;
+  strbuf_init(&buf);
+  strbuf_append_word(&buf, text);
+  return strbuf_keep(&buf, arena).data;
 }

@@ -29,6 +29,11 @@ bool strbuf_append_unescaped(StrBuf *buf, StrView text);
 /* As strbuf_append_escaped, but quotes and backslashes stay as they are: for messages, which are
  * read by people only. */
 void strbuf_append_printable(StrBuf *buf, StrView text);
+/* The text as one word of a shell command, always 'in quotes'; as $'\xNN' of bash and zsh where a
+ * terminal could act on it. */
+void strbuf_append_quoted(StrBuf *buf, StrView text);
+/* The same, but as it is where a shell takes it for one word anyway. */
+void strbuf_append_word(StrBuf *buf, StrView text);
 /* The bytes of the well-formed UTF-8 character at text[at] (1 to 4) and its code point, or 0 when
  * there is none. */
 unsigned utf8_decode(StrView text, size_t at, uint32_t *code_point);
@@ -46,5 +51,7 @@ const char *strbuf_cstr(const StrBuf *buf);
 /* The text, terminated, in the arena; the buffer is released. */
 struct Arena;
 StrView strbuf_keep(StrBuf *buf, struct Arena *arena);
+/* As strbuf_append_word, in the arena. */
+const char *shell_word(struct Arena *arena, StrView text);
 
 #endif

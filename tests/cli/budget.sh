@@ -160,3 +160,4 @@ t lower $data/add.onnx --budget none.yaml -o no.pte
 t size b.pte --budget bad.yaml
 ls no.* 2>/dev/null || echo "nothing was written"
 bad 'time: 20\n'
+bad 'file: 512K\narena: 3\377K\n'

@@ -85,3 +85,8 @@ graph @forward level(edge) {
 EOF
 t lower fixed.etir --skip-pass fold_constants -q -o fixed.pte
 t inspect fixed.pte --json
+echo
+# What it says to paste is one word a name, whatever is in it.
+cp $data/relu.onnx "it's \$HOME \"a\".onnx"
+"$ETC" inspect "it's \$HOME \"a\".onnx" | tail -n 1 | tee command
+PATH=$(dirname "$ETC"):$PATH sh command && rm "it's \$HOME \"a\".pte"

@@ -53,3 +53,11 @@ bad 'pass: {canonicalise: edge}\n'
 bad 'backend: {xnnpack: {whole: maybe}}\n'
 bad 'backend: {xnnpack: {hole: true}}\n'
 ls
+# Each include is read: ten levels of two are a thousand.
+i=1
+while [ $i -lt 11 ]; do
+  echo "include: [level$((i + 1)).yaml, level$((i + 1)).yaml]" >level$i.yaml
+  i=$((i + 1))
+done
+echo "dim: {batch: 2}" >level11.yaml
+t recipe check level1.yaml

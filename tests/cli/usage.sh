@@ -65,3 +65,9 @@ t run $data/add.onnx -i 0=$data/x23.npy
 t lower $data/add.onnx -o a.pte --dim batch=2
 t lower $data/add.onnx -o a.pte --state a:b
 ls
+t lower '' -o a.pte
+t lower --method one= -o a.pte
+t lower --method =$data/add.onnx -o a.pte
+t lower $data/add.onnx -o a.bpte
+t lower $data/add.onnx -j 5000 -o a.pte
+t run $data/add.onnx --random=3

@@ -101,6 +101,25 @@ static void check_double(double value, const char *expected) {
   strbuf_release(&buf);
 }
 
+static void check_word(StrView text, const char *expected) {
+  StrBuf buf;
+  strbuf_init(&buf);
+  strbuf_append_word(&buf, text);
+  assert_string_equal(strbuf_cstr(&buf), expected);
+  strbuf_release(&buf);
+}
+
+/* Each is one word of a shell. */
+static void test_word(void **state) {
+  check_word(SV("dir/m-1.onnx"), "dir/m-1.onnx");
+  check_word(SV(""), "''");
+  check_word(SV("a b"), "'a b'");
+  check_word(SV("a$b\\c\"d"), "'a$b\\c\"d'");
+  check_word(SV("it's"), "'it'\\''s'");
+  check_word(SV("caf\xc3\xa9"), "'caf\xc3\xa9'");
+  check_word(SV("a\n'\\\xff"), "$'a\\x0A\\'\\x5C\\xFF'");
+}
+
 static void test_double(void **state) {
   check_double(0, "0.0");
   check_double(-0.0, "-0.0");
@@ -194,6 +213,7 @@ int main(void) {
       cmocka_unit_test(test_escape_every_byte_pair),
       cmocka_unit_test(test_unescape_errors),
       cmocka_unit_test(test_printable),
+      cmocka_unit_test(test_word),
       cmocka_unit_test(test_double),
       cmocka_unit_test(test_double_round_trip),
       cmocka_unit_test(test_bytes),

@@ -83,36 +83,40 @@ static void try_lowering(Inspection *i) {
 
 /* " --bound 'y=N'", as the message of what failed says. */
 static void append_bounds(Inspection *i, StrBuf *out) {
-  const char *from = strstr(strbuf_cstr(&i->messages), " --bound '"), *to = NULL;
+  const char *from = strstr(strbuf_cstr(&i->messages), " --bound "), *to = NULL;
   for (const char *at = from; at && (at = strstr(at, "=N'")) != NULL; at += 3)
     to = memchr(from, '\n', (size_t)(at - from)) ? to : at + 3;
   if (to)
     strbuf_append(out, (StrView){from, (size_t)(to - from)});
 }
 
+/* The model's path without its folder, its suffix becomes .pte. */
+static const char *program_name(const Inspection *i) {
+  const char *slash = strrchr(i->path, '/'), *name = slash ? slash + 1 : i->path,
+             *dot = strrchr(name, '.');
+  size_t length = dot && dot != name ? (size_t)(dot - name) : strlen(name);
+  return i->read ? "model.pte"
+                 : arena_printf(&i->line->session->arena, "%.*s.pte", (int)length, name);
+}
+
 /* "etc lower m.onnx --dim batch=1 -o m.pte" */
 static void append_command(Inspection *i, StrBuf *out) {
   const MethodOptions *own = session_own(i->line->session);
-  const char *slash = strrchr(i->path, '/'), *name = slash ? slash + 1 : i->path,
-             *dot = strrchr(name, '.');
-  if (i->read)
-    name = "model";
-  int length = (int)(dot && dot != name && !i->read ? (size_t)(dot - name) : strlen(name));
-  bool plain = strcspn(i->path, " '\"$&();<>|*?`\\") == strlen(i->path);
-  const char *quote = plain ? "" : "\"";
-  strbuf_printf(out, "etc lower %s", quote);
-  strbuf_append_printable(out, sv_from(i->path));
-  strbuf_append(out, sv_from(quote));
-  if (i->line->session->recipe)
-    strbuf_printf(out, " --recipe %s", i->line->session->recipe);
-  for (uint32_t k = 0; k < own->dim_count; k++)
-    strbuf_printf(out, " --dim %s", flag_text(i, &own->dims[k].flag));
+  strbuf_append(out, i->path[0] == '-' && i->path[1] ? SV("etc lower ./") : SV("etc lower "));
+  strbuf_append_word(out, sv_from(i->path));
+  if (i->line->session->recipe) {
+    strbuf_append(out, SV(" --recipe "));
+    strbuf_append_word(out, sv_from(i->line->session->recipe));
+  }
+  for (uint32_t k = 0; k < own->dim_count; k++) {
+    strbuf_append(out, SV(" --dim "));
+    strbuf_append_word(out, sv_from(flag_text(i, &own->dims[k].flag)));
+  }
   suggest_flags(&i->dims, out);
   if (i->unbounded)
     append_bounds(i, out);
-  strbuf_printf(out, " -o %s", quote);
-  strbuf_append_printable(out, (StrView){name, (size_t)length});
-  strbuf_printf(out, ".pte%s", quote);
+  strbuf_append(out, SV(" -o "));
+  strbuf_append_word(out, sv_from(program_name(i)));
 }
 
 /* Dims of a size of their own. */

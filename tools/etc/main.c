@@ -102,8 +102,12 @@ int print_and_release(const CommandLine *line, StrBuf *text) {
   strbuf_release(text);
   if (written)
     return ETC_OK;
-  return (int)session_status(diag_report(&line->session->sink, DIAG_FILE_WRITE, DIAG_NOWHERE,
-                                         "cannot write to standard output: %s", strerror(error)));
+  Diag *d = diag_begin(&line->session->sink, DIAG_FILE_WRITE, DIAG_NOWHERE);
+  diag_message(d, "cannot write to standard output: %s", strerror(error));
+  diag_hint(
+      d,
+      "check what standard output is connected to: a full disk, a program that ended, or nothing");
+  return (int)session_status(diag_end(d));
 }
 
 int write_and_release(const CommandLine *line, StrBuf *text, const char *path) {

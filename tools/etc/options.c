@@ -84,7 +84,7 @@ static EtcStatus take_option(CommandLine *line, const OptionRow *row, const char
   switch (row->kind) {
   case KIND_FLAG:
     if (attached)
-      return session_usage(line->session, dashed, NULL, "%s takes no value", dashed);
+      return session_usage(line->session, dashed, help_hint(line), "%s takes no value", dashed);
     return add_option(line, row, "");
   case KIND_CHOICE:
     return add_option(line, row, attached ? attached : "");

@@ -174,10 +174,12 @@ static EtcStatus check_all_given(Session *s, const Graph *g, const Arrays *array
     Diag *d = diag_begin(&s->sink, DIAG_RUN_INPUT_MISSING, place);
     diag_message(d, "there is no value for input %s", strbuf_cstr(&text));
     StrView name = value_name(g, g->inputs[i]);
+    strbuf_clear(&text);
     if (name.size)
-      diag_hint(d, "add --input " SV_FMT "=FILE.npy", SV_ARG(name));
+      strbuf_append_word(&text, name);
     else
-      diag_hint(d, "add --input %u=FILE.npy", i);
+      strbuf_printf(&text, "%u", i);
+    diag_hint(d, "add --input %s=FILE.npy", strbuf_cstr(&text));
     status = session_status(diag_end(d));
     strbuf_release(&text);
   }

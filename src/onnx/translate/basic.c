@@ -46,9 +46,10 @@ void translate_constant(Import *im) {
     constant_strings(im, (Texts){(StrView[]){attr_str(im, "value_string", "")}, 1}, true);
   else if (attr_strs(im, "value_strings", &texts))
     constant_strings(im, texts, false);
+  else if (attr_has(im, "sparse_value"))
+    import_fail(im, DIAG_SPARSE, "the constant is a sparse tensor");
   else
-    import_fail(im, attr_has(im, "sparse_value") ? DIAG_UNSUPPORTED_FEATURE : DIAG_ATTR_MISSING,
-                "the constant has no value attribute that is a dense tensor");
+    import_fail(im, DIAG_ATTR_MISSING, "the constant has no attribute with its value");
 }
 
 void translate_identity(Import *im) {

@@ -71,6 +71,25 @@ static bool range_length(Import *im, SymInt *n) {
   return true;
 }
 
+/* Whether the data may decide: what is known is fit for a range, and not all is known. */
+static bool range_sound(Import *im) {
+  static const char *const names[] = {"start", "limit", "delta"};
+  bool known = true;
+  for (uint32_t i = 0; i < 3 && import_ok(im); i++) {
+    double number = 1;
+    known &= value_is_const(im->g, in(im, i));
+    (void)one_double(im, in(im, i), &number);
+    if (!isfinite(number) || (i == 2 && number == 0))
+      import_fail(im, DIAG_ARG_RANGE,
+                  "%s is %g; a range needs finite numbers and a delta other than 0", names[i],
+                  number);
+  }
+  if (import_ok(im) && known)
+    import_fail(im, DIAG_SHAPE_OVERFLOW,
+                "the range has too many elements, or numbers near the ends of 64 bits");
+  return import_ok(im);
+}
+
 /* Length of a range that data decide: the same formula, in the type that the runtime computes. */
 static bool range_read(Import *im, ValueId start, ValueId limit, ValueId delta, SymInt *n) {
   DType dtype = ex_dtype(im, start);
@@ -105,7 +124,7 @@ void translate_range(Import *im) {
   Dims s = {0};
   SymInt n;
   if (range_length(im, &n) ||
-      (!out_declared_dims(im, 0, &s) && range_read(im, start, limit, delta, &n)))
+      (range_sound(im) && !out_declared_dims(im, 0, &s) && range_read(im, start, limit, delta, &n)))
     s = (Dims){1, {n}};
   if (s.rank != 1)
     import_fail(im, DIAG_DIM_CONTRADICTION, "the output is declared with rank %u, not 1", s.rank);

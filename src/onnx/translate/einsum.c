@@ -242,12 +242,17 @@ static bool read_terms(Import *im, StrView left, Einsum *e, Term *terms, uint32_
       StrView text = take_until(&rest, ',');
       uint32_t rank = ex_rank(im, terms[i].value), letters = letters_in(text, &dots);
       if (letters > rank || (!dots && letters != rank) || last != (text.size == before))
-        return import_fail(im, DIAG_ATTR_VALUE, "the equation does not fit the inputs (term %u)",
-                           i);
+        return import_fail(im, DIAG_ATTR_VALUE,
+                           "the equation does not fit the inputs: term %u is '" SV_FMT
+                           "', and input %u has rank %u",
+                           i, SV_ARG(text), i, rank);
       if (pass == 0 && rank - letters > e->ellipsis)
         e->ellipsis = rank - letters;
       if (pass == 1 && !parse_term(text, rank - letters, &terms[i]))
-        return import_fail(im, DIAG_ATTR_VALUE, "the equation is not understood (term %u)", i);
+        return import_fail(im, DIAG_ATTR_VALUE,
+                           "term %u of the equation is '" SV_FMT
+                           "', not up to %d letters and one '...'",
+                           i, SV_ARG(text), MAX_RANK);
     }
   }
   for (uint32_t i = 0; i < count && import_ok(im); i++) {
@@ -264,7 +269,9 @@ static bool read_result(Import *im, StrView right, bool explicit_result, const E
   if (!explicit_result)
     implied_result(e, result);
   else if (!parse_term(right, e->ellipsis, result))
-    import_fail(im, DIAG_ATTR_VALUE, "the equation is not understood (result)");
+    import_fail(im, DIAG_ATTR_VALUE,
+                "the result of the equation is '" SV_FMT "', not up to %d letters and one '...'",
+                SV_ARG(right), MAX_RANK);
   for (uint32_t i = 0; i < result->rank && import_ok(im); i++)
     if (!e->known[result->labels[i]] || find_label(result, result->labels[i]) != (int)i)
       import_fail(im, DIAG_ATTR_VALUE,

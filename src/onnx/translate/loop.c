@@ -78,6 +78,8 @@ static void read_trip(Import *im, Loop *loop) {
   }
   if (!dtype_is_int(ex_dtype(im, trip)))
     import_fail(im, DIAG_INPUT_TYPE, "the number of steps is %s", dtype_name(ex_dtype(im, trip)));
+  else if (value_is_const(im->g, trip)) /* of one element it would be known */
+    import_fail(im, DIAG_INPUT_RANK, "the number of steps is not one number");
   else
     loop->trip = A_VAL(ex_unary(im, OP_LOCAL_SCALAR_DENSE, trip));
 }
@@ -273,6 +275,15 @@ static const int64_t *scan_list(Import *im, const char *name, uint32_t wanted) {
   return values.at;
 }
 
+/* 1: from the end. */
+static const int64_t *scan_directions(Import *im, const char *name, uint32_t count) {
+  const int64_t *list = scan_list(im, name, count);
+  for (uint32_t i = 0; list && i < count && import_ok(im); i++)
+    if (list[i] != 0 && list[i] != 1)
+      import_fail(im, DIAG_ATTR_VALUE, "'%s' has entry %lld, not 0 or 1", name, (long long)list[i]);
+  return list;
+}
+
 /* first: the input where states begin; batched: opset 8 has a batch dim in front. */
 static bool scan_read(Import *im, Scan *scan, uint32_t first, bool batched) {
   int64_t scan_inputs = attr_int_required(im, "num_scan_inputs");
@@ -289,12 +300,12 @@ static bool scan_read(Import *im, Scan *scan, uint32_t first, bool batched) {
   scan->states = (uint32_t)(given - scan_inputs);
   scan->scan_outputs = (uint32_t)scan->body->n_output - scan->states;
   if (batched) {
-    scan->in_directions = scan_list(im, "directions", scan->scan_inputs);
+    scan->in_directions = scan_directions(im, "directions", scan->scan_inputs);
   } else {
     scan->in_axes = scan_list(im, "scan_input_axes", scan->scan_inputs);
     scan->out_axes = scan_list(im, "scan_output_axes", scan->scan_outputs);
-    scan->in_directions = scan_list(im, "scan_input_directions", scan->scan_inputs);
-    scan->out_directions = scan_list(im, "scan_output_directions", scan->scan_outputs);
+    scan->in_directions = scan_directions(im, "scan_input_directions", scan->scan_inputs);
+    scan->out_directions = scan_directions(im, "scan_output_directions", scan->scan_outputs);
   }
   return import_ok(im);
 }

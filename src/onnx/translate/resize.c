@@ -76,6 +76,10 @@ static bool shape_from_scales(Import *im, Resize *r) {
     return false;
   for (uint32_t i = 0; i < scales.count; i++) {
     r->scale[i] = scales.at[i];
+    if (!(r->scale[i] > 0) || isinf(r->scale[i]))
+      return import_fail(im, DIAG_ARG_RANGE,
+                         "the scale of axis %u is %g; scales are finite and greater than 0",
+                         r->axes[i], r->scale[i]);
     if (!sym_scaled(&im->g->syms, r->in.d[r->axes[i]], scales.at[i], (SymScaling){.f32 = true},
                     &r->out.d[r->axes[i]])) {
       r->unsolved = i + 1;
@@ -89,6 +93,11 @@ static void fail_unsolved(Import *im, const Resize *r) {
   SymTable *t = &im->g->syms;
   uint32_t i = r->unsolved - 1, axis = r->axes[i];
   SymInt size = r->in.d[axis];
+  if (sym_is_const(size)) {
+    import_fail(im, DIAG_SHAPE_OVERFLOW, "axis %u of the result is too large: %lld times %g", axis,
+                (long long)size, r->scale[i]);
+    return;
+  }
   import_fail(im, DIAG_INPUT_NOT_CONST,
               "no formula gives the size of axis %u, which is %lld to %lld, times %g as float32 "
               "rounds it: give that size fewer values with --dim, or the output a declared shape",

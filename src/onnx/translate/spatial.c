@@ -22,7 +22,8 @@ bool attr_list(Import *im, const char *name, uint32_t count, int64_t fill, int64
   for (uint32_t i = 0; i < count && import_ok(im); i++) {
     list[i] = given ? values.at[i] : fill;
     if (list[i] < least || list[i] > INT32_MAX)
-      import_fail(im, DIAG_ATTR_VALUE, "'%s' has entry %lld", name, (long long)list[i]);
+      import_fail(im, DIAG_ATTR_VALUE, "'%s' has entry %lld, not one from %lld to %d", name,
+                  (long long)list[i], (long long)least, INT32_MAX);
   }
   return import_ok(im);
 }
@@ -32,7 +33,8 @@ static void read_kernel(Import *im, const SymInt *weight, Window *w) {
     attr_list(im, "kernel_shape", w->rank, 0, 1, w->kernel);
   for (uint32_t i = 0; weight && i < w->rank && import_ok(im); i++) {
     if (attr_has(im, "kernel_shape") && w->kernel[i] != weight[i])
-      import_fail(im, DIAG_SHAPE_MISMATCH, "kernel_shape says %lld, the weight %lld",
+      import_fail(im, DIAG_ATTR_VALUE,
+                  "'kernel_shape' has entry %lld, the weight has size %lld there",
                   (long long)w->kernel[i], (long long)weight[i]);
     w->kernel[i] = weight[i];
     if (!sym_is_const(weight[i]) || weight[i] < 1 || weight[i] > INT32_MAX)
@@ -76,8 +78,9 @@ static void read_pads(Import *im, ValueId x, Window *w) {
       w->end[i] = pads.at[i + w->rank];
     }
     if (!is_pad(w->begin[i]) || !is_pad(w->end[i]))
-      import_fail(im, DIAG_ATTR_VALUE, "'pads' has entries %lld and %lld", (long long)w->begin[i],
-                  (long long)w->end[i]);
+      import_fail(im, DIAG_ATTR_VALUE,
+                  "'pads' has entries %lld and %lld for axis %u, not from 0 to %d",
+                  (long long)w->begin[i], (long long)w->end[i], 2 + i, INT32_MAX);
   }
 }
 
