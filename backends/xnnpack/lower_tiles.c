@@ -1,11 +1,11 @@
 /* Convolutions of a few more output channels than fill XNNPACK's tiles.
  *
  * Where its kernels read a window of several taps, they compute 32 channels at a time, or 16 where
- * there are no more in all: 48 take as long as 64. Products of one tap compute 16 at a time; where a
- * multiple of 8 needs fewer zeros, CPUs without AVX-512 compute 8 at a time, at less than half the
- * rate: 728 channels take 2.3 times as long as 736. So the channels beyond a multiple of 32, or of
- * 16, are a convolution of their own if they are at most half of that, and the results are joined.
- * No weight is stored twice. */
+ * there are no more in all: 48 take as long as 64. Products of one tap compute 16 at a time; where
+ * a multiple of 8 needs fewer zeros, CPUs without AVX-512 compute 8 at a time, at less than half
+ * the rate: 728 channels take 2.3 times as long as 736. So the channels beyond a multiple of 32, or
+ * of 16, are a convolution of their own if they are at most half of that, and the results are
+ * joined. No weight is stored twice. */
 #include "backends/xnnpack/convolution.h"
 
 enum { TILE = 32, SMALL_TILE = 16 };
@@ -13,9 +13,11 @@ enum { TILE = 32, SMALL_TILE = 16 };
 /* ns for one input channel and tap: of a tile, and of a small one. */
 #define TIME_TILE 0.6
 #define TIME_SMALL_TILE 0.35
-#define TIME_EIGHTS 0.03 /* what a product by eights takes more, for one input and output channel */
+#define TIME_EIGHTS 0.03 /* what a product by eights takes more, for one input and output channel  \
+                          */
 #define WORTH 1.5        /* times what joining takes must be saved */
-/* With so many input channels joining takes a tenth of a product, where that had nothing to gain. */
+/* With so many input channels joining takes a tenth of a product, where that had nothing to gain.
+ */
 #define LEAST_INPUTS 128
 
 /* Few channels for the taps may be wanted in strips (lower_strips.c). */

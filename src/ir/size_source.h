@@ -10,7 +10,7 @@
 
 typedef struct SizeSources {
   const Graph *g;
-  NodeId *of;     /* by symbol; 0: an input has it. NULL where no size is known only while running */
+  NodeId *of; /* by symbol; 0: an input has it. NULL where no size is known only while running */
   uint32_t asked; /* how often */
   uint32_t *seen; /* by expression: when it was asked last */
   NodeId *found;  /* at that time */

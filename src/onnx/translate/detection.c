@@ -75,12 +75,11 @@ static ValueId overlap_matrix(Import *im, const Nms *nms) {
   return EX_VIEW(im, over, sym_mul(&im->g->syms, nms->batches, nms->boxes), nms->boxes);
 }
 
-/* Whether a matrix takes less time than comparing at each step. A pair of it was measured at 14 ns; a
- * step that compares takes 1.4 us more than one that reads the matrix, and 21 ns more for each box of
- * each class. On portable kernels all three are about twice that. */
+/* Whether a matrix takes less time than comparing at each step. A pair of it was measured at 14 ns;
+ * a step that compares takes 1.4 us more than one that reads the matrix, and 21 ns more for each
+ * box of each class. On portable kernels all three are about twice that. */
 static bool matrix_pays(const Nms *nms, int64_t boxes) {
-  return boxes <= MATRIX_MAX &&
-         2 * boxes * boxes <= nms->steps * (200 + 3 * nms->classes * boxes);
+  return boxes <= MATRIX_MAX && 2 * boxes * boxes <= nms->steps * (200 + 3 * nms->classes * boxes);
 }
 
 /* Reads what limits the selections, and whether there is a matrix. */

@@ -19,7 +19,8 @@ typedef struct Resize {
 
 /* --- attributes --- */
 
-/* The last one left the standard with opset 13; tf2onnx still writes it, and ONNX Runtime computes it. */
+/* The last one left the standard with opset 13; tf2onnx still writes it, and ONNX Runtime computes
+ * it. */
 #define COORDINATES                                                                                \
   "half_pixel|half_pixel_symmetric|pytorch_half_pixel|align_corners|asymmetric|"                   \
   "tf_crop_and_resize|tf_half_pixel_for_nn"
@@ -37,8 +38,8 @@ static void read_how(Import *im, Resize *r) {
       attr_choice(im, "keep_aspect_ratio_policy", "stretch", "stretch|not_larger|not_smaller");
   if (im->opset < 11)
     return;
-  r->how.coordinates = (Coordinates)attr_choice(im, "coordinate_transformation_mode", "half_pixel",
-                                                COORDINATES);
+  r->how.coordinates =
+      (Coordinates)attr_choice(im, "coordinate_transformation_mode", "half_pixel", COORDINATES);
   r->how.rounding = (Rounding)attr_choice(im, "nearest_mode", "round_prefer_floor",
                                           "round_prefer_floor|round_prefer_ceil|floor|ceil");
 }
