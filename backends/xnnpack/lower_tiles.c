@@ -13,11 +13,10 @@ enum { TILE = 32, SMALL_TILE = 16 };
 /* ns for one input channel and tap: of a tile, and of a small one. */
 #define TIME_TILE 0.6
 #define TIME_SMALL_TILE 0.35
-#define TIME_EIGHTS 0.03 /* what a product by eights takes more, for one input and output channel  \
-                          */
-#define WORTH 1.5        /* times what joining takes must be saved */
-/* With so many input channels joining takes a tenth of a product, where that had nothing to gain.
- */
+/* What a product by eights takes more, for one input and output channel. */
+#define TIME_EIGHTS 0.03
+#define WORTH 1.5 /* times what joining takes must be saved */
+/* The least for products: joining takes at most a tenth of them where nothing is gained. */
 #define LEAST_INPUTS 128
 
 /* Few channels for the taps may be wanted in strips (lower_strips.c). */
