@@ -13,6 +13,7 @@
 
 #include <math.h>
 
+#include "ir/size_source.h"
 #include "ir/transform.h"
 #include "support/text.h"
 
@@ -76,24 +77,30 @@ static void try_nodes(Partitioner *p) {
   xl_reset(&p->l, true);
 }
 
-/* Numbers all nodes. A marker of control flow begins anew, and so does the reading of a size that
- * nodes after it have: partitions do not reach over them. */
+/* Numbers node n behind one that it depends on. */
+static void number_behind(Partitioner *p, NodeId n, NodeId def) {
+  uint32_t least = p->change[def] + (p->delegated[n] && !p->delegated[def]);
+  p->change[n] = least > p->change[n] ? least : p->change[n];
+}
+
+/* Numbers all nodes. A marker of control flow begins anew: partitions do not reach over it. */
 static void number_nodes(Partitioner *p) {
   Graph *g = p->g;
+  SizeSources sizes = size_sources(g, p->c->scratch);
   uint32_t base = 0, most = 0;
   for (FOR_NODES(g, n)) {
-    if (op_has_trait(g->nodes[n].op, OP_CONTROL) || node_reads_some(g, n))
+    if (op_has_trait(g->nodes[n].op, OP_CONTROL))
       base = most;
-    uint32_t change = base + (p->delegated[n] ? 1 : 0);
+    p->change[n] = base + (p->delegated[n] ? 1 : 0);
     FOR_OPERANDS(g, n, v, {
       NodeId def = v ? value_def(g, v) : 0;
-      if (def && is_weight(g, def))
-        def = 0;
-      uint32_t least = def ? p->change[def] + (p->delegated[n] && !p->delegated[def]) : 0;
-      change = least > change ? least : change;
+      if (def && !is_weight(g, def))
+        number_behind(p, n, def);
     })
-    p->change[n] = change;
-    most = change > most ? change : most;
+    size_sources_of(&sizes, n);
+    for (uint32_t i = 0; i < sizes.count; i++)
+      number_behind(p, n, sizes.found[i]);
+    most = p->change[n] > most ? p->change[n] : most;
   }
 }
 

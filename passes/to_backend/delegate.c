@@ -5,6 +5,7 @@
 #include "backends/backend.h"
 #include "ir/builder.h"
 #include "ir/region.h"
+#include "ir/size_source.h"
 #include "ir/verify.h"
 #include "passes/facts.h"
 
@@ -41,17 +42,23 @@ typedef struct Units {
   uint32_t *place; /* by unit: position of its first node, which decides between units that are
                       ready */
   uint32_t count;
+  SizeSources sizes;
 } Units;
 
 typedef void EdgeFn(void *data, uint32_t from, uint32_t to);
 
-/* Calls f for each dependency between two units: definition to use, and reader to writer. */
-static void edges_of(Graph *g, const Units *u, NodeId n, EdgeFn *f, void *data) {
+/* Calls f for each dependency between two units: definition to use, of values and of sizes, and
+ * reader to writer. */
+static void edges_of(Graph *g, Units *u, NodeId n, EdgeFn *f, void *data) {
   FOR_OPERANDS(g, n, v, {
     NodeId def = v ? value_def(g, v) : 0;
     if (def && u->of[def] != u->of[n])
       f(data, u->of[def], u->of[n]);
   })
+  size_sources_of(&u->sizes, n);
+  for (uint32_t i = 0; i < u->sizes.count; i++)
+    if (u->of[u->sizes.found[i]] != u->of[n])
+      f(data, u->of[u->sizes.found[i]], u->of[n]);
   const OpSchema *schema = op_schema(g->nodes[n].op);
   for (uint32_t i = 0; i < schema->arg_count; i++) {
     ValueId v = schema->args[i].mutated ? node_value(g, n, i) : 0;
@@ -84,7 +91,7 @@ static void add_edge(void *data, uint32_t from, uint32_t to) {
 static Units find_units(Delegation *d) {
   Graph *g = d->g;
   Arena *a = d->p->scratch;
-  Units u = {.of = ARENA_ARRAY(a, uint32_t, g->node_count)};
+  Units u = {.of = ARENA_ARRAY(a, uint32_t, g->node_count), .sizes = size_sources(g, a)};
   uint32_t *by_tag = ARENA_ARRAY(a, uint32_t, (size_t)d->tags + 1), position = 0;
   u.place = ARENA_ARRAY(a, uint32_t, (size_t)g->live_nodes + 1);
   for (FOR_NODES(g, n)) {
@@ -120,14 +127,13 @@ static uint32_t heap_pop(uint32_t *heap, uint32_t *size, const uint32_t *place) 
   return top;
 }
 
-/* Between two markers of control flow nodes may be put into another order. What reads a size that a
- * delegate may have is one, too: no operand tells who depends on it. */
+/* Between two markers of control flow nodes may be put into another order. */
 static void chain_markers(Graph *g, const Units *u, EdgeFn *f, void *data) {
   NodeId marker = 0, before = 0;
   for (FOR_NODES(g, n)) {
     if (marker && u->of[marker] != u->of[n])
       f(data, u->of[marker], u->of[n]);
-    if (op_has_trait(g->nodes[n].op, OP_CONTROL) || node_reads_some(g, n)) {
+    if (op_has_trait(g->nodes[n].op, OP_CONTROL)) {
       for (NodeId k = before; k && k != marker; k = g->nodes[k].prev)
         if (u->of[k] != u->of[n])
           f(data, u->of[k], u->of[n]);
@@ -137,7 +143,7 @@ static void chain_markers(Graph *g, const Units *u, EdgeFn *f, void *data) {
   }
 }
 
-static void all_edges(Graph *g, const Units *u, EdgeFn *f, void *data) {
+static void all_edges(Graph *g, Units *u, EdgeFn *f, void *data) {
   for (FOR_NODES(g, n))
     edges_of(g, u, n, f, data);
   chain_markers(g, u, f, data);

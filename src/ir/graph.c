@@ -492,13 +492,6 @@ double node_scalar(const Graph *g, NodeId n, uint32_t i) {
   const Arg *arg = node_arg(g, n, i);
   return arg->kind == ARG_FLOAT ? arg->f : (double)arg->i;
 }
-bool node_reads_some(const Graph *g, NodeId n) {
-  if (node_cget(g, n)->op != OP_LOCAL_SCALAR_DENSE)
-    return false;
-  const Type *t = value_type(g, node_result(g, n, 0));
-  return t->kind == TYPE_INT && t->rank == 1 && !sym_is_const(t->dims[0]) &&
-         sym_lower(&g->syms, t->dims[0]) > 0;
-}
 bool node_bool(const Graph *g, NodeId n, uint32_t i) {
   return arg_of_kind(g, n, i, ARG_BOOL)->i != 0;
 }

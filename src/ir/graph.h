@@ -391,8 +391,6 @@ const SymInt *node_ints(const Graph *g, NodeId n,
  */
 int64_t node_entry(const Graph *g, NodeId n, uint32_t i, uint32_t k, int64_t otherwise);
 double node_scalar(const Graph *g, NodeId n, uint32_t i); /* INT, FLOAT or BOOL as a double */
-/* Does it read a size of 1 or more from a tensor, which other nodes may have in their types? */
-bool node_reads_some(const Graph *g, NodeId n);
 bool node_bool(const Graph *g, NodeId n, uint32_t i);
 StrView node_str(const Graph *g, NodeId n, uint32_t i);
 static inline bool node_absent(const Graph *g, NodeId n, uint32_t i) {

@@ -273,6 +273,16 @@ def normalizations():
         yield Case(f"MaxUnpool-{len(x)}", "MaxUnpool", ["x", "i"], {"x": pooled, "i": flat}, kernel_shape=[2, 2], strides=[2, 2], pads=pads, **EXACT)
 
 
+def resizes_of_tf2onnx():
+    """Images by tf.image.resize with nearest pixels, at a version whose standard no longer has these coordinates."""
+    for label, (height, width) in {"up": (9, 13), "down": (3, 4)}.items():
+        nodes = [helper.make_node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]),
+                 helper.make_node("Resize", ["t", "", "", "z"], ["r"], mode="nearest", nearest_mode="floor",
+                                  coordinate_transformation_mode="tf_half_pixel_for_nn"),
+                 helper.make_node("Transpose", ["r"], ["y0"], perm=[0, 2, 3, 1])]
+        yield Case(f"Resize-17-tf2onnx-{label}", "Resize", [], {"x": normal(1, 5, 6, 2)}, {"z": ints(1, 2, height, width)}, opset=17, nodes=nodes, **EXACT)
+
+
 def cases():
-    for group in (max_pools, average_pools, convolutions, gathered, resizes, grids, normalizations):
+    for group in (max_pools, average_pools, convolutions, gathered, resizes, grids, normalizations, resizes_of_tf2onnx):
         yield from group()

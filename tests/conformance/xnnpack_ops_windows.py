@@ -304,3 +304,10 @@ def window_cases():
     for h, w in ((2, 2), (3, 3), (4, 4), (8, 8), (1, 2), (3, 1), (2, 3), (5, 4), (16, 2)):
         yield single(f"Resize-linear-varying-{h}-{w}", "Resize", ["x", "", "s"], [{"x": normal(*size)} for size in feeds],
                      {"s": np.array([1, 1, h, w], np.float32)}, opset=13, mode="linear", dims=bounds, shapes={"x": ["n", 16, "h", "w"]})
+
+
+def eighth_cases():
+    """1x1 convolutions of up to 8 output channels more than fill tiles of 16."""
+    for outputs, bias in ((40, True), (23, False), (41, True)):
+        weights = {"w": normal(outputs, 160, 1, 1), **({"b": normal(outputs)} if bias else {})}
+        yield graph(f"eighths-{outputs}", [node("Conv", ["x", *weights], "t"), node("Relu", ["t"])], {"x": normal(1, 160, 9, 8)}, weights)

@@ -15,7 +15,7 @@ typedef enum Coordinates {
   COORD_ALIGN_CORNERS,
   COORD_ASYMMETRIC,
   COORD_TF_CROP,
-  COORD_TF_HALF_PIXEL /* tf_half_pixel_for_nn of opset 11 and 12 */
+  COORD_TF_HALF_PIXEL /* tf_half_pixel_for_nn */
 } Coordinates;
 
 typedef enum Rounding {

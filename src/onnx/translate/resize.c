@@ -19,8 +19,11 @@ typedef struct Resize {
 
 /* --- attributes --- */
 
+/* The last one left the standard with opset 13; tf2onnx still writes it, and ONNX Runtime computes
+ * it. */
 #define COORDINATES                                                                                \
-  "half_pixel|half_pixel_symmetric|pytorch_half_pixel|align_corners|asymmetric|tf_crop_and_resize"
+  "half_pixel|half_pixel_symmetric|pytorch_half_pixel|align_corners|asymmetric|"                   \
+  "tf_crop_and_resize|tf_half_pixel_for_nn"
 
 static void read_how(Import *im, Resize *r) {
   uint32_t mode = attr_choice(im, "mode", "nearest", "nearest|linear|cubic|bilinear");
@@ -36,8 +39,7 @@ static void read_how(Import *im, Resize *r) {
   if (im->opset < 11)
     return;
   r->how.coordinates =
-      (Coordinates)attr_choice(im, "coordinate_transformation_mode", "half_pixel",
-                               im->opset < 13 ? COORDINATES "|tf_half_pixel_for_nn" : COORDINATES);
+      (Coordinates)attr_choice(im, "coordinate_transformation_mode", "half_pixel", COORDINATES);
   r->how.rounding = (Rounding)attr_choice(im, "nearest_mode", "round_prefer_floor",
                                           "round_prefer_floor|round_prefer_ceil|floor|ceil");
 }
