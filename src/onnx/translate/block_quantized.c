@@ -288,24 +288,41 @@ static void check_table(Import *im, const Table *t) {
                 (long long)t->bits);
 }
 
-/* A constant matrix of int4 or uint4, of which import made a byte each, as nibbles again: those of
- * int4 are 8 more. Codes of the same sign have their zero points moved likewise. */
-static ValueId as_nibbles(Import *im, ValueId v) {
-  const Constant *c = value_constant(im->g, v);
-  int64_t rows = ex_fixed(im, v, 0), columns = ex_fixed(im, v, 1), wide = (columns + 1) / 2;
-  if (!c)
-    return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a table of 4 bits must be a constant");
-  if (!import_ok(im))
-    return 0;
-  unsigned more = ex_dtype(im, v) == DTYPE_I8 ? NIBBLE_ZERO : 0;
+/* Rows of an odd number of codes, each of which ends with a whole byte. */
+static Constant pack_rows(Import *im, const Constant *codes, int64_t rows, int64_t columns,
+                          unsigned more) {
+  int64_t wide = (columns + 1) / 2;
   uint8_t *packed = arena_alloc(&im->g->arena, (size_t)(rows * wide) + 1);
   memset(packed, 0, (size_t)(rows * wide));
   for (int64_t i = 0; i < rows * columns; i++) {
     int64_t k = i % columns;
-    unsigned code = (c->data[i] + more) & 15U;
+    unsigned code = (codes->data[i] + more) & 15U;
     packed[i / columns * wide + k / 2] |= (uint8_t)(code << (k % 2 ? 4 : 0));
   }
-  return build_const(&im->b, DTYPE_U8, 2, (int64_t[]){rows, wide}, packed);
+  return (Constant){.data = packed, .size = (uint64_t)(rows * wide)};
+}
+
+/* A constant matrix of int4 or uint4, of which import made a byte each, as nibbles again: those of
+ * int4 are 8 more. Codes of the same sign have their zero points moved likewise. */
+static ValueId as_nibbles(Import *im, ValueId v) {
+  static const float one = 1;
+  int64_t rows = ex_fixed(im, v, 0), columns = ex_fixed(im, v, 1), wide = (columns + 1) / 2;
+  if (import_ok(im) && !value_is_const(im->g, v))
+    return import_fail(im, DIAG_UNSUPPORTED_FEATURE, "a table of 4 bits must be a constant");
+  if (!import_ok(im))
+    return 0;
+  bool is_signed = ex_dtype(im, v) == DTYPE_I8;
+  CodeBlocks whole = {.rows = 1,
+                      .blocks = 1,
+                      .size = (uint32_t)(rows * columns),
+                      .is_signed = is_signed,
+                      .scales = {.data = (const void *)&one, .size = sizeof one}};
+  bool even = columns % 2 == 0 && rows * columns <= UINT32_MAX && rows > 0 && columns > 0;
+  Constant packed =
+      even ? constant_packed(im->g, *value_lazy_constant(im->g, v), &whole)
+           : pack_rows(im, value_constant(im->g, v), rows, columns, is_signed ? NIBBLE_ZERO : 0);
+  TypeId type = graph_tensor_type(im->g, DTYPE_U8, 2, (SymInt[]){rows, wide}, ORDER_CONTIGUOUS);
+  return graph_add_constant(im->g, type, packed, 0);
 }
 
 /* Bytes have the middle of the codes as their usual zero point, the types of 4 bits 0. */
