@@ -128,7 +128,8 @@ def numbers(kind, *shape, extreme=False):
 
 def integer_products():
     for left, right in MIXES:
-        oracle = "onnx" if left == "i8" else "ort"  # no kernel there for a left side of i8
+        # No kernel in ONNX Runtime for a left side of i8, and one that saturates sums for a right side of i8 on CPUs without VNNI.
+        oracle = "onnx" if "i8" in (left, right) else "ort"
         a, b = numbers(left, 3, 7), numbers(right, 7, 5)
         yield Case(f"MatMulInteger-{left}{right}", "MatMulInteger", ["a", "b"], {"a": a, "b": b}, out_type=np.int32, oracle=oracle, **EXACT)
         zeros = {"az": numbers(left), "bz": numbers(right, 5)}
@@ -144,7 +145,7 @@ def integer_products():
     yield Case("MatMulInteger-long", "MatMulInteger", ["a", "b"], {"a": a, "b": b}, out_type=np.int32, **EXACT)
     yield Case("MatMulInteger-long-constant", "MatMulInteger", ["a", "b"], {"a": a}, {"b": b}, out_type=np.int32, **EXACT)
     yield Case("MatMulInteger-batch", "MatMulInteger", ["a", "b", "az", "bz"], {"a": numbers("u8", 2, 3, 4), "b": numbers("i8", 4, 5)},
-               {"az": np.uint8(3), "bz": numbers("i8", 5)}, out_type=np.int32, **EXACT)
+               {"az": np.uint8(3), "bz": numbers("i8", 5)}, out_type=np.int32, oracle="onnx", **EXACT)
     a, b, rows = numbers("u8", 3, 4), numbers("i8", 4, 5), numbers("u8", 3)
     yield Case("MatMulInteger-rows", "MatMulInteger", ["a", "b", "az"], {"a": a, "b": b}, {"az": rows}, out_type=np.int32,
                oracle=[(a.astype(np.int32) - rows[:, None]) @ b.astype(np.int32)], **EXACT)

@@ -213,11 +213,12 @@ def make_references(case):
 def onnx_runtime(case):
     import onnxruntime
 
+    import onnx_runtime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(os.path.join(case["dir"], "model.onnx"), options,
-                                           providers=["CPUExecutionProvider"])
+    session = onnx_runtime.session(os.path.join(case["dir"], "model.onnx"), options)
     return lambda inputs: session.run(None, dict(zip(case["inputs"], inputs)))
 
 

@@ -30,6 +30,7 @@ import onnxruntime  # noqa: E402
 import arrays  # noqa: E402
 import cases  # noqa: E402
 import etc_command  # noqa: E402
+import onnx_runtime  # noqa: E402
 
 TRANSFORMERS = {"bert": "bert", "gpt2": "gpt2", "llama": "gpt2", "vit": "vit", "t5": "t5", "whisper": "bart", "swin": "swin", "clip": "clip"}
 QUANTIZED = {"bert", "gpt2_script", "vit", "t5_encoder", "swin", "resnet8", "mobilenet_v3", "shufflenet_v2", "tabular_mlp", "yolo3", "unet", "espcn"}
@@ -41,7 +42,7 @@ def session(path, level=onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL, save
     options.graph_optimization_level, options.log_severity_level = level, 4
     if save:
         options.optimized_model_filepath = save
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return onnx_runtime.session(path, options)
 
 
 def read_feed(folder):

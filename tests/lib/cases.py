@@ -38,11 +38,13 @@ def ort_session(model, level="ORT_ENABLE_ALL"):
     """ONNX Runtime on one thread, without its log; a path or the bytes of a model; level: of its optimization."""
     import onnxruntime
 
+    import onnx_runtime
+
     onnxruntime.set_default_logger_severity(4)
     options = onnxruntime.SessionOptions()
     options.log_severity_level, options.intra_op_num_threads = 4, 1
     options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return onnx_runtime.session(model, options)
 
 
 class Runner:
