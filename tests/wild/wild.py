@@ -220,7 +220,7 @@ def run_model(args, model, listed, server):
     row["bytes"] = os.path.getsize(model.path)
     session, plain = reference.session(model.path), reference.session(model.path, optimise=False)
     cases = [Case(model, session, plain, sizes, half) for sizes in model.sizes()]
-    row["reference_ms"] = reference.cpu_ms(session, cases[0].all_inputs)
+    row["reference_ms"] = reference.cpu_ms(reference.session(model.path, exact=False), cases[0].all_inputs)
     del session, plain
     work = os.path.join(args.cache, "work", model.name) if args.keep else tempfile.mkdtemp(prefix="wild-")
     os.makedirs(work, exist_ok=True)
