@@ -218,7 +218,7 @@ def onnx_runtime(case):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    session = onnx_runtime.session(os.path.join(case["dir"], "model.onnx"), options)
+    session = onnx_runtime.Session(os.path.join(case["dir"], "model.onnx"), options)
     return lambda inputs: session.run(None, dict(zip(case["inputs"], inputs)))
 
 

@@ -42,7 +42,7 @@ def session(path, level=onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL, save
     options.graph_optimization_level, options.log_severity_level = level, 4
     if save:
         options.optimized_model_filepath = save
-    return onnx_runtime.session(path, options)
+    return onnx_runtime.Session(path, options)
 
 
 def read_feed(folder):

@@ -44,7 +44,7 @@ def ort_session(model, level="ORT_ENABLE_ALL"):
     options = onnxruntime.SessionOptions()
     options.log_severity_level, options.intra_op_num_threads = 4, 1
     options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
-    return onnx_runtime.session(model, options)
+    return onnx_runtime.Session(model, options)
 
 
 class Runner:

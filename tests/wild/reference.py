@@ -25,7 +25,7 @@ def session(path, optimise=True, exact=True):
     if not optimise:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     if exact:
-        return onnx_runtime.session(path, options)
+        return onnx_runtime.Session(path, options)
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
