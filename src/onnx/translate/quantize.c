@@ -269,7 +269,7 @@ static bool flip_channels(Import *im, const Granularity *gr, ValueId *x, ValueId
   return import_ok(im);
 }
 
-/* The codes x dequantized by an op; 0 when there is none for it, as for negative scales. */
+/* The codes x dequantized by an op; 0 where no op takes them, as with negative scales. */
 static ValueId dequantize_op(Import *im, const Granularity *gr, ValueId x, ValueId scale,
                              ValueId zero, int32_t packed) {
   Quantization q;
